@@ -1,0 +1,90 @@
+// Package shared finds the optional folder of real inputs (corpus, workloads, verified vectors) that tests run over when it is there.
+package shared
+
+import (
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// Dir gives the path of a folder below the shared one: the one HHFR_SHARED names, else `shared` beside the checkout. Where there is none the test is skipped,
+// and fails if HHFR_CI is 1.
+func Dir(tb testing.TB, below ...string) string {
+	tb.Helper()
+	dir := os.Getenv("HHFR_SHARED")
+	if dir == "" {
+		dir = filepath.Join(root(tb), "..", "shared")
+	}
+	dir = filepath.Join(append([]string{dir}, below...)...)
+	if _, err := os.Stat(dir); err != nil {
+		if os.Getenv("HHFR_CI") == "1" {
+			tb.Fatalf("no shared inputs: %v (HHFR_CI=1 makes this an error)", err)
+		}
+		tb.Skipf("no shared inputs: %v (set HHFR_SHARED to the folder that has them)", err)
+	}
+	return dir
+}
+
+// root is the checkout: the folder with go.mod above the test's.
+func root(tb testing.TB) string {
+	tb.Helper()
+	dir, err := os.Getwd()
+	if err != nil {
+		tb.Fatal(err)
+	}
+	for {
+		if _, err := os.Stat(filepath.Join(dir, "go.mod")); err == nil {
+			return dir
+		}
+		if filepath.Dir(dir) == dir {
+			tb.Fatal("no go.mod above the test's folder")
+		}
+		dir = filepath.Dir(dir)
+	}
+}
+
+// Testdata gives the path of a folder below the checkout's testdata.
+func Testdata(tb testing.TB, below ...string) string {
+	tb.Helper()
+	return filepath.Join(append([]string{root(tb), "testdata"}, below...)...)
+}
+
+// Messages gives the paths of all messages of the corpus: every file but schemas and service descriptions, sorted.
+func Messages(tb testing.TB) []string {
+	tb.Helper()
+	return Files(tb, Dir(tb, "corpus", "messages"), func(path string) bool {
+		return !strings.HasSuffix(path, ".wsdl") && !strings.HasSuffix(path, ".xsd")
+	})
+}
+
+// Files gives the paths of the files below dir that keep takes (nil: all), sorted. Finding none fails the test.
+func Files(tb testing.TB, dir string, keep func(path string) bool) (paths []string) {
+	tb.Helper()
+	err := filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
+		if err == nil && !d.IsDir() && (keep == nil || keep(path)) {
+			paths = append(paths, path)
+		}
+		return err
+	})
+	if err != nil {
+		tb.Fatal(err)
+	}
+	if len(paths) == 0 {
+		tb.Fatalf("no files below %s", dir)
+	}
+	slices.Sort(paths)
+	return paths
+}
+
+// Read gives a file's octets.
+func Read(tb testing.TB, path string) []byte {
+	tb.Helper()
+	b, err := os.ReadFile(path)
+	if err != nil {
+		tb.Fatal(err)
+	}
+	return b
+}

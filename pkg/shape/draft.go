@@ -1,0 +1,290 @@
+package shape
+
+import (
+	"github.com/hhfr/hhfr/internal/xmlns"
+	"github.com/hhfr/hhfr/internal/xmltext"
+)
+
+// draft is an element that is being learned: what all elements merged into it have in common, and where they differ.
+type draft struct {
+	name  name
+	raw   string // the name as written, to check the end tag
+	attrs []*attribute
+
+	empty string // what closes an empty tag; "" if none was seen
+	open  string // what closes a start tag; "" if none was seen
+	end   string // what closes the end tag, after its name
+
+	leaf     bool // content without elements
+	leafText []byte
+	leafType Type
+	leafMark bool   // content has comments, instructions or CDATA sections
+	blank    string // the content itself, if it is white space in all that were merged
+	isBlank  bool
+
+	entries []*entry
+	tail    gap  // between the last element inside and the end tag
+	any     bool // content that has nothing in common
+}
+
+// slot is a generated prefix; slots of merged declarations are one.
+type slot struct {
+	number int
+	same   *slot
+}
+
+func (s *slot) find() *slot {
+	for s != nil && s.same != nil {
+		s = s.same
+	}
+	return s
+}
+
+// name is a resolved name. A prefix is text, or a slot.
+type name struct {
+	prefix, local, uri string
+	slot               *slot
+}
+
+// part is a piece of fixed text.
+type part struct {
+	text string
+	slot *slot
+}
+
+type attribute struct {
+	lead, eq, quote string
+	name            name
+	declares        *slot
+	fixed           [][]part // markup: the values seen
+	typ             Type     // else
+	optional        bool
+}
+
+// entry is an element inside another, with what stands between it and the one before.
+type entry struct {
+	gap             gap
+	element         *draft
+	optional, array bool
+}
+
+// gap is what stands between two tags: white space is markup, all else content.
+type gap struct {
+	text  string
+	value bool
+}
+
+func (g *gap) add(kind xmltext.Kind, text []byte) {
+	if kind != xmltext.Text || !blank(text) {
+		g.value = true
+	}
+	g.text += string(text)
+}
+
+func (g gap) nodes() []*Node {
+	if g.value {
+		return []*Node{{Kind: Value, Type: TypeText, Until: UntilTag}}
+	}
+	return []*Node{{Kind: Text, Text: g.text}}
+}
+
+// content adds what is no element to an element's content.
+func (d *draft) content(kind xmltext.Kind, text []byte) {
+	if len(d.entries) == 0 {
+		d.leafText = append(d.leafText, text...)
+		d.leafMark = d.leafMark || kind != xmltext.Text
+	}
+	d.tail.add(kind, text)
+}
+
+// finish is called when the element is closed.
+func (d *draft) finish() {
+	if d.leaf = len(d.entries) == 0 && d.empty == ""; d.leaf {
+		if d.isBlank = !d.leafMark && blank(d.leafText); d.isBlank {
+			d.blank = string(d.leafText)
+		}
+		d.leafType = TypeText
+		if !d.leafMark {
+			d.leafType = typeOf(d.leafText)
+		}
+		d.tail = gap{}
+	}
+	d.leafText = nil
+	d.collapse()
+}
+
+// collapse makes arrays of repeated siblings.
+func (d *draft) collapse() {
+	var kept []*entry
+	for _, e := range d.entries {
+		if n := len(kept) - 1; n >= 0 && kept[n].key() == e.key() {
+			var m merger
+			if both := m.draft(kept[n].element, e.element); both != nil {
+				kept[n] = &entry{gap: e.gap, element: both, array: true}
+				continue
+			}
+		}
+		kept = append(kept, e)
+	}
+	d.entries = kept
+	d.settle()
+}
+
+// maxEntries bounds the elements that a merged element may have inside, so that siblings without order cannot make shapes without end.
+const maxEntries = 256
+
+// settle gives up on content that no sequence of guarded parts describes.
+func (d *draft) settle() {
+	if len(d.entries) > maxEntries {
+		d.any = true
+	}
+	for _, e := range d.entries {
+		if e.gap.value && (e.optional || e.array) {
+			d.any = true // nothing fixed would tell whether it is there
+		}
+	}
+	if d.any {
+		d.leaf, d.entries, d.tail = false, nil, gap{}
+	}
+}
+
+// key tells entries apart that may be merged.
+func (e *entry) key() string {
+	if e.gap.value {
+		return "\x00" + e.element.name.key()
+	}
+	return e.gap.text + "<" + e.element.name.key()
+}
+
+// key is the same for names that mean and look the same, generated prefixes apart.
+func (n name) key() string {
+	if n.slot != nil {
+		return "{" + n.uri + "}" + n.local
+	}
+	return n.prefix + ":" + n.local + "{" + n.uri
+}
+
+// markup tells attributes whose values belong to markup (the closed list of docs/architecture.md).
+func markup(n name) bool {
+	switch n.uri {
+	case xmlns.XSI:
+		return n.local == "type"
+	case xmlns.SOAP11, xmlns.SOAP12:
+		return n.local == "mustUnderstand" || n.local == "actor" || n.local == "role" || n.local == "encodingStyle"
+	}
+	return n.uri == "" && n.prefix == "" && n.local == "Algorithm"
+}
+
+// typeOf guesses the type of a value from its text.
+func typeOf(text []byte) Type {
+	if n, ok := parseNumber(text, true); ok {
+		if n.scale == 0 && n.m == int64(int32(n.m)) {
+			return TypeInt
+		}
+		return TypeDecimal
+	}
+	if s := string(text); s == "true" || s == "false" {
+		return TypeBoolean
+	}
+	return TypeText
+}
+
+// node turns a draft into a node.
+func (d *draft) node() *Node {
+	n := &Node{Kind: Element, Kids: append([]*Node{{Kind: Text, Text: "<"}}, d.name.nodes()...)}
+	for _, a := range d.attrs {
+		n.Kids = append(n.Kids, wrap(a.node(), a.optional, false))
+	}
+	var forms []*Node
+	if d.empty != "" {
+		forms = append(forms, &Node{Kind: Text, Text: d.empty})
+	}
+	if d.open != "" {
+		form := &Node{Kind: Sequence, Kids: []*Node{{Kind: Text, Text: d.open}}}
+		form.Kids = append(form.Kids, d.inside()...)
+		form.Kids = append(form.Kids, &Node{Kind: Text, Text: "</"})
+		form.Kids = append(form.Kids, d.name.nodes()...)
+		forms = append(forms, &Node{Kind: Sequence, Kids: append(form.Kids, &Node{Kind: Text, Text: d.end})})
+	}
+	if len(forms) == 1 {
+		n.Kids = append(n.Kids, forms[0])
+	} else {
+		n.Kids = append(n.Kids, &Node{Kind: Choice, Kids: forms})
+	}
+	return n
+}
+
+func (d *draft) inside() (nodes []*Node) {
+	switch {
+	case d.any:
+		return []*Node{{Kind: Value, Type: TypeOpen, Until: UntilElement}}
+	case d.leaf:
+		return []*Node{{Kind: Value, Type: d.leafType, Until: UntilTag}}
+	}
+	for _, e := range d.entries {
+		row := &Node{Kind: Sequence, Kids: append(e.gap.nodes(), e.element.node())}
+		nodes = append(nodes, wrap(row, e.optional, e.array))
+	}
+	return append(nodes, d.tail.nodes()...)
+}
+
+// wrap makes a node optional, or an array of any number of rows.
+func wrap(n *Node, optional, array bool) *Node {
+	switch {
+	case array:
+		return &Node{Kind: Array, Kids: []*Node{n}}
+	case optional:
+		return &Node{Kind: Optional, Kids: []*Node{n}}
+	}
+	return n
+}
+
+func (s *slot) node() *Node { return &Node{Kind: Again, Slot: s.find().number} }
+
+func (n name) nodes() []*Node {
+	switch {
+	case n.slot != nil:
+		return []*Node{n.slot.node(), {Kind: Text, Text: ":" + n.local}}
+	case n.prefix != "":
+		return []*Node{{Kind: Text, Text: n.prefix + ":" + n.local}}
+	}
+	return []*Node{{Kind: Text, Text: n.local}}
+}
+
+func (a *attribute) node() *Node {
+	n := &Node{Kind: Attribute, Kids: []*Node{{Kind: Text, Text: a.lead}}}
+	switch {
+	case a.declares != nil:
+		n.Kids = append(n.Kids, &Node{Kind: Text, Text: "xmlns:"}, a.declares.node())
+	case a.name.local == "xmlns" && a.name.prefix != "":
+		n.Kids = append(n.Kids, &Node{Kind: Text, Text: "xmlns:" + a.name.prefix})
+	default:
+		n.Kids = append(n.Kids, a.name.nodes()...)
+	}
+	n.Kids = append(n.Kids, &Node{Kind: Text, Text: a.eq})
+	var values []*Node
+	for _, parts := range a.fixed {
+		v := &Node{Kind: Sequence}
+		for _, p := range parts {
+			if p.slot != nil {
+				v.Kids = append(v.Kids, p.slot.node())
+			} else {
+				v.Kids = append(v.Kids, &Node{Kind: Text, Text: p.text})
+			}
+		}
+		values = append(values, &Node{Kind: Sequence, Kids: append(v.Kids, &Node{Kind: Text, Text: a.quote})})
+	}
+	switch len(values) {
+	case 0:
+		until := UntilQuote
+		if a.quote == "'" {
+			until = UntilApostrophe
+		}
+		n.Kids = append(n.Kids, &Node{Kind: Value, Type: a.typ, Until: until}, &Node{Kind: Text, Text: a.quote})
+	case 1:
+		n.Kids = append(n.Kids, values[0])
+	default:
+		n.Kids = append(n.Kids, &Node{Kind: Choice, Kids: values})
+	}
+	return n
+}

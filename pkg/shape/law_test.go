@@ -1,0 +1,150 @@
+package shape_test
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/hhfr/hhfr/internal/shared"
+	"github.com/hhfr/hhfr/pkg/shape"
+)
+
+type segment struct {
+	text   bool
+	octets []byte
+}
+
+// split cuts a message that arrives in chunks of the given size (0: whole) into segments.
+func split(t testing.TB, p *shape.Program, message []byte, most, chunk int) (segments []segment) {
+	t.Helper()
+	var s shape.Splitter
+	s.Reset(p, most, false, func(text bool, seg []byte) error {
+		require.LessOrEqual(t, len(seg), most)
+		segments = append(segments, segment{text, bytes.Clone(seg)})
+		return nil
+	})
+	if chunk == 0 {
+		require.NoError(t, s.Split(message))
+		return segments
+	}
+	for rest := message; len(rest) > 0; {
+		n := min(chunk, len(rest))
+		require.NoError(t, s.Write(rest[:n]))
+		rest = rest[n:]
+	}
+	require.NoError(t, s.Close())
+	return segments
+}
+
+func join(t testing.TB, p *shape.Program, segments []segment) []byte {
+	t.Helper()
+	var j shape.Joiner
+	j.Reset(p)
+	var out []byte
+	var err error
+	for i, s := range segments {
+		out, err = j.Join(out, s.octets, s.text, i == len(segments)-1)
+		require.NoError(t, err, "segment %d of %d", i, len(segments))
+	}
+	return out
+}
+
+// requireLaw1 checks join(split(m)) == m in several segmentations, and tells whether the message fitted whole.
+func requireLaw1(t testing.TB, p *shape.Program, message []byte, what string) (fits bool, content int) {
+	t.Helper()
+	for _, way := range []struct{ most, chunk int }{{16384, 0}, {16384, 1000}, {4096, 100}, {256, 7}, {300, 1}} {
+		if way.chunk == 1 && len(message) > 20000 {
+			continue
+		}
+		segments := split(t, p, message, way.most, way.chunk)
+		got := join(t, p, segments)
+		if !bytes.Equal(message, got) {
+			n := 0
+			for n < len(message) && n < len(got) && message[n] == got[n] {
+				n++
+			}
+			t.Fatalf("%s: %v: %d octets became %d, first difference at %d: %.60q, not %.60q", what, way, len(message), len(got), n, got[n:], message[n:])
+		}
+		if way.chunk == 0 {
+			fits = true
+			for _, s := range segments {
+				content += len(s.octets)
+				fits = fits && !s.text
+			}
+		}
+	}
+	return fits, content
+}
+
+func TestLaw1OnTheCorpus(t *testing.T) {
+	learned, raw := 0, map[string]int{}
+	for _, path := range shared.Messages(t) {
+		message := shared.Read(t, path)
+		s, err := shape.Learn(message)
+		if err != nil {
+			var e *shape.Error
+			require.True(t, errors.As(err, &e), "%s: %v", path, err)
+			raw[e.What]++
+			continue
+		}
+		again, err := shape.Parse(s.Octets())
+		require.NoError(t, err, path)
+		require.Equal(t, s.Fingerprint(), again.Fingerprint())
+		fits, _ := requireLaw1(t, shape.Compile(s), message, filepath.Base(path))
+		assert.True(t, fits, "%s: the message does not fit the shape learned from it", path)
+		learned++
+	}
+	t.Logf("%d messages learned; others: %v", learned, raw)
+	assert.Greater(t, learned, 300)
+}
+
+// TestLaw1AcrossMessages splits every message of a family by the shapes of its neighbours: what does not fit goes on as text.
+func TestLaw1AcrossMessages(t *testing.T) {
+	paths := shared.Messages(t)
+	var programs []*shape.Program
+	for _, path := range paths[:60] {
+		if s, err := shape.Learn(shared.Read(t, path)); err == nil {
+			programs = append(programs, shape.Compile(s))
+		}
+	}
+	require.NotEmpty(t, programs)
+	rnd := rand.New(rand.NewPCG(3, 4))
+	for range 300 {
+		path := paths[rnd.IntN(len(paths))]
+		message := shared.Read(t, path)
+		if len(message) < 100000 {
+			requireLaw1(t, programs[rnd.IntN(len(programs))], message, path)
+		}
+	}
+}
+
+func TestArrayOf911Records(t *testing.T) {
+	message := shared.Read(t, filepath.Join(shared.Dir(t, "corpus", "messages", "soap11", "jtlm"), "publish911.xml"))
+	s, err := shape.Learn(message)
+	require.NoError(t, err)
+	var arrays []string
+	var visit func(n *shape.Node, depth int)
+	visit = func(n *shape.Node, depth int) {
+		if n.Kind == shape.Array {
+			arrays = append(arrays, fmt.Sprintf("%d", depth))
+		}
+		for _, k := range n.Kids {
+			visit(k, depth+1)
+		}
+	}
+	visit(s.Root(), 0)
+	t.Logf("shape of %d octets, arrays at depths %s", len(s.Octets()), strings.Join(arrays, ","))
+	fits, content := requireLaw1(t, shape.Compile(s), message, "publish911")
+	assert.True(t, fits)
+	t.Logf("%d octets, content %d", len(message), content)
+	p100 := shared.Read(t, filepath.Join(shared.Dir(t, "corpus", "messages", "soap11", "jtlm"), "publish100.xml"))
+	fits, content = requireLaw1(t, shape.Compile(s), p100, "publish100")
+	t.Log(fits, content)
+}

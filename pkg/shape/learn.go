@@ -1,0 +1,262 @@
+package shape
+
+import (
+	"bytes"
+	"errors"
+	"io"
+
+	"github.com/hhfr/hhfr/internal/xmltext"
+)
+
+// Learn makes a shape from one message. Every value is a leaf, repeated siblings are an array whose rows are widened to fit each of them (design: values never enter
+// a shape, but for those of a closed list that belong to markup). A message that is no XML, has a DTD or is nested too deeply gives an [Error], code Unlearnable or TooLarge.
+func Learn(message []byte) (*Shape, error) { return learn(message, false) }
+
+// LearnPrefix makes a shape from the beginning of a message: what is still open where it ends is expected to be closed without more.
+func LearnPrefix(beginning []byte) (*Shape, error) { return learn(beginning, true) }
+
+func learn(message []byte, partial bool) (*Shape, error) {
+	l := learner{src: message, tk: xmltext.New(message)}
+	root, err := l.document(partial)
+	if err != nil {
+		return nil, err
+	}
+	return New(root)
+}
+
+// maxLearnDepth bounds the nesting of elements: each takes up to four levels of a tree that may have maxDepth.
+const maxLearnDepth = 48
+
+// learner reads one message into draft elements.
+type learner struct {
+	src   []byte
+	tk    *xmltext.Tokenizer
+	binds []binding
+	open  []*draft
+	slots int
+}
+
+// binding is a namespace declaration in scope.
+type binding struct {
+	prefix, uri string
+	slot        *slot
+	depth       int
+}
+
+func (l *learner) fail(at int, what string) error {
+	return &Error{Code: Unlearnable, At: int64(at), What: what}
+}
+
+// document reads prolog, root element and what follows it.
+func (l *learner) document(partial bool) (*Node, error) {
+	var before, after gap
+	var root *draft
+	for first := true; ; first = false {
+		tok, err := l.tk.Next()
+		truncated := errors.Is(err, &xmltext.Error{Code: xmltext.Truncated})
+		if errors.Is(err, io.EOF) || partial && truncated {
+			break
+		}
+		if err != nil {
+			return nil, &Error{Code: Unlearnable, At: int64(tok.From), What: "not XML", Err: err}
+		}
+		text := l.src[tok.From:tok.To]
+		switch tok.Kind {
+		case xmltext.Start, xmltext.Empty:
+			if root != nil && len(l.open) == 0 {
+				return nil, l.fail(tok.From, "a second root element")
+			}
+			d, err := l.start(tok)
+			if err != nil {
+				return nil, err
+			}
+			if root == nil {
+				root = d
+			}
+			if tok.Kind == xmltext.Empty {
+				l.pop()
+			}
+		case xmltext.End:
+			if err := l.end(tok); err != nil {
+				return nil, err
+			}
+		case xmltext.Doctype:
+			return nil, l.fail(tok.From, "a document type declaration")
+		default:
+			switch {
+			case len(l.open) > 0:
+				l.open[len(l.open)-1].content(tok.Kind, text)
+			case root == nil && first && (isDeclaration(text) || isMark(text)):
+				before.text += string(text)
+			case tok.Kind == xmltext.Text && !blank(text) && !(first && isMark(text)):
+				return nil, l.fail(tok.From, "text outside the root element")
+			case root == nil:
+				before.add(tok.Kind, text)
+			default:
+				after.add(tok.Kind, text)
+			}
+		}
+	}
+	if root == nil || len(l.open) > 0 && !partial {
+		return nil, l.fail(len(l.src), "the message ends before its root element does")
+	}
+	for len(l.open) > 0 {
+		l.open[len(l.open)-1].leafType = TypeText
+		l.pop()
+	}
+	kids := append(before.nodes(), root.node())
+	return &Node{Kind: Sequence, Kids: append(kids, after.nodes()...)}, nil
+}
+
+func isDeclaration(text []byte) bool { return bytes.HasPrefix(text, []byte("<?xml ")) }
+
+// isMark tells a byte order mark, with white space after it.
+func isMark(text []byte) bool {
+	rest, ok := bytes.CutPrefix(text, []byte("\xEF\xBB\xBF"))
+	return ok && blank(rest)
+}
+
+func blank(b []byte) bool {
+	for _, c := range b {
+		if !xmltext.IsSpace(c) {
+			return false
+		}
+	}
+	return true
+}
+
+// start opens an element.
+func (l *learner) start(tok xmltext.Token) (*draft, error) {
+	if len(l.open) >= maxLearnDepth {
+		return nil, &Error{Code: TooLarge, At: int64(tok.From), What: "elements nested too deeply"}
+	}
+	depth := len(l.open) + 1
+	attrs := l.tk.Attrs()
+	for _, a := range attrs {
+		prefix, local := cutName(l.src[a.NameFrom:a.NameTo])
+		if prefix != "xmlns" && (prefix != "" || local != "xmlns") {
+			continue
+		}
+		b := binding{uri: string(l.src[a.ValueFrom:a.ValueTo]), depth: depth}
+		if prefix == "xmlns" {
+			b.prefix = local
+			if generated([]byte(local)) && l.slots < maxSlots {
+				b.slot = &slot{number: l.slots}
+				l.slots++
+			}
+		}
+		l.binds = append(l.binds, b)
+	}
+	d := &draft{name: l.name(l.src[tok.NameFrom:tok.NameTo], true), raw: string(l.src[tok.NameFrom:tok.NameTo])}
+	for _, a := range attrs {
+		d.attrs = append(d.attrs, l.attribute(a))
+	}
+	tag := string(l.src[tok.TagEnd:tok.To])
+	if tok.Kind == xmltext.Empty {
+		d.empty = tag
+	} else {
+		d.open, d.end = tag, ">"
+	}
+	l.open = append(l.open, d)
+	return d, nil
+}
+
+// end closes an element.
+func (l *learner) end(tok xmltext.Token) error {
+	if len(l.open) == 0 {
+		return l.fail(tok.From, "an end tag that nothing began")
+	}
+	d := l.open[len(l.open)-1]
+	if name := string(l.src[tok.NameFrom:tok.NameTo]); name != d.raw {
+		return l.fail(tok.From, "</"+name+"> where <"+d.raw+"> is open")
+	}
+	d.end = string(l.src[tok.TagEnd:tok.To])
+	l.pop()
+	return nil
+}
+
+// pop takes the innermost element off the stack and hangs it into its parent.
+func (l *learner) pop() {
+	d := l.open[len(l.open)-1]
+	d.finish()
+	for n := len(l.binds); n > 0 && l.binds[n-1].depth == len(l.open); n-- {
+		l.binds = l.binds[:n-1]
+	}
+	l.open = l.open[:len(l.open)-1]
+	if len(l.open) > 0 {
+		parent := l.open[len(l.open)-1]
+		parent.entries = append(parent.entries, &entry{gap: parent.tail, element: d})
+		parent.tail = gap{}
+	}
+}
+
+// cutName cuts a name as written into prefix and local part.
+func cutName(name []byte) (prefix, local string) {
+	p, l, ok := bytes.Cut(name, []byte{':'})
+	if !ok {
+		return "", string(name)
+	}
+	return string(p), string(l)
+}
+
+func (l *learner) lookup(prefix string) (binding, bool) {
+	for i := len(l.binds) - 1; i >= 0; i-- {
+		if l.binds[i].prefix == prefix {
+			return l.binds[i], true
+		}
+	}
+	return binding{}, false
+}
+
+// name resolves a name as written; a default namespace counts for elements only.
+func (l *learner) name(written []byte, element bool) name {
+	prefix, local := cutName(written)
+	n := name{prefix: prefix, local: local}
+	if prefix == "" && !element {
+		return n
+	}
+	if b, ok := l.lookup(prefix); ok {
+		n.uri, n.slot = b.uri, b.slot
+	}
+	return n
+}
+
+func (l *learner) attribute(a xmltext.Attr) *attribute {
+	written, value := l.src[a.NameFrom:a.NameTo], l.src[a.ValueFrom:a.ValueTo]
+	d := &attribute{
+		lead:  string(l.src[a.From:a.NameFrom]),
+		eq:    string(l.src[a.NameTo:a.ValueFrom]),
+		quote: string(l.src[a.ValueTo:a.To]),
+	}
+	prefix, local := cutName(written)
+	switch {
+	case prefix == "xmlns":
+		b, _ := l.lookup(local)
+		d.name = name{prefix: local, local: "xmlns", slot: b.slot}
+		if d.declares = b.slot; d.declares != nil {
+			d.name.uri = b.uri // generated prefixes are told apart by what they stand for
+		}
+		d.fixed = [][]part{{{text: string(value)}}}
+	case prefix == "" && local == "xmlns":
+		d.name = name{local: local}
+		d.fixed = [][]part{{{text: string(value)}}}
+	default:
+		d.name = l.name(written, false)
+		if markup(d.name) {
+			d.fixed = [][]part{l.qname(value)}
+		} else {
+			d.typ = typeOf(value)
+		}
+	}
+	return d
+}
+
+// qname cuts a value that may be a qualified name, so that a generated prefix in it is its slot.
+func (l *learner) qname(value []byte) []part {
+	if prefix, local, ok := bytes.Cut(value, []byte{':'}); ok {
+		if b, ok := l.lookup(string(prefix)); ok && b.slot != nil {
+			return []part{{slot: b.slot}, {text: ":" + string(local)}}
+		}
+	}
+	return []part{{text: string(value)}}
+}

@@ -1,0 +1,178 @@
+package shape
+
+import "github.com/hhfr/hhfr/internal/xmltext"
+
+// Program is a shape compiled to a linear list of operations, for [Splitter] and [Joiner]. It is immutable and may be used concurrently.
+type Program struct {
+	shape *Shape
+	ops   []op
+	lits  []byte
+	// leads is the text that every message of the shape begins with, up to the first slot or item.
+	leads []byte
+}
+
+type opcode uint8
+
+const (
+	opText   opcode = iota // match lits[a:b]
+	opSlot                 // item: prefix of slot a
+	opAgain                // match the prefix of slot a
+	opValue                // item: value of typ up to until
+	opMaybe                // item: one bit; the body follows, b is behind it
+	opChoice               // item: index; alts[a:b] are the bodies' places, c bits
+	opJump                 // go to a
+	opRows                 // array: item or count; the body follows, b is behind its opNext
+	opNext                 // end of a row: back to a
+	opColumn               // column: rows begin behind it with static operations, opNumber, static operations; b is behind their end
+	opNumber               // the number of a column's row
+	opEnd                  // end of the message, or of a column's row
+)
+
+type op struct {
+	code     opcode
+	typ      Type
+	until    Until
+	nameEnd  bool // opMaybe, opRows, opJump as alternative: the guard ends in a name, which must end there
+	fixed    bool
+	a, b     int32
+	min, max uint64
+	alts     []alternative
+	bits     uint8
+}
+
+type alternative struct {
+	pc      int32
+	nameEnd bool
+}
+
+// Shape is what the program was compiled from.
+func (p *Program) Shape() *Shape { return p.shape }
+
+// Leads is the text every message of the shape begins with; it must not be changed.
+func (p *Program) Leads() []byte { return p.leads }
+
+// Compile makes a program. It cannot fail: whatever a [Shape] may be can be compiled.
+func Compile(s *Shape) *Program {
+	p := &Program{shape: s}
+	p.node(s.root)
+	p.emit(op{code: opEnd})
+	if first := p.ops[0]; first.code == opText {
+		p.leads = p.lits[first.a:first.b:first.b]
+	}
+	return p
+}
+
+func (p *Program) emit(o op) int {
+	p.ops = append(p.ops, o)
+	return len(p.ops) - 1
+}
+
+func (p *Program) here() int32 { return int32(len(p.ops)) }
+
+// text appends a text, to the operation before if that is a text nobody jumps behind.
+func (p *Program) text(t string, joinable bool) {
+	from := int32(len(p.lits))
+	p.lits = append(p.lits, t...)
+	if last := len(p.ops) - 1; joinable && last >= 0 && p.ops[last].code == opText && p.ops[last].b == from {
+		p.ops[last].b = int32(len(p.lits))
+		return
+	}
+	p.emit(op{code: opText, a: from, b: int32(len(p.lits))})
+}
+
+func (p *Program) node(n *Node) { p.nodes([]*Node{n}, false) }
+
+// nodes compiles siblings; joinable tells whether the text before them runs on into them.
+func (p *Program) nodes(list []*Node, joinable bool) bool {
+	for _, n := range list {
+		switch n.Kind {
+		case Text:
+			p.text(n.Text, joinable)
+			joinable = true
+		case Value:
+			p.emit(op{code: opValue, typ: n.Type, until: n.Until})
+			joinable = false
+		case Slot:
+			p.emit(op{code: opSlot, a: int32(n.Slot)})
+			joinable = false
+		case Again:
+			p.emit(op{code: opAgain, a: int32(n.Slot)})
+			joinable = false
+		case Sequence, Element, Attribute:
+			joinable = p.nodes(n.Kids, joinable)
+		case Optional:
+			at := p.emit(op{code: opMaybe})
+			p.node(n.Kids[0])
+			p.ops[at].b, p.ops[at].nameEnd = p.here(), p.endsInName(at+1)
+			joinable = false
+		case Choice:
+			p.choice(n)
+			joinable = false
+		case Array:
+			p.array(n)
+			joinable = false
+		}
+	}
+	return joinable
+}
+
+func (p *Program) choice(n *Node) {
+	at := p.emit(op{code: opChoice})
+	for 1<<p.ops[at].bits < len(n.Kids) {
+		p.ops[at].bits++
+	}
+	jumps := make([]int, len(n.Kids))
+	alts := make([]alternative, len(n.Kids))
+	for i, k := range n.Kids {
+		start := p.here()
+		p.node(k)
+		jumps[i] = p.emit(op{code: opJump})
+		alts[i] = alternative{pc: start, nameEnd: p.endsInName(int(start))}
+	}
+	for _, j := range jumps {
+		p.ops[j].a = p.here()
+	}
+	p.ops[at].alts = alts
+}
+
+func (p *Program) array(n *Node) {
+	if number := n.column(); number != nil {
+		at := p.emit(op{code: opColumn, typ: number.Type, until: number.Until, min: n.Min, max: n.Max})
+		p.columnRow(n.Kids[0])
+		p.emit(op{code: opEnd})
+		p.ops[at].b = p.here()
+		return
+	}
+	at := p.emit(op{code: opRows, min: n.Min, max: n.Max, fixed: n.fixed()})
+	p.node(n.Kids[0])
+	p.emit(op{code: opNext, a: int32(at)})
+	p.ops[at].b, p.ops[at].nameEnd = p.here(), p.endsInName(at+1)
+}
+
+func (p *Program) columnRow(row *Node) {
+	from := len(p.ops)
+	p.node(row)
+	for i := range p.ops[from:] {
+		if o := &p.ops[from+i]; o.code == opValue {
+			o.code = opNumber
+		}
+	}
+}
+
+// endsInName tells whether the texts from pc on stop inside a tag, right behind a name: then a match must check that the name ends there.
+func (p *Program) endsInName(pc int) bool {
+	last := byte(' ')
+	for ; pc < len(p.ops); pc++ {
+		switch o := p.ops[pc]; o.code {
+		case opText:
+			last = p.lits[o.b-1]
+		case opSlot, opAgain:
+			last = 'x'
+		case opMaybe, opChoice, opRows, opColumn:
+			return !xmltext.IsNameEnd(last)
+		default:
+			return false
+		}
+	}
+	return false
+}

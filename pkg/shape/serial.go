@@ -1,0 +1,213 @@
+package shape
+
+import (
+	"crypto/sha256"
+	"encoding/binary"
+	"fmt"
+
+	"github.com/hhfr/hhfr/internal/bin"
+)
+
+const version = 1
+
+// serialize writes a canonical tree (wire-format section 9).
+func serialize(root *Node) ([]byte, error) {
+	dst := append([]byte{version}, binary.AppendUvarint(nil, uint64(countSlots(root)))...)
+	return appendNode(dst, root, 0)
+}
+
+func appendNode(dst []byte, n *Node, depth int) ([]byte, error) {
+	if depth > maxDepth {
+		return nil, &Error{Code: TooLarge, At: int64(len(dst)), What: fmt.Sprintf("deeper than %d", maxDepth)}
+	}
+	if len(dst) > maxSerialization {
+		return nil, &Error{Code: TooLarge, At: int64(len(dst)), What: fmt.Sprintf("longer than %d octets", maxSerialization)}
+	}
+	dst = append(dst, byte(n.Kind))
+	switch n.Kind {
+	case Text:
+		return bin.AppendBytes(dst, []byte(n.Text)), nil
+	case Value:
+		return append(dst, byte(n.Type), byte(n.Until)), nil
+	case Slot, Again:
+		return binary.AppendUvarint(dst, uint64(n.Slot)), nil
+	case Array:
+		dst = binary.AppendUvarint(binary.AppendUvarint(dst, n.Min), n.Max)
+	case Sequence, Element, Attribute, Choice:
+		dst = binary.AppendUvarint(dst, uint64(len(n.Kids)))
+	}
+	var err error
+	for _, k := range n.Kids {
+		if dst, err = appendNode(dst, k, depth+1); err != nil {
+			return nil, err
+		}
+	}
+	return dst, nil
+}
+
+// Parse reads a serialization and refuses whatever is not canonical; what it accepts serializes to the same octets. Errors are of type [Error], code Invalid or TooLarge.
+func Parse(octets []byte) (*Shape, error) {
+	if len(octets) > maxSerialization {
+		return nil, &Error{Code: TooLarge, What: fmt.Sprintf("shape of %d octets, most are %d", len(octets), maxSerialization)}
+	}
+	p := parser{cur: bin.NewCursor(octets, 0)}
+	if v := p.cur.U8(); v != version {
+		p.fail(fmt.Sprintf("version %d, not %d", v, version))
+	}
+	p.slots = p.cur.Count(maxSlots)
+	root := p.node(0, 0)
+	if p.cur.Err() == nil && p.cur.Len() > 0 {
+		p.fail("octets after the root node")
+	}
+	if p.cur.Err() == nil && p.seen != p.slots {
+		p.fail(fmt.Sprintf("%d slots announced, %d used", p.slots, p.seen))
+	}
+	if err := p.cur.Err(); err != nil {
+		return nil, invalid(err)
+	}
+	s := &Shape{root: root, slots: p.slots, octets: append([]byte(nil), octets...)}
+	s.fingerprint = sha256.Sum256(s.octets)
+	return s, nil
+}
+
+func invalid(err error) error {
+	switch e := err.(type) {
+	case *Error:
+		return e
+	case *bin.Error:
+		return &Error{Code: Invalid, At: e.At, What: "serialization", Err: err}
+	}
+	return &Error{Code: Invalid, What: "serialization", Err: err}
+}
+
+type parser struct {
+	cur         bin.Cursor
+	slots, seen int
+}
+
+func (p *parser) fail(what string) {
+	p.cur.Fail(&Error{Code: Invalid, At: p.cur.At(), What: what})
+}
+
+// node reads one node below a parent of the given kind (the root: Sequence is allowed there, so its parent counts as Array).
+func (p *parser) node(depth int, parent Kind) *Node {
+	if depth > maxDepth {
+		p.cur.Fail(&Error{Code: TooLarge, At: p.cur.At(), What: fmt.Sprintf("deeper than %d", maxDepth)})
+	}
+	if p.cur.Err() != nil {
+		return &Node{}
+	}
+	n := &Node{Kind: Kind(p.cur.U8())}
+	switch n.Kind {
+	case Text:
+		if n.Text = string(p.cur.Bytes(maxSerialization)); n.Text == "" {
+			p.fail("empty text")
+		}
+	case Value:
+		n.Type, n.Until = Type(p.cur.U8()), Until(p.cur.U8())
+		if n.Type >= types || n.Until >= untils {
+			p.fail(fmt.Sprintf("value of type %d until %d", n.Type, n.Until))
+		}
+	case Slot:
+		if n.Slot = p.cur.Count(maxSlots); n.Slot != p.seen {
+			p.fail(fmt.Sprintf("slot %d where %d comes next", n.Slot, p.seen))
+		}
+		p.seen++
+	case Again:
+		if n.Slot = p.cur.Count(maxSlots); n.Slot >= p.seen {
+			p.fail(fmt.Sprintf("slot %d stands again before it stands first", n.Slot))
+		}
+	case Sequence, Element, Attribute, Choice:
+		p.kids(n, depth, parent)
+	case Array:
+		n.Min, n.Max = p.cur.Uvarint(), p.cur.Uvarint()
+		n.Kids = []*Node{p.node(depth+1, Array)}
+		p.checkArray(n)
+	case Optional:
+		n.Kids = []*Node{p.node(depth+1, Optional)}
+	default:
+		p.fail(fmt.Sprintf("node of unknown kind %d", n.Kind))
+	}
+	return n
+}
+
+func (p *parser) kids(n *Node, depth int, parent Kind) {
+	least := 1
+	if n.Kind == Sequence || n.Kind == Choice {
+		least = 2
+	}
+	if n.Kind == Sequence && (parent == Sequence || parent == Element || parent == Attribute) {
+		p.fail("sequence in a sequence")
+	}
+	count := p.cur.Count(uint64(p.cur.Len()))
+	if p.cur.Err() == nil && count < least {
+		p.fail(fmt.Sprintf("%d nodes, at least %d are needed", count, least))
+	}
+	for i := 0; i < count && p.cur.Err() == nil; i++ {
+		k := p.node(depth+1, n.Kind)
+		if n.Kind != Choice && k.Kind == Text && i > 0 && n.Kids[i-1].Kind == Text {
+			p.fail("text after text")
+		}
+		n.Kids = append(n.Kids, k)
+	}
+}
+
+func (p *parser) checkArray(n *Node) {
+	switch {
+	case p.cur.Err() != nil:
+	case n.Max != 0 && n.Min > n.Max:
+		p.fail(fmt.Sprintf("array of %d to %d", n.Min, n.Max))
+	case n.fixed() && (n.Max > maxFixedRows || !takesContent(n.Kids[0])):
+		p.fail(fmt.Sprintf("fixed array of %d rows, at most %d, or rows without content", n.Max, maxFixedRows))
+	}
+}
+
+// fixed tells arrays whose number of rows is no content.
+func (n *Node) fixed() bool { return n.Max != 0 && n.Min == n.Max }
+
+// takesContent tells whether a node takes at least one item of content each time it stands.
+func takesContent(n *Node) bool {
+	switch n.Kind {
+	case Value, Slot, Optional, Choice:
+		return true
+	case Array:
+		return !n.fixed() || n.column() != nil || takesContent(n.Kids[0])
+	case Sequence, Element, Attribute:
+		for _, k := range n.Kids {
+			if takesContent(k) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// column gives the one number of an array that is a column (wire-format section 10.4), nil for other nodes.
+func (n *Node) column() *Node {
+	if n.Kind != Array {
+		return nil
+	}
+	value, ok := onlyNumber(n.Kids[0], nil)
+	if !ok {
+		return nil
+	}
+	return value
+}
+
+func onlyNumber(n, found *Node) (*Node, bool) {
+	switch n.Kind {
+	case Text, Again:
+		return found, true
+	case Value:
+		return n, found == nil && n.Type.numeric()
+	case Sequence, Element, Attribute:
+		ok := true
+		for _, k := range n.Kids {
+			if found, ok = onlyNumber(k, found); !ok {
+				return nil, false
+			}
+		}
+		return found, true
+	}
+	return nil, false
+}

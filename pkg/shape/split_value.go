@@ -1,0 +1,94 @@
+package shape
+
+import (
+	"encoding/binary"
+
+	"github.com/hhfr/hhfr/internal/bin"
+	"github.com/hhfr/hhfr/internal/xmltext"
+)
+
+func endsName(c byte) bool { return xmltext.IsNameEnd(c) }
+
+// value splits a value outside columns.
+func (s *Splitter) value(o *op) state {
+	rest := s.in[s.at:]
+	n, ok := s.scan.find(rest, o.until, s.final)
+	if !ok {
+		return s.longValue(o, n)
+	}
+	b := rest[:n]
+	switch {
+	case s.inText:
+		s.out.textItem(b)
+	case o.typ.numeric():
+		s.out.number(b, o.typ)
+	case o.typ == TypeBoolean:
+		s.out.boolean(b)
+	default:
+		s.out.ensure(8)
+		s.out.textItem(b)
+	}
+	s.at += n
+	s.scan, s.inText = scanner{}, false
+	s.pc++
+	return s.item()
+}
+
+// longValue hands out what is there of a value whose end is not in sight, n octets, once that is worth it.
+func (s *Splitter) longValue(o *op, n int) state {
+	if n < maxLeaf {
+		return starved
+	}
+	if !s.inText {
+		s.out.ensure(16)
+		switch {
+		case o.typ.numeric():
+			s.out.uvarint(0)
+		case o.typ == TypeBoolean:
+			s.out.bits(2, 2)
+		}
+		s.inText = true
+	}
+	for n > 0 && s.out.err == nil {
+		k := s.out.textPiece(s.in[s.at : s.at+n])
+		s.at += k
+		s.scan.drop(k)
+		n -= k
+		s.item()
+	}
+	return starved
+}
+
+func (g *segmenter) boolean(b []byte) {
+	g.ensure(10)
+	switch string(b) {
+	case "false":
+		g.bits(0, 2)
+	case "true":
+		g.bits(1, 2)
+	default:
+		g.bits(2, 2)
+		g.textItem(b)
+	}
+}
+
+// number appends the item of a number, or of the text that is none.
+func (g *segmenter) number(b []byte, t Type) {
+	g.ensure(2*binary.MaxVarintLen64 + 4)
+	n, ok := parseNumber(b, t.scaled())
+	if !ok || n.m >= maxMantissa || n.m <= -maxMantissa {
+		g.uvarint(0)
+		g.textItem(b)
+		return
+	}
+	z := bin.Zigzag(n.m)
+	switch {
+	case !t.scaled():
+		g.uvarint(z + 1)
+	case n.scale < 7:
+		g.uvarint(z<<3 + uint64(n.scale) + 1)
+	default:
+		g.uvarint(z<<3 + 7 + 1)
+		g.seg = append(g.seg, n.scale)
+	}
+}
