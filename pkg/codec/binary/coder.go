@@ -1,0 +1,144 @@
+package binary
+
+import (
+	"sync"
+
+	"github.com/hhfr/hhfr/pkg/shape"
+)
+
+// Coder is the codec of one stream. Split may be called concurrently; the methods of the sending table by one goroutine, those of the receiving table by
+// another; the functions that NewJoin returns by any, one at a time.
+type Coder struct {
+	book *Book
+	opt  Options
+
+	send    sendTable
+	receive receiveTable
+
+	mu        sync.Mutex
+	peerKnows map[Fingerprint]bool
+}
+
+// Coder makes the codec of a new stream.
+func (b *Book) Coder(opt Options) *Coder {
+	if opt.MaxShapes == 0 {
+		opt.MaxShapes = defaultShapes
+	}
+	if opt.MaxShapeBytes == 0 {
+		opt.MaxShapeBytes = defaultShapeBytes
+	}
+	c := &Coder{book: b, opt: opt, peerKnows: map[Fingerprint]bool{}}
+	for _, fp := range opt.PeerKnows {
+		c.peerKnows[fp] = true
+	}
+	c.send.init()
+	c.receive.numbers = map[uint64]*received{}
+	return c
+}
+
+// PeerLimits tells what the other end's hello states: how many shapes it keeps at a time, and octets of their serializations. Until then its table is taken to hold 16 shapes of 64 KiB together (wire-format section 3).
+func (c *Coder) PeerLimits(shapes int, octets int64) { c.send.limits(shapes, octets) }
+
+func (c *Coder) knows(fp Fingerprint) bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.peerKnows[fp]
+}
+
+func (c *Coder) learned(fp Fingerprint, known bool) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if known {
+		c.peerKnows[fp] = true
+	} else {
+		delete(c.peerKnows, fp)
+	}
+}
+
+// Announce tells what must be written before number is used: nothing if ok is false, a reference if full is nil, else the serialization.
+func (c *Coder) Announce(number uint64) (fp Fingerprint, full []byte, ok bool) {
+	s := c.send.announce(number)
+	if s == nil {
+		return fp, nil, false
+	}
+	fp = s.Fingerprint()
+	if c.knows(fp) {
+		return fp, nil, true
+	}
+	c.learned(fp, true)
+	return fp, s.Octets(), true
+}
+
+// Epoch ends all announcements but those it yields, ascending: of the shapes used since the last epoch, and those of open messages.
+func (c *Coder) Epoch(open map[uint64]int, yield func(number uint64, fp Fingerprint)) {
+	c.send.epoch(open, yield)
+}
+
+// Lacks tells that the other end lacks the shape of number; it returns the serialization.
+func (c *Coder) Lacks(number uint64) ([]byte, error) {
+	s := c.send.shape(number)
+	if s == nil {
+		return nil, &Error{Code: Unannounced, Number: number}
+	}
+	return s.Octets(), nil
+}
+
+// Refer says that number stands for the shape fp; known is false if this end has no such shape.
+func (c *Coder) Refer(number uint64, fp Fingerprint) (known bool, err error) {
+	p, known := c.book.Program(fp)
+	if !known {
+		return false, c.receive.set(number, nil, &c.opt)
+	}
+	c.learned(fp, true)
+	return true, c.receive.set(number, p, &c.opt)
+}
+
+// Define says that number stands for this shape, which is in the store before Define returns.
+func (c *Coder) Define(number uint64, serialization []byte) error {
+	s, err := shape.Parse(serialization)
+	if err != nil {
+		return &Error{Code: BadShape, Number: number, Err: err}
+	}
+	p, err := c.book.Keep(s)
+	if err != nil {
+		return err
+	}
+	c.learned(s.Fingerprint(), true)
+	return c.receive.set(number, p, &c.opt)
+}
+
+// Known tells whether number was announced, and whether its shape is there.
+func (c *Coder) Known(number uint64) (known, announced bool) {
+	r, announced := c.receive.numbers[number]
+	return announced && r.program != nil, announced
+}
+
+// joiners are reused: their buffers have the size of the messages of all streams.
+var joiners = sync.Pool{New: func() any { return new(shape.Joiner) }}
+
+// NewJoin begins a part of a message. The function it returns joins segment after segment.
+func (c *Coder) NewJoin(number uint64) (func(dst, segment []byte, text, last bool) ([]byte, error), error) {
+	if number == 0 {
+		return joinText, nil
+	}
+	r := c.receive.numbers[number]
+	if r == nil || r.program == nil {
+		return nil, &Error{Code: Unannounced, Number: number}
+	}
+	var j *shape.Joiner
+	program := r.program
+	return func(dst, segment []byte, text, last bool) ([]byte, error) {
+		if j == nil {
+			j = joiners.Get().(*shape.Joiner)
+			j.Reset(program)
+		}
+		dst, err := j.Join(dst, segment, text, last)
+		if last && err == nil {
+			joiners.Put(j)
+			j = nil
+		}
+		return dst, err
+	}, nil
+}
+
+func joinText(dst, segment []byte, _, _ bool) ([]byte, error) { return append(dst, segment...), nil }

@@ -1,0 +1,317 @@
+package binary_test
+
+import (
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"errors"
+	"fmt"
+	"io"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"testing/iotest"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/hhfr/hhfr/internal/shared"
+	"github.com/hhfr/hhfr/pkg/codec/binary"
+	"github.com/hhfr/hhfr/pkg/shape"
+)
+
+// shapes is a store of shapes in memory.
+type shapes struct {
+	mu     sync.Mutex
+	octets map[binary.Fingerprint][]byte
+	broken bool
+}
+
+func (s *shapes) Get(_ context.Context, fp binary.Fingerprint) ([]byte, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if b, ok := s.octets[fp]; ok {
+		return b, nil
+	}
+	return nil, errors.New("not there")
+}
+
+func (s *shapes) Put(_ context.Context, b []byte) (binary.Fingerprint, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.broken {
+		return binary.Fingerprint{}, errors.New("no space left")
+	}
+	if s.octets == nil {
+		s.octets = map[binary.Fingerprint][]byte{}
+	}
+	fp := sha256.Sum256(b)
+	s.octets[fp] = bytes.Clone(b)
+	return fp, nil
+}
+
+// end is one end of a direction.
+type end struct {
+	store shapes
+	book  *binary.Book
+	coder *binary.Coder
+}
+
+func newEnd(opt binary.Options) *end {
+	e := &end{}
+	e.book = binary.NewBook(&e.store)
+	e.coder = e.book.Coder(opt)
+	e.coder.PeerLimits(1024, 4<<20)
+	return e
+}
+
+// direction carries messages from one end to the other as a stream would, in one goroutine.
+type direction struct {
+	from, to      *end
+	full, content int // octets of shapes in full, of content
+	references    int
+	texts         int // segments of text
+}
+
+func (d *direction) announce(t testing.TB, number uint64) {
+	fp, full, ok := d.from.coder.Announce(number)
+	if !ok {
+		return
+	}
+	if full != nil {
+		d.full += len(full)
+		require.NoError(t, d.to.coder.Define(number, bytes.Clone(full)))
+		return
+	}
+	d.references++
+	known, err := d.to.coder.Refer(number, fp)
+	require.NoError(t, err)
+	if !known {
+		full, err = d.from.coder.Lacks(number)
+		require.NoError(t, err)
+		d.full += len(full)
+		require.NoError(t, d.to.coder.Define(number, bytes.Clone(full)))
+	}
+}
+
+func (d *direction) send(t testing.TB, head []byte, body io.Reader, most int) (gotHead, gotBody []byte) {
+	type part struct {
+		number   uint64
+		segments [][]byte
+		text     []bool
+	}
+	var parts [2]part
+	require.NoError(t, d.from.coder.Split(head, body, most, func(inHead bool, number uint64, text bool, data []byte) error {
+		require.LessOrEqual(t, len(data), most)
+		p := &parts[1]
+		if inHead {
+			p = &parts[0]
+			require.Empty(t, parts[1].segments, "the head comes first")
+		}
+		p.number = number
+		p.segments, p.text = append(p.segments, bytes.Clone(data)), append(p.text, text)
+		if d.content += len(data); text || number == 0 {
+			d.texts++
+		}
+		return nil
+	}))
+	out := [2][]byte{}
+	for i, p := range parts {
+		if len(p.segments) == 0 {
+			continue
+		}
+		if p.number > 0 {
+			d.announce(t, p.number)
+		}
+		join, err := d.to.coder.NewJoin(p.number)
+		require.NoError(t, err)
+		for k, seg := range p.segments {
+			out[i], err = join(out[i], seg, p.text[k], k == len(p.segments)-1)
+			require.NoError(t, err)
+		}
+	}
+	require.NotEmpty(t, parts[1].segments, "a body has at least one segment")
+	return out[0], out[1]
+}
+
+func requireSame(t testing.TB, want, got []byte, what string) {
+	if !bytes.Equal(want, got) {
+		t.Fatalf("%s: %d octets became %d", what, len(want), len(got))
+	}
+}
+
+func TestCorpusTwice(t *testing.T) {
+	for _, most := range []int{16384 - 64, 4096, 480} {
+		d := direction{from: newEnd(binary.Options{}), to: newEnd(binary.Options{})}
+		first := 0
+		for round := range 2 {
+			octets := 0
+			for i, path := range shared.Messages(t) {
+				message := shared.Read(t, path)
+				octets += len(message)
+				head := fmt.Appendf(nil, "POST /echo HTTP/1.1\r\nContent-Type: text/xml\r\nX-Number: %d\r\n\r\n", i)
+				gotHead, gotBody := d.send(t, head, bytes.NewReader(message), most)
+				requireSame(t, head, gotHead, path)
+				requireSame(t, message, gotBody, path)
+			}
+			if round == 0 {
+				first = d.full
+			}
+			t.Logf("round %d: %d octets of messages; shapes %d, content %d, text segments %d", round+1, octets, d.full, d.content, d.texts)
+		}
+		assert.Equal(t, first, d.full, "the second round needs no new shape")
+		for fp := range d.from.store.octets {
+			assert.Contains(t, d.to.store.octets, fp, "a shape is in the stores of both ends")
+		}
+	}
+}
+
+func TestBodiesInAnyChunks(t *testing.T) {
+	path := filepath.Join(shared.Dir(t, "corpus", "messages", "soap11", "jtlm"), "publish911.xml")
+	message := shared.Read(t, path)
+	d := direction{from: newEnd(binary.Options{}), to: newEnd(binary.Options{})}
+	for i, r := range []io.Reader{bytes.NewReader(message), iotest.HalfReader(bytes.NewReader(message)), iotest.OneByteReader(bytes.NewReader(message[:100000])), iotest.DataErrReader(bytes.NewReader(message))} {
+		_, got := d.send(t, nil, r, 4096)
+		requireSame(t, message[:len(got)], got, path)
+		if i != 2 {
+			assert.Len(t, got, len(message))
+		}
+	}
+}
+
+// TestLongerThanTheLearnerLooks: what the learner did not see goes on alike, or as text.
+func TestLongerThanTheLearnerLooks(t *testing.T) {
+	for _, tail := range []string{"</r></a>", "</r><other x='1'>&amp;</other></a>\n", "", "<"} {
+		message := "<a><r>" + strings.Repeat("QUJDRA==", 900_000) + tail
+		d := direction{from: newEnd(binary.Options{}), to: newEnd(binary.Options{})}
+		for range 2 {
+			_, got := d.send(t, nil, strings.NewReader(message), 16000)
+			requireSame(t, []byte(message), got, tail)
+		}
+		rows := "<a>" + strings.Repeat("<r>17</r>", 700_000) + tail
+		_, got := d.send(t, nil, strings.NewReader(rows), 16000)
+		requireSame(t, []byte(rows), got, tail)
+	}
+}
+
+func TestPrefixesAloneMakeNoNewShape(t *testing.T) {
+	d := direction{from: newEnd(binary.Options{}), to: newEnd(binary.Options{})}
+	for _, p := range [][2]string{{"ns1", "ns2"}, {"a0", "a1"}, {"d4p1", "d5p1"}, {"ns09", "ns10"}, {"q999", "q1000"}} {
+		m := strings.NewReplacer("P", p[0], "Q", p[1]).Replace(`<P:x xmlns:P="urn:1"><Q:y xmlns:Q="urn:2" xmlns:i="http://www.w3.org/2001/XMLSchema-instance" i:type="P:t">5</Q:y></P:x>`)
+		_, got := d.send(t, nil, strings.NewReader(m), 4096)
+		requireSame(t, []byte(m), got, m)
+	}
+	assert.Len(t, d.from.store.octets, 1)
+}
+
+func TestTextRepresentation(t *testing.T) {
+	d := direction{from: newEnd(binary.Options{Text: true}), to: newEnd(binary.Options{Text: true})}
+	for _, m := range []string{"", "<a>1</a>", strings.Repeat("<a>1</a>", 30000)} {
+		head, got := d.send(t, []byte("GET / HTTP/1.1\r\n\r\n"), strings.NewReader(m), 4096)
+		assert.Equal(t, m, string(got))
+		assert.Equal(t, "GET / HTTP/1.1\r\n\r\n", string(head))
+	}
+	assert.Zero(t, d.full)
+}
+
+func TestReferencesWhereThePeerKnows(t *testing.T) {
+	a, b := newEnd(binary.Options{}), newEnd(binary.Options{})
+	there, back := direction{from: a, to: b}, direction{from: b, to: a}
+	m := []byte("<a><b>text</b><c d='1'/></a>")
+	_, got := there.send(t, nil, bytes.NewReader(m), 4096)
+	requireSame(t, m, got, "there")
+	_, got = back.send(t, nil, bytes.NewReader(m), 4096)
+	requireSame(t, m, got, "back")
+	assert.Positive(t, there.full)
+	assert.Zero(t, back.full, "the way back refers to the shape that came")
+	assert.Equal(t, 1, back.references)
+
+	fps := a.book.Known(10)
+	require.Len(t, fps, 1)
+	later := direction{from: a, to: newEnd(binary.Options{})}
+	a.coder = a.book.Coder(binary.Options{PeerKnows: fps})
+	_, got = later.send(t, nil, bytes.NewReader(m), 4096)
+	requireSame(t, m, got, "the peer forgot: it says so and gets the shape in full")
+	assert.Equal(t, 1, later.references)
+	assert.Positive(t, later.full)
+}
+
+func TestLoadTriesStoredShapes(t *testing.T) {
+	a := newEnd(binary.Options{})
+	s, err := shape.Learn([]byte("<a><b>1</b></a>"))
+	require.NoError(t, err)
+	_, err = a.store.Put(t.Context(), s.Octets())
+	require.NoError(t, err)
+	a.book.Load(t.Context(), []binary.Fingerprint{s.Fingerprint(), {1, 2, 3}})
+	assert.Equal(t, []binary.Fingerprint{s.Fingerprint()}, a.book.Known(5))
+}
+
+func TestStoreThatFailsMakesText(t *testing.T) {
+	d := direction{from: newEnd(binary.Options{}), to: newEnd(binary.Options{})}
+	d.from.store.broken = true
+	_, got := d.send(t, nil, strings.NewReader("<a>1</a>"), 4096)
+	assert.Equal(t, "<a>1</a>", string(got))
+	assert.Equal(t, 1, d.texts)
+	assert.ErrorIs(t, d.to.coder.Define(1, []byte("junk")), &binary.Error{Code: binary.BadShape})
+	d.to.store.broken = true
+	s, err := shape.Learn([]byte("<a>1</a>"))
+	require.NoError(t, err)
+	assert.ErrorIs(t, d.to.coder.Define(1, s.Octets()), &binary.Error{Code: binary.Store})
+}
+
+func TestTableLimitsAndEpochs(t *testing.T) {
+	d := direction{from: newEnd(binary.Options{}), to: newEnd(binary.Options{MaxShapes: 4})}
+	d.from.coder.PeerLimits(4, 1<<20)
+	for i := range 40 {
+		m := fmt.Sprintf("<a><b%d>1</b%d></a>", i, i)
+		_, got := d.send(t, nil, strings.NewReader(m), 4096)
+		requireSame(t, []byte(m), got, m)
+		d.from.coder.Epoch(nil, func(uint64, binary.Fingerprint) {})
+	}
+	assert.Less(t, d.texts, 10, "numbers not used for two epochs are given to other shapes")
+
+	known, announced := d.to.coder.Known(99)
+	assert.False(t, known || announced)
+	_, err := d.to.coder.NewJoin(99)
+	assert.ErrorIs(t, err, &binary.Error{Code: binary.Unannounced})
+	_, err = d.to.coder.Refer(98, binary.Fingerprint{9})
+	require.NoError(t, err)
+	_, err = d.to.coder.Refer(99, binary.Fingerprint{9})
+	assert.ErrorIs(t, err, &binary.Error{Code: binary.Limits})
+	_, err = d.from.coder.Lacks(99)
+	assert.ErrorIs(t, err, &binary.Error{Code: binary.Unannounced})
+}
+
+func TestEpochKeepsWhatWasUsedAndWhatIsOpen(t *testing.T) {
+	d := direction{from: newEnd(binary.Options{}), to: newEnd(binary.Options{})}
+	numbers := func(open map[uint64]int) (list []uint64) {
+		d.from.coder.Epoch(open, func(n uint64, _ binary.Fingerprint) { list = append(list, n) })
+		return list
+	}
+	for _, m := range []string{"<a>1</a>", "<b>1</b>", "<c>1</c>"} {
+		d.send(t, nil, strings.NewReader(m), 4096)
+	}
+	assert.Equal(t, []uint64{1, 2, 3}, numbers(nil))
+	d.send(t, nil, strings.NewReader("<b>2</b>"), 4096)
+	assert.Equal(t, []uint64{1, 2}, numbers(map[uint64]int{1: 1}))
+	before := d.references
+	d.send(t, nil, strings.NewReader("<c>3</c>"), 4096)
+	assert.Equal(t, before+1, d.references, "what the epoch did not list is announced again, by reference")
+}
+
+func TestConcurrentSplits(t *testing.T) {
+	d := direction{from: newEnd(binary.Options{})}
+	var wg sync.WaitGroup
+	for w := range 8 {
+		wg.Go(func() {
+			for i := range 200 {
+				m := fmt.Sprintf("<k%d><v>%d</v></k%d>", (w+i)%20, i, (w+i)%20)
+				err := d.from.coder.Split(nil, strings.NewReader(m), 4096, func(bool, uint64, bool, []byte) error { return nil })
+				assert.NoError(t, err)
+			}
+		})
+	}
+	wg.Wait()
+	assert.Len(t, d.from.store.octets, 20)
+}

@@ -1,0 +1,231 @@
+package binary
+
+import (
+	"errors"
+	"io"
+	"sync"
+
+	"github.com/hhfr/hhfr/pkg/shape"
+)
+
+// emitter is what Split hands segments to; see streamer.Coder.
+type emitter func(inHead bool, number uint64, text bool, data []byte) error
+
+// splitJob has the buffers of one Split.
+type splitJob struct {
+	splitter   shape.Splitter
+	window     []byte
+	content    []byte // segments of the attempt, one behind the other
+	ends       []int
+	candidates []*shape.Program
+	collect    func(text bool, segment []byte) error
+}
+
+var jobs = sync.Pool{New: func() any {
+	j := &splitJob{window: make([]byte, 0, 4096)}
+	j.collect = func(_ bool, segment []byte) error {
+		j.content = append(j.content, segment...)
+		j.ends = append(j.ends, len(j.content))
+		return nil
+	}
+	return j
+}}
+
+// Split cuts a message into segments of at most most octets and hands each to emit, in order, those of the head first. What fits no known shape makes one, or travels as text.
+func (c *Coder) Split(head []byte, body io.Reader, most int, emit func(inHead bool, number uint64, text bool, data []byte) error) error {
+	j := jobs.Get().(*splitJob)
+	defer j.done()
+	if len(head) > 0 {
+		if err := c.splitHead(j, head, most, emit); err != nil {
+			return err
+		}
+	}
+	return c.splitBody(j, body, most, emit)
+}
+
+// done gives the buffers back, unless one message made them large.
+func (j *splitJob) done() {
+	if cap(j.window) <= window && cap(j.content) <= 4*window {
+		jobs.Put(j)
+	}
+}
+
+// fits tries a program on a whole part, or on the beginning of one; on success the segments so far are in j.content.
+func (j *splitJob) fits(p *shape.Program, part []byte, whole bool, most int) bool {
+	j.content, j.ends = j.content[:0], j.ends[:0]
+	j.splitter.Reset(p, most, true, j.collect)
+	if whole {
+		return j.splitter.Split(part) == nil
+	}
+	return j.splitter.Write(part) == nil
+}
+
+// flush hands out the segments gathered.
+func (j *splitJob) flush(inHead bool, number uint64, emit emitter) error {
+	from := 0
+	for _, end := range j.ends {
+		if err := emit(inHead, number, false, j.content[from:end]); err != nil {
+			return err
+		}
+		from = end
+	}
+	return nil
+}
+
+func (c *Coder) splitHead(j *splitJob, head []byte, most int, emit emitter) error {
+	p := c.find(j, head, true, most, true)
+	if p == nil && !c.opt.Text {
+		p = c.learn(j, head, true, most, shape.LearnHead)
+	}
+	if p != nil {
+		if n := c.send.take(p.Shape()); n > 0 {
+			defer c.send.release(n)
+			return j.flush(true, n, emit)
+		}
+	}
+	return emitText(true, head, most, emit)
+}
+
+func emitText(inHead bool, text []byte, most int, emit emitter) error {
+	for {
+		n := min(len(text), most)
+		if err := emit(inHead, 0, false, text[:n]); err != nil {
+			return err
+		}
+		if text = text[n:]; len(text) == 0 {
+			return nil
+		}
+	}
+}
+
+// find gives a program that fits the part, learned from it if need be, with its segments in j; nil if the part must travel as text.
+func (c *Coder) find(j *splitJob, part []byte, whole bool, most int, head bool) *shape.Program {
+	if c.opt.Text {
+		return nil
+	}
+	j.candidates = c.book.candidates(j.candidates[:0], part, head)
+	for _, p := range j.candidates {
+		if j.fits(p, part, whole, most) {
+			c.book.touch(p)
+			return p
+		}
+	}
+	return nil
+}
+
+// learn makes a shape of the part, keeps it, and splits by it; nil if that cannot be, for whatever reason: then the part travels as text.
+func (c *Coder) learn(j *splitJob, part []byte, whole bool, most int, from func([]byte) (*shape.Shape, error)) *shape.Program {
+	s, err := from(part)
+	if err != nil {
+		return nil
+	}
+	p, err := c.book.Keep(s)
+	if err != nil {
+		c.book.Log.Warn("shape not stored, message travels as text", "shape", s.Fingerprint().URI(), "err", err)
+		return nil
+	}
+	if !j.fits(p, part, whole, most) {
+		return nil
+	}
+	return p
+}
+
+func (c *Coder) splitBody(j *splitJob, body io.Reader, most int, emit emitter) error {
+	whole, err := j.fill(body, window)
+	if err != nil {
+		return err
+	}
+	p := c.find(j, j.window, whole, most, false)
+	if p == nil && !c.opt.Text {
+		if !whole {
+			if whole, err = j.fill(body, learnWindow); err != nil {
+				return err
+			}
+		}
+		from := shape.Learn
+		if !whole {
+			from = shape.LearnPrefix
+		}
+		p = c.learn(j, j.window, whole, most, from)
+	}
+	n := uint64(0)
+	if p != nil {
+		if n = c.send.take(p.Shape()); n > 0 {
+			defer c.send.release(n)
+		}
+	}
+	if n == 0 {
+		return j.asText(body, whole, most, emit)
+	}
+	if err := j.flush(false, n, emit); err != nil || whole {
+		return err
+	}
+	return j.stream(body, n, emit)
+}
+
+// fill reads the message until it ends or upTo octets of it are there.
+func (j *splitJob) fill(body io.Reader, upTo int) (whole bool, err error) {
+	if upTo == window {
+		j.window = j.window[:0]
+	}
+	if body == nil {
+		return true, nil
+	}
+	for len(j.window) < upTo {
+		if len(j.window) == cap(j.window) {
+			j.window = append(j.window, 0)[:len(j.window)]
+		}
+		n, err := body.Read(j.window[len(j.window):min(cap(j.window), upTo)])
+		j.window = j.window[:len(j.window)+n]
+		if errors.Is(err, io.EOF) {
+			return true, nil
+		}
+		if err != nil {
+			return false, err
+		}
+	}
+	return false, nil
+}
+
+// stream goes on with a message whose beginning fitted.
+func (j *splitJob) stream(body io.Reader, number uint64, emit emitter) error {
+	j.splitter.Lenient()
+	j.splitter.Emit(func(text bool, segment []byte) error { return emit(false, number, text, segment) })
+	for {
+		n, err := body.Read(j.window[:cap(j.window)])
+		if err := j.splitter.Write(j.window[:n]); err != nil {
+			return err
+		}
+		if errors.Is(err, io.EOF) {
+			return j.splitter.Close()
+		}
+		if err != nil {
+			return err
+		}
+	}
+}
+
+func (j *splitJob) asText(body io.Reader, whole bool, most int, emit emitter) error {
+	if whole {
+		return emitText(false, j.window, most, emit)
+	}
+	if len(j.window) > 0 {
+		if err := emitText(false, j.window, most, emit); err != nil {
+			return err
+		}
+	}
+	for {
+		n, err := body.Read(j.window[:min(cap(j.window), most)])
+		if n > 0 {
+			if err := emit(false, 0, false, j.window[:n]); err != nil {
+				return err
+			}
+		}
+		if errors.Is(err, io.EOF) {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+	}
+}

@@ -1,0 +1,147 @@
+package binary
+
+import (
+	"maps"
+	"slices"
+	"sync"
+
+	"github.com/hhfr/hhfr/pkg/shape"
+)
+
+// sendTable gives numbers to shapes in one direction (wire-format section 4).
+type sendTable struct {
+	mu      sync.Mutex
+	numbers map[Fingerprint]uint64
+	entries map[uint64]*sent
+	free    []uint64
+	next    uint64
+	most    int
+	mostSum int64
+	sum     int64
+	turn    uint64 // epochs so far
+}
+
+// sent is a shape with a number.
+type sent struct {
+	shape     *shape.Shape
+	announced bool
+	splitting int    // messages being split by it
+	used      uint64 // the epoch it was used in last
+}
+
+func (t *sendTable) init() {
+	const shapesBeforeHello, octetsBeforeHello = 16, 64 << 10
+	t.numbers, t.entries = map[Fingerprint]uint64{}, map[uint64]*sent{}
+	t.next, t.turn, t.most, t.mostSum = 1, 1, shapesBeforeHello, octetsBeforeHello
+}
+
+func (t *sendTable) limits(shapes int, octets int64) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.most, t.mostSum = shapes, octets
+}
+
+// take gives the number of a shape, a new one if it has none; 0 if the other end's table is full. Each take needs a release.
+func (t *sendTable) take(s *shape.Shape) uint64 {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	n, ok := t.numbers[s.Fingerprint()]
+	if !ok {
+		size := int64(len(s.Octets()))
+		if len(t.entries) >= t.most || t.sum+size > t.mostSum {
+			return 0
+		}
+		if k := len(t.free); k > 0 {
+			n, t.free = t.free[k-1], t.free[:k-1]
+		} else {
+			n, t.next = t.next, t.next+1
+		}
+		t.numbers[s.Fingerprint()], t.entries[n] = n, &sent{shape: s}
+		t.sum += size
+	}
+	e := t.entries[n]
+	e.used = t.turn
+	e.splitting++
+	return n
+}
+
+func (t *sendTable) release(n uint64) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if e := t.entries[n]; e != nil {
+		e.splitting--
+	}
+}
+
+// announce gives the shape of a number that must be announced before it is used, nil if it is good already.
+func (t *sendTable) announce(n uint64) *shape.Shape {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	e := t.entries[n]
+	if e == nil || e.announced {
+		return nil
+	}
+	e.announced = true
+	return e.shape
+}
+
+func (t *sendTable) shape(n uint64) *shape.Shape {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if e := t.entries[n]; e != nil {
+		return e.shape
+	}
+	return nil
+}
+
+// epoch keeps the announcements of what was used since the epoch before, and of what is open. When the table is more than half full, numbers that were
+// not used for two epochs are given up; open was counted after the epoch before, so that no message can still use them.
+func (t *sendTable) epoch(open map[uint64]int, yield func(uint64, Fingerprint)) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	crowded := len(t.entries) > t.most/2 || t.sum > t.mostSum/2
+	for _, n := range slices.Sorted(maps.Keys(t.entries)) {
+		e := t.entries[n]
+		switch {
+		case e.announced && (e.used == t.turn || open[n] > 0):
+			yield(n, e.shape.Fingerprint())
+			continue
+		case crowded && e.used+1 < t.turn && open[n] == 0 && e.splitting == 0:
+			delete(t.numbers, e.shape.Fingerprint())
+			delete(t.entries, n)
+			t.sum -= int64(len(e.shape.Octets()))
+			t.free = append(t.free, n)
+		}
+		e.announced = false
+	}
+	t.turn++
+}
+
+// receiveTable is the other end's: what its numbers stand for. Only one goroutine uses it.
+type receiveTable struct {
+	numbers map[uint64]*received
+	sum     int64
+}
+
+// received is what a number stands for; program is nil while this end lacks the shape.
+type received struct {
+	program *shape.Program
+	size    int64
+}
+
+func (t *receiveTable) set(n uint64, p *shape.Program, opt *Options) error {
+	r := &received{program: p}
+	if p != nil {
+		r.size = int64(len(p.Shape().Octets()))
+	}
+	if old := t.numbers[n]; old != nil {
+		t.sum -= old.size
+	} else if len(t.numbers) >= opt.MaxShapes {
+		return &Error{Code: Limits, Number: n}
+	}
+	if t.sum += r.size; t.sum > opt.MaxShapeBytes {
+		return &Error{Code: Limits, Number: n}
+	}
+	t.numbers[n] = r
+	return nil
+}
