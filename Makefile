@@ -1,0 +1,61 @@
+# The targets people and CI call. `make help` lists them.
+SHELL := /bin/bash
+.SHELLFLAGS := -eu -o pipefail -c
+.DEFAULT_GOAL := help
+
+GO ?= go
+FUZZTIME ?= 10s
+BENCH ?= .
+LINT_VERSION := v2.15.0
+LINT := bin/golangci-lint-$(LINT_VERSION)
+SOAKTIME ?= 60m
+
+.PHONY: help build demo test race lint fuzz bench compare cross interop soak check
+
+help: ## list the targets
+	@grep -E '^[a-z]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):.*## (.*)/\1	\2/' | expand -t 12
+
+build: ## build bin/hhfr for this machine
+	$(GO) build -o bin/hhfr ./cmd/hhfr
+
+demo: build ## build, then the one-minute tour
+	bin/hhfr demo
+
+test: ## all tests
+	$(GO) test ./...
+
+race: ## all tests under the race detector, in random order
+	$(GO) test -race -shuffle=on ./...
+
+lint: $(LINT) ## format, vet, module file, linters
+	@unformatted=$$(gofmt -l .); if [[ -n $$unformatted ]]; then echo "not gofmt'ed:" $$unformatted; exit 1; fi
+	$(GO) vet ./...
+	$(GO) vet -tags interop,soak ./...
+	$(GO) mod tidy -diff
+	$(LINT) run ./...
+	@if command -v shellcheck > /dev/null; then shellcheck scripts/*.sh .ci/run; else echo "shellcheck: not installed, left out"; fi
+
+$(LINT):
+	@mkdir -p bin/install
+	GOBIN=$(CURDIR)/bin/install $(GO) install github.com/golangci/golangci-lint/v2/cmd/golangci-lint@$(LINT_VERSION)
+	@mv bin/install/golangci-lint $@ && rmdir bin/install
+
+fuzz: ## every fuzz target for FUZZTIME (10s) each
+	FUZZTIME=$(FUZZTIME) scripts/fuzz.sh
+
+bench: ## Go benchmarks (BENCH=regexp)
+	$(GO) test -run '^$$' -bench '$(BENCH)' -benchmem ./...
+
+compare: ## side by side with the alternatives; exit 1 when a goal is missed
+	$(GO) -C compare run .
+
+cross: ## build and vet for every system, into dist/
+	scripts/cross.sh
+
+interop: ## against other people's programs (tshark, python)
+	HHFR_CI=1 scripts/tagged.sh interop Interop 20m
+
+soak: ## long runs: leaks, drift, stuck exchanges
+	scripts/tagged.sh soak Soak $(SOAKTIME)
+
+check: lint race cross fuzz ## what must hold before a change goes in

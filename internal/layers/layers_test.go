@@ -1,0 +1,246 @@
+// Package layers_test holds the house plan (docs/architecture.md) against what the packages really import.
+package layers_test
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"io"
+	"io/fs"
+	"os"
+	"os/exec"
+	"path"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+)
+
+const module = "github.com/hhfr/hhfr"
+
+// row is what one package may do. Its row also holds for the folders below it, unless they have one of their own.
+type row struct {
+	floor int
+	// not are packages on lower floors that it knows nothing of all the same.
+	not []string
+	// third are the modules of others that it adapts.
+	third []string
+}
+
+const base = -1
+
+// A package may import those of lower floors, and those under the same topmost folder of this table; nothing else of the module.
+var plan = map[string]row{
+	"cmd/hhfr": {floor: 7, third: []string{"github.com/spf13/cobra", "github.com/spf13/pflag"}},
+
+	"pkg/replay":  {floor: 6},
+	"pkg/bench":   {floor: 6},
+	"pkg/inspect": {floor: 6},
+	"pkg/demo":    {floor: 6},
+
+	"pkg/peer":    {floor: 5},
+	"pkg/proxy":   {floor: 5},
+	"pkg/capture": {floor: 5, third: []string{"github.com/gopacket/gopacket"}},
+
+	"pkg/negotiate": {floor: 4, not: []string{"pkg/streamer/frame"}},
+
+	"pkg/streamer": {floor: 3, not: []string{"pkg/shape", "pkg/schema", "pkg/soap", "internal/xmltext", "internal/xmlns"}},
+
+	"pkg/codec/binary":       {floor: 2},
+	"pkg/codec/fastinfoset":  {floor: 2},
+	"pkg/codec/per":          {floor: 2},
+	"pkg/wsrm":               {floor: 2},
+	"pkg/ctxstore":           {floor: 2, not: []string{"pkg/schema", "pkg/soap"}},
+	"pkg/ctxstore/storetest": {floor: 2, third: []string{"github.com/stretchr/testify"}},
+
+	"pkg/schema": {floor: 1},
+	"pkg/soap":   {floor: 1, third: []string{"github.com/beevik/etree"}},
+
+	"pkg/shape": {floor: 0},
+
+	"internal/bin":      {floor: base},
+	"internal/xmltext":  {floor: base},
+	"internal/xmlns":    {floor: base},
+	"internal/http1":    {floor: base},
+	"internal/pcapng":   {floor: base, third: []string{"github.com/gopacket/gopacket"}},
+	"internal/clock":    {floor: base},
+	"internal/workload": {floor: base},
+	"internal/shared":   {floor: base},
+	"internal/layers":   {floor: base},
+}
+
+// forTests are the modules that any test may use, and no other code.
+var forTests = []string{"github.com/stretchr/testify", "github.com/rogpeppe/go-internal", "go.uber.org/goleak"}
+
+type pkg struct {
+	ImportPath, Name                   string
+	Imports, TestImports, XTestImports []string
+}
+
+func TestImportsPointDown(t *testing.T) {
+	lookAtEveryFolder(t)
+	for _, system := range []string{"linux", "windows", "android", "darwin"} {
+		t.Run(system, func(t *testing.T) {
+			for _, p := range packages(t, system) {
+				for _, problem := range problems(p) {
+					t.Errorf("%s: %s", p.ImportPath, problem)
+				}
+			}
+		})
+	}
+}
+
+// The check itself finds what it is made for.
+func TestProblemsAreFound(t *testing.T) {
+	for _, tc := range []struct {
+		from, to string
+		fine     bool
+	}{
+		{"pkg/soap", "pkg/shape", true},
+		{"pkg/shape", "pkg/soap", false},
+		{"pkg/shape", "internal/bin", true},
+		{"pkg/codec/binary", "pkg/ctxstore", false},
+		{"pkg/codec/binary", "pkg/codec/per", false},
+		{"pkg/ctxstore/memory", "pkg/ctxstore", true},
+		{"pkg/ctxstore", "pkg/ctxstore/memory", true},
+		{"pkg/streamer", "pkg/soap", false},
+		{"pkg/streamer/tcp", "pkg/streamer", true},
+		{"pkg/streamer/tcp", "pkg/shape", false},
+		{"pkg/negotiate", "pkg/streamer/frame", false},
+		{"pkg/negotiate", "pkg/streamer", true},
+		{"pkg/peer", "pkg/capture", false},
+		{"internal/http1", "internal/bin", false},
+		{"pkg/new", "pkg/shape", false},
+		{"pkg/shape", "pkg/new", false},
+		{"cmd/hhfr", "pkg/demo", true},
+	} {
+		got := problems(pkg{ImportPath: module + "/" + tc.from, Imports: []string{module + "/" + tc.to, "strings"}})
+		assert.Equal(t, tc.fine, len(got) == 0, "%s imports %s: %v", tc.from, tc.to, got)
+	}
+	for _, tc := range []struct {
+		p    pkg
+		fine bool
+	}{
+		{pkg{ImportPath: "cmd/hhfr", Imports: []string{"github.com/spf13/cobra/doc"}}, true},
+		{pkg{ImportPath: "pkg/peer", Imports: []string{"github.com/spf13/cobra"}}, false},
+		{pkg{ImportPath: "pkg/capture", Imports: []string{"github.com/gopacket/gopacket/layers"}}, true},
+		{pkg{ImportPath: "pkg/capture", Imports: []string{"github.com/gopacket/gopacket/pcap"}}, false},
+		{pkg{ImportPath: "pkg/peer", Imports: []string{"github.com/stretchr/testify/assert"}}, false},
+		{pkg{ImportPath: "pkg/peer", XTestImports: []string{"github.com/stretchr/testify/assert"}}, true},
+		{pkg{ImportPath: "pkg/peer", TestImports: []string{"github.com/other/module"}}, false},
+		{pkg{ImportPath: "pkg/peer", Imports: []string{"unsafe"}}, false},
+		{pkg{ImportPath: "internal/bin", Imports: []string{"unsafe"}}, true},
+		{pkg{ImportPath: "pkg/peer", Imports: []string{"C"}}, false},
+		{pkg{ImportPath: "pkg/peer", Imports: []string{"github.com/stretchr/testifyother"}}, false},
+	} {
+		tc.p.ImportPath = module + "/" + tc.p.ImportPath
+		got := problems(tc.p)
+		assert.Equal(t, tc.fine, len(got) == 0, "%+v: %v", tc.p, got)
+	}
+}
+
+func problems(p pkg) (list []string) {
+	name := strings.TrimPrefix(p.ImportPath, module+"/")
+	mine, ok := find(name)
+	if !ok {
+		return []string{"no row in the house plan: see docs/architecture.md, then internal/layers"}
+	}
+	for _, imported := range p.Imports {
+		inside, ours := strings.CutPrefix(imported, module+"/")
+		switch {
+		case ours:
+			if why := refuse(name, mine, inside); why != "" {
+				list = append(list, why)
+			}
+		case imported == "C", imported == "unsafe" && name != "internal/bin":
+			list = append(list, "imports "+imported)
+		case isThird(imported) && (!within(imported, mine.third) || within(imported, []string{"github.com/gopacket/gopacket/pcap", "github.com/gopacket/gopacket/pfring"})):
+			list = append(list, "imports "+imported+", which is not its to adapt")
+		}
+	}
+	for _, imported := range slices.Concat(p.TestImports, p.XTestImports) {
+		if isThird(imported) && !strings.HasPrefix(imported, module+"/") && !within(imported, mine.third) && !within(imported, forTests) {
+			list = append(list, "its tests import "+imported)
+		}
+	}
+	return list
+}
+
+func refuse(name string, mine row, imported string) string {
+	theirs, ok := find(imported)
+	switch {
+	case !ok:
+		return "imports " + imported + ", which has no row"
+	case within(imported, mine.not):
+		return "imports " + imported + ", of which it knows nothing"
+	case house(name) == house(imported):
+		return ""
+	case theirs.floor >= mine.floor:
+		return "imports " + imported + ", which is not below it"
+	}
+	return ""
+}
+
+// find returns the row for a package: its own, or that of the nearest folder above it.
+func find(name string) (row, bool) {
+	for ; name != "."; name = path.Dir(name) {
+		if r, ok := plan[name]; ok {
+			return r, true
+		}
+	}
+	return row{}, false
+}
+
+// house is the topmost folder above a package that has a row.
+func house(name string) (top string) {
+	for ; name != "."; name = path.Dir(name) {
+		if _, ok := plan[name]; ok {
+			top = name
+		}
+	}
+	return top
+}
+
+func within(name string, folders []string) bool {
+	return slices.ContainsFunc(folders, func(f string) bool { return name == f || strings.HasPrefix(name, f+"/") })
+}
+
+func isThird(imported string) bool {
+	host, _, _ := strings.Cut(imported, "/")
+	return strings.Contains(host, ".")
+}
+
+// lookAtEveryFolder makes the sources an input of this test: go test would otherwise repeat an old result from its cache,
+// since it does not see what the go command it starts reads.
+func lookAtEveryFolder(t *testing.T) {
+	t.Helper()
+	for _, top := range []string{"cmd", "internal", "pkg"} {
+		require.NoError(t, filepath.WalkDir(filepath.Join("..", "..", top), func(_ string, _ fs.DirEntry, err error) error { return err }))
+	}
+}
+
+func packages(t *testing.T, system string) (list []pkg) {
+	t.Helper()
+	cmd := exec.CommandContext(t.Context(), "go", "list", "-e", "-json=ImportPath,Name,Imports,TestImports,XTestImports", module+"/...")
+	cmd.Env = append(os.Environ(), "GOOS="+system, "GOARCH=arm64", "CGO_ENABLED=0")
+	var stderr bytes.Buffer
+	cmd.Stderr = &stderr
+	out, err := cmd.Output()
+	require.NoError(t, err, "%s", &stderr)
+	for d := json.NewDecoder(bytes.NewReader(out)); ; {
+		var p pkg
+		err := d.Decode(&p)
+		if errors.Is(err, io.EOF) {
+			break
+		}
+		require.NoError(t, err)
+		if p.Name != "" { // a folder on its way to its first file has none
+			list = append(list, p)
+		}
+	}
+	require.Greater(t, len(list), 5, "the module's packages were not found")
+	return list
+}

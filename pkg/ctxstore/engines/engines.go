@@ -1,0 +1,80 @@
+// Package engines opens a context store by what names it on a command line.
+package engines
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/hhfr/hhfr/internal/clock"
+	"github.com/hhfr/hhfr/pkg/ctxstore"
+	"github.com/hhfr/hhfr/pkg/ctxstore/directory"
+	"github.com/hhfr/hhfr/pkg/ctxstore/memory"
+)
+
+// Options for any engine. The zero value works.
+type Options struct {
+	// ReadOnly opens what must exist already, and writes nothing.
+	ReadOnly bool
+	// MaxBytes is the room the store may take, in octets; 0 means [ctxstore.DefaultMaxBytes].
+	MaxBytes int64
+	// Clock is what time to live is counted on; nil means the machine's.
+	Clock clock.Clock
+}
+
+type engine struct {
+	prefix string
+	form   string // for help texts
+	open   func(ctx context.Context, rest string, o Options) (ctxstore.Store, error)
+}
+
+// table has one line per engine. What no prefix claims is a folder, which comes last.
+var table = []engine{
+	{"mem:", "mem:", openMemory},
+	{"", "DIR", openDirectory},
+}
+
+// Forms lists the forms of a store's name, for help texts.
+func Forms() []string {
+	var forms []string
+	for _, e := range table {
+		forms = append(forms, e.form)
+	}
+	return forms
+}
+
+// Open opens the store that spec names: "mem:", or the path of a folder. A spec that looks like the name of an engine
+// hhfr does not have is [ctxstore.Invalid], not a folder.
+func Open(ctx context.Context, spec string, o Options) (ctxstore.Store, error) {
+	i := slices.IndexFunc(table, func(e engine) bool { return e.prefix != "" && strings.HasPrefix(spec, e.prefix) })
+	if i < 0 {
+		i = len(table) - 1
+		if scheme, _, ok := strings.Cut(spec, ":"); ok && looksLikeScheme(scheme) {
+			return nil, &ctxstore.Error{Code: ctxstore.Invalid, Err: fmt.Errorf("no engine for %q", spec),
+				Hint: "known forms: " + strings.Join(Forms(), ", ") + "; a folder with a colon in its name is written ./" + spec}
+		}
+	}
+	e := table[i]
+	return e.open(ctx, strings.TrimPrefix(spec, e.prefix), o)
+}
+
+// looksLikeScheme leaves out paths, and the drive letters of Windows.
+func looksLikeScheme(s string) bool {
+	return len(s) > 1 && !strings.ContainsFunc(s, func(r rune) bool { return (r < 'a' || r > 'z') && (r < '0' || r > '9') })
+}
+
+func openMemory(_ context.Context, rest string, o Options) (ctxstore.Store, error) {
+	if rest != "" {
+		return nil, &ctxstore.Error{Code: ctxstore.Invalid, Err: fmt.Errorf("mem: takes no %q", rest), Hint: "write mem: alone"}
+	}
+	return memory.New(memory.Config{MaxBytes: o.MaxBytes, Clock: o.Clock}), nil
+}
+
+func openDirectory(_ context.Context, dir string, o Options) (ctxstore.Store, error) {
+	s, err := directory.Open(dir, directory.Config{ReadOnly: o.ReadOnly, MaxBytes: o.MaxBytes, Clock: o.Clock})
+	if err != nil {
+		return nil, err // not s: a nil pointer is no nil Store
+	}
+	return s, nil
+}

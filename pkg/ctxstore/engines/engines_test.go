@@ -1,0 +1,47 @@
+package engines_test
+
+import (
+	"path/filepath"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/hhfr/hhfr/pkg/ctxstore"
+	"github.com/hhfr/hhfr/pkg/ctxstore/engines"
+)
+
+func TestOpen(t *testing.T) {
+	dir := t.TempDir()
+	t.Chdir(dir)
+	for _, tc := range []struct {
+		spec string
+		code ctxstore.Code
+		says string
+	}{
+		{spec: "mem:"},
+		{spec: dir},
+		{spec: filepath.Join(dir, "new", "one")},
+		{spec: "relative"},
+		{spec: "./with:colon"},
+		{spec: "mem:x", code: ctxstore.Invalid, says: "write mem: alone"},
+		{spec: "", code: ctxstore.Invalid, says: "no folder named"},
+		{spec: "nats://localhost", code: ctxstore.Invalid, says: "known forms: mem:, DIR"},
+	} {
+		s, err := engines.Open(t.Context(), tc.spec, engines.Options{})
+		if tc.code != 0 {
+			require.ErrorIs(t, err, &ctxstore.Error{Code: tc.code}, "%q", tc.spec)
+			assert.ErrorContains(t, err, tc.says)
+			assert.Nil(t, s)
+			continue
+		}
+		require.NoError(t, err, "%q", tc.spec)
+		fp, err := ctxstore.Shapes{Store: s}.Put(t.Context(), []byte("shape"))
+		require.NoError(t, err)
+		_, err = ctxstore.Shapes{Store: s}.Get(t.Context(), fp)
+		require.NoError(t, err)
+		require.NoError(t, s.Close())
+	}
+	_, err := engines.Open(t.Context(), filepath.Join(dir, "missing"), engines.Options{ReadOnly: true})
+	assert.ErrorIs(t, err, &ctxstore.Error{Code: ctxstore.NotFound})
+}

@@ -1,0 +1,79 @@
+package ctxstore
+
+import (
+	"fmt"
+	"strings"
+)
+
+// Code tells the kinds of [Error] apart.
+type Code uint8
+
+const (
+	// NotFound: nothing lies under the URI, or the store to open is not there.
+	NotFound Code = iota + 1
+	// Conflict: the entry's revision is not the expected one.
+	Conflict
+	// Invalid: the URI, value or option can never be stored.
+	Invalid
+	// Corrupt: what lies in the store is not what was put there.
+	Corrupt
+	// Full: no room, on the medium or within the store's own limit.
+	Full
+	// Permission: the store may not be read or written, or was opened for reading only.
+	Permission
+	// Closed: the store was closed.
+	Closed
+	// Unavailable: the medium failed in another way.
+	Unavailable
+)
+
+var codeNames = [...]string{
+	NotFound: "not found", Conflict: "revision conflict", Invalid: "invalid", Corrupt: "corrupt", Full: "full",
+	Permission: "no permission", Closed: "store closed", Unavailable: "unavailable",
+}
+
+// String is the code in words.
+func (c Code) String() string {
+	if int(c) < len(codeNames) && codeNames[c] != "" {
+		return codeNames[c]
+	}
+	return fmt.Sprintf("code %d", uint8(c))
+}
+
+// Error is what every function of a store fails with. Compare with errors.Is and an Error of the code in question.
+type Error struct {
+	Code Code
+	URI  string // of the entry; empty if the error is not about one
+	At   string // file, folder or address; empty in memory
+	Hint string // what the operator can do; may be empty
+	Err  error  // the cause; may be nil
+}
+
+// Error says what, where, why, and what to do.
+func (e *Error) Error() string {
+	var b strings.Builder
+	b.WriteString("context store")
+	if e.At != "" {
+		fmt.Fprintf(&b, " %q", e.At)
+	}
+	if e.URI != "" {
+		fmt.Fprintf(&b, ": %q", e.URI)
+	}
+	fmt.Fprintf(&b, ": %s", e.Code)
+	if e.Err != nil {
+		fmt.Fprintf(&b, ": %v", e.Err)
+	}
+	if e.Hint != "" {
+		fmt.Fprintf(&b, " (%s)", e.Hint)
+	}
+	return b.String()
+}
+
+// Is compares codes.
+func (e *Error) Is(target error) bool {
+	o, ok := target.(*Error)
+	return ok && o.Code == e.Code
+}
+
+// Unwrap is the cause.
+func (e *Error) Unwrap() error { return e.Err }

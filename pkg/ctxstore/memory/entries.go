@@ -1,0 +1,140 @@
+package memory
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/hhfr/hhfr/pkg/ctxstore"
+)
+
+// What follows is called with the lock held, but for list.
+
+func (s *Store) find(uri string) *entry {
+	e := s.entries[uri]
+	if e == nil || s.expired(e) {
+		return nil
+	}
+	return e
+}
+
+func (s *Store) expired(e *entry) bool {
+	return !e.expires.IsZero() && !s.clock.Now().Before(e.expires)
+}
+
+func (s *Store) touch(e *entry) {
+	s.use++
+	e.used = s.use
+}
+
+func (s *Store) replace(uri string, value []byte, ifRevision *uint64, expires time.Time) (uint64, error) {
+	if ifRevision != nil {
+		var have uint64
+		if e := s.find(uri); e != nil {
+			have = e.revision
+		}
+		if have != *ifRevision {
+			return 0, conflict(uri, *ifRevision, have)
+		}
+	}
+	if err := s.set(uri, &entry{value: slices.Clone(value), revision: s.revision + 1, expires: expires}); err != nil {
+		return 0, err
+	}
+	s.revision++
+	return s.revision, nil
+}
+
+func (s *Store) set(uri string, e *entry) error {
+	need := size(uri, e)
+	if old := s.entries[uri]; old != nil {
+		need -= size(uri, old)
+	}
+	if err := s.makeRoom(uri, need); err != nil {
+		return err
+	}
+	s.remove(uri)
+	s.touch(e)
+	s.entries[uri] = e
+	s.used += size(uri, e)
+	s.wake()
+	return nil
+}
+
+// makeRoom drops what expired, then the shapes not used for longest, until a tenth is free, so that not every Put has to.
+func (s *Store) makeRoom(uri string, need int64) error {
+	if s.used+need <= s.max {
+		return nil
+	}
+	var shapes []string
+	mutable := int64(0)
+	for u, e := range s.entries {
+		if _, shape := ctxstore.ParseShapeURI(u); shape {
+			shapes = append(shapes, u)
+		} else if u != uri && s.expired(e) {
+			s.remove(u)
+		} else {
+			mutable += size(u, e)
+		}
+	}
+	if mutable+need > s.max {
+		return &ctxstore.Error{Code: ctxstore.Full, URI: uri, Err: fmt.Errorf("%d more octets, the limit is %d", need, s.max)}
+	}
+	slices.SortFunc(shapes, func(a, b string) int { return cmp.Compare(s.entries[a].used, s.entries[b].used) })
+	for _, u := range shapes {
+		if s.used+need <= s.max-s.max/10 {
+			break
+		}
+		s.remove(u)
+	}
+	return nil
+}
+
+func (s *Store) remove(uri string) {
+	if e := s.entries[uri]; e != nil {
+		s.used -= size(uri, e)
+		delete(s.entries, uri)
+	}
+}
+
+func (s *Store) list(ctx context.Context, prefix string) ([]ctxstore.Info, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if err := s.ready(ctx); err != nil {
+		return nil, err
+	}
+	var list []ctxstore.Info
+	for _, uri := range slices.Sorted(maps.Keys(s.revisions(prefix))) {
+		e := s.entries[uri]
+		list = append(list, ctxstore.Info{URI: uri, Revision: e.revision, Size: int64(len(e.value)), Expires: e.expires})
+	}
+	return list, nil
+}
+
+func (s *Store) revisions(prefix string) map[string]uint64 {
+	m := map[string]uint64{}
+	for uri, e := range s.entries {
+		if strings.HasPrefix(uri, prefix) && !s.expired(e) {
+			m[uri] = e.revision
+		}
+	}
+	return m
+}
+
+func (s *Store) wake() {
+	for w := range s.watchers {
+		select {
+		case w <- struct{}{}:
+		default:
+		}
+	}
+}
+
+func size(uri string, e *entry) int64 { return int64(len(uri) + len(e.value)) }
+
+func conflict(uri string, want, have uint64) error {
+	return &ctxstore.Error{Code: ctxstore.Conflict, URI: uri, Err: fmt.Errorf("expected revision %d, found %d", want, have)}
+}

@@ -1,0 +1,21 @@
+package memory_test
+
+import (
+	"testing"
+
+	"go.uber.org/goleak"
+
+	"github.com/hhfr/hhfr/pkg/ctxstore"
+	"github.com/hhfr/hhfr/pkg/ctxstore/memory"
+	"github.com/hhfr/hhfr/pkg/ctxstore/storetest"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+func TestConformance(t *testing.T) {
+	storetest.Run(t, storetest.Engine{
+		Open: func(_ testing.TB, o storetest.Options) ctxstore.Store {
+			return memory.New(memory.Config{MaxBytes: o.MaxBytes})
+		},
+	})
+}

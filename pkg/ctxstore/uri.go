@@ -1,0 +1,90 @@
+package ctxstore
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+)
+
+const (
+	// ShapePrefix begins the URI of every shape (docs/wire-format.md, section 9).
+	ShapePrefix = "urn:hhfr:shape:sha256:"
+	// SessionPrefix begins the URI of every session.
+	SessionPrefix = "urn:hhfr:session:"
+)
+
+// ShapeURI is the URI of the shape with this fingerprint.
+func ShapeURI(fp [32]byte) string { return ShapePrefix + hex.EncodeToString(fp[:]) }
+
+// SessionURI is the URI of the session with this identity.
+func SessionURI(id [16]byte) string { return SessionPrefix + hex.EncodeToString(id[:]) }
+
+// ParseShapeURI gives back the fingerprint in a shape's URI. Only the form that [ShapeURI] writes counts: 64 digits in
+// lower case.
+func ParseShapeURI(uri string) (fp [32]byte, ok bool) {
+	digits, ok := strings.CutPrefix(uri, ShapePrefix)
+	if !ok || len(digits) != 2*len(fp) || strings.ToLower(digits) != digits {
+		return fp, false
+	}
+	_, err := hex.Decode(fp[:], []byte(digits))
+	return fp, err == nil
+}
+
+// CheckURI is for engines: it refuses a URI that is empty, longer than [MaxURI], no UTF-8, has white space or control
+// characters, or begins like a shape's and is none; with [Invalid].
+func CheckURI(uri string) error {
+	switch {
+	case uri == "":
+		return invalid(uri, errors.New("the URI is empty"))
+	case len(uri) > MaxURI:
+		return invalid("", fmt.Errorf("the URI has %d octets, the limit is %d", len(uri), MaxURI))
+	case !utf8.ValidString(uri):
+		return invalid(uri, errors.New("the URI is not UTF-8"))
+	case strings.ContainsFunc(uri, func(r rune) bool { return unicode.IsSpace(r) || unicode.IsControl(r) }):
+		return invalid(uri, errors.New("the URI contains white space or a control character"))
+	}
+	if strings.HasPrefix(uri, ShapePrefix) {
+		if _, ok := ParseShapeURI(uri); !ok {
+			return invalid(uri, errors.New("a shape's URI ends in 64 hexadecimal digits in lower case"))
+		}
+	}
+	return nil
+}
+
+// CheckPut is for engines: [CheckURI], and that the value is within [MaxValue], and is the shape that its URI names.
+func CheckPut(uri string, value []byte, opt PutOptions) error {
+	if err := CheckURI(uri); err != nil {
+		return err
+	}
+	if len(value) > MaxValue {
+		return invalid(uri, fmt.Errorf("the value has %d octets, the limit is %d", len(value), MaxValue))
+	}
+	if opt.TTL < 0 {
+		return invalid(uri, fmt.Errorf("the time to live is %v", opt.TTL))
+	}
+	fp, shape := ParseShapeURI(uri)
+	if !shape {
+		return nil
+	}
+	if opt.TTL != 0 {
+		return invalid(uri, errors.New("a shape has no time to live"))
+	}
+	if sum := sha256.Sum256(value); sum != fp {
+		return invalid(uri, fmt.Errorf("the value is another shape, %s", ShapeURI(sum)))
+	}
+	return nil
+}
+
+// CheckCommit is for engines: [CheckPut], and that the URI is no shape's.
+func CheckCommit(uri string, value []byte) error {
+	if strings.HasPrefix(uri, ShapePrefix) {
+		return invalid(uri, errors.New("a shape cannot be committed to"))
+	}
+	return CheckPut(uri, value, PutOptions{})
+}
+
+func invalid(uri string, err error) error { return &Error{Code: Invalid, URI: uri, Err: err} }

@@ -1,0 +1,34 @@
+#!/usr/bin/env bash
+# Builds hhfr for every system it is made for, into dist/, and vets the code as that system sees it.
+# A binary over MAX_MB (default 18) is a failure.
+set -euo pipefail
+cd "$(dirname "$0")/.."
+
+max=$((${MAX_MB:-18} * 1000 * 1000))
+export CGO_ENABLED=0
+mkdir -p dist
+
+failed=0
+for target in linux/amd64 linux/arm64 linux/arm/7 android/arm64 windows/amd64 darwin/arm64; do
+	IFS=/ read -r GOOS GOARCH GOARM <<< "$target"
+	export GOOS GOARCH
+	name=hhfr-$GOOS-$GOARCH
+	if [[ -n ${GOARM:-} ]]; then
+		export GOARM
+		name+=v$GOARM
+	else
+		unset GOARM
+	fi
+	if [[ $GOOS == windows ]]; then
+		name+=.exe
+	fi
+	go build -trimpath -ldflags='-s -w' -o "dist/$name" ./cmd/hhfr
+	go vet ./...
+	size=$(wc -c < "dist/$name")
+	printf '%-24s %10d octets\n' "$name" "$size"
+	if ((size > max)); then
+		echo "$name is over $max octets" >&2
+		failed=1
+	fi
+done
+exit "$failed"
