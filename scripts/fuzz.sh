@@ -14,7 +14,7 @@ while read -r first second _; do
 		for name in ${names[@]+"${names[@]}"}; do
 			count=$((count + 1))
 			echo "== $second $name"
-			go test -run '^$' -fuzz "^$name\$" -fuzztime "$time" "$second" < /dev/null
+			go test -run '^$' -fuzz "^$name\$" -fuzztime "$time" -fuzzminimizetime 10x "$second" < /dev/null
 		done
 		names=()
 		;;

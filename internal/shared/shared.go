@@ -14,11 +14,7 @@ import (
 // and fails if HHFR_CI is 1.
 func Dir(tb testing.TB, below ...string) string {
 	tb.Helper()
-	dir := os.Getenv("HHFR_SHARED")
-	if dir == "" {
-		dir = filepath.Join(root(tb), "..", "shared")
-	}
-	dir = filepath.Join(append([]string{dir}, below...)...)
+	dir := filepath.Join(append([]string{top(tb)}, below...)...)
 	if _, err := os.Stat(dir); err != nil {
 		if os.Getenv("HHFR_CI") == "1" {
 			tb.Fatalf("no shared inputs: %v (HHFR_CI=1 makes this an error)", err)
@@ -26,6 +22,20 @@ func Dir(tb testing.TB, below ...string) string {
 		tb.Skipf("no shared inputs: %v (set HHFR_SHARED to the folder that has them)", err)
 	}
 	return dir
+}
+
+func top(tb testing.TB) string {
+	if dir := os.Getenv("HHFR_SHARED"); dir != "" {
+		return dir
+	}
+	return filepath.Join(root(tb), "..", "shared")
+}
+
+// Has tells whether the folder is there, for seeds of fuzz targets that do without.
+func Has(tb testing.TB) bool {
+	tb.Helper()
+	_, err := os.Stat(top(tb))
+	return err == nil
 }
 
 // root is the checkout: the folder with go.mod above the test's.

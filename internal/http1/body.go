@@ -1,0 +1,255 @@
+package http1
+
+import (
+	"bytes"
+	"slices"
+	"strings"
+)
+
+// Body takes the raw octets behind a head and gives those of the entity. The caller hands each octet in once, in order:
+//
+//	for len(p) > 0 && !b.Done() {
+//		entity, n, err := b.Write(p)
+//		…
+//		p = p[n:]
+//	}
+//
+// p[:n] are the raw octets. What is left when it is done belongs to the next message. A Body holds no more than one chunk line or trailer
+// section, and the framing if [Body.Record] was called.
+type Body struct {
+	kind     Kind
+	state    bodyState
+	left     int64 // octets left of the length or chunk
+	line     []byte
+	trailer  []byte
+	raw      int64
+	entity   int64
+	err      error
+	record   bool
+	given    bool
+	recorded int
+	parts    []FramingPart
+}
+
+// FramingPart is a piece of a chunked body that is not entity: chunk lines, line ends, the trailer section. It stands in front of the
+// entity's octet At.
+type FramingPart struct {
+	At     int64
+	Octets []byte
+}
+
+type bodyState uint8
+
+const (
+	inEntity bodyState = iota
+	inChunkLine
+	inChunkData
+	inChunkEnd
+	inTrailer
+	bodyDone
+)
+
+// NewBody is the decoder of a body framed like f. A tunnel has no entity: it is done at once.
+func NewBody(f Framing) *Body {
+	b := &Body{kind: f.Kind}
+	switch f.Kind {
+	case Length:
+		b.left = f.Length
+		if b.left == 0 {
+			b.state = bodyDone
+		}
+	case Chunked:
+		b.state = inChunkLine
+	case UntilClose:
+	default:
+		b.state = bodyDone
+	}
+	return b
+}
+
+// Record makes the body keep its framing, so that [Body.AppendRaw] gives the raw octets back. It is called before the first Write.
+func (b *Body) Record() { b.record = true }
+
+// Write takes octets from the front of p: consumed of them, all of p unless the body ends in it or entity follows. entity, a piece of
+// p[:consumed], is the end of what was consumed, or empty. An error, which stays, is [Malformed] or [TooLarge] and has the raw offset.
+func (b *Body) Write(p []byte) (entity []byte, consumed int, err error) {
+	for consumed < len(p) && b.state != bodyDone && b.err == nil && len(entity) == 0 {
+		n := 0
+		switch b.state {
+		case inEntity, inChunkData:
+			entity = b.take(p[consumed:])
+			n = len(entity)
+		case inChunkEnd:
+			n = b.chunkEnd(p[consumed:])
+		default:
+			n = b.framingLine(p[consumed:])
+		}
+		if b.record && len(entity) == 0 {
+			b.keep(p[consumed : consumed+n])
+		}
+		consumed += n
+		b.raw += int64(n)
+		b.entity += int64(len(entity))
+	}
+	return entity, consumed, b.err
+}
+
+// take cuts entity octets from p.
+func (b *Body) take(p []byte) []byte {
+	if b.kind == UntilClose {
+		return p
+	}
+	n := int(min(int64(len(p)), b.left))
+	if b.left -= int64(n); b.left == 0 {
+		b.state = bodyDone
+		if b.kind == Chunked {
+			b.state = inChunkEnd
+		}
+	}
+	return p[:n]
+}
+
+// chunkEnd takes the line end behind a chunk: CR LF or LF.
+func (b *Body) chunkEnd(p []byte) int {
+	switch {
+	case p[0] == '\n':
+		b.line = b.line[:0]
+		b.state = inChunkLine
+	case p[0] == '\r' && len(b.line) == 0:
+		b.line = append(b.line, '\r')
+	default:
+		b.fail(Malformed, "end of chunk")
+		return 0
+	}
+	return 1
+}
+
+// framingLine takes a chunk line or a line of the trailer section, or as much of it as p has.
+func (b *Body) framingLine(p []byte) int {
+	n, limit := len(p), maxChunkLine
+	if i := bytes.IndexByte(p, '\n'); i >= 0 {
+		n = i + 1
+	}
+	if b.state == inTrailer {
+		limit = maxTrailer - len(b.trailer)
+	}
+	if len(b.line)+n > limit {
+		b.fail(TooLarge, "chunk line or trailer section")
+		return 0
+	}
+	b.line = append(b.line, p[:n]...)
+	if p[n-1] != '\n' {
+		return n
+	}
+	line, _ := cutLine(b.line)
+	if b.state == inTrailer {
+		b.trailer = append(b.trailer, b.line...)
+		if len(line) == 0 {
+			b.state = bodyDone
+		}
+	} else if !b.chunkLine(line) {
+		return 0
+	}
+	b.line = b.line[:0]
+	return n
+}
+
+// chunkLine reads a chunk's size (RFC 9112, section 7.1); extensions are passed over.
+func (b *Body) chunkLine(line []byte) bool {
+	size, n := int64(0), 0
+	for ; n < len(line); n++ {
+		d := strings.IndexByte("0123456789abcdef", line[n]|0x20)
+		if line[n] < '0' || d < 0 {
+			break
+		}
+		if size >= 1<<58 {
+			b.fail(TooLarge, "chunk size")
+			return false
+		}
+		size = size<<4 | int64(d)
+	}
+	rest := trim(line[n:])
+	if n == 0 || len(rest) > 0 && rest[0] != ';' {
+		b.fail(Malformed, "chunk size")
+		return false
+	}
+	b.left, b.state = size, inChunkData
+	if size == 0 {
+		b.state = inTrailer
+	}
+	return true
+}
+
+func (b *Body) fail(c Code, what string) { b.err = &Error{Code: c, At: b.raw, What: what} }
+
+// keep records octets of the framing.
+func (b *Body) keep(p []byte) {
+	if len(p) == 0 || b.given {
+		return
+	}
+	if b.recorded += len(p) + 16; b.recorded > maxRecordedFraming {
+		b.given, b.parts = true, nil
+		return
+	}
+	if n := len(b.parts); n > 0 && b.parts[n-1].At == b.entity {
+		b.parts[n-1].Octets = append(b.parts[n-1].Octets, p...)
+		return
+	}
+	b.parts = append(b.parts, FramingPart{At: b.entity, Octets: slices.Clone(p)})
+}
+
+// Done reports whether the body is whole; a body until close never is before [Body.Close].
+func (b *Body) Done() bool { return b.state == bodyDone }
+
+// Close says that no more octets come: nil if the body is whole, else its error, or [ErrIncomplete] with the raw offset.
+func (b *Body) Close() error {
+	switch {
+	case b.err != nil:
+		return b.err
+	case b.kind == UntilClose:
+		b.state = bodyDone
+	case b.state != bodyDone:
+		return &Error{Code: Incomplete, At: b.raw, What: "body"}
+	}
+	return nil
+}
+
+// Left is how many entity octets a body of known length still lacks; 0 for other kinds.
+func (b *Body) Left() int64 {
+	if b.kind != Length {
+		return 0
+	}
+	return b.left
+}
+
+// Skip passes over n entity octets of a body of known length that are lost; at most those left.
+func (b *Body) Skip(n int64) {
+	n = min(n, b.Left())
+	b.left -= n
+	b.raw += n
+	b.entity += n
+	if n > 0 && b.left == 0 {
+		b.state = bodyDone
+	}
+}
+
+// Sizes are the octets taken so far, and those of them that were entity.
+func (b *Body) Sizes() (raw, entity int64) { return b.raw, b.entity }
+
+// Trailer is the trailer section as received, its empty line included; nil if the body is not chunked or not there yet.
+func (b *Body) Trailer() []byte { return b.trailer }
+
+// Framing is what [Body.Record] recorded, and whether it is all: beyond 1 MiB a recording is given up.
+func (b *Body) Framing() ([]FramingPart, bool) { return b.parts, b.record && !b.given }
+
+// AppendRaw appends the raw body to dst: the entity with the recorded framing around it.
+func AppendRaw(dst, entity []byte, parts []FramingPart) []byte {
+	at := int64(0)
+	for _, p := range parts {
+		to := min(max(p.At, at), int64(len(entity)))
+		dst = append(dst, entity[at:to]...)
+		dst = append(dst, p.Octets...)
+		at = to
+	}
+	return append(dst, entity[at:]...)
+}

@@ -1,0 +1,242 @@
+package pcapng
+
+import (
+	"errors"
+	"io"
+	"net"
+	"net/netip"
+	"os"
+
+	"github.com/gopacket/gopacket"
+	"github.com/gopacket/gopacket/layers"
+)
+
+const (
+	// maxSegment is the longest payload of one packet, in octets: what a frame of a stream holds, and far below what an IP packet can.
+	maxSegment = 16 << 10
+	// ackEvery is after how many octets the other side's bare acknowledgement is written, so that readers can tell lost packets from late ones.
+	ackEvery = 64 << 10
+	// windowShift with the window of 65,535 makes a window that no recording fills.
+	windowShift = 14
+)
+
+// Conn is a connection that is recorded. It is as safe for concurrent use as the connection below.
+type Conn struct {
+	net.Conn
+	rec *Recorder
+
+	// Guarded by rec.mu.
+	out, in  *side // what this end writes, what it reads
+	comments []string
+	v6       bool
+}
+
+// side is one direction of a connection.
+type side struct {
+	from  netip.AddrPort
+	seq   uint32 // of the next octet
+	acked uint32 // what the other side has acknowledged
+	ended bool
+}
+
+// Conn records c, which this end opened.
+func (r *Recorder) Conn(c net.Conn) *Conn { return r.record(c, true) }
+
+// Accepted records c, which the other end opened.
+func (r *Recorder) Accepted(c net.Conn) *Conn { return r.record(c, false) }
+
+func (r *Recorder) record(c net.Conn, opened bool) *Conn {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	n := r.conns
+	r.conns++
+	local, lok := addrPort(c.LocalAddr())
+	remote, rok := addrPort(c.RemoteAddr())
+	if !lok || !rok || local == remote {
+		local, remote = madeUp(n, opened)
+	}
+	// An odd factor: no two connections begin alike, so that a reused port is not taken for the connection before.
+	isn := n * 0x9E3779B1
+	rc := &Conn{Conn: c, rec: r, out: &side{from: local, seq: isn, acked: isn}, in: &side{from: remote, seq: ^isn, acked: ^isn}}
+	rc.v6 = !local.Addr().Is4() || !remote.Addr().Is4()
+	first, second := rc.out, rc.in
+	if !opened {
+		first, second = second, first
+	}
+	rc.send(first, second, flags{syn: true}, nil)
+	rc.send(second, first, flags{syn: true, ack: true}, nil)
+	rc.send(first, second, flags{ack: true}, nil)
+	return rc
+}
+
+// addrPort is the IP address behind a, if it is one that a packet can have.
+func addrPort(a net.Addr) (netip.AddrPort, bool) {
+	var ap netip.AddrPort
+	switch t := a.(type) {
+	case nil:
+		return ap, false
+	case interface{ AddrPort() netip.AddrPort }:
+		ap = t.AddrPort()
+	default:
+		var err error
+		if ap, err = netip.ParseAddrPort(a.String()); err != nil {
+			return ap, false
+		}
+	}
+	ap = netip.AddrPortFrom(ap.Addr().Unmap().WithZone(""), ap.Port())
+	return ap, ap.Addr().IsValid() && !ap.Addr().IsUnspecified() && ap.Port() != 0
+}
+
+// madeUp gives connection n, which has no IP addresses, loopback addresses of its own.
+func madeUp(n uint32, opened bool) (local, remote netip.AddrPort) {
+	n = n%(1<<23) + 1
+	addr := netip.AddrFrom4([4]byte{127, 1 + byte(n>>16), byte(n >> 8), byte(n)})
+	client, server := netip.AddrPortFrom(addr, 40000), netip.AddrPortFrom(addr, 8080)
+	if opened {
+		return client, server
+	}
+	return server, client
+}
+
+type flags struct{ syn, ack, fin, rst bool }
+
+// send writes one packet from one side to the other and moves its sequence number on. The lock is held.
+func (c *Conn) send(from, to *side, f flags, payload []byte) {
+	tcp := &layers.TCP{
+		SrcPort: layers.TCPPort(from.from.Port()), DstPort: layers.TCPPort(to.from.Port()), Seq: from.seq, Window: 0xFFFF,
+		SYN: f.syn, ACK: f.ack, FIN: f.fin, RST: f.rst, PSH: len(payload) > 0,
+	}
+	if f.ack {
+		tcp.Ack, to.acked = to.seq, to.seq
+	}
+	if f.syn {
+		tcp.Options = []layers.TCPOption{
+			{OptionType: layers.TCPOptionKindMSS, OptionLength: 4, OptionData: []byte{maxSegment >> 8, maxSegment & 0xFF}},
+			{OptionType: layers.TCPOptionKindNop, OptionLength: 1},
+			{OptionType: layers.TCPOptionKindWindowScale, OptionLength: 3, OptionData: []byte{windowShift}},
+		}
+	}
+	var comments []string
+	if len(payload) > 0 || f.fin || f.rst {
+		comments, c.comments = c.comments, nil
+	}
+	c.rec.packet(c.ip(from.from.Addr(), to.from.Addr()), tcp, payload, comments)
+	from.seq += uint32(len(payload))
+	if f.syn || f.fin {
+		from.seq++
+	}
+}
+
+func (c *Conn) ip(src, dst netip.Addr) gopacket.NetworkLayer {
+	if c.v6 {
+		s, d := src.As16(), dst.As16()
+		return &layers.IPv6{Version: 6, HopLimit: 64, NextHeader: layers.IPProtocolTCP, SrcIP: s[:], DstIP: d[:]}
+	}
+	c.rec.ipID++
+	return &layers.IPv4{Version: 4, TTL: 64, Id: c.rec.ipID, Flags: layers.IPv4DontFragment, Protocol: layers.IPProtocolTCP, SrcIP: src.AsSlice(), DstIP: dst.AsSlice()}
+}
+
+// data records p as sent by from.
+func (c *Conn) data(from, to *side, p []byte) {
+	c.rec.mu.Lock()
+	defer c.rec.mu.Unlock()
+	if from.ended {
+		return
+	}
+	for len(p) > 0 {
+		n := min(len(p), maxSegment)
+		c.send(from, to, flags{ack: true}, p[:n])
+		p = p[n:]
+		if from.seq-from.acked >= ackEvery && !to.ended {
+			c.send(to, from, flags{ack: true}, nil)
+		}
+	}
+}
+
+// end records that from sends no more; a reset ends both directions.
+func (c *Conn) end(from, to *side, reset bool) {
+	c.rec.mu.Lock()
+	defer c.rec.mu.Unlock()
+	switch {
+	case from.ended:
+		return
+	case reset:
+		c.send(from, to, flags{rst: true, ack: true}, nil)
+		to.ended = true
+	default:
+		c.send(from, to, flags{fin: true, ack: true}, nil)
+		c.send(to, from, flags{ack: true}, nil)
+	}
+	from.ended = true
+}
+
+// Comment makes the next packet of this connection that has a payload, either way, carry json as its comment; if none comes, the packet that ends the
+// connection does. A comment above 65,535 octets is [CommentTooLong] and is not recorded.
+func (c *Conn) Comment(json string) error {
+	c.rec.mu.Lock()
+	defer c.rec.mu.Unlock()
+	if len(json) > maxComment {
+		return &Error{Code: CommentTooLong, At: c.rec.at}
+	}
+	c.comments = append(c.comments, json)
+	return nil
+}
+
+// Read reads from the connection and records what came; the end of input as FIN, an error other than a timeout as RST.
+func (c *Conn) Read(p []byte) (int, error) {
+	n, err := c.Conn.Read(p)
+	if n > 0 {
+		c.data(c.in, c.out, p[:n])
+	}
+	switch {
+	case errors.Is(err, io.EOF):
+		c.end(c.in, c.out, false)
+	case err != nil && !errors.Is(err, os.ErrDeadlineExceeded) && !errors.Is(err, net.ErrClosed) && !errors.Is(err, io.ErrClosedPipe):
+		c.end(c.in, c.out, true)
+	}
+	return n, err
+}
+
+// Write records p and writes it to the connection: in this order, so that what answers p comes after it in the recording. If p is
+// not written whole, this direction of the recording ends there with RST.
+func (c *Conn) Write(p []byte) (int, error) {
+	c.data(c.out, c.in, p)
+	n, err := c.Conn.Write(p)
+	if n < len(p) {
+		c.rec.mu.Lock()
+		if !c.out.ended {
+			c.out.seq -= uint32(len(p) - n)
+		}
+		c.rec.mu.Unlock()
+		c.end(c.out, c.in, true)
+	}
+	return n, err
+}
+
+// CloseWrite ends this end's direction, if the connection can do that alone, else it is errors.ErrUnsupported.
+func (c *Conn) CloseWrite() error {
+	w, ok := c.Conn.(interface{ CloseWrite() error })
+	if !ok {
+		return errors.ErrUnsupported
+	}
+	c.end(c.out, c.in, false)
+	return w.CloseWrite()
+}
+
+// Close closes the connection and records FIN.
+func (c *Conn) Close() error {
+	c.end(c.out, c.in, false)
+	return c.Conn.Close()
+}
+
+// Abort closes the connection without waiting for what is unsent, over TCP with RST, and records RST.
+func (c *Conn) Abort() error {
+	c.end(c.out, c.in, true)
+	if l, ok := c.Conn.(interface{ SetLinger(sec int) error }); ok {
+		_ = l.SetLinger(0) // Close reports what matters
+	}
+	return c.Conn.Close()
+}
+
+// NetConn is the connection below.
+func (c *Conn) NetConn() net.Conn { return c.Conn }

@@ -1,0 +1,362 @@
+// Package capture finds sessions and messages in captures, recordings and raw stream octets, and gives them back as they were sent: [Decode], [DecodeStreams]. Its packet layer is package flow.
+package capture
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"fmt"
+	"github.com/hhfr/hhfr/pkg/capture/flow"
+	"maps"
+	"slices"
+
+	"github.com/hhfr/hhfr/pkg/streamer/frame"
+)
+
+// State says how far a message of a stream can be trusted (wire-format section 6).
+type State uint8
+
+const (
+	// Unverified: whole, but no checked sync or close covers it.
+	Unverified State = iota + 1
+	// Verified: a sync or close with a right check covers it.
+	Verified
+	// Withdrawn: the check of the sync or close that covers it is wrong.
+	Withdrawn
+	// Incomplete: fragments of it are missing.
+	Incomplete
+	// Cancelled: its sender gave it up.
+	Cancelled
+	// Undecodable: whole, but its shape is missing or does not fit its content.
+	Undecodable
+)
+
+var stateNames = map[State]string{Unverified: "unverified", Verified: "verified", Withdrawn: "withdrawn", Incomplete: "incomplete", Cancelled: "cancelled", Undecodable: "undecodable"}
+
+func (s State) String() string { return stateNames[s] }
+
+// direction decodes the frames of one direction of a stream, run by run.
+type direction struct {
+	shapes map[[32]byte][]byte // serializations seen in full, shared by all directions
+
+	known   bool // word, session and base are trusted
+	word    [8]byte
+	session [16]byte
+	base    int64 // where offset 0 of the stream lies in the direction
+	hello   *frame.Hello
+
+	following bool // every octet since the last hello or sync was read
+	numbering frame.Numbering
+	checks    frame.Checks
+	pieces    frame.Pieces
+	table     map[uint64][32]byte
+	open      map[frame.Key]*gathered
+	uncovered []*gathered // whole since the last sync
+
+	messages []*gathered
+	refused  []frame.Cancel // messages of the other direction that this end did not take
+	problems []string
+	octets   StreamOctets
+	closed   bool
+	left     int // octets at the end of the last run that are no whole frame
+}
+
+// StreamOctets are the octets of a direction by what they were for. Data counts the frames of messages, payload and framing.
+type StreamOctets struct{ Data, Shape, Sync, Other int64 }
+
+// gathered is a message before it is joined.
+type gathered struct {
+	key         frame.Key
+	oneWay      bool
+	state       State
+	why         string
+	cut         frame.MessageState
+	head, body  part
+	wire        int64
+	first, last flow.Mark
+	offset      int64
+}
+
+// part is the content of a head or body.
+type part struct {
+	there, bad bool
+	number     uint64
+	shape      [32]byte
+	segments   []segment
+}
+
+type segment struct {
+	text   bool
+	octets []byte
+}
+
+func newDirection(shapes map[[32]byte][]byte) *direction {
+	return &direction{shapes: shapes, open: map[frame.Key]*gathered{}, table: map[uint64][32]byte{},
+		pieces: frame.Pieces{MaxShapes: maxShapes, MaxBytes: maxShapeOctets}}
+}
+
+// candidate is a sync frame found by its mark.
+type candidate struct {
+	at   int64 // in the direction
+	sync frame.Sync
+}
+
+// syncs finds all frames in the runs that look like syncs.
+func syncs(runs []flow.Run) (found []candidate) {
+	for i := range runs {
+		r := &runs[i]
+		for from := 0; len(found) < maxCandidates; {
+			at, s, ok := frame.FindSync(r.Data, from)
+			if !ok {
+				break
+			}
+			found = append(found, candidate{r.Offset + int64(at), s})
+			from = at + 1
+		}
+	}
+	return found
+}
+
+// trust decides, for a direction whose beginning is missing, which sync word is the stream's: the one most candidates agree on, at least two, or one of a session that the store names.
+func (d *direction) trust(runs []flow.Run, named func(session [16]byte) bool) bool {
+	type claim struct {
+		word    [8]byte
+		session [16]byte
+		base    int64
+	}
+	votes := map[claim]int{}
+	for _, c := range syncs(runs) {
+		votes[claim{c.sync.Word, c.sync.Session, c.at - int64(c.sync.Offset)}]++
+	}
+	best, most := claim{}, 0
+	for _, c := range slices.SortedFunc(maps.Keys(votes), func(a, b claim) int { return int(min(1, max(-1, a.base-b.base))) }) {
+		n := votes[c]
+		if n == 1 && !named(c.session) {
+			continue
+		}
+		if n > most {
+			best, most = c, n
+		}
+	}
+	if most == 0 {
+		return false
+	}
+	d.known, d.word, d.session, d.base = true, best.word, best.session, best.base
+	return true
+}
+
+func (d *direction) problem(at int64, format string, args ...any) {
+	if len(d.problems) < maxProblems {
+		d.problems = append(d.problems, fmt.Sprintf("offset %d: %s", at, fmt.Sprintf(format, args...)))
+	}
+}
+
+// run decodes one run.
+func (d *direction) run(r *flow.Run) {
+	at := 0
+	if d.known || !frame.BeginsStream(r.Data) {
+		at = d.resync(r, 0)
+	} else {
+		d.known, d.following, d.base = true, true, r.Offset
+	}
+	for at < len(r.Data) && !d.closed {
+		offset := r.Offset + int64(at) - d.base
+		f, n, err := frame.Parse(r.Data[at:], offset, 0)
+		if err == nil && n == 0 {
+			break
+		}
+		if err == nil {
+			err = d.frame(f, n, offset, r, at)
+		}
+		if err != nil {
+			d.problem(offset, "%v", err)
+			d.lose("damaged stream")
+			at = d.resync(r, at+1)
+			continue
+		}
+		at += n
+	}
+	d.left = len(r.Data) - at
+	d.lose("octets missing")
+}
+
+// lose forgets what cannot be followed over missing octets.
+func (d *direction) lose(why string) {
+	for _, g := range d.open {
+		g.state, g.why = Incomplete, why
+	}
+	d.following = false
+	clear(d.open)
+	d.uncovered = nil
+}
+
+// resync looks for the next sync of the stream from index from on, and gives its index, or the end.
+func (d *direction) resync(r *flow.Run, from int) int {
+	for {
+		at, s, ok := frame.FindSync(r.Data, from)
+		if !ok {
+			return len(r.Data)
+		}
+		if s.Word == d.word && s.Session == d.session && r.Offset+int64(at)-d.base == int64(s.Offset) {
+			return at
+		}
+		from = at + 1
+	}
+}
+
+func (d *direction) frame(f frame.Frame, n int, offset int64, r *flow.Run, at int) error {
+	switch f := f.(type) {
+	case frame.Data:
+		d.octets.Data += int64(n)
+		return d.data(f, n, offset, r, at)
+	case frame.Hello:
+		d.octets.Other += int64(n)
+		if offset != 0 {
+			return fmt.Errorf("a second hello")
+		}
+		d.hello, d.word, d.session = &f, f.Word, f.Session
+		return supported(f.Stages)
+	case frame.Shape:
+		d.octets.Shape += int64(n)
+		return d.shape(f, offset)
+	case frame.Sync:
+		d.octets.Sync += int64(n)
+		if err := supported(f.Stages); err != nil {
+			return err
+		}
+		d.sync(f, offset)
+	case frame.Cancel:
+		d.octets.Other += int64(n)
+		d.cancel(f)
+	case frame.Close:
+		d.octets.Other += int64(n)
+		d.cover(f.Messages == d.checks.Messages() && f.Check == d.checks.Check(), offset)
+		d.closed = true
+		if f.Code != frame.CloseDone && f.Code != frame.CloseGoingAway {
+			d.problem(offset, "closed: %s %s", f.Code, f.Text)
+		}
+	default:
+		d.octets.Other += int64(n)
+	}
+	return nil
+}
+
+func supported(stages uint64) error {
+	if stages != 0 {
+		return fmt.Errorf("optional stages %#x, which this version does not know", stages)
+	}
+	return nil
+}
+
+func (d *direction) shape(f frame.Shape, offset int64) error {
+	switch f.Form {
+	case frame.Reference:
+		d.table[f.Number] = f.Fingerprint
+	case frame.Full:
+		octets, err := d.pieces.Add(f, offset)
+		if err != nil || octets == nil {
+			return err
+		}
+		fp := sha256.Sum256(octets)
+		d.shapes[fp] = bytes.Clone(octets)
+		d.table[f.Number] = fp
+	}
+	return nil
+}
+
+// sync checks what came since the one before, and goes on from this one.
+func (d *direction) sync(f frame.Sync, offset int64) {
+	if d.following {
+		d.cover(f.Messages == d.checks.Messages() && f.Check == d.checks.Check() && slices.Equal(f.Open, d.checks.Open()), offset)
+		d.checks.Next()
+	}
+	if !d.following {
+		d.checks.Seed(f)
+		d.following = true
+	}
+	d.numbering.Sync(f)
+	clear(d.table)
+	for _, s := range f.Shapes {
+		d.table[s.Number] = s.Fingerprint
+	}
+}
+
+// cover settles the state of the messages since the last sync.
+func (d *direction) cover(right bool, offset int64) {
+	if !d.following {
+		return
+	}
+	for _, g := range d.uncovered {
+		if g.state = Verified; !right {
+			g.state, g.why = Withdrawn, "its check is wrong"
+		}
+	}
+	if d.uncovered = nil; !right {
+		d.problem(offset, "check does not agree: messages since the sync before are withdrawn")
+		d.lose("check does not agree")
+	}
+}
+
+func (d *direction) cancel(f frame.Cancel) {
+	if f.Refused {
+		d.refused = append(d.refused, f)
+		return
+	}
+	d.checks.Cancel(f.Message)
+	if g := d.open[f.Message]; g != nil {
+		g.state, g.why = Cancelled, f.Code.String()
+		if f.Text != "" {
+			g.why += ": " + f.Text
+		}
+		delete(d.open, f.Message)
+	}
+}
+
+func (d *direction) data(f frame.Data, n int, offset int64, r *flow.Run, at int) error {
+	if !d.following {
+		return fmt.Errorf("data before hello or sync")
+	}
+	if err := d.numbering.Resolve(&f, offset); err != nil {
+		return err
+	}
+	if err := d.checks.Add(&f, offset); err != nil {
+		return err
+	}
+	key := f.Key()
+	g := d.open[key]
+	if f.First {
+		g = &gathered{key: key, oneWay: f.OneWay, first: r.MarkAt(at), offset: offset}
+		d.open[key] = g
+		d.messages = append(d.messages, g)
+	}
+	if g == nil {
+		return nil // begun before the sync this decoder joined at
+	}
+	parts, err := g.cut.Cut(&f, offset+int64(n-len(f.Payload)))
+	if err != nil {
+		return err
+	}
+	g.wire += int64(n)
+	g.last = r.MarkAt(at + n - 1)
+	if parts.HasHead {
+		g.head.add(parts.Head, d.table)
+	}
+	if parts.HasBody {
+		g.body.add(parts.Body, d.table)
+	}
+	if f.Last {
+		g.state = Unverified
+		delete(d.open, key)
+		d.uncovered = append(d.uncovered, g)
+	}
+	return nil
+}
+
+func (p *part) add(f frame.Part, table map[uint64][32]byte) {
+	if f.First {
+		p.there, p.number = true, f.Shape
+		var announced bool
+		p.shape, announced = table[f.Shape]
+		p.bad = f.Shape != 0 && !announced
+	}
+	p.segments = append(p.segments, segment{f.Text, f.Segment})
+}

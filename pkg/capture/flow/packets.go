@@ -1,0 +1,151 @@
+// Package flow is the packet layer of captures: it reads capture files ([Open]), puts TCP connections together with exact gaps ([Flows]), and
+// finds the HTTP messages in them ([HTTP]).
+package flow
+
+import (
+	"bufio"
+	"compress/flate"
+	"compress/gzip"
+	"errors"
+	"io"
+	"time"
+
+	"github.com/gopacket/gopacket/layers"
+	"github.com/gopacket/gopacket/pcapgo"
+)
+
+// Packet is one packet of a capture. No counts from 1 in file order. Link is the LINKTYPE number of its interface. Length is the packet's length on
+// the wire, which Data may fall short of. At is the offset of the packet's record, or of the first block after the packet before, in octets after gzip.
+type Packet struct {
+	No       int
+	At       int64
+	Time     time.Time
+	Link     int
+	Length   int
+	Data     []byte
+	Comments []string
+}
+
+// File reads the packets of a capture. It is not safe for concurrent use.
+type File struct {
+	in    *bufio.Reader
+	count *countReader
+	pcap  *pcapgo.Reader
+	ng    *pcapgo.NgReader
+	no    int
+	err   error
+}
+
+// countReader counts what was read and remembers why reading stopped, if that was no end of file.
+type countReader struct {
+	r   io.Reader
+	n   int64
+	err error
+}
+
+func (c *countReader) Read(p []byte) (int, error) {
+	n, err := c.r.Read(p)
+	c.n += int64(n)
+	if err != nil && err != io.EOF && c.err == nil {
+		c.err = err
+	}
+	return n, err
+}
+
+// Open reads the beginning of a capture: pcap of either byte order with micro- or nanoseconds, or pcapng; both also in gzip. The error is
+// [NoCapture], or [Truncated] if there is only part of a file header.
+func Open(r io.Reader) (*File, error) {
+	in := bufio.NewReader(r)
+	if magic, _ := in.Peek(2); len(magic) == 2 && magic[0] == 0x1F && magic[1] == 0x8B {
+		z, err := gzip.NewReader(in)
+		if err != nil {
+			return nil, &Error{Code: NoCapture, Err: err}
+		}
+		r = z
+	} else {
+		r = in
+	}
+	f := &File{count: &countReader{r: r}}
+	f.in = bufio.NewReaderSize(f.count, 64<<10)
+	magic, err := f.in.Peek(4)
+	switch {
+	case f.count.err != nil:
+		return nil, f.fail(0, f.count.err)
+	case err != nil && len(magic) == 0:
+		return nil, &Error{Code: NoCapture, Err: io.ErrUnexpectedEOF}
+	case err != nil:
+		return nil, &Error{Code: NoCapture}
+	case string(magic) == "\x0A\x0D\x0D\x0A":
+		// pcapgo takes over a bufio.Reader that is large enough, so that offsets can be told.
+		f.ng, err = pcapgo.NewNgReader(f.in, pcapgo.NgReaderOptions{WantMixedLinkType: true, SkipUnknownVersion: true})
+	default:
+		f.pcap, err = pcapgo.NewReader(f.in)
+	}
+	switch {
+	case errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF):
+		return nil, &Error{Code: Truncated, Err: io.ErrUnexpectedEOF}
+	case err != nil:
+		return nil, &Error{Code: NoCapture, Err: err}
+	}
+	return f, nil
+}
+
+func (f *File) at() int64 { return f.count.n - int64(f.in.Buffered()) }
+
+// Next gives the next packet, whose slices are the caller's. At the end the error is io.EOF; a file that is cut off or damaged gives its whole packets, then
+// [Truncated], [Malformed] or [ReadFailed]. The error stays.
+func (f *File) Next() (Packet, error) {
+	if f.err != nil {
+		return Packet{}, f.err
+	}
+	p := Packet{No: f.no + 1, At: f.at()}
+	var err error
+	if f.ng != nil {
+		err = f.nextNg(&p)
+	} else {
+		err = f.nextPcap(&p)
+	}
+	if err != nil {
+		f.err = f.fail(p.At, err)
+		return Packet{}, f.err
+	}
+	f.no++
+	return p, nil
+}
+
+func (f *File) nextPcap(p *Packet) error {
+	data, ci, err := f.pcap.ReadPacketData()
+	if err != nil {
+		if errors.Is(err, io.EOF) && f.at() > p.At {
+			return io.ErrUnexpectedEOF
+		}
+		return err
+	}
+	p.Time, p.Length, p.Data, p.Link = ci.Timestamp, ci.Length, data, int(f.pcap.LinkType())
+	return nil
+}
+
+func (f *File) nextNg(p *Packet) error {
+	data, ci, opts, err := f.ng.ReadPacketDataWithOptions()
+	if err != nil {
+		return err
+	}
+	p.Time, p.Length, p.Data, p.Comments = ci.Timestamp, ci.Length, data, opts.Comments
+	if link, ok := ci.AncillaryData[0].(layers.LinkType); ok {
+		p.Link = int(link)
+	}
+	return nil
+}
+
+func (f *File) fail(at int64, err error) error {
+	var corrupt flate.CorruptInputError
+	switch {
+	case errors.Is(err, io.ErrUnexpectedEOF):
+		return &Error{Code: Truncated, At: at, Err: io.ErrUnexpectedEOF}
+	case errors.Is(err, io.EOF):
+		return io.EOF
+	case errors.As(err, &corrupt), errors.Is(err, gzip.ErrChecksum), errors.Is(err, gzip.ErrHeader), f.count.err == nil:
+		return &Error{Code: Malformed, At: at, Err: err}
+	}
+	return &Error{Code: ReadFailed, At: at, Err: err}
+}

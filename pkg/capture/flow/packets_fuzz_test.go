@@ -1,0 +1,36 @@
+package flow_test
+
+import (
+	"testing"
+
+	"github.com/hhfr/hhfr/internal/shared"
+	"github.com/hhfr/hhfr/pkg/capture/flow"
+)
+
+func FuzzCapture(f *testing.F) {
+	f.Add(pcapOf(101, talkOf(true, q(post("1")), a(ok("2")), q(post("3")), lost(a(ok("4"))), a("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n1\r\n5\r\n0\r\n\r\n"))...))
+	f.Add(pcapOf(1, append(append(make([]byte, 12), 0x81, 0, 0, 6, 8, 0), seg(1, 1, syn|ack, 1, 1, "x")...)))
+	f.Add(pcapOf(101, fragmentsOf(seg(1, 1000, ack, 1, 1, "a payload of forty octets, cut in pieces"), 16)...))
+	_, _, file := recording(f, 1)
+	f.Add(file[:3000])
+	if shared.Has(f) {
+		for _, path := range corpusFiles(f) {
+			if b := shared.Read(f, path); len(b) < 20000 {
+				f.Add(b)
+			}
+		}
+	}
+	f.Fuzz(func(t *testing.T, in []byte) {
+		s := read(t, in)
+		if s.stats.TCPOctets > int64(len(in)) && (len(in) < 2 || in[0] != 0x1F) {
+			t.Fatalf("%d octets out of %d", s.stats.TCPOctets, len(in))
+		}
+		for _, f := range s.flows {
+			for i := range f.Dirs {
+				for j := range f.Dirs[i].Runs {
+					_ = flow.LooksHTTP(&f.Dirs[i].Runs[j])
+				}
+			}
+		}
+	})
+}

@@ -1,0 +1,229 @@
+package flow
+
+import "slices"
+
+// assembly puts one direction in order. Positions count octets; until known they count from the first octet seen and may be negative,
+// afterwards they are offsets.
+type assembly struct {
+	Direction
+	known   bool   // where the direction begins, or is said to
+	opening bool   // and that is where the connection began
+	base    uint32 // sequence number of offset 0, if known
+	next    int64  // the offset behind what is in order
+	nextSeq uint32 // its sequence number; before known, that of position 0
+	gap     int64  // missing in front of what comes next
+	broken  bool   // a new run begins with what comes next
+	pending []piece
+	waiting int   // octets in pending
+	cost    int64 // what runs, marks and pending count against limits
+	finAt   int64
+	ackAt   int64 // highest position acknowledged
+	sure    int   // packets that acknowledged what waits
+}
+
+// piece is data that waits for what is missing in front of it.
+type piece struct {
+	at   int64
+	data []byte
+	mark Mark
+}
+
+func (p piece) end() int64 { return p.at + int64(len(p.data)) }
+
+// pos is the position of a sequence number: the one nearest to next.
+func (d *assembly) pos(seq uint32) int64 { return d.next + int64(int32(seq-d.nextSeq)) }
+
+// begin says that the direction begins at a sequence number.
+func (d *assembly) begin(seq uint32) {
+	if d.known {
+		return
+	}
+	d.opening = true
+	if len(d.pending) == 0 {
+		d.nextSeq = seq
+	}
+	d.establish(min(d.pos(seq), d.lowest()))
+}
+
+// lowest is the lowest position that waits, or next.
+func (d *assembly) lowest() int64 {
+	if len(d.pending) > 0 {
+		return d.pending[0].at
+	}
+	return d.next
+}
+
+// establish makes a position offset 0.
+func (d *assembly) establish(at int64) {
+	d.nextSeq += uint32(at - d.next)
+	for i := range d.pending {
+		d.pending[i].at -= at
+	}
+	d.finAt -= at
+	d.ackAt = max(0, d.ackAt-at)
+	d.base, d.known, d.next, d.broken = d.nextSeq, true, 0, true
+}
+
+// add takes the payload of a segment.
+func (d *assembly) add(seq uint32, s *segment, st *Stats, l Limits, room int64) {
+	if !d.known && len(d.pending) == 0 && len(d.Runs) == 0 {
+		d.nextSeq, d.next = seq, 0
+	}
+	at := d.pos(seq)
+	data := s.payload
+	if d.known && at < d.next {
+		n := min(int64(len(data)), d.next-at)
+		st.Repeated += n
+		at, data = at+n, data[n:]
+	}
+	if len(data) == 0 {
+		return
+	}
+	if int64(len(data)+markCost) > room {
+		st.Dropped += int64(len(data))
+		return
+	}
+	mark := Mark{Time: s.time, PacketNo: s.no, Comments: s.comments}
+	if d.known && at == d.next && len(d.pending) == 0 {
+		d.append(piece{at, data, mark})
+		return
+	}
+	d.insert(piece{at, data, mark}, st)
+	d.drain()
+	for d.waiting > l.PendingOctets || len(d.pending) > l.PendingPieces {
+		d.jump(st)
+	}
+}
+
+// insert puts what is new of p into pending; of what overlaps the first counts.
+func (d *assembly) insert(p piece, st *Stats) {
+	i, _ := slices.BinarySearchFunc(d.pending, p.at, func(q piece, at int64) int { return int(min(max(q.end()-at-1, -1), 1)) })
+	for len(p.data) > 0 {
+		n := len(p.data)
+		if i < len(d.pending) {
+			q := d.pending[i]
+			if q.at <= p.at {
+				over := int(min(int64(n), q.end()-p.at))
+				st.Repeated += int64(over)
+				p.at, p.data = p.at+int64(over), p.data[over:]
+				i++
+				continue
+			}
+			n = int(min(int64(n), q.at-p.at))
+		}
+		d.pending = slices.Insert(d.pending, i, piece{p.at, slices.Clone(p.data[:n]), p.mark})
+		d.waiting += n
+		d.cost += int64(n + markCost)
+		p.at, p.data = p.at+int64(n), p.data[n:]
+		p.mark.Comments = nil
+		i++
+	}
+}
+
+// drain appends what is in order now.
+func (d *assembly) drain() {
+	n := 0
+	for d.known && n < len(d.pending) && d.pending[n].at == d.next {
+		p := d.pending[n]
+		d.waiting -= len(p.data)
+		d.cost -= int64(len(p.data) + markCost)
+		d.append(p)
+		n++
+	}
+	d.pending = slices.Delete(d.pending, 0, n)
+}
+
+// append adds a piece that is in order to the runs.
+func (d *assembly) append(p piece) {
+	if len(d.Runs) == 0 || d.broken {
+		before := d.gap
+		if len(d.Runs) == 0 && !d.opening {
+			before = -1
+		}
+		d.Runs = append(d.Runs, Run{Offset: d.next, GapBefore: before})
+		d.gap, d.broken = 0, false
+	}
+	r := &d.Runs[len(d.Runs)-1]
+	p.mark.At = len(r.Data)
+	r.Marks = append(r.Marks, p.mark)
+	r.Data = append(r.Data, p.data...)
+	d.next += int64(len(p.data))
+	d.nextSeq += uint32(len(p.data))
+	d.cost += int64(len(p.data) + markCost)
+}
+
+// jump gives up waiting for what is missing in front of pending.
+func (d *assembly) jump(st *Stats) {
+	if !d.known {
+		d.establish(d.lowest())
+	} else if missing := d.lowest() - d.next; missing > 0 {
+		d.gap += missing
+		d.broken = true
+		d.nextSeq += uint32(missing)
+		d.next += missing
+		st.Gaps++
+		st.MissingOctets += missing
+	}
+	d.drain()
+}
+
+// acknowledged notes how far the other end has the direction. If it has what waits here, then what is missing in front will not come again.
+func (d *assembly) acknowledged(ack uint32, st *Stats) {
+	if !d.known && len(d.pending) == 0 {
+		return
+	}
+	at, seen := d.pos(ack), max(d.next, d.ackAt)
+	if n := len(d.pending); n > 0 {
+		seen = max(seen, d.pending[n-1].end())
+	}
+	if at > seen+maxLost {
+		return
+	}
+	d.ackAt = max(d.ackAt, at)
+	if len(d.pending) == 0 || d.pending[0].end() > at {
+		d.sure = 0
+		return
+	}
+	if d.sure++; d.sure < ackSlack {
+		return
+	}
+	for d.sure = 0; len(d.pending) > 0 && d.pending[0].end() <= at; at = d.pos(ack) {
+		d.jump(st)
+	}
+}
+
+// ackSlack is how many packets have to acknowledge what waits before the gap in front counts as missing: captures, too, have packets out of order, above all
+// those of different directions.
+const ackSlack = 16
+
+// maxLost is how far beyond all that was seen an acknowledgement or a FIN is believed, in octets.
+const maxLost = 64 << 20
+
+func (d *assembly) fin(seq uint32) {
+	if !d.known && len(d.pending) == 0 {
+		d.nextSeq, d.next = seq, 0
+	}
+	d.FIN, d.finAt = true, d.pos(seq)
+}
+
+// finish gives up waiting altogether and works out what is missing at the end.
+func (d *assembly) finish(st *Stats) {
+	for len(d.pending) > 0 {
+		d.jump(st)
+	}
+	end := d.ackAt
+	switch {
+	case d.FIN:
+		end = d.finAt
+	case end == d.next+1: // most likely a FIN that was not captured
+		end = d.next
+	}
+	if missing := end - d.next; d.known && missing > 0 && missing <= maxLost {
+		d.GapAfter = missing
+		st.Gaps++
+		st.MissingOctets += missing
+	}
+	for i := range d.Runs {
+		st.TCPOctets += int64(len(d.Runs[i].Data))
+	}
+}

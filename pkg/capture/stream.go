@@ -1,0 +1,209 @@
+package capture
+
+import (
+	"context"
+	"encoding/hex"
+	"fmt"
+	"github.com/hhfr/hhfr/pkg/capture/flow"
+	"net/netip"
+	"time"
+
+	"github.com/hhfr/hhfr/pkg/ctxstore"
+	"github.com/hhfr/hhfr/pkg/shape"
+	"github.com/hhfr/hhfr/pkg/soap"
+	"github.com/hhfr/hhfr/pkg/streamer/frame"
+)
+
+// Decoded is one message of a capture: of an hhfr stream, or plain SOAP in HTTP.
+type Decoded struct {
+	// Number counts exchanges in sending order from 1; request and reply of one exchange share it. Exchanges of which nothing was seen keep their numbers. 0: a negotiation, which is not counted.
+	Number int
+	// HHFR tells messages of streams; Session, Lane, Exchange and OneWay are theirs.
+	HHFR     bool
+	Session  [16]byte
+	Lane     uint64
+	Exchange uint64
+	Reply    bool
+	OneWay   bool
+	// Src and Dst are the ends; zero where only stream octets are there.
+	Src, Dst netip.AddrPort
+	// First and Last are the times of its first and last octets, zero where no capture tells; Packet is the number of the packet with the first.
+	First, Last time.Time
+	Packet      int
+	// Head is the HTTP head as received; of a message of a stream nil if it is the default one (docs/negotiation.md). Body is the entity after transfer coding.
+	Head, Body []byte
+	// Version and Operation are what the envelope says.
+	Version   soap.Version
+	Operation soap.Name
+	// Wire is the octets on the wire: of its data frames, or of its HTTP message.
+	Wire int64
+	// State says how far the message can be trusted; plain SOAP is [Verified] or [Incomplete]. Why tells more, for people.
+	State State
+	Why   string
+	// Lacks is the fingerprint of the shape that is missing, as a URI, if that is why the message is [Undecodable].
+	Lacks string
+
+	origin int // which direction of its flow began the exchange
+	flow   int
+}
+
+// SessionString is the session as a UUID, "-" for plain SOAP.
+func (d *Decoded) SessionString() string {
+	if !d.HHFR {
+		return "-"
+	}
+	s := hex.EncodeToString(d.Session[:])
+	return s[:8] + "-" + s[8:12] + "-" + s[12:16] + "-" + s[16:20] + "-" + s[20:]
+}
+
+// Whole tells whether the body is there, as it was sent.
+func (d *Decoded) Whole() bool { return d.State == Verified || d.State == Unverified }
+
+// Stream is what was found of one hhfr stream, or of those of its directions that are there.
+type Stream struct {
+	Session  [16]byte
+	Src, Dst netip.AddrPort
+	// Facts is the JSON comment of a recording, "" if there is none.
+	Facts string
+	// Octets of the two directions, Src to Dst first.
+	Octets [2]StreamOctets
+	// Shapes is the number of shapes seen in full.
+	Shapes int
+	// Problems say where a direction could not be followed.
+	Problems []string
+	// Cut tells that a direction ends inside a frame, or lacks octets.
+	Cut bool
+}
+
+func (d *Decoded) recognize() {
+	r := soap.Recognize(d.Body)
+	d.Version, d.Operation = r.Version, r.Operation
+}
+
+// joiner joins messages with the shapes at hand.
+type joiner struct {
+	store      ctxstore.Store
+	seen       map[[32]byte][]byte
+	programs   map[[32]byte]*shape.Program
+	maxMessage int64
+	joiner     shape.Joiner
+}
+
+// program finds a shape in the capture or the store, nil if neither has it.
+func (j *joiner) program(ctx context.Context, fp [32]byte) *shape.Program {
+	if p, ok := j.programs[fp]; ok {
+		return p
+	}
+	octets, ok := j.seen[fp]
+	if !ok && j.store != nil {
+		octets, _ = ctxstore.Shapes{Store: j.store}.Get(ctx, fp)
+	}
+	var p *shape.Program
+	if s, err := shape.Parse(octets); err == nil && s.Fingerprint() == fp {
+		p = shape.Compile(s)
+	}
+	j.programs[fp] = p
+	return p
+}
+
+// message joins what was gathered.
+func (j *joiner) message(ctx context.Context, g *gathered) *Decoded {
+	d := &Decoded{HHFR: true, Lane: g.key.Lane, Exchange: g.key.Exchange, Reply: g.key.Reply, OneWay: g.oneWay, Wire: g.wire, State: g.state, Why: g.why,
+		First: g.first.Time, Last: g.last.Time, Packet: g.first.PacketNo}
+	var err error
+	if d.Head, err = j.part(ctx, d, &g.head, d.State == Incomplete || d.State == Cancelled); err == nil {
+		d.Body, err = j.part(ctx, d, &g.body, d.State == Incomplete || d.State == Cancelled)
+	}
+	if err != nil && d.Whole() {
+		d.State, d.Why = Undecodable, err.Error()
+	}
+	d.recognize()
+	return d
+}
+
+func (j *joiner) part(ctx context.Context, d *Decoded, p *part, cut bool) (out []byte, err error) {
+	if !p.there {
+		return nil, nil
+	}
+	if p.bad {
+		return nil, fmt.Errorf("shape number %d was never announced", p.number)
+	}
+	join := func(dst, seg []byte, _, _ bool) ([]byte, error) { return append(dst, seg...), nil }
+	if p.number != 0 {
+		program := j.program(ctx, p.shape)
+		if program == nil {
+			d.Lacks = ctxstore.ShapeURI(p.shape)
+			return nil, fmt.Errorf("neither capture nor store has its shape %s", d.Lacks)
+		}
+		j.joiner.Reset(program)
+		join = j.joiner.Join
+	}
+	for i, s := range p.segments {
+		if out, err = join(out, s.octets, s.text, i == len(p.segments)-1 && !cut); err != nil {
+			return out, err
+		}
+		if int64(len(out)) > j.maxMessage {
+			return out, fmt.Errorf("longer than %d octets", j.maxMessage)
+		}
+	}
+	return out, nil
+}
+
+// named tells whether the store knows a session.
+func (dec *decoder) named(ctx context.Context, session [16]byte) bool {
+	if dec.join.store == nil {
+		return false
+	}
+	_, err := dec.join.store.Get(ctx, ctxstore.SessionURI(session))
+	return err == nil
+}
+
+// decodeStream decodes the directions of one stream; either may have no runs. It returns nil if it is none, or nothing can be trusted.
+func (dec *decoder) decodeStream(ctx context.Context, dirs [2][]flow.Run) (*Stream, []*Decoded) {
+	var both [2]*direction
+	found := false
+	for i, runs := range dirs {
+		d := newDirection(dec.join.seen)
+		both[i] = d
+		if len(runs) == 0 || !frame.BeginsStream(runs[0].Data) && !d.trust(runs, func(session [16]byte) bool { return dec.named(ctx, session) }) {
+			continue
+		}
+		found = true
+		for k := range runs {
+			d.run(&runs[k])
+		}
+	}
+	if !found {
+		return nil, nil
+	}
+	s := &Stream{Shapes: len(dec.join.seen)}
+	for i, d := range both {
+		if s.Octets[i] = d.octets; d.known {
+			s.Session = d.session
+		}
+		for _, p := range d.problems {
+			s.Problems = append(s.Problems, [2]string{"first", "second"}[i]+" direction, "+p)
+		}
+		s.Cut = s.Cut || d.left > 0 || len(dirs[i]) > 1
+	}
+	return s, dec.joinBoth(ctx, both)
+}
+
+func (dec *decoder) joinBoth(ctx context.Context, both [2]*direction) (all []*Decoded) {
+	for i, d := range both {
+		for _, g := range d.messages {
+			m := dec.join.message(ctx, g)
+			m.Session = d.session
+			if m.origin = i; m.Reply {
+				m.origin = 1 - i
+			}
+			for _, c := range both[1-i].refused {
+				if c.Message == g.key && m.Why == "" {
+					m.Why = "refused: " + c.Code.String() + " " + c.Text
+				}
+			}
+			all = append(all, m)
+		}
+	}
+	return all
+}

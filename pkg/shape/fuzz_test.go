@@ -1,0 +1,148 @@
+package shape_test
+
+import (
+	"bytes"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/hhfr/hhfr/internal/shared"
+	"github.com/hhfr/hhfr/pkg/shape"
+)
+
+func soapFiles(tb testing.TB) (messages [][]byte) {
+	for _, path := range shared.Files(tb, shared.Testdata(tb, "soap"), nil) {
+		messages = append(messages, shared.Read(tb, path))
+	}
+	return messages
+}
+
+// FuzzSplit: law 1 for any two messages, the second split by the shape of the first, and each by its own.
+func FuzzSplit(f *testing.F) {
+	files := soapFiles(f)
+	for i, m := range files {
+		f.Add(m, files[(i+1)%len(files)], uint16(4096))
+		f.Add(m, bytes.ReplaceAll(m, []byte("ns1"), []byte("q17")), uint16(300))
+	}
+	for _, c := range cases() {
+		f.Add([]byte(c.message), []byte(c.message), uint16(256))
+	}
+	f.Fuzz(func(t *testing.T, a, b []byte, most uint16) {
+		s, err := shape.Learn(a)
+		if err != nil {
+			s, err = shape.LearnHead(a)
+		}
+		if err != nil {
+			s, err = shape.LearnPrefix(a)
+		}
+		if err != nil {
+			var e *shape.Error
+			require.True(t, errors.As(err, &e), "%v", err)
+			return
+		}
+		p := shape.Compile(s)
+		for _, m := range [][]byte{a, b} {
+			size := shape.MinSegment + int(most)%16000
+			segments := split(t, p, m, size, 0)
+			require.True(t, bytes.Equal(m, join(t, p, segments)))
+			if len(m) < 10000 {
+				require.True(t, bytes.Equal(m, join(t, p, split(t, p, m, size, 1+int(most)%50))))
+			}
+		}
+	})
+}
+
+// FuzzJoin: content from a hostile peer makes an error or a message, in bounded work.
+func FuzzJoin(f *testing.F) {
+	for _, path := range shared.Files(f, shared.Testdata(f, "vectors", "content"), nil) {
+		var v vector
+		require.NoError(f, json.Unmarshal(shared.Read(f, path), &v))
+		octets, err := hex.DecodeString(v.Shape)
+		require.NoError(f, err)
+		for i, seg := range v.Segments {
+			content, err := hex.DecodeString(seg.Octets)
+			require.NoError(f, err)
+			f.Add(octets, content, []byte{}, i == len(v.Segments)-1, seg.Text)
+			f.Add(octets, content, content, i == len(v.Segments)-1, false)
+		}
+	}
+	f.Fuzz(func(t *testing.T, octets, first, second []byte, last, text bool) {
+		s, err := shape.Parse(octets)
+		if err != nil {
+			require.True(t, errors.Is(err, &shape.Error{Code: shape.Invalid}) || errors.Is(err, &shape.Error{Code: shape.TooLarge}), "%v", err)
+			return
+		}
+		require.True(t, bytes.Equal(octets, s.Octets()))
+		again, err := shape.New(s.Root())
+		require.NoError(t, err)
+		require.Equal(t, s.Fingerprint(), again.Fingerprint(), "what is canonical stays as it is")
+		var j shape.Joiner
+		j.Reset(shape.Compile(s))
+		out, err := j.Join(nil, first, false, false)
+		if err == nil {
+			before := len(out)
+			out, err = j.Join(out, second, text, last)
+			require.LessOrEqual(t, len(out)-before, 5<<20)
+		}
+		if err != nil {
+			require.True(t, errors.Is(err, &shape.Error{Code: shape.Malformed}) || errors.Is(err, &shape.Error{Code: shape.TooLarge}), "%v", err)
+		}
+	})
+}
+
+// TestEveryCutOfContentIsAnError: content without its end is never taken for a whole message.
+func TestEveryCutOfContentIsAnError(t *testing.T) {
+	for _, c := range cases() {
+		s, err := shape.New(c.root)
+		require.NoError(t, err)
+		p := shape.Compile(s)
+		segments := split(t, p, []byte(c.message), 16384, 0)
+		if len(segments) != 1 {
+			continue
+		}
+		content := segments[0].octets
+		for n := range content {
+			var j shape.Joiner
+			j.Reset(p)
+			out, err := j.Join(nil, content[:n], false, true)
+			require.Error(t, err, "%s cut at %d of %d gives %q", c.name, n, len(content), out)
+		}
+		var j shape.Joiner
+		j.Reset(p)
+		_, err = j.Join(nil, append(bytes.Clone(content), 0), false, true)
+		require.Error(t, err, "%s with an octet more", c.name)
+	}
+}
+
+func TestSteadyStateAllocatesNothing(t *testing.T) {
+	for _, m := range soapFiles(t) {
+		s, err := shape.Learn(m)
+		if err != nil {
+			continue
+		}
+		p := shape.Compile(s)
+		segments := split(t, p, m, 16384, 0)
+		var sp shape.Splitter
+		var j shape.Joiner
+		var out []byte
+		drop := func(bool, []byte) error { return nil }
+		both := func() {
+			sp.Reset(p, 16384, false, drop)
+			if err := sp.Split(m); err != nil {
+				t.Fatal(err)
+			}
+			j.Reset(p)
+			out = out[:0]
+			for i, seg := range segments {
+				if out, err = j.Join(out, seg.octets, seg.text, i == len(segments)-1); err != nil {
+					t.Fatal(err)
+				}
+			}
+		}
+		both()
+		require.Zero(t, testing.AllocsPerRun(20, both))
+	}
+}
