@@ -5,6 +5,7 @@ import (
 	"io"
 	"strings"
 	"testing"
+	"testing/iotest"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -111,4 +112,29 @@ func FuzzTokens(f *testing.F) {
 			at = tok.To
 		}
 	})
+}
+
+func TestDocuments(t *testing.T) {
+	for _, tc := range []struct{ in, want string }{
+		{"", ""}, {" \n", ""}, {"<a/>", "<a/>|"},
+		{"<?xml version='1.0'?>\n<a><b>1</b></a>\n\n<!-- x --><c/>\n", "<?xml version='1.0'?>\n<a><b>1</b></a>|<!-- x --><c/>|"},
+		{"<a></a><a><![CDATA[</a>]]></a>", "<a></a>|<a><![CDATA[</a>]]></a>|"},
+		{"<a/><a><b></a", "<a/>|<a><b></a|"},
+		{"<a/>no < xml", "<a/>|no < xml|"},
+	} {
+		for _, r := range []io.Reader{strings.NewReader(tc.in), iotest.OneByteReader(strings.NewReader(tc.in))} {
+			got := ""
+			for doc, err := range xmltext.Documents(r, 1000) {
+				require.NoError(t, err)
+				got += string(doc) + "|"
+			}
+			assert.Equal(t, tc.want, got)
+		}
+	}
+	for _, err := range xmltext.Documents(strings.NewReader("<a>"+strings.Repeat("x", 40000)), 1000) {
+		assert.ErrorContains(t, err, "more than 1000 octets")
+	}
+	for _, err := range xmltext.Documents(iotest.ErrReader(io.ErrClosedPipe), 1000) {
+		assert.ErrorIs(t, err, io.ErrClosedPipe)
+	}
 }

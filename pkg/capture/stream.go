@@ -71,7 +71,7 @@ type Stream struct {
 	Shapes int
 	// Problems say where a direction could not be followed.
 	Problems []string
-	// Cut tells that a direction ends inside a frame, or lacks octets.
+	// Cut tells that a direction begins without its hello, ends without its close, or lacks octets.
 	Cut bool
 }
 
@@ -184,7 +184,7 @@ func (dec *decoder) decodeStream(ctx context.Context, dirs [2][]flow.Run) (*Stre
 		for _, p := range d.problems {
 			s.Problems = append(s.Problems, [2]string{"first", "second"}[i]+" direction, "+p)
 		}
-		s.Cut = s.Cut || d.left > 0 || len(dirs[i]) > 1
+		s.Cut = s.Cut || d.left > 0 || len(dirs[i]) > 1 || d.known && (d.hello == nil || !d.closed)
 	}
 	return s, dec.joinBoth(ctx, both)
 }

@@ -5,6 +5,7 @@ import (
 	"encoding/hex"
 	"encoding/json"
 	"errors"
+	"path/filepath"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -14,7 +15,7 @@ import (
 )
 
 func soapFiles(tb testing.TB) (messages [][]byte) {
-	for _, path := range shared.Files(tb, shared.Testdata(tb, "soap"), nil) {
+	for _, path := range shared.Files(tb, shared.Testdata(tb, "soap"), func(path string) bool { return filepath.Ext(path) == ".xml" }) {
 		messages = append(messages, shared.Read(tb, path))
 	}
 	return messages

@@ -1,0 +1,78 @@
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"net"
+	"os"
+	"time"
+
+	"github.com/hhfr/hhfr/internal/pcapng"
+	"github.com/hhfr/hhfr/pkg/negotiate"
+)
+
+// recording is a file that --record names; the zero value records nothing.
+type recording struct {
+	name string
+	file *os.File
+	rec  *pcapng.Recorder
+}
+
+func openRecording(name string) (*recording, error) {
+	if name == "" {
+		return &recording{}, nil
+	}
+	f, err := os.OpenFile(name, os.O_CREATE|os.O_TRUNC|os.O_WRONLY, 0o600)
+	if err != nil {
+		return nil, fmt.Errorf("--record: %w", err)
+	}
+	return &recording{name: name, file: f, rec: pcapng.NewRecorder(f, time.Now)}, nil
+}
+
+// dialed and accepted wrap a connection; nil where nothing is recorded.
+func (r *recording) dialed() func(net.Conn) net.Conn {
+	if r.rec == nil {
+		return nil
+	}
+	return func(c net.Conn) net.Conn { return r.rec.Conn(c) }
+}
+
+func (r *recording) accepted() func(net.Conn) net.Conn {
+	if r.rec == nil {
+		return nil
+	}
+	return func(c net.Conn) net.Conn { return r.rec.Accepted(c) }
+}
+
+func (r *recording) listener(l net.Listener) net.Listener {
+	if r.rec == nil {
+		return l
+	}
+	return r.rec.Listener(l)
+}
+
+// facts notes what was agreed on a session beside its hello.
+func (r *recording) facts(f negotiate.Facts, c net.Conn) {
+	if conn, ok := c.(*pcapng.Conn); ok {
+		if b, err := json.Marshal(f); err == nil {
+			_ = conn.Comment(string(b)) // a comment that is too long is left out
+		}
+	}
+}
+
+// close ends the recording and tells on w if it is not complete.
+func (r *recording) close(w io.Writer) error {
+	if r.rec == nil {
+		return nil
+	}
+	err := r.rec.Close()
+	if closed := r.file.Close(); err == nil {
+		err = closed
+	}
+	if err != nil {
+		fmt.Fprintf(w, "hhfr: warning: the recording %s is not complete: %v\n", r.name, err)
+		return quiet(exitPartial)
+	}
+	return nil
+}

@@ -1,0 +1,189 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"io"
+	"log/slog"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/hhfr/hhfr/pkg/capture/flow"
+	"github.com/hhfr/hhfr/pkg/ctxstore"
+	"github.com/hhfr/hhfr/pkg/negotiate"
+)
+
+// Env is what a command may touch beside the network and the files it is told of.
+type Env struct {
+	In       io.Reader
+	Out, Err io.Writer
+}
+
+// The exit codes (docs/cli.md).
+const (
+	exitDone      = 0
+	exitFailed    = 1
+	exitUsage     = 2
+	exitNoPeer    = 3
+	exitMalformed = 4
+	exitPartial   = 5
+)
+
+// problem is an error with its exit code and, maybe, a hint what to do.
+type problem struct {
+	code int
+	err  error
+	hint string
+}
+
+func (p *problem) Error() string { return p.err.Error() }
+func (p *problem) Unwrap() error { return p.err }
+
+func usage(err error, hint string) error { return &problem{exitUsage, err, hint} }
+
+// quiet ends a command with a code whose reason has been told already.
+type quiet int
+
+func (quiet) Error() string { return "" }
+
+// codeOf finds the exit code of an error, and a hint.
+func codeOf(err error) (code int, hint string) {
+	var q quiet
+	var p *problem
+	var f *flow.Error
+	var n *negotiate.Error
+	var s *ctxstore.Error
+	switch {
+	case err == nil:
+		return exitDone, ""
+	case errors.As(err, &q):
+		return int(q), ""
+	case errors.As(err, &p):
+		return p.code, p.hint
+	case errors.Is(err, context.Canceled):
+		return exitPartial, "interrupted"
+	case errors.As(err, &f) && f.Code != flow.ReadFailed:
+		return exitMalformed, "decode reads pcap and pcapng files, also in gzip; raw stream octets are for hhfr reconstruct"
+	case errors.As(err, &n):
+		switch n.Code {
+		case negotiate.BadConfig:
+			return exitUsage, ""
+		case negotiate.NoHHFR:
+			return exitNoPeer, "without --require-hhfr the messages go as plain SOAP"
+		case negotiate.Unreachable:
+			return exitNoPeer, "is the server running, and are host and port right?"
+		case negotiate.FateUnknown:
+			return exitPartial, "the request was not sent again, since it may have been processed"
+		}
+	case errors.As(err, &s):
+		return exitFailed, s.Hint
+	}
+	return exitFailed, ""
+}
+
+// global are the flags of every command.
+type global struct {
+	verbose, quiet bool
+	logFormat      string
+}
+
+func (g *global) logger(w io.Writer) *slog.Logger {
+	level := slog.LevelWarn
+	switch {
+	case g.verbose:
+		level = slog.LevelDebug
+	case g.quiet:
+		level = slog.LevelError
+	}
+	o := &slog.HandlerOptions{Level: level}
+	if g.logFormat == "json" {
+		return slog.New(slog.NewJSONHandler(w, o))
+	}
+	return slog.New(slog.NewTextHandler(w, o))
+}
+
+// newRoot builds the command tree.
+func newRoot(env Env) *cobra.Command {
+	g := &global{logFormat: "text"}
+	root := &cobra.Command{
+		Use:   "hhfr",
+		Short: "SOAP over thin links: negotiate once, then only what changes travels",
+		Long: `hhfr carries SOAP over thin, slow, lossy links, shows what is on them, and measures what that brings.
+
+Two ends agree once, over plain SOAP, on everything about their messages that does not change. From then on only what
+changes travels, as binary, over a stream. An end that does not know hhfr is spoken to in plain SOAP.`,
+		Example: `  hhfr demo
+  hhfr serve --record server.pcapng
+  hhfr stream http://127.0.0.1:8080/echo message.xml --repeat 10
+  hhfr decode server.pcapng`,
+		SilenceUsage: true, SilenceErrors: true,
+		PersistentPreRunE: func(*cobra.Command, []string) error {
+			if g.logFormat != "text" && g.logFormat != "json" {
+				return usage(errors.New("--log-format is text or json, not "+g.logFormat), "")
+			}
+			return nil
+		},
+	}
+	flags := root.PersistentFlags()
+	flags.BoolVarP(&g.verbose, "verbose", "v", false, "tell on stderr what happens")
+	flags.BoolVarP(&g.quiet, "quiet", "q", false, "no summaries and warnings on stderr")
+	flags.StringVar(&g.logFormat, "log-format", "text", "form of log lines on stderr: text or json")
+	root.SetIn(env.In)
+	root.SetOut(env.Out)
+	root.SetErr(env.Err)
+	root.SetFlagErrorFunc(func(c *cobra.Command, err error) error {
+		return usage(err, "hhfr "+c.Name()+" --help lists the flags")
+	})
+	root.AddCommand(newDemo(env, g), newServe(env, g), newStream(env, g), newDecode(env, g), newReconstruct(env, g), newVersion(env))
+	return root
+}
+
+// execute runs a command line and gives its exit code. say gets the lines about a failure.
+func execute(ctx context.Context, env Env, args []string, say func(string)) int {
+	root := newRoot(env)
+	root.SetArgs(args)
+	err := root.ExecuteContext(ctx)
+	code, hint := codeOf(err)
+	if err == nil {
+		return code
+	}
+	var p *problem
+	if text := err.Error(); text != "" {
+		if code == exitFailed && !errors.As(err, &p) && isUsage(text) {
+			code, hint = exitUsage, "hhfr --help lists the commands"
+		}
+		say("hhfr: error: " + text)
+		if hint != "" {
+			say("hhfr: hint: " + hint)
+		}
+	}
+	return code
+}
+
+// isUsage tells the errors that cobra makes of a wrong command line, which have no type.
+func isUsage(text string) bool {
+	for _, beginning := range []string{"unknown command", "accepts ", "requires at least"} {
+		if strings.HasPrefix(text, beginning) {
+			return true
+		}
+	}
+	return false
+}
+
+// outputFlag adds -o with the formats a command knows.
+func outputFlag(c *cobra.Command, p *string, formats ...string) {
+	c.Flags().StringVarP(p, "output", "o", formats[0], "form of the data on stdout: "+strings.Join(formats, ", "))
+	before := c.PreRunE
+	c.PreRunE = func(c *cobra.Command, args []string) error {
+		for _, f := range formats {
+			if *p == f {
+				if before != nil {
+					return before(c, args)
+				}
+				return nil
+			}
+		}
+		return usage(errors.New("--output is one of "+strings.Join(formats, ", ")+", not "+*p), "")
+	}
+}

@@ -1,0 +1,152 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"strings"
+	"syscall"
+
+	"github.com/spf13/cobra"
+
+	"github.com/hhfr/hhfr/pkg/codec/binary"
+	"github.com/hhfr/hhfr/pkg/ctxstore"
+	"github.com/hhfr/hhfr/pkg/ctxstore/engines"
+	"github.com/hhfr/hhfr/pkg/negotiate"
+	"github.com/hhfr/hhfr/pkg/peer"
+	"github.com/hhfr/hhfr/pkg/streamer"
+	"github.com/hhfr/hhfr/pkg/streamer/tcp"
+)
+
+type serveOptions struct {
+	listen, tcp, store, record, advertise, output string
+	sync                                          size
+}
+
+func newServe(env Env, g *global) *cobra.Command {
+	o := serveOptions{sync: 64 << 10}
+	c := &cobra.Command{
+		Use:   "serve",
+		Short: "A test peer: its services answer plain SOAP and hhfr alike",
+		Long: `serve offers test services over plain SOAP in HTTP and over hhfr streams, and prints for each its URL and a curl line. Streams are accepted on a
+port of their own, which the negotiation's answer names. Ctrl-C ends it after what is under way.
+
+Services: /echo gives back the body it got.`,
+		Example: `  hhfr serve
+  hhfr serve --listen 127.0.0.1:0 --tcp 127.0.0.1:0 -o json
+  hhfr serve --store ./store --record session.pcapng`,
+		Args: cobra.NoArgs,
+		RunE: func(c *cobra.Command, _ []string) error { return runServe(c.Context(), env, g, o) },
+	}
+	f := c.Flags()
+	f.StringVar(&o.listen, "listen", "127.0.0.1:8080", "address of plain SOAP and negotiation; port 0 takes a free one")
+	f.StringVar(&o.tcp, "tcp", "127.0.0.1:9090", "address of streams; port 0 takes a free one; empty: none")
+	f.StringVar(&o.advertise, "advertise", "", "host that answers name for streams, where it is another than that of the URL")
+	f.StringVar(&o.store, "store", "mem:", "context store: "+strings.Join(engines.Forms(), " or "))
+	f.StringVar(&o.record, "record", "", "write all traffic to this pcapng file")
+	f.Var(&o.sync, "sync", "a sync frame at least every so many octets, up to 64KiB")
+	outputFlag(c, &o.output, "text", "json")
+	return c
+}
+
+func runServe(ctx context.Context, env Env, g *global, o serveOptions) (err error) {
+	if o.sync > 64<<10 {
+		return usage(errors.New("--sync is at most 64KiB"), "")
+	}
+	store, err := engines.Open(ctx, o.store, engines.Options{})
+	if err != nil {
+		return err
+	}
+	defer func() { _ = store.Close() }()
+	rec, err := openRecording(o.record)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, rec.close(env.Err)) }()
+	server, err := startServer(ctx, g, env, o, store, rec)
+	if err != nil {
+		return err
+	}
+	if err := announce(env, o, server); err != nil {
+		return errors.Join(err, server.Close())
+	}
+	select {
+	case <-ctx.Done():
+		if !g.quiet {
+			fmt.Fprintln(env.Err, "hhfr: ending")
+		}
+	case err = <-server.Failed():
+	}
+	return errors.Join(err, server.Close())
+}
+
+func startServer(ctx context.Context, g *global, env Env, o serveOptions, store ctxstore.Store, rec *recording) (*peer.Server, error) {
+	services, err := peer.NewServices(peer.Echo())
+	if err != nil {
+		return nil, err
+	}
+	http, err := listen(ctx, "--listen", o.listen, func(ctx context.Context, addr string) (net.Listener, error) {
+		var c net.ListenConfig
+		return c.Listen(ctx, "tcp", addr)
+	})
+	if err != nil {
+		return nil, err
+	}
+	streams := map[string]net.Listener{}
+	if o.tcp != "" {
+		l, err := listen(ctx, "--tcp", o.tcp, tcp.Transport{}.Listen)
+		if err != nil {
+			_ = http.Close()
+			return nil, err
+		}
+		streams["tcp"] = l
+	}
+	log := g.logger(env.Err)
+	book := binary.NewBook(ctxstore.Shapes{Store: store})
+	book.Log = log
+	return peer.Start(peer.Config{
+		HTTP: rec.listener(http), Streams: streams, Advertise: o.advertise, Services: services, Store: store, Coders: negotiate.BookCoders(book),
+		Stream: streamer.Config{SyncBytes: int64(o.sync)}, WrapConn: rec.accepted(), OnSession: rec.facts, Log: log,
+	})
+}
+
+// listen opens a listener and names the flag when that fails.
+func listen(ctx context.Context, flag, addr string, open func(context.Context, string) (net.Listener, error)) (net.Listener, error) {
+	l, err := open(ctx, addr)
+	switch {
+	case err == nil:
+		return l, nil
+	case errors.Is(err, syscall.EADDRINUSE):
+		return nil, &problem{exitFailed, fmt.Errorf("%s %s: the port is in use", flag, addr), "choose another with " + flag + " 127.0.0.1:PORT; port 0 takes a free one"}
+	case errors.Is(err, syscall.EACCES):
+		return nil, &problem{exitFailed, fmt.Errorf("%s %s: no permission for that port", flag, addr), "ports below 1024 are for root; choose another with " + flag}
+	}
+	return nil, usage(fmt.Errorf("%s %s: %w", flag, addr, err), flag+" takes HOST:PORT")
+}
+
+const curlBody = `<soap:Envelope xmlns:soap="http://schemas.xmlsoap.org/soap/envelope/"><soap:Body><hello xmlns="urn:example">world</hello></soap:Body></soap:Envelope>`
+
+// serviceLine is what serve -o json prints about a service.
+type serviceLine struct {
+	URL  string `json:"url"`
+	Curl string `json:"curl"`
+}
+
+func announce(env Env, o serveOptions, server *peer.Server) error {
+	url := server.URL(peer.EchoPath)
+	curl := fmt.Sprintf(`curl -s -H 'Content-Type: text/xml; charset=utf-8' -H 'SOAPAction: ""' --data-binary '%s' %s`, curlBody, url)
+	addrs := map[string]string{}
+	for name, a := range server.Addrs() {
+		addrs[name] = a.String()
+	}
+	if o.output == "json" {
+		return writeJSON(env.Out, map[string]any{"version": 1, "addresses": addrs, "services": map[string]serviceLine{"echo": {url, curl}}})
+	}
+	streams := addrs["tcp"]
+	if streams == "" {
+		streams = "none"
+	}
+	_, err := fmt.Fprintf(env.Out, "echo     %s\n         %s\n         hhfr stream %s FILE…\nstreams  tcp %s\n", url, curl, url, streams)
+	return err
+}

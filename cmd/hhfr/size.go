@@ -1,0 +1,46 @@
+package main
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+)
+
+// size is a flag's number of octets: 4096, 4KiB, 64K, 1MB.
+type size int64
+
+var units = []struct {
+	suffix string
+	octets int64
+}{{"KiB", 1 << 10}, {"MiB", 1 << 20}, {"GiB", 1 << 30}, {"KB", 1000}, {"MB", 1e6}, {"GB", 1e9}, {"K", 1 << 10}, {"M", 1 << 20}, {"G", 1 << 30}, {"B", 1}, {"", 1}}
+
+// Set parses a size.
+func (s *size) Set(text string) error {
+	for _, u := range units {
+		digits, ok := strings.CutSuffix(text, u.suffix)
+		if !ok {
+			continue
+		}
+		n, err := strconv.ParseInt(strings.TrimSpace(digits), 10, 64)
+		if err != nil || n <= 0 || n > (1<<62)/u.octets {
+			break
+		}
+		*s = size(n * u.octets)
+		return nil
+	}
+	return fmt.Errorf("%q is no size; write 4096, 4KiB or 1MB", text)
+}
+
+func (s *size) String() string {
+	n := int64(*s)
+	switch {
+	case n > 0 && n%(1<<20) == 0:
+		return fmt.Sprintf("%dMiB", n>>20)
+	case n > 0 && n%(1<<10) == 0:
+		return fmt.Sprintf("%dKiB", n>>10)
+	}
+	return strconv.FormatInt(n, 10)
+}
+
+// Type is the flag's type in help texts.
+func (s *size) Type() string { return "SIZE" }

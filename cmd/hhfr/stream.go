@@ -1,0 +1,262 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+
+	"iter"
+	"net"
+	"net/http"
+	"net/url"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync/atomic"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/hhfr/hhfr/internal/xmltext"
+	"github.com/hhfr/hhfr/pkg/codec/binary"
+	"github.com/hhfr/hhfr/pkg/ctxstore"
+	"github.com/hhfr/hhfr/pkg/ctxstore/engines"
+	"github.com/hhfr/hhfr/pkg/negotiate"
+	"github.com/hhfr/hhfr/pkg/peer"
+	"github.com/hhfr/hhfr/pkg/soap"
+	"github.com/hhfr/hhfr/pkg/streamer"
+	"github.com/hhfr/hhfr/pkg/streamer/tcp"
+)
+
+type streamOptions struct {
+	url                                                          string
+	files                                                        []string
+	repeat, concurrency                                          int
+	representation, store, action, wrap, saveDir, record, output string
+	fields, allowHost                                            []string
+	requireHHFR                                                  bool
+	sync                                                         size
+	timeout                                                      time.Duration
+}
+
+// maxDocument bounds one message from stdin or a file, in octets.
+const maxDocument = 1 << 30
+
+func newStream(env Env, g *global) *cobra.Command {
+	o := streamOptions{sync: 64 << 10}
+	c := &cobra.Command{
+		Use:   "stream URL FILE…",
+		Short: "Send messages over a negotiated stream, or as plain SOAP where nobody agrees",
+		Long: `stream negotiates with the service at URL, opens the stream, sends the messages and prints the replies in sending order. A service that does
+not know hhfr gets them as plain SOAP in HTTP.
+
+FILE is sent as it is, whatever it holds; - reads a sequence of XML documents from stdin. --wrap puts a body into an envelope first.
+Exit code 1: a reply is a fault or an HTTP error.`,
+		Example: `  hhfr stream http://127.0.0.1:8080/echo message.xml
+  hhfr stream http://127.0.0.1:8080/echo a.xml b.xml --repeat 100 -o json
+  cat requests.xml | hhfr stream http://127.0.0.1:8080/echo - --save-dir out
+  hhfr stream http://127.0.0.1:8080/echo body.xml --wrap 1.2 --action urn:example:op -H 'X-Trace: 1'`,
+		Args: cobra.MinimumNArgs(2),
+		RunE: func(c *cobra.Command, args []string) error {
+			o.url, o.files = args[0], args[1:]
+			return runStream(c.Context(), env, g, o)
+		},
+	}
+	f := c.Flags()
+	f.IntVar(&o.repeat, "repeat", 1, "send all messages so many times")
+	f.IntVar(&o.concurrency, "concurrency", 32, "exchanges in flight at once")
+	f.StringVar(&o.representation, "representation", "", "binary or xml; empty: whichever the other end takes, binary first")
+	f.StringVar(&o.store, "store", "mem:", "context store: "+strings.Join(engines.Forms(), " or ")+"; a folder keeps shapes for later sessions")
+	f.StringVar(&o.action, "action", "", "SOAPAction, or action parameter in SOAP 1.2")
+	f.StringArrayVarP(&o.fields, "header", "H", nil, "a further HTTP field, Name: value; may be given again")
+	f.StringVar(&o.wrap, "wrap", "", "put each FILE, a body, into an envelope of SOAP 1.1 or 1.2")
+	f.StringVar(&o.saveDir, "save-dir", "", "write messages there: 000001-request.xml, 000001-reply.xml, …")
+	f.StringVar(&o.record, "record", "", "write all traffic to this pcapng file")
+	f.StringArrayVar(&o.allowHost, "allow-host", nil, "a host that the answer may name for the stream beside that of the URL")
+	f.BoolVar(&o.requireHHFR, "require-hhfr", false, "fail (exit 3) rather than speak plain SOAP")
+	f.Var(&o.sync, "sync", "a sync frame at least every so many octets, up to 64KiB")
+	f.DurationVar(&o.timeout, "timeout", 0, "give up after this time, all in all; 0: never")
+	outputFlag(c, &o.output, "text", "json", "xml")
+	return c
+}
+
+func (o *streamOptions) check() error {
+	switch {
+	case o.repeat < 1:
+		return usage(errors.New("--repeat is at least 1"), "")
+	case o.concurrency < 1 || o.concurrency > 4096:
+		return usage(errors.New("--concurrency is 1 to 4096"), "")
+	case o.representation != "" && o.representation != "binary" && o.representation != "xml":
+		return usage(errors.New("--representation is binary or xml, not "+o.representation), "")
+	case o.sync > 64<<10:
+		return usage(errors.New("--sync is at most 64KiB"), "")
+	case o.wrap != "" && o.wrap != "1.1" && o.wrap != "1.2":
+		return usage(errors.New("--wrap is 1.1 or 1.2, not "+o.wrap), "")
+	}
+	for _, f := range o.files {
+		if f == "-" && o.repeat > 1 {
+			return usage(errors.New("- can be read once only"), "leave --repeat out, or name files")
+		}
+		if f != "-" {
+			if info, err := os.Stat(f); err != nil {
+				return err
+			} else if info.IsDir() {
+				return usage(fmt.Errorf("%s is a folder", f), "name its files: "+filepath.Join(f, "*.xml"))
+			}
+		}
+	}
+	return nil
+}
+
+func runStream(ctx context.Context, env Env, g *global, o streamOptions) (err error) {
+	if err := o.check(); err != nil {
+		return err
+	}
+	if o.timeout > 0 {
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithTimeoutCause(ctx, o.timeout, fmt.Errorf("not done within --timeout %v", o.timeout))
+		defer cancel()
+	}
+	store, err := engines.Open(ctx, o.store, engines.Options{})
+	if err != nil {
+		return err
+	}
+	defer func() { _ = store.Close() }()
+	rec, err := openRecording(o.record)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, rec.close(env.Err)) }()
+	if o.saveDir != "" {
+		if err := os.MkdirAll(o.saveDir, 0o755); err != nil {
+			return err
+		}
+	}
+	plain := &wire{}
+	began := time.Now()
+	session, err := dial(ctx, env, g, o, store, rec, plain)
+	if err != nil {
+		return err
+	}
+	agreed := session.Agreed()
+	if !agreed.HHFR && !g.quiet {
+		fmt.Fprintf(env.Err, "hhfr: plain SOAP: %s\n", agreed.Why)
+	}
+	p := printer{env: env, o: o}
+	for in := range peer.Send(ctx, session, messages(env, o), o.concurrency) {
+		if err = p.incoming(in); err != nil {
+			break
+		}
+	}
+	if err == nil && ctx.Err() != nil {
+		err = context.Cause(ctx)
+	}
+	closed := session.Close()
+	p.sum.finish(session, plain, time.Since(began))
+	return errors.Join(err, closed, p.end(g))
+}
+
+// dial opens the session, with all connections recorded and their octets counted.
+func dial(ctx context.Context, env Env, g *global, o streamOptions, store ctxstore.Store, rec *recording, plain *wire) (*negotiate.Session, error) {
+	transport := http.DefaultTransport.(*http.Transport).Clone()
+	transport.MaxIdleConnsPerHost = o.concurrency
+	transport.DisableCompression = true
+	transport.IdleConnTimeout = 5 * time.Second
+	transport.DialContext = func(ctx context.Context, network, addr string) (net.Conn, error) {
+		var d net.Dialer
+		c, err := d.DialContext(ctx, network, addr)
+		if err != nil {
+			return nil, err
+		}
+		if wrap := rec.dialed(); wrap != nil {
+			c = wrap(c)
+		}
+		return &counted{Conn: c, wire: plain}, nil
+	}
+	log := g.logger(env.Err)
+	book := binary.NewBook(ctxstore.Shapes{Store: store})
+	book.Log = log
+	cfg := negotiate.Config{
+		HTTPClient: &http.Client{Transport: transport, CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }},
+		Transports: map[string]streamer.Transport{"tcp": tcp.Transport{}}, Store: store, Coders: negotiate.BookCoders(book), AllowHost: o.allowHost,
+		RequireHHFR: o.requireHHFR, WrapConn: rec.dialed(), OnSession: rec.facts, Stream: streamer.Config{SyncBytes: int64(o.sync)}, Log: log,
+	}
+	if o.representation != "" {
+		cfg.Representations = []string{o.representation}
+	}
+	return negotiate.Dial(ctx, o.url, cfg)
+}
+
+// messages reads what is to be sent.
+func messages(env Env, o streamOptions) iter.Seq2[peer.Outgoing, error] {
+	path := "/"
+	if u, err := url.Parse(o.url); err == nil && u.RequestURI() != "" {
+		path = u.RequestURI()
+	}
+	return func(yield func(peer.Outgoing, error) bool) {
+		give := func(name string, body []byte) bool {
+			m, err := outgoing(o, path, name, body)
+			return yield(m, err) && err == nil
+		}
+		for range o.repeat {
+			for _, name := range o.files {
+				if name != "-" {
+					body, err := os.ReadFile(name)
+					if err != nil {
+						yield(peer.Outgoing{Name: name}, err)
+						return
+					}
+					if !give(name, body) {
+						return
+					}
+					continue
+				}
+				for doc, err := range xmltext.Documents(env.In, maxDocument) {
+					if err != nil {
+						yield(peer.Outgoing{Name: name}, fmt.Errorf("stdin: %w", err))
+						return
+					}
+					if !give(name, bytes.Clone(doc)) {
+						return
+					}
+				}
+			}
+		}
+	}
+}
+
+func outgoing(o streamOptions, path, name string, body []byte) (m peer.Outgoing, err error) {
+	m = peer.Outgoing{Name: name, Body: body}
+	if o.wrap != "" {
+		version, err := soap.ParseVersion(o.wrap)
+		if err != nil {
+			return m, err
+		}
+		if m.Body, err = soap.Wrap(version, body); err != nil {
+			return m, fmt.Errorf("%s: %w", name, err)
+		}
+	}
+	m.Head, err = peer.RequestHead(path, m.Body, o.action, o.fields)
+	return m, err
+}
+
+// wire counts the octets of connections.
+type wire struct{ sent, received atomic.Int64 }
+
+type counted struct {
+	net.Conn
+	wire *wire
+}
+
+func (c *counted) Read(p []byte) (int, error) {
+	n, err := c.Conn.Read(p)
+	c.wire.received.Add(int64(n))
+	return n, err
+}
+
+func (c *counted) Write(p []byte) (int, error) {
+	n, err := c.Conn.Write(p)
+	c.wire.sent.Add(int64(n))
+	return n, err
+}

@@ -1,0 +1,146 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"time"
+
+	"github.com/hhfr/hhfr/pkg/negotiate"
+	"github.com/hhfr/hhfr/pkg/peer"
+	"github.com/hhfr/hhfr/pkg/soap"
+)
+
+// printer prints and saves what comes back, in sending order.
+type printer struct {
+	env Env
+	o   streamOptions
+	sum summary
+}
+
+// exchangeReport is a line of `hhfr stream -o json`.
+type exchangeReport struct {
+	Number    int     `json:"number"`
+	Name      string  `json:"name"`
+	Operation string  `json:"operation,omitempty"`
+	Status    int     `json:"status"`
+	Fault     bool    `json:"fault"`
+	Sent      int     `json:"sent_octets"`
+	Received  int     `json:"received_octets"`
+	Millis    float64 `json:"ms"`
+	Head      []byte  `json:"head_base64,omitempty"`
+	Body      []byte  `json:"body_base64"`
+}
+
+// summary is the last line of `hhfr stream -o json`. Octets of stream are those of its frames, of http those of connections for negotiation and plain SOAP.
+type summary struct {
+	Version   int     `json:"version"`
+	HHFR      bool    `json:"hhfr"`
+	Session   string  `json:"session,omitempty"`
+	Why       string  `json:"why_plain,omitempty"`
+	Messages  int     `json:"messages"`
+	Failed    int     `json:"failed"`
+	Envelopes octets  `json:"envelope_octets"`
+	Heads     octets  `json:"http_head_octets"`
+	Stream    octets  `json:"stream_octets"`
+	Shapes    octets  `json:"stream_shape_octets"`
+	Syncs     octets  `json:"stream_sync_octets"`
+	HTTP      octets  `json:"http_octets"`
+	Millis    float64 `json:"ms"`
+	Slowest   float64 `json:"slowest_ms"`
+}
+
+type octets struct {
+	Sent     int64 `json:"sent"`
+	Received int64 `json:"received"`
+}
+
+func millis(d time.Duration) float64 { return float64(d.Microseconds()) / 1000 }
+
+// incoming takes one result. An error that is not about this message alone ends the command.
+func (p *printer) incoming(in *peer.Incoming) error {
+	if in.Err != nil {
+		return fmt.Errorf("message %d (%s): %w", in.Number, in.Sent.Name, in.Err)
+	}
+	p.sum.add(in)
+	if p.o.saveDir != "" {
+		for _, f := range []struct {
+			kind   string
+			octets []byte
+		}{{"request", in.Sent.Body}, {"reply", in.Body}} {
+			if err := os.WriteFile(filepath.Join(p.o.saveDir, fmt.Sprintf("%06d-%s.xml", in.Number, f.kind)), f.octets, 0o600); err != nil {
+				return err
+			}
+		}
+	}
+	operation := soap.Recognize(in.Sent.Body).Operation.Local
+	switch p.o.output {
+	case "json":
+		return writeJSON(p.env.Out, exchangeReport{in.Number, in.Sent.Name, operation, in.Status(), in.Failed(), len(in.Sent.Body), len(in.Body), millis(in.Took), in.Head, in.Body})
+	case "xml":
+		body := in.Body
+		if len(body) == 0 || body[len(body)-1] != '\n' {
+			body = append(body[:len(body):len(body)], '\n')
+		}
+		_, err := p.env.Out.Write(body)
+		return err
+	}
+	if operation == "" {
+		operation = "-"
+	}
+	_, err := fmt.Fprintf(p.env.Out, "%6d  %3d  %-28s %8d -> %8d octets %9.1f ms  %s\n", in.Number, in.Status(), shorten(operation, 28), len(in.Sent.Body), len(in.Body), millis(in.Took),
+		shorten(in.Sent.Name, 60))
+	return err
+}
+
+func (s *summary) add(in *peer.Incoming) {
+	s.Messages++
+	if in.Failed() {
+		s.Failed++
+	}
+	s.Envelopes.Sent += int64(len(in.Sent.Body))
+	s.Envelopes.Received += int64(len(in.Body))
+	s.Heads.Sent += int64(len(in.Sent.Head))
+	if in.Head == nil {
+		in.Head = negotiate.DefaultReplyHead()
+	}
+	s.Heads.Received += int64(len(in.Head))
+	s.Slowest = max(s.Slowest, millis(in.Took))
+}
+
+func (s *summary) finish(session *negotiate.Session, plain *wire, took time.Duration) {
+	a := session.Agreed()
+	s.Version, s.HHFR, s.Why, s.Millis = 1, a.HHFR, a.Why, millis(took)
+	if a.Facts != nil {
+		s.Session = a.Facts.Session.String()
+	}
+	s.HTTP = octets{plain.sent.Load(), plain.received.Load()}
+	if stream := session.Stream(); stream != nil {
+		st := stream.Stats()
+		s.Stream = octets{st.Sent.Octets(), st.Received.Octets()}
+		s.Shapes = octets{st.Sent.Shape.Octets, st.Received.Shape.Octets}
+		s.Syncs = octets{st.Sent.Sync.Octets, st.Received.Sync.Octets}
+		if s.Why == "the stream ended" {
+			s.Why = ""
+		}
+	}
+}
+
+// end prints the summary and tells of failures by its error.
+func (p *printer) end(g *global) error {
+	s := &p.sum
+	if p.o.output == "json" {
+		if err := writeJSON(p.env.Out, map[string]*summary{"summary": s}); err != nil {
+			return err
+		}
+	} else if !g.quiet {
+		fmt.Fprintf(p.env.Err, "hhfr: %d messages, %d failed, %.1f ms; envelopes %d + %d octets, heads %d + %d; stream %d + %d (shapes %d + %d, syncs %d + %d); HTTP %d + %d\n", s.Messages, s.Failed, s.Millis,
+			s.Envelopes.Sent, s.Envelopes.Received, s.Heads.Sent, s.Heads.Received, s.Stream.Sent, s.Stream.Received, s.Shapes.Sent, s.Shapes.Received,
+			s.Syncs.Sent, s.Syncs.Received, s.HTTP.Sent, s.HTTP.Received)
+	}
+	if s.Failed > 0 {
+		return &problem{exitFailed, errors.New("a reply is a fault or an HTTP error"), "-o xml prints it"}
+	}
+	return nil
+}

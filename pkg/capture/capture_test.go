@@ -1,0 +1,279 @@
+package capture_test
+
+import (
+	"bytes"
+	"fmt"
+	"math/rand/v2"
+	"testing"
+
+	"github.com/gopacket/gopacket"
+	"github.com/gopacket/gopacket/pcapgo"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/hhfr/hhfr/pkg/capture"
+	"github.com/hhfr/hhfr/pkg/capture/flow"
+	"github.com/hhfr/hhfr/pkg/ctxstore"
+	"github.com/hhfr/hhfr/pkg/streamer/frame"
+)
+
+func decode(t testing.TB, file []byte, store ctxstore.Store) *capture.Result {
+	t.Helper()
+	r, err := capture.Decode(t.Context(), bytes.NewReader(file), capture.DecodeConfig{Store: store})
+	require.NoError(t, err)
+	return r
+}
+
+// requireLaw3 holds every way from a recording back to its messages against what was sent.
+func requireLaw3(t *testing.T, rec *recorded) {
+	r := decode(t, rec.file, nil)
+	assert.False(t, r.Partial())
+	c := r.Counts()
+	assert.Equal(t, c.Messages, c.Verified, "%+v", c)
+	assert.Equal(t, 2*len(rec.messages)+2, c.Messages, "requests, replies, offer and answer")
+	dir := t.TempDir()
+	require.NoError(t, r.Save(dir))
+	requireSaved(t, dir, rec.messages)
+
+	var runs []capture.RawRun
+	_, err := capture.Decode(t.Context(), bytes.NewReader(rec.file), capture.DecodeConfig{EachRun: func(stream, direction int, r *flow.Run) error {
+		runs = append(runs, capture.RawRun{Name: capture.RunName(stream, direction, r.Offset), Octets: bytes.Clone(r.Data)})
+		return nil
+	}})
+	require.NoError(t, err)
+	require.Len(t, runs, 2)
+	raw, err := capture.DecodeStreams(t.Context(), runs, capture.DecodeConfig{Store: copyStore(t, rec.server)})
+	require.NoError(t, err)
+	assert.False(t, raw.Partial())
+	dir = t.TempDir()
+	require.NoError(t, raw.Save(dir))
+	requireSaved(t, dir, rec.messages)
+
+	for i, kind := range []string{"request", "reply"} {
+		one, err := capture.DecodeStreams(t.Context(), runs[i:i+1], capture.DecodeConfig{Store: copyStore(t, rec.server)})
+		require.NoError(t, err)
+		dir = t.TempDir()
+		require.NoError(t, one.Save(dir))
+		files := readDir(t, dir)
+		require.Len(t, files, len(rec.messages))
+		for n, m := range rec.messages {
+			require.True(t, bytes.Equal(m, files[fmt.Sprintf("%06d-%s.xml", n+1, kind)]), "%s %d of one direction", kind, n+1)
+		}
+	}
+}
+
+func TestLaw3(t *testing.T)            { requireLaw3(t, record(t, mixed(t), 4096)) }
+func TestLaw3OnTheCorpus(t *testing.T) { requireLaw3(t, record(t, corpus(t), 4096)) }
+
+// place is where a message lies: in which direction, from which offset to which.
+type place struct {
+	dir      int
+	from, to int64
+}
+
+type key struct {
+	reply    bool
+	exchange uint64
+}
+
+// layout finds out, from a whole recording, where messages lie, and sync frames and the close frame behind them.
+func layout(t testing.TB, rec *recorded) (messages map[key]place, syncs [2][]int64, flows []*flow.Flow) {
+	f, err := flow.Open(bytes.NewReader(rec.file))
+	require.NoError(t, err)
+	_, err = flow.Flows(f, flow.Config{Flow: func(f *flow.Flow) error { flows = append(flows, f); return nil }})
+	require.NoError(t, err)
+	messages = map[key]place{}
+	for _, f := range flows {
+		for dir := range f.Dirs {
+			if len(f.Dirs[dir].Runs) == 0 || !frame.BeginsStream(f.Dirs[dir].Runs[0].Data) {
+				continue
+			}
+			b := f.Dirs[dir].Runs[0].Data
+			var n frame.Numbering
+			for at := 0; at < len(b); {
+				fr, size, err := frame.Parse(b[at:], int64(at), 0)
+				require.NoError(t, err)
+				switch fr := fr.(type) {
+				case frame.Close:
+					syncs[dir] = append(syncs[dir], int64(at))
+				case frame.Sync:
+					syncs[dir] = append(syncs[dir], int64(at))
+					n.Sync(fr)
+				case frame.Data:
+					require.NoError(t, n.Resolve(&fr, int64(at)))
+					k := key{fr.Reply, fr.Exchange}
+					p, seen := messages[k]
+					if !seen {
+						p = place{dir: dir, from: int64(at)}
+					}
+					p.to = int64(at + size)
+					messages[k] = p
+				}
+				at += size
+			}
+		}
+	}
+	return messages, syncs, flows
+}
+
+// hole is what is missing of a direction: octets from from on, up to to.
+type hole struct{ from, to int64 }
+
+// requireWhatIsThere checks a decoded remainder: every message that is given whole and not withdrawn is right, and all are given that end before the hole, or begin behind the first sync frame after it.
+func requireWhatIsThere(t testing.TB, rec *recorded, messages map[key]place, syncs [2][]int64, r *capture.Result, holes [2]hole, what string) {
+	t.Helper()
+	got := map[key]*capture.Decoded{}
+	for _, m := range r.Messages {
+		if !m.HHFR {
+			continue
+		}
+		k := key{m.Reply, m.Exchange}
+		got[k] = m
+		if m.Whole() {
+			require.True(t, bytes.Equal(rec.messages[m.Exchange-1], m.Body), "%s: %v is wrong", what, k)
+		}
+		require.NotEqual(t, capture.Withdrawn, m.State, "%s: %v", what, k)
+	}
+	for k, p := range messages {
+		h := holes[p.dir]
+		there := p.to <= h.from
+		for _, s := range syncs[p.dir] {
+			there = there || s >= h.to && p.from >= s
+		}
+		if there {
+			m := got[k]
+			require.NotNil(t, m, "%s: %+v at %+v is missing, hole %+v", what, k, p, h)
+			require.True(t, m.Whole(), "%s: %+v is %s %s", what, k, m.State, m.Why)
+		}
+		if m := got[k]; m != nil && m.State == capture.Verified {
+			covered := false
+			for _, s := range syncs[p.dir] {
+				covered = covered || s >= p.to
+			}
+			require.True(t, covered || h.from == h.to, "%s: %+v is verified, by what?", what, k)
+		}
+	}
+}
+
+func TestCutAnywhere(t *testing.T) {
+	rec := record(t, mixed(t), 4096)
+	messages, syncs, _ := layout(t, rec)
+	store := copyStore(t, rec.server)
+	ends := packetEnds(t, rec.file)
+	octets := int64(0) // of both directions
+	for _, e := range ends {
+		if e.dir >= 0 {
+			octets += e.to - e.from
+		}
+	}
+	rnd := rand.New(rand.NewPCG(11, 12))
+	for i := range 250 {
+		cut := rnd.IntN(len(rec.file))
+		if i < 20 {
+			cut = len(rec.file) - 1 - i
+		}
+		r, err := capture.Decode(t.Context(), bytes.NewReader(rec.file[:cut]), capture.DecodeConfig{Store: store})
+		if err != nil {
+			var e *flow.Error
+			require.ErrorAs(t, err, &e)
+			require.Less(t, cut, 200)
+			continue
+		}
+		whole := 0
+		for whole < len(ends) && ends[whole].at <= cut {
+			whole++
+		}
+		var holes [2]hole
+		for _, e := range ends[:whole] {
+			if e.dir >= 0 {
+				holes[e.dir].from = max(holes[e.dir].from, e.to)
+			}
+		}
+		holes[0].to, holes[1].to = 1<<60, 1<<60
+		requireWhatIsThere(t, rec, messages, syncs, r, holes, fmt.Sprintf("cut at %d of %d", cut, len(rec.file)))
+		require.True(t, r.Partial() || len(r.Streams) == 0 || holes[0].from+holes[1].from == octets, "cut at %d", cut)
+	}
+}
+
+// packetEnd is one packet: where its record ends in the file and, if it carries octets of the stream, up to which offset of which direction.
+type packetEnd struct {
+	at       int
+	dir      int
+	from, to int64
+	raw      []byte
+	ci       gopacket.CaptureInfo
+}
+
+// packetEnds reads a recording packet by packet.
+func packetEnds(t testing.TB, file []byte) (ends []packetEnd) {
+	r, err := pcapgo.NewNgReader(bytes.NewReader(file), pcapgo.DefaultNgReaderOptions)
+	require.NoError(t, err)
+	var base [2]uint32
+	var port [2]byte
+	at := 0
+	for {
+		data, ci, err := r.ReadPacketData()
+		if err != nil {
+			break
+		}
+		at = bytes.Index(file[at:], data) + at + len(data)
+		e := packetEnd{at: (at+3)/4*4 + 4, dir: -1, raw: bytes.Clone(data), ci: ci}
+		head := int(data[0]&15) * 4
+		segment := data[head:]
+		payload := segment[int(segment[12]>>4)*4:]
+		seq := uint32(segment[4])<<24 | uint32(segment[5])<<16 | uint32(segment[6])<<8 | uint32(segment[7])
+		if frame.BeginsStream(payload) {
+			side := 0
+			if base[0] != 0 {
+				side = 1
+			}
+			base[side], port[side] = seq, segment[1]
+		}
+		for side := range base {
+			if base[side] != 0 && len(payload) > 0 && segment[1] == port[side] && int32(seq-base[side]) >= 0 && int32(seq-base[side]) < 1<<26 {
+				e.dir, e.from, e.to = side, int64(seq-base[side]), int64(seq-base[side])+int64(len(payload))
+			}
+		}
+		ends = append(ends, e)
+	}
+	require.NotEmpty(t, ends)
+	return ends
+}
+
+func TestPacketsMissing(t *testing.T) {
+	rec := record(t, mixed(t), 4096)
+	messages, syncs, _ := layout(t, rec)
+	store := copyStore(t, rec.server)
+	packets := packetEnds(t, rec.file)
+	rnd := rand.New(rand.NewPCG(21, 22))
+	for range 200 {
+		from := 4 + rnd.IntN(len(packets)-4)
+		to := min(len(packets), from+1+rnd.IntN(1+rnd.IntN(40)))
+		holes := [2]hole{{1 << 60, 1 << 60}, {1 << 60, 1 << 60}}
+		for _, p := range packets[from:to] {
+			if p.dir >= 0 {
+				h := &holes[p.dir]
+				h.from = min(h.from, p.from)
+				if h.to == 1<<60 {
+					h.to = 0
+				}
+				h.to = max(h.to, p.to)
+			}
+		}
+		var file bytes.Buffer
+		w, err := pcapgo.NewNgWriter(&file, 101)
+		require.NoError(t, err)
+		for i, p := range packets {
+			if i < from || i >= to {
+				p.ci.InterfaceIndex = 0
+				require.NoError(t, w.WritePacket(p.ci, p.raw))
+			}
+		}
+		require.NoError(t, w.Flush())
+		r := decode(t, file.Bytes(), store)
+		requireWhatIsThere(t, rec, messages, syncs, r, holes, fmt.Sprintf("packets %d to %d of %d", from, to, len(packets)))
+		if holes[0].from < 1<<60 || holes[1].from < 1<<60 {
+			require.True(t, r.Partial(), "packets %d to %d of %d", from, to, len(packets))
+		}
+	}
+}

@@ -1,0 +1,214 @@
+package negotiate
+
+import (
+	"context"
+	"crypto/sha256"
+	"crypto/subtle"
+	"errors"
+	"net"
+	"net/url"
+	"time"
+
+	"github.com/hhfr/hhfr/internal/http1"
+	"github.com/hhfr/hhfr/pkg/ctxstore"
+	"github.com/hhfr/hhfr/pkg/streamer"
+)
+
+// ServeStreams accepts streams on a listener until it fails, or Close is called; then it returns nil. It closes the listener. ctx does the same
+// as Close, for this listener and its streams.
+func (r *Responder) ServeStreams(ctx context.Context, listener net.Listener) error {
+	undo, ok := r.onClose(func() { _ = listener.Close() })
+	if !ok {
+		_ = listener.Close()
+		return &Error{Code: Closed, At: -1}
+	}
+	defer undo()
+	defer context.AfterFunc(ctx, func() { _ = listener.Close() })()
+	for {
+		conn, err := listener.Accept()
+		if err != nil {
+			if ctx.Err() != nil || r.ctx.Err() != nil || errors.Is(err, net.ErrClosed) {
+				return nil
+			}
+			_ = listener.Close()
+			return &Error{Code: Unreachable, At: -1, Err: err}
+		}
+		if !r.begin() {
+			_ = conn.Close()
+			continue
+		}
+		go func() {
+			defer r.end()
+			r.serveStream(ctx, conn)
+		}()
+	}
+}
+
+// begin counts a connection; false when there are too many.
+func (r *Responder) begin() bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.closed || r.conns >= r.cfg.MaxSessions {
+		return false
+	}
+	r.conns++
+	r.wait.Add(1)
+	return true
+}
+
+func (r *Responder) end() {
+	r.mu.Lock()
+	r.conns--
+	r.mu.Unlock()
+	r.wait.Done()
+}
+
+// serveStream runs one connection to its end.
+func (r *Responder) serveStream(ctx context.Context, conn net.Conn) {
+	if r.cfg.WrapConn != nil {
+		conn = r.cfg.WrapConn(conn)
+	}
+	// Hello ends with the server or the listener; the stream itself ends in order, by Close below.
+	running, cancel := context.WithCancel(ctx)
+	defer cancel()
+	defer context.AfterFunc(r.ctx, cancel)()
+	var facts *Facts
+	cfg := r.cfg.Stream
+	cfg.Initiator, cfg.Coder, cfg.Handler = false, nil, nil
+	cfg.Accept = func(ctx context.Context, h streamer.Hello) (streamer.Coder, streamer.Handler, error) {
+		joined, err := r.join(ctx, h)
+		if err != nil {
+			return nil, nil, err
+		}
+		facts = joined
+		coder, err := r.cfg.Coders(ctx, CoderSpec{Representation: h.Representation, Limits: r.cfg.Stream.Limits, PeerKnows: facts.PeerShapes})
+		if err != nil {
+			return nil, nil, err
+		}
+		tellLimits(coder, h)
+		if r.cfg.OnSession != nil {
+			r.cfg.OnSession(*facts, conn)
+		}
+		return coder, r.dispatch(facts.Path), nil
+	}
+	stream, err := streamer.Over(running, conn, cfg)
+	if facts != nil {
+		defer r.retire(facts.Session)
+	}
+	if err != nil {
+		r.cfg.Log.Info("stream refused", "peer", conn.RemoteAddr(), "err", err)
+		return
+	}
+	if r.cfg.OnStream != nil {
+		r.cfg.OnStream(*facts, stream)
+	}
+	select {
+	case <-stream.Done():
+	case <-running.Done():
+	}
+	if err := stream.Close(); err != nil {
+		r.cfg.Log.Info("stream ended", "peer", conn.RemoteAddr(), "session", facts.Session.String(), "err", err)
+	}
+}
+
+// refusedSession is what a peer is told whatever was wrong with its session or token: not which.
+func refusedSession() error {
+	return &streamer.Refusal{CloseCode: streamer.CloseUnknownSession, Text: "session or token not accepted"}
+}
+
+// join finds the session that a hello names and takes it: nobody joins with the same token again.
+func (r *Responder) join(ctx context.Context, h streamer.Hello) (*Facts, error) {
+	id := SessionID(h.Session)
+	entry, err := r.cfg.Store.Get(ctx, id.URI())
+	if err != nil {
+		if errors.Is(err, &ctxstore.Error{Code: ctxstore.NotFound}) {
+			return nil, refusedSession()
+		}
+		r.cfg.Log.Warn("session not looked up", "session", id.String(), "err", err)
+		return nil, &streamer.Refusal{CloseCode: streamer.CloseInternal, Text: "the context store failed"}
+	}
+	c, err := parseContext(entry.Value)
+	if err != nil {
+		r.cfg.Log.Warn("session not read", "session", id.String(), "err", err)
+		return nil, refusedSession()
+	}
+	hash := sha256.Sum256(h.Token)
+	left := c.Expires.Sub(r.cfg.Clock.Now())
+	if c.Session != id || subtle.ConstantTimeCompare(hash[:], c.TokenHash) != 1 || left <= 0 {
+		return nil, refusedSession()
+	}
+	if number, _ := representationNumber(c.Representation); number != h.Representation {
+		return nil, &streamer.Refusal{CloseCode: streamer.CloseUnsupported, Text: "another representation was agreed on"}
+	}
+	facts := c.Facts
+	// The token is spent, and what the other end has is the coder's to know: neither need be kept.
+	c.TokenHash, c.PeerShapes = nil, nil
+	document, err := c.marshal()
+	if err != nil {
+		return nil, err
+	}
+	_, err = r.cfg.Store.Put(ctx, id.URI(), document, ctxstore.PutOptions{IfRevision: ctxstore.If(entry.Revision), TTL: left})
+	switch {
+	case errors.Is(err, &ctxstore.Error{Code: ctxstore.Conflict}):
+		return nil, refusedSession()
+	case err != nil:
+		r.cfg.Log.Warn("session not kept", "session", id.String(), "err", err)
+		return nil, &streamer.Refusal{CloseCode: streamer.CloseInternal, Text: "the context store failed"}
+	}
+	if !r.rejoin(id) {
+		return nil, &streamer.Refusal{CloseCode: streamer.CloseLimits, Text: errBusy.Error()}
+	}
+	return &facts, nil
+}
+
+// rejoin notes that a session is joined. It may have been negotiated by another process on the same store.
+func (r *Responder) rejoin(id SessionID) bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if _, ours := r.sessions[id]; !ours && len(r.sessions) >= r.cfg.MaxSessions {
+		return false
+	}
+	r.sessions[id] = time.Time{}
+	return true
+}
+
+// retire notes that a session's stream has ended. Its context stays until it expires, for whoever decodes a recording, but only so many do.
+func (r *Responder) retire(id SessionID) {
+	r.mu.Lock()
+	delete(r.sessions, id)
+	r.ended = append(r.ended, id)
+	var oldest SessionID
+	over := len(r.ended) > keptContexts*r.cfg.MaxSessions
+	if over {
+		oldest = r.ended[0]
+		r.ended = r.ended[1:]
+	}
+	r.mu.Unlock()
+	if !over {
+		return
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), DefaultTimeout)
+	defer cancel()
+	if err := r.cfg.Store.Delete(ctx, oldest.URI(), nil); err != nil && !errors.Is(err, &ctxstore.Error{Code: ctxstore.NotFound}) {
+		r.cfg.Log.Warn("context of an ended session not deleted", "session", oldest.String(), "err", err)
+	}
+}
+
+// dispatch hands exchanges to Serve with the path they are for.
+func (r *Responder) dispatch(path string) streamer.Handler {
+	return func(ctx context.Context, x *streamer.Exchange) {
+		to := path
+		if p, err := url.PathUnescape(path); err == nil {
+			to = p
+		}
+		if head := x.Message().Head; head != nil {
+			// A head that is none goes where the session was negotiated; the service there sees it as it is.
+			if h, _, err := http1.ParseHead(head, 0); err == nil && !h.IsReply() {
+				if u, err := url.ParseRequestURI(string(h.Target())); err == nil {
+					to = u.Path
+				}
+			}
+		}
+		r.cfg.Serve(ctx, to, x)
+	}
+}

@@ -1,0 +1,55 @@
+package negotiate_test
+
+import (
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/hhfr/hhfr/pkg/negotiate"
+	"github.com/hhfr/hhfr/pkg/soap"
+)
+
+var exampleBlock = regexp.MustCompile("(?s)<!-- example: ([a-z ]+) -->\n```[a-z]+\n(.*?)```")
+
+// The examples of docs/negotiation.md are what is written, but for white space between tags.
+func TestDocumentedExamples(t *testing.T) {
+	page, err := os.ReadFile(filepath.Join("..", "..", "docs", "negotiation.md"))
+	require.NoError(t, err)
+	examples := map[string]string{}
+	for _, m := range exampleBlock.FindAllStringSubmatch(string(page), -1) {
+		examples[m[1]] = m[2]
+	}
+	answer := exampleAnswer(t)
+	facts := negotiate.Facts{
+		Session: answer.Session, Scheme: answer.Scheme, Representation: answer.Representation, Transport: answer.Transport,
+		Path: "/echo", Address: answer.Address, Expires: time.Date(2027, 1, 2, 3, 4, 5, 0, time.UTC),
+	}
+	document, err := negotiate.ContextDocument(facts, answer.Token)
+	require.NoError(t, err)
+	for name, want := range map[string]string{
+		"offer": string(offerMessage(t, soap.V11)), "answer": string(answerMessage(t, soap.V11)), "context": string(document),
+	} {
+		between := regexp.MustCompile(`>\s+<`)
+		assert.Equal(t, want, strings.TrimSpace(between.ReplaceAllString(examples[name], "><")), name)
+	}
+	lines := func(s string) string { return strings.ReplaceAll(s, "\n", "\r\n") }
+	assert.Equal(t, string(negotiate.DefaultRequestHead("PATH")), lines(examples["request head"]))
+	assert.Equal(t, string(negotiate.DefaultReplyHead()), lines(examples["reply head"]))
+
+	// As they stand on the page they mean the same.
+	offer, _, err := negotiate.ParseOffer([]byte(examples["offer"]))
+	require.NoError(t, err)
+	assert.Equal(t, exampleOffer(), offer)
+	read, err := negotiate.ParseAnswer([]byte(examples["answer"]))
+	require.NoError(t, err)
+	assert.Equal(t, answer, read)
+	kept, err := negotiate.ParseFacts([]byte(examples["context"]))
+	require.NoError(t, err)
+	assert.Equal(t, facts, kept)
+}

@@ -1,0 +1,270 @@
+package negotiate
+
+import (
+	"encoding/base64"
+	"encoding/hex"
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/hhfr/hhfr/pkg/soap"
+)
+
+// writer collects the children of an offer, an answer or a context document.
+type writer struct {
+	ns       string
+	children []soap.Element
+	err      error
+}
+
+func (w *writer) name(local string) soap.Name { return soap.Name{Space: w.ns, Local: local} }
+
+func (w *writer) texts(local string, values ...string) {
+	for _, v := range values {
+		if err := checkText(v); err != nil && w.err == nil {
+			w.err = fmt.Errorf("%s: %w", local, err)
+		}
+		w.children = append(w.children, soap.Element{Name: w.name(local), Text: v})
+	}
+}
+
+func (w *writer) lifetime(d time.Duration) {
+	if d > 0 {
+		w.texts("Lifetime", strconv.FormatInt(int64(max(d/time.Second, 1)), 10))
+	}
+}
+
+func (w *writer) heads(request, reply []soap.Field) {
+	for _, h := range []struct {
+		local  string
+		fields []soap.Field
+	}{{"RequestHead", request}, {"ReplyHead", reply}} {
+		if h.fields == nil {
+			continue
+		}
+		el := soap.Element{Name: w.name(h.local)}
+		for _, f := range h.fields {
+			el.Children = append(el.Children, soap.Element{Name: w.name("Field"), Attrs: []soap.Attr{{Name: "name", Value: f.Name}}, Text: f.Value})
+		}
+		w.children = append(w.children, el)
+	}
+}
+
+// shapes writes fingerprints in base64url: a full offer of hexadecimal ones would not fit [MaxOffer].
+func (w *writer) shapes(fps [][32]byte) {
+	if len(fps) == 0 {
+		return
+	}
+	if len(fps) > MaxShapes && w.err == nil {
+		w.err = fmt.Errorf("%d fingerprints, at most %d go", len(fps), MaxShapes)
+	}
+	list := make([]string, len(fps))
+	for i, fp := range fps {
+		list[i] = base64.RawURLEncoding.EncodeToString(fp[:])
+	}
+	w.children = append(w.children, soap.Element{Name: w.name("Shapes"), Text: strings.Join(list, " ")})
+}
+
+func (w *writer) element(local string) soap.Element {
+	return soap.Element{Name: w.name(local), Children: w.children}
+}
+
+func (w *writer) message(v soap.Version, local string) ([]byte, error) {
+	if w.err != nil {
+		return nil, malformed(w.err)
+	}
+	data, err := soap.Build(&soap.Envelope{Version: v, Body: []soap.Element{w.element(local)}})
+	if err != nil {
+		return nil, malformed(err)
+	}
+	if len(data) > MaxOffer {
+		return nil, malformed(fmt.Errorf("message of %d octets, at most %d go", len(data), MaxOffer))
+	}
+	return data, nil
+}
+
+// reader takes the children of an offer, an answer or a context document, and remembers the first failure.
+type reader struct {
+	el  *soap.Element
+	err error
+}
+
+// open parses a message and gives its Body child, which must have the name and stand alone.
+func open(data []byte, name soap.Name) (*reader, soap.Version, error) {
+	e, err := soap.Parse(data, soap.Limits{MaxBytes: MaxOffer, MaxDepth: 16, MaxElements: 512})
+	if err != nil {
+		return nil, soap.None, malformed(err)
+	}
+	if f, ok := e.Fault(); ok {
+		return nil, e.Version, malformed(fmt.Errorf("SOAP fault: %.200q", f.Reason))
+	}
+	for _, h := range e.Header {
+		if h.MustUnderstand {
+			return nil, e.Version, &mustUnderstand{h.Name}
+		}
+	}
+	if len(e.Body) != 1 || e.Body[0].Name != name {
+		return nil, e.Version, malformed(fmt.Errorf("no %s in the Body", name))
+	}
+	return &reader{el: &e.Body[0]}, e.Version, nil
+}
+
+// mustUnderstand is the one refusal that has a fault code of its own.
+type mustUnderstand struct{ block soap.Name }
+
+func (e *mustUnderstand) Error() string {
+	return fmt.Sprintf("header block %s must be understood", e.block)
+}
+
+// Is makes it a malformed message for callers.
+func (e *mustUnderstand) Is(t error) bool { o, ok := t.(*Error); return ok && o.Code == Malformed }
+
+func (r *reader) fail(format string, args ...any) {
+	if r.err == nil {
+		r.err = fmt.Errorf(format, args...)
+	}
+}
+
+// all gives the children of that name; more than max are a failure.
+func (r *reader) all(local string, max int) []*soap.Element {
+	var found []*soap.Element
+	for i := range r.el.Children {
+		if c := &r.el.Children[i]; c.Name.Space == r.el.Name.Space && c.Name.Local == local {
+			found = append(found, c)
+		}
+	}
+	if len(found) > max {
+		r.fail("%d elements %s, at most %d go", len(found), local, max)
+		return nil
+	}
+	return found
+}
+
+func (r *reader) texts(local string, max int) []string {
+	var values []string
+	for _, c := range r.all(local, max) {
+		v := strings.TrimSpace(c.Text)
+		if err := checkText(v); err != nil {
+			r.fail("%s: %w", local, err)
+		}
+		if len(c.Children) > 0 {
+			r.fail("%s has child elements", local)
+		}
+		values = append(values, v)
+	}
+	return values
+}
+
+// optional gives the value of an element that stands at most once, "" when it is not there.
+func (r *reader) optional(local string) string {
+	if v := r.texts(local, 1); len(v) == 1 {
+		return v[0]
+	}
+	return ""
+}
+
+// one gives the value of an element that must be there.
+func (r *reader) one(local string) string {
+	v := r.optional(local)
+	if v == "" {
+		r.fail("%s is missing", local)
+	}
+	return v
+}
+
+func (r *reader) hex(local string, size int) []byte {
+	v := r.one(local)
+	b, err := hex.DecodeString(v)
+	if err != nil || len(b) != size {
+		r.fail("%s is not %d hexadecimal digits", local, 2*size)
+		return nil
+	}
+	return b
+}
+
+func (r *reader) session() SessionID {
+	id, err := ParseSessionID(r.one("Session"))
+	if err != nil {
+		r.fail("Session: %w", err)
+	}
+	return id
+}
+
+func (r *reader) lifetime() time.Duration {
+	v := r.optional("Lifetime")
+	if v == "" {
+		return 0
+	}
+	// Ten years in seconds: far above what is granted, far below what overflows a Duration.
+	const most = 10 * 366 * 24 * 3600
+	n, err := strconv.ParseUint(v, 10, 32)
+	if err != nil || n == 0 || n > most {
+		r.fail("Lifetime %.20q is not between 1 and %d seconds", v, most)
+		return 0
+	}
+	return time.Duration(n) * time.Second
+}
+
+func (r *reader) heads() (request, reply []soap.Field) {
+	return r.head("RequestHead"), r.head("ReplyHead")
+}
+
+func (r *reader) head(local string) []soap.Field {
+	found := r.all(local, 1)
+	if len(found) == 0 {
+		return nil
+	}
+	fields := []soap.Field{}
+	for i := range found[0].Children {
+		c := &found[0].Children[i]
+		if c.Name != (soap.Name{Space: r.el.Name.Space, Local: "Field"}) {
+			continue
+		}
+		f := soap.Field{Name: c.Attr("name"), Value: strings.TrimSpace(c.Text)}
+		if checkText(f.Value) != nil || checkText(f.Name) != nil || f.Name == "" {
+			r.fail("%s has a bad field", local)
+		}
+		fields = append(fields, f)
+	}
+	if len(fields) > maxChoices {
+		r.fail("%s has %d fields, at most %d go", local, len(fields), maxChoices)
+	}
+	return fields
+}
+
+func (r *reader) shapes() [][32]byte {
+	var fps [][32]byte
+	for _, c := range r.all("Shapes", 1) {
+		for word := range strings.FieldsSeq(c.Text) {
+			if len(fps) == MaxShapes {
+				r.fail("more than %d fingerprints", MaxShapes)
+				return nil
+			}
+			var fp [32]byte
+			if base64.RawURLEncoding.DecodedLen(len(word)) != len(fp) {
+				r.fail("%.60q is no fingerprint", word)
+				return nil
+			}
+			if _, err := base64.RawURLEncoding.Strict().Decode(fp[:], []byte(word)); err != nil {
+				r.fail("%.60q is no fingerprint", word)
+				return nil
+			}
+			fps = append(fps, fp)
+		}
+	}
+	return fps
+}
+
+// checkText holds the values of simple elements to what can be written, logged and compared without surprise.
+func checkText(s string) error {
+	if len(s) > maxValue {
+		return fmt.Errorf("value of %d octets, at most %d go", len(s), maxValue)
+	}
+	for i := 0; i < len(s); i++ {
+		if s[i] < 0x20 || s[i] >= 0x7F {
+			return fmt.Errorf("octet %#02x in %.60q", s[i], s)
+		}
+	}
+	return nil
+}

@@ -1,0 +1,61 @@
+package negotiate
+
+import "fmt"
+
+// Code tells the kinds of [Error] apart.
+type Code uint8
+
+const (
+	// BadConfig: a Config or a URL that cannot work.
+	BadConfig Code = iota + 1
+	// Malformed: an offer, an answer, a stored context or a message's head that is not as it must be.
+	Malformed
+	// NoHHFR: nothing was agreed, and plain SOAP is not wanted.
+	NoHHFR
+	// Unreachable: no connection to the peer; nothing was sent.
+	Unreachable
+	// FateUnknown: the request was written, at least in part, and no reply came. It was not sent again, and may have been processed.
+	FateUnknown
+	// Unsent: the request was not sent, and cannot be sent another way since its body is read.
+	Unsent
+	// Refused: the peer answered a one-way message over HTTP with a status that says that it was not taken.
+	Refused
+	// Closed: the session or responder was closed.
+	Closed
+)
+
+var codeNames = map[Code]string{
+	BadConfig: "bad configuration", Malformed: "malformed", NoHHFR: "no HHFR", Unreachable: "no connection", FateUnknown: "fate unknown",
+	Unsent: "not sent", Refused: "refused", Closed: "closed",
+}
+
+func (c Code) String() string { return codeNames[c] }
+
+// Error is what this package returns, but for errors of contexts and those of package streamer about a single exchange. At is an octet
+// offset, -1 when there is none. Remote: the peer said so.
+type Error struct {
+	Code   Code
+	At     int64
+	Remote bool
+	Err    error
+}
+
+func (e *Error) Error() string {
+	s := "negotiate: " + e.Code.String()
+	if e.Err != nil {
+		s += ": " + e.Err.Error()
+	}
+	return s
+}
+
+// Is compares codes.
+func (e *Error) Is(t error) bool { o, ok := t.(*Error); return ok && o.Code == e.Code }
+
+// Unwrap gives the cause, if there is one.
+func (e *Error) Unwrap() error { return e.Err }
+
+func malformed(err error) error { return &Error{Code: Malformed, At: -1, Err: err} }
+
+func badConfig(format string, args ...any) error {
+	return &Error{Code: BadConfig, At: -1, Err: fmt.Errorf(format, args...)}
+}

@@ -1,0 +1,97 @@
+package negotiate
+
+import (
+	"encoding/hex"
+	"fmt"
+	"time"
+
+	"github.com/hhfr/hhfr/internal/xmlns"
+	"github.com/hhfr/hhfr/pkg/soap"
+)
+
+// Facts are what was agreed on a session: its context, kept in the stores of both ends under [SessionID.URI] until it expires, and what
+// recordings say of it. It holds no secret: the join token is not part of it, nor is anything of the URL but scheme, host and path.
+type Facts struct {
+	Session        SessionID `json:"session"`
+	Scheme         string    `json:"scheme"`         // URI-S
+	Representation string    `json:"representation"` // URI-R
+	Transport      string    `json:"transport"`      // URI-T
+	// Origin is scheme, host and port of the negotiated URL; empty where only its path is known.
+	Origin string `json:"origin,omitempty"`
+	// Path is that of the negotiated URL: where requests without a head go.
+	Path string `json:"path"`
+	// Address is where the stream is opened, as in the answer.
+	Address string    `json:"address"`
+	Expires time.Time `json:"expires"`
+	// PeerShapes are fingerprints of shapes that the other end said it has.
+	PeerShapes [][32]byte `json:"-"`
+}
+
+// facts documents tie the elements of a context to its fields (docs/negotiation.md, section 5).
+type contextDocument struct {
+	Facts
+	// TokenHash is the SHA-256 of the join token; only at the responder, and only until the session is joined.
+	TokenHash []byte
+}
+
+const contextName = "Session"
+
+func (c *contextDocument) marshal() ([]byte, error) {
+	w := writer{ns: xmlns.HHFRContext}
+	w.texts("Session", c.Session.String())
+	w.texts("Scheme", c.Scheme)
+	w.texts("Representation", c.Representation)
+	w.texts("Transport", c.Transport)
+	if c.Origin != "" {
+		w.texts("Origin", c.Origin)
+	}
+	w.texts("Path", c.Path)
+	w.texts("Address", c.Address)
+	w.texts("Expires", c.Expires.UTC().Format(time.RFC3339))
+	if c.TokenHash != nil {
+		w.texts("TokenHash", hex.EncodeToString(c.TokenHash))
+	}
+	w.heads(defaultRequestFields, defaultReplyFields)
+	w.shapes(c.PeerShapes)
+	if w.err != nil {
+		return nil, malformed(fmt.Errorf("session context: %w", w.err))
+	}
+	el := w.element(contextName)
+	return soap.BuildElement(&el)
+}
+
+func parseContext(data []byte) (*contextDocument, error) {
+	el, err := soap.ParseElement(data, soap.Limits{MaxBytes: MaxOffer, MaxDepth: 16, MaxElements: 512})
+	if err != nil {
+		return nil, malformed(fmt.Errorf("session context: %w", err))
+	}
+	r := reader{el: el}
+	if el.Name != (soap.Name{Space: xmlns.HHFRContext, Local: contextName}) {
+		r.fail("root is %s", el.Name)
+	}
+	c := &contextDocument{Facts: Facts{
+		Session: r.session(), Scheme: r.one("Scheme"), Representation: r.one("Representation"), Transport: r.one("Transport"),
+		Origin: r.optional("Origin"), Path: r.one("Path"), Address: r.one("Address"), PeerShapes: r.shapes(),
+	}}
+	expires, err := time.Parse(time.RFC3339, r.one("Expires"))
+	if err != nil {
+		r.fail("Expires: %w", err)
+	}
+	c.Expires = expires
+	if r.optional("TokenHash") != "" {
+		c.TokenHash = r.hex("TokenHash", 32)
+	}
+	if r.err != nil {
+		return nil, malformed(fmt.Errorf("session context: %w", r.err))
+	}
+	return c, nil
+}
+
+// ParseFacts reads a session's context as it lies in a store. Errors: Malformed.
+func ParseFacts(context []byte) (Facts, error) {
+	c, err := parseContext(context)
+	if err != nil {
+		return Facts{}, err
+	}
+	return c.Facts, nil
+}

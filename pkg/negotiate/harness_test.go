@@ -1,0 +1,232 @@
+package negotiate_test
+
+import (
+	"bytes"
+	"context"
+	"io"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"go.uber.org/goleak"
+
+	"github.com/hhfr/hhfr/internal/clock"
+	"github.com/hhfr/hhfr/pkg/ctxstore"
+	"github.com/hhfr/hhfr/pkg/ctxstore/memory"
+	"github.com/hhfr/hhfr/pkg/negotiate"
+	"github.com/hhfr/hhfr/pkg/streamer"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+// rawCoder carries every message as text, under shape 0.
+type rawCoder struct{}
+
+func rawCoders(context.Context, negotiate.CoderSpec) (streamer.Coder, error) { return rawCoder{}, nil }
+
+func (rawCoder) Split(head []byte, body io.Reader, max int, emit func(bool, uint64, bool, []byte) error) error {
+	for len(head) > 0 {
+		n := min(len(head), max)
+		if err := emit(true, 0, false, head[:n]); err != nil {
+			return err
+		}
+		head = head[n:]
+	}
+	if body == nil {
+		return emit(false, 0, false, nil)
+	}
+	buf := make([]byte, max)
+	for first := true; ; first = false {
+		n, err := io.ReadFull(body, buf)
+		if n > 0 || first {
+			if err := emit(false, 0, false, buf[:n]); err != nil {
+				return err
+			}
+		}
+		if err == io.EOF || err == io.ErrUnexpectedEOF {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+	}
+}
+
+func (rawCoder) Announce(uint64) (fp [32]byte, full []byte, ok bool) { return fp, nil, false }
+func (rawCoder) Epoch(map[uint64]int, func(uint64, [32]byte))        {}
+func (rawCoder) Lacks(uint64) ([]byte, error)                        { return nil, io.ErrUnexpectedEOF }
+func (rawCoder) Refer(uint64, [32]byte) (bool, error)                { return false, nil }
+func (rawCoder) Define(uint64, []byte) error                         { return nil }
+func (rawCoder) Known(n uint64) (known, announced bool)              { return n == 0, n == 0 }
+func (rawCoder) NewJoin(uint64) (func([]byte, []byte, bool, bool) ([]byte, error), error) {
+	return func(dst, segment []byte, _, _ bool) ([]byte, error) { return append(dst, segment...), nil }, nil
+}
+
+// loopback is the tcp transport of tests; it counts what it dials.
+type loopback struct {
+	mu    sync.Mutex
+	addrs []string
+}
+
+func (l *loopback) Dial(ctx context.Context, addr string) (net.Conn, error) {
+	l.mu.Lock()
+	l.addrs = append(l.addrs, addr)
+	l.mu.Unlock()
+	return new(net.Dialer).DialContext(ctx, "tcp", addr)
+}
+
+func (l *loopback) Listen(ctx context.Context, addr string) (net.Listener, error) {
+	return new(net.ListenConfig).Listen(ctx, "tcp", addr)
+}
+
+func (l *loopback) dialled() int {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return len(l.addrs)
+}
+
+func newStore(t testing.TB) ctxstore.Store {
+	s := memory.New(memory.Config{})
+	t.Cleanup(func() { _ = s.Close() })
+	return s
+}
+
+// later is the real clock, set forward.
+type later struct {
+	clock.Clock
+	mu sync.Mutex
+	by time.Duration
+}
+
+func newLater() *later { return &later{Clock: clock.Real()} }
+
+func (l *later) Now() time.Time {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.Clock.Now().Add(l.by)
+}
+
+func (l *later) forward(d time.Duration) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.by += d
+}
+
+// config is a dialer's, with a store and an HTTP client of its own.
+func config(t testing.TB) negotiate.Config {
+	client := &http.Client{Transport: &http.Transport{}}
+	t.Cleanup(client.CloseIdleConnections)
+	return negotiate.Config{HTTPClient: client, Transports: map[string]streamer.Transport{"tcp": &loopback{}}, Store: newStore(t), Coders: rawCoders}
+}
+
+// seen is one message as a service got it, and by which way.
+type seen struct{ way, path, head, body string }
+
+// services is an end with a responder in front of an echoing service, which notes what it gets.
+type services struct {
+	*negotiate.Responder
+	http   *httptest.Server
+	stream net.Listener
+	store  ctxstore.Store
+
+	mu   sync.Mutex
+	seen []seen
+}
+
+func (s *services) note(m seen) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.seen = append(s.seen, m)
+}
+
+func (s *services) got() []seen {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return append([]seen(nil), s.seen...)
+}
+
+func startServices(t testing.TB, change func(*negotiate.ResponderConfig)) *services {
+	s := &services{store: newStore(t)}
+	var err error
+	s.stream, err = new(loopback).Listen(t.Context(), "127.0.0.1:0")
+	require.NoError(t, err)
+	_, port, err := net.SplitHostPort(s.stream.Addr().String())
+	require.NoError(t, err)
+	cfg := negotiate.ResponderConfig{
+		Store: s.store, Coders: rawCoders, Addresses: map[string]string{"tcp": ":" + port},
+		Serve: func(ctx context.Context, path string, x *streamer.Exchange) {
+			body, err := x.Message().ReadAll(1 << 20)
+			if err != nil {
+				return
+			}
+			s.note(seen{"stream", path, string(x.Message().Head), string(body)})
+			_ = x.Reply(ctx, streamer.NewMessage(nil, body))
+		},
+	}
+	if change != nil {
+		change(&cfg)
+	}
+	s.Responder, err = negotiate.NewResponder(cfg)
+	require.NoError(t, err)
+	s.http = httptest.NewServer(s.Handler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		body, _ := io.ReadAll(r.Body)
+		s.note(seen{"http", r.URL.Path, r.Method + " " + r.RequestURI + " " + r.Header.Get("SOAPAction") + " " + r.Header.Get("Authorization"), string(body)})
+		w.Header().Set("Content-Type", "text/xml; charset=utf-8")
+		_, _ = w.Write(body)
+	})))
+	var wait sync.WaitGroup
+	wait.Go(func() { _ = s.ServeStreams(context.Background(), s.stream) })
+	t.Cleanup(func() {
+		_ = s.Close()
+		wait.Wait()
+		s.http.Close()
+	})
+	return s
+}
+
+func call(t testing.TB, s *negotiate.Session, head, body string) (gotHead, gotBody string) {
+	t.Helper()
+	var h []byte
+	if head != "" {
+		h = []byte(head)
+	}
+	reply, err := s.Call(t.Context(), streamer.NewMessage(h, []byte(body)))
+	require.NoError(t, err)
+	data, err := reply.ReadAll(1 << 20)
+	require.NoError(t, err)
+	if c, ok := reply.Body.(io.Closer); ok {
+		require.NoError(t, c.Close())
+	}
+	return string(reply.Head), string(data)
+}
+
+func dial(t testing.TB, url string, cfg negotiate.Config) *negotiate.Session {
+	t.Helper()
+	s, err := negotiate.Dial(t.Context(), url, cfg)
+	require.NoError(t, err)
+	t.Cleanup(func() { _ = s.Close() })
+	return s
+}
+
+func envelope(body string) string {
+	return `<s:Envelope xmlns:s="http://schemas.xmlsoap.org/soap/envelope/"><s:Body>` + body + `</s:Body></s:Envelope>`
+}
+
+func crlf(s string) string { return strings.ReplaceAll(s, "\n", "\r\n") }
+
+// stored is all that a store holds, as one text.
+func stored(t testing.TB, store ctxstore.Store) string {
+	var all bytes.Buffer
+	for info, err := range store.List(t.Context(), "") {
+		require.NoError(t, err)
+		entry, err := store.Get(t.Context(), info.URI)
+		require.NoError(t, err)
+		all.WriteString(info.URI + "\n" + string(entry.Value) + "\n")
+	}
+	return all.String()
+}

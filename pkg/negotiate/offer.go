@@ -1,0 +1,59 @@
+package negotiate
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/hhfr/hhfr/internal/xmlns"
+	"github.com/hhfr/hhfr/pkg/soap"
+)
+
+// OfferName is the Body child that makes a SOAP message an offer.
+var OfferName = soap.Name{Space: xmlns.HHFRNegotiation, Local: "Offer"}
+
+// OfferAction is the SOAPAction of an offer. Responders go by the Body alone.
+const OfferAction = xmlns.HHFRNegotiation + ":offer"
+
+// Offer is what an initiator proposes (docs/negotiation.md, section 2). Lists have the preferred value first.
+type Offer struct {
+	Schemes, Representations, Transports []string // URIs
+	// Lifetime is how long the initiator would like the session to last; 0: as the responder likes. Whole seconds.
+	Lifetime time.Duration
+	// RequestHead and ReplyHead are the fields of messages without a head; nil means those of this version.
+	RequestHead, ReplyHead []soap.Field
+	// Shapes are fingerprints of shapes that the initiator has, at most [MaxShapes].
+	Shapes [][32]byte
+}
+
+// Message writes the offer as a SOAP message of the version. Errors: Malformed, when it is beyond the limits.
+func (o *Offer) Message(v soap.Version) ([]byte, error) {
+	w := writer{ns: xmlns.HHFRNegotiation}
+	w.texts("Scheme", o.Schemes...)
+	w.texts("Representation", o.Representations...)
+	w.texts("Transport", o.Transports...)
+	w.lifetime(o.Lifetime)
+	w.heads(o.RequestHead, o.ReplyHead)
+	w.shapes(o.Shapes)
+	return w.message(v, OfferName.Local)
+}
+
+// ParseOffer reads a SOAP message of either version that is an offer. Elements that this version does not know are ignored; a header block
+// that must be understood is not. Errors: Malformed.
+func ParseOffer(data []byte) (*Offer, soap.Version, error) {
+	r, v, err := open(data, OfferName)
+	if err != nil {
+		return nil, v, err
+	}
+	o := &Offer{
+		Schemes: r.texts("Scheme", maxChoices), Representations: r.texts("Representation", maxChoices), Transports: r.texts("Transport", maxChoices),
+		Lifetime: r.lifetime(), Shapes: r.shapes(),
+	}
+	o.RequestHead, o.ReplyHead = r.heads()
+	if r.err == nil && (len(o.Schemes) == 0 || len(o.Representations) == 0 || len(o.Transports) == 0) {
+		r.fail("Scheme, Representation or Transport is missing")
+	}
+	if r.err != nil {
+		return nil, v, malformed(fmt.Errorf("offer: %w", r.err))
+	}
+	return o, v, nil
+}

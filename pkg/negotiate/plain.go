@@ -1,0 +1,145 @@
+package negotiate
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptrace"
+	"slices"
+	"sync/atomic"
+
+	"github.com/hhfr/hhfr/internal/http1"
+	"github.com/hhfr/hhfr/pkg/streamer"
+)
+
+// knownLength is how much of a body of unknown length is read ahead, in octets, to send it with its length: many SOAP servers take no chunks.
+const knownLength = 1 << 20
+
+// post sends a request as plain SOAP and gives its reply.
+func (s *Session) post(ctx context.Context, m *streamer.Message) (*streamer.Message, error) {
+	resp, err := s.roundTrip(ctx, m)
+	if err != nil {
+		return nil, err
+	}
+	return &streamer.Message{Head: headOf(resp), Body: resp.Body}, nil
+}
+
+// postOneWay sends a message as plain SOAP and wants no reply but that it was taken.
+func (s *Session) postOneWay(ctx context.Context, m *streamer.Message) error {
+	resp, err := s.roundTrip(ctx, m)
+	if err != nil {
+		return err
+	}
+	defer resp.Body.Close()
+	if resp.StatusCode >= 300 {
+		return &Error{Code: Refused, At: -1, Remote: true, Err: fmt.Errorf("HTTP status %s", resp.Status)}
+	}
+	// A short body is read so that the connection can be used again; what it says does not matter.
+	_, _ = io.CopyN(io.Discard, resp.Body, 4<<10)
+	return nil
+}
+
+func (s *Session) roundTrip(ctx context.Context, m *streamer.Message) (*http.Response, error) {
+	req, err := s.request(ctx, m)
+	if err != nil {
+		return nil, err
+	}
+	var connected atomic.Bool
+	req = req.WithContext(httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{GotConn: func(httptrace.GotConnInfo) { connected.Store(true) }}))
+	resp, err := s.cfg.HTTPClient.Do(req)
+	switch {
+	case err == nil:
+		return resp, nil
+	case ctx.Err() != nil:
+		return nil, context.Cause(ctx)
+	}
+	if !connected.Load() {
+		return nil, &Error{Code: Unreachable, At: -1, Err: withoutURL(err)}
+	}
+	return nil, &Error{Code: FateUnknown, At: -1, Err: withoutURL(err)}
+}
+
+// request makes the HTTP request that a message says.
+func (s *Session) request(ctx context.Context, m *streamer.Message) (*http.Request, error) {
+	octets := m.Head
+	if octets == nil {
+		octets = s.implicit.full
+	}
+	head, _, err := http1.ParseHead(octets, 0)
+	if err != nil {
+		return nil, malformed(err)
+	}
+	if head.IsReply() {
+		return nil, malformed(fmt.Errorf("request with the head %.40q", head.StartLine()))
+	}
+	// The target stays on this scheme, host and port whatever it says: a session belongs to them.
+	target, err := s.url.Parse(string(head.Target()))
+	if err != nil {
+		return nil, malformed(fmt.Errorf("request target: %w", err))
+	}
+	target.Scheme, target.Host, target.User = s.url.Scheme, s.url.Host, s.url.User
+	body, length, err := measure(m.Body)
+	if err != nil {
+		return nil, err
+	}
+	req, err := http.NewRequestWithContext(ctx, string(head.Method()), target.String(), body)
+	if err != nil {
+		return nil, malformed(err)
+	}
+	req.ContentLength = length
+	for _, f := range head.Fields() {
+		if !isFraming(f) {
+			// Not by Add: it would change the case of names, which devices compare.
+			name := string(f.Name)
+			req.Header[name] = append(req.Header[name], string(f.Unfolded()))
+		}
+	}
+	return req, nil
+}
+
+// measure finds out how long a body is, by reading ahead if need be; -1 if it is too long for that.
+func measure(body io.Reader) (io.Reader, int64, error) {
+	switch b := body.(type) {
+	case nil:
+		return http.NoBody, 0, nil
+	case interface{ Len() int }:
+		if b.Len() == 0 {
+			return http.NoBody, 0, nil
+		}
+		return body, int64(b.Len()), nil
+	}
+	ahead, err := io.ReadAll(io.LimitReader(body, knownLength))
+	if err != nil {
+		return nil, 0, err
+	}
+	if len(ahead) < knownLength {
+		return measure(bytes.NewReader(ahead))
+	}
+	return io.MultiReader(bytes.NewReader(ahead), body), -1, nil
+}
+
+// headOf writes down what net/http still tells of a reply's head: names in its own case, in alphabetical order.
+func headOf(resp *http.Response) []byte {
+	head, err := http1.AppendStatusLine(nil, resp.Proto, resp.StatusCode, http.StatusText(resp.StatusCode))
+	if err != nil {
+		head, _ = http1.AppendStatusLine(nil, "HTTP/1.1", resp.StatusCode, "")
+	}
+	names := make([]string, 0, len(resp.Header))
+	for name := range resp.Header {
+		names = append(names, name)
+	}
+	slices.Sort(names)
+	for _, name := range names {
+		if isFraming(http1.Field{Name: []byte(name)}) {
+			continue
+		}
+		for _, v := range resp.Header[name] {
+			if longer, err := http1.AppendField(head, name, v); err == nil {
+				head = longer
+			}
+		}
+	}
+	return http1.AppendEnd(head)
+}

@@ -1,0 +1,176 @@
+package peer
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"io"
+	"iter"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/hhfr/hhfr/internal/http1"
+	"github.com/hhfr/hhfr/pkg/negotiate"
+	"github.com/hhfr/hhfr/pkg/soap"
+	"github.com/hhfr/hhfr/pkg/streamer"
+)
+
+// Outgoing is a message to send, by [Send].
+type Outgoing struct {
+	// Name says where it comes from, for people.
+	Name string
+	// Head is its HTTP head; nil: the default one.
+	Head []byte
+	// Body is the envelope.
+	Body []byte
+}
+
+// Incoming is what came of one message.
+type Incoming struct {
+	// Number counts messages from 1 in sending order.
+	Number int
+	Sent   Outgoing
+	// Head and Body are the reply's; a nil head is the default one.
+	Head, Body []byte
+	// Began and Took tell when it was sent, and how long the whole reply took.
+	Began time.Time
+	Took  time.Duration
+	// Err is why there is no reply.
+	Err error
+}
+
+// Status is the HTTP status of a reply; 200 if it has the default head.
+func (in *Incoming) Status() int {
+	if in.Head == nil {
+		return 200
+	}
+	h, _, err := http1.ParseHead(in.Head, 0)
+	if err != nil || !h.IsReply() {
+		return 0
+	}
+	return h.Status()
+}
+
+// Failed tells replies that are failures: an HTTP status of 400 or more, or a fault that is not what was sent.
+func (in *Incoming) Failed() bool {
+	if in.Err != nil || in.Status() >= 400 || in.Status() == 0 {
+		return true
+	}
+	return soap.Recognize(in.Body).Fault && !bytes.Equal(in.Body, in.Sent.Body)
+}
+
+// Send sends messages over a session, at most inFlight at once, and yields what came of each in sending order. They leave in that order, too, as far as the way promises any
+// (see negotiate.Session.Begin). It ends when messages do, or ctx is done. An error of messages is yielded and ends it.
+func Send(ctx context.Context, session *negotiate.Session, messages iter.Seq2[Outgoing, error], inFlight int) iter.Seq[*Incoming] {
+	return func(yield func(*Incoming) bool) {
+		ctx, cancel := context.WithCancel(ctx)
+		queue := make(chan chan *Incoming, max(inFlight, 1))
+		go func() {
+			defer close(queue)
+			begin(ctx, session, messages, queue)
+		}()
+		defer func() {
+			cancel()
+			for ch := range queue {
+				<-ch
+			}
+		}()
+		for ch := range queue {
+			if !yield(<-ch) {
+				return
+			}
+		}
+	}
+}
+
+// begin sends one message after another, as many at once as queue has room for.
+func begin(ctx context.Context, session *negotiate.Session, messages iter.Seq2[Outgoing, error], queue chan<- chan *Incoming) {
+	places := make(chan struct{}, cap(queue))
+	n := 0
+	for m, err := range messages {
+		select {
+		case places <- struct{}{}:
+		case <-ctx.Done():
+			return
+		}
+		n++
+		in := &Incoming{Number: n, Sent: m, Err: err, Began: time.Now()}
+		var pending *negotiate.Pending
+		if err == nil {
+			pending, in.Err = session.Begin(ctx, &streamer.Message{Head: m.Head, Body: bytes.NewReader(m.Body)})
+		}
+		ch := make(chan *Incoming, 1)
+		go func() {
+			if in.Err == nil {
+				in.receive(ctx, pending)
+			}
+			in.Took = time.Since(in.Began)
+			<-places
+			ch <- in
+		}()
+		queue <- ch
+		if err != nil {
+			return
+		}
+	}
+}
+
+func (in *Incoming) receive(ctx context.Context, pending *negotiate.Pending) {
+	reply, err := pending.Reply(ctx)
+	if err != nil {
+		in.Err = err
+		return
+	}
+	in.Head = reply.Head
+	if reply.Body == nil {
+		return
+	}
+	if in.Body, err = io.ReadAll(reply.Body); err != nil {
+		in.Err = fmt.Errorf("reply: %w", err)
+	}
+	if c, ok := reply.Body.(io.Closer); ok {
+		_ = c.Close()
+	}
+}
+
+// RequestHead makes the head of a request to path, with the Content-Type and SOAPAction that the message's version asks for, and further fields of the form `Name: value`. A
+// field given replaces the one of the same name.
+func RequestHead(path string, body []byte, action string, fields []string) ([]byte, error) {
+	version := soap.Recognize(body).Version
+	if version == soap.None {
+		version = soap.V11
+	}
+	own, err := soap.RequestFields(version, action)
+	if err != nil {
+		return nil, &Error{Code: BadConfig, At: -1, Err: err}
+	}
+	head, err := http1.AppendRequestLine(nil, "POST", path, "HTTP/1.1")
+	if err != nil {
+		return nil, &Error{Code: BadConfig, At: -1, Err: err}
+	}
+	var given []soap.Field
+	for _, f := range fields {
+		name, value, ok := strings.Cut(f, ":")
+		if !ok {
+			return nil, &Error{Code: BadConfig, At: -1, Err: fmt.Errorf("field %q is not of the form Name: value", f)}
+		}
+		given = append(given, soap.Field{Name: strings.TrimSpace(name), Value: strings.TrimSpace(value)})
+	}
+	for _, f := range own {
+		same := func(g soap.Field) bool { return strings.EqualFold(g.Name, f.Name) }
+		if i := slices.IndexFunc(given, same); i >= 0 {
+			f = given[i]
+			given = slices.Delete(given, i, i+1)
+		}
+		if head, err = http1.AppendField(head, f.Name, f.Value); err != nil {
+			return nil, &Error{Code: BadConfig, At: -1, Err: err}
+		}
+	}
+	for _, f := range given {
+		if head, err = http1.AppendField(head, f.Name, f.Value); err != nil {
+			return nil, &Error{Code: BadConfig, At: -1, Err: err}
+		}
+	}
+	return http1.AppendEnd(head), nil
+}

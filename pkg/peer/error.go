@@ -1,0 +1,40 @@
+package peer
+
+// Code tells the kinds of [Error] apart.
+type Code uint8
+
+const (
+	// BadConfig: services or a server that cannot work as configured.
+	BadConfig Code = iota + 1
+	// Twice: a service replied a second time.
+	Twice
+	// Malformed: a service's reply has a head that is none.
+	Malformed
+	// Failed: a listener failed.
+	Failed
+)
+
+var codeNames = map[Code]string{BadConfig: "bad configuration", Twice: "second reply", Malformed: "malformed reply head", Failed: "listener failed"}
+
+func (c Code) String() string { return codeNames[c] }
+
+// Error is what this package returns. At is an octet offset, -1 when there is none.
+type Error struct {
+	Code Code
+	At   int64
+	Err  error
+}
+
+func (e *Error) Error() string {
+	s := "peer: " + e.Code.String()
+	if e.Err != nil {
+		s += ": " + e.Err.Error()
+	}
+	return s
+}
+
+// Is compares codes.
+func (e *Error) Is(t error) bool { o, ok := t.(*Error); return ok && o.Code == e.Code }
+
+// Unwrap gives the cause, if there is one.
+func (e *Error) Unwrap() error { return e.Err }

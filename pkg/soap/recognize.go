@@ -1,0 +1,359 @@
+package soap
+
+import (
+	"bytes"
+	"strings"
+
+	"github.com/hhfr/hhfr/internal/xmlns"
+)
+
+// MaxRecognize is how much of a message [Recognize] looks at, in octets. Headers with security tokens run to some tens of KiB; what
+// comes later than this is not worth looking for.
+const MaxRecognize = 64 << 10
+
+// maxCandidates bounds the tags named Envelope that are looked at, so that hostile octets do not make the search quadratic.
+const maxCandidates = 16
+
+// maxScopes bounds the namespace declarations kept while recognising.
+const maxScopes = 256
+
+// Recognized is what the beginning of a message tells. Fields that the octets seen so far do not tell are empty.
+type Recognized struct {
+	// Version is None when no envelope was found.
+	Version Version
+	// Operation is the first child of Body. Its local part is empty when it was not reached, or the Body is empty.
+	Operation Name
+	// Action is the text of the WS-Addressing Action header, if it came before the operation.
+	Action string
+	// Fault: the operation is the Fault of this version.
+	Fault bool
+	// Complete: the Body was reached and its first child, or its end, was seen; more octets would tell nothing new.
+	Complete bool
+}
+
+// Recognize looks at the first octets of a message, at most [MaxRecognize]. It accepts envelopes in UTF-8 and all encodings that agree
+// with ASCII, in UTF-16, and behind anything that stands before an envelope (MIME headers of a first part). It never fails, keeps
+// nothing of prefix, and costs one pass without a parser.
+func Recognize(prefix []byte) Recognized {
+	b := narrow(prefix[:min(len(prefix), MaxRecognize)])
+	from := 0
+	for range maxCandidates {
+		at := findEnvelope(b, from)
+		if at < 0 {
+			break
+		}
+		s := scanner{b: b, at: at}
+		if r := s.envelope(); r.Version != None {
+			return r
+		}
+		from = at + 1
+	}
+	return Recognized{}
+}
+
+// narrow turns UTF-16 into something the scanner can read: names and namespaces of SOAP are ASCII, what is not becomes '?'.
+func narrow(b []byte) []byte {
+	var hi int // place of the high octet in each pair
+	switch {
+	case len(b) < 4:
+		return b
+	case b[0] == 0xFE && b[1] == 0xFF, b[0] == 0 && b[1] == '<':
+		hi = 0
+	case b[0] == 0xFF && b[1] == 0xFE, b[0] == '<' && b[1] == 0:
+		hi = 1
+	default:
+		return b
+	}
+	out := make([]byte, 0, len(b)/2)
+	for i := 0; i+1 < len(b); i += 2 {
+		if c := b[i+1-hi]; b[i+hi] == 0 && c < 0x80 {
+			out = append(out, c)
+		} else {
+			out = append(out, '?')
+		}
+	}
+	return out
+}
+
+// findEnvelope gives the offset of the next '<' that begins a tag with the local name Envelope; -1 if there is none. Comments before it
+// are passed over when the text is XML from its start.
+func findEnvelope(b []byte, from int) int {
+	comments := true
+	for i := from; i < len(b); {
+		n := bytes.IndexByte(b[i:], '<')
+		if n < 0 {
+			return -1
+		}
+		i += n
+		if comments && bytes.HasPrefix(b[i:], []byte("<!--")) {
+			if end := bytes.Index(b[i:], []byte("-->")); end > 0 {
+				i += end + 3
+				continue
+			}
+			comments = false
+		}
+		j := i + 1
+		for j < len(b) && isNameByte(b[j]) {
+			j++
+		}
+		if j < len(b) {
+			if _, local := splitName(b[i+1 : j]); string(local) == "Envelope" {
+				return i
+			}
+		}
+		i++
+	}
+	return -1
+}
+
+func isNameByte(c byte) bool {
+	switch c {
+	case ' ', '\t', '\r', '\n', '>', '/', '<', '=', '"', '\'', '!', '?', '&':
+		return false
+	}
+	return true
+}
+
+func isSpace(c byte) bool { return c == ' ' || c == '\t' || c == '\r' || c == '\n' }
+
+func splitName(name []byte) (prefix, local []byte) {
+	if i := bytes.IndexByte(name, ':'); i >= 0 {
+		return name[:i], name[i+1:]
+	}
+	return nil, name
+}
+
+// scope is one namespace declaration, made by a tag at depth.
+type scope struct {
+	depth      int
+	prefix, ns []byte
+}
+
+type scanner struct {
+	b      []byte
+	at     int
+	scopes []scope
+}
+
+// envelope walks from the Envelope's start tag to the first child of its Body.
+func (s *scanner) envelope() Recognized {
+	var r Recognized
+	const (
+		outside = iota
+		inHeader
+		inBody
+	)
+	depth, where := 0, outside
+	var actionAt int // where the text of an Action header begins, 0 if none is open
+	for {
+		t, ok := s.tag(depth)
+		if !ok {
+			return r
+		}
+		if t.end {
+			depth--
+			if actionAt > 0 && depth == 2 {
+				r.Action, actionAt = actionText(s.b[actionAt:t.at]), 0
+			}
+			if depth == 1 && where == inBody {
+				r.Complete = true
+			}
+			if depth <= 1 {
+				where = outside
+			}
+			if depth <= 0 || r.Complete {
+				return r
+			}
+			continue
+		}
+		name := t.name
+		switch {
+		case depth == 0:
+			if r.Version = versionOf(name.Space); r.Version == None {
+				return r
+			}
+		case depth == 1 && name == Name{r.Version.Namespace(), "Header"}:
+			where = inHeader
+		case depth == 1 && name == Name{r.Version.Namespace(), "Body"}:
+			where = inBody
+		case depth == 2 && where == inHeader && name.Local == "Action" && isAddressing(name.Space) && !t.empty:
+			actionAt = s.at
+		case depth == 2 && where == inBody:
+			r.Operation, r.Complete = name, true
+			r.Fault = name == Name{r.Version.Namespace(), "Fault"}
+			return r
+		}
+		if t.empty {
+			if depth == 1 && where == inBody {
+				r.Complete = true
+				return r
+			}
+			if depth == 1 {
+				where = outside
+			}
+			s.drop(depth)
+			continue
+		}
+		depth++
+	}
+}
+
+func isAddressing(ns string) bool {
+	return ns == xmlns.WSA || ns == xmlns.WSA200408 || ns == xmlns.WSA200403
+}
+
+type tag struct {
+	at         int // offset of its '<'
+	name       Name
+	end, empty bool
+}
+
+// tag reads the next start or end tag; ok is false when the octets end first, or are no XML. depth is that of a start tag found here.
+func (s *scanner) tag(depth int) (tag, bool) {
+	for {
+		n := bytes.IndexByte(s.b[s.at:], '<')
+		if n < 0 {
+			return tag{}, false
+		}
+		s.at += n
+		rest := s.b[s.at:]
+		var skipped bool
+		switch {
+		case bytes.HasPrefix(rest, []byte("<!--")):
+			skipped = s.skipPast("-->")
+		case bytes.HasPrefix(rest, []byte("<![CDATA[")):
+			skipped = s.skipPast("]]>")
+		case bytes.HasPrefix(rest, []byte("<?")):
+			skipped = s.skipPast("?>")
+		case bytes.HasPrefix(rest, []byte("</")):
+			t := tag{at: s.at, end: true}
+			s.drop(depth - 1)
+			return t, s.skipPast(">")
+		default:
+			return s.startTag(depth)
+		}
+		if !skipped {
+			return tag{}, false
+		}
+	}
+}
+
+func (s *scanner) skipPast(mark string) bool {
+	n := bytes.Index(s.b[s.at:], []byte(mark))
+	if n < 0 {
+		return false
+	}
+	s.at += n + len(mark)
+	return true
+}
+
+func (s *scanner) startTag(depth int) (tag, bool) {
+	t := tag{at: s.at}
+	i := s.at + 1
+	from := i
+	for i < len(s.b) && isNameByte(s.b[i]) {
+		i++
+	}
+	raw := s.b[from:i]
+	for {
+		for i < len(s.b) && isSpace(s.b[i]) {
+			i++
+		}
+		if i >= len(s.b) {
+			return t, false
+		}
+		if s.b[i] == '>' {
+			i++
+			break
+		}
+		if s.b[i] == '/' {
+			t.empty = true
+			i++
+			continue
+		}
+		next, ok := s.attribute(i, depth)
+		if !ok {
+			return t, false
+		}
+		i = next
+	}
+	s.at = i
+	prefix, local := splitName(raw)
+	t.name = Name{s.namespace(prefix), string(local)}
+	return t, len(raw) > 0
+}
+
+// attribute reads one attribute at i and keeps it if it declares a namespace; it returns the offset behind it.
+func (s *scanner) attribute(i, depth int) (int, bool) {
+	from := i
+	for i < len(s.b) && isNameByte(s.b[i]) {
+		i++
+	}
+	name := s.b[from:i]
+	for i < len(s.b) && isSpace(s.b[i]) {
+		i++
+	}
+	if len(name) == 0 || i >= len(s.b) || s.b[i] != '=' {
+		return i, false
+	}
+	i++
+	for i < len(s.b) && isSpace(s.b[i]) {
+		i++
+	}
+	if i >= len(s.b) || s.b[i] != '"' && s.b[i] != '\'' {
+		return i, false
+	}
+	n := bytes.IndexByte(s.b[i+1:], s.b[i])
+	if n < 0 {
+		return i, false
+	}
+	value := s.b[i+1 : i+1+n]
+	prefix, local := splitName(name)
+	// Declarations deeper than the children of Header and Body name nothing that is looked at.
+	if depth <= 2 && len(s.scopes) < maxScopes {
+		switch {
+		case string(prefix) == "xmlns":
+			s.scopes = append(s.scopes, scope{depth, local, value})
+		case prefix == nil && string(local) == "xmlns":
+			s.scopes = append(s.scopes, scope{depth, nil, value})
+		}
+	}
+	return i + n + 2, true
+}
+
+func (s *scanner) namespace(prefix []byte) string {
+	for i := len(s.scopes) - 1; i >= 0; i-- {
+		if bytes.Equal(s.scopes[i].prefix, prefix) {
+			return unescape(string(s.scopes[i].ns))
+		}
+	}
+	return ""
+}
+
+// drop forgets the declarations made at depth or deeper.
+func (s *scanner) drop(depth int) {
+	for n := len(s.scopes); n > 0 && s.scopes[n-1].depth >= depth; n-- {
+		s.scopes = s.scopes[:n-1]
+	}
+}
+
+var entities = strings.NewReplacer("&amp;", "&", "&lt;", "<", "&gt;", ">", "&quot;", `"`, "&apos;", "'")
+
+func unescape(s string) string {
+	if !strings.Contains(s, "&") {
+		return s
+	}
+	return entities.Replace(s)
+}
+
+func actionText(b []byte) string {
+	text := strings.TrimSpace(string(b))
+	if inner, ok := strings.CutPrefix(text, "<![CDATA["); ok {
+		text, _ = strings.CutSuffix(inner, "]]>")
+		return text
+	}
+	if strings.Contains(text, "<") {
+		return ""
+	}
+	return unescape(text)
+}

@@ -1,0 +1,255 @@
+package streamer_test
+
+import (
+	"context"
+	"errors"
+	"io"
+	"net"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/hhfr/hhfr/pkg/streamer"
+	"github.com/hhfr/hhfr/pkg/streamer/frame"
+	"github.com/hhfr/hhfr/pkg/streamer/inproc"
+)
+
+func TestBrokenConnectionTellsWhatWasSent(t *testing.T) {
+	here, there := inproc.Pipe(0)
+	began, ended := make(chan struct{}), make(chan struct{})
+	p := connectOver(t, pairing{b: streamer.Config{Limits: streamer.Limits{MaxExchanges: 1}}, handlerb: func(ctx context.Context, x *streamer.Exchange) {
+		close(began)
+		<-ctx.Done()
+		close(ended)
+	}}, here, there)
+	var wg sync.WaitGroup
+	wg.Go(func() {
+		_, err := p.a.Lane(0).Call(t.Context(), streamer.NewMessage(nil, nil))
+		assert.ErrorIs(t, err, &streamer.Error{Code: streamer.FateUnknown})
+		assert.ErrorIs(t, err, &streamer.Error{Code: streamer.Closed})
+	})
+	<-began
+	wg.Go(func() {
+		_, err := p.a.Lane(0).Call(t.Context(), streamer.NewMessage(nil, nil))
+		assert.ErrorIs(t, err, &streamer.Error{Code: streamer.Unsent})
+	})
+	require.NoError(t, here.Close())
+	wg.Wait()
+	<-ended
+	for _, s := range []*streamer.Stream{p.a, p.b} {
+		<-s.Done()
+		assert.ErrorIs(t, s.Err(), &streamer.Error{Code: streamer.Closed})
+		assert.Error(t, s.Close())
+	}
+	_, err := p.a.Lane(0).Call(t.Context(), streamer.NewMessage(nil, nil))
+	assert.ErrorIs(t, err, &streamer.Error{Code: streamer.Unsent})
+	assert.ErrorIs(t, p.b.Lane(0).Send(t.Context(), streamer.NewMessage(nil, nil)), &streamer.Error{Code: streamer.Unsent})
+}
+
+func TestAbortTellsTheOtherEnd(t *testing.T) {
+	p := connect(t, pairing{handlerb: func(ctx context.Context, _ *streamer.Exchange) { <-ctx.Done() }})
+	errs := make(chan error, 1)
+	go func() {
+		_, err := p.a.Lane(0).Call(t.Context(), streamer.NewMessage(nil, nil))
+		errs <- err
+	}()
+	p.a.Abort(streamer.CloseGoingAway, "idle")
+	err := <-errs
+	assert.True(t, errors.Is(err, &streamer.Error{Code: streamer.FateUnknown}) || errors.Is(err, &streamer.Error{Code: streamer.Unsent}), "%v", err)
+	<-p.b.Done()
+	var e *streamer.Error
+	require.ErrorAs(t, p.b.Err(), &e)
+	assert.Equal(t, streamer.GoingAway, e.Code)
+	assert.True(t, e.Remote)
+	assert.ErrorContains(t, e, "idle")
+}
+
+func TestCloseOfBothEndsAtOnce(t *testing.T) {
+	for range 50 {
+		p := connect(t, pairing{handlera: echo, handlerb: echo})
+		var wg sync.WaitGroup
+		for _, s := range []*streamer.Stream{p.a, p.b} {
+			wg.Go(func() { _ = s.Lane(0).Send(t.Context(), streamer.NewMessage(nil, nil)) })
+			wg.Go(func() { assert.NoError(t, s.Close()) })
+		}
+		wg.Wait()
+	}
+}
+
+func TestCloseGivesUpOnAHandlerThatDoesNotEnd(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		p := connect(t, pairing{handlerb: func(ctx context.Context, _ *streamer.Exchange) { <-ctx.Done() }})
+		errs := make(chan error, 1)
+		go func() {
+			_, err := p.a.Lane(0).Call(t.Context(), streamer.NewMessage(nil, nil))
+			errs <- err
+		}()
+		synctest.Wait()
+		assert.ErrorIs(t, p.a.Close(), &streamer.Error{Code: streamer.GoingAway})
+		assert.ErrorIs(t, <-errs, &streamer.Error{Code: streamer.FateUnknown})
+		<-p.b.Done()
+	})
+}
+
+func TestPeerThatDoesNotReadDoesNotHoldUpTheEnd(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		h := meetInitiator(t, 10, streamer.Config{}, newRawCoder(), handHello.Limits)
+		require.NoError(t, h.s.Lane(0).Send(t.Context(), streamer.NewMessage(nil, make([]byte, 100000))))
+		assert.ErrorIs(t, h.s.Close(), &streamer.Error{Code: streamer.GoingAway})
+	})
+}
+
+func TestHelloThatDoesNotCome(t *testing.T) {
+	coder := newRawCoder()
+	initiator := streamer.Config{Initiator: true, Token: make([]byte, 16), Representation: 1, Coder: coder}
+	responder := streamer.Config{Accept: func(context.Context, streamer.Hello) (streamer.Coder, streamer.Handler, error) {
+		return coder, nil, nil
+	}}
+	for _, cfg := range []streamer.Config{initiator, responder} {
+		synctest.Test(t, func(t *testing.T) {
+			here, there := inproc.Pipe(0)
+			_, err := streamer.Over(t.Context(), here, cfg)
+			assert.ErrorIs(t, err, &streamer.Error{Code: streamer.Closed})
+			_, err = there.Write([]byte("x"))
+			assert.Error(t, err, "the connection is closed")
+		})
+		synctest.Test(t, func(t *testing.T) {
+			here, _ := inproc.Pipe(0)
+			ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+			defer cancel()
+			_, err := streamer.Over(ctx, here, cfg)
+			assert.ErrorIs(t, err, context.DeadlineExceeded)
+		})
+	}
+}
+
+func TestHelloRefused(t *testing.T) {
+	accept := func(_ context.Context, h streamer.Hello) (streamer.Coder, streamer.Handler, error) {
+		switch h.Token[0] {
+		case 1:
+			return nil, nil, &streamer.Refusal{CloseCode: streamer.CloseUnknownSession, Text: "no such session"}
+		case 2:
+			return nil, nil, errors.New("secret cause")
+		}
+		return newRawCoder(), nil, nil
+	}
+	scheme2 := append([]byte("\x01HHFR/1\n\x02"), 2, 0)
+	stages := handHello
+	stages.Stages = 4
+	token := func(b byte) frame.Hello {
+		h := handHello
+		h.Token = append([]byte{b}, make([]byte, 15)...)
+		return h
+	}
+	xml := handHello
+	xml.Representation = 2
+	for name, tc := range map[string]struct {
+		in   []byte
+		code streamer.Code
+		text string
+	}{
+		"unknown session": {token(1).AppendTo(nil), streamer.UnknownSession, "no such session"},
+		"cause stays":     {token(2).AppendTo(nil), streamer.Internal, ""},
+		"scheme":          {scheme2, streamer.Unsupported, "offset 9: unsupported scheme: scheme 2"},
+		"stages":          {stages.AppendTo(nil), streamer.Unsupported, "representation 1, stages 0x4"},
+		"representation":  {xml.AppendTo(nil), streamer.Unsupported, "representation 2, stages 0x0"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			here, there := inproc.Pipe(0)
+			_, err := here.Write(tc.in)
+			require.NoError(t, err)
+			_, err = streamer.Over(t.Context(), there, streamer.Config{Representation: 1, Accept: accept})
+			assert.ErrorIs(t, err, &streamer.Error{Code: tc.code})
+			all, err := io.ReadAll(here)
+			require.NoError(t, err)
+			_, n, err := frame.Parse(all, 0, 0)
+			require.NoError(t, err)
+			f, _, err := frame.Parse(all[n:], 0, 0)
+			require.NoError(t, err)
+			assert.Equal(t, tc.code.String(), f.(frame.Close).Code.String())
+			assert.Equal(t, tc.text, f.(frame.Close).Text)
+		})
+	}
+	for name, first := range map[string][]byte{
+		"plain HTTP":        []byte("GET / HTTP/1.1\r\n\r\n"),
+		"another frame":     frame.Close{}.AppendTo(nil),
+		"responder's hello": frame.Hello{Responder: true, Limits: handHello.Limits}.AppendTo(nil),
+		"nothing":           nil,
+	} {
+		t.Run(name, func(t *testing.T) {
+			here, there := inproc.Pipe(0)
+			_, err := here.Write(first)
+			require.NoError(t, err)
+			require.NoError(t, here.(interface{ CloseWrite() error }).CloseWrite())
+			_, err = streamer.Over(t.Context(), there, streamer.Config{Accept: accept})
+			var e *streamer.Error
+			require.ErrorAs(t, err, &e)
+		})
+	}
+}
+
+func TestInitiatorSeesWhyItIsRefused(t *testing.T) {
+	here, there := inproc.Pipe(0)
+	hello := handHello
+	hello.Responder, hello.Token = true, nil
+	_, err := there.Write(frame.Close{Code: frame.CloseUnknownSession, Text: "gone"}.AppendTo(hello.AppendTo(nil)))
+	require.NoError(t, err)
+	_, err = streamer.Over(t.Context(), here, streamer.Config{Initiator: true, Session: session, Token: make([]byte, 16), Representation: 1, Coder: newRawCoder()})
+	var e *streamer.Error
+	require.ErrorAs(t, err, &e)
+	assert.Equal(t, streamer.UnknownSession, e.Code)
+	assert.True(t, e.Remote)
+
+	for name, change := range map[string]func(*frame.Hello){
+		"session":        func(h *frame.Hello) { h.Session[0]++ },
+		"representation": func(h *frame.Hello) { h.Representation++ },
+		"stages":         func(h *frame.Hello) { h.Stages++ },
+	} {
+		here, there := inproc.Pipe(0)
+		other := hello
+		change(&other)
+		_, err := there.Write(other.AppendTo(nil))
+		require.NoError(t, err)
+		_, err = streamer.Over(t.Context(), here, streamer.Config{Initiator: true, Session: session, Token: make([]byte, 16), Representation: 1, Coder: newRawCoder()})
+		assert.Error(t, err, name)
+	}
+}
+
+func TestLateRefusalMeansNothingWasProcessed(t *testing.T) {
+	h := meetInitiator(t, 10000, streamer.Config{}, newRawCoder(), handHello.Limits)
+	errs := make(chan error, 1)
+	go func() {
+		_, err := h.s.Lane(0).Call(t.Context(), streamer.NewMessage(nil, nil))
+		errs <- err
+	}()
+	until[frame.Data](h)
+	h.write(frame.Close{Code: frame.CloseUnknownSession})
+	err := <-errs
+	assert.ErrorIs(t, err, &streamer.Error{Code: streamer.Unsent})
+	assert.ErrorIs(t, err, &streamer.Error{Code: streamer.UnknownSession})
+}
+
+func TestConfigIsChecked(t *testing.T) {
+	good := streamer.Config{Initiator: true, Token: make([]byte, 16), Representation: 1, Coder: newRawCoder()}
+	for name, change := range map[string]func(*streamer.Config){
+		"no coder":          func(c *streamer.Config) { c.Coder = nil },
+		"short token":       func(c *streamer.Config) { c.Token = nil },
+		"no representation": func(c *streamer.Config) { c.Representation = 0 },
+		"no accept":         func(c *streamer.Config) { c.Initiator = false },
+		"fragment":          func(c *streamer.Config) { c.Limits.MaxFragment = 100 },
+		"negative limit":    func(c *streamer.Config) { c.Limits.MaxHeld = -1 },
+		"negative queue":    func(c *streamer.Config) { c.QueueBytes = -1 },
+	} {
+		here, there := net.Pipe()
+		cfg := good
+		change(&cfg)
+		_, err := streamer.Over(t.Context(), here, cfg)
+		assert.ErrorIs(t, err, &streamer.Error{Code: streamer.BadConfig}, name)
+		_, err = there.Read(make([]byte, 1))
+		assert.ErrorIs(t, err, io.EOF, name)
+	}
+}

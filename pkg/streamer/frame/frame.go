@@ -1,0 +1,182 @@
+// Package frame has the bytes of the hhfr wire format (docs/wire-format.md, sections 2 to 8): the frames, and what sender, receiver and decoder
+// of a capture must all count in the same way: lane and exchange numbers ([Numbering]), message checks ([Checks]), the parts of payloads
+// ([MessageState]), the pieces of shapes ([Pieces]). It knows no connection and no clock. Nothing in it is safe for concurrent use of one value.
+package frame
+
+import (
+	"bytes"
+	"encoding/binary"
+
+	"github.com/hhfr/hhfr/internal/bin"
+)
+
+const (
+	// MaxBody is the longest body of a frame that is no data frame, in octets (section 2).
+	MaxBody = 65536
+	// MaxPayload is the longest payload of a data frame, in octets: the most that a hello may state (section 3).
+	MaxPayload = 16384
+	// MinPayload is the least that a hello may state as max fragment, in octets.
+	MinPayload = 512
+	// Scheme is the version of the format.
+	Scheme = 1
+	// MaxSyncOctets and MaxSyncMessages bound what a direction carries between two syncs (section 6).
+	MaxSyncOctets   = 65536
+	MaxSyncMessages = 1024
+)
+
+// Kind is the kind of a frame. Values from 1 to 63 are those of the wire; data frames, which have no kind there, are 0.
+type Kind uint8
+
+// The kinds of section 2.
+const (
+	KindData   Kind = 0
+	KindHello  Kind = 1
+	KindShape  Kind = 2
+	KindSync   Kind = 3
+	KindAck    Kind = 4
+	KindWindow Kind = 5
+	KindCancel Kind = 6
+	KindClose  Kind = 7
+)
+
+const (
+	dataBit  = 0x80
+	skipBit  = 0x40
+	kindMask = 0x3f
+)
+
+// kinds ties number, name, mark and parser. Without parser: reserved.
+var kinds = map[Kind]struct {
+	name  string
+	mark  []byte
+	parse func(*bin.Cursor) Frame
+}{
+	KindData:   {name: "data"},
+	KindHello:  {"hello", helloMark, parseHello},
+	KindShape:  {"shape", nil, parseShape},
+	KindSync:   {"sync", syncMark, parseSync},
+	KindAck:    {name: "ack"},
+	KindWindow: {name: "window"},
+	KindCancel: {"cancel", nil, parseCancel},
+	KindClose:  {"close", nil, parseClose},
+}
+
+// String is the name of section 2, or "unknown".
+func (k Kind) String() string {
+	if e, ok := kinds[k]; ok {
+		return e.name
+	}
+	return "unknown"
+}
+
+// Frame is one frame: [Data], [Hello], [Shape], [Sync], [Cancel], [Close] or [Skipped], each by value.
+type Frame interface {
+	// Kind is the kind of the frame.
+	Kind() Kind
+	// AppendTo appends the octets of the frame. What it appends parses back to the same frame if the fields are within the bounds of the format.
+	AppendTo(b []byte) []byte
+}
+
+// Parse reads the frame that b begins with; at is the offset of b[0] in its direction, used in errors. It returns the frame and the number of
+// its octets. When b holds only the beginning of a frame that may still become a good one, it returns 0 and no error. A payload above
+// maxPayload is refused as soon as its length is there (0 means [MaxPayload]), likewise a body above [MaxBody]. The frame aliases b.
+// Errors are *[Error]; after one, nothing in the direction can be trusted.
+func Parse(b []byte, at int64, maxPayload int) (Frame, int, error) {
+	if len(b) == 0 {
+		return nil, 0, nil
+	}
+	if b[0]&dataBit != 0 {
+		d, n, err := ParseData(b, at, maxPayload)
+		if n == 0 || err != nil {
+			return nil, 0, err
+		}
+		return d, n, nil
+	}
+	kind := Kind(b[0] & kindMask)
+	entry := kinds[kind]
+	switch skip := b[0]&skipBit != 0; {
+	case kind == KindData, entry.parse == nil && !skip:
+		return nil, 0, fault(BadKind, at, "first octet %#02x", b[0])
+	case entry.parse != nil && skip:
+		return nil, 0, fault(BadKind, at, "kind %s with the skip bit", kind)
+	}
+	body, n, err := envelope(b, at, entry.mark)
+	if err != nil || n == 0 {
+		return nil, 0, err
+	}
+	if entry.parse == nil {
+		return Skipped{Octet: b[0], Body: body}, n, nil
+	}
+	c := bin.NewCursor(body, at+int64(n-len(body)))
+	f := entry.parse(&c)
+	if c.Err() == nil && c.Len() > 0 && kind != KindHello {
+		c.Fail(fault(Trailing, c.At(), "%d octets after the last field of a %s", c.Len(), kind))
+	}
+	if err := c.Err(); err != nil {
+		return nil, 0, own(err)
+	}
+	if s, ok := f.(Sync); ok {
+		if err := s.checkOwn(b[:n], at); err != nil {
+			return nil, 0, err
+		}
+	}
+	return f, n, nil
+}
+
+// envelope finds the body of a frame that is no data frame: after its mark or first octet, and its length.
+func envelope(b []byte, at int64, mark []byte) (body []byte, n int, err error) {
+	start := 1
+	if mark != nil {
+		start = len(mark)
+		if have := min(start, len(b)); !bytes.Equal(b[:have], mark[:have]) {
+			return nil, 0, fault(BadMark, at, "% x", b[:have])
+		}
+	}
+	if len(b) <= start {
+		return nil, 0, nil
+	}
+	c := bin.NewCursor(b[start:], at+int64(start))
+	size := c.Count(MaxBody)
+	if c.Err() != nil {
+		return nil, 0, unlessShort(c.Err())
+	}
+	if c.Len() < size {
+		return nil, 0, nil
+	}
+	body = c.Take(size)
+	return body, int(c.At() - at), nil
+}
+
+// unlessShort is nil for an input that just ends too early.
+func unlessShort(err error) error {
+	e := own(err)
+	if f, ok := e.(*Error); ok && f.Code == Truncated {
+		return nil
+	}
+	return e
+}
+
+// appendFramed appends first (an octet or a mark), the length, and the body that fill appends.
+func appendFramed(b, first []byte, fill func([]byte) []byte) []byte {
+	b = append(b, first...)
+	start := len(b)
+	b = fill(b)
+	var length [binary.MaxVarintLen64]byte
+	n := binary.PutUvarint(length[:], uint64(len(b)-start))
+	b = append(b, length[:n]...)
+	copy(b[start+n:], b[start:len(b)-n])
+	copy(b[start:], length[:n])
+	return b
+}
+
+// Skipped is a frame of a kind this version does not know or implement, with the skip bit: it is passed over. Octet is its first one.
+type Skipped struct {
+	Octet byte
+	Body  []byte
+}
+
+// Kind is the unknown or reserved kind.
+func (f Skipped) Kind() Kind { return Kind(f.Octet & kindMask) }
+
+// AppendTo appends the frame.
+func (f Skipped) AppendTo(b []byte) []byte { return bin.AppendBytes(append(b, f.Octet), f.Body) }

@@ -1,0 +1,100 @@
+package frame
+
+import (
+	"encoding/binary"
+	"math"
+
+	"github.com/hhfr/hhfr/internal/bin"
+)
+
+var helloMark = []byte{byte(KindHello), 'H', 'H', 'F', 'R', '/', '1', '\n'}
+
+// TokenLen is the length of a join token, in octets.
+const TokenLen = 16
+
+// The representations of section 3.
+const (
+	Binary uint64 = 1
+	XML    uint64 = 2
+)
+
+// Limits are what an end states in its hello (section 3). Octets but for MaxShapes and MaxExchanges, which are counts.
+type Limits struct {
+	MaxFragment   uint64
+	MaxMessage    uint64
+	MaxShapes     uint64
+	MaxShapeBytes uint64
+	MaxExchanges  uint64
+	MaxQueued     uint64
+	MaxHeld       uint64
+}
+
+// EarlyLimits are those an initiator keeps to until it has the hello of the responder.
+var EarlyLimits = Limits{MaxFragment: MinPayload, MaxShapes: 16, MaxShapeBytes: 65536, MaxExchanges: 1, MaxQueued: 65536, MaxMessage: math.MaxInt64, MaxHeld: 0}
+
+// Hello opens a direction (section 3). Token has [TokenLen] octets from an initiator, none from a responder.
+type Hello struct {
+	Responder      bool
+	Session        [16]byte
+	Token          []byte
+	Word           [8]byte
+	Representation uint64
+	Stages         uint64
+	Limits         Limits
+}
+
+// Kind is [KindHello].
+func (Hello) Kind() Kind { return KindHello }
+
+// AppendTo appends the frame.
+func (f Hello) AppendTo(b []byte) []byte {
+	return appendFramed(b, helloMark, func(b []byte) []byte {
+		b = append(b, Scheme, bit(f.Responder, 1))
+		b = append(b, f.Session[:]...)
+		b = bin.AppendBytes(b, f.Token)
+		b = append(b, f.Word[:]...)
+		for _, v := range []uint64{f.Representation, f.Stages, f.Limits.MaxFragment, f.Limits.MaxMessage, f.Limits.MaxShapes,
+			f.Limits.MaxShapeBytes, f.Limits.MaxExchanges, f.Limits.MaxQueued, f.Limits.MaxHeld} {
+			b = binary.AppendUvarint(b, v)
+		}
+		return b
+	})
+}
+
+func parseHello(c *bin.Cursor) Frame {
+	var f Hello
+	if at, scheme := c.At(), c.Uvarint(); c.Err() == nil && scheme != Scheme {
+		c.Fail(fault(Unsupported, at, "scheme %d", scheme))
+	}
+	at := c.At()
+	role := c.U8()
+	if role > 1 {
+		c.Fail(fault(BadValue, at, "role %#02x", role))
+	}
+	f.Responder = role == 1
+	copy(f.Session[:], c.Take(len(f.Session)))
+	at = c.At()
+	f.Token = c.Bytes(TokenLen)
+	if c.Err() == nil && f.Responder != (len(f.Token) == 0) || !f.Responder && len(f.Token) != TokenLen {
+		c.Fail(fault(BadValue, at, "token of %d octets", len(f.Token)))
+	}
+	copy(f.Word[:], c.Take(len(f.Word)))
+	f.Representation, f.Stages = c.Uvarint(), c.Uvarint()
+	at = c.At()
+	l := &f.Limits
+	l.MaxFragment = c.Uvarint()
+	if c.Err() == nil && (l.MaxFragment < MinPayload || l.MaxFragment > MaxPayload) {
+		c.Fail(fault(BadValue, at, "max fragment %d", l.MaxFragment))
+	}
+	for _, v := range []*uint64{&l.MaxMessage, &l.MaxShapes, &l.MaxShapeBytes, &l.MaxExchanges, &l.MaxQueued, &l.MaxHeld} {
+		*v = c.Uvarint()
+	}
+	return f
+}
+
+func bit(set bool, value byte) byte {
+	if set {
+		return value
+	}
+	return 0
+}

@@ -1,0 +1,85 @@
+package frame
+
+import (
+	"fmt"
+
+	"github.com/hhfr/hhfr/internal/bin"
+)
+
+// String names a message for people.
+func (k Key) String() string {
+	kind := "request"
+	if k.Reply {
+		kind = "reply"
+	}
+	return fmt.Sprintf("%s %d on lane %d", kind, k.Exchange, k.Lane)
+}
+
+// MessageState is what the fragments of one message so far say about the next. The zero value is that before the first.
+type MessageState struct {
+	begun, headMore, body, text bool
+}
+
+// Part is one segment of head or body, as it lies in a payload. First: the part begins here, under shape number Shape. Last: it ends here.
+// Text: a segment of section 10.5. It aliases the payload.
+type Part struct {
+	First, Last, Text bool
+	Shape             uint64
+	Segment           []byte
+}
+
+// Parts are what a payload holds: up to one segment of the head and one of the body.
+type Parts struct {
+	HasHead, HasBody bool
+	Head, Body       Part
+}
+
+// Cut takes the payload of the message's next fragment apart (section 5, "Payload"; section 10.5). at is the offset of the payload's first octet.
+// After an error (an *[Error]) the state must not be used again.
+func (m *MessageState) Cut(f *Data, at int64) (Parts, error) {
+	var p Parts
+	switch {
+	case f.First == m.begun:
+		return p, fault(BadState, at, "first fragment out of place")
+	case m.begun && f.Head != m.headMore:
+		return p, fault(BadState, at, "head segment missing or out of place")
+	case m.text && !f.Text:
+		return p, fault(BadState, at, "fragment without T after text")
+	}
+	c := bin.NewCursor(f.Payload, at)
+	begins := !f.Head
+	if f.Head {
+		p.HasHead, p.Head.First = true, f.First
+		if f.First {
+			p.Head.Shape = c.Uvarint()
+		}
+		size := c.Uvarint()
+		if c.Err() == nil && size/2 > uint64(c.Len()) {
+			return p, fault(Truncated, c.At(), "head segment of %d octets, %d there", size/2, c.Len())
+		}
+		m.headMore = size&1 != 0
+		p.Head.Last = !m.headMore
+		p.Head.Segment = c.Take(int(size / 2))
+		begins = !m.headMore && c.Len() > 0
+		if m.headMore && c.Len() > 0 {
+			return p, fault(Trailing, c.At(), "%d octets after a head that goes on", c.Len())
+		}
+	}
+	if m.begun = true; begins {
+		p.HasBody, p.Body.First, p.Body.Last, p.Body.Text = true, !m.body, f.Last, f.Text
+		if !m.body {
+			p.Body.Shape = c.Uvarint()
+		}
+		p.Body.Segment = c.Rest()
+		m.body, m.text = true, f.Text
+	}
+	switch {
+	case c.Err() != nil:
+		return p, own(c.Err())
+	case f.Last && !m.body:
+		return p, fault(BadState, at, "last fragment, and no body has begun")
+	case f.Text && !p.HasBody:
+		return p, fault(BadState, at, "text without body")
+	}
+	return p, nil
+}

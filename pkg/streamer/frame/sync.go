@@ -1,0 +1,169 @@
+package frame
+
+import (
+	"bytes"
+	"encoding/binary"
+	"hash/crc32"
+
+	"github.com/hhfr/hhfr/internal/bin"
+)
+
+var syncMark = []byte{byte(KindSync), 0xC5, 'h', 'h', 'f', 'r', 0x9A, '\n'}
+
+// Sync lets a decoder begin, and a receiver check (section 6). The own check is computed when it is appended and checked when it is parsed.
+type Sync struct {
+	Word           [8]byte
+	Offset         uint64
+	Session        [16]byte
+	Representation uint64
+	Stages         uint64
+	Messages       uint64
+	Check          uint32
+	Shapes         []Announced
+	Lanes          []LaneNumbers
+	Open           []Open
+}
+
+// Announced is a shape number whose announcement stays good.
+type Announced struct {
+	Number      uint64
+	Fingerprint [32]byte
+}
+
+// LaneNumbers are the exchanges of the last request and of the last reply that were begun on a lane; 0: none yet.
+type LaneNumbers struct{ Lane, Request, Reply uint64 }
+
+// Open is a message begun and not whole, with the CRC over its payloads so far.
+type Open struct {
+	Key Key
+	CRC uint32
+}
+
+// The least octets that an entry of each list takes; a count above what fits the rest of the body is refused before anything is allocated.
+const (
+	minAnnounced   = 1 + 32
+	minLaneNumbers = 3
+	minOpen        = 1 + 1 + 1 + 4
+)
+
+// Kind is [KindSync].
+func (Sync) Kind() Kind { return KindSync }
+
+// AppendTo appends the frame with its own check.
+func (f Sync) AppendTo(b []byte) []byte {
+	start := len(b)
+	b = appendFramed(b, syncMark, func(b []byte) []byte { return append(f.appendFields(b), 0, 0, 0, 0) })
+	own := crc32.Checksum(b[start:len(b)-4], castagnoli)
+	binary.LittleEndian.PutUint32(b[len(b)-4:], own)
+	return b
+}
+
+func (f Sync) appendFields(b []byte) []byte {
+	b = append(b, f.Word[:]...)
+	b = binary.AppendUvarint(b, f.Offset)
+	b = append(b, f.Session[:]...)
+	b = binary.AppendUvarint(b, f.Representation)
+	b = binary.AppendUvarint(b, f.Stages)
+	b = binary.AppendUvarint(b, f.Messages)
+	b = binary.LittleEndian.AppendUint32(b, f.Check)
+	b = binary.AppendUvarint(b, uint64(len(f.Shapes)))
+	for _, s := range f.Shapes {
+		b = append(binary.AppendUvarint(b, s.Number), s.Fingerprint[:]...)
+	}
+	b = binary.AppendUvarint(b, uint64(len(f.Lanes)))
+	for _, l := range f.Lanes {
+		b = binary.AppendUvarint(b, l.Lane)
+		b = binary.AppendUvarint(b, l.Request)
+		b = binary.AppendUvarint(b, l.Reply)
+	}
+	b = binary.AppendUvarint(b, uint64(len(f.Open)))
+	for _, o := range f.Open {
+		b = append(binary.AppendUvarint(b, o.Key.Lane), bit(o.Key.Reply, 1))
+		b = binary.AppendUvarint(b, o.Key.Exchange)
+		b = binary.LittleEndian.AppendUint32(b, o.CRC)
+	}
+	return b
+}
+
+func parseSync(c *bin.Cursor) Frame {
+	var f Sync
+	copy(f.Word[:], c.Take(len(f.Word)))
+	f.Offset = c.Uvarint()
+	copy(f.Session[:], c.Take(len(f.Session)))
+	f.Representation, f.Stages, f.Messages, f.Check = c.Uvarint(), c.Uvarint(), c.Uvarint(), c.U32()
+	f.Shapes = list(c, minAnnounced, func(c *bin.Cursor) Announced {
+		a := Announced{Number: c.Uvarint()}
+		copy(a.Fingerprint[:], c.Take(len(a.Fingerprint)))
+		return a
+	}, func(a, b Announced) bool { return a.Number < b.Number })
+	f.Lanes = list(c, minLaneNumbers, func(c *bin.Cursor) LaneNumbers {
+		return LaneNumbers{c.Uvarint(), c.Uvarint(), c.Uvarint()}
+	}, func(a, b LaneNumbers) bool { return a.Lane < b.Lane })
+	f.Open = list(c, minOpen, func(c *bin.Cursor) Open {
+		return Open{Key: Key{c.Uvarint(), direction(c, 1) == 1, c.Uvarint()}, CRC: c.U32()}
+	}, func(a, b Open) bool { return a.Key.Compare(b.Key) < 0 })
+	at := c.At()
+	if len(f.Shapes) > 0 && f.Shapes[0].Number == 0 {
+		c.Fail(fault(BadValue, at, "shape number 0"))
+	}
+	c.Take(4)
+	return f
+}
+
+// list reads a count and its entries, which take at least size octets each and ascend.
+func list[T any](c *bin.Cursor, size int, read func(*bin.Cursor) T, less func(a, b T) bool) []T {
+	n := c.Count(uint64(c.Len() / size))
+	if c.Err() != nil || n == 0 {
+		return nil
+	}
+	all := make([]T, 0, n)
+	for range n {
+		at := c.At()
+		v := read(c)
+		if c.Err() == nil && len(all) > 0 && !less(all[len(all)-1], v) {
+			c.Fail(fault(BadOrder, at, "entry %d", len(all)))
+		}
+		if c.Err() != nil {
+			return nil
+		}
+		all = append(all, v)
+	}
+	return all
+}
+
+// direction reads the octet R of sections 6 and 7, at most most.
+func direction(c *bin.Cursor, most byte) byte {
+	at := c.At()
+	r := c.U8()
+	if r > most {
+		c.Fail(fault(BadValue, at, "R is %d", r))
+	}
+	return r
+}
+
+// checkOwn compares the last four octets of the frame b with the CRC over those before.
+func (Sync) checkOwn(b []byte, at int64) error {
+	end := len(b) - 4
+	if said, is := binary.LittleEndian.Uint32(b[end:]), crc32.Checksum(b[:end], castagnoli); said != is {
+		return fault(BadSum, at+int64(end), "says %08x, is %08x", said, is)
+	}
+	return nil
+}
+
+// FindSync looks for the first sync frame in b whose first octet is at index from or later, whose length fits and whose own check holds. It returns
+// its index. The frame's word and offset are not judged: a scanner trusts a word once two candidates agree (section 6). A negative
+// from counts as 0. A candidate that is cut off by the end of b is not found.
+func FindSync(b []byte, from int) (at int, s Sync, ok bool) {
+	for at = max(from, 0); at < len(b); at++ {
+		i := bytes.Index(b[at:], syncMark)
+		if i < 0 {
+			break
+		}
+		at += i
+		f, n, err := Parse(b[at:], int64(at), 0)
+		if err == nil && n > 0 {
+			return at, f.(Sync), true
+		}
+	}
+	return 0, Sync{}, false
+}

@@ -1,0 +1,181 @@
+package inproc
+
+import (
+	"io"
+	"net"
+	"os"
+	"sync"
+	"time"
+)
+
+const defaultBuffer = 64 << 10
+
+// Pipe is a pair of connected ends. buffer is how many octets each direction takes before a write waits; 0 means 64 KiB. Both ends have CloseWrite() error.
+func Pipe(buffer int) (net.Conn, net.Conn) { return pipe(buffer, "pipe") }
+
+func pipe(buffer int, addr Addr) (net.Conn, net.Conn) {
+	if buffer <= 0 {
+		buffer = defaultBuffer
+	}
+	a, b := newWay(buffer), newWay(buffer)
+	return &conn{in: a, out: b, addr: addr}, &conn{in: b, out: a, addr: addr}
+}
+
+// conn is one end: it reads from one way and writes to the other.
+type conn struct {
+	in, out *way
+	addr    Addr
+}
+
+func (c *conn) Read(p []byte) (int, error)  { return c.in.read(p) }
+func (c *conn) Write(p []byte) (int, error) { return c.out.write(p) }
+func (c *conn) LocalAddr() net.Addr         { return c.addr }
+func (c *conn) RemoteAddr() net.Addr        { return c.addr }
+
+// Close ends both ways: the other end reads what is there and then EOF, and writes in vain.
+func (c *conn) Close() error {
+	c.out.endWriting()
+	c.in.endReading()
+	return nil
+}
+
+// CloseWrite ends the way out.
+func (c *conn) CloseWrite() error {
+	c.out.endWriting()
+	return nil
+}
+
+func (c *conn) SetDeadline(t time.Time) error {
+	c.in.until(&c.in.reader, t)
+	c.out.until(&c.out.writer, t)
+	return nil
+}
+
+func (c *conn) SetReadDeadline(t time.Time) error {
+	c.in.until(&c.in.reader, t)
+	return nil
+}
+
+func (c *conn) SetWriteDeadline(t time.Time) error {
+	c.out.until(&c.out.writer, t)
+	return nil
+}
+
+// way is one direction: a ring of octets.
+type way struct {
+	mu             sync.Mutex
+	changed        sync.Cond
+	buf            []byte
+	start, used    int
+	reader, writer deadline
+	ended, deaf    bool // the writing end has closed, the reading end has
+}
+
+// deadline is that of one end of a way; late tells that it has passed.
+type deadline struct {
+	timer *time.Timer
+	late  bool
+}
+
+func newWay(buffer int) *way {
+	w := &way{buf: make([]byte, buffer)}
+	w.changed.L = &w.mu
+	return w
+}
+
+func (w *way) read(p []byte) (int, error) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for {
+		switch {
+		case w.deaf:
+			return 0, io.ErrClosedPipe
+		case w.reader.late:
+			return 0, os.ErrDeadlineExceeded
+		case w.used > 0 || len(p) == 0:
+			n := copy(p, w.buf[w.start:min(w.start+w.used, len(w.buf))])
+			w.start = (w.start + n) % len(w.buf)
+			w.used -= n
+			w.changed.Broadcast()
+			return n, nil
+		case w.ended:
+			return 0, io.EOF
+		}
+		w.changed.Wait()
+	}
+}
+
+func (w *way) write(p []byte) (n int, err error) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for {
+		switch {
+		case w.ended || w.deaf:
+			return n, io.ErrClosedPipe
+		case w.writer.late:
+			return n, os.ErrDeadlineExceeded
+		}
+		for len(p) > 0 && w.used < len(w.buf) {
+			end := (w.start + w.used) % len(w.buf)
+			k := copy(w.buf[end:min(end+len(w.buf)-w.used, len(w.buf))], p)
+			w.used += k
+			n += k
+			p = p[k:]
+			w.changed.Broadcast()
+		}
+		if len(p) == 0 {
+			return n, nil
+		}
+		w.changed.Wait()
+	}
+}
+
+func (w *way) endWriting() {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.ended = true
+	w.stop(&w.writer)
+	w.changed.Broadcast()
+}
+
+func (w *way) endReading() {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.deaf = true
+	w.stop(&w.reader)
+	w.changed.Broadcast()
+}
+
+func (w *way) stop(d *deadline) {
+	if d.timer != nil {
+		d.timer.Stop()
+		d.timer = nil
+	}
+}
+
+// until sets a deadline; the zero time is none.
+func (w *way) until(d *deadline, t time.Time) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.stop(d)
+	d.late = false
+	if t.IsZero() {
+		return
+	}
+	left := time.Until(t)
+	if left <= 0 {
+		d.late = true
+		w.changed.Broadcast()
+		return
+	}
+	var timer *time.Timer
+	timer = time.AfterFunc(left, func() {
+		w.mu.Lock()
+		defer w.mu.Unlock()
+		if d.timer == timer {
+			d.late = true
+			w.changed.Broadcast()
+		}
+	})
+	d.timer = timer
+}

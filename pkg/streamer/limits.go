@@ -1,0 +1,96 @@
+package streamer
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/hhfr/hhfr/pkg/streamer/frame"
+)
+
+// Limits are what this end takes from the other; its hello states them (docs/wire-format.md, section 3). A zero field means its default.
+type Limits struct {
+	// MaxFragment is the longest payload of one data frame, in octets, 512 to 16384; default 16384: long enough that framing costs nothing.
+	MaxFragment int
+	// MaxMessage is the longest joined message, head and body, in octets; default 1 GiB: a bound on work, as no message is held as a whole.
+	MaxMessage int64
+	// MaxShapes is how many shape numbers of the other end are kept; default 1024: some ten services of a hundred operations.
+	MaxShapes int
+	// MaxShapeBytes is the sum of their serializations, in octets; default 4 MiB: 4 KiB a shape.
+	MaxShapeBytes int64
+	// MaxExchanges is how many exchanges begun by the other end are in flight, and how many handlers run, at once; default 256.
+	MaxExchanges int
+	// MaxQueued is how much payload waits for the application, in octets; default 64 MiB: what a message may take whose reader is slow.
+	MaxQueued int64
+	// MaxHeld is how much payload waits for a shape, in octets; default 1 MiB: a round trip on a fast link.
+	MaxHeld int64
+}
+
+const (
+	// defaultQueueBytes is enough to keep a fast link busy, and little enough to forget.
+	defaultQueueBytes = 1 << 20
+	// defaultHelloTimeout is several round trips of the slowest link.
+	defaultHelloTimeout = 30 * time.Second
+	// maxHead bounds the joined head of a message, in octets: unlike a body it is handed over as a whole.
+	maxHead = 1 << 20
+	// segmentRoom is what the framing of head and body inside one payload may take, in octets: two shape numbers and a length.
+	segmentRoom = 32
+	// batchOctets is when the writer stops collecting frames and writes: about one fragment, so that a late small message waits for no more.
+	batchOctets = frame.MaxPayload
+	// maxOpen bounds the messages of this end that are begun and not whole, so that a sync frame has room to list them (25 octets each at most).
+	maxOpen = 512
+	// maxSyncShapes and maxSyncLanes bound the other lists of a sync frame (42 and 30 octets an entry at most): all fit 65 536 octets together.
+	maxSyncShapes = 1024
+	maxSyncLanes  = 256
+	// maxFlight bounds the exchanges this end has in flight, whatever the other end would take.
+	maxFlight = 4096
+	// controlSlack is how many cancels may wait beside those that the other end's permitted exchanges can cause.
+	controlSlack = 1024
+	// inlineBody is the longest body in memory, in octets, that is sent in the goroutine of Call; longer ones have their own, so that a reply
+	// may begin before the request is through.
+	inlineBody = 64 << 10
+	// segmentWeight and exchangeWeight are what a queued segment and a waiting one-way message cost beside their octets. Their sum may be as much again as the
+	// octets allowed, so that many tiny pieces are bounded too.
+	segmentWeight  = 96
+	exchangeWeight = 768
+	// closeLinger is how long Close, or the close of the other end, waits for what is under way; failLinger how long a broken stream tries
+	// to tell the other end why.
+	closeLinger = 5 * time.Second
+	failLinger  = time.Second
+	// drainOctets bounds what a broken stream still reads, so that a close frame is not lost to a connection reset.
+	drainOctets = 1 << 20
+	// minReadBuffer is the read buffer's first size; it grows to the longest frame that comes.
+	minReadBuffer = 4 << 10
+)
+
+func (l Limits) withDefaults() (Limits, error) {
+	fill := func(v *int64, standard int64) { *v = orDefault(*v, standard) }
+	l.MaxFragment = orDefault(l.MaxFragment, frame.MaxPayload)
+	l.MaxShapes = orDefault(l.MaxShapes, 1024)
+	l.MaxExchanges = orDefault(l.MaxExchanges, 256)
+	fill(&l.MaxMessage, 1<<30)
+	fill(&l.MaxShapeBytes, 4<<20)
+	fill(&l.MaxQueued, 64<<20)
+	fill(&l.MaxHeld, 1<<20)
+	if l.MaxFragment < frame.MinPayload || l.MaxFragment > frame.MaxPayload {
+		return l, fmt.Errorf("max fragment %d is not within %d and %d", l.MaxFragment, frame.MinPayload, frame.MaxPayload)
+	}
+	for name, v := range map[string]int64{"max message": l.MaxMessage, "max shapes": int64(l.MaxShapes), "max shape octets": l.MaxShapeBytes,
+		"max exchanges": int64(l.MaxExchanges), "max queued": l.MaxQueued, "max held": l.MaxHeld} {
+		if v < 0 {
+			return l, fmt.Errorf("%s is negative: %d", name, v)
+		}
+	}
+	return l, nil
+}
+
+func orDefault[T int | int64 | time.Duration](v, standard T) T {
+	if v == 0 {
+		return standard
+	}
+	return v
+}
+
+func (l Limits) stated() frame.Limits {
+	return frame.Limits{MaxFragment: uint64(l.MaxFragment), MaxMessage: uint64(l.MaxMessage), MaxShapes: uint64(l.MaxShapes), MaxShapeBytes: uint64(l.MaxShapeBytes),
+		MaxExchanges: uint64(l.MaxExchanges), MaxQueued: uint64(l.MaxQueued), MaxHeld: uint64(l.MaxHeld)}
+}

@@ -1,0 +1,276 @@
+package streamer
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/hhfr/hhfr/pkg/streamer/frame"
+)
+
+// outgoing is a message on its way from a sender to the writer.
+type outgoing struct {
+	s      *Stream
+	lane   *Lane // of a request
+	oneway bool
+	call   *call     // of a request that wants a reply
+	x      *Exchange // of a reply
+	claim  *claim    // of a request
+
+	composer composer // the sender's only
+	putErr   error    // the sender's only: why the stream took no more
+
+	// Below: under Stream.mu.
+	key     frame.Key // a request has its exchange once begun
+	frags   fifo[fragment]
+	space   [1]fragment // what most messages need
+	names   [2]uint64   // numbers this message keeps in use, 0: none
+	octets  int64       // of payload that went to the writer
+	inRing  bool
+	begun   bool // its first fragment went to the writer
+	whole   bool // its last one, too
+	dropped *Error
+	stop    chan struct{} // closed when dropped; made when somebody must wait
+}
+
+// admit lets a new request in, if the stream still takes any. async: a goroutine of the stream's tasks will send it.
+func (s *Stream) admit(out *outgoing, async bool) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if err := s.admitLocked(out); err != nil {
+		return err
+	}
+	if async {
+		s.tasks.Add(1)
+	}
+	s.room.begin(out.claim)
+	return nil
+}
+
+func (s *Stream) admitLocked(out *outgoing) error {
+	if s.closing && out.x == nil || s.failed {
+		return s.overLocked(Unsent)
+	}
+	out.s = s
+	out.frags.items = out.space[:0]
+	out.composer.max = s.maxPayload
+	s.live++
+	return nil
+}
+
+// send splits m and queues it; it returns when the last fragment is queued. After an error the message is dropped, or given up.
+func (out *outgoing) send(ctx context.Context, m *Message) error {
+	s := out.s
+	defer closeBody(m.Body)
+	body := &counted{from: m.Body, left: s.maxMessage - int64(len(m.Head))}
+	err := error(errTooLong)
+	if body.left >= 0 {
+		err = s.coder.Split(m.Head, body, s.maxPayload-segmentRoom, func(inHead bool, shape uint64, text bool, data []byte) error {
+			f, ok, err := out.composer.add(inHead, shape, text, data)
+			if err != nil || !ok {
+				return err
+			}
+			out.putErr = out.put(ctx, f)
+			return out.putErr
+		})
+	}
+	if err == nil {
+		var f fragment
+		if f, err = out.composer.end(); err == nil {
+			out.putErr = out.put(ctx, f)
+			err = out.putErr
+		}
+	}
+	if err == nil {
+		return nil
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.giveUpLocked(out, err)
+}
+
+// giveUpLocked drops a message for an error of its sender's, and returns that as an [Error].
+func (s *Stream) giveUpLocked(out *outgoing, err error) error {
+	var own *Error
+	code := frame.Aborted
+	switch {
+	case errors.As(out.putErr, &own):
+	case errors.Is(err, errTooLong):
+		own, code = &Error{Code: TooLarge, Err: err}, frame.MessageTooLarge
+	case out.begun:
+		own = &Error{Code: Aborted, Err: err}
+	default:
+		own = &Error{Code: Unsent, Err: err}
+	}
+	s.dropLocked(out, own, code)
+	return own
+}
+
+// put queues a fragment, when there is room for it.
+func (out *outgoing) put(ctx context.Context, f fragment) error {
+	s, n := out.s, int64(len(f.payload))
+	if out.claim != nil {
+		if t := s.room.take(out.claim, n); t != nil {
+			if err := s.await(ctx, out, t, f.first); err != nil {
+				return err
+			}
+		}
+	}
+	if t := s.queue.enter(n); t != nil {
+		if err := s.await(ctx, out, t, f.first); err != nil {
+			s.queue.leave(t)
+			return err
+		}
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.failed || out.dropped != nil {
+		s.queue.release(n)
+		return s.lostLocked(out)
+	}
+	for i, number := range f.names {
+		if number != 0 {
+			out.names[out.slot(i)] = number
+			s.uses[number]++
+		}
+	}
+	out.frags.push(f)
+	if !out.inRing {
+		out.inRing = true
+		s.ring.push(turn{out: out})
+	}
+	s.wakeWriter()
+	return nil
+}
+
+// slot is where the name at index i of a fragment is kept: the head's shape first. A body that begins in a fragment of its own is named at index 0.
+func (out *outgoing) slot(i int) int {
+	if out.names[0] != 0 {
+		return 1
+	}
+	return i
+}
+
+// await waits for a ticket. out may be nil. mayFail: Config.FailWhenFull applies.
+func (s *Stream) await(ctx context.Context, out *outgoing, t *ticket, mayFail bool) error {
+	if mayFail && s.cfg.FailWhenFull {
+		select {
+		case <-t.ready:
+			return nil
+		default:
+			return &Error{Code: Full}
+		}
+	}
+	var stop chan struct{}
+	if out != nil {
+		s.mu.Lock()
+		if out.stop == nil {
+			out.stop = make(chan struct{})
+			if out.dropped != nil {
+				close(out.stop)
+			}
+		}
+		stop = out.stop
+		s.mu.Unlock()
+	}
+	select {
+	case <-t.ready:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	case <-stop:
+	case <-s.broken:
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.lostLocked(out)
+}
+
+// lostLocked is why a message cannot be sent any further.
+func (s *Stream) lostLocked(out *outgoing) error {
+	switch {
+	case out != nil && out.dropped != nil:
+		return out.dropped
+	case out != nil && out.begun:
+		return s.overLocked(FateUnknown)
+	}
+	return s.overLocked(Unsent)
+}
+
+// overLocked is the error of a message that the end of the stream took along. A session that the other end never took has processed nothing.
+func (s *Stream) overLocked(code Code) *Error {
+	if s.err == nil {
+		return &Error{Code: code, Err: &Error{Code: Closed}}
+	}
+	if s.err.Remote && (s.err.Code == UnknownSession || s.err.Code == Unsupported) {
+		code = Unsent
+	}
+	return &Error{Code: code, Err: s.err}
+}
+
+// dropLocked takes a message out that is not whole: its queue is emptied, and if it is on the wire already it is given up with code.
+func (s *Stream) dropLocked(out *outgoing, why *Error, code frame.CancelCode) {
+	if out.whole || out.dropped != nil {
+		return
+	}
+	out.dropped = why
+	if out.stop != nil {
+		close(out.stop)
+	}
+	for out.frags.len() > 0 {
+		s.queue.release(int64(len(out.frags.pop().payload)))
+	}
+	if out.begun {
+		s.controlLocked(frame.Cancel{Message: out.key, Code: code})
+	}
+	s.overOutLocked(out)
+	s.wakeWriter()
+}
+
+// overOutLocked is the end of a message's way: whole or dropped.
+func (s *Stream) overOutLocked(out *outgoing) {
+	s.live--
+	delete(s.outs, out.key)
+	if out.x != nil {
+		s.repliedLocked(out.x, out.dropped)
+	}
+	for _, number := range out.names {
+		if number == 0 {
+			continue
+		}
+		if s.uses[number]--; s.uses[number] == 0 {
+			delete(s.uses, number)
+		}
+	}
+	if out.claim == nil {
+		return
+	}
+	if out.dropped == nil && !out.oneway {
+		s.room.complete(out.claim)
+	} else {
+		s.room.answered(out.claim)
+	}
+	s.settleLocked(out)
+}
+
+// settleLocked gives a request's place in flight back, once it needs it no more: it is whole or dropped, and so is its reply.
+func (s *Stream) settleLocked(out *outgoing) {
+	gone := out.whole || out.dropped != nil
+	if gone && (out.call == nil || out.call.over) && out.lane != nil {
+		out.lane = nil
+		s.slots.release(1)
+	}
+}
+
+// controlLocked queues a frame that goes before all data. What can cause such frames is bounded by our limits; who goes on all the same ends the stream.
+func (s *Stream) controlLocked(f frame.Frame) {
+	if s.failed || s.said {
+		return
+	}
+	if s.control.len() >= s.maxControl {
+		s.failLocked(&Error{Code: BeyondLimits, Err: fmt.Errorf("%d cancelled messages wait to be told", s.maxControl)})
+		return
+	}
+	s.control.push(f)
+	s.wakeWriter()
+}

@@ -1,0 +1,110 @@
+package streamer_test
+
+import (
+	"context"
+	"crypto/sha256"
+	"io"
+	"net"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/hhfr/hhfr/pkg/streamer"
+	"github.com/hhfr/hhfr/pkg/streamer/frame"
+	"github.com/hhfr/hhfr/pkg/streamer/inproc"
+)
+
+// byHand is an initiator that writes frames by hand to a stream under test.
+type byHand struct {
+	t      testing.TB
+	conn   net.Conn
+	s      *streamer.Stream
+	offset int64 // of what it writes next
+	buf    []byte
+	frames []frame.Frame
+	read   chan frame.Frame
+}
+
+var handHello = frame.Hello{Session: session, Token: make([]byte, 16), Word: [8]byte{7}, Representation: 1,
+	Limits: frame.Limits{MaxFragment: 16384, MaxMessage: 1 << 30, MaxShapes: 100, MaxShapeBytes: 1 << 20, MaxExchanges: 100, MaxQueued: 1 << 20, MaxHeld: 1 << 20}}
+
+// meetByHand connects a stream, the responder, to an initiator by hand. The pipe is large enough for what tests write.
+func meetByHand(t testing.TB, cfg streamer.Config, coder streamer.Coder, handler streamer.Handler) *byHand {
+	t.Helper()
+	here, there := inproc.Pipe(8 << 20)
+	h := &byHand{t: t, conn: here}
+	cfg.Accept = func(context.Context, frame.Hello) (streamer.Coder, streamer.Handler, error) {
+		return coder, handler, nil
+	}
+	h.write(handHello)
+	var err error
+	h.s, err = streamer.Over(context.Background(), there, cfg)
+	require.NoError(t, err)
+	t.Cleanup(func() {
+		_ = here.Close()
+		h.s.Abort(frame.CloseGoingAway, "")
+	})
+	_, ok := h.next().(frame.Hello)
+	require.True(t, ok)
+	return h
+}
+
+func (h *byHand) write(frames ...frame.Frame) {
+	h.t.Helper()
+	var b []byte
+	for _, f := range frames {
+		b = f.AppendTo(b)
+	}
+	h.raw(b)
+}
+
+func (h *byHand) raw(b []byte) {
+	h.t.Helper()
+	_, err := h.conn.Write(b)
+	require.NoError(h.t, err)
+	h.offset += int64(len(b))
+}
+
+// next reads a frame, nil at the end.
+func (h *byHand) next() frame.Frame {
+	h.t.Helper()
+	for {
+		f, n, err := frame.Parse(h.buf, 0, 0)
+		require.NoError(h.t, err)
+		if n > 0 {
+			h.buf = h.buf[n:]
+			return f
+		}
+		more := make([]byte, 65536)
+		n, err = h.conn.Read(more)
+		if n == 0 {
+			require.ErrorIs(h.t, err, io.EOF)
+			return nil
+		}
+		h.buf = append(h.buf[:len(h.buf):len(h.buf)], more[:n]...)
+	}
+}
+
+// until reads frames up to the first of type F.
+func until[F frame.Frame](h *byHand) F {
+	h.t.Helper()
+	for {
+		f := h.next()
+		require.NotNil(h.t, f, "the direction ended")
+		if want, ok := f.(F); ok {
+			return want
+		}
+	}
+}
+
+func request(payload string) frame.Data {
+	return frame.Data{First: true, Last: true, Payload: []byte(payload)}
+}
+
+// named is a fragment that names its exchange.
+func named(d frame.Data, exchange uint64) frame.Data {
+	d.NamesExchange, d.Exchange = true, exchange
+	return d
+}
+
+func fingerprint(s string) [32]byte { return sha256.Sum256([]byte(s)) }

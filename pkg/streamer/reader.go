@@ -1,0 +1,315 @@
+package streamer
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"net"
+
+	"github.com/hhfr/hhfr/pkg/streamer/frame"
+)
+
+// input reads a direction into a buffer that grows to the longest frame in it.
+type input struct {
+	conn net.Conn
+	buf  []byte
+	r, w int
+	at   int64 // the offset of buf[r]
+}
+
+// ahead are the octets that are there.
+func (in *input) ahead() []byte { return in.buf[in.r:in.w] }
+
+func (in *input) skip(n int) {
+	in.r += n
+	in.at += int64(n)
+}
+
+// more waits for at least one further octet. The frame that is under way has at most frame.MaxBody octets and its beginning: its length was looked at.
+func (in *input) more() error {
+	if in.r > 0 {
+		in.w = copy(in.buf, in.buf[in.r:in.w])
+		in.r = 0
+	}
+	if in.w == len(in.buf) {
+		grown := make([]byte, max(minReadBuffer, 2*len(in.buf)))
+		copy(grown, in.buf)
+		in.buf = grown
+	}
+	n, err := in.conn.Read(in.buf[in.w:])
+	in.w += n
+	if n > 0 {
+		return nil
+	}
+	return err
+}
+
+// receiver is what the reader goroutine alone knows.
+type receiver struct {
+	s         *Stream
+	input     *input
+	numbering frame.Numbering
+	checks    frame.Checks
+	pieces    frame.Pieces
+	announced map[uint64]bool // by number; true: the other end was asked for it
+	held      held
+	syncEnd   int64
+	closed    bool // the other end's close has come
+}
+
+// run reads frames until the direction ends. It never waits for anything but octets.
+func (r *receiver) run() {
+	s := r.s
+	err := r.loop()
+	s.mu.Lock()
+	if err != nil {
+		s.failLocked(err)
+	}
+	s.deafenLocked()
+	drain := s.failed && !r.closed && err != nil && err.Code != Closed
+	s.mu.Unlock()
+	if drain {
+		_, _ = io.CopyN(io.Discard, r.input.conn, drainOctets)
+	}
+}
+
+func (r *receiver) loop() *Error {
+	in := r.input
+	for {
+		f, n, err := r.next()
+		if err != nil {
+			return broke(err, in.at)
+		}
+		if n == 0 {
+			if err := in.more(); err != nil {
+				return r.ended(err)
+			}
+			continue
+		}
+		if err := r.handle(f, n); err != nil {
+			return broke(err, in.at)
+		}
+		in.skip(n)
+		if r.closed {
+			return nil
+		}
+	}
+}
+
+// next is the frame at hand; a data frame has been handled already.
+func (r *receiver) next() (frame.Frame, int, error) {
+	in := r.input
+	b := in.ahead()
+	most := r.s.cfg.Limits.MaxFragment
+	if len(b) == 0 || b[0] < 0x80 {
+		return frame.Parse(b, in.at, most)
+	}
+	d, n, err := frame.ParseData(b, in.at, most)
+	if err == nil && n > 0 {
+		err = r.data(&d, n)
+	}
+	return nil, n, err
+}
+
+// ended is what the end of the connection means when no close frame came.
+func (r *receiver) ended(err error) *Error {
+	if errors.Is(err, io.EOF) {
+		err = io.ErrUnexpectedEOF
+	}
+	return &Error{Code: Closed, At: r.input.at + int64(len(r.input.ahead())), Err: err}
+}
+
+func (r *receiver) handle(f frame.Frame, n int) error {
+	at := r.input.at
+	if f == nil {
+		return nil
+	}
+	ev := Event{Dir: Received, Kind: f.Kind(), At: at, Octets: n}
+	var err error
+	switch f := f.(type) {
+	case frame.Shape:
+		err = r.shape(f)
+	case frame.Sync:
+		err = r.sync(f, n)
+	case frame.Cancel:
+		ev.Lane, ev.Exchange, ev.Reply = f.Message.Lane, f.Message.Exchange, f.Message.Reply
+		r.cancel(f)
+	case frame.Close:
+		err = r.close(f)
+	case frame.Hello:
+		err = fmt.Errorf("second hello")
+	}
+	if err == nil {
+		r.s.note(ev)
+	}
+	return protocol(err, at)
+}
+
+// protocol makes the error of a broken rule of what is not yet an error of its own.
+func protocol(err error, at int64) error {
+	var own *Error
+	var f *frame.Error
+	if err == nil || errors.As(err, &own) || errors.As(err, &f) {
+		return err
+	}
+	return &Error{Code: Protocol, At: at, Err: err}
+}
+
+func (r *receiver) sync(f frame.Sync, n int) error {
+	s, at := r.s, r.input.at
+	var differ string
+	switch {
+	case f.Word != s.peer.Word:
+		differ = "sync word"
+	case f.Offset != uint64(at):
+		differ = "offset"
+	case f.Session != s.peer.Session:
+		differ = "session"
+	case f.Messages != r.checks.Messages():
+		differ = "number of messages"
+	case f.Check != r.checks.Check():
+		differ = "check"
+	}
+	if differ != "" {
+		return &Error{Code: WrongCheck, At: at, Err: fmt.Errorf("%s of the sync frame differs", differ)}
+	}
+	r.checks.Next()
+	r.numbering.Sync(f)
+	if most := s.cfg.Limits.MaxShapes; len(f.Shapes) > most {
+		return &Error{Code: BeyondLimits, At: at, Err: fmt.Errorf("more than %d shape numbers", most)}
+	}
+	before := r.announced
+	r.announced = make(map[uint64]bool, len(f.Shapes))
+	for _, a := range f.Shapes {
+		r.announced[a.Number] = before[a.Number]
+		if before[a.Number] {
+			continue
+		}
+		if err := r.refer(a.Number, a.Fingerprint); err != nil {
+			return err
+		}
+	}
+	r.syncEnd = at + int64(n)
+	return r.release()
+}
+
+func (r *receiver) close(f frame.Close) error {
+	s := r.s
+	if f.Code == frame.CloseDone && (f.Messages != r.checks.Messages() || f.Check != r.checks.Check()) {
+		return &Error{Code: WrongCheck, At: r.input.at, Err: errors.New("check of the close frame differs")}
+	}
+	r.closed = true
+	r.giveUpHeld()
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if f.Code == frame.CloseDone {
+		s.drainLocked()
+	} else {
+		s.failLocked(&Error{Code: closeBase + Code(f.Code), Remote: true, Err: said(f.Text)})
+	}
+	return nil
+}
+
+func (r *receiver) shape(f frame.Shape) error {
+	s, at := r.s, r.input.at
+	switch f.Form {
+	case frame.Unknown:
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		if s.referred[f.Number] {
+			delete(s.referred, f.Number)
+			s.lacks.push(f.Number)
+			s.wakeWriter()
+		}
+		return nil
+	case frame.Reference:
+		if err := r.announce(f.Number, at); err != nil {
+			return err
+		}
+		if err := r.refer(f.Number, f.Fingerprint); err != nil {
+			return err
+		}
+		return r.release()
+	default:
+		full, err := r.pieces.Add(f, at)
+		if err != nil || full == nil {
+			return err
+		}
+		if err := r.announce(f.Number, at); err != nil {
+			return err
+		}
+		r.announced[f.Number] = false
+		if err := s.coder.Define(f.Number, full); err != nil {
+			return err
+		}
+		return r.release()
+	}
+}
+
+func (r *receiver) announce(number uint64, at int64) error {
+	if _, ok := r.announced[number]; !ok {
+		if len(r.announced) >= r.s.cfg.Limits.MaxShapes {
+			return &Error{Code: BeyondLimits, At: at, Err: fmt.Errorf("more than %d shape numbers", len(r.announced))}
+		}
+		r.announced[number] = false
+	}
+	return nil
+}
+
+// refer takes note of a fingerprint, and asks for its shape if it is not there.
+func (r *receiver) refer(number uint64, fp [32]byte) error {
+	known, err := r.s.coder.Refer(number, fp)
+	if err != nil || known {
+		return err
+	}
+	if !r.announced[number] {
+		r.announced[number] = true
+		r.s.mu.Lock()
+		r.s.controlLocked(frame.Shape{Number: number, Form: frame.Unknown})
+		r.s.mu.Unlock()
+	}
+	return nil
+}
+
+// cancel ends one message. Those that are not known (any more) are ignored.
+func (r *receiver) cancel(f frame.Cancel) {
+	s := r.s
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	e := &Error{Code: Code(f.Code), Remote: true, Err: said(f.Text)}
+	request := f.Message
+	request.Reply = false
+	switch {
+	case !f.Refused:
+		if !r.checks.Cancel(f.Message) {
+			return
+		}
+		if in := s.in[f.Message]; in != nil {
+			delete(s.in, f.Message)
+			in.whole = true
+			s.failInLocked(in, e)
+			s.overInLocked(in, e)
+		}
+	case f.Message.Reply:
+		if x := s.exchanges[request]; x != nil {
+			s.endExchangeLocked(x, e)
+		}
+	default:
+		if c := s.calls[request]; c != nil {
+			s.endCallLocked(c, e)
+		} else if out := s.outs[request]; out != nil {
+			s.dropLocked(out, e, frame.Aborted)
+		}
+	}
+}
+
+// overInLocked ends the exchange of an incoming message that its sender gave up.
+func (s *Stream) overInLocked(in *inbound, e *Error) {
+	if in.x != nil {
+		s.uncountLocked(in.x)
+		s.endExchangeLocked(in.x, e)
+	}
+	if in.call != nil {
+		s.endCallLocked(in.call, e)
+	}
+}

@@ -1,0 +1,102 @@
+package streamer
+
+import "github.com/hhfr/hhfr/pkg/streamer/frame"
+
+// Dir is the direction a frame travels.
+type Dir uint8
+
+// The directions, seen from this end.
+const (
+	Sent Dir = iota + 1
+	Received
+)
+
+// String is "sent" or "received".
+func (d Dir) String() string {
+	if d == Sent {
+		return "sent"
+	}
+	return "received"
+}
+
+// Event is a frame that was cut for sending, or taken from the other end. At is the offset of its first octet in its direction, Octets its
+// length on the wire. Lane, Exchange and Reply are those of data and cancel frames; the rest is of data frames: Payload is the octets of payload in it, Message those of its message up
+// to here, so with Last of the whole message (0 for what was refused).
+type Event struct {
+	Dir            Dir
+	Kind           frame.Kind
+	At             int64
+	Octets         int
+	Lane, Exchange uint64
+	Reply          bool
+	First, Last    bool
+	OneWay         bool
+	Payload        int
+	Message        int64
+}
+
+// Count is a number of frames and their octets on the wire.
+type Count struct{ Frames, Octets int64 }
+
+// Traffic is what one direction has carried. Other counts skipped frames. Messages are whole ones.
+type Traffic struct {
+	Hello, Shape, Data, Sync, Cancel, Close, Other Count
+	Messages                                       int64
+}
+
+// Octets is the sum over all frames.
+func (t Traffic) Octets() int64 {
+	var n int64
+	for _, c := range []Count{t.Hello, t.Shape, t.Data, t.Sync, t.Cancel, t.Close, t.Other} {
+		n += c.Octets
+	}
+	return n
+}
+
+// Stats is what a stream has carried so far.
+type Stats struct{ Sent, Received Traffic }
+
+func (t *Traffic) of(k frame.Kind) *Count {
+	switch k {
+	case frame.KindHello:
+		return &t.Hello
+	case frame.KindShape:
+		return &t.Shape
+	case frame.KindData:
+		return &t.Data
+	case frame.KindSync:
+		return &t.Sync
+	case frame.KindCancel:
+		return &t.Cancel
+	case frame.KindClose:
+		return &t.Close
+	default:
+		return &t.Other
+	}
+}
+
+// note counts a frame and tells who listens.
+func (s *Stream) note(ev Event) {
+	s.statsMu.Lock()
+	t := &s.stats.Sent
+	if ev.Dir == Received {
+		t = &s.stats.Received
+	}
+	c := t.of(ev.Kind)
+	c.Frames++
+	c.Octets += int64(ev.Octets)
+	if ev.Last {
+		t.Messages++
+	}
+	s.statsMu.Unlock()
+	if s.cfg.Events != nil {
+		s.cfg.Events(ev)
+	}
+}
+
+// Stats is what the stream has carried so far. It may be called at any time.
+func (s *Stream) Stats() Stats {
+	s.statsMu.Lock()
+	defer s.statsMu.Unlock()
+	return s.stats
+}

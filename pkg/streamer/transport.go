@@ -1,0 +1,15 @@
+package streamer
+
+import (
+	"context"
+	"net"
+)
+
+// Transport makes connections that streams can run over: reliable, ordered, with deadlines. A connection that has CloseWrite() error, as TCP's has, ends more
+// gently. Folders below this one hold one each; none imports this package. All methods may be called concurrently.
+type Transport interface {
+	// Dial connects to addr, whose form is the transport's own. ctx bounds the dialling only.
+	Dial(ctx context.Context, addr string) (net.Conn, error)
+	// Listen waits for connections at addr. ctx bounds the setting up only; closing the listener ends it.
+	Listen(ctx context.Context, addr string) (net.Listener, error)
+}

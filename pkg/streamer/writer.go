@@ -1,0 +1,296 @@
+package streamer
+
+import (
+	"fmt"
+	"maps"
+
+	"github.com/hhfr/hhfr/pkg/streamer/frame"
+)
+
+// turn is one place in the writer's round: a message, or a shape that is sent in full. Each turn writes one frame of it.
+type turn struct {
+	out *outgoing
+	job *shapeJob
+}
+
+// shapeJob is a shape on its way in full, with the messages that wait for its last piece.
+type shapeJob struct {
+	number   uint64
+	full     []byte
+	at       int
+	referred bool // the number is announced by fingerprint
+	parked   []turn
+}
+
+// writer is what the writer goroutine alone knows.
+type writer struct {
+	s         *Stream
+	numbering frame.Numbering
+	checks    frame.Checks
+	jobs      map[uint64]*shapeJob // by number
+	behind    map[uint64]*shapeJob // lanes whose next request waits for a shape
+	crowded   []turn               // messages that wait until fewer are open
+	buf       []byte
+	at        int64 // the offset of the frame after buf
+	syncEnd   int64
+}
+
+// step is what the writer does next.
+type step uint8
+
+const (
+	stepWait step = iota
+	stepControl
+	stepLacks
+	stepTurn
+	stepClose
+)
+
+// run writes frames as long as there are any, and sleeps otherwise, until the direction ends.
+func (w *writer) run() {
+	s := w.s
+	for {
+		last := w.fill()
+		if len(w.buf) > 0 {
+			if _, err := s.conn.Write(w.buf); err != nil {
+				s.fail(&Error{Code: Closed, Err: err})
+				return
+			}
+			w.buf = w.buf[:0]
+			w.wrote(last)
+		} else if !last {
+			<-s.wake
+		}
+		if last {
+			if half, ok := s.conn.(interface{ CloseWrite() error }); ok {
+				_ = half.CloseWrite()
+			}
+			return
+		}
+	}
+}
+
+// wrote takes note that our last octet is written.
+func (w *writer) wrote(last bool) {
+	if last {
+		w.s.mu.Lock()
+		w.s.wrote = true
+		w.s.mu.Unlock()
+	}
+}
+
+// fill collects frames until it has a batch, or nothing more is ready; last tells that the direction ends with them.
+func (w *writer) fill() (last bool) {
+	for len(w.buf) < batchOctets {
+		switch what, job := w.next(); what {
+		case stepWait:
+			return false
+		case stepControl:
+			w.control(job.control)
+		case stepLacks:
+			w.lacks(job.number)
+		case stepTurn:
+			w.turn(job.turn)
+		case stepClose:
+			if job.control != nil {
+				w.close(job.control.(frame.Close))
+			}
+			return true
+		}
+	}
+	return false
+}
+
+// task is what a step is about.
+type task struct {
+	control frame.Frame
+	number  uint64
+	turn    turn
+}
+
+// next takes the next task: a stream that failed ends; control frames go first; then messages and shapes in turn; then, if the stream drains, its end.
+func (w *writer) next() (step, task) {
+	s := w.s
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	switch {
+	case s.failed:
+		if s.farewell == nil {
+			return stepClose, task{}
+		}
+		return stepClose, task{control: *s.farewell}
+	case s.control.len() > 0:
+		return stepControl, task{control: s.control.pop()}
+	case s.lacks.len() > 0:
+		return stepLacks, task{number: s.lacks.pop()}
+	case s.ring.len() > 0:
+		return stepTurn, task{turn: s.ring.pop()}
+	case s.closing && s.live == 0 && s.running == 0 && len(s.calls) == 0:
+		s.said = true
+		return stepClose, task{control: frame.Close{Code: frame.CloseDone}}
+	}
+	return stepWait, task{}
+}
+
+// append puts a frame into the batch and accounts for it.
+func (w *writer) append(f frame.Frame, ev Event) {
+	before := len(w.buf)
+	w.buf = f.AppendTo(w.buf)
+	ev.Dir, ev.Kind, ev.At, ev.Octets = Sent, f.Kind(), w.at, len(w.buf)-before
+	w.at += int64(ev.Octets)
+	w.s.note(ev)
+}
+
+func (w *writer) control(f frame.Frame) {
+	var ev Event
+	if c, ok := f.(frame.Cancel); ok {
+		ev.Lane, ev.Exchange, ev.Reply = c.Message.Lane, c.Message.Exchange, c.Message.Reply
+		if !c.Refused {
+			w.checks.Cancel(c.Message)
+			w.uncrowd()
+		}
+	}
+	w.append(f, ev)
+}
+
+func (w *writer) close(f frame.Close) {
+	f.Messages, f.Check = w.checks.Messages(), w.checks.Check()
+	w.append(f, Event{})
+}
+
+// turn writes one frame of a message or of a shape.
+func (w *writer) turn(t turn) {
+	if t.job != nil {
+		w.piece(t.job)
+		return
+	}
+	f, ok := w.front(t.out)
+	if !ok {
+		return
+	}
+	if f.first && !f.last && w.checks.Len() >= maxOpen {
+		w.crowded = append(w.crowded, t)
+		return
+	}
+	if job := w.behind[t.out.key.Lane]; job != nil && f.first && t.out.x == nil {
+		w.park(job, t, true)
+		return
+	}
+	size := int64(len(f.payload) + frame.DataOverhead)
+	w.syncIfDue(size)
+	for _, number := range f.names {
+		if number != 0 && !w.announce(number, t, f.first) {
+			return
+		}
+	}
+	w.syncIfDue(size)
+	d, out, ok := w.commit(t)
+	if !ok {
+		return
+	}
+	w.numbering.Choose(&d)
+	if err := w.checks.Add(&d, w.at); err != nil {
+		w.s.fail(&Error{Code: Internal, Err: err})
+		return
+	}
+	before := len(w.buf)
+	w.buf = d.AppendTo(w.buf)
+	n := len(w.buf) - before
+	w.s.note(Event{Dir: Sent, Kind: frame.KindData, At: w.at, Octets: n, Lane: d.Lane, Exchange: d.Exchange, Reply: d.Reply,
+		First: d.First, Last: d.Last, OneWay: out.oneway, Payload: len(d.Payload), Message: out.octets})
+	w.at += int64(n)
+	if d.Last {
+		w.uncrowd()
+	}
+}
+
+// front is the fragment whose turn it is, if its message is still wanted.
+func (w *writer) front(out *outgoing) (fragment, bool) {
+	w.s.mu.Lock()
+	defer w.s.mu.Unlock()
+	if out.frags.len() == 0 {
+		out.inRing = false
+		return fragment{}, false
+	}
+	return *out.frags.front(), true
+}
+
+// commit takes the fragment out and makes a frame of it: from here on it is written. A request gets its exchange with its first fragment.
+func (w *writer) commit(t turn) (frame.Data, *outgoing, bool) {
+	s, out := w.s, t.out
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if out.frags.len() == 0 || s.failed {
+		out.inRing = false
+		return frame.Data{}, nil, false
+	}
+	f := out.frags.pop()
+	s.queue.release(int64(len(f.payload)))
+	out.octets += int64(len(f.payload))
+	if f.first {
+		s.beginOutLocked(out, f.last)
+	}
+	if f.last {
+		out.whole = true
+		s.overOutLocked(out)
+	}
+	if out.inRing = out.frags.len() > 0; out.inRing {
+		s.ring.push(t)
+	}
+	return frame.Data{First: f.first, Last: f.last, Reply: out.key.Reply, Head: f.head, OneWay: f.first && out.oneway, Text: f.text,
+		Lane: out.key.Lane, Exchange: out.key.Exchange, Payload: f.payload}, out, true
+}
+
+// beginOutLocked numbers a request, and has its reply expected.
+func (s *Stream) beginOutLocked(out *outgoing, only bool) {
+	out.begun = true
+	if out.lane != nil {
+		out.lane.last++
+		out.key.Exchange = out.lane.last
+	}
+	if out.call != nil {
+		s.calls[out.key] = out.call
+	}
+	if !only {
+		s.outs[out.key] = out
+	}
+}
+
+// uncrowd lets messages begin that waited until fewer are open.
+func (w *writer) uncrowd() {
+	if len(w.crowded) == 0 {
+		return
+	}
+	w.s.mu.Lock()
+	defer w.s.mu.Unlock()
+	for _, t := range w.crowded {
+		w.s.ring.push(t)
+	}
+	w.crowded = nil
+}
+
+// syncIfDue writes a sync frame if size further octets would go beyond what may stand without one.
+func (w *writer) syncIfDue(size int64) {
+	s := w.s
+	if since := w.at - w.syncEnd; since == 0 || since+size <= s.cfg.SyncBytes && w.checks.Messages() < uint64(s.cfg.SyncMessages) {
+		return
+	}
+	s.mu.Lock()
+	open := maps.Clone(s.uses)
+	s.mu.Unlock()
+	f := frame.Sync{Word: s.word, Offset: uint64(w.at), Session: s.hello.Session, Representation: s.hello.Representation, Stages: s.hello.Stages,
+		Messages: w.checks.Messages(), Check: w.checks.Check(), Lanes: w.numbering.Lanes(maxSyncLanes), Open: w.checks.Open()}
+	s.coder.Epoch(open, func(number uint64, fp [32]byte) {
+		if job := w.jobs[number]; job == nil || job.referred {
+			f.Shapes = append(f.Shapes, frame.Announced{Number: number, Fingerprint: fp})
+		}
+	})
+	if len(f.Shapes) > maxSyncShapes {
+		s.fail(&Error{Code: Internal, Err: fmt.Errorf("coder keeps %d shapes announced", len(f.Shapes))})
+		return
+	}
+	w.append(f, Event{})
+	w.numbering.Sync(f)
+	w.checks.Next()
+	w.syncEnd = w.at
+}

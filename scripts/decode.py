@@ -1,0 +1,298 @@
+#!/usr/bin/env python3
+"""An independent decoder of the hhfr wire format, written from docs/wire-format.md alone (§: its sections), without optional stages.
+decode.py vectors DIR                                        check the test vectors under DIR
+decode.py capture FILE.pcapng --store DIR [--save-dir OUT]   decode the hhfr streams of a recording
+decode.py stream FILE... --store DIR [--save-dir OUT]        decode raw octets, one direction per file"""
+import argparse, bisect, collections, functools, glob, hashlib, json, os, re, struct, sys, types
+HELLO, SYNC = bytes.fromhex('01484846522F310A'), bytes.fromhex('03C5686866729A0A')
+FORMS = ('reference', 'fingerprint:32'), ('full', 'total offset piece:rest'), ('unknown', '')
+# First octet: kind, mark, fields (name:form; without form: a uvarint), what must hold of them
+KINDS = {1: ('hello', HELLO, 'scheme role:octet session:16 token:bytes sync_word:8 representation stages max_fragment max_message max_shapes '
+             'max_shape_octets max_exchanges max_queued max_held', lambda f: f['scheme'] == 1 and f['representation'] in (1, 2) and
+             f['role'] < 2 and len(f['token']) == (16, 0)[f['role']] and not f['stages'] and 512 <= f['max fragment'] <= 16384),
+         2: ('shape', b'', 'number form:octet', lambda f: f['number'] and f['form'] < len(FORMS)),
+         3: ('sync', SYNC, 'sync_word:8 offset session:16 representation stages messages check:crc shapes:[number,fingerprint:32] '
+             'lanes:[lane,request,reply] open:[lane,R:octet,exchange,crc:crc] own:crc', lambda f: all(o['R'] < 2 for o in f['open']) and all(
+             [*a.values()][:n] < [*b.values()][:n] for k, n in (('shapes', 1), ('lanes', 1), ('open', 3)) for a, b in zip(f[k], f[k][1:]))),
+         6: ('cancel', b'', 'lane R:octet exchange code:octet text:text', lambda f: f['R'] < 4 and len(f['text'].encode()) <= 256),
+         7: ('close', b'', 'code:octet text:text messages check:crc', lambda f: len(f['text'].encode()) <= 1024)}
+failures, TABLE = [], list(range(256))
+def need(good, what):                   # ValueError: malformed. EOFError: the octets end before the frame does
+    if not good: raise ValueError(what)
+def note(text, failed=True): failures.extend([text] * failed) or print(text, file=sys.stderr)
+for _ in range(8): TABLE = [c >> 1 ^ (0x82F63B78 if c & 1 else 0) for c in TABLE]
+def crc(data, before=0): return functools.reduce(lambda c, o: c >> 8 ^ TABLE[(c ^ o) & 255], data, before ^ 0xFFFFFFFF) ^ 0xFFFFFFFF
+class Reader:                           # §1
+    def __init__(self, buf, pos=0, end=None, short=ValueError):
+        self.buf, self.pos, self.end, self.short = buf, pos, len(buf) if end is None else end, short
+    def take(self, n):
+        if n > self.end - self.pos: raise self.short('ends too early')
+        self.pos += n; return self.buf[self.pos - n:self.pos]
+    def rest(self): return self.take(self.end - self.pos)
+    def octet(self): return self.take(1)[0]
+    def bytes(self): return self.take(self.uvarint())
+    def text(self): return self.bytes().decode()
+    def crc(self): return int.from_bytes(self.take(4), 'little')
+    def uvarint(self):
+        v = i = 0
+        while (o := self.octet()) & 128 and i < 63: v, i = v | (o & 127) << i, i + 7
+        need((o or not i) and o < (2 if i == 63 else 128), 'uvarint'); return v | o << i
+    def fields(self, spec):
+        return {name.replace('_', ' '): self.uvarint() if not form else self.take(int(form)) if form.isdigit() else getattr(self, form)()
+                if form.isalpha() else [self.fields(form[1:-1].replace(',', ' ')) for _ in range(self.uvarint())]
+                for name, _, form in (part.partition(':') for part in spec.split())}
+def frame(buf, at):                     # §2: the frame at `at`, parsed without the state of its direction, and where it ends
+    r = Reader(buf, at, short=EOFError)
+    if (first := r.octet()) & 0x80:     # §5
+        f = {'kind': 'data', **{name: first >> 6 - i & 1 for i, name in enumerate('FLRHTXY')}}
+        f.update({name: r.uvarint() for name, bit in (('lane', 'Y'), ('exchange', 'X')) if f[bit]})
+        need((n := r.uvarint()) <= 16384, 'payload too long')
+        return {**f, 'payload': r.take(n)}, r.pos
+    need(first in KINDS or first & 0x40 and first & 0x3F not in KINDS, 'unknown kind')
+    kind, mark, spec, rule = KINDS.get(first, ('skipped', b'', 'body:rest', lambda f: True))
+    need(not mark or mark.startswith(buf[at:at + 8]), 'wrong mark'); r.take(7 if mark else 0)
+    need((n := r.uvarint()) <= 65536 and r.take(n) is not None, 'body too long')
+    f = {'kind': kind, **(r := Reader(buf, r.pos - n, r.pos)).fields(spec)}
+    need(rule(f) and (kind != 'sync' or f['own'] == crc(buf[at:r.pos - 4])), f'value or check in {kind}')
+    if kind == 'hello': return {**f, 'role': ('initiator', 'responder')[f['role']]}, r.end
+    if kind == 'shape': f.update(form=FORMS[f['form']][0], **r.fields(FORMS[f['form']][1]))
+    need(r.pos == r.end, f'octets left over in {kind}'); return f, r.end
+TEXT, VALUE, SLOT, AGAIN, SEQUENCE, ELEMENT, ATTRIBUTE, ARRAY, OPTIONAL, CHOICE = range(10)
+LISTS, NUMBERS = (SEQUENCE, ELEMENT, ATTRIBUTE), (2, 3, 4, 6)
+Node = collections.namedtuple('Node', 'kind a b kids takes column')    # takes: at least one item of content each time it stands
+@functools.lru_cache(None)
+def parse_shape(octets):                # §9
+    r, seen = Reader(octets), []
+    need(r.octet() == 1, 'version of shape'); slots = r.uvarint()
+    def node(depth, parent):
+        need((kind := r.octet()) <= CHOICE and depth <= 200, 'kind of node, or shape too deep')
+        a = r.bytes() if kind == TEXT else r.octet() if kind == VALUE else 1 if kind == OPTIONAL else r.uvarint()
+        b = r.octet() if kind == VALUE else r.uvarint() if kind == ARRAY else None
+        kids = [node(depth + 1, kind) for _ in range(0 if kind <= AGAIN else 1 if kind == ARRAY else a)]
+        need({TEXT: lambda: a, VALUE: lambda: a <= 7 and b <= 6, SLOT: lambda: a == len(seen) < slots, AGAIN: lambda: a < len(seen),
+              ARRAY: lambda: a < b or not b or a == b and kids[0].takes, OPTIONAL: lambda: True, CHOICE: lambda: a > 1}.get(
+              kind, lambda: a > (kind == SEQUENCE) and not (kind == SEQUENCE and parent in LISTS) and
+              not any(k.kind == m.kind == TEXT for k, m in zip(kids, kids[1:])))(), f'not canonical before octet {r.pos}')
+        seen.extend([a] * (kind == SLOT))
+        takes = any(k.takes for k in kids) if kind in LISTS else kind not in (TEXT, AGAIN)
+        row = flatten(kids[0]) if kind == ARRAY else [None]
+        return Node(kind, a, b, kids, takes, row if None not in row and sum(k.kind == VALUE for k in row) == 1 else None)
+    return node(1, None), need(r.pos == r.end, 'octets left over behind the shape')
+def flatten(k):                         # §10.4: the row of a column as a list; None in it: this is no column
+    return sum(map(flatten, k.kids), []) if k.kind in LISTS else [k if k.kind in (TEXT, AGAIN) or k.kind == VALUE and k.a in NUMBERS else None]
+class Joiner:                           # §10; keep, text: how the message goes on as text (§10.5)
+    def __init__(self, shape, segments, keep=None, text=b''):
+        self.todo, self.keep, self.out, self.pending, self.slots, self.prefix, self.cur, self.bit = [*segments], keep, bytearray(), 0, {}, b'ns0', 0, 0
+        try:
+            self.segment(), self.node(parse_shape(shape)[0]), self.item()
+            need(self.last and self.r.pos == self.r.end and not self.cur >> self.bit, 'content left over')
+        except StopIteration:
+            need(keep <= self.pending, 'keep goes too far')
+            self.out[len(self.out) - self.pending + keep:] = text
+    def segment(self):                  # §10.1
+        need(not self.cur >> self.bit and (self.todo or self.keep is not None), 'unused bits are not 0, or content ends too early')
+        if not self.todo: raise StopIteration('the message goes on as text')
+        s, self.last, self.start = self.todo.pop(0), not self.todo and self.keep is None, len(self.out)
+        need(self.last or s, 'segment without its last octet')
+        self.r, self.used, self.bit, self.cur = Reader(s, 0, len(s) - (not self.last)), None if self.last else s[-1], 0, 0
+    def item(self):                     # goes to the next item; pending: the octets of texts and prefixes since the last one
+        while not self.last and self.r.pos == self.r.end and self.bit == self.used: self.segment()
+        self.pending = 0; return self.r
+    def put(self, octets, fixed=False):
+        need(len(self.out) + len(octets) - self.start <= 4194304, 'segment joins to too much')
+        self.out += octets; self.pending = self.pending + len(octets) if fixed else 0
+    def bits(self, n):
+        if n and self.bit in (0, 8): self.cur, self.bit = self.r.octet(), 0
+        self.bit += n > 0
+        return (self.cur >> self.bit - 1 & 1) | self.bits(n - 1) << 1 if n else 0
+    def whole_text(self): return self.r.take((self.r.uvarint() or need(False, 'text in pieces')) - 1)
+    def text(self):
+        while (u := self.item().uvarint()) == 0: self.put(self.r.bytes())
+        self.put(self.r.take(u - 1))
+    def number(self, z, scale):         # z: zigzag(m)
+        digits = str(z + 1 >> 1).rjust(scale + 1, '0')
+        self.put(('-' * (z & 1) + (digits[:-scale] + '.' + digits[-scale:] if scale else digits)).encode())
+    def node(self, k):                  # §10.2
+        if k.kind == TEXT: self.put(k.a, True)
+        elif k.kind == AGAIN: self.put(self.slots.get(k.a) or need(False, 'slot without prefix'), True)
+        elif k.kind in LISTS or k.kind == ARRAY and k.a == k.b != 0 and not k.column:
+            for kid in (kid for _ in range(k.a if k.kind == ARRAY else 1) for kid in k.kids): self.node(kid)
+        elif k.kind == ARRAY:
+            total, more = 0, 1
+            while more:
+                n, more = self.column(self.item(), k.column) if k.column else ((g := self.item().octet()) & 127, g >> 7)    # §10.3
+                need((n or not more) and ((total := total + n) <= k.b or not k.b), 'rows')
+                for _ in range(0 if k.column else n): self.node(k.kids[0])
+            need(total >= k.a, 'too few rows')
+        elif self.item() and k.kind == VALUE: self.value(self.r, k.a)
+        elif k.kind == SLOT:
+            predicted = self.bits(1) and re.sub(rb'[0-9]+$', lambda m: b'%d' % (int(m[0]) + 1), self.prefix)
+            p = self.slots[k.a] = self.prefix = predicted or self.whole_text()
+            need(len(p) <= 64 and re.fullmatch(rb'[A-Za-z]{1,4}[0-9]+(p[0-9]+)?', p), 'prefix') or self.put(p)
+        elif k.kind == OPTIONAL: self.bits(1) and self.node(k.kids[0])
+        elif k.kind == CHOICE: self.node(k.kids[i] if (i := self.bits((k.a - 1).bit_length())) < k.a else need(False, 'choice'))
+    def column(self, r, row):           # §10.4
+        kind, texts, at, n = next(k.a for k in row if k.kind == VALUE), {}, -1, (h := r.uvarint()) >> 1
+        if not n: return 0, h & 1
+        width, scale = r.octet(), r.octet() if kind in (4, 6) else 0
+        w, v, smallest = width & 127, scale >> 5, scale & 31
+        need(n <= 4096 and w <= 64 and v <= 5 and smallest <= 18, 'rows, width or scale of a column')
+        for i in range(r.uvarint() or need(False, 'no exceptions') if width & 128 else 0):
+            at += 1 + r.uvarint(); texts[at] = self.whole_text()
+        numbers = int.from_bytes(r.take((n * (w + v) + 7) // 8), 'little')
+        need(not numbers >> n * (w + v) and at < n, 'unused bits are not 0, or exceptions behind the rows')
+        for i in range(n):
+            z, s = numbers >> i * w & (1 << w) - 1, numbers >> n * w + i * v & (1 << v) - 1
+            need(not (z or s) if i in texts else smallest + s <= 18 and z < (1 << 64) - 1, 'number of a column')
+            for k in row: self.node(k) if k.kind != VALUE else self.put(texts[i]) if i in texts else self.number(z, smallest + s)
+        self.pending = 0; return n, h & 1    # the rows of a group belong to its item
+    def value(self, r, kind):
+        if kind == 5: return self.text() if (b := self.bits(2)) == 2 else self.put((b'false', b'true')[b] if b < 2 else need(False, 'boolean'))
+        if kind not in NUMBERS or (u := r.uvarint()) == 0: return self.text()
+        z, s = ((u - 1) >> 3, (u - 1) & 7) if kind in (4, 6) else (u - 1, 0)
+        if s == 7: need(7 <= (s := r.octet()) <= 18, 'scale')
+        need(z + 1 >> 1 < 1 << 59, 'number too large') or self.number(z, s)
+def join(part, store, *text):           # part: the fingerprint of the shape, None for text (§4); and the segments
+    if not part or not part[0]: return b''.join(part[1] if part else [])
+    return Joiner(store.get(part[0]) or need(False, f'no shape {part[0].hex()}'), part[1], *text).out
+def message(key, begun, crc=0):         # key: lane, R, exchange; begun: None if before the decoder joined
+    return types.SimpleNamespace(key=key, begun=begun, crc=crc, more=0, head=None, body=None, keep=None, text=[], status='incomplete', done=None)
+class Direction:                        # runs: (position, octets), gaps between them; clock: from a position to an order over directions
+    def __init__(self, name, runs, clock, store):
+        self.store, self.clock, self.id, self.last, self.fresh, self.role, self.good, self.begun = store, clock, None, None, True, None, set(), []
+        self.shapes, self.lanes, self.open, self.pieces, self.since, found = {}, {}, {}, {}, [], []
+        for start, at, buf in ((start, m.start(), buf) for start, buf in runs for m in re.finditer(re.escape(SYNC), buf)):
+            try: found.append((start + at, ((f := frame(buf, at)[0])['sync word'], f['session'], start + at - f['offset'])))
+            except (ValueError, EOFError): pass    # §6, joining: sync frames by position, with what identifies the direction
+        twice = [i for i, n in collections.Counter(i for _, i in found).items() if n > 1]
+        for n, (start, buf) in enumerate(runs):
+            at, self.blind = 0, n or not buf.startswith(HELLO)
+            if self.blind:
+                trusted, self.open, self.since = [self.id] if self.id else twice, {}, []
+                at, self.id = next(((p - start, i) for p, i in found if start <= p < start + len(buf) and i in trusted), (len(buf), self.id))
+            try:
+                while at < len(buf):
+                    self.at = start + at
+                    f, at = frame(buf, at)
+                    need((self.id is None) == (f['kind'] == 'hello'), 'hello is not the first frame')
+                    getattr(self, f['kind'], lambda f: None)(f)
+                    if f['kind'] == 'close': return note(f"{name}: close {f['code']} {f['text']!r}, {len(buf) - at} octets behind", at < len(buf))
+            except EOFError: note(f'{name}: octets missing in the frame at offset {self.at - (self.id or [start])[-1]}', False)
+            except ValueError as e: return note(f'{name}: malformed at offset {self.at - (self.id or [start])[-1]}: {e}')
+    def hello(self, f): self.id, self.role, self.xml = (f['sync word'], f['session'], self.at), f['role'], f['representation'] == 2
+    def shape(self, f):                 # §4
+        if f['form'] == 'full':
+            octets = self.pieces[f['number']] = (self.pieces.get(f['number'], b'') if f['offset'] else b'') + f['piece']
+            need(len(octets) == f['offset'] + len(f['piece']) <= f['total'], 'piece of a shape')
+            if len(octets) == f['total'] and parse_shape(octets): f['fingerprint'] = hashlib.sha256(octets).digest(); self.store[f['fingerprint']] = octets
+        if 'fingerprint' in f: self.shapes[f['number']] = f['fingerprint']
+    def part(self, r):
+        need((n := r.uvarint()) == 0 or n in self.shapes and not self.xml, f'shape number {n}'); return self.shapes[n] if n else None, []
+    def data(self, f):                  # §5
+        lane, R, H, text = f.get('lane', self.last[0] if self.last else 0), f['R'], f['H'], f['T'] and not f['F']
+        now, before, key = (*self.clock(self.at), self.at), self.lanes.get((lane, R), 0), (lane, R, f['exchange']) if f['X'] else self.last
+        if f['F']:
+            key = lane, R, f.get('exchange', before + 1)
+            need((f['X'] or self.fresh or (lane, R) in self.good) and key[2] > (0 if R else before) and key not in self.open and not (R and f['T']), 'F')
+            self.open[key], self.lanes[lane, R] = message(key, now), key[2]
+            self.begun.append(self.open[key]), self.good.add((lane, R))
+        need(key in self.open and (f['F'] or f['X'] or not f['Y']), 'fragment of no open message')
+        m, r, self.last = self.open[key], Reader(f['payload']), key; m.crc = crc(f['payload'], m.crc)
+        if m.begun:
+            need(f['F'] or H == m.more, 'H')
+            if H: m.head = m.head or self.part(r); m.more = (n := r.uvarint()) & 1; m.head[1].append(r.take(n >> 1))
+            need(not m.more or r.pos == r.end and not f['L'], 'octets behind a head that goes on')
+            if not m.more and (r.pos < r.end or f['L']):
+                m.body = m.body or self.part(r)
+                need(m.body[0] if text else m.keep is None, 'T')
+                if text and m.keep is None: m.keep = r.uvarint()
+                (m.text if text else m.body[1]).append(r.rest())
+        if f['L']: m.status, m.done = 'unverified', now; self.since.append(self.open.pop(key))
+    def close(self, f):                 # §6, §8: the check of the messages
+        good = (f['messages'], f['check']) == (len(self.since), crc(b''.join(m.crc.to_bytes(4, 'little') for m in self.since)))
+        for m in () if self.blind else self.since: m.status = 'verified' if good else 'withdrawn'
+        need(good or self.blind, 'check of the messages')
+    def cancel(self, f): self.open.pop((f['lane'], f['R'], f['exchange']), types.SimpleNamespace()).status = 'cancelled'    # §7
+    def sync(self, f):                  # §6
+        need((f['sync word'], f['session'], self.at - f['offset']) == self.id, 'word, session or offset of sync') or self.close(f)
+        shapes, crcs = {s['number']: s['fingerprint'] for s in f['shapes']}, {(o['lane'], o['R'], o['exchange']): o['crc'] for o in f['open']}
+        lanes = {(n['lane'], R): n[name] for n in f['lanes'] for R, name in enumerate(('request', 'reply'))}
+        need(self.blind or crcs == {k: m.crc for k, m in self.open.items()} and all(self.lanes.get(k, n) == n for k, n in lanes.items()) and
+             shapes.items() <= self.shapes.items(), 'shapes, lanes or open of sync')
+        self.lanes.update(lanes); self.open = {key: message(key, None, c) for key, c in crcs.items()} if self.blind else self.open
+        self.shapes, self.since, self.last, self.fresh, self.blind, self.good, self.xml = shapes, [], None, False, False, set(lanes), f['representation'] == 2
+def report(streams, store, save):       # streams: the directions that belong together, one or two
+    begun, first = [(m, (n, side ^ m.key[1], m.key[0], m.key[2])) for n, s in enumerate(streams) for side, d in enumerate(s) for m in d.begun], {}
+    for m, key in sorted(begun, key=lambda b: (b[0].key[1], b[0].begun)): first.setdefault(key, m.begun)    # by the request where there is one
+    if save: os.makedirs(save, exist_ok=True)
+    numbers = {key: i for i, key in enumerate(sorted(first, key=first.get), 1)}
+    for m, key in sorted(begun, key=lambda b: b[0].done or b[0].begun):
+        name = ('request', 'reply')[m.key[1]]
+        try:
+            head, body = need(m.done, m.status) or join(m.head, store), join(m.body, store, m.keep, b''.join(m.text))
+            print(name, m.key[0], m.key[2], len(head), len(body), m.status)
+            if save: open(os.path.join(save, f'{numbers[key]:06}-{name}.xml'), 'wb').write(body)
+        except ValueError as e: note(f'{name} {m.key[0]} {m.key[2]}: {e}', bool(m.done))
+def packets(path):                      # the TCP segments of a pcapng file: source, destination, sequence number, flags, octets
+    data, at, order, links = open(path, 'rb').read(), 0, '<', []
+    while at + 12 <= len(data):
+        if data[at:at + 4] == b'\n\r\r\n': order, links = '<' if data[at + 8] == 0x4D else '>', []
+        kind, size = struct.unpack_from(order + 'II', data, at)
+        body, at = data[at + 8:at + size - 4], at + size
+        if size < 12 or at > len(data): return note(f'{path}: block cut or malformed')
+        try:
+            if kind == 1: links.append(struct.unpack_from(order + 'H', body)[0])
+            if kind == 6 and links[(head := struct.unpack_from(order + '5I', body))[0]] in (101, 228, 229): yield tcp(body[20:20 + head[3]])
+        except (struct.error, IndexError, ValueError): pass
+def tcp(p):
+    four, word = p[0] >> 4 == 4, lambda at: p[at] << 8 | p[at + 1]
+    source, target, protocol, at, size = (p[12:16], p[16:20], p[9], (p[0] & 15) * 4, word(2)) if four else (p[8:24], p[24:40], p[6], 40, 40 + word(4))
+    while not four and protocol in (0, 43, 60): protocol, at = p[at], at + 8 * p[at + 1] + 8
+    need(protocol == 6 and not (four and word(6) & 0x3FFF), 'not TCP, or a fragment')
+    from_port, to_port, seq, _, words, flags = struct.unpack_from('>HHIIBB', p, at)
+    return (source, from_port), (target, to_port), seq, flags, p[at + (words >> 4) * 4:size]
+def connections(path):                  # the TCP connections of a recording, each a dict: end -> its direction
+    latest, every = {}, []
+    for n, (source, target, seq, flags, data) in enumerate(packets(path)):
+        ends, syn, seq = frozenset((source, target)), flags >> 1 & 1, seq + (flags >> 1 & 1)
+        if ends not in latest or flags & 0x12 == 2 and source in latest[ends] and latest[ends][source].syn != seq:
+            every.append(latest.update({ends: {}}) or latest[ends])
+        d = latest[ends].setdefault(source, types.SimpleNamespace(syn=None, start=0, seq=seq, pos=1 << 40, parts=[]))
+        d.seq, d.pos = seq, d.pos + (seq - d.seq + (1 << 31)) % (1 << 32) - (1 << 31)
+        if syn: d.syn, d.start = seq, d.pos
+        d.parts.append((d.pos, n, data))
+    return every
+def assemble(d):                        # runs and clock of a direction
+    runs, clock, end = [], [], d.start
+    for pos, n, data in sorted(d.parts):
+        pos, data = max(pos, end), data[max(0, end - pos):]
+        if data and (not runs or pos > end): runs.append((pos, bytearray()))
+        if data: runs[-1][1].extend(data), clock.append((pos, n))
+        end = pos + len(data) if data else end
+    return [(pos, bytes(data)) for pos, data in runs], lambda pos: clock[bisect.bisect(clock, (pos, 1 << 62)) - 1][1:]
+def vector(path):
+    text, v = open(path).read(), json.load(open(re.sub('hex$', 'json', path))) if os.path.exists(re.sub('hex$', 'json', path)) else {}
+    if path.endswith('.hex'):
+        got, end = json.loads(json.dumps(frame(bytes.fromhex(text), 0), default=bytes.hex))
+        return need(end == len(bytes.fromhex(text)) and v == {k: got.get(k) for k in v}, f'differs: {got}')
+    shape, segments = bytes.fromhex(v['shape']), [[bytes.fromhex(s['octets']) for s in v['segments'] if s.get('text', False) == t] for t in (False, True)]
+    need(v['fingerprint'] == 'urn:hhfr:shape:sha256:' + hashlib.sha256(shape).hexdigest(), 'fingerprint')
+    r = Reader(b''.join(segments[1]))
+    need((out := Joiner(shape, segments[0], r.uvarint() if segments[1] else None, r.rest()).out).hex() == v['message'], f'joins to {out}')
+p, streams = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter), []
+p.add_argument('mode', choices=('vectors', 'capture', 'stream')), p.add_argument('files', nargs='+'), p.add_argument('--store'), p.add_argument('--save-dir')
+a = p.parse_args()
+vectors = sorted(glob.glob(a.files[0] + '/content/*.json') + glob.glob(a.files[0] + '/frame/*.hex')) if a.mode == 'vectors' else []
+for path in vectors:
+    try: print('ok  ', path, vector(path) or '')
+    except (EOFError, ValueError, KeyError) as e: failures.append(print('FAIL', path, repr(e)))
+store = {hashlib.sha256(o).digest(): o for o in (open(path, 'rb').read() for path in glob.glob(f'{a.store}/shapes/*') if os.path.isfile(path))}
+for n, path in enumerate(a.files):
+    for c in connections(path) if a.mode == 'capture' else []:
+        streams.append([d for d in (Direction(f'{path}: from port {end[1]}', *assemble(d), store) for end, d in c.items()) if d.id])
+    if a.mode == 'stream' and (d := Direction(path, [(0, open(path, 'rb').read())], lambda pos, n=n: (n,), store)).id:
+        mate = [s for s in streams if len(s) == 1 and s[0].id[1] == d.id[1] and not s[0].role == d.role != None]
+        mate[0].append(d) if mate else streams.append([d])
+report(streams, store, a.save_dir)
+if not any(streams) and not vectors: note('nothing found')
+sys.exit(1 if failures else 0)
