@@ -1,5 +1,5 @@
 // Package bin reads and writes the primitive values of the wire format: integers, octet strings, bit-packed columns
-// (docs/wire-format.md, sections 1 and 10.4). Nothing in it is safe for concurrent use of one value.
+// (docs/wire-format.md, sections 1 and 10.5). Nothing in it is safe for concurrent use of one value.
 package bin
 
 import (

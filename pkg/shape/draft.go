@@ -175,20 +175,6 @@ func markup(n name) bool {
 	return n.uri == "" && n.prefix == "" && n.local == "Algorithm"
 }
 
-// typeOf guesses the type of a value from its text.
-func typeOf(text []byte) Type {
-	if n, ok := parseNumber(text, true); ok {
-		if n.scale == 0 && n.m == int64(int32(n.m)) {
-			return TypeInt
-		}
-		return TypeDecimal
-	}
-	if s := string(text); s == "true" || s == "false" {
-		return TypeBoolean
-	}
-	return TypeText
-}
-
 // node turns a draft into a node.
 func (d *draft) node() *Node {
 	n := &Node{Kind: Element, Kids: append([]*Node{{Kind: Text, Text: "<"}}, d.name.nodes()...)}

@@ -13,6 +13,7 @@ type Joiner struct {
 	p       *Program
 	at      joinState
 	before  joinState // at the start of the segment, to write what was measured
+	chars   []byte    // of base64, before they are broken into lines
 	pending []byte    // texts after the last item, until it is known that they hold
 	begun   bool
 	text    bool
@@ -32,6 +33,7 @@ type joinState struct {
 	slots  [][]byte
 	last   []byte
 	rows   uint64 // of the column that is open
+	pieces pieceJoiner
 }
 
 type joinLoop struct {
@@ -42,7 +44,7 @@ type joinLoop struct {
 }
 
 func (s *joinState) copyTo(d *joinState) {
-	d.pc, d.inText, d.rows = s.pc, s.inText, s.rows
+	d.pc, d.inText, d.rows, d.pieces = s.pc, s.inText, s.rows, s.pieces
 	d.loops = append(d.loops[:0], s.loops...)
 	d.last = append(d.last[:0], s.last...)
 	for len(d.slots) < len(s.slots) {
@@ -58,7 +60,7 @@ func (s *joinState) copyTo(d *joinState) {
 func (j *Joiner) Reset(p *Program) {
 	j.p, j.begun, j.text, j.pending = p, false, false, j.pending[:0]
 	s := &j.at
-	s.pc, s.inText, s.rows = 0, false, 0
+	s.pc, s.inText, s.rows, s.pieces = 0, false, 0, pieceJoiner{}
 	s.loops, s.last = s.loops[:0], s.last[:0]
 	s.slots = slices.Grow(s.slots[:0], p.shape.slots)[:p.shape.slots]
 	for i := range s.slots {
@@ -81,7 +83,7 @@ func (j *Joiner) Join(dst, segment []byte, text, last bool) ([]byte, error) {
 	return j.join(dst, segment, last)
 }
 
-// beginText takes the pending texts that hold, and goes on with text (wire-format section 10.5).
+// beginText takes the pending texts that hold, and goes on with text (wire-format section 10.6).
 func (j *Joiner) beginText(dst, segment []byte) ([]byte, error) {
 	if !j.begun {
 		var err error
@@ -133,14 +135,6 @@ func (j *Joiner) put(b []byte) {
 		j.size += len(b)
 	} else {
 		j.dst = append(j.dst, b...)
-	}
-}
-
-func (j *Joiner) putNumber(n number) {
-	if j.measure {
-		j.size += n.textLen()
-	} else {
-		j.dst = n.append(j.dst)
 	}
 }
 
@@ -275,62 +269,6 @@ func (j *Joiner) rows(o *op) error {
 		l.left = n - 1
 		s.pc++
 	}
-	return nil
-}
-
-// value reads a value's item, or the next piece of its text.
-func (j *Joiner) value(o *op) error {
-	s := &j.at
-	switch {
-	case s.inText || o.typ == TypeText || o.typ == TypeString || o.typ == TypeOpen:
-		return j.textItem()
-	case o.typ == TypeBoolean:
-		switch j.seg.bits(2) {
-		case 0:
-			j.put([]byte("false"))
-		case 1:
-			j.put([]byte("true"))
-		case 2:
-			s.inText = true
-			return nil
-		default:
-			return j.fail("boolean that is none")
-		}
-		s.pc++
-		return nil
-	}
-	u := j.seg.uvarint()
-	if u == 0 {
-		s.inText = true
-		return nil
-	}
-	n := number{}
-	if u--; o.typ.scaled() {
-		if n.scale = uint8(u & 7); n.scale == 7 {
-			if n.scale = j.seg.octet(); n.scale < 7 || n.scale > maxScale {
-				return j.fail("scale %d", n.scale)
-			}
-		}
-		u >>= 3
-	}
-	if n.m = bin.Unzigzag(u); n.abs() >= maxMantissa {
-		return j.fail("number over 2^59")
-	}
-	j.putNumber(n)
-	s.pc++
-	return nil
-}
-
-func (j *Joiner) textItem() error {
-	s := &j.at
-	u := j.seg.uvarint()
-	s.inText = u == 0
-	if s.inText {
-		j.put(j.seg.take(j.seg.uvarint()))
-		return nil
-	}
-	j.put(j.seg.take(u - 1))
-	s.pc++
 	return nil
 }
 

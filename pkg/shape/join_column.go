@@ -2,7 +2,7 @@ package shape
 
 import "github.com/hhfr/hhfr/internal/bin"
 
-// column reads a group of an array of numbers (wire-format section 10.4).
+// column reads a group of an array of numbers (wire-format section 10.5).
 func (j *Joiner) column(o *op) error {
 	s, r := &j.at, &j.seg
 	h := r.uvarint()

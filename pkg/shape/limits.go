@@ -13,7 +13,7 @@ const (
 	maxSegmentJoined = 4 << 20
 	// segmentCut is where a splitter ends a segment whatever its size, in octets of message, well below maxSegmentJoined.
 	segmentCut = 1 << 20
-	// maxColumn bounds the rows of one group of a column (wire-format section 10.4).
+	// maxColumn bounds the rows of one group of a column (wire-format section 10.5).
 	maxColumn = 4096
 	// maxGroup bounds the rows of one group of an array: seven bits.
 	maxGroup = 127

@@ -182,7 +182,7 @@ func takesContent(n *Node) bool {
 	return false
 }
 
-// column gives the one number of an array that is a column (wire-format section 10.4), nil for other nodes.
+// column gives the one number of an array that is a column (wire-format section 10.5), nil for other nodes.
 func (n *Node) column() *Node {
 	if n.Kind != Array {
 		return nil

@@ -43,11 +43,15 @@ const (
 	TypeFloat
 	TypeBoolean
 	TypeDecimal
-	TypeOpen // octets of any kind: text, elements, comments
+	TypeOpen     // octets of any kind: text, elements, comments
+	TypeUUID     // a UUID, also with urn:uuid: in front
+	TypeDateTime // xs:dateTime, up to nanoseconds
+	TypeBase64
+	TypeHex
 	types
 )
 
-var typeNames = [types]string{"text", "string", "int", "byte", "float", "boolean", "decimal", "open"}
+var typeNames = [types]string{"text", "string", "int", "byte", "float", "boolean", "decimal", "open", "UUID", "dateTime", "base64", "hex"}
 
 func (t Type) String() string {
 	if t < types {

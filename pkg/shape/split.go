@@ -35,6 +35,7 @@ type Splitter struct {
 	out    segmenter
 	col    column
 	bound  []byte // a guard's own slot
+	piece  pieceSplitter
 }
 
 // state is how an operation ended.
@@ -47,7 +48,7 @@ const (
 	ended
 )
 
-// Reset begins a message. Its segments of at most most octets (at least [MinSegment]) go to emit, which must not keep them; text tells those that stand in place of the rest (section 10.5).
+// Reset begins a message. Its segments of at most most octets (at least [MinSegment]) go to emit, which must not keep them; text tells those that stand in place of the rest (section 10.6).
 // A strict splitter gives up with [ErrMismatch] where another goes on as text.
 func (s *Splitter) Reset(p *Program, most int, strict bool, emit func(text bool, segment []byte) error) {
 	s.p, s.strict = p, strict
@@ -63,6 +64,7 @@ func (s *Splitter) Reset(p *Program, most int, strict bool, emit func(text bool,
 	s.last = s.last[:0]
 	s.out.reset(max(most, MinSegment), emit)
 	s.col.reset()
+	s.piece.reset()
 }
 
 // Emit hands further segments to another function.
@@ -133,7 +135,7 @@ func (s *Splitter) split() error {
 	return s.out.err
 }
 
-// escape goes on as text from here (wire-format section 10.5).
+// escape goes on as text from here (wire-format section 10.6).
 func (s *Splitter) escape() error {
 	if s.strict {
 		return ErrMismatch

@@ -7,7 +7,7 @@ import (
 	"github.com/hhfr/hhfr/internal/bin"
 )
 
-// column gathers one group of an array of numbers (wire-format section 10.4).
+// column gathers one group of an array of numbers (wire-format section 10.5).
 type column struct {
 	open    bool // inside an array of numbers
 	total   uint64

@@ -24,8 +24,14 @@ func (s *Splitter) value(o *op) state {
 		s.out.number(b, o.typ)
 	case o.typ == TypeBoolean:
 		s.out.boolean(b)
+	case o.typ == TypeUUID:
+		s.out.uuid(b)
+	case o.typ == TypeDateTime:
+		s.out.instant(b)
+	case o.typ.pieces():
+		s.out.pieces(&s.piece, o.typ, b, true)
+		s.piece.reset()
 	default:
-		s.out.ensure(8)
 		s.out.textItem(b)
 	}
 	s.at += n
@@ -34,15 +40,31 @@ func (s *Splitter) value(o *op) state {
 	return s.item()
 }
 
+// pieces tells the types that travel in pieces.
+func (t Type) pieces() bool { return t == TypeBase64 || t == TypeHex }
+
 // longValue hands out what is there of a value whose end is not in sight, n octets, once that is worth it.
 func (s *Splitter) longValue(o *op, n int) state {
 	if n < maxLeaf {
 		return starved
 	}
+	if o.typ.pieces() {
+		for n > 0 && s.out.err == nil {
+			k := s.out.pieces(&s.piece, o.typ, s.in[s.at:s.at+min(n, 4*pieceChars)], false)
+			if k == 0 {
+				break
+			}
+			s.at += k
+			s.scan.drop(k)
+			n -= k
+			s.item()
+		}
+		return starved
+	}
 	if !s.inText {
 		s.out.ensure(16)
 		switch {
-		case o.typ.numeric():
+		case o.typ.numeric(), o.typ == TypeUUID, o.typ == TypeDateTime:
 			s.out.uvarint(0)
 		case o.typ == TypeBoolean:
 			s.out.bits(2, 2)
@@ -57,6 +79,31 @@ func (s *Splitter) longValue(o *op, n int) state {
 		s.item()
 	}
 	return starved
+}
+
+func (g *segmenter) uuid(b []byte) {
+	g.ensure(1 + 16)
+	form, octets := parseUUID(b)
+	if g.seg = append(g.seg, form); form == 0 {
+		g.textItem(b)
+		return
+	}
+	g.seg = append(g.seg, octets[:]...)
+}
+
+func (g *segmenter) instant(b []byte) {
+	g.ensure(1 + 2*binary.MaxVarintLen64)
+	in, ok := parseInstant(b)
+	if !ok {
+		g.seg = append(g.seg, 0)
+		g.textItem(b)
+		return
+	}
+	g.seg = append(g.seg, in.form())
+	g.uvarint(bin.Zigzag(in.units))
+	if in.zone == zoneOffset {
+		g.uvarint(bin.Zigzag(in.offset))
+	}
 }
 
 func (g *segmenter) boolean(b []byte) {

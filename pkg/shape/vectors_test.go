@@ -1,6 +1,7 @@
 package shape_test
 
 import (
+	"encoding/base64"
 	"encoding/hex"
 	"encoding/json"
 	"flag"
@@ -96,8 +97,33 @@ func cases() []struct {
 		{"slots-other", "generated prefixes of another toolkit", `<d4p1:a xmlns:d4p1="u"><q99:b xmlns:q99="v">1</q99:b></d4p1:a>`, slots(), 4096},
 		{"long-text", "a value in pieces over several segments", "<a>" + strings.Repeat("0123456789abcdef", 60) + "</a>", seq(text("<a>"), value(shape.TypeText, shape.UntilTag), text("</a>")), 256},
 		{"cdata", "CDATA sections and comments are part of the value", "<a>1<![CDATA[<b>]]><!-- </a> --></a>", seq(text("<a>"), value(shape.TypeText, shape.UntilTag), text("</a>")), 4096},
+		{"column-escape", "text in place of the rest behind a column: the texts behind its last number may be kept", "<a><n>1</n><n>2</n><m/></a>", seq(text("<a>"), array(0, 0, text("<n>"), value(shape.TypeInt, shape.UntilTag), text("</n>")), text("</a>")), 4096},
+		{"uuid", "UUIDs in all forms, and what is none", "<a>6ba7b810-9dad-11d1-80b4-00c04fd430c8</a><a>urn:uuid:6BA7B810-9DAD-11D1-80B4-00C04FD430C8</a><a>none</a>", repeated(shape.TypeUUID), 4096},
+		{"datetime", "dates and times in all forms, and what is none", "<a>2006-06-11T04:26:40.318Z</a><a>1999-12-31T23:59:59</a><a>2011-01-01T00:00:00.5-08:00</a><a>today</a>", repeated(shape.TypeDateTime), 4096},
+		{"base64", "base64 without lines, in lines, with padding, with a tail that is none", "<a>AAECAwQFBgcICQoL</a><a>AAEC\nAwQF\nBg==</a><a>AAECAwQF\r\nBgc=</a><a>AAECAw==\n</a><a>A?</a><a></a>", repeated(shape.TypeBase64), 4096},
+		{"base64-long", "base64 in lines, over several segments", "<a>" + lined(1500) + "</a>", repeated(shape.TypeBase64), 256},
+		{"hex", "hexadecimal digits of either case, and an odd number of them", "<a>00ff7a</a><a>00FF7A</a><a>00ff7</a><a></a>", repeated(shape.TypeHex), 4096},
 		{"open", "open content", "<a><b><c x='>'/></b><b/>tail</a>", seq(text("<a>"), value(shape.TypeOpen, shape.UntilElement), text("</a>")), 4096},
 	}
+}
+
+// repeated is any number of elements with a value of one type.
+func repeated(t shape.Type) *shape.Node {
+	return array(0, 0, text("<a>"), value(t, shape.UntilTag), text("</a>"))
+}
+
+// lined is the base64 of n octets in lines of 76 characters.
+func lined(n int) string {
+	octets := make([]byte, n)
+	for i := range octets {
+		octets[i] = byte(i * 7)
+	}
+	all := base64.StdEncoding.EncodeToString(octets)
+	var lines []string
+	for len(all) > 76 {
+		lines, all = append(lines, all[:76]), all[76:]
+	}
+	return strings.Join(append(lines, all), "\r\n")
 }
 
 func typed() *shape.Node {
@@ -147,6 +173,6 @@ func TestLaw1OnVectors(t *testing.T) {
 		s, err := shape.New(c.root)
 		require.NoError(t, err)
 		fits, _ := requireLaw1(t, shape.Compile(s), []byte(c.message), c.name)
-		assert.Equal(t, !strings.HasPrefix(c.name, "escape") && c.name != "rows-escape", fits, c.name)
+		assert.Equal(t, !strings.Contains(c.name, "escape"), fits, c.name)
 	}
 }

@@ -6,7 +6,7 @@ import "io"
 // The stream never calls two methods of one group at once; the groups run concurrently.
 type Coder interface {
 	// Split is called in the goroutines that send, several at once. It cuts a message into segments of at most max octets and hands each to emit, in order, those of the head
-	// first; a head of no octets is none. shape is the shape number of the part, the same for all its segments; text tells of a segment of section 10.5 (keep included in the
+	// first; a head of no octets is none. shape is the shape number of the part, the same for all its segments; text tells of a segment of section 10.6 (keep included in the
 	// first), which is never the first segment of a part, nor in a head. data is valid during the call only. A body always has at least one segment, maybe empty.
 	// An error of emit ends Split, which returns it.
 	Split(head []byte, body io.Reader, max int, emit func(inHead bool, shape uint64, text bool, data []byte) error) error

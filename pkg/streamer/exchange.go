@@ -80,11 +80,13 @@ func (s *Stream) startLocked(x *Exchange) {
 		return
 	}
 	s.running++
-	s.tasks.Go(func() { s.serve(x) })
+	s.tasks.Add(1)
+	go s.serve(x)
 }
 
 // serve runs handlers until no exchange waits for one.
 func (s *Stream) serve(x *Exchange) {
+	defer s.tasks.Done()
 	for x != nil {
 		if s.bind(x) {
 			if head, err := x.in.readHead(); err == nil {
@@ -113,7 +115,7 @@ func (s *Stream) served(x *Exchange) *Exchange {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	x.ended = true
-	s.failInLocked(x.in, &Error{Code: Aborted, Err: errBodyClosed})
+	s.failInLocked(x.in, errBodyClosed)
 	if !x.oneway && x.out == nil && x.gone == nil {
 		s.controlLocked(frame.Cancel{Message: x.in.key, Refused: true, Code: frame.Failed})
 		s.endExchangeLocked(x, &Error{Code: Failed})
@@ -132,7 +134,7 @@ func (s *Stream) served(x *Exchange) *Exchange {
 func (s *Stream) repliedLocked(x *Exchange, dropped *Error) {
 	if dropped == nil {
 		x.replied = true
-		s.endExchangeLocked(x, &Error{Code: NoReply, Err: errors.New("reply was sent")})
+		s.endExchangeLocked(x, errReplied)
 		s.refuseRestLocked(x)
 		return
 	}
@@ -157,6 +159,8 @@ func (s *Stream) endExchangeLocked(x *Exchange, e *Error) {
 		s.dropLocked(x.out, e, frame.Aborted)
 	}
 }
+
+var errReplied = &Error{Code: NoReply, Err: errors.New("reply was sent")}
 
 // uncountLocked takes x out of what is in flight.
 func (s *Stream) uncountLocked(x *Exchange) {

@@ -185,13 +185,14 @@ func (l *load) sub(octets, cost int) { l.add(-octets, -cost) }
 
 // body reads the body of an incoming message.
 type body struct {
-	in          *inbound
-	done, close func() // the message was read to its end; it will not be. Either may be nil
-	buf         []byte
-	at          int
-	last        bool
-	err         error
-	over        bool
+	in   *inbound
+	call *call       // of a reply
+	stop func() bool // stops to watch the context of the call; nil: nobody does
+	buf  []byte
+	at   int
+	last bool
+	err  error
+	over bool
 }
 
 // Read gives what is there, and waits if that is nothing.
@@ -224,8 +225,8 @@ func (b *body) more(dst []byte) error {
 }
 
 func (b *body) finish() {
-	if !b.over && b.done != nil {
-		b.done()
+	if !b.over && b.stop != nil {
+		b.stop()
 	}
 	b.over = true
 }
@@ -246,8 +247,8 @@ func (b *body) readAll(limit int64) ([]byte, error) {
 
 // Close gives up what has not been read.
 func (b *body) Close() error {
-	if !b.over && b.close != nil {
-		b.close()
+	if !b.over && b.call != nil {
+		_ = b.in.s.abandon(b.call, errBodyClosed, true)
 	}
 	b.finish()
 	if b.err == nil {
@@ -257,4 +258,4 @@ func (b *body) Close() error {
 	return nil
 }
 
-var errBodyClosed = errors.New("body is closed")
+var errBodyClosed = &Error{Code: Aborted, Err: errors.New("body is closed")}

@@ -3,7 +3,6 @@ package streamer
 import (
 	"context"
 	"fmt"
-	"io"
 
 	"github.com/hhfr/hhfr/pkg/streamer/frame"
 )
@@ -44,8 +43,15 @@ func (c *call) wakeLocked() {
 // other end said (a cancel of section 7); without: [Unsent], [FateUnknown], [Full], [TooLarge].
 func (l *Lane) Call(ctx context.Context, m *Message) (*Message, error) {
 	s := l.s
-	c := &call{ready: make(chan struct{})}
-	c.out = &outgoing{lane: l, call: c, claim: &claim{}}
+	// One piece of memory for all of it.
+	parts := new(struct {
+		call  call
+		out   outgoing
+		claim claim
+	})
+	c, out := &parts.call, &parts.out
+	c.ready, c.out = make(chan struct{}), out
+	out.lane, out.call, out.claim = l, c, &parts.claim
 	inline := inMemory(m.Body)
 	if err := l.enter(ctx, c.out, m, !inline); err != nil {
 		return nil, err
@@ -124,11 +130,10 @@ func (s *Stream) receive(ctx context.Context, c *call) (*Message, error) {
 	if in == nil || err != nil {
 		return nil, err
 	}
-	stop := func() bool { return true }
+	b := &body{in: in, call: c}
 	if !in.isWhole() {
-		stop = context.AfterFunc(ctx, func() { _ = s.abandon(c, &Error{Code: Aborted, Err: ctx.Err()}, false) })
+		b.stop = context.AfterFunc(ctx, func() { _ = s.abandon(c, &Error{Code: Aborted, Err: ctx.Err()}, false) })
 	}
-	b := &body{in: in, done: func() { stop() }, close: func() { _ = s.abandon(c, &Error{Code: Aborted, Err: io.ErrClosedPipe}, true) }}
 	head, err2 := in.readHead()
 	if err2 != nil {
 		b.finish()

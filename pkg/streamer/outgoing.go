@@ -19,6 +19,7 @@ type outgoing struct {
 
 	composer composer // the sender's only
 	putErr   error    // the sender's only: why the stream took no more
+	body     counted  // the sender's only
 
 	// Below: under Stream.mu.
 	key     frame.Key // a request has its exchange once begun
@@ -62,10 +63,10 @@ func (s *Stream) admitLocked(out *outgoing) error {
 func (out *outgoing) send(ctx context.Context, m *Message) error {
 	s := out.s
 	defer closeBody(m.Body)
-	body := &counted{from: m.Body, left: s.maxMessage - int64(len(m.Head))}
+	out.body = counted{from: m.Body, left: s.maxMessage - int64(len(m.Head))}
 	err := error(errTooLong)
-	if body.left >= 0 {
-		err = s.coder.Split(m.Head, body, s.maxPayload-segmentRoom, func(inHead bool, shape uint64, text bool, data []byte) error {
+	if out.body.left >= 0 {
+		err = s.coder.Split(m.Head, &out.body, s.maxPayload-segmentRoom, func(inHead bool, shape uint64, text bool, data []byte) error {
 			f, ok, err := out.composer.add(inHead, shape, text, data)
 			if err != nil || !ok {
 				return err

@@ -210,67 +210,6 @@ func (r *receiver) close(f frame.Close) error {
 	return nil
 }
 
-func (r *receiver) shape(f frame.Shape) error {
-	s, at := r.s, r.input.at
-	switch f.Form {
-	case frame.Unknown:
-		s.mu.Lock()
-		defer s.mu.Unlock()
-		if s.referred[f.Number] {
-			delete(s.referred, f.Number)
-			s.lacks.push(f.Number)
-			s.wakeWriter()
-		}
-		return nil
-	case frame.Reference:
-		if err := r.announce(f.Number, at); err != nil {
-			return err
-		}
-		if err := r.refer(f.Number, f.Fingerprint); err != nil {
-			return err
-		}
-		return r.release()
-	default:
-		full, err := r.pieces.Add(f, at)
-		if err != nil || full == nil {
-			return err
-		}
-		if err := r.announce(f.Number, at); err != nil {
-			return err
-		}
-		r.announced[f.Number] = false
-		if err := s.coder.Define(f.Number, full); err != nil {
-			return err
-		}
-		return r.release()
-	}
-}
-
-func (r *receiver) announce(number uint64, at int64) error {
-	if _, ok := r.announced[number]; !ok {
-		if len(r.announced) >= r.s.cfg.Limits.MaxShapes {
-			return &Error{Code: BeyondLimits, At: at, Err: fmt.Errorf("more than %d shape numbers", len(r.announced))}
-		}
-		r.announced[number] = false
-	}
-	return nil
-}
-
-// refer takes note of a fingerprint, and asks for its shape if it is not there.
-func (r *receiver) refer(number uint64, fp [32]byte) error {
-	known, err := r.s.coder.Refer(number, fp)
-	if err != nil || known {
-		return err
-	}
-	if !r.announced[number] {
-		r.announced[number] = true
-		r.s.mu.Lock()
-		r.s.controlLocked(frame.Shape{Number: number, Form: frame.Unknown})
-		r.s.mu.Unlock()
-	}
-	return nil
-}
-
 // cancel ends one message. Those that are not known (any more) are ignored.
 func (r *receiver) cancel(f frame.Cancel) {
 	s := r.s

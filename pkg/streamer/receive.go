@@ -64,7 +64,17 @@ func (r *receiver) message(f *frame.Data, key frame.Key) (in *inbound, refused b
 		in = s.in[key]
 		return in, in.err != nil, nil
 	}
-	in = &inbound{s: s, key: key}
+	var x *Exchange
+	if f.Reply {
+		in = new(inbound)
+	} else {
+		both := new(struct {
+			in inbound
+			x  Exchange
+		})
+		in, x = &both.in, &both.x
+	}
+	in.s, in.key = s, key
 	in.segs.items = in.space[:0]
 	if !f.Last {
 		s.in[key] = in
@@ -72,14 +82,15 @@ func (r *receiver) message(f *frame.Data, key frame.Key) (in *inbound, refused b
 	if f.Reply {
 		err = s.expectLocked(in)
 	} else {
-		err = s.takeLocked(in, f.OneWay)
+		*x = Exchange{s: s, in: in, oneway: f.OneWay}
+		err = s.takeLocked(x)
 	}
 	return in, in.err != nil, err
 }
 
 // takeLocked begins an exchange, or refuses it.
-func (s *Stream) takeLocked(in *inbound, oneway bool) error {
-	x := &Exchange{s: s, in: in, oneway: oneway}
+func (s *Stream) takeLocked(x *Exchange) error {
+	in := x.in
 	if s.exchanges[in.key] != nil {
 		return fmt.Errorf("second %s", in.key)
 	}

@@ -37,7 +37,9 @@ func (b *Book) Coder(opt Options) *Coder {
 }
 
 // PeerLimits tells what the other end's hello states: how many shapes it keeps at a time, and octets of their serializations. Until then its table is taken to hold 16 shapes of 64 KiB together (wire-format section 3).
-func (c *Coder) PeerLimits(shapes int, octets int64) { c.send.limits(shapes, octets) }
+func (c *Coder) PeerLimits(shapes int, octets int64) {
+	c.send.limits(min(shapes, defaultShapes), octets)
+}
 
 func (c *Coder) knows(fp Fingerprint) bool {
 	c.mu.Lock()

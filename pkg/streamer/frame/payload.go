@@ -21,7 +21,7 @@ type MessageState struct {
 }
 
 // Part is one segment of head or body, as it lies in a payload. First: the part begins here, under shape number Shape. Last: it ends here.
-// Text: a segment of section 10.5. It aliases the payload.
+// Text: a segment of section 10.6. It aliases the payload.
 type Part struct {
 	First, Last, Text bool
 	Shape             uint64
@@ -34,7 +34,7 @@ type Parts struct {
 	Head, Body       Part
 }
 
-// Cut takes the payload of the message's next fragment apart (section 5, "Payload"; section 10.5). at is the offset of the payload's first octet.
+// Cut takes the payload of the message's next fragment apart (section 5, "Payload"; section 10.6). at is the offset of the payload's first octet.
 // After an error (an *[Error]) the state must not be used again.
 func (m *MessageState) Cut(f *Data, at int64) (Parts, error) {
 	var p Parts

@@ -1,0 +1,85 @@
+package shape
+
+// typeOf guesses the narrowest type of a value from its text. A guess that is wrong for other messages costs an exception each time, until the shape is widened.
+func typeOf(text []byte) Type {
+	if n, ok := parseNumber(text, true); ok {
+		if n.scale == 0 && n.m == int64(int32(n.m)) {
+			return TypeInt
+		}
+		return TypeDecimal
+	}
+	if s := string(text); s == "true" || s == "false" {
+		return TypeBoolean
+	}
+	if form, _ := parseUUID(text); form != 0 {
+		return TypeUUID
+	}
+	if _, ok := parseInstant(text); ok {
+		return TypeDateTime
+	}
+	switch {
+	case looksHex(text):
+		return TypeHex
+	case looksBase64(text):
+		return TypeBase64
+	}
+	return TypeText
+}
+
+// guessWindow is how much of a long value is looked at, in octets.
+const guessWindow = 4096
+
+// looksHex tells long even runs of hexadecimal digits of one case.
+func looksHex(b []byte) bool {
+	const least = 16
+	if len(b) < least || len(b)%2 != 0 {
+		return false
+	}
+	b = b[:min(len(b), guessWindow)]
+	digit, lower, upper := false, false, false
+	for _, c := range b {
+		switch {
+		case c >= '0' && c <= '9':
+			digit = true
+		case c >= 'a' && c <= 'f':
+			lower = true
+		case c >= 'A' && c <= 'F':
+			upper = true
+		default:
+			return false
+		}
+	}
+	return digit && lower != upper
+}
+
+// looksBase64 tells text that decodes as base64 and has more than words in it: digits and letters of both cases, or padding.
+func looksBase64(b []byte) bool {
+	const least = 16
+	if len(b) < least {
+		return false
+	}
+	head := b[:min(len(b), guessWindow)]
+	l := guessLines(head)
+	column := 0
+	chars, n := l.take(nil, head, &column, len(head))
+	whole := len(head) == len(b)
+	if whole && (n < len(b) || len(chars)%4 != 0) {
+		return false
+	}
+	if !whole {
+		chars = chars[:len(chars)/4*4]
+	}
+	if len(chars) < least {
+		return false
+	}
+	if _, err := strict.DecodeString(string(chars)); err != nil {
+		return false
+	}
+	digit, lower, upper := chars[len(chars)-1] == '=', false, false
+	for _, c := range chars {
+		digit = digit || c >= '0' && c <= '9' || c == '+' || c == '/'
+		lower = lower || c >= 'a' && c <= 'z'
+		upper = upper || c >= 'A' && c <= 'Z'
+	}
+	return digit && lower && upper
+}

@@ -1,0 +1,190 @@
+package shape
+
+// instant is a date and time as it is written: units of 10^-digits seconds of the written clock since 2000-01-01T00:00:00, and the zone behind them.
+type instant struct {
+	units  int64
+	digits uint8
+	zone   zone
+	offset int64 // minutes, for zoneOffset
+}
+
+type zone uint8
+
+const (
+	zoneNone   zone = iota
+	zoneZ           // Z
+	zoneOffset      // +hh:mm or -hh:mm
+	zones
+)
+
+const (
+	maxInstantDigits = 9
+	// instantForms is one more than the largest form octet (wire-format section 10.2).
+	instantForms  = 1 + (maxInstantDigits+1)*int(zones)
+	secondsPerDay = 86400
+	// firstDay and lastDay are 0001-01-01 and 9999-12-31, in days since 2000-01-01.
+	firstDay, lastDay = -730119, 2921939
+)
+
+var scales = [maxInstantDigits + 1]int64{1, 1e1, 1e2, 1e3, 1e4, 1e5, 1e6, 1e7, 1e8, 1e9}
+
+// two reads two decimal digits.
+func two(b []byte) (int64, bool) {
+	t, u := b[0]-'0', b[1]-'0'
+	return int64(t)*10 + int64(u), t <= 9 && u <= 9
+}
+
+// parseInstant reads `YYYY-MM-DDThh:mm:ss`, a point and up to nine digits, and Z, +hh:mm or -hh:mm, if they are there; only what append writes again as it is.
+func parseInstant(b []byte) (in instant, ok bool) {
+	const shortest = len("2000-01-01T00:00:00")
+	if len(b) < shortest || b[4] != '-' || b[7] != '-' || b[10] != 'T' || b[13] != ':' || b[16] != ':' {
+		return in, false
+	}
+	var f [7]int64
+	for i, at := range [...]int{0, 2, 5, 8, 11, 14, 17} {
+		if f[i], ok = two(b[at:]); !ok {
+			return in, false
+		}
+	}
+	day, ok := dayOf(f[0]*100+f[1], f[2], f[3])
+	if !ok || f[4] > 23 || f[5] > 59 || f[6] > 59 {
+		return in, false
+	}
+	in.units = day*secondsPerDay + f[4]*3600 + f[5]*60 + f[6]
+	rest := b[shortest:]
+	if len(rest) > 0 && rest[0] == '.' {
+		n := digits(rest, 1) - 1
+		if n < 1 || n > maxInstantDigits {
+			return in, false
+		}
+		for _, c := range rest[1 : 1+n] {
+			if in.units > 9e17 || in.units < -9e17 {
+				return in, false
+			}
+			in.units = in.units*10 + int64(c-'0')
+		}
+		in.digits = uint8(n)
+		rest = rest[1+n:]
+	}
+	switch {
+	case len(rest) == 0:
+	case len(rest) == 1 && rest[0] == 'Z':
+		in.zone = zoneZ
+	case len(rest) == 6 && (rest[0] == '+' || rest[0] == '-') && rest[3] == ':':
+		h, okh := two(rest[1:])
+		m, okm := two(rest[4:])
+		if !okh || !okm || m > 59 || h > 23 || rest[0] == '-' && h+m == 0 {
+			return in, false
+		}
+		if in.zone, in.offset = zoneOffset, h*60+m; rest[0] == '-' {
+			in.offset = -in.offset
+		}
+	default:
+		return in, false
+	}
+	return in, true
+}
+
+// form is the octet that tells digits and zone.
+func (in instant) form() byte { return 1 + in.digits + (maxInstantDigits+1)*byte(in.zone) }
+
+// instantOf is the inverse of form.
+func instantOf(form byte) instant {
+	return instant{digits: (form - 1) % (maxInstantDigits + 1), zone: zone((form - 1) / (maxInstantDigits + 1))}
+}
+
+// valid tells what append can write.
+func (in instant) valid() bool {
+	day := floorDiv(floorDiv(in.units, scales[in.digits]), secondsPerDay)
+	return day >= firstDay && day <= lastDay && in.offset > -24*60 && in.offset < 24*60
+}
+
+// textLen is the length of what append writes.
+func (in instant) textLen() int {
+	n := len("2000-01-01T00:00:00") + [zones]int{0, 1, 6}[in.zone]
+	if in.digits > 0 {
+		n += 1 + int(in.digits)
+	}
+	return n
+}
+
+// append writes the instant's text.
+func (in instant) append(dst []byte) []byte {
+	scale := scales[in.digits]
+	seconds := floorDiv(in.units, scale)
+	fraction := in.units - seconds*scale
+	day := floorDiv(seconds, secondsPerDay)
+	s := seconds - day*secondsPerDay
+	year, month, dom := dateOf(day)
+	dst = appendTwo(appendTwo(dst, year/100), year%100)
+	dst = appendTwo(append(dst, '-'), month)
+	dst = appendTwo(append(dst, '-'), dom)
+	dst = appendTwo(append(dst, 'T'), s/3600)
+	dst = appendTwo(append(dst, ':'), s/60%60)
+	dst = appendTwo(append(dst, ':'), s%60)
+	if in.digits > 0 {
+		dst = append(dst, '.')
+		for d := scale / 10; d > 0; d /= 10 {
+			dst = append(dst, byte(fraction/d%10)+'0')
+		}
+	}
+	switch in.zone {
+	case zoneZ:
+		dst = append(dst, 'Z')
+	case zoneOffset:
+		sign, o := byte('+'), in.offset
+		if o < 0 {
+			sign, o = '-', -o
+		}
+		dst = appendTwo(append(dst, sign), o/60)
+		dst = appendTwo(append(dst, ':'), o%60)
+	}
+	return dst
+}
+
+func appendTwo(dst []byte, n int64) []byte { return append(dst, pairs[2*n], pairs[2*n+1]) }
+
+func floorDiv(a, b int64) int64 {
+	q := a / b
+	if a%b < 0 {
+		q--
+	}
+	return q
+}
+
+// daysBefore are the days of a common year before each month, counted from March.
+var daysBefore = [...]int64{0, 31, 61, 92, 122, 153, 184, 214, 245, 275, 306, 337}
+
+// dayOf counts days since 2000-01-01 in the Gregorian calendar.
+func dayOf(year, month, dom int64) (day int64, ok bool) {
+	if year < 1 || month < 1 || month > 12 || dom < 1 {
+		return 0, false
+	}
+	y, m := year, month-3
+	if m < 0 {
+		y, m = y-1, m+12
+	}
+	const marchFirstOf2000 = 730485 // days from 0000-03-01 to 2000-03-01
+	day = y*365 + y/4 - y/100 + y/400 + daysBefore[m] + dom - 1 - marchFirstOf2000 + 60
+	if y2, m2, d2 := dateOf(day); y2 != year || m2 != month || d2 != dom {
+		return 0, false
+	}
+	return day, true
+}
+
+// dateOf is the inverse of dayOf.
+func dateOf(day int64) (year, month, dom int64) {
+	const perEra, perYear = 146097, 365 // days in 400 years, in a common one
+	n := day - 60 + 730485              // days since 0000-03-01
+	era := floorDiv(n, perEra)
+	n -= era * perEra
+	y := (n - n/1460 + n/36524 - n/146096) / perYear
+	n -= y*perYear + y/4 - y/100
+	m := (5*n + 2) / 153
+	dom = n - daysBefore[m] + 1
+	year, month = y+era*400, m+3
+	if month > 12 {
+		year, month = year+1, month-12
+	}
+	return year, month, dom
+}

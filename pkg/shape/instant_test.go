@@ -1,0 +1,54 @@
+package shape
+
+import (
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+)
+
+func TestInstants(t *testing.T) {
+	for _, text := range []string{"2006-06-11T04:26:40.318Z", "2000-01-01T00:00:00", "1999-12-31T23:59:59.999999999+05:30", "0001-01-01T00:00:00Z", "9999-12-31T23:59:59Z", "2024-02-29T12:00:00-08:00", "1900-03-01T00:00:00.0Z", "1999-01-01T00:00:00.5", "2011-01-01T00:00:00+00:00"} {
+		in, ok := parseInstant([]byte(text))
+		require.True(t, ok, text)
+		assert.True(t, in.valid(), text)
+		assert.Equal(t, text, string(in.append(nil)))
+		assert.Equal(t, len(text), in.textLen())
+		form := instantOf(in.form())
+		assert.Equal(t, in.digits, form.digits)
+		assert.Equal(t, in.zone, form.zone)
+	}
+	for _, text := range []string{"", "2006-06-11", "2006-06-11 04:26:40", "2023-02-29T00:00:00Z", "1900-02-29T00:00:00Z", "2006-13-11T04:26:40Z", "2006-06-11T24:00:00Z", "2006-06-11T04:26:60Z", "2006-06-11T04:26:40.Z", "2006-06-11T04:26:40.0000000001Z",
+		"2006-06-11T04:26:40-00:00", "2006-06-11T04:26:40z", "2006-06-11T04:26:40+5:30", "0000-01-01T00:00:00Z", "2006-06-11T04:26:40+05:30x", "2006-06-1xT04:26:40"} {
+		_, ok := parseInstant([]byte(text))
+		assert.False(t, ok, text)
+	}
+}
+
+func TestDaysAgreeWithTime(t *testing.T) {
+	epoch := time.Date(2000, 1, 1, 0, 0, 0, 0, time.UTC)
+	for day := int64(firstDay); day <= lastDay; day += 13 {
+		y, m, d := dateOf(day)
+		want := epoch.AddDate(0, 0, int(day))
+		require.Equal(t, []int{want.Year(), int(want.Month()), want.Day()}, []int{int(y), int(m), int(d)}, "day %d", day)
+		back, ok := dayOf(y, m, d)
+		require.True(t, ok)
+		require.Equal(t, day, back)
+	}
+}
+
+func TestNumbers(t *testing.T) {
+	for _, text := range []string{"0", "1", "-1", "10", "0.5", "-0.05", "1.50", "123456789.123456789", "-1233.7582", "0.000000000000000001", "9223372036854775", "0.0", "100.00"} {
+		n, ok := parseNumber([]byte(text), true)
+		require.True(t, ok, text)
+		assert.Equal(t, text, string(n.append(nil)))
+		assert.Equal(t, len(text), n.textLen(), text)
+	}
+	for _, text := range []string{"", "-", "+1", "01", "1.", ".5", "-0", "-0.0", "1e5", "1.2.3", " 1", "12345678901234567890", "0.0000000000000000001", "NaN"} {
+		_, ok := parseNumber([]byte(text), true)
+		assert.False(t, ok, text)
+	}
+	_, ok := parseNumber([]byte("1.5"), false)
+	assert.False(t, ok)
+}

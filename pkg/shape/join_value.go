@@ -1,0 +1,186 @@
+package shape
+
+import (
+	"encoding/base64"
+	"encoding/hex"
+
+	"github.com/hhfr/hhfr/internal/bin"
+)
+
+// value reads a value's item, or the next piece of it.
+func (j *Joiner) value(o *op) error {
+	s := &j.at
+	if s.inText {
+		return j.textItem()
+	}
+	switch o.typ {
+	case TypeInt, TypeByte, TypeFloat, TypeDecimal:
+		return j.number(o)
+	case TypeBoolean:
+		return j.boolean()
+	case TypeUUID:
+		return j.uuid()
+	case TypeDateTime:
+		return j.instant()
+	case TypeBase64, TypeHex:
+		return j.piece(o)
+	}
+	return j.textItem()
+}
+
+func (j *Joiner) textItem() error {
+	s := &j.at
+	u := j.seg.uvarint()
+	s.inText = u == 0
+	if s.inText {
+		j.put(j.seg.take(j.seg.uvarint()))
+		return nil
+	}
+	j.put(j.seg.take(u - 1))
+	s.pc++
+	return nil
+}
+
+func (j *Joiner) boolean() error {
+	switch j.seg.bits(2) {
+	case 0:
+		j.put([]byte("false"))
+	case 1:
+		j.put([]byte("true"))
+	case 2:
+		j.at.inText = true
+		return nil
+	default:
+		return j.fail("boolean that is none")
+	}
+	j.at.pc++
+	return nil
+}
+
+func (j *Joiner) number(o *op) error {
+	u := j.seg.uvarint()
+	if u == 0 {
+		j.at.inText = true
+		return nil
+	}
+	n := number{}
+	if u--; o.typ.scaled() {
+		if n.scale = uint8(u & 7); n.scale == 7 {
+			if n.scale = j.seg.octet(); n.scale < 7 || n.scale > maxScale {
+				return j.fail("scale %d", n.scale)
+			}
+		}
+		u >>= 3
+	}
+	if n.m = bin.Unzigzag(u); n.abs() >= maxMantissa {
+		return j.fail("number over 2^59")
+	}
+	if j.measure {
+		j.size += n.textLen()
+	} else {
+		j.dst = n.append(j.dst)
+	}
+	j.at.pc++
+	return nil
+}
+
+func (j *Joiner) uuid() error {
+	form := j.seg.octet()
+	if form == 0 {
+		j.at.inText = true
+		return nil
+	}
+	if form > uuidForms {
+		return j.fail("UUID form %d", form)
+	}
+	octets := j.seg.take(16)
+	switch {
+	case j.seg.err != nil:
+	case j.measure:
+		j.size += len(uuidURN) + uuidLen
+	default:
+		j.dst = appendUUID(j.dst, form, octets)
+	}
+	j.at.pc++
+	return nil
+}
+
+func (j *Joiner) instant() error {
+	form := j.seg.octet()
+	if form == 0 {
+		j.at.inText = true
+		return nil
+	}
+	if int(form) >= instantForms {
+		return j.fail("dateTime form %d", form)
+	}
+	in := instantOf(form)
+	in.units = bin.Unzigzag(j.seg.uvarint())
+	if in.zone == zoneOffset {
+		in.offset = bin.Unzigzag(j.seg.uvarint())
+	}
+	if !in.valid() {
+		return j.fail("dateTime out of range")
+	}
+	if j.measure {
+		j.size += in.textLen()
+	} else {
+		j.dst = in.append(j.dst)
+	}
+	j.at.pc++
+	return nil
+}
+
+// piece reads the form, or a piece, of a base64 or hexadecimal value.
+func (j *Joiner) piece(o *op) error {
+	p := &j.at.pieces
+	if !p.begun {
+		*p = pieceJoiner{begun: true, form: j.seg.octet()}
+		if o.typ == TypeHex && p.form > 1 {
+			return j.fail("hexadecimal form %d", p.form)
+		}
+		return nil
+	}
+	u := j.seg.uvarint()
+	octets := j.seg.take(u >> 2)
+	kind := u & 3
+	if kind >= pieceTextMore {
+		p.text = true
+		j.put(octets)
+	} else {
+		if p.text || kind == pieceMore && o.typ == TypeBase64 && len(octets)%3 != 0 {
+			return j.fail("piece out of place")
+		}
+		j.octets(o.typ, p, octets)
+	}
+	if kind == pieceLast || kind == pieceTextLast {
+		p.begun = false
+		j.at.pc++
+	}
+	return nil
+}
+
+// octets writes a piece's octets as text.
+func (j *Joiner) octets(t Type, p *pieceJoiner, octets []byte) {
+	l := linesOf(p.form)
+	switch {
+	case t == TypeHex && j.measure:
+		j.size += 2 * len(octets)
+	case t == TypeHex:
+		from := len(j.dst)
+		if j.dst = hex.AppendEncode(j.dst, octets); p.form == 1 {
+			for i, c := range j.dst[from:] {
+				if c >= 'a' {
+					j.dst[from+i] = c - 'a' + 'A'
+				}
+			}
+		}
+	case j.measure:
+		j.size += l.putLen(base64.StdEncoding.EncodedLen(len(octets)), &p.column)
+	case l.width == 0:
+		j.dst = base64.StdEncoding.AppendEncode(j.dst, octets)
+	default:
+		j.chars = base64.StdEncoding.AppendEncode(j.chars[:0], octets)
+		j.dst = l.put(j.dst, j.chars, &p.column)
+	}
+}
