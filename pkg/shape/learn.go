@@ -4,28 +4,78 @@ import (
 	"bytes"
 	"errors"
 	"io"
+	"sync/atomic"
 
 	"github.com/hhfr/hhfr/internal/xmltext"
 )
 
-// Learn makes a shape from one message. Every value is a leaf, repeated siblings are an array whose rows are widened to fit each of them (design: values never enter
-// a shape, but for those of a closed list that belong to markup). A message that is no XML, has a DTD or is nested too deeply gives an [Error], code Unlearnable or TooLarge.
-func Learn(message []byte) (*Shape, error) { return learn(message, false) }
-
-// LearnPrefix makes a shape from the beginning of a message: what is still open where it ends is expected to be closed without more.
-func LearnPrefix(beginning []byte) (*Shape, error) { return learn(beginning, true) }
-
-func learn(message []byte, partial bool) (*Shape, error) {
-	l := learner{src: message, tk: xmltext.New(message)}
-	root, err := l.document(partial)
+// Learn makes a shape from one message. Every value is a leaf, repeated siblings are an array whose rows are widened to fit each of them (values never enter
+// a shape, but for those of a closed list that belong to markup: docs/architecture.md). A message that is no XML, has a DTD or is nested too deeply gives an [Error], code Unlearnable or
+// TooLarge.
+func Learn(message []byte) (*Shape, error) {
+	f, err := LearnFamily(message, true)
 	if err != nil {
 		return nil, err
 	}
-	return New(root)
+	return f.Shape()
+}
+
+// LearnPrefix makes a shape from the beginning of a message: what is still open where it ends is expected to be closed without more.
+func LearnPrefix(beginning []byte) (*Shape, error) {
+	f, err := LearnFamily(beginning, false)
+	if err != nil {
+		return nil, err
+	}
+	return f.Shape()
+}
+
+// Family is what was learned from messages of one kind so far: it gives a shape that fits them all, and widens. It is immutable, but must not be used by several goroutines at once.
+type Family struct {
+	before, after gap
+	root          *draft
+}
+
+// LearnFamily learns from one message, or, if it is not whole, from its beginning; see [Learn] and [LearnPrefix].
+func LearnFamily(message []byte, whole bool) (*Family, error) {
+	l := learner{src: message, tk: xmltext.New(message)}
+	return l.document(!whole)
+}
+
+// Key is the same for families that may be merged: what stands before the root element, its name, and for a SOAP envelope the name of what stands in its Body.
+func (f *Family) Key() string {
+	key := f.before.text + f.root.name.key()
+	for _, e := range f.root.entries {
+		if b := e.element; b.name.local == "Body" && b.name.uri == f.root.name.uri && len(b.entries) > 0 {
+			key += " " + b.entries[0].element.name.key()
+		}
+	}
+	return key
+}
+
+// Widen gives a family that has what both have, nil if they have too little in common. Neither may be widened by others afterwards if it succeeds.
+func (f *Family) Widen(o *Family) *Family {
+	if f.before != o.before {
+		return nil
+	}
+	var m merger
+	root := m.draft(f.root, o.root)
+	if root == nil || root.any {
+		return nil
+	}
+	return &Family{before: f.before, after: mergeGaps(f.after, o.after), root: root}
+}
+
+// Shape gives the shape that fits all messages of the family.
+func (f *Family) Shape() (*Shape, error) {
+	kids := append(f.before.nodes(), f.root.node())
+	return New(&Node{Kind: Sequence, Kids: append(kids, f.after.nodes()...)})
 }
 
 // maxLearnDepth bounds the nesting of elements: each takes up to four levels of a tree that may have maxDepth.
 const maxLearnDepth = 48
+
+// slotNumbers tells the slots of all families apart; shapes number their own anew.
+var slotNumbers atomic.Int64
 
 // learner reads one message into draft elements.
 type learner struct {
@@ -48,7 +98,7 @@ func (l *learner) fail(at int, what string) error {
 }
 
 // document reads prolog, root element and what follows it.
-func (l *learner) document(partial bool) (*Node, error) {
+func (l *learner) document(partial bool) (*Family, error) {
 	var before, after gap
 	var root *draft
 	for first := true; ; first = false {
@@ -104,8 +154,7 @@ func (l *learner) document(partial bool) (*Node, error) {
 		l.open[len(l.open)-1].leafType = TypeText
 		l.pop()
 	}
-	kids := append(before.nodes(), root.node())
-	return &Node{Kind: Sequence, Kids: append(kids, after.nodes()...)}, nil
+	return &Family{before, after, root}, nil
 }
 
 func isDeclaration(text []byte) bool { return bytes.HasPrefix(text, []byte("<?xml ")) }
@@ -141,7 +190,7 @@ func (l *learner) start(tok xmltext.Token) (*draft, error) {
 		if prefix == "xmlns" {
 			b.prefix = local
 			if generated([]byte(local)) && l.slots < maxSlots {
-				b.slot = &slot{number: l.slots}
+				b.slot = &slot{number: int(slotNumbers.Add(1))}
 				l.slots++
 			}
 		}

@@ -19,29 +19,28 @@ type Book struct {
 
 	store Shapes
 
-	mu     sync.Mutex
-	known  map[Fingerprint]*page
-	index  map[string]*shelf // by kind and leading text
-	sizes  []int             // lengths of leading texts in use, longest first
-	counts map[int]int       // pages per length
-	bytes  int
-	turn   uint64
+	mu       sync.Mutex
+	known    map[Fingerprint]*page
+	bodies   index
+	heads    index
+	bytes    int
+	turn     uint64
+	found    []*page
+	families families
 }
 
 // page is one shape in the book.
 type page struct {
 	program *shape.Program
 	key     string
-	head    bool
 	used    uint64
+	index   *index
+	retired bool // a wider shape has taken its place: it is known, but no message is tried on it
 }
-
-// shelf holds the pages of one leading text, the last that fitted first.
-type shelf struct{ pages []*page }
 
 // NewBook makes an empty book over a store, to which every shape it learns is written before it is used.
 func NewBook(store Shapes) *Book {
-	return &Book{Log: slog.New(slog.DiscardHandler), store: store, known: map[Fingerprint]*page{}, index: map[string]*shelf{}, counts: map[int]int{}}
+	return &Book{Log: slog.New(slog.DiscardHandler), store: store, known: map[Fingerprint]*page{}}
 }
 
 func storeContext() (context.Context, context.CancelFunc) {
@@ -117,21 +116,14 @@ func (b *Book) add(s *shape.Shape) *shape.Program {
 		return p.program
 	}
 	b.turn++
-	p := &page{program: shape.Compile(s), used: b.turn}
-	p.head = isHead(p.program)
+	p := &page{program: shape.Compile(s), used: b.turn, index: &b.bodies}
+	if isHead(p.program) {
+		p.index = &b.heads
+	}
 	p.key = string(p.program.Leads())
+	p.index.add(p)
 	b.known[fp] = p
 	b.bytes += len(s.Octets())
-	sh := b.index[p.key]
-	if sh == nil {
-		sh = &shelf{}
-		b.index[p.key] = sh
-	}
-	sh.pages = slices.Insert(sh.pages, 0, p)
-	if b.counts[len(p.key)]++; b.counts[len(p.key)] == 1 {
-		b.sizes = append(b.sizes, len(p.key))
-		slices.SortFunc(b.sizes, func(x, y int) int { return y - x })
-	}
 	for len(b.known) > bookShapes || b.bytes > bookBytes {
 		b.evict()
 	}
@@ -150,13 +142,16 @@ func (b *Book) evict() {
 	p := b.known[oldest]
 	delete(b.known, oldest)
 	b.bytes -= len(p.program.Shape().Octets())
-	sh := b.index[p.key]
-	sh.pages = slices.DeleteFunc(sh.pages, func(q *page) bool { return q == p })
-	if len(sh.pages) == 0 {
-		delete(b.index, p.key)
-	}
-	if b.counts[len(p.key)]--; b.counts[len(p.key)] == 0 {
-		b.sizes = slices.DeleteFunc(b.sizes, func(n int) bool { return n == len(p.key) })
+	p.index.remove(p)
+}
+
+// retire has no further message tried on a shape, since a wider one is there.
+func (b *Book) retire(fp Fingerprint) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if p := b.known[fp]; p != nil && !p.retired {
+		p.retired = true
+		p.index.remove(p)
 	}
 }
 
@@ -164,23 +159,24 @@ func (b *Book) evict() {
 func (b *Book) candidates(dst []*shape.Program, beginning []byte, head bool) []*shape.Program {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	for _, n := range b.sizes {
-		if n > len(beginning) {
-			continue
-		}
-		sh := b.index[string(beginning[:n])]
-		if sh == nil {
-			continue
-		}
-		for _, p := range sh.pages {
-			if p.head != head {
-				continue
-			}
-			if dst = append(dst, p.program); len(dst) == maxTries {
-				return dst
-			}
-		}
+	x := &b.bodies
+	if head {
+		x = &b.heads
 	}
+	b.found = x.find(b.found[:0], beginning)
+	for end := len(b.found); end > 0 && len(dst) < maxTries; {
+		from := end - 1
+		for from > 0 && len(b.found[from-1].key) == len(b.found[end-1].key) {
+			from--
+		}
+		for _, p := range b.found[from:end] {
+			if dst = append(dst, p.program); len(dst) == maxTries {
+				break
+			}
+		}
+		end = from
+	}
+	clear(b.found)
 	return dst
 }
 
@@ -194,9 +190,5 @@ func (b *Book) touch(program *shape.Program) {
 	}
 	b.turn++
 	p.used = b.turn
-	pages := b.index[p.key].pages
-	if i := slices.Index(pages, p); i > 0 {
-		copy(pages[1:i+1], pages[:i])
-		pages[0] = p
-	}
+	p.index.first(p)
 }

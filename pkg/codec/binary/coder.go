@@ -15,6 +15,8 @@ type Coder struct {
 	send    sendTable
 	receive receiveTable
 
+	learning allowance
+
 	mu        sync.Mutex
 	peerKnows map[Fingerprint]bool
 }
@@ -32,6 +34,7 @@ func (b *Book) Coder(opt Options) *Coder {
 		c.peerKnows[fp] = true
 	}
 	c.send.init()
+	c.learning.left.Store(allowanceMost)
 	c.receive.numbers = map[uint64]*received{}
 	return c
 }

@@ -75,7 +75,7 @@ func (j *splitJob) flush(inHead bool, number uint64, emit emitter) error {
 func (c *Coder) splitHead(j *splitJob, head []byte, most int, emit emitter) error {
 	p := c.find(j, head, true, most, true)
 	if p == nil && !c.opt.Text {
-		p = c.learn(j, head, true, most, shape.LearnHead)
+		p = c.learnHead(j, head, most)
 	}
 	if p != nil {
 		if n := c.send.take(p.Shape()); n > 0 {
@@ -107,18 +107,47 @@ func (c *Coder) find(j *splitJob, part []byte, whole bool, most int, head bool) 
 	for _, p := range j.candidates {
 		if j.fits(p, part, whole, most) {
 			c.book.touch(p)
+			c.learning.earn()
 			return p
 		}
 	}
 	return nil
 }
 
-// learn makes a shape of the part, keeps it, and splits by it; nil if that cannot be, for whatever reason: then the part travels as text.
-func (c *Coder) learn(j *splitJob, part []byte, whole bool, most int, from func([]byte) (*shape.Shape, error)) *shape.Program {
-	s, err := from(part)
+// learnBody makes a shape of the body, or widens one of its kind, and splits by it; nil if that cannot be, or the learner has done too much for nothing: then the body travels as text.
+func (c *Coder) learnBody(j *splitJob, body []byte, whole bool, most int) *shape.Program {
+	if !c.learning.spend(len(body)) {
+		return nil
+	}
+	s, old, err := c.book.families.learn(body, whole)
 	if err != nil {
 		return nil
 	}
+	p := c.keep(j, s, body, whole, most)
+	if p == nil && old != nil {
+		if s, err = shape.Learn(body); err == nil {
+			return c.keep(j, s, body, whole, most)
+		}
+	}
+	if p != nil && old != nil && old.Fingerprint() != s.Fingerprint() {
+		c.book.retire(old.Fingerprint())
+	}
+	return p
+}
+
+func (c *Coder) learnHead(j *splitJob, head []byte, most int) *shape.Program {
+	if !c.learning.spend(len(head)) {
+		return nil
+	}
+	s, err := shape.LearnHead(head)
+	if err != nil {
+		return nil
+	}
+	return c.keep(j, s, head, true, most)
+}
+
+// keep stores a shape that was learned and splits by it; nil if either fails.
+func (c *Coder) keep(j *splitJob, s *shape.Shape, part []byte, whole bool, most int) *shape.Program {
 	p, err := c.book.Keep(s)
 	if err != nil {
 		c.book.Log.Warn("shape not stored, message travels as text", "shape", s.Fingerprint().URI(), "err", err)
@@ -136,17 +165,13 @@ func (c *Coder) splitBody(j *splitJob, body io.Reader, most int, emit emitter) e
 		return err
 	}
 	p := c.find(j, j.window, whole, most, false)
-	if p == nil && !c.opt.Text {
+	if p == nil && !c.opt.Text && c.learning.may() {
 		if !whole {
 			if whole, err = j.fill(body, learnWindow); err != nil {
 				return err
 			}
 		}
-		from := shape.Learn
-		if !whole {
-			from = shape.LearnPrefix
-		}
-		p = c.learn(j, j.window, whole, most, from)
+		p = c.learnBody(j, j.window, whole, most)
 	}
 	n := uint64(0)
 	if p != nil {

@@ -1,0 +1,35 @@
+package binary
+
+import "sync/atomic"
+
+const (
+	// allowanceMost is what a stream may spend on learning at first, and save: about 256 kinds of messages.
+	allowanceMost = 256 * learnCost
+	// learnCost is the price of learning from a message, beside one for each KiB of it.
+	learnCost = 64
+	// fitWorth is what a message that fits a known shape earns: learning goes on where it pays.
+	fitWorth = 16
+)
+
+// allowance bounds the work of the learner on messages whose kinds do not repeat: what it spends must be earned by messages that fit. It counts messages, not time, so that it is the same on
+// every machine. Safe for concurrent use.
+type allowance struct{ left atomic.Int64 }
+
+// may tells whether anything is left.
+func (a *allowance) may() bool { return a.left.Load() >= learnCost }
+
+// spend takes the price of learning from a message of n octets, if there is enough left.
+func (a *allowance) spend(n int) bool {
+	if !a.may() {
+		return false
+	}
+	a.left.Add(-int64(learnCost + n>>10))
+	return true
+}
+
+// earn notes a message that fitted.
+func (a *allowance) earn() {
+	if left := a.left.Load(); left < allowanceMost {
+		a.left.CompareAndSwap(left, left+fitWorth)
+	}
+}

@@ -1,0 +1,94 @@
+package binary
+
+import (
+	"sync"
+
+	"github.com/hhfr/hhfr/pkg/shape"
+)
+
+const (
+	// maxFamilies bounds the kinds of messages that are widened; beyond, the one learned from longest ago starts anew.
+	maxFamilies = 256
+	// maxBranches bounds the families of one kind that have too little in common to be one.
+	maxBranches = 4
+	// maxWidened bounds the serialization of a shape that is widened, in octets: beyond it a kind has no order worth describing.
+	maxWidened = 64 << 10
+)
+
+// families are what was learned from messages of each kind. They are one end's, over all its streams.
+type families struct {
+	mu    sync.Mutex
+	kinds map[string]*kind
+	turn  uint64
+}
+
+type kind struct {
+	branches []branch
+	used     uint64
+}
+
+type branch struct {
+	family *shape.Family
+	shape  *shape.Shape
+}
+
+// learn learns from a message that fits no shape known: it widens what was learned from others of its kind, if that fits, else begins a new branch. old is the shape that the new one takes the place of, nil if none.
+func (f *families) learn(message []byte, whole bool) (s, old *shape.Shape, err error) {
+	one, err := shape.LearnFamily(message, whole)
+	if err != nil {
+		return nil, nil, err
+	}
+	if s, err = one.Shape(); err != nil || !whole {
+		return s, nil, err
+	}
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	k := f.kind(one.Key())
+	for i := range k.branches {
+		b := &k.branches[i]
+		wide := b.family.Widen(one)
+		if wide == nil {
+			continue
+		}
+		wider, err := wide.Shape()
+		if err != nil || len(wider.Octets()) > maxWidened {
+			break
+		}
+		old = b.shape
+		*b = branch{wide, wider}
+		return wider, old, nil
+	}
+	if len(k.branches) == maxBranches {
+		k.branches = append(k.branches[:0], k.branches[1:]...)
+	}
+	k.branches = append(k.branches, branch{one, s})
+	return s, nil, nil
+}
+
+// kind gives what is known of a kind.
+func (f *families) kind(key string) *kind {
+	if f.kinds == nil {
+		f.kinds = map[string]*kind{}
+	}
+	f.turn++
+	k := f.kinds[key]
+	if k == nil {
+		if len(f.kinds) == maxFamilies {
+			f.forget()
+		}
+		k = &kind{}
+		f.kinds[key] = k
+	}
+	k.used = f.turn
+	return k
+}
+
+func (f *families) forget() {
+	oldest, least := "", ^uint64(0)
+	for key, k := range f.kinds {
+		if k.used < least {
+			oldest, least = key, k.used
+		}
+	}
+	delete(f.kinds, oldest)
+}

@@ -1,0 +1,104 @@
+package binary
+
+import "slices"
+
+// index finds the pages whose leading text a message begins with: a radix tree over these texts, so that the time does not depend on how many shapes are known.
+type index struct{ root node }
+
+// node is a place in the tree: label leads to it from the one above.
+type node struct {
+	label string
+	pages []*page // those whose text ends here, the last that fitted first
+	kids  []*node // by the first octet of their labels
+}
+
+func (n *node) kid(c byte) (int, bool) {
+	return slices.BinarySearchFunc(n.kids, c, func(k *node, c byte) int { return int(k.label[0]) - int(c) })
+}
+
+// add puts a page where its text ends.
+func (x *index) add(p *page) {
+	n, rest := &x.root, p.key
+	for len(rest) > 0 {
+		i, ok := n.kid(rest[0])
+		if !ok {
+			n.kids = slices.Insert(n.kids, i, &node{label: rest, pages: []*page{p}})
+			return
+		}
+		k := n.kids[i]
+		common := 0
+		for common < len(k.label) && common < len(rest) && k.label[common] == rest[common] {
+			common++
+		}
+		if common < len(k.label) {
+			upper := &node{label: k.label[:common], kids: []*node{k}}
+			k.label = k.label[common:]
+			n.kids[i] = upper
+			k = upper
+		}
+		n, rest = k, rest[common:]
+	}
+	n.pages = slices.Insert(n.pages, 0, p)
+}
+
+// remove takes a page out.
+func (x *index) remove(p *page) { x.root.remove(p, p.key) }
+
+func (n *node) remove(p *page, rest string) {
+	if rest == "" {
+		n.pages = slices.DeleteFunc(n.pages, func(q *page) bool { return q == p })
+		return
+	}
+	i, ok := n.kid(rest[0])
+	if !ok || len(rest) < len(n.kids[i].label) || rest[:len(n.kids[i].label)] != n.kids[i].label {
+		return
+	}
+	k := n.kids[i]
+	k.remove(p, rest[len(k.label):])
+	switch {
+	case len(k.pages) > 0:
+	case len(k.kids) == 0:
+		n.kids = slices.Delete(n.kids, i, i+1)
+	case len(k.kids) == 1:
+		below := k.kids[0]
+		below.label = k.label + below.label
+		n.kids[i] = below
+	}
+}
+
+// first moves a page to the front of its place.
+func (x *index) first(p *page) {
+	n, rest := &x.root, p.key
+	for len(rest) > 0 {
+		i, ok := n.kid(rest[0])
+		if !ok || len(n.kids[i].label) > len(rest) {
+			return
+		}
+		n = n.kids[i]
+		rest = rest[len(n.label):]
+	}
+	if i := slices.Index(n.pages, p); i > 0 {
+		copy(n.pages[1:i+1], n.pages[:i])
+		n.pages[0] = p
+	}
+}
+
+// find appends the pages whose texts the message begins with, shorter texts first.
+func (x *index) find(dst []*page, beginning []byte) []*page {
+	n := &x.root
+	for {
+		dst = append(dst, n.pages...)
+		if len(beginning) == 0 {
+			return dst
+		}
+		i, ok := n.kid(beginning[0])
+		if !ok {
+			return dst
+		}
+		n = n.kids[i]
+		if len(beginning) < len(n.label) || string(beginning[:len(n.label)]) != n.label {
+			return dst
+		}
+		beginning = beginning[len(n.label):]
+	}
+}

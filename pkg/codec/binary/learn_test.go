@@ -1,0 +1,146 @@
+package binary_test
+
+import (
+	"bytes"
+	"fmt"
+	"math/rand/v2"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/hhfr/hhfr/internal/shared"
+	"github.com/hhfr/hhfr/pkg/codec/binary"
+)
+
+func envelope(body string) string {
+	return `<s:Envelope xmlns:s="http://schemas.xmlsoap.org/soap/envelope/"><s:Body>` + body + `</s:Body></s:Envelope>`
+}
+
+// TestAKindWidensInFewSteps: optional elements and attributes, arrays of any length, lists that may be empty end in one shape, whatever the order in which they come.
+func TestAKindWidensInFewSteps(t *testing.T) {
+	rnd := rand.New(rand.NewPCG(5, 6))
+	d := direction{from: newEnd(binary.Options{}), to: newEnd(binary.Options{})}
+	late := 0
+	for i := range 300 {
+		var b strings.Builder
+		b.WriteString(`<m:report xmlns:m="urn:r"`)
+		if rnd.IntN(2) == 0 {
+			fmt.Fprintf(&b, ` id="%d"`, rnd.IntN(1000))
+		}
+		b.WriteString(">")
+		if rnd.IntN(3) == 0 {
+			fmt.Fprintf(&b, "<note>word%d</note>", i)
+		}
+		if rnd.IntN(4) == 0 {
+			b.WriteString("<flag/>")
+		}
+		b.WriteString("<list>")
+		for range rnd.IntN(4) {
+			fmt.Fprintf(&b, "<item><k>%d</k>", rnd.IntN(100))
+			if rnd.IntN(2) == 0 {
+				b.WriteString("<v>x</v>")
+			}
+			b.WriteString("</item>")
+		}
+		b.WriteString("</list></m:report>")
+		m := envelope(b.String())
+		before := d.full
+		_, got := d.send(t, nil, strings.NewReader(m), 4096)
+		requireSame(t, []byte(m), got, m)
+		if i >= 100 && d.full > before {
+			late++
+		}
+	}
+	assert.LessOrEqual(t, late, 1)
+	assert.Less(t, len(d.from.store.octets), 20)
+	assert.Zero(t, d.texts)
+}
+
+// TestWhatNeverRepeatsTravelsAsText: kinds that do not come again are learned until the allowance is spent, then cost a frame's head and no more.
+func TestWhatNeverRepeatsTravelsAsText(t *testing.T) {
+	d := direction{from: newEnd(binary.Options{}), to: newEnd(binary.Options{})}
+	for i := range 2000 {
+		m := fmt.Sprintf("<k%d><v%d>1</v%d></k%d>", i, i, i, i)
+		_, got := d.send(t, nil, strings.NewReader(m), 4096)
+		requireSame(t, []byte(m), got, m)
+	}
+	assert.Less(t, len(d.from.store.octets), 300)
+	assert.Greater(t, d.texts, 1500)
+	for range 4000 {
+		m := "<k1><v1>2</v1></k1>"
+		_, got := d.send(t, nil, strings.NewReader(m), 4096)
+		requireSame(t, []byte(m), got, m)
+	}
+	before := d.texts
+	d.send(t, nil, strings.NewReader("<new>1</new>"), 4096)
+	assert.Equal(t, before, d.texts, "messages that fit have earned a further kind")
+}
+
+// TestPasswordsStayOutOfShapes: a value that never changes is content all the same.
+func TestPasswordsStayOutOfShapes(t *testing.T) {
+	const password = "correct-horse-battery"
+	d := direction{from: newEnd(binary.Options{}), to: newEnd(binary.Options{})}
+	head := []byte("POST / HTTP/1.1\r\nAuthorization: Basic " + password + "\r\nCookie: id=" + password + "\r\n\r\n")
+	for i := range 50 {
+		m := envelope(fmt.Sprintf(`<login user="u" secret="%s"><Password>%s</Password><n>%d</n></login>`, password, password, i))
+		_, got := d.send(t, head, strings.NewReader(m), 4096)
+		requireSame(t, []byte(m), got, m)
+	}
+	require.NotEmpty(t, d.from.store.octets)
+	for _, store := range []*shapes{&d.from.store, &d.to.store} {
+		for _, octets := range store.octets {
+			assert.NotContains(t, string(octets), password)
+		}
+	}
+}
+
+// TestMutatedMessages: whatever happens to a real message, it comes through.
+func TestMutatedMessages(t *testing.T) {
+	rnd := rand.New(rand.NewPCG(7, 8))
+	d := direction{from: newEnd(binary.Options{}), to: newEnd(binary.Options{})}
+	paths := shared.Files(t, shared.Testdata(t, "soap"), func(p string) bool { return strings.HasSuffix(p, ".xml") })
+	for range 3000 {
+		m := mutate(rnd, shared.Read(t, paths[rnd.IntN(len(paths))]))
+		_, got := d.send(t, nil, bytes.NewReader(m), []int{300, 4096, 16000}[rnd.IntN(3)])
+		requireSame(t, m, got, string(m))
+	}
+}
+
+// mutate flips octets, or duplicates, moves, removes or swaps pieces between tags.
+func mutate(rnd *rand.Rand, m []byte) []byte {
+	m = bytes.Clone(m)
+	for range 1 + rnd.IntN(3) {
+		a, b := rnd.IntN(len(m)), rnd.IntN(len(m))
+		if a > b {
+			a, b = b, a
+		}
+		if i := bytes.IndexByte(m[a:], '<'); i >= 0 && rnd.IntN(4) > 0 {
+			a += i
+			b = max(a, b)
+			if k := bytes.IndexByte(m[b:], '<'); k >= 0 {
+				b += k
+			}
+		}
+		piece := bytes.Clone(m[a:b])
+		switch rnd.IntN(5) {
+		case 0:
+			m[a] ^= 1 << rnd.IntN(8)
+		case 1:
+			m = append(m[:b], append(piece, m[b:]...)...)
+		case 2:
+			m = append(m[:a], m[b:]...)
+		case 3:
+			m = append(m[:a], m[b:]...)
+			at := rnd.IntN(len(m) + 1)
+			m = append(m[:at], append(piece, m[at:]...)...)
+		case 4:
+			m[a], m[b%len(m)] = m[b%len(m)], m[a]
+		}
+		if len(m) == 0 {
+			return []byte("<a/>")
+		}
+	}
+	return m
+}
