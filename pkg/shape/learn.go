@@ -138,7 +138,7 @@ func (l *learner) document(partial bool) (*Family, error) {
 				l.open[len(l.open)-1].content(tok.Kind, text)
 			case root == nil && first && (isDeclaration(text) || isMark(text)):
 				before.text += string(text)
-			case tok.Kind == xmltext.Text && !blank(text) && !(first && isMark(text)):
+			case tok.Kind == xmltext.Text && !blank(text) && (!first || !isMark(text)):
 				return nil, l.fail(tok.From, "text outside the root element")
 			case root == nil:
 				before.add(tok.Kind, text)

@@ -3,6 +3,7 @@ package shape
 import (
 	"crypto/sha256"
 	"encoding/binary"
+	"errors"
 	"fmt"
 
 	"github.com/hhfr/hhfr/internal/bin"
@@ -71,11 +72,13 @@ func Parse(octets []byte) (*Shape, error) {
 }
 
 func invalid(err error) error {
-	switch e := err.(type) {
-	case *Error:
-		return e
-	case *bin.Error:
-		return &Error{Code: Invalid, At: e.At, What: "serialization", Err: err}
+	var own *Error
+	var field *bin.Error
+	switch {
+	case errors.As(err, &own):
+		return own
+	case errors.As(err, &field):
+		return &Error{Code: Invalid, At: field.At, What: "serialization", Err: err}
 	}
 	return &Error{Code: Invalid, What: "serialization", Err: err}
 }
@@ -201,8 +204,8 @@ func onlyNumber(n, found *Node) (*Node, bool) {
 	case Value:
 		return n, found == nil && n.Type.numeric()
 	case Sequence, Element, Attribute:
-		ok := true
 		for _, k := range n.Kids {
+			var ok bool
 			if found, ok = onlyNumber(k, found); !ok {
 				return nil, false
 			}

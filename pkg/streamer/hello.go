@@ -46,7 +46,8 @@ func (s *Stream) introduce(ctx context.Context, in *input) error {
 	}
 	if s.cfg.Initiator {
 		err := s.agree(in)
-		if e, ok := err.(*Error); ok && !e.Remote {
+		var e *Error
+		if errors.As(err, &e) && !e.Remote {
 			_, _ = s.conn.Write(frame.Close{Code: frame.CloseCode(e.Code - closeBase), Text: e.Err.Error()}.AppendTo(nil))
 		}
 		return err

@@ -2,6 +2,7 @@ package streamer
 
 import (
 	"context"
+	"errors"
 	"fmt"
 
 	"github.com/hhfr/hhfr/pkg/streamer/frame"
@@ -116,7 +117,7 @@ func (l *Lane) enter(ctx context.Context, out *outgoing, m *Message, async bool)
 }
 
 func unsent(err error) error {
-	if e, ok := err.(*Error); ok {
+	if e := (*Error)(nil); errors.As(err, &e) {
 		return e
 	}
 	return &Error{Code: Unsent, Err: err}
@@ -165,8 +166,8 @@ func (s *Stream) abandon(c *call, err error, free bool) error {
 		}
 		return err
 	}
-	e, ok := err.(*Error)
-	if !ok {
+	var e *Error
+	if !errors.As(err, &e) {
 		e = &Error{Code: Aborted, Err: err}
 	}
 	if c.out.whole {

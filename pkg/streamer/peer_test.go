@@ -21,8 +21,6 @@ type byHand struct {
 	s      *streamer.Stream
 	offset int64 // of what it writes next
 	buf    []byte
-	frames []frame.Frame
-	read   chan frame.Frame
 }
 
 var handHello = frame.Hello{Session: session, Token: make([]byte, 16), Word: [8]byte{7}, Representation: 1,

@@ -6,6 +6,7 @@ package frame
 import (
 	"bytes"
 	"encoding/binary"
+	"errors"
 
 	"github.com/hhfr/hhfr/internal/bin"
 )
@@ -150,7 +151,7 @@ func envelope(b []byte, at int64, mark []byte) (body []byte, n int, err error) {
 // unlessShort is nil for an input that just ends too early.
 func unlessShort(err error) error {
 	e := own(err)
-	if f, ok := e.(*Error); ok && f.Code == Truncated {
+	if errors.Is(e, &Error{Code: Truncated}) {
 		return nil
 	}
 	return e
