@@ -118,7 +118,10 @@ changes travels, as binary, over a stream. An end that does not know hhfr is spo
   hhfr stream http://127.0.0.1:8080/echo message.xml --repeat 10
   hhfr decode server.pcapng`,
 		SilenceUsage: true, SilenceErrors: true,
-		PersistentPreRunE: func(*cobra.Command, []string) error {
+		PersistentPreRunE: func(c *cobra.Command, _ []string) error {
+			if err := fillFlags(c); err != nil {
+				return err
+			}
 			if g.logFormat != "text" && g.logFormat != "json" {
 				return usage(errors.New("--log-format is text or json, not "+g.logFormat), "")
 			}
@@ -129,6 +132,7 @@ changes travels, as binary, over a stream. An end that does not know hhfr is spo
 	flags.BoolVarP(&g.verbose, "verbose", "v", false, "tell on stderr what happens")
 	flags.BoolVarP(&g.quiet, "quiet", "q", false, "no summaries and warnings on stderr")
 	flags.StringVar(&g.logFormat, "log-format", "text", "form of log lines on stderr: text or json")
+	flags.String("config", "", "file with lines flag = value, below [command] for one command; HHFR_FLAG variables go over it, the command line over both")
 	root.SetIn(env.In)
 	root.SetOut(env.Out)
 	root.SetErr(env.Err)

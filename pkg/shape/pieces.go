@@ -172,6 +172,7 @@ func (g *segmenter) pieces(s *pieceSplitter, t Type, b []byte, last bool) (taken
 			return taken
 		default:
 			s.text = true
+			g.rare++
 		}
 	}
 	return taken

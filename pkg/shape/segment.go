@@ -12,6 +12,7 @@ type segmenter struct {
 	emit func(text bool, segment []byte) error
 	err  error
 
+	rare  int // values whose text is not the canonical one of their type
 	seg   []byte
 	bitAt int // place of the bit octet in seg, -1: none
 	bitN  uint8
@@ -28,7 +29,7 @@ type splitLoop struct {
 }
 
 func (g *segmenter) reset(most int, emit func(text bool, segment []byte) error) {
-	g.max, g.emit, g.err = most-1, emit, nil // one octet for what finish appends
+	g.max, g.emit, g.err, g.rare = most-1, emit, nil, 0 // one octet for what finish appends
 	g.seg, g.loops, g.bitAt = g.seg[:0], g.loops[:0], -1
 }
 

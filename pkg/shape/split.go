@@ -70,6 +70,9 @@ func (s *Splitter) Reset(p *Program, most int, strict bool, emit func(text bool,
 // Emit hands further segments to another function.
 func (s *Splitter) Emit(emit func(text bool, segment []byte) error) { s.out.emit = emit }
 
+// Exceptions is how many values of the message so far are not in the canonical text of their type, and so travel as text.
+func (s *Splitter) Exceptions() int { return s.out.rare }
+
 // Lenient makes a strict splitter one that goes on as text.
 func (s *Splitter) Lenient() { s.strict = false }
 

@@ -166,6 +166,7 @@ func (s *Splitter) columnRow(o *op) state {
 				s.col.add(n)
 			} else {
 				s.col.exception(text)
+				s.out.rare++
 			}
 			return next
 		}

@@ -63,6 +63,9 @@ func (s *Splitter) longValue(o *op, n int) state {
 	}
 	if !s.inText {
 		s.out.ensure(16)
+		if o.typ != TypeText && o.typ != TypeString && o.typ != TypeOpen {
+			s.out.rare++
+		}
 		switch {
 		case o.typ.numeric(), o.typ == TypeUUID, o.typ == TypeDateTime:
 			s.out.uvarint(0)
@@ -85,6 +88,7 @@ func (g *segmenter) uuid(b []byte) {
 	g.ensure(1 + 16)
 	form, octets := parseUUID(b)
 	if g.seg = append(g.seg, form); form == 0 {
+		g.rare++
 		g.textItem(b)
 		return
 	}
@@ -95,6 +99,7 @@ func (g *segmenter) instant(b []byte) {
 	g.ensure(1 + 2*binary.MaxVarintLen64)
 	in, ok := parseInstant(b)
 	if !ok {
+		g.rare++
 		g.seg = append(g.seg, 0)
 		g.textItem(b)
 		return
@@ -114,6 +119,7 @@ func (g *segmenter) boolean(b []byte) {
 	case "true":
 		g.bits(1, 2)
 	default:
+		g.rare++
 		g.bits(2, 2)
 		g.textItem(b)
 	}
@@ -124,6 +130,7 @@ func (g *segmenter) number(b []byte, t Type) {
 	g.ensure(2*binary.MaxVarintLen64 + 4)
 	n, ok := parseNumber(b, t.scaled())
 	if !ok || n.m >= maxMantissa || n.m <= -maxMantissa {
+		g.rare++
 		g.uvarint(0)
 		g.textItem(b)
 		return

@@ -26,6 +26,8 @@ type Options struct {
 	Text bool
 	// PeerKnows are fingerprints of shapes that the other end said it has; they are announced by reference.
 	PeerKnows []Fingerprint
+	// Refer makes every shape be announced by reference: whoever reads has the store.
+	Refer bool
 	// MaxShapes and MaxShapeBytes bound the table of the receiving direction, in numbers and octets of serialization; 0: 1024 and 4 MiB.
 	MaxShapes     int
 	MaxShapeBytes int64

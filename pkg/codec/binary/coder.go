@@ -2,6 +2,7 @@ package binary
 
 import (
 	"sync"
+	"sync/atomic"
 
 	"github.com/hhfr/hhfr/pkg/shape"
 )
@@ -16,6 +17,7 @@ type Coder struct {
 	receive receiveTable
 
 	learning allowance
+	counts   counters
 
 	mu        sync.Mutex
 	peerKnows map[Fingerprint]bool
@@ -60,6 +62,24 @@ func (c *Coder) learned(fp Fingerprint, known bool) {
 	}
 }
 
+// Counts are what a coder's Split has done so far.
+type Counts struct {
+	// Learned are shapes made of a message of a new kind, Widened those made of one that did not fit the shape of its kind.
+	Learned, Widened int64
+	// Texts are parts that travelled as text, from the start or from some place on.
+	Texts int64
+	// Exceptions are values that travelled as text, since theirs is not the canonical one of their type.
+	Exceptions int64
+}
+
+type counters struct{ learned, widened, texts, exceptions atomic.Int64 }
+
+// Counts tells what was done so far.
+func (c *Coder) Counts() Counts {
+	n := &c.counts
+	return Counts{n.learned.Load(), n.widened.Load(), n.texts.Load(), n.exceptions.Load()}
+}
+
 // Announce tells what must be written before number is used: nothing if ok is false, a reference if full is nil, else the serialization.
 func (c *Coder) Announce(number uint64) (fp Fingerprint, full []byte, ok bool) {
 	s := c.send.announce(number)
@@ -67,7 +87,7 @@ func (c *Coder) Announce(number uint64) (fp Fingerprint, full []byte, ok bool) {
 		return fp, nil, false
 	}
 	fp = s.Fingerprint()
-	if c.knows(fp) {
+	if c.opt.Refer || c.knows(fp) {
 		return fp, nil, true
 	}
 	c.learned(fp, true)

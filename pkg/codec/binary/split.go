@@ -124,6 +124,11 @@ func (c *Coder) learnBody(j *splitJob, body []byte, whole bool, most int) *shape
 		return nil
 	}
 	p := c.keep(j, s, body, whole, most)
+	if old == nil {
+		c.counts.learned.Add(1)
+	} else {
+		c.counts.widened.Add(1)
+	}
 	if p == nil && old != nil {
 		if s, err = shape.Learn(body); err == nil {
 			return c.keep(j, s, body, whole, most)
@@ -180,12 +185,14 @@ func (c *Coder) splitBody(j *splitJob, body io.Reader, most int, emit emitter) e
 		}
 	}
 	if n == 0 {
+		c.counts.texts.Add(1)
 		return j.asText(body, whole, most, emit)
 	}
-	if err := j.flush(false, n, emit); err != nil || whole {
-		return err
+	if err = j.flush(false, n, emit); err == nil && !whole {
+		err = c.stream(j, body, n, emit)
 	}
-	return j.stream(body, n, emit)
+	c.counts.exceptions.Add(int64(j.splitter.Exceptions()))
+	return err
 }
 
 // fill reads the message until it ends or upTo octets of it are there.
@@ -213,9 +220,16 @@ func (j *splitJob) fill(body io.Reader, upTo int) (whole bool, err error) {
 }
 
 // stream goes on with a message whose beginning fitted.
-func (j *splitJob) stream(body io.Reader, number uint64, emit emitter) error {
+func (c *Coder) stream(j *splitJob, body io.Reader, number uint64, emit emitter) error {
 	j.splitter.Lenient()
-	j.splitter.Emit(func(text bool, segment []byte) error { return emit(false, number, text, segment) })
+	escaped := false
+	j.splitter.Emit(func(text bool, segment []byte) error {
+		if text && !escaped {
+			escaped = true
+			c.counts.texts.Add(1)
+		}
+		return emit(false, number, text, segment)
+	})
 	for {
 		n, err := body.Read(j.window[:cap(j.window)])
 		if err := j.splitter.Write(j.window[:n]); err != nil {
