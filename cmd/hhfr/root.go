@@ -139,7 +139,7 @@ changes travels, as binary, over a stream. An end that does not know hhfr is spo
 	root.SetFlagErrorFunc(func(c *cobra.Command, err error) error {
 		return usage(err, "hhfr "+c.Name()+" --help lists the flags")
 	})
-	root.AddCommand(newDemo(env, g), newServe(env, g), newStream(env, g), newDecode(env, g), newReconstruct(env, g), newVersion(env))
+	root.AddCommand(newDemo(env, g), newServe(env, g), newStream(env, g), newDecode(env, g), newReconstruct(env, g), newTranscode(env, g), newVersion(env))
 	return root
 }
 

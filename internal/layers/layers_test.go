@@ -36,10 +36,11 @@ const base = -1
 var plan = map[string]row{
 	"cmd/hhfr": {floor: 7, third: []string{"github.com/spf13/cobra", "github.com/spf13/pflag"}},
 
-	"pkg/replay":  {floor: 6},
-	"pkg/bench":   {floor: 6},
-	"pkg/inspect": {floor: 6},
-	"pkg/demo":    {floor: 6},
+	"pkg/replay":    {floor: 6},
+	"pkg/bench":     {floor: 6},
+	"pkg/inspect":   {floor: 6},
+	"pkg/demo":      {floor: 6},
+	"pkg/transcode": {floor: 6, third: []string{"github.com/klauspost/compress"}},
 
 	"pkg/peer":    {floor: 5},
 	"pkg/proxy":   {floor: 5},

@@ -1,0 +1,149 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"iter"
+	"os"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/hhfr/hhfr/internal/xmltext"
+	"github.com/hhfr/hhfr/pkg/ctxstore/engines"
+	"github.com/hhfr/hhfr/pkg/transcode"
+)
+
+type transcodeOptions struct {
+	files                        []string
+	from, to, out, store, output string
+	stats                        bool
+	sync                         size
+}
+
+func newTranscode(env Env, g *global) *cobra.Command {
+	o := transcodeOptions{sync: 64 << 10}
+	c := &cobra.Command{
+		Use:   "transcode FILE…",
+		Short: "Pack messages as one hhfr stream in a file",
+		Long: `transcode writes messages as one stream into a file, with their shapes in it, or with --store only references to shapes that the store keeps.
+hhfr reconstruct gives the messages back, byte for byte: 000001-request.xml, 000002-request.xml, …
+
+--stats prints per message and in total what it takes: as it is, with gzip, with zstd (each message alone), as shape, content and frames, and the times of split and join.`,
+		Example: `  hhfr transcode *.xml --out messages.hhfr
+  hhfr reconstruct messages.hhfr --save-dir back
+  hhfr transcode *.xml --to stream --out messages.hhfr --store ./store --stats`,
+		Args: cobra.MinimumNArgs(1),
+		RunE: func(c *cobra.Command, args []string) error {
+			o.files = args
+			return runTranscode(c.Context(), env, g, o)
+		},
+	}
+	f := c.Flags()
+	f.StringVar(&o.from, "from", "xml", "what FILE holds: xml")
+	f.StringVar(&o.to, "to", "stream", "what to write: stream")
+	f.StringVar(&o.out, "out", "", "file to write; - is stdout")
+	f.StringVar(&o.store, "store", "", "keep shapes in this context store and not in the stream: "+strings.Join(engines.Forms(), " or "))
+	f.BoolVar(&o.stats, "stats", false, "print what each message takes")
+	f.Var(&o.sync, "sync", "a sync frame at least every so many octets, up to 64KiB")
+	outputFlag(c, &o.output, "text", "json")
+	return c
+}
+
+func (o *transcodeOptions) check() error {
+	switch {
+	case o.from != "xml":
+		return usage(errors.New("--from is xml, not "+o.from), "")
+	case o.to != "stream":
+		return usage(errors.New("--to is stream, not "+o.to), "")
+	case o.out == "":
+		return usage(errors.New("--out is missing"), "--out FILE.hhfr")
+	case o.out == "-" && o.stats:
+		return usage(errors.New("--stats and --out - both want stdout"), "--out FILE.hhfr")
+	case o.sync > 64<<10:
+		return usage(errors.New("--sync is at most 64KiB"), "")
+	}
+	return nil
+}
+
+func runTranscode(ctx context.Context, env Env, g *global, o transcodeOptions) (err error) {
+	if err := o.check(); err != nil {
+		return err
+	}
+	cfg := transcode.Config{SyncBytes: int64(o.sync), Measure: o.stats}
+	if o.store != "" {
+		store, err := engines.Open(ctx, o.store, engines.Options{})
+		if err != nil {
+			return err
+		}
+		defer func() { _ = store.Close() }()
+		cfg.Store = store
+	}
+	out := env.Out
+	if o.out != "-" {
+		f, err := os.OpenFile(o.out, os.O_CREATE|os.O_TRUNC|os.O_WRONLY, 0o600)
+		if err != nil {
+			return fmt.Errorf("--out: %w", err)
+		}
+		defer func() { err = errors.Join(err, f.Close()) }()
+		out = f
+	}
+	var each func(transcode.Figures) error
+	if o.stats {
+		each = func(f transcode.Figures) error { return printFigures(env.Out, o.output, f) }
+		if o.output == "text" {
+			fmt.Fprintf(env.Out, figuresHead, "RAW", "GZIP", "ZSTD", "SHAPE", "CONTENT", "FRAMES", "SPLIT", "JOIN", "MESSAGE")
+		}
+	}
+	total, err := transcode.Pack(ctx, out, packable(env, o.files), cfg, each)
+	if err != nil {
+		return err
+	}
+	if o.stats {
+		total.Name = "total"
+		return printFigures(env.Out, o.output, total)
+	}
+	if !g.quiet {
+		fmt.Fprintf(env.Err, "hhfr: %d octets of messages: shapes %d, frames %d\n", total.Raw, total.Shape, total.Frames)
+	}
+	return nil
+}
+
+const (
+	figuresHead = "%9s %8s %8s %8s %8s %8s %10s %10s  %s\n"
+	figuresLine = "%9d %8d %8d %8d %8d %8d %7d µs %7d µs  %s\n"
+)
+
+func printFigures(w io.Writer, format string, f transcode.Figures) error {
+	if format == "json" {
+		if f.Name == "total" {
+			return writeJSON(w, map[string]any{"version": 1, "total": f})
+		}
+		return writeJSON(w, f)
+	}
+	_, err := fmt.Fprintf(w, figuresLine, f.Raw, f.Gzip, f.Zstd, f.Shape, f.Content, f.Frames, f.Split/1000, f.Join/1000, shorten(f.Name, 60))
+	return err
+}
+
+// packable reads the messages to pack.
+func packable(env Env, files []string) iter.Seq2[transcode.Input, error] {
+	return func(yield func(transcode.Input, error) bool) {
+		for _, name := range files {
+			if name != "-" {
+				body, err := os.ReadFile(name)
+				if !yield(transcode.Input{Name: name, Body: body}, err) || err != nil {
+					return
+				}
+				continue
+			}
+			for doc, err := range xmltext.Documents(env.In, maxDocument) {
+				if !yield(transcode.Input{Name: name, Body: bytes.Clone(doc)}, err) || err != nil {
+					return
+				}
+			}
+		}
+	}
+}
