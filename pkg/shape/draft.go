@@ -91,10 +91,25 @@ func (g gap) nodes() []*Node {
 // content adds what is no element to an element's content.
 func (d *draft) content(kind xmltext.Kind, text []byte) {
 	if len(d.entries) == 0 {
-		d.leafText = append(d.leafText, text...)
+		if d.leafText == nil {
+			d.leafText = text[:len(text):len(text)] // mostly all of it
+		} else {
+			d.leafText = append(d.leafText, text...)
+		}
 		d.leafMark = d.leafMark || kind != xmltext.Text
 	}
-	d.tail.add(kind, text)
+	if len(d.entries) > 0 {
+		d.tail.add(kind, text)
+	}
+}
+
+// before takes what stands between the last element inside, or the start tag, and the next.
+func (d *draft) before() gap {
+	g := d.tail
+	if d.tail = (gap{}); len(d.entries) == 0 {
+		g = gap{text: string(d.leafText), value: d.leafMark || !blank(d.leafText)}
+	}
+	return g
 }
 
 // finish is called when the element is closed.

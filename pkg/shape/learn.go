@@ -234,8 +234,7 @@ func (l *learner) pop() {
 	l.open = l.open[:len(l.open)-1]
 	if len(l.open) > 0 {
 		parent := l.open[len(l.open)-1]
-		parent.entries = append(parent.entries, &entry{gap: parent.tail, element: d})
-		parent.tail = gap{}
+		parent.entries = append(parent.entries, &entry{gap: parent.before(), element: d})
 	}
 }
 

@@ -76,7 +76,8 @@ func Pack(ctx context.Context, w io.Writer, messages iter.Seq2[Input, error], cf
 		}
 		f, err := p.message(ctx, m)
 		if err != nil {
-			return total, errors.Join(fmt.Errorf("%s: %w", m.Name, err), p.close())
+			_ = p.close() // it would say the same
+			return total, fmt.Errorf("%s: %w", m.Name, err)
 		}
 		total.add(f)
 		if each != nil {

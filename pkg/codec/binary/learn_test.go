@@ -144,3 +144,37 @@ func mutate(rnd *rand.Rand, m []byte) []byte {
 	}
 	return m
 }
+
+// TestEncodings: what is exact in an encoding in which markup is ASCII is split; UTF-16 comes through all the same.
+func TestEncodings(t *testing.T) {
+	utf16 := func(s string, little bool) []byte {
+		out := []byte{0xFE, 0xFF}
+		if little {
+			out = []byte{0xFF, 0xFE}
+		}
+		for _, r := range s {
+			if little {
+				out = append(out, byte(r), byte(r>>8))
+			} else {
+				out = append(out, byte(r>>8), byte(r))
+			}
+		}
+		return out
+	}
+	xml := envelope("<m:a xmlns:m='urn:m'><m:b>z\u00fcrich</m:b><m:c>12</m:c></m:a>")
+	latin := []byte(`<?xml version="1.0" encoding="ISO-8859-1"?>` + strings.ReplaceAll(xml, "\u00fc", "\xfc"))
+	for name, m := range map[string][]byte{
+		"UTF-8": []byte(xml), "BOM": []byte("\xEF\xBB\xBF" + xml), "BOM and declaration": []byte("\xEF\xBB\xBF<?xml version='1.0'?>\n" + xml),
+		"ISO-8859-1": latin, "UTF-16LE": utf16(xml, true), "UTF-16BE": utf16(xml, false),
+	} {
+		d := direction{from: newEnd(binary.Options{}), to: newEnd(binary.Options{})}
+		for range 2 {
+			_, got := d.send(t, nil, bytes.NewReader(m), 4096)
+			requireSame(t, m, got, name)
+		}
+		if !strings.HasPrefix(name, "UTF-16") {
+			assert.Zero(t, d.texts, name)
+			assert.Less(t, d.content, len(m)/4, name)
+		}
+	}
+}

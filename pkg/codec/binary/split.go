@@ -1,6 +1,7 @@
 package binary
 
 import (
+	"bytes"
 	"errors"
 	"io"
 	"sync"
@@ -171,7 +172,7 @@ func (c *Coder) splitBody(j *splitJob, body io.Reader, most int, emit emitter) e
 	}
 	p := c.find(j, j.window, whole, most, false)
 	if p == nil && !c.opt.Text && c.learning.may() {
-		if !whole {
+		if !whole && !insideValue(j.window) {
 			if whole, err = j.fill(body, learnWindow); err != nil {
 				return err
 			}
@@ -193,6 +194,11 @@ func (c *Coder) splitBody(j *splitJob, body io.Reader, most int, emit emitter) e
 	}
 	c.counts.exceptions.Add(int64(j.splitter.Exceptions()))
 	return err
+}
+
+// insideValue tells that the beginning of a message ends inside a long value: more of that would teach the learner nothing.
+func insideValue(beginning []byte) bool {
+	return bytes.LastIndexByte(beginning[len(beginning)/2:], '<') < 0
 }
 
 // fill reads the message until it ends or upTo octets of it are there.

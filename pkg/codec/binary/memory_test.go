@@ -1,0 +1,73 @@
+package binary_test
+
+import (
+	"encoding/base64"
+	"io"
+	"runtime"
+	"runtime/debug"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/hhfr/hhfr/pkg/codec/binary"
+)
+
+// blob is a message with n octets of base64 in it, which is nowhere as a whole.
+func blob(n int) (io.Reader, int) {
+	unit := make([]byte, 3*1024)
+	for i := range unit {
+		unit[i] = byte(i * i >> 3)
+	}
+	text := base64.StdEncoding.EncodeToString(unit)
+	readers := []io.Reader{strings.NewReader(`<?xml version="1.0"?><s:Envelope xmlns:s="http://schemas.xmlsoap.org/soap/envelope/"><s:Body><d>`)}
+	octets := 0
+	for ; octets < n; octets += len(unit) {
+		readers = append(readers, strings.NewReader(text))
+	}
+	return io.MultiReader(append(readers, strings.NewReader("</d></s:Body></s:Envelope>"))...), octets
+}
+
+// TestLongValuesTakeNoMemory: 22 MB of base64 in one message travel as their octets, through bounded buffers on both sides.
+func TestLongValuesTakeNoMemory(t *testing.T) {
+	const size, extra = 22 << 20, 4 << 20
+	defer debug.SetGCPercent(debug.SetGCPercent(10))
+	d := direction{from: newEnd(binary.Options{}), to: newEnd(binary.Options{})}
+	heap := func() uint64 {
+		runtime.GC()
+		var m runtime.MemStats
+		runtime.ReadMemStats(&m)
+		return m.HeapAlloc
+	}
+	for range 2 {
+		body, octets := blob(size)
+		before, most := heap(), uint64(0)
+		var join func(dst, segment []byte, text, last bool) ([]byte, error)
+		var dst []byte
+		wire, joined, segments := 0, 0, 0
+		err := d.from.coder.Split(nil, body, 16000, func(_ bool, number uint64, text bool, data []byte) error {
+			require.NotZero(t, number)
+			require.False(t, text)
+			if join == nil {
+				d.announce(t, number)
+				var err error
+				join, err = d.to.coder.NewJoin(number)
+				require.NoError(t, err)
+			}
+			var err error
+			if dst, err = join(dst[:0], data, text, false); err != nil {
+				return err
+			}
+			wire, joined = wire+len(data), joined+len(dst)
+			if segments++; segments%100 == 1 {
+				most = max(most, heap())
+			}
+			return nil
+		})
+		require.NoError(t, err)
+		assert.Less(t, wire, octets+octets/1000+200, "raw octets on the wire")
+		assert.Greater(t, joined, octets*4/3)
+		assert.Less(t, most, before+extra)
+	}
+}
