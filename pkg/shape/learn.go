@@ -101,7 +101,8 @@ func (l *learner) fail(at int, what string) error {
 func (l *learner) document(partial bool) (*Family, error) {
 	var before, after gap
 	var root *draft
-	for first := true; ; first = false {
+	first := true
+	for {
 		tok, err := l.tk.Next()
 		truncated := errors.Is(err, &xmltext.Error{Code: xmltext.Truncated})
 		if errors.Is(err, io.EOF) || partial && truncated {
@@ -146,6 +147,7 @@ func (l *learner) document(partial bool) (*Family, error) {
 				after.add(tok.Kind, text)
 			}
 		}
+		first = first && isMark(text)
 	}
 	if root == nil || len(l.open) > 0 && !partial {
 		return nil, l.fail(len(l.src), "the message ends before its root element does")
