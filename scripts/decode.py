@@ -3,10 +3,9 @@
 decode.py vectors DIR                                        check the test vectors under DIR
 decode.py capture FILE.pcapng --store DIR [--save-dir OUT]   decode the hhfr streams of a recording
 decode.py stream FILE... --store DIR [--save-dir OUT]        decode raw octets, one direction per file"""
-import argparse, bisect, collections, functools, glob, hashlib, json, os, re, struct, sys, types
+import argparse, base64, bisect, collections, datetime, functools, glob, hashlib, json, os, re, struct, sys, types, uuid
 HELLO, SYNC = bytes.fromhex('01484846522F310A'), bytes.fromhex('03C5686866729A0A')
-FORMS = ('reference', 'fingerprint:32'), ('full', 'total offset piece:rest'), ('unknown', '')
-# First octet: kind, mark, fields (name:form; without form: a uvarint), what must hold of them
+FORMS = ('reference', 'fingerprint:32'), ('full', 'total offset piece:rest'), ('unknown', '')    # fields are name:form; without form: a uvarint
 KINDS = {1: ('hello', HELLO, 'scheme role:octet session:16 token:bytes sync_word:8 representation stages max_fragment max_message max_shapes '
              'max_shape_octets max_exchanges max_queued max_held', lambda f: f['scheme'] == 1 and f['representation'] in (1, 2) and
              f['role'] < 2 and len(f['token']) == (16, 0)[f['role']] and not f['stages'] and 512 <= f['max fragment'] <= 16384),
@@ -42,12 +41,10 @@ class Reader:                           # §1
                 if form.isalpha() else [self.fields(form[1:-1].replace(',', ' ')) for _ in range(self.uvarint())]
                 for name, _, form in (part.partition(':') for part in spec.split())}
 def frame(buf, at):                     # §2: the frame at `at`, parsed without the state of its direction, and where it ends
-    r = Reader(buf, at, short=EOFError)
-    if (first := r.octet()) & 0x80:     # §5
+    if (first := (r := Reader(buf, at, short=EOFError)).octet()) & 0x80:    # §5
         f = {'kind': 'data', **{name: first >> 6 - i & 1 for i, name in enumerate('FLRHTXY')}}
         f.update({name: r.uvarint() for name, bit in (('lane', 'Y'), ('exchange', 'X')) if f[bit]})
-        need((n := r.uvarint()) <= 16384, 'payload too long')
-        return {**f, 'payload': r.take(n)}, r.pos
+        need((n := r.uvarint()) <= 16384, 'payload too long'); return {**f, 'payload': r.take(n)}, r.pos
     need(first in KINDS or first & 0x40 and first & 0x3F not in KINDS, 'unknown kind')
     kind, mark, spec, rule = KINDS.get(first, ('skipped', b'', 'body:rest', lambda f: True))
     need(not mark or mark.startswith(buf[at:at + 8]), 'wrong mark'); r.take(7 if mark else 0)
@@ -57,30 +54,27 @@ def frame(buf, at):                     # §2: the frame at `at`, parsed without
     if kind == 'hello': return {**f, 'role': ('initiator', 'responder')[f['role']]}, r.end
     if kind == 'shape': f.update(form=FORMS[f['form']][0], **r.fields(FORMS[f['form']][1]))
     need(r.pos == r.end, f'octets left over in {kind}'); return f, r.end
-TEXT, VALUE, SLOT, AGAIN, SEQUENCE, ELEMENT, ATTRIBUTE, ARRAY, OPTIONAL, CHOICE = range(10)
-LISTS, NUMBERS = (SEQUENCE, ELEMENT, ATTRIBUTE), (2, 3, 4, 6)
+TEXT, VALUE, SLOT, AGAIN, SEQUENCE, ELEMENT, ATTRIBUTE, ARRAY, OPTIONAL, CHOICE = range(10); LISTS, NUMBERS = (SEQUENCE, ELEMENT, ATTRIBUTE), (2, 3, 4, 6)
 Node = collections.namedtuple('Node', 'kind a b kids takes column')    # takes: at least one item of content each time it stands
 @functools.lru_cache(None)
 def parse_shape(octets):                # §9
-    r, seen = Reader(octets), []
-    need(r.octet() == 1, 'version of shape'); slots = r.uvarint()
+    r, seen = Reader(octets), []; need(r.octet() == 1, 'version of shape'); slots = r.uvarint()
     def node(depth, parent):
         need((kind := r.octet()) <= CHOICE and depth <= 200, 'kind of node, or shape too deep')
         a = r.bytes() if kind == TEXT else r.octet() if kind == VALUE else 1 if kind == OPTIONAL else r.uvarint()
         b = r.octet() if kind == VALUE else r.uvarint() if kind == ARRAY else None
         kids = [node(depth + 1, kind) for _ in range(0 if kind <= AGAIN else 1 if kind == ARRAY else a)]
-        need({TEXT: lambda: a, VALUE: lambda: a <= 7 and b <= 6, SLOT: lambda: a == len(seen) < slots, AGAIN: lambda: a < len(seen),
-              ARRAY: lambda: a < b or not b or a == b and kids[0].takes, OPTIONAL: lambda: True, CHOICE: lambda: a > 1}.get(
+        need({TEXT: lambda: a, VALUE: lambda: a <= 11 and b <= 6, SLOT: lambda: a == len(seen) < slots, AGAIN: lambda: a < len(seen),
+              ARRAY: lambda: a < b or not b or a == b <= 1048576 and kids[0].takes, OPTIONAL: lambda: True, CHOICE: lambda: a > 1}.get(
               kind, lambda: a > (kind == SEQUENCE) and not (kind == SEQUENCE and parent in LISTS) and
               not any(k.kind == m.kind == TEXT for k, m in zip(kids, kids[1:])))(), f'not canonical before octet {r.pos}')
-        seen.extend([a] * (kind == SLOT))
         takes = any(k.takes for k in kids) if kind in LISTS else kind not in (TEXT, AGAIN)
-        row = flatten(kids[0]) if kind == ARRAY else [None]
+        row = flatten(kids[0]) if kind == ARRAY else [None]; seen.extend([a] * (kind == SLOT))
         return Node(kind, a, b, kids, takes, row if None not in row and sum(k.kind == VALUE for k in row) == 1 else None)
-    return node(1, None), need(r.pos == r.end, 'octets left over behind the shape')
-def flatten(k):                         # §10.4: the row of a column as a list; None in it: this is no column
+    return node(0, None), need(r.pos == r.end and len(seen) == slots, 'octets left over behind the shape, or slots that stand nowhere')
+def flatten(k):                         # §10.5: the row of a column as a list; None in it: this is no column
     return sum(map(flatten, k.kids), []) if k.kind in LISTS else [k if k.kind in (TEXT, AGAIN) or k.kind == VALUE and k.a in NUMBERS else None]
-class Joiner:                           # §10; keep, text: how the message goes on as text (§10.5)
+class Joiner:                           # §10; keep, text: how the message goes on as text (§10.6)
     def __init__(self, shape, segments, keep=None, text=b''):
         self.todo, self.keep, self.out, self.pending, self.slots, self.prefix, self.cur, self.bit = [*segments], keep, bytearray(), 0, {}, b'ns0', 0, 0
         try:
@@ -92,9 +86,8 @@ class Joiner:                           # §10; keep, text: how the message goes
     def segment(self):                  # §10.1
         need(not self.cur >> self.bit and (self.todo or self.keep is not None), 'unused bits are not 0, or content ends too early')
         if not self.todo: raise StopIteration('the message goes on as text')
-        s, self.last, self.start = self.todo.pop(0), not self.todo and self.keep is None, len(self.out)
-        need(self.last or s, 'segment without its last octet')
-        self.r, self.used, self.bit, self.cur = Reader(s, 0, len(s) - (not self.last)), None if self.last else s[-1], 0, 0
+        s, self.last, self.start, self.bit, self.cur = self.todo.pop(0), not self.todo and self.keep is None, len(self.out) - self.pending, 0, 0
+        self.r, self.used = Reader(s, 0, len(s) - (not self.last)), None if self.last else (s or need(False, 'segment without its last octet'))[-1]
     def item(self):                     # goes to the next item; pending: the octets of texts and prefixes since the last one
         while not self.last and self.r.pos == self.r.end and self.bit == self.used: self.segment()
         self.pending = 0; return self.r
@@ -103,8 +96,7 @@ class Joiner:                           # §10; keep, text: how the message goes
         self.out += octets; self.pending = self.pending + len(octets) if fixed else 0
     def bits(self, n):
         if n and self.bit in (0, 8): self.cur, self.bit = self.r.octet(), 0
-        self.bit += n > 0
-        return (self.cur >> self.bit - 1 & 1) | self.bits(n - 1) << 1 if n else 0
+        self.bit += n > 0; return (self.cur >> self.bit - 1 & 1) | self.bits(n - 1) << 1 if n else 0
     def whole_text(self): return self.r.take((self.r.uvarint() or need(False, 'text in pieces')) - 1)
     def text(self):
         while (u := self.item().uvarint()) == 0: self.put(self.r.bytes())
@@ -113,14 +105,13 @@ class Joiner:                           # §10; keep, text: how the message goes
         digits = str(z + 1 >> 1).rjust(scale + 1, '0')
         self.put(('-' * (z & 1) + (digits[:-scale] + '.' + digits[-scale:] if scale else digits)).encode())
     def node(self, k):                  # §10.2
-        if k.kind == TEXT: self.put(k.a, True)
-        elif k.kind == AGAIN: self.put(self.slots.get(k.a) or need(False, 'slot without prefix'), True)
+        if k.kind in (TEXT, AGAIN): self.put(k.a if k.kind == TEXT else self.slots.get(k.a) or need(False, 'slot without prefix'), True)
         elif k.kind in LISTS or k.kind == ARRAY and k.a == k.b != 0 and not k.column:
             for kid in (kid for _ in range(k.a if k.kind == ARRAY else 1) for kid in k.kids): self.node(kid)
         elif k.kind == ARRAY:
             total, more = 0, 1
             while more:
-                n, more = self.column(self.item(), k.column) if k.column else ((g := self.item().octet()) & 127, g >> 7)    # §10.3
+                n, more = self.column(self.item(), k.column) if k.column else ((g := self.item().octet()) & 127, g >> 7)    # §10.4
                 need((n or not more) and ((total := total + n) <= k.b or not k.b), 'rows')
                 for _ in range(0 if k.column else n): self.node(k.kids[0])
             need(total >= k.a, 'too few rows')
@@ -131,81 +122,98 @@ class Joiner:                           # §10; keep, text: how the message goes
             need(len(p) <= 64 and re.fullmatch(rb'[A-Za-z]{1,4}[0-9]+(p[0-9]+)?', p), 'prefix') or self.put(p)
         elif k.kind == OPTIONAL: self.bits(1) and self.node(k.kids[0])
         elif k.kind == CHOICE: self.node(k.kids[i] if (i := self.bits((k.a - 1).bit_length())) < k.a else need(False, 'choice'))
-    def column(self, r, row):           # §10.4
+    def column(self, r, row):           # §10.5
         kind, texts, at, n = next(k.a for k in row if k.kind == VALUE), {}, -1, (h := r.uvarint()) >> 1
         if not n: return 0, h & 1
-        width, scale = r.octet(), r.octet() if kind in (4, 6) else 0
-        w, v, smallest = width & 127, scale >> 5, scale & 31
+        width, scale = r.octet(), r.octet() if kind in (4, 6) else 0; w, v, smallest = width & 127, scale >> 5, scale & 31
         need(n <= 4096 and w <= 64 and v <= 5 and smallest <= 18, 'rows, width or scale of a column')
-        for i in range(r.uvarint() or need(False, 'no exceptions') if width & 128 else 0):
-            at += 1 + r.uvarint(); texts[at] = self.whole_text()
+        for _ in range(r.uvarint() or need(False, 'no exceptions') if width & 128 else 0): at += 1 + r.uvarint(); texts[at] = self.whole_text()
         numbers = int.from_bytes(r.take((n * (w + v) + 7) // 8), 'little')
         need(not numbers >> n * (w + v) and at < n, 'unused bits are not 0, or exceptions behind the rows')
         for i in range(n):
             z, s = numbers >> i * w & (1 << w) - 1, numbers >> n * w + i * v & (1 << v) - 1
             need(not (z or s) if i in texts else smallest + s <= 18 and z < (1 << 64) - 1, 'number of a column')
             for k in row: self.node(k) if k.kind != VALUE else self.put(texts[i]) if i in texts else self.number(z, smallest + s)
-        self.pending = 0; return n, h & 1    # the rows of a group belong to its item
+        return n, h & 1
     def value(self, r, kind):
-        if kind == 5: return self.text() if (b := self.bits(2)) == 2 else self.put((b'false', b'true')[b] if b < 2 else need(False, 'boolean'))
-        if kind not in NUMBERS or (u := r.uvarint()) == 0: return self.text()
-        z, s = ((u - 1) >> 3, (u - 1) & 7) if kind in (4, 6) else (u - 1, 0)
-        if s == 7: need(7 <= (s := r.octet()) <= 18, 'scale')
-        need(z + 1 >> 1 < 1 << 59, 'number too large') or self.number(z, s)
+        if kind == 5 and (b := self.bits(2)) != 2: return self.put((b'false', b'true')[b] if b < 2 else need(False, 'boolean'))
+        if kind > 9: return self.pieces(r.octet(), kind == 11)
+        u = r.uvarint() if kind in NUMBERS else r.octet() if kind > 7 else 0
+        if not u: self.text()
+        elif kind == 8:
+            need(u < 5, 'form of a UUID') or self.put(b'urn:uuid:' * (u > 2) + (str if u & 1 else str.upper)(str(uuid.UUID(bytes=r.take(16)))).encode())
+        elif kind == 9:
+            (z, d), unzigzag = divmod(u - 1, 10), lambda v: v >> 1 ^ -(v & 1)
+            (t, part), minutes = divmod(unzigzag(r.uvarint()), 10 ** d), unzigzag(r.uvarint()) if z == 2 else 0
+            need(z < 3 and abs(minutes) < 1440 and 0 <= (t := t + 730119 * 86400) < 3652059 * 86400, 'dateTime')    # t: since 0001-01-01
+            zone = ('', 'Z', '%s%02d:%02d' % ('+-'[minutes < 0], *divmod(abs(minutes), 60)))[z]
+            self.put(((datetime.datetime.min + datetime.timedelta(seconds=t)).isoformat() + (f'.{part:0{d}}' if d else '') + zone).encode())
+        else:
+            z, s = ((u - 1) >> 3, (u - 1) & 7) if kind in (4, 6) else (u - 1, 0)
+            need((s < 7 or 7 <= (s := r.octet()) <= 18) and z + 1 >> 1 < 1 << 59, 'scale, or number too large') or self.number(z, s)
+    def pieces(self, form, digits):     # §10.3; done: the characters of octets so far
+        line, done, k = 0 if digits else (form & 127) * 4, 0, 0; need(not digits or form < 2, 'form of hex')
+        while not k & 1:
+            before, k, octets = k, (u := self.item().uvarint()) & 3, self.r.take(u >> 2)
+            need(k >= before and (k or digits or len(octets) % 3 == 0), 'piece of a value')
+            chars = octets if k & 2 else base64.b64encode(octets) if not digits else (octets.hex().upper() if form else octets.hex()).encode()
+            ends = [i for i in range(0, len(chars), 4) if line and k < 2 and done + i and (done + i) % line == 0]
+            self.put((b'\n', b'\r\n')[form >> 7].join(chars[i:j] for i, j in zip([0] + ends, ends + [None]))); done += len(chars)
 def join(part, store, *text):           # part: the fingerprint of the shape, None for text (§4); and the segments
     if not part or not part[0]: return b''.join(part[1] if part else [])
     return Joiner(store.get(part[0]) or need(False, f'no shape {part[0].hex()}'), part[1], *text).out
 def message(key, begun, crc=0):         # key: lane, R, exchange; begun: None if before the decoder joined
     return types.SimpleNamespace(key=key, begun=begun, crc=crc, more=0, head=None, body=None, keep=None, text=[], status='incomplete', done=None)
+def identity(f, at): return f['sync word'], f['session'], f['representation'], at - f.get('offset', 0)    # of a direction, by its hello or a sync
 class Direction:                        # runs: (position, octets), gaps between them; clock: from a position to an order over directions
     def __init__(self, name, runs, clock, store):
         self.store, self.clock, self.id, self.last, self.fresh, self.role, self.good, self.begun = store, clock, None, None, True, None, set(), []
-        self.name, self.shapes, self.lanes, self.open, self.pieces, self.since, found = name, {}, {}, {}, {}, [], []
+        self.name, self.shapes, self.lanes, self.open, self.pieces, self.since, self.unseen, found = name, {}, {}, {}, {}, [], b'', []
         for start, at, buf in ((start, m.start(), buf) for start, buf in runs for m in re.finditer(re.escape(SYNC), buf)):
-            try: found.append((start + at, ((f := frame(buf, at)[0])['sync word'], f['session'], start + at - f['offset'])))
+            try: found.append((start + at, identity(frame(buf, at)[0], start + at)))
             except (ValueError, EOFError): pass    # §6, joining: sync frames by position, with what identifies the direction
         twice = [i for i, n in collections.Counter(i for _, i in found).items() if n > 1]
         for n, (start, buf) in enumerate(runs):
             at, self.blind = 0, n or not buf.startswith(HELLO)
             if self.blind:
-                trusted, self.open, self.since, self.lanes = [self.id] if self.id else twice, {}, [], {}
+                trusted, self.open, self.pieces, self.since, self.unseen = [self.id] if self.id else twice, {}, {}, [], None
                 at, self.id = next(((p - start, i) for p, i in found if start <= p < start + len(buf) and i in trusted), (len(buf), self.id))
             try:
                 while at < len(buf):
-                    self.at = start + at
-                    f, at = frame(buf, at)
+                    self.at = start + at; f, at = frame(buf, at)
                     need((self.id is None) == (f['kind'] == 'hello'), 'hello is not the first frame')
                     getattr(self, f['kind'], lambda f: None)(f)
+                    if f['kind'] in ('hello', 'sync'): self.synced = start + at
                     if f['kind'] == 'close': return note(f"{name}: close {f['code']} {f['text']!r}, {len(buf) - at} octets behind", at < len(buf))
             except EOFError: note(f'{name}: octets missing in the frame at offset {self.at - (self.id or [start])[-1]}', False)
             except ValueError as e: return note(f'{name}: malformed at offset {self.at - (self.id or [start])[-1]}: {e}')
-    def hello(self, f): self.id, self.role, self.xml = (f['sync word'], f['session'], self.at), f['role'], f['representation'] == 2
+    def hello(self, f): self.id, self.role = identity(f, self.at), f['role']
     def shape(self, f):                 # §4
         if f['form'] == 'full':
-            octets = self.pieces[f['number']] = (self.pieces.get(f['number'], b'') if f['offset'] else b'') + f['piece']
-            need(len(octets) == f['offset'] + len(f['piece']) <= f['total'], 'piece of a shape')
-            if len(octets) == f['total'] and parse_shape(octets): f['fingerprint'] = hashlib.sha256(octets).digest(); self.store[f['fingerprint']] = octets
+            key, end = (f['number'], f['total']), f['offset'] + len(f['piece'])
+            before = self.pieces.get(key, self.unseen) if f['offset'] else b''    # None: pieces before the decoder joined
+            need(f['piece'] and end <= f['total'] and (before is None or len(before) == f['offset']), 'piece of a shape')
+            octets = self.pieces[key] = None if before is None else before + f['piece']
+            if end == f['total']: self.store[f.setdefault('fingerprint', hashlib.sha256(octets or b'').digest())] = octets and parse_shape(octets) and octets
         if 'fingerprint' in f: self.shapes[f['number']] = f['fingerprint']
-    def part(self, r):
-        need((n := r.uvarint()) == 0 or n in self.shapes and not self.xml, f'shape number {n}'); return self.shapes[n] if n else None, []
+    def part(self, r): need((n := r.uvarint()) == 0 or n in self.shapes and self.id[2] == 1, f'shape number {n}'); return self.shapes[n] if n else None, []
     def data(self, f):                  # §5
         lane, R, H, text = f.get('lane', self.last[0] if self.last else 0), f['R'], f['H'], f['T'] and not f['F']
+        need(self.at - self.synced <= 65536 and len(self.since) <= 1024, 'sync is overdue')
         now, before, key = (*self.clock(self.at), self.at), self.lanes.get((lane, R), 0), (lane, R, f['exchange']) if f['X'] else self.last
         if f['F']:
             key = lane, R, f.get('exchange', before + 1)
             need((f['X'] or self.fresh or (lane, R) in self.good) and key[2] > (0 if R else before) and key not in self.open and not (R and f['T']), 'begin')
-            self.open[key], self.lanes[lane, R] = message(key, now), key[2]
-            self.begun.append(self.open[key]), self.good.add((lane, R))
+            self.open[key], self.lanes[lane, R] = message(key, now), key[2]; self.begun.append(self.open[key]), self.good.add((lane, R))
         need(key in self.open and (f['F'] or f['X'] or not f['Y']), 'fragment of no open message')
         m, r, self.last = self.open[key], Reader(f['payload']), key; m.crc = crc(f['payload'], m.crc)
         if m.begun:
             need(f['F'] or H == m.more, 'head out of place')
             if H: m.head = m.head or self.part(r); m.more = (n := r.uvarint()) & 1; m.head[1].append(r.take(n >> 1))
             need(not m.more or r.pos == r.end and not f['L'], 'octets behind a head that goes on')
-            if not m.more and (r.pos < r.end or f['L']):
-                m.body = m.body or self.part(r)
-                need(m.body[0] if text else m.keep is None, 'text out of place')
-                if text and m.keep is None: m.keep = r.uvarint()
+            if not m.more and (r.pos < r.end or f['L'] or not H):
+                need(m.body and m.body[0] if text else m.keep is None, 'text out of place')
+                m.body = m.body or self.part(r); m.keep = r.uvarint() if text and m.keep is None else m.keep
                 (m.text if text else m.body[1]).append(r.rest())
         if f['L']: m.status, m.done = 'unverified', now; self.since.append(self.open.pop(key))
     def close(self, f):                 # §6, §8: the check of the messages
@@ -214,18 +222,16 @@ class Direction:                        # runs: (position, octets), gaps between
         need(good or self.blind, 'check of the messages')
     def cancel(self, f): self.open.pop((f['lane'], f['R'], f['exchange']), types.SimpleNamespace()).status = 'cancelled'    # §7
     def sync(self, f):                  # §6
-        need((f['sync word'], f['session'], self.at - f['offset']) == self.id, 'word, session or offset of sync') or self.close(f)
-        shapes, crcs = {s['number']: s['fingerprint'] for s in f['shapes']}, {(o['lane'], o['R'], o['exchange']): o['crc'] for o in f['open']}
-        lanes = {(n['lane'], R): n[name] for n in f['lanes'] for R, name in enumerate(('request', 'reply'))}
-        if not self.blind and not (crcs == {k: m.crc for k, m in self.open.items()} and all(self.lanes.get(k, n) == n for k, n in lanes.items()) and
-                                   shapes.items() <= self.shapes.items()): note(f"{self.name}: lists of sync at offset {f['offset']} differ")
-        self.lanes.update(lanes); self.open = {key: message(key, None, c) for key, c in crcs.items()} if self.blind else self.open
-        self.shapes, self.since, self.last, self.fresh, self.blind, self.good, self.xml = shapes, [], None, False, False, set(lanes), f['representation'] == 2
+        need(identity(f, self.at) == self.id and not f['stages'], 'word, session, representation, stages or offset of sync') or self.close(f)
+        crcs, self.shapes = {(o['lane'], o['R'], o['exchange']): o['crc'] for o in f['open']}, {s['number']: s['fingerprint'] for s in f['shapes']}
+        need(self.blind or crcs == {k: m.crc for k, m in self.open.items()}, 'open messages of sync')
+        if self.blind: self.open = {key: message(key, None, c) for key, c in crcs.items()}
+        self.lanes = {(n['lane'], R): n[name] for n in f['lanes'] for R, name in enumerate(('request', 'reply'))}
+        self.since, self.last, self.fresh, self.blind, self.good = [], None, False, False, set(self.lanes)
 def report(streams, store, save):       # streams: the directions that belong together, one or two
     begun, first = [(m, (n, side ^ m.key[1], m.key[0], m.key[2])) for n, s in enumerate(streams) for side, d in enumerate(s) for m in d.begun], {}
     for m, key in sorted(begun, key=lambda b: (b[0].key[1], b[0].begun)): first.setdefault(key, m.begun)    # by the request where there is one
-    if save: os.makedirs(save, exist_ok=True)
-    numbers = {key: i for i, key in enumerate(sorted(first, key=first.get), 1)}
+    numbers = {key: i for i, key in enumerate(sorted(first, key=first.get), 1)}; save and os.makedirs(save, exist_ok=True)
     for m, key in sorted(begun, key=lambda b: b[0].done or b[0].begun):
         name = ('request', 'reply')[m.key[1]]
         try:
@@ -237,8 +243,7 @@ def packets(path):                      # the TCP segments of a pcapng file: sou
     data, at, order, links = open(path, 'rb').read(), 0, '<', []
     while at + 12 <= len(data):
         if data[at:at + 4] == b'\n\r\r\n': order, links = '<' if data[at + 8] == 0x4D else '>', []
-        kind, size = struct.unpack_from(order + 'II', data, at)
-        body, at = data[at + 8:at + size - 4], at + size
+        kind, size = struct.unpack_from(order + 'II', data, at); body, at = data[at + 8:at + size - 4], at + size
         if size < 12 or at > len(data): return note(f'{path}: block cut or malformed')
         try:
             if kind == 1: links.append(struct.unpack_from(order + 'H', body)[0])
@@ -259,16 +264,14 @@ def connections(path):                  # the TCP connections of a recording, ea
             every.append(latest.update({ends: {}}) or latest[ends])
         d = latest[ends].setdefault(source, types.SimpleNamespace(syn=None, start=0, seq=seq, pos=1 << 40, parts=[]))
         d.seq, d.pos = seq, d.pos + (seq - d.seq + (1 << 31)) % (1 << 32) - (1 << 31)
-        if syn: d.syn, d.start = seq, d.pos
-        d.parts.append((d.pos, n, data))
+        d.syn, d.start = (seq, d.pos) if syn else (d.syn, d.start); d.parts.append((d.pos, n, data))
     return every
 def assemble(d):                        # runs and clock of a direction
     runs, clock, end = [], [], d.start
     for pos, n, data in sorted(d.parts):
         pos, data = max(pos, end), data[max(0, end - pos):]
         if data and (not runs or pos > end): runs.append((pos, bytearray()))
-        if data: runs[-1][1].extend(data), clock.append((pos, n))
-        end = pos + len(data) if data else end
+        if data: runs[-1][1].extend(data), clock.append((pos, n)); end = pos + len(data)
     return [(pos, bytes(data)) for pos, data in runs], lambda pos: clock[bisect.bisect(clock, (pos, 1 << 62)) - 1][1:]
 def vector(path):
     text, v = open(path).read(), json.load(open(re.sub('hex$', 'json', path))) if os.path.exists(re.sub('hex$', 'json', path)) else {}
@@ -281,8 +284,7 @@ def vector(path):
     need((out := Joiner(shape, segments[0], r.uvarint() if segments[1] else None, r.rest()).out).hex() == v['message'], f'joins to {out}')
 p, streams = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter), []
 p.add_argument('mode', choices=('vectors', 'capture', 'stream')), p.add_argument('files', nargs='+'), p.add_argument('--store'), p.add_argument('--save-dir')
-a = p.parse_args()
-vectors = sorted(glob.glob(a.files[0] + '/content/*.json') + glob.glob(a.files[0] + '/frame/*.hex')) if a.mode == 'vectors' else []
+a = p.parse_args(); vectors = sorted(glob.glob(a.files[0] + '/content/*.json') + glob.glob(a.files[0] + '/frame/*.hex')) if a.mode == 'vectors' else []
 for path in vectors:
     try: print('ok  ', path, vector(path) or '')
     except (EOFError, ValueError, KeyError) as e: failures.append(print('FAIL', path, repr(e)))

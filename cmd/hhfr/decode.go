@@ -120,7 +120,7 @@ func present(env Env, g *global, o decodeOptions, r *capture.Result) error {
 		summarize(env.Err, r)
 	}
 	switch {
-	case len(r.Messages) == 0 && len(r.Streams) == 0:
+	case len(r.Messages) == 0 && len(r.Streams) == 0 && !r.Partial():
 		return &problem{exitFailed, fmt.Errorf("%w in %s; found instead: %s", capture.ErrNothing, o.file, instead(r)), ""}
 	case r.Partial() && !o.lenient:
 		return quiet(exitPartial)

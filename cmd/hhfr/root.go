@@ -63,6 +63,8 @@ func codeOf(err error) (code int, hint string) {
 		return p.code, p.hint
 	case errors.Is(err, context.Canceled):
 		return exitPartial, "interrupted"
+	case errors.As(err, &f) && f.Code == flow.Truncated:
+		return exitPartial, ""
 	case errors.As(err, &f) && f.Code != flow.ReadFailed:
 		return exitMalformed, "decode reads pcap and pcapng files, also in gzip; raw stream octets are for hhfr reconstruct"
 	case errors.As(err, &n):

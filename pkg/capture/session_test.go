@@ -1,0 +1,57 @@
+package capture_test
+
+import (
+	"bytes"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/hhfr/hhfr/internal/shared"
+	"github.com/hhfr/hhfr/pkg/ctxstore/directory"
+)
+
+// tree are the messages of testdata/soap, which testdata/pcap/session.pcapng records (scripts/session.sh).
+func tree(t testing.TB) (messages [][]byte) {
+	for _, path := range shared.Files(t, shared.Testdata(t, "soap"), func(p string) bool { return filepath.Ext(p) == ".xml" }) {
+		messages = append(messages, shared.Read(t, path))
+	}
+	return messages
+}
+
+// TestRecordingInTheTree: a recording made once, by an earlier build, gives its messages back.
+func TestRecordingInTheTree(t *testing.T) {
+	store, err := directory.Open(shared.Testdata(t, "pcap", "store"), directory.Config{ReadOnly: true})
+	require.NoError(t, err)
+	defer func() { _ = store.Close() }()
+	r := decode(t, shared.Read(t, shared.Testdata(t, "pcap", "session.pcapng")), store)
+	assert.False(t, r.Partial())
+	dir := t.TempDir()
+	require.NoError(t, r.Save(dir))
+	requireSaved(t, dir, tree(t))
+}
+
+// TestIndependentDecoder: a decoder written by a reader of docs/wire-format.md alone reads the vectors and the recording.
+func TestIndependentDecoder(t *testing.T) {
+	python, err := exec.LookPath("python3")
+	if err != nil {
+		if os.Getenv("HHFR_CI") == "1" {
+			t.Fatal("python3 is not installed")
+		}
+		t.Skip("python3 is not installed")
+	}
+	script := shared.Testdata(t, "..", "scripts", "decode.py")
+	assert.LessOrEqual(t, bytes.Count(shared.Read(t, script), []byte{'\n'}), 300, "lines of %s", script)
+	run := func(args ...string) {
+		t.Helper()
+		out, err := exec.CommandContext(t.Context(), python, append([]string{script}, args...)...).CombinedOutput()
+		require.NoError(t, err, "%s", out)
+	}
+	run("vectors", shared.Testdata(t, "vectors"))
+	dir := t.TempDir()
+	run("capture", shared.Testdata(t, "pcap", "session.pcapng"), "--store", shared.Testdata(t, "pcap", "store"), "--save-dir", dir)
+	requireSaved(t, dir, tree(t))
+}
