@@ -59,12 +59,16 @@ func runServe(ctx context.Context, env Env, g *global, o serveOptions) (err erro
 		return err
 	}
 	defer func() { _ = store.Close() }()
-	rec, err := openRecording(o.record)
+	plain, streams, err := o.listeners(ctx)
 	if err != nil {
 		return err
 	}
+	rec, err := openRecording(o.record) // behind the ports: one that is in use must not cost an older recording
+	if err != nil {
+		return errors.Join(err, closeAll(plain, streams))
+	}
 	defer func() { err = errors.Join(err, rec.close(env.Err)) }()
-	server, err := startServer(ctx, g, env, o, store, rec)
+	server, err := startServer(g, env, o, store, rec, plain, streams)
 	if err != nil {
 		return err
 	}
@@ -81,32 +85,40 @@ func runServe(ctx context.Context, env Env, g *global, o serveOptions) (err erro
 	return errors.Join(err, server.Close())
 }
 
-func startServer(ctx context.Context, g *global, env Env, o serveOptions, store ctxstore.Store, rec *recording) (*peer.Server, error) {
-	services, err := peer.NewServices(peer.Echo())
-	if err != nil {
-		return nil, err
-	}
-	http, err := listen(ctx, "--listen", o.listen, func(ctx context.Context, addr string) (net.Listener, error) {
+// listeners binds the ports.
+func (o *serveOptions) listeners(ctx context.Context) (plain net.Listener, streams map[string]net.Listener, err error) {
+	plain, err = listen(ctx, "--listen", o.listen, func(ctx context.Context, addr string) (net.Listener, error) {
 		var c net.ListenConfig
 		return c.Listen(ctx, "tcp", addr)
 	})
-	if err != nil {
-		return nil, err
+	if err != nil || o.tcp == "" {
+		return plain, nil, err
 	}
-	streams := map[string]net.Listener{}
-	if o.tcp != "" {
-		l, err := listen(ctx, "--tcp", o.tcp, tcp.Transport{}.Listen)
-		if err != nil {
-			_ = http.Close()
-			return nil, err
-		}
-		streams["tcp"] = l
+	l, err := listen(ctx, "--tcp", o.tcp, tcp.Transport{}.Listen)
+	if err != nil {
+		return nil, nil, errors.Join(err, plain.Close())
+	}
+	return plain, map[string]net.Listener{"tcp": l}, nil
+}
+
+func closeAll(plain net.Listener, streams map[string]net.Listener) error {
+	err := plain.Close()
+	for _, l := range streams {
+		err = errors.Join(err, l.Close())
+	}
+	return err
+}
+
+func startServer(g *global, env Env, o serveOptions, store ctxstore.Store, rec *recording, plain net.Listener, streams map[string]net.Listener) (*peer.Server, error) {
+	services, err := peer.NewServices(peer.Echo())
+	if err != nil {
+		return nil, errors.Join(err, closeAll(plain, streams))
 	}
 	log := g.logger(env.Err)
 	book := binary.NewBook(ctxstore.Shapes{Store: store})
 	book.Log = log
 	return peer.Start(peer.Config{
-		HTTP: rec.listener(http), Streams: streams, Advertise: o.advertise, Services: services, Store: store, Coders: negotiate.BookCoders(book),
+		HTTP: rec.listener(plain), Streams: streams, Advertise: o.advertise, Services: services, Store: store, Coders: negotiate.BookCoders(book),
 		Stream: streamer.Config{SyncBytes: int64(o.sync)}, WrapConn: rec.accepted(), OnSession: rec.facts, Log: log,
 	})
 }
@@ -127,6 +139,11 @@ func listen(ctx context.Context, flag, addr string, open func(context.Context, s
 
 const curlBody = `<soap:Envelope xmlns:soap="http://schemas.xmlsoap.org/soap/envelope/"><soap:Body><hello xmlns="urn:example">world</hello></soap:Body></soap:Envelope>`
 
+// serviceCurl is a line that calls the service, to paste into a shell.
+func serviceCurl(url string) string {
+	return fmt.Sprintf(`curl -s -H 'Content-Type: text/xml; charset=utf-8' -H 'SOAPAction: ""' --data-binary '%s' %s`, curlBody, url)
+}
+
 // serviceLine is what serve -o json prints about a service.
 type serviceLine struct {
 	URL  string `json:"url"`
@@ -135,7 +152,7 @@ type serviceLine struct {
 
 func announce(env Env, o serveOptions, server *peer.Server) error {
 	url := server.URL(peer.EchoPath)
-	curl := fmt.Sprintf(`curl -s -H 'Content-Type: text/xml; charset=utf-8' -H 'SOAPAction: ""' --data-binary '%s' %s`, curlBody, url)
+	curl := serviceCurl(url)
 	addrs := map[string]string{}
 	for name, a := range server.Addrs() {
 		addrs[name] = a.String()

@@ -7,7 +7,10 @@ import (
 	"compress/flate"
 	"compress/gzip"
 	"errors"
+	"fmt"
 	"io"
+	"slices"
+	"strings"
 	"time"
 
 	"github.com/gopacket/gopacket/layers"
@@ -73,8 +76,10 @@ func Open(r io.Reader) (*File, error) {
 		return nil, f.fail(0, f.count.err)
 	case err != nil && len(magic) == 0:
 		return nil, &Error{Code: NoCapture, Err: io.ErrUnexpectedEOF}
+	case !begins(magic):
+		return nil, &Error{Code: NoCapture, Err: fmt.Errorf("begins with %q", magic)}
 	case err != nil:
-		return nil, &Error{Code: NoCapture}
+		return nil, &Error{Code: Truncated, Err: io.ErrUnexpectedEOF}
 	case string(magic) == "\x0A\x0D\x0D\x0A":
 		// pcapgo takes over a bufio.Reader that is large enough, so that offsets can be told.
 		f.ng, err = pcapgo.NewNgReader(f.in, pcapgo.NgReaderOptions{WantMixedLinkType: true, SkipUnknownVersion: true})
@@ -88,6 +93,14 @@ func Open(r io.Reader) (*File, error) {
 		return nil, &Error{Code: NoCapture, Err: err}
 	}
 	return f, nil
+}
+
+// magics are how captures begin: pcapng, and pcap of either byte order with micro- and nanoseconds.
+var magics = []string{"\x0A\x0D\x0D\x0A", "\xD4\xC3\xB2\xA1", "\xA1\xB2\xC3\xD4", "\x4D\x3C\xB2\xA1", "\xA1\xB2\x3C\x4D"}
+
+// begins tells whether b, up to four octets, may be the beginning of a capture.
+func begins(b []byte) bool {
+	return slices.ContainsFunc(magics, func(m string) bool { return strings.HasPrefix(m, string(b)) })
 }
 
 func (f *File) at() int64 { return f.count.n - int64(f.in.Buffered()) }

@@ -1,0 +1,118 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/hhfr/hhfr/internal/shared"
+)
+
+// do runs a command line in this process.
+func do(t testing.TB, args ...string) (code int, stdout, stderr string) {
+	t.Helper()
+	var out, errs bytes.Buffer
+	code = execute(t.Context(), Env{In: strings.NewReader(""), Out: &out, Err: &errs}, args, func(line string) { errs.WriteString(line + "\n") })
+	return code, out.String(), errs.String()
+}
+
+// firstLine hands out what a server says first.
+type firstLine struct{ lines chan []byte }
+
+func (f firstLine) Write(b []byte) (int, error) {
+	select {
+	case f.lines <- bytes.Clone(b):
+	default:
+	}
+	return len(b), nil
+}
+
+// serveHere runs hhfr serve on free ports until the test stops it, and gives the URL of its echo service.
+func serveHere(t testing.TB, args ...string) (url string, stop func()) {
+	t.Helper()
+	ctx, cancel := context.WithCancel(context.Background())
+	said := firstLine{make(chan []byte, 1)}
+	done := make(chan int)
+	var errs bytes.Buffer
+	go func() {
+		args := append([]string{"serve", "--listen", "127.0.0.1:0", "--tcp", "127.0.0.1:0", "-o", "json", "-q"}, args...)
+		done <- execute(ctx, Env{Out: said, Err: &errs}, args, func(line string) { errs.WriteString(line + "\n") })
+	}()
+	var serve struct{ Services map[string]serviceLine }
+	select {
+	case line := <-said.lines:
+		require.NoError(t, json.Unmarshal(line, &serve))
+	case code := <-done:
+		t.Fatalf("serve ended with %d: %s", code, errs.String())
+	}
+	return serve.Services["echo"].URL, func() {
+		cancel()
+		require.Zero(t, <-done, errs.String())
+	}
+}
+
+type streamSummary struct{ Summary summary }
+
+func lastSummary(t testing.TB, stdout string) summary {
+	t.Helper()
+	lines := strings.Split(strings.TrimSpace(stdout), "\n")
+	var s streamSummary
+	require.NoError(t, json.Unmarshal([]byte(lines[len(lines)-1]), &s))
+	return s.Summary
+}
+
+// TestCorpusThroughTheCommands: every real message, twice in one session, comes back byte for byte; decode and reconstruct give the same, the latter from raw octets and a copy of the server's store.
+func TestCorpusThroughTheCommands(t *testing.T) {
+	paths := shared.Messages(t)
+	assert.GreaterOrEqual(t, len(paths), 378)
+	dir := t.TempDir()
+	at := func(name string) string { return filepath.Join(dir, name) }
+	url, stop := serveHere(t, "--store", at("server"), "--sync", "4KiB")
+	args := append([]string{"stream", url}, paths...)
+	code, stdout, stderr := do(t, append(args, "--repeat", "2", "--sync", "4KiB", "--save-dir", at("out"), "--record", at("client.pcapng"), "--require-hhfr", "-o", "json")...)
+	require.Zero(t, code, stderr)
+	s := lastSummary(t, stdout)
+	require.Equal(t, 2*len(paths), s.Messages)
+	require.Zero(t, s.Failed)
+	stop()
+	require.NoError(t, os.CopyFS(at("copy"), os.DirFS(at("server"))))
+
+	code, _, stderr = do(t, "decode", at("client.pcapng"), "--save-dir", at("decoded"), "--write-streams", at("raw"))
+	require.Zero(t, code, stderr)
+	raw, err := filepath.Glob(at("raw/*"))
+	require.NoError(t, err)
+	require.Len(t, raw, 2)
+	code, _, stderr = do(t, append(append([]string{"reconstruct"}, raw...), "--store", at("copy"), "--save-dir", at("rebuilt"))...)
+	require.Zero(t, code, stderr)
+
+	for i := range 2 * len(paths) {
+		want := shared.Read(t, paths[i%len(paths)])
+		for _, from := range []string{"out", "decoded", "rebuilt"} {
+			for _, kind := range []string{"request", "reply"} {
+				name := fmt.Sprintf("%06d-%s.xml", i+1, kind)
+				require.True(t, bytes.Equal(want, shared.Read(t, filepath.Join(dir, from, name))), "%s/%s is not %s", from, name, paths[i%len(paths)])
+			}
+		}
+	}
+}
+
+// TestTenFloats: at most 48 octets a message on the stream, framing and sync frames included, shape frames apart.
+func TestTenFloats(t *testing.T) {
+	paths := shared.Files(t, filepath.Join(shared.Dir(t, "workloads"), "w2-10floats"), nil)
+	url, stop := serveHere(t)
+	defer stop()
+	code, stdout, stderr := do(t, append([]string{"stream", url, "--require-hhfr", "-o", "json"}, paths...)...)
+	require.Zero(t, code, stderr)
+	s := lastSummary(t, stdout)
+	mean := float64(s.Stream.Sent-s.Shapes.Sent) / float64(len(paths))
+	t.Logf("%.1f octets a message, hello and close included", mean)
+	assert.LessOrEqual(t, mean, 48.0)
+}

@@ -1,0 +1,65 @@
+//go:build interop
+
+package main
+
+import (
+	"bytes"
+	"encoding/hex"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/hhfr/hhfr/internal/shared"
+)
+
+// TestInteropTshark: another program reads our recordings as clean TCP, and finds in them the octets that decode writes out.
+func TestInteropTshark(t *testing.T) {
+	tshark, err := exec.LookPath("tshark")
+	require.NoError(t, err)
+	dir := t.TempDir()
+	recording := filepath.Join(dir, "client.pcapng")
+	soap, err := filepath.Glob(shared.Testdata(t, "soap", "*.xml"))
+	require.NoError(t, err)
+	url, stop := serveHere(t, "--sync", "4KiB")
+	code, _, stderr := do(t, append([]string{"stream", url, "--repeat", "5", "--record", recording, "--require-hhfr"}, soap...)...)
+	require.Zero(t, code, stderr)
+	stop()
+	show := func(args ...string) string {
+		t.Helper()
+		var errs bytes.Buffer
+		c := exec.CommandContext(t.Context(), tshark, append([]string{"-r", recording}, args...)...)
+		c.Stderr = &errs
+		out, err := c.Output()
+		require.NoError(t, err, errs.String())
+		return string(out)
+	}
+	assert.Empty(t, show("-Y", "_ws.malformed || tcp.analysis.lost_segment || tcp.analysis.retransmission || tcp.analysis.out_of_order || tcp.analysis.ack_lost_segment || tcp.checksum.status == 0 || ip.checksum.status == 0", "-o", "tcp.check_checksum:TRUE", "-o", "ip.check_checksum:TRUE"))
+	assert.Contains(t, show("-T", "fields", "-e", "frame.comment"), "urn:uuid:")
+
+	code, _, stderr = do(t, "decode", recording, "--write-streams", filepath.Join(dir, "raw"))
+	require.Zero(t, code, stderr)
+	ours := shared.Read(t, filepath.Join(dir, "raw", "stream1-out-0.bin"))
+	theirs := ""
+	for _, line := range strings.Split(show("-q", "-z", "follow,tcp,raw,1"), "\n") {
+		if len(line) > 0 && line[0] != '\t' && !strings.ContainsAny(line, "= :") {
+			theirs += strings.TrimSpace(line)
+		}
+	}
+	assert.Equal(t, hex.EncodeToString(ours), strings.ToLower(theirs))
+}
+
+// TestInteropCurl: the line that serve prints works as pasted.
+func TestInteropCurl(t *testing.T) {
+	_, err := exec.LookPath("curl")
+	require.NoError(t, err)
+	url, stop := serveHere(t)
+	defer stop()
+	line := serviceCurl(url)
+	out, err := exec.CommandContext(t.Context(), "sh", "-c", line).Output()
+	require.NoError(t, err, line)
+	assert.Equal(t, curlBody, string(out))
+}

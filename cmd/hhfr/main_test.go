@@ -1,0 +1,123 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"net"
+	"os"
+	"os/signal"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/rogpeppe/go-internal/testscript"
+	"github.com/stretchr/testify/require"
+
+	"github.com/hhfr/hhfr/internal/shared"
+)
+
+func TestMain(m *testing.M) {
+	testscript.Main(m, map[string]func(){"hhfr": func() { os.Exit(run()) }, "plainserver": plainServer})
+}
+
+// plainServer is a SOAP server that knows nothing of hhfr: it answers every request with its own body, and an offer with a fault. It writes its URL to the file named, and ends with the test.
+func plainServer() {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		panic(err)
+	}
+	if err := os.WriteFile(os.Args[1], []byte("http://"+l.Addr().String()+"/echo"), 0o600); err != nil {
+		panic(err)
+	}
+	go servePlain(l)
+	<-ctx.Done()
+}
+
+// TestScripts runs testdata/script: whole command lines, as users type them.
+func TestScripts(t *testing.T) {
+	dir := shared.Testdata(t, "script")
+	shared.Files(t, dir, func(p string) bool { return strings.HasSuffix(p, ".txtar") })
+	testscript.Run(t, testscript.Params{
+		Dir: dir,
+		Setup: func(env *testscript.Env) error {
+			env.Setenv("SOAP", shared.Testdata(t, "soap"))
+			env.Setenv("PCAP", shared.Testdata(t, "pcap"))
+			env.Setenv("HHFR_SHARED", "")
+			return nil
+		},
+		Cmds: map[string]func(ts *testscript.TestScript, neg bool, args []string){
+			"address":  address,
+			"exits":    exits,
+			"portbusy": portBusy,
+			"cut":      cut,
+		},
+	})
+}
+
+// address waits for what a server writes and puts its URL into the variable URL: `address FILE`, the JSON of hhfr serve or a URL.
+func address(ts *testscript.TestScript, _ bool, args []string) {
+	path := ts.MkAbs(args[0])
+	for range 1000 {
+		b, err := os.ReadFile(path)
+		text := strings.TrimSpace(string(b))
+		if err == nil && strings.HasPrefix(text, "http") {
+			ts.Setenv("URL", text)
+			return
+		}
+		var serve struct {
+			Services map[string]serviceLine `json:"services"`
+		}
+		if err == nil && json.Unmarshal(b, &serve) == nil && serve.Services["echo"].URL != "" {
+			ts.Setenv("URL", serve.Services["echo"].URL)
+			return
+		}
+		time.Sleep(10 * time.Millisecond) // the only word a process gives is its file
+	}
+	ts.Fatalf("%s: no address after 10 s", args[0])
+}
+
+// exits runs hhfr and checks its exit code: `exits CODE ARG…`.
+func exits(ts *testscript.TestScript, _ bool, args []string) {
+	err := ts.Exec("hhfr", args[1:]...)
+	code := "0"
+	if err != nil {
+		code = strings.TrimPrefix(err.Error(), "exit status ")
+	}
+	if code != args[0] {
+		ts.Fatalf("exit code %s, not %s", code, args[0])
+	}
+}
+
+// portBusy holds a port until the script ends, and names it BUSY.
+func portBusy(ts *testscript.TestScript, _ bool, _ []string) {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	ts.Check(err)
+	ts.Defer(func() { _ = l.Close() })
+	ts.Setenv("BUSY", l.Addr().String())
+}
+
+// cut copies the first octets of a file: `cut FROM TO OCTETS`.
+func cut(ts *testscript.TestScript, _ bool, args []string) {
+	b, err := os.ReadFile(ts.MkAbs(args[0]))
+	ts.Check(err)
+	var n int
+	_, err = fmt.Sscan(args[2], &n)
+	ts.Check(err)
+	ts.Check(os.WriteFile(ts.MkAbs(args[1]), b[:n], 0o600))
+}
+
+// TestHelpHasExamples: every command explains itself and shows lines to paste.
+func TestHelpHasExamples(t *testing.T) {
+	root := newRoot(Env{})
+	require.NotEmpty(t, root.Commands())
+	for _, c := range root.Commands() {
+		if c.Name() == "help" || c.Name() == "completion" {
+			continue
+		}
+		require.Contains(t, c.Example, "hhfr "+c.Name())
+	}
+}

@@ -1,0 +1,36 @@
+//go:build soak
+
+package capture_test
+
+import (
+	"bytes"
+	"errors"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/hhfr/hhfr/pkg/capture"
+	"github.com/hhfr/hhfr/pkg/capture/flow"
+)
+
+// TestSoakCutAtEveryByte: a recording that ends at any octet gives what is whole of it.
+func TestSoakCutAtEveryByte(t *testing.T) {
+	rec := record(t, append(tree(t), tree(t)...), 1024)
+	messages, syncs, _ := layout(t, rec)
+	store := copyStore(t, rec.server)
+	ends := packetEnds(t, rec.file)
+	for cut := range rec.file {
+		r, err := capture.Decode(t.Context(), bytes.NewReader(rec.file[:cut]), capture.DecodeConfig{Store: store})
+		if err != nil {
+			require.True(t, errors.Is(err, &flow.Error{Code: flow.Truncated}) || cut < 4, "cut at %d: %v", cut, err)
+			continue
+		}
+		holes := [2]hole{{0, 1 << 60}, {0, 1 << 60}}
+		for _, e := range ends {
+			if e.at <= cut && e.dir >= 0 {
+				holes[e.dir].from = max(holes[e.dir].from, e.to)
+			}
+		}
+		requireWhatIsThere(t, rec, messages, syncs, r, holes, "cut")
+	}
+}
