@@ -169,7 +169,7 @@ func TestBeyondWhatHelloStatesIsBusy(t *testing.T) {
 	})
 	t.Run("octets", func(t *testing.T) {
 		h := meetByHand(t, streamer.Config{Limits: streamer.Limits{MaxQueued: 1000}}, newRawCoder(), handler)
-		h.write(request("\x00a"), request(string(make([]byte, 999))), request("\x00 one too many"))
+		h.write(request("\x00a"), request(string(make([]byte, 999))), request("\x00 too much"+string(make([]byte, 500))))
 		assert.Equal(t, frame.Cancel{Message: frame.Key{Exchange: 3}, Refused: true, Code: frame.Busy, Text: "busy"}, h.next())
 		release <- struct{}{}
 		release <- struct{}{}

@@ -61,7 +61,7 @@ func (s *Stream) deliverLocked(in *inbound, p frame.Parts) {
 		return
 	}
 	n := int64(len(p.Head.Segment) + len(p.Body.Segment))
-	if s.queued.octets+n > s.cfg.Limits.MaxQueued || s.queued.weight > s.maxWeight {
+	if s.queued.octets+n > s.mostQueued() || s.queued.weight > s.maxWeight {
 		s.refuseLocked(in, frame.Busy, &Error{Code: Busy, Err: fmt.Errorf("%d octets are queued", s.queued.octets)})
 		return
 	}
@@ -73,6 +73,9 @@ func (s *Stream) deliverLocked(in *inbound, p frame.Parts) {
 	}
 	in.wakeLocked()
 }
+
+// mostQueued is what is really queued before a message is refused: half as much again as stated, since a sender lets its oldest message go on beside others that hold up to half of the room.
+func (s *Stream) mostQueued() int64 { return s.cfg.Limits.MaxQueued + s.cfg.Limits.MaxQueued/2 }
 
 func (s *Stream) queueLocked(in *inbound, g segment) {
 	s.queued.add(len(g.data), segmentWeight)
