@@ -4,6 +4,19 @@ set -euo pipefail
 cd "$(dirname "$0")/.."
 
 time=${FUZZTIME:-10s}
+# A target fails if an input does. The engine itself now and then misses its own deadline at the end and says so, and nothing else: that is no failure of ours.
+fuzz() {
+	local out
+	if out=$(go test -run '^$' -fuzz "^$1\$" -fuzztime "$time" -fuzzminimizetime 10x "$2" < /dev/null 2>&1); then
+		tail -n 3 <<< "$out"
+	elif grep -qx '    context deadline exceeded' <<< "$out" && ! grep -qE 'Failing input|panic:|DATA RACE' <<< "$out"; then
+		echo "the engine missed its deadline, no input failed"
+	else
+		echo "$out"
+		return 1
+	fi
+}
+
 list=$(go test -list '^Fuzz' ./...)
 names=()
 count=0
@@ -14,7 +27,7 @@ while read -r first second _; do
 		for name in ${names[@]+"${names[@]}"}; do
 			count=$((count + 1))
 			echo "== $second $name"
-			go test -run '^$' -fuzz "^$name\$" -fuzztime "$time" -fuzzminimizetime 10x "$second" < /dev/null
+			fuzz "$name" "$second"
 		done
 		names=()
 		;;

@@ -38,6 +38,13 @@ func (f firstLine) Write(b []byte) (int, error) {
 // serveHere runs hhfr serve on free ports until the test stops it, and gives the URL of its echo service.
 func serveHere(t testing.TB, args ...string) (url string, stop func()) {
 	t.Helper()
+	services, stop := servicesHere(t, args...)
+	return services["echo"].URL, stop
+}
+
+// servicesHere is serveHere that gives all services.
+func servicesHere(t testing.TB, args ...string) (services map[string]serviceLine, stop func()) {
+	t.Helper()
 	ctx, cancel := context.WithCancel(context.Background())
 	said := firstLine{make(chan []byte, 1)}
 	done := make(chan int)
@@ -53,7 +60,8 @@ func serveHere(t testing.TB, args ...string) (url string, stop func()) {
 	case code := <-done:
 		t.Fatalf("serve ended with %d: %s", code, errs.String())
 	}
-	return serve.Services["echo"].URL, func() {
+	require.NotEmpty(t, serve.Services["echo"].URL)
+	return serve.Services, func() {
 		cancel()
 		require.Zero(t, <-done, errs.String())
 	}

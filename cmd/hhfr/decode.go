@@ -54,11 +54,11 @@ Exit code 5: something is missing (packets, the end of the file, shapes); what i
 }
 
 func runDecode(ctx context.Context, env Env, g *global, o decodeOptions) error {
-	in, closeIn, err := openInput(env, o.file)
+	in, err := openInput(ctx, env, o.file)
 	if err != nil {
 		return err
 	}
-	defer closeIn()
+	defer func() { _ = in.Close() }()
 	store, err := openReadOnly(ctx, o.store)
 	if err != nil {
 		return err
@@ -75,23 +75,16 @@ func runDecode(ctx context.Context, env Env, g *global, o decodeOptions) error {
 			return os.WriteFile(filepath.Join(o.writeStreams, capture.RunName(stream, direction, r.Offset)), r.Data, 0o600)
 		}
 	}
-	result, err := capture.Decode(ctx, in, cfg)
+	// An interrupt ends the capture, whose messages up to there are shown.
+	result, err := capture.Decode(context.WithoutCancel(ctx), endingWith{ctx, in}, cfg)
 	if err != nil {
 		return fmt.Errorf("%s: %w", o.file, err)
 	}
-	return present(env, g, o, result)
-}
-
-// openInput opens a file, or stdin for -.
-func openInput(env Env, name string) (io.Reader, func(), error) {
-	if name == "-" {
-		return env.In, func() {}, nil
+	err = present(env, g, o, result)
+	if err == nil && !o.lenient {
+		err = context.Cause(ctx)
 	}
-	f, err := os.Open(name)
-	if err != nil {
-		return nil, nil, err
-	}
-	return bufio.NewReaderSize(f, 1<<16), func() { _ = f.Close() }, nil
+	return err
 }
 
 // openReadOnly opens a store that must exist; nil for no name.

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"io"
@@ -9,6 +10,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/hhfr/hhfr/pkg/capture"
+	"github.com/hhfr/hhfr/pkg/capture/flow"
 	"github.com/hhfr/hhfr/pkg/ctxstore/engines"
 )
 
@@ -46,17 +48,20 @@ func runReconstruct(ctx context.Context, env Env, g *global, o decodeOptions, fi
 	}
 	var runs []capture.RawRun
 	for _, name := range files {
-		in, done, err := openInput(env, name)
+		in, err := openInput(ctx, env, name)
 		if err != nil {
 			return err
 		}
 		octets, err := io.ReadAll(in)
-		done()
+		_ = in.Close()
 		if err != nil {
 			return err
 		}
 		if len(octets) == 0 {
 			return &problem{exitMalformed, errors.New(name + " is empty"), ""}
+		}
+		if _, err := flow.Open(bytes.NewReader(octets)); err == nil {
+			return &problem{exitMalformed, errors.New(name + " is a capture"), "captures are for hhfr decode; its --write-streams gives the octets of their streams"}
 		}
 		runs = append(runs, capture.RawRun{Name: name, Octets: octets})
 	}

@@ -14,64 +14,64 @@ import (
 const reportVersion = 1
 
 type report struct {
-	Version  int             `json:"version"`
-	Messages []messageReport `json:"messages"`
-	Streams  []streamReport  `json:"streams"`
-	Capture  captureReport   `json:"capture"`
-	Others   map[string]int  `json:"others"`
-	Partial  bool            `json:"partial"`
+	Version  int             `json:"version"`  // 1
+	Messages []messageReport `json:"messages"` // in the order of their first octets
+	Streams  []streamReport  `json:"streams"`  // the hhfr streams
+	Capture  captureReport   `json:"capture"`  // the capture around them; zeros where there is none
+	Others   map[string]int  `json:"others"`   // what was found instead of SOAP and hhfr: connections or datagrams, by kind
+	Partial  bool            `json:"partial"`  // something is missing: exit code 5
 }
 
 type messageReport struct {
-	Number     int    `json:"number"`
-	Session    string `json:"session"`
-	Lane       uint64 `json:"lane"`
-	Exchange   uint64 `json:"exchange"`
-	Kind       string `json:"kind"`
-	Source     string `json:"source,omitempty"`
-	Target     string `json:"target,omitempty"`
-	First      string `json:"first,omitempty"`
-	Last       string `json:"last,omitempty"`
-	Packet     int    `json:"packet,omitempty"`
-	SOAP       string `json:"soap,omitempty"`
-	Operation  string `json:"operation,omitempty"`
-	Namespace  string `json:"operation_namespace,omitempty"`
-	Wire       int64  `json:"wire_octets"`
-	BodyOctets int    `json:"body_octets"`
-	HeadOctets int    `json:"head_octets"`
-	State      string `json:"state"`
-	Why        string `json:"why,omitempty"`
-	Lacks      string `json:"lacks_shape,omitempty"`
-	Head       []byte `json:"head_base64,omitempty"`
-	Body       []byte `json:"body_base64,omitempty"`
+	Number     int    `json:"number"`                        // of the exchange, in sending order, as in the file names of --save-dir; 0: a negotiation
+	Session    string `json:"session"`                       // a UUID; - for plain SOAP
+	Lane       uint64 `json:"lane"`                          // of the stream
+	Exchange   uint64 `json:"exchange"`                      // the number of the exchange on its lane
+	Kind       string `json:"kind"`                          // request, reply or one-way
+	Source     string `json:"source,omitempty"`              // address of the sender
+	Target     string `json:"target,omitempty"`              // address of the receiver
+	First      string `json:"first,omitempty"`               // time of the first octet, RFC 3339 in UTC
+	Last       string `json:"last,omitempty"`                // time of the last octet
+	Packet     int    `json:"packet,omitempty"`              // number of the packet with the first octet
+	SOAP       string `json:"soap,omitempty"`                // 1.1 or 1.2
+	Operation  string `json:"operation,omitempty"`           // local name of the first element in the Body
+	Namespace  string `json:"operation_namespace,omitempty"` // its namespace
+	Wire       int64  `json:"wire_octets"`                   // on the wire: the message's data frames, or its HTTP message
+	BodyOctets int    `json:"body_octets"`                   // of the envelope
+	HeadOctets int    `json:"head_octets"`                   // of the HTTP head; 0: the default one (negotiation.md)
+	State      string `json:"state"`                         // verified, unverified, withdrawn, incomplete, cancelled or undecodable
+	Why        string `json:"why,omitempty"`                 // more about the state, for people
+	Lacks      string `json:"lacks_shape,omitempty"`         // URI of the shape that is missing
+	Head       []byte `json:"head_base64,omitempty"`         // the HTTP head
+	Body       []byte `json:"body_base64,omitempty"`         // the envelope
 }
 
 type streamReport struct {
-	Session  string             `json:"session"`
-	Source   string             `json:"source,omitempty"`
-	Target   string             `json:"target,omitempty"`
-	Facts    json.RawMessage    `json:"facts,omitempty"`
-	Octets   [2]streamOctetsOut `json:"octets"`
-	Problems []string           `json:"problems"`
-	Cut      bool               `json:"cut"`
+	Session  string             `json:"session"`          // a UUID
+	Source   string             `json:"source,omitempty"` // address of the end that opened it
+	Target   string             `json:"target,omitempty"` // address of the other end
+	Facts    json.RawMessage    `json:"facts,omitempty"`  // what a recording says was agreed
+	Octets   [2]streamOctetsOut `json:"octets"`           // of the two directions, from the source first
+	Problems []string           `json:"problems"`         // where a direction could not be followed, for people
+	Cut      bool               `json:"cut"`              // a direction begins without its hello, ends without its close, or lacks octets
 }
 
 type streamOctetsOut struct {
-	Data  int64 `json:"data"`
-	Shape int64 `json:"shape"`
-	Sync  int64 `json:"sync"`
-	Other int64 `json:"other"`
+	Data  int64 `json:"data"`  // frames of messages
+	Shape int64 `json:"shape"` // frames that announce shapes
+	Sync  int64 `json:"sync"`  // sync frames
+	Other int64 `json:"other"` // all other frames
 }
 
 type captureReport struct {
-	Packets       int            `json:"packets"`
-	TCPFlows      int            `json:"tcp_connections"`
-	UDPDatagrams  int            `json:"udp_datagrams"`
-	Gaps          int            `json:"gaps"`
-	MissingOctets int64          `json:"missing_octets"`
-	Undecoded     map[string]int `json:"undecoded_packets"`
-	Truncated     bool           `json:"truncated"`
-	TruncatedAt   int64          `json:"truncated_at,omitempty"`
+	Packets       int            `json:"packets"`                // packets read
+	TCPFlows      int            `json:"tcp_connections"`        // connections found in them
+	UDPDatagrams  int            `json:"udp_datagrams"`          // datagrams found in them
+	Gaps          int            `json:"gaps"`                   // places where octets of a connection are missing
+	MissingOctets int64          `json:"missing_octets"`         // how many are missing
+	Undecoded     map[string]int `json:"undecoded_packets"`      // packets that were left out, by reason
+	Truncated     bool           `json:"truncated"`              // the file is cut off or damaged
+	TruncatedAt   int64          `json:"truncated_at,omitempty"` // where, as an offset
 }
 
 func newMessageReport(m *capture.Decoded) messageReport {

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"io"
 	"log/slog"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -135,36 +136,73 @@ changes travels, as binary, over a stream. An end that does not know hhfr is spo
 	flags.BoolVarP(&g.quiet, "quiet", "q", false, "no summaries and warnings on stderr")
 	flags.StringVar(&g.logFormat, "log-format", "text", "form of log lines on stderr: text or json")
 	flags.String("config", "", "file with lines flag = value, below [command] for one command; HHFR_FLAG variables go over it, the command line over both")
+	root.Version = readVersion().line()
+	root.SetHelpCommand(newHelp())
 	root.SetIn(env.In)
 	root.SetOut(env.Out)
 	root.SetErr(env.Err)
 	root.SetFlagErrorFunc(func(c *cobra.Command, err error) error {
-		return usage(err, "hhfr "+c.Name()+" --help lists the flags")
+		return usage(err, c.CommandPath()+" --help lists the flags")
 	})
-	root.AddCommand(newDemo(env, g), newServe(env, g), newStream(env, g), newDecode(env, g), newReconstruct(env, g), newTranscode(env, g), newVersion(env))
+	root.AddCommand(newDemo(env, g), newServe(env, g), newStream(env, g), newDecode(env, g), newReconstruct(env, g), newProxy(env, g), newReplay(env, g), newBench(env, g), newTranscode(env, g), newCompletion(env), newVersion(env))
 	return root
+}
+
+// newHelp is cobra's, but for a topic nobody knows, which is an error.
+func newHelp() *cobra.Command {
+	return &cobra.Command{
+		Use:   "help [COMMAND]",
+		Short: "Help about a command",
+		RunE: func(c *cobra.Command, args []string) error {
+			about, rest, err := c.Root().Find(args)
+			if err == nil && len(rest) > 0 {
+				err = errors.New("unknown command " + strings.Join(args, " "))
+			}
+			if err != nil {
+				return err
+			}
+			return about.Help()
+		},
+	}
 }
 
 // execute runs a command line and gives its exit code. say gets the lines about a failure.
 func execute(ctx context.Context, env Env, args []string, say func(string)) int {
 	root := newRoot(env)
 	root.SetArgs(args)
-	err := root.ExecuteContext(ctx)
+	c, err := root.ExecuteContextC(ctx)
 	code, hint := codeOf(err)
 	if err == nil {
 		return code
 	}
+	text := err.Error()
 	var p *problem
-	if text := err.Error(); text != "" {
-		if code == exitFailed && !errors.As(err, &p) && isUsage(text) {
-			code, hint = exitUsage, "hhfr --help lists the commands"
-		}
-		say("hhfr: error: " + text)
-		if hint != "" {
-			say("hhfr: hint: " + hint)
+	if code == exitFailed && !errors.As(err, &p) && isUsage(text) {
+		code = exitUsage
+		text, hint = explain(c, text)
+	}
+	lines := strings.Split(text, "\n") // one for each error that happened
+	for _, line := range slices.Compact(lines) {
+		if line != "" {
+			say("hhfr: error: " + line)
 		}
 	}
+	if hint != "" {
+		say("hhfr: hint: " + hint)
+	}
 	return code
+}
+
+// explain makes a line and a hint of what cobra says about a wrong command line.
+func explain(c *cobra.Command, text string) (line, hint string) {
+	line, more, _ := strings.Cut(text, "\n")
+	if _, names, ok := strings.Cut(more, "Did you mean this?"); ok {
+		return line, "did you mean " + strings.Join(strings.Fields(names), " or ") + "?"
+	}
+	if !c.HasParent() {
+		return line, "hhfr --help lists the commands"
+	}
+	return line, "usage: " + c.UseLine() + "; " + c.CommandPath() + " --help tells more"
 }
 
 // isUsage tells the errors that cobra makes of a wrong command line, which have no type.
@@ -180,6 +218,7 @@ func isUsage(text string) bool {
 // outputFlag adds -o with the formats a command knows.
 func outputFlag(c *cobra.Command, p *string, formats ...string) {
 	c.Flags().StringVarP(p, "output", "o", formats[0], "form of the data on stdout: "+strings.Join(formats, ", "))
+	_ = c.RegisterFlagCompletionFunc("output", cobra.FixedCompletions(formats, cobra.ShellCompDirectiveNoFileComp)) // fails only for a flag that is not there
 	before := c.PreRunE
 	c.PreRunE = func(c *cobra.Command, args []string) error {
 		for _, f := range formats {

@@ -20,8 +20,8 @@ import (
 )
 
 type serveOptions struct {
-	listen, tcp, store, record, advertise, output string
-	sync                                          size
+	listen, tcp, store, record, advertise, geoip, misbehave, output string
+	sync                                                            size
 }
 
 func newServe(env Env, g *global) *cobra.Command {
@@ -32,10 +32,25 @@ func newServe(env Env, g *global) *cobra.Command {
 		Long: `serve offers test services over plain SOAP in HTTP and over hhfr streams, and prints for each its URL and a curl line. Streams are accepted on a
 port of their own, which the negotiation's answer names. Ctrl-C ends it after what is under way.
 
-Services: /echo gives back the body it got.`,
+Services, each with its description at URL?wsdl but for the first:
+
+  /echo     gives back the body it got
+  /concat   joins strings
+  /sum      adds numbers
+  /records  gives back records of a string, an int and a boolean
+  /geoip    tells whether an IPv4 address lies in a list of ranges
+  /blob     gives random octets, as many as asked for
+  /ticker   sends a message a second to each session, unasked; in plain SOAP it answers with the next one
+
+The ranges of /geoip are, unless --geoip names others, ` + peer.DutchRangesOrigin + `.
+
+--misbehave makes a bad server, to test clients with:
+
+` + misbehaviors(),
 		Example: `  hhfr serve
   hhfr serve --listen 127.0.0.1:0 --tcp 127.0.0.1:0 -o json
-  hhfr serve --store ./store --record session.pcapng`,
+  hhfr serve --store ./store --record session.pcapng
+  hhfr serve --store bolt:store.db --misbehave close-after=10`,
 		Args: cobra.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error { return runServe(c.Context(), env, g, o) },
 	}
@@ -46,13 +61,34 @@ Services: /echo gives back the body it got.`,
 	f.StringVar(&o.store, "store", "mem:", "context store: "+strings.Join(engines.Forms(), " or "))
 	f.StringVar(&o.record, "record", "", "write all traffic to this pcapng file")
 	f.Var(&o.sync, "sync", "a sync frame at least every so many octets, up to 64KiB")
+	f.StringVar(&o.geoip, "geoip", "", "file with the ranges of /geoip: one a line, ADDRESS/LENGTH, FIRST-LAST or ADDRESS")
+	forms, _ := peer.Misbehaviors()
+	f.StringVar(&o.misbehave, "misbehave", "", "do wrong: "+strings.Join(forms, ", "))
 	outputFlag(c, &o.output, "text", "json")
 	return c
+}
+
+// misbehaviors is a table for the help text.
+func misbehaviors() string {
+	var b strings.Builder
+	forms, does := peer.Misbehaviors()
+	for i, form := range forms {
+		fmt.Fprintf(&b, "  %-15s %s\n", form, does[i])
+	}
+	return strings.TrimSuffix(b.String(), "\n")
 }
 
 func runServe(ctx context.Context, env Env, g *global, o serveOptions) (err error) {
 	if o.sync > 64<<10 {
 		return usage(errors.New("--sync is at most 64KiB"), "")
+	}
+	misbehave, err := peer.ParseMisbehavior(o.misbehave)
+	if err != nil {
+		return usage(fmt.Errorf("--misbehave: %w", err), "hhfr serve --help lists them")
+	}
+	services, err := o.services()
+	if err != nil {
+		return err
 	}
 	store, err := engines.Open(ctx, o.store, engines.Options{})
 	if err != nil {
@@ -68,11 +104,11 @@ func runServe(ctx context.Context, env Env, g *global, o serveOptions) (err erro
 		return errors.Join(err, closeAll(plain, streams))
 	}
 	defer func() { err = errors.Join(err, rec.close(env.Err)) }()
-	server, err := startServer(g, env, o, store, rec, plain, streams)
+	server, err := startServer(g, env, o, store, rec, plain, streams, services, misbehave)
 	if err != nil {
 		return err
 	}
-	if err := announce(env, o, server); err != nil {
+	if err := announce(env, o, server, services); err != nil {
 		return errors.Join(err, server.Close())
 	}
 	select {
@@ -109,17 +145,13 @@ func closeAll(plain net.Listener, streams map[string]net.Listener) error {
 	return err
 }
 
-func startServer(g *global, env Env, o serveOptions, store ctxstore.Store, rec *recording, plain net.Listener, streams map[string]net.Listener) (*peer.Server, error) {
-	services, err := peer.NewServices(peer.Echo())
-	if err != nil {
-		return nil, errors.Join(err, closeAll(plain, streams))
-	}
+func startServer(g *global, env Env, o serveOptions, store ctxstore.Store, rec *recording, plain net.Listener, streams map[string]net.Listener, services *peer.Services, misbehave peer.Misbehavior) (*peer.Server, error) {
 	log := g.logger(env.Err)
 	book := binary.NewBook(ctxstore.Shapes{Store: store})
 	book.Log = log
 	return peer.Start(peer.Config{
 		HTTP: rec.listener(plain), Streams: streams, Advertise: o.advertise, Services: services, Store: store, Coders: negotiate.BookCoders(book),
-		Stream: streamer.Config{SyncBytes: int64(o.sync)}, WrapConn: rec.accepted(), OnSession: rec.facts, Log: log,
+		Stream: streamer.Config{SyncBytes: int64(o.sync)}, WrapConn: rec.accepted(), OnSession: rec.facts, Misbehave: misbehave, Log: log,
 	})
 }
 
@@ -135,35 +167,4 @@ func listen(ctx context.Context, flag, addr string, open func(context.Context, s
 		return nil, &problem{exitFailed, fmt.Errorf("%s %s: no permission for that port", flag, addr), "ports below 1024 are for root; choose another with " + flag}
 	}
 	return nil, usage(fmt.Errorf("%s %s: %w", flag, addr, err), flag+" takes HOST:PORT")
-}
-
-const curlBody = `<soap:Envelope xmlns:soap="http://schemas.xmlsoap.org/soap/envelope/"><soap:Body><hello xmlns="urn:example">world</hello></soap:Body></soap:Envelope>`
-
-// serviceCurl is a line that calls the service, to paste into a shell.
-func serviceCurl(url string) string {
-	return fmt.Sprintf(`curl -s -H 'Content-Type: text/xml; charset=utf-8' -H 'SOAPAction: ""' --data-binary '%s' %s`, curlBody, url)
-}
-
-// serviceLine is what serve -o json prints about a service.
-type serviceLine struct {
-	URL  string `json:"url"`
-	Curl string `json:"curl"`
-}
-
-func announce(env Env, o serveOptions, server *peer.Server) error {
-	url := server.URL(peer.EchoPath)
-	curl := serviceCurl(url)
-	addrs := map[string]string{}
-	for name, a := range server.Addrs() {
-		addrs[name] = a.String()
-	}
-	if o.output == "json" {
-		return writeJSON(env.Out, map[string]any{"version": 1, "addresses": addrs, "services": map[string]serviceLine{"echo": {url, curl}}})
-	}
-	streams := addrs["tcp"]
-	if streams == "" {
-		streams = "none"
-	}
-	_, err := fmt.Fprintf(env.Out, "echo     %s\n         %s\n         hhfr stream %s FILE…\nstreams  tcp %s\n", url, curl, url, streams)
-	return err
 }

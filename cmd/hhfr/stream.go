@@ -35,7 +35,8 @@ type streamOptions struct {
 	repeat, concurrency                                          int
 	representation, store, action, wrap, saveDir, record, output string
 	fields, allowHost                                            []string
-	requireHHFR                                                  bool
+	requireHHFR, plain, oneWay, listen                           bool
+	unasked                                                      *listener
 	sync                                                         size
 	timeout                                                      time.Duration
 }
@@ -52,12 +53,21 @@ func newStream(env Env, g *global) *cobra.Command {
 not know hhfr gets them as plain SOAP in HTTP.
 
 FILE is sent as it is, whatever it holds; - reads a sequence of XML documents from stdin. --wrap puts a body into an envelope first.
+--one-way wants no replies: a message is done when it is on its way. --listen stays, and prints what the other end sends unasked, until Ctrl-C, the
+time of --timeout, or the end of the stream.
 Exit code 1: a reply is a fault or an HTTP error.`,
 		Example: `  hhfr stream http://127.0.0.1:8080/echo message.xml
   hhfr stream http://127.0.0.1:8080/echo a.xml b.xml --repeat 100 -o json
   cat requests.xml | hhfr stream http://127.0.0.1:8080/echo - --save-dir out
-  hhfr stream http://127.0.0.1:8080/echo body.xml --wrap 1.2 --action urn:example:op -H 'X-Trace: 1'`,
-		Args: cobra.MinimumNArgs(2),
+  hhfr stream http://127.0.0.1:8080/echo body.xml --wrap 1.2 --action urn:example:op -H 'X-Trace: 1'
+  hhfr stream http://127.0.0.1:8080/echo message.xml --one-way
+  hhfr stream http://127.0.0.1:8080/ticker --listen --timeout 2s`,
+		Args: func(c *cobra.Command, args []string) error {
+			if o.listen {
+				return cobra.MinimumNArgs(1)(c, args)
+			}
+			return cobra.MinimumNArgs(2)(c, args)
+		},
 		RunE: func(c *cobra.Command, args []string) error {
 			o.url, o.files = args[0], args[1:]
 			return runStream(c.Context(), env, g, o)
@@ -75,6 +85,8 @@ Exit code 1: a reply is a fault or an HTTP error.`,
 	f.StringVar(&o.record, "record", "", "write all traffic to this pcapng file")
 	f.StringArrayVar(&o.allowHost, "allow-host", nil, "a host that the answer may name for the stream beside that of the URL")
 	f.BoolVar(&o.requireHHFR, "require-hhfr", false, "fail (exit 3) rather than speak plain SOAP")
+	f.BoolVar(&o.oneWay, "one-way", false, "send messages that want no reply")
+	f.BoolVar(&o.listen, "listen", false, "stay and print what the other end sends unasked; needs no FILE, implies --require-hhfr")
 	f.Var(&o.sync, "sync", "a sync frame at least every so many octets, up to 64KiB")
 	f.DurationVar(&o.timeout, "timeout", 0, "give up after this time, all in all; 0: never")
 	outputFlag(c, &o.output, "text", "json", "xml")
@@ -94,19 +106,38 @@ func (o *streamOptions) check() error {
 	case o.wrap != "" && o.wrap != "1.1" && o.wrap != "1.2":
 		return usage(errors.New("--wrap is 1.1 or 1.2, not "+o.wrap), "")
 	}
+	if _, err := peer.RequestHead("/", nil, o.action, o.fields); err != nil {
+		return usage(fmt.Errorf("--header, --action: %w", err), "")
+	}
 	for _, f := range o.files {
 		if f == "-" && o.repeat > 1 {
 			return usage(errors.New("- can be read once only"), "leave --repeat out, or name files")
 		}
 		if f != "-" {
-			if info, err := os.Stat(f); err != nil {
+			if err := sendable(f); err != nil {
 				return err
-			} else if info.IsDir() {
-				return usage(fmt.Errorf("%s is a folder", f), "name its files: "+filepath.Join(f, "*.xml"))
 			}
 		}
 	}
 	return nil
+}
+
+// sendable finds out before anything is sent what can be found out about a file.
+func sendable(name string) error {
+	info, err := os.Stat(name)
+	switch {
+	case err != nil:
+		return err
+	case info.IsDir():
+		return usage(fmt.Errorf("%s is a folder", name), "name its files: "+filepath.Join(name, "*.xml"))
+	case !info.Mode().IsRegular():
+		return nil
+	}
+	f, err := os.Open(name)
+	if err != nil {
+		return err
+	}
+	return f.Close()
 }
 
 func runStream(ctx context.Context, env Env, g *global, o streamOptions) (err error) {
@@ -133,6 +164,10 @@ func runStream(ctx context.Context, env Env, g *global, o streamOptions) (err er
 			return err
 		}
 	}
+	if o.listen {
+		env.Out = &together{w: env.Out}
+		o.requireHHFR, o.unasked = true, &listener{out: env.Out, output: o.output, saveDir: o.saveDir}
+	}
 	plain := &wire{}
 	began := time.Now()
 	session, err := dial(ctx, env, g, o, store, rec, plain)
@@ -144,13 +179,20 @@ func runStream(ctx context.Context, env Env, g *global, o streamOptions) (err er
 		fmt.Fprintf(env.Err, "hhfr: plain SOAP: %s\n", agreed.Why)
 	}
 	p := printer{env: env, o: o}
-	for in := range peer.Send(ctx, session, messages(env, o), o.concurrency) {
+	reading, stop := context.WithCancel(ctx)
+	defer stop()
+	for in := range peer.Send(ctx, session, messages(reading, env, o), o.concurrency) {
 		if err = p.incoming(in); err != nil {
+			stop()
 			break
 		}
 	}
-	if err == nil && ctx.Err() != nil {
+	switch {
+	case err != nil:
+	case ctx.Err() != nil:
 		err = context.Cause(ctx)
+	case o.listen:
+		err = o.unasked.wait(ctx, session)
 	}
 	closed := session.Close()
 	p.sum.finish(session, plain, time.Since(began))
@@ -182,6 +224,12 @@ func dial(ctx context.Context, env Env, g *global, o streamOptions, store ctxsto
 		Transports: map[string]streamer.Transport{"tcp": tcp.Transport{}}, Store: store, Coders: negotiate.BookCoders(book), AllowHost: o.allowHost,
 		RequireHHFR: o.requireHHFR, WrapConn: rec.dialed(), OnSession: rec.facts, Stream: streamer.Config{SyncBytes: int64(o.sync)}, Log: log,
 	}
+	if o.unasked != nil {
+		cfg.Handler = o.unasked.serve
+	}
+	if o.plain {
+		cfg.Transports = map[string]streamer.Transport{}
+	}
 	if o.representation != "" {
 		cfg.Representations = []string{o.representation}
 	}
@@ -189,7 +237,7 @@ func dial(ctx context.Context, env Env, g *global, o streamOptions, store ctxsto
 }
 
 // messages reads what is to be sent.
-func messages(env Env, o streamOptions) iter.Seq2[peer.Outgoing, error] {
+func messages(ctx context.Context, env Env, o streamOptions) iter.Seq2[peer.Outgoing, error] {
 	path := "/"
 	if u, err := url.Parse(o.url); err == nil && u.RequestURI() != "" {
 		path = u.RequestURI()
@@ -212,7 +260,7 @@ func messages(env Env, o streamOptions) iter.Seq2[peer.Outgoing, error] {
 					}
 					continue
 				}
-				for doc, err := range xmltext.Documents(env.In, maxDocument) {
+				for doc, err := range xmltext.Documents(interruptible(ctx, env.In), maxDocument) {
 					if err != nil {
 						yield(peer.Outgoing{Name: name}, fmt.Errorf("stdin: %w", err))
 						return
@@ -227,7 +275,7 @@ func messages(env Env, o streamOptions) iter.Seq2[peer.Outgoing, error] {
 }
 
 func outgoing(o streamOptions, path, name string, body []byte) (m peer.Outgoing, err error) {
-	m = peer.Outgoing{Name: name, Body: body}
+	m = peer.Outgoing{Name: name, Body: body, OneWay: o.oneWay}
 	if o.wrap != "" {
 		version, err := soap.ParseVersion(o.wrap)
 		if err != nil {

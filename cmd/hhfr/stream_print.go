@@ -21,39 +21,39 @@ type printer struct {
 
 // exchangeReport is a line of `hhfr stream -o json`.
 type exchangeReport struct {
-	Number    int     `json:"number"`
-	Name      string  `json:"name"`
-	Operation string  `json:"operation,omitempty"`
-	Status    int     `json:"status"`
-	Fault     bool    `json:"fault"`
-	Sent      int     `json:"sent_octets"`
-	Received  int     `json:"received_octets"`
-	Millis    float64 `json:"ms"`
-	Head      []byte  `json:"head_base64,omitempty"`
-	Body      []byte  `json:"body_base64"`
+	Number    int     `json:"number"`                // of the message, in sending order
+	Name      string  `json:"name"`                  // the file, or - for stdin
+	Operation string  `json:"operation,omitempty"`   // local name of the first element in the Body
+	Status    int     `json:"status"`                // HTTP status of the reply
+	Fault     bool    `json:"fault"`                 // the reply is a fault or an HTTP error
+	Sent      int     `json:"sent_octets"`           // envelope sent
+	Received  int     `json:"received_octets"`       // envelope received
+	Millis    float64 `json:"ms"`                    // milliseconds until the whole reply was there
+	Head      []byte  `json:"head_base64,omitempty"` // HTTP head of the reply, where it is not the default one (negotiation.md)
+	Body      []byte  `json:"body_base64"`           // the reply
 }
 
 // summary is the last line of `hhfr stream -o json`. Octets of stream are those of its frames, of http those of connections for negotiation and plain SOAP.
 type summary struct {
-	Version   int     `json:"version"`
-	HHFR      bool    `json:"hhfr"`
-	Session   string  `json:"session,omitempty"`
-	Why       string  `json:"why_plain,omitempty"`
-	Messages  int     `json:"messages"`
-	Failed    int     `json:"failed"`
-	Envelopes octets  `json:"envelope_octets"`
-	Heads     octets  `json:"http_head_octets"`
-	Stream    octets  `json:"stream_octets"`
-	Shapes    octets  `json:"stream_shape_octets"`
-	Syncs     octets  `json:"stream_sync_octets"`
-	HTTP      octets  `json:"http_octets"`
-	Millis    float64 `json:"ms"`
-	Slowest   float64 `json:"slowest_ms"`
+	Version   int     `json:"version"`             // 1
+	HHFR      bool    `json:"hhfr"`                // a stream was agreed
+	Session   string  `json:"session,omitempty"`   // its session
+	Why       string  `json:"why_plain,omitempty"` // why plain SOAP was spoken
+	Messages  int     `json:"messages"`            // replies received
+	Failed    int     `json:"failed"`              // faults and HTTP errors among them
+	Envelopes octets  `json:"envelope_octets"`     // all envelopes
+	Heads     octets  `json:"http_head_octets"`    // the HTTP heads that went with them, or would have in plain SOAP
+	Stream    octets  `json:"stream_octets"`       // all frames of the stream
+	Shapes    octets  `json:"stream_shape_octets"` // those among them that announce shapes
+	Syncs     octets  `json:"stream_sync_octets"`  // the sync frames among them
+	HTTP      octets  `json:"http_octets"`         // connections for negotiation and plain SOAP
+	Millis    float64 `json:"ms"`                  // milliseconds, negotiation included
+	Slowest   float64 `json:"slowest_ms"`          // the slowest exchange
 }
 
 type octets struct {
-	Sent     int64 `json:"sent"`
-	Received int64 `json:"received"`
+	Sent     int64 `json:"sent"`     // octets sent
+	Received int64 `json:"received"` // octets received
 }
 
 func millis(d time.Duration) float64 { return float64(d.Microseconds()) / 1000 }
@@ -69,6 +69,9 @@ func (p *printer) incoming(in *peer.Incoming) error {
 			kind   string
 			octets []byte
 		}{{"request", in.Sent.Body}, {"reply", in.Body}} {
+			if f.kind == "reply" && in.Sent.OneWay {
+				continue
+			}
 			if err := os.WriteFile(filepath.Join(p.o.saveDir, fmt.Sprintf("%06d-%s.xml", in.Number, f.kind)), f.octets, 0o600); err != nil {
 				return err
 			}
@@ -80,6 +83,9 @@ func (p *printer) incoming(in *peer.Incoming) error {
 		return writeJSON(p.env.Out, exchangeReport{in.Number, in.Sent.Name, operation, in.Status(), in.Failed(), len(in.Sent.Body), len(in.Body), millis(in.Took), in.Head, in.Body})
 	case "xml":
 		body := in.Body
+		if in.Sent.OneWay {
+			return nil
+		}
 		if len(body) == 0 || body[len(body)-1] != '\n' {
 			body = append(body[:len(body):len(body)], '\n')
 		}
@@ -102,7 +108,7 @@ func (s *summary) add(in *peer.Incoming) {
 	s.Envelopes.Sent += int64(len(in.Sent.Body))
 	s.Envelopes.Received += int64(len(in.Body))
 	s.Heads.Sent += int64(len(in.Sent.Head))
-	if in.Head == nil {
+	if in.Head == nil && !in.Sent.OneWay {
 		in.Head = negotiate.DefaultReplyHead()
 	}
 	s.Heads.Received += int64(len(in.Head))

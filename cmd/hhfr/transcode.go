@@ -98,7 +98,7 @@ func runTranscode(ctx context.Context, env Env, g *global, o transcodeOptions) (
 			fmt.Fprintf(env.Out, figuresHead, "RAW", "GZIP", "ZSTD", "SHAPE", "CONTENT", "FRAMES", "SPLIT", "JOIN", "MESSAGE")
 		}
 	}
-	total, err := transcode.Pack(ctx, out, packable(env, o.files), cfg, each)
+	total, err := transcode.Pack(ctx, out, packable(ctx, env, o.files), cfg, each)
 	if err != nil {
 		return err
 	}
@@ -129,7 +129,7 @@ func printFigures(w io.Writer, format string, f transcode.Figures) error {
 }
 
 // packable reads the messages to pack.
-func packable(env Env, files []string) iter.Seq2[transcode.Input, error] {
+func packable(ctx context.Context, env Env, files []string) iter.Seq2[transcode.Input, error] {
 	return func(yield func(transcode.Input, error) bool) {
 		for _, name := range files {
 			if name != "-" {
@@ -139,7 +139,7 @@ func packable(env Env, files []string) iter.Seq2[transcode.Input, error] {
 				}
 				continue
 			}
-			for doc, err := range xmltext.Documents(env.In, maxDocument) {
+			for doc, err := range xmltext.Documents(interruptible(ctx, env.In), maxDocument) {
 				if !yield(transcode.Input{Name: name, Body: bytes.Clone(doc)}, err) || err != nil {
 					return
 				}

@@ -12,14 +12,14 @@ import (
 
 // versionInfo is what `hhfr version -o json` prints.
 type versionInfo struct {
-	Version  string `json:"version"`
-	Commit   string `json:"commit,omitempty"`
-	Go       string `json:"go"`
-	OS       string `json:"os"`
-	Arch     string `json:"arch"`
-	Scheme   int    `json:"scheme"`
-	Modified bool   `json:"modified,omitempty"`
-	Warning  string `json:"warning,omitempty"`
+	Version  string `json:"version"`            // of the module, or devel
+	Commit   string `json:"commit,omitempty"`   // of the source
+	Go       string `json:"go"`                 // the Go release it was built with
+	OS       string `json:"os"`                 // the system it was built for
+	Arch     string `json:"arch"`               // the processor it was built for
+	Scheme   int    `json:"scheme"`             // version of the wire format
+	Modified bool   `json:"modified,omitempty"` // true if the source had changes beyond the commit
+	Warning  string `json:"warning,omitempty"`  // what is wrong with this build on this machine
 }
 
 func readVersion() versionInfo {
@@ -43,6 +43,18 @@ func readVersion() versionInfo {
 	return v
 }
 
+// line is what people read.
+func (v versionInfo) line() string {
+	commit := v.Commit
+	if v.Modified {
+		commit += "+changes"
+	}
+	if commit != "" {
+		commit = " commit " + commit
+	}
+	return fmt.Sprintf("%s%s %s %s/%s, scheme %d", v.Version, commit, v.Go, v.OS, v.Arch, v.Scheme)
+}
+
 func newVersion(env Env) *cobra.Command {
 	var output string
 	c := &cobra.Command{
@@ -55,17 +67,10 @@ func newVersion(env Env) *cobra.Command {
 			if output == "json" {
 				return json.NewEncoder(env.Out).Encode(v)
 			}
-			commit := v.Commit
-			if v.Modified {
-				commit += "+changes"
-			}
-			if commit != "" {
-				commit = " commit " + commit
-			}
 			if v.Warning != "" {
 				fmt.Fprintln(env.Err, "hhfr: warning: "+v.Warning)
 			}
-			_, err := fmt.Fprintf(env.Out, "hhfr %s%s %s %s/%s, scheme %d\n", v.Version, commit, v.Go, v.OS, v.Arch, v.Scheme)
+			_, err := fmt.Fprintln(env.Out, "hhfr "+v.line())
 			return err
 		},
 	}

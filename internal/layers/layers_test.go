@@ -57,6 +57,7 @@ var plan = map[string]row{
 	"pkg/codec/per":          {floor: 2},
 	"pkg/wsrm":               {floor: 2},
 	"pkg/ctxstore":           {floor: 2, not: []string{"pkg/schema", "pkg/soap"}},
+	"pkg/ctxstore/bolt":      {floor: 2, not: []string{"pkg/schema", "pkg/soap"}, third: []string{"go.etcd.io/bbolt"}},
 	"pkg/ctxstore/storetest": {floor: 2, third: []string{"github.com/stretchr/testify"}},
 
 	"pkg/schema": {floor: 1},
@@ -70,6 +71,7 @@ var plan = map[string]row{
 	"internal/http1":    {floor: base},
 	"internal/pcapng":   {floor: base, third: []string{"github.com/gopacket/gopacket"}},
 	"internal/clock":    {floor: base},
+	"internal/link":     {floor: 0}, // it waits on internal/clock
 	"internal/workload": {floor: base},
 	"internal/shared":   {floor: base},
 	"internal/layers":   {floor: base},

@@ -241,39 +241,59 @@ func packetEnds(t testing.TB, file []byte) (ends []packetEnd) {
 }
 
 func TestPacketsMissing(t *testing.T) {
-	rec := record(t, mixed(t), 4096)
-	messages, syncs, _ := layout(t, rec)
-	store := copyStore(t, rec.server)
-	packets := packetEnds(t, rec.file)
+	m := newMissing(t, mixed(t), 4096)
 	rnd := rand.New(rand.NewPCG(21, 22))
 	for range 200 {
-		from := 4 + rnd.IntN(len(packets)-4)
-		to := min(len(packets), from+1+rnd.IntN(1+rnd.IntN(40)))
-		holes := [2]hole{{1 << 60, 1 << 60}, {1 << 60, 1 << 60}}
-		for _, p := range packets[from:to] {
-			if p.dir >= 0 {
-				h := &holes[p.dir]
-				h.from = min(h.from, p.from)
-				if h.to == 1<<60 {
-					h.to = 0
-				}
-				h.to = max(h.to, p.to)
+		from := 4 + rnd.IntN(len(m.packets)-4)
+		m.without(t, from, min(len(m.packets), from+1+rnd.IntN(1+rnd.IntN(40))))
+	}
+}
+
+// missing is a recording from which packets are taken.
+type missing struct {
+	rec      *recorded
+	messages map[key]place
+	syncs    [2][]int64
+	store    ctxstore.Store
+	packets  []packetEnd
+}
+
+func newMissing(t testing.TB, messages [][]byte, sync int64) *missing {
+	m := &missing{rec: record(t, messages, sync)}
+	m.messages, m.syncs, _ = layout(t, m.rec)
+	m.store = copyStore(t, m.rec.server)
+	m.packets = packetEnds(t, m.rec.file)
+	return m
+}
+
+// without requires of the recording without some packets what can still be known.
+func (m *missing) without(t testing.TB, from, to int) {
+	t.Helper()
+	what := fmt.Sprintf("packets %d to %d of %d", from, to, len(m.packets))
+	holes := [2]hole{{1 << 60, 1 << 60}, {1 << 60, 1 << 60}}
+	for _, p := range m.packets[from:to] {
+		if p.dir >= 0 {
+			h := &holes[p.dir]
+			h.from = min(h.from, p.from)
+			if h.to == 1<<60 {
+				h.to = 0
 			}
+			h.to = max(h.to, p.to)
 		}
-		var file bytes.Buffer
-		w, err := pcapgo.NewNgWriter(&file, 101)
-		require.NoError(t, err)
-		for i, p := range packets {
-			if i < from || i >= to {
-				p.ci.InterfaceIndex = 0
-				require.NoError(t, w.WritePacket(p.ci, p.raw))
-			}
+	}
+	var file bytes.Buffer
+	w, err := pcapgo.NewNgWriter(&file, 101)
+	require.NoError(t, err)
+	for i, p := range m.packets {
+		if i < from || i >= to {
+			p.ci.InterfaceIndex = 0
+			require.NoError(t, w.WritePacket(p.ci, p.raw))
 		}
-		require.NoError(t, w.Flush())
-		r := decode(t, file.Bytes(), store)
-		requireWhatIsThere(t, rec, messages, syncs, r, holes, fmt.Sprintf("packets %d to %d of %d", from, to, len(packets)))
-		if holes[0].from < 1<<60 || holes[1].from < 1<<60 {
-			require.True(t, r.Partial(), "packets %d to %d of %d", from, to, len(packets))
-		}
+	}
+	require.NoError(t, w.Flush())
+	r := decode(t, file.Bytes(), m.store)
+	requireWhatIsThere(t, m.rec, m.messages, m.syncs, r, holes, what)
+	if holes[0].from < 1<<60 || holes[1].from < 1<<60 {
+		require.True(t, r.Partial(), what)
 	}
 }

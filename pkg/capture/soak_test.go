@@ -34,3 +34,13 @@ func TestSoakCutAtEveryByte(t *testing.T) {
 		requireWhatIsThere(t, rec, messages, syncs, r, holes, "cut")
 	}
 }
+
+// TestSoakPacketsMissing: the same with every run of one to three packets taken out.
+func TestSoakPacketsMissing(t *testing.T) {
+	m := newMissing(t, mixed(t), 1024)
+	for n := 1; n <= 3; n++ {
+		for from := 4; from+n <= len(m.packets); from++ {
+			m.without(t, from, from+n)
+		}
+	}
+}

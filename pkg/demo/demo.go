@@ -54,13 +54,13 @@ func Read(files fs.FS, keep func(path string) bool) (list []Message, err error) 
 
 // Row is what one message cost. Octets of HHFR are those of its data frames there and back, framing included; Shapes those of the shapes sent for it the first time.
 type Row struct {
-	Name   string `json:"name"`
-	SOAP   int64  `json:"envelope_octets"`  // there and back
-	Heads  int64  `json:"http_head_octets"` // that plain SOAP would add, there and back
-	Shapes int64  `json:"shape_octets"`
-	First  int64  `json:"hhfr_first_octets"`
-	Next   int64  `json:"hhfr_second_octets"`
-	Same   bool   `json:"same"` // what came back is what was sent, both times
+	Name   string `json:"name"`               // of the message
+	SOAP   int64  `json:"envelope_octets"`    // envelopes, there and back
+	Heads  int64  `json:"http_head_octets"`   // heads that plain SOAP would add, there and back
+	Shapes int64  `json:"shape_octets"`       // shapes sent for it the first time
+	First  int64  `json:"hhfr_first_octets"`  // data frames the first time, there and back
+	Next   int64  `json:"hhfr_second_octets"` // data frames the second time, there and back
+	Same   bool   `json:"same"`               // what came back is what was sent, both times
 }
 
 // Ratio is how many times smaller the second time is than plain SOAP with its heads.

@@ -11,6 +11,7 @@ import (
 
 	"github.com/hhfr/hhfr/internal/http1"
 	"github.com/hhfr/hhfr/pkg/ctxstore"
+	"github.com/hhfr/hhfr/pkg/schema"
 	"github.com/hhfr/hhfr/pkg/streamer"
 )
 
@@ -81,7 +82,7 @@ func (r *Responder) serveStream(ctx context.Context, conn net.Conn) {
 			return nil, nil, err
 		}
 		facts = joined
-		coder, err := r.cfg.Coders(ctx, CoderSpec{Representation: h.Representation, Limits: r.cfg.Stream.Limits, PeerKnows: facts.PeerShapes})
+		coder, err := r.cfg.Coders(ctx, CoderSpec{Representation: h.Representation, Limits: r.cfg.Stream.Limits, PeerKnows: facts.PeerShapes, Schema: r.replySchema(facts.Path)})
 		if err != nil {
 			return nil, nil, err
 		}
@@ -89,7 +90,7 @@ func (r *Responder) serveStream(ctx context.Context, conn net.Conn) {
 		if r.cfg.OnSession != nil {
 			r.cfg.OnSession(*facts, conn)
 		}
-		return coder, r.dispatch(facts.Path), nil
+		return coder, r.dispatch(facts), nil
 	}
 	stream, err := streamer.Over(running, conn, cfg)
 	if facts != nil {
@@ -156,7 +157,7 @@ func (r *Responder) join(ctx context.Context, h streamer.Hello) (*Facts, error) 
 		return nil, &streamer.Refusal{CloseCode: streamer.CloseInternal, Text: "the context store failed"}
 	}
 	if !r.rejoin(id) {
-		return nil, &streamer.Refusal{CloseCode: streamer.CloseLimits, Text: errBusy.Error()}
+		return nil, &streamer.Refusal{CloseCode: streamer.CloseLimits, Text: errBusy[0].Why}
 	}
 	return &facts, nil
 }
@@ -195,12 +196,10 @@ func (r *Responder) retire(id SessionID) {
 }
 
 // dispatch hands exchanges to Serve with the path they are for.
-func (r *Responder) dispatch(path string) streamer.Handler {
+func (r *Responder) dispatch(facts *Facts) streamer.Handler {
 	return func(ctx context.Context, x *streamer.Exchange) {
-		to := path
-		if p, err := url.PathUnescape(path); err == nil {
-			to = p
-		}
+		ctx = context.WithValue(ctx, factsKey{}, facts)
+		to := unescaped(facts.Path)
 		if head := x.Message().Head; head != nil {
 			// A head that is none goes where the session was negotiated; the service there sees it as it is.
 			if h, _, err := http1.ParseHead(head, 0); err == nil && !h.IsReply() {
@@ -211,4 +210,27 @@ func (r *Responder) dispatch(path string) streamer.Handler {
 		}
 		r.cfg.Serve(ctx, to, x)
 	}
+}
+
+// factsKey is where the context of a handler has the session's facts.
+type factsKey struct{}
+
+// FactsOf gives the facts of the session that a handler serves, by the context it got; nil if it is of no session. They must not be changed.
+func FactsOf(ctx context.Context) *Facts {
+	facts, _ := ctx.Value(factsKey{}).(*Facts)
+	return facts
+}
+
+func (r *Responder) replySchema(path string) *schema.Schema {
+	if r.cfg.ReplySchema == nil {
+		return nil
+	}
+	return r.cfg.ReplySchema(unescaped(path))
+}
+
+func unescaped(path string) string {
+	if p, err := url.PathUnescape(path); err == nil {
+		return p
+	}
+	return path
 }

@@ -4,6 +4,7 @@ import (
 	"encoding/hex"
 	"fmt"
 	"slices"
+	"strconv"
 	"time"
 
 	"github.com/hhfr/hhfr/internal/xmlns"
@@ -16,6 +17,18 @@ var AnswerName = soap.Name{Space: xmlns.HHFRNegotiation, Local: "Answer"}
 // Answer is what a responder selects of an offer (docs/negotiation.md, section 3).
 type Answer struct {
 	Scheme, Representation, Transport string // URIs, of those offered
+	// Assurance and Security are URIs, of those offered, or at-most-once and nothing beyond what the transport has; empty means these.
+	Assurance, Security string
+	// Request confirms the offer's description of requests; Reply is the responder's of replies, or confirms that of the offer. nil: none.
+	Request, Reply *Description
+	// HeadersKept is how many of the offer's header blocks hold for the session: all, or none.
+	HeadersKept int
+	// Refused are items of the offer that were not agreed to, although the rest was; at most 16.
+	Refused []Declined
+	// Ignored names the elements of the offer that the responder does not know; at most 16.
+	Ignored []soap.Name
+	// Unknown names elements of the answer that this version does not know. It is read, not written.
+	Unknown []soap.Name
 	// Address is where the stream is opened: for tcp ":PORT" (the host is that of the negotiated URL) or "HOST:PORT", for inproc a name.
 	Address string
 	Session SessionID
@@ -38,9 +51,22 @@ func (a *Answer) Message(v soap.Version) ([]byte, error) {
 	w.texts("Address", a.Address)
 	w.texts("Session", a.Session.String())
 	w.texts("Token", hex.EncodeToString(a.Token[:]))
+	if a.Assurance != "" {
+		w.texts("Assurance", a.Assurance)
+	}
+	if a.Security != "" {
+		w.texts("Security", a.Security)
+	}
 	w.lifetime(a.Lifetime)
+	w.description("RequestDescription", a.Request)
+	w.description("ReplyDescription", a.Reply)
+	if a.HeadersKept > 0 {
+		w.texts("UnchangingHeaders", strconv.Itoa(a.HeadersKept))
+	}
 	w.heads(a.RequestHead, a.ReplyHead)
 	w.shapes(a.Shapes)
+	w.refused(a.Refused)
+	w.ignored(a.Ignored)
 	return w.message(v, AnswerName.Local)
 }
 
@@ -53,10 +79,13 @@ func ParseAnswer(data []byte) (*Answer, error) {
 	}
 	a := &Answer{
 		Scheme: r.one("Scheme"), Representation: r.one("Representation"), Transport: r.one("Transport"), Address: r.one("Address"),
-		Session: r.session(), Lifetime: r.lifetime(), Shapes: r.shapes(),
+		Assurance: r.optional("Assurance"), Security: r.optional("Security"),
+		Request: r.description("RequestDescription"), Reply: r.description("ReplyDescription"), HeadersKept: r.count("UnchangingHeaders", maxChoices),
+		Session: r.session(), Lifetime: r.lifetime(), Shapes: r.shapes(), Refused: r.refused(), Ignored: r.ignored(),
 	}
 	copy(a.Token[:], r.hex("Token", len(a.Token)))
 	a.RequestHead, a.ReplyHead = r.heads()
+	a.Unknown = r.unknown()
 	if r.err == nil && a.Lifetime == 0 {
 		r.fail("Lifetime is missing")
 	}
@@ -71,13 +100,34 @@ func (a *Answer) fits(o *Offer) error {
 	for _, c := range []struct {
 		what, value string
 		offered     []string
-	}{{"scheme", a.Scheme, o.Schemes}, {"representation", a.Representation, o.Representations}, {"transport", a.Transport, o.Transports}} {
+	}{
+		{"scheme", a.Scheme, o.Schemes}, {"representation", a.Representation, o.Representations}, {"transport", a.Transport, o.Transports},
+		{"assurance", orElse(a.Assurance, AtMostOnce), orOnly(o.Assurances, AtMostOnce)},
+		{"security", orElse(a.Security, TransportSecurity), orOnly(o.Securities, TransportSecurity)},
+	} {
 		if !slices.Contains(c.offered, c.value) {
 			return fmt.Errorf("answer selects %s %q, which was not offered", c.what, c.value)
 		}
+	}
+	if a.HeadersKept != 0 && a.HeadersKept != len(o.Headers) {
+		return fmt.Errorf("answer keeps %d header blocks of %d", a.HeadersKept, len(o.Headers))
 	}
 	if !isDefault(a.RequestHead, defaultRequestFields) || !isDefault(a.ReplyHead, defaultReplyFields) {
 		return fmt.Errorf("answer selects other default heads than those of %s", Scheme)
 	}
 	return nil
+}
+
+func orElse(v, otherwise string) string {
+	if v == "" {
+		return otherwise
+	}
+	return v
+}
+
+func orOnly(list []string, otherwise string) []string {
+	if len(list) == 0 {
+		return []string{otherwise}
+	}
+	return list
 }

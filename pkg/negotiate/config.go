@@ -9,7 +9,10 @@ import (
 
 	"github.com/hhfr/hhfr/internal/clock"
 	"github.com/hhfr/hhfr/pkg/ctxstore"
+	"github.com/hhfr/hhfr/pkg/schema"
+	"github.com/hhfr/hhfr/pkg/soap"
 	"github.com/hhfr/hhfr/pkg/streamer"
+	"github.com/hhfr/hhfr/pkg/streamer/tcp"
 )
 
 // Config is what a [Dialer] works with. It is copied; what it points to is shared and stays the caller's.
@@ -17,14 +20,27 @@ type Config struct {
 	// HTTPClient carries offers and plain SOAP; nil means [http.DefaultClient]. Offers follow no redirects. Its idle connections
 	// should be given up before servers do: a POST on a connection that the server has closed has an unknown fate.
 	HTTPClient *http.Client
-	// Transports by name ("tcp", "inproc"); those missing are not offered. With none, all goes as plain SOAP.
+	// Transports by name ("tcp", "inproc"); those missing are not offered. nil means tcp. With none in it, all goes as plain SOAP.
 	Transports map[string]streamer.Transport
-	// Store keeps sessions, shapes, and which ends speak plain SOAP. Required.
+	// Store keeps sessions, shapes, and which ends speak plain SOAP; nil means memory, one for all sessions of the dialer.
 	Store ctxstore.Store
-	// Coders makes the coders of streams; see [BookCoders]. Required; their shapes lie in Store.
+	// Coders makes the coders of streams; nil means those of a book over Store (see [BookCoders]). Their shapes lie in Store.
 	Coders Coders
+	// SOAP is the version of offers; None means 1.1, and 1.2 where that is refused for its version.
+	SOAP soap.Version
 	// Representations to offer by name, preferred first; nil means binary, then xml.
 	Representations []string
+	// RequestSchema and ReplySchema describe the messages of each direction; nil: they are not described. The shape of requests is made by the
+	// first that RequestSchema describes.
+	RequestSchema, ReplySchema *schema.Schema
+	// Shapes are fingerprints to offer before all others in Store, of shapes that lie there.
+	Shapes [][32]byte
+	// Headers are SOAP header blocks, as XML text, that hold for every message of a session and are not sent with each, at most 16 of 4 KiB; none with secrets.
+	// [Facts] has them if the other end agreed; otherwise the application sends them itself.
+	Headers []string
+	// Reconnect is how long a session whose stream broke tries to negotiate anew, ever less often, before it turns to plain SOAP; 0: not at all. What is called
+	// meanwhile waits.
+	Reconnect time.Duration
 	// AllowHost lists hosts, without ports, that an answer may name besides that of the URL.
 	AllowHost []string
 	// AllowCleartext: offer transports without encryption for https URLs too. Whoever listens on the way can then read what HTTPS hid.
@@ -38,7 +54,7 @@ type Config struct {
 	Timeout time.Duration
 	// Lifetime to ask for; 0: as the responder likes.
 	Lifetime time.Duration
-	// Handler serves exchanges that the responder begins; nil: they are cancelled as unserved.
+	// Handler serves exchanges that the responder begins, until [Session.OnMessage] names another; nil: nobody does, and requests are cancelled as failed.
 	Handler streamer.Handler
 	// WrapConn, if given, wraps a stream's connection before anything is read or written (a recorder).
 	WrapConn func(net.Conn) net.Conn
@@ -53,8 +69,18 @@ type Config struct {
 }
 
 func (c Config) withDefaults() (Config, error) {
-	if c.Store == nil || c.Coders == nil {
-		return c, badConfig("Store and Coders are required")
+	if c.Clock == nil {
+		c.Clock = clock.Real()
+	}
+	c.Store, c.Coders = keepIn(c.Store, c.Coders, c.Clock)
+	if c.Transports == nil {
+		c.Transports = map[string]streamer.Transport{"tcp": tcp.Transport{}}
+	}
+	if err := checkHeaders(c.Headers); err != nil {
+		return c, &Error{Code: BadConfig, At: -1, Err: err}
+	}
+	if c.Reconnect < 0 || len(c.Shapes) > MaxShapes {
+		return c, badConfig("Reconnect below 0, or more than %d shapes", MaxShapes)
 	}
 	if c.HTTPClient == nil {
 		c.HTTPClient = http.DefaultClient
@@ -72,9 +98,6 @@ func (c Config) withDefaults() (Config, error) {
 	}
 	if c.Timeout <= 0 {
 		c.Timeout = DefaultTimeout
-	}
-	if c.Clock == nil {
-		c.Clock = clock.Real()
 	}
 	if c.Log == nil {
 		c.Log = slog.New(slog.DiscardHandler)

@@ -54,21 +54,29 @@ func (d *Dialer) Dial(ctx context.Context, rawURL string) (*Session, error) {
 		return nil, badConfig("%q is no http or https URL", u.Redacted())
 	}
 	u.Fragment = ""
-	s := &Session{cfg: &d.cfg, url: u, implicit: implicitOf(u)}
-	stop, err := d.open(ctx, s)
+	s := newSession(d, u)
+	n := negotiation{dialer: d, url: u, serve: s.serve}
+	err = d.recall(ctx, u)
+	if err == nil {
+		err = n.open(ctx)
+	}
 	if ctx.Err() != nil {
-		if s.stream != nil {
-			s.stream.Abort(streamer.CloseGoingAway, "the caller gave up")
+		if n.stream != nil {
+			n.stream.Abort(streamer.CloseGoingAway, "the caller gave up")
 		}
+		s.cancel()
 		return nil, context.Cause(ctx)
 	}
 	if err == nil {
+		s.install(&n)
 		return s, nil
 	}
-	if stop {
+	if errors.Is(err, &Error{Code: Unreachable}) {
+		s.cancel()
 		return nil, err
 	}
-	s.agreed = Agreed{Why: err.Error()}
+	s.agreed = n.agreed
+	s.agreed.Why, s.plain = err.Error(), true
 	var refused *refusal
 	if errors.As(err, &refused) {
 		s.agreed.Remembered = refused.remembered
@@ -78,7 +86,8 @@ func (d *Dialer) Dial(ctx context.Context, rawURL string) (*Session, error) {
 	}
 	d.cfg.Log.Info("plain SOAP", "url", u.Redacted(), "why", s.agreed.Why)
 	if d.cfg.RequireHHFR {
-		return nil, &Error{Code: NoHHFR, At: -1, Remote: refused != nil, Err: err}
+		s.cancel()
+		return nil, &Error{Code: NoHHFR, At: -1, Remote: refused != nil, Err: err, Agreed: &s.agreed}
 	}
 	return s, nil
 }
@@ -87,44 +96,71 @@ func (d *Dialer) Dial(ctx context.Context, rawURL string) (*Session, error) {
 type refusal struct {
 	err        error
 	remembered bool
+	passing    bool // another time it may be otherwise
 }
 
 func (r *refusal) Error() string { return r.err.Error() }
 func (r *refusal) Unwrap() error { return r.err }
 
-// open goes all the way to a stream in s. stop: there is no use in plain SOAP either.
-func (d *Dialer) open(ctx context.Context, s *Session) (stop bool, err error) {
+// negotiation is one way from an offer to a stream.
+type negotiation struct {
+	dialer *Dialer
+	url    *url.URL
+	serve  streamer.Handler
+
+	agreed Agreed
+	stream *streamer.Stream
+}
+
+// open goes all the way. An error of code Unreachable means that there is no use in plain SOAP either.
+func (n *negotiation) open(ctx context.Context) error {
+	cfg := &n.dialer.cfg
+	secure := n.url.Scheme == "https"
 	offer := &Offer{
-		Schemes: []string{Scheme}, Transports: d.cfg.offerable(s.url.Scheme == "https"), Lifetime: d.cfg.Lifetime,
+		Schemes: []string{Scheme}, Transports: cfg.offerable(secure), Lifetime: cfg.Lifetime, Assurances: []string{AtMostOnce}, Securities: []string{TransportSecurity},
+		Request: describe(cfg.RequestSchema), Reply: describe(cfg.ReplySchema), Headers: cfg.Headers,
 		RequestHead: defaultRequestFields, ReplyHead: defaultReplyFields,
 	}
-	for _, name := range d.cfg.Representations {
+	for _, name := range cfg.Representations {
 		offer.Representations = append(offer.Representations, RepresentationURI(name))
 	}
 	if len(offer.Transports) == 0 {
-		if s.url.Scheme == "https" && len(d.cfg.Transports) > 0 {
-			return false, errors.New("no transport as private as https")
+		if secure && len(cfg.Transports) > 0 {
+			return errors.New("no transport as private as https")
 		}
-		return false, errors.New("no transport to offer")
+		return errors.New("no transport to offer")
 	}
-	if err := d.recall(ctx, s.url); err != nil {
-		return false, err
+	var err error
+	if offer.Shapes, err = n.dialer.known(ctx); err != nil {
+		return err
 	}
-	if offer.Shapes, err = d.known(ctx); err != nil {
-		return false, err
-	}
-	ctx, cancel := context.WithTimeout(ctx, d.cfg.Timeout)
+	n.agreed = Agreed{Offer: offer}
+	ctx, cancel := context.WithTimeout(ctx, cfg.Timeout)
 	defer cancel()
-	answer, err := d.ask(ctx, s.url, offer)
-	if err != nil {
-		return errors.Is(err, &Error{Code: Unreachable}), err
+	version := cfg.SOAP
+	if version == soap.None {
+		version = soap.V11
 	}
-	return false, d.join(ctx, s, answer)
+	answer, err := n.ask(ctx, version, offer)
+	var f *faulted
+	if cfg.SOAP == soap.None && errors.As(err, &f) && f.fault.Code == soap.VersionMismatch {
+		answer, err = n.ask(ctx, soap.V12, offer)
+	}
+	if errors.As(err, &f) {
+		n.agreed.Refused = f.items
+	}
+	if err != nil {
+		return err
+	}
+	shown := *answer
+	shown.Token = [16]byte{}
+	n.agreed.Answer, n.agreed.Refused = &shown, answer.Refused
+	return n.join(ctx, answer)
 }
 
 // known lists fingerprints of shapes that the store has.
 func (d *Dialer) known(ctx context.Context) ([][32]byte, error) {
-	var fps [][32]byte
+	fps := d.cfg.Shapes
 	for info, err := range d.cfg.Store.List(ctx, ctxstore.ShapePrefix) {
 		if err != nil {
 			if ctx.Err() != nil {
@@ -133,36 +169,36 @@ func (d *Dialer) known(ctx context.Context) ([][32]byte, error) {
 			d.cfg.Log.Warn("shape not offered", "err", err)
 			continue
 		}
-		if fp, ok := ctxstore.ParseShapeURI(info.URI); ok {
-			fps = append(fps, fp)
-		}
-		if len(fps) == MaxShapes {
+		if len(fps) >= MaxShapes {
 			break
+		}
+		if fp, ok := ctxstore.ParseShapeURI(info.URI); ok && !slices.Contains(d.cfg.Shapes, fp) {
+			fps = append(fps[:len(fps):len(fps)], fp)
 		}
 	}
 	return fps, nil
 }
 
 // ask posts the offer and takes the answer.
-func (d *Dialer) ask(ctx context.Context, u *url.URL, offer *Offer) (*Answer, error) {
-	body, err := offer.Message(soap.V11)
+func (n *negotiation) ask(ctx context.Context, v soap.Version, offer *Offer) (*Answer, error) {
+	body, err := offer.Message(v)
 	if err != nil {
 		return nil, err
 	}
 	var connected atomic.Bool
 	traced := httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{GotConn: func(httptrace.GotConnInfo) { connected.Store(true) }})
-	req, err := http.NewRequestWithContext(traced, http.MethodPost, u.String(), bytes.NewReader(body))
+	req, err := http.NewRequestWithContext(traced, http.MethodPost, n.url.String(), bytes.NewReader(body))
 	if err != nil {
 		return nil, &Error{Code: BadConfig, At: -1, Err: err}
 	}
-	fields, err := soap.RequestFields(soap.V11, OfferAction)
+	fields, err := soap.RequestFields(v, OfferAction)
 	if err != nil {
 		return nil, err
 	}
 	for _, f := range fields {
 		req.Header[f.Name] = []string{f.Value}
 	}
-	client := *d.cfg.HTTPClient
+	client := *n.dialer.cfg.HTTPClient
 	client.CheckRedirect = func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
 	resp, err := client.Do(req)
 	if err != nil {
@@ -170,18 +206,27 @@ func (d *Dialer) ask(ctx context.Context, u *url.URL, offer *Offer) (*Answer, er
 		if !connected.Load() {
 			return nil, &Error{Code: Unreachable, At: -1, Err: err}
 		}
-		return nil, &refusal{err: fmt.Errorf("offer: %w", err)}
+		return nil, &refusal{err: fmt.Errorf("offer: %w", err), passing: true}
 	}
 	defer resp.Body.Close()
 	data, err := io.ReadAll(io.LimitReader(resp.Body, MaxOffer+1))
 	if err != nil {
-		return nil, &refusal{err: fmt.Errorf("answer: %w", err)}
+		return nil, &refusal{err: fmt.Errorf("answer: %w", err), passing: true}
 	}
 	answer, err := judge(resp, data, offer)
 	if err != nil {
-		return nil, &refusal{err: err}
+		return nil, &refusal{err: err, passing: isPassing(resp.StatusCode, err)}
 	}
 	return answer, nil
+}
+
+// isPassing tells refusals of an end that may agree in a while: gateways whose server is just starting, and responders without room.
+func isPassing(status int, err error) bool {
+	var f *faulted
+	if errors.As(err, &f) {
+		return slices.ContainsFunc(f.items, func(i Declined) bool { return i.Item == errBusy[0].Item })
+	}
+	return status == http.StatusBadGateway || status == http.StatusServiceUnavailable || status == http.StatusGatewayTimeout
 }
 
 // withoutURL takes the URL, whose query may be secret, out of an error of an HTTP client: what remains is told and stored.
@@ -213,15 +258,20 @@ func judge(resp *http.Response, data []byte, offer *Offer) (*Answer, error) {
 }
 
 // join opens the stream that was agreed on.
-func (d *Dialer) join(ctx context.Context, s *Session, a *Answer) error {
+func (n *negotiation) join(ctx context.Context, a *Answer) error {
+	d := n.dialer
 	transport, _ := strings.CutPrefix(a.Transport, transportPrefix)
-	addr, err := d.streamAddr(transport, a.Address, s.url)
+	addr, err := d.streamAddr(transport, a.Address, n.url)
 	if err != nil {
 		return &refusal{err: err}
 	}
 	facts := Facts{
-		Session: a.Session, Scheme: a.Scheme, Representation: a.Representation, Transport: a.Transport,
-		Origin: originOf(s.url), Path: s.implicit.path, Address: a.Address, Expires: d.cfg.Clock.Now().Add(a.Lifetime), PeerShapes: a.Shapes,
+		Session: a.Session, Scheme: a.Scheme, Representation: a.Representation, Transport: a.Transport, Assurance: a.Assurance, Security: a.Security,
+		RequestDescription: a.Request.name(), ReplyDescription: a.Reply.name(),
+		Origin: originOf(n.url), Path: pathOf(n.url), Address: a.Address, Expires: d.cfg.Clock.Now().Add(a.Lifetime), PeerShapes: a.Shapes,
+	}
+	if a.HeadersKept > 0 {
+		facts.Headers = d.cfg.Headers
 	}
 	document, err := (&contextDocument{Facts: facts}).marshal()
 	if err != nil {
@@ -232,13 +282,13 @@ func (d *Dialer) join(ctx context.Context, s *Session, a *Answer) error {
 		return err
 	}
 	number, _ := representationNumber(a.Representation)
-	coder, err := d.cfg.Coders(ctx, CoderSpec{Representation: number, Limits: d.cfg.Stream.Limits, PeerKnows: a.Shapes})
+	coder, err := d.cfg.Coders(ctx, CoderSpec{Representation: number, Limits: d.cfg.Stream.Limits, PeerKnows: a.Shapes, Schema: d.cfg.RequestSchema})
 	if err != nil {
 		return err
 	}
 	conn, err := d.cfg.Transports[transport].Dial(ctx, addr)
 	if err != nil {
-		return &refusal{err: fmt.Errorf("stream: %w", err)}
+		return &refusal{err: fmt.Errorf("stream: %w", err), passing: true}
 	}
 	if d.cfg.WrapConn != nil {
 		conn = d.cfg.WrapConn(conn)
@@ -248,13 +298,13 @@ func (d *Dialer) join(ctx context.Context, s *Session, a *Answer) error {
 	}
 	cfg := d.cfg.Stream
 	cfg.Initiator, cfg.Session, cfg.Token = true, a.Session, a.Token[:]
-	cfg.Representation, cfg.Coder, cfg.Accept, cfg.Handler = number, coder, nil, d.cfg.Handler
+	cfg.Representation, cfg.Coder, cfg.Accept, cfg.Handler = number, coder, nil, n.serve
 	stream, err := streamer.Over(ctx, conn, cfg)
 	if err != nil {
-		return &refusal{err: fmt.Errorf("stream: %w", err)}
+		return &refusal{err: fmt.Errorf("stream: %w", err), passing: true}
 	}
 	tellLimits(coder, stream.Hello())
-	s.stream, s.lane, s.agreed = stream, stream.Lane(0), Agreed{HHFR: true, Facts: &facts}
+	n.stream, n.agreed.HHFR, n.agreed.Facts = stream, true, &facts
 	return nil
 }
 

@@ -1,6 +1,7 @@
 package negotiate_test
 
 import (
+	"io"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -32,7 +33,18 @@ func TestDocumentedExamples(t *testing.T) {
 	}
 	document, err := negotiate.ContextDocument(facts, answer.Token)
 	require.NoError(t, err)
+	fullOffer, err := fullOffer(t).Message(soap.V12)
+	require.NoError(t, err)
+	fullAnswer, err := fullAnswer(t).Message(soap.V12)
+	require.NoError(t, err)
+	plain, err := soap.BuildFault(soap.V11, soap.Fault{Code: soap.Client, Reason: "no such operation"})
+	require.NoError(t, err)
+	s := startServices(t, nil)
+	owl := strings.Replace(string(offerMessage(t, soap.V11)), "transport:tcp", "transport:owl", 1)
+	strange := strings.Replace(string(offerMessage(t, soap.V12)), "<soap:Body>", `<soap:Header><q:Block xmlns:q="urn:example:h" soap:mustUnderstand="true"/></soap:Header><soap:Body>`, 1)
 	for name, want := range map[string]string{
+		"full offer": string(fullOffer), "full answer": string(fullAnswer), "plain fault": string(plain),
+		"refusal": answered(t, s, "text/xml", owl), "header block not understood": answered(t, s, "application/soap+xml", strange),
 		"offer": string(offerMessage(t, soap.V11)), "answer": string(answerMessage(t, soap.V11)), "context": string(document),
 	} {
 		between := regexp.MustCompile(`>\s+<`)
@@ -52,4 +64,14 @@ func TestDocumentedExamples(t *testing.T) {
 	kept, err := negotiate.ParseFacts([]byte(examples["context"]))
 	require.NoError(t, err)
 	assert.Equal(t, facts, kept)
+}
+
+// answered posts a message and gives what comes back.
+func answered(t testing.TB, s *services, contentType, message string) string {
+	resp, err := s.http.Client().Post(s.http.URL, contentType, strings.NewReader(message))
+	require.NoError(t, err)
+	defer resp.Body.Close()
+	data, err := io.ReadAll(resp.Body)
+	require.NoError(t, err)
+	return string(data)
 }

@@ -86,8 +86,9 @@ func (w *writer) message(v soap.Version, local string) ([]byte, error) {
 
 // reader takes the children of an offer, an answer or a context document, and remembers the first failure.
 type reader struct {
-	el  *soap.Element
-	err error
+	el    *soap.Element
+	asked map[string]bool // local names that were looked for
+	err   error
 }
 
 // open parses a message and gives its Body child, which must have the name and stand alone.
@@ -97,25 +98,21 @@ func open(data []byte, name soap.Name) (*reader, soap.Version, error) {
 		return nil, soap.None, malformed(err)
 	}
 	if f, ok := e.Fault(); ok {
-		return nil, e.Version, malformed(fmt.Errorf("SOAP fault: %.200q", f.Reason))
+		return nil, e.Version, malformed(readFault(f))
 	}
-	for _, h := range e.Header {
-		if h.MustUnderstand {
-			return nil, e.Version, &mustUnderstand{h.Name}
-		}
+	if f, ok := new(soap.Node).Check(e); !ok {
+		return nil, e.Version, &mustUnderstand{f}
 	}
 	if len(e.Body) != 1 || e.Body[0].Name != name {
 		return nil, e.Version, malformed(fmt.Errorf("no %s in the Body", name))
 	}
-	return &reader{el: &e.Body[0]}, e.Version, nil
+	return &reader{el: &e.Body[0], asked: map[string]bool{}}, e.Version, nil
 }
 
 // mustUnderstand is the one refusal that has a fault code of its own.
-type mustUnderstand struct{ block soap.Name }
+type mustUnderstand struct{ fault soap.Fault }
 
-func (e *mustUnderstand) Error() string {
-	return fmt.Sprintf("header block %s must be understood", e.block)
-}
+func (e *mustUnderstand) Error() string { return e.fault.Reason }
 
 // Is makes it a malformed message for callers.
 func (e *mustUnderstand) Is(t error) bool { o, ok := t.(*Error); return ok && o.Code == Malformed }
@@ -129,6 +126,7 @@ func (r *reader) fail(format string, args ...any) {
 // all gives the children of that name; more than max are a failure.
 func (r *reader) all(local string, max int) []*soap.Element {
 	var found []*soap.Element
+	r.asked[local] = true
 	for i := range r.el.Children {
 		if c := &r.el.Children[i]; c.Name.Space == r.el.Name.Space && c.Name.Local == local {
 			found = append(found, c)

@@ -38,6 +38,8 @@ type Error struct {
 	At     int64
 	Remote bool
 	Err    error
+	// Agreed tells what was offered and what became of it, in an error NoHHFR of Dial; else it is nil.
+	Agreed *Agreed
 }
 
 func (e *Error) Error() string {

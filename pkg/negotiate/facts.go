@@ -16,6 +16,13 @@ type Facts struct {
 	Scheme         string    `json:"scheme"`         // URI-S
 	Representation string    `json:"representation"` // URI-R
 	Transport      string    `json:"transport"`      // URI-T
+	Assurance      string    `json:"assurance,omitempty"`
+	Security       string    `json:"security,omitempty"`
+	// RequestDescription and ReplyDescription name what describes the messages; empty: nothing does.
+	RequestDescription string `json:"request_description,omitempty"`
+	ReplyDescription   string `json:"reply_description,omitempty"`
+	// Headers are SOAP header blocks that hold for every message, as XML text.
+	Headers []string `json:"-"`
 	// Origin is scheme, host and port of the negotiated URL; empty where only its path is known.
 	Origin string `json:"origin,omitempty"`
 	// Path is that of the negotiated URL: where requests without a head go.
@@ -42,8 +49,12 @@ func (c *contextDocument) marshal() ([]byte, error) {
 	w.texts("Scheme", c.Scheme)
 	w.texts("Representation", c.Representation)
 	w.texts("Transport", c.Transport)
-	if c.Origin != "" {
-		w.texts("Origin", c.Origin)
+	for _, f := range []struct{ local, value string }{
+		{"Assurance", c.Assurance}, {"Security", c.Security}, {"RequestDescription", c.RequestDescription}, {"ReplyDescription", c.ReplyDescription}, {"Origin", c.Origin},
+	} {
+		if f.value != "" {
+			w.texts(f.local, f.value)
+		}
 	}
 	w.texts("Path", c.Path)
 	w.texts("Address", c.Address)
@@ -52,6 +63,7 @@ func (c *contextDocument) marshal() ([]byte, error) {
 		w.texts("TokenHash", hex.EncodeToString(c.TokenHash))
 	}
 	w.heads(defaultRequestFields, defaultReplyFields)
+	w.headers(c.Headers)
 	w.shapes(c.PeerShapes)
 	if w.err != nil {
 		return nil, malformed(fmt.Errorf("session context: %w", w.err))
@@ -61,16 +73,18 @@ func (c *contextDocument) marshal() ([]byte, error) {
 }
 
 func parseContext(data []byte) (*contextDocument, error) {
-	el, err := soap.ParseElement(data, soap.Limits{MaxBytes: MaxOffer, MaxDepth: 16, MaxElements: 512})
+	el, err := soap.ParseElement(data, soap.Limits{MaxBytes: maxContext, MaxDepth: 16, MaxElements: 512})
 	if err != nil {
 		return nil, malformed(fmt.Errorf("session context: %w", err))
 	}
-	r := reader{el: el}
+	r := reader{el: el, asked: map[string]bool{}}
 	if el.Name != (soap.Name{Space: xmlns.HHFRContext, Local: contextName}) {
 		r.fail("root is %s", el.Name)
 	}
 	c := &contextDocument{Facts: Facts{
 		Session: r.session(), Scheme: r.one("Scheme"), Representation: r.one("Representation"), Transport: r.one("Transport"),
+		Assurance: r.optional("Assurance"), Security: r.optional("Security"), RequestDescription: r.optional("RequestDescription"),
+		ReplyDescription: r.optional("ReplyDescription"), Headers: r.headers(),
 		Origin: r.optional("Origin"), Path: r.one("Path"), Address: r.one("Address"), PeerShapes: r.shapes(),
 	}}
 	expires, err := time.Parse(time.RFC3339, r.one("Expires"))

@@ -87,22 +87,21 @@ func (r *Responder) serveOffer(w http.ResponseWriter, req *http.Request, start [
 	var unmet *mustUnderstand
 	switch {
 	case errors.As(err, &unmet):
-		r.fault(w, version, soap.Fault{Code: soap.MustUnderstand, Reason: unmet.Error()})
+		r.fault(w, version, unmet.fault)
 		return
 	case err != nil:
 		r.fault(w, version, soap.Fault{Code: soap.Client, Reason: err.Error()})
 		return
 	}
-	answer, err := r.answer(req.Context(), req.URL.EscapedPath(), offer)
+	answer, err := r.answer(req.Context(), req, offer)
 	if err != nil {
 		r.cfg.Log.Info("offer refused", "peer", req.RemoteAddr, "err", err)
-		reason := "cannot agree"
-		// A store's error names files; it is not for the peer.
-		var own *Error
-		if errors.Is(err, errBusy) || errors.As(err, &own) {
-			reason = err.Error()
+		var items refusedItems
+		if !errors.As(err, &items) {
+			// A store's error names files; it is not for the peer.
+			items = refusedItems{{"Session", "cannot be kept"}}
 		}
-		r.fault(w, version, soap.Fault{Code: soap.Server, Reason: reason})
+		r.fault(w, version, refusalFault(items))
 		return
 	}
 	message, err := answer.Message(version)

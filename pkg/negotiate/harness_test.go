@@ -117,6 +117,9 @@ func (l *later) forward(d time.Duration) {
 	l.by += d
 }
 
+// none are the transports of a dialer that speaks plain SOAP only.
+var none = map[string]streamer.Transport{}
+
 // config is a dialer's, with a store and an HTTP client of its own.
 func config(t testing.TB) negotiate.Config {
 	client := &http.Client{Transport: &http.Transport{}}

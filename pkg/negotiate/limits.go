@@ -9,6 +9,10 @@ const (
 	MaxShapes = 1024
 	// maxChoices bounds the schemes, representations and transports that an offer lists.
 	maxChoices = 16
+	// maxContext bounds the context of a session, in octets: what an offer holds of it, escaped.
+	maxContext = 2 * MaxOffer
+	// maxHeader bounds one unchanging header block, in octets: WS-Addressing and device headers are below 1 KiB.
+	maxHeader = 4 << 10
 	// maxValue bounds the text of one element but for the fingerprints, in octets: what HTTP servers accept as a path.
 	maxValue = 2048
 	// maxPeek is how far the Body's first child of a request may be from its start for the request to be recognised as an offer, in octets.

@@ -18,7 +18,17 @@ import (
 // Scheme is the URI-S of this version of the HHFR rules.
 const Scheme = "urn:hhfr:scheme:1"
 
+// What sessions of this version assure, and how they are secured.
 const (
+	// AtMostOnce: no message is ever sent twice; one whose fate is unknown is reported.
+	AtMostOnce = assurancePrefix + "at-most-once"
+	// TransportSecurity: the stream is as secure as its transport, and nothing is added.
+	TransportSecurity = securityPrefix + "transport"
+)
+
+const (
+	assurancePrefix      = "urn:hhfr:assurance:"
+	securityPrefix       = "urn:hhfr:security:"
 	representationPrefix = "urn:hhfr:representation:"
 	transportPrefix      = "urn:hhfr:transport:"
 )

@@ -17,12 +17,20 @@ const OfferAction = xmlns.HHFRNegotiation + ":offer"
 // Offer is what an initiator proposes (docs/negotiation.md, section 2). Lists have the preferred value first.
 type Offer struct {
 	Schemes, Representations, Transports []string // URIs
+	// Assurances and Securities are URIs; none means at-most-once, and nothing beyond what the transport has.
+	Assurances, Securities []string
+	// Request and Reply describe the messages of each direction; nil: not described.
+	Request, Reply *Description
+	// Headers are header blocks that hold for every message of the session, as XML text, at most 16 of 4 KiB.
+	Headers []string
 	// Lifetime is how long the initiator would like the session to last; 0: as the responder likes. Whole seconds.
 	Lifetime time.Duration
 	// RequestHead and ReplyHead are the fields of messages without a head; nil means those of this version.
 	RequestHead, ReplyHead []soap.Field
 	// Shapes are fingerprints of shapes that the initiator has, at most [MaxShapes].
 	Shapes [][32]byte
+	// Ignored names elements that this version does not know, at most 16. It is read, not written.
+	Ignored []soap.Name
 }
 
 // Message writes the offer as a SOAP message of the version. Errors: Malformed, when it is beyond the limits.
@@ -31,7 +39,12 @@ func (o *Offer) Message(v soap.Version) ([]byte, error) {
 	w.texts("Scheme", o.Schemes...)
 	w.texts("Representation", o.Representations...)
 	w.texts("Transport", o.Transports...)
+	w.texts("Assurance", o.Assurances...)
+	w.texts("Security", o.Securities...)
 	w.lifetime(o.Lifetime)
+	w.description("RequestDescription", o.Request)
+	w.description("ReplyDescription", o.Reply)
+	w.headers(o.Headers)
 	w.heads(o.RequestHead, o.ReplyHead)
 	w.shapes(o.Shapes)
 	return w.message(v, OfferName.Local)
@@ -46,9 +59,12 @@ func ParseOffer(data []byte) (*Offer, soap.Version, error) {
 	}
 	o := &Offer{
 		Schemes: r.texts("Scheme", maxChoices), Representations: r.texts("Representation", maxChoices), Transports: r.texts("Transport", maxChoices),
+		Assurances: r.texts("Assurance", maxChoices), Securities: r.texts("Security", maxChoices),
+		Request: r.description("RequestDescription"), Reply: r.description("ReplyDescription"), Headers: r.headers(),
 		Lifetime: r.lifetime(), Shapes: r.shapes(),
 	}
 	o.RequestHead, o.ReplyHead = r.heads()
+	o.Ignored = r.unknown()
 	if r.err == nil && (len(o.Schemes) == 0 || len(o.Representations) == 0 || len(o.Transports) == 0) {
 		r.fail("Scheme, Representation or Transport is missing")
 	}

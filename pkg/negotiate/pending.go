@@ -12,6 +12,7 @@ type Pending struct {
 	s      *Session
 	head   []byte
 	body   *kept
+	link   *link
 	stream *streamer.Pending // nil: plain SOAP
 	plain  chan outcome
 }
@@ -24,28 +25,44 @@ type outcome struct {
 // Begin sends a request and leaves its reply to [Pending.Reply], which must be called. On a stream, requests that one goroutine begins leave in that order; in plain
 // SOAP each has a connection of its own or waits for one, and there is no order. The rest is as with [Session.Call].
 func (s *Session) Begin(ctx context.Context, m *streamer.Message) (*Pending, error) {
-	if err := s.open(); err != nil {
+	p := &Pending{s: s, head: m.Head}
+	if err := p.begin(ctx, m.Body); err != nil {
 		return nil, err
-	}
-	p := &Pending{s: s, head: m.Head, body: keep(m.Body)}
-	if !s.streaming() {
-		p.post(ctx, m.Body)
-		return p, nil
-	}
-	head, err := s.implicit.forWire(m.Head)
-	if err != nil {
-		return nil, err
-	}
-	p.stream, err = s.lane.Begin(ctx, &streamer.Message{Head: head, Body: p.body.reader()})
-	unsent, failure := s.judge(ctx, err)
-	switch {
-	case failure != nil:
-		p.body.release()
-		return nil, failure
-	case unsent:
-		return p, p.again(ctx, err)
 	}
 	return p, nil
+}
+
+// begin sends the request by whichever way there is.
+func (p *Pending) begin(ctx context.Context, from io.Reader) error {
+	for {
+		l, err := p.s.current(ctx)
+		if err != nil {
+			_ = closeReader(from)
+			return err
+		}
+		if l == nil {
+			p.post(ctx, from)
+			return nil
+		}
+		head, err := p.s.implicit.forWire(p.head)
+		if err != nil {
+			return err
+		}
+		p.link, p.body = l, keep(from)
+		p.stream, err = l.lane.Begin(ctx, &streamer.Message{Head: head, Body: p.body.reader()})
+		if err == nil {
+			return nil
+		}
+		unsent, failure := p.s.judge(ctx, l, err)
+		if !unsent {
+			p.body.release()
+			return failure
+		}
+		var ok bool
+		if from, ok = p.body.again(ctx); !ok {
+			return &Error{Code: Unsent, At: -1, Err: err}
+		}
+	}
 }
 
 // post sends the request as plain SOAP.
@@ -58,26 +75,20 @@ func (p *Pending) post(ctx context.Context, body io.Reader) {
 	}()
 }
 
-// again sends a request that the stream did not carry as plain SOAP.
-func (p *Pending) again(ctx context.Context, cause error) error {
-	body, ok := p.body.again(ctx)
-	if !ok {
-		return &Error{Code: Unsent, At: -1, Err: cause}
-	}
-	p.post(ctx, body)
-	return nil
-}
-
 // Reply waits for the first octets of the reply; see [Session.Call].
 func (p *Pending) Reply(ctx context.Context) (*streamer.Message, error) {
-	if p.stream != nil {
+	for p.stream != nil {
 		reply, err := p.stream.Reply(ctx)
-		unsent, failure := p.s.judge(ctx, err)
+		unsent, failure := p.s.judge(ctx, p.link, err)
 		if !unsent {
 			p.body.release()
 			return reply, failure
 		}
-		if err := p.again(ctx, err); err != nil {
+		from, ok := p.body.again(ctx)
+		if !ok {
+			return nil, &Error{Code: Unsent, At: -1, Err: err}
+		}
+		if err := p.begin(ctx, from); err != nil {
 			return nil, err
 		}
 	}

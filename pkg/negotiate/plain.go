@@ -7,7 +7,6 @@ import (
 	"io"
 	"net/http"
 	"net/http/httptrace"
-	"slices"
 	"sync/atomic"
 
 	"github.com/hhfr/hhfr/internal/http1"
@@ -126,20 +125,7 @@ func headOf(resp *http.Response) []byte {
 	if err != nil {
 		head, _ = http1.AppendStatusLine(nil, "HTTP/1.1", resp.StatusCode, "")
 	}
-	names := make([]string, 0, len(resp.Header))
-	for name := range resp.Header {
-		names = append(names, name)
-	}
-	slices.Sort(names)
-	for _, name := range names {
-		if isFraming(http1.Field{Name: []byte(name)}) {
-			continue
-		}
-		for _, v := range resp.Header[name] {
-			if longer, err := http1.AppendField(head, name, v); err == nil {
-				head = longer
-			}
-		}
-	}
-	return http1.AppendEnd(head)
+	// A field that cannot be written down is left out.
+	head, _ = appendHeader(head, resp.Header, func(error) error { return nil })
+	return head
 }

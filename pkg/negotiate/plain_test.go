@@ -16,6 +16,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/hhfr/hhfr/internal/xmlns"
 	"github.com/hhfr/hhfr/pkg/ctxstore/memory"
 	"github.com/hhfr/hhfr/pkg/negotiate"
 	"github.com/hhfr/hhfr/pkg/soap"
@@ -237,8 +238,13 @@ func TestOtherHostAllowed(t *testing.T) {
 func TestBadConfig(t *testing.T) {
 	good := config(t)
 	for name, change := range map[string]func(*negotiate.Config) string{
-		"no store":       func(c *negotiate.Config) string { c.Store = nil; return "http://x" },
-		"no coders":      func(c *negotiate.Config) string { c.Coders = nil; return "http://x" },
+		"reconnect": func(c *negotiate.Config) string { c.Reconnect = -1; return "http://x" },
+		"shapes":    func(c *negotiate.Config) string { c.Shapes = make([][32]byte, 1025); return "http://x" },
+		"header":    func(c *negotiate.Config) string { c.Headers = []string{"no XML"}; return "http://x" },
+		"secret header": func(c *negotiate.Config) string {
+			c.Headers = []string{`<Security xmlns="` + xmlns.WSSE + `"/>`}
+			return "http://x"
+		},
 		"representation": func(c *negotiate.Config) string { c.Representations = []string{"owl"}; return "http://x" },
 		"transport": func(c *negotiate.Config) string {
 			c.Transports = map[string]streamer.Transport{"owl": &loopback{}}
@@ -278,7 +284,7 @@ func TestPlainRequests(t *testing.T) {
 		}
 	}()
 	cfg := config(t)
-	cfg.Transports = nil
+	cfg.Transports = none
 	session := dial(t, "http://"+listener.Addr().String()+"/svc?q", cfg)
 	assert.Equal(t, "no transport to offer", session.Agreed().Why)
 	body := func(s string) io.Reader { return io.MultiReader(strings.NewReader(s)) }
@@ -309,7 +315,7 @@ func TestPlainRefusals(t *testing.T) {
 	}))
 	defer server.Close()
 	cfg := config(t)
-	cfg.Transports = nil
+	cfg.Transports = none
 	_, err := dial(t, server.URL, cfg).Call(t.Context(), streamer.NewMessage(nil, []byte("x")))
 	require.ErrorIs(t, err, &negotiate.Error{Code: negotiate.FateUnknown})
 	refusing := httptest.NewServer(http.HandlerFunc(http.NotFound))
@@ -327,7 +333,7 @@ func TestPlainLongBody(t *testing.T) {
 	}))
 	defer server.Close()
 	cfg := config(t)
-	cfg.Transports = nil
+	cfg.Transports = none
 	reply, err := dial(t, server.URL, cfg).Call(t.Context(), &streamer.Message{Body: io.MultiReader(bytes.NewReader(long))})
 	require.NoError(t, err)
 	data, err := reply.ReadAll(1 << 24)

@@ -5,23 +5,27 @@ import (
 	"crypto/rand"
 	"crypto/sha256"
 	"errors"
-	"fmt"
 	"log/slog"
 	"net"
+	"net/http"
+	"net/url"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 
 	"github.com/hhfr/hhfr/internal/clock"
 	"github.com/hhfr/hhfr/pkg/ctxstore"
+	"github.com/hhfr/hhfr/pkg/schema"
+	"github.com/hhfr/hhfr/pkg/shape"
 	"github.com/hhfr/hhfr/pkg/streamer"
 )
 
 // ResponderConfig is what a [Responder] works with. It is copied; what it points to is shared and stays the caller's.
 type ResponderConfig struct {
-	// Store keeps sessions and shapes. Required.
+	// Store keeps sessions and shapes; nil means memory.
 	Store ctxstore.Store
-	// Coders makes the coders of streams; see [BookCoders]. Required; their shapes lie in Store.
+	// Coders makes the coders of streams; nil means those of a book over Store (see [BookCoders]). Their shapes lie in Store.
 	Coders Coders
 	// Addresses says where streams are accepted, by the name of the transport: for tcp ":PORT", or "HOST:PORT" to advertise another host
 	// than that of the URLs, for inproc a name. A transport without an address is not agreed to.
@@ -34,6 +38,11 @@ type ResponderConfig struct {
 	Serve func(ctx context.Context, path string, x *streamer.Exchange)
 	// Serves reports whether there is a service at a path; offers elsewhere are passed on. nil: everywhere.
 	Serves func(path string) bool
+	// UnchangingHeaders, if given, says whether the service at path goes by header blocks that hold for a whole session (see [FactsOf]). An error
+	// is told to the initiator, which then sends them with each message. nil: they are refused.
+	UnchangingHeaders func(path string, blocks []string) error
+	// ReplySchema, if given, describes the replies of the service at path; nil for those not described.
+	ReplySchema func(path string) *schema.Schema
 	// MaxLifetime is the longest lifetime granted; 0 means [MaxLifetime].
 	MaxLifetime time.Duration
 	// JoinWithin is how long after its answer a session may be joined; 0 means [DefaultJoinWithin].
@@ -55,9 +64,13 @@ type ResponderConfig struct {
 }
 
 func (c ResponderConfig) withDefaults() (ResponderConfig, error) {
-	if c.Store == nil || c.Coders == nil || c.Serve == nil {
-		return c, badConfig("Store, Coders and Serve are required")
+	if c.Serve == nil {
+		return c, badConfig("Serve is required")
 	}
+	if c.Clock == nil {
+		c.Clock = clock.Real()
+	}
+	c.Store, c.Coders = keepIn(c.Store, c.Coders, c.Clock)
 	if err := checkRepresentations(&c.Representations); err != nil {
 		return c, err
 	}
@@ -74,9 +87,6 @@ func (c ResponderConfig) withDefaults() (ResponderConfig, error) {
 	}
 	if c.MaxSessions <= 0 {
 		c.MaxSessions = DefaultMaxSessions
-	}
-	if c.Clock == nil {
-		c.Clock = clock.Real()
 	}
 	if c.Log == nil {
 		c.Log = slog.New(slog.DiscardHandler)
@@ -112,44 +122,172 @@ func NewResponder(cfg ResponderConfig) (*Responder, error) {
 }
 
 // errBusy is the reason to refuse an offer that could be met at another time.
-var errBusy = errors.New("too many sessions")
+var errBusy = refusedItems{{"Session", "too many sessions"}}
 
-// answer selects of an offer made at path, and keeps the session. Its error is a reason to be told.
-func (r *Responder) answer(ctx context.Context, path string, o *Offer) (*Answer, error) {
-	a := &Answer{Session: newSessionID(), Lifetime: min(cmpDefault(o.Lifetime, DefaultLifetime), r.cfg.MaxLifetime), RequestHead: defaultRequestFields, ReplyHead: defaultReplyFields}
+// answer selects of an offer made by a request, and keeps the session. Its error is refusedItems where it may be told.
+func (r *Responder) answer(ctx context.Context, req *http.Request, o *Offer) (*Answer, error) {
+	path := req.URL.EscapedPath()
+	a := &Answer{Session: newSessionID(), Lifetime: min(cmpDefault(o.Lifetime, DefaultLifetime), r.cfg.MaxLifetime), RequestHead: defaultRequestFields, ReplyHead: defaultReplyFields, Ignored: o.Ignored}
 	rand.Read(a.Token[:])
-	if !slices.Contains(o.Schemes, Scheme) {
-		return nil, fmt.Errorf("none of the schemes offered is %s", Scheme)
-	}
-	a.Scheme = Scheme
-	for _, uri := range o.Representations {
-		if slices.ContainsFunc(r.cfg.Representations, func(name string) bool { return RepresentationURI(name) == uri }) {
-			a.Representation = uri
-			break
-		}
-	}
-	for _, uri := range o.Transports {
-		for name, address := range r.cfg.Addresses {
-			if a.Transport == "" && TransportURI(name) == uri {
-				a.Transport, a.Address = uri, address
-			}
-		}
-	}
-	if a.Representation == "" || a.Transport == "" {
-		return nil, errors.New("no representation or no transport in common")
+	if err := r.choose(o, a); err != nil {
+		return nil, err
 	}
 	var err error
 	if a.Shapes, err = r.common(ctx, o.Shapes); err != nil {
 		return nil, err
 	}
+	facts := Facts{
+		Session: a.Session, Scheme: a.Scheme, Representation: a.Representation, Transport: a.Transport, Assurance: a.Assurance, Security: a.Security,
+		Origin: requestOrigin(req), Path: path, Address: a.Address, Expires: r.cfg.Clock.Now().Add(a.Lifetime), PeerShapes: o.Shapes,
+	}
+	if err := r.takeHeaders(path, o.Headers); err != nil {
+		a.Refused = append(a.Refused, Declined{"UnchangingHeader", err.Error()})
+	} else if len(o.Headers) > 0 {
+		a.HeadersKept, facts.Headers = len(o.Headers), o.Headers
+	}
+	if err := r.describe(ctx, o, a, &facts); err != nil {
+		return nil, err
+	}
 	if !r.reserve(a.Session) {
 		return nil, errBusy
 	}
-	if err := r.keep(ctx, path, o, a); err != nil {
+	if err := r.keep(ctx, facts, a); err != nil {
 		r.release(a.Session)
 		return nil, err
 	}
 	return a, nil
+}
+
+// choose selects where the offer gives a choice. Items with nothing in common refuse the offer.
+func (r *Responder) choose(o *Offer, a *Answer) error {
+	var refused refusedItems
+	for _, c := range []struct {
+		item    string
+		offered []string
+		ours    func(uri string) bool
+		chosen  *string
+	}{
+		{"Scheme", o.Schemes, func(uri string) bool { return uri == Scheme }, &a.Scheme},
+		{"Representation", o.Representations, func(uri string) bool {
+			return slices.ContainsFunc(r.cfg.Representations, func(name string) bool { return RepresentationURI(name) == uri })
+		}, &a.Representation},
+		{"Transport", o.Transports, func(uri string) bool { return r.address(uri) != "" }, &a.Transport},
+		{"Assurance", orOnly(o.Assurances, AtMostOnce), func(uri string) bool { return uri == AtMostOnce }, &a.Assurance},
+		{"Security", orOnly(o.Securities, TransportSecurity), func(uri string) bool { return uri == TransportSecurity }, &a.Security},
+	} {
+		at := slices.IndexFunc(c.offered, c.ours)
+		if at < 0 {
+			refused = append(refused, Declined{c.item, "nothing in common"})
+			continue
+		}
+		*c.chosen = c.offered[at]
+	}
+	if refused != nil {
+		return refused
+	}
+	a.Address = r.address(a.Transport)
+	return nil
+}
+
+// address is where streams of a transport are accepted, empty if nowhere.
+func (r *Responder) address(uri string) string {
+	name, _ := strings.CutPrefix(uri, transportPrefix)
+	return r.cfg.Addresses[name]
+}
+
+// requestOrigin is scheme and host that a request was made to, as far as it tells; empty if it does not.
+func requestOrigin(req *http.Request) string {
+	scheme := "http"
+	if req.TLS != nil {
+		scheme = "https"
+	}
+	u, err := url.Parse(scheme + "://" + req.Host)
+	if err != nil || u.Host != req.Host || u.Hostname() == "" || checkText(req.Host) != nil {
+		return ""
+	}
+	return originOf(u)
+}
+
+// describe takes the descriptions of an offer, as far as they are understood, and gives our own of replies.
+func (r *Responder) describe(ctx context.Context, o *Offer, a *Answer, facts *Facts) (err error) {
+	if a.Request, err = r.takeDescription(ctx, "RequestDescription", o.Request, a, facts); err != nil {
+		return err
+	}
+	var own *schema.Schema
+	if r.cfg.ReplySchema != nil {
+		own = r.cfg.ReplySchema(unescaped(facts.Path))
+	}
+	if own == nil {
+		a.Reply, err = r.takeDescription(ctx, "ReplyDescription", o.Reply, a, facts)
+	} else {
+		a.Reply = describe(own)
+		if o.Reply != nil {
+			if uri, err := o.Reply.URI(); err == nil && uri == own.URI() {
+				a.Reply = &Description{Fingerprint: uri}
+			}
+		}
+		err = r.cfg.keepSchema(ctx, own, a.Lifetime)
+	}
+	facts.RequestDescription, facts.ReplyDescription = a.Request.name(), a.Reply.name()
+	return err
+}
+
+// takeDescription keeps what the offer describes a direction by, and confirms it by its name; what is not understood is refused.
+func (r *Responder) takeDescription(ctx context.Context, item string, d *Description, a *Answer, facts *Facts) (*Description, error) {
+	if d == nil {
+		return nil, nil
+	}
+	refuse := func(why string) (*Description, error) {
+		a.Refused = append(a.Refused, Declined{item, why})
+		return nil, nil
+	}
+	switch {
+	case d.Schema != "":
+		s, err := schema.Parse([]byte(d.Schema))
+		if err != nil {
+			return refuse(err.Error())
+		}
+		if err := r.cfg.keepSchema(ctx, s, a.Lifetime); err != nil {
+			return nil, err
+		}
+		return &Description{Fingerprint: s.URI()}, nil
+	case d.Shape != nil:
+		s, err := shape.Parse(d.Shape)
+		if err != nil {
+			return refuse(err.Error())
+		}
+		fp, err := ctxstore.Shapes{Store: r.cfg.Store}.Put(ctx, s.Octets())
+		if err != nil {
+			return nil, err
+		}
+		both(fp, a, facts)
+		return &Description{Fingerprint: s.Fingerprint().URI()}, nil
+	}
+	if _, err := r.cfg.Store.Get(ctx, d.Fingerprint); errors.Is(err, &ctxstore.Error{Code: ctxstore.NotFound}) {
+		return refuse("not known here")
+	} else if err != nil {
+		return nil, err
+	}
+	if fp, ok := ctxstore.ParseShapeURI(d.Fingerprint); ok {
+		both(fp, a, facts)
+	}
+	return &Description{Fingerprint: d.Fingerprint}, nil
+}
+
+// both notes that both ends have a shape.
+func both(fp [32]byte, a *Answer, facts *Facts) {
+	if !slices.Contains(a.Shapes, fp) && len(a.Shapes) < MaxShapes {
+		a.Shapes = append(a.Shapes, fp)
+	}
+	if !slices.Contains(facts.PeerShapes, fp) && len(facts.PeerShapes) < MaxShapes {
+		facts.PeerShapes = append(facts.PeerShapes[:len(facts.PeerShapes):len(facts.PeerShapes)], fp)
+	}
+}
+
+// keepSchema has a schema in the store for the time of a session.
+func (c *ResponderConfig) keepSchema(ctx context.Context, s *schema.Schema, lifetime time.Duration) error {
+	_, err := c.Store.Put(ctx, s.URI(), s.Canonical(), ctxstore.PutOptions{TTL: lifetime})
+	return err
 }
 
 func cmpDefault(d, otherwise time.Duration) time.Duration {
@@ -212,15 +350,9 @@ func (r *Responder) release(id SessionID) {
 }
 
 // keep writes the session's context. Until it is joined it expires when it may no longer be.
-func (r *Responder) keep(ctx context.Context, path string, o *Offer, a *Answer) error {
+func (r *Responder) keep(ctx context.Context, facts Facts, a *Answer) error {
 	hash := sha256.Sum256(a.Token[:])
-	c := contextDocument{
-		Facts: Facts{
-			Session: a.Session, Scheme: a.Scheme, Representation: a.Representation, Transport: a.Transport,
-			Path: path, Address: a.Address, Expires: r.cfg.Clock.Now().Add(a.Lifetime), PeerShapes: o.Shapes,
-		},
-		TokenHash: hash[:],
-	}
+	c := contextDocument{Facts: facts, TokenHash: hash[:]}
 	document, err := c.marshal()
 	if err != nil {
 		return err

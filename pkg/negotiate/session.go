@@ -5,7 +5,9 @@ import (
 	"errors"
 	"net/url"
 	"sync"
+	"sync/atomic"
 
+	"github.com/hhfr/hhfr/pkg/soap"
 	"github.com/hhfr/hhfr/pkg/streamer"
 )
 
@@ -19,20 +21,69 @@ type Agreed struct {
 	Remembered bool
 	// Facts are those of the session; nil without HHFR.
 	Facts *Facts
+	// Offer is what was offered, and Answer what came back, without its token; nil if nothing was, or did. They must not be changed.
+	Offer  *Offer
+	Answer *Answer
+	// Refused are items that the other end did not agree to, and said so.
+	Refused []Declined
+}
+
+// Ignored names elements that were passed over: those of the offer by the other end, and those of the answer by this one.
+func (a *Agreed) Ignored() (offer, answer []soap.Name) {
+	if a.Answer == nil {
+		return nil, nil
+	}
+	return a.Answer.Ignored, a.Answer.Unknown
 }
 
 // Session speaks with one service, over a stream or in plain SOAP. All methods are safe for concurrent use; exchanges run side by side and
 // replies may overtake one another.
 type Session struct {
 	cfg      *Config
+	dialer   *Dialer
 	url      *url.URL
 	implicit implicit
-	stream   *streamer.Stream // nil: plain SOAP from the start
-	lane     *streamer.Lane
+	handler  atomic.Pointer[streamer.Handler]
 
-	mu     sync.Mutex
-	agreed Agreed
-	closed bool
+	ctx    context.Context // until Close
+	cancel context.CancelFunc
+	wait   sync.WaitGroup
+
+	mu        sync.Mutex
+	agreed    Agreed
+	link      *link         // the stream at hand, nil: there never was one
+	before    []*link       // those before it that may not have ended yet
+	again     chan struct{} // closed when an attempt to have a new stream is over; nil: none is under way
+	plain     bool          // plain SOAP from now on
+	closed    bool
+	fruitless int // streams in a row that brought no reply
+}
+
+// link is one stream of a session.
+type link struct {
+	stream *streamer.Stream
+	lane   *streamer.Lane
+}
+
+func newSession(d *Dialer, u *url.URL) *Session {
+	s := &Session{cfg: &d.cfg, dialer: d, url: u, implicit: implicitOf(u)}
+	s.ctx, s.cancel = context.WithCancel(context.Background())
+	if d.cfg.Handler != nil {
+		s.OnMessage(d.cfg.Handler)
+	}
+	return s
+}
+
+// OnMessage names who serves the exchanges that the other end begins, from now on: one-way messages, and requests, which are answered by
+// Exchange.Reply. It may be called at any time, also by the handler. A message that comes before there is a handler is dropped; Config.Handler misses
+// none. In plain SOAP the other end has no way to begin.
+func (s *Session) OnMessage(handler streamer.Handler) { s.handler.Store(&handler) }
+
+// serve hands an exchange to whoever serves now.
+func (s *Session) serve(ctx context.Context, x *streamer.Exchange) {
+	if h := s.handler.Load(); h != nil && *h != nil {
+		(*h)(ctx, x)
+	}
 }
 
 // Agreed tells what was agreed, and why plain SOAP is spoken if it is.
@@ -42,142 +93,116 @@ func (s *Session) Agreed() Agreed {
 	return s.agreed
 }
 
-// Stream is the session's stream, for its figures; nil if there never was one.
-func (s *Session) Stream() *streamer.Stream { return s.stream }
+// Stream is the session's stream, for its figures, the last one if there were several; nil if there never was one.
+func (s *Session) Stream() *streamer.Stream {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.link == nil {
+		return nil
+	}
+	return s.link.stream
+}
 
 // Call sends a request and waits for the first octets of its reply. A request without a head goes to the session's URL with the default
 // fields; a reply without a head has the default reply head (see [DefaultReplyHead]). The reply's Body must be read to its end or closed, it is an
 // io.ReadCloser.
 //
-// A request that the stream did not carry any octet of goes on as plain SOAP, if its Body can still be had from the start. One that was
-// written and not answered is an [Error] with the code FateUnknown, and is never sent twice. What the other end says of one exchange is a
-// *[streamer.Error]. A fault is a reply.
-func (s *Session) Call(ctx context.Context, m *streamer.Message) (*streamer.Message, error) {
-	if err := s.open(); err != nil {
-		return nil, err
-	}
-	if !s.streaming() {
-		return s.post(ctx, m)
-	}
-	head, err := s.implicit.forWire(m.Head)
-	if err != nil {
-		return nil, err
-	}
-	body := keep(m.Body)
-	reply, err := s.lane.Call(ctx, &streamer.Message{Head: head, Body: body.reader()})
-	unsent, failure := s.judge(ctx, err)
-	if !unsent {
-		body.release()
-		return reply, failure
-	}
-	again, ok := body.again(ctx)
-	if !ok {
-		return nil, &Error{Code: Unsent, At: -1, Err: err}
-	}
-	return s.post(ctx, &streamer.Message{Head: m.Head, Body: again})
+// A request that the stream did not carry any octet of goes on, if its Body can still be had from the start: over the next stream if
+// Config.Reconnect brings one, else as plain SOAP. One that was written and not answered is an [Error] with the code FateUnknown, and is never sent
+// twice. What the other end says of one exchange is a *[streamer.Error]. A fault is a reply.
+func (s *Session) Call(ctx context.Context, m *streamer.Message) (reply *streamer.Message, err error) {
+	err = s.send(ctx, m, func(l *link, m *streamer.Message) (err error) {
+		if l == nil {
+			reply, err = s.post(ctx, m)
+			return err
+		}
+		reply, err = l.lane.Call(ctx, m)
+		return err
+	})
+	return reply, err
 }
 
 // Send sends a one-way message. It returns once the message is accepted: on a stream, when it is queued; in plain SOAP, when the other end has
 // answered that it took it (Refused if it did not). The rest is as with Call.
 func (s *Session) Send(ctx context.Context, m *streamer.Message) error {
-	if err := s.open(); err != nil {
-		return err
-	}
-	if !s.streaming() {
-		return s.postOneWay(ctx, m)
-	}
-	head, err := s.implicit.forWire(m.Head)
-	if err != nil {
-		return err
-	}
-	body := keep(m.Body)
-	err = s.lane.Send(ctx, &streamer.Message{Head: head, Body: body.reader()})
-	unsent, failure := s.judge(ctx, err)
-	if !unsent {
-		body.release()
-		return failure
-	}
-	again, ok := body.again(ctx)
-	if !ok {
-		return &Error{Code: Unsent, At: -1, Err: err}
-	}
-	return s.postOneWay(ctx, &streamer.Message{Head: m.Head, Body: again})
+	return s.send(ctx, m, func(l *link, m *streamer.Message) error {
+		if l == nil {
+			return s.postOneWay(ctx, m)
+		}
+		return l.lane.Send(ctx, m)
+	})
 }
 
-// judge sorts what came of an exchange on the stream. unsent: it did not take place, and plain SOAP is next.
-func (s *Session) judge(ctx context.Context, err error) (unsent bool, _ error) {
+// send has a message sent by whichever way there is, and by the next one as long as it was not.
+func (s *Session) send(ctx context.Context, m *streamer.Message, by func(*link, *streamer.Message) error) error {
+	from := m.Body
+	for {
+		l, err := s.current(ctx)
+		if err != nil {
+			_ = closeReader(from)
+			return err
+		}
+		if l == nil {
+			return by(nil, &streamer.Message{Head: m.Head, Body: from})
+		}
+		head, err := s.implicit.forWire(m.Head)
+		if err != nil {
+			return err
+		}
+		body := keep(from)
+		err = by(l, &streamer.Message{Head: head, Body: body.reader()})
+		unsent, failure := s.judge(ctx, l, err)
+		if !unsent {
+			body.release()
+			return failure
+		}
+		var ok bool
+		if from, ok = body.again(ctx); !ok {
+			return &Error{Code: Unsent, At: -1, Err: err}
+		}
+	}
+}
+
+// judge sorts what came of an exchange on a stream. unsent: it did not take place, and the next way is to be tried.
+func (s *Session) judge(ctx context.Context, l *link, err error) (unsent bool, _ error) {
 	switch {
 	case err == nil:
+		s.bore(l)
 		return false, nil
 	case ctx.Err() != nil:
 		return false, err
 	case errors.Is(err, &streamer.Error{Code: streamer.FateUnknown}):
-		s.ended()
+		s.over(l)
 		return false, &Error{Code: FateUnknown, At: -1, Err: err}
 	case errors.Is(err, &streamer.Error{Code: streamer.Unsent}):
-		s.ended()
-		if err := s.open(); err != nil {
-			return false, err
-		}
-		if s.cfg.RequireHHFR {
-			return false, &Error{Code: NoHHFR, At: -1, Err: err}
-		}
+		s.lost(l)
 		return true, nil
 	}
 	return false, err
 }
 
-func (s *Session) open() error {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.closed {
-		return &Error{Code: Closed, At: -1}
-	}
-	return nil
-}
-
-// streaming reports whether the stream lives.
-func (s *Session) streaming() bool {
-	if s.stream == nil {
-		return false
-	}
-	select {
-	case <-s.stream.Done():
-		s.ended()
-		// A stream that ended still answers Call, with what ended it; only where plain SOAP is wanted is it passed by.
-		return s.cfg.RequireHHFR
-	default:
-		return true
-	}
-}
-
-// ended notes that plain SOAP is spoken from now on.
-func (s *Session) ended() {
-	select {
-	case <-s.stream.Done():
-	default:
-		return
-	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.agreed.Why != "" {
-		return
-	}
-	s.agreed.Why = "the stream ended"
-	if err := s.stream.Err(); err != nil {
-		s.agreed.Why += ": " + err.Error()
-	}
-}
-
 // Close ends the stream, after what it accepted is written, and waits for all that it runs. It is idempotent. Replies that are still read come
-// to an end.
+// to an end. Its error is that of a stream that lived until now; what ended before is told by [Session.Agreed].
 func (s *Session) Close() error {
 	s.mu.Lock()
 	was := s.closed
 	s.closed = true
+	links := s.before
+	if s.link != nil {
+		links = append(links, s.link)
+	}
 	s.mu.Unlock()
-	if was || s.stream == nil {
+	s.cancel()
+	if was {
 		return nil
 	}
-	return s.stream.Close()
+	var err error
+	for _, l := range links {
+		was := isDone(l.stream)
+		if err = l.stream.Close(); was {
+			err = nil
+		}
+	}
+	s.wait.Wait()
+	return err
 }

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"iter"
+	"net/http"
 	"slices"
 	"strings"
 	"time"
@@ -24,6 +25,8 @@ type Outgoing struct {
 	Head []byte
 	// Body is the envelope.
 	Body []byte
+	// OneWay: no reply is wanted; the message is done when it is on its way (see negotiate.Session.Send).
+	OneWay bool
 }
 
 // Incoming is what came of one message.
@@ -40,10 +43,13 @@ type Incoming struct {
 	Err error
 }
 
-// Status is the HTTP status of a reply; 200 if it has the default head.
+// Status is the HTTP status of a reply; 200 if it has the default head, 202 for a one-way message that was sent.
 func (in *Incoming) Status() int {
-	if in.Head == nil {
-		return 200
+	switch {
+	case in.Sent.OneWay:
+		return http.StatusAccepted
+	case in.Head == nil:
+		return http.StatusOK
 	}
 	h, _, err := http1.ParseHead(in.Head, 0)
 	if err != nil || !h.IsReply() {
@@ -57,7 +63,7 @@ func (in *Incoming) Failed() bool {
 	if in.Err != nil || in.Status() >= 400 || in.Status() == 0 {
 		return true
 	}
-	return soap.Recognize(in.Body).Fault && !bytes.Equal(in.Body, in.Sent.Body)
+	return !in.Sent.OneWay && soap.Recognize(in.Body).Fault && !bytes.Equal(in.Body, in.Sent.Body)
 }
 
 // Send sends messages over a session, at most inFlight at once, and yields what came of each in sending order. They leave in that order, too, as far as the way promises any
@@ -97,12 +103,16 @@ func begin(ctx context.Context, session *negotiate.Session, messages iter.Seq2[O
 		n++
 		in := &Incoming{Number: n, Sent: m, Err: err, Began: time.Now()}
 		var pending *negotiate.Pending
-		if err == nil {
+		switch {
+		case err != nil:
+		case m.OneWay:
+			in.Err = session.Send(ctx, &streamer.Message{Head: m.Head, Body: bytes.NewReader(m.Body)})
+		default:
 			pending, in.Err = session.Begin(ctx, &streamer.Message{Head: m.Head, Body: bytes.NewReader(m.Body)})
 		}
 		ch := make(chan *Incoming, 1)
 		go func() {
-			if in.Err == nil {
+			if in.Err == nil && !m.OneWay {
 				in.receive(ctx, pending)
 			}
 			in.Took = time.Since(in.Began)

@@ -12,9 +12,11 @@ const (
 	Malformed
 	// Failed: a listener failed.
 	Failed
+	// BadRanges: a list of IPv4 ranges that cannot be read.
+	BadRanges
 )
 
-var codeNames = map[Code]string{BadConfig: "bad configuration", Twice: "second reply", Malformed: "malformed reply head", Failed: "listener failed"}
+var codeNames = map[Code]string{BadConfig: "bad configuration", Twice: "second reply", Malformed: "malformed reply head", Failed: "listener failed", BadRanges: "address ranges"}
 
 func (c Code) String() string { return codeNames[c] }
 

@@ -20,7 +20,11 @@ func (s *Services) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		// (HTTP/2 needs not) says so, and is used as it is.
 		_ = http.NewResponseController(w).EnableFullDuplex()
 	}
-	if s.serve(r.Context(), r.Method, r.URL.Path, request, func(m *streamer.Message) error { return writeReply(w, m) }) != nil {
+	t := target{method: r.Method, path: r.URL.Path, query: r.URL.RawQuery, base: "http://" + r.Host}
+	if r.TLS != nil {
+		t.base = "https://" + r.Host
+	}
+	if s.serve(r.Context(), t, request, func(m *streamer.Message) error { return writeReply(w, m) }) != nil {
 		// A reply cut short must not look whole; this closes the connection without its end.
 		panic(http.ErrAbortHandler)
 	}

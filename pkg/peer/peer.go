@@ -48,6 +48,9 @@ func (s *Services) Has(path string) bool {
 	return ok
 }
 
+// At gives the service at path; nil if there is none.
+func (s *Services) At(path string) Service { return s.byPath[path] }
+
 // Paths lists the paths of all services, sorted.
 func (s *Services) Paths() []string {
 	paths := make([]string, 0, len(s.byPath))
@@ -60,12 +63,14 @@ func (s *Services) Paths() []string {
 
 // serve has a request served, and sees to it that it is answered once. Its error is why the answer did not get through whole; what a service
 // says beside is told by a fault, or too late.
-func (s *Services) serve(ctx context.Context, method, path string, request *streamer.Message, reply func(*streamer.Message) error) error {
-	service, ok := s.byPath[path]
+func (s *Services) serve(ctx context.Context, t target, request *streamer.Message, reply func(*streamer.Message) error) error {
+	service, ok := s.byPath[t.path]
 	switch {
+	case t.method == http.MethodGet || t.method == http.MethodHead:
+		return s.describe(t, reply)
 	case !ok:
 		return reply(errorReply(http.StatusNotFound, "no service here\n"))
-	case method != http.MethodPost:
+	case t.method != http.MethodPost:
 		return reply(errorReply(http.StatusMethodNotAllowed, "SOAP is posted here\n", soap.Field{Name: "Allow", Value: http.MethodPost}))
 	}
 	var replied bool
@@ -117,14 +122,15 @@ func headOf(status int, fields ...soap.Field) []byte {
 // ServeExchange has an exchange of a stream served by the service at path, and answers it; it is what negotiate's responder calls.
 func (s *Services) ServeExchange(ctx context.Context, path string, x *streamer.Exchange) {
 	request := x.Message()
-	method := http.MethodPost
+	t := target{method: http.MethodPost, path: path}
 	if request.Head != nil {
 		if h, _, err := http1.ParseHead(request.Head, 0); err == nil && !h.IsReply() {
-			method = string(h.Method())
+			t.method = string(h.Method())
+			_, t.query, _ = strings.Cut(string(h.Target()), "?")
 		}
 	}
 	// Whatever fails is known to the stream already, which tells the other end.
-	_ = s.serve(ctx, method, path, request, func(m *streamer.Message) error {
+	_ = s.serve(ctx, t, request, func(m *streamer.Message) error {
 		if x.OneWay() {
 			return nil
 		}

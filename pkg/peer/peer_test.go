@@ -75,7 +75,7 @@ func config(t testing.TB, hhfr bool) negotiate.Config {
 	client := &http.Client{Transport: &http.Transport{MaxIdleConnsPerHost: 4}}
 	t.Cleanup(client.CloseIdleConnections)
 	store := newStore(t)
-	cfg := negotiate.Config{HTTPClient: client, Store: store, Coders: coders(store)}
+	cfg := negotiate.Config{HTTPClient: client, Store: store, Coders: coders(store), Transports: map[string]streamer.Transport{}}
 	if hhfr {
 		cfg.Transports = map[string]streamer.Transport{"tcp": tcp.Transport{}}
 		cfg.RequireHHFR = true

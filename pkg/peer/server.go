@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"net"
 	"net/http"
+	"net/url"
 	"sync"
 	"time"
 
@@ -46,6 +47,8 @@ type Config struct {
 	WrapConn  func(net.Conn) net.Conn
 	OnSession func(negotiate.Facts, net.Conn)
 	OnStream  func(negotiate.Facts, *streamer.Stream)
+	// Misbehave makes the server do wrong, for tests of the other end.
+	Misbehave Misbehavior
 	// Clock is the clock; nil means the real one.
 	Clock clock.Clock
 	// Log hears what went wrong; nil: nobody.
@@ -94,20 +97,49 @@ func newServer(cfg Config) (*Server, error) {
 			addresses[name] = net.JoinHostPort(cfg.Advertise, port)
 		}
 	}
-	responder, err := negotiate.NewResponder(negotiate.ResponderConfig{
-		Store: cfg.Store, Coders: cfg.Coders, Addresses: addresses, Serve: cfg.Services.ServeExchange, Serves: cfg.Services.Has,
-		WrapConn: cfg.WrapConn, OnSession: cfg.OnSession, OnStream: cfg.OnStream, Stream: cfg.Stream, Clock: cfg.Clock, Log: cfg.Log,
+	if cfg.Misbehave.kind == refuses {
+		addresses = nil // without a stream to agree on, every offer is refused
+	}
+	if cfg.Clock == nil {
+		cfg.Clock = clock.Real()
+	}
+	s := &Server{cfg: cfg, failed: make(chan error, 1+len(cfg.Streams))}
+	b := newBreaker(cfg.Misbehave, cfg.Clock)
+	var err error
+	s.responder, err = negotiate.NewResponder(negotiate.ResponderConfig{
+		Store: cfg.Store, Coders: cfg.Coders, Addresses: addresses, Serve: b.serve(cfg.Services.ServeExchange), Serves: cfg.Services.Has,
+		WrapConn: b.wrap(cfg.WrapConn), OnSession: cfg.OnSession, OnStream: s.onStream, Stream: cfg.Stream, Clock: cfg.Clock, Log: cfg.Log,
 	})
 	if err != nil {
 		return nil, err
 	}
-	return &Server{
-		cfg: cfg, responder: responder, failed: make(chan error, 1+len(cfg.Streams)),
-		http: &http.Server{
-			Handler: responder.Handler(cfg.Services), ReadHeaderTimeout: headerTimeout, IdleTimeout: idleTimeout, MaxHeaderBytes: maxHeaderBytes,
-			ErrorLog: slog.NewLogLogger(cfg.Log.Handler(), slog.LevelDebug),
-		},
-	}, nil
+	s.http = &http.Server{
+		Handler:           cfg.Misbehave.handler(cfg.Clock, s.responder.Handler(cfg.Services), cfg.Services),
+		ReadHeaderTimeout: headerTimeout, IdleTimeout: idleTimeout, MaxHeaderBytes: maxHeaderBytes,
+		ErrorLog: slog.NewLogLogger(cfg.Log.Handler(), slog.LevelDebug),
+	}
+	return s, nil
+}
+
+// onStream hands a stream to the service at whose path it was negotiated, if that wants it.
+func (s *Server) onStream(facts negotiate.Facts, stream *streamer.Stream) {
+	if s.cfg.OnStream != nil {
+		s.cfg.OnStream(facts, stream)
+	}
+	path, err := url.PathUnescape(facts.Path)
+	if err != nil {
+		return
+	}
+	a, ok := s.cfg.Services.At(path).(Attendant)
+	if !ok {
+		return
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	s.wait.Go(func() {
+		defer cancel()
+		<-stream.Done()
+	})
+	s.wait.Go(func() { a.Attend(ctx, stream) })
 }
 
 func closeListeners(cfg Config) {

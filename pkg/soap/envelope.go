@@ -33,14 +33,21 @@ func (l Limits) withDefaults() Limits {
 	return l
 }
 
-// Element is one element of a small message: no comments, no mixed content, attributes without a namespace only.
+// Element is one element of a small message: no comments, no mixed content, attributes without a namespace only. What is said of header blocks
+// is read and written where the element is one, that is in [Envelope.Header].
 type Element struct {
 	Name     Name
 	Attrs    []Attr
 	Text     string // the character data directly inside, as it stands
 	Children []Element
-	// MustUnderstand: the header block may not be ignored. It is read, not written.
+	// MustUnderstand: the header block may not be ignored by whom it is for.
 	MustUnderstand bool
+	// Role is the URI that says whom the header block is for (1.1: actor); empty: the ultimate receiver. See [Node].
+	Role string
+	// Relay: who does not process the header block is to pass it on (1.2).
+	Relay bool
+
+	qname Name // the text, if it is a name with a declared prefix
 }
 
 // Attr is an attribute without a namespace.
@@ -70,9 +77,12 @@ func (e *Element) Attr(name string) string {
 type Envelope struct {
 	Version      Version
 	Header, Body []Element
+
+	notUnderstood, supported []Name // what header blocks of a 1.2 fault name
 }
 
-// Parse reads a whole envelope in UTF-8. Errors are of type *[Error]: TooLarge, Forbidden (a DTD), BadCharset, Malformed, NoEnvelope.
+// Parse reads a whole envelope in UTF-8. Errors are of type *[Error]: TooLarge, Forbidden (a DTD), BadCharset, Malformed, BadVersion (an envelope of a
+// version that we do not know), NoEnvelope.
 func Parse(data []byte, limits Limits) (*Envelope, error) {
 	root, err := parseRoot(data, limits)
 	if err != nil {
@@ -139,7 +149,11 @@ func readError(err error) error {
 func envelopeOf(root *etree.Element) (*Envelope, error) {
 	e := &Envelope{Version: versionOf(root.NamespaceURI())}
 	if e.Version == None || root.Tag != "Envelope" {
-		return nil, &Error{Code: NoEnvelope, At: -1, Err: fmt.Errorf("root is %s", Name{root.NamespaceURI(), root.Tag})}
+		code := NoEnvelope
+		if root.Tag == "Envelope" {
+			code = BadVersion
+		}
+		return nil, &Error{Code: code, At: -1, Err: fmt.Errorf("root is %.200s", Name{root.NamespaceURI(), root.Tag})}
 	}
 	var bodies int
 	for _, part := range root.ChildElements() {
@@ -157,6 +171,9 @@ func envelopeOf(root *etree.Element) (*Envelope, error) {
 			el, err := elementOf(c)
 			if err != nil {
 				return nil, err
+			}
+			if list == &e.Header {
+				e.block(&el, c)
 			}
 			*list = append(*list, el)
 		}
@@ -176,8 +193,6 @@ func elementOf(t *etree.Element) (Element, error) {
 		switch {
 		case a.Space == "" && a.Key != "xmlns":
 			e.Attrs = append(e.Attrs, Attr{a.Key, a.Value})
-		case a.Key == "mustUnderstand" && versionOf(a.NamespaceURI()) != None:
-			e.MustUnderstand = a.Value == "1" || a.Value == "true"
 		}
 	}
 	var text strings.Builder
@@ -196,8 +211,30 @@ func elementOf(t *etree.Element) (Element, error) {
 		}
 	}
 	e.Text = text.String()
+	if len(e.Children) == 0 {
+		e.qname = resolve(t, strings.TrimSpace(e.Text))
+	}
 	return e, nil
 }
+
+// resolve gives the name that a text with a prefix stands for inside an element; none when the prefix is not declared there.
+func resolve(t *etree.Element, qname string) Name {
+	prefix, local, ok := strings.Cut(qname, ":")
+	if !ok || len(qname) > maxQName || local == "" {
+		return Name{}
+	}
+	for ; t != nil; t = t.Parent() {
+		for _, a := range t.Attr {
+			if a.Space == "xmlns" && a.Key == prefix {
+				return Name{a.Value, local}
+			}
+		}
+	}
+	return Name{}
+}
+
+// maxQName is the longest text that is looked at as a name, in octets.
+const maxQName = 512
 
 // Build writes an envelope in UTF-8, with an XML declaration. Elements of other namespaces than SOAP's get the prefix n. It is
 // for messages of our own making: names are taken as they are.
@@ -210,7 +247,11 @@ func Build(e *Envelope) ([]byte, error) {
 	root := doc.CreateElement("soap:Envelope")
 	root.CreateAttr("xmlns:soap", e.Version.Namespace())
 	if len(e.Header) > 0 {
-		addAll(root.CreateElement("soap:Header"), e.Header, e.Version, "")
+		header := root.CreateElement("soap:Header")
+		addAll(header, e.Header, e.Version, "")
+		for i, el := range header.ChildElements() {
+			e.Header[i].mark(el, e.Version)
+		}
 	}
 	addAll(root.CreateElement("soap:Body"), e.Body, e.Version, "")
 	out, err := doc.WriteToBytes()

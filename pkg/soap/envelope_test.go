@@ -108,7 +108,7 @@ func TestFaults(t *testing.T) {
 	e, err = soap.Parse([]byte(open12+`<Body><Fault><Code><Value>x:Sender</Value><Subcode><Value xmlns:m="urn:m">m:Timeout</Value></Subcode></Code></Fault></Body></Envelope>`), soap.Limits{})
 	require.NoError(t, err)
 	f, _ = e.Fault()
-	assert.Equal(t, soap.Fault{Code: soap.Client, Subcode: "Timeout"}, f)
+	assert.Equal(t, soap.Fault{Code: soap.Client, Subcode: "Timeout", SubcodeSpace: "urn:m"}, f)
 
 	assert.Equal(t, 400, soap.FaultStatus(soap.V12, soap.Client))
 	assert.Equal(t, 500, soap.FaultStatus(soap.V11, soap.Client))

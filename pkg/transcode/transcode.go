@@ -41,18 +41,18 @@ type Config struct {
 
 // Figures are what one message, or all together, took: octets, but for times, in nanoseconds, and counts. Gzip and Zstd are of each message alone.
 type Figures struct {
-	Name       string `json:"name,omitempty"`
-	Raw        int64  `json:"raw_octets"`
-	Gzip       int64  `json:"gzip_octets"`
-	Zstd       int64  `json:"zstd_octets"`
-	Shape      int64  `json:"shape_octets"`
-	Content    int64  `json:"content_octets"`
-	Frames     int64  `json:"frame_octets"`
-	Split      int64  `json:"split_ns"`
-	Join       int64  `json:"join_ns"`
-	Learned    int64  `json:"shapes_learned"`
-	Widened    int64  `json:"shapes_widened"`
-	Exceptions int64  `json:"exceptions"`
+	Name       string `json:"name,omitempty"` // the file, or - for stdin
+	Raw        int64  `json:"raw_octets"`     // the message as it is
+	Gzip       int64  `json:"gzip_octets"`    // with gzip, each message alone
+	Zstd       int64  `json:"zstd_octets"`    // with zstd, each message alone
+	Shape      int64  `json:"shape_octets"`   // shapes announced for it
+	Content    int64  `json:"content_octets"` // content
+	Frames     int64  `json:"frame_octets"`   // all frames, content included
+	Split      int64  `json:"split_ns"`       // message to content
+	Join       int64  `json:"join_ns"`        // content to message
+	Learned    int64  `json:"shapes_learned"` // new shapes
+	Widened    int64  `json:"shapes_widened"` // shapes made wider
+	Exceptions int64  `json:"exceptions"`     // values that travelled as text, since their type does not give back their text
 }
 
 func (f *Figures) add(o Figures) {

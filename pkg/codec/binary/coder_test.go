@@ -300,6 +300,27 @@ func TestEpochKeepsWhatWasUsedAndWhatIsOpen(t *testing.T) {
 	assert.Equal(t, before+1, d.references, "what the epoch did not list is announced again, by reference")
 }
 
+// A message whose split went on for epochs is queued at its end, maybe after the open ones were counted: its number is not given up by the epoch that follows.
+func TestEpochKeepsWhatALongSplitUses(t *testing.T) {
+	c := newEnd(binary.Options{}).coder
+	c.PeerLimits(1, 1<<20)
+	none := func(uint64, binary.Fingerprint) {}
+	require.NoError(t, c.Split(nil, strings.NewReader("<a>1</a>"), 4096, func(_ bool, n uint64, _ bool, _ []byte) error {
+		require.Equal(t, uint64(1), n)
+		for range 3 {
+			c.Epoch(nil, none)
+		}
+		return nil
+	}))
+	c.Epoch(nil, none)
+	_, err := c.Lacks(1)
+	require.NoError(t, err)
+	c.Epoch(nil, none)
+	c.Epoch(nil, none)
+	_, err = c.Lacks(1)
+	assert.ErrorIs(t, err, &binary.Error{Code: binary.Unannounced}, "but later")
+}
+
 func TestConcurrentSplits(t *testing.T) {
 	d := direction{from: newEnd(binary.Options{})}
 	var wg sync.WaitGroup

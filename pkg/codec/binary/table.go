@@ -69,6 +69,7 @@ func (t *sendTable) release(n uint64) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if e := t.entries[n]; e != nil {
+		e.used = t.turn // the epoch that comes next may have counted the open messages before this one was among them
 		e.splitting--
 	}
 }
@@ -95,7 +96,7 @@ func (t *sendTable) shape(n uint64) *shape.Shape {
 }
 
 // epoch keeps the announcements of what was used since the epoch before, and of what is open. When the table is more than half full, numbers that were
-// not used for two epochs are given up; open was counted after the epoch before, so that no message can still use them.
+// used by no split for two epochs are given up; open was counted after the epoch before, so that no message can still use them.
 func (t *sendTable) epoch(open map[uint64]int, yield func(uint64, Fingerprint)) {
 	t.mu.Lock()
 	defer t.mu.Unlock()

@@ -9,6 +9,7 @@ import (
 
 	"github.com/hhfr/hhfr/internal/clock"
 	"github.com/hhfr/hhfr/pkg/ctxstore"
+	"github.com/hhfr/hhfr/pkg/ctxstore/bolt"
 	"github.com/hhfr/hhfr/pkg/ctxstore/directory"
 	"github.com/hhfr/hhfr/pkg/ctxstore/memory"
 )
@@ -32,6 +33,7 @@ type engine struct {
 // table has one line per engine. What no prefix claims is a folder, which comes last.
 var table = []engine{
 	{"mem:", "mem:", openMemory},
+	{"bolt:", "bolt:FILE", openBolt},
 	{"", "DIR", openDirectory},
 }
 
@@ -44,7 +46,7 @@ func Forms() []string {
 	return forms
 }
 
-// Open opens the store that spec names: "mem:", or the path of a folder. A spec that looks like the name of an engine
+// Open opens the store that spec names: "mem:", "bolt:" and the path of a file, or the path of a folder. A spec that looks like the name of an engine
 // hhfr does not have is [ctxstore.Invalid], not a folder.
 func Open(ctx context.Context, spec string, o Options) (ctxstore.Store, error) {
 	i := slices.IndexFunc(table, func(e engine) bool { return e.prefix != "" && strings.HasPrefix(spec, e.prefix) })
@@ -69,6 +71,14 @@ func openMemory(_ context.Context, rest string, o Options) (ctxstore.Store, erro
 		return nil, &ctxstore.Error{Code: ctxstore.Invalid, Err: fmt.Errorf("mem: takes no %q", rest), Hint: "write mem: alone"}
 	}
 	return memory.New(memory.Config{MaxBytes: o.MaxBytes, Clock: o.Clock}), nil
+}
+
+func openBolt(_ context.Context, path string, o Options) (ctxstore.Store, error) {
+	s, err := bolt.Open(path, bolt.Config{ReadOnly: o.ReadOnly, MaxBytes: o.MaxBytes, Clock: o.Clock})
+	if err != nil {
+		return nil, err // not s: a nil pointer is no nil Store
+	}
+	return s, nil
 }
 
 func openDirectory(_ context.Context, dir string, o Options) (ctxstore.Store, error) {

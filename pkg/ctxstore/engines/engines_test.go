@@ -24,9 +24,12 @@ func TestOpen(t *testing.T) {
 		{spec: filepath.Join(dir, "new", "one")},
 		{spec: "relative"},
 		{spec: "./with:colon"},
+		{spec: "bolt:" + filepath.Join(dir, "file.db")},
+		{spec: "bolt:relative.db"},
+		{spec: "bolt:", code: ctxstore.Invalid, says: "write bolt:FILE"},
 		{spec: "mem:x", code: ctxstore.Invalid, says: "write mem: alone"},
 		{spec: "", code: ctxstore.Invalid, says: "no folder named"},
-		{spec: "nats://localhost", code: ctxstore.Invalid, says: "known forms: mem:, DIR"},
+		{spec: "nats://localhost", code: ctxstore.Invalid, says: "known forms: mem:, bolt:FILE, DIR"},
 	} {
 		s, err := engines.Open(t.Context(), tc.spec, engines.Options{})
 		if tc.code != 0 {

@@ -1,0 +1,55 @@
+package main
+
+import (
+	"io"
+	"strings"
+
+	"github.com/spf13/cobra"
+)
+
+// shells are those that cobra writes scripts for.
+var shells = []struct {
+	name  string
+	write func(root *cobra.Command, to io.Writer) error
+}{
+	{"bash", func(root *cobra.Command, to io.Writer) error { return root.GenBashCompletionV2(to, true) }},
+	{"zsh", func(root *cobra.Command, to io.Writer) error { return root.GenZshCompletion(to) }},
+	{"fish", func(root *cobra.Command, to io.Writer) error { return root.GenFishCompletion(to, true) }},
+	{"powershell", func(root *cobra.Command, to io.Writer) error { return root.GenPowerShellCompletionWithDesc(to) }},
+}
+
+func newCompletion(env Env) *cobra.Command {
+	c := &cobra.Command{
+		Use:   "completion bash|zsh|fish|powershell",
+		Short: "Print a script that completes hhfr's commands and flags in a shell",
+		Long: `completion prints a script for a shell, which then completes commands, flags and some of their values when you press the tab key.
+
+  bash        source hhfr.bash in ~/.bashrc; needs the package bash-completion
+  zsh         put _hhfr into a folder of $fpath, with compinit loaded
+  fish        put hhfr.fish into ~/.config/fish/completions
+  powershell  run hhfr.ps1 in $PROFILE`,
+		Example: `  hhfr completion bash > hhfr.bash
+  hhfr completion zsh > _hhfr
+  hhfr completion fish > hhfr.fish
+  hhfr completion powershell > hhfr.ps1`,
+		Args: func(c *cobra.Command, args []string) error {
+			if err := cobra.MatchAll(cobra.ExactArgs(1), cobra.OnlyValidArgs)(c, args); err != nil {
+				return usage(err, "name one of "+strings.Join(c.ValidArgs, ", "))
+			}
+			return nil
+		},
+		DisableFlagsInUseLine: true,
+	}
+	for _, s := range shells {
+		c.ValidArgs = append(c.ValidArgs, s.name)
+	}
+	c.RunE = func(c *cobra.Command, args []string) error {
+		for _, s := range shells {
+			if s.name == args[0] {
+				return s.write(c.Root(), env.Out)
+			}
+		}
+		return nil
+	}
+	return c
+}

@@ -1,0 +1,113 @@
+package main
+
+import (
+	"bufio"
+	"context"
+	"io"
+	"net/url"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/spf13/cobra"
+	"github.com/stretchr/testify/require"
+
+	"github.com/hhfr/hhfr/internal/shared"
+)
+
+// servers are the commands that run until they are interrupted.
+var servers = map[string]bool{"serve": true, "proxy": true}
+
+// TestExamples: the lines of the help texts work as pasted, in their order, where the files they name are there. Only addresses are other ones, and examples of servers elsewhere are left out.
+func TestExamples(t *testing.T) {
+	if runtime.GOOS == "windows" {
+		t.Skip("the examples are for a POSIX shell")
+	}
+	service, stop := serveHere(t)
+	defer stop()
+	u, err := url.Parse(service)
+	require.NoError(t, err)
+	root := newRoot(Env{})
+	for _, c := range append(root.Commands(), root) {
+		if c.Example == "" {
+			continue
+		}
+		t.Run(c.Name(), func(t *testing.T) {
+			dir := exampleFiles(t)
+			for line := range strings.Lines(c.Example) {
+				line = strings.TrimSpace(line)
+				switch {
+				case line == "" || strings.HasPrefix(line, "#") || strings.Contains(line, ".example/"):
+				case servers[commandOf(root, line)]:
+					serveExample(t, exampleFiles(t), line+" --listen 127.0.0.1:0 --tcp 127.0.0.1:0")
+				default:
+					runExample(t, dir, strings.ReplaceAll(line, "127.0.0.1:8080", u.Host))
+				}
+			}
+		})
+	}
+}
+
+// commandOf is the name of the command that a line begins with.
+func commandOf(root *cobra.Command, line string) string {
+	c, _, err := root.Find(strings.Fields(line)[1:])
+	if err != nil {
+		return ""
+	}
+	return c.Name()
+}
+
+// exampleFiles makes a folder with the files that examples name.
+func exampleFiles(t *testing.T) (dir string) {
+	t.Helper()
+	dir = t.TempDir()
+	body := []byte(`<q xmlns="urn:q">1</q>`)
+	message := shared.Read(t, shared.Testdata(t, "soap", "cwmp-inform.xml"))
+	recording := shared.Read(t, shared.Testdata(t, "pcap", "session.pcapng"))
+	for name, octets := range map[string][]byte{
+		"message.xml": message, "a.xml": message, "b.xml": body, "body.xml": body, "requests.xml": append(message, body...),
+		"session.pcapng": recording, "server.pcapng": recording,
+	} {
+		require.NoError(t, os.WriteFile(filepath.Join(dir, name), octets, 0o600))
+	}
+	require.NoError(t, os.CopyFS(filepath.Join(dir, "store"), os.DirFS(shared.Testdata(t, "pcap", "store"))))
+	return dir
+}
+
+func example(ctx context.Context, dir, line string) *exec.Cmd {
+	c := exec.CommandContext(ctx, "sh", "-c", line)
+	c.Dir = dir
+	c.Env = append(os.Environ(), "HHFR_SHARED=")
+	return c
+}
+
+func runExample(t *testing.T, dir, line string) {
+	t.Helper()
+	out, err := example(t.Context(), dir, line).CombinedOutput()
+	require.NoError(t, err, "%s\n%s", line, out)
+	require.NotContains(t, string(out), "hhfr: error:", line)
+}
+
+// serveExample runs a server until it says something, and ends it.
+func serveExample(t *testing.T, dir, line string) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute) // for a server that never says anything
+	defer cancel()
+	c := example(ctx, dir, "exec "+line)
+	var errs strings.Builder
+	c.Stderr = &errs
+	out, err := c.StdoutPipe()
+	require.NoError(t, err)
+	require.NoError(t, c.Start())
+	said := bufio.NewReader(out)
+	_, err = said.ReadString('\n')
+	require.NoError(t, c.Process.Signal(os.Interrupt))
+	_, _ = io.Copy(io.Discard, said)
+	ended := c.Wait()
+	require.NoError(t, err, "%s said nothing\n%s", line, &errs)
+	require.NoError(t, ended, "%s\n%s", line, &errs)
+}

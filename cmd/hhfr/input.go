@@ -1,0 +1,59 @@
+package main
+
+import (
+	"bufio"
+	"context"
+	"io"
+	"os"
+)
+
+// openInput opens a file, or stdin for -. When ctx ends before the input does, reading it fails with the cause, also where it waits for octets that
+// do not come.
+func openInput(ctx context.Context, env Env, name string) (io.ReadCloser, error) {
+	if name == "-" {
+		return interruptible(ctx, env.In), nil
+	}
+	f, err := os.Open(name)
+	if err != nil {
+		return nil, err
+	}
+	return &input{interruptible(ctx, bufio.NewReaderSize(f, 1<<16)), f}, nil
+}
+
+// input is a file that is read by way of a pipe.
+type input struct {
+	io.ReadCloser
+	file *os.File
+}
+
+// Close closes pipe and file.
+func (i *input) Close() error {
+	_ = i.ReadCloser.Close()
+	return i.file.Close()
+}
+
+// interruptible reads r until ctx ends. What waits for r then is left behind; it ends with r, or with the process.
+func interruptible(ctx context.Context, r io.Reader) io.ReadCloser {
+	out, in := io.Pipe()
+	stop := context.AfterFunc(ctx, func() { _ = in.CloseWithError(context.Cause(ctx)) })
+	go func() {
+		defer stop()
+		_, err := io.Copy(in, r)
+		_ = in.CloseWithError(err)
+	}()
+	return out
+}
+
+// endingWith reads r, whose end is also where ctx ends.
+type endingWith struct {
+	ctx context.Context
+	r   io.Reader
+}
+
+func (e endingWith) Read(p []byte) (int, error) {
+	n, err := e.r.Read(p)
+	if err != nil && e.ctx.Err() != nil {
+		err = io.EOF
+	}
+	return n, err
+}

@@ -1,0 +1,194 @@
+package main
+
+import (
+	"context"
+	"crypto/tls"
+	"crypto/x509"
+	"errors"
+	"fmt"
+	"net"
+	"net/url"
+	"os"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/hhfr/hhfr/pkg/codec/binary"
+	"github.com/hhfr/hhfr/pkg/ctxstore"
+	"github.com/hhfr/hhfr/pkg/ctxstore/engines"
+	"github.com/hhfr/hhfr/pkg/negotiate"
+	"github.com/hhfr/hhfr/pkg/proxy"
+	"github.com/hhfr/hhfr/pkg/streamer"
+	"github.com/hhfr/hhfr/pkg/streamer/tcp"
+)
+
+type proxyOptions struct {
+	listen, upstream, tcp, advertise, store, record, cacert, output string
+	allowHost                                                       []string
+	allowCleartext, insecure                                        bool
+	remember, timeout                                               time.Duration
+	sync                                                            size
+}
+
+func newProxy(env Env, g *global) *cobra.Command {
+	o := proxyOptions{sync: 64 << 10}
+	c := &cobra.Command{
+		Use:   "proxy",
+		Short: "One half of a pair that carries SOAP over a thin link, for systems that nobody can touch",
+		Long: `proxy takes HTTP connections and forwards them to --upstream. Two of them make a pair, one at each end of the link: the near one, which clients speak to,
+has the far one as its --upstream; the far one has the server. They agree by a POST to the path of --upstream, and from then on only
+what changes in messages travels between them. Heads and bodies arrive octet for octet as they left, what is no SOAP or no HTTP too.
+
+Without a partner, connections are forwarded as they are; a server that does not know hhfr sees one offer, then none for --remember.
+A call that was sent and not answered when the pair comes apart ends in status 502, and is never sent twice.`,
+		Example: `  hhfr proxy --listen 127.0.0.1:8082 --upstream http://127.0.0.1:8080/echo
+  hhfr proxy --listen 127.0.0.1:8081 --upstream http://127.0.0.1:8082/echo --record link.pcapng
+  hhfr proxy --listen 0.0.0.0:8082 --tcp 0.0.0.0:9090 --upstream https://server.example/soap --store ./store`,
+		Args: cobra.NoArgs,
+		RunE: func(c *cobra.Command, _ []string) error { return runProxy(c.Context(), env, g, o) },
+	}
+	f := c.Flags()
+	f.StringVar(&o.listen, "listen", "127.0.0.1:8081", "address for clients and offers; port 0 takes a free one")
+	f.StringVar(&o.upstream, "upstream", "", "http or https URL to forward to; its path is where the offer goes, the targets of requests stay as they are")
+	f.StringVar(&o.tcp, "tcp", "auto", "address of streams; auto: a free port at the host of --listen; none: be near only")
+	f.StringVar(&o.advertise, "advertise", "", "host that answers name for streams, where it is another than that of the URL")
+	f.StringVar(&o.store, "store", "mem:", "context store: "+strings.Join(engines.Forms(), " or "))
+	f.StringVar(&o.record, "record", "", "write what goes over the link to this pcapng file")
+	f.Var(&o.sync, "sync", "a sync frame at least every so many octets, up to 64KiB")
+	f.StringArrayVar(&o.allowHost, "allow-host", nil, "a host that the answer may name for the stream beside that of --upstream")
+	f.BoolVar(&o.allowCleartext, "allow-cleartext", false, "agree on a stream without encryption for an https upstream, too")
+	f.DurationVar(&o.remember, "remember", negotiate.DefaultRememberFor, "how long an upstream that did not agree is not asked again")
+	f.DurationVar(&o.timeout, "timeout", proxy.DefaultTimeout, "bound on negotiation, and on opening a connection")
+	f.StringVar(&o.cacert, "cacert", "", "PEM file of certificates to trust for an https upstream")
+	f.BoolVar(&o.insecure, "insecure-skip-verify", false, "take any certificate of an https upstream")
+	outputFlag(c, &o.output, "text", "json")
+	return c
+}
+
+func (o *proxyOptions) check() (*url.URL, error) {
+	if o.upstream == "" {
+		return nil, usage(errors.New("--upstream is missing"), "hhfr proxy --upstream URL")
+	}
+	u, err := url.Parse(o.upstream)
+	switch {
+	case err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Hostname() == "":
+		return nil, usage(fmt.Errorf("--upstream %q is no http or https URL", o.upstream), "--upstream http://HOST:PORT/PATH")
+	case o.sync > 64<<10:
+		return nil, usage(errors.New("--sync is at most 64KiB"), "")
+	case o.remember <= 0 || o.timeout <= 0:
+		return nil, usage(errors.New("--remember and --timeout are more than 0"), "")
+	}
+	return u, nil
+}
+
+func runProxy(ctx context.Context, env Env, g *global, o proxyOptions) (err error) {
+	upstream, err := o.check()
+	if err != nil {
+		return err
+	}
+	trust, closeKeys, err := o.tls()
+	if err != nil {
+		return err
+	}
+	defer closeKeys()
+	store, err := engines.Open(ctx, o.store, engines.Options{})
+	if err != nil {
+		return err
+	}
+	defer func() { _ = store.Close() }()
+	rec, err := openRecording(o.record)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, rec.close(env.Err)) }()
+	clients, streams, err := o.listeners(ctx)
+	if err != nil {
+		return err
+	}
+	log := g.logger(env.Err)
+	book := binary.NewBook(ctxstore.Shapes{Store: store})
+	book.Log = log
+	p, err := proxy.Start(proxy.Config{
+		Listen: clients, Streams: streams, Advertise: o.advertise, Upstream: upstream, TLS: trust, Store: store, Coders: negotiate.BookCoders(book),
+		AllowHost: o.allowHost, AllowCleartext: o.allowCleartext, RememberFor: o.remember, Timeout: o.timeout, Stream: streamer.Config{SyncBytes: int64(o.sync)},
+		WrapDialed: rec.dialed(), WrapAccepted: rec.accepted(), OnSession: rec.facts, Log: log,
+	})
+	if err != nil {
+		return err
+	}
+	if err := o.announce(env, p, upstream); err != nil {
+		return errors.Join(err, p.Close())
+	}
+	select {
+	case <-ctx.Done():
+		if !g.quiet {
+			fmt.Fprintln(env.Err, "hhfr: ending")
+		}
+	case err = <-p.Failed():
+	}
+	return errors.Join(err, p.Close())
+}
+
+// listeners opens the listener for clients, and that for streams, nil for none.
+func (o *proxyOptions) listeners(ctx context.Context) (clients, streams net.Listener, err error) {
+	clients, err = listen(ctx, "--listen", o.listen, func(ctx context.Context, addr string) (net.Listener, error) {
+		var c net.ListenConfig
+		return c.Listen(ctx, "tcp", addr)
+	})
+	if err != nil || o.tcp == "none" || o.tcp == "" {
+		return clients, nil, err
+	}
+	addr := o.tcp
+	if addr == "auto" {
+		host, _, err := net.SplitHostPort(o.listen)
+		if err != nil {
+			return nil, nil, errors.Join(err, clients.Close())
+		}
+		addr = net.JoinHostPort(host, "0")
+	}
+	if streams, err = listen(ctx, "--tcp", addr, tcp.Transport{}.Listen); err != nil {
+		_ = clients.Close()
+		return nil, nil, err
+	}
+	return clients, streams, nil
+}
+
+// tls says how https upstreams are trusted. The function returned closes the file of keys, if SSLKEYLOGFILE names one.
+func (o *proxyOptions) tls() (*tls.Config, func(), error) {
+	cfg, done := &tls.Config{InsecureSkipVerify: o.insecure}, func() {}
+	if o.cacert != "" {
+		pem, err := os.ReadFile(o.cacert)
+		if err != nil {
+			return nil, done, fmt.Errorf("--cacert: %w", err)
+		}
+		cfg.RootCAs = x509.NewCertPool()
+		if !cfg.RootCAs.AppendCertsFromPEM(pem) {
+			return nil, done, usage(fmt.Errorf("--cacert %s has no certificate in PEM", o.cacert), "")
+		}
+	}
+	if name := os.Getenv("SSLKEYLOGFILE"); name != "" {
+		f, err := os.OpenFile(name, os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o600)
+		if err != nil {
+			return nil, done, fmt.Errorf("SSLKEYLOGFILE: %w", err)
+		}
+		cfg.KeyLogWriter, done = f, func() { _ = f.Close() }
+	}
+	return cfg, done, nil
+}
+
+func (o *proxyOptions) announce(env Env, p *proxy.Proxy, upstream *url.URL) error {
+	addrs := map[string]string{}
+	for name, a := range p.Addrs() {
+		addrs[name] = a.String()
+	}
+	if o.output == "json" {
+		return writeJSON(env.Out, map[string]any{"version": 1, "addresses": addrs, "upstream": upstream.Redacted()})
+	}
+	streams := addrs["tcp"]
+	if streams == "" {
+		streams = "none"
+	}
+	_, err := fmt.Fprintf(env.Out, "clients   http://%s\nstreams   tcp %s\nupstream  %s\n", addrs["http"], streams, upstream.Redacted())
+	return err
+}

@@ -1,0 +1,207 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/url"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/hhfr/hhfr/pkg/ctxstore/engines"
+	"github.com/hhfr/hhfr/pkg/replay"
+)
+
+type replayOptions struct {
+	streamOptions
+	file, to, as string
+}
+
+func newReplay(env Env, g *global) *cobra.Command {
+	o := replayOptions{streamOptions: streamOptions{sync: 64 << 10}}
+	c := &cobra.Command{
+		Use:   "replay FILE",
+		Short: "Send the requests of a recording again, and compare the replies",
+		Long: `replay takes the requests of a capture or recording, of hhfr streams and of plain SOAP alike, sends them again in their order as messages of a new
+session, and compares each reply, its status and the octets of its body, with the recorded one. Requests that are not whole are left out.
+
+Requests go to the path of --to, or, if that has none, each to its own. Their HTTP fields are those of the recording, credentials too.
+Exit code 1: a reply differs. Exit code 5: a request could not be sent again, or has no recorded reply.`,
+		Example: `  hhfr replay session.pcapng --to http://127.0.0.1:8080
+  hhfr replay session.pcapng --to http://127.0.0.1:8080/echo --as hhfr -o json
+  hhfr replay old.pcap --to http://staging.example/service --as soap`,
+		Args: cobra.ExactArgs(1),
+		RunE: func(c *cobra.Command, args []string) error {
+			o.file = args[0]
+			return runReplay(c.Context(), env, g, o)
+		},
+	}
+	f := c.Flags()
+	f.StringVar(&o.to, "to", "", "http or https URL of the service to send to")
+	f.StringVar(&o.as, "as", "", "soap or hhfr; empty: hhfr where the service agrees, else SOAP")
+	f.IntVar(&o.concurrency, "concurrency", 1, "exchanges in flight at once")
+	f.StringVar(&o.store, "store", "mem:", "context store, for shapes that the recording lacks, too: "+strings.Join(engines.Forms(), " or "))
+	f.StringVar(&o.record, "record", "", "write all traffic to this pcapng file")
+	f.StringArrayVar(&o.allowHost, "allow-host", nil, "a host that the answer may name for the stream beside that of --to")
+	f.Var(&o.sync, "sync", "a sync frame at least every so many octets, up to 64KiB")
+	outputFlag(c, &o.output, "text", "json")
+	return c
+}
+
+func (o *replayOptions) check() (*url.URL, error) {
+	u, err := url.Parse(o.to)
+	switch {
+	case o.to == "":
+		return nil, usage(errors.New("--to is missing"), "hhfr replay FILE --to URL")
+	case err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Hostname() == "":
+		return nil, usage(fmt.Errorf("--to %q is no http or https URL", o.to), "--to http://HOST:PORT/PATH")
+	case o.as != "" && o.as != "soap" && o.as != "hhfr":
+		return nil, usage(errors.New("--as is soap or hhfr, not "+o.as), "")
+	case o.concurrency < 1 || o.concurrency > 4096:
+		return nil, usage(errors.New("--concurrency is 1 to 4096"), "")
+	case o.sync > 64<<10:
+		return nil, usage(errors.New("--sync is at most 64KiB"), "")
+	}
+	o.url, o.requireHHFR, o.plain = o.to, o.as == "hhfr", o.as == "soap"
+	return u, nil
+}
+
+// replayLine is a line of `hhfr replay -o json` about one exchange; a last one has the summary.
+type replayLine struct {
+	Number     int                `json:"number"`               // of the exchange, as decode numbers it
+	Operation  string             `json:"operation,omitempty"`  // local name of the first element in the Body
+	Status     int                `json:"status"`               // HTTP status of the new reply; 0: none came
+	Millis     float64            `json:"ms"`                   // milliseconds until the whole reply was there
+	Recorded   bool               `json:"reply_recorded"`       // there is a recorded reply to compare with
+	Difference *replay.Difference `json:"difference,omitempty"` // where the replies differ
+	Error      string             `json:"error,omitempty"`      // why there is no reply
+}
+
+type replaySummary struct {
+	Version     int  `json:"version"`                // 1
+	HHFR        bool `json:"hhfr"`                   // a stream was agreed
+	Sent        int  `json:"sent"`                   // requests sent
+	Differences int  `json:"differences"`            // replies that differ
+	Unanswered  int  `json:"unanswered"`             // requests without a reply
+	Unrecorded  int  `json:"without_recorded_reply"` // replies with nothing to compare with
+	Skipped     int  `json:"left_out"`               // messages of the capture that cannot be sent again
+}
+
+func runReplay(ctx context.Context, env Env, g *global, o replayOptions) (err error) {
+	to, err := o.check()
+	if err != nil {
+		return err
+	}
+	in, err := openInput(ctx, env, o.file)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = in.Close() }()
+	store, err := engines.Open(ctx, o.store, engines.Options{})
+	if err != nil {
+		return err
+	}
+	defer func() { _ = store.Close() }()
+	recorded, err := replay.Load(ctx, in, store)
+	if err != nil {
+		if errors.Is(err, &replay.Error{Code: replay.Nothing}) {
+			return fmt.Errorf("%s: %w; %d messages left out, found instead: %s", o.file, err, recorded.Skipped, insteadOf(recorded.Found))
+		}
+		return fmt.Errorf("%s: %w", o.file, err)
+	}
+	if err := recorded.Target(to); err != nil {
+		return err
+	}
+	rec, err := openRecording(o.record)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, rec.close(env.Err)) }()
+	session, err := dial(ctx, env, g, o.streamOptions, store, rec, &wire{})
+	if err != nil {
+		return err
+	}
+	sum := replaySummary{Version: 1, HHFR: session.Agreed().HHFR, Skipped: recorded.Skipped}
+	if a := session.Agreed(); !a.HHFR && o.as == "" && !g.quiet {
+		fmt.Fprintf(env.Err, "hhfr: plain SOAP: %s\n", a.Why)
+	}
+	for r := range recorded.Run(ctx, session, o.concurrency) {
+		if err = printReplay(env, o, r, &sum); err != nil {
+			break
+		}
+	}
+	if err == nil && ctx.Err() != nil {
+		err = context.Cause(ctx)
+	}
+	return errors.Join(err, session.Close(), endReplay(env, g, o, sum))
+}
+
+func printReplay(env Env, o replayOptions, r replay.Result, sum *replaySummary) error {
+	x, line := r.Exchange, replayLine{Number: r.Exchange.Number, Operation: r.Exchange.Operation, Millis: millis(r.Took), Recorded: r.Exchange.Answered, Difference: r.Difference}
+	sum.Sent++
+	switch {
+	case r.Err != nil:
+		sum.Unanswered++
+		line.Error = r.Err.Error()
+	default:
+		line.Status = r.Status()
+		if !x.Answered {
+			sum.Unrecorded++
+		}
+	}
+	if r.Difference != nil {
+		sum.Differences++
+	}
+	if o.output == "json" {
+		return writeJSON(env.Out, line)
+	}
+	name := shorten(x.Operation, 28)
+	if name == "" {
+		name = "-"
+	}
+	var err error
+	switch d := r.Difference; {
+	case r.Err != nil:
+		_, err = fmt.Fprintf(env.Out, "exchange %d (%s): no reply: %v\n", x.Number, name, r.Err)
+	case d != nil && d.What == "status":
+		_, err = fmt.Fprintf(env.Out, "exchange %d (%s): status differs\n  recorded  %s\n  now       %s\n", x.Number, name, d.Recorded, d.Now)
+	case d != nil:
+		_, err = fmt.Fprintf(env.Out, "exchange %d (%s): reply differs at offset %d; %d octets recorded, %d now\n  recorded  %s\n  now       %s\n", x.Number, name, d.Offset,
+			d.RecordedOctets, d.NowOctets, d.Recorded, d.Now)
+	}
+	return err
+}
+
+// endReplay prints the summary and tells what differs, or is missing, by its error.
+func endReplay(env Env, g *global, o replayOptions, sum replaySummary) error {
+	if o.output == "json" {
+		if err := writeJSON(env.Out, map[string]replaySummary{"summary": sum}); err != nil {
+			return err
+		}
+	} else if !g.quiet {
+		fmt.Fprintf(env.Err, "hhfr: %d requests sent, %d replies differ, %d unanswered; %d without a recorded reply, %d messages left out\n", sum.Sent, sum.Differences,
+			sum.Unanswered, sum.Unrecorded, sum.Skipped)
+	}
+	switch {
+	case sum.Differences > 0:
+		return quiet(exitFailed)
+	case sum.Unanswered+sum.Unrecorded+sum.Skipped > 0:
+		return quiet(exitPartial)
+	}
+	return nil
+}
+
+// insteadOf lists what a capture has.
+func insteadOf(found map[string]int) string {
+	var list []string
+	for what, n := range found {
+		list = append(list, fmt.Sprintf("%d %s", n, what))
+	}
+	slices.Sort(list)
+	if len(list) == 0 {
+		return "nothing"
+	}
+	return strings.Join(list, ", ")
+}

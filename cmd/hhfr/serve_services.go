@@ -1,0 +1,88 @@
+package main
+
+import (
+	"fmt"
+	"os"
+	"strings"
+	"time"
+
+	"github.com/hhfr/hhfr/pkg/peer"
+)
+
+// services makes what serve offers; a new service is one line here.
+func (o *serveOptions) services() (*peer.Services, error) {
+	ranges, err := o.ranges()
+	if err != nil {
+		return nil, err
+	}
+	return peer.NewServices(
+		peer.Echo(),
+		peer.Concat(),
+		peer.Sum(),
+		peer.Records(),
+		peer.GeoIP(ranges),
+		peer.Blob(),
+		peer.Ticker(nil, time.Second),
+	)
+}
+
+func (o *serveOptions) ranges() (*peer.Ranges, error) {
+	if o.geoip == "" {
+		return peer.DutchRanges(), nil
+	}
+	f, err := os.Open(o.geoip)
+	if err != nil {
+		return nil, fmt.Errorf("--geoip: %w", err)
+	}
+	defer f.Close()
+	ranges, err := peer.ParseRanges(f)
+	if err != nil {
+		return nil, &problem{exitMalformed, fmt.Errorf("--geoip %s: %w", o.geoip, err), "one range a line: ADDRESS/LENGTH, FIRST-LAST or ADDRESS; # begins a comment"}
+	}
+	return ranges, nil
+}
+
+// anyBody is for services that take any.
+const anyBody = `<soap:Envelope xmlns:soap="http://schemas.xmlsoap.org/soap/envelope/"><soap:Body><hello xmlns="urn:example">world</hello></soap:Body></soap:Envelope>`
+
+// serviceLine is what serve -o json prints about a service.
+type serviceLine struct {
+	URL  string `json:"url"`            // where the service is
+	Curl string `json:"curl"`           // a line for a shell that calls it
+	WSDL string `json:"wsdl,omitempty"` // URL of its description
+}
+
+func lineOf(server *peer.Server, service peer.Service) serviceLine {
+	l := serviceLine{URL: server.URL(service.Path())}
+	body := anyBody
+	if d, ok := service.(peer.Described); ok {
+		body = string(d.Example())
+		l.WSDL = l.URL + "?wsdl"
+	}
+	l.Curl = fmt.Sprintf(`curl -s -H 'Content-Type: text/xml; charset=utf-8' -H 'SOAPAction: ""' --data-binary '%s' %s`, body, l.URL)
+	return l
+}
+
+// announce prints where the server listens, and how to call each service.
+func announce(env Env, o serveOptions, server *peer.Server, services *peer.Services) error {
+	addrs := map[string]string{}
+	for name, a := range server.Addrs() {
+		addrs[name] = a.String()
+	}
+	lines := map[string]serviceLine{}
+	var text strings.Builder
+	for _, path := range services.Paths() {
+		name, l := strings.TrimPrefix(path, "/"), lineOf(server, services.At(path))
+		lines[name] = l
+		fmt.Fprintf(&text, "%-8s %s\n         %s\n", name, l.URL, l.Curl)
+	}
+	if o.output == "json" {
+		return writeJSON(env.Out, map[string]any{"version": 1, "addresses": addrs, "services": lines})
+	}
+	streams := addrs["tcp"]
+	if streams == "" {
+		streams = "none"
+	}
+	_, err := fmt.Fprintf(env.Out, "%sstreams  tcp %s\n         hhfr stream %s FILE…\n", &text, streams, server.URL(peer.EchoPath))
+	return err
+}

@@ -1,0 +1,117 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"os"
+	"path/filepath"
+	"sync"
+
+	"github.com/hhfr/hhfr/internal/http1"
+	"github.com/hhfr/hhfr/pkg/negotiate"
+	"github.com/hhfr/hhfr/pkg/soap"
+	"github.com/hhfr/hhfr/pkg/streamer"
+)
+
+// unaskedReport is a line of `hhfr stream --listen -o json` about a message that the other end sent unasked.
+type unaskedReport struct {
+	Unasked   int    `json:"unasked"`               // number, in the order in which they were printed
+	Operation string `json:"operation,omitempty"`   // local name of the first element in the Body
+	OneWay    bool   `json:"one_way"`               // no reply was wanted; else it was answered with status 202
+	Received  int    `json:"received_octets"`       // envelope received
+	Head      []byte `json:"head_base64,omitempty"` // HTTP head of the message, where it is not the default one (negotiation.md)
+	Body      []byte `json:"body_base64"`           // the message
+}
+
+// listener prints what the other end sends unasked.
+type listener struct {
+	out             io.Writer
+	output, saveDir string
+
+	mu    sync.Mutex
+	count int
+	err   error
+}
+
+// serve takes one message. It is called concurrently.
+func (l *listener) serve(ctx context.Context, x *streamer.Exchange) {
+	m := x.Message()
+	body, err := m.ReadAll(maxDocument)
+	if err != nil {
+		return // it did not come whole, and the other end knows
+	}
+	l.print(unaskedReport{Operation: soap.Recognize(body).Operation.Local, OneWay: x.OneWay(), Received: len(body), Head: m.Head, Body: body})
+	if x.OneWay() {
+		return
+	}
+	if head, err := http1.AppendStatusLine(nil, "HTTP/1.1", http.StatusAccepted, http.StatusText(http.StatusAccepted)); err == nil {
+		_ = x.Reply(ctx, &streamer.Message{Head: http1.AppendEnd(head)}) // whatever fails is the stream's to tell
+	}
+}
+
+func (l *listener) print(r unaskedReport) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.count++
+	r.Unasked = l.count
+	if l.err == nil {
+		l.err = l.write(r)
+	}
+}
+
+func (l *listener) write(r unaskedReport) error {
+	if l.saveDir != "" {
+		if err := os.WriteFile(filepath.Join(l.saveDir, fmt.Sprintf("%06d-unasked.xml", r.Unasked)), r.Body, 0o600); err != nil {
+			return err
+		}
+	}
+	switch l.output {
+	case "json":
+		return writeJSON(l.out, r)
+	case "xml":
+		_, err := l.out.Write(append(r.Body, '\n'))
+		return err
+	}
+	operation := r.Operation
+	if operation == "" {
+		operation = "-"
+	}
+	_, err := fmt.Fprintf(l.out, "%6d   <-  %-28s             %8d octets\n", r.Unasked, shorten(operation, 28), r.Received)
+	return err
+}
+
+// wait waits until ctx is done, which is how listening ends, or the stream is over.
+func (l *listener) wait(ctx context.Context, session *negotiate.Session) error {
+	stream := session.Stream()
+	select {
+	case <-stream.Done():
+		if err := stream.Err(); err != nil {
+			return errors.Join(&problem{exitPartial, err, "what came until then is printed"}, l.failed())
+		}
+	case <-ctx.Done():
+	}
+	return l.failed()
+}
+
+// failed tells why something could not be printed.
+func (l *listener) failed() error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.err
+}
+
+// together makes one writer safe for several printers.
+type together struct {
+	mu sync.Mutex
+	w  io.Writer
+}
+
+// Write writes one line, or what belongs together.
+func (t *together) Write(b []byte) (int, error) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.w.Write(b)
+}

@@ -1,0 +1,138 @@
+package main
+
+import (
+	"bytes"
+	"encoding/json"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+)
+
+// few gives inputs that are measured quickly.
+func few() *inputs {
+	in := &inputs{source: "generated messages", workloads: map[string][][]byte{}}
+	for _, f := range folders {
+		in.workloads[f.name] = take(f.generate(), 4)
+	}
+	return in
+}
+
+func TestBytes(t *testing.T) {
+	rows, err := measureBytes(t.Context(), few())
+	require.NoError(t, err)
+	require.Len(t, rows, len(folders))
+	for _, r := range rows {
+		assert.Equal(t, 4, r.Messages)
+		assert.Less(t, r.Gzip, r.Raw, r.Workload)
+		assert.Less(t, r.HHFR, r.Raw, r.Workload)
+		assert.Positive(t, r.HHFRShapes)
+		for _, rival := range []float64{r.Deflate, r.ZstdFastest, r.ZstdBest} {
+			assert.Positive(t, rival)
+		}
+		if r.ZstdC19 > 0 {
+			assert.InDelta(t, r.HHFR/r.bestZstd(), r.Ratio, 1e-9)
+		} else {
+			assert.Zero(t, r.Ratio)
+		}
+	}
+}
+
+// TestContest: every contestant can do its work on every message of every workload.
+func TestContest(t *testing.T) {
+	in := few()
+	for _, f := range folders {
+		c, err := newContest(f.name, in.workloads[f.name])
+		require.NoError(t, err, f.name)
+		for _, p := range c.contestants {
+			for i := range c.messages {
+				require.NoError(t, p.run(i), "%s, %s, message %d", f.name, p.name, i+1)
+			}
+		}
+	}
+}
+
+func TestRun(t *testing.T) {
+	for _, c := range []struct {
+		args string
+		code int
+	}{
+		{"-only neither", exitUsage},
+		{"-o hex", exitUsage},
+		{"-rounds 0", exitUsage},
+		{"-nonsense", exitUsage},
+		{"rest", exitUsage},
+		{"-help", exitDone},
+		{"-only bytes -shared no-such-folder", exitFailed},
+	} {
+		t.Run(c.args, func(t *testing.T) {
+			var out, errs bytes.Buffer
+			assert.Equal(t, c.code, run(t.Context(), strings.Fields(c.args), &out, &errs))
+			assert.Empty(t, out.String())
+			assert.NotEmpty(t, errs.String())
+		})
+	}
+}
+
+func TestReport(t *testing.T) {
+	r := newReport(few())
+	r.Bytes = []octetsRow{{Workload: "w2-10floats", HHFR: 48, Ratio: 0.7}}
+	r.Shapes = &transit{Total: 0.4, Median: 0.5, Most: 2}
+	r.Speed = []speedRow{{Workload: "w5-headers", EtreeToSplit: 19, SplitToBare: 2.5, Nanos: map[string]float64{split: 1000}}}
+	r.judge()
+	assert.Zero(t, r.missed())
+	met := map[string]bool{}
+	for _, v := range r.Goals {
+		met[v.Goal] = v.Met
+		assert.Equal(t, v.Issue > built, v.Open, v.Goal)
+	}
+	assert.True(t, met["w2-10floats, octets a message"])
+	assert.False(t, met["w2-10floats, octets to the best zstd stream"])
+	assert.True(t, met["learned shapes to gzip, median"])
+	assert.False(t, met["learned shapes to gzip, largest"])
+	assert.True(t, met["w5-headers, split to bare loop"])
+	assert.False(t, met["w5-headers, split, times as fast as etree"])
+	assert.NotContains(t, met, "w3-20records, octets to the best zstd stream", "not measured, not judged")
+
+	r.Bytes[0].HHFR = 48.1
+	r.judge()
+	assert.Equal(t, 1, r.missed())
+
+	var text, js bytes.Buffer
+	require.NoError(t, r.write(&text, "text"))
+	assert.Contains(t, text.String(), "| w2-10floats, octets a message ")
+	for _, line := range strings.Split(text.String(), "\n") {
+		if strings.HasPrefix(line, "|") {
+			assert.True(t, strings.HasSuffix(line, "|"), line)
+		}
+	}
+	require.NoError(t, r.write(&js, "json"))
+	var back report
+	require.NoError(t, json.Unmarshal(js.Bytes(), &back))
+	assert.Equal(t, *r, back)
+}
+
+func TestMedian(t *testing.T) {
+	assert.InDelta(t, 2.0, median([]float64{3, 1, 2}), 0)
+	assert.InDelta(t, 2.5, median([]float64{4, 1, 2, 3}), 0)
+}
+
+// TestGoalsAreOfKnownWorkloads: a goal on a misspelt workload would never be judged.
+func TestGoalsAreOfKnownWorkloads(t *testing.T) {
+	names := []string{blobName}
+	for _, f := range folders {
+		names = append(names, f.name)
+	}
+	for _, g := range goals {
+		if workload, _, ok := strings.Cut(g.what, ","); ok && strings.HasPrefix(workload, "w") {
+			assert.Contains(t, names, workload)
+		}
+		all := &report{Shapes: &transit{}}
+		for _, name := range names {
+			all.Bytes, all.Speed = append(all.Bytes, octetsRow{Workload: name, HHFR: 1, Ratio: 1}), append(all.Speed, speedRow{Workload: name})
+		}
+		_, measured := g.judge(all)
+		assert.True(t, measured, g.what)
+	}
+}

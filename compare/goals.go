@@ -1,0 +1,111 @@
+package main
+
+// built is the last issue whose goals hold. Those of later issues are reported as open, and a miss of theirs is no failure.
+const built = 2
+
+// goal is a limit on a figure. The figure is at most limit, or at least, as atLeast says.
+type goal struct {
+	since   int // the issue that sets it
+	what    string
+	limit   float64
+	atLeast bool
+	figure  func(r *report) (value float64, measured bool)
+}
+
+var goals = []goal{
+	{2, "w2-10floats, octets a message", 48, false, octetsOf("w2-10floats", func(o *octetsRow) float64 { return o.HHFR })},
+	{6, "w2-10floats, octets to the best zstd stream", 0.65, false, octetsOf("w2-10floats", toBest)},
+	{6, "w3-20records, octets to the best zstd stream", 0.65, false, octetsOf("w3-20records", toBest)},
+	{6, "w3-100records, octets to the best zstd stream", 0.65, false, octetsOf("w3-100records", toBest)},
+	{6, "w5-headers, octets to the best zstd stream", 0.65, false, octetsOf("w5-headers", toBest)},
+	{6, "w3-500records, octets to the best zstd stream", 0.70, false, octetsOf("w3-500records", toBest)},
+	{6, "w2-100floats, octets to the best zstd stream", 0.85, false, octetsOf("w2-100floats", toBest)},
+	{6, "w1-8strings, octets to the best zstd stream", 1.0, false, octetsOf("w1-8strings", toBest)},
+
+	{6, "learned shapes to gzip, in total", 0.45, false, transitOf(func(t *transit) float64 { return t.Total })},
+	{6, "learned shapes to gzip, median", 0.50, false, transitOf(func(t *transit) float64 { return t.Median })},
+	{6, "learned shapes to gzip, largest", 1.0, false, transitOf(func(t *transit) float64 { return t.Most })},
+	{6, "any message with its shape to plain SOAP, largest", 1.0, false, transitOf(func(t *transit) float64 { return t.PlainMost })},
+
+	{2, "w2-10floats, allocations of split and join", 0, false, speedOf("w2-10floats", allocations)},
+	{5, "w2-1000floats, allocations of split and join", 0, false, speedOf("w2-1000floats", allocations)},
+	{5, "w3-500records, allocations of split and join", 0, false, speedOf("w3-500records", allocations)},
+	{5, "w5-headers, allocations of split and join", 0, false, speedOf("w5-headers", allocations)},
+	{5, "w4-base64, allocations of split and join", 0, false, speedOf(blobName, allocations)},
+	{5, "w5-headers, split to bare loop", 2.5, false, speedOf("w5-headers", toBare)},
+	{5, "w3-500records, split to bare loop", 2.5, false, speedOf("w3-500records", toBare)},
+	{5, "w2-1000floats, split to bare loop", 1.6, false, speedOf("w2-1000floats", toBare)},
+	{5, "w2-10floats, join to split", 1, false, speedOf("w2-10floats", joinToSplit)},
+	{5, "w2-1000floats, join to split", 1, false, speedOf("w2-1000floats", joinToSplit)},
+	{5, "w3-500records, join to split", 1, false, speedOf("w3-500records", joinToSplit)},
+	{5, "w5-headers, join to split", 1, false, speedOf("w5-headers", joinToSplit)},
+	{5, "w2-10floats, split, times as fast as etree", 20, true, speedOf("w2-10floats", overEtree)},
+	{5, "w2-1000floats, split, times as fast as etree", 20, true, speedOf("w2-1000floats", overEtree)},
+	{5, "w3-500records, split, times as fast as etree", 20, true, speedOf("w3-500records", overEtree)},
+	{5, "w5-headers, split, times as fast as etree", 20, true, speedOf("w5-headers", overEtree)},
+	{5, "w4-base64, split to Go's base64", 2, false, speedOf(blobName, toBare)},
+	{5, "w4-base64, join to Go's base64", 2, false, speedOf(blobName, func(s *speedRow) float64 { return s.JoinToBare })},
+	{5, "w2-10floats, unknown kind to etree", 1, false, speedOf("w2-10floats", learnToEtree)},
+	{5, "w2-1000floats, unknown kind to etree", 1, false, speedOf("w2-1000floats", learnToEtree)},
+	{5, "w3-500records, unknown kind to etree", 1, false, speedOf("w3-500records", learnToEtree)},
+	{5, "w5-headers, unknown kind to etree", 1, false, speedOf("w5-headers", learnToEtree)},
+}
+
+func toBest(o *octetsRow) float64      { return o.Ratio }
+func toBare(s *speedRow) float64       { return s.SplitToBare }
+func joinToSplit(s *speedRow) float64  { return s.JoinToSplit }
+func overEtree(s *speedRow) float64    { return s.EtreeToSplit }
+func learnToEtree(s *speedRow) float64 { return s.LearnToEtree }
+func allocations(s *speedRow) float64  { return s.SplitAllocs + s.JoinAllocs }
+
+func octetsOf(workload string, of func(*octetsRow) float64) func(*report) (float64, bool) {
+	return func(r *report) (float64, bool) {
+		for i := range r.Bytes {
+			if r.Bytes[i].Workload == workload {
+				value := of(&r.Bytes[i])
+				return value, value > 0
+			}
+		}
+		return 0, false
+	}
+}
+
+func speedOf(workload string, of func(*speedRow) float64) func(*report) (float64, bool) {
+	return func(r *report) (float64, bool) {
+		for i := range r.Speed {
+			if r.Speed[i].Workload == workload {
+				return of(&r.Speed[i]), true
+			}
+		}
+		return 0, false
+	}
+}
+
+func transitOf(of func(*transit) float64) func(*report) (float64, bool) {
+	return func(r *report) (float64, bool) {
+		if r.Shapes == nil {
+			return 0, false
+		}
+		return of(r.Shapes), true
+	}
+}
+
+// verdict is a goal and what was measured.
+type verdict struct {
+	Goal    string  `json:"goal"`
+	Issue   int     `json:"since_issue"`
+	Open    bool    `json:"open"`
+	Limit   float64 `json:"limit"`
+	AtLeast bool    `json:"at_least,omitempty"`
+	Value   float64 `json:"value"`
+	Met     bool    `json:"met"`
+}
+
+func (g *goal) judge(r *report) (v verdict, measured bool) {
+	value, measured := g.figure(r)
+	met := value <= g.limit
+	if g.atLeast {
+		met = value >= g.limit
+	}
+	return verdict{Goal: g.what, Issue: g.since, Open: g.since > built, Limit: g.limit, AtLeast: g.atLeast, Value: value, Met: met}, measured
+}

@@ -1,0 +1,100 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"sync"
+
+	"github.com/hhfr/hhfr/pkg/codec/binary"
+	"github.com/hhfr/hhfr/pkg/ctxstore"
+	"github.com/hhfr/hhfr/pkg/ctxstore/memory"
+	"github.com/hhfr/hhfr/pkg/streamer"
+	"github.com/hhfr/hhfr/pkg/streamer/frame"
+	"github.com/hhfr/hhfr/pkg/streamer/inproc"
+)
+
+// link is a real stream within the process, over which messages go one way on lane 0. Its ends share nothing, so shapes travel in full.
+type link struct {
+	from, to *streamer.Stream
+	coder    *binary.Coder
+	stores   [2]ctxstore.Store
+	back     chan []byte
+}
+
+func openLink(ctx context.Context) (*link, error) {
+	l := &link{back: make(chan []byte)}
+	var ends [2]*binary.Coder
+	for i := range ends {
+		l.stores[i] = memory.New(memory.Config{})
+		ends[i] = binary.NewBook(ctxstore.Shapes{Store: l.stores[i]}).Coder(binary.Options{})
+	}
+	l.coder = ends[0]
+	here, there := inproc.Pipe(256 << 10)
+	var wg sync.WaitGroup
+	var errs [2]error
+	wg.Go(func() {
+		l.to, errs[0] = streamer.Over(ctx, there, streamer.Config{Accept: func(_ context.Context, h streamer.Hello) (streamer.Coder, streamer.Handler, error) {
+			ends[1].PeerLimits(int(h.Limits.MaxShapes), int64(h.Limits.MaxShapeBytes))
+			return ends[1], l.receive, nil
+		}})
+	})
+	wg.Go(func() {
+		l.from, errs[1] = streamer.Over(ctx, here, streamer.Config{Initiator: true, Token: make([]byte, frame.TokenLen), Representation: frame.Binary, Coder: ends[0]})
+	})
+	wg.Wait()
+	if err := errors.Join(errs[:]...); err != nil {
+		return nil, err
+	}
+	limits := l.from.Hello().Limits
+	ends[0].PeerLimits(int(limits.MaxShapes), int64(limits.MaxShapeBytes))
+	return l, nil
+}
+
+// receive hands what arrived to send.
+func (l *link) receive(ctx context.Context, x *streamer.Exchange) {
+	body, err := x.Message().ReadAll(1 << 30)
+	if err != nil {
+		body = nil
+	}
+	select {
+	case l.back <- body:
+	case <-ctx.Done():
+	}
+}
+
+// sent is what one message took on the wire. Data has its frames and the sync frames before them.
+type sent struct{ data, shape int64 }
+
+// send sends one message and compares what arrives.
+func (l *link) send(ctx context.Context, m []byte) (sent, error) {
+	before := l.from.Stats().Sent
+	if err := l.from.Lane(0).Send(ctx, streamer.NewMessage(nil, m)); err != nil {
+		return sent{}, err
+	}
+	select {
+	case got := <-l.back:
+		if !bytes.Equal(got, m) {
+			return sent{}, errors.New("a message did not come back as it was sent")
+		}
+	case <-l.to.Done():
+		return sent{}, errors.Join(errors.New("the stream ended"), l.to.Err())
+	case <-ctx.Done():
+		return sent{}, ctx.Err()
+	}
+	after := l.from.Stats().Sent
+	return sent{
+		data:  after.Data.Octets - before.Data.Octets + after.Sync.Octets - before.Sync.Octets,
+		shape: after.Shape.Octets - before.Shape.Octets,
+	}, nil
+}
+
+func (l *link) close() error {
+	err := l.from.Close()
+	<-l.to.Done()
+	err = errors.Join(err, l.to.Close())
+	for _, s := range l.stores {
+		err = errors.Join(err, s.Close())
+	}
+	return err
+}

@@ -1,0 +1,89 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"slices"
+)
+
+// octetsRow is one workload: octets per message, means over all messages in order. Zero means not measured. HHFR has framing and sync frames in it;
+// HHFRShapes are the octets of all shape frames of the stream, once.
+type octetsRow struct {
+	Workload    string  `json:"workload"`
+	Messages    int     `json:"messages"`
+	Raw         float64 `json:"raw"`
+	Ideal       float64 `json:"ideal"`
+	Protobuf    float64 `json:"protobuf"`
+	Gzip        float64 `json:"gzip_alone"`
+	Deflate     float64 `json:"deflate_stream"`
+	ZstdFastest float64 `json:"zstd_stream_go_fastest"`
+	ZstdBest    float64 `json:"zstd_stream_go_best"`
+	ZstdC3      float64 `json:"zstd_stream_c_3"`
+	ZstdC19     float64 `json:"zstd_stream_c_19"`
+	HHFR        float64 `json:"hhfr"`
+	HHFRShapes  int64   `json:"hhfr_shape_octets"`
+	Ratio       float64 `json:"hhfr_to_best_zstd_stream,omitempty"`
+}
+
+func measureBytes(ctx context.Context, in *inputs) (rows []octetsRow, err error) {
+	for _, f := range folders {
+		messages := in.workloads[f.name]
+		row := octetsRow{Workload: f.name, Messages: len(messages), Ideal: f.ideal, Protobuf: f.protobuf, Raw: float64(total(messages)) / float64(len(messages))}
+		for _, rival := range []struct {
+			to  *float64
+			run func([][]byte) (int, error)
+		}{
+			{&row.Gzip, gzipAlone},
+			{&row.Deflate, deflateStream},
+			{&row.ZstdFastest, zstdStream(zstdGoFastest)},
+			{&row.ZstdBest, zstdStream(zstdGoBest)},
+			{&row.ZstdC3, zstdStream(zstdC(3))},
+			{&row.ZstdC19, zstdStream(zstdC(19))},
+		} {
+			n, err := rival.run(messages)
+			if err != nil {
+				return nil, fmt.Errorf("%s: %w", f.name, err)
+			}
+			*rival.to = float64(n) / float64(len(messages))
+		}
+		if row.HHFR, row.HHFRShapes, err = overHHFR(ctx, messages); err != nil {
+			return nil, fmt.Errorf("%s: hhfr: %w", f.name, err)
+		}
+		if row.ZstdC19 > 0 { // without it, the best of the others is not the best
+			row.Ratio = row.HHFR / row.bestZstd()
+		}
+		rows = append(rows, row)
+	}
+	return rows, nil
+}
+
+// bestZstd is the smallest of the zstd streams that were measured.
+func (r *octetsRow) bestZstd() float64 {
+	streams := slices.DeleteFunc([]float64{r.ZstdFastest, r.ZstdBest, r.ZstdC3, r.ZstdC19}, func(n float64) bool { return n == 0 })
+	return slices.Min(streams)
+}
+
+// overHHFR sends the messages over a stream of their own.
+func overHHFR(ctx context.Context, messages [][]byte) (mean float64, shapes int64, err error) {
+	l, err := openLink(ctx)
+	if err != nil {
+		return 0, 0, err
+	}
+	var data int64
+	for i, m := range messages {
+		s, err := l.send(ctx, m)
+		if err != nil {
+			_ = l.close() // it would say the same
+			return 0, 0, fmt.Errorf("message %d: %w", i+1, err)
+		}
+		data, shapes = data+s.data, shapes+s.shape
+	}
+	return float64(data) / float64(len(messages)), shapes, l.close()
+}
+
+func total(messages [][]byte) (n int) {
+	for _, m := range messages {
+		n += len(m)
+	}
+	return n
+}

@@ -1,0 +1,168 @@
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"runtime"
+	"strconv"
+)
+
+// report is all that a run found out. Its JSON form has version 1.
+type report struct {
+	Version int         `json:"version"`
+	Go      string      `json:"go"`
+	System  string      `json:"system"`
+	Inputs  string      `json:"inputs"`
+	Bytes   []octetsRow `json:"bytes,omitempty"`
+	Shapes  *transit    `json:"shapes,omitempty"`
+	Speed   []speedRow  `json:"speed,omitempty"`
+	Goals   []verdict   `json:"goals"`
+}
+
+func newReport(in *inputs) *report {
+	return &report{Version: 1, Go: runtime.Version(), System: runtime.GOOS + "/" + runtime.GOARCH, Inputs: in.source}
+}
+
+// judge holds what was measured against the goals.
+func (r *report) judge() {
+	r.Goals = []verdict{}
+	for i := range goals {
+		if v, measured := goals[i].judge(r); measured {
+			r.Goals = append(r.Goals, v)
+		}
+	}
+}
+
+// missed counts the goals that make the run fail.
+func (r *report) missed() (n int) {
+	for _, v := range r.Goals {
+		if !v.Met && !v.Open {
+			n++
+		}
+	}
+	return n
+}
+
+func (r *report) write(w io.Writer, output string) error {
+	if output == "json" {
+		e := json.NewEncoder(w)
+		e.SetIndent("", "  ")
+		return e.Encode(r)
+	}
+	p := &printer{w: w}
+	p.printf("%s, %s, %s\n", r.Go, r.System, r.Inputs)
+	r.writeBytes(p)
+	r.writeShapes(p)
+	r.writeSpeed(p)
+	r.writeGoals(p)
+	return p.err
+}
+
+func (r *report) writeBytes(p *printer) {
+	if len(r.Bytes) == 0 {
+		return
+	}
+	p.printf("\nOctets per message, mean. Streams keep their window and are flushed after each message. hhfr: framing and sync in it, shapes apart (once per stream).\n\n")
+	t := table{{"workload", "raw", "ideal", "protobuf", "gzip alone", "deflate", "zstd Go fastest", "zstd Go best", "zstd C 3", "zstd C 19", "hhfr", "shapes", "hhfr / best zstd"}}
+	for _, o := range r.Bytes {
+		t = append(t, []string{o.Workload, number(o.Raw), number(o.Ideal), number(o.Protobuf), number(o.Gzip), number(o.Deflate), number(o.ZstdFastest), number(o.ZstdBest),
+			number(o.ZstdC3), number(o.ZstdC19), number(o.HHFR), number(float64(o.HHFRShapes)), ratio(o.Ratio)})
+	}
+	p.table(t)
+	if r.Bytes[0].ZstdC19 == 0 {
+		p.printf("\nThe C library of zstd needs cgo and a C compiler; without it, nothing is held against the best zstd stream.\n")
+	}
+}
+
+func (r *report) writeShapes(p *printer) {
+	s := r.Shapes
+	if s == nil {
+		return
+	}
+	p.printf("\nLearned shapes in transit, all %d messages of the corpus in one stream.\n\n", s.Messages)
+	p.table(table{
+		{"learned from", "as text", "shape octets", "gzip octets", "total", "median", "largest", "with message / plain SOAP, largest"},
+		{strconv.Itoa(s.Learned), strconv.FormatInt(s.Texts, 10), strconv.FormatInt(s.ShapeTotal, 10), strconv.FormatInt(s.GzipTotal, 10), ratio(s.Total), ratio(s.Median), ratio(s.Most), ratio(s.PlainMost)},
+	})
+}
+
+func (r *report) writeSpeed(p *printer) {
+	if len(r.Speed) == 0 {
+		return
+	}
+	p.printf("\nMicroseconds of processor time per message, one core, medians. bare of %s is Go's base64.\n\n", blobName)
+	names := []string{bareSplit, split, bareJoin, join, learn, tokenizer, etreeParse, encodingXML}
+	t := table{append(append([]string{"workload", "octets"}, names...), "split MB/s", "join MB/s")}
+	for _, s := range r.Speed {
+		line := []string{s.Workload, strconv.FormatFloat(s.Octets, 'f', 0, 64)}
+		for _, name := range names {
+			line = append(line, micros(s.Nanos[name]))
+		}
+		t = append(t, append(line, number(1e3*s.Octets/s.Nanos[split]), number(1e3*s.Octets/s.Nanos[join])))
+	}
+	p.table(t)
+	p.printf("\nRatios of the same rounds, medians; allocations per message.\n\n")
+	t = table{{"workload", "split / bare", "join / bare", "join / split", "etree / split", "encoding/xml / split", "tdewolff / split", "learn / etree", "split allocs", "join allocs"}}
+	for _, s := range r.Speed {
+		t = append(t, []string{s.Workload, ratio(s.SplitToBare), ratio(s.JoinToBare), ratio(s.JoinToSplit), ratio(s.EtreeToSplit), ratio(s.EncodingToSplit), ratio(s.TokenizerToSplit), ratio(s.LearnToEtree),
+			strconv.FormatFloat(s.SplitAllocs, 'g', 3, 64), strconv.FormatFloat(s.JoinAllocs, 'g', 3, 64)})
+	}
+	p.table(t)
+}
+
+func (r *report) writeGoals(p *printer) {
+	p.printf("\nGoals. Open ones belong to work that is not done yet.\n\n")
+	t := table{{"goal", "issue", "limit", "value", "state"}}
+	for _, v := range r.Goals {
+		sign, state := "≤ ", "missed"
+		if v.AtLeast {
+			sign = "≥ "
+		}
+		if v.Met {
+			state = "met"
+		}
+		if v.Open {
+			state = "open, " + state
+		}
+		t = append(t, []string{v.Goal, strconv.Itoa(v.Issue), sign + strconv.FormatFloat(v.Limit, 'g', -1, 64), strconv.FormatFloat(v.Value, 'f', 2, 64), state})
+	}
+	p.table(t)
+}
+
+// number shows a figure of octets or speed; 0 was not measured.
+func number(v float64) string {
+	if v == 0 {
+		return "-"
+	}
+	if v >= 1000 {
+		return strconv.FormatFloat(v, 'f', 0, 64)
+	}
+	return strconv.FormatFloat(v, 'f', 1, 64)
+}
+
+func ratio(v float64) string {
+	if v == 0 {
+		return "-"
+	}
+	return strconv.FormatFloat(v, 'f', 2, 64)
+}
+
+func micros(ns float64) string {
+	if ns == 0 {
+		return "-"
+	}
+	return strconv.FormatFloat(ns/1e3, 'f', 2, 64)
+}
+
+// printer remembers its first failure.
+type printer struct {
+	w   io.Writer
+	err error
+}
+
+func (p *printer) printf(format string, args ...any) {
+	if p.err == nil {
+		_, p.err = fmt.Fprintf(p.w, format, args...)
+	}
+}

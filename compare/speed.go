@@ -1,0 +1,145 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"runtime"
+	"testing"
+	"time"
+
+	"github.com/hhfr/hhfr/internal/workload"
+)
+
+// started is what elapsed time is counted from.
+var started = time.Now()
+
+// blobOctets is what W4 carries as base64.
+const blobOctets = 1 << 20
+
+// speedRow is one workload: processor times per message, medians over all rounds, and ratios, each the median of the ratios of single rounds: noise of the machine
+// hits the contestants of a round alike.
+type speedRow struct {
+	Workload string             `json:"workload"`
+	Octets   float64            `json:"octets"`
+	Nanos    map[string]float64 `json:"ns_per_message"`
+	// SplitToBare and the like are times, SplitToBare 2 is half the speed. For W4, bare is Go's base64: decoding for split, encoding for join.
+	SplitToBare float64 `json:"split_to_bare"`
+	JoinToBare  float64 `json:"join_to_bare,omitempty"`
+	JoinToSplit float64 `json:"join_to_split"`
+	// EtreeToSplit and the like tell how many times faster split is.
+	EtreeToSplit     float64 `json:"etree_to_split"`
+	EncodingToSplit  float64 `json:"encoding_xml_to_split"`
+	TokenizerToSplit float64 `json:"tokenizer_to_split"`
+	// LearnToEtree is what a message of an unknown kind costs: learn, compile, split.
+	LearnToEtree float64 `json:"learn_to_etree"`
+	SplitAllocs  float64 `json:"split_allocs"`
+	JoinAllocs   float64 `json:"join_allocs"`
+}
+
+func measureSpeed(ctx context.Context, in *inputs, rounds int, slice time.Duration) (rows []speedRow, err error) {
+	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(1)) // one core: also for the garbage collector's part of the work
+	for _, name := range []string{"w2-10floats", "w2-1000floats", "w3-500records", "w5-headers", blobName} {
+		messages := in.workloads[name]
+		if name == blobName {
+			messages = [][]byte{workload.Blob(seed, blobOctets)}
+		}
+		c, err := newContest(name, messages)
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", name, err)
+		}
+		for round := range rounds {
+			if err := c.round(ctx, round, slice); err != nil {
+				return nil, fmt.Errorf("%s: %w", name, err)
+			}
+		}
+		rows = append(rows, c.row())
+	}
+	return rows, nil
+}
+
+// round gives every contestant its turn, each on the same messages, in an order that changes from round to round.
+func (c *contest) round(ctx context.Context, round int, slice time.Duration) error {
+	from := round * c.batch % len(c.messages)
+	for i := range c.contestants {
+		p := &c.contestants[(i+round)%len(c.contestants)]
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		slice := slice
+		if p.garbage {
+			slice *= 4 // long enough for the collector to run in it
+		}
+		ns, err := c.turn(p, from, slice)
+		if err != nil {
+			return fmt.Errorf("%s: %w", p.name, err)
+		}
+		p.times = append(p.times, ns)
+		if p.garbage {
+			runtime.GC() // what it left is not for the next one to clear away
+		}
+	}
+	return nil
+}
+
+// turn runs a contestant over the batch that begins at from, again and again for a slice of time; it gives nanoseconds of processor time per message.
+func (c *contest) turn(p *contestant, from int, slice time.Duration) (float64, error) {
+	if err := p.run(from); err != nil { // into the caches
+		return 0, err
+	}
+	began := cpuTime()
+	for n := 1; ; n++ {
+		for i := range c.batch {
+			if err := p.run((from + i) % len(c.messages)); err != nil {
+				return 0, err
+			}
+		}
+		if took := cpuTime() - began; took >= slice {
+			return float64(took.Nanoseconds()) / float64(n*c.batch), nil
+		}
+	}
+}
+
+func (c *contest) row() speedRow {
+	r := speedRow{Workload: c.name, Octets: float64(total(c.messages)) / float64(len(c.messages)), Nanos: map[string]float64{}}
+	for _, p := range c.contestants {
+		r.Nanos[p.name] = median(p.times)
+	}
+	r.SplitToBare, r.JoinToBare = c.ratio(split, bareSplit), c.ratio(join, bareJoin)
+	r.JoinToSplit, r.LearnToEtree = c.ratio(join, split), c.ratio(learn, etreeParse)
+	r.EtreeToSplit, r.EncodingToSplit, r.TokenizerToSplit = c.ratio(etreeParse, split), c.ratio(encodingXML, split), c.ratio(tokenizer, split)
+	r.SplitAllocs, r.JoinAllocs = c.allocs(split), c.allocs(join)
+	return r
+}
+
+// find gives a contestant, nil if it is not in the contest.
+func (c *contest) find(name string) *contestant {
+	for i := range c.contestants {
+		if c.contestants[i].name == name {
+			return &c.contestants[i]
+		}
+	}
+	return nil
+}
+
+// ratio is the median over all rounds, 0 if one of the two is not in the contest.
+func (c *contest) ratio(a, b string) float64 {
+	p, q := c.find(a), c.find(b)
+	if p == nil || q == nil {
+		return 0
+	}
+	ratios := make([]float64, len(p.times))
+	for i := range ratios {
+		ratios[i] = p.times[i] / q.times[i]
+	}
+	return median(ratios)
+}
+
+// allocs counts allocations per message.
+func (c *contest) allocs(name string) float64 {
+	p := c.find(name)
+	return testing.AllocsPerRun(3, func() {
+		for i := range c.messages {
+			_ = p.run(i) // it ran before without error
+		}
+	}) / float64(len(c.messages))
+}

@@ -1,0 +1,72 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"slices"
+)
+
+// transit is what learned shapes take on the wire, over all messages of the corpus in one stream. A message counts if a shape was learned from it, or
+// widened by it. Ratios are shape frames to the gzip size of that message; PlainMost is (shape and data frames) to (message and a small HTTP head).
+type transit struct {
+	Messages   int     `json:"messages"`
+	Learned    int     `json:"learned_from"`
+	Texts      int64   `json:"as_text"`
+	ShapeTotal int64   `json:"shape_octets"`
+	GzipTotal  int64   `json:"gzip_octets"`
+	Total      float64 `json:"ratio_total"`
+	Median     float64 `json:"ratio_median"`
+	Most       float64 `json:"ratio_most"`
+	PlainMost  float64 `json:"first_to_plain_most"`
+}
+
+func measureShapes(ctx context.Context, in *inputs) (*transit, error) {
+	messages, err := corpusMessages(in.corpus)
+	if err != nil {
+		return nil, err
+	}
+	l, err := openLink(ctx)
+	if err != nil {
+		return nil, err
+	}
+	t := &transit{Messages: len(messages)}
+	var ratios []float64
+	for i, m := range messages {
+		before := l.coder.Counts()
+		s, err := l.send(ctx, m)
+		if err != nil {
+			_ = l.close() // it would say the same
+			return nil, fmt.Errorf("message %d: %w", i+1, err)
+		}
+		t.PlainMost = max(t.PlainMost, float64(s.data+s.shape)/float64(len(plainHead(len(m)))+len(m)))
+		after := l.coder.Counts()
+		t.Texts += after.Texts - before.Texts
+		if after.Learned == before.Learned && after.Widened == before.Widened {
+			continue
+		}
+		gz, err := gzipAlone([][]byte{m})
+		if err != nil {
+			return nil, err
+		}
+		t.Learned++
+		t.ShapeTotal, t.GzipTotal = t.ShapeTotal+s.shape, t.GzipTotal+int64(gz)
+		ratios = append(ratios, float64(s.shape)/float64(gz))
+	}
+	if len(ratios) == 0 {
+		return nil, fmt.Errorf("no shape learned from %d messages", len(messages))
+	}
+	t.Total, t.Median, t.Most = float64(t.ShapeTotal)/float64(t.GzipTotal), median(ratios), slices.Max(ratios)
+	return t, l.close()
+}
+
+// plainHead is about the smallest HTTP head under which a SOAP request of n octets travels.
+func plainHead(n int) string {
+	return fmt.Sprintf("POST /s HTTP/1.1\r\nHost: example.org\r\nContent-Type: text/xml\r\nSOAPAction: \"\"\r\nContent-Length: %d\r\n\r\n", n)
+}
+
+// median of a list that is not empty.
+func median(list []float64) float64 {
+	sorted := slices.Sorted(slices.Values(list))
+	n := len(sorted)
+	return (sorted[n/2] + sorted[(n-1)/2]) / 2
+}

@@ -1,0 +1,146 @@
+package link
+
+import (
+	"context"
+	"errors"
+	"io"
+	"net"
+	"os"
+	"sync"
+	"time"
+)
+
+// conn is one end of a connection.
+type conn struct {
+	link          *Link
+	in, out       *flow
+	local, remote net.Addr
+
+	reading, writing deadline
+	// writes keeps what one Write sends together.
+	writes sync.Mutex
+	once   sync.Once
+}
+
+// Read implements [net.Conn].
+func (c *conn) Read(p []byte) (int, error) {
+	n, err := c.in.read(c.reading.context(), p)
+	return n, c.fault("read", err)
+}
+
+// Write implements [net.Conn]. It returns when all is queued.
+func (c *conn) Write(p []byte) (int, error) {
+	c.writes.Lock()
+	defer c.writes.Unlock()
+	n, err := c.out.write(c.writing.context(), p)
+	return n, c.fault("write", err)
+}
+
+func (c *conn) fault(op string, err error) error {
+	if err == nil || errors.Is(err, io.EOF) {
+		return err
+	}
+	return &net.OpError{Op: op, Net: "link", Source: c.local, Addr: c.remote, Err: err}
+}
+
+// CloseWrite ends the writing direction; the other end reads io.EOF behind what was written.
+func (c *conn) CloseWrite() error {
+	c.writing.close()
+	c.out.end()
+	return nil
+}
+
+// Close implements [net.Conn]. What was written still arrives.
+func (c *conn) Close() error {
+	c.once.Do(func() {
+		c.reading.close()
+		c.writing.close()
+		c.out.end()
+		c.in.deafen(c.out.way)
+		c.link.mu.Lock()
+		delete(c.link.conns, c)
+		c.link.mu.Unlock()
+	})
+	return nil
+}
+
+// LocalAddr implements [net.Conn].
+func (c *conn) LocalAddr() net.Addr { return c.local }
+
+// RemoteAddr implements [net.Conn].
+func (c *conn) RemoteAddr() net.Addr { return c.remote }
+
+// SetDeadline implements [net.Conn]. Deadlines are moments of the machine's clock, whatever clock the link waits on.
+func (c *conn) SetDeadline(t time.Time) error {
+	return errors.Join(c.SetReadDeadline(t), c.SetWriteDeadline(t))
+}
+
+// SetReadDeadline implements [net.Conn].
+func (c *conn) SetReadDeadline(t time.Time) error { return c.fault("set", c.reading.set(t)) }
+
+// SetWriteDeadline implements [net.Conn].
+func (c *conn) SetWriteDeadline(t time.Time) error { return c.fault("set", c.writing.set(t)) }
+
+// deadline bounds what one direction of an end waits.
+type deadline struct {
+	mu     sync.Mutex
+	ctx    context.Context
+	cancel context.CancelCauseFunc
+	timer  *time.Timer
+	closed bool
+}
+
+// context is done when the deadline is over, or the direction closed.
+func (d *deadline) context() context.Context {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return d.contextLocked()
+}
+
+func (d *deadline) contextLocked() context.Context {
+	if d.ctx == nil {
+		d.ctx, d.cancel = context.WithCancelCause(context.Background())
+	}
+	return d.ctx
+}
+
+// set moves the deadline; a zero t: there is none. What waits already waits for the new one.
+func (d *deadline) set(t time.Time) error {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.closed {
+		return net.ErrClosed
+	}
+	// A timer that fired, or is about to, has the old context.
+	late := d.timer != nil && !d.timer.Stop()
+	d.timer = nil
+	if late || d.contextLocked().Err() != nil {
+		d.ctx, d.cancel = context.WithCancelCause(context.Background())
+	}
+	if t.IsZero() {
+		return nil
+	}
+	cancel := d.cancel
+	if wait := time.Until(t); wait > 0 {
+		d.timer = time.AfterFunc(wait, func() { cancel(os.ErrDeadlineExceeded) })
+		return nil
+	}
+	cancel(os.ErrDeadlineExceeded)
+	return nil
+}
+
+func (d *deadline) close() {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.closed {
+		return
+	}
+	d.closed = true
+	if d.timer != nil {
+		d.timer.Stop()
+	}
+	if d.contextLocked().Err() != nil {
+		d.ctx, d.cancel = context.WithCancelCause(context.Background())
+	}
+	d.cancel(net.ErrClosed)
+}

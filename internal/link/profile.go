@@ -1,0 +1,141 @@
+package link
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// Profile is what a link is like. Both directions are alike.
+type Profile struct {
+	// Name of the profile it was made of.
+	Name string
+	// Bandwidth is that of each direction, in bits per second; required.
+	Bandwidth int64
+	// RTT is the round trip of an empty line.
+	RTT time.Duration
+	// Queue is what waits to be sent in each direction at most, in octets with headers; 0 means the bandwidth-delay product or 6000, whichever is more.
+	Queue int
+	// Loss is the share of datagrams that are lost, 0 to 1, and Seed what decides which. A relay of octets loses none: see [Unsupported].
+	Loss float64
+	Seed uint64
+}
+
+const (
+	kbit = 1000
+	mbit = 1000 * kbit
+	// maxBandwidth keeps products of octets and seconds within 63 bits.
+	maxBandwidth int64 = 8_000 * mbit
+	maxRTT             = time.Minute
+	// maxQueue is the longest queue, in octets; two of them still fit 31 bits.
+	maxQueue = 1 << 29
+)
+
+// profiles are those of the design, section 9.
+var profiles = []Profile{
+	{Name: "14k4", Bandwidth: 14_400, RTT: 1000 * time.Millisecond},
+	{Name: "gprs", Bandwidth: 40 * kbit, RTT: 600 * time.Millisecond},
+	{Name: "edge", Bandwidth: 120 * kbit, RTT: 400 * time.Millisecond},
+	{Name: "3g", Bandwidth: 1 * mbit, RTT: 120 * time.Millisecond},
+	{Name: "lte", Bandwidth: 20 * mbit, RTT: 50 * time.Millisecond},
+	{Name: "geo", Bandwidth: 1 * mbit, RTT: 600 * time.Millisecond},
+	{Name: "wifi", Bandwidth: 50 * mbit, RTT: 5 * time.Millisecond},
+}
+
+// Names lists the profiles, thinnest first as in the design.
+func Names() []string {
+	var names []string
+	for _, p := range profiles {
+		names = append(names, p.Name)
+	}
+	return names
+}
+
+// ParseProfile reads the name of a profile and what is to be different of it: `edge`, `gprs,rtt=1s,queue=12000`, `edge,loss=2%,seed=7`. rate is in bits per second, with k or M behind it for
+// thousands or millions. Errors: BadProfile.
+func ParseProfile(s string) (Profile, error) {
+	name, rest, more := strings.Cut(s, ",")
+	i := slices.IndexFunc(profiles, func(p Profile) bool { return p.Name == name })
+	if i < 0 {
+		return Profile{}, &Error{Code: BadProfile, Err: fmt.Errorf("%q is not one of %s", name, strings.Join(Names(), ", "))}
+	}
+	p := profiles[i]
+	seen := map[string]bool{}
+	for more {
+		var option string
+		option, rest, more = strings.Cut(rest, ",")
+		key, value, _ := strings.Cut(option, "=")
+		if seen[key] {
+			return Profile{}, &Error{Code: BadProfile, Err: fmt.Errorf("%s stands twice", key)}
+		}
+		seen[key] = true
+		if err := p.set(key, value); err != nil {
+			return Profile{}, &Error{Code: BadProfile, Err: fmt.Errorf("%q: %w", option, err)}
+		}
+	}
+	return p.withDefaults()
+}
+
+func (p *Profile) set(key, value string) (err error) {
+	switch key {
+	case "rate":
+		digits, unit := strings.TrimRight(value, "kM"), int64(1)
+		switch value[len(digits):] {
+		case "":
+		case "k":
+			unit = kbit
+		case "M":
+			unit = mbit
+		default:
+			return errors.New("rate is digits, then k, M or nothing")
+		}
+		p.Bandwidth, err = strconv.ParseInt(digits, 10, 40)
+		p.Bandwidth *= unit
+	case "rtt":
+		p.RTT, err = time.ParseDuration(value)
+	case "queue":
+		p.Queue, err = strconv.Atoi(value)
+	case "loss":
+		percent, ok := strings.CutSuffix(value, "%")
+		p.Loss, err = strconv.ParseFloat(percent, 64)
+		if ok {
+			p.Loss /= 100
+		}
+	case "seed":
+		p.Seed, err = strconv.ParseUint(value, 10, 64)
+	default:
+		return errors.New("not one of rate, rtt, queue, loss, seed")
+	}
+	return err
+}
+
+// withDefaults checks a profile and fills in what is zero.
+func (p Profile) withDefaults() (Profile, error) {
+	bad := func(format string, args ...any) (Profile, error) {
+		return Profile{}, &Error{Code: BadProfile, Err: fmt.Errorf(format, args...)}
+	}
+	switch {
+	case p.Bandwidth < 1 || p.Bandwidth > maxBandwidth:
+		return bad("%d bits per second, 1 to %d are possible", p.Bandwidth, maxBandwidth)
+	case p.RTT < 0 || p.RTT > maxRTT:
+		return bad("round trip of %v, up to %v is possible", p.RTT, maxRTT)
+	case p.Queue < 0 || p.Queue > maxQueue:
+		return bad("queue of %d octets, up to %d is possible", p.Queue, maxQueue)
+	case !(p.Loss >= 0 && p.Loss <= 1):
+		return bad("loss of %v, 0 to 1 is possible", p.Loss)
+	}
+	if p.Queue == 0 {
+		p.Queue = max(p.carried(p.RTT), minQueue)
+	}
+	return p, nil
+}
+
+// carried is how many octets the line sends in a time, up to maxQueue.
+func (p *Profile) carried(d time.Duration) int {
+	return int(min(p.Bandwidth/8*int64(d/time.Microsecond)/1_000_000, maxQueue))
+}
+
+var errLoss = errors.New("loss is for datagrams; TCP over a link that loses needs the kernel's own TCP on both sides")

@@ -1,0 +1,49 @@
+package link
+
+import (
+	"io"
+	"net"
+	"sync"
+)
+
+// splice joins the far end of a connection to one beyond the link, until both are over. false: the link is closed; beyond then is, too.
+func (l *Link) splice(far *conn, beyond net.Conn) bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.closed {
+		_ = beyond.Close()
+		return false
+	}
+	l.wait.Go(func() {
+		var both sync.WaitGroup
+		both.Go(func() { outward(far, beyond) })
+		both.Go(func() { inward(far, beyond) })
+		both.Wait()
+		_ = far.Close()
+		_ = beyond.Close()
+	})
+	return true
+}
+
+// outward carries what comes over the link beyond it.
+func outward(far *conn, beyond net.Conn) {
+	_, err := io.CopyBuffer(struct{ io.Writer }{beyond}, struct{ io.Reader }{far}, make([]byte, receiveBuffer))
+	half, ok := beyond.(interface{ CloseWrite() error })
+	if err != nil || far.out.abandoned() || !ok {
+		// The near end is closed as a whole, or what is beyond cannot be closed by half.
+		_ = beyond.Close()
+		return
+	}
+	_ = half.CloseWrite()
+}
+
+// inward carries what comes from beyond over the link.
+func inward(far *conn, beyond net.Conn) {
+	_, err := io.CopyBuffer(struct{ io.Writer }{far}, struct{ io.Reader }{beyond}, make([]byte, receiveBuffer))
+	if err == nil {
+		_ = far.CloseWrite()
+		return
+	}
+	_ = far.Close()
+	_ = beyond.Close()
+}

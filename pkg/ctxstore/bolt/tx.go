@@ -1,0 +1,257 @@
+package bolt
+
+import (
+	"bytes"
+	"cmp"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"hash/crc32"
+	"slices"
+	"time"
+
+	"go.etcd.io/bbolt"
+
+	"github.com/hhfr/hhfr/pkg/ctxstore"
+)
+
+// The buckets of a file, and what lies in meta.
+var (
+	metaBucket    = []byte("meta")
+	entriesBucket = []byte("entries") // URI: record and value
+	usesBucket    = []byte("uses")    // URI of a shape: when it was used last, on the file's counter
+	formatKey     = []byte("format")
+	revisionKey   = []byte("revision") // last one given to a mutable entry
+	octetsKey     = []byte("octets")   // of all URIs and values
+	useKey        = []byte("use")      // the counter of uses
+)
+
+// format is the version of what a file looks like.
+const format = 1
+
+// recordSize is the length of a record, in octets: revision, expiry as seconds and nanoseconds, check.
+const recordSize = 8 + 8 + 4 + 4
+
+var castagnoli = crc32.MakeTable(crc32.Castagnoli)
+
+// record stands before each value.
+type record struct {
+	revision uint64
+	expires  time.Time // zero: never
+	sum      uint32    // CRC-32C of the value
+}
+
+func (r record) appendTo(b []byte) []byte {
+	var seconds, nanos uint64
+	if !r.expires.IsZero() {
+		seconds, nanos = uint64(r.expires.Unix()), uint64(r.expires.Nanosecond())
+	}
+	b = binary.BigEndian.AppendUint64(b, r.revision)
+	b = binary.BigEndian.AppendUint64(b, seconds)
+	b = binary.BigEndian.AppendUint32(b, uint32(nanos))
+	return binary.BigEndian.AppendUint32(b, r.sum)
+}
+
+func parseRecord(b []byte) (r record, value []byte, err error) {
+	if len(b) < recordSize {
+		return r, nil, fmt.Errorf("%d octets, a record has %d", len(b), recordSize)
+	}
+	r.revision = binary.BigEndian.Uint64(b)
+	if seconds := binary.BigEndian.Uint64(b[8:]); seconds != 0 {
+		r.expires = time.Unix(int64(seconds), int64(binary.BigEndian.Uint32(b[16:]))).UTC()
+	}
+	r.sum = binary.BigEndian.Uint32(b[20:])
+	return r, b[recordSize:], nil
+}
+
+func (r *record) check(uri string, value []byte) error {
+	if crc32.Checksum(value, castagnoli) != r.sum {
+		return &ctxstore.Error{Code: ctxstore.Corrupt, URI: uri, Err: errors.New("its check is wrong"), Hint: "delete the entry, or restore the file from a copy"}
+	}
+	return nil
+}
+
+// tx is one transaction.
+type tx struct {
+	file                *file
+	cfg                 Config
+	meta, entries, uses *bbolt.Bucket
+}
+
+// find gives a live entry; nil if there is none. The value is valid within the transaction.
+func (t *tx) find(uri string) (*record, []byte, error) {
+	b := t.entries.Get([]byte(uri))
+	if b == nil {
+		return nil, nil, nil
+	}
+	r, value, err := parseRecord(b)
+	if err != nil {
+		return nil, nil, corrupt(uri, t.file.path, err)
+	}
+	if t.expired(&r) {
+		return nil, nil, nil
+	}
+	return &r, value, nil
+}
+
+func (t *tx) expired(r *record) bool {
+	return !r.expires.IsZero() && !t.cfg.Clock.Now().Before(r.expires)
+}
+
+// replace stores the next value of a mutable entry.
+func (t *tx) replace(uri string, value []byte, ifRevision *uint64, expires func(*record) time.Time) (uint64, error) {
+	before, _, err := t.find(uri)
+	if err != nil && ifRevision != nil {
+		return 0, err
+	}
+	if ifRevision != nil {
+		var have uint64
+		if before != nil {
+			have = before.revision
+		}
+		if have != *ifRevision {
+			return 0, conflict(uri, *ifRevision, have)
+		}
+	}
+	revision := number(t.meta, revisionKey) + 1
+	if err := t.put(uri, record{revision: revision, expires: expires(before)}, value); err != nil {
+		return 0, err
+	}
+	return revision, t.setNumber(revisionKey, revision)
+}
+
+func (t *tx) put(uri string, r record, value []byte) error {
+	if err := t.makeRoom(uri, int64(len(uri)+len(value))); err != nil {
+		return err
+	}
+	if err := t.remove(uri); err != nil {
+		return err
+	}
+	r.sum = crc32.Checksum(value, castagnoli)
+	b := r.appendTo(make([]byte, 0, recordSize+len(value)))
+	if err := t.entries.Put([]byte(uri), append(b, value...)); err != nil {
+		return err
+	}
+	if _, shape := ctxstore.ParseShapeURI(uri); shape {
+		t.file.touch(uri)
+	}
+	return t.setNumber(octetsKey, number(t.meta, octetsKey)+uint64(len(uri)+len(value)))
+}
+
+func (t *tx) remove(uri string) error {
+	b := t.entries.Get([]byte(uri))
+	if b == nil {
+		return nil
+	}
+	octets := number(t.meta, octetsKey)
+	octets -= min(octets, uint64(room(uri, b)))
+	return errors.Join(t.entries.Delete([]byte(uri)), t.uses.Delete([]byte(uri)), t.setNumber(octetsKey, octets))
+}
+
+func (t *tx) setNumber(key []byte, n uint64) error {
+	return t.meta.Put(key, binary.BigEndian.AppendUint64(nil, n))
+}
+
+// room is what an entry takes of the limit, in octets.
+func room(uri string, stored []byte) int64 {
+	return int64(len(uri) + max(len(stored)-recordSize, 0))
+}
+
+// makeRoom sees to it that an entry of need octets can be put at uri. It drops what expired, then the shapes not used for longest, until a tenth is free, so that not every Put has to.
+func (t *tx) makeRoom(uri string, need int64) error {
+	if old := t.entries.Get([]byte(uri)); old != nil {
+		need -= room(uri, old)
+	}
+	used, limit := int64(number(t.meta, octetsKey)), t.cfg.MaxBytes
+	if used+need <= limit {
+		return nil
+	}
+	type shape struct {
+		uri    string
+		octets int64
+		use    uint64
+	}
+	var shapes []shape
+	var gone []string
+	var mutable int64
+	noted := t.file.noted()
+	err := t.entries.ForEach(func(k, b []byte) error {
+		u, octets := string(k), room(string(k), b)
+		r, _, err := parseRecord(b)
+		switch _, isShape := ctxstore.ParseShapeURI(u); {
+		case isShape && u != uri:
+			shapes = append(shapes, shape{u, octets, max(number(t.uses, k), noted[u])})
+		case u != uri && err == nil && t.expired(&r):
+			gone = append(gone, u)
+			used -= octets
+		default:
+			mutable += octets
+		}
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	if mutable+need > limit {
+		return &ctxstore.Error{Code: ctxstore.Full, URI: uri, At: t.file.path,
+			Err: fmt.Errorf("%d more octets, the limit is %d", need, limit), Hint: "raise the limit, delete contexts, or name another file"}
+	}
+	slices.SortFunc(shapes, func(a, b shape) int { return cmp.Compare(a.use, b.use) })
+	for _, s := range shapes {
+		if used+need <= limit-limit/10 {
+			break
+		}
+		gone = append(gone, s.uri)
+		used -= s.octets
+	}
+	for _, u := range gone {
+		if err := t.remove(u); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// noted is a copy of the uses that the file does not know yet.
+func (f *file) noted() map[string]uint64 {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	m := make(map[string]uint64, len(f.touched))
+	for u, n := range f.touched {
+		m[u] = n
+	}
+	return m
+}
+
+// flush takes the uses noted into the file. Those of a transaction that fails in the end are lost, which only makes the choice of what to drop less good.
+func (t *tx) flush() error {
+	touched, use := t.file.takeTouched()
+	if len(touched) == 0 {
+		return nil
+	}
+	for u, n := range touched {
+		if t.entries.Get([]byte(u)) == nil {
+			continue
+		}
+		if err := t.uses.Put([]byte(u), binary.BigEndian.AppendUint64(nil, n)); err != nil {
+			return err
+		}
+	}
+	return t.setNumber(useKey, use)
+}
+
+// list gives the live entries under prefix, ordered by URI, and what could not be read.
+func (t *tx) list(prefix string) (list []ctxstore.Info, failed []error) {
+	c := t.entries.Cursor()
+	for k, b := c.Seek([]byte(prefix)); k != nil && bytes.HasPrefix(k, []byte(prefix)); k, b = c.Next() {
+		r, value, err := parseRecord(b)
+		if err != nil {
+			failed = append(failed, corrupt(string(k), t.file.path, err))
+			continue
+		}
+		if !t.expired(&r) {
+			list = append(list, ctxstore.Info{URI: string(k), Revision: r.revision, Size: int64(len(value)), Expires: r.expires})
+		}
+	}
+	return list, failed
+}

@@ -1,0 +1,376 @@
+package negotiate_test
+
+import (
+	"bytes"
+	"context"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/hhfr/hhfr/pkg/codec/binary"
+	"github.com/hhfr/hhfr/pkg/ctxstore"
+	"github.com/hhfr/hhfr/pkg/negotiate"
+	"github.com/hhfr/hhfr/pkg/schema"
+	"github.com/hhfr/hhfr/pkg/shape"
+	"github.com/hhfr/hhfr/pkg/soap"
+	"github.com/hhfr/hhfr/pkg/streamer"
+)
+
+const addressing = `<wsa:ReplyTo xmlns:wsa="http://www.w3.org/2005/08/addressing"><wsa:Address>urn:me</wsa:Address></wsa:ReplyTo>`
+
+// papersSchema is one of the papers' two examples of HHFR Schema.
+func papersSchema(t testing.TB, name string) *schema.Schema {
+	text, err := os.ReadFile(filepath.Join("..", "schema", "testdata", name))
+	require.NoError(t, err)
+	s, err := schema.Parse(text)
+	require.NoError(t, err)
+	return s
+}
+
+func fullOffer(t testing.TB) *negotiate.Offer {
+	o := exampleOffer()
+	o.Assurances, o.Securities = []string{negotiate.AtMostOnce}, []string{negotiate.TransportSecurity}
+	o.Request = &negotiate.Description{Schema: papersSchema(t, "strings.xsd").String()}
+	o.Reply = &negotiate.Description{Fingerprint: papersSchema(t, "floats.xsd").URI()}
+	o.Headers = []string{addressing}
+	return o
+}
+
+func fullAnswer(t testing.TB) *negotiate.Answer {
+	a := exampleAnswer(t)
+	a.Assurance, a.Security, a.HeadersKept = negotiate.AtMostOnce, negotiate.TransportSecurity, 1
+	a.Request = &negotiate.Description{Fingerprint: papersSchema(t, "strings.xsd").URI()}
+	a.Refused = []negotiate.Declined{{Item: "ReplyDescription", Why: "not known here"}}
+	a.Ignored = []soap.Name{{Space: "urn:example:later", Local: "Compression"}}
+	return a
+}
+
+func TestFullMessagesRoundTrip(t *testing.T) {
+	made, err := shape.Learn([]byte(envelope("<a>1</a>")))
+	require.NoError(t, err)
+	for _, v := range []soap.Version{soap.V11, soap.V12} {
+		offer := fullOffer(t)
+		for _, d := range []*negotiate.Description{offer.Reply, {Shape: made.Octets()}, {Schema: "<element name=\"a&amp;\"\r\n"}} {
+			offer.Reply = d
+			data, err := offer.Message(v)
+			require.NoError(t, err)
+			read, _, err := negotiate.ParseOffer(data)
+			require.NoError(t, err)
+			assert.Equal(t, offer, read)
+		}
+		data, err := fullAnswer(t).Message(v)
+		require.NoError(t, err)
+		read, err := negotiate.ParseAnswer(data)
+		require.NoError(t, err)
+		assert.Equal(t, fullAnswer(t), read)
+	}
+}
+
+// The same children in any order, with foreign ones between them, say the same.
+func TestAnyOrder(t *testing.T) {
+	data, err := fullOffer(t).Message(soap.V11)
+	require.NoError(t, err)
+	start, end := bytes.Index(data, []byte("<n:Scheme>")), bytes.Index(data, []byte("</n:Offer>"))
+	e, err := soap.Parse(data, soap.Limits{})
+	require.NoError(t, err)
+	offer := &e.Body[0]
+	var turned []soap.Element
+	for i := len(offer.Children) - 1; i >= 0; i-- {
+		turned = append(turned, soap.Element{Name: soap.Name{Space: "urn:foreign", Local: "Scheme"}, Text: "x"}, offer.Children[i])
+	}
+	offer.Children = turned
+	data2, err := soap.Build(e)
+	require.NoError(t, err)
+	assert.NotEqual(t, data[start:end], data2)
+	read, _, err := negotiate.ParseOffer(data2)
+	require.NoError(t, err)
+	assert.Len(t, read.Ignored, len(turned)/2)
+	// Lists keep the order they have, so two values change places with the rest.
+	want := fullOffer(t)
+	want.Representations[0], want.Representations[1] = want.Representations[1], want.Representations[0]
+	read.Ignored = nil
+	assert.Equal(t, want, read)
+}
+
+func TestDescriptionsAreChecked(t *testing.T) {
+	good, err := fullOffer(t).Message(soap.V11)
+	require.NoError(t, err)
+	for name, in := range map[string]string{
+		"empty":            strings.Replace(string(good), "<n:Fingerprint>"+papersSchema(t, "floats.xsd").URI()+"</n:Fingerprint>", "", 1),
+		"two":              strings.Replace(string(good), "<n:Fingerprint>", "<n:Shape>AAAA</n:Shape><n:Fingerprint>", 1),
+		"no shape":         strings.Replace(string(good), "Fingerprint>"+papersSchema(t, "floats.xsd").URI()+"</n:Fingerprint>", "Shape></n:Shape>", 1),
+		"not base64":       strings.Replace(string(good), "Fingerprint>"+papersSchema(t, "floats.xsd").URI()+"</n:Fingerprint>", "Shape>A</n:Shape>", 1),
+		"no fingerprint":   strings.Replace(string(good), "urn:hhfr:schema:sha256:", "urn:hhfr:schema:md5:", 1),
+		"two requests":     strings.Replace(string(good), "<n:ReplyDescription>", "<n:RequestDescription><n:Schema>x</n:Schema></n:RequestDescription><n:ReplyDescription>", 1),
+		"empty header":     strings.Replace(string(good), "<n:RequestDescription>", "<n:UnchangingHeader/><n:RequestDescription>", 1),
+		"header in pieces": strings.Replace(string(good), "<n:RequestDescription>", "<n:UnchangingHeader>x<a/></n:UnchangingHeader><n:RequestDescription>", 1),
+		"many headers":     strings.Replace(string(good), "<n:RequestDescription>", strings.Repeat("<n:UnchangingHeader>x</n:UnchangingHeader>", 16)+"<n:RequestDescription>", 1),
+	} {
+		require.NotEqual(t, string(good), in, name)
+		_, _, err := negotiate.ParseOffer([]byte(in))
+		assert.ErrorIs(t, err, &negotiate.Error{Code: negotiate.Malformed}, name)
+	}
+	for name, o := range map[string]negotiate.Offer{
+		"fingerprint":  {Request: &negotiate.Description{Fingerprint: "urn:x"}},
+		"long schema":  {Request: &negotiate.Description{Schema: strings.Repeat("x", schema.MaxSchema+1)}},
+		"header":       {Headers: []string{"x"}},
+		"bare header":  {Headers: []string{"<a/>"}},
+		"many headers": {Headers: make([]string, 17)},
+	} {
+		_, err := o.Message(soap.V11)
+		assert.ErrorIs(t, err, &negotiate.Error{Code: negotiate.Malformed}, name)
+	}
+}
+
+// offered posts an offer and gives the answer.
+func offered(t testing.TB, s *services, o *negotiate.Offer) *negotiate.Answer {
+	data, err := o.Message(soap.V12)
+	require.NoError(t, err)
+	resp, err := s.http.Client().Post(s.http.URL+"/p", "application/soap+xml", bytes.NewReader(data))
+	require.NoError(t, err)
+	defer resp.Body.Close()
+	got, err := io.ReadAll(resp.Body)
+	require.NoError(t, err)
+	require.Equal(t, 200, resp.StatusCode, string(got))
+	a, err := negotiate.ParseAnswer(got)
+	require.NoError(t, err)
+	return a
+}
+
+func TestResponderTakesWhatItUnderstands(t *testing.T) {
+	two := papersSchema(t, "strings.xsd")
+	made, err := shape.Learn([]byte(envelope("<a>1</a>")))
+	require.NoError(t, err)
+	var asked []string
+	s := startServices(t, func(c *negotiate.ResponderConfig) {
+		c.UnchangingHeaders = func(path string, blocks []string) error {
+			asked = append(asked, path+" "+blocks[0])
+			return nil
+		}
+	})
+	o := fullOffer(t)
+	a := offered(t, s, o)
+	assert.Equal(t, negotiate.AtMostOnce, a.Assurance)
+	assert.Equal(t, negotiate.TransportSecurity, a.Security)
+	assert.Equal(t, &negotiate.Description{Fingerprint: two.URI()}, a.Request)
+	assert.Nil(t, a.Reply)
+	assert.Equal(t, []negotiate.Declined{{Item: "ReplyDescription", Why: "not known here"}}, a.Refused)
+	assert.Equal(t, 1, a.HeadersKept)
+	assert.Equal(t, []string{"/p " + addressing}, asked)
+	kept, err := s.store.Get(t.Context(), two.URI())
+	require.NoError(t, err)
+	assert.Equal(t, two.Canonical(), kept.Value)
+	entry, err := s.store.Get(t.Context(), a.Session.URI())
+	require.NoError(t, err)
+	facts, err := negotiate.ParseFacts(entry.Value)
+	require.NoError(t, err)
+	assert.Equal(t, []string{addressing}, facts.Headers)
+	assert.Equal(t, two.URI(), facts.RequestDescription)
+	assert.Equal(t, s.http.URL, facts.Origin)
+
+	// By its fingerprint alone it is known now; a shape that was described is one that both have.
+	o = exampleOffer()
+	o.Request = &negotiate.Description{Fingerprint: two.URI()}
+	o.Reply = &negotiate.Description{Shape: made.Octets()}
+	a = offered(t, s, o)
+	assert.Equal(t, o.Request, a.Request)
+	assert.Equal(t, &negotiate.Description{Fingerprint: made.Fingerprint().URI()}, a.Reply)
+	assert.Equal(t, [][32]byte{made.Fingerprint()}, a.Shapes)
+	assert.Empty(t, a.Refused)
+	_, err = ctxstore.Shapes{Store: s.store}.Get(t.Context(), made.Fingerprint())
+	require.NoError(t, err)
+	o.Reply = &negotiate.Description{Fingerprint: made.Fingerprint().URI()}
+	assert.Equal(t, o.Reply, offered(t, s, o).Reply)
+
+	o.Request, o.Reply = &negotiate.Description{Schema: "<element name='a' type='decimal'/>"}, &negotiate.Description{Shape: []byte("no")}
+	a = offered(t, s, o)
+	require.Len(t, a.Refused, 2)
+	assert.Equal(t, "RequestDescription", a.Refused[0].Item)
+	assert.Contains(t, a.Refused[0].Why, "line 1, column 1")
+	assert.Equal(t, "ReplyDescription", a.Refused[1].Item)
+
+	plain := startServices(t, nil)
+	a = offered(t, plain, fullOffer(t))
+	assert.Zero(t, a.HeadersKept)
+	assert.Equal(t, "UnchangingHeader", a.Refused[0].Item)
+}
+
+func TestResponderDescribesItsReplies(t *testing.T) {
+	two := papersSchema(t, "strings.xsd")
+	s := startServices(t, func(c *negotiate.ResponderConfig) {
+		c.ReplySchema = func(path string) *schema.Schema {
+			assert.Equal(t, "/p", path)
+			return two
+		}
+	})
+	assert.Equal(t, &negotiate.Description{Schema: two.String()}, offered(t, s, exampleOffer()).Reply)
+	o := exampleOffer()
+	o.Reply = &negotiate.Description{Schema: two.String()}
+	assert.Equal(t, &negotiate.Description{Fingerprint: two.URI()}, offered(t, s, o).Reply)
+}
+
+// An offer that leaves nothing in common is refused on purpose, and says in what.
+func TestRefusedOnPurpose(t *testing.T) {
+	s := startServices(t, func(c *negotiate.ResponderConfig) { c.Representations = []string{"xml"} })
+	cfg := config(t)
+	cfg.Representations = []string{"binary"}
+	session := dial(t, s.http.URL, cfg)
+	agreed := session.Agreed()
+	assert.False(t, agreed.HHFR)
+	assert.Equal(t, []negotiate.Declined{{Item: "Representation", Why: "nothing in common"}}, agreed.Refused)
+	assert.Contains(t, agreed.Why, "refused: Representation: nothing in common")
+	require.NotNil(t, agreed.Offer)
+	assert.Nil(t, agreed.Answer)
+
+	o := exampleOffer()
+	o.Schemes, o.Assurances, o.Securities = []string{"urn:x"}, []string{"urn:hhfr:assurance:exactly-once"}, []string{"urn:hhfr:security:x"}
+	data, err := o.Message(soap.V12)
+	require.NoError(t, err)
+	resp, err := s.http.Client().Post(s.http.URL, "application/soap+xml", bytes.NewReader(data))
+	require.NoError(t, err)
+	defer resp.Body.Close()
+	got, err := io.ReadAll(resp.Body)
+	require.NoError(t, err)
+	for _, item := range []string{"Scheme", "Assurance", "Security"} {
+		assert.Contains(t, string(got), `<n:Refused item="`+item+`">nothing in common</n:Refused>`)
+	}
+	assert.NotContains(t, string(got), `item="Transport"`)
+	cfg.RequireHHFR, cfg.RememberFor = true, -1
+	_, err = negotiate.Dial(t.Context(), s.http.URL, cfg)
+	var e *negotiate.Error
+	require.ErrorAs(t, err, &e)
+	require.NotNil(t, e.Agreed)
+	assert.Equal(t, agreed.Refused, e.Agreed.Refused)
+}
+
+func TestWhatWasAgreed(t *testing.T) {
+	s := startServices(t, nil)
+	cfg := config(t)
+	cfg.Headers = []string{addressing}
+	cfg.SOAP = soap.V12
+	agreed := dial(t, s.http.URL, cfg).Agreed()
+	require.True(t, agreed.HHFR)
+	require.NotNil(t, agreed.Offer)
+	require.NotNil(t, agreed.Answer)
+	assert.Zero(t, agreed.Answer.Token, "a token is for hello alone")
+	assert.Equal(t, []string{addressing}, agreed.Offer.Headers)
+	assert.Equal(t, "UnchangingHeader", agreed.Refused[0].Item)
+	assert.Empty(t, agreed.Facts.Headers)
+	assert.Equal(t, negotiate.AtMostOnce, agreed.Facts.Assurance)
+}
+
+// A server of 1.2 alone refuses an offer for its version, and gets another.
+func TestVersionOfOffers(t *testing.T) {
+	s := startServices(t, nil)
+	only12 := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if soap.ParseContentType(r.Header.Get("Content-Type")).Version() != soap.V12 {
+			data, err := soap.BuildFault(soap.V11, soap.Fault{Code: soap.VersionMismatch, Reason: "1.2 only"})
+			assert.NoError(t, err)
+			reply(500, "text/xml", string(data))(w, r)
+			return
+		}
+		s.Handler(http.NotFoundHandler()).ServeHTTP(w, r)
+	}))
+	defer only12.Close()
+	cfg := config(t)
+	assert.True(t, dial(t, only12.URL, cfg).Agreed().HHFR)
+	cfg.SOAP = soap.V11
+	assert.False(t, dial(t, only12.URL, cfg).Agreed().HHFR)
+}
+
+func TestForeignElementsAreNamed(t *testing.T) {
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		data := bytes.Replace(answerMessage(t, soap.V11), []byte("<n:Scheme>"), []byte(`<x:More xmlns:x="urn:x">1</x:More><n:Later/><n:Scheme>`), 1)
+		data = bytes.Replace(data, []byte(":9090"), []byte(deadPort(t)), 1)
+		reply(200, "text/xml", string(data))(w, r)
+	}))
+	defer server.Close()
+	agreed := dial(t, server.URL, config(t)).Agreed()
+	_, answer := agreed.Ignored()
+	assert.Equal(t, []soap.Name{{Space: "urn:x", Local: "More"}, {Space: negotiate.OfferName.Space, Local: "Later"}}, answer)
+
+	s := startServices(t, nil)
+	data := bytes.Replace(offerMessage(t, soap.V11), []byte("<n:Scheme>"), []byte(`<x:More xmlns:x="urn:x">1</x:More><n:Scheme>`), 1)
+	resp, err := s.http.Client().Post(s.http.URL, "text/xml", bytes.NewReader(data))
+	require.NoError(t, err)
+	defer resp.Body.Close()
+	got, err := io.ReadAll(resp.Body)
+	require.NoError(t, err)
+	a, err := negotiate.ParseAnswer(got)
+	require.NoError(t, err)
+	assert.Equal(t, []soap.Name{{Space: "urn:x", Local: "More"}}, a.Ignored)
+}
+
+// Both HHFR Schema examples of the papers negotiate, and carry messages made of values, typed as they say.
+func TestPapersSchemasNegotiateAndCarry(t *testing.T) {
+	floats := make([]float32, 90)
+	for i := range floats {
+		floats[i] = float32(i) / 8
+	}
+	for name, values := range map[string]map[string]any{
+		"strings.xsd": {"String1": "12", "String2": "34"},
+		"floats.xsd":  {"MyArray": floats},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := papersSchema(t, name)
+			services := startServices(t, func(c *negotiate.ResponderConfig) {
+				c.Coders = nil // those of a book
+				c.ReplySchema = func(string) *schema.Schema { return s }
+			})
+			cfg := config(t)
+			book := binary.NewBook(ctxstore.Shapes{Store: cfg.Store})
+			cfg.Coders = negotiate.BookCoders(book)
+			cfg.RequestSchema, cfg.ReplySchema = s, s
+			session := dial(t, services.http.URL, cfg)
+			agreed := session.Agreed()
+			require.True(t, agreed.HHFR, agreed.Why)
+			assert.Equal(t, s.URI(), agreed.Facts.RequestDescription)
+			assert.Equal(t, s.URI(), agreed.Facts.ReplyDescription)
+			assert.Empty(t, agreed.Refused)
+			message, err := s.Message(values)
+			require.NoError(t, err)
+			for range 3 {
+				_, got := call(t, session, "", string(message))
+				assert.Equal(t, string(message), got)
+			}
+			made, drift, err := s.Shape(message)
+			require.NoError(t, err)
+			assert.Empty(t, drift)
+			for _, store := range []ctxstore.Store{cfg.Store, services.store} {
+				_, err = ctxstore.Shapes{Store: store}.Get(t.Context(), made.Fingerprint())
+				require.NoError(t, err, "the shape in use is the one that the schema types")
+			}
+			stats := session.Stream().Stats()
+			assert.Less(t, stats.Sent.Data.Octets, int64(len(message)), "three messages are less than one")
+		})
+	}
+}
+
+// What a service knows of the session it serves.
+func TestFactsOfASession(t *testing.T) {
+	got := make(chan *negotiate.Facts, 1)
+	s := startServices(t, func(c *negotiate.ResponderConfig) {
+		c.UnchangingHeaders = func(string, []string) error { return nil }
+		c.Serve = func(ctx context.Context, _ string, x *streamer.Exchange) {
+			got <- negotiate.FactsOf(ctx)
+			_ = x.Reply(ctx, x.Message())
+		}
+	})
+	cfg := config(t)
+	cfg.Headers = []string{addressing}
+	session := dial(t, s.http.URL+"/a%20b", cfg)
+	call(t, session, "", "x")
+	facts := <-got
+	require.NotNil(t, facts)
+	assert.Equal(t, []string{addressing}, facts.Headers)
+	assert.Equal(t, "/a%20b", facts.Path)
+	assert.Equal(t, []string{addressing}, session.Agreed().Facts.Headers)
+	assert.Nil(t, negotiate.FactsOf(t.Context()))
+}

@@ -1,0 +1,73 @@
+package negotiate
+
+import (
+	"context"
+	"net"
+
+	"github.com/hhfr/hhfr/pkg/streamer"
+)
+
+// Opened is what an end wants to know of a stream that it accepts by [Responder.ServeConn].
+type Opened struct {
+	// Handler serves the exchanges of this stream, heads as they came. Required.
+	Handler streamer.Handler
+	// Stream, if given, gets the stream once it is open, maybe after the first exchange. It must not wait.
+	Stream func(*streamer.Stream)
+}
+
+// ServeConn runs one stream over a connection that the caller accepted, to its end. It is [Responder.ServeStreams] for ends that tell streams apart: open is called when
+// a session is joined, and what it returns serves this stream alone; Serve and OnStream of the configuration are not used. It owns conn. It returns false at once when there are
+// too many connections, or the responder is closed.
+func (r *Responder) ServeConn(ctx context.Context, conn net.Conn, open func(Facts) Opened) bool {
+	if !r.begin() {
+		_ = conn.Close()
+		return false
+	}
+	defer r.end()
+	if r.cfg.WrapConn != nil {
+		conn = r.cfg.WrapConn(conn)
+	}
+	running, cancel := context.WithCancel(ctx)
+	defer cancel()
+	defer context.AfterFunc(r.ctx, cancel)()
+	var facts *Facts
+	var opened Opened
+	cfg := r.cfg.Stream
+	cfg.Initiator, cfg.Coder, cfg.Handler = false, nil, nil
+	cfg.Accept = func(ctx context.Context, h streamer.Hello) (streamer.Coder, streamer.Handler, error) {
+		joined, err := r.join(ctx, h)
+		if err != nil {
+			return nil, nil, err
+		}
+		facts = joined
+		coder, err := r.cfg.Coders(ctx, CoderSpec{Representation: h.Representation, Limits: r.cfg.Stream.Limits, PeerKnows: facts.PeerShapes})
+		if err != nil {
+			return nil, nil, err
+		}
+		tellLimits(coder, h)
+		if r.cfg.OnSession != nil {
+			r.cfg.OnSession(*facts, conn)
+		}
+		opened = open(*facts)
+		return coder, opened.Handler, nil
+	}
+	stream, err := streamer.Over(running, conn, cfg)
+	if facts != nil {
+		defer r.retire(facts.Session)
+	}
+	if err != nil {
+		r.cfg.Log.Info("stream refused", "peer", conn.RemoteAddr(), "err", err)
+		return true
+	}
+	if opened.Stream != nil {
+		opened.Stream(stream)
+	}
+	select {
+	case <-stream.Done():
+	case <-running.Done():
+	}
+	if err := stream.Close(); err != nil {
+		r.cfg.Log.Info("stream ended", "peer", conn.RemoteAddr(), "session", facts.Session.String(), "err", err)
+	}
+	return true
+}

@@ -1,0 +1,192 @@
+package negotiate
+
+import (
+	"context"
+	"errors"
+	"math/rand/v2"
+	"slices"
+	"time"
+
+	"github.com/hhfr/hhfr/pkg/streamer"
+)
+
+// current gives the stream to use now; nil means plain SOAP. While a broken stream is being replaced it waits.
+func (s *Session) current(ctx context.Context) (*link, error) {
+	for {
+		s.mu.Lock()
+		l, again, plain, closed, why := s.link, s.again, s.plain, s.closed, s.agreed.Why
+		s.mu.Unlock()
+		switch {
+		case closed:
+			return nil, &Error{Code: Closed, At: -1}
+		case plain && s.cfg.RequireHHFR:
+			return nil, &Error{Code: NoHHFR, At: -1, Err: errors.New(why)}
+		case plain:
+			return nil, nil
+		case again != nil:
+			select {
+			case <-again:
+			case <-ctx.Done():
+				return nil, context.Cause(ctx)
+			}
+			continue
+		}
+		select {
+		case <-l.stream.Done():
+			s.lost(l)
+		default:
+			return l, nil
+		}
+	}
+}
+
+// streaming reports whether messages go over a stream now, or wait for the next one.
+func (s *Session) streaming() bool {
+	s.mu.Lock()
+	l, plain := s.link, s.plain
+	s.mu.Unlock()
+	if plain || l == nil {
+		return false
+	}
+	if isDone(l.stream) {
+		s.lost(l)
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		return !s.plain
+	}
+	return true
+}
+
+// install takes a stream that was negotiated.
+func (s *Session) install(n *negotiation) {
+	l := &link{n.stream, n.stream.Lane(0)}
+	s.mu.Lock()
+	s.before = slices.DeleteFunc(s.before, func(l *link) bool { return isDone(l.stream) })
+	if s.link != nil {
+		s.before = append(s.before, s.link)
+	}
+	s.link, s.agreed = l, n.agreed
+	done, closed := s.again, s.closed
+	s.again = nil
+	if !closed && s.cfg.Reconnect > 0 {
+		s.wait.Go(func() {
+			select {
+			case <-l.stream.Done():
+				s.lost(l)
+			case <-s.ctx.Done():
+			}
+		})
+	}
+	s.mu.Unlock()
+	if done != nil {
+		close(done)
+	}
+	if closed {
+		_ = l.stream.Close()
+	}
+}
+
+func isDone(s *streamer.Stream) bool {
+	select {
+	case <-s.Done():
+		return true
+	default:
+		return false
+	}
+}
+
+// bore notes that a stream brought something.
+func (s *Session) bore(l *link) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.link == l {
+		s.fruitless = 0
+	}
+}
+
+// over notes that a stream has ended, if it has.
+func (s *Session) over(l *link) {
+	if isDone(l.stream) {
+		s.lost(l)
+	}
+}
+
+// lost notes that a stream takes no more messages: it is replaced, or plain SOAP comes next.
+func (s *Session) lost(l *link) {
+	err := l.stream.Err()
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.link != l || s.plain || s.again != nil || s.closed {
+		return
+	}
+	s.agreed.Why = "the stream ended"
+	if err != nil {
+		s.agreed.Why += ": " + err.Error()
+	}
+	if s.fruitless++; s.cfg.Reconnect > 0 && s.fruitless <= maxFruitless {
+		s.again = make(chan struct{})
+		s.wait.Go(s.reconnect)
+		return
+	}
+	s.plain = true
+	if err != nil && !errors.Is(err, &streamer.Error{Code: streamer.GoingAway}) {
+		why := errors.New(s.agreed.Why)
+		s.wait.Go(func() { s.rememberBroken(why) })
+	}
+}
+
+// rememberBroken has later sessions speak plain SOAP for a while: a stream that broke for good would break again.
+func (s *Session) rememberBroken(why error) {
+	ctx, cancel := context.WithTimeout(context.Background(), s.cfg.Timeout)
+	defer cancel()
+	s.dialer.remember(ctx, s.url, why)
+}
+
+// reconnect negotiates anew, ever less often, until there is a stream, an end that does not agree, or no time left.
+func (s *Session) reconnect() {
+	clock := s.cfg.Clock
+	until := clock.Now().Add(s.cfg.Reconnect)
+	var err error
+	for wait := firstBackOff; ; wait = min(2*wait, maxBackOff) {
+		n := negotiation{dialer: s.dialer, url: s.url, serve: s.serve}
+		if err = n.open(s.ctx); err == nil {
+			s.install(&n)
+			return
+		}
+		if s.ctx.Err() != nil {
+			break
+		}
+		var refused *refusal
+		passing := !errors.As(err, &refused) || refused.passing
+		// Some of the wait is chance, so that the clients of one server do not come back all at once.
+		pause := wait/2 + rand.N(wait/2)
+		if !passing || clock.Now().Add(pause).After(until) {
+			break
+		}
+		s.cfg.Log.Info("no stream yet", "url", s.url.Redacted(), "err", err)
+		if clock.Sleep(s.ctx, pause) != nil {
+			break
+		}
+	}
+	s.mu.Lock()
+	s.plain = true
+	s.agreed.Why += "; " + err.Error()
+	why, done := s.agreed.Why, s.again
+	s.again = nil
+	s.mu.Unlock()
+	if s.ctx.Err() == nil {
+		s.cfg.Log.Warn("plain SOAP from now on", "url", s.url.Redacted(), "why", why)
+		s.rememberBroken(errors.New(why))
+	}
+	close(done)
+}
+
+const (
+	// maxFruitless is how many streams in a row may end without a reply before no further one is tried: an end that breaks each of them
+	// would else be asked for ever.
+	maxFruitless = 5
+	// firstBackOff is the pause after the first attempt that failed, maxBackOff the longest one: a server that restarts takes a second or some, and a link
+	// that is down is not loaded by asking.
+	firstBackOff = 200 * time.Millisecond
+	maxBackOff   = 5 * time.Second
+)

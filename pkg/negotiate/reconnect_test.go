@@ -1,0 +1,393 @@
+package negotiate_test
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/hhfr/hhfr/pkg/ctxstore"
+	"github.com/hhfr/hhfr/pkg/negotiate"
+	"github.com/hhfr/hhfr/pkg/streamer"
+)
+
+// mortal is a peer on fixed ports that can be killed, so that its connections break without a word, and started again on the same store.
+type mortal struct {
+	t            testing.TB
+	store        ctxstore.Store
+	http, stream string // addresses, once known
+	serve        func(ctx context.Context, x *streamer.Exchange)
+
+	mu    sync.Mutex
+	conns []net.Conn
+	kill  func()
+	seen  []string
+}
+
+func (m *mortal) note(way, body string) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.seen = append(m.seen, way+" "+body)
+}
+
+func (m *mortal) got() []string {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return append([]string(nil), m.seen...)
+}
+
+func (m *mortal) start() {
+	if m.http == "" {
+		m.http, m.stream = "127.0.0.1:0", "127.0.0.1:0"
+		m.t.Cleanup(func() { m.kill() })
+	}
+	l, err := new(loopback).Listen(m.t.Context(), m.http)
+	require.NoError(m.t, err)
+	streams, err := new(loopback).Listen(m.t.Context(), m.stream)
+	require.NoError(m.t, err)
+	m.http, m.stream = l.Addr().String(), streams.Addr().String()
+	_, port, err := net.SplitHostPort(m.stream)
+	require.NoError(m.t, err)
+	keep := func(c net.Conn) net.Conn {
+		m.mu.Lock()
+		defer m.mu.Unlock()
+		m.conns = append(m.conns, c)
+		return c
+	}
+	r, err := negotiate.NewResponder(negotiate.ResponderConfig{
+		Store: m.store, Coders: rawCoders, Addresses: map[string]string{"tcp": ":" + port}, WrapConn: keep,
+		Serve: func(ctx context.Context, _ string, x *streamer.Exchange) { m.serve(ctx, x) },
+	})
+	require.NoError(m.t, err)
+	server := &http.Server{ReadHeaderTimeout: time.Minute, Handler: r.Handler(http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
+		body, _ := io.ReadAll(req.Body)
+		m.note("http", string(body))
+		_, _ = w.Write(body)
+	}))}
+	var wait sync.WaitGroup
+	wait.Go(func() { _ = server.Serve(l) })
+	wait.Go(func() { _ = r.ServeStreams(context.Background(), streams) })
+	m.kill = sync.OnceFunc(func() {
+		_ = streams.Close()
+		_ = server.Close()
+		m.mu.Lock()
+		for _, c := range m.conns {
+			_ = c.Close()
+		}
+		m.conns = nil
+		m.mu.Unlock()
+		_ = r.Close()
+		wait.Wait()
+	})
+}
+
+func (m *mortal) echo(ctx context.Context, x *streamer.Exchange) {
+	body, err := x.Message().ReadAll(1 << 20)
+	if err == nil {
+		m.note("stream", string(body))
+		_ = x.Reply(ctx, streamer.NewMessage(nil, body))
+	}
+}
+
+// quick is the real clock with sleeps cut short: back-off goes as fast as the machine.
+type quick struct{ *later }
+
+func (q quick) Sleep(ctx context.Context, d time.Duration) error {
+	q.forward(d)
+	return q.Clock.Sleep(ctx, time.Millisecond)
+}
+
+func newMortal(t testing.TB) *mortal {
+	m := &mortal{t: t, store: newStore(t)}
+	m.serve = m.echo
+	m.start()
+	return m
+}
+
+// The peer dies and comes back: what was written and not answered is reported, what was not sent goes over the next stream, and nothing twice.
+func TestReconnect(t *testing.T) {
+	m := newMortal(t)
+	reached := make(chan struct{})
+	m.serve = func(ctx context.Context, x *streamer.Exchange) {
+		body, _ := x.Message().ReadAll(1 << 20)
+		m.note("stream", string(body))
+		reached <- struct{}{}
+		<-ctx.Done()
+	}
+	cfg := config(t)
+	cfg.Reconnect = time.Hour
+	session := dial(t, "http://"+m.http+"/x", cfg)
+	first := session.Agreed().Facts.Session
+	failed := make(chan error)
+	go func() {
+		_, err := session.Call(context.Background(), streamer.NewMessage(nil, []byte("caught")))
+		failed <- err
+	}()
+	<-reached
+	m.kill()
+	require.ErrorIs(t, <-failed, &negotiate.Error{Code: negotiate.FateUnknown})
+	// Begun while nobody is there.
+	waiting := make(chan error)
+	go func() {
+		reply, err := session.Call(context.Background(), streamer.NewMessage(nil, []byte("waiting")))
+		if err == nil {
+			_, err = reply.ReadAll(100)
+		}
+		waiting <- err
+	}()
+	m.serve = m.echo
+	m.start()
+	require.NoError(t, <-waiting)
+	p, err := session.Begin(t.Context(), streamer.NewMessage(nil, []byte("begun")))
+	require.NoError(t, err)
+	_, err = p.Reply(t.Context())
+	require.NoError(t, err)
+	require.NoError(t, session.Send(t.Context(), streamer.NewMessage(nil, []byte("sent"))))
+	_, body := call(t, session, "", "last")
+	assert.Equal(t, "last", body)
+	assert.True(t, session.Agreed().HHFR)
+	assert.Empty(t, session.Agreed().Why)
+	assert.NotEqual(t, first, session.Agreed().Facts.Session)
+	got := m.got()
+	assert.ElementsMatch(t, []string{"stream caught", "stream waiting", "stream begun", "stream sent", "stream last"}, got)
+}
+
+// Requests that wait behind one another when the peer dies: each is answered, or reported as unknown, and none arrives twice.
+func TestKilledInMidRun(t *testing.T) {
+	m := newMortal(t)
+	var served, caught atomic.Int32
+	var reborn atomic.Bool
+	die := make(chan struct{})
+	const inFlight = 8
+	m.serve = func(ctx context.Context, x *streamer.Exchange) {
+		body, err := x.Message().ReadAll(1 << 20)
+		if err != nil {
+			return
+		}
+		m.note("stream", string(body))
+		if served.Add(1) > 50 && !reborn.Load() {
+			if caught.Add(1) == inFlight {
+				close(die)
+			}
+			<-ctx.Done()
+			return
+		}
+		_ = x.Reply(ctx, streamer.NewMessage(nil, body))
+	}
+	cfg := config(t)
+	cfg.Reconnect = time.Hour
+	session := dial(t, "http://"+m.http+"/x", cfg)
+	restarted := make(chan struct{})
+	go func() {
+		defer close(restarted)
+		<-die
+		m.kill()
+		reborn.Store(true)
+		m.start()
+	}()
+	var mu sync.Mutex
+	var unknown, answered []string
+	var wait sync.WaitGroup
+	places := make(chan struct{}, inFlight)
+	for i := range 200 {
+		places <- struct{}{}
+		body := fmt.Sprintf("message %d", i)
+		p, err := session.Begin(t.Context(), streamer.NewMessage(nil, []byte(body)))
+		if err != nil {
+			require.ErrorIs(t, err, &negotiate.Error{Code: negotiate.FateUnknown})
+			unknown = append(unknown, body)
+			<-places
+			continue
+		}
+		wait.Go(func() {
+			defer func() { <-places }()
+			reply, err := p.Reply(t.Context())
+			var got []byte
+			if err == nil {
+				got, err = reply.ReadAll(100)
+			}
+			mu.Lock()
+			defer mu.Unlock()
+			if err != nil {
+				unknown = append(unknown, body)
+				return
+			}
+			assert.Equal(t, body, string(got))
+			answered = append(answered, body)
+		})
+	}
+	wait.Wait()
+	<-restarted
+	assert.Len(t, answered, 200-len(unknown))
+	assert.Len(t, unknown, inFlight, "exactly those that were under way")
+	times := map[string]int{}
+	for _, g := range m.got() {
+		times[g]++
+		assert.Equal(t, 1, times[g], g)
+	}
+	for _, body := range append(answered, unknown...) {
+		assert.Equal(t, 1, times["stream "+body], body)
+	}
+	assert.True(t, session.Agreed().HHFR)
+}
+
+// A peer that stays away: plain SOAP after the time given, and later sessions do not ask again.
+func TestReconnectGivesUp(t *testing.T) {
+	m := newMortal(t)
+	cfg := config(t)
+	cfg.Clock = quick{newLater()}
+	cfg.Reconnect = 30 * time.Second
+	session := dial(t, "http://"+m.http+"/x", cfg)
+	call(t, session, "", "one")
+	broken := session.Stream()
+	m.kill()
+	<-broken.Done()
+	_, err := session.Call(t.Context(), streamer.NewMessage(nil, []byte("two")))
+	require.ErrorIs(t, err, &negotiate.Error{Code: negotiate.Unreachable})
+	assert.Contains(t, session.Agreed().Why, "the stream ended")
+	require.NoError(t, session.Close())
+	assert.Contains(t, stored(t, cfg.Store), ":plain:")
+}
+
+// A plain server has taken the peer's place: what follows goes there as plain SOAP at once, each once.
+func TestReplacedByAPlainServer(t *testing.T) {
+	m := newMortal(t)
+	cfg := config(t)
+	cfg.Reconnect = time.Hour
+	session := dial(t, "http://"+m.http+"/x", cfg)
+	call(t, session, "", "one")
+	broken := session.Stream()
+	m.kill()
+	<-broken.Done()
+	l, err := new(loopback).Listen(t.Context(), m.http)
+	require.NoError(t, err)
+	plain := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		body, _ := io.ReadAll(r.Body)
+		if len(body) > 100 {
+			http.Error(w, "what is that", http.StatusNotFound)
+			return
+		}
+		m.note("plain", string(body))
+		_, _ = w.Write(body)
+	}))
+	_ = plain.Listener.Close()
+	plain.Listener = l
+	plain.Start()
+	defer plain.Close()
+	for _, body := range []string{"two", "three"} {
+		_, got := call(t, session, "", body)
+		assert.Equal(t, body, got)
+	}
+	assert.Equal(t, []string{"stream one", "plain two", "plain three"}, m.got())
+	assert.Contains(t, session.Agreed().Why, "404")
+}
+
+// An end that takes every session and then breaks its stream is not asked for ever.
+func TestFruitlessStreams(t *testing.T) {
+	conns := make(chan net.Conn, 100)
+	s := startServices(t, func(c *negotiate.ResponderConfig) {
+		c.OnSession = func(_ negotiate.Facts, conn net.Conn) { conns <- conn }
+		c.Serve = func(ctx context.Context, _ string, _ *streamer.Exchange) {
+			_ = (<-conns).Close()
+			<-ctx.Done()
+		}
+	})
+	cfg := config(t)
+	cfg.Clock = quick{newLater()}
+	cfg.Reconnect = time.Hour
+	session := dial(t, s.http.URL+"/x", cfg)
+	var broken int
+	for len(s.got()) == 0 {
+		_, err := session.Call(t.Context(), streamer.NewMessage(nil, []byte("one")))
+		if err != nil {
+			require.ErrorIs(t, err, &negotiate.Error{Code: negotiate.FateUnknown})
+			broken++
+		}
+		require.LessOrEqual(t, broken, 6)
+	}
+	assert.Equal(t, "http", s.got()[0].way)
+}
+
+// A stream that breaks without a second attempt is remembered too, one that ended in order is not.
+func TestBrokenStreamsAreRemembered(t *testing.T) {
+	for _, broken := range []bool{true, false} {
+		m := newMortal(t)
+		cfg := config(t)
+		session := dial(t, "http://"+m.http+"/x", cfg)
+		call(t, session, "", "one")
+		if broken {
+			m.kill()
+		}
+		stream := session.Stream()
+		if !broken {
+			require.NoError(t, stream.Close())
+		}
+		<-stream.Done()
+		if !broken {
+			_, body := call(t, session, "", "two")
+			assert.Equal(t, "two", body)
+		} else {
+			_, err := session.Call(t.Context(), streamer.NewMessage(nil, nil))
+			require.Error(t, err)
+		}
+		_ = session.Close()
+		if broken {
+			assert.Contains(t, stored(t, cfg.Store), ":plain:")
+		} else {
+			assert.NotContains(t, stored(t, cfg.Store), ":plain:")
+		}
+	}
+}
+
+// Messages that the other end sends unasked, over a stream and the next one.
+func TestOnMessage(t *testing.T) {
+	m := newMortal(t)
+	m.serve = func(ctx context.Context, x *streamer.Exchange) {
+		body, _ := x.Message().ReadAll(100)
+		_ = x.Reply(ctx, streamer.NewMessage(nil, body))
+	}
+	s := startServices(t, func(c *negotiate.ResponderConfig) {
+		c.OnStream = func(f negotiate.Facts, st *streamer.Stream) {
+			go func() {
+				_ = st.Lane(0).Send(context.Background(), streamer.NewMessage(nil, []byte("hello "+f.Path)))
+				reply, err := st.Lane(0).Call(context.Background(), streamer.NewMessage(nil, []byte("question")))
+				if assert.NoError(t, err) {
+					body, _ := reply.ReadAll(100)
+					assert.Equal(t, "answer", string(body))
+				}
+				_ = st.Lane(0).Send(context.Background(), streamer.NewMessage(nil, []byte("thanks")))
+			}()
+		}
+	})
+	got := make(chan string)
+	cfg := config(t)
+	conns := make(chan net.Conn, 2)
+	cfg.OnSession = func(_ negotiate.Facts, c net.Conn) { conns <- c }
+	cfg.Reconnect = time.Hour
+	cfg.Handler = func(ctx context.Context, x *streamer.Exchange) {
+		body, err := x.Message().ReadAll(100)
+		if err != nil {
+			return
+		}
+		if !x.OneWay() {
+			_ = x.Reply(ctx, streamer.NewMessage(nil, []byte("answer")))
+		}
+		got <- string(body)
+	}
+	session := dial(t, s.http.URL+"/tick", cfg)
+	three := func() []string { return []string{<-got, <-got, <-got} }
+	assert.ElementsMatch(t, []string{"hello /tick", "question", "thanks"}, three())
+	session.OnMessage(func(ctx context.Context, x *streamer.Exchange) { cfg.Handler(ctx, x) })
+	// Nobody calls; the session is brought up again all the same.
+	require.NoError(t, (<-conns).Close())
+	assert.ElementsMatch(t, []string{"hello /tick", "question", "thanks"}, three())
+}

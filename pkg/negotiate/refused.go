@@ -1,0 +1,119 @@
+package negotiate
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/hhfr/hhfr/pkg/soap"
+)
+
+// Declined is one item of an offer that the responder did not agree to, and why.
+type Declined struct {
+	// Item is the name of the element, "Transport" for example.
+	Item string `json:"item"`
+	Why  string `json:"why"`
+}
+
+// refusedItems is why an offer is refused as a whole.
+type refusedItems []Declined
+
+func (items refusedItems) Error() string {
+	why := make([]string, len(items))
+	for i, r := range items {
+		why[i] = r.Item + ": " + r.Why
+	}
+	return strings.Join(why, "; ")
+}
+
+// elements writes refused items as an answer, or the detail of a fault, has them.
+func (w *writer) refused(items []Declined) {
+	for i, r := range items {
+		if i == maxChoices {
+			return
+		}
+		w.children = append(w.children, soap.Element{Name: w.name("Refused"), Attrs: []soap.Attr{{Name: "item", Value: printable(r.Item)}}, Text: printable(r.Why)})
+	}
+}
+
+// printable makes a text one that elements hold: what else stands in it becomes '?', and it ends at 300 octets.
+func printable(s string) string {
+	const most = 300
+	b := []byte(s[:min(len(s), most)])
+	for i, c := range b {
+		if c < 0x20 || c >= 0x7F {
+			b[i] = '?'
+		}
+	}
+	return strings.TrimSpace(string(b))
+}
+
+func (r *reader) refused() (items []Declined) {
+	for _, c := range r.all("Refused", maxChoices) {
+		items = append(items, Declined{printable(c.Attr("item")), printable(strings.TrimSpace(c.Text))})
+	}
+	return items
+}
+
+// ignored writes the names of elements that were passed over.
+func (w *writer) ignored(names []soap.Name) {
+	for i, n := range names {
+		if i == maxChoices {
+			return
+		}
+		w.children = append(w.children, soap.Element{Name: w.name("Ignored"), Attrs: []soap.Attr{{Name: "namespace", Value: printable(n.Space)}}, Text: printable(n.Local)})
+	}
+}
+
+func (r *reader) ignored() (names []soap.Name) {
+	for _, c := range r.all("Ignored", maxChoices) {
+		names = append(names, soap.Name{Space: printable(c.Attr("namespace")), Local: printable(strings.TrimSpace(c.Text))})
+	}
+	return names
+}
+
+// unknown lists children that nothing asked for, at most as many as go into a message.
+func (r *reader) unknown() (names []soap.Name) {
+	for i := range r.el.Children {
+		n := r.el.Children[i].Name
+		if (n.Space != r.el.Name.Space || !r.asked[n.Local]) && len(names) < maxChoices {
+			names = append(names, n)
+		}
+	}
+	return names
+}
+
+// faulted is a fault that came in place of an answer. items are set when the other end knows of HHFR, and says what it does not agree to.
+type faulted struct {
+	fault soap.Fault
+	items refusedItems
+}
+
+func (e *faulted) Error() string {
+	if len(e.items) > 0 {
+		return "refused: " + e.items.Error()
+	}
+	return fmt.Sprintf("SOAP fault: %.200q", e.fault.Reason)
+}
+
+// Is makes it no answer for callers.
+func (e *faulted) Is(t error) bool { o, ok := t.(*Error); return ok && o.Code == Malformed }
+
+// refusalName is the detail of a fault that refuses an offer on purpose.
+var refusalName = soap.Name{Space: OfferName.Space, Local: "Refusal"}
+
+// refusalFault says to an initiator what is not agreed to.
+func refusalFault(items refusedItems) soap.Fault {
+	w := writer{ns: refusalName.Space}
+	w.refused(items)
+	return soap.Fault{Code: soap.Server, Reason: printable("cannot agree: " + items.Error()), Detail: []soap.Element{w.element(refusalName.Local)}}
+}
+
+func readFault(f soap.Fault) *faulted {
+	e := &faulted{fault: f}
+	for i := range f.Detail {
+		if f.Detail[i].Name == refusalName {
+			e.items = (&reader{el: &f.Detail[i], asked: map[string]bool{}}).refused()
+		}
+	}
+	return e
+}

@@ -1,0 +1,33 @@
+package peer
+
+import (
+	"bytes"
+	"context"
+)
+
+// ConcatPath is where [Concat] stands.
+const ConcatPath = "/concat"
+
+// Concat joins strings: the text of all item elements, one behind the other, white space included. It is the papers' string array concatenation.
+func Concat() Service {
+	return &operation{
+		name: "concat", documentation: "Joins strings, white space included.",
+		request: `<xs:element name="item" type="xs:string" minOccurs="0" maxOccurs="unbounded"/>`,
+		reply:   `<xs:element name="result" type="xs:string"/>`,
+		example: `<item>thin </item><item>links</item>`,
+		answer: func(_ context.Context, r *request) (content, error) {
+			var b bytes.Buffer
+			b.WriteString("<result>")
+			err := r.children(func(name string) error {
+				if name != "item" {
+					return refuse("%s is not expected here", name)
+				}
+				text, err := r.text(name)
+				escape(&b, text)
+				return err
+			})
+			b.WriteString("</result>")
+			return content{octets: b.Bytes()}, err
+		},
+	}
+}

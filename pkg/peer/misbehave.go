@@ -1,0 +1,240 @@
+package peer
+
+import (
+	"bufio"
+	"context"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/hhfr/hhfr/internal/clock"
+	"github.com/hhfr/hhfr/pkg/negotiate"
+	"github.com/hhfr/hhfr/pkg/soap"
+	"github.com/hhfr/hhfr/pkg/streamer"
+)
+
+// Misbehavior is how a [Server] does wrong, for tests of the other end. The zero value: it does not.
+type Misbehavior struct {
+	kind  misbehavior
+	slow  time.Duration
+	after int
+}
+
+type misbehavior uint8
+
+const (
+	behaves misbehavior = iota
+	noHHFR
+	refuses
+	faults
+	slow
+	garbage
+	closesAfter
+)
+
+var misbehaviors = []struct{ form, does string }{
+	noHHFR:      {"no-hhfr", "knows nothing of hhfr: offers reach the service"},
+	refuses:     {"refuse", "refuses every offer"},
+	faults:      {"fault", "answers offers with a fault, like a service without such an operation"},
+	slow:        {"slow=DURATION", "waits so long before each answer"},
+	garbage:     {"garbage", "answers offers with what is no SOAP"},
+	closesAfter: {"close-after=N", "breaks all streams off when the exchange after N of them begins; 0: breaks each off at once"},
+}
+
+// Misbehaviors lists the forms that [ParseMisbehavior] reads, with what each does.
+func Misbehaviors() (forms, does []string) {
+	for _, m := range misbehaviors[noHHFR:] {
+		forms, does = append(forms, m.form), append(does, m.does)
+	}
+	return forms, does
+}
+
+// ParseMisbehavior reads one of the forms of [Misbehaviors]; empty is the zero value. Errors: BadConfig.
+func ParseMisbehavior(s string) (m Misbehavior, err error) {
+	name, value, given := strings.Cut(s, "=")
+	for kind, k := range misbehaviors {
+		form, _, takes := strings.Cut(k.form, "=")
+		if form == name && takes == given {
+			m.kind = misbehavior(kind)
+		}
+	}
+	switch m.kind {
+	case slow:
+		m.slow, err = time.ParseDuration(value)
+		if m.slow < 0 {
+			err = fmt.Errorf("%v is below 0", m.slow)
+		}
+	case closesAfter:
+		m.after, err = strconv.Atoi(value)
+		if m.after < 0 {
+			err = fmt.Errorf("%d is below 0", m.after)
+		}
+	case behaves:
+		if s != "" {
+			forms, _ := Misbehaviors()
+			err = fmt.Errorf("not one of %s", strings.Join(forms, ", "))
+		}
+	default: // takes no value
+	}
+	if err != nil {
+		return Misbehavior{}, &Error{Code: BadConfig, At: -1, Err: fmt.Errorf("misbehaviour %q: %w", s, err)}
+	}
+	return m, nil
+}
+
+// handler is what HTTP requests meet: behaved, which answers offers, or services alone.
+func (m Misbehavior) handler(c clock.Clock, behaved, services http.Handler) http.Handler {
+	switch m.kind {
+	case noHHFR:
+		return services
+	case faults, garbage:
+		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			if r.Method != http.MethodPost || !offered(r) {
+				behaved.ServeHTTP(w, r)
+				return
+			}
+			m.answer(w)
+		})
+	case slow:
+		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			if c.Sleep(r.Context(), m.slow) == nil {
+				behaved.ServeHTTP(w, r)
+			}
+		})
+	default: // what it does wrong is done elsewhere
+		return behaved
+	}
+}
+
+// answer is what comes instead of an answer.
+func (m Misbehavior) answer(w http.ResponseWriter) {
+	w.Header().Set(xmlType.Name, xmlType.Value)
+	if m.kind == garbage {
+		_, _ = io.WriteString(w, "<soap:Envelope \x00\xff this is no SOAP")
+		return
+	}
+	fault, err := soap.BuildFault(soap.V11, soap.Fault{Code: soap.Client, Reason: "no such operation"})
+	if err != nil {
+		fault = nil
+	}
+	w.WriteHeader(http.StatusInternalServerError)
+	_, _ = w.Write(fault)
+}
+
+// maxPeek is how much of a request is looked at to see whether it is an offer, in octets: docs/negotiation.md, section 2.
+const maxPeek = 4 << 10
+
+// offered tells whether a request is an offer. Its body can still be read from the start.
+func offered(r *http.Request) bool {
+	b := bufio.NewReaderSize(r.Body, maxPeek)
+	body := r.Body
+	r.Body = struct {
+		io.Reader
+		io.Closer
+	}{b, body}
+	for want := 1; want <= maxPeek; want = b.Buffered() + 1 {
+		_, err := b.Peek(want)
+		seen, _ := b.Peek(b.Buffered())
+		if got := soap.Recognize(seen); got.Complete || err != nil {
+			return got.Operation == negotiate.OfferName
+		}
+	}
+	return false
+}
+
+// breaker breaks streams off.
+type breaker struct {
+	m     Misbehavior
+	clock clock.Clock
+
+	mu    sync.Mutex
+	conns map[*breakable]struct{}
+	begun int
+}
+
+func newBreaker(m Misbehavior, c clock.Clock) *breaker {
+	if c == nil {
+		c = clock.Real()
+	}
+	return &breaker{m: m, clock: c, conns: map[*breakable]struct{}{}}
+}
+
+// serve stands before what serves the exchanges of streams.
+func (b *breaker) serve(next func(context.Context, string, *streamer.Exchange)) func(context.Context, string, *streamer.Exchange) {
+	switch b.m.kind {
+	case slow:
+		return func(ctx context.Context, path string, x *streamer.Exchange) {
+			if b.clock.Sleep(ctx, b.m.slow) == nil {
+				next(ctx, path, x)
+			}
+		}
+	case closesAfter:
+		return func(ctx context.Context, path string, x *streamer.Exchange) {
+			if b.breaks() {
+				return
+			}
+			next(ctx, path, x)
+		}
+	default:
+		return next
+	}
+}
+
+// breaks counts an exchange, and breaks all streams off behind the last one served.
+func (b *breaker) breaks() bool {
+	b.mu.Lock()
+	b.begun++
+	over := b.begun > b.m.after
+	var conns []*breakable
+	if over {
+		b.begun = 0
+		for c := range b.conns {
+			conns = append(conns, c)
+		}
+	}
+	b.mu.Unlock()
+	for _, c := range conns {
+		_ = c.Close()
+	}
+	return over
+}
+
+// wrap stands before what wraps the connections of streams; it may be nil.
+func (b *breaker) wrap(next func(net.Conn) net.Conn) func(net.Conn) net.Conn {
+	if b.m.kind != closesAfter {
+		return next
+	}
+	return func(conn net.Conn) net.Conn {
+		c := &breakable{Conn: conn, breaker: b}
+		if b.m.after == 0 {
+			_ = conn.Close()
+		} else {
+			b.mu.Lock()
+			b.conns[c] = struct{}{}
+			b.mu.Unlock()
+		}
+		if next == nil {
+			return c
+		}
+		return next(c) // outermost, since OnSession is told of the connection that it made
+	}
+}
+
+// breakable is a stream's connection that can be broken off.
+type breakable struct {
+	net.Conn
+	breaker *breaker
+}
+
+// Close closes the connection.
+func (c *breakable) Close() error {
+	c.breaker.mu.Lock()
+	delete(c.breaker.conns, c)
+	c.breaker.mu.Unlock()
+	return c.Conn.Close()
+}

@@ -1,0 +1,295 @@
+package peer
+
+import (
+	"encoding/xml"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+
+	"github.com/hhfr/hhfr/internal/xmlns"
+	"github.com/hhfr/hhfr/pkg/soap"
+)
+
+const (
+	// maxRequest is the longest request that a service of ours reads, in octets: room for a million of the numbers or strings of the papers.
+	maxRequest = 64 << 20
+	// maxDepth is how deep elements may nest: no header we have seen comes near.
+	maxDepth = 64
+	// maxText is the longest value, in octets.
+	maxText = 16 << 20
+)
+
+// refusal is what is wrong with a request; its sender is told.
+type refusal struct {
+	code   soap.FaultCode
+	reason string
+}
+
+func (r *refusal) Error() string { return r.reason }
+
+func refuse(format string, args ...any) error {
+	return &refusal{soap.Client, fmt.Sprintf(format, args...)}
+}
+
+// request reads an envelope of either version as it comes, up to the children of the Body's one child. It goes by names and namespaces, never by prefixes.
+type request struct {
+	decoder *xml.Decoder
+	version soap.Version
+	depth   int
+}
+
+// bounded reads up to left octets, and then fails.
+type bounded struct {
+	from io.Reader
+	left int
+}
+
+func (b *bounded) Read(p []byte) (int, error) {
+	if b.left == 0 {
+		if n, err := b.from.Read(make([]byte, 1)); n == 0 {
+			return 0, err
+		}
+		return 0, refuse("the request is longer than %d octets", maxRequest)
+	}
+	n, err := b.from.Read(p[:min(len(p), b.left)])
+	b.left -= n
+	return n, err
+}
+
+func newRequest(body io.Reader) *request {
+	if body == nil {
+		body = strings.NewReader("")
+	}
+	d := xml.NewDecoder(&bounded{body, maxRequest})
+	d.CharsetReader = func(label string, in io.Reader) (io.Reader, error) {
+		if strings.EqualFold(label, "us-ascii") {
+			return in, nil
+		}
+		return nil, refuse("the encoding %.40q is not read, only UTF-8", label)
+	}
+	return &request{decoder: d, version: soap.V11}
+}
+
+// token gives the next start or end tag, or text; comments and instructions are passed over.
+func (r *request) token() (xml.Token, error) {
+	for {
+		t, err := r.decoder.Token()
+		switch {
+		case errors.Is(err, io.EOF):
+			return nil, err
+		case err != nil:
+			return nil, r.judge(err)
+		}
+		switch t := t.(type) {
+		case xml.StartElement:
+			if r.depth++; r.depth > maxDepth {
+				return nil, refuse("elements nest deeper than %d", maxDepth)
+			}
+			return t, nil
+		case xml.EndElement:
+			r.depth--
+			return t, nil
+		case xml.CharData:
+			return t, nil
+		case xml.Directive:
+			return nil, refuse("a document type declaration is not allowed")
+		}
+	}
+}
+
+// judge tells a request that is malformed from one that does not come.
+func (r *request) judge(err error) error {
+	var own *refusal
+	var syntax *xml.SyntaxError
+	switch {
+	case errors.As(err, &own):
+		return own
+	case errors.As(err, &syntax):
+		return refuse("line %d: malformed XML: %s", syntax.Line, syntax.Msg)
+	case strings.HasPrefix(err.Error(), "xml: "):
+		return refuse("malformed XML: %s", strings.TrimPrefix(err.Error(), "xml: "))
+	}
+	return err
+}
+
+// child goes to the next child element of the element that the request stands in; ok is false at its end, which is passed then. Text between children is white space.
+func (r *request) child() (name xml.StartElement, ok bool, err error) {
+	for {
+		t, err := r.token()
+		if err != nil {
+			if errors.Is(err, io.EOF) {
+				err = refuse("the request ends too early")
+			}
+			return name, false, err
+		}
+		switch t := t.(type) {
+		case xml.StartElement:
+			return t, true, nil
+		case xml.EndElement:
+			return name, false, nil
+		case xml.CharData:
+			if strings.TrimLeft(string(t), " \t\r\n") != "" {
+				return name, false, refuse("text %.40q between elements", t)
+			}
+		}
+	}
+}
+
+// text reads the rest of an element that has text only.
+func (r *request) text(name string) (string, error) {
+	var b strings.Builder
+	for {
+		t, err := r.token()
+		switch {
+		case errors.Is(err, io.EOF):
+			return "", refuse("the request ends too early")
+		case err != nil:
+			return "", err
+		}
+		switch t := t.(type) {
+		case xml.StartElement:
+			return "", refuse("%s has a child element %s", name, t.Name.Local)
+		case xml.EndElement:
+			return b.String(), nil
+		case xml.CharData:
+			if b.Len()+len(t) > maxText {
+				return "", refuse("%s is longer than %d octets", name, maxText)
+			}
+			b.Write(t)
+		}
+	}
+}
+
+// collapse takes away the white space around a value that is no string.
+func collapse(text string) string { return strings.Trim(text, " \t\r\n") }
+
+// skip passes over the rest of an element.
+func (r *request) skip() error {
+	for until := r.depth - 1; r.depth > until; {
+		if _, err := r.token(); err != nil {
+			if errors.Is(err, io.EOF) {
+				return refuse("the request ends too early")
+			}
+			return err
+		}
+	}
+	return nil
+}
+
+// open reads up to the start tag of the Body's child, which is returned.
+func (r *request) open() (xml.Name, error) {
+	root, err := r.root()
+	if err != nil {
+		return xml.Name{}, err
+	}
+	switch {
+	case root.Name.Local != "Envelope":
+		return xml.Name{}, refuse("%s is no SOAP envelope", root.Name.Local)
+	case root.Name.Space == xmlns.SOAP11:
+	case root.Name.Space == xmlns.SOAP12:
+		r.version = soap.V12
+	default:
+		return xml.Name{}, &refusal{soap.VersionMismatch, "neither SOAP 1.1 nor SOAP 1.2"}
+	}
+	own := r.version.Namespace()
+	for {
+		part, ok, err := r.child()
+		switch {
+		case err != nil:
+			return xml.Name{}, err
+		case !ok:
+			return xml.Name{}, refuse("the envelope has no Body")
+		case part.Name == xml.Name{Space: own, Local: "Header"}:
+			if err := r.header(); err != nil {
+				return xml.Name{}, err
+			}
+		case part.Name == xml.Name{Space: own, Local: "Body"}:
+			child, ok, err := r.child()
+			if err == nil && !ok {
+				err = refuse("the Body is empty")
+			}
+			return child.Name, err
+		default:
+			return xml.Name{}, refuse("%s is neither Header nor Body", part.Name.Local)
+		}
+	}
+}
+
+func (r *request) root() (xml.StartElement, error) {
+	for {
+		t, err := r.token()
+		switch {
+		case errors.Is(err, io.EOF):
+			return xml.StartElement{}, refuse("the request is empty")
+		case err != nil:
+			return xml.StartElement{}, err
+		}
+		switch t := t.(type) {
+		case xml.StartElement:
+			return t, nil
+		case xml.CharData:
+			if strings.Trim(string(t), "\uFEFF \t\r\n") != "" {
+				return xml.StartElement{}, refuse("the request is no XML")
+			}
+		}
+	}
+}
+
+// header passes over header blocks. One that is for us, and may not be ignored, is refused: the services know none.
+func (r *request) header() error {
+	for {
+		block, ok, err := r.child()
+		if err != nil || !ok {
+			return err
+		}
+		if r.mandatory(block.Attr) {
+			return &refusal{soap.MustUnderstand, fmt.Sprintf("header block %s is not understood", soap.Name{Space: block.Name.Space, Local: block.Name.Local})}
+		}
+		if err := r.skip(); err != nil {
+			return err
+		}
+	}
+}
+
+// mandatory tells header blocks that must be understood here (SOAP 1.1, section 4.2.3; SOAP 1.2 part 1, section 5.2.3).
+func (r *request) mandatory(attrs []xml.Attr) bool {
+	must, ours := false, true
+	for _, a := range attrs {
+		if a.Name.Space != r.version.Namespace() {
+			continue
+		}
+		switch a.Name.Local {
+		case "mustUnderstand":
+			must = a.Value == "1" || a.Value == "true"
+		case "actor", "role":
+			ours = a.Value == "" || strings.HasSuffix(a.Value, "/next") || strings.HasSuffix(a.Value, "/ultimateReceiver")
+		}
+	}
+	return must && ours
+}
+
+// close reads to the end: nothing else stands in the Body, and nothing behind the envelope.
+func (r *request) close() error {
+	for range 2 {
+		extra, more, err := r.child()
+		if err == nil && more {
+			err = refuse("there is %s where nothing more is expected", extra.Name.Local)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	for {
+		t, err := r.token()
+		switch {
+		case errors.Is(err, io.EOF):
+			return nil
+		case err != nil:
+			return err
+		}
+		if text, ok := t.(xml.CharData); !ok || strings.TrimLeft(string(text), " \t\r\n") != "" {
+			return refuse("there is something behind the envelope")
+		}
+	}
+}

@@ -1,0 +1,92 @@
+package peer
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"math"
+	"strconv"
+	"strings"
+)
+
+// SumPath is where [Sum] stands.
+const SumPath = "/sum"
+
+// Sum adds numbers: the papers' float array addition. The text of the result follows from the request by these rules, whatever the machine:
+//
+//   - each item is an xs:float: white space around it does not count, its value is the binary32 nearest to the decimal, ties to even; one beyond the range is INF or -INF;
+//   - the values are added in binary64, in their order, beginning with 0;
+//   - the result is the binary32 nearest to that, written with the fewest digits that read back as the same binary32: INF, -INF or NaN; without an exponent
+//     when it is 0 or from 0.001 to below 10000000 in size; else as digit, point, digits (at least one), E, exponent. It has no trailing zeros and no plus sign, and is never -0.
+func Sum() Service {
+	return &operation{
+		name: "sum", documentation: "Adds numbers: each as binary32, the sum in binary64, the result as binary32 with the fewest digits that read back the same.",
+		request: `<xs:element name="item" type="xs:float" minOccurs="0" maxOccurs="unbounded"/>`,
+		reply:   `<xs:element name="result" type="xs:float"/>`,
+		example: `<item>1.5</item><item>-0.25</item>`,
+		answer: func(_ context.Context, r *request) (content, error) {
+			sum := 0.0
+			err := r.children(func(name string) error {
+				if name != "item" {
+					return refuse("%s is not expected here", name)
+				}
+				text, err := r.text(name)
+				if err != nil {
+					return err
+				}
+				v, err := parseFloat(collapse(text))
+				sum += v
+				return err
+			})
+			var b bytes.Buffer
+			element(&b, "result", formatFloat(sum))
+			return content{octets: b.Bytes()}, err
+		},
+	}
+}
+
+// parseFloat reads an xs:float (XML Schema part 2, section 3.2.4).
+func parseFloat(text string) (float64, error) {
+	switch text {
+	case "INF", "+INF":
+		return math.Inf(1), nil
+	case "-INF":
+		return math.Inf(-1), nil
+	case "NaN":
+		return math.NaN(), nil
+	}
+	// Go reads more than XML Schema allows: hexadecimal digits, underscores, words.
+	if text == "" || strings.Trim(text, "+-0123456789.eE") != "" {
+		return 0, refuse("%.40q is no float", text)
+	}
+	v, err := strconv.ParseFloat(text, 32)
+	if err != nil && !errors.Is(err, strconv.ErrRange) {
+		return 0, refuse("%.40q is no float", text)
+	}
+	return v, nil
+}
+
+func formatFloat(v float64) string {
+	switch f := float64(float32(v)); {
+	case math.IsNaN(f):
+		return "NaN"
+	case math.IsInf(f, 1):
+		return "INF"
+	case math.IsInf(f, -1):
+		return "-INF"
+	case f == 0:
+		return "0"
+	case math.Abs(f) >= 1e-3 && math.Abs(f) < 1e7:
+		return strconv.FormatFloat(f, 'f', -1, 32)
+	default:
+		mantissa, exponent, _ := strings.Cut(strconv.FormatFloat(f, 'E', -1, 32), "E")
+		if !strings.Contains(mantissa, ".") {
+			mantissa += ".0"
+		}
+		n, err := strconv.Atoi(exponent)
+		if err != nil {
+			return mantissa + "E" + exponent
+		}
+		return mantissa + "E" + strconv.Itoa(n)
+	}
+}

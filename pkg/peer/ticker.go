@@ -1,0 +1,88 @@
+package peer
+
+import (
+	"bytes"
+	"context"
+	"strconv"
+	"time"
+
+	"github.com/hhfr/hhfr/internal/clock"
+	"github.com/hhfr/hhfr/pkg/soap"
+	"github.com/hhfr/hhfr/pkg/streamer"
+)
+
+// TickerPath is where [Ticker] stands.
+const TickerPath = "/ticker"
+
+// Attendant is a [Service] that does something with each stream negotiated at its path.
+type Attendant interface {
+	Service
+	// Attend runs in a goroutine of its own as long as the stream lives, and ends soon after ctx is done.
+	Attend(ctx context.Context, stream *streamer.Stream)
+}
+
+// Ticker sends messages unasked: one-way messages with a tick to each session negotiated at its path, one per interval. A request, which is all that plain SOAP has, is
+// answered with the next tick. Ticks are counted from 1, one interval after the ticker was made; a link too slow for all of them gets some.
+func Ticker(c clock.Clock, interval time.Duration) Service {
+	if c == nil {
+		c = clock.Real()
+	}
+	if interval <= 0 {
+		interval = time.Second
+	}
+	t := &ticker{clock: c, interval: interval, start: c.Now()}
+	t.operation = operation{
+		name: "ticker", documentation: "Answers with the next tick; over a stream the element tick also comes unasked.",
+		reply: `<xs:element name="number" type="xs:unsignedLong"/><xs:element name="time" type="xs:dateTime"/>`,
+		types: `<xs:element name="tick"><xs:complexType><xs:sequence><xs:element name="number" type="xs:unsignedLong"/>` +
+			`<xs:element name="time" type="xs:dateTime"/></xs:sequence></xs:complexType></xs:element>`,
+		answer: t.next,
+	}
+	return t
+}
+
+type ticker struct {
+	operation
+	clock    clock.Clock
+	interval time.Duration
+	start    time.Time
+}
+
+// wait waits for the next tick, and gives it as elements.
+func (t *ticker) wait(ctx context.Context) ([]byte, error) {
+	number := t.clock.Since(t.start)/t.interval + 1
+	at := t.start.Add(number * t.interval)
+	if err := t.clock.Sleep(ctx, at.Sub(t.clock.Now())); err != nil {
+		return nil, err
+	}
+	var b bytes.Buffer
+	element(&b, "number", strconv.FormatInt(int64(number), 10))
+	element(&b, "time", at.UTC().Format("2006-01-02T15:04:05.000Z"))
+	return b.Bytes(), nil
+}
+
+func (t *ticker) next(ctx context.Context, r *request) (content, error) {
+	if _, err := r.values(nil); err != nil {
+		return content{}, err
+	}
+	octets, err := t.wait(ctx)
+	return content{octets: octets}, err
+}
+
+// Attend sends ticks over a stream.
+func (t *ticker) Attend(ctx context.Context, stream *streamer.Stream) {
+	lane := stream.Lane(0)
+	for {
+		octets, err := t.wait(ctx)
+		if err != nil {
+			return
+		}
+		var b bytes.Buffer
+		open(&b, soap.V11, "tick")
+		b.Write(octets)
+		b.WriteString(closing("tick"))
+		if lane.Send(ctx, streamer.NewMessage(nil, b.Bytes())) != nil {
+			return // the stream is over, or its other end takes nothing unasked
+		}
+	}
+}

@@ -1,0 +1,438 @@
+package proxy
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"io"
+	"net/http"
+	"slices"
+	"sync"
+
+	"github.com/hhfr/hhfr/internal/http1"
+	"github.com/hhfr/hhfr/pkg/streamer"
+)
+
+// caller is one client connection at the near end of a lane. One goroutine reads requests and begins exchanges, another writes the replies in the order of the requests.
+type caller struct {
+	p      *Proxy
+	l      *link
+	number uint64
+	lane   *streamer.Lane
+	in     *inlet
+	ctx    context.Context
+	cancel context.CancelFunc
+	// reading ends with ctx, or when the writer takes the inlet over.
+	reading context.Context
+	halt    context.CancelFunc
+	calls   chan *call
+	over    chan upstreamEnd // holds one: what came last
+	acks    []*streamer.Pending
+
+	mu       sync.Mutex
+	begun    uint64 // calls begun on the lane
+	finished uint64 // calls whose replies are through
+	closing  bool   // no further call is begun
+}
+
+// call is a request that waits for its reply, or where the replies of a tunnel begin.
+type call struct {
+	tunnel bool
+	reply  func(context.Context) (*streamer.Message, error)
+	err    error // it was not begun
+
+	mu      sync.Mutex
+	raw     []byte // all that was taken of the client for it, as long as that is known
+	final   bool   // its reply is on its way to the client, and is no interim one
+	interim bool   // an interim reply went to the client
+
+	decided chan struct{} // closed when it is known whether the connection becomes a tunnel
+	becomes bool          // it does; good once decided is closed
+}
+
+// decide notes by the kind of a delivered reply whether the connection becomes a tunnel.
+func (x *call) decide(k kind) {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	x.raw = nil
+	if k == interim {
+		x.interim = true
+		return
+	}
+	if !x.final && x.decided != nil {
+		x.becomes = k == switched
+		close(x.decided)
+	}
+	x.final = true
+}
+
+// upstreamEnd is the far end's word that the upstream has closed.
+type upstreamEnd struct {
+	broken bool
+	idle   bool // it was this end that waited too long
+	calls  uint64
+	octets []byte
+}
+
+func newCaller(p *Proxy, l *link, number uint64, in *inlet) *caller {
+	c := &caller{p: p, l: l, number: number, lane: l.stream.Lane(number), in: in, calls: make(chan *call, pipelined), over: make(chan upstreamEnd, 1)}
+	c.ctx, c.cancel = context.WithCancel(p.ctx)
+	c.reading, c.halt = context.WithCancel(c.ctx)
+	return c
+}
+
+// run serves the connection to its end.
+func (c *caller) run() {
+	c.l.take(c.number, c)
+	var reader sync.WaitGroup
+	reader.Go(func() {
+		defer close(c.calls)
+		c.read()
+	})
+	inOrder := c.write()
+	c.cancel()
+	for range c.calls { // the reader ends now, and must not wait for a place
+	}
+	reader.Wait()
+	if inOrder {
+		finish(c.in)
+	} else {
+		reset(c.in.conn)
+	}
+	c.settle()
+	c.l.take(c.number, nil)
+	c.p.wait.Go(c.leave)
+}
+
+// leave tells the far end, so that it closes the upstream, and gives the lane back.
+func (c *caller) leave() {
+	ctx, cancel := context.WithTimeout(c.p.ctx, farewell)
+	defer cancel()
+	if m, err := c.lane.Call(ctx, &streamer.Message{Head: line(leave)}); err == nil {
+		closeBody(m.Body)
+		c.l.leave(c.number)
+	}
+}
+
+func closeBody(r io.Reader) {
+	if c, ok := r.(io.Closer); ok {
+		_ = c.Close()
+	}
+}
+
+// upstreamEnded notes that the upstream has closed; the writer sees to it when nothing is under way.
+func (c *caller) upstreamEnded(what control, octets []byte) {
+	c.noteEnd(upstreamEnd{broken: what.kind == broken, calls: what.number, octets: octets})
+}
+
+func (c *caller) noteEnd(e upstreamEnd) {
+	for {
+		select {
+		case c.over <- e:
+			return
+		default:
+		}
+		select {
+		case <-c.over: // an older word
+		default:
+		}
+	}
+}
+
+// read takes one request after another from the client.
+func (c *caller) read() {
+	for {
+		h, n, st, err := readHead(c.reading, c.in, c.p.cfg.Idle, c.p.cfg.Pause, false)
+		switch {
+		case c.reading.Err() != nil:
+			return
+		case st == stateWhole:
+			if !c.request(&h, n) {
+				return
+			}
+		case st == statePaused && len(c.in.peek()) == 0:
+			c.noteEnd(upstreamEnd{idle: true})
+		case st == stateEnded && len(c.in.peek()) == 0:
+			if errors.Is(err, io.EOF) {
+				c.tell(shut, nil)
+			} else {
+				c.cancel()
+			}
+			return
+		default:
+			c.tunnel()
+			return
+		}
+	}
+}
+
+// request begins the exchange of one request whose head lies in the inlet; false: there is no next one.
+func (c *caller) request(h *http1.Head, n int) bool {
+	f, err := http1.RequestFraming(h)
+	if err != nil {
+		c.tunnel()
+		return false
+	}
+	if slices.Contains(h.Tokens("Expect"), "100-continue") && f.Kind != http1.NoBody && (f.Kind != http1.Length || f.Length > 0) {
+		return c.expecting(h, n, f)
+	}
+	g, st, _ := gather(c.reading, c.in, n, f, c.p.cfg.MaxBuffer, c.p.cfg.Pause)
+	switch {
+	case st == stateWhole:
+		raw := append(bytes.Clone(h.Octets), g.raw...)
+		x := c.begin(raw, &streamer.Message{Head: withHead(h.Octets, whole, g.line(f)), Body: bytes.NewReader(g.entity)})
+		if x.err != nil {
+			return false
+		}
+		c.in.take(n + g.octets)
+		return c.goesOn(h, x)
+	case st == stateFull && f.Kind == http1.Length:
+		return c.long(h, n, f.Length)
+	case c.reading.Err() != nil:
+		return false
+	}
+	x := c.begin(bytes.Clone(h.Octets), &streamer.Message{Head: withHead(h.Octets, headOnly, nil)})
+	if x.err != nil {
+		return false
+	}
+	c.in.take(n)
+	return c.pieces(x, http1.NewBody(f))
+}
+
+// begin begins a call. Whether it could be is told by its err, and by what the writer makes of it.
+func (c *caller) begin(raw []byte, m *streamer.Message) *call {
+	x := &call{raw: raw, decided: make(chan struct{})}
+	if x.err = c.enter(); x.err != nil {
+		return x
+	}
+	var pending *streamer.Pending
+	if pending, x.err = c.lane.Begin(c.ctx, m); x.err == nil {
+		x.reply = pending.Reply
+	}
+	c.put(x)
+	return x
+}
+
+// errClosing says that the connection is ending.
+var errClosing = &Error{Code: Closed, At: -1}
+
+// enter counts a call, unless the connection is about to be closed for want of calls.
+func (c *caller) enter() error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.closing {
+		return errClosing
+	}
+	c.begun++
+	return nil
+}
+
+func (c *caller) put(x *call) {
+	select {
+	case c.calls <- x:
+	case <-c.ctx.Done():
+	}
+}
+
+// goesOn waits, where a request may turn the connection into a tunnel, for what becomes of it. A client that does not wait may speak HTTP or something else: what it says goes on as
+// it is.
+func (c *caller) goesOn(h *http1.Head, x *call) bool {
+	if _, upgrade := h.Get("Upgrade"); !upgrade && string(h.Method()) != http.MethodConnect {
+		return true
+	}
+	wait, stop := context.WithCancel(c.reading)
+	defer stop()
+	c.p.wait.Go(func() {
+		defer stop()
+		select {
+		case <-x.decided:
+		case <-wait.Done():
+		}
+	})
+	data, err := c.in.wait(wait, 0, 0)
+	select {
+	case <-x.decided:
+		if x.becomes {
+			c.relay()
+		}
+		return !x.becomes
+	default:
+	}
+	switch {
+	case len(data) > 0:
+		c.tunnel()
+	case errors.Is(err, io.EOF):
+		c.tell(shut, nil)
+	case c.reading.Err() == nil:
+		c.cancel()
+	}
+	return false
+}
+
+// long sends a request that is too long to hold, as it comes.
+func (c *caller) long(h *http1.Head, n int, length int64) bool {
+	c.in.take(n)
+	r := newLengthReader(c.reading, c.in, length)
+	type outcome struct {
+		m   *streamer.Message
+		err error
+	}
+	came := make(chan outcome, 1)
+	x := &call{decided: make(chan struct{}), reply: func(context.Context) (*streamer.Message, error) {
+		o := <-came // ends with the context of the call
+		return o.m, o.err
+	}}
+	if c.enter() != nil {
+		return false
+	}
+	c.p.wait.Go(func() {
+		m, err := c.lane.Call(c.ctx, &streamer.Message{Head: withHead(h.Octets, whole, []byte{'\n'}), Body: r})
+		came <- outcome{m, err}
+	})
+	c.put(x)
+	select {
+	case <-r.done:
+		return r.left == 0
+	case <-c.reading.Done():
+		return false
+	}
+}
+
+// expecting sends the head of a request whose client waits for a word before it sends the body.
+func (c *caller) expecting(h *http1.Head, n int, f http1.Framing) bool {
+	x := c.begin(bytes.Clone(h.Octets), &streamer.Message{Head: withHead(h.Octets, headOnly, nil)})
+	if x.err != nil {
+		return false
+	}
+	c.in.take(n)
+	data, err := c.in.wait(c.reading, 0, 0)
+	if c.reading.Err() != nil {
+		return false
+	}
+	x.mu.Lock()
+	refused := x.final && !x.interim
+	x.raw = nil
+	x.mu.Unlock()
+	switch {
+	case len(data) == 0 && errors.Is(err, io.EOF):
+		c.tell(shut, nil)
+		return false
+	case refused:
+		// The upstream did not want the body. What comes now may be the body all the same, or the next request: that is between the two.
+		c.tunnel()
+		return false
+	}
+	if g, st, _ := gather(c.reading, c.in, 0, f, c.p.cfg.MaxBuffer, c.p.cfg.Pause); st == stateWhole {
+		if !c.ack(c.lane.Begin(c.ctx, &streamer.Message{Head: append(line(body), g.line(f)...), Body: bytes.NewReader(g.entity)})) {
+			return false
+		}
+		c.in.take(g.octets)
+		return c.goesOn(h, x)
+	}
+	return c.pieces(x, http1.NewBody(f))
+}
+
+// pieces sends a body as it comes.
+func (c *caller) pieces(x *call, b *http1.Body) bool {
+	x.mu.Lock()
+	x.raw = nil
+	x.mu.Unlock()
+	for !b.Done() {
+		data, err := c.in.wait(c.reading, 0, 0)
+		n, bad := pass(b, data[:min(len(data), pieceOctets)])
+		switch {
+		case bad != nil:
+			c.tunnel()
+			return false
+		case n > 0:
+			if !c.tell(piece, data[:n]) {
+				return false
+			}
+			c.in.take(n)
+		case errors.Is(err, io.EOF):
+			c.tell(shut, nil)
+			return false
+		case err != nil:
+			c.cancel()
+			return false
+		}
+	}
+	return true
+}
+
+// tunnel sends all further octets as they are, and has all further replies taken so.
+func (c *caller) tunnel() {
+	if c.enter() != nil {
+		return
+	}
+	data := c.in.peek()
+	data = data[:min(len(data), pieceOctets)]
+	x := &call{tunnel: true, raw: bytes.Clone(data)}
+	pending, err := c.lane.Begin(c.ctx, &streamer.Message{Head: line(tunnel), Body: bytes.NewReader(data)})
+	if x.err = err; err == nil {
+		x.reply = pending.Reply
+	}
+	c.put(x)
+	if err != nil {
+		return
+	}
+	c.in.take(len(data))
+	c.relay()
+}
+
+// relay sends octets until the client has no more.
+func (c *caller) relay() {
+	for {
+		data, err := c.in.wait(c.reading, 0, 0)
+		switch {
+		case len(data) > 0:
+			data = data[:min(len(data), pieceOctets)]
+			if !c.tell(piece, data) {
+				return
+			}
+			c.in.take(len(data))
+		case errors.Is(err, io.EOF):
+			c.tell(shut, nil)
+			return
+		default:
+			c.cancel()
+			return
+		}
+	}
+}
+
+// tell sends octets, maybe none, that no reply but an acknowledgement is wanted for.
+func (c *caller) tell(k kind, octets []byte) bool {
+	return c.ack(c.lane.Begin(c.ctx, &streamer.Message{Head: line(k), Body: bytes.NewReader(octets)}))
+}
+
+// ack takes one more acknowledgement to wait for, and waits while there are too many: so a slow upstream slows its client down. A failure
+// is one of the stream, and the writer's to tell the client.
+func (c *caller) ack(pending *streamer.Pending, err error) bool {
+	if err == nil {
+		c.acks = append(c.acks, pending)
+		if len(c.acks) > window {
+			pending, c.acks = c.acks[0], c.acks[1:]
+			err = c.acked(pending)
+		}
+	}
+	if err != nil {
+		c.p.cfg.Log.Debug("piece not sent", "lane", c.number, "err", err)
+	}
+	return err == nil
+}
+
+func (c *caller) acked(pending *streamer.Pending) error {
+	m, err := pending.Reply(c.ctx)
+	if err == nil {
+		closeBody(m.Body)
+	}
+	return err
+}
+
+// settle takes the acknowledgements that nobody waited for.
+func (c *caller) settle() {
+	for _, pending := range c.acks {
+		_ = c.acked(pending)
+	}
+}

@@ -1,0 +1,216 @@
+package proxy
+
+import (
+	"errors"
+	"io"
+	"net/http"
+
+	"github.com/hhfr/hhfr/pkg/streamer"
+)
+
+// write writes the replies to the client. It tells whether the connection ended in order.
+func (c *caller) write() (inOrder bool) {
+	stream := c.l.stream.Done()
+	calls := c.calls
+	var held *upstreamEnd
+	for {
+		if held != nil {
+			if c.mayEnd(held) {
+				_, err := c.in.conn.Write(held.octets)
+				return err == nil && !held.broken
+			}
+			if held.idle {
+				held = nil
+			}
+		}
+		select {
+		case x, more := <-calls:
+			if !more {
+				calls = nil // the client has ended its direction, and waits for what the upstream makes of it
+				continue
+			}
+			if end := c.serve(x); end != goOn {
+				return end == endInOrder
+			}
+			c.mu.Lock()
+			c.finished++
+			c.mu.Unlock()
+		case e := <-c.over:
+			held = &e
+		case <-stream:
+			if calls == nil || len(c.calls) == 0 && c.in.over() {
+				return false
+			}
+			stream = nil // the next call finds out
+		case <-c.ctx.Done():
+			return false
+		}
+	}
+}
+
+// mayEnd tells whether the connection is to end since the upstream has: not while a call is under way, nor if one was on its way when the far end said so, which has opened
+// another connection for it.
+func (c *caller) mayEnd(e *upstreamEnd) bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.closing = c.finished == c.begun && (e.idle || e.calls == c.begun)
+	return c.closing
+}
+
+// fate is what becomes of the connection after a call.
+type fate uint8
+
+const (
+	goOn fate = iota
+	endInOrder
+	endBroken
+)
+
+// serve sees one call through.
+func (c *caller) serve(x *call) fate {
+	if x.err != nil {
+		return c.failed(x, x.err)
+	}
+	m, err := x.reply(c.ctx)
+	if err != nil {
+		return c.failed(x, err)
+	}
+	if x.tunnel {
+		if k, end := c.deliver(x, m); end != goOn || k != void {
+			return end
+		}
+		return c.poll(x, true)
+	}
+	k, end := c.deliver(x, m)
+	if end == goOn && (k == piece || k == interim || k == switched) {
+		return c.poll(x, k == switched)
+	}
+	return end
+}
+
+// deliver writes one reply, or piece of one, to the client.
+func (c *caller) deliver(x *call, m *streamer.Message) (kind, fate) {
+	defer closeBody(m.Body)
+	what, err := parse(m.Head)
+	if err != nil || what.kind == none {
+		c.p.cfg.Log.Warn("reply of the far proxy", "lane", c.number, "err", err)
+		return 0, c.excuse(http.StatusBadGateway, "hhfr: the far proxy replied with what is no reply; whether the request was processed is unknown")
+	}
+	x.decide(what.kind)
+	if _, err := c.in.conn.Write(what.head); err != nil {
+		return what.kind, endBroken
+	}
+	if what.framing != nil {
+		entity, err := m.ReadAll(int64(c.p.cfg.MaxBuffer) + maxWholeReply)
+		if err == nil {
+			_, err = c.in.conn.Write(what.framing.appendTo(nil, entity))
+		}
+		if err != nil {
+			return what.kind, endBroken
+		}
+		return what.kind, goOn
+	}
+	if m.Body != nil {
+		if _, err := io.Copy(c.in.conn, m.Body); err != nil {
+			return what.kind, endBroken
+		}
+	}
+	switch what.kind {
+	case ended:
+		return what.kind, endInOrder
+	case broken:
+		return what.kind, endBroken
+	}
+	return what.kind, goOn
+}
+
+// poll asks for the rest of a reply, piece by piece, until it is through; of a tunnel until it ends.
+func (c *caller) poll(x *call, forever bool) fate {
+	var polls []*streamer.Pending
+	defer func() {
+		for _, p := range polls {
+			_ = c.acked(p)
+		}
+	}()
+	for ahead := 1; ; {
+		for len(polls) < ahead {
+			p, err := c.lane.Begin(c.ctx, &streamer.Message{Head: line(poll)})
+			if err != nil {
+				return c.failed(x, err)
+			}
+			polls = append(polls, p)
+		}
+		p := polls[0]
+		polls = polls[1:]
+		m, err := p.Reply(c.ctx)
+		if err != nil {
+			return c.failed(x, err)
+		}
+		k, end := c.deliver(x, m)
+		switch {
+		case end != goOn:
+			return end
+		case k == switched && !forever:
+			forever = true
+		case k == piece:
+			ahead = window // more than one round trip's worth may be there
+		case k == interim:
+		case forever:
+			return endInOrder
+		default:
+			return goOn
+		}
+	}
+}
+
+// failed ends the connection for a call that the stream did not see through, or goes on plainly if nothing of it was sent.
+func (c *caller) failed(x *call, err error) fate {
+	if c.ctx.Err() != nil {
+		return endBroken
+	}
+	c.p.cfg.Log.Info("call not through", "lane", c.number, "err", err)
+	x.mu.Lock()
+	begun, interim := x.final, x.interim
+	x.mu.Unlock()
+	switch {
+	case begun: // the client has some of the reply
+		return endBroken
+	case interim && errors.Is(err, &streamer.Error{Code: streamer.Unsent}): // of a poll; the request went before
+	case errors.Is(err, &streamer.Error{Code: streamer.Unsent}):
+		return c.plainly(x)
+	case errors.Is(err, &streamer.Error{Code: streamer.Unprocessed}), errors.Is(err, &streamer.Error{Code: streamer.Busy}):
+		return c.excuse(http.StatusServiceUnavailable, "hhfr: the far proxy has no room; the request was not processed")
+	}
+	return c.excuse(http.StatusBadGateway, "hhfr: the connection to the far proxy ended before the reply; whether the request was processed is unknown, and it is not sent again")
+}
+
+// plainly has the upstream get, as plain HTTP, what no octet was sent of, and all that the client sends from now on.
+func (c *caller) plainly(x *call) fate {
+	c.halt()
+	var raw []byte
+	calls := []*call{x}
+	for x := range c.calls { // requests on its heels were not sent either: the stream was over before them
+		calls = append(calls, x)
+	}
+	for _, x := range calls {
+		if x.err != nil {
+			continue // its octets lie in the inlet still
+		}
+		if x.raw == nil {
+			return c.excuse(http.StatusBadGateway, unsentText)
+		}
+		raw = append(raw, x.raw...)
+	}
+	c.p.plain(c.in, raw)
+	return endInOrder
+}
+
+const unsentText = "hhfr: the connection to the far proxy ended; the request was not sent"
+
+// excuse tells the client why there is no reply, and ends its connection.
+func (c *caller) excuse(status int, text string) fate {
+	if _, err := c.in.conn.Write(errorReply(status, text)); err != nil {
+		return endBroken
+	}
+	return endInOrder
+}

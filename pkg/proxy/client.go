@@ -1,0 +1,148 @@
+package proxy
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"net/url"
+	"strconv"
+
+	"github.com/hhfr/hhfr/internal/http1"
+	"github.com/hhfr/hhfr/pkg/negotiate"
+	"github.com/hhfr/hhfr/pkg/soap"
+)
+
+// proxyField is a field of an answer: who gives it is a proxy, and takes messages as docs/proxy.md has them.
+const proxyField = "HHFR-Proxy"
+
+// serveClient serves one connection of a client to its end: offers are answered, all else is forwarded.
+func (p *Proxy) serveClient(conn net.Conn) {
+	in := p.newInlet(conn)
+	in.start()
+	defer in.close()
+	defer context.AfterFunc(p.ctx, func() { _ = conn.Close() })()
+	if _, err := in.wait(p.ctx, 0, p.cfg.Silence); errors.Is(err, errPaused) {
+		p.plain(in, nil)
+		return
+	}
+	for answered := p.responder != nil; answered; {
+		var err error
+		if answered, err = p.answer(in); err != nil {
+			return
+		}
+		if answered {
+			// An end that makes offers keeps its connection, and may have nothing more to say on it.
+			if data, _ := in.wait(p.ctx, 0, p.cfg.Idle); len(data) == 0 {
+				return
+			}
+		}
+	}
+	p.forward(in)
+}
+
+// forward has a connection's octets go upstream, over a lane if there is a partner.
+func (p *Proxy) forward(in *inlet) {
+	l, err := p.links.get(p.ctx)
+	if err != nil {
+		p.cfg.Log.Info("plain", "peer", in.conn.RemoteAddr(), "why", err)
+	}
+	if l == nil {
+		p.plain(in, nil)
+		return
+	}
+	number, ok := l.enter()
+	if !ok {
+		p.plain(in, nil)
+		return
+	}
+	newCaller(p, l, number, in).run()
+}
+
+// answer answers an offer if that is what the client says next. An error ends the connection.
+func (p *Proxy) answer(in *inlet) (answered bool, _ error) {
+	h, n, st, _ := readHead(p.ctx, in, 0, p.cfg.Pause, false)
+	if st != stateWhole || string(h.Method()) != http.MethodPost {
+		return false, nil
+	}
+	f, err := http1.RequestFraming(&h)
+	if _, expects := h.Get("Expect"); err != nil || expects || f.Kind != http1.Length && f.Kind != http1.Chunked || f.Length > negotiate.MaxOffer {
+		return false, nil
+	}
+	g, isOffer := p.offer(in, n, f)
+	if !isOffer {
+		return false, nil
+	}
+	reply := p.reply(in, &h, g.entity)
+	in.take(n + g.octets)
+	_, err = in.conn.Write(reply)
+	return true, err
+}
+
+// offer looks whether a body behind the head of skip octets is an offer, and if so gives all of it.
+func (p *Proxy) offer(in *inlet, skip int, f http1.Framing) (g gathered, _ bool) {
+	const look = 4 << 10 // negotiation.md, section 2
+	for limit := 512; ; limit *= 2 {
+		g, st, _ := gather(p.ctx, in, skip, f, limit, p.cfg.Pause)
+		start := g.entity
+		if st != stateWhole && !g.chunks {
+			if data, _ := in.wait(p.ctx, 0, 0); len(data) >= skip+g.octets {
+				start = data[skip : skip+g.octets]
+			}
+		}
+		got := soap.Recognize(start[:min(len(start), look)])
+		switch {
+		case got.Complete && got.Operation != negotiate.OfferName, st != stateWhole && st != stateFull, st == stateWhole && !got.Complete, len(start) >= look && !got.Complete:
+			return g, false
+		case st == stateWhole:
+			return g, true
+		case limit > 2*negotiate.MaxOffer:
+			return g, false
+		}
+	}
+}
+
+// reply is the answer to an offer, as it goes to the client.
+func (p *Proxy) reply(in *inlet, h *http1.Head, entity []byte) []byte {
+	w := &answerWriter{header: http.Header{}, status: http.StatusOK}
+	target, err := url.ParseRequestURI(string(h.Target()))
+	if err != nil {
+		target = &url.URL{Path: "/"}
+	}
+	r, err := http.NewRequestWithContext(p.ctx, http.MethodPost, target.String(), bytes.NewReader(entity))
+	if err != nil {
+		return errorReply(http.StatusBadRequest, "no target of an offer")
+	}
+	r.RemoteAddr = in.conn.RemoteAddr().String()
+	p.offers.ServeHTTP(w, r)
+	out, err := http1.AppendStatusLine(nil, "HTTP/1.1", w.status, http.StatusText(w.status))
+	for _, name := range []string{"Content-Type", "Cache-Control"} {
+		if v := w.header.Get(name); v != "" && err == nil {
+			out, err = http1.AppendField(out, name, v)
+		}
+	}
+	if err != nil {
+		return errorReply(http.StatusInternalServerError, "the answer cannot be written")
+	}
+	out = append(out, proxyField+": 1\r\nContent-Length: "...)
+	out = append(strconv.AppendInt(out, int64(w.body.Len()), 10), "\r\n\r\n"...)
+	return append(out, w.body.Bytes()...)
+}
+
+// answerWriter takes what a responder answers.
+type answerWriter struct {
+	header http.Header
+	status int
+	body   bytes.Buffer
+}
+
+func (w *answerWriter) Header() http.Header         { return w.header }
+func (w *answerWriter) WriteHeader(status int)      { w.status = status }
+func (w *answerWriter) Write(b []byte) (int, error) { return w.body.Write(b) }
+
+// errorReply is what a proxy says in place of the upstream, to a client whose connection it then closes.
+func errorReply(status int, text string) []byte {
+	return fmt.Appendf(nil, "HTTP/1.1 %d %s\r\nContent-Type: text/plain; charset=utf-8\r\nContent-Length: %d\r\nConnection: close\r\n\r\n%s\n", status, http.StatusText(status), len(text)+1, text)
+}

@@ -1,0 +1,33 @@
+package proxy
+
+import "github.com/hhfr/hhfr/internal/http1"
+
+// Reframe takes a raw chunked body apart as one end does, and puts it together as the other does, from nothing but the entity and the line that travels.
+func Reframe(raw []byte) (back, line []byte, ok bool) {
+	f := http1.Framing{Kind: http1.Chunked}
+	g := gathered{body: http1.NewBody(f), chunks: true}
+	g.body.Record()
+	if g.feed(raw) != nil || !g.body.Done() {
+		return nil, nil, false
+	}
+	all := false
+	if g.parts, all = g.body.Framing(); !all {
+		return nil, nil, false
+	}
+	g.raw = raw[:g.octets]
+	line = g.line(f)
+	c, err := parse(withHead([]byte("POST / HTTP/1.1\r\n\r\n"), whole, line))
+	if err != nil {
+		return nil, line, true
+	}
+	return append(c.framing.appendTo(nil, g.entity), raw[g.octets:]...), line, true
+}
+
+// ReadHeadPart parses a hostile head part and puts a body together by it.
+func ReadHeadPart(part, entity []byte) (octets int, err error) {
+	c, err := parse(part)
+	if err != nil {
+		return 0, err
+	}
+	return len(c.framing.appendTo(nil, entity)), nil
+}

@@ -1,0 +1,291 @@
+package proxy_test
+
+import (
+	"fmt"
+	"io"
+	"net"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/hhfr/hhfr/internal/http1"
+	"github.com/hhfr/hhfr/pkg/codec/binary"
+	"github.com/hhfr/hhfr/pkg/ctxstore"
+	"github.com/hhfr/hhfr/pkg/ctxstore/memory"
+	"github.com/hhfr/hhfr/pkg/negotiate"
+	"github.com/hhfr/hhfr/pkg/proxy"
+	"github.com/hhfr/hhfr/pkg/streamer"
+	"github.com/hhfr/hhfr/pkg/streamer/tcp"
+)
+
+// counting counts sessions and dialled connections of a proxy.
+type counting struct{ sessions, dialled atomic.Int32 }
+
+func (n *counting) change(c *proxy.Config) {
+	c.OnSession = func(negotiate.Facts, net.Conn) { n.sessions.Add(1) }
+	c.WrapDialed = func(conn net.Conn) net.Conn {
+		n.dialled.Add(1)
+		return conn
+	}
+}
+
+func TestMessagesTravelOnOneStream(t *testing.T) {
+	o := startOrigin(t, "127.0.0.1:0", server(echoReply))
+	var n counting
+	far := startProxy(t, "127.0.0.1:0", o.url(), nil)
+	near := startProxy(t, "127.0.0.1:0", far.url(), n.change)
+	for range 5 {
+		c := connect(t, near.url())
+		c.say(post("", envelope))
+		c.hear(envelope)
+		require.NoError(t, c.CloseWrite())
+		c.rest()
+	}
+	assert.EqualValues(t, 1, n.sessions.Load())
+	assert.EqualValues(t, 2, n.dialled.Load(), "the offer and the stream, and no plain connection")
+	assert.Len(t, o.received(), 5, "a connection for each client")
+}
+
+func TestPlainServerIsAskedOnce(t *testing.T) {
+	o := startOrigin(t, "127.0.0.1:0", server(echoReply))
+	near := startProxy(t, "127.0.0.1:0", o.url(), nil)
+	for range 3 {
+		c := connect(t, near.url())
+		c.say(post("", envelope))
+		c.hear(envelope)
+	}
+	assert.Equal(t, 1, o.offers())
+}
+
+func TestUpstreamDown(t *testing.T) {
+	l, err := new(net.ListenConfig).Listen(t.Context(), "tcp", "127.0.0.1:0")
+	require.NoError(t, err)
+	nowhere := (&origin{l: l}).url()
+	require.NoError(t, l.Close())
+	near, far := pair(t, nowhere, nil)
+	for _, to := range []end{near, far} {
+		c := connect(t, to.url())
+		c.say(post("", envelope))
+		got := c.rest()
+		assert.True(t, strings.HasPrefix(got, "HTTP/1.1 502 Bad Gateway\r\n"), "%q", got)
+		assert.Contains(t, got, "the request was not sent")
+	}
+}
+
+// held is a server whose replies wait for a word.
+func held(arrived chan<- struct{}, release <-chan struct{}) func(net.Conn) {
+	return server(func(h *http1.Head, entity []byte) []byte {
+		if strings.Contains(string(entity), "Offer") {
+			return []byte("HTTP/1.1 404 Not Found\r\nContent-Length: 0\r\n\r\n")
+		}
+		arrived <- struct{}{}
+		<-release
+		return echoReply(h, entity)
+	})
+}
+
+func TestFarEndKilledDuringACall(t *testing.T) {
+	arrived, release := make(chan struct{}, 1), make(chan struct{})
+	o := startOrigin(t, "127.0.0.1:0", held(arrived, release))
+	near, far := pair(t, o.url(), nil)
+	c := connect(t, near.url())
+	c.say(post("", envelope))
+	<-arrived
+	require.NoError(t, far.Close())
+	got := c.rest()
+	close(release)
+	assert.True(t, strings.HasPrefix(got, "HTTP/1.1 502 Bad Gateway\r\n"), "%q", got)
+	assert.Contains(t, got, "whether the request was processed is unknown")
+	assert.Len(t, o.received(), 1, "sent once")
+}
+
+func TestFarEndReplacedAndRestarted(t *testing.T) {
+	o := startOrigin(t, "127.0.0.1:0", server(echoReply))
+	far := startProxy(t, "127.0.0.1:0", o.url(), nil)
+	addr := far.Addrs()["http"].String()
+	var n counting
+	near := startProxy(t, "127.0.0.1:0", far.url(), func(c *proxy.Config) {
+		n.change(c)
+		c.RememberFor = -1
+	})
+	kept := connect(t, near.url())
+	kept.say(post("", "<one/>"))
+	kept.hear("<one/>")
+
+	require.NoError(t, far.Close())
+	plain := startOrigin(t, addr, server(echoReply))
+	kept.say(post("", "<two/>"))
+	kept.hear("<two/>")
+	assert.Len(t, plain.received(), 1, "a connection that is open goes on, plainly")
+	again := connect(t, near.url())
+	again.say(post("", "<three/>"))
+	again.hear("<three/>")
+	assert.EqualValues(t, 1, n.sessions.Load())
+
+	plain.close()
+	startProxy(t, addr, o.url(), nil)
+	last := connect(t, near.url())
+	last.say(post("", "<four/>"))
+	last.hear("<four/>")
+	assert.EqualValues(t, 2, n.sessions.Load(), "hhfr again")
+}
+
+func TestRepliesAreNeverMixedUp(t *testing.T) {
+	o := startOrigin(t, "127.0.0.1:0", server(echoReply))
+	far := startProxy(t, "127.0.0.1:0", o.url(), nil)
+	addr := far.Addrs()["http"].String()
+	near := startProxy(t, "127.0.0.1:0", far.url(), func(c *proxy.Config) { c.RememberFor = -1 })
+	const clients, calls = 16, 30
+	var through, failed atomic.Int32
+	var wait sync.WaitGroup
+	for i := range clients {
+		wait.Go(func() {
+			var conn net.Conn
+			for k := range calls {
+				if conn == nil {
+					var err error
+					if conn, err = new(net.Dialer).DialContext(t.Context(), "tcp", near.Addrs()["http"].String()); !assert.NoError(t, err) {
+						return
+					}
+				}
+				body := fmt.Sprintf(`<s:Envelope xmlns:s="http://schemas.xmlsoap.org/soap/envelope/"><s:Body><a xmlns="urn:x">%d-%d</a></s:Body></s:Envelope>`, i, k)
+				_, _ = io.WriteString(conn, post("", body))
+				r := &requests{conn: conn}
+				h, err := r.head()
+				if err != nil || h.Status() != 200 {
+					failed.Add(1)
+					_ = conn.Close()
+					conn = nil
+					continue
+				}
+				_, entity, err := r.body(&h)
+				if err != nil {
+					failed.Add(1)
+					_ = conn.Close()
+					conn = nil
+					continue
+				}
+				through.Add(1)
+				assert.Equal(t, body, string(entity))
+			}
+			if conn != nil {
+				_ = conn.Close()
+			}
+		})
+	}
+	for range 3 {
+		require.NoError(t, far.Close())
+		far = startProxy(t, addr, o.url(), nil)
+	}
+	wait.Wait()
+	assert.EqualValues(t, clients*calls, through.Load()+failed.Load())
+	assert.Positive(t, through.Load())
+}
+
+func TestStreamedReplyArrivesInTime(t *testing.T) {
+	next := make(chan string)
+	o := startOrigin(t, "127.0.0.1:0", func(c net.Conn) {
+		r := &requests{conn: c}
+		h, err := r.head()
+		if err != nil {
+			return
+		}
+		if _, _, err := r.body(&h); err != nil || strings.Contains(string(h.Octets), "negotiation") {
+			return
+		}
+		_, _ = io.WriteString(c, "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n")
+		for s := range next {
+			_, _ = fmt.Fprintf(c, "%x\r\n%s\r\n", len(s), s)
+		}
+		_, _ = io.WriteString(c, "0\r\n\r\n")
+		h, err = r.head()
+		if err != nil {
+			return
+		}
+		_, entity, _ := r.body(&h)
+		_, _ = c.Write(echoReply(&h, entity))
+	})
+	near, _ := pair(t, o.url(), nil)
+	c := connect(t, near.url())
+	c.say(post("", envelope))
+	c.hear("\r\n\r\n")
+	for _, s := range []string{"<notification>1</notification>", "<notification>2</notification>", strings.Repeat("<n/>", 50000)} {
+		next <- s
+		c.hear(s + "\r\n")
+	}
+	close(next)
+	c.hear("0\r\n\r\n")
+	c.say(post("", "<after/>"))
+	c.hear("<after/>")
+}
+
+func TestSlowUploadArrivesInTime(t *testing.T) {
+	arrived := make(chan string)
+	o := startOrigin(t, "127.0.0.1:0", func(c net.Conn) {
+		r := &requests{conn: c}
+		if h, err := r.head(); err != nil || strings.Contains(string(h.Octets), "negotiation") {
+			return
+		}
+		for {
+			if len(r.buf) > 0 {
+				arrived <- string(r.buf)
+				r.buf = nil
+			}
+			if r.more() != nil {
+				return
+			}
+		}
+	})
+	near, _ := pair(t, o.url(), nil)
+	c := connect(t, near.url())
+	c.say("POST /up HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\n")
+	for _, s := range []string{"5\r\nhello\r\n", "1\r\n!\r\n", "0\r\n\r\n"} {
+		c.say(s)
+		var got string
+		for len(got) < len(s) {
+			got += <-arrived
+		}
+		assert.Equal(t, s, got)
+	}
+}
+
+func TestServerThatSpeaksFirst(t *testing.T) {
+	o := startOrigin(t, "127.0.0.1:0", func(c net.Conn) {
+		_, _ = io.WriteString(c, "220 ready\r\n")
+		r := &requests{conn: c}
+		_ = r.more()
+		_, _ = c.Write(r.buf)
+	})
+	near, _ := pair(t, o.url(), func(c *proxy.Config) { c.Silence = 50 * time.Millisecond })
+	c := connect(t, near.url())
+	c.hear("220 ready\r\n")
+	c.say("HELO")
+	assert.Equal(t, "HELO", c.rest())
+}
+
+func TestEndsThatSpeakForThemselves(t *testing.T) {
+	o := startOrigin(t, "127.0.0.1:0", server(chunkedReply))
+	far := startProxy(t, "127.0.0.1:0", o.url(), nil)
+	store := memory.New(memory.Config{})
+	defer func() { _ = store.Close() }()
+	s, err := negotiate.Dial(t.Context(), far.url().String(), negotiate.Config{
+		Transports: map[string]streamer.Transport{"tcp": tcp.Transport{}}, Store: store, Coders: negotiate.BookCoders(binary.NewBook(ctxstore.Shapes{Store: store})), RequireHHFR: true,
+	})
+	require.NoError(t, err)
+	defer func() { _ = s.Close() }()
+	reply, err := s.Call(t.Context(), streamer.NewMessage(nil, []byte(envelope)))
+	require.NoError(t, err)
+	body, err := reply.ReadAll(1 << 20)
+	require.NoError(t, err)
+	assert.Equal(t, envelope, string(body))
+	assert.Equal(t, "HTTP/1.1 200 OK\r\n\r\n", string(reply.Head))
+	require.Len(t, o.received(), 1)
+	assert.Contains(t, o.received()[0], "POST /service HTTP/1.1\r\n")
+	assert.Contains(t, o.received()[0], fmt.Sprintf("Content-Length: %d\r\n", len(envelope)))
+	assert.Contains(t, o.received()[0], "Host: "+o.l.Addr().String()+"\r\n")
+}

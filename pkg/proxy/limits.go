@@ -1,0 +1,45 @@
+package proxy
+
+import (
+	"time"
+
+	"github.com/hhfr/hhfr/internal/http1"
+)
+
+const (
+	// DefaultMaxConns is how many client connections a proxy serves at once, and how many lanes of one stream: each may hold MaxBuffer twice.
+	DefaultMaxConns = 1024
+	// DefaultMaxBuffer is how much of one message is held to see it whole, in octets: most SOAP messages fit, and a thousand connections stay below the memory of a
+	// small server unless all of them are full.
+	DefaultMaxBuffer = 1 << 20
+	// maxWholeReply is the longest reply body that travels as one message, in octets; longer ones go in pieces that wait for the client, since the near end must queue a message
+	// that its client takes slowly.
+	maxWholeReply = 16 << 20
+	// DefaultPause is how long a message may pause before what is there goes on without waiting for its rest: what streams (notifications) arrives in time.
+	DefaultPause = 500 * time.Millisecond
+	// DefaultSilence is how long a new connection may say nothing before it is taken for one whose server speaks first, and forwarded plainly.
+	DefaultSilence = time.Second
+	// DefaultIdle is how long a client connection may stay without any exchange under way: longer than the keep-alive of common servers, which close first.
+	DefaultIdle = 10 * time.Minute
+	// DefaultTimeout bounds negotiation with the upstream, and the opening of a connection to it.
+	DefaultTimeout = 10 * time.Second
+
+	// maxHeadOctets is the longest HTTP head that is parsed; what has a longer one is no HTTP to this proxy, and goes as it is.
+	maxHeadOctets = http1.DefaultHeadLimit
+	// maxHeadPart is the longest head of a message between proxies, in octets, framing included; a stream takes 1 MiB.
+	maxHeadPart = 512 << 10
+	// pieceOctets is the longest piece of what travels as it is, in octets: some fragments of a stream, so that small messages of others pass it.
+	pieceOctets = 64 << 10
+	// window is how many pieces, or polls, of one connection are under way at once: enough for a round trip, little enough to hold.
+	window = 4
+	// pipelined is how many requests of one connection are under way at once.
+	pipelined = 16
+	// lingers is how long a connection that is closed in order is still read from, so that its last octets are not lost to a reset.
+	lingers = time.Second
+	// halfOpen is how long a client may still send after the upstream has ended its direction.
+	halfOpen = 30 * time.Second
+	// farewell bounds what a lane's end may take to be told.
+	farewell = 5 * time.Second
+	// maxFlight is how many exchanges a stream of proxies has under way: lanes that wait for long replies must not wait for each other.
+	maxFlight = 4096
+)

@@ -1,0 +1,122 @@
+package proxy_test
+
+import (
+	"crypto/tls"
+	"crypto/x509"
+	"io"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"net/url"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/hhfr/hhfr/internal/clock"
+	"github.com/hhfr/hhfr/pkg/negotiate"
+	"github.com/hhfr/hhfr/pkg/proxy"
+)
+
+// TestLinkCut: the connection between the ends breaks without a word.
+func TestLinkCut(t *testing.T) {
+	arrived, release := make(chan struct{}, 4), make(chan struct{})
+	o := startOrigin(t, "127.0.0.1:0", held(arrived, release))
+	far := startProxy(t, "127.0.0.1:0", o.url(), nil)
+	var mu sync.Mutex
+	var dialled []*net.TCPConn
+	sessions := 0
+	near := startProxy(t, "127.0.0.1:0", far.url(), func(c *proxy.Config) {
+		c.WrapDialed = func(conn net.Conn) net.Conn {
+			mu.Lock()
+			defer mu.Unlock()
+			dialled = append(dialled, conn.(*net.TCPConn))
+			return conn
+		}
+		c.OnSession = func(negotiate.Facts, net.Conn) {
+			mu.Lock()
+			defer mu.Unlock()
+			sessions++
+		}
+	})
+	c := connect(t, near.url())
+	c.say(post("", envelope))
+	<-arrived
+	mu.Lock()
+	stream := dialled[len(dialled)-1]
+	mu.Unlock()
+	require.NoError(t, stream.SetLinger(0))
+	require.NoError(t, stream.Close())
+	got := c.rest()
+	assert.True(t, strings.HasPrefix(got, "HTTP/1.1 502 Bad Gateway\r\n"), "%q", got)
+	assert.Contains(t, got, "unknown")
+	close(release)
+	again := connect(t, near.url())
+	again.say(post("", envelope))
+	again.hear(envelope)
+	mu.Lock()
+	defer mu.Unlock()
+	assert.Equal(t, 2, sessions, "hhfr again")
+	assert.Len(t, o.received(), 2, "each sent once")
+}
+
+func TestTLSUpstream(t *testing.T) {
+	s := httptest.NewTLSServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		b, _ := io.ReadAll(r.Body)
+		_, _ = w.Write(append([]byte("you said "), b...))
+	}))
+	defer s.Close()
+	u, err := url.Parse(s.URL + "/service")
+	require.NoError(t, err)
+	roots := x509.NewCertPool()
+	roots.AddCert(s.Certificate())
+	near, _ := pair(t, u, func(c *proxy.Config) { c.TLS = &tls.Config{RootCAs: roots} })
+	c := connect(t, near.url())
+	c.say(post("Connection: close\r\n", envelope))
+	assert.Contains(t, c.rest(), "you said "+envelope)
+}
+
+func TestMoreClientsThanThereMayBe(t *testing.T) {
+	o := startOrigin(t, "127.0.0.1:0", server(echoReply))
+	far := startProxy(t, "127.0.0.1:0", o.url(), nil)
+	near := startProxy(t, "127.0.0.1:0", far.url(), func(c *proxy.Config) { c.MaxConns = 2 })
+	var held []*client
+	for range 2 {
+		c := connect(t, near.url())
+		c.say(post("", envelope))
+		c.hear(envelope)
+		held = append(held, c)
+	}
+	over := connect(t, near.url())
+	_, err := over.Read(make([]byte, 1))
+	assert.Error(t, err)
+	held[0].say(post("", "<again/>"))
+	held[0].hear("<again/>")
+}
+
+func TestIdleClientIsClosed(t *testing.T) {
+	o := startOrigin(t, "127.0.0.1:0", server(echoReply))
+	far := startProxy(t, "127.0.0.1:0", o.url(), nil)
+	near := startProxy(t, "127.0.0.1:0", far.url(), func(c *proxy.Config) {
+		c.Idle, c.Clock = time.Hour, clock.Scaled(100_000)
+		c.Pause, c.Silence, c.Timeout = time.Hour, time.Hour, time.Hour
+	})
+	c := connect(t, near.url())
+	c.say(post("", envelope))
+	c.hear(envelope)
+	assert.Empty(t, c.rest())
+}
+
+func TestWrongConfigurations(t *testing.T) {
+	for _, u := range []*url.URL{nil, {Scheme: "ftp", Host: "x"}, {Scheme: "http"}} {
+		l, err := new(net.ListenConfig).Listen(t.Context(), "tcp", "127.0.0.1:0")
+		require.NoError(t, err)
+		_, err = proxy.Start(proxy.Config{Listen: l, Upstream: u})
+		assert.ErrorIs(t, err, &proxy.Error{Code: proxy.BadConfig})
+		_, err = l.Accept()
+		assert.ErrorIs(t, err, net.ErrClosed)
+	}
+}

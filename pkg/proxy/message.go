@@ -1,0 +1,160 @@
+package proxy
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"strconv"
+
+	"github.com/hhfr/hhfr/internal/http1"
+	"github.com/hhfr/hhfr/pkg/negotiate"
+	"github.com/hhfr/hhfr/pkg/streamer"
+)
+
+// forwardMessage forwards a request of an end that speaks for itself, whose head is as docs/negotiation.md has it: the proxy makes an HTTP request of it, on a connection of its own,
+// since exchanges of such ends may overtake one another.
+func (p *Proxy) forwardMessage(ctx context.Context, path string, x *streamer.Exchange) {
+	reply, done, err := p.exchange(ctx, path, x.Message())
+	if done != nil {
+		defer done()
+	}
+	if x.OneWay() {
+		return
+	}
+	if err != nil {
+		p.cfg.Log.Info("message not through", "err", err)
+		status, text := http.StatusBadGateway, "hhfr: the upstream did not reply; whether the request was processed is unknown"
+		switch {
+		case errors.Is(err, &Error{Code: Malformed}):
+			status, text = http.StatusBadRequest, "hhfr: the message has no HTTP request head"
+		case errors.Is(err, &Error{Code: Unreachable}):
+			text = "hhfr: no connection to the upstream; the request was not sent"
+		}
+		head := fmt.Appendf(nil, "HTTP/1.1 %d %s\r\nContent-Type: text/plain; charset=utf-8\r\n\r\n", status, http.StatusText(status))
+		reply = streamer.NewMessage(head, []byte(text+"\n"))
+	}
+	_ = x.Reply(ctx, reply)
+}
+
+// exchange makes one HTTP exchange. done ends it, when the reply is read.
+func (p *Proxy) exchange(ctx context.Context, path string, m *streamer.Message) (reply *streamer.Message, done func(), err error) {
+	octets := m.Head
+	if octets == nil {
+		octets = negotiate.DefaultRequestHead(path)
+	}
+	h, _, err := http1.ParseHead(octets, maxHeadPart)
+	if err != nil || h.IsReply() {
+		return nil, nil, malformed("request head %.40q", octets)
+	}
+	method := string(h.Method())
+	conn, err := p.dialUpstream(ctx)
+	if err != nil {
+		return nil, nil, err
+	}
+	in := p.newInlet(conn)
+	in.start()
+	stop := context.AfterFunc(ctx, func() { _ = conn.Close() })
+	done = func() {
+		stop()
+		in.close()
+	}
+	if err := p.send(conn, &h, m.Body); err != nil {
+		return nil, done, err
+	}
+	for {
+		h, n, st, err := readHead(ctx, in, 0, 0, true)
+		if st != stateWhole {
+			return nil, done, fmt.Errorf("reply of the upstream: %w", err)
+		}
+		in.take(n)
+		if h.Status()/100 == 1 {
+			continue
+		}
+		f, err := http1.ReplyFraming(&h, method)
+		if err != nil {
+			return nil, done, err
+		}
+		head, err := negotiate.TrimHead(h.Octets)
+		return &streamer.Message{Head: head, Body: &entityReader{ctx: ctx, in: in, body: http1.NewBody(f)}}, done, err
+	}
+}
+
+// send writes a request with the fields that HTTP needs beside those of the message.
+func (p *Proxy) send(conn io.Writer, h *http1.Head, from io.Reader) error {
+	start, err := readUpTo(from, p.cfg.MaxBuffer)
+	if err != nil {
+		return err
+	}
+	long := len(start) > p.cfg.MaxBuffer
+	add := []byte("Host: " + p.cfg.Upstream.Host + "\r\nConnection: close\r\n")
+	switch {
+	case long:
+		add = append(add, "Transfer-Encoding: chunked\r\n"...)
+	case len(start) > 0 || string(h.Method()) != http.MethodGet:
+		add = append(strconv.AppendInt(append(add, "Content-Length: "...), int64(len(start)), 10), "\r\n"...)
+	}
+	drop := func(f http1.Field) bool {
+		return f.Is("Host") || f.Is("Content-Length") || f.Is("Connection") || f.Is("Transfer-Encoding") || f.Is("Expect")
+	}
+	head := http1.AppendEdited(nil, h, drop, add)
+	if !long {
+		_, err = conn.Write(append(head, start...))
+		return err
+	}
+	if _, err = conn.Write(http1.AppendChunk(head, start)); err != nil {
+		return err
+	}
+	buf := make([]byte, readStep)
+	for {
+		n, err := from.Read(buf)
+		if _, bad := conn.Write(http1.AppendChunk(nil, buf[:n])); bad != nil {
+			return bad
+		}
+		if errors.Is(err, io.EOF) {
+			_, err = conn.Write(http1.AppendLastChunk(nil))
+			return err
+		}
+		if err != nil {
+			return err
+		}
+	}
+}
+
+// readUpTo reads a body until it ends, or has more than limit octets.
+func readUpTo(from io.Reader, limit int) ([]byte, error) {
+	if from == nil {
+		return nil, nil
+	}
+	return io.ReadAll(io.LimitReader(from, int64(limit)+1))
+}
+
+// entityReader reads the entity of an HTTP message from an inlet.
+type entityReader struct {
+	ctx  context.Context
+	in   *inlet
+	body *http1.Body
+}
+
+// Read gives octets as they come; a body cut short is io.ErrUnexpectedEOF.
+func (r *entityReader) Read(p []byte) (int, error) {
+	for !r.body.Done() {
+		data, err := r.in.wait(r.ctx, 0, 0)
+		if len(data) == 0 {
+			if errors.Is(err, io.EOF) && r.body.Close() == nil {
+				break
+			}
+			return 0, errors.Join(io.ErrUnexpectedEOF, err)
+		}
+		entity, n, err := r.body.Write(data[:min(len(data), len(p))])
+		if err != nil {
+			return 0, err
+		}
+		n, k := copy(p, entity), n
+		if r.in.take(k); n > 0 {
+			return n, nil
+		}
+	}
+	return 0, io.EOF
+}

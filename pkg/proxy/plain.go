@@ -1,0 +1,199 @@
+package proxy
+
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+	"io"
+	"net"
+	"net/http"
+	"os"
+	"sync"
+
+	"github.com/hhfr/hhfr/internal/http1"
+	"github.com/hhfr/hhfr/pkg/streamer/inproc"
+)
+
+// plain forwards a connection as it is, octets of the client that were taken already first. It returns when both directions have ended.
+func (p *Proxy) plain(in *inlet, first []byte) {
+	up, err := p.dialPlain(p.ctx)
+	if err != nil {
+		p.cfg.Log.Warn("upstream", "url", p.cfg.Upstream.Redacted(), "err", err)
+		p.refuse(in, first, err)
+		return
+	}
+	if p.cfg.WrapDialed != nil {
+		up = p.cfg.WrapDialed(up)
+	}
+	defer func() { _ = up.Close() }()
+	defer context.AfterFunc(p.ctx, func() { _ = up.Close() })()
+	ctx, cancel := context.WithCancel(p.ctx)
+	defer cancel()
+	var back sync.WaitGroup
+	back.Go(func() {
+		_, err := io.Copy(in.conn, up)
+		endBack(err, in, cancel)
+	})
+	if _, err := up.Write(first); err == nil {
+		_ = copyUp(ctx, up, in) // the way back tells how the connection ended
+	}
+	back.Wait()
+}
+
+// endBack ends the way to the client as the upstream did. What still goes up may go on for a while: the end of one direction is not that of the other.
+func endBack(err error, in *inlet, cancel context.CancelFunc) {
+	if err != nil {
+		reset(in.conn)
+		cancel()
+		return
+	}
+	_ = closeWrite(in.conn)
+	in.clock.AfterFunc(halfOpen, cancel)
+}
+
+// copyUp copies what a client sends until it ends; that end goes on, too.
+func copyUp(ctx context.Context, up net.Conn, in *inlet) error {
+	for {
+		data, err := in.wait(ctx, 0, 0)
+		if len(data) > 0 {
+			if _, err := up.Write(data); err != nil {
+				return err
+			}
+			in.take(len(data))
+			continue
+		}
+		if errors.Is(err, io.EOF) {
+			return closeWrite(up)
+		}
+		if ctx.Err() == nil {
+			reset(up)
+		}
+		return err
+	}
+}
+
+// refuse tells a client that speaks HTTP why nothing can be forwarded.
+func (p *Proxy) refuse(in *inlet, first []byte, err error) {
+	if len(first) == 0 {
+		first, _ = in.wait(p.ctx, 0, p.cfg.Silence)
+	}
+	if http1.LooksLikeStart(first) {
+		_, _ = in.conn.Write(unreachable(err))
+	}
+	finish(in)
+}
+
+// unreachable is the reply for an upstream that cannot be connected to.
+func unreachable(err error) []byte {
+	if errors.Is(err, context.DeadlineExceeded) || errors.Is(err, os.ErrDeadlineExceeded) {
+		return errorReply(http.StatusGatewayTimeout, "hhfr: the upstream did not accept a connection in time; the request was not sent")
+	}
+	return errorReply(http.StatusBadGateway, "hhfr: no connection to the upstream; the request was not sent")
+}
+
+// dialPlain opens a connection to the upstream itself.
+func (p *Proxy) dialPlain(ctx context.Context) (net.Conn, error) {
+	ctx, cancel := context.WithTimeout(ctx, p.cfg.Timeout)
+	defer cancel()
+	u := p.cfg.Upstream
+	port := u.Port()
+	if port == "" {
+		port = map[string]string{"http": "80", "https": "443"}[u.Scheme]
+	}
+	var d net.Dialer
+	conn, err := d.DialContext(ctx, "tcp", net.JoinHostPort(u.Hostname(), port))
+	if err != nil {
+		return nil, &Error{Code: Unreachable, At: -1, Err: err}
+	}
+	if u.Scheme == "http" {
+		return conn, nil
+	}
+	cfg := &tls.Config{}
+	if p.cfg.TLS != nil {
+		cfg = p.cfg.TLS.Clone()
+	}
+	if cfg.ServerName == "" {
+		cfg.ServerName = u.Hostname()
+	}
+	cfg.NextProtos = []string{"http/1.1"}
+	secure := tls.Client(conn, cfg)
+	if err := secure.HandshakeContext(ctx); err != nil {
+		_ = conn.Close()
+		return nil, &Error{Code: Unreachable, At: -1, Err: err}
+	}
+	return secure, nil
+}
+
+// dialUpstream opens a connection to the upstream for a lane: over a lane of the next pair, if there is one.
+func (p *Proxy) dialUpstream(ctx context.Context) (net.Conn, error) {
+	l, _ := p.links.get(ctx)
+	if l == nil {
+		return p.dialPlain(ctx)
+	}
+	here, there := inproc.Pipe(0)
+	p.wait.Go(func() {
+		in := p.newInlet(there)
+		in.start()
+		defer in.close()
+		defer context.AfterFunc(p.ctx, func() { _ = there.Close() })()
+		p.forward(in)
+	})
+	return here, nil
+}
+
+// closeWrite ends this end's direction of a connection, or all of it where that is not possible.
+func closeWrite(conn net.Conn) error {
+	if w, ok := conn.(interface{ CloseWrite() error }); ok {
+		if err := w.CloseWrite(); !errors.Is(err, errors.ErrUnsupported) {
+			return err
+		}
+	}
+	return conn.Close()
+}
+
+// finish ends a connection in order: what was written arrives, and what the other end still sends is read for a moment, so that it is no reset that tells it.
+func finish(in *inlet) {
+	if closeWrite(in.conn) == nil {
+		timer := in.clock.NewTimer(lingers)
+		defer timer.Stop()
+		for {
+			in.mu.Lock()
+			in.at, in.buf = 0, in.buf[:0]
+			in.changeLocked()
+			over, changed := in.err != nil, in.changed
+			in.mu.Unlock()
+			if over {
+				break
+			}
+			select {
+			case <-changed:
+				continue
+			case <-timer.C():
+			}
+			break
+		}
+	}
+	_ = in.conn.Close()
+}
+
+// reset ends a connection so that the other end does not take it for an end in order.
+func reset(conn net.Conn) {
+	if a, ok := conn.(interface{ Abort() error }); ok {
+		_ = a.Abort()
+		return
+	}
+	if l, ok := conn.(interface{ SetLinger(int) error }); ok {
+		_ = l.SetLinger(0)
+	}
+	_ = conn.Close()
+}
+
+// dialOffer opens the connection of an offer.
+func (p *Proxy) dialOffer(ctx context.Context, network, addr string) (net.Conn, error) {
+	var d net.Dialer
+	conn, err := d.DialContext(ctx, network, addr)
+	if err == nil && p.cfg.WrapDialed != nil {
+		conn = p.cfg.WrapDialed(conn)
+	}
+	return conn, err
+}

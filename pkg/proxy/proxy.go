@@ -1,0 +1,243 @@
+// Package proxy is the drop-in pair: two proxies with a thin link between them, in front of systems that nobody can touch (docs/proxy.md). The near one takes HTTP connections
+// of clients, agrees on a session with the far one behind its upstream URL, and splits; the far one joins and forwards to its own upstream. Heads, bodies
+// and what is no HTTP at all arrive as they left, octet for octet. Where nobody agrees, connections are forwarded plainly.
+//
+// Every [Proxy] is both: far for what comes in with an offer, near for what goes out.
+package proxy
+
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"net/http"
+	"net/url"
+	"sync"
+	"time"
+
+	"github.com/hhfr/hhfr/internal/clock"
+	"github.com/hhfr/hhfr/pkg/ctxstore"
+	"github.com/hhfr/hhfr/pkg/negotiate"
+	"github.com/hhfr/hhfr/pkg/streamer"
+	"github.com/hhfr/hhfr/pkg/streamer/tcp"
+)
+
+// Config is what a [Proxy] is made of. It is copied; what it points to is shared and stays the caller's.
+type Config struct {
+	// Listen accepts the connections of clients, and offers. Required. The proxy closes it.
+	Listen net.Listener
+	// Streams accepts streams of near proxies and other ends; nil: offers are forwarded like everything else. The proxy closes it.
+	Streams net.Listener
+	// Advertise is the host that answers name for streams; empty: that of the URL, whatever the other end calls it.
+	Advertise string
+	// Upstream is where everything goes: an http or https URL. Its path is where offers go; clients' targets stay as they are. Required.
+	Upstream *url.URL
+	// TLS is how https upstreams are spoken to; nil means the system's roots.
+	TLS *tls.Config
+	// Store and Coders are as in [negotiate.Config]. Required.
+	Store  ctxstore.Store
+	Coders negotiate.Coders
+	// Transports are offered to the upstream; nil means tcp, none at all (not nil) that the proxy is never near.
+	Transports map[string]streamer.Transport
+	// AllowHost and AllowCleartext are as in [negotiate.Config].
+	AllowHost      []string
+	AllowCleartext bool
+	// RememberFor is how long an upstream that did not agree is not asked again; 0 means negotiate.DefaultRememberFor.
+	RememberFor time.Duration
+	// Timeout bounds negotiation, and the opening of a connection; 0 means [DefaultTimeout].
+	Timeout time.Duration
+	// MaxConns, MaxBuffer, Pause, Silence and Idle: see the Default constants of these names; 0 means them.
+	MaxConns             int
+	MaxBuffer            int
+	Pause, Silence, Idle time.Duration
+	// Stream gives limits, sizes and hooks of streams.
+	Stream streamer.Config
+	// WrapDialed and WrapAccepted wrap connections before anything is read or written (a recorder): those that carry messages over the link, each message once. nil: none.
+	WrapDialed, WrapAccepted func(net.Conn) net.Conn
+	// OnSession is told of each session, as in [negotiate.Config]; nil: nobody.
+	OnSession func(negotiate.Facts, net.Conn)
+	// Clock is the clock; nil means the real one.
+	Clock clock.Clock
+	// Log hears of sessions, and of what went wrong; nil: nobody.
+	Log *slog.Logger
+}
+
+func (c Config) withDefaults() (Config, error) {
+	switch {
+	case c.Listen == nil || c.Store == nil || c.Coders == nil || c.Upstream == nil:
+		return c, badConfig("Listen, Upstream, Store and Coders are required")
+	case (c.Upstream.Scheme != "http" && c.Upstream.Scheme != "https") || c.Upstream.Hostname() == "":
+		return c, badConfig("upstream %q is no http or https URL", c.Upstream.Redacted())
+	case c.MaxConns < 0 || c.MaxBuffer < 0 || c.Pause < 0 || c.Silence < 0 || c.Idle < 0 || c.Timeout < 0:
+		return c, badConfig("negative bound")
+	}
+	u := *c.Upstream
+	u.Fragment = ""
+	c.Upstream = &u
+	fill := func(d *time.Duration, standard time.Duration) {
+		if *d == 0 {
+			*d = standard
+		}
+	}
+	fill(&c.Timeout, DefaultTimeout)
+	fill(&c.Pause, DefaultPause)
+	fill(&c.Silence, DefaultSilence)
+	fill(&c.Idle, DefaultIdle)
+	fill(&c.RememberFor, negotiate.DefaultRememberFor)
+	if c.MaxConns == 0 {
+		c.MaxConns = DefaultMaxConns
+	}
+	if c.MaxBuffer == 0 {
+		c.MaxBuffer = DefaultMaxBuffer
+	}
+	if c.Transports == nil {
+		c.Transports = map[string]streamer.Transport{"tcp": tcp.Transport{}}
+	}
+	if c.Stream.Limits.MaxExchanges == 0 {
+		c.Stream.Limits.MaxExchanges = maxFlight
+	}
+	if c.Clock == nil {
+		c.Clock = clock.Real()
+	}
+	if c.Log == nil {
+		c.Log = slog.New(slog.DiscardHandler)
+	}
+	return c, nil
+}
+
+// Proxy runs until it is closed. All methods are safe for concurrent use.
+type Proxy struct {
+	cfg       Config
+	responder *negotiate.Responder // nil: never far
+	offers    http.Handler
+	links     links
+
+	ctx    context.Context
+	stop   context.CancelFunc
+	wait   sync.WaitGroup
+	close  sync.Once
+	failed chan error
+
+	mu    sync.Mutex
+	conns int
+}
+
+// Start starts a proxy. On an error the listeners are closed. Errors: BadConfig, those of [negotiate.NewResponder].
+func Start(cfg Config) (*Proxy, error) {
+	listeners := []net.Listener{cfg.Listen, cfg.Streams}
+	p, err := newProxy(cfg)
+	if err != nil {
+		for _, l := range listeners {
+			if l != nil {
+				_ = l.Close()
+			}
+		}
+		return nil, err
+	}
+	p.wait.Go(func() { p.accept(p.cfg.Listen, p.serveClient) })
+	if p.responder != nil {
+		p.wait.Go(func() { p.accept(p.cfg.Streams, p.serveStream) })
+	}
+	return p, nil
+}
+
+func newProxy(cfg Config) (*Proxy, error) {
+	cfg, err := cfg.withDefaults()
+	if err != nil {
+		return nil, err
+	}
+	p := &Proxy{cfg: cfg, failed: make(chan error, 2)}
+	p.links.p = p
+	p.ctx, p.stop = context.WithCancel(context.Background())
+	if cfg.Streams == nil {
+		return p, nil
+	}
+	_, port, err := net.SplitHostPort(cfg.Streams.Addr().String())
+	if err != nil {
+		return nil, &Error{Code: BadConfig, At: -1, Err: err}
+	}
+	p.responder, err = negotiate.NewResponder(negotiate.ResponderConfig{
+		Store: cfg.Store, Coders: cfg.Coders, Addresses: map[string]string{"tcp": net.JoinHostPort(cfg.Advertise, port)},
+		Serve:    func(context.Context, string, *streamer.Exchange) {}, // ServeConn has handlers of its own
+		WrapConn: cfg.WrapAccepted, OnSession: cfg.OnSession, Stream: cfg.Stream, MaxSessions: cfg.MaxConns, Clock: cfg.Clock, Log: cfg.Log,
+	})
+	if err != nil {
+		return nil, err
+	}
+	p.offers = p.responder.Handler(http.NotFoundHandler())
+	return p, nil
+}
+
+// Failed gives the error of each listener that failed while the proxy ran.
+func (p *Proxy) Failed() <-chan error { return p.failed }
+
+// Addrs are the addresses that listeners are bound to: "http", and "tcp" for streams.
+func (p *Proxy) Addrs() map[string]net.Addr {
+	addrs := map[string]net.Addr{"http": p.cfg.Listen.Addr()}
+	if p.cfg.Streams != nil {
+		addrs["tcp"] = p.cfg.Streams.Addr()
+	}
+	return addrs
+}
+
+// Close accepts nothing more, ends all connections and streams, and waits for all that the proxy started. It is idempotent.
+func (p *Proxy) Close() error {
+	p.close.Do(func() {
+		p.stop()
+		_ = p.cfg.Listen.Close()
+		if p.cfg.Streams != nil {
+			_ = p.cfg.Streams.Close()
+		}
+		p.links.close()
+		if p.responder != nil {
+			_ = p.responder.Close()
+		}
+		p.wait.Wait()
+	})
+	return nil
+}
+
+// accept serves the connections of a listener, as many as there may be.
+func (p *Proxy) accept(l net.Listener, serve func(net.Conn)) {
+	for {
+		conn, err := l.Accept()
+		if err != nil {
+			if p.ctx.Err() == nil && !errors.Is(err, net.ErrClosed) {
+				p.failed <- &Error{Code: Failed, At: -1, Err: fmt.Errorf("%s: %w", l.Addr(), err)}
+			}
+			return
+		}
+		if !p.enter() {
+			p.cfg.Log.Warn("too many connections", "peer", conn.RemoteAddr(), "limit", p.cfg.MaxConns)
+			_ = conn.Close()
+			continue
+		}
+		p.wait.Go(func() {
+			defer p.leave()
+			serve(conn)
+		})
+	}
+}
+
+func (p *Proxy) enter() bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.conns >= p.cfg.MaxConns {
+		return false
+	}
+	p.conns++
+	return true
+}
+
+func (p *Proxy) leave() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.conns--
+}
+
+// newInlet reads a connection ahead as far as one message may be held.
+func (p *Proxy) newInlet(conn net.Conn) *inlet {
+	return newInlet(conn, p.cfg.MaxBuffer+2*maxHeadOctets, p.cfg.Clock)
+}

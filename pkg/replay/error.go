@@ -1,0 +1,36 @@
+package replay
+
+// Code tells the kinds of [Error] apart.
+type Code uint8
+
+const (
+	// Nothing: a capture has no request that could be sent again.
+	Nothing Code = iota + 1
+	// BadTarget: a URL that nothing can be sent to.
+	BadTarget
+)
+
+var codeNames = map[Code]string{Nothing: "nothing to replay", BadTarget: "bad target"}
+
+func (c Code) String() string { return codeNames[c] }
+
+// Error is what this package returns, beside the errors of reading and sending. At is an octet offset, -1 when there is none.
+type Error struct {
+	Code Code
+	At   int64
+	Err  error
+}
+
+func (e *Error) Error() string {
+	s := "replay: " + e.Code.String()
+	if e.Err != nil {
+		s += ": " + e.Err.Error()
+	}
+	return s
+}
+
+// Is compares codes.
+func (e *Error) Is(t error) bool { o, ok := t.(*Error); return ok && o.Code == e.Code }
+
+// Unwrap gives the cause, if there is one.
+func (e *Error) Unwrap() error { return e.Err }

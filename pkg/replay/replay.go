@@ -1,0 +1,177 @@
+// Package replay sends the requests of a recording or capture again, as messages of a new session, and compares what is replied with what was: [Load], then [Recording.Run].
+// It sends messages, not packets: TCP, sequence numbers and tokens are those of the new session.
+package replay
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"iter"
+	"net/url"
+	"slices"
+
+	"github.com/hhfr/hhfr/internal/http1"
+	"github.com/hhfr/hhfr/pkg/capture"
+	"github.com/hhfr/hhfr/pkg/ctxstore"
+	"github.com/hhfr/hhfr/pkg/negotiate"
+	"github.com/hhfr/hhfr/pkg/peer"
+)
+
+// Exchange is one recorded request and its reply.
+type Exchange struct {
+	// Number is that of [capture.Decode]: exchanges in sending order from 1.
+	Number int
+	// Operation is the local name of the request's operation, empty if it has none.
+	Operation string
+	// Head is the HTTP head to send, without what speaks of one connection; Body the envelope.
+	Head, Body []byte
+	// Answered tells that the whole reply is recorded: Status is that of its head, Reply its body.
+	Answered bool
+	Status   int
+	Reply    []byte
+}
+
+// Recording is what can be sent again.
+type Recording struct {
+	// Exchanges are in sending order.
+	Exchanges []Exchange
+	// Skipped counts requests that are not whole, one-way messages, and what proxies pass on in pieces.
+	Skipped int
+	// Found says what a capture without any exchange has instead.
+	Found map[string]int
+}
+
+// Load reads a capture. store has shapes that it lacks; nil: none. Errors: those of [capture.Decode]; Nothing if there is no request, the recording is returned with it.
+func Load(ctx context.Context, r io.Reader, store ctxstore.Store) (*Recording, error) {
+	decoded, err := capture.Decode(ctx, r, capture.DecodeConfig{Store: store})
+	if err != nil {
+		return nil, err
+	}
+	rec := &Recording{Found: decoded.Others}
+	paths := map[[16]byte]string{}
+	for _, s := range decoded.Streams {
+		var facts negotiate.Facts
+		if json.Unmarshal([]byte(s.Facts), &facts) == nil && facts.Path != "" {
+			paths[s.Session] = facts.Path
+		}
+	}
+	byNumber := map[int]*Exchange{}
+	var replies []*capture.Decoded
+	for _, m := range decoded.Messages {
+		switch {
+		case m.Number == 0: // a negotiation: the new session has its own
+		case m.Reply:
+			replies = append(replies, m)
+		default:
+			x, ok := exchange(m, paths[m.Session])
+			if !ok {
+				rec.Skipped++
+				continue
+			}
+			byNumber[m.Number] = x
+		}
+	}
+	for _, m := range replies {
+		if x := byNumber[m.Number]; x != nil && m.Whole() {
+			x.answer(m)
+		}
+	}
+	for _, x := range byNumber {
+		rec.Exchanges = append(rec.Exchanges, *x)
+	}
+	slices.SortFunc(rec.Exchanges, func(a, b Exchange) int { return cmp.Compare(a.Number, b.Number) })
+	if len(rec.Exchanges) == 0 {
+		return rec, &Error{Code: Nothing, At: -1}
+	}
+	return rec, nil
+}
+
+// exchange makes a request that can be sent again of a recorded one.
+func exchange(m *capture.Decoded, path string) (*Exchange, bool) {
+	if !m.Whole() || m.OneWay {
+		return nil, false
+	}
+	octets := m.Head
+	if octets == nil {
+		octets = negotiate.DefaultRequestHead(cmp.Or(path, "/"))
+	}
+	h, n, err := http1.ParseHead(octets, 0)
+	if err != nil || h.IsReply() || bytes.HasPrefix(octets[n:], []byte("=h")) {
+		return nil, false // of a pair of proxies: a piece, or a head whose body is elsewhere
+	}
+	drop := func(f http1.Field) bool {
+		if !m.HHFR && (f.Is("Content-Encoding") || f.Is("Accept-Encoding")) {
+			return true // the decoder has undone the coding, and the replies to compare with are without, too
+		}
+		return f.Is("Host") || f.Is("Content-Length") || f.Is("Connection") || f.Is("Transfer-Encoding") || f.Is("Expect") || f.Is("Upgrade")
+	}
+	return &Exchange{Number: m.Number, Operation: m.Operation.Local, Head: http1.AppendEdited(nil, &h, drop, nil), Body: m.Body}, true
+}
+
+func (x *Exchange) answer(m *capture.Decoded) {
+	x.Answered, x.Status, x.Reply = true, 200, m.Body
+	if m.Head == nil {
+		return
+	}
+	if h, _, err := http1.ParseHead(m.Head, 0); err == nil && h.IsReply() {
+		x.Status = h.Status()
+	} else {
+		x.Answered = false
+	}
+}
+
+// Target gives the heads of all requests the path and query of a URL, if that has a path. Errors: BadTarget.
+func (r *Recording) Target(to *url.URL) error {
+	if to.EscapedPath() == "" || to.EscapedPath() == "/" && to.RawQuery == "" {
+		return nil
+	}
+	for i := range r.Exchanges {
+		x := &r.Exchanges[i]
+		h, _, err := http1.ParseHead(x.Head, 0)
+		if err != nil {
+			return &Error{Code: BadTarget, At: -1, Err: err}
+		}
+		head, err := http1.AppendRequestLine(nil, string(h.Method()), to.RequestURI(), "HTTP/1.1")
+		if err != nil {
+			return &Error{Code: BadTarget, At: -1, Err: err}
+		}
+		x.Head = append(head, x.Head[bytes.IndexByte(x.Head[len(h.Before()):], '\n')+len(h.Before())+1:]...)
+	}
+	return nil
+}
+
+// Result is what came of one request.
+type Result struct {
+	Exchange *Exchange
+	// Incoming is what came; its Err is why there is no reply.
+	*peer.Incoming
+	// Difference is how the reply differs from the recorded one; nil if it does not, or none is recorded.
+	Difference *Difference
+}
+
+// Run sends the requests over a session, at most inFlight at once, and yields what came of each, in order. It ends when all are sent, or ctx is done.
+func (r *Recording) Run(ctx context.Context, session *negotiate.Session, inFlight int) iter.Seq[Result] {
+	messages := func(yield func(peer.Outgoing, error) bool) {
+		for i := range r.Exchanges {
+			x := &r.Exchanges[i]
+			if !yield(peer.Outgoing{Name: fmt.Sprintf("exchange %d", x.Number), Head: x.Head, Body: x.Body}, nil) {
+				return
+			}
+		}
+	}
+	return func(yield func(Result) bool) {
+		for in := range peer.Send(ctx, session, messages, inFlight) {
+			x := &r.Exchanges[in.Number-1]
+			out := Result{Exchange: x, Incoming: in}
+			if in.Err == nil && x.Answered {
+				out.Difference = Compare(x.Status, x.Reply, in.Status(), in.Body)
+			}
+			if !yield(out) {
+				return
+			}
+		}
+	}
+}

@@ -1,0 +1,351 @@
+package schema
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"strconv"
+	"strings"
+
+	"github.com/hhfr/hhfr/internal/xmlns"
+	"github.com/hhfr/hhfr/internal/xmltext"
+	"github.com/hhfr/hhfr/pkg/shape"
+)
+
+// hhfrTypes are the five types of the dialect, by all spellings; the first of a type is the one written.
+var hhfrTypes = []struct {
+	name string
+	typ  shape.Type
+}{
+	{"string", shape.TypeString}, {"int", shape.TypeInt}, {"byte", shape.TypeByte}, {"float", shape.TypeFloat},
+	{"boolean", shape.TypeBoolean}, {"Boolean", shape.TypeBoolean},
+}
+
+// Parse reads an HHFR Schema: one element declaration, prefixed xs:, by another declared prefix, or not at all. Errors are *[Error] with line and
+// column: Malformed, Unsupported, TooLarge.
+func Parse(text []byte) (*Schema, error) {
+	if len(text) > MaxSchema {
+		return nil, &Error{Code: TooLarge, At: MaxSchema, What: fmt.Sprintf("more than %d octets", MaxSchema)}
+	}
+	p := hhfrParser{src: text, tk: xmltext.New(text)}
+	if err := p.next(); err != nil {
+		return nil, err
+	}
+	if p.done {
+		return nil, p.fail(Malformed, "no element declaration")
+	}
+	if p.tok.Kind == xmltext.End {
+		return nil, p.fail(Malformed, "an end tag that nothing began")
+	}
+	p.takePrefix()
+	root, err := p.element(0)
+	if err != nil {
+		return nil, err
+	}
+	if err := p.next(); err != nil {
+		return nil, err
+	}
+	if !p.done {
+		return nil, p.fail(Unsupported, "a second declaration: a schema describes one message")
+	}
+	return &Schema{root: root, prefix: p.prefix}, nil
+}
+
+// hhfrParser is a recursive descent over the tags of a schema; text between them does not count.
+type hhfrParser struct {
+	src    []byte
+	tk     *xmltext.Tokenizer
+	tok    xmltext.Token // the tag at hand
+	attrs  []xmltext.Attr
+	done   bool
+	prefix string
+	nodes  int
+}
+
+func (p *hhfrParser) fail(code Code, format string, args ...any) error {
+	at := p.tok.From
+	if p.done {
+		at = len(p.src)
+	}
+	return p.failAt(code, at, format, args...)
+}
+
+func (p *hhfrParser) failAt(code Code, at int, format string, args ...any) error {
+	line, column := xmltext.Position(p.src, at)
+	return &Error{Code: code, At: int64(at), Line: line, Column: column, What: fmt.Sprintf(format, args...)}
+}
+
+// next goes to the next tag.
+func (p *hhfrParser) next() error {
+	for {
+		tok, err := p.tk.Next()
+		if errors.Is(err, io.EOF) {
+			p.done = true
+			return nil
+		}
+		var at *xmltext.Error
+		if errors.As(err, &at) {
+			return &Error{Code: Malformed, At: int64(at.At), Line: at.Line, Column: at.Column, What: at.What}
+		}
+		p.tok = tok
+		switch tok.Kind {
+		case xmltext.Doctype:
+			return p.fail(Unsupported, "a document type declaration")
+		case xmltext.CDATA:
+			return p.fail(Malformed, "text between declarations")
+		case xmltext.Text:
+			text := strings.TrimPrefix(string(p.src[tok.From:tok.To]), "\xEF\xBB\xBF")
+			if strings.Trim(text, " \t\r\n") != "" {
+				return p.fail(Malformed, "text between declarations: %.40q", text)
+			}
+		case xmltext.Start, xmltext.Empty, xmltext.End:
+			p.attrs = p.tk.Attrs()
+			return nil
+		}
+	}
+}
+
+// takePrefix finds how the dialect's elements are prefixed: as the first one is, if that is xs:, xsd:, or declared as XML Schema's.
+func (p *hhfrParser) takePrefix() {
+	prefix, _, ok := strings.Cut(p.name(), ":")
+	if !ok {
+		return
+	}
+	known := prefix == "xs" || prefix == "xsd"
+	for _, a := range p.attrs {
+		if string(p.src[a.NameFrom:a.NameTo]) == "xmlns:"+prefix {
+			known = string(p.src[a.ValueFrom:a.ValueTo]) == xmlns.XSD
+		}
+	}
+	if known {
+		p.prefix = prefix + ":"
+	}
+}
+
+func (p *hhfrParser) name() string { return string(p.src[p.tok.NameFrom:p.tok.NameTo]) }
+
+// is tells whether the tag at hand is the dialect's of that name. The prefix may be left out.
+func (p *hhfrParser) is(local string) bool {
+	return p.name() == local || p.name() == p.prefix+local
+}
+
+// attributes gives the tag's attributes by name; only those known may stand there.
+func (p *hhfrParser) attributes(known ...string) (map[string]string, error) {
+	values := map[string]string{}
+	for _, a := range p.attrs {
+		name := string(p.src[a.NameFrom:a.NameTo])
+		if name == "xmlns" || strings.HasPrefix(name, "xmlns:") {
+			continue
+		}
+		if _, twice := values[name]; twice {
+			return nil, p.failAt(Malformed, a.NameFrom, "attribute %s twice", name)
+		}
+		var fine bool
+		for _, k := range known {
+			fine = fine || k == name
+		}
+		if !fine {
+			return nil, p.failAt(Unsupported, a.NameFrom, "attribute %.60s of %s", name, p.name())
+		}
+		values[name] = strings.TrimSpace(string(p.src[a.ValueFrom:a.ValueTo]))
+	}
+	return values, nil
+}
+
+// declared reads the name that a declaration gives.
+func (p *hhfrParser) declared(values map[string]string) (string, error) {
+	name := values["name"]
+	if p.nodes++; p.nodes > maxNodes {
+		return "", p.fail(TooLarge, "more than %d declarations", maxNodes)
+	}
+	switch {
+	case name == "":
+		return "", p.fail(Malformed, "%s without a name", p.name())
+	case len(name) > maxName:
+		return "", p.fail(TooLarge, "a name of %d octets, at most %d go", len(name), maxName)
+	case !isName(name):
+		return "", p.fail(Malformed, "%.60q is no name", name)
+	}
+	return name, nil
+}
+
+// isName tells names without a colon, as far as ASCII goes.
+func isName(s string) bool {
+	for i, c := range s {
+		letter := c == '_' || c >= 'A' && c <= 'Z' || c >= 'a' && c <= 'z' || c >= 0x80 && c != '\uFFFD'
+		if !letter && (i == 0 || c != '-' && c != '.' && (c < '0' || c > '9')) {
+			return false
+		}
+	}
+	return s != ""
+}
+
+func (p *hhfrParser) typeOf(name string) (shape.Type, error) {
+	local := strings.TrimPrefix(name, p.prefix)
+	for _, t := range hhfrTypes {
+		if t.name == local {
+			return t.typ, nil
+		}
+	}
+	if name == "" {
+		return 0, p.fail(Malformed, "%s without a type", p.name())
+	}
+	return 0, p.fail(Unsupported, "type %.60q: there are string, int, byte, float, boolean and array", name)
+}
+
+// element reads a declaration, at its start tag.
+func (p *hhfrParser) element(depth int) (*Element, error) {
+	if !p.is("element") {
+		return nil, p.fail(Unsupported, "%.60s where an element is declared", p.name())
+	}
+	if depth > maxDepth {
+		return nil, p.fail(TooLarge, "elements nested deeper than %d", maxDepth)
+	}
+	values, err := p.attributes("name", "type", "primitives", "value")
+	if err != nil {
+		return nil, err
+	}
+	e := &Element{Type: shape.TypeOpen}
+	if e.Name, err = p.declared(values); err != nil {
+		return nil, err
+	}
+	typ, typed := values["type"]
+	switch {
+	case typed && strings.TrimPrefix(typ, p.prefix) == "array":
+		err = p.array(e, values)
+	case values["primitives"] != "" || values["value"] != "":
+		err = p.fail(Malformed, "primitives and value go with type=\"array\"")
+	case typed:
+		e.Type, err = p.typeOf(typ)
+	}
+	if err != nil || typed {
+		if err == nil {
+			err = p.empty()
+		}
+		return e, err
+	}
+	if p.tok.Kind == xmltext.Empty {
+		return nil, p.fail(Malformed, "element %s without a type", e.Name)
+	}
+	return e, p.complex(e, depth)
+}
+
+// array reads what type="array" needs (paper 1, section 3.4.2).
+func (p *hhfrParser) array(e *Element, values map[string]string) (err error) {
+	e.Array = true
+	if e.Type, err = p.typeOf(values["primitives"]); err != nil {
+		return err
+	}
+	v, given := values["value"]
+	if !given {
+		return nil
+	}
+	n, err := strconv.ParseUint(v, 10, 32)
+	switch {
+	case err != nil || n == 0:
+		return p.fail(Malformed, "value=%.20q is no number of items", v)
+	case n > maxItems:
+		return p.fail(TooLarge, "an array of %d items, at most %d go", n, maxItems)
+	}
+	e.Items = int(n)
+	return nil
+}
+
+// empty goes over the end tag of a declaration that has nothing inside.
+func (p *hhfrParser) empty() error {
+	if p.tok.Kind == xmltext.Empty {
+		return nil
+	}
+	name := p.name()
+	if err := p.next(); err != nil {
+		return err
+	}
+	if p.done || p.tok.Kind != xmltext.End || p.name() != name {
+		return p.fail(Unsupported, "more than a type in %s", name)
+	}
+	return nil
+}
+
+// complex reads the complexType inside an element, and its end tag.
+func (p *hhfrParser) complex(e *Element, depth int) error {
+	outer := p.name()
+	if err := p.next(); err != nil {
+		return err
+	}
+	if p.done || p.tok.Kind == xmltext.End || !p.is("complexType") {
+		return p.fail(Unsupported, "element %s has neither a type nor a complexType", e.Name)
+	}
+	if _, err := p.attributes("mixed"); err != nil {
+		return err
+	}
+	if p.tok.Kind == xmltext.Empty {
+		return p.fail(Unsupported, "a complexType without content")
+	}
+	inner := p.name()
+	for {
+		if err := p.next(); err != nil {
+			return err
+		}
+		if p.done {
+			return p.fail(Malformed, "the schema ends inside %s", inner)
+		}
+		if p.tok.Kind == xmltext.End {
+			break
+		}
+		if err := p.member(e, depth); err != nil {
+			return err
+		}
+	}
+	switch {
+	case p.name() != inner:
+		return p.fail(Malformed, "</%s> where <%s> is open", p.name(), inner)
+	case len(e.Children) == 0:
+		return p.fail(Unsupported, "a complexType without elements")
+	}
+	if err := p.next(); err != nil {
+		return err
+	}
+	if p.done || p.tok.Kind != xmltext.End || p.name() != outer {
+		return p.fail(Malformed, "<%s> is not closed here", outer)
+	}
+	return nil
+}
+
+// member reads an attribute or element declaration inside a complexType.
+func (p *hhfrParser) member(e *Element, depth int) error {
+	if !p.is("attribute") {
+		if p.is("sequence") || p.is("all") || p.is("choice") {
+			return p.fail(Unsupported, "%s: elements stand in a complexType itself, in their order", p.name())
+		}
+		at := p.tok.From
+		child, err := p.element(depth + 1)
+		if err != nil {
+			return err
+		}
+		for _, c := range e.Children {
+			if c.Name == child.Name {
+				return p.failAt(Unsupported, at, "element %s is declared twice: what repeats is an array", c.Name)
+			}
+		}
+		e.Children = append(e.Children, child)
+		return nil
+	}
+	values, err := p.attributes("name", "type")
+	if err != nil {
+		return err
+	}
+	var a Attribute
+	if a.Name, err = p.declared(values); err != nil {
+		return err
+	}
+	for _, b := range e.Attributes {
+		if b.Name == a.Name {
+			return p.fail(Malformed, "attribute %s is declared twice", a.Name)
+		}
+	}
+	if a.Type, err = p.typeOf(values["type"]); err != nil {
+		return err
+	}
+	e.Attributes = append(e.Attributes, a)
+	return p.empty()
+}
