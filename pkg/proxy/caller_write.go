@@ -177,6 +177,7 @@ func (c *caller) failed(x *call, err error) fate {
 		return endBroken
 	case interim && errors.Is(err, &streamer.Error{Code: streamer.Unsent}): // of a poll; the request went before
 	case errors.Is(err, &streamer.Error{Code: streamer.Unsent}):
+		c.l.retire()
 		return c.plainly(x)
 	case errors.Is(err, &streamer.Error{Code: streamer.Unprocessed}), errors.Is(err, &streamer.Error{Code: streamer.Busy}):
 		return c.excuse(http.StatusServiceUnavailable, "hhfr: the far proxy has no room; the request was not processed")

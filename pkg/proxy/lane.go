@@ -31,15 +31,6 @@ type lane struct {
 	words    sync.WaitGroup
 }
 
-// upstream is one connection to the upstream.
-type upstream struct {
-	in  *inlet
-	ctx context.Context // ends with it
-	end context.CancelFunc
-	// told, under lane.mu: the near end knows that it has ended.
-	told bool
-}
-
 func newLane(f *far, number uint64) *lane {
 	return &lane{f: f, number: number, order: order{next: 1, changed: make(chan struct{})}, lastCall: closed(), lastPoll: closed(), idle: closed()}
 }
@@ -48,42 +39,6 @@ func closed() chan struct{} {
 	c := make(chan struct{})
 	close(c)
 	return c
-}
-
-// order has the exchanges of a lane take their turns.
-type order struct {
-	mu      sync.Mutex
-	next    uint64
-	changed chan struct{}
-}
-
-// enter waits for the turn of an exchange; false: it has none (any more).
-func (o *order) enter(ctx context.Context, number uint64) bool {
-	for {
-		o.mu.Lock()
-		next, changed := o.next, o.changed
-		o.mu.Unlock()
-		if number <= next {
-			return number == next
-		}
-		select {
-		case <-changed:
-		case <-ctx.Done():
-			return false
-		}
-	}
-}
-
-// pass ends the turns of all exchanges up to a number.
-func (o *order) pass(number uint64) {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	if number < o.next {
-		return
-	}
-	o.next = number + 1
-	close(o.changed)
-	o.changed = make(chan struct{})
 }
 
 // serve serves one exchange of the client.
@@ -191,52 +146,6 @@ func (l *lane) call(ctx context.Context, c control, x *streamer.Exchange) {
 	}
 }
 
-// connect gives the upstream connection of the lane, opened if need be, and counts a call. lost: the client's connection is over.
-func (l *lane) connect(ctx context.Context) (up *upstream, lost bool, err error) {
-	l.mu.Lock()
-	up, lost = l.up, l.lost
-	l.calls++
-	l.waiting++
-	if lost || up != nil && (!up.in.over() || l.waiting > 1) {
-		l.mu.Unlock()
-		return up, lost, nil
-	}
-	l.up = nil
-	l.mu.Unlock()
-	if up != nil {
-		// It ended between two calls; of this one nothing is written yet.
-		up.close()
-	}
-	conn, err := l.f.p.dialUpstream(ctx)
-	if err != nil {
-		l.mu.Lock()
-		l.lost = true
-		l.mu.Unlock()
-		return nil, false, err
-	}
-	up = &upstream{in: l.f.p.newInlet(conn)}
-	up.ctx, up.end = context.WithCancel(l.f.p.ctx)
-	up.in.onEnd = func() { l.upstreamEnded(up) }
-	l.mu.Lock()
-	lost = l.lost || ctx.Err() != nil
-	if !lost {
-		l.up = up
-	}
-	l.mu.Unlock()
-	up.in.start()
-	if lost { // the client left meanwhile
-		up.close()
-		return nil, true, nil
-	}
-	return up, false, nil
-}
-
-// close closes the connection and waits for its reader.
-func (up *upstream) close() {
-	up.end()
-	up.in.close()
-}
-
 // send writes what a message says to the upstream. A failure is seen by who reads the reply.
 func (l *lane) send(up *upstream, c control, m *streamer.Message) {
 	conn := up.in.conn
@@ -299,99 +208,4 @@ func (l *lane) refuse(ctx context.Context, c control, x *streamer.Exchange, err 
 		text = unreachable(err)
 	}
 	_ = x.Reply(ctx, streamer.NewMessage(line(ended), text))
-}
-
-// finished counts a call whose reply is through, and tells the near end if the upstream has ended meanwhile.
-func (l *lane) finished() {
-	l.mu.Lock()
-	l.waiting--
-	up := l.up
-	l.mu.Unlock()
-	if up != nil && up.in.over() {
-		l.upstreamEnded(up)
-	}
-}
-
-// upstreamEnded tells the near end that the upstream has closed, if no call is under way.
-func (l *lane) upstreamEnded(up *upstream) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if l.up != up || l.waiting > 0 || up.told || l.lost {
-		return
-	}
-	up.told = true
-	calls := l.calls
-	l.words.Add(1)
-	l.f.tasks.Add(1)
-	go func() {
-		defer l.f.tasks.Done()
-		defer l.words.Done()
-		l.tell(up, calls)
-	}()
-}
-
-// tell says that an upstream has ended, with what it said before it did.
-func (l *lane) tell(up *upstream, calls uint64) {
-	ctx := up.ctx
-	select {
-	case <-l.f.open:
-	case <-ctx.Done():
-		return
-	}
-	data, err := up.in.wait(ctx, pieceOctets, 0)
-	if ctx.Err() != nil {
-		return
-	}
-	k := ended
-	if !errors.Is(err, io.EOF) {
-		k = broken
-	}
-	octets := append([]byte(nil), data[:min(len(data), pieceOctets)]...)
-	// Not with ctx: the near end must have taken it before the lane can be another client's.
-	m, err := l.f.stream.Lane(l.number).Call(l.f.p.ctx, streamer.NewMessage(endLine(k, calls), octets))
-	if err == nil {
-		closeBody(m.Body)
-	}
-}
-
-// drop closes the upstream of a client that is gone, if that is still the one whose lane this is.
-func (l *lane) drop(client uint64) {
-	l.mu.Lock()
-	var up *upstream
-	if l.client == client {
-		l.lost = true
-		up = l.up
-	}
-	l.mu.Unlock()
-	if up != nil {
-		up.end()
-		reset(up.in.conn)
-	}
-}
-
-// leave ends the lane of a client, whose last exchange has this number, and makes it ready for another.
-func (l *lane) leave(number uint64) {
-	l.order.pass(number)
-	l.end()
-	l.mu.Lock()
-	idle := l.idle
-	l.mu.Unlock()
-	<-idle
-	l.mu.Lock()
-	l.client++
-	l.calls, l.waiting, l.up, l.rest, l.lost = 0, 0, nil, nil, false
-	l.lastCall, l.lastPoll = closed(), closed()
-	l.mu.Unlock()
-}
-
-// end closes the upstream and waits for what is to be told of it.
-func (l *lane) end() {
-	l.mu.Lock()
-	l.lost = true
-	up := l.up
-	l.mu.Unlock()
-	if up != nil {
-		up.close()
-	}
-	l.words.Wait()
 }

@@ -36,6 +36,7 @@ type link struct {
 	callers map[uint64]*caller
 	free    []uint64
 	highest uint64
+	ending  bool // its stream takes no further call
 }
 
 // errNoPartner is why all goes plain with an end that speaks hhfr but is no proxy.
@@ -59,9 +60,11 @@ func (ls *links) get(ctx context.Context) (*link, error) {
 	if wait == nil {
 		wait = make(chan struct{})
 		ls.opening = wait
-		old := ls.current
+		if old := ls.current; old != nil {
+			ls.p.wait.Go(func() { _ = old.session.Close() })
+		}
 		ls.current = nil
-		ls.p.wait.Go(func() { ls.open(old) })
+		ls.p.wait.Go(ls.open)
 	}
 	ls.mu.Unlock()
 	select {
@@ -74,11 +77,8 @@ func (ls *links) get(ctx context.Context) (*link, error) {
 	return ls.current, ls.why
 }
 
-// open makes one attempt, and ends the session before.
-func (ls *links) open(old *link) {
-	if old != nil {
-		_ = old.session.Close()
-	}
+// open makes one attempt.
+func (ls *links) open() {
 	l, err := ls.p.negotiate()
 	ls.mu.Lock()
 	defer ls.mu.Unlock()
@@ -151,7 +151,20 @@ func (n noting) RoundTrip(r *http.Request) (*http.Response, error) {
 	return resp, err
 }
 
+// retire notes that the stream takes no further call, though it may not be over yet.
+func (l *link) retire() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.ending = true
+}
+
 func (l *link) alive() bool {
+	l.mu.Lock()
+	ending := l.ending
+	l.mu.Unlock()
+	if ending {
+		return false
+	}
 	select {
 	case <-l.stream.Done():
 		return false
