@@ -16,8 +16,8 @@ type Coder interface {
 	// Announce tells what must be written before number is used: full nil and ok: a reference by fp; full not nil: the serialization in full;
 	// not ok: nothing, the number is good.
 	Announce(number uint64) (fp [32]byte, full []byte, ok bool)
-	// Epoch ends all announcements but those it yields (section 6, "shapes"), ascending, at most 1024. open counts the messages that use a number
-	// and are queued or on their way; these numbers must be yielded if they are announced, and must not be given to other shapes.
+	// Epoch ends all announcements but those it yields (section 6, "shapes"), ascending, at most 1024. open counts the messages that use a number,
+	// from emit on until they are whole or given up; these numbers must be yielded if they are announced, and must not be given to other shapes.
 	Epoch(open map[uint64]int, yield func(number uint64, fp [32]byte))
 	// Lacks tells that the other end lacks the shape of number; it returns the serialization, to be sent in full.
 	Lacks(number uint64) (full []byte, err error)
@@ -30,6 +30,8 @@ type Coder interface {
 	Define(number uint64, serialization []byte) error
 	// Known tells whether number was announced, and whether its shape is there.
 	Known(number uint64) (known, announced bool)
+	// Forget says that number, which was announced, stands for nothing any more, and takes no room.
+	Forget(number uint64)
 	// NewJoin begins a part of an incoming message; number 0 is text. The reader calls it when the part begins; the function it returns is called later, by the goroutine that
 	// reads the message. That joins segment by segment: it appends to dst what is determined so far. last: no further segment.
 	NewJoin(number uint64) (func(dst, segment []byte, text, last bool) ([]byte, error), error)

@@ -112,6 +112,8 @@ func (c *rawCoder) Known(number uint64) (known, announced bool) {
 	return s != nil, announced
 }
 
+func (c *rawCoder) Forget(number uint64) { delete(c.table, number) }
+
 func (c *rawCoder) NewJoin(number uint64) (func(dst, segment []byte, text, last bool) ([]byte, error), error) {
 	return func(dst, segment []byte, text, last bool) ([]byte, error) {
 		if c.refuse != nil {

@@ -44,6 +44,18 @@ func (r *receiver) pass(in *inbound, p frame.Parts) error {
 	return nil
 }
 
+// names tells whether anything held names a shape number.
+func (h *held) names(number uint64) bool {
+	for _, lane := range h.lanes {
+		for _, p := range lane.items[lane.head:] {
+			if !named(p.parts, func(n uint64) bool { return n != number }) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
 // named calls f with every shape number that a fragment names.
 func named(p frame.Parts, f func(number uint64) bool) bool {
 	for _, part := range [...]frame.Part{p.Head, p.Body} {

@@ -25,7 +25,7 @@ type outgoing struct {
 	key     frame.Key // a request has its exchange once begun
 	frags   fifo[fragment]
 	space   [1]fragment // what most messages need
-	names   [2]uint64   // numbers this message keeps in use, 0: none
+	names   [2]uint64   // numbers this message keeps in use, of head and body; 0: none. Only the sender sets them
 	octets  int64       // of payload that went to the writer
 	inRing  bool
 	begun   bool // its first fragment went to the writer
@@ -67,6 +67,7 @@ func (out *outgoing) send(ctx context.Context, m *Message) error {
 	err := error(errTooLong)
 	if out.body.left >= 0 {
 		err = s.coder.Split(m.Head, &out.body, s.maxPayload-segmentRoom, func(inHead bool, shape uint64, text bool, data []byte) error {
+			out.keep(inHead, shape)
 			f, ok, err := out.composer.add(inHead, shape, text, data)
 			if err != nil || !ok {
 				return err
@@ -129,12 +130,6 @@ func (out *outgoing) put(ctx context.Context, f fragment) error {
 		s.queue.release(n)
 		return s.lostLocked(out)
 	}
-	for i, number := range f.names {
-		if number != 0 {
-			out.names[out.slot(i)] = number
-			s.uses[number]++
-		}
-	}
 	out.frags.push(f)
 	if !out.inRing {
 		out.inRing = true
@@ -144,12 +139,23 @@ func (out *outgoing) put(ctx context.Context, f fragment) error {
 	return nil
 }
 
-// slot is where the name at index i of a fragment is kept: the head's shape first. A body that begins in a fragment of its own is named at index 0.
-func (out *outgoing) slot(i int) int {
-	if out.names[0] != 0 {
-		return 1
+// keep has a shape number kept for this message until it is whole or dropped. That begins while the coder still splits by it: the last fragment is
+// queued after that, and may wait long for room.
+func (out *outgoing) keep(inHead bool, number uint64) {
+	i := 1
+	if inHead {
+		i = 0
 	}
-	return i
+	if number == 0 || out.names[i] != 0 {
+		return
+	}
+	s := out.s
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if out.dropped == nil {
+		out.names[i] = number
+		s.uses[number]++
+	}
 }
 
 // await waits for a ticket. out may be nil. mayFail: Config.FailWhenFull applies.

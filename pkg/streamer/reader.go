@@ -52,6 +52,7 @@ type receiver struct {
 	checks    frame.Checks
 	pieces    frame.Pieces
 	announced map[uint64]bool // by number; true: the other end was asked for it
+	stale     map[uint64]bool // no longer announced, but named by what is held
 	held      held
 	syncEnd   int64
 	closed    bool // the other end's close has come
@@ -182,6 +183,9 @@ func (r *receiver) sync(f frame.Sync, n int) error {
 	r.announced = make(map[uint64]bool, len(f.Shapes))
 	for _, a := range f.Shapes {
 		r.announced[a.Number] = before[a.Number]
+	}
+	r.forget(before)
+	for _, a := range f.Shapes {
 		if before[a.Number] {
 			continue
 		}

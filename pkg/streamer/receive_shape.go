@@ -43,6 +43,23 @@ func (r *receiver) shape(f frame.Shape) error {
 	}
 }
 
+// forget gives up the numbers whose announcement a sync ended, and that nothing held names.
+func (r *receiver) forget(before map[uint64]bool) {
+	for number := range before {
+		r.stale[number] = true
+	}
+	for number := range r.stale {
+		_, again := r.announced[number]
+		if !again && r.held.names(number) {
+			continue
+		}
+		delete(r.stale, number)
+		if !again {
+			r.s.coder.Forget(number)
+		}
+	}
+}
+
 func (r *receiver) announce(number uint64, at int64) error {
 	if _, ok := r.announced[number]; !ok {
 		if len(r.announced) >= r.s.cfg.Limits.MaxShapes {

@@ -118,7 +118,7 @@ type Stream struct {
 	control  fifo[frame.Frame]
 	lacks    fifo[uint64]
 	referred map[uint64]bool         // numbers announced by fingerprint only
-	uses     map[uint64]int          // numbers that messages use, queued or open
+	uses     map[uint64]int          // numbers that messages use, split, queued or open
 	outs     map[frame.Key]*outgoing // begun and not whole
 	live     int                     // messages not whole nor dropped
 	calls    map[frame.Key]*call     // by request, once begun, until the reply is whole
@@ -173,7 +173,7 @@ func (s *Stream) start(ctx context.Context, in *input) {
 	s.maxWeight = 2*own.MaxQueued + s.maxOverhead
 	s.lanes, s.referred, s.uses = map[uint64]*Lane{}, map[uint64]bool{}, map[uint64]int{}
 	s.outs, s.calls, s.in, s.exchanges = map[frame.Key]*outgoing{}, map[frame.Key]*call{}, map[frame.Key]*inbound{}, map[frame.Key]*Exchange{}
-	r := &receiver{s: s, input: in, announced: map[uint64]bool{}, syncEnd: in.at,
+	r := &receiver{s: s, input: in, announced: map[uint64]bool{}, stale: map[uint64]bool{}, syncEnd: in.at,
 		pieces: frame.Pieces{MaxShapes: uint64(own.MaxShapes), MaxBytes: uint64(own.MaxShapeBytes)}}
 	sent := int64(len(s.hello.AppendTo(nil)))
 	w := &writer{s: s, jobs: map[uint64]*shapeJob{}, behind: map[uint64]*shapeJob{}, at: sent, syncEnd: sent}

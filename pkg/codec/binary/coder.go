@@ -138,6 +138,9 @@ func (c *Coder) Known(number uint64) (known, announced bool) {
 	return announced && r.program != nil, announced
 }
 
+// Forget gives up what number stands for. Parts that began go on.
+func (c *Coder) Forget(number uint64) { c.receive.forget(number) }
+
 // joiners are reused: their buffers have the size of the messages of all streams.
 var joiners = sync.Pool{New: func() any { return new(shape.Joiner) }}
 

@@ -279,6 +279,9 @@ func TestTableLimitsAndEpochs(t *testing.T) {
 	require.NoError(t, err)
 	_, err = d.to.coder.Refer(99, binary.Fingerprint{9})
 	assert.ErrorIs(t, err, &binary.Error{Code: binary.Limits})
+	d.to.coder.Forget(98)
+	_, err = d.to.coder.Refer(99, binary.Fingerprint{9})
+	require.NoError(t, err, "what is forgotten takes no room")
 	_, err = d.from.coder.Lacks(99)
 	assert.ErrorIs(t, err, &binary.Error{Code: binary.Unannounced})
 }

@@ -146,3 +146,10 @@ func (t *receiveTable) set(n uint64, p *shape.Program, opt *Options) error {
 	t.numbers[n] = r
 	return nil
 }
+
+func (t *receiveTable) forget(n uint64) {
+	if r := t.numbers[n]; r != nil {
+		t.sum -= r.size
+		delete(t.numbers, n)
+	}
+}

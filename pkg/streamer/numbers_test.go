@@ -1,0 +1,75 @@
+package streamer_test
+
+import (
+	"io"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/hhfr/hhfr/pkg/streamer"
+	"github.com/hhfr/hhfr/pkg/streamer/frame"
+)
+
+// slowCoder stops behind the only segment of messages under shape 7, and tells how many of them each epoch counts.
+type slowCoder struct {
+	*rawCoder
+	split, goOn chan struct{}
+	counted     chan int
+}
+
+func (c *slowCoder) Split(head []byte, body io.Reader, most int, emit func(bool, uint64, bool, []byte) error) error {
+	return c.rawCoder.Split(head, body, most, func(inHead bool, shape uint64, text bool, data []byte) error {
+		err := emit(inHead, shape, text, data)
+		if shape == 7 {
+			close(c.split)
+			<-c.goOn
+		}
+		return err
+	})
+}
+
+func (c *slowCoder) Epoch(open map[uint64]int, yield func(uint64, [32]byte)) {
+	c.counted <- open[7]
+	c.rawCoder.Epoch(open, yield)
+}
+
+// A number is counted as open from the first segment on, also while the message is still with the coder and nothing of it is queued.
+func TestNumbersAreOpenWhileAMessageIsSplit(t *testing.T) {
+	c := &slowCoder{rawCoder: newRawCoder(), split: make(chan struct{}), goOn: make(chan struct{}), counted: make(chan int, 9)}
+	c.shapes[7] = []byte("seven")
+	h := meetByHand(t, streamer.Config{SyncMessages: 1}, c, echo)
+	sent := make(chan error, 1)
+	go func() { sent <- h.s.Lane(1).Send(t.Context(), streamer.NewMessage(nil, []byte("#7"))) }()
+	<-c.split
+	for range 2 {
+		require.NoError(t, h.s.Lane(0).Send(t.Context(), streamer.NewMessage(nil, []byte("x"))))
+	}
+	until[frame.Sync](h)
+	assert.Equal(t, 1, <-c.counted)
+	close(c.goOn)
+	require.NoError(t, <-sent)
+	assert.Equal(t, uint64(7), until[frame.Shape](h).Number)
+	until[frame.Data](h)
+}
+
+// What a sync does not list takes no room at the receiver, but for what held fragments name.
+func TestSyncsEndAnnouncements(t *testing.T) {
+	c := newRawCoder()
+	h := meetByHand(t, streamer.Config{}, c, echo)
+	var checks frame.Checks
+	held := frame.Data{First: true, Last: true, OneWay: true, Payload: []byte("\x03held")}
+	require.NoError(t, checks.Add(&frame.Data{First: true, Last: true, Exchange: 1, Payload: held.Payload}, 0))
+	full := func(n uint64, s string) frame.Shape {
+		return frame.Shape{Number: n, Form: frame.Full, Total: uint64(len(s)), Piece: []byte(s)}
+	}
+	h.write(full(1, "one"), full(2, "two"), frame.Shape{Number: 3, Form: frame.Reference, Fingerprint: fingerprint("three")}, held)
+	h.write(frame.Sync{Word: handHello.Word, Session: session, Representation: 1, Offset: uint64(h.offset), Messages: 1, Check: checks.Check(),
+		Shapes: []frame.Announced{{Number: 1, Fingerprint: fingerprint("one")}}})
+	checks.Next()
+	h.write(full(3, "three"), frame.Close{Check: checks.Check()})
+	assert.Equal(t, frame.CloseDone, until[frame.Close](h).Code)
+	require.NoError(t, h.s.Close())
+	assert.Equal(t, map[uint64][]byte{1: []byte("one"), 3: []byte("three")}, c.table)
+	assert.EqualValues(t, 1, h.s.Stats().Received.Data.Frames)
+}
