@@ -26,6 +26,8 @@ var printed = []struct{ command, about, folder, name string }{
 	{"stream", "a line for each reply, in sending order", "cmd/hhfr", "exchangeReport"},
 	{"stream", "with `--listen` a line for each message that came unasked", "cmd/hhfr", "unaskedReport"},
 	{"stream", "the last line has these in `summary`", "cmd/hhfr", "summary"},
+	{"stream", "a message of unknown fate has, in place of what its reply would say", "cmd/hhfr", "unknownReport"},
+	{"negotiate", "one object", "cmd/hhfr", "negotiateReport"},
 	{"serve", "one object with `version`, `addresses` (host and port by what listens there: `http`, `tcp`) and `services`, which has by name", "cmd/hhfr", "serviceLine"},
 	{"demo", "one object with `version`, `session` (what was agreed), `same` (everything came back as it was sent), and `rows` and `total`, which have", "pkg/demo", "Row"},
 	{"transcode", "with `--stats` a line for each message, and a last one with `version` and in `total` the same fields. Times are in nanoseconds", "pkg/transcode", "Figures"},

@@ -14,12 +14,27 @@ import (
 
 	"github.com/rogpeppe/go-internal/testscript"
 	"github.com/stretchr/testify/require"
+	"go.uber.org/goleak"
 
 	"github.com/hhfr/hhfr/internal/shared"
 )
 
+// leakless are tests that leave no goroutine behind.
+type leakless struct{ *testing.M }
+
+func (m leakless) Run() int {
+	code := m.M.Run()
+	if code == 0 {
+		if err := goleak.Find(); err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			return 1
+		}
+	}
+	return code
+}
+
 func TestMain(m *testing.M) {
-	testscript.Main(m, map[string]func(){"hhfr": func() { os.Exit(run()) }, "plainserver": plainServer})
+	testscript.Main(leakless{m}, map[string]func(){"hhfr": func() { os.Exit(run()) }, "plainserver": plainServer})
 }
 
 // plainServer is a SOAP server that knows nothing of hhfr: it answers every request with its own body, and an offer with a fault. It writes its URL to the file named, and ends with the test.

@@ -144,7 +144,7 @@ changes travels, as binary, over a stream. An end that does not know hhfr is spo
 	root.SetFlagErrorFunc(func(c *cobra.Command, err error) error {
 		return usage(err, c.CommandPath()+" --help lists the flags")
 	})
-	root.AddCommand(newDemo(env, g), newServe(env, g), newStream(env, g), newDecode(env, g), newReconstruct(env, g), newProxy(env, g), newReplay(env, g), newBench(env, g), newTranscode(env, g), newCompletion(env), newVersion(env))
+	root.AddCommand(newDemo(env, g), newServe(env, g), newNegotiate(env, g), newStream(env, g), newDecode(env, g), newReconstruct(env, g), newProxy(env, g), newReplay(env, g), newBench(env, g), newTranscode(env, g), newCompletion(env), newVersion(env))
 	return root
 }
 

@@ -38,7 +38,8 @@ type streamOptions struct {
 	requireHHFR, plain, oneWay, listen                           bool
 	unasked                                                      *listener
 	sync                                                         size
-	timeout                                                      time.Duration
+	timeout, reconnect                                           time.Duration
+	schema                                                       string
 }
 
 // maxDocument bounds one message from stdin or a file, in octets.
@@ -55,7 +56,9 @@ not know hhfr gets them as plain SOAP in HTTP.
 FILE is sent as it is, whatever it holds; - reads a sequence of XML documents from stdin. --wrap puts a body into an envelope first.
 --one-way wants no replies: a message is done when it is on its way. --listen stays, and prints what the other end sends unasked, until Ctrl-C, the
 time of --timeout, or the end of the stream.
-Exit code 1: a reply is a fault or an HTTP error.`,
+A stream that breaks is negotiated anew for the time of --reconnect, then all that is left goes as plain SOAP. Messages that were written and not
+answered are listed, and never sent again.
+Exit code 1: a reply is a fault or an HTTP error; 5: the fate of messages is unknown.`,
 		Example: `  hhfr stream http://127.0.0.1:8080/echo message.xml
   hhfr stream http://127.0.0.1:8080/echo a.xml b.xml --repeat 100 -o json
   cat requests.xml | hhfr stream http://127.0.0.1:8080/echo - --save-dir out
@@ -88,6 +91,8 @@ Exit code 1: a reply is a fault or an HTTP error.`,
 	f.BoolVar(&o.oneWay, "one-way", false, "send messages that want no reply")
 	f.BoolVar(&o.listen, "listen", false, "stay and print what the other end sends unasked; needs no FILE, implies --require-hhfr")
 	f.Var(&o.sync, "sync", "a sync frame at least every so many octets, up to 64KiB")
+	f.DurationVar(&o.reconnect, "reconnect", 30*time.Second, "how long to negotiate anew when the stream breaks, before plain SOAP; 0: not at all")
+	f.StringVar(&o.schema, "schema", "", "HHFR Schema of the messages, a file: their types are taken from it")
 	f.DurationVar(&o.timeout, "timeout", 0, "give up after this time, all in all; 0: never")
 	outputFlag(c, &o.output, "text", "json", "xml")
 	return c
@@ -101,6 +106,8 @@ func (o *streamOptions) check() error {
 		return usage(errors.New("--concurrency is 1 to 4096"), "")
 	case o.representation != "" && o.representation != "binary" && o.representation != "xml":
 		return usage(errors.New("--representation is binary or xml, not "+o.representation), "")
+	case o.reconnect < 0:
+		return usage(errors.New("--reconnect is 0 or more"), "")
 	case o.sync > 64<<10:
 		return usage(errors.New("--sync is at most 64KiB"), "")
 	case o.wrap != "" && o.wrap != "1.1" && o.wrap != "1.2":
@@ -223,6 +230,14 @@ func dial(ctx context.Context, env Env, g *global, o streamOptions, store ctxsto
 		HTTPClient: &http.Client{Transport: transport, CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }},
 		Transports: map[string]streamer.Transport{"tcp": tcp.Transport{}}, Store: store, Coders: negotiate.BookCoders(book), AllowHost: o.allowHost,
 		RequireHHFR: o.requireHHFR, WrapConn: rec.dialed(), OnSession: rec.facts, Stream: streamer.Config{SyncBytes: int64(o.sync)}, Log: log,
+	}
+	cfg.Reconnect = o.reconnect
+	var err error
+	if cfg.RequestSchema, err = readSchema(o.schema); err != nil {
+		return nil, err
+	}
+	if cfg.RequestSchema == nil && o.representation != "xml" {
+		cfg.Shapes = learnFiles(book, o)
 	}
 	if o.unasked != nil {
 		cfg.Handler = o.unasked.serve

@@ -41,9 +41,10 @@ type summary struct {
 	Why       string  `json:"why_plain,omitempty"` // why plain SOAP was spoken
 	Messages  int     `json:"messages"`            // replies received
 	Failed    int     `json:"failed"`              // faults and HTTP errors among them
+	Unknown   []int   `json:"unknown_fate"`        // numbers of messages that were written and not answered, and not sent again
 	Envelopes octets  `json:"envelope_octets"`     // all envelopes
 	Heads     octets  `json:"http_head_octets"`    // the HTTP heads that went with them, or would have in plain SOAP
-	Stream    octets  `json:"stream_octets"`       // all frames of the stream
+	Stream    octets  `json:"stream_octets"`       // all frames of the stream, the last one if it broke and was replaced
 	Shapes    octets  `json:"stream_shape_octets"` // those among them that announce shapes
 	Syncs     octets  `json:"stream_sync_octets"`  // the sync frames among them
 	HTTP      octets  `json:"http_octets"`         // connections for negotiation and plain SOAP
@@ -60,6 +61,9 @@ func millis(d time.Duration) float64 { return float64(d.Microseconds()) / 1000 }
 
 // incoming takes one result. An error that is not about this message alone ends the command.
 func (p *printer) incoming(in *peer.Incoming) error {
+	if isUnknown(in.Err) {
+		return p.unknown(in)
+	}
 	if in.Err != nil {
 		return fmt.Errorf("message %d (%s): %w", in.Number, in.Sent.Name, in.Err)
 	}
@@ -136,6 +140,9 @@ func (s *summary) finish(session *negotiate.Session, plain *wire, took time.Dura
 // end prints the summary and tells of failures by its error.
 func (p *printer) end(g *global) error {
 	s := &p.sum
+	if s.Unknown == nil {
+		s.Unknown = []int{}
+	}
 	if p.o.output == "json" {
 		if err := writeJSON(p.env.Out, map[string]*summary{"summary": s}); err != nil {
 			return err
@@ -144,6 +151,9 @@ func (p *printer) end(g *global) error {
 		fmt.Fprintf(p.env.Err, "hhfr: %d messages, %d failed, %.1f ms; envelopes %d + %d octets, heads %d + %d; stream %d + %d (shapes %d + %d, syncs %d + %d); HTTP %d + %d\n", s.Messages, s.Failed, s.Millis,
 			s.Envelopes.Sent, s.Envelopes.Received, s.Heads.Sent, s.Heads.Received, s.Stream.Sent, s.Stream.Received, s.Shapes.Sent, s.Shapes.Received,
 			s.Syncs.Sent, s.Syncs.Received, s.HTTP.Sent, s.HTTP.Received)
+	}
+	if len(s.Unknown) > 0 {
+		return unknownProblem(s.Unknown)
 	}
 	if s.Failed > 0 {
 		return &problem{exitFailed, errors.New("a reply is a fault or an HTTP error"), "-o xml prints it"}

@@ -15,7 +15,6 @@ import (
 	"strings"
 	"sync/atomic"
 
-	"github.com/hhfr/hhfr/internal/xmlns"
 	"github.com/hhfr/hhfr/pkg/ctxstore"
 	"github.com/hhfr/hhfr/pkg/soap"
 	"github.com/hhfr/hhfr/pkg/streamer"
@@ -331,39 +330,4 @@ func (d *Dialer) streamAddr(transport, address string, u *url.URL) (string, erro
 func sameIP(a, b string) bool {
 	x, y := net.ParseIP(a), net.ParseIP(b)
 	return x != nil && x.Equal(y)
-}
-
-func originOf(u *url.URL) string {
-	port := u.Port()
-	if port == "" {
-		port = map[string]string{"http": "80", "https": "443"}[u.Scheme]
-	}
-	return u.Scheme + "://" + net.JoinHostPort(strings.ToLower(u.Hostname()), port)
-}
-
-// plainURI is where the store keeps that an end speaks plain SOAP.
-func plainURI(u *url.URL) string { return xmlns.HHFRNegotiation + ":plain:" + originOf(u) }
-
-// recall gives the reason for plain SOAP that is remembered of the end, nil if there is none.
-func (d *Dialer) recall(ctx context.Context, u *url.URL) error {
-	if d.cfg.RememberFor < 0 {
-		return nil
-	}
-	entry, err := d.cfg.Store.Get(ctx, plainURI(u))
-	switch {
-	case err == nil:
-		return &refusal{err: fmt.Errorf("remembered: %s", entry.Value), remembered: true}
-	case errors.Is(err, &ctxstore.Error{Code: ctxstore.NotFound}):
-		return nil
-	}
-	return err
-}
-
-func (d *Dialer) remember(ctx context.Context, u *url.URL, why error) {
-	if d.cfg.RememberFor < 0 {
-		return
-	}
-	if _, err := d.cfg.Store.Put(ctx, plainURI(u), []byte(why.Error()), ctxstore.PutOptions{TTL: d.cfg.RememberFor}); err != nil {
-		d.cfg.Log.Warn("plain SOAP not remembered", "url", u.Redacted(), "err", err)
-	}
 }

@@ -63,6 +63,7 @@ func (rawCoder) Lacks(uint64) ([]byte, error)                        { return ni
 func (rawCoder) Refer(uint64, [32]byte) (bool, error)                { return false, nil }
 func (rawCoder) Define(uint64, []byte) error                         { return nil }
 func (rawCoder) Known(n uint64) (known, announced bool)              { return n == 0, n == 0 }
+func (rawCoder) Forget(uint64)                                       {}
 func (rawCoder) NewJoin(uint64) (func([]byte, []byte, bool, bool) ([]byte, error), error) {
 	return func(dst, segment []byte, _, _ bool) ([]byte, error) { return append(dst, segment...), nil }, nil
 }

@@ -4,7 +4,6 @@ import (
 	"context"
 	"crypto/rand"
 	"crypto/sha256"
-	"errors"
 	"log/slog"
 	"net"
 	"net/http"
@@ -17,7 +16,6 @@ import (
 	"github.com/hhfr/hhfr/internal/clock"
 	"github.com/hhfr/hhfr/pkg/ctxstore"
 	"github.com/hhfr/hhfr/pkg/schema"
-	"github.com/hhfr/hhfr/pkg/shape"
 	"github.com/hhfr/hhfr/pkg/streamer"
 )
 
@@ -206,88 +204,6 @@ func requestOrigin(req *http.Request) string {
 		return ""
 	}
 	return originOf(u)
-}
-
-// describe takes the descriptions of an offer, as far as they are understood, and gives our own of replies.
-func (r *Responder) describe(ctx context.Context, o *Offer, a *Answer, facts *Facts) (err error) {
-	if a.Request, err = r.takeDescription(ctx, "RequestDescription", o.Request, a, facts); err != nil {
-		return err
-	}
-	var own *schema.Schema
-	if r.cfg.ReplySchema != nil {
-		own = r.cfg.ReplySchema(unescaped(facts.Path))
-	}
-	if own == nil {
-		a.Reply, err = r.takeDescription(ctx, "ReplyDescription", o.Reply, a, facts)
-	} else {
-		a.Reply = describe(own)
-		if o.Reply != nil {
-			if uri, err := o.Reply.URI(); err == nil && uri == own.URI() {
-				a.Reply = &Description{Fingerprint: uri}
-			}
-		}
-		err = r.cfg.keepSchema(ctx, own, a.Lifetime)
-	}
-	facts.RequestDescription, facts.ReplyDescription = a.Request.name(), a.Reply.name()
-	return err
-}
-
-// takeDescription keeps what the offer describes a direction by, and confirms it by its name; what is not understood is refused.
-func (r *Responder) takeDescription(ctx context.Context, item string, d *Description, a *Answer, facts *Facts) (*Description, error) {
-	if d == nil {
-		return nil, nil
-	}
-	refuse := func(why string) (*Description, error) {
-		a.Refused = append(a.Refused, Declined{item, why})
-		return nil, nil
-	}
-	switch {
-	case d.Schema != "":
-		s, err := schema.Parse([]byte(d.Schema))
-		if err != nil {
-			return refuse(err.Error())
-		}
-		if err := r.cfg.keepSchema(ctx, s, a.Lifetime); err != nil {
-			return nil, err
-		}
-		return &Description{Fingerprint: s.URI()}, nil
-	case d.Shape != nil:
-		s, err := shape.Parse(d.Shape)
-		if err != nil {
-			return refuse(err.Error())
-		}
-		fp, err := ctxstore.Shapes{Store: r.cfg.Store}.Put(ctx, s.Octets())
-		if err != nil {
-			return nil, err
-		}
-		both(fp, a, facts)
-		return &Description{Fingerprint: s.Fingerprint().URI()}, nil
-	}
-	if _, err := r.cfg.Store.Get(ctx, d.Fingerprint); errors.Is(err, &ctxstore.Error{Code: ctxstore.NotFound}) {
-		return refuse("not known here")
-	} else if err != nil {
-		return nil, err
-	}
-	if fp, ok := ctxstore.ParseShapeURI(d.Fingerprint); ok {
-		both(fp, a, facts)
-	}
-	return &Description{Fingerprint: d.Fingerprint}, nil
-}
-
-// both notes that both ends have a shape.
-func both(fp [32]byte, a *Answer, facts *Facts) {
-	if !slices.Contains(a.Shapes, fp) && len(a.Shapes) < MaxShapes {
-		a.Shapes = append(a.Shapes, fp)
-	}
-	if !slices.Contains(facts.PeerShapes, fp) && len(facts.PeerShapes) < MaxShapes {
-		facts.PeerShapes = append(facts.PeerShapes[:len(facts.PeerShapes):len(facts.PeerShapes)], fp)
-	}
-}
-
-// keepSchema has a schema in the store for the time of a session.
-func (c *ResponderConfig) keepSchema(ctx context.Context, s *schema.Schema, lifetime time.Duration) error {
-	_, err := c.Store.Put(ctx, s.URI(), s.Canonical(), ctxstore.PutOptions{TTL: lifetime})
-	return err
 }
 
 func cmpDefault(d, otherwise time.Duration) time.Duration {

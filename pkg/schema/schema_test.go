@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 
@@ -389,4 +390,18 @@ func FuzzShape(f *testing.F) {
 		require.NoError(t, err)
 		require.Equal(t, string(message), string(back))
 	})
+}
+
+var xmlBlock = regexp.MustCompile("(?s)```xml\n(.*?)```")
+
+// The schemas on docs/negotiation.md are schemas.
+func TestDocumentedExamples(t *testing.T) {
+	page, err := os.ReadFile(filepath.Join("..", "..", "docs", "negotiation.md"))
+	require.NoError(t, err)
+	_, section, ok := strings.Cut(string(page), "## 7. HHFR Schema")
+	require.True(t, ok)
+	blocks := xmlBlock.FindAllStringSubmatch(section, -1)
+	require.Len(t, blocks, 2)
+	assert.Equal(t, string(load(t, "strings.xsd")), blocks[0][1])
+	assert.Equal(t, 90, parse(t, blocks[1][1]).Root().Items)
 }

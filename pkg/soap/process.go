@@ -90,10 +90,13 @@ func (f *Fault) text() string {
 	return fmt.Sprintf("%s: %.200q", code, f.Reason)
 }
 
+// blockAttrs are the attributes of header blocks that are read; of others not even the namespace is looked up.
+var blockAttrs = []string{"mustUnderstand", "relay", "actor", "role"}
+
 // block reads what an element says as a header block.
 func (e *Envelope) block(b *Element, t *etree.Element) {
 	for _, a := range t.Attr {
-		if a.Space == "" || a.NamespaceURI() != e.Version.Namespace() {
+		if a.Space == "" || !slices.Contains(blockAttrs, a.Key) || a.NamespaceURI() != e.Version.Namespace() {
 			continue
 		}
 		value := strings.TrimSpace(a.Value)

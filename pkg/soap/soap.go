@@ -1,8 +1,9 @@
-// Package soap knows SOAP envelopes of both versions as far as carriers and the negotiation need them: it recognises an envelope by its
+// Package soap knows SOAP envelopes of both versions as far as carriers, the negotiation and small endpoints need them: it recognises an envelope by its
 // first octets without parsing it, builds and parses small ones, writes faults, and knows the HTTP binding.
 //
-// Carriers look at messages with [Recognize] only, which never fails. [Parse] is for the few messages that hhfr itself answers; it
-// refuses what a hostile peer could use: document type declarations, depth, size.
+// Carriers look at messages with [Recognize] only, which never fails. [Parse] is for messages that an endpoint processes; it
+// refuses what a hostile peer could use: document type declarations, depth, size. [Handler] serves such an endpoint and [Caller] calls one; [Node]
+// decides about header blocks that must be understood.
 package soap
 
 import (

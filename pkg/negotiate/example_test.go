@@ -1,0 +1,188 @@
+package negotiate_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+
+	"github.com/hhfr/hhfr/pkg/negotiate"
+	"github.com/hhfr/hhfr/pkg/schema"
+	"github.com/hhfr/hhfr/pkg/streamer"
+	"github.com/hhfr/hhfr/pkg/streamer/tcp"
+)
+
+// hello is a SOAP service of net/http.
+var hello = http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+	w.Header().Set("Content-Type", "text/xml; charset=utf-8")
+	if negotiate.FactsOf(r.Context()) != nil {
+		fmt.Println("a request by a stream")
+	}
+	_, _ = io.Copy(w, r.Body)
+})
+
+// exampleServer has the service speak HHFR too.
+func exampleServer(cfg negotiate.ResponderConfig) (url string, stop func()) {
+	streams, err := tcp.Transport{}.Listen(context.Background(), "127.0.0.1:0")
+	if err != nil {
+		panic(err)
+	}
+	_, port, _ := net.SplitHostPort(streams.Addr().String())
+	cfg.Addresses = map[string]string{"tcp": ":" + port}
+	handler, err := negotiate.NewHandler(hello, cfg)
+	if err != nil {
+		panic(err)
+	}
+	done := make(chan error)
+	go func() { done <- handler.ServeStreams(context.Background(), streams) }()
+	server := httptest.NewServer(handler)
+	return server.URL, func() {
+		_ = handler.Close()
+		<-done
+		server.Close()
+	}
+}
+
+func ExampleDial() {
+	url, stop := exampleServer(negotiate.ResponderConfig{})
+	defer stop()
+	ctx := context.Background()
+	session, err := negotiate.Dial(ctx, url, negotiate.Config{RequireHHFR: true})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	defer session.Close()
+	reply, err := session.Call(ctx, streamer.NewMessage(nil, []byte("<Envelope>hello</Envelope>")))
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	body, err := reply.ReadAll(1 << 20)
+	fmt.Println(session.Agreed().Facts.Representation, string(body), err)
+	// Output:
+	// a request by a stream
+	// urn:hhfr:representation:binary <Envelope>hello</Envelope> <nil>
+}
+
+// An end that knows nothing of HHFR gets plain SOAP.
+func ExampleDial_plain() {
+	server := httptest.NewServer(hello)
+	defer server.Close()
+	session, err := negotiate.Dial(context.Background(), server.URL, negotiate.Config{})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	defer session.Close()
+	fmt.Println(session.Agreed().HHFR)
+	_, err = negotiate.Dial(context.Background(), server.URL, negotiate.Config{RequireHHFR: true})
+	fmt.Println(errors.Is(err, &negotiate.Error{Code: negotiate.NoHHFR}))
+	// Output:
+	// false
+	// true
+}
+
+func ExampleSession_OnMessage() {
+	url, stop := exampleServer(negotiate.ResponderConfig{OnStream: func(_ negotiate.Facts, s *streamer.Stream) {
+		go func() { _ = s.Lane(0).Send(context.Background(), streamer.NewMessage(nil, []byte("tick"))) }()
+	}})
+	defer stop()
+	got := make(chan string)
+	session, err := negotiate.Dial(context.Background(), url, negotiate.Config{Handler: func(_ context.Context, x *streamer.Exchange) {
+		body, _ := x.Message().ReadAll(1 << 20)
+		got <- string(body)
+	}})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	defer session.Close()
+	fmt.Println(<-got)
+	session.OnMessage(func(context.Context, *streamer.Exchange) {}) // what comes now is dropped
+	// Output: tick
+}
+
+// An unchanged net/http program: only its Transport is another.
+func ExampleNewRoundTripper() {
+	url, stop := exampleServer(negotiate.ResponderConfig{})
+	defer stop()
+	transport, err := negotiate.NewRoundTripper(nil, negotiate.Config{})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	defer transport.Close()
+	defer transport.CloseIdleConnections()
+	client := &http.Client{Transport: transport}
+	resp, err := client.Post(url, "text/xml; charset=utf-8", strings.NewReader("<Envelope>hello</Envelope>"))
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	defer resp.Body.Close()
+	body, err := io.ReadAll(resp.Body)
+	fmt.Println(resp.StatusCode, string(body), err)
+	// Output:
+	// a request by a stream
+	// 200 <Envelope>hello</Envelope> <nil>
+}
+
+// An unchanged net/http server with a handler around it.
+func ExampleNewHandler() {
+	streams, err := tcp.Transport{}.Listen(context.Background(), "127.0.0.1:0")
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	_, port, _ := net.SplitHostPort(streams.Addr().String())
+	handler, err := negotiate.NewHandler(hello, negotiate.ResponderConfig{Addresses: map[string]string{"tcp": ":" + port}})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	defer handler.Close()
+	go func() { _ = handler.ServeStreams(context.Background(), streams) }()
+	server := httptest.NewServer(handler)
+	defer server.Close()
+	session, err := negotiate.Dial(context.Background(), server.URL, negotiate.Config{})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	defer session.Close()
+	fmt.Println(session.Agreed().HHFR)
+	// Output: true
+}
+
+// Messages made of values, by a schema that both ends then know.
+func ExampleConfig_requestSchema() {
+	url, stop := exampleServer(negotiate.ResponderConfig{})
+	defer stop()
+	floats, err := schema.Parse([]byte(`<element name="Sum" type="array" primitives="float"/>`))
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	ctx := context.Background()
+	session, err := negotiate.Dial(ctx, url, negotiate.Config{RequestSchema: floats})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	defer session.Close()
+	message, err := floats.Message(map[string]any{"Sum": []float32{1.5, 2.25}})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	_, err = session.Call(ctx, streamer.NewMessage(nil, message))
+	fmt.Println(session.Agreed().Facts.RequestDescription == floats.URI(), err)
+	// Output:
+	// a request by a stream
+	// true <nil>
+}
