@@ -63,7 +63,8 @@ var plan = map[string]row{
 	"pkg/schema": {floor: 1},
 	"pkg/soap":   {floor: 1, third: []string{"github.com/beevik/etree"}},
 
-	"pkg/shape": {floor: 0},
+	"pkg/shape":         {floor: 0},
+	"pkg/shape/transit": {floor: 0, not: []string{"pkg/shape"}, third: []string{"github.com/klauspost/compress"}},
 
 	"internal/bin":      {floor: base},
 	"internal/xmltext":  {floor: base},

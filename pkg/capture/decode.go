@@ -88,7 +88,7 @@ func Decode(ctx context.Context, r io.Reader, cfg DecodeConfig) (*Result, error)
 		return nil, err
 	}
 	for _, f := range flows {
-		dec.collect(f)
+		dec.collect(ctx, f)
 	}
 	for _, f := range flows {
 		if err := dec.flow(ctx, f); err != nil {
@@ -115,10 +115,10 @@ func isStream(f *flow.Flow) bool {
 }
 
 // collect takes the shapes out of a stream's beginning, so that other streams of the capture may refer to them, whatever the order of the flows.
-func (dec *decoder) collect(f *flow.Flow) {
+func (dec *decoder) collect(ctx context.Context, f *flow.Flow) {
 	for i := range f.Dirs {
 		if runs := f.Dirs[i].Runs; len(runs) > 0 && frame.BeginsStream(runs[0].Data) {
-			d := newDirection(dec.join.seen)
+			d := dec.join.direction(ctx)
 			for k := range runs {
 				d.run(&runs[k])
 			}

@@ -2,13 +2,15 @@
 package capture
 
 import (
-	"bytes"
+	"context"
 	"crypto/sha256"
+	"errors"
 	"fmt"
-	"github.com/hhfr/hhfr/pkg/capture/flow"
 	"maps"
 	"slices"
 
+	"github.com/hhfr/hhfr/pkg/capture/flow"
+	"github.com/hhfr/hhfr/pkg/shape/transit"
 	"github.com/hhfr/hhfr/pkg/streamer/frame"
 )
 
@@ -36,7 +38,8 @@ func (s State) String() string { return stateNames[s] }
 
 // direction decodes the frames of one direction of a stream, run by run.
 type direction struct {
-	shapes map[[32]byte][]byte // serializations seen in full, shared by all directions
+	shapes map[[32]byte][]byte       // serializations seen in full, shared by all directions
+	find   func(transit.Name) []byte // finds what a packed shape stands on
 
 	known   bool // word, session and base are trusted
 	word    [8]byte
@@ -89,8 +92,8 @@ type segment struct {
 	octets []byte
 }
 
-func newDirection(shapes map[[32]byte][]byte) *direction {
-	return &direction{shapes: shapes, open: map[frame.Key]*gathered{}, table: map[uint64][32]byte{},
+func (j *joiner) direction(ctx context.Context) *direction {
+	return &direction{shapes: j.seen, find: func(n transit.Name) []byte { return j.base(ctx, n) }, open: map[frame.Key]*gathered{}, table: map[uint64][32]byte{},
 		pieces: frame.Pieces{MaxShapes: maxShapes, MaxBytes: maxShapeOctets}}
 }
 
@@ -252,12 +255,21 @@ func (d *direction) shape(f frame.Shape, offset int64) error {
 	case frame.Reference:
 		d.table[f.Number] = f.Fingerprint
 	case frame.Full:
-		octets, err := d.pieces.Add(f, offset)
-		if err != nil || octets == nil {
+		packed, err := d.pieces.Add(f, offset)
+		if err != nil || packed == nil {
+			return err
+		}
+		octets, err := transit.Unpack(packed, d.find)
+		if errors.Is(err, &transit.Error{Code: transit.NoBase}) {
+			d.problem(offset, "shape number %d: %v", f.Number, err)
+			delete(d.table, f.Number)
+			return nil
+		}
+		if err != nil {
 			return err
 		}
 		fp := sha256.Sum256(octets)
-		d.shapes[fp] = bytes.Clone(octets)
+		d.shapes[fp] = octets
 		d.table[f.Number] = fp
 	}
 	return nil

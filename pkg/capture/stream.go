@@ -4,12 +4,13 @@ import (
 	"context"
 	"encoding/hex"
 	"fmt"
-	"github.com/hhfr/hhfr/pkg/capture/flow"
 	"net/netip"
 	"time"
 
+	"github.com/hhfr/hhfr/pkg/capture/flow"
 	"github.com/hhfr/hhfr/pkg/ctxstore"
 	"github.com/hhfr/hhfr/pkg/shape"
+	"github.com/hhfr/hhfr/pkg/shape/transit"
 	"github.com/hhfr/hhfr/pkg/soap"
 	"github.com/hhfr/hhfr/pkg/streamer/frame"
 )
@@ -106,6 +107,27 @@ func (j *joiner) program(ctx context.Context, fp [32]byte) *shape.Program {
 	return p
 }
 
+// base finds the shape that a packed one stands on, nil if neither capture nor store has it.
+func (j *joiner) base(ctx context.Context, name transit.Name) []byte {
+	for fp, octets := range j.seen {
+		if transit.NameOf(fp) == name {
+			return octets
+		}
+	}
+	if j.store == nil {
+		return nil
+	}
+	for info, err := range j.store.List(ctx, fmt.Sprintf("%s%x", shape.URIPrefix, name[:])) {
+		if err != nil {
+			return nil
+		}
+		if e, err := j.store.Get(ctx, info.URI); err == nil {
+			return e.Value
+		}
+	}
+	return nil
+}
+
 // message joins what was gathered.
 func (j *joiner) message(ctx context.Context, g *gathered) *Decoded {
 	d := &Decoded{HHFR: true, Lane: g.key.Lane, Exchange: g.key.Exchange, Reply: g.key.Reply, OneWay: g.oneWay, Wire: g.wire, State: g.state, Why: g.why,
@@ -126,7 +148,7 @@ func (j *joiner) part(ctx context.Context, d *Decoded, p *part, cut bool) (out [
 		return nil, nil
 	}
 	if p.bad {
-		return nil, fmt.Errorf("shape number %d was never announced", p.number)
+		return nil, fmt.Errorf("shape number %d is not known", p.number)
 	}
 	join := func(dst, seg []byte, _, _ bool) ([]byte, error) { return append(dst, seg...), nil }
 	if p.number != 0 {
@@ -163,7 +185,7 @@ func (dec *decoder) decodeStream(ctx context.Context, dirs [2][]flow.Run) (*Stre
 	var both [2]*direction
 	found := false
 	for i, runs := range dirs {
-		d := newDirection(dec.join.seen)
+		d := dec.join.direction(ctx)
 		both[i] = d
 		if len(runs) == 0 || !frame.BeginsStream(runs[0].Data) && !d.trust(runs, func(session [16]byte) bool { return dec.named(ctx, session) }) {
 			continue

@@ -24,6 +24,7 @@ import (
 type rawCoder struct {
 	shapes map[uint64][]byte // what this end sends
 	refer  map[uint64]bool   // numbers first announced by reference
+	on     string            // stands before shapes in full: "on " says that they need what the other end lacks
 	text   bool              // all segments of a body but the first are text
 	refuse func(segment []byte) error
 
@@ -78,7 +79,7 @@ func (c *rawCoder) Announce(number uint64) (fp [32]byte, full []byte, ok bool) {
 	if c.refer[number] {
 		return fp, nil, true
 	}
-	return fp, c.shapes[number], true
+	return fp, append([]byte(c.on), c.shapes[number]...), true
 }
 
 func (c *rawCoder) Epoch(open map[uint64]int, yield func(uint64, [32]byte)) {
@@ -98,13 +99,17 @@ func (c *rawCoder) Refer(number uint64, fp [32]byte) (bool, error) {
 	return c.table[number] != nil, nil
 }
 
-func (c *rawCoder) Define(number uint64, serialization []byte) error {
+func (c *rawCoder) Define(number uint64, serialization []byte) (known bool, err error) {
 	if bytes.HasPrefix(serialization, []byte("bad")) {
-		return errors.New("no shape")
+		return false, errors.New("no shape")
+	}
+	if bytes.HasPrefix(serialization, []byte("on ")) {
+		c.table[number] = nil
+		return false, nil
 	}
 	c.store[sha256.Sum256(serialization)] = serialization
 	c.table[number] = serialization
-	return nil
+	return true, nil
 }
 
 func (c *rawCoder) Known(number uint64) (known, announced bool) {

@@ -36,8 +36,12 @@ func (r *receiver) shape(f frame.Shape) error {
 			return err
 		}
 		r.announced[f.Number] = false
-		if err := s.coder.Define(f.Number, full); err != nil {
+		known, err := s.coder.Define(f.Number, full)
+		if err != nil {
 			return err
+		}
+		if !known {
+			r.ask(f.Number)
 		}
 		return r.release()
 	}
@@ -76,11 +80,17 @@ func (r *receiver) refer(number uint64, fp [32]byte) error {
 	if err != nil || known {
 		return err
 	}
-	if !r.announced[number] {
-		r.announced[number] = true
-		r.s.mu.Lock()
-		r.s.controlLocked(frame.Shape{Number: number, Form: frame.Unknown})
-		r.s.mu.Unlock()
-	}
+	r.ask(number)
 	return nil
+}
+
+// ask has the other end send a shape in full, once for each announcement.
+func (r *receiver) ask(number uint64) {
+	if r.announced[number] {
+		return
+	}
+	r.announced[number] = true
+	r.s.mu.Lock()
+	defer r.s.mu.Unlock()
+	r.s.controlLocked(frame.Shape{Number: number, Form: frame.Unknown})
 }

@@ -117,7 +117,7 @@ type Stream struct {
 	ring     fifo[turn]
 	control  fifo[frame.Frame]
 	lacks    fifo[uint64]
-	referred map[uint64]bool         // numbers announced by fingerprint only
+	referred map[uint64]bool         // numbers whose shape the other end may still ask for
 	uses     map[uint64]int          // numbers that messages use, split, queued or open
 	outs     map[frame.Key]*outgoing // begun and not whole
 	live     int                     // messages not whole nor dropped

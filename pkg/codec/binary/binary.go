@@ -43,6 +43,9 @@ const (
 	window = 64 << 10
 	// learnWindow is how much of a message the learner looks at, in octets; of a longer one the rest is expected to go on alike.
 	learnWindow = 4 << 20
+	// shapeWorth is the length from which on a body has its shape announced when it is the first of its kind, in octets. The shape of a shorter one is longer than the
+	// body: it goes with the second. No SOAP envelope is that short.
+	shapeWorth = 100
 	// maxTries bounds the shapes that are tried on one message.
 	maxTries = 64
 	// storeTimeout bounds one access to the store, in seconds, so that a store that hangs cannot hold up a stream for ever.

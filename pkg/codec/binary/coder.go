@@ -1,10 +1,12 @@
 package binary
 
 import (
+	"errors"
 	"sync"
 	"sync/atomic"
 
 	"github.com/hhfr/hhfr/pkg/shape"
+	"github.com/hhfr/hhfr/pkg/shape/transit"
 )
 
 // Coder is the codec of one stream. Split may be called concurrently; the methods of the sending table by one goroutine, those of the receiving table by
@@ -15,6 +17,7 @@ type Coder struct {
 
 	send    sendTable
 	receive receiveTable
+	bases   struct{ sent, received bases }
 
 	learning allowance
 	counts   counters
@@ -80,7 +83,7 @@ func (c *Coder) Counts() Counts {
 	return Counts{n.learned.Load(), n.widened.Load(), n.texts.Load(), n.exceptions.Load()}
 }
 
-// Announce tells what must be written before number is used: nothing if ok is false, a reference if full is nil, else the serialization.
+// Announce tells what must be written before number is used: nothing if ok is false, a reference if full is nil, else the packed shape.
 func (c *Coder) Announce(number uint64) (fp Fingerprint, full []byte, ok bool) {
 	s := c.send.announce(number)
 	if s == nil {
@@ -91,7 +94,7 @@ func (c *Coder) Announce(number uint64) (fp Fingerprint, full []byte, ok bool) {
 		return fp, nil, true
 	}
 	c.learned(fp, true)
-	return fp, s.Octets(), true
+	return fp, c.bases.sent.pack(s), true
 }
 
 // Epoch ends all announcements but those it yields, ascending: of the shapes used since the last epoch, and those of open messages.
@@ -99,13 +102,14 @@ func (c *Coder) Epoch(open map[uint64]int, yield func(number uint64, fp Fingerpr
 	c.send.epoch(open, yield)
 }
 
-// Lacks tells that the other end lacks the shape of number; it returns the serialization.
+// Lacks tells that the other end lacks the shape of number, or its base; it returns the shape, packed without one.
 func (c *Coder) Lacks(number uint64) ([]byte, error) {
 	s := c.send.shape(number)
 	if s == nil {
 		return nil, &Error{Code: Unannounced, Number: number}
 	}
-	return s.Octets(), nil
+	c.bases.sent.keep(s, sketchOf(s.Octets()))
+	return transit.Pack(nil, s.Octets(), nil), nil
 }
 
 // Refer says that number stands for the shape fp; known is false if this end has no such shape.
@@ -118,18 +122,26 @@ func (c *Coder) Refer(number uint64, fp Fingerprint) (known bool, err error) {
 	return true, c.receive.set(number, p, &c.opt)
 }
 
-// Define says that number stands for this shape, which is in the store before Define returns.
-func (c *Coder) Define(number uint64, serialization []byte) error {
-	s, err := shape.Parse(serialization)
+// Define says that number stands for this packed shape, which is in the store before Define returns; known is false if this end lacks its base.
+func (c *Coder) Define(number uint64, packed []byte) (known bool, err error) {
+	octets, err := transit.Unpack(packed, c.bases.received.find)
+	if errors.Is(err, &transit.Error{Code: transit.NoBase}) {
+		return false, c.receive.set(number, nil, &c.opt)
+	}
 	if err != nil {
-		return &Error{Code: BadShape, Number: number, Err: err}
+		return false, &Error{Code: BadShape, Number: number, Err: err}
+	}
+	s, err := shape.Parse(octets)
+	if err != nil {
+		return false, &Error{Code: BadShape, Number: number, Err: err}
 	}
 	p, err := c.book.Keep(s)
 	if err != nil {
-		return err
+		return false, err
 	}
 	c.learned(s.Fingerprint(), true)
-	return c.receive.set(number, p, &c.opt)
+	c.bases.received.keep(s, sketch{})
+	return true, c.receive.set(number, p, &c.opt)
 }
 
 // Known tells whether number was announced, and whether its shape is there.

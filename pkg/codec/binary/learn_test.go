@@ -62,19 +62,19 @@ func TestAKindWidensInFewSteps(t *testing.T) {
 func TestWhatNeverRepeatsTravelsAsText(t *testing.T) {
 	d := direction{from: newEnd(binary.Options{}), to: newEnd(binary.Options{})}
 	for i := range 2000 {
-		m := fmt.Sprintf("<k%d><v%d>1</v%d></k%d>", i, i, i, i)
+		m := enveloped(fmt.Sprintf("<k%d><v%d>1</v%d></k%d>", i, i, i, i))
 		_, got := d.send(t, nil, strings.NewReader(m), 4096)
 		requireSame(t, []byte(m), got, m)
 	}
 	assert.Less(t, len(d.from.store.octets), 300)
 	assert.Greater(t, d.texts, 1500)
 	for range 4000 {
-		m := "<k1><v1>2</v1></k1>"
+		m := enveloped("<k1><v1>2</v1></k1>")
 		_, got := d.send(t, nil, strings.NewReader(m), 4096)
 		requireSame(t, []byte(m), got, m)
 	}
 	before := d.texts
-	d.send(t, nil, strings.NewReader("<new>1</new>"), 4096)
+	d.send(t, nil, strings.NewReader(enveloped("<new>1</new>")), 4096)
 	assert.Equal(t, before, d.texts, "messages that fit have earned a further kind")
 }
 

@@ -177,7 +177,9 @@ func (c *Coder) splitBody(j *splitJob, body io.Reader, most int, emit emitter) e
 				return err
 			}
 		}
-		p = c.learnBody(j, j.window, whole, most)
+		if p = c.learnBody(j, j.window, whole, most); len(j.window) < shapeWorth {
+			p = nil
+		}
 	}
 	n := uint64(0)
 	if p != nil {

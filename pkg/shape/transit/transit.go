@@ -1,0 +1,185 @@
+// Package transit makes the serializations of shapes small for their way to the other end (docs/wire-format.md, section 4.1): DEFLATE (RFC 1951)
+// with a vocabulary of SOAP and its relatives before it, and another shape that both ends hold, the base.
+//
+// A shape has no values of messages, so that what is packed tells nothing about them. Nothing is remembered from one shape to the next: the base is named.
+package transit
+
+import (
+	"bytes"
+	"crypto/sha256"
+	_ "embed" // vocabulary.txt
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"io"
+	"sync"
+
+	"github.com/klauspost/compress/flate"
+
+	"github.com/hhfr/hhfr/internal/bin"
+)
+
+// vocabulary stands before every base. It is part of the wire format: a change of one octet makes another format.
+//
+//go:embed vocabulary.txt
+var vocabulary []byte
+
+const (
+	// MaxOctets bounds a serialization, before it is packed: as pkg/shape does.
+	MaxOctets = 1 << 20
+	// Bases is how many shapes are bases: those sent in full last in a direction. Kinds of messages that are alike come close to each other.
+	Bases = 16
+	// MaxBase bounds the serialization of a base, in octets: DEFLATE looks back no further, and a receiver keeps them all.
+	MaxBase = window
+	// window is how far back DEFLATE reaches, in octets; of what stands before a shape, the rest counts for nothing.
+	window = 32 << 10
+
+	deflated = 1 << 0 // the octets are deflated
+	based    = 1 << 1 // a base is named
+	flags    = deflated | based
+)
+
+// Name names a base: the first octets of its fingerprint.
+type Name [8]byte
+
+// NameOf names a shape by its fingerprint.
+func NameOf(fingerprint [sha256.Size]byte) Name { return Name(fingerprint[:len(Name{})]) }
+
+func (n Name) String() string { return fmt.Sprintf("%x…", n[:]) }
+
+// Code tells kinds of [Error] apart.
+type Code uint8
+
+const (
+	// Malformed: octets that nothing packs to.
+	Malformed Code = iota + 1
+	// TooLarge: a serialization beyond [MaxOctets].
+	TooLarge
+	// NoBase: this end lacks the base.
+	NoBase
+)
+
+var codeNames = map[Code]string{Malformed: "malformed packed shape", TooLarge: "packed shape over the limit", NoBase: "packed shape whose base is not here"}
+
+func (c Code) String() string { return codeNames[c] }
+
+// Error is the error of this package.
+type Error struct {
+	Code Code
+	Base Name // of NoBase
+	Err  error
+}
+
+func (e *Error) Error() string {
+	switch {
+	case e.Code == NoBase:
+		return e.Code.String() + ": " + e.Base.String()
+	case e.Err != nil:
+		return e.Code.String() + ": " + e.Err.Error()
+	}
+	return e.Code.String()
+}
+
+// Is compares codes.
+func (e *Error) Is(t error) bool { o, ok := t.(*Error); return ok && o.Code == e.Code }
+
+// Unwrap gives the cause.
+func (e *Error) Unwrap() error { return e.Err }
+
+// packer is a compressor with its buffers, which are far larger than most shapes.
+type packer struct {
+	w      *flate.Writer
+	before []byte
+	out    bytes.Buffer
+}
+
+var packers = sync.Pool{New: func() any {
+	w, err := flate.NewWriter(nil, flate.BestCompression)
+	if err != nil {
+		panic(err) // the level is one that the package names
+	}
+	return &packer{w: w}
+}}
+
+// Pack appends the packed form of a serialization to dst. base is another shape's serialization, nil for none. What does not get smaller stays as it is.
+// It may be called concurrently.
+func Pack(dst, octets, base []byte) []byte {
+	p := packers.Get().(*packer)
+	defer packers.Put(p)
+	p.before = append(append(p.before[:0], vocabulary...), base...)
+	p.out.Reset()
+	p.w.ResetDict(&p.out, p.before[max(0, len(p.before)-window):])
+	_, err := p.w.Write(octets)
+	if err = errors.Join(err, p.w.Close()); err != nil {
+		panic(err) // a bytes.Buffer takes everything
+	}
+	header := binary.AppendUvarint(nil, uint64(len(octets)))
+	if base != nil {
+		sum := NameOf(sha256.Sum256(base))
+		header = append(header, sum[:]...)
+	}
+	if len(header)+p.out.Len() >= len(octets) {
+		return append(append(dst, 0), octets...)
+	}
+	form := byte(deflated)
+	if base != nil {
+		form |= based
+	}
+	return append(append(append(dst, form), header...), p.out.Bytes()...)
+}
+
+// Unpack gives back the serialization that was packed, in memory of its own; whether it is a shape is for others to say. find gives the serialization behind a name, nil if this end has none.
+// Errors are of type [Error]. It may be called concurrently. Memory and work are bounded by [MaxOctets] whatever comes.
+func Unpack(packed []byte, find func(Name) []byte) ([]byte, error) {
+	cur := bin.NewCursor(packed, 0)
+	form := cur.U8()
+	if err := cur.Err(); err != nil {
+		return nil, &Error{Code: Malformed, Err: err}
+	}
+	if form == 0 {
+		if cur.Len() > MaxOctets {
+			return nil, &Error{Code: TooLarge}
+		}
+		return bytes.Clone(packed[1:]), nil
+	}
+	if form&deflated == 0 || form&^flags != 0 {
+		return nil, &Error{Code: Malformed, Err: fmt.Errorf("form %d", form)}
+	}
+	size := cur.Uvarint()
+	before := vocabulary
+	var name Name
+	if form&based != 0 {
+		copy(name[:], cur.Take(len(name)))
+	}
+	if err := cur.Err(); err != nil {
+		return nil, &Error{Code: Malformed, Err: err}
+	}
+	if size > MaxOctets {
+		return nil, &Error{Code: TooLarge, Err: fmt.Errorf("%d octets, most are %d", size, MaxOctets)}
+	}
+	if form&based != 0 {
+		base := find(name)
+		if base == nil {
+			return nil, &Error{Code: NoBase, Base: name}
+		}
+		before = append(bytes.Clone(vocabulary), base...)
+	}
+	return inflate(cur.Rest(), before, int(size))
+}
+
+// inflate grows its result with what comes, not with the size that was promised.
+func inflate(octets, before []byte, size int) ([]byte, error) {
+	in := bytes.NewReader(octets)
+	r := flate.NewReaderDict(in, before[max(0, len(before)-window):])
+	var out bytes.Buffer
+	n, err := io.Copy(&out, io.LimitReader(r, int64(size)+1))
+	switch {
+	case err != nil:
+		return nil, &Error{Code: Malformed, Err: err}
+	case n != int64(size):
+		return nil, &Error{Code: Malformed, Err: fmt.Errorf("not the %d octets it says", size)}
+	case in.Len() > 0:
+		return nil, &Error{Code: Malformed, Err: fmt.Errorf("%d octets left over", in.Len())}
+	}
+	return out.Bytes(), nil
+}
