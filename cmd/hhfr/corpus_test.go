@@ -93,7 +93,7 @@ func TestCorpusThroughTheCommands(t *testing.T) {
 	stop()
 	require.NoError(t, os.CopyFS(at("copy"), os.DirFS(at("server"))))
 
-	code, _, stderr = do(t, "decode", at("client.pcapng"), "--save-dir", at("decoded"), "--write-streams", at("raw"))
+	code, _, stderr = do(t, "decode", at("client.pcapng"), "--store", at("copy"), "--save-dir", at("decoded"), "--write-streams", at("raw"))
 	require.Zero(t, code, stderr)
 	raw, err := filepath.Glob(at("raw/*"))
 	require.NoError(t, err)

@@ -3,12 +3,12 @@ package main
 import (
 	"bytes"
 	"io"
+	"math"
 	"net/url"
 	"os"
 
 	"github.com/hhfr/hhfr/pkg/codec/binary"
 	"github.com/hhfr/hhfr/pkg/negotiate"
-	"github.com/hhfr/hhfr/pkg/shape"
 )
 
 const (
@@ -18,23 +18,30 @@ const (
 	learnedOctets = 1 << 20
 )
 
-// learnFiles makes shapes of the FILEs, one for those of a kind, so that the offer can name them: another end that has them need not be sent them.
-// A file that cannot be read or learned is left to whoever sends it.
+// learnFiles splits the FILEs as they will be sent, for the shapes alone, so that the offer can name them: another end that has them need not be sent them.
+// A file that cannot be read is left to whoever sends it.
 func learnFiles(book *binary.Book, o streamOptions) (fps [][32]byte) {
 	path := "/"
 	if u, err := url.Parse(o.url); err == nil && u.RequestURI() != "" {
 		path = u.RequestURI()
 	}
-	keep := func(s *shape.Shape, err error) {
-		if err != nil || len(fps) == learnedFiles {
-			return
+	// The first round learns; later files may have widened the shapes of earlier ones, so that only the second shows which will be used.
+	splitFiles(book, o, path, func([32]byte) {})
+	splitFiles(book, o, path, func(fp [32]byte) { fps = append(fps, fp) })
+	return fps[:min(len(fps), learnedFiles)]
+}
+
+// splitFiles splits the FILEs and hands on the name of each shape when it is used first.
+func splitFiles(book *binary.Book, o streamOptions, path string, use func(fp [32]byte)) {
+	const segment = 16 << 10 // what becomes of segments is nobody's concern here
+	coder := book.Coder(binary.Options{Refer: true})
+	coder.PeerLimits(learnedFiles, math.MaxInt64)
+	collect := func(_ bool, number uint64, _ bool, _ []byte) error {
+		if fp, _, ok := coder.Announce(number); ok {
+			use(fp)
 		}
-		if _, err := book.Keep(s); err == nil {
-			fps = append(fps, s.Fingerprint())
-		}
+		return nil
 	}
-	kinds := map[string]*shape.Family{}
-	heads := map[string]bool{}
 	for _, name := range o.files[:min(len(o.files), learnedFiles)] {
 		body, ok := readShort(name)
 		if !ok {
@@ -44,29 +51,14 @@ func learnFiles(book *binary.Book, o streamOptions) (fps [][32]byte) {
 		if err != nil {
 			continue
 		}
-		// The default head never travels.
-		if !heads[string(m.Head)] && !bytes.Equal(m.Head, negotiate.DefaultRequestHead(path)) {
-			heads[string(m.Head)] = true
-			keep(shape.LearnHead(m.Head))
+		head := m.Head
+		if bytes.Equal(head, negotiate.DefaultRequestHead(path)) {
+			head = nil // it never travels
 		}
-		f, err := shape.LearnFamily(m.Body, true)
-		if err != nil {
-			continue
+		if err := coder.Split(head, bytes.NewReader(m.Body), segment, collect); err != nil {
+			return // memory does not fail, and collect neither
 		}
-		key := f.Key()
-		if before := kinds[key]; before != nil {
-			wider := before.Widen(f)
-			if wider == nil {
-				continue // a kind of its own, in all but name: its shape is made when it is sent
-			}
-			f = wider
-		}
-		kinds[key] = f
 	}
-	for _, f := range kinds {
-		keep(f.Shape())
-	}
-	return fps
 }
 
 // readShort reads a file unless it is no regular one, or a long one.
