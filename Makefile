@@ -10,7 +10,7 @@ LINT_VERSION := v2.15.0
 LINT := bin/golangci-lint-$(LINT_VERSION)
 SOAKTIME ?= 60m
 
-.PHONY: help build demo test race lint fuzz bench compare cross interop soak check
+.PHONY: help build demo test race lint fuzz bench compare cross arm interop soak check
 
 help: ## list the targets
 	@grep -E '^[a-z]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):.*## (.*)/\1	\2/' | expand -t 12
@@ -52,7 +52,10 @@ compare: ## side by side with the alternatives; exit 1 when a goal is missed
 cross: ## build and vet for every system, into dist/
 	scripts/cross.sh
 
-interop: ## against other people's programs (tshark, python)
+arm: ## the main job and a pair of proxies on ARM, under qemu
+	scripts/arm.sh
+
+interop: ## against other people's programs (tshark, curl, python, gSOAP)
 	HHFR_CI=1 scripts/tagged.sh interop Interop 20m
 
 soak: ## long runs: leaks, drift, stuck exchanges
