@@ -1,0 +1,266 @@
+package main
+
+import (
+	"bufio"
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"os/exec"
+	"regexp"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+)
+
+// proxyProcess is a `hhfr proxy` of its own process.
+type proxyProcess struct {
+	t      testing.TB
+	cmd    *exec.Cmd
+	listen string
+	errs   bytes.Buffer
+}
+
+func startProxyProcess(t testing.TB, listen, upstream string, args ...string) *proxyProcess {
+	t.Helper()
+	p := &proxyProcess{t: t}
+	p.cmd = exec.CommandContext(t.Context(), "hhfr", append([]string{"proxy", "--listen", listen, "--upstream", upstream, "-o", "json", "-q"}, args...)...)
+	p.cmd.Stderr = &p.errs
+	out, err := p.cmd.StdoutPipe()
+	require.NoError(t, err)
+	require.NoError(t, p.cmd.Start())
+	t.Cleanup(p.kill)
+	line, err := bufio.NewReader(out).ReadBytes('\n')
+	require.NoError(t, err, "%s", &p.errs)
+	var said struct{ Addresses map[string]string }
+	require.NoError(t, json.Unmarshal(line, &said))
+	p.listen = said.Addresses["http"]
+	return p
+}
+
+// kill sends SIGKILL, and waits until the process is gone.
+func (p *proxyProcess) kill() {
+	_ = p.cmd.Process.Kill()
+	_ = p.cmd.Wait()
+}
+
+// end ends the process as Ctrl-C does; it must end in order.
+func (p *proxyProcess) end() {
+	p.t.Helper()
+	require.NoError(p.t, p.cmd.Process.Signal(os.Interrupt))
+	require.NoError(p.t, p.cmd.Wait(), "%s", &p.errs)
+}
+
+func (p *proxyProcess) url(path string) string { return "http://" + p.listen + path }
+
+// numbered is an origin that notes which requests it got, and gives each back.
+type numbered struct {
+	mu   sync.Mutex
+	seen map[string]int
+}
+
+var requestNumber = regexp.MustCompile(`<n>(\d+)</n>`)
+
+func (o *numbered) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	body, err := io.ReadAll(r.Body)
+	if err != nil {
+		return
+	}
+	n := requestNumber.FindSubmatch(body)
+	if n == nil {
+		http.NotFound(w, r) // an offer
+		return
+	}
+	o.mu.Lock()
+	o.seen[string(n[1])]++
+	o.mu.Unlock()
+	w.Header().Set("Content-Type", "text/xml; charset=utf-8")
+	_, _ = w.Write(body)
+}
+
+// callers are clients that send numbered requests until stop, and check what comes of each.
+type callers struct {
+	t                       *testing.T
+	to                      string
+	next                    atomic.Int64
+	through, excused, ended atomic.Int64
+	stop                    atomic.Bool
+	wait                    sync.WaitGroup
+
+	mu      sync.Mutex
+	unsent  []string // requests of which the client was told that they were not sent
+	answers map[string]bool
+}
+
+func (c *callers) start(clients int) {
+	c.answers = map[string]bool{}
+	for range clients {
+		c.wait.Go(func() {
+			client := &http.Client{Transport: &http.Transport{}}
+			defer client.CloseIdleConnections()
+			for !c.stop.Load() {
+				c.call(client, int(c.next.Add(1)))
+			}
+		})
+	}
+}
+
+func (c *callers) call(client *http.Client, number int) {
+	r, err := http.NewRequestWithContext(c.t.Context(), http.MethodPost, c.to, strings.NewReader(envelope(number)))
+	if !assert.NoError(c.t, err) {
+		return
+	}
+	r.Header.Set("Content-Type", "text/xml; charset=utf-8")
+	resp, err := client.Do(r)
+	if err != nil {
+		c.ended.Add(1)
+		return
+	}
+	body, err := io.ReadAll(resp.Body)
+	_ = resp.Body.Close()
+	switch {
+	case err != nil:
+		c.ended.Add(1)
+	case resp.StatusCode == http.StatusOK:
+		assert.Equal(c.t, envelope(number), string(body), "the reply to another request")
+		c.mu.Lock()
+		c.answers[fmt.Sprint(number)] = true
+		c.mu.Unlock()
+		c.through.Add(1)
+	default:
+		assert.Contains(c.t, []int{http.StatusBadGateway, http.StatusServiceUnavailable}, resp.StatusCode, string(body))
+		assert.Contains(c.t, string(body), "hhfr: ")
+		if strings.Contains(string(body), "was not") {
+			c.mu.Lock()
+			c.unsent = append(c.unsent, fmt.Sprint(number))
+			c.mu.Unlock()
+		}
+		c.excused.Add(1)
+	}
+}
+
+// more waits until so many more calls are through.
+func (c *callers) more(calls int64) {
+	for from := c.through.Load(); c.through.Load() < from+calls; {
+		if c.t.Context().Err() != nil {
+			return
+		}
+		time.Sleep(5 * time.Millisecond) // the clients decide how long this takes
+	}
+}
+
+// farEnd is what the near proxy has for its upstream, of three kinds that take turns at one address.
+type farEnd struct {
+	t      *testing.T
+	addr   string
+	origin *httptest.Server
+	end    func()
+}
+
+func (f *farEnd) proxy() {
+	p := startProxyProcess(f.t, f.addr, f.origin.URL+"/service")
+	f.addr, f.end = p.listen, p.kill
+}
+
+// plain puts a server that knows nothing of hhfr in its place.
+func (f *farEnd) plain() {
+	l, err := net.Listen("tcp", f.addr)
+	require.NoError(f.t, err)
+	s := &httptest.Server{Listener: l, Config: &http.Server{Handler: f.origin.Config.Handler}}
+	s.Start()
+	f.end = s.Close
+	f.t.Cleanup(s.Close)
+}
+
+// TestFarProxyKilledRestartedReplaced: the far process gets SIGKILL while clients call, comes back, is replaced by a plain server, and comes back again. Calls go on;
+// each reply is that to its request, and no request is sent twice.
+func TestFarProxyKilledRestartedReplaced(t *testing.T) {
+	o := &numbered{seen: map[string]int{}}
+	f := &farEnd{t: t, addr: "127.0.0.1:0", origin: httptest.NewServer(o)}
+	t.Cleanup(f.origin.Close)
+	f.proxy()
+	link := t.TempDir() + "/link.pcapng"
+	near := startProxyProcess(t, "127.0.0.1:0", "http://"+f.addr+"/service", "--remember", "1ms", "--record", link)
+	c := &callers{t: t, to: near.url("/service")}
+	c.start(8)
+	// A connection that was opened without a partner stays plain; the way of a new one is known.
+	byStream, plainly := map[string]bool{}, map[string]bool{}
+	settled := func(to map[string]bool) {
+		c.more(200)
+		client := &http.Client{Transport: &http.Transport{}}
+		defer client.CloseIdleConnections()
+		number := int(c.next.Add(1))
+		c.call(client, number)
+		to[fmt.Sprint(number)] = true
+	}
+	settled(byStream)
+	for _, next := range []struct {
+		start func()
+		way   map[string]bool
+	}{{f.proxy, byStream}, {f.plain, plainly}, {f.proxy, byStream}, {f.proxy, byStream}} {
+		f.end()
+		next.start()
+		settled(next.way)
+	}
+	c.stop.Store(true)
+	c.wait.Wait()
+	near.end()
+	o.check(t, c)
+
+	code, out, stderr := do(t, "decode", link, "-o", "jsonl", "--lenient")
+	require.Zero(t, code, stderr)
+	sessions := map[string]bool{}
+	for line := range strings.Lines(out) {
+		var m struct {
+			Session, Kind string
+			Body          []byte `json:"body_base64"`
+		}
+		require.NoError(t, json.Unmarshal([]byte(line), &m))
+		n := requestNumber.FindSubmatch(m.Body)
+		if n == nil || m.Kind != "reply" {
+			continue
+		}
+		hhfr := m.Session != "-"
+		if hhfr {
+			sessions[m.Session] = true
+		}
+		if byStream[string(n[1])] {
+			assert.True(t, hhfr, "request %s has a partner", n[1])
+			delete(byStream, string(n[1]))
+		}
+		if plainly[string(n[1])] {
+			assert.False(t, hhfr, "request %s has no partner", n[1])
+			delete(plainly, string(n[1]))
+		}
+	}
+	assert.Len(t, sessions, 4, "hhfr again after each start")
+	assert.Empty(t, byStream, "not in the recording")
+	assert.Empty(t, plainly, "not in the recording")
+	t.Logf("%d calls through, %d in 502 or 503, %d ended", c.through.Load(), c.excused.Load(), c.ended.Load())
+}
+
+// check holds what the origin got against what the clients were told.
+func (o *numbered) check(t *testing.T, c *callers) {
+	t.Helper()
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	for n, times := range o.seen {
+		assert.Equal(t, 1, times, "request %s", n)
+	}
+	for n := range c.answers {
+		assert.Equal(t, 1, o.seen[n], "request %s has a reply", n)
+	}
+	for _, n := range c.unsent {
+		assert.Zero(t, o.seen[n], "request %s was said not to be sent", n)
+	}
+	assert.EqualValues(t, c.next.Load(), c.through.Load()+c.excused.Load()+c.ended.Load())
+}
