@@ -4,8 +4,11 @@ package proxy_test
 
 import (
 	"bytes"
+	"fmt"
 	"net/url"
+	"os"
 	"os/exec"
+	"path/filepath"
 	"strings"
 	"testing"
 
@@ -15,7 +18,36 @@ import (
 	"github.com/hhfr/hhfr/internal/shared"
 )
 
-// TestInteropCurlThroughPair: curl posts each message of the corpus to a server, with the pair between and without. Both get the same octets.
+// malformed are bodies that are no message, or none any more, beside what the corpus has of such; curl posts them from files.
+func malformed(t *testing.T, messages []string) (paths []string) {
+	t.Helper()
+	dir := t.TempDir()
+	write := func(name string, octets []byte) {
+		path := filepath.Join(dir, name)
+		require.NoError(t, os.WriteFile(path, octets, 0o600))
+		paths = append(paths, path)
+	}
+	write("empty", nil)
+	write("zeros", make([]byte, 3000))
+	write("lines", []byte("\r\n\r\n\n\r"))
+	write("start", []byte("POST / HTTP/1.1\r\nContent-Length: 9\r\n\r\n"))
+	write("long", bytes.Repeat([]byte("<a><b>\xff\x00</a>"), 200_000))
+	for i, path := range messages {
+		octets := bytes.Clone(shared.Read(t, path))
+		switch at := len(octets) * (i % 7) / 7; i % 3 {
+		case 0: // cut
+			octets = octets[:at]
+		case 1: // not UTF-8
+			octets = append(octets[:at:at], append([]byte{0xff, 0xfe, 0x00}, octets[at:]...)...)
+		case 2: // twice, one in the other
+			octets = append(octets[:at:at], append(octets, octets[at:]...)...)
+		}
+		write(fmt.Sprint("changed-", i), octets)
+	}
+	return paths
+}
+
+// TestInteropCurlThroughPair: curl posts each message of the corpus, and malformed ones, to a server, with the pair between and without. Both get the same octets.
 func TestInteropCurlThroughPair(t *testing.T) {
 	curl, err := exec.LookPath("curl")
 	require.NoError(t, err)
@@ -29,7 +61,8 @@ func TestInteropCurlThroughPair(t *testing.T) {
 	direct := startOrigin(t, "127.0.0.1:0", server(echoReply))
 	o := startOrigin(t, "127.0.0.1:0", server(echoReply))
 	near, _ := pair(t, o.url(), nil)
-	for i, path := range shared.Messages(t) {
+	messages := shared.Messages(t)
+	for i, path := range append(messages, malformed(t, messages)...) {
 		args := []string{"--data-binary", "@" + path, "-H", "Content-Type: text/xml; charset=utf-8", "-H", `SOAPAction: "urn:x"`}
 		switch i % 4 {
 		case 1:
