@@ -178,7 +178,7 @@ func (c *caller) request(h *http1.Head, n int) bool {
 	}
 	g, st, _ := gather(c.reading, c.in, n, f, c.p.cfg.MaxBuffer, c.p.cfg.Pause)
 	switch {
-	case st == stateWhole:
+	case st == stateWhole && takes(c.l.stream, int64(len(g.entity))):
 		raw := append(bytes.Clone(h.Octets), g.raw...)
 		x := c.begin(raw, &streamer.Message{Head: withHead(h.Octets, whole, g.line(f)), Body: bytes.NewReader(g.entity)})
 		if x.err != nil {
@@ -186,7 +186,7 @@ func (c *caller) request(h *http1.Head, n int) bool {
 		}
 		c.in.take(n + g.octets)
 		return c.goesOn(h, x)
-	case st == stateFull && f.Kind == http1.Length:
+	case st == stateFull && f.Kind == http1.Length && takes(c.l.stream, f.Length):
 		return c.long(h, n, f.Length)
 	case c.reading.Err() != nil:
 		return false

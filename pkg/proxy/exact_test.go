@@ -138,6 +138,20 @@ var scripts = []script{
 		c.say("POST /n HTTP/1.1\r\nHost: x\r\nContent-Length: 0\r\n\r\n")
 		return all + c.hear("\r\n\r\n")
 	}},
+	{"304 with a length", server(func(*http1.Head, []byte) []byte {
+		return []byte("HTTP/1.1 304 Not Modified\r\nETag: x\r\nContent-Length: 99\r\n\r\n")
+	}), func(c *client) string {
+		c.say("GET /n?wsdl HTTP/1.1\r\nHost: x\r\nIf-None-Match: x\r\n\r\n")
+		all := c.hear("\r\n\r\n")
+		c.say(post("", envelope))
+		return all + c.hear("\r\n\r\n")
+	}},
+	{"upgrade, refused", server(echoReply), func(c *client) string {
+		c.say("POST /ws HTTP/1.1\r\nHost: x\r\nConnection: upgrade\r\nUpgrade: raw\r\nContent-Length: 4\r\n\r\n<a/>")
+		all := c.hear("<a/>")
+		c.say(post("", envelope))
+		return all + c.hear(envelope)
+	}},
 	{"upgrade", func(c net.Conn) {
 		r := &requests{conn: c}
 		_, _ = r.head()
@@ -300,6 +314,52 @@ func TestPairLosesNoOctet(t *testing.T) {
 					assert.Equal(t, received, receivedHere, "the server received something else")
 				})
 			}
+		})
+	}
+}
+
+// TestLongBodies: what is too long to be held, or to be one message of a stream, arrives as well.
+func TestLongBodies(t *testing.T) {
+	body := func(octets int) string {
+		return "<a>" + strings.Repeat("<b>0123456789</b>", octets/17) + "</a>"
+	}
+	counted := func(size int) func(c *client) string {
+		return func(c *client) string {
+			c.say(post("", body(size)))
+			all := c.hear("</a>")
+			c.say(post("", "<after/>"))
+			return all + c.hear("<after/>")
+		}
+	}
+	cut := func(size int) func(c *client) string {
+		return func(c *client) string {
+			body := body(size)
+			var parts []string
+			for len(body) > 0 {
+				n := min(len(body), 70_000)
+				parts = append(parts, fmt.Sprintf("%X;n=%d\r\n", n, len(parts)), body[:n], "\r\n")
+				body = body[n:]
+			}
+			c.say(chunked(append(parts, "0\r\nT: 1\r\n\r\n")...))
+			return c.hear("Trailer-A: 1\r\n\r\n")
+		}
+	}
+	narrow := func(c *proxy.Config) { c.MaxBuffer, c.Stream.Limits.MaxMessage = 64<<10, 1<<20 }
+	for _, tt := range []struct {
+		script
+		change func(*proxy.Config)
+	}{
+		{script{"17 MiB", server(echoReply), counted(17 << 20)}, nil},
+		{script{"3 MiB in chunks", server(chunkedReply), cut(3 << 20)}, nil},
+		{script{"beyond a message of the stream", server(echoReply), counted(1 << 20)}, narrow},
+		{script{"beyond a message of the stream, in chunks", server(chunkedReply), cut(1 << 20)}, narrow},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			got, received := play(t, tt.script, func(u *url.URL) *url.URL { return u })
+			gotHere, receivedHere := play(t, tt.script, func(u *url.URL) *url.URL { near, _ := pair(t, u, tt.change); return near.url() })
+			assert.True(t, got == gotHere, "the client got something else: %d octets, not %d", len(gotHere), len(got))
+			require.Len(t, receivedHere, len(received))
+			assert.True(t, received[0] == receivedHere[0], "the server received something else: %d octets, not %d", len(receivedHere[0]), len(received[0]))
 		})
 	}
 }

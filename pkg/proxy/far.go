@@ -65,6 +65,14 @@ func (f *far) serve(ctx context.Context, x *streamer.Exchange) {
 	}
 }
 
+// opened waits for the stream; nil: ctx ended before.
+func (f *far) opened(ctx context.Context) *streamer.Stream {
+	if !await(ctx, f.open) {
+		return nil
+	}
+	return f.stream
+}
+
 // lane gives the lane of a number; nil beyond their limit, and when the stream is over.
 func (f *far) lane(number uint64) *lane {
 	f.mu.Lock()

@@ -95,9 +95,8 @@ func (l *lane) upstreamEnded(up *upstream) {
 // tell says that an upstream has ended, with what it said before it did.
 func (l *lane) tell(up *upstream, calls uint64) {
 	ctx := up.ctx
-	select {
-	case <-l.f.open:
-	case <-ctx.Done():
+	stream := l.f.opened(ctx)
+	if stream == nil {
 		return
 	}
 	data, err := up.in.wait(ctx, pieceOctets, 0)
@@ -110,7 +109,7 @@ func (l *lane) tell(up *upstream, calls uint64) {
 	}
 	octets := append([]byte(nil), data[:min(len(data), pieceOctets)]...)
 	// Not with ctx: the near end must have taken it before the lane can be another client's.
-	m, err := l.f.stream.Lane(l.number).Call(l.f.p.ctx, streamer.NewMessage(endLine(k, calls), octets))
+	m, err := stream.Lane(l.number).Call(l.f.p.ctx, streamer.NewMessage(endLine(k, calls), octets))
 	if err == nil {
 		closeBody(m.Body)
 	}

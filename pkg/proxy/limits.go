@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"github.com/hhfr/hhfr/internal/http1"
+	"github.com/hhfr/hhfr/pkg/streamer"
 )
 
 const (
@@ -43,3 +44,8 @@ const (
 	// maxFlight is how many exchanges a stream of proxies has under way: lanes that wait for long replies must not wait for each other.
 	maxFlight = 4096
 )
+
+// takes tells whether the other end of a stream takes a body of so many octets, and any head, as one message. What it does not take goes in pieces.
+func takes(s *streamer.Stream, octets int64) bool {
+	return uint64(octets)+maxHeadPart <= s.Hello().Limits.MaxMessage
+}

@@ -133,14 +133,19 @@ func (r *rest) reply(ctx context.Context, x *streamer.Exchange) {
 		return
 	}
 	g, st, err := gather(ctx, in, n, f, cfg.MaxBuffer, cfg.Pause)
+	stream := r.l.f.opened(ctx)
+	if stream == nil {
+		r.finish()
+		return
+	}
 	switch {
-	case st == stateWhole:
+	case st == stateWhole && takes(stream, int64(len(g.entity))):
 		in.take(n + g.octets)
 		_ = x.Reply(ctx, streamer.NewMessage(withHead(h.Octets, whole, g.line(f)), g.entity))
 		r.finish()
 	case st == stateEnded:
 		r.lose(ctx, x, err)
-	case st == stateFull && f.Kind == http1.Length && f.Length <= maxWholeReply:
+	case st == stateFull && f.Kind == http1.Length && f.Length <= maxWholeReply && takes(stream, f.Length):
 		in.take(n)
 		body := newLengthReader(ctx, in, f.Length)
 		_ = x.Reply(ctx, &streamer.Message{Head: withHead(h.Octets, whole, []byte{'\n'}), Body: body})
