@@ -3,7 +3,10 @@ package main
 import (
 	"bufio"
 	"bytes"
+	"crypto/tls"
+	"crypto/x509"
 	"encoding/json"
+	"encoding/pem"
 	"fmt"
 	"io"
 	"net"
@@ -11,6 +14,7 @@ import (
 	"net/http/httptest"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"regexp"
 	"strings"
 	"sync"
@@ -188,7 +192,7 @@ func TestFarProxyKilledRestartedReplaced(t *testing.T) {
 	f := &farEnd{t: t, addr: "127.0.0.1:0", origin: httptest.NewServer(o)}
 	t.Cleanup(f.origin.Close)
 	f.proxy()
-	link := t.TempDir() + "/link.pcapng"
+	link := filepath.Join(t.TempDir(), "link.pcapng")
 	near := startProxyProcess(t, "127.0.0.1:0", "http://"+f.addr+"/service", "--remember", "1ms", "--record", link)
 	c := &callers{t: t, to: near.url("/service")}
 	c.start(8)
@@ -263,4 +267,40 @@ func (o *numbered) check(t *testing.T, c *callers) {
 		assert.Zero(t, o.seen[n], "request %s was said not to be sent", n)
 	}
 	assert.EqualValues(t, c.next.Load(), c.through.Load()+c.excused.Load()+c.ended.Load())
+}
+
+// TestPairBehindTLS: both proxies show certificates, the far one shows one to the server as well, and recordings have what is inside.
+func TestPairBehindTLS(t *testing.T) {
+	o := httptest.NewUnstartedServer(&numbered{seen: map[string]int{}})
+	o.TLS = &tls.Config{ClientAuth: tls.RequireAnyClientCert}
+	o.StartTLS()
+	t.Cleanup(o.Close)
+	dir := t.TempDir()
+	cert, key := filepath.Join(dir, "cert.pem"), filepath.Join(dir, "key.pem")
+	own := o.TLS.Certificates[0]
+	secret, err := x509.MarshalPKCS8PrivateKey(own.PrivateKey)
+	require.NoError(t, err)
+	require.NoError(t, os.WriteFile(cert, pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: own.Certificate[0]}), 0o600))
+	require.NoError(t, os.WriteFile(key, pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: secret}), 0o600))
+
+	link, keys := filepath.Join(dir, "link.pcapng"), filepath.Join(dir, "keys")
+	t.Setenv("SSLKEYLOGFILE", keys)
+	far := startProxyProcess(t, "127.0.0.1:0", o.URL+"/service", "--cacert", cert, "--cert", cert, "--key", key, "--listen-cert", cert, "--listen-key", key)
+	near := startProxyProcess(t, "127.0.0.1:0", "https://"+far.listen+"/service", "--cacert", cert, "--listen-cert", cert, "--listen-key", key, "--allow-cleartext", "--record", link)
+	client := o.Client()
+	c := &callers{t: t, to: "https://" + near.listen + "/service", answers: map[string]bool{}}
+	for number := range 3 {
+		c.call(client, number+1)
+	}
+	client.CloseIdleConnections()
+	assert.EqualValues(t, 3, c.through.Load())
+	near.end()
+	far.end()
+	code, out, stderr := do(t, "decode", link, "-o", "jsonl")
+	require.Zero(t, code, stderr)
+	assert.Contains(t, out, `"operation":"op"`)
+	assert.NotRegexp(t, `"session":"-".*"operation":"op"`, out, "an envelope outside of the stream")
+	lines, err := os.ReadFile(keys)
+	require.NoError(t, err)
+	assert.Contains(t, string(lines), "CLIENT_TRAFFIC_SECRET_0 ")
 }

@@ -3,12 +3,10 @@ package main
 import (
 	"context"
 	"crypto/tls"
-	"crypto/x509"
 	"errors"
 	"fmt"
 	"net"
 	"net/url"
-	"os"
 	"strings"
 	"time"
 
@@ -24,11 +22,12 @@ import (
 )
 
 type proxyOptions struct {
-	listen, upstream, tcp, advertise, store, record, cacert, output string
-	allowHost                                                       []string
-	allowCleartext, insecure                                        bool
-	remember, timeout                                               time.Duration
-	sync                                                            size
+	listen, upstream, tcp, advertise, store, record, output string
+	tls                                                     proxyTLS
+	allowHost                                               []string
+	allowCleartext                                          bool
+	remember, timeout                                       time.Duration
+	sync                                                    size
 }
 
 func newProxy(env Env, g *global) *cobra.Command {
@@ -39,6 +38,9 @@ func newProxy(env Env, g *global) *cobra.Command {
 		Long: `proxy takes HTTP connections and forwards them to --upstream. Two of them make a pair, one at each end of the link: the near one, which clients speak to,
 has the far one as its --upstream; the far one has the server. They agree by a POST to the path of --upstream, and from then on only
 what changes in messages travels between them. Heads and bodies arrive octet for octet as they left, what is no SOAP or no HTTP too.
+
+An https upstream is spoken to in TLS, and with --listen-cert clients are, too. Streams between the two are cleartext so far: with an https URL between them,
+--allow-cleartext has the near one agree to that.
 
 Without a partner, connections are forwarded as they are; a server that does not know hhfr sees one offer, then none for --remember.
 A call that was sent and not answered when the pair comes apart ends in status 502, and is never sent twice.`,
@@ -60,8 +62,7 @@ A call that was sent and not answered when the pair comes apart ends in status 5
 	f.BoolVar(&o.allowCleartext, "allow-cleartext", false, "agree on a stream without encryption for an https upstream, too")
 	f.DurationVar(&o.remember, "remember", negotiate.DefaultRememberFor, "how long an upstream that did not agree is not asked again")
 	f.DurationVar(&o.timeout, "timeout", proxy.DefaultTimeout, "bound on negotiation, and on opening a connection")
-	f.StringVar(&o.cacert, "cacert", "", "PEM file of certificates to trust for an https upstream")
-	f.BoolVar(&o.insecure, "insecure-skip-verify", false, "take any certificate of an https upstream")
+	o.tls.flags(f)
 	outputFlag(c, &o.output, "text", "json")
 	return c
 }
@@ -87,11 +88,11 @@ func runProxy(ctx context.Context, env Env, g *global, o proxyOptions) (err erro
 	if err != nil {
 		return err
 	}
-	trust, closeKeys, err := o.tls()
+	secure, err := o.tls.open()
 	if err != nil {
 		return err
 	}
-	defer closeKeys()
+	defer secure.close()
 	store, err := engines.Open(ctx, o.store, engines.Options{})
 	if err != nil {
 		return err
@@ -106,11 +107,14 @@ func runProxy(ctx context.Context, env Env, g *global, o proxyOptions) (err erro
 	if err != nil {
 		return err
 	}
+	if secure.listen != nil {
+		clients = tls.NewListener(clients, secure.listen)
+	}
 	log := g.logger(env.Err)
 	book := binary.NewBook(ctxstore.Shapes{Store: store})
 	book.Log = log
 	p, err := proxy.Start(proxy.Config{
-		Listen: clients, Streams: streams, Advertise: o.advertise, Upstream: upstream, TLS: trust, Store: store, Coders: negotiate.BookCoders(book),
+		Listen: clients, Streams: streams, Advertise: o.advertise, Upstream: upstream, TLS: secure.upstream, Store: store, Coders: negotiate.BookCoders(book),
 		AllowHost: o.allowHost, AllowCleartext: o.allowCleartext, RememberFor: o.remember, Timeout: o.timeout, Stream: streamer.Config{SyncBytes: int64(o.sync)},
 		WrapDialed: rec.dialed(), WrapAccepted: rec.accepted(), OnSession: rec.facts, Log: log,
 	})
@@ -154,29 +158,6 @@ func (o *proxyOptions) listeners(ctx context.Context) (clients, streams net.List
 	return clients, streams, nil
 }
 
-// tls says how https upstreams are trusted. The function returned closes the file of keys, if SSLKEYLOGFILE names one.
-func (o *proxyOptions) tls() (*tls.Config, func(), error) {
-	cfg, done := &tls.Config{InsecureSkipVerify: o.insecure}, func() {}
-	if o.cacert != "" {
-		pem, err := os.ReadFile(o.cacert)
-		if err != nil {
-			return nil, done, fmt.Errorf("--cacert: %w", err)
-		}
-		cfg.RootCAs = x509.NewCertPool()
-		if !cfg.RootCAs.AppendCertsFromPEM(pem) {
-			return nil, done, usage(fmt.Errorf("--cacert %s has no certificate in PEM", o.cacert), "")
-		}
-	}
-	if name := os.Getenv("SSLKEYLOGFILE"); name != "" {
-		f, err := os.OpenFile(name, os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o600)
-		if err != nil {
-			return nil, done, fmt.Errorf("SSLKEYLOGFILE: %w", err)
-		}
-		cfg.KeyLogWriter, done = f, func() { _ = f.Close() }
-	}
-	return cfg, done, nil
-}
-
 func (o *proxyOptions) announce(env Env, p *proxy.Proxy, upstream *url.URL) error {
 	addrs := map[string]string{}
 	for name, a := range p.Addrs() {
@@ -189,6 +170,10 @@ func (o *proxyOptions) announce(env Env, p *proxy.Proxy, upstream *url.URL) erro
 	if streams == "" {
 		streams = "none"
 	}
-	_, err := fmt.Fprintf(env.Out, "clients   http://%s\nstreams   tcp %s\nupstream  %s\n", addrs["http"], streams, upstream.Redacted())
+	scheme := "http"
+	if o.tls.listenCert != "" {
+		scheme = "https"
+	}
+	_, err := fmt.Fprintf(env.Out, "clients   %s://%s\nstreams   tcp %s\nupstream  %s\n", scheme, addrs["http"], streams, upstream.Redacted())
 	return err
 }

@@ -232,10 +232,14 @@ func (c *Conn) Close() error {
 // Abort closes the connection without waiting for what is unsent, over TCP with RST, and records RST.
 func (c *Conn) Abort() error {
 	c.end(c.out, c.in, true)
-	if l, ok := c.Conn.(interface{ SetLinger(sec int) error }); ok {
+	conn := c.Conn
+	if secure, ok := conn.(interface{ NetConn() net.Conn }); ok {
+		conn = secure.NetConn() // the own end of TLS would be one in order
+	}
+	if l, ok := conn.(interface{ SetLinger(sec int) error }); ok {
 		_ = l.SetLinger(0) // Close reports what matters
 	}
-	return c.Conn.Close()
+	return conn.Close()
 }
 
 // NetConn is the connection below.

@@ -3,6 +3,7 @@ package proxy
 import (
 	"bytes"
 	"context"
+	"crypto/tls"
 	"errors"
 	"fmt"
 	"net"
@@ -20,6 +21,10 @@ const proxyField = "HHFR-Proxy"
 
 // serveClient serves one connection of a client to its end: offers are answered, all else is forwarded.
 func (p *Proxy) serveClient(conn net.Conn) {
+	if secure, ok := conn.(*tls.Conn); ok && !p.handshake(secure) {
+		_ = conn.Close()
+		return
+	}
 	in := p.newInlet(conn)
 	in.start()
 	defer in.close()
@@ -41,6 +46,26 @@ func (p *Proxy) serveClient(conn net.Conn) {
 		}
 	}
 	p.forward(in)
+}
+
+// handshake opens TLS with a client. One that speaks HTTP without is told so.
+func (p *Proxy) handshake(conn *tls.Conn) bool {
+	ctx, cancel := context.WithTimeout(p.ctx, p.cfg.Timeout)
+	defer cancel()
+	err := conn.HandshakeContext(ctx)
+	if err == nil {
+		return true
+	}
+	p.cfg.Log.Info("handshake", "peer", conn.RemoteAddr(), "err", err)
+	var r tls.RecordHeaderError
+	if errors.As(err, &r) && r.Conn != nil && http1.IsToken(r.RecordHeader[:3]) { // a method; no record begins with a letter
+		_, _ = r.Conn.Write(errorReply(http.StatusBadRequest, "hhfr: this address takes https only"))
+		in := p.newInlet(r.Conn)
+		in.start()
+		finish(in)
+		in.close()
+	}
+	return false
 }
 
 // forward has a connection's octets go upstream, over a lane if there is a partner.

@@ -1,12 +1,7 @@
 package proxy_test
 
 import (
-	"crypto/tls"
-	"crypto/x509"
-	"io"
 	"net"
-	"net/http"
-	"net/http/httptest"
 	"net/url"
 	"strings"
 	"sync"
@@ -61,22 +56,6 @@ func TestLinkCut(t *testing.T) {
 	defer mu.Unlock()
 	assert.Equal(t, 2, sessions, "hhfr again")
 	assert.Len(t, o.received(), 2, "each sent once")
-}
-
-func TestTLSUpstream(t *testing.T) {
-	s := httptest.NewTLSServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		b, _ := io.ReadAll(r.Body)
-		_, _ = w.Write(append([]byte("you said "), b...))
-	}))
-	defer s.Close()
-	u, err := url.Parse(s.URL + "/service")
-	require.NoError(t, err)
-	roots := x509.NewCertPool()
-	roots.AddCert(s.Certificate())
-	near, _ := pair(t, u, func(c *proxy.Config) { c.TLS = &tls.Config{RootCAs: roots} })
-	c := connect(t, near.url())
-	c.say(post("Connection: close\r\n", envelope))
-	assert.Contains(t, c.rest(), "you said "+envelope)
 }
 
 func TestMoreClientsThanThereMayBe(t *testing.T) {

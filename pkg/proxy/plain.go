@@ -108,18 +108,27 @@ func (p *Proxy) dialPlain(ctx context.Context) (net.Conn, error) {
 	if u.Scheme == "http" {
 		return conn, nil
 	}
+	secure, err := p.secure(ctx, conn)
+	if err != nil {
+		return nil, &Error{Code: Unreachable, At: -1, Err: err}
+	}
+	return secure, nil
+}
+
+// secure opens TLS with the upstream on a connection, and closes that on an error.
+func (p *Proxy) secure(ctx context.Context, conn net.Conn) (net.Conn, error) {
 	cfg := &tls.Config{}
 	if p.cfg.TLS != nil {
 		cfg = p.cfg.TLS.Clone()
 	}
 	if cfg.ServerName == "" {
-		cfg.ServerName = u.Hostname()
+		cfg.ServerName = p.cfg.Upstream.Hostname()
 	}
 	cfg.NextProtos = []string{"http/1.1"}
 	secure := tls.Client(conn, cfg)
 	if err := secure.HandshakeContext(ctx); err != nil {
 		_ = conn.Close()
-		return nil, &Error{Code: Unreachable, At: -1, Err: err}
+		return nil, err
 	}
 	return secure, nil
 }
@@ -182,16 +191,22 @@ func reset(conn net.Conn) {
 		_ = a.Abort()
 		return
 	}
+	if secure, ok := conn.(*tls.Conn); ok {
+		conn = secure.NetConn() // its own end would be one in order
+	}
 	if l, ok := conn.(interface{ SetLinger(int) error }); ok {
 		_ = l.SetLinger(0)
 	}
 	_ = conn.Close()
 }
 
-// dialOffer opens the connection of an offer.
+// dialOffer opens the connection of an offer. What a recorder sees of it is inside TLS, as with other connections.
 func (p *Proxy) dialOffer(ctx context.Context, network, addr string) (net.Conn, error) {
 	var d net.Dialer
 	conn, err := d.DialContext(ctx, network, addr)
+	if err == nil && p.cfg.Upstream.Scheme == "https" {
+		conn, err = p.secure(ctx, conn)
+	}
 	if err == nil && p.cfg.WrapDialed != nil {
 		conn = p.cfg.WrapDialed(conn)
 	}

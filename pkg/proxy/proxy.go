@@ -26,7 +26,7 @@ import (
 
 // Config is what a [Proxy] is made of. It is copied; what it points to is shared and stays the caller's.
 type Config struct {
-	// Listen accepts the connections of clients, and offers. Required. The proxy closes it.
+	// Listen accepts the connections of clients, and offers. It may be one of crypto/tls. Required. The proxy closes it.
 	Listen net.Listener
 	// Streams accepts streams of near proxies and other ends; nil: offers are forwarded like everything else. The proxy closes it.
 	Streams net.Listener
