@@ -7,6 +7,7 @@ import (
 	"errors"
 	"net"
 	"net/url"
+	"strings"
 	"time"
 
 	"github.com/hhfr/hhfr/internal/http1"
@@ -82,7 +83,7 @@ func (r *Responder) serveStream(ctx context.Context, conn net.Conn) {
 			return nil, nil, err
 		}
 		facts = joined
-		coder, err := r.cfg.Coders(ctx, CoderSpec{Representation: h.Representation, Limits: r.cfg.Stream.Limits, PeerKnows: facts.PeerShapes, Schema: r.replySchema(facts.Path)})
+		coder, err := r.cfg.Coders(ctx, CoderSpec{Representation: h.Representation, Limits: r.cfg.Stream.Limits, PeerKnows: facts.PeerShapes, Schema: r.replySchema(ctx, facts)})
 		if err != nil {
 			return nil, nil, err
 		}
@@ -221,11 +222,27 @@ func FactsOf(ctx context.Context) *Facts {
 	return facts
 }
 
-func (r *Responder) replySchema(path string) *schema.Schema {
-	if r.cfg.ReplySchema == nil {
+// replySchema is the schema that the replies of a session were described by; nil if they were not, or by a shape.
+func (r *Responder) replySchema(ctx context.Context, facts *Facts) *schema.Schema {
+	if r.cfg.ReplySchema != nil {
+		if own := r.cfg.ReplySchema(unescaped(facts.Path)); own != nil {
+			return own
+		}
+	}
+	if !strings.HasPrefix(facts.ReplyDescription, schema.URIPrefix) {
 		return nil
 	}
-	return r.cfg.ReplySchema(unescaped(path))
+	entry, err := r.cfg.Store.Get(ctx, facts.ReplyDescription)
+	if err != nil {
+		r.cfg.Log.Warn("schema of replies not found", "schema", facts.ReplyDescription, "err", err)
+		return nil
+	}
+	s, err := schema.Parse(entry.Value)
+	if err != nil {
+		r.cfg.Log.Warn("schema of replies not read", "schema", facts.ReplyDescription, "err", err)
+		return nil
+	}
+	return s
 }
 
 func unescaped(path string) string {

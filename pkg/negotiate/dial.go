@@ -16,6 +16,7 @@ import (
 	"sync/atomic"
 
 	"github.com/hhfr/hhfr/pkg/ctxstore"
+	"github.com/hhfr/hhfr/pkg/schema"
 	"github.com/hhfr/hhfr/pkg/soap"
 	"github.com/hhfr/hhfr/pkg/streamer"
 )
@@ -83,7 +84,7 @@ func (d *Dialer) Dial(ctx context.Context, rawURL string) (*Session, error) {
 			d.remember(ctx, u, refused)
 		}
 	}
-	d.cfg.Log.Info("plain SOAP", "url", u.Redacted(), "why", s.agreed.Why)
+	d.cfg.Log.Info("plain SOAP", "url", loggable(u), "why", s.agreed.Why)
 	if d.cfg.RequireHHFR {
 		s.cancel()
 		return nil, &Error{Code: NoHHFR, At: -1, Remote: refused != nil, Err: err, Agreed: &s.agreed}
@@ -205,12 +206,12 @@ func (n *negotiation) ask(ctx context.Context, v soap.Version, offer *Offer) (*A
 		if !connected.Load() {
 			return nil, &Error{Code: Unreachable, At: -1, Err: err}
 		}
-		return nil, &refusal{err: fmt.Errorf("offer: %w", err), passing: true}
+		return nil, &refusal{err: fmt.Errorf("no reply to the offer: %w", err), passing: true}
 	}
 	defer resp.Body.Close()
 	data, err := io.ReadAll(io.LimitReader(resp.Body, MaxOffer+1))
 	if err != nil {
-		return nil, &refusal{err: fmt.Errorf("answer: %w", err), passing: true}
+		return nil, &refusal{err: fmt.Errorf("the reply to the offer broke off: %w", err), passing: true}
 	}
 	answer, err := judge(resp, data, offer)
 	if err != nil {
@@ -241,8 +242,9 @@ func withoutURL(err error) error {
 func judge(resp *http.Response, data []byte, offer *Offer) (*Answer, error) {
 	media, _, _ := mime.ParseMediaType(resp.Header.Get("Content-Type"))
 	if resp.StatusCode != http.StatusOK {
-		if _, err := ParseAnswer(data); err != nil && soap.Recognize(data).Fault {
-			return nil, fmt.Errorf("HTTP status %d: %w", resp.StatusCode, err)
+		var f *faulted
+		if _, err := ParseAnswer(data); errors.As(err, &f) {
+			return nil, fmt.Errorf("HTTP status %d: %w", resp.StatusCode, f)
 		}
 		return nil, fmt.Errorf("HTTP status %d", resp.StatusCode)
 	}
@@ -251,9 +253,22 @@ func judge(resp *http.Response, data []byte, offer *Offer) (*Answer, error) {
 	}
 	answer, err := ParseAnswer(data)
 	if err != nil {
-		return nil, err
+		return nil, noAnswer(err)
 	}
 	return answer, answer.fits(offer)
+}
+
+// noAnswer says in what a reply with status 200 is no answer. A fault speaks for itself.
+func noAnswer(err error) error {
+	var f *faulted
+	if errors.As(err, &f) {
+		return f
+	}
+	var e *Error
+	if errors.As(err, &e) && e.Err != nil {
+		err = e.Err
+	}
+	return fmt.Errorf("the reply is no answer to an offer: %w", err)
 }
 
 // join opens the stream that was agreed on.
@@ -280,6 +295,9 @@ func (n *negotiation) join(ctx context.Context, a *Answer) error {
 	if _, err := d.cfg.Store.Put(ctx, a.Session.URI(), document, ctxstore.PutOptions{IfRevision: ctxstore.If(0), TTL: a.Lifetime}); err != nil && !errors.Is(err, &ctxstore.Error{Code: ctxstore.Conflict}) {
 		return err
 	}
+	if err := d.keepSchemas(ctx, a); err != nil {
+		return err
+	}
 	number, _ := representationNumber(a.Representation)
 	coder, err := d.cfg.Coders(ctx, CoderSpec{Representation: number, Limits: d.cfg.Stream.Limits, PeerKnows: a.Shapes, Schema: d.cfg.RequestSchema})
 	if err != nil {
@@ -304,6 +322,32 @@ func (n *negotiation) join(ctx context.Context, a *Answer) error {
 	}
 	tellLimits(coder, stream.Hello())
 	n.stream, n.agreed.HHFR, n.agreed.Facts = stream, true, &facts
+	return nil
+}
+
+// keepSchemas keeps the schemas that were agreed on, as the other end does: with them the session's context tells what its messages are.
+func (d *Dialer) keepSchemas(ctx context.Context, a *Answer) error {
+	for _, c := range []struct {
+		ours   *schema.Schema
+		agreed *Description
+	}{{d.cfg.RequestSchema, a.Request}, {d.cfg.ReplySchema, a.Reply}} {
+		s := c.ours
+		switch {
+		case c.agreed == nil:
+			continue
+		case c.agreed.Schema != "":
+			var err error
+			if s, err = schema.Parse([]byte(c.agreed.Schema)); err != nil {
+				d.cfg.Log.Warn("description in the answer not read", "err", err)
+				continue
+			}
+		case s == nil || s.URI() != c.agreed.Fingerprint:
+			continue
+		}
+		if err := keepSchema(ctx, d.cfg.Store, s, a.Lifetime); err != nil {
+			return err
+		}
+	}
 	return nil
 }
 

@@ -322,7 +322,6 @@ func TestPapersSchemasNegotiateAndCarry(t *testing.T) {
 			s := papersSchema(t, name)
 			services := startServices(t, func(c *negotiate.ResponderConfig) {
 				c.Coders = nil // those of a book
-				c.ReplySchema = func(string) *schema.Schema { return s }
 			})
 			cfg := config(t)
 			book := binary.NewBook(ctxstore.Shapes{Store: cfg.Store})
@@ -346,9 +345,13 @@ func TestPapersSchemasNegotiateAndCarry(t *testing.T) {
 			for _, store := range []ctxstore.Store{cfg.Store, services.store} {
 				_, err = ctxstore.Shapes{Store: store}.Get(t.Context(), made.Fingerprint())
 				require.NoError(t, err, "the shape in use is the one that the schema types")
+				kept, err := store.Get(t.Context(), s.URI())
+				require.NoError(t, err, "the description is in the context")
+				assert.Equal(t, s.Canonical(), kept.Value)
 			}
 			stats := session.Stream().Stats()
 			assert.Less(t, stats.Sent.Data.Octets, int64(len(message)), "three messages are less than one")
+			assert.Less(t, stats.Received.Data.Octets, int64(len(message)))
 		})
 	}
 }
@@ -373,4 +376,48 @@ func TestFactsOfASession(t *testing.T) {
 	assert.Equal(t, "/a%20b", facts.Path)
 	assert.Equal(t, []string{addressing}, session.Agreed().Facts.Headers)
 	assert.Nil(t, negotiate.FactsOf(t.Context()))
+}
+
+// A reply that the initiator described is typed as it says, also by a service that describes nothing; so is one that the service describes, which the initiator then has.
+func TestRepliesAreTyped(t *testing.T) {
+	digits := papersSchema(t, "strings.xsd") // two strings, that look like numbers
+	reply, err := digits.Message(map[string]any{"String1": "12", "String2": "34"})
+	require.NoError(t, err)
+	typed, _, err := digits.Shape(reply)
+	require.NoError(t, err)
+	untyped, err := shape.Learn(reply)
+	require.NoError(t, err)
+	require.NotEqual(t, typed.Fingerprint(), untyped.Fingerprint())
+	for _, by := range []string{"nobody", "initiator", "responder"} {
+		t.Run(by, func(t *testing.T) {
+			services := startServices(t, func(c *negotiate.ResponderConfig) {
+				c.Coders = nil
+				c.Serve = func(ctx context.Context, _ string, x *streamer.Exchange) {
+					_, _ = x.Message().ReadAll(100)
+					_ = x.Reply(ctx, streamer.NewMessage(nil, reply))
+				}
+				if by == "responder" {
+					c.ReplySchema = func(string) *schema.Schema { return digits }
+				}
+			})
+			cfg := config(t)
+			cfg.Coders = nil
+			if by == "initiator" {
+				cfg.ReplySchema = digits
+			}
+			session := dial(t, services.http.URL, cfg)
+			_, got := call(t, session, "", "question")
+			assert.Equal(t, string(reply), got)
+			_, err := ctxstore.Shapes{Store: services.store}.Get(t.Context(), typed.Fingerprint())
+			_, kept := cfg.Store.Get(t.Context(), digits.URI())
+			if by == "nobody" {
+				require.Error(t, err)
+				require.Error(t, kept)
+				return
+			}
+			require.NoError(t, err)
+			require.NoError(t, kept)
+			assert.Equal(t, digits.URI(), session.Agreed().Facts.ReplyDescription)
+		})
+	}
 }

@@ -5,10 +5,12 @@ import (
 	"context"
 	"encoding/hex"
 	"io"
+	"log/slog"
 	"net"
 	"net/http"
 	"net/http/httptest"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -98,9 +100,9 @@ func TestPlainServers(t *testing.T) {
 			http.Redirect(w, r, "/elsewhere", http.StatusTemporaryRedirect)
 		}, "307"},
 		"HTML":        {reply(200, "text/html", "<html>hello</html>"), "text/html"},
-		"HTML as XML": {reply(200, "text/xml", "<html>hello</html>"), "malformed"},
-		"garbage":     {reply(200, "text/xml", "\x00\xff<<<"), "malformed"},
-		"empty":       {reply(200, "text/xml", ""), "malformed"},
+		"HTML as XML": {reply(200, "text/xml", "<html>hello</html>"), "no answer to an offer"},
+		"garbage":     {reply(200, "text/xml", "\x00\xff<<<"), "no answer to an offer: malformed XML"},
+		"empty":       {reply(200, "text/xml", ""), "no answer to an offer"},
 		"endless":     {reply(200, "text/xml", strings.Repeat(" ", negotiate.MaxOffer+1)), "limit"},
 		"SOAP":        {reply(200, "text/xml", envelope("<a/>")), "Answer"},
 		"offer back":  {reply(200, "text/xml", string(offerMessage(t, soap.V11))), "Answer"},
@@ -113,7 +115,7 @@ func TestPlainServers(t *testing.T) {
 			w.Header().Set("Content-Length", "99")
 			w.Header().Set("Content-Type", "text/xml")
 			w.WriteHeader(200)
-		}, "answer"},
+		}, "broke off"},
 		"not offered":       {wrong(func(a *negotiate.Answer) { a.Transport = negotiate.TransportURI("owl") }), "not offered"},
 		"other scheme":      {wrong(func(a *negotiate.Answer) { a.Scheme = "urn:hhfr:scheme:2" }), "not offered"},
 		"other heads":       {wrong(func(a *negotiate.Answer) { a.RequestHead = []soap.Field{{Name: "X", Value: "y"}} }), "default heads"},
@@ -339,4 +341,49 @@ func TestPlainLongBody(t *testing.T) {
 	data, err := reply.ReadAll(1 << 24)
 	require.NoError(t, err)
 	assert.True(t, bytes.Equal(long, data))
+}
+
+// Logs and reasons name an end without the query and user of its URL.
+func TestLogsKeepSecrets(t *testing.T) {
+	m := newMortal(t)
+	var log syncBuffer
+	cfg := config(t)
+	cfg.Log = slog.New(slog.NewTextHandler(&log, &slog.HandlerOptions{Level: slog.LevelDebug}))
+	cfg.Clock = quick{newLater()}
+	cfg.Reconnect = 30 * time.Second
+	session := dial(t, "http://me:hidden@"+m.http+"/x?key=hidden", cfg)
+	broken := session.Stream()
+	m.kill()
+	<-broken.Done()
+	_, err := session.Call(t.Context(), streamer.NewMessage(nil, nil))
+	require.ErrorIs(t, err, &negotiate.Error{Code: negotiate.Unreachable})
+	require.NoError(t, session.Close())
+	server := httptest.NewServer(http.NotFoundHandler())
+	defer server.Close()
+	cfg.RememberFor = -1
+	dial(t, strings.Replace(server.URL, "http://", "http://me:hidden@", 1)+"/x?key=hidden", cfg)
+	said := log.String()
+	assert.Contains(t, said, "plain SOAP from now on\" url=http://"+m.http+"/x ")
+	assert.Contains(t, said, "plain SOAP\" url="+server.URL+"/x ")
+	for _, s := range []string{said, session.Agreed().Why, err.Error()} {
+		assert.NotContains(t, s, "hidden")
+	}
+}
+
+// syncBuffer is a buffer that several write to.
+type syncBuffer struct {
+	mu sync.Mutex
+	b  bytes.Buffer
+}
+
+func (s *syncBuffer) Write(b []byte) (int, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.b.Write(b)
+}
+
+func (s *syncBuffer) String() string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.b.String()
 }

@@ -163,7 +163,7 @@ func (s *Session) reconnect() {
 		if !passing || clock.Now().Add(pause).After(until) {
 			break
 		}
-		s.cfg.Log.Info("no stream yet", "url", s.url.Redacted(), "err", err)
+		s.cfg.Log.Info("no stream yet", "url", loggable(s.url), "err", err)
 		if clock.Sleep(s.ctx, pause) != nil {
 			break
 		}
@@ -175,7 +175,7 @@ func (s *Session) reconnect() {
 	s.again = nil
 	s.mu.Unlock()
 	if s.ctx.Err() == nil {
-		s.cfg.Log.Warn("plain SOAP from now on", "url", s.url.Redacted(), "why", why)
+		s.cfg.Log.Warn("plain SOAP from now on", "url", loggable(s.url), "why", why)
 		s.rememberBroken(errors.New(why))
 	}
 	close(done)

@@ -20,6 +20,9 @@ func originOf(u *url.URL) string {
 	return u.Scheme + "://" + net.JoinHostPort(strings.ToLower(u.Hostname()), port)
 }
 
+// loggable is a URL as logs show it: without query and user, which may be secret.
+func loggable(u *url.URL) string { return originOf(u) + pathOf(u) }
+
 // plainURI is where the store keeps that an end speaks plain SOAP.
 func plainURI(u *url.URL) string { return xmlns.HHFRNegotiation + ":plain:" + originOf(u) }
 
@@ -43,6 +46,6 @@ func (d *Dialer) remember(ctx context.Context, u *url.URL, why error) {
 		return
 	}
 	if _, err := d.cfg.Store.Put(ctx, plainURI(u), []byte(why.Error()), ctxstore.PutOptions{TTL: d.cfg.RememberFor}); err != nil {
-		d.cfg.Log.Warn("plain SOAP not remembered", "url", u.Redacted(), "err", err)
+		d.cfg.Log.Warn("plain SOAP not remembered", "url", loggable(u), "err", err)
 	}
 }

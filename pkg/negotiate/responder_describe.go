@@ -29,7 +29,7 @@ func (r *Responder) describe(ctx context.Context, o *Offer, a *Answer, facts *Fa
 				a.Reply = &Description{Fingerprint: uri}
 			}
 		}
-		err = r.cfg.keepSchema(ctx, own, a.Lifetime)
+		err = keepSchema(ctx, r.cfg.Store, own, a.Lifetime)
 	}
 	facts.RequestDescription, facts.ReplyDescription = a.Request.name(), a.Reply.name()
 	return err
@@ -50,7 +50,7 @@ func (r *Responder) takeDescription(ctx context.Context, item string, d *Descrip
 		if err != nil {
 			return refuse(err.Error())
 		}
-		if err := r.cfg.keepSchema(ctx, s, a.Lifetime); err != nil {
+		if err := keepSchema(ctx, r.cfg.Store, s, a.Lifetime); err != nil {
 			return nil, err
 		}
 		return &Description{Fingerprint: s.URI()}, nil
@@ -87,8 +87,8 @@ func both(fp [32]byte, a *Answer, facts *Facts) {
 	}
 }
 
-// keepSchema has a schema in the store for the time of a session.
-func (c *ResponderConfig) keepSchema(ctx context.Context, s *schema.Schema, lifetime time.Duration) error {
-	_, err := c.Store.Put(ctx, s.URI(), s.Canonical(), ctxstore.PutOptions{TTL: lifetime})
+// keepSchema has a schema in a store for the time of a session.
+func keepSchema(ctx context.Context, store ctxstore.Store, s *schema.Schema, lifetime time.Duration) error {
+	_, err := store.Put(ctx, s.URI(), s.Canonical(), ctxstore.PutOptions{TTL: lifetime})
 	return err
 }
