@@ -14,6 +14,7 @@ func Concat() Service {
 		name: "concat", documentation: "Joins strings, white space included.",
 		request: `<xs:element name="item" type="xs:string" minOccurs="0" maxOccurs="unbounded"/>`,
 		reply:   `<xs:element name="result" type="xs:string"/>`,
+		result:  "string",
 		example: `<item>thin </item><item>links</item>`,
 		answer: func(_ context.Context, r *request) (content, error) {
 			var b bytes.Buffer

@@ -16,6 +16,7 @@ func GeoIP(ranges *Ranges) Service {
 		name: "geoip", documentation: "Tells whether an IPv4 address lies in a list of ranges. Those built in are " + DutchRangesOrigin + ".",
 		request: `<xs:element name="address" type="xs:string"/>`,
 		reply:   `<xs:element name="result" type="xs:boolean"/>`,
+		result:  "boolean",
 		example: `<address>129.125.102.100</address>`,
 		answer: func(_ context.Context, r *request) (content, error) {
 			v, err := r.values([]string{"address"})

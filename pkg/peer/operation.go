@@ -9,6 +9,7 @@ import (
 	"io"
 	"net/http"
 
+	"github.com/hhfr/hhfr/pkg/schema"
 	"github.com/hhfr/hhfr/pkg/soap"
 	"github.com/hhfr/hhfr/pkg/streamer"
 )
@@ -25,6 +26,13 @@ type Described interface {
 	Example() []byte
 }
 
+// Replying is a [Service] whose replies an HHFR Schema can describe: answers to offers have it.
+type Replying interface {
+	Service
+	// ReplySchema describes replies that are no faults; nil: nothing does.
+	ReplySchema() *schema.Schema
+}
+
 // operation is a service with one operation. A request is an element of its name, with the values as children; children may have the
 // namespace or none. What does not fit is answered by a fault that says why.
 type operation struct {
@@ -32,6 +40,8 @@ type operation struct {
 	documentation string
 	// request and reply are the children of the elements NAME and NAMEResponse in XML Schema; types is what they refer to, and elements of unasked messages.
 	request, reply, types string
+	// result is the HHFR Schema type of the element result, where that is all that a reply has; empty: replies are not described in negotiations.
+	result string
 	// example is what stands in an element of the example's request.
 	example string
 	// answer reads the children of the request to their end, and gives those of the reply.
@@ -51,6 +61,18 @@ func (o *operation) Path() string { return "/" + o.name }
 // Example is as in [Described].
 func (o *operation) Example() []byte {
 	return []byte(`<soap:Envelope xmlns:soap="` + soap.V11.Namespace() + `"><soap:Body><` + o.name + ` xmlns="` + Namespace + `">` + o.example + `</` + o.name + `></soap:Body></soap:Envelope>`)
+}
+
+// ReplySchema is as in [Replying].
+func (o *operation) ReplySchema() *schema.Schema {
+	if o.result == "" {
+		return nil
+	}
+	s, err := schema.Parse([]byte(`<element name="` + o.name + `Response"><complexType><element name="result" type="` + o.result + `"/></complexType></element>`))
+	if err != nil {
+		return nil
+	}
+	return s
 }
 
 // Serve answers one request.

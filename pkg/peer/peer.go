@@ -11,6 +11,7 @@ import (
 
 	"github.com/hhfr/hhfr/internal/http1"
 	"github.com/hhfr/hhfr/pkg/negotiate"
+	"github.com/hhfr/hhfr/pkg/schema"
 	"github.com/hhfr/hhfr/pkg/soap"
 	"github.com/hhfr/hhfr/pkg/streamer"
 )
@@ -50,6 +51,14 @@ func (s *Services) Has(path string) bool {
 
 // At gives the service at path; nil if there is none.
 func (s *Services) At(path string) Service { return s.byPath[path] }
+
+// ReplySchema describes the replies of the service at path; nil: nothing does.
+func (s *Services) ReplySchema(path string) *schema.Schema {
+	if r, ok := s.byPath[path].(Replying); ok {
+		return r.ReplySchema()
+	}
+	return nil
+}
 
 // Paths lists the paths of all services, sorted.
 func (s *Services) Paths() []string {

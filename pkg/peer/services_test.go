@@ -381,3 +381,27 @@ func TestForeignMessages(t *testing.T) {
 		require.NoError(t, err, path)
 	}
 }
+
+// Answers describe the replies of services that HHFR Schema can describe, and what they say is so.
+func TestRepliesAreDescribed(t *testing.T) {
+	s := start(t, services(t)...)
+	described := 0
+	for _, service := range services(t) {
+		cfg := config(t, true)
+		session := dial(t, s.URL(service.Path()), cfg)
+		facts := session.Agreed().Facts
+		described += strings.Count(facts.ReplyDescription, "urn:hhfr:schema:sha256:")
+		if facts.ReplyDescription == "" {
+			continue
+		}
+		_, body, err := exchange(t.Context(), session, "", strings.NewReader(string(service.(peer.Described).Example())))
+		require.NoError(t, err)
+		drift, err := service.(peer.Replying).ReplySchema().Check([]byte(body))
+		require.NoError(t, err)
+		assert.Empty(t, drift, service.Path())
+		kept, err := cfg.Store.Get(t.Context(), facts.ReplyDescription)
+		require.NoError(t, err, "the initiator has what it was told")
+		assert.Equal(t, service.(peer.Replying).ReplySchema().Canonical(), kept.Value)
+	}
+	assert.Equal(t, 3, described, "concat, sum, geoip")
+}

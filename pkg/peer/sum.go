@@ -23,6 +23,7 @@ func Sum() Service {
 		name: "sum", documentation: "Adds numbers: each as binary32, the sum in binary64, the result as binary32 with the fewest digits that read back the same.",
 		request: `<xs:element name="item" type="xs:float" minOccurs="0" maxOccurs="unbounded"/>`,
 		reply:   `<xs:element name="result" type="xs:float"/>`,
+		result:  "float",
 		example: `<item>1.5</item><item>-0.25</item>`,
 		answer: func(_ context.Context, r *request) (content, error) {
 			sum := 0.0
