@@ -22,10 +22,10 @@ import (
 )
 
 type negotiateOptions struct {
-	url, representation, soap, schema, store, output string
-	allowHost                                        []string
-	requireHHFR                                      bool
-	timeout                                          time.Duration
+	url, representation, soap, schema, replySchema, store, output string
+	allowHost                                                     []string
+	requireHHFR                                                   bool
+	timeout                                                       time.Duration
 }
 
 func newNegotiate(env Env, g *global) *cobra.Command {
@@ -50,6 +50,7 @@ Exit code 0 also where the outcome is plain SOAP; with --require-hhfr that is 3.
 	f.StringVar(&o.representation, "representation", "", "offer binary or xml alone; empty: both, binary first")
 	f.StringVar(&o.soap, "soap", "", "version of the offer, 1.1 or 1.2; empty: 1.1, and 1.2 where that is refused for its version")
 	f.StringVar(&o.schema, "schema", "", "HHFR Schema of the requests, a file")
+	f.StringVar(&o.replySchema, "reply-schema", "", "HHFR Schema of the replies, a file")
 	f.StringVar(&o.store, "store", "mem:", "context store: "+strings.Join(engines.Forms(), " or ")+"; its shapes are offered")
 	f.StringArrayVar(&o.allowHost, "allow-host", nil, "a host that the answer may name for the stream beside that of the URL")
 	f.BoolVar(&o.requireHHFR, "require-hhfr", false, "fail (exit 3) if the outcome is plain SOAP")
@@ -73,11 +74,14 @@ func (o *negotiateOptions) config(g *global, env Env, store ctxstore.Store) (cfg
 			return cfg, usage(fmt.Errorf("--soap: %w", err), "")
 		}
 	}
-	cfg.RequestSchema, err = readSchema(o.schema)
+	if cfg.RequestSchema, err = readSchema(o.schema); err != nil {
+		return cfg, err
+	}
+	cfg.ReplySchema, err = readSchema(o.replySchema)
 	return cfg, err
 }
 
-// readSchema reads the file of --schema; nil without one.
+// readSchema reads the file of --schema or --reply-schema; nil without one.
 func readSchema(name string) (*schema.Schema, error) {
 	if name == "" {
 		return nil, nil

@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-
 	"iter"
 	"net"
 	"net/http"
@@ -38,8 +37,8 @@ type streamOptions struct {
 	requireHHFR, plain, oneWay, listen                           bool
 	unasked                                                      *listener
 	sync                                                         size
-	timeout, reconnect                                           time.Duration
-	schema                                                       string
+	timeout, reconnect, negotiateTimeout, remember               time.Duration
+	schema, replySchema                                          string
 }
 
 // maxDocument bounds one message from stdin or a file, in octets.
@@ -55,7 +54,7 @@ not know hhfr gets them as plain SOAP in HTTP.
 
 FILE is sent as it is, whatever it holds; - reads a sequence of XML documents from stdin. --wrap puts a body into an envelope first.
 --one-way wants no replies: a message is done when it is on its way. --listen stays, and prints what the other end sends unasked, until Ctrl-C, the
-time of --timeout, or the end of the stream.
+time of --timeout, or the end of the stream if no other one can be had.
 A stream that breaks is negotiated anew for the time of --reconnect, then all that is left goes as plain SOAP. Messages that were written and not
 answered are listed, and never sent again.
 Exit code 1: a reply is a fault or an HTTP error; 5: the fate of messages is unknown.`,
@@ -66,10 +65,13 @@ Exit code 1: a reply is a fault or an HTTP error; 5: the fate of messages is unk
   hhfr stream http://127.0.0.1:8080/echo message.xml --one-way
   hhfr stream http://127.0.0.1:8080/ticker --listen --timeout 2s`,
 		Args: func(c *cobra.Command, args []string) error {
-			if o.listen {
-				return cobra.MinimumNArgs(1)(c, args)
+			switch {
+			case len(args) == 0:
+				return usage(errors.New("no URL given"), "usage: "+c.UseLine())
+			case len(args) == 1 && !o.listen:
+				return usage(errors.New("no FILE given"), "name files with messages, or - for stdin; --listen needs none")
 			}
-			return cobra.MinimumNArgs(2)(c, args)
+			return nil
 		},
 		RunE: func(c *cobra.Command, args []string) error {
 			o.url, o.files = args[0], args[1:]
@@ -92,7 +94,10 @@ Exit code 1: a reply is a fault or an HTTP error; 5: the fate of messages is unk
 	f.BoolVar(&o.listen, "listen", false, "stay and print what the other end sends unasked; needs no FILE, implies --require-hhfr")
 	f.Var(&o.sync, "sync", "a sync frame at least every so many octets, up to 64KiB")
 	f.DurationVar(&o.reconnect, "reconnect", 30*time.Second, "how long to negotiate anew when the stream breaks, before plain SOAP; 0: not at all")
-	f.StringVar(&o.schema, "schema", "", "HHFR Schema of the messages, a file: their types are taken from it")
+	f.DurationVar(&o.negotiateTimeout, "negotiate-timeout", negotiate.DefaultTimeout, "plain SOAP, if there is no stream after this time")
+	f.DurationVar(&o.remember, "remember", negotiate.DefaultRememberFor, "how long the store remembers that a service speaks plain SOAP, and it is not asked; 0: ask always")
+	f.StringVar(&o.schema, "schema", "", "HHFR Schema of the requests, a file: their types are taken from it")
+	f.StringVar(&o.replySchema, "reply-schema", "", "HHFR Schema of the replies, a file")
 	f.DurationVar(&o.timeout, "timeout", 0, "give up after this time, all in all; 0: never")
 	outputFlag(c, &o.output, "text", "json", "xml")
 	return c
@@ -106,8 +111,10 @@ func (o *streamOptions) check() error {
 		return usage(errors.New("--concurrency is 1 to 4096"), "")
 	case o.representation != "" && o.representation != "binary" && o.representation != "xml":
 		return usage(errors.New("--representation is binary or xml, not "+o.representation), "")
-	case o.reconnect < 0:
-		return usage(errors.New("--reconnect is 0 or more"), "")
+	case o.reconnect < 0 || o.remember < 0:
+		return usage(errors.New("--reconnect and --remember are 0 or more"), "")
+	case o.negotiateTimeout <= 0:
+		return usage(errors.New("--negotiate-timeout is more than 0"), "")
 	case o.sync > 64<<10:
 		return usage(errors.New("--sync is at most 64KiB"), "")
 	case o.wrap != "" && o.wrap != "1.1" && o.wrap != "1.2":
@@ -202,6 +209,9 @@ func runStream(ctx context.Context, env Env, g *global, o streamOptions) (err er
 		err = o.unasked.wait(ctx, session)
 	}
 	closed := session.Close()
+	if len(p.sum.Unknown) > 0 {
+		closed = nil // a stream that broke is what the list is about
+	}
 	p.sum.finish(session, plain, time.Since(began))
 	return errors.Join(err, closed, p.end(g))
 }
@@ -231,9 +241,15 @@ func dial(ctx context.Context, env Env, g *global, o streamOptions, store ctxsto
 		Transports: map[string]streamer.Transport{"tcp": tcp.Transport{}}, Store: store, Coders: negotiate.BookCoders(book), AllowHost: o.allowHost,
 		RequireHHFR: o.requireHHFR, WrapConn: rec.dialed(), OnSession: rec.facts, Stream: streamer.Config{SyncBytes: int64(o.sync)}, Log: log,
 	}
-	cfg.Reconnect = o.reconnect
+	cfg.Reconnect, cfg.Timeout, cfg.RememberFor = o.reconnect, o.negotiateTimeout, o.remember
+	if o.remember == 0 {
+		cfg.RememberFor = -1
+	}
 	var err error
 	if cfg.RequestSchema, err = readSchema(o.schema); err != nil {
+		return nil, err
+	}
+	if cfg.ReplySchema, err = readSchema(o.replySchema); err != nil {
 		return nil, err
 	}
 	if cfg.RequestSchema == nil && o.representation != "xml" {

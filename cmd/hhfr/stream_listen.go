@@ -83,17 +83,13 @@ func (l *listener) write(r unaskedReport) error {
 	return err
 }
 
-// wait waits until ctx is done, which is how listening ends, or the stream is over.
+// wait waits until ctx is done, which is how listening ends, or there is no stream any more.
 func (l *listener) wait(ctx context.Context, session *negotiate.Session) error {
-	stream := session.Stream()
-	select {
-	case <-stream.Done():
-		if err := stream.Err(); err != nil {
-			return errors.Join(&problem{exitPartial, err, "what came until then is printed"}, l.failed())
-		}
-	case <-ctx.Done():
+	err := session.Wait(ctx)
+	if ctx.Err() != nil {
+		return l.failed()
 	}
-	return l.failed()
+	return errors.Join(&problem{exitPartial, err, "what came until then is printed"}, l.failed())
 }
 
 // failed tells why something could not be printed.

@@ -151,6 +151,7 @@ func (s *Session) reconnect() {
 		n := negotiation{dialer: s.dialer, url: s.url, serve: s.serve}
 		if err = n.open(s.ctx); err == nil {
 			s.install(&n)
+			s.cfg.Log.Info("a stream again", "url", loggable(s.url), "session", n.agreed.Facts.Session.String())
 			return
 		}
 		if s.ctx.Err() != nil {
@@ -182,7 +183,7 @@ func (s *Session) reconnect() {
 }
 
 const (
-	// maxFruitless is how many streams in a row may end without a reply before no further one is tried: an end that breaks each of them
+	// maxFruitless is how many streams in a row may end without having brought anything before no further one is tried: an end that breaks each of them
 	// would else be asked for ever.
 	maxFruitless = 5
 	// firstBackOff is the pause after the first attempt that failed, maxBackOff the longest one: a server that restarts takes a second or some, and a link

@@ -391,3 +391,70 @@ func TestOnMessage(t *testing.T) {
 	require.NoError(t, (<-conns).Close())
 	assert.ElementsMatch(t, []string{"hello /tick", "question", "thanks"}, three())
 }
+
+// Whoever only listens waits over streams that break, until there is none to come.
+func TestWait(t *testing.T) {
+	m := newMortal(t)
+	cfg := config(t)
+	cfg.Clock = quick{newLater()}
+	cfg.Reconnect = 30 * time.Second
+	session := dial(t, "http://"+m.http+"/x", cfg)
+	first := session.Stream()
+	waited := make(chan error)
+	go func() { waited <- session.Wait(context.Background()) }()
+	m.kill()
+	<-first.Done()
+	require.ErrorIs(t, <-waited, &negotiate.Error{Code: negotiate.NoHHFR})
+
+	m.start()
+	cfg.RememberFor = -1
+	cfg.Reconnect = time.Hour
+	session = dial(t, "http://"+m.http+"/x", cfg)
+	ctx, cancel := context.WithCancel(t.Context())
+	go func() { waited <- session.Wait(ctx) }()
+	first = session.Stream()
+	m.kill()
+	<-first.Done()
+	m.start()
+	_, body := call(t, session, "", "again")
+	assert.Equal(t, "again", body)
+	select {
+	case err := <-waited:
+		t.Fatal("waits no longer: ", err)
+	default:
+	}
+	cancel()
+	require.ErrorIs(t, <-waited, context.Canceled)
+	go func() { waited <- session.Wait(context.Background()) }()
+	require.NoError(t, session.Close())
+	require.ErrorIs(t, <-waited, &negotiate.Error{Code: negotiate.Closed})
+	cfg.Transports = none
+	require.ErrorIs(t, dial(t, "http://"+m.http+"/x", cfg).Wait(t.Context()), &negotiate.Error{Code: negotiate.NoHHFR})
+}
+
+// Streams that only bring messages unasked are not fruitless: one that breaks every now and then is replaced as often as that.
+func TestUnaskedMessagesAreFruit(t *testing.T) {
+	s := startServices(t, func(c *negotiate.ResponderConfig) {
+		c.OnStream = func(_ negotiate.Facts, st *streamer.Stream) {
+			go func() { _ = st.Lane(0).Send(context.Background(), streamer.NewMessage(nil, []byte("tick"))) }()
+		}
+	})
+	cfg := config(t)
+	cfg.Clock = quick{newLater()}
+	cfg.Reconnect = time.Hour
+	conns, got := make(chan net.Conn, 1), make(chan string)
+	cfg.OnSession = func(_ negotiate.Facts, c net.Conn) { conns <- c }
+	cfg.Handler = func(_ context.Context, x *streamer.Exchange) {
+		body, err := x.Message().ReadAll(100)
+		if err == nil {
+			got <- string(body)
+		}
+	}
+	session := dial(t, s.http.URL+"/x", cfg)
+	for range 10 {
+		assert.Equal(t, "tick", <-got)
+		require.NoError(t, (<-conns).Close())
+	}
+	assert.Equal(t, "tick", <-got)
+	assert.True(t, session.Agreed().HHFR)
+}

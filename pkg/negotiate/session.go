@@ -56,7 +56,7 @@ type Session struct {
 	again     chan struct{} // closed when an attempt to have a new stream is over; nil: none is under way
 	plain     bool          // plain SOAP from now on
 	closed    bool
-	fruitless int // streams in a row that brought no reply
+	fruitless int // streams in a row that brought nothing
 }
 
 // link is one stream of a session.
@@ -81,6 +81,9 @@ func (s *Session) OnMessage(handler streamer.Handler) { s.handler.Store(&handler
 
 // serve hands an exchange to whoever serves now.
 func (s *Session) serve(ctx context.Context, x *streamer.Exchange) {
+	s.mu.Lock()
+	s.fruitless = 0 // a stream that brings something is worth another one
+	s.mu.Unlock()
 	if h := s.handler.Load(); h != nil && *h != nil {
 		(*h)(ctx, x)
 	}
@@ -101,6 +104,26 @@ func (s *Session) Stream() *streamer.Stream {
 		return nil
 	}
 	return s.link.stream
+}
+
+// Wait waits as long as the other end can send unasked: until ctx is done, whose cause it returns, or until there is no stream and none is to come, also not by
+// Config.Reconnect. Then it is an [Error] with the code NoHHFR that says why, or Closed.
+func (s *Session) Wait(ctx context.Context) error {
+	for {
+		l, err := s.current(ctx)
+		switch {
+		case err != nil:
+			return err
+		case l == nil:
+			return &Error{Code: NoHHFR, At: -1, Err: errors.New(s.Agreed().Why)}
+		}
+		select {
+		case <-l.stream.Done():
+		case <-s.ctx.Done():
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		}
+	}
 }
 
 // Call sends a request and waits for the first octets of its reply. A request without a head goes to the session's URL with the default
