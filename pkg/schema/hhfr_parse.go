@@ -37,7 +37,7 @@ func Parse(text []byte) (*Schema, error) {
 	if p.tok.Kind == xmltext.End {
 		return nil, p.fail(Malformed, "an end tag that nothing began")
 	}
-	p.takePrefix()
+	p.takePrefixes()
 	root, err := p.element(0)
 	if err != nil {
 		return nil, err
@@ -58,8 +58,10 @@ type hhfrParser struct {
 	tok    xmltext.Token // the tag at hand
 	attrs  []xmltext.Attr
 	done   bool
-	prefix string
-	nodes  int
+	prefix string // of the first tag, with its colon; empty: none
+	// prefixes tells of prefixes whether they are those of XML Schema.
+	prefixes map[string]bool
+	nodes    int
 }
 
 func (p *hhfrParser) fail(code Code, format string, args ...any) error {
@@ -105,29 +107,32 @@ func (p *hhfrParser) next() error {
 	}
 }
 
-// takePrefix finds how the dialect's elements are prefixed: as the first one is, if that is xs:, xsd:, or declared as XML Schema's.
-func (p *hhfrParser) takePrefix() {
-	prefix, _, ok := strings.Cut(p.name(), ":")
-	if !ok {
-		return
-	}
-	known := prefix == "xs" || prefix == "xsd"
+// takePrefixes finds which prefixes are those of XML Schema: xs and xsd, unless the first tag says otherwise, and those that it declares as such. The schema is printed with
+// that of the first tag.
+func (p *hhfrParser) takePrefixes() {
+	p.prefixes = map[string]bool{"xs": true, "xsd": true}
 	for _, a := range p.attrs {
-		if string(p.src[a.NameFrom:a.NameTo]) == "xmlns:"+prefix {
-			known = string(p.src[a.ValueFrom:a.ValueTo]) == xmlns.XSD
+		if prefix, ok := strings.CutPrefix(string(p.src[a.NameFrom:a.NameTo]), "xmlns:"); ok {
+			p.prefixes[prefix] = string(p.src[a.ValueFrom:a.ValueTo]) == xmlns.XSD
 		}
 	}
-	if known {
+	if prefix, _, ok := strings.Cut(p.name(), ":"); ok && p.prefixes[prefix] {
 		p.prefix = prefix + ":"
 	}
+}
+
+// local takes a prefix of XML Schema off a name.
+func (p *hhfrParser) local(name string) string {
+	if prefix, local, ok := strings.Cut(name, ":"); ok && p.prefixes[prefix] {
+		return local
+	}
+	return name
 }
 
 func (p *hhfrParser) name() string { return string(p.src[p.tok.NameFrom:p.tok.NameTo]) }
 
 // is tells whether the tag at hand is the dialect's of that name. The prefix may be left out.
-func (p *hhfrParser) is(local string) bool {
-	return p.name() == local || p.name() == p.prefix+local
-}
+func (p *hhfrParser) is(local string) bool { return p.local(p.name()) == local }
 
 // attributes gives the tag's attributes by name; only those known may stand there.
 func (p *hhfrParser) attributes(known ...string) (map[string]string, error) {
@@ -181,7 +186,7 @@ func isName(s string) bool {
 }
 
 func (p *hhfrParser) typeOf(name string) (shape.Type, error) {
-	local := strings.TrimPrefix(name, p.prefix)
+	local := p.local(name)
 	for _, t := range hhfrTypes {
 		if t.name == local {
 			return t.typ, nil
@@ -211,7 +216,7 @@ func (p *hhfrParser) element(depth int) (*Element, error) {
 	}
 	typ, typed := values["type"]
 	switch {
-	case typed && strings.TrimPrefix(typ, p.prefix) == "array":
+	case typed && p.local(typ) == "array":
 		err = p.array(e, values)
 	case values["primitives"] != "" || values["value"] != "":
 		err = p.fail(Malformed, "primitives and value go with type=\"array\"")

@@ -50,6 +50,14 @@ func TestPrefixesAndSpellingsDoNotCount(t *testing.T) {
 	a := parse(t, `<xs:element name="E"><xs:complexType><xs:element name="B" type="xs:boolean"/></xs:complexType></xs:element>`)
 	b := parse(t, "\xEF\xBB\xBF<?xml version='1.0'?>\n<element name='E'>\n<complexType><element name='B' type='Boolean'></element></complexType>\n</element>\n")
 	assert.Equal(t, a.URI(), b.URI())
+	for _, same := range []string{
+		`<element name="E"><complexType><element name="B" type="xs:boolean"/></complexType></element>`,
+		`<xsd:element name="E"><complexType><xs:element name="B" type="Boolean"/></complexType></xsd:element>`,
+		`<s:element name="E" xmlns:s="http://www.w3.org/2001/XMLSchema"><s:complexType><s:element name="B" type="s:boolean"/></s:complexType></s:element>`,
+		`<element name="E" xmlns="http://www.w3.org/2001/XMLSchema" xmlns:s="http://www.w3.org/2001/XMLSchema"><complexType><element name="B" type="s:boolean"/></complexType></element>`,
+	} {
+		assert.Equal(t, a.URI(), parse(t, same).URI(), same)
+	}
 	assert.Equal(t, `<element name="E"><complexType><element name="B" type="boolean"/></complexType></element>`, string(a.Canonical()))
 	assert.Regexp(t, `^urn:hhfr:schema:sha256:[0-9a-f]{64}$`, a.URI())
 	assert.Contains(t, a.String(), "xs:element")
@@ -76,6 +84,8 @@ func TestParseRefuses(t *testing.T) {
 		{leaf + "x", schema.Malformed, "1:31"},
 		{"\n <foo/>", schema.Unsupported, "2:2"},
 		{"<x:element xmlns:x='urn:x' name='a' type='int'/>", schema.Unsupported, "1:1"},
+		{"<xs:element xmlns:xs='urn:x' name='a' type='int'/>", schema.Unsupported, "1:1"},
+		{"<element xmlns:s='urn:x' name='a' type='s:int'/>", schema.Unsupported, "1:1"},
 		{"</element>", schema.Malformed, "1:1"},
 		{"<element", schema.Malformed, "1:2"},
 		{`<!DOCTYPE a><element name="a" type="int"/>`, schema.Unsupported, "1:1"},
