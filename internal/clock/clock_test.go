@@ -58,7 +58,36 @@ func TestTimers(t *testing.T) {
 		never := c.AfterFunc(time.Second, func() { t.Error("a stopped timer fired") })
 		assert.True(t, never.Stop())
 		time.Sleep(time.Minute)
+		assert.False(t, never.Stop())
+
+		// As with those of package time, a timer that fired unheard is stopped, and what it said is gone.
+		for _, c := range []clock.Clock{clock.Real(), clock.Scaled(10)} {
+			unheard := c.NewTimer(time.Second)
+			time.Sleep(time.Minute)
+			assert.True(t, unheard.Reset(time.Hour))
+			assert.True(t, unheard.Stop())
+			select {
+			case <-unheard.C():
+				t.Error("a stopped timer fired")
+			default:
+			}
+		}
 	})
+}
+
+// A timer may be started again and again while earlier starts are about to fire.
+func TestTimersAreStartedAgain(t *testing.T) {
+	c := clock.Scaled(1000)
+	tm := c.NewTimer(time.Second)
+	for range 200 {
+		tm.Reset(time.Second)
+		c.AfterFunc(time.Second, func() {}).Stop()
+	}
+	from := c.Now()
+	tm.Reset(time.Second)
+	<-tm.C()
+	assert.GreaterOrEqual(t, c.Since(from), time.Second)
+	assert.False(t, tm.Stop())
 }
 
 func TestSleepEndsWithItsContext(t *testing.T) {
