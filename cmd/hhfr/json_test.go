@@ -34,6 +34,7 @@ var printed = []struct{ command, about, folder, name string }{
 	{"replay", "a line for each exchange", "cmd/hhfr", "replayLine"},
 	{"replay", "`difference` has", "pkg/replay", "Difference"},
 	{"replay", "the last line has these in `summary`", "cmd/hhfr", "replaySummary"},
+	{"bench", "`session`: one object with `version` and in `report`", "pkg/bench", "Report"},
 	{"proxy", "one object, once it listens: `version`, `addresses`, and the URL it forwards to as `upstream`", "", ""},
 	{"version", "one object", "cmd/hhfr", "versionInfo"},
 }

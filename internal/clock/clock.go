@@ -4,6 +4,7 @@ package clock
 
 import (
 	"context"
+	"math"
 	"time"
 )
 
@@ -36,23 +37,26 @@ type Timer interface {
 func Real() Clock { return &clock{k: 1, start: time.Now()} }
 
 // Scaled is a clock that starts at the present and from then on runs k times faster than the machine's: a timer of one
-// second fires after 1/k seconds. k below 1 means 1. No timer fires early on it: waits are rounded up. Where the system can, its waits end within
-// some 0.1 ms, for lateness counts k times; the machine's end up to 1 ms late.
-func Scaled(k int) Clock {
-	return &clock{k: time.Duration(max(k, 1)), start: time.Now(), exact: true}
+// second fires after 1/k seconds. k below 1 is slow motion; 0 and less mean 1. No timer fires early on it: waits are rounded up. Where the system
+// can, its waits end within some 0.1 ms, for lateness counts k times; the machine's end up to 1 ms late.
+func Scaled(k float64) Clock {
+	if !(k > 0) {
+		k = 1
+	}
+	return &clock{k: k, start: time.Now(), exact: true}
 }
 
 type clock struct {
-	k     time.Duration // virtual time per real time
-	start time.Time     // the moment at which both agree
-	exact bool          // timers are those of exact.go
+	k     float64   // virtual time per real time
+	start time.Time // the moment at which both agree
+	exact bool      // timers are those of exact.go
 }
 
 func (c *clock) Now() time.Time {
 	if c.k == 1 {
 		return time.Now()
 	}
-	return c.start.Add(time.Since(c.start) * c.k)
+	return c.start.Add(time.Duration(float64(time.Since(c.start)) * c.k))
 }
 
 func (c *clock) Since(t time.Time) time.Duration { return c.Now().Sub(t) }
@@ -90,14 +94,17 @@ func (c *clock) AfterFunc(d time.Duration, f func()) Timer {
 
 // real is how long d lasts on the machine's clock.
 func (c *clock) real(d time.Duration) time.Duration {
-	if d <= 0 {
+	if d <= 0 || c.k == 1 {
 		return d
 	}
-	q := d / c.k
-	if q*c.k < d {
-		q++
+	q := math.Ceil(float64(d) / c.k)
+	if q >= math.MaxInt64 {
+		return math.MaxInt64
 	}
-	return q
+	if time.Duration(q*c.k) < d {
+		q++ // by rounding, of a k that is no whole number
+	}
+	return time.Duration(q)
 }
 
 type timer struct {

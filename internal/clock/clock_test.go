@@ -3,6 +3,8 @@ package clock_test
 import (
 	"context"
 	"errors"
+	"math"
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -24,7 +26,7 @@ func TestClocksRunAtTheirRate(t *testing.T) {
 		{"scaled by 1", func() clock.Clock { return clock.Scaled(1) }, 1},
 		{"scaled by 60", func() clock.Clock { return clock.Scaled(60) }, 60},
 		{"scaled by 7", func() clock.Clock { return clock.Scaled(7) }, 7},
-		{"below 1 is 1", func() clock.Clock { return clock.Scaled(-3) }, 1},
+		{"below 0 is 1", func() clock.Clock { return clock.Scaled(-3) }, 1},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -38,6 +40,28 @@ func TestClocksRunAtTheirRate(t *testing.T) {
 				assert.Equal(t, time.Since(from)*tc.k, c.Now().Sub(virtual))
 			})
 		})
+	}
+}
+
+func TestSlowMotion(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c, from := clock.Scaled(0.25), time.Now()
+		began := c.Now()
+		assert.NoError(t, c.Sleep(t.Context(), time.Second))
+		assert.Equal(t, 4*time.Second, time.Since(from))
+		assert.Equal(t, time.Second, c.Since(began))
+		never := c.NewTimer(math.MaxInt64)
+		assert.True(t, never.Stop(), "longer than the machine can say")
+	})
+}
+
+func TestProcessor(t *testing.T) {
+	before := clock.Processor()
+	if before < 0 {
+		t.Skip("this system does not tell")
+	}
+	for clock.Processor() == before {
+		_ = strings.Repeat("work", 1000)
 	}
 }
 

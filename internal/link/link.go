@@ -196,3 +196,9 @@ func (l *Link) Stats() Stats {
 	defer l.mu.Unlock()
 	return Stats{Up: l.up.stats(), Down: l.down.stats(), Connections: l.connections, Elapsed: l.last.Sub(l.began)}
 }
+
+// Expected is what the link's connections take by their octets and so many round trips, if one end always waits for the other.
+func (l *Link) Expected(roundTrips int) time.Duration {
+	s := l.Stats()
+	return s.Up.Busy + s.Down.Busy + time.Duration(roundTrips)*l.profile.RTT
+}

@@ -222,6 +222,7 @@ func TestHTTP(t *testing.T) {
 		}
 		s := l.Stats()
 		within(t, (1+rounds)*l.Profile().RTT+wire(l.Profile(), s.Up.Wire+s.Down.Wire), time.Since(from))
+		within(t, l.Expected(1+rounds), time.Since(from))
 		assert.Equal(t, 1, s.Connections)
 		within(t, time.Since(from), s.Elapsed)
 	})
@@ -360,6 +361,14 @@ func TestConnection(t *testing.T) {
 		_, err = l.Dial(ctx, func(context.Context) (net.Conn, error) { return nil, errors.New("not asked") })
 		require.ErrorIs(t, err, context.DeadlineExceeded)
 	})
+}
+
+func TestSpeed(t *testing.T) {
+	for name, want := range map[string]float64{"14k4": 20, "gprs": 15, "edge": 10, "3g": 3, "lte": 1.25, "wifi": 0.125, "lte,rtt=0s": 0.125, "gprs,rtt=20s": 20} {
+		p, err := link.ParseProfile(name)
+		require.NoError(t, err)
+		assert.InDelta(t, want, p.Speed(), 1e-9, name)
+	}
 }
 
 func TestParseProfile(t *testing.T) {

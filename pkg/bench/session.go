@@ -2,43 +2,22 @@
 package bench
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"net"
-	"net/http"
-	"regexp"
+	"slices"
 	"time"
 
 	"github.com/hhfr/hhfr/internal/clock"
 	"github.com/hhfr/hhfr/internal/link"
-	"github.com/hhfr/hhfr/internal/workload"
 	"github.com/hhfr/hhfr/pkg/codec/binary"
 	"github.com/hhfr/hhfr/pkg/ctxstore"
 	"github.com/hhfr/hhfr/pkg/ctxstore/memory"
 	"github.com/hhfr/hhfr/pkg/negotiate"
 	"github.com/hhfr/hhfr/pkg/peer"
-	"github.com/hhfr/hhfr/pkg/soap"
-	"github.com/hhfr/hhfr/pkg/streamer"
 	"github.com/hhfr/hhfr/pkg/streamer/tcp"
 )
-
-// Way is how a session's messages travel.
-type Way string
-
-const (
-	// HHFR negotiates and streams.
-	HHFR Way = "hhfr"
-	// SOAPNew posts each message over a connection of its own, as the papers do.
-	SOAPNew Way = "soap-new"
-	// SOAPKept posts all messages over one connection.
-	SOAPKept Way = "soap-kept"
-)
-
-// Ways are all of them, in the order of reports.
-var Ways = []Way{HHFR, SOAPNew, SOAPKept}
 
 // SessionConfig says which sessions to live through. The zero value is the papers' experiment.
 type SessionConfig struct {
@@ -48,63 +27,59 @@ type SessionConfig struct {
 	Sizes, Counts []int
 	// Link is an emulated link as in the command line; empty: 14k4.
 	Link string
-	// Speed is how many times faster than the link the clock runs; 0: 20, at which a wait that ends a millisecond late costs a fiftieth of a second.
-	Speed int
+	// Speed is how many times faster than the link the clock runs, below 1 for slow motion; 0: what fits the link, 20 at most. Sessions whose times are not those of
+	// the link alone are lived through again, at half the speed and then a quarter of it.
+	Speed float64
 	// Each, if given, hears of every cell as it is done.
 	Each func(Cell)
 }
 
-// Cell is one session. Times are those of the link, in milliseconds.
-type Cell struct {
-	Service string `json:"service"`
-	Way     Way    `json:"way"`
-	Size    int    `json:"size"`
-	N       int    `json:"n"`
-	// Millis is the time of the whole session, connections and negotiation included, until the last octet of the last reply; Setup is that before the first message.
-	Millis float64 `json:"ms"`
-	Setup  float64 `json:"setup_ms"`
-	// Expected is octets by bandwidth, and round trips.
-	Expected float64 `json:"expected_ms"`
-	// Sent and Received are octets on the link, with 40 for the headers of each packet.
-	Sent     int64 `json:"sent_octets"`
-	Received int64 `json:"received_octets"`
-	// Paper is what the papers measured, 0 where they did not.
-	Paper float64 `json:"paper_ms,omitempty"`
-}
-
-// Off is how far the session's time is from what was expected, as a share of that.
-func (c Cell) Off() float64 { return (c.Millis - c.Expected) / c.Expected }
-
-// Model is what the cells of one service and size say in the papers' cost model (paper 2, section 5.1): t1 and t2 are milliseconds a message with hhfr and with SOAP, Setup is Oa + Ob, and the rest how many messages
-// it takes until hhfr is faster. The papers' numbers stand beside, 0 where they have none.
-type Model struct {
-	Service        string  `json:"service"`
-	Size           int     `json:"size"`
-	T1             float64 `json:"t1_ms"`
-	T2New          float64 `json:"t2_new_ms"`
-	T2Kept         float64 `json:"t2_kept_ms"`
-	Setup          float64 `json:"oa_ob_ms"`
-	BreakEvenNew   float64 `json:"break_even_new"`
-	BreakEvenKept  float64 `json:"break_even_kept"`
-	PaperBreakEven float64 `json:"paper_break_even,omitempty"`
-}
-
-// Report is what [Session] found. CPU is the share of the link's time, as lived through, that this process computed; -1 where the system does not tell.
+// Report is what [Session] found.
 type Report struct {
-	Link   string  `json:"link"`
-	Speed  int     `json:"speed"`
-	CPU    float64 `json:"cpu_share"`
-	Cells  []Cell  `json:"cells"`
-	Models []Model `json:"models"`
+	Link   string  `json:"link"`      // the profile
+	Speed  float64 `json:"speed"`     // how many times faster than the link the clock ran, but for what was lived through again
+	CPU    float64 `json:"cpu_share"` // of the time, as lived through, that this process computed; -1 where the system does not tell
+	Cells  []Cell  `json:"cells"`     // the sessions
+	Models []Model `json:"models"`    // the papers' cost model, for each service and size
 }
 
-// MaxCPU is the share of the link's time above which computing would count as link: then the clock must run slower.
-const MaxCPU = 0.05
+const (
+	// MaxCPU is the share of the link's time above which computing would count as link.
+	MaxCPU = 0.05
+	// MaxOff is how far a session's time may be from what its octets and round trips take, as a share of that.
+	MaxOff = 0.10
+)
 
-// ErrTooFast says that the clock ran so fast that computing took a share of the link's time.
-var ErrTooFast = errors.New("this machine computes too slowly for the clock")
+var (
+	// ErrNotTheLink says that times are not those of the link alone, though sessions were lived through again.
+	ErrNotTheLink = errors.New("times that are not those of the link alone: this machine is too slow for the clock, or too busy")
+	// ErrConfig says that there is no such experiment.
+	ErrConfig = errors.New("no such experiment")
+)
 
-// Session lives through the sessions, one after the other, and reports. The server is in the same process, at the far end of the link.
+// check looks at what is to be measured before anything runs.
+func (cfg SessionConfig) check() error {
+	for _, service := range cfg.Services {
+		if _, known := papers[service]; !known {
+			return fmt.Errorf("%w: no service %q to measure, concat and sum are", ErrConfig, service)
+		}
+	}
+	for _, n := range slices.Concat(cfg.Sizes, cfg.Counts) {
+		if n < 1 {
+			return fmt.Errorf("%w: %d items or messages, 1 is the least", ErrConfig, n)
+		}
+	}
+	if !(cfg.Speed >= 0 && cfg.Speed <= maxSpeed) {
+		return fmt.Errorf("%w: a clock %v times faster, 0 to %d are possible", ErrConfig, cfg.Speed, maxSpeed)
+	}
+	return nil
+}
+
+// maxSpeed is far beyond what any machine can.
+const maxSpeed = 10_000
+
+// Session lives through the sessions, one after the other, and reports, what there is also if it fails on the way. The server is in the same process, at the far end of the link.
+// Errors: ErrConfig, those of link.ParseProfile and of link.Relay, without a report; ErrNotTheLink; that of a session.
 func Session(ctx context.Context, cfg SessionConfig) (*Report, error) {
 	if len(cfg.Services) == 0 {
 		cfg.Services = []string{"concat", "sum"}
@@ -112,51 +87,77 @@ func Session(ctx context.Context, cfg SessionConfig) (*Report, error) {
 	if cfg.Link == "" {
 		cfg.Link = "14k4"
 	}
-	if cfg.Speed == 0 {
-		cfg.Speed = 20
+	if err := cfg.check(); err != nil {
+		return nil, err
 	}
 	profile, err := link.ParseProfile(cfg.Link)
 	if err != nil {
 		return nil, err
 	}
-	r := &Report{Link: cfg.Link, Speed: cfg.Speed}
-	server, err := startServer(ctx)
-	if err != nil {
+	if l, err := link.Relay(nil, profile); err != nil {
+		return nil, err
+	} else if err := l.Close(); err != nil {
 		return nil, err
 	}
+	if cfg.Speed == 0 {
+		cfg.Speed = profile.Speed()
+	}
+	r := &Report{Link: cfg.Link, Speed: cfg.Speed, CPU: -1, Cells: []Cell{}, Models: []Model{}}
+	server, err := startServer(ctx)
+	if err != nil {
+		return r, err
+	}
 	defer func() { _ = server.Close() }()
-	began, used := time.Now(), cpuTime()
+	began, used := time.Now(), clock.Processor()
 	for _, service := range cfg.Services {
-		p, known := papers[service]
-		if !known {
-			return nil, fmt.Errorf("no service %q to measure: concat and sum are", service)
+		if err = r.live(ctx, cfg, service, server.URL("/"+service), profile); err != nil {
+			break
 		}
-		sizes, counts := orElse(cfg.Sizes, p.sizes), orElse(cfg.Counts, p.counts)
-		for _, size := range sizes {
-			first := len(r.Cells)
-			for _, way := range Ways {
-				for _, n := range counts {
-					s := session{service: service, size: size, n: n, way: way, url: server.URL("/" + service), clock: clock.Scaled(cfg.Speed), profile: profile}
-					c, err := s.live(ctx)
-					if err != nil {
-						return r, fmt.Errorf("%s, %s, %d items, %d messages: %w", service, way, size, n, err)
-					}
-					c.Paper = p.time(way, size, n)
-					if r.Cells = append(r.Cells, c); cfg.Each != nil {
-						cfg.Each(c)
-					}
+	}
+	if used >= 0 {
+		r.CPU = float64(clock.Processor()-used) / float64(time.Since(began))
+	}
+	if err == nil {
+		err = r.check()
+	}
+	return r, err
+}
+
+// live adds the cells and models of one service.
+func (r *Report) live(ctx context.Context, cfg SessionConfig, service, url string, profile link.Profile) error {
+	p := papers[service]
+	for _, size := range orElse(cfg.Sizes, p.sizes) {
+		first := len(r.Cells)
+		for _, way := range Ways {
+			for _, n := range orElse(cfg.Counts, p.counts) {
+				s := session{service: service, size: size, n: n, way: way, url: url, speed: cfg.Speed, profile: profile}
+				c, err := s.lived(ctx)
+				if err != nil {
+					return fmt.Errorf("%s, %s, %d items, %d messages: %w", service, way, size, n, err)
+				}
+				c.Paper = p.time(way, size, n)
+				if r.Cells = append(r.Cells, c); cfg.Each != nil {
+					cfg.Each(c)
 				}
 			}
-			r.Models = append(r.Models, model(r.Cells[first:], p.breakEven[size]))
+		}
+		r.Models = append(r.Models, model(r.Cells[first:], p.costs[size]))
+	}
+	return nil
+}
+
+// check counts the cells that are not good.
+func (r *Report) check() error {
+	bad := 0
+	for _, c := range r.Cells {
+		if !c.Good() {
+			bad++
 		}
 	}
-	if r.CPU = -1; used >= 0 {
-		r.CPU = float64(cpuTime()-used) / float64(time.Since(began))
+	if bad > 0 {
+		return fmt.Errorf("%w (%d of %d sessions)", ErrNotTheLink, bad, len(r.Cells))
 	}
-	if r.CPU > MaxCPU {
-		return r, fmt.Errorf("%w: %.0f %% of the link's time at speed %d", ErrTooFast, 100*r.CPU, cfg.Speed)
-	}
-	return r, nil
+	return nil
 }
 
 func orElse(list, standard []int) []int {
@@ -186,156 +187,4 @@ func startServer(ctx context.Context) (*peer.Server, error) {
 
 func coders(store ctxstore.Store) negotiate.Coders {
 	return negotiate.BookCoders(binary.NewBook(ctxstore.Shapes{Store: store}))
-}
-
-// session is one cell.
-type session struct {
-	service string
-	size, n int
-	way     Way
-	url     string
-	clock   clock.Clock
-	profile link.Profile
-}
-
-// live opens the link, sends the messages one after the other, and counts.
-func (s *session) live(ctx context.Context) (c Cell, err error) {
-	l, err := link.Relay(s.clock, s.profile)
-	if err != nil {
-		return c, err
-	}
-	defer func() { _ = l.Close() }()
-	transport := &http.Transport{DialContext: l.DialContext((&net.Dialer{}).DialContext), DisableKeepAlives: s.way == SOAPNew, DisableCompression: true}
-	defer transport.CloseIdleConnections()
-	client := &http.Client{Transport: transport}
-	messages, err := s.messages()
-	if err != nil {
-		return c, err
-	}
-	began := s.clock.Now()
-	send, rounds := s.post(client), 1
-	var hhfr *negotiate.Session
-	switch s.way {
-	case HHFR:
-		store := memory.New(memory.Config{})
-		defer func() { _ = store.Close() }()
-		hhfr, err = negotiate.Dial(ctx, s.url, negotiate.Config{HTTPClient: client, Transports: map[string]streamer.Transport{"tcp": l.Over(tcp.Transport{})}, Store: store, Coders: coders(store),
-			RequireHHFR: true, Clock: s.clock, Timeout: time.Hour})
-		if err != nil {
-			return c, err
-		}
-		defer func() { _ = hhfr.Close() }()
-		send, rounds = s.call(hhfr), 4 // connection, offer, connection, hello
-	case SOAPNew:
-		rounds = s.n
-	case SOAPKept:
-	}
-	setup := s.clock.Since(began)
-	for _, m := range messages {
-		if err := send(ctx, m); err != nil {
-			return c, err
-		}
-	}
-	took := s.clock.Since(began)
-	st := l.Stats()
-	rounds += s.n
-	expected := st.Up.Busy + st.Down.Busy + time.Duration(rounds)*s.profile.RTT
-	return Cell{Service: s.service, Way: s.way, Size: s.size, N: s.n, Millis: millis(took), Setup: millis(setup), Expected: millis(expected), Sent: st.Up.Wire, Received: st.Down.Wire}, nil
-}
-
-func millis(d time.Duration) float64 { return float64(d.Microseconds()) / 1000 }
-
-var items = regexp.MustCompile(`<item>[^<]*</item>`)
-
-// messages makes the requests, with the values of workloads W1 and W2.
-func (s *session) messages() (list [][]byte, err error) {
-	source := workload.Strings(1, s.size)
-	if s.service == "sum" {
-		source = workload.Floats(1, s.size)
-	}
-	for m := range source {
-		body := fmt.Sprintf(`<%s xmlns="%s">%s</%s>`, s.service, peer.Namespace, bytes.Join(items.FindAll(m, -1), nil), s.service)
-		wrapped, err := soap.Wrap(soap.V11, []byte(body))
-		if err != nil {
-			return nil, err
-		}
-		if list = append(list, wrapped); len(list) == s.n {
-			break
-		}
-	}
-	return list, nil
-}
-
-func (s *session) call(h *negotiate.Session) func(context.Context, []byte) error {
-	return func(ctx context.Context, m []byte) error {
-		reply, err := h.Call(ctx, streamer.NewMessage(nil, m))
-		if err != nil {
-			return err
-		}
-		body, err := reply.ReadAll(1 << 20)
-		return isReply(body, err)
-	}
-}
-
-func (s *session) post(client *http.Client) func(context.Context, []byte) error {
-	return func(ctx context.Context, m []byte) error {
-		request, err := http.NewRequestWithContext(ctx, http.MethodPost, s.url, bytes.NewReader(m))
-		if err != nil {
-			return err
-		}
-		request.Header.Set("Content-Type", "text/xml; charset=utf-8")
-		request.Header.Set("SOAPAction", `""`)
-		reply, err := client.Do(request)
-		if err != nil {
-			return err
-		}
-		body, err := io.ReadAll(reply.Body)
-		return isReply(body, errors.Join(err, reply.Body.Close()))
-	}
-}
-
-func isReply(body []byte, err error) error {
-	if err == nil && (soap.Recognize(body).Fault || !bytes.Contains(body, []byte("result"))) {
-		return fmt.Errorf("not a reply: %.200s", body)
-	}
-	return err
-}
-
-// model fits the cost model to the cells of one service and size.
-func model(cells []Cell, paper float64) Model {
-	m := Model{Service: cells[0].Service, Size: cells[0].Size, PaperBreakEven: paper}
-	slope := func(way Way) float64 {
-		var first, last Cell
-		for _, c := range cells {
-			if c.Way != way {
-				continue
-			}
-			if first.N == 0 || c.N < first.N {
-				first = c
-			}
-			if c.N > last.N {
-				last = c
-			}
-		}
-		if last.N == first.N {
-			return last.Millis / float64(max(last.N, 1))
-		}
-		return (last.Millis - first.Millis) / float64(last.N-first.N)
-	}
-	m.T1, m.T2New, m.T2Kept = slope(HHFR), slope(SOAPNew), slope(SOAPKept)
-	for _, c := range cells {
-		if c.Way == HHFR {
-			m.Setup = c.Setup
-		}
-	}
-	m.BreakEvenNew, m.BreakEvenKept = breakEven(m.Setup, m.T1, m.T2New), breakEven(m.Setup, m.T1, m.T2Kept)
-	return m
-}
-
-// breakEven is (Oa + Ob) / (t2 - t1), 0 where hhfr never is faster.
-func breakEven(setup, t1, t2 float64) float64 {
-	if t2 <= t1 {
-		return 0
-	}
-	return setup / (t2 - t1)
 }

@@ -8,18 +8,32 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/hhfr/hhfr/internal/link"
 	"github.com/hhfr/hhfr/pkg/bench"
 )
 
 // TestSoakSessionTimes: each cell of the papers' tables takes its octets by bandwidth and its round trips, by its own counts, within a tenth.
 func TestSoakSessionTimes(t *testing.T) {
-	r, err := bench.Session(t.Context(), bench.SessionConfig{Counts: []int{1, 8}, Speed: 30})
+	r, err := bench.Session(t.Context(), bench.SessionConfig{})
 	require.NoError(t, err)
+	require.Len(t, r.Cells, 3*(4*4+3*4))
 	for _, c := range r.Cells {
 		assert.InDelta(t, 0, c.Off(), 0.10, "%+v", c)
+		assert.LessOrEqual(t, c.CPU, 0.05, "%+v", c)
 	}
 	for _, m := range r.Models {
 		assert.Less(t, m.T1, m.T2Kept, "%+v", m)
 		assert.Less(t, m.BreakEvenNew, 4.0, "%+v", m)
+	}
+}
+
+// TestSoakSessionTimesOnEveryLink: so do short sessions on all links.
+func TestSoakSessionTimesOnEveryLink(t *testing.T) {
+	for _, name := range link.Names() {
+		r, err := bench.Session(t.Context(), bench.SessionConfig{Link: name, Counts: []int{1, 8}, Sizes: []int{10}})
+		require.NoError(t, err, name)
+		for _, c := range r.Cells {
+			assert.InDelta(t, 0, c.Off(), 0.10, "%s %+v", name, c)
+		}
 	}
 }

@@ -1,14 +1,14 @@
 //go:build unix
 
-package bench
+package clock
 
 import (
 	"syscall"
 	"time"
 )
 
-// cpuTime is what this process has computed so far.
-func cpuTime() time.Duration {
+// Processor is what this process has computed so far, on all processors; below 0 where the system does not tell.
+func Processor() time.Duration {
 	var u syscall.Rusage
 	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &u); err != nil {
 		return -1

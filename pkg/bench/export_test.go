@@ -1,0 +1,10 @@
+package bench
+
+// Paper is what the papers measured.
+func Paper(service string, way Way, size, n int) float64 { return papers[service].time(way, size, n) }
+
+// PaperCosts are the papers' t1, t2, and Oa + Ob.
+func PaperCosts(service string, size int) [3]float64 {
+	c := papers[service].costs[size]
+	return [3]float64{c.t1, c.t2, c.setup}
+}
