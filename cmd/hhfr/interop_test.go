@@ -14,6 +14,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/hhfr/hhfr/internal/shared"
+	"github.com/hhfr/hhfr/pkg/soap"
 )
 
 // TestInteropTshark: another program reads our recordings as clean TCP, and finds in them the octets that decode writes out.
@@ -55,20 +56,25 @@ func TestInteropTshark(t *testing.T) {
 	assert.Equal(t, hex.EncodeToString(ours), strings.ToLower(theirs))
 }
 
-// TestInteropCurl: the lines that serve prints work as pasted.
+// TestInteropCurl: the lines that serve prints work as pasted into a shell.
 func TestInteropCurl(t *testing.T) {
-	_, err := exec.LookPath("curl")
+	program, err := exec.LookPath("curl")
 	require.NoError(t, err)
-	services, stop := servicesHere(t)
-	defer stop()
-	for name, s := range services {
-		out, err := exec.CommandContext(t.Context(), "sh", "-c", s.Curl).Output()
-		require.NoError(t, err, s.Curl)
-		assert.Contains(t, string(out), "Envelope", name)
-		assert.NotContains(t, string(out), "Fault", name)
-		assert.Contains(t, s.Curl, s.URL)
+	lines, descriptions := printedCurls(t)
+	for name, two := range lines {
+		for _, line := range two {
+			out, err := exec.CommandContext(t.Context(), "sh", "-c", line).Output()
+			require.NoError(t, err, line)
+			assert.Equal(t, operations[name], soap.Recognize(out).Operation.Local, "%s\n%s", line, out)
+			assert.False(t, soap.Recognize(out).Fault, "%s\n%s", line, out)
+			if name == "echo" {
+				assert.Contains(t, line, string(out), "what echo gives back was sent")
+			}
+		}
 	}
-	out, err := exec.CommandContext(t.Context(), "sh", "-c", services["echo"].Curl).Output()
-	require.NoError(t, err)
-	assert.Contains(t, services["echo"].Curl, string(out), "what echo gives back was sent")
+	for url, wsdl := range descriptions {
+		out, err := exec.CommandContext(t.Context(), program, "-sf", wsdl).Output()
+		require.NoError(t, err)
+		assert.Contains(t, string(out), `location="`+url+`"`)
+	}
 }

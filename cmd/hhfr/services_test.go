@@ -4,8 +4,8 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
-	"os"
-	"os/exec"
+	"io"
+	"net/http"
 	"strings"
 	"testing"
 
@@ -32,41 +32,104 @@ func printedServices(t testing.TB, output string) string {
 	return string(<-said.lines)
 }
 
-// TestCurlLines: every service answers the line printed for it, as pasted into a shell.
-func TestCurlLines(t *testing.T) {
-	for _, program := range []string{"curl", "sh"} {
-		if _, err := exec.LookPath(program); err != nil {
-			if os.Getenv("HHFR_CI") == "1" {
-				t.Fatal(err)
-			}
-			t.Skipf("%v", err)
-		}
-	}
-	operations := map[string]string{
-		"blob": "blobResponse", "concat": "concatResponse", "echo": "hello", "geoip": "geoipResponse", "records": "recordsResponse", "sum": "sumResponse", "ticker": "tickerResponse",
-	}
-	call := func(t *testing.T, line, operation string) {
-		out, err := exec.CommandContext(t.Context(), "sh", "-c", line).CombinedOutput()
-		require.NoError(t, err, "%s\n%s", line, out)
-		assert.Equal(t, operation, soap.Recognize(out).Operation.Local, "%s\n%s", line, out)
-	}
-	var lines struct{ Services map[string]serviceLine }
-	require.NoError(t, json.Unmarshal([]byte(printedServices(t, "json")), &lines))
-	require.Len(t, lines.Services, len(operations))
-	for name, l := range lines.Services {
-		call(t, l.Curl, operations[name])
+// operations are the names of what services answer to the lines that serve prints.
+var operations = map[string]string{
+	"blob": "blobResponse", "concat": "concatResponse", "echo": "hello", "geoip": "geoipResponse", "records": "recordsResponse", "sum": "sumResponse", "ticker": "tickerResponse",
+}
+
+// printedCurls are the curl lines of serve by service, as it prints them in JSON and as text, with the URLs of descriptions.
+func printedCurls(t testing.TB) (lines map[string][]string, descriptions map[string]string) {
+	lines, descriptions = map[string][]string{}, map[string]string{}
+	var said struct{ Services map[string]serviceLine }
+	require.NoError(t, json.Unmarshal([]byte(printedServices(t, "json")), &said))
+	for name, l := range said.Services {
+		lines[name] = append(lines[name], l.Curl)
 		if l.WSDL != "" {
-			out, err := exec.CommandContext(t.Context(), "curl", "-sf", l.WSDL).Output()
-			require.NoError(t, err)
-			assert.Contains(t, string(out), `location="`+l.URL+`"`)
+			descriptions[l.URL] = l.WSDL
 		}
 	}
-	calls := 0
 	for line := range strings.Lines(printedServices(t, "text")) {
 		if line = strings.TrimSpace(line); strings.HasPrefix(line, "curl ") {
-			calls++
-			call(t, line, operations[line[strings.LastIndexByte(line, '/')+1:]])
+			name := line[strings.LastIndexByte(line, '/')+1:]
+			lines[name] = append(lines[name], line)
 		}
 	}
-	assert.Equal(t, len(operations), calls)
+	require.Len(t, lines, len(operations))
+	require.Len(t, descriptions, len(operations)-1, "all but echo")
+	return lines, descriptions
+}
+
+// TestCurlLines: every service answers the line that serve prints for it. The lines are read as a shell and curl would.
+func TestCurlLines(t *testing.T) {
+	lines, descriptions := printedCurls(t)
+	for name, two := range lines {
+		require.Len(t, two, 2, name)
+		for _, line := range two {
+			out := curl(t, words(t, line)...)
+			assert.Equal(t, operations[name], soap.Recognize(out).Operation.Local, "%s\n%s", line, out)
+			assert.False(t, soap.Recognize(out).Fault, "%s\n%s", line, out)
+		}
+	}
+	for url, wsdl := range descriptions {
+		assert.Contains(t, string(curl(t, "curl", "-s", wsdl)), `location="`+url+`"`)
+	}
+}
+
+// words splits a line as a shell does: at blanks, but for those within single quotes. Anything else that means something to a shell is a failure.
+func words(t testing.TB, line string) (list []string) {
+	var word strings.Builder
+	begun := false
+	for i, part := range strings.Split(line, "'") {
+		if i%2 == 1 {
+			word.WriteString(part)
+			begun = true
+			continue
+		}
+		require.NotRegexp(t, "[\"$`\\\\<>|&;()*?!#~\\[{]", part)
+		for j, piece := range strings.Split(part, " ") {
+			if j > 0 && (begun || word.Len() > 0) {
+				list = append(list, word.String())
+				word.Reset()
+				begun = false
+			}
+			word.WriteString(piece)
+		}
+	}
+	return append(list, word.String())
+}
+
+// curl does what the program does with the options that serve uses.
+func curl(t testing.TB, args ...string) []byte {
+	require.Equal(t, "curl", args[0])
+	method, url, body, fields := http.MethodGet, "", "", [][2]string{}
+	for i := 1; i < len(args); i++ {
+		switch args[i] {
+		case "-s":
+		case "-H":
+			i++
+			name, value, ok := strings.Cut(args[i], ": ")
+			require.True(t, ok, args[i])
+			fields = append(fields, [2]string{name, value})
+		case "--data-binary":
+			i++
+			method, body = http.MethodPost, args[i]
+			require.NotEqual(t, byte('@'), body[0])
+		default:
+			require.Empty(t, url)
+			require.NotEqual(t, byte('-'), args[i][0])
+			url = args[i]
+		}
+	}
+	req, err := http.NewRequestWithContext(t.Context(), method, url, strings.NewReader(body))
+	require.NoError(t, err)
+	for _, f := range fields {
+		req.Header.Set(f[0], f[1])
+	}
+	client := &http.Client{Transport: &http.Transport{DisableKeepAlives: true}}
+	resp, err := client.Do(req)
+	require.NoError(t, err)
+	defer resp.Body.Close()
+	out, err := io.ReadAll(resp.Body)
+	require.NoError(t, err)
+	return out
 }

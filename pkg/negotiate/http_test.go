@@ -242,3 +242,45 @@ func TestRoundTripperConcurrently(t *testing.T) {
 	_, err := negotiate.NewHandler(service, negotiate.ResponderConfig{})
 	require.ErrorIs(t, err, &negotiate.Error{Code: negotiate.BadConfig})
 }
+
+// counting is a RoundTripper that counts.
+type counting struct {
+	http.RoundTripper
+	mu   sync.Mutex
+	seen []string
+}
+
+func (c *counting) RoundTrip(r *http.Request) (*http.Response, error) {
+	c.mu.Lock()
+	c.seen = append(c.seen, strings.Join(r.Header["SOAPAction"], "")+strings.Join(r.Header["Soapaction"], ""))
+	c.mu.Unlock()
+	return c.RoundTripper.RoundTrip(r)
+}
+
+// With the RoundTripper swapped in, the only HTTP request is the offer: all messages and replies are in frames.
+func TestFramesCarryMessages(t *testing.T) {
+	url := speaking(t, &unchanged{})
+	transport := &http.Transport{}
+	defer transport.CloseIdleConnections()
+	base := &counting{RoundTripper: transport}
+	frames := map[streamer.Dir]int{}
+	var mu sync.Mutex
+	var cfg negotiate.Config
+	cfg.Stream.Events = func(e streamer.Event) {
+		mu.Lock()
+		defer mu.Unlock()
+		if e.First {
+			frames[e.Dir]++
+		}
+	}
+	rt, err := negotiate.NewRoundTripper(base, cfg)
+	require.NoError(t, err)
+	client := &http.Client{Transport: rt}
+	for range 5 {
+		_, body := post(t, client, url+"/echo", "text/xml", strings.NewReader(envelope("<a/>")))
+		assert.Equal(t, envelope("<a/>"), body)
+	}
+	require.NoError(t, rt.Close())
+	assert.Equal(t, []string{`"` + negotiate.OfferAction + `"`}, base.seen)
+	assert.Equal(t, map[streamer.Dir]int{streamer.Sent: 5, streamer.Received: 5}, frames)
+}
