@@ -4,12 +4,14 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"net/url"
 	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
 
+	"github.com/hhfr/hhfr/pkg/ctxstore"
 	"github.com/hhfr/hhfr/pkg/ctxstore/engines"
 	"github.com/hhfr/hhfr/pkg/replay"
 )
@@ -28,7 +30,7 @@ func newReplay(env Env, g *global) *cobra.Command {
 session, and compares each reply, its status and the octets of its body, with the recorded one. Requests that are not whole are left out.
 
 Requests go to the path of --to, or, if that has none, each to its own. Their HTTP fields are those of the recording, credentials too.
-Exit code 1: a reply differs. Exit code 5: a request could not be sent again, or has no recorded reply.`,
+Exit code 1: a reply differs. Exit code 5: a request could not be sent again, has no recorded reply, or the capture lacks something.`,
 		Example: `  hhfr replay session.pcapng --to http://127.0.0.1:8080
   hhfr replay session.pcapng --to http://127.0.0.1:8080/echo --as hhfr -o json
   hhfr replay old.pcap --to http://staging.example/service --as soap`,
@@ -87,6 +89,7 @@ type replaySummary struct {
 	Unanswered  int  `json:"unanswered"`             // requests without a reply
 	Unrecorded  int  `json:"without_recorded_reply"` // replies with nothing to compare with
 	Skipped     int  `json:"left_out"`               // messages of the capture that cannot be sent again
+	Partial     bool `json:"partial"`                // the capture lacks something: packets, its end, shapes
 }
 
 func runReplay(ctx context.Context, env Env, g *global, o replayOptions) (err error) {
@@ -104,12 +107,9 @@ func runReplay(ctx context.Context, env Env, g *global, o replayOptions) (err er
 		return err
 	}
 	defer func() { _ = store.Close() }()
-	recorded, err := replay.Load(ctx, in, store)
+	recorded, err := loadRecording(ctx, env, g, o.file, in, store)
 	if err != nil {
-		if errors.Is(err, &replay.Error{Code: replay.Nothing}) {
-			return fmt.Errorf("%s: %w; %d messages left out, found instead: %s", o.file, err, recorded.Skipped, insteadOf(recorded.Found))
-		}
-		return fmt.Errorf("%s: %w", o.file, err)
+		return err
 	}
 	if err := recorded.Target(to); err != nil {
 		return err
@@ -123,7 +123,7 @@ func runReplay(ctx context.Context, env Env, g *global, o replayOptions) (err er
 	if err != nil {
 		return err
 	}
-	sum := replaySummary{Version: 1, HHFR: session.Agreed().HHFR, Skipped: recorded.Skipped}
+	sum := replaySummary{Version: 1, HHFR: session.Agreed().HHFR, Skipped: recorded.Skipped, Partial: recorded.Partial}
 	if a := session.Agreed(); !a.HHFR && o.as == "" && !g.quiet {
 		fmt.Fprintf(env.Err, "hhfr: plain SOAP: %s\n", a.Why)
 	}
@@ -136,6 +136,25 @@ func runReplay(ctx context.Context, env Env, g *global, o replayOptions) (err er
 		err = context.Cause(ctx)
 	}
 	return errors.Join(err, session.Close(), endReplay(env, g, o, sum))
+}
+
+// loadRecording reads what is sent again, and warns of what is missing.
+func loadRecording(ctx context.Context, env Env, g *global, file string, in io.Reader, store ctxstore.Store) (*replay.Recording, error) {
+	recorded, err := replay.Load(ctx, in, store)
+	if recorded != nil && recorded.CutAt >= 0 && !g.quiet {
+		fmt.Fprintf(env.Err, "hhfr: warning: the capture is cut off or damaged at offset %d\n", recorded.CutAt)
+	}
+	switch {
+	case err == nil:
+		return recorded, nil
+	case !errors.Is(err, &replay.Error{Code: replay.Nothing}):
+		return nil, fmt.Errorf("%s: %w", file, err)
+	}
+	err = fmt.Errorf("%s: %w; %d messages left out, found instead: %s", file, err, recorded.Skipped, insteadOf(recorded.Found))
+	if recorded.Partial {
+		return nil, &problem{exitPartial, err, "hhfr decode tells what is missing"}
+	}
+	return nil, err
 }
 
 func printReplay(env Env, o replayOptions, r replay.Result, sum *replaySummary) error {
@@ -165,6 +184,8 @@ func printReplay(env Env, o replayOptions, r replay.Result, sum *replaySummary) 
 	switch d := r.Difference; {
 	case r.Err != nil:
 		_, err = fmt.Fprintf(env.Out, "exchange %d (%s): no reply: %v\n", x.Number, name, r.Err)
+	case d == nil && !x.Answered:
+		_, err = fmt.Fprintf(env.Out, "exchange %d (%s): no reply is recorded; status %d now\n", x.Number, name, line.Status)
 	case d != nil && d.What == "status":
 		_, err = fmt.Fprintf(env.Out, "exchange %d (%s): status differs\n  recorded  %s\n  now       %s\n", x.Number, name, d.Recorded, d.Now)
 	case d != nil:
@@ -187,7 +208,7 @@ func endReplay(env Env, g *global, o replayOptions, sum replaySummary) error {
 	switch {
 	case sum.Differences > 0:
 		return quiet(exitFailed)
-	case sum.Unanswered+sum.Unrecorded+sum.Skipped > 0:
+	case sum.Unanswered+sum.Unrecorded+sum.Skipped > 0 || sum.Partial:
 		return quiet(exitPartial)
 	}
 	return nil

@@ -42,6 +42,9 @@ type Recording struct {
 	Skipped int
 	// Found says what a capture without any exchange has instead.
 	Found map[string]int
+	// Partial tells that the capture lacks something, as [capture.Result.Partial] has it; CutAt is the offset where it is cut off or damaged, -1 where it is not.
+	Partial bool
+	CutAt   int64
 }
 
 // Load reads a capture. store has shapes that it lacks; nil: none. Errors: those of [capture.Decode]; Nothing if there is no request, the recording is returned with it.
@@ -50,7 +53,10 @@ func Load(ctx context.Context, r io.Reader, store ctxstore.Store) (*Recording, e
 	if err != nil {
 		return nil, err
 	}
-	rec := &Recording{Found: decoded.Others}
+	rec := &Recording{Found: decoded.Others, Partial: decoded.Partial(), CutAt: -1}
+	if decoded.Stats.Truncated {
+		rec.CutAt = decoded.Stats.TruncatedAt
+	}
 	paths := map[[16]byte]string{}
 	for _, s := range decoded.Streams {
 		var facts negotiate.Facts

@@ -170,11 +170,3 @@ func TestCompare(t *testing.T) {
 		assert.Equal(t, tt.want, replay.Compare(tt.wasS, []byte(tt.was), tt.isS, []byte(tt.is)))
 	}
 }
-
-func TestNothingToReplay(t *testing.T) {
-	var out bytes.Buffer
-	rec := pcapng.NewRecorder(&out, nil)
-	require.NoError(t, rec.Close())
-	_, err := replay.Load(t.Context(), &out, nil)
-	assert.ErrorIs(t, err, &replay.Error{Code: replay.Nothing})
-}
