@@ -97,13 +97,14 @@ func (c *caller) deliver(x *call, m *streamer.Message) (kind, fate) {
 		return 0, c.excuse(http.StatusBadGateway, "hhfr: the far proxy replied with what is no reply; whether the request was processed is unknown")
 	}
 	x.decide(what.kind)
-	if _, err := c.in.conn.Write(what.head); err != nil {
+	client := c.p.patient(c.in.conn)
+	if _, err := client.Write(what.head); err != nil {
 		return what.kind, endBroken
 	}
 	if what.framing != nil {
-		entity, err := m.ReadAll(int64(c.p.cfg.MaxBuffer) + maxWholeReply)
+		entity, err := m.ReadAll(int64(c.p.cfg.MaxBuffer) + maxWhole)
 		if err == nil {
-			_, err = c.in.conn.Write(what.framing.appendTo(nil, entity))
+			_, err = client.Write(what.framing.appendTo(nil, entity))
 		}
 		if err != nil {
 			return what.kind, endBroken
@@ -111,7 +112,7 @@ func (c *caller) deliver(x *call, m *streamer.Message) (kind, fate) {
 		return what.kind, goOn
 	}
 	if m.Body != nil {
-		if _, err := io.Copy(c.in.conn, m.Body); err != nil {
+		if _, err := io.Copy(client, m.Body); err != nil {
 			return what.kind, endBroken
 		}
 	}

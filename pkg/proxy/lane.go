@@ -148,14 +148,14 @@ func (l *lane) call(ctx context.Context, c control, x *streamer.Exchange) {
 
 // send writes what a message says to the upstream. A failure is seen by who reads the reply.
 func (l *lane) send(up *upstream, c control, m *streamer.Message) {
-	conn := up.in.conn
+	conn := l.f.p.patient(up.in.conn)
 	if _, err := conn.Write(c.head); err != nil {
 		return
 	}
 	if c.framing != nil {
-		entity, err := m.ReadAll(int64(l.f.p.cfg.MaxBuffer) + maxWholeReply)
+		entity, err := m.ReadAll(int64(l.f.p.cfg.MaxBuffer) + maxWhole)
 		if err != nil {
-			reset(conn)
+			reset(up.in.conn)
 			return
 		}
 		_, _ = conn.Write(c.framing.appendTo(nil, entity))
@@ -165,7 +165,7 @@ func (l *lane) send(up *upstream, c control, m *streamer.Message) {
 		return
 	}
 	if err := copyBody(conn, m.Body); err != nil {
-		reset(conn) // a request cut short must not look whole
+		reset(up.in.conn) // a request cut short must not look whole
 	}
 }
 

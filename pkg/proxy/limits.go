@@ -13,9 +13,6 @@ const (
 	// DefaultMaxBuffer is how much of one message is held to see it whole, in octets: most SOAP messages fit, and a thousand connections stay below the memory of a
 	// small server unless all of them are full.
 	DefaultMaxBuffer = 1 << 20
-	// maxWholeReply is the longest reply body that travels as one message, in octets; longer ones go in pieces that wait for the client, since the near end must queue a message
-	// that its client takes slowly.
-	maxWholeReply = 16 << 20
 	// DefaultPause is how long a message may pause before what is there goes on without waiting for its rest: what streams (notifications) arrives in time.
 	DefaultPause = 500 * time.Millisecond
 	// DefaultSilence is how long a new connection may say nothing before it is taken for one whose server speaks first, and forwarded plainly.
@@ -24,6 +21,14 @@ const (
 	DefaultIdle = 10 * time.Minute
 	// DefaultTimeout bounds negotiation with the upstream, and the opening of a connection to it.
 	DefaultTimeout = 10 * time.Second
+	// DefaultStall is how long an end may take for 64 KiB that are written to it before its connection is reset: what it does not take waits in room that all share.
+	DefaultStall = 2 * time.Minute
+
+	// maxWhole is the longest body that travels as one message, in octets; longer ones go in pieces that wait for who takes them, since an end must queue a message
+	// that its client or server takes slowly.
+	maxWhole = 16 << 20
+	// acceptPause is how long a listener rests that has no room for a connection, for want of file descriptors, say.
+	acceptPause = 100 * time.Millisecond
 
 	// maxHeadOctets is the longest HTTP head that is parsed; what has a longer one is no HTTP to this proxy, and goes as it is.
 	maxHeadOctets = http1.DefaultHeadLimit
@@ -33,8 +38,8 @@ const (
 	pieceOctets = 64 << 10
 	// window is how many pieces, or polls, of one connection are under way at once: enough for a round trip, little enough to hold.
 	window = 4
-	// pipelined is how many requests of one connection are under way at once.
-	pipelined = 16
+	// pipelined is how many requests of one connection are under way at once: little, since each may have a reply of maxWhole that the client does not take.
+	pipelined = 4
 	// lingers is how long a connection that is closed in order is still read from, so that its last octets are not lost to a reset.
 	lingers = time.Second
 	// halfOpen is how long a client may still send after the upstream has ended its direction.
@@ -45,7 +50,7 @@ const (
 	maxFlight = 4096
 )
 
-// takes tells whether the other end of a stream takes a body of so many octets, and any head, as one message. What it does not take goes in pieces.
+// takes tells whether the other end of a stream takes a body of so many octets, and any head, as one message, and whether it should. What else there is goes in pieces.
 func takes(s *streamer.Stream, octets int64) bool {
-	return uint64(octets)+maxHeadPart <= s.Hello().Limits.MaxMessage
+	return octets <= maxWhole && uint64(octets)+maxHeadPart <= s.Hello().Limits.MaxMessage
 }

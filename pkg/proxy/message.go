@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net"
 	"net/http"
 	"strconv"
 
@@ -82,7 +83,8 @@ func (p *Proxy) exchange(ctx context.Context, path string, m *streamer.Message) 
 }
 
 // send writes a request with the fields that HTTP needs beside those of the message.
-func (p *Proxy) send(conn io.Writer, h *http1.Head, from io.Reader) error {
+func (p *Proxy) send(to net.Conn, h *http1.Head, from io.Reader) error {
+	conn := p.patient(to)
 	start, err := readUpTo(from, p.cfg.MaxBuffer)
 	if err != nil {
 		return err

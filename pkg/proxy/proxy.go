@@ -15,6 +15,7 @@ import (
 	"net/http"
 	"net/url"
 	"sync"
+	"syscall"
 	"time"
 
 	"github.com/hhfr/hhfr/internal/clock"
@@ -48,10 +49,10 @@ type Config struct {
 	RememberFor time.Duration
 	// Timeout bounds negotiation, and the opening of a connection; 0 means [DefaultTimeout].
 	Timeout time.Duration
-	// MaxConns, MaxBuffer, Pause, Silence and Idle: see the Default constants of these names; 0 means them.
-	MaxConns             int
-	MaxBuffer            int
-	Pause, Silence, Idle time.Duration
+	// MaxConns, MaxBuffer, Pause, Silence, Idle and Stall: see the Default constants of these names; 0 means them.
+	MaxConns                    int
+	MaxBuffer                   int
+	Pause, Silence, Idle, Stall time.Duration
 	// Stream gives limits, sizes and hooks of streams.
 	Stream streamer.Config
 	// WrapDialed and WrapAccepted wrap connections before anything is read or written (a recorder): those that carry messages over the link, each message once. nil: none.
@@ -70,7 +71,7 @@ func (c Config) withDefaults() (Config, error) {
 		return c, badConfig("Listen, Upstream, Store and Coders are required")
 	case (c.Upstream.Scheme != "http" && c.Upstream.Scheme != "https") || c.Upstream.Hostname() == "":
 		return c, badConfig("upstream %q is no http or https URL", c.Upstream.Redacted())
-	case c.MaxConns < 0 || c.MaxBuffer < 0 || c.Pause < 0 || c.Silence < 0 || c.Idle < 0 || c.Timeout < 0:
+	case c.MaxConns < 0 || c.MaxBuffer < 0 || c.Pause < 0 || c.Silence < 0 || c.Idle < 0 || c.Stall < 0 || c.Timeout < 0:
 		return c, badConfig("negative bound")
 	}
 	u := *c.Upstream
@@ -85,6 +86,7 @@ func (c Config) withDefaults() (Config, error) {
 	fill(&c.Pause, DefaultPause)
 	fill(&c.Silence, DefaultSilence)
 	fill(&c.Idle, DefaultIdle)
+	fill(&c.Stall, DefaultStall)
 	fill(&c.RememberFor, negotiate.DefaultRememberFor)
 	if c.MaxConns == 0 {
 		c.MaxConns = DefaultMaxConns
@@ -203,6 +205,11 @@ func (p *Proxy) Close() error {
 func (p *Proxy) accept(l net.Listener, serve func(net.Conn)) {
 	for {
 		conn, err := l.Accept()
+		if passes(err) {
+			p.cfg.Log.Warn("accept", "listener", l.Addr(), "err", err)
+			_ = p.cfg.Clock.Sleep(p.ctx, acceptPause)
+			continue
+		}
 		if err != nil {
 			if p.ctx.Err() == nil && !errors.Is(err, net.ErrClosed) {
 				p.failed <- &Error{Code: Failed, At: -1, Err: fmt.Errorf("%s: %w", l.Addr(), err)}
@@ -219,6 +226,16 @@ func (p *Proxy) accept(l net.Listener, serve func(net.Conn)) {
 			serve(conn)
 		})
 	}
+}
+
+// passes tells errors of Accept that are no end of the listener: a client that left, or want of what others hold.
+func passes(err error) bool {
+	for _, e := range []error{syscall.ECONNABORTED, syscall.EMFILE, syscall.ENFILE, syscall.ENOBUFS, syscall.ENOMEM} {
+		if errors.Is(err, e) {
+			return true
+		}
+	}
+	return false
 }
 
 func (p *Proxy) enter() bool {

@@ -145,7 +145,7 @@ func (r *rest) reply(ctx context.Context, x *streamer.Exchange) {
 		r.finish()
 	case st == stateEnded:
 		r.lose(ctx, x, err)
-	case st == stateFull && f.Kind == http1.Length && f.Length <= maxWholeReply && takes(stream, f.Length):
+	case st == stateFull && f.Kind == http1.Length && takes(stream, f.Length):
 		in.take(n)
 		body := newLengthReader(ctx, in, f.Length)
 		_ = x.Reply(ctx, &streamer.Message{Head: withHead(h.Octets, whole, []byte{'\n'}), Body: body})

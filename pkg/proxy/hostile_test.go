@@ -1,0 +1,117 @@
+package proxy_test
+
+import (
+	"fmt"
+	"io"
+	"net"
+	"os"
+	"strings"
+	"sync/atomic"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/hhfr/hhfr/internal/clock"
+	"github.com/hhfr/hhfr/internal/http1"
+	"github.com/hhfr/hhfr/internal/workload"
+	"github.com/hhfr/hhfr/pkg/proxy"
+)
+
+// hurried has a time that passes fast for ends that take nothing; other waits are as good as endless.
+func hurried(c *proxy.Config) {
+	c.Clock, c.Stall = clock.Scaled(1000), 5*time.Minute
+	c.Pause, c.Silence, c.Timeout, c.Idle = 10*time.Hour, 10*time.Hour, 10*time.Hour, 10*time.Hour
+}
+
+// TestClientThatTakesNothing: a client asks for much and reads none of it. Others are served meanwhile, and its connection is reset in the end.
+func TestClientThatTakesNothing(t *testing.T) {
+	long := workload.Blob(1, 9<<20)
+	o := startOrigin(t, "127.0.0.1:0", server(func(h *http1.Head, entity []byte) []byte {
+		if string(h.Target()) == "/long" {
+			entity = long
+		}
+		return echoReply(h, entity)
+	}))
+	near, _ := pair(t, o.url(), hurried)
+	stuck := connect(t, near.url())
+	stuck.say(strings.Repeat("GET /long HTTP/1.1\r\nHost: x\r\n\r\n", 20))
+	for i := range 20 {
+		c := connect(t, near.url())
+		body := fmt.Sprintf("<n>%d</n>", i)
+		c.say(post("", body))
+		c.hear(body)
+	}
+	require.Eventually(t, func() bool {
+		_, err := stuck.Write([]byte("x"))
+		return err != nil
+	}, patience, 10*time.Millisecond, "the connection is reset")
+}
+
+// TestServerThatTakesNothing: the server does not read a long request. It is given up after a while; others go on meanwhile.
+func TestServerThatTakesNothing(t *testing.T) {
+	release := make(chan struct{})
+	o := startOrigin(t, "127.0.0.1:0", func(c net.Conn) {
+		r := &requests{conn: c}
+		h, err := r.head()
+		if err != nil {
+			return
+		}
+		if string(h.Target()) == "/stuck" {
+			<-release
+			return
+		}
+		if _, entity, err := r.body(&h); err == nil {
+			_, _ = c.Write(echoReply(&h, entity))
+		}
+	})
+	defer close(release)
+	near, _ := pair(t, o.url(), hurried)
+	var stuck []*client
+	for range 3 {
+		c := connect(t, near.url())
+		go func() { // it is not taken whole
+			_, _ = fmt.Fprintf(c.TCPConn, "POST /stuck HTTP/1.1\r\nContent-Length: %d\r\n\r\n%s", 200<<20, strings.Repeat("x", 40<<20))
+		}()
+		stuck = append(stuck, c)
+	}
+	for i := range 20 {
+		c := connect(t, near.url())
+		body := fmt.Sprintf("<n>%d</n>", i)
+		c.say(post("Connection: close\r\n", body))
+		c.hear(body)
+	}
+	for _, c := range stuck {
+		_, err := io.Copy(io.Discard, c)
+		assert.NotErrorIs(t, err, os.ErrDeadlineExceeded, "the connection ends by itself")
+	}
+}
+
+// reluctant is a listener that cannot accept at first.
+type reluctant struct {
+	net.Listener
+	errs atomic.Int32
+}
+
+func (l *reluctant) Accept() (net.Conn, error) {
+	if l.errs.Add(-1) >= 0 {
+		return nil, &net.OpError{Op: "accept", Net: "tcp", Err: os.NewSyscallError("accept4", syscall.EMFILE)}
+	}
+	return l.Listener.Accept()
+}
+
+// TestTooFewFileDescriptors: a listener that cannot accept for a while is not given up.
+func TestTooFewFileDescriptors(t *testing.T) {
+	o := startOrigin(t, "127.0.0.1:0", server(echoReply))
+	p := startProxy(t, "127.0.0.1:0", o.url(), func(c *proxy.Config) {
+		l := &reluctant{Listener: c.Listen}
+		l.errs.Store(3)
+		c.Listen = l
+	})
+	c := connect(t, p.url())
+	c.say(post("", envelope))
+	c.hear(envelope)
+	assert.Empty(t, p.Failed())
+}
