@@ -304,3 +304,53 @@ func TestPairBehindTLS(t *testing.T) {
 	require.NoError(t, err)
 	assert.Contains(t, string(lines), "CLIENT_TRAFFIC_SECRET_0 ")
 }
+
+// TestProxyInterrupted: the first Ctrl-C sees the call under way through, the second ends at once.
+func TestProxyInterrupted(t *testing.T) {
+	for _, times := range []int{1, 2} {
+		arrived, release := make(chan struct{}), make(chan struct{})
+		origin := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			body, err := io.ReadAll(r.Body)
+			if err != nil || !requestNumber.Match(body) {
+				http.NotFound(w, r)
+				return
+			}
+			arrived <- struct{}{}
+			<-release
+			_, _ = w.Write(body)
+		}))
+		far := startProxyProcess(t, "127.0.0.1:0", origin.URL+"/service")
+		near := startProxyProcess(t, "127.0.0.1:0", far.url("/service"))
+		c := &callers{t: t, to: near.url("/service"), answers: map[string]bool{}}
+		done := make(chan struct{})
+		go func() {
+			defer close(done)
+			client := &http.Client{Transport: &http.Transport{DisableKeepAlives: true}}
+			c.call(client, 1)
+		}()
+		<-arrived
+		require.NoError(t, near.cmd.Process.Signal(os.Interrupt))
+		// Until its listener is gone, the process has not seen the signal.
+		require.Eventually(t, func() bool {
+			conn, err := net.Dial("tcp", near.listen)
+			if err == nil {
+				_ = conn.Close()
+			}
+			return err != nil
+		}, 10*time.Second, 10*time.Millisecond)
+		if times == 2 {
+			require.NoError(t, near.cmd.Process.Signal(os.Interrupt))
+			require.ErrorContains(t, near.cmd.Wait(), "signal: interrupt")
+			close(release)
+			<-done
+			assert.EqualValues(t, 1, c.ended.Load())
+		} else {
+			close(release)
+			require.NoError(t, near.cmd.Wait(), "%s", &near.errs)
+			<-done
+			assert.EqualValues(t, 1, c.through.Load())
+		}
+		far.end()
+		origin.Close()
+	}
+}

@@ -21,6 +21,9 @@ import (
 	"github.com/hhfr/hhfr/pkg/streamer/tcp"
 )
 
+// proxyGrace is how long calls that are under way may take after the first Ctrl-C, as those of serve.
+const proxyGrace = 5 * time.Second
+
 type proxyOptions struct {
 	listen, upstream, tcp, advertise, store, record, output string
 	tls                                                     proxyTLS
@@ -43,7 +46,7 @@ An https upstream is spoken to in TLS, and with --listen-cert clients are, too. 
 --allow-cleartext has the near one agree to that.
 
 Without a partner, connections are forwarded as they are; a server that does not know hhfr sees one offer, then none for --remember.
-A call that was sent and not answered when the pair comes apart ends in status 502, and is never sent twice.`,
+Ctrl-C takes no further connection, waits up to 5 s for the calls under way on the stream, and ends. A call that was sent and not answered when the pair comes apart ends in status 502, and is never sent twice.`,
 		Example: `  hhfr proxy --listen 127.0.0.1:8082 --upstream http://127.0.0.1:8080/echo
   hhfr proxy --listen 127.0.0.1:8081 --upstream http://127.0.0.1:8082/echo --record link.pcapng
   hhfr proxy --listen 0.0.0.0:8082 --tcp 0.0.0.0:9090 --upstream https://server.example/soap --store ./store`,
@@ -127,8 +130,11 @@ func runProxy(ctx context.Context, env Env, g *global, o proxyOptions) (err erro
 	select {
 	case <-ctx.Done():
 		if !g.quiet {
-			fmt.Fprintln(env.Err, "hhfr: ending")
+			fmt.Fprintln(env.Err, "hhfr: ending after the calls under way; a second Ctrl-C ends at once")
 		}
+		last, cancel := context.WithTimeout(context.WithoutCancel(ctx), proxyGrace)
+		p.Drain(last)
+		cancel()
 	case err = <-p.Failed():
 	}
 	return errors.Join(err, p.Close())

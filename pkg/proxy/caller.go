@@ -94,6 +94,7 @@ func (c *caller) run() {
 	for range c.calls { // the reader ends now, and must not wait for a place
 	}
 	reader.Wait()
+	c.p.calls.end(int(c.begun - c.finished)) // nobody changes them any more
 	if inOrder {
 		finish(c.in)
 	} else {
@@ -224,6 +225,7 @@ func (c *caller) enter() error {
 		return errClosing
 	}
 	c.begun++
+	c.p.calls.begin()
 	return nil
 }
 

@@ -35,6 +35,7 @@ func (c *caller) write() (inOrder bool) {
 			c.mu.Lock()
 			c.finished++
 			c.mu.Unlock()
+			c.p.calls.end(1)
 		case e := <-c.over:
 			held = &e
 		case <-stream:
@@ -43,7 +44,7 @@ func (c *caller) write() (inOrder bool) {
 			}
 			stream = nil // the next call finds out
 		case <-c.ctx.Done():
-			return false
+			return c.idle()
 		}
 	}
 }
@@ -55,6 +56,14 @@ func (c *caller) mayEnd(e *upstreamEnd) bool {
 	defer c.mu.Unlock()
 	c.closing = c.finished == c.begun && (e.idle || e.calls == c.begun)
 	return c.closing
+}
+
+// idle tells whether no call is under way, and lets none begin: a connection that the proxy closes then ends in order.
+func (c *caller) idle() bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.closing = true
+	return c.finished == c.begun
 }
 
 // fate is what becomes of the connection after a call.

@@ -33,6 +33,9 @@ func (p *Proxy) serveClient(conn net.Conn) {
 		p.plain(in, nil)
 		return
 	}
+	if p.ctx.Err() != nil {
+		return
+	}
 	for answered := p.responder != nil; answered; {
 		var err error
 		if answered, err = p.answer(in); err != nil {

@@ -1,6 +1,7 @@
 package proxy_test
 
 import (
+	"context"
 	"fmt"
 	"io"
 	"net"
@@ -102,6 +103,64 @@ func TestFarEndKilledDuringACall(t *testing.T) {
 	assert.True(t, strings.HasPrefix(got, "HTTP/1.1 502 Bad Gateway\r\n"), "%q", got)
 	assert.Contains(t, got, "whether the request was processed is unknown")
 	assert.Len(t, o.received(), 1, "sent once")
+}
+
+// TestDrain: an end that drains takes no connection any more, sees the calls under way through, and waits for no other.
+func TestDrain(t *testing.T) {
+	for _, which := range []string{"near", "far"} {
+		t.Run(which, func(t *testing.T) {
+			arrived, release := make(chan struct{}, 1), make(chan struct{})
+			o := startOrigin(t, "127.0.0.1:0", held(arrived, release))
+			near, far := pair(t, o.url(), nil)
+			ending := map[string]end{"near": near, "far": far}[which]
+			silent, idle := connect(t, near.url()), connect(t, near.url())
+			idle.say("GET /service HTTP/1.1\r\nHost: x\r\nContent-Length: 5\r\n\r\nOffer")
+			idle.hear("\r\n\r\n")
+			c := connect(t, near.url())
+			c.say(post("", envelope))
+			<-arrived
+
+			late, giveUp := context.WithCancel(t.Context())
+			giveUp()
+			ending.Drain(late) // the call is under way still
+			drained := make(chan struct{})
+			go func() {
+				defer close(drained)
+				ending.Drain(t.Context())
+			}()
+			_, err := new(net.Dialer).DialContext(t.Context(), "tcp", ending.url().Host)
+			require.Error(t, err)
+			select {
+			case <-drained:
+				t.Fatal("a call is under way")
+			default:
+			}
+			close(release)
+			c.hear(envelope)
+			<-drained
+			require.NoError(t, ending.Close())
+			if which == "near" {
+				assert.Empty(t, idle.rest())
+				assert.Empty(t, silent.rest())
+			}
+		})
+	}
+}
+
+// TestDrainAfterAnyEnd: calls that ended in any way are not waited for.
+func TestDrainAfterAnyEnd(t *testing.T) {
+	for _, s := range scripts {
+		o := startOrigin(t, "127.0.0.1:0", s.server)
+		near, far := pair(t, o.url(), small)
+		c := connect(t, near.url())
+		s.client(c)
+		require.NoError(t, c.Close())
+		o.close()
+		near.Drain(t.Context())
+		require.NoError(t, near.Close())
+		far.Drain(t.Context())
+		require.NoError(t, far.Close(), s.name)
+	}
 }
 
 func TestFarEndReplacedAndRestarted(t *testing.T) {

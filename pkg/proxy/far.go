@@ -38,6 +38,9 @@ func (p *Proxy) serveStream(conn net.Conn) {
 	f.mu.Unlock()
 	for _, l := range lanes {
 		l.end()
+		l.mu.Lock()
+		p.calls.end(l.waiting) // the stream is over, and with it all that served the lane
+		l.mu.Unlock()
 	}
 	f.tasks.Wait()
 }
@@ -50,6 +53,8 @@ func (f *far) serve(ctx context.Context, x *streamer.Exchange) {
 		f.p.cfg.Log.Warn("message of the near proxy", "session", f.facts.Session.String(), "lane", x.Lane(), "err", err)
 		return // the stream says that it failed
 	case c.kind == none:
+		f.p.calls.begin()
+		defer f.p.calls.end(1)
 		f.p.forwardMessage(ctx, f.facts.Path, x)
 		return
 	}

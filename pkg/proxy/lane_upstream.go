@@ -23,6 +23,7 @@ func (l *lane) connect(ctx context.Context) (up *upstream, lost bool, err error)
 	up, lost = l.up, l.lost
 	l.calls++
 	l.waiting++
+	l.f.p.calls.begin()
 	if lost || up != nil && (!up.in.over() || l.waiting > 1) {
 		l.mu.Unlock()
 		return up, lost, nil
@@ -69,6 +70,7 @@ func (l *lane) finished() {
 	l.waiting--
 	up := l.up
 	l.mu.Unlock()
+	l.f.p.calls.end(1)
 	if up != nil && up.in.over() {
 		l.upstreamEnded(up)
 	}
@@ -140,6 +142,7 @@ func (l *lane) leave(number uint64) {
 	<-idle
 	l.mu.Lock()
 	l.client++
+	l.f.p.calls.end(l.waiting)
 	l.calls, l.waiting, l.up, l.rest, l.lost = 0, 0, nil, nil, false
 	l.lastCall, l.lastPoll = closed(), closed()
 	l.mu.Unlock()

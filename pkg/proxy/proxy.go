@@ -122,6 +122,8 @@ type Proxy struct {
 	close  sync.Once
 	failed chan error
 
+	calls underway
+
 	mu    sync.Mutex
 	conns int
 }
@@ -182,6 +184,16 @@ func (p *Proxy) Addrs() map[string]net.Addr {
 		addrs["tcp"] = p.cfg.Streams.Addr()
 	}
 	return addrs
+}
+
+// Drain accepts no further connection and waits until no call is under way on a stream, or ctx is done. Connections that are open go on until [Proxy.Close]. What is
+// forwarded plainly is not waited for: it has no calls to this package.
+func (p *Proxy) Drain(ctx context.Context) {
+	_ = p.cfg.Listen.Close()
+	if p.cfg.Streams != nil {
+		_ = p.cfg.Streams.Close()
+	}
+	p.calls.wait(ctx)
 }
 
 // Close accepts nothing more, ends all connections and streams, and waits for all that the proxy started. It is idempotent.
