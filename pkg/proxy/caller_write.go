@@ -190,7 +190,7 @@ func (c *caller) failed(x *call, err error) fate {
 		c.l.retire()
 		return c.plainly(x)
 	case errors.Is(err, &streamer.Error{Code: streamer.Unprocessed}), errors.Is(err, &streamer.Error{Code: streamer.Busy}):
-		return c.excuse(http.StatusServiceUnavailable, "hhfr: the far proxy has no room; the request was not processed")
+		return c.excuse(http.StatusServiceUnavailable, noRoomText)
 	}
 	return c.excuse(http.StatusBadGateway, "hhfr: the connection to the far proxy ended before the reply; whether the request was processed is unknown, and it is not sent again")
 }

@@ -16,10 +16,13 @@ const (
 	Failed
 	// Closed: the proxy was closed.
 	Closed
+	// NoRoom: there are as many connections to the upstream as there may be.
+	NoRoom
 )
 
 var codeNames = map[Code]string{
 	BadConfig: "bad configuration", Malformed: "malformed message", Unreachable: "no connection to the upstream", Failed: "listener failed", Closed: "closed",
+	NoRoom: "too many connections to the upstream",
 }
 
 func (c Code) String() string { return codeNames[c] }

@@ -115,3 +115,32 @@ func TestTooFewFileDescriptors(t *testing.T) {
 	c.hear(envelope)
 	assert.Empty(t, p.Failed())
 }
+
+// TestMoreUpstreamConnectionsThanThereMayBe: whatever other proxies ask for, the upstream gets no more than so many.
+func TestMoreUpstreamConnectionsThanThereMayBe(t *testing.T) {
+	o := startOrigin(t, "127.0.0.1:0", server(echoReply))
+	far := startProxy(t, "127.0.0.1:0", o.url(), func(c *proxy.Config) { c.MaxConns = 5 })
+	call := func(near end) (*client, string) {
+		c := connect(t, near.url())
+		c.say(post("", envelope))
+		status := make([]byte, len("HTTP/1.1 200"))
+		_, err := io.ReadFull(c, status)
+		require.NoError(t, err)
+		return c, string(status)
+	}
+	var held []*client
+	for range 2 { // streams
+		near := startProxy(t, "127.0.0.1:0", far.url(), nil)
+		for range 4 {
+			c, status := call(near)
+			held = append(held, c)
+			assert.Equal(t, map[bool]string{true: "HTTP/1.1 200", false: "HTTP/1.1 503"}[len(held) <= 5], status)
+		}
+	}
+	require.NoError(t, held[0].Close())
+	near := startProxy(t, "127.0.0.1:0", far.url(), nil)
+	require.Eventually(t, func() bool {
+		_, status := call(near)
+		return status == "HTTP/1.1 200"
+	}, patience, 10*time.Millisecond, "a place is given back")
+}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"io"
+	"sync"
 
 	"github.com/hhfr/hhfr/pkg/streamer"
 )
@@ -15,6 +16,24 @@ type upstream struct {
 	end context.CancelFunc
 	// told, under lane.mu: the near end knows that it has ended.
 	told bool
+
+	p    *Proxy
+	once sync.Once // it gives back its place
+}
+
+// openUpstream opens a connection to the upstream for an end of a stream, one of at most MaxConns. Errors: NoRoom, Unreachable.
+func (p *Proxy) openUpstream(ctx context.Context) (*upstream, error) {
+	if !p.upstreams.enter(p.cfg.MaxConns) {
+		return nil, &Error{Code: NoRoom, At: -1}
+	}
+	conn, err := p.dialUpstream(ctx)
+	if err != nil {
+		p.upstreams.leave()
+		return nil, err
+	}
+	up := &upstream{in: p.newInlet(conn), p: p}
+	up.ctx, up.end = context.WithCancel(p.ctx)
+	return up, nil
 }
 
 // connect gives the upstream connection of the lane, opened if need be, and counts a call. lost: the client's connection is over.
@@ -34,15 +53,13 @@ func (l *lane) connect(ctx context.Context) (up *upstream, lost bool, err error)
 		// It ended between two calls; of this one nothing is written yet.
 		up.close()
 	}
-	conn, err := l.f.p.dialUpstream(ctx)
+	up, err = l.f.p.openUpstream(ctx)
 	if err != nil {
 		l.mu.Lock()
 		l.lost = true
 		l.mu.Unlock()
 		return nil, false, err
 	}
-	up = &upstream{in: l.f.p.newInlet(conn)}
-	up.ctx, up.end = context.WithCancel(l.f.p.ctx)
 	up.in.onEnd = func() { l.upstreamEnded(up) }
 	l.mu.Lock()
 	lost = l.lost || ctx.Err() != nil
@@ -62,6 +79,7 @@ func (l *lane) connect(ctx context.Context) (up *upstream, lost bool, err error)
 func (up *upstream) close() {
 	up.end()
 	up.in.close()
+	up.once.Do(up.p.upstreams.leave)
 }
 
 // finished counts a call whose reply is through, and tells the near end if the upstream has ended meanwhile.

@@ -8,7 +8,8 @@ import (
 )
 
 const (
-	// DefaultMaxConns is how many client connections a proxy serves at once, and how many lanes of one stream: each may hold MaxBuffer twice.
+	// DefaultMaxConns is how many connections a proxy serves at once, how many it opens to the upstream for other proxies, and how many lanes one stream has: each may hold
+	// MaxBuffer twice.
 	DefaultMaxConns = 1024
 	// DefaultMaxBuffer is how much of one message is held to see it whole, in octets: most SOAP messages fit, and a thousand connections stay below the memory of a
 	// small server unless all of them are full.

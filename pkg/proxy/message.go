@@ -32,6 +32,8 @@ func (p *Proxy) forwardMessage(ctx context.Context, path string, x *streamer.Exc
 			status, text = http.StatusBadRequest, "hhfr: the message has no HTTP request head"
 		case errors.Is(err, &Error{Code: Unreachable}):
 			text = "hhfr: no connection to the upstream; the request was not sent"
+		case errors.Is(err, &Error{Code: NoRoom}):
+			status, text = http.StatusServiceUnavailable, noRoomText
 		}
 		head := fmt.Appendf(nil, "HTTP/1.1 %d %s\r\nContent-Type: text/plain; charset=utf-8\r\n\r\n", status, http.StatusText(status))
 		reply = streamer.NewMessage(head, []byte(text+"\n"))
@@ -50,18 +52,18 @@ func (p *Proxy) exchange(ctx context.Context, path string, m *streamer.Message) 
 		return nil, nil, malformed("request head %.40q", octets)
 	}
 	method := string(h.Method())
-	conn, err := p.dialUpstream(ctx)
+	up, err := p.openUpstream(ctx)
 	if err != nil {
 		return nil, nil, err
 	}
-	in := p.newInlet(conn)
+	in := up.in
 	in.start()
-	stop := context.AfterFunc(ctx, func() { _ = conn.Close() })
+	stop := context.AfterFunc(ctx, func() { _ = in.conn.Close() })
 	done = func() {
 		stop()
-		in.close()
+		up.close()
 	}
-	if err := p.send(conn, &h, m.Body); err != nil {
+	if err := p.send(in.conn, &h, m.Body); err != nil {
 		return nil, done, err
 	}
 	for {

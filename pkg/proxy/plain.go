@@ -83,8 +83,13 @@ func (p *Proxy) refuse(in *inlet, first []byte, err error) {
 	finish(in)
 }
 
+const noRoomText = "hhfr: the far proxy has no room; the request was not processed"
+
 // unreachable is the reply for an upstream that cannot be connected to.
 func unreachable(err error) []byte {
+	if errors.Is(err, &Error{Code: NoRoom}) {
+		return errorReply(http.StatusServiceUnavailable, noRoomText)
+	}
 	if errors.Is(err, context.DeadlineExceeded) || errors.Is(err, os.ErrDeadlineExceeded) {
 		return errorReply(http.StatusGatewayTimeout, "hhfr: the upstream did not accept a connection in time; the request was not sent")
 	}

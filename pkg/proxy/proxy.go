@@ -124,8 +124,7 @@ type Proxy struct {
 
 	calls underway
 
-	mu    sync.Mutex
-	conns int
+	conns, upstreams places
 }
 
 // Start starts a proxy. On an error the listeners are closed. Errors: BadConfig, those of [negotiate.NewResponder].
@@ -228,13 +227,13 @@ func (p *Proxy) accept(l net.Listener, serve func(net.Conn)) {
 			}
 			return
 		}
-		if !p.enter() {
+		if !p.conns.enter(p.cfg.MaxConns) {
 			p.cfg.Log.Warn("too many connections", "peer", conn.RemoteAddr(), "limit", p.cfg.MaxConns)
 			_ = conn.Close()
 			continue
 		}
 		p.wait.Go(func() {
-			defer p.leave()
+			defer p.conns.leave()
 			serve(conn)
 		})
 	}
@@ -250,20 +249,27 @@ func passes(err error) bool {
 	return false
 }
 
-func (p *Proxy) enter() bool {
+// places counts what there may be so many of. The zero value counts none.
+type places struct {
+	mu sync.Mutex
+	n  int
+}
+
+// enter takes a place, if fewer than max are taken.
+func (p *places) enter(max int) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if p.conns >= p.cfg.MaxConns {
+	if p.n >= max {
 		return false
 	}
-	p.conns++
+	p.n++
 	return true
 }
 
-func (p *Proxy) leave() {
+func (p *places) leave() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.conns--
+	p.n--
 }
 
 // newInlet reads a connection ahead as far as one message may be held.
