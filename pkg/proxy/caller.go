@@ -177,7 +177,8 @@ func (c *caller) request(h *http1.Head, n int) bool {
 	if slices.Contains(h.Tokens("Expect"), "100-continue") && f.Kind != http1.NoBody && (f.Kind != http1.Length || f.Length > 0) {
 		return c.expecting(h, n, f)
 	}
-	g, st, _ := gather(c.reading, c.in, n, f, c.p.cfg.MaxBuffer, c.p.cfg.Pause)
+	g, st, release, _ := c.p.gather(c.reading, c.in, n, f)
+	defer release()
 	switch {
 	case st == stateWhole && takes(c.l.stream, int64(len(g.entity))):
 		raw := append(bytes.Clone(h.Octets), g.raw...)
@@ -186,12 +187,14 @@ func (c *caller) request(h *http1.Head, n int) bool {
 			return false
 		}
 		c.in.take(n + g.octets)
+		release()
 		return c.goesOn(h, x)
 	case st == stateFull && f.Kind == http1.Length && takes(c.l.stream, f.Length):
 		return c.long(h, n, f.Length)
 	case c.reading.Err() != nil:
 		return false
 	}
+	release()
 	x := c.begin(bytes.Clone(h.Octets), &streamer.Message{Head: withHead(h.Octets, headOnly, nil)})
 	if x.err != nil {
 		return false

@@ -33,13 +33,17 @@ func (c *caller) expecting(h *http1.Head, n int, f http1.Framing) bool {
 		c.tunnel()
 		return false
 	}
-	if g, st, _ := gather(c.reading, c.in, 0, f, c.p.cfg.MaxBuffer, c.p.cfg.Pause); st == stateWhole && takes(c.l.stream, int64(len(g.entity))) {
-		if !c.ack(c.lane.Begin(c.ctx, &streamer.Message{Head: append(line(body), g.line(f)...), Body: bytes.NewReader(g.entity)})) {
+	g, st, release, _ := c.p.gather(c.reading, c.in, 0, f)
+	if st == stateWhole && takes(c.l.stream, int64(len(g.entity))) {
+		ok := c.ack(c.lane.Begin(c.ctx, &streamer.Message{Head: append(line(body), g.line(f)...), Body: bytes.NewReader(g.entity)}))
+		release()
+		if !ok {
 			return false
 		}
 		c.in.take(g.octets)
 		return c.goesOn(h, x)
 	}
+	release()
 	return c.pieces(x, http1.NewBody(f))
 }
 

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"io"
+	"sync"
 	"time"
 
 	"github.com/hhfr/hhfr/internal/http1"
@@ -57,6 +58,22 @@ type gathered struct {
 	entity []byte // of them
 	raw    []byte
 	parts  []http1.FramingPart
+}
+
+// gather waits for a whole body behind the head of skip octets. One whose length nobody says is waited for beyond MaxBuffer, too, while few others are. The caller has
+// release called when it has done with what was gathered.
+func (p *Proxy) gather(ctx context.Context, in *inlet, skip int, f http1.Framing) (g gathered, st state, release func(), err error) {
+	release = func() {}
+	g, st, err = gather(ctx, in, skip, f, p.cfg.MaxBuffer, p.cfg.Pause)
+	if st != stateFull || f.Kind == http1.Length || p.cfg.MaxBuffer >= maxWhole || !p.long.enter(maxLong) {
+		return g, st, release, err
+	}
+	in.allow(maxWhole + 2*maxHeadOctets)
+	g, st, err = gather(ctx, in, skip, f, maxWhole, p.cfg.Pause)
+	return g, st, sync.OnceFunc(func() {
+		in.allow(p.cfg.MaxBuffer + 2*maxHeadOctets)
+		p.long.leave()
+	}), err
 }
 
 // gather waits for a whole body behind the head of skip octets, but for no more than limit octets, and not longer than pause from one octet to the next.

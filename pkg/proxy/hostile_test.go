@@ -144,3 +144,49 @@ func TestMoreUpstreamConnectionsThanThereMayBe(t *testing.T) {
 		return status == "HTTP/1.1 200"
 	}, patience, 10*time.Millisecond, "a place is given back")
 }
+
+// TestLongChunkedBodiesAreSplit: bodies of some megabytes that do not say how long they are go over the link as content of a shape, both ways.
+func TestLongChunkedBodiesAreSplit(t *testing.T) {
+	var body []byte
+	for m := range workload.Records(1, 60_000) {
+		body = m
+		break
+	}
+	require.Greater(t, len(body), 3<<20)
+	o := startOrigin(t, "127.0.0.1:0", server(chunkedReply))
+	far := startProxy(t, "127.0.0.1:0", o.url(), nil)
+	var there, back atomic.Int64
+	near := startProxy(t, "127.0.0.1:0", far.url(), func(c *proxy.Config) {
+		c.WrapDialed = func(conn net.Conn) net.Conn { return metered{conn, &there, &back} }
+	})
+	c := connect(t, near.url())
+	var cut []string
+	for b := string(body); len(b) > 0; {
+		n := min(len(b), 8000)
+		cut = append(cut, fmt.Sprintf("%x\r\n", n), b[:n], "\r\n")
+		b = b[n:]
+	}
+	go func() { _, _ = io.WriteString(c.TCPConn, chunked(append(cut, "0\r\n\r\n")...)) }()
+	got := c.hear("Trailer-A: 1\r\n\r\n")
+	assert.Greater(t, len(got), len(body))
+	assert.Less(t, there.Load(), int64(len(body)/2))
+	assert.Less(t, back.Load(), int64(len(body)/2))
+}
+
+// metered counts the octets of a connection.
+type metered struct {
+	net.Conn
+	wrote, read *atomic.Int64
+}
+
+func (m metered) Write(p []byte) (int, error) {
+	n, err := m.Conn.Write(p)
+	m.wrote.Add(int64(n))
+	return n, err
+}
+
+func (m metered) Read(p []byte) (int, error) {
+	n, err := m.Conn.Read(p)
+	m.read.Add(int64(n))
+	return n, err
+}

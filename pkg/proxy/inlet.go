@@ -15,12 +15,12 @@ import (
 // at a time waits and takes.
 type inlet struct {
 	conn  net.Conn
-	max   int
 	clock clock.Clock
 	onEnd func() // called once, when nothing more comes; nil: nobody
 	done  chan struct{}
 
 	mu      sync.Mutex
+	max     int
 	buf     []byte
 	at      int // octets of buf that are taken
 	err     error
@@ -109,6 +109,14 @@ func (in *inlet) wait(ctx context.Context, have int, d time.Duration) ([]byte, e
 			return data, context.Cause(ctx)
 		}
 	}
+}
+
+// allow changes how much is read ahead.
+func (in *inlet) allow(max int) {
+	in.mu.Lock()
+	defer in.mu.Unlock()
+	in.max = max
+	in.changeLocked()
 }
 
 // peek gives what is there, without waiting.

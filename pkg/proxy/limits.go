@@ -28,6 +28,9 @@ const (
 	// maxWhole is the longest body that travels as one message, in octets; longer ones go in pieces that wait for who takes them, since an end must queue a message
 	// that its client or server takes slowly.
 	maxWhole = 16 << 20
+	// maxLong is how many bodies that do not say how long they are may be held beyond MaxBuffer at once, each up to maxWhole: chunked replies of some megabytes are common,
+	// and cost most where they go as text.
+	maxLong = 4
 	// acceptPause is how long a listener rests that has no room for a connection, for want of file descriptors, say.
 	acceptPause = 100 * time.Millisecond
 

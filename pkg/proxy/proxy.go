@@ -124,7 +124,8 @@ type Proxy struct {
 
 	calls underway
 
-	conns, upstreams places
+	// long has those who hold a body beyond MaxBuffer.
+	conns, upstreams, long places
 }
 
 // Start starts a proxy. On an error the listeners are closed. Errors: BadConfig, those of [negotiate.NewResponder].

@@ -132,7 +132,8 @@ func (r *rest) reply(ctx context.Context, x *streamer.Exchange) {
 		r.deliver(ctx, x, switched, h.Octets)
 		return
 	}
-	g, st, err := gather(ctx, in, n, f, cfg.MaxBuffer, cfg.Pause)
+	g, st, release, err := r.l.f.p.gather(ctx, in, n, f)
+	defer release()
 	stream := r.l.f.opened(ctx)
 	if stream == nil {
 		r.finish()
