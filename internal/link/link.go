@@ -202,3 +202,28 @@ func (l *Link) Expected(roundTrips int) time.Duration {
 	s := l.Stats()
 	return s.Up.Busy + s.Down.Busy + time.Duration(roundTrips)*l.profile.RTT
 }
+
+// Forward has the connections that a listener at the near end accepts go through the link, to what next makes of them at its far end; those for which it makes none are closed. It ends
+// when the listener is closed, and returns why. The caller closes the listener before the link.
+func (l *Link) Forward(listener net.Listener, next func(context.Context) (net.Conn, error)) error {
+	var dialling sync.WaitGroup
+	defer dialling.Wait()
+	ctx, cancel := context.WithCancel(context.Background())
+	defer cancel()
+	for {
+		accepted, err := listener.Accept()
+		if err != nil {
+			return err
+		}
+		dialling.Go(func() {
+			near, err := l.Dial(ctx, next)
+			if err != nil {
+				_ = accepted.Close()
+				return
+			}
+			if !l.splice(near.(*conn), accepted) {
+				_ = near.Close()
+			}
+		})
+	}
+}

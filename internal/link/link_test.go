@@ -270,6 +270,52 @@ func TestStreamerTransport(t *testing.T) {
 	})
 }
 
+// Who knows nothing of the link connects to its near end, and is at its far end a round trip later.
+func TestForward(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l := relay(t, nil, "edge")
+		transport := new(inproc.Transport)
+		entry, err := transport.Listen(t.Context(), "entry")
+		require.NoError(t, err)
+		server, err := transport.Listen(t.Context(), "server")
+		require.NoError(t, err)
+		over := make(chan error, 1)
+		to := "server"
+		go func() {
+			over <- l.Forward(entry, func(ctx context.Context) (net.Conn, error) { return transport.Dial(ctx, to) })
+		}()
+		go func() {
+			c, err := server.Accept()
+			if assert.NoError(t, err) {
+				_, _ = io.Copy(c, c)
+				_ = c.Close()
+			}
+		}()
+		from := time.Now()
+		c, err := transport.Dial(t.Context(), "entry")
+		require.NoError(t, err)
+		_, err = io.WriteString(c, "ping")
+		require.NoError(t, err)
+		got := make([]byte, 4)
+		_, err = io.ReadFull(c, got)
+		require.NoError(t, err)
+		assert.Equal(t, "ping", string(got))
+		within(t, l.Expected(2), time.Since(from))
+		require.NoError(t, c.Close())
+
+		require.NoError(t, server.Close())
+		to = "nobody"
+		refused, err := transport.Dial(t.Context(), "entry")
+		require.NoError(t, err)
+		_, err = refused.Read(got)
+		assert.Error(t, err)
+		require.NoError(t, refused.Close())
+
+		require.NoError(t, entry.Close())
+		assert.Error(t, <-over)
+	})
+}
+
 // Closing the link ends connections, whatever they wait for; after it there are none.
 func TestCloseLink(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
