@@ -1,18 +1,22 @@
 package main
 
 import (
+	"context"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"path/filepath"
 	"strings"
 
 	"github.com/spf13/cobra"
 
+	"github.com/hhfr/hhfr/internal/link"
 	"github.com/hhfr/hhfr/pkg/demo"
 )
 
 func newDemo(env Env, g *global) *cobra.Command {
+	var cfg demo.Config
 	var output string
 	c := &cobra.Command{
 		Use:   "demo",
@@ -20,60 +24,141 @@ func newDemo(env Env, g *global) *cobra.Command {
 		Long: `demo starts a server and a client on this machine, each with a context store of its own, negotiates, and sends messages modelled on cameras (ONVIF),
 home gateways (CWMP) and mail (EWS) to the echo service over the stream, twice each. It compares what comes back and prints what travelled.
 
+Then some of the messages go over an emulated thin link, twice: as plain SOAP over one connection, over a stream, over a stream between ends that have met, and through a pair of proxies around the link. The
+clock runs faster than the link; the times are those of the link. Each is held against what the session's own octets and round trips take, by bandwidth and round trip: a session that is more than 10 % off, or in which
+computing took more than 5 % of the time, is lived through again at half the speed, and once more.
+
+What went over the link is recorded. The messages are found again in the captures, and rebuilt from the octets of the streams and the store, and compared with what was sent. The files stay in --dir.
+
+Exit code 1: a message is not as it was sent, or a time is not that of the link (the machine is too slow or too busy; try --speed).
 With HHFR_SHARED set to a folder with corpus/messages, the messages are those of the corpus.`,
-		Example: "  hhfr demo\n  hhfr demo -o json",
+		Example: "  hhfr demo\n  hhfr demo --link edge --dir tour -o json",
 		Args:    cobra.NoArgs,
-		RunE: func(c *cobra.Command, _ []string) error {
-			messages, err := demoMessages()
-			if err != nil {
+		RunE: func(c *cobra.Command, _ []string) (err error) {
+			if cfg.Messages, err = demoMessages(); err != nil {
 				return err
 			}
-			const line = "%-44s %9d %9d %9d %9d %8.1f  %s\n"
-			header := func() {
-				fmt.Fprintf(env.Out, "%-44s %9s %9s %9s %9s %8s\n", "MESSAGE, THERE AND BACK", "SOAP+HEAD", "SHAPES", "HHFR 1ST", "HHFR 2ND", "RATIO")
-			}
-			each := func(r demo.Row) {
-				same := "same"
-				if !r.Same {
-					same = "DIFFERENT"
-				}
-				fmt.Fprintf(env.Out, line, shorten(r.Name, 44), r.SOAP+r.Heads, r.Shapes, r.First, r.Next, r.Ratio(), same)
-			}
-			if output == "json" {
-				each = nil
-			} else {
-				header()
-			}
-			r, err := demo.Run(c.Context(), messages, each)
-			if err != nil {
-				return err
-			}
-			total := demo.Row{Same: true}
-			for _, row := range r.Rows {
-				total.SOAP, total.Heads, total.Shapes = total.SOAP+row.SOAP, total.Heads+row.Heads, total.Shapes+row.Shapes
-				total.First, total.Next = total.First+row.First, total.Next+row.Next
-			}
-			if output == "json" {
-				if err := writeJSON(env.Out, map[string]any{"version": 1, "session": r.Agreed, "rows": r.Rows, "total": total, "same": r.Same()}); err != nil {
-					return err
-				}
-			} else {
-				fmt.Fprintf(env.Out, line, "total", total.SOAP+total.Heads, total.Shapes, total.First, total.Next, total.Ratio(), "")
-				if !g.quiet {
-					fmt.Fprintf(env.Err, "hhfr: %d messages, each sent twice over session %s (%s), octets there and back\n", len(r.Rows), r.Agreed.Session, r.Agreed.Representation)
-				}
-			}
-			if !r.Same() {
-				return errors.New("what came back is not what was sent")
-			}
-			if output != "json" {
-				_, err = fmt.Fprintln(env.Out, "Every message came back byte for byte.")
-			}
-			return err
+			return runDemo(c.Context(), env, g, cfg, output)
 		},
 	}
+	f := c.Flags()
+	f.StringVar(&cfg.Link, "link", "gprs", "the link: "+strings.Join(link.Names(), ", ")+"; behind it what is to be different: gprs,rtt=1s,rate=64k,queue=12000")
+	f.Float64Var(&cfg.Speed, "speed", 0, "how many times faster than the link the clock runs, below 1: slower; 0: what fits the link, 20 at most")
+	f.StringVar(&cfg.Dir, "dir", "", "folder for captures, streams and store; empty: a new one where the system keeps temporary files")
 	outputFlag(c, &output, "text", "json")
 	return c
+}
+
+func runDemo(ctx context.Context, env Env, g *global, cfg demo.Config, output string) (err error) {
+	made := cfg.Dir == ""
+	if made {
+		if cfg.Dir, err = os.MkdirTemp("", "hhfr-demo-"); err != nil {
+			return err
+		}
+	}
+	if output == "text" {
+		cfg.Each, cfg.EachWay = demoRows(env.Out, len(cfg.Messages)), demoWays(env.Out, cfg)
+	}
+	r, err := demo.Run(ctx, cfg)
+	var profile *link.Error
+	switch {
+	case err != nil && !errors.Is(err, demo.ErrDifferent) && !errors.Is(err, demo.ErrNotTheLink):
+		if made {
+			err = errors.Join(err, os.RemoveAll(cfg.Dir))
+		}
+		if errors.As(err, &profile) {
+			return usage(err, "")
+		}
+		return err
+	case output == "json":
+		if werr := writeJSON(env.Out, map[string]any{"version": 1, "session": r.Agreed, "rows": r.Rows, "total": demo.Total(r.Rows), "link": cfg.Link, "ways": r.Ways, "same": r.Same(), "dir": cfg.Dir}); werr != nil {
+			return werr
+		}
+	default:
+		demoEnd(env, g, cfg, r)
+	}
+	if errors.Is(err, demo.ErrNotTheLink) {
+		return &problem{exitFailed, err, "see --speed, and what else runs on this machine"}
+	}
+	return err
+}
+
+const (
+	demoHead = "%-44s %9s %9s %9s %9s %8s\n"
+	demoLine = "%-44s %9d %9d %9d %9d %8.1f  %s\n"
+)
+
+// demoRows prints what each of so many messages cost, as it is done, and then all together.
+func demoRows(w io.Writer, many int) func(demo.Row) {
+	var rows []demo.Row
+	return func(r demo.Row) {
+		if rows = append(rows, r); len(rows) == 1 {
+			fmt.Fprintf(w, demoHead, "MESSAGE, THERE AND BACK", "SOAP+HEAD", "SHAPES", "HHFR 1ST", "HHFR 2ND", "RATIO")
+		}
+		same := "same"
+		if !r.Same {
+			same = "DIFFERENT"
+		}
+		fmt.Fprintf(w, demoLine, shorten(r.Name, 44), r.SOAP+r.Heads, r.Shapes, r.First, r.Next, r.Ratio(), same)
+		if len(rows) == many {
+			total := demo.Total(rows)
+			fmt.Fprintf(w, demoLine, "total", total.SOAP+total.Heads, total.Shapes, total.First, total.Next, total.Ratio(), "")
+		}
+	}
+}
+
+// demoWays prints a line for each session over the link, as it is done.
+func demoWays(w io.Writer, cfg demo.Config) func(demo.Way) {
+	names := map[string]string{demo.SOAP: "plain SOAP, one connection kept", demo.Stream: "hhfr stream", demo.Again: "hhfr stream, ends that have met", demo.Pair: "plain SOAP, hhfr proxy pair between"}
+	begun := false
+	return func(way demo.Way) {
+		if !begun {
+			p, _ := link.ParseProfile(cfg.Link) // the tour has parsed it
+			fmt.Fprintf(w, "\nOver the link %s (%g kbit/s, round trip %v), %d messages there and back, in link time.\n"+
+				"COMPUTED: octets by bandwidth, and round trips. K: how many times faster the clock ran. CPU: share of the time spent computing.\n", cfg.Link, float64(p.Bandwidth)/1000, p.RTT, way.Messages)
+			fmt.Fprintf(w, "%-37s %8s %9s %6s %9s %9s %5s %6s  %s\n", "WAY", "MS", "COMPUTED", "OFF", "SENT", "RECEIVED", "K", "CPU", "FASTER FROM MESSAGE")
+		}
+		begun = true
+		after := "-"
+		switch {
+		case way.BreakEven > 0:
+			after = fmt.Sprint(way.BreakEven)
+		case way.Name != demo.SOAP:
+			after = "never"
+		}
+		if !way.Good() {
+			after += "  NOT THE LINK'S"
+		}
+		fmt.Fprintf(w, "%-37s %8.0f %9.0f %5.1f%% %9d %9d %5.4g %5.1f%%  %s\n", names[way.Name], way.Millis, way.Expected, 100*way.Off(), way.Sent, way.Received, way.Speed, 100*way.CPU, after)
+	}
+}
+
+// demoEnd prints what the captures told, and how to look into them.
+func demoEnd(env Env, g *global, cfg demo.Config, r *demo.Report) {
+	const line = "%-37s %9s %9s  %s\n"
+	store := filepath.Join(cfg.Dir, demo.StoreDir)
+	for _, w := range r.Ways {
+		switch w.Name {
+		case demo.SOAP:
+		case demo.Stream:
+			fmt.Fprintf(env.Out, "\nWhat went over it, in %s:\n", cfg.Dir)
+			fmt.Fprintf(env.Out, line, "CAPTURE", "AS SENT", "REBUILT", "TO LOOK INTO IT")
+			fallthrough
+		default:
+			look := "hhfr decode " + w.Capture + " --store " + store
+			if w.Name == demo.Again {
+				look = "hhfr reconstruct " + filepath.Join(w.Octets, "*.bin") + " --store " + store
+			}
+			sent := 2 * w.Messages
+			fmt.Fprintf(env.Out, line, filepath.Base(w.Capture), fmt.Sprintf("%d/%d", w.Found, sent), fmt.Sprintf("%d/%d", w.Rebuilt, sent), look)
+		}
+	}
+	if !g.quiet {
+		fmt.Fprintf(env.Err, "hhfr: %d messages over session %s (%s)\n", 2*len(r.Rows), r.Agreed.Session, r.Agreed.Representation)
+	}
+	if r.Same() {
+		fmt.Fprintln(env.Out, "Every message came back byte for byte, and is so in the captures.")
+	}
 }
 
 // demoMessages are those of the corpus if there is one, else those built in.

@@ -1,134 +1,146 @@
-// Package demo is the tour of hhfr on one machine: a server, a client and real messages between them.
+// Package demo is the tour of hhfr on one machine: a server, a client, a pair of proxies, a thin link between them, real messages, and what a capture of them tells.
 package demo
 
 import (
-	"bytes"
 	"context"
-	"crypto/sha256"
 	"errors"
 	"fmt"
-	"io/fs"
 	"net"
-	"path/filepath"
 	"slices"
-	"strings"
 
+	"github.com/hhfr/hhfr/internal/link"
 	"github.com/hhfr/hhfr/pkg/codec/binary"
 	"github.com/hhfr/hhfr/pkg/ctxstore"
 	"github.com/hhfr/hhfr/pkg/ctxstore/memory"
 	"github.com/hhfr/hhfr/pkg/negotiate"
 	"github.com/hhfr/hhfr/pkg/peer"
-	"github.com/hhfr/hhfr/pkg/streamer"
 	"github.com/hhfr/hhfr/pkg/streamer/tcp"
-	messages "github.com/hhfr/hhfr/testdata/soap"
 )
 
-// Message is one that the tour sends.
-type Message struct {
-	Name string
-	Body []byte
-}
+// Config is what the tour is made of.
+type Config struct {
+	// Messages are sent to the echo service, some of them over the link. Required.
+	Messages []Message
+	// Link is an emulated link as in the command line; empty: gprs.
+	Link string
+	// Speed is how many times faster than the link the clock runs; 0: what fits the link. Sessions whose times are not those of the link alone are lived through
+	// again, at half the speed and then a quarter of it.
+	Speed float64
+	// Dir is where captures, octets of streams, and the store are put. Required; it is made if need be.
+	Dir string
+	// Each and EachWay, if given, hear of every row and of every way as it is done.
+	Each    func(Row)
+	EachWay func(Way)
 
-// Builtin are the messages the tour has with it, modelled on ONVIF, CWMP and EWS.
-func Builtin() ([]Message, error) {
-	return Read(messages.Files, func(name string) bool {
-		return strings.HasPrefix(name, "onvif-") || strings.HasPrefix(name, "cwmp-") || strings.HasPrefix(name, "ews-")
-	})
-}
-
-// Read reads the files that keep takes, below the root of a file system, by name.
-func Read(files fs.FS, keep func(path string) bool) (list []Message, err error) {
-	err = fs.WalkDir(files, ".", func(path string, d fs.DirEntry, err error) error {
-		if err != nil || d.IsDir() || !keep(path) {
-			return err
-		}
-		body, err := fs.ReadFile(files, path)
-		list = append(list, Message{Name: path, Body: body})
-		return err
-	})
-	if err == nil && len(list) == 0 {
-		err = errors.New("no messages to send")
-	}
-	return list, err
-}
-
-// Row is what one message cost. Octets of HHFR are those of its data frames there and back, framing included; Shapes those of the shapes sent for it the first time.
-type Row struct {
-	Name   string `json:"name"`               // of the message
-	SOAP   int64  `json:"envelope_octets"`    // envelopes, there and back
-	Heads  int64  `json:"http_head_octets"`   // heads that plain SOAP would add, there and back
-	Shapes int64  `json:"shape_octets"`       // shapes sent for it the first time
-	First  int64  `json:"hhfr_first_octets"`  // data frames the first time, there and back
-	Next   int64  `json:"hhfr_second_octets"` // data frames the second time, there and back
-	Same   bool   `json:"same"`               // what came back is what was sent, both times
-}
-
-// Ratio is how many times smaller the second time is than plain SOAP with its heads.
-func (r Row) Ratio() float64 {
-	if r.Next == 0 {
-		return 0
-	}
-	return float64(r.SOAP+r.Heads) / float64(r.Next)
+	// service answers the messages; nil: peer.Echo.
+	service peer.Service
 }
 
 // Report is what the tour found.
 type Report struct {
-	Rows []Row
-	// Agreed are the facts of the session.
+	// Agreed are the facts of the session on loopback.
 	Agreed negotiate.Facts
-	// Stream is what the stream carried.
-	Stream streamer.Stats
+	// Rows are what messages cost.
+	Rows []Row
+	// Link is the profile, and Sample how many of the messages went over it.
+	Link   link.Profile
+	Sample int
+	// Ways are the sessions over the link.
+	Ways []Way
 }
 
-// Same tells whether every message came back as it was sent.
+// Same tells whether every message came back as it was sent, and was found in the captures as it was sent.
 func (r *Report) Same() bool {
-	return !slices.ContainsFunc(r.Rows, func(row Row) bool { return !row.Same })
+	return !slices.ContainsFunc(r.Rows, func(row Row) bool { return !row.Same }) && !slices.ContainsFunc(r.Ways, func(w Way) bool { return !w.Same })
 }
 
-// Run starts a server and a client on loopback, each with a store of its own, sends each message twice to the echo service over one negotiated stream, and compares what comes back.
-// each, if given, hears of every row as it is done.
-func Run(ctx context.Context, list []Message, each func(Row)) (_ *Report, err error) {
-	server, err := startServer(ctx)
-	if err != nil {
-		return nil, err
-	}
-	defer func() { err = errors.Join(err, server.Close()) }()
-	store := memory.New(memory.Config{})
-	defer func() { _ = store.Close() }()
-	session, err := negotiate.Dial(ctx, server.URL(peer.EchoPath), negotiate.Config{
-		Transports: map[string]streamer.Transport{"tcp": tcp.Transport{}}, Store: store, Coders: coders(store), RequireHHFR: true,
-	})
-	if err != nil {
-		return nil, err
-	}
-	defer func() { err = errors.Join(err, session.Close()) }()
-	r := &Report{Agreed: *session.Agreed().Facts}
-	for _, m := range list {
-		row, err := trip(ctx, session, m)
-		if err != nil {
-			return nil, fmt.Errorf("%s: %w", m.Name, err)
-		}
-		if each != nil {
-			each(row)
-		}
-		r.Rows = append(r.Rows, row)
-	}
-	r.Stream = session.Stream().Stats()
-	return r, nil
+const (
+	// MaxOff is how far a session's time may be from what its octets and round trips take, as a share of that.
+	MaxOff = 0.10
+	// MaxCPU is the share of the link's time above which computing would count as link.
+	MaxCPU = 0.05
+)
+
+var (
+	// ErrDifferent says that a message did not come back as it was sent, or is another in the capture.
+	ErrDifferent = errors.New("what came back, or what the captures tell, is not what was sent")
+	// ErrNotTheLink says that times are not those of the link alone, though sessions were lived through again.
+	ErrNotTheLink = errors.New("times that are not those of the link alone: this machine is too slow for the clock, or too busy")
+)
+
+// tour is one run.
+type tour struct {
+	Config
+	report *Report
+	sample []Message
+	met    *ends // of the way Stream
 }
+
+// Run sends each message twice to the echo service over a stream on loopback; then some of them over an emulated link, by each of [Ways]; then reads the captures of that, and compares everything with
+// what was sent. Errors: those of link.ParseProfile and link.Relay, without a report; ErrDifferent and ErrNotTheLink; that of a session.
+func Run(ctx context.Context, cfg Config) (*Report, error) {
+	if cfg.Link == "" {
+		cfg.Link = "gprs"
+	}
+	profile, err := link.ParseProfile(cfg.Link)
+	if err != nil {
+		return nil, err
+	}
+	l, err := link.Relay(nil, profile)
+	if err != nil {
+		return nil, err
+	}
+	if err := l.Close(); err != nil {
+		return nil, err
+	}
+	if cfg.Speed <= 0 {
+		cfg.Speed = profile.Speed()
+	}
+	if cfg.service == nil {
+		cfg.service = peer.Echo()
+	}
+	t := &tour{Config: cfg, sample: sample(cfg.Messages)}
+	t.report = &Report{Link: profile, Sample: len(t.sample), Ways: []Way{}}
+	if err := t.octets(ctx); err != nil {
+		return t.report, err
+	}
+	if err := errors.Join(t.ways(ctx), t.part()); err != nil {
+		return t.report, err
+	}
+	return t.report, t.report.check()
+}
+
+// check tells what is wrong with the report.
+func (r *Report) check() (err error) {
+	if !r.Same() {
+		err = ErrDifferent
+	}
+	for _, w := range r.Ways {
+		if !w.Good() {
+			err = errors.Join(err, fmt.Errorf("%s: %w", w.Name, ErrNotTheLink))
+		}
+	}
+	return err
+}
+
+func newStore() ctxstore.Store { return memory.New(memory.Config{}) }
 
 func coders(store ctxstore.Store) negotiate.Coders {
 	return negotiate.BookCoders(binary.NewBook(ctxstore.Shapes{Store: store}))
 }
 
-// startServer serves the echo service on free ports of the loopback, with a store of its own.
-func startServer(ctx context.Context) (*peer.Server, error) {
-	services, err := peer.NewServices(peer.Echo())
+func listen(ctx context.Context) (net.Listener, error) {
+	var lc net.ListenConfig
+	return lc.Listen(ctx, "tcp", "127.0.0.1:0")
+}
+
+// newSite starts a server on free ports of the loopback, with a store of its own.
+func (t *tour) newSite(ctx context.Context) (*peer.Server, error) {
+	services, err := peer.NewServices(whole{t.service})
 	if err != nil {
 		return nil, err
 	}
-	var lc net.ListenConfig
-	http, err := lc.Listen(ctx, "tcp", "127.0.0.1:0")
+	http, err := listen(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -136,39 +148,6 @@ func startServer(ctx context.Context) (*peer.Server, error) {
 	if err != nil {
 		return nil, errors.Join(err, http.Close())
 	}
-	store := memory.New(memory.Config{})
+	store := newStore()
 	return peer.Start(peer.Config{HTTP: http, Streams: map[string]net.Listener{"tcp": streams}, Services: services, Store: store, Coders: coders(store)})
-}
-
-// trip sends a message twice and counts.
-func trip(ctx context.Context, session *negotiate.Session, m Message) (Row, error) {
-	row := Row{Name: strings.TrimSuffix(filepath.Base(m.Name), ".xml"), Same: true, SOAP: 2 * int64(len(m.Body))}
-	head, err := peer.RequestHead(peer.EchoPath, m.Body, "", nil)
-	if err != nil {
-		return row, err
-	}
-	want := sha256.Sum256(m.Body)
-	for i, octets := range []*int64{&row.First, &row.Next} {
-		before := session.Stream().Stats()
-		reply, err := session.Call(ctx, &streamer.Message{Head: head, Body: bytes.NewReader(m.Body)})
-		if err != nil {
-			return row, err
-		}
-		body, err := reply.ReadAll(1 << 30)
-		if err != nil {
-			return row, err
-		}
-		row.Same = row.Same && sha256.Sum256(body) == want
-		after := session.Stream().Stats()
-		*octets = after.Sent.Data.Octets - before.Sent.Data.Octets + after.Received.Data.Octets - before.Received.Data.Octets
-		row.Shapes += after.Sent.Shape.Octets - before.Sent.Shape.Octets + after.Received.Shape.Octets - before.Received.Shape.Octets
-		if i == 0 {
-			replyHead := reply.Head
-			if replyHead == nil {
-				replyHead = negotiate.DefaultReplyHead()
-			}
-			row.Heads = int64(len(head) + len(replyHead))
-		}
-	}
-	return row, nil
 }

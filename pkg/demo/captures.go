@@ -1,0 +1,83 @@
+package demo
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"os"
+	"path/filepath"
+
+	"github.com/hhfr/hhfr/pkg/capture"
+	"github.com/hhfr/hhfr/pkg/capture/flow"
+	"github.com/hhfr/hhfr/pkg/ctxstore"
+	"github.com/hhfr/hhfr/pkg/ctxstore/directory"
+)
+
+// StoreDir is the folder of the context store in [Config].Dir.
+const StoreDir = "store"
+
+// tell puts into files what is left of a way: the capture, the octets of its stream alone, and the shapes; then reads them as anybody could, and compares.
+func (t *tour) tell(ctx context.Context, l *lived) (err error) {
+	l.Capture, l.Octets = filepath.Join(t.Dir, l.Name+".pcapng"), filepath.Join(t.Dir, l.Name)
+	if err := os.MkdirAll(l.Octets, 0o700); err != nil {
+		return err
+	}
+	store, err := directory.Open(filepath.Join(t.Dir, StoreDir), directory.Config{})
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, store.Close()) }()
+	for shape, err := range l.ends.store.List(ctx, ctxstore.ShapePrefix) {
+		if err != nil {
+			return err
+		}
+		entry, err := l.ends.store.Get(ctx, shape.URI)
+		if err != nil {
+			return err
+		}
+		if _, err := store.Put(ctx, shape.URI, entry.Value, ctxstore.PutOptions{}); err != nil {
+			return err
+		}
+	}
+	if err := os.WriteFile(l.Capture, l.capture.Bytes(), 0o600); err != nil {
+		return err
+	}
+	var runs []capture.RawRun
+	decoded, err := capture.Decode(ctx, &l.capture, capture.DecodeConfig{Store: store, EachRun: func(stream, direction int, r *flow.Run) error {
+		name := filepath.Join(l.Octets, capture.RunName(stream, direction, r.Offset))
+		runs = append(runs, capture.RawRun{Name: name, Octets: bytes.Clone(r.Data)})
+		return os.WriteFile(name, r.Data, 0o600)
+	}})
+	if err != nil {
+		return err
+	}
+	rebuilt, err := capture.DecodeStreams(ctx, runs, capture.DecodeConfig{Store: store})
+	if err != nil {
+		return err
+	}
+	l.Found, l.Rebuilt = found(t.sample, decoded.Messages), found(t.sample, rebuilt.Messages)
+	l.Same = l.Same && l.Found == 2*l.Messages && l.Rebuilt == 2*l.Messages
+	return nil
+}
+
+// found counts messages that are as they were sent and as they came back, in their order. A pair of proxies has messages of its own, which are left out.
+func found(sample []Message, messages []*capture.Decoded) (n int) {
+	var at [2]int // requests, replies
+	for _, m := range messages {
+		if !m.HHFR || m.Number == 0 || len(m.Body) == 0 || bytes.HasPrefix(m.Head, []byte{'='}) {
+			continue
+		}
+		side := &at[0]
+		if m.Reply {
+			side = &at[1]
+		}
+		if m.Whole() && bytes.Equal(m.Body, sample[*side%len(sample)].Body) {
+			n++
+		}
+		*side++
+	}
+	if at != [2]int{rounds * len(sample), rounds * len(sample)} {
+		return 0 // some are missing, or too many
+	}
+	return n
+}

@@ -1,0 +1,60 @@
+package demo
+
+import (
+	"errors"
+	"io/fs"
+	"strings"
+
+	messages "github.com/hhfr/hhfr/testdata/soap"
+)
+
+// Message is one that the tour sends.
+type Message struct {
+	Name string
+	Body []byte
+}
+
+// Builtin are the messages the tour has with it, modelled on ONVIF, CWMP and EWS.
+func Builtin() ([]Message, error) {
+	return Read(messages.Files, func(name string) bool {
+		return strings.HasPrefix(name, "onvif-") || strings.HasPrefix(name, "cwmp-") || strings.HasPrefix(name, "ews-")
+	})
+}
+
+// Read reads the files that keep takes, below the root of a file system, by name.
+func Read(files fs.FS, keep func(path string) bool) (list []Message, err error) {
+	err = fs.WalkDir(files, ".", func(path string, d fs.DirEntry, err error) error {
+		if err != nil || d.IsDir() || !keep(path) {
+			return err
+		}
+		body, err := fs.ReadFile(files, path)
+		list = append(list, Message{Name: path, Body: body})
+		return err
+	})
+	if err == nil && len(list) == 0 {
+		err = errors.New("no messages to send")
+	}
+	return list, err
+}
+
+const (
+	// linkMessages is how many messages go over the link at most, and linkOctets how long they are: the link is to be lived through in a few seconds.
+	linkMessages = 10
+	linkOctets   = 8 << 10
+)
+
+// sample picks the messages for the link: all, or some spread evenly over those that are not too long.
+func sample(list []Message) (some []Message) {
+	for _, m := range list {
+		if len(m.Body) > 0 && len(m.Body) <= linkOctets {
+			some = append(some, m)
+		}
+	}
+	if len(some) <= linkMessages {
+		return some
+	}
+	for i := range linkMessages {
+		some[i] = some[i*len(some)/linkMessages]
+	}
+	return some[:linkMessages]
+}
