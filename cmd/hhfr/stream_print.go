@@ -100,7 +100,7 @@ func (p *printer) incoming(in *peer.Incoming) error {
 		operation = "-"
 	}
 	_, err := fmt.Fprintf(p.env.Out, "%6d  %3d  %-28s %8d -> %8d octets %9.1f ms  %s\n", in.Number, in.Status(), shorten(operation, 28), len(in.Sent.Body), len(in.Body), millis(in.Took),
-		shorten(in.Sent.Name, 60))
+		shortName(in.Sent.Name))
 	return err
 }
 
@@ -159,4 +159,14 @@ func (p *printer) end(g *global) error {
 		return &problem{exitFailed, errors.New("a reply is a fault or an HTTP error"), "-o xml prints it"}
 	}
 	return nil
+}
+
+// shortName makes a path fit a line by its end, which tells files apart.
+func shortName(name string) string {
+	const most = 60
+	name = shorten(name, len(name)+1)
+	if r := []rune(name); len(r) > most {
+		return "…" + string(r[len(r)-most+1:])
+	}
+	return name
 }

@@ -39,7 +39,7 @@ func (p *printer) unknown(in *peer.Incoming) error {
 	if operation == "" {
 		operation = "-"
 	}
-	_, err := fmt.Fprintf(p.env.Out, "%6d    ?  %-28s %8d octets, fate unknown  %s\n", in.Number, shorten(operation, 28), len(in.Sent.Body), shorten(in.Sent.Name, 60))
+	_, err := fmt.Fprintf(p.env.Out, "%6d    ?  %-28s %8d octets, fate unknown  %s\n", in.Number, shorten(operation, 28), len(in.Sent.Body), shortName(in.Sent.Name))
 	return err
 }
 

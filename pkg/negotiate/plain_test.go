@@ -189,12 +189,19 @@ func TestPlainIsRememberedForAWhile(t *testing.T) {
 	}
 	assert.EqualValues(t, 1, offers.Load())
 	clock.forward(negotiate.DefaultRememberFor + time.Second)
+	cfg.RememberFor = time.Hour
 	dial(t, server.URL, cfg)
 	assert.EqualValues(t, 2, offers.Load())
+	clock.forward(time.Hour - time.Minute)
+	dial(t, server.URL, cfg)
+	assert.EqualValues(t, 2, offers.Load(), "as long as it is told")
+	clock.forward(2 * time.Minute)
+	dial(t, server.URL, cfg)
+	assert.EqualValues(t, 3, offers.Load())
 	cfg.RememberFor = -1
 	dial(t, server.URL, cfg)
 	dial(t, server.URL, cfg)
-	assert.EqualValues(t, 4, offers.Load())
+	assert.EqualValues(t, 5, offers.Load())
 }
 
 func TestNobodyThere(t *testing.T) {
