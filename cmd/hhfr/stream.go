@@ -193,12 +193,16 @@ func runStream(ctx context.Context, env Env, g *global, o streamOptions) (err er
 		fmt.Fprintf(env.Err, "hhfr: plain SOAP: %s\n", agreed.Why)
 	}
 	p := printer{env: env, o: o}
-	reading, stop := context.WithCancel(ctx)
+	sending, stop := context.WithCancel(ctx)
 	defer stop()
-	for in := range peer.Send(ctx, session, messages(reading, env, o), o.concurrency) {
-		if err = p.incoming(in); err != nil {
-			stop()
-			break
+	for in := range peer.Send(sending, session, messages(sending, env, o), o.concurrency) {
+		switch {
+		case err == nil:
+			if err = p.incoming(in); err != nil {
+				stop() // nothing more is sent; what became of messages under way is still told
+			}
+		case isUnknown(in.Err) || in.Err == nil:
+			err = errors.Join(err, p.incoming(in))
 		}
 	}
 	switch {

@@ -20,8 +20,12 @@ type unknownReport struct {
 	Why       string `json:"why"`                 // what happened
 }
 
-// isUnknown tells errors that leave open whether a message was processed: nothing was answered, or the reply broke off.
+// isUnknown tells errors that leave open whether a message was processed: nothing was answered, the reply broke off, or this end gave up waiting.
 func isUnknown(err error) bool {
+	var s *streamer.Error
+	if errors.As(err, &s) && s.Code == streamer.Aborted && !s.Remote {
+		return true
+	}
 	return errors.Is(err, &negotiate.Error{Code: negotiate.FateUnknown}) || errors.Is(err, &streamer.Error{Code: streamer.FateUnknown})
 }
 

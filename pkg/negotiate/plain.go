@@ -52,7 +52,10 @@ func (s *Session) roundTrip(ctx context.Context, m *streamer.Message) (*http.Res
 	case err == nil:
 		return resp, nil
 	case ctx.Err() != nil:
-		return nil, context.Cause(ctx)
+		if err = context.Cause(ctx); !connected.Load() {
+			return nil, err
+		}
+		return nil, &Error{Code: FateUnknown, At: -1, Err: err}
 	}
 	if !connected.Load() {
 		return nil, &Error{Code: Unreachable, At: -1, Err: withoutURL(err)}

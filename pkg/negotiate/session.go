@@ -132,7 +132,8 @@ func (s *Session) Wait(ctx context.Context) error {
 //
 // A request that the stream did not carry any octet of goes on, if its Body can still be had from the start: over the next stream if
 // Config.Reconnect brings one, else as plain SOAP. One that was written and not answered is an [Error] with the code FateUnknown, and is never sent
-// twice. What the other end says of one exchange is a *[streamer.Error]. A fault is a reply.
+// twice. So is one that was under way as plain SOAP when ctx ended; on a stream that is a *[streamer.Error] with the code Aborted. What the other end says of one exchange is a *[streamer.Error], too. A
+// fault is a reply.
 func (s *Session) Call(ctx context.Context, m *streamer.Message) (reply *streamer.Message, err error) {
 	err = s.send(ctx, m, func(l *link, m *streamer.Message) (err error) {
 		if l == nil {
