@@ -252,7 +252,11 @@ type counting struct {
 
 func (c *counting) RoundTrip(r *http.Request) (*http.Response, error) {
 	c.mu.Lock()
-	c.seen = append(c.seen, strings.Join(r.Header["SOAPAction"], "")+strings.Join(r.Header["Soapaction"], ""))
+	for name, values := range r.Header { // offers keep the case of names
+		if strings.EqualFold(name, "SOAPAction") {
+			c.seen = append(c.seen, values...)
+		}
+	}
 	c.mu.Unlock()
 	return c.RoundTripper.RoundTrip(r)
 }
