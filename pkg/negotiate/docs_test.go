@@ -75,3 +75,36 @@ func answered(t testing.TB, s *services, contentType, message string) string {
 	require.NoError(t, err)
 	return string(data)
 }
+
+var (
+	declared = regexp.MustCompile(`<xs:element name="([A-Za-z]+)"`)
+	listed   = regexp.MustCompile("(?m)^\\| ((?:`[A-Z][A-Za-z]+`(?:, )?)+) \\|")
+	word     = regexp.MustCompile("`([A-Za-z]+)`")
+)
+
+// Every element that docs/negotiation.xsd declares is told in docs/negotiation.md, and every one in its tables of offers, answers and descriptions is declared.
+func TestSchemaAndPageNameTheSame(t *testing.T) {
+	read := func(name string) string {
+		text, err := os.ReadFile(filepath.Join("..", "..", "docs", name))
+		require.NoError(t, err)
+		return string(text)
+	}
+	xsd, page := read("negotiation.xsd"), read("negotiation.md")
+	elements := map[string]bool{}
+	for _, m := range declared.FindAllStringSubmatch(xsd, -1) {
+		elements[m[1]] = true
+		assert.Contains(t, page, "`"+m[1]+"`", m[1])
+	}
+	tables, _, found := strings.Cut(page, "## 5. The session's context")
+	require.True(t, found)
+	told := 0
+	for _, row := range listed.FindAllStringSubmatch(tables, -1) {
+		for _, m := range word.FindAllStringSubmatch(row[1], -1) {
+			told++
+			assert.True(t, elements[m[1]], "%s is not in negotiation.xsd", m[1])
+		}
+	}
+	assert.Greater(t, told, 25)
+	assert.Regexp(t, `<xs:choice minOccurs="0" maxOccurs="unbounded">`, xsd)
+	assert.Contains(t, xsd, `<xs:any namespace="##other"`)
+}
