@@ -1,0 +1,62 @@
+//go:build interop
+
+package main
+
+import (
+	"net"
+	"os/exec"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/hhfr/hhfr/internal/shared"
+)
+
+var shellBlock = regexp.MustCompile("(?s)```sh\n(.*?)```")
+
+// TestInteropReadme: the lines of the README's section Use work as pasted into one shell, in their order. Only ports are other ones.
+func TestInteropReadme(t *testing.T) {
+	for _, program := range []string{"bash", "curl", "python3"} {
+		_, err := exec.LookPath(program)
+		require.NoError(t, err)
+	}
+	_, use, found := strings.Cut(string(shared.Read(t, shared.Testdata(t, "..", "README.md"))), "\n## Use\n")
+	require.True(t, found)
+	use, _, found = strings.Cut(use, "\n## ")
+	require.True(t, found)
+	script := "set -e\ntrap 'kill $(jobs -p) 2> /dev/null || true' EXIT\n" // a failure leaves no server behind
+	blocks := shellBlock.FindAllStringSubmatch(use, -1)
+	require.GreaterOrEqual(t, len(blocks), 8)
+	for _, b := range blocks {
+		script += b[1]
+	}
+	ports := map[string]string{}
+	script = regexp.MustCompile(`127\.0\.0\.1:\d+`).ReplaceAllStringFunc(script, func(address string) string {
+		if ports[address] == "" {
+			ports[address] = freeAddress(t)
+		}
+		return ports[address]
+	})
+	require.NotEmpty(t, ports["127.0.0.1:8080"])
+	script = strings.ReplaceAll(script, "hhfr serve ", "hhfr serve --listen "+ports["127.0.0.1:8080"]+" --tcp 127.0.0.1:0 ")
+	c := exec.CommandContext(t.Context(), "bash", "-c", script)
+	c.Dir = shared.Testdata(t, "..")
+	out, err := c.CombinedOutput()
+	require.NoError(t, err, "%s\n%s", script, out)
+	assert.NotContains(t, string(out), "hhfr: error", "%s", out)
+	assert.NotContains(t, string(out), "Traceback", "%s", out)
+	assert.Contains(t, string(out), " verified\n")
+	assert.Contains(t, string(out), "<result>1.25</result>")
+	assert.Contains(t, string(out), " <-  tick ")
+}
+
+// freeAddress is one on loopback that nobody listens on at the moment.
+func freeAddress(t *testing.T) string {
+	l, err := new(net.ListenConfig).Listen(t.Context(), "tcp", "127.0.0.1:0")
+	require.NoError(t, err)
+	require.NoError(t, l.Close())
+	return l.Addr().String()
+}
