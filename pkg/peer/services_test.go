@@ -8,6 +8,7 @@ import (
 	"net"
 	"net/http"
 	"regexp"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -336,7 +337,7 @@ func TestGeoIPByRawSocket(t *testing.T) {
 	}
 }
 
-// Ticks come unasked over a stream, and as replies in plain SOAP; their numbers grow.
+// Ticks come unasked over a stream, each once, and as replies in plain SOAP, where their numbers grow.
 func TestTicker(t *testing.T) {
 	s := start(t, services(t)...)
 	cfg := config(t, true)
@@ -352,24 +353,30 @@ func TestTicker(t *testing.T) {
 	}
 	dial(t, s.URL(peer.TickerPath), cfg)
 	form := regexp.MustCompile(`<number>(\d+)</number><time>[-0-9]{10}T[:.0-9]{12}Z</time>`)
-	var last string
-	grows := func(body string) {
+	number := func(body string) int {
 		m := form.FindStringSubmatch(body)
 		require.NotNil(t, m, body)
-		assert.True(t, len(m[1]) > len(last) || len(m[1]) == len(last) && m[1] > last, "%s behind %s", m[1], last)
-		last = m[1]
+		n, err := strconv.Atoi(m[1])
+		require.NoError(t, err)
+		return n
 	}
+	seen := map[int]bool{} // each is handled in a goroutine of its own: they may overtake each other
 	for range 3 {
 		body := <-ticks
 		assert.Contains(t, body, `<tick xmlns="urn:hhfr:peer:1">`)
-		grows(body)
+		n := number(body)
+		assert.Positive(t, n)
+		assert.False(t, seen[n], "tick %d twice", n)
+		seen[n] = true
 	}
-	last = ""
+	last := 0
 	plain := dial(t, s.URL(peer.TickerPath), config(t, false))
 	for range 3 {
 		_, body, err := exchange(t.Context(), plain, "", strings.NewReader(envelope(soap.V11, "ticker", "")))
 		require.NoError(t, err)
-		grows(body)
+		n := number(body)
+		assert.Greater(t, n, last)
+		last = n
 	}
 
 	// A session at another path gets none.
