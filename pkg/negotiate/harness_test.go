@@ -61,7 +61,7 @@ func (rawCoder) Announce(uint64) (fp [32]byte, full []byte, ok bool) { return fp
 func (rawCoder) Epoch(map[uint64]int, func(uint64, [32]byte))        {}
 func (rawCoder) Lacks(uint64) ([]byte, error)                        { return nil, io.ErrUnexpectedEOF }
 func (rawCoder) Refer(uint64, [32]byte) (bool, error)                { return false, nil }
-func (rawCoder) Define(uint64, []byte) (bool, error)                 { return true, nil }
+func (rawCoder) Define(uint64, []byte) (fp [32]byte, err error)      { return fp, nil }
 func (rawCoder) Known(n uint64) (known, announced bool)              { return n == 0, n == 0 }
 func (rawCoder) Forget(uint64)                                       {}
 func (rawCoder) NewJoin(uint64) (func([]byte, []byte, bool, bool) ([]byte, error), error) {

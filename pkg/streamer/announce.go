@@ -19,14 +19,15 @@ func (w *writer) announce(number uint64, t turn, first bool) bool {
 	if !ok {
 		return true
 	}
-	s.mu.Lock()
-	s.referred[number] = true
-	s.mu.Unlock()
 	if full == nil {
+		s.mu.Lock()
+		s.referred[number] = true
+		s.mu.Unlock()
 		w.append(frame.Shape{Number: number, Form: frame.Reference, Fingerprint: fp}, Event{})
 		return true
 	}
 	job := &shapeJob{number: number, full: full}
+	s.forgetReference(number)
 	w.jobs[number] = job
 	if w.piece(job); w.jobs[number] == nil {
 		return true // one piece was enough
@@ -54,6 +55,7 @@ func (w *writer) lacks(number uint64) {
 		w.s.fail(&Error{Code: Internal, Err: err})
 		return
 	}
+	w.s.forgetReference(number) // what else the other end asks, it asked before it has this
 	if w.jobs[number] == nil {
 		w.jobs[number] = &shapeJob{number: number, full: full, referred: true}
 		w.piece(w.jobs[number])
@@ -78,4 +80,11 @@ func (w *writer) piece(job *shapeJob) {
 	for _, t := range slices.Backward(job.parked) {
 		s.ring.unpop(t)
 	}
+}
+
+// forgetReference has the other end's "unknown" for a number mean nothing from now on.
+func (s *Stream) forgetReference(number uint64) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	delete(s.referred, number)
 }

@@ -19,16 +19,15 @@ type Coder interface {
 	// Epoch ends all announcements but those it yields (section 6, "shapes"), ascending, at most 1024. open counts the messages that use a number,
 	// from emit on until they are whole or given up; these numbers must be yielded if they are announced, and must not be given to other shapes.
 	Epoch(open map[uint64]int, yield func(number uint64, fp [32]byte))
-	// Lacks tells that the other end lacks the shape of number, or what its octets in full stand on; it returns octets that stand alone.
+	// Lacks tells that the other end lacks the shape of number; it returns octets that tell it in full.
 	Lacks(number uint64) (full []byte, err error)
 
 	// The receiving table: called by the reader only.
 
 	// Refer says that number stands for the shape fp from now on. known false: this end lacks it; the stream asks for it and holds what uses it.
 	Refer(number uint64, fp [32]byte) (known bool, err error)
-	// Define says that number stands for this shape from now on. The shape is stored before Define returns. known false: this end lacks what full stands on; the stream
-	// asks for it as after Refer. full is the callee's.
-	Define(number uint64, full []byte) (known bool, err error)
+	// Define says that number stands for this shape from now on; fp is its fingerprint. The shape is stored before Define returns. full is the callee's.
+	Define(number uint64, full []byte) (fp [32]byte, err error)
 	// Known tells whether number was announced, and whether its shape is there.
 	Known(number uint64) (known, announced bool)
 	// Forget says that number, which was announced, stands for nothing any more, and takes no room.

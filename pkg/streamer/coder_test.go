@@ -24,7 +24,6 @@ import (
 type rawCoder struct {
 	shapes map[uint64][]byte // what this end sends
 	refer  map[uint64]bool   // numbers first announced by reference
-	on     string            // stands before shapes in full: "on " says that they need what the other end lacks
 	text   bool              // all segments of a body but the first are text
 	refuse func(segment []byte) error
 
@@ -79,7 +78,7 @@ func (c *rawCoder) Announce(number uint64) (fp [32]byte, full []byte, ok bool) {
 	if c.refer[number] {
 		return fp, nil, true
 	}
-	return fp, append([]byte(c.on), c.shapes[number]...), true
+	return fp, c.shapes[number], true
 }
 
 func (c *rawCoder) Epoch(open map[uint64]int, yield func(uint64, [32]byte)) {
@@ -99,17 +98,14 @@ func (c *rawCoder) Refer(number uint64, fp [32]byte) (bool, error) {
 	return c.table[number] != nil, nil
 }
 
-func (c *rawCoder) Define(number uint64, serialization []byte) (known bool, err error) {
+func (c *rawCoder) Define(number uint64, serialization []byte) (fp [32]byte, err error) {
 	if bytes.HasPrefix(serialization, []byte("bad")) {
-		return false, errors.New("no shape")
+		return fp, errors.New("no shape")
 	}
-	if bytes.HasPrefix(serialization, []byte("on ")) {
-		c.table[number] = nil
-		return false, nil
-	}
-	c.store[sha256.Sum256(serialization)] = serialization
+	fp = sha256.Sum256(serialization)
+	c.store[fp] = serialization
 	c.table[number] = serialization
-	return true, nil
+	return fp, nil
 }
 
 func (c *rawCoder) Known(number uint64) (known, announced bool) {

@@ -12,21 +12,32 @@ type held struct {
 	load  load
 }
 
+// heldParts are the parts of a fragment. Those that begin in it are bound to their shapes as soon as these are there: the number may stand for something else later.
 type heldParts struct {
 	in    *inbound
 	parts frame.Parts
+	joins [2]join
 }
 
 func (p heldParts) size() int { return len(p.parts.Head.Segment) + len(p.parts.Body.Segment) }
+
+// begins gives the parts by the places of their joins, and tells which of them begin here.
+func (p *heldParts) begins() (parts [2]frame.Part, begins [2]bool) {
+	h, b := p.parts.Head, p.parts.Body
+	return [2]frame.Part{h, b}, [2]bool{p.parts.HasHead && h.First, p.parts.HasBody && b.First}
+}
 
 // pass delivers the parts of a fragment, or holds them.
 func (r *receiver) pass(in *inbound, p frame.Parts) error {
 	if err := r.mustBeAnnounced(p); err != nil {
 		return err
 	}
+	h := heldParts{in: in, parts: p}
+	bound := r.bind(&h)
 	lane := r.held.lanes[in.key.Lane]
-	if lane == nil && r.here(p) {
-		return r.deliver(in, p)
+	if lane == nil && bound {
+		r.deliver(&h)
+		return nil
 	}
 	if lane == nil {
 		if r.held.lanes == nil {
@@ -35,7 +46,6 @@ func (r *receiver) pass(in *inbound, p frame.Parts) error {
 		lane = &fifo[heldParts]{}
 		r.held.lanes[in.key.Lane] = lane
 	}
-	h := heldParts{in, p}
 	lane.push(h)
 	r.held.load.add(h.size(), segmentWeight+exchangeWeight)
 	if most := r.s.cfg.Limits.MaxHeld; r.held.load.octets > most || r.held.load.weight > 2*most+r.s.maxOverhead {
@@ -44,12 +54,16 @@ func (r *receiver) pass(in *inbound, p frame.Parts) error {
 	return nil
 }
 
-// names tells whether anything held names a shape number.
-func (h *held) names(number uint64) bool {
+// waitsFor tells whether anything held waits for the shape behind a number.
+func (h *held) waitsFor(number uint64) bool {
 	for _, lane := range h.lanes {
-		for _, p := range lane.items[lane.head:] {
-			if !named(p.parts, func(n uint64) bool { return n != number }) {
-				return true
+		for i := range lane.items[lane.head:] {
+			p := &lane.items[lane.head+i]
+			parts, begins := p.begins()
+			for i, part := range parts {
+				if begins[i] && p.joins[i] == nil && part.Shape == number {
+					return true
+				}
 			}
 		}
 	}
@@ -78,58 +92,57 @@ func (r *receiver) mustBeAnnounced(p frame.Parts) error {
 	return fmt.Errorf("shape number %d is not announced", missing)
 }
 
-// here tells whether all shapes that a fragment names are there.
-func (r *receiver) here(p frame.Parts) bool {
-	return named(p, func(number uint64) bool {
-		known, _ := r.s.coder.Known(number)
-		return known
-	})
+// bind binds the parts that begin to their shapes, and is false if one of these is not there yet.
+func (r *receiver) bind(p *heldParts) bool {
+	bound := true
+	parts, begins := p.begins()
+	for i, part := range parts {
+		if !begins[i] || p.joins[i] != nil {
+			continue
+		}
+		if known, _ := r.s.coder.Known(part.Shape); part.Shape != 0 && !known {
+			bound = false
+			continue
+		}
+		j, err := r.s.coder.NewJoin(part.Shape)
+		if err != nil {
+			_ = p.in.refuse(frame.Malformed, &Error{Code: Malformed, Err: err})
+			return true
+		}
+		p.joins[i] = j
+	}
+	return bound
 }
 
-// deliver binds the parts that begin to their shapes, and queues the fragment for the goroutine that reads the message.
-func (r *receiver) deliver(in *inbound, p frame.Parts) error {
-	s := r.s
-	var joins [2]join
-	var err error
-	for i, part := range [...]frame.Part{p.Head, p.Body} {
-		if begins := part.First && [...]bool{p.HasHead, p.HasBody}[i]; begins && err == nil {
-			joins[i], err = s.coder.NewJoin(part.Shape)
-		}
-	}
+// deliver queues the fragment for the goroutine that reads the message.
+func (r *receiver) deliver(p *heldParts) {
+	s, in := r.s, p.in
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if err != nil {
-		s.refuseLocked(in, frame.Malformed, &Error{Code: Malformed, Err: err})
-		return nil
-	}
-	for i, j := range joins {
+	for i, j := range p.joins {
 		if j != nil {
 			in.joins[i] = j
 		}
 	}
-	s.deliverLocked(in, p)
+	s.deliverLocked(in, p.parts)
 	s.beginLocked(in)
-	return nil
 }
 
 // release goes on with lanes whose shapes have come.
-func (r *receiver) release() error {
+func (r *receiver) release() {
 	for number, lane := range r.held.lanes {
-		for lane.len() > 0 && r.here(lane.front().parts) {
+		for lane.len() > 0 && r.bind(lane.front()) {
 			h := lane.pop()
 			r.held.load.sub(h.size(), segmentWeight+exchangeWeight)
-			if err := r.deliver(h.in, h.parts); err != nil {
-				return err
-			}
+			r.deliver(&h)
 		}
 		if lane.len() == 0 {
 			delete(r.held.lanes, number)
 		}
 	}
-	return nil
 }
 
-// giveUpHeld cancels all that is held, as not processed.
+// giveUpHeld cancels all that is held, as not processed; that is not said of messages that somebody reads already.
 func (r *receiver) giveUpHeld() {
 	s := r.s
 	s.mu.Lock()
@@ -138,7 +151,11 @@ func (r *receiver) giveUpHeld() {
 		for lane.len() > 0 {
 			h := lane.pop()
 			r.held.load.sub(h.size(), segmentWeight+exchangeWeight)
-			s.refuseLocked(h.in, frame.Unprocessed, &Error{Code: Unprocessed})
+			code := frame.Unprocessed
+			if h.in.started {
+				code = frame.Busy
+			}
+			s.refuseLocked(h.in, code, &Error{Code: Code(code)})
 		}
 	}
 	r.held.lanes = nil

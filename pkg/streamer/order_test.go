@@ -177,21 +177,6 @@ func TestUnknownShapesAreAskedForAndFramesHeld(t *testing.T) {
 	assert.Equal(t, int64(2+1), p.a.Stats().Sent.Shape.Frames)
 }
 
-// A shape in full may stand on another that the other end lacks: then it is asked for, and comes alone.
-func TestShapesThatStandOnWhatIsLackedAreAskedFor(t *testing.T) {
-	a, b := newRawCoder(), newRawCoder()
-	a.shapes[1], a.on = []byte("one"), "on "
-	b.shapes[1] = []byte("reply one")
-	p := connect(t, pairing{codera: a, coderb: b, handlerb: echo})
-	for _, m := range []string{"#1 a", "#1 b"} {
-		r, err := p.a.Lane(0).Call(t.Context(), streamer.NewMessage(nil, []byte(m)))
-		require.NoError(t, err)
-		assert.Equal(t, m, body(t, r))
-	}
-	assert.Equal(t, int64(1+1), p.b.Stats().Sent.Shape.Frames, "one question, and an announcement of its own")
-	assert.Equal(t, int64(2), p.a.Stats().Sent.Shape.Frames)
-}
-
 func TestWhatIsHeldAtTheEndIsUnprocessed(t *testing.T) {
 	h := meetByHand(t, streamer.Config{}, newRawCoder(), echo)
 	m := frame.Data{First: true, Last: true, OneWay: true, Payload: []byte("\x01held")}

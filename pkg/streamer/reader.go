@@ -51,8 +51,8 @@ type receiver struct {
 	numbering frame.Numbering
 	checks    frame.Checks
 	pieces    frame.Pieces
-	announced map[uint64]bool // by number; true: the other end was asked for it
-	stale     map[uint64]bool // no longer announced, but named by what is held
+	announced map[uint64][32]byte // fingerprints by number
+	asked     map[uint64][32]byte // those of them, and of what is held, that the other end was asked for
 	held      held
 	syncEnd   int64
 	closed    bool // the other end's close has come
@@ -176,25 +176,12 @@ func (r *receiver) sync(f frame.Sync, n int) error {
 	}
 	r.checks.Next()
 	r.numbering.Sync(f)
-	if most := s.cfg.Limits.MaxShapes; len(f.Shapes) > most {
-		return &Error{Code: BeyondLimits, At: at, Err: fmt.Errorf("more than %d shape numbers", most)}
-	}
-	before := r.announced
-	r.announced = make(map[uint64]bool, len(f.Shapes))
-	for _, a := range f.Shapes {
-		r.announced[a.Number] = before[a.Number]
-	}
-	r.forget(before)
-	for _, a := range f.Shapes {
-		if before[a.Number] {
-			continue
-		}
-		if err := r.refer(a.Number, a.Fingerprint); err != nil {
-			return err
-		}
+	if err := r.list(f.Shapes, at); err != nil {
+		return err
 	}
 	r.syncEnd = at + int64(n)
-	return r.release()
+	r.release()
+	return nil
 }
 
 func (r *receiver) close(f frame.Close) error {

@@ -2,6 +2,7 @@ package streamer
 
 import (
 	"fmt"
+	"maps"
 
 	"github.com/hhfr/hhfr/pkg/streamer/frame"
 )
@@ -20,77 +21,96 @@ func (r *receiver) shape(f frame.Shape) error {
 		}
 		return nil
 	case frame.Reference:
-		if err := r.announce(f.Number, at); err != nil {
+		if err := r.mayAnnounce(f.Number, at); err != nil {
 			return err
 		}
 		if err := r.refer(f.Number, f.Fingerprint); err != nil {
 			return err
 		}
-		return r.release()
+		r.release()
+		return nil
 	default:
 		full, err := r.pieces.Add(f, at)
 		if err != nil || full == nil {
 			return err
 		}
-		if err := r.announce(f.Number, at); err != nil {
+		if err := r.mayAnnounce(f.Number, at); err != nil {
 			return err
 		}
-		r.announced[f.Number] = false
-		known, err := s.coder.Define(f.Number, full)
+		fp, err := s.coder.Define(f.Number, full)
 		if err != nil {
 			return err
 		}
-		if !known {
-			r.ask(f.Number)
-		}
-		return r.release()
+		r.stands(f.Number, fp)
+		delete(r.asked, f.Number)
+		r.release()
+		return nil
 	}
 }
 
-// forget gives up the numbers whose announcement a sync ended, and that nothing held names.
-func (r *receiver) forget(before map[uint64]bool) {
-	for number := range before {
-		r.stale[number] = true
+// list has the numbers stand that a sync lists, and no others. Those that stood before are not looked up again.
+func (r *receiver) list(shapes []frame.Announced, at int64) error {
+	if len(shapes) > r.s.maxShapes {
+		return &Error{Code: BeyondLimits, At: at, Err: fmt.Errorf("more than %d shape numbers", r.s.maxShapes)}
 	}
-	for number := range r.stale {
-		_, again := r.announced[number]
-		if !again && r.held.names(number) {
-			continue
+	before := r.announced
+	r.announced = make(map[uint64][32]byte, len(shapes))
+	var fresh []frame.Announced
+	for _, a := range shapes {
+		if fp, ok := before[a.Number]; !ok || fp != a.Fingerprint {
+			fresh = append(fresh, a)
 		}
-		delete(r.stale, number)
-		if !again {
+		r.announced[a.Number] = a.Fingerprint
+	}
+	for number := range before {
+		if _, ok := r.announced[number]; !ok {
 			r.s.coder.Forget(number)
 		}
 	}
-}
-
-func (r *receiver) announce(number uint64, at int64) error {
-	if _, ok := r.announced[number]; !ok {
-		if len(r.announced) >= r.s.cfg.Limits.MaxShapes {
-			return &Error{Code: BeyondLimits, At: at, Err: fmt.Errorf("more than %d shape numbers", len(r.announced))}
+	maps.DeleteFunc(r.asked, func(number uint64, _ [32]byte) bool {
+		_, ok := r.announced[number]
+		return !ok && !r.held.waitsFor(number)
+	})
+	for _, a := range fresh {
+		if err := r.refer(a.Number, a.Fingerprint); err != nil {
+			return err
 		}
-		r.announced[number] = false
 	}
 	return nil
+}
+
+func (r *receiver) mayAnnounce(number uint64, at int64) error {
+	if _, ok := r.announced[number]; !ok && len(r.announced) >= r.s.maxShapes {
+		return &Error{Code: BeyondLimits, At: at, Err: fmt.Errorf("more than %d shape numbers", len(r.announced))}
+	}
+	return nil
+}
+
+// stands takes note of what a number stands for. What still waits for another shape that it stood for will never be joined.
+func (r *receiver) stands(number uint64, fp [32]byte) {
+	r.announced[number] = fp
+	if was, ok := r.asked[number]; ok && was != fp {
+		delete(r.asked, number)
+		r.giveUpHeld()
+	}
 }
 
 // refer takes note of a fingerprint, and asks for its shape if it is not there.
 func (r *receiver) refer(number uint64, fp [32]byte) error {
+	r.stands(number, fp)
 	known, err := r.s.coder.Refer(number, fp)
-	if err != nil || known {
+	if err != nil {
 		return err
 	}
-	r.ask(number)
-	return nil
-}
-
-// ask has the other end send a shape in full, once for each announcement.
-func (r *receiver) ask(number uint64) {
-	if r.announced[number] {
-		return
+	if known {
+		delete(r.asked, number)
+		return nil
 	}
-	r.announced[number] = true
-	r.s.mu.Lock()
-	defer r.s.mu.Unlock()
-	r.s.controlLocked(frame.Shape{Number: number, Form: frame.Unknown})
+	if _, ok := r.asked[number]; !ok {
+		r.asked[number] = fp
+		r.s.mu.Lock()
+		r.s.controlLocked(frame.Shape{Number: number, Form: frame.Unknown})
+		r.s.mu.Unlock()
+	}
+	return nil
 }

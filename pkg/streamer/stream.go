@@ -105,6 +105,7 @@ type Stream struct {
 	maxMessage int64
 
 	maxControl  int
+	maxShapes   int
 	maxOpenIn   int
 	maxWeight   int64
 	maxOverhead int64
@@ -169,12 +170,13 @@ func (s *Stream) start(ctx context.Context, in *input) {
 	s.maxMessage = bounded(peer.MaxMessage)
 	s.maxControl = controlSlack + 4*own.MaxExchanges
 	s.maxOpenIn = 2*(own.MaxExchanges+int(s.slots.max)) + 64
+	s.maxShapes = max(own.MaxShapes, int(frame.EarlyLimits.MaxShapes))
 	s.maxOverhead = int64(own.MaxExchanges) * exchangeWeight
 	s.maxWeight = 2*own.MaxQueued + s.maxOverhead
 	s.lanes, s.referred, s.uses = map[uint64]*Lane{}, map[uint64]bool{}, map[uint64]int{}
 	s.outs, s.calls, s.in, s.exchanges = map[frame.Key]*outgoing{}, map[frame.Key]*call{}, map[frame.Key]*inbound{}, map[frame.Key]*Exchange{}
-	r := &receiver{s: s, input: in, announced: map[uint64]bool{}, stale: map[uint64]bool{}, syncEnd: in.at,
-		pieces: frame.Pieces{MaxShapes: uint64(own.MaxShapes), MaxBytes: uint64(own.MaxShapeBytes)}}
+	r := &receiver{s: s, input: in, announced: map[uint64][32]byte{}, asked: map[uint64][32]byte{}, syncEnd: in.at,
+		pieces: frame.Pieces{MaxShapes: uint64(s.maxShapes), MaxBytes: uint64(max(own.MaxShapeBytes, int64(frame.EarlyLimits.MaxShapeBytes)))}}
 	sent := int64(len(s.hello.AppendTo(nil)))
 	w := &writer{s: s, jobs: map[uint64]*shapeJob{}, behind: map[uint64]*shapeJob{}, at: sent, syncEnd: sent}
 	var ends sync.WaitGroup

@@ -278,6 +278,9 @@ func (w *writer) syncIfDue(size int64) {
 	s.mu.Lock()
 	open := maps.Clone(s.uses)
 	s.mu.Unlock()
+	for number := range w.jobs {
+		open[number]++ // not given up while its shape is on its way
+	}
 	f := frame.Sync{Word: s.word, Offset: uint64(w.at), Session: s.hello.Session, Representation: s.hello.Representation, Stages: s.hello.Stages,
 		Messages: w.checks.Messages(), Check: w.checks.Check(), Lanes: w.numbering.Lanes(maxSyncLanes), Open: w.checks.Open()}
 	s.coder.Epoch(open, func(number uint64, fp [32]byte) {

@@ -36,7 +36,7 @@ func (s *sketch) shared(t *sketch) (n int) {
 	return n
 }
 
-// bases are the shapes that were sent in full last in one direction, and so are at both ends (wire-format section 4.1). Only one goroutine uses them.
+// bases are the shapes announced in full last in one direction that are small when packed: both ends have the same (wire-format section 4.1). Only one goroutine uses them.
 type bases struct {
 	kept [transit.Bases]base
 	next int
@@ -48,24 +48,25 @@ type base struct {
 	sketch sketch // of those this end sends
 }
 
-// pack packs a serialization on the base that is most alike, and keeps it as a base for others.
-func (b *bases) pack(s *shape.Shape) []byte {
+// pack packs a shape, if it may on the base that is most alike, and keeps it as a base for others.
+func (b *bases) pack(s *shape.Shape, based bool) []byte {
 	own := sketchOf(s.Octets())
 	var on []byte
 	most := 0
 	for i := range b.kept {
 		k := &b.kept[i]
-		if n := own.shared(&k.sketch); n > most && k.octets != nil {
+		if n := own.shared(&k.sketch); based && n > most && k.octets != nil {
 			most, on = n, k.octets
 		}
 	}
-	b.keep(s, own)
-	return transit.Pack(nil, s.Octets(), on)
+	packed := transit.Pack(nil, s.Octets(), on)
+	b.keep(s, len(packed), own)
+	return packed
 }
 
-func (b *bases) keep(s *shape.Shape, own sketch) {
+func (b *bases) keep(s *shape.Shape, packed int, own sketch) {
 	name := transit.NameOf(s.Fingerprint())
-	if len(s.Octets()) > transit.MaxBase || b.find(name) != nil {
+	if packed > transit.MaxBased || len(s.Octets()) > transit.MaxBase || b.find(name) != nil {
 		return
 	}
 	b.kept[b.next%len(b.kept)] = base{name, s.Octets(), own}

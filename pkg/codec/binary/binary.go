@@ -28,7 +28,8 @@ type Options struct {
 	PeerKnows []Fingerprint
 	// Refer makes every shape be announced by reference: whoever reads has the store.
 	Refer bool
-	// MaxShapes and MaxShapeBytes bound the table of the receiving direction, in numbers and octets of serialization; 0: 1024 and 4 MiB.
+	// MaxShapes and MaxShapeBytes bound the table of the receiving direction, in numbers and octets of serialization; 0: 1024 and 4 MiB. Less
+	// than 16 and 64 KiB count as that: so much the other end may use before it has read what this one keeps.
 	MaxShapes     int
 	MaxShapeBytes int64
 }
@@ -36,6 +37,11 @@ type Options struct {
 const (
 	defaultShapes     = 1024
 	defaultShapeBytes = 4 << 20
+	// shapesBeforeHello and octetsBeforeHello are how much of the other end's table is used before its hello is read.
+	shapesBeforeHello = 16
+	octetsBeforeHello = 64 << 10
+	// maxPeerKnows bounds the shapes that the other end is known to have.
+	maxPeerKnows = 1 << 16
 	// bookShapes and bookBytes bound a book: shapes, and octets of their serializations. Beyond, the shape used longest ago goes.
 	bookShapes = 4096
 	bookBytes  = 16 << 20

@@ -1,7 +1,6 @@
 package binary
 
 import (
-	"errors"
 	"sync"
 	"sync/atomic"
 
@@ -23,7 +22,7 @@ type Coder struct {
 	counts   counters
 
 	mu        sync.Mutex
-	peerKnows map[Fingerprint]bool
+	peerKnows map[Fingerprint]bool // true: for sure, since this stream carried the shape one way or the other
 }
 
 // Coder makes the codec of a new stream.
@@ -34,9 +33,10 @@ func (b *Book) Coder(opt Options) *Coder {
 	if opt.MaxShapeBytes == 0 {
 		opt.MaxShapeBytes = defaultShapeBytes
 	}
+	opt.MaxShapes, opt.MaxShapeBytes = max(opt.MaxShapes, shapesBeforeHello), max(opt.MaxShapeBytes, octetsBeforeHello)
 	c := &Coder{book: b, opt: opt, peerKnows: map[Fingerprint]bool{}}
 	for _, fp := range opt.PeerKnows {
-		c.peerKnows[fp] = true
+		c.peerKnows[fp] = false
 	}
 	c.send.init()
 	c.learning.left.Store(allowanceMost)
@@ -49,20 +49,22 @@ func (c *Coder) PeerLimits(shapes int, octets int64) {
 	c.send.limits(min(shapes, defaultShapes), octets)
 }
 
-func (c *Coder) knows(fp Fingerprint) bool {
+// knows tells whether the other end has a shape, and whether that is sure.
+func (c *Coder) knows(fp Fingerprint) (knows, sure bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	return c.peerKnows[fp]
+	sure, knows = c.peerKnows[fp]
+	return knows, sure
 }
 
-func (c *Coder) learned(fp Fingerprint, known bool) {
+// learned notes that the other end has a shape for sure.
+func (c *Coder) learned(fp Fingerprint) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if known {
-		c.peerKnows[fp] = true
-	} else {
-		delete(c.peerKnows, fp)
+	if len(c.peerKnows) >= maxPeerKnows {
+		clear(c.peerKnows) // they are sent in full once more
 	}
+	c.peerKnows[fp] = true
 }
 
 // Counts are what a coder's Split has done so far.
@@ -90,11 +92,11 @@ func (c *Coder) Announce(number uint64) (fp Fingerprint, full []byte, ok bool) {
 		return fp, nil, false
 	}
 	fp = s.Fingerprint()
-	if c.opt.Refer || c.knows(fp) {
+	if knows, sure := c.knows(fp); c.opt.Refer || sure || knows && c.send.pin(number) {
 		return fp, nil, true
 	}
-	c.learned(fp, true)
-	return fp, c.bases.sent.pack(s), true
+	c.learned(fp)
+	return fp, c.bases.sent.pack(s, true), true
 }
 
 // Epoch ends all announcements but those it yields, ascending: of the shapes used since the last epoch, and those of open messages.
@@ -102,14 +104,15 @@ func (c *Coder) Epoch(open map[uint64]int, yield func(number uint64, fp Fingerpr
 	c.send.epoch(open, yield)
 }
 
-// Lacks tells that the other end lacks the shape of number, or its base; it returns the shape, packed without one.
+// Lacks tells that the other end lacks the shape of number; it returns the packed shape.
 func (c *Coder) Lacks(number uint64) ([]byte, error) {
 	s := c.send.shape(number)
 	if s == nil {
 		return nil, &Error{Code: Unannounced, Number: number}
 	}
-	c.bases.sent.keep(s, sketchOf(s.Octets()))
-	return transit.Pack(nil, s.Octets(), nil), nil
+	c.send.unpin(number)
+	c.learned(s.Fingerprint())
+	return c.bases.sent.pack(s, false), nil
 }
 
 // Refer says that number stands for the shape fp; known is false if this end has no such shape.
@@ -118,30 +121,27 @@ func (c *Coder) Refer(number uint64, fp Fingerprint) (known bool, err error) {
 	if !known {
 		return false, c.receive.set(number, nil, &c.opt)
 	}
-	c.learned(fp, true)
+	c.learned(fp)
 	return true, c.receive.set(number, p, &c.opt)
 }
 
-// Define says that number stands for this packed shape, which is in the store before Define returns; known is false if this end lacks its base.
-func (c *Coder) Define(number uint64, packed []byte) (known bool, err error) {
+// Define says that number stands for this packed shape, which is in the store before Define returns; fp is its fingerprint.
+func (c *Coder) Define(number uint64, packed []byte) (fp Fingerprint, err error) {
 	octets, err := transit.Unpack(packed, c.bases.received.find)
-	if errors.Is(err, &transit.Error{Code: transit.NoBase}) {
-		return false, c.receive.set(number, nil, &c.opt)
-	}
 	if err != nil {
-		return false, &Error{Code: BadShape, Number: number, Err: err}
+		return fp, &Error{Code: BadShape, Number: number, Err: err}
 	}
 	s, err := shape.Parse(octets)
 	if err != nil {
-		return false, &Error{Code: BadShape, Number: number, Err: err}
+		return fp, &Error{Code: BadShape, Number: number, Err: err}
 	}
 	p, err := c.book.Keep(s)
 	if err != nil {
-		return false, err
+		return fp, err
 	}
-	c.learned(s.Fingerprint(), true)
-	c.bases.received.keep(s, sketch{})
-	return true, c.receive.set(number, p, &c.opt)
+	c.learned(s.Fingerprint())
+	c.bases.received.keep(s, len(packed), sketch{})
+	return s.Fingerprint(), c.receive.set(number, p, &c.opt)
 }
 
 // Known tells whether number was announced, and whether its shape is there.

@@ -18,6 +18,7 @@ type sendTable struct {
 	most    int
 	mostSum int64
 	sum     int64
+	pinned  int    // numbers that are
 	turn    uint64 // epochs so far
 }
 
@@ -27,10 +28,10 @@ type sent struct {
 	announced bool
 	splitting int    // messages being split by it
 	used      uint64 // the epoch it was used in last
+	pinned    bool   // announced by reference on the word of the negotiation: the other end may ask for it at any time
 }
 
 func (t *sendTable) init() {
-	const shapesBeforeHello, octetsBeforeHello = 16, 64 << 10
 	t.numbers, t.entries = map[Fingerprint]uint64{}, map[uint64]*sent{}
 	t.next, t.turn, t.most, t.mostSum = 1, 1, shapesBeforeHello, octetsBeforeHello
 }
@@ -86,6 +87,27 @@ func (t *sendTable) announce(n uint64) *shape.Shape {
 	return e.shape
 }
 
+// pin keeps a number until the other end has its shape for sure; it is false if half of the table is pinned already.
+func (t *sendTable) pin(n uint64) bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	e := t.entries[n]
+	if !e.pinned && 2*(t.pinned+1) <= t.most {
+		e.pinned = true
+		t.pinned++
+	}
+	return e.pinned
+}
+
+func (t *sendTable) unpin(n uint64) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if e := t.entries[n]; e != nil && e.pinned {
+		e.pinned = false
+		t.pinned--
+	}
+}
+
 func (t *sendTable) shape(n uint64) *shape.Shape {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -107,7 +129,7 @@ func (t *sendTable) epoch(open map[uint64]int, yield func(uint64, Fingerprint)) 
 		case e.announced && (e.used == t.turn || open[n] > 0):
 			yield(n, e.shape.Fingerprint())
 			continue
-		case crowded && e.used+1 < t.turn && open[n] == 0 && e.splitting == 0:
+		case crowded && e.used+1 < t.turn && open[n] == 0 && e.splitting == 0 && !e.pinned:
 			delete(t.numbers, e.shape.Fingerprint())
 			delete(t.entries, n)
 			t.sum -= int64(len(e.shape.Octets()))

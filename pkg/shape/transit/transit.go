@@ -27,8 +27,10 @@ var vocabulary []byte
 const (
 	// MaxOctets bounds a serialization, before it is packed: as pkg/shape does.
 	MaxOctets = 1 << 20
-	// Bases is how many shapes are bases: those sent in full last in a direction. Kinds of messages that are alike come close to each other.
+	// Bases is how many shapes are bases: those announced in full last in a direction. Kinds of messages that are alike come close to each other.
 	Bases = 16
+	// MaxBased bounds the packed form of a base, and of a shape on a base, in octets: a frame holds it, so that both ends agree on what came before.
+	MaxBased = 512
 	// MaxBase bounds the serialization of a base, in octets: DEFLATE looks back no further, and a receiver keeps them all.
 	MaxBase = window
 	// window is how far back DEFLATE reaches, in octets; of what stands before a shape, the rest counts for nothing.
@@ -101,9 +103,18 @@ var packers = sync.Pool{New: func() any {
 	return &packer{w: w}
 }}
 
-// Pack appends the packed form of a serialization to dst. base is another shape's serialization, nil for none. What does not get smaller stays as it is.
-// It may be called concurrently.
+// Pack appends the packed form of a serialization to dst. base is another shape's serialization, nil for none; it is left out where the packed form is longer than [MaxBased]
+// with it. What does not get smaller stays as it is. It may be called concurrently.
 func Pack(dst, octets, base []byte) []byte {
+	if base != nil {
+		if packed := pack(dst, octets, base); len(packed)-len(dst) <= MaxBased {
+			return packed
+		}
+	}
+	return pack(dst, octets, nil)
+}
+
+func pack(dst, octets, base []byte) []byte {
 	p := packers.Get().(*packer)
 	defer packers.Put(p)
 	p.before = append(append(p.before[:0], vocabulary...), base...)
@@ -142,7 +153,7 @@ func Unpack(packed []byte, find func(Name) []byte) ([]byte, error) {
 		}
 		return bytes.Clone(packed[1:]), nil
 	}
-	if form&deflated == 0 || form&^flags != 0 {
+	if form&deflated == 0 || form&^flags != 0 || form&based != 0 && len(packed) > MaxBased {
 		return nil, &Error{Code: Malformed, Err: fmt.Errorf("form %d", form)}
 	}
 	size := cur.Uvarint()
