@@ -147,14 +147,45 @@ func (s *Session) Call(ctx context.Context, m *streamer.Message) (reply *streame
 }
 
 // Send sends a one-way message. It returns once the message is accepted: on a stream, when it is queued; in plain SOAP, when the other end has
-// answered that it took it (Refused if it did not). The rest is as with Call.
+// answered that it took it (Refused if it did not). The rest is as with Call. What the stream may still lose [Session.Post] tells.
 func (s *Session) Send(ctx context.Context, m *streamer.Message) error {
-	return s.send(ctx, m, func(l *link, m *streamer.Message) error {
+	_, err := s.Post(ctx, m)
+	return err
+}
+
+// Posted is a one-way message that was accepted.
+type Posted struct{ on *streamer.Posted }
+
+// Err is what is known against the message, nil if nothing is: see streamer.Posted.Err. After [Session.Close] it is final. In plain SOAP it is always nil. FateUnknown is an [Error] with that
+// code, as is Unsent: such a message is safe to send again.
+func (p *Posted) Err() error {
+	if p.on == nil {
+		return nil
+	}
+	err := p.on.Err()
+	switch {
+	case errors.Is(err, &streamer.Error{Code: streamer.FateUnknown}):
+		return &Error{Code: FateUnknown, At: -1, Err: err}
+	case errors.Is(err, &streamer.Error{Code: streamer.Unsent}):
+		return &Error{Code: Unsent, At: -1, Err: err}
+	}
+	return err
+}
+
+// Post sends a one-way message as Send does, and tells later what became of it.
+func (s *Session) Post(ctx context.Context, m *streamer.Message) (*Posted, error) {
+	posted := &Posted{}
+	err := s.send(ctx, m, func(l *link, m *streamer.Message) (err error) {
 		if l == nil {
 			return s.postOneWay(ctx, m)
 		}
-		return l.lane.Send(ctx, m)
+		posted.on, err = l.lane.Post(ctx, m)
+		return err
 	})
+	if err != nil {
+		return nil, err
+	}
+	return posted, nil
 }
 
 // send has a message sent by whichever way there is, and by the next one as long as it was not.

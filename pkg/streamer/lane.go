@@ -144,13 +144,10 @@ func (s *Stream) receive(ctx context.Context, c *call) (*Message, error) {
 }
 
 // Send sends a one-way message. It returns when the message is queued as a whole, and waits and fails as [Lane.Call] does. No one tells whether it was
-// processed; a refusal of the other end is seen by [Config.Events] only.
+// processed; [Lane.Post] tells whether it arrived.
 func (l *Lane) Send(ctx context.Context, m *Message) error {
-	out := &outgoing{lane: l, oneway: true, claim: &claim{}}
-	if err := l.enter(ctx, out, m, false); err != nil {
-		return err
-	}
-	return out.send(ctx, m)
+	_, err := l.Post(ctx, m)
+	return err
 }
 
 // abandon ends a call from this side: the request is given up, or the reply refused, as the case may be. free: also what is here of a whole reply.

@@ -41,6 +41,8 @@ const (
 	// maxSyncShapes and maxSyncLanes bound the other lists of a sync frame (42 and 30 octets an entry at most): all fit 65 536 octets together.
 	maxSyncShapes = 1024
 	maxSyncLanes  = 256
+	// maxRefusals bounds the refusals of one-way messages that are kept for who asks.
+	maxRefusals = 4096
 	// maxFlight bounds the exchanges this end has in flight, whatever the other end would take.
 	maxFlight = 4096
 	// controlSlack is how many cancels may wait beside those that the other end's permitted exchanges can cause.

@@ -194,6 +194,7 @@ func (r *receiver) close(f frame.Close) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if f.Code == frame.CloseDone {
+		s.readAll = s.said
 		s.drainLocked()
 	} else {
 		s.failLocked(&Error{Code: closeBase + Code(f.Code), Remote: true, Err: said(f.Text)})
@@ -229,6 +230,8 @@ func (r *receiver) cancel(f frame.Cancel) {
 			s.endCallLocked(c, e)
 		} else if out := s.outs[request]; out != nil {
 			s.dropLocked(out, e, frame.Aborted)
+		} else {
+			s.refusedLocked(request, e)
 		}
 	}
 }

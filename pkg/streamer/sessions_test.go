@@ -73,9 +73,9 @@ type side struct {
 	peer     *side
 	odd      func(format string, args ...any)
 
-	mu   sync.Mutex
-	came map[uint64]int // by number: how often
-	gone map[uint64]bool
+	mu     sync.Mutex
+	came   map[uint64]int // by number: how often
+	posted map[uint64]*streamer.Posted
 }
 
 func runSession(t *testing.T, seed uint64, material [][]byte) (messages int) {
@@ -88,7 +88,7 @@ func runSession(t *testing.T, seed uint64, material [][]byte) (messages int) {
 	for i := range r.sides {
 		stores[i] = memory.New(memory.Config{})
 		books[i] = codec.NewBook(ctxstore.Shapes{Store: stores[i]})
-		s := &side{cfg: randomConfig(rnd), messages: randomMessages(rnd, material), cancels: rnd.IntN(3) == 0, came: map[uint64]int{}, gone: map[uint64]bool{}}
+		s := &side{cfg: randomConfig(rnd), messages: randomMessages(rnd, material), cancels: rnd.IntN(3) == 0, came: map[uint64]int{}, posted: map[uint64]*streamer.Posted{}}
 		s.odd = func(format string, args ...any) {
 			wrong.Do(func() { assert.Fail(t, "session goes wrong", "seed %d: %s", seed, fmt.Sprintf(format, args...)) })
 		}
@@ -128,7 +128,7 @@ func runSession(t *testing.T, seed uint64, material [][]byte) (messages int) {
 		if errs[i] != nil {
 			s.odd("stream %d ends with %v", i, errs[i])
 		}
-		s.checkArrived()
+		s.checkPosted()
 	}
 	return len(a.messages) + len(b.messages)
 }
@@ -231,9 +231,14 @@ func (s *side) one(lane *streamer.Lane, n uint64, oneway, drip, closes bool, pat
 		m.Body = dripping{m.Body}
 	}
 	if oneway {
-		if err := lane.Send(ctx, m); err != nil {
+		p, err := lane.Post(ctx, m)
+		if err != nil {
 			s.failed(ctx, n, err, false)
+			return
 		}
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		s.posted[n] = p
 		return
 	}
 	reply, err := lane.Call(ctx, m)
@@ -257,9 +262,6 @@ func (s *side) one(lane *streamer.Lane, n uint64, oneway, drip, closes bool, pat
 
 // failed judges the error of an exchange: limits, cancels and the closing of a body are all that explains one.
 func (s *side) failed(ctx context.Context, n uint64, err error, closed bool) {
-	s.mu.Lock()
-	s.gone[n] = true
-	s.mu.Unlock()
 	var e *streamer.Error
 	switch {
 	case !errors.As(err, &e):
@@ -267,7 +269,7 @@ func (s *side) failed(ctx context.Context, n uint64, err error, closed bool) {
 	case ctx.Err() != nil || closed:
 	case e.Code == streamer.Busy, e.Code == streamer.Unprocessed, e.Code == streamer.TooLarge:
 	case e.Code == streamer.FateUnknown && (errors.Is(e.Err, &streamer.Error{Code: streamer.Busy}) || errors.Is(e.Err, &streamer.Error{Code: streamer.Unprocessed})):
-	case e.Code == streamer.Failed && s.peer.cfg.Limits.MaxQueued < 1<<20: // the reply could not begin, or the request could not be read
+	case e.Code == streamer.Failed && int64(len(s.messages[n])+8) > s.cfg.Limits.MaxMessage: // the reply could not begin
 	default:
 		s.odd("message %d: %v", n, err)
 	}
@@ -301,10 +303,15 @@ func (s *side) serve(ctx context.Context, x *streamer.Exchange) {
 	}
 }
 
-// checkArrived tells that what the other side sent came once, unless it was told otherwise.
-func (s *side) checkArrived() {
-	s.mu.Lock()
-	defer s.mu.Unlock()
+// checkPosted tells that one-way messages of which nothing else is said came, and that no message came twice.
+func (s *side) checkPosted() {
+	for n, p := range s.posted {
+		if err := p.Err(); err != nil {
+			s.failed(context.Background(), n, err, errors.Is(err, &streamer.Error{Code: streamer.FateUnknown}))
+		} else if s.peer.came[n] == 0 {
+			s.odd("one-way message %d is lost", n)
+		}
+	}
 	for n, times := range s.came {
 		if times != 1 {
 			s.odd("message %d came %d times", n, times)

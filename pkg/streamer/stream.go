@@ -131,6 +131,10 @@ type Stream struct {
 	waiting   fifo[*Exchange]
 	queued    load
 
+	refusals    map[frame.Key]*Error // of one-way messages that were whole
+	refusedMore bool                 // than are kept
+	readAll     bool                 // the other end said "done" behind ours: it has read all that was sent
+
 	closing  bool // nothing new begins
 	said     bool // our close frame is written, or about to be
 	wrote    bool // it is written

@@ -1,0 +1,76 @@
+package streamer_test
+
+import (
+	"io"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/hhfr/hhfr/pkg/streamer"
+	"github.com/hhfr/hhfr/pkg/streamer/frame"
+)
+
+func post(t *testing.T, s *streamer.Stream, text string) *streamer.Posted {
+	t.Helper()
+	p, err := s.Lane(0).Post(t.Context(), streamer.NewMessage(nil, []byte(text)))
+	require.NoError(t, err)
+	require.NoError(t, p.Err())
+	return p
+}
+
+func TestPostedArrivesOrIsRefused(t *testing.T) {
+	p := connect(t, pairing{handlerb: echo})
+	good := post(t, p.a, "x")
+	require.NoError(t, p.a.Close())
+	require.NoError(t, good.Err())
+
+	p = connect(t, pairing{})
+	bad := post(t, p.a, "nobody serves this")
+	require.NoError(t, p.a.Close())
+	assert.Equal(t, &streamer.Error{Code: streamer.Unserved, Remote: true, Err: bad.Err().(*streamer.Error).Err}, bad.Err())
+}
+
+func TestPostedOnAStreamThatEndsOtherwise(t *testing.T) {
+	for name, tc := range map[string]struct {
+		end  func(h *byHand)
+		code streamer.Code
+	}{
+		"connection lost":        {func(h *byHand) { _ = h.conn.Close() }, streamer.FateUnknown},
+		"other end breaks":       {func(h *byHand) { h.write(frame.Close{Code: frame.CloseGoingAway}) }, streamer.FateUnknown},
+		"other end closes first": {func(h *byHand) { h.write(frame.Close{}) }, streamer.FateUnknown},
+		"session never taken":    {func(h *byHand) { h.write(frame.Close{Code: frame.CloseUnknownSession}) }, streamer.Unsent},
+	} {
+		t.Run(name, func(t *testing.T) {
+			h := meetByHand(t, streamer.Config{}, newRawCoder(), echo)
+			p := post(t, h.s, "x")
+			until[frame.Data](h)
+			tc.end(h)
+			go func() { _, _ = io.Copy(io.Discard, h.conn) }()
+			<-h.s.Done()
+			assert.ErrorIs(t, p.Err(), &streamer.Error{Code: tc.code})
+		})
+	}
+}
+
+// What waits in the queue when the stream breaks was not sent.
+func TestPostedAndNotWritten(t *testing.T) {
+	failed := make(chan struct{})
+	p := connect(t, pairing{handlerb: echo, a: streamer.Config{Events: func(ev streamer.Event) {
+		if ev.Dir == streamer.Sent && ev.Kind == frame.KindData {
+			<-failed
+		}
+	}}})
+	written, waits := post(t, p.a, "written"), post(t, p.a, "waits")
+	aborted := make(chan struct{})
+	go func() {
+		p.a.Abort(frame.CloseGoingAway, "")
+		close(aborted)
+	}()
+	require.Eventually(t, func() bool { return p.a.Err() != nil }, 10*time.Second, time.Millisecond)
+	close(failed)
+	<-aborted
+	assert.ErrorIs(t, written.Err(), &streamer.Error{Code: streamer.FateUnknown})
+	assert.ErrorIs(t, waits.Err(), &streamer.Error{Code: streamer.Unsent})
+}
