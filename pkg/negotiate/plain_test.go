@@ -297,7 +297,9 @@ func TestPlainRequests(t *testing.T) {
 	session := dial(t, "http://"+listener.Addr().String()+"/svc?q", cfg)
 	assert.Equal(t, "no transport to offer", session.Agreed().Why)
 	body := func(s string) io.Reader { return io.MultiReader(strings.NewReader(s)) }
-	require.NoError(t, session.Send(t.Context(), &streamer.Message{Body: body("one")}))
+	posted, err := session.Post(t.Context(), &streamer.Message{Body: body("one")})
+	require.NoError(t, err)
+	require.NoError(t, posted.Err())
 	got := <-raw
 	assert.Contains(t, got, "POST /svc?q HTTP/1.1\r\n")
 	assert.Contains(t, got, "\r\nSOAPAction: \"\"\r\n")

@@ -151,7 +151,8 @@ func TestReconnect(t *testing.T) {
 	require.NoError(t, err)
 	_, err = p.Reply(t.Context())
 	require.NoError(t, err)
-	require.NoError(t, session.Send(t.Context(), streamer.NewMessage(nil, []byte("sent"))))
+	posted, err := session.Post(t.Context(), streamer.NewMessage(nil, []byte("sent")))
+	require.NoError(t, err)
 	_, body := call(t, session, "", "last")
 	assert.Equal(t, "last", body)
 	assert.True(t, session.Agreed().HHFR)
@@ -159,6 +160,9 @@ func TestReconnect(t *testing.T) {
 	assert.NotEqual(t, first, session.Agreed().Facts.Session)
 	got := m.got()
 	assert.ElementsMatch(t, []string{"stream caught", "stream waiting", "stream begun", "stream sent", "stream last"}, got)
+	require.NoError(t, posted.Err())
+	session.Stream().Abort(streamer.CloseGoingAway, "")
+	require.ErrorIs(t, posted.Err(), &negotiate.Error{Code: negotiate.FateUnknown})
 }
 
 // Requests that wait behind one another when the peer dies: each is answered, or reported as unknown, and none arrives twice.

@@ -53,7 +53,9 @@ func TestSessionOverStream(t *testing.T) {
 	// The default head, written out, is no head; framing fields are none of the stream's.
 	call(t, session, crlf("POST /a/b HTTP/1.1\nContent-Length: 3\nContent-Type: text/xml; charset=utf-8\nSOAPAction: \"\"\nHost: x\n\n"), "two")
 	call(t, session, crlf("POST /other%20place?q HTTP/1.1\nhost: x\nsoapaction: urn:x\n\n"), "three")
-	require.NoError(t, session.Send(t.Context(), streamer.NewMessage(nil, []byte("four"))))
+	posted, err := session.Post(t.Context(), streamer.NewMessage(nil, []byte("four")))
+	require.NoError(t, err)
+	require.NoError(t, posted.Err())
 	call(t, session, "", "five")
 	got := s.got()
 	require.Len(t, got, 5)
@@ -62,7 +64,7 @@ func TestSessionOverStream(t *testing.T) {
 		{"stream", "/other place", crlf("POST /other%20place?q HTTP/1.1\nsoapaction: urn:x\n\n"), "three"},
 	}, got[:3])
 	assert.ElementsMatch(t, []seen{{"stream", "/a/b", "", "four"}, {"stream", "/a/b", "", "five"}}, got[3:])
-	_, err := session.Call(t.Context(), streamer.NewMessage([]byte("no head"), nil))
+	_, err = session.Call(t.Context(), streamer.NewMessage([]byte("no head"), nil))
 	require.ErrorIs(t, err, &negotiate.Error{Code: negotiate.Malformed})
 
 	for _, store := range []ctxstore.Store{cfg.Store, s.store} {

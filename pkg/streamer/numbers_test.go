@@ -1,6 +1,7 @@
 package streamer_test
 
 import (
+	"context"
 	"io"
 	"testing"
 
@@ -60,16 +61,70 @@ func TestSyncsEndAnnouncements(t *testing.T) {
 	var checks frame.Checks
 	held := frame.Data{First: true, Last: true, OneWay: true, Payload: []byte("\x03held")}
 	require.NoError(t, checks.Add(&frame.Data{First: true, Last: true, Exchange: 1, Payload: held.Payload}, 0))
-	full := func(n uint64, s string) frame.Shape {
-		return frame.Shape{Number: n, Form: frame.Full, Total: uint64(len(s)), Piece: []byte(s)}
-	}
-	h.write(full(1, "one"), full(2, "two"), frame.Shape{Number: 3, Form: frame.Reference, Fingerprint: fingerprint("three")}, held)
+	h.write(fullShape(1, "one"), fullShape(2, "two"), frame.Shape{Number: 3, Form: frame.Reference, Fingerprint: fingerprint("three")}, held)
 	h.write(frame.Sync{Word: handHello.Word, Session: session, Representation: 1, Offset: uint64(h.offset), Messages: 1, Check: checks.Check(),
 		Shapes: []frame.Announced{{Number: 1, Fingerprint: fingerprint("one")}}})
 	checks.Next()
-	h.write(full(3, "three"), frame.Close{Check: checks.Check()})
+	h.write(fullShape(3, "three"), frame.Close{Check: checks.Check()})
 	assert.Equal(t, frame.CloseDone, until[frame.Close](h).Code)
 	require.NoError(t, h.s.Close())
 	assert.Equal(t, map[uint64][]byte{1: []byte("one"), 3: []byte("three")}, c.table)
 	assert.EqualValues(t, 1, h.s.Stats().Received.Data.Frames)
+}
+
+// bindingCoder shows by which shape a part is joined.
+type bindingCoder struct{ *rawCoder }
+
+func (c bindingCoder) NewJoin(number uint64) (func(dst, segment []byte, text, last bool) ([]byte, error), error) {
+	shape := c.table[number]
+	return func(dst, segment []byte, _, _ bool) ([]byte, error) {
+		return append(append(append(dst, shape...), ':'), segment...), nil
+	}, nil
+}
+
+func fullShape(n uint64, s string) frame.Shape {
+	return frame.Shape{Number: n, Form: frame.Full, Total: uint64(len(s)), Piece: []byte(s)}
+}
+
+// A part is joined by what its number stood for when it came, also when it is held behind another message and the number is given to another shape meanwhile.
+func TestHeldPartsKeepTheirShapes(t *testing.T) {
+	came := make(chan string, 2)
+	h := meetByHand(t, streamer.Config{}, bindingCoder{newRawCoder()}, func(_ context.Context, x *streamer.Exchange) {
+		b, _ := x.Message().ReadAll(100)
+		came <- string(b)
+	})
+	oneway := func(payload string) frame.Data {
+		return frame.Data{First: true, Last: true, OneWay: true, Payload: []byte(payload)}
+	}
+	h.write(fullShape(1, "one"), frame.Shape{Number: 2, Form: frame.Reference, Fingerprint: fingerprint("two")}, oneway("\x02a"), oneway("\x01b"))
+	h.write(fullShape(1, "uno"), fullShape(2, "two"))
+	assert.ElementsMatch(t, []string{"two:a", "one:b"}, []string{<-came, <-came})
+}
+
+// A message whose shape the other end gave up before it could send it will never be joined.
+func TestHeldForAShapeThatIsGone(t *testing.T) {
+	for _, again := range []frame.Shape{fullShape(2, "zwei"), {Number: 2, Form: frame.Reference, Fingerprint: fingerprint("zwei")}} {
+		h := meetByHand(t, streamer.Config{}, newRawCoder(), echo)
+		h.write(frame.Shape{Number: 2, Form: frame.Reference, Fingerprint: fingerprint("two")}, request("\x02a"), again)
+		c := until[frame.Cancel](h)
+		assert.Equal(t, frame.Cancel{Message: frame.Key{Exchange: 1}, Refused: true, Code: frame.Unprocessed, Text: "unprocessed"}, c)
+	}
+}
+
+// What somebody reads already is not called unprocessed when there is no room to hold it.
+func TestHeldPartsOfMessagesThatAreRead(t *testing.T) {
+	reading := make(chan struct{})
+	h := meetByHand(t, streamer.Config{Limits: streamer.Limits{MaxHeld: 10}}, newRawCoder(), func(_ context.Context, x *streamer.Exchange) {
+		close(reading)
+		_, _ = io.Copy(io.Discard, x.Message().Body)
+	})
+	h.write(frame.Data{First: true, Payload: []byte("\x00a")})
+	<-reading
+	h.write(frame.Shape{Number: 2, Form: frame.Reference, Fingerprint: fingerprint("two")}, request("\x02b"), named(frame.Data{Payload: []byte("a long rest")}, 1))
+	codes := map[uint64]frame.CancelCode{}
+	for len(codes) < 2 {
+		c := until[frame.Cancel](h)
+		codes[c.Message.Exchange] = c.Code
+	}
+	assert.Equal(t, map[uint64]frame.CancelCode{1: frame.Busy, 2: frame.Unprocessed}, codes)
 }

@@ -340,6 +340,42 @@ func TestTableLimitsAndEpochs(t *testing.T) {
 	assert.ErrorIs(t, err, &binary.Error{Code: binary.Unannounced})
 }
 
+// A number that was announced on the word of the negotiation is kept however crowded the table is: the other end may still ask what it stands for.
+func TestNumbersThatMayBeAskedForAreKept(t *testing.T) {
+	known := newEnd(binary.Options{})
+	_, _ = (&direction{from: known, to: newEnd(binary.Options{})}).send(t, nil, strings.NewReader("<a><known>1</known></a>"), 4096)
+	fps := known.book.Known(1)
+	c := known.book.Coder(binary.Options{PeerKnows: fps})
+	c.PeerLimits(4, 1<<20)
+	use := func(m string) (number uint64) {
+		require.NoError(t, c.Split(nil, strings.NewReader(m), 4096, func(_ bool, n uint64, _ bool, _ []byte) error {
+			number = n
+			return nil
+		}))
+		return number
+	}
+	n := use("<a><known>2</known></a>")
+	fp, full, ok := c.Announce(n)
+	require.True(t, ok)
+	require.Nil(t, full)
+	require.Equal(t, fps[0], fp)
+	churn := func() {
+		for i := range 20 {
+			if other := use(fmt.Sprintf("<a><b%d>1</b%d></a>", i, i)); other > 0 {
+				c.Announce(other)
+			}
+			c.Epoch(nil, func(uint64, binary.Fingerprint) {})
+		}
+	}
+	churn()
+	octets, err := c.Lacks(n)
+	require.NoError(t, err)
+	require.NotEmpty(t, octets)
+	churn()
+	_, err = c.Lacks(n)
+	assert.ErrorIs(t, err, &binary.Error{Code: binary.Unannounced}, "what was sent in full is given up like any other")
+}
+
 func TestEpochKeepsWhatWasUsedAndWhatIsOpen(t *testing.T) {
 	d := direction{from: newEnd(binary.Options{}), to: newEnd(binary.Options{})}
 	numbers := func(open map[uint64]int) (list []uint64) {
