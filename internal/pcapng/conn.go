@@ -56,7 +56,7 @@ func (r *Recorder) record(c net.Conn, opened bool) *Conn {
 		local, remote = madeUp(n, opened)
 	}
 	// An odd factor: no two connections begin alike, so that a reused port is not taken for the connection before.
-	isn := n * 0x9E3779B1
+	isn := (n + 1) * 0x9E3779B1 // not 0: decoders take an acknowledgement number of 0 for one repeated
 	rc := &Conn{Conn: c, rec: r, out: &side{from: local, seq: isn, acked: isn}, in: &side{from: remote, seq: ^isn, acked: ^isn}}
 	rc.v6 = !local.Addr().Is4() || !remote.Addr().Is4()
 	first, second := rc.out, rc.in
