@@ -58,7 +58,7 @@ func (l *Lane) Call(ctx context.Context, m *Message) (*Message, error) {
 		return nil, err
 	}
 	if inline {
-		if err := c.out.send(ctx, m); err != nil {
+		if err := c.out.send(ctx, m); err != nil && !s.answered(c) {
 			return nil, s.abandon(c, err, true)
 		}
 	} else {
@@ -148,6 +148,13 @@ func (s *Stream) receive(ctx context.Context, c *call) (*Message, error) {
 func (l *Lane) Send(ctx context.Context, m *Message) error {
 	_, err := l.Post(ctx, m)
 	return err
+}
+
+// answered tells that the reply is whole. It may be so before the request is, the rest of which the other end then wants no more.
+func (s *Stream) answered(c *call) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return c.over && c.err == nil && c.reply != nil
 }
 
 // abandon ends a call from this side: the request is given up, or the reply refused, as the case may be. free: also what is here of a whole reply.

@@ -17,7 +17,7 @@ func (l *Lane) Begin(ctx context.Context, m *Message) (*Pending, error) {
 	if err := l.enter(ctx, c.out, m, false); err != nil {
 		return nil, err
 	}
-	if err := c.out.send(ctx, m); err != nil {
+	if err := c.out.send(ctx, m); err != nil && !s.answered(c) {
 		return nil, s.abandon(c, err, true)
 	}
 	return &Pending{s, c}, nil
