@@ -17,9 +17,10 @@ type Coder interface {
 	// not ok: nothing, the number is good.
 	Announce(number uint64) (fp [32]byte, full []byte, ok bool)
 	// Epoch ends all announcements but those it yields (section 6, "shapes"), ascending, at most 1024. open counts the messages that use a number,
-	// from emit on until they are whole or given up; these numbers must be yielded if they are announced, and must not be given to other shapes.
+	// from emit on until they are whole or given up, and its shape while that is on its way in full; these numbers must be yielded if they are announced, and must not be given to other shapes.
 	Epoch(open map[uint64]int, yield func(number uint64, fp [32]byte))
-	// Lacks tells that the other end lacks the shape of number; it returns octets that tell it in full.
+	// Lacks tells that the other end lacks the shape of number; it returns octets that tell it in full. A coder keeps for that a number announced by
+	// reference, unless it knows for sure that the other end has the shape.
 	Lacks(number uint64) (full []byte, err error)
 
 	// The receiving table: called by the reader only.

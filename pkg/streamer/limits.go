@@ -13,7 +13,8 @@ type Limits struct {
 	MaxFragment int
 	// MaxMessage is the longest joined message, head and body, in octets; default 1 GiB: a bound on work, as no message is held as a whole.
 	MaxMessage int64
-	// MaxShapes is how many shape numbers of the other end are kept; default 1024: some ten services of a hundred operations.
+	// MaxShapes is how many shape numbers of the other end are kept; default 1024: some ten services of a hundred operations. Less than 16, or less than 64 KiB
+	// of MaxShapeBytes, binds a sender from when it has read the hello; that much is taken until then.
 	MaxShapes int
 	// MaxShapeBytes is the sum of their serializations, in octets; default 4 MiB: 4 KiB a shape.
 	MaxShapeBytes int64

@@ -29,7 +29,10 @@ func TestPostedArrivesOrIsRefused(t *testing.T) {
 	p = connect(t, pairing{})
 	bad := post(t, p.a, "nobody serves this")
 	require.NoError(t, p.a.Close())
-	assert.Equal(t, &streamer.Error{Code: streamer.Unserved, Remote: true, Err: bad.Err().(*streamer.Error).Err}, bad.Err())
+	var e *streamer.Error
+	require.ErrorAs(t, bad.Err(), &e)
+	assert.Equal(t, streamer.Unserved, e.Code)
+	assert.True(t, e.Remote)
 }
 
 func TestPostedOnAStreamThatEndsOtherwise(t *testing.T) {
