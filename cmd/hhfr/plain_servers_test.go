@@ -127,7 +127,7 @@ func TestStreamToPlainServers(t *testing.T) {
 			dir := t.TempDir()
 			args := []string{"stream", server.URL + "/service", "--store", filepath.Join(dir, "store"), "--negotiate-timeout", "5s", "-o", "json"}
 			if strings.Contains(c.name, "time") {
-				args[5] = "200ms"
+				args[5] = "500ms"
 			}
 			var sent []string
 			for i := range 5 {
