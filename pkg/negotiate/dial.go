@@ -158,6 +158,14 @@ func (n *negotiation) open(ctx context.Context) error {
 	return n.join(ctx, answer)
 }
 
+// late puts the time there was in the place of an error that comes of its end.
+func (n *negotiation) late(ctx context.Context, err error) error {
+	if errors.Is(ctx.Err(), context.DeadlineExceeded) {
+		return fmt.Errorf("not within %v", n.dialer.cfg.Timeout)
+	}
+	return err
+}
+
 // known lists fingerprints of shapes that the store has.
 func (d *Dialer) known(ctx context.Context) ([][32]byte, error) {
 	fps := d.cfg.Shapes
@@ -202,7 +210,7 @@ func (n *negotiation) ask(ctx context.Context, v soap.Version, offer *Offer) (*A
 	client.CheckRedirect = func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
 	resp, err := client.Do(req)
 	if err != nil {
-		err = withoutURL(err)
+		err = n.late(ctx, withoutURL(err))
 		if !connected.Load() {
 			return nil, &Error{Code: Unreachable, At: -1, Err: err}
 		}
@@ -211,7 +219,7 @@ func (n *negotiation) ask(ctx context.Context, v soap.Version, offer *Offer) (*A
 	defer resp.Body.Close()
 	data, err := io.ReadAll(io.LimitReader(resp.Body, MaxOffer+1))
 	if err != nil {
-		return nil, &refusal{err: fmt.Errorf("the reply to the offer broke off: %w", err), passing: true}
+		return nil, &refusal{err: fmt.Errorf("the reply to the offer broke off: %w", n.late(ctx, err)), passing: true}
 	}
 	answer, err := judge(resp, data, offer)
 	if err != nil {
@@ -305,7 +313,7 @@ func (n *negotiation) join(ctx context.Context, a *Answer) error {
 	}
 	conn, err := d.cfg.Transports[transport].Dial(ctx, addr)
 	if err != nil {
-		return &refusal{err: fmt.Errorf("stream: %w", err), passing: true}
+		return &refusal{err: fmt.Errorf("stream: %w", n.late(ctx, err)), passing: true}
 	}
 	if d.cfg.WrapConn != nil {
 		conn = d.cfg.WrapConn(conn)
@@ -318,7 +326,7 @@ func (n *negotiation) join(ctx context.Context, a *Answer) error {
 	cfg.Representation, cfg.Coder, cfg.Accept, cfg.Handler = number, coder, nil, n.serve
 	stream, err := streamer.Over(ctx, conn, cfg)
 	if err != nil {
-		return &refusal{err: fmt.Errorf("stream: %w", err), passing: true}
+		return &refusal{err: fmt.Errorf("stream: %w", n.late(ctx, err)), passing: true}
 	}
 	tellLimits(coder, stream.Hello())
 	n.stream, n.agreed.HHFR, n.agreed.Facts = stream, true, &facts

@@ -110,7 +110,7 @@ func TestPlainServers(t *testing.T) {
 			reply(500, "text/xml", string(answerMessage(t, soap.V11)))(w, r)
 		}, "500"},
 		"hangs up": {func(http.ResponseWriter, *http.Request) { panic(http.ErrAbortHandler) }, "EOF"},
-		"hangs":    {func(_ http.ResponseWriter, r *http.Request) { _, _ = io.Copy(io.Discard, r.Body); <-r.Context().Done() }, "deadline"},
+		"hangs":    {func(_ http.ResponseWriter, r *http.Request) { _, _ = io.Copy(io.Discard, r.Body); <-r.Context().Done() }, "no reply to the offer: not within 500ms"},
 		"cut": {func(w http.ResponseWriter, _ *http.Request) {
 			w.Header().Set("Content-Length", "99")
 			w.Header().Set("Content-Type", "text/xml")
@@ -124,7 +124,7 @@ func TestPlainServers(t *testing.T) {
 		"no port":           {wrong(func(a *negotiate.Answer) { a.Address = "9090" }), "address"},
 		"named port":        {wrong(func(a *negotiate.Answer) { a.Address = ":http" }), "address"},
 		"refused port":      {wrong(func(a *negotiate.Answer) { a.Address = deadPort(t) }), "stream"},
-		"stream speaks not": {wrong(func(a *negotiate.Answer) { a.Address = muteStream(t, "") }), "stream"},
+		"stream speaks not": {wrong(func(a *negotiate.Answer) { a.Address = muteStream(t, "") }), "stream: not within 500ms"},
 		"stream is HTTP":    {wrong(func(a *negotiate.Answer) { a.Address = muteStream(t, "HTTP/1.1 400 Bad Request\r\n\r\n") }), "stream"},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -147,7 +147,7 @@ func TestPlainServers(t *testing.T) {
 			cfg := config(t)
 			cfg.Timeout = 5 * time.Second
 			if name == "hangs" || name == "stream speaks not" {
-				cfg.Timeout = 100 * time.Millisecond
+				cfg.Timeout = 500 * time.Millisecond
 			}
 			session := dial(t, server.URL+"/svc", cfg)
 			agreed := session.Agreed()
