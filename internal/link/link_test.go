@@ -417,6 +417,14 @@ func TestSpeed(t *testing.T) {
 	}
 }
 
+func TestFullPackets(t *testing.T) {
+	p, err := link.ParseProfile("gprs")
+	require.NoError(t, err)
+	for octets, packets := range map[int64]time.Duration{0: 0, 1: 1, 1460: 1, 1461: 2} {
+		assert.Equal(t, packets*300*time.Millisecond, p.FullPackets(octets), octets)
+	}
+}
+
 func TestParseProfile(t *testing.T) {
 	for _, c := range []struct {
 		in   string

@@ -39,6 +39,11 @@ func (p *Profile) sending(octets int64) time.Duration {
 	return time.Duration(bits/p.Bandwidth)*time.Second + time.Duration(bits%p.Bandwidth*int64(time.Second)/p.Bandwidth)
 }
 
+// FullPackets is how long the line takes for the full packets that so many octets need.
+func (p Profile) FullPackets(octets int64) time.Duration {
+	return p.sending((octets + mss - 1) / mss * (mss + headers))
+}
+
 // room is how long it takes until a packet of so many octets has room in the queue; what is being sent just now counts to it.
 func (w *way) room(octets int64) time.Duration {
 	w.mu.Lock()

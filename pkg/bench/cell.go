@@ -27,8 +27,10 @@ import (
 type Way string
 
 const (
-	// HHFR negotiates and streams.
+	// HHFR negotiates and streams; each message waits for the reply to the one before.
 	HHFR Way = "hhfr"
+	// HHFRQueued is the same without waiting: messages leave by the stream's queue, as in the papers' design.
+	HHFRQueued Way = "hhfr-queued"
 	// SOAPNew posts each message over a connection of its own, as the papers do.
 	SOAPNew Way = "soap-new"
 	// SOAPKept posts all messages over one connection.
@@ -36,17 +38,17 @@ const (
 )
 
 // Ways are all of them, in the order of reports.
-var Ways = []Way{HHFR, SOAPNew, SOAPKept}
+var Ways = []Way{HHFR, HHFRQueued, SOAPNew, SOAPKept}
 
 // Cell is one session. Times are those of the link, in milliseconds; octets those on the link, with 40 for the headers of each packet.
 type Cell struct {
 	Service  string  `json:"service"`            // concat or sum
-	Way      Way     `json:"way"`                // hhfr, soap-new (a connection for each message) or soap-kept
+	Way      Way     `json:"way"`                // hhfr, hhfr-queued (messages do not wait for replies), soap-new (a connection for each message) or soap-kept
 	Size     int     `json:"size"`               // items in a message
 	N        int     `json:"n"`                  // messages
 	Millis   float64 `json:"ms"`                 // of the whole session, connections and negotiation included, until the last octet of the last reply
 	Setup    float64 `json:"setup_ms"`           // before the first message
-	Expected float64 `json:"expected_ms"`        // octets by bandwidth, and round trips
+	Expected float64 `json:"expected_ms"`        // octets by bandwidth, and round trips; of hhfr-queued both directions at once, and one round trip for all messages
 	Sent     int64   `json:"sent_octets"`        // to the server
 	Received int64   `json:"received_octets"`    // from it
 	Speed    float64 `json:"speed"`              // how many times faster than the link the clock ran
@@ -110,10 +112,10 @@ func (s *session) live(ctx context.Context) (c Cell, err error) {
 		return c, err
 	}
 	began := ticks.Now()
-	send, rounds := s.post(client), 1
 	var hhfr *negotiate.Session
+	rounds := 1 + s.n // the connection
 	switch s.way {
-	case HHFR:
+	case HHFR, HHFRQueued:
 		store := memory.New(memory.Config{})
 		defer func() { _ = store.Close() }()
 		hhfr, err = negotiate.Dial(ctx, s.url, negotiate.Config{HTTPClient: client, Transports: map[string]streamer.Transport{"tcp": l.Over(tcp.Transport{})}, Store: store, Coders: coders(store),
@@ -122,20 +124,82 @@ func (s *session) live(ctx context.Context) (c Cell, err error) {
 			return c, err
 		}
 		defer func() { _ = hhfr.Close() }()
-		send, rounds = s.call(hhfr), 4 // connection, offer, connection, hello
+		rounds = setupRounds + s.n
 	case SOAPNew:
-		rounds = s.n
+		rounds = 2 * s.n
 	case SOAPKept:
 	}
-	setup := ticks.Since(began)
-	for _, m := range messages {
-		if err := send(ctx, m); err != nil {
-			return c, err
+	setup, before := ticks.Since(began), l.Stats()
+	if s.way == HHFRQueued {
+		err = queue(ctx, hhfr, messages)
+	} else {
+		send := s.post(client)
+		if hhfr != nil {
+			send = s.call(hhfr)
+		}
+		for i := 0; i < len(messages) && err == nil; i++ {
+			err = send(ctx, messages[i])
 		}
 	}
-	took := ticks.Since(began)
-	st := l.Stats()
-	return Cell{Service: s.service, Way: s.way, Size: s.size, N: s.n, Millis: millis(took), Setup: millis(setup), Expected: millis(l.Expected(rounds + s.n)), Sent: st.Up.Wire, Received: st.Down.Wire}, nil
+	if err != nil {
+		return c, err
+	}
+	took, st, expected := ticks.Since(began), l.Stats(), l.Expected(rounds)
+	if s.way == HHFRQueued {
+		expected = before.Up.Busy + before.Down.Busy + (setupRounds+1)*s.profile.RTT + s.bothWays(since(before.Up, st.Up), since(before.Down, st.Down))
+	}
+	return Cell{Service: s.service, Way: s.way, Size: s.size, N: s.n, Millis: millis(took), Setup: millis(setup), Expected: millis(expected), Sent: st.Up.Wire, Received: st.Down.Wire}, nil
+}
+
+func since(before, now link.Direction) link.Direction {
+	return link.Direction{Octets: now.Octets - before.Octets, Busy: now.Busy - before.Busy}
+}
+
+// bothWays is how long the link takes for messages that do not wait for each other: both directions at once, but for the first request or the last reply,
+// of which nothing is there before all packets are that it has a part in.
+func (s *session) bothWays(up, down link.Direction) time.Duration {
+	less := up
+	if down.Busy < up.Busy {
+		less = down
+	}
+	return max(up.Busy, down.Busy) + min(less.Busy, s.profile.FullPackets(less.Octets/int64(s.n)))
+}
+
+// setupRounds are the round trips before the first message of a stream: connection, offer, connection, hello.
+const setupRounds = 4
+
+// queue sends messages one behind the other and reads the replies as they come.
+func queue(ctx context.Context, h *negotiate.Session, messages [][]byte) error {
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	begun := make(chan *negotiate.Pending, len(messages))
+	go func() {
+		defer close(begun)
+		for _, m := range messages {
+			p, err := h.Begin(ctx, streamer.NewMessage(nil, m))
+			if err != nil {
+				cancel(err)
+				return
+			}
+			begun <- p
+		}
+	}()
+	var failed error
+	for p := range begun {
+		reply, err := p.Reply(ctx)
+		var body []byte
+		if err == nil {
+			body, err = reply.ReadAll(1 << 20)
+		}
+		if err = isReply(body, err); err != nil && failed == nil {
+			failed = err
+			cancel(err)
+		}
+	}
+	if failed == nil && ctx.Err() != nil {
+		failed = context.Cause(ctx)
+	}
+	return failed
 }
 
 func millis(d time.Duration) float64 { return float64(d.Microseconds()) / 1000 }

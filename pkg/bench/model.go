@@ -3,18 +3,20 @@ package bench
 // Model is what the cells of one service and size say in the papers' cost model (paper 2, section 5.1): t1 and t2 are milliseconds a message with hhfr and with SOAP, Setup is Oa + Ob, and the rest how many messages
 // it takes until hhfr is faster.
 type Model struct {
-	Service        string  `json:"service"`                    // as in the cells
-	Size           int     `json:"size"`                       // items in a message
-	T1             float64 `json:"t1_ms"`                      // hhfr
-	T2New          float64 `json:"t2_new_ms"`                  // SOAP on new connections
-	T2Kept         float64 `json:"t2_kept_ms"`                 // SOAP on one
-	Setup          float64 `json:"oa_ob_ms"`                   // negotiation, and opening the stream
-	BreakEvenNew   float64 `json:"break_even_new"`             // messages until hhfr is faster than SOAP on new connections; 0: never
-	BreakEvenKept  float64 `json:"break_even_kept"`            // the same for SOAP on one
-	PaperT1        float64 `json:"paper_t1_ms,omitempty"`      // what the papers have for these, with SOAP on new connections
-	PaperT2        float64 `json:"paper_t2_ms,omitempty"`      // likewise
-	PaperSetup     float64 `json:"paper_oa_ob_ms,omitempty"`   // likewise
-	PaperBreakEven float64 `json:"paper_break_even,omitempty"` // likewise
+	Service         string  `json:"service"`                    // as in the cells
+	Size            int     `json:"size"`                       // items in a message
+	T1              float64 `json:"t1_ms"`                      // hhfr
+	T1Queued        float64 `json:"t1_queued_ms"`               // hhfr that does not wait for replies
+	T2New           float64 `json:"t2_new_ms"`                  // SOAP on new connections
+	T2Kept          float64 `json:"t2_kept_ms"`                 // SOAP on one
+	Setup           float64 `json:"oa_ob_ms"`                   // negotiation, and opening the stream
+	BreakEvenNew    float64 `json:"break_even_new"`             // messages until hhfr is faster than SOAP on new connections; 0: never
+	BreakEvenQueued float64 `json:"break_even_queued"`          // messages until hhfr that does not wait is faster than SOAP on new connections, as in the papers
+	BreakEvenKept   float64 `json:"break_even_kept"`            // the same for SOAP on one
+	PaperT1         float64 `json:"paper_t1_ms,omitempty"`      // what the papers have for these, with SOAP on new connections
+	PaperT2         float64 `json:"paper_t2_ms,omitempty"`      // likewise
+	PaperSetup      float64 `json:"paper_oa_ob_ms,omitempty"`   // likewise
+	PaperBreakEven  float64 `json:"paper_break_even,omitempty"` // likewise
 }
 
 // model fits the cost model to the cells of one service and size.
@@ -38,12 +40,13 @@ func model(cells []Cell, paper costs) Model {
 		}
 		return (last.Millis - first.Millis) / float64(last.N-first.N)
 	}
-	m.T1, m.T2New, m.T2Kept = slope(HHFR), slope(SOAPNew), slope(SOAPKept)
+	m.T1, m.T1Queued, m.T2New, m.T2Kept = slope(HHFR), slope(HHFRQueued), slope(SOAPNew), slope(SOAPKept)
 	for _, c := range cells {
 		if c.Way == HHFR {
 			m.Setup = c.Setup
 		}
 	}
+	m.BreakEvenQueued = breakEven(m.Setup, m.T1Queued, m.T2New)
 	m.BreakEvenNew, m.BreakEvenKept = breakEven(m.Setup, m.T1, m.T2New), breakEven(m.Setup, m.T1, m.T2Kept)
 	return m
 }

@@ -16,14 +16,16 @@ import (
 func TestSoakSessionTimes(t *testing.T) {
 	r, err := bench.Session(t.Context(), bench.SessionConfig{})
 	require.NoError(t, err)
-	require.Len(t, r.Cells, 3*(4*4+3*4))
+	require.Len(t, r.Cells, 4*(4*4+3*4))
 	for _, c := range r.Cells {
 		assert.InDelta(t, 0, c.Off(), 0.10, "%+v", c)
 		assert.LessOrEqual(t, c.CPU, 0.05, "%+v", c)
 	}
 	for _, m := range r.Models {
 		assert.Less(t, m.T1, m.T2Kept, "%+v", m)
+		assert.Less(t, m.T1Queued, m.T1, "%+v", m)
 		assert.Less(t, m.BreakEvenNew, 4.0, "%+v", m)
+		assert.Less(t, m.BreakEvenQueued, 3.0, "%+v", m)
 	}
 }
 
