@@ -56,8 +56,11 @@ connection for each message, as the papers did, and on one that is kept. The clo
 }
 
 func runBenchSession(ctx context.Context, env Env, g *global, cfg bench.SessionConfig, output string) error {
+	ctx, out, stop := printing(ctx, env.Out)
+	defer stop()
+	env.Out = out
 	if output == "text" {
-		cfg.Each = cellLines(env.Out)
+		cfg.Each = cellLines(out)
 	}
 	r, err := bench.Session(ctx, cfg)
 	var profile *link.Error
@@ -66,6 +69,8 @@ func runBenchSession(ctx context.Context, env Env, g *global, cfg bench.SessionC
 		return usage(err, "")
 	case r == nil:
 		return err
+	case out.err != nil:
+		return out.err
 	}
 	if output == "json" {
 		if werr := writeJSON(env.Out, map[string]any{"version": 1, "report": r}); werr != nil {
@@ -76,6 +81,9 @@ func runBenchSession(ctx context.Context, env Env, g *global, cfg bench.SessionC
 	modelLines(env.Out, r.Models)
 	if !g.quiet {
 		fmt.Fprintf(env.Err, "hhfr: link %s, clock %g times as fast, computing took %.1f %% of the time\n", r.Link, r.Speed, 100*r.CPU)
+	}
+	if out.err != nil {
+		return out.err
 	}
 	if errors.Is(err, bench.ErrNotTheLink) {
 		return &problem{exitFailed, err, "see --speed, and what else runs on this machine"}

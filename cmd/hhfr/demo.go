@@ -56,13 +56,19 @@ func runDemo(ctx context.Context, env Env, g *global, cfg demo.Config, output st
 			return err
 		}
 	}
+	ctx, out, stop := printing(ctx, env.Out)
+	defer stop()
+	env.Out = out
 	if output == "text" {
-		cfg.Each, cfg.EachWay = demoRows(env.Out, len(cfg.Messages)), demoWays(env.Out, cfg)
+		cfg.Each, cfg.EachWay = demoRows(out, len(cfg.Messages)), demoWays(out, cfg)
 	}
 	r, err := demo.Run(ctx, cfg)
 	var profile *link.Error
 	switch {
 	case err != nil && !errors.Is(err, demo.ErrDifferent) && !errors.Is(err, demo.ErrNotTheLink):
+		if out.err != nil {
+			err = out.err
+		}
 		if made {
 			err = errors.Join(err, os.RemoveAll(cfg.Dir))
 		}
@@ -76,6 +82,9 @@ func runDemo(ctx context.Context, env Env, g *global, cfg demo.Config, output st
 		}
 	default:
 		demoEnd(env, g, cfg, r)
+	}
+	if out.err != nil {
+		return out.err
 	}
 	if errors.Is(err, demo.ErrNotTheLink) {
 		return &problem{exitFailed, err, "see --speed, and what else runs on this machine"}

@@ -1,0 +1,33 @@
+package main
+
+import (
+	"context"
+	"io"
+)
+
+// printout writes until that fails, then ends what makes the lines.
+type printout struct {
+	w    io.Writer
+	stop context.CancelCauseFunc
+	err  error // the first
+}
+
+// printing wraps w for commands that print as they go: the context is done with the error when nothing more can be printed.
+func printing(ctx context.Context, w io.Writer) (context.Context, *printout, func()) {
+	ctx, cancel := context.WithCancelCause(ctx)
+	p := &printout{w: w, stop: cancel}
+	return ctx, p, func() { cancel(nil) }
+}
+
+// Write implements [io.Writer].
+func (p *printout) Write(b []byte) (int, error) {
+	if p.err != nil {
+		return 0, p.err
+	}
+	n, err := p.w.Write(b)
+	if err != nil {
+		p.err = err
+		p.stop(err)
+	}
+	return n, err
+}
