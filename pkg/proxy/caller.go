@@ -38,6 +38,7 @@ type caller struct {
 // call is a request that waits for its reply, or where the replies of a tunnel begin.
 type call struct {
 	tunnel bool
+	method string
 	reply  func(context.Context) (*streamer.Message, error)
 	err    error // it was not begun
 
@@ -66,6 +67,16 @@ func (x *call) decide(k kind) {
 	x.final = true
 }
 
+// untilClose tells whether a reply with this head goes on until its connection ends, so that nothing may come behind it.
+func (x *call) untilClose(head []byte) bool {
+	h, _, err := http1.ParseHead(head, maxHeadPart)
+	if err != nil {
+		return false
+	}
+	f, err := http1.ReplyFraming(&h, x.method)
+	return err == nil && f.Kind == http1.UntilClose
+}
+
 // upstreamEnd is the far end's word that the upstream has closed.
 type upstreamEnd struct {
 	broken bool
@@ -86,21 +97,22 @@ func (c *caller) run() {
 	c.l.take(c.number, c)
 	var reader sync.WaitGroup
 	reader.Go(func() {
-		defer close(c.calls)
 		c.read()
+		close(c.calls)
+		c.settle()
 	})
 	inOrder := c.write()
 	c.cancel()
-	for range c.calls { // the reader ends now, and must not wait for a place
+	for x := range c.calls { // the reader ends now, and must not wait for a place
+		_ = c.giveUp(x)
 	}
 	reader.Wait()
 	c.p.calls.end(int(c.begun - c.finished)) // nobody changes them any more
 	if inOrder {
-		finish(c.in)
+		finish(c.p.ctx, c.in)
 	} else {
 		reset(c.in.conn)
 	}
-	c.settle()
 	c.l.take(c.number, nil)
 	c.p.wait.Go(c.leave)
 }
@@ -182,7 +194,7 @@ func (c *caller) request(h *http1.Head, n int) bool {
 	switch {
 	case st == stateWhole && takes(c.l.stream, int64(len(g.entity))):
 		raw := append(bytes.Clone(h.Octets), g.raw...)
-		x := c.begin(raw, &streamer.Message{Head: withHead(h.Octets, whole, g.line(f)), Body: bytes.NewReader(g.entity)})
+		x := c.begin(h, raw, &streamer.Message{Head: withHead(h.Octets, whole, g.line(f)), Body: bytes.NewReader(g.entity)})
 		if x.err != nil {
 			return false
 		}
@@ -195,7 +207,7 @@ func (c *caller) request(h *http1.Head, n int) bool {
 		return false
 	}
 	release()
-	x := c.begin(bytes.Clone(h.Octets), &streamer.Message{Head: withHead(h.Octets, headOnly, nil)})
+	x := c.begin(h, bytes.Clone(h.Octets), &streamer.Message{Head: withHead(h.Octets, headOnly, nil)})
 	if x.err != nil {
 		return false
 	}
@@ -204,8 +216,8 @@ func (c *caller) request(h *http1.Head, n int) bool {
 }
 
 // begin begins a call. Whether it could be is told by its err, and by what the writer makes of it.
-func (c *caller) begin(raw []byte, m *streamer.Message) *call {
-	x := &call{raw: raw, decided: make(chan struct{})}
+func (c *caller) begin(h *http1.Head, raw []byte, m *streamer.Message) *call {
+	x := &call{method: string(h.Method()), raw: raw, decided: make(chan struct{})}
 	if x.err = c.enter(); x.err != nil {
 		return x
 	}
@@ -236,7 +248,20 @@ func (c *caller) put(x *call) {
 	select {
 	case c.calls <- x:
 	case <-c.ctx.Done():
+		_ = c.giveUp(x)
 	}
+}
+
+// giveUp ends a call that nobody waits for any more: a stream that ends waits for those that nobody gave up. The error is that of its outcome.
+func (c *caller) giveUp(x *call) error {
+	if x.reply == nil {
+		return x.err
+	}
+	m, err := x.reply(c.ctx)
+	if err == nil {
+		closeBody(m.Body)
+	}
+	return err
 }
 
 // goesOn waits, where a request may turn the connection into a tunnel, for what becomes of it. A client that does not wait may speak HTTP or something else: what it says goes on as
@@ -283,7 +308,7 @@ func (c *caller) long(h *http1.Head, n int, length int64) bool {
 		err error
 	}
 	came := make(chan outcome, 1)
-	x := &call{decided: make(chan struct{}), reply: func(context.Context) (*streamer.Message, error) {
+	x := &call{method: string(h.Method()), decided: make(chan struct{}), reply: func(context.Context) (*streamer.Message, error) {
 		o := <-came // ends with the context of the call
 		return o.m, o.err
 	}}

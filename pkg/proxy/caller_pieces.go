@@ -11,7 +11,7 @@ import (
 
 // expecting sends the head of a request whose client waits for a word before it sends the body.
 func (c *caller) expecting(h *http1.Head, n int, f http1.Framing) bool {
-	x := c.begin(bytes.Clone(h.Octets), &streamer.Message{Head: withHead(h.Octets, headOnly, nil)})
+	x := c.begin(h, bytes.Clone(h.Octets), &streamer.Message{Head: withHead(h.Octets, headOnly, nil)})
 	if x.err != nil {
 		return false
 	}
@@ -145,7 +145,7 @@ func (c *caller) acked(pending *streamer.Pending) error {
 	return err
 }
 
-// settle takes the acknowledgements that nobody waited for.
+// settle takes the acknowledgements that nobody waited for. A stream that ends in order waits for those, so this must not wait for the stream's end.
 func (c *caller) settle() {
 	for _, pending := range c.acks {
 		_ = c.acked(pending)

@@ -110,6 +110,10 @@ func (c *caller) deliver(x *call, m *streamer.Message) (kind, fate) {
 	if _, err := client.Write(what.head); err != nil {
 		return what.kind, endBroken
 	}
+	next := goOn
+	if what.kind == whole && x.untilClose(what.head) {
+		next = endInOrder
+	}
 	if what.framing != nil {
 		entity, err := m.ReadAll(int64(c.p.cfg.MaxBuffer) + maxWhole)
 		if err == nil {
@@ -118,7 +122,7 @@ func (c *caller) deliver(x *call, m *streamer.Message) (kind, fate) {
 		if err != nil {
 			return what.kind, endBroken
 		}
-		return what.kind, goOn
+		return what.kind, next
 	}
 	if m.Body != nil {
 		if _, err := io.Copy(client, m.Body); err != nil {
@@ -131,7 +135,7 @@ func (c *caller) deliver(x *call, m *streamer.Message) (kind, fate) {
 	case broken:
 		return what.kind, endBroken
 	}
-	return what.kind, goOn
+	return what.kind, next
 }
 
 // poll asks for the rest of a reply, piece by piece, until it is through; of a tunnel until it ends.
@@ -185,14 +189,14 @@ func (c *caller) failed(x *call, err error) fate {
 	switch {
 	case begun: // the client has some of the reply
 		return endBroken
-	case interim && errors.Is(err, &streamer.Error{Code: streamer.Unsent}): // of a poll; the request went before
+	case interim: // what failed is a poll; the request went before
 	case errors.Is(err, &streamer.Error{Code: streamer.Unsent}):
 		c.l.retire()
 		return c.plainly(x)
 	case errors.Is(err, &streamer.Error{Code: streamer.Unprocessed}), errors.Is(err, &streamer.Error{Code: streamer.Busy}):
 		return c.excuse(http.StatusServiceUnavailable, noRoomText)
 	}
-	return c.excuse(http.StatusBadGateway, "hhfr: the connection to the far proxy ended before the reply; whether the request was processed is unknown, and it is not sent again")
+	return c.excuse(http.StatusBadGateway, unknownText)
 }
 
 // plainly has the upstream get, as plain HTTP, what no octet was sent of, and all that the client sends from now on.
@@ -207,6 +211,9 @@ func (c *caller) plainly(x *call) fate {
 		if x.err != nil {
 			continue // its octets lie in the inlet still
 		}
+		if x != calls[0] && !errors.Is(c.giveUp(x), &streamer.Error{Code: streamer.Unsent}) {
+			return c.excuse(http.StatusBadGateway, unknownText)
+		}
 		if x.raw == nil {
 			return c.excuse(http.StatusBadGateway, unsentText)
 		}
@@ -215,6 +222,8 @@ func (c *caller) plainly(x *call) fate {
 	c.p.plain(c.in, raw)
 	return endInOrder
 }
+
+const unknownText = "hhfr: the connection to the far proxy ended before the reply; whether the request was processed is unknown, and it is not sent again"
 
 const unsentText = "hhfr: the connection to the far proxy ended; the request was not sent"
 

@@ -10,6 +10,7 @@ import (
 	"net/http"
 	"net/url"
 	"strconv"
+	"time"
 
 	"github.com/hhfr/hhfr/internal/http1"
 	"github.com/hhfr/hhfr/pkg/negotiate"
@@ -28,7 +29,8 @@ func (p *Proxy) serveClient(conn net.Conn) {
 	in := p.newInlet(conn)
 	in.start()
 	defer in.close()
-	defer context.AfterFunc(p.ctx, func() { _ = conn.Close() })()
+	// Who is in the middle of a reply when the proxy closes must not see an end in order: this ends the waiting, and who wrote ends the connection.
+	defer context.AfterFunc(p.ctx, func() { _ = conn.SetWriteDeadline(time.Unix(1, 0)) })()
 	if _, err := in.wait(p.ctx, 0, p.cfg.Silence); errors.Is(err, errPaused) {
 		p.plain(in, nil)
 		return
@@ -65,7 +67,7 @@ func (p *Proxy) handshake(conn *tls.Conn) bool {
 		_, _ = r.Conn.Write(errorReply(http.StatusBadRequest, "hhfr: this address takes https only"))
 		in := p.newInlet(r.Conn)
 		in.start()
-		finish(in)
+		finish(p.ctx, in)
 		in.close()
 	}
 	return false

@@ -61,7 +61,7 @@ func (l *lane) serve(ctx context.Context, c control, x *streamer.Exchange) {
 		before, mine := l.queuePoll()
 		l.order.pass(x.Number())
 		defer close(mine)
-		if await(ctx, before) {
+		if l.await(ctx, before) {
 			l.poll(ctx, x)
 		}
 	default:
@@ -96,6 +96,14 @@ func await(ctx context.Context, before <-chan struct{}) bool {
 	}
 }
 
+// await waits for what is to be replied before. When the proxy closes, that may never come: no poll is taken any more.
+func (l *lane) await(ctx context.Context, before <-chan struct{}) bool {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	defer context.AfterFunc(l.f.p.ctx, cancel)()
+	return await(ctx, before)
+}
+
 func (l *lane) queuePoll() (before, mine chan struct{}) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -128,7 +136,7 @@ func (l *lane) call(ctx context.Context, c control, x *streamer.Exchange) {
 		})
 	}
 	defer sent.Wait()
-	if !await(ctx, before) {
+	if !l.await(ctx, before) {
 		r.finish()
 		return
 	}

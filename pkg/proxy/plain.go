@@ -26,7 +26,10 @@ func (p *Proxy) plain(in *inlet, first []byte) {
 		up = p.cfg.WrapDialed(up)
 	}
 	defer func() { _ = up.Close() }()
-	defer context.AfterFunc(p.ctx, func() { _ = up.Close() })()
+	defer context.AfterFunc(p.ctx, func() {
+		reset(up)
+		reset(in.conn)
+	})()
 	ctx, cancel := context.WithCancel(p.ctx)
 	defer cancel()
 	var back sync.WaitGroup
@@ -80,7 +83,7 @@ func (p *Proxy) refuse(in *inlet, first []byte, err error) {
 	if http1.LooksLikeStart(first) {
 		_, _ = in.conn.Write(unreachable(err))
 	}
-	finish(in)
+	finish(p.ctx, in)
 }
 
 const noRoomText = "hhfr: the far proxy has no room; the request was not processed"
@@ -149,7 +152,7 @@ func (p *Proxy) dialUpstream(ctx context.Context) (net.Conn, error) {
 		in := p.newInlet(there)
 		in.start()
 		defer in.close()
-		defer context.AfterFunc(p.ctx, func() { _ = there.Close() })()
+		defer context.AfterFunc(p.ctx, func() { reset(there) })()
 		p.forward(in)
 	})
 	return here, nil
@@ -166,7 +169,8 @@ func closeWrite(conn net.Conn) error {
 }
 
 // finish ends a connection in order: what was written arrives, and what the other end still sends is read for a moment, so that it is no reset that tells it.
-func finish(in *inlet) {
+// The waiting ends with ctx.
+func finish(ctx context.Context, in *inlet) {
 	if closeWrite(in.conn) == nil {
 		timer := in.clock.NewTimer(lingers)
 		defer timer.Stop()
@@ -183,6 +187,7 @@ func finish(in *inlet) {
 			case <-changed:
 				continue
 			case <-timer.C():
+			case <-ctx.Done():
 			}
 			break
 		}
