@@ -42,7 +42,7 @@ const (
 	octetsBeforeHello = 64 << 10
 	// maxPeerKnows bounds the shapes that the other end is known to have.
 	maxPeerKnows = 1 << 16
-	// bookShapes and bookBytes bound a book: shapes, and octets of their serializations. Beyond, the shape used longest ago goes.
+	// bookShapes and bookBytes bound a book: shapes, and about what they take in memory, compiled, in octets. Beyond, the shape used longest ago goes.
 	bookShapes = 4096
 	bookBytes  = 16 << 20
 	// window is how much of a message is looked at before its shape is chosen, in octets.
