@@ -169,6 +169,8 @@ func (c *caller) poll(x *call, forever bool) fate {
 		case k == piece:
 			ahead = window // more than one round trip's worth may be there
 		case k == interim:
+		case k == void: // the far end has given up the reply, so what comes next is not its rest
+			return c.abandoned(x)
 		case forever:
 			return endInOrder
 		default:
@@ -195,6 +197,17 @@ func (c *caller) failed(x *call, err error) fate {
 		return c.plainly(x)
 	case errors.Is(err, &streamer.Error{Code: streamer.Unprocessed}), errors.Is(err, &streamer.Error{Code: streamer.Busy}):
 		return c.excuse(http.StatusServiceUnavailable, noRoomText)
+	}
+	return c.excuse(http.StatusBadGateway, unknownText)
+}
+
+// abandoned ends the connection for a call whose reply will not come, or not as a whole.
+func (c *caller) abandoned(x *call) fate {
+	x.mu.Lock()
+	begun := x.final
+	x.mu.Unlock()
+	if begun {
+		return endBroken
 	}
 	return c.excuse(http.StatusBadGateway, unknownText)
 }

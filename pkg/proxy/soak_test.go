@@ -10,7 +10,7 @@ import (
 )
 
 // soakFor is how long random runs go on.
-const soakFor = 3 * time.Minute
+const soakFor = 2 * time.Minute
 
 // TestSoakCallsThroughFailures: random runs, as in TestRandomCallsThroughFailures, with ever new seeds.
 func TestSoakCallsThroughFailures(t *testing.T) {
