@@ -356,12 +356,12 @@ func TestTableLimitsAndEpochs(t *testing.T) {
 // A number that was announced on the word of the negotiation is kept however crowded the table is: the other end may still ask what it stands for.
 func TestNumbersThatMayBeAskedForAreKept(t *testing.T) {
 	known := newEnd(binary.Options{})
-	_, _ = (&direction{from: known, to: newEnd(binary.Options{})}).send(t, nil, strings.NewReader("<a><known>1</known></a>"), 4096)
+	_, _ = (&direction{from: known, to: newEnd(binary.Options{})}).send(t, nil, strings.NewReader(enveloped("<a><known>1</known></a>")), 4096)
 	fps := known.book.Known(1)
 	c := known.book.Coder(binary.Options{PeerKnows: fps})
 	c.PeerLimits(4, 1<<20)
 	use := func(m string) (number uint64) {
-		require.NoError(t, c.Split(nil, strings.NewReader(m), 4096, func(_ bool, n uint64, _ bool, _ []byte) error {
+		require.NoError(t, c.Split(nil, strings.NewReader(enveloped(m)), 4096, func(_ bool, n uint64, _ bool, _ []byte) error {
 			number = n
 			return nil
 		}))
