@@ -44,7 +44,7 @@ func TestExamples(t *testing.T) {
 			for line := range strings.Lines(c.Example) {
 				line = strings.TrimSpace(line)
 				switch {
-				case line == "" || strings.HasPrefix(line, "#") || strings.Contains(line, ".example/"):
+				case line == "" || strings.HasPrefix(line, "#") || strings.Contains(line, ".example/"), measuring[commandOf(root, line)]:
 				case servers[commandOf(root, line)]:
 					serveExample(t, exampleFiles(t), line+" --listen 127.0.0.1:0 --tcp 127.0.0.1:0")
 				default:

@@ -53,7 +53,7 @@ func newStream(env Env, g *global) *cobra.Command {
 not know hhfr gets them as plain SOAP in HTTP.
 
 FILE is sent as it is, whatever it holds; - reads a sequence of XML documents from stdin. --wrap puts a body into an envelope first.
---one-way wants no replies: a message is done when it is on its way. --listen stays, and prints what the other end sends unasked, until Ctrl-C, the
+--one-way wants no replies: a message is done when it is on its way, and listed at the end if it was lost. --listen stays, and prints what the other end sends unasked, until Ctrl-C, the
 time of --timeout, or the end of the stream if no other one can be had.
 A stream that breaks is negotiated anew for the time of --reconnect, then all that is left goes as plain SOAP. Messages that were written and not
 answered are listed, and never sent again.
@@ -213,6 +213,7 @@ func runStream(ctx context.Context, env Env, g *global, o streamOptions) (err er
 		err = o.unasked.wait(ctx, session)
 	}
 	closed := session.Close()
+	err = errors.Join(err, p.settle())
 	if len(p.sum.Unknown) > 0 {
 		closed = nil // a stream that broke is what the list is about
 	}

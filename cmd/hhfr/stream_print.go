@@ -14,9 +14,10 @@ import (
 
 // printer prints and saves what comes back, in sending order.
 type printer struct {
-	env Env
-	o   streamOptions
-	sum summary
+	env    Env
+	o      streamOptions
+	sum    summary
+	posted []posted // one-way messages, until it is known what became of them
 }
 
 // exchangeReport is a line of `hhfr stream -o json`.
@@ -62,12 +63,15 @@ func millis(d time.Duration) float64 { return float64(d.Microseconds()) / 1000 }
 // incoming takes one result. An error that is not about this message alone ends the command.
 func (p *printer) incoming(in *peer.Incoming) error {
 	if isUnknown(in.Err) {
-		return p.unknown(in)
+		return p.unknown(sentOf(in), in.Err)
 	}
 	if in.Err != nil {
 		return fmt.Errorf("message %d (%s): %w", in.Number, in.Sent.Name, in.Err)
 	}
 	p.sum.add(in)
+	if in.Posted != nil {
+		p.posted = append(p.posted, posted{sentOf(in), in.Posted})
+	}
 	if p.o.saveDir != "" {
 		for _, f := range []struct {
 			kind   string

@@ -29,21 +29,52 @@ func isUnknown(err error) bool {
 	return errors.Is(err, &negotiate.Error{Code: negotiate.FateUnknown}) || errors.Is(err, &streamer.Error{Code: streamer.FateUnknown})
 }
 
+// sent is a message as the list of those of unknown fate names it.
+type sent struct {
+	number          int
+	name, operation string
+	octets          int
+}
+
+func sentOf(in *peer.Incoming) sent {
+	return sent{in.Number, in.Sent.Name, soap.Recognize(in.Sent.Body).Operation.Local, len(in.Sent.Body)}
+}
+
+// posted is a one-way message that is on its way.
+type posted struct {
+	sent
+	on *negotiate.Posted
+}
+
+// settle finds out what became of one-way messages, once the session is over. Errors name those of which nothing was sent, or that the other end refused.
+func (p *printer) settle() (err error) {
+	for _, m := range p.posted {
+		switch lost := m.on.Err(); {
+		case lost == nil:
+		case isUnknown(lost):
+			err = errors.Join(err, p.unknown(m.sent, lost))
+		default:
+			p.sum.Failed++
+			err = errors.Join(err, fmt.Errorf("message %d (%s): %w", m.number, m.name, lost))
+		}
+	}
+	return err
+}
+
 // unknown lists a message of unknown fate; the run goes on.
-func (p *printer) unknown(in *peer.Incoming) error {
-	p.sum.Unknown = append(p.sum.Unknown, in.Number)
-	operation := soap.Recognize(in.Sent.Body).Operation.Local
+func (p *printer) unknown(m sent, why error) error {
+	p.sum.Unknown = append(p.sum.Unknown, m.number)
 	switch p.o.output {
 	case "json":
-		return writeJSON(p.env.Out, unknownReport{in.Number, in.Sent.Name, operation, "unknown", in.Err.Error()})
+		return writeJSON(p.env.Out, unknownReport{m.number, m.name, m.operation, "unknown", why.Error()})
 	case "xml":
-		fmt.Fprintf(p.env.Err, "hhfr: message %d (%s): fate unknown\n", in.Number, in.Sent.Name)
+		fmt.Fprintf(p.env.Err, "hhfr: message %d (%s): fate unknown\n", m.number, m.name)
 		return nil
 	}
-	if operation == "" {
-		operation = "-"
+	if m.operation == "" {
+		m.operation = "-"
 	}
-	_, err := fmt.Fprintf(p.env.Out, "%6d    ?  %-28s %8d octets, fate unknown  %s\n", in.Number, shorten(operation, 28), len(in.Sent.Body), shortName(in.Sent.Name))
+	_, err := fmt.Fprintf(p.env.Out, "%6d    ?  %-28s %8d octets, fate unknown  %s\n", m.number, shorten(m.operation, 28), m.octets, shortName(m.name))
 	return err
 }
 

@@ -25,7 +25,7 @@ type Outgoing struct {
 	Head []byte
 	// Body is the envelope.
 	Body []byte
-	// OneWay: no reply is wanted; the message is done when it is on its way (see negotiate.Session.Send).
+	// OneWay: no reply is wanted; the message is done when it is on its way (see negotiate.Session.Post).
 	OneWay bool
 }
 
@@ -41,6 +41,8 @@ type Incoming struct {
 	Took  time.Duration
 	// Err is why there is no reply.
 	Err error
+	// Posted tells what becomes of a one-way message that is on its way.
+	Posted *negotiate.Posted
 }
 
 // Status is the HTTP status of a reply; 200 if it has the default head, 202 for a one-way message that was sent.
@@ -106,7 +108,7 @@ func begin(ctx context.Context, session *negotiate.Session, messages iter.Seq2[O
 		switch {
 		case err != nil:
 		case m.OneWay:
-			in.Err = session.Send(ctx, &streamer.Message{Head: m.Head, Body: bytes.NewReader(m.Body)})
+			in.Posted, in.Err = session.Post(ctx, &streamer.Message{Head: m.Head, Body: bytes.NewReader(m.Body)})
 		default:
 			pending, in.Err = session.Begin(ctx, &streamer.Message{Head: m.Head, Body: bytes.NewReader(m.Body)})
 		}
