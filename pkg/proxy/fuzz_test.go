@@ -7,6 +7,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 )
@@ -63,8 +64,13 @@ func FuzzPair(f *testing.F) {
 		c.say(string(client))
 		require.NoError(t, c.CloseWrite())
 		got := c.rest()
-		if received := <-s.got; !bytes.Equal(received, client) {
-			t.Fatalf("the client said %q, the server got %q", client, received)
+		select {
+		case received := <-s.got:
+			if !bytes.Equal(received, client) {
+				t.Fatalf("the client said %q, the server got %q", client, received)
+			}
+		case <-time.After(patience):
+			t.Fatalf("the client said %q, the server got nothing", client)
 		}
 		if got != string(server) {
 			t.Fatalf("the server said %q, the client got %q", server, got)
