@@ -81,6 +81,19 @@ func TestPackedGivesEveryWidthBack(t *testing.T) {
 			}
 			b := p.Finish()
 			require.Len(t, b, bin.PackedLen(n, int(w)))
+			for begun := uint(0); begun < 64 && w > 0; begun += 13 {
+				all := bin.NewPacker([]byte{1, 2, 3})
+				all.Put(1, begun)
+				all.PutAll(vals, w)
+				all.Put(1, 1)
+				packed := all.Finish()
+				require.Len(t, packed, 3+bin.PackedLen(1, int(begun)+n*int(w)+1))
+				u, got := bin.NewUnpacker(packed[3:]), make([]uint64, n)
+				u.Skip(uint64(begun))
+				u.TakeAll(got, w)
+				require.Equal(t, vals, got, "width %d behind %d bits", w, begun)
+				require.Equal(t, uint64(1), u.Take(1))
+			}
 			u := bin.NewUnpacker(b)
 			for i, v := range vals {
 				require.Equal(t, v, u.Take(w), "width %d value %d", w, i)

@@ -1,6 +1,9 @@
 package bin
 
-import "encoding/binary"
+import (
+	"encoding/binary"
+	"slices"
+)
 
 // PackedLen is the number of octets that n values of w bits take.
 func PackedLen(n, w int) int { return (n*w + 7) / 8 }
@@ -32,6 +35,38 @@ func (p *Packer) Put(v uint64, w uint) {
 		}
 		p.have = w - used
 	}
+}
+
+// wordWidth is the widest integer that fits a word behind up to seven other bits, with a bit left, so that shifts stay below 64.
+const wordWidth = 64 - 8
+
+// PutAll appends the lowest w bits of each value; the other bits of them are 0.
+func (p *Packer) PutAll(values []uint64, w uint) {
+	if w > wordWidth {
+		for _, v := range values {
+			p.Put(v, w)
+		}
+		return
+	}
+	at := len(p.dst)
+	n := at + int(p.have+w*uint(len(values)))/8
+	p.dst = slices.Grow(p.dst, n-at+8)
+	dst := p.dst[:n+8]
+	acc, have := p.acc, p.have
+	for ; have >= 8; have -= 8 {
+		dst[at] = byte(acc)
+		at++
+		acc >>= 8
+	}
+	for _, v := range values {
+		acc |= v << have
+		have += w
+		binary.LittleEndian.PutUint64(dst[at:], acc)
+		at += int(have >> 3)
+		acc >>= have &^ 7 & 63
+		have &= 7
+	}
+	p.dst, p.acc, p.have = dst[:at], acc, have
 }
 
 // Finish appends what is left, unused bits 0, and returns the buffer.
@@ -81,4 +116,21 @@ func (u *Unpacker) Take(w uint) uint64 {
 		v &= 1<<w - 1
 	}
 	return v
+}
+
+// TakeAll reads w bits into each of dst, w at most 64.
+func (u *Unpacker) TakeAll(dst []uint64, w uint) {
+	bit, fast := u.bit, 0
+	if have := uint64(len(u.src)) * 8; w > 0 && w <= wordWidth && have >= 64 && bit <= have-64 {
+		fast = min(len(dst), int((have-64-bit)/uint64(w))+1)
+	}
+	mask := uint64(1)<<w - 1
+	for i := range dst[:fast] {
+		dst[i] = binary.LittleEndian.Uint64(u.src[bit>>3:]) >> (bit & 7) & mask
+		bit += uint64(w)
+	}
+	u.bit = bit
+	for i := fast; i < len(dst); i++ {
+		dst[i] = u.Take(w)
+	}
 }

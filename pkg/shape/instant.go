@@ -28,10 +28,13 @@ const (
 
 var scales = [maxInstantDigits + 1]int64{1, 1e1, 1e2, 1e3, 1e4, 1e5, 1e6, 1e7, 1e8, 1e9}
 
-// two reads two decimal digits.
-func two(b []byte) (int64, bool) {
+// two reads two decimal digits; it gives 100 or more if they are none.
+func two(b []byte) int64 {
 	t, u := b[0]-'0', b[1]-'0'
-	return int64(t)*10 + int64(u), t <= 9 && u <= 9
+	if t > 9 || u > 9 {
+		return 1 << 16
+	}
+	return int64(t)*10 + int64(u)
 }
 
 // parseInstant reads `YYYY-MM-DDThh:mm:ss`, a point and up to nine digits, and Z, +hh:mm or -hh:mm, if they are there; only what append writes again as it is.
@@ -40,17 +43,12 @@ func parseInstant(b []byte) (in instant, ok bool) {
 	if len(b) < shortest || b[4] != '-' || b[7] != '-' || b[10] != 'T' || b[13] != ':' || b[16] != ':' {
 		return in, false
 	}
-	var f [7]int64
-	for i, at := range [...]int{0, 2, 5, 8, 11, 14, 17} {
-		if f[i], ok = two(b[at:]); !ok {
-			return in, false
-		}
-	}
-	day, ok := dayOf(f[0]*100+f[1], f[2], f[3])
-	if !ok || f[4] > 23 || f[5] > 59 || f[6] > 59 {
+	hour, minute, second := two(b[11:]), two(b[14:]), two(b[17:])
+	day, ok := dayOf(two(b)*100+two(b[2:]), two(b[5:]), two(b[8:]))
+	if !ok || hour > 23 || minute > 59 || second > 59 {
 		return in, false
 	}
-	in.units = day*secondsPerDay + f[4]*3600 + f[5]*60 + f[6]
+	in.units = day*secondsPerDay + hour*3600 + minute*60 + second
 	rest := b[shortest:]
 	if len(rest) > 0 && rest[0] == '.' {
 		n := digits(rest, 1) - 1
@@ -71,9 +69,8 @@ func parseInstant(b []byte) (in instant, ok bool) {
 	case len(rest) == 1 && rest[0] == 'Z':
 		in.zone = zoneZ
 	case len(rest) == 6 && (rest[0] == '+' || rest[0] == '-') && rest[3] == ':':
-		h, okh := two(rest[1:])
-		m, okm := two(rest[4:])
-		if !okh || !okm || m > 59 || h > 23 || rest[0] == '-' && h+m == 0 {
+		h, m := two(rest[1:]), two(rest[4:])
+		if m > 59 || h > 23 || rest[0] == '-' && h+m == 0 {
 			return in, false
 		}
 		if in.zone, in.offset = zoneOffset, h*60+m; rest[0] == '-' {
@@ -152,24 +149,26 @@ func floorDiv(a, b int64) int64 {
 	return q
 }
 
-// daysBefore are the days of a common year before each month, counted from March.
-var daysBefore = [...]int64{0, 31, 61, 92, 122, 153, 184, 214, 245, 275, 306, 337}
+// daysBefore are the days of a common year before each month, counted from March; lengths are those of the months, February in leap years.
+var (
+	daysBefore = [...]int64{0, 31, 61, 92, 122, 153, 184, 214, 245, 275, 306, 337}
+	lengths    = [...]int64{31, 30, 31, 30, 31, 31, 30, 31, 30, 31, 31, 29}
+)
 
 // dayOf counts days since 2000-01-01 in the Gregorian calendar.
 func dayOf(year, month, dom int64) (day int64, ok bool) {
-	if year < 1 || month < 1 || month > 12 || dom < 1 {
+	if year < 1 || year > 9999 || month < 1 || month > 12 || dom < 1 {
 		return 0, false
 	}
 	y, m := year, month-3
 	if m < 0 {
 		y, m = y-1, m+12
 	}
-	const marchFirstOf2000 = 730485 // days from 0000-03-01 to 2000-03-01
-	day = y*365 + y/4 - y/100 + y/400 + daysBefore[m] + dom - 1 - marchFirstOf2000 + 60
-	if y2, m2, d2 := dateOf(day); y2 != year || m2 != month || d2 != dom {
+	if dom > lengths[m] || dom == 29 && month == 2 && (year%4 != 0 || year%100 == 0 && year%400 != 0) {
 		return 0, false
 	}
-	return day, true
+	const marchFirstOf2000 = 730485 // days from 0000-03-01 to 2000-03-01
+	return y*365 + y/4 - y/100 + y/400 + daysBefore[m] + dom - 1 - marchFirstOf2000 + 60, true
 }
 
 // dateOf is the inverse of dayOf.

@@ -1,6 +1,10 @@
 package shape
 
-import "math/bits"
+import (
+	"encoding/binary"
+	"math/bits"
+	"slices"
+)
 
 // number is a decimal as it is written: m·10^-scale, with exactly scale digits after the point.
 type number struct {
@@ -85,41 +89,134 @@ func (n number) abs() uint64 {
 
 const pairs = "00010203040506070809101112131415161718192021222324252627282930313233343536373839404142434445464748495051525354555657585960616263646566676869707172737475767778798081828384858687888990919293949596979899"
 
+// Eight decimal digits are worked on at a time, as the octets of a word, the first in the lowest.
+
+const (
+	// scanRoom is how many octets scanNumber looks at.
+	scanRoom = 1 + 8 + 1 + 8 + 8
+	// numberRoom is how many octets putNumber may write, its text included.
+	numberRoom = 1 + 8 + 8 + 1 + 16
+)
+
+// notDigits marks, with the highest bit of its octet, what is no digit in a word of text whose digits were turned into their values.
+func notDigits(w uint64) uint64 { return (w&(0x7f*ones) + 0x76*ones | w) & (0x80 * ones) }
+
+// eight gives the number that the values of n digits make, those first in w; n is at most 8.
+func eight(w uint64, n int) uint64 {
+	w <<= uint(64 - 8*n)
+	w = w * (10<<8 + 1) >> 8 & 0x00ff00ff00ff00ff
+	w = w * (100<<16 + 1) >> 16 & 0x0000ffff0000ffff
+	return w * (10000<<32 + 1) >> 32
+}
+
+// scanNumber reads the number that b begins with, which has at least scanRoom octets: its zigzag mantissa, its scale and how many octets of b it takes. If a value ends there, parseNumber
+// reads the same. n is 0 for what is none, and for what has more digits than can be read this way.
+func scanNumber(b []byte, scaled bool) (z uint64, scale uint8, n int) {
+	_ = b[scanRoom-1]
+	negative := 0
+	if b[0] == '-' {
+		negative = 1
+	}
+	w := binary.LittleEndian.Uint64(b[negative:]) ^ '0'*ones
+	whole := bits.TrailingZeros64(notDigits(w)) >> 3
+	first := w & 0xff
+	u := eight(w, whole)
+	if whole == 8 {
+		w = binary.LittleEndian.Uint64(b[negative+8:]) ^ '0'*ones
+		more := bits.TrailingZeros64(notDigits(w)) >> 3
+		if more == 8 {
+			return 0, 0, 0
+		}
+		u = u*powers[more] + eight(w, more)
+		whole += more
+	}
+	n = negative + whole
+	if whole == 0 || first == 0 && whole > 1 {
+		return 0, 0, 0
+	}
+	if b[n] == '.' {
+		if !scaled || whole > 8 {
+			return 0, 0, 0
+		}
+		w = binary.LittleEndian.Uint64(b[n+1:]) ^ '0'*ones
+		places := bits.TrailingZeros64(notDigits(w)) >> 3
+		u = u*powers[places] + eight(w, places)
+		if places == 8 {
+			w = binary.LittleEndian.Uint64(b[n+9:]) ^ '0'*ones
+			more := bits.TrailingZeros64(notDigits(w)) >> 3
+			if whole+8+more > 17 {
+				return 0, 0, 0
+			}
+			u = u*powers[more] + eight(w, more)
+			places += more
+		}
+		if places == 0 {
+			return 0, 0, 0
+		}
+		n += 1 + places
+		scale = uint8(places)
+	}
+	if negative > 0 && u == 0 {
+		return 0, 0, 0
+	}
+	return u<<1 - uint64(negative), scale, n
+}
+
+// digitWord gives the digits of u, below 10^8, as values, the first in the lowest octet, with zeros in front.
+func digitWord(u uint64) uint64 {
+	u = u/10000 | u%10000<<32
+	q := u * 10486 >> 20 & 0x0000007f0000007f
+	u = q | (u-q*100)<<16
+	q = u * 103 >> 10 & 0x000f000f000f000f
+	return q | (u-q*10)<<8
+}
+
 // append writes the number's text (wire-format section 10.2).
 func (n number) append(dst []byte) []byte {
-	var buf [24]byte
-	at := len(buf)
-	u := n.abs()
-	if n.scale == 0 {
-		for u >= 100 {
-			q := u / 100
-			r := (u - q*100) * 2
-			u = q
-			at -= 2
-			buf[at], buf[at+1] = pairs[r], pairs[r+1]
-		}
-		if u >= 10 {
-			at -= 2
-			buf[at], buf[at+1] = pairs[u*2], pairs[u*2+1]
-		} else {
-			at--
-			buf[at] = byte(u) + '0'
-		}
-	} else {
-		for i := 0; u > 0 || i <= int(n.scale); i++ {
-			if i == int(n.scale) {
-				at--
-				buf[at] = '.'
-			}
+	at := len(dst)
+	dst = slices.Grow(dst, numberRoom)[:at+numberRoom]
+	return dst[:at+putNumber(dst[at:], n.m, int(n.scale))]
+}
+
+// putNumber writes the text of m·10^-scale at the start of dst, which has at least numberRoom octets, and gives its length. What stands behind the text may be overwritten.
+func putNumber(dst []byte, m int64, scale int) int {
+	_ = dst[numberRoom-1]
+	dst[0] = '-'
+	negative := int(uint64(m) >> 63)
+	u := uint64(m>>63^m) + uint64(negative)
+	to := dst[negative:]
+	n := 0
+	switch {
+	case u < 1e8 && scale < 8:
+		w := digitWord(u)
+		zeros := min(bits.TrailingZeros64(w)>>3, 7-scale)
+		binary.LittleEndian.PutUint64(to, (w+'0'*ones)>>uint(8*zeros))
+		n = 8 - zeros
+	case u < 1e16 && scale < 16:
+		high := u / 1e8
+		w := digitWord(high)
+		zeros := min(bits.TrailingZeros64(w)>>3, 8, 15-scale)
+		binary.LittleEndian.PutUint64(to, (w+'0'*ones)>>uint(8*zeros))
+		n = 8 - zeros
+		binary.LittleEndian.PutUint64(to[n:], digitWord(u-high*1e8)+'0'*ones)
+		n += 8
+	default:
+		n = max(digitsOf(u), scale+1)
+		for i := n - 1; i >= 0; i-- {
 			q := u / 10
-			at--
-			buf[at] = byte(u-q*10) + '0'
+			to[i] = byte(u-q*10) + '0'
 			u = q
 		}
 	}
-	if n.m < 0 {
-		at--
-		buf[at] = '-'
+	if scale > 0 {
+		at := n - scale
+		if scale <= 8 {
+			binary.LittleEndian.PutUint64(to[at+1:], binary.LittleEndian.Uint64(to[at:]))
+		} else {
+			copy(to[at+1:n+1], to[at:n])
+		}
+		to[at] = '.'
+		n++
 	}
-	return append(dst, buf[at:]...)
+	return negative + n
 }

@@ -1,15 +1,23 @@
 package shape
 
-import "github.com/hhfr/hhfr/internal/xmltext"
+import (
+	"slices"
+
+	"github.com/hhfr/hhfr/internal/xmltext"
+)
 
 // Program is a shape compiled to a linear list of operations, for [Splitter] and [Joiner]. It is immutable and may be used concurrently.
 type Program struct {
 	shape *Shape
 	ops   []op
 	lits  []byte
+	rows  []plainRow
 	// leads is the text that every message of the shape begins with, up to the first slot or item.
 	leads []byte
 }
+
+// plainRow is the row of a column that is a text, a number and a text at which the number surely ends.
+type plainRow struct{ before, behind, between []byte } // between is behind and before
 
 type opcode uint8
 
@@ -17,13 +25,13 @@ const (
 	opText   opcode = iota // match lits[a:b]
 	opSlot                 // item: prefix of slot a
 	opAgain                // match the prefix of slot a
-	opValue                // item: value of typ up to until
+	opValue                // item: value of typ up to until; lits[a:b] is the text behind it if it surely ends there, and is not looked for otherwise
 	opMaybe                // item: one bit; the body follows, b is behind it
 	opChoice               // item: index; alts[a:b] are the bodies' places, c bits
 	opJump                 // go to a
 	opRows                 // array: item or count; the body follows, b is behind its opNext
 	opNext                 // end of a row: back to a
-	opColumn               // column: rows begin behind it with static operations, opNumber, static operations; b is behind their end
+	opColumn               // column: rows begin behind it with static operations, opNumber, static operations; b is behind their end; a is their place in rows, -1 if they are not plain
 	opNumber               // the number of a column's row
 	opEnd                  // end of the message, or of a column's row
 )
@@ -56,6 +64,7 @@ func Compile(s *Shape) *Program {
 	p := &Program{shape: s}
 	p.node(s.root)
 	p.emit(op{code: opEnd})
+	p.pair()
 	if first := p.ops[0]; first.code == opText {
 		p.leads = p.lits[first.a:first.b:first.b]
 	}
@@ -137,7 +146,7 @@ func (p *Program) choice(n *Node) {
 
 func (p *Program) array(n *Node) {
 	if number := n.column(); number != nil {
-		at := p.emit(op{code: opColumn, typ: number.Type, until: number.Until, min: n.Min, max: n.Max})
+		at := p.emit(op{code: opColumn, typ: number.Type, until: number.Until, a: -1, min: n.Min, max: n.Max})
 		p.columnRow(n.Kids[0])
 		p.emit(op{code: opEnd})
 		p.ops[at].b = p.here()
@@ -157,6 +166,51 @@ func (p *Program) columnRow(row *Node) {
 			o.code = opNumber
 		}
 	}
+}
+
+// pair notes which texts follow values that surely end where these begin.
+func (p *Program) pair() {
+	for i := range p.ops {
+		o := &p.ops[i]
+		switch o.code {
+		case opValue:
+			if lit := p.textAt(i + 1); ends(o.until, lit) {
+				o.a, o.b = p.ops[i+1].a, p.ops[i+1].b
+			}
+		case opColumn:
+			number := i + 1
+			before := p.textAt(number)
+			if len(before) > 0 {
+				number++
+			}
+			behind := p.textAt(number + 1)
+			if p.ops[number].code == opNumber && ends(o.until, behind) && p.ops[number+2].code == opEnd {
+				o.a = int32(len(p.rows))
+				p.rows = append(p.rows, plainRow{before, behind, slices.Concat(behind, before)})
+			}
+		}
+	}
+}
+
+// textAt gives the text of an operation, nothing for another.
+func (p *Program) textAt(pc int) []byte {
+	if o := &p.ops[pc]; o.code == opText {
+		return p.lits[o.a:o.b]
+	}
+	return nil
+}
+
+// ends tells whether the first place where lit stands is the end of a value, if none of it stands in the value.
+func ends(until Until, lit []byte) bool {
+	switch until {
+	case UntilTag:
+		return len(lit) > 1 && lit[0] == '<' && lit[1] != '!' && lit[1] != '?'
+	case UntilQuote:
+		return len(lit) > 0 && lit[0] == '"'
+	case UntilApostrophe:
+		return len(lit) > 0 && lit[0] == '\''
+	}
+	return false
 }
 
 // endsInName tells whether the texts from pc on stop inside a tag, right behind a name: then a match must check that the name ends there.

@@ -70,22 +70,24 @@ func (g *segmenter) out() {
 	g.seg = g.seg[:0]
 }
 
-func (g *segmenter) bit(b uint8) {
-	if g.bitAt < 0 || g.bitN == 8 {
-		g.ensure(1)
+// bits appends an item of n bits, all in one segment.
+func (g *segmenter) bits(v uint32, n uint8) {
+	g.ensure(int(n+7) / 8)
+	if g.bitAt < 0 {
+		g.bitN = 8
+	}
+	for {
+		if g.bitN < 8 {
+			g.seg[g.bitAt] |= byte(v << g.bitN)
+			if n <= 8-g.bitN {
+				g.bitN += n
+				return
+			}
+			v >>= 8 - g.bitN
+			n -= 8 - g.bitN
+		}
 		g.seg = append(g.seg, 0)
 		g.bitAt, g.bitN = len(g.seg)-1, 0
-	}
-	g.seg[g.bitAt] |= b << g.bitN
-	g.bitN++
-}
-
-// bits appends an item of n bits, all in one segment.
-func (g *segmenter) bits(v, n uint8) {
-	g.ensure(1)
-	for ; n > 0; n-- {
-		g.bit(v & 1)
-		v >>= 1
 	}
 }
 

@@ -52,12 +52,18 @@ func (r *segmentReader) octet() byte {
 	return r.seg[r.at-1]
 }
 
-func (r *segmentReader) bits(n uint8) (v uint8) {
+func (r *segmentReader) bits(n uint8) (v uint32) {
+	if n <= r.left {
+		v = uint32(r.bit) & (1<<n - 1)
+		r.bit >>= n
+		r.left -= n
+		return v
+	}
 	for i := uint8(0); i < n; i++ {
 		if r.left == 0 {
 			r.bit, r.left = r.octet(), 8
 		}
-		v |= r.bit & 1 << i
+		v |= uint32(r.bit&1) << i
 		r.bit >>= 1
 		r.left--
 	}

@@ -259,9 +259,9 @@ func (s *Splitter) slot(o *op) state {
 	var buf [maxPrefix + 1]byte
 	s.out.ensure(maxPrefix + 3)
 	if bytes.Equal(p, appendPredicted(buf[:0], s.last)) {
-		s.out.bit(1)
+		s.out.bits(1, 1)
 	} else {
-		s.out.bit(0)
+		s.out.bits(0, 1)
 		s.out.textItem(p)
 	}
 	s.slots[o.a] = append(s.slots[o.a][:0], p...)
@@ -289,7 +289,7 @@ func (s *Splitter) choice(o *op) state {
 	for i, a := range o.alts {
 		switch st := s.guard(int(a.pc), a.nameEnd); st {
 		case next:
-			s.out.bits(uint8(i), o.bits)
+			s.out.bits(uint32(i), o.bits)
 			s.pc = int(a.pc)
 			return s.item()
 		case starved:

@@ -1,8 +1,10 @@
 package shape
 
 import (
+	"bytes"
 	"encoding/binary"
 	"math/bits"
+	"slices"
 
 	"github.com/hhfr/hhfr/internal/bin"
 )
@@ -11,7 +13,8 @@ import (
 type column struct {
 	open    bool // inside an array of numbers
 	total   uint64
-	numbers []number
+	zigzags []uint64 // the mantissas
+	scales  []uint8
 	union   uint64 // of all zigzag mantissas
 	low     uint8  // smallest and largest scale
 	high    uint8
@@ -25,35 +28,36 @@ type column struct {
 func (c *column) reset() { c.open, c.total = false, 0; c.clear() }
 
 func (c *column) clear() {
-	c.numbers, c.union, c.low, c.high = c.numbers[:0], 0, maxScale, 0
+	c.zigzags, c.scales, c.union, c.low, c.high = c.zigzags[:0], c.scales[:0], 0, maxScale, 0
 	c.rare, c.rares, c.lastAt = c.rare[:0], 0, 0
 }
 
 func (c *column) add(n number) {
-	c.numbers = append(c.numbers, n)
-	c.union |= bin.Zigzag(n.m)
+	z := bin.Zigzag(n.m)
+	c.zigzags, c.scales = append(c.zigzags, z), append(c.scales, n.scale)
+	c.union |= z
 	c.low, c.high = min(c.low, n.scale), max(c.high, n.scale)
 }
 
 // exception keeps a row's text; its number is 0 with the smallest scale.
 func (c *column) exception(text []byte) {
-	at := len(c.numbers)
+	at := len(c.zigzags)
 	c.rare = binary.AppendUvarint(c.rare, uint64(at-c.lastAt))
 	c.rare = binary.AppendUvarint(c.rare, uint64(len(text))+1)
 	c.rare = append(c.rare, text...)
 	c.rares++
 	c.lastAt = at + 1
-	c.numbers = append(c.numbers, number{scale: maxScale + 1})
+	c.zigzags, c.scales = append(c.zigzags, 0), append(c.scales, maxScale+1)
 }
 
 // append writes the group.
 func (c *column) append(dst []byte, more, scaled bool) []byte {
-	h := uint64(len(c.numbers)) << 1
+	h := uint64(len(c.zigzags)) << 1
 	if more {
 		h |= 1
 	}
 	dst = binary.AppendUvarint(dst, h)
-	if len(c.numbers) == 0 {
+	if len(c.zigzags) == 0 {
 		return dst
 	}
 	w := uint(bits.Len64(c.union))
@@ -75,24 +79,24 @@ func (c *column) append(dst []byte, more, scaled bool) []byte {
 		dst = append(binary.AppendUvarint(dst, c.rares), c.rare...)
 	}
 	p := bin.NewPacker(dst)
-	for _, n := range c.numbers {
-		p.Put(bin.Zigzag(n.m), w)
-	}
+	p.PutAll(c.zigzags, w)
 	if v > 0 {
-		for _, n := range c.numbers {
-			if n.scale > maxScale {
-				n.scale = low
+		for i, scale := range c.scales { // the mantissas are not needed any more
+			c.zigzags[i] = 0
+			if scale <= maxScale {
+				c.zigzags[i] = uint64(scale - low)
 			}
-			p.Put(uint64(n.scale-low), v)
 		}
+		p.PutAll(c.zigzags, v)
 	}
 	return p.Finish()
 }
 
-// size bounds what append writes.
-func (c *column) size() int {
+// room is how many rows the group can have so that it fits n octets, a further row may be an exception, and nothing is over maxColumn.
+func (c *column) room(n int) int {
 	const header, perRow = 16, 64 + 5
-	return header + len(c.rare) + bin.PackedLen(len(c.numbers)+1, perRow)
+	n -= header + len(c.rare) + maxException + 4
+	return max(0, min(n*8/perRow, maxColumn))
 }
 
 // column splits an array of numbers: row after row into a group, and the group into the segment when it is full or the array at its end.
@@ -103,9 +107,12 @@ func (s *Splitter) column(o *op) state {
 		c.open, c.from = true, s.pos()
 	}
 	for {
-		full := c.size()+maxException+4 > s.out.max || len(c.numbers) == maxColumn || s.pos()-c.from > segmentCut/2
-		if full && len(c.numbers) > 0 {
+		full := len(c.zigzags) >= c.room(s.out.max) || s.pos()-c.from > segmentCut/2
+		if full && len(c.zigzags) > 0 {
 			s.group(o, true)
+		}
+		if o.a >= 0 && s.plainRows(o, &s.p.rows[o.a]) {
+			continue
 		}
 		st := mismatch
 		if o.max == 0 || c.total < o.max {
@@ -129,13 +136,13 @@ func (s *Splitter) column(o *op) state {
 
 // group hands the group over to the segment.
 func (s *Splitter) group(o *op, more bool) {
-	if more && len(s.col.numbers) == 0 {
+	if more && len(s.col.zigzags) == 0 {
 		return
 	}
 	s.col.packed = s.col.append(s.col.packed[:0], more, o.typ.scaled())
 	s.out.ensure(len(s.col.packed))
 	s.out.seg = append(s.out.seg, s.col.packed...)
-	if len(s.col.numbers) == 0 {
+	if len(s.col.zigzags) == 0 {
 		s.run = 0
 	}
 	s.col.clear()
@@ -144,6 +151,52 @@ func (s *Splitter) group(o *op, more bool) {
 		s.cut = s.pos()
 		s.out.flush()
 	}
+}
+
+// plainRows splits rows of a text, a number in its usual form, and a text that ends it, as many as come and have room in the group; it tells whether any did.
+func (s *Splitter) plainRows(o *op, row *plainRow) bool {
+	c := &s.col
+	before, behind, between := row.before, row.behind, row.between
+	rows := len(c.zigzags)
+	most := c.room(s.out.max)
+	if o.max > 0 {
+		most = int(min(uint64(most), uint64(rows)+o.max-c.total))
+	}
+	in := s.in
+	if left := segmentCut/2 - int(s.pos()-c.from); left < len(in)-s.at {
+		in = in[:s.at+max(left, 0)]
+	}
+	if rows >= most || !bytes.HasPrefix(in[s.at:], before) {
+		return false
+	}
+	c.zigzags, c.scales = slices.Grow(c.zigzags, most-rows), slices.Grow(c.scales, most-rows)
+	zigzags, scales := c.zigzags[:most], c.scales[:most]
+	union, low, high := c.union, c.low, c.high
+	from, scaled := rows, o.typ.scaled()
+	at := s.at + len(before) // where a number begins
+	for rows < most && at+scanRoom+len(between) <= len(in) {
+		z, scale, n := scanNumber(in[at:], scaled)
+		next := at + n + len(between)
+		more := n > 0 && string(in[at+n:next]) == string(between)
+		if !more && (n == 0 || !bytes.HasPrefix(in[at+n:], behind)) {
+			break
+		}
+		zigzags[rows], scales[rows] = z, scale
+		rows++
+		union |= z
+		low, high = min(low, scale), max(high, scale)
+		if s.at = at + n + len(behind); !more {
+			break
+		}
+		at = next
+	}
+	c.zigzags, c.scales, c.union, c.low, c.high = zigzags[:rows], scales[:rows], union, low, high
+	if rows == from {
+		return false
+	}
+	c.total += uint64(rows - from)
+	s.run = int64(len(behind))
+	return true
 }
 
 // columnRow splits one row; a row that does not fit, or is not whole yet, is not begun.
