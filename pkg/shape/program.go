@@ -46,11 +46,16 @@ type op struct {
 	min, max uint64
 	alts     []alternative
 	bits     uint8
+	lead     lead // opMaybe, opRows
 }
+
+// lead is the text lits[a:b] by which the operations behind a guard are known if they begin with it and no prefix follows; else it is empty.
+type lead struct{ a, b int32 }
 
 type alternative struct {
 	pc      int32
 	nameEnd bool
+	lead    lead
 }
 
 // Shape is what the program was compiled from.
@@ -168,11 +173,17 @@ func (p *Program) columnRow(row *Node) {
 	}
 }
 
-// pair notes which texts follow values that surely end where these begin.
+// pair notes which texts follow values that surely end where these begin, and by which texts guards decide.
 func (p *Program) pair() {
 	for i := range p.ops {
 		o := &p.ops[i]
 		switch o.code {
+		case opMaybe, opRows:
+			o.lead = p.leadAt(i + 1)
+		case opChoice:
+			for k := range o.alts {
+				o.alts[k].lead = p.leadAt(int(o.alts[k].pc))
+			}
 		case opValue:
 			if lit := p.textAt(i + 1); ends(o.until, lit) {
 				o.a, o.b = p.ops[i+1].a, p.ops[i+1].b
@@ -190,6 +201,15 @@ func (p *Program) pair() {
 			}
 		}
 	}
+}
+
+func (p *Program) leadAt(pc int) (l lead) {
+	if o := &p.ops[pc]; o.code == opText {
+		if c := p.ops[pc+1].code; c != opText && c != opAgain && c != opSlot {
+			l = lead{o.a, o.b}
+		}
+	}
+	return l
 }
 
 // textAt gives the text of an operation, nothing for another.

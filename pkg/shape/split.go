@@ -123,6 +123,9 @@ func (s *Splitter) split() error {
 		return s.asText(s.in[s.at:])
 	}
 	for s.out.err == nil {
+		if s.quick(); s.out.err != nil {
+			break
+		}
 		switch s.step() {
 		case starved:
 			return s.out.err

@@ -16,10 +16,20 @@ func (s *Splitter) value(o *op) state {
 	if !ok {
 		return s.longValue(o, n)
 	}
-	b := rest[:n]
+	if s.inText {
+		s.out.textItem(rest[:n])
+	} else {
+		s.whole(o, rest[:n])
+	}
+	s.at += n
+	s.scan, s.inText = scanner{}, false
+	s.pc++
+	return s.item()
+}
+
+// whole splits the text of a value.
+func (s *Splitter) whole(o *op, b []byte) {
 	switch {
-	case s.inText:
-		s.out.textItem(b)
 	case o.typ.numeric():
 		s.out.number(b, o.typ)
 	case o.typ == TypeBoolean:
@@ -34,10 +44,6 @@ func (s *Splitter) value(o *op) state {
 	default:
 		s.out.textItem(b)
 	}
-	s.at += n
-	s.scan, s.inText = scanner{}, false
-	s.pc++
-	return s.item()
 }
 
 // pieces tells the types that travel in pieces.
@@ -127,22 +133,26 @@ func (g *segmenter) boolean(b []byte) {
 
 // number appends the item of a number, or of the text that is none.
 func (g *segmenter) number(b []byte, t Type) {
-	g.ensure(2*binary.MaxVarintLen64 + 4)
 	n, ok := parseNumber(b, t.scaled())
 	if !ok || n.m >= maxMantissa || n.m <= -maxMantissa {
+		g.ensure(2*binary.MaxVarintLen64 + 4)
 		g.rare++
 		g.uvarint(0)
 		g.textItem(b)
 		return
 	}
-	z := bin.Zigzag(n.m)
+	g.decimal(bin.Zigzag(n.m), n.scale, t)
+}
+
+// decimal appends the item of a number that is in canonical form.
+func (g *segmenter) decimal(zigzag uint64, scale uint8, t Type) {
+	g.ensure(2*binary.MaxVarintLen64 + 4)
 	switch {
 	case !t.scaled():
-		g.uvarint(z + 1)
-	case n.scale < 7:
-		g.uvarint(z<<3 + uint64(n.scale) + 1)
+		g.seg = binary.AppendUvarint(g.seg, zigzag+1)
+	case scale < 7:
+		g.seg = binary.AppendUvarint(g.seg, zigzag<<3+uint64(scale)+1)
 	default:
-		g.uvarint(z<<3 + 7 + 1)
-		g.seg = append(g.seg, n.scale)
+		g.seg = append(binary.AppendUvarint(g.seg, zigzag<<3+7+1), scale)
 	}
 }
