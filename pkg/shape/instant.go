@@ -1,5 +1,10 @@
 package shape
 
+import (
+	"encoding/binary"
+	"slices"
+)
+
 // instant is a date and time as it is written: units of 10^-digits seconds of the written clock since 2000-01-01T00:00:00, and the zone behind them.
 type instant struct {
 	units  int64
@@ -19,6 +24,8 @@ const (
 
 const (
 	maxInstantDigits = 9
+	shortestInstant  = len("2000-01-01T00:00:00")
+	longestInstant   = shortestInstant + len(".000000000+00:00")
 	// instantForms is one more than the largest form octet (wire-format section 10.2).
 	instantForms  = 1 + (maxInstantDigits+1)*int(zones)
 	secondsPerDay = 86400
@@ -39,8 +46,7 @@ func two(b []byte) int64 {
 
 // parseInstant reads `YYYY-MM-DDThh:mm:ss`, a point and up to nine digits, and Z, +hh:mm or -hh:mm, if they are there; only what append writes again as it is.
 func parseInstant(b []byte) (in instant, ok bool) {
-	const shortest = len("2000-01-01T00:00:00")
-	if len(b) < shortest || b[4] != '-' || b[7] != '-' || b[10] != 'T' || b[13] != ':' || b[16] != ':' {
+	if len(b) < shortestInstant || b[4] != '-' || b[7] != '-' || b[10] != 'T' || b[13] != ':' || b[16] != ':' {
 		return in, false
 	}
 	hour, minute, second := two(b[11:]), two(b[14:]), two(b[17:])
@@ -49,7 +55,7 @@ func parseInstant(b []byte) (in instant, ok bool) {
 		return in, false
 	}
 	in.units = day*secondsPerDay + hour*3600 + minute*60 + second
-	rest := b[shortest:]
+	rest := b[shortestInstant:]
 	if len(rest) > 0 && rest[0] == '.' {
 		n := digits(rest, 1) - 1
 		if n < 1 || n > maxInstantDigits {
@@ -90,56 +96,61 @@ func instantOf(form byte) instant {
 	return instant{digits: (form - 1) % (maxInstantDigits + 1), zone: zone((form - 1) / (maxInstantDigits + 1))}
 }
 
-// valid tells what append can write.
-func (in instant) valid() bool {
-	day := floorDiv(floorDiv(in.units, scales[in.digits]), secondsPerDay)
-	return day >= firstDay && day <= lastDay && in.offset > -24*60 && in.offset < 24*60
-}
-
-// textLen is the length of what append writes.
-func (in instant) textLen() int {
-	n := len("2000-01-01T00:00:00") + [zones]int{0, 1, 6}[in.zone]
+// append writes the instant's text. ok is false for a time out of range, or such a zone.
+func (in instant) append(dst []byte) (text []byte, ok bool) {
+	seconds, fraction := in.units, int64(0)
 	if in.digits > 0 {
-		n += 1 + int(in.digits)
+		scale := scales[in.digits]
+		seconds = floorDiv(in.units, scale)
+		fraction = in.units - seconds*scale
 	}
-	return n
-}
-
-// append writes the instant's text.
-func (in instant) append(dst []byte) []byte {
-	scale := scales[in.digits]
-	seconds := floorDiv(in.units, scale)
-	fraction := in.units - seconds*scale
 	day := floorDiv(seconds, secondsPerDay)
+	if day < firstDay || day > lastDay || in.offset <= -24*60 || in.offset >= 24*60 {
+		return dst, false
+	}
 	s := seconds - day*secondsPerDay
 	year, month, dom := dateOf(day)
-	dst = appendTwo(appendTwo(dst, year/100), year%100)
-	dst = appendTwo(append(dst, '-'), month)
-	dst = appendTwo(append(dst, '-'), dom)
-	dst = appendTwo(append(dst, 'T'), s/3600)
-	dst = appendTwo(append(dst, ':'), s/60%60)
-	dst = appendTwo(append(dst, ':'), s%60)
-	if in.digits > 0 {
-		dst = append(dst, '.')
-		for d := scale / 10; d > 0; d /= 10 {
-			dst = append(dst, byte(fraction/d%10)+'0')
+	le := binary.LittleEndian
+	date := digitWord(uint64(year*10000+month*100+dom)) + '0'*ones
+	clock := digitWord(uint64(s/3600*10000+s/60%60*100+s%60)) + '0'*ones
+	at := len(dst)
+	dst = slices.Grow(dst, longestInstant)
+	text = dst[at : at+longestInstant]
+	copy(text, "0000-00-00T00:00:00.")
+	le.PutUint32(text[0:], uint32(date))
+	le.PutUint16(text[5:], uint16(date>>32))
+	le.PutUint16(text[8:], uint16(date>>48))
+	le.PutUint16(text[11:], uint16(clock>>16))
+	le.PutUint16(text[14:], uint16(clock>>32))
+	le.PutUint16(text[17:], uint16(clock>>48))
+	n := shortestInstant
+	if d := int(in.digits); d > 0 {
+		n++
+		high := fraction / 1e8 // the first of nine digits
+		if d == maxInstantDigits {
+			text[n] = byte(high) + '0'
+			n, d = n+1, d-1
 		}
+		le.PutUint64(text[n:], (digitWord(uint64(fraction-high*1e8))+'0'*ones)>>uint(8*(8-d)))
+		n += d
 	}
 	switch in.zone {
 	case zoneZ:
-		dst = append(dst, 'Z')
+		text[n] = 'Z'
+		n++
 	case zoneOffset:
 		sign, o := byte('+'), in.offset
 		if o < 0 {
 			sign, o = '-', -o
 		}
-		dst = appendTwo(append(dst, sign), o/60)
-		dst = appendTwo(append(dst, ':'), o%60)
+		zone := digitWord(uint64(o/60*100+o%60)) + '0'*ones
+		text[n], text[n+3] = sign, ':'
+		le.PutUint16(text[n+1:], uint16(zone>>32))
+		le.PutUint16(text[n+4:], uint16(zone>>48))
+		n += 6
 	}
-	return dst
+	return dst[:at+n], true
 }
-
-func appendTwo(dst []byte, n int64) []byte { return append(dst, pairs[2*n], pairs[2*n+1]) }
 
 func floorDiv(a, b int64) int64 {
 	q := a / b

@@ -12,9 +12,9 @@ func TestInstants(t *testing.T) {
 	for _, text := range []string{"2006-06-11T04:26:40.318Z", "2000-01-01T00:00:00", "1999-12-31T23:59:59.999999999+05:30", "0001-01-01T00:00:00Z", "9999-12-31T23:59:59Z", "2024-02-29T12:00:00-08:00", "1900-03-01T00:00:00.0Z", "1999-01-01T00:00:00.5", "2011-01-01T00:00:00+00:00"} {
 		in, ok := parseInstant([]byte(text))
 		require.True(t, ok, text)
-		assert.True(t, in.valid(), text)
-		assert.Equal(t, text, string(in.append(nil)))
-		assert.Equal(t, len(text), in.textLen())
+		again, ok := in.append(nil)
+		assert.True(t, ok, text)
+		assert.Equal(t, text, string(again))
 		form := instantOf(in.form())
 		assert.Equal(t, in.digits, form.digits)
 		assert.Equal(t, in.zone, form.zone)
@@ -43,7 +43,6 @@ func TestNumbers(t *testing.T) {
 		n, ok := parseNumber([]byte(text), true)
 		require.True(t, ok, text)
 		assert.Equal(t, text, string(n.append(nil)))
-		assert.Equal(t, len(text), n.textLen(), text)
 	}
 	for _, text := range []string{"", "-", "+1", "01", "1.", ".5", "-0", "-0.0", "1e5", "1.2.3", " 1", "12345678901234567890", "0.0000000000000000001", "NaN"} {
 		_, ok := parseNumber([]byte(text), true)

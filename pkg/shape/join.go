@@ -7,22 +7,22 @@ import (
 	"github.com/hhfr/hhfr/internal/bin"
 )
 
-// Joiner puts one message after another together from its content (wire-format section 10). What a segment joins to is computed before its
-// first octet is written, and refused over 4 MiB. Nothing is allocated once its buffers have grown. Not safe for concurrent use.
+// Joiner puts one message after another together from its content (wire-format section 10). A segment that joins to more than 4 MiB is refused before more than that, and
+// one text, is written; nothing of it is given out. Nothing is allocated once its buffers have grown. Not safe for concurrent use.
 type Joiner struct {
 	p       *Program
 	at      joinState
-	before  joinState // at the start of the segment, to write what was measured
-	chars   []byte    // of base64, before they are broken into lines
-	pending []byte    // texts after the last item, until it is known that they hold
+	chars   []byte // of base64, before they are broken into lines
+	pending []byte // texts after the last item, until it is known that they hold
 	begun   bool
 	text    bool
 
-	seg     segmentReader
-	dst     []byte
-	mark    int // end of the last item in dst, or in what is measured
-	size    int
-	measure bool
+	seg   segmentReader
+	dst   []byte
+	start int // of the segment in dst
+	mark  int // end of the last item in dst
+
+	mantissas, scales [columnChunk]uint64
 }
 
 // joinState is where a joiner stands between two segments.
@@ -43,19 +43,6 @@ type joinLoop struct {
 	more bool
 }
 
-func (s *joinState) copyTo(d *joinState) {
-	d.pc, d.inText, d.rows, d.pieces = s.pc, s.inText, s.rows, s.pieces
-	d.loops = append(d.loops[:0], s.loops...)
-	d.last = append(d.last[:0], s.last...)
-	for len(d.slots) < len(s.slots) {
-		d.slots = append(d.slots, nil)
-	}
-	d.slots = d.slots[:len(s.slots)]
-	for i := range s.slots {
-		d.slots[i] = append(d.slots[i][:0], s.slots[i]...)
-	}
-}
-
 // Reset begins a message of p's shape.
 func (j *Joiner) Reset(p *Program) {
 	j.p, j.begun, j.text, j.pending = p, false, false, j.pending[:0]
@@ -68,7 +55,7 @@ func (j *Joiner) Reset(p *Program) {
 	}
 }
 
-// Join appends to dst what the segment settles. last tells that it is the message's last. text tells a segment that stands in place of the rest. Errors are of type [Error];
+// Join appends to dst what the segment settles, and may write behind its length up to its capacity. last tells that it is the message's last. text tells a segment that stands in place of the rest. Errors are of type [Error];
 // after one the joiner must be reset.
 func (j *Joiner) Join(dst, segment []byte, text, last bool) ([]byte, error) {
 	if j.text && !text {
@@ -102,16 +89,10 @@ func (j *Joiner) beginText(dst, segment []byte) ([]byte, error) {
 
 func (j *Joiner) join(dst, segment []byte, last bool) ([]byte, error) {
 	j.begun = true
-	j.at.copyTo(&j.before)
-	j.seg, j.size, j.mark, j.measure = newSegmentReader(segment, last), len(j.pending), 0, true
-	if err := j.run(last); err != nil {
-		return dst, err
-	}
-	j.at, j.before = j.before, j.at
+	j.seg = newSegmentReader(segment, last)
+	j.start, j.mark = len(dst), len(dst)
 	start := len(dst)
-	j.seg, j.measure = newSegmentReader(segment, last), false
-	j.dst = append(slices.Grow(dst, j.size), j.pending...)
-	j.mark = start
+	j.dst = append(slices.Grow(dst, len(j.pending)+len(segment)), j.pending...)
 	err := j.run(last)
 	dst, j.dst = j.dst, nil
 	if err != nil {
@@ -129,60 +110,76 @@ func (j *Joiner) fail(what string, args ...any) error {
 	return &Error{Code: Malformed, At: int64(j.seg.at), What: fmt.Sprintf(what, args...)}
 }
 
-// put writes or measures b.
-func (j *Joiner) put(b []byte) {
-	if j.measure {
-		j.size += len(b)
-	} else {
-		j.dst = append(j.dst, b...)
+// over tells, by an error, that n more octets would make the segment's text too long.
+func (j *Joiner) over(n int) error {
+	if len(j.dst)-j.start+n <= maxSegmentJoined {
+		return nil
 	}
+	return &Error{Code: TooLarge, At: int64(j.seg.at), What: fmt.Sprintf("a segment that joins to more than %d octets", maxSegmentJoined)}
 }
-
-// item notes that the text of an item ends here.
-func (j *Joiner) item() { j.mark = len(j.dst) }
 
 // run goes on until the segment has no item for the operation it stands at, or the message is at its end.
 func (j *Joiner) run(last bool) error {
-	s := &j.at
+	s, ops, lits := &j.at, j.p.ops, j.p.lits
+	dst, pc := j.dst, s.pc
 	for {
-		if j.size > maxSegmentJoined {
-			return &Error{Code: TooLarge, At: int64(j.seg.at), What: fmt.Sprintf("a segment that joins to more than %d octets", maxSegmentJoined)}
+		if len(dst)-j.start > maxSegmentJoined {
+			j.dst = dst
+			return j.over(0)
 		}
-		o := &j.p.ops[s.pc]
+		o := &ops[pc]
 		switch o.code {
 		case opText:
-			j.put(j.p.lits[o.a:o.b])
-			s.pc++
+			dst = appendText(dst, lits, int(o.a), int(o.b))
+			pc++
 			continue
+		case opValue:
+			if n := len(dst); !s.inText {
+				if dst = j.quick(dst, o); len(dst) > n {
+					j.mark = len(dst)
+					pc++
+					continue
+				}
+			}
 		case opAgain:
 			if len(s.slots[o.a]) == 0 {
 				return j.fail("slot %d stands again before it got a prefix", o.a)
 			}
-			j.put(s.slots[o.a])
-			s.pc++
+			dst = append(dst, s.slots[o.a]...)
+			pc++
 			continue
 		case opJump:
-			s.pc = o.a
+			pc = o.a
 			continue
 		case opNext:
-			if !j.nextRow(o) {
+			l := &s.loops[len(s.loops)-1]
+			if l.left > 0 {
+				l.left--
+				pc = o.a + 1
 				continue
 			}
-			s.pc = o.a
-			o = &j.p.ops[o.a]
-		case opEnd:
-			return j.seg.end()
+			if !l.more {
+				s.loops = s.loops[:len(s.loops)-1]
+				pc = ops[o.a].b
+				continue
+			}
+			pc = o.a // its next group
+			o = &ops[pc]
 		case opRows:
 			if o.fixed {
-				s.loops = append(s.loops, joinLoop{pc: s.pc, left: o.min - 1})
-				s.pc++
+				s.loops = append(s.loops, joinLoop{pc: pc, left: o.min - 1})
+				pc++
 				continue
 			}
 		}
-		if !j.seg.has(o.isBits() && !s.inText) {
-			if last {
-				return j.fail("content ends before its shape does")
-			}
+		j.dst, s.pc = dst, pc
+		switch {
+		case o.code == opEnd:
+			return j.seg.end()
+		case j.seg.has(o.isBits() && !s.inText):
+		case last:
+			return j.fail("content ends before its shape does")
+		default:
 			return j.seg.end()
 		}
 		if err := j.take(o); err != nil {
@@ -191,32 +188,71 @@ func (j *Joiner) run(last bool) error {
 		if j.seg.err != nil {
 			return j.seg.err
 		}
+		dst, pc = j.dst, s.pc
 		if o.code != opColumn {
-			j.item()
+			j.mark = len(dst)
 		}
 	}
+}
+
+// appendText appends lits[a:b]; lits[a:] has litRoom octets. Most texts are short, and cheaper to copy in words together with what stands behind them.
+func appendText(dst, lits []byte, a, b int) []byte {
+	n := len(dst)
+	if b-a <= litRoom && cap(dst)-n >= litRoom {
+		dst = dst[:n+litRoom]
+		*(*[litRoom]byte)(dst[n:]) = [litRoom]byte(lits[a:])
+		return dst[:n+b-a]
+	}
+	return append(dst, lits[a:b]...)
+}
+
+// quick appends a text, number or boolean that is whole in the segment, not empty and in its usual form; for all else it leaves dst and the segment as they are.
+func (j *Joiner) quick(dst []byte, o *op) []byte {
+	r := &j.seg
+	if o.typ == TypeBoolean {
+		if r.left >= 2+r.idle && r.bit&3 < 2 {
+			value := booleans[r.bit&1]
+			r.bit >>= 2
+			r.left -= 2
+			dst = append(dst, value...)
+		}
+		return dst
+	}
+	rest := r.seg[r.at:]
+	if len(rest) < 8 {
+		return dst
+	}
+	u, n := shortUvarint(rest)
+	if n == 0 || u == 0 {
+		return dst
+	}
+	switch u--; o.typ {
+	case TypeText, TypeString, TypeOpen:
+		if u > uint64(len(rest)-n) {
+			return dst
+		}
+		if u > 0 {
+			r.at += n + int(u)
+		}
+		if end := n + litRoom; end <= len(rest) {
+			return appendText(dst, rest, n, n+int(u))
+		}
+		return append(dst, rest[n:n+int(u)]...)
+	case TypeInt, TypeByte:
+		r.at += n
+		return number{m: bin.Unzigzag(u)}.append(dst)
+	case TypeDecimal, TypeFloat:
+		if u&7 < 7 {
+			r.at += n
+			return number{m: bin.Unzigzag(u >> 3), scale: uint8(u & 7)}.append(dst)
+		}
+	}
+	return dst
 }
 
 // isBits tells operations whose item begins with a bit.
 func (o *op) isBits() bool {
 	return o.code == opSlot || o.code == opMaybe || o.code == opChoice || o.code == opValue && o.typ == TypeBoolean
-}
-
-// nextRow ends a row; it tells whether the array needs an item to go on.
-func (j *Joiner) nextRow(o *op) bool {
-	s := &j.at
-	l := &s.loops[len(s.loops)-1]
-	if l.left > 0 {
-		l.left--
-		s.pc = o.a + 1
-		return false
-	}
-	if l.more {
-		return true
-	}
-	s.loops = s.loops[:len(s.loops)-1]
-	s.pc = j.p.ops[o.a].b
-	return false
 }
 
 // take reads the item of an operation.
@@ -290,7 +326,7 @@ func (j *Joiner) slot(o *op) error {
 	}
 	s.slots[o.a] = append(s.slots[o.a][:0], p...)
 	s.last = append(s.last[:0], p...)
-	j.put(p)
+	j.dst = append(j.dst, p...)
 	s.pc++
 	return nil
 }

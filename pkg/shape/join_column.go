@@ -1,6 +1,10 @@
 package shape
 
-import "github.com/hhfr/hhfr/internal/bin"
+import (
+	"slices"
+
+	"github.com/hhfr/hhfr/internal/bin"
+)
 
 // column reads a group of an array of numbers (wire-format section 10.5).
 func (j *Joiner) column(o *op) error {
@@ -18,7 +22,7 @@ func (j *Joiner) column(o *op) error {
 	}
 	start := s.pc
 	if n == 0 {
-		j.item()
+		j.mark = len(j.dst)
 	} else if err := j.group(o, int(n)); err != nil {
 		return err
 	}
@@ -58,9 +62,15 @@ func (j *Joiner) group(o *op, n int) error {
 	if r.err != nil {
 		return r.err
 	}
-	if j.measure {
-		return j.measureRows(n, w, low+1<<v-1, rare, rares)
+	most := low + 1<<v - 1
+	bound, err := j.boundRows(n, w, most, rare, rares)
+	if err == nil {
+		err = j.over(bound)
 	}
+	if err != nil {
+		return err
+	}
+	j.dst = slices.Grow(j.dst, bound)
 	mantissas, scales := bin.NewUnpacker(packed), bin.NewUnpacker(packed)
 	scales.Skip(uint64(n) * uint64(w))
 	next := -1
@@ -68,30 +78,58 @@ func (j *Joiner) group(o *op, n int) error {
 		next = int(rare.uvarint())
 	}
 	row := j.at.pc + 1
-	for i := range n {
-		j.at.pc = row
-		j.statics()
-		num := number{m: bin.Unzigzag(mantissas.Take(w)), scale: low + uint8(scales.Take(v))}
-		switch {
-		case i == next:
-			j.put(rare.take(rare.uvarint() - 1))
-			next = -1
-			if rares--; rares > 0 {
-				next = i + 1 + int(rare.uvarint())
-			}
-		case num.scale > maxScale || num.m == -1<<63:
-			return j.fail("number of scale %d", num.scale)
-		default:
-			j.dst = num.append(j.dst)
+	for from := 0; from < n; from += columnChunk {
+		k := min(n-from, columnChunk)
+		mantissas.TakeAll(j.mantissas[:k], w)
+		scales.TakeAll(j.scales[:k], v)
+		if o.a >= 0 && (next < 0 || next >= from+k) && most <= maxScale && w < 64 {
+			j.plainRows(&j.p.rows[o.a], k, int(low))
+			continue
 		}
-		j.item()
-		j.at.pc++
-		j.statics()
-	}
-	if rares > 0 {
-		return j.fail("exception beyond the rows of its group")
+		for i := range k {
+			j.at.pc = row
+			j.statics()
+			num := number{m: bin.Unzigzag(j.mantissas[i]), scale: low + uint8(j.scales[i])}
+			switch {
+			case from+i == next:
+				j.dst = append(j.dst, rare.take(rare.uvarint()-1)...)
+				next = -1
+				if rares--; rares > 0 {
+					next = from + i + 1 + int(rare.uvarint())
+				}
+			case num.scale > maxScale || num.m == -1<<63:
+				return j.fail("number of scale %d", num.scale)
+			default:
+				j.dst = num.append(j.dst)
+			}
+			j.mark = len(j.dst)
+			j.at.pc++
+			j.statics()
+		}
 	}
 	return nil
+}
+
+// columnChunk is how many rows of a column are unpacked at a time.
+const columnChunk = 256
+
+// plainRows writes the first k rows that are unpacked; there is room for them in j.dst.
+func (j *Joiner) plainRows(row *plainRow, k, low int) {
+	dst := slices.Grow(append(j.dst, row.before...), k*(len(row.between)+numberRoom)+litRoom)
+	at := len(dst)
+	dst = dst[:cap(dst)]
+	short := len(row.between) <= litRoom
+	for i, z := range j.mantissas[:k] {
+		at += putNumber(dst[at:], bin.Unzigzag(z), low+int(j.scales[i]&31))
+		if short {
+			*(*[litRoom]byte)(dst[at:]) = [litRoom]byte(row.between[:litRoom])
+		} else {
+			copy(dst[at:], row.between)
+		}
+		at += len(row.between)
+	}
+	j.dst = dst[:at-len(row.before)]
+	j.mark = len(j.dst) - len(row.behind)
 }
 
 // statics writes texts and prefixes up to the next other operation.
@@ -99,9 +137,9 @@ func (j *Joiner) statics() {
 	for {
 		switch o := &j.p.ops[j.at.pc]; o.code {
 		case opText:
-			j.put(j.p.lits[o.a:o.b])
+			j.dst = append(j.dst, j.p.lits[o.a:o.b]...)
 		case opAgain:
-			j.put(j.at.slots[o.a])
+			j.dst = append(j.dst, j.at.slots[o.a]...)
 		default:
 			return
 		}
@@ -109,30 +147,29 @@ func (j *Joiner) statics() {
 	}
 }
 
-// measureRows bounds what a group joins to: its texts, and for each number the longest there is of its width and scale.
-func (j *Joiner) measureRows(n int, w uint, scale uint8, rare segmentReader, rares uint64) error {
-	before := j.size
-	for j.at.pc++; j.p.ops[j.at.pc].code != opEnd; j.at.pc++ {
-		switch o := &j.p.ops[j.at.pc]; o.code {
+// boundRows bounds what a group joins to, before any of it is written: its texts, and for each number the longest there is of its width and scale. It checks slots and places of exceptions.
+func (j *Joiner) boundRows(n int, w uint, scale uint8, rare segmentReader, rares uint64) (bound int, err error) {
+	for pc := j.at.pc + 1; j.p.ops[pc].code != opEnd; pc++ {
+		switch o := &j.p.ops[pc]; o.code {
 		case opText:
-			j.size += int(o.b - o.a)
+			bound += int(o.b - o.a)
 		case opAgain:
 			if len(j.at.slots[o.a]) == 0 {
-				return j.fail("slot %d stands again before it got a prefix", o.a)
+				return 0, j.fail("slot %d stands again before it got a prefix", o.a)
 			}
-			j.size += len(j.at.slots[o.a])
+			bound += len(j.at.slots[o.a])
 		}
 	}
 	const signAndPoint = 2
 	longest := max(digitsOf(1<<w-1), int(scale)+1) + signAndPoint
-	j.size = before + n*(j.size-before+longest)
+	bound = n * (bound + longest)
 	row := uint64(0)
 	for range rares {
 		row += rare.uvarint() + 1
-		j.size += len(rare.take(rare.uvarint() - 1))
+		bound += len(rare.take(rare.uvarint() - 1))
 	}
 	if row > uint64(n) {
-		return j.fail("exception beyond the rows of its group")
+		return 0, j.fail("exception beyond the rows of its group")
 	}
-	return rare.err
+	return bound, rare.err
 }

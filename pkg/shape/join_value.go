@@ -33,20 +33,21 @@ func (j *Joiner) textItem() error {
 	u := j.seg.uvarint()
 	s.inText = u == 0
 	if s.inText {
-		j.put(j.seg.take(j.seg.uvarint()))
+		j.dst = append(j.dst, j.seg.take(j.seg.uvarint())...)
 		return nil
 	}
-	j.put(j.seg.take(u - 1))
+	j.dst = append(j.dst, j.seg.take(u-1)...)
 	s.pc++
 	return nil
 }
 
+// booleans are the texts of the two.
+var booleans = [2]string{"false", "true"}
+
 func (j *Joiner) boolean() error {
-	switch j.seg.bits(2) {
-	case 0:
-		j.put([]byte("false"))
-	case 1:
-		j.put([]byte("true"))
+	switch v := j.seg.bits(2); v {
+	case 0, 1:
+		j.dst = append(j.dst, booleans[v]...)
 	case 2:
 		j.at.inText = true
 		return nil
@@ -75,11 +76,7 @@ func (j *Joiner) number(o *op) error {
 	if n.m = bin.Unzigzag(u); n.abs() >= maxMantissa {
 		return j.fail("number over 2^59")
 	}
-	if j.measure {
-		j.size += n.textLen()
-	} else {
-		j.dst = n.append(j.dst)
-	}
+	j.dst = n.append(j.dst)
 	j.at.pc++
 	return nil
 }
@@ -94,11 +91,7 @@ func (j *Joiner) uuid() error {
 		return j.fail("UUID form %d", form)
 	}
 	octets := j.seg.take(16)
-	switch {
-	case j.seg.err != nil:
-	case j.measure:
-		j.size += len(uuidURN) + uuidLen
-	default:
+	if j.seg.err == nil {
 		j.dst = appendUUID(j.dst, form, octets)
 	}
 	j.at.pc++
@@ -119,13 +112,9 @@ func (j *Joiner) instant() error {
 	if in.zone == zoneOffset {
 		in.offset = bin.Unzigzag(j.seg.uvarint())
 	}
-	if !in.valid() {
+	var ok bool
+	if j.dst, ok = in.append(j.dst); !ok {
 		return j.fail("dateTime out of range")
-	}
-	if j.measure {
-		j.size += in.textLen()
-	} else {
-		j.dst = in.append(j.dst)
 	}
 	j.at.pc++
 	return nil
@@ -146,7 +135,7 @@ func (j *Joiner) piece(o *op) error {
 	kind := u & 3
 	if kind >= pieceTextMore {
 		p.text = true
-		j.put(octets)
+		j.dst = append(j.dst, octets...)
 	} else {
 		if p.text || kind == pieceMore && o.typ == TypeBase64 && len(octets)%3 != 0 {
 			return j.fail("piece out of place")
@@ -164,8 +153,6 @@ func (j *Joiner) piece(o *op) error {
 func (j *Joiner) octets(t Type, p *pieceJoiner, octets []byte) {
 	l := linesOf(p.form)
 	switch {
-	case t == TypeHex && j.measure:
-		j.size += 2 * len(octets)
 	case t == TypeHex:
 		from := len(j.dst)
 		if j.dst = hex.AppendEncode(j.dst, octets); p.form == 1 {
@@ -175,8 +162,6 @@ func (j *Joiner) octets(t Type, p *pieceJoiner, octets []byte) {
 				}
 			}
 		}
-	case j.measure:
-		j.size += l.putLen(base64.StdEncoding.EncodedLen(len(octets)), &p.column)
 	case l.width == 0:
 		j.dst = base64.StdEncoding.AppendEncode(j.dst, octets)
 	default:

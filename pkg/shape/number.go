@@ -68,18 +68,6 @@ func digitsOf(u uint64) int {
 	return max(n, 1)
 }
 
-// textLen is the length of what append writes.
-func (n number) textLen() int {
-	size := max(digitsOf(n.abs()), int(n.scale)+1)
-	if n.m < 0 {
-		size++
-	}
-	if n.scale > 0 {
-		size++
-	}
-	return size
-}
-
 func (n number) abs() uint64 {
 	if n.m < 0 {
 		return -uint64(n.m)

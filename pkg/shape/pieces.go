@@ -106,16 +106,6 @@ func (l lines) put(dst, chars []byte, column *int) []byte {
 	return dst
 }
 
-// putLen is the length of what put appends.
-func (l lines) putLen(chars int, column *int) int {
-	if l.width == 0 || chars == 0 {
-		return chars
-	}
-	ends := (*column + chars - 1) / l.width
-	*column = (*column+chars-1)%l.width + 1
-	return chars + ends*len(l.end())
-}
-
 const (
 	// pieceChars is the most characters looked at for one piece, a multiple of 4.
 	pieceChars = 8192

@@ -10,14 +10,17 @@ import (
 type Program struct {
 	shape *Shape
 	ops   []op
-	lits  []byte
+	lits  []byte // with litRoom more octets than texts have
 	rows  []plainRow
 	// leads is the text that every message of the shape begins with, up to the first slot or item.
 	leads []byte
 }
 
+// litRoom is how many octets of a text are copied at once.
+const litRoom = 32
+
 // plainRow is the row of a column that is a text, a number and a text at which the number surely ends.
-type plainRow struct{ before, behind, between []byte } // between is behind and before
+type plainRow struct{ before, behind, between []byte } // between is behind and before, with a capacity of litRoom more
 
 type opcode uint8
 
@@ -69,6 +72,7 @@ func Compile(s *Shape) *Program {
 	p := &Program{shape: s}
 	p.node(s.root)
 	p.emit(op{code: opEnd})
+	p.lits = append(p.lits, make([]byte, litRoom)...)
 	p.pair()
 	if first := p.ops[0]; first.code == opText {
 		p.leads = p.lits[first.a:first.b:first.b]
@@ -197,7 +201,8 @@ func (p *Program) pair() {
 			behind := p.textAt(number + 1)
 			if p.ops[number].code == opNumber && ends(o.until, behind) && p.ops[number+2].code == opEnd {
 				o.a = int32(len(p.rows))
-				p.rows = append(p.rows, plainRow{before, behind, slices.Concat(behind, before)})
+				between := slices.Concat(behind, before)
+				p.rows = append(p.rows, plainRow{before, behind, slices.Grow(between, litRoom)})
 			}
 		}
 	}

@@ -1,6 +1,11 @@
 package shape
 
-import "github.com/hhfr/hhfr/internal/bin"
+import (
+	"encoding/binary"
+	"math/bits"
+
+	"github.com/hhfr/hhfr/internal/bin"
+)
 
 // segmentReader reads items (wire-format sections 10.1 and 10.2) and remembers its first failure.
 type segmentReader struct {
@@ -70,10 +75,34 @@ func (r *segmentReader) bits(n uint8) (v uint32) {
 	return v
 }
 
+// shortUvarint reads an unsigned integer of up to 8 octets at the start of b, which has as many. n is 0 for a longer one, and for one that is not in its shortest form.
+func shortUvarint(b []byte) (u uint64, n int) {
+	w := binary.LittleEndian.Uint64(b)
+	ends := ^w & (0x80 * ones)
+	if ends == 0 {
+		return 0, 0
+	}
+	n = bits.TrailingZeros64(ends)>>3 + 1
+	w &= (ends ^ (ends - 1)) & (0x7f * ones)
+	w = w&0x007f007f007f007f | w&0x7f007f007f007f00>>1
+	w = w&0x00003fff00003fff | w&0x3fff00003fff0000>>2
+	w = w&0x0fffffff | w>>32<<28
+	if n > 1 && w>>uint(7*(n-1)) == 0 {
+		return 0, 0
+	}
+	return w, n
+}
+
 func (r *segmentReader) uvarint() uint64 {
 	if r.at < len(r.seg) && r.seg[r.at] < 0x80 {
 		r.at++
 		return uint64(r.seg[r.at-1])
+	}
+	if len(r.seg)-r.at >= 8 {
+		if u, n := shortUvarint(r.seg[r.at:]); n > 0 {
+			r.at += n
+			return u
+		}
 	}
 	c := bin.NewCursor(r.seg, 0)
 	c.Take(r.at)
