@@ -100,9 +100,12 @@ func instantOf(form byte) instant {
 func (in instant) append(dst []byte) (text []byte, ok bool) {
 	seconds, fraction := in.units, int64(0)
 	if in.digits > 0 {
-		scale := scales[in.digits]
-		seconds = floorDiv(in.units, scale)
-		fraction = in.units - seconds*scale
+		if in.digits == 3 { // by far the most, and a constant divides faster
+			seconds = floorDiv(in.units, 1000)
+		} else {
+			seconds = floorDiv(in.units, scales[in.digits])
+		}
+		fraction = in.units - seconds*scales[in.digits]
 	}
 	day := floorDiv(seconds, secondsPerDay)
 	if day < firstDay || day > lastDay || in.offset <= -24*60 || in.offset >= 24*60 {
@@ -116,7 +119,7 @@ func (in instant) append(dst []byte) (text []byte, ok bool) {
 	at := len(dst)
 	dst = slices.Grow(dst, longestInstant)
 	text = dst[at : at+longestInstant]
-	copy(text, "0000-00-00T00:00:00.")
+	text[4], text[7], text[10], text[13], text[16], text[shortestInstant] = '-', '-', 'T', ':', ':', '.'
 	le.PutUint32(text[0:], uint32(date))
 	le.PutUint16(text[5:], uint16(date>>32))
 	le.PutUint16(text[8:], uint16(date>>48))
@@ -154,7 +157,7 @@ func (in instant) append(dst []byte) (text []byte, ok bool) {
 
 func floorDiv(a, b int64) int64 {
 	q := a / b
-	if a%b < 0 {
+	if a-q*b < 0 {
 		q--
 	}
 	return q
@@ -182,17 +185,16 @@ func dayOf(year, month, dom int64) (day int64, ok bool) {
 	return y*365 + y/4 - y/100 + y/400 + daysBefore[m] + dom - 1 - marchFirstOf2000 + 60, true
 }
 
-// dateOf is the inverse of dayOf.
+// dateOf is the inverse of dayOf, for days from firstDay to lastDay. It counts in quarters of days, so that centuries and years have whole lengths, and divides years of a century and months
+// by multiplication (C. Neri, L. Schneider, Euclidean affine functions and their application to calendar algorithms, 2022).
 func dateOf(day int64) (year, month, dom int64) {
-	const perEra, perYear = 146097, 365 // days in 400 years, in a common one
-	n := day - 60 + 730485              // days since 0000-03-01
-	era := floorDiv(n, perEra)
-	n -= era * perEra
-	y := (n - n/1460 + n/36524 - n/146096) / perYear
-	n -= y*perYear + y/4 - y/100
-	m := (5*n + 2) / 153
-	dom = n - daysBefore[m] + 1
-	year, month = y+era*400, m+3
+	const perEra, reciprocal = 146097, 2939745 // days in 400 years; 2^32 over the quarters of a year, rounded up
+	n := uint32(day-60+730485)*4 + 3           // quarters since 0000-03-01
+	century, quarters := n/perEra, n%perEra|3
+	p := uint64(quarters) * reciprocal
+	ofYear := uint32(p) / reciprocal / 4
+	m := 2141*ofYear + 197913
+	year, month, dom = int64(100*century)+int64(p>>32), int64(m>>16), int64(m&0xffff/2141)+1
 	if month > 12 {
 		year, month = year+1, month-12
 	}

@@ -1,6 +1,9 @@
 package shape
 
-import "encoding/binary"
+import (
+	"encoding/binary"
+	"slices"
+)
 
 const (
 	uuidURN = "urn:uuid:"
@@ -77,7 +80,9 @@ func appendUUID(dst []byte, form byte, octets []byte) []byte {
 		gap = upperGap
 	}
 	le := binary.LittleEndian
-	var text [uuidLen]byte
+	at := len(dst)
+	dst = slices.Grow(dst, uuidLen)[:at+uuidLen]
+	text := dst[at:]
 	middle, node := hexWord(le.Uint32(octets[4:]), gap), hexWord(le.Uint32(octets[8:]), gap)
 	le.PutUint64(text[0:], hexWord(le.Uint32(octets), gap))
 	text[8] = '-'
@@ -89,5 +94,5 @@ func appendUUID(dst []byte, form byte, octets []byte) []byte {
 	text[23] = '-'
 	le.PutUint32(text[24:], uint32(node>>32))
 	le.PutUint64(text[28:], hexWord(le.Uint32(octets[12:]), gap))
-	return append(dst, text[:]...)
+	return dst
 }
