@@ -81,13 +81,6 @@ func (g *gap) add(kind xmltext.Kind, text []byte) {
 	g.text += string(text)
 }
 
-func (g gap) nodes() []*Node {
-	if g.value {
-		return []*Node{{Kind: Value, Type: TypeText, Until: UntilTag}}
-	}
-	return []*Node{{Kind: Text, Text: g.text}}
-}
-
 // content adds what is no element to an element's content.
 func (d *draft) content(kind xmltext.Kind, text []byte) {
 	if len(d.entries) == 0 {
@@ -188,104 +181,4 @@ func markup(n name) bool {
 		return n.local == "mustUnderstand" || n.local == "actor" || n.local == "role" || n.local == "encodingStyle"
 	}
 	return n.uri == "" && n.prefix == "" && n.local == "Algorithm"
-}
-
-// node turns a draft into a node.
-func (d *draft) node() *Node {
-	n := &Node{Kind: Element, Kids: append([]*Node{{Kind: Text, Text: "<"}}, d.name.nodes()...)}
-	for _, a := range d.attrs {
-		n.Kids = append(n.Kids, wrap(a.node(), a.optional, false))
-	}
-	var forms []*Node
-	if d.empty != "" {
-		forms = append(forms, &Node{Kind: Text, Text: d.empty})
-	}
-	if d.open != "" {
-		form := &Node{Kind: Sequence, Kids: []*Node{{Kind: Text, Text: d.open}}}
-		form.Kids = append(form.Kids, d.inside()...)
-		form.Kids = append(form.Kids, &Node{Kind: Text, Text: "</"})
-		form.Kids = append(form.Kids, d.name.nodes()...)
-		forms = append(forms, &Node{Kind: Sequence, Kids: append(form.Kids, &Node{Kind: Text, Text: d.end})})
-	}
-	if len(forms) == 1 {
-		n.Kids = append(n.Kids, forms[0])
-	} else {
-		n.Kids = append(n.Kids, &Node{Kind: Choice, Kids: forms})
-	}
-	return n
-}
-
-func (d *draft) inside() (nodes []*Node) {
-	switch {
-	case d.any:
-		return []*Node{{Kind: Value, Type: TypeOpen, Until: UntilElement}}
-	case d.leaf:
-		return []*Node{{Kind: Value, Type: d.leafType, Until: UntilTag}}
-	}
-	for _, e := range d.entries {
-		row := &Node{Kind: Sequence, Kids: append(e.gap.nodes(), e.element.node())}
-		nodes = append(nodes, wrap(row, e.optional, e.array))
-	}
-	return append(nodes, d.tail.nodes()...)
-}
-
-// wrap makes a node optional, or an array of any number of rows.
-func wrap(n *Node, optional, array bool) *Node {
-	switch {
-	case array:
-		return &Node{Kind: Array, Kids: []*Node{n}}
-	case optional:
-		return &Node{Kind: Optional, Kids: []*Node{n}}
-	}
-	return n
-}
-
-func (s *slot) node() *Node { return &Node{Kind: Again, Slot: s.find().number} }
-
-func (n name) nodes() []*Node {
-	switch {
-	case n.slot != nil:
-		return []*Node{n.slot.node(), {Kind: Text, Text: ":" + n.local}}
-	case n.prefix != "":
-		return []*Node{{Kind: Text, Text: n.prefix + ":" + n.local}}
-	}
-	return []*Node{{Kind: Text, Text: n.local}}
-}
-
-func (a *attribute) node() *Node {
-	n := &Node{Kind: Attribute, Kids: []*Node{{Kind: Text, Text: a.lead}}}
-	switch {
-	case a.declares != nil:
-		n.Kids = append(n.Kids, &Node{Kind: Text, Text: "xmlns:"}, a.declares.node())
-	case a.name.local == "xmlns" && a.name.prefix != "":
-		n.Kids = append(n.Kids, &Node{Kind: Text, Text: "xmlns:" + a.name.prefix})
-	default:
-		n.Kids = append(n.Kids, a.name.nodes()...)
-	}
-	n.Kids = append(n.Kids, &Node{Kind: Text, Text: a.eq})
-	var values []*Node
-	for _, parts := range a.fixed {
-		v := &Node{Kind: Sequence}
-		for _, p := range parts {
-			if p.slot != nil {
-				v.Kids = append(v.Kids, p.slot.node())
-			} else {
-				v.Kids = append(v.Kids, &Node{Kind: Text, Text: p.text})
-			}
-		}
-		values = append(values, &Node{Kind: Sequence, Kids: append(v.Kids, &Node{Kind: Text, Text: a.quote})})
-	}
-	switch len(values) {
-	case 0:
-		until := UntilQuote
-		if a.quote == "'" {
-			until = UntilApostrophe
-		}
-		n.Kids = append(n.Kids, &Node{Kind: Value, Type: a.typ, Until: until}, &Node{Kind: Text, Text: a.quote})
-	case 1:
-		n.Kids = append(n.Kids, values[0])
-	default:
-		n.Kids = append(n.Kids, &Node{Kind: Choice, Kids: values})
-	}
-	return n
 }

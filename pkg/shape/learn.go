@@ -67,8 +67,13 @@ func (f *Family) Widen(o *Family) *Family {
 
 // Shape gives the shape that fits all messages of the family.
 func (f *Family) Shape() (*Shape, error) {
-	kids := append(f.before.nodes(), f.root.node())
-	return New(&Node{Kind: Sequence, Kids: append(kids, f.after.nodes()...)})
+	w := newWriter()
+	w.begin(Sequence)
+	w.gap(f.before)
+	w.element(f.root)
+	w.gap(f.after)
+	w.end()
+	return parse(bytes.Clone(w.finish()))
 }
 
 // maxLearnDepth bounds the nesting of elements: each takes up to four levels of a tree that may have maxDepth.

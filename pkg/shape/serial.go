@@ -48,10 +48,15 @@ func appendNode(dst []byte, n *Node, depth int) ([]byte, error) {
 
 // Parse reads a serialization and refuses whatever is not canonical; what it accepts serializes to the same octets. Errors are of type [Error], code Invalid or TooLarge.
 func Parse(octets []byte) (*Shape, error) {
+	return parse(append([]byte(nil), octets...))
+}
+
+// parse keeps the octets.
+func parse(octets []byte) (*Shape, error) {
 	if len(octets) > maxSerialization {
 		return nil, &Error{Code: TooLarge, What: fmt.Sprintf("shape of %d octets, most are %d", len(octets), maxSerialization)}
 	}
-	p := parser{cur: bin.NewCursor(octets, 0)}
+	p := parser{cur: bin.NewCursor(octets, 0), text: string(octets)}
 	if v := p.cur.U8(); v != version {
 		p.fail(fmt.Sprintf("version %d, not %d", v, version))
 	}
@@ -66,7 +71,7 @@ func Parse(octets []byte) (*Shape, error) {
 	if err := p.cur.Err(); err != nil {
 		return nil, invalid(err)
 	}
-	s := &Shape{root: root, slots: p.slots, octets: append([]byte(nil), octets...)}
+	s := &Shape{root: root, slots: p.slots, nodes: p.nodes, octets: octets}
 	s.fingerprint = sha256.Sum256(s.octets)
 	return s, nil
 }
@@ -85,7 +90,44 @@ func invalid(err error) error {
 
 type parser struct {
 	cur         bin.Cursor
+	text        string // what is parsed, for texts to be cut from
 	slots, seen int
+	nodes       int
+	room        []Node  // for nodes to come
+	kidRoom     []*Node // for lists of them
+	stack       []*Node // kids of nodes that are being read
+}
+
+// fresh makes a node. Nodes are allocated many at a time, but not more than there are octets for.
+func (p *parser) fresh() *Node {
+	const most = 64
+	if len(p.room) == 0 {
+		p.room = make([]Node, min(most, 2+p.cur.Len()/8))
+	}
+	n := &p.room[0]
+	p.room = p.room[1:]
+	p.nodes++
+	return n
+}
+
+// list takes the nodes from the stack that were put there after from.
+func (p *parser) list(from int) []*Node {
+	n := len(p.stack) - from
+	if len(p.kidRoom) < n {
+		p.kidRoom = make([]*Node, max(n, min(64, 2+p.cur.Len()/8)))
+	}
+	kids := p.kidRoom[:n:n]
+	copy(kids, p.stack[from:])
+	p.kidRoom, p.stack = p.kidRoom[n:], p.stack[:from]
+	return kids
+}
+
+// kid reads the one node inside another.
+func (p *parser) kid(depth int, parent Kind) []*Node {
+	from := len(p.stack)
+	k := p.node(depth, parent)
+	p.stack = append(p.stack, k)
+	return p.list(from)
 }
 
 func (p *parser) fail(what string) {
@@ -100,10 +142,12 @@ func (p *parser) node(depth int, parent Kind) *Node {
 	if p.cur.Err() != nil {
 		return &Node{}
 	}
-	n := &Node{Kind: Kind(p.cur.U8())}
+	n := p.fresh()
+	n.Kind = Kind(p.cur.U8())
 	switch n.Kind {
 	case Text:
-		if n.Text = string(p.cur.Bytes(maxSerialization)); n.Text == "" {
+		size := len(p.cur.Bytes(maxSerialization))
+		if n.Text = p.text[int(p.cur.At())-size : p.cur.At()]; n.Text == "" {
 			p.fail("empty text")
 		}
 	case Value:
@@ -124,10 +168,10 @@ func (p *parser) node(depth int, parent Kind) *Node {
 		p.kids(n, depth, parent)
 	case Array:
 		n.Min, n.Max = p.cur.Uvarint(), p.cur.Uvarint()
-		n.Kids = []*Node{p.node(depth+1, Array)}
+		n.Kids = p.kid(depth+1, Array)
 		p.checkArray(n)
 	case Optional:
-		n.Kids = []*Node{p.node(depth+1, Optional)}
+		n.Kids = p.kid(depth+1, Optional)
 	default:
 		p.fail(fmt.Sprintf("node of unknown kind %d", n.Kind))
 	}
@@ -146,13 +190,15 @@ func (p *parser) kids(n *Node, depth int, parent Kind) {
 	if p.cur.Err() == nil && count < least {
 		p.fail(fmt.Sprintf("%d nodes, at least %d are needed", count, least))
 	}
+	from := len(p.stack)
 	for i := 0; i < count && p.cur.Err() == nil; i++ {
 		k := p.node(depth+1, n.Kind)
-		if n.Kind != Choice && k.Kind == Text && i > 0 && n.Kids[i-1].Kind == Text {
+		if n.Kind != Choice && k.Kind == Text && i > 0 && p.stack[len(p.stack)-1].Kind == Text {
 			p.fail("text after text")
 		}
-		n.Kids = append(n.Kids, k)
+		p.stack = append(p.stack, k)
 	}
+	n.Kids = p.list(from)
 }
 
 func (p *parser) checkArray(n *Node) {

@@ -121,6 +121,7 @@ func ParseURI(uri string) (f Fingerprint, err error) {
 type Shape struct {
 	root        *Node
 	slots       int
+	nodes       int
 	octets      []byte
 	fingerprint Fingerprint
 }
@@ -143,7 +144,7 @@ func New(root *Node) (*Shape, error) {
 	if err != nil {
 		return nil, err
 	}
-	return Parse(octets)
+	return parse(octets)
 }
 
 // Code tells kinds of [Error] apart.

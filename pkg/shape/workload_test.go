@@ -77,3 +77,19 @@ func BenchmarkJoin(b *testing.B) {
 		})
 	}
 }
+
+// BenchmarkLearn is what the first message of a kind costs before it is split.
+func BenchmarkLearn(b *testing.B) {
+	for _, name := range []string{"w2-10floats", "w2-1000floats", "w3-500records", "w5-headers"} {
+		b.Run(name, func(b *testing.B) {
+			m := workload(b, name)
+			b.ReportAllocs()
+			b.SetBytes(int64(len(m[0])))
+			for i := 0; b.Loop(); i++ {
+				s, err := shape.Learn(m[i%len(m)])
+				require.NoError(b, err)
+				shape.Compile(s)
+			}
+		})
+	}
+}
