@@ -15,10 +15,9 @@ type draft struct {
 	open  string // what closes a start tag; "" if none was seen
 	end   string // what closes the end tag, after its name
 
+	before   gap  // what stands before it, until it hangs in its parent
 	leaf     bool // content without elements
-	leafText []byte
 	leafType Type
-	leafMark bool   // content has comments, instructions or CDATA sections
 	blank    string // the content itself, if it is white space in all that were merged
 	isBlank  bool
 
@@ -74,67 +73,34 @@ type gap struct {
 	value bool
 }
 
-func (g *gap) add(kind xmltext.Kind, text []byte) {
+// gapOf makes a gap of what stands between two tags; mark tells that there is more in it than character data.
+func gapOf(text string, mark bool) gap {
+	if mark || !blank(text) {
+		return gap{value: true}
+	}
+	return gap{text: text}
+}
+
+func (g *gap) add(kind xmltext.Kind, text string) {
 	if kind != xmltext.Text || !blank(text) {
 		g.value = true
 	}
-	g.text += string(text)
+	g.text += text
 }
 
-// content adds what is no element to an element's content.
-func (d *draft) content(kind xmltext.Kind, text []byte) {
-	if len(d.entries) == 0 {
-		if d.leafText == nil {
-			d.leafText = text[:len(text):len(text)] // mostly all of it
-		} else {
-			d.leafText = append(d.leafText, text...)
-		}
-		d.leafMark = d.leafMark || kind != xmltext.Text
-	}
-	if len(d.entries) > 0 {
-		d.tail.add(kind, text)
-	}
-}
-
-// before takes what stands between the last element inside, or the start tag, and the next.
-func (d *draft) before() gap {
-	g := d.tail
-	if d.tail = (gap{}); len(d.entries) == 0 {
-		g = gap{text: string(d.leafText), value: d.leafMark || !blank(d.leafText)}
-	}
-	return g
-}
-
-// finish is called when the element is closed.
-func (d *draft) finish() {
+// finish is called when the element is closed; text is what stands between its last two tags, mark tells that there is more in it than character data.
+func (d *draft) finish(text string, mark bool) {
 	if d.leaf = len(d.entries) == 0 && d.empty == ""; d.leaf {
-		if d.isBlank = !d.leafMark && blank(d.leafText); d.isBlank {
-			d.blank = string(d.leafText)
+		if d.isBlank = !mark && blank(text); d.isBlank {
+			d.blank = text
 		}
 		d.leafType = TypeText
-		if !d.leafMark {
-			d.leafType = typeOf(d.leafText)
+		if !mark {
+			d.leafType = typeOf([]byte(text))
 		}
-		d.tail = gap{}
+	} else if len(d.entries) > 0 {
+		d.tail = gapOf(text, mark)
 	}
-	d.leafText = nil
-	d.collapse()
-}
-
-// collapse makes arrays of repeated siblings.
-func (d *draft) collapse() {
-	var kept []*entry
-	for _, e := range d.entries {
-		if n := len(kept) - 1; n >= 0 && kept[n].key() == e.key() {
-			var m merger
-			if both := m.draft(kept[n].element, e.element); both != nil {
-				kept[n] = &entry{gap: e.gap, element: both, array: true}
-				continue
-			}
-		}
-		kept = append(kept, e)
-	}
-	d.entries = kept
 	d.settle()
 }
 
@@ -162,6 +128,14 @@ func (e *entry) key() string {
 		return "\x00" + e.element.name.key()
 	}
 	return e.gap.text + "<" + e.element.name.key()
+}
+
+// sameKey tells whether the keys of two entries are the same.
+func sameKey(g, h gap, a, b name) bool {
+	if g.value != h.value || !g.value && g.text != h.text || a.local != b.local || a.uri != b.uri || (a.slot == nil) != (b.slot == nil) {
+		return false
+	}
+	return a.slot != nil || a.prefix == b.prefix
 }
 
 // key is the same for names that mean and look the same, generated prefixes apart.

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"errors"
 	"io"
+	"strings"
 	"sync/atomic"
 
 	"github.com/hhfr/hhfr/internal/xmltext"
@@ -37,8 +38,12 @@ type Family struct {
 
 // LearnFamily learns from one message, or, if it is not whole, from its beginning; see [Learn] and [LearnPrefix].
 func LearnFamily(message []byte, whole bool) (*Family, error) {
-	l := learner{src: message, tk: xmltext.New(message)}
-	return l.document(!whole)
+	l := learner{src: string(message), tk: xmltext.New(message)}
+	f, err := l.document(!whole)
+	if err == nil && len(message) > heldMessage {
+		f.detach()
+	}
+	return f, err
 }
 
 // Key is the same for families that may be merged: what stands before the root element, its name, and for a SOAP envelope the name of what stands in its Body.
@@ -76,20 +81,59 @@ func (f *Family) Shape() (*Shape, error) {
 	return parse(bytes.Clone(w.finish()))
 }
 
+// heldMessage bounds the message that a family may keep because its texts are cut from it, in octets.
+const heldMessage = 4096
+
 // maxLearnDepth bounds the nesting of elements: each takes up to four levels of a tree that may have maxDepth.
 const maxLearnDepth = 48
 
 // slotNumbers tells the slots of all families apart; shapes number their own anew.
 var slotNumbers atomic.Int64
 
-// learner reads one message into draft elements.
+// learner reads one message into draft elements. Their texts are cut from it.
 type learner struct {
-	src   []byte
-	tk    *xmltext.Tokenizer
-	binds []binding
-	open  []*draft
-	slots int
+	src    string
+	tk     *xmltext.Tokenizer
+	binds  []binding
+	open   []*draft
+	slots  int
+	run    run
+	parts  []part
+	fixed  [][]part
+	drafts pool[draft]
+	attrs  pool[attribute]
+	rows   pool[entry]
 }
+
+// run is what was read since the last tag: src[from:to].
+type run struct {
+	from, to int
+	mark     bool // it has comments, instructions or CDATA sections
+}
+
+// pool makes things many at a time, and takes those back that are not needed any more.
+type pool[T any] struct {
+	room []T
+	free []*T
+	size int
+}
+
+func (p *pool[T]) get() *T {
+	if n := len(p.free); n > 0 {
+		x := p.free[n-1]
+		p.free = p.free[:n-1]
+		return x
+	}
+	if len(p.room) == 0 {
+		p.size = min(2*p.size+8, 64)
+		p.room = make([]T, p.size)
+	}
+	x := &p.room[0]
+	p.room = p.room[1:]
+	return x
+}
+
+func (p *pool[T]) put(x *T) { p.free = append(p.free, x) }
 
 // binding is a namespace declaration in scope.
 type binding struct {
@@ -116,7 +160,6 @@ func (l *learner) document(partial bool) (*Family, error) {
 		if err != nil {
 			return nil, &Error{Code: Unlearnable, At: int64(tok.From), What: "not XML", Err: err}
 		}
-		text := l.src[tok.From:tok.To]
 		switch tok.Kind {
 		case xmltext.Start, xmltext.Empty:
 			if root != nil && len(l.open) == 0 {
@@ -129,21 +172,24 @@ func (l *learner) document(partial bool) (*Family, error) {
 			if root == nil {
 				root = d
 			}
-			if tok.Kind == xmltext.Empty {
+			if l.run = (run{from: tok.To, to: tok.To}); tok.Kind == xmltext.Empty {
 				l.pop()
 			}
 		case xmltext.End:
 			if err := l.end(tok); err != nil {
 				return nil, err
 			}
+			l.run = run{from: tok.To, to: tok.To}
 		case xmltext.Doctype:
 			return nil, l.fail(tok.From, "a document type declaration")
 		default:
+			text := l.src[tok.From:tok.To]
 			switch {
 			case len(l.open) > 0:
-				l.open[len(l.open)-1].content(tok.Kind, text)
+				l.run.to = tok.To
+				l.run.mark = l.run.mark || tok.Kind != xmltext.Text
 			case root == nil && first && (isDeclaration(text) || isMark(text)):
-				before.text += string(text)
+				before.text += text
 			case tok.Kind == xmltext.Text && !blank(text) && (!first || !isMark(text)):
 				return nil, l.fail(tok.From, "text outside the root element")
 			case root == nil:
@@ -152,29 +198,28 @@ func (l *learner) document(partial bool) (*Family, error) {
 				after.add(tok.Kind, text)
 			}
 		}
-		first = first && isMark(text)
+		first = first && isMark(l.src[tok.From:tok.To])
 	}
 	if root == nil || len(l.open) > 0 && !partial {
 		return nil, l.fail(len(l.src), "the message ends before its root element does")
 	}
 	for len(l.open) > 0 {
-		l.open[len(l.open)-1].leafType = TypeText
 		l.pop()
 	}
 	return &Family{before, after, root}, nil
 }
 
-func isDeclaration(text []byte) bool { return bytes.HasPrefix(text, []byte("<?xml ")) }
+func isDeclaration(text string) bool { return strings.HasPrefix(text, "<?xml ") }
 
 // isMark tells a byte order mark, with white space after it.
-func isMark(text []byte) bool {
-	rest, ok := bytes.CutPrefix(text, []byte("\xEF\xBB\xBF"))
+func isMark(text string) bool {
+	rest, ok := strings.CutPrefix(text, "\xEF\xBB\xBF")
 	return ok && blank(rest)
 }
 
-func blank(b []byte) bool {
-	for _, c := range b {
-		if !xmltext.IsSpace(c) {
+func blank(b string) bool {
+	for i := range len(b) {
+		if !xmltext.IsSpace(b[i]) {
 			return false
 		}
 	}
@@ -193,7 +238,7 @@ func (l *learner) start(tok xmltext.Token) (*draft, error) {
 		if prefix != "xmlns" && (prefix != "" || local != "xmlns") {
 			continue
 		}
-		b := binding{uri: string(l.src[a.ValueFrom:a.ValueTo]), depth: depth}
+		b := binding{uri: l.src[a.ValueFrom:a.ValueTo], depth: depth}
 		if prefix == "xmlns" {
 			b.prefix = local
 			if generated([]byte(local)) && l.slots < maxSlots {
@@ -203,11 +248,13 @@ func (l *learner) start(tok xmltext.Token) (*draft, error) {
 		}
 		l.binds = append(l.binds, b)
 	}
-	d := &draft{name: l.name(l.src[tok.NameFrom:tok.NameTo], true), raw: string(l.src[tok.NameFrom:tok.NameTo])}
+	d := l.drafts.get()
+	raw := l.src[tok.NameFrom:tok.NameTo]
+	*d = draft{name: l.name(raw, true), raw: raw, before: l.gap(), attrs: d.attrs[:0], entries: d.entries[:0]}
 	for _, a := range attrs {
 		d.attrs = append(d.attrs, l.attribute(a))
 	}
-	tag := string(l.src[tok.TagEnd:tok.To])
+	tag := l.src[tok.TagEnd:tok.To]
 	if tok.Kind == xmltext.Empty {
 		d.empty = tag
 	} else {
@@ -217,16 +264,19 @@ func (l *learner) start(tok xmltext.Token) (*draft, error) {
 	return d, nil
 }
 
+// gap is what was read since the last tag.
+func (l *learner) gap() gap { return gapOf(l.src[l.run.from:l.run.to], l.run.mark) }
+
 // end closes an element.
 func (l *learner) end(tok xmltext.Token) error {
 	if len(l.open) == 0 {
 		return l.fail(tok.From, "an end tag that nothing began")
 	}
 	d := l.open[len(l.open)-1]
-	if name := string(l.src[tok.NameFrom:tok.NameTo]); name != d.raw {
+	if name := l.src[tok.NameFrom:tok.NameTo]; name != d.raw {
 		return l.fail(tok.From, "</"+name+"> where <"+d.raw+"> is open")
 	}
-	d.end = string(l.src[tok.TagEnd:tok.To])
+	d.end = l.src[tok.TagEnd:tok.To]
 	l.pop()
 	return nil
 }
@@ -234,24 +284,58 @@ func (l *learner) end(tok xmltext.Token) error {
 // pop takes the innermost element off the stack and hangs it into its parent.
 func (l *learner) pop() {
 	d := l.open[len(l.open)-1]
-	d.finish()
+	d.finish(l.src[l.run.from:l.run.to], l.run.mark)
+	l.run = run{from: l.run.to, to: l.run.to}
 	for n := len(l.binds); n > 0 && l.binds[n-1].depth == len(l.open); n-- {
 		l.binds = l.binds[:n-1]
 	}
 	l.open = l.open[:len(l.open)-1]
 	if len(l.open) > 0 {
-		parent := l.open[len(l.open)-1]
-		parent.entries = append(parent.entries, &entry{gap: parent.before(), element: d})
+		l.hang(l.open[len(l.open)-1], d)
 	}
 }
 
-// cutName cuts a name as written into prefix and local part.
-func cutName(name []byte) (prefix, local string) {
-	p, l, ok := bytes.Cut(name, []byte{':'})
-	if !ok {
-		return "", string(name)
+// hang puts an element into its parent: as a row of the array it continues, or begins with the sibling before it, or as an entry of its own.
+func (l *learner) hang(parent, d *draft) {
+	if n := len(parent.entries) - 1; n >= 0 {
+		last := parent.entries[n]
+		if sameKey(last.gap, d.before, last.element.name, d.name) {
+			if fits(last.element, d) {
+				absorb(last.element, d)
+				last.gap, last.array = d.before, true
+				l.release(d)
+				return
+			}
+			var m merger
+			if both := m.draft(last.element, d); both != nil {
+				last.gap, last.element, last.array = d.before, both, true
+				return
+			}
+		}
 	}
-	return string(p), string(l)
+	e := l.rows.get()
+	*e = entry{gap: d.before, element: d}
+	parent.entries = append(parent.entries, e)
+}
+
+// release takes an element back, and what stands in it.
+func (l *learner) release(d *draft) {
+	for _, e := range d.entries {
+		l.release(e.element)
+		l.rows.put(e)
+	}
+	for _, a := range d.attrs {
+		l.attrs.put(a)
+	}
+	l.drafts.put(d)
+}
+
+// cutName cuts a name as written into prefix and local part.
+func cutName(name string) (prefix, local string) {
+	if i := strings.IndexByte(name, ':'); i >= 0 {
+		return name[:i], name[i+1:]
+	}
+	return "", name
 }
 
 func (l *learner) lookup(prefix string) (binding, bool) {
@@ -264,7 +348,7 @@ func (l *learner) lookup(prefix string) (binding, bool) {
 }
 
 // name resolves a name as written; a default namespace counts for elements only.
-func (l *learner) name(written []byte, element bool) name {
+func (l *learner) name(written string, element bool) name {
 	prefix, local := cutName(written)
 	n := name{prefix: prefix, local: local}
 	if prefix == "" && !element {
@@ -278,11 +362,8 @@ func (l *learner) name(written []byte, element bool) name {
 
 func (l *learner) attribute(a xmltext.Attr) *attribute {
 	written, value := l.src[a.NameFrom:a.NameTo], l.src[a.ValueFrom:a.ValueTo]
-	d := &attribute{
-		lead:  string(l.src[a.From:a.NameFrom]),
-		eq:    string(l.src[a.NameTo:a.ValueFrom]),
-		quote: string(l.src[a.ValueTo:a.To]),
-	}
+	d := l.attrs.get()
+	*d = attribute{lead: l.src[a.From:a.NameFrom], eq: l.src[a.NameTo:a.ValueFrom], quote: l.src[a.ValueTo:a.To]}
 	prefix, local := cutName(written)
 	switch {
 	case prefix == "xmlns":
@@ -291,27 +372,35 @@ func (l *learner) attribute(a xmltext.Attr) *attribute {
 		if d.declares = b.slot; d.declares != nil {
 			d.name.uri = b.uri // generated prefixes are told apart by what they stand for
 		}
-		d.fixed = [][]part{{{text: string(value)}}}
+		d.fixed = l.value(part{text: value})
 	case prefix == "" && local == "xmlns":
 		d.name = name{local: local}
-		d.fixed = [][]part{{{text: string(value)}}}
+		d.fixed = l.value(part{text: value})
 	default:
 		d.name = l.name(written, false)
 		if markup(d.name) {
-			d.fixed = [][]part{l.qname(value)}
+			d.fixed = l.qname(value)
 		} else {
-			d.typ = typeOf(value)
+			d.typ = typeOf([]byte(value))
 		}
 	}
 	return d
 }
 
 // qname cuts a value that may be a qualified name, so that a generated prefix in it is its slot.
-func (l *learner) qname(value []byte) []part {
-	if prefix, local, ok := bytes.Cut(value, []byte{':'}); ok {
-		if b, ok := l.lookup(string(prefix)); ok && b.slot != nil {
-			return []part{{slot: b.slot}, {text: ":" + string(local)}}
+func (l *learner) qname(value string) [][]part {
+	if prefix, local := cutName(value); prefix != "" {
+		if b, ok := l.lookup(prefix); ok && b.slot != nil {
+			return l.value(part{slot: b.slot}, part{text: value[len(value)-len(local)-1:]})
 		}
 	}
-	return []part{{text: string(value)}}
+	return l.value(part{text: value})
+}
+
+// value gives the one value of an attribute that is markup.
+func (l *learner) value(parts ...part) [][]part {
+	n, k := len(l.parts), len(l.fixed)
+	l.parts = append(l.parts, parts...)
+	l.fixed = append(l.fixed, l.parts[n:len(l.parts):len(l.parts)])
+	return l.fixed[k : k+1 : k+1]
 }

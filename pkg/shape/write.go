@@ -19,7 +19,7 @@ type written struct {
 }
 
 func newWriter() *writer {
-	const usual = 2048 // octets of most shapes
+	const usual = 2048                                                                            // octets of most shapes
 	return &writer{dst: append(make([]byte, 0, usual), version, 0), open: make([]written, 0, 32)} // 0: room for the number of slots
 }
 
