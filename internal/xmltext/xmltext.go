@@ -186,10 +186,11 @@ func (t *Tokenizer) doctype() (Token, error) {
 // IsSpace tells white space as XML knows it.
 func IsSpace(c byte) bool { return c == ' ' || c == '\t' || c == '\r' || c == '\n' }
 
+// nameEnds are the octets that end a name inside a tag.
+var nameEnds = [256]bool{' ': true, '\t': true, '\r': true, '\n': true, '>': true, '/': true, '=': true, '<': true, '"': true, '\'': true}
+
 // IsNameEnd tells the octets that end a name inside a tag.
-func IsNameEnd(c byte) bool {
-	return IsSpace(c) || c == '>' || c == '/' || c == '=' || c == '<' || c == '"' || c == '\''
-}
+func IsNameEnd(c byte) bool { return nameEnds[c] }
 
 func (t *Tokenizer) name(i int) (end int, err error) {
 	for end = i; end < len(t.src) && !IsNameEnd(t.src[end]); end++ {

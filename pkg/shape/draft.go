@@ -88,15 +88,15 @@ func (g *gap) add(kind xmltext.Kind, text string) {
 	g.text += text
 }
 
-// finish is called when the element is closed; text is what stands between its last two tags, mark tells that there is more in it than character data.
-func (d *draft) finish(text string, mark bool) {
+// finish is called when the element is closed; text, and the same as octets, is what stands between its last two tags, mark tells that there is more in it than character data.
+func (d *draft) finish(text string, octets []byte, mark bool) {
 	if d.leaf = len(d.entries) == 0 && d.empty == ""; d.leaf {
 		if d.isBlank = !mark && blank(text); d.isBlank {
 			d.blank = text
 		}
 		d.leafType = TypeText
 		if !mark {
-			d.leafType = typeOf([]byte(text))
+			d.leafType = typeOf(octets)
 		}
 	} else if len(d.entries) > 0 {
 		d.tail = gapOf(text, mark)

@@ -8,7 +8,7 @@ func typeOf(text []byte) Type {
 		}
 		return TypeDecimal
 	}
-	if s := string(text); s == "true" || s == "false" {
+	if string(text) == "true" || string(text) == "false" {
 		return TypeBoolean
 	}
 	if form, _ := parseUUID(text); form != 0 {
@@ -52,6 +52,14 @@ func looksHex(b []byte) bool {
 	return digit && lower != upper
 }
 
+// base64Octets are the characters of base64, and those of line ends.
+var base64Octets = func() (set [256]bool) {
+	for _, c := range "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/=\r\n" {
+		set[c] = true
+	}
+	return set
+}()
+
 // looksBase64 tells text that decodes as base64 and has more than words in it: digits and letters of both cases, or padding.
 func looksBase64(b []byte) bool {
 	const least = 16
@@ -59,9 +67,15 @@ func looksBase64(b []byte) bool {
 		return false
 	}
 	head := b[:min(len(b), guessWindow)]
+	for _, c := range head {
+		if !base64Octets[c] {
+			return false
+		}
+	}
 	l := guessLines(head)
 	column := 0
-	chars, n := l.take(nil, head, &column, len(head))
+	var buf [guessWindow]byte
+	chars, n := l.take(buf[:0], head, &column, len(head))
 	whole := len(head) == len(b)
 	if whole && (n < len(b) || len(chars)%4 != 0) {
 		return false
@@ -72,7 +86,8 @@ func looksBase64(b []byte) bool {
 	if len(chars) < least {
 		return false
 	}
-	if _, err := strict.DecodeString(string(chars)); err != nil {
+	var octets [guessWindow]byte
+	if _, err := strict.Decode(octets[:], chars); err != nil {
 		return false
 	}
 	digit, lower, upper := chars[len(chars)-1] == '=', false, false

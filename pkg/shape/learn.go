@@ -38,7 +38,7 @@ type Family struct {
 
 // LearnFamily learns from one message, or, if it is not whole, from its beginning; see [Learn] and [LearnPrefix].
 func LearnFamily(message []byte, whole bool) (*Family, error) {
-	l := learner{src: string(message), tk: xmltext.New(message)}
+	l := learner{octets: message, src: string(message), tk: xmltext.New(message)}
 	f, err := l.document(!whole)
 	if err == nil && len(message) > heldMessage {
 		f.detach()
@@ -92,7 +92,8 @@ var slotNumbers atomic.Int64
 
 // learner reads one message into draft elements. Their texts are cut from it.
 type learner struct {
-	src    string
+	octets []byte
+	src    string // the same
 	tk     *xmltext.Tokenizer
 	binds  []binding
 	open   []*draft
@@ -153,11 +154,10 @@ func (l *learner) document(partial bool) (*Family, error) {
 	first := true
 	for {
 		tok, err := l.tk.Next()
-		truncated := errors.Is(err, &xmltext.Error{Code: xmltext.Truncated})
-		if errors.Is(err, io.EOF) || partial && truncated {
-			break
-		}
 		if err != nil {
+			if errors.Is(err, io.EOF) || partial && errors.Is(err, &xmltext.Error{Code: xmltext.Truncated}) {
+				break
+			}
 			return nil, &Error{Code: Unlearnable, At: int64(tok.From), What: "not XML", Err: err}
 		}
 		switch tok.Kind {
@@ -284,7 +284,7 @@ func (l *learner) end(tok xmltext.Token) error {
 // pop takes the innermost element off the stack and hangs it into its parent.
 func (l *learner) pop() {
 	d := l.open[len(l.open)-1]
-	d.finish(l.src[l.run.from:l.run.to], l.run.mark)
+	d.finish(l.src[l.run.from:l.run.to], l.octets[l.run.from:l.run.to], l.run.mark)
 	l.run = run{from: l.run.to, to: l.run.to}
 	for n := len(l.binds); n > 0 && l.binds[n-1].depth == len(l.open); n-- {
 		l.binds = l.binds[:n-1]
@@ -381,7 +381,7 @@ func (l *learner) attribute(a xmltext.Attr) *attribute {
 		if markup(d.name) {
 			d.fixed = l.qname(value)
 		} else {
-			d.typ = typeOf([]byte(value))
+			d.typ = typeOf(l.octets[a.ValueFrom:a.ValueTo])
 		}
 	}
 	return d

@@ -69,7 +69,10 @@ func (m *merger) declarations(a, b *draft) {
 }
 
 func sameName(a, b name) bool {
-	return a.key() == b.key() && (a.slot == nil) == (b.slot == nil) && a.slot.find() == b.slot.find()
+	if a.local != b.local || a.uri != b.uri || (a.slot == nil) != (b.slot == nil) {
+		return false
+	}
+	return a.slot == nil && a.prefix == b.prefix || a.slot != nil && a.slot.find() == b.slot.find()
 }
 
 // content merges what stands inside. It gives false where nothing but open content fits both.
