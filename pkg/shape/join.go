@@ -134,7 +134,7 @@ func (j *Joiner) run(last bool) error {
 			pc++
 			continue
 		case opValue:
-			if n := len(dst); !s.inText {
+			if n := len(dst); !s.inText && o.typ < TypeUUID {
 				if dst = j.quick(dst, o); len(dst) > n {
 					j.mark = len(dst)
 					pc++
@@ -182,7 +182,13 @@ func (j *Joiner) run(last bool) error {
 		default:
 			return j.seg.end()
 		}
-		if err := j.take(o); err != nil {
+		var err error
+		if o.code == opValue {
+			err = j.value(o)
+		} else {
+			err = j.take(o)
+		}
+		if err != nil {
 			return err
 		}
 		if j.seg.err != nil {
@@ -255,12 +261,10 @@ func (o *op) isBits() bool {
 	return o.code == opSlot || o.code == opMaybe || o.code == opChoice || o.code == opValue && o.typ == TypeBoolean
 }
 
-// take reads the item of an operation.
+// take reads the item of an operation other than opValue.
 func (j *Joiner) take(o *op) error {
 	s := &j.at
 	switch o.code {
-	case opValue:
-		return j.value(o)
 	case opSlot:
 		return j.slot(o)
 	case opMaybe:

@@ -120,7 +120,7 @@ func (j *Joiner) instant() error {
 	return nil
 }
 
-// piece reads the form, or a piece, of a base64 or hexadecimal value.
+// piece reads the form of a base64 or hexadecimal value, and a piece if the segment has one.
 func (j *Joiner) piece(o *op) error {
 	p := &j.at.pieces
 	if !p.begun {
@@ -128,7 +128,9 @@ func (j *Joiner) piece(o *op) error {
 		if o.typ == TypeHex && p.form > 1 {
 			return j.fail("hexadecimal form %d", p.form)
 		}
-		return nil
+		if !j.seg.has(false) {
+			return nil
+		}
 	}
 	u := j.seg.uvarint()
 	octets := j.seg.take(u >> 2)
