@@ -102,8 +102,7 @@ class Joiner:                           # §10; keep, text: how the message goes
         while (u := self.item().uvarint()) == 0: self.put(self.r.bytes())
         self.put(self.r.take(u - 1))
     def number(self, z, scale):         # z: zigzag(m)
-        digits = str(z + 1 >> 1).rjust(scale + 1, '0')
-        self.put(('-' * (z & 1) + (digits[:-scale] + '.' + digits[-scale:] if scale else digits)).encode())
+        digits = str(z + 1 >> 1).rjust(scale + 1, '0'); self.put(('-' * (z & 1) + (digits[:-scale] + '.' + digits[-scale:] if scale else digits)).encode())
     def node(self, k):                  # §10.2
         if k.kind in (TEXT, AGAIN): self.put(k.a if k.kind == TEXT else self.slots.get(k.a) or need(False, 'slot without prefix'), True)
         elif k.kind in LISTS or k.kind == ARRAY and k.a == k.b != 0 and not k.column:
@@ -137,9 +136,8 @@ class Joiner:                           # §10; keep, text: how the message goes
         return n, h & 1
     def value(self, r, kind):
         if kind == 5 and (b := self.bits(2)) != 2: return self.put((b'false', b'true')[b] if b < 2 else need(False, 'boolean'))
-        if kind > 9: return self.pieces(r.octet(), kind == 11)
         u = r.uvarint() if kind in NUMBERS else r.octet() if kind > 7 else 0
-        if not u: self.text()
+        if kind > 9 or not u: self.pieces(u, kind == 11) if kind > 9 else self.text()
         elif kind == 8:
             need(u < 5, 'form of a UUID') or self.put(b'urn:uuid:' * (u > 2) + (str if u & 1 else str.upper)(str(uuid.UUID(bytes=r.take(16)))).encode())
         elif kind == 9:
@@ -149,8 +147,10 @@ class Joiner:                           # §10; keep, text: how the message goes
             zone = ('', 'Z', '%s%02d:%02d' % ('+-'[minutes < 0], *divmod(abs(minutes), 60)))[z]
             self.put(((datetime.datetime.min + datetime.timedelta(seconds=t)).isoformat() + (f'.{part:0{d}}' if d else '') + zone).encode())
         else:
-            z, s = ((u - 1) >> 3, (u - 1) & 7) if kind in (4, 6) else (u - 1, 0)
-            need((s < 7 or 7 <= (s := r.octet()) <= 18) and z + 1 >> 1 < 1 << 59, 'scale, or number too large') or self.number(z, s)
+            z, s = ((u - 1) >> 3, (u - 1) & 7) if kind in (4, 6) else (u - 1, 0); t = r.octet() if s == 7 else s
+            need((s < 7 or 7 <= t <= 18 or 32 <= t <= 50 or 64 <= t <= 66 and not z) and z + 1 >> 1 < 1 << 59, 'scale, or number too large')
+            self.put((b'NaN', b'INF', b'-INF')[t - 64]) if t > 63 else self.number(z, t & 31); form, x = (r.octet(), r.uvarint()) if 31 < t < 64 else (0, 0)
+            need(form < 12 and x + 1 >> 1 < 1000, 'exponent') or self.put(('Ee'[form & 1] + ('-' if x & 1 else '+' * (form >> 1 & 1)) + str(x + 1 >> 1).rjust(1 + (form >> 2), '0')).encode() if 31 < t < 64 else b'')
     def pieces(self, form, digits):     # §10.3; done: the characters of octets so far
         line, done, k = 0 if digits else (form & 127) * 4, 0, 0; need(not digits or form < 2, 'form of hex')
         while not k & 1:

@@ -8,6 +8,9 @@ func typeOf(text []byte) Type {
 		}
 		return TypeDecimal
 	}
+	if looksFloat(text) {
+		return TypeFloat
+	}
 	if string(text) == "true" || string(text) == "false" {
 		return TypeBoolean
 	}

@@ -64,20 +64,23 @@ func (j *Joiner) number(o *op) error {
 		j.at.inText = true
 		return nil
 	}
-	n := number{}
+	n, how := number{}, uint64(0)
 	if u--; o.typ.scaled() {
-		if n.scale = uint8(u & 7); n.scale == 7 {
-			if n.scale = j.seg.octet(); n.scale < 7 || n.scale > maxScale {
-				return j.fail("scale %d", n.scale)
-			}
-		}
-		u >>= 3
+		u, how = u>>3, u&7
 	}
 	if n.m = bin.Unzigzag(u); n.abs() >= maxMantissa {
 		return j.fail("number over 2^59")
 	}
-	j.dst = n.append(j.dst)
 	j.at.pc++
+	if n.scale = uint8(how); how == 7 {
+		if n.scale = j.seg.octet(); n.scale > maxScale {
+			return j.float(n, n.scale)
+		}
+		if n.scale < 7 {
+			return j.fail("scale %d", n.scale)
+		}
+	}
+	j.dst = n.append(j.dst)
 	return nil
 }
 

@@ -148,3 +148,44 @@ func TestArrayOf911Records(t *testing.T) {
 	fits, content = requireLaw1(t, shape.Compile(s), p100, "publish100")
 	t.Log(fits, content)
 }
+
+// TestChoiceOfMany: an index takes as many bits as it needs, more than an octet too.
+func TestChoiceOfMany(t *testing.T) {
+	const n = 700
+	kids := make([]*shape.Node, n)
+	message := "<t>"
+	for i := range kids {
+		kids[i] = text(fmt.Sprintf("<c%d/>", i))
+	}
+	for i := 0; i < n; i += 37 {
+		message += fmt.Sprintf("<r><c%d/></r>", i)
+	}
+	s, err := shape.New(seq(text("<t>"), array(0, 0, text("<r>"), choice(kids...), text("</r>")), text("</t>")))
+	require.NoError(t, err)
+	fits, content := requireLaw1(t, shape.Compile(s), []byte(message+"</t>"), "choice")
+	assert.True(t, fits)
+	assert.Less(t, content, 3*n/37)
+}
+
+// TestChunksMakeNoDifference: what is settled at one look, and what is not since octets are missing, gives the same content.
+func TestChunksMakeNoDifference(t *testing.T) {
+	messages := soapFiles(t)
+	for _, c := range cases() {
+		messages = append(messages, []byte(c.message))
+	}
+	for i, m := range messages {
+		s, err := shape.Learn(m)
+		if err != nil {
+			continue
+		}
+		for _, other := range [][]byte{m, messages[(i+1)%len(messages)]} {
+			whole := split(t, shape.Compile(s), other, 16384, 0)
+			if bytes.Equal(m, other) {
+				require.Len(t, whole, 1+len(m)/(1<<20))
+			}
+			if len(whole) == 1 {
+				require.Equal(t, whole, split(t, shape.Compile(s), other, 16384, 1), "message %d", i)
+			}
+		}
+	}
+}

@@ -135,6 +135,9 @@ func (g *segmenter) boolean(b []byte) {
 func (g *segmenter) number(b []byte, t Type) {
 	n, ok := parseNumber(b, t.scaled())
 	if !ok || n.m >= maxMantissa || n.m <= -maxMantissa {
+		if t.scaled() && g.float(b) {
+			return
+		}
 		g.ensure(2*binary.MaxVarintLen64 + 4)
 		g.rare++
 		g.uvarint(0)

@@ -78,7 +78,9 @@ func cases() []struct {
 		{"text-only", "a shape without items", "<a/>", text("<a/>"), 4096},
 		{"values", "leaves of every type", "<a>x &amp; y|-12|7|1.50|true|-0.001</a>", seq(text("<a>"), value(shape.TypeText, shape.UntilEnd)), 4096},
 		{"types", "typed leaves in their canonical text", `<a i="-12" b="7" f="1.50" t="true" d="-0.001" e="0.000000012" s="">x</a>`, typed(), 4096},
-		{"exceptions", "typed leaves whose text is not canonical travel as text", `<a i="+12" b="007" f="1.5e3" t="TRUE" d="-0" e="12345678901234567890" s="">x</a>`, typed(), 4096},
+		{"exceptions", "typed leaves whose text is not canonical travel as text", `<a i="+12" b="007" f="1,50" t="TRUE" d="-0" e="12345678901234567890" s="">x</a>`, typed(), 4096},
+		{"floats", "floats as toolkits write them, and what is none", "<a f=\"1.0E-5\"/><a f=\"1E-05\"/><a f=\"-1.5e+10\"/><a f=\"0.0E0\"/><a f=\"4.9E-324\"/><a f=\"1e007\"/><a f=\"NaN\"/><a f=\"INF\"/><a f=\"-INF\"/><a f=\"1E-0\"/><a f=\"1e1000\"/><a f=\"1.e5\"/>",
+			array(0, 0, text("<a f=\""), value(shape.TypeFloat, shape.UntilQuote), text("\"/>"), optional(text(" "), value(shape.TypeText, shape.UntilTag))), 4096},
 		{"rows", "an array of records with optional, choice and bits", "<t><r><x>5</x><d>1</d></r><r a=\"q\"><y/><d>2.5</d></r><r><z>false</z><d>x</d></r><r><z>true</z><d>-3.25</d></r></t>", rows(), 4096},
 		{"rows-none", "an array without rows", "<t></t>", rows(), 4096},
 		{"rows-200", "groups of more than 127 rows, in several segments", "<t>" + many(200, func(i int) string {
