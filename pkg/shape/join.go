@@ -92,7 +92,7 @@ func (j *Joiner) join(dst, segment []byte, last bool) ([]byte, error) {
 	j.seg = newSegmentReader(segment, last)
 	j.start, j.mark = len(dst), len(dst)
 	start := len(dst)
-	j.dst = append(slices.Grow(dst, len(j.pending)+len(segment)), j.pending...)
+	j.dst = append(slices.Grow(dst, len(j.pending)+4*len(segment)), j.pending...)
 	err := j.run(last)
 	dst, j.dst = j.dst, nil
 	if err != nil {

@@ -11,7 +11,6 @@ import (
 	"io"
 	"iter"
 	"sync"
-	"time"
 
 	"github.com/klauspost/compress/zstd"
 
@@ -94,7 +93,8 @@ type packer struct {
 	cfg      Config
 	stores   []ctxstore.Store // made here
 	out      *tee
-	coder    *binary.Coder
+	coder    *timed // of the end that sends
+	reader   *timed
 	from, to *streamer.Stream
 	back     chan []byte
 
@@ -115,8 +115,8 @@ func (p *packer) open(ctx context.Context, w io.Writer) error {
 	const buffer = 256 << 10
 	here, there := inproc.Pipe(buffer)
 	p.out = &tee{Conn: here, w: w}
-	p.coder = binary.NewBook(ctxstore.Shapes{Store: p.store()}).Coder(binary.Options{Refer: p.cfg.Store != nil})
-	reader := binary.NewBook(ctxstore.Shapes{Store: p.store()}).Coder(binary.Options{})
+	p.coder = &timed{Coder: binary.NewBook(ctxstore.Shapes{Store: p.store()}).Coder(binary.Options{Refer: p.cfg.Store != nil})}
+	p.reader = &timed{Coder: binary.NewBook(ctxstore.Shapes{Store: p.store()}).Coder(binary.Options{})}
 	var session [16]byte
 	if _, err := rand.Read(session[:]); err != nil {
 		return err
@@ -125,8 +125,8 @@ func (p *packer) open(ctx context.Context, w io.Writer) error {
 	var err1, err2 error
 	wg.Go(func() {
 		p.to, err1 = streamer.Over(ctx, there, streamer.Config{Accept: func(_ context.Context, h streamer.Hello) (streamer.Coder, streamer.Handler, error) {
-			reader.PeerLimits(int(h.Limits.MaxShapes), int64(h.Limits.MaxShapeBytes))
-			return reader, p.receive, nil
+			p.reader.PeerLimits(int(h.Limits.MaxShapes), int64(h.Limits.MaxShapeBytes))
+			return p.reader, p.receive, nil
 		}})
 	})
 	wg.Go(func() {
@@ -161,15 +161,10 @@ func (p *packer) event(e streamer.Event) {
 
 // receive joins at the other end.
 func (p *packer) receive(ctx context.Context, x *streamer.Exchange) {
-	began := time.Now()
 	body, err := x.Message().ReadAll(1 << 40)
-	took := time.Since(began)
 	if err != nil {
 		body = nil
 	}
-	p.mu.Lock()
-	p.current.Join = took.Nanoseconds()
-	p.mu.Unlock()
 	select {
 	case p.back <- body:
 	case <-ctx.Done():
@@ -181,11 +176,9 @@ func (p *packer) message(ctx context.Context, m Input) (Figures, error) {
 	p.mu.Lock()
 	p.current = Figures{Name: m.Name, Raw: int64(len(m.Body))}
 	p.mu.Unlock()
-	began := time.Now()
 	if err := p.from.Lane(0).Send(ctx, streamer.NewMessage(nil, m.Body)); err != nil {
 		return Figures{}, err
 	}
-	split := time.Since(began)
 	select {
 	case got := <-p.back:
 		if !bytes.Equal(got, m.Body) {
@@ -203,7 +196,7 @@ func (p *packer) message(ctx context.Context, m Input) (Figures, error) {
 	p.mu.Lock()
 	f := p.current
 	p.mu.Unlock()
-	f.Split = split.Nanoseconds()
+	f.Split, f.Join = p.coder.split.Swap(0), p.reader.join.Swap(0)
 	f.Learned, f.Widened, f.Exceptions = after.Learned-before.Learned, after.Widened-before.Widened, after.Exceptions-before.Exceptions
 	if p.cfg.Measure {
 		var err error
