@@ -108,6 +108,25 @@ func TestMutatedMessages(t *testing.T) {
 	}
 }
 
+// TestMutatedMessagesOnTheCorpus is the same for messages of all kinds, each before and after it was mutated, so that the one meets the shape of the other.
+func TestMutatedMessagesOnTheCorpus(t *testing.T) {
+	const most = 64 << 10
+	rnd := rand.New(rand.NewPCG(9, 10))
+	for _, path := range shared.Files(t, shared.Dir(t, "corpus", "messages"), nil) {
+		m := shared.Read(t, path)
+		if len(m) == 0 || len(m) > most {
+			continue
+		}
+		d := direction{from: newEnd(binary.Options{}), to: newEnd(binary.Options{})}
+		d.send(t, nil, bytes.NewReader(m), 4096)
+		for range 10 {
+			changed := mutate(rnd, m)
+			_, got := d.send(t, nil, bytes.NewReader(changed), []int{300, 4096, 16000}[rnd.IntN(3)])
+			requireSame(t, changed, got, path)
+		}
+	}
+}
+
 // mutate flips octets, or duplicates, moves, removes or swaps pieces between tags.
 func mutate(rnd *rand.Rand, m []byte) []byte {
 	m = bytes.Clone(m)
