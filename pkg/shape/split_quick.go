@@ -2,7 +2,7 @@ package shape
 
 import "bytes"
 
-// quick runs operations that are settled at one look: texts, values that a text behind them ends, rows, optionals and choices that begin with a text. It stops before the first that is
+// quick runs operations that are settled at one look: texts, prefixes that stand again, values that a text behind them ends, rows, optionals and choices. It stops before the first that is
 // another, does not fit, or may need more of the message: step decides about that one. Both give the same content.
 func (s *Splitter) quick() {
 	if s.inText || s.scan != (scanner{}) {
@@ -16,6 +16,12 @@ func (s *Splitter) quick() {
 		case opText:
 			if lit := lits[o.a:o.b]; bytes.HasPrefix(in[at:], lit) {
 				at, run = at+len(lit), run+int64(len(lit))
+				pc++
+				continue
+			}
+		case opAgain:
+			if p := s.slots[o.a]; len(p) > 0 && bytes.HasPrefix(in[at:], p) {
+				at, run = at+len(p), run+int64(len(p))
 				pc++
 				continue
 			}
@@ -33,42 +39,52 @@ func (s *Splitter) quick() {
 			}
 		case opNext:
 			head, l := &ops[o.a], &g.loops[len(g.loops)-1]
-			lit, more := lits[head.lead.a:head.lead.b], head.max == 0 || l.rows < head.max
-			if len(lit) > 0 && more && !head.fixed && l.from != s.gone+int64(at) && begins(in[at:], lit, head.nameEnd) {
+			if head.fixed || head.max > 0 && l.rows >= head.max || l.from == s.gone+int64(at) {
+				break
+			}
+			if st, n := s.look(at, int(o.a)+1, head.lead, head.nameEnd); st == next {
 				s.breakAt(at)
 				if l.headerAt < 0 || l.group == maxGroup {
 					run = 0
 				}
 				l.from = s.gone + int64(at)
 				g.row()
-				at, run = at+len(lit), run+int64(len(lit))
-				pc = int(o.a) + 2
+				pc = int(o.a) + 1
+				if n > 0 {
+					at, run = at+n, run+int64(n)
+					pc++
+				}
 				continue
 			}
 		case opMaybe:
-			lit := lits[o.lead.a:o.lead.b]
-			if len(lit) == 0 || len(in)-at <= len(lit) {
+			st, n := s.look(at, pc+1, o.lead, o.nameEnd)
+			if st == starved {
 				break
 			}
-			if begins(in[at:], lit, o.nameEnd) {
+			pc++
+			if st == next {
 				g.bits(1, 1)
-				s.breakAt(at)
-				at, run = at+len(lit), int64(len(lit))
-				pc += 2
 			} else {
 				g.bits(0, 1)
-				s.breakAt(at)
-				pc, run = int(o.b), 0
+				pc = int(o.b)
+			}
+			s.breakAt(at)
+			run = int64(n)
+			if n > 0 {
+				at += n
+				pc++
 			}
 			continue
 		case opChoice:
-			if i := s.quickChoice(o, in[at:]); i < len(o.alts) {
-				alt := &o.alts[i]
+			if i, n := s.lookChoice(o, at); i < len(o.alts) {
 				g.bits(uint32(i), o.bits)
 				s.breakAt(at)
-				run = int64(alt.lead.b - alt.lead.a)
-				at += int(run)
-				pc = int(alt.pc) + 1
+				pc = int(o.alts[i].pc)
+				run = int64(n)
+				if n > 0 {
+					at += n
+					pc++
+				}
 				continue
 			}
 		}
@@ -85,24 +101,35 @@ func (s *Splitter) breakAt(at int) {
 	}
 }
 
-// begins tells whether b begins with lit, and a name that ends there.
-func begins(b, lit []byte, nameEnd bool) bool {
-	return bytes.HasPrefix(b, lit) && (!nameEnd || len(b) > len(lit) && endsName(b[len(lit)]))
+// look tells whether what comes at at can begin the operations at pc; n octets of it are the text there that decided.
+func (s *Splitter) look(at, pc int, l lead, nameEnd bool) (st state, n int) {
+	if l.a == l.b {
+		s.at = at
+		return s.guard(pc, nameEnd), 0
+	}
+	lit, rest := s.p.lits[l.a:l.b], s.in[at:]
+	switch {
+	case len(rest) <= len(lit):
+		return starved, 0
+	case bytes.HasPrefix(rest, lit) && (!nameEnd || endsName(rest[len(lit)])):
+		return next, len(lit)
+	}
+	return mismatch, 0
 }
 
-// quickChoice gives the alternative that comes, or their number if that takes more than a look.
-func (s *Splitter) quickChoice(o *op, rest []byte) int {
+// lookChoice gives the alternative that comes, or their number if none surely does.
+func (s *Splitter) lookChoice(o *op, at int) (i, n int) {
 	for i := range o.alts {
 		alt := &o.alts[i]
-		lit := s.p.lits[alt.lead.a:alt.lead.b]
-		if len(lit) == 0 || len(rest) <= len(lit) {
+		st, n := s.look(at, int(alt.pc), alt.lead, alt.nameEnd)
+		if st == starved {
 			break
 		}
-		if begins(rest, lit, alt.nameEnd) {
-			return i
+		if st == next {
+			return i, n
 		}
 	}
-	return len(o.alts)
+	return len(o.alts), 0
 }
 
 // quickValue splits a value at the start of rest if the text behind it follows, and gives its length; else -1.
