@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math/rand/v2"
 	"path/filepath"
 	"strings"
 	"sync"
@@ -138,6 +139,18 @@ func (d *direction) send(t testing.TB, head []byte, body io.Reader, most int) (g
 func requireSame(t testing.TB, want, got []byte, what string) {
 	if !bytes.Equal(want, got) {
 		t.Fatalf("%s: %d octets became %d", what, len(want), len(got))
+	}
+}
+
+// TestShuffledOnTheCorpus: all messages in no order, as one sequence.
+func TestShuffledOnTheCorpus(t *testing.T) {
+	paths := shared.Messages(t)
+	rand.New(rand.NewPCG(11, 12)).Shuffle(len(paths), func(i, k int) { paths[i], paths[k] = paths[k], paths[i] })
+	d := direction{from: newEnd(binary.Options{}), to: newEnd(binary.Options{})}
+	for _, path := range paths {
+		message := shared.Read(t, path)
+		_, got := d.send(t, nil, bytes.NewReader(message), 4096)
+		requireSame(t, message, got, path)
 	}
 }
 
