@@ -73,6 +73,19 @@ type gap struct {
 	value bool
 }
 
+// size is about what the element takes in memory, its texts included, in octets.
+func (d *draft) size() int {
+	const element, attr, value = 512, 384, 96
+	n := element + len(d.attrs)*attr
+	for _, a := range d.attrs {
+		n += len(a.fixed) * value
+	}
+	for _, e := range d.entries {
+		n += e.element.size()
+	}
+	return n
+}
+
 // gapOf makes a gap of what stands between two tags; mark tells that there is more in it than character data.
 func gapOf(text string, mark bool) gap {
 	if mark || !blank(text) {

@@ -81,6 +81,12 @@ func (f *Family) Shape() (*Shape, error) {
 	return parse(bytes.Clone(w.finish()))
 }
 
+// Size is about what the family takes in memory, in octets.
+func (f *Family) Size() int {
+	const message, whole = 4096, 1024 // what its texts may be cut from, and what there is once
+	return message + whole + f.root.size()
+}
+
 // heldMessage bounds the message that a family may keep because its texts are cut from it, in octets.
 const heldMessage = 4096
 

@@ -64,6 +64,12 @@ type alternative struct {
 // Shape is what the program was compiled from.
 func (p *Program) Shape() *Shape { return p.shape }
 
+// Size is about what the program takes in memory, its shape included, in octets.
+func (p *Program) Size() int {
+	const node, operation, texts = 96, 80, 3
+	return p.shape.nodes*node + cap(p.ops)*operation + texts*len(p.shape.octets)
+}
+
 // Leads is the text every message of the shape begins with; it must not be changed.
 func (p *Program) Leads() []byte { return p.leads }
 

@@ -36,7 +36,7 @@ type Options struct {
 const (
 	defaultShapes     = 1024
 	defaultShapeBytes = 4 << 20
-	// bookShapes and bookBytes bound a book: shapes, and octets of their serializations. Beyond, the shape used longest ago goes.
+	// bookShapes and bookBytes bound a book: shapes, and about what they take in memory, compiled, in octets. Beyond, the shape used longest ago goes.
 	bookShapes = 4096
 	bookBytes  = 16 << 20
 	// window is how much of a message is looked at before its shape is chosen, in octets.

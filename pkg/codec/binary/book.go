@@ -123,7 +123,7 @@ func (b *Book) add(s *shape.Shape) *shape.Program {
 	p.key = string(p.program.Leads())
 	p.index.add(p)
 	b.known[fp] = p
-	b.bytes += len(s.Octets())
+	b.bytes += p.program.Size()
 	for len(b.known) > bookShapes || b.bytes > bookBytes {
 		b.evict()
 	}
@@ -141,7 +141,7 @@ func (b *Book) evict() {
 	}
 	p := b.known[oldest]
 	delete(b.known, oldest)
-	b.bytes -= len(p.program.Shape().Octets())
+	b.bytes -= p.program.Size()
 	p.index.remove(p)
 }
 

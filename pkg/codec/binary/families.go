@@ -13,6 +13,8 @@ const (
 	maxBranches = 4
 	// maxWidened bounds the serialization of a shape that is widened, in octets: beyond it a kind has no order worth describing.
 	maxWidened = 64 << 10
+	// familyBytes bounds what all families take in memory, in octets: beyond, kinds learned from longest ago are forgotten. One that would take more than a sixteenth is not kept.
+	familyBytes = 16 << 20
 )
 
 // families are what was learned from messages of each kind. They are one end's, over all its streams.
@@ -20,6 +22,7 @@ type families struct {
 	mu    sync.Mutex
 	kinds map[string]*kind
 	turn  uint64
+	bytes int // what all branches take
 }
 
 type kind struct {
@@ -30,6 +33,7 @@ type kind struct {
 type branch struct {
 	family *shape.Family
 	shape  *shape.Shape
+	bytes  int
 }
 
 // learn learns from a message that fits no shape known: it widens what was learned from others of its kind, if that fits, else begins a new branch. old is the shape that the new one takes the place of, nil if none.
@@ -55,14 +59,29 @@ func (f *families) learn(message []byte, whole bool) (s, old *shape.Shape, err e
 			break
 		}
 		old = b.shape
-		*b = branch{wide, wider}
+		f.bytes -= b.bytes
+		k.branches = append(k.branches[:i], k.branches[i+1:]...)
+		f.keep(k, wide, wider)
 		return wider, old, nil
 	}
+	f.keep(k, one, s)
+	return s, nil, nil
+}
+
+// keep adds a branch to a kind, which is the one used last.
+func (f *families) keep(k *kind, family *shape.Family, s *shape.Shape) {
+	b := branch{family, s, family.Size()}
+	if b.bytes > familyBytes/16 {
+		return
+	}
 	if len(k.branches) == maxBranches {
+		f.bytes -= k.branches[0].bytes
 		k.branches = append(k.branches[:0], k.branches[1:]...)
 	}
-	k.branches = append(k.branches, branch{one, s})
-	return s, nil, nil
+	k.branches = append(k.branches, b)
+	for f.bytes += b.bytes; f.bytes > familyBytes; {
+		f.forget()
+	}
 }
 
 // kind gives what is known of a kind.
@@ -89,6 +108,9 @@ func (f *families) forget() {
 		if k.used < least {
 			oldest, least = key, k.used
 		}
+	}
+	for _, b := range f.kinds[oldest].branches {
+		f.bytes -= b.bytes
 	}
 	delete(f.kinds, oldest)
 }

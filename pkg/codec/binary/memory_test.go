@@ -2,6 +2,7 @@ package binary_test
 
 import (
 	"encoding/base64"
+	"fmt"
 	"io"
 	"runtime"
 	"runtime/debug"
@@ -70,4 +71,33 @@ func TestLongValuesTakeNoMemory(t *testing.T) {
 		assert.Greater(t, joined, octets*4/3)
 		assert.Less(t, most, before+extra)
 	}
+}
+
+// TestLearnerMemoryIsBounded: what streams learn from large messages of many kinds, over all of them, stays under 32 MB.
+func TestLearnerMemoryIsBounded(t *testing.T) {
+	const kinds, elements, bound = 200, 1500, 32 << 20
+	heap := func() uint64 {
+		runtime.GC()
+		var m runtime.MemStats
+		runtime.ReadMemStats(&m)
+		return m.HeapAlloc
+	}
+	e := newEnd(binary.Options{})
+	before := heap()
+	for i := range kinds {
+		var b strings.Builder
+		for k := range elements {
+			fmt.Fprintf(&b, `<e%d a="x">%d</e%d>`, k, k, k)
+			if k%100 == 99 {
+				b.WriteString("<deeper>")
+			}
+		}
+		m := envelope(fmt.Sprintf("<k%d>%s%s</k%d>", i, b.String(), strings.Repeat("</deeper>", elements/100), i))
+		coder := e.book.Coder(binary.Options{}) // a stream of its own has an allowance of its own
+		require.NoError(t, coder.Split(nil, strings.NewReader(m), 16000, func(bool, uint64, bool, []byte) error { return nil }))
+		require.Equal(t, int64(1), coder.Counts().Learned)
+		clear(e.store.octets)
+	}
+	assert.Less(t, heap(), before+bound)
+	runtime.KeepAlive(e)
 }
