@@ -38,7 +38,7 @@ type Family struct {
 
 // LearnFamily learns from one message, or, if it is not whole, from its beginning; see [Learn] and [LearnPrefix].
 func LearnFamily(message []byte, whole bool) (*Family, error) {
-	l := learner{octets: message, src: string(message), tk: xmltext.New(message)}
+	l := newLearner(message)
 	f, err := l.document(!whole)
 	if err == nil && len(message) > heldMessage {
 		f.detach()
@@ -78,7 +78,11 @@ func (f *Family) Shape() (*Shape, error) {
 	w.element(f.root)
 	w.gap(f.after)
 	w.end()
-	return parse(bytes.Clone(w.finish()))
+	octets := w.finish()
+	if cap(octets) > 2*len(octets) {
+		octets = bytes.Clone(octets)
+	}
+	return parse(octets)
 }
 
 // Size is about what the family takes in memory, in octets.
@@ -112,6 +116,12 @@ type learner struct {
 	rows   pool[entry]
 }
 
+func newLearner(message []byte) *learner {
+	const usual = 16 // declarations, values of markup and open elements of most messages
+	return &learner{octets: message, src: string(message), tk: xmltext.New(message),
+		binds: make([]binding, 0, usual), open: make([]*draft, 0, usual), parts: make([]part, 0, usual), fixed: make([][]part, 0, usual)}
+}
+
 // run is what was read since the last tag: src[from:to].
 type run struct {
 	from, to int
@@ -122,7 +132,7 @@ type run struct {
 type pool[T any] struct {
 	room []T
 	free []*T
-	size int
+	made int
 }
 
 func (p *pool[T]) get() *T {
@@ -132,8 +142,10 @@ func (p *pool[T]) get() *T {
 		return x
 	}
 	if len(p.room) == 0 {
-		p.size = min(2*p.size+8, 64)
-		p.room = make([]T, p.size)
+		const least, most = 8, 64
+		n := min(max(p.made, least), most) // as many again
+		p.room = make([]T, n)
+		p.made += n
 	}
 	x := &p.room[0]
 	p.room = p.room[1:]

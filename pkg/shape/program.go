@@ -75,7 +75,7 @@ func (p *Program) Leads() []byte { return p.leads }
 
 // Compile makes a program. It cannot fail: whatever a [Shape] may be can be compiled.
 func Compile(s *Shape) *Program {
-	p := &Program{shape: s, ops: make([]op, 0, s.nodes+8), lits: make([]byte, 0, len(s.octets)+litRoom)}
+	p := &Program{shape: s, ops: make([]op, 0, s.nodes/2+8), lits: make([]byte, 0, len(s.octets)+litRoom)}
 	p.node(s.root)
 	p.emit(op{code: opEnd})
 	p.lits = append(p.lits, make([]byte, litRoom)...)

@@ -56,7 +56,7 @@ func parse(octets []byte) (*Shape, error) {
 	if len(octets) > maxSerialization {
 		return nil, &Error{Code: TooLarge, What: fmt.Sprintf("shape of %d octets, most are %d", len(octets), maxSerialization)}
 	}
-	p := parser{cur: bin.NewCursor(octets, 0), text: string(octets)}
+	p := parser{cur: bin.NewCursor(octets, 0), text: string(octets), stack: make([]*Node, 0, 64)}
 	if v := p.cur.U8(); v != version {
 		p.fail(fmt.Sprintf("version %d, not %d", v, version))
 	}

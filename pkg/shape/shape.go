@@ -85,9 +85,9 @@ const (
 // Node is a node of a shape's tree. Which fields count depends on Kind. Nodes of a [Shape] must not be changed.
 type Node struct {
 	Kind     Kind
-	Text     string
 	Type     Type
 	Until    Until
+	Text     string
 	Slot     int
 	Min, Max uint64 // Max 0: no limit; Min = Max: a fixed number of rows
 	Kids     []*Node
