@@ -1,0 +1,171 @@
+package shape
+
+import "math/bits"
+
+// MaxMemory bounds what a [Memory] holds, in octets as it counts them (wire-format section 11.6).
+const MaxMemory = 128 << 10
+
+const (
+	// placeWeight is what a place of a shape counts for.
+	placeWeight = 64
+	// maxRecalled bounds a text or an octet string that is remembered as the one before, in octets.
+	maxRecalled = 4096
+)
+
+// Memory is what one direction of a lane, or a message in fragments, remembers from segment to segment (wire-format section 11.6). Both ends hold the same. The zero value is
+// empty. Not safe for concurrent use.
+type Memory struct {
+	shapes map[Fingerprint]*recall
+	latest *recall
+	weight int
+	words  ring      // words, at most maxWords
+	texts  ring      // texts of more than one word, at most maxTexts
+	gaps   [2][]byte // the latest between two words, and another that was before it
+}
+
+// recall is what is remembered of the places of a shape.
+type recall struct {
+	fp     Fingerprint
+	places []place
+}
+
+// place is what is remembered of one place.
+type place struct {
+	kind         uint16
+	known        bool // number is a value that was there
+	width        uint8
+	number       int64
+	step, stride int64
+	base         int64
+	minutes      int64
+	text, octets []byte
+}
+
+// Reset forgets everything, and gives the room back.
+func (m *Memory) Reset() { *m = Memory{} }
+
+// Empty tells that nothing is remembered.
+func (m *Memory) Empty() bool { return m.latest == nil }
+
+// full tells that the memory must be reset before a further segment.
+func (m *Memory) full() bool { return m.weight > MaxMemory }
+
+func (m *Memory) of(p *Program) *recall {
+	fp := p.shape.Fingerprint()
+	if m.latest != nil && m.latest.fp == fp {
+		return m.latest
+	}
+	r := m.shapes[fp]
+	if r == nil {
+		if m.shapes == nil {
+			m.shapes = map[Fingerprint]*recall{}
+		}
+		r = &recall{fp: fp, places: make([]place, len(p.ops))}
+		for i := range p.ops {
+			switch o := &p.ops[i]; o.code {
+			case opValue, opSlot, opMaybe, opChoice, opRows, opColumn:
+				r.places[i].kind = 1
+				m.weight += placeWeight
+			}
+		}
+		m.shapes[fp] = r
+	}
+	m.latest = r
+	return r
+}
+
+// keep has a text or octet string remembered in *slot; one that is too long leaves an empty one.
+func (m *Memory) keep(slot *[]byte, b []byte) {
+	if len(b) > maxRecalled {
+		b = nil
+	}
+	m.weight += len(b) - len(*slot)
+	*slot = append((*slot)[:0], b...)
+}
+
+const (
+	maxWords    = 2048
+	maxTexts    = 256
+	shortestRef = 3
+	longestRef  = 64
+	ringChunk   = 128
+)
+
+// ring has texts that were seen, numbered in the order they came; of more than most the oldest go.
+type ring struct {
+	count  int // entered so far
+	chunks []*[ringChunk]seen
+	heads  []uint16 // by hash: 1 + the number of the latest
+}
+
+type seen struct {
+	next uint16
+	hash uint16
+	size uint8
+	text [longestRef]byte
+}
+
+func (t *ring) at(i int) *seen { return &t.chunks[i/ringChunk][i%ringChunk] }
+
+func (w *seen) bytes() []byte { return w.text[:w.size] }
+
+// len is how many entries there are.
+func (t *ring) len(most int) int { return min(t.count, most) }
+
+// numberBits is the width of the number of an entry.
+func (t *ring) numberBits(most int) uint { return uint(bits.Len(uint(max(t.len(most)-1, 0)))) }
+
+func hashText(b []byte) uint16 {
+	h := uint32(2166136261)
+	for _, c := range b {
+		h = (h ^ uint32(c)) * 16777619
+	}
+	return uint16(h ^ h>>16)
+}
+
+// find gives the number of an entry, -1 if there is none.
+func (t *ring) find(b []byte) int {
+	if t.heads == nil || len(b) < shortestRef || len(b) > longestRef {
+		return -1
+	}
+	for i := int(t.heads[int(hashText(b))%len(t.heads)]) - 1; i >= 0; {
+		w := t.at(i)
+		if string(w.bytes()) == string(b) {
+			return i
+		}
+		i = int(w.next) - 1
+	}
+	return -1
+}
+
+// enter notes a text, unless it is there or of no use.
+func (t *ring) enter(b []byte, most int) {
+	if len(b) < shortestRef || len(b) > longestRef || t.find(b) >= 0 {
+		return
+	}
+	if t.heads == nil {
+		t.heads = make([]uint16, most)
+	}
+	i := t.count % most
+	if i/ringChunk == len(t.chunks) {
+		t.chunks = append(t.chunks, new([ringChunk]seen))
+	}
+	w := t.at(i)
+	if t.count >= most {
+		t.unlink(i, w)
+	}
+	t.count++
+	w.hash = hashText(b)
+	w.size = uint8(copy(w.text[:], b))
+	head := &t.heads[int(w.hash)%most]
+	w.next = *head
+	*head = uint16(i + 1)
+}
+
+func (t *ring) unlink(i int, w *seen) {
+	at := &t.heads[int(w.hash)%len(t.heads)]
+	for int(*at)-1 != i {
+		at = &t.at(int(*at) - 1).next
+	}
+	*at = w.next
+}
