@@ -44,8 +44,8 @@ type place struct {
 // Reset forgets everything, and gives the room back.
 func (m *Memory) Reset() { *m = Memory{} }
 
-// Empty tells that nothing is remembered.
-func (m *Memory) Empty() bool { return m.latest == nil }
+// Drop forgets everything, and has the next packed segment tell that.
+func (m *Memory) Drop() { *m = Memory{weight: MaxMemory + 1} }
 
 // full tells that the memory must be reset before a further segment.
 func (m *Memory) full() bool { return m.weight > MaxMemory }

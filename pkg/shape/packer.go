@@ -10,6 +10,12 @@ type Packing struct{ at position }
 // Reset begins a further part.
 func (s *Packing) Reset() { s.at.reset() }
 
+// Packed tells a packed segment from one that is as it was (wire-format section 11.1).
+func Packed(segment []byte) bool { return len(segment) > 0 && segment[0]&1 != 0 }
+
+// Resets tells a segment that resets the memory.
+func Resets(segment []byte) bool { return len(segment) > 0 && segment[0]&2 != 0 }
+
 // Pack appends the packed form of a segment to dst, at most most octets and at least one longer than the segment. last tells that it is the last of its part.
 func (k *Packer) Pack(dst []byte, p *Program, s *Packing, m *Memory, segment []byte, last bool, most int) []byte {
 	e, start := &k.e, len(dst)

@@ -15,6 +15,7 @@ type held struct {
 type heldParts struct {
 	in    *inbound
 	parts frame.Parts
+	epoch uint64
 }
 
 func (p heldParts) size() int { return len(p.parts.Head.Segment) + len(p.parts.Body.Segment) }
@@ -26,7 +27,7 @@ func (r *receiver) pass(in *inbound, p frame.Parts) error {
 	}
 	lane := r.held.lanes[in.key.Lane]
 	if lane == nil && r.here(p) {
-		return r.deliver(in, p)
+		return r.deliver(in, p, r.epoch)
 	}
 	if lane == nil {
 		if r.held.lanes == nil {
@@ -35,7 +36,10 @@ func (r *receiver) pass(in *inbound, p frame.Parts) error {
 		lane = &fifo[heldParts]{}
 		r.held.lanes[in.key.Lane] = lane
 	}
-	h := heldParts{in, p}
+	if r.s.packer != nil {
+		own(&p, len(p.Head.Segment)+len(p.Body.Segment))
+	}
+	h := heldParts{in, p, r.epoch}
 	lane.push(h)
 	r.held.load.add(h.size(), segmentWeight+exchangeWeight)
 	if most := r.s.cfg.Limits.MaxHeld; r.held.load.octets > most || r.held.load.weight > 2*most+r.s.maxOverhead {
@@ -87,10 +91,22 @@ func (r *receiver) here(p frame.Parts) bool {
 }
 
 // deliver binds the parts that begin to their shapes, and queues the fragment for the goroutine that reads the message.
-func (r *receiver) deliver(in *inbound, p frame.Parts) error {
+func (r *receiver) deliver(in *inbound, p frame.Parts, epoch uint64) error {
 	s := r.s
 	var joins [2]join
 	var err error
+	if s.packer != nil {
+		lost, err := r.unpack(in, &p, epoch)
+		if err != nil {
+			return err
+		}
+		if lost {
+			s.mu.Lock()
+			defer s.mu.Unlock()
+			s.refuseLocked(in, frame.Unprocessed, &Error{Code: Unprocessed})
+			return nil
+		}
+	}
 	for i, part := range [...]frame.Part{p.Head, p.Body} {
 		if begins := part.First && [...]bool{p.HasHead, p.HasBody}[i]; begins && err == nil {
 			joins[i], err = s.coder.NewJoin(part.Shape)
@@ -118,7 +134,7 @@ func (r *receiver) release() error {
 		for lane.len() > 0 && r.here(lane.front().parts) {
 			h := lane.pop()
 			r.held.load.sub(h.size(), segmentWeight+exchangeWeight)
-			if err := r.deliver(h.in, h.parts); err != nil {
+			if err := r.deliver(h.in, h.parts, h.epoch); err != nil {
 				return err
 			}
 		}
@@ -138,6 +154,9 @@ func (r *receiver) giveUpHeld() {
 		for lane.len() > 0 {
 			h := lane.pop()
 			r.held.load.sub(h.size(), segmentWeight+exchangeWeight)
+			if s.packer != nil {
+				s.packer.GiveUp(h.in.key.Lane, r.epoch)
+			}
 			s.refuseLocked(h.in, frame.Unprocessed, &Error{Code: Unprocessed})
 		}
 	}

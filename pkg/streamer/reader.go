@@ -55,7 +55,8 @@ type receiver struct {
 	stale     map[uint64]bool // no longer announced, but named by what is held
 	held      held
 	syncEnd   int64
-	closed    bool // the other end's close has come
+	epoch     uint64 // syncs so far
+	closed    bool   // the other end's close has come
 }
 
 // run reads frames until the direction ends. It never waits for anything but octets.
@@ -176,6 +177,10 @@ func (r *receiver) sync(f frame.Sync, n int) error {
 	}
 	r.checks.Next()
 	r.numbering.Sync(f)
+	r.epoch++
+	if s.packer != nil {
+		s.packer.Synced(func(lane uint64) bool { return r.held.lanes[lane] != nil })
+	}
 	if most := s.cfg.Limits.MaxShapes; len(f.Shapes) > most {
 		return &Error{Code: BeyondLimits, At: at, Err: fmt.Errorf("more than %d shape numbers", most)}
 	}
@@ -235,14 +240,23 @@ func (r *receiver) cancel(f frame.Cancel) {
 		}
 	case f.Message.Reply:
 		if x := s.exchanges[request]; x != nil {
+			s.lostLane(f)
 			s.endExchangeLocked(x, e)
 		}
 	default:
 		if c := s.calls[request]; c != nil {
+			s.lostLane(f)
 			s.endCallLocked(c, e)
 		} else if out := s.outs[request]; out != nil {
 			s.dropLocked(out, e, frame.Aborted)
 		}
+	}
+}
+
+// lostLane has a lane's memory dropped, as the other end may not know what a message it did not process left there.
+func (s *Stream) lostLane(f frame.Cancel) {
+	if s.packer != nil && f.Code == frame.Unprocessed {
+		s.packer.Lost(f.Message.Lane)
 	}
 }
 

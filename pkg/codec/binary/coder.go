@@ -16,6 +16,10 @@ type Coder struct {
 	send    sendTable
 	receive receiveTable
 
+	stages       uint64
+	sendLanes    sendLanes
+	receiveLanes receiveLanes
+
 	learning allowance
 	counts   counters
 
@@ -94,8 +98,9 @@ func (c *Coder) Announce(number uint64) (fp Fingerprint, full []byte, ok bool) {
 	return fp, s.Octets(), true
 }
 
-// Epoch ends all announcements but those it yields, ascending: of the shapes used since the last epoch, and those of open messages.
+// Epoch ends the memory of all lanes, and all announcements but those it yields, ascending: of the shapes used since the last epoch, and those of open messages.
 func (c *Coder) Epoch(open map[uint64]int, yield func(number uint64, fp Fingerprint)) {
+	clear(c.sendLanes.memories)
 	c.send.epoch(open, yield)
 }
 
