@@ -2,12 +2,14 @@ package shape
 
 import "math/bits"
 
-// MaxMemory bounds what a [Memory] holds, in octets as it counts them (wire-format section 11.6).
-const MaxMemory = 128 << 10
+// MaxMemory bounds what a [Memory] holds beside words and texts, in octets as it counts them (wire-format section 11.6).
+const MaxMemory = 96 << 10
 
 const (
-	// placeWeight is what a place of a shape counts for.
+	// placeWeight is what a place of a shape counts for, in octets.
 	placeWeight = 64
+	// maxPlaces is how many places a shape may have that is remembered.
+	maxPlaces = 1024
 	// maxRecalled bounds a text or an octet string that is remembered as the one before, in octets.
 	maxRecalled = 4096
 )
@@ -32,13 +34,13 @@ type recall struct {
 // place is what is remembered of one place.
 type place struct {
 	kind         uint16
-	known        bool // number is a value that was there
+	known        bool // number is one that was there
 	width        uint8
-	number       int64
-	step, stride int64
-	base         int64
-	minutes      int64
-	text, octets []byte
+	minutes      int32
+	number       int64 // the latest
+	step, stride int64 // how far it is from the one before; what is expected of the next
+	base         int64 // with width: the range of the column before
+	octets       []byte
 }
 
 // Reset forgets everything, and gives the room back.
@@ -50,6 +52,7 @@ func (m *Memory) Drop() { *m = Memory{weight: MaxMemory + 1} }
 // full tells that the memory must be reset before a further segment.
 func (m *Memory) full() bool { return m.weight > MaxMemory }
 
+// of gives what is remembered of a shape.
 func (m *Memory) of(p *Program) *recall {
 	fp := p.shape.Fingerprint()
 	if m.latest != nil && m.latest.fp == fp {
@@ -57,37 +60,37 @@ func (m *Memory) of(p *Program) *recall {
 	}
 	r := m.shapes[fp]
 	if r == nil {
+		r = &recall{fp: fp, places: make([]place, p.pack.places)}
+		for i := range r.places {
+			r.places[i].kind = 1
+		}
+		if p.pack.places > maxPlaces {
+			return r
+		}
 		if m.shapes == nil {
 			m.shapes = map[Fingerprint]*recall{}
 		}
-		r = &recall{fp: fp, places: make([]place, len(p.ops))}
-		for i := range p.ops {
-			switch o := &p.ops[i]; o.code {
-			case opValue, opSlot, opMaybe, opChoice, opRows, opColumn:
-				r.places[i].kind = 1
-				m.weight += placeWeight
-			}
-		}
+		m.weight += placeWeight * p.pack.places
 		m.shapes[fp] = r
 	}
 	m.latest = r
 	return r
 }
 
-// keep has a text or octet string remembered in *slot; one that is too long leaves an empty one.
-func (m *Memory) keep(slot *[]byte, b []byte) {
+// keep has a text or octet string remembered; one that is too long leaves an empty one.
+func (m *Memory) keep(p *place, b []byte) {
 	if len(b) > maxRecalled {
 		b = nil
 	}
-	m.weight += len(b) - len(*slot)
-	*slot = append((*slot)[:0], b...)
+	m.weight += len(b) - len(p.octets)
+	p.octets = append(p.octets[:0], b...)
 }
 
 const (
 	maxWords    = 2048
 	maxTexts    = 256
 	shortestRef = 3
-	longestRef  = 64
+	longestRef  = 40
 	ringChunk   = 128
 )
 

@@ -59,7 +59,7 @@ func (e *packer) pack(p *Program) {
 	e.rows, e.time, e.beside = 0, timeline{}, e.beside[:0]
 	for i := range e.gather.events {
 		ev := &e.gather.events[i]
-		o, pl := &p.ops[ev.pc], &e.recall.places[ev.pc]
+		o, pl := &p.ops[ev.pc], &e.recall.places[p.pack.place[ev.pc]]
 		if ev.leaf >= 0 {
 			e.column(o, pl, ev.sub, &e.gather.leaves[ev.leaf])
 			continue
@@ -70,19 +70,19 @@ func (e *packer) pack(p *Program) {
 		case subNumber:
 			e.number(o, pl, ev.num)
 		case subMinutes:
-			if !e.w.flag(ev.num == pl.minutes) {
+			if !e.w.flag(ev.num == int64(pl.minutes)) {
 				e.w.zigzag(ev.num)
-				pl.minutes = ev.num
+				pl.minutes = int32(ev.num)
 			}
 		case subText:
-			if !e.w.flag(bytes.Equal(ev.str, pl.text)) {
-				e.text(ev.str, pl.text)
-				e.memory.keep(&pl.text, ev.str)
+			if !e.w.flag(bytes.Equal(ev.str, pl.octets)) {
+				e.text(ev.str, pl.octets)
+				e.memory.keep(pl, ev.str)
 			}
 		case subOctets:
 			if !e.w.flag(bytes.Equal(ev.str, pl.octets)) {
 				e.octets(o, ev.str, pl.octets)
-				e.memory.keep(&pl.octets, ev.str)
+				e.memory.keep(pl, ev.str)
 			}
 		case subGroup:
 			e.w.out = append(e.w.out, ev.str...)
@@ -144,17 +144,17 @@ func (e *packer) column(o *op, pl *place, s sub, l *leaf) {
 		e.numbers(o, pl, l.nums)
 	case subMinutes:
 		for _, v := range l.nums {
-			if !e.w.flag(v == pl.minutes) {
+			if !e.w.flag(v == int64(pl.minutes)) {
 				e.w.zigzag(v)
-				pl.minutes = v
+				pl.minutes = int32(v)
 			}
 		}
 	case subText:
-		e.strings(l.strs, pl.text, e.text)
-		e.memory.keep(&pl.text, l.strs[n-1])
+		e.strings(l.strs, pl.octets, e.text)
+		e.memory.keep(pl, l.strs[n-1])
 	case subOctets:
 		e.strings(l.strs, pl.octets, func(b, before []byte) { e.octets(o, b, before) })
-		e.memory.keep(&pl.octets, l.strs[n-1])
+		e.memory.keep(pl, l.strs[n-1])
 	}
 }
 

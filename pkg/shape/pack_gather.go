@@ -280,7 +280,9 @@ func (g *gatherer) value(o *op) bool {
 			}
 			g.number(subNumber, bin.Unzigzag(r.uvarint()))
 			if instantOf(form).zone == zoneOffset {
-				g.number(subMinutes, bin.Unzigzag(r.uvarint()))
+				m := bin.Unzigzag(r.uvarint())
+				g.plain = g.plain || m != int64(int32(m))
+				g.number(subMinutes, m)
 			}
 		}
 	}

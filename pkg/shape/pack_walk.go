@@ -41,14 +41,9 @@ func (w *position) nextRow(p *Program, o *op) bool {
 // enter is the way to the next operation that has an item; end: there is none.
 func (w *position) enter(p *Program) (o *op, end bool) {
 	for {
+		w.pc = p.pack.next[w.pc]
 		o = &p.ops[w.pc]
 		switch o.code {
-		case opText, opAgain:
-			w.pc++
-			continue
-		case opJump:
-			w.pc = o.a
-			continue
 		case opNext:
 			if w.nextRow(p, o) {
 				continue
@@ -66,6 +61,37 @@ func (w *position) enter(p *Program) (o *op, end bool) {
 		}
 		return o, false
 	}
+}
+
+// packPlan is what packing by a program needs beside its operations, by their indices.
+type packPlan struct {
+	places int     // how many operations have items
+	place  []int32 // which of those an operation is
+	next   []int32 // the operation behind texts and jumps, if there is no other before it
+}
+
+func planPacking(ops []op) packPlan {
+	l := packPlan{place: make([]int32, len(ops)), next: make([]int32, len(ops))}
+	for i := len(ops) - 1; i >= 0; i-- {
+		o := &ops[i]
+		l.next[i] = int32(i)
+		switch {
+		case o.code == opText || o.code == opAgain:
+			l.next[i] = l.next[i+1]
+		case o.code == opJump:
+			l.next[i] = l.next[o.a]
+		}
+	}
+	for i := range ops {
+		switch o := &ops[i]; o.code {
+		case opValue, opSlot, opMaybe, opChoice, opRows, opColumn:
+			if !o.fixed {
+				l.place[i] = int32(l.places)
+				l.places++
+			}
+		}
+	}
+	return l
 }
 
 // sub tells the columns of one place apart.

@@ -46,11 +46,23 @@ func (u *Unpacker) kind(o *op) uint16 {
 	case g != nil:
 		return g.kinds[g.index()]
 	}
-	pl, n := &u.recall.places[u.walk.pc], o.kindBits()
+	pl, n := u.place(), o.kindBits()
 	if n == 1 || !u.r.flag() {
 		pl.kind = uint16(u.r.wide(n))
 	}
 	return pl.kind
+}
+
+// place is what is remembered of the place at hand.
+func (u *Unpacker) place() *place { return &u.recall.places[u.p.pack.place[u.walk.pc]] }
+
+// minutes reads the offset of a time.
+func (u *Unpacker) minutes() int32 {
+	v := u.r.zigzag()
+	if v != int64(int32(v)) {
+		u.r.fail("offset of a time")
+	}
+	return int32(v)
 }
 
 func (u *Unpacker) number(o *op, s sub) int64 {
@@ -61,12 +73,12 @@ func (u *Unpacker) number(o *op, s sub) int64 {
 	case g != nil:
 		return g.nums[g.index()]
 	}
-	pl := &u.recall.places[u.walk.pc]
+	pl := u.place()
 	if s == subMinutes {
 		if !u.r.flag() {
-			pl.minutes = u.r.zigzag()
+			pl.minutes = u.minutes()
 		}
-		return pl.minutes
+		return int64(pl.minutes)
 	}
 	isTime := o.typ == TypeDateTime
 	v := pl.predict(&u.time, isTime)
@@ -85,16 +97,12 @@ func (u *Unpacker) string(o *op, s sub) []byte {
 	case g != nil:
 		return g.strs[g.index()]
 	}
-	pl := &u.recall.places[u.walk.pc]
-	slot := &pl.octets
-	if s == subText {
-		slot = &pl.text
-	}
+	pl := u.place()
 	if u.r.flag() {
-		return *slot
+		return pl.octets
 	}
-	b := u.readString(o, s, *slot)
-	u.memory.keep(slot, b)
+	b := u.readString(o, s, pl.octets)
+	u.memory.keep(pl, b)
 	return b
 }
 
@@ -125,7 +133,7 @@ func (u *Unpacker) read(o *op, s sub, g *given) {
 		u.r.fail("column of that length")
 		return
 	}
-	pl := &u.recall.places[u.walk.pc]
+	pl := u.place()
 	switch s {
 	case subKind:
 		u.readKinds(o, pl, g)
@@ -134,14 +142,12 @@ func (u *Unpacker) read(o *op, s sub, g *given) {
 	case subMinutes:
 		for range g.n {
 			if !u.r.flag() {
-				pl.minutes = u.r.zigzag()
+				pl.minutes = u.minutes()
 			}
-			g.nums = append(g.nums, pl.minutes)
+			g.nums = append(g.nums, int64(pl.minutes))
 		}
-	case subText:
-		u.readStrings(o, s, &pl.text, g)
-	case subOctets:
-		u.readStrings(o, s, &pl.octets, g)
+	case subText, subOctets:
+		u.readStrings(o, s, pl, g)
 	}
 }
 
@@ -239,8 +245,8 @@ func (u *Unpacker) readNumbers(o *op, pl *place, g *given) {
 	pl.noteColumn(g.nums, &u.time, isTime)
 }
 
-func (u *Unpacker) readStrings(o *op, s sub, slot *[]byte, g *given) {
-	r, before := &u.r, *slot
+func (u *Unpacker) readStrings(o *op, s sub, pl *place, g *given) {
+	r, before := &u.r, pl.octets
 	switch r.wide(2) {
 	case columnSame:
 		g.one = true
@@ -277,6 +283,6 @@ func (u *Unpacker) readStrings(o *op, s sub, slot *[]byte, g *given) {
 		}
 	}
 	if r.err == nil {
-		u.memory.keep(slot, g.strs[len(g.strs)-1])
+		u.memory.keep(pl, g.strs[len(g.strs)-1])
 	}
 }
