@@ -77,6 +77,13 @@ func (m *Memory) of(p *Program) *recall {
 	return r
 }
 
+// forgo takes the weight back that a segment of a shape added which is not remembered.
+func (m *Memory) forgo(p *Program, before int) {
+	if p.pack.places > maxPlaces {
+		m.weight = before
+	}
+}
+
 // keep has a text or octet string remembered; one that is too long leaves an empty one.
 func (m *Memory) keep(p *place, b []byte) {
 	if len(b) > maxRecalled {

@@ -31,7 +31,9 @@ func (k *Packer) Pack(dst []byte, p *Program, s *Packing, m *Memory, segment []b
 	if !last {
 		e.w.uvarint(e.gather.items)
 	}
+	before := m.weight
 	e.pack(p)
+	m.forgo(p, before)
 	if len(e.w.out)-start > most {
 		m.Reset()
 		return append(append(dst[:start], 0b10), segment...)

@@ -69,7 +69,9 @@ func (u *Unpacker) Unpack(dst []byte, p *Program, s *Packing, m *Memory, packed 
 	for i := range s.at.loops {
 		s.at.loops[i].at = -1
 	}
+	before := m.weight
 	err := u.run(last)
+	m.forgo(p, before)
 	for i := range u.used {
 		g := &u.leaves[i]
 		u.at[g.place] = 0
