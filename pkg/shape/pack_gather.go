@@ -12,6 +12,7 @@ type gatherer struct {
 	used   int     // of leaves
 	at     []int32 // by place and sub: 1 + the index in leaves, of those in this segment
 	items  uint64
+	bits   bool // the segment has bits
 	plain  bool // the segment has something that a packed one cannot say
 }
 
@@ -34,6 +35,7 @@ type leaf struct {
 // gather reads a segment; false: it has something that a packed segment cannot say, or is malformed, and then the walk is lost.
 func (g *gatherer) gather(p *Program, w *position, segment []byte, last bool) bool {
 	g.p, g.walk, g.events, g.used, g.items, g.plain = p, w, g.events[:0], 0, 0, false
+	g.bits = false
 	if n := len(p.ops) * int(subs); cap(g.at) < n {
 		g.at = make([]int32, n)
 	} else {
@@ -43,7 +45,10 @@ func (g *gatherer) gather(p *Program, w *position, segment []byte, last bool) bo
 	for i := range w.loops {
 		w.loops[i].at = -1
 	}
-	ok := g.run(last)
+	ok := g.run(last) && (last || len(segment) > 0)
+	if ok && !last && segment[len(segment)-1] != g.usedBits() {
+		g.plain = true
+	}
 	for i := range g.events {
 		if e := &g.events[i]; e.leaf >= 0 {
 			g.at[int(e.pc)*int(subs)+int(e.sub)] = 0
@@ -55,6 +60,14 @@ func (g *gatherer) gather(p *Program, w *position, segment []byte, last bool) bo
 	return ok && !g.plain
 }
 
+// usedBits is how many bits of the last bit octet were read.
+func (g *gatherer) usedBits() byte {
+	if !g.bits {
+		return 0
+	}
+	return 8 - g.seg.left
+}
+
 func (g *gatherer) run(last bool) bool {
 	w := g.walk
 	for {
@@ -62,10 +75,12 @@ func (g *gatherer) run(last bool) bool {
 		if end {
 			return g.seg.end() == nil
 		}
-		if !g.seg.has(o.isBits() && !w.text) {
+		bits := o.isBits() && !w.text
+		if !g.seg.has(bits) {
 			return !last && g.seg.end() == nil
 		}
 		g.items++
+		g.bits = g.bits || bits
 		if !g.take(o) || g.seg.err != nil {
 			return false
 		}
@@ -338,7 +353,9 @@ func (g *gatherer) takeNumber(o *op) bool {
 		kind += uint16(s)
 		u >>= 3
 	}
+	m := bin.Unzigzag(u)
+	g.plain = g.plain || m >= maxMantissa || m <= -maxMantissa
 	g.kind(kind)
-	g.number(subNumber, bin.Unzigzag(u))
+	g.number(subNumber, m)
 	return true
 }

@@ -63,7 +63,9 @@ func table(from, n int) string {
 }
 
 func tableShape() *shape.Node {
-	attr := func(name string, t shape.Type) *shape.Node { return seq(text(" "+name+`="`), value(t, shape.UntilQuote), text(`"`)) }
+	attr := func(name string, t shape.Type) *shape.Node {
+		return seq(text(" "+name+`="`), value(t, shape.UntilQuote), text(`"`))
+	}
 	one := func(name string, t shape.Type) *shape.Node {
 		return element(text("<"+name+">"), value(t, shape.UntilTag), text("</"+name+">"))
 	}
