@@ -132,14 +132,14 @@ const (
 )
 
 func (e *packer) column(o *op, pl *place, s sub, l *leaf) {
-	n := max(len(l.kinds), len(l.nums), len(l.strs))
+	n := l.n
 	if !e.w.flag(n == e.rows) {
 		e.w.uvarint(uint64(n))
 		e.rows = n
 	}
 	switch s {
 	case subKind:
-		e.kinds(o, pl, l.kinds)
+		e.kinds(o, pl, l)
 	case subNumber:
 		e.numbers(o, pl, l.nums)
 	case subMinutes:
@@ -150,17 +150,15 @@ func (e *packer) column(o *op, pl *place, s sub, l *leaf) {
 			}
 		}
 	case subText:
-		e.strings(l.strs, pl.octets, e.text)
-		e.memory.keep(pl, l.strs[n-1])
+		e.strings(l, pl, e.text)
 	case subOctets:
-		e.strings(l.strs, pl.octets, func(b, before []byte) { e.octets(o, b, before) })
-		e.memory.keep(pl, l.strs[n-1])
+		e.strings(l, pl, func(b, before []byte) { e.octets(o, b, before) })
 	}
 }
 
-func (e *packer) kinds(o *op, pl *place, kinds []uint16) {
-	w, n := &e.w, o.kindBits()
-	low, high := kinds[0], kinds[0]
+func (e *packer) kinds(o *op, pl *place, l *leaf) {
+	w, n, kinds := &e.w, o.kindBits(), l.kinds
+	low, high := l.kind, l.kind
 	for _, k := range kinds {
 		low, high = min(low, k), max(high, k)
 	}
@@ -181,7 +179,9 @@ func (e *packer) kinds(o *op, pl *place, kinds []uint16) {
 		}
 		w.out = p.Finish()
 	}
-	pl.kind = kinds[len(kinds)-1]
+	if pl.kind = l.kind; len(kinds) > 0 {
+		pl.kind = kinds[len(kinds)-1]
+	}
 }
 
 // span is the smallest and largest of some numbers.
@@ -309,15 +309,19 @@ func (e *packer) putNumbers(nums []int64, base int64, width uint) {
 	e.w.out = p.Finish()
 }
 
-func (e *packer) strings(strs [][]byte, before []byte, put func(b, before []byte)) {
-	w, n := &e.w, len(strs)
-	d := e.dict.strings(strs)
-	switch {
-	case d == 1 && bytes.Equal(strs[0], before):
-		w.bits(columnSame, 2)
-	case d == 1:
+func (e *packer) strings(l *leaf, pl *place, put func(b, before []byte)) {
+	w, n, strs, before := &e.w, l.n, l.strs, pl.octets
+	if len(strs) == 0 {
+		if bytes.Equal(l.str, before) {
+			w.bits(columnSame, 2)
+			return
+		}
 		w.bits(columnOne, 2)
-		put(strs[0], before)
+		put(l.str, before)
+		e.memory.keep(pl, l.str)
+		return
+	}
+	switch d := e.dict.strings(strs); {
 	case d > 0 && d < n*3/4:
 		w.bits(columnPacked, 2)
 		w.uvarint(uint64(d))
@@ -337,6 +341,7 @@ func (e *packer) strings(strs [][]byte, before []byte, put func(b, before []byte
 			before = b
 		}
 	}
+	e.memory.keep(pl, strs[n-1])
 }
 
 // dictionary finds the few different values of a column.

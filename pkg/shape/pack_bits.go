@@ -6,16 +6,18 @@ import (
 	"github.com/hhfr/hhfr/internal/bin"
 )
 
-// packWriter writes octets and bits in one sequence (wire-format sections 10.1 and 11.1).
+// packWriter writes octets and bits in one sequence (wire-format sections 10.1 and 11.1); newPackWriter makes one.
 type packWriter struct {
 	out  []byte
 	at   int  // place of the bit octet in out, -1: none
 	used uint // bits of it
 }
 
+func newPackWriter(dst []byte) packWriter { return packWriter{out: dst, at: -1, used: 8} }
+
 func (w *packWriter) bits(v uint64, n uint) {
 	for n > 0 {
-		if w.at < 0 || w.used == 8 {
+		if w.used == 8 {
 			w.at, w.used = len(w.out), 0
 			w.out = append(w.out, 0)
 		}
@@ -29,11 +31,14 @@ func (w *packWriter) bits(v uint64, n uint) {
 
 // flag writes one bit and gives it back.
 func (w *packWriter) flag(b bool) bool {
-	if b {
-		w.bits(1, 1)
-	} else {
-		w.bits(0, 1)
+	if w.used == 8 {
+		w.at, w.used = len(w.out), 0
+		w.out = append(w.out, 0)
 	}
+	if b {
+		w.out[w.at] |= 1 << w.used
+	}
+	w.used++
 	return b
 }
 
@@ -91,7 +96,15 @@ func (r *packReader) wide(n uint) (v uint64) {
 	return v
 }
 
-func (r *packReader) flag() bool { return r.wide(1) == 1 }
+func (r *packReader) flag() bool {
+	if r.left == 0 {
+		r.bit, r.left = r.octet(), 8
+	}
+	b := r.bit&1 == 1
+	r.bit >>= 1
+	r.left--
+	return b
+}
 
 func (r *packReader) zigzag() int64 { return bin.Unzigzag(r.uvarint()) }
 

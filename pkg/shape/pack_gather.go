@@ -25,13 +25,6 @@ type event struct {
 	str  []byte
 }
 
-// leaf is a column: the values of one place inside arrays.
-type leaf struct {
-	kinds []uint16
-	nums  []int64
-	strs  [][]byte
-}
-
 // gather reads a segment; false: it has something that a packed segment cannot say, or is malformed, and then the walk is lost.
 func (g *gatherer) gather(p *Program, w *position, segment []byte, last bool) bool {
 	g.p, g.walk, g.events, g.used, g.items, g.plain = p, w, g.events[:0], 0, 0, false
@@ -71,6 +64,10 @@ func (g *gatherer) usedBits() byte {
 func (g *gatherer) run(last bool) bool {
 	w := g.walk
 	for {
+		w.pc = g.p.pack.next[w.pc]
+		if o := &g.p.ops[w.pc]; o.code == opNext {
+			g.rest(o)
+		}
 		o, end := w.enter(g.p)
 		if end {
 			return g.seg.end() == nil
@@ -98,7 +95,7 @@ func (g *gatherer) leaf(s sub) *leaf {
 			g.leaves = append(g.leaves, leaf{})
 		}
 		l := &g.leaves[g.used]
-		l.kinds, l.nums, l.strs = l.kinds[:0], l.nums[:0], l.strs[:0]
+		l.reset()
 		g.events = append(g.events, event{pc: g.walk.pc, sub: s, leaf: int32(g.used)})
 		g.used++
 		*at = int32(g.used)
@@ -108,7 +105,7 @@ func (g *gatherer) leaf(s sub) *leaf {
 
 func (g *gatherer) kind(v uint16) {
 	if l := g.leaf(subKind); l != nil {
-		l.kinds = append(l.kinds, v)
+		l.addKind(v)
 		return
 	}
 	g.events = append(g.events, event{pc: g.walk.pc, sub: subKind, leaf: -1, num: int64(v)})
@@ -116,7 +113,7 @@ func (g *gatherer) kind(v uint16) {
 
 func (g *gatherer) number(s sub, v int64) {
 	if l := g.leaf(s); l != nil {
-		l.nums = append(l.nums, v)
+		l.addNumber(v)
 		return
 	}
 	g.events = append(g.events, event{pc: g.walk.pc, sub: s, leaf: -1, num: v})
@@ -124,7 +121,7 @@ func (g *gatherer) number(s sub, v int64) {
 
 func (g *gatherer) string(s sub, b []byte) {
 	if l := g.leaf(s); l != nil {
-		l.strs = append(l.strs, b)
+		l.addString(b)
 		return
 	}
 	g.events = append(g.events, event{pc: g.walk.pc, sub: s, leaf: -1, str: b})

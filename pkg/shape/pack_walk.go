@@ -65,13 +65,14 @@ func (w *position) enter(p *Program) (o *op, end bool) {
 
 // packPlan is what packing by a program needs beside its operations, by their indices.
 type packPlan struct {
-	places int     // how many operations have items
-	place  []int32 // which of those an operation is
-	next   []int32 // the operation behind texts and jumps, if there is no other before it
+	places int               // how many operations have items
+	place  []int32           // which of those an operation is
+	next   []int32           // the operation behind texts and jumps, if there is no other before it
+	flat   map[int32][]int32 // by array: the places of rows that are nothing but texts, numbers and booleans
 }
 
 func planPacking(ops []op) packPlan {
-	l := packPlan{place: make([]int32, len(ops)), next: make([]int32, len(ops))}
+	l := packPlan{place: make([]int32, len(ops)), next: make([]int32, len(ops)), flat: map[int32][]int32{}}
 	for i := len(ops) - 1; i >= 0; i-- {
 		o := &ops[i]
 		l.next[i] = int32(i)
@@ -88,6 +89,9 @@ func planPacking(ops []op) packPlan {
 			if !o.fixed {
 				l.place[i] = int32(l.places)
 				l.places++
+				if o.code == opRows {
+					l.flat[int32(i)] = flatRows(ops, i)
+				}
 			}
 		}
 	}

@@ -22,7 +22,7 @@ func (k *Packer) Pack(dst []byte, p *Program, s *Packing, m *Memory, segment []b
 	if s.at.lost || !e.gather.gather(p, &s.at, segment, last) {
 		return append(append(dst, 0), segment...)
 	}
-	e.w = packWriter{out: dst, at: -1}
+	e.w = newPackWriter(dst)
 	e.w.flag(true)
 	if e.w.flag(m.full()) {
 		m.Reset()
