@@ -1,6 +1,7 @@
 package shape
 
 import (
+	"math"
 	"slices"
 
 	"github.com/hhfr/hhfr/internal/bin"
@@ -89,11 +90,15 @@ func (u *Unpacker) fail(what string) error {
 
 func (u *Unpacker) run(last bool) error {
 	w := u.walk
-	items := uint64(0)
+	items := uint64(math.MaxUint64)
 	if !last {
 		items = u.r.uvarint()
 	}
 	for u.r.err == nil {
+		w.pc = u.p.pack.next[w.pc]
+		if o := &u.p.ops[w.pc]; o.code == opNext {
+			items = u.rest(o, items)
+		}
 		o, end := w.enter(u.p)
 		if end || !last && items == 0 {
 			if !last && items > 0 {
