@@ -111,7 +111,7 @@ func (g *segmenter) textItem(b []byte) {
 func (g *segmenter) textPiece(b []byte) int {
 	const overhead, least = 4, 64
 	n := min(len(b), g.max-len(g.seg)-overhead)
-	if n < least && n < len(b) {
+	if n < len(b) && (n < least || len(b) <= g.max/8) { // a short one is not cut: a segment with pieces is not packed
 		g.flush()
 		n = min(len(b), g.max-overhead)
 	}
