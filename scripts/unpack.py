@@ -119,11 +119,16 @@ class Unpacker:
             if v < 2: return
         elif k.a in NUMBERS:
             v = self.r.r.uvarint() if as_is else self.kind(k, inside, 8 if k.a in (4, 6) else 1)
-            if v and as_is: return k.a in (4, 6) and (v - 1) & 7 == 7 and self.r.r.octet()
+            if v and as_is:
+                if k.a in (4, 6) and (v - 1) & 7 == 7 and 32 <= self.r.r.octet() < 64: return self.r.r.octet() + self.r.r.uvarint()
+                return
             if v:
-                m = self.number(k, inside); need(abs(m) < 1 << 59 and v <= 19, 'number'); z = (m << 1) ^ (m >> 63)
+                m, t = self.number(k, inside), v - 1; need(abs(m) < 1 << 59 and (t <= 18 or 32 <= t <= 50 or 64 <= t <= 66), 'number'); z = (m << 1) ^ (m >> 63)
                 if k.a not in (4, 6): return out.uvarint(z + 1)
-                out.uvarint((z << 3) + min(v - 1, 7) + 1); return v - 1 >= 7 and out.out.append(v - 1)
+                out.uvarint((z << 3) + min(t, 7) + 1)
+                if t >= 7: out.out.append(t)
+                if 32 <= t < 64: e = self.minutes(k, inside); need(e & 15 < 12 and 0 <= e >> 4 < 1999, 'exponent'); out.out.append(e & 15); out.uvarint(e >> 4)
+                return
             out.uvarint(0)
         elif k.a in (UUID, DATETIME):
             v = self.r.r.octet() if as_is else self.kind(k, inside, 8); need(k.a == UUID or v <= 30, 'form'); out.out.append(v)

@@ -149,6 +149,7 @@ func (g *gatherer) take(o *op) bool {
 		if int(i) >= len(o.alts) {
 			return false
 		}
+		g.plain = g.plain || o.bits > maxKindBits
 		g.kind(uint16(i))
 		w.pc = o.alts[i].pc
 	case opRows:
@@ -339,20 +340,26 @@ func (g *gatherer) takeNumber(o *op) bool {
 		g.kind(0)
 		return false
 	}
-	kind := uint16(1)
+	how := byte(0)
 	if u--; o.typ.scaled() {
-		s := u & 7
-		if s == 7 {
-			if s = uint64(r.octet()); s < 7 || s > maxScale {
-				g.plain, s = true, 0
-			}
+		if how = byte(u & 7); how == 7 {
+			how = r.octet()
+			g.plain = g.plain || how < 7
 		}
-		kind += uint16(s)
 		u >>= 3
 	}
 	m := bin.Unzigzag(u)
 	g.plain = g.plain || m >= maxMantissa || m <= -maxMantissa
-	g.kind(kind)
+	g.kind(1 + uint16(how))
 	g.number(subNumber, m)
+	switch {
+	case how <= maxScale:
+	case how < firstWord:
+		form, x := r.octet(), r.uvarint()
+		g.plain = g.plain || !exponent{form, bin.Unzigzag(x)}.valid()
+		g.number(subMinutes, int64(x<<4|uint64(form)))
+	default:
+		g.plain = g.plain || int(how) >= firstWord+len(floatWords)
+	}
 	return true
 }

@@ -104,12 +104,15 @@ type sub uint8
 const (
 	subKind    sub = iota // small integers: bits, forms, scales
 	subNumber             // integers: numbers, units of time, rows of arrays
-	subMinutes            // offsets of times
+	subMinutes            // offsets of times; exponents, with their forms
 	subText               // texts
 	subOctets             // octets of UUID, base64 and hexadecimal values; groups of section 10.5 inside arrays
 	subGroup              // a group of section 10.5 outside arrays
 	subs
 )
+
+// maxKindBits bounds the width of a kind.
+const maxKindBits = 15
 
 // kindBits is the width of the small integers of a place.
 func (o *op) kindBits() uint {

@@ -145,6 +145,10 @@ func (u *Unpacker) take(o *op) {
 			w.pc = o.b
 		}
 	case opChoice:
+		if o.bits > maxKindBits {
+			u.r.fail("choice of too many")
+			return
+		}
 		k := u.kind(o)
 		if int(k) >= len(o.alts) {
 			u.r.fail("choice that is none")
@@ -302,18 +306,32 @@ func (u *Unpacker) putNumber(o *op) {
 		return
 	}
 	m := u.number(o, subNumber)
-	if m >= maxMantissa || m <= -maxMantissa || k > maxScale+1 {
+	if m >= maxMantissa || m <= -maxMantissa {
 		u.r.fail("number out of range")
 		return
 	}
-	z := bin.Zigzag(m)
-	switch s := uint64(k - 1); {
+	z, how := bin.Zigzag(m), int(k)-1
+	switch {
 	case !o.typ.scaled():
 		out.uvarint(z + 1)
-	case s < 7:
-		out.uvarint(z<<3 + s + 1)
+		return
+	case how < 7:
+		out.uvarint(z<<3 + uint64(how) + 1)
+		return
+	}
+	out.uvarint(z<<3 + 7 + 1)
+	out.out = append(out.out, byte(how))
+	switch {
+	case how <= maxScale, how >= firstWord && how < firstWord+len(floatWords):
+	case how >= withExponent && how <= withExponent+maxScale:
+		e := u.number(o, subMinutes)
+		if !(exponent{byte(e & 15), bin.Unzigzag(uint64(e >> 4))}).valid() {
+			u.r.fail("exponent out of range")
+			return
+		}
+		out.out = append(out.out, byte(e&15))
+		out.uvarint(uint64(e >> 4))
 	default:
-		out.uvarint(z<<3 + 7 + 1)
-		out.out = append(out.out, byte(s))
+		u.r.fail("number of that form")
 	}
 }
