@@ -356,7 +356,7 @@ func (g *gatherer) takeNumber(o *op) bool {
 	case how <= maxScale:
 	case how < firstWord:
 		form, x := r.octet(), r.uvarint()
-		g.plain = g.plain || !exponent{form, bin.Unzigzag(x)}.valid()
+		g.plain = g.plain || how < withExponent || how > withExponent+maxScale || !exponent{form, bin.Unzigzag(x)}.valid()
 		g.number(subMinutes, int64(x<<4|uint64(form)))
 	default:
 		g.plain = g.plain || int(how) >= firstWord+len(floatWords)
