@@ -64,6 +64,10 @@ func (e *packer) pack(p *Program) {
 			e.column(o, pl, ev.sub, &e.gather.leaves[ev.leaf])
 			continue
 		}
+		if ev.kinded {
+			e.kind(o, pl, ev.kind)
+		}
+		str := e.gather.seg.seg[ev.at : ev.at+ev.size]
 		switch ev.sub {
 		case subKind:
 			e.kind(o, pl, uint16(ev.num))
@@ -75,17 +79,17 @@ func (e *packer) pack(p *Program) {
 				pl.minutes = int32(ev.num)
 			}
 		case subText:
-			if !e.w.flag(bytes.Equal(ev.str, pl.octets)) {
-				e.text(ev.str, pl.octets)
-				e.memory.keep(pl, ev.str)
+			if !e.w.flag(bytes.Equal(str, pl.octets)) {
+				e.text(str, pl.octets)
+				e.memory.keep(pl, str)
 			}
 		case subOctets:
-			if !e.w.flag(bytes.Equal(ev.str, pl.octets)) {
-				e.octets(o, ev.str, pl.octets)
-				e.memory.keep(pl, ev.str)
+			if !e.w.flag(bytes.Equal(str, pl.octets)) {
+				e.octets(o, str, pl.octets)
+				e.memory.keep(pl, str)
 			}
 		case subGroup:
-			e.w.out = append(e.w.out, ev.str...)
+			e.w.out = append(e.w.out, str...)
 		}
 	}
 }

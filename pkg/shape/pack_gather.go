@@ -16,13 +16,16 @@ type gatherer struct {
 	plain  bool // the segment has something that a packed one cannot say
 }
 
-// event is a value outside arrays, or a column, at its first place in the segment.
+// event is a value outside arrays, with its kind if it has one, or a column, at its first place in the segment.
 type event struct {
-	pc   int32
-	sub  sub
-	leaf int32 // -1: a value outside arrays
-	num  int64
-	str  []byte
+	num    int64 // a kind alone, too
+	at     uint32
+	size   uint32 // with at: where in the segment a text or octets are
+	pc     int32
+	leaf   int32 // -1: a value outside arrays
+	kind   uint16
+	sub    sub
+	kinded bool // kind comes first
 }
 
 // gather reads a segment; false: it has something that a packed segment cannot say, or is malformed, and then the walk is lost.
@@ -116,7 +119,7 @@ func (g *gatherer) number(s sub, v int64) {
 		l.addNumber(v)
 		return
 	}
-	g.events = append(g.events, event{pc: g.walk.pc, sub: s, leaf: -1, num: v})
+	g.event(s).num = v
 }
 
 func (g *gatherer) string(s sub, b []byte) {
@@ -124,7 +127,20 @@ func (g *gatherer) string(s sub, b []byte) {
 		l.addString(b)
 		return
 	}
-	g.events = append(g.events, event{pc: g.walk.pc, sub: s, leaf: -1, str: b})
+	e := g.event(s)
+	e.at, e.size = uint32(g.seg.at-len(b)), uint32(len(b))
+}
+
+// event begins the event of a value outside arrays, which the kind before belongs to.
+func (g *gatherer) event(s sub) *event {
+	n := len(g.events)
+	if n > 0 && g.events[n-1].sub == subKind && g.events[n-1].pc == g.walk.pc {
+		e := &g.events[n-1]
+		e.kind, e.kinded, e.sub = uint16(e.num), true, s
+		return e
+	}
+	g.events = append(g.events, event{pc: g.walk.pc, sub: s, leaf: -1})
+	return &g.events[n]
 }
 
 func (g *gatherer) take(o *op) bool {

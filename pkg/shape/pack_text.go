@@ -97,6 +97,12 @@ func commonEnd(a, b []byte) int {
 // text writes one text; before is the one before it at its place.
 func (e *packer) text(b, before []byte) {
 	w, m := &e.w, e.memory
+	if n := m.words.find(b); n >= 0 && wordEnd(b) == len(b) { // a word that is known: nothing is learned
+		w.bits(0b1, 2)
+		w.bits(uint64(n), m.words.numberBits(maxWords))
+		w.bits(0b01, 2)
+		return
+	}
 	if i := m.texts.find(b); i >= 0 {
 		w.bits(textRef<<1, 3)
 		w.bits(uint64(i), m.texts.numberBits(maxTexts))
