@@ -164,10 +164,9 @@ def join(part, store, *text):           # part: the fingerprint of the shape, No
     return Joiner(store.get(part[0]) or need(False, f'no shape {part[0].hex()}'), part[1], *text).out
 def message(key, begun, crc=0):         # key: lane, R, exchange; begun: None if before the decoder joined
     return types.SimpleNamespace(key=key, begun=begun, crc=crc, more=0, head=None, body=None, keep=None, text=[], status='incomplete', done=None, lane=None)
-def inflate(octets, store):             # §4
-    base = need(octets[0] < 2, 'form of a shape') or b'' if not octets[0] else store.get(octets[1:33]) or need(False, 'base of a shape')
-    z = zlib.decompressobj(-15, zdict=(open(os.path.join(os.path.dirname(os.path.abspath(__file__)), '../pkg/codec/binary/vocabulary.txt'), 'rb').read() + base)[-32768:])
-    try: out = z.decompress(octets[33 if octets[0] else 1:], 1 << 20)
+def inflate(octets):                    # §4
+    z = zlib.decompressobj(-15, zdict=open(os.path.join(os.path.dirname(os.path.abspath(__file__)), '../pkg/codec/binary/vocabulary.txt'), 'rb').read())
+    try: out = z.decompress(octets, 1 << 20)
     except zlib.error as e: raise ValueError(e)
     return need(z.eof and not z.unused_data, 'octets of a shape') or out
 def identity(f, at): return f['sync word'], f['session'], f['representation'], at - f.get('offset', 0)    # of a direction, by its hello or a sync
@@ -200,7 +199,7 @@ class Direction:                        # runs: (position, octets), gaps between
             before = self.pieces.get(key, self.unseen) if f['offset'] else b''    # None: pieces before the decoder joined
             need(f['piece'] and end <= f['total'] and (before is None or len(before) == f['offset']), 'piece of a shape')
             octets = self.pieces[key] = None if before is None else before + f['piece']
-            if end == f['total'] and octets and self.stages & 4: octets = inflate(octets, self.store)
+            if end == f['total'] and octets and self.stages & 4: octets = inflate(octets)
             if end == f['total']: self.store[f.setdefault('fingerprint', hashlib.sha256(octets or b'').digest())] = octets and parse_shape(octets) and octets
         if 'fingerprint' in f: self.shapes[f['number']] = f['fingerprint']
     def part(self, r): need((n := r.uvarint()) == 0 or n in self.shapes and self.id[2] == 1, f'shape number {n}'); return self.shapes[n] if n else None, []

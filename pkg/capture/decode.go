@@ -118,7 +118,7 @@ func isStream(f *flow.Flow) bool {
 func (dec *decoder) collect(f *flow.Flow) {
 	for i := range f.Dirs {
 		if runs := f.Dirs[i].Runs; len(runs) > 0 && frame.BeginsStream(runs[0].Data) {
-			d := newDirection(dec.join.seen, dec.join.store)
+			d := newDirection(dec.join.seen)
 			for k := range runs {
 				d.run(&runs[k])
 			}

@@ -3,16 +3,13 @@ package capture
 
 import (
 	"bytes"
-	"context"
 	"crypto/sha256"
-	"errors"
 	"fmt"
 	"github.com/hhfr/hhfr/pkg/capture/flow"
 	"maps"
 	"slices"
 
 	"github.com/hhfr/hhfr/pkg/codec/binary"
-	"github.com/hhfr/hhfr/pkg/ctxstore"
 	"github.com/hhfr/hhfr/pkg/streamer/frame"
 )
 
@@ -41,7 +38,6 @@ func (s State) String() string { return stateNames[s] }
 // direction decodes the frames of one direction of a stream, run by run.
 type direction struct {
 	shapes map[[32]byte][]byte // serializations seen in full, shared by all directions
-	store  ctxstore.Store      // has others; nil: none
 
 	known   bool // word, session and base are trusted
 	word    [8]byte
@@ -99,8 +95,8 @@ type segment struct {
 	octets []byte
 }
 
-func newDirection(shapes map[[32]byte][]byte, store ctxstore.Store) *direction {
-	return &direction{shapes: shapes, store: store, open: map[frame.Key]*gathered{}, table: map[uint64][32]byte{},
+func newDirection(shapes map[[32]byte][]byte) *direction {
+	return &direction{shapes: shapes, open: map[frame.Key]*gathered{}, table: map[uint64][32]byte{},
 		pieces: frame.Pieces{MaxShapes: maxShapes, MaxBytes: maxShapeOctets}}
 }
 
@@ -266,7 +262,7 @@ func (d *direction) shape(f frame.Shape, offset int64) error {
 		if err != nil || octets == nil {
 			return err
 		}
-		if octets, err = binary.Serialization(octets, d.stages, d.told); err != nil {
+		if octets, err = binary.Serialization(octets, d.stages); err != nil {
 			return err
 		}
 		fp := sha256.Sum256(octets)
@@ -274,17 +270,6 @@ func (d *direction) shape(f frame.Shape, offset int64) error {
 		d.table[f.Number] = fp
 	}
 	return nil
-}
-
-// told gives the serialization of a shape that another is told by.
-func (d *direction) told(fp [32]byte) ([]byte, error) {
-	if octets, ok := d.shapes[fp]; ok {
-		return octets, nil
-	}
-	if d.store == nil {
-		return nil, errors.New("not in the capture")
-	}
-	return ctxstore.Shapes{Store: d.store}.Get(context.Background(), fp)
 }
 
 // sync checks what came since the one before, and goes on from this one.

@@ -48,7 +48,7 @@ func DecodeStreams(ctx context.Context, runs []RawRun, cfg DecodeConfig) (*Resul
 	for _, name := range slices.Sorted(maps.Keys(directions)) {
 		list := directions[name]
 		slices.SortFunc(list, func(a, b flow.Run) int { return cmp.Compare(a.Offset, b.Offset) })
-		d := newDirection(dec.join.seen, dec.join.store)
+		d := newDirection(dec.join.seen)
 		session, responder, ok := dec.identify(ctx, d, list)
 		if !ok {
 			dec.result.Others["files that are no hhfr stream: "+name]++

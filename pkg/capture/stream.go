@@ -232,7 +232,7 @@ func (dec *decoder) decodeStream(ctx context.Context, dirs [2][]flow.Run) (*Stre
 	var both [2]*direction
 	found := false
 	for i, runs := range dirs {
-		d := newDirection(dec.join.seen, dec.join.store)
+		d := newDirection(dec.join.seen)
 		both[i] = d
 		if len(runs) == 0 || !frame.BeginsStream(runs[0].Data) && !d.trust(runs, func(session [16]byte) bool { return dec.named(ctx, session) }) {
 			continue

@@ -3,7 +3,6 @@ package binary
 import (
 	"bytes"
 	"context"
-	"errors"
 	"log/slog"
 	"maps"
 	"slices"
@@ -91,15 +90,6 @@ func (b *Book) Program(fp Fingerprint) (*shape.Program, bool) {
 		return nil, false
 	}
 	return b.add(s), true
-}
-
-// octets gives the serialization behind a fingerprint, from the book or the store.
-func (b *Book) octets(fp Fingerprint) ([]byte, error) {
-	p, ok := b.Program(fp)
-	if !ok {
-		return nil, errors.New("not in the store")
-	}
-	return p.Shape().Octets(), nil
 }
 
 // Keep writes a shape to the store and adds it to the book.

@@ -95,9 +95,7 @@ func (c *Coder) Announce(number uint64) (fp Fingerprint, full []byte, ok bool) {
 		return fp, nil, true
 	}
 	c.learned(fp, true)
-	full = c.transit(s, c.send.base(c.book.families.widens(fp)))
-	c.send.full(s)
-	return fp, full, true
+	return fp, c.transit(s.Octets()), true
 }
 
 // Epoch ends the memory of all lanes, and all announcements but those it yields, ascending: of the shapes used since the last epoch, and those of open messages.
@@ -112,7 +110,7 @@ func (c *Coder) Lacks(number uint64) ([]byte, error) {
 	if s == nil {
 		return nil, &Error{Code: Unannounced, Number: number}
 	}
-	return c.transit(s, nil), nil
+	return c.transit(s.Octets()), nil
 }
 
 // Refer says that number stands for the shape fp; known is false if this end has no such shape.
@@ -127,7 +125,7 @@ func (c *Coder) Refer(number uint64, fp Fingerprint) (known bool, err error) {
 
 // Define says that number stands for this shape, which is in the store before Define returns.
 func (c *Coder) Define(number uint64, octets []byte) error {
-	serialization, err := Serialization(octets, c.stages, c.book.octets)
+	serialization, err := Serialization(octets, c.stages)
 	if err != nil {
 		return err
 	}

@@ -23,8 +23,6 @@ type families struct {
 	kinds map[string]*kind
 	turn  uint64
 	bytes int // what all branches take
-	// narrower are the shapes that others were widened from.
-	narrower map[Fingerprint]Fingerprint
 }
 
 type kind struct {
@@ -64,10 +62,6 @@ func (f *families) learn(message []byte, whole bool) (s, old *shape.Shape, err e
 		f.bytes -= b.bytes
 		k.branches = append(k.branches[:i], k.branches[i+1:]...)
 		f.keep(k, wide, wider)
-		if f.narrower == nil || len(f.narrower) >= bookShapes {
-			f.narrower = map[Fingerprint]Fingerprint{}
-		}
-		f.narrower[wider.Fingerprint()] = old.Fingerprint()
 		return wider, old, nil
 	}
 	f.keep(k, one, s)
@@ -88,13 +82,6 @@ func (f *families) keep(k *kind, family *shape.Family, s *shape.Shape) {
 	for f.bytes += b.bytes; f.bytes > familyBytes; {
 		f.forget()
 	}
-}
-
-// widens gives the shape that another was widened from, zero if none.
-func (f *families) widens(fp Fingerprint) Fingerprint {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	return f.narrower[fp]
 }
 
 // kind gives what is known of a kind.

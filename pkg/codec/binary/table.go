@@ -10,8 +10,6 @@ import (
 
 // sendTable gives numbers to shapes in one direction (wire-format section 4).
 type sendTable struct {
-	inFull  map[Fingerprint]*shape.Shape // what was announced in full on this stream
-	latest  *shape.Shape                 // of those
 	mu      sync.Mutex
 	numbers map[Fingerprint]uint64
 	entries map[uint64]*sent
@@ -88,26 +86,6 @@ func (t *sendTable) announce(n uint64) *shape.Shape {
 	}
 	e.announced = true
 	return e.shape
-}
-
-// full notes that a shape was announced in full.
-func (t *sendTable) full(s *shape.Shape) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	if t.inFull == nil || len(t.inFull) >= defaultShapes {
-		t.inFull = map[Fingerprint]*shape.Shape{}
-	}
-	t.inFull[s.Fingerprint()], t.latest = s, s
-}
-
-// base gives a shape that was announced in full and is much like another: the one it widens, else the latest; nil if there is none.
-func (t *sendTable) base(widens Fingerprint) *shape.Shape {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	if s := t.inFull[widens]; s != nil {
-		return s
-	}
-	return t.latest
 }
 
 // program is that of the shape behind a number, nil if there is none.
