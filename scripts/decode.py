@@ -3,12 +3,12 @@
 decode.py vectors DIR                                        check the test vectors under DIR
 decode.py capture FILE.pcapng --store DIR [--save-dir OUT]   decode the hhfr streams of a recording
 decode.py stream FILE... --store DIR [--save-dir OUT]        decode raw octets, one direction per file"""
-import argparse, base64, bisect, collections, datetime, functools, glob, hashlib, json, os, re, struct, sys, types, unpack, uuid, zlib
+import argparse, base64, bisect, collections, datetime, functools, glob, hashlib, json, os, re, struct, sys, types, unpack, uuid
 HELLO, SYNC = bytes.fromhex('01484846522F310A'), bytes.fromhex('03C5686866729A0A')
 FORMS = ('reference', 'fingerprint:32'), ('full', 'total offset piece:rest'), ('unknown', '')    # fields are name:form; without form: a uvarint
 KINDS = {1: ('hello', HELLO, 'scheme role:octet session:16 token:bytes sync_word:8 representation stages max_fragment max_message max_shapes '
              'max_shape_octets max_exchanges max_queued max_held', lambda f: f['scheme'] == 1 and f['representation'] in (1, 2) and
-             f['role'] < 2 and len(f['token']) == (16, 0)[f['role']] and f['stages'] in ((0, 1, 3, 4, 5, 7) if f['representation'] == 1 else (0,)) and 512 <= f['max fragment'] <= 16384),
+             f['role'] < 2 and len(f['token']) == (16, 0)[f['role']] and f['stages'] in ((0, 1, 3) if f['representation'] == 1 else (0,)) and 512 <= f['max fragment'] <= 16384),
          2: ('shape', b'', 'number form:octet', lambda f: f['number'] and f['form'] < len(FORMS)),
          3: ('sync', SYNC, 'sync_word:8 offset session:16 representation stages messages check:crc shapes:[number,fingerprint:32] '
              'lanes:[lane,request,reply] open:[lane,R:octet,exchange,crc:crc] own:crc', lambda f: all(o['R'] < 2 for o in f['open']) and all(
@@ -164,11 +164,6 @@ def join(part, store, *text):           # part: the fingerprint of the shape, No
     return Joiner(store.get(part[0]) or need(False, f'no shape {part[0].hex()}'), part[1], *text).out
 def message(key, begun, crc=0):         # key: lane, R, exchange; begun: None if before the decoder joined
     return types.SimpleNamespace(key=key, begun=begun, crc=crc, more=0, head=None, body=None, keep=None, text=[], status='incomplete', done=None, lane=None)
-def inflate(octets):                    # §4
-    z = zlib.decompressobj(-15, zdict=open(os.path.join(os.path.dirname(os.path.abspath(__file__)), '../pkg/codec/binary/vocabulary.txt'), 'rb').read())
-    try: out = z.decompress(octets, 1 << 20)
-    except zlib.error as e: raise ValueError(e)
-    return need(z.eof and not z.unused_data, 'octets of a shape') or out
 def identity(f, at): return f['sync word'], f['session'], f['representation'], at - f.get('offset', 0)    # of a direction, by its hello or a sync
 class Direction:                        # runs: (position, octets), gaps between them; clock: from a position to an order over directions
     def __init__(self, name, runs, clock, store):
@@ -199,7 +194,6 @@ class Direction:                        # runs: (position, octets), gaps between
             before = self.pieces.get(key, self.unseen) if f['offset'] else b''    # None: pieces before the decoder joined
             need(f['piece'] and end <= f['total'] and (before is None or len(before) == f['offset']), 'piece of a shape')
             octets = self.pieces[key] = None if before is None else before + f['piece']
-            if end == f['total'] and octets and self.stages & 4: octets = inflate(octets)
             if end == f['total']: self.store[f.setdefault('fingerprint', hashlib.sha256(octets or b'').digest())] = octets and parse_shape(octets) and octets
         if 'fingerprint' in f: self.shapes[f['number']] = f['fingerprint']
     def part(self, r): need((n := r.uvarint()) == 0 or n in self.shapes and self.id[2] == 1, f'shape number {n}'); return self.shapes[n] if n else None, []
@@ -228,7 +222,7 @@ class Direction:                        # runs: (position, octets), gaps between
         need(good or self.blind, 'check of the messages')
     def cancel(self, f): self.open.pop((f['lane'], f['R'], f['exchange']), types.SimpleNamespace()).status = 'cancelled'    # §7
     def sync(self, f):                  # §6
-        need(identity(f, self.at) == self.id and f['stages'] in (0, 1, 3, 4, 5, 7), 'word, session, representation, stages or offset of sync') or self.close(f)
+        need(identity(f, self.at) == self.id and f['stages'] in (0, 1, 3), 'word, session, representation, stages or offset of sync') or self.close(f)
         self.stages, self.memories = f['stages'], {}
         crcs, self.shapes = {(o['lane'], o['R'], o['exchange']): o['crc'] for o in f['open']}, {s['number']: s['fingerprint'] for s in f['shapes']}
         need(self.blind or crcs == {k: m.crc for k, m in self.open.items()}, 'open messages of sync')

@@ -247,7 +247,7 @@ func (d *direction) frame(f frame.Frame, n int, offset int64, r *flow.Run, at in
 }
 
 func supported(stages uint64) error {
-	if stages&^(binary.StageColumns|binary.StageMemory|binary.StageShapes) != 0 {
+	if stages&^(binary.Columns|binary.Memory) != 0 {
 		return fmt.Errorf("optional stages %#x, which this version does not know", stages)
 	}
 	return nil
@@ -260,9 +260,6 @@ func (d *direction) shape(f frame.Shape, offset int64) error {
 	case frame.Full:
 		octets, err := d.pieces.Add(f, offset)
 		if err != nil || octets == nil {
-			return err
-		}
-		if octets, err = binary.Serialization(octets, d.stages); err != nil {
 			return err
 		}
 		fp := sha256.Sum256(octets)

@@ -105,7 +105,7 @@ type laneMemory struct {
 
 // of gives the memory that a message is packed with: its lane's, or one of its own.
 func (m *memories) of(g *gathered) *laneMemory {
-	if !g.alone || g.stages&binary.StageMemory == 0 {
+	if !g.alone || g.stages&binary.Memory == 0 {
 		return new(laneMemory)
 	}
 	if m.lanes == nil || m.epoch != g.epoch {
@@ -155,7 +155,7 @@ func (j *joiner) message(ctx context.Context, g *gathered, m *laneMemory) *Decod
 
 // unpack makes the segments of a message what they were before they were packed (wire-format section 11).
 func (j *joiner) unpack(ctx context.Context, g *gathered, m *laneMemory, cut bool) error {
-	if g.stages&binary.StageColumns == 0 {
+	if g.stages&binary.Columns == 0 {
 		return nil
 	}
 	for _, p := range []*part{&g.head, &g.body} {

@@ -2,6 +2,7 @@ package streamer
 
 import (
 	"encoding/binary"
+	"errors"
 	"fmt"
 
 	"github.com/hhfr/hhfr/pkg/streamer/frame"
@@ -90,6 +91,9 @@ func (r *receiver) unpack(in *inbound, p *frame.Parts, epoch uint64) (lost bool,
 		f := &in.unpacks[i]
 		if part.First && part.Shape != 0 {
 			*f = r.s.packer.NewUnpack(in.key.Lane, part.Shape, in.alone, epoch)
+			if *f == nil {
+				return false, &Error{Code: Protocol, Err: errors.New("packed segment under a number without a shape")}
+			}
 		}
 		from := len(buf)
 		if part.Text || *f == nil {

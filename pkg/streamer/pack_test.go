@@ -50,7 +50,7 @@ func (c *countPacker) Lost(lane uint64) {
 func (c *countPacker) NewPack(lane, _ uint64, alone bool) func(dst, segment []byte, last bool, most int) []byte {
 	return func(dst, segment []byte, _ bool, _ int) []byte {
 		if !alone {
-			return append(append(dst, 0), segment...)
+			return append(append(dst, '+'), segment...)
 		}
 		c.mu.Lock()
 		defer c.mu.Unlock()
@@ -58,14 +58,14 @@ func (c *countPacker) NewPack(lane, _ uint64, alone bool) func(dst, segment []by
 			c.lost = slices.Delete(c.lost, i, i+1)
 			c.sent[lane] = 0
 		}
-		c.sent[lane] = c.sent[lane]%255 + 1
+		c.sent[lane]++
 		return append(append(dst, byte(c.sent[lane])), segment...)
 	}
 }
 
 func (c *countPacker) NewUnpack(lane, _ uint64, alone bool, epoch uint64) func(dst, packed []byte, last bool, most int) ([]byte, error) {
 	return func(dst, packed []byte, _ bool, _ int) ([]byte, error) {
-		if len(packed) == 0 || (packed[0] == 0) == alone {
+		if len(packed) == 0 || (packed[0] == '+') == alone {
 			return dst, errors.New("not packed")
 		}
 		if alone {
@@ -75,7 +75,7 @@ func (c *countPacker) NewUnpack(lane, _ uint64, alone bool, epoch uint64) func(d
 			if c.given[lane] {
 				return dst, errLost
 			}
-			if c.received[lane]++; int(packed[0]) != c.received[lane] {
+			if c.received[lane]++; int(packed[0]) != c.received[lane]%256 {
 				return dst, fmt.Errorf("message %d of lane %d, after %d", packed[0], lane, c.received[lane]-1)
 			}
 		}

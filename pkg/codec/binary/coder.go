@@ -84,7 +84,7 @@ func (c *Coder) Counts() Counts {
 	return Counts{n.learned.Load(), n.widened.Load(), n.texts.Load(), n.exceptions.Load()}
 }
 
-// Announce tells what must be written before number is used: nothing if ok is false, a reference if full is nil, else the serialization as it travels.
+// Announce tells what must be written before number is used: nothing if ok is false, a reference if full is nil, else the serialization.
 func (c *Coder) Announce(number uint64) (fp Fingerprint, full []byte, ok bool) {
 	s := c.send.announce(number)
 	if s == nil {
@@ -95,7 +95,7 @@ func (c *Coder) Announce(number uint64) (fp Fingerprint, full []byte, ok bool) {
 		return fp, nil, true
 	}
 	c.learned(fp, true)
-	return fp, c.transit(s.Octets()), true
+	return fp, s.Octets(), true
 }
 
 // Epoch ends the memory of all lanes, and all announcements but those it yields, ascending: of the shapes used since the last epoch, and those of open messages.
@@ -104,13 +104,13 @@ func (c *Coder) Epoch(open map[uint64]int, yield func(number uint64, fp Fingerpr
 	c.send.epoch(open, yield)
 }
 
-// Lacks tells that the other end lacks the shape of number; it returns the serialization as it travels.
+// Lacks tells that the other end lacks the shape of number; it returns the serialization.
 func (c *Coder) Lacks(number uint64) ([]byte, error) {
 	s := c.send.shape(number)
 	if s == nil {
 		return nil, &Error{Code: Unannounced, Number: number}
 	}
-	return c.transit(s.Octets()), nil
+	return s.Octets(), nil
 }
 
 // Refer says that number stands for the shape fp; known is false if this end has no such shape.
@@ -124,11 +124,7 @@ func (c *Coder) Refer(number uint64, fp Fingerprint) (known bool, err error) {
 }
 
 // Define says that number stands for this shape, which is in the store before Define returns.
-func (c *Coder) Define(number uint64, octets []byte) error {
-	serialization, err := Serialization(octets, c.stages)
-	if err != nil {
-		return err
-	}
+func (c *Coder) Define(number uint64, serialization []byte) error {
 	s, err := shape.Parse(serialization)
 	if err != nil {
 		return &Error{Code: BadShape, Number: number, Err: err}

@@ -9,14 +9,10 @@ import (
 
 // Stages of a stream (wire-format section 3).
 const (
-	// StageColumns: segments are packed, each message for itself.
-	StageColumns uint64 = 1 << iota
-	// StageMemory: a message in one frame is packed with the memory of its lane. It needs StageColumns.
-	StageMemory
-	// StageShapes: the serializations of shapes are deflated.
-	StageShapes
-
-	allStages = StageColumns | StageMemory | StageShapes
+	// Columns: segments are packed, each message for itself.
+	Columns uint64 = 1 << iota
+	// Memory: a message in one frame is packed with the memory of its lane. It needs Columns.
+	Memory
 )
 
 // ErrLost tells of a segment that needs a memory which is gone, since what came before it on its lane was given up.
@@ -63,9 +59,9 @@ func (c *Coder) Stages() uint64 {
 	if c.opt.Text {
 		return 0
 	}
-	stages := allStages &^ c.opt.Without
-	if stages&StageColumns == 0 {
-		stages &^= StageMemory
+	stages := (Columns | Memory) &^ c.opt.Without
+	if stages&Columns == 0 {
+		return 0
 	}
 	return stages
 }
@@ -77,7 +73,7 @@ func (c *Coder) Agree(stages uint64) { c.stages = stages }
 // octets or one more than the segment has; nil: segments under this number are not packed.
 func (c *Coder) NewPack(lane, number uint64, alone bool) func(dst, segment []byte, last bool, most int) []byte {
 	p := c.send.program(number)
-	if p == nil || c.stages&StageColumns == 0 {
+	if p == nil {
 		return nil
 	}
 	l := &c.sendLanes
@@ -91,7 +87,7 @@ func (c *Coder) NewPack(lane, number uint64, alone bool) func(dst, segment []byt
 	part.p = p
 	part.at.Reset()
 	part.memory = &part.own
-	if alone && c.stages&StageMemory != 0 {
+	if alone && c.stages&Memory != 0 {
 		part.memory = l.memory(lane)
 	}
 	return part.pack
@@ -157,7 +153,7 @@ type unpackPart struct {
 // function it returns unpacks segment after segment, to at most most octets each; nil: segments under this number are not packed.
 func (c *Coder) NewUnpack(lane, number uint64, alone bool, epoch uint64) func(dst, packed []byte, last bool, most int) ([]byte, error) {
 	r := c.receive.numbers[number]
-	if r == nil || r.program == nil || c.stages&StageColumns == 0 {
+	if number == 0 || r == nil || r.program == nil {
 		return nil
 	}
 	l := &c.receiveLanes
@@ -170,7 +166,7 @@ func (c *Coder) NewUnpack(lane, number uint64, alone bool, epoch uint64) func(ds
 	}
 	part.p, part.lane = r.program, nil
 	part.at.Reset()
-	if alone && c.stages&StageMemory != 0 {
+	if alone && c.stages&Memory != 0 {
 		part.lane = l.lane(lane, epoch)
 	}
 	return part.unpack
