@@ -22,12 +22,14 @@ type link struct {
 	back     chan []byte
 }
 
-func openLink(ctx context.Context) (*link, error) {
+//
+// without are stages that it does not have.
+func openLink(ctx context.Context, without uint64) (*link, error) {
 	l := &link{back: make(chan []byte)}
 	var ends [2]*binary.Coder
 	for i := range ends {
 		l.stores[i] = memory.New(memory.Config{})
-		ends[i] = binary.NewBook(ctxstore.Shapes{Store: l.stores[i]}).Coder(binary.Options{})
+		ends[i] = binary.NewBook(ctxstore.Shapes{Store: l.stores[i]}).Coder(binary.Options{Without: without})
 	}
 	l.coder = ends[0]
 	here, there := inproc.Pipe(256 << 10)

@@ -4,10 +4,12 @@ import (
 	"context"
 	"fmt"
 	"slices"
+
+	"github.com/hhfr/hhfr/pkg/codec/binary"
 )
 
 // octetsRow is one workload: octets per message, means over all messages in order. Zero means not measured. HHFR has framing and sync frames in it;
-// HHFRShapes are the octets of all shape frames of the stream, once.
+// HHFRShapes are the octets of all shape frames of the stream, once. HHFRPlain is without stages, HHFRColumns without the memory of lanes.
 type octetsRow struct {
 	Workload    string  `json:"workload"`
 	Messages    int     `json:"messages"`
@@ -20,6 +22,8 @@ type octetsRow struct {
 	ZstdBest    float64 `json:"zstd_stream_go_best"`
 	ZstdC3      float64 `json:"zstd_stream_c_3"`
 	ZstdC19     float64 `json:"zstd_stream_c_19"`
+	HHFRPlain   float64 `json:"hhfr_without_stages"`
+	HHFRColumns float64 `json:"hhfr_columns"`
 	HHFR        float64 `json:"hhfr"`
 	HHFRShapes  int64   `json:"hhfr_shape_octets"`
 	Ratio       float64 `json:"hhfr_to_best_zstd_stream,omitempty"`
@@ -46,8 +50,13 @@ func measureBytes(ctx context.Context, in *inputs) (rows []octetsRow, err error)
 			}
 			*rival.to = float64(n) / float64(len(messages))
 		}
-		if row.HHFR, row.HHFRShapes, err = overHHFR(ctx, messages); err != nil {
-			return nil, fmt.Errorf("%s: hhfr: %w", f.name, err)
+		for _, way := range []struct {
+			to      *float64
+			without uint64
+		}{{&row.HHFRPlain, binary.Columns | binary.Memory}, {&row.HHFRColumns, binary.Memory}, {&row.HHFR, 0}} {
+			if *way.to, row.HHFRShapes, err = overHHFR(ctx, messages, way.without); err != nil {
+				return nil, fmt.Errorf("%s: hhfr: %w", f.name, err)
+			}
 		}
 		if row.ZstdC19 > 0 { // without it, the best of the others is not the best
 			row.Ratio = row.HHFR / row.bestZstd()
@@ -63,9 +72,9 @@ func (r *octetsRow) bestZstd() float64 {
 	return slices.Min(streams)
 }
 
-// overHHFR sends the messages over a stream of their own.
-func overHHFR(ctx context.Context, messages [][]byte) (mean float64, shapes int64, err error) {
-	l, err := openLink(ctx)
+// overHHFR sends the messages over a stream of their own, without some stages.
+func overHHFR(ctx context.Context, messages [][]byte, without uint64) (mean float64, shapes int64, err error) {
+	l, err := openLink(ctx, without)
 	if err != nil {
 		return 0, 0, err
 	}

@@ -63,11 +63,11 @@ func (r *report) writeBytes(p *printer) {
 	if len(r.Bytes) == 0 {
 		return
 	}
-	p.printf("\nOctets per message, mean. Streams keep their window and are flushed after each message. hhfr: framing and sync in it, shapes apart (once per stream).\n\n")
-	t := table{{"workload", "raw", "ideal", "protobuf", "gzip alone", "deflate", "zstd Go fastest", "zstd Go best", "zstd C 3", "zstd C 19", "hhfr", "shapes", "hhfr / best zstd"}}
+	p.printf("\nOctets per message, mean. Streams keep their window and are flushed after each message. hhfr: framing and sync in it, shapes apart (once per stream); also without stages, and with columns but no memory.\n\n")
+	t := table{{"workload", "raw", "ideal", "protobuf", "gzip alone", "deflate", "zstd Go fastest", "zstd Go best", "zstd C 3", "zstd C 19", "no stages", "columns", "hhfr", "shapes", "hhfr / best zstd"}}
 	for _, o := range r.Bytes {
 		t = append(t, []string{o.Workload, number(o.Raw), number(o.Ideal), number(o.Protobuf), number(o.Gzip), number(o.Deflate), number(o.ZstdFastest), number(o.ZstdBest),
-			number(o.ZstdC3), number(o.ZstdC19), number(o.HHFR), number(float64(o.HHFRShapes)), ratio(o.Ratio)})
+			number(o.ZstdC3), number(o.ZstdC19), number(o.HHFRPlain), number(o.HHFRColumns), number(o.HHFR), number(float64(o.HHFRShapes)), ratio(o.Ratio)})
 	}
 	p.table(t)
 	if r.Bytes[0].ZstdC19 == 0 {

@@ -25,7 +25,7 @@ func measureShapes(ctx context.Context, in *inputs) (*transit, error) {
 	if err != nil {
 		return nil, err
 	}
-	l, err := openLink(ctx)
+	l, err := openLink(ctx, 0)
 	if err != nil {
 		return nil, err
 	}

@@ -1,14 +1,14 @@
 #!/usr/bin/env python3
-"""An independent decoder of the hhfr wire format, written from docs/wire-format.md alone (§: its sections), without optional stages.
+"""An independent decoder of the hhfr wire format, written from docs/wire-format.md alone (§: its sections); packed segments are in unpack.py.
 decode.py vectors DIR                                        check the test vectors under DIR
 decode.py capture FILE.pcapng --store DIR [--save-dir OUT]   decode the hhfr streams of a recording
 decode.py stream FILE... --store DIR [--save-dir OUT]        decode raw octets, one direction per file"""
-import argparse, base64, bisect, collections, datetime, functools, glob, hashlib, json, os, re, struct, sys, types, uuid, zlib
+import argparse, base64, bisect, collections, datetime, functools, glob, hashlib, json, os, re, struct, sys, types, unpack, uuid, zlib
 HELLO, SYNC = bytes.fromhex('01484846522F310A'), bytes.fromhex('03C5686866729A0A')
 FORMS = ('reference', 'fingerprint:32'), ('full', 'total offset piece:rest'), ('unknown', '')    # fields are name:form; without form: a uvarint
 KINDS = {1: ('hello', HELLO, 'scheme role:octet session:16 token:bytes sync_word:8 representation stages max_fragment max_message max_shapes '
              'max_shape_octets max_exchanges max_queued max_held', lambda f: f['scheme'] == 1 and f['representation'] in (1, 2) and
-             f['role'] < 2 and len(f['token']) == (16, 0)[f['role']] and not f['stages'] and 512 <= f['max fragment'] <= 16384),
+             f['role'] < 2 and len(f['token']) == (16, 0)[f['role']] and f['stages'] in ((0, 1, 3) if f['representation'] == 1 else (0,)) and 512 <= f['max fragment'] <= 16384),
          2: ('shape', b'', 'number form:octet', lambda f: f['number'] and f['form'] < len(FORMS)),
          3: ('sync', SYNC, 'sync_word:8 offset session:16 representation stages messages check:crc shapes:[number,fingerprint:32] '
              'lanes:[lane,request,reply] open:[lane,R:octet,exchange,crc:crc] own:crc', lambda f: all(o['R'] < 2 for o in f['open']) and all(
@@ -57,10 +57,10 @@ def frame(buf, at):                     # §2: the frame at `at`, parsed without
 TEXT, VALUE, SLOT, AGAIN, SEQUENCE, ELEMENT, ATTRIBUTE, ARRAY, OPTIONAL, CHOICE = range(10); LISTS, NUMBERS = (SEQUENCE, ELEMENT, ATTRIBUTE), (2, 3, 4, 6)
 Node = collections.namedtuple('Node', 'kind a b kids takes column')    # takes: at least one item of content each time it stands
 VOCABULARY = open(os.path.join(os.path.dirname(os.path.abspath(__file__)), '../pkg/shape/transit/vocabulary.txt'), 'rb').read()
-def unpack(octets, store):              # §4.1; None without the base
+def unpack_shape(octets, store):              # §4.1; None without the base
     r, base = Reader(octets), b''; need((form := r.octet()) in (0, 1, 3) and (form < 3 or len(octets) <= 512), 'form of a packed shape')
     if not form: return r.rest()
-    need((size := r.uvarint()) <= 1 << 20, 'packed shape too large')
+    size = r.uvarint(); need(size <= 1 << 20, 'packed shape too large')
     if form == 3: name = r.take(8); base = next((o for fp, o in store.items() if o and fp.startswith(name)), None)
     if base is None: return None
     z = zlib.decompressobj(-15, (VOCABULARY + base)[-32768:])
@@ -175,7 +175,7 @@ def join(part, store, *text):           # part: the fingerprint of the shape, No
     if not part or not part[0]: return b''.join(part[1] if part else [])
     return Joiner(store.get(part[0]) or need(False, f'no shape {part[0].hex()}'), part[1], *text).out
 def message(key, begun, crc=0):         # key: lane, R, exchange; begun: None if before the decoder joined
-    return types.SimpleNamespace(key=key, begun=begun, crc=crc, more=0, head=None, body=None, keep=None, text=[], status='incomplete', done=None)
+    return types.SimpleNamespace(key=key, begun=begun, crc=crc, more=0, head=None, body=None, keep=None, text=[], status='incomplete', done=None, lane=None)
 def identity(f, at): return f['sync word'], f['session'], f['representation'], at - f.get('offset', 0)    # of a direction, by its hello or a sync
 class Direction:                        # runs: (position, octets), gaps between them; clock: from a position to an order over directions
     def __init__(self, name, runs, clock, store):
@@ -199,15 +199,14 @@ class Direction:                        # runs: (position, octets), gaps between
                     if f['kind'] == 'close': return note(f"{name}: close {f['code']} {f['text']!r}, {len(buf) - at} octets behind", at < len(buf))
             except EOFError: note(f'{name}: octets missing in the frame at offset {self.at - (self.id or [start])[-1]}', False)
             except ValueError as e: return note(f'{name}: malformed at offset {self.at - (self.id or [start])[-1]}: {e}')
-    def hello(self, f): self.id, self.role = identity(f, self.at), f['role']
+    def hello(self, f): self.id, self.role, self.stages, self.memories = identity(f, self.at), f['role'], f['stages'], {}
     def shape(self, f):                 # §4
         if f['form'] == 'full':
             key, end = (f['number'], f['total']), f['offset'] + len(f['piece'])
             before = self.pieces.get(key, self.unseen) if f['offset'] else b''    # None: pieces before the decoder joined
             need(f['piece'] and end <= f['total'] and (before is None or len(before) == f['offset']), 'piece of a shape')
             octets = self.pieces[key] = None if before is None else before + f['piece']
-            if end == f['total'] and octets: octets = unpack(octets, self.store)
-            if end == f['total']: self.store[f.setdefault('fingerprint', hashlib.sha256(octets or b'').digest())] = octets and parse_shape(octets) and octets
+            if end == f['total']: octets = octets and unpack_shape(octets, self.store); self.store[f.setdefault('fingerprint', hashlib.sha256(octets or b'').digest())] = octets and parse_shape(octets) and octets
         if 'fingerprint' in f: self.shapes[f['number']] = f['fingerprint']
     def part(self, r): need((n := r.uvarint()) == 0 or n in self.shapes and self.id[2] == 1, f'shape number {n}'); return self.shapes[n] if n else None, []
     def data(self, f):                  # §5
@@ -217,7 +216,7 @@ class Direction:                        # runs: (position, octets), gaps between
         if f['F']:
             key = lane, R, f.get('exchange', before + 1)
             need((f['X'] or self.fresh or (lane, R) in self.good) and key[2] > (0 if R else before) and key not in self.open and not (R and f['T']), 'begin')
-            self.open[key], self.lanes[lane, R] = message(key, now), key[2]; self.begun.append(self.open[key]), self.good.add((lane, R))
+            self.open[key], self.lanes[lane, R] = message(key, now), key[2]; self.open[key].lane = self.memories.setdefault(lane, unpack.Memory()) if f['L'] else None; self.begun.append(self.open[key]), self.good.add((lane, R))
         need(key in self.open and (f['F'] or f['X'] or not f['Y']), 'fragment of no open message')
         m, r, self.last = self.open[key], Reader(f['payload']), key; m.crc = crc(f['payload'], m.crc)
         if m.begun:
@@ -235,20 +234,34 @@ class Direction:                        # runs: (position, octets), gaps between
         need(good or self.blind, 'check of the messages')
     def cancel(self, f): self.open.pop((f['lane'], f['R'], f['exchange']), types.SimpleNamespace()).status = 'cancelled'    # §7
     def sync(self, f):                  # §6
-        need(identity(f, self.at) == self.id and not f['stages'], 'word, session, representation, stages or offset of sync') or self.close(f)
+        need(identity(f, self.at) == self.id and f['stages'] in (0, 1, 3), 'word, session, representation, stages or offset of sync') or self.close(f)
+        self.stages, self.memories = f['stages'], {}
         crcs, self.shapes = {(o['lane'], o['R'], o['exchange']): o['crc'] for o in f['open']}, {s['number']: s['fingerprint'] for s in f['shapes']}
         need(self.blind or crcs == {k: m.crc for k, m in self.open.items()}, 'open messages of sync')
         if self.blind: self.open = {key: message(key, None, c) for key, c in crcs.items()}
         self.lanes = {(n['lane'], R): n[name] for n in f['lanes'] for R, name in enumerate(('request', 'reply'))}
         self.since, self.last, self.fresh, self.blind, self.good = [], None, False, False, set(self.lanes)
+def unpacked(d, store):                 # §11, in the order of the frames
+    for m in d.begun if d.stages & 1 else []:
+        m.error, whole = None, bool(m.done)
+        for part in (m.head, m.body):
+            if not part or not part[0]: continue
+            memory = m.lane if m.lane and d.stages & 2 else unpack.Memory()
+            try:
+                octets = store.get(part[0]) or need(False, f'no shape {part[0].hex()}')
+                u = unpack.Unpacker(parse_shape(octets)[0], part[0], Reader)
+                part[1][:] = [u.segment(s, whole and i == len(part[1]) - 1 and not (part is m.body and m.keep is not None), memory) for i, s in enumerate(part[1])]
+            except ValueError as e: memory.lost, m.error = True, e; break
 def report(streams, store, save):       # streams: the directions that belong together, one or two
+    for s in streams:
+        for d in s: unpacked(d, store)
     begun, first = [(m, (n, side ^ m.key[1], m.key[0], m.key[2])) for n, s in enumerate(streams) for side, d in enumerate(s) for m in d.begun], {}
     for m, key in sorted(begun, key=lambda b: (b[0].key[1], b[0].begun)): first.setdefault(key, m.begun)    # by the request where there is one
     numbers = {key: i for i, key in enumerate(sorted(first, key=first.get), 1)}; save and os.makedirs(save, exist_ok=True)
     for m, key in sorted(begun, key=lambda b: b[0].done or b[0].begun):
         name = ('request', 'reply')[m.key[1]]
         try:
-            head, body = need(m.done, m.status) or join(m.head, store), join(m.body, store, m.keep, b''.join(m.text))
+            head, body = need(m.done, m.status) or need(not getattr(m, 'error', None), getattr(m, 'error', None)) or join(m.head, store), join(m.body, store, m.keep, b''.join(m.text))
             print(name, m.key[0], m.key[2], len(head), len(body), m.status)
             if save: open(os.path.join(save, f'{numbers[key]:06}-{name}.xml'), 'wb').write(body)
         except ValueError as e: note(f'{name} {m.key[0]} {m.key[2]}: {e}', bool(m.done))
@@ -291,16 +304,22 @@ def vector(path):
     if path.endswith('.hex'):
         got, end = json.loads(json.dumps(frame(bytes.fromhex(text), 0), default=bytes.hex))
         return need(end == len(bytes.fromhex(text)) and v == {k: got.get(k) for k in v}, f'differs: {got}')
-    if 'packed' in v:
-        base = bytes.fromhex(v.get('base', '')); out = unpack(bytes.fromhex(v['packed']), {hashlib.sha256(base).digest(): base})
+    if 'octets' in v:
+        base = bytes.fromhex(v.get('base', '')); out = unpack_shape(bytes.fromhex(v['packed']), {hashlib.sha256(base).digest(): base})
         return need(out.hex() == v['octets'], f'unpacks to {out}')
+    if 'messages' in v:                 # §11
+        shape, memory, out = bytes.fromhex(v['shape']), unpack.Memory(), []
+        for m in v['messages']:
+            u = unpack.Unpacker(parse_shape(shape)[0], hashlib.sha256(shape).digest(), Reader)
+            out.append([u.segment(bytes.fromhex(s['packed']), s['last'], memory).hex() for s in m])
+        return need(out == [[s['segment'] for s in m] for m in v['messages']], f'unpacks to {out}')
     shape, segments = bytes.fromhex(v['shape']), [[bytes.fromhex(s['octets']) for s in v['segments'] if s.get('text', False) == t] for t in (False, True)]
     need(v['fingerprint'] == 'urn:hhfr:shape:sha256:' + hashlib.sha256(shape).hexdigest(), 'fingerprint')
     r = Reader(b''.join(segments[1]))
     need((out := Joiner(shape, segments[0], r.uvarint() if segments[1] else None, r.rest()).out).hex() == v['message'], f'joins to {out}')
 p, streams = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter), []
 p.add_argument('mode', choices=('vectors', 'capture', 'stream')), p.add_argument('files', nargs='+'), p.add_argument('--store'), p.add_argument('--save-dir')
-a = p.parse_args(); vectors = sorted(glob.glob(a.files[0] + '/[cp]*/*.json') + glob.glob(a.files[0] + '/frame/*.hex')) if a.mode == 'vectors' else []
+a = p.parse_args(); vectors = sorted(glob.glob(a.files[0] + '/[cpt]*/*.json') + glob.glob(a.files[0] + '/frame/*.hex')) if a.mode == 'vectors' else []
 for path in vectors:
     try: print('ok  ', path, vector(path) or '')
     except (EOFError, ValueError, KeyError) as e: failures.append(print('FAIL', path, repr(e)))

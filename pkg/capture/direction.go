@@ -10,6 +10,7 @@ import (
 	"slices"
 
 	"github.com/hhfr/hhfr/pkg/capture/flow"
+	"github.com/hhfr/hhfr/pkg/codec/binary"
 	"github.com/hhfr/hhfr/pkg/shape/transit"
 	"github.com/hhfr/hhfr/pkg/streamer/frame"
 )
@@ -47,6 +48,8 @@ type direction struct {
 	base    int64 // where offset 0 of the stream lies in the direction
 	hello   *frame.Hello
 
+	stages    uint64
+	epoch     int  // syncs so far
 	following bool // every octet since the last hello or sync was read
 	numbering frame.Numbering
 	checks    frame.Checks
@@ -70,6 +73,9 @@ type StreamOctets struct{ Data, Shape, Sync, Other int64 }
 type gathered struct {
 	key         frame.Key
 	oneWay      bool
+	alone       bool   // in one frame
+	stages      uint64 // of its direction
+	epoch       int
 	state       State
 	why         string
 	cut         frame.MessageState
@@ -216,7 +222,7 @@ func (d *direction) frame(f frame.Frame, n int, offset int64, r *flow.Run, at in
 		if offset != 0 {
 			return fmt.Errorf("a second hello")
 		}
-		d.hello, d.word, d.session = &f, f.Word, f.Session
+		d.hello, d.word, d.session, d.stages = &f, f.Word, f.Session, f.Stages
 		return supported(f.Stages)
 	case frame.Shape:
 		d.octets.Shape += int64(n)
@@ -244,7 +250,7 @@ func (d *direction) frame(f frame.Frame, n int, offset int64, r *flow.Run, at in
 }
 
 func supported(stages uint64) error {
-	if stages != 0 {
+	if stages&^(binary.Columns|binary.Memory) != 0 {
 		return fmt.Errorf("optional stages %#x, which this version does not know", stages)
 	}
 	return nil
@@ -286,6 +292,8 @@ func (d *direction) sync(f frame.Sync, offset int64) {
 		d.following = true
 	}
 	d.numbering.Sync(f)
+	d.stages = f.Stages
+	d.epoch++
 	clear(d.table)
 	for _, s := range f.Shapes {
 		d.table[s.Number] = s.Fingerprint
@@ -336,7 +344,7 @@ func (d *direction) data(f frame.Data, n int, offset int64, r *flow.Run, at int)
 	key := f.Key()
 	g := d.open[key]
 	if f.First {
-		g = &gathered{key: key, oneWay: f.OneWay, first: r.MarkAt(at), offset: offset}
+		g = &gathered{key: key, oneWay: f.OneWay, alone: f.Last, stages: d.stages, epoch: d.epoch, first: r.MarkAt(at), offset: offset}
 		d.open[key] = g
 		d.messages = append(d.messages, g)
 	}

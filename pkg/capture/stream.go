@@ -3,11 +3,13 @@ package capture
 import (
 	"context"
 	"encoding/hex"
+	"errors"
 	"fmt"
 	"net/netip"
 	"time"
 
 	"github.com/hhfr/hhfr/pkg/capture/flow"
+	"github.com/hhfr/hhfr/pkg/codec/binary"
 	"github.com/hhfr/hhfr/pkg/ctxstore"
 	"github.com/hhfr/hhfr/pkg/shape"
 	"github.com/hhfr/hhfr/pkg/shape/transit"
@@ -88,6 +90,32 @@ type joiner struct {
 	programs   map[[32]byte]*shape.Program
 	maxMessage int64
 	joiner     shape.Joiner
+	unpacker   shape.Unpacker
+}
+
+// memories are those of a direction's lanes, since the sync before.
+type memories struct {
+	epoch int
+	lanes map[uint64]*laneMemory
+}
+
+type laneMemory struct {
+	shape.Memory
+	lost bool // a message that changed it could not be unpacked
+}
+
+// of gives the memory that a message is packed with: its lane's, or one of its own.
+func (m *memories) of(g *gathered) *laneMemory {
+	if !g.alone || g.stages&binary.Memory == 0 {
+		return new(laneMemory)
+	}
+	if m.lanes == nil || m.epoch != g.epoch {
+		m.epoch, m.lanes = g.epoch, map[uint64]*laneMemory{}
+	}
+	if m.lanes[g.key.Lane] == nil {
+		m.lanes[g.key.Lane] = new(laneMemory)
+	}
+	return m.lanes[g.key.Lane]
 }
 
 // program finds a shape in the capture or the store, nil if neither has it.
@@ -129,18 +157,59 @@ func (j *joiner) base(ctx context.Context, name transit.Name) []byte {
 }
 
 // message joins what was gathered.
-func (j *joiner) message(ctx context.Context, g *gathered) *Decoded {
+func (j *joiner) message(ctx context.Context, g *gathered, m *laneMemory) *Decoded {
 	d := &Decoded{HHFR: true, Lane: g.key.Lane, Exchange: g.key.Exchange, Reply: g.key.Reply, OneWay: g.oneWay, Wire: g.wire, State: g.state, Why: g.why,
 		First: g.first.Time, Last: g.last.Time, Packet: g.first.PacketNo}
-	var err error
-	if d.Head, err = j.part(ctx, d, &g.head, d.State == Incomplete || d.State == Cancelled); err == nil {
-		d.Body, err = j.part(ctx, d, &g.body, d.State == Incomplete || d.State == Cancelled)
+	cut := d.State == Incomplete || d.State == Cancelled
+	err := j.unpack(ctx, g, m, cut)
+	if err == nil {
+		d.Head, err = j.part(ctx, d, &g.head, cut)
+	}
+	if err == nil {
+		d.Body, err = j.part(ctx, d, &g.body, cut)
 	}
 	if err != nil && d.Whole() {
 		d.State, d.Why = Undecodable, err.Error()
 	}
 	d.recognize()
 	return d
+}
+
+// unpack makes the segments of a message what they were before they were packed (wire-format section 11).
+func (j *joiner) unpack(ctx context.Context, g *gathered, m *laneMemory, cut bool) error {
+	if g.stages&binary.Columns == 0 {
+		return nil
+	}
+	for _, p := range []*part{&g.head, &g.body} {
+		if !p.there || p.number == 0 {
+			continue
+		}
+		program := j.program(ctx, p.shape)
+		if p.bad || program == nil {
+			m.lost = true
+			return nil // the part itself will say so
+		}
+		if !g.alone {
+			m = new(laneMemory)
+		}
+		var at shape.Packing
+		for i := range p.segments {
+			s := &p.segments[i]
+			if s.text {
+				break
+			}
+			if m.lost = m.lost && !shape.Resets(s.octets); m.lost && shape.Packed(s.octets) {
+				return errors.New("it needs what messages before it on its lane said, which could not be decoded")
+			}
+			octets, err := j.unpacker.Unpack(nil, program, &at, &m.Memory, s.octets, i == len(p.segments)-1 && !cut, frame.MaxPayload)
+			if err != nil {
+				m.lost = true
+				return err
+			}
+			s.octets = octets
+		}
+	}
+	return nil
 }
 
 func (j *joiner) part(ctx context.Context, d *Decoded, p *part, cut bool) (out []byte, err error) {
@@ -213,8 +282,9 @@ func (dec *decoder) decodeStream(ctx context.Context, dirs [2][]flow.Run) (*Stre
 
 func (dec *decoder) joinBoth(ctx context.Context, both [2]*direction) (all []*Decoded) {
 	for i, d := range both {
+		var lanes memories
 		for _, g := range d.messages {
-			m := dec.join.message(ctx, g)
+			m := dec.join.message(ctx, g, lanes.of(g))
 			m.Session = d.session
 			if m.origin = i; m.Reply {
 				m.origin = 1 - i

@@ -49,6 +49,9 @@ func FuzzSplit(f *testing.F) {
 			size := shape.MinSegment + int(most)%16000
 			segments := split(t, p, m, size, 0)
 			require.True(t, bytes.Equal(m, join(t, p, segments)))
+			k := new(packed)
+			k.message(t, p, segments, size)
+			k.message(t, p, segments, size)
 			if len(m) < 10000 {
 				require.True(t, bytes.Equal(m, join(t, p, split(t, p, m, size, 1+int(most)%50))))
 			}

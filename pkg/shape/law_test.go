@@ -64,6 +64,9 @@ func requireLaw1(t testing.TB, p *shape.Program, message []byte, what string) (f
 			continue
 		}
 		segments := split(t, p, message, way.most, way.chunk)
+		k := new(packed)
+		k.message(t, p, segments, way.most)
+		k.message(t, p, segments, way.most)
 		got := join(t, p, segments)
 		if !bytes.Equal(message, got) {
 			n := 0

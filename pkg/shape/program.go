@@ -12,6 +12,7 @@ type Program struct {
 	ops   []op
 	lits  []byte // with litRoom more octets than texts have
 	rows  []plainRow
+	pack  packPlan
 	// leads is the text that every message of the shape begins with, up to the first slot or item.
 	leads []byte
 }
@@ -80,6 +81,7 @@ func Compile(s *Shape) *Program {
 	p.emit(op{code: opEnd})
 	p.lits = append(p.lits, make([]byte, litRoom)...)
 	p.pair()
+	p.pack = planPacking(p.ops)
 	if first := p.ops[0]; first.code == opText {
 		p.leads = p.lits[first.a:first.b:first.b]
 	}

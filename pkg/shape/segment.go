@@ -99,6 +99,9 @@ func (g *segmenter) uvarint(u uint64) {
 // textItem appends the end of a value's text, in pieces if it does not fit.
 func (g *segmenter) textItem(b []byte) {
 	g.ensure(4)
+	if len(b) <= g.max/8 {
+		g.ensure(len(b) + 3) // whole: a segment with a text in pieces is not packed
+	}
 	for len(b) > g.max-len(g.seg)-3 && g.err == nil {
 		b = b[g.textPiece(b):]
 		g.ensure(4)

@@ -141,6 +141,8 @@ type pairing struct {
 	handlerb streamer.Handler
 	codera   *rawCoder
 	coderb   *rawCoder
+	packera  *countPacker
+	packerb  *countPacker
 }
 
 func echo(ctx context.Context, x *streamer.Exchange) {
@@ -167,7 +169,13 @@ func connectOver(t testing.TB, p pairing, here, there net.Conn) *pair {
 	}
 	p.a.Initiator, p.a.Session, p.a.Token, p.a.Representation, p.a.Coder, p.a.Handler = true, session, make([]byte, 16), 1, p.codera, p.handlera
 	p.b.Accept = func(_ context.Context, h frame.Hello) (streamer.Coder, streamer.Handler, error) {
+		if p.packerb != nil {
+			return p.packerb, p.handlerb, nil
+		}
 		return p.coderb, p.handlerb, nil
+	}
+	if p.packera != nil {
+		p.a.Coder = p.packera
 	}
 	accepted := make(chan *streamer.Stream, 1)
 	go func() {

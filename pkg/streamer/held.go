@@ -14,9 +14,11 @@ type held struct {
 
 // heldParts are the parts of a fragment. Those that begin in it are bound to their shapes as soon as these are there: the number may stand for something else later.
 type heldParts struct {
-	in    *inbound
-	parts frame.Parts
-	joins [2]join
+	in      *inbound
+	parts   frame.Parts
+	joins   [2]join
+	unpacks [2]begin // with stages
+	epoch   uint64
 }
 
 func (p heldParts) size() int { return len(p.parts.Head.Segment) + len(p.parts.Body.Segment) }
@@ -32,12 +34,11 @@ func (r *receiver) pass(in *inbound, p frame.Parts) error {
 	if err := r.mustBeAnnounced(p); err != nil {
 		return err
 	}
-	h := heldParts{in: in, parts: p}
+	h := heldParts{in: in, parts: p, epoch: r.epoch}
 	bound := r.bind(&h)
 	lane := r.held.lanes[in.key.Lane]
 	if lane == nil && bound {
-		r.deliver(&h)
-		return nil
+		return r.deliver(&h)
 	}
 	if lane == nil {
 		if r.held.lanes == nil {
@@ -45,6 +46,9 @@ func (r *receiver) pass(in *inbound, p frame.Parts) error {
 		}
 		lane = &fifo[heldParts]{}
 		r.held.lanes[in.key.Lane] = lane
+	}
+	if r.s.packer != nil {
+		own(&h.parts, h.size())
 	}
 	lane.push(h)
 	r.held.load.add(h.size(), segmentWeight+exchangeWeight)
@@ -110,13 +114,28 @@ func (r *receiver) bind(p *heldParts) bool {
 			return true
 		}
 		p.joins[i] = j
+		if r.s.packer != nil && part.Shape != 0 {
+			p.unpacks[i] = r.s.packer.NewUnpack(part.Shape)
+		}
 	}
 	return bound
 }
 
-// deliver queues the fragment for the goroutine that reads the message.
-func (r *receiver) deliver(p *heldParts) {
+// deliver unpacks the fragment, and queues it for the goroutine that reads the message.
+func (r *receiver) deliver(p *heldParts) error {
 	s, in := r.s, p.in
+	if s.packer != nil {
+		lost, err := r.unpack(p)
+		if err != nil {
+			return err
+		}
+		if lost {
+			s.mu.Lock()
+			defer s.mu.Unlock()
+			s.refuseHeldLocked(in)
+			return nil
+		}
+	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for i, j := range p.joins {
@@ -126,23 +145,27 @@ func (r *receiver) deliver(p *heldParts) {
 	}
 	s.deliverLocked(in, p.parts)
 	s.beginLocked(in)
+	return nil
 }
 
 // release goes on with lanes whose shapes have come.
-func (r *receiver) release() {
+func (r *receiver) release() error {
 	for number, lane := range r.held.lanes {
 		for lane.len() > 0 && r.bind(lane.front()) {
 			h := lane.pop()
 			r.held.load.sub(h.size(), segmentWeight+exchangeWeight)
-			r.deliver(&h)
+			if err := r.deliver(&h); err != nil {
+				return err
+			}
 		}
 		if lane.len() == 0 {
 			delete(r.held.lanes, number)
 		}
 	}
+	return nil
 }
 
-// giveUpHeld cancels all that is held, as not processed; that is not said of messages that somebody reads already.
+// giveUpHeld cancels all that is held.
 func (r *receiver) giveUpHeld() {
 	s := r.s
 	s.mu.Lock()
@@ -151,12 +174,20 @@ func (r *receiver) giveUpHeld() {
 		for lane.len() > 0 {
 			h := lane.pop()
 			r.held.load.sub(h.size(), segmentWeight+exchangeWeight)
-			code := frame.Unprocessed
-			if h.in.started {
-				code = frame.Busy
+			if s.packer != nil {
+				s.packer.GiveUp(h.in.key.Lane, r.epoch)
 			}
-			s.refuseLocked(h.in, code, &Error{Code: Code(code)})
+			s.refuseHeldLocked(h.in)
 		}
 	}
 	r.held.lanes = nil
+}
+
+// refuseHeldLocked says of a message that was held that it was not processed; that is not said of one that somebody reads already.
+func (s *Stream) refuseHeldLocked(in *inbound) {
+	code := frame.Unprocessed
+	if in.started {
+		code = frame.Busy
+	}
+	s.refuseLocked(in, code, &Error{Code: Code(code)})
 }

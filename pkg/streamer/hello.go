@@ -33,6 +33,9 @@ func (s *Stream) introduce(ctx context.Context, in *input) error {
 	s.hello = frame.Hello{Responder: !s.cfg.Initiator, Session: s.cfg.Session, Word: s.word, Representation: s.cfg.Representation, Limits: s.cfg.Limits.stated()}
 	if s.cfg.Initiator {
 		s.hello.Token = s.cfg.Token
+		if p, ok := s.cfg.Coder.(Packer); ok {
+			s.hello.Stages = p.Stages()
+		}
 		if err := s.say(nil); err != nil {
 			return err
 		}
@@ -107,23 +110,44 @@ func (s *Stream) agree(in *input) error {
 	switch {
 	case s.peer.Session != s.cfg.Session:
 		return &Error{Code: Protocol, Err: errors.New("hello of another session")}
-	case s.peer.Representation != s.cfg.Representation || s.peer.Stages != 0:
+	case s.peer.Representation != s.cfg.Representation || s.peer.Stages != s.hello.Stages:
 		return &Error{Code: Unsupported, Err: fmt.Errorf("representation %d, stages %#x", s.peer.Representation, s.peer.Stages)}
 	}
+	s.agreeStages(s.cfg.Coder)
 	return nil
+}
+
+// agreeStages tells the coder what both hellos say; false: it cannot do that.
+func (s *Stream) agreeStages(c Coder) bool {
+	if s.peer.Stages == 0 {
+		return true
+	}
+	p, ok := c.(Packer)
+	if !ok || s.peer.Stages&^p.Stages() != 0 {
+		return false
+	}
+	p.Agree(s.peer.Stages)
+	s.packer = p
+	return true
 }
 
 // judge is the responder's look at the initiator's hello.
 func (s *Stream) judge(ctx context.Context) (*frame.Close, error) {
 	s.hello.Session = s.peer.Session
-	if want := s.cfg.Representation; want != 0 && want != s.peer.Representation || s.peer.Stages != 0 {
+	unsupported := func() (*frame.Close, error) {
 		e := &Error{Code: Unsupported, Err: fmt.Errorf("representation %d, stages %#x", s.peer.Representation, s.peer.Stages)}
 		return &frame.Close{Code: frame.CloseUnsupported, Text: e.Err.Error()}, e
+	}
+	if want := s.cfg.Representation; want != 0 && want != s.peer.Representation {
+		return unsupported()
 	}
 	s.hello.Representation = s.peer.Representation
 	coder, handler, err := s.cfg.Accept(ctx, s.peer)
 	if err == nil {
-		s.coder, s.handler = coder, handler
+		if !s.agreeStages(coder) {
+			return unsupported()
+		}
+		s.coder, s.handler, s.hello.Stages = coder, handler, s.peer.Stages
 		return nil, nil
 	}
 	refusal := &Refusal{CloseCode: frame.CloseInternal}

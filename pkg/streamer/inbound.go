@@ -11,6 +11,12 @@ import (
 // join is what Coder.NewJoin returns.
 type join func(dst, segment []byte, text, last bool) ([]byte, error)
 
+// begin is what Packer.NewUnpack returns, unpack what that returns.
+type (
+	begin  = func(lane uint64, alone bool, epoch uint64) func(dst, packed []byte, last bool, most int) ([]byte, error)
+	unpack func(dst, packed []byte, last bool, most int) ([]byte, error)
+)
+
 // segment is a piece of an incoming message's content that waits for its reader.
 type segment struct {
 	data             []byte
@@ -27,6 +33,8 @@ type inbound struct {
 	state   frame.MessageState // the reader's only
 	hasHead bool               // set with the first fragment, then constant
 	octets  int64              // of payload so far; the reader's only
+	alone   bool               // the message is in one frame; the reader's only
+	unpacks [2]unpack          // of head and body, once begun; the reader's only
 
 	// The goroutine that reads the message only.
 	total    int64

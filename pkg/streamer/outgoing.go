@@ -23,6 +23,7 @@ type outgoing struct {
 
 	// Below: under Stream.mu.
 	key     frame.Key // a request has its exchange once begun
+	packing packing   // the writer's only
 	frags   fifo[fragment]
 	space   [1]fragment // what most messages need
 	names   [2]uint64   // numbers this message keeps in use, of head and body; 0: none. Only the sender sets them

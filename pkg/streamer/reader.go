@@ -55,7 +55,8 @@ type receiver struct {
 	asked     map[uint64][32]byte // those of them, and of what is held, that the other end was asked for
 	held      held
 	syncEnd   int64
-	closed    bool // the other end's close has come
+	epoch     uint64 // syncs so far
+	closed    bool   // the other end's close has come
 }
 
 // run reads frames until the direction ends. It never waits for anything but octets.
@@ -176,12 +177,15 @@ func (r *receiver) sync(f frame.Sync, n int) error {
 	}
 	r.checks.Next()
 	r.numbering.Sync(f)
+	r.epoch++
+	if s.packer != nil {
+		s.packer.Synced(func(lane uint64) bool { return r.held.lanes[lane] != nil })
+	}
 	if err := r.list(f.Shapes, at); err != nil {
 		return err
 	}
 	r.syncEnd = at + int64(n)
-	r.release()
-	return nil
+	return r.release()
 }
 
 func (r *receiver) close(f frame.Close) error {
@@ -223,16 +227,25 @@ func (r *receiver) cancel(f frame.Cancel) {
 		}
 	case f.Message.Reply:
 		if x := s.exchanges[request]; x != nil {
+			s.lostLane(f)
 			s.endExchangeLocked(x, e)
 		}
 	default:
 		if c := s.calls[request]; c != nil {
+			s.lostLane(f)
 			s.endCallLocked(c, e)
 		} else if out := s.outs[request]; out != nil {
 			s.dropLocked(out, e, frame.Aborted)
 		} else {
 			s.refusedLocked(request, e)
 		}
+	}
+}
+
+// lostLane has a lane's memory dropped, as the other end may not know what a message it did not process left there.
+func (s *Stream) lostLane(f frame.Cancel) {
+	if s.packer != nil && f.Code == frame.Unprocessed {
+		s.packer.Lost(f.Message.Lane)
 	}
 }
 

@@ -39,6 +39,9 @@ func (r *receiver) data(f *frame.Data, n int) error {
 	if f.Last {
 		s.endIn(in)
 	}
+	if s.packer != nil {
+		return protocol(r.pass(in, parts), at) // one that is refused, too: it changes the memory of its lane
+	}
 	if refused {
 		return nil
 	}
@@ -74,7 +77,7 @@ func (r *receiver) message(f *frame.Data, key frame.Key) (in *inbound, refused b
 		})
 		in, x = &both.in, &both.x
 	}
-	in.s, in.key = s, key
+	in.s, in.key, in.alone = s, key, f.Last
 	in.segs.items = in.space[:0]
 	if !f.Last {
 		s.in[key] = in

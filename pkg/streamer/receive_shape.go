@@ -27,8 +27,7 @@ func (r *receiver) shape(f frame.Shape) error {
 		if err := r.refer(f.Number, f.Fingerprint); err != nil {
 			return err
 		}
-		r.release()
-		return nil
+		return r.release()
 	default:
 		full, err := r.pieces.Add(f, at)
 		if err != nil || full == nil {
@@ -43,8 +42,7 @@ func (r *receiver) shape(f frame.Shape) error {
 		}
 		r.stands(f.Number, fp)
 		delete(r.asked, f.Number)
-		r.release()
-		return nil
+		return r.release()
 	}
 }
 

@@ -88,6 +88,7 @@ type Stream struct {
 	peer    frame.Hello
 	word    [8]byte
 	coder   Coder
+	packer  Packer // the coder, if the stream has stages
 	handler Handler
 
 	ctx    context.Context // of the handlers

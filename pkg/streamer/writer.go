@@ -31,7 +31,9 @@ type writer struct {
 	behind    map[uint64]*shapeJob // lanes whose next request waits for a shape
 	crowded   []turn               // messages that wait until fewer are open
 	buf       []byte
-	at        int64 // the offset of the frame after buf
+	payload   []byte // what was packed
+	segment   []byte // of a head, while it is packed
+	at        int64  // the offset of the frame after buf
 	syncEnd   int64
 }
 
@@ -187,6 +189,12 @@ func (w *writer) turn(t turn) {
 	d, out, ok := w.commit(t)
 	if !ok {
 		return
+	}
+	if w.s.packer != nil {
+		if err := w.pack(&d, out); err != nil {
+			w.s.fail(&Error{Code: Internal, Err: err})
+			return
+		}
 	}
 	w.numbering.Choose(&d)
 	if err := w.checks.Add(&d, w.at); err != nil {

@@ -18,6 +18,10 @@ type Coder struct {
 	receive receiveTable
 	bases   struct{ sent, received bases }
 
+	stages       uint64
+	sendLanes    sendLanes
+	receiveLanes receiveLanes
+
 	learning allowance
 	counts   counters
 
@@ -99,8 +103,9 @@ func (c *Coder) Announce(number uint64) (fp Fingerprint, full []byte, ok bool) {
 	return fp, c.bases.sent.pack(s, true), true
 }
 
-// Epoch ends all announcements but those it yields, ascending: of the shapes used since the last epoch, and those of open messages.
+// Epoch ends the memory of all lanes, and all announcements but those it yields, ascending: of the shapes used since the last epoch, and those of open messages.
 func (c *Coder) Epoch(open map[uint64]int, yield func(number uint64, fp Fingerprint)) {
+	clear(c.sendLanes.memories)
 	c.send.epoch(open, yield)
 }
 

@@ -79,7 +79,7 @@ func (c *Coder) splitHead(j *splitJob, head []byte, most int, emit emitter) erro
 		p = c.learnHead(j, head, most)
 	}
 	if p != nil {
-		if n := c.send.take(p.Shape()); n > 0 {
+		if n := c.send.take(p); n > 0 {
 			defer c.send.release(n)
 			return j.flush(true, n, emit)
 		}
@@ -183,7 +183,7 @@ func (c *Coder) splitBody(j *splitJob, body io.Reader, most int, emit emitter) e
 	}
 	n := uint64(0)
 	if p != nil {
-		if n = c.send.take(p.Shape()); n > 0 {
+		if n = c.send.take(p); n > 0 {
 			defer c.send.release(n)
 		}
 	}

@@ -25,6 +25,7 @@ type sendTable struct {
 // sent is a shape with a number.
 type sent struct {
 	shape     *shape.Shape
+	program   *shape.Program
 	announced bool
 	splitting int    // messages being split by it
 	used      uint64 // the epoch it was used in last
@@ -42,8 +43,9 @@ func (t *sendTable) limits(shapes int, octets int64) {
 	t.most, t.mostSum = shapes, octets
 }
 
-// take gives the number of a shape, a new one if it has none; 0 if the other end's table is full. Each take needs a release.
-func (t *sendTable) take(s *shape.Shape) uint64 {
+// take gives the number of a program's shape, a new one if it has none; 0 if the other end's table is full. Each take needs a release.
+func (t *sendTable) take(p *shape.Program) uint64 {
+	s := p.Shape()
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	n, ok := t.numbers[s.Fingerprint()]
@@ -57,7 +59,7 @@ func (t *sendTable) take(s *shape.Shape) uint64 {
 		} else {
 			n, t.next = t.next, t.next+1
 		}
-		t.numbers[s.Fingerprint()], t.entries[n] = n, &sent{shape: s}
+		t.numbers[s.Fingerprint()], t.entries[n] = n, &sent{shape: s, program: p}
 		t.sum += size
 	}
 	e := t.entries[n]
@@ -106,6 +108,16 @@ func (t *sendTable) unpin(n uint64) {
 		e.pinned = false
 		t.pinned--
 	}
+}
+
+// program is that of the shape behind a number, nil if there is none.
+func (t *sendTable) program(n uint64) *shape.Program {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if e := t.entries[n]; e != nil {
+		return e.program
+	}
+	return nil
 }
 
 func (t *sendTable) shape(n uint64) *shape.Shape {

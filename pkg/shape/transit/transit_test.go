@@ -120,7 +120,7 @@ func TestVocabularyIsTheOneOfTheDocs(t *testing.T) {
 	assert.Contains(t, string(page), hex.EncodeToString(sum[:]))
 }
 
-// vector is one file of testdata/vectors/packed: what a decoder must unpack. Any packed form of a serialization is right that unpacks to it.
+// vector is one file of testdata/vectors/transit: what a decoder must unpack. Any packed form of a serialization is right that unpacks to it.
 type vector struct {
 	What   string `json:"what"`
 	Packed string `json:"packed"`
@@ -129,7 +129,7 @@ type vector struct {
 }
 
 func TestVectors(t *testing.T) {
-	dir := shared.Testdata(t, "vectors", "packed")
+	dir := shared.Testdata(t, "vectors", "transit")
 	if *update {
 		all := serializations(t)
 		for name, v := range map[string]vector{

@@ -1,0 +1,226 @@
+package binary
+
+import (
+	"errors"
+	"sync"
+
+	"github.com/hhfr/hhfr/pkg/shape"
+)
+
+// Stages of a stream (wire-format section 3).
+const (
+	// Columns: segments are packed, each message for itself.
+	Columns uint64 = 1 << iota
+	// Memory: a message in one frame is packed with the memory of its lane. It needs Columns.
+	Memory
+)
+
+// ErrLost tells of a segment that needs a memory which is gone, since what came before it on its lane was given up.
+var ErrLost = errors.New("memory of the lane is lost")
+
+var (
+	packers   = sync.Pool{New: func() any { return new(shape.Packer) }}
+	unpackers = sync.Pool{New: func() any { return new(shape.Unpacker) }}
+)
+
+// sendLanes are the memories of the sending direction, by lane. The writer's only, but for lost.
+type sendLanes struct {
+	memories map[uint64]*shape.Memory
+	free     []*packPart
+
+	mu   sync.Mutex
+	lost []uint64
+}
+
+// receiveLanes are those of the receiving direction. The reader's only.
+type receiveLanes struct {
+	memories map[uint64]*receiveLane
+	free     []*unpackPart
+}
+
+type receiveLane struct {
+	memory shape.Memory
+	epoch  uint64
+	lost   bool
+}
+
+// packPart is one part of a message that is being packed.
+type packPart struct {
+	c      *Coder
+	p      *shape.Program
+	at     shape.Packing
+	own    shape.Memory
+	memory *shape.Memory
+	pack   func(dst, segment []byte, last bool, most int) []byte
+}
+
+// Stages are those that this end can do.
+func (c *Coder) Stages() uint64 {
+	if c.opt.Text {
+		return 0
+	}
+	stages := (Columns | Memory) &^ c.opt.Without
+	if stages&Columns == 0 {
+		return 0
+	}
+	return stages
+}
+
+// Agree tells the stages of both hellos, before anything is packed.
+func (c *Coder) Agree(stages uint64) { c.stages = stages }
+
+// NewPack begins a part of an outgoing message, in the order of the frames. alone tells that the message is in one frame. The function it returns packs segment after segment, in at most most
+// octets or one more than the segment has; nil: segments under this number are not packed.
+func (c *Coder) NewPack(lane, number uint64, alone bool) func(dst, segment []byte, last bool, most int) []byte {
+	p := c.send.program(number)
+	if p == nil {
+		return nil
+	}
+	l := &c.sendLanes
+	var part *packPart
+	if n := len(l.free); n > 0 {
+		part, l.free = l.free[n-1], l.free[:n-1]
+	} else {
+		part = &packPart{c: c}
+		part.pack = part.run
+	}
+	part.p = p
+	part.at.Reset()
+	part.memory = &part.own
+	if alone && c.stages&Memory != 0 {
+		part.memory = l.memory(lane)
+	}
+	return part.pack
+}
+
+func (l *sendLanes) memory(lane uint64) *shape.Memory {
+	m := l.memories[lane]
+	if m == nil {
+		if l.memories == nil {
+			l.memories = map[uint64]*shape.Memory{}
+		}
+		m = new(shape.Memory)
+		l.memories[lane] = m
+		return m
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for i, n := range l.lost {
+		if n == lane {
+			m.Drop()
+			l.lost = append(l.lost[:i], l.lost[i+1:]...)
+			break
+		}
+	}
+	return m
+}
+
+func (t *packPart) run(dst, segment []byte, last bool, most int) []byte {
+	k := packers.Get().(*shape.Packer)
+	dst = k.Pack(dst, t.p, &t.at, t.memory, segment, last, most)
+	packers.Put(k)
+	if last {
+		t.own.Reset()
+		t.c.sendLanes.free = append(t.c.sendLanes.free, t)
+	}
+	return dst
+}
+
+// Lost tells that the other end gave up messages of a lane without reading them: what it remembered is not what this end does.
+func (c *Coder) Lost(lane uint64) {
+	l := &c.sendLanes
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for _, n := range l.lost {
+		if n == lane {
+			return
+		}
+	}
+	l.lost = append(l.lost, lane)
+}
+
+// unpackPart is one part of a message that comes in.
+type unpackPart struct {
+	c      *Coder
+	p      *shape.Program
+	at     shape.Packing
+	own    shape.Memory
+	lane   *receiveLane // nil: the part has its own memory
+	begin  func(lane uint64, alone bool, epoch uint64) func(dst, packed []byte, last bool, most int) ([]byte, error)
+	unpack func(dst, packed []byte, last bool, most int) ([]byte, error)
+}
+
+// NewUnpack begins a part of an incoming message, under what number stands for now; nil: segments under it are not packed. The function it returns is called lane by lane in the order of the
+// frames; alone is as in NewPack, epoch counts the sync frames that came before the message's frame. What that returns unpacks segment after segment, to at most most octets each.
+func (c *Coder) NewUnpack(number uint64) func(lane uint64, alone bool, epoch uint64) func(dst, packed []byte, last bool, most int) ([]byte, error) {
+	r := c.receive.numbers[number]
+	if r == nil || r.program == nil || c.stages&Columns == 0 {
+		return nil
+	}
+	l := &c.receiveLanes
+	var part *unpackPart
+	if n := len(l.free); n > 0 {
+		part, l.free = l.free[n-1], l.free[:n-1]
+	} else {
+		part = &unpackPart{c: c}
+		part.begin, part.unpack = part.start, part.run
+	}
+	part.p, part.lane = r.program, nil
+	part.at.Reset()
+	return part.begin
+}
+
+func (t *unpackPart) start(lane uint64, alone bool, epoch uint64) func(dst, packed []byte, last bool, most int) ([]byte, error) {
+	if alone && t.c.stages&Memory != 0 {
+		t.lane = t.c.receiveLanes.lane(lane, epoch)
+	}
+	return t.unpack
+}
+
+func (l *receiveLanes) lane(lane, epoch uint64) *receiveLane {
+	r := l.memories[lane]
+	if r == nil {
+		if l.memories == nil {
+			l.memories = map[uint64]*receiveLane{}
+		}
+		r = &receiveLane{epoch: epoch}
+		l.memories[lane] = r
+	}
+	if r.epoch != epoch {
+		*r = receiveLane{epoch: epoch}
+	}
+	return r
+}
+
+func (t *unpackPart) run(dst, packed []byte, last bool, most int) ([]byte, error) {
+	memory := &t.own
+	if t.lane != nil {
+		memory = &t.lane.memory
+		if t.lane.lost = t.lane.lost && !shape.Resets(packed); t.lane.lost && shape.Packed(packed) {
+			return dst, ErrLost
+		}
+	}
+	u := unpackers.Get().(*shape.Unpacker)
+	dst, err := u.Unpack(dst, t.p, &t.at, memory, packed, last, most)
+	unpackers.Put(u)
+	if last {
+		t.own.Reset()
+		t.c.receiveLanes.free = append(t.c.receiveLanes.free, t)
+	}
+	return dst, err
+}
+
+// IsLost tells an [ErrLost] from a malformed segment.
+func (c *Coder) IsLost(err error) bool { return errors.Is(err, ErrLost) }
+
+// GiveUp tells that messages of a lane are dropped unread: what follows on it cannot be unpacked before the other end resets the lane's memory.
+func (c *Coder) GiveUp(lane, epoch uint64) { c.receiveLanes.lane(lane, epoch).lost = true }
+
+// Synced tells that a sync frame came: it ends the memory of all lanes but those that keep names, whose earlier messages are still to be unpacked.
+func (c *Coder) Synced(keep func(lane uint64) bool) {
+	for lane := range c.receiveLanes.memories {
+		if !keep(lane) {
+			delete(c.receiveLanes.memories, lane)
+		}
+	}
+}

@@ -1,0 +1,193 @@
+package binary_test
+
+import (
+	"bytes"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"runtime"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/hhfr/hhfr/pkg/codec/binary"
+)
+
+const allStages = binary.Columns | binary.Memory
+
+// packing is one direction with stages, without a stream: it packs the messages of lanes, in one frame each.
+type packing struct {
+	from, to *end
+	epoch    uint64
+}
+
+func newPacking(t testing.TB, opt binary.Options) *packing {
+	k := &packing{from: newEnd(opt), to: newEnd(opt)}
+	require.Equal(t, k.from.coder.Stages(), k.to.coder.Stages())
+	k.from.coder.Agree(k.from.coder.Stages())
+	k.to.coder.Agree(k.to.coder.Stages())
+	return k
+}
+
+// send gives the octets that a message takes, and requires it to arrive unless read is false: then it is lost on the way.
+func (k *packing) send(t testing.TB, lane uint64, message string, read bool) (packed []byte, err error) {
+	t.Helper()
+	var number uint64
+	var segments [][]byte
+	require.NoError(t, k.from.coder.Split(nil, bytes.NewReader([]byte(message)), 16000, func(_ bool, n uint64, text bool, data []byte) error {
+		require.False(t, text)
+		number, segments = n, append(segments, bytes.Clone(data))
+		return nil
+	}))
+	require.NotZero(t, number)
+	require.Len(t, segments, 1)
+	if fp, full, ok := k.from.coder.Announce(number); ok {
+		if full != nil {
+			_, err := k.to.coder.Define(number, full)
+			require.NoError(t, err)
+		} else {
+			known, err := k.to.coder.Refer(number, fp)
+			require.NoError(t, err)
+			require.True(t, known)
+		}
+	}
+	packed = k.from.coder.NewPack(lane, number, true)(nil, segments[0], true, 16384)
+	if !read {
+		return packed, nil
+	}
+	back, err := k.to.coder.NewUnpack(number)(lane, true, k.epoch)(nil, packed, true, 16384)
+	if err == nil {
+		require.Equal(t, string(segments[0]), string(back))
+	}
+	return packed, err
+}
+
+func (k *packing) sync() {
+	k.from.coder.Epoch(nil, func(uint64, binary.Fingerprint) {})
+	k.epoch++
+	k.to.coder.Synced(func(uint64) bool { return false })
+}
+
+func order(i int, who string) string {
+	return fmt.Sprintf(`<?xml version="1.0"?><s:Envelope xmlns:s="http://schemas.xmlsoap.org/soap/envelope/"><s:Body><o><n>%d</n><who>%s</who><at>2006-06-11T04:26:%02d.318Z</at></o></s:Body></s:Envelope>`, i, who, i%60)
+}
+
+func TestMemoryMakesTheNextMessageSmall(t *testing.T) {
+	for _, c := range []struct {
+		without uint64
+		stages  uint64
+		small   bool
+	}{{0, allStages, true}, {binary.Memory, binary.Columns, false}, {allStages, 0, false}, {binary.Columns, 0, false}} {
+		from := newEnd(binary.Options{Without: c.without})
+		assert.Equal(t, c.stages, from.coder.Stages())
+		if c.stages == 0 {
+			continue
+		}
+		k := newPacking(t, binary.Options{Without: c.without})
+		var sizes []int
+		for i := range 10 {
+			packed, err := k.send(t, 1, order(i, "somebody with a long name"), true)
+			require.NoError(t, err)
+			sizes = append(sizes, len(packed))
+		}
+		assert.Equal(t, c.small, sizes[9] < 8, "%v", sizes)
+		k.sync()
+		packed, err := k.send(t, 1, order(10, "somebody with a long name"), true)
+		require.NoError(t, err)
+		assert.Greater(t, len(packed), 20, "a sync empties the memory")
+	}
+	assert.Zero(t, newEnd(binary.Options{Text: true}).coder.Stages())
+}
+
+// TestLanesTellNothingOfEachOther: what one lane sends is the same octets whatever another does, guesses of its secrets included.
+func TestLanesTellNothingOfEachOther(t *testing.T) {
+	secret := "the secret of lane one"
+	alone, beside := newPacking(t, binary.Options{}), newPacking(t, binary.Options{})
+	rnd := rand.New(rand.NewPCG(5, 6))
+	for i := range 200 {
+		want, err := alone.send(t, 1, order(i, secret), true)
+		require.NoError(t, err)
+		got, err := beside.send(t, 1, order(i, secret), true)
+		require.NoError(t, err)
+		require.Equal(t, want, got, "message %d", i)
+		guess, err := beside.send(t, 2, order(i, []string{secret, "another guess, as long", secret[:9]}[rnd.IntN(3)]), true)
+		require.NoError(t, err)
+		if i == 0 {
+			other := newPacking(t, binary.Options{})
+			blank, err := other.send(t, 2, order(0, secret), true)
+			require.NoError(t, err)
+			miss, err := other.send(t, 3, order(0, "the wrong of lane five"), true)
+			require.NoError(t, err)
+			assert.Len(t, blank, len(guess))
+			assert.Len(t, miss, len(guess), "a right guess is as long as a wrong one")
+		}
+	}
+}
+
+func TestMessagesGivenUpLoseTheMemory(t *testing.T) {
+	k := newPacking(t, binary.Options{})
+	for i := range 5 {
+		_, err := k.send(t, 1, order(i, "somebody"), true)
+		require.NoError(t, err)
+	}
+	_, err := k.send(t, 1, order(5, "else"), false)
+	require.NoError(t, err)
+	k.to.coder.GiveUp(1, k.epoch)
+	_, err = k.send(t, 1, order(6, "else"), true)
+	require.True(t, k.to.coder.IsLost(err), "%v", err)
+	_, err = k.send(t, 2, order(6, "other lanes go on"), true)
+	require.NoError(t, err)
+	k.from.coder.Lost(1)
+	k.from.coder.Lost(1)
+	for i := range 5 {
+		_, err := k.send(t, 1, order(i, "else"), true)
+		require.NoError(t, err)
+	}
+	k.to.coder.GiveUp(1, k.epoch)
+	k.sync()
+	_, err = k.send(t, 1, order(7, "else"), true)
+	require.NoError(t, err, "a sync ends that, too")
+}
+
+// TestMemoryOfALaneIsBounded: messages that never repeat anything leave at most 256 KiB at each end.
+func TestMemoryOfALaneIsBounded(t *testing.T) {
+	const lanes = 16
+	k := newPacking(t, binary.Options{})
+	heap := func() uint64 {
+		runtime.GC()
+		var m runtime.MemStats
+		runtime.ReadMemStats(&m)
+		return m.HeapAlloc
+	}
+	rnd := rand.New(rand.NewPCG(7, 8))
+	message := func() string {
+		var b bytes.Buffer
+		b.WriteString(`<?xml version="1.0"?><s:Envelope xmlns:s="http://schemas.xmlsoap.org/soap/envelope/"><s:Body><o>`)
+		for i := range 12 {
+			fmt.Fprintf(&b, "<v%d>", i)
+			for range 60 {
+				fmt.Fprintf(&b, "w%x ", rnd.Uint64())
+			}
+			fmt.Fprintf(&b, "</v%d>", i)
+		}
+		_, _ = io.WriteString(&b, "</o></s:Body></s:Envelope>")
+		return b.String()
+	}
+	for range 20 {
+		_, err := k.send(t, 99, message(), true)
+		require.NoError(t, err)
+	}
+	before := heap()
+	for lane := range uint64(lanes) {
+		for range 30 {
+			_, err := k.send(t, lane, message(), true)
+			require.NoError(t, err)
+		}
+	}
+	used := int64(heap()) - int64(before)
+	assert.LessOrEqual(t, used/lanes/2, int64(256<<10), "octets of one direction's memory at one end")
+	k.sync()
+	assert.LessOrEqual(t, int64(heap())-int64(before), int64(1<<20), "a sync gives it back")
+	runtime.KeepAlive(k)
+}

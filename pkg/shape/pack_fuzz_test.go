@@ -1,0 +1,84 @@
+package shape_test
+
+import (
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/hhfr/hhfr/internal/shared"
+	"github.com/hhfr/hhfr/pkg/shape"
+)
+
+func unhex(tb testing.TB, s string) []byte {
+	tb.Helper()
+	b, err := hex.DecodeString(s)
+	require.NoError(tb, err)
+	return b
+}
+
+// FuzzUnpack: packed segments from a hostile peer make an error or a segment, in bounded work and memory; what they leave in the memory is fit for the next.
+func FuzzUnpack(f *testing.F) {
+	for _, path := range shared.Files(f, shared.Testdata(f, "vectors", "packed"), nil) {
+		var v packedVector
+		require.NoError(f, json.Unmarshal(shared.Read(f, path), &v))
+		octets := unhex(f, v.Shape)
+		for _, m := range v.Messages {
+			for i, s := range m {
+				f.Add(octets, unhex(f, s.Packed), unhex(f, m[(i+1)%len(m)].Packed), s.Last)
+			}
+		}
+	}
+	f.Fuzz(func(t *testing.T, octets, first, second []byte, last bool) {
+		s, err := shape.Parse(octets)
+		if err != nil || len(first) > 16384 || len(second) > 16384 {
+			return
+		}
+		p := shape.Compile(s)
+		var u shape.Unpacker
+		var m shape.Memory
+		var at shape.Packing
+		for i, packed := range [][]byte{first, second, first} {
+			if last || i == 0 {
+				at.Reset()
+			}
+			out, err := u.Unpack(nil, p, &at, &m, packed, last, 4096)
+			if err != nil {
+				require.True(t, errors.Is(err, &shape.Error{Code: shape.Malformed}), "%v", err)
+				return
+			}
+			require.LessOrEqual(t, len(out), 4096)
+		}
+	})
+}
+
+// FuzzPack: any segment, well formed or not, comes back as it was.
+func FuzzPack(f *testing.F) {
+	for _, path := range shared.Files(f, shared.Testdata(f, "vectors", "packed"), nil) {
+		var v packedVector
+		require.NoError(f, json.Unmarshal(shared.Read(f, path), &v))
+		octets := unhex(f, v.Shape)
+		for _, m := range v.Messages {
+			for i, s := range m {
+				f.Add(octets, unhex(f, s.Segment), unhex(f, m[(i+1)%len(m)].Segment), s.Last)
+			}
+		}
+	}
+	f.Fuzz(func(t *testing.T, octets, first, second []byte, last bool) {
+		s, err := shape.Parse(octets)
+		if err != nil || len(first) > 16384 || len(second) > 16384 {
+			return
+		}
+		k := new(packed)
+		p := shape.Compile(s)
+		ways := [][]segment{{{octets: first}, {octets: second}, {octets: first}}, {{octets: second}}, {{octets: first}}}
+		if last {
+			ways = ways[1:]
+		}
+		for _, segments := range ways {
+			k.message(t, p, segments, 16384)
+		}
+	})
+}

@@ -1,0 +1,99 @@
+package shape_test
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/hhfr/hhfr/pkg/shape"
+)
+
+// packed is one end's packer and the other's unpacker, with their memories.
+type packed struct {
+	packer   shape.Packer
+	unpacker shape.Unpacker
+	ours     shape.Memory
+	theirs   shape.Memory
+	octets   int
+	plain    int // segments that were not packed
+}
+
+// message sends the segments of a message there, and requires them to come back as they were.
+func (k *packed) message(t testing.TB, p *shape.Program, segments []segment, most int) {
+	t.Helper()
+	var at, there shape.Packing
+	for i, s := range segments {
+		if s.text {
+			return
+		}
+		last := i == len(segments)-1
+		octets := k.packer.Pack(nil, p, &at, &k.ours, s.octets, last, most)
+		if octets[0] < 4 && octets[0]&1 == 0 {
+			k.plain++
+		}
+		require.LessOrEqual(t, len(octets), max(most, len(s.octets)+1))
+		k.octets += len(octets)
+		back, err := k.unpacker.Unpack([]byte("before"), p, &there, &k.theirs, octets, last, max(most, len(s.octets)))
+		require.NoError(t, err, "segment %d of %d", i, len(segments))
+		require.Equal(t, string(s.octets), string(back[len("before"):]), "segment %d of %d", i, len(segments))
+	}
+}
+
+func BenchmarkPack(b *testing.B) {
+	for _, name := range []string{"w1-8strings", "w2-10floats", "w2-1000floats", "w3-500records", "w5-headers"} {
+		b.Run(name, func(b *testing.B) {
+			p, contents, octets := contentsOf(b, name)
+			var k shape.Packer
+			var m shape.Memory
+			var at shape.Packing
+			var out []byte
+			b.ReportAllocs()
+			b.SetBytes(int64(octets))
+			for i := 0; b.Loop(); i++ {
+				at.Reset()
+				out = k.Pack(out[:0], p, &at, &m, contents[i%len(contents)], true, 16384)
+			}
+		})
+	}
+}
+
+func BenchmarkUnpack(b *testing.B) {
+	for _, name := range []string{"w1-8strings", "w2-10floats", "w2-1000floats", "w3-500records", "w5-headers"} {
+		b.Run(name, func(b *testing.B) {
+			p, contents, octets := contentsOf(b, name)
+			var k shape.Packer
+			var u shape.Unpacker
+			var m, theirs shape.Memory
+			var at shape.Packing
+			var out []byte
+			var packed [][]byte
+			for _, c := range contents {
+				at.Reset()
+				packed = append(packed, k.Pack(nil, p, &at, &m, c, true, 16384))
+			}
+			b.ReportAllocs()
+			b.SetBytes(int64(octets))
+			for i := 0; b.Loop(); i++ {
+				if i%len(packed) == 0 {
+					theirs.Reset()
+				}
+				at.Reset()
+				out, _ = u.Unpack(out[:0], p, &at, &theirs, packed[i%len(packed)], true, 16384)
+			}
+		})
+	}
+}
+
+// contentsOf is the content of a workload's messages, and the octets of one of them.
+func contentsOf(b *testing.B, name string) (p *shape.Program, contents [][]byte, octets int) {
+	messages := workload(b, name)
+	s, err := shape.Learn(messages[0])
+	require.NoError(b, err)
+	p = shape.Compile(s)
+	for _, m := range messages {
+		segments := split(b, p, m, 16384, 0)
+		require.Len(b, segments, 1)
+		contents = append(contents, segments[0].octets)
+	}
+	return p, contents, len(messages[0])
+}

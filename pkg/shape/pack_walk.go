@@ -1,0 +1,135 @@
+package shape
+
+// position is where the items of a part stand between two segments, for packing (wire-format section 11). The zero value is the beginning.
+type position struct {
+	pc    int32
+	text  bool // a text item follows, which is the value at pc
+	form  bool // pieces follow, of the value at pc
+	lost  bool // a segment was not understood: those that follow are plain
+	loops []walkLoop
+}
+
+// walkLoop is an array that is open.
+type walkLoop struct {
+	pc   int32
+	left uint64 // rows of the group, or when unpacking of the segment, still to come
+	more bool
+	open bool // unpacking: the array goes on in the next segment
+	at   int  // packing: where its count of this segment is kept; unpacking: rows behind those of the group; -1: no count yet
+}
+
+func (w *position) reset() {
+	w.pc, w.text, w.form, w.lost, w.loops = 0, false, false, false, w.loops[:0]
+}
+
+// nextRow ends a row; false: the array needs an item to go on.
+func (w *position) nextRow(p *Program, o *op) bool {
+	l := &w.loops[len(w.loops)-1]
+	if l.left > 0 {
+		l.left--
+		w.pc = o.a + 1
+		return true
+	}
+	if l.more {
+		return false
+	}
+	w.loops = w.loops[:len(w.loops)-1]
+	w.pc = p.ops[o.a].b
+	return true
+}
+
+// enter is the way to the next operation that has an item; end: there is none.
+func (w *position) enter(p *Program) (o *op, end bool) {
+	for {
+		w.pc = p.pack.next[w.pc]
+		o = &p.ops[w.pc]
+		switch o.code {
+		case opNext:
+			if w.nextRow(p, o) {
+				continue
+			}
+			w.pc = o.a
+			o = &p.ops[w.pc]
+		case opEnd:
+			return o, true
+		case opRows:
+			if o.fixed {
+				w.loops = append(w.loops, walkLoop{pc: w.pc, left: o.min - 1})
+				w.pc++
+				continue
+			}
+		}
+		return o, false
+	}
+}
+
+// packPlan is what packing by a program needs beside its operations, by their indices.
+type packPlan struct {
+	places int               // how many operations have items
+	place  []int32           // which of those an operation is
+	next   []int32           // the operation behind texts and jumps, if there is no other before it
+	flat   map[int32][]int32 // by array: the places of rows that are nothing but texts, numbers and booleans
+}
+
+func planPacking(ops []op) packPlan {
+	l := packPlan{place: make([]int32, len(ops)), next: make([]int32, len(ops)), flat: map[int32][]int32{}}
+	for i := len(ops) - 1; i >= 0; i-- {
+		o := &ops[i]
+		l.next[i] = int32(i)
+		switch {
+		case o.code == opText || o.code == opAgain:
+			l.next[i] = l.next[i+1]
+		case o.code == opJump:
+			l.next[i] = l.next[o.a]
+		}
+	}
+	for i := range ops {
+		switch o := &ops[i]; o.code {
+		case opValue, opSlot, opMaybe, opChoice, opRows, opColumn:
+			if !o.fixed {
+				l.place[i] = int32(l.places)
+				l.places++
+				if o.code == opRows {
+					l.flat[int32(i)] = flatRows(ops, i)
+				}
+			}
+		}
+	}
+	return l
+}
+
+// sub tells the columns of one place apart.
+type sub uint8
+
+const (
+	subKind    sub = iota // small integers: bits, forms, scales
+	subNumber             // integers: numbers, units of time, rows of arrays
+	subMinutes            // offsets of times; exponents, with their forms
+	subText               // texts
+	subOctets             // octets of UUID, base64 and hexadecimal values; groups of section 10.5 inside arrays
+	subGroup              // a group of section 10.5 outside arrays
+	subs
+)
+
+// maxKindBits bounds the width of a kind.
+const maxKindBits = 15
+
+// kindBits is the width of the small integers of a place.
+func (o *op) kindBits() uint {
+	switch {
+	case o.code == opSlot || o.code == opMaybe:
+		return 1
+	case o.code == opChoice:
+		return uint(o.bits)
+	case o.typ == TypeBoolean:
+		return 2
+	case o.typ == TypeInt || o.typ == TypeByte:
+		return 1
+	case o.typ.pieces():
+		return 9
+	}
+	return 8
+}
+
+// isUUID tells the places whose octet strings all have 16 octets.
+func (o *op) isUUID() bool { return o.code == opValue && o.typ == TypeUUID }

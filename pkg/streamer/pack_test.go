@@ -1,0 +1,175 @@
+package streamer_test
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/hhfr/hhfr/pkg/streamer"
+)
+
+// countPacker packs a segment of a message in one frame by writing before it how many there were on its lane since the last sync or reset, and refuses any other number: both ends must see the same
+// messages in the same order. Segments of other messages have a mark.
+type countPacker struct {
+	*rawCoder
+	sent, received map[uint64]int
+	epochs         map[uint64]uint64
+	given          map[uint64]bool
+
+	mu   sync.Mutex
+	lost []uint64
+}
+
+var errLost = errors.New("lost")
+
+func newCountPacker() *countPacker {
+	return &countPacker{rawCoder: newRawCoder(), sent: map[uint64]int{}, received: map[uint64]int{}, epochs: map[uint64]uint64{}, given: map[uint64]bool{}}
+}
+
+func (c *countPacker) Stages() uint64        { return 1 }
+func (c *countPacker) Agree(uint64)          {}
+func (c *countPacker) IsLost(err error) bool { return errors.Is(err, errLost) }
+
+func (c *countPacker) Epoch(open map[uint64]int, yield func(uint64, [32]byte)) {
+	clear(c.sent)
+	c.rawCoder.Epoch(open, yield)
+}
+
+func (c *countPacker) Lost(lane uint64) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.lost = append(c.lost, lane)
+}
+
+func (c *countPacker) NewPack(lane, _ uint64, alone bool) func(dst, segment []byte, last bool, most int) []byte {
+	return func(dst, segment []byte, _ bool, _ int) []byte {
+		if !alone {
+			return append(append(dst, '+'), segment...)
+		}
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		if i := slices.Index(c.lost, lane); i >= 0 {
+			c.lost = slices.Delete(c.lost, i, i+1)
+			c.sent[lane] = 0
+		}
+		c.sent[lane]++
+		return append(append(dst, byte(c.sent[lane])), segment...)
+	}
+}
+
+func (c *countPacker) NewUnpack(uint64) func(lane uint64, alone bool, epoch uint64) func(dst, packed []byte, last bool, most int) ([]byte, error) {
+	return c.begin
+}
+
+func (c *countPacker) begin(lane uint64, alone bool, epoch uint64) func(dst, packed []byte, last bool, most int) ([]byte, error) {
+	return func(dst, packed []byte, _ bool, _ int) ([]byte, error) {
+		if len(packed) == 0 || (packed[0] == '+') == alone {
+			return dst, errors.New("not packed")
+		}
+		if alone {
+			if c.epochs[lane] != epoch || packed[0] == 1 {
+				c.epochs[lane], c.received[lane], c.given[lane] = epoch, 0, false
+			}
+			if c.given[lane] {
+				return dst, errLost
+			}
+			if c.received[lane]++; int(packed[0]) != c.received[lane]%256 {
+				return dst, fmt.Errorf("message %d of lane %d, after %d", packed[0], lane, c.received[lane]-1)
+			}
+		}
+		return append(dst, packed[1:]...), nil
+	}
+}
+
+func (c *countPacker) GiveUp(lane, epoch uint64) { c.epochs[lane], c.given[lane] = epoch, true }
+
+func (c *countPacker) Synced(keep func(lane uint64) bool) {
+	for lane := range c.received {
+		if !keep(lane) {
+			delete(c.received, lane)
+		}
+	}
+}
+
+func TestPackingFollowsTheOrderOfFrames(t *testing.T) {
+	a, b := newCountPacker(), newCountPacker()
+	a.shapes[1], b.shapes[1] = []byte("shape"), []byte("shape")
+	p := connect(t, pairing{a: streamer.Config{SyncMessages: 7}, packera: a, packerb: b, handlerb: echo})
+	var wg sync.WaitGroup
+	for lane := range uint64(4) {
+		for range 2 {
+			wg.Go(func() {
+				for i := range 60 {
+					m := fmt.Sprintf("#1 %d %s", i, strings.Repeat("x", i%3*i*i*9))
+					reply, err := p.a.Lane(lane).Call(t.Context(), streamer.NewMessage(nil, []byte(m)))
+					if assert.NoError(t, err) {
+						assert.Equal(t, m, body(t, reply))
+					}
+				}
+			})
+		}
+	}
+	wg.Wait()
+	assert.Positive(t, p.a.Stats().Sent.Sync.Frames)
+}
+
+func TestPackedAndHeldFramesGoOnInOrder(t *testing.T) {
+	a, b := newCountPacker(), newCountPacker()
+	a.shapes[1], a.refer[1] = []byte("unknown to the other end"), true
+	b.shapes[1] = []byte("shape")
+	p := connect(t, pairing{a: streamer.Config{SyncMessages: 3}, packera: a, packerb: b, handlerb: echo})
+	var wg sync.WaitGroup
+	for i := range 20 {
+		wg.Go(func() {
+			m := fmt.Sprintf("#1 %d", i)
+			reply, err := p.a.Lane(uint64(i%2)).Call(t.Context(), streamer.NewMessage(nil, []byte(m)))
+			if assert.NoError(t, err) {
+				assert.Equal(t, m, body(t, reply))
+			}
+		})
+	}
+	wg.Wait()
+}
+
+// TestPackedMessagesGivenUpLoseTheMemory: after messages were given up unread, the lane goes on once the other end has heard of it.
+func TestPackedMessagesGivenUpLoseTheMemory(t *testing.T) {
+	a, b := newCountPacker(), newCountPacker()
+	a.shapes[1], a.refer[1] = []byte("unknown to the other end"), true
+	b.shapes[1] = []byte("shape")
+	p := connect(t, pairing{b: streamer.Config{Limits: streamer.Limits{MaxHeld: 100}}, packera: a, packerb: b, handlerb: echo})
+	refused := 0
+	for range 50 {
+		reply, err := p.a.Lane(1).Call(t.Context(), streamer.NewMessage(nil, []byte("#1"+strings.Repeat("y", 300))))
+		if err == nil {
+			assert.Len(t, body(t, reply), 302)
+			break
+		}
+		require.ErrorIs(t, err, &streamer.Error{Code: streamer.Unprocessed})
+		refused++
+	}
+	assert.Positive(t, refused)
+	require.Less(t, refused, 50)
+	for range 5 {
+		reply, err := p.a.Lane(1).Call(t.Context(), streamer.NewMessage(nil, []byte("#1 again")))
+		require.NoError(t, err)
+		assert.Equal(t, "#1 again", body(t, reply))
+	}
+}
+
+// TestPackedRefusedMessagesCount: messages that the receiver refuses change the memory of their lane all the same.
+func TestPackedRefusedMessagesCount(t *testing.T) {
+	a, b := newCountPacker(), newCountPacker()
+	a.shapes[1] = []byte("shape")
+	p := connect(t, pairing{packera: a, packerb: b}) // nobody serves
+	for range 20 {
+		_, err := p.a.Lane(1).Call(t.Context(), streamer.NewMessage(nil, []byte("#1 refused")))
+		require.ErrorIs(t, err, &streamer.Error{Code: streamer.Unserved})
+	}
+	assert.NoError(t, p.b.Err())
+}
