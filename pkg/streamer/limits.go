@@ -59,6 +59,8 @@ const (
 	// to tell the other end why.
 	closeLinger = 5 * time.Second
 	failLinger  = time.Second
+	// memoryIdle is how long a stream with stages is silent before its lanes give their memory back.
+	memoryIdle = 30 * time.Second
 	// drainOctets bounds what a broken stream still reads, so that a close frame is not lost to a connection reset.
 	drainOctets = 1 << 20
 	// minReadBuffer is the read buffer's first size; it grows to the longest frame that comes.

@@ -7,6 +7,8 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -172,4 +174,29 @@ func TestPackedRefusedMessagesCount(t *testing.T) {
 		require.ErrorIs(t, err, &streamer.Error{Code: streamer.Unserved})
 	}
 	assert.NoError(t, p.b.Err())
+}
+
+// TestIdleStreamsGiveTheirMemoryBack: after 30 s of silence each direction that said something has a sync frame, and no further one.
+func TestIdleStreamsGiveTheirMemoryBack(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		a, b := newCountPacker(), newCountPacker()
+		a.shapes[1], b.shapes[1] = []byte("shape"), []byte("shape")
+		p := connect(t, pairing{packera: a, packerb: b, handlerb: echo})
+		for range 3 {
+			reply, err := p.a.Lane(1).Call(t.Context(), streamer.NewMessage(nil, []byte("#1 call")))
+			require.NoError(t, err)
+			assert.Equal(t, "#1 call", body(t, reply))
+			time.Sleep(29 * time.Second)
+		}
+		assert.Zero(t, p.a.Stats().Sent.Sync.Frames)
+		time.Sleep(100 * time.Second)
+		synctest.Wait()
+		assert.EqualValues(t, 1, p.a.Stats().Sent.Sync.Frames)
+		assert.EqualValues(t, 1, p.b.Stats().Sent.Sync.Frames)
+		assert.Empty(t, a.sent)
+		assert.Empty(t, b.received)
+		require.NoError(t, p.a.Close())
+		require.NoError(t, p.b.Close())
+		synctest.Wait()
+	})
 }

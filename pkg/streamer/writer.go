@@ -3,6 +3,7 @@ package streamer
 import (
 	"fmt"
 	"maps"
+	"time"
 
 	"github.com/hhfr/hhfr/pkg/streamer/frame"
 )
@@ -33,7 +34,8 @@ type writer struct {
 	buf       []byte
 	payload   []byte // what was packed
 	segment   []byte // of a head, while it is packed
-	at        int64  // the offset of the frame after buf
+	idle      *time.Timer
+	at        int64 // the offset of the frame after buf
 	syncEnd   int64
 }
 
@@ -61,7 +63,7 @@ func (w *writer) run() {
 			w.buf = w.buf[:0]
 			w.wrote(last)
 		} else if !last {
-			<-s.wake
+			w.sleep()
 		}
 		if last {
 			if half, ok := s.conn.(interface{ CloseWrite() error }); ok {
@@ -69,6 +71,26 @@ func (w *writer) run() {
 			}
 			return
 		}
+	}
+}
+
+// sleep waits until there may be something to write. A stream with stages that has been silent for memoryIdle gives both ends' memory back by a sync frame.
+func (w *writer) sleep() {
+	s := w.s
+	if s.packer == nil || w.checks.Messages() == 0 {
+		<-s.wake
+		return
+	}
+	if w.idle == nil {
+		w.idle = time.NewTimer(memoryIdle)
+	} else {
+		w.idle.Reset(memoryIdle)
+	}
+	select {
+	case <-s.wake:
+		w.idle.Stop()
+	case <-w.idle.C:
+		w.sync()
 	}
 }
 
@@ -280,9 +302,14 @@ func (w *writer) uncrowd() {
 // syncIfDue writes a sync frame if size further octets would go beyond what may stand without one.
 func (w *writer) syncIfDue(size int64) {
 	s := w.s
-	if since := w.at - w.syncEnd; since == 0 || since+size <= s.cfg.SyncBytes && w.checks.Messages() < uint64(s.cfg.SyncMessages) {
-		return
+	if since := w.at - w.syncEnd; since > 0 && (since+size > s.cfg.SyncBytes || w.checks.Messages() >= uint64(s.cfg.SyncMessages)) {
+		w.sync()
 	}
+}
+
+// sync writes a sync frame.
+func (w *writer) sync() {
+	s := w.s
 	s.mu.Lock()
 	open := maps.Clone(s.uses)
 	s.mu.Unlock()
