@@ -22,7 +22,6 @@ type link struct {
 	back     chan []byte
 }
 
-//
 // without are stages that it does not have.
 func openLink(ctx context.Context, without uint64) (*link, error) {
 	l := &link{back: make(chan []byte)}
