@@ -18,7 +18,6 @@ type packer struct {
 	rows   int // of the column before, in this segment
 	beside []int64
 	dict   dictionary
-	nums   []int64
 }
 
 // timeline is what the times of a segment so far say about the next.

@@ -245,15 +245,14 @@ func (g *gatherer) rows(o *op) bool {
 	if l.more {
 		*count |= 1
 	}
-	switch {
-	case n == 0:
+	if n == 0 {
 		g.plain = g.plain || *count > 0
 		w.loops = w.loops[:len(w.loops)-1]
 		w.pc = o.b
-	default:
-		l.left = n - 1
-		w.pc++
+		return true
 	}
+	l.left = n - 1
+	w.pc++
 	return true
 }
 

@@ -74,10 +74,8 @@ func tableShape() *shape.Node {
 		kids = append(kids, attr(name, shape.TypeString).Kids...)
 	}
 	kids[len(kids)-1] = text(`">`)
-	for _, k := range []*shape.Node{one("a", shape.TypeInt), one("b", shape.TypeInt), one("e", shape.TypeInt), one("f", shape.TypeInt), one("g", shape.TypeDateTime), one("g", shape.TypeDateTime), one("h", shape.TypeDateTime),
-		one("w", shape.TypeBoolean), one("u", shape.TypeUUID), one("x", shape.TypeHex), one("q", shape.TypeFloat), {Kind: shape.Array, Kids: []*shape.Node{one("v", shape.TypeInt)}}} {
-		kids = append(kids, k)
-	}
+	kids = append(kids, []*shape.Node{one("a", shape.TypeInt), one("b", shape.TypeInt), one("e", shape.TypeInt), one("f", shape.TypeInt), one("g", shape.TypeDateTime), one("g", shape.TypeDateTime), one("h", shape.TypeDateTime),
+		one("w", shape.TypeBoolean), one("u", shape.TypeUUID), one("x", shape.TypeHex), one("q", shape.TypeFloat), {Kind: shape.Array, Kids: []*shape.Node{one("v", shape.TypeInt)}}}...)
 	return seq(text("<t>"), array(0, 0, append(joined(kids), text("</r>"))...), text("</t>"))
 }
 

@@ -76,10 +76,10 @@ func planPacking(ops []op) packPlan {
 	for i := len(ops) - 1; i >= 0; i-- {
 		o := &ops[i]
 		l.next[i] = int32(i)
-		switch {
-		case o.code == opText || o.code == opAgain:
+		switch o.code {
+		case opText, opAgain:
 			l.next[i] = l.next[i+1]
-		case o.code == opJump:
+		case opJump:
 			l.next[i] = l.next[o.a]
 		}
 	}

@@ -101,7 +101,6 @@ func (l *sendLanes) memory(lane uint64) *shape.Memory {
 		}
 		m = new(shape.Memory)
 		l.memories[lane] = m
-		return m
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -11,6 +11,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/hhfr/hhfr/internal/shared"
 	"github.com/hhfr/hhfr/pkg/codec/binary"
 )
 
@@ -190,4 +191,80 @@ func TestMemoryOfALaneIsBounded(t *testing.T) {
 	k.sync()
 	assert.LessOrEqual(t, int64(heap())-int64(before), int64(1<<20), "a sync gives it back")
 	runtime.KeepAlive(k)
+}
+
+// TestCorpusPackedAndShuffled: the messages of the corpus in any order, on lanes, with syncs between them and messages given up, by every set of stages.
+func TestCorpusPackedAndShuffled(t *testing.T) {
+	var messages [][]byte
+	for _, path := range shared.Messages(t) {
+		messages = append(messages, shared.Read(t, path))
+	}
+	rnd := rand.New(rand.NewPCG(9, 10))
+	for _, without := range []uint64{0, binary.StageMemory, binary.StageShapes, binary.StageColumns, binary.StageMemory | binary.StageShapes} {
+		k := newPacking(t, binary.Options{Without: without})
+		octets, plain, lost := 0, 0, 0
+		rnd.Shuffle(len(messages), func(i, j int) { messages[i], messages[j] = messages[j], messages[i] })
+		for i, m := range messages {
+			lane := rnd.Uint64N(4)
+			switch i % 40 {
+			case 39:
+				k.sync()
+			case 20:
+				k.to.coder.GiveUp(lane, k.epoch)
+				k.from.coder.Lost(lane)
+			}
+			n, p, ok := k.whole(t, lane, m)
+			octets, plain = octets+n, plain+p
+			if !ok {
+				lost++
+			}
+		}
+		assert.Zero(t, lost)
+		t.Logf("without %d: content %d, as it travels %d", without, plain, octets)
+		if without&binary.StageColumns == 0 {
+			assert.Less(t, octets, plain*2/3)
+		}
+	}
+}
+
+// whole sends a message in as many frames as it takes.
+func (k *packing) whole(t testing.TB, lane uint64, message []byte) (octets, plain int, ok bool) {
+	t.Helper()
+	var number uint64
+	var segments [][]byte
+	texts := 0
+	require.NoError(t, k.from.coder.Split(nil, bytes.NewReader(message), 16384-32, func(_ bool, n uint64, text bool, data []byte) error {
+		number = n
+		if texts += len(data); !text {
+			segments, texts = append(segments, bytes.Clone(data)), texts-len(data)
+		}
+		return nil
+	}))
+	if number == 0 {
+		return 0, 0, true
+	}
+	if fp, full, ok := k.from.coder.Announce(number); ok {
+		if full != nil {
+			require.NoError(t, k.to.coder.Define(number, full))
+		} else {
+			_, err := k.to.coder.Refer(number, fp)
+			require.NoError(t, err)
+		}
+	}
+	alone := len(segments) == 1 && texts == 0
+	pack, unpack := k.from.coder.NewPack(lane, number, alone), k.to.coder.NewUnpack(lane, number, alone, k.epoch)
+	for i, s := range segments {
+		packed, last := s, i == len(segments)-1 && texts == 0
+		if pack != nil {
+			packed = pack(nil, s, last, 16384)
+			back, err := unpack(nil, packed, last, 16384)
+			if k.to.coder.IsLost(err) {
+				return octets, plain, false
+			}
+			require.NoError(t, err)
+			require.Equal(t, string(s), string(back))
+		}
+		octets, plain = octets+len(packed), plain+len(s)
+	}
+	return octets, plain, true
 }
