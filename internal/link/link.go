@@ -1,6 +1,8 @@
 // Package link is a thin link in the process: a relay of octets that delays and paces them like a modem does, on an injected clock, so that a slow
 // session can be lived through faster than it takes.
 //
+// A [Link] relays octets; a [Path] is for datagrams, and only tells when they arrive.
+//
 // Each direction of a [Link] sends one packet after another: of at most 1460 octets, and 40 more for its headers; all connections share it. A packet arrives half a round trip after
 // its last octet was sent. What waits to be sent is bounded by the profile's queue, shared too; a writer waits while it is full. Setting up a connection costs a round trip, and closing
 // one half; neither costs octets. Nothing is lost or reordered. Two runs that write the same at the same moments have the same figures.
@@ -30,7 +32,7 @@ type Link struct {
 	wait        sync.WaitGroup
 }
 
-// Relay makes a link. c is what it waits on; nil means the machine's clock. Errors: BadProfile, and Unsupported for a profile with loss.
+// Relay makes a link. c is what it waits on; nil means the machine's clock. Errors: BadProfile, and Unsupported for a profile with what only datagrams live through.
 func Relay(c clock.Clock, p Profile) (*Link, error) {
 	p, err := p.withDefaults()
 	if err != nil {
@@ -38,6 +40,9 @@ func Relay(c clock.Clock, p Profile) (*Link, error) {
 	}
 	if p.Loss > 0 {
 		return nil, &Error{Code: Unsupported, Err: errLoss}
+	}
+	if p.Impairment != (Impairment{}) {
+		return nil, &Error{Code: Unsupported, Err: errImpaired}
 	}
 	if c == nil {
 		c = clock.Real()

@@ -22,6 +22,8 @@ type Profile struct {
 	// Loss is the share of datagrams that are lost, 0 to 1, and Seed what decides which. A relay of octets loses none: see [Unsupported].
 	Loss float64
 	Seed uint64
+	// Impairment is what else happens to datagrams; the same holds for it.
+	Impairment
 }
 
 const (
@@ -54,7 +56,7 @@ func Names() []string {
 	return names
 }
 
-// ParseProfile reads the name of a profile and what is to be different of it: `edge`, `gprs,rtt=1s,queue=12000`, `edge,loss=2%,seed=7`. rate is in bits per second, with k or M behind it for
+// ParseProfile reads the name of a profile and what is to be different of it: `edge`, `gprs,rtt=1s,queue=12000`, `edge,loss=2%,reorder=1%,seed=7`, `geo,loss=5%,burst=4,jitter=30ms,dup=1%,mtu=576,outage=5s/60s`. rate is in bits per second, with k or M behind it for
 // thousands or millions. Errors: BadProfile.
 func ParseProfile(s string) (Profile, error) {
 	name, rest, more := strings.Cut(s, ",")
@@ -106,15 +108,15 @@ func (p *Profile) set(key, value string) (err error) {
 	case "queue":
 		p.Queue, err = strconv.Atoi(value)
 	case "loss":
-		percent, ok := strings.CutSuffix(value, "%")
-		p.Loss, err = strconv.ParseFloat(percent, 64)
-		if ok {
-			p.Loss /= 100
-		}
+		p.Loss, err = parseShare(value)
 	case "seed":
 		p.Seed, err = strconv.ParseUint(value, 10, 64)
 	default:
-		return errors.New("not one of rate, rtt, queue, loss, seed")
+		known, err := p.Impairment.set(key, value)
+		if !known {
+			return errors.New("not one of rate, rtt, queue, loss, seed, burst, jitter, reorder, dup, mtu, outage")
+		}
+		return err
 	}
 	return err
 }
@@ -133,6 +135,9 @@ func (p Profile) withDefaults() (Profile, error) {
 		return bad("queue of %d octets, up to %d is possible", p.Queue, maxQueue)
 	case !(p.Loss >= 0 && p.Loss <= 1):
 		return bad("loss of %v, 0 to 1 is possible", p.Loss)
+	}
+	if err := p.check(p.Loss); err != nil {
+		return bad("%w", err)
 	}
 	if p.Queue == 0 {
 		p.Queue = max(p.carried(p.RTT), minQueue)
