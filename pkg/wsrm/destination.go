@@ -1,0 +1,431 @@
+package wsrm
+
+import (
+	"slices"
+	"time"
+)
+
+// inState is where a unit of the destination is.
+type inState uint8
+
+const (
+	inMissing   inState = iota
+	inHeld              // kept until its message is whole, and its turn
+	inDelivered         // not yet committed
+	inDone
+)
+
+// inUnit is one unit above done.
+type inUnit struct {
+	payload []byte // of a buffer of ours, while held
+	// other is, at either end of a run of held units of one message, the position of its other end. At the first unit of a delivered message: its last.
+	other       uint64
+	state       inState
+	first, last bool
+	begun       bool
+}
+
+// destination is the receiving half (RMD).
+type destination struct {
+	cfg   *Config
+	units []inUnit // ring by position
+
+	done      uint64 // everything up to here is done
+	high      uint64 // nothing above arrived
+	delivered uint64 // ordered: everything up to here was delivered, or dropped
+	held      int    // octets
+
+	echo    uint64 // greatest number of a datagram
+	ackAt   time.Duration
+	unacked int  // datagrams since the last acknowledgement
+	open    int  // messages delivered and not committed
+	hurry   bool // an acknowledgement that should go at once waits for them
+
+	closed, terminated, ended bool
+	lost                      bool // this end lacks a part of the sequence: the other is told
+	last                      uint64
+	instance                  uint64
+
+	refused  []Range  // units to nack, ascending
+	unknown  []Range  // to be reported in the next step
+	free     [][]byte // buffers for the next units out of order, spare octets in all: no more than may be held
+	spare    int
+	lent     [][]byte // buffers that actions of this step point to
+	assembly []byte
+}
+
+func (d *destination) init(cfg *Config) {
+	d.cfg = cfg
+	d.units = make([]inUnit, cfg.Window)
+	d.ackAt = never
+	d.instance = cfg.Instance
+}
+
+func (d *destination) unit(position uint64) *inUnit { return &d.units[position&uint64(len(d.units)-1)] }
+
+// recycle takes back what the actions of the step before pointed to.
+func (d *destination) recycle() {
+	for _, b := range d.lent {
+		if d.spare+cap(b) <= d.cfg.Hold {
+			d.spare += cap(b)
+			d.free = append(d.free, b)
+		}
+	}
+	d.lent = d.lent[:0]
+	d.assembly = d.assembly[:0]
+}
+
+// validate refuses what no honest source sends, before anything changes.
+func (d *destination) validate(e *Engine, p *Packet) error {
+	if d.ended {
+		return nil
+	}
+	if e.cfg.Assurance == ExactlyOnce && p.Floor > d.done+1 {
+		// The source knows more to be done than this end: a store was lost, or it is another's sequence.
+		d.lost = true
+		d.ackAt = e.now
+		return fault(UnknownSequence)
+	}
+	last := d.last
+	if p.Closing {
+		if d.closed && p.Last != d.last || p.Last < d.high || p.Last < d.done {
+			return fault(LastMessageExceeded)
+		}
+		last = p.Last
+	}
+	base := max(d.done, p.Floor-1)
+	for i := range p.Units {
+		n := p.Units[i].Number
+		switch {
+		case (p.Closing || d.closed) && n > last:
+			return fault(LastMessageExceeded)
+		case n > base && n-base > uint64(len(d.units)) && e.cfg.Assurance != AtMostOnce:
+			return fault(Invalid)
+		case n > maxPosition-uint64(len(d.units)):
+			return fault(Invalid)
+		}
+	}
+	return nil
+}
+
+// take takes in a packet that validate let pass.
+func (d *destination) take(e *Engine, p *Packet) {
+	if d.ended {
+		d.lost = !d.terminated && !d.complete()
+		d.ackAt = e.now
+		return
+	}
+	soon := p.Request || p.Closing || p.Terminate || p.Number != d.echo+1
+	d.echo = max(d.echo, p.Number)
+	d.unacked++
+	if p.Closing && !d.closed {
+		d.closed, d.last = true, p.Last
+		e.changed = true
+	}
+	if p.Floor > d.done+1 {
+		// What the source is done with is of no interest: at-most-once gave it up; at-least-once knows it done by a life of this end before.
+		d.skip(p.Floor - 1)
+	}
+	for i := range p.Units {
+		u := &p.Units[i]
+		if e.cfg.Assurance == AtMostOnce && u.Number > d.done+uint64(len(d.units)) {
+			d.skip(u.Number - uint64(len(d.units)))
+		}
+		if d.seen(u.Number) {
+			e.stats.Duplicates++
+			soon = true
+			continue
+		}
+		soon = !d.accept(e, u) || soon
+	}
+	d.advance()
+	d.ackAt = min(d.ackAt, e.now+e.cfg.AckDelay)
+	switch {
+	case !soon && d.unacked < 2:
+	case d.open > 0:
+		d.hurry = true // what is committed in a moment need not be told twice
+	default:
+		d.ackAt = e.now
+	}
+	if p.Terminate {
+		d.terminate(e)
+	}
+}
+
+// seen is the filter of duplicates.
+func (d *destination) seen(position uint64) bool {
+	return position <= d.done || d.unit(position).state != inMissing
+}
+
+// complete tells whether the last message is done, at-most-once: was announced.
+func (d *destination) complete() bool {
+	return d.closed && (d.done == d.last || d.cfg.Assurance == AtMostOnce)
+}
+
+// skip is done with everything up to a position, delivered or not.
+func (d *destination) skip(to uint64) {
+	steps := min(to-d.done, uint64(len(d.units)))
+	for position := d.done + 1; position <= d.done+steps; position++ {
+		d.drop(position)
+		if u := d.unit(position); u.state == inDelivered && u.first {
+			d.open--
+		}
+		*d.unit(position) = inUnit{}
+	}
+	// What is left of a message whose beginning is gone cannot become whole; its run must not point below.
+	d.done = to
+	d.high = max(d.high, to)
+	d.delivered = max(d.delivered, to)
+	for position := to + 1; position <= d.high; position++ {
+		u := d.unit(position)
+		if u.state != inHeld || u.first {
+			break
+		}
+		d.drop(position)
+		u.state = inDone
+	}
+}
+
+// drop gives the buffer of a held unit back.
+func (d *destination) drop(position uint64) {
+	u := d.unit(position)
+	if u.state == inHeld {
+		d.held -= len(u.payload)
+		d.lent = append(d.lent, u.payload)
+		u.payload = nil
+	}
+}
+
+// accept takes in a unit that is new, and says false if it could not be kept.
+func (d *destination) accept(e *Engine, u *Unit) bool {
+	if u.First && u.Last && (!d.cfg.Ordered || d.turn(u.Number)) {
+		// The way of nearly all: nothing is copied.
+		*d.unit(u.Number) = inUnit{first: true, last: true}
+		d.high = max(d.high, u.Number)
+		d.deliver(e, u.Number, u.Number, u.Payload)
+		d.ready(e)
+		return true
+	}
+	if d.cfg.Ordered && d.cfg.Assurance == AtMostOnce && u.Number <= d.delivered {
+		d.unit(u.Number).state = inDone
+		return true
+	}
+	if !d.room(u) {
+		d.refuse(u.Number)
+		return false
+	}
+	run := d.join(u)
+	d.high = max(d.high, u.Number)
+	if d.cfg.Ordered && d.cfg.Assurance != AtMostOnce {
+		d.ready(e)
+	} else if d.whole(run) {
+		d.deliverHeld(e, run)
+	}
+	return true
+}
+
+// room makes room for a unit that is to be held, at the cost of those behind it: what comes first is needed first.
+func (d *destination) room(u *Unit) bool {
+	for position := d.high; d.held+len(u.Payload) > d.cfg.Hold && position > u.Number; position-- {
+		last := d.unit(position)
+		if last.state != inHeld {
+			continue
+		}
+		if first := last.other; first != position {
+			d.unit(first).other = position - 1
+			d.unit(position - 1).other = first
+		}
+		d.drop(position)
+		*last = inUnit{}
+		d.refuse(position)
+	}
+	return d.held+len(u.Payload) <= d.cfg.Hold
+}
+
+// turn tells whether a message that begins at a position may be delivered now.
+func (d *destination) turn(position uint64) bool {
+	if d.cfg.Assurance == AtMostOnce {
+		return position > d.delivered
+	}
+	return position == d.delivered+1
+}
+
+// join keeps a unit, and joins it with its neighbours to a run of one message. A unit that contradicts them belongs to a message that nobody can put together; it is kept, alone.
+func (d *destination) join(u *Unit) (run Range) {
+	n := u.Number
+	*d.unit(n) = inUnit{payload: d.keep(u.Payload), state: inHeld, first: u.First, last: u.Last, other: n}
+	run = Range{n, n}
+	if before := d.unit(n - 1); n-1 > d.done && before.state == inHeld && !u.First && !before.last {
+		run.First = before.other
+	}
+	if after := d.unit(n + 1); n < d.high && after.state == inHeld && !u.Last && !after.first {
+		run.Last = after.other
+	}
+	d.unit(run.First).other = run.Last
+	d.unit(run.Last).other = run.First
+	return run
+}
+
+// keep copies a payload into a buffer of ours.
+func (d *destination) keep(payload []byte) []byte {
+	var b []byte
+	if n := len(d.free); n > 0 {
+		b, d.free = d.free[n-1], d.free[:n-1]
+		d.spare -= cap(b)
+	} else {
+		b = make([]byte, 0, len(payload))
+	}
+	d.held += len(payload)
+	return append(b[:0], payload...)
+}
+
+// refuse notes a unit that could not be kept.
+func (d *destination) refuse(position uint64) {
+	i, found := slices.BinarySearchFunc(d.refused, position, func(r Range, p uint64) int {
+		switch {
+		case r.Last+1 < p:
+			return -1
+		case r.First > p+1:
+			return 1
+		}
+		return 0
+	})
+	if found {
+		d.refused[i].First, d.refused[i].Last = min(d.refused[i].First, position), max(d.refused[i].Last, position)
+		if i+1 < len(d.refused) && d.refused[i+1].First <= d.refused[i].Last+1 {
+			d.refused[i].Last = d.refused[i+1].Last
+			d.refused = slices.Delete(d.refused, i+1, i+2)
+		}
+	} else if len(d.refused) < maxRanges {
+		d.refused = slices.Insert(d.refused, i, Range{position, position})
+	}
+}
+
+// whole tells whether a run is a message.
+func (d *destination) whole(run Range) bool {
+	return d.unit(run.First).first && d.unit(run.Last).last
+}
+
+// ready delivers what is held and whose turn it is.
+func (d *destination) ready(e *Engine) {
+	if !d.cfg.Ordered || d.cfg.Assurance == AtMostOnce {
+		return
+	}
+	for d.delivered < d.high {
+		first := d.delivered + 1
+		u := d.unit(first)
+		if u.state != inHeld || !u.first || !d.unit(u.other).last {
+			return
+		}
+		d.deliverHeld(e, Range{first, u.other})
+	}
+}
+
+// deliverHeld delivers a message of held units.
+func (d *destination) deliverHeld(e *Engine, run Range) {
+	if d.cfg.Ordered && !d.turn(run.First) {
+		for position := run.First; position <= run.Last; position++ {
+			d.drop(position)
+			d.unit(position).state = inDone
+		}
+		return
+	}
+	message := d.unit(run.First).payload
+	if run.First != run.Last {
+		from := len(d.assembly)
+		for position := run.First; position <= run.Last; position++ {
+			d.assembly = append(d.assembly, d.unit(position).payload...)
+		}
+		message = d.assembly[from:len(d.assembly):len(d.assembly)]
+	}
+	for position := run.First; position <= run.Last; position++ {
+		d.drop(position)
+	}
+	d.deliver(e, run.First, run.Last, message)
+}
+
+// deliver hands a message over.
+func (d *destination) deliver(e *Engine, first, last uint64, message []byte) {
+	state := inDelivered
+	if e.cfg.Assurance == AtMostOnce {
+		state = inDone
+		e.changed = true
+	} else {
+		d.open++
+	}
+	for position := first; position <= last; position++ {
+		d.unit(position).state = state
+	}
+	d.unit(first).other = last
+	d.delivered = max(d.delivered, last)
+	d.pass()
+	e.act(Action{Kind: Deliver, Number: first, Count: last - first + 1, Message: message})
+}
+
+// advance moves done over what is.
+func (d *destination) advance() {
+	for d.done < d.high && d.unit(d.done+1).state == inDone {
+		d.done++
+		*d.unit(d.done) = inUnit{}
+	}
+	d.delivered = max(d.delivered, d.done)
+	d.pass()
+	for len(d.refused) > 0 && d.refused[0].First <= d.done {
+		if d.refused[0].Last > d.done {
+			d.refused[0].First = d.done + 1
+			break
+		}
+		d.refused = slices.Delete(d.refused, 0, 1)
+	}
+}
+
+// pass moves delivered over what is done already.
+func (d *destination) pass() {
+	for d.delivered < d.high && d.unit(d.delivered+1).state == inDone {
+		d.delivered++
+	}
+}
+
+// outstanding gives the first unit of a message that was delivered and is not committed.
+func (d *destination) outstanding(first uint64) (*inUnit, bool) {
+	if first <= d.done || first > d.high {
+		return nil, false
+	}
+	u := d.unit(first)
+	return u, u.state == inDelivered && u.first
+}
+
+// begun notes that the handler of a message is about to run.
+func (e *Engine) begun(first uint64) error {
+	u, ok := e.in.outstanding(first)
+	if !ok || u.begun {
+		return fault(Misuse)
+	}
+	u.begun = true
+	e.changed = true
+	return nil
+}
+
+// committed is done with a message.
+func (e *Engine) committed(first uint64) error {
+	d := &e.in
+	u, ok := d.outstanding(first)
+	if !ok {
+		return fault(Misuse)
+	}
+	last := u.other
+	for position := first; position <= last; position++ {
+		d.unit(position).state = inDone
+	}
+	done := d.done
+	d.advance()
+	e.changed = true
+	d.open--
+	switch {
+	case d.open == 0 && d.hurry, d.complete():
+		d.ackAt = e.now
+	case d.done > done:
+		d.ackAt = min(d.ackAt, e.now+e.cfg.AckDelay)
+	}
+	return nil
+}

@@ -1,0 +1,102 @@
+package wsrm
+
+import "time"
+
+// EventKind tells what happened to an engine.
+type EventKind uint8
+
+const (
+	// Wake: the moment of the last [WakeAt] came. The only event that sends datagrams.
+	Wake EventKind = iota + 1
+	// Send: Message is to be sent. The engine keeps the slice until the message is [Acknowledged] or reported otherwise. Refused with Full, TooLarge, Closed or Rollover.
+	Send
+	// Arrived: Packet came from the network; the engine keeps nothing of it. Refused with Invalid, Unasked or LastMessageExceeded.
+	Arrived
+	// Begun: the handler of the message delivered with Number is about to run, and has effects that no transaction covers. After a crash that message is [Unknown] and not delivered again.
+	Begun
+	// Committed: the message delivered with Number is done. Not for at-most-once.
+	Committed
+	// Close: nothing more is sent; the sequence ends when all is done (WS-RM 1.1, 3.5 and 3.6 Closing and Terminating a Sequence).
+	Close
+	// Abort: the sequence of this end ends at once; what is not done is reported.
+	Abort
+)
+
+// Event is what happens to an engine; only the fields its kind names count.
+type Event struct {
+	Kind    EventKind
+	Message []byte
+	Packet  *Packet
+	Number  uint64
+}
+
+// ActionKind tells what an engine wants.
+type ActionKind uint8
+
+const (
+	// Transmit: Packet is to be sent. It may get lost.
+	Transmit ActionKind = iota + 1
+	// WakeAt: [Wake] is to be stepped at At, instead of any moment named before; a zero At: none.
+	WakeAt
+	// Deliver: Message of the other end, Count units from Number on. But for at-most-once the application answers with [Committed].
+	Deliver
+	// Acknowledged: all messages up to position Number are done at the other end. At-most-once: done with; those lost were reported as Lost before.
+	Acknowledged
+	// Lost: at-most-once; Count units from Number on were lost, or their acknowledgement was.
+	Lost
+	// Unknown: Count units from Number on were sent, and it is not known whether their messages were delivered; they are not sent again. Remote: they are messages of the other end, Begun here before a crash.
+	Unknown
+	// Unsent: Count units from Number on were accepted and never sent.
+	Unsent
+	// Ended: the sequence is over, that of the other end if Remote; Reason says why.
+	Ended
+)
+
+// Action is what an engine wants done; only the fields its kind names are set.
+type Action struct {
+	Kind    ActionKind
+	Reason  Reason
+	Remote  bool
+	Number  uint64
+	Count   uint64
+	At      time.Time
+	Message []byte
+	Packet  *Packet
+}
+
+// Reason is why a sequence ended.
+type Reason uint8
+
+const (
+	// Complete: all its messages are done.
+	Complete Reason = iota + 1
+	// Aborted: its source gave it up.
+	Aborted
+	// Inactive: nothing was heard of the other end for [Config.Inactivity].
+	Inactive
+	// Unrecognized: the destination knows nothing of the sequence, or lost what it knew (the fault UnknownSequence).
+	Unrecognized
+)
+
+var reasonNames = map[Reason]string{Complete: "complete", Aborted: "aborted", Inactive: "inactive", Unrecognized: "unknown to the other end"}
+
+func (r Reason) String() string { return reasonNames[r] }
+
+// Stats count what an engine did, for people to look at.
+type Stats struct {
+	// Sent and Received are datagrams; Refused those that broke a rule.
+	Sent, Received, Refused int64
+	// Resent are units sent again, Duplicates units that arrived again, Timeouts how often the retransmission timer fired, Undone how often that was wrong.
+	Resent, Duplicates, Timeouts, Undone int64
+	// RTT is the smoothed round trip, RTO the retransmission timer; 0 and its initial value before the first echo.
+	RTT, RTO time.Duration
+	// Window and Flight are the congestion window and what is under way, in octets with headers.
+	Window, Flight int
+}
+
+// Stats tells how things are.
+func (e *Engine) Stats() Stats {
+	s := e.stats
+	s.RTT, s.RTO, s.Window, s.Flight = e.out.srtt, e.out.rto, e.out.cwnd, e.out.flight
+	return s
+}

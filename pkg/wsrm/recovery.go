@@ -1,0 +1,312 @@
+package wsrm
+
+import "time"
+
+// recovery measures the path, and finds out what was lost.
+type recovery struct {
+	packet  uint64 // number of the last datagram
+	echo    uint64 // greatest one that the other end has seen
+	sentAt  [sentMemory]time.Duration
+	spokeAt time.Duration
+
+	srtt, rttvar, rto time.Duration
+	latest            time.Duration
+	backoff           uint // time-outs in a row
+	rtoAt, lossAt     time.Duration
+	probe             bool // a time-out lets one datagram pass the window
+
+	cwnd, ssthresh int
+	recovering     uint64 // losses of datagrams up to this one belong to one loss event
+	paceAt         time.Duration
+
+	undo undo
+}
+
+// undo is what a time-out changed, until it is known whether it was right.
+type undo struct {
+	packet         uint64 // the last datagram before it; 0: nothing to undo
+	position       uint64 // a unit it took for lost
+	cwnd, ssthresh int
+}
+
+func (r *recovery) init(cfg *Config) {
+	r.rto = max(initialRTO, cfg.MinRTO)
+	r.rtoAt, r.lossAt = never, never
+	size := cfg.Datagram + packetOverhead
+	// RFC 5681 section 3.1.
+	r.cwnd = min(4*size, max(2*size, 4380))
+	r.ssthresh = 1 << 30
+	if cfg.RTT > 0 {
+		r.measured(cfg, cfg.RTT)
+	}
+}
+
+// measured takes in a round trip, by RFC 6298 rules 2.2 to 2.5.
+func (r *recovery) measured(cfg *Config, rtt time.Duration) {
+	r.latest = rtt
+	if r.srtt == 0 {
+		r.srtt, r.rttvar = max(rtt, 1), rtt/2
+	} else {
+		r.rttvar += ((r.srtt - rtt).Abs() - r.rttvar) / 4
+		r.srtt += (rtt - r.srtt) / 8
+	}
+	r.rto = min(max(r.srtt+max(granularity, 4*r.rttvar), cfg.MinRTO), cfg.MaxRTO)
+}
+
+// armTimer starts the timer if it does not run (RFC 6298 rule 5.1).
+func (s *source) armTimer(now time.Duration) {
+	if s.rtoAt == never {
+		s.restartTimer(now)
+	}
+}
+
+// restartTimer starts it anew, or stops it when nothing is under way (rules 5.2 and 5.3).
+func (s *source) restartTimer(now time.Duration) {
+	s.rtoAt = never
+	if s.oldest != 0 || s.done < s.sent || s.asked || s.phase == phaseTerminating || s.phase == phaseClosing && s.done == s.last {
+		s.rtoAt = now + s.interval()
+	}
+}
+
+// interval is the timer, backed off (rule 5.5), and then up to a quarter longer: a timer in step with an outage that comes and goes would never hit the time between.
+func (s *source) interval() time.Duration {
+	if s.backoff == 0 {
+		return s.rto
+	}
+	// The datagram's number, stirred: an engine without chance of its own can be run again.
+	stir := (s.packet * 0x9e3779b97f4a7c15) >> 56
+	long := min(s.rto<<min(s.backoff, 16), s.cfg.MaxRTO)
+	return long + long/1024*time.Duration(stir)
+}
+
+// timeout: the timer fired.
+func (e *Engine) timeout() {
+	s := &e.out
+	s.rtoAt = never
+	if s.phase == phaseEnded {
+		return
+	}
+	e.stats.Timeouts++
+	if s.oldest != 0 {
+		if s.backoff == 0 {
+			s.undo = undo{packet: s.packet, position: s.oldest, cwnd: s.cwnd, ssthresh: s.ssthresh}
+			s.ssthresh = max(s.flight/2, 2*s.segment())
+		}
+		s.cwnd = s.segment()
+		s.recovering = s.packet
+		// One datagram is sent again; what it makes the other end say tells about all others.
+		for number := s.unit(s.oldest).packet; s.oldest != 0 && s.unit(s.oldest).packet == number; {
+			e.lose(s.oldest)
+		}
+		s.paceAt = e.now
+		s.probe = s.pending()
+		e.giveUp()
+	} else if s.lost > 0 {
+		s.probe = true
+	} else {
+		// Nothing is under way, and yet not all is done: what told so may have been lost.
+		s.control = true
+		s.goodbyes++
+	}
+	if s.phase == phaseTerminating && s.goodbyes > farewells {
+		e.end(s.reason)
+		return
+	}
+	s.backoff++
+	s.restartTimer(e.now)
+}
+
+// lose marks a flying unit as lost; at-most-once gives it up.
+func (e *Engine) lose(position uint64) {
+	s := &e.out
+	u := s.unit(position)
+	s.land(u)
+	if e.cfg.Assurance == AtMostOnce {
+		u.state = outGone
+		e.act(Action{Kind: Lost, Number: position, Count: 1})
+		return
+	}
+	u.state = outLost
+	s.lost++
+	s.waiting += len(u.payload)
+	s.lostAt = min(s.lostAt, position)
+}
+
+// detectLoss calls units lost that others sent later have overtaken.
+func (e *Engine) detectLoss() {
+	s := &e.out
+	s.lossAt = never
+	patience := max(s.srtt, s.latest)
+	patience = max(patience+patience/8, granularity)
+	event, flight := false, s.flight
+	for s.oldest != 0 {
+		u := s.unit(s.oldest)
+		if u.packet >= s.echo {
+			break
+		}
+		if s.echo-u.packet < reorderPackets && e.now < u.at+patience {
+			s.lossAt = u.at + patience
+			break
+		}
+		event = event || u.packet > s.recovering
+		e.lose(s.oldest)
+	}
+	if event {
+		s.congested(flight)
+	}
+	e.giveUp()
+	if s.oldest == 0 {
+		s.restartTimer(e.now)
+	}
+}
+
+// giveUp is done with units that at-most-once lost.
+func (e *Engine) giveUp() {
+	s := &e.out
+	if e.cfg.Assurance != AtMostOnce {
+		return
+	}
+	// Whole messages: a part that arrived is of use as long as the others may.
+	to := s.done
+	for position := to + 1; position <= s.sent && s.unit(position).state >= outArrived; position++ {
+		if s.unit(position).last {
+			to = position
+		}
+	}
+	e.settle(to)
+}
+
+// settle is done with all up to a position, and says so.
+func (e *Engine) settle(to uint64) {
+	if e.out.advance(to) {
+		e.act(Action{Kind: Acknowledged, Number: to})
+	}
+}
+
+// validateAck refuses acknowledgements of what was never sent, before anything changes; its work is bounded by the ranges.
+func (e *Engine) validateAck(a *Ack) error {
+	s := &e.out
+	if a.Done > s.sent || a.Echo > s.packet {
+		return fault(Invalid)
+	}
+	for _, ranges := range [...][]Range{a.Ranges, a.Nacks} {
+		before := a.Done
+		for i, r := range ranges {
+			if r.First <= before || i > 0 && r.First == before+1 || r.Last < r.First || r.Last > s.sent {
+				return fault(Invalid)
+			}
+			before = r.Last
+		}
+	}
+	return nil
+}
+
+// acknowledged takes in an acknowledgement.
+func (e *Engine) acknowledged(a *Ack) {
+	s := &e.out
+	if s.phase == phaseEnded || a.Instance < s.instance {
+		return
+	}
+	if a.Instance > s.instance {
+		s.instance = a.Instance
+		e.takeBack()
+	}
+	if a.Unknown {
+		e.abort(Unrecognized)
+		return
+	}
+	news := a.Echo > s.echo
+	if news {
+		if s.packet-a.Echo < sentMemory {
+			s.measured(s.cfg, e.now-s.sentAt[a.Echo%sentMemory])
+		}
+		s.echo = a.Echo
+	}
+	if news {
+		s.asked = false
+		s.goodbyes = 0
+	}
+	if s.phase == phaseTerminating {
+		e.farewell(a)
+		return
+	}
+	e.checkTimeout(a)
+	flight, done := s.flight, s.done
+	e.arrivals(a)
+	e.refusals(a)
+	if s.flight < flight || s.done > done {
+		s.backoff = 0 // what was merely asked for is no progress
+	}
+	if acked := flight - s.flight; acked > 0 {
+		s.grow(acked, flight)
+	}
+	e.detectLoss()
+	if news || s.flight < flight {
+		s.restartTimer(e.now)
+	}
+	e.farewell(a)
+}
+
+// arrivals marks what an acknowledgement covers.
+func (e *Engine) arrivals(a *Ack) {
+	s := &e.out
+	for _, r := range a.Ranges {
+		for position := max(r.First, s.done+1); position <= r.Last; position++ {
+			u := s.unit(position)
+			switch u.state {
+			case outFlying:
+				s.land(u)
+			case outLost:
+				s.lost--
+				s.waiting -= len(u.payload)
+			case outQueued, outArrived, outGone:
+				continue
+			}
+			u.state = outArrived
+		}
+	}
+	if e.cfg.Assurance == AtMostOnce {
+		for position := s.done + 1; position <= a.Done; position++ {
+			if u := s.unit(position); u.state == outFlying {
+				s.land(u)
+				u.state = outGone
+			}
+		}
+		e.giveUp()
+		return
+	}
+	e.settle(max(a.Done, s.done))
+}
+
+// refusals marks what the other end could not keep to be sent again, without a word about congestion.
+func (e *Engine) refusals(a *Ack) {
+	s := &e.out
+	if e.cfg.Assurance == AtMostOnce {
+		return
+	}
+	for _, r := range a.Nacks {
+		for position := max(r.First, s.done+1); position <= r.Last; position++ {
+			// Sent again since: the nack may speak of the time before.
+			if u := s.unit(position); u.state == outFlying && u.packet <= a.Echo && !u.nacked {
+				e.lose(position)
+				u.nacked = true
+			}
+		}
+	}
+}
+
+// takeBack: the other end crashed; what merely arrived there is lost.
+func (e *Engine) takeBack() {
+	s := &e.out
+	if e.cfg.Assurance == AtMostOnce {
+		return
+	}
+	for position := s.done + 1; position <= s.sent; position++ {
+		if u := s.unit(position); u.state == outArrived {
+			u.state = outLost
+			s.lost++
+			s.waiting += len(u.payload)
+			s.lostAt = min(s.lostAt, position)
+		}
+	}
+}

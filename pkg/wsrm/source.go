@@ -1,0 +1,323 @@
+package wsrm
+
+import "time"
+
+// outState is where a unit of the source is.
+type outState uint8
+
+const (
+	outQueued  outState = iota // accepted, never sent
+	outFlying                  // sent, nothing known
+	outLost                    // to be sent again
+	outArrived                 // at the other end, which may lose it again
+	outGone                    // at-most-once: arrived or given up
+)
+
+// outUnit is one unit that is not done.
+type outUnit struct {
+	payload     []byte
+	packet      uint64 // the datagram that carried it last
+	at          time.Duration
+	charge      int    // what it adds to the flight, in octets
+	older       uint64 // position of the unit that was sent before it and is flying, 0: none
+	newer       uint64
+	state       outState
+	first, last bool
+	nacked      bool
+}
+
+// phase is that of the source's sequence.
+type phase uint8
+
+const (
+	phaseOpen phase = iota
+	phaseClosing
+	phaseTerminating
+	phaseEnded
+)
+
+// source is the sending half (RMS).
+type source struct {
+	cfg   *Config
+	units []outUnit // ring by position
+
+	done uint64 // the other end is done with all up to here
+	last uint64 // accepted
+	sent uint64 // handed out at least once
+
+	held    int // octets of payload of units above done
+	waiting int // octets of payload of units queued or lost
+	lost    int // units lost
+	lostAt  uint64
+
+	oldest, newest uint64 // ends of the list of flying units, in the order of their datagrams
+	flight         int    // octets under way, with headers
+
+	phase    phase
+	reason   Reason
+	goodbyes int
+	control  bool   // a datagram without units is due
+	asked    bool   // for a sign of life
+	spoke    bool   // a datagram was sent
+	instance uint64 // of the other end
+
+	forgotten Range // at-most-once: what a crash left of unknown fate, to be reported in the next step
+
+	recovery
+}
+
+func (s *source) init(cfg *Config) {
+	s.cfg = cfg
+	s.units = make([]outUnit, cfg.Window)
+	s.packet = max(cfg.Instance, 1) - 1
+	s.packet *= restoreSkip // no number of a life before
+	s.recovery.init(cfg)
+}
+
+func (s *source) unit(position uint64) *outUnit { return &s.units[position&uint64(len(s.units)-1)] }
+
+// send accepts a message.
+func (e *Engine) send(message []byte) error {
+	s := &e.out
+	size := e.cfg.maxUnit()
+	n := max(1, (len(message)+size-1)/size)
+	switch {
+	case s.phase != phaseOpen:
+		return fault(Closed)
+	case n > len(s.units) || len(message) > e.cfg.Hold:
+		return fault(TooLarge)
+	case s.last+uint64(n) > maxPosition-uint64(len(s.units)):
+		return fault(Rollover)
+	case s.last-s.done+uint64(n) > uint64(len(s.units)) || s.held+len(message) > e.cfg.Hold:
+		return fault(Full)
+	}
+	s.held += len(message)
+	s.waiting += len(message)
+	for i := range n {
+		part := message[min(i*size, len(message)):min((i+1)*size, len(message))]
+		s.last++
+		*s.unit(s.last) = outUnit{payload: part, first: i == 0, last: i == n-1}
+	}
+	e.changed = true
+	return nil
+}
+
+// wakeAt is when the source wants to act.
+func (s *source) wakeAt(e *Engine) time.Duration {
+	at := min(s.rtoAt, s.lossAt)
+	switch {
+	case s.phase == phaseEnded:
+		return never
+	case s.pending() && s.admitted():
+		at = min(at, max(s.paceAt, e.now))
+	case s.last > s.done || s.phase != phaseOpen || s.asked:
+	default:
+		at = min(at, s.keepAt(e))
+	}
+	return at
+}
+
+// keepAt is when an idle source asks for a sign of life.
+func (s *source) keepAt(e *Engine) time.Duration {
+	return max(e.heard, s.spokeAt) + e.cfg.Inactivity/3
+}
+
+func (s *source) pending() bool { return s.lost > 0 || s.sent < s.last }
+
+// admitted tells whether the congestion window takes the next datagram. It waits for room for a full one, if there is that much to send.
+func (s *source) admitted() bool {
+	next := min(s.cfg.Datagram, s.waiting+unitReserve) + packetOverhead
+	return s.probe || s.flight == 0 || s.flight+next <= s.cwnd
+}
+
+// transmit sends what may be sent now.
+func (e *Engine) transmit() {
+	s := &e.out
+	for s.phase != phaseEnded && s.pending() && s.admitted() && s.paceAt <= e.now {
+		s.probe = false
+		e.sendUnits()
+	}
+	switch {
+	case s.phase == phaseEnded:
+	case s.control:
+		e.sendControl()
+	case !s.asked && !s.pending() && s.last == s.done && s.phase == phaseOpen && e.now >= s.keepAt(e):
+		s.asked = true
+		e.sendControl()
+	}
+	if e.in.ackAt <= e.now {
+		e.sendAck()
+	}
+}
+
+// open starts a datagram that is to be acknowledged, with an acknowledgement of the other direction if one is due, and says how much room is left in it.
+func (e *Engine) open() (p *Packet, room int) {
+	s := &e.out
+	p = e.packet()
+	s.packet++
+	p.Number, p.Floor = s.packet, s.done+1
+	p.Closing, p.Terminate, p.Last = s.phase >= phaseClosing, s.phase == phaseTerminating, s.last
+	sequence, number := e.codec.split(p.Floor)
+	room = e.cfg.Datagram - 1 - uvarintLen(p.Number) - uvarintLen(number)
+	if sequence > 0 {
+		room -= uvarintLen(sequence)
+	}
+	if p.Closing {
+		room -= uvarintLen(p.Last + 1 - p.Floor)
+	}
+	return p, room
+}
+
+// finish hands a datagram out.
+func (e *Engine) finish(p *Packet) {
+	s := &e.out
+	s.sentAt[p.Number%sentMemory] = e.now
+	s.spokeAt, s.spoke = e.now, true
+	e.stats.Sent++
+	e.act(Action{Kind: Transmit, Packet: p})
+}
+
+// sendUnits fills one datagram: lost units first, the oldest first.
+func (e *Engine) sendUnits() {
+	s := &e.out
+	idle := s.flight == 0
+	p, room := e.open()
+	full := room
+	if e.in.ackAt != never {
+		e.makeAck(&p.Ack)
+		// It goes alone if the first unit would not fit beside it.
+		first, _ := s.next()
+		if size := e.codec.ackLen(&p.Ack); size+unitLen(s.unit(first))+runLen(first, 0, p.Floor) <= room {
+			room -= size
+			p.HasAck = true
+		}
+	}
+	if idle {
+		s.rested(e.now)
+	}
+	var last uint64
+	for room > 0 {
+		position, ok := s.next()
+		if !ok {
+			break
+		}
+		u := s.unit(position)
+		size := unitLen(u)
+		if len(p.Units) == 0 || position != last+1 {
+			size += runLen(position, last, p.Floor)
+		}
+		if size > room {
+			break
+		}
+		room -= size
+		last = position
+		e.launch(p, position, size)
+	}
+	if p.HasAck {
+		e.in.acknowledged()
+	}
+	// What is not payload weighs on the first unit.
+	u := s.unit(p.Units[0].Number)
+	overhead := e.cfg.Datagram - full + packetOverhead
+	u.charge += overhead
+	s.flight += overhead
+	// Whoever sends all there is hears of it sooner, and sooner hears that it was lost.
+	p.Request = !s.pending()
+	s.paced(e.now, e.cfg.Datagram-room+packetOverhead)
+	s.armTimer(e.now)
+	e.finish(p)
+}
+
+// unitLen is what a unit takes in a datagram, in octets.
+func unitLen(u *outUnit) int {
+	n := uvarintLen(uint64(len(u.payload))<<1) + len(u.payload)
+	if !u.first || !u.last {
+		n++
+	}
+	return n
+}
+
+// runLen is what the head of a run takes at most, in octets.
+func runLen(position, last, floor uint64) int {
+	if last == 0 {
+		last = floor - 1
+	}
+	return uvarintLen(position-last) + 3
+}
+
+// next gives the position of the unit to be sent next.
+func (s *source) next() (uint64, bool) {
+	if s.lost > 0 {
+		for s.lostAt = max(s.lostAt, s.done+1); s.unit(s.lostAt).state != outLost; s.lostAt++ {
+		}
+		return s.lostAt, true
+	}
+	return s.sent + 1, s.sent < s.last
+}
+
+// launch puts a unit into a datagram.
+func (e *Engine) launch(p *Packet, position uint64, size int) {
+	s := &e.out
+	u := s.unit(position)
+	if u.state == outLost {
+		s.lost--
+		e.stats.Resent++
+	} else {
+		s.sent = position
+	}
+	s.waiting -= len(u.payload)
+	u.state, u.packet, u.at, u.charge, u.nacked = outFlying, p.Number, e.now, size, false
+	s.flight += size
+	s.link(position, u)
+	p.Units = append(p.Units, Unit{Number: position, First: u.first, Last: u.last, Payload: u.payload})
+}
+
+// link puts a unit at the new end of the flying ones.
+func (s *source) link(position uint64, u *outUnit) {
+	u.older, u.newer = s.newest, 0
+	if s.newest != 0 {
+		s.unit(s.newest).newer = position
+	} else {
+		s.oldest = position
+	}
+	s.newest = position
+}
+
+// land takes a unit out of the flying ones.
+func (s *source) land(u *outUnit) {
+	if u.older != 0 {
+		s.unit(u.older).newer = u.newer
+	} else {
+		s.oldest = u.newer
+	}
+	if u.newer != 0 {
+		s.unit(u.newer).older = u.older
+	} else {
+		s.newest = u.older
+	}
+	s.flight -= u.charge
+	u.charge = 0
+}
+
+// advance moves done up to a position all below which is over, and forgets those units.
+func (s *source) advance(to uint64) (moved bool) {
+	for s.done < to {
+		s.done++
+		u := s.unit(s.done)
+		switch u.state {
+		case outFlying:
+			s.land(u)
+		case outLost:
+			s.lost--
+			s.waiting -= len(u.payload)
+		case outQueued:
+			s.waiting -= len(u.payload)
+		case outArrived, outGone:
+		}
+		s.held -= len(u.payload)
+		*u = outUnit{}
+		moved = true
+	}
+	s.sent = max(s.sent, s.done)
+	return moved
+}
