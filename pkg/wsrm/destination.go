@@ -406,12 +406,17 @@ func (e *Engine) begun(first uint64) error {
 	return nil
 }
 
-// committed is done with a message.
-func (e *Engine) committed(first uint64) error {
+// committed is done with a message, and sends its reply.
+func (e *Engine) committed(first uint64, reply []byte) error {
 	d := &e.in
 	u, ok := d.outstanding(first)
 	if !ok {
 		return fault(Misuse)
+	}
+	if reply != nil {
+		if err := e.send(reply); err != nil {
+			return err
+		}
 	}
 	last := u.other
 	for position := first; position <= last; position++ {

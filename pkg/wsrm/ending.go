@@ -65,7 +65,7 @@ func (e *Engine) abort(why Reason) {
 			*s.unit(position) = outUnit{}
 		}
 		s.last = s.sent
-		s.oldest, s.newest, s.flight, s.held, s.waiting, s.lost = 0, 0, 0, 0, 0, 0
+		s.oldest, s.newest, s.flight, s.held, s.waiting, s.lost, s.arrived = 0, 0, 0, 0, 0, 0, 0
 		s.lossAt = never
 		s.reason = why
 	}

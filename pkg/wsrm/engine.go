@@ -91,7 +91,7 @@ func (e *Engine) Step(now time.Time, ev Event) ([]Action, error) {
 	case Begun:
 		err = e.begun(ev.Number)
 	case Committed:
-		err = e.committed(ev.Number)
+		err = e.committed(ev.Number, ev.Message)
 	case Close:
 		err = e.closing()
 	case Abort:

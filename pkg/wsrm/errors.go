@@ -26,14 +26,14 @@ const (
 	LastMessageExceeded
 	// UnknownSequence: the datagram goes on with a sequence of which this end knows too little; the other end is told.
 	UnknownSequence
-	// Interrupted: the handler of a message ran before a crash, or its result could not be stored; what it did is not known.
-	Interrupted
+	// Unstored: the state could not be stored.
+	Unstored
 )
 
 var codeNames = map[Code]string{
 	BadConfig: "bad configuration", BadState: "bad state", Misuse: "event out of place", Full: "window is full", TooLarge: "message is too large", Closed: "sequence is closed",
 	Rollover: "numbers are used up", Malformed: "malformed datagram", Invalid: "invalid acknowledgement or number", LastMessageExceeded: "number above that of the last message",
-	UnknownSequence: "unknown sequence", Interrupted: "fate unknown",
+	UnknownSequence: "unknown sequence", Unstored: "state could not be stored",
 }
 
 func (c Code) String() string { return codeNames[c] }
@@ -59,7 +59,7 @@ func (e *Error) Is(t error) bool { o, ok := t.(*Error); return ok && o.Code == e
 func (e *Error) Unwrap() error { return e.Err }
 
 // faults are the errors without a cause, made once: what an attacker provokes allocates nothing.
-var faults = func() (all [Interrupted + 1]*Error) {
+var faults = func() (all [Unstored + 1]*Error) {
 	for c := range all {
 		all[c] = &Error{Code: Code(c)}
 	}

@@ -14,7 +14,7 @@ const (
 	Arrived
 	// Begun: the handler of the message delivered with Number is about to run, and has effects that no transaction covers. After a crash that message is [Unknown] and not delivered again.
 	Begun
-	// Committed: the message delivered with Number is done. Not for at-most-once.
+	// Committed: the message delivered with Number is done, and Message, unless it is nil, is to be sent as its reply: both or, if refused as Send is, neither. Not for at-most-once.
 	Committed
 	// Close: nothing more is sent; the sequence ends when all is done (WS-RM 1.1, 3.5 and 3.6 Closing and Terminating a Sequence).
 	Close

@@ -126,10 +126,7 @@ func (e *Engine) lose(position uint64) {
 		e.act(Action{Kind: Lost, Number: position, Count: 1})
 		return
 	}
-	u.state = outLost
-	s.lost++
-	s.waiting += len(u.payload)
-	s.lostAt = min(s.lostAt, position)
+	e.again(position, u)
 }
 
 // detectLoss calls units lost that others sent later have overtaken.
@@ -234,8 +231,8 @@ func (e *Engine) acknowledged(a *Ack) {
 	flight, done := s.flight, s.done
 	e.arrivals(a)
 	e.refusals(a)
-	if s.flight < flight || s.done > done {
-		s.backoff = 0 // what was merely asked for is no progress
+	if s.flight < flight || s.done > done || news && s.done == s.sent {
+		s.backoff = 0 // to be asked while the other end has yet to commit is no progress
 	}
 	if acked := flight - s.flight; acked > 0 {
 		s.grow(acked, flight)
@@ -263,6 +260,7 @@ func (e *Engine) arrivals(a *Ack) {
 				continue
 			}
 			u.state = outArrived
+			s.arrived++
 		}
 	}
 	if e.cfg.Assurance == AtMostOnce {
@@ -286,13 +284,59 @@ func (e *Engine) refusals(a *Ack) {
 	}
 	for _, r := range a.Nacks {
 		for position := max(r.First, s.done+1); position <= r.Last; position++ {
-			// Sent again since: the nack may speak of the time before.
-			if u := s.unit(position); u.state == outFlying && u.packet <= a.Echo && !u.nacked {
-				e.lose(position)
-				u.nacked = true
+			// One that was sent again since: the nack speaks of the time before.
+			if u := s.unit(position); u.packet <= a.Echo {
+				e.missing(position, u)
 			}
 		}
 	}
+	e.dropped(a)
+}
+
+// dropped looks for units that had arrived and of which the ranges tell no more: they made room for others, and the nack that said so got lost.
+func (e *Engine) dropped(a *Ack) {
+	s := &e.out
+	told := uint64(0)
+	for _, r := range a.Ranges {
+		if r.Last > s.done {
+			told += r.Last - max(r.First, s.done+1) + 1
+		}
+	}
+	if a.Echo != s.echo || len(a.Ranges) == maxRanges || s.arrived <= told {
+		return
+	}
+	ranges := a.Ranges
+	for position := s.done + 1; position <= s.sent; position++ {
+		for len(ranges) > 0 && ranges[0].Last < position {
+			ranges = ranges[1:]
+		}
+		if u := s.unit(position); u.state == outArrived && (len(ranges) == 0 || position < ranges[0].First) {
+			e.again(position, u)
+		}
+	}
+}
+
+// missing marks a unit that the other end does not have any more.
+func (e *Engine) missing(position uint64, u *outUnit) {
+	switch u.state {
+	case outFlying:
+		e.lose(position)
+	case outArrived:
+		e.again(position, u)
+	case outQueued, outLost, outGone:
+	}
+}
+
+// again has a unit sent again that is not flying.
+func (e *Engine) again(position uint64, u *outUnit) {
+	s := &e.out
+	if u.state == outArrived {
+		s.arrived--
+	}
+	u.state = outLost
+	s.lost++
+	s.waiting += len(u.payload)
+	s.lostAt = min(s.lostAt, position)
 }
 
 // takeBack: the other end crashed; what merely arrived there is lost.
@@ -303,10 +347,7 @@ func (e *Engine) takeBack() {
 	}
 	for position := s.done + 1; position <= s.sent; position++ {
 		if u := s.unit(position); u.state == outArrived {
-			u.state = outLost
-			s.lost++
-			s.waiting += len(u.payload)
-			s.lostAt = min(s.lostAt, position)
+			e.again(position, u)
 		}
 	}
 }

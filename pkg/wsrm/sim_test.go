@@ -15,6 +15,9 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
+// small are sizes of messages that go together.
+func small(r *rand.Rand) int { return r.IntN(100) }
+
 // randomPlan is what a seed makes of assurance, path, traffic and crashes.
 func randomPlan(seed uint64) plan {
 	r := rand.New(rand.NewPCG(seed, 1))

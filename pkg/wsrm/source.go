@@ -23,7 +23,6 @@ type outUnit struct {
 	newer       uint64
 	state       outState
 	first, last bool
-	nacked      bool
 }
 
 // phase is that of the source's sequence.
@@ -45,9 +44,10 @@ type source struct {
 	last uint64 // accepted
 	sent uint64 // handed out at least once
 
-	held    int // octets of payload of units above done
-	waiting int // octets of payload of units queued or lost
-	lost    int // units lost
+	held    int    // octets of payload of units above done
+	waiting int    // octets of payload of units queued or lost
+	lost    int    // units lost
+	arrived uint64 // units that arrived
 	lostAt  uint64
 
 	oldest, newest uint64 // ends of the list of flying units, in the order of their datagrams
@@ -266,7 +266,7 @@ func (e *Engine) launch(p *Packet, position uint64, size int) {
 		s.sent = position
 	}
 	s.waiting -= len(u.payload)
-	u.state, u.packet, u.at, u.charge, u.nacked = outFlying, p.Number, e.now, size, false
+	u.state, u.packet, u.at, u.charge = outFlying, p.Number, e.now, size
 	s.flight += size
 	s.link(position, u)
 	p.Units = append(p.Units, Unit{Number: position, First: u.first, Last: u.last, Payload: u.payload})
@@ -312,7 +312,9 @@ func (s *source) advance(to uint64) (moved bool) {
 			s.waiting -= len(u.payload)
 		case outQueued:
 			s.waiting -= len(u.payload)
-		case outArrived, outGone:
+		case outArrived:
+			s.arrived--
+		case outGone:
 		}
 		s.held -= len(u.payload)
 		*u = outUnit{}

@@ -37,6 +37,7 @@ type plan struct {
 	every    time.Duration // between messages; 0: all at once
 	commit   time.Duration // the longest time a message takes to be committed
 	crashes  int           // of each end
+	hold     int           // what end 1 holds, if not the same
 	volatile bool          // end 1 keeps no state
 }
 
@@ -159,6 +160,9 @@ type end struct {
 func (e *end) config() wsrm.Config {
 	cfg := e.plan.cfg
 	cfg.Instance = e.life
+	if e.index == 1 && e.plan.hold > 0 {
+		cfg.Hold = e.plan.hold
+	}
 	return cfg
 }
 

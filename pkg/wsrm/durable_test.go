@@ -1,0 +1,274 @@
+package wsrm_test
+
+import (
+	"context"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/hhfr/hhfr/pkg/ctxstore"
+	"github.com/hhfr/hhfr/pkg/wsrm"
+)
+
+var _ wsrm.Store = ctxstore.Store(nil)
+
+var errPower = errors.New("power cut")
+
+// disk is a store whose power fails at one commit: before it is written, or after.
+type disk struct {
+	values    map[string][]byte
+	revisions map[string]uint64
+	commits   int
+	failAt    int
+	written   bool
+}
+
+func newDisk() *disk {
+	return &disk{values: map[string][]byte{}, revisions: map[string]uint64{}, failAt: -1}
+}
+
+func (d *disk) Commit(_ context.Context, uri string, expect uint64, value []byte) (uint64, error) {
+	fails := d.commits == d.failAt
+	d.commits++
+	if fails && !d.written {
+		return 0, errPower
+	}
+	if d.revisions[uri] != expect {
+		return 0, fmt.Errorf("revision %d, not %d", d.revisions[uri], expect)
+	}
+	d.revisions[uri]++
+	d.values[uri] = append([]byte(nil), value...)
+	if fails {
+		return 0, errPower
+	}
+	return d.revisions[uri], nil
+}
+
+// ledger counts messages in its transaction, and replies with the count.
+type ledger struct{}
+
+func (ledger) Deliver(_ context.Context, tx *wsrm.Tx, message []byte) ([]byte, error) {
+	tx.Set(append(append([]byte(nil), tx.Value()...), message...))
+	return binary.AppendUvarint(nil, uint64(len(tx.Value())/8)), nil
+}
+
+// office is a client and a ledger, both durable, on a perfect line.
+type office struct {
+	t       *testing.T
+	disk    *disk
+	now     time.Time
+	ends    [2]*wsrm.Durable
+	crashes int
+	wire    [2][][]byte
+	sent    uint64
+	replies []uint64
+}
+
+func (o *office) config() wsrm.Config {
+	return wsrm.Config{Assurance: wsrm.ExactlyOnce, Ordered: true, Window: 64}
+}
+
+func uri(end int) string { return fmt.Sprintf("urn:test:sequence:%d", end) }
+
+// restart is a new life of an end, from what the disk has.
+func (o *office) restart(end int) {
+	var err error
+	if value, ok := o.disk.values[uri(end)]; ok {
+		o.ends[end], err = wsrm.RestoreDurable(o.config(), o.disk, uri(end), value, o.disk.revisions[uri(end)])
+	} else {
+		o.ends[end], err = wsrm.NewDurable(o.config(), o.disk, uri(end))
+	}
+	require.NoError(o.t, err)
+	o.wire[end] = nil
+	if end == 0 {
+		o.sent = o.ends[0].Engine().Last()
+		// The client's effect is the list of replies it has seen.
+		o.replies = o.replies[:len(o.ends[0].Effect())]
+	}
+}
+
+// survived tells whether an end is still alive; if not it has a new life.
+func (o *office) survived(end int, err error) bool {
+	if err == nil {
+		return true
+	}
+	require.ErrorIs(o.t, err, &wsrm.Error{Code: wsrm.Unstored})
+	require.ErrorIs(o.t, err, errPower)
+	_, again := o.ends[end].Step(o.t.Context(), o.now, wsrm.Event{Kind: wsrm.Wake})
+	require.ErrorIs(o.t, again, &wsrm.Error{Code: wsrm.Unstored}, "an engine ahead of its store does nothing more")
+	o.crashes++
+	o.restart(end)
+	return false
+}
+
+// collect is the client's handler.
+type collect struct{ o *office }
+
+func (c collect) Deliver(_ context.Context, tx *wsrm.Tx, message []byte) ([]byte, error) {
+	n, _ := binary.Uvarint(message)
+	c.o.replies = append(c.o.replies, n)
+	tx.Set(append(append([]byte(nil), tx.Value()...), 1))
+	return nil, nil
+}
+
+func (o *office) do(end int, actions []wsrm.Action) bool {
+	handlers := [2]wsrm.Handler{collect{o}, ledger{}}
+	var deliveries []wsrm.Action
+	for _, a := range actions {
+		switch a.Kind {
+		case wsrm.Transmit:
+			o.wire[1-end] = append(o.wire[1-end], o.ends[end].Engine().Codec().Append(nil, a.Packet))
+		case wsrm.Deliver:
+			a.Message = append([]byte(nil), a.Message...)
+			deliveries = append(deliveries, a)
+		default:
+		}
+	}
+	for _, a := range deliveries {
+		more, err := o.ends[end].Deliver(o.t.Context(), o.now, a, handlers[end])
+		if !o.survived(end, err) || !o.do(end, more) {
+			return false
+		}
+	}
+	return true
+}
+
+func (o *office) run(messages uint64) {
+	for range 20_000 {
+		if len(o.replies) == int(messages) {
+			return
+		}
+		o.now = o.now.Add(20 * time.Millisecond)
+		for end := range o.ends {
+			for end == 0 && o.sent < messages {
+				o.sent++
+				_, err := o.ends[0].Step(o.t.Context(), o.now, wsrm.Event{Kind: wsrm.Send, Message: binary.BigEndian.AppendUint64(nil, o.sent)})
+				require.NoError(o.t, err)
+			}
+			arrived := o.wire[end]
+			o.wire[end] = nil
+			for _, b := range arrived {
+				var p wsrm.Packet
+				require.NoError(o.t, o.ends[end].Engine().Codec().Parse(b, &p))
+				actions, err := o.ends[end].Step(o.t.Context(), o.now, wsrm.Event{Kind: wsrm.Arrived, Packet: &p})
+				require.NoError(o.t, err)
+				if !o.do(end, actions) {
+					break
+				}
+			}
+			actions, err := o.ends[end].Step(o.t.Context(), o.now, wsrm.Event{Kind: wsrm.Wake})
+			if o.survived(end, err) {
+				o.do(end, actions)
+			}
+		}
+	}
+	o.t.Fatal("it does not end")
+}
+
+// The power fails at each commit in turn, before or after it is written: number, reply and effect of each message are one.
+func TestDeliveryIsOneCommit(t *testing.T) {
+	const messages = 12
+	count := 0
+	for failAt := 0; count == 2*failAt; failAt++ {
+		for _, written := range []bool{false, true} {
+			o := &office{t: t, now: start, disk: newDisk()}
+			o.disk.failAt, o.disk.written = failAt, written
+			o.restart(0)
+			o.restart(1)
+			o.run(messages)
+			count += o.crashes
+			effect := o.ends[1].Effect()
+			require.Len(t, effect, messages*8)
+			for i := range uint64(messages) {
+				assert.Equal(t, i+1, binary.BigEndian.Uint64(effect[i*8:]), "commit %d fails: effects are once each and in order", failAt)
+				assert.Equal(t, i+1, o.replies[i], "so are replies")
+			}
+		}
+	}
+	assert.Greater(t, count, 40, "the last runs were those with fewer commits")
+}
+
+// A handler that refuses leaves nothing behind, and is asked again.
+func TestDeliveryRefused(t *testing.T) {
+	refuse := errors.New("not now")
+	d, err := wsrm.NewDurable(wsrm.Config{Assurance: wsrm.ExactlyOnce}, newDisk(), uri(0))
+	require.NoError(t, err)
+	p := &wsrm.Packet{Number: 1, Floor: 1, Units: []wsrm.Unit{{Number: 1, First: true, Last: true, Payload: []byte("x")}}}
+	actions, err := d.Step(t.Context(), start, wsrm.Event{Kind: wsrm.Arrived, Packet: p})
+	require.NoError(t, err)
+	a := find(t, actions, wsrm.Deliver)
+	_, err = d.Deliver(t.Context(), start, a, handlerFunc(func(tx *wsrm.Tx) ([]byte, error) {
+		tx.Set([]byte("half"))
+		return []byte("reply"), refuse
+	}))
+	require.ErrorIs(t, err, refuse)
+	assert.Empty(t, d.Effect())
+	assert.Zero(t, d.Engine().Last(), "no reply is sent")
+	_, err = d.Deliver(t.Context(), start, a, handlerFunc(func(tx *wsrm.Tx) ([]byte, error) {
+		tx.Set([]byte("whole"))
+		return make([]byte, 2<<20), nil
+	}))
+	require.ErrorIs(t, err, &wsrm.Error{Code: wsrm.TooLarge}, "a reply that cannot be sent takes the effect with it")
+	assert.Empty(t, d.Effect())
+	_, err = d.Deliver(t.Context(), start, a, handlerFunc(func(tx *wsrm.Tx) ([]byte, error) {
+		tx.Set([]byte("whole"))
+		return nil, nil
+	}))
+	require.NoError(t, err)
+	assert.Equal(t, "whole", string(d.Effect()))
+	_, err = wsrm.RestoreDurable(wsrm.Config{Assurance: wsrm.ExactlyOnce}, newDisk(), uri(0), []byte{5, 1}, 1)
+	assert.ErrorIs(t, err, &wsrm.Error{Code: wsrm.BadState})
+}
+
+type handlerFunc func(tx *wsrm.Tx) ([]byte, error)
+
+func (f handlerFunc) Deliver(_ context.Context, tx *wsrm.Tx, _ []byte) ([]byte, error) { return f(tx) }
+
+func find(t testing.TB, actions []wsrm.Action, kind wsrm.ActionKind) wsrm.Action {
+	t.Helper()
+	for _, a := range actions {
+		if a.Kind == kind {
+			return a
+		}
+	}
+	require.Failf(t, "no such action", "kind %d in %+v", kind, actions)
+	return wsrm.Action{}
+}
+
+// A handler without a transaction that a crash interrupts: its message is reported, and not repeated.
+func TestBegunAndNotCommittedIsUnknown(t *testing.T) {
+	for _, ordered := range []bool{true, false} {
+		cfg := wsrm.Config{Assurance: wsrm.ExactlyOnce, Ordered: ordered}
+		store := newDisk()
+		d, err := wsrm.NewDurable(cfg, store, uri(0))
+		require.NoError(t, err)
+		p := &wsrm.Packet{Number: 1, Floor: 1, Units: []wsrm.Unit{{Number: 1, First: true, Payload: []byte("a")}, {Number: 2, Last: true, Payload: []byte("b")}, {Number: 3, First: true, Last: true, Payload: []byte("c")}}}
+		actions, err := d.Step(t.Context(), start, wsrm.Event{Kind: wsrm.Arrived, Packet: p})
+		require.NoError(t, err)
+		a := find(t, actions, wsrm.Deliver)
+		assert.Equal(t, "ab", string(a.Message))
+		assert.EqualValues(t, 2, a.Count)
+		_, err = d.Step(t.Context(), start, wsrm.Event{Kind: wsrm.Begun, Number: 1})
+		require.NoError(t, err)
+		_, err = d.Step(t.Context(), start, wsrm.Event{Kind: wsrm.Begun, Number: 1})
+		assert.ErrorIs(t, err, &wsrm.Error{Code: wsrm.Misuse})
+
+		d, err = wsrm.RestoreDurable(cfg, store, uri(0), store.values[uri(0)], store.revisions[uri(0)])
+		require.NoError(t, err)
+		p.Number = 2
+		actions, err = d.Step(t.Context(), start, wsrm.Event{Kind: wsrm.Arrived, Packet: p})
+		require.NoError(t, err)
+		unknown := find(t, actions, wsrm.Unknown)
+		assert.True(t, unknown.Remote)
+		assert.Equal(t, [2]uint64{1, 2}, [2]uint64{unknown.Number, unknown.Count})
+		again := find(t, actions, wsrm.Deliver)
+		assert.EqualValues(t, 3, again.Number, "what was begun is not delivered again, the other is")
+		_, err = d.Step(t.Context(), start, wsrm.Event{Kind: wsrm.Committed, Number: 1})
+		assert.ErrorIs(t, err, &wsrm.Error{Code: wsrm.Misuse})
+	}
+}
