@@ -64,7 +64,10 @@ func (e *Engine) abort(why Reason) {
 		for position := s.done + 1; position <= s.last; position++ {
 			*s.unit(position) = outUnit{}
 		}
-		s.last = s.sent
+		if s.phase == phaseOpen {
+			s.last = s.sent
+		}
+		s.sent = s.last // what was said to be the last stays so
 		s.oldest, s.newest, s.flight, s.held, s.waiting, s.lost, s.arrived = 0, 0, 0, 0, 0, 0, 0
 		s.lossAt = never
 		s.reason = why

@@ -159,6 +159,7 @@ func (e *Engine) reportWake() {
 	if e.flush {
 		at = e.now
 	}
+	at = max(at, e.now)
 	if at != e.wake {
 		e.wake = at
 		a := Action{Kind: WakeAt}

@@ -27,7 +27,7 @@ func (e *Engine) AppendState(dst []byte) []byte {
 	for _, v := range [...]uint64{s.done, s.last, s.packet, uint64(s.phase), uint64(s.reason), s.instance, d.instance, d.last, d.done, d.high, d.delivered} {
 		dst = binary.AppendUvarint(dst, v)
 	}
-	for position := s.done + 1; position <= s.last; position++ {
+	for position := s.done + 1; position <= s.last && s.phase < phaseTerminating; position++ { // then nothing is sent any more
 		u := s.unit(position)
 		dst = append(dst, when(u.first, 1)|when(u.last, 2))
 		dst = bin.AppendBytes(dst, u.payload)
@@ -102,11 +102,11 @@ func (e *Engine) restoreDestination(r *bin.Cursor, flags byte) {
 	if r.Err() != nil {
 		return
 	}
-	for position := s.done + 1; position <= s.last && r.Err() == nil; position++ {
+	for position := s.done + 1; position <= s.last && s.phase < phaseTerminating && r.Err() == nil; position++ {
 		part := r.U8()
 		u := s.unit(position)
 		*u = outUnit{payload: r.Bytes(uint64(e.cfg.Hold)), first: part&1 != 0, last: part&2 != 0, state: outLost}
-		if part > 3 || s.held+len(u.payload) > e.cfg.Hold || len(u.payload) > e.cfg.maxUnit() || s.phase >= phaseTerminating {
+		if part > 3 || s.held+len(u.payload) > e.cfg.Hold || len(u.payload) > e.cfg.maxUnit() {
 			r.Fail(errState)
 		}
 		s.held += len(u.payload)
@@ -151,7 +151,7 @@ func (e *Engine) restoreDestination(r *bin.Cursor, flags byte) {
 // resume has the source go on where its state leaves it.
 func (e *Engine) resume() {
 	s := &e.out
-	if e.cfg.Assurance == AtMostOnce && s.last > s.done {
+	if e.cfg.Assurance == AtMostOnce && s.last > s.done && s.phase < phaseTerminating {
 		s.forgotten = Range{s.done + 1, s.last}
 		s.advance(s.last)
 	}

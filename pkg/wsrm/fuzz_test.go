@@ -1,0 +1,178 @@
+package wsrm_test
+
+import (
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/hhfr/hhfr/pkg/wsrm"
+)
+
+// script is what a fuzzer has happen to two ends: octets that are read as steps.
+type script struct{ octets []byte }
+
+func (s *script) next() int {
+	if len(s.octets) == 0 {
+		return 0
+	}
+	b := s.octets[0]
+	s.octets = s.octets[1:]
+	return int(b)
+}
+
+func (s *script) take(n int) []byte {
+	n = min(n, len(s.octets))
+	b := s.octets[:n]
+	s.octets = s.octets[n:]
+	return b
+}
+
+// puppet is one of the ends.
+type puppet struct {
+	cfg    wsrm.Config
+	engine *wsrm.Engine
+	wire   [][]byte // on their way to it
+	open   []uint64
+	seen   map[uint64]bool
+}
+
+// FuzzEngine has anything happen to two ends, in any order: messages, datagrams lost, repeated, out of order or made up, commits, crashes, time. Nothing panics, no datagram is too long, a state always comes back, and between ends that
+// only heard each other exactly-once is exactly once.
+func FuzzEngine(f *testing.F) {
+	f.Add([]byte{2, 0, 0, 5, 1, 0, 3, 0, 0, 1, 9, 4, 1, 0})
+	f.Add([]byte{5, 0, 0, 255, 0, 200, 1, 0, 3, 0, 0, 3, 1, 0, 1, 200, 6, 1, 1, 255})
+	f.Add([]byte{0, 0, 0, 9, 8, 1, 12, 1, 1, 2, 1, 0, 3, 'a', 'b', 'c', 1, 1, 1, 9})
+	f.Add([]byte{4, 8, 0, 10, 0x10, 0x08, 1, 0, 0, 1, 0, 0xff, 0xff, 1, 7, 0, 7, 1, 5, 0, 1, 90})
+	f.Fuzz(func(t *testing.T, octets []byte) {
+		s := &script{octets}
+		kind := s.next()
+		cfg := wsrm.Config{Assurance: wsrm.Assurance(kind%3 + 1), Ordered: kind/3%2 == 0, Window: 64, Hold: 4000, Datagram: 256, Limit: 11, Inactivity: time.Minute}
+		now := start
+		var ends [2]*puppet
+		for i := range ends {
+			ends[i] = &puppet{cfg: cfg, engine: engine(t, cfg), seen: map[uint64]bool{}}
+		}
+		honest := true
+		for range 400 {
+			if len(s.octets) == 0 {
+				break
+			}
+			op := s.next()
+			who := op >> 7
+			a, b := ends[who], ends[1-who]
+			ev := wsrm.Event{Kind: wsrm.Wake}
+			var p wsrm.Packet
+			switch op % 9 {
+			case 0:
+				ev = wsrm.Event{Kind: wsrm.Send, Message: make([]byte, s.next()*4)}
+			case 1:
+				now = now.Add(time.Duration(s.next()) * 20 * time.Millisecond)
+			case 2, 3: // one of those on their way arrives, and with 3 stays on its way
+				if len(a.wire) == 0 {
+					continue
+				}
+				i := s.next() % len(a.wire)
+				require.NoError(t, a.engine.Codec().Parse(a.wire[i], &p))
+				ev = wsrm.Event{Kind: wsrm.Arrived, Packet: &p}
+				if op%9 == 2 {
+					a.wire = append(a.wire[:i:i], a.wire[i+1:]...)
+				}
+			case 4:
+				ev = wsrm.Event{Kind: wsrm.Committed, Number: uint64(s.next())}
+				if len(a.open) > 0 {
+					ev.Number = a.open[0]
+					a.open = a.open[1:]
+				}
+			case 5:
+				ev.Kind = wsrm.Close
+			case 6: // a crash, with the state kept
+				state := a.engine.AppendState(nil)
+				restored, err := wsrm.Restore(cfg, state)
+				require.NoError(t, err)
+				a.engine, a.open = restored, nil
+				// What was not committed may be delivered again.
+				for number, committed := range a.seen {
+					if !committed {
+						delete(a.seen, number)
+					}
+				}
+			case 7:
+				ev.Kind = []wsrm.EventKind{wsrm.Begun, wsrm.Abort}[s.next()%2]
+				if len(a.open) > 0 {
+					ev.Number = a.open[0]
+				}
+			case 8: // something made up
+				if a.engine.Codec().Parse(s.take(s.next()), &p) != nil {
+					continue
+				}
+				honest = false
+				ev = wsrm.Event{Kind: wsrm.Arrived, Packet: &p}
+			}
+			actions, err := a.engine.Step(now, ev)
+			if honest && ev.Kind == wsrm.Arrived {
+				require.NoError(t, err)
+			}
+			if ev.Kind == wsrm.Committed && err == nil {
+				a.seen[ev.Number] = true
+			}
+			for _, action := range actions {
+				switch action.Kind {
+				case wsrm.Transmit:
+					datagram := a.engine.Codec().Append(nil, action.Packet)
+					assert.LessOrEqual(t, len(datagram), cfg.Datagram)
+					b.wire = append(b.wire, datagram)
+				case wsrm.Deliver:
+					_, twice := a.seen[action.Number]
+					assert.False(t, twice, "%d is delivered twice", action.Number)
+					a.seen[action.Number] = cfg.Assurance == wsrm.AtMostOnce
+					if cfg.Assurance != wsrm.AtMostOnce {
+						a.open = append(a.open, action.Number)
+					}
+				case wsrm.WakeAt:
+					assert.False(t, !action.At.IsZero() && action.At.Before(now))
+				default:
+				}
+			}
+		}
+	})
+}
+
+// FuzzRestore: whatever a store gives back, it is refused, or an engine comes of it that works.
+func FuzzRestore(f *testing.F) {
+	cfgs := []wsrm.Config{
+		{Assurance: wsrm.AtMostOnce, Window: 64, Hold: 4000, Datagram: 256, Limit: 11}, {Assurance: wsrm.AtLeastOnce, Window: 64, Hold: 4000, Datagram: 256, Limit: 11}, {Assurance: wsrm.ExactlyOnce, Ordered: true, Window: 64, Hold: 4000, Datagram: 256, Limit: 11},
+	}
+	for i, cfg := range cfgs {
+		w := newWorld(plan{cfg: cfg, profile: "gprs,loss=20%", seed: uint64(i), messages: [2]int{50, 10}, sizes: small, commit: time.Second})
+		for turn := range 4 {
+			w.run(time.Duration(turn)*2*time.Second, func() bool { return false })
+			f.Add(i, w.ends[0].engine.AppendState(nil))
+			f.Add(i, w.ends[1].engine.AppendState(nil))
+		}
+	}
+	f.Fuzz(func(t *testing.T, which int, state []byte) {
+		cfg := cfgs[uint(which)%uint(len(cfgs))]
+		e, err := wsrm.Restore(cfg, state)
+		if err != nil {
+			assert.ErrorIs(t, err, &wsrm.Error{Code: wsrm.BadState})
+			return
+		}
+		now := start
+		for n := uint64(1); n < 5; n++ {
+			_, _ = e.Step(now, wsrm.Event{Kind: wsrm.Send, Message: make([]byte, 300)})
+			_, _ = arrive(e, now, wsrm.Packet{Number: n, Floor: 1, Units: []wsrm.Unit{unit(n, "x")}, HasAck: true, Ack: wsrm.Ack{Done: n, Echo: n, Ranges: []wsrm.Range{{n + 2, n + 9}}}})
+			actions, err := e.Step(now, wsrm.Event{Kind: wsrm.Wake})
+			require.NoError(t, err)
+			for _, a := range actions {
+				if a.Kind == wsrm.Transmit {
+					assert.LessOrEqual(t, len(e.Codec().Append(nil, a.Packet)), cfg.Datagram)
+				}
+			}
+			now = now.Add(time.Second)
+		}
+		_, err = wsrm.Restore(cfg, e.AppendState(nil))
+		assert.NoError(t, err)
+	})
+}
