@@ -5,7 +5,6 @@ import (
 	"errors"
 	"math/bits"
 
-	"github.com/hhfr/hhfr/internal/bin"
 )
 
 // Packet is what one datagram says. Positions count from 1 and on over a roll-over.
@@ -184,128 +183,6 @@ var (
 	errNumbers  = errors.New("numbers beyond the limit, out of order or empty")
 	errOverlong = errors.New("octets behind the end")
 )
-
-// Parse reads b into p, whose slices it uses again; payloads alias b. It takes work and memory in proportion to b. Errors: Malformed.
-func (c Codec) Parse(b []byte, p *Packet) error {
-	*p = Packet{Units: p.Units[:0], Ack: Ack{Ranges: p.Ack.Ranges[:0], Nacks: p.Ack.Nacks[:0]}}
-	r := bin.NewCursor(b, 0)
-	flags := r.U8()
-	if r.Err() == nil && (flags&^knownFlags != 0 || flags&(flagNumber|flagAck) == 0 || flags&flagNumber == 0 && flags&^flagAck != 0) {
-		r.Fail(errFlags)
-	}
-	if flags&flagNumber != 0 {
-		c.parseHead(&r, flags, p)
-	}
-	if flags&flagAck != 0 {
-		p.HasAck = true
-		c.parseAck(&r, &p.Ack)
-	}
-	if p.Number != 0 {
-		parseUnits(&r, p)
-	}
-	if r.Err() == nil && r.Len() > 0 {
-		r.Fail(errOverlong)
-	}
-	if err := r.Err(); err != nil {
-		return &Error{Code: Malformed, Err: err}
-	}
-	return nil
-}
-
-func (c Codec) position(r *bin.Cursor, later bool) uint64 {
-	var sequence uint64
-	if later {
-		sequence = r.Uvarint()
-	}
-	position, ok := c.join(sequence, r.Uvarint())
-	if !ok || later && sequence == 0 {
-		r.Fail(errNumbers)
-	}
-	return position
-}
-
-func (c Codec) parseHead(r *bin.Cursor, flags byte, p *Packet) {
-	p.Number = r.Uvarint()
-	p.Floor = c.position(r, flags&flagSequence != 0)
-	p.Request, p.Closing, p.Terminate = flags&flagRequest != 0, flags&flagClosing != 0, flags&flagTerminate != 0
-	if p.Number == 0 || p.Floor == 0 {
-		r.Fail(errNumbers)
-		return
-	}
-	if p.Closing {
-		ahead := r.Uvarint()
-		if ahead > maxPosition-p.Floor {
-			r.Fail(errNumbers)
-		}
-		p.Last = p.Floor - 1 + ahead
-	}
-}
-
-func (c Codec) parseAck(r *bin.Cursor, a *Ack) {
-	flags := r.U8()
-	if flags&^knownAckFlags != 0 {
-		r.Fail(errFlags)
-	}
-	a.Final, a.Terminated, a.Unknown = flags&ackFinal != 0, flags&ackTerminated != 0, flags&ackUnknown != 0
-	a.Instance = r.Uvarint()
-	a.Done = c.position(r, flags&ackSequence != 0)
-	a.Echo = r.Uvarint()
-	if flags&ackRanges != 0 {
-		a.Ranges = parseRanges(r, a.Done, a.Ranges)
-	}
-	if flags&ackNacks != 0 {
-		a.Nacks = parseRanges(r, a.Done, a.Nacks)
-	}
-}
-
-func parseRanges(r *bin.Cursor, done uint64, ranges []Range) []Range {
-	n := r.Count(maxRanges)
-	if n == 0 {
-		r.Fail(errNumbers)
-	}
-	for range n {
-		gap, more := r.Uvarint(), r.Uvarint()
-		if r.Err() != nil || gap >= maxPosition-done || more >= maxPosition-done-gap || len(ranges) > 0 && gap == 0 {
-			r.Fail(errNumbers)
-			return ranges
-		}
-		first := done + gap + 1
-		ranges = append(ranges, Range{first, first + more})
-		done = first + more
-	}
-	return ranges
-}
-
-func parseUnits(r *bin.Cursor, p *Packet) {
-	next := p.Floor
-	for run := 0; r.Len() > 0; run++ {
-		ahead, n := r.Uvarint(), r.Uvarint()
-		// Each unit takes an octet at least, so that a run is no longer than what is left.
-		if r.Err() != nil || n == 0 || n > uint64(r.Len()) || next+n > maxPosition || ahead > maxPosition-next-n || run > 0 && ahead == 0 {
-			r.Fail(errNumbers)
-			return
-		}
-		next += ahead
-		for range n {
-			size := r.Uvarint()
-			u := Unit{Number: next, First: true, Last: true}
-			if size&1 != 0 {
-				part := r.U8()
-				u.First, u.Last = part&1 != 0, part&2 != 0
-				if part >= 3 { // both: a whole message, which has the shorter form
-					r.Fail(errFlags)
-				}
-			}
-			if size>>1 > uint64(r.Len()) {
-				r.Fail(errNumbers)
-				return
-			}
-			u.Payload = r.Take(int(size >> 1))
-			p.Units = append(p.Units, u)
-			next++
-		}
-	}
-}
 
 // uvarintLen is how many octets v takes.
 func uvarintLen(v uint64) int { return (bits.Len64(v|1) + 6) / 7 }
