@@ -272,3 +272,52 @@ func TestBegunAndNotCommittedIsUnknown(t *testing.T) {
 		assert.ErrorIs(t, err, &wsrm.Error{Code: wsrm.Misuse})
 	}
 }
+
+// In order, what was begun before a crash keeps nothing behind it waiting.
+func TestOrderPassesOverWhatIsUnknown(t *testing.T) {
+	cfg := wsrm.Config{Assurance: wsrm.ExactlyOnce, Ordered: true}
+	e := engine(t, cfg)
+	p := wsrm.Packet{Number: 1, Floor: 1, Units: []wsrm.Unit{unit(1, "a"), unit(2, "b")}}
+	_, err := arrive(e, start, p)
+	require.NoError(t, err)
+	_, err = e.Step(start, wsrm.Event{Kind: wsrm.Begun, Number: 2})
+	require.NoError(t, err)
+	e, err = wsrm.Restore(cfg, e.AppendState(nil))
+	require.NoError(t, err)
+	p.Units = append(p.Units, unit(3, "c"))
+	actions, err := arrive(e, start, p)
+	require.NoError(t, err)
+	var delivered []uint64
+	for _, a := range actions {
+		if a.Kind == wsrm.Deliver {
+			delivered = append(delivered, a.Number)
+		}
+	}
+	assert.Equal(t, []uint64{1, 3}, delivered)
+}
+
+// Nothing of a message is seen outside before it is stored.
+func TestStoredBeforeSent(t *testing.T) {
+	for _, fails := range []bool{false, true} {
+		store := newDisk()
+		if fails {
+			store.failAt = 0
+		}
+		d, err := wsrm.NewDurable(wsrm.Config{Assurance: wsrm.AtLeastOnce}, store, uri(0))
+		require.NoError(t, err)
+		_, err = d.Step(t.Context(), start, wsrm.Event{Kind: wsrm.Send, Message: []byte("m")})
+		require.NoError(t, err)
+		actions, err := d.Step(t.Context(), start, wsrm.Event{Kind: wsrm.Wake})
+		assert.Equal(t, 1, store.commits)
+		if fails {
+			assert.ErrorIs(t, err, &wsrm.Error{Code: wsrm.Unstored})
+			assert.Empty(t, actions)
+			continue
+		}
+		require.NoError(t, err)
+		assert.EqualValues(t, 1, find(t, actions, wsrm.Transmit).Packet.Units[0].Number)
+		again, err := wsrm.RestoreDurable(wsrm.Config{Assurance: wsrm.AtLeastOnce}, store, uri(0), store.values[uri(0)], store.revisions[uri(0)])
+		require.NoError(t, err)
+		assert.EqualValues(t, 1, again.Engine().Last())
+	}
+}

@@ -97,9 +97,6 @@ func (e *Engine) Step(now time.Time, ev Event) ([]Action, error) {
 	case Abort:
 		e.abort(Aborted)
 	case Wake:
-		if e.now >= e.wake {
-			e.wake = never // the alarm went off
-		}
 		e.timers()
 		e.transmit()
 		e.flush = false

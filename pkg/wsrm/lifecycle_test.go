@@ -132,6 +132,7 @@ func TestMessagesShareDatagrams(t *testing.T) {
 		if a.Kind == wsrm.Transmit {
 			units = append(units, len(a.Packet.Units))
 			assert.Equal(t, len(units) == 1, a.Packet.HasAck)
+			assert.False(t, a.Packet.Request, "there is more to come")
 		}
 	}
 	require.NotEmpty(t, units)
@@ -140,13 +141,18 @@ func TestMessagesShareDatagrams(t *testing.T) {
 
 func TestAbort(t *testing.T) {
 	for _, started := range []bool{false, true} {
-		p := plan{cfg: wsrm.Config{Assurance: wsrm.ExactlyOnce}, profile: "14k4", seed: 1, messages: [2]int{100, 0}, sizes: small}
+		p := plan{cfg: wsrm.Config{Assurance: wsrm.ExactlyOnce}, profile: "14k4", seed: 1, messages: [2]int{100, 0}, sizes: func(*rand.Rand) int { return 500 }}
 		w := newWorld(p)
 		if started {
 			w.run(3*time.Second, func() bool { return false })
 		}
 		e := w.ends[0]
 		require.NoError(t, e.step(wsrm.Event{Kind: wsrm.Abort}))
+		w.mangle = func(w *world, from int, datagram []byte) {
+			var p wsrm.Packet
+			require.NoError(t, w.ends[from].engine.Codec().Parse(datagram, &p))
+			assert.Empty(t, p.Units, "nothing more is sent")
+		}
 		e.settle()
 		require.True(t, w.run(time.Hour, w.over))
 		var reasons []wsrm.Reason
@@ -224,4 +230,121 @@ func TestStateComesBack(t *testing.T) {
 			}
 		}
 	}
+}
+
+// A destination that crashed has lost what merely arrived: it is sent again, whatever acknowledgements of the life before still say.
+func TestCrashTakesBackWhatArrived(t *testing.T) {
+	e := sendOne(t, wsrm.Config{Assurance: wsrm.ExactlyOnce}, 3)
+	sent := func(at time.Duration, ack wsrm.Ack) (numbers []uint64) {
+		t.Helper()
+		_, err := arrive(e, start.Add(at), wsrm.Packet{HasAck: true, Ack: ack})
+		require.NoError(t, err)
+		actions, err := e.Step(start.Add(at), wsrm.Event{Kind: wsrm.Wake})
+		require.NoError(t, err)
+		for _, a := range actions {
+			if a.Kind == wsrm.Transmit {
+				for _, u := range a.Packet.Units {
+					numbers = append(numbers, u.Number)
+				}
+			}
+		}
+		return numbers
+	}
+	assert.Empty(t, sent(100*time.Millisecond, wsrm.Ack{Instance: 1, Echo: 1, Ranges: []wsrm.Range{{1, 3}}}))
+	assert.Equal(t, []uint64{2, 3}, sent(200*time.Millisecond, wsrm.Ack{Instance: 2, Done: 1}))
+	assert.Empty(t, sent(210*time.Millisecond, wsrm.Ack{Instance: 1, Done: 1, Echo: 1, Ranges: []wsrm.Range{{2, 3}}}))
+	assert.Equal(t, 2, int(e.Stats().Resent))
+	_, err := e.Step(start.Add(20*time.Second), wsrm.Event{Kind: wsrm.Wake})
+	require.NoError(t, err)
+	assert.Equal(t, 4, int(e.Stats().Resent), "an old life's word does not count")
+
+	state := engine(t, wsrm.Config{Assurance: wsrm.ExactlyOnce}).AppendState(nil)
+	for life := range uint64(3) {
+		e, err := wsrm.Restore(wsrm.Config{Assurance: wsrm.ExactlyOnce}, state)
+		require.NoError(t, err)
+		state = e.AppendState(nil)
+		_, err = arrive(e, start, wsrm.Packet{Number: 1, Floor: 1, Request: true})
+		require.NoError(t, err)
+		actions, err := e.Step(start, wsrm.Event{Kind: wsrm.Wake})
+		require.NoError(t, err)
+		assert.Equal(t, life+1, find(t, actions, wsrm.Transmit).Packet.Ack.Instance)
+	}
+}
+
+// Two datagrams late is no loss, three are (RFC 5681); and so is a little more than a round trip.
+func TestLossIsFoundBeforeTheTimer(t *testing.T) {
+	// One message in each datagram, all at once.
+	several := func(n int) *wsrm.Engine {
+		e := engine(t, wsrm.Config{Assurance: wsrm.AtLeastOnce, Datagram: 256})
+		for range n {
+			require.NoError(t, send(e, make([]byte, 150)))
+		}
+		_, err := e.Step(start, wsrm.Event{Kind: wsrm.Wake})
+		require.NoError(t, err)
+		require.EqualValues(t, n, e.Stats().Sent)
+		return e
+	}
+	wake := func(e *wsrm.Engine, at time.Duration) int64 {
+		_, err := e.Step(start.Add(at), wsrm.Event{Kind: wsrm.Wake})
+		require.NoError(t, err)
+		return e.Stats().Resent
+	}
+	const rtt = 100 * time.Millisecond
+	for last, resent := range map[uint64]int64{2: 0, 3: 0, 4: 1, 5: 1} {
+		e := several(5)
+		_, err := arrive(e, start.Add(rtt), wsrm.Packet{HasAck: true, Ack: wsrm.Ack{Echo: last, Ranges: []wsrm.Range{{2, last}}}})
+		require.NoError(t, err)
+		assert.Equal(t, resent, wake(e, rtt), "up to %d arrived", last)
+		assert.Zero(t, e.Stats().Timeouts)
+	}
+	e := several(2)
+	_, err := arrive(e, start.Add(rtt), wsrm.Packet{HasAck: true, Ack: wsrm.Ack{Echo: 2, Ranges: []wsrm.Range{{2, 2}}}})
+	require.NoError(t, err)
+	assert.Zero(t, wake(e, rtt))
+	assert.Zero(t, wake(e, rtt+rtt/8-1))
+	assert.EqualValues(t, 1, wake(e, rtt+rtt/8))
+	assert.Zero(t, e.Stats().Timeouts)
+}
+
+// What comes first is needed first: it takes the room of what comes behind, which is asked for again.
+func TestRoomIsForWhatComesFirst(t *testing.T) {
+	e := engine(t, wsrm.Config{Assurance: wsrm.ExactlyOnce, Ordered: true, Hold: 100})
+	for i, number := range []uint64{3, 2} {
+		_, err := arrive(e, start, wsrm.Packet{Number: uint64(i) + 1, Floor: 1, Units: []wsrm.Unit{{Number: number, First: true, Last: true, Payload: make([]byte, 60)}}})
+		require.NoError(t, err)
+	}
+	actions, err := e.Step(start, wsrm.Event{Kind: wsrm.Wake})
+	require.NoError(t, err)
+	ack := find(t, actions, wsrm.Transmit).Packet.Ack
+	assert.Equal(t, []wsrm.Range{{2, 2}}, ack.Ranges)
+	assert.Equal(t, []wsrm.Range{{3, 3}}, ack.Nacks)
+}
+
+// The other end has all, and is gone when it is told the end: the sequence is complete all the same, and soon over.
+func TestFarewellToNobody(t *testing.T) {
+	e := engine(t, wsrm.Config{Assurance: wsrm.ExactlyOnce, Inactivity: time.Hour})
+	_, err := e.Step(start, wsrm.Event{Kind: wsrm.Close})
+	require.NoError(t, err)
+	_, err = arrive(e, start, wsrm.Packet{HasAck: true, Ack: wsrm.Ack{Final: true}})
+	require.NoError(t, err)
+	now, sent := start, 0
+	for range 1000 {
+		actions, err := e.Step(now, wsrm.Event{Kind: wsrm.Wake})
+		require.NoError(t, err)
+		for _, a := range actions {
+			switch a.Kind {
+			case wsrm.Transmit:
+				assert.True(t, a.Packet.Terminate)
+				sent++
+			case wsrm.Ended:
+				assert.Equal(t, wsrm.Complete, a.Reason)
+				assert.Equal(t, 9, sent)
+				assert.Less(t, now.Sub(start), 10*time.Minute)
+				return
+			default:
+			}
+		}
+		now = now.Add(time.Second)
+	}
+	assert.Fail(t, "it does not end")
 }

@@ -4,7 +4,6 @@ import (
 	"encoding/binary"
 	"errors"
 	"math/bits"
-
 )
 
 // Packet is what one datagram says. Positions count from 1 and on over a roll-over.
