@@ -14,6 +14,19 @@ func (e *Engine) closing() error {
 	return nil
 }
 
+// ask wants a sign of life.
+func (e *Engine) ask() error {
+	s := &e.out
+	if s.phase != phaseOpen {
+		return fault(Closed)
+	}
+	if !s.asked {
+		s.asked = true
+		e.say()
+	}
+	return nil
+}
+
 // say has a datagram sent that has no units.
 func (e *Engine) say() {
 	e.out.control = true

@@ -94,6 +94,8 @@ func (e *Engine) Step(now time.Time, ev Event) ([]Action, error) {
 		err = e.committed(ev.Number, ev.Message)
 	case Close:
 		err = e.closing()
+	case Ask:
+		err = e.ask()
 	case Abort:
 		e.abort(Aborted)
 	case Wake:

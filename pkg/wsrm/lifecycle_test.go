@@ -348,3 +348,32 @@ func TestFarewellToNobody(t *testing.T) {
 	}
 	assert.Fail(t, "it does not end")
 }
+
+// A sign of life that is asked for is asked for again until it comes.
+func TestAsk(t *testing.T) {
+	e := engine(t, wsrm.Config{Assurance: wsrm.ExactlyOnce})
+	_, err := e.Step(start, wsrm.Event{Kind: wsrm.Ask})
+	require.NoError(t, err)
+	now := start
+	for number := range uint64(3) {
+		actions, err := e.Step(now, wsrm.Event{Kind: wsrm.Wake})
+		require.NoError(t, err)
+		p := find(t, actions, wsrm.Transmit).Packet
+		assert.Equal(t, number+1, p.Number)
+		assert.True(t, p.Request)
+		assert.Empty(t, p.Units)
+		now = find(t, actions, wsrm.WakeAt).At
+		assert.LessOrEqual(t, now.Sub(start), 10*time.Second)
+	}
+	_, err = arrive(e, now, wsrm.Packet{HasAck: true, Ack: wsrm.Ack{Echo: 3}})
+	require.NoError(t, err)
+	actions, err := e.Step(now, wsrm.Event{Kind: wsrm.Wake})
+	require.NoError(t, err)
+	for _, a := range actions {
+		assert.NotEqual(t, wsrm.Transmit, a.Kind)
+	}
+	_, err = e.Step(now, wsrm.Event{Kind: wsrm.Close})
+	require.NoError(t, err)
+	_, err = e.Step(now, wsrm.Event{Kind: wsrm.Ask})
+	assert.ErrorIs(t, err, &wsrm.Error{Code: wsrm.Closed})
+}
