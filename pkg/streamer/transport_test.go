@@ -15,6 +15,7 @@ import (
 	"github.com/hhfr/hhfr/pkg/streamer"
 	"github.com/hhfr/hhfr/pkg/streamer/inproc"
 	"github.com/hhfr/hhfr/pkg/streamer/tcp"
+	"github.com/hhfr/hhfr/pkg/streamer/udp"
 )
 
 // transports are all there are, with an address each to listen at.
@@ -23,6 +24,7 @@ var transports = map[string]struct {
 	listen string
 }{
 	"tcp":    {func() streamer.Transport { return tcp.Transport{} }, "127.0.0.1:0"},
+	"udp":    {func() streamer.Transport { return udp.Transport{} }, "127.0.0.1:0"},
 	"inproc": {func() streamer.Transport { return &inproc.Transport{Buffer: 1000} }, "here:0"},
 }
 

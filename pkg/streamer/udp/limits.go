@@ -1,0 +1,50 @@
+package udp
+
+import (
+	"time"
+
+	"github.com/hhfr/hhfr/internal/clock"
+	"github.com/hhfr/hhfr/pkg/wsrm"
+)
+
+// Config is how connections behave. A zero field means its default.
+type Config struct {
+	// Datagram is the longest datagram sent, in octets of UDP payload, 300 to 65000; default 1200, which nearly every path carries.
+	Datagram int
+	// Linger is how long Close waits for the other end to have all; default 5 s.
+	Linger time.Duration
+	// Inactivity is after what silence a connection breaks; default 10 min.
+	Inactivity time.Duration
+	// Clock is what retransmission waits on; nil means the machine's. Deadlines are of the machine's clock in any case.
+	Clock clock.Clock
+}
+
+const (
+	defaultDatagram = 1200
+	defaultLinger   = 5 * time.Second
+	// window is how many units of a datagram each are under way at most in each direction, and hold how many octets wait for their reader: both ends are of the same version, and need not agree anew.
+	window = 1024
+	hold   = 1 << 20
+	// chunk is how much of a Write becomes one message, in octets: what arrives of it waits for the rest.
+	chunk = 8 << 10
+	// backlog is how many connections wait to be accepted, and maxSessions how many a listener has at once.
+	backlog     = 128
+	maxSessions = 4096
+	// cookieLife is how long an answer opens a session for sure; it does no longer after twice that.
+	cookieLife = 30 * time.Second
+	// tombLife is how long an ended session cannot be opened again: longer than any answer lasts.
+	tombLife = 3 * cookieLife
+	// maxBroken is how many reads of a socket may fail one after the other: some systems report there that a datagram was refused.
+	maxBroken = 1000
+	// askAgain is how long the first answer is waited for; each time twice as long, up to maxAskAgain, half a minute in all.
+	askAgain    = time.Second
+	maxAskAgain = 16 * time.Second
+)
+
+// sequences configures the engine of one connection.
+func (c Config) sequences(rtt time.Duration) wsrm.Config {
+	return wsrm.Config{
+		Assurance: wsrm.ExactlyOnce, Ordered: true, Window: window, Hold: hold, Inactivity: c.Inactivity,
+		Datagram: c.Datagram - openHeader, RTT: rtt,
+	}
+}

@@ -1,0 +1,56 @@
+// Package udp is the transport over UDP: connections are reliable sequences (pkg/wsrm), exactly once and in order, in both directions. Addresses are host:port.
+//
+// Datagrams are those of docs/wire-format.md, section 11. A listener keeps nothing about, and sends no more octets than it gets to, an address that has not shown that it receives.
+package udp
+
+import (
+	"context"
+	"net"
+
+	"github.com/hhfr/hhfr/internal/clock"
+)
+
+// Transport dials and listens. The zero value is ready. Connections have CloseWrite; their Close waits until the other end has all, at most [Transport.Linger].
+type Transport struct {
+	Config
+}
+
+// Dial connects to addr: it takes a round trip. It asks again while nobody answers, until ctx is done or half a minute is over.
+func (t Transport) Dial(ctx context.Context, addr string) (net.Conn, error) {
+	var d net.Dialer
+	socket, err := d.DialContext(ctx, "udp", addr)
+	if err != nil {
+		return nil, err
+	}
+	return Dial(ctx, connected{socket.(*net.UDPConn)}, socket.RemoteAddr(), t.Config)
+}
+
+// connected is a socket whose kernel knows the other end: nobody else is heard, and that nobody listens there is learned.
+type connected struct{ *net.UDPConn }
+
+// WriteTo implements [net.PacketConn]; there is only one address.
+func (c connected) WriteTo(b []byte, _ net.Addr) (int, error) { return c.Write(b) }
+
+// Listen waits for connections at addr; port 0 takes a free one. Connections that were accepted outlive the listener.
+func (t Transport) Listen(ctx context.Context, addr string) (net.Listener, error) {
+	var c net.ListenConfig
+	socket, err := c.ListenPacket(ctx, "udp", addr)
+	if err != nil {
+		return nil, err
+	}
+	return Listen(socket, t.Config)
+}
+
+// withDefaults fills in what is zero.
+func (c Config) withDefaults() Config {
+	if c.Datagram == 0 {
+		c.Datagram = defaultDatagram
+	}
+	if c.Linger == 0 {
+		c.Linger = defaultLinger
+	}
+	if c.Clock == nil {
+		c.Clock = clock.Real()
+	}
+	return c
+}
