@@ -73,7 +73,7 @@ func (c *Coder) Agree(stages uint64) { c.stages = stages }
 // octets or one more than the segment has; nil: segments under this number are not packed.
 func (c *Coder) NewPack(lane, number uint64, alone bool) func(dst, segment []byte, last bool, most int) []byte {
 	p := c.send.program(number)
-	if p == nil {
+	if p == nil || c.stages&Columns == 0 {
 		return nil
 	}
 	l := &c.sendLanes

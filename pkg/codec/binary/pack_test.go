@@ -245,14 +245,19 @@ func (k *packing) whole(t testing.TB, lane uint64, message []byte) (octets, plai
 	}
 	if fp, full, ok := k.from.coder.Announce(number); ok {
 		if full != nil {
-			require.NoError(t, k.to.coder.Define(number, full))
+			_, err := k.to.coder.Define(number, full)
+			require.NoError(t, err)
 		} else {
 			_, err := k.to.coder.Refer(number, fp)
 			require.NoError(t, err)
 		}
 	}
 	alone := len(segments) == 1 && texts == 0
-	pack, unpack := k.from.coder.NewPack(lane, number, alone), k.to.coder.NewUnpack(lane, number, alone, k.epoch)
+	pack, begin := k.from.coder.NewPack(lane, number, alone), k.to.coder.NewUnpack(number)
+	var unpack func(dst, packed []byte, last bool, most int) ([]byte, error)
+	if begin != nil {
+		unpack = begin(lane, alone, k.epoch)
+	}
 	for i, s := range segments {
 		packed, last := s, i == len(segments)-1 && texts == 0
 		if pack != nil {
