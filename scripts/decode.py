@@ -58,7 +58,7 @@ TEXT, VALUE, SLOT, AGAIN, SEQUENCE, ELEMENT, ATTRIBUTE, ARRAY, OPTIONAL, CHOICE 
 Node = collections.namedtuple('Node', 'kind a b kids takes column')    # takes: at least one item of content each time it stands
 VOCABULARY = open(os.path.join(os.path.dirname(os.path.abspath(__file__)), '../pkg/shape/transit/vocabulary.txt'), 'rb').read()
 def unpack_shape(octets, store):              # §4.1; None without the base
-    r, base = Reader(octets), b''; need((form := r.octet()) in (0, 1, 3) and (form < 3 or len(octets) <= 512), 'form of a packed shape')
+    r, base = Reader(octets), b''; need((form := r.octet()) in (0, 1, 3) and (form < 3 or len(octets) <= 4096), 'form of a packed shape')
     if not form: return r.rest()
     size = r.uvarint(); need(size <= 1 << 20, 'packed shape too large')
     if form == 3: name = r.take(8); base = next((o for fp, o in store.items() if o and fp.startswith(name)), None)

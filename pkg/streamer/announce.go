@@ -62,13 +62,15 @@ func (w *writer) lacks(number uint64) {
 	}
 }
 
-// piece writes the next piece of a shape. Behind the last one the messages that waited have their turn.
+// piece writes the next piece of a shape, or all those of a short one. Behind the last one the messages that waited have their turn.
 func (w *writer) piece(job *shapeJob) {
 	s := w.s
-	n := min(len(job.full)-job.at, s.maxPayload)
-	w.syncIfDue(int64(n + frame.ShapeOverhead))
-	w.append(frame.Shape{Number: job.number, Form: frame.Full, Total: uint64(len(job.full)), Offset: uint64(job.at), Piece: job.full[job.at : job.at+n]}, Event{})
-	job.at += n
+	for again := true; again; again = job.at < len(job.full) && len(job.full) <= shapeAtOnce {
+		n := min(len(job.full)-job.at, s.maxPayload)
+		w.syncIfDue(int64(n + frame.ShapeOverhead))
+		w.append(frame.Shape{Number: job.number, Form: frame.Full, Total: uint64(len(job.full)), Offset: uint64(job.at), Piece: job.full[job.at : job.at+n]}, Event{})
+		job.at += n
+	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if job.at < len(job.full) {

@@ -29,8 +29,8 @@ const (
 	MaxOctets = 1 << 20
 	// Bases is how many shapes are bases: those announced in full last in a direction. Kinds of messages that are alike come close to each other.
 	Bases = 16
-	// MaxBased bounds the packed form of a base, and of a shape on a base, in octets: a frame holds it, so that both ends agree on what came before.
-	MaxBased = 512
+	// MaxBased bounds the packed form of a base, and of a shape on a base, in octets. So short ones are not interleaved with others, so that both ends agree on what came before.
+	MaxBased = 4096
 	// MaxBase bounds the serialization of a base, in octets: DEFLATE looks back no further, and a receiver keeps them all.
 	MaxBase = window
 	// window is how far back DEFLATE reaches, in octets; of what stands before a shape, the rest counts for nothing.
