@@ -85,7 +85,7 @@ type describedCoder struct {
 }
 
 // Split puts the shape into the book before the message is split.
-func (d *describedCoder) Split(head []byte, body io.Reader, most int, emit func(bool, uint64, bool, []byte) error) error {
+func (d *describedCoder) Split(lane uint64, head []byte, body io.Reader, most int, emit func(bool, uint64, bool, []byte) error) error {
 	if body != nil && d.left.Load() > 0 && d.left.Add(-1) >= 0 {
 		start, err := io.ReadAll(io.LimitReader(body, describedWindow+1))
 		if err == nil && len(start) <= describedWindow {
@@ -95,7 +95,7 @@ func (d *describedCoder) Split(head []byte, body io.Reader, most int, emit func(
 			body = io.MultiReader(bytes.NewReader(start), failing{err}, body)
 		}
 	}
-	return d.Coder.Split(head, body, most, emit)
+	return d.Coder.Split(lane, head, body, most, emit)
 }
 
 func (d *describedCoder) describe(message []byte) {

@@ -29,7 +29,7 @@ type rawCoder struct{}
 
 func rawCoders(context.Context, negotiate.CoderSpec) (streamer.Coder, error) { return rawCoder{}, nil }
 
-func (rawCoder) Split(head []byte, body io.Reader, max int, emit func(bool, uint64, bool, []byte) error) error {
+func (rawCoder) Split(lane uint64, head []byte, body io.Reader, max int, emit func(bool, uint64, bool, []byte) error) error {
 	for len(head) > 0 {
 		n := min(len(head), max)
 		if err := emit(true, 0, false, head[:n]); err != nil {

@@ -9,7 +9,7 @@ type Coder interface {
 	// first; a head of no octets is none. shape is the shape number of the part, the same for all its segments; text tells of a segment of section 10.6 (keep included in the
 	// first), which is never the first segment of a part, nor in a head. data is valid during the call only. A body always has at least one segment, maybe empty.
 	// An error of emit ends Split, which returns it.
-	Split(head []byte, body io.Reader, max int, emit func(inHead bool, shape uint64, text bool, data []byte) error) error
+	Split(lane uint64, head []byte, body io.Reader, max int, emit func(inHead bool, shape uint64, text bool, data []byte) error) error
 
 	// The sending table: called by the writer only.
 

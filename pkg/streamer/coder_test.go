@@ -36,7 +36,7 @@ func newRawCoder() *rawCoder {
 	return &rawCoder{shapes: map[uint64][]byte{}, refer: map[uint64]bool{}, announced: map[uint64]bool{}, store: map[[32]byte][]byte{}, table: map[uint64][]byte{}}
 }
 
-func (c *rawCoder) Split(head []byte, body io.Reader, most int, emit func(bool, uint64, bool, []byte) error) error {
+func (c *rawCoder) Split(lane uint64, head []byte, body io.Reader, most int, emit func(bool, uint64, bool, []byte) error) error {
 	for len(head) > 0 {
 		n := min(len(head), most)
 		if err := emit(true, 0, false, head[:n]); err != nil {

@@ -19,8 +19,8 @@ type slowCoder struct {
 	counted     chan int
 }
 
-func (c *slowCoder) Split(head []byte, body io.Reader, most int, emit func(bool, uint64, bool, []byte) error) error {
-	return c.rawCoder.Split(head, body, most, func(inHead bool, shape uint64, text bool, data []byte) error {
+func (c *slowCoder) Split(lane uint64, head []byte, body io.Reader, most int, emit func(bool, uint64, bool, []byte) error) error {
+	return c.rawCoder.Split(lane, head, body, most, func(inHead bool, shape uint64, text bool, data []byte) error {
 		err := emit(inHead, shape, text, data)
 		if shape == 7 {
 			close(c.split)

@@ -141,7 +141,7 @@ func knownShapes(t *testing.T, rnd *rand.Rand, books [2]*codec.Book, material []
 	knows := books[rnd.IntN(2)]
 	for range 1 + rnd.IntN(20) {
 		m := material[rnd.IntN(len(material))]
-		err := knows.Coder(codec.Options{}).Split(nil, bytes.NewReader(m), 16000, func(bool, uint64, bool, []byte) error { return nil })
+		err := knows.Coder(codec.Options{}).Split(0, nil, bytes.NewReader(m), 16000, func(bool, uint64, bool, []byte) error { return nil })
 		require.NoError(t, err)
 	}
 	return knows.Known(64)

@@ -15,9 +15,9 @@ type timed struct {
 }
 
 // Split is that of the coder.
-func (t *timed) Split(head []byte, body io.Reader, most int, emit func(inHead bool, number uint64, text bool, data []byte) error) error {
+func (t *timed) Split(lane uint64, head []byte, body io.Reader, most int, emit func(inHead bool, number uint64, text bool, data []byte) error) error {
 	began, away := time.Now(), time.Duration(0)
-	err := t.Coder.Split(head, body, most, func(inHead bool, number uint64, text bool, data []byte) error {
+	err := t.Coder.Split(lane, head, body, most, func(inHead bool, number uint64, text bool, data []byte) error {
 		left := time.Now()
 		defer func() { away += time.Since(left) }()
 		return emit(inHead, number, text, data)

@@ -3,7 +3,7 @@ package binary
 import "sync/atomic"
 
 const (
-	// allowanceMost is what a stream may spend on learning at first, and save: about 256 kinds of messages.
+	// allowanceMost is what a lane may spend on learning at first, and save: about 256 kinds of messages.
 	allowanceMost = 256 * learnCost
 	// learnCost is the price of learning from a message, beside one for each KiB of it.
 	learnCost = 64
@@ -33,3 +33,8 @@ func (a *allowance) earn() {
 		a.left.CompareAndSwap(left, left+fitWorth)
 	}
 }
+
+// allowances are those of the lanes of a stream. Lanes far apart share one, so that many of them take no more room.
+type allowances [64]allowance
+
+func (a *allowances) of(lane uint64) *allowance { return &a[lane%uint64(len(a))] }

@@ -22,7 +22,7 @@ type Coder struct {
 	sendLanes    sendLanes
 	receiveLanes receiveLanes
 
-	learning allowance
+	learning allowances
 	counts   counters
 
 	mu        sync.Mutex
@@ -43,7 +43,9 @@ func (b *Book) Coder(opt Options) *Coder {
 		c.peerKnows[fp] = false
 	}
 	c.send.init()
-	c.learning.left.Store(allowanceMost)
+	for i := range c.learning {
+		c.learning[i].left.Store(allowanceMost)
+	}
 	c.receive.numbers = map[uint64]*received{}
 	return c
 }

@@ -112,7 +112,7 @@ func (d *direction) send(t testing.TB, head []byte, body io.Reader, most int) (g
 		text     []bool
 	}
 	var parts [2]part
-	require.NoError(t, d.from.coder.Split(head, body, most, func(inHead bool, number uint64, text bool, data []byte) error {
+	require.NoError(t, d.from.coder.Split(0, head, body, most, func(inHead bool, number uint64, text bool, data []byte) error {
 		require.LessOrEqual(t, len(data), most)
 		p := &parts[1]
 		if inHead {
@@ -174,7 +174,7 @@ func TestShapesStandOnOthers(t *testing.T) {
 	assert.Equal(t, kind("Second"), string(got))
 	assert.Less(t, d.full-first, first/2)
 
-	require.NoError(t, d.from.coder.Split(nil, strings.NewReader(kind("Third")), 4096, func(_ bool, number uint64, _ bool, _ []byte) error {
+	require.NoError(t, d.from.coder.Split(0, nil, strings.NewReader(kind("Third")), 4096, func(_ bool, number uint64, _ bool, _ []byte) error {
 		_, full, ok := d.from.coder.Announce(number)
 		require.True(t, ok)
 		_, err := newEnd(binary.Options{}).coder.Define(number, full)
@@ -361,7 +361,7 @@ func TestNumbersThatMayBeAskedForAreKept(t *testing.T) {
 	c := known.book.Coder(binary.Options{PeerKnows: fps})
 	c.PeerLimits(4, 1<<20)
 	use := func(m string) (number uint64) {
-		require.NoError(t, c.Split(nil, strings.NewReader(enveloped(m)), 4096, func(_ bool, n uint64, _ bool, _ []byte) error {
+		require.NoError(t, c.Split(0, nil, strings.NewReader(enveloped(m)), 4096, func(_ bool, n uint64, _ bool, _ []byte) error {
 			number = n
 			return nil
 		}))
@@ -411,7 +411,7 @@ func TestEpochKeepsWhatALongSplitUses(t *testing.T) {
 	c := newEnd(binary.Options{}).coder
 	c.PeerLimits(1, 1<<20)
 	none := func(uint64, binary.Fingerprint) {}
-	require.NoError(t, c.Split(nil, strings.NewReader(enveloped("<a>1</a>")), 4096, func(_ bool, n uint64, _ bool, _ []byte) error {
+	require.NoError(t, c.Split(0, nil, strings.NewReader(enveloped("<a>1</a>")), 4096, func(_ bool, n uint64, _ bool, _ []byte) error {
 		require.Equal(t, uint64(1), n)
 		for range 3 {
 			c.Epoch(nil, none)
@@ -434,7 +434,7 @@ func TestConcurrentSplits(t *testing.T) {
 		wg.Go(func() {
 			for i := range 200 {
 				m := fmt.Sprintf("<k%d><v>%d</v></k%d>", (w+i)%20, i, (w+i)%20)
-				err := d.from.coder.Split(nil, strings.NewReader(m), 4096, func(bool, uint64, bool, []byte) error { return nil })
+				err := d.from.coder.Split(0, nil, strings.NewReader(m), 4096, func(bool, uint64, bool, []byte) error { return nil })
 				assert.NoError(t, err)
 			}
 		})

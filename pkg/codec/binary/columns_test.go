@@ -20,7 +20,7 @@ func TestRecordsOfTheCorpusAreColumns(t *testing.T) {
 		message := shared.Read(t, filepath.Join(dir, name))
 		var number uint64
 		var segments [][]byte
-		require.NoError(t, k.from.coder.Split(nil, bytes.NewReader(message), 16384-32, func(_ bool, n uint64, text bool, data []byte) error {
+		require.NoError(t, k.from.coder.Split(0, nil, bytes.NewReader(message), 16384-32, func(_ bool, n uint64, text bool, data []byte) error {
 			require.False(t, text)
 			if number == 0 {
 				_, full, ok := k.from.coder.Announce(n)

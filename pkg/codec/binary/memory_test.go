@@ -47,7 +47,7 @@ func TestLongValuesTakeNoMemory(t *testing.T) {
 		var join func(dst, segment []byte, text, last bool) ([]byte, error)
 		var dst []byte
 		wire, joined, segments := 0, 0, 0
-		err := d.from.coder.Split(nil, body, 16000, func(_ bool, number uint64, text bool, data []byte) error {
+		err := d.from.coder.Split(0, nil, body, 16000, func(_ bool, number uint64, text bool, data []byte) error {
 			require.NotZero(t, number)
 			require.False(t, text)
 			if join == nil {
@@ -94,7 +94,7 @@ func TestLearnerMemoryIsBounded(t *testing.T) {
 		}
 		m := envelope(fmt.Sprintf("<k%d>%s%s</k%d>", i, b.String(), strings.Repeat("</deeper>", elements/100), i))
 		coder := e.book.Coder(binary.Options{}) // a stream of its own has an allowance of its own
-		require.NoError(t, coder.Split(nil, strings.NewReader(m), 16000, func(bool, uint64, bool, []byte) error { return nil }))
+		require.NoError(t, coder.Split(0, nil, strings.NewReader(m), 16000, func(bool, uint64, bool, []byte) error { return nil }))
 		require.Equal(t, int64(1), coder.Counts().Learned)
 		clear(e.store.octets)
 	}

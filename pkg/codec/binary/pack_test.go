@@ -36,7 +36,7 @@ func (k *packing) send(t testing.TB, lane uint64, message string, read bool) (pa
 	t.Helper()
 	var number uint64
 	var segments [][]byte
-	require.NoError(t, k.from.coder.Split(nil, bytes.NewReader([]byte(message)), 16000, func(_ bool, n uint64, text bool, data []byte) error {
+	require.NoError(t, k.from.coder.Split(0, nil, bytes.NewReader([]byte(message)), 16000, func(_ bool, n uint64, text bool, data []byte) error {
 		require.False(t, text)
 		number, segments = n, append(segments, bytes.Clone(data))
 		return nil
@@ -233,7 +233,7 @@ func (k *packing) whole(t testing.TB, lane uint64, message []byte) (octets, plai
 	var number uint64
 	var segments [][]byte
 	texts := 0
-	require.NoError(t, k.from.coder.Split(nil, bytes.NewReader(message), 16384-32, func(_ bool, n uint64, text bool, data []byte) error {
+	require.NoError(t, k.from.coder.Split(0, nil, bytes.NewReader(message), 16384-32, func(_ bool, n uint64, text bool, data []byte) error {
 		number = n
 		if texts += len(data); !text {
 			segments, texts = append(segments, bytes.Clone(data)), texts-len(data)

@@ -25,7 +25,7 @@ func TestSoakNeverRepeating(t *testing.T) {
 			m := fmt.Sprintf(`<s:Envelope xmlns:s="http://schemas.xmlsoap.org/soap/envelope/"><s:Body><k%d>%s</k%d></s:Body></s:Envelope>`, i, filler, i)
 			began := time.Now()
 			octets := 0
-			err := e.coder.Split(nil, strings.NewReader(m), 16000, func(_ bool, _ uint64, _ bool, data []byte) error {
+			err := e.coder.Split(0, nil, strings.NewReader(m), 16000, func(_ bool, _ uint64, _ bool, data []byte) error {
 				octets += len(data)
 				return nil
 			})

@@ -19,6 +19,7 @@ type splitJob struct {
 	content    []byte // segments of the attempt, one behind the other
 	ends       []int
 	candidates []*shape.Program
+	learning   *allowance // of the lane
 	collect    func(text bool, segment []byte) error
 }
 
@@ -32,10 +33,11 @@ var jobs = sync.Pool{New: func() any {
 	return j
 }}
 
-// Split cuts a message into segments of at most most octets and hands each to emit, in order, those of the head first. What fits no known shape makes one, or travels as text.
-func (c *Coder) Split(head []byte, body io.Reader, most int, emit func(inHead bool, number uint64, text bool, data []byte) error) error {
+// Split cuts a message of a lane into segments of at most most octets and hands each to emit, in order, those of the head first. What fits no known shape makes one, or travels as text.
+func (c *Coder) Split(lane uint64, head []byte, body io.Reader, most int, emit func(inHead bool, number uint64, text bool, data []byte) error) error {
 	j := jobs.Get().(*splitJob)
 	defer j.done()
+	j.learning = c.learning.of(lane)
 	if len(head) > 0 {
 		if err := c.splitHead(j, head, most, emit); err != nil {
 			return err
@@ -46,6 +48,7 @@ func (c *Coder) Split(head []byte, body io.Reader, most int, emit func(inHead bo
 
 // done gives the buffers back, unless one message made them large.
 func (j *splitJob) done() {
+	j.learning = nil
 	if cap(j.window) <= window && cap(j.content) <= 4*window {
 		jobs.Put(j)
 	}
@@ -108,7 +111,7 @@ func (c *Coder) find(j *splitJob, part []byte, whole bool, most int, head bool) 
 	for _, p := range j.candidates {
 		if j.fits(p, part, whole, most) {
 			c.book.touch(p)
-			c.learning.earn()
+			j.learning.earn()
 			return p
 		}
 	}
@@ -117,7 +120,7 @@ func (c *Coder) find(j *splitJob, part []byte, whole bool, most int, head bool) 
 
 // learnBody makes a shape of the body, or widens one of its kind, and splits by it; nil if that cannot be, or the learner has done too much for nothing: then the body travels as text.
 func (c *Coder) learnBody(j *splitJob, body []byte, whole bool, most int) *shape.Program {
-	if !c.learning.spend(len(body)) {
+	if !j.learning.spend(len(body)) {
 		return nil
 	}
 	s, old, err := c.book.families.learn(body, whole)
@@ -142,7 +145,7 @@ func (c *Coder) learnBody(j *splitJob, body []byte, whole bool, most int) *shape
 }
 
 func (c *Coder) learnHead(j *splitJob, head []byte, most int) *shape.Program {
-	if !c.learning.spend(len(head)) {
+	if !j.learning.spend(len(head)) {
 		return nil
 	}
 	s, err := shape.LearnHead(head)
@@ -171,7 +174,7 @@ func (c *Coder) splitBody(j *splitJob, body io.Reader, most int, emit emitter) e
 		return err
 	}
 	p := c.find(j, j.window, whole, most, false)
-	if p == nil && !c.opt.Text && c.learning.may() {
+	if p == nil && !c.opt.Text && j.learning.may() {
 		if !whole && !insideValue(j.window) {
 			if whole, err = j.fill(body, learnWindow); err != nil {
 				return err
