@@ -87,11 +87,8 @@ func (g *gatherer) run(last bool) bool {
 	}
 }
 
-// leaf is the column of a place, nil outside arrays.
+// leaf is the column of a place inside arrays.
 func (g *gatherer) leaf(s sub) *leaf {
-	if len(g.walk.loops) == 0 {
-		return nil
-	}
 	at := &g.at[int(g.walk.pc)*int(subs)+int(s)]
 	if *at == 0 {
 		if g.used == len(g.leaves) {
@@ -107,24 +104,24 @@ func (g *gatherer) leaf(s sub) *leaf {
 }
 
 func (g *gatherer) kind(v uint16) {
-	if l := g.leaf(subKind); l != nil {
-		l.addKind(v)
+	if len(g.walk.loops) > 0 {
+		g.leaf(subKind).addKind(v)
 		return
 	}
 	g.events = append(g.events, event{pc: g.walk.pc, sub: subKind, leaf: -1, num: int64(v)})
 }
 
 func (g *gatherer) number(s sub, v int64) {
-	if l := g.leaf(s); l != nil {
-		l.addNumber(v)
+	if len(g.walk.loops) > 0 {
+		g.leaf(s).addNumber(v)
 		return
 	}
 	g.event(s).num = v
 }
 
 func (g *gatherer) string(s sub, b []byte) {
-	if l := g.leaf(s); l != nil {
-		l.addString(b)
+	if len(g.walk.loops) > 0 {
+		g.leaf(s).addString(b)
 		return
 	}
 	e := g.event(s)
@@ -258,8 +255,8 @@ func (g *gatherer) rows(o *op) bool {
 
 // rowCount begins the count of an array's rows in this segment; what stands around the array says where it goes.
 func (g *gatherer) rowCount(l walkLoop) {
-	if c := g.leaf(subNumber); c != nil {
-		l.at = len(c.nums)
+	if len(g.walk.loops) > 0 {
+		l.at = len(g.leaf(subNumber).nums)
 	} else {
 		l.at = len(g.events)
 	}

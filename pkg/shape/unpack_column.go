@@ -6,11 +6,8 @@ import (
 	"github.com/hhfr/hhfr/internal/bin"
 )
 
-// column gives the column of the place at hand, read when it is needed first; nil outside arrays.
+// column gives the column of the place at hand, inside arrays, read when it is needed first; nil after a failure.
 func (u *Unpacker) column(o *op, s sub) *given {
-	if len(u.walk.loops) == 0 {
-		return nil
-	}
 	at := &u.at[int(u.walk.pc)*int(subs)+int(s)]
 	if *at == 0 {
 		if u.used == len(u.leaves) {
@@ -24,8 +21,11 @@ func (u *Unpacker) column(o *op, s sub) *given {
 		u.read(o, s, g)
 	}
 	g := &u.leaves[*at-1]
-	if g.next == g.n && u.r.err == nil {
+	if g.next == g.n {
 		u.r.fail("column that is too short")
+	}
+	if u.r.err != nil {
+		return nil
 	}
 	g.next++
 	return g
@@ -39,12 +39,11 @@ func (g *given) index() int {
 }
 
 func (u *Unpacker) kind(o *op) uint16 {
-	g := u.column(o, subKind)
-	switch {
-	case u.r.err != nil:
+	if len(u.walk.loops) > 0 {
+		if g := u.column(o, subKind); g != nil {
+			return g.kinds[g.index()]
+		}
 		return 0
-	case g != nil:
-		return g.kinds[g.index()]
 	}
 	pl, n := u.place(), o.kindBits()
 	if n == 1 || !u.r.flag() {
@@ -66,12 +65,11 @@ func (u *Unpacker) minutes() int32 {
 }
 
 func (u *Unpacker) number(o *op, s sub) int64 {
-	g := u.column(o, s)
-	switch {
-	case u.r.err != nil:
+	if len(u.walk.loops) > 0 {
+		if g := u.column(o, s); g != nil {
+			return g.nums[g.index()]
+		}
 		return 0
-	case g != nil:
-		return g.nums[g.index()]
 	}
 	pl := u.place()
 	if s == subMinutes {
@@ -90,12 +88,11 @@ func (u *Unpacker) number(o *op, s sub) int64 {
 }
 
 func (u *Unpacker) string(o *op, s sub) []byte {
-	g := u.column(o, s)
-	switch {
-	case u.r.err != nil:
+	if len(u.walk.loops) > 0 {
+		if g := u.column(o, s); g != nil {
+			return g.strs[g.index()]
+		}
 		return nil
-	case g != nil:
-		return g.strs[g.index()]
 	}
 	pl := u.place()
 	if u.r.flag() {

@@ -60,22 +60,17 @@ func (s *Stream) admitLocked(out *outgoing) error {
 	return nil
 }
 
-// laneNumber is that of the lane on which the message travels.
-func (out *outgoing) laneNumber() uint64 {
-	if out.lane != nil {
-		return out.lane.number
-	}
-	return out.x.Lane()
-}
-
 // send splits m and queues it; it returns when the last fragment is queued. After an error the message is dropped, or given up.
 func (out *outgoing) send(ctx context.Context, m *Message) error {
 	s := out.s
 	defer closeBody(m.Body)
+	s.mu.Lock()
+	lane := out.key.Lane
+	s.mu.Unlock()
 	out.body = counted{from: m.Body, left: s.maxMessage - int64(len(m.Head))}
 	err := error(errTooLong)
 	if out.body.left >= 0 {
-		err = s.coder.Split(out.laneNumber(), m.Head, &out.body, s.maxPayload-segmentRoom, func(inHead bool, shape uint64, text bool, data []byte) error {
+		err = s.coder.Split(lane, m.Head, &out.body, s.maxPayload-segmentRoom, func(inHead bool, shape uint64, text bool, data []byte) error {
 			out.keep(inHead, shape)
 			f, ok, err := out.composer.add(inHead, shape, text, data)
 			if err != nil || !ok {

@@ -2,6 +2,7 @@ package streamer_test
 
 import (
 	"io"
+	"sync"
 	"testing"
 	"time"
 
@@ -59,13 +60,17 @@ func TestPostedOnAStreamThatEndsOtherwise(t *testing.T) {
 
 // What waits in the queue when the stream breaks was not sent.
 func TestPostedAndNotWritten(t *testing.T) {
-	failed := make(chan struct{})
+	begun, failed := make(chan struct{}), make(chan struct{})
+	var once sync.Once
 	p := connect(t, pairing{handlerb: echo, a: streamer.Config{Events: func(ev streamer.Event) {
 		if ev.Dir == streamer.Sent && ev.Kind == frame.KindData {
+			once.Do(func() { close(begun) })
 			<-failed
 		}
 	}}})
-	written, waits := post(t, p.a, "written"), post(t, p.a, "waits")
+	written := post(t, p.a, "written")
+	<-begun
+	waits := post(t, p.a, "waits")
 	aborted := make(chan struct{})
 	go func() {
 		p.a.Abort(frame.CloseGoingAway, "")
