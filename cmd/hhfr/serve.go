@@ -17,11 +17,12 @@ import (
 	"github.com/hhfr/hhfr/pkg/peer"
 	"github.com/hhfr/hhfr/pkg/streamer"
 	"github.com/hhfr/hhfr/pkg/streamer/tcp"
+	"github.com/hhfr/hhfr/pkg/streamer/udp"
 )
 
 type serveOptions struct {
-	listen, tcp, store, record, advertise, geoip, misbehave, output string
-	sync                                                            size
+	listen, tcp, udp, store, record, advertise, geoip, misbehave, output string
+	sync                                                                 size
 }
 
 func newServe(env Env, g *global) *cobra.Command {
@@ -57,6 +58,7 @@ The ranges of /geoip are, unless --geoip names others, ` + peer.DutchRangesOrigi
 	f := c.Flags()
 	f.StringVar(&o.listen, "listen", "127.0.0.1:8080", "address of plain SOAP and negotiation; port 0 takes a free one")
 	f.StringVar(&o.tcp, "tcp", "127.0.0.1:9090", "address of streams; port 0 takes a free one; empty: none")
+	f.StringVar(&o.udp, "udp", "", "address of streams over UDP; port 0 takes a free one; empty: none")
 	f.StringVar(&o.advertise, "advertise", "", "host that answers name for streams, where it is another than that of the URL")
 	f.StringVar(&o.store, "store", "mem:", "context store: "+strings.Join(engines.Forms(), " or "))
 	f.StringVar(&o.record, "record", "", "write all traffic to this pcapng file")
@@ -127,14 +129,24 @@ func (o *serveOptions) listeners(ctx context.Context) (plain net.Listener, strea
 		var c net.ListenConfig
 		return c.Listen(ctx, "tcp", addr)
 	})
-	if err != nil || o.tcp == "" {
-		return plain, nil, err
-	}
-	l, err := listen(ctx, "--tcp", o.tcp, tcp.Transport{}.Listen)
 	if err != nil {
-		return nil, nil, errors.Join(err, plain.Close())
+		return nil, nil, err
 	}
-	return plain, map[string]net.Listener{"tcp": l}, nil
+	streams = map[string]net.Listener{}
+	for _, t := range []struct {
+		name, addr string
+		transport  streamer.Transport
+	}{{"tcp", o.tcp, tcp.Transport{}}, {"udp", o.udp, udp.Transport{}}} {
+		if t.addr == "" {
+			continue
+		}
+		l, err := listen(ctx, "--"+t.name, t.addr, t.transport.Listen)
+		if err != nil {
+			return nil, nil, errors.Join(err, closeAll(plain, streams))
+		}
+		streams[t.name] = l
+	}
+	return plain, streams, nil
 }
 
 func closeAll(plain net.Listener, streams map[string]net.Listener) error {

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"fmt"
 	"os"
 	"strings"
@@ -79,10 +80,10 @@ func announce(env Env, o serveOptions, server *peer.Server, services *peer.Servi
 	if o.output == "json" {
 		return writeJSON(env.Out, map[string]any{"version": 1, "addresses": addrs, "services": lines})
 	}
-	streams := addrs["tcp"]
-	if streams == "" {
-		streams = "none"
+	streams := "tcp " + cmp.Or(addrs["tcp"], "none")
+	if addrs["udp"] != "" {
+		streams += ", udp " + addrs["udp"]
 	}
-	_, err := fmt.Fprintf(env.Out, "%sstreams  tcp %s\n         hhfr stream %s FILE…\n", &text, streams, server.URL(peer.EchoPath))
+	_, err := fmt.Fprintf(env.Out, "%sstreams  %s\n         hhfr stream %s FILE…\n", &text, streams, server.URL(peer.EchoPath))
 	return err
 }

@@ -26,19 +26,20 @@ import (
 	"github.com/hhfr/hhfr/pkg/soap"
 	"github.com/hhfr/hhfr/pkg/streamer"
 	"github.com/hhfr/hhfr/pkg/streamer/tcp"
+	"github.com/hhfr/hhfr/pkg/streamer/udp"
 )
 
 type streamOptions struct {
-	url                                                          string
-	files                                                        []string
-	repeat, concurrency                                          int
-	representation, store, action, wrap, saveDir, record, output string
-	fields, allowHost                                            []string
-	requireHHFR, plain, oneWay, listen                           bool
-	unasked                                                      *listener
-	sync                                                         size
-	timeout, reconnect, negotiateTimeout, remember               time.Duration
-	schema, replySchema                                          string
+	url                                                                     string
+	files                                                                   []string
+	repeat, concurrency                                                     int
+	representation, transport, store, action, wrap, saveDir, record, output string
+	fields, allowHost                                                       []string
+	requireHHFR, plain, oneWay, listen                                      bool
+	unasked                                                                 *listener
+	sync                                                                    size
+	timeout, reconnect, negotiateTimeout, remember                          time.Duration
+	schema, replySchema                                                     string
 }
 
 // maxDocument bounds one message from stdin or a file, in octets.
@@ -82,6 +83,7 @@ Exit code 1: a reply is a fault or an HTTP error; 5: the fate of messages is unk
 	f.IntVar(&o.repeat, "repeat", 1, "send all messages so many times")
 	f.IntVar(&o.concurrency, "concurrency", 32, "exchanges in flight at once")
 	f.StringVar(&o.representation, "representation", "", "binary or xml; empty: whichever the other end takes, binary first")
+	f.StringVar(&o.transport, "transport", "tcp", "tcp, or udp: reliable sequences over datagrams")
 	f.StringVar(&o.store, "store", "mem:", "context store: "+strings.Join(engines.Forms(), " or ")+"; a folder keeps shapes for later sessions")
 	f.StringVar(&o.action, "action", "", "SOAPAction, or action parameter in SOAP 1.2")
 	f.StringArrayVarP(&o.fields, "header", "H", nil, "a further HTTP field, Name: value; may be given again")
@@ -115,6 +117,8 @@ func (o *streamOptions) check() error {
 		return usage(errors.New("--reconnect and --remember are 0 or more"), "")
 	case o.negotiateTimeout <= 0:
 		return usage(errors.New("--negotiate-timeout is more than 0"), "")
+	case o.transport != "tcp" && o.transport != "udp":
+		return usage(errors.New("--transport is tcp or udp, not "+o.transport), "")
 	case o.sync > 64<<10:
 		return usage(errors.New("--sync is at most 64KiB"), "")
 	case o.wrap != "" && o.wrap != "1.1" && o.wrap != "1.2":
@@ -262,6 +266,9 @@ func dial(ctx context.Context, env Env, g *global, o streamOptions, store ctxsto
 	}
 	if o.unasked != nil {
 		cfg.Handler = o.unasked.serve
+	}
+	if o.transport == "udp" {
+		cfg.Transports = map[string]streamer.Transport{"udp": udp.Transport{}}
 	}
 	if o.plain {
 		cfg.Transports = map[string]streamer.Transport{}

@@ -29,7 +29,7 @@ type Answer struct {
 	Ignored []soap.Name
 	// Unknown names elements of the answer that this version does not know. It is read, not written.
 	Unknown []soap.Name
-	// Address is where the stream is opened: for tcp ":PORT" (the host is that of the negotiated URL) or "HOST:PORT", for inproc a name.
+	// Address is where the stream is opened: for tcp and udp ":PORT" (the host is that of the negotiated URL) or "HOST:PORT", for inproc a name.
 	Address string
 	Session SessionID
 	// Token admits whoever shows it to the session, once. The responder keeps its SHA-256 only.

@@ -20,7 +20,7 @@ type Config struct {
 	// HTTPClient carries offers and plain SOAP; nil means [http.DefaultClient]. Offers follow no redirects. Its idle connections
 	// should be given up before servers do: a POST on a connection that the server has closed has an unknown fate.
 	HTTPClient *http.Client
-	// Transports by name ("tcp", "inproc"); those missing are not offered. nil means tcp. With none in it, all goes as plain SOAP.
+	// Transports by name ("tcp", "udp", "inproc"); those missing are not offered. nil means tcp. With none in it, all goes as plain SOAP.
 	Transports map[string]streamer.Transport
 	// Store keeps sessions, shapes, and which ends speak plain SOAP; nil means memory, one for all sessions of the dialer.
 	Store ctxstore.Store

@@ -362,7 +362,7 @@ func (d *Dialer) keepSchemas(ctx context.Context, a *Answer) error {
 // streamAddr says where to open the stream, and refuses hosts that the URL did not name and nobody allowed: an answer must not send
 // messages, or connections from inside a network, elsewhere.
 func (d *Dialer) streamAddr(transport, address string, u *url.URL) (string, error) {
-	if transport != "tcp" {
+	if transport != "tcp" && transport != "udp" {
 		return address, nil
 	}
 	host, port, err := net.SplitHostPort(address)

@@ -49,13 +49,14 @@ var transports = []struct {
 	private bool
 }{
 	{"tcp", false},
+	{"udp", false},
 	{"inproc", true},
 }
 
 // RepresentationURI is the URI-R of a representation: "binary", "xml".
 func RepresentationURI(name string) string { return representationPrefix + name }
 
-// TransportURI is the URI-T of a transport: "tcp", "inproc".
+// TransportURI is the URI-T of a transport: "tcp", "udp", "inproc".
 func TransportURI(name string) string { return transportPrefix + name }
 
 func representationNumber(uri string) (number uint64, known bool) {

@@ -25,7 +25,7 @@ type ResponderConfig struct {
 	Store ctxstore.Store
 	// Coders makes the coders of streams; nil means those of a book over Store (see [BookCoders]). Their shapes lie in Store.
 	Coders Coders
-	// Addresses says where streams are accepted, by the name of the transport: for tcp ":PORT", or "HOST:PORT" to advertise another host
+	// Addresses says where streams are accepted, by the name of the transport: for tcp and udp ":PORT", or "HOST:PORT" to advertise another host
 	// than that of the URLs, for inproc a name. A transport without an address is not agreed to.
 	Addresses map[string]string
 	// Representations accepted, by name; nil means all.

@@ -32,9 +32,9 @@ const (
 type Config struct {
 	// HTTP accepts plain SOAP and offers. Required. The server closes it.
 	HTTP net.Listener
-	// Streams accept streams, by the name of their transport ("tcp", "inproc"). None: every offer is refused. The server closes them.
+	// Streams accept streams, by the name of their transport ("tcp", "udp", "inproc"). None: every offer is refused. The server closes them.
 	Streams map[string]net.Listener
-	// Advertise is the host that answers name for tcp streams; empty: that of the URL, whatever the initiator calls it.
+	// Advertise is the host that answers name for tcp and udp streams; empty: that of the URL, whatever the initiator calls it.
 	Advertise string
 	// Services are offered. Required.
 	Services *Services
@@ -89,7 +89,7 @@ func newServer(cfg Config) (*Server, error) {
 	addresses := make(map[string]string, len(cfg.Streams))
 	for name, l := range cfg.Streams {
 		addresses[name] = l.Addr().String()
-		if name == "tcp" {
+		if name == "tcp" || name == "udp" {
 			_, port, err := net.SplitHostPort(l.Addr().String())
 			if err != nil {
 				return nil, &Error{Code: BadConfig, At: -1, Err: err}
