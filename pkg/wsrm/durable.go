@@ -22,13 +22,13 @@ type Handler interface {
 // Tx is the transaction of one message.
 type Tx struct{ value []byte }
 
-// Value is what the last message that was committed left. It must not be changed.
+// Value is what the last message left. It must not be changed.
 func (tx *Tx) Value() []byte { return tx.value }
 
 // Set is the effect of this message: the next one finds value. The slice is the transaction's from then on.
 func (tx *Tx) Set(value []byte) { tx.value = value }
 
-// Durable is an engine whose state is kept in a store, with the effects of the messages delivered to it (design, law 5): number, reply and effect of a message are committed as one value, so that
+// Durable is an engine whose state is kept in a store, with the effects of the messages delivered to it (design, law 5): number, reply and effect of a message are stored as one value, so that
 // after a crash all of them happened or none. Not safe for concurrent use.
 //
 // A handler with effects outside the store has no transaction: step [Begun], run it, step [Committed] with its reply, again after the next [Acknowledged] if that is Full. If it does not get that far the next life reports its message as [Unknown] and
@@ -71,7 +71,7 @@ func RestoreDurable(cfg Config, store Store, uri string, value []byte, revision 
 // Engine is for looking: Codec, Last, Over, Stats. Its events go through [Durable.Step].
 func (d *Durable) Engine() *Engine { return d.engine }
 
-// Effect is what the last committed message left.
+// Effect is what the last message that was handled left; it is stored when [Wake] is stepped next.
 func (d *Durable) Effect() []byte { return d.effect }
 
 // Step is [Engine.Step], with the state stored where it must be. Errors: those of Engine.Step, and Unstored.
@@ -109,7 +109,8 @@ func (d *Durable) save(ctx context.Context) error {
 	return nil
 }
 
-// Deliver has h handle the message of a [Deliver] action, and commits its number, its reply and its effect as one value. Errors: that of h, with nothing changed; those of [Committed], likewise; Unstored.
+// Deliver has h handle the message of a [Deliver] action. Its number, its reply and its effect are stored as one value, with those of other messages handled meanwhile, when [Wake] is stepped next; nothing of them is seen outside before.
+// Errors: that of h, with nothing changed; those of [Committed], likewise; Unstored.
 func (d *Durable) Deliver(ctx context.Context, now time.Time, a Action, h Handler) ([]Action, error) {
 	if d.broken != nil {
 		return nil, d.broken
@@ -124,5 +125,5 @@ func (d *Durable) Deliver(ctx context.Context, now time.Time, a Action, h Handle
 		return actions, err
 	}
 	d.effect = tx.value
-	return actions, d.save(ctx)
+	return actions, nil
 }

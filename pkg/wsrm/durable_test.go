@@ -145,7 +145,7 @@ func (o *office) run(messages uint64) {
 		}
 		o.now = o.now.Add(20 * time.Millisecond)
 		for end := range o.ends {
-			for end == 0 && o.sent < messages {
+			if end == 0 && o.sent < messages {
 				o.sent++
 				_, err := o.ends[0].Step(o.t.Context(), o.now, wsrm.Event{Kind: wsrm.Send, Message: binary.BigEndian.AppendUint64(nil, o.sent)})
 				require.NoError(o.t, err)

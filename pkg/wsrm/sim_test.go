@@ -8,12 +8,9 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
-	"go.uber.org/goleak"
 
 	"github.com/hhfr/hhfr/pkg/wsrm"
 )
-
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 // small are sizes of messages that go together.
 func small(r *rand.Rand) int { return r.IntN(100) }

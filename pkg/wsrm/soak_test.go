@@ -16,3 +16,6 @@ func TestSoakSimulation(t *testing.T) {
 		}
 	}
 }
+
+// As TestProcessesAreKilled, a hundred times.
+func TestSoakProcessesAreKilled(t *testing.T) { killProcesses(t, 2_000_000, 100, 100) }
