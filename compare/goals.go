@@ -1,7 +1,7 @@
 package main
 
 // built is the last issue whose goals hold. Those of later issues are reported as open, and a miss of theirs is no failure.
-const built = 2
+const built = 5
 
 // goal is a limit on a figure. The figure is at most limit, or at least, as atLeast says.
 type goal struct {
