@@ -164,12 +164,12 @@ class Joiner:                           # §10; keep, text: how the message goes
             self.put((b'NaN', b'INF', b'-INF')[t - 64]) if t > 63 else self.number(z, t & 31); form, x = (r.octet(), r.uvarint()) if 31 < t < 64 else (0, 0)
             need(form < 12 and x + 1 >> 1 < 1000, 'exponent') or self.put(('Ee'[form & 1] + ('-' if x & 1 else '+' * (form >> 1 & 1)) + str(x + 1 >> 1).rjust(1 + (form >> 2), '0')).encode() if 31 < t < 64 else b'')
     def pieces(self, form, digits):     # §10.3; done: the characters of octets so far
-        line, done, k = 0 if digits else (form & 127) * 4, 0, 0; need(not digits or form < 2, 'form of hex')
+        line, done, k = (form >> 1 & 63 if digits else form & 127) * 4, 0, 0
         while not k & 1:
             before, k, octets = k, (u := self.item().uvarint()) & 3, self.r.take(u >> 2)
             need(k >= before and (k or digits or len(octets) % 3 == 0), 'piece of a value')
-            chars = octets if k & 2 else base64.b64encode(octets) if not digits else (octets.hex().upper() if form else octets.hex()).encode()
-            ends = [i for i in range(0, len(chars), 4) if line and k < 2 and done + i and (done + i) % line == 0]
+            chars = octets if k & 2 else base64.b64encode(octets) if not digits else (octets.hex().upper() if form & 1 else octets.hex()).encode()
+            ends = [i for i in range(0, len(chars), 2) if line and k < 2 and done + i and (done + i) % line == 0]
             self.put((b'\n', b'\r\n')[form >> 7].join(chars[i:j] for i, j in zip([0] + ends, ends + [None]))); done += len(chars)
 def join(part, store, *text):           # part: the fingerprint of the shape, None for text (§4); and the segments
     if not part or not part[0]: return b''.join(part[1] if part else [])

@@ -1,5 +1,7 @@
 package shape
 
+import "bytes"
+
 // typeOf guesses the narrowest type of a value from its text. A guess that is wrong for other messages costs an exception each time, until the shape is widened.
 func typeOf(text []byte) Type {
 	if n, ok := parseNumber(text, true); ok {
@@ -32,14 +34,18 @@ func typeOf(text []byte) Type {
 // guessWindow is how much of a long value is looked at, in octets.
 const guessWindow = 4096
 
-// looksHex tells long even runs of hexadecimal digits of one case.
+// looksHex tells long runs of hexadecimal digits of one case, an even number of them or in lines.
 func looksHex(b []byte) bool {
 	const least = 16
-	if len(b) < least || len(b)%2 != 0 {
+	if len(b) < least {
+		return false
+	}
+	if !bytes.ContainsAny(b[:min(len(b), longestHexLine+2)], "\r\n") && len(b)%2 != 0 {
 		return false
 	}
 	b = b[:min(len(b), guessWindow)]
 	digit, lower, upper := false, false, false
+	inLines := guessLines(b, longestHexLine).width > 0
 	for _, c := range b {
 		switch {
 		case c >= '0' && c <= '9':
@@ -48,6 +54,7 @@ func looksHex(b []byte) bool {
 			lower = true
 		case c >= 'A' && c <= 'F':
 			upper = true
+		case inLines && (c == '\n' || c == '\r'):
 		default:
 			return false
 		}
@@ -75,7 +82,7 @@ func looksBase64(b []byte) bool {
 			return false
 		}
 	}
-	l := guessLines(head)
+	l := guessLines(head, longestLine)
 	column := 0
 	var buf [guessWindow]byte
 	chars, n := l.take(buf[:0], head, &column, len(head))

@@ -128,9 +128,6 @@ func (j *Joiner) piece(o *op) error {
 	p := &j.at.pieces
 	if !p.begun {
 		*p = pieceJoiner{begun: true, form: j.seg.octet()}
-		if o.typ == TypeHex && p.form > 1 {
-			return j.fail("hexadecimal form %d", p.form)
-		}
 		if !j.seg.has(false) {
 			return nil
 		}
@@ -156,21 +153,33 @@ func (j *Joiner) piece(o *op) error {
 
 // octets writes a piece's octets as text.
 func (j *Joiner) octets(t Type, p *pieceJoiner, octets []byte) {
-	l := linesOf(p.form)
-	switch {
-	case t == TypeHex:
-		from := len(j.dst)
-		if j.dst = hex.AppendEncode(j.dst, octets); p.form == 1 {
-			for i, c := range j.dst[from:] {
-				if c >= 'a' {
-					j.dst[from+i] = c - 'a' + 'A'
-				}
-			}
-		}
-	case l.width == 0:
+	if t == TypeHex {
+		j.digits(p, octets)
+		return
+	}
+	switch l := linesOf(p.form); l.width {
+	case 0:
 		j.dst = base64.StdEncoding.AppendEncode(j.dst, octets)
 	default:
 		j.chars = base64.StdEncoding.AppendEncode(j.chars[:0], octets)
 		j.dst = l.put(j.dst, j.chars, &p.column)
 	}
+}
+
+// digits writes octets in hexadecimal.
+func (j *Joiner) digits(p *pieceJoiner, octets []byte) {
+	l := hexLinesOf(p.form)
+	j.chars = hex.AppendEncode(j.chars[:0], octets)
+	if p.form&1 != 0 {
+		for i, c := range j.chars {
+			if c >= 'a' {
+				j.chars[i] = c - 'a' + 'A'
+			}
+		}
+	}
+	if l.width == 0 {
+		j.dst = append(j.dst, j.chars...)
+		return
+	}
+	j.dst = l.put(j.dst, j.chars, &p.column)
 }

@@ -17,7 +17,7 @@ const (
 
 var strict = base64.StdEncoding.Strict()
 
-// lines is how base64 text is broken: into lines of width characters, with an end between two. Width 0: not at all.
+// lines is how base64 or hexadecimal text is broken: into lines of width characters, with an end between two. Width 0: not at all.
 type lines struct {
 	width int
 	crlf  bool
@@ -33,6 +33,20 @@ func (l lines) form() byte {
 
 func linesOf(form byte) lines { return lines{width: int(form&0x7f) * 4, crlf: form > 0x7f} }
 
+// hexForm is the form of hexadecimal digits in lines of at most 252.
+func (l lines) hexForm(upper bool) byte {
+	f := byte(l.width / 4 << 1)
+	if upper {
+		f |= 1
+	}
+	if l.crlf {
+		f |= 0x80
+	}
+	return f
+}
+
+func hexLinesOf(form byte) lines { return lines{width: int(form>>1&0x3f) * 4, crlf: form > 0x7f} }
+
 func (l lines) end() string {
 	if l.crlf {
 		return "\r\n"
@@ -40,9 +54,13 @@ func (l lines) end() string {
 	return "\n"
 }
 
+const (
+	longestLine    = 0x7f * 4 // of base64
+	longestHexLine = 0x3f * 4
+)
+
 // guessLines looks at the beginning of a value for its first line end.
-func guessLines(b []byte) lines {
-	const longest = 0x7f * 4
+func guessLines(b []byte, longest int) lines {
 	n := bytes.IndexByte(b[:min(len(b), longest+2)], '\n')
 	if n < 1 {
 		return lines{}
@@ -177,17 +195,14 @@ func (s *pieceSplitter) begin(g *segmenter, t Type, b []byte) {
 	s.begun = true
 	g.ensure(1)
 	if t == TypeBase64 {
-		s.lines = guessLines(b)
+		s.lines = guessLines(b, longestLine)
 		g.seg = append(g.seg, s.lines.form())
 		return
 	}
 	i := bytes.IndexFunc(b, func(r rune) bool { return r > '9' })
 	s.upper = i >= 0 && b[i] <= 'F'
-	form := byte(0)
-	if s.upper {
-		form = 1
-	}
-	g.seg = append(g.seg, form)
+	s.lines = guessLines(b, longestHexLine)
+	g.seg = append(g.seg, s.lines.hexForm(s.upper))
 }
 
 // next decodes the next piece of b into s.octets, at most room octets, and gives the length of its text. done: that is the whole rest of the value. more: b is too short to tell.
@@ -224,21 +239,29 @@ func (s *pieceSplitter) next(t Type, b []byte, last bool, room int) (n int, done
 }
 
 func (s *pieceSplitter) nextHex(b []byte, last bool, room int) (n int, done, more bool) {
-	b = b[:min(len(b), 2*room, pieceChars)]
-	whole := len(b)
-	for i, c := range b {
+	column := s.column
+	chars, n := s.lines.take(s.chars[:0], b, &column, min(2*room&^1, pieceChars))
+	s.chars = chars
+	good := len(chars)
+	for i, c := range chars {
 		if c >= '0' && c <= '9' || !s.upper && c >= 'a' && c <= 'f' || s.upper && c >= 'A' && c <= 'F' {
 			continue
 		}
-		b = b[:i]
+		good = i
 		break
 	}
-	good := len(b) &^ 1
-	s.octets, _ = hex.AppendDecode(s.octets[:0], b[:good])
-	if last && good == whole && whole < min(2*room, pieceChars) {
-		return good, true, false
+	whole := good == len(chars)
+	good &^= 1
+	s.octets, _ = hex.AppendDecode(s.octets[:0], chars[:good])
+	switch {
+	case last && n == len(b) && good == len(chars):
+		return n, true, false
+	case good == 0:
+		const longest = 4 // characters and line ends that may be needed to tell
+		return 0, false, whole && !last && len(b) < longest
 	}
-	return good, false, good == 0 && !last && whole < 2
+	_, n = s.lines.take(s.chars[:0], b, &s.column, good)
+	return n, false, false
 }
 
 // pieceJoiner is what a joiner knows of a value in pieces.

@@ -104,6 +104,7 @@ func cases() []struct {
 		{"datetime", "dates and times in all forms, and what is none", "<a>2006-06-11T04:26:40.318Z</a><a>1999-12-31T23:59:59</a><a>2011-01-01T00:00:00.5-08:00</a><a>today</a>", repeated(shape.TypeDateTime), 4096},
 		{"base64", "base64 without lines, in lines, with padding, with a tail that is none", "<a>AAECAwQFBgcICQoL</a><a>AAEC\nAwQF\nBg==</a><a>AAECAwQF\r\nBgc=</a><a>AAECAw==\n</a><a>A?</a><a></a>", repeated(shape.TypeBase64), 4096},
 		{"base64-long", "base64 in lines, over several segments", "<a>" + lined(1500) + "</a>", repeated(shape.TypeBase64), 256},
+		{"hex-lines", "hexadecimal digits in lines, the last one of another length, and with an odd number of them", "<a>00112233445566ff\n00112233445566ff\n0011</a><a>00AA\r\n11</a><a>0011\n22\n</a><a>0011\n223</a>", repeated(shape.TypeHex), 4096},
 		{"hex", "hexadecimal digits of either case, and an odd number of them", "<a>00ff7a</a><a>00FF7A</a><a>00ff7</a><a></a>", repeated(shape.TypeHex), 4096},
 		{"open", "open content", "<a><b><c x='>'/></b><b/>tail</a>", seq(text("<a>"), value(shape.TypeOpen, shape.UntilElement), text("</a>")), 4096},
 	}
