@@ -81,7 +81,7 @@ func TestReport(t *testing.T) {
 	r.Shapes = &transit{Total: 0.4, Median: 0.5, Most: 2}
 	r.Speed = []speedRow{{Workload: "w5-headers", EtreeToSplit: 19, SplitToBare: 2.5, Nanos: map[string]float64{split: 1000}}}
 	r.judge()
-	assert.Zero(t, r.missed())
+	assert.Equal(t, 1, r.missed(), "one that holds since issue 5; those of later ones are open")
 	met := map[string]bool{}
 	for _, v := range r.Goals {
 		met[v.Goal] = v.Met
@@ -97,7 +97,7 @@ func TestReport(t *testing.T) {
 
 	r.Bytes[0].HHFR = 48.1
 	r.judge()
-	assert.Equal(t, 1, r.missed())
+	assert.Equal(t, 2, r.missed())
 
 	var text, js bytes.Buffer
 	require.NoError(t, r.write(&text, "text"))
@@ -128,7 +128,7 @@ func TestGoalsAreOfKnownWorkloads(t *testing.T) {
 		if workload, _, ok := strings.Cut(g.what, ","); ok && strings.HasPrefix(workload, "w") {
 			assert.Contains(t, names, workload)
 		}
-		all := &report{Shapes: &transit{}}
+		all := &report{Shapes: &transit{}, Strangers: &strangers{}}
 		for _, name := range names {
 			all.Bytes, all.Speed = append(all.Bytes, octetsRow{Workload: name, HHFR: 1, Ratio: 1}), append(all.Speed, speedRow{Workload: name})
 		}

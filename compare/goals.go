@@ -49,6 +49,17 @@ var goals = []goal{
 	{5, "w2-1000floats, unknown kind to etree", 1, false, speedOf("w2-1000floats", learnToEtree)},
 	{5, "w3-500records, unknown kind to etree", 1, false, speedOf("w3-500records", learnToEtree)},
 	{5, "w5-headers, unknown kind to etree", 1, false, speedOf("w5-headers", learnToEtree)},
+	{5, "never-repeating kinds, processor time to plain forwarding", 1.3, false, strangersOf(func(s *strangers) float64 { return s.Ratio })},
+	{5, "never-repeating kinds, octets added to a message", 8, false, strangersOf(func(s *strangers) float64 { return s.Added })},
+}
+
+func strangersOf(of func(*strangers) float64) func(*report) (float64, bool) {
+	return func(r *report) (float64, bool) {
+		if r.Strangers == nil {
+			return 0, false
+		}
+		return of(r.Strangers), true
+	}
 }
 
 func toBest(o *octetsRow) float64      { return o.Ratio }

@@ -17,7 +17,9 @@ type report struct {
 	Bytes   []octetsRow `json:"bytes,omitempty"`
 	Shapes  *transit    `json:"shapes,omitempty"`
 	Speed   []speedRow  `json:"speed,omitempty"`
-	Goals   []verdict   `json:"goals"`
+	// Strangers are messages of kinds that never come again.
+	Strangers *strangers `json:"strangers,omitempty"`
+	Goals     []verdict  `json:"goals"`
 }
 
 func newReport(in *inputs) *report {
@@ -55,6 +57,7 @@ func (r *report) write(w io.Writer, output string) error {
 	r.writeBytes(p)
 	r.writeShapes(p)
 	r.writeSpeed(p)
+	r.writeStrangers(p)
 	r.writeGoals(p)
 	return p.err
 }
