@@ -210,7 +210,7 @@ func (l *lane) more(c control, x *streamer.Exchange) {
 
 // refuse tells the client that there is no upstream.
 func (l *lane) refuse(ctx context.Context, c control, x *streamer.Exchange, err error) {
-	l.f.p.cfg.Log.Warn("upstream", "url", l.f.p.cfg.Upstream.Redacted(), "err", err)
+	l.f.p.cfg.Log.Warn("upstream", "peer", l.f.p.cfg.Upstream.Host, "err", err)
 	var text []byte
 	if c.kind != tunnel {
 		text = unreachable(err)

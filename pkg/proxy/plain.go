@@ -18,7 +18,7 @@ import (
 func (p *Proxy) plain(in *inlet, first []byte) {
 	up, err := p.dialPlain(p.ctx)
 	if err != nil {
-		p.cfg.Log.Warn("upstream", "url", p.cfg.Upstream.Redacted(), "err", err)
+		p.cfg.Log.Warn("upstream", "peer", p.cfg.Upstream.Host, "err", err)
 		p.refuse(in, first, err)
 		return
 	}
