@@ -214,7 +214,8 @@ func TestEndedSessionsAreBounded(t *testing.T) {
 		}, time.Minute, 10*time.Millisecond)
 	}
 	require.NoError(t, s.Close())
-	assert.Equal(t, 4, strings.Count(stored(t, s.store), "<n:Session>"))
+	// One that was agreed on and not joined may be there beside those that ended.
+	assert.Contains(t, []int{4, 5}, strings.Count(stored(t, s.store), "<n:Session>"))
 }
 
 // Only who has the token of a waiting session gets a stream, and only once.
