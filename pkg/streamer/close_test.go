@@ -253,3 +253,16 @@ func TestConfigIsChecked(t *testing.T) {
 		assert.ErrorIs(t, err, io.EOF, name)
 	}
 }
+
+// A call that nobody waits for does not keep the stream open when the other end has said that it sends no more.
+func TestCallsWithoutAWaiterEndWithTheOtherEnd(t *testing.T) {
+	h := meetByHand(t, streamer.Config{}, newRawCoder(), echo)
+	pending, err := h.s.Lane(1).Begin(t.Context(), streamer.NewMessage(nil, []byte("x")))
+	require.NoError(t, err)
+	until[frame.Data](h)
+	h.write(frame.Close{})
+	require.NoError(t, h.conn.(interface{ CloseWrite() error }).CloseWrite())
+	assert.Equal(t, frame.CloseDone, until[frame.Close](h).Code, "not given up after a while")
+	_, err = pending.Reply(t.Context())
+	assert.ErrorIs(t, err, &streamer.Error{Code: streamer.FateUnknown})
+}

@@ -101,6 +101,11 @@ func (s *Stream) deafenLocked() {
 		s.failInLocked(in, e)
 		s.overInLocked(in, e)
 	}
+	for _, c := range s.calls {
+		if !c.woken {
+			s.endCallLocked(c, s.overLocked(FateUnknown)) // maybe nobody waits who would
+		}
+	}
 	s.drainLocked()
 	s.wakeWriter()
 }
