@@ -23,19 +23,19 @@ func flatRows(ops []op, i int) (items []int32) {
 	}
 }
 
-// flatItem is a place in such a row, with its columns.
-type flatItem struct {
+// flatItem is a place in such a row, with its columns: those that are gathered, or that were read.
+type flatItem[column any] struct {
 	pc            int32
 	typ           Type
-	kinds, values *leaf
+	kinds, values *column
 }
 
-// flat gives the items of the rows of an array whose columns are all there.
-func (g *gatherer) flat(o *op, items *[maxFlat]flatItem) int {
-	list := g.p.pack.flat[o.a]
+// flatItems gives the items of the rows of the array o, if their columns are all there: 0 if not. at has for each place and sub one more than the index of its column.
+func flatItems[column any](p *Program, o *op, at []int32, columns []column, items *[maxFlat]flatItem[column]) int {
+	list := p.pack.flat[o.a]
 	for i, pc := range list {
-		at := g.at[int(pc)*int(subs):][:subs]
-		f := flatItem{pc: pc, typ: g.p.ops[pc].typ}
+		at := at[int(pc)*int(subs):][:subs]
+		f := flatItem[column]{pc: pc, typ: p.ops[pc].typ}
 		kinds, values := int32(0), at[subText]
 		switch {
 		case f.typ == TypeBoolean:
@@ -49,9 +49,9 @@ func (g *gatherer) flat(o *op, items *[maxFlat]flatItem) int {
 			return 0
 		}
 		if kinds > 0 {
-			f.kinds = &g.leaves[kinds-1]
+			f.kinds = &columns[kinds-1]
 		}
-		f.values = &g.leaves[values-1]
+		f.values = &columns[values-1]
 		items[i] = f
 	}
 	return len(list)
@@ -61,8 +61,8 @@ func (g *gatherer) flat(o *op, items *[maxFlat]flatItem) int {
 func (g *gatherer) rest(o *op) {
 	w, r := g.walk, &g.seg
 	l := &w.loops[len(w.loops)-1]
-	var items [maxFlat]flatItem
-	n := g.flat(o, &items)
+	var items [maxFlat]flatItem[leaf]
+	n := flatItems(g.p, o, g.at, g.leaves, &items)
 	if n == 0 {
 		return
 	}
@@ -102,7 +102,7 @@ func (g *gatherer) rest(o *op) {
 }
 
 // flatValue takes a number or text of which u, of size octets, is the beginning; false: it is not as usual.
-func (g *gatherer) flatValue(f *flatItem, u uint64, size int) bool {
+func (g *gatherer) flatValue(f *flatItem[leaf], u uint64, size int) bool {
 	r := &g.seg
 	if f.kinds == nil {
 		if u--; u > uint64(len(r.seg)-r.at-size) {

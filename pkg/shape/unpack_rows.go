@@ -6,46 +6,12 @@ import (
 	"github.com/hhfr/hhfr/internal/bin"
 )
 
-// flatGiven is a place in a row of plain values, with the columns that were read.
-type flatGiven struct {
-	pc            int32
-	typ           Type
-	kinds, values *given
-}
-
-// flat gives the items of the rows of an array whose columns are all there.
-func (u *Unpacker) flat(o *op, items *[maxFlat]flatGiven) int {
-	list := u.p.pack.flat[o.a]
-	for i, pc := range list {
-		at := u.at[int(pc)*int(subs):][:subs]
-		f := flatGiven{pc: pc, typ: u.p.ops[pc].typ}
-		kinds, values := int32(0), at[subText]
-		switch {
-		case f.typ == TypeBoolean:
-			kinds, values = at[subKind], at[subKind]
-		case f.typ.numeric():
-			if kinds, values = at[subKind], at[subNumber]; kinds == 0 {
-				return 0
-			}
-		}
-		if values == 0 {
-			return 0
-		}
-		if kinds > 0 {
-			f.kinds = &u.leaves[kinds-1]
-		}
-		f.values = &u.leaves[values-1]
-		items[i] = f
-	}
-	return len(list)
-}
-
 // rest writes further rows as far as they have nothing unusual; steps is how many steps the segment still has. The row behind o has not begun.
 func (u *Unpacker) rest(o *op, steps uint64) uint64 {
 	w := u.walk
 	l := &w.loops[len(w.loops)-1]
-	var items [maxFlat]flatGiven
-	n := uint64(u.flat(o, &items))
+	var items [maxFlat]flatItem[given]
+	n := uint64(flatItems(u.p, o, u.at, u.leaves, &items))
 	if n == 0 {
 		return steps
 	}
@@ -67,7 +33,7 @@ func (u *Unpacker) rest(o *op, steps uint64) uint64 {
 }
 
 // flatItem writes one item; false: it is not as usual.
-func (u *Unpacker) flatItem(f *flatGiven, out *packWriter) bool {
+func (u *Unpacker) flatItem(f *flatItem[given], out *packWriter) bool {
 	kind := uint16(0)
 	if k := f.kinds; k != nil {
 		if k.next == k.n {
