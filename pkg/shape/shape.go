@@ -12,7 +12,6 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
-	"strings"
 )
 
 // Kind is the kind of a [Node]; the numbers are those of the wire format.
@@ -104,18 +103,6 @@ func (f Fingerprint) URI() string { return URIPrefix + hex.EncodeToString(f[:]) 
 
 // String gives the first eight digits, for people.
 func (f Fingerprint) String() string { return hex.EncodeToString(f[:4]) }
-
-// ParseURI is the inverse of [Fingerprint.URI].
-func ParseURI(uri string) (f Fingerprint, err error) {
-	digits, ok := strings.CutPrefix(uri, URIPrefix)
-	if !ok || len(digits) != 2*len(f) || strings.ToLower(digits) != digits {
-		return f, fmt.Errorf("%q is no shape URI (%s and %d lower-case hexadecimal digits)", uri, URIPrefix, 2*len(f))
-	}
-	if _, err = hex.Decode(f[:], []byte(digits)); err != nil {
-		return f, fmt.Errorf("%q is no shape URI: %w", uri, err)
-	}
-	return f, nil
-}
 
 // Shape is an immutable, canonical tree with its serialization.
 type Shape struct {
