@@ -25,7 +25,7 @@ var servers = map[string]bool{"serve": true, "proxy": true}
 // measuring are the commands that fail where the machine is too busy to measure.
 var measuring = map[string]bool{"bench": true, "demo": true}
 
-// TestExamples: the lines of the help texts work as pasted, in their order, where the files they name are there. Only addresses are other ones, and examples of servers elsewhere are left out.
+// TestExamples: the lines of the help texts work as pasted, in their order, where the files they name are there. Only addresses are other ones; examples of servers elsewhere, and of commands that measure, are left out.
 func TestExamples(t *testing.T) {
 	if runtime.GOOS == "windows" {
 		t.Skip("the examples are for a POSIX shell")
