@@ -26,8 +26,9 @@ type caller struct {
 	reading context.Context
 	halt    context.CancelFunc
 	calls   chan *call
-	over    chan upstreamEnd // holds one: what came last
-	acks    []*streamer.Pending
+	over    chan upstreamEnd    // holds one: what came last
+	acks    []*streamer.Pending // the reader's only
+	polls   []*streamer.Pending // the writer's only
 
 	mu       sync.Mutex
 	begun    uint64 // calls begun on the lane
@@ -102,6 +103,9 @@ func (c *caller) run() {
 		c.settle()
 	})
 	inOrder := c.write()
+	for _, p := range c.polls {
+		_ = c.acked(p)
+	}
 	c.cancel()
 	for x := range c.calls { // the reader ends now, and must not wait for a place
 		_ = c.giveUp(x)

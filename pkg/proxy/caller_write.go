@@ -105,7 +105,9 @@ func (c *caller) deliver(x *call, m *streamer.Message) (kind, fate) {
 		c.p.cfg.Log.Warn("reply of the far proxy", "lane", c.number, "err", err)
 		return 0, c.excuse(http.StatusBadGateway, "hhfr: the far proxy replied with what is no reply; whether the request was processed is unknown")
 	}
-	x.decide(what.kind)
+	if what.kind != void || x.tunnel {
+		x.decide(what.kind)
+	}
 	client := c.p.patient(c.in.conn)
 	if _, err := client.Write(what.head); err != nil {
 		return what.kind, endBroken
@@ -138,29 +140,26 @@ func (c *caller) deliver(x *call, m *streamer.Message) (kind, fate) {
 	return what.kind, next
 }
 
-// poll asks for the rest of a reply, piece by piece, until it is through; of a tunnel until it ends.
+// poll asks for the rest of a reply, piece by piece, until it is through; of a tunnel until it ends. It asks ahead, so more polls may be under way than the reply has pieces: those are
+// kept, since the far end may have the next reply's pieces for them by the time they come there.
 func (c *caller) poll(x *call, forever bool) fate {
-	var polls []*streamer.Pending
-	defer func() {
-		for _, p := range polls {
-			_ = c.acked(p)
-		}
-	}()
+	early := len(c.polls) // begun before this reply, and void if they came before it
 	for ahead := 1; ; {
-		for len(polls) < ahead {
+		for len(c.polls) < ahead {
 			p, err := c.lane.Begin(c.ctx, &streamer.Message{Head: line(poll)})
 			if err != nil {
 				return c.failed(x, err)
 			}
-			polls = append(polls, p)
+			c.polls = append(c.polls, p)
 		}
-		p := polls[0]
-		polls = polls[1:]
+		p := c.polls[0]
+		c.polls = c.polls[1:]
 		m, err := p.Reply(c.ctx)
 		if err != nil {
 			return c.failed(x, err)
 		}
 		k, end := c.deliver(x, m)
+		early--
 		switch {
 		case end != goOn:
 			return end
@@ -169,6 +168,7 @@ func (c *caller) poll(x *call, forever bool) fate {
 		case k == piece:
 			ahead = window // more than one round trip's worth may be there
 		case k == interim:
+		case k == void && early >= 0:
 		case k == void: // the far end has given up the reply, so what comes next is not its rest
 			return c.abandoned(x)
 		case forever:

@@ -62,8 +62,10 @@ func (r *rest) next(ctx context.Context, x *streamer.Exchange) {
 	}
 }
 
-// deliver replies with octets and a kind. More follows some kinds: who polls first must find the rest.
+// deliver replies with octets and a kind. More follows some kinds: who polls first must find the rest, and may be there already.
 func (r *rest) deliver(ctx context.Context, x *streamer.Exchange, k kind, octets []byte) {
+	octets = bytes.Clone(octets)
+	r.up.in.take(len(octets))
 	r.l.mu.Lock()
 	switch k {
 	case piece, interim, switched, tunnel:
@@ -72,14 +74,13 @@ func (r *rest) deliver(ctx context.Context, x *streamer.Exchange, k kind, octets
 		r.l.lost = true
 	}
 	r.l.mu.Unlock()
-	m := &streamer.Message{Head: line(k), Body: bytes.NewReader(bytes.Clone(octets))}
+	m := &streamer.Message{Head: line(k), Body: bytes.NewReader(octets)}
 	switch k {
 	case tunnel: // there is nothing to say yet
 		m = &streamer.Message{Head: line(void)}
 	case switched:
 		m = &streamer.Message{Head: withHead(octets, switched, nil)}
 	}
-	r.up.in.take(len(octets))
 	_ = x.Reply(ctx, m)
 	switch k {
 	case last, ended, broken:
