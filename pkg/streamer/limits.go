@@ -39,6 +39,8 @@ const (
 	batchOctets = frame.MaxPayload
 	// maxOpen bounds the messages of this end that are begun and not whole, so that a sync frame has room to list them (25 octets each at most).
 	maxOpen = 512
+	// keptOpen are those of them that requests cannot take from replies, nor replies from requests.
+	keptOpen = 64
 	// shapeAtOnce is the longest shape, in octets of its packed form, whose pieces follow each other without those of others: shapes may then stand on it (section 4.1).
 	shapeAtOnce = 4096
 	// maxSyncShapes and maxSyncLanes bound the other lists of a sync frame (42 and 30 octets an entry at most): all fit 65 536 octets together.

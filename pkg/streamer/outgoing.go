@@ -29,6 +29,7 @@ type outgoing struct {
 	names   [2]uint64   // numbers this message keeps in use, of head and body; 0: none. Only the sender sets them
 	octets  int64       // of payload that went to the writer
 	inRing  bool
+	placed  bool // it has one of Stream.places
 	begun   bool // its first fragment went to the writer
 	whole   bool // its last one, too
 	dropped *Error
@@ -45,7 +46,6 @@ func (s *Stream) admit(out *outgoing, async bool) error {
 	if async {
 		s.tasks.Add(1)
 	}
-	s.room.begin(out.claim)
 	return nil
 }
 
@@ -115,7 +115,15 @@ func (s *Stream) giveUpLocked(out *outgoing, err error) error {
 // put queues a fragment, when there is room for it.
 func (out *outgoing) put(ctx context.Context, f fragment) error {
 	s, n := out.s, int64(len(f.payload))
+	if f.first && !f.last {
+		if err := out.takePlace(ctx); err != nil {
+			return err
+		}
+	}
 	if out.claim != nil {
+		if f.first {
+			s.room.begin(out.claim)
+		}
 		if t := s.room.take(out.claim, n); t != nil {
 			if err := s.await(ctx, out, t, f.first); err != nil {
 				return err
@@ -140,6 +148,32 @@ func (out *outgoing) put(ctx context.Context, f fragment) error {
 		s.ring.push(turn{out: out})
 	}
 	s.wakeWriter()
+	return nil
+}
+
+func (out *outgoing) class() class {
+	if out.x != nil {
+		return replies
+	}
+	return requests
+}
+
+// takePlace waits until the message may have more than one fragment. It does so before it takes room in any queue, which those that are open need.
+func (out *outgoing) takePlace(ctx context.Context) error {
+	s, k := out.s, out.class()
+	if t := s.places.enter(k); t != nil {
+		if err := s.await(ctx, out, t, true); err != nil {
+			s.places.leave(k, t)
+			return err
+		}
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if out.dropped != nil {
+		s.places.release(k)
+		return out.dropped
+	}
+	out.placed = true
 	return nil
 }
 
@@ -242,6 +276,9 @@ func (s *Stream) dropLocked(out *outgoing, why *Error, code frame.CancelCode) {
 func (s *Stream) overOutLocked(out *outgoing) {
 	s.live--
 	delete(s.outs, out.key)
+	if out.placed {
+		s.places.release(out.class())
+	}
 	if out.x != nil {
 		s.repliedLocked(out.x, out.dropped)
 	}

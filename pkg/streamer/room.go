@@ -83,9 +83,13 @@ type claim struct {
 	wait  ticket
 }
 
+// begin has a message wait for nothing but octets from now on.
 func (r *room) begin(c *claim) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
+	if c.free {
+		return
+	}
 	r.open = append(r.open, c)
 }
 

@@ -102,6 +102,7 @@ type Stream struct {
 	queue      gate // octets of payload between senders and writer
 	slots      gate // exchanges in flight that this end began
 	room       room // octets of payload the other end queues for us
+	places     places
 	maxPayload int
 	maxMessage int64
 

@@ -30,7 +30,6 @@ type writer struct {
 	checks    frame.Checks
 	jobs      map[uint64]*shapeJob // by number
 	behind    map[uint64]*shapeJob // lanes whose next request waits for a shape
-	crowded   []turn               // messages that wait until fewer are open
 	buf       []byte
 	payload   []byte // what was packed
 	segment   []byte // of a head, while it is packed
@@ -171,7 +170,6 @@ func (w *writer) control(f frame.Frame) {
 		ev.Lane, ev.Exchange, ev.Reply = c.Message.Lane, c.Message.Exchange, c.Message.Reply
 		if !c.Refused {
 			w.checks.Cancel(c.Message)
-			w.uncrowd()
 		}
 	}
 	w.append(f, ev)
@@ -190,10 +188,6 @@ func (w *writer) turn(t turn) {
 	}
 	f, ok := w.front(t.out)
 	if !ok {
-		return
-	}
-	if f.first && !f.last && w.checks.Len() >= maxOpen {
-		w.crowded = append(w.crowded, t)
 		return
 	}
 	if job := w.behind[t.out.key.Lane]; job != nil && f.first && t.out.x == nil {
@@ -229,9 +223,6 @@ func (w *writer) turn(t turn) {
 	w.s.note(Event{Dir: Sent, Kind: frame.KindData, At: w.at, Octets: n, Lane: d.Lane, Exchange: d.Exchange, Reply: d.Reply,
 		First: d.First, Last: d.Last, OneWay: out.oneway, Payload: len(d.Payload), Message: out.octets})
 	w.at += int64(n)
-	if d.Last {
-		w.uncrowd()
-	}
 }
 
 // front is the fragment whose turn it is, if its message is still wanted.
@@ -284,19 +275,6 @@ func (s *Stream) beginOutLocked(out *outgoing, only bool) {
 	if !only {
 		s.outs[out.key] = out
 	}
-}
-
-// uncrowd lets messages begin that waited until fewer are open.
-func (w *writer) uncrowd() {
-	if len(w.crowded) == 0 {
-		return
-	}
-	w.s.mu.Lock()
-	defer w.s.mu.Unlock()
-	for _, t := range w.crowded {
-		w.s.ring.push(t)
-	}
-	w.crowded = nil
 }
 
 // syncIfDue writes a sync frame if size further octets would go beyond what may stand without one.
