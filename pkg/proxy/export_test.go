@@ -31,3 +31,10 @@ func ReadHeadPart(part, entity []byte) (octets int, err error) {
 	}
 	return len(c.framing.appendTo(nil, entity)), nil
 }
+
+// OpensNoMore tells that no further session is opened.
+func (p *Proxy) OpensNoMore() bool {
+	p.links.mu.Lock()
+	defer p.links.mu.Unlock()
+	return p.links.closed
+}

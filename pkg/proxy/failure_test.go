@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"log/slog"
 	"net"
 	"strings"
 	"sync"
@@ -347,4 +348,40 @@ func TestEndsThatSpeakForThemselves(t *testing.T) {
 	assert.Contains(t, o.received()[0], "POST /service HTTP/1.1\r\n")
 	assert.Contains(t, o.received()[0], fmt.Sprintf("Content-Length: %d\r\n", len(envelope)))
 	assert.Contains(t, o.received()[0], "Host: "+o.l.Addr().String()+"\r\n")
+}
+
+// atSession is a log that calls a function when it hears of a session.
+type atSession struct {
+	slog.Handler
+	f func()
+}
+
+func (h atSession) Enabled(context.Context, slog.Level) bool { return true }
+
+func (h atSession) Handle(_ context.Context, r slog.Record) error {
+	if r.Message == "session" {
+		h.f()
+	}
+	return nil
+}
+
+// TestCloseWhileASessionIsOpened: a session that is there just when the proxy is closed is closed as well.
+func TestCloseWhileASessionIsOpened(t *testing.T) {
+	o := startOrigin(t, "127.0.0.1:0", server(echoReply))
+	far := startProxy(t, "127.0.0.1:0", o.url(), func(c *proxy.Config) { c.Transports = map[string]streamer.Transport{} })
+	opened, closed := make(chan struct{}), make(chan struct{})
+	near := startProxy(t, "127.0.0.1:0", far.url(), func(c *proxy.Config) {
+		c.Log = slog.New(atSession{slog.DiscardHandler, func() {
+			close(opened)
+			<-closed
+		}})
+	})
+	c := connect(t, near.url())
+	c.say(post("", "<a/>"))
+	<-opened
+	ended := make(chan error, 1)
+	go func() { ended <- near.Close() }()
+	require.Eventually(t, near.OpensNoMore, patience, time.Millisecond)
+	close(closed)
+	require.NoError(t, <-ended)
 }

@@ -83,7 +83,8 @@ func (ls *links) open() {
 	ls.mu.Lock()
 	defer ls.mu.Unlock()
 	if ls.closed && l != nil {
-		ls.p.wait.Go(func() { _ = l.session.Close() })
+		late := l.session
+		ls.p.wait.Go(func() { _ = late.Close() })
 		l, err = nil, &Error{Code: Closed, At: -1}
 	}
 	if errors.Is(err, errNoPartner) {
