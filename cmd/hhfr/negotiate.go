@@ -26,6 +26,7 @@ type negotiateOptions struct {
 	allowHost                                                     []string
 	requireHHFR                                                   bool
 	timeout                                                       time.Duration
+	tls                                                           clientTLS
 }
 
 func newNegotiate(env Env, g *global) *cobra.Command {
@@ -55,15 +56,18 @@ Exit code 0 also where the outcome is plain SOAP; with --require-hhfr that is 3.
 	f.StringArrayVar(&o.allowHost, "allow-host", nil, "a host that the answer may name for the stream beside that of the URL")
 	f.BoolVar(&o.requireHHFR, "require-hhfr", false, "fail (exit 3) if the outcome is plain SOAP")
 	f.DurationVar(&o.timeout, "timeout", negotiate.DefaultTimeout, "plain SOAP, if there is no stream after this time")
+	o.tls.flags(f, "URL")
 	outputFlag(c, &o.output, "text", "json")
 	return c
 }
 
-func (o *negotiateOptions) config(g *global, env Env, store ctxstore.Store) (cfg negotiate.Config, err error) {
+func (o *negotiateOptions) config(g *global, env Env, store ctxstore.Store, secure *secured) (cfg negotiate.Config, err error) {
 	book := binary.NewBook(ctxstore.Shapes{Store: store})
 	log := g.logger(env.Err)
+	transport := http.DefaultTransport.(*http.Transport).Clone()
+	transport.TLSClientConfig = secure.config
 	cfg = negotiate.Config{
-		HTTPClient: &http.Client{Transport: http.DefaultTransport.(*http.Transport).Clone()}, Store: store, Coders: negotiate.BookCoders(book),
+		HTTPClient: &http.Client{Transport: transport}, Store: store, Coders: negotiate.BookCoders(book),
 		AllowHost: o.allowHost, RequireHHFR: o.requireHHFR, RememberFor: -1, Timeout: o.timeout, Log: log,
 	}
 	if o.representation != "" {
@@ -98,12 +102,17 @@ func readSchema(name string) (*schema.Schema, error) {
 }
 
 func runNegotiate(ctx context.Context, env Env, g *global, o negotiateOptions) (err error) {
+	secure, err := o.tls.open()
+	if err != nil {
+		return err
+	}
+	defer secure.close()
 	store, err := engines.Open(ctx, o.store, engines.Options{})
 	if err != nil {
 		return err
 	}
 	defer func() { _ = store.Close() }()
-	cfg, err := o.config(g, env, store)
+	cfg, err := o.config(g, env, store, secure)
 	if err != nil {
 		return err
 	}

@@ -4,9 +4,7 @@ import (
 	"bufio"
 	"bytes"
 	"crypto/tls"
-	"crypto/x509"
 	"encoding/json"
-	"encoding/pem"
 	"fmt"
 	"io"
 	"net"
@@ -276,13 +274,7 @@ func TestPairBehindTLS(t *testing.T) {
 	o.StartTLS()
 	t.Cleanup(o.Close)
 	dir := t.TempDir()
-	cert, key := filepath.Join(dir, "cert.pem"), filepath.Join(dir, "key.pem")
-	own := o.TLS.Certificates[0]
-	secret, err := x509.MarshalPKCS8PrivateKey(own.PrivateKey)
-	require.NoError(t, err)
-	require.NoError(t, os.WriteFile(cert, pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: own.Certificate[0]}), 0o600))
-	require.NoError(t, os.WriteFile(key, pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: secret}), 0o600))
-
+	cert, key := certificate(t, dir, o.TLS.Certificates[0])
 	link, keys := filepath.Join(dir, "link.pcapng"), filepath.Join(dir, "keys")
 	t.Setenv("SSLKEYLOGFILE", keys)
 	far := startProxyProcess(t, "127.0.0.1:0", o.URL+"/service", "--cacert", cert, "--cert", cert, "--key", key, "--listen-cert", cert, "--listen-key", key)

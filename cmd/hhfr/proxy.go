@@ -91,7 +91,7 @@ func runProxy(ctx context.Context, env Env, g *global, o proxyOptions) (err erro
 	if err != nil {
 		return err
 	}
-	secure, err := o.tls.open()
+	secure, listen, err := o.tls.open()
 	if err != nil {
 		return err
 	}
@@ -110,14 +110,14 @@ func runProxy(ctx context.Context, env Env, g *global, o proxyOptions) (err erro
 	if err != nil {
 		return err
 	}
-	if secure.listen != nil {
-		clients = tls.NewListener(clients, secure.listen)
+	if listen != nil {
+		clients = tls.NewListener(clients, listen)
 	}
 	log := g.logger(env.Err)
 	book := binary.NewBook(ctxstore.Shapes{Store: store})
 	book.Log = log
 	p, err := proxy.Start(proxy.Config{
-		Listen: clients, Streams: streams, Advertise: o.advertise, Upstream: upstream, TLS: secure.upstream, Store: store, Coders: negotiate.BookCoders(book),
+		Listen: clients, Streams: streams, Advertise: o.advertise, Upstream: upstream, TLS: secure.config, Store: store, Coders: negotiate.BookCoders(book),
 		AllowHost: o.allowHost, AllowCleartext: o.allowCleartext, RememberFor: o.remember, Timeout: o.timeout, Stream: streamer.Config{SyncBytes: int64(o.sync)},
 		WrapDialed: rec.dialed(), WrapAccepted: rec.accepted(), OnSession: rec.facts, Log: log,
 	})

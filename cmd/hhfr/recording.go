@@ -38,6 +38,14 @@ func (r *recording) dialed() func(net.Conn) net.Conn {
 	return func(c net.Conn) net.Conn { return r.rec.Conn(c) }
 }
 
+// over gives a dial function whose connections are recorded.
+func (r *recording) over(open pcapng.DialFunc) pcapng.DialFunc {
+	if r.rec == nil {
+		return open
+	}
+	return r.rec.DialContext(open)
+}
+
 func (r *recording) accepted() func(net.Conn) net.Conn {
 	if r.rec == nil {
 		return nil

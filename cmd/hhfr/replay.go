@@ -48,6 +48,7 @@ Exit code 1: a reply differs. Exit code 5: a request could not be sent again, ha
 	f.StringVar(&o.record, "record", "", "write all traffic to this pcapng file")
 	f.StringArrayVar(&o.allowHost, "allow-host", nil, "a host that the answer may name for the stream beside that of --to")
 	f.Var(&o.sync, "sync", "a sync frame at least every so many octets, up to 64KiB")
+	o.tls.flags(f, "--to")
 	outputFlag(c, &o.output, "text", "json")
 	return c
 }
@@ -97,6 +98,11 @@ func runReplay(ctx context.Context, env Env, g *global, o replayOptions) (err er
 	if err != nil {
 		return err
 	}
+	secure, err := o.tls.open()
+	if err != nil {
+		return err
+	}
+	defer secure.close()
 	in, err := openInput(ctx, env, o.file)
 	if err != nil {
 		return err
@@ -119,7 +125,7 @@ func runReplay(ctx context.Context, env Env, g *global, o replayOptions) (err er
 		return err
 	}
 	defer func() { err = errors.Join(err, rec.close(env.Err)) }()
-	session, err := dial(ctx, env, g, o.streamOptions, store, rec, &wire{})
+	session, err := dial(ctx, env, g, o.streamOptions, store, secure, rec, &wire{})
 	if err != nil {
 		return err
 	}

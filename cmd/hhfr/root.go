@@ -75,7 +75,7 @@ func codeOf(err error) (code int, hint string) {
 		case negotiate.NoHHFR:
 			return exitNoPeer, "without --require-hhfr the messages go as plain SOAP"
 		case negotiate.Unreachable:
-			return exitNoPeer, "is the server running, and are host and port right?"
+			return exitNoPeer, unreachableHint(err)
 		case negotiate.FateUnknown:
 			return exitPartial, "the request was not sent again, since it may have been processed"
 		}

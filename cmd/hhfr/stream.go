@@ -40,6 +40,7 @@ type streamOptions struct {
 	sync                                                                    size
 	timeout, reconnect, negotiateTimeout, remember                          time.Duration
 	schema, replySchema                                                     string
+	tls                                                                     clientTLS
 }
 
 // maxDocument bounds one message from stdin or a file, in octets.
@@ -101,6 +102,7 @@ Exit code 1: a reply is a fault or an HTTP error; 5: the fate of messages is unk
 	f.StringVar(&o.schema, "schema", "", "HHFR Schema of the requests, a file: their types are taken from it")
 	f.StringVar(&o.replySchema, "reply-schema", "", "HHFR Schema of the replies, a file")
 	f.DurationVar(&o.timeout, "timeout", 0, "give up after this time, all in all; 0: never")
+	o.tls.flags(f, "URL")
 	outputFlag(c, &o.output, "text", "json", "xml")
 	return c
 }
@@ -167,6 +169,11 @@ func runStream(ctx context.Context, env Env, g *global, o streamOptions) (err er
 		ctx, cancel = context.WithTimeoutCause(ctx, o.timeout, fmt.Errorf("not done within --timeout %v", o.timeout))
 		defer cancel()
 	}
+	secure, err := o.tls.open()
+	if err != nil {
+		return err
+	}
+	defer secure.close()
 	store, err := engines.Open(ctx, o.store, engines.Options{})
 	if err != nil {
 		return err
@@ -188,7 +195,7 @@ func runStream(ctx context.Context, env Env, g *global, o streamOptions) (err er
 	}
 	plain := &wire{}
 	began := time.Now()
-	session, err := dial(ctx, env, g, o, store, rec, plain)
+	session, err := dial(ctx, env, g, o, store, secure, rec, plain)
 	if err != nil {
 		return err
 	}
@@ -226,22 +233,22 @@ func runStream(ctx context.Context, env Env, g *global, o streamOptions) (err er
 }
 
 // dial opens the session, with all connections recorded and their octets counted.
-func dial(ctx context.Context, env Env, g *global, o streamOptions, store ctxstore.Store, rec *recording, plain *wire) (*negotiate.Session, error) {
+func dial(ctx context.Context, env Env, g *global, o streamOptions, store ctxstore.Store, secure *secured, rec *recording, plain *wire) (*negotiate.Session, error) {
 	transport := http.DefaultTransport.(*http.Transport).Clone()
 	transport.MaxIdleConnsPerHost = o.concurrency
 	transport.DisableCompression = true
 	transport.IdleConnTimeout = 5 * time.Second
-	transport.DialContext = func(ctx context.Context, network, addr string) (net.Conn, error) {
+	open := func(ctx context.Context, network, addr string) (net.Conn, error) {
 		var d net.Dialer
 		c, err := d.DialContext(ctx, network, addr)
 		if err != nil {
 			return nil, err
 		}
-		if wrap := rec.dialed(); wrap != nil {
-			c = wrap(c)
-		}
 		return &counted{Conn: c, wire: plain}, nil
 	}
+	transport.TLSClientConfig = secure.config // for those behind a proxy of the environment's
+	transport.DialContext = rec.over(open)
+	transport.DialTLSContext = rec.over(secure.over(open)) // a recording has what is inside
 	log := g.logger(env.Err)
 	book := binary.NewBook(ctxstore.Shapes{Store: store})
 	book.Log = log

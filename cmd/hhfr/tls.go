@@ -1,0 +1,136 @@
+package main
+
+import (
+	"context"
+	"crypto/tls"
+	"crypto/x509"
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"os"
+
+	"github.com/spf13/pflag"
+
+	"github.com/hhfr/hhfr/internal/pcapng"
+)
+
+// clientTLS are the flags of TLS with whoever is called.
+type clientTLS struct {
+	cacert, cert, key string
+	insecure          bool
+}
+
+// flags declares them; whom is called with https, in the words of the command.
+func (o *clientTLS) flags(f *pflag.FlagSet, whom string) {
+	f.StringVar(&o.cacert, "cacert", "", "PEM file of certificates to trust for an https "+whom)
+	f.StringVar(&o.cert, "cert", "", "PEM file with the certificate to show to an https "+whom)
+	f.StringVar(&o.key, "key", "", "PEM file with the key of --cert")
+	f.BoolVar(&o.insecure, "insecure-skip-verify", false, "take any certificate of an https "+whom)
+}
+
+// secured is what the flags ask for.
+type secured struct {
+	config *tls.Config
+	keys   *os.File // of SSLKEYLOGFILE, nil: none
+}
+
+// open reads the files. What it returns is to be closed.
+func (o *clientTLS) open() (*secured, error) {
+	c := &tls.Config{InsecureSkipVerify: o.insecure}
+	if o.cacert != "" {
+		pem, err := os.ReadFile(o.cacert)
+		if err != nil {
+			return nil, fmt.Errorf("--cacert: %w", err)
+		}
+		c.RootCAs = x509.NewCertPool()
+		if !c.RootCAs.AppendCertsFromPEM(pem) {
+			return nil, usage(fmt.Errorf("--cacert %s has no certificate in PEM", o.cacert), "")
+		}
+	}
+	var err error
+	if c.Certificates, err = keyPair("--cert", o.cert, "--key", o.key); err != nil {
+		return nil, err
+	}
+	keys, err := keyLog()
+	if err != nil {
+		return nil, err
+	}
+	s := &secured{config: c, keys: keys}
+	s.log(c)
+	return s, nil
+}
+
+// log has a configuration's keys written to the file that SSLKEYLOGFILE names, if any.
+func (s *secured) log(c *tls.Config) {
+	if s.keys != nil {
+		c.KeyLogWriter = s.keys
+	}
+}
+
+func (s *secured) close() {
+	if s.keys != nil {
+		_ = s.keys.Close()
+	}
+}
+
+// over gives a dial function that opens TLS inside the connections of another. A server that speaks something else is told by its error.
+func (s *secured) over(open pcapng.DialFunc) pcapng.DialFunc {
+	return func(ctx context.Context, network, addr string) (net.Conn, error) {
+		c, err := open(ctx, network, addr)
+		if err != nil {
+			return nil, err
+		}
+		config := s.config.Clone()
+		if config.ServerName, _, err = net.SplitHostPort(addr); err != nil {
+			return nil, errors.Join(err, c.Close())
+		}
+		config.NextProtos = []string{"http/1.1"}
+		secure := tls.Client(c, config)
+		if err := secure.HandshakeContext(ctx); err != nil {
+			_ = c.Close()
+			return nil, err
+		}
+		return secure, nil
+	}
+}
+
+// keyLog opens the file that SSLKEYLOGFILE names; nil if it names none.
+func keyLog() (*os.File, error) {
+	name := os.Getenv("SSLKEYLOGFILE")
+	if name == "" {
+		return nil, nil
+	}
+	f, err := os.OpenFile(name, os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o600)
+	if err != nil {
+		return nil, fmt.Errorf("SSLKEYLOGFILE: %w", err)
+	}
+	return f, nil
+}
+
+// keyPair reads a certificate and its key; nil if neither is given.
+func keyPair(certFlag, cert, keyFlag, key string) ([]tls.Certificate, error) {
+	switch {
+	case cert == "" && key == "":
+		return nil, nil
+	case cert == "" || key == "":
+		return nil, usage(errors.New(certFlag+" and "+keyFlag+" go together"), "")
+	}
+	c, err := tls.LoadX509KeyPair(cert, key)
+	if err != nil {
+		return nil, fmt.Errorf("%s, %s: %w", certFlag, keyFlag, err)
+	}
+	return []tls.Certificate{c}, nil
+}
+
+// unreachableHint says what to do about a server that cannot be reached, or not trusted.
+func unreachableHint(err error) string {
+	var untrusted *tls.CertificateVerificationError
+	switch {
+	case errors.As(err, &untrusted):
+		return "--cacert FILE trusts those who signed it, --insecure-skip-verify anyone"
+	case errors.Is(err, http.ErrSchemeMismatch):
+		return "the server speaks no TLS there: an http URL, or another port?"
+	}
+	return "is the server running, and are host and port right?"
+}

@@ -1,0 +1,82 @@
+package main
+
+import (
+	"crypto/tls"
+	"crypto/x509"
+	"encoding/pem"
+	"io"
+	"log"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/hhfr/hhfr/internal/shared"
+)
+
+// TestCommandsOverTLS: stream, negotiate and replay call a server that nobody signed for, and that wants to see a certificate; a recording of that has what is inside.
+func TestCommandsOverTLS(t *testing.T) {
+	o := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		body, err := io.ReadAll(r.Body)
+		if err != nil || strings.Contains(string(body), "urn:hhfr:negotiation:1") {
+			http.NotFound(w, r)
+			return
+		}
+		_, _ = w.Write(body)
+	}))
+	o.TLS = &tls.Config{ClientAuth: tls.RequireAnyClientCert}
+	o.Config.ErrorLog = log.New(io.Discard, "", 0)
+	o.StartTLS()
+	t.Cleanup(o.Close)
+	dir := t.TempDir()
+	cert, key := certificate(t, dir, o.TLS.Certificates[0])
+	record, keys := filepath.Join(dir, "session.pcapng"), filepath.Join(dir, "keys")
+	t.Setenv("SSLKEYLOGFILE", keys)
+	message := shared.Testdata(t, "soap", "cwmp-inform.xml")
+	plain := httptest.NewServer(o.Config.Handler)
+	t.Cleanup(plain.Close)
+	trusted := []string{"--cacert", cert, "--cert", cert, "--key", key}
+
+	for name, tc := range map[string]struct {
+		args []string
+		code int
+		says string
+	}{
+		"stream":                   {args: append([]string{"stream", o.URL, message, "--record", record}, trusted...), says: "plain SOAP"},
+		"negotiate":                {args: append([]string{"negotiate", o.URL}, trusted...)},
+		"anyone":                   {args: []string{"negotiate", o.URL, "--insecure-skip-verify", "--cert", cert, "--key", key}},
+		"nobody signed":            {args: []string{"stream", o.URL, message}, code: exitNoPeer, says: "--cacert FILE"},
+		"https to http":            {args: []string{"stream", strings.Replace(plain.URL, "http:", "https:", 1), message}, code: exitNoPeer, says: "speaks no TLS there"},
+		"cert without key":         {args: []string{"stream", o.URL, message, "--cert", cert}, code: exitUsage, says: "--cert and --key go together"},
+		"no certificates in there": {args: []string{"replay", message, "--to", o.URL, "--cacert", message}, code: exitUsage, says: "has no certificate in PEM"},
+		"no such file":             {args: []string{"negotiate", o.URL, "--cacert", filepath.Join(dir, "none.pem")}, code: exitFailed, says: "none.pem: no such file"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			code, _, stderr := do(t, tc.args...)
+			assert.Equal(t, tc.code, code, stderr)
+			assert.Contains(t, stderr, tc.says)
+		})
+	}
+	code, out, stderr := do(t, append([]string{"replay", record, "--to", o.URL, "-o", "json"}, trusted...)...)
+	assert.Zero(t, code, stderr)
+	assert.Contains(t, out, `"sent":1,"differences":0`)
+	lines, err := os.ReadFile(keys)
+	require.NoError(t, err)
+	assert.Contains(t, string(lines), "CLIENT_TRAFFIC_SECRET_0 ")
+}
+
+// certificate writes a certificate and its key as PEM files.
+func certificate(t *testing.T, dir string, c tls.Certificate) (cert, key string) {
+	t.Helper()
+	cert, key = filepath.Join(dir, "cert.pem"), filepath.Join(dir, "key.pem")
+	secret, err := x509.MarshalPKCS8PrivateKey(c.PrivateKey)
+	require.NoError(t, err)
+	require.NoError(t, os.WriteFile(cert, pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: c.Certificate[0]}), 0o600))
+	require.NoError(t, os.WriteFile(key, pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: secret}), 0o600))
+	return cert, key
+}
