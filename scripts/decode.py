@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
-"""An independent decoder of the hhfr wire format, written from docs/wire-format.md alone (§: its sections); packed segments are in unpack.py.
+"""An independent decoder of the hhfr wire format, written from docs/wire-format.md alone (§: its sections); packed segments are in unpack.py, packed shapes in fold.py.
 decode.py vectors DIR                                        check the test vectors under DIR
 decode.py capture FILE.pcapng --store DIR [--save-dir OUT]   decode the hhfr streams of a recording
 decode.py stream FILE... --store DIR [--save-dir OUT]        decode raw octets, one direction per file"""
-import argparse, base64, bisect, collections, datetime, functools, glob, hashlib, json, os, re, struct, sys, types, unpack, uuid, zlib
+import argparse, base64, bisect, collections, datetime, fold, functools, glob, hashlib, json, os, re, struct, sys, types, unpack, uuid, zlib
 HELLO, SYNC = bytes.fromhex('01484846522F310A'), bytes.fromhex('03C5686866729A0A')
 FORMS = ('reference', 'fingerprint:32'), ('full', 'total offset piece:rest'), ('unknown', '')    # fields are name:form; without form: a uvarint
 KINDS = {1: ('hello', HELLO, 'scheme role:octet session:16 token:bytes sync_word:8 representation stages max_fragment max_message max_shapes '
@@ -56,18 +56,6 @@ def frame(buf, at):                     # §2: the frame at `at`, parsed without
     need(r.pos == r.end, f'octets left over in {kind}'); return f, r.end
 TEXT, VALUE, SLOT, AGAIN, SEQUENCE, ELEMENT, ATTRIBUTE, ARRAY, OPTIONAL, CHOICE = range(10); LISTS, NUMBERS = (SEQUENCE, ELEMENT, ATTRIBUTE), (2, 3, 4, 6)
 Node = collections.namedtuple('Node', 'kind a b kids takes column')    # takes: at least one item of content each time it stands
-VOCABULARY = open(os.path.join(os.path.dirname(os.path.abspath(__file__)), '../pkg/shape/transit/vocabulary.txt'), 'rb').read()
-def unpack_shape(octets, store):              # §4.1; None without the base
-    r, base = Reader(octets), b''; need((form := r.octet()) in (0, 1, 3) and (form < 3 or len(octets) <= 4096), 'form of a packed shape')
-    if not form: return r.rest()
-    size = r.uvarint(); need(size <= 1 << 20, 'packed shape too large')
-    if form == 3: name = r.take(8); base = next((o for fp, o in store.items() if o and fp.startswith(name)), None)
-    if base is None: return None
-    z = zlib.decompressobj(-15, (VOCABULARY + base)[-32768:])
-    try: out = z.decompress(r.rest(), size + 1)
-    except zlib.error as e: need(False, f'packed shape: {e}')
-    need(len(out) == size and z.eof and not z.unused_data, 'size of a packed shape')
-    return out
 @functools.lru_cache(None)
 def parse_shape(octets):                # §9
     r, seen = Reader(octets), []; need(r.octet() == 1, 'version of shape'); slots = r.uvarint()
@@ -206,7 +194,7 @@ class Direction:                        # runs: (position, octets), gaps between
             before = self.pieces.get(key, self.unseen) if f['offset'] else b''    # None: pieces before the decoder joined
             need(f['piece'] and end <= f['total'] and (before is None or len(before) == f['offset']), 'piece of a shape')
             octets = self.pieces[key] = None if before is None else before + f['piece']
-            if end == f['total']: octets = octets and unpack_shape(octets, self.store); self.store[f.setdefault('fingerprint', hashlib.sha256(octets or b'').digest())] = octets and parse_shape(octets) and octets
+            if end == f['total']: octets = octets and fold.unpack_shape(octets, self.store); self.store[f.setdefault('fingerprint', hashlib.sha256(octets or b'').digest())] = octets and parse_shape(octets) and octets
         if 'fingerprint' in f: self.shapes[f['number']] = f['fingerprint']
     def part(self, r): need((n := r.uvarint()) == 0 or n in self.shapes and self.id[2] == 1, f'shape number {n}'); return self.shapes[n] if n else None, []
     def data(self, f):                  # §5
@@ -305,7 +293,7 @@ def vector(path):
         got, end = json.loads(json.dumps(frame(bytes.fromhex(text), 0), default=bytes.hex))
         return need(end == len(bytes.fromhex(text)) and v == {k: got.get(k) for k in v}, f'differs: {got}')
     if 'octets' in v:
-        base = bytes.fromhex(v.get('base', '')); out = unpack_shape(bytes.fromhex(v['packed']), {hashlib.sha256(base).digest(): base})
+        base = bytes.fromhex(v.get('base', '')); out = fold.unpack_shape(bytes.fromhex(v['packed']), {hashlib.sha256(base).digest(): base})
         return need(out.hex() == v['octets'], f'unpacks to {out}')
     if 'messages' in v:                 # §11
         shape, memory, out = bytes.fromhex(v['shape']), unpack.Memory(), []

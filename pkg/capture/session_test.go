@@ -49,6 +49,7 @@ func TestIndependentDecoder(t *testing.T) {
 		lines += bytes.Count(shared.Read(t, shared.Testdata(t, "..", "scripts", name)), []byte{'\n'})
 	}
 	assert.LessOrEqual(t, lines, 600, "lines of the decoder")
+	assert.LessOrEqual(t, bytes.Count(shared.Read(t, shared.Testdata(t, "..", "scripts", "fold.py")), []byte{'\n'}), 70, "lines for packed shapes")
 	run := func(args ...string) {
 		t.Helper()
 		out, err := exec.CommandContext(t.Context(), python, append([]string{script}, args...)...).CombinedOutput()

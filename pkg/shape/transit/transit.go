@@ -1,5 +1,5 @@
-// Package transit makes the serializations of shapes small for their way to the other end (docs/wire-format.md, section 4.1): DEFLATE (RFC 1951)
-// with a vocabulary of SOAP and its relatives before it, and another shape that both ends hold, the base.
+// Package transit makes the serializations of shapes small for their way to the other end (docs/wire-format.md, section 4.1): folded, so that nothing is said
+// twice that markup says twice, then DEFLATE (RFC 1951) with a vocabulary of SOAP and its relatives before it, and another shape that both ends hold, the base.
 //
 // A shape has no values of messages, so that what is packed tells nothing about them. Nothing is remembered from one shape to the next: the base is named.
 package transit
@@ -8,7 +8,6 @@ import (
 	"bytes"
 	"crypto/sha256"
 	_ "embed" // vocabulary.txt
-	"encoding/binary"
 	"errors"
 	"fmt"
 	"io"
@@ -36,7 +35,7 @@ const (
 	// window is how far back DEFLATE reaches, in octets; of what stands before a shape, the rest counts for nothing.
 	window = 32 << 10
 
-	deflated = 1 << 0 // the octets are deflated
+	deflated = 1 << 0 // folded, and deflated
 	based    = 1 << 1 // a base is named
 	flags    = deflated | based
 )
@@ -104,39 +103,36 @@ var packers = sync.Pool{New: func() any {
 }}
 
 // Pack appends the packed form of a serialization to dst. base is another shape's serialization, nil for none; it is left out where the packed form is longer than [MaxBased]
-// with it. What does not get smaller stays as it is. It may be called concurrently.
+// with it, or where it has no folded form. What has none itself, or does not get smaller, stays as it is. It may be called concurrently.
 func Pack(dst, octets, base []byte) []byte {
-	if base != nil {
-		if packed := pack(dst, octets, base); len(packed)-len(dst) <= MaxBased {
+	folded, ok := fold(octets)
+	if back, err := unfold(folded); !ok || err != nil || !bytes.Equal(back, octets) {
+		return append(append(dst, 0), octets...)
+	}
+	if before, ok := fold(base); ok {
+		name := NameOf(sha256.Sum256(base))
+		if packed := pack(append(append(dst, deflated|based), name[:]...), folded, before); len(packed)-len(dst) <= min(MaxBased, len(octets)) {
 			return packed
 		}
 	}
-	return pack(dst, octets, nil)
+	if packed := pack(append(dst, deflated), folded, nil); len(packed)-len(dst) <= len(octets) {
+		return packed
+	}
+	return append(append(dst, 0), octets...)
 }
 
-func pack(dst, octets, base []byte) []byte {
+// pack appends a folded form, deflated behind vocabulary and base.
+func pack(dst, folded, base []byte) []byte {
 	p := packers.Get().(*packer)
 	defer packers.Put(p)
 	p.before = append(append(p.before[:0], vocabulary...), base...)
 	p.out.Reset()
 	p.w.ResetDict(&p.out, p.before[max(0, len(p.before)-window):])
-	_, err := p.w.Write(octets)
+	_, err := p.w.Write(folded)
 	if err = errors.Join(err, p.w.Close()); err != nil {
 		panic(err) // a bytes.Buffer takes everything
 	}
-	header := binary.AppendUvarint(nil, uint64(len(octets)))
-	if base != nil {
-		sum := NameOf(sha256.Sum256(base))
-		header = append(header, sum[:]...)
-	}
-	if len(header)+p.out.Len() >= len(octets) {
-		return append(append(dst, 0), octets...)
-	}
-	form := byte(deflated)
-	if base != nil {
-		form |= based
-	}
-	return append(append(append(dst, form), header...), p.out.Bytes()...)
+	return append(dst, p.out.Bytes()...)
 }
 
 // Unpack gives back the serialization that was packed, in memory of its own; whether it is a shape is for others to say. find gives the serialization behind a name, nil if this end has none.
@@ -156,39 +152,41 @@ func Unpack(packed []byte, find func(Name) []byte) ([]byte, error) {
 	if form&deflated == 0 || form&^flags != 0 || form&based != 0 && len(packed) > MaxBased {
 		return nil, &Error{Code: Malformed, Err: fmt.Errorf("form %d", form)}
 	}
-	size := cur.Uvarint()
 	before := vocabulary
-	var name Name
 	if form&based != 0 {
+		var name Name
 		copy(name[:], cur.Take(len(name)))
-	}
-	if err := cur.Err(); err != nil {
-		return nil, &Error{Code: Malformed, Err: err}
-	}
-	if size > MaxOctets {
-		return nil, &Error{Code: TooLarge, Err: fmt.Errorf("%d octets, most are %d", size, MaxOctets)}
-	}
-	if form&based != 0 {
+		if err := cur.Err(); err != nil {
+			return nil, &Error{Code: Malformed, Err: err}
+		}
 		base := find(name)
 		if base == nil {
 			return nil, &Error{Code: NoBase, Base: name}
 		}
-		before = append(bytes.Clone(vocabulary), base...)
+		folded, ok := fold(base)
+		if !ok {
+			return nil, &Error{Code: Malformed, Err: fmt.Errorf("base %s: %w", name, errFold)}
+		}
+		before = append(bytes.Clone(vocabulary), folded...)
 	}
-	return inflate(cur.Rest(), before, int(size))
+	folded, err := inflate(cur.Rest(), before)
+	if err != nil {
+		return nil, err
+	}
+	return unfold(folded)
 }
 
-// inflate grows its result with what comes, not with the size that was promised.
-func inflate(octets, before []byte, size int) ([]byte, error) {
+// inflate gives at most [MaxOctets] octets, in memory that grows with what comes.
+func inflate(octets, before []byte) ([]byte, error) {
 	in := bytes.NewReader(octets)
 	r := flate.NewReaderDict(in, before[max(0, len(before)-window):])
 	var out bytes.Buffer
-	n, err := io.Copy(&out, io.LimitReader(r, int64(size)+1))
+	n, err := io.Copy(&out, io.LimitReader(r, MaxOctets+1))
 	switch {
 	case err != nil:
 		return nil, &Error{Code: Malformed, Err: err}
-	case n != int64(size):
-		return nil, &Error{Code: Malformed, Err: fmt.Errorf("not the %d octets it says", size)}
+	case n > MaxOctets:
+		return nil, &Error{Code: TooLarge}
 	case in.Len() > 0:
 		return nil, &Error{Code: Malformed, Err: fmt.Errorf("%d octets left over", in.Len())}
 	}

@@ -2,6 +2,7 @@ package transit_test
 
 import (
 	"bytes"
+	"compress/flate"
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
@@ -15,6 +16,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/hhfr/hhfr/internal/bin"
 	"github.com/hhfr/hhfr/internal/shared"
 	"github.com/hhfr/hhfr/pkg/shape"
 	"github.com/hhfr/hhfr/pkg/shape/transit"
@@ -51,7 +53,7 @@ func only(base []byte) func(transit.Name) []byte {
 func TestUnpackGivesBackWhatWasPacked(t *testing.T) {
 	all := serializations(t)
 	long := []byte(strings.Repeat("0123456789abcdef", transit.MaxOctets/16))
-	all = append(all, nil, []byte{1}, long[:40<<10], long)
+	all = append(all, nil, []byte{1}, long[:40<<10], long, []byte(everyNode), text(10), text(transit.MaxOctets-6))
 	for _, base := range append(all, nil) {
 		for _, octets := range all {
 			packed := transit.Pack([]byte("before"), octets, base)
@@ -65,6 +67,79 @@ func TestUnpackGivesBackWhatWasPacked(t *testing.T) {
 	}
 }
 
+// text is a serialization of one text of n octets.
+func text(n int) []byte {
+	return bin.AppendBytes([]byte{1, 0, 0}, bytes.Repeat([]byte("x"), n))
+}
+
+// everyNode is a serialization with all that a folded form tells apart: prefix slots in names of elements, texts next to each other, both quotes, arrays with limits, values that end in unusual places,
+// lists with and without their tails.
+const everyNode = "\x01\x01" + "\x04\x06" +
+	"\x05\x06\x00\x01<\x02\x00\x00\x02:a\x06\x03\x00\x04 b='\x01\x01\x02\x00\x01'\x00\x02>x\x05\x03\x00\x01<\x03\x00\x00\x05:c/>!" + // no end tag
+	"\x05\x07\x00\x01<\x03\x00\x00\x03:d>\x01\x02\x00\x00\x03 </\x03\x00\x00\x03:d>" +
+	"\x09\x03\x00\x01p\x00\x02qq\x08\x00\x01r" +
+	"\x07\x02\x90\x01\x05\x02\x00\x03<e>\x00\x05x</e>" +
+	"\x06\x03\x00\x07\tf = '\"\x01\x09\x02\x00\x01'" +
+	"\x01\x00\x05"
+
+// TestEveryShapeIsFolded: none stays as it is.
+func TestEveryShapeIsFolded(t *testing.T) {
+	for _, octets := range append(serializations(t), []byte(everyNode)) {
+		packed := transit.Pack(nil, octets, nil)
+		assert.Equal(t, byte(1), packed[0])
+		assert.Less(t, len(packed), len(octets))
+	}
+	withMark := text(100)
+	withMark[50] = 1
+	assert.Len(t, transit.Pack(nil, withMark, nil), 1+len(withMark), "a text that has a mark")
+}
+
+func TestUnfoldRefuses(t *testing.T) {
+	for name, folded := range map[string]string{
+		"nothing":                        "",
+		"no node":                        "\x00",
+		"two nodes":                      "\x00\x14\x14",
+		"two texts":                      "\x00a\x0fb",
+		"unknown mark":                   "\x00\x13",
+		"list that does not end":         "\x00\x01<a>",
+		"end of no list":                 "\x00a\x05",
+		"end without a row":              "\x00\x03a\x10\x05",
+		"optional without its node":      "\x00\x08",
+		"tail of a sequence":             "\x00\x03a\x14\x06",
+		"tail of no element":             "\x00\x01a>\x14\x06",
+		"tail of no attribute":           "\x00\x02 a=\x14\x06",
+		"array without limits":           "\x00\x07",
+		"slot without a number":          "\x00\x0b",
+		"number not in shortest form":    "\x00\x0b\x80\x00",
+		"value cut":                      "\x00\x0e\x01",
+		"lists deeper than shapes are":   "\x00" + strings.Repeat("\x03", 202) + strings.Repeat("\x05", 202),
+		"tail with half a slot's number": "\x00\x01<\x0b",
+	} {
+		_, err := transit.Unpack(deflate(t, folded), only(nil))
+		assert.ErrorIs(t, err, &transit.Error{Code: transit.Malformed}, name)
+	}
+	for name, folded := range map[string]string{
+		"unfolded": "\x00" + strings.Repeat("x", transit.MaxOctets-1),
+		"tails":    "\x00\x03" + strings.Repeat("\x01<"+strings.Repeat("n", 1000)+">\x14\x06", 700) + "\x05",
+		"nodes":    "\x00\x03" + strings.Repeat("\x14", 500_000) + "\x05",
+	} {
+		_, err := transit.Unpack(deflate(t, folded), only(nil))
+		assert.ErrorIs(t, err, &transit.Error{Code: transit.TooLarge}, name)
+	}
+}
+
+// deflate packs what fold would not give.
+func deflate(t testing.TB, folded string) []byte {
+	var out bytes.Buffer
+	out.WriteByte(1)
+	w, err := flate.NewWriter(&out, 9)
+	require.NoError(t, err)
+	_, err = w.Write([]byte(folded))
+	require.NoError(t, err)
+	require.NoError(t, w.Close())
+	return out.Bytes()
+}
+
 func TestBasesMakeShapesSmaller(t *testing.T) {
 	all := serializations(t)
 	for _, octets := range all {
@@ -76,29 +151,23 @@ func TestBasesMakeShapesSmaller(t *testing.T) {
 
 func TestUnpackRefuses(t *testing.T) {
 	octets := serializations(t)[0]
-	base := []byte(strings.Repeat("base", 100))
+	base := serializations(t)[1]
 	good := transit.Pack(nil, octets, base)
-	bomb := transit.Pack(nil, make([]byte, transit.MaxOctets+1), nil)
+	bomb := transit.Pack(nil, text(transit.MaxOctets+1), nil)
 	alone := transit.Pack(nil, octets, nil)
-	less := bytes.Clone(alone)
-	less[1]--
-	more := bytes.Clone(alone)
-	more[1]++
 	for name, tt := range map[string]struct {
 		packed []byte
 		code   transit.Code
 	}{
-		"nothing":           {nil, transit.Malformed},
-		"unknown form":      {[]byte{4}, transit.Malformed},
-		"base, not packed":  {[]byte{2, 1, 1}, transit.Malformed},
-		"no size":           {[]byte{1}, transit.Malformed},
-		"half a name":       {good[:7], transit.Malformed},
-		"cut":               {good[:len(good)-1], transit.Malformed},
-		"octets behind":     {append(bytes.Clone(alone), 0), transit.Malformed},
-		"shorter than said": {more, transit.Malformed},
-		"longer than said":  {less, transit.Malformed},
-		"too large":         {bomb, transit.TooLarge},
-		"too large, plain":  {make([]byte, transit.MaxOctets+2), transit.TooLarge},
+		"nothing":          {nil, transit.Malformed},
+		"unknown form":     {[]byte{4}, transit.Malformed},
+		"base, not packed": {[]byte{2, 1, 1}, transit.Malformed},
+		"no octets":        {[]byte{1}, transit.Malformed},
+		"half a name":      {good[:7], transit.Malformed},
+		"cut":              {good[:len(good)-1], transit.Malformed},
+		"octets behind":    {append(bytes.Clone(alone), 0), transit.Malformed},
+		"too large":        {bomb, transit.TooLarge},
+		"too large, plain": {make([]byte, transit.MaxOctets+2), transit.TooLarge},
 	} {
 		t.Run(name, func(t *testing.T) {
 			_, err := transit.Unpack(tt.packed, only(base))
@@ -107,7 +176,7 @@ func TestUnpackRefuses(t *testing.T) {
 	}
 	_, err := transit.Unpack(good, only(nil))
 	require.ErrorIs(t, err, &transit.Error{Code: transit.NoBase})
-	assert.Contains(t, err.Error(), hex.EncodeToString(base[:0])+transit.NameOf(sha256.Sum256(base)).String())
+	assert.Contains(t, err.Error(), transit.NameOf(sha256.Sum256(base)).String())
 }
 
 // The vocabulary is part of the format: docs/wire-format.md pins it.
@@ -136,6 +205,8 @@ func TestVectors(t *testing.T) {
 			"as-it-is.json":   vectorOf("too small to be packed", []byte("\x01\x00\x01\x00\x05"), nil),
 			"vocabulary.json": vectorOf("packed with the vocabulary alone", all[0], nil),
 			"base.json":       vectorOf("packed on another shape", all[1], all[2]),
+			"marks.json":      vectorOf("all marks of the folded form", []byte(everyNode), nil),
+			"marks-base.json": vectorOf("packed on a shape with all marks", []byte(strings.Replace(everyNode, "qq", "rs", 1)), []byte(everyNode)),
 		} {
 			out, err := json.MarshalIndent(v, "", "  ")
 			require.NoError(t, err)
@@ -144,7 +215,7 @@ func TestVectors(t *testing.T) {
 	}
 	files, err := filepath.Glob(filepath.Join(dir, "*.json"))
 	require.NoError(t, err)
-	require.Len(t, files, 3)
+	require.Len(t, files, 5)
 	for _, file := range files {
 		t.Run(filepath.Base(file), func(t *testing.T) {
 			b, err := os.ReadFile(file)
@@ -175,6 +246,8 @@ func FuzzUnpack(f *testing.F) {
 		f.Add(transit.Pack(nil, octets, nil))
 		f.Add(transit.Pack(nil, octets, base))
 	}
+	f.Add(transit.Pack(nil, []byte(everyNode), nil))
+	f.Add(deflate(f, "\x00\x03\x01<\x0b\x00:a>\x08x\x0fy\x06\x06"))
 	f.Fuzz(func(t *testing.T, packed []byte) {
 		octets, err := transit.Unpack(packed, only(base))
 		if err != nil {
