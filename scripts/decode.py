@@ -10,7 +10,7 @@ KINDS = {1: ('hello', HELLO, 'scheme role:octet session:16 token:bytes sync_word
              'max_shape_octets max_exchanges max_queued max_held', lambda f: f['scheme'] == 1 and f['representation'] in (1, 2) and
              f['role'] < 2 and len(f['token']) == (16, 0)[f['role']] and f['stages'] in ((0, 1, 3) if f['representation'] == 1 else (0,)) and 512 <= f['max fragment'] <= 16384),
          2: ('shape', b'', 'number form:octet', lambda f: f['number'] and f['form'] < len(FORMS)),
-         3: ('sync', SYNC, 'sync_word:8 offset session:16 representation stages messages check:crc shapes:[number,fingerprint:32] '
+         3: ('sync', SYNC, 'sync_word:8 offset session:16 representation stages messages check:crc shapes:[number,name:8] '
              'lanes:[lane,request,reply] open:[lane,R:octet,exchange,crc:crc] own:crc', lambda f: all(o['R'] < 2 for o in f['open']) and all(
              [*a.values()][:n] < [*b.values()][:n] for k, n in (('shapes', 1), ('lanes', 1), ('open', 3)) for a, b in zip(f[k], f[k][1:]))),
          6: ('cancel', b'', 'lane R:octet exchange code:octet text:text', lambda f: f['R'] < 4 and len(f['text'].encode()) <= 256),
@@ -216,6 +216,7 @@ class Direction:                        # runs: (position, octets), gaps between
                 m.body = m.body or self.part(r); m.keep = r.uvarint() if text and m.keep is None else m.keep
                 (m.text if text else m.body[1]).append(r.rest())
         if f['L']: m.status, m.done = 'unverified', now; self.since.append(self.open.pop(key))
+    def named(self, name, before): return before if before.startswith(name) else (found := [fp for fp in self.store if fp.startswith(name)] or [name])[0] if len(found) < 2 else name
     def close(self, f):                 # §6, §8: the check of the messages
         good = (f['messages'], f['check']) == (len(self.since), crc(b''.join(m.crc.to_bytes(4, 'little') for m in self.since)))
         for m in () if self.blind else self.since: m.status = 'verified' if good else 'withdrawn'
@@ -224,7 +225,7 @@ class Direction:                        # runs: (position, octets), gaps between
     def sync(self, f):                  # §6
         need(identity(f, self.at) == self.id and f['stages'] in (0, 1, 3), 'word, session, representation, stages or offset of sync') or self.close(f)
         self.stages, self.memories = f['stages'], {}
-        crcs, self.shapes = {(o['lane'], o['R'], o['exchange']): o['crc'] for o in f['open']}, {s['number']: s['fingerprint'] for s in f['shapes']}
+        crcs, self.shapes = {(o['lane'], o['R'], o['exchange']): o['crc'] for o in f['open']}, {s['number']: self.named(s['name'], self.shapes.get(s['number'], b'')) for s in f['shapes']}
         need(self.blind or crcs == {k: m.crc for k, m in self.open.items()}, 'open messages of sync')
         if self.blind: self.open = {key: message(key, None, c) for key, c in crcs.items()}
         self.lanes = {(n['lane'], R): n[name] for n in f['lanes'] for R, name in enumerate(('request', 'reply'))}

@@ -4,14 +4,15 @@ import (
 	"cmp"
 	"context"
 	"errors"
-	"github.com/hhfr/hhfr/pkg/capture/flow"
 	"io"
 	"slices"
 	"strings"
 
 	"github.com/hhfr/hhfr/internal/xmlns"
+	"github.com/hhfr/hhfr/pkg/capture/flow"
 	"github.com/hhfr/hhfr/pkg/ctxstore"
 	"github.com/hhfr/hhfr/pkg/shape"
+	"github.com/hhfr/hhfr/pkg/shape/transit"
 	"github.com/hhfr/hhfr/pkg/soap"
 	"github.com/hhfr/hhfr/pkg/streamer/frame"
 )
@@ -71,7 +72,7 @@ func newDecoder(cfg DecodeConfig) *decoder {
 		cfg.MaxMessage = defaultMaxMessage
 	}
 	return &decoder{cfg: cfg, result: &Result{Others: map[string]int{}},
-		join: joiner{store: cfg.Store, seen: map[[32]byte][]byte{}, programs: map[[32]byte]*shape.Program{}, maxMessage: cfg.MaxMessage}}
+		join: joiner{store: cfg.Store, seen: map[[32]byte][]byte{}, programs: map[[32]byte]*shape.Program{}, names: map[transit.Name]named{}, maxMessage: cfg.MaxMessage}}
 }
 
 // Decode reads a whole capture and gives its messages: those of hhfr streams, found by content, and plain SOAP in HTTP. A capture that is cut off or lacks packets is

@@ -11,6 +11,8 @@ import (
 
 	"github.com/hhfr/hhfr/pkg/capture/flow"
 	"github.com/hhfr/hhfr/pkg/codec/binary"
+	"github.com/hhfr/hhfr/pkg/ctxstore"
+	"github.com/hhfr/hhfr/pkg/shape"
 	"github.com/hhfr/hhfr/pkg/shape/transit"
 	"github.com/hhfr/hhfr/pkg/streamer/frame"
 )
@@ -54,7 +56,7 @@ type direction struct {
 	numbering frame.Numbering
 	checks    frame.Checks
 	pieces    frame.Pieces
-	table     map[uint64][32]byte
+	table     map[uint64]named
 	open      map[frame.Key]*gathered
 	uncovered []*gathered // whole since the last sync
 
@@ -89,8 +91,24 @@ type gathered struct {
 type part struct {
 	there, bad bool
 	number     uint64
-	shape      [32]byte
+	shape      named
 	segments   []segment
+}
+
+// named is what a number stands for. A decoder that joins at a sync knows but the name: the first octets of the fingerprint.
+type named struct {
+	name        transit.Name
+	fingerprint [32]byte
+	whole       bool // the fingerprint is known
+}
+
+func nameOf(fp [32]byte) named { return named{transit.NameOf(fp), fp, true} }
+
+func (n named) uri() string {
+	if n.whole {
+		return ctxstore.ShapeURI(n.fingerprint)
+	}
+	return fmt.Sprintf("%s%s", shape.URIPrefix, n.name)
 }
 
 type segment struct {
@@ -99,7 +117,7 @@ type segment struct {
 }
 
 func (j *joiner) direction(ctx context.Context) *direction {
-	return &direction{shapes: j.seen, find: func(n transit.Name) []byte { return j.base(ctx, n) }, open: map[frame.Key]*gathered{}, table: map[uint64][32]byte{},
+	return &direction{shapes: j.seen, find: func(n transit.Name) []byte { return j.base(ctx, n) }, open: map[frame.Key]*gathered{}, table: map[uint64]named{},
 		pieces: frame.Pieces{MaxShapes: maxShapes, MaxBytes: maxShapeOctets}}
 }
 
@@ -259,7 +277,7 @@ func supported(stages uint64) error {
 func (d *direction) shape(f frame.Shape, offset int64) error {
 	switch f.Form {
 	case frame.Reference:
-		d.table[f.Number] = f.Fingerprint
+		d.table[f.Number] = nameOf(f.Fingerprint)
 	case frame.Full:
 		packed, err := d.pieces.Add(f, offset)
 		if err != nil || packed == nil {
@@ -276,7 +294,7 @@ func (d *direction) shape(f frame.Shape, offset int64) error {
 		}
 		fp := sha256.Sum256(octets)
 		d.shapes[fp] = octets
-		d.table[f.Number] = fp
+		d.table[f.Number] = nameOf(fp)
 	}
 	return nil
 }
@@ -294,9 +312,14 @@ func (d *direction) sync(f frame.Sync, offset int64) {
 	d.numbering.Sync(f)
 	d.stages = f.Stages
 	d.epoch++
-	clear(d.table)
+	before := d.table
+	d.table = make(map[uint64]named, len(f.Shapes))
 	for _, s := range f.Shapes {
-		d.table[s.Number] = s.Fingerprint
+		n := named{name: s.Name}
+		if was, ok := before[s.Number]; ok && was.name == n.name {
+			n = was
+		}
+		d.table[s.Number] = n
 	}
 }
 
@@ -371,7 +394,7 @@ func (d *direction) data(f frame.Data, n int, offset int64, r *flow.Run, at int)
 	return nil
 }
 
-func (p *part) add(f frame.Part, table map[uint64][32]byte) {
+func (p *part) add(f frame.Part, table map[uint64]named) {
 	if f.First {
 		p.there, p.number = true, f.Shape
 		var announced bool

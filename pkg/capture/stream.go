@@ -1,7 +1,9 @@
 package capture
 
 import (
+	"bytes"
 	"context"
+	"crypto/sha256"
 	"encoding/hex"
 	"errors"
 	"fmt"
@@ -43,7 +45,7 @@ type Decoded struct {
 	// State says how far the message can be trusted; plain SOAP is [Verified] or [Incomplete]. Why tells more, for people.
 	State State
 	Why   string
-	// Lacks is the fingerprint of the shape that is missing, as a URI, if that is why the message is [Undecodable].
+	// Lacks is the fingerprint of the shape that is missing, as a URI, or the beginning of that, if that is why the message is [Undecodable].
 	Lacks string
 
 	origin int // which direction of its flow began the exchange
@@ -88,6 +90,7 @@ type joiner struct {
 	store      ctxstore.Store
 	seen       map[[32]byte][]byte
 	programs   map[[32]byte]*shape.Program
+	names      map[transit.Name]named // what they were found to stand for, once all frames are read
 	maxMessage int64
 	joiner     shape.Joiner
 	unpacker   shape.Unpacker
@@ -118,8 +121,21 @@ func (m *memories) of(g *gathered) *laneMemory {
 	return m.lanes[g.key.Lane]
 }
 
-// program finds a shape in the capture or the store, nil if neither has it.
-func (j *joiner) program(ctx context.Context, fp [32]byte) *shape.Program {
+// program finds a shape in the capture or the store, nil if neither has it, or more than one has its name.
+func (j *joiner) program(ctx context.Context, n named) *shape.Program {
+	if !n.whole {
+		known, looked := j.names[n.name]
+		if !looked {
+			if octets := j.base(ctx, n.name); octets != nil {
+				known = nameOf(sha256.Sum256(octets))
+			}
+			j.names[n.name] = known
+		}
+		if n = known; !n.whole {
+			return nil
+		}
+	}
+	fp := n.fingerprint
 	if p, ok := j.programs[fp]; ok {
 		return p
 	}
@@ -135,25 +151,33 @@ func (j *joiner) program(ctx context.Context, fp [32]byte) *shape.Program {
 	return p
 }
 
-// base finds the shape that a packed one stands on, nil if neither capture nor store has it.
-func (j *joiner) base(ctx context.Context, name transit.Name) []byte {
+// base finds the shape with a name, as packed ones name what they stand on; nil if neither capture nor store has it, or they have two.
+func (j *joiner) base(ctx context.Context, name transit.Name) (found []byte) {
 	for fp, octets := range j.seen {
 		if transit.NameOf(fp) == name {
-			return octets
+			if found != nil {
+				return nil
+			}
+			found = octets
 		}
 	}
 	if j.store == nil {
-		return nil
+		return found
 	}
 	for info, err := range j.store.List(ctx, fmt.Sprintf("%s%x", shape.URIPrefix, name[:])) {
 		if err != nil {
 			return nil
 		}
-		if e, err := j.store.Get(ctx, info.URI); err == nil {
-			return e.Value
+		e, err := j.store.Get(ctx, info.URI)
+		if err != nil || bytes.Equal(e.Value, found) {
+			continue
 		}
+		if found != nil {
+			return nil
+		}
+		found = e.Value
 	}
-	return nil
+	return found
 }
 
 // message joins what was gathered.
@@ -223,7 +247,7 @@ func (j *joiner) part(ctx context.Context, d *Decoded, p *part, cut bool) (out [
 	if p.number != 0 {
 		program := j.program(ctx, p.shape)
 		if program == nil {
-			d.Lacks = ctxstore.ShapeURI(p.shape)
+			d.Lacks = p.shape.uri()
 			return nil, fmt.Errorf("neither capture nor store has its shape %s", d.Lacks)
 		}
 		j.joiner.Reset(program)

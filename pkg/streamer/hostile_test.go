@@ -35,6 +35,15 @@ func TestBrokenRulesEndTheStreamAndSayWhere(t *testing.T) {
 		}
 		return all
 	}
+	listing := func(number uint64, shape string) frame.Sync {
+		s := sync
+		s.Offset = uint64(len(handHello.AppendTo(nil)))
+		if shape == "other" {
+			s.Offset += uint64(len(fullShape(1, "shape").AppendTo(nil)))
+		}
+		s.Shapes = []frame.Announced{{Number: number, Name: frame.NameOf(fingerprint(shape))}}
+		return s
+	}
 	for name, tc := range map[string]struct {
 		frames []frame.Frame
 		raw    []byte
@@ -58,6 +67,8 @@ func TestBrokenRulesEndTheStreamAndSayWhere(t *testing.T) {
 		"too many shapes":      {frames: references(17), code: streamer.BeyondLimits, back: 36},
 		"sync of other word":   {frames: []frame.Frame{frame.Sync{Session: session}}, code: streamer.WrongCheck, back: -1},
 		"sync at other offset": {frames: []frame.Frame{sync}, code: streamer.WrongCheck, back: int64(len(sync.AppendTo(nil)))},
+		"sync of other shape":  {frames: []frame.Frame{fullShape(1, "shape"), listing(1, "other")}, code: streamer.WrongCheck, back: int64(len(listing(1, "shape").AppendTo(nil)))},
+		"sync of new shape":    {frames: []frame.Frame{listing(1, "shape")}, code: streamer.WrongCheck, back: int64(len(listing(1, "shape").AppendTo(nil)))},
 		"close of other check": {frames: []frame.Frame{frame.Close{Messages: 1}}, code: streamer.WrongCheck, back: -1},
 		"no sync for too long": {frames: append(many(128, frame.Skipped{Octet: 0x7f, Body: big}), request("\x00")), code: streamer.Protocol, back: 3},
 		"no sync for too many": {frames: many(1026, request("\x00")), code: streamer.Protocol, back: 3},
@@ -112,7 +123,7 @@ func recorded(t testing.TB) (all []byte, hello int) {
 			f = v
 		case frame.Sync:
 			v.Offset, v.Messages, v.Check, v.Lanes, v.Open = uint64(len(b)), checks.Messages(), checks.Check(), numbering.Lanes(9), checks.Open()
-			v.Shapes = []frame.Announced{{Number: 1, Fingerprint: fingerprint("shape")}}
+			v.Shapes = []frame.Announced{{Number: 1, Name: frame.NameOf(fingerprint("shape"))}}
 			numbering.Sync(v)
 			checks.Next()
 			f = v

@@ -43,7 +43,7 @@ const (
 	keptOpen = 64
 	// shapeAtOnce is the longest shape, in octets of its packed form, whose pieces follow each other without those of others: shapes may then stand on it (section 4.1).
 	shapeAtOnce = 4096
-	// maxSyncShapes and maxSyncLanes bound the other lists of a sync frame (42 and 30 octets an entry at most): all fit 65 536 octets together.
+	// maxSyncShapes and maxSyncLanes bound the other lists of a sync frame (18 and 30 octets an entry at most): all fit 65 536 octets together.
 	maxSyncShapes = 1024
 	maxSyncLanes  = 256
 	// maxRefusals bounds the refusals of one-way messages that are kept for who asks.

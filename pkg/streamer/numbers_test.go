@@ -63,7 +63,7 @@ func TestSyncsEndAnnouncements(t *testing.T) {
 	require.NoError(t, checks.Add(&frame.Data{First: true, Last: true, Exchange: 1, Payload: held.Payload}, 0))
 	h.write(fullShape(1, "one"), fullShape(2, "two"), frame.Shape{Number: 3, Form: frame.Reference, Fingerprint: fingerprint("three")}, held)
 	h.write(frame.Sync{Word: handHello.Word, Session: session, Representation: 1, Offset: uint64(h.offset), Messages: 1, Check: checks.Check(),
-		Shapes: []frame.Announced{{Number: 1, Fingerprint: fingerprint("one")}}})
+		Shapes: []frame.Announced{{Number: 1, Name: frame.NameOf(fingerprint("one"))}}})
 	checks.Next()
 	h.write(fullShape(3, "three"), frame.Close{Check: checks.Check()})
 	assert.Equal(t, frame.CloseDone, until[frame.Close](h).Code)

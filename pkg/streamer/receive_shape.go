@@ -46,19 +46,19 @@ func (r *receiver) shape(f frame.Shape) error {
 	}
 }
 
-// list has the numbers stand that a sync lists, and no others. Those that stood before are not looked up again.
+// list has the numbers stand that a sync lists, and no others.
 func (r *receiver) list(shapes []frame.Announced, at int64) error {
 	if len(shapes) > r.s.maxShapes {
 		return &Error{Code: BeyondLimits, At: at, Err: fmt.Errorf("more than %d shape numbers", r.s.maxShapes)}
 	}
 	before := r.announced
 	r.announced = make(map[uint64][32]byte, len(shapes))
-	var fresh []frame.Announced
 	for _, a := range shapes {
-		if fp, ok := before[a.Number]; !ok || fp != a.Fingerprint {
-			fresh = append(fresh, a)
+		fp, ok := before[a.Number]
+		if !ok || frame.NameOf(fp) != a.Name {
+			return &Error{Code: WrongCheck, At: at, Err: fmt.Errorf("shape number %d does not stand for %x…", a.Number, a.Name)}
 		}
-		r.announced[a.Number] = a.Fingerprint
+		r.announced[a.Number] = fp
 	}
 	for number := range before {
 		if _, ok := r.announced[number]; !ok {
@@ -69,11 +69,6 @@ func (r *receiver) list(shapes []frame.Announced, at int64) error {
 		_, ok := r.announced[number]
 		return !ok && !r.held.waitsFor(number)
 	})
-	for _, a := range fresh {
-		if err := r.refer(a.Number, a.Fingerprint); err != nil {
-			return err
-		}
-	}
 	return nil
 }
 

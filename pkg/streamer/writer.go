@@ -298,7 +298,7 @@ func (w *writer) sync() {
 		Messages: w.checks.Messages(), Check: w.checks.Check(), Lanes: w.numbering.Lanes(maxSyncLanes), Open: w.checks.Open()}
 	s.coder.Epoch(open, func(number uint64, fp [32]byte) {
 		if job := w.jobs[number]; job == nil || job.referred {
-			f.Shapes = append(f.Shapes, frame.Announced{Number: number, Fingerprint: fp})
+			f.Shapes = append(f.Shapes, frame.Announced{Number: number, Name: frame.NameOf(fp)})
 		}
 	})
 	if len(f.Shapes) > maxSyncShapes {

@@ -105,7 +105,7 @@ func (c *Coder) Announce(number uint64) (fp Fingerprint, full []byte, ok bool) {
 	return fp, c.bases.sent.pack(s, true), true
 }
 
-// Epoch ends the memory of all lanes, and all announcements but those it yields, ascending: of the shapes used since the last epoch, and those of open messages.
+// Epoch ends the memory of all lanes, and all announcements but those it yields, ascending: of the shapes used more than once since the last epoch, and those of open messages.
 func (c *Coder) Epoch(open map[uint64]int, yield func(number uint64, fp Fingerprint)) {
 	clear(c.sendLanes.memories)
 	c.send.epoch(open, yield)

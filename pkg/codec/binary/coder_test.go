@@ -389,21 +389,24 @@ func TestNumbersThatMayBeAskedForAreKept(t *testing.T) {
 	assert.ErrorIs(t, err, &binary.Error{Code: binary.Unannounced}, "what was sent in full is given up like any other")
 }
 
-func TestEpochKeepsWhatWasUsedAndWhatIsOpen(t *testing.T) {
+func TestEpochKeepsWhatWasUsedAgainAndWhatIsOpen(t *testing.T) {
 	d := direction{from: newEnd(binary.Options{}), to: newEnd(binary.Options{})}
 	numbers := func(open map[uint64]int) (list []uint64) {
 		d.from.coder.Epoch(open, func(n uint64, _ binary.Fingerprint) { list = append(list, n) })
 		return list
 	}
-	for _, m := range []string{"<a>1</a>", "<b>1</b>", "<c>1</c>"} {
-		d.send(t, nil, strings.NewReader(enveloped(m)), 4096)
+	send := func(messages ...string) {
+		for _, m := range messages {
+			d.send(t, nil, strings.NewReader(enveloped(m)), 4096)
+		}
 	}
-	assert.Equal(t, []uint64{1, 2, 3}, numbers(nil))
-	d.send(t, nil, strings.NewReader(enveloped("<b>2</b>")), 4096)
-	assert.Equal(t, []uint64{1, 2}, numbers(map[uint64]int{1: 1}))
+	send("<a>1</a>", "<a>2</a>", "<b>1</b>", "<b>2</b>", "<c>1</c>", "<d>1</d>")
+	assert.Equal(t, []uint64{1, 2, 4}, numbers(map[uint64]int{4: 1}), "used more than once, or open")
+	send("<b>3</b>", "<b>4</b>", "<a>3</a>")
+	assert.Equal(t, []uint64{2}, numbers(nil))
 	before := d.references
-	d.send(t, nil, strings.NewReader(enveloped("<c>3</c>")), 4096)
-	assert.Equal(t, before+1, d.references, "what the epoch did not list is announced again, by reference")
+	send("<a>4</a>", "<b>5</b>", "<c>2</c>")
+	assert.Equal(t, before+2, d.references, "what the epoch did not list is announced again, by reference")
 }
 
 // A message whose split went on for epochs is queued at its end, maybe after the open ones were counted: its number is not given up by the epoch that follows.

@@ -29,6 +29,7 @@ type sent struct {
 	announced bool
 	splitting int    // messages being split by it
 	used      uint64 // the epoch it was used in last
+	times     int    // how many messages took it in that epoch
 	pinned    bool   // announced by reference on the word of the negotiation: the other end may ask for it at any time
 }
 
@@ -63,16 +64,24 @@ func (t *sendTable) take(p *shape.Program) uint64 {
 		t.sum += size
 	}
 	e := t.entries[n]
-	e.used = t.turn
+	t.touch(e)
+	e.times++
 	e.splitting++
 	return n
+}
+
+// touch notes that a number is in use in this epoch.
+func (t *sendTable) touch(e *sent) {
+	if e.used != t.turn {
+		e.used, e.times = t.turn, 0
+	}
 }
 
 func (t *sendTable) release(n uint64) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if e := t.entries[n]; e != nil {
-		e.used = t.turn // the epoch that comes next may have counted the open messages before this one was among them
+		t.touch(e) // the epoch that comes next may have counted the open messages before this one was among them
 		e.splitting--
 	}
 }
@@ -129,7 +138,7 @@ func (t *sendTable) shape(n uint64) *shape.Shape {
 	return nil
 }
 
-// epoch keeps the announcements of what was used since the epoch before, and of what is open. When the table is more than half full, numbers that were
+// epoch keeps the announcements of what was used more than once since the epoch before, and of what is open: what was used once may not come again, and costs no more if it does. When the table is more than half full, numbers that were
 // used by no split for two epochs are given up; open was counted after the epoch before, so that no message can still use them.
 func (t *sendTable) epoch(open map[uint64]int, yield func(uint64, Fingerprint)) {
 	t.mu.Lock()
@@ -138,7 +147,7 @@ func (t *sendTable) epoch(open map[uint64]int, yield func(uint64, Fingerprint)) 
 	for _, n := range slices.Sorted(maps.Keys(t.entries)) {
 		e := t.entries[n]
 		switch {
-		case e.announced && (e.used == t.turn || open[n] > 0):
+		case e.announced && (e.used == t.turn && e.times > 1 || open[n] > 0):
 			yield(n, e.shape.Fingerprint())
 			continue
 		case crowded && e.used+1 < t.turn && open[n] == 0 && e.splitting == 0 && !e.pinned:

@@ -24,11 +24,14 @@ type Sync struct {
 	Open           []Open
 }
 
-// Announced is a shape number whose announcement stays good.
+// Announced is a shape number whose announcement stays good, with the first octets of the fingerprint that it stands for.
 type Announced struct {
-	Number      uint64
-	Fingerprint [32]byte
+	Number uint64
+	Name   [8]byte
 }
+
+// NameOf is how a sync names the shape with this fingerprint.
+func NameOf(fingerprint [32]byte) [8]byte { return [8]byte(fingerprint[:]) }
 
 // LaneNumbers are the exchanges of the last request and of the last reply that were begun on a lane; 0: none yet.
 type LaneNumbers struct{ Lane, Request, Reply uint64 }
@@ -41,7 +44,7 @@ type Open struct {
 
 // The least octets that an entry of each list takes; a count above what fits the rest of the body is refused before anything is allocated.
 const (
-	minAnnounced   = 1 + 32
+	minAnnounced   = 1 + 8
 	minLaneNumbers = 3
 	minOpen        = 1 + 1 + 1 + 4
 )
@@ -68,7 +71,7 @@ func (f Sync) appendFields(b []byte) []byte {
 	b = binary.LittleEndian.AppendUint32(b, f.Check)
 	b = binary.AppendUvarint(b, uint64(len(f.Shapes)))
 	for _, s := range f.Shapes {
-		b = append(binary.AppendUvarint(b, s.Number), s.Fingerprint[:]...)
+		b = append(binary.AppendUvarint(b, s.Number), s.Name[:]...)
 	}
 	b = binary.AppendUvarint(b, uint64(len(f.Lanes)))
 	for _, l := range f.Lanes {
@@ -93,7 +96,7 @@ func parseSync(c *bin.Cursor) Frame {
 	f.Representation, f.Stages, f.Messages, f.Check = c.Uvarint(), c.Uvarint(), c.Uvarint(), c.U32()
 	f.Shapes = list(c, minAnnounced, func(c *bin.Cursor) Announced {
 		a := Announced{Number: c.Uvarint()}
-		copy(a.Fingerprint[:], c.Take(len(a.Fingerprint)))
+		copy(a.Name[:], c.Take(len(a.Name)))
 		return a
 	}, func(a, b Announced) bool { return a.Number < b.Number })
 	f.Lanes = list(c, minLaneNumbers, func(c *bin.Cursor) LaneNumbers {

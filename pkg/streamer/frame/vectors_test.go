@@ -61,7 +61,7 @@ var frames = map[string]frame.Frame{
 	"data-names-both":     frame.Data{Reply: true, NamesLane: true, NamesExchange: true, Lane: 1<<64 - 1, Exchange: 1<<64 - 1, Payload: []byte("more")},
 	"sync-first":          frame.Sync{Word: seq[[8]byte](0x30), Offset: 77, Session: seq[[16]byte](1), Representation: frame.Binary},
 	"sync-full": frame.Sync{Word: seq[[8]byte](0x30), Offset: 65000, Session: seq[[16]byte](1), Representation: frame.Binary, Messages: 3, Check: 0x12345678,
-		Shapes: []frame.Announced{{1, seq[[32]byte](0x80)}, {300, seq[[32]byte](0x10)}},
+		Shapes: []frame.Announced{{1, seq[[8]byte](0x80)}, {300, seq[[8]byte](0x10)}},
 		Lanes:  []frame.LaneNumbers{{0, 5, 4}, {200, 0, 70000}},
 		Open: []frame.Open{{frame.Key{Lane: 0, Exchange: 5}, 0xdeadbeef}, {frame.Key{Lane: 0, Reply: true, Exchange: 3}, 1},
 			{frame.Key{Lane: 200, Reply: true, Exchange: 70000}, 2}}},
@@ -118,7 +118,7 @@ func describe(f frame.Frame) map[string]any {
 	case frame.Sync:
 		shapes, lanes, open := []any{}, []any{}, []any{}
 		for _, s := range f.Shapes {
-			shapes = append(shapes, map[string]any{"number": s.Number, "fingerprint": hex.EncodeToString(s.Fingerprint[:])})
+			shapes = append(shapes, map[string]any{"number": s.Number, "name": hex.EncodeToString(s.Name[:])})
 		}
 		for _, l := range f.Lanes {
 			lanes = append(lanes, map[string]any{"lane": l.Lane, "request": l.Request, "reply": l.Reply})
