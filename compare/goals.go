@@ -25,7 +25,8 @@ var goals = []goal{
 	{6, "learned shapes to gzip, in total", 0.45, false, transitOf(func(t *transit) float64 { return t.Total })},
 	{6, "learned shapes to gzip, median", 0.50, false, transitOf(func(t *transit) float64 { return t.Median })},
 	{6, "learned shapes to gzip, largest", 1.0, false, transitOf(func(t *transit) float64 { return t.Most })},
-	{6, "any message with its shape to plain SOAP, largest", 1.0, false, transitOf(func(t *transit) float64 { return t.PlainMost })},
+	{6, "learned shapes to gzip, each alone, largest", 1.0, false, transitOf(func(t *transit) float64 { return t.AloneMost })},
+	{6, "any message with its shape to plain SOAP, largest", 1.0, false, overPlain},
 
 	{2, "w2-10floats, allocations of split and join", 0, false, speedOf("w2-10floats", allocations)},
 	{5, "w2-1000floats, allocations of split and join", 0, false, speedOf("w2-1000floats", allocations)},
@@ -51,6 +52,18 @@ var goals = []goal{
 	{5, "w5-headers, unknown kind to etree", 1, false, speedOf("w5-headers", learnToEtree)},
 	{5, "never-repeating kinds, processor time to plain forwarding", 1.3, false, strangersOf(func(s *strangers) float64 { return s.Ratio })},
 	{5, "never-repeating kinds, octets added to a message", 8, false, strangersOf(func(s *strangers) float64 { return s.Added })},
+}
+
+// overPlain is the largest ratio of any message of corpus and workloads; without the corpus nothing is judged.
+func overPlain(r *report) (most float64, measured bool) {
+	if r.Shapes == nil {
+		return 0, false
+	}
+	most = max(r.Shapes.PlainMost, r.Shapes.AlonePlainMost)
+	for i := range r.Bytes {
+		most = max(most, r.Bytes[i].PlainMost)
+	}
+	return most, true
 }
 
 func strangersOf(of func(*strangers) float64) func(*report) (float64, bool) {

@@ -64,8 +64,8 @@ func (l *link) receive(ctx context.Context, x *streamer.Exchange) {
 	}
 }
 
-// sent is what one message took on the wire. Data has its frames and the sync frames before them.
-type sent struct{ data, shape int64 }
+// sent is what one message took on the wire: its frames, the sync frames before and in it, the frames of its shape.
+type sent struct{ data, sync, shape int64 }
 
 // send sends one message and compares what arrives.
 func (l *link) send(ctx context.Context, m []byte) (sent, error) {
@@ -85,7 +85,8 @@ func (l *link) send(ctx context.Context, m []byte) (sent, error) {
 	}
 	after := l.from.Stats().Sent
 	return sent{
-		data:  after.Data.Octets - before.Data.Octets + after.Sync.Octets - before.Sync.Octets,
+		data:  after.Data.Octets - before.Data.Octets,
+		sync:  after.Sync.Octets - before.Sync.Octets,
 		shape: after.Shape.Octets - before.Shape.Octets,
 	}, nil
 }

@@ -9,7 +9,7 @@ import (
 )
 
 // octetsRow is one workload: octets per message, means over all messages in order. Zero means not measured. HHFR has framing and sync frames in it;
-// HHFRShapes are the octets of all shape frames of the stream, once. HHFRPlain is without stages, HHFRColumns without the memory of lanes.
+// HHFRShapes are the octets of all shape frames of the stream, once. HHFRPlain is without stages, HHFRColumns without the memory of lanes. PlainMost is as in transit.
 type octetsRow struct {
 	Workload    string  `json:"workload"`
 	Messages    int     `json:"messages"`
@@ -27,6 +27,7 @@ type octetsRow struct {
 	HHFR        float64 `json:"hhfr"`
 	HHFRShapes  int64   `json:"hhfr_shape_octets"`
 	Ratio       float64 `json:"hhfr_to_best_zstd_stream,omitempty"`
+	PlainMost   float64 `json:"hhfr_to_plain_most"`
 }
 
 func measureBytes(ctx context.Context, in *inputs) (rows []octetsRow, err error) {
@@ -54,7 +55,7 @@ func measureBytes(ctx context.Context, in *inputs) (rows []octetsRow, err error)
 			to      *float64
 			without uint64
 		}{{&row.HHFRPlain, binary.Columns | binary.Memory}, {&row.HHFRColumns, binary.Memory}, {&row.HHFR, 0}} {
-			if *way.to, row.HHFRShapes, err = overHHFR(ctx, messages, way.without); err != nil {
+			if *way.to, row.HHFRShapes, row.PlainMost, err = overHHFR(ctx, messages, way.without); err != nil {
 				return nil, fmt.Errorf("%s: hhfr: %w", f.name, err)
 			}
 		}
@@ -73,21 +74,21 @@ func (r *octetsRow) bestZstd() float64 {
 }
 
 // overHHFR sends the messages over a stream of their own, without some stages.
-func overHHFR(ctx context.Context, messages [][]byte, without uint64) (mean float64, shapes int64, err error) {
+func overHHFR(ctx context.Context, messages [][]byte, without uint64) (mean float64, shapes int64, most float64, err error) {
 	l, err := openLink(ctx, without)
 	if err != nil {
-		return 0, 0, err
+		return 0, 0, 0, err
 	}
-	var data int64
+	took := make([]sent, len(messages))
 	for i, m := range messages {
-		s, err := l.send(ctx, m)
-		if err != nil {
+		if took[i], err = l.send(ctx, m); err != nil {
 			_ = l.close() // it would say the same
-			return 0, 0, fmt.Errorf("message %d: %w", i+1, err)
+			return 0, 0, 0, fmt.Errorf("message %d: %w", i+1, err)
 		}
-		data, shapes = data+s.data, shapes+s.shape
+		mean += float64(took[i].data+took[i].sync) / float64(len(messages))
+		shapes += took[i].shape
 	}
-	return float64(data) / float64(len(messages)), shapes, l.close()
+	return mean, shapes, plainMost(messages, took), l.close()
 }
 
 func total(messages [][]byte) (n int) {

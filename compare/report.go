@@ -67,10 +67,10 @@ func (r *report) writeBytes(p *printer) {
 		return
 	}
 	p.printf("\nOctets per message, mean. Streams keep their window and are flushed after each message. hhfr: framing and sync in it, shapes apart (once per stream); also without stages, and with columns but no memory.\n\n")
-	t := table{{"workload", "raw", "ideal", "protobuf", "gzip alone", "deflate", "zstd Go fastest", "zstd Go best", "zstd C 3", "zstd C 19", "no stages", "columns", "hhfr", "shapes", "hhfr / best zstd"}}
+	t := table{{"workload", "raw", "ideal", "protobuf", "gzip alone", "deflate", "zstd Go fastest", "zstd Go best", "zstd C 3", "zstd C 19", "no stages", "columns", "hhfr", "shapes", "hhfr / best zstd", "with shape / plain SOAP, largest"}}
 	for _, o := range r.Bytes {
 		t = append(t, []string{o.Workload, number(o.Raw), number(o.Ideal), number(o.Protobuf), number(o.Gzip), number(o.Deflate), number(o.ZstdFastest), number(o.ZstdBest),
-			number(o.ZstdC3), number(o.ZstdC19), number(o.HHFRPlain), number(o.HHFRColumns), number(o.HHFR), number(float64(o.HHFRShapes)), ratio(o.Ratio)})
+			number(o.ZstdC3), number(o.ZstdC19), number(o.HHFRPlain), number(o.HHFRColumns), number(o.HHFR), number(float64(o.HHFRShapes)), ratio(o.Ratio), ratio(o.PlainMost)})
 	}
 	p.table(t)
 	if r.Bytes[0].ZstdC19 == 0 {
@@ -83,10 +83,10 @@ func (r *report) writeShapes(p *printer) {
 	if s == nil {
 		return
 	}
-	p.printf("\nLearned shapes in transit, all %d messages of the corpus in one stream.\n\n", s.Messages)
+	p.printf("\nLearned shapes in transit, all %d messages of the corpus in one stream; alone: each in a stream of its own.\n\n", s.Messages)
 	p.table(table{
-		{"learned from", "as text", "shape octets", "gzip octets", "total", "median", "largest", "with message / plain SOAP, largest"},
-		{strconv.Itoa(s.Learned), strconv.FormatInt(s.Texts, 10), strconv.FormatInt(s.ShapeTotal, 10), strconv.FormatInt(s.GzipTotal, 10), ratio(s.Total), ratio(s.Median), ratio(s.Most), ratio(s.PlainMost)},
+		{"learned from", "as text", "shape octets", "gzip octets", "total", "median", "largest", "alone, largest", "with message / plain SOAP, largest", "alone, largest"},
+		{strconv.Itoa(s.Learned), strconv.FormatInt(s.Texts, 10), strconv.FormatInt(s.ShapeTotal, 10), strconv.FormatInt(s.GzipTotal, 10), ratio(s.Total), ratio(s.Median), ratio(s.Most), ratio(s.AloneMost), ratio(s.PlainMost), ratio(s.AlonePlainMost)},
 	})
 }
 

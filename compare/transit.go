@@ -2,12 +2,14 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 )
 
 // transit is what learned shapes take on the wire, over all messages of the corpus in one stream. A message counts if a shape was learned from it, or
-// widened by it. Ratios are shape frames to the gzip size of that message; PlainMost is (shape and data frames) to (message and a small HTTP head).
+// widened by it. Ratios are shape frames to the gzip size of that message. PlainMost is of all messages the largest ratio of what the stream needed for one, shape and data frames and its
+// share of the sync frames, to the message under a small HTTP head. AloneMost and AlonePlainMost are the same where each message is the first of a stream of its own, so that its shape has no base.
 type transit struct {
 	Messages   int     `json:"messages"`
 	Learned    int     `json:"learned_from"`
@@ -17,7 +19,10 @@ type transit struct {
 	Total      float64 `json:"ratio_total"`
 	Median     float64 `json:"ratio_median"`
 	Most       float64 `json:"ratio_most"`
-	PlainMost  float64 `json:"first_to_plain_most"`
+	PlainMost  float64 `json:"to_plain_most"`
+
+	AloneMost      float64 `json:"alone_ratio_most"`
+	AlonePlainMost float64 `json:"alone_to_plain_most"`
 }
 
 func measureShapes(ctx context.Context, in *inputs) (*transit, error) {
@@ -31,6 +36,7 @@ func measureShapes(ctx context.Context, in *inputs) (*transit, error) {
 	}
 	t := &transit{Messages: len(messages)}
 	var ratios []float64
+	took := make([]sent, len(messages))
 	for i, m := range messages {
 		before := l.coder.Counts()
 		s, err := l.send(ctx, m)
@@ -38,7 +44,7 @@ func measureShapes(ctx context.Context, in *inputs) (*transit, error) {
 			_ = l.close() // it would say the same
 			return nil, fmt.Errorf("message %d: %w", i+1, err)
 		}
-		t.PlainMost = max(t.PlainMost, float64(s.data+s.shape)/float64(len(plainHead(len(m)))+len(m)))
+		took[i] = s
 		after := l.coder.Counts()
 		t.Texts += after.Texts - before.Texts
 		if after.Learned == before.Learned && after.Widened == before.Widened {
@@ -56,7 +62,38 @@ func measureShapes(ctx context.Context, in *inputs) (*transit, error) {
 		return nil, fmt.Errorf("no shape learned from %d messages", len(messages))
 	}
 	t.Total, t.Median, t.Most = float64(t.ShapeTotal)/float64(t.GzipTotal), median(ratios), slices.Max(ratios)
-	return t, l.close()
+	t.PlainMost = plainMost(messages, took)
+	return t, errors.Join(l.close(), t.measureAlone(ctx, messages))
+}
+
+// measureAlone sends each message over a stream of its own.
+func (t *transit) measureAlone(ctx context.Context, messages [][]byte) error {
+	for i := range messages {
+		m := messages[i : i+1]
+		gz, err := gzipAlone(m)
+		if err != nil {
+			return err
+		}
+		_, shape, most, err := overHHFR(ctx, m, 0)
+		if err != nil {
+			return fmt.Errorf("message %d alone: %w", i+1, err)
+		}
+		t.AloneMost, t.AlonePlainMost = max(t.AloneMost, float64(shape)/float64(gz)), max(t.AlonePlainMost, most)
+	}
+	return nil
+}
+
+// plainMost is the largest ratio of what the stream needed for one of the messages to that message under a small HTTP head. A sync frame is everybody's who has octets on the stream, by their number.
+func plainMost(messages [][]byte, took []sent) (most float64) {
+	var own, syncs int64
+	for _, s := range took {
+		own, syncs = own+s.data+s.shape, syncs+s.sync
+	}
+	share := 1 + float64(syncs)/float64(own)
+	for i, m := range messages {
+		most = max(most, share*float64(took[i].data+took[i].shape)/float64(len(plainHead(len(m)))+len(m)))
+	}
+	return most
 }
 
 // plainHead is about the smallest HTTP head under which a SOAP request of n octets travels.
