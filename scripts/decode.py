@@ -14,7 +14,8 @@ KINDS = {1: ('hello', HELLO, 'scheme role:octet session:16 token:bytes sync_word
              'lanes:[lane,request,reply] open:[lane,R:octet,exchange,crc:crc] own:crc', lambda f: all(o['R'] < 2 for o in f['open']) and all(
              [*a.values()][:n] < [*b.values()][:n] for k, n in (('shapes', 1), ('lanes', 1), ('open', 3)) for a, b in zip(f[k], f[k][1:]))),
          6: ('cancel', b'', 'lane R:octet exchange code:octet text:text', lambda f: f['R'] < 4 and len(f['text'].encode()) <= 256),
-         7: ('close', b'', 'code:octet text:text messages check:crc', lambda f: len(f['text'].encode()) <= 1024)}
+         7: ('close', b'', 'code:octet text:text messages check:crc', lambda f: len(f['text'].encode()) <= 1024),
+         0x48: ('idle', b'', 'lanes:[lane]', lambda f: all(a['lane'] < b['lane'] for a, b in zip(f['lanes'], f['lanes'][1:])))}
 failures, TABLE = [], list(range(256))
 def need(good, what):                   # ValueError: malformed. EOFError: the octets end before the frame does
     if not good: raise ValueError(what)

@@ -3,6 +3,8 @@ package streamer
 import (
 	"encoding/binary"
 	"fmt"
+	"slices"
+	"time"
 
 	"github.com/hhfr/hhfr/pkg/streamer/frame"
 )
@@ -26,6 +28,10 @@ type Packer interface {
 	// GiveUp tells that messages of a lane are dropped without being unpacked; Lost that the other end may have done so.
 	GiveUp(lane, epoch uint64)
 	Lost(lane uint64)
+	// Idle gives the memory of a lane that sends back, if it has one; the next packed segment on it resets that of the other end. Idled tells that the other end has done so, and gives back that
+	// of a lane that receives.
+	Idle(lane uint64) bool
+	Idled(lane uint64)
 	// Synced tells that a sync came; keep names lanes of which messages from before it are still to be unpacked.
 	Synced(keep func(lane uint64) bool)
 }
@@ -39,11 +45,59 @@ type packing struct {
 // packRoom is how many octets beyond its own a segment may take when it is packed, where there is room: enough for a memory to get to know what is new.
 const packRoom = 64
 
+// use notes that a lane's memory is in use, if it has one.
+func (w *writer) use(lane uint64) {
+	now := time.Now()
+	if len(w.used) == 0 {
+		w.idleAt = now.Add(memoryIdle)
+	}
+	if w.used == nil {
+		w.used = map[uint64]time.Time{}
+	}
+	w.used[lane] = now
+}
+
+// rest gives the memory of idle lanes back, on both ends: by a sync frame where nothing else is in use.
+func (w *writer) rest() {
+	if len(w.used) == 0 {
+		return
+	}
+	now := time.Now()
+	if now.Before(w.idleAt) {
+		return
+	}
+	var lanes []uint64
+	first := now
+	for lane, at := range w.used {
+		if now.Sub(at) >= memoryIdle-memoryRest {
+			lanes = append(lanes, lane)
+		} else if at.Before(first) {
+			first = at
+		}
+	}
+	w.idleAt = first.Add(memoryIdle)
+	if len(lanes) == len(w.used) {
+		w.sync()
+		return
+	}
+	lanes = slices.DeleteFunc(lanes, func(lane uint64) bool {
+		delete(w.used, lane)
+		return !w.s.packer.Idle(lane)
+	})
+	slices.Sort(lanes)
+	for some := range slices.Chunk(lanes, maxIdle) {
+		w.append(frame.Idle{Lanes: some}, Event{})
+	}
+}
+
 // pack packs the segments of a frame's payload. The new payload is good until the next call.
 func (w *writer) pack(d *frame.Data, out *outgoing) error {
 	p, err := out.packing.state.Cut(d, w.at)
 	if err != nil {
 		return err
+	}
+	if d.First && d.Last {
+		w.use(d.Lane)
 	}
 	room := max(0, min(packRoom, (w.s.maxPayload-len(d.Payload))/2-2))
 	b := w.payload[:0]

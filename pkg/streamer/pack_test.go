@@ -3,6 +3,7 @@ package streamer_test
 import (
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"sync"
@@ -28,6 +29,9 @@ type countPacker struct {
 	lost []uint64
 }
 
+// mark is what segments of messages in several frames are packed with; no count is 0.
+const mark = 0
+
 var errLost = errors.New("lost")
 
 func newCountPacker() *countPacker {
@@ -52,7 +56,7 @@ func (c *countPacker) Lost(lane uint64) {
 func (c *countPacker) NewPack(lane, _ uint64, alone bool) func(dst, segment []byte, last bool, most int) []byte {
 	return func(dst, segment []byte, _ bool, _ int) []byte {
 		if !alone {
-			return append(append(dst, '+'), segment...)
+			return append(append(dst, mark), segment...)
 		}
 		c.mu.Lock()
 		defer c.mu.Unlock()
@@ -60,7 +64,7 @@ func (c *countPacker) NewPack(lane, _ uint64, alone bool) func(dst, segment []by
 			c.lost = slices.Delete(c.lost, i, i+1)
 			c.sent[lane] = 0
 		}
-		c.sent[lane]++
+		c.sent[lane] = c.sent[lane]%255 + 1
 		return append(append(dst, byte(c.sent[lane])), segment...)
 	}
 }
@@ -71,7 +75,7 @@ func (c *countPacker) NewUnpack(uint64) func(lane uint64, alone bool, epoch uint
 
 func (c *countPacker) begin(lane uint64, alone bool, epoch uint64) func(dst, packed []byte, last bool, most int) ([]byte, error) {
 	return func(dst, packed []byte, _ bool, _ int) ([]byte, error) {
-		if len(packed) == 0 || (packed[0] == '+') == alone {
+		if len(packed) == 0 || (packed[0] == mark) == alone {
 			return dst, errors.New("not packed")
 		}
 		if alone {
@@ -81,13 +85,21 @@ func (c *countPacker) begin(lane uint64, alone bool, epoch uint64) func(dst, pac
 			if c.given[lane] {
 				return dst, errLost
 			}
-			if c.received[lane]++; int(packed[0]) != c.received[lane]%256 {
+			if c.received[lane] = c.received[lane]%255 + 1; int(packed[0]) != c.received[lane] {
 				return dst, fmt.Errorf("message %d of lane %d, after %d", packed[0], lane, c.received[lane]-1)
 			}
 		}
 		return append(dst, packed[1:]...), nil
 	}
 }
+
+func (c *countPacker) Idle(lane uint64) bool {
+	_, had := c.sent[lane]
+	delete(c.sent, lane)
+	return had
+}
+
+func (c *countPacker) Idled(lane uint64) { delete(c.received, lane) }
 
 func (c *countPacker) GiveUp(lane, epoch uint64) { c.epochs[lane], c.given[lane] = epoch, true }
 
@@ -195,6 +207,53 @@ func TestIdleStreamsGiveTheirMemoryBack(t *testing.T) {
 		assert.EqualValues(t, 1, p.b.Stats().Sent.Sync.Frames)
 		assert.Empty(t, a.sent)
 		assert.Empty(t, b.received)
+		require.NoError(t, p.a.Close())
+		require.NoError(t, p.b.Close())
+		synctest.Wait()
+	})
+}
+
+// TestIdleLanesGiveTheirMemoryBack: of many lanes that are used once, none has memory at either end 30 s later, though another lane is never silent for long. They go on in step.
+func TestIdleLanesGiveTheirMemoryBack(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		a, b := newCountPacker(), newCountPacker()
+		a.shapes[1], b.shapes[1] = []byte("shape"), []byte("shape")
+		p := connect(t, pairing{packera: a, packerb: b, handlerb: echo})
+		call := func(lane uint64) {
+			reply, err := p.a.Lane(lane).Call(t.Context(), streamer.NewMessage(nil, []byte("#1 call")))
+			require.NoError(t, err)
+			assert.Equal(t, "#1 call", body(t, reply))
+		}
+		const lanes = 900 // with the calls of the busy one less than 1 024 messages, after which a sync would end all memory
+		for lane := range uint64(lanes) {
+			call(lane + 1)
+			time.Sleep(time.Millisecond)
+		}
+		call(lanes + 1)
+		synctest.Wait()
+		assert.Len(t, a.sent, lanes+1)
+		assert.Len(t, b.received, lanes+1)
+		busy := func(d time.Duration) {
+			for began := time.Now(); time.Since(began) < d; time.Sleep(time.Second) {
+				call(lanes + 1)
+			}
+		}
+		busy(28 * time.Second)
+		assert.Len(t, a.sent, lanes+1)
+		busy(3 * time.Second)
+		synctest.Wait()
+		for _, c := range []*countPacker{a, b} {
+			assert.Equal(t, []uint64{lanes + 1}, slices.Collect(maps.Keys(c.sent)))
+			assert.Equal(t, []uint64{lanes + 1}, slices.Collect(maps.Keys(c.received)))
+		}
+		for _, s := range []*streamer.Stream{p.a, p.b} {
+			assert.Zero(t, s.Stats().Sent.Sync.Frames)
+			assert.LessOrEqual(t, s.Stats().Sent.Other.Frames, int64(2), "lanes that are idle at about the same time share a frame")
+			assert.Less(t, s.Stats().Sent.Other.Octets, int64(2*lanes+20))
+		}
+		for lane := range uint64(lanes) {
+			call(lane)
+		}
 		require.NoError(t, p.a.Close())
 		require.NoError(t, p.b.Close())
 		synctest.Wait()

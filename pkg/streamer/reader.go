@@ -138,6 +138,8 @@ func (r *receiver) handle(f frame.Frame, n int) error {
 		r.cancel(f)
 	case frame.Close:
 		err = r.close(f)
+	case frame.Idle:
+		r.idled(f.Lanes)
 	case frame.Hello:
 		err = fmt.Errorf("second hello")
 	}

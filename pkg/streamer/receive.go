@@ -143,6 +143,15 @@ func (s *Stream) beginLocked(in *inbound) {
 	}
 }
 
+// idled gives the memory of lanes back that the other end will reset, unless something held still needs it.
+func (r *receiver) idled(lanes []uint64) {
+	for _, lane := range lanes {
+		if r.s.packer != nil && r.held.lanes[lane] == nil {
+			r.s.packer.Idled(lane)
+		}
+	}
+}
+
 // endIn tells that the message is whole. That comes before its last segments are delivered, so that who has read it to its end finds it whole.
 func (s *Stream) endIn(in *inbound) {
 	s.mu.Lock()

@@ -38,7 +38,7 @@ type Event struct {
 // Count is a number of frames and their octets on the wire.
 type Count struct{ Frames, Octets int64 }
 
-// Traffic is what one direction has carried. Other counts skipped frames. Messages are whole ones.
+// Traffic is what one direction has carried. Other counts idle and skipped frames. Messages are whole ones.
 type Traffic struct {
 	Hello, Shape, Data, Sync, Cancel, Close, Other Count
 	Messages                                       int64

@@ -34,7 +34,9 @@ type writer struct {
 	payload   []byte // what was packed
 	segment   []byte // of a head, while it is packed
 	idle      *time.Timer
-	at        int64 // the offset of the frame after buf
+	used      map[uint64]time.Time // when the memory of a lane was used last
+	idleAt    time.Time            // when the first of them is idle, or some time before
+	at        int64                // the offset of the frame after buf
 	syncEnd   int64
 }
 
@@ -53,6 +55,7 @@ const (
 func (w *writer) run() {
 	s := w.s
 	for {
+		w.rest()
 		last := w.fill()
 		if len(w.buf) > 0 {
 			if _, err := s.conn.Write(w.buf); err != nil {
@@ -73,23 +76,29 @@ func (w *writer) run() {
 	}
 }
 
-// sleep waits until there may be something to write. A stream with stages that has been silent for memoryIdle gives both ends' memory back by a sync frame.
+// sleep waits until there may be something to write, or lanes are idle.
 func (w *writer) sleep() {
 	s := w.s
 	if s.packer == nil || w.checks.Messages() == 0 {
 		<-s.wake
 		return
 	}
+	wait := memoryIdle
+	if len(w.used) > 0 {
+		wait = time.Until(w.idleAt)
+	}
 	if w.idle == nil {
-		w.idle = time.NewTimer(memoryIdle)
+		w.idle = time.NewTimer(wait)
 	} else {
-		w.idle.Reset(memoryIdle)
+		w.idle.Reset(wait)
 	}
 	select {
 	case <-s.wake:
 		w.idle.Stop()
 	case <-w.idle.C:
-		w.sync()
+		if len(w.used) == 0 {
+			w.sync()
+		}
 	}
 }
 
@@ -308,5 +317,6 @@ func (w *writer) sync() {
 	w.append(f, Event{})
 	w.numbering.Sync(f)
 	w.checks.Next()
+	clear(w.used)
 	w.syncEnd = w.at
 }

@@ -100,6 +100,7 @@ func (l *sendLanes) memory(lane uint64) *shape.Memory {
 			l.memories = map[uint64]*shape.Memory{}
 		}
 		m = new(shape.Memory)
+		m.Drop() // whatever the other end remembers of the lane
 		l.memories[lane] = m
 	}
 	l.mu.Lock()
@@ -214,6 +215,16 @@ func (c *Coder) IsLost(err error) bool { return errors.Is(err, ErrLost) }
 
 // GiveUp tells that messages of a lane are dropped unread: what follows on it cannot be unpacked before the other end resets the lane's memory.
 func (c *Coder) GiveUp(lane, epoch uint64) { c.receiveLanes.lane(lane, epoch).lost = true }
+
+// Idle gives the memory of a lane back that sends. The first packed segment of a memory resets that of the other end, so that nothing must be known of it.
+func (c *Coder) Idle(lane uint64) bool {
+	_, had := c.sendLanes.memories[lane]
+	delete(c.sendLanes.memories, lane)
+	return had
+}
+
+// Idled tells that the other end has done so.
+func (c *Coder) Idled(lane uint64) { delete(c.receiveLanes.memories, lane) }
 
 // Synced tells that a sync frame came: it ends the memory of all lanes but those that keep names, whose earlier messages are still to be unpacked.
 func (c *Coder) Synced(keep func(lane uint64) bool) {

@@ -193,6 +193,45 @@ func TestMemoryOfALaneIsBounded(t *testing.T) {
 	runtime.KeepAlive(k)
 }
 
+// TestIdleLanesTakeNoMemory: a thousand lanes that were used once, then given back; they go on in step, whether the other end heard of it or not.
+func TestIdleLanesTakeNoMemory(t *testing.T) {
+	const lanes = 1000
+	k := newPacking(t, binary.Options{})
+	heap := func() int64 {
+		runtime.GC()
+		runtime.GC() // what pools keep
+		var m runtime.MemStats
+		runtime.ReadMemStats(&m)
+		return int64(m.HeapAlloc)
+	}
+	send := func(from int) {
+		for i := range uint64(lanes) {
+			_, err := k.send(t, i, order(from+int(i), fmt.Sprintf("somebody with the number %d", from+int(i))), true)
+			require.NoError(t, err)
+		}
+	}
+	_, err := k.send(t, 0, order(0, "anybody"), true)
+	require.NoError(t, err)
+	before := heap()
+	send(0)
+	used := heap() - before
+	assert.Greater(t, used, int64(2*lanes*1024))
+	for i := range uint64(lanes) {
+		assert.True(t, k.from.coder.Idle(i))
+		assert.False(t, k.from.coder.Idle(i), "it has none any more")
+		k.to.coder.Idled(i)
+	}
+	left := heap() - before
+	assert.Less(t, left, int64(2*lanes*128), "the tables of lanes, without their memories")
+	t.Logf("%d lanes: %d octets at both ends, %d when idle", lanes, used, left)
+	send(lanes)
+	for i := range uint64(lanes) {
+		k.from.coder.Idle(i)
+	}
+	send(2 * lanes)
+	runtime.KeepAlive(k)
+}
+
 // TestCorpusPackedAndShuffled: the messages of the corpus in any order, on lanes, with syncs between them and messages given up, by every set of stages.
 func TestCorpusPackedAndShuffled(t *testing.T) {
 	var messages [][]byte
@@ -212,6 +251,11 @@ func TestCorpusPackedAndShuffled(t *testing.T) {
 			case 20:
 				k.to.coder.GiveUp(lane, k.epoch)
 				k.from.coder.Lost(lane)
+			case 30:
+				k.from.coder.Idle(lane)
+				k.to.coder.Idled(lane)
+			case 35:
+				k.from.coder.Idle(lane) // the other end need not care
 			}
 			n, p, ok := k.whole(t, lane, m)
 			octets, plain = octets+n, plain+p

@@ -38,6 +38,7 @@ const (
 	KindWindow Kind = 5
 	KindCancel Kind = 6
 	KindClose  Kind = 7
+	KindIdle   Kind = 8
 )
 
 const (
@@ -46,20 +47,22 @@ const (
 	kindMask = 0x3f
 )
 
-// kinds ties number, name, mark and parser. Without parser: reserved.
+// kinds ties number, name, mark and parser. Without parser: reserved. skip: it has the skip bit, always.
 var kinds = map[Kind]struct {
 	name  string
 	mark  []byte
 	parse func(*bin.Cursor) Frame
+	skip  bool
 }{
 	KindData:   {name: "data"},
-	KindHello:  {"hello", helloMark, parseHello},
-	KindShape:  {"shape", nil, parseShape},
-	KindSync:   {"sync", syncMark, parseSync},
+	KindHello:  {name: "hello", mark: helloMark, parse: parseHello},
+	KindShape:  {name: "shape", parse: parseShape},
+	KindSync:   {name: "sync", mark: syncMark, parse: parseSync},
 	KindAck:    {name: "ack"},
 	KindWindow: {name: "window"},
-	KindCancel: {"cancel", nil, parseCancel},
-	KindClose:  {"close", nil, parseClose},
+	KindCancel: {name: "cancel", parse: parseCancel},
+	KindClose:  {name: "close", parse: parseClose},
+	KindIdle:   {name: "idle", parse: parseIdle, skip: true},
 }
 
 // String is the name of section 2, or "unknown".
@@ -70,7 +73,7 @@ func (k Kind) String() string {
 	return "unknown"
 }
 
-// Frame is one frame: [Data], [Hello], [Shape], [Sync], [Cancel], [Close] or [Skipped], each by value.
+// Frame is one frame: [Data], [Hello], [Shape], [Sync], [Cancel], [Close], [Idle] or [Skipped], each by value.
 type Frame interface {
 	// Kind is the kind of the frame.
 	Kind() Kind
@@ -96,9 +99,9 @@ func Parse(b []byte, at int64, maxPayload int) (Frame, int, error) {
 	kind := Kind(b[0] & kindMask)
 	entry := kinds[kind]
 	switch skip := b[0]&skipBit != 0; {
-	case kind == KindData, entry.parse == nil && !skip:
+	case kind == KindData, entry.parse == nil && !skip, entry.skip && !skip:
 		return nil, 0, fault(BadKind, at, "first octet %#02x", b[0])
-	case entry.parse != nil && skip:
+	case entry.parse != nil && skip && !entry.skip:
 		return nil, 0, fault(BadKind, at, "kind %s with the skip bit", kind)
 	}
 	body, n, err := envelope(b, at, entry.mark)

@@ -71,6 +71,7 @@ var frames = map[string]frame.Frame{
 	"cancel-their-reply":   frame.Cancel{Message: frame.Key{Reply: true, Exchange: 2}, Refused: true, Code: frame.Unprocessed},
 	"close-done":           frame.Close{Messages: 12, Check: 0xcafebabe},
 	"close-protocol":       frame.Close{Code: frame.CloseProtocol, Text: "offset 99: unknown kind"},
+	"idle":                 frame.Idle{Lanes: []uint64{0, 5, 300}},
 	"skipped-ack":          frame.Skipped{Octet: 0x44, Body: []byte("abc")},
 	"skipped-unknown":      frame.Skipped{Octet: 0x7f, Body: []byte{}},
 }
@@ -139,6 +140,12 @@ func describe(f frame.Frame) map[string]any {
 		put("lane,R,exchange,code,text", f.Message.Lane, r, f.Message.Exchange, f.Code, f.Text)
 	case frame.Close:
 		put("code,text,messages,check", f.Code, f.Text, f.Messages, f.Check)
+	case frame.Idle:
+		lanes := []any{}
+		for _, lane := range f.Lanes {
+			lanes = append(lanes, map[string]any{"lane": lane})
+		}
+		put("lanes", lanes)
 	case frame.Skipped:
 		put("kind,body", "skipped", hex.EncodeToString(f.Body))
 	}
