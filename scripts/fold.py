@@ -1,7 +1,7 @@
 """The packed form of shapes, for decode.py, written from docs/wire-format.md (§4.1)."""
 import os, re, zlib
 VOCABULARY = open(os.path.join(os.path.dirname(os.path.abspath(__file__)), '../pkg/shape/transit/vocabulary.txt'), 'rb').read()
-MOST, END, CLOSE, VALUE, APART, ROWS, TYPES = 1 << 20, 5, 6, 14, 15, 16, 20
+MOST, END, CLOSE, VALUE, APART, ROWS, OTHER, TYPES = 1 << 20, 5, 6, 14, 15, 16, 17, 20
 LISTS, UNTIL = {5: 1, 6: 2, 4: 3, 9: 4}, {5: 0, 6: 1}           # kind of node: mark; until in elements and attributes
 OTHERS, FIELDS = {7: 7, 8: 8, 2: 11, 3: 12}, {7: 2, 8: 0, 2: 1, 3: 1}    # kind of node: mark; how many numbers follow
 KINDS = {mark: kind for kind, mark in [*LISTS.items(), *OTHERS.items()]}
@@ -28,8 +28,8 @@ def fold(octets):
             for _ in range(n): part, after = node(UNTIL.get(kind, until)); f, text = f + bytes([APART] * (text and TEXT.match(part) is not None)) + part, after
             end = tail(kind, f)
             return bytes([LISTS[kind]]) + (f[:-len(end)] + bytes([CLOSE]) if end and f.endswith(end) and f != end else f + bytes([END])), False
-        for _ in range(FIELDS[kind]): n, at = number(octets, at); f += n
-        f = bytes([ROWS]) if (kind, f) == (7, b'\0\0') else bytes([OTHERS[kind]]) + f
+        for _ in range(FIELDS.get(kind, 0)): n, at = number(octets, at); f += n
+        f = bytes([ROWS]) if (kind, f) == (7, b'\0\0') else bytes([OTHERS[kind]] if kind in OTHERS else [OTHER, kind]) + f
         part, text = node(until) if kind > 6 else (b'', False)
         return f + part, text
     at = slots[1]; return slots[0] + node(3)[0]
@@ -47,6 +47,7 @@ def unfold(folded):
         at += 1
         if mark >= TYPES: return bytes([1, mark - TYPES, until])
         if mark == VALUE: at += 2; need(at <= len(buf), 'value cut'); return b'\1' + buf[at - 2:at]
+        if mark == OTHER: at += 1; need(at <= len(buf), 'kind cut'); return bytes(buf[at - 1:at]) + node(kind, start, until)
         if mark == ROWS: return b'\7\0\0' + node(kind, start, until)
         out, inner = bytes([KINDS.get(mark) or need(False, f'mark {mark}')]), at; k = out[0]
         if k in LISTS:

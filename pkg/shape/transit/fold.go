@@ -37,6 +37,7 @@ const (
 	markValue     = 0x0E // of a type or an until that are written
 	markApart     = 0x0F // between two texts
 	markRows      = 0x10 // an array from 0 on, without limit
+	markOther     = 0x11 // another kind of node, written, that has one node
 	markTypes     = 0x14 // and the type: a value that ends where values there do
 )
 
@@ -122,7 +123,8 @@ func (f *folder) node(until byte, level int) (text bool) {
 	case nodeChoice:
 		f.list(markChoice, until, level)
 	default:
-		f.in.Fail(errFold)
+		f.out = append(f.out, markOther, kind)
+		return f.node(until, level+1)
 	}
 	return false
 }

@@ -96,6 +96,8 @@ func (u *unfolder) fields(mark byte) {
 		u.single = true
 	case markValue:
 		octets = 2
+	case markOther:
+		octets, u.single = 1, true
 	default:
 		if mark < markTypes {
 			u.fail("mark %#x", mark)
@@ -170,6 +172,8 @@ func (u *unfolder) write(out []byte) ([]byte, error) {
 			out = binary.AppendUvarint(append(out, nodeAgain), u.in.Uvarint())
 		case markValue:
 			out = append(append(out, nodeValue), u.in.Take(2)...)
+		case markOther:
+			out = append(out, u.in.Take(1)...)
 		default:
 			if isMark(c) {
 				out = append(out, nodeValue, c-markTypes, until)
