@@ -17,13 +17,15 @@ func fits(a, b *draft) bool {
 	}
 	i := 0
 	for _, f := range b.entries {
-		for i < len(a.entries) && !fitsEntry(a.entries[i], f) && (a.entries[i].optional || a.entries[i].array) {
+		for i < len(a.entries) && !meets(a.entries[i], f) && (a.entries[i].optional || a.entries[i].array) {
 			i++
 		}
-		if i == len(a.entries) || !fitsEntry(a.entries[i], f) || !fits(a.entries[i].element, f.element) {
+		if i == len(a.entries) || !meets(a.entries[i], f) || !fitsEntry(a.entries[i], f) {
 			return false
 		}
-		i++
+		if !a.entries[i].isList() {
+			i++
+		}
 	}
 	for _, e := range a.entries[i:] {
 		if !e.optional && !e.array {
@@ -33,9 +35,33 @@ func fits(a, b *draft) bool {
 	return true
 }
 
-func fitsEntry(e, f *entry) bool {
-	return sameKey(e.gap, f.gap, e.element.name, f.element.name) && (!e.gap.value || !f.array && !f.optional)
+// meets tells whether f is at its place where e stands.
+func meets(e, f *entry) bool {
+	if e.element != nil && f.element != nil { // as most are
+		return sameKey(e.gap, f.gap, e.element.name, f.element.name) && (!e.gap.value || !f.array && !f.optional)
+	}
+	for g := range f.forms {
+		if o := e.find(g.gap, g.element); o == nil || o.gap.value && (f.array || f.optional) {
+			return false
+		}
+	}
+	return true
 }
+
+func fitsEntry(e, f *entry) bool {
+	if e.element != nil && f.element != nil {
+		return fits(e.element, f.element)
+	}
+	for g := range f.forms {
+		if !fits(e.find(g.gap, g.element).element, g.element) {
+			return false
+		}
+	}
+	return true
+}
+
+// isList tells a choice that repeats: elements behind each other that differ are all its rows.
+func (e *entry) isList() bool { return e.array && e.element == nil }
 
 func fitsAttribute(x, y *attribute) bool {
 	if x.declares != nil || y.declares != nil || !x.like(y) {
@@ -68,14 +94,24 @@ func absorb(a, b *draft) {
 	a.tail = mergeGaps(a.tail, b.tail)
 	i := 0
 	for _, f := range b.entries {
-		for !fitsEntry(a.entries[i], f) {
+		for !meets(a.entries[i], f) {
 			a.entries[i].optional = true
 			i++
 		}
-		a.entries[i].array = a.entries[i].array || f.array
-		a.entries[i].optional = a.entries[i].optional || f.optional
-		absorb(a.entries[i].element, f.element)
-		i++
+		e := a.entries[i]
+		list := e.isList()
+		e.array = e.array || f.array
+		e.optional = e.optional || f.optional
+		if e.element != nil && f.element != nil {
+			absorb(e.element, f.element)
+		} else {
+			for g := range f.forms {
+				absorb(e.find(g.gap, g.element).element, g.element)
+			}
+		}
+		if !list {
+			i++
+		}
 	}
 	for _, e := range a.entries[i:] {
 		e.optional = true

@@ -41,7 +41,9 @@ func (d *detacher) draft(x *draft) {
 		}
 	}
 	for _, e := range x.entries {
-		d.add(&e.gap.text)
-		d.draft(e.element)
+		for o := range e.forms {
+			d.add(&o.gap.text)
+			d.draft(o.element)
+		}
 	}
 }

@@ -60,10 +60,12 @@ type attribute struct {
 	optional        bool
 }
 
-// entry is an element inside another, with what stands between it and the one before.
+// entry is an element inside another, with what stands between it and the one before; or a choice of such.
 type entry struct {
 	gap             gap
-	element         *draft
+	element         *draft   // nil: a choice
+	alts            []*entry // of a choice; none of them is optional, an array or a choice
+	typed           bool     // an alternative that is told by its xsi:type
 	optional, array bool
 }
 
@@ -81,7 +83,9 @@ func (d *draft) size() int {
 		n += len(a.fixed) * value
 	}
 	for _, e := range d.entries {
-		n += e.element.size()
+		for o := range e.forms {
+			n += o.element.size()
+		}
 	}
 	return n
 }
@@ -114,6 +118,9 @@ func (d *draft) finish(text string, octets []byte, mark bool) {
 	} else if len(d.entries) > 0 {
 		d.tail = gapOf(text, mark)
 	}
+	if len(d.entries) > minRecurring {
+		d.gatherRecurring()
+	}
 	d.settle()
 }
 
@@ -126,8 +133,8 @@ func (d *draft) settle() {
 		d.any = true
 	}
 	for _, e := range d.entries {
-		if e.gap.value && (e.optional || e.array) {
-			d.any = true // nothing fixed would tell whether it is there
+		if e.gap.value && (e.optional || e.array) || e.overfull() {
+			d.any = true // nothing fixed would tell whether it is there, or too much
 		}
 	}
 	if d.any {
@@ -135,15 +142,7 @@ func (d *draft) settle() {
 	}
 }
 
-// key tells entries apart that may be merged.
-func (e *entry) key() string {
-	if e.gap.value {
-		return "\x00" + e.element.name.key()
-	}
-	return e.gap.text + "<" + e.element.name.key()
-}
-
-// sameKey tells whether the keys of two entries are the same.
+// sameKey tells entries that may be merged.
 func sameKey(g, h gap, a, b name) bool {
 	if g.value != h.value || !g.value && g.text != h.text || a.local != b.local || a.uri != b.uri || (a.slot == nil) != (b.slot == nil) {
 		return false

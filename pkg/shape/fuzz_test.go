@@ -21,7 +21,7 @@ func soapFiles(tb testing.TB) (messages [][]byte) {
 	return messages
 }
 
-// FuzzSplit: law 1 for any two messages, the second split by the shape of the first, and each by its own.
+// FuzzSplit: law 1 for any two messages, both split by a shape learned from both, or from the first if they have too little in common.
 func FuzzSplit(f *testing.F) {
 	files := soapFiles(f)
 	for i, m := range files {
@@ -30,6 +30,9 @@ func FuzzSplit(f *testing.F) {
 	}
 	for _, c := range cases() {
 		f.Add([]byte(c.message), []byte(c.message), uint16(256))
+	}
+	for _, c := range choices() {
+		f.Add([]byte(c.messages[0]), []byte(c.messages[len(c.messages)-1]), uint16(256))
 	}
 	f.Fuzz(func(t *testing.T, a, b []byte, most uint16) {
 		s, err := shape.Learn(a)
@@ -43,6 +46,15 @@ func FuzzSplit(f *testing.F) {
 			var e *shape.Error
 			require.True(t, errors.As(err, &e), "%v", err)
 			return
+		}
+		if one, err := shape.LearnFamily(a, true); err == nil {
+			if other, err := shape.LearnFamily(b, true); err == nil {
+				if wide := one.Widen(other); wide != nil {
+					if both, err := wide.Shape(); err == nil {
+						s = both
+					}
+				}
+			}
 		}
 		p := shape.Compile(s)
 		for _, m := range [][]byte{a, b} {

@@ -42,8 +42,11 @@ func LearnFamily(message []byte, whole bool) (*Family, error) {
 func (f *Family) Key() string {
 	key := f.before.text + f.root.name.key()
 	for _, e := range f.root.entries {
-		if b := e.element; b.name.local == "Body" && b.name.uri == f.root.name.uri && len(b.entries) > 0 {
-			key += " " + b.entries[0].element.name.key()
+		if b := e.element; b != nil && b.name.local == "Body" && b.name.uri == f.root.name.uri && len(b.entries) > 0 {
+			for first := range b.entries[0].forms {
+				key += " " + first.element.name.key()
+				break
+			}
 		}
 	}
 	return key

@@ -9,7 +9,7 @@ import (
 	"github.com/hhfr/hhfr/internal/xmltext"
 )
 
-// maxLearnDepth bounds the nesting of elements: each takes up to four levels of a tree that may have maxDepth.
+// maxLearnDepth bounds the nesting of elements: each takes four levels or so of a tree that may have maxDepth.
 const maxLearnDepth = 48
 
 // slotNumbers tells the slots of all families apart; shapes number their own anew.
@@ -232,16 +232,16 @@ func (l *learner) pop() {
 func (l *learner) hang(parent, d *draft) {
 	if n := len(parent.entries) - 1; n >= 0 {
 		last := parent.entries[n]
-		if sameKey(last.gap, d.before, last.element.name, d.name) {
-			if fits(last.element, d) {
-				absorb(last.element, d)
-				last.gap, last.array = d.before, true
+		if o := last.find(d.before, d); o != nil {
+			if fits(o.element, d) {
+				absorb(o.element, d)
+				o.gap, last.array = d.before, true
 				l.release(d)
 				return
 			}
 			var m merger
-			if both := m.draft(last.element, d); both != nil {
-				last.gap, last.element, last.array = d.before, both, true
+			if m.add(last, &entry{gap: d.before, element: d}) {
+				last.array = true
 				return
 			}
 		}
@@ -254,7 +254,9 @@ func (l *learner) hang(parent, d *draft) {
 // release takes an element back, and what stands in it.
 func (l *learner) release(d *draft) {
 	for _, e := range d.entries {
-		l.release(e.element)
+		for o := range e.forms {
+			l.release(o.element)
+		}
 		l.rows.put(e)
 	}
 	for _, a := range d.attrs {

@@ -11,11 +11,16 @@ func (m *merger) draft(a, b *draft) *draft {
 	if d := m.try(a, b); d != nil {
 		return d
 	}
+	m.undo(mark)
+	return nil
+}
+
+// undo takes back the pairing of slots since there were mark.
+func (m *merger) undo(mark int) {
 	for _, s := range m.paired[mark:] {
 		s.same = nil
 	}
 	m.paired = m.paired[:mark]
-	return nil
 }
 
 func (m *merger) try(a, b *draft) *draft {
@@ -144,32 +149,49 @@ func widen(a, b Type) Type {
 	return TypeText
 }
 
-// entries aligns the elements inside and merges those that stand at the same place; the others become optional.
+// entries aligns the elements inside and merges those that stand at the same place; of the others, two that stand between the same become a choice, the rest optional.
 func (m *merger) entries(d *draft, a, b []*entry) bool {
-	pairs, ok := align(len(a), len(b), func(i, j int) bool { return a[i].key() == b[j].key() })
+	a = untangle(a, b)
+	b = untangle(b, a)
+	pairs, ok := align(len(a), len(b), func(i, j int) bool { return a[i].shares(b[j]) })
 	if !ok {
 		return false
 	}
 	i, j := 0, 0
+	var loose []bool
+	add := func(e *entry, isLoose bool) {
+		d.entries = append(d.entries, e)
+		loose = append(loose, isLoose)
+	}
 	rest := func(toI, toJ int) {
+		if toI-i == 1 && toJ-j == 1 {
+			if e := choose(a[i], b[j]); e != nil {
+				add(e, false)
+				i, j = i+1, j+1
+			}
+		}
 		for ; i < toI; i++ {
-			d.entries = append(d.entries, a[i].maybe())
+			add(a[i].maybe(), true)
 		}
 		for ; j < toJ; j++ {
-			d.entries = append(d.entries, b[j].maybe())
+			add(b[j].maybe(), true)
 		}
 	}
 	for _, p := range pairs {
 		rest(p[0], p[1])
-		both := m.draft(a[i].element, b[j].element)
-		if both == nil {
-			rest(i+1, j+1)
+		e := m.entry(a[i], b[j])
+		if e != nil {
+			add(e, false)
+			i, j = i+1, j+1
 			continue
 		}
-		d.entries = append(d.entries, &entry{gap: a[i].gap, element: both, optional: a[i].optional || b[j].optional, array: a[i].array || b[j].array})
-		i, j = i+1, j+1
+		if a[i].element == nil || b[j].element == nil {
+			return false
+		}
+		rest(i+1, j+1)
 	}
 	rest(len(a), len(b))
+	m.lists(d, loose)
 	return true
 }
 

@@ -290,7 +290,7 @@ func (s *Splitter) maybe(o *op) state {
 
 func (s *Splitter) choice(o *op) state {
 	for i, a := range o.alts {
-		switch st := s.guard(int(a.pc), a.nameEnd); st {
+		switch st := s.begins(int(a.pc), a.nameEnd); st {
 		case next:
 			s.out.bits(uint32(i), o.bits)
 			s.pc = int(a.pc)
@@ -354,8 +354,22 @@ func (s *Splitter) endRows(o *op) state {
 	return next
 }
 
-// guard tells whether what comes can begin the operations at pc: their texts and prefixes, up to the first item.
+// guard tells whether what comes can begin the operations at pc: their texts and prefixes, up to the first item. Where a choice comes first, one of its alternatives must begin there.
 func (s *Splitter) guard(pc int, nameEnd bool) state {
+	o := &s.p.ops[pc]
+	if o.code != opChoice {
+		return s.begins(pc, nameEnd)
+	}
+	for i := range o.alts {
+		if st := s.begins(int(o.alts[i].pc), o.alts[i].nameEnd); st != mismatch {
+			return st
+		}
+	}
+	return mismatch
+}
+
+// begins is guard without a look into choices.
+func (s *Splitter) begins(pc int, nameEnd bool) state {
 	rest := s.in[s.at:]
 	own := int32(-1)
 	for ; ; pc++ {

@@ -106,8 +106,18 @@ func cases() []struct {
 		{"base64-long", "base64 in lines, over several segments", "<a>" + lined(1500) + "</a>", repeated(shape.TypeBase64), 256},
 		{"hex-lines", "hexadecimal digits in lines, the last one of another length, and with an odd number of them", "<a>00112233445566ff\n00112233445566ff\n0011</a><a>00AA\r\n11</a><a>0011\n22\n</a><a>0011\n223</a>", repeated(shape.TypeHex), 4096},
 		{"hex", "hexadecimal digits of either case, and an odd number of them", "<a>00ff7a</a><a>00FF7A</a><a>00ff7</a><a></a>", repeated(shape.TypeHex), 4096},
+		{"choices", "elements in any order: an array of a choice, and a choice that may be absent", "<t><a>1</a><b/><a>22</a><c x=\"q\"/><b/><a>-3</a><d/></t>", list(), 4096},
+		{"choices-none", "neither is there", "<t></t>", list(), 4096},
+		{"choices-escape", "an element that is none of the alternatives", "<t><a>1</a><cc x=\"q\"/><b/></t>", list(), 4096},
 		{"open", "open content", "<a><b><c x='>'/></b><b/>tail</a>", seq(text("<a>"), value(shape.TypeOpen, shape.UntilElement), text("</a>")), 4096},
 	}
+}
+
+// list is elements of three kinds in any order, then one of two or none.
+func list() *shape.Node {
+	c := element(text("<c"), optional(text(" x=\""), value(shape.TypeString, shape.UntilQuote), text("\"")), text("/>"))
+	return seq(text("<t>"), array(0, 0, choice(element(text("<a>"), value(shape.TypeInt, shape.UntilTag), text("</a>")), element(text("<b/>")), c)),
+		optional(choice(element(text("<d/>")), element(text("<e>"), value(shape.TypeText, shape.UntilTag), text("</e>")))), text("</t>"))
 }
 
 // repeated is any number of elements with a value of one type.

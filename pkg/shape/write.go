@@ -185,16 +185,29 @@ func (w *writer) entry(e *entry) {
 	} else if e.optional {
 		w.begin(Optional)
 	}
-	sequence := wrapped && (e.gap.value || e.gap.text != "")
+	if e.element == nil {
+		w.begin(Choice)
+		for _, o := range e.alts {
+			w.form(o, true)
+		}
+		w.end()
+	} else {
+		w.form(e, wrapped)
+	}
+	if wrapped {
+		w.end()
+	}
+}
+
+// form writes an element with what stands before it; alone: as one node.
+func (w *writer) form(e *entry, alone bool) {
+	sequence := alone && (e.gap.value || e.gap.text != "")
 	if sequence {
 		w.begin(Sequence)
 	}
 	w.gap(e.gap)
 	w.element(e.element)
 	if sequence {
-		w.end()
-	}
-	if wrapped {
 		w.end()
 	}
 }

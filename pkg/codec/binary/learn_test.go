@@ -18,7 +18,7 @@ func envelope(body string) string {
 	return `<s:Envelope xmlns:s="http://schemas.xmlsoap.org/soap/envelope/"><s:Body>` + body + `</s:Body></s:Envelope>`
 }
 
-// TestAKindWidensInFewSteps: optional elements and attributes, arrays of any length, lists that may be empty end in one shape, whatever the order in which they come.
+// TestAKindWidensInFewSteps: optional elements and attributes, arrays of any length, lists that may be empty, choices, and siblings in any order end in one shape, whatever the order in which they come.
 func TestAKindWidensInFewSteps(t *testing.T) {
 	rnd := rand.New(rand.NewPCG(5, 6))
 	d := direction{from: newEnd(binary.Options{}), to: newEnd(binary.Options{})}
@@ -44,7 +44,13 @@ func TestAKindWidensInFewSteps(t *testing.T) {
 			}
 			b.WriteString("</item>")
 		}
-		b.WriteString("</list></m:report>")
+		b.WriteString("</list>")
+		b.WriteString([]string{"<ok/>", "<error>no such</error>", "<later><after>5</after></later>"}[rnd.IntN(3)])
+		b.WriteString("<any>")
+		for range rnd.IntN(5) {
+			b.WriteString([]string{"<x>1</x>", "<y>a</y>", "<z/>"}[rnd.IntN(3)])
+		}
+		b.WriteString("</any></m:report>")
 		m := envelope(b.String())
 		before := d.full
 		_, got := d.send(t, nil, strings.NewReader(m), 4096)
@@ -56,6 +62,22 @@ func TestAKindWidensInFewSteps(t *testing.T) {
 	assert.LessOrEqual(t, late, 1)
 	assert.Less(t, len(d.from.store.octets), 20)
 	assert.Zero(t, d.texts)
+}
+
+// TestOperationsAreKinds: what stands in a Body is no choice; each operation has shapes of its own.
+func TestOperationsAreKinds(t *testing.T) {
+	d := direction{from: newEnd(binary.Options{}), to: newEnd(binary.Options{})}
+	for i := range 20 {
+		for _, op := range []string{"open", "close"} {
+			m := envelope(fmt.Sprintf("<%s><id>%d</id><by>someone who is known</by></%s>", op, i, op))
+			_, got := d.send(t, nil, strings.NewReader(m), 4096)
+			requireSame(t, []byte(m), got, m)
+		}
+	}
+	require.Len(t, d.from.store.octets, 2)
+	for _, octets := range d.from.store.octets {
+		assert.NotEqual(t, bytes.Contains(octets, []byte("<open>")), bytes.Contains(octets, []byte("<close>")))
+	}
 }
 
 // TestWhatNeverRepeatsTravelsAsText: kinds that do not come again are learned until the allowance is spent, then cost a frame's head and no more.
