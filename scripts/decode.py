@@ -55,19 +55,19 @@ def frame(buf, at):                     # §2: the frame at `at`, parsed without
     if kind == 'hello': return {**f, 'role': ('initiator', 'responder')[f['role']]}, r.end
     if kind == 'shape': f.update(form=FORMS[f['form']][0], **r.fields(FORMS[f['form']][1]))
     need(r.pos == r.end, f'octets left over in {kind}'); return f, r.end
-TEXT, VALUE, SLOT, AGAIN, SEQUENCE, ELEMENT, ATTRIBUTE, ARRAY, OPTIONAL, CHOICE = range(10); LISTS, NUMBERS = (SEQUENCE, ELEMENT, ATTRIBUTE), (2, 3, 4, 6)
+TEXT, VALUE, SLOT, AGAIN, SEQUENCE, ELEMENT, ATTRIBUTE, ARRAY, OPTIONAL, CHOICE, LE, BE = range(12); LISTS, NUMBERS = (SEQUENCE, ELEMENT, ATTRIBUTE, LE, BE), (2, 3, 4, 6)
 Node = collections.namedtuple('Node', 'kind a b kids takes column')    # takes: at least one item of content each time it stands
 @functools.lru_cache(None)
 def parse_shape(octets):                # §9
     r, seen = Reader(octets), []; need(r.octet() == 1, 'version of shape'); slots = r.uvarint()
     def node(depth, parent):
-        need((kind := r.octet()) <= CHOICE and depth <= 200, 'kind of node, or shape too deep')
-        a = r.bytes() if kind == TEXT else r.octet() if kind == VALUE else 1 if kind == OPTIONAL else r.uvarint()
+        need((kind := r.octet()) <= (CHOICE if depth else BE) and depth <= 200, 'kind of node, or shape too deep')
+        a = r.bytes() if kind == TEXT else r.octet() if kind == VALUE else 1 if kind in (OPTIONAL, LE, BE) else r.uvarint()
         b = r.octet() if kind == VALUE else r.uvarint() if kind == ARRAY else None
         kids = [node(depth + 1, kind) for _ in range(0 if kind <= AGAIN else 1 if kind == ARRAY else a)]
         need({TEXT: lambda: a, VALUE: lambda: a <= 11 and b <= 6, SLOT: lambda: a == len(seen) < slots, AGAIN: lambda: a < len(seen),
-              ARRAY: lambda: a < b or not b or a == b <= 1048576 and kids[0].takes, OPTIONAL: lambda: True, CHOICE: lambda: a > 1}.get(
-              kind, lambda: a > (kind == SEQUENCE) and not (kind == SEQUENCE and parent in LISTS) and
+              ARRAY: lambda: a < b or not b or a == b <= 1048576 and kids[0].takes, OPTIONAL: lambda: True, LE: lambda: True, BE: lambda: True, CHOICE: lambda: a > 1}.get(
+              kind, lambda: a > (kind == SEQUENCE) and not (kind == SEQUENCE and parent in LISTS[:3]) and
               not any(k.kind == m.kind == TEXT for k, m in zip(kids, kids[1:])))(), f'not canonical before octet {r.pos}')
         takes = any(k.takes for k in kids) if kind in LISTS else kind not in (TEXT, AGAIN)
         row = flatten(kids[0]) if kind == ARRAY else [None]; seen.extend([a] * (kind == SLOT))
@@ -79,11 +79,14 @@ class Joiner:                           # §10; keep, text: how the message goes
     def __init__(self, shape, segments, keep=None, text=b''):
         self.todo, self.keep, self.out, self.pending, self.slots, self.prefix, self.cur, self.bit = [*segments], keep, bytearray(), 0, {}, b'ns0', 0, 0
         try:
-            self.segment(), self.node(parse_shape(shape)[0]), self.item()
+            self.segment(), self.node((root := parse_shape(shape)[0])), self.item()
             need(self.last and self.r.pos == self.r.end and not self.cur >> self.bit, 'content left over')
         except StopIteration:
             need(keep <= self.pending, 'keep goes too far')
             self.out[len(self.out) - self.pending + keep:] = text
+        if root.kind in (LE, BE):       # §10.8
+            text, mark, odd = self.out.partition(b'\xff'); need(len(odd) == len(mark), 'octet behind the last character')
+            self.out = text.decode('utf-8', 'surrogatepass').encode(('utf-16-le', 'utf-16-be')[root.kind - LE], 'surrogatepass') + odd
     def segment(self):                  # §10.1
         need(not self.cur >> self.bit and (self.todo or self.keep is not None), 'unused bits are not 0, or content ends too early')
         if not self.todo: raise StopIteration('the message goes on as text')

@@ -1,17 +1,14 @@
 """Packed segments of the hhfr wire format, written from section 11 of docs/wire-format.md alone. decode.py uses it; § are sections of that page."""
-TEXT, VALUE, SLOT, AGAIN, SEQUENCE, ELEMENT, ATTRIBUTE, ARRAY, OPTIONAL, CHOICE = range(10)
+TEXT, VALUE, SLOT, AGAIN, SEQUENCE, ELEMENT, ATTRIBUTE, ARRAY, OPTIONAL, CHOICE, LE, BE = range(12)
 NUMBERS, BOOLEAN, UUID, DATETIME = (2, 3, 4, 6), 5, 8, 9
 WORD = b'0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz_'
 MOST, WEIGHT = 16384, 98304
-class Malformed(ValueError):
-    pass
 class Lost(ValueError):
     """The memory of the lane is not known."""
 def need(good, what):
-    if not good: raise Malformed(what)
+    if not good: raise ValueError(what)
 def unzigzag(u): return u >> 1 ^ -(u & 1)
-def signed(v):                          # modulo 2^64
-    return (v + (1 << 63)) % (1 << 64) - (1 << 63)
+def signed(v): return (v + (1 << 63)) % (1 << 64) - (1 << 63)    # modulo 2^64
 class Place:                            # §11.4
     def __init__(self):
         self.kind, self.number, self.known, self.step, self.stride, self.base, self.width, self.minutes, self.octets = 1, 0, False, 0, 0, 0, 0, 0, b''
@@ -90,7 +87,7 @@ class Unpacker:
         self.steps = self.steps - 1 if self.whole else 0
     # §11.2
     def node(self, k, inside):
-        if k.kind in (SEQUENCE, ELEMENT, ATTRIBUTE) or k.kind == ARRAY and k.a == k.b != 0 and k.column is None:
+        if k.kind in (SEQUENCE, ELEMENT, ATTRIBUTE, LE, BE) or k.kind == ARRAY and k.a == k.b != 0 and k.column is None:
             for _ in range(k.a if k.kind == ARRAY else 1):
                 for kid in k.kids: yield from self.node(kid, inside or k.kind == ARRAY)
         elif k.kind == ARRAY:

@@ -12,7 +12,7 @@ func canonical(n *Node) *Node {
 		if n.Kind == Sequence && len(c.Kids) == 1 {
 			return c.Kids[0]
 		}
-	case Array, Optional, Choice:
+	case Array, Optional, Choice, UTF16LE, UTF16BE:
 		for _, k := range n.Kids {
 			c.Kids = append(c.Kids, canonical(k))
 		}

@@ -2,6 +2,7 @@ package shape_test
 
 import (
 	"bytes"
+	"encoding/binary"
 	"encoding/hex"
 	"encoding/json"
 	"errors"
@@ -25,6 +26,7 @@ func soapFiles(tb testing.TB) (messages [][]byte) {
 func FuzzSplit(f *testing.F) {
 	files := soapFiles(f)
 	for i, m := range files {
+		f.Add([]byte(wide(string(m), binary.LittleEndian)), []byte(wide(string(m), binary.BigEndian)+"\x00"), uint16(i))
 		f.Add(m, files[(i+1)%len(files)], uint16(4096))
 		f.Add(m, bytes.ReplaceAll(m, []byte("ns1"), []byte("q17")), uint16(300))
 	}

@@ -17,6 +17,8 @@ type Joiner struct {
 	begun   bool
 	text    bool
 
+	utf8 []byte // of a message in UTF-16: what this segment joins to, behind what is left of the one before
+
 	seg   segmentReader
 	dst   []byte
 	start int // of the segment in dst
@@ -45,7 +47,7 @@ type joinLoop struct {
 
 // Reset begins a message of p's shape.
 func (j *Joiner) Reset(p *Program) {
-	j.p, j.begun, j.text, j.pending = p, false, false, j.pending[:0]
+	j.p, j.begun, j.text, j.pending, j.utf8 = p, false, false, j.pending[:0], j.utf8[:0]
 	s := &j.at
 	s.pc, s.inText, s.rows, s.pieces = 0, false, 0, pieceJoiner{}
 	s.loops, s.last = s.loops[:0], s.last[:0]
@@ -58,6 +60,24 @@ func (j *Joiner) Reset(p *Program) {
 // Join appends to dst what the segment settles, and may write behind its length up to its capacity. last tells that it is the message's last. text tells a segment that stands in place of the rest. Errors are of type [Error];
 // after one the joiner must be reset.
 func (j *Joiner) Join(dst, segment []byte, text, last bool) ([]byte, error) {
+	k := j.p.encoding
+	if !k.isUTF16() {
+		return j.joinText(dst, segment, text, last)
+	}
+	narrow, err := j.joinText(j.utf8, segment, text, last)
+	if err != nil {
+		return dst, err
+	}
+	wide, n, ok := k.widen(dst, narrow, last)
+	if !ok {
+		return dst, &Error{Code: Malformed, What: "content that is no UTF-8"}
+	}
+	j.utf8 = append(narrow[:0], narrow[n:]...)
+	return wide, nil
+}
+
+// joinText joins a segment as it is in UTF-8, or in whatever encoding the message has if that is not UTF-16.
+func (j *Joiner) joinText(dst, segment []byte, text, last bool) ([]byte, error) {
 	if j.text && !text {
 		return dst, &Error{Code: Malformed, What: "content after text"}
 	}

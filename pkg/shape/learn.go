@@ -24,23 +24,33 @@ func LearnPrefix(beginning []byte) (*Shape, error) {
 
 // Family is what was learned from messages of one kind so far: it gives a shape that fits them all, and widens. It is immutable, but must not be used by several goroutines at once.
 type Family struct {
+	encoding      Kind
 	before, after gap
 	root          *draft
 }
 
 // LearnFamily learns from one message, or, if it is not whole, from its beginning; see [Learn] and [LearnPrefix].
 func LearnFamily(message []byte, whole bool) (*Family, error) {
+	encoding := utf16Of(message)
+	if encoding.isUTF16() {
+		var n narrower
+		message = n.append(make([]byte, 0, len(message)/2), encoding, message, whole)
+	}
 	l := newLearner(message)
 	f, err := l.document(!whole)
-	if err == nil && len(message) > heldMessage {
+	if err != nil {
+		return nil, err
+	}
+	f.encoding = encoding
+	if len(message) > heldMessage {
 		f.detach()
 	}
-	return f, err
+	return f, nil
 }
 
 // Key is the same for families that may be merged: what stands before the root element, its name, and for a SOAP envelope the name of what stands in its Body.
 func (f *Family) Key() string {
-	key := f.before.text + f.root.name.key()
+	key := string(rune(f.encoding)) + f.before.text + f.root.name.key()
 	for _, e := range f.root.entries {
 		if b := e.element; b != nil && b.name.local == "Body" && b.name.uri == f.root.name.uri && len(b.entries) > 0 {
 			for first := range b.entries[0].forms {
@@ -54,7 +64,7 @@ func (f *Family) Key() string {
 
 // Widen gives a family that has what both have, nil if they have too little in common. Neither may be widened by others afterwards if it succeeds.
 func (f *Family) Widen(o *Family) *Family {
-	if f.before != o.before {
+	if f.encoding != o.encoding || f.before != o.before {
 		return nil
 	}
 	var m merger
@@ -62,17 +72,23 @@ func (f *Family) Widen(o *Family) *Family {
 	if root == nil || root.any {
 		return nil
 	}
-	return &Family{before: f.before, after: mergeGaps(f.after, o.after), root: root}
+	return &Family{encoding: f.encoding, before: f.before, after: mergeGaps(f.after, o.after), root: root}
 }
 
 // Shape gives the shape that fits all messages of the family.
 func (f *Family) Shape() (*Shape, error) {
 	w := newWriter()
+	if f.encoding.isUTF16() {
+		w.begin(f.encoding)
+	}
 	w.begin(Sequence)
 	w.gap(f.before)
 	w.element(f.root)
 	w.gap(f.after)
 	w.end()
+	if f.encoding.isUTF16() {
+		w.end()
+	}
 	octets := w.finish()
 	if cap(octets) > 2*len(octets) {
 		octets = bytes.Clone(octets)

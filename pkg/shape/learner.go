@@ -139,7 +139,7 @@ func (l *learner) document(partial bool) (*Family, error) {
 	for len(l.open) > 0 {
 		l.pop()
 	}
-	return &Family{before, after, root}, nil
+	return &Family{before: before, after: after, root: root}, nil
 }
 
 func isDeclaration(text string) bool { return strings.HasPrefix(text, "<?xml ") }

@@ -13,8 +13,9 @@ type Program struct {
 	lits  []byte // with litRoom more octets than texts have
 	rows  []plainRow
 	pack  packPlan
-	// leads is the text that every message of the shape begins with, up to the first slot or item.
-	leads []byte
+	// leads are the octets that every message of the shape begins with, up to the first slot or item.
+	leads    []byte
+	encoding Kind // of messages, Text: as it comes
 }
 
 // litRoom is how many octets of a text are copied at once.
@@ -71,7 +72,7 @@ func (p *Program) Size() int {
 	return p.shape.nodes*node + cap(p.ops)*operation + texts*len(p.shape.octets)
 }
 
-// Leads is the text every message of the shape begins with; it must not be changed.
+// Leads are the octets every message of the shape begins with; they must not be changed.
 func (p *Program) Leads() []byte { return p.leads }
 
 // Compile makes a program. It cannot fail: whatever a [Shape] may be can be compiled.
@@ -84,6 +85,9 @@ func Compile(s *Shape) *Program {
 	p.pack = planPacking(p.ops)
 	if first := p.ops[0]; first.code == opText {
 		p.leads = p.lits[first.a:first.b:first.b]
+		if p.encoding.isUTF16() {
+			p.leads, _, _ = p.encoding.widen(nil, p.leads, false)
+		}
 	}
 	return p
 }
@@ -137,6 +141,9 @@ func (p *Program) nodes(list []*Node, joinable bool) bool {
 		case Array:
 			p.array(n)
 			joinable = false
+		case UTF16LE, UTF16BE:
+			p.encoding = n.Kind
+			p.node(n.Kids[0])
 		}
 	}
 	return joinable

@@ -172,6 +172,11 @@ func (p *parser) node(depth int, parent Kind) *Node {
 		p.checkArray(n)
 	case Optional:
 		n.Kids = p.kid(depth+1, Optional)
+	case UTF16LE, UTF16BE:
+		if depth > 0 {
+			p.fail("encoding below the root")
+		}
+		n.Kids = p.kid(depth+1, n.Kind)
 	default:
 		p.fail(fmt.Sprintf("node of unknown kind %d", n.Kind))
 	}

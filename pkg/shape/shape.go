@@ -28,6 +28,8 @@ const (
 	Array                 // Node.Kids[0], Node.Min to Node.Max times
 	Optional              // Node.Kids[0] or nothing
 	Choice                // one of Node.Kids
+	UTF16LE               // the root only: Node.Kids[0] in UTF-16, the lower octet of a unit first
+	UTF16BE               // the same, the higher octet first
 	kinds
 )
 

@@ -13,7 +13,7 @@ var ErrMismatch = errors.New("message does not fit the shape")
 const MinSegment = 256
 
 // Splitter takes the content out of one message after another (wire-format section 10). It reads a message in chunks of any size and holds of it only what it
-// cannot decide about yet. It allocates nothing once its buffers have grown. Not safe for concurrent use.
+// cannot decide about yet, of one in UTF-16 also the last chunk in UTF-8. It allocates nothing once its buffers have grown. Not safe for concurrent use.
 type Splitter struct {
 	p      *Program
 	strict bool
@@ -36,6 +36,7 @@ type Splitter struct {
 	col    column
 	bound  []byte // a guard's own slot
 	piece  pieceSplitter
+	narrow narrower
 }
 
 // state is how an operation ended.
@@ -65,6 +66,7 @@ func (s *Splitter) Reset(p *Program, most int, strict bool, emit func(text bool,
 	s.out.reset(max(most, MinSegment), emit)
 	s.col.reset()
 	s.piece.reset()
+	s.narrow.reset()
 }
 
 // Emit hands further segments to another function.
@@ -78,10 +80,14 @@ func (s *Splitter) Lenient() { s.strict = false }
 
 // Write splits a further chunk of the message. It copies what it has to keep.
 func (s *Splitter) Write(chunk []byte) error {
-	if len(s.own) > 0 {
+	switch k := s.p.encoding; {
+	case k.isUTF16():
+		s.own = s.narrow.append(s.own, k, chunk, false)
+		s.in = s.own
+	case len(s.own) > 0:
 		s.own = append(s.own, chunk...)
 		s.in = s.own
-	} else {
+	default:
 		s.in, s.at = chunk, 0
 	}
 	err := s.split()
@@ -95,6 +101,10 @@ func (s *Splitter) Write(chunk []byte) error {
 // Close ends the message and hands out its last segment.
 func (s *Splitter) Close() error {
 	s.final = true
+	if k := s.p.encoding; k.isUTF16() {
+		s.own = s.narrow.append(s.own, k, nil, true)
+		s.in = s.own
+	}
 	if err := s.split(); err != nil {
 		return err
 	}
@@ -107,6 +117,10 @@ func (s *Splitter) Close() error {
 // Split splits a whole message.
 func (s *Splitter) Split(message []byte) error {
 	s.in, s.at, s.final = message, 0, true
+	if k := s.p.encoding; k.isUTF16() {
+		s.own = s.narrow.append(s.own[:0], k, message, true)
+		s.in = s.own
+	}
 	err := s.split()
 	if err == nil && !s.text {
 		s.out.out()

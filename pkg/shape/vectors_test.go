@@ -2,6 +2,7 @@ package shape_test
 
 import (
 	"encoding/base64"
+	"encoding/binary"
 	"encoding/hex"
 	"encoding/json"
 	"flag"
@@ -9,6 +10,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"unicode/utf16"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -109,8 +111,26 @@ func cases() []struct {
 		{"choices", "elements in any order: an array of a choice, and a choice that may be absent", "<t><a>1</a><b/><a>22</a><c x=\"q\"/><b/><a>-3</a><d/></t>", list(), 4096},
 		{"choices-none", "neither is there", "<t></t>", list(), 4096},
 		{"choices-escape", "an element that is none of the alternatives", "<t><a>1</a><cc x=\"q\"/><b/></t>", list(), 4096},
+		{"utf16-le", "UTF-16 with byte order mark: shape and content are UTF-8", wide("\uFEFF<a>z\u00FCrich \u20AC \U0001F600</a>", binary.LittleEndian), utf16Of(shape.UTF16LE, "\uFEFF"), 4096},
+		{"utf16-escape-odd", "a surrogate without partner, and one octet more", wide("<a>\u00FC?</a>", binary.BigEndian)[:10] + "\xD8\x00\x00<\x00/\x00a\x00>" + "\x07", utf16Of(shape.UTF16BE, ""), 4096},
+		{"utf16-segments", "characters over the end of segments", wide("<a>"+strings.Repeat("\u20AC\U0001F600-", 100)+"</a>", binary.LittleEndian), utf16Of(shape.UTF16LE, ""), 256},
+		{"utf16-escape", "what does not fit is UTF-8, too", wide("<a>1</a><!-- \u20AC -->", binary.LittleEndian), utf16Of(shape.UTF16LE, ""), 4096},
 		{"open", "open content", "<a><b><c x='>'/></b><b/>tail</a>", seq(text("<a>"), value(shape.TypeOpen, shape.UntilElement), text("</a>")), 4096},
 	}
+}
+
+// utf16Of is an element with a value, in UTF-16.
+func utf16Of(kind shape.Kind, before string) *shape.Node {
+	return &shape.Node{Kind: kind, Kids: []*shape.Node{seq(text(before), element(text("<a>"), value(shape.TypeText, shape.UntilTag), text("</a>")))}}
+}
+
+// wide gives a text in UTF-16.
+func wide(s string, order binary.AppendByteOrder) string {
+	var b []byte
+	for _, u := range utf16.Encode([]rune(s)) {
+		b = order.AppendUint16(b, u)
+	}
+	return string(b)
 }
 
 // list is elements of three kinds in any order, then one of two or none.

@@ -78,7 +78,7 @@ func (w *writer) end() {
 	switch {
 	case n.kind == Sequence && n.kids == 1:
 		w.dst = append(w.dst[:n.at], w.dst[n.at+2:]...)
-	case n.kind != Array && n.kind != Optional:
+	case n.kind != Array && n.kind != Optional && !n.kind.isUTF16():
 		w.count(n.at+1, n.kids)
 	}
 }

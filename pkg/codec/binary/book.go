@@ -105,7 +105,7 @@ func (b *Book) Keep(s *shape.Shape) (*shape.Program, error) {
 // isHead tells shapes of HTTP heads from those of bodies: a body begins with markup or a byte order mark.
 func isHead(p *shape.Program) bool {
 	leads := p.Leads()
-	return len(leads) > 0 && leads[0] != '<' && leads[0] < 0x80
+	return len(leads) > 0 && leads[0] != '<' && leads[0] > 0 && leads[0] < 0x80
 }
 
 func (b *Book) add(s *shape.Shape) *shape.Program {

@@ -186,7 +186,7 @@ func mutate(rnd *rand.Rand, m []byte) []byte {
 	return m
 }
 
-// TestEncodings: what is exact in an encoding in which markup is ASCII is split; UTF-16 comes through all the same.
+// TestEncodings: encodings in which markup is ASCII are split, and UTF-16 in both orders; UTF-32 comes through all the same.
 func TestEncodings(t *testing.T) {
 	utf16 := func(s string, little bool) []byte {
 		out := []byte{0xFE, 0xFF}
@@ -206,14 +206,17 @@ func TestEncodings(t *testing.T) {
 	latin := []byte(`<?xml version="1.0" encoding="ISO-8859-1"?>` + strings.ReplaceAll(xml, "\u00fc", "\xfc"))
 	for name, m := range map[string][]byte{
 		"UTF-8": []byte(xml), "BOM": []byte("\xEF\xBB\xBF" + xml), "BOM and declaration": []byte("\xEF\xBB\xBF<?xml version='1.0'?>\n" + xml),
-		"ISO-8859-1": latin, "UTF-16LE": utf16(xml, true), "UTF-16BE": utf16(xml, false),
+		"ISO-8859-1": latin, "UTF-16LE": utf16(xml, true), "UTF-16BE": utf16(xml, false), "UTF-16LE without a mark": utf16(xml, true)[2:],
+		"UTF-16BE and declaration": utf16(`<?xml version="1.0" encoding="UTF-16"?>`+xml, false), "UTF-32": append([]byte{0xFF, 0xFE, 0, 0}, utf16(strings.Join(strings.Split(xml, ""), "\x00")+"\x00", true)[2:]...),
 	} {
 		d := direction{from: newEnd(binary.Options{}), to: newEnd(binary.Options{})}
 		for range 2 {
 			_, got := d.send(t, nil, bytes.NewReader(m), 4096)
 			requireSame(t, m, got, name)
 		}
-		if !strings.HasPrefix(name, "UTF-16") {
+		if name == "UTF-32" {
+			assert.Equal(t, 2, d.texts)
+		} else {
 			assert.Zero(t, d.texts, name)
 			assert.Less(t, d.content, len(m)/4, name)
 		}
