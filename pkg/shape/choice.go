@@ -179,8 +179,7 @@ func (d *draft) gatherRecurring() {
 	var seen uint64
 	for i, e := range d.entries {
 		for o := range e.forms {
-			name := o.element.name.local
-			mark := uint64(1) << ((len(name)*7 + int(name[0])) & 63)
+			mark := o.element.name.mark()
 			if seen&mark != 0 && slices.ContainsFunc(d.entries[:i], o.shares) {
 				recurring++
 			}
@@ -195,6 +194,15 @@ func (d *draft) gatherRecurring() {
 	if m.lists(d, slices.Repeat([]bool{true}, len(d.entries))); slices.ContainsFunc(d.entries, (*entry).overfull) {
 		d.entries = before // a sequence as long as it is, until it comes otherwise
 	}
+}
+
+// mark is a bit that names share rather by chance, if they are not the same.
+func (n name) mark() uint64 {
+	bit := len(n.local) * 7
+	if n.local != "" {
+		bit += int(n.local[0])
+	}
+	return 1 << (bit & 63)
 }
 
 // shares tells whether an element may stand at both places.
