@@ -1,4 +1,5 @@
 """Packed segments of the hhfr wire format, written from section 11 of docs/wire-format.md alone. decode.py uses it; § are sections of that page."""
+import re
 TEXT, VALUE, SLOT, AGAIN, SEQUENCE, ELEMENT, ATTRIBUTE, ARRAY, OPTIONAL, CHOICE, LE, BE = range(12)
 NUMBERS, BOOLEAN, UUID, DATETIME = (2, 3, 4, 6), 5, 8, 9
 WORD = b'0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz_'
@@ -22,7 +23,7 @@ class Ring:                             # §11.5.1: words or texts
     def read(self, r): n = r.bits((max(len(self.entries), 1) - 1).bit_length()); need(n in self.entries, 'entry that is not there'); return self.entries[n]
 class Memory:                           # §11.6
     def __init__(self): self.lost = False; self.reset()
-    def reset(self): self.shapes, self.words, self.texts, self.gaps, self.weight = {}, Ring(2048), Ring(256), [b'', b''], 0
+    def reset(self): self.shapes, self.words, self.texts, self.gaps, self.weight, self.step = {}, Ring(2048), Ring(256), [b'', b''], 0, 0
     def places(self, fingerprint, count):
         if count > 1024: return {}, False
         if fingerprint not in self.shapes: self.shapes[fingerprint] = {}; self.weight += 64 * count
@@ -72,7 +73,7 @@ class Unpacker:
             return packed[1:]
         if memory.lost: raise Lost('it needs what messages before it said')
         need(memory.weight <= WEIGHT, 'memory over its limit'); self.places, remembered = memory.places(self.fingerprint, self.count); before = memory.weight
-        self.columns, self.rows, self.room, self.beside, self.time, self.moved, self.counts = {}, 0, 8 * MOST, [], None, None, {}
+        self.columns, self.scales, self.rows, self.room, self.beside, self.time, self.moved, self.counts = {}, {}, 0, 8 * MOST, [], None, None, {}
         self.steps = -1 if last else self.r.r.uvarint(); self.go(); need(self.r.done() and not self.r.cur >> self.r.used, 'left over')
         need(not any(self.columns.values()) and not any(self.counts.values()), 'fields left over')
         if not last: need(self.steps == 0, 'steps left over'); self.out.out.append(self.out.used if self.out.at is not None else 0)
@@ -206,7 +207,7 @@ class Unpacker:
         r, method = self.r, self.r.bits(2); need(method < 3, 'method')
         if method == 2: low, w = r.bits(bits), r.bits(4); kinds = [low + v for v in r.packed(n, w)]
         else: kinds = [r.bits(bits) if method else p.kind] * n
-        need(max(kinds) >> bits == 0, 'kind'); p.kind = kinds[-1]; return kinds
+        need(max(kinds) >> bits == 0, 'kind'); p.kind = kinds[-1]; self.scales[id(k)] = [v for v in kinds if v]; return kinds
     def numbers(self, k, p, n, _):
         r, method, want = self.r, self.r.bits(3), self.expected(k, p); zigzag = lambda: unzigzag(r.r.uvarint())
         if method == 0: v = [want + i * p.stride for i in range(n)]
@@ -220,6 +221,9 @@ class Unpacker:
             few, d = [], r.bits(4) + 1
             for _ in range(d): want += zigzag(); few.append(want)
             indices = r.packed(n, (d - 1).bit_length()); need(max(indices) < d, 'index'); v = [few[i] for i in indices]
+        elif method == 6:
+            scales, low = self.scales.get(id(k), [0]), signed(p.base + zigzag()); v = [(signed(low + x), 10 ** (max(scales) - s)) for x, s in zip(r.packed(n, r.bits(7)), scales)]
+            need(min(scales) < max(scales) < 20 and len(v) == n and not any(x % f for x, f in v), 'aligned'); v = [x // f for x, f in v]
         else: need(method == 5 and len(self.beside) == n, 'method'); s = zigzag(); v = [b + s + x for b, x in zip(self.beside, r.packed(n, r.bits(7)))]
         self.beside = v = [signed(x) for x in v]
         if n > 1: p.number, p.known = v[-2], True
@@ -238,10 +242,14 @@ class Unpacker:
         r = self.r
         if r.flag(): b = self.words()
         else:
-            form = r.bits(2); need(form < 3, 'form of a text')
+            form = r.bits(2)
             if form == 0: return self.m.texts.read(r)
-            h, t = (r.r.uvarint(), r.r.uvarint()) if form == 2 else (0, 0); need(h + t <= len(before), 'more than there is')
-            b = before[:h] + r.r.bytes() + before[len(before) - t:]
+            if form == 3:
+                m = re.fullmatch(rb'(.*?)([0-9]{1,18})([^0-9]*)', before, re.S); need(m, 'no number to count on'); self.m.step = self.m.step if r.flag() else unzigzag(r.r.uvarint())
+                n = b'%0*d' % (len(m[2]), int(m[2]) + self.m.step); need(len(n) == len(m[2]) and n.isdigit(), 'number out of range'); b = m[1] + n + m[3]
+            else:
+                h, t = (r.r.uvarint(), r.r.uvarint()) if form == 2 else (0, 0); need(h + t <= len(before), 'more than there is')
+                b = before[:h] + r.r.bytes() + before[len(before) - t:]
         self.m.learn(b); return b
     def words(self):
         r, b = self.r, b''

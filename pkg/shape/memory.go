@@ -22,6 +22,7 @@ type Memory struct {
 	weight int
 	words  ring      // words, at most maxWords
 	texts  ring      // texts of more than one word, at most maxTexts
+	step   int64     // of the text that was counted on last
 	gaps   [2][]byte // the latest between two words, and another that was before it
 }
 

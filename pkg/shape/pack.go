@@ -60,7 +60,7 @@ func (e *packer) pack(p *Program) {
 		ev := &e.gather.events[i]
 		o, pl := &p.ops[ev.pc], &e.recall.places[p.pack.place[ev.pc]]
 		if ev.leaf >= 0 {
-			e.column(o, pl, ev.sub, &e.gather.leaves[ev.leaf])
+			e.column(o, pl, ev.pc, ev.sub, &e.gather.leaves[ev.leaf])
 			continue
 		}
 		if ev.kinded {
@@ -126,15 +126,16 @@ const (
 	columnPacked
 	columnList
 
-	numbersSteady = 0 // all as expected
-	numbersSlot   = 1 // in the range of the column before at this place
-	numbersRange  = 2
-	numbersSteps  = 3
-	numbersFew    = 4
-	numbersBeside = 5
+	numbersSteady  = 0 // all as expected
+	numbersSlot    = 1 // in the range of the column before at this place
+	numbersRange   = 2
+	numbersSteps   = 3
+	numbersFew     = 4
+	numbersBeside  = 5
+	numbersAligned = 6
 )
 
-func (e *packer) column(o *op, pl *place, s sub, l *leaf) {
+func (e *packer) column(o *op, pl *place, pc int32, s sub, l *leaf) {
 	n := l.n
 	if !e.w.flag(n == e.rows) {
 		e.w.uvarint(uint64(n))
@@ -144,7 +145,7 @@ func (e *packer) column(o *op, pl *place, s sub, l *leaf) {
 	case subKind:
 		e.kinds(o, pl, l)
 	case subNumber:
-		e.numbers(o, pl, l.nums)
+		e.numbers(o, pl, pc, l.nums)
 	case subMinutes:
 		for _, v := range l.nums {
 			if !e.w.flag(v == int64(pl.minutes)) {
@@ -197,7 +198,7 @@ func (s span) width() uint { return uint(bits.Len64(uint64(s.high) - uint64(s.lo
 
 const never = math.MaxInt
 
-func (e *packer) numbers(o *op, pl *place, nums []int64) {
+func (e *packer) numbers(o *op, pl *place, pc int32, nums []int64) {
 	w, n := &e.w, len(nums)
 	isTime := o.typ == TypeDateTime
 	all, steps := span{nums[0], nums[0]}, span{math.MaxInt64, math.MinInt64}
@@ -217,7 +218,7 @@ func (e *packer) numbers(o *op, pl *place, nums []int64) {
 	if pl.width > 0 && all.low >= pl.base && uint64(all.high)-uint64(pl.base) <= 1<<pl.width-1 {
 		costSlot = 3 + n*int(pl.width)
 	}
-	costSteps, costFew, costBeside := never, never, never
+	costSteps, costFew, costBeside, costAligned := never, never, never, never
 	if n > 1 {
 		costSteps = 24 + bits.Len64(bin.Zigzag(nums[0]-first)) + bits.Len64(bin.Zigzag(steps.low)) + (n-1)*int(steps.width())
 	}
@@ -229,6 +230,7 @@ func (e *packer) numbers(o *op, pl *place, nums []int64) {
 		}
 		costBeside = 24 + bits.Len64(bin.Zigzag(aside.low)) + n*int(aside.width())
 	}
+	var aligned alignment
 	if best := min(costSlot, costRange, costSteps, costBeside); !steady && best > 100 {
 		if d := e.dict.numbers(nums); d > 0 {
 			costFew = 16 + n*bits.Len(uint(d-1))
@@ -236,8 +238,11 @@ func (e *packer) numbers(o *op, pl *place, nums []int64) {
 				costFew += 8 + bits.Len64(bin.Zigzag(e.dict.nums[i]-first))
 			}
 		}
+		if a, ok := e.alignment(pc, nums); ok {
+			aligned, costAligned = a, 24+n*int(a.all.width())+bits.Len64(bin.Zigzag(a.all.low-pl.base))
+		}
 	}
-	best := min(costSlot, costRange, costSteps, costBeside, costFew)
+	best := min(costSlot, costRange, costSteps, costBeside, costFew, costAligned)
 	switch {
 	case steady:
 		w.bits(numbersSteady, 3)
@@ -280,6 +285,9 @@ func (e *packer) numbers(o *op, pl *place, nums []int64) {
 			p.Put(uint64(i), uint(bits.Len(uint(d-1))))
 		}
 		w.out = p.Finish()
+	case best == costAligned:
+		w.bits(numbersAligned, 3)
+		e.putAligned(pl, nums, aligned)
 	default:
 		w.bits(numbersBeside, 3)
 		w.zigzag(aside.low)

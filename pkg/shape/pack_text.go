@@ -4,10 +4,10 @@ import "bytes"
 
 // Forms of a text that is not words (wire-format section 11.5).
 const (
-	textRef  = iota // an entry of the texts
-	textRaw         // length and octets
-	textEdit        // the beginning and the end of the one before, and what stands between
-	textForms
+	textRef   = iota // an entry of the texts
+	textRaw          // length and octets
+	textEdit         // the beginning and the end of the one before, and what stands between
+	textCount        // the one before, with its last number changed by a step
 )
 
 const (
@@ -97,6 +97,13 @@ func commonEnd(a, b []byte) int {
 // text writes one text; before is the one before it at its place.
 func (e *packer) text(b, before []byte) {
 	w, m := &e.w, e.memory
+	step, counts := countStep(b, before)
+	if counts && step == m.step {
+		w.bits(textCount<<1, 3)
+		w.flag(true)
+		m.learn(b)
+		return
+	}
 	if n := m.words.find(b); n >= 0 && wordEnd(b) == len(b) { // a word that is known: nothing is learned
 		w.bits(0b1, 2)
 		w.bits(uint64(n), m.words.numberBits(maxWords))
@@ -111,6 +118,11 @@ func (e *packer) text(b, before []byte) {
 	head := common(b, before)
 	tail := commonEnd(b[head:], before[head:])
 	switch {
+	case counts:
+		w.bits(textCount<<1, 3)
+		w.flag(false)
+		w.zigzag(step)
+		m.step = step
 	case head+tail > 3 && head+tail > len(b)/2:
 		w.bits(textEdit<<1, 3)
 		w.uvarint(uint64(head))

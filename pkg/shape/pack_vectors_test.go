@@ -79,6 +79,21 @@ func tableShape() *shape.Node {
 	return seq(text("<t>"), array(0, 0, append(joined(kids), text("</r>"))...), text("</t>"))
 }
 
+// scaled is a message with decimals of different scales, and texts that count up and down, row by row.
+func scaled(n, step int) string {
+	var b strings.Builder
+	for i := range n {
+		d := []string{"36.07334899", "36.0717163", "-36.08", "36", "n/a"}[i*i%7%5]
+		fmt.Fprintf(&b, `<r a="urn:x?n=LS%04d;of" b="%d-%d"><d>%s</d><e>%d.%d</e></r>`, 9000+i*step, 100+i, i*i*i%90+10, d, 116, i*7919%1000)
+	}
+	return b.String()
+}
+
+func scaledShape() *shape.Node {
+	return array(0, 0, text(`<r a="`), value(shape.TypeString, shape.UntilQuote), text(`" b="`), value(shape.TypeString, shape.UntilQuote), text(`"><d>`),
+		value(shape.TypeDecimal, shape.UntilTag), text("</d><e>"), value(shape.TypeDecimal, shape.UntilTag), text("</e></r>"))
+}
+
 // joined makes one text of texts that follow each other.
 func joined(kids []*shape.Node) (out []*shape.Node) {
 	for _, k := range kids {
@@ -109,6 +124,7 @@ func packedCases() (all []packedCase) {
 		packedCase{"memory", "values outside arrays, over messages", recordShape(), 16384, records},
 		packedCase{"columns", "columns by every method, over messages", tableShape(), 16384, []string{table(0, 40), table(40, 3), table(43, 100), table(0, 40)}},
 		packedCase{"columns-segments", "columns of arrays that go on in further segments", tableShape(), 700, []string{table(0, 60)}},
+		packedCase{"scales", "decimals of different scales, and texts with numbers that count", scaledShape(), 16384, []string{scaled(60, 1), scaled(60, -3), scaled(5, 1), scaled(60, 0)}},
 		packedCase{"words", "more texts than are remembered", repeated(shape.TypeString), 16384, []string{strings.Join(words, ""), strings.Join(words[:20], ""), strings.Join(words[280:], "")}},
 	)
 }

@@ -234,6 +234,10 @@ func (u *Unpacker) readNumbers(o *op, pl *place, g *given) {
 		for i := range n {
 			g.nums = append(g.nums, u.beside[i]+low+int64(packed.Take(width)))
 		}
+	case numbersAligned:
+		if u.readAligned(pl, g); r.err != nil {
+			return
+		}
 	default:
 		r.fail("method of a column")
 		return

@@ -46,9 +46,13 @@ func (u *Unpacker) readText(before []byte) (b []byte) {
 		u.arena = append(u.arena, middle...)
 		u.arena = append(u.arena, before[n-tail:]...)
 		b = u.arena[from:]
-	default:
-		r.fail("form of a text")
-		return nil
+	case textCount:
+		if !r.flag() {
+			m.step = r.zigzag()
+		}
+		if b = u.countOn(before, m.step); b == nil {
+			return nil
+		}
 	}
 	m.learn(b)
 	return b
