@@ -199,19 +199,22 @@ func (j *joiner) message(ctx context.Context, g *gathered, m *laneMemory) *Decod
 	return d
 }
 
-// unpack makes the segments of a message what they were before they were packed (wire-format section 11).
+// unpack makes the segments of a message what they were before they were packed and compressed (wire-format section 11).
 func (j *joiner) unpack(ctx context.Context, g *gathered, m *laneMemory, cut bool) error {
-	if g.stages&binary.Columns == 0 {
+	if g.stages == 0 {
 		return nil
 	}
 	for _, p := range []*part{&g.head, &g.body} {
-		if !p.there || p.number == 0 {
+		if !p.there {
 			continue
 		}
-		program := j.program(ctx, p.shape)
-		if p.bad || program == nil {
-			m.lost = true
-			return nil // the part itself will say so
+		packed := p.number != 0 && g.stages&binary.Columns != 0
+		var program *shape.Program
+		if packed {
+			if program = j.program(ctx, p.shape); p.bad || program == nil {
+				m.lost = true
+				return nil // the part itself will say so
+			}
 		}
 		if !g.alone {
 			m = new(laneMemory)
@@ -219,13 +222,22 @@ func (j *joiner) unpack(ctx context.Context, g *gathered, m *laneMemory, cut boo
 		var at shape.Packing
 		for i := range p.segments {
 			s := &p.segments[i]
-			if s.text {
-				break
+			whole, last := packed && !s.text, i == len(p.segments)-1 && !cut
+			var octets []byte
+			undo := func(segment []byte) (err error) {
+				if !whole {
+					octets = bytes.Clone(segment)
+					return nil
+				}
+				octets, err = j.unpackSegment(program, &at, m, segment, last)
+				return err
 			}
-			if m.lost = m.lost && !shape.Resets(s.octets); m.lost && shape.Packed(s.octets) {
-				return errors.New("it needs what messages before it on its lane said, which could not be decoded")
+			err := error(nil)
+			if g.stages&binary.Zstd != 0 {
+				err = binary.Expand(s.octets, whole, undo)
+			} else {
+				err = undo(s.octets)
 			}
-			octets, err := j.unpacker.Unpack(nil, program, &at, &m.Memory, s.octets, i == len(p.segments)-1 && !cut, frame.MaxPayload)
 			if err != nil {
 				m.lost = true
 				return err
@@ -234,6 +246,13 @@ func (j *joiner) unpack(ctx context.Context, g *gathered, m *laneMemory, cut boo
 		}
 	}
 	return nil
+}
+
+func (j *joiner) unpackSegment(program *shape.Program, at *shape.Packing, m *laneMemory, packed []byte, last bool) ([]byte, error) {
+	if m.lost = m.lost && !shape.Resets(packed); m.lost && shape.Packed(packed) {
+		return nil, errors.New("it needs what messages before it on its lane said, which could not be decoded")
+	}
+	return j.unpacker.Unpack(nil, program, at, &m.Memory, packed, last, frame.MaxPayload)
 }
 
 func (j *joiner) part(ctx context.Context, d *Decoded, p *part, cut bool) (out []byte, err error) {

@@ -114,7 +114,7 @@ func (r *receiver) bind(p *heldParts) bool {
 			return true
 		}
 		p.joins[i] = j
-		if r.s.packer != nil && part.Shape != 0 {
+		if r.s.packer != nil {
 			p.unpacks[i] = r.s.packer.NewUnpack(part.Shape)
 		}
 	}

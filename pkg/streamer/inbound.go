@@ -13,8 +13,8 @@ type join func(dst, segment []byte, text, last bool) ([]byte, error)
 
 // begin is what Packer.NewUnpack returns, unpack what that returns.
 type (
-	begin  = func(lane uint64, alone bool, epoch uint64) func(dst, packed []byte, last bool, most int) ([]byte, error)
-	unpack func(dst, packed []byte, last bool, most int) ([]byte, error)
+	begin  = func(lane uint64, alone bool, epoch uint64) func(dst, packed []byte, text, last bool, most int) ([]byte, error)
+	unpack func(dst, packed []byte, text, last bool, most int) ([]byte, error)
 )
 
 // segment is a piece of an incoming message's content that waits for its reader.

@@ -17,12 +17,12 @@ type Packer interface {
 	// Agree tells the stages of both hellos, before anything is packed.
 	Agree(stages uint64)
 	// NewPack begins a part of an outgoing message; the writer calls it. alone tells that the message is in one frame. The function it returns packs segment after segment: it appends
-	// at most most octets, or one more than the segment has. last: no further segment. nil: the segments are sent as they are.
-	NewPack(lane, number uint64, alone bool) func(dst, segment []byte, last bool, most int) []byte
+	// at most most octets, or one more than the segment has. text: as Split says it. last: no further segment. nil: the segments are sent as they are.
+	NewPack(lane, number uint64, alone bool) func(dst, segment []byte, text, last bool, most int) []byte
 	// NewUnpack begins a part of an incoming message when it comes; number means what it stands for now. nil: the segments are as they are. The function it returns is called
 	// lane by lane in the order of the frames; alone tells that the message is in one frame, epoch how many syncs came before that frame. What that returns appends the segment, of
 	// at most most octets, behind each packed one. Its errors end the stream, but for those that [Packer.IsLost] tells.
-	NewUnpack(number uint64) func(lane uint64, alone bool, epoch uint64) func(dst, packed []byte, last bool, most int) ([]byte, error)
+	NewUnpack(number uint64) func(lane uint64, alone bool, epoch uint64) func(dst, packed []byte, text, last bool, most int) ([]byte, error)
 	// IsLost tells that a segment cannot be unpacked since messages before it on its lane were given up.
 	IsLost(err error) bool
 	// GiveUp tells that messages of a lane are dropped without being unpacked; Lost that the other end may have done so.
@@ -39,7 +39,7 @@ type Packer interface {
 // packing is what a message on its way out knows of its parts.
 type packing struct {
 	state frame.MessageState
-	parts [2]func(dst, segment []byte, last bool, most int) []byte // of head and body
+	parts [2]func(dst, segment []byte, text, last bool, most int) []byte // of head and body
 }
 
 // packRoom is how many octets beyond its own a segment may take when it is packed, where there is room: enough for a memory to get to know what is new.
@@ -124,13 +124,13 @@ func (w *writer) pack(d *frame.Data, out *outgoing) error {
 
 func (w *writer) packPart(dst []byte, i int, p frame.Part, d *frame.Data, out *outgoing, room int) []byte {
 	pack := &out.packing.parts[i]
-	if p.First && p.Shape != 0 {
+	if p.First {
 		*pack = w.s.packer.NewPack(d.Lane, p.Shape, d.First && d.Last)
 	}
-	if p.Text || *pack == nil {
+	if *pack == nil {
 		return append(dst, p.Segment...)
 	}
-	return (*pack)(dst, p.Segment, p.Last, len(p.Segment)+1+room)
+	return (*pack)(dst, p.Segment, p.Text, p.Last, len(p.Segment)+1+room)
 }
 
 // unpack makes the segments of a fragment what they were before they were packed, in memory of their own. lost: they cannot be had any more.
@@ -146,9 +146,9 @@ func (r *receiver) unpack(h *heldParts) (lost bool, err error) {
 			*f = begin(in.key.Lane, in.alone, h.epoch)
 		}
 		from := len(buf)
-		if part.Text || *f == nil {
+		if *f == nil {
 			buf = append(buf, part.Segment...)
-		} else if buf, err = (*f)(buf, part.Segment, part.Last, most); err != nil {
+		} else if buf, err = (*f)(buf, part.Segment, part.Text, part.Last, most); err != nil {
 			if r.s.packer.IsLost(err) {
 				return true, nil
 			}

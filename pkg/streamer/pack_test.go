@@ -53,8 +53,14 @@ func (c *countPacker) Lost(lane uint64) {
 	c.lost = append(c.lost, lane)
 }
 
-func (c *countPacker) NewPack(lane, _ uint64, alone bool) func(dst, segment []byte, last bool, most int) []byte {
-	return func(dst, segment []byte, _ bool, _ int) []byte {
+func (c *countPacker) NewPack(lane, number uint64, alone bool) func(dst, segment []byte, text, last bool, most int) []byte {
+	if number == 0 {
+		return nil
+	}
+	return func(dst, segment []byte, text, _ bool, _ int) []byte {
+		if text {
+			return append(dst, segment...)
+		}
 		if !alone {
 			return append(append(dst, mark), segment...)
 		}
@@ -69,12 +75,18 @@ func (c *countPacker) NewPack(lane, _ uint64, alone bool) func(dst, segment []by
 	}
 }
 
-func (c *countPacker) NewUnpack(uint64) func(lane uint64, alone bool, epoch uint64) func(dst, packed []byte, last bool, most int) ([]byte, error) {
+func (c *countPacker) NewUnpack(number uint64) func(lane uint64, alone bool, epoch uint64) func(dst, packed []byte, text, last bool, most int) ([]byte, error) {
+	if number == 0 {
+		return nil
+	}
 	return c.begin
 }
 
-func (c *countPacker) begin(lane uint64, alone bool, epoch uint64) func(dst, packed []byte, last bool, most int) ([]byte, error) {
-	return func(dst, packed []byte, _ bool, _ int) ([]byte, error) {
+func (c *countPacker) begin(lane uint64, alone bool, epoch uint64) func(dst, packed []byte, text, last bool, most int) ([]byte, error) {
+	return func(dst, packed []byte, text, _ bool, _ int) ([]byte, error) {
+		if text {
+			return append(dst, packed...), nil
+		}
 		if len(packed) == 0 || (packed[0] == mark) == alone {
 			return dst, errors.New("not packed")
 		}

@@ -28,7 +28,7 @@ type Options struct {
 	PeerKnows []Fingerprint
 	// Refer makes every shape be announced by reference: whoever reads has the store.
 	Refer bool
-	// Without are stages, [Columns] or [Memory], that this end does not do.
+	// Without are stages, of [Columns], [Memory] and [Zstd], that this end does not do. There is no Memory without Columns.
 	Without uint64
 	// MaxShapes and MaxShapeBytes bound the table of the receiving direction, in numbers and octets of serialization; 0: 1024 and 4 MiB. Less
 	// than 16 and 64 KiB count as that: so much the other end may use before it has read what this one keeps.

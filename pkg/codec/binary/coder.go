@@ -108,6 +108,7 @@ func (c *Coder) Announce(number uint64) (fp Fingerprint, full []byte, ok bool) {
 // Epoch ends the memory of all lanes, and all announcements but those it yields, ascending: of the shapes used more than once since the last epoch, and those of open messages.
 func (c *Coder) Epoch(open map[uint64]int, yield func(number uint64, fp Fingerprint)) {
 	clear(c.sendLanes.memories)
+	clear(c.sendLanes.trials)
 	c.send.epoch(open, yield)
 }
 

@@ -34,8 +34,8 @@ func TestRecordsOfTheCorpusAreColumns(t *testing.T) {
 		pack, unpack := k.from.coder.NewPack(0, number, false), k.to.coder.NewUnpack(number)(0, false, 0)
 		octets, plain := 0, 0
 		for i, s := range segments {
-			packed := pack(nil, s, i == len(segments)-1, 16384)
-			back, err := unpack(nil, packed, i == len(segments)-1, 16384)
+			packed := pack(nil, s, false, i == len(segments)-1, 16384)
+			back, err := unpack(nil, packed, false, i == len(segments)-1, 16384)
 			require.NoError(t, err)
 			require.Equal(t, string(s), string(back))
 			octets, plain = octets+len(packed)+4, plain+len(s)

@@ -2,6 +2,7 @@ package binary
 
 import (
 	"errors"
+	"fmt"
 	"sync"
 
 	"github.com/hhfr/hhfr/pkg/shape"
@@ -13,6 +14,10 @@ const (
 	Columns uint64 = 1 << iota
 	// Memory: a message in one frame is packed with the memory of its lane. It needs Columns.
 	Memory
+	// Zstd: segments are compressed that get smaller by it, each for itself. It remembers nothing.
+	Zstd
+
+	allStages = Columns | Memory | Zstd
 )
 
 // ErrLost tells of a segment that needs a memory which is gone, since what came before it on its lane was given up.
@@ -26,6 +31,7 @@ var (
 // sendLanes are the memories of the sending direction, by lane. The writer's only, but for lost.
 type sendLanes struct {
 	memories map[uint64]*shape.Memory
+	trials   map[uint64]*[2]trials // with Zstd: of texts, and of packed segments
 	free     []*packPart
 
 	mu   sync.Mutex
@@ -51,7 +57,8 @@ type packPart struct {
 	at     shape.Packing
 	own    shape.Memory
 	memory *shape.Memory
-	pack   func(dst, segment []byte, last bool, most int) []byte
+	trials *[2]trials
+	pack   func(dst, segment []byte, text, last bool, most int) []byte
 }
 
 // Stages are those that this end can do.
@@ -59,9 +66,9 @@ func (c *Coder) Stages() uint64 {
 	if c.opt.Text {
 		return 0
 	}
-	stages := (Columns | Memory) &^ c.opt.Without
+	stages := allStages &^ c.opt.Without
 	if stages&Columns == 0 {
-		return 0
+		stages &^= Memory
 	}
 	return stages
 }
@@ -70,10 +77,13 @@ func (c *Coder) Stages() uint64 {
 func (c *Coder) Agree(stages uint64) { c.stages = stages }
 
 // NewPack begins a part of an outgoing message, in the order of the frames. alone tells that the message is in one frame. The function it returns packs segment after segment, in at most most
-// octets or one more than the segment has; nil: segments under this number are not packed.
-func (c *Coder) NewPack(lane, number uint64, alone bool) func(dst, segment []byte, last bool, most int) []byte {
-	p := c.send.program(number)
-	if p == nil || c.stages&Columns == 0 {
+// octets or one more than the segment has; text tells of one that is text (wire-format section 10.6). nil: segments under this number travel as they are.
+func (c *Coder) NewPack(lane, number uint64, alone bool) func(dst, segment []byte, text, last bool, most int) []byte {
+	var p *shape.Program
+	if c.stages&Columns != 0 {
+		p = c.send.program(number)
+	}
+	if p == nil && c.stages&Zstd == 0 {
 		return nil
 	}
 	l := &c.sendLanes
@@ -87,10 +97,25 @@ func (c *Coder) NewPack(lane, number uint64, alone bool) func(dst, segment []byt
 	part.p = p
 	part.at.Reset()
 	part.memory = &part.own
-	if alone && c.stages&Memory != 0 {
+	if alone && p != nil && c.stages&Memory != 0 {
 		part.memory = l.memory(lane)
 	}
+	if c.stages&Zstd != 0 {
+		part.trials = l.trialsOf(lane)
+	}
 	return part.pack
+}
+
+func (l *sendLanes) trialsOf(lane uint64) *[2]trials {
+	t := l.trials[lane]
+	if t == nil {
+		if l.trials == nil {
+			l.trials = map[uint64]*[2]trials{}
+		}
+		t = new([2]trials)
+		l.trials[lane] = t
+	}
+	return t
 }
 
 func (l *sendLanes) memory(lane uint64) *shape.Memory {
@@ -115,10 +140,22 @@ func (l *sendLanes) memory(lane uint64) *shape.Memory {
 	return m
 }
 
-func (t *packPart) run(dst, segment []byte, last bool, most int) []byte {
-	k := packers.Get().(*shape.Packer)
-	dst = k.Pack(dst, t.p, &t.at, t.memory, segment, last, most)
-	packers.Put(k)
+func (t *packPart) run(dst, segment []byte, text, last bool, most int) []byte {
+	from, packed := len(dst), t.p != nil && !text
+	if packed {
+		k := packers.Get().(*shape.Packer)
+		dst = k.Pack(dst, t.p, &t.at, t.memory, segment, last, most)
+		packers.Put(k)
+	} else {
+		dst = append(dst, segment...)
+	}
+	if t.trials != nil {
+		sort := 0
+		if packed {
+			sort = 1
+		}
+		dst = compress(dst, from, packed, &t.trials[sort])
+	}
 	if last {
 		t.own.Reset()
 		t.c.sendLanes.free = append(t.c.sendLanes.free, t)
@@ -146,15 +183,18 @@ type unpackPart struct {
 	at     shape.Packing
 	own    shape.Memory
 	lane   *receiveLane // nil: the part has its own memory
-	begin  func(lane uint64, alone bool, epoch uint64) func(dst, packed []byte, last bool, most int) ([]byte, error)
-	unpack func(dst, packed []byte, last bool, most int) ([]byte, error)
+	begin  func(lane uint64, alone bool, epoch uint64) func(dst, packed []byte, text, last bool, most int) ([]byte, error)
+	unpack func(dst, packed []byte, text, last bool, most int) ([]byte, error)
 }
 
-// NewUnpack begins a part of an incoming message, under what number stands for now; nil: segments under it are not packed. The function it returns is called lane by lane in the order of the
-// frames; alone is as in NewPack, epoch counts the sync frames that came before the message's frame. What that returns unpacks segment after segment, to at most most octets each.
-func (c *Coder) NewUnpack(number uint64) func(lane uint64, alone bool, epoch uint64) func(dst, packed []byte, last bool, most int) ([]byte, error) {
-	r := c.receive.numbers[number]
-	if r == nil || r.program == nil || c.stages&Columns == 0 {
+// NewUnpack begins a part of an incoming message, under what number stands for now; nil: segments under it travel as they are. The function it returns is called lane by lane in the order of
+// the frames; alone is as in NewPack, epoch counts the sync frames that came before the message's frame. What that returns unpacks segment after segment, to at most most octets each.
+func (c *Coder) NewUnpack(number uint64) func(lane uint64, alone bool, epoch uint64) func(dst, packed []byte, text, last bool, most int) ([]byte, error) {
+	var p *shape.Program
+	if r := c.receive.numbers[number]; r != nil && c.stages&Columns != 0 {
+		p = r.program
+	}
+	if p == nil && c.stages&Zstd == 0 {
 		return nil
 	}
 	l := &c.receiveLanes
@@ -165,13 +205,13 @@ func (c *Coder) NewUnpack(number uint64) func(lane uint64, alone bool, epoch uin
 		part = &unpackPart{c: c}
 		part.begin, part.unpack = part.start, part.run
 	}
-	part.p, part.lane = r.program, nil
+	part.p, part.lane = p, nil
 	part.at.Reset()
 	return part.begin
 }
 
-func (t *unpackPart) start(lane uint64, alone bool, epoch uint64) func(dst, packed []byte, last bool, most int) ([]byte, error) {
-	if alone && t.c.stages&Memory != 0 {
+func (t *unpackPart) start(lane uint64, alone bool, epoch uint64) func(dst, packed []byte, text, last bool, most int) ([]byte, error) {
+	if alone && t.p != nil && t.c.stages&Memory != 0 {
 		t.lane = t.c.receiveLanes.lane(lane, epoch)
 	}
 	return t.unpack
@@ -192,7 +232,32 @@ func (l *receiveLanes) lane(lane, epoch uint64) *receiveLane {
 	return r
 }
 
-func (t *unpackPart) run(dst, packed []byte, last bool, most int) ([]byte, error) {
+func (t *unpackPart) run(dst, packed []byte, text, last bool, most int) (out []byte, err error) {
+	if t.c.stages&Zstd == 0 {
+		out, err = t.unpackSegment(dst, packed, text, last, most)
+	} else {
+		err = Expand(packed, t.p != nil && !text, func(segment []byte) (err error) {
+			out, err = t.unpackSegment(dst, segment, text, last, most)
+			return err
+		})
+	}
+	if last {
+		t.own.Reset()
+		t.c.receiveLanes.free = append(t.c.receiveLanes.free, t)
+	}
+	if err != nil {
+		return dst, err
+	}
+	return out, nil
+}
+
+func (t *unpackPart) unpackSegment(dst, packed []byte, text, last bool, most int) ([]byte, error) {
+	if t.p == nil || text {
+		if len(packed) > most {
+			return dst, fmt.Errorf("segment of %d octets", len(packed))
+		}
+		return append(dst, packed...), nil
+	}
 	memory := &t.own
 	if t.lane != nil {
 		memory = &t.lane.memory
@@ -201,13 +266,8 @@ func (t *unpackPart) run(dst, packed []byte, last bool, most int) ([]byte, error
 		}
 	}
 	u := unpackers.Get().(*shape.Unpacker)
-	dst, err := u.Unpack(dst, t.p, &t.at, memory, packed, last, most)
-	unpackers.Put(u)
-	if last {
-		t.own.Reset()
-		t.c.receiveLanes.free = append(t.c.receiveLanes.free, t)
-	}
-	return dst, err
+	defer unpackers.Put(u)
+	return u.Unpack(dst, t.p, &t.at, memory, packed, last, most)
 }
 
 // IsLost tells an [ErrLost] from a malformed segment.

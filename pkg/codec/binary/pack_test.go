@@ -15,7 +15,7 @@ import (
 	"github.com/hhfr/hhfr/pkg/codec/binary"
 )
 
-const allStages = binary.Columns | binary.Memory
+const allStages = binary.Columns | binary.Memory | binary.Zstd
 
 // packing is one direction with stages, without a stream: it packs the messages of lanes, in one frame each.
 type packing struct {
@@ -53,11 +53,11 @@ func (k *packing) send(t testing.TB, lane uint64, message string, read bool) (pa
 			require.True(t, known)
 		}
 	}
-	packed = k.from.coder.NewPack(lane, number, true)(nil, segments[0], true, 16384)
+	packed = k.from.coder.NewPack(lane, number, true)(nil, segments[0], false, true, 16384)
 	if !read {
 		return packed, nil
 	}
-	back, err := k.to.coder.NewUnpack(number)(lane, true, k.epoch)(nil, packed, true, 16384)
+	back, err := k.to.coder.NewUnpack(number)(lane, true, k.epoch)(nil, packed, false, true, 16384)
 	if err == nil {
 		require.Equal(t, string(segments[0]), string(back))
 	}
@@ -79,10 +79,18 @@ func TestMemoryMakesTheNextMessageSmall(t *testing.T) {
 		without uint64
 		stages  uint64
 		small   bool
-	}{{0, allStages, true}, {binary.Memory, binary.Columns, false}, {allStages, 0, false}, {binary.Columns, 0, false}} {
+	}{
+		{0, allStages, true},
+		{binary.Zstd, binary.Columns | binary.Memory, true},
+		{binary.Memory, binary.Columns | binary.Zstd, false},
+		{binary.Memory | binary.Zstd, binary.Columns, false},
+		{binary.Columns, binary.Zstd, false},
+		{binary.Columns | binary.Zstd, 0, false},
+		{allStages, 0, false},
+	} {
 		from := newEnd(binary.Options{Without: c.without})
 		assert.Equal(t, c.stages, from.coder.Stages())
-		if c.stages == 0 {
+		if c.stages&binary.Columns == 0 {
 			continue
 		}
 		k := newPacking(t, binary.Options{Without: c.without})
@@ -239,7 +247,7 @@ func TestCorpusPackedAndShuffled(t *testing.T) {
 		messages = append(messages, shared.Read(t, path))
 	}
 	rnd := rand.New(rand.NewPCG(9, 10))
-	for _, without := range []uint64{0, binary.Memory, binary.Columns} {
+	for without := range allStages + 1 {
 		k := newPacking(t, binary.Options{Without: without})
 		octets, plain, lost := 0, 0, 0
 		rnd.Shuffle(len(messages), func(i, j int) { messages[i], messages[j] = messages[j], messages[i] })
@@ -265,8 +273,11 @@ func TestCorpusPackedAndShuffled(t *testing.T) {
 		}
 		assert.Zero(t, lost)
 		t.Logf("without %d: content %d, as it travels %d", without, plain, octets)
-		if without&binary.Columns == 0 {
-			assert.Less(t, octets, plain*2/3)
+		switch {
+		case without&binary.Zstd == 0:
+			assert.Less(t, octets, plain/2)
+		case without&binary.Columns == 0:
+			assert.Less(t, octets, plain*9/10)
 		}
 	}
 }
@@ -274,19 +285,16 @@ func TestCorpusPackedAndShuffled(t *testing.T) {
 // whole sends a message in as many frames as it takes.
 func (k *packing) whole(t testing.TB, lane uint64, message []byte) (octets, plain int, ok bool) {
 	t.Helper()
+	type segment struct {
+		octets []byte
+		text   bool
+	}
 	var number uint64
-	var segments [][]byte
-	texts := 0
+	var segments []segment
 	require.NoError(t, k.from.coder.Split(0, nil, bytes.NewReader(message), 16384-32, func(_ bool, n uint64, text bool, data []byte) error {
-		number = n
-		if texts += len(data); !text {
-			segments, texts = append(segments, bytes.Clone(data)), texts-len(data)
-		}
+		number, segments = n, append(segments, segment{bytes.Clone(data), text})
 		return nil
 	}))
-	if number == 0 {
-		return 0, 0, true
-	}
 	if fp, full, ok := k.from.coder.Announce(number); ok {
 		if full != nil {
 			_, err := k.to.coder.Define(number, full)
@@ -296,24 +304,25 @@ func (k *packing) whole(t testing.TB, lane uint64, message []byte) (octets, plai
 			require.NoError(t, err)
 		}
 	}
-	alone := len(segments) == 1 && texts == 0
+	alone := len(segments) == 1
 	pack, begin := k.from.coder.NewPack(lane, number, alone), k.to.coder.NewUnpack(number)
-	var unpack func(dst, packed []byte, last bool, most int) ([]byte, error)
+	var unpack func(dst, packed []byte, text, last bool, most int) ([]byte, error)
 	if begin != nil {
 		unpack = begin(lane, alone, k.epoch)
 	}
 	for i, s := range segments {
-		packed, last := s, i == len(segments)-1 && texts == 0
+		packed, last := s.octets, i == len(segments)-1
 		if pack != nil {
-			packed = pack(nil, s, last, 16384)
-			back, err := unpack(nil, packed, last, 16384)
+			packed = pack(nil, s.octets, s.text, last, 16384)
+			require.LessOrEqual(t, len(packed), len(s.octets)+1+16384-16000)
+			back, err := unpack(nil, packed, s.text, last, 16384)
 			if k.to.coder.IsLost(err) {
 				return octets, plain, false
 			}
 			require.NoError(t, err)
-			require.Equal(t, string(s), string(back))
+			require.Equal(t, string(s.octets), string(back))
 		}
-		octets, plain = octets+len(packed), plain+len(s)
+		octets, plain = octets+len(packed), plain+len(s.octets)
 	}
 	return octets, plain, true
 }

@@ -23,6 +23,9 @@ import (
 //go:embed vocabulary.txt
 var vocabulary []byte
 
+// Vocabulary is the octets that stand before every shape. Nobody changes them.
+func Vocabulary() []byte { return vocabulary }
+
 const (
 	// MaxOctets bounds a serialization, before it is packed: as pkg/shape does.
 	MaxOctets = 1 << 20
