@@ -3,12 +3,14 @@
 decode.py vectors DIR                                        check the test vectors under DIR
 decode.py capture FILE.pcapng --store DIR [--save-dir OUT]   decode the hhfr streams of a recording
 decode.py stream FILE... --store DIR [--save-dir OUT]        decode raw octets, one direction per file"""
-import argparse, base64, bisect, collections, datetime, fold, functools, glob, hashlib, json, os, re, struct, sys, types, unpack, uuid, zlib
+import argparse, base64, bisect, collections, datetime, fold, functools, glob, hashlib, json, os, re, struct, sys, types, unpack, uuid
+from expand import expand
+from unpack import need, TEXT, VALUE, SLOT, AGAIN, SEQUENCE, ELEMENT, ATTRIBUTE, ARRAY, OPTIONAL, CHOICE, LE, BE, NUMBERS
 HELLO, SYNC = bytes.fromhex('01484846522F310A'), bytes.fromhex('03C5686866729A0A')
 FORMS = ('reference', 'fingerprint:32'), ('full', 'total offset piece:rest'), ('unknown', '')    # fields are name:form; without form: a uvarint
 KINDS = {1: ('hello', HELLO, 'scheme role:octet session:16 token:bytes sync_word:8 representation stages max_fragment max_message max_shapes '
              'max_shape_octets max_exchanges max_queued max_held', lambda f: f['scheme'] == 1 and f['representation'] in (1, 2) and
-             f['role'] < 2 and len(f['token']) == (16, 0)[f['role']] and f['stages'] in ((0, 1, 3) if f['representation'] == 1 else (0,)) and 512 <= f['max fragment'] <= 16384),
+             f['role'] < 2 and len(f['token']) == (16, 0)[f['role']] and f['stages'] in ((0, 1, 3, 4, 5, 7) if f['representation'] == 1 else (0,)) and 512 <= f['max fragment'] <= 16384),
          2: ('shape', b'', 'number form:octet', lambda f: f['number'] and f['form'] < len(FORMS)),
          3: ('sync', SYNC, 'sync_word:8 offset session:16 representation stages messages check:crc shapes:[number,name:8] '
              'lanes:[lane,request,reply] open:[lane,R:octet,exchange,crc:crc] own:crc', lambda f: all(o['R'] < 2 for o in f['open']) and all(
@@ -17,8 +19,6 @@ KINDS = {1: ('hello', HELLO, 'scheme role:octet session:16 token:bytes sync_word
          7: ('close', b'', 'code:octet text:text messages check:crc', lambda f: len(f['text'].encode()) <= 1024),
          0x48: ('idle', b'', 'lanes:[lane]', lambda f: all(a['lane'] < b['lane'] for a, b in zip(f['lanes'], f['lanes'][1:])))}
 failures, TABLE = [], list(range(256))
-def need(good, what):                   # ValueError: malformed. EOFError: the octets end before the frame does
-    if not good: raise ValueError(what)
 def note(text, failed=True): failures.extend([text] * failed) or print(text, file=sys.stderr)
 for _ in range(8): TABLE = [c >> 1 ^ (0x82F63B78 if c & 1 else 0) for c in TABLE]
 def crc(data, before=0): return functools.reduce(lambda c, o: c >> 8 ^ TABLE[(c ^ o) & 255], data, before ^ 0xFFFFFFFF) ^ 0xFFFFFFFF
@@ -41,7 +41,7 @@ class Reader:                           # §1
         return {name.replace('_', ' '): self.uvarint() if not form else self.take(int(form)) if form.isdigit() else getattr(self, form)()
                 if form.isalpha() else [self.fields(form[1:-1].replace(',', ' ')) for _ in range(self.uvarint())]
                 for name, _, form in (part.partition(':') for part in spec.split())}
-def frame(buf, at):                     # §2: the frame at `at`, parsed without the state of its direction, and where it ends
+def frame(buf, at):                     # §2: the frame at `at`, parsed without the state of its direction, and where it ends. EOFError: the octets end before it does
     if (first := (r := Reader(buf, at, short=EOFError)).octet()) & 0x80:    # §5
         f = {'kind': 'data', **{name: first >> 6 - i & 1 for i, name in enumerate('FLRHTXY')}}
         f.update({name: r.uvarint() for name, bit in (('lane', 'Y'), ('exchange', 'X')) if f[bit]})
@@ -55,7 +55,7 @@ def frame(buf, at):                     # §2: the frame at `at`, parsed without
     if kind == 'hello': return {**f, 'role': ('initiator', 'responder')[f['role']]}, r.end
     if kind == 'shape': f.update(form=FORMS[f['form']][0], **r.fields(FORMS[f['form']][1]))
     need(r.pos == r.end, f'octets left over in {kind}'); return f, r.end
-TEXT, VALUE, SLOT, AGAIN, SEQUENCE, ELEMENT, ATTRIBUTE, ARRAY, OPTIONAL, CHOICE, LE, BE = range(12); LISTS, NUMBERS = (SEQUENCE, ELEMENT, ATTRIBUTE, LE, BE), (2, 3, 4, 6)
+LISTS = SEQUENCE, ELEMENT, ATTRIBUTE, LE, BE
 Node = collections.namedtuple('Node', 'kind a b kids takes column')    # takes: at least one item of content each time it stands
 @functools.lru_cache(None)
 def parse_shape(octets):                # §9
@@ -217,7 +217,7 @@ class Direction:                        # runs: (position, octets), gaps between
             need(not m.more or r.pos == r.end and not f['L'], 'octets behind a head that goes on')
             if not m.more and (r.pos < r.end or f['L'] or not H):
                 need(m.body and m.body[0] if text else m.keep is None, 'text out of place')
-                m.body = m.body or self.part(r); m.keep = r.uvarint() if text and m.keep is None else m.keep
+                m.body = m.body or self.part(r); m.keep = 0 if text else None    # its number comes later
                 (m.text if text else m.body[1]).append(r.rest())
         if f['L']: m.status, m.done = 'unverified', now; self.since.append(self.open.pop(key))
     def named(self, name, before): return before if before.startswith(name) else (found := [fp for fp in self.store if fp.startswith(name)] or [name])[0] if len(found) < 2 else name
@@ -227,7 +227,7 @@ class Direction:                        # runs: (position, octets), gaps between
         need(good or self.blind, 'check of the messages')
     def cancel(self, f): self.open.pop((f['lane'], f['R'], f['exchange']), types.SimpleNamespace()).status = 'cancelled'    # §7
     def sync(self, f):                  # §6
-        need(identity(f, self.at) == self.id and f['stages'] in (0, 1, 3), 'word, session, representation, stages or offset of sync') or self.close(f)
+        need(identity(f, self.at) == self.id and f['stages'] in (0, 1, 3, 4, 5, 7), 'word, session, representation, stages or offset of sync') or self.close(f)
         self.stages, self.memories = f['stages'], {}
         crcs, self.shapes = {(o['lane'], o['R'], o['exchange']): o['crc'] for o in f['open']}, {s['number']: self.named(s['name'], self.shapes.get(s['number'], b'')) for s in f['shapes']}
         need(self.blind or crcs == {k: m.crc for k, m in self.open.items()}, 'open messages of sync')
@@ -235,26 +235,28 @@ class Direction:                        # runs: (position, octets), gaps between
         self.lanes = {(n['lane'], R): n[name] for n in f['lanes'] for R, name in enumerate(('request', 'reply'))}
         self.since, self.last, self.fresh, self.blind, self.good = [], None, False, False, set(self.lanes)
 def unpacked(d, store):                 # §11, in the order of the frames
-    for m in d.begun if d.stages & 1 else []:
+    for m in d.begun:
         m.error, whole = None, bool(m.done)
         for part in (m.head, m.body):
-            if not part or not part[0]: continue
-            memory = m.lane if m.lane and d.stages & 2 else unpack.Memory()
+            packed, memory = part and part[0] and d.stages & 1, m.lane if m.lane and d.stages & 2 else unpack.Memory()
             try:
+                if part and d.stages & 4: part[1][:] = [expand(s, packed) for s in part[1]]
+                if not packed: continue
                 octets = store.get(part[0]) or need(False, f'no shape {part[0].hex()}')
                 u = unpack.Unpacker(parse_shape(octets)[0], part[0], Reader)
                 part[1][:] = [u.segment(s, whole and i == len(part[1]) - 1 and not (part is m.body and m.keep is not None), memory) for i, s in enumerate(part[1])]
-            except ValueError as e: memory.lost, m.error = True, e; break
+            except (ValueError, LookupError) as e: memory.lost, m.error = True, e; break
+        try: r = Reader(b''.join(expand(s, False) if d.stages & 4 else s for s in m.text)); m.keep, m.text = r.uvarint() if m.text else m.keep, r.rest()
+        except (ValueError, LookupError) as e: m.error = e
 def report(streams, store, save):       # streams: the directions that belong together, one or two
-    for s in streams:
-        for d in s: unpacked(d, store)
+    for d in sum(streams, []): unpacked(d, store)
     begun, first = [(m, (n, side ^ m.key[1], m.key[0], m.key[2])) for n, s in enumerate(streams) for side, d in enumerate(s) for m in d.begun], {}
     for m, key in sorted(begun, key=lambda b: (b[0].key[1], b[0].begun)): first.setdefault(key, m.begun)    # by the request where there is one
     numbers = {key: i for i, key in enumerate(sorted(first, key=first.get), 1)}; save and os.makedirs(save, exist_ok=True)
     for m, key in sorted(begun, key=lambda b: b[0].done or b[0].begun):
         name = ('request', 'reply')[m.key[1]]
         try:
-            head, body = need(m.done, m.status) or need(not getattr(m, 'error', None), getattr(m, 'error', None)) or join(m.head, store), join(m.body, store, m.keep, b''.join(m.text))
+            head, body = need(m.done, m.status) or need(not m.error, m.error) or join(m.head, store), join(m.body, store, m.keep, m.text)
             print(name, m.key[0], m.key[2], len(head), len(body), m.status)
             if save: open(os.path.join(save, f'{numbers[key]:06}-{name}.xml'), 'wb').write(body)
         except ValueError as e: note(f'{name} {m.key[0]} {m.key[2]}: {e}', bool(m.done))
@@ -300,6 +302,7 @@ def vector(path):
     if 'octets' in v:
         base = bytes.fromhex(v.get('base', '')); out = fold.unpack_shape(bytes.fromhex(v['packed']), {hashlib.sha256(base).digest(): base})
         return need(out.hex() == v['octets'], f'unpacks to {out}')
+    if 'compressed' in v: return need(expand(bytes.fromhex(v['compressed']), v['packed']).hex() == v['segment'], 'expands to something else')
     if 'messages' in v:                 # §11
         shape, memory, out = bytes.fromhex(v['shape']), unpack.Memory(), []
         for m in v['messages']:
@@ -312,10 +315,11 @@ def vector(path):
     need((out := Joiner(shape, segments[0], r.uvarint() if segments[1] else None, r.rest()).out).hex() == v['message'], f'joins to {out}')
 p, streams = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter), []
 p.add_argument('mode', choices=('vectors', 'capture', 'stream')), p.add_argument('files', nargs='+'), p.add_argument('--store'), p.add_argument('--save-dir')
-a = p.parse_args(); vectors = sorted(glob.glob(a.files[0] + '/[cpt]*/*.json') + glob.glob(a.files[0] + '/frame/*.hex')) if a.mode == 'vectors' else []
+a = p.parse_args(); vectors = sorted(glob.glob(a.files[0] + '/[cptz]*/*.json') + glob.glob(a.files[0] + '/frame/*.hex')) if a.mode == 'vectors' else []
 for path in vectors:
     try: print('ok  ', path, vector(path) or '')
     except (EOFError, ValueError, KeyError) as e: failures.append(print('FAIL', path, repr(e)))
+    except LookupError as e: print('skip', path, e)
 store = {hashlib.sha256(o).digest(): o for o in (open(path, 'rb').read() for path in glob.glob(f'{a.store}/shapes/*') if os.path.isfile(path))}
 for n, path in enumerate(a.files):
     for c in connections(path) if a.mode == 'capture' else []:

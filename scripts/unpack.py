@@ -4,9 +4,8 @@ TEXT, VALUE, SLOT, AGAIN, SEQUENCE, ELEMENT, ATTRIBUTE, ARRAY, OPTIONAL, CHOICE,
 NUMBERS, BOOLEAN, UUID, DATETIME = (2, 3, 4, 6), 5, 8, 9
 WORD = b'0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz_'
 MOST, WEIGHT = 16384, 98304
-class Lost(ValueError):
-    """The memory of the lane is not known."""
-def need(good, what):
+class Lost(ValueError): pass            # the memory of the lane is not known
+def need(good, what):                   # ValueError: malformed
     if not good: raise ValueError(what)
 def unzigzag(u): return u >> 1 ^ -(u & 1)
 def signed(v): return (v + (1 << 63)) % (1 << 64) - (1 << 63)    # modulo 2^64
@@ -30,11 +29,7 @@ class Memory:                           # §11.6
         return self.shapes[fingerprint], True
     def learn(self, b):
         if len(b) > 4096: return
-        runs, run = [], bytearray()
-        for o in b + b' ':
-            if o in WORD or o > 127: run.append(o)
-            elif run: runs.append(bytes(run)); run.clear()
-        for word in runs: self.words.enter(word)
+        for word in (runs := re.findall(rb'[0-9A-Za-z_\x80-\xff]+', b)): self.words.enter(word)
         if runs != [b]: self.texts.enter(b)
 class In:                               # §10.1, §11.1: octets and bits of a packed segment, or of one as it is
     def __init__(self, reader): self.r, self.cur, self.used = reader, 0, 8
@@ -45,8 +40,7 @@ class In:                               # §10.1, §11.1: octets and bits of a p
             v |= (self.cur >> self.used & 1) << i; self.used += 1
         return v
     def flag(self): return self.bits(1) == 1
-    def packed(self, n, w):
-        need(w <= 64, 'width'); v = int.from_bytes(self.r.take((n * w + 7) // 8), 'little'); return [v >> i * w & (1 << w) - 1 for i in range(n)]
+    def packed(self, n, w): need(w <= 64, 'width'); v = int.from_bytes(self.r.take((n * w + 7) // 8), 'little'); return [v >> i * w & (1 << w) - 1 for i in range(n)]
     def done(self): return self.r.pos == self.r.end
 class Out:                              # §10.1: the segment
     def __init__(self): self.out, self.at, self.used = bytearray(), None, 8
@@ -62,7 +56,7 @@ def count(k): return is_place(k) + (0 if k.kind == ARRAY and k.column is not Non
 class Unpacker:
     """The segments of one part, one behind the other. shape: the parsed shape; Reader: of decode.py."""
     def __init__(self, shape, fingerprint, Reader):
-        self.shape, self.fingerprint, self.Reader, self.count = shape, fingerprint, Reader, count(shape); self.walk, self.over = self.node(shape, False), False
+        self.shape, self.fingerprint, self.Reader, self.count = shape, fingerprint, Reader, count(shape); self.walk = self.node(shape, False)
     def segment(self, packed, last, memory):
         self.r, self.out, self.m, self.last = In(self.Reader(packed)), Out(), memory, last; self.whole, reset = self.r.flag(), self.r.flag()
         if reset: memory.reset(); memory.lost = False
@@ -78,16 +72,12 @@ class Unpacker:
         need(not any(self.columns.values()) and not any(self.counts.values()), 'fields left over')
         if not last: need(self.steps == 0, 'steps left over'); self.out.out.append(self.out.used if self.out.at is not None else 0)
         need(len(self.out.out) <= MOST, 'segment too long')
-        if not remembered: memory.weight = before
-        return bytes(self.out.out)
-    def go(self):
-        for _ in self.walk: return
-        self.over = True
+        memory.weight = memory.weight if remembered else before; return bytes(self.out.out)
+    def go(self): next(self.walk, None)
     def step(self, bit=False):          # before each item: waits for the next segment where this one ends
         while not self.last and (self.steps == 0 if self.whole else self.r.done() and not (bit and self.r.used < 8 and self.r.used != self.end)): yield
         self.steps = self.steps - 1 if self.whole else 0
-    # §11.2
-    def node(self, k, inside):
+    def node(self, k, inside):          # §11.2
         if k.kind in (SEQUENCE, ELEMENT, ATTRIBUTE, LE, BE) or k.kind == ARRAY and k.a == k.b != 0 and k.column is None:
             for _ in range(k.a if k.kind == ARRAY else 1):
                 for kid in k.kids: yield from self.node(kid, inside or k.kind == ARRAY)
@@ -160,14 +150,12 @@ class Unpacker:
             n = self.number(k, inside) % (1 << 64); need(n != 1 and n >> 1 <= MOST * 127, 'rows'); self.counts[id(k)] = [n >> 1, n & 1]
         left, more = self.counts[id(k)]; g = min(left, 127); need(g or not more, 'array goes on behind its last row'); more = more or left > g
         self.counts[id(k)] = [left - g, self.counts[id(k)][1]] if left > g else None; self.out.out.append(g | 128 * more); return g, more
-    # §11.4
-    def place(self, k): return self.places.setdefault(id(k), Place())
+    def place(self, k): return self.places.setdefault(id(k), Place())    # §11.4
     def kind(self, k, inside, bits):
         if not self.whole: return self.r.bits(bits)
         if inside: return self.column(k, 'kind', bits)
-        p = self.place(k)
-        if bits == 1 or not self.r.flag(): p.kind = self.r.bits(bits)
-        return p.kind
+        if bits == 1 or not self.r.flag(): self.place(k).kind = self.r.bits(bits)
+        return self.place(k).kind
     def expected(self, k, p):
         if k.kind == VALUE and k.a == DATETIME and self.time is not None:
             if not p.known: return self.time
@@ -183,20 +171,17 @@ class Unpacker:
         self.note(k, p, v); return v
     def minutes(self, k, inside):
         if inside: return self.column(k, 'minutes')
-        p = self.place(k)
-        if not self.r.flag(): p.minutes = unzigzag(self.r.r.uvarint())
-        return p.minutes
+        if not self.r.flag(): self.place(k).minutes = unzigzag(self.r.r.uvarint())
+        return self.place(k).minutes
     def string(self, k, inside, sort):
         if inside: return self.column(k, sort)
-        p = self.place(k)
-        if self.r.flag(): return p.octets
+        if (p := self.place(k)) and self.r.flag(): return p.octets
         b = self.read(k, sort, p.octets); self.keep(p, b); return b
     def keep(self, p, b): b = b if len(b) <= 4096 else b''; self.m.weight += len(b) - len(p.octets); p.octets = b
     def read(self, k, sort, before):
         if sort == 'text': return self.text(before)
         n = 16 if k.kind == VALUE and k.a == UUID else len(before) if self.r.flag() else self.r.r.uvarint(); return self.r.r.take(n)
-    # §11.5
-    def column(self, k, sort, bits=0):
+    def column(self, k, sort, bits=0):  # §11.5
         key = id(k), sort
         if key not in self.columns:
             if not self.r.flag(): self.rows = self.r.r.uvarint()
@@ -237,19 +222,16 @@ class Unpacker:
         if method == 1: b *= n
         elif method == 2: indices = self.r.packed(n, (d - 1).bit_length()); need(max(indices) < d, 'index'); b = [b[i] for i in indices]
         self.keep(p, b[-1]); return b
-    # §11.5.1
-    def text(self, before):
-        r = self.r
-        if r.flag(): b = self.words()
+    def text(self, before):             # §11.5.1
+        r, form = self.r, None if self.r.flag() else self.r.bits(2)
+        if form is None: b = self.words()
+        elif form == 0: return self.m.texts.read(r)
+        elif form == 3:
+            m = re.fullmatch(rb'(.*?)([0-9]{1,18})([^0-9]*)', before, re.S); need(m, 'no number to count on'); self.m.step = self.m.step if r.flag() else unzigzag(r.r.uvarint())
+            n = b'%0*d' % (len(m[2]), int(m[2]) + self.m.step); need(len(n) == len(m[2]) and n.isdigit(), 'number out of range'); b = m[1] + n + m[3]
         else:
-            form = r.bits(2)
-            if form == 0: return self.m.texts.read(r)
-            if form == 3:
-                m = re.fullmatch(rb'(.*?)([0-9]{1,18})([^0-9]*)', before, re.S); need(m, 'no number to count on'); self.m.step = self.m.step if r.flag() else unzigzag(r.r.uvarint())
-                n = b'%0*d' % (len(m[2]), int(m[2]) + self.m.step); need(len(n) == len(m[2]) and n.isdigit(), 'number out of range'); b = m[1] + n + m[3]
-            else:
-                h, t = (r.r.uvarint(), r.r.uvarint()) if form == 2 else (0, 0); need(h + t <= len(before), 'more than there is')
-                b = before[:h] + r.r.bytes() + before[len(before) - t:]
+            h, t = (r.r.uvarint(), r.r.uvarint()) if form == 2 else (0, 0); need(h + t <= len(before), 'more than there is')
+            b = before[:h] + r.r.bytes() + before[len(before) - t:]
         self.m.learn(b); return b
     def words(self):
         r, b = self.r, b''
@@ -258,13 +240,11 @@ class Unpacker:
             if not r.flag(): b += b' '
             elif not r.flag(): return b
             else:
-                gaps = self.m.gaps
-                if not r.flag(): gaps[:] = [gaps[1], gaps[0]] if r.flag() else [r.r.bytes(), gaps[0]]
-                b += gaps[0]
+                if not r.flag(): self.m.gaps = [self.m.gaps[1] if r.flag() else r.r.bytes(), self.m.gaps[0]]
+                b += self.m.gaps[0]
                 if not r.flag(): return b
     def word(self):
-        r = self.r
-        if not r.flag(): return self.m.words.read(r)
+        if not (r := self.r).flag(): return self.m.words.read(r)
         c = next((i for i in range(3) if not r.flag()), 3); n = r.bits(4); n += r.r.uvarint() if n == 15 else 0; need(n <= MOST, 'word')
         chars = [r.bits((5, 4, 6, 8)[c]) for _ in range(n)]; need(c != 2 or 63 not in chars, 'character')
         return bytes(WORD[v] if c == 2 else v + (97, 48, 0, 0)[c] for v in chars)
