@@ -202,7 +202,9 @@ func TestMalformedFrames(t *testing.T) {
 		}
 		return b
 	}
-	repeat := func(n int, last byte) string { return string([]byte{byte(n<<3) | 2 | last, byte(n >> 5), byte(n >> 13), 'x'}) }
+	repeat := func(n int, last byte) string {
+		return string([]byte{byte(n<<3) | 2 | last, byte(n >> 5), byte(n >> 13), 'x'})
+	}
 	for name, segment := range map[string][]byte{
 		"nothing behind the mark":       good[:1],
 		"header cut off":                good[:3],
