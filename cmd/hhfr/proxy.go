@@ -31,6 +31,7 @@ type proxyOptions struct {
 	allowCleartext                                          bool
 	remember, timeout                                       time.Duration
 	sync                                                    size
+	without                                                 stages
 }
 
 func newProxy(env Env, g *global) *cobra.Command {
@@ -61,6 +62,7 @@ Ctrl-C takes no further connection, waits up to 5 s for the calls under way on t
 	f.StringVar(&o.store, "store", "mem:", "context store: "+strings.Join(engines.Forms(), " or "))
 	f.StringVar(&o.record, "record", "", "write what goes over the link to this pcapng file")
 	f.Var(&o.sync, "sync", "a sync frame at least every so many octets, up to 64KiB")
+	withoutFlag(f, &o.without, "; the far proxy of a pair refuses streams of a near one that asks for them")
 	f.StringArrayVar(&o.allowHost, "allow-host", nil, "a host that the answer may name for the stream beside that of --upstream")
 	f.BoolVar(&o.allowCleartext, "allow-cleartext", false, "agree on a stream without encryption for an https upstream, too")
 	f.DurationVar(&o.remember, "remember", negotiate.DefaultRememberFor, "how long an upstream that did not agree is not asked again")
@@ -115,7 +117,7 @@ func runProxy(ctx context.Context, env Env, g *global, o proxyOptions) (err erro
 	}
 	log := g.logger(env.Err)
 	book := binary.NewBook(ctxstore.Shapes{Store: store})
-	book.Log = log
+	book.Log, book.Without = log, uint64(o.without)
 	p, err := proxy.Start(proxy.Config{
 		Listen: clients, Streams: streams, Advertise: o.advertise, Upstream: upstream, TLS: secure.config, Store: store, Coders: negotiate.BookCoders(book),
 		AllowHost: o.allowHost, AllowCleartext: o.allowCleartext, RememberFor: o.remember, Timeout: o.timeout, Stream: streamer.Config{SyncBytes: int64(o.sync)},

@@ -38,6 +38,7 @@ type streamOptions struct {
 	requireHHFR, plain, oneWay, listen                                      bool
 	unasked                                                                 *listener
 	sync                                                                    size
+	without                                                                 stages
 	timeout, reconnect, negotiateTimeout, remember                          time.Duration
 	schema, replySchema                                                     string
 	tls                                                                     clientTLS
@@ -96,6 +97,7 @@ Exit code 1: a reply is a fault or an HTTP error; 5: the fate of messages is unk
 	f.BoolVar(&o.oneWay, "one-way", false, "send messages that want no reply")
 	f.BoolVar(&o.listen, "listen", false, "stay and print what the other end sends unasked; needs no FILE, implies --require-hhfr")
 	f.Var(&o.sync, "sync", "a sync frame at least every so many octets, up to 64KiB")
+	withoutFlag(f, &o.without, "")
 	f.DurationVar(&o.reconnect, "reconnect", 30*time.Second, "how long to negotiate anew when the stream breaks, before plain SOAP; 0: not at all")
 	f.DurationVar(&o.negotiateTimeout, "negotiate-timeout", negotiate.DefaultTimeout, "plain SOAP, if there is no stream after this time")
 	f.DurationVar(&o.remember, "remember", negotiate.DefaultRememberFor, "how long the store remembers that a service speaks plain SOAP, and it is not asked; 0: ask always")
@@ -251,7 +253,7 @@ func dial(ctx context.Context, env Env, g *global, o streamOptions, store ctxsto
 	transport.DialTLSContext = rec.over(secure.over(open)) // a recording has what is inside
 	log := g.logger(env.Err)
 	book := binary.NewBook(ctxstore.Shapes{Store: store})
-	book.Log = log
+	book.Log, book.Without = log, uint64(o.without)
 	cfg := negotiate.Config{
 		HTTPClient: &http.Client{Transport: transport, CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }},
 		Transports: map[string]streamer.Transport{"tcp": tcp.Transport{}}, Store: store, Coders: negotiate.BookCoders(book), AllowHost: o.allowHost,

@@ -22,6 +22,7 @@ type transcodeOptions struct {
 	from, to, out, store, output string
 	stats                        bool
 	sync                         size
+	without                      stages
 }
 
 func newTranscode(env Env, g *global) *cobra.Command {
@@ -49,6 +50,7 @@ hhfr reconstruct gives the messages back, byte for byte: 000001-request.xml, 000
 	f.StringVar(&o.store, "store", "", "keep shapes in this context store and not in the stream: "+strings.Join(engines.Forms(), " or "))
 	f.BoolVar(&o.stats, "stats", false, "print what each message takes")
 	f.Var(&o.sync, "sync", "a sync frame at least every so many octets, up to 64KiB")
+	withoutFlag(f, &o.without, "")
 	outputFlag(c, &o.output, "text", "json")
 	return c
 }
@@ -73,7 +75,7 @@ func runTranscode(ctx context.Context, env Env, g *global, o transcodeOptions) (
 	if err := o.check(); err != nil {
 		return err
 	}
-	cfg := transcode.Config{SyncBytes: int64(o.sync), Measure: o.stats}
+	cfg := transcode.Config{SyncBytes: int64(o.sync), Measure: o.stats, Without: uint64(o.without)}
 	if o.store != "" {
 		store, err := engines.Open(ctx, o.store, engines.Options{})
 		if err != nil {

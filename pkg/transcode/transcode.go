@@ -34,6 +34,8 @@ type Config struct {
 	Store ctxstore.Store
 	// SyncBytes is as in streamer.Config.
 	SyncBytes int64
+	// Without are stages that the stream does without, as in binary.Options.
+	Without uint64
 	// Measure makes Pack count what other ways would take, and times.
 	Measure bool
 }
@@ -115,7 +117,7 @@ func (p *packer) open(ctx context.Context, w io.Writer) error {
 	const buffer = 256 << 10
 	here, there := inproc.Pipe(buffer)
 	p.out = &tee{Conn: here, w: w}
-	p.coder = &timed{Coder: binary.NewBook(ctxstore.Shapes{Store: p.store()}).Coder(binary.Options{Refer: p.cfg.Store != nil})}
+	p.coder = &timed{Coder: binary.NewBook(ctxstore.Shapes{Store: p.store()}).Coder(binary.Options{Refer: p.cfg.Store != nil, Without: p.cfg.Without})}
 	p.reader = &timed{Coder: binary.NewBook(ctxstore.Shapes{Store: p.store()}).Coder(binary.Options{})}
 	var session [16]byte
 	if _, err := rand.Read(session[:]); err != nil {

@@ -16,6 +16,8 @@ import (
 type Book struct {
 	// Log hears of shapes that could not be stored. NewBook sets one that drops everything.
 	Log *slog.Logger
+	// Without are stages that no coder of this book does, whatever its options say. It is set before the first coder is made.
+	Without uint64
 
 	store Shapes
 

@@ -31,6 +31,7 @@ type Coder struct {
 
 // Coder makes the codec of a new stream.
 func (b *Book) Coder(opt Options) *Coder {
+	opt.Without |= b.Without
 	if opt.MaxShapes == 0 {
 		opt.MaxShapes = defaultShapes
 	}

@@ -8,18 +8,6 @@ import (
 	"github.com/hhfr/hhfr/pkg/shape"
 )
 
-// Stages of a stream (wire-format section 3).
-const (
-	// Columns: segments are packed, each message for itself.
-	Columns uint64 = 1 << iota
-	// Memory: a message in one frame is packed with the memory of its lane. It needs Columns.
-	Memory
-	// Zstd: segments are compressed that get smaller by it, each for itself. It remembers nothing.
-	Zstd
-
-	allStages = Columns | Memory | Zstd
-)
-
 // ErrLost tells of a segment that needs a memory which is gone, since what came before it on its lane was given up.
 var ErrLost = errors.New("memory of the lane is lost")
 

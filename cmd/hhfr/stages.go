@@ -1,0 +1,37 @@
+package main
+
+import (
+	"strings"
+
+	"github.com/spf13/pflag"
+
+	"github.com/hhfr/hhfr/pkg/codec/binary"
+)
+
+// stages is a flag's list of stages of a stream.
+type stages uint64
+
+// Set parses names with commas between them.
+func (s *stages) Set(text string) error {
+	n, err := binary.ParseStages(text)
+	*s = stages(n)
+	return err
+}
+
+func (s *stages) String() string {
+	var names []string
+	for i, name := range binary.StageNames() {
+		if *s>>i&1 == 1 {
+			names = append(names, name)
+		}
+	}
+	return strings.Join(names, ",")
+}
+
+// Type is the flag's type in help texts.
+func (s *stages) Type() string { return "STAGES" }
+
+// withoutFlag adds --without. more is what else there is to know.
+func withoutFlag(f *pflag.FlagSet, s *stages, more string) {
+	f.Var(s, "without", "stages that streams do without, of "+strings.Join(binary.StageNames(), ", ")+", with commas between them"+more)
+}
