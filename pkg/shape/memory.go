@@ -24,6 +24,8 @@ type Memory struct {
 	texts  ring      // texts of more than one word, at most maxTexts
 	step   int64     // of the text that was counted on last
 	gaps   [2][]byte // the latest between two words, and another that was before it
+	// careful: sending, a segment turned out not to be packed when part of it was noted already. Those that follow are looked through before.
+	careful bool
 }
 
 // recall is what is remembered of the places of a shape.
@@ -45,10 +47,10 @@ type place struct {
 }
 
 // Reset forgets everything, and gives the room back.
-func (m *Memory) Reset() { *m = Memory{} }
+func (m *Memory) Reset() { *m = Memory{careful: m.careful} }
 
 // Drop forgets everything, and has the next packed segment tell that.
-func (m *Memory) Drop() { *m = Memory{weight: MaxMemory + 1} }
+func (m *Memory) Drop() { *m = Memory{weight: MaxMemory + 1, careful: m.careful} }
 
 // full tells that the memory must be reset before a further segment.
 func (m *Memory) full() bool { return m.weight > MaxMemory }

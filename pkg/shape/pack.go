@@ -55,7 +55,7 @@ func (p *place) note(v int64, t *timeline, isTime bool) {
 
 // pack appends what was gathered.
 func (e *packer) pack(p *Program) {
-	e.rows, e.time, e.beside = 0, timeline{}, e.beside[:0]
+	e.rows, e.beside = 0, e.beside[:0]
 	for i := range e.gather.events {
 		ev := &e.gather.events[i]
 		o, pl := &p.ops[ev.pc], &e.recall.places[p.pack.place[ev.pc]]

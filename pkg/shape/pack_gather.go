@@ -28,8 +28,8 @@ type event struct {
 	kinded bool // kind comes first
 }
 
-// gather reads a segment; false: it has something that a packed segment cannot say, or is malformed, and then the walk is lost.
-func (g *gatherer) gather(p *Program, w *position, segment []byte, last bool) bool {
+// begin begins a segment.
+func (g *gatherer) begin(p *Program, w *position, segment []byte, last bool) {
 	g.p, g.walk, g.events, g.used, g.items, g.plain = p, w, g.events[:0], 0, 0, false
 	g.bits = false
 	if n := len(p.ops) * int(subs); cap(g.at) < n {
@@ -41,6 +41,11 @@ func (g *gatherer) gather(p *Program, w *position, segment []byte, last bool) bo
 	for i := range w.loops {
 		w.loops[i].at = -1
 	}
+}
+
+// gather reads what is left of the segment; false: it has something that a packed segment cannot say, or is malformed, and then the walk is lost.
+func (g *gatherer) gather(segment []byte, last bool) bool {
+	w := g.walk
 	ok := g.run(last) && (last || len(segment) > 0)
 	if ok && !last && segment[len(segment)-1] != g.usedBits() {
 		g.plain = true

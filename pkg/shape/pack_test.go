@@ -40,7 +40,7 @@ func (k *packed) message(t testing.TB, p *shape.Program, segments []segment, mos
 }
 
 func BenchmarkPack(b *testing.B) {
-	for _, name := range []string{"w1-8strings", "w2-10floats", "w2-1000floats", "w3-500records", "w5-headers"} {
+	for _, name := range []string{"w1-8strings", "w2-10floats", "w2-1000floats", "w3-20records", "w3-500records", "w5-headers"} {
 		b.Run(name, func(b *testing.B) {
 			p, contents, octets := contentsOf(b, name)
 			var k shape.Packer
@@ -58,7 +58,7 @@ func BenchmarkPack(b *testing.B) {
 }
 
 func BenchmarkUnpack(b *testing.B) {
-	for _, name := range []string{"w1-8strings", "w2-10floats", "w2-1000floats", "w3-500records", "w5-headers"} {
+	for _, name := range []string{"w1-8strings", "w2-10floats", "w2-1000floats", "w3-20records", "w3-500records", "w5-headers"} {
 		b.Run(name, func(b *testing.B) {
 			p, contents, octets := contentsOf(b, name)
 			var k shape.Packer

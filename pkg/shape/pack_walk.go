@@ -69,6 +69,59 @@ type packPlan struct {
 	place  []int32           // which of those an operation is
 	next   []int32           // the operation behind texts and jumps, if there is no other before it
 	flat   map[int32][]int32 // by array: the places of rows that are nothing but texts, numbers and booleans
+	steps  []step
+}
+
+// step is what packing does first at an operation, for values outside arrays.
+type step struct {
+	at    int32 // the operation: as next says
+	other int32 // itemMaybe: the operation behind
+	place int32
+	item  item
+}
+
+// item tells what an operation's items are.
+type item uint8
+
+const (
+	itemStop item = iota // other operations
+	itemEnd
+	itemMaybe
+	itemSlot
+	itemBoolean
+	itemText // those before begin with bits
+	itemInt
+	itemDecimal
+	itemUUID // and those behind begin with an octet
+	itemTime
+	itemPieces
+	itemBits = itemBoolean
+)
+
+func (o *op) item() item {
+	switch {
+	case o.code == opMaybe:
+		return itemMaybe
+	case o.code == opSlot:
+		return itemSlot
+	case o.code == opEnd:
+		return itemEnd
+	case o.code != opValue:
+		return itemStop
+	case o.typ == TypeBoolean:
+		return itemBoolean
+	case o.typ == TypeUUID:
+		return itemUUID
+	case o.typ == TypeDateTime:
+		return itemTime
+	case o.typ.pieces():
+		return itemPieces
+	case o.typ.scaled():
+		return itemDecimal
+	case o.typ.numeric():
+		return itemInt
+	}
+	return itemText
 }
 
 func planPacking(ops []op) packPlan {
@@ -94,6 +147,12 @@ func planPacking(ops []op) packPlan {
 				}
 			}
 		}
+	}
+	l.steps = make([]step, len(ops))
+	for i := range ops {
+		at := l.next[i]
+		o := &ops[at]
+		l.steps[i] = step{at: at, other: o.b, place: l.place[at], item: o.item()}
 	}
 	return l
 }

@@ -18,21 +18,41 @@ func Resets(segment []byte) bool { return len(segment) > 0 && segment[0]&2 != 0 
 
 // Pack appends the packed form of a segment to dst, at most most octets and at least one longer than the segment. last tells that it is the last of its part.
 func (k *Packer) Pack(dst []byte, p *Program, s *Packing, m *Memory, segment []byte, last bool, most int) []byte {
-	e, start := &k.e, len(dst)
-	if s.at.lost || !e.gather.gather(p, &s.at, segment, last) {
+	e, w, start := &k.e, &s.at, len(dst)
+	if w.lost {
 		return append(append(dst, 0), segment...)
+	}
+	quick := last && !m.careful && len(w.loops) == 0 && !w.text && !w.form
+	if !quick {
+		if e.gather.begin(p, w, segment, last); !e.gather.gather(segment, last) {
+			return append(append(dst, 0), segment...)
+		}
 	}
 	e.w = newPackWriter(dst)
 	e.w.flag(true)
 	if e.w.flag(m.full()) {
 		m.Reset()
 	}
-	e.memory, e.recall = m, m.of(p)
-	if !last {
-		e.w.uvarint(e.gather.items)
-	}
+	e.memory, e.recall, e.time = m, m.of(p), timeline{}
 	before := m.weight
-	e.pack(p)
+	if !quick {
+		if !last {
+			e.w.uvarint(e.gather.items)
+		}
+		e.pack(p)
+	} else if pc, r, done := e.quick(p, w.pc, segment); !done {
+		e.gather.begin(p, w, segment, last)
+		w.pc, e.gather.seg = pc, r
+		if !e.gather.gather(segment, last) {
+			if r.at > 0 {
+				m.careful = true
+				m.Reset()
+				return append(append(dst[:start], 0b10), segment...)
+			}
+			return append(append(dst[:start], e.w.out[start]&0b10), segment...)
+		}
+		e.pack(p)
+	}
 	m.forgo(p, before)
 	if len(e.w.out)-start > most {
 		m.Reset()

@@ -52,7 +52,8 @@ func (u *Unpacker) Unpack(dst []byte, p *Program, s *Packing, m *Memory, packed 
 			return dst, u.fail("segment that is not packed")
 		}
 		if !last && !s.at.lost {
-			u.skip.gather(p, &s.at, packed[1:], last)
+			u.skip.begin(p, &s.at, packed[1:], last)
+			u.skip.gather(packed[1:], last)
 		}
 		return append(dst, packed[1:]...), nil
 	case s.at.lost:

@@ -37,7 +37,7 @@ func TestWorkloadsShareOneShape(t *testing.T) {
 }
 
 func BenchmarkSplit(b *testing.B) {
-	for _, name := range []string{"w2-10floats", "w2-1000floats", "w3-500records", "w5-headers"} {
+	for _, name := range []string{"w1-8strings", "w2-10floats", "w2-1000floats", "w3-20records", "w3-500records", "w5-headers"} {
 		b.Run(name, func(b *testing.B) {
 			m := workload(b, name)
 			s, err := shape.Learn(m[0])
@@ -56,7 +56,7 @@ func BenchmarkSplit(b *testing.B) {
 }
 
 func BenchmarkJoin(b *testing.B) {
-	for _, name := range []string{"w2-10floats", "w2-1000floats", "w3-500records", "w5-headers"} {
+	for _, name := range []string{"w1-8strings", "w2-10floats", "w2-1000floats", "w3-20records", "w3-500records", "w5-headers"} {
 		b.Run(name, func(b *testing.B) {
 			m := workload(b, name)
 			s, err := shape.Learn(m[0])
@@ -80,7 +80,7 @@ func BenchmarkJoin(b *testing.B) {
 
 // BenchmarkLearn is what the first message of a kind costs before it is split.
 func BenchmarkLearn(b *testing.B) {
-	for _, name := range []string{"w2-10floats", "w2-1000floats", "w3-500records", "w5-headers"} {
+	for _, name := range []string{"w1-8strings", "w2-10floats", "w2-1000floats", "w3-20records", "w3-500records", "w5-headers"} {
 		b.Run(name, func(b *testing.B) {
 			m := workload(b, name)
 			b.ReportAllocs()
