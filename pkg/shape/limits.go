@@ -21,6 +21,7 @@ const (
 	maxScale = 18
 	// maxMantissa bounds |m| of a number outside columns, exclusive, so that 8·zigzag(m) + 7 fits 64 bits.
 	maxMantissa = 1 << 59
+	maxZigzag   = 2*maxMantissa - 1 // exclusive, of such a number
 	// maxLeaf bounds how much of a value without an end a splitter looks at before it lets go of it in pieces, in octets.
 	maxLeaf = 4096
 	// maxException bounds the text of a row of a column that is no number, in octets, so that it fits any segment.

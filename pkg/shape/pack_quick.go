@@ -176,7 +176,7 @@ walk:
 			pc++
 			continue
 		case itemInt:
-			if u--; u >= 2*maxMantissa-1 {
+			if u--; u >= maxZigzag {
 				break walk
 			}
 			v = bin.Unzigzag(u)
@@ -184,7 +184,7 @@ walk:
 		case itemDecimal:
 			u--
 			kind = uint16(u&7) + 1
-			if u >>= 3; kind == 8 || u >= 2*maxMantissa-1 {
+			if u >>= 3; kind == 8 || u >= maxZigzag {
 				break walk
 			}
 			v = bin.Unzigzag(u)

@@ -120,7 +120,7 @@ func (g *gatherer) flatValue(f *flatItem[leaf], u uint64, size int) bool {
 		kind += uint16(u & 7)
 		u >>= 3
 	}
-	if u>>60 > 0 {
+	if u >= maxZigzag {
 		return false
 	}
 	r.at += size

@@ -78,6 +78,7 @@ type step struct {
 	other int32 // itemMaybe: the operation behind
 	place int32
 	item  item
+	bits  uint8 // of its kind
 }
 
 // item tells what an operation's items are.
@@ -152,7 +153,7 @@ func planPacking(ops []op) packPlan {
 	for i := range ops {
 		at := l.next[i]
 		o := &ops[at]
-		l.steps[i] = step{at: at, other: o.b, place: l.place[at], item: o.item()}
+		l.steps[i] = step{at: at, other: o.b, place: l.place[at], item: o.item(), bits: uint8(o.kindBits())}
 	}
 	return l
 }

@@ -72,7 +72,12 @@ func (u *Unpacker) Unpack(dst []byte, p *Program, s *Packing, m *Memory, packed 
 		s.at.loops[i].at = -1
 	}
 	before := m.weight
-	err := u.run(last)
+	var err error
+	if last && len(s.at.loops) == 0 && !s.at.text && !s.at.form && u.quick(p) {
+		err = u.r.end()
+	} else {
+		err = u.run(last)
+	}
 	m.forgo(p, before)
 	for i := range u.used {
 		g := &u.leaves[i]

@@ -1,0 +1,167 @@
+package shape
+
+import "github.com/hhfr/hhfr/internal/bin"
+
+// eye reads single bits between octets, as a packReader does. It is passed by value, so that a loop has it in registers.
+type eye struct {
+	octet uint8 // the bit octet, bits taken shifted out
+	left  uint8 // bits left in it
+}
+
+func (r *packReader) eye() (eye, int) { return eye{r.bit, r.left}, r.at }
+
+func (r *packReader) look(e eye, at int) {
+	if r.bit, r.left, r.at = e.octet, e.left, at; at > len(r.seg) {
+		r.at = len(r.seg)
+		r.fail("content ends inside an item")
+	}
+}
+
+// flag takes a bit. Behind the end it gives 0, and a place that is beyond the end.
+func (e eye) flag(seg []byte, at int) (eye, int, bool) {
+	if e.left == 0 {
+		if e.left = 8; at < len(seg) {
+			e.octet = seg[at]
+		}
+		at++
+	}
+	v := e.octet & 1
+	e.octet >>= 1
+	e.left--
+	return e, at, v == 1
+}
+
+// quick unpacks the values outside arrays that a last segment begins with, as far as they have nothing unusual; done: that is all.
+func (u *Unpacker) quick(p *Program) (done bool) {
+	r, places, steps, t := &u.r, u.recall.places, p.pack.steps, &u.time
+	seg, most := r.seg, u.start+u.most
+	eye, at := r.eye()
+	pen, out := u.out.pen()
+	pc := u.walk.pc
+	next, was, from := pc, eye, at
+walk:
+	for ; at <= len(seg) && len(out) <= most && r.err == nil; pc, was, from = next, eye, at {
+		s := &steps[pc]
+		pc = s.at
+		if s.item <= itemEnd {
+			done = s.item == itemEnd
+			break
+		}
+		next = pc + 1
+		pl := &places[s.place]
+		same, isTime := false, s.item == itemTime
+		eye, at, same = eye.flag(seg, at)
+		if s.item >= itemBoolean && s.item != itemText { // it was about the kind
+			if s.item == itemInt {
+				if !same {
+					eye, at = was, from
+					break
+				}
+			} else if !same {
+				r.look(eye, at)
+				pl.kind = uint16(r.wide(uint(s.bits)))
+				eye, at = r.eye()
+			}
+			if s.item == itemBoolean && pl.kind > 1 || s.item == itemDecimal && pl.kind > 7 || s.item > itemBoolean && s.item < itemPieces && pl.kind == 0 {
+				eye, at = was, from
+				break
+			}
+			if s.item > itemBoolean {
+				eye, at, same = eye.flag(seg, at)
+			}
+		}
+		b := pl.octets
+		switch s.item {
+		case itemMaybe:
+			bit := uint8(1)
+			if !same {
+				bit, next = 0, s.other
+			}
+			pen, out = pen.bit(out, bit)
+			continue
+		case itemSlot:
+			if !same {
+				eye, at = was, from
+				break walk
+			}
+			pen, out = pen.bit(out, 1)
+			continue
+		case itemBoolean:
+			pen, out = pen.bit(out, uint8(pl.kind))
+			pen, out = pen.bit(out, 0)
+			continue
+		case itemText:
+			if !same {
+				r.look(eye, at)
+				b = u.readText(b)
+				u.memory.keep(pl, b)
+				eye, at = r.eye()
+			}
+			out = append(appendUvarint(out, uint64(len(b))+1), b...)
+			continue
+		case itemUUID, itemPieces:
+			if !same {
+				n := 16
+				if s.item == itemPieces {
+					if eye, at, same = eye.flag(seg, at); same {
+						n = len(b)
+					} else {
+						r.look(eye, at)
+						n = r.count(len(seg))
+						eye, at = r.eye()
+					}
+				}
+				if n > len(seg)-at {
+					at = len(seg) + 1
+					break walk
+				}
+				b = seg[at : at+n]
+				at += n
+				u.memory.keep(pl, b)
+			}
+			if out = append(out, byte(pl.kind)); s.item == itemPieces {
+				piece := uint64(pieceLast)
+				if pl.kind > 0xff {
+					piece = pieceTextLast
+				}
+				out = appendUvarint(out, uint64(len(b))<<2|piece)
+			}
+			out = append(out, b...)
+			continue
+		}
+		v := pl.predict(t, isTime)
+		if !same {
+			r.look(eye, at)
+			v += r.zigzag()
+			eye, at = r.eye()
+		}
+		pl.note(v, t, isTime)
+		z := bin.Zigzag(v)
+		switch {
+		case isTime:
+			out = appendUvarint(append(out, byte(pl.kind)), z)
+			if int(pl.kind) >= instantForms {
+				r.fail("form of a dateTime")
+			} else if instantOf(byte(pl.kind)).zone == zoneOffset {
+				if eye, at, same = eye.flag(seg, at); !same {
+					r.look(eye, at)
+					pl.minutes = u.minutes()
+					eye, at = r.eye()
+				}
+				out = appendUvarint(out, bin.Zigzag(int64(pl.minutes)))
+			}
+		case z >= maxZigzag:
+			r.fail("number out of range")
+		case s.item == itemDecimal:
+			out = appendUvarint(out, z<<3+uint64(pl.kind))
+		default:
+			out = appendUvarint(out, z+1)
+		}
+	}
+	r.look(eye, at)
+	u.out.lift(pen, out)
+	if u.walk.pc = pc; len(out) > most {
+		r.fail("segment longer than a fragment")
+	}
+	return done
+}
