@@ -15,11 +15,10 @@ class Place:                            # §11.4
     def note(self, v):
         step = signed(v - self.number); self.stride = step if self.known and step == self.step else 0; self.step, self.number, self.known = step, v, True
 class Ring:                             # §11.5.1: words or texts
-    def __init__(self, most): self.most, self.entered, self.numbers, self.entries = most, 0, {}, {}
+    def __init__(self, most): self.most, self.entered, self.entries = most, 0, []
     def enter(self, b):
-        if not 3 <= len(b) <= 40 or b in self.numbers: return
-        n = self.entered % self.most; self.numbers.pop(self.entries.get(n), None); self.entries[n], self.numbers[b] = b, n; self.entered += 1
-    def read(self, r): n = r.bits((max(len(self.entries), 1) - 1).bit_length()); need(n in self.entries, 'entry that is not there'); return self.entries[n]
+        if 3 <= len(b) <= 40: n = self.entered % self.most; self.entries[n:n + 1] = [b]; self.entered += 1
+    def read(self, r): n = r.bits((max(len(self.entries), 1) - 1).bit_length()); need(n < len(self.entries), 'entry that is not there'); return self.entries[n]
 class Memory:                           # §11.6
     def __init__(self): self.lost = False; self.reset()
     def reset(self): self.shapes, self.words, self.texts, self.gaps, self.weight, self.step = {}, Ring(2048), Ring(256), [b'', b''], 0, 0
@@ -27,10 +26,6 @@ class Memory:                           # §11.6
         if count > 1024: return {}, False
         if fingerprint not in self.shapes: self.shapes[fingerprint] = {}; self.weight += 64 * count
         return self.shapes[fingerprint], True
-    def learn(self, b):
-        if len(b) > 4096: return
-        for word in (runs := re.findall(rb'[0-9A-Za-z_\x80-\xff]+', b)): self.words.enter(word)
-        if runs != [b]: self.texts.enter(b)
 class In:                               # §10.1, §11.1: octets and bits of a packed segment, or of one as it is
     def __init__(self, reader): self.r, self.cur, self.used = reader, 0, 8
     def bits(self, n):
@@ -51,6 +46,7 @@ class Out:                              # §10.1: the segment
     def uvarint(self, u):
         while u > 127: self.out.append(u & 127 | 128); u >>= 7
         self.out.append(u)
+def is_word(o): return o in WORD or o > 127
 def is_place(k): return k.kind in (VALUE, SLOT, OPTIONAL, CHOICE) or k.kind == ARRAY and (k.column is not None or not k.a == k.b != 0)
 def count(k): return is_place(k) + (0 if k.kind == ARRAY and k.column is not None else sum(count(kid) for kid in k.kids))
 class Unpacker:
@@ -222,29 +218,40 @@ class Unpacker:
         if method == 1: b *= n
         elif method == 2: indices = self.r.packed(n, (d - 1).bit_length()); need(max(indices) < d, 'index'); b = [b[i] for i in indices]
         self.keep(p, b[-1]); return b
-    def text(self, before):             # §11.5.1
-        r, form = self.r, None if self.r.flag() else self.r.bits(2)
-        if form is None: b = self.words()
-        elif form == 0: return self.m.texts.read(r)
+    # §11.5.1
+    def text(self, before):
+        r, new, alone = self.r, (), False
+        if r.flag(): b, new, alone = self.words()
+        elif (form := r.bits(2)) == 0: return self.m.texts.read(r)
         elif form == 3:
             m = re.fullmatch(rb'(.*?)([0-9]{1,18})([^0-9]*)', before, re.S); need(m, 'no number to count on'); self.m.step = self.m.step if r.flag() else unzigzag(r.r.uvarint())
             n = b'%0*d' % (len(m[2]), int(m[2]) + self.m.step); need(len(n) == len(m[2]) and n.isdigit(), 'number out of range'); b = m[1] + n + m[3]
         else:
             h, t = (r.r.uvarint(), r.r.uvarint()) if form == 2 else (0, 0); need(h + t <= len(before), 'more than there is')
             b = before[:h] + r.r.bytes() + before[len(before) - t:]
-        self.m.learn(b); return b
+            if form == 2: new = self.edited(b, h, len(b) - t)
+        for word in new: self.m.words.enter(word)
+        if not alone: self.m.texts.enter(b)
+        return b                        # edited: the runs of b that the octets from start to end touch
+    def edited(self, b, start, end):
+        while start and is_word(b[start - 1]): start -= 1
+        while start < end:
+            to = next((i for i in range(start, len(b)) if is_word(b[i]) != is_word(b[start])), len(b))
+            if is_word(b[start]): yield b[start:to]
+            start = to
     def words(self):
-        r, b = self.r, b''
+        r, b, new, alone = self.r, b'', [], True
         while True:
-            b += self.word()
+            known = not r.flag(); word = self.m.words.read(r) if known else self.word(); b += word; new += [] if known else [word]
             if not r.flag(): b += b' '
-            elif not r.flag(): return b
+            elif not r.flag(): return b, new, alone
             else:
-                if not r.flag(): self.m.gaps = [self.m.gaps[1] if r.flag() else r.r.bytes(), self.m.gaps[0]]
-                b += self.m.gaps[0]
-                if not r.flag(): return b
+                gaps = self.m.gaps
+                if not r.flag(): gaps[:] = [gaps[1], gaps[0]] if r.flag() else [r.r.bytes(), gaps[0]]
+                b += gaps[0]
+                if not r.flag(): return b, new, False
+            alone = False
     def word(self):
-        if not (r := self.r).flag(): return self.m.words.read(r)
-        c = next((i for i in range(3) if not r.flag()), 3); n = r.bits(4); n += r.r.uvarint() if n == 15 else 0; need(n <= MOST, 'word')
+        r = self.r; c = next((i for i in range(3) if not r.flag()), 3); n = r.bits(4); n += r.r.uvarint() if n == 15 else 0; need(n <= MOST, 'word')
         chars = [r.bits((5, 4, 6, 8)[c]) for _ in range(n)]; need(c != 2 or 63 not in chars, 'character')
         return bytes(WORD[v] if c == 2 else v + (97, 48, 0, 0)[c] for v in chars)

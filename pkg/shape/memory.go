@@ -1,7 +1,5 @@
 package shape
 
-import "math/bits"
-
 // MaxMemory bounds what a [Memory] holds beside words and texts, in octets as it counts them (wire-format section 11.6).
 const MaxMemory = 96 << 10
 
@@ -20,10 +18,12 @@ type Memory struct {
 	shapes map[Fingerprint]*recall
 	latest *recall
 	weight int
-	words  ring      // words, at most maxWords
-	texts  ring      // texts of more than one word, at most maxTexts
+	words  ring      // at most maxWords
+	texts  ring      // at most maxTexts
 	step   int64     // of the text that was counted on last
 	gaps   [2][]byte // the latest between two words, and another that was before it
+	// wordsAt and textsAt are for the sending end: the other reads numbers.
+	wordsAt, textsAt index
 	// careful: sending, a segment turned out not to be packed when part of it was noted already. Those that follow are looked through before.
 	careful bool
 }
@@ -47,10 +47,17 @@ type place struct {
 }
 
 // Reset forgets everything, and gives the room back.
-func (m *Memory) Reset() { *m = Memory{careful: m.careful} }
+func (m *Memory) Reset() {
+	m.words.free()
+	m.texts.free()
+	*m = Memory{careful: m.careful}
+}
 
 // Drop forgets everything, and has the next packed segment tell that.
-func (m *Memory) Drop() { *m = Memory{weight: MaxMemory + 1, careful: m.careful} }
+func (m *Memory) Drop() {
+	m.Reset()
+	m.weight = MaxMemory + 1
+}
 
 // full tells that the memory must be reset before a further segment.
 func (m *Memory) full() bool { return m.weight > MaxMemory }
@@ -94,91 +101,4 @@ func (m *Memory) keep(p *place, b []byte) {
 	}
 	m.weight += len(b) - len(p.octets)
 	p.octets = append(p.octets[:0], b...)
-}
-
-const (
-	maxWords    = 2048
-	maxTexts    = 256
-	shortestRef = 3
-	longestRef  = 40
-	ringChunk   = 128
-)
-
-// ring has texts that were seen, numbered in the order they came; of more than most the oldest go.
-type ring struct {
-	count  int // entered so far
-	chunks []*[ringChunk]seen
-	heads  []uint16 // by hash: 1 + the number of the latest
-}
-
-type seen struct {
-	next uint16
-	hash uint16
-	size uint8
-	text [longestRef]byte
-}
-
-func (t *ring) at(i int) *seen { return &t.chunks[i/ringChunk][i%ringChunk] }
-
-func (w *seen) bytes() []byte { return w.text[:w.size] }
-
-// len is how many entries there are.
-func (t *ring) len(most int) int { return min(t.count, most) }
-
-// numberBits is the width of the number of an entry.
-func (t *ring) numberBits(most int) uint { return uint(bits.Len(uint(max(t.len(most)-1, 0)))) }
-
-func hashText(b []byte) uint16 {
-	h := uint32(2166136261)
-	for _, c := range b {
-		h = (h ^ uint32(c)) * 16777619
-	}
-	return uint16(h ^ h>>16)
-}
-
-// find gives the number of an entry, -1 if there is none.
-func (t *ring) find(b []byte) int {
-	if t.heads == nil || len(b) < shortestRef || len(b) > longestRef {
-		return -1
-	}
-	for i := int(t.heads[int(hashText(b))%len(t.heads)]) - 1; i >= 0; {
-		w := t.at(i)
-		if string(w.bytes()) == string(b) {
-			return i
-		}
-		i = int(w.next) - 1
-	}
-	return -1
-}
-
-// enter notes a text, unless it is there or of no use.
-func (t *ring) enter(b []byte, most int) {
-	if len(b) < shortestRef || len(b) > longestRef || t.find(b) >= 0 {
-		return
-	}
-	if t.heads == nil {
-		t.heads = make([]uint16, most)
-	}
-	i := t.count % most
-	if i/ringChunk == len(t.chunks) {
-		t.chunks = append(t.chunks, new([ringChunk]seen))
-	}
-	w := t.at(i)
-	if t.count >= most {
-		t.unlink(i, w)
-	}
-	t.count++
-	w.hash = hashText(b)
-	w.size = uint8(copy(w.text[:], b))
-	head := &t.heads[int(w.hash)%most]
-	w.next = *head
-	*head = uint16(i + 1)
-}
-
-func (t *ring) unlink(i int, w *seen) {
-	at := &t.heads[int(w.hash)%len(t.heads)]
-	for int(*at)-1 != i {
-		at = &t.at(int(*at) - 1).next
-	}
-	*at = w.next
 }

@@ -18,6 +18,8 @@ type packer struct {
 	rows   int // of the column before, in this segment
 	beside []int64
 	dict   dictionary
+	fresh  []fresh
+	gaps   [2][]byte // room for those of a memory
 }
 
 // timeline is what the times of a segment so far say about the next.
@@ -401,7 +403,7 @@ next:
 			d.index = append(d.index, last)
 			continue
 		}
-		at := hashText(b) % uint16(len(d.table))
+		at := uint16(hashText(load8(b, 0), b) % uint64(len(d.table)))
 		for ; d.table[at] > 0; at = (at + 1) % uint16(len(d.table)) {
 			if k := d.table[at] - 1; bytes.Equal(d.strs[k], b) {
 				last = k

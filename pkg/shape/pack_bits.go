@@ -15,17 +15,22 @@ type packWriter struct {
 
 func newPackWriter(dst []byte) packWriter { return packWriter{out: dst, at: -1, used: 8} }
 
+// bits appends the n lowest bits of v, which has no others, n at most 64.
 func (w *packWriter) bits(v uint64, n uint) {
-	for n > 0 {
-		if w.used == 8 {
-			w.at, w.used = len(w.out), 0
-			w.out = append(w.out, 0)
-		}
+	if w.used < 8 {
 		w.out[w.at] |= byte(v << w.used)
-		k := min(8-w.used, n)
-		w.used += k
-		n -= k
-		v >>= k
+		room := 8 - w.used
+		if n <= room {
+			w.used += n
+			return
+		}
+		v >>= room
+		n -= room
+	}
+	if n > 0 {
+		more := (n - 1) / 8
+		w.at, w.used = len(w.out)+int(more), n-8*more
+		w.out = binary.LittleEndian.AppendUint64(w.out, v)[:w.at+1]
 	}
 }
 
@@ -82,18 +87,22 @@ type packReader struct {
 	segmentReader
 }
 
+// wide reads n bits, n at most 64.
 func (r *packReader) wide(n uint) (v uint64) {
-	for have := uint(0); have < n; {
-		if r.left == 0 {
-			r.bit, r.left = r.octet(), 8
-		}
-		k := min(uint(r.left), n-have)
-		v |= uint64(r.bit&(1<<k-1)) << have
-		r.bit >>= k
-		r.left -= uint8(k)
-		have += k
+	if n <= uint(r.left) {
+		v = uint64(r.bit) & (1<<n - 1)
+		r.bit >>= n & 7
+		r.left -= uint8(n)
+		return v
 	}
-	return v
+	v = uint64(r.bit)
+	for have := uint(r.left); have < n; have += 8 {
+		r.bit = r.octet()
+		v |= uint64(r.bit) << have
+		r.left = uint8(have + 8 - n)
+	}
+	r.bit >>= 8 - r.left
+	return v & (1<<n - 1)
 }
 
 func (r *packReader) flag() bool {

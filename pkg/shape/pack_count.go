@@ -23,6 +23,13 @@ func countStep(b, before []byte) (step int64, ok bool) {
 	if len(b) != len(before) {
 		return 0, false
 	}
+	end := len(b) // behind the last octet that differs
+	for end > 0 && b[end-1] == before[end-1] {
+		end--
+	}
+	if end > 0 && !(digit(b[end-1]) && digit(before[end-1])) {
+		return 0, false
+	}
 	from, to, was := counted(before)
 	if from == to || string(b[:from]) != string(before[:from]) || string(b[to:]) != string(before[to:]) {
 		return 0, false

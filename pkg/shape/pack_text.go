@@ -1,6 +1,6 @@
 package shape
 
-import "bytes"
+import "iter"
 
 // Forms of a text that is not words (wire-format section 11.5).
 const (
@@ -34,45 +34,6 @@ var alnumOf = func() (t [256]uint8) {
 	return t
 }()
 
-// isWord tells the octets that words are made of.
-func isWord(c byte) bool { return alnumOf[c] > 0 || c >= 0x80 }
-
-// wordEnd is the length of the word at the start of b.
-func wordEnd(b []byte) int {
-	for i, c := range b {
-		if !isWord(c) {
-			return i
-		}
-	}
-	return len(b)
-}
-
-func gapEnd(b []byte) int {
-	for i, c := range b {
-		if isWord(c) {
-			return i
-		}
-	}
-	return len(b)
-}
-
-// learn enters a text and its words.
-func (m *Memory) learn(b []byte) {
-	if len(b) > maxWorded {
-		return
-	}
-	for rest := b; len(rest) > 0; {
-		n := wordEnd(rest)
-		m.words.enter(rest[:n], maxWords)
-		if n == len(b) {
-			return
-		}
-		rest = rest[n:]
-		rest = rest[gapEnd(rest):]
-	}
-	m.texts.enter(b, maxTexts)
-}
-
 // common is the number of octets at the start that a and b share.
 func common(a, b []byte) int {
 	n := min(len(a), len(b))
@@ -99,107 +60,207 @@ func (e *packer) text(b, before []byte) {
 	w, m := &e.w, e.memory
 	step, counts := countStep(b, before)
 	if counts && step == m.step {
-		w.bits(textCount<<1, 3)
-		w.flag(true)
-		m.learn(b)
+		w.bits(1<<3|textCount<<1, 4)
+		e.enter(b, hashText(load8(b, 0), b))
 		return
 	}
-	if n := m.words.find(b); n >= 0 && wordEnd(b) == len(b) { // a word that is known: nothing is learned
-		w.bits(0b1, 2)
-		w.bits(uint64(n), m.words.numberBits(maxWords))
-		w.bits(0b01, 2)
+	if len(b) < shortestRef {
+		e.raw(b)
 		return
 	}
-	if i := m.texts.find(b); i >= 0 {
-		w.bits(textRef<<1, 3)
-		w.bits(uint64(i), m.texts.numberBits(maxTexts))
-		return
+	size, head := leadingWord(b)
+	hash := uint64(0)
+	if len(b) <= longestRef {
+		first := load8(b, 0)
+		hash = hashText(first, b)
+		if size == len(b) {
+			if i := m.wordsAt.find(&m.words, b, first, hash); i >= 0 {
+				number := m.words.numberBits()
+				w.bits(0b01<<(number+2)|uint64(i)<<2|1, number+4)
+				return
+			}
+		}
+		if i := m.textsAt.find(&m.texts, b, first, hash); i >= 0 {
+			w.bits(uint64(i)<<3|textRef<<1, m.texts.numberBits()+3)
+			return
+		}
 	}
-	head := common(b, before)
-	tail := commonEnd(b[head:], before[head:])
+	start := common(b, before)
+	end := commonEnd(b[start:], before[start:])
+	most := 9*len(b) + 8
+	edit := start+end > 3
+	if edit {
+		most = 3 + 3*8 + 8*(len(b)-start-end)
+	}
 	switch {
 	case counts:
 		w.bits(textCount<<1, 3)
 		w.flag(false)
 		w.zigzag(step)
 		m.step = step
-	case head+tail > 3 && head+tail > len(b)/2:
+	case len(b) <= maxWorded && e.worded(b, size, head, most):
+		if size == len(b) {
+			return
+		}
+	case edit:
 		w.bits(textEdit<<1, 3)
-		w.uvarint(uint64(head))
-		w.uvarint(uint64(tail))
-		w.uvarint(uint64(len(b) - head - tail))
-		w.out = append(w.out, b[head:len(b)-tail]...)
-	case len(b) > maxWorded || len(b) < shortestRef || !e.worded(b):
-		w.bits(textRaw<<1, 3)
-		w.uvarint(uint64(len(b)))
-		w.out = append(w.out, b...)
+		w.uvarint(uint64(start))
+		w.uvarint(uint64(end))
+		w.uvarint(uint64(len(b) - start - end))
+		w.out = append(w.out, b[start:len(b)-end]...)
+		for at, n := range editedWords(b, start, len(b)-end) {
+			word := b[at:at+n]
+			m.wordsAt.add(m.words.enter(word, maxWords), hashText(load8(word, 0), word), maxWords)
+		}
+	default:
+		e.raw(b)
 	}
-	m.learn(b)
+	e.enter(b, hash)
 }
 
-// worded writes a text as words, if that is shorter than its octets.
-func (e *packer) worded(b []byte) bool {
+// enter has a text remembered; hash is needed of those that are short enough for it.
+func (e *packer) enter(b []byte, hash uint64) {
+	if i := e.memory.texts.enter(b, maxTexts); i >= 0 {
+		e.memory.textsAt.add(i, hash, maxTexts)
+	}
+}
+
+func (e *packer) raw(b []byte) {
+	e.w.bits(textRaw<<1, 3)
+	e.w.uvarint(uint64(len(b)))
+	e.w.out = append(e.w.out, b...)
+}
+
+// fresh is a word that is not in the memory yet, by its place in a text or in the arena.
+type fresh struct {
+	at, size int
+	hash     uint64
+}
+
+// worded writes a text as words, if that is not longer than its octets by more than the words are worth once they are known. size and head are of its first word.
+func (e *packer) worded(b []byte, size int, head uint64, most int) bool {
 	w, m := &e.w, e.memory
-	start := w.mark()
+	start, number := w.mark(), m.words.numberBits()
+	e.fresh = e.fresh[:0]
 	gaps := m.gaps
-	w.bits(1, 1)
+	acc, have := uint64(1), uint(1) // bits to be written
 	for rest := b; ; {
-		n := wordEnd(rest)
-		e.word(rest[:n])
-		rest = rest[n:]
-		n = gapEnd(rest)
-		gap, more := rest[:n], n < len(rest)
+		word, hash := rest[:size], uint64(0)
+		i := -1
+		if size >= shortestRef && size <= longestRef {
+			hash = hashText(head, word)
+			i = m.wordsAt.find(&m.words, word, head, hash)
+		}
+		if i >= 0 {
+			acc |= uint64(i) << (have + 1)
+			have += number + 1
+		} else {
+			if size >= shortestRef && size <= longestRef {
+				e.fresh = append(e.fresh, fresh{len(b) - len(rest), size, hash})
+			}
+			w.bits(acc, have)
+			acc, have = 0, 0
+			w.word(word, head)
+		}
+		gap := rest[size:]
 		switch {
-		case n == 0:
-			w.bits(0b01, 2)
-		case more && n == 1 && gap[0] == ' ':
-			w.bits(0, 1)
+		case len(gap) == 0:
+			acc |= 0b01 << have
+			have += 2
+		case len(gap) > 1 && gap[0] == ' ' && isWord(gap[1]):
+			gap = gap[:1]
+			have++
 		default:
-			w.bits(0b11, 2)
-			e.putGap(gap)
-			w.flag(more)
+			gap = gap[:gapEnd(gap)]
+			w.bits(acc|0b11<<have, have+2)
+			w.gap(gap, &gaps)
+			acc, have = 0, 1
+			if len(gap) < len(rest)-size {
+				acc = 1
+			}
 		}
-		if w.size(start) > 8*(len(b)+1) {
-			w.back(start)
-			m.gaps = gaps
-			return false
+		if rest = rest[size+len(gap):]; len(rest) == 0 {
+			break
 		}
-		if !more {
-			return true
+		if have > 32 {
+			w.bits(acc, have)
+			acc, have = 0, 0
 		}
-		rest = rest[n:]
+		size, head = leadingWord(rest)
+	}
+	w.bits(acc, have)
+	if w.size(start) > most {
+		w.back(start)
+		return false
+	}
+	if string(gaps[0]) != string(m.gaps[0]) || string(gaps[1]) != string(m.gaps[1]) {
+		e.gaps, m.gaps = m.gaps, [2][]byte{append(e.gaps[0][:0], gaps[0]...), append(e.gaps[1][:0], gaps[1]...)}
+	}
+	for _, f := range e.fresh {
+		m.wordsAt.add(m.words.enter(b[f.at:f.at+f.size], maxWords), f.hash, maxWords)
+	}
+	return true
+}
+
+// editedWords gives the words of b that the octets between start and end are part of, by their places and sizes.
+func editedWords(b []byte, start, end int) iter.Seq2[int, int] {
+	for start > 0 && isWord(b[start-1]) {
+		start--
+	}
+	return func(yield func(int, int) bool) {
+		for at := start; at < end; {
+			n, _ := leadingWord(b[at:])
+			if n >= shortestRef && n <= longestRef && !yield(at, n) {
+				return
+			}
+			at += n
+			at += gapEnd(b[at:])
+		}
 	}
 }
 
-// putGap writes what stands between two words, or at the end.
-func (e *packer) putGap(gap []byte) {
-	w, m := &e.w, e.memory
+func gapEnd(b []byte) int {
+	for i, c := range b {
+		if isWord(c) {
+			return i
+		}
+	}
+	return len(b)
+}
+
+// gap writes what stands between two words, or at the end.
+func (w *packWriter) gap(gap []byte, gaps *[2][]byte) {
 	switch {
-	case w.flag(bytes.Equal(gap, m.gaps[0])):
-	case w.flag(bytes.Equal(gap, m.gaps[1])):
-		m.gaps[0], m.gaps[1] = m.gaps[1], m.gaps[0]
+	case w.flag(string(gap) == string(gaps[0])):
+	case w.flag(string(gap) == string(gaps[1])):
+		gaps[0], gaps[1] = gaps[1], gaps[0]
 	default:
 		w.uvarint(uint64(len(gap)))
 		w.out = append(w.out, gap...)
-		m.gaps[1], m.gaps[0] = m.gaps[0], bytes.Clone(gap)
+		gaps[1], gaps[0] = gaps[0], gap
 	}
 }
 
-// word writes a word: the number of one that was seen, or its characters.
-func (e *packer) word(b []byte) {
-	w := &e.w
-	if i := e.memory.words.find(b); i >= 0 {
-		w.bits(0, 1)
-		w.bits(uint64(i), e.memory.words.numberBits(maxWords))
+// word writes the characters of a word, of which head are the first eight.
+func (w *packWriter) word(b []byte, head uint64) {
+	n := uint64(len(b))
+	if n <= 8 && lower(head, len(b)) {
+		c := head & (0x1f * ones) // 'a' is 1
+		c -= ones & (1<<(8*n) - 1)
+		c = c&0x001f001f001f001f | c&0x1f001f001f001f00>>3
+		c = c&0x000003ff000003ff | c&0x03ff000003ff0000>>6
+		c = c&0xfffff | c>>32<<20
+		w.bits(c<<6|n<<2|0b01, uint(6+5*n))
 		return
 	}
 	class := classOf(b)
-	w.bits(1, 1)
-	w.bits([...]uint64{0, 0b01, 0b011, 0b111}[class], [...]uint{1, 2, 3, 3}[class])
-	w.bits(uint64(min(len(b), longWord)), 4)
-	if len(b) >= longWord {
-		w.uvarint(uint64(len(b) - longWord))
+	flags := [...]uint64{0b01, 0b011, 0b0111, 0b1111}[class]
+	size := [...]uint{2, 3, 4, 4}[class]
+	w.bits(min(n, longWord)<<size|flags, size+4)
+	if n >= longWord {
+		w.uvarint(n - longWord)
 	}
+	acc, have := uint64(0), uint(0)
 	for _, c := range b {
 		switch class {
 		case classLower:
@@ -209,8 +270,19 @@ func (e *packer) word(b []byte) {
 		case classAlnum:
 			c = alnumOf[c] - 1
 		}
-		w.bits(uint64(c), classBits[class])
+		acc |= uint64(c) << have
+		if have += classBits[class]; have > 48 {
+			w.bits(acc, have)
+			acc, have = 0, 0
+		}
 	}
+	w.bits(acc, have)
+}
+
+// lower tells whether a word of n octets, at most eight, is nothing but a to z.
+func lower(w uint64, n int) bool {
+	all := uint64(1)<<(8*uint(n)) - 1
+	return (w|(w+(0x7f-'z')*ones)|^(w+(0x80-'a')*ones))&all&(0x80*ones) == 0
 }
 
 func classOf(b []byte) int {

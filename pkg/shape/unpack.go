@@ -26,6 +26,7 @@ type Unpacker struct {
 	leaves []given
 	used   int
 	skip   gatherer
+	fresh  []fresh
 }
 
 // given is a column that was read.

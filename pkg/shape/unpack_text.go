@@ -1,6 +1,9 @@
 package shape
 
-import "bytes"
+import (
+	"encoding/binary"
+	"math/bits"
+)
 
 // reserve makes room for n octets of text; false: there is none.
 func (u *Unpacker) reserve(n uint64) bool {
@@ -15,22 +18,20 @@ func (u *Unpacker) reserve(n uint64) bool {
 func (u *Unpacker) readText(before []byte) (b []byte) {
 	r, m, from := &u.r, u.memory, len(u.arena)
 	if r.flag() {
-		u.readWords()
-		b = u.arena[from:]
-		m.learn(b)
+		word := u.readWords()
+		if b = u.arena[from:]; !word {
+			m.texts.enter(b, maxTexts)
+		}
 		return b
 	}
 	switch r.wide(2) {
 	case textRef:
-		i := int(r.wide(m.texts.numberBits(maxTexts)))
-		if i >= m.texts.len(maxTexts) {
+		i := int(r.wide(m.texts.numberBits()))
+		if i >= m.texts.len {
 			r.fail("text that was not seen")
 			return nil
 		}
-		e := m.texts.at(i).bytes()
-		if u.reserve(uint64(len(e))) {
-			u.arena = append(u.arena, e...)
-		}
+		u.add(m.texts.at(i).bytes())
 		return u.arena[from:]
 	case textRaw:
 		b = r.take(r.uvarint())
@@ -46,6 +47,9 @@ func (u *Unpacker) readText(before []byte) (b []byte) {
 		u.arena = append(u.arena, middle...)
 		u.arena = append(u.arena, before[n-tail:]...)
 		b = u.arena[from:]
+		for at, n := range editedWords(b, int(head), len(b)-int(tail)) {
+			m.words.enter(b[at:at+n], maxWords)
+		}
 	case textCount:
 		if !r.flag() {
 			m.step = r.zigzag()
@@ -54,83 +58,161 @@ func (u *Unpacker) readText(before []byte) (b []byte) {
 			return nil
 		}
 	}
-	m.learn(b)
+	m.texts.enter(b, maxTexts)
 	return b
 }
 
-// readWords reads words and what stands between them.
-func (u *Unpacker) readWords() {
-	r := &u.r
-	for r.err == nil {
-		u.readWord()
-		if !r.flag() {
-			u.add(" ")
-			continue
-		}
-		if !r.flag() {
-			return
-		}
-		u.readGap()
-		if !r.flag() {
-			return
-		}
-	}
-}
-
-func (u *Unpacker) add(b string) {
+func (u *Unpacker) add(b []byte) {
 	if u.reserve(uint64(len(b))) {
 		u.arena = append(u.arena, b...)
 	}
 }
 
-func (u *Unpacker) readGap() {
-	r, m := &u.r, u.memory
-	if !r.flag() {
-		if r.flag() {
-			m.gaps[0], m.gaps[1] = m.gaps[1], m.gaps[0]
-		} else {
-			m.gaps[1], m.gaps[0] = m.gaps[0], bytes.Clone(r.take(r.uvarint()))
-		}
-	}
-	u.add(string(m.gaps[0]))
+// bitReader reads bits that follow each other, up to 56 at a look.
+type bitReader struct {
+	acc  uint64
+	have int // bits of acc that are read ahead; below 0: more were taken than there are
+	at   int
 }
 
-func (u *Unpacker) readWord() {
+// fill has 32 bits at least, if there are as many.
+func (b bitReader) fill(seg []byte) bitReader {
+	if b.have >= 32 {
+		return b
+	}
+	if b.at+8 <= len(seg) && b.have >= 0 {
+		b.acc |= binary.LittleEndian.Uint64(seg[b.at:]) << uint(b.have)
+		more := (63 - b.have) >> 3
+		return bitReader{b.acc, b.have + 8*more, b.at + more}
+	}
+	for b.have >= 0 && b.have < 56 && b.at < len(seg) {
+		b.acc |= uint64(seg[b.at]) << uint(b.have)
+		b.have += 8
+		b.at++
+	}
+	return b
+}
+
+func (b bitReader) drop(n uint) bitReader { return bitReader{b.acc >> n, b.have - int(n), b.at} }
+
+// ahead begins to read bits that follow each other; behind ends it.
+func (r *packReader) ahead() bitReader {
+	return bitReader{uint64(r.bit), int(r.left), r.at}.fill(r.seg)
+}
+
+func (r *packReader) behind(b bitReader) {
+	if b.have < 0 {
+		r.fail("content ends inside an item")
+		return
+	}
+	r.at, r.left = b.at-b.have>>3, uint8(b.have&7)
+	r.bit = byte(b.acc) & (1<<r.left - 1)
+}
+
+// readWords reads words and what stands between them, and enters those that are new. word tells that it was one word and nothing else.
+func (u *Unpacker) readWords() (word bool) {
+	r, m := &u.r, u.memory
+	number := m.words.numberBits()
+	u.fresh = u.fresh[:0]
+	look := r.ahead()
+	for one := true; r.err == nil; one = false {
+		if look.acc&1 == 0 {
+			i := int(look.acc >> 1 & (1<<number - 1))
+			look = look.drop(1 + number)
+			if i >= m.words.len {
+				r.fail("word that was not seen")
+				break
+			}
+			e := m.words.at(i)
+			if at := len(u.arena); u.most-at >= longestRef && cap(u.arena)-at >= longestRef {
+				*(*[longestRef]byte)(u.arena[at : at+longestRef]) = e.text
+				u.arena = u.arena[:at+int(e.size)]
+			} else {
+				u.add(e.bytes())
+			}
+		} else {
+			look = u.readWord(look)
+		}
+		if look = look.fill(r.seg); look.acc&1 == 0 {
+			look = look.drop(1)
+			if len(u.arena) == u.most || look.have < 0 {
+				r.fail("texts longer than a fragment")
+				break
+			}
+			u.arena = append(u.arena, ' ')
+			continue
+		}
+		gap := look.acc&2 != 0
+		if look = look.drop(2); gap {
+			r.behind(look)
+			if gap = u.readGap(); gap {
+				look = r.ahead()
+				continue
+			}
+		} else {
+			r.behind(look)
+			word = one
+		}
+		break
+	}
+	if r.err == nil {
+		for _, f := range u.fresh {
+			m.words.enter(u.arena[f.at:f.at+f.size], maxWords)
+		}
+	}
+	return word
+}
+
+// readGap reads what stands between words; more: a word follows.
+func (u *Unpacker) readGap() (more bool) {
 	r, m := &u.r, u.memory
 	if !r.flag() {
-		i := int(r.wide(m.words.numberBits(maxWords)))
-		if i >= m.words.len(maxWords) {
-			r.fail("word that was not seen")
-			return
+		other := m.gaps[1]
+		if m.gaps[1] = m.gaps[0]; r.flag() {
+			m.gaps[0] = other
+		} else {
+			m.gaps[0] = append(other[:0], r.take(r.uvarint())...)
 		}
-		u.add(string(m.words.at(i).bytes()))
-		return
 	}
-	class := 0
-	for class < classOctet && r.flag() {
-		class++
-	}
-	n := r.wide(4)
-	if n == longWord {
+	u.add(m.gaps[0])
+	return r.flag()
+}
+
+// readWord reads the characters of a word.
+func (u *Unpacker) readWord(b bitReader) bitReader {
+	r := &u.r
+	class := min(bits.TrailingZeros64(^(b.acc >> 1)), classOctet)
+	b = b.drop(uint(1 + min(class+1, classOctet)))
+	n := b.acc & 15
+	if b = b.drop(4); n == longWord {
+		r.behind(b)
 		n += r.uvarint()
+		b = r.ahead()
 	}
 	if n > uint64(u.most) || !u.reserve(n) {
-		return
+		return b
 	}
-	for range n {
-		c := r.wide(classBits[class])
+	at, width := len(u.arena), classBits[class]
+	u.fresh = append(u.fresh, fresh{at: at, size: int(n)})
+	for ; n > 0 && b.have >= 0; n-- {
+		if b.have < int(width) {
+			b = b.fill(r.seg)
+		}
+		c := byte(b.acc & (1<<width - 1))
+		b = b.drop(width)
 		switch class {
 		case classLower:
 			c += 'a'
 		case classDigit:
 			c += '0'
 		case classAlnum:
-			if c >= uint64(len(alnum)) {
+			if int(c) >= len(alnum) {
 				r.fail("character of a word")
-				return
+				return b
 			}
-			c = uint64(alnum[c])
+			c = alnum[c]
 		}
-		u.arena = append(u.arena, byte(c))
+		u.arena = append(u.arena, c)
 	}
+	return b
 }
