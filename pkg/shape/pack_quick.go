@@ -3,6 +3,7 @@ package shape
 import (
 	"bytes"
 	"encoding/binary"
+	"math/bits"
 
 	"github.com/hhfr/hhfr/internal/bin"
 )
@@ -44,8 +45,19 @@ func (p pen) bit(out []byte, v uint8) (pen, []byte) {
 
 // uvarintAt reads an unsigned integer; n is 0 where there is none in its shortest form.
 func uvarintAt(b []byte, at int) (u uint64, n int) {
+	if at < 0 || at >= len(b) {
+		return 0, 0
+	}
+	if u = uint64(b[at]); u < 0x80 {
+		return u, 1
+	}
+	if len(b)-at >= 8 {
+		if u, n = shortUvarint(b[at:]); n > 0 {
+			return u, n
+		}
+	}
 	u, n = binary.Uvarint(b[at:])
-	if n <= 0 || n > 1 && b[at+n-1] == 0 {
+	if n <= 0 || b[at+n-1] == 0 {
 		return 0, 0
 	}
 	return u, n
@@ -55,7 +67,20 @@ func appendUvarint(out []byte, u uint64) []byte {
 	if u < 0x80 {
 		return append(out, byte(u))
 	}
-	return binary.AppendUvarint(out, u)
+	return appendLong(out, u)
+}
+
+// appendLong appends an unsigned integer, most of them by one store.
+func appendLong(out []byte, u uint64) []byte {
+	if u >= 1<<56 {
+		return binary.AppendUvarint(out, u)
+	}
+	n := uint(bits.Len64(u|1)+6) / 7
+	w := u&0x0fffffff | u>>28<<32
+	w = w&0x00003fff00003fff | w&0x0fffc0000fffc000<<2
+	w = w&0x007f007f007f007f | w&0x3f803f803f803f80<<1
+	w |= 0x80 * ones & (1<<(8*(n-1)) - 1)
+	return binary.LittleEndian.AppendUint64(out, w)[:len(out)+int(n)]
 }
 
 // quick packs the values outside arrays that a last segment begins with, as far as they have nothing unusual: each is read, compared with what is remembered, and written at one look. It gives where
@@ -144,15 +169,10 @@ walk:
 		}
 		if u > 0x7f && s.item != itemUUID {
 			n := 0
-			if at--; len(seg)-at >= 8 {
-				u, n = shortUvarint(seg[at:])
+			if u, n = uvarintAt(seg, at-1); n == 0 {
+				break
 			}
-			if n == 0 {
-				if u, n = uvarintAt(seg, at); n == 0 {
-					break
-				}
-			}
-			at += n
+			at += n - 1
 		}
 		pl := &places[s.place]
 		var v int64

@@ -109,7 +109,7 @@ func (e *packer) text(b, before []byte) {
 		w.uvarint(uint64(len(b) - start - end))
 		w.out = append(w.out, b[start:len(b)-end]...)
 		for at, n := range editedWords(b, start, len(b)-end) {
-			word := b[at:at+n]
+			word := b[at : at+n]
 			m.wordsAt.add(m.words.enter(word, maxWords), hashText(load8(word, 0), word), maxWords)
 		}
 	default:

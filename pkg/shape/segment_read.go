@@ -98,11 +98,9 @@ func (r *segmentReader) uvarint() uint64 {
 		r.at++
 		return uint64(r.seg[r.at-1])
 	}
-	if len(r.seg)-r.at >= 8 {
-		if u, n := shortUvarint(r.seg[r.at:]); n > 0 {
-			r.at += n
-			return u
-		}
+	if u, n := uvarintAt(r.seg, r.at); n > 0 {
+		r.at += n
+		return u
 	}
 	c := bin.NewCursor(r.seg, 0)
 	c.Take(r.at)

@@ -131,9 +131,13 @@ walk:
 		}
 		v := pl.predict(t, isTime)
 		if !same {
-			r.look(eye, at)
-			v += r.zigzag()
-			eye, at = r.eye()
+			u, n := uvarintAt(seg, at)
+			if n == 0 {
+				at = len(seg) + 1
+				break
+			}
+			v += bin.Unzigzag(u)
+			at += n
 		}
 		pl.note(v, t, isTime)
 		z := bin.Zigzag(v)
