@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"math"
 	"math/bits"
+	"slices"
 
 	"github.com/hhfr/hhfr/internal/bin"
 )
@@ -17,6 +18,7 @@ type packer struct {
 	time   timeline
 	rows   int // of the column before, in this segment
 	beside []int64
+	room   []uint64
 	dict   dictionary
 	fresh  []fresh
 	gaps   [2][]byte // room for those of a memory
@@ -163,7 +165,7 @@ func (e *packer) column(o *op, pl *place, pc int32, s sub, l *leaf) {
 }
 
 func (e *packer) kinds(o *op, pl *place, l *leaf) {
-	w, n, kinds := &e.w, o.kindBits(), l.kinds
+	w, wide, kinds := &e.w, o.kindBits(), l.kinds
 	low, high := l.kind, l.kind
 	for _, k := range kinds {
 		low, high = min(low, k), max(high, k)
@@ -173,17 +175,17 @@ func (e *packer) kinds(o *op, pl *place, l *leaf) {
 		w.bits(columnSame, 2)
 	case low == high:
 		w.bits(columnOne, 2)
-		w.bits(uint64(low), n)
+		w.bits(uint64(low), wide)
 	default:
 		w.bits(columnPacked, 2)
-		w.bits(uint64(low), n)
+		w.bits(uint64(low), wide)
 		width := uint(bits.Len16(high - low))
 		w.bits(uint64(width), 4)
-		p := bin.NewPacker(w.out)
-		for _, k := range kinds {
-			p.Put(uint64(k-low), width)
+		packed := e.packed(len(kinds))
+		for i, k := range kinds {
+			packed[i] = uint64(k - low)
 		}
-		w.out = p.Finish()
+		e.put(packed, width)
 	}
 	if pl.kind = l.kind; len(kinds) > 0 {
 		pl.kind = kinds[len(kinds)-1]
@@ -269,11 +271,11 @@ func (e *packer) numbers(o *op, pl *place, pc int32, nums []int64) {
 		w.zigzag(nums[0] - first)
 		w.zigzag(steps.low)
 		w.bits(uint64(steps.width()), 7)
-		p := bin.NewPacker(w.out)
-		for i := 1; i < n; i++ {
-			p.Put(uint64(nums[i]-nums[i-1]-steps.low), steps.width())
+		packed := e.packed(n - 1)
+		for i := range packed {
+			packed[i] = uint64(nums[i+1] - nums[i] - steps.low)
 		}
-		w.out = p.Finish()
+		e.put(packed, steps.width())
 	case best == costFew:
 		w.bits(numbersFew, 3)
 		d := len(e.dict.nums)
@@ -282,11 +284,7 @@ func (e *packer) numbers(o *op, pl *place, pc int32, nums []int64) {
 			w.zigzag(v - first)
 			first = v
 		}
-		p := bin.NewPacker(w.out)
-		for _, i := range e.dict.index {
-			p.Put(uint64(i), uint(bits.Len(uint(d-1))))
-		}
-		w.out = p.Finish()
+		e.putIndex(d)
 	case best == costAligned:
 		w.bits(numbersAligned, 3)
 		e.putAligned(pl, nums, aligned)
@@ -294,11 +292,11 @@ func (e *packer) numbers(o *op, pl *place, pc int32, nums []int64) {
 		w.bits(numbersBeside, 3)
 		w.zigzag(aside.low)
 		w.bits(uint64(aside.width()), 7)
-		p := bin.NewPacker(w.out)
+		packed := e.packed(n)
 		for i, v := range nums {
-			p.Put(uint64(v-e.beside[i]-aside.low), aside.width())
+			packed[i] = uint64(v - e.beside[i] - aside.low)
 		}
-		w.out = p.Finish()
+		e.put(packed, aside.width())
 	}
 	e.beside = append(e.beside[:0], nums...)
 	pl.noteColumn(nums, &e.time, isTime)
@@ -315,10 +313,31 @@ func (p *place) noteColumn(nums []int64, t *timeline, isTime bool) {
 }
 
 func (e *packer) putNumbers(nums []int64, base int64, width uint) {
-	p := bin.NewPacker(e.w.out)
-	for _, v := range nums {
-		p.Put(uint64(v-base), width)
+	packed := e.packed(len(nums))
+	for i, v := range nums {
+		packed[i] = uint64(v - base)
 	}
+	e.put(packed, width)
+}
+
+// putIndex writes the index of a dictionary of d values.
+func (e *packer) putIndex(d int) {
+	packed := e.packed(len(e.dict.index))
+	for i, v := range e.dict.index {
+		packed[i] = uint64(v)
+	}
+	e.put(packed, uint(bits.Len(uint(d-1))))
+}
+
+// packed is room for n values, which put packs.
+func (e *packer) packed(n int) []uint64 {
+	e.room = slices.Grow(e.room[:0], n)[:n]
+	return e.room
+}
+
+func (e *packer) put(values []uint64, width uint) {
+	p := bin.NewPacker(e.w.out)
+	p.PutAll(values, width)
 	e.w.out = p.Finish()
 }
 
@@ -342,11 +361,7 @@ func (e *packer) strings(l *leaf, pl *place, put func(b, before []byte)) {
 			put(b, before)
 			before = b
 		}
-		p := bin.NewPacker(w.out)
-		for _, i := range e.dict.index {
-			p.Put(uint64(i), uint(bits.Len(uint(d-1))))
-		}
-		w.out = p.Finish()
+		e.putIndex(d)
 	default:
 		w.bits(columnList, 2)
 		for _, b := range strs {

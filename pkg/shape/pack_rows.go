@@ -1,6 +1,6 @@
 package shape
 
-import "encoding/binary"
+import "github.com/hhfr/hhfr/internal/bin"
 
 // maxFlat is how many items a row may have that is taken as a whole.
 const maxFlat = 16
@@ -26,107 +26,109 @@ func flatRows(ops []op, i int) (items []int32) {
 // flatItem is a place in such a row, with its columns: those that are gathered, or that were read.
 type flatItem[column any] struct {
 	pc            int32
-	typ           Type
+	item          item
 	kinds, values *column
+	latest        []byte // the item of the row before, as it stands in the segment, if it is a text
 }
 
-// flatItems gives the items of the rows of the array o, if their columns are all there: 0 if not. at has for each place and sub one more than the index of its column.
-func flatItems[column any](p *Program, o *op, at []int32, columns []column, items *[maxFlat]flatItem[column]) int {
+// flatItems gives the items of the rows of the array o, if their columns are all there: none if not. at has for each place and sub one more than the index of its column.
+func flatItems[column any](p *Program, o *op, at []int32, columns []column, room *[maxFlat]flatItem[column]) []flatItem[column] {
 	list := p.pack.flat[o.a]
 	for i, pc := range list {
 		at := at[int(pc)*int(subs):][:subs]
-		f := flatItem[column]{pc: pc, typ: p.ops[pc].typ}
+		f := flatItem[column]{pc: pc, item: p.pack.steps[pc].item}
 		kinds, values := int32(0), at[subText]
-		switch {
-		case f.typ == TypeBoolean:
+		switch f.item {
+		case itemBoolean:
 			kinds, values = at[subKind], at[subKind]
-		case f.typ.numeric():
+		case itemInt, itemDecimal:
 			if kinds, values = at[subKind], at[subNumber]; kinds == 0 {
-				return 0
+				return nil
 			}
 		}
 		if values == 0 {
-			return 0
+			return nil
 		}
 		if kinds > 0 {
 			f.kinds = &columns[kinds-1]
 		}
 		f.values = &columns[values-1]
-		items[i] = f
+		room[i] = f
 	}
-	return len(list)
+	return room[:len(list)]
 }
 
 // rest reads further rows as far as they have nothing unusual. The row behind o has not begun.
 func (g *gatherer) rest(o *op) {
 	w, r := g.walk, &g.seg
 	l := &w.loops[len(w.loops)-1]
-	var items [maxFlat]flatItem[leaf]
-	n := flatItems(g.p, o, g.at, g.leaves, &items)
-	if n == 0 {
+	if l.left == 0 {
 		return
 	}
+	var room [maxFlat]flatItem[leaf]
+	items := flatItems(g.p, o, g.at, g.leaves, &room)
+	if len(items) == 0 {
+		return
+	}
+	seg, at, bits, left, taken := r.seg, r.at, uint(r.bit), r.left, uint64(0)
+rows:
 	for l.left > 0 {
 		l.left--
-		for i := range items[:n] {
+		for i := range items {
 			f := &items[i]
-			if f.typ == TypeBoolean {
-				if !r.has(true) {
+			if f.item == itemBoolean {
+				all, had, next := bits, left, at
+				if left < 2 && at < len(seg) {
+					all |= uint(seg[at]) << left
+					had, next = left+8, at+1
+				}
+				if all&3 > 1 || had < 2 || next == len(seg) && left <= r.idle && had == left {
 					w.pc = f.pc
-					return
+					break rows
 				}
-				b := r.bits(2)
-				f.kinds.addKind(uint16(b))
-				g.items++
-				if g.bits = true; b > 1 {
-					if w.pc, w.text = f.pc, true; b > 2 {
-						r.fail("boolean that is none")
-					}
-					return
-				}
+				bits, left, at = all>>2, had-2, next
+				f.kinds.addKind(uint16(all & 3))
+				taken++
 				continue
 			}
-			u, size := uint64(0), 0
-			if r.at < len(r.seg) {
-				if u, size = uint64(r.seg[r.at]), 1; u > 0x7f {
-					u, size = binary.Uvarint(r.seg[r.at:])
+			if n := len(f.latest); n > 0 && len(seg)-at >= n && string(seg[at:at+n]) == string(f.latest) {
+				at += n
+				f.values.addAgain()
+				taken++
+				continue
+			}
+			u, n := uint64(0), 1
+			if at < len(seg) {
+				if u = uint64(seg[at]); u > 0x7f {
+					u, n = uvarintAt(seg, at)
 				}
 			}
-			if u == 0 || size <= 0 || size > 1 && r.seg[r.at+size-1] == 0 || !g.flatValue(f, u, size) {
-				w.pc = f.pc
-				return
+			kind := uint16(1)
+			if u--; f.item == itemDecimal {
+				kind += uint16(u & 7)
+				u >>= 3
 			}
-			g.items++
+			switch {
+			case u >= maxZigzag || n == 0 || kind == 8:
+				w.pc = f.pc
+				break rows
+			case f.item != itemText:
+				f.kinds.addKind(kind)
+				f.values.addNumber(bin.Unzigzag(u))
+			case u > uint64(len(seg)-at-n):
+				w.pc = f.pc
+				break rows
+			default:
+				f.latest = seg[at : at+n+int(u)]
+				f.values.addString(f.latest[n:])
+				n += int(u)
+			}
+			at += n
+			taken++
 		}
 	}
-}
-
-// flatValue takes a number or text of which u, of size octets, is the beginning; false: it is not as usual.
-func (g *gatherer) flatValue(f *flatItem[leaf], u uint64, size int) bool {
-	r := &g.seg
-	if f.kinds == nil {
-		if u--; u > uint64(len(r.seg)-r.at-size) {
-			return false
-		}
-		r.at += size + int(u)
-		f.values.addString(r.seg[r.at-int(u) : r.at])
-		return true
-	}
-	kind := uint16(1)
-	if u--; f.typ.scaled() {
-		if u&7 == 7 {
-			return false
-		}
-		kind += uint16(u & 7)
-		u >>= 3
-	}
-	if u >= maxZigzag {
-		return false
-	}
-	r.at += size
-	f.kinds.addKind(kind)
-	f.values.addNumber(int64(u>>1) ^ -int64(u&1))
-	return true
+	g.items += taken
+	r.at, r.bit, r.left = at, byte(bits), left
 }
 
 // leaf is a column: the fields of one place inside arrays.
@@ -152,6 +154,14 @@ func (l *leaf) addKind(v uint16) {
 			l.kinds = append(l.kinds, l.kind)
 		}
 		l.kinds = append(l.kinds, v)
+	}
+	l.n++
+}
+
+// addAgain adds the string that was added last.
+func (l *leaf) addAgain() {
+	if len(l.strs) > 0 {
+		l.strs = append(l.strs, l.strs[len(l.strs)-1])
 	}
 	l.n++
 }

@@ -21,6 +21,7 @@ type Unpacker struct {
 	rows   int
 	room   int // how many values columns may still announce
 	beside []int64
+	values []uint64
 	arena  []byte // texts that are not in the packed segment as they are
 	at     []int32
 	leaves []given

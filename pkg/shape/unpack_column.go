@@ -2,6 +2,7 @@ package shape
 
 import (
 	"math/bits"
+	"slices"
 
 	"github.com/hhfr/hhfr/internal/bin"
 )
@@ -31,17 +32,18 @@ func (u *Unpacker) column(o *op, s sub) *given {
 	return g
 }
 
-func (g *given) index() int {
+// index is the place of the value i.
+func (g *given) index(i int) int {
 	if g.one {
 		return 0
 	}
-	return g.next - 1
+	return i
 }
 
 func (u *Unpacker) kind(o *op) uint16 {
 	if len(u.walk.loops) > 0 {
 		if g := u.column(o, subKind); g != nil {
-			return g.kinds[g.index()]
+			return g.kinds[g.index(g.next-1)]
 		}
 		return 0
 	}
@@ -67,7 +69,7 @@ func (u *Unpacker) minutes() int32 {
 func (u *Unpacker) number(o *op, s sub) int64 {
 	if len(u.walk.loops) > 0 {
 		if g := u.column(o, s); g != nil {
-			return g.nums[g.index()]
+			return g.nums[g.index(g.next-1)]
 		}
 		return 0
 	}
@@ -90,7 +92,7 @@ func (u *Unpacker) number(o *op, s sub) int64 {
 func (u *Unpacker) string(o *op, s sub) []byte {
 	if len(u.walk.loops) > 0 {
 		if g := u.column(o, s); g != nil {
-			return g.strs[g.index()]
+			return g.strs[g.index(g.next-1)]
 		}
 		return nil
 	}
@@ -159,14 +161,18 @@ func (u *Unpacker) readKinds(o *op, pl *place, g *given) {
 	case columnPacked:
 		low, width := uint16(r.wide(n)), uint(r.wide(4))
 		packed := u.packed(g.n, width)
-		for range g.n {
-			g.kinds = append(g.kinds, low+uint16(packed.Take(width)))
+		if r.err != nil {
+			return
 		}
-		pl.kind = g.kinds[g.n-1]
-		for _, k := range g.kinds {
-			if k>>n > 0 {
-				r.fail("value too large for its place")
-			}
+		high := uint16(0)
+		g.kinds = slices.Grow(g.kinds, g.n)[:g.n]
+		for i, v := range packed {
+			k := low + uint16(v)
+			g.kinds[i] = k
+			high |= k
+		}
+		if pl.kind = g.kinds[g.n-1]; high>>n > 0 {
+			r.fail("value too large for its place")
 		}
 		return
 	default:
@@ -175,12 +181,19 @@ func (u *Unpacker) readKinds(o *op, pl *place, g *given) {
 	g.kinds = append(g.kinds, pl.kind)
 }
 
-// packed takes the octets of n values of a width.
-func (u *Unpacker) packed(n int, width uint) bin.Unpacker {
+// packed takes n values of a width.
+func (u *Unpacker) packed(n int, width uint) []uint64 {
 	if width > 64 {
 		u.r.fail("width over 64")
 	}
-	return bin.NewUnpacker(u.r.take(uint64(bin.PackedLen(n, int(width)))))
+	octets := u.r.take(uint64(bin.PackedLen(n, int(width))))
+	if u.r.err != nil {
+		return nil
+	}
+	u.values = slices.Grow(u.values[:0], n)[:n]
+	values := bin.NewUnpacker(octets)
+	values.TakeAll(u.values, width)
+	return u.values
 }
 
 func (u *Unpacker) readNumbers(o *op, pl *place, g *given) {
@@ -198,17 +211,15 @@ func (u *Unpacker) readNumbers(o *op, pl *place, g *given) {
 		pl.width = uint8(r.wide(7))
 		fallthrough
 	case numbersSlot:
-		packed := u.packed(n, uint(pl.width))
-		for range n {
-			g.nums = append(g.nums, pl.base+int64(packed.Take(uint(pl.width))))
+		for _, v := range u.packed(n, uint(pl.width)) {
+			g.nums = append(g.nums, pl.base+int64(v))
 		}
 	case numbersSteps:
 		v, step := want+r.zigzag(), r.zigzag()
 		width := uint(r.wide(7))
-		packed := u.packed(n-1, width)
 		g.nums = append(g.nums, v)
-		for range n - 1 {
-			v += step + int64(packed.Take(width))
+		for _, d := range u.packed(n-1, width) {
+			v += step + int64(d)
 			g.nums = append(g.nums, v)
 		}
 	case numbersFew:
@@ -219,20 +230,18 @@ func (u *Unpacker) readNumbers(o *op, pl *place, g *given) {
 			few[i] = want
 		}
 		width := uint(bits.Len(uint(d - 1)))
-		packed := u.packed(n, width)
-		for range n {
-			g.nums = append(g.nums, few[packed.Take(width)])
+		for _, i := range u.packed(n, width) {
+			g.nums = append(g.nums, few[i])
 		}
 	case numbersBeside:
 		low := r.zigzag()
 		width := uint(r.wide(7))
-		packed := u.packed(n, width)
 		if len(u.beside) != n {
 			r.fail("no column of the same length before")
 			return
 		}
-		for i := range n {
-			g.nums = append(g.nums, u.beside[i]+low+int64(packed.Take(width)))
+		for i, v := range u.packed(n, width) {
+			g.nums = append(g.nums, u.beside[i]+low+int64(v))
 		}
 	case numbersAligned:
 		if u.readAligned(pl, g); r.err != nil {
@@ -240,6 +249,9 @@ func (u *Unpacker) readNumbers(o *op, pl *place, g *given) {
 		}
 	default:
 		r.fail("method of a column")
+		return
+	}
+	if r.err != nil {
 		return
 	}
 	u.beside = append(u.beside[:0], g.nums...)
@@ -267,9 +279,7 @@ func (u *Unpacker) readStrings(o *op, s sub, pl *place, g *given) {
 			g.strs = append(g.strs, before)
 		}
 		width := uint(bits.Len(uint(d - 1)))
-		packed := u.packed(g.n, width)
-		for range g.n {
-			i := packed.Take(width)
+		for _, i := range u.packed(g.n, width) {
 			if i >= uint64(d) {
 				r.fail("index beyond its dictionary")
 				return
