@@ -248,7 +248,7 @@ func (j *Joiner) quick(dst []byte, o *op) []byte {
 	if len(rest) < 8 {
 		return dst
 	}
-	u, n := shortUvarint(rest)
+	u, n := uvarintAt(rest, 0)
 	if n == 0 || u == 0 {
 		return dst
 	}

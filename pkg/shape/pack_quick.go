@@ -43,26 +43,6 @@ func (p pen) bit(out []byte, v uint8) (pen, []byte) {
 	return p, out
 }
 
-// uvarintAt reads an unsigned integer; n is 0 where there is none in its shortest form.
-func uvarintAt(b []byte, at int) (u uint64, n int) {
-	if at < 0 || at >= len(b) {
-		return 0, 0
-	}
-	if u = uint64(b[at]); u < 0x80 {
-		return u, 1
-	}
-	if len(b)-at >= 8 {
-		if u, n = shortUvarint(b[at:]); n > 0 {
-			return u, n
-		}
-	}
-	u, n = binary.Uvarint(b[at:])
-	if n <= 0 || b[at+n-1] == 0 {
-		return 0, 0
-	}
-	return u, n
-}
-
 func appendUvarint(out []byte, u uint64) []byte {
 	if u < 0x80 {
 		return append(out, byte(u))
