@@ -90,8 +90,8 @@ func (u *Unpacker) readAligned(pl *place, g *given) {
 		return
 	}
 	a, ok := alignmentOf(u.leaves[at-1].kinds)
-	for range g.n {
-		v, f := low+int64(packed.Take(width)), a.factor()
+	for _, d := range packed {
+		v, f := low+int64(d), a.factor()
 		if !ok || f == 0 || v%f != 0 {
 			r.fail("number that is not aligned")
 			return
