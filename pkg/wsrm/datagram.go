@@ -2,6 +2,10 @@ package wsrm
 
 // transmit sends what may be sent now.
 func (e *Engine) transmit() {
+	if e.cfg.Carried {
+		e.carry()
+		return
+	}
 	s := &e.out
 	for s.phase != phaseEnded && s.pending() && s.admitted() && s.paceAt <= e.now {
 		s.probe = false
@@ -137,7 +141,9 @@ func (e *Engine) launch(p *Packet, position uint64, size int) {
 	}
 	s.waiting -= len(u.payload)
 	u.state, u.packet, u.at, u.charge = outFlying, p.Number, e.now, size
-	s.flight += size
-	s.link(position, u)
+	if !e.cfg.Carried { // there is no flight to keep in bounds, and nothing is lost out of it
+		s.flight += size
+		s.link(position, u)
+	}
 	p.Units = append(p.Units, Unit{Number: position, First: u.first, Last: u.last, Payload: u.payload})
 }

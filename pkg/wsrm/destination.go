@@ -103,7 +103,7 @@ func (d *destination) take(e *Engine, p *Packet) {
 		d.ackAt = e.now
 		return
 	}
-	soon := p.Request || p.Closing || p.Terminate || p.Number != d.echo+1
+	soon := p.Request || p.Closing || p.Terminate || p.Number != 0 && p.Number != d.echo+1
 	d.echo = max(d.echo, p.Number)
 	d.unacked++
 	if p.Closing && !d.closed {
@@ -129,7 +129,7 @@ func (d *destination) take(e *Engine, p *Packet) {
 	d.advance()
 	d.ackAt = min(d.ackAt, e.now+e.cfg.AckDelay)
 	switch {
-	case !soon && d.unacked < 2:
+	case !soon && d.unacked < d.cfg.ackEvery():
 	case d.open > 0:
 		d.hurry = true // what is committed in a moment need not be told twice
 	default:

@@ -54,6 +54,16 @@ func NewDurable(cfg Config, store Store, uri string) (*Durable, error) {
 	return &Durable{engine: e, store: store, uri: uri}, nil
 }
 
+// EffectOf is the effect in a stored value: what the last message that was handled left. It aliases value. Errors: BadState.
+func EffectOf(value []byte) ([]byte, error) {
+	r := bin.NewCursor(value, 0)
+	effect := r.Bytes(uint64(len(value)))
+	if err := r.Err(); err != nil {
+		return nil, &Error{Code: BadState, Err: err}
+	}
+	return effect, nil
+}
+
 // RestoreDurable goes on from the value that the store has under uri, and its revision. Errors: BadConfig, BadState.
 func RestoreDurable(cfg Config, store Store, uri string, value []byte, revision uint64) (*Durable, error) {
 	r := bin.NewCursor(value, 0)
@@ -91,6 +101,22 @@ func (d *Durable) Step(ctx context.Context, now time.Time, ev Event) ([]Action, 
 		}
 	}
 	return actions, err
+}
+
+// Begin steps [Begun] for messages delivered with these numbers, and stores the state once for all of them. Errors: those of Begun, for the first number that has one, and Unstored.
+func (d *Durable) Begin(ctx context.Context, now time.Time, numbers ...uint64) ([]Action, error) {
+	if d.broken != nil {
+		return nil, d.broken
+	}
+	var all []Action
+	for _, n := range numbers {
+		actions, err := d.engine.Step(now, Event{Kind: Begun, Number: n})
+		if err != nil {
+			return all, err
+		}
+		all = append(all, actions...)
+	}
+	return all, d.save(ctx)
 }
 
 // save stores the state if it changed.

@@ -321,3 +321,29 @@ func TestStoredBeforeSent(t *testing.T) {
 		assert.EqualValues(t, 1, again.Engine().Last())
 	}
 }
+
+// Several messages begin with one commit, and what a value holds can be looked at without its engine.
+func TestBeginStoresOnce(t *testing.T) {
+	store := newDisk()
+	d, err := wsrm.NewDurable(wsrm.Config{Assurance: wsrm.ExactlyOnce}, store, uri(0))
+	require.NoError(t, err)
+	p := &wsrm.Packet{Number: 1, Floor: 1, Units: []wsrm.Unit{unit(1, "a"), unit(2, "b"), unit(3, "c")}}
+	actions, err := d.Step(t.Context(), start, wsrm.Event{Kind: wsrm.Arrived, Packet: p})
+	require.NoError(t, err)
+	a := find(t, actions, wsrm.Deliver)
+	_, err = d.Deliver(t.Context(), start, a, handlerFunc(func(tx *wsrm.Tx) ([]byte, error) {
+		tx.Set([]byte("effect"))
+		return nil, nil
+	}))
+	require.NoError(t, err)
+	_, err = d.Begin(t.Context(), start, 2, 3)
+	require.NoError(t, err)
+	assert.Equal(t, 1, store.commits)
+	effect, err := wsrm.EffectOf(store.values[uri(0)])
+	require.NoError(t, err)
+	assert.Equal(t, "effect", string(effect))
+	_, err = d.Begin(t.Context(), start, 1)
+	assert.ErrorIs(t, err, &wsrm.Error{Code: wsrm.Misuse}, "it is done")
+	_, err = wsrm.EffectOf([]byte{9})
+	assert.ErrorIs(t, err, &wsrm.Error{Code: wsrm.BadState})
+}

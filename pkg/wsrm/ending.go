@@ -8,7 +8,7 @@ func (e *Engine) closing() error {
 	}
 	s.phase = phaseClosing
 	e.changed = true
-	if s.done == s.last {
+	if s.done == s.last || e.cfg.Carried {
 		e.say()
 	}
 	return nil

@@ -26,6 +26,11 @@
 //
 // At-most-once: nothing is sent again, and no number is delivered twice; what is lost is reported as [Lost]. At-least-once: a message is sent until it is done or reported. Exactly-once:
 // both, over crashes of either end, if both store their state. [Config.Ordered]: messages are delivered in the order of their numbers; at-most-once then drops what comes late.
+//
+// # Carriers
+//
+// With [Config.Carried] the units go over carriers that neither lose nor reorder, one after another: connections. What is lost then is lost with its carrier, so there is no timer, no congestion window and no
+// datagram: a unit is a whole message, sent once on each carrier, and whatever is not done is sent again on the next. Numbers, the filter of duplicates, order, close and terminate, and the stored state are the same.
 package wsrm
 
 import "time"
@@ -42,6 +47,7 @@ type Engine struct {
 	heard   time.Duration // when something valid arrived last
 	wake    time.Duration // what the caller was last told; never if nothing
 	flush   bool          // something is to be sent now
+	live    bool          // there is a carrier; without [Config.Carried] there always is
 	changed bool
 
 	actions []Action
@@ -59,7 +65,7 @@ func New(cfg Config) (*Engine, error) {
 	if err != nil {
 		return nil, err
 	}
-	e := &Engine{cfg: cfg, codec: Codec{Limit: cfg.Limit}, wake: never, changed: true}
+	e := &Engine{cfg: cfg, codec: Codec{Limit: cfg.Limit}, wake: never, changed: true, live: !cfg.Carried}
 	e.out.init(&e.cfg)
 	e.in.init(&e.cfg)
 	return e, nil
@@ -98,6 +104,10 @@ func (e *Engine) Step(now time.Time, ev Event) ([]Action, error) {
 		err = e.ask()
 	case Abort:
 		e.abort(Aborted)
+	case Connected:
+		err = e.connected()
+	case Disconnected:
+		err = e.disconnected()
 	case Wake:
 		e.timers()
 		e.transmit()
@@ -146,7 +156,7 @@ func (e *Engine) timers() {
 
 // inactiveAt is when a silent other end is given up.
 func (e *Engine) inactiveAt() time.Duration {
-	if e.out.phase == phaseEnded && e.in.ended {
+	if e.out.phase == phaseEnded && e.in.ended || e.cfg.Carried {
 		return never
 	}
 	return e.heard + e.cfg.Inactivity
@@ -154,7 +164,10 @@ func (e *Engine) inactiveAt() time.Duration {
 
 // reportWake tells the caller when to wake this engine, if that is news.
 func (e *Engine) reportWake() {
-	at := min(e.out.wakeAt(e), e.in.ackAt, e.inactiveAt())
+	at := e.inactiveAt()
+	if e.live {
+		at = min(at, e.out.wakeAt(e), e.in.ackAt)
+	}
 	if e.flush {
 		at = e.now
 	}
@@ -191,11 +204,14 @@ func (e *Engine) arrived(p *Packet) error {
 	if p.HasAck {
 		e.acknowledged(&p.Ack)
 	}
-	if p.Number != 0 {
+	if e.tells(p) {
 		e.in.take(e, p)
 	}
 	return nil
 }
+
+// tells whether a packet says more than an acknowledgement. Units on a carrier come without a datagram's number.
+func (e *Engine) tells(p *Packet) bool { return p.Number != 0 || e.cfg.Carried && len(p.Units) > 0 }
 
 func (e *Engine) validate(p *Packet) error {
 	if p == nil {
@@ -206,7 +222,7 @@ func (e *Engine) validate(p *Packet) error {
 			return err
 		}
 	}
-	if p.Number != 0 {
+	if e.tells(p) {
 		return e.in.validate(e, p)
 	}
 	return nil

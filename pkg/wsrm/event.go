@@ -10,7 +10,7 @@ const (
 	Wake EventKind = iota + 1
 	// Send: Message is to be sent. The engine keeps the slice until the message is [Acknowledged] or reported otherwise. Refused with Full, TooLarge, Closed or Rollover.
 	Send
-	// Arrived: Packet came from the network; the engine keeps nothing of it. Refused with Invalid, Unasked or LastMessageExceeded.
+	// Arrived: Packet came from the network; the engine keeps nothing of it. On a carrier, units come in packets without number and with Floor 1. Refused with Invalid, UnknownSequence or LastMessageExceeded.
 	Arrived
 	// Begun: the handler of the message delivered with Number is about to run, and has effects that no transaction covers. After a crash that message is [Unknown] and not delivered again.
 	Begun
@@ -22,6 +22,10 @@ const (
 	Ask
 	// Abort: the sequence of this end ends at once; what is not done is reported.
 	Abort
+	// Connected: with [Config.Carried], there is a new carrier. Whatever is not done is sent again.
+	Connected
+	// Disconnected: the carrier is gone; nothing is sent until there is another.
+	Disconnected
 )
 
 // Event is what happens to an engine; only the fields its kind names count.
@@ -36,7 +40,7 @@ type Event struct {
 type ActionKind uint8
 
 const (
-	// Transmit: Packet is to be sent. It may get lost.
+	// Transmit: Packet is to be sent. It may get lost. With [Config.Carried] it has units, each a whole message, and only they count; or it has none, and all else counts.
 	Transmit ActionKind = iota + 1
 	// WakeAt: [Wake] is to be stepped at At, instead of any moment named before; a zero At: none.
 	WakeAt

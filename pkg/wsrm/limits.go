@@ -35,13 +35,17 @@ type Config struct {
 	// Hold is how many octets of messages that are not done a source keeps, and a destination keeps of those it cannot deliver yet; 0 means 1 MiB. It bounds one message as well.
 	Hold int
 
+	// Carried: units go over carriers that neither lose nor reorder (see the package). Not for at-most-once, which such a carrier is by itself. Datagram, RTT, MinRTO, MaxRTO and Inactivity
+	// then mean nothing: how long to wait for a carrier is the caller's to say, by [Abort].
+	Carried bool
+
 	// Datagram is the longest datagram, in octets of UDP payload, 256 to 65000; 0 means 1200, which nearly every path carries (RFC 8085 section 3.2, RFC 9000 section 14).
 	Datagram int
 	// RTT is a round trip measured before, by a hello; 0 means that none was.
 	RTT time.Duration
 	// MinRTO and MaxRTO bound the retransmission timer; 0 means 1 s and 60 s (RFC 6298 rules 2.4 and 2.5).
 	MinRTO, MaxRTO time.Duration
-	// AckDelay is how long an acknowledgement waits for company; 0 means 25 ms. Every second datagram, and all that is out of order, is acknowledged at once.
+	// AckDelay is how long an acknowledgement waits for company; 0 means 25 ms. Every second datagram, and all that is out of order, is acknowledged at once; on a carrier, every eighth of the window.
 	AckDelay time.Duration
 	// Inactivity is after what silence of the other end a sequence ends; 0 means 10 min. An end with something to say asks for signs of life three times as often.
 	Inactivity time.Duration
@@ -103,6 +107,8 @@ func (c Config) withDefaults() (Config, error) {
 	switch {
 	case c.Assurance < AtMostOnce || c.Assurance > ExactlyOnce:
 		return bad("no assurance")
+	case c.Carried && c.Assurance == AtMostOnce:
+		return bad("at-most-once needs no sequence on a carrier")
 	case c.Limit > maxLimit:
 		return bad("limit of %d, up to %d is possible", c.Limit, uint64(maxLimit))
 	case c.Window < 64 || c.Window > 1<<16 || c.Window&(c.Window-1) != 0:
@@ -120,4 +126,17 @@ func (c Config) withDefaults() (Config, error) {
 }
 
 // maxUnit is the longest payload of one unit.
-func (c *Config) maxUnit() int { return c.Datagram - unitReserve }
+func (c *Config) maxUnit() int {
+	if c.Carried {
+		return c.Hold
+	}
+	return c.Datagram - unitReserve
+}
+
+// ackEvery is how many packets may go without an acknowledgement.
+func (c *Config) ackEvery() int {
+	if c.Carried {
+		return c.Window / 8
+	}
+	return 2
+}

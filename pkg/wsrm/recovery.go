@@ -63,6 +63,9 @@ func (s *source) armTimer(now time.Duration) {
 // restartTimer starts it anew, or stops it when nothing is under way (rules 5.2 and 5.3).
 func (s *source) restartTimer(now time.Duration) {
 	s.rtoAt = never
+	if s.cfg.Carried {
+		return
+	}
 	if s.oldest != 0 || s.done < s.sent || s.asked || s.phase == phaseTerminating || s.phase == phaseClosing && s.done == s.last {
 		s.rtoAt = now + s.interval()
 	}

@@ -95,8 +95,12 @@ func check(t testing.TB, w *world) {
 
 func simulate(t *testing.T, seed uint64) {
 	t.Helper()
-	p := randomPlan(seed)
-	w := newWorld(p)
+	run(t, randomPlan(seed))
+}
+
+func run(t *testing.T, p plan) {
+	t.Helper()
+	seed, w := p.seed, newWorld(p)
 	ended := w.run(30*24*time.Hour, w.over)
 	require.Empty(t, w.fails, "seed %d: %+v", seed, p)
 	if !ended {

@@ -110,7 +110,7 @@ func (s *source) wakeAt(e *Engine) time.Duration {
 		return never
 	case s.pending() && s.admitted():
 		at = min(at, max(s.paceAt, e.now))
-	case s.last > s.done || s.phase != phaseOpen || s.asked:
+	case s.last > s.done || s.phase != phaseOpen || s.asked || s.cfg.Carried:
 	default:
 		at = min(at, s.keepAt(e))
 	}

@@ -25,6 +25,7 @@ type world struct {
 	packets [2]int
 	beside  int                                       // octets of a datagram beside the packet
 	mangle  func(w *world, from int, datagram []byte) // an attacker on the path
+	carrier carrier
 }
 
 // plan is what happens in a world.
@@ -39,6 +40,7 @@ type plan struct {
 	crashes  int           // of each end
 	hold     int           // what end 1 holds, if not the same
 	volatile bool          // end 1 keeps no state
+	cuts     int           // of the carrier
 }
 
 type happening struct {
@@ -75,6 +77,12 @@ func newWorld(p plan) *world {
 		}
 		w.ends[i] = &end{w: w, plan: p, index: i, of: map[uint64]int{}, ids: p.messages[i], keeps: !p.volatile || i == 0, acked: map[int]bool{}, lost: map[int]bool{}, unsent: map[int]bool{}, fate: map[int]bool{}}
 		w.ends[i].live()
+	}
+	if p.cfg.Carried {
+		w.after(0, w.join)
+		for range p.cuts {
+			w.after(time.Duration(w.rand.Int64N(int64(time.Minute))), w.cut)
+		}
 	}
 	for _, e := range w.ends {
 		w.after(0, e.submit)
@@ -201,6 +209,9 @@ func (e *end) crashSoon() {
 
 func (e *end) die() {
 	e.engine = nil
+	if e.plan.cfg.Carried {
+		e.w.cut()
+	}
 	e.w.after(time.Duration(e.w.rand.Int64N(int64(20*time.Second))), e.live)
 }
 
@@ -378,6 +389,10 @@ func (e *end) alarm(at time.Time) {
 }
 
 func (e *end) transmit(p *wsrm.Packet) {
+	if e.plan.cfg.Carried {
+		e.w.carry(e.index, p)
+		return
+	}
 	datagram := e.engine.Codec().Append(nil, p)
 	if limit := max(e.plan.cfg.Datagram, 0); limit > 0 && len(datagram) > limit {
 		e.w.failf("end %d: a datagram of %d octets", e.index, len(datagram))

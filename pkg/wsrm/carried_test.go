@@ -1,0 +1,170 @@
+package wsrm_test
+
+import (
+	"bytes"
+	"fmt"
+	"math/rand/v2"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/hhfr/hhfr/pkg/wsrm"
+)
+
+// carrier is the connection of a world whose ends have one: what it brings comes in order, until it is cut.
+type carrier struct {
+	up     bool
+	number int
+	next   [2]time.Time // nothing of this direction arrives before
+}
+
+// cut ends the connection; what is under way is lost.
+func (w *world) cut() {
+	if !w.carrier.up {
+		return
+	}
+	w.carrier.up = false
+	w.carrier.number++
+	for _, e := range w.ends {
+		if e.engine != nil {
+			if err := e.step(wsrm.Event{Kind: wsrm.Disconnected}); err != nil {
+				w.failf("end %d: %v", e.index, err)
+			}
+		}
+	}
+	w.after(time.Duration(w.rand.Int64N(int64(5*time.Second))), w.join)
+}
+
+// join makes a new connection as soon as both ends live.
+func (w *world) join() {
+	for _, e := range w.ends {
+		if e.engine == nil {
+			w.after(time.Second, w.join)
+			return
+		}
+	}
+	w.carrier.up = true
+	for _, e := range w.ends {
+		if e.engine == nil {
+			return // it died meanwhile, and cut the connection
+		}
+		if err := e.step(wsrm.Event{Kind: wsrm.Connected}); err != nil {
+			w.failf("end %d: %v", e.index, err)
+		}
+		e.settle()
+	}
+}
+
+// carry brings a packet to the other end: units one by one, and all else as octets.
+func (w *world) carry(from int, p *wsrm.Packet) {
+	if !w.carrier.up {
+		w.failf("end %d sends without a connection", from)
+		return
+	}
+	var arrivals []func()
+	to := w.ends[1-from]
+	for _, u := range p.Units {
+		u.Payload = bytes.Clone(u.Payload)
+		arrivals = append(arrivals, func() { to.take(&wsrm.Packet{Floor: 1, Units: []wsrm.Unit{u}}) })
+	}
+	if len(p.Units) == 0 {
+		octets := w.ends[from].engine.Codec().Append(nil, p)
+		arrivals = append(arrivals, func() { to.receive(octets) })
+	}
+	for _, arrive := range arrivals {
+		at := w.now.Add(time.Duration(w.rand.Int64N(int64(300 * time.Millisecond))))
+		if at.Before(w.carrier.next[from]) {
+			at = w.carrier.next[from]
+		}
+		w.carrier.next[from] = at
+		number := w.carrier.number
+		w.after(at.Sub(w.now), func() {
+			if w.carrier.number == number {
+				arrive()
+			}
+		})
+	}
+}
+
+// take hands a packet to the engine, if there is one.
+func (e *end) take(p *wsrm.Packet) {
+	if e.engine == nil {
+		return
+	}
+	if err := e.step(wsrm.Event{Kind: wsrm.Arrived, Packet: p}); err != nil {
+		e.w.failf("end %d refused %+v: %v", e.index, p, err)
+	}
+	e.settle()
+}
+
+func carriedPlan(seed uint64) plan {
+	r := rand.New(rand.NewPCG(seed, 3))
+	p := plan{seed: seed, profile: "wifi", cfg: wsrm.Config{Assurance: wsrm.AtLeastOnce + wsrm.Assurance(seed%2), Ordered: seed/2%2 == 0, Window: []int{64, 128, 1024}[r.IntN(3)], Hold: []int{20_000, 0}[r.IntN(2)], Carried: true}}
+	p.messages = [2]int{20 + r.IntN(200), []int{0, 1, 100}[r.IntN(3)]}
+	p.sizes = func(r *rand.Rand) int { return r.IntN(3000) }
+	p.every = []time.Duration{0, 10 * time.Millisecond, time.Second}[r.IntN(3)]
+	p.commit = []time.Duration{0, time.Millisecond, 3 * time.Second}[r.IntN(3)]
+	p.crashes = []int{0, 1, 4}[r.IntN(3)]
+	p.cuts = []int{0, 3, 20}[r.IntN(3)]
+	p.volatile = p.cfg.Assurance == wsrm.AtLeastOnce && p.messages[1] == 0 && r.IntN(2) == 0
+	return p
+}
+
+// Any cuts of the connection, any crashes: every assurance holds, and every run ends.
+func TestCarriedSimulation(t *testing.T) {
+	for seed := range uint64(100) {
+		t.Run(fmt.Sprint(seed), func(t *testing.T) { run(t, carriedPlan(seed)) })
+		if t.Failed() {
+			return
+		}
+	}
+}
+
+func carried(t *testing.T, cfg wsrm.Config) *wsrm.Engine {
+	t.Helper()
+	cfg.Carried = true
+	return engine(t, cfg)
+}
+
+// What is sent once on a carrier is not sent again before the next one, however long that takes, and a whole message is one unit.
+func TestCarriedIsSentOncePerCarrier(t *testing.T) {
+	e := carried(t, wsrm.Config{Assurance: wsrm.ExactlyOnce})
+	_, err := e.Step(start, wsrm.Event{Kind: wsrm.Send, Message: make([]byte, 100_000)})
+	require.NoError(t, err)
+	step := func(after time.Duration, kind wsrm.EventKind) (units int) {
+		actions, err := e.Step(start.Add(after), wsrm.Event{Kind: kind})
+		require.NoError(t, err)
+		for _, a := range actions {
+			if a.Kind == wsrm.Transmit {
+				units += len(a.Packet.Units)
+			}
+		}
+		return units
+	}
+	assert.Zero(t, step(0, wsrm.Wake), "there is no carrier")
+	assert.Zero(t, step(0, wsrm.Connected))
+	assert.Equal(t, 1, step(0, wsrm.Wake))
+	assert.Zero(t, step(24*time.Hour, wsrm.Wake), "nothing is lost on a carrier")
+	assert.False(t, e.Over(), "nor given up")
+	assert.Zero(t, step(25*time.Hour, wsrm.Disconnected))
+	assert.Zero(t, step(26*time.Hour, wsrm.Wake))
+	assert.Zero(t, step(27*time.Hour, wsrm.Connected))
+	assert.Equal(t, 1, step(27*time.Hour, wsrm.Wake))
+	assert.EqualValues(t, 1, e.Stats().Resent)
+}
+
+// Only an engine that is made for carriers has any, and at-most-once needs none.
+func TestCarriedRefuses(t *testing.T) {
+	e := engine(t, wsrm.Config{Assurance: wsrm.ExactlyOnce})
+	for _, kind := range []wsrm.EventKind{wsrm.Connected, wsrm.Disconnected} {
+		_, err := e.Step(start, wsrm.Event{Kind: kind})
+		assert.ErrorIs(t, err, &wsrm.Error{Code: wsrm.Misuse})
+	}
+	_, err := wsrm.New(wsrm.Config{Assurance: wsrm.AtMostOnce, Carried: true})
+	assert.ErrorIs(t, err, &wsrm.Error{Code: wsrm.BadConfig})
+	e = carried(t, wsrm.Config{Assurance: wsrm.ExactlyOnce, Window: 64})
+	_, err = e.Step(start, wsrm.Event{Kind: wsrm.Arrived, Packet: &wsrm.Packet{Floor: 1, Units: []wsrm.Unit{unit(65, "beyond the window")}}})
+	assert.ErrorIs(t, err, &wsrm.Error{Code: wsrm.Invalid})
+}
