@@ -17,6 +17,7 @@ KINDS = {1: ('hello', HELLO, 'scheme role:octet session:16 token:bytes sync_word
              [*a.values()][:n] < [*b.values()][:n] for k, n in (('shapes', 1), ('lanes', 1), ('open', 3)) for a, b in zip(f[k], f[k][1:]))),
          6: ('cancel', b'', 'lane R:octet exchange code:octet text:text', lambda f: f['R'] < 4 and len(f['text'].encode()) <= 256),
          7: ('close', b'', 'code:octet text:text messages check:crc', lambda f: len(f['text'].encode()) <= 1024),
+         0x44: ('ack', b'', 'body:rest', lambda f: True),
          0x48: ('idle', b'', 'lanes:[lane]', lambda f: all(a['lane'] < b['lane'] for a, b in zip(f['lanes'], f['lanes'][1:])))}
 failures, TABLE = [], list(range(256))
 def note(text, failed=True): failures.extend([text] * failed) or print(text, file=sys.stderr)
@@ -43,9 +44,9 @@ class Reader:                           # §1
                 for name, _, form in (part.partition(':') for part in spec.split())}
 def frame(buf, at):                     # §2: the frame at `at`, parsed without the state of its direction, and where it ends. EOFError: the octets end before it does
     if (first := (r := Reader(buf, at, short=EOFError)).octet()) & 0x80:    # §5
-        f = {'kind': 'data', **{name: first >> 6 - i & 1 for i, name in enumerate('FLRHTXY')}}
-        f.update({name: r.uvarint() for name, bit in (('lane', 'Y'), ('exchange', 'X')) if f[bit]})
-        need((n := r.uvarint()) <= 16384, 'payload too long'); return {**f, 'payload': r.take(n)}, r.pos
+        f = {'kind': 'data', **{name: first >> 6 - i & 1 for i, name in enumerate('FLRHTXY')}}; f.update({name: r.uvarint() for name, bit in (('lane', 'Y'), ('exchange', 'X')) if f[bit]})
+        f['F'] & f['R'] & f['T'] and f.update(zip(('number', 'answers'), ((u := r.uvarint()) >> 2, r.uvarint() if u & 1 else 0)), wanted=u & 3 == 2, unknown=u & 3 == 3)    # §5.1
+        need(f.get('number', 1) and (n := r.uvarint()) <= 16384, 'payload too long, or number 0'); return {**f, 'payload': r.take(n)}, r.pos
     need(first in KINDS or first & 0x40 and first & 0x3F not in KINDS, 'unknown kind')
     kind, mark, spec, rule = KINDS.get(first, ('skipped', b'', 'body:rest', lambda f: True))
     need(not mark or mark.startswith(buf[at:at + 8]), 'wrong mark'); r.take(7 if mark else 0)
@@ -202,12 +203,12 @@ class Direction:                        # runs: (position, octets), gaps between
         if 'fingerprint' in f: self.shapes[f['number']] = f['fingerprint']
     def part(self, r): need((n := r.uvarint()) == 0 or n in self.shapes and self.id[2] == 1, f'shape number {n}'); return self.shapes[n] if n else None, []
     def data(self, f):                  # §5
-        lane, R, H, text = f.get('lane', self.last[0] if self.last else 0), f['R'], f['H'], f['T'] and not f['F']
+        lane, R, H, text = f.get('lane', self.last[0] if self.last else 0), f['R'] & (1 - (f['F'] & f['T'])), f['H'], f['T'] and not f['F']
         need(self.at - self.synced <= 65536 and len(self.since) <= 1024, 'sync is overdue')
         now, before, key = (*self.clock(self.at), self.at), self.lanes.get((lane, R), 0), (lane, R, f['exchange']) if f['X'] else self.last
         if f['F']:
             key = lane, R, f.get('exchange', before + 1)
-            need((f['X'] or self.fresh or (lane, R) in self.good) and key[2] > (0 if R else before) and key not in self.open and not (R and f['T']), 'begin')
+            need((f['X'] or self.fresh or (lane, R) in self.good) and key[2] > (0 if R else before) and key not in self.open, 'begin')
             self.open[key], self.lanes[lane, R] = message(key, now), key[2]; self.open[key].lane = self.memories.setdefault(lane, unpack.Memory()) if f['L'] else None; self.begun.append(self.open[key]), self.good.add((lane, R))
         need(key in self.open and (f['F'] or f['X'] or not f['Y']), 'fragment of no open message')
         m, r, self.last = self.open[key], Reader(f['payload']), key; m.crc = crc(f['payload'], m.crc)

@@ -18,15 +18,52 @@ const (
 )
 
 // DataOverhead is the most octets a data frame has beside its payload.
-const DataOverhead = 1 + 3 + 2*binary.MaxVarintLen64
+const DataOverhead = 1 + 3 + 4*binary.MaxVarintLen64
 
 // Data carries a fragment of a message (section 5). As parsed, Lane and Exchange are those the frame names, if NamesLane and NamesExchange
-// say so; [Numbering.Resolve] fills in what it does not name. OneWay goes with First, Text without it.
+// say so; [Numbering.Resolve] fills in what it does not name. OneWay goes with First, Text without it; Place with First and OneWay.
 type Data struct {
 	First, Last, Reply, Head, OneWay, Text bool
 	NamesExchange, NamesLane               bool
 	Lane, Exchange                         uint64
+	Place                                  Place
 	Payload                                []byte
+}
+
+// Place is where a one-way message stands in the sequence of its direction (section 5.1); the zero value: in none.
+type Place struct {
+	// Number is that of the message, from 1 on; 0: it stands in no sequence, and the other fields are empty.
+	Number uint64
+	// Answers is the number of the message of the other direction that this is the reply to; 0: it is none.
+	Answers uint64
+	// Wanted: a reply is. Not with Answers.
+	Wanted bool
+	// Unknown: there is no reply, as the fate of the message it would answer is unknown. Only with Answers.
+	Unknown bool
+}
+
+// maxPlace is the greatest number of a message in a sequence: two bits stand beside it.
+const maxPlace = 1<<62 - 1
+
+func (p Place) appendTo(b []byte) []byte {
+	if p.Answers == 0 {
+		return binary.AppendUvarint(b, p.Number<<2|uint64(bit(p.Wanted, 2)))
+	}
+	return binary.AppendUvarint(binary.AppendUvarint(b, p.Number<<2|uint64(bit(p.Unknown, 2))|1), p.Answers)
+}
+
+func parsePlace(c *bin.Cursor) (p Place) {
+	at, v := c.At(), c.Uvarint()
+	p.Number = v >> 2
+	if v&1 != 0 {
+		p.Answers, p.Unknown = c.Uvarint(), v&2 != 0
+	} else {
+		p.Wanted = v&2 != 0
+	}
+	if c.Err() == nil && (p.Number == 0 || v&1 != 0 && (p.Answers == 0 || p.Answers > maxPlace)) {
+		c.Fail(fault(BadValue, at, "number 0, or beyond the limit"))
+	}
+	return p
 }
 
 // Key tells the messages of one direction apart.
@@ -64,13 +101,16 @@ func (Data) Kind() Kind { return KindData }
 
 // AppendTo appends the frame.
 func (f Data) AppendTo(b []byte) []byte {
-	b = append(b, dataBit|bit(f.First, bitF)|bit(f.Last, bitL)|bit(f.Reply, bitR)|bit(f.Head, bitH)|
+	b = append(b, dataBit|bit(f.First, bitF)|bit(f.Last, bitL)|bit(f.Reply || f.Place.Number != 0, bitR)|bit(f.Head, bitH)|
 		bit(f.OneWay || f.Text, bitT)|bit(f.NamesExchange, bitX)|bit(f.NamesLane, bitY))
 	if f.NamesLane {
 		b = binary.AppendUvarint(b, f.Lane)
 	}
 	if f.NamesExchange {
 		b = binary.AppendUvarint(b, f.Exchange)
+	}
+	if f.Place.Number != 0 {
+		b = f.Place.appendTo(b)
 	}
 	return bin.AppendBytes(b, f.Payload)
 }
@@ -87,9 +127,9 @@ func ParseData(b []byte, at int64, maxPayload int) (Data, int, error) {
 		First: first, Last: o&bitL != 0, Reply: o&bitR != 0, Head: o&bitH != 0, OneWay: first && o&bitT != 0, Text: !first && o&bitT != 0,
 		NamesExchange: o&bitX != 0, NamesLane: o&bitY != 0,
 	}
+	placed := f.OneWay && f.Reply // no reply is one-way: the two bits together say that
+	f.Reply = f.Reply && !placed
 	switch {
-	case f.OneWay && f.Reply:
-		return Data{}, 0, fault(BadValue, at, "one-way reply")
 	case !f.First && f.NamesLane && !f.NamesExchange:
 		return Data{}, 0, fault(BadValue, at, "later fragment names its lane but not its exchange")
 	}
@@ -101,6 +141,9 @@ func ParseData(b []byte, at int64, maxPayload int) (Data, int, error) {
 		if f.Exchange = c.Uvarint(); c.Err() == nil && f.Exchange == 0 {
 			return Data{}, 0, fault(BadValue, named, "exchange 0")
 		}
+	}
+	if placed {
+		f.Place = parsePlace(&c)
 	}
 	size := c.Count(uint64(maxPayload))
 	if c.Err() != nil {

@@ -58,7 +58,7 @@ var kinds = map[Kind]struct {
 	KindHello:  {name: "hello", mark: helloMark, parse: parseHello},
 	KindShape:  {name: "shape", parse: parseShape},
 	KindSync:   {name: "sync", mark: syncMark, parse: parseSync},
-	KindAck:    {name: "ack"},
+	KindAck:    {name: "ack", parse: parseAck, skip: true},
 	KindWindow: {name: "window"},
 	KindCancel: {name: "cancel", parse: parseCancel},
 	KindClose:  {name: "close", parse: parseClose},
@@ -73,7 +73,7 @@ func (k Kind) String() string {
 	return "unknown"
 }
 
-// Frame is one frame: [Data], [Hello], [Shape], [Sync], [Cancel], [Close], [Idle] or [Skipped], each by value.
+// Frame is one frame: [Data], [Hello], [Shape], [Sync], [Ack], [Cancel], [Close], [Idle] or [Skipped], each by value.
 type Frame interface {
 	// Kind is the kind of the frame.
 	Kind() Kind

@@ -55,6 +55,10 @@ var frames = map[string]frame.Frame{
 	"data-head-ends":      frame.Data{Head: true, Payload: []byte("\x08more\x01body")},
 	"data-reply":          frame.Data{First: true, Last: true, Reply: true, Payload: []byte("\x01reply")},
 	"data-one-way":        frame.Data{First: true, Last: true, OneWay: true, Payload: []byte("\x01event")},
+	"data-placed":         frame.Data{First: true, Last: true, OneWay: true, Place: frame.Place{Number: 1}, Payload: []byte("\x01event")},
+	"data-placed-wants":   frame.Data{First: true, OneWay: true, NamesExchange: true, Exchange: 300, Place: frame.Place{Number: 300, Wanted: true}, Payload: []byte("\x01part")},
+	"data-placed-answers": frame.Data{First: true, Last: true, OneWay: true, Head: true, Place: frame.Place{Number: 2, Answers: 300}, Payload: []byte("\x02\x08head\x01body")},
+	"data-placed-unknown": frame.Data{First: true, Last: true, OneWay: true, Place: frame.Place{Number: 1<<62 - 1, Answers: 1<<62 - 1, Unknown: true}, Payload: []byte{0}},
 	"data-text":           frame.Data{Last: true, Text: true, NamesExchange: true, Exchange: 9, Payload: []byte("\x03text in place of the rest")},
 	"data-names-lane":     frame.Data{First: true, NamesLane: true, Lane: 200, Payload: []byte("\x01part")},
 	"data-names-exchange": frame.Data{First: true, Reply: true, NamesExchange: true, Exchange: 1000, Payload: []byte("\x01part")},
@@ -72,7 +76,8 @@ var frames = map[string]frame.Frame{
 	"close-done":           frame.Close{Messages: 12, Check: 0xcafebabe},
 	"close-protocol":       frame.Close{Code: frame.CloseProtocol, Text: "offset 99: unknown kind"},
 	"idle":                 frame.Idle{Lanes: []uint64{0, 5, 300}},
-	"skipped-ack":          frame.Skipped{Octet: 0x44, Body: []byte("abc")},
+	"ack":                  frame.Ack{Octets: []byte("abc")},
+	"skipped-window":       frame.Skipped{Octet: 0x45, Body: []byte("abc")},
 	"skipped-unknown":      frame.Skipped{Octet: 0x7f, Body: []byte{}},
 }
 
@@ -109,12 +114,15 @@ func describe(f frame.Frame) map[string]any {
 		case frame.Unknown:
 		}
 	case frame.Data:
-		put("F,L,R,H,T,X,Y,payload", f.First, f.Last, f.Reply, f.Head, f.OneWay || f.Text, f.NamesExchange, f.NamesLane, hex.EncodeToString(f.Payload))
+		put("F,L,R,H,T,X,Y,payload", f.First, f.Last, f.Reply || f.Place.Number != 0, f.Head, f.OneWay || f.Text, f.NamesExchange, f.NamesLane, hex.EncodeToString(f.Payload))
 		if f.NamesLane {
 			put("lane", f.Lane)
 		}
 		if f.NamesExchange {
 			put("exchange", f.Exchange)
+		}
+		if p := f.Place; p.Number != 0 {
+			put("number,answers,wanted,unknown", p.Number, p.Answers, p.Wanted, p.Unknown)
 		}
 	case frame.Sync:
 		shapes, lanes, open := []any{}, []any{}, []any{}
@@ -146,6 +154,8 @@ func describe(f frame.Frame) map[string]any {
 			lanes = append(lanes, map[string]any{"lane": lane})
 		}
 		put("lanes", lanes)
+	case frame.Ack:
+		put("body", hex.EncodeToString(f.Octets))
 	case frame.Skipped:
 		put("kind,body", "skipped", hex.EncodeToString(f.Body))
 	}
