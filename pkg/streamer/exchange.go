@@ -18,6 +18,7 @@ type Exchange struct {
 	s       *Stream
 	in      *inbound
 	oneway  bool
+	place   Place
 	message Message
 	ctx     context.Context
 	cancel  context.CancelFunc
@@ -90,7 +91,7 @@ func (s *Stream) serve(x *Exchange) {
 	for x != nil {
 		if s.bind(x) {
 			if head, err := x.in.readHead(); err == nil {
-				x.message = Message{Head: head, Body: &body{in: x.in}}
+				x.message = Message{Head: head, Body: &body{in: x.in}, Place: x.place}
 				s.handler(x.ctx, x)
 			}
 			x.cancel()

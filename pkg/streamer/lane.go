@@ -13,6 +13,7 @@ type Lane struct {
 	s      *Stream
 	number uint64
 	last   uint64 // the exchange begun last; under Stream.mu
+	placed bool   // messages of a sequence go here; under Stream.mu
 }
 
 // Number is the lane's number.

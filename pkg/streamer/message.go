@@ -12,6 +12,8 @@ import (
 type Message struct {
 	Head []byte
 	Body io.Reader
+	// Place is that of a one-way message in a sequence, for [Lane.Post] and from there; others have none.
+	Place Place
 }
 
 // NewMessage is a message whose body is in memory. It keeps both slices.

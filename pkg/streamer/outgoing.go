@@ -16,6 +16,7 @@ type outgoing struct {
 	call   *call     // of a request that wants a reply
 	x      *Exchange // of a reply
 	claim  *claim    // of a request
+	place  Place
 
 	composer composer // the sender's only
 	putErr   error    // the sender's only: why the stream took no more

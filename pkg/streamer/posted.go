@@ -13,9 +13,15 @@ type Posted struct {
 	out *outgoing
 }
 
-// Post sends a one-way message as [Lane.Send] does, and tells later what became of it.
+// Post sends a one-way message as [Lane.Send] does, and tells later what became of it. One that the other end refuses on a lane where messages have a [Place] breaks the stream, with what was said: no sequence can
+// do without it.
 func (l *Lane) Post(ctx context.Context, m *Message) (*Posted, error) {
-	out := &outgoing{lane: l, oneway: true, claim: &claim{}}
+	out := &outgoing{lane: l, oneway: true, claim: &claim{}, place: m.Place}
+	if m.Place.Number != 0 {
+		l.s.mu.Lock()
+		l.placed = true
+		l.s.mu.Unlock()
+	}
 	if err := l.enter(ctx, out, m, false); err != nil {
 		return nil, err
 	}

@@ -1,6 +1,7 @@
 package streamer
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"io"
@@ -133,6 +134,10 @@ func (r *receiver) handle(f frame.Frame, n int) error {
 		err = r.shape(f)
 	case frame.Sync:
 		err = r.sync(f, n)
+	case frame.Ack:
+		if r.s.cfg.Acks != nil {
+			r.s.cfg.Acks(bytes.Clone(f.Octets))
+		}
 	case frame.Cancel:
 		ev.Lane, ev.Exchange, ev.Reply = f.Message.Lane, f.Message.Exchange, f.Message.Reply
 		r.cancel(f)
@@ -216,6 +221,10 @@ func (r *receiver) cancel(f frame.Cancel) {
 	e := &Error{Code: Code(f.Code), Remote: true, Err: said(f.Text)}
 	request := f.Message
 	request.Reply = false
+	if l := s.lanes[request.Lane]; f.Refused && !f.Message.Reply && l != nil && l.placed {
+		s.failLocked(e)
+		return
+	}
 	switch {
 	case !f.Refused:
 		if !r.checks.Cancel(f.Message) {

@@ -85,7 +85,7 @@ func (r *receiver) message(f *frame.Data, key frame.Key) (in *inbound, refused b
 	if f.Reply {
 		err = s.expectLocked(in)
 	} else {
-		*x = Exchange{s: s, in: in, oneway: f.OneWay}
+		*x = Exchange{s: s, in: in, oneway: f.OneWay, place: f.Place}
 		err = s.takeLocked(x)
 	}
 	return in, in.err != nil, err

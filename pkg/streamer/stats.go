@@ -40,14 +40,14 @@ type Count struct{ Frames, Octets int64 }
 
 // Traffic is what one direction has carried. Other counts idle and skipped frames. Messages are whole ones.
 type Traffic struct {
-	Hello, Shape, Data, Sync, Cancel, Close, Other Count
-	Messages                                       int64
+	Hello, Shape, Data, Sync, Ack, Cancel, Close, Other Count
+	Messages                                            int64
 }
 
 // Octets is the sum over all frames.
 func (t Traffic) Octets() int64 {
 	var n int64
-	for _, c := range []Count{t.Hello, t.Shape, t.Data, t.Sync, t.Cancel, t.Close, t.Other} {
+	for _, c := range []Count{t.Hello, t.Shape, t.Data, t.Sync, t.Ack, t.Cancel, t.Close, t.Other} {
 		n += c.Octets
 	}
 	return n
@@ -66,6 +66,8 @@ func (t *Traffic) of(k frame.Kind) *Count {
 		return &t.Data
 	case frame.KindSync:
 		return &t.Sync
+	case frame.KindAck:
+		return &t.Ack
 	case frame.KindCancel:
 		return &t.Cancel
 	case frame.KindClose:

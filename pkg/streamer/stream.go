@@ -35,6 +35,8 @@ type Config struct {
 	Handler Handler
 	// Limits are what this end takes.
 	Limits Limits
+	// Acks is told what the other end says of a sequence ([Stream.Acknowledge]), by the reader, between the messages that came before and behind it; it must not block. nil: that is passed over.
+	Acks func(octets []byte)
 	// QueueBytes bounds the octets of payload between senders and writer; 0 means 1 MiB.
 	QueueBytes int64
 	// FailWhenFull has Send and Call fail, instead of wait, when there is no room to begin a message: in the queue, or at the other end. A message that has
@@ -119,6 +121,7 @@ type Stream struct {
 	lanes    map[uint64]*Lane
 	ring     fifo[turn]
 	control  fifo[frame.Frame]
+	acks     fifo[frame.Ack]
 	lacks    fifo[uint64]
 	referred map[uint64]bool         // numbers whose shape the other end may still ask for
 	uses     map[uint64]int          // numbers that messages use, split, queued or open

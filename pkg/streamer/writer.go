@@ -153,6 +153,10 @@ func (w *writer) next() (step, task) {
 		return stepClose, task{control: *s.farewell}
 	case s.control.len() > 0:
 		return stepControl, task{control: s.control.pop()}
+	case s.acks.len() > 0:
+		ack := s.acks.pop()
+		s.queue.release(int64(len(ack.Octets)))
+		return stepControl, task{control: ack}
 	case s.lacks.len() > 0:
 		return stepLacks, task{number: s.lacks.pop()}
 	case s.ring.len() > 0:
@@ -267,8 +271,12 @@ func (w *writer) commit(t turn) (frame.Data, *outgoing, bool) {
 	if out.inRing = out.frags.len() > 0; out.inRing {
 		s.ring.push(t)
 	}
-	return frame.Data{First: f.first, Last: f.last, Reply: out.key.Reply, Head: f.head, OneWay: f.first && out.oneway, Text: f.text,
-		Lane: out.key.Lane, Exchange: out.key.Exchange, Payload: f.payload}, out, true
+	d := frame.Data{First: f.first, Last: f.last, Reply: out.key.Reply, Head: f.head, OneWay: f.first && out.oneway, Text: f.text,
+		Lane: out.key.Lane, Exchange: out.key.Exchange, Payload: f.payload}
+	if f.first {
+		d.Place = out.place
+	}
+	return d, out, true
 }
 
 // beginOutLocked numbers a request, and has its reply expected.
