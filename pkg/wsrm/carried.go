@@ -49,3 +49,19 @@ func (e *Engine) carry() {
 		e.sendAck()
 	}
 }
+
+// Undone yields what was accepted and is not done, in the order of the numbers, and whether it was ever sent, for as long as the sequence is not over. Only with [Config.Carried]; the messages must not be changed.
+func (e *Engine) Undone(yield func(number uint64, message []byte, sent bool) bool) {
+	s := &e.out
+	if !e.cfg.Carried || s.phase >= phaseTerminating {
+		return
+	}
+	for position := s.done + 1; position <= s.last; position++ {
+		if !yield(position, s.unit(position).payload, position <= s.sent) {
+			return
+		}
+	}
+}
+
+// Positions tells how far the sequences are: up to where messages were accepted for sending, up to where the other end is done with them, and up to where this end is done with those of the other.
+func (e *Engine) Positions() (accepted, done, received uint64) { return e.out.last, e.out.done, e.in.done }

@@ -1,0 +1,145 @@
+package sequence
+
+import (
+	"sync"
+
+	"github.com/hhfr/hhfr/pkg/streamer"
+	"github.com/hhfr/hhfr/pkg/wsrm"
+)
+
+// link is one stream of a sequence, and what waits to be sent on it. The window bounds the units; of what is said beside them, only the last of each kind counts.
+type link struct {
+	stream *streamer.Stream
+	wake   chan struct{}
+
+	mu      sync.Mutex
+	control []byte // a packet that asks for an answer
+	ack     []byte
+	units   []wsrm.Unit
+}
+
+// Attach has the sequence go on over a stream, until that ends, in place of the one before. Its handlers and its Acks are to call Arrived and [Sequence.Acks].
+func (q *Sequence) Attach(s *streamer.Stream) {
+	l := &link{stream: s, wake: make(chan struct{}, 1)}
+	if !q.do(func() { q.attach(l) }) {
+		return
+	}
+	q.wait.Go(func() { l.run(q) })
+	q.wait.Go(func() {
+		select {
+		case <-s.Done():
+			q.do(func() { q.detach(l) })
+		case <-q.ended:
+		}
+	})
+}
+
+func (q *Sequence) attach(l *link) {
+	if old := q.loop.link; old != nil {
+		q.detach(old)
+		// It may hang: of two streams, the other end has opened the last.
+		q.wait.Go(func() { old.stream.Abort(streamer.CloseGoingAway, "the sequence goes on over another stream") })
+	}
+	q.loop.link = l
+	if q.loop.dead {
+		q.abort()
+	}
+	_ = q.step(wsrm.Event{Kind: wsrm.Connected}) // never refused
+}
+
+// abort ends the stream at hand: the other end is to come back when the store has recovered.
+func (q *Sequence) abort() {
+	if l := q.loop.link; l != nil {
+		q.wait.Go(func() { l.stream.Abort(streamer.CloseInternal, "the context store failed") })
+	}
+}
+
+func (q *Sequence) detach(l *link) {
+	if l != nil && q.loop.link == l {
+		q.loop.link = nil
+		_ = q.step(wsrm.Event{Kind: wsrm.Disconnected}) // never refused
+	}
+}
+
+// queue takes a packet of the engine, which keeps none of it but the payloads.
+func (l *link) queue(codec wsrm.Codec, p *wsrm.Packet) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	switch {
+	case len(p.Units) > 0:
+		l.units = append(l.units, p.Units...)
+	case p.Number != 0:
+		l.control = codec.Append(nil, p)
+		if p.HasAck {
+			l.ack = nil
+		}
+	default:
+		l.ack = codec.Append(nil, p)
+	}
+	select {
+	case l.wake <- struct{}{}:
+	default:
+	}
+}
+
+func (l *link) take() (said []byte, unit wsrm.Unit, ok bool) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	switch {
+	case l.control != nil:
+		said, l.control = l.control, nil
+	case l.ack != nil:
+		said, l.ack = l.ack, nil
+	case len(l.units) > 0:
+		unit = l.units[0]
+		l.units = l.units[1:]
+	default:
+		return nil, unit, false
+	}
+	return said, unit, true
+}
+
+// run sends until the stream ends, or the sequence is closed.
+func (l *link) run(q *Sequence) {
+	for {
+		said, unit, ok := l.take()
+		var err error
+		switch {
+		case !ok:
+			select {
+			case <-l.wake:
+			case <-l.stream.Done():
+				return
+			case <-q.ended:
+				return
+			}
+		case said != nil:
+			err = l.stream.Acknowledge(q.ctx, said)
+		default:
+			err = l.post(q, unit)
+		}
+		if err == nil {
+			continue
+		}
+		select {
+		case <-l.stream.Done():
+		case <-q.ctx.Done():
+		default:
+			q.cfg.Log.Warn("message of a sequence not sent", "uri", q.cfg.URI, "number", unit.Number, "err", err)
+			l.stream.Abort(streamer.CloseInternal, "a message of the sequence cannot be sent")
+		}
+		return
+	}
+}
+
+func (l *link) post(q *Sequence, u wsrm.Unit) error {
+	m, place, err := decode(u.Payload)
+	if err != nil {
+		return err
+	}
+	place.Number = u.Number
+	out := streamer.NewMessage(m.Head, m.Body)
+	out.Place = place
+	_, err = l.stream.Lane(0).Post(q.ctx, out)
+	return err
+}

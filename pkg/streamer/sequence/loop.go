@@ -1,0 +1,384 @@
+package sequence
+
+import (
+	"context"
+	"errors"
+	"maps"
+	"slices"
+	"time"
+
+	"github.com/hhfr/hhfr/internal/clock"
+	"github.com/hhfr/hhfr/pkg/wsrm"
+)
+
+// loop is what the driver alone knows.
+type loop struct {
+	sent     map[uint64]*Sending // accepted, and not settled
+	doneTo   uint64              // the other end is done with all up to there
+	outbox   []*Sending          // not accepted yet
+	answers  []answer            // not accepted yet
+	inbox    []incoming          // delivered, and not handled
+	running  int                 // handlers
+	link     *link
+	timer    clock.Timer
+	due      time.Time  // what the timer is set to; zero: it is not
+	engine   time.Time  // when the engine wants to be woken; zero: not
+	retryAt  time.Time  // when the inbox is looked at again after a failure; zero: it may be now
+	fresh    []*Sending // accepted, and not stored
+	after    []func()   // what is to be done once the state is stored
+	finish   bool       // nothing more is sent behind what waits
+	ending   bool       // Close is stepped
+	remote   bool       // the other end's sequence ended
+	dead     bool       // the state is broken
+	quitting bool       // nothing more is handled
+}
+
+// do has the driver call f; false: it never will.
+func (q *Sequence) do(f func()) bool {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	if q.closed {
+		return false
+	}
+	q.events = append(q.events, f)
+	q.poke()
+	return true
+}
+
+func (q *Sequence) poke() {
+	select {
+	case q.wake <- struct{}{}:
+	default:
+	}
+}
+
+// run is the driver.
+func (q *Sequence) run() {
+	defer close(q.ended)
+	l := &q.loop
+	l.timer = q.cfg.Clock.NewTimer(time.Hour)
+	defer l.timer.Stop()
+	l.adopt(q.durable.Engine())
+	_ = q.step(wsrm.Event{Kind: wsrm.Disconnected}) // what a crash left unknown is told by the first step, and answered before that is stored
+	if q.durable.Engine().Over() {
+		q.fail(errOver)
+	}
+	for quit := false; !quit; {
+		q.turn()
+		select {
+		case <-q.wake:
+		case <-l.timer.C():
+			l.due = time.Time{}
+		case <-q.quit:
+			quit = true
+		}
+	}
+	q.settleAll()
+}
+
+// adopt expects the acknowledgements of what an earlier process sent.
+func (l *loop) adopt(e *wsrm.Engine) {
+	l.doneTo = e.Last()
+	e.Undone(func(number uint64, payload []byte, _ bool) bool {
+		l.doneTo = min(l.doneTo, number-1)
+		_, p, _ := decode(payload) // what is in the store was encoded here
+		s := newSending(payload, p.Wanted)
+		s.kept, s.late = true, true
+		close(s.stored)
+		l.sent[number] = s
+		return true
+	})
+}
+
+// turn lets happen what came up, stores it, and then lets it be seen.
+func (q *Sequence) turn() {
+	l := &q.loop
+	q.mu.Lock()
+	events := q.events
+	q.events = nil
+	q.mu.Unlock()
+	for _, f := range events {
+		f()
+	}
+	if l.dead {
+		return
+	}
+	q.send()
+	q.serve()
+	q.finish()
+	_ = q.step(wsrm.Event{Kind: wsrm.Wake})
+	if l.dead {
+		return
+	}
+	for _, s := range l.fresh {
+		s.keep()
+	}
+	l.fresh = l.fresh[:0]
+	after := l.after
+	l.after = nil
+	for _, f := range after {
+		f()
+	}
+	q.note()
+	q.alarm()
+}
+
+// step steps the engine and does what it wants.
+func (q *Sequence) step(ev wsrm.Event) error {
+	if q.loop.dead {
+		return errDead
+	}
+	actions, err := q.durable.Step(context.WithoutCancel(q.ctx), q.cfg.Clock.Now(), ev)
+	return q.act(actions, err)
+}
+
+var (
+	errDead = &Error{Code: Unstored}
+	errOver = &Error{Code: FateUnknown, Err: errors.New("a reply did not come before the sequence ended")}
+)
+
+// act does what an engine wants, and gives up if its state could not be stored.
+func (q *Sequence) act(actions []wsrm.Action, err error) error {
+	l := &q.loop
+	if errors.Is(err, &wsrm.Error{Code: wsrm.Unstored}) {
+		q.cfg.Log.Error("state of a sequence not stored", "uri", q.cfg.URI, "err", err)
+		l.dead = true
+		q.abort()
+		q.fail(&Error{Code: Unstored, Err: err})
+		return err
+	}
+	for _, a := range actions {
+		switch a.Kind {
+		case wsrm.Transmit:
+			if l.link != nil {
+				l.link.queue(q.durable.Engine().Codec(), a.Packet)
+			}
+		case wsrm.WakeAt:
+			l.engine = a.At
+		case wsrm.Deliver:
+			l.inbox = append(l.inbox, incoming{number: a.Number, payload: slices.Clone(a.Message)})
+		case wsrm.Acknowledged:
+			for ; l.doneTo < a.Number; l.doneTo++ {
+				q.acknowledged(l.doneTo + 1)
+			}
+		case wsrm.Unknown:
+			for n := a.Number; n < a.Number+a.Count; n++ {
+				if a.Remote {
+					l.answers = append(l.answers, answer{answers: n, unknown: true})
+				} else {
+					q.settle(n, Message{}, &Error{Code: FateUnknown, Err: errors.New("the sequence ended before it was known to be done")})
+				}
+			}
+		case wsrm.Unsent:
+			for n := a.Number; n < a.Number+a.Count; n++ {
+				q.settle(n, Message{}, &Error{Code: Unsent, Err: errors.New("the sequence ended before it was sent")})
+			}
+		case wsrm.Ended:
+			q.end(a)
+		case wsrm.Lost: // at-most-once has no sequence here
+		}
+	}
+	return err
+}
+
+// acknowledged: the other end is done with a message.
+func (q *Sequence) acknowledged(number uint64) {
+	s := q.loop.sent[number]
+	if s == nil || s.acked {
+		return
+	}
+	s.acked = true
+	q.place.release(1, len(s.payload))
+	s.payload = nil
+	if !s.wanted {
+		q.settle(number, Message{}, nil)
+	}
+}
+
+// settle ends a message's way; a reply may come before the acknowledgement.
+func (q *Sequence) settle(number uint64, reply Message, err error) {
+	s := q.loop.sent[number]
+	if s != nil && !s.settled {
+		s.settled = true
+		s.reply, s.err = reply, err
+		s.keep()
+		close(s.done)
+	}
+	if s != nil && (s.acked || err != nil) {
+		if !s.acked {
+			q.place.release(1, len(s.payload))
+		}
+		delete(q.loop.sent, number)
+	}
+}
+
+// queue takes a message that is to be sent.
+func (q *Sequence) queue(s *Sending) {
+	if err := q.Err(); err != nil {
+		q.refuse(s, err)
+		return
+	}
+	q.loop.outbox = append(q.loop.outbox, s)
+}
+
+func (q *Sequence) refuse(s *Sending, err error) {
+	s.settled, s.err = true, err
+	s.keep()
+	close(s.done)
+	q.place.release(1, len(s.payload))
+}
+
+// send hands what waits to the engine, answers first: others wait for those.
+func (q *Sequence) send() {
+	l := &q.loop
+	for len(l.answers) > 0 && q.answer(l.answers[0]) {
+		l.answers = l.answers[1:]
+	}
+	for len(l.outbox) > 0 {
+		s := l.outbox[0]
+		err := q.step(wsrm.Event{Kind: wsrm.Send, Message: s.payload})
+		switch {
+		case err == nil:
+			l.sent[q.durable.Engine().Last()] = s
+			l.fresh = append(l.fresh, s)
+		case errors.Is(err, &wsrm.Error{Code: wsrm.Full}):
+			return // there is room after the next acknowledgement
+		default:
+			q.refuse(s, &Error{Code: Unsent, Err: err})
+		}
+		l.outbox = l.outbox[1:]
+	}
+}
+
+// finish closes the sequence of this end behind what waits, if that is wanted, or if the other end sends nothing more that could be answered.
+func (q *Sequence) finish() {
+	l := &q.loop
+	if !l.finish && !l.remote || l.ending || l.running > 0 || len(l.inbox) > 0 || len(l.outbox) > 0 || len(l.answers) > 0 {
+		return
+	}
+	l.ending = true
+	_ = q.step(wsrm.Event{Kind: wsrm.Close}) // refused if an earlier process has closed it
+}
+
+// end notes the end of a sequence.
+func (q *Sequence) end(a wsrm.Action) {
+	l := &q.loop
+	if a.Remote {
+		l.remote = true
+	}
+	switch {
+	case a.Remote && a.Reason == wsrm.Complete, !a.Remote && a.Reason == wsrm.Complete:
+	default:
+		q.cfg.Log.Warn("a sequence ended before its time", "uri", q.cfg.URI, "remote", a.Remote, "why", a.Reason.String())
+	}
+	if q.durable.Engine().Over() || a.Reason == wsrm.Unrecognized {
+		l.after = append(l.after, func() {
+			q.note()
+			q.fail(errOver)
+		})
+	}
+}
+
+// lose is [Sequence.Lose].
+func (q *Sequence) lose(again bool) (list []*Sending) {
+	l := &q.loop
+	if l.dead {
+		return nil
+	}
+	if again {
+		for _, n := range slices.Sorted(maps.Keys(l.sent)) {
+			if s := l.sent[n]; !s.acked && !s.settled {
+				list = append(list, s)
+				delete(l.sent, n)
+			}
+		}
+	}
+	_ = q.step(wsrm.Event{Kind: wsrm.Abort})
+	if again {
+		list = append(list, l.outbox...)
+		l.outbox = nil
+	}
+	q.fail(&Error{Code: FateUnknown, Err: errors.New("the other end knows nothing of the sequence")})
+	return list
+}
+
+// fail settles all that waits, and lets nothing more be sent.
+func (q *Sequence) fail(err *Error) {
+	l := &q.loop
+	q.mu.Lock()
+	first := q.broken == nil
+	if first {
+		q.broken = err
+	}
+	q.mu.Unlock()
+	for _, n := range slices.Sorted(maps.Keys(l.sent)) {
+		q.settle(n, Message{}, err)
+	}
+	for _, s := range l.outbox {
+		q.refuse(s, &Error{Code: Unsent, Err: err})
+	}
+	l.outbox = nil
+	if first {
+		close(q.over)
+	}
+}
+
+// settleAll is the end of the driver: whoever waits is told that the sequence goes on another time.
+func (q *Sequence) settleAll() {
+	l := &q.loop
+	grace := q.cfg.Clock.AfterFunc(closeGrace, q.cancel)
+	defer grace.Stop()
+	l.quitting = true
+	for l.running > 0 {
+		<-q.wake
+		q.turn()
+	}
+	q.mu.Lock()
+	q.closed = true
+	q.mu.Unlock()
+	q.turn() // what came up meanwhile
+	q.detach(l.link)
+	q.cancel()
+	for _, n := range slices.Sorted(maps.Keys(l.sent)) {
+		q.settle(n, Message{}, &Error{Code: Kept})
+	}
+	for _, s := range l.outbox {
+		q.refuse(s, &Error{Code: Unsent, Err: errors.New("the sequence was closed here")})
+	}
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	if q.broken == nil {
+		q.broken = &Error{Code: Kept, Err: errors.New("the sequence was closed here")}
+		close(q.over)
+	}
+	q.ease()
+}
+
+// note keeps what Status tells.
+func (q *Sequence) note() {
+	e := q.durable.Engine()
+	accepted, done, received := e.Positions()
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	q.status = Status{Accepted: accepted, Done: done, Received: received, Resent: e.Stats().Resent, Over: e.Over()}
+}
+
+// alarm sets the timer to what comes first.
+func (q *Sequence) alarm() {
+	l := &q.loop
+	at := l.engine
+	if !l.retryAt.IsZero() && (at.IsZero() || l.retryAt.Before(at)) {
+		at = l.retryAt
+	}
+	if at.IsZero() || at.Equal(l.due) {
+		return
+	}
+	l.due = at
+	if !l.timer.Stop() {
+		select {
+		case <-l.timer.C():
+		default:
+		}
+	}
+	l.timer.Reset(max(at.Sub(q.cfg.Clock.Now()), 0))
+}

@@ -1,0 +1,260 @@
+// Package sequence carries the messages of a session in a pair of reliable sequences, one in each direction (docs/wire-format.md, section 5.1), over the streams that the session has one after another, of whatever
+// transport. The state lies in a context store: a sequence that is opened again on the same store, by another process, goes on where it was.
+//
+// The engine is that of package wsrm. This package drives it: one goroutine steps it, stores what changed, many messages at once, and only then lets anything of that be seen: by the other end, by who waits for a
+// reply, by a handler without a transaction. It knows neither SOAP nor how streams come about.
+package sequence
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"sync"
+	"time"
+
+	"github.com/hhfr/hhfr/internal/clock"
+	"github.com/hhfr/hhfr/pkg/ctxstore"
+	"github.com/hhfr/hhfr/pkg/wsrm"
+)
+
+// Config is what a sequence works by. It is copied.
+type Config struct {
+	// Assurance is that of both directions: AtLeastOnce or ExactlyOnce, which promises no more than Store: over crashes, if that persists. Both ends must agree on it, and on Ordered.
+	Assurance wsrm.Assurance
+	// Ordered delivers messages in the order in which they were sent.
+	Ordered bool
+	// Store keeps the state, under URI; required. Only one process may have a sequence open at a time: of two, one is told by an error Unstored.
+	Store ctxstore.Store
+	URI   string
+	// Life is how long a state without effect is kept after its last change; 0: for ever.
+	Life time.Duration
+	// Handler gets the messages of the other end that are no replies; nil: they are done without.
+	Handler Handler
+	// Late gets replies, and errors in their place, for which nobody waits, as those of messages that an earlier process sent. number is that of the message answered: the how manieth of its sequence it was. It must not
+	// block. nil: they are dropped.
+	Late func(number uint64, reply Message, err error)
+	// Clock is the clock; nil means the real one.
+	Clock clock.Clock
+	// Log hears what went wrong; nil: nobody.
+	Log *slog.Logger
+}
+
+// Handler is an application. Its methods get messages in their order, one after the other, if the sequence has one; else Handle is called concurrently. A reply is sent if the other end wants one.
+type Handler interface {
+	// Transactional tells whether Transact handles a message, with effects that it puts into a transaction; else Handle does.
+	Transactional(m Message) bool
+	// Transact handles a message. Number, reply and what it puts into tx are one commit. An error means that nothing happened; it is asked again after a while. Nothing may be kept of m.
+	Transact(ctx context.Context, tx *wsrm.Tx, m Message) (reply Message, err error)
+	// Handle handles a message with effects of its own. If the process dies meanwhile, nobody knows whether they took place: under exactly-once the other end is told so and Handle not called again, under at-least-once it is
+	// called again. ctx ends a while after [Sequence.Close]; whether a message that was handled beyond that is done, nobody knows either.
+	Handle(ctx context.Context, m Message) (reply Message)
+}
+
+func (c *Config) engine() wsrm.Config {
+	return wsrm.Config{Assurance: c.Assurance, Ordered: c.Ordered, Carried: true, Window: window, Hold: hold, AckDelay: ackDelay}
+}
+
+// Sequence is one end of a pair of sequences. All methods are safe for concurrent use.
+type Sequence struct {
+	cfg     Config
+	durable *wsrm.Durable // of the driver, as all fields of loop
+	loop    loop
+	place   place // for messages accepted and not done
+
+	ctx    context.Context // of handlers
+	cancel context.CancelFunc
+	wait   sync.WaitGroup
+	wake   chan struct{}
+	quit   chan struct{} // closed by Close
+	ended  chan struct{} // the driver has ended
+	over   chan struct{} // closed when both sequences ended, or the state is broken
+	once   sync.Once
+
+	mu      sync.Mutex
+	events  []func()
+	load    int           // octets of messages that arrived and are not done, with an allowance for each
+	eased   chan struct{} // closed when load shrinks; nil: nobody waits
+	closed  bool
+	broken  error // why nothing can be sent any more
+	status  Status
+	restore bool
+}
+
+// Status is how far a sequence is.
+type Status struct {
+	// Accepted is how many messages were accepted for sending, Done how many of these the other end is done with. Both count over all processes that had the sequence.
+	Accepted, Done uint64
+	// Received is how many messages of the other end are done, without gaps.
+	Received uint64
+	// Resent is how often messages were sent again, by this process.
+	Resent int64
+	// Over: both sequences ended.
+	Over bool
+}
+
+// Open makes a sequence, or goes on with the one that the store has. The caller calls Close in the end. Errors: BadConfig, Unstored.
+func Open(ctx context.Context, cfg Config) (*Sequence, error) {
+	if cfg.Clock == nil {
+		cfg.Clock = clock.Real()
+	}
+	if cfg.Log == nil {
+		cfg.Log = slog.New(slog.DiscardHandler)
+	}
+	if cfg.Store == nil || cfg.URI == "" || cfg.Life < 0 {
+		return nil, &Error{Code: BadConfig, Err: errors.New("Store and URI are required, and Life is 0 or more")}
+	}
+	d, found, err := restore(ctx, cfg)
+	if err != nil {
+		return nil, err
+	}
+	q := &Sequence{cfg: cfg, durable: d, restore: found, wake: make(chan struct{}, 1), quit: make(chan struct{}), ended: make(chan struct{}), over: make(chan struct{})}
+	q.ctx, q.cancel = context.WithCancel(context.WithoutCancel(ctx))
+	q.loop.sent = map[uint64]*Sending{}
+	q.note()
+	undone := 0
+	d.Engine().Undone(func(_ uint64, m []byte, _ bool) bool {
+		undone += len(m)
+		return true
+	})
+	q.place.init(int(q.status.Accepted-q.status.Done), undone)
+	go q.run()
+	return q, nil
+}
+
+// Restored tells whether the store had a state.
+func (q *Sequence) Restored() bool { return q.restore }
+
+// Status tells how far the sequence is.
+func (q *Sequence) Status() Status {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	return q.status
+}
+
+// Sending is a message on its way.
+type Sending struct {
+	payload []byte
+	wanted  bool
+	stored  chan struct{} // closed when it is in the store, or settled
+	done    chan struct{} // closed when it is settled: reply or err is set
+	kept    bool          // stored is closed; the driver's
+	settled bool          // done is closed; the driver's
+	acked   bool          // the driver's
+	late    bool          // nobody waits: an earlier process sent it
+	reply   Message
+	err     error
+}
+
+func newSending(payload []byte, wanted bool) *Sending {
+	return &Sending{payload: payload, wanted: wanted, stored: make(chan struct{}), done: make(chan struct{})}
+}
+
+// Send queues a message; wanted: a reply is. Messages that one goroutine sends are numbered in that order. It waits while too many messages are not done. Errors: TooLarge, those of [Sequence.Err], and the cause of ctx.
+func (q *Sequence) Send(ctx context.Context, m Message, wanted bool) (*Sending, error) {
+	if len(m.Head)+len(m.Body) > MaxMessage {
+		return nil, &Error{Code: TooLarge, Err: fmt.Errorf("%d octets, %d go", len(m.Head)+len(m.Body), MaxMessage)}
+	}
+	s := newSending(encode(m, placeOf(wanted)), wanted)
+	if err := q.place.enter(ctx, q.over, len(s.payload)); err != nil {
+		return nil, err
+	}
+	if !q.do(func() { q.queue(s) }) {
+		return nil, q.Err()
+	}
+	return s, nil
+}
+
+// keep tells who waits that the message is stored, or settled.
+func (s *Sending) keep() {
+	if !s.kept {
+		s.kept = true
+		close(s.stored)
+	}
+}
+
+// Stored waits until the message lies in the store: from then on it arrives, or is reported. Errors: as [Sending.Wait].
+func (s *Sending) Stored(ctx context.Context) error {
+	select {
+	case <-s.stored:
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+	select {
+	case <-s.done:
+		return s.err
+	default:
+		return nil
+	}
+}
+
+// Wait waits until the message is done, and its reply there if one is wanted. Errors: FateUnknown, Unsent, Kept, Unstored, and the cause of ctx, which changes nothing for the message.
+func (s *Sending) Wait(ctx context.Context) (Message, error) {
+	select {
+	case <-s.done:
+		return s.reply, s.err
+	case <-ctx.Done():
+		return Message{}, context.Cause(ctx)
+	}
+}
+
+// Err tells why nothing can be sent any more; nil if something can.
+func (q *Sequence) Err() error {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	switch {
+	case q.broken != nil:
+		return q.broken
+	case q.closed:
+		return &Error{Code: Kept, Err: errors.New("the sequence was closed here")}
+	}
+	return nil
+}
+
+// Finish lets nothing more be sent, and waits until everything is done in both directions, and both ends know. Errors: the cause of ctx, and what the sequence broke of.
+func (q *Sequence) Finish(ctx context.Context) error {
+	q.do(func() { q.loop.finish = true })
+	select {
+	case <-q.over:
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	if q.status.Over {
+		return nil
+	}
+	return q.broken
+}
+
+// Lose gives up a sequence of which the other end knows nothing any more: what was sent has an unknown fate. With again, those messages that are not known to be done are handed over instead, to be sent in another
+// sequence: what at-least-once allows.
+func (q *Sequence) Lose(again bool) []*Sending {
+	out := make(chan []*Sending, 1)
+	if !q.do(func() { out <- q.lose(again) }) {
+		return nil
+	}
+	select {
+	case list := <-out:
+		return list
+	case <-q.ended:
+		return nil
+	}
+}
+
+// Take sends what another sequence handed over.
+func (q *Sequence) Take(list []*Sending) {
+	q.do(func() {
+		for _, s := range list {
+			q.place.force(len(s.payload))
+			q.queue(s)
+		}
+	})
+}
+
+// Close stores the state and ends all that the sequence runs here, once handlers have returned. Whoever waits is told that the message is kept. Streams go on. It is idempotent, and must not be called by a Handler.
+func (q *Sequence) Close() {
+	q.once.Do(func() { close(q.quit) })
+	<-q.ended
+	q.wait.Wait()
+}

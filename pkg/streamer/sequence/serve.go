@@ -1,0 +1,269 @@
+package sequence
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/hhfr/hhfr/pkg/streamer"
+	"github.com/hhfr/hhfr/pkg/wsrm"
+)
+
+// incoming is a message that was delivered.
+type incoming struct {
+	number  uint64
+	payload []byte
+}
+
+// answer is a reply that is to be sent: alone, or, with commits, as the commit of the message it answers.
+type answer struct {
+	answers uint64
+	unknown bool
+	commits bool
+	message Message
+	wanted  bool
+	octets  int // of load that it frees
+}
+
+// perMessage is what one that waits weighs beside its octets.
+const perMessage = 256
+
+// Arrived takes a message of the other end that has a place in the sequence. It is for handlers of streams, and returns when the message is taken: what is sent too fast waits there. ctx ends the waiting. Errors: those of the
+// message's body, and the cause of ctx.
+func (q *Sequence) Arrived(ctx context.Context, m *streamer.Message) error {
+	body, err := m.ReadAll(MaxMessage)
+	if err != nil {
+		return err
+	}
+	payload := encode(Message{Head: m.Head, Body: body}, m.Place)
+	weight := len(payload) + perMessage
+	if err := q.admit(ctx, weight); err != nil {
+		return err
+	}
+	packet := &wsrm.Packet{Floor: 1, Units: []wsrm.Unit{{Number: m.Place.Number, First: true, Last: true, Payload: payload}}}
+	if !q.do(func() { q.arrived(packet, weight) }) {
+		q.free(weight)
+		return q.Err()
+	}
+	return nil
+}
+
+// admit waits until there is room for what arrives: an end that keeps to the window never waits for long.
+func (q *Sequence) admit(ctx context.Context, weight int) error {
+	const most = 2 * (hold + window*perMessage)
+	q.mu.Lock()
+	for q.load > 0 && q.load+weight > most && !q.closed {
+		if q.eased == nil {
+			q.eased = make(chan struct{})
+		}
+		eased := q.eased
+		q.mu.Unlock()
+		select {
+		case <-eased:
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		}
+		q.mu.Lock()
+	}
+	q.load += weight
+	q.mu.Unlock()
+	return nil
+}
+
+// ease wakes who waits for room; under mu.
+func (q *Sequence) ease() {
+	if q.eased != nil {
+		close(q.eased)
+		q.eased = nil
+	}
+}
+
+func (q *Sequence) free(weight int) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	q.load -= weight
+	q.ease()
+}
+
+// arrived steps the engine. What it delivers weighs until it is done; what it only holds, its own bounds hold.
+func (q *Sequence) arrived(p *wsrm.Packet, weight int) {
+	before := len(q.loop.inbox)
+	if err := q.step(wsrm.Event{Kind: wsrm.Arrived, Packet: p}); err != nil {
+		q.cfg.Log.Warn("message of a sequence refused", "uri", q.cfg.URI, "number", p.Units[0].Number, "err", err)
+	}
+	delivered := 0
+	for _, d := range q.loop.inbox[before:] {
+		delivered += len(d.payload) + perMessage
+	}
+	q.free(weight - delivered)
+}
+
+// Acks takes what the other end says of the sequences. It is for [streamer.Config].Acks, and does not block.
+func (q *Sequence) Acks(octets []byte) {
+	q.do(func() {
+		var p wsrm.Packet
+		err := q.durable.Engine().Codec().Parse(octets, &p)
+		if err == nil && len(p.Units) > 0 {
+			err = errors.New("units in an acknowledgement")
+		}
+		if err == nil {
+			err = q.step(wsrm.Event{Kind: wsrm.Arrived, Packet: &p})
+		}
+		if err != nil {
+			q.cfg.Log.Warn("acknowledgement of a sequence refused", "uri", q.cfg.URI, "err", err)
+		}
+	})
+}
+
+// serve handles what was delivered, as far as it may be now.
+func (q *Sequence) serve() {
+	l := &q.loop
+	if l.quitting || !l.retryAt.IsZero() && q.cfg.Clock.Now().Before(l.retryAt) {
+		return
+	}
+	l.retryAt = time.Time{}
+	var begin []incoming
+	for len(l.inbox) > 0 && !l.dead {
+		d := l.inbox[0]
+		m, p, err := decode(d.payload)
+		most := maxHandlers
+		if q.cfg.Ordered {
+			most = 1
+		}
+		switch {
+		case err != nil || p.Answers == 0 && q.cfg.Handler == nil:
+			q.commit(d, nil)
+		case p.Answers != 0:
+			q.replied(d, m, p)
+		case l.running+len(begin) >= most, q.cfg.Ordered && l.running+len(begin) > 0:
+			q.begin(begin)
+			return
+		case q.cfg.Handler.Transactional(m):
+			if !q.transact(d, m, p) {
+				q.begin(begin)
+				return
+			}
+		default:
+			begin = append(begin, d)
+		}
+		l.inbox = l.inbox[1:]
+	}
+	q.begin(begin)
+}
+
+// commit is done with a message.
+func (q *Sequence) commit(d incoming, reply []byte) bool {
+	err := q.step(wsrm.Event{Kind: wsrm.Committed, Number: d.number, Message: reply})
+	if errors.Is(err, &wsrm.Error{Code: wsrm.Full}) {
+		return false
+	}
+	if err != nil {
+		q.cfg.Log.Warn("message of a sequence not committed", "uri", q.cfg.URI, "number", d.number, "err", err)
+	}
+	q.free(len(d.payload) + perMessage)
+	return true
+}
+
+// replied is done with a reply, and hands it over once that is stored.
+func (q *Sequence) replied(d incoming, m Message, p streamer.Place) {
+	q.commit(d, nil)
+	q.loop.after = append(q.loop.after, func() {
+		var err error
+		if p.Unknown {
+			err = &Error{Code: FateUnknown, Err: errors.New("the other end died while it was handled")}
+		}
+		s := q.loop.sent[p.Answers]
+		q.settle(p.Answers, m, err)
+		if (s == nil || s.late) && q.cfg.Late != nil {
+			q.cfg.Late(p.Answers, m, err)
+		}
+	})
+}
+
+// transact has a message handled in a transaction; false: not now.
+func (q *Sequence) transact(d incoming, m Message, p streamer.Place) bool {
+	l := &q.loop
+	failed := false
+	actions, err := q.durable.Deliver(q.ctx, q.cfg.Clock.Now(), wsrm.Action{Number: d.number, Message: d.payload}, handlerFunc(func(ctx context.Context, tx *wsrm.Tx) ([]byte, error) {
+		reply, err := q.cfg.Handler.Transact(ctx, tx, m)
+		if failed = err != nil; failed || !p.Wanted {
+			return nil, err
+		}
+		return encode(bounded(reply), streamer.Place{Answers: d.number}), nil
+	}))
+	if err := q.act(actions, err); err != nil {
+		if failed && q.ctx.Err() == nil {
+			q.cfg.Log.Warn("message of a sequence not handled yet", "uri", q.cfg.URI, "number", d.number, "err", err)
+		}
+		if !errors.Is(err, &wsrm.Error{Code: wsrm.Full}) {
+			l.retryAt = q.cfg.Clock.Now().Add(retryAfter)
+		}
+		return false
+	}
+	q.free(len(d.payload) + perMessage)
+	return true
+}
+
+type handlerFunc func(ctx context.Context, tx *wsrm.Tx) ([]byte, error)
+
+func (f handlerFunc) Deliver(ctx context.Context, tx *wsrm.Tx, _ []byte) ([]byte, error) {
+	return f(ctx, tx)
+}
+
+// begin runs handlers without a transaction, once it is stored that they run.
+func (q *Sequence) begin(list []incoming) {
+	if len(list) == 0 || q.loop.dead {
+		return
+	}
+	if q.cfg.Assurance == wsrm.ExactlyOnce {
+		numbers := make([]uint64, len(list))
+		for i, d := range list {
+			numbers[i] = d.number
+		}
+		actions, err := q.durable.Begin(context.WithoutCancel(q.ctx), q.cfg.Clock.Now(), numbers...)
+		if q.act(actions, err) != nil {
+			return
+		}
+	}
+	for _, d := range list {
+		q.loop.running++
+		q.wait.Go(func() { q.handle(d) })
+	}
+}
+
+// handle runs the handler of one message, in a goroutine of its own.
+func (q *Sequence) handle(d incoming) {
+	m, p, _ := decode(d.payload)
+	reply := bounded(q.cfg.Handler.Handle(q.ctx, m))
+	cut := q.ctx.Err() != nil
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	q.events = append(q.events, func() {
+		q.loop.running--
+		if cut {
+			return // what it did before it was told to end, nobody knows
+		}
+		q.loop.answers = append(q.loop.answers, answer{answers: d.number, commits: true, message: reply, wanted: p.Wanted, octets: len(d.payload)})
+	})
+	q.poke()
+}
+
+// bounded is a reply, or an empty one in the place of one that is too long: the message is done, and that must be told.
+func bounded(m Message) Message {
+	if len(m.Head)+len(m.Body) > MaxMessage {
+		return Message{}
+	}
+	return m
+}
+
+// answer has the engine take an answer; false: there is no room yet.
+func (q *Sequence) answer(a answer) bool {
+	payload := encode(a.message, streamer.Place{Answers: a.answers, Unknown: a.unknown})
+	if a.commits {
+		if !a.wanted {
+			payload = nil
+		}
+		return q.commit(incoming{number: a.answers, payload: make([]byte, a.octets)}, payload)
+	}
+	return !errors.Is(q.step(wsrm.Event{Kind: wsrm.Send, Message: payload}), &wsrm.Error{Code: wsrm.Full})
+}

@@ -1,0 +1,44 @@
+package sequence
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/hhfr/hhfr/pkg/ctxstore"
+	"github.com/hhfr/hhfr/pkg/wsrm"
+)
+
+// kept is the store of one state. What has an effect stays for good; else a state goes when nothing has changed it for life.
+type kept struct {
+	store ctxstore.Store
+	life  time.Duration
+}
+
+// Commit implements [wsrm.Store].
+func (k kept) Commit(ctx context.Context, uri string, expect uint64, value []byte) (uint64, error) {
+	o := ctxstore.PutOptions{IfRevision: &expect, TTL: k.life}
+	if effect, err := wsrm.EffectOf(value); err != nil || len(effect) > 0 {
+		o.TTL = 0
+	}
+	return k.store.Put(ctx, uri, value, o)
+}
+
+// restore makes an engine of what lies under uri; found is false if there is nothing.
+func restore(ctx context.Context, cfg Config) (d *wsrm.Durable, found bool, err error) {
+	store := kept{cfg.Store, cfg.Life}
+	entry, err := cfg.Store.Get(ctx, cfg.URI)
+	switch {
+	case errors.Is(err, &ctxstore.Error{Code: ctxstore.NotFound}):
+		d, err = wsrm.NewDurable(cfg.engine(), store, cfg.URI)
+	case err == nil:
+		found = true
+		d, err = wsrm.RestoreDurable(cfg.engine(), store, cfg.URI, entry.Value, entry.Revision)
+	default:
+		return nil, false, &Error{Code: Unstored, Err: err}
+	}
+	if err != nil {
+		return nil, found, &Error{Code: BadConfig, Err: err}
+	}
+	return d, found, nil
+}

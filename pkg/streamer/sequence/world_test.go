@@ -1,0 +1,290 @@
+package sequence_test
+
+import (
+	"context"
+	"encoding/binary"
+	"errors"
+	"net"
+	"sync"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	"go.uber.org/goleak"
+
+	codec "github.com/hhfr/hhfr/pkg/codec/binary"
+	"github.com/hhfr/hhfr/pkg/ctxstore"
+	"github.com/hhfr/hhfr/pkg/ctxstore/memory"
+	"github.com/hhfr/hhfr/pkg/streamer"
+	"github.com/hhfr/hhfr/pkg/streamer/inproc"
+	"github.com/hhfr/hhfr/pkg/streamer/sequence"
+	"github.com/hhfr/hhfr/pkg/wsrm"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+const uri = "urn:hhfr:sequence:test"
+
+var errPower = errors.New("power cut")
+
+// disk is a store that outlives its end, and whose power fails at one change: before it is made, or after.
+type disk struct {
+	ctxstore.Store
+	mu      sync.Mutex
+	puts    int
+	failAt  int // 0: never
+	written bool
+}
+
+func newDisk() *disk { return &disk{Store: memory.New(memory.Config{})} }
+
+func (d *disk) Put(ctx context.Context, uri string, value []byte, o ctxstore.PutOptions) (uint64, error) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.puts++
+	fails := d.puts == d.failAt
+	if fails && !d.written {
+		return 0, errPower
+	}
+	revision, err := d.Store.Put(ctx, uri, value, o)
+	if fails {
+		return 0, errPower
+	}
+	return revision, err
+}
+
+// ledger appends each message to its effect, and replies with their count.
+type ledger struct{}
+
+func (ledger) Transactional(sequence.Message) bool { return true }
+
+func (ledger) Transact(_ context.Context, tx *wsrm.Tx, m sequence.Message) (sequence.Message, error) {
+	tx.Set(append(append([]byte(nil), tx.Value()...), m.Body...))
+	return sequence.Message{Head: m.Head, Body: binary.BigEndian.AppendUint64(nil, uint64(len(tx.Value())/8))}, nil
+}
+
+func (ledger) Handle(context.Context, sequence.Message) sequence.Message { panic("not asked for") }
+
+// world is a client and a server with stores, and one stream after another between them.
+type world struct {
+	t       *testing.T
+	cfg     sequence.Config
+	handler sequence.Handler
+	disks   [2]*disk
+	ends    [2]*sequence.Sequence
+	streams [2]*streamer.Stream
+	cut     [2]int64 // after how many octets of that direction the next connection breaks; 0: it does not
+
+	waiting sync.WaitGroup // for replies
+	mu      sync.Mutex
+	replies map[uint64]reply // by the number of the message; of the last life
+	twice   bool
+}
+
+type reply struct {
+	count uint64
+	err   error
+}
+
+func newWorld(t *testing.T, cfg sequence.Config, handler sequence.Handler) *world {
+	w := &world{t: t, cfg: cfg, handler: handler, disks: [2]*disk{newDisk(), newDisk()}, replies: map[uint64]reply{}}
+	w.cfg.URI = uri
+	return w
+}
+
+// open makes the ends that are not there.
+func (w *world) open() {
+	for i := range w.ends {
+		for w.ends[i] == nil {
+			cfg := w.cfg
+			cfg.Store = w.disks[i]
+			if i == 1 {
+				cfg.Handler = w.handler
+			} else {
+				cfg.Late = w.late
+			}
+			q, err := sequence.Open(w.t.Context(), cfg)
+			require.NoError(w.t, err)
+			w.ends[i] = q
+		}
+	}
+}
+
+func (w *world) late(number uint64, m sequence.Message, err error) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	_, again := w.replies[number]
+	w.twice = w.twice || again
+	r := reply{err: err}
+	if err == nil && len(m.Body) == 8 {
+		r.count = binary.BigEndian.Uint64(m.Body)
+	}
+	w.replies[number] = r
+}
+
+// cutter is a connection that breaks behind some octets.
+type cutter struct {
+	net.Conn
+	left int64
+}
+
+func (c *cutter) Write(p []byte) (int, error) {
+	if c.left > 0 && int64(len(p)) >= c.left {
+		n, _ := c.Conn.Write(p[:c.left-1])
+		_ = c.Close()
+		return n, errPower
+	}
+	if c.left > 0 {
+		c.left -= int64(len(p))
+	}
+	return c.Conn.Write(p)
+}
+
+// connect has the ends speak over a new stream; false: it broke at once.
+func (w *world) connect() bool {
+	here, there := inproc.Pipe(1 << 20)
+	conns := [2]net.Conn{&cutter{here, w.cut[0]}, &cutter{there, w.cut[1]}}
+	w.cut = [2]int64{}
+	var wait sync.WaitGroup
+	for i := range conns {
+		wait.Go(func() {
+			coder := codec.NewBook(ctxstore.Shapes{Store: memory.New(memory.Config{})}).Coder(codec.Options{Text: true})
+			q := w.ends[i]
+			serve := func(ctx context.Context, x *streamer.Exchange) { _ = q.Arrived(ctx, x.Message()) }
+			cfg := streamer.Config{Initiator: i == 0, Token: make([]byte, 16), Representation: 2, Coder: coder, Handler: serve, Acks: q.Acks}
+			if i == 1 {
+				cfg.Accept = func(context.Context, streamer.Hello) (streamer.Coder, streamer.Handler, error) {
+					return coder, serve, nil
+				}
+			}
+			s, err := streamer.Over(context.Background(), conns[i], cfg)
+			if err == nil {
+				w.streams[i] = s
+			}
+		})
+	}
+	wait.Wait()
+	for i, s := range w.streams {
+		if s != nil {
+			w.ends[i].Attach(s)
+		}
+	}
+	return w.streams[0] != nil && w.streams[1] != nil
+}
+
+// disconnect ends the streams there are.
+func (w *world) disconnect() {
+	for i, s := range w.streams {
+		if s != nil {
+			s.Abort(streamer.CloseGoingAway, "")
+			w.streams[i] = nil
+		}
+	}
+}
+
+func (w *world) kill(i int) {
+	if w.ends[i] != nil {
+		w.ends[i].Close()
+		w.ends[i] = nil
+	}
+}
+
+func (w *world) close() {
+	w.disconnect()
+	w.kill(0)
+	w.kill(1)
+	w.waiting.Wait()
+}
+
+// send sends what is left of so many messages, each with its number as body, and files the replies.
+func (w *world) send(ctx context.Context, q *sequence.Sequence, messages uint64) {
+	for n := q.Status().Accepted + 1; n <= messages; n++ {
+		s, err := q.Send(ctx, sequence.Message{Body: binary.BigEndian.AppendUint64(nil, n)}, true)
+		if err != nil {
+			return
+		}
+		w.waiting.Go(func() {
+			m, err := s.Wait(context.Background()) // at the latest it ends with the sequence
+			if !errors.Is(err, &sequence.Error{Code: sequence.Kept}) && !errors.Is(err, &sequence.Error{Code: sequence.Unstored}) {
+				w.late(n, m, err)
+			}
+		})
+	}
+}
+
+// run has the client send messages until both ends know that all is done, whatever breaks on the way; it says how often an end was restarted.
+func (w *world) run(messages uint64) (restarts int) {
+	for range 100 {
+		w.open()
+		if !w.connect() {
+			w.disconnect()
+			continue
+		}
+		ctx, cancel := context.WithCancel(w.t.Context())
+		var wait sync.WaitGroup
+		finished := make(chan error, 1)
+		q := w.ends[0]
+		wait.Go(func() {
+			w.send(ctx, q, messages)
+			finished <- q.Finish(ctx)
+		})
+		var err error
+		select {
+		case err = <-finished:
+		case <-w.streams[0].Done():
+			err = errPower
+		case <-w.streams[1].Done():
+			err = errPower
+		}
+		if err == nil {
+			cancel()
+			w.waiting.Wait()
+			return restarts
+		}
+		w.disconnect()
+		for i := range w.ends {
+			if errors.Is(w.ends[i].Err(), &sequence.Error{Code: sequence.Unstored}) {
+				w.kill(i)
+				restarts++
+			}
+		}
+		cancel()
+		wait.Wait()
+	}
+	require.FailNow(w.t, "it does not end")
+	return 0
+}
+
+// effect is what the server's store has.
+func (w *world) effect() (numbers []uint64) {
+	entry, err := w.disks[1].Get(w.t.Context(), uri)
+	require.NoError(w.t, err)
+	effect, err := wsrm.EffectOf(entry.Value)
+	require.NoError(w.t, err)
+	for ; len(effect) >= 8; effect = effect[8:] {
+		numbers = append(numbers, binary.BigEndian.Uint64(effect))
+	}
+	return numbers
+}
+
+// check holds a ledger to exactly-once, and to order if there is one.
+func (w *world) check(messages uint64) {
+	w.t.Helper()
+	got := w.effect()
+	require.Len(w.t, got, int(messages))
+	seen := map[uint64]bool{}
+	for i, n := range got {
+		if w.cfg.Ordered {
+			assert.EqualValues(w.t, i+1, n)
+		}
+		assert.False(w.t, seen[n], "message %d twice", n)
+		seen[n] = true
+	}
+	assert.False(w.t, w.twice, "a reply came twice")
+	for n, r := range w.replies {
+		assert.NoError(w.t, r.err, "message %d", n)
+		if w.cfg.Ordered {
+			assert.Equal(w.t, n, r.count)
+		}
+	}
+}
