@@ -81,3 +81,9 @@ type PutOptions struct {
 
 // If is a condition for [PutOptions] and Delete: the revision to find.
 func If(revision uint64) *uint64 { return &revision }
+
+// Persists tells whether what a store keeps outlives its process. Engines do, but for those with a method Volatile that says otherwise.
+func Persists(s Store) bool {
+	v, ok := s.(interface{ Volatile() bool })
+	return !ok || !v.Volatile()
+}

@@ -15,6 +15,8 @@ const (
 	ShapePrefix = "urn:hhfr:shape:sha256:"
 	// SessionPrefix begins the URI of every session.
 	SessionPrefix = "urn:hhfr:session:"
+	// SequencePrefix begins the URI of every sequence.
+	SequencePrefix = "urn:hhfr:sequence:"
 )
 
 // ShapeURI is the URI of the shape with this fingerprint.
@@ -22,6 +24,9 @@ func ShapeURI(fp [32]byte) string { return ShapePrefix + hex.EncodeToString(fp[:
 
 // SessionURI is the URI of the session with this identity.
 func SessionURI(id [16]byte) string { return SessionPrefix + hex.EncodeToString(id[:]) }
+
+// SequenceURI is the URI of the sequence with this identity.
+func SequenceURI(id [16]byte) string { return SequencePrefix + hex.EncodeToString(id[:]) }
 
 // ParseShapeURI gives back the fingerprint in a shape's URI. Only the form that [ShapeURI] writes counts: 64 digits in
 // lower case.

@@ -10,10 +10,10 @@ import (
 	"strings"
 	"time"
 
-	"github.com/hhfr/hhfr/internal/http1"
 	"github.com/hhfr/hhfr/pkg/ctxstore"
 	"github.com/hhfr/hhfr/pkg/schema"
 	"github.com/hhfr/hhfr/pkg/streamer"
+	"github.com/hhfr/hhfr/pkg/streamer/sequence"
 )
 
 // ServeStreams accepts streams on a listener until it fails, or Close is called; then it returns nil. It closes the listener. ctx does the same
@@ -75,6 +75,9 @@ func (r *Responder) serveStream(ctx context.Context, conn net.Conn) {
 	defer cancel()
 	defer context.AfterFunc(r.ctx, cancel)()
 	var facts *Facts
+	var q *sequence.Sequence
+	left := func() {}
+	defer func() { left() }()
 	cfg := r.cfg.Stream
 	cfg.Initiator, cfg.Coder, cfg.Handler = false, nil, nil
 	cfg.Accept = func(ctx context.Context, h streamer.Hello) (streamer.Coder, streamer.Handler, error) {
@@ -91,7 +94,23 @@ func (r *Responder) serveStream(ctx context.Context, conn net.Conn) {
 		if r.cfg.OnSession != nil {
 			r.cfg.OnSession(*facts, conn)
 		}
-		return coder, r.dispatch(facts), nil
+		handler := r.dispatch(facts)
+		if facts.Sequence != "" {
+			var leave func()
+			q, leave, err = r.enter(ctx, facts)
+			left = leave
+			if err != nil {
+				r.cfg.Log.Warn("sequence not opened", "session", facts.Session.String(), "err", err)
+				return nil, nil, &streamer.Refusal{CloseCode: streamer.CloseInternal, Text: "the sequence could not be opened"}
+			}
+			handler = placed(q, handler)
+		}
+		return coder, handler, nil
+	}
+	cfg.Acks = func(octets []byte) {
+		if q != nil {
+			q.Acks(octets)
+		}
 	}
 	stream, err := streamer.Over(running, conn, cfg)
 	if facts != nil {
@@ -100,6 +119,9 @@ func (r *Responder) serveStream(ctx context.Context, conn net.Conn) {
 	if err != nil {
 		r.cfg.Log.Info("stream refused", "peer", conn.RemoteAddr(), "err", err)
 		return
+	}
+	if q != nil {
+		q.Attach(stream)
 	}
 	if r.cfg.OnStream != nil {
 		r.cfg.OnStream(*facts, stream)
@@ -200,16 +222,7 @@ func (r *Responder) retire(id SessionID) {
 func (r *Responder) dispatch(facts *Facts) streamer.Handler {
 	return func(ctx context.Context, x *streamer.Exchange) {
 		ctx = context.WithValue(ctx, factsKey{}, facts)
-		to := unescaped(facts.Path)
-		if head := x.Message().Head; head != nil {
-			// A head that is none goes where the session was negotiated; the service there sees it as it is.
-			if h, _, err := http1.ParseHead(head, 0); err == nil && !h.IsReply() {
-				if u, err := url.ParseRequestURI(string(h.Target())); err == nil {
-					to = u.Path
-				}
-			}
-		}
-		r.cfg.Serve(ctx, to, x)
+		r.cfg.Serve(ctx, pathFor(facts, x.Message().Head), x)
 	}
 }
 

@@ -2,6 +2,7 @@ package negotiate
 
 import (
 	"encoding/hex"
+	"errors"
 	"fmt"
 	"slices"
 	"strconv"
@@ -19,6 +20,9 @@ type Answer struct {
 	Scheme, Representation, Transport string // URIs, of those offered
 	// Assurance and Security are URIs, of those offered, or at-most-once and nothing beyond what the transport has; empty means these.
 	Assurance, Security string
+	// Sequence names that of the session, and SequenceKnown tells whether the responder has its state; "" under at-most-once.
+	Sequence      string
+	SequenceKnown bool
 	// Request confirms the offer's description of requests; Reply is the responder's of replies, or confirms that of the offer. nil: none.
 	Request, Reply *Description
 	// HeadersKept is how many of the offer's header blocks hold for the session: all, or none.
@@ -57,6 +61,7 @@ func (a *Answer) Message(v soap.Version) ([]byte, error) {
 	if a.Security != "" {
 		w.texts("Security", a.Security)
 	}
+	w.sequence(a.Sequence, stateName(a.SequenceKnown))
 	w.lifetime(a.Lifetime)
 	w.description("RequestDescription", a.Request)
 	w.description("ReplyDescription", a.Reply)
@@ -84,6 +89,9 @@ func ParseAnswer(data []byte) (*Answer, error) {
 		Session: r.session(), Lifetime: r.lifetime(), Shapes: r.shapes(), Refused: r.refused(), Ignored: r.ignored(),
 	}
 	copy(a.Token[:], r.hex("Token", len(a.Token)))
+	var state string
+	a.Sequence, state = r.sequence()
+	a.SequenceKnown = state == sequenceKnown
 	a.RequestHead, a.ReplyHead = r.heads()
 	a.Unknown = r.unknown()
 	if r.err == nil && a.Lifetime == 0 {
@@ -108,6 +116,9 @@ func (a *Answer) fits(o *Offer) error {
 		if !slices.Contains(c.offered, c.value) {
 			return fmt.Errorf("answer selects %s %q, which was not offered", c.what, c.value)
 		}
+	}
+	if _, _, ok := parseAssurance(a.Assurance); ok && a.Sequence != o.Sequence {
+		return errors.New("answer names another sequence than the offer")
 	}
 	if a.HeadersKept != 0 && a.HeadersKept != len(o.Headers) {
 		return fmt.Errorf("answer keeps %d header blocks of %d", a.HeadersKept, len(o.Headers))

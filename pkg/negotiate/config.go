@@ -13,6 +13,7 @@ import (
 	"github.com/hhfr/hhfr/pkg/soap"
 	"github.com/hhfr/hhfr/pkg/streamer"
 	"github.com/hhfr/hhfr/pkg/streamer/tcp"
+	"github.com/hhfr/hhfr/pkg/wsrm"
 )
 
 // Config is what a [Dialer] works with. It is copied; what it points to is shared and stays the caller's.
@@ -41,6 +42,16 @@ type Config struct {
 	// Reconnect is how long a session whose stream broke tries to negotiate anew, ever less often, before it turns to plain SOAP; 0: not at all. What is called
 	// meanwhile waits.
 	Reconnect time.Duration
+	// Assurance is what holds for each message; 0 or wsrm.AtMostOnce: none is sent twice. Under wsrm.AtLeastOnce and wsrm.ExactlyOnce the messages of a session stand in a sequence that Store has for the URL, and
+	// go on over streams, reconnections, and later sessions with the same store, until they are done. An end that does not agree gets nothing: RequireHHFR is implied. Exactly-once is BadConfig with a store
+	// that does not persist. Only one session at a time can have the sequence of a store and URL.
+	Assurance wsrm.Assurance
+	// Ordered has messages delivered in the order in which they were sent; with an assurance beyond at-most-once.
+	Ordered bool
+	// Resume tells that what is sent is what an earlier session, which did not come to its end, was to send: [Session.Sequence] says how much of that was accepted.
+	Resume bool
+	// LateReply, if given, gets replies to messages of earlier sessions, by the number of the message in its sequence, from 1, or why there will be none. It must not block.
+	LateReply func(number uint64, reply *streamer.Message, err error)
 	// AllowHost lists hosts, without ports, that an answer may name besides that of the URL.
 	AllowHost []string
 	// AllowCleartext: offer transports without encryption for https URLs too. Whoever listens on the way can then read what HTTPS hid.
@@ -82,6 +93,13 @@ func (c Config) withDefaults() (Config, error) {
 	if c.Reconnect < 0 || len(c.Shapes) > MaxShapes {
 		return c, badConfig("Reconnect below 0, or more than %d shapes", MaxShapes)
 	}
+	switch {
+	case c.Assurance > wsrm.ExactlyOnce, c.Ordered && !c.sequenced():
+		return c, badConfig("order without an assurance beyond at-most-once, or no assurance at all")
+	case c.Assurance == wsrm.ExactlyOnce && !ctxstore.Persists(c.Store):
+		return c, badConfig("exactly-once needs a store that persists")
+	}
+	c.RequireHHFR = c.RequireHHFR || c.sequenced()
 	if c.HTTPClient == nil {
 		c.HTTPClient = http.DefaultClient
 	}

@@ -55,10 +55,22 @@ func (d *Dialer) Dial(ctx context.Context, rawURL string) (*Session, error) {
 	}
 	u.Fragment = ""
 	s := newSession(d, u)
-	n := negotiation{dialer: d, url: u, serve: s.serve}
-	err = d.recall(ctx, u)
+	if d.cfg.sequenced() {
+		if s.outbox, err = d.openOutbox(ctx, u); err != nil {
+			s.cancel()
+			return nil, sequenceError(err)
+		}
+		s.resumed = s.outbox.resumed()
+	}
+	n := negotiation{dialer: d, url: u, serve: s.serve, outbox: s.outbox}
+	if s.outbox == nil { // a sequence waits for whoever knows it, however that end spoke before
+		err = d.recall(ctx, u)
+	}
 	if err == nil {
 		err = n.open(ctx)
+	}
+	if s.outbox != nil && (err != nil || ctx.Err() != nil) {
+		s.outbox.sequence().Close()
 	}
 	if ctx.Err() != nil {
 		if n.stream != nil {
@@ -85,6 +97,9 @@ func (d *Dialer) Dial(ctx context.Context, rawURL string) (*Session, error) {
 		}
 	}
 	d.cfg.Log.Info("plain SOAP", "url", loggable(u), "why", s.agreed.Why)
+	if d.cfg.sequenced() {
+		err = fmt.Errorf("%w; plain SOAP cannot promise %s", err, d.cfg.Assurance)
+	}
 	if d.cfg.RequireHHFR {
 		s.cancel()
 		return nil, &Error{Code: NoHHFR, At: -1, Remote: refused != nil, Err: err, Agreed: &s.agreed}
@@ -107,6 +122,7 @@ type negotiation struct {
 	dialer *Dialer
 	url    *url.URL
 	serve  streamer.Handler
+	outbox *outbox // nil: no sequence
 
 	agreed Agreed
 	stream *streamer.Stream
@@ -117,7 +133,8 @@ func (n *negotiation) open(ctx context.Context) error {
 	cfg := &n.dialer.cfg
 	secure := n.url.Scheme == "https"
 	offer := &Offer{
-		Schemes: []string{Scheme}, Transports: cfg.offerable(secure), Lifetime: cfg.Lifetime, Assurances: []string{AtMostOnce}, Securities: []string{TransportSecurity},
+		Sequence: n.outbox.name(),
+		Schemes:  []string{Scheme}, Transports: cfg.offerable(secure), Lifetime: cfg.Lifetime, Assurances: []string{n.dialer.assurance()}, Securities: []string{TransportSecurity},
 		Request: describe(cfg.RequestSchema), Reply: describe(cfg.ReplySchema), Headers: cfg.Headers,
 		RequestHead: defaultRequestFields, ReplyHead: defaultReplyFields,
 	}
@@ -144,7 +161,15 @@ func (n *negotiation) open(ctx context.Context) error {
 	answer, err := n.ask(ctx, version, offer)
 	var f *faulted
 	if cfg.SOAP == soap.None && errors.As(err, &f) && f.fault.Code == soap.VersionMismatch {
-		answer, err = n.ask(ctx, soap.V12, offer)
+		version = soap.V12
+		answer, err = n.ask(ctx, version, offer)
+	}
+	if err == nil && n.outbox != nil && n.outbox.entry.joined && !answer.SequenceKnown {
+		if err := n.outbox.lost(ctx); err != nil {
+			return err
+		}
+		offer.Sequence = n.outbox.name()
+		answer, err = n.ask(ctx, version, offer)
 	}
 	if errors.As(err, &f) {
 		n.agreed.Refused = f.items
@@ -288,7 +313,7 @@ func (n *negotiation) join(ctx context.Context, a *Answer) error {
 		return &refusal{err: err}
 	}
 	facts := Facts{
-		Session: a.Session, Scheme: a.Scheme, Representation: a.Representation, Transport: a.Transport, Assurance: a.Assurance, Security: a.Security,
+		Session: a.Session, Scheme: a.Scheme, Representation: a.Representation, Transport: a.Transport, Assurance: a.Assurance, Security: a.Security, Sequence: a.Sequence,
 		RequestDescription: a.Request.name(), ReplyDescription: a.Reply.name(),
 		Origin: originOf(n.url), Path: pathOf(n.url), Address: a.Address, Expires: d.cfg.Clock.Now().Add(a.Lifetime), PeerShapes: a.Shapes,
 	}
@@ -324,11 +349,22 @@ func (n *negotiation) join(ctx context.Context, a *Answer) error {
 	cfg := d.cfg.Stream
 	cfg.Initiator, cfg.Session, cfg.Token = true, a.Session, a.Token[:]
 	cfg.Representation, cfg.Coder, cfg.Accept, cfg.Handler = number, coder, nil, n.serve
+	if n.outbox != nil {
+		q := n.outbox.sequence()
+		cfg.Acks, cfg.Handler = q.Acks, placed(q, n.serve)
+	}
 	stream, err := streamer.Over(ctx, conn, cfg)
 	if err != nil {
 		return &refusal{err: fmt.Errorf("stream: %w", n.late(ctx, err)), passing: true}
 	}
 	tellLimits(coder, stream.Hello())
+	if n.outbox != nil {
+		if err := n.outbox.taken(ctx); err != nil {
+			stream.Abort(streamer.CloseInternal, "the context store failed")
+			return err
+		}
+		n.outbox.sequence().Attach(stream)
+	}
 	n.stream, n.agreed.HHFR, n.agreed.Facts = stream, true, &facts
 	return nil
 }

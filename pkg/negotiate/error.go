@@ -20,13 +20,15 @@ const (
 	Unsent
 	// Refused: the peer answered a one-way message over HTTP with a status that says that it was not taken.
 	Refused
+	// Kept: the message is in the store, and not known to be done. A session with the same store and URL goes on with it.
+	Kept
 	// Closed: the session or responder was closed.
 	Closed
 )
 
 var codeNames = map[Code]string{
 	BadConfig: "bad configuration", Malformed: "malformed", NoHHFR: "no HHFR", Unreachable: "no connection", FateUnknown: "fate unknown",
-	Unsent: "not sent", Refused: "refused", Closed: "closed",
+	Unsent: "not sent", Refused: "refused", Kept: "kept in the store, not known to be done", Closed: "closed",
 }
 
 func (c Code) String() string { return codeNames[c] }

@@ -18,6 +18,8 @@ type Facts struct {
 	Transport      string    `json:"transport"`      // URI-T
 	Assurance      string    `json:"assurance,omitempty"`
 	Security       string    `json:"security,omitempty"`
+	// Sequence names that of the session, "" if there is none. Whoever knows it could offer to go on with it, so recordings do not tell.
+	Sequence string `json:"-"`
 	// RequestDescription and ReplyDescription name what describes the messages; empty: nothing does.
 	RequestDescription string `json:"request_description,omitempty"`
 	ReplyDescription   string `json:"reply_description,omitempty"`
@@ -56,6 +58,7 @@ func (c *contextDocument) marshal() ([]byte, error) {
 			w.texts(f.local, f.value)
 		}
 	}
+	w.sequence(c.Sequence, "")
 	w.texts("Path", c.Path)
 	w.texts("Address", c.Address)
 	w.texts("Expires", c.Expires.UTC().Format(time.RFC3339))
@@ -87,6 +90,7 @@ func parseContext(data []byte) (*contextDocument, error) {
 		ReplyDescription: r.optional("ReplyDescription"), Headers: r.headers(),
 		Origin: r.optional("Origin"), Path: r.one("Path"), Address: r.one("Address"), PeerShapes: r.shapes(),
 	}}
+	c.Sequence, _ = r.sequence()
 	expires, err := time.Parse(time.RFC3339, r.one("Expires"))
 	if err != nil {
 		r.fail("Expires: %w", err)

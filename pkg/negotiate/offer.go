@@ -19,6 +19,8 @@ type Offer struct {
 	Schemes, Representations, Transports []string // URIs
 	// Assurances and Securities are URIs; none means at-most-once, and nothing beyond what the transport has.
 	Assurances, Securities []string
+	// Sequence names that of the session, urn:hhfr:sequence:…; "" without an assurance that needs one.
+	Sequence string
 	// Request and Reply describe the messages of each direction; nil: not described.
 	Request, Reply *Description
 	// Headers are header blocks that hold for every message of the session, as XML text, at most 16 of 4 KiB.
@@ -41,6 +43,7 @@ func (o *Offer) Message(v soap.Version) ([]byte, error) {
 	w.texts("Transport", o.Transports...)
 	w.texts("Assurance", o.Assurances...)
 	w.texts("Security", o.Securities...)
+	w.sequence(o.Sequence, "")
 	w.lifetime(o.Lifetime)
 	w.description("RequestDescription", o.Request)
 	w.description("ReplyDescription", o.Reply)
@@ -63,6 +66,7 @@ func ParseOffer(data []byte) (*Offer, soap.Version, error) {
 		Request: r.description("RequestDescription"), Reply: r.description("ReplyDescription"), Headers: r.headers(),
 		Lifetime: r.lifetime(), Shapes: r.shapes(),
 	}
+	o.Sequence, _ = r.sequence()
 	o.RequestHead, o.ReplyHead = r.heads()
 	o.Ignored = r.unknown()
 	if r.err == nil && (len(o.Schemes) == 0 || len(o.Representations) == 0 || len(o.Transports) == 0) {

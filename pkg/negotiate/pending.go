@@ -5,6 +5,7 @@ import (
 	"io"
 
 	"github.com/hhfr/hhfr/pkg/streamer"
+	"github.com/hhfr/hhfr/pkg/streamer/sequence"
 )
 
 // Pending is a request on its way, whose reply is not there yet.
@@ -15,6 +16,7 @@ type Pending struct {
 	link   *link
 	stream *streamer.Pending // nil: plain SOAP
 	plain  chan outcome
+	queued *sequence.Sending // with an assurance
 }
 
 type outcome struct {
@@ -26,6 +28,14 @@ type outcome struct {
 // SOAP each has a connection of its own or waits for one, and there is no order. The rest is as with [Session.Call].
 func (s *Session) Begin(ctx context.Context, m *streamer.Message) (*Pending, error) {
 	p := &Pending{s: s, head: m.Head}
+	if s.outbox != nil {
+		var err error
+		p.queued, err = s.enqueue(ctx, m, true)
+		if err != nil {
+			return nil, err
+		}
+		return p, nil
+	}
 	if err := p.begin(ctx, m.Body); err != nil {
 		return nil, err
 	}
@@ -77,6 +87,9 @@ func (p *Pending) post(ctx context.Context, body io.Reader) {
 
 // Reply waits for the first octets of the reply; see [Session.Call].
 func (p *Pending) Reply(ctx context.Context) (*streamer.Message, error) {
+	if p.queued != nil {
+		return p.s.replyTo(ctx, p.queued)
+	}
 	for p.stream != nil {
 		reply, err := p.stream.Reply(ctx)
 		unsent, failure := p.s.judge(ctx, p.link, err)

@@ -68,7 +68,7 @@ func (s *Session) install(n *negotiation) {
 	s.link, s.agreed = l, n.agreed
 	done, closed := s.again, s.closed
 	s.again = nil
-	if !closed && s.cfg.Reconnect > 0 {
+	if !closed && (s.cfg.Reconnect > 0 || s.outbox != nil) {
 		s.wait.Go(func() {
 			select {
 			case <-l.stream.Done():
@@ -123,12 +123,21 @@ func (s *Session) lost(l *link) {
 	if err != nil {
 		s.agreed.Why += ": " + err.Error()
 	}
+	if s.outbox != nil {
+		if st := s.outbox.sequence().Status(); st.Done+st.Received > s.progress {
+			s.progress, s.fruitless = st.Done+st.Received, 0
+		}
+	}
 	if s.fruitless++; s.cfg.Reconnect > 0 && s.fruitless <= maxFruitless {
 		s.again = make(chan struct{})
 		s.wait.Go(s.reconnect)
 		return
 	}
 	s.plain = true
+	if s.outbox != nil {
+		s.wait.Go(s.outbox.sequence().Close)
+		return
+	}
 	if err != nil && !errors.Is(err, &streamer.Error{Code: streamer.GoingAway}) {
 		why := errors.New(s.agreed.Why)
 		s.wait.Go(func() { s.rememberBroken(why) })
@@ -148,7 +157,7 @@ func (s *Session) reconnect() {
 	until := clock.Now().Add(s.cfg.Reconnect)
 	var err error
 	for wait := firstBackOff; ; wait = min(2*wait, maxBackOff) {
-		n := negotiation{dialer: s.dialer, url: s.url, serve: s.serve}
+		n := negotiation{dialer: s.dialer, url: s.url, serve: s.serve, outbox: s.outbox}
 		if err = n.open(s.ctx); err == nil {
 			s.install(&n)
 			s.cfg.Log.Info("a stream again", "url", loggable(s.url), "session", n.agreed.Facts.Session.String())
@@ -175,7 +184,9 @@ func (s *Session) reconnect() {
 	why, done := s.agreed.Why, s.again
 	s.again = nil
 	s.mu.Unlock()
-	if s.ctx.Err() == nil {
+	if s.outbox != nil {
+		s.outbox.sequence().Close()
+	} else if s.ctx.Err() == nil {
 		s.cfg.Log.Warn("plain SOAP from now on", "url", loggable(s.url), "why", why)
 		s.rememberBroken(errors.New(why))
 	}

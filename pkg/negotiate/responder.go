@@ -34,6 +34,8 @@ type ResponderConfig struct {
 	// unescaped as in url.URL.Path.
 	// Required.
 	Serve func(ctx context.Context, path string, x *streamer.Exchange)
+	// Sequenced serves messages that come in sequences; nil: only at-most-once is agreed to. Exactly-once is agreed to if Store persists.
+	Sequenced Sequenced
 	// Serves reports whether there is a service at a path; offers elsewhere are passed on. nil: everywhere.
 	Serves func(path string) bool
 	// UnchangingHeaders, if given, says whether the service at path goes by header blocks that hold for a whole session (see [FactsOf]). An error
@@ -106,6 +108,8 @@ type Responder struct {
 	ended    []SessionID             // whose contexts still lie in the store, oldest first
 	conns    int
 	closers  map[any]func()
+
+	sequences sequences
 }
 
 // NewResponder checks the configuration. Errors: BadConfig. The caller calls Close in the end.
@@ -131,12 +135,18 @@ func (r *Responder) answer(ctx context.Context, req *http.Request, o *Offer) (*A
 		return nil, err
 	}
 	var err error
+	if a.Assurance != AtMostOnce {
+		a.Sequence = o.Sequence
+		if a.SequenceKnown, err = r.knows(ctx, o.Sequence); err != nil {
+			return nil, err
+		}
+	}
 	if a.Shapes, err = r.common(ctx, o.Shapes); err != nil {
 		return nil, err
 	}
 	facts := Facts{
 		Session: a.Session, Scheme: a.Scheme, Representation: a.Representation, Transport: a.Transport, Assurance: a.Assurance, Security: a.Security,
-		Origin: requestOrigin(req), Path: path, Address: a.Address, Expires: r.cfg.Clock.Now().Add(a.Lifetime), PeerShapes: o.Shapes,
+		Sequence: a.Sequence, Origin: requestOrigin(req), Path: path, Address: a.Address, Expires: r.cfg.Clock.Now().Add(a.Lifetime), PeerShapes: o.Shapes,
 	}
 	if err := r.takeHeaders(path, o.Headers); err != nil {
 		a.Refused = append(a.Refused, Declined{"UnchangingHeader", err.Error()})
@@ -170,12 +180,16 @@ func (r *Responder) choose(o *Offer, a *Answer) error {
 			return slices.ContainsFunc(r.cfg.Representations, func(name string) bool { return RepresentationURI(name) == uri })
 		}, &a.Representation},
 		{"Transport", o.Transports, func(uri string) bool { return r.address(uri) != "" }, &a.Transport},
-		{"Assurance", orOnly(o.Assurances, AtMostOnce), func(uri string) bool { return uri == AtMostOnce }, &a.Assurance},
+		{"Assurance", orOnly(o.Assurances, AtMostOnce), func(uri string) bool { return r.assure(uri, o) == nil }, &a.Assurance},
 		{"Security", orOnly(o.Securities, TransportSecurity), func(uri string) bool { return uri == TransportSecurity }, &a.Security},
 	} {
 		at := slices.IndexFunc(c.offered, c.ours)
 		if at < 0 {
-			refused = append(refused, Declined{c.item, "nothing in common"})
+			why := "nothing in common"
+			if c.item == "Assurance" {
+				why = r.assure(o.Assurances[0], o).Error()
+			}
+			refused = append(refused, Declined{c.item, why})
 			continue
 		}
 		*c.chosen = c.offered[at]

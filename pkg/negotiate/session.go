@@ -9,6 +9,7 @@ import (
 
 	"github.com/hhfr/hhfr/pkg/soap"
 	"github.com/hhfr/hhfr/pkg/streamer"
+	"github.com/hhfr/hhfr/pkg/streamer/sequence"
 )
 
 // Agreed is the outcome of a negotiation.
@@ -44,6 +45,8 @@ type Session struct {
 	url      *url.URL
 	implicit implicit
 	handler  atomic.Pointer[streamer.Handler]
+	outbox   *outbox // nil: no sequence
+	resumed  uint64  // messages accepted in the run that goes on
 
 	ctx    context.Context // until Close
 	cancel context.CancelFunc
@@ -56,7 +59,8 @@ type Session struct {
 	again     chan struct{} // closed when an attempt to have a new stream is over; nil: none is under way
 	plain     bool          // plain SOAP from now on
 	closed    bool
-	fruitless int // streams in a row that brought nothing
+	fruitless int    // streams in a row that brought nothing
+	progress  uint64 // of the sequence when the last stream ended
 }
 
 // link is one stream of a session.
@@ -134,7 +138,17 @@ func (s *Session) Wait(ctx context.Context) error {
 // Config.Reconnect brings one, else as plain SOAP. One that was written and not answered is an [Error] with the code FateUnknown, and is never sent
 // twice. So is one that was under way as plain SOAP when ctx ended; on a stream that is a *[streamer.Error] with the code Aborted. What the other end says of one exchange is a *[streamer.Error], too. A
 // fault is a reply.
+//
+// With Config.Assurance the message is in the store before anything of it is sent, and goes over streams until it is done. The errors then are those of [Session.Finish], Unsent for a message that is too long or comes too
+// late, and that of ctx, which changes nothing for the message.
 func (s *Session) Call(ctx context.Context, m *streamer.Message) (reply *streamer.Message, err error) {
+	if s.outbox != nil {
+		sending, err := s.enqueue(ctx, m, true)
+		if err != nil {
+			return nil, err
+		}
+		return s.replyTo(ctx, sending)
+	}
 	err = s.send(ctx, m, func(l *link, m *streamer.Message) (err error) {
 		if l == nil {
 			reply, err = s.post(ctx, m)
@@ -147,18 +161,29 @@ func (s *Session) Call(ctx context.Context, m *streamer.Message) (reply *streame
 }
 
 // Send sends a one-way message. It returns once the message is accepted: on a stream, when it is queued; in plain SOAP, when the other end has
-// answered that it took it (Refused if it did not). The rest is as with Call. What the stream may still lose [Session.Post] tells.
+// answered that it took it (Refused if it did not); with Config.Assurance, when it is in the store. The rest is as with Call. What the stream may still lose [Session.Post] tells.
 func (s *Session) Send(ctx context.Context, m *streamer.Message) error {
-	_, err := s.Post(ctx, m)
+	p, err := s.Post(ctx, m)
+	if err == nil && p.sequence != nil {
+		err = s.sequenceError(p.sequence.Stored(ctx))
+	}
 	return err
 }
 
 // Posted is a one-way message that was accepted.
-type Posted struct{ on *streamer.Posted }
+type Posted struct {
+	on       *streamer.Posted
+	s        *Session
+	sequence *sequence.Sending
+}
 
 // Err is what is known against the message, nil if nothing is: see streamer.Posted.Err. After [Session.Close] it is final. In plain SOAP it is always nil. FateUnknown is an [Error] with that
 // code, as is Unsent: such a message is safe to send again.
 func (p *Posted) Err() error {
+	if p.sequence != nil {
+		_, err := p.sequence.Settled()
+		return p.s.sequenceError(err)
+	}
 	if p.on == nil {
 		return nil
 	}
@@ -172,9 +197,17 @@ func (p *Posted) Err() error {
 	return err
 }
 
-// Post sends a one-way message as Send does, and tells later what became of it.
+// Post sends a one-way message as Send does, and tells later what became of it. With Config.Assurance it returns when the message is queued.
 func (s *Session) Post(ctx context.Context, m *streamer.Message) (*Posted, error) {
-	posted := &Posted{}
+	posted := &Posted{s: s}
+	if s.outbox != nil {
+		var err error
+		posted.sequence, err = s.enqueue(ctx, m, false)
+		if err != nil {
+			return nil, err
+		}
+		return posted, nil
+	}
 	err := s.send(ctx, m, func(l *link, m *streamer.Message) (err error) {
 		if l == nil {
 			return s.postOneWay(ctx, m)
@@ -251,6 +284,9 @@ func (s *Session) Close() error {
 	if was {
 		return nil
 	}
+	if s.outbox != nil {
+		s.outbox.sequence().Close()
+	}
 	var err error
 	for _, l := range links {
 		was := isDone(l.stream)
@@ -259,5 +295,8 @@ func (s *Session) Close() error {
 		}
 	}
 	s.wait.Wait()
+	if s.outbox != nil {
+		s.outbox.sequence().Close() // one that came in the place of a lost one meanwhile
+	}
 	return err
 }

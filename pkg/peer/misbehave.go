@@ -16,6 +16,7 @@ import (
 	"github.com/hhfr/hhfr/pkg/negotiate"
 	"github.com/hhfr/hhfr/pkg/soap"
 	"github.com/hhfr/hhfr/pkg/streamer"
+	"github.com/hhfr/hhfr/pkg/wsrm"
 )
 
 // Misbehavior is how a [Server] does wrong, for tests of the other end. The zero value: it does not.
@@ -237,4 +238,37 @@ func (c *breakable) Close() error {
 	delete(c.breaker.conns, c)
 	c.breaker.mu.Unlock()
 	return c.Conn.Close()
+}
+
+// sequenced stands before what serves the messages of sequences. What such a message does is done; only its stream is broken off.
+func (b *breaker) sequenced(next negotiate.Sequenced) negotiate.Sequenced {
+	if b.m.kind != slow && b.m.kind != closesAfter {
+		return next
+	}
+	return breakingSequences{next, b}
+}
+
+type breakingSequences struct {
+	negotiate.Sequenced
+	b *breaker
+}
+
+func (s breakingSequences) hold(ctx context.Context) {
+	if s.b.m.kind == closesAfter {
+		s.b.breaks()
+	} else {
+		_ = s.b.clock.Sleep(ctx, s.b.m.slow)
+	}
+}
+
+// Transact implements [negotiate.Sequenced].
+func (s breakingSequences) Transact(ctx context.Context, path string, tx *wsrm.Tx, request *streamer.Message) (*streamer.Message, error) {
+	s.hold(ctx)
+	return s.Sequenced.Transact(ctx, path, tx, request)
+}
+
+// Handle implements [negotiate.Sequenced].
+func (s breakingSequences) Handle(ctx context.Context, path string, request *streamer.Message) *streamer.Message {
+	s.hold(ctx)
+	return s.Sequenced.Handle(ctx, path, request)
 }

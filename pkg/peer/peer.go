@@ -131,13 +131,7 @@ func headOf(status int, fields ...soap.Field) []byte {
 // ServeExchange has an exchange of a stream served by the service at path, and answers it; it is what negotiate's responder calls.
 func (s *Services) ServeExchange(ctx context.Context, path string, x *streamer.Exchange) {
 	request := x.Message()
-	t := target{method: http.MethodPost, path: path}
-	if request.Head != nil {
-		if h, _, err := http1.ParseHead(request.Head, 0); err == nil && !h.IsReply() {
-			t.method = string(h.Method())
-			_, t.query, _ = strings.Cut(string(h.Target()), "?")
-		}
-	}
+	t := targetOf(path, request.Head)
 	// Whatever fails is known to the stream already, which tells the other end.
 	_ = s.serve(ctx, t, request, func(m *streamer.Message) error {
 		if x.OneWay() {

@@ -107,7 +107,7 @@ func newServer(cfg Config) (*Server, error) {
 	b := newBreaker(cfg.Misbehave, cfg.Clock)
 	var err error
 	s.responder, err = negotiate.NewResponder(negotiate.ResponderConfig{
-		Store: cfg.Store, Coders: cfg.Coders, Addresses: addresses, Serve: b.serve(cfg.Services.ServeExchange), Serves: cfg.Services.Has, ReplySchema: cfg.Services.ReplySchema,
+		Store: cfg.Store, Coders: cfg.Coders, Addresses: addresses, Serve: b.serve(cfg.Services.ServeExchange), Sequenced: b.sequenced(cfg.Services), Serves: cfg.Services.Has, ReplySchema: cfg.Services.ReplySchema,
 		WrapConn: b.wrap(cfg.WrapConn), OnSession: cfg.OnSession, OnStream: s.onStream, Stream: cfg.Stream, Clock: cfg.Clock, Log: cfg.Log,
 	})
 	if err != nil {

@@ -10,28 +10,21 @@ import (
 )
 
 // description is WSDL 1.1, document/literal wrapped, with a binding and a port for each version of SOAP; 1.1 comes first, which is what most programs take.
-// The words in braces are replaced. soapAction is empty, so that the default head of a negotiated session is what a client sends.
+// The words in braces are replaced, the lines of operations once for each. soapAction is empty, so that the default head of a negotiated session is what a client sends.
 const description = `<?xml version="1.0" encoding="UTF-8"?>
 <wsdl:definitions name="{name}" targetNamespace="{namespace}" xmlns:tns="{namespace}" xmlns:wsdl="http://schemas.xmlsoap.org/wsdl/" xmlns:xs="http://www.w3.org/2001/XMLSchema" xmlns:soap11="http://schemas.xmlsoap.org/wsdl/soap/" xmlns:soap12="http://schemas.xmlsoap.org/wsdl/soap12/">
   <wsdl:documentation>{documentation}</wsdl:documentation>
   <wsdl:types>
-    <xs:schema targetNamespace="{namespace}" elementFormDefault="qualified">
-      <xs:element name="{name}"><xs:complexType><xs:sequence>{request}</xs:sequence></xs:complexType></xs:element>
-      <xs:element name="{name}Response"><xs:complexType><xs:sequence>{reply}</xs:sequence></xs:complexType></xs:element>{types}
+    <xs:schema targetNamespace="{namespace}" elementFormDefault="qualified">{elements}
     </xs:schema>
-  </wsdl:types>
-  <wsdl:message name="{name}Request"><wsdl:part name="parameters" element="tns:{name}"/></wsdl:message>
-  <wsdl:message name="{name}Reply"><wsdl:part name="parameters" element="tns:{name}Response"/></wsdl:message>
-  <wsdl:portType name="{name}PortType">
-    <wsdl:operation name="{name}"><wsdl:input message="tns:{name}Request"/><wsdl:output message="tns:{name}Reply"/></wsdl:operation>
+  </wsdl:types>{messages}
+  <wsdl:portType name="{name}PortType">{operations}
   </wsdl:portType>
   <wsdl:binding name="{name}Soap11" type="tns:{name}PortType">
-    <soap11:binding style="document" transport="http://schemas.xmlsoap.org/soap/http"/>
-    <wsdl:operation name="{name}"><soap11:operation soapAction="" style="document"/><wsdl:input><soap11:body use="literal"/></wsdl:input><wsdl:output><soap11:body use="literal"/></wsdl:output></wsdl:operation>
+    <soap11:binding style="document" transport="http://schemas.xmlsoap.org/soap/http"/>{bound11}
   </wsdl:binding>
   <wsdl:binding name="{name}Soap12" type="tns:{name}PortType">
-    <soap12:binding style="document" transport="http://schemas.xmlsoap.org/soap/http"/>
-    <wsdl:operation name="{name}"><soap12:operation soapAction="" style="document"/><wsdl:input><soap12:body use="literal"/></wsdl:input><wsdl:output><soap12:body use="literal"/></wsdl:output></wsdl:operation>
+    <soap12:binding style="document" transport="http://schemas.xmlsoap.org/soap/http"/>{bound12}
   </wsdl:binding>
   <wsdl:service name="{name}">
     <wsdl:port name="{name}Soap11" binding="tns:{name}Soap11"><soap11:address location="{location}"/></wsdl:port>
@@ -40,18 +33,47 @@ const description = `<?xml version="1.0" encoding="UTF-8"?>
 </wsdl:definitions>
 `
 
+// The lines of one operation.
+const (
+	elementLines = `
+      <xs:element name="{op}"><xs:complexType><xs:sequence>{request}</xs:sequence></xs:complexType></xs:element>
+      <xs:element name="{op}Response"><xs:complexType><xs:sequence>{reply}</xs:sequence></xs:complexType></xs:element>`
+	messageLines = `
+  <wsdl:message name="{op}Request"><wsdl:part name="parameters" element="tns:{op}"/></wsdl:message>
+  <wsdl:message name="{op}Reply"><wsdl:part name="parameters" element="tns:{op}Response"/></wsdl:message>`
+	operationLines = `
+    <wsdl:operation name="{op}"><wsdl:input message="tns:{op}Request"/><wsdl:output message="tns:{op}Reply"/></wsdl:operation>`
+	boundLines = `
+    <wsdl:operation name="{op}"><{soap}:operation soapAction="" style="document"/><wsdl:input><{soap}:body use="literal"/></wsdl:input><wsdl:output><{soap}:body use="literal"/></wsdl:output></wsdl:operation>`
+)
+
+// port is one operation as a description has it: the children of the elements NAME and NAMEResponse in XML Schema, and what these refer to.
+type port struct{ name, request, reply, types string }
+
+// describeService makes a description.
+func describeService(name, documentation, location string, ports []port) []byte {
+	var elements, messages, operations, bound11, bound12 strings.Builder
+	for _, p := range ports {
+		of := strings.NewReplacer("{op}", p.name, "{request}", p.request, "{reply}", p.reply)
+		elements.WriteString(of.Replace(elementLines))
+		if p.types != "" {
+			elements.WriteString("\n      " + p.types)
+		}
+		messages.WriteString(of.Replace(messageLines))
+		operations.WriteString(of.Replace(operationLines))
+		bound11.WriteString(strings.ReplaceAll(of.Replace(boundLines), "{soap}", "soap11"))
+		bound12.WriteString(strings.ReplaceAll(of.Replace(boundLines), "{soap}", "soap12"))
+	}
+	var where, what bytes.Buffer
+	escape(&where, location)
+	escape(&what, documentation)
+	return []byte(strings.NewReplacer("{name}", name, "{namespace}", Namespace, "{documentation}", what.String(), "{location}", where.String(), "{elements}", elements.String(),
+		"{messages}", messages.String(), "{operations}", operations.String(), "{bound11}", bound11.String(), "{bound12}", bound12.String()).Replace(description))
+}
+
 // WSDL is as in [Described].
 func (o *operation) WSDL(location string) []byte {
-	types := ""
-	if o.types != "" {
-		types = "\n      " + o.types
-	}
-	var escaped bytes.Buffer
-	escape(&escaped, location)
-	var documentation bytes.Buffer
-	escape(&documentation, o.documentation)
-	return []byte(strings.NewReplacer("{name}", o.name, "{namespace}", Namespace, "{documentation}", documentation.String(),
-		"{request}", o.request, "{reply}", o.reply, "{types}", types, "{location}", escaped.String()).Replace(description))
+	return describeService(o.name, o.documentation, location, []port{{o.name, o.request, o.reply, o.types}})
 }
 
 // describe answers GET: /NAME?wsdl and /NAME.wsdl are descriptions, all else is not found. base is the server's URL as the client calls it; empty: not known, the description then names the path alone.

@@ -202,3 +202,6 @@ func (s *Store) ready(ctx context.Context) error {
 	}
 	return nil
 }
+
+// Volatile is true: with the process all is gone (see [ctxstore.Persists]).
+func (s *Store) Volatile() bool { return true }

@@ -133,8 +133,9 @@ func (q *Sequence) step(ev wsrm.Event) error {
 }
 
 var (
-	errDead = &Error{Code: Unstored}
-	errOver = &Error{Code: FateUnknown, Err: errors.New("a reply did not come before the sequence ended")}
+	errDead   = &Error{Code: Unstored}
+	errClosed = &Error{Code: Unsent, Err: errors.New("the sequence was closed here")}
+	errOver   = &Error{Code: FateUnknown, Err: errors.New("a reply did not come before the sequence ended")}
 )
 
 // act does what an engine wants, and gives up if its state could not be stored.
@@ -205,6 +206,10 @@ func (q *Sequence) settle(number uint64, reply Message, err error) {
 		close(s.done)
 	}
 	if s != nil && (s.acked || err != nil) {
+		var e *Error
+		if s.late && q.cfg.Late != nil && errors.As(err, &e) && (e.Code == FateUnknown || e.Code == Unsent) {
+			q.cfg.Late(number, reply, err)
+		}
 		if !s.acked {
 			q.place.release(1, len(s.payload))
 		}
@@ -343,12 +348,12 @@ func (q *Sequence) settleAll() {
 		q.settle(n, Message{}, &Error{Code: Kept})
 	}
 	for _, s := range l.outbox {
-		q.refuse(s, &Error{Code: Unsent, Err: errors.New("the sequence was closed here")})
+		q.refuse(s, errClosed)
 	}
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	if q.broken == nil {
-		q.broken = &Error{Code: Kept, Err: errors.New("the sequence was closed here")}
+		q.broken = errClosed
 		close(q.over)
 	}
 	q.ease()

@@ -198,6 +198,16 @@ func (s *Sending) Wait(ctx context.Context) (Message, error) {
 	}
 }
 
+// Settled tells what Wait would say, if it would not wait.
+func (s *Sending) Settled() (settled bool, err error) {
+	select {
+	case <-s.done:
+		return true, s.err
+	default:
+		return false, nil
+	}
+}
+
 // Err tells why nothing can be sent any more; nil if something can.
 func (q *Sequence) Err() error {
 	q.mu.Lock()
@@ -206,7 +216,7 @@ func (q *Sequence) Err() error {
 	case q.broken != nil:
 		return q.broken
 	case q.closed:
-		return &Error{Code: Kept, Err: errors.New("the sequence was closed here")}
+		return errClosed
 	}
 	return nil
 }

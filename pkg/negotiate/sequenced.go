@@ -1,0 +1,106 @@
+package negotiate
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/hhfr/hhfr/pkg/streamer"
+	"github.com/hhfr/hhfr/pkg/streamer/sequence"
+)
+
+// sequence is the session's at hand, nil if it has none.
+func (s *Session) sequence() *sequence.Sequence {
+	if s.outbox == nil {
+		return nil
+	}
+	return s.outbox.sequence()
+}
+
+// enqueue sends a message in the session's sequence.
+func (s *Session) enqueue(ctx context.Context, m *streamer.Message, wanted bool) (*sequence.Sending, error) {
+	defer func() { _ = closeReader(m.Body) }()
+	head, err := s.implicit.forWire(m.Head)
+	if err != nil {
+		return nil, err
+	}
+	body, err := m.ReadAll(sequence.MaxMessage)
+	if errors.Is(err, &streamer.Error{Code: streamer.TooLarge}) {
+		return nil, &Error{Code: Unsent, At: -1, Err: fmt.Errorf("longer than the %d octets that a sequence takes", sequence.MaxMessage)}
+	}
+	if err != nil {
+		return nil, &Error{Code: Unsent, At: -1, Err: err}
+	}
+	for {
+		q := s.sequence()
+		sending, err := q.Send(ctx, sequence.Message{Head: head, Body: body}, wanted)
+		if err != nil && ctx.Err() == nil && s.sequence() != q {
+			continue // the other end had lost that one
+		}
+		return sending, s.sequenceError(err)
+	}
+}
+
+// replyTo waits for the reply to a message of the sequence.
+func (s *Session) replyTo(ctx context.Context, sending *sequence.Sending) (*streamer.Message, error) {
+	m, err := sending.Wait(ctx)
+	if err != nil {
+		return nil, s.sequenceError(err)
+	}
+	return streamer.NewMessage(m.Head, m.Body), nil
+}
+
+// sequenceError is an error of a sequence as one of this package.
+func sequenceError(err error) error {
+	var e *sequence.Error
+	if !errors.As(err, &e) {
+		return err
+	}
+	code := Unsent
+	switch e.Code {
+	case sequence.Kept, sequence.Unstored:
+		code = Kept
+	case sequence.FateUnknown:
+		code = FateUnknown
+	case sequence.BadConfig:
+		code = BadConfig
+	case sequence.Unsent, sequence.TooLarge:
+	}
+	return &Error{Code: code, At: -1, Err: err}
+}
+
+// sequenceError also tells why there is no stream any more, if that is it.
+func (s *Session) sequenceError(err error) error {
+	err = sequenceError(err)
+	var e *Error
+	if errors.As(err, &e) {
+		if a := s.Agreed(); a.Why != "" {
+			e.Err = fmt.Errorf("%w; %s", e.Err, a.Why)
+		}
+	}
+	return err
+}
+
+// Sequence tells how far the session's sequence is, and how many of the messages accepted were so in the run that Config.Resume goes on with; zero without one.
+func (s *Session) Sequence() (status sequence.Status, resumed uint64) {
+	q := s.sequence()
+	if q == nil {
+		return status, 0
+	}
+	return q.Status(), s.resumed
+}
+
+// Finish waits until all messages of the session's sequence, also those of earlier processes, are done, their replies are there, and both ends know that; nothing can be sent any more then. A session without a sequence has
+// nothing to wait for. Errors: the cause of ctx, Kept if no stream can be had any more, and FateUnknown if the other end lost the sequence.
+func (s *Session) Finish(ctx context.Context) error {
+	q := s.sequence()
+	for q != nil {
+		err := q.Finish(ctx)
+		next := s.sequence()
+		if err == nil || next == q || ctx.Err() != nil {
+			return s.sequenceError(err)
+		}
+		q = next
+	}
+	return nil
+}
