@@ -23,7 +23,6 @@ type conn struct {
 
 	mu       sync.Mutex
 	engine   *wsrm.Engine
-	codec    wsrm.Codec
 	timer    clock.Timer
 	packet   wsrm.Packet
 	out      []byte
@@ -51,7 +50,7 @@ func newConn(cfg Config, id, nonce uint64, rtt time.Duration) (*conn, error) {
 	if err != nil {
 		return nil, err
 	}
-	c := &conn{cfg: cfg, id: id, nonce: nonce, engine: e, codec: e.Codec(), changed: make(chan struct{}), reading: newDeadline(), writing: newDeadline()}
+	c := &conn{cfg: cfg, id: id, nonce: nonce, engine: e, changed: make(chan struct{}), reading: newDeadline(), writing: newDeadline()}
 	return c, nil
 }
 
@@ -79,7 +78,7 @@ func (c *conn) step(ev wsrm.Event) (refused error) {
 func (c *conn) do(a wsrm.Action, now time.Time) (wake bool) {
 	switch a.Kind {
 	case wsrm.Transmit:
-		c.out = c.codec.Append(c.header(c.out[:0]), a.Packet)
+		c.out = Codec.Append(c.header(c.out[:0]), a.Packet)
 		c.write(c.out)
 	case wsrm.WakeAt:
 		return c.alarm(a.At, now)
@@ -98,9 +97,9 @@ func (c *conn) do(a wsrm.Action, now time.Time) (wake bool) {
 
 func (c *conn) header(dst []byte) []byte {
 	if c.nonce != 0 && !c.heard {
-		return appendOpen(dst, c.id, c.nonce)
+		return appendNumbers(dst, Open, c.id, c.nonce)
 	}
-	return appendData(dst, c.id)
+	return appendNumbers(dst, Data, c.id)
 }
 
 // alarm sets the timer; true: it is due.
@@ -159,7 +158,7 @@ func (c *conn) await(d *deadline) error {
 func (c *conn) receive(packet []byte) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.left || c.codec.Parse(packet, &c.packet) != nil {
+	if c.left || Codec.Parse(packet, &c.packet) != nil {
 		return
 	}
 	c.heard = true
@@ -325,7 +324,7 @@ func (c *conn) leave() {
 	}
 	c.left = true
 	if c.readErr == nil || c.sendErr == nil {
-		c.write(unknown(appendData(nil, c.id), c.codec))
+		c.write(unknown(appendNumbers(nil, Data, c.id)))
 	}
 	if c.timer != nil {
 		c.timer.Stop()
@@ -335,8 +334,8 @@ func (c *conn) leave() {
 }
 
 // unknown appends a packet that says that there is no such session.
-func unknown(dst []byte, codec wsrm.Codec) []byte {
-	return codec.Append(dst, &wsrm.Packet{HasAck: true, Ack: wsrm.Ack{Unknown: true}})
+func unknown(dst []byte) []byte {
+	return Codec.Append(dst, &wsrm.Packet{HasAck: true, Ack: wsrm.Ack{Unknown: true}})
 }
 
 // LocalAddr implements [net.Conn].

@@ -1,19 +1,28 @@
 package udp
 
-import "encoding/binary"
+import (
+	"encoding/binary"
+	"math"
 
-// kind is the first octet of a datagram.
-type kind byte
+	"github.com/hhfr/hhfr/pkg/wsrm"
+)
+
+// Kind is the first octet of a datagram (docs/wire-format.md, section 12.1).
+type Kind byte
 
 const (
-	// kindAsk: a nonce, and zeros; wants an answer.
-	kindAsk kind = iota + 1
-	// kindAnswer: the nonce, and a session id that only this address with this nonce can open.
-	kindAnswer
-	// kindOpen: session id, nonce, packet; opens the session, until something of it was heard.
-	kindOpen
-	// kindData: session id, packet.
-	kindData
+	// Ask: a nonce, and zeros; wants an answer.
+	Ask Kind = iota + 1
+	// Answer: the nonce, and a session id that only this address with this nonce can open.
+	Answer
+	// Open: session id, nonce, packet; opens the session, until something of it was heard.
+	Open
+	// Data: session id, packet.
+	Data
+	// Challenge: session id, and a token that only this address can know; wants a proof.
+	Challenge
+	// Proof: session id, and the token of a challenge: who dialled receives at the address it comes from.
+	Proof
 )
 
 const (
@@ -23,40 +32,49 @@ const (
 	askLen = 32
 )
 
-// datagram is one, taken apart; packet aliases it.
-type datagram struct {
-	kind      kind
-	id, nonce uint64
-	packet    []byte
+// Datagram is one, taken apart.
+type Datagram struct {
+	Kind    Kind
+	Session uint64 // its id; not of an ask
+	Nonce   uint64 // of ask, answer and open; the token of challenge and proof
+	Packet  []byte // of open and data, see [Codec]; aliases the datagram
 }
 
-// parse takes a datagram apart; false: it is none.
-func parse(b []byte) (d datagram, ok bool) {
+// Codec writes and reads packets.
+var Codec = wsrm.Codec{Limit: math.MaxInt64}
+
+// Parse takes a datagram apart; false: it is none. What is in its packet is not looked at.
+func Parse(b []byte) (d Datagram, ok bool) {
 	if len(b) == 0 {
 		return d, false
 	}
-	d.kind = kind(b[0])
-	switch d.kind {
-	case kindAsk:
+	d.Kind = Kind(b[0])
+	switch d.Kind {
+	case Ask:
 		if len(b) < askLen {
 			return d, false
 		}
-		d.nonce = binary.BigEndian.Uint64(b[1:])
-	case kindAnswer:
+		d.Nonce = binary.BigEndian.Uint64(b[1:])
+	case Answer:
 		if len(b) != openHeader {
 			return d, false
 		}
-		d.nonce, d.id = binary.BigEndian.Uint64(b[1:]), binary.BigEndian.Uint64(b[9:])
-	case kindOpen:
+		d.Nonce, d.Session = binary.BigEndian.Uint64(b[1:]), binary.BigEndian.Uint64(b[9:])
+	case Open:
 		if len(b) < openHeader {
 			return d, false
 		}
-		d.id, d.nonce, d.packet = binary.BigEndian.Uint64(b[1:]), binary.BigEndian.Uint64(b[9:]), b[openHeader:]
-	case kindData:
+		d.Session, d.Nonce, d.Packet = binary.BigEndian.Uint64(b[1:]), binary.BigEndian.Uint64(b[9:]), b[openHeader:]
+	case Data:
 		if len(b) < dataHeader {
 			return d, false
 		}
-		d.id, d.packet = binary.BigEndian.Uint64(b[1:]), b[dataHeader:]
+		d.Session, d.Packet = binary.BigEndian.Uint64(b[1:]), b[dataHeader:]
+	case Challenge, Proof:
+		if len(b) != openHeader {
+			return d, false
+		}
+		d.Session, d.Nonce = binary.BigEndian.Uint64(b[1:]), binary.BigEndian.Uint64(b[9:])
 	default:
 		return d, false
 	}
@@ -64,19 +82,14 @@ func parse(b []byte) (d datagram, ok bool) {
 }
 
 func appendAsk(dst []byte, nonce uint64) []byte {
-	dst = binary.BigEndian.AppendUint64(append(dst, byte(kindAsk)), nonce)
-	return append(dst, make([]byte, askLen-9)...)
+	return append(appendNumbers(dst, Ask, nonce), make([]byte, askLen-9)...)
 }
 
-func appendAnswer(dst []byte, nonce, id uint64) []byte {
-	return binary.BigEndian.AppendUint64(binary.BigEndian.AppendUint64(append(dst, byte(kindAnswer)), nonce), id)
-}
-
-// appendOpen and appendData write what stands before a packet.
-func appendOpen(dst []byte, id, nonce uint64) []byte {
-	return binary.BigEndian.AppendUint64(binary.BigEndian.AppendUint64(append(dst, byte(kindOpen)), id), nonce)
-}
-
-func appendData(dst []byte, id uint64) []byte {
-	return binary.BigEndian.AppendUint64(append(dst, byte(kindData)), id)
+// appendNumbers writes a datagram of numbers alone, or what stands before a packet.
+func appendNumbers(dst []byte, k Kind, numbers ...uint64) []byte {
+	dst = append(dst, byte(k))
+	for _, n := range numbers {
+		dst = binary.BigEndian.AppendUint64(dst, n)
+	}
+	return dst
 }

@@ -102,7 +102,7 @@ func (d *dialled) read() {
 			continue
 		}
 		broken = 0
-		g, ok := parse(buf[:n])
+		g, ok := Parse(buf[:n])
 		if !ok || from.String() != d.remote.String() {
 			continue
 		}
@@ -110,13 +110,13 @@ func (d *dialled) read() {
 		c := d.conn
 		d.mu.Unlock()
 		switch {
-		case g.kind == kindAnswer && g.nonce == d.nonce && c == nil:
+		case g.Kind == Answer && g.Nonce == d.nonce && c == nil:
 			select {
-			case d.answers <- g.id:
+			case d.answers <- g.Session:
 			default: // there is one already
 			}
-		case g.kind == kindData && c != nil && g.id == c.id:
-			c.receive(g.packet)
+		case g.Kind == Data && c != nil && g.Session == c.id:
+			c.receive(g.Packet)
 		}
 	}
 }

@@ -22,8 +22,8 @@ type Config struct {
 const (
 	defaultDatagram = 1200
 	defaultLinger   = 5 * time.Second
-	// window is how many units of a datagram each are under way at most in each direction, and hold how many octets wait for their reader: both ends are of the same version, and need not agree anew.
-	window = 1024
+	// Window is how many units are above the floor at most in each direction, and hold how many octets wait for their reader: both ends are of the same version, and need not agree anew.
+	Window = 1024
 	hold   = 1 << 20
 	// chunk is how much of a Write becomes one message, in octets: what arrives of it waits for the rest.
 	chunk = 8 << 10
@@ -44,7 +44,7 @@ const (
 // sequences configures the engine of one connection.
 func (c Config) sequences(rtt time.Duration) wsrm.Config {
 	return wsrm.Config{
-		Assurance: wsrm.ExactlyOnce, Ordered: true, Window: window, Hold: hold, Inactivity: c.Inactivity,
+		Assurance: wsrm.ExactlyOnce, Ordered: true, Window: Window, Hold: hold, Inactivity: c.Inactivity,
 		Datagram: c.Datagram - openHeader, RTT: rtt,
 	}
 }

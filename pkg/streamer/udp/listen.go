@@ -108,34 +108,34 @@ func (l *listener) read() {
 			continue
 		}
 		broken = 0
-		if g, ok := parse(buf[:n]); ok {
+		if g, ok := Parse(buf[:n]); ok {
 			l.take(g, from)
 		}
 	}
 }
 
-func (l *listener) take(g datagram, from net.Addr) {
-	switch g.kind {
-	case kindAsk:
+func (l *listener) take(g Datagram, from net.Addr) {
+	switch g.Kind {
+	case Ask:
 		l.mu.Lock()
 		closed := l.closed
 		l.mu.Unlock()
 		if !closed {
-			_, _ = l.socket.WriteTo(appendAnswer(nil, g.nonce, l.cookie(0, from, g.nonce)), from)
+			_, _ = l.socket.WriteTo(appendNumbers(nil, Answer, g.Nonce, l.cookie(0, from, g.Nonce)), from)
 		}
-	case kindOpen, kindData:
+	case Open, Data:
 		if c := l.session(g, from); c != nil && c.remote.String() == from.String() {
-			c.receive(g.packet)
+			c.receive(g.Packet)
 		}
-	case kindAnswer:
+	case Answer:
 	}
 }
 
 // session finds or opens that of a datagram.
-func (l *listener) session(g datagram, from net.Addr) *conn {
+func (l *listener) session(g Datagram, from net.Addr) *conn {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if c, ok := l.sessions[g.id]; ok {
+	if c, ok := l.sessions[g.Session]; ok {
 		return c
 	}
 	now := l.cfg.Clock.Now()
@@ -144,15 +144,15 @@ func (l *listener) session(g datagram, from net.Addr) *conn {
 			delete(l.tombs, id)
 		}
 	}
-	_, ended := l.tombs[g.id]
-	valid := g.kind == kindOpen && (g.id == l.cookie(0, from, g.nonce) || g.id == l.cookie(-1, from, g.nonce))
+	_, ended := l.tombs[g.Session]
+	valid := g.Kind == Open && (g.Session == l.cookie(0, from, g.Nonce) || g.Session == l.cookie(-1, from, g.Nonce))
 	if ended || !valid || l.closed || len(l.sessions) >= maxSessions || len(l.tombs) >= maxSessions {
-		if ended || g.kind == kindData {
+		if ended || g.Kind == Data {
 			l.refuse(g, from)
 		}
 		return nil
 	}
-	c, err := newConn(l.cfg, g.id, 0, 0)
+	c, err := newConn(l.cfg, g.Session, 0, 0)
 	if err != nil {
 		return nil
 	}
@@ -161,7 +161,7 @@ func (l *listener) session(g datagram, from net.Addr) *conn {
 	c.gone = func() { l.release(c.id) }
 	select {
 	case l.accept <- c:
-		l.sessions[g.id] = c
+		l.sessions[g.Session] = c
 		return c
 	default:
 		return nil // asked again when there is room
@@ -169,13 +169,12 @@ func (l *listener) session(g datagram, from net.Addr) *conn {
 }
 
 // refuse tells that there is no such session, in no more octets than were sent, and to nobody that only says so himself: no two ends can keep each other busy.
-func (l *listener) refuse(g datagram, from net.Addr) {
+func (l *listener) refuse(g Datagram, from net.Addr) {
 	var p wsrm.Packet
-	codec := wsrm.Codec{Limit: 1<<63 - 1}
-	if codec.Parse(g.packet, &p) != nil || p.Number == 0 {
+	if Codec.Parse(g.Packet, &p) != nil || p.Number == 0 {
 		return
 	}
-	if b := unknown(appendData(nil, g.id), codec); len(b) <= 3*(dataHeader+len(g.packet)) {
+	if b := unknown(appendNumbers(nil, Data, g.Session)); len(b) <= 3*(dataHeader+len(g.Packet)) {
 		_, _ = l.socket.WriteTo(b, from)
 	}
 }
