@@ -84,10 +84,12 @@ func Decode(ctx context.Context, r io.Reader, cfg DecodeConfig) (*Result, error)
 	}
 	dec := newDecoder(cfg)
 	var flows []*flow.Flow
-	dec.result.Stats, err = flow.Flows(f, flow.Config{Limits: cfg.Limits, Flow: func(f *flow.Flow) error { flows = append(flows, f); return ctx.Err() }})
+	grams := newDatagrams(cfg.Limits)
+	dec.result.Stats, err = flow.Flows(f, flow.Config{Limits: cfg.Limits, Flow: func(f *flow.Flow) error { flows = append(flows, f); return ctx.Err() }, Datagram: grams.take})
 	if err != nil {
 		return nil, err
 	}
+	flows = append(flows, grams.flows(&dec.result.Stats, dec.result.Others)...)
 	for _, f := range flows {
 		dec.collect(ctx, f)
 	}
@@ -95,9 +97,6 @@ func Decode(ctx context.Context, r io.Reader, cfg DecodeConfig) (*Result, error)
 		if err := dec.flow(ctx, f); err != nil {
 			return nil, err
 		}
-	}
-	if n := dec.result.Stats.UDPDatagrams; n > 0 {
-		dec.result.Others["UDP datagrams"] = n
 	}
 	dec.number()
 	return dec.result, ctx.Err()

@@ -22,7 +22,8 @@ type Limits struct {
 	PendingOctets, PendingPieces int
 }
 
-func (l Limits) withDefaults() Limits {
+// WithDefaults fills in what is zero.
+func (l Limits) WithDefaults() Limits {
 	l.FlowOctets = cmp.Or(l.FlowOctets, 256<<20)
 	l.Octets = cmp.Or(l.Octets, 1<<30)
 	l.Flows = cmp.Or(l.Flows, 65536)
@@ -117,10 +118,10 @@ type Stats struct {
 	TCPFlows      int
 	TCPOctets     int64 // payload given out
 	UDPDatagrams  int
-	Gaps          int   // in directions of TCP connections
-	MissingOctets int64 // in gaps
+	Gaps          int   // in directions of connections
+	MissingOctets int64 // in gaps; of those between datagrams the least that is known
 	Repeated      int64 // octets that were there before
-	Dropped       int64 // octets beyond FlowOctets
+	Dropped       int64 // octets beyond limits
 	CutPackets    int   // packets captured in part
 	Evicted       int   // connections given out early, for a limit
 	Truncated     bool  // the capture is cut off or damaged
@@ -179,7 +180,7 @@ type openFlow struct {
 
 // NewAssembler calls back as c says.
 func NewAssembler(c Config) *Assembler {
-	c.Limits = c.Limits.withDefaults()
+	c.Limits = c.Limits.WithDefaults()
 	return &Assembler{cfg: c, flows: map[flowKey]*openFlow{}, recent: list.New(), stats: Stats{Undecoded: map[string]int{}}}
 }
 
