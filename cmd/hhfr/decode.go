@@ -29,8 +29,8 @@ func newDecode(env Env, g *global) *cobra.Command {
 		Use:   "decode FILE",
 		Short: "Show the SOAP messages of a capture: of hhfr streams, and plain in HTTP",
 		Long: `decode reads a pcap or pcapng capture, or a recording of hhfr itself, and lists its SOAP messages: one line each (time, session, exchange,
-direction, operation, octets on the wire, octets of the envelope, state), or all of them. Streams are found by their content, whatever
-their port. Shapes come from the capture, or by their fingerprints from the store.
+direction, operation, octets on the wire, octets of the envelope, state), or all of them. Streams are found by their content, over TCP and UDP, whatever
+their port; datagrams that were lost and sent again, or came out of order, are put in order. Shapes come from the capture, or by their fingerprints from the store.
 
 A message is verified when a later sync or close frame vouches for it, unverified while none does, withdrawn when its check is wrong.
 Exit code 5: something is missing (packets, the end of the file, shapes); what is there is given.`,
@@ -223,9 +223,12 @@ func shorten(s string, n int) string {
 // summarize tells on stderr what was found and what is missing.
 func summarize(w io.Writer, r *capture.Result) {
 	c := r.Counts()
-	if r.Stats.Packets > 0 {
+	switch {
+	case r.Stats.UDPDatagrams > 0:
+		fmt.Fprintf(w, "hhfr: %d packets, %d TCP connections, %d UDP datagrams; ", r.Stats.Packets, r.Stats.TCPFlows, r.Stats.UDPDatagrams)
+	case r.Stats.Packets > 0:
 		fmt.Fprintf(w, "hhfr: %d packets, %d TCP connections; ", r.Stats.Packets, r.Stats.TCPFlows)
-	} else {
+	default:
 		fmt.Fprint(w, "hhfr: ")
 	}
 	fmt.Fprintf(w, "%d streams, %d messages", len(r.Streams), c.Messages)
@@ -249,7 +252,7 @@ func summarize(w io.Writer, r *capture.Result) {
 		fmt.Fprintf(w, "hhfr: warning: the capture is cut off or damaged at offset %d\n", r.Stats.TruncatedAt)
 	}
 	if r.Stats.Gaps > 0 {
-		fmt.Fprintf(w, "hhfr: warning: %d gaps, %d octets are not in the capture\n", r.Stats.Gaps, r.Stats.MissingOctets)
+		fmt.Fprintf(w, "hhfr: warning: %d gaps, at least %d octets are not in the capture\n", r.Stats.Gaps, r.Stats.MissingOctets)
 	}
 	lacking := map[string]int{}
 	for _, m := range r.Messages {

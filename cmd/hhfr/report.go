@@ -68,7 +68,7 @@ type captureReport struct {
 	TCPFlows      int            `json:"tcp_connections"`        // connections found in them
 	UDPDatagrams  int            `json:"udp_datagrams"`          // datagrams found in them
 	Gaps          int            `json:"gaps"`                   // places where octets of a connection are missing
-	MissingOctets int64          `json:"missing_octets"`         // how many are missing
+	MissingOctets int64          `json:"missing_octets"`         // how many are missing at least: how long a datagram was that is not there is not always known
 	Undecoded     map[string]int `json:"undecoded_packets"`      // packets that were left out, by reason
 	Truncated     bool           `json:"truncated"`              // the file is cut off or damaged
 	TruncatedAt   int64          `json:"truncated_at,omitempty"` // where, as an offset
