@@ -28,7 +28,7 @@ type inUnit struct {
 // destination is the receiving half (RMD).
 type destination struct {
 	cfg   *Config
-	units []inUnit // ring by position
+	units []inUnit // ring by position; it grows up to the window
 
 	done      uint64 // everything up to here is done
 	high      uint64 // nothing above arrived
@@ -56,7 +56,7 @@ type destination struct {
 
 func (d *destination) init(cfg *Config) {
 	d.cfg = cfg
-	d.units = make([]inUnit, cfg.Window)
+	d.units = make([]inUnit, minRing)
 	d.ackAt = never
 	d.instance = cfg.Instance
 }
@@ -87,9 +87,9 @@ func (d *destination) validate(e *Engine, p *Packet) error {
 		switch {
 		case (p.Closing || d.closed) && n > last:
 			return fault(LastMessageExceeded)
-		case n > base && n-base > uint64(len(d.units)) && e.cfg.Assurance != AtMostOnce:
+		case n > base && n-base > uint64(e.cfg.Window) && e.cfg.Assurance != AtMostOnce:
 			return fault(Invalid)
-		case n > maxPosition-uint64(len(d.units)):
+		case n > maxPosition-uint64(e.cfg.Window):
 			return fault(Invalid)
 		}
 	}
@@ -116,8 +116,8 @@ func (d *destination) take(e *Engine, p *Packet) {
 	}
 	for i := range p.Units {
 		u := &p.Units[i]
-		if e.cfg.Assurance == AtMostOnce && u.Number > d.done+uint64(len(d.units)) {
-			d.skip(u.Number - uint64(len(d.units)))
+		if e.cfg.Assurance == AtMostOnce && u.Number > d.done+uint64(e.cfg.Window) {
+			d.skip(u.Number - uint64(e.cfg.Window))
 		}
 		if d.seen(u.Number) {
 			e.stats.Duplicates++
@@ -142,7 +142,7 @@ func (d *destination) take(e *Engine, p *Packet) {
 
 // seen is the filter of duplicates.
 func (d *destination) seen(position uint64) bool {
-	return position <= d.done || d.unit(position).state != inMissing
+	return position <= d.done || position <= d.high && d.unit(position).state != inMissing
 }
 
 // complete tells whether the last message is done, at-most-once: was announced.
@@ -176,6 +176,7 @@ func (d *destination) skip(to uint64) {
 
 // accept takes in a unit that is new, and says false if it could not be kept.
 func (d *destination) accept(e *Engine, u *Unit) bool {
+	d.units = ringFor(d.units, d.done, u.Number)
 	if u.First && u.Last && (!d.cfg.Ordered || d.turn(u.Number)) {
 		// The way of nearly all: nothing is copied.
 		*d.unit(u.Number) = inUnit{first: true, last: true}

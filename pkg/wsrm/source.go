@@ -38,7 +38,7 @@ const (
 // source is the sending half (RMS).
 type source struct {
 	cfg   *Config
-	units []outUnit // ring by position
+	units []outUnit // ring by position; it grows up to the window
 
 	done uint64 // the other end is done with all up to here
 	last uint64 // accepted
@@ -68,7 +68,7 @@ type source struct {
 
 func (s *source) init(cfg *Config) {
 	s.cfg = cfg
-	s.units = make([]outUnit, cfg.Window)
+	s.units = make([]outUnit, minRing)
 	s.packet = max(cfg.Instance, 1) - 1
 	s.packet *= restoreSkip // no number of a life before
 	s.recovery.init(cfg)
@@ -84,15 +84,16 @@ func (e *Engine) send(message []byte) error {
 	switch {
 	case s.phase != phaseOpen:
 		return fault(Closed)
-	case n > len(s.units) || len(message) > e.cfg.Hold:
+	case n > e.cfg.Window || len(message) > e.cfg.Hold:
 		return fault(TooLarge)
-	case s.last+uint64(n) > maxPosition-uint64(len(s.units)):
+	case s.last+uint64(n) > maxPosition-uint64(e.cfg.Window):
 		return fault(Rollover)
-	case s.last-s.done+uint64(n) > uint64(len(s.units)) || s.held+len(message) > e.cfg.Hold:
+	case s.last-s.done+uint64(n) > uint64(e.cfg.Window) || s.held+len(message) > e.cfg.Hold:
 		return fault(Full)
 	}
 	s.held += len(message)
 	s.waiting += len(message)
+	s.units = ringFor(s.units, s.done, s.last+uint64(n))
 	for i := range n {
 		part := message[min(i*size, len(message)):min((i+1)*size, len(message))]
 		s.last++

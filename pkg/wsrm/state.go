@@ -79,12 +79,13 @@ func (e *Engine) restoreSource(r *bin.Cursor) {
 	s.done, s.last, s.packet = r.Uvarint(), r.Uvarint(), r.Uvarint()
 	phases, reason := r.Uvarint(), r.Uvarint()
 	s.instance, e.in.instance = r.Uvarint(), r.Uvarint()
-	window := uint64(len(s.units))
+	window := uint64(e.cfg.Window)
 	if s.last < s.done || s.last-s.done > window || s.last > maxPosition-window || s.packet > maxPosition-restoreSkip || phases > uint64(phaseEnded) || reason > uint64(Unrecognized) {
 		r.Fail(errState)
 		s.done, s.last = 0, 0
 		return
 	}
+	s.units = ringFor(s.units, s.done, s.last)
 	s.phase, s.reason = phase(phases), Reason(reason)
 	s.packet += restoreSkip
 	s.spoke = true
@@ -96,12 +97,13 @@ func (e *Engine) restoreSource(r *bin.Cursor) {
 func (e *Engine) restoreDestination(r *bin.Cursor, flags byte) {
 	s, d := &e.out, &e.in
 	d.last, d.done, d.high, d.delivered = r.Uvarint(), r.Uvarint(), r.Uvarint(), r.Uvarint()
-	if d.high < d.done || d.high-d.done > uint64(len(d.units)) || d.high > maxPosition {
+	if d.high < d.done || d.high-d.done > uint64(e.cfg.Window) || d.high > maxPosition {
 		r.Fail(errState)
 	}
 	if r.Err() != nil {
 		return
 	}
+	d.units = ringFor(d.units, d.done, d.high)
 	for position := s.done + 1; position <= s.last && s.phase < phaseTerminating && r.Err() == nil; position++ {
 		part := r.U8()
 		u := s.unit(position)
@@ -128,7 +130,7 @@ func (e *Engine) restoreDestination(r *bin.Cursor, flags byte) {
 		case 1:
 			d.unit(position).state = inDone
 		case 2:
-			last := position + uint64(r.Count(uint64(len(d.units))))
+			last := position + uint64(r.Count(uint64(e.cfg.Window)))
 			if last > d.high {
 				r.Fail(errState)
 				return
