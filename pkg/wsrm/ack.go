@@ -20,7 +20,8 @@ func (e *Engine) makeAck(a *Ack) {
 }
 
 // acknowledged: an acknowledgement is on its way.
-func (d *destination) acknowledged() {
+func (d *destination) acknowledged(e *Engine) {
+	e.stats.AcksSent++
 	d.ackAt, d.unacked, d.hurry = never, 0, false
 	d.refused = d.refused[:0]
 	d.lost = false
@@ -35,7 +36,7 @@ func (e *Engine) sendAck() {
 	for e.codec.ackLen(&p.Ack)+1 > e.cfg.Datagram {
 		p.Ack.Nacks = p.Ack.Nacks[:len(p.Ack.Nacks)/2]
 	}
-	e.in.acknowledged()
+	e.in.acknowledged(e)
 	e.stats.Sent++
 	e.act(Action{Kind: Transmit, Packet: p})
 }

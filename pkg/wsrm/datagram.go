@@ -88,7 +88,7 @@ func (e *Engine) sendUnits() {
 		e.launch(p, position, size)
 	}
 	if p.HasAck {
-		e.in.acknowledged()
+		e.in.acknowledged(e)
 	}
 	// What is not payload weighs on the first unit.
 	u := s.unit(p.Units[0].Number)

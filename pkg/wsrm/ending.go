@@ -42,7 +42,7 @@ func (e *Engine) sendControl() {
 	if e.in.ackAt != never {
 		e.makeAck(&p.Ack)
 		p.HasAck = true
-		e.in.acknowledged()
+		e.in.acknowledged(e)
 	}
 	s.armTimer(e.now)
 	e.finish(p)

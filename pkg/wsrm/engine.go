@@ -108,6 +108,8 @@ func (e *Engine) Step(now time.Time, ev Event) ([]Action, error) {
 		err = e.connected()
 	case Disconnected:
 		err = e.disconnected()
+	case Moved:
+		e.moved()
 	case Wake:
 		e.timers()
 		e.transmit()
@@ -202,6 +204,7 @@ func (e *Engine) arrived(p *Packet) error {
 	e.heard = e.now
 	e.stats.Received++
 	if p.HasAck {
+		e.stats.AcksReceived++
 		e.acknowledged(&p.Ack)
 	}
 	if e.tells(p) {

@@ -26,6 +26,8 @@ const (
 	Connected
 	// Disconnected: the carrier is gone; nothing is sent until there is another.
 	Disconnected
+	// Moved: the path to the other end is another one (RFC 9000 section 9.4). What was measured of the one before is forgotten, and a sign of life is wanted at once: it tells what was lost on the way.
+	Moved
 )
 
 // Event is what happens to an engine; only the fields its kind names count.
@@ -92,6 +94,8 @@ func (r Reason) String() string { return reasonNames[r] }
 type Stats struct {
 	// Sent and Received are datagrams; Refused those that broke a rule.
 	Sent, Received, Refused int64
+	// AcksSent and AcksReceived are acknowledgements, alone or in datagrams with units.
+	AcksSent, AcksReceived int64
 	// Resent are units sent again, Duplicates units that arrived again, Timeouts how often the retransmission timer fired, Undone how often that was wrong.
 	Resent, Duplicates, Timeouts, Undone int64
 	// RTT is the smoothed round trip, RTO the retransmission timer; 0 and its initial value before the first echo.

@@ -99,7 +99,7 @@ func FuzzEngine(f *testing.F) {
 					}
 				}
 			case 7:
-				ev.Kind = []wsrm.EventKind{wsrm.Begun, wsrm.Abort}[s.next()%2]
+				ev.Kind = []wsrm.EventKind{wsrm.Begun, wsrm.Abort, wsrm.Moved}[s.next()%3]
 				if len(a.open) > 0 {
 					ev.Number = a.open[0]
 				}

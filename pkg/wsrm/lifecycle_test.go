@@ -377,3 +377,41 @@ func TestAsk(t *testing.T) {
 	_, err = e.Step(now, wsrm.Event{Kind: wsrm.Ask})
 	assert.ErrorIs(t, err, &wsrm.Error{Code: wsrm.Closed})
 }
+
+// A path that is another one: what waited for a timer that had backed off goes on at once, with a window as at the beginning, and a datagram that asks.
+func TestMoved(t *testing.T) {
+	e := sendOne(t, wsrm.Config{Assurance: wsrm.ExactlyOnce, RTT: time.Second / 2}, 3)
+	before := e.Stats().Window
+	now := start
+	for range 6 {
+		now = now.Add(time.Minute)
+		_, err := e.Step(now, wsrm.Event{Kind: wsrm.Wake})
+		require.NoError(t, err)
+	}
+	require.Less(t, e.Stats().Window, before)
+	now = now.Add(time.Second)
+	_, err := e.Step(now, wsrm.Event{Kind: wsrm.Moved})
+	require.NoError(t, err)
+	actions, err := e.Step(now, wsrm.Event{Kind: wsrm.Wake})
+	require.NoError(t, err)
+	asking := find(t, actions, wsrm.Transmit).Packet
+	assert.True(t, asking.Request)
+	assert.Equal(t, before, e.Stats().Window)
+	assert.Zero(t, e.Stats().RTT)
+	now = now.Add(time.Second / 10)
+	_, err = arrive(e, now, wsrm.Packet{HasAck: true, Ack: wsrm.Ack{Echo: asking.Number}})
+	require.NoError(t, err)
+	for range 3 { // an eighth of a round trip later than the echo what went before it is lost
+		now = now.Add(time.Second / 20)
+		if actions, err = e.Step(now, wsrm.Event{Kind: wsrm.Wake}); len(actions) > 0 && actions[0].Kind == wsrm.Transmit {
+			break
+		}
+		require.NoError(t, err)
+	}
+	assert.Len(t, find(t, actions, wsrm.Transmit).Packet.Units, 3)
+	e = engine(t, wsrm.Config{Assurance: wsrm.ExactlyOnce})
+	_, err = e.Step(start, wsrm.Event{Kind: wsrm.Abort})
+	require.NoError(t, err)
+	_, err = e.Step(start, wsrm.Event{Kind: wsrm.Moved})
+	assert.NoError(t, err)
+}

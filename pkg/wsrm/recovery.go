@@ -30,15 +30,33 @@ type undo struct {
 }
 
 func (r *recovery) init(cfg *Config) {
-	r.rto = max(initialRTO, cfg.MinRTO)
 	r.rtoAt, r.lossAt = never, never
+	r.forget(cfg)
+	if cfg.RTT > 0 {
+		r.measured(cfg, cfg.RTT)
+	}
+}
+
+// forget what is known of the path.
+func (r *recovery) forget(cfg *Config) {
+	r.srtt, r.rttvar, r.rto, r.latest, r.backoff = 0, 0, max(initialRTO, cfg.MinRTO), 0, 0
 	size := cfg.Datagram + packetOverhead
 	// RFC 5681 section 3.1.
 	r.cwnd = min(4*size, max(2*size, 4380))
 	r.ssthresh = 1 << 30
-	if cfg.RTT > 0 {
-		r.measured(cfg, cfg.RTT)
+	r.paceAt, r.undo = 0, undo{}
+}
+
+// moved begins anew on another path.
+func (e *Engine) moved() {
+	s := &e.out
+	if s.phase == phaseEnded {
+		return
 	}
+	s.forget(s.cfg)
+	s.asked = true
+	e.say()
+	s.restartTimer(e.now)
 }
 
 // measured takes in a round trip, by RFC 6298 rules 2.2 to 2.5.

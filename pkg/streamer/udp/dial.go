@@ -66,12 +66,12 @@ func (d *dialled) open(ctx context.Context, cfg Config) (net.Conn, error) {
 			if again == askAgain { // otherwise it is not known which was answered
 				rtt = cfg.Clock.Since(asked)
 			}
-			c, err := newConn(cfg, id, d.nonce, rtt)
+			c, err := newConn(cfg, d.remote, id, d.nonce, rtt)
 			if err != nil {
 				return nil, err
 			}
-			c.local, c.remote = d.socket.LocalAddr(), d.remote
-			c.write = func(b []byte) { _, _ = d.socket.WriteTo(b, d.remote) } // what is not sent is as good as lost
+			c.local = d.socket.LocalAddr()
+			c.write = func(b []byte, to net.Addr) { _, _ = d.socket.WriteTo(b, to) } // what is not sent is as good as lost
 			c.gone = func() { _ = d.socket.Close() }
 			d.mu.Lock()
 			d.conn = c
@@ -116,7 +116,9 @@ func (d *dialled) read() {
 			default: // there is one already
 			}
 		case g.Kind == Data && c != nil && g.Session == c.id:
-			c.receive(g.Packet)
+			c.receive(g.Packet, from)
+		case g.Kind == Challenge && c != nil && g.Session == c.id:
+			c.prove(g.Nonce)
 		}
 	}
 }

@@ -30,10 +30,13 @@ const (
 	// backlog is how many connections wait to be accepted, and maxSessions how many a listener has at once.
 	backlog     = 128
 	maxSessions = 4096
+	// maxHalfOpen is how many of them may be such of which nothing came yet, some 12 KB each: in the time in which an honest one says something, a round trip of a slow link, nobody shall drive it out with few datagrams.
+	maxHalfOpen = 1024
 	// cookieLife is how long an answer opens a session for sure; it does no longer after twice that.
 	cookieLife = 30 * time.Second
-	// tombLife is how long an ended session cannot be opened again: longer than any answer lasts.
+	// tombLife is how long an ended session cannot be opened again: longer than any answer lasts. maxTombs bounds them, at some 100 octets each; beyond, nothing new is opened.
 	tombLife = 3 * cookieLife
+	maxTombs = 1 << 16
 	// maxBroken is how many reads of a socket may fail one after the other: some systems report there that a datagram was refused.
 	maxBroken = 1000
 	// askAgain is how long the first answer is waited for; each time twice as long, up to maxAskAgain, half a minute in all.

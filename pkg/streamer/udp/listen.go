@@ -7,6 +7,7 @@ import (
 	"encoding/binary"
 	"errors"
 	"net"
+	"slices"
 	"sync"
 	"time"
 
@@ -20,38 +21,74 @@ func Listen(socket net.PacketConn, cfg Config) (net.Listener, error) {
 		_ = socket.Close()
 		return nil, err
 	}
-	l := &listener{socket: socket, cfg: cfg, sessions: map[uint64]*conn{}, tombs: map[uint64]time.Time{}, accept: make(chan *conn, backlog), done: make(chan struct{})}
+	l := &listener{socket: socket, cfg: cfg, sessions: map[uint64]*conn{}, tombs: map[uint64]struct{}{}, arrived: make(chan struct{}, 1), done: make(chan struct{})}
 	_, _ = rand.Read(l.secret[:]) // never fails
 	l.wait.Go(l.read)
 	return l, nil
 }
 
 type listener struct {
-	socket net.PacketConn
-	cfg    Config
-	secret [32]byte
-	accept chan *conn
-	done   chan struct{} // closed by Close
-	wait   sync.WaitGroup
+	socket  net.PacketConn
+	cfg     Config
+	secret  [32]byte
+	arrived chan struct{} // holds one when somebody waits to be accepted
+	done    chan struct{} // closed by Close
+	wait    sync.WaitGroup
 
 	mu       sync.Mutex
 	closed   bool
 	sessions map[uint64]*conn
-	tombs    map[uint64]time.Time // ended sessions, and until when they are remembered
+	waiting  []*conn // to be accepted
+	halfOpen []*conn // those of which nothing came when it was last looked at, oldest first
+	tombs    map[uint64]struct{}
+	buried   []tomb // those of tombs, oldest first
+}
+
+// tomb is an ended session, and until when its opening could come again.
+type tomb struct {
+	id    uint64
+	until time.Time
 }
 
 // Accept implements [net.Listener].
 func (l *listener) Accept() (net.Conn, error) {
-	select {
-	case <-l.done:
-	default:
+	for {
 		select {
-		case c := <-l.accept:
+		case <-l.done:
+			return nil, &net.OpError{Op: "accept", Net: "udp", Addr: l.socket.LocalAddr(), Err: net.ErrClosed}
+		default:
+		}
+		if c := l.next(); c != nil {
 			return c, nil
+		}
+		select {
+		case <-l.arrived:
 		case <-l.done:
 		}
 	}
-	return nil, &net.OpError{Op: "accept", Net: "udp", Addr: l.socket.LocalAddr(), Err: net.ErrClosed}
+}
+
+// next takes the connection that waits longest, nil if there is none.
+func (l *listener) next() *conn {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if len(l.waiting) == 0 {
+		return nil
+	}
+	c := l.waiting[0]
+	l.waiting = slices.Delete(l.waiting, 0, 1)
+	if len(l.waiting) > 0 {
+		l.wakeLocked()
+	}
+	return c
+}
+
+// wakeLocked tells one that waits in Accept.
+func (l *listener) wakeLocked() {
+	select {
+	case l.arrived <- struct{}{}:
+	default:
+	}
 }
 
 // Addr implements [net.Listener].
@@ -66,17 +103,11 @@ func (l *listener) Close() error {
 	}
 	l.closed = true
 	close(l.done)
+	nobodys := l.waiting
+	l.waiting = nil
 	l.mu.Unlock()
-	for {
-		select {
-		case c := <-l.accept: // nobody will take it
-			c.mu.Lock()
-			c.leave()
-			c.mu.Unlock()
-			continue
-		default:
-		}
-		break
+	for _, c := range nobodys {
+		c.drop()
 	}
 	l.release(0)
 	return nil
@@ -88,7 +119,8 @@ func (l *listener) release(id uint64) {
 	defer l.mu.Unlock()
 	if _, ok := l.sessions[id]; ok {
 		delete(l.sessions, id)
-		l.tombs[id] = l.cfg.Clock.Now().Add(tombLife)
+		l.tombs[id] = struct{}{}
+		l.buried = append(l.buried, tomb{id, l.cfg.Clock.Now().Add(tombLife)})
 	}
 	if l.closed && len(l.sessions) == 0 {
 		_ = l.socket.Close()
@@ -121,51 +153,105 @@ func (l *listener) take(g Datagram, from net.Addr) {
 		closed := l.closed
 		l.mu.Unlock()
 		if !closed {
-			_, _ = l.socket.WriteTo(appendNumbers(nil, Answer, g.Nonce, l.cookie(0, from, g.Nonce)), from)
+			l.say(from, Answer, g.Nonce, l.cookie(thisPeriod, Answer, from, g.Nonce))
 		}
 	case Open, Data:
-		if c := l.session(g, from); c != nil && c.remote.String() == from.String() {
-			c.receive(g.Packet)
+		c, instead := l.session(g, from)
+		if instead != nil {
+			instead.drop()
 		}
-	case Answer:
+		if c != nil && c.receive(g.Packet, from) {
+			// Longer than a third of what it answers it never is.
+			l.say(from, Challenge, c.id, l.cookie(thisPeriod, Challenge, from, c.id))
+		}
+	case Proof:
+		l.mu.Lock()
+		c := l.sessions[g.Session]
+		l.mu.Unlock()
+		if c != nil && l.made(g.Nonce, Challenge, from, g.Session) {
+			c.move(from)
+		}
+	case Answer, Challenge:
 	}
 }
 
-// session finds or opens that of a datagram.
-func (l *listener) session(g Datagram, from net.Addr) *conn {
+// say sends a datagram of numbers alone.
+func (l *listener) say(to net.Addr, k Kind, numbers ...uint64) {
+	_, _ = l.socket.WriteTo(appendNumbers(nil, k, numbers...), to) // what is not sent is as good as lost
+}
+
+// session finds or opens that of a datagram, and names one that is to be dropped instead.
+func (l *listener) session(g Datagram, from net.Addr) (c, instead *conn) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if c, ok := l.sessions[g.Session]; ok {
-		return c
+		return c, nil
 	}
-	now := l.cfg.Clock.Now()
-	for id, until := range l.tombs {
-		if now.After(until) {
-			delete(l.tombs, id)
-		}
-	}
+	l.rotLocked()
 	_, ended := l.tombs[g.Session]
-	valid := g.Kind == Open && (g.Session == l.cookie(0, from, g.Nonce) || g.Session == l.cookie(-1, from, g.Nonce))
-	if ended || !valid || l.closed || len(l.sessions) >= maxSessions || len(l.tombs) >= maxSessions {
+	valid := g.Kind == Open && l.made(g.Session, Answer, from, g.Nonce)
+	if ended || !valid || l.closed || len(l.sessions) >= maxSessions || len(l.tombs) >= maxTombs {
 		if ended || g.Kind == Data {
 			l.refuse(g, from)
 		}
-		return nil
+		return nil, nil
 	}
-	c, err := newConn(l.cfg, g.Session, 0, 0)
+	if instead, ok := l.roomLocked(); !ok {
+		return nil, nil // asked again when there is room
+	} else if c = l.openLocked(g, from); c == nil {
+		return nil, nil
+	} else {
+		return c, instead
+	}
+}
+
+// openLocked opens a session; nil if that cannot be.
+func (l *listener) openLocked(g Datagram, from net.Addr) *conn {
+	c, err := newConn(l.cfg, from, g.Session, 0, 0)
 	if err != nil {
 		return nil
 	}
-	c.local, c.remote = l.socket.LocalAddr(), from
-	c.write = func(b []byte) { _, _ = l.socket.WriteTo(b, from) } // what is not sent is as good as lost
+	c.local = l.socket.LocalAddr()
+	c.write = func(b []byte, to net.Addr) { _, _ = l.socket.WriteTo(b, to) } // what is not sent is as good as lost
 	c.gone = func() { l.release(c.id) }
-	select {
-	case l.accept <- c:
-		l.sessions[g.Session] = c
-		return c
-	default:
-		return nil // asked again when there is room
+	l.sessions[c.id] = c
+	l.waiting = append(l.waiting, c)
+	l.halfOpen = append(l.halfOpen, c)
+	l.wakeLocked()
+	return c
+}
+
+// roomLocked tells whether one more connection can be opened, and which one is to be dropped for it: the oldest of which nothing came. Others are never dropped.
+func (l *listener) roomLocked() (instead *conn, ok bool) {
+	if len(l.halfOpen) >= maxHalfOpen {
+		l.halfOpen = slices.DeleteFunc(l.halfOpen, func(c *conn) bool { return !c.fresh.Load() })
 	}
+	switch {
+	case len(l.halfOpen) >= maxHalfOpen:
+		instead = l.halfOpen[0]
+	case len(l.waiting) >= backlog:
+		i := slices.IndexFunc(l.waiting, func(c *conn) bool { return c.fresh.Load() })
+		if i < 0 {
+			return nil, false
+		}
+		instead = l.waiting[i]
+	default:
+		return nil, true
+	}
+	same := func(c *conn) bool { return c == instead }
+	l.halfOpen, l.waiting = slices.DeleteFunc(l.halfOpen, same), slices.DeleteFunc(l.waiting, same)
+	return instead, true
+}
+
+// rotLocked forgets ended sessions that nothing could open any more.
+func (l *listener) rotLocked() {
+	at := l.cfg.Clock.Now()
+	n := 0
+	for n < len(l.buried) && at.After(l.buried[n].until) {
+		delete(l.tombs, l.buried[n].id)
+		n++
+	}
+	l.buried = slices.Delete(l.buried, 0, n)
 }
 
 // refuse tells that there is no such session, in no more octets than were sent, and to nobody that only says so himself: no two ends can keep each other busy.
@@ -179,13 +265,22 @@ func (l *listener) refuse(g Datagram, from net.Addr) {
 	}
 }
 
-// cookie is the session id that an address with a nonce can open, in the period of now, or the one before (-1).
-func (l *listener) cookie(period int64, from net.Addr, nonce uint64) uint64 {
+// thisPeriod and lastPeriod are those of cookies.
+const thisPeriod, lastPeriod = 0, -1
+
+// cookie is what only who receives at an address can know: a session id, made of his nonce for an answer; a token, made of the session id for a challenge.
+func (l *listener) cookie(period int64, k Kind, from net.Addr, number uint64) uint64 {
 	mac := hmac.New(sha256.New, l.secret[:])
-	var b [16]byte
+	var b [17]byte
 	binary.BigEndian.PutUint64(b[:], uint64(l.cfg.Clock.Now().UnixNano()/int64(cookieLife)+period))
-	binary.BigEndian.PutUint64(b[8:], nonce)
+	binary.BigEndian.PutUint64(b[8:], number)
+	b[16] = byte(k)
 	mac.Write(b[:])
 	mac.Write([]byte(from.String()))
 	return binary.BigEndian.Uint64(mac.Sum(nil))
+}
+
+// made tells whether a cookie was made here not long ago.
+func (l *listener) made(cookie uint64, k Kind, from net.Addr, number uint64) bool {
+	return cookie == l.cookie(thisPeriod, k, from, number) || cookie == l.cookie(lastPeriod, k, from, number)
 }

@@ -1,0 +1,79 @@
+package udp
+
+import (
+	"fmt"
+	"io"
+	"net"
+
+	"github.com/hhfr/hhfr/pkg/wsrm"
+)
+
+// receive takes in a packet. It tells whether it came from elsewhere than the address that is known to receive.
+func (c *conn) receive(packet []byte, from net.Addr) (elsewhere bool) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.left || Codec.Parse(packet, &c.packet) != nil {
+		return false
+	}
+	c.heard = true
+	_ = c.step(wsrm.Event{Kind: wsrm.Arrived, Packet: &c.packet}) // what breaks a rule is dropped
+	return from.String() != c.remote.String()
+}
+
+// prove answers a challenge: this end receives at the address where it came from, by a path that may be new.
+func (c *conn) prove(token uint64) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.left {
+		return
+	}
+	c.write(appendNumbers(nil, Proof, c.id, token), c.remote)
+	if token != c.proved {
+		c.proved = token
+		_ = c.step(wsrm.Event{Kind: wsrm.Moved})
+	}
+}
+
+// move goes on with the other end at an address that it has shown to receive at.
+func (c *conn) move(to net.Addr) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.left || to.String() == c.remote.String() {
+		return
+	}
+	c.remote = to
+	_ = c.step(wsrm.Event{Kind: wsrm.Moved})
+}
+
+// leave is the end of a connection: the other end is told, once, that nobody listens any more.
+func (c *conn) leave() {
+	if c.left {
+		return
+	}
+	c.left = true
+	if c.readErr == nil || c.sendErr == nil {
+		c.write(unknown(appendNumbers(nil, Data, c.id)), c.remote)
+	}
+	if c.timer != nil {
+		c.timer.Stop()
+	}
+	c.inbox = nil
+	c.fresh.Store(false)
+	c.gone()
+}
+
+// drop makes room for others: nothing came of this connection.
+func (c *conn) drop() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.leave()
+	c.readErr, c.sendErr = errDropped, errDropped
+	c.changedLocked()
+}
+
+var errDropped = fmt.Errorf("dropped for others, nothing came: %w", io.ErrUnexpectedEOF)
+
+// unknown appends a packet that says that there is no such session.
+func unknown(dst []byte) []byte {
+	return Codec.Append(dst, &wsrm.Packet{HasAck: true, Ack: wsrm.Ack{Unknown: true}})
+}
