@@ -45,12 +45,13 @@ type captured struct {
 	at     time.Time
 	sent   bool
 	octets []byte
+	moved  int // how often the near end's address had changed
 }
 
 func (s *tapped) note(sent bool, p []byte) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.grams = append(s.grams, captured{time.Now(), sent, bytes.Clone(p)})
+	s.grams = append(s.grams, captured{at: time.Now(), sent: sent, octets: bytes.Clone(p)})
 }
 
 func (s *tapped) WriteTo(p []byte, to net.Addr) (int, error) {
@@ -151,6 +152,7 @@ func pcapOf(t testing.TB, grams []captured, f form) []byte {
 	}
 	for i, g := range grams {
 		src, dst := client, server
+		src.Port += g.moved
 		if !g.sent {
 			src, dst = dst, src
 		}
@@ -212,6 +214,19 @@ func TestLaw3OverUDP(t *testing.T) {
 		require.NoError(t, err)
 		assert.Equal(t, 2*len(messages), raw.Counts().Verified)
 	}
+}
+
+// Who dialled came from other addresses later: it is one session.
+func TestDatagramsFromNewAddresses(t *testing.T) {
+	messages := mixed(t)
+	grams, _ := overUDP(t, badLink+"9", 4096, messages)
+	for i := range grams {
+		grams[i].moved = i * 3 / len(grams)
+	}
+	r := decode(t, pcapOf(t, grams, form{}), nil)
+	require.Len(t, r.Streams, 1)
+	assert.False(t, r.Partial())
+	assert.Equal(t, 2*len(messages), right(t, r, messages))
 }
 
 // right tells that all messages that a decoder gives are those that were sent, and how many there are.
@@ -294,7 +309,7 @@ func TestOtherDatagrams(t *testing.T) {
 		{}, {4}, []byte("\x12\x34\x01\x00\x00\x01\x00\x00\x00\x00\x00\x00\x03foo\x03bar\x00\x00\x01\x00\x01"),
 		append([]byte{4, 1, 2, 3, 4, 5, 6, 7, 8}, udp.Codec.Append(nil, packetOf(1, 1<<62, "far"))...),
 	} {
-		more = append(more, captured{time.Now(), true, octets})
+		more = append(more, captured{at: time.Now(), sent: true, octets: octets})
 	}
 	r := decode(t, pcapOf(t, append(more, grams...), form{}), nil)
 	assert.Equal(t, 2*len(messages), right(t, r, messages))
@@ -330,7 +345,7 @@ func tapeOf(grams []captured) (tape []byte) {
 func gramsOf(tape []byte) (grams []captured) {
 	for len(tape) >= 3 {
 		n := min(int(tape[1])<<8|int(tape[2]), len(tape)-3)
-		grams = append(grams, captured{time.Unix(int64(len(grams)), 0), tape[0]&1 != 0, tape[3 : 3+n]})
+		grams = append(grams, captured{at: time.Unix(int64(len(grams)), 0), sent: tape[0]&1 != 0, octets: tape[3 : 3+n]})
 		tape = tape[3+n:]
 	}
 	return grams

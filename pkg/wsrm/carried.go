@@ -64,4 +64,6 @@ func (e *Engine) Undone(yield func(number uint64, message []byte, sent bool) boo
 }
 
 // Positions tells how far the sequences are: up to where messages were accepted for sending, up to where the other end is done with them, and up to where this end is done with those of the other.
-func (e *Engine) Positions() (accepted, done, received uint64) { return e.out.last, e.out.done, e.in.done }
+func (e *Engine) Positions() (accepted, done, received uint64) {
+	return e.out.last, e.out.done, e.in.done
+}

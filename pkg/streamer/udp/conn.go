@@ -37,6 +37,7 @@ type conn struct {
 	sendErr  error
 	closed   bool
 	left     bool
+	final    wsrm.Stats    // when left
 	changed  chan struct{} // closed at every change
 
 	reading, writing deadline

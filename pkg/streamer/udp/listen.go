@@ -227,14 +227,14 @@ func (l *listener) roomLocked() (instead *conn, ok bool) {
 		l.halfOpen = slices.DeleteFunc(l.halfOpen, func(c *conn) bool { return !c.fresh.Load() })
 	}
 	switch {
-	case len(l.halfOpen) >= maxHalfOpen:
-		instead = l.halfOpen[0]
 	case len(l.waiting) >= backlog:
 		i := slices.IndexFunc(l.waiting, func(c *conn) bool { return c.fresh.Load() })
 		if i < 0 {
 			return nil, false
 		}
 		instead = l.waiting[i]
+	case len(l.halfOpen) >= maxHalfOpen:
+		instead = l.halfOpen[0]
 	default:
 		return nil, true
 	}

@@ -57,9 +57,20 @@ func (c *conn) leave() {
 	if c.timer != nil {
 		c.timer.Stop()
 	}
-	c.inbox = nil
+	// Whoever still holds the connection holds little.
+	c.final, c.engine, c.packet, c.out, c.inbox = c.engine.Stats(), nil, wsrm.Packet{}, nil, nil
 	c.fresh.Store(false)
 	c.gone()
+}
+
+// Stats tells what the sequences of the connection did so far: what was sent again, how the path is. Units are what fits a datagram.
+func (c *conn) Stats() wsrm.Stats {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.left {
+		return c.final
+	}
+	return c.engine.Stats()
 }
 
 // drop makes room for others: nothing came of this connection.
