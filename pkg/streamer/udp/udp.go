@@ -13,6 +13,8 @@ import (
 // Transport dials and listens. The zero value is ready. Connections have CloseWrite; their Close waits until the other end has all, at most [Transport.Linger].
 type Transport struct {
 	Config
+	// Through, if given, puts something between a socket that dials and the network: an emulated link. Its socket closes the one it is given.
+	Through func(socket net.PacketConn, remote net.Addr) (net.PacketConn, error)
 }
 
 // Dial connects to addr: it takes a round trip. It asks again while nobody answers, until ctx is done or half a minute is over.
@@ -22,7 +24,15 @@ func (t Transport) Dial(ctx context.Context, addr string) (net.Conn, error) {
 	if err != nil {
 		return nil, err
 	}
-	return Dial(ctx, connected{socket.(*net.UDPConn)}, socket.RemoteAddr(), t.Config)
+	remote := socket.RemoteAddr()
+	var through net.PacketConn = connected{socket.(*net.UDPConn)}
+	if t.Through != nil {
+		if through, err = t.Through(through, remote); err != nil {
+			_ = socket.Close()
+			return nil, err
+		}
+	}
+	return Dial(ctx, through, remote, t.Config)
 }
 
 // connected is a socket whose kernel knows the other end: nobody else is heard, and that nobody listens there is learned.
