@@ -34,9 +34,12 @@ func newBenchSession(env Env, g *global) *cobra.Command {
 		Short: "Whole sessions on an emulated link: hhfr beside plain SOAP",
 		Long: `session lives through the sessions of tables 2 to 5 of the HHFR papers on an emulated link: with hhfr, with hhfr whose messages do not wait for replies but queue up, with plain SOAP on a new
 connection for each message, as the papers did, and on one that is kept. The clock runs faster than a thin link, and slower than a fast one; the times are those of the link. Each is held against what the session's own octets and round trips take: a session that is more than
-10 % off, or in which computing took more than 5 % of the time, is lived through again at half the speed, and once more; if that does not help, it is marked, and the exit code is 1. The papers' numbers stand beside.`,
+10 % off, or in which computing took more than 5 % of the time, is lived through again at half the speed, and once more; if that does not help, it is marked, and the exit code is 1. The papers' numbers stand beside.
+
+With --transport udp streams go over datagrams, which the link may lose, reorder and repeat: --link 14k4,loss=5%,reorder=1%,seed=7. Then OFF is what that costs beside its octets, and plain SOAP is left out: its TCP is emulated on this link, and loses nothing.`,
 		Example: `  hhfr bench session
-  hhfr bench session --service sum --sizes 10 --n 1,5,10 --link gprs -o json`,
+  hhfr bench session --service sum --sizes 10 --n 1,5,10 --link gprs -o json
+  hhfr bench session --service sum --sizes 10 --n 10,50 --transport udp --link 14k4,loss=5%,seed=7`,
 		Args: cobra.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
 			if service != "" {
@@ -49,7 +52,8 @@ connection for each message, as the papers did, and on one that is kept. The clo
 	f.StringVar(&service, "service", "", "concat or sum; empty: both")
 	f.IntSliceVar(&cfg.Sizes, "sizes", nil, "items in a message; empty: those of the papers")
 	f.IntSliceVar(&cfg.Counts, "n", nil, "messages in a session; empty: those of the papers")
-	f.StringVar(&cfg.Link, "link", "14k4", "the link: "+strings.Join(link.Names(), ", ")+"; behind it what is to be different: gprs,rtt=1s,rate=64k,queue=12000")
+	f.StringVar(&cfg.Link, "link", "14k4", "the link: "+strings.Join(link.Names(), ", ")+"; behind it what is to be different: gprs,rtt=1s,rate=64k,queue=12000; for datagrams also loss=5%,burst=3,reorder=1%,dup=1%,jitter=20ms,mtu=576,outage=5s/60s,seed=7")
+	f.StringVar(&cfg.Transport, "transport", "tcp", "of streams: tcp or udp")
 	f.Float64Var(&cfg.Speed, "speed", 0, "how many times faster than the link the clock runs, below 1: slower; 0: what fits the link, 20 at most")
 	outputFlag(c, &output, "text", "json")
 	return c
@@ -65,6 +69,8 @@ func runBenchSession(ctx context.Context, env Env, g *global, cfg bench.SessionC
 	r, err := bench.Session(ctx, cfg)
 	var profile *link.Error
 	switch {
+	case errors.Is(err, &link.Error{Code: link.Unsupported}):
+		return usage(err, "--transport udp carries streams by datagrams")
 	case errors.As(err, &profile), errors.Is(err, bench.ErrConfig):
 		return usage(err, "")
 	case r == nil:
@@ -80,7 +86,7 @@ func runBenchSession(ctx context.Context, env Env, g *global, cfg bench.SessionC
 	}
 	modelLines(env.Out, r.Models)
 	if !g.quiet {
-		fmt.Fprintf(env.Err, "hhfr: link %s, clock %g times as fast, computing took %.1f %% of the time\n", r.Link, r.Speed, 100*r.CPU)
+		fmt.Fprintf(env.Err, "hhfr: link %s, streams over %s, clock %g times as fast, computing took %.1f %% of the time\n", r.Link, r.Transport, r.Speed, 100*r.CPU)
 	}
 	if out.err != nil {
 		return out.err

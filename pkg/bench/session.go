@@ -2,6 +2,7 @@
 package bench
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -16,7 +17,9 @@ import (
 	"github.com/hhfr/hhfr/pkg/ctxstore/memory"
 	"github.com/hhfr/hhfr/pkg/negotiate"
 	"github.com/hhfr/hhfr/pkg/peer"
+	"github.com/hhfr/hhfr/pkg/streamer"
 	"github.com/hhfr/hhfr/pkg/streamer/tcp"
+	"github.com/hhfr/hhfr/pkg/streamer/udp"
 )
 
 // SessionConfig says which sessions to live through. The zero value is the papers' experiment.
@@ -25,8 +28,10 @@ type SessionConfig struct {
 	Services []string
 	// Sizes are items in a message, Counts messages in a session; nil: those of the papers for each service.
 	Sizes, Counts []int
-	// Link is an emulated link as in the command line; empty: 14k4.
+	// Link is an emulated link as in the command line; empty: 14k4. What only datagrams live through (loss, reordering) is for udp.
 	Link string
+	// Transport is that of streams: tcp or udp; empty: tcp. With udp the negotiation and plain SOAP keep their TCP, on the same link without loss; if it has any, sessions of plain SOAP are left out: an emulated TCP loses nothing.
+	Transport string
 	// Speed is how many times faster than the link the clock runs, below 1 for slow motion; 0: what fits the link, 20 at most. Sessions whose times are not those of
 	// the link alone are lived through again, at half the speed and then a quarter of it.
 	Speed float64
@@ -36,11 +41,12 @@ type SessionConfig struct {
 
 // Report is what [Session] found.
 type Report struct {
-	Link   string  `json:"link"`      // the profile
-	Speed  float64 `json:"speed"`     // how many times faster than the link the clock ran, but for what was lived through again
-	CPU    float64 `json:"cpu_share"` // of the time, as lived through, that this process computed; -1 where the system does not tell
-	Cells  []Cell  `json:"cells"`     // the sessions
-	Models []Model `json:"models"`    // the papers' cost model, for each service and size
+	Link      string  `json:"link"`      // the profile
+	Transport string  `json:"transport"` // of the streams
+	Speed     float64 `json:"speed"`     // how many times faster than the link the clock ran, but for what was lived through again
+	CPU       float64 `json:"cpu_share"` // of the time, as lived through, that this process computed; -1 where the system does not tell
+	Cells     []Cell  `json:"cells"`     // the sessions
+	Models    []Model `json:"models"`    // the papers' cost model, for each service and size
 }
 
 const (
@@ -69,6 +75,9 @@ func (cfg SessionConfig) check() error {
 			return fmt.Errorf("%w: %d items or messages, 1 is the least", ErrConfig, n)
 		}
 	}
+	if cfg.Transport != "tcp" && cfg.Transport != "udp" {
+		return fmt.Errorf("%w: no transport %q to measure, tcp and udp are", ErrConfig, cfg.Transport)
+	}
 	if !(cfg.Speed >= 0 && cfg.Speed <= maxSpeed) {
 		return fmt.Errorf("%w: a clock %v times faster, 0 to %d are possible", ErrConfig, cfg.Speed, maxSpeed)
 	}
@@ -87,6 +96,7 @@ func Session(ctx context.Context, cfg SessionConfig) (*Report, error) {
 	if cfg.Link == "" {
 		cfg.Link = "14k4"
 	}
+	cfg.Transport = cmp.Or(cfg.Transport, "tcp")
 	if err := cfg.check(); err != nil {
 		return nil, err
 	}
@@ -94,23 +104,20 @@ func Session(ctx context.Context, cfg SessionConfig) (*Report, error) {
 	if err != nil {
 		return nil, err
 	}
-	if l, err := link.Relay(nil, profile); err != nil {
-		return nil, err
-	} else if err := l.Close(); err != nil {
+	if cfg.Transport == "tcp" && profile != profile.Reliable() {
+		_, err := link.Relay(nil, profile) // says why not
 		return nil, err
 	}
 	if cfg.Speed == 0 {
 		cfg.Speed = profile.Speed()
 	}
-	r := &Report{Link: cfg.Link, Speed: cfg.Speed, CPU: -1, Cells: []Cell{}, Models: []Model{}}
-	server, err := startServer(ctx)
-	if err != nil {
-		return r, err
-	}
-	defer func() { _ = server.Close() }()
+	r := &Report{Link: cfg.Link, Transport: cfg.Transport, Speed: cfg.Speed, CPU: -1, Cells: []Cell{}, Models: []Model{}}
+	store := memory.New(memory.Config{})
+	defer func() { _ = store.Close() }()
+	there := known{store, coders(store)}
 	began, used := time.Now(), clock.Processor()
 	for _, service := range cfg.Services {
-		if err = r.live(ctx, cfg, service, server.URL("/"+service), profile); err != nil {
+		if err = r.live(ctx, cfg, service, there, profile); err != nil {
 			break
 		}
 	}
@@ -124,13 +131,17 @@ func Session(ctx context.Context, cfg SessionConfig) (*Report, error) {
 }
 
 // live adds the cells and models of one service.
-func (r *Report) live(ctx context.Context, cfg SessionConfig, service, url string, profile link.Profile) error {
+func (r *Report) live(ctx context.Context, cfg SessionConfig, service string, there known, profile link.Profile) error {
 	p := papers[service]
+	ways := Ways
+	if profile != profile.Reliable() {
+		ways = []Way{HHFR, HHFRQueued}
+	}
 	for _, size := range orElse(cfg.Sizes, p.sizes) {
 		first := len(r.Cells)
-		for _, way := range Ways {
+		for _, way := range ways {
 			for _, n := range orElse(cfg.Counts, p.counts) {
-				s := session{service: service, size: size, n: n, way: way, url: url, speed: cfg.Speed, profile: profile}
+				s := session{service: service, size: size, n: n, way: way, transport: cfg.Transport, there: there, speed: cfg.Speed, profile: profile}
 				c, err := s.lived(ctx)
 				if err != nil {
 					return fmt.Errorf("%s, %s, %d items, %d messages: %w", service, way, size, n, err)
@@ -167,7 +178,14 @@ func orElse(list, standard []int) []int {
 	return standard
 }
 
-func startServer(ctx context.Context) (*peer.Server, error) {
+// known is what the server knows from one session to the next.
+type known struct {
+	store  ctxstore.Store
+	coders negotiate.Coders
+}
+
+// start starts the server, whose timers run on the link's clock.
+func (k known) start(ctx context.Context, ticks clock.Clock) (*peer.Server, error) {
 	services, err := peer.NewServices(peer.Concat(), peer.Sum())
 	if err != nil {
 		return nil, err
@@ -177,12 +195,17 @@ func startServer(ctx context.Context) (*peer.Server, error) {
 	if err != nil {
 		return nil, err
 	}
-	streams, err := tcp.Transport{}.Listen(ctx, "127.0.0.1:0")
-	if err != nil {
-		return nil, errors.Join(err, plain.Close())
+	listeners := map[string]net.Listener{}
+	for name, t := range map[string]streamer.Transport{"tcp": tcp.Transport{}, "udp": udp.Transport{Config: udp.Config{Clock: ticks}}} {
+		if listeners[name], err = t.Listen(ctx, "127.0.0.1:0"); err != nil {
+			delete(listeners, name)
+			for _, l := range listeners {
+				_ = l.Close()
+			}
+			return nil, errors.Join(err, plain.Close())
+		}
 	}
-	store := memory.New(memory.Config{})
-	return peer.Start(peer.Config{HTTP: plain, Streams: map[string]net.Listener{"tcp": streams}, Services: services, Store: store, Coders: coders(store)})
+	return peer.Start(peer.Config{HTTP: plain, Streams: listeners, Services: services, Store: k.store, Coders: k.coders})
 }
 
 func coders(store ctxstore.Store) negotiate.Coders {

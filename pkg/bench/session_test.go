@@ -58,6 +58,23 @@ func TestSession(t *testing.T) {
 	}
 }
 
+// Streams over datagrams that get lost: only those are lived through, and what was lost is sent again.
+func TestSessionThatLoses(t *testing.T) {
+	counts := []int{3, 10}
+	r, err := bench.Session(t.Context(), bench.SessionConfig{Services: []string{"sum"}, Counts: counts, Sizes: []int{10}, Link: "3g,loss=5%,reorder=5%,seed=1", Transport: "udp", Speed: 20})
+	if err != nil {
+		require.ErrorIs(t, err, bench.ErrNotTheLink)
+	}
+	require.Len(t, r.Cells, 2*len(counts))
+	for _, c := range r.Cells {
+		assert.True(t, c.Lossy)
+		assert.Contains(t, []bench.Way{bench.HHFR, bench.HHFRQueued}, c.Way)
+		assert.Positive(t, c.Sent)
+	}
+	require.Len(t, r.Models, 1)
+	assert.Zero(t, r.Models[0].T2New)
+}
+
 func TestSessionRefuses(t *testing.T) {
 	for _, c := range []struct {
 		cfg bench.SessionConfig
@@ -65,6 +82,8 @@ func TestSessionRefuses(t *testing.T) {
 	}{
 		{bench.SessionConfig{Link: "nonsense"}, &link.Error{Code: link.BadProfile}},
 		{bench.SessionConfig{Link: "edge,loss=2%"}, &link.Error{Code: link.Unsupported}},
+		{bench.SessionConfig{Link: "edge,loss=2%", Transport: "tcp"}, &link.Error{Code: link.Unsupported}},
+		{bench.SessionConfig{Transport: "quic"}, bench.ErrConfig},
 		{bench.SessionConfig{Services: []string{"echo"}}, bench.ErrConfig},
 		{bench.SessionConfig{Sizes: []int{0}}, bench.ErrConfig},
 		{bench.SessionConfig{Counts: []int{-1}}, bench.ErrConfig},
