@@ -17,6 +17,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/hhfr/hhfr/internal/link"
 	"github.com/hhfr/hhfr/internal/xmltext"
 	"github.com/hhfr/hhfr/pkg/codec/binary"
 	"github.com/hhfr/hhfr/pkg/ctxstore"
@@ -25,8 +26,6 @@ import (
 	"github.com/hhfr/hhfr/pkg/peer"
 	"github.com/hhfr/hhfr/pkg/soap"
 	"github.com/hhfr/hhfr/pkg/streamer"
-	"github.com/hhfr/hhfr/pkg/streamer/tcp"
-	"github.com/hhfr/hhfr/pkg/streamer/udp"
 )
 
 type streamOptions struct {
@@ -34,6 +33,7 @@ type streamOptions struct {
 	files                                                                   []string
 	repeat, concurrency                                                     int
 	representation, transport, store, action, wrap, saveDir, record, output string
+	link                                                                    string
 	fields, allowHost                                                       []string
 	requireHHFR, plain, oneWay, listen                                      bool
 	unasked                                                                 *listener
@@ -66,6 +66,7 @@ Exit code 1: a reply is a fault or an HTTP error; 5: the fate of messages is unk
   cat requests.xml | hhfr stream http://127.0.0.1:8080/echo - --save-dir out
   hhfr stream http://127.0.0.1:8080/echo body.xml --wrap 1.2 --action urn:example:op -H 'X-Trace: 1'
   hhfr stream http://127.0.0.1:8080/echo message.xml --one-way
+  hhfr stream http://127.0.0.1:8080/echo message.xml --link edge -v
   hhfr stream http://127.0.0.1:8080/ticker --listen --timeout 2s`,
 		Args: func(c *cobra.Command, args []string) error {
 			switch {
@@ -86,6 +87,7 @@ Exit code 1: a reply is a fault or an HTTP error; 5: the fate of messages is unk
 	f.IntVar(&o.concurrency, "concurrency", 32, "exchanges in flight at once")
 	f.StringVar(&o.representation, "representation", "", "binary or xml; empty: whichever the other end takes, binary first")
 	f.StringVar(&o.transport, "transport", "tcp", "tcp, or udp: reliable sequences over datagrams")
+	f.StringVar(&o.link, "link", "", "put an emulated link between here and the service: "+strings.Join(link.Names(), ", ")+"; with udp it may lose datagrams: 14k4,loss=2%,reorder=1%,seed=7")
 	f.StringVar(&o.store, "store", "mem:", "context store: "+strings.Join(engines.Forms(), " or ")+"; a folder keeps shapes for later sessions")
 	f.StringVar(&o.action, "action", "", "SOAPAction, or action parameter in SOAP 1.2")
 	f.StringArrayVarP(&o.fields, "header", "H", nil, "a further HTTP field, Name: value; may be given again")
@@ -195,9 +197,13 @@ func runStream(ctx context.Context, env Env, g *global, o streamOptions) (err er
 		env.Out = &together{w: env.Out}
 		o.requireHHFR, o.unasked = true, &listener{out: env.Out, output: o.output, saveDir: o.saveDir}
 	}
-	plain := &wire{}
+	over, err := openNetwork(o.link, o.transport)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = over.close() }()
 	began := time.Now()
-	session, err := dial(ctx, env, g, o, store, secure, rec, plain)
+	session, err := dial(ctx, env, g, o, store, secure, rec, over)
 	if err != nil {
 		return err
 	}
@@ -230,23 +236,23 @@ func runStream(ctx context.Context, env Env, g *global, o streamOptions) (err er
 	if len(p.sum.Unknown) > 0 {
 		closed = nil // a stream that broke is what the list is about
 	}
-	p.sum.finish(session, plain, time.Since(began))
+	p.sum.finish(session, over, time.Since(began))
 	return errors.Join(err, closed, p.end(g))
 }
 
 // dial opens the session, with all connections recorded and their octets counted.
-func dial(ctx context.Context, env Env, g *global, o streamOptions, store ctxstore.Store, secure *secured, rec *recording, plain *wire) (*negotiate.Session, error) {
+func dial(ctx context.Context, env Env, g *global, o streamOptions, store ctxstore.Store, secure *secured, rec *recording, over *network) (*negotiate.Session, error) {
 	transport := http.DefaultTransport.(*http.Transport).Clone()
 	transport.MaxIdleConnsPerHost = o.concurrency
 	transport.DisableCompression = true
 	transport.IdleConnTimeout = 5 * time.Second
+	dialTCP := over.dialContext((&net.Dialer{}).DialContext)
 	open := func(ctx context.Context, network, addr string) (net.Conn, error) {
-		var d net.Dialer
-		c, err := d.DialContext(ctx, network, addr)
+		c, err := dialTCP(ctx, network, addr)
 		if err != nil {
 			return nil, err
 		}
-		return &counted{Conn: c, wire: plain}, nil
+		return &counted{Conn: c, wire: &over.plain}, nil
 	}
 	transport.TLSClientConfig = secure.config // for those behind a proxy of the environment's
 	transport.DialContext = rec.over(open)
@@ -256,8 +262,8 @@ func dial(ctx context.Context, env Env, g *global, o streamOptions, store ctxsto
 	book.Log, book.Without = log, uint64(o.without)
 	cfg := negotiate.Config{
 		HTTPClient: &http.Client{Transport: transport, CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }},
-		Transports: map[string]streamer.Transport{"tcp": tcp.Transport{}}, Store: store, Coders: negotiate.BookCoders(book), AllowHost: o.allowHost,
-		RequireHHFR: o.requireHHFR, WrapConn: rec.dialed(), OnSession: rec.facts, Stream: streamer.Config{SyncBytes: int64(o.sync)}, Log: log,
+		Transports: map[string]streamer.Transport{over.transport: over.streams()}, Store: store, Coders: negotiate.BookCoders(book), AllowHost: o.allowHost,
+		RequireHHFR: o.requireHHFR, WrapConn: over.datagrams.wrap(rec.dialed()), OnSession: rec.facts, Stream: streamer.Config{SyncBytes: int64(o.sync)}, Log: log,
 	}
 	cfg.Reconnect, cfg.Timeout, cfg.RememberFor = o.reconnect, o.negotiateTimeout, o.remember
 	if o.remember == 0 {
@@ -275,9 +281,6 @@ func dial(ctx context.Context, env Env, g *global, o streamOptions, store ctxsto
 	}
 	if o.unasked != nil {
 		cfg.Handler = o.unasked.serve
-	}
-	if o.transport == "udp" {
-		cfg.Transports = map[string]streamer.Transport{"udp": udp.Transport{}}
 	}
 	if o.plain {
 		cfg.Transports = map[string]streamer.Transport{}

@@ -36,21 +36,22 @@ type exchangeReport struct {
 
 // summary is the last line of `hhfr stream -o json`. Octets of stream are those of its frames, of http those of connections for negotiation and plain SOAP.
 type summary struct {
-	Version   int     `json:"version"`             // 1
-	HHFR      bool    `json:"hhfr"`                // a stream was agreed
-	Session   string  `json:"session,omitempty"`   // its session
-	Why       string  `json:"why_plain,omitempty"` // why plain SOAP was spoken
-	Messages  int     `json:"messages"`            // replies received
-	Failed    int     `json:"failed"`              // faults and HTTP errors among them
-	Unknown   []int   `json:"unknown_fate"`        // numbers of messages that were written and not answered, and not sent again
-	Envelopes octets  `json:"envelope_octets"`     // all envelopes
-	Heads     octets  `json:"http_head_octets"`    // the HTTP heads that went with them, or would have in plain SOAP
-	Stream    octets  `json:"stream_octets"`       // all frames of the stream, the last one if it broke and was replaced
-	Shapes    octets  `json:"stream_shape_octets"` // those among them that announce shapes
-	Syncs     octets  `json:"stream_sync_octets"`  // the sync frames among them
-	HTTP      octets  `json:"http_octets"`         // connections for negotiation and plain SOAP
-	Millis    float64 `json:"ms"`                  // milliseconds, negotiation included
-	Slowest   float64 `json:"slowest_ms"`          // the slowest exchange
+	Version   int            `json:"version"`             // 1
+	HHFR      bool           `json:"hhfr"`                // a stream was agreed
+	Session   string         `json:"session,omitempty"`   // its session
+	Why       string         `json:"why_plain,omitempty"` // why plain SOAP was spoken
+	Messages  int            `json:"messages"`            // replies received
+	Failed    int            `json:"failed"`              // faults and HTTP errors among them
+	Unknown   []int          `json:"unknown_fate"`        // numbers of messages that were written and not answered, and not sent again
+	Envelopes octets         `json:"envelope_octets"`     // all envelopes
+	Heads     octets         `json:"http_head_octets"`    // the HTTP heads that went with them, or would have in plain SOAP
+	Stream    octets         `json:"stream_octets"`       // all frames of the stream, the last one if it broke and was replaced
+	Shapes    octets         `json:"stream_shape_octets"` // those among them that announce shapes
+	Syncs     octets         `json:"stream_sync_octets"`  // the sync frames among them
+	HTTP      octets         `json:"http_octets"`         // connections for negotiation and plain SOAP
+	Millis    float64        `json:"ms"`                  // milliseconds, negotiation included
+	Slowest   float64        `json:"slowest_ms"`          // the slowest exchange
+	Datagrams *datagramStats `json:"datagrams,omitempty"` // of streams over UDP
 }
 
 type octets struct {
@@ -123,13 +124,14 @@ func (s *summary) add(in *peer.Incoming) {
 	s.Slowest = max(s.Slowest, millis(in.Took))
 }
 
-func (s *summary) finish(session *negotiate.Session, plain *wire, took time.Duration) {
+func (s *summary) finish(session *negotiate.Session, over *network, took time.Duration) {
 	a := session.Agreed()
 	s.Version, s.HHFR, s.Why, s.Millis = 1, a.HHFR, a.Why, millis(took)
 	if a.Facts != nil {
 		s.Session = a.Facts.Session.String()
 	}
-	s.HTTP = octets{plain.sent.Load(), plain.received.Load()}
+	s.Datagrams = over.datagrams.stats()
+	s.HTTP = octets{over.plain.sent.Load(), over.plain.received.Load()}
 	if stream := session.Stream(); stream != nil {
 		st := stream.Stats()
 		s.Stream = octets{st.Sent.Octets(), st.Received.Octets()}
@@ -155,6 +157,10 @@ func (p *printer) end(g *global) error {
 		fmt.Fprintf(p.env.Err, "hhfr: %d messages, %d failed, %.1f ms; envelopes %d + %d octets, heads %d + %d; stream %d + %d (shapes %d + %d, syncs %d + %d); HTTP %d + %d\n", s.Messages, s.Failed, s.Millis,
 			s.Envelopes.Sent, s.Envelopes.Received, s.Heads.Sent, s.Heads.Received, s.Stream.Sent, s.Stream.Received, s.Shapes.Sent, s.Shapes.Received,
 			s.Syncs.Sent, s.Syncs.Received, s.HTTP.Sent, s.HTTP.Received)
+		if d := s.Datagrams; d != nil && g.verbose {
+			fmt.Fprintf(p.env.Err, "hhfr: datagrams %d + %d, %d refused; units sent again %d, arrived again %d; acknowledgements %d + %d; time-outs %d, %d of them wrong; round trip %.1f ms, timer %.1f ms, window %d octets\n",
+				d.Sent, d.Received, d.Refused, d.Resent, d.Again, d.AcksOut, d.AcksIn, d.Timeouts, d.Wrong, d.RTT, d.RTO, d.Window)
+		}
 	}
 	if len(s.Unknown) > 0 {
 		return unknownProblem(s.Unknown)

@@ -1,0 +1,134 @@
+package main
+
+import (
+	"context"
+	"net"
+	"sync"
+
+	"github.com/hhfr/hhfr/internal/link"
+	"github.com/hhfr/hhfr/pkg/streamer"
+	"github.com/hhfr/hhfr/pkg/streamer/tcp"
+	"github.com/hhfr/hhfr/pkg/streamer/udp"
+	"github.com/hhfr/hhfr/pkg/wsrm"
+)
+
+// network is what lies between the command and the service, with what it counts; its link, in real time, is that of --link.
+type network struct {
+	transport string // of streams
+	profile   link.Profile
+	relay     *link.Link // of connections; nil without a link
+	plain     wire
+	datagrams paths
+}
+
+// openNetwork makes the link of a name, empty for none. Datagrams may get lost on it, connections may not.
+func openNetwork(name, transport string) (*network, error) {
+	n := &network{transport: transport}
+	if name == "" {
+		return n, nil
+	}
+	var err error
+	if n.profile, err = link.ParseProfile(name); err != nil {
+		return nil, usage(err, "")
+	}
+	profile := n.profile
+	if transport == "udp" {
+		profile = profile.Reliable() // the negotiation
+	}
+	if n.relay, err = link.Relay(nil, profile); err != nil {
+		return nil, usage(err, "--transport udp carries streams by datagrams")
+	}
+	return n, nil
+}
+
+type dialFunc = func(ctx context.Context, network, addr string) (net.Conn, error)
+
+func (n *network) dialContext(next dialFunc) dialFunc {
+	if n.relay == nil {
+		return next
+	}
+	return n.relay.DialContext(next)
+}
+
+// streams is the transport of streams.
+func (n *network) streams() streamer.Transport {
+	switch {
+	case n.transport == "udp" && n.relay != nil:
+		return udp.Transport{Through: func(socket net.PacketConn, remote net.Addr) (net.PacketConn, error) {
+			return link.Through(nil, n.profile, socket, remote)
+		}}
+	case n.transport == "udp":
+		return udp.Transport{}
+	case n.relay != nil:
+		return n.relay.Over(tcp.Transport{})
+	}
+	return tcp.Transport{}
+}
+
+func (n *network) close() error {
+	if n.relay == nil {
+		return nil
+	}
+	return n.relay.Close()
+}
+
+// datagramStats is what the sequences of streams over UDP did (docs/wire-format.md, section 12).
+type datagramStats struct {
+	Sent     int64   `json:"sent"`            // datagrams sent
+	Received int64   `json:"received"`        // datagrams received
+	Refused  int64   `json:"refused"`         // datagrams received that broke a rule
+	Resent   int64   `json:"resent"`          // units of messages that were sent again
+	Again    int64   `json:"duplicates"`      // units that arrived again
+	AcksOut  int64   `json:"acks_sent"`       // acknowledgements sent, alone or beside units
+	AcksIn   int64   `json:"acks_received"`   // acknowledgements received
+	Timeouts int64   `json:"timeouts"`        // times that the retransmission timer fired
+	Wrong    int64   `json:"timeouts_undone"` // those of them that turned out to be wrong
+	RTT      float64 `json:"rtt_ms"`          // smoothed round trip in the end, in milliseconds; 0: never measured
+	RTO      float64 `json:"rto_ms"`          // retransmission timer in the end
+	Window   int     `json:"window_octets"`   // congestion window in the end, with headers
+}
+
+// paths remembers the connections of streams that can tell how their datagrams fared.
+type paths struct {
+	mu    sync.Mutex
+	conns []interface{ Stats() wsrm.Stats }
+}
+
+// wrap is a WrapConn that notes connections, and does then what next does.
+func (p *paths) wrap(next func(net.Conn) net.Conn) func(net.Conn) net.Conn {
+	return func(c net.Conn) net.Conn {
+		if s, ok := c.(interface{ Stats() wsrm.Stats }); ok {
+			p.mu.Lock()
+			p.conns = append(p.conns, s)
+			p.mu.Unlock()
+		}
+		if next != nil {
+			c = next(c)
+		}
+		return c
+	}
+}
+
+// stats adds up what all connections did; of the path it tells what the last one knows. nil: there were none.
+func (p *paths) stats() *datagramStats {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if len(p.conns) == 0 {
+		return nil
+	}
+	d := &datagramStats{}
+	for _, c := range p.conns {
+		s := c.Stats()
+		d.Sent += s.Sent
+		d.Received += s.Received
+		d.Refused += s.Refused
+		d.Resent += s.Resent
+		d.Again += s.Duplicates
+		d.AcksOut += s.AcksSent
+		d.AcksIn += s.AcksReceived
+		d.Timeouts += s.Timeouts
+		d.Wrong += s.Undone
+		d.RTT, d.RTO, d.Window = millis(s.RTT), millis(s.RTO), s.Window
+	}
+	return d
+}
