@@ -75,7 +75,8 @@ func newWorld(p plan) *world {
 		if w.paths[i], err = link.NewPath(profile, i); err != nil {
 			panic(err)
 		}
-		w.ends[i] = &end{w: w, plan: p, index: i, of: map[uint64]int{}, ids: p.messages[i], keeps: !p.volatile || i == 0, acked: map[int]bool{}, lost: map[int]bool{}, unsent: map[int]bool{}, fate: map[int]bool{}}
+		w.ends[i] = &end{w: w, plan: p, index: i, of: map[uint64]int{}, ids: p.messages[i], keeps: !p.volatile || i == 0, acked: map[int]bool{}, lost: map[int]bool{}, unsent: map[int]bool{}, fate: map[int]bool{},
+			queued: map[int]time.Time{}, arrived: map[int]time.Time{}}
 		w.ends[i].live()
 	}
 	if p.cfg.Carried {
@@ -163,6 +164,8 @@ type end struct {
 	acked, lost, unsent, fate map[int]bool
 	ended                     []wsrm.Action
 	finished                  time.Time // when the last message was acknowledged
+
+	queued, arrived map[int]time.Time // when messages were handed to the engine, and when those of the other end were delivered
 }
 
 func (e *end) config() wsrm.Config {
@@ -237,6 +240,7 @@ func (e *end) submit() {
 			for position := first; position <= e.engine.Last(); position++ {
 				e.of[position] = e.next
 			}
+			e.queued[e.next] = e.w.now
 			e.next++
 			if e.plan.every > 0 {
 				break
@@ -361,6 +365,7 @@ func (e *end) mark(first, last uint64, as map[int]bool) {
 func (e *end) deliver(a wsrm.Action) bool {
 	other := e.w.ends[1-e.index]
 	id := int(binary.BigEndian.Uint64(a.Message))
+	e.arrived[id] = e.w.now
 	if !bytes.Equal(a.Message, other.body(id)) {
 		e.w.failf("end %d: message %d is not what was sent", e.index, id)
 	}
