@@ -83,6 +83,7 @@ type datagramStats struct {
 	AcksIn   int64   `json:"acks_received"`   // acknowledgements received
 	Timeouts int64   `json:"timeouts"`        // times that the retransmission timer fired
 	Wrong    int64   `json:"timeouts_undone"` // those of them that turned out to be wrong
+	Probes   int64   `json:"probes"`          // times that the last datagram was sent again before it fired
 	RTT      float64 `json:"rtt_ms"`          // smoothed round trip in the end, in milliseconds; 0: never measured
 	RTO      float64 `json:"rto_ms"`          // retransmission timer in the end
 	Window   int     `json:"window_octets"`   // congestion window in the end, with headers
@@ -128,6 +129,7 @@ func (p *paths) stats() *datagramStats {
 		d.AcksIn += s.AcksReceived
 		d.Timeouts += s.Timeouts
 		d.Wrong += s.Undone
+		d.Probes += s.Probes
 		d.RTT, d.RTO, d.Window = millis(s.RTT), millis(s.RTO), s.Window
 	}
 	return d

@@ -158,8 +158,8 @@ func (p *printer) end(g *global) error {
 			s.Envelopes.Sent, s.Envelopes.Received, s.Heads.Sent, s.Heads.Received, s.Stream.Sent, s.Stream.Received, s.Shapes.Sent, s.Shapes.Received,
 			s.Syncs.Sent, s.Syncs.Received, s.HTTP.Sent, s.HTTP.Received)
 		if d := s.Datagrams; d != nil && g.verbose {
-			fmt.Fprintf(p.env.Err, "hhfr: datagrams %d + %d, %d refused; units sent again %d, arrived again %d; acknowledgements %d + %d; time-outs %d, %d of them wrong; round trip %.1f ms, timer %.1f ms, window %d octets\n",
-				d.Sent, d.Received, d.Refused, d.Resent, d.Again, d.AcksOut, d.AcksIn, d.Timeouts, d.Wrong, d.RTT, d.RTO, d.Window)
+			fmt.Fprintf(p.env.Err, "hhfr: datagrams %d + %d, %d refused; units sent again %d, arrived again %d; acknowledgements %d + %d; time-outs %d, %d of them wrong, probes %d; round trip %.1f ms, timer %.1f ms, window %d octets\n",
+				d.Sent, d.Received, d.Refused, d.Resent, d.Again, d.AcksOut, d.AcksIn, d.Timeouts, d.Wrong, d.Probes, d.RTT, d.RTO, d.Window)
 		}
 	}
 	if len(s.Unknown) > 0 {

@@ -56,8 +56,10 @@ func (e *Engine) acknowledged(a *Ack) {
 		s.grow(acked, flight)
 	}
 	e.detectLoss()
+	s.probed(s.echo, flight)
 	if news || s.flight < flight {
 		s.restartTimer(e.now)
+		s.armTail(e.now)
 	}
 	e.farewell(a)
 }

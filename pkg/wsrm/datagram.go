@@ -99,6 +99,7 @@ func (e *Engine) sendUnits() {
 	p.Request = !s.pending()
 	s.paced(e.now, e.cfg.Datagram-room+packetOverhead)
 	s.armTimer(e.now)
+	s.armTail(e.now)
 	e.finish(p)
 }
 

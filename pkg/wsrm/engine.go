@@ -17,7 +17,8 @@
 //
 // Each datagram that wants to be acknowledged has a number of its own, never used twice, and acknowledgements echo the greatest: round trips are never ambiguous (Karn's
 // problem, RFC 6298 section 3, does not arise). The retransmission timer is that of RFC 6298 section 2, with back-off by section 5.5. Before it fires, a unit is lost
-// when a datagram sent three later was echoed, or any later one and 9/8 of a round trip passed, the rule of RACK (RFC 8985 section 6.2). Congestion control is what RFC 8085 section 3.1.1
+// when a datagram sent three later was echoed, or any later one and 9/8 of a round trip passed, the rule of RACK (RFC 8985 section 6.2). Where none was sent later, the last one is sent again after two round trips, if the timer is longer than
+// that, as it is on fast links: a tail loss probe (section 7). Congestion control is what RFC 8085 section 3.1.1
 // asks of bulk transfer: a window by RFC 5681 (initial window, slow start, congestion avoidance counting octets, half the flight on loss, one datagram after a time-out),
 // halved at most once per round trip, grown only while it is the bound, and paced over the round trip at 2 times (slow start) or 5/4 times the window. A time-out that turns out to be
 // wrong is undone, as RFC 4015 does.
@@ -146,6 +147,9 @@ func (e *Engine) act(a Action) { e.actions = append(e.actions, a) }
 func (e *Engine) timers() {
 	if e.now >= e.out.lossAt {
 		e.detectLoss()
+	}
+	if e.now >= e.out.tailAt {
+		e.probeTail()
 	}
 	if e.now >= e.out.rtoAt {
 		e.timeout()

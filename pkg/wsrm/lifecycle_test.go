@@ -415,3 +415,37 @@ func TestMoved(t *testing.T) {
 	_, err = e.Step(start, wsrm.Event{Kind: wsrm.Moved})
 	assert.NoError(t, err)
 }
+
+// The last datagram is lost on a fast link: it is sent again after some round trips, once; the timer, far longer, comes after that.
+func TestTailLossProbe(t *testing.T) {
+	const rtt = 100 * time.Millisecond
+	e := sendOne(t, wsrm.Config{Assurance: wsrm.ExactlyOnce, RTT: rtt}, 3)
+	window := e.Stats().Window
+	wake := func(now time.Time) []wsrm.Action {
+		actions, err := e.Step(now, wsrm.Event{Kind: wsrm.Wake})
+		require.NoError(t, err)
+		return actions
+	}
+	at := start.Add(3*rtt + 25*time.Millisecond)
+	for _, a := range wake(at.Add(-time.Millisecond)) {
+		require.NotEqual(t, wsrm.Transmit, a.Kind, "too early")
+	}
+	again := wake(at)
+	assert.Len(t, find(t, again, wsrm.Transmit).Packet.Units, 3)
+	assert.EqualValues(t, 2, find(t, again, wsrm.Transmit).Packet.Number)
+	assert.Equal(t, at.Add(time.Second), find(t, again, wsrm.WakeAt).At, "the timer, from now on")
+	assert.Equal(t, int64(1), e.Stats().Probes)
+	assert.Equal(t, window, e.Stats().Window)
+	_, err := arrive(e, at.Add(rtt), wsrm.Packet{HasAck: true, Ack: wsrm.Ack{Done: 3, Echo: 2}})
+	require.NoError(t, err)
+	assert.Less(t, e.Stats().Window, window, "something was lost")
+	assert.Zero(t, e.Stats().Timeouts)
+
+	// Not where the timer fires as soon, and not what may be lost.
+	for _, cfg := range []wsrm.Config{{Assurance: wsrm.ExactlyOnce, RTT: time.Second}, {Assurance: wsrm.AtMostOnce, RTT: rtt}, {Assurance: wsrm.ExactlyOnce}} {
+		e = sendOne(t, cfg, 1)
+		wake(start.Add(time.Minute))
+		assert.Zero(t, e.Stats().Probes)
+		assert.Equal(t, int64(1), e.Stats().Timeouts)
+	}
+}

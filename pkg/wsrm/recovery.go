@@ -13,7 +13,9 @@ type recovery struct {
 	latest            time.Duration
 	backoff           uint // time-outs in a row
 	rtoAt, lossAt     time.Duration
-	probe             bool // a time-out lets one datagram pass the window
+	probe             bool          // a time-out lets one datagram pass the window
+	tailAt            time.Duration // when the last datagram is sent again, before the timer fires
+	tail              uint64        // the number of the last datagram when that was done, until there is news of one behind it
 
 	cwnd, ssthresh int
 	recovering     uint64 // losses of datagrams up to this one belong to one loss event
@@ -30,7 +32,7 @@ type undo struct {
 }
 
 func (r *recovery) init(cfg *Config) {
-	r.rtoAt, r.lossAt = never, never
+	r.rtoAt, r.lossAt, r.tailAt = never, never, never
 	r.forget(cfg)
 	if cfg.RTT > 0 {
 		r.measured(cfg, cfg.RTT)
@@ -89,6 +91,46 @@ func (s *source) restartTimer(now time.Duration) {
 	}
 }
 
+// armTail has the last datagram sent again when nothing is heard for two round trips: that one, or the word that it arrived, may be lost, and no other is behind it to tell (RFC 8985 section 7). Once, until
+// there is news; and not where the timer fires as soon.
+func (s *source) armTail(now time.Duration) {
+	s.tailAt = never
+	if s.oldest == 0 || s.backoff > 0 || s.tail != 0 || s.srtt == 0 || s.cfg.Assurance == AtMostOnce {
+		return
+	}
+	if at := now + max(2*s.srtt, s.srtt+4*s.rttvar) + s.cfg.AckDelay; at < s.rtoAt {
+		s.tailAt = at
+	}
+}
+
+// probeTail sends it.
+func (e *Engine) probeTail() {
+	s := &e.out
+	s.tailAt = never
+	if s.phase == phaseEnded || s.newest == 0 {
+		return
+	}
+	e.stats.Probes++
+	s.tail = s.packet
+	for number := s.unit(s.newest).packet; s.newest != 0 && s.unit(s.newest).packet == number; {
+		e.lose(s.newest)
+	}
+	s.paceAt = e.now
+	s.probe = true
+	s.rtoAt = e.now + s.interval() // what is sent now gets its time
+}
+
+// probed: there is news. What came of it is that datagrams were lost, which calls for a smaller window, if none is known as lost otherwise (RFC 8985 section 7.4).
+func (s *source) probed(echo uint64, flight int) {
+	if s.tail == 0 || echo <= s.tail {
+		return
+	}
+	if s.tail > s.recovering {
+		s.congested(flight)
+	}
+	s.tail = 0
+}
+
 // interval is the timer, backed off (rule 5.5), and then up to a quarter longer: a timer in step with an outage that comes and goes would never hit the time between.
 func (s *source) interval() time.Duration {
 	if s.backoff == 0 {
@@ -108,6 +150,7 @@ func (e *Engine) timeout() {
 		return
 	}
 	e.stats.Timeouts++
+	s.tail, s.tailAt = 0, never
 	if s.oldest != 0 {
 		if s.backoff == 0 {
 			s.undo = undo{packet: s.packet, position: s.oldest, cwnd: s.cwnd, ssthresh: s.ssthresh}

@@ -105,7 +105,7 @@ func (e *Engine) send(message []byte) error {
 
 // wakeAt is when the source wants to act.
 func (s *source) wakeAt(e *Engine) time.Duration {
-	at := min(s.rtoAt, s.lossAt)
+	at := min(s.rtoAt, s.lossAt, s.tailAt)
 	switch {
 	case s.phase == phaseEnded:
 		return never
