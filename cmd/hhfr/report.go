@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/hhfr/hhfr/pkg/capture"
+	"github.com/hhfr/hhfr/pkg/wsrm/header"
 )
 
 // reportVersion is the version of the JSON that decode and reconstruct print (docs/cli.md).
@@ -23,27 +24,74 @@ type report struct {
 }
 
 type messageReport struct {
-	Number     int    `json:"number"`                        // of the exchange, in sending order, as in the file names of --save-dir; 0: a negotiation
-	Session    string `json:"session"`                       // a UUID; - for plain SOAP
-	Lane       uint64 `json:"lane"`                          // of the stream
-	Exchange   uint64 `json:"exchange"`                      // the number of the exchange on its lane
-	Kind       string `json:"kind"`                          // request, reply or one-way
-	Source     string `json:"source,omitempty"`              // address of the sender
-	Target     string `json:"target,omitempty"`              // address of the receiver
-	First      string `json:"first,omitempty"`               // time of the first octet, RFC 3339 in UTC
-	Last       string `json:"last,omitempty"`                // time of the last octet
-	Packet     int    `json:"packet,omitempty"`              // number of the packet with the first octet
-	SOAP       string `json:"soap,omitempty"`                // 1.1 or 1.2
-	Operation  string `json:"operation,omitempty"`           // local name of the first element in the Body
-	Namespace  string `json:"operation_namespace,omitempty"` // its namespace
-	Wire       int64  `json:"wire_octets"`                   // on the wire: the message's data frames, or its HTTP message
-	BodyOctets int    `json:"body_octets"`                   // of the envelope
-	HeadOctets int    `json:"head_octets"`                   // of the HTTP head; 0: the default one (negotiation.md)
-	State      string `json:"state"`                         // verified, unverified, withdrawn, incomplete, cancelled or undecodable
-	Why        string `json:"why,omitempty"`                 // more about the state, for people
-	Lacks      string `json:"lacks_shape,omitempty"`         // URI of the shape that is missing
-	Head       []byte `json:"head_base64,omitempty"`         // the HTTP head
-	Body       []byte `json:"body_base64,omitempty"`         // the envelope
+	Number     int             `json:"number"`                        // of the exchange, in sending order, as in the file names of --save-dir; 0: a negotiation
+	Session    string          `json:"session"`                       // a UUID; - for plain SOAP
+	Lane       uint64          `json:"lane"`                          // of the stream
+	Exchange   uint64          `json:"exchange"`                      // the number of the exchange on its lane
+	Kind       string          `json:"kind"`                          // request, reply or one-way
+	Source     string          `json:"source,omitempty"`              // address of the sender
+	Target     string          `json:"target,omitempty"`              // address of the receiver
+	First      string          `json:"first,omitempty"`               // time of the first octet, RFC 3339 in UTC
+	Last       string          `json:"last,omitempty"`                // time of the last octet
+	Packet     int             `json:"packet,omitempty"`              // number of the packet with the first octet
+	SOAP       string          `json:"soap,omitempty"`                // 1.1 or 1.2
+	Operation  string          `json:"operation,omitempty"`           // local name of the first element in the Body
+	Namespace  string          `json:"operation_namespace,omitempty"` // its namespace
+	Wire       int64           `json:"wire_octets"`                   // on the wire: the message's data frames, or its HTTP message
+	BodyOctets int             `json:"body_octets"`                   // of the envelope
+	HeadOctets int             `json:"head_octets"`                   // of the HTTP head; 0: the default one (negotiation.md)
+	State      string          `json:"state"`                         // verified, unverified, withdrawn, incomplete, cancelled or undecodable
+	Why        string          `json:"why,omitempty"`                 // more about the state, for people
+	Lacks      string          `json:"lacks_shape,omitempty"`         // URI of the shape that is missing
+	Reliable   *reliableReport `json:"reliable,omitempty"`            // what the envelope says about sequences of WS-ReliableMessaging
+	Head       []byte          `json:"head_base64,omitempty"`         // the HTTP head
+	Body       []byte          `json:"body_base64,omitempty"`         // the envelope
+}
+
+type reliableReport struct {
+	Version      string      `json:"version"`                    // 1.0, or 1.1, which is 1.2 as well
+	Sequence     string      `json:"sequence,omitempty"`         // the sequence that the message is of, or that it creates or ends
+	Number       uint64      `json:"number,omitempty"`           // of the message, in the sequence
+	Last         bool        `json:"last,omitempty"`             // it is the last one (1.0)
+	Control      string      `json:"control,omitempty"`          // what it does with the sequence: CreateSequence, TerminateSequence and so on
+	AckRequested []string    `json:"ack_requested,omitempty"`    // sequences that acknowledgements are asked for
+	Acks         []ackReport `json:"acknowledgements,omitempty"` // of sequences of the other end
+	Fault        string      `json:"fault,omitempty"`            // the code of a fault of a sequence
+}
+
+type ackReport struct {
+	Sequence string      `json:"sequence"`         // the sequence
+	Ranges   [][2]uint64 `json:"ranges,omitempty"` // messages that arrived, first and last number of each range
+	Nacks    []uint64    `json:"nacks,omitempty"`  // messages that did not
+	None     bool        `json:"none,omitempty"`   // none arrived
+	Final    bool        `json:"final,omitempty"`  // nothing more is taken
+}
+
+func newReliableReport(m *header.Message) *reliableReport {
+	if m == nil {
+		return nil
+	}
+	r := &reliableReport{Version: m.Version.String()}
+	if m.Sequence != nil {
+		r.Sequence, r.Number, r.Last = m.Sequence.Identifier, m.Sequence.Number, m.Sequence.Last
+	}
+	if m.Control != nil {
+		r.Sequence, r.Control = m.Control.Identifier, string(m.Control.Kind)
+	}
+	for _, a := range m.AckRequested {
+		r.AckRequested = append(r.AckRequested, a.Identifier)
+	}
+	for _, a := range m.Acknowledgements {
+		one := ackReport{Sequence: a.Identifier, Nacks: a.Nacks, None: a.None, Final: a.Final}
+		for _, x := range a.Ranges {
+			one.Ranges = append(one.Ranges, [2]uint64{x.First, x.Last})
+		}
+		r.Acks = append(r.Acks, one)
+	}
+	if m.Fault != nil {
+		r.Fault = m.Fault.Code
+	}
+	return r
 }
 
 type streamReport struct {
@@ -77,7 +125,7 @@ type captureReport struct {
 func newMessageReport(m *capture.Decoded) messageReport {
 	r := messageReport{Number: m.Number, Session: m.SessionString(), Lane: m.Lane, Exchange: m.Exchange, Kind: "request", First: stamp(m.First), Last: stamp(m.Last),
 		Packet: m.Packet, Operation: m.Operation.Local, Namespace: m.Operation.Space, Wire: m.Wire, BodyOctets: len(m.Body), HeadOctets: len(m.Head),
-		State: m.State.String(), Why: m.Why, Lacks: m.Lacks, Head: m.Head, Body: m.Body}
+		State: m.State.String(), Why: m.Why, Lacks: m.Lacks, Reliable: newReliableReport(m.Reliable), Head: m.Head, Body: m.Body}
 	switch {
 	case m.Reply:
 		r.Kind = "reply"

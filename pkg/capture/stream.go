@@ -17,6 +17,7 @@ import (
 	"github.com/hhfr/hhfr/pkg/shape/transit"
 	"github.com/hhfr/hhfr/pkg/soap"
 	"github.com/hhfr/hhfr/pkg/streamer/frame"
+	"github.com/hhfr/hhfr/pkg/wsrm/header"
 )
 
 // Decoded is one message of a capture: of an hhfr stream, or plain SOAP in HTTP.
@@ -40,6 +41,8 @@ type Decoded struct {
 	// Version and Operation are what the envelope says.
 	Version   soap.Version
 	Operation soap.Name
+	// Reliable is what the envelope says about sequences of WS-ReliableMessaging; nil: nothing, or nothing that can be read.
+	Reliable *header.Message
 	// Wire is the octets on the wire: of its data frames, or of its HTTP message.
 	Wire int64
 	// State says how far the message can be trusted; plain SOAP is [Verified] or [Incomplete]. Why tells more, for people.
@@ -83,6 +86,9 @@ type Stream struct {
 func (d *Decoded) recognize() {
 	r := soap.Recognize(d.Body)
 	d.Version, d.Operation = r.Version, r.Operation
+	if r.Version != soap.None && d.Whole() {
+		d.Reliable = reliable(d.Body)
+	}
 }
 
 // joiner joins messages with the shapes at hand.

@@ -1,0 +1,28 @@
+package capture
+
+import (
+	"bytes"
+
+	"github.com/hhfr/hhfr/internal/xmlns"
+	"github.com/hhfr/hhfr/pkg/soap"
+	"github.com/hhfr/hhfr/pkg/wsrm/header"
+)
+
+// reliableLimits are those of messages that are looked into for WS-ReliableMessaging: headers are small, bodies beside them need not be.
+var reliableLimits = soap.Limits{MaxBytes: 1 << 20, MaxDepth: 256, MaxElements: 1 << 16}
+
+// reliable gives what a message says about WS-RM sequences, nil if nothing, or nothing that could be read.
+func reliable(body []byte) *header.Message {
+	if !bytes.Contains(body, []byte(xmlns.WSRM)) && !bytes.Contains(body, []byte(xmlns.WSRM10)) {
+		return nil
+	}
+	e, err := soap.Parse(body, reliableLimits)
+	if err != nil {
+		return nil
+	}
+	m, err := header.Parse(e)
+	if err != nil {
+		return nil
+	}
+	return m
+}

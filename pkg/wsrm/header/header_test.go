@@ -1,0 +1,196 @@
+package header_test
+
+import (
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/hhfr/hhfr/internal/shared"
+	"github.com/hhfr/hhfr/internal/xmlns"
+	"github.com/hhfr/hhfr/pkg/soap"
+	"github.com/hhfr/hhfr/pkg/wsrm"
+	"github.com/hhfr/hhfr/pkg/wsrm/header"
+)
+
+func parse(t testing.TB, octets []byte) (*header.Message, error) {
+	t.Helper()
+	e, err := soap.Parse(octets, soap.Limits{})
+	require.NoError(t, err)
+	return header.Parse(e)
+}
+
+// written reads what m is written as.
+func written(t testing.TB, v soap.Version, m *header.Message) *header.Message {
+	t.Helper()
+	head, body := m.Elements()
+	octets, err := soap.Build(&soap.Envelope{Version: v, Header: head, Body: body})
+	require.NoError(t, err)
+	got, err := parse(t, octets)
+	require.NoError(t, err, "%s", octets)
+	return got
+}
+
+const there, back = "urn:uuid:11111111-1111-4111-8111-111111111111", "urn:uuid:22222222-2222-4222-8222-222222222222"
+
+// all are messages of every kind, by the names of the shared vectors where there are such.
+var all = map[string]header.Message{
+	"wsrm10-03-app-1":        {Version: header.V10, Sequence: &header.Sequence{Identifier: there, Number: 1}},
+	"wsrm10-06-last-message": {Version: header.V10, Sequence: &header.Sequence{Identifier: there, Number: 4, Last: true}},
+	"wsrm10-04-ack-gap":      {Version: header.V10, Acknowledgements: []header.Acknowledgement{{Identifier: there, Ranges: []wsrm.Range{{First: 1, Last: 1}, {First: 3, Last: 3}}}}},
+	"wsrm10-05-nack":         {Version: header.V10, Acknowledgements: []header.Acknowledgement{{Identifier: there, Nacks: []uint64{2}}}},
+	"wsrm10-08-terminate":    {Version: header.V10, Control: &header.Control{Kind: header.TerminateSequence, Identifier: there}},
+	"wsrm11-03-app-3":        {Version: header.V11, Sequence: &header.Sequence{Identifier: there, Number: 3}, AckRequested: []header.AckRequested{{Identifier: there}}},
+	"wsrm11-05-nack":         {Version: header.V11, Acknowledgements: []header.Acknowledgement{{Identifier: there, Nacks: []uint64{2}}}},
+	"wsrm11-06-close":        {Version: header.V11, Control: &header.Control{Kind: header.CloseSequence, Identifier: there, LastNumber: 3}},
+	"wsrm11-07-close-response": {Version: header.V11, Control: &header.Control{Kind: header.CloseSequenceResponse, Identifier: there},
+		Acknowledgements: []header.Acknowledgement{{Identifier: there, Ranges: []wsrm.Range{{First: 1, Last: 3}}, Final: true}}},
+	"wsrm11-11-none-ack": {Version: header.V11, Acknowledgements: []header.Acknowledgement{{Identifier: there, None: true}}},
+	"wsrm11-02-create-response": {Version: header.V11, Addressing: xmlns.WSA,
+		Control: &header.Control{Kind: header.CreateSequenceResponse, Identifier: there, Expires: "PT10M", Incomplete: "NoDiscard", AcksTo: "http://svc.example/echo"}},
+	"wsrm11-01-create": {Version: header.V11, Addressing: xmlns.WSA, Control: &header.Control{Kind: header.CreateSequence, AcksTo: xmlns.WSA + "/anonymous", Expires: "PT10M",
+		Offer: &header.Offer{Identifier: back, Endpoint: xmlns.WSA + "/anonymous", Expires: "PT10M", Incomplete: "NoDiscard"}}},
+	"many": {Version: header.V10, Addressing: xmlns.WSA200408, AckRequested: []header.AckRequested{{Identifier: there, MaxUsed: 1<<63 - 1}, {Identifier: back}},
+		Fault:   &header.Fault{Code: "UnknownSequence", Identifier: there},
+		Control: &header.Control{Kind: header.CreateSequence, AcksTo: "urn:a", Offer: &header.Offer{Identifier: back, Expires: "PT0S"}}},
+	"fault": {Version: header.V11, Fault: &header.Fault{Code: "SequenceTerminated", Identifier: back}},
+}
+
+// What is written is read again as it was.
+func TestWrittenAndRead(t *testing.T) {
+	for name, m := range all {
+		for _, v := range []soap.Version{soap.V11, soap.V12} {
+			assert.Equal(t, &m, written(t, v, &m), name)
+		}
+	}
+	m := header.Message{Version: header.V10, Control: &header.Control{Kind: header.CreateSequence, AcksTo: "urn:a"}}
+	assert.Equal(t, xmlns.WSA200408, written(t, soap.V11, &m).Addressing, "that of the version")
+	m = header.Message{Version: header.V11, Sequence: &header.Sequence{Identifier: there, Number: 1}}
+	head, _ := m.Elements()
+	assert.True(t, head[0].MustUnderstand)
+	assert.Equal(t, "1.0 1.1", header.V10.String()+" "+header.V11.String())
+}
+
+// The shared vectors say what they are described to say, and all of them, and the messages of others, survive being written.
+func TestMessagesOfOthers(t *testing.T) {
+	dir := shared.Dir(t, "specs", "vectors", "wsrm")
+	seen := 0
+	for _, path := range shared.Files(t, dir, func(p string) bool { return filepath.Ext(p) == ".xml" }) {
+		name := strings.TrimSuffix(filepath.Base(path), ".xml")
+		got, err := parse(t, shared.Read(t, path))
+		require.NoError(t, err, name)
+		if name == "wsrm11-10-makeconnection" {
+			assert.Nil(t, got)
+			continue
+		}
+		require.NotNil(t, got, name)
+		assert.Equal(t, got, written(t, soap.V12, got), name)
+		if want, ok := all[name]; ok {
+			assert.Equal(t, &want, got, name)
+			seen++
+		}
+	}
+	assert.Equal(t, 12, seen)
+	for file, want := range map[string]header.Message{
+		"Retransmission.xml":  {Version: header.V10, Sequence: &header.Sequence{Identifier: "http://Business456.com/RM/ABC", Number: 2}, AckRequested: []header.AckRequested{{Identifier: "http://Business456.com/RM/ABC"}}},
+		"Acknowledgment2.xml": {Version: header.V10, Acknowledgements: []header.Acknowledgement{{Identifier: "http://Business456.com/RM/ABC", Ranges: []wsrm.Range{{First: 1, Last: 3}}}}},
+	} {
+		got, err := parse(t, shared.Read(t, filepath.Join(shared.Dir(t, "corpus", "messages", "soap11", "cxf"), file)))
+		require.NoError(t, err)
+		assert.Equal(t, &want, got, file)
+	}
+}
+
+// A fault of SOAP 1.2 carries its code itself; one of SOAP 1.1 may, too.
+func TestFaults(t *testing.T) {
+	for _, v := range []soap.Version{soap.V11, soap.V12} {
+		octets, err := soap.BuildFault(v, soap.Fault{Code: soap.Client, Subcode: "UnknownSequence", SubcodeSpace: xmlns.WSRM, Reason: "unknown",
+			Detail: []soap.Element{{Name: soap.Name{Space: xmlns.WSRM, Local: "Identifier"}, Text: there}}})
+		require.NoError(t, err)
+		m, err := parse(t, octets)
+		require.NoError(t, err)
+		require.NotNil(t, m, "%s", octets)
+		assert.Equal(t, &header.Fault{Code: "UnknownSequence", Identifier: there}, m.Fault)
+	}
+	octets, err := soap.BuildFault(soap.V12, soap.Fault{Code: soap.Client, Subcode: "Other", SubcodeSpace: "urn:other"})
+	require.NoError(t, err)
+	m, err := parse(t, octets)
+	require.NoError(t, err)
+	assert.Nil(t, m)
+}
+
+func envelope(space, head, body string) []byte {
+	return []byte(`<s:Envelope xmlns:s="` + xmlns.SOAP12 + `" xmlns:r="` + space + `" xmlns:a="` + xmlns.WSA + `"><s:Header>` + head + `</s:Header><s:Body>` + body + `</s:Body></s:Envelope>`)
+}
+
+func TestRefused(t *testing.T) {
+	const id = `<r:Identifier>urn:x</r:Identifier>`
+	for _, c := range []struct{ head, body, why string }{
+		{`<r:Sequence/>`, ``, "no Identifier"},
+		{`<r:Sequence>` + id + `</r:Sequence>`, ``, "no MessageNumber"},
+		{`<r:Sequence>` + id + `<r:MessageNumber>0</r:MessageNumber></r:Sequence>`, ``, "not a message number"},
+		{`<r:Sequence>` + id + `<r:MessageNumber>9223372036854775808</r:MessageNumber></r:Sequence>`, ``, "not a message number"},
+		{strings.Repeat(`<r:Sequence>`+id+`<r:MessageNumber>1</r:MessageNumber></r:Sequence>`, 2), ``, "a second one"},
+		{`<r:AckRequested/>`, ``, "no Identifier"},
+		{`<r:SequenceAcknowledgement>` + id + `</r:SequenceAcknowledgement>`, ``, "neither ranges"},
+		{`<r:SequenceAcknowledgement>` + id + `<r:AcknowledgementRange Lower="5" Upper="4"/></r:SequenceAcknowledgement>`, ``, "overlap"},
+		{`<r:SequenceAcknowledgement>` + id + `<r:AcknowledgementRange Lower="4" Upper="9"/><r:AcknowledgementRange Lower="1" Upper="4"/></r:SequenceAcknowledgement>`, ``, "overlap"},
+		{`<r:SequenceAcknowledgement>` + id + `<r:AcknowledgementRange Lower="1"/></r:SequenceAcknowledgement>`, ``, "not a message number"},
+		{`<r:SequenceAcknowledgement>` + id + `<r:Nack>1</r:Nack><r:Final/></r:SequenceAcknowledgement>`, ``, "nacks beside"},
+		{`<r:SequenceAcknowledgement>` + id + `<r:AcknowledgementRange Lower="1" Upper="4"/><r:None/></r:SequenceAcknowledgement>`, ``, "nacks beside"},
+		{`<r:SequenceFault/>`, ``, "no FaultCode"},
+		{``, `<r:CreateSequence/>`, "no AcksTo"},
+		{``, `<r:CreateSequence><r:AcksTo/></r:CreateSequence>`, "no Address"},
+		{``, `<r:CloseSequence/>`, "no Identifier"},
+		{``, `<r:TerminateSequence>` + id + `<r:LastMsgNumber>x</r:LastMsgNumber></r:TerminateSequence>`, "not a message number"},
+	} {
+		_, err := parse(t, envelope(xmlns.WSRM, c.head, c.body))
+		var e *header.Error
+		require.ErrorAs(t, err, &e, c.head+c.body)
+		assert.ErrorContains(t, err, c.why)
+		assert.NotEmpty(t, e.Element)
+		assert.Error(t, e.Unwrap())
+	}
+	m, err := parse(t, envelope(xmlns.WSRM, `<r:UsesSequenceSSL/>`, `<r:Else/>`))
+	require.NoError(t, err)
+	assert.Equal(t, &header.Message{Version: header.V11}, m)
+	m, err = parse(t, envelope(xmlns.WSRM10, `<r:SequenceAcknowledgement>`+id+`<r:AcknowledgementRange Lower="3" Upper="4"/><r:None/><r:AcknowledgementRange Lower="1" Upper="2"/></r:SequenceAcknowledgement>`, ``))
+	require.NoError(t, err, "1.0 has no None; the order of ranges is free")
+	assert.Equal(t, []wsrm.Range{{First: 1, Last: 2}, {First: 3, Last: 4}}, m.Acknowledgements[0].Ranges)
+}
+
+// FuzzHeader: what is read is written, and read again, as it was.
+func FuzzHeader(f *testing.F) {
+	for _, m := range all {
+		head, body := m.Elements()
+		octets, err := soap.Build(&soap.Envelope{Version: soap.V12, Header: head, Body: body})
+		require.NoError(f, err)
+		f.Add(octets)
+	}
+	f.Fuzz(func(t *testing.T, octets []byte) {
+		e, err := soap.Parse(octets, soap.Limits{})
+		if err != nil {
+			return
+		}
+		m, err := header.Parse(e)
+		if err != nil || m == nil {
+			return
+		}
+		head, body := m.Elements()
+		again, err := soap.Build(&soap.Envelope{Version: soap.V12, Header: head, Body: body})
+		require.NoError(t, err)
+		parsed, err := soap.Parse(again, soap.Limits{MaxBytes: 1 << 24, MaxElements: 1 << 20})
+		if err != nil {
+			return // names that XML does not allow in text
+		}
+		got, err := header.Parse(parsed)
+		require.NoError(t, err, "%s", again)
+		if len(head)+len(body) == 0 {
+			require.Nil(t, got)
+			return
+		}
+		assert.Equal(t, m, got, "%s", again)
+	})
+}
