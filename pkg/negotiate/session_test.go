@@ -20,7 +20,9 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/hhfr/hhfr/pkg/codec/binary"
 	"github.com/hhfr/hhfr/pkg/ctxstore"
+	"github.com/hhfr/hhfr/pkg/ctxstore/memory"
 	"github.com/hhfr/hhfr/pkg/negotiate"
 	"github.com/hhfr/hhfr/pkg/soap"
 	"github.com/hhfr/hhfr/pkg/streamer"
@@ -372,4 +374,32 @@ func TestPrivacyOfHTTPS(t *testing.T) {
 	assert.Contains(t, session.Agreed().Why, "private")
 	cfg.AllowCleartext = true
 	assert.True(t, dial(t, tls.URL, cfg).Agreed().HHFR)
+}
+
+// TestStoresThatForgetShapes: stores of both ends have room for the session and a shape or two. The stream goes on, with all kinds of messages.
+func TestStoresThatForgetShapes(t *testing.T) {
+	small := func() ctxstore.Store {
+		store := memory.New(memory.Config{MaxBytes: 5 << 10})
+		t.Cleanup(func() { _ = store.Close() })
+		return store
+	}
+	coders := func(store ctxstore.Store) negotiate.Coders {
+		return negotiate.BookCoders(binary.NewBook(ctxstore.Shapes{Store: store}))
+	}
+	limits := streamer.Config{SyncMessages: 5, Limits: streamer.Limits{MaxShapes: 16, MaxShapeBytes: 64 << 10}}
+	s := startServices(t, func(c *negotiate.ResponderConfig) { c.Store = small(); c.Coders = coders(c.Store); c.Stream = limits })
+	cfg := config(t)
+	cfg.Store, cfg.RequireHHFR, cfg.Stream = small(), true, limits
+	cfg.Coders = coders(cfg.Store)
+	session := dial(t, s.http.URL+"/svc", cfg)
+	first := session.Stream()
+	for range 3 {
+		for kind := range 60 {
+			m := envelope(fmt.Sprintf(`<k%d xmlns="urn:kinds">%s</k%d>`, kind, strings.Repeat("<v>1</v>", kind%5), kind))
+			_, got := call(t, session, "", m)
+			require.Equal(t, m, got)
+		}
+	}
+	assert.Same(t, first, session.Stream())
+	require.NoError(t, first.Err())
 }

@@ -20,7 +20,7 @@ type Coder interface {
 	// from emit on until they are whole or given up, and its shape while that is on its way in full; these numbers must be yielded if they are announced, and must not be given to other shapes.
 	Epoch(open map[uint64]int, yield func(number uint64, fp [32]byte))
 	// Lacks tells that the other end lacks the shape of number; it returns octets that tell it in full. A coder keeps for that a number announced by
-	// reference, unless it knows for sure that the other end has the shape.
+	// reference, unless it knows for sure that the other end has the shape; of a number given up since it tells any other shape, so that the other end stops waiting.
 	Lacks(number uint64) (full []byte, err error)
 
 	// The receiving table: called by the reader only.

@@ -16,6 +16,7 @@ type Coder struct {
 
 	send    sendTable
 	receive receiveTable
+	recent  recent
 	bases   struct{ sent, received bases }
 
 	stages       uint64
@@ -110,14 +111,22 @@ func (c *Coder) Announce(number uint64) (fp Fingerprint, full []byte, ok bool) {
 func (c *Coder) Epoch(open map[uint64]int, yield func(number uint64, fp Fingerprint)) {
 	clear(c.sendLanes.memories)
 	clear(c.sendLanes.trials)
-	c.send.epoch(open, yield)
+	c.send.epoch(open, yield, func(p *shape.Program) { c.recent.keep(p, &c.opt) })
 }
 
-// Lacks tells that the other end lacks the shape of number; it returns the packed shape.
+// placeholder is a shape that no message has.
+var placeholder = sync.OnceValues(func() (*shape.Shape, error) { return shape.Learn([]byte("<placeholder/>")) })
+
+// Lacks tells that the other end lacks the shape of number; it returns the packed shape. For a number that stands for nothing any more, as the asking took very long, it is a
+// placeholder: the other end then refuses what it holds as not processed, where it would wait for ever.
 func (c *Coder) Lacks(number uint64) ([]byte, error) {
 	s := c.send.shape(number)
 	if s == nil {
-		return nil, &Error{Code: Unannounced, Number: number}
+		s, err := placeholder()
+		if err != nil {
+			return nil, err
+		}
+		return c.bases.sent.pack(s, false), nil
 	}
 	c.send.unpin(number)
 	c.learned(s.Fingerprint())
@@ -126,15 +135,26 @@ func (c *Coder) Lacks(number uint64) ([]byte, error) {
 
 // Refer says that number stands for the shape fp; known is false if this end has no such shape.
 func (c *Coder) Refer(number uint64, fp Fingerprint) (known bool, err error) {
-	p, known := c.book.Program(fp)
-	if !known {
-		return false, c.receive.set(number, nil, &c.opt)
+	p := c.recent.find(fp)
+	if p == nil {
+		var known bool
+		if p, known = c.book.Program(fp); !known {
+			return false, c.set(number, nil)
+		}
 	}
 	c.learned(fp)
-	return true, c.receive.set(number, p, &c.opt)
+	return true, c.set(number, p)
 }
 
-// Define says that number stands for this packed shape, which is in the store before Define returns; fp is its fingerprint.
+// set has a number of the other end's stand for a shape, and keeps the one before for a while.
+func (c *Coder) set(number uint64, p *shape.Program) error {
+	if old := c.receive.forget(number); old != nil && old != p {
+		c.recent.keep(old, &c.opt)
+	}
+	return c.receive.set(number, p, &c.opt)
+}
+
+// Define says that number stands for this packed shape, which is in the store before Define returns, if that takes it; fp is its fingerprint.
 func (c *Coder) Define(number uint64, packed []byte) (fp Fingerprint, err error) {
 	octets, err := transit.Unpack(packed, c.bases.received.find)
 	if err != nil {
@@ -146,11 +166,12 @@ func (c *Coder) Define(number uint64, packed []byte) (fp Fingerprint, err error)
 	}
 	p, err := c.book.Keep(s)
 	if err != nil {
-		return fp, err
+		c.book.Log.Warn("shape not stored: what this stream carries cannot be decoded later by the store alone", "shape", s.Fingerprint().URI(), "err", err)
+		p = c.book.add(s)
 	}
 	c.learned(s.Fingerprint())
 	c.bases.received.keep(s, len(packed), sketch{})
-	return s.Fingerprint(), c.receive.set(number, p, &c.opt)
+	return s.Fingerprint(), c.set(number, p)
 }
 
 // Known tells whether number was announced, and whether its shape is there.
@@ -160,7 +181,11 @@ func (c *Coder) Known(number uint64) (known, announced bool) {
 }
 
 // Forget gives up what number stands for. Parts that began go on.
-func (c *Coder) Forget(number uint64) { c.receive.forget(number) }
+func (c *Coder) Forget(number uint64) {
+	if p := c.receive.forget(number); p != nil {
+		c.recent.keep(p, &c.opt)
+	}
+}
 
 // joiners are reused: their buffers have the size of the messages of all streams.
 var joiners = sync.Pool{New: func() any { return new(shape.Joiner) }}

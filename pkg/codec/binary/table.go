@@ -139,8 +139,8 @@ func (t *sendTable) shape(n uint64) *shape.Shape {
 }
 
 // epoch keeps the announcements of what was used more than once since the epoch before, and of what is open: what was used once may not come again, and costs no more if it does. When the table is more than half full, numbers that were
-// used by no split for two epochs are given up; open was counted after the epoch before, so that no message can still use them.
-func (t *sendTable) epoch(open map[uint64]int, yield func(uint64, Fingerprint)) {
+// used by no split for two epochs are given up, and handed to gone; open was counted after the epoch before, so that no message can still use them.
+func (t *sendTable) epoch(open map[uint64]int, yield func(uint64, Fingerprint), gone func(*shape.Program)) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	crowded := len(t.entries) > t.most/2 || t.sum > t.mostSum/2
@@ -155,6 +155,7 @@ func (t *sendTable) epoch(open map[uint64]int, yield func(uint64, Fingerprint)) 
 			delete(t.entries, n)
 			t.sum -= int64(len(e.shape.Octets()))
 			t.free = append(t.free, n)
+			gone(e.program)
 		}
 		e.announced = false
 	}
@@ -173,14 +174,13 @@ type received struct {
 	size    int64
 }
 
+// set has a number that stands for nothing stand for a shape.
 func (t *receiveTable) set(n uint64, p *shape.Program, opt *Options) error {
 	r := &received{program: p}
 	if p != nil {
 		r.size = int64(len(p.Shape().Octets()))
 	}
-	if old := t.numbers[n]; old != nil {
-		t.sum -= old.size
-	} else if len(t.numbers) >= opt.MaxShapes {
+	if len(t.numbers) >= opt.MaxShapes {
 		return &Error{Code: Limits, Number: n}
 	}
 	if t.sum += r.size; t.sum > opt.MaxShapeBytes {
@@ -190,9 +190,13 @@ func (t *receiveTable) set(n uint64, p *shape.Program, opt *Options) error {
 	return nil
 }
 
-func (t *receiveTable) forget(n uint64) {
-	if r := t.numbers[n]; r != nil {
-		t.sum -= r.size
-		delete(t.numbers, n)
+// forget returns what n stood for; nil if that was no shape that is here.
+func (t *receiveTable) forget(n uint64) *shape.Program {
+	r := t.numbers[n]
+	if r == nil {
+		return nil
 	}
+	t.sum -= r.size
+	delete(t.numbers, n)
+	return r.program
 }
