@@ -22,6 +22,8 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+
+	"github.com/hhfr/hhfr/internal/shared"
 )
 
 // proxyProcess is a `hhfr proxy` of its own process.
@@ -187,7 +189,7 @@ func (f *farEnd) plain() {
 // each reply is that to its request, and no request is sent twice.
 func TestFarProxyKilledRestartedReplaced(t *testing.T) {
 	o := &numbered{seen: map[string]int{}}
-	f := &farEnd{t: t, addr: "127.0.0.1:0", origin: httptest.NewServer(o)}
+	f := &farEnd{t: t, addr: shared.Addr(t), origin: httptest.NewServer(o)}
 	t.Cleanup(f.origin.Close)
 	f.proxy()
 	link := filepath.Join(t.TempDir(), "link.pcapng")

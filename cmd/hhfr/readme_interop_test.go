@@ -3,7 +3,6 @@
 package main
 
 import (
-	"net"
 	"os/exec"
 	"regexp"
 	"strings"
@@ -36,7 +35,7 @@ func TestInteropReadme(t *testing.T) {
 	ports := map[string]string{}
 	script = regexp.MustCompile(`127\.0\.0\.1:\d+`).ReplaceAllStringFunc(script, func(address string) string {
 		if ports[address] == "" {
-			ports[address] = freeAddress(t)
+			ports[address] = shared.Addr(t)
 		}
 		return ports[address]
 	})
@@ -51,12 +50,4 @@ func TestInteropReadme(t *testing.T) {
 	assert.Contains(t, string(out), " verified\n")
 	assert.Contains(t, string(out), "<result>1.25</result>")
 	assert.Contains(t, string(out), " <-  tick ")
-}
-
-// freeAddress is one on loopback that nobody listens on at the moment.
-func freeAddress(t *testing.T) string {
-	l, err := new(net.ListenConfig).Listen(t.Context(), "tcp", "127.0.0.1:0")
-	require.NoError(t, err)
-	require.NoError(t, l.Close())
-	return l.Addr().String()
 }

@@ -18,6 +18,8 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+
+	"github.com/hhfr/hhfr/internal/shared"
 )
 
 // mortalServer is a `hhfr serve` of its own process, to be killed.
@@ -82,7 +84,7 @@ func (k killedRun) run(t *testing.T) (unknown []int) {
 	if k.misbehave != "" {
 		more = []string{"--misbehave", k.misbehave}
 	}
-	server := startMortal(t, "127.0.0.1:0", "127.0.0.1:0", store, more...)
+	server := startMortal(t, shared.Addr(t), shared.Addr(t), store, more...)
 	recording := filepath.Join(dir, "client.pcapng")
 	args := []string{"stream", server.url, "-o", "json", "--concurrency", strconv.Itoa(k.atOnce), "--reconnect", "2m", "--timeout", "5m", "--record", recording}
 	for i := range k.messages {
@@ -208,7 +210,7 @@ func TestServerKilledInMidRun(t *testing.T) {
 func TestListenOverReconnection(t *testing.T) {
 	t.Parallel()
 	store := filepath.Join(t.TempDir(), "store")
-	server := startMortal(t, "127.0.0.1:0", "127.0.0.1:0", store)
+	server := startMortal(t, shared.Addr(t), shared.Addr(t), store)
 	client := exec.CommandContext(t.Context(), "hhfr", "stream", strings.TrimSuffix(server.url, "echo")+"ticker", "--listen", "-o", "json", "--reconnect", "2m", "--timeout", "5m")
 	stdout, err := client.StdoutPipe()
 	require.NoError(t, err)

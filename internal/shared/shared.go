@@ -1,4 +1,4 @@
-// Package shared finds the optional folder of real inputs (corpus, workloads, verified vectors) that tests run over when it is there.
+// Package shared finds the optional folder of real inputs (corpus, workloads, verified vectors) that tests run over when it is there, and what else tests of several packages need.
 package shared
 
 import (

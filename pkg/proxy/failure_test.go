@@ -6,6 +6,7 @@ import (
 	"io"
 	"log/slog"
 	"net"
+	"net/url"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -16,6 +17,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/hhfr/hhfr/internal/http1"
+	"github.com/hhfr/hhfr/internal/shared"
 	"github.com/hhfr/hhfr/pkg/codec/binary"
 	"github.com/hhfr/hhfr/pkg/ctxstore"
 	"github.com/hhfr/hhfr/pkg/ctxstore/memory"
@@ -65,10 +67,7 @@ func TestPlainServerIsAskedOnce(t *testing.T) {
 }
 
 func TestUpstreamDown(t *testing.T) {
-	l, err := new(net.ListenConfig).Listen(t.Context(), "tcp", "127.0.0.1:0")
-	require.NoError(t, err)
-	nowhere := (&origin{l: l}).url()
-	require.NoError(t, l.Close())
+	nowhere := &url.URL{Scheme: "http", Host: shared.Addr(t), Path: "/service"}
 	near, far := pair(t, nowhere, nil)
 	for _, to := range []end{near, far} {
 		c := connect(t, to.url())
@@ -166,8 +165,8 @@ func TestDrainAfterAnyEnd(t *testing.T) {
 
 func TestFarEndReplacedAndRestarted(t *testing.T) {
 	o := startOrigin(t, "127.0.0.1:0", server(echoReply))
-	far := startProxy(t, "127.0.0.1:0", o.url(), nil)
-	addr := far.Addrs()["http"].String()
+	addr := shared.Addr(t)
+	far := startProxy(t, addr, o.url(), nil)
 	var n counting
 	near := startProxy(t, "127.0.0.1:0", far.url(), func(c *proxy.Config) {
 		n.change(c)
@@ -197,8 +196,8 @@ func TestFarEndReplacedAndRestarted(t *testing.T) {
 
 func TestRepliesAreNeverMixedUp(t *testing.T) {
 	o := startOrigin(t, "127.0.0.1:0", server(echoReply))
-	far := startProxy(t, "127.0.0.1:0", o.url(), nil)
-	addr := far.Addrs()["http"].String()
+	addr := shared.Addr(t)
+	far := startProxy(t, addr, o.url(), nil)
 	near := startProxy(t, "127.0.0.1:0", far.url(), func(c *proxy.Config) { c.RememberFor = -1 })
 	const clients, calls = 16, 30
 	var through, failed atomic.Int32

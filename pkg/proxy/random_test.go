@@ -19,6 +19,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/hhfr/hhfr/internal/http1"
+	"github.com/hhfr/hhfr/internal/shared"
 	"github.com/hhfr/hhfr/pkg/proxy"
 )
 
@@ -256,8 +257,8 @@ func (s *storm) run(failures int) {
 		c.Stream.Limits.MaxFragment = 512 << rnd.IntN(6)
 		c.RememberFor = time.Nanosecond
 	}
-	far := startProxy(s.t, "127.0.0.1:0", o.url(), random)
-	addr := far.Addrs()["http"].String()
+	addr := shared.Addr(s.t)
+	far := startProxy(s.t, addr, o.url(), random)
 	near := startProxy(s.t, "127.0.0.1:0", far.url(), func(c *proxy.Config) {
 		random(c)
 		c.WrapDialed = func(conn net.Conn) net.Conn {
