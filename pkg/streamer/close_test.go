@@ -266,3 +266,57 @@ func TestCallsWithoutAWaiterEndWithTheOtherEnd(t *testing.T) {
 	_, err = pending.Reply(t.Context())
 	assert.ErrorIs(t, err, &streamer.Error{Code: streamer.FateUnknown})
 }
+
+// failing is a connection whose writes can be made to wait for a word: how many octets they take before they fail, -1: all, and they do not.
+type failing struct {
+	net.Conn
+	mu    sync.Mutex
+	take  chan int
+	waits chan struct{} // a write waits
+}
+
+func (c *failing) Write(p []byte) (int, error) {
+	c.mu.Lock()
+	take := c.take
+	c.mu.Unlock()
+	most := -1
+	if take != nil {
+		c.waits <- struct{}{}
+		most = <-take
+	}
+	if most < 0 {
+		return c.Conn.Write(p)
+	}
+	n, err := c.Conn.Write(p[:min(most, len(p))])
+	return n, errors.Join(err, io.ErrShortWrite)
+}
+
+// TestWhatNeverLeftIsUnsent: a write that fails tells how much the connection took. What begins behind that was not sent.
+func TestWhatNeverLeftIsUnsent(t *testing.T) {
+	for name, tc := range map[string]struct {
+		taken int
+		first streamer.Code
+	}{"nothing": {0, streamer.Unsent}, "an octet": {1, streamer.FateUnknown}} {
+		t.Run(name, func(t *testing.T) {
+			here, there := inproc.Pipe(0)
+			conn := &failing{Conn: here}
+			s := connectOver(t, pairing{handlerb: echo}, conn, there).a
+			conn.mu.Lock()
+			conn.take, conn.waits = make(chan int), make(chan struct{})
+			conn.mu.Unlock()
+			written := post(t, s, "0")
+			<-conn.waits
+			first := post(t, s, "1")
+			second, err := s.Lane(1).Begin(t.Context(), streamer.NewMessage(nil, []byte("2")))
+			require.NoError(t, err)
+			conn.take <- -1
+			<-conn.waits
+			conn.take <- tc.taken
+			_, err = second.Reply(t.Context())
+			assert.ErrorIs(t, err, &streamer.Error{Code: streamer.Unsent})
+			<-s.Done()
+			assert.ErrorIs(t, first.Err(), &streamer.Error{Code: tc.first})
+			assert.ErrorIs(t, written.Err(), &streamer.Error{Code: streamer.FateUnknown})
+		})
+	}
+}

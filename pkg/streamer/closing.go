@@ -79,7 +79,7 @@ func (s *Stream) failLocked(e *Error) {
 		s.failInLocked(in, s.overLocked(FateUnknown))
 	}
 	for _, out := range s.outs {
-		s.dropLocked(out, s.overLocked(FateUnknown), frame.Aborted)
+		s.dropLocked(out, s.overLocked(out.fateLocked()), frame.Aborted)
 	}
 	until := time.Now()
 	if s.farewell != nil {
@@ -103,7 +103,7 @@ func (s *Stream) deafenLocked() {
 	}
 	for _, c := range s.calls {
 		if !c.woken {
-			s.endCallLocked(c, s.overLocked(FateUnknown)) // maybe nobody waits who would
+			s.endCallLocked(c, s.overLocked(c.out.fateLocked())) // maybe nobody waits who would
 		}
 	}
 	s.drainLocked()

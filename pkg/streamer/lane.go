@@ -82,11 +82,7 @@ func (s *Stream) reply(ctx context.Context, c *call) (*Message, error) {
 	case <-s.deaf:
 		s.mu.Lock()
 		if !c.woken {
-			code := Unsent
-			if c.out.begun {
-				code = FateUnknown
-			}
-			s.endCallLocked(c, s.overLocked(code))
+			s.endCallLocked(c, s.overLocked(c.out.fateLocked()))
 		}
 		s.mu.Unlock()
 	}

@@ -31,7 +31,7 @@ type outgoing struct {
 	octets  int64       // of payload that went to the writer
 	inRing  bool
 	placed  bool // it has one of Stream.places
-	begun   bool // its first fragment went to the writer
+	begun   bool // its first fragment went to the writer, and not in vain
 	whole   bool // its last one, too
 	dropped *Error
 	stop    chan struct{} // closed when dropped; made when somebody must wait
@@ -235,12 +235,20 @@ func (s *Stream) await(ctx context.Context, out *outgoing, t *ticket, mayFail bo
 // lostLocked is why a message cannot be sent any further.
 func (s *Stream) lostLocked(out *outgoing) error {
 	switch {
-	case out != nil && out.dropped != nil:
+	case out == nil:
+		return s.overLocked(Unsent)
+	case out.dropped != nil:
 		return out.dropped
-	case out != nil && out.begun:
-		return s.overLocked(FateUnknown)
 	}
-	return s.overLocked(Unsent)
+	return s.overLocked(out.fateLocked())
+}
+
+// fateLocked is what the end of the stream makes of a message that is on its way.
+func (out *outgoing) fateLocked() Code {
+	if out.begun {
+		return FateUnknown
+	}
+	return Unsent
 }
 
 // overLocked is the error of a message that the end of the stream took along. A session that the other end never took has processed nothing.

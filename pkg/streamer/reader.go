@@ -65,9 +65,15 @@ func (r *receiver) run() {
 	s := r.s
 	err := r.loop()
 	s.mu.Lock()
+	lost := err != nil && err.Code == Closed && !s.failed
 	if err != nil {
 		s.failLocked(err)
 	}
+	s.mu.Unlock()
+	if lost {
+		<-s.mute // it finds out now, and knows what never left
+	}
+	s.mu.Lock()
 	s.deafenLocked()
 	drain := s.failed && !r.closed && err != nil && err.Code != Closed
 	s.mu.Unlock()

@@ -99,6 +99,7 @@ type Stream struct {
 	done   chan struct{}  // reader and writer have ended, the connection is closed
 	deaf   chan struct{}  // nothing more is received
 	broken chan struct{}  // nothing more is sent
+	mute   chan struct{}  // the writer has ended
 	wake   chan struct{}  // for the writer
 
 	queue      gate // octets of payload between senders and writer
@@ -171,6 +172,7 @@ func Over(ctx context.Context, conn net.Conn, cfg Config) (*Stream, error) {
 func (s *Stream) start(ctx context.Context, in *input) {
 	s.ctx, s.cancel = context.WithCancel(context.WithoutCancel(ctx))
 	s.done, s.deaf, s.broken, s.wake = make(chan struct{}), make(chan struct{}), make(chan struct{}), make(chan struct{}, 1)
+	s.mute = make(chan struct{})
 	peer, own := s.peer.Limits, s.cfg.Limits
 	s.queue.max = s.cfg.QueueBytes
 	s.slots.max = int64(min(peer.MaxExchanges, maxFlight))

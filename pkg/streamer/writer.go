@@ -31,13 +31,20 @@ type writer struct {
 	jobs      map[uint64]*shapeJob // by number
 	behind    map[uint64]*shapeJob // lanes whose next request waits for a shape
 	buf       []byte
-	payload   []byte // what was packed
-	segment   []byte // of a head, while it is packed
+	begun     []begun // messages that begin in buf
+	payload   []byte  // what was packed
+	segment   []byte  // of a head, while it is packed
 	idle      *time.Timer
 	used      map[uint64]time.Time // when the memory of a lane was used last
 	idleAt    time.Time            // when the first of them is idle, or some time before
 	at        int64                // the offset of the frame after buf
 	syncEnd   int64
+}
+
+// begun is a message whose first frame begins at an octet of the batch.
+type begun struct {
+	out *outgoing
+	at  int
 }
 
 // step is what the writer does next.
@@ -54,15 +61,18 @@ const (
 // run writes frames as long as there are any, and sleeps otherwise, until the direction ends.
 func (w *writer) run() {
 	s := w.s
+	defer close(s.mute)
 	for {
 		w.rest()
 		last := w.fill()
 		if len(w.buf) > 0 {
-			if _, err := s.conn.Write(w.buf); err != nil {
+			if n, err := s.conn.Write(w.buf); err != nil {
+				w.neverLeft(n)
 				s.fail(&Error{Code: Closed, Err: err})
 				return
 			}
-			w.buf = w.buf[:0]
+			clear(w.begun)
+			w.buf, w.begun = w.buf[:0], w.begun[:0]
 			w.wrote(last)
 		} else if !last {
 			w.sleep()
@@ -72,6 +82,17 @@ func (w *writer) run() {
 				_ = half.CloseWrite()
 			}
 			return
+		}
+	}
+}
+
+// neverLeft takes note that the connection took no more than n octets of the batch: what begins behind them is not sent.
+func (w *writer) neverLeft(n int) {
+	w.s.mu.Lock()
+	defer w.s.mu.Unlock()
+	for _, b := range w.begun {
+		if b.at >= n {
+			b.out.begun = false
 		}
 	}
 }
@@ -231,6 +252,9 @@ func (w *writer) turn(t turn) {
 		return
 	}
 	before := len(w.buf)
+	if d.First {
+		w.begun = append(w.begun, begun{out, before})
+	}
 	w.buf = d.AppendTo(w.buf)
 	n := len(w.buf) - before
 	w.s.note(Event{Dir: Sent, Kind: frame.KindData, At: w.at, Octets: n, Lane: d.Lane, Exchange: d.Exchange, Reply: d.Reply,
