@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/hhfr/hhfr/pkg/shape"
+	"github.com/hhfr/hhfr/pkg/shape/transit"
 )
 
 // Book holds the shapes one end knows, compiled, over all its streams. It is safe for concurrent use.
@@ -38,6 +39,8 @@ type page struct {
 	used    uint64
 	index   *index
 	retired bool // a wider shape has taken its place: it is known, but no message is tried on it
+	cost    int  // octets of its packed form without a base, so at most what it takes to send it; 0: not known yet
+	missed  int  // octets of the parts that did without it, since it was not worth that
 }
 
 // NewBook makes an empty book over a store, to which every shape it learns is written before it is used.
@@ -180,6 +183,42 @@ func (b *Book) candidates(dst []*shape.Program, beginning []byte, head bool) []*
 	}
 	clear(b.found)
 	return dst
+}
+
+// worth tells whether a shape may be sent that the other end lacks, for a part of n octets that it fits: it must not be longer than half of that, and the parts that did without it before. One that
+// grew by all messages of a kind may be longer than many a message.
+func (b *Book) worth(program *shape.Program, n int) bool {
+	fp := program.Shape().Fingerprint()
+	b.mu.Lock()
+	p := b.known[fp]
+	measured := p != nil && p.cost > 0
+	b.mu.Unlock()
+	cost := 0
+	if !measured {
+		cost = len(transit.Pack(nil, program.Shape().Octets(), nil))
+	}
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if p = b.known[fp]; p == nil {
+		return cost <= n/2
+	}
+	if !measured {
+		p.cost = cost
+	}
+	if p.cost <= p.missed+n/2 {
+		return true
+	}
+	p.missed += n
+	return false
+}
+
+// miss notes that a part of n octets did without a shape that it fits.
+func (b *Book) miss(program *shape.Program, n int) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if p := b.known[program.Shape().Fingerprint()]; p != nil {
+		p.missed += n
+	}
 }
 
 // touch notes that a program fitted.

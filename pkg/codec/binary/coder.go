@@ -65,6 +65,12 @@ func (c *Coder) knows(fp Fingerprint) (knows, sure bool) {
 	return knows, sure
 }
 
+// peerHas tells whether the other end has a shape, or reads the store.
+func (c *Coder) peerHas(p *shape.Program) bool {
+	knows, _ := c.knows(p.Shape().Fingerprint())
+	return knows || c.opt.Refer
+}
+
 // learned notes that the other end has a shape for sure.
 func (c *Coder) learned(fp Fingerprint) {
 	c.mu.Lock()

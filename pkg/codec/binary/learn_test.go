@@ -222,3 +222,45 @@ func TestEncodings(t *testing.T) {
 		}
 	}
 }
+
+// TestShapesLongerThanTheirMessages: a shape that grew by long messages of a kind is not sent with a short one of them, neither where it is made nor to another end. That gets a shape of its own, and
+// the long one is sent when messages have been worth it.
+func TestShapesLongerThanTheirMessages(t *testing.T) {
+	long := func(from int) string {
+		var b strings.Builder
+		for i := range 80 {
+			fmt.Fprintf(&b, "<field%x>%d</field%x>", (from+i)*7919, i, (from+i)*7919)
+		}
+		return envelope(`<m:report xmlns:m="urn:r">` + b.String() + `</m:report>`)
+	}
+	short := func(i int) string {
+		return envelope(fmt.Sprintf(`<m:report xmlns:m="urn:r"><only%d>1</only%d></m:report>`, i, i))
+	}
+	const head = 100 // of a message in plain SOAP
+	first := newEnd(binary.Options{})
+	for _, d := range []direction{{from: first, to: newEnd(binary.Options{})}, {from: &end{book: first.book, coder: first.book.Coder(binary.Options{})}, to: newEnd(binary.Options{})}} {
+		d.from.coder.PeerLimits(1024, 4<<20)
+		most := 0.0
+		send := func(m string) (shapes int) {
+			before, content := d.full, d.content
+			_, got := d.send(t, nil, strings.NewReader(m), 16000)
+			requireSame(t, []byte(m), got, m)
+			most = max(most, float64(d.full-before+d.content-content)/float64(len(m)+head))
+			return d.full - before
+		}
+		if d.from == first {
+			assert.Positive(t, send(long(0)))
+			for i := range 20 { // bases that are not like it
+				assert.Positive(t, send(envelope(fmt.Sprintf("<other%d>1</other%d>", i, i))))
+			}
+		}
+		for i := range 5 {
+			assert.Positive(t, send(short(i)))
+			assert.Zero(t, send(short(i)), "a short one comes again")
+		}
+		assert.Less(t, most, 1.0)
+		assert.LessOrEqual(t, send(long(0)), 1500)
+		assert.Zero(t, send(long(0)))
+		assert.Less(t, most, 1.0)
+	}
+}

@@ -102,20 +102,34 @@ func emitText(inHead bool, text []byte, most int, emit emitter) error {
 	}
 }
 
-// find gives a program that fits the part, learned from it if need be, with its segments in j; nil if the part must travel as text.
+// find gives a program of a known shape that fits the part, with its segments in j; nil if there is none, or none that the other end has or that is worth sending for this message.
 func (c *Coder) find(j *splitJob, part []byte, whole bool, most int, head bool) *shape.Program {
 	if c.opt.Text {
 		return nil
 	}
 	j.candidates = c.book.candidates(j.candidates[:0], part, head)
+	var fresh *shape.Program
 	for _, p := range j.candidates {
-		if j.fits(p, part, whole, most) {
-			c.book.touch(p)
-			j.learning.earn()
-			return p
+		if !j.fits(p, part, whole, most) {
+			continue
+		}
+		if c.peerHas(p) {
+			return c.fitted(j, p)
+		}
+		if fresh == nil && (head || c.book.worth(p, len(part))) {
+			fresh = p
 		}
 	}
-	return nil
+	if fresh == nil || !j.fits(fresh, part, whole, most) {
+		return nil
+	}
+	return c.fitted(j, fresh)
+}
+
+func (c *Coder) fitted(j *splitJob, p *shape.Program) *shape.Program {
+	c.book.touch(p)
+	j.learning.earn()
+	return p
 }
 
 // learnBody makes a shape of the body, or widens one of its kind, and splits by it; nil if that cannot be, or the learner has done too much for nothing: then the body travels as text.
@@ -133,7 +147,7 @@ func (c *Coder) learnBody(j *splitJob, body []byte, whole bool, most int) *shape
 	} else {
 		c.counts.widened.Add(1)
 	}
-	if p == nil && old != nil {
+	if old != nil && (p == nil || !c.peerHas(p) && !c.book.worth(p, len(body))) {
 		if s, err = shape.Learn(body); err == nil {
 			return c.keep(j, s, body, whole, most)
 		}
@@ -180,7 +194,8 @@ func (c *Coder) splitBody(j *splitJob, body io.Reader, most int, emit emitter) e
 				return err
 			}
 		}
-		if p = c.learnBody(j, j.window, whole, most); len(j.window) < shapeWorth {
+		if p = c.learnBody(j, j.window, whole, most); p != nil && len(j.window) < shapeWorth {
+			c.book.miss(p, len(j.window))
 			p = nil
 		}
 	}
