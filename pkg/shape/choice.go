@@ -173,27 +173,61 @@ func alike(x, y *draft) bool {
 	return true
 }
 
-// gatherRecurring makes lists of elements that come again and again behind others.
+// gatherRecurring makes a list of elements that come again and again behind others. They are this message's own.
 func (d *draft) gatherRecurring() {
-	recurring := 0
+	recurring, from, to := 0, len(d.entries), 0
 	var seen uint64
+	var places map[[3]string]int // where a name came first
 	for i, e := range d.entries {
-		for o := range e.forms {
-			mark := o.element.name.mark()
-			if seen&mark != 0 && slices.ContainsFunc(d.entries[:i], o.shares) {
-				recurring++
-			}
+		name := firstForm(e).element.name
+		if mark := name.mark(); seen&mark == 0 {
 			seen |= mark
+		} else if places == nil {
+			places = make(map[[3]string]int, i)
+			for k, f := range slices.Backward(d.entries[:i]) {
+				places[firstForm(f).element.name.parts()] = k
+			}
+		}
+		if places == nil {
+			continue
+		}
+		if k, ok := places[name.parts()]; !ok {
+			places[name.parts()] = i
+		} else if e.shares(d.entries[k]) {
+			recurring, from, to = recurring+1, min(from, k), i+1
 		}
 	}
-	if recurring < minRecurring {
-		return
+	if recurring < minRecurring || len(places) > maxAlternatives {
+		return // a sequence, until it comes otherwise
 	}
+	list := d.entries[from].clone()
+	list.array, list.optional = true, false
 	var m merger
-	before := slices.Clone(d.entries)
-	if m.lists(d, slices.Repeat([]bool{true}, len(d.entries))); slices.ContainsFunc(d.entries, (*entry).overfull) {
-		d.entries = before // a sequence as long as it is, until it comes otherwise
+	for _, e := range d.entries[from+1 : to] {
+		for form := range e.forms {
+			if o := list.find(form.gap, form.element); o != nil && fits(o.element, form.element) {
+				absorb(o.element, form.element)
+			} else if !m.add(list, form) || list.overfull() {
+				return
+			}
+		}
 	}
+	d.entries = slices.Replace(d.entries, from, to, list)
+}
+
+func firstForm(e *entry) *entry {
+	if e.element == nil {
+		return e.alts[0]
+	}
+	return e
+}
+
+// parts are the same for the same name.
+func (n name) parts() [3]string {
+	if n.slot != nil {
+		return [3]string{n.uri, n.local}
+	}
+	return [3]string{n.uri, n.local, n.prefix}
 }
 
 // mark is a bit that names share rather by chance, if they are not the same.

@@ -42,20 +42,31 @@ func (s *Splitter) quick() {
 			if head.fixed || head.max > 0 && l.rows >= head.max || l.from == s.gone+int64(at) {
 				break
 			}
-			if st, n := s.look(at, int(o.a)+1, head.lead, head.nameEnd); st == next {
-				s.breakAt(at)
-				if l.headerAt < 0 || l.group == maxGroup {
+			body := int(o.a) + 1
+			var n int
+			pick := &ops[body]
+			if pick.code == opChoice {
+				alt := 0
+				if alt, n = s.lookChoice(pick, at); alt == len(pick.alts) {
+					break
+				}
+				s.nextRow(l, at)
+				g.bits(uint32(alt), pick.bits)
+				run, body = 0, int(pick.alts[alt].pc)
+			} else {
+				var st state
+				if st, n = s.look(at, body, head.lead, head.nameEnd); st != next {
+					break
+				}
+				if s.nextRow(l, at) {
 					run = 0
 				}
-				l.from = s.gone + int64(at)
-				g.row()
-				pc = int(o.a) + 1
-				if n > 0 {
-					at, run = at+n, run+int64(n)
-					pc++
-				}
-				continue
 			}
+			if pc = body; n > 0 {
+				at, run = at+n, run+int64(n)
+				pc++
+			}
+			continue
 		case opMaybe:
 			st, n := s.look(at, pc+1, o.lead, o.nameEnd)
 			if st == starved {
@@ -91,6 +102,15 @@ func (s *Splitter) quick() {
 		break
 	}
 	s.at, s.pc, s.run = at, pc, run
+}
+
+// nextRow begins a row; item: with an octet of content.
+func (s *Splitter) nextRow(l *splitLoop, at int) (item bool) {
+	s.breakAt(at)
+	item = l.headerAt < 0 || l.group == maxGroup
+	l.from = s.gone + int64(at)
+	s.out.row()
+	return item
 }
 
 // breakAt ends the segment if it stands for enough of the message.
