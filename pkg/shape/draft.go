@@ -124,18 +124,20 @@ func (d *draft) finish(text string, octets []byte, mark bool) {
 	d.settle()
 }
 
-// maxEntries bounds the elements that a merged element may have inside, so that siblings without order cannot make shapes without end.
+// maxEntries bounds the elements that an element may have inside, alternatives of choices counted each, so that siblings without order cannot make shapes without end.
 const maxEntries = 256
 
 // settle gives up on content that no sequence of guarded parts describes.
 func (d *draft) settle() {
-	if len(d.entries) > maxEntries {
-		d.any = true
-	}
+	forms := 0
 	for _, e := range d.entries {
+		forms += max(1, len(e.alts))
 		if e.gap.value && (e.optional || e.array) || e.overfull() {
 			d.any = true // nothing fixed would tell whether it is there, or too much
 		}
+	}
+	if forms > maxEntries {
+		d.any = true
 	}
 	if d.any {
 		d.leaf, d.entries, d.tail = false, nil, gap{}

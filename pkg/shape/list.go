@@ -1,0 +1,115 @@
+package shape
+
+import "slices"
+
+// minRecurring is how many elements of one message come again behind others until they are a list without order, and no sequence that happens to have one name twice.
+const minRecurring = 3
+
+// gatherRecurring makes a list of elements that come again and again behind others. They are this message's own.
+func (d *draft) gatherRecurring() {
+	recurring, from, to := 0, len(d.entries), 0
+	var seen uint64
+	var places map[[3]string]int // where a name came first
+	for i, e := range d.entries {
+		name := firstForm(e).element.name
+		if mark := name.mark(); seen&mark == 0 {
+			seen |= mark
+		} else if places == nil {
+			places = make(map[[3]string]int, i)
+			for k, f := range slices.Backward(d.entries[:i]) {
+				places[firstForm(f).element.name.parts()] = k
+			}
+		}
+		if places == nil {
+			continue
+		}
+		if k, ok := places[name.parts()]; !ok {
+			places[name.parts()] = i
+		} else if e.shares(d.entries[k]) {
+			recurring, from, to = recurring+1, min(from, k), i+1
+		}
+	}
+	if recurring < minRecurring || len(places) > maxAlternatives {
+		return // a sequence, until it comes otherwise
+	}
+	list := d.entries[from].clone()
+	list.array, list.optional = true, false
+	var m merger
+	for _, e := range d.entries[from+1 : to] {
+		for form := range e.forms {
+			if o := list.find(form.gap, form.element); o != nil && fits(o.element, form.element) {
+				absorb(o.element, form.element)
+			} else if !m.add(list, form) || list.overfull() {
+				return
+			}
+		}
+	}
+	d.entries = slices.Replace(d.entries, from, to, list)
+}
+
+func firstForm(e *entry) *entry {
+	if e.element == nil {
+		return e.alts[0]
+	}
+	return e
+}
+
+// parts are the same for the same name.
+func (n name) parts() [3]string {
+	if n.slot != nil {
+		return [3]string{n.uri, n.local}
+	}
+	return [3]string{n.uri, n.local, n.prefix}
+}
+
+// mark is a bit that names share rather by chance, if they are not the same.
+func (n name) mark() uint64 {
+	bit := len(n.local) * 7
+	if n.local != "" {
+		bit += int(n.local[0])
+	}
+	return 1 << (bit & 63)
+}
+
+// lists puts an array of a choice in place of the elements from the first to the last of one name, if that stands at several places and one of these is loose.
+func (m *merger) lists(d *draft, loose []bool) {
+	for i, e := range d.entries {
+		loose[i] = loose[i] || e.isList()
+	}
+	for from := 0; from < len(d.entries); from++ {
+		to := from
+		for i := from; i <= to; i++ {
+			for k := len(d.entries) - 1; k > to; k-- {
+				if (to > from || loose[i] || loose[k]) && d.entries[i].shares(d.entries[k]) {
+					to = k
+				}
+			}
+		}
+		if to == from {
+			continue
+		}
+		if list := m.list(d.entries[from : to+1]); list != nil {
+			d.entries = slices.Replace(d.entries, from, to+1, list)
+			loose = slices.Replace(loose, from, to+1, true)
+		}
+	}
+}
+
+// list gives an array that all these elements are rows of, nil if there is none. One with too many alternatives may lack some.
+func (m *merger) list(entries []*entry) *entry {
+	mark := len(m.paired)
+	o := entries[0].clone()
+	o.array, o.optional = true, false
+	for _, e := range entries[1:] {
+		for form := range e.forms {
+			if o.overfull() {
+				return o
+			}
+			if !m.add(o, form) {
+				m.undo(mark)
+				return nil
+			}
+		}
+	}
+	return o
+}
