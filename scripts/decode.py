@@ -66,7 +66,7 @@ def parse_shape(octets):                # §9
         a = r.bytes() if kind == TEXT else r.octet() if kind == VALUE else 1 if kind in (OPTIONAL, LE, BE) else r.uvarint()
         b = r.octet() if kind == VALUE else r.uvarint() if kind == ARRAY else None
         kids = [node(depth + 1, kind) for _ in range(0 if kind <= AGAIN else 1 if kind == ARRAY else a)]
-        need({TEXT: lambda: a, VALUE: lambda: a <= 11 and b <= 6, SLOT: lambda: a == len(seen) < slots, AGAIN: lambda: a < len(seen),
+        need({TEXT: lambda: a, VALUE: lambda: a <= 12 and b <= 6, SLOT: lambda: a == len(seen) < slots, AGAIN: lambda: a < len(seen),
               ARRAY: lambda: a < b or not b or a == b <= 1048576 and kids[0].takes, OPTIONAL: lambda: True, LE: lambda: True, BE: lambda: True, CHOICE: lambda: a > 1}.get(
               kind, lambda: a > (kind == SEQUENCE) and not (kind == SEQUENCE and parent in LISTS[:3]) and
               not any(k.kind == m.kind == TEXT for k, m in zip(kids, kids[1:])))(), f'not canonical before octet {r.pos}')
@@ -75,7 +75,7 @@ def parse_shape(octets):                # §9
         return Node(kind, a, b, kids, takes, row if None not in row and sum(k.kind == VALUE for k in row) == 1 else None)
     return node(0, None), need(r.pos == r.end and len(seen) == slots, 'octets left over behind the shape, or slots that stand nowhere')
 def flatten(k):                         # §10.5: the row of a column as a list; None in it: this is no column
-    return sum(map(flatten, k.kids), []) if k.kind in LISTS else [k if k.kind in (TEXT, AGAIN) or k.kind == VALUE and k.a in NUMBERS else None]
+    return sum(map(flatten, k.kids), []) if k.kind in LISTS else [k if k.kind in (TEXT, AGAIN) or k.kind == VALUE and k.a in NUMBERS[:4] else None]
 class Joiner:                           # §10; keep, text: how the message goes on as text (§10.6)
     def __init__(self, shape, segments, keep=None, text=b''):
         self.todo, self.keep, self.out, self.pending, self.slots, self.prefix, self.cur, self.bit = [*segments], keep, bytearray(), 0, {}, b'ns0', 0, 0
@@ -142,7 +142,7 @@ class Joiner:                           # §10; keep, text: how the message goes
     def value(self, r, kind):
         if kind == 5 and (b := self.bits(2)) != 2: return self.put((b'false', b'true')[b] if b < 2 else need(False, 'boolean'))
         u = r.uvarint() if kind in NUMBERS else r.octet() if kind > 7 else 0
-        if kind > 9 or not u: self.pieces(u, kind == 11) if kind > 9 else self.text()
+        if 9 < kind < 12 or not u: self.pieces(u, kind == 11) if 9 < kind < 12 else self.text()
         elif kind == 8:
             need(u < 5, 'form of a UUID') or self.put(b'urn:uuid:' * (u > 2) + (str if u & 1 else str.upper)(str(uuid.UUID(bytes=r.take(16)))).encode())
         elif kind == 9:
@@ -152,7 +152,7 @@ class Joiner:                           # §10; keep, text: how the message goes
             zone = ('', 'Z', '%s%02d:%02d' % ('+-'[minutes < 0], *divmod(abs(minutes), 60)))[z]
             self.put(((datetime.datetime.min + datetime.timedelta(seconds=t)).isoformat() + (f'.{part:0{d}}' if d else '') + zone).encode())
         else:
-            z, s = ((u - 1) >> 3, (u - 1) & 7) if kind in (4, 6) else (u - 1, 0); t = r.octet() if s == 7 else s
+            z, s = ((u - 1) >> 3, (u - 1) & 7) if kind in (4, 6, 12) else (u - 1, 0); t = r.octet() if s == 7 else s
             need((s < 7 or 7 <= t <= 18 or 32 <= t <= 50 or 64 <= t <= 66 and not z) and z + 1 >> 1 < 1 << 59, 'scale, or number too large')
             self.put((b'NaN', b'INF', b'-INF')[t - 64]) if t > 63 else self.number(z, t & 31); form, x = (r.octet(), r.uvarint()) if 31 < t < 64 else (0, 0)
             need(form < 12 and x + 1 >> 1 < 1000, 'exponent') or self.put(('Ee'[form & 1] + ('-' if x & 1 else '+' * (form >> 1 & 1)) + str(x + 1 >> 1).rjust(1 + (form >> 2), '0')).encode() if 31 < t < 64 else b'')

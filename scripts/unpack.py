@@ -1,7 +1,7 @@
 """Packed segments of the hhfr wire format, written from section 11 of docs/wire-format.md alone. decode.py uses it; § are sections of that page."""
 import re
 TEXT, VALUE, SLOT, AGAIN, SEQUENCE, ELEMENT, ATTRIBUTE, ARRAY, OPTIONAL, CHOICE, LE, BE = range(12)
-NUMBERS, BOOLEAN, UUID, DATETIME = (2, 3, 4, 6), 5, 8, 9
+NUMBERS, BOOLEAN, UUID, DATETIME = (2, 3, 4, 6, 12), 5, 8, 9
 WORD = b'0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz_'
 MOST, WEIGHT = 16384, 98304
 class Lost(ValueError): pass            # the memory of the lane is not known
@@ -90,7 +90,7 @@ class Unpacker:
             elif k.kind == CHOICE or k.kind == OPTIONAL and v: yield from self.node(k.kids[v if k.kind == CHOICE else 0], inside)
     def value(self, k, inside):
         yield from self.step(k.a == BOOLEAN); out, as_is = self.out, not self.whole
-        if k.a > DATETIME:
+        if k.a in (10, 11):
             if as_is:
                 self.r.r.octet()
                 while True:
@@ -102,13 +102,13 @@ class Unpacker:
             v = self.kind(k, inside, 2); need(v < 3, 'boolean'); out.bits(v, 2)
             if v < 2: return
         elif k.a in NUMBERS:
-            v = self.r.r.uvarint() if as_is else self.kind(k, inside, 8 if k.a in (4, 6) else 1)
+            v = self.r.r.uvarint() if as_is else self.kind(k, inside, 8 if k.a in (4, 6, 12) else 1)
             if v and as_is:
-                if k.a in (4, 6) and (v - 1) & 7 == 7 and 32 <= self.r.r.octet() < 64: return self.r.r.octet() + self.r.r.uvarint()
+                if k.a in (4, 6, 12) and (v - 1) & 7 == 7 and 32 <= self.r.r.octet() < 64: return self.r.r.octet() + self.r.r.uvarint()
                 return
             if v:
                 m, t = self.number(k, inside), v - 1; need(abs(m) < 1 << 59 and (t <= 18 or 32 <= t <= 50 or 64 <= t <= 66), 'number'); z = (m << 1) ^ (m >> 63)
-                if k.a not in (4, 6): return out.uvarint(z + 1)
+                if k.a not in (4, 6, 12): return out.uvarint(z + 1)
                 out.uvarint((z << 3) + min(t, 7) + 1)
                 if t >= 7: out.out.append(t)
                 if 32 <= t < 64: e = self.minutes(k, inside); need(e & 15 < 12 and 0 <= e >> 4 < 1999, 'exponent'); out.out.append(e & 15); out.uvarint(e >> 4)

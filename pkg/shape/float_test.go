@@ -31,13 +31,13 @@ func TestFloatsOfToolkits(t *testing.T) {
 			require.True(t, ok, text)
 			require.True(t, e.valid(), text)
 			require.Equal(t, text, string(e.append(n.append(nil))))
-			require.Equal(t, TypeFloat, typeOf([]byte(text)), text)
+			require.Equal(t, TypeScientific, typeOf([]byte(text)), text)
 		}
 	}
 }
 
 func TestFloatsAndOthers(t *testing.T) {
-	for text, typ := range map[string]Type{"1.0E-5": TypeFloat, "1E-05": TypeFloat, "1e+10": TypeFloat, "NaN": TypeFloat, "INF": TypeFloat, "-INF": TypeFloat, "1.5e3": TypeFloat, "0.0E0": TypeFloat,
+	for text, typ := range map[string]Type{"1.0E-5": TypeScientific, "1E-05": TypeScientific, "1e+10": TypeScientific, "NaN": TypeFloat, "INF": TypeFloat, "-INF": TypeFloat, "1.5e3": TypeScientific, "0.0E0": TypeScientific,
 		"5E10": TypeText, "1E-0": TypeText, "1.E5": TypeText, "01.0E5": TypeText, "1.0E": TypeText, "1.0E+": TypeText, "1.0E+0001": TypeText, "1.0E5x": TypeText, "E5": TypeText, "nan": TypeText, "Infinity": TypeText, "1.0e1000": TypeText} {
 		assert.Equal(t, typ, typeOf([]byte(text)), text)
 	}

@@ -11,6 +11,9 @@ func typeOf(text []byte) Type {
 		return TypeDecimal
 	}
 	if looksFloat(text) {
+		if bytes.ContainsAny(text, "eE") {
+			return TypeScientific
+		}
 		return TypeFloat
 	}
 	if string(text) == "true" || string(text) == "false" {

@@ -14,7 +14,7 @@ func (j *Joiner) value(o *op) error {
 		return j.textItem()
 	}
 	switch o.typ {
-	case TypeInt, TypeByte, TypeFloat, TypeDecimal:
+	case TypeInt, TypeByte, TypeFloat, TypeDecimal, TypeScientific:
 		return j.number(o)
 	case TypeBoolean:
 		return j.boolean()

@@ -144,7 +144,7 @@ func widen(a, b Type) Type {
 	case a == b:
 		return a
 	case a.numeric() && b.numeric():
-		return TypeDecimal
+		return max(a, b, TypeDecimal) // TypeScientific if one is
 	}
 	return TypeText
 }

@@ -253,7 +253,7 @@ func onlyNumber(n, found *Node) (*Node, bool) {
 	case Text, Again:
 		return found, true
 	case Value:
-		return n, found == nil && n.Type.numeric()
+		return n, found == nil && n.Type.numeric() && n.Type != TypeScientific
 	case Sequence, Element, Attribute:
 		for _, k := range n.Kids {
 			var ok bool

@@ -49,10 +49,11 @@ const (
 	TypeDateTime // xs:dateTime, up to nanoseconds
 	TypeBase64
 	TypeHex
+	TypeScientific // a number that may well have an exponent: as TypeFloat, but an array of it is no column
 	types
 )
 
-var typeNames = [types]string{"text", "string", "int", "byte", "float", "boolean", "decimal", "open", "UUID", "dateTime", "base64", "hex"}
+var typeNames = [types]string{"text", "string", "int", "byte", "float", "boolean", "decimal", "open", "UUID", "dateTime", "base64", "hex", "scientific"}
 
 func (t Type) String() string {
 	if t < types {
@@ -63,11 +64,11 @@ func (t Type) String() string {
 
 // numeric tells the types that are carried as numbers.
 func (t Type) numeric() bool {
-	return t == TypeInt || t == TypeByte || t == TypeFloat || t == TypeDecimal
+	return t == TypeInt || t == TypeByte || t.scaled()
 }
 
 // scaled tells the numeric types that may have digits after the point.
-func (t Type) scaled() bool { return t == TypeFloat || t == TypeDecimal }
+func (t Type) scaled() bool { return t == TypeFloat || t == TypeDecimal || t == TypeScientific }
 
 // Until tells a splitter where a value ends; the numbers are those of the wire format.
 type Until uint8

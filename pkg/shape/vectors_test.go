@@ -83,6 +83,7 @@ func cases() []struct {
 		{"exceptions", "typed leaves whose text is not canonical travel as text", `<a i="+12" b="007" f="1,50" t="TRUE" d="-0" e="12345678901234567890" s="">x</a>`, typed(), 4096},
 		{"floats", "floats as toolkits write them, and what is none", "<a f=\"1.0E-5\"/><a f=\"1E-05\"/><a f=\"-1.5e+10\"/><a f=\"0.0E0\"/><a f=\"4.9E-324\"/><a f=\"1e007\"/><a f=\"NaN\"/><a f=\"INF\"/><a f=\"-INF\"/><a f=\"1E-0\"/><a f=\"1e1000\"/><a f=\"1.e5\"/>",
 			array(0, 0, text("<a f=\""), value(shape.TypeFloat, shape.UntilQuote), text("\"/>"), optional(text(" "), value(shape.TypeText, shape.UntilTag))), 4096},
+		{"scientific", "an array of numbers with exponents is no column", "<a>1.5E-5</a><a>2</a><a>-0.25</a><a>1.75e+10</a><a>NaN</a><a>007</a>", repeated(shape.TypeScientific), 4096},
 		{"rows", "an array of records with optional, choice and bits", "<t><r><x>5</x><d>1</d></r><r a=\"q\"><y/><d>2.5</d></r><r><z>false</z><d>x</d></r><r><z>true</z><d>-3.25</d></r></t>", rows(), 4096},
 		{"rows-none", "an array without rows", "<t></t>", rows(), 4096},
 		{"rows-200", "groups of more than 127 rows, in several segments", "<t>" + many(200, func(i int) string {
