@@ -39,6 +39,24 @@ func TestBytes(t *testing.T) {
 	}
 }
 
+func TestStages(t *testing.T) {
+	rows, err := measureStages(t.Context(), few())
+	require.NoError(t, err)
+	require.Len(t, rows, len(folders))
+	for _, r := range rows {
+		require.Len(t, r.Octets, len(stageSets))
+		for i, octets := range r.Octets {
+			assert.Less(t, octets, r.Raw, "%s, %s", r.Messages, stageSets[i].name)
+			assert.LessOrEqual(t, octets, r.Octets[0], "%s, %s: more than without stages", r.Messages, stageSets[i].name)
+		}
+	}
+	value, measured := stagesOf("w1-8strings", "all")(&report{Stages: rows})
+	assert.True(t, measured)
+	assert.Positive(t, value)
+	_, measured = stagesOf(corpusName, "all")(&report{Stages: rows})
+	assert.False(t, measured)
+}
+
 // TestContest: every contestant can do its work on every message of every workload.
 func TestContest(t *testing.T) {
 	in := few()
@@ -131,6 +149,9 @@ func TestGoalsAreOfKnownWorkloads(t *testing.T) {
 		all := &report{Shapes: &transit{}, Strangers: &strangers{}}
 		for _, name := range names {
 			all.Bytes, all.Speed = append(all.Bytes, octetsRow{Workload: name, HHFR: 1, Ratio: 1}), append(all.Speed, speedRow{Workload: name})
+		}
+		for _, name := range records {
+			all.Stages = append(all.Stages, stagesRow{Messages: name, Octets: make([]float64, len(stageSets))})
 		}
 		_, measured := g.judge(all)
 		assert.True(t, measured, g.what)

@@ -40,7 +40,7 @@ func parseFlags(args []string, stderr io.Writer) (options, error) {
 	var o options
 	flags := flag.NewFlagSet("compare", flag.ContinueOnError)
 	flags.SetOutput(stderr)
-	flags.StringVar(&o.only, "only", "", "bytes, shapes, speed or strangers; all if empty")
+	flags.StringVar(&o.only, "only", "", "bytes, stages, shapes, speed or strangers; all if empty")
 	flags.StringVar(&o.output, "o", "text", "text or json")
 	flags.StringVar(&o.shared, "shared", os.Getenv("HHFR_SHARED"), "folder with workloads and corpus; looked for beside the checkout if empty, generated messages where there is none")
 	flags.IntVar(&o.rounds, "rounds", 21, "rounds of speed; medians are taken over them")
@@ -51,8 +51,8 @@ func parseFlags(args []string, stderr io.Writer) (options, error) {
 	switch {
 	case flags.NArg() > 0:
 		return o, fmt.Errorf("unknown argument %q", flags.Arg(0))
-	case o.only != "" && o.only != "bytes" && o.only != "shapes" && o.only != "speed" && o.only != "strangers":
-		return o, fmt.Errorf("-only %q: one of bytes, shapes, speed, strangers", o.only)
+	case o.only != "" && o.only != "bytes" && o.only != "stages" && o.only != "shapes" && o.only != "speed" && o.only != "strangers":
+		return o, fmt.Errorf("-only %q: one of bytes, stages, shapes, speed, strangers", o.only)
 	case o.output != "text" && o.output != "json":
 		return o, fmt.Errorf("-o %q: one of text, json", o.output)
 	case o.rounds < 1 || o.slice <= 0:
@@ -96,6 +96,11 @@ func measure(ctx context.Context, o options) (*report, error) {
 	if want("bytes") {
 		if r.Bytes, err = measureBytes(ctx, in); err != nil {
 			return nil, fmt.Errorf("bytes: %w", err)
+		}
+	}
+	if want("stages") {
+		if r.Stages, err = measureStages(ctx, in); err != nil {
+			return nil, fmt.Errorf("stages: %w", err)
 		}
 	}
 	if want("shapes") && in.corpus != "" {

@@ -9,7 +9,7 @@ import (
 )
 
 // octetsRow is one workload: octets per message, means over all messages in order. Zero means not measured. HHFR has framing and sync frames in it;
-// HHFRShapes are the octets of all shape frames of the stream, once. HHFRPlain is without stages, HHFRColumns without the memory of lanes. PlainMost is as in transit.
+// HHFRShapes are the octets of all shape frames of the stream, once. HHFRPlain is without stages, HHFRColumns with columns alone. PlainMost is as in transit.
 type octetsRow struct {
 	Workload    string  `json:"workload"`
 	Messages    int     `json:"messages"`
@@ -54,7 +54,7 @@ func measureBytes(ctx context.Context, in *inputs) (rows []octetsRow, err error)
 		for _, way := range []struct {
 			to      *float64
 			without uint64
-		}{{&row.HHFRPlain, binary.Columns | binary.Memory}, {&row.HHFRColumns, binary.Memory}, {&row.HHFR, 0}} {
+		}{{&row.HHFRPlain, binary.Columns | binary.Memory | binary.Zstd}, {&row.HHFRColumns, binary.Memory | binary.Zstd}, {&row.HHFR, 0}} {
 			if *way.to, row.HHFRShapes, row.PlainMost, err = overHHFR(ctx, messages, way.without); err != nil {
 				return nil, fmt.Errorf("%s: hhfr: %w", f.name, err)
 			}

@@ -1,0 +1,111 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+
+	"github.com/hhfr/hhfr/pkg/codec/binary"
+)
+
+// stageSets are the sets of stages that are set beside each other.
+var stageSets = []struct {
+	name    string
+	without uint64
+}{
+	{"none", binary.Columns | binary.Memory | binary.Zstd},
+	{"columns", binary.Memory | binary.Zstd},
+	{"columns, memory", binary.Zstd},
+	{"zstd", binary.Columns | binary.Memory},
+	{"columns, zstd", binary.Memory},
+	{"all", 0},
+}
+
+// stagesRow is what messages take with each of the stage sets: octets per message, mean, framing and sync frames in it, shapes not.
+type stagesRow struct {
+	Messages string    `json:"messages"`
+	Count    int       `json:"count"`
+	Raw      float64   `json:"raw"`
+	Octets   []float64 `json:"octets"` // in the order of stage_sets
+}
+
+// records are documents of the corpus that are long arrays, each in a stream of its own.
+var records = []string{"publish100.xml", "publish911.xml"}
+
+// corpusName is that of the row of the whole corpus.
+const corpusName = "corpus"
+
+func measureStages(ctx context.Context, in *inputs) (rows []stagesRow, err error) {
+	add := func(name string, messages [][]byte) error {
+		row := stagesRow{Messages: name, Count: len(messages), Raw: float64(total(messages)) / float64(len(messages))}
+		for _, set := range stageSets {
+			mean, _, err := overHHFR(ctx, messages, set.without)
+			if err != nil {
+				return fmt.Errorf("%s, %s: %w", name, set.name, err)
+			}
+			row.Octets = append(row.Octets, mean)
+		}
+		rows = append(rows, row)
+		return nil
+	}
+	for _, f := range folders {
+		if err := add(f.name, in.workloads[f.name]); err != nil {
+			return nil, err
+		}
+	}
+	if in.corpus == "" {
+		return rows, nil
+	}
+	messages, err := corpusMessages(in.corpus)
+	if err != nil {
+		return nil, err
+	}
+	if err := add(corpusName, messages); err != nil {
+		return nil, err
+	}
+	for _, name := range records {
+		m, err := os.ReadFile(filepath.Join(in.corpus, "soap11", "jtlm", name))
+		if err != nil {
+			return nil, err
+		}
+		if err := add(name, [][]byte{m}); err != nil {
+			return nil, err
+		}
+	}
+	return rows, nil
+}
+
+// stagesOf is what messages take with a stage set.
+func stagesOf(messages, set string) func(*report) (float64, bool) {
+	return func(r *report) (float64, bool) {
+		for _, row := range r.Stages {
+			for i := range row.Octets {
+				if row.Messages == messages && stageSets[i].name == set {
+					return row.Octets[i], true
+				}
+			}
+		}
+		return 0, false
+	}
+}
+
+func (r *report) writeStages(p *printer) {
+	if len(r.Stages) == 0 {
+		return
+	}
+	p.printf("\nOctets per message, mean, by the stages of the stream: framing and sync in it, shapes apart.\n\n")
+	head := []string{"messages", "count", "raw"}
+	for _, set := range stageSets {
+		head = append(head, set.name)
+	}
+	t := table{head}
+	for _, row := range r.Stages {
+		line := []string{row.Messages, fmt.Sprint(row.Count), number(row.Raw)}
+		for _, octets := range row.Octets {
+			line = append(line, number(octets))
+		}
+		t = append(t, line)
+	}
+	p.table(t)
+}
