@@ -40,7 +40,7 @@ func measureStages(ctx context.Context, in *inputs) (rows []stagesRow, err error
 	add := func(name string, messages [][]byte) error {
 		row := stagesRow{Messages: name, Count: len(messages), Raw: float64(total(messages)) / float64(len(messages))}
 		for _, set := range stageSets {
-			mean, _, err := overHHFR(ctx, messages, set.without)
+			mean, _, _, err := overHHFR(ctx, messages, set.without)
 			if err != nil {
 				return fmt.Errorf("%s, %s: %w", name, set.name, err)
 			}
