@@ -1,4 +1,4 @@
-// Package binary is the representation `binary`: messages as shape and content (docs/wire-format.md, sections 4, 9 and 10).
+// Package binary is the representation `binary`: messages as shape and content (docs/wire-format.md, sections 4 and 9 to 11).
 //
 // A [Book] holds the shapes that one end knows, over all its streams; it finds the shape of a message, and learns one where there is none. A [Coder] is the codec of one
 // stream: the tables of both directions, and split and join by them. It takes the place of streamer.Coder without importing it.
