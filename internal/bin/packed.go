@@ -130,7 +130,20 @@ func (u *Unpacker) TakeAll(dst []uint64, w uint) {
 		bit += uint64(w)
 	}
 	u.bit = bit
-	for i := fast; i < len(dst); i++ {
-		dst[i] = u.Take(w)
+	rest := dst[fast:]
+	if at := bit >> 3; w > 0 && w <= wordWidth && at < uint64(len(u.src)) && len(u.src)-int(at) <= 16 {
+		var pad [16 + 8]byte // the last octets, and zeros behind them
+		copy(pad[:16], u.src[at:])
+		bit, end := bit&7, uint64(16*8)
+		i := 0
+		for ; i < len(rest) && bit < end; i++ {
+			rest[i] = binary.LittleEndian.Uint64(pad[bit>>3:]) >> (bit & 7) & mask
+			bit += uint64(w)
+		}
+		u.bit = at<<3 + bit
+		rest = rest[i:]
+	}
+	for i := range rest {
+		rest[i] = u.Take(w)
 	}
 }

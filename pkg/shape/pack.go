@@ -385,6 +385,14 @@ const maxFew = 16
 
 // numbers tells how many different values there are, 0 if too many.
 func (d *dictionary) numbers(nums []int64) int {
+	var seen [4]uint64 // places that the hashes of the first values take
+	for _, v := range nums[:min(len(nums), 2*maxFew)] {
+		h := uint64(v) * golden >> (64 - 8)
+		seen[h>>6] |= 1 << (h & 63)
+	}
+	if bits.OnesCount64(seen[0])+bits.OnesCount64(seen[1])+bits.OnesCount64(seen[2])+bits.OnesCount64(seen[3]) > maxFew {
+		return 0
+	}
 	d.nums, d.index = d.nums[:0], d.index[:0]
 next:
 	for _, v := range nums {

@@ -65,10 +65,10 @@ func (w *position) enter(p *Program) (o *op, end bool) {
 
 // packPlan is what packing by a program needs beside its operations, by their indices.
 type packPlan struct {
-	places int               // how many operations have items
-	place  []int32           // which of those an operation is
-	next   []int32           // the operation behind texts and jumps, if there is no other before it
-	flat   map[int32][]int32 // by array: the places of rows that are nothing but texts, numbers and booleans
+	places int       // how many operations have items
+	place  []int32   // which of those an operation is
+	next   []int32   // the operation behind texts and jumps, if there is no other before it
+	flat   [][]int32 // by array: the operations of rows that are nothing but texts, numbers and booleans
 	steps  []step
 }
 
@@ -126,7 +126,7 @@ func (o *op) item() item {
 }
 
 func planPacking(ops []op) packPlan {
-	l := packPlan{place: make([]int32, len(ops)), next: make([]int32, len(ops)), flat: map[int32][]int32{}}
+	l := packPlan{place: make([]int32, len(ops)), next: make([]int32, len(ops)), flat: make([][]int32, len(ops))}
 	for i := len(ops) - 1; i >= 0; i-- {
 		o := &ops[i]
 		l.next[i] = int32(i)
@@ -144,7 +144,7 @@ func planPacking(ops []op) packPlan {
 				l.place[i] = int32(l.places)
 				l.places++
 				if o.code == opRows {
-					l.flat[int32(i)] = flatRows(ops, i)
+					l.flat[i] = flatRows(ops, i)
 				}
 			}
 		}

@@ -119,12 +119,14 @@ func load8(b []byte, i int) (w uint64) {
 	return w
 }
 
+// golden is the multiplier of Fibonacci hashing.
+const golden = 0x9E3779B97F4A7C15
+
 // hashText is the hash of a text of at least one octet, whose first eight are head.
 func hashText(head uint64, b []byte) uint64 {
-	const prime = 0x9E3779B97F4A7C15
-	h := (head ^ uint64(len(b))) * prime
+	h := (head ^ uint64(len(b))) * golden
 	for i := 8; i < len(b); i += 8 {
-		h = (h>>32 ^ h ^ load8(b, i)) * prime
+		h = (h>>32 ^ h ^ load8(b, i)) * golden
 	}
 	return h ^ h>>32
 }
