@@ -93,15 +93,15 @@ func (g *gatherer) run(last bool) bool {
 }
 
 // leaf is the column of a place inside arrays.
-func (g *gatherer) leaf(s sub) *leaf {
-	at := &g.at[int(g.walk.pc)*int(subs)+int(s)]
+func (g *gatherer) leaf(pc int32, s sub) *leaf {
+	at := &g.at[int(pc)*int(subs)+int(s)]
 	if *at == 0 {
 		if g.used == len(g.leaves) {
 			g.leaves = append(g.leaves, leaf{})
 		}
 		l := &g.leaves[g.used]
 		l.reset()
-		g.events = append(g.events, event{pc: g.walk.pc, sub: s, leaf: int32(g.used)})
+		g.events = append(g.events, event{pc: pc, sub: s, leaf: int32(g.used)})
 		g.used++
 		*at = int32(g.used)
 	}
@@ -110,7 +110,7 @@ func (g *gatherer) leaf(s sub) *leaf {
 
 func (g *gatherer) kind(v uint16) {
 	if len(g.walk.loops) > 0 {
-		g.leaf(subKind).addKind(v)
+		g.leaf(g.walk.pc, subKind).addKind(v)
 		return
 	}
 	g.events = append(g.events, event{pc: g.walk.pc, sub: subKind, leaf: -1, num: int64(v)})
@@ -118,7 +118,7 @@ func (g *gatherer) kind(v uint16) {
 
 func (g *gatherer) number(s sub, v int64) {
 	if len(g.walk.loops) > 0 {
-		g.leaf(s).addNumber(v)
+		g.leaf(g.walk.pc, s).addNumber(v)
 		return
 	}
 	g.event(s).num = v
@@ -126,7 +126,7 @@ func (g *gatherer) number(s sub, v int64) {
 
 func (g *gatherer) string(s sub, b []byte) {
 	if len(g.walk.loops) > 0 {
-		g.leaf(s).addString(b)
+		g.leaf(g.walk.pc, s).addString(b)
 		return
 	}
 	e := g.event(s)
@@ -253,15 +253,15 @@ func (g *gatherer) rows(o *op) bool {
 		w.pc = o.b
 		return true
 	}
-	l.left = n - 1
-	w.pc++
+	l.left = n
+	w.pc = o.b - 1 // its opNext
 	return true
 }
 
 // rowCount begins the count of an array's rows in this segment; what stands around the array says where it goes.
 func (g *gatherer) rowCount(l walkLoop) {
 	if len(g.walk.loops) > 0 {
-		l.at = len(g.leaf(subNumber).nums)
+		l.at = len(g.leaf(g.walk.pc, subNumber).nums)
 	} else {
 		l.at = len(g.events)
 	}

@@ -1,6 +1,10 @@
 package shape
 
-import "github.com/hhfr/hhfr/internal/bin"
+import (
+	"slices"
+
+	"github.com/hhfr/hhfr/internal/bin"
+)
 
 // maxFlat is how many items a row may have that is taken as a whole.
 const maxFlat = 16
@@ -31,40 +35,38 @@ type flatItem[column any] struct {
 	latest        []byte // the item of the row before, as it stands in the segment, if it is a text
 }
 
-// flatItems gives the items of the rows of the array o, if their columns are all there: none if not. at has for each place and sub one more than the index of its column.
+// flatItems gives the items of the rows of the array o, none if they are not of that sort. at has for each place and sub one more than the index of its column, 0 if there is none yet.
 func flatItems[column any](p *Program, o *op, at []int32, columns []column, room *[maxFlat]flatItem[column]) []flatItem[column] {
 	list := p.pack.flat[o.a]
 	for i, pc := range list {
 		at := at[int(pc)*int(subs):][:subs]
 		f := flatItem[column]{pc: pc, item: p.pack.steps[pc].item}
-		kinds, values := int32(0), at[subText]
+		values := subNumber
 		switch f.item {
+		case itemText:
+			values = subText
 		case itemBoolean:
-			kinds, values = at[subKind], at[subKind]
-		case itemInt, itemDecimal:
-			if kinds, values = at[subKind], at[subNumber]; kinds == 0 {
-				return nil
-			}
+			values = subKind
 		}
-		if values == 0 {
-			return nil
+		if k := at[subKind]; k > 0 {
+			f.kinds = &columns[k-1]
 		}
-		if kinds > 0 {
-			f.kinds = &columns[kinds-1]
+		if v := at[values]; v > 0 {
+			f.values = &columns[v-1]
 		}
-		f.values = &columns[values-1]
 		room[i] = f
 	}
 	return room[:len(list)]
 }
 
-// rest reads further rows as far as they have nothing unusual. The row behind o has not begun.
+// rest reads rows as far as they have nothing unusual. The row behind o has not begun.
 func (g *gatherer) rest(o *op) {
 	w, r := g.walk, &g.seg
 	l := &w.loops[len(w.loops)-1]
 	if l.left == 0 {
 		return
 	}
+	g.leaves = slices.Grow(g.leaves[:g.used], 2*maxFlat)[:cap(g.leaves)] // they stay where they are
 	var room [maxFlat]flatItem[leaf]
 	items := flatItems(g.p, o, g.at, g.leaves, &room)
 	if len(items) == 0 {
@@ -87,6 +89,9 @@ rows:
 					break rows
 				}
 				bits, left, at = all>>2, had-2, next
+				if f.kinds == nil {
+					f.kinds = g.leaf(f.pc, subKind)
+				}
 				f.kinds.addKind(uint16(all & 3))
 				taken++
 				continue
@@ -113,12 +118,18 @@ rows:
 				w.pc = f.pc
 				break rows
 			case f.item != itemText:
+				if f.values == nil {
+					f.kinds, f.values = g.leaf(f.pc, subKind), g.leaf(f.pc, subNumber)
+				}
 				f.kinds.addKind(kind)
 				f.values.addNumber(bin.Unzigzag(u))
 			case u > uint64(len(seg)-at-n):
 				w.pc = f.pc
 				break rows
 			default:
+				if f.values == nil {
+					f.values = g.leaf(f.pc, subText)
+				}
 				f.latest = seg[at : at+n+int(u)]
 				f.values.addString(f.latest[n:])
 				n += int(u)

@@ -240,8 +240,8 @@ func (u *Unpacker) rowsItem(o *op) {
 		w.pc = o.b
 		return
 	}
-	l.left = uint64(g) - 1
-	w.pc++
+	l.left = uint64(g)
+	w.pc = o.b - 1 // its opNext
 }
 
 func (u *Unpacker) value(o *op) {

@@ -7,29 +7,38 @@ import (
 	"github.com/hhfr/hhfr/internal/bin"
 )
 
-// column gives the column of the place at hand, inside arrays, read when it is needed first; nil after a failure.
-func (u *Unpacker) column(o *op, s sub) *given {
-	at := &u.at[int(u.walk.pc)*int(subs)+int(s)]
+// column gives the column of the place at hand, inside arrays, at its next value; nil after a failure.
+func (u *Unpacker) column(s sub) *given {
+	g := u.begun(u.walk.pc, s)
+	if g == nil {
+		return nil
+	}
+	if g.next == g.n {
+		u.r.fail("column that is too short")
+		return nil
+	}
+	g.next++
+	return g
+}
+
+// begun gives the column of a place, read when it is needed first; nil after a failure.
+func (u *Unpacker) begun(pc int32, s sub) *given {
+	at := &u.at[int(pc)*int(subs)+int(s)]
 	if *at == 0 {
 		if u.used == len(u.leaves) {
 			u.leaves = append(u.leaves, given{})
 		}
 		g := &u.leaves[u.used]
 		g.kinds, g.nums, g.strs = g.kinds[:0], g.nums[:0], g.strs[:0]
-		g.next, g.one, g.place = 0, false, u.walk.pc*int32(subs)+int32(s)
+		g.n, g.next, g.one, g.place = 0, 0, false, pc*int32(subs)+int32(s)
 		u.used++
 		*at = int32(u.used)
-		u.read(o, s, g)
-	}
-	g := &u.leaves[*at-1]
-	if g.next == g.n {
-		u.r.fail("column that is too short")
+		u.read(&u.p.ops[pc], &u.recall.places[u.p.pack.place[pc]], s, g)
 	}
 	if u.r.err != nil {
 		return nil
 	}
-	g.next++
-	return g
+	return &u.leaves[*at-1]
 }
 
 // index is the place of the value i.
@@ -42,7 +51,7 @@ func (g *given) index(i int) int {
 
 func (u *Unpacker) kind(o *op) uint16 {
 	if len(u.walk.loops) > 0 {
-		if g := u.column(o, subKind); g != nil {
+		if g := u.column(subKind); g != nil {
 			return g.kinds[g.index(g.next-1)]
 		}
 		return 0
@@ -68,7 +77,7 @@ func (u *Unpacker) minutes() int32 {
 
 func (u *Unpacker) number(o *op, s sub) int64 {
 	if len(u.walk.loops) > 0 {
-		if g := u.column(o, s); g != nil {
+		if g := u.column(s); g != nil {
 			return g.nums[g.index(g.next-1)]
 		}
 		return 0
@@ -91,7 +100,7 @@ func (u *Unpacker) number(o *op, s sub) int64 {
 
 func (u *Unpacker) string(o *op, s sub) []byte {
 	if len(u.walk.loops) > 0 {
-		if g := u.column(o, s); g != nil {
+		if g := u.column(s); g != nil {
 			return g.strs[g.index(g.next-1)]
 		}
 		return nil
@@ -123,7 +132,7 @@ func (u *Unpacker) readOctets(o *op, before []byte) []byte {
 }
 
 // read reads a column.
-func (u *Unpacker) read(o *op, s sub, g *given) {
+func (u *Unpacker) read(o *op, pl *place, s sub, g *given) {
 	if !u.r.flag() {
 		u.rows = u.r.count(u.room)
 	}
@@ -132,7 +141,6 @@ func (u *Unpacker) read(o *op, s sub, g *given) {
 		u.r.fail("column of that length")
 		return
 	}
-	pl := u.place()
 	switch s {
 	case subKind:
 		u.readKinds(o, pl, g)

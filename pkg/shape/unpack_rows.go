@@ -1,14 +1,19 @@
 package shape
 
-import "github.com/hhfr/hhfr/internal/bin"
+import (
+	"slices"
 
-// rest writes further rows as far as they have nothing unusual; steps is how many steps the segment still has. The row behind o has not begun.
+	"github.com/hhfr/hhfr/internal/bin"
+)
+
+// rest writes rows as far as they have nothing unusual; steps is how many steps the segment still has. The row behind o has not begun.
 func (u *Unpacker) rest(o *op, steps uint64) uint64 {
 	w := u.walk
 	l := &w.loops[len(w.loops)-1]
 	if l.left == 0 {
 		return steps
 	}
+	u.leaves = slices.Grow(u.leaves[:u.used], 2*maxFlat)[:cap(u.leaves)] // they stay where they are
 	var room [maxFlat]flatItem[given]
 	items := flatItems(u.p, o, u.at, u.leaves, &room)
 	if len(items) == 0 {
@@ -20,8 +25,44 @@ rows:
 		l.left--
 		for i := range items {
 			f := &items[i]
-			v, k := f.values, f.kinds
-			if v.next == v.n || k != nil && k.next == k.n {
+			kind := uint16(0)
+			k := f.kinds
+			if f.item != itemText {
+				if k == nil {
+					k = u.begun(f.pc, subKind)
+					f.kinds = k
+				}
+				if k == nil || k.next == k.n {
+					w.pc = f.pc
+					break rows
+				}
+				kind = k.kinds[k.index(k.next)]
+			}
+			if f.item == itemBoolean {
+				if kind > 1 {
+					w.pc = f.pc
+					break rows
+				}
+				pen, out = pen.bit(out, uint8(kind))
+				pen, out = pen.bit(out, 0)
+				k.next++
+				steps--
+				continue
+			}
+			if f.item != itemText && (kind == 0 || kind > 7) {
+				w.pc = f.pc
+				break rows
+			}
+			v := f.values
+			if v == nil {
+				if f.item == itemText {
+					v = u.begun(f.pc, subText)
+				} else {
+					v = u.begun(f.pc, subNumber)
+				}
+				f.values = v
+			}
+			if v == nil || v.next == v.n {
 				w.pc = f.pc
 				break rows
 			}
@@ -38,20 +79,8 @@ rows:
 				steps--
 				continue
 			}
-			kind := k.kinds[k.index(k.next)]
-			if f.item == itemBoolean {
-				if kind > 1 {
-					w.pc = f.pc
-					break rows
-				}
-				pen, out = pen.bit(out, uint8(kind))
-				pen, out = pen.bit(out, 0)
-				k.next++
-				steps--
-				continue
-			}
 			z := bin.Zigzag(v.nums[v.next])
-			if kind == 0 || kind > 7 || z >= maxZigzag {
+			if z >= maxZigzag {
 				w.pc = f.pc
 				break rows
 			}
