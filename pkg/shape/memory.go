@@ -30,8 +30,8 @@ type Memory struct {
 
 // recall is what is remembered of the places of a shape.
 type recall struct {
-	fp     Fingerprint
-	places []place
+	program *Program // the latest of the shape
+	places  []place
 }
 
 // place is what is remembered of one place.
@@ -64,13 +64,13 @@ func (m *Memory) full() bool { return m.weight > MaxMemory }
 
 // of gives what is remembered of a shape.
 func (m *Memory) of(p *Program) *recall {
-	fp := p.shape.Fingerprint()
-	if m.latest != nil && m.latest.fp == fp {
+	if m.latest != nil && m.latest.program == p {
 		return m.latest
 	}
+	fp := p.shape.Fingerprint()
 	r := m.shapes[fp]
 	if r == nil {
-		r = &recall{fp: fp, places: make([]place, p.pack.places)}
+		r = &recall{places: make([]place, p.pack.places)}
 		for i := range r.places {
 			r.places[i].kind = 1
 		}
@@ -83,7 +83,7 @@ func (m *Memory) of(p *Program) *recall {
 		m.weight += placeWeight * p.pack.places
 		m.shapes[fp] = r
 	}
-	m.latest = r
+	r.program, m.latest = p, r
 	return r
 }
 

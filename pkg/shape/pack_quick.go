@@ -2,8 +2,6 @@ package shape
 
 import (
 	"bytes"
-	"encoding/binary"
-	"math/bits"
 
 	"github.com/hhfr/hhfr/internal/bin"
 )
@@ -43,24 +41,15 @@ func (p pen) bit(out []byte, v uint8) (pen, []byte) {
 	return p, out
 }
 
-func appendUvarint(out []byte, u uint64) []byte {
-	if u < 0x80 {
-		return append(out, byte(u))
+// pair appends the two bits of a boolean.
+func (p pen) pair(out []byte, v uint8) (pen, []byte) {
+	if p.used <= 6 {
+		p.acc |= v << p.used
+		p.used += 2
+		return p, out
 	}
-	return appendLong(out, u)
-}
-
-// appendLong appends an unsigned integer, most of them by one store.
-func appendLong(out []byte, u uint64) []byte {
-	if u >= 1<<56 {
-		return binary.AppendUvarint(out, u)
-	}
-	n := uint(bits.Len64(u|1)+6) / 7
-	w := u&0x0fffffff | u>>28<<32
-	w = w&0x00003fff00003fff | w&0x0fffc0000fffc000<<2
-	w = w&0x007f007f007f007f | w&0x3f803f803f803f80<<1
-	w |= 0x80 * ones & (1<<(8*(n-1)) - 1)
-	return binary.LittleEndian.AppendUint64(out, w)[:len(out)+int(n)]
+	p, out = p.bit(out, v)
+	return p.bit(out, 0)
 }
 
 // quick packs the values outside arrays that a last segment begins with, as far as they have nothing unusual: each is read, compared with what is remembered, and written at one look. It gives where

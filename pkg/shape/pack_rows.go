@@ -1,6 +1,8 @@
 package shape
 
 import (
+	"encoding/binary"
+	"math/bits"
 	"slices"
 
 	"github.com/hhfr/hhfr/internal/bin"
@@ -66,46 +68,49 @@ func (g *gatherer) rest(o *op) {
 	if l.left == 0 {
 		return
 	}
-	g.leaves = slices.Grow(g.leaves[:g.used], 2*maxFlat)[:cap(g.leaves)] // they stay where they are
+	g.leaves = slices.Grow(g.leaves[:g.used], 2*maxFlat) // so that they stay where they are
+	g.leaves = g.leaves[:cap(g.leaves)]
 	var room [maxFlat]flatItem[leaf]
 	items := flatItems(g.p, o, g.at, g.leaves, &room)
 	if len(items) == 0 {
 		return
 	}
-	seg, at, bits, left, taken := r.seg, r.at, uint(r.bit), r.left, uint64(0)
-rows:
+	seg, at, some, left := r.seg, r.at, uint(r.bit), r.left
+	rows, done := l.left, len(items) // done: in the latest row
+row:
 	for l.left > 0 {
 		l.left--
 		for i := range items {
 			f := &items[i]
 			if f.item == itemBoolean {
-				all, had, next := bits, left, at
+				all, had, next := some, left, at
 				if left < 2 && at < len(seg) {
 					all |= uint(seg[at]) << left
 					had, next = left+8, at+1
 				}
 				if all&3 > 1 || had < 2 || next == len(seg) && left <= r.idle && had == left {
-					w.pc = f.pc
-					break rows
+					w.pc, done = f.pc, i
+					break row
 				}
-				bits, left, at = all>>2, had-2, next
+				some, left, at = all>>2, had-2, next
 				if f.kinds == nil {
 					f.kinds = g.leaf(f.pc, subKind)
 				}
 				f.kinds.addKind(uint16(all & 3))
-				taken++
 				continue
 			}
 			if n := len(f.latest); n > 0 && len(seg)-at >= n && string(seg[at:at+n]) == string(f.latest) {
 				at += n
 				f.values.addAgain()
-				taken++
 				continue
 			}
-			u, n := uint64(0), 1
-			if at < len(seg) {
-				if u = uint64(seg[at]); u > 0x7f {
-					u, n = uvarintAt(seg, at)
+			u, n := uint64(0), 0
+			if len(seg)-at < 8 {
+				u, n = uvarintAt(seg, at)
+			} else {
+				w := binary.LittleEndian.Uint64(seg[at:])
+				if end := bits.TrailingZeros64(^w & (0x80 * ones)); end < 8 || end < 64 && w>>(end-7)&0x7f > 0 {
+					u, n = squeeze(w, end), end>>3+1
 				}
 			}
 			kind := uint16(1)
@@ -115,8 +120,8 @@ rows:
 			}
 			switch {
 			case u >= maxZigzag || n == 0 || kind == 8:
-				w.pc = f.pc
-				break rows
+				w.pc, done = f.pc, i
+				break row
 			case f.item != itemText:
 				if f.values == nil {
 					f.kinds, f.values = g.leaf(f.pc, subKind), g.leaf(f.pc, subNumber)
@@ -124,8 +129,8 @@ rows:
 				f.kinds.addKind(kind)
 				f.values.addNumber(bin.Unzigzag(u))
 			case u > uint64(len(seg)-at-n):
-				w.pc = f.pc
-				break rows
+				w.pc, done = f.pc, i
+				break row
 			default:
 				if f.values == nil {
 					f.values = g.leaf(f.pc, subText)
@@ -135,11 +140,10 @@ rows:
 				n += int(u)
 			}
 			at += n
-			taken++
 		}
 	}
-	g.items += taken
-	r.at, r.bit, r.left = at, byte(bits), left
+	g.items += (rows-l.left)*uint64(len(items)) - uint64(len(items)-done)
+	r.at, r.bit, r.left = at, byte(some), left
 }
 
 // leaf is a column: the fields of one place inside arrays.

@@ -1,9 +1,6 @@
 package shape
 
 import (
-	"encoding/binary"
-	"math/bits"
-
 	"github.com/hhfr/hhfr/internal/bin"
 )
 
@@ -73,32 +70,6 @@ func (r *segmentReader) bits(n uint8) (v uint32) {
 		r.left--
 	}
 	return v
-}
-
-// uvarintAt reads an unsigned integer; n is 0 where there is none in its shortest form. at is not negative.
-func uvarintAt(b []byte, at int) (u uint64, n int) {
-	if len(b)-at >= 8 {
-		w := binary.LittleEndian.Uint64(b[at:])
-		if ends := ^w & (0x80 * ones); ends != 0 {
-			end := uint(bits.TrailingZeros64(ends))
-			w &= 0x7f * ones & (2<<end - 1)
-			w = w&0x007f007f007f007f | w&0x7f007f007f007f00>>1
-			w = w&0x00003fff00003fff | w&0x3fff00003fff0000>>2
-			w = w&0x0fffffff | w>>32<<28
-			if end > 7 && b[at+int(end>>3)] == 0 {
-				return 0, 0
-			}
-			return w, int(end>>3) + 1
-		}
-	}
-	if at >= len(b) {
-		return 0, 0
-	}
-	u, n = binary.Uvarint(b[at:])
-	if n <= 0 || n > 1 && b[at+n-1] == 0 {
-		return 0, 0
-	}
-	return u, n
 }
 
 func (r *segmentReader) uvarint() uint64 {

@@ -40,7 +40,7 @@ func (u *Unpacker) quick(p *Program) (done bool) {
 	pc := u.walk.pc
 	next, was, from := pc, eye, at
 walk:
-	for ; at <= len(seg) && len(out) <= most && r.err == nil; pc, was, from = next, eye, at {
+	for ; at <= len(seg) && len(out) <= most; pc, was, from = next, eye, at {
 		s := &steps[pc]
 		pc = s.at
 		if s.item <= itemEnd {
@@ -60,7 +60,9 @@ walk:
 			} else if !same {
 				r.look(eye, at)
 				pl.kind = uint16(r.wide(uint(s.bits)))
-				eye, at = r.eye()
+				if eye, at = r.eye(); r.err != nil {
+					break
+				}
 			}
 			if s.item == itemBoolean && pl.kind > 1 || s.item == itemDecimal && pl.kind > 7 || s.item > itemBoolean && s.item < itemPieces && pl.kind == 0 {
 				eye, at = was, from
@@ -87,15 +89,16 @@ walk:
 			pen, out = pen.bit(out, 1)
 			continue
 		case itemBoolean:
-			pen, out = pen.bit(out, uint8(pl.kind))
-			pen, out = pen.bit(out, 0)
+			pen, out = pen.pair(out, uint8(pl.kind))
 			continue
 		case itemText:
 			if !same {
 				r.look(eye, at)
 				b = u.readText(b)
 				u.memory.keep(pl, b)
-				eye, at = r.eye()
+				if eye, at = r.eye(); r.err != nil {
+					break walk
+				}
 			}
 			out = append(appendUvarint(out, uint64(len(b))+1), b...)
 			continue
@@ -108,7 +111,9 @@ walk:
 					} else {
 						r.look(eye, at)
 						n = r.count(len(seg))
-						eye, at = r.eye()
+						if eye, at = r.eye(); r.err != nil {
+							break walk
+						}
 					}
 				}
 				if n > len(seg)-at {
@@ -146,16 +151,20 @@ walk:
 			out = appendUvarint(append(out, byte(pl.kind)), z)
 			if int(pl.kind) >= instantForms {
 				r.fail("form of a dateTime")
+				break walk
 			} else if instantOf(byte(pl.kind)).zone == zoneOffset {
 				if eye, at, same = eye.flag(seg, at); !same {
 					r.look(eye, at)
 					pl.minutes = u.minutes()
-					eye, at = r.eye()
+					if eye, at = r.eye(); r.err != nil {
+						break walk
+					}
 				}
 				out = appendUvarint(out, bin.Zigzag(int64(pl.minutes)))
 			}
 		case z >= maxZigzag:
 			r.fail("number out of range")
+			break walk
 		case s.item == itemDecimal:
 			out = appendUvarint(out, z<<3+uint64(pl.kind))
 		default:

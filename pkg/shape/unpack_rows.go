@@ -1,6 +1,7 @@
 package shape
 
 import (
+	"encoding/binary"
 	"slices"
 
 	"github.com/hhfr/hhfr/internal/bin"
@@ -13,7 +14,8 @@ func (u *Unpacker) rest(o *op, steps uint64) uint64 {
 	if l.left == 0 {
 		return steps
 	}
-	u.leaves = slices.Grow(u.leaves[:u.used], 2*maxFlat)[:cap(u.leaves)] // they stay where they are
+	u.leaves = slices.Grow(u.leaves[:u.used], 2*maxFlat) // so that they stay where they are
+	u.leaves = u.leaves[:cap(u.leaves)]
 	var room [maxFlat]flatItem[given]
 	items := flatItems(u.p, o, u.at, u.leaves, &room)
 	if len(items) == 0 {
@@ -43,8 +45,7 @@ rows:
 					w.pc = f.pc
 					break rows
 				}
-				pen, out = pen.bit(out, uint8(kind))
-				pen, out = pen.bit(out, 0)
+				pen, out = pen.pair(out, uint8(kind))
 				k.next++
 				steps--
 				continue
@@ -87,7 +88,12 @@ rows:
 			if f.item == itemDecimal {
 				z = z<<3 + uint64(kind-1)
 			}
-			out = appendUvarint(out, z+1)
+			if z++; z < 1<<56 {
+				w, n := stretch(z)
+				out = binary.LittleEndian.AppendUint64(out, w)[:len(out)+n]
+			} else {
+				out = binary.AppendUvarint(out, z)
+			}
 			k.next++
 			v.next++
 			steps--

@@ -1,0 +1,60 @@
+package shape
+
+import (
+	"encoding/binary"
+	"math/bits"
+)
+
+// squeeze gives the integer that is written in the lowest octets of w, up to bit end, which is the highest of its last octet.
+func squeeze(w uint64, end int) uint64 {
+	w &= 0x7f * ones & (2<<uint(end) - 1)
+	w = w&0x007f007f007f007f | w&0x7f007f007f007f00>>1
+	w = w&0x00003fff00003fff | w&0x3fff00003fff0000>>2
+	return w&0x0fffffff | w>>32<<28
+}
+
+// stretch gives the octets of an integer below 2^56, the first as the lowest, and how many they are.
+func stretch(u uint64) (w uint64, n int) {
+	n = (9*bits.Len64(u|1) + 64) >> 6 // a seventh of the bits, rounded up
+	w = u&0x0fffffff | u>>28<<32
+	w = w&0x00003fff00003fff | w&0x0fffc0000fffc000<<2
+	w = w&0x007f007f007f007f | w&0x3f803f803f803f80<<1
+	return w | 0x80*ones&(1<<uint(8*n-8)-1), n
+}
+
+// uvarintAt reads an unsigned integer; n is 0 where there is none in its shortest form. at is not negative.
+func uvarintAt(b []byte, at int) (u uint64, n int) {
+	if len(b)-at >= 8 {
+		w := binary.LittleEndian.Uint64(b[at:])
+		if end := bits.TrailingZeros64(^w & (0x80 * ones)); end < 64 {
+			if end > 7 && w>>(end-7)&0x7f == 0 {
+				return 0, 0
+			}
+			return squeeze(w, end), end>>3 + 1
+		}
+	}
+	if at >= len(b) {
+		return 0, 0
+	}
+	u, n = binary.Uvarint(b[at:])
+	if n <= 0 || n > 1 && b[at+n-1] == 0 {
+		return 0, 0
+	}
+	return u, n
+}
+
+func appendUvarint(out []byte, u uint64) []byte {
+	if u < 0x80 {
+		return append(out, byte(u))
+	}
+	return appendLong(out, u)
+}
+
+// appendLong appends an unsigned integer, most of them by one store.
+func appendLong(out []byte, u uint64) []byte {
+	if u >= 1<<56 {
+		return binary.AppendUvarint(out, u)
+	}
+	w, n := stretch(u)
+	return binary.LittleEndian.AppendUint64(out, w)[:len(out)+n]
+}
