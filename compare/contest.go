@@ -35,6 +35,7 @@ type contest struct {
 	messages    [][]byte
 	batch       int // messages of one turn: those that fit the second-level cache, so that all find them there
 	contestants []contestant
+	room        room
 }
 
 // contestant does one kind of work on message i.
@@ -70,20 +71,16 @@ func (c *contest) add(name string, garbage bool, run func(i int) error) {
 
 const segmentOctets = 16 << 10
 
-// addOurs adds split and join by a shape that fits all messages, and learn.
+// addOurs adds split and join by a shape that fits all messages, what stages add to them, and learn.
 func (c *contest) addOurs() error {
 	program, err := programOf(c.messages)
 	if err != nil {
 		return err
 	}
-	type segment struct {
-		octets []byte
-		text   bool
-	}
 	var s shape.Splitter
 	var j shape.Joiner
 	var out []byte
-	contents := make([][]segment, len(c.messages))
+	contents := make([]content, len(c.messages))
 	joinAt := func(i int) (err error) {
 		j.Reset(program)
 		out = out[:0]
@@ -112,6 +109,9 @@ func (c *contest) addOurs() error {
 		return s.Split(c.messages[i])
 	})
 	c.add(join, false, joinAt)
+	if err := c.addPacking(program, contents); err != nil {
+		return err
+	}
 	c.add(learn, true, func(i int) error {
 		learned, err := shape.Learn(c.messages[i])
 		if err != nil {

@@ -12,7 +12,20 @@ type goal struct {
 	figure  func(r *report) (value float64, measured bool)
 }
 
-var goals = []goal{
+var goals = append(apart, packingGoals()...)
+
+// packingGoals are that stages add at most half to split and join, on every workload.
+func packingGoals() (list []goal) {
+	for _, f := range folders {
+		list = append(list,
+			goal{6, f.name + ", split and pack to split alone", 1.5, false, speedOf(f.name, func(s *speedRow) float64 { return s.PackedToSplit })},
+			goal{6, f.name + ", unpack and join to join alone", 1.5, false, speedOf(f.name, func(s *speedRow) float64 { return s.UnpackedToJoin })})
+	}
+	return list
+}
+
+// apart are the goals that name their workload.
+var apart = []goal{
 	{2, "w2-10floats, octets a message", 48, false, octetsOf("w2-10floats", func(o *octetsRow) float64 { return o.HHFR })},
 	{6, "w2-10floats, octets to the best zstd stream", 0.65, false, octetsOf("w2-10floats", toBest)},
 	{6, "w3-20records, octets to the best zstd stream", 0.65, false, octetsOf("w3-20records", toBest)},

@@ -114,6 +114,31 @@ func (r *report) writeSpeed(p *printer) {
 			strconv.FormatFloat(s.SplitAllocs, 'g', 3, 64), strconv.FormatFloat(s.JoinAllocs, 'g', 3, 64)})
 	}
 	p.table(t)
+	r.writePacking(p)
+}
+
+func (r *report) writePacking(p *printer) {
+	p.printf("\nWhat stages add: nanoseconds of processor time per message, and in total to split or join alone. With the memory of a lane, which is emptied each %d KiB; columns alone: each message for itself.\n\n", syncOctets>>10)
+	t := table{{"workload", split, pack, "total", packColumns, join, unpack, "total", unpackColumns, "pack allocs", "unpack allocs"}}
+	for _, s := range r.Speed {
+		line := []string{s.Workload}
+		for _, name := range []string{split, pack, "", packColumns, join, unpack, "", unpackColumns} {
+			line = append(line, strconv.FormatFloat(s.Nanos[name], 'f', 0, 64))
+		}
+		line[3], line[7] = ratio(s.PackedToSplit), ratio(s.UnpackedToJoin)
+		t = append(t, append(line, strconv.FormatFloat(s.PackAllocs, 'g', 3, 64), strconv.FormatFloat(s.UnpackAllocs, 'g', 3, 64)))
+	}
+	p.table(t)
+	p.printf("\nOctets of memory. Columns: the packer, and the unpacker, of whoever writes or reads a frame just now. Memory: that of a lane, in the direction it sends and in that it receives.\n\n")
+	t = table{{"workload", "packer", "unpacker", "lane sends", "lane receives"}}
+	for _, s := range r.Speed {
+		line := []string{s.Workload}
+		for _, n := range []uint64{s.Room.Packer, s.Room.Unpacker, s.Room.Sends, s.Room.Receives} {
+			line = append(line, strconv.FormatUint(n, 10))
+		}
+		t = append(t, line)
+	}
+	p.table(t)
 }
 
 func (r *report) writeGoals(p *printer) {

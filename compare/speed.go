@@ -34,15 +34,24 @@ type speedRow struct {
 	LearnToEtree float64 `json:"learn_to_etree"`
 	SplitAllocs  float64 `json:"split_allocs"`
 	JoinAllocs   float64 `json:"join_allocs"`
+	// PackedToSplit is split and pack to split alone, UnpackedToJoin unpack and join to join alone.
+	PackedToSplit  float64 `json:"split_and_pack_to_split"`
+	UnpackedToJoin float64 `json:"unpack_and_join_to_join"`
+	PackAllocs     float64 `json:"pack_allocs"`
+	UnpackAllocs   float64 `json:"unpack_allocs"`
+	Room           room    `json:"stages_octets"`
 }
 
 func measureSpeed(ctx context.Context, in *inputs, rounds int, slice time.Duration) (rows []speedRow, err error) {
 	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(1)) // one core: also for the garbage collector's part of the work
-	for _, name := range []string{"w2-10floats", "w2-1000floats", "w3-500records", "w5-headers", blobName} {
-		messages := in.workloads[name]
-		if name == blobName {
-			messages = [][]byte{workload.Blob(seed, blobOctets)}
-		}
+	all := map[string][][]byte{blobName: {workload.Blob(seed, blobOctets)}}
+	var names []string
+	for _, f := range folders {
+		names = append(names, f.name)
+		all[f.name] = in.workloads[f.name]
+	}
+	for _, name := range append(names, blobName) {
+		messages := all[name]
 		c, err := newContest(name, messages)
 		if err != nil {
 			return nil, fmt.Errorf("%s: %w", name, err)
@@ -108,6 +117,8 @@ func (c *contest) row() speedRow {
 	r.JoinToSplit, r.LearnToEtree = c.ratio(join, split), c.ratio(learn, etreeParse)
 	r.EtreeToSplit, r.EncodingToSplit, r.TokenizerToSplit = c.ratio(etreeParse, split), c.ratio(encodingXML, split), c.ratio(tokenizer, split)
 	r.SplitAllocs, r.JoinAllocs = c.allocs(split), c.allocs(join)
+	r.PackedToSplit, r.UnpackedToJoin = 1+c.ratio(pack, split), 1+c.ratio(unpack, join)
+	r.PackAllocs, r.UnpackAllocs, r.Room = c.allocs(pack), c.allocs(unpack), c.room
 	return r
 }
 

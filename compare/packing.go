@@ -1,0 +1,178 @@
+package main
+
+import (
+	"bytes"
+	"fmt"
+	"runtime"
+
+	"github.com/hhfr/hhfr/pkg/shape"
+)
+
+// The contestants that do what stages add to split and join: with the memory of a lane, and each message for itself.
+const (
+	pack          = "pack"
+	unpack        = "unpack"
+	packColumns   = "pack, columns alone"
+	unpackColumns = "unpack, columns alone"
+)
+
+// syncOctets is about how much comes between two syncs, which empty the memories.
+const syncOctets = 64 << 10
+
+// content is one message's segment, or several.
+type content []segment
+
+type segment struct {
+	octets []byte
+	text   bool
+}
+
+// sender packs message after message as a lane does, receiver unpacks them.
+type sender struct {
+	packer shape.Packer
+	memory shape.Memory
+	at     shape.Packing
+	out    []byte
+	octets int // since the memory was emptied
+}
+
+type receiver struct {
+	unpacker shape.Unpacker
+	memory   shape.Memory
+	at       shape.Packing
+	out      []byte
+}
+
+// message packs a message, segment by segment; took gets each.
+func (s *sender) message(p *shape.Program, c content, alone bool, took func(i int, packed []byte)) {
+	s.at.Reset()
+	if s.octets > syncOctets || alone || len(c) > 1 {
+		s.memory.Reset()
+		s.octets = 0
+	}
+	for i, seg := range c {
+		s.out = s.packer.Pack(s.out[:0], p, &s.at, &s.memory, seg.octets, i == len(c)-1, segmentOctets)
+		s.octets += len(s.out)
+		took(i, s.out)
+	}
+}
+
+func (r *receiver) message(p *shape.Program, packed [][]byte, reset bool) (err error) {
+	r.at.Reset()
+	if reset {
+		r.memory.Reset()
+	}
+	for i, octets := range packed {
+		if r.out, err = r.unpacker.Unpack(r.out[:0], p, &r.at, &r.memory, octets, i == len(packed)-1, segmentOctets); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// packedMessage is a message as it travels.
+type packedMessage struct {
+	segments [][]byte
+	reset    bool // the memory is emptied before
+}
+
+// packAll packs all messages in their order, again and again until a sync would come, and makes sure of what comes back.
+func packAll(p *shape.Program, contents []content, alone bool) (list []packedMessage, err error) {
+	var s sender
+	var r receiver
+	for i := 0; i < len(contents) || s.octets > 0 && s.octets <= syncOctets; i++ {
+		c := contents[i%len(contents)]
+		m := packedMessage{reset: i == 0 || alone || len(c) > 1}
+		s.message(p, c, alone, func(_ int, packed []byte) { m.segments = append(m.segments, bytes.Clone(packed)) })
+		m.reset = m.reset || s.octets == len(m.segments[0])
+		if err := r.message(p, m.segments, m.reset); err != nil {
+			return nil, err
+		}
+		if last := c[len(c)-1]; !bytes.Equal(r.out, last.octets) {
+			return nil, fmt.Errorf("message %d is not unpacked to what it was", i+1)
+		}
+		list = append(list, m)
+		if i >= len(contents)-1 && (alone || len(c) > 1) {
+			break
+		}
+	}
+	return list, nil
+}
+
+// addPacking adds what packing and unpacking take. Messages are unpacked in the order in which they were packed, whatever number is asked for.
+func (c *contest) addPacking(p *shape.Program, contents []content) error {
+	for _, way := range []struct {
+		pack, unpack string
+		alone        bool
+	}{{pack, unpack, false}, {packColumns, unpackColumns, true}} {
+		list, err := packAll(p, contents, way.alone)
+		if err != nil {
+			return err
+		}
+		s, r, next := new(sender), new(receiver), 0
+		c.add(way.pack, false, func(i int) error {
+			s.message(p, contents[i], way.alone, func(int, []byte) {})
+			return nil
+		})
+		c.add(way.unpack, false, func(int) error {
+			m := &list[next]
+			next = (next + 1) % len(list)
+			return r.message(p, m.segments, m.reset)
+		})
+	}
+	list, err := packAll(p, contents, false)
+	if err != nil {
+		return err
+	}
+	c.room = measureRoom(p, contents, list)
+	return nil
+}
+
+// room is what stages take in memory, in octets: the packer or unpacker of whoever writes or reads just now, and the memory of each lane.
+type room struct {
+	Packer   uint64 `json:"packer"`
+	Unpacker uint64 `json:"unpacker"`
+	Sends    uint64 `json:"lane_sends"`
+	Receives uint64 `json:"lane_receives"`
+}
+
+// measureRoom counts what is reachable before and after.
+func measureRoom(p *shape.Program, contents []content, list []packedMessage) (r room) {
+	s, u := new(sender), new(receiver)
+	send := func() {
+		for i := range list {
+			s.message(p, contents[i%len(contents)], false, func(int, []byte) {})
+		}
+	}
+	receive := func() {
+		for i := range list {
+			_ = u.message(p, list[i].segments, list[i].reset || i == 0) // it came back before
+		}
+	}
+	empty := heap()
+	send()
+	s.memory.Reset()
+	packer := heap()
+	receive()
+	u.memory.Reset()
+	unpacker := heap()
+	send()
+	sends := heap()
+	receive()
+	receives := heap()
+	runtime.KeepAlive(s)
+	runtime.KeepAlive(u)
+	return room{Packer: less(packer, empty), Unpacker: less(unpacker, packer), Sends: less(sends, unpacker), Receives: less(receives, sends)}
+}
+
+// heap is what is reachable, in octets. What pools hold is gone with the third collection.
+func heap() uint64 {
+	for range 3 {
+		runtime.GC()
+	}
+	var m runtime.MemStats
+	runtime.ReadMemStats(&m)
+	return m.HeapAlloc
+}
+
+func less(a, b uint64) uint64 { return max(a, b) - b }
