@@ -1,5 +1,10 @@
 package shape
 
+import (
+	"slices"
+	"sync"
+)
+
 // MaxMemory bounds what a [Memory] holds beside words and texts, in octets as it counts them (wire-format section 11.6).
 const MaxMemory = 96 << 10
 
@@ -15,8 +20,8 @@ const (
 // Memory is what one direction of a lane, or a message in fragments, remembers from segment to segment (wire-format section 11.6). Both ends hold the same. The zero value is
 // empty. Not safe for concurrent use.
 type Memory struct {
-	shapes map[Fingerprint]*recall
 	latest *recall
+	shapes map[Fingerprint]*recall // nil if latest is the only one
 	weight int
 	words  ring      // at most maxWords
 	texts  ring      // at most maxTexts
@@ -50,6 +55,14 @@ type place struct {
 func (m *Memory) Reset() {
 	m.words.free()
 	m.texts.free()
+	m.wordsAt.free()
+	m.textsAt.free()
+	if m.shapes == nil && m.latest != nil {
+		m.latest.free()
+	}
+	for _, r := range m.shapes {
+		r.free()
+	}
 	*m = Memory{careful: m.careful}
 }
 
@@ -69,22 +82,44 @@ func (m *Memory) of(p *Program) *recall {
 	}
 	fp := p.shape.Fingerprint()
 	r := m.shapes[fp]
+	if m.latest != nil && m.latest.program.shape.Fingerprint() == fp {
+		r = m.latest
+	}
 	if r == nil {
-		r = &recall{places: make([]place, p.pack.places)}
-		for i := range r.places {
-			r.places[i].kind = 1
-		}
+		r = newRecall(p)
 		if p.pack.places > maxPlaces {
 			return r
 		}
-		if m.shapes == nil {
-			m.shapes = map[Fingerprint]*recall{}
+		if m.latest != nil && m.shapes == nil {
+			m.shapes = map[Fingerprint]*recall{m.latest.program.shape.Fingerprint(): m.latest}
+		}
+		if m.shapes != nil {
+			m.shapes[fp] = r
 		}
 		m.weight += placeWeight * p.pack.places
-		m.shapes[fp] = r
 	}
 	r.program, m.latest = p, r
 	return r
+}
+
+var recalls = sync.Pool{New: func() any { return new(recall) }}
+
+func newRecall(p *Program) *recall {
+	r := recalls.Get().(*recall)
+	r.places = slices.Grow(r.places[:0], p.pack.places)[:p.pack.places]
+	for i := range r.places {
+		r.places[i] = place{kind: 1, octets: r.places[i].octets[:0]}
+	}
+	return r
+}
+
+// free gives the room back, without what is in it.
+func (r *recall) free() {
+	for i := range r.places {
+		clear(r.places[i].octets)
+	}
+	r.program = nil
+	recalls.Put(r)
 }
 
 // forgo takes the weight back that a segment of a shape added which is not remembered.

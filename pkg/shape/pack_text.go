@@ -74,13 +74,13 @@ func (e *packer) text(b, before []byte) {
 		first := load8(b, 0)
 		hash = hashText(first, b)
 		if size == len(b) {
-			if i := m.wordsAt.find(&m.words, b, first, hash); i >= 0 {
+			if i := m.wordsAt.find(&m.words, b, first, hash, maxWords); i >= 0 {
 				number := m.words.numberBits()
 				w.bits(0b01<<(number+2)|uint64(i)<<2|1, number+4)
 				return
 			}
 		}
-		if i := m.textsAt.find(&m.texts, b, first, hash); i >= 0 {
+		if i := m.textsAt.find(&m.texts, b, first, hash, maxTexts); i >= 0 {
 			w.bits(uint64(i)<<3|textRef<<1, m.texts.numberBits()+3)
 			return
 		}
@@ -110,7 +110,7 @@ func (e *packer) text(b, before []byte) {
 		w.out = append(w.out, b[start:len(b)-end]...)
 		for at, n := range editedWords(b, start, len(b)-end) {
 			word := b[at : at+n]
-			m.wordsAt.add(m.words.enter(word, maxWords), hashText(load8(word, 0), word), maxWords)
+			m.wordsAt.add(&m.words, m.words.enter(word, maxWords), hashText(load8(word, 0), word), maxWords)
 		}
 	default:
 		e.raw(b)
@@ -120,8 +120,9 @@ func (e *packer) text(b, before []byte) {
 
 // enter has a text remembered; hash is needed of those that are short enough for it.
 func (e *packer) enter(b []byte, hash uint64) {
-	if i := e.memory.texts.enter(b, maxTexts); i >= 0 {
-		e.memory.textsAt.add(i, hash, maxTexts)
+	m := e.memory
+	if i := m.texts.enter(b, maxTexts); i >= 0 {
+		m.textsAt.add(&m.texts, i, hash, maxTexts)
 	}
 }
 
@@ -149,7 +150,7 @@ func (e *packer) worded(b []byte, size int, head uint64, most int) bool {
 		i := -1
 		if size >= shortestRef && size <= longestRef {
 			hash = hashText(head, word)
-			i = m.wordsAt.find(&m.words, word, head, hash)
+			i = m.wordsAt.find(&m.words, word, head, hash, maxWords)
 		}
 		if i >= 0 {
 			acc |= uint64(i) << (have + 1)
@@ -197,7 +198,7 @@ func (e *packer) worded(b []byte, size int, head uint64, most int) bool {
 		e.gaps, m.gaps = m.gaps, [2][]byte{append(e.gaps[0][:0], gaps[0]...), append(e.gaps[1][:0], gaps[1]...)}
 	}
 	for _, f := range e.fresh {
-		m.wordsAt.add(m.words.enter(b[f.at:f.at+f.size], maxWords), f.hash, maxWords)
+		m.wordsAt.add(&m.words, m.words.enter(b[f.at:f.at+f.size], maxWords), f.hash, maxWords)
 	}
 	return true
 }

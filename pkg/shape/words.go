@@ -62,29 +62,38 @@ func (t *ring) enter(b []byte, most int) int {
 	return i
 }
 
-// free gives the room back.
+// free gives the room back, without what is in it.
 func (t *ring) free() {
-	for _, c := range t.chunks {
-		if c != nil {
-			chunks.Put(c)
-		}
+	for i := 0; i < t.len; i += ringChunk {
+		c := t.chunks[i/ringChunk]
+		clear(c[:min(t.len-i, ringChunk)])
+		chunks.Put(c)
 	}
+	*t = ring{}
 }
 
 // wayBits are the bits of a place in an index.
 const wayBits = 16
 
 // index finds the entries of a ring again: a table of sets of four places, by hash, in which the latest is the lowest. A place is the number of an entry, and above it bits of the hash. What was
-// pushed out of its set, or of the ring, is not found; what is found is compared. There are as many sets as entries at most.
-type index []uint64
+// pushed out of its set, or of the ring, is not found; what is found is compared. There are at least as many sets as entries.
+type index struct{ *sets }
 
-// find gives the number of an entry that is b, of which head are the first eight octets and hash is the hash; -1 if none was found.
-func (x index) find(t *ring, b []byte, head, hash uint64) int {
-	if len(x) == 0 {
+type sets []uint64
+
+// indexSizes are how many sets there may be.
+var (
+	indexSizes = [...]int{64, maxTexts, maxWords}
+	indices    [len(indexSizes)]sync.Pool
+)
+
+// find gives the number of an entry that is b, of which head are the first eight octets and hash is the hash; -1 if none was found. most is that of the ring.
+func (x *index) find(t *ring, b []byte, head, hash uint64, most int) int {
+	if x.sets == nil {
 		return -1
 	}
-	number := uint64(len(x) - 1)
-	for set := x[hash&number]; set != 0; set >>= wayBits {
+	sets, number := *x.sets, uint64(most-1)
+	for set := sets[hash&uint64(len(sets)-1)]; set != 0; set >>= wayBits {
 		if (set^hash>>wayBits)&^number&(1<<wayBits-1) != 0 {
 			continue
 		}
@@ -95,14 +104,47 @@ func (x index) find(t *ring, b []byte, head, hash uint64) int {
 	return -1
 }
 
-// add has the entry i, of which hash is the hash, found from now on.
-func (x *index) add(i int, hash uint64, most int) {
-	if *x == nil {
-		*x = make(index, most)
+// add has the entry i, of which hash is the hash, found from now on; it was entered last.
+func (x *index) add(t *ring, i int, hash uint64, most int) {
+	if x.sets == nil || t.len > len(*x.sets) {
+		x.grow(t, most)
 	}
-	number := uint64(most - 1)
-	set := &(*x)[hash&number]
-	*set = *set<<wayBits | (hash>>wayBits&^number|uint64(i))&(1<<wayBits-1)
+	x.sets.put(i, hash, most)
+}
+
+func (s sets) put(i int, hash uint64, most int) {
+	set := &s[hash&uint64(len(s)-1)]
+	*set = *set<<wayBits | (hash>>wayBits&^uint64(most-1)|uint64(i))&(1<<wayBits-1)
+}
+
+// grow makes room for all entries, which it adds again, but for the latest.
+func (x *index) grow(t *ring, most int) {
+	x.free()
+	for i, n := range indexSizes {
+		if n < t.len {
+			continue
+		}
+		if x.sets, _ = indices[i].Get().(*sets); x.sets == nil {
+			s := make(sets, n)
+			x.sets = &s
+		}
+		clear(*x.sets)
+		break
+	}
+	for i := range t.len - 1 {
+		b := t.at(i).bytes()
+		x.sets.put(i, hashText(load8(b, 0), b), most)
+	}
+}
+
+// free gives the room back.
+func (x *index) free() {
+	for i, n := range indexSizes {
+		if x.sets != nil && n == len(*x.sets) {
+			indices[i].Put(x.sets)
+		}
+	}
+	x.sets = nil
 }
 
 // load8 gives the octets at i of b, as many as there are up to eight, the first as the lowest.
