@@ -162,6 +162,7 @@ func measureRoom(p *shape.Program, contents []content, list []packedMessage) (r 
 	receives := heap()
 	runtime.KeepAlive(s)
 	runtime.KeepAlive(u)
+	runtime.KeepAlive(list)
 	return room{Packer: less(packer, empty), Unpacker: less(unpacker, packer), Sends: less(sends, unpacker), Receives: less(receives, sends)}
 }
 
