@@ -137,3 +137,12 @@ func (m *Memory) keep(p *place, b []byte) {
 	m.weight += len(b) - len(p.octets)
 	p.octets = append(p.octets[:0], b...)
 }
+
+// keep16 is keep for 16 octets.
+func (m *Memory) keep16(p *place, b []byte) {
+	if len(p.octets) == 16 {
+		*(*[16]byte)(p.octets) = *(*[16]byte)(b)
+		return
+	}
+	m.keep(p, b)
+}

@@ -6,14 +6,14 @@ import (
 	"github.com/hhfr/hhfr/internal/bin"
 )
 
-// packWriter writes octets and bits in one sequence (wire-format sections 10.1 and 11.1); newPackWriter makes one.
+// packWriter writes octets and bits in one sequence (wire-format sections 10.1 and 11.1); begin makes it ready.
 type packWriter struct {
 	out  []byte
 	at   int  // place of the bit octet in out, -1: none
 	used uint // bits of it
 }
 
-func newPackWriter(dst []byte) packWriter { return packWriter{out: dst, at: -1, used: 8} }
+func (w *packWriter) begin(dst []byte) { w.out, w.at, w.used = dst, -1, 8 }
 
 // bits appends the n lowest bits of v, which has no others, n at most 64.
 func (w *packWriter) bits(v uint64, n uint) {

@@ -234,7 +234,7 @@ walk:
 			} else {
 				pen, out = pen.bit(out, 0)
 				out = append(out, b...)
-				e.memory.keep(pl, b)
+				e.memory.keep16(pl, b)
 			}
 			pc++
 			continue

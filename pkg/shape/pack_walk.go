@@ -1,5 +1,7 @@
 package shape
 
+import "math"
+
 // position is where the items of a part stand between two segments, for packing (wire-format section 11). The zero value is the beginning.
 type position struct {
 	pc    int32
@@ -79,6 +81,8 @@ type step struct {
 	place int32
 	item  item
 	bits  uint8 // of its kind
+	// low and high are the kinds that are usual.
+	low, high uint16
 }
 
 // item tells what an operation's items are.
@@ -98,6 +102,21 @@ const (
 	itemPieces
 	itemBits = itemBoolean
 )
+
+// kinds are those with which the items of a value are as usual: no text in its place, and no exponent.
+func (i item) kinds() (low, high uint16) {
+	switch i {
+	case itemBoolean:
+		return 0, 1
+	case itemDecimal:
+		return 1, 7
+	case itemUUID:
+		return 1, math.MaxUint8
+	case itemTime:
+		return 1, uint16(instantForms - 1)
+	}
+	return 0, math.MaxUint16
+}
 
 func (o *op) item() item {
 	switch {
@@ -153,7 +172,9 @@ func planPacking(ops []op) packPlan {
 	for i := range ops {
 		at := l.next[i]
 		o := &ops[at]
-		l.steps[i] = step{at: at, other: o.b, place: l.place[at], item: o.item(), bits: uint8(o.kindBits())}
+		s := step{at: at, other: o.b, place: l.place[at], item: o.item(), bits: uint8(o.kindBits())}
+		s.low, s.high = s.item.kinds()
+		l.steps[i] = s
 	}
 	return l
 }

@@ -28,7 +28,7 @@ func (k *Packer) Pack(dst []byte, p *Program, s *Packing, m *Memory, segment []b
 			return append(append(dst, 0), segment...)
 		}
 	}
-	e.w = newPackWriter(dst)
+	e.w.begin(dst)
 	e.w.flag(true)
 	if e.w.flag(m.full()) {
 		m.Reset()

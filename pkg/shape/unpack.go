@@ -64,7 +64,8 @@ func (u *Unpacker) Unpack(dst []byte, p *Program, s *Packing, m *Memory, packed 
 		return dst, u.fail("memory over its limit")
 	}
 	u.p, u.walk, u.memory, u.recall = p, &s.at, m, m.of(p)
-	u.out, u.start, u.most = newPackWriter(dst), len(dst), most
+	u.out.begin(dst)
+	u.start, u.most = len(dst), most
 	u.time, u.rows, u.room, u.used = timeline{}, 0, 8*most, 0
 	u.beside, u.arena = u.beside[:0], slices.Grow(u.arena[:0], most)
 	if n := len(p.ops) * int(subs); len(u.at) < n {

@@ -52,19 +52,18 @@ walk:
 		same, isTime := false, s.item == itemTime
 		eye, at, same = eye.flag(seg, at)
 		if s.item >= itemBoolean && s.item != itemText { // it was about the kind
-			if s.item == itemInt {
-				if !same {
+			if !same {
+				if s.item == itemInt {
 					eye, at = was, from
 					break
 				}
-			} else if !same {
 				r.look(eye, at)
 				pl.kind = uint16(r.wide(uint(s.bits)))
 				if eye, at = r.eye(); r.err != nil {
 					break
 				}
 			}
-			if s.item == itemBoolean && pl.kind > 1 || s.item == itemDecimal && pl.kind > 7 || s.item > itemBoolean && s.item < itemPieces && pl.kind == 0 {
+			if pl.kind-s.low > s.high-s.low {
 				eye, at = was, from
 				break
 			}
@@ -102,18 +101,26 @@ walk:
 			}
 			out = append(appendUvarint(out, uint64(len(b))+1), b...)
 			continue
-		case itemUUID, itemPieces:
+		case itemUUID:
 			if !same {
-				n := 16
-				if s.item == itemPieces {
-					if eye, at, same = eye.flag(seg, at); same {
-						n = len(b)
-					} else {
-						r.look(eye, at)
-						n = r.count(len(seg))
-						if eye, at = r.eye(); r.err != nil {
-							break walk
-						}
+				if len(seg)-at < 16 {
+					at = len(seg) + 1
+					break walk
+				}
+				b = seg[at : at+16]
+				at += 16
+				u.memory.keep16(pl, b)
+			}
+			out = append(append(out, byte(pl.kind)), b...)
+			continue
+		case itemPieces:
+			if !same {
+				n := len(b)
+				if eye, at, same = eye.flag(seg, at); !same {
+					r.look(eye, at)
+					n = r.count(len(seg))
+					if eye, at = r.eye(); r.err != nil {
+						break walk
 					}
 				}
 				if n > len(seg)-at {
@@ -124,14 +131,11 @@ walk:
 				at += n
 				u.memory.keep(pl, b)
 			}
-			if out = append(out, byte(pl.kind)); s.item == itemPieces {
-				piece := uint64(pieceLast)
-				if pl.kind > 0xff {
-					piece = pieceTextLast
-				}
-				out = appendUvarint(out, uint64(len(b))<<2|piece)
+			piece := uint64(pieceLast)
+			if pl.kind > 0xff {
+				piece = pieceTextLast
 			}
-			out = append(out, b...)
+			out = append(appendUvarint(append(out, byte(pl.kind)), uint64(len(b))<<2|piece), b...)
 			continue
 		}
 		v := pl.predict(t, isTime)
@@ -149,10 +153,7 @@ walk:
 		switch {
 		case isTime:
 			out = appendUvarint(append(out, byte(pl.kind)), z)
-			if int(pl.kind) >= instantForms {
-				r.fail("form of a dateTime")
-				break walk
-			} else if instantOf(byte(pl.kind)).zone == zoneOffset {
+			if instantOf(byte(pl.kind)).zone == zoneOffset {
 				if eye, at, same = eye.flag(seg, at); !same {
 					r.look(eye, at)
 					pl.minutes = u.minutes()

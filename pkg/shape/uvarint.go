@@ -24,17 +24,23 @@ func stretch(u uint64) (w uint64, n int) {
 
 // uvarintAt reads an unsigned integer; n is 0 where there is none in its shortest form. at is not negative.
 func uvarintAt(b []byte, at int) (u uint64, n int) {
-	if len(b)-at >= 8 {
-		w := binary.LittleEndian.Uint64(b[at:])
+	have := len(b) - at
+	if have <= 0 {
+		return 0, 0
+	}
+	if len(b) >= 8 {
+		var w uint64
+		if have >= 8 {
+			w = binary.LittleEndian.Uint64(b[at:])
+		} else {
+			w = binary.LittleEndian.Uint64(b[len(b)-8:]) >> uint(64-8*have) // zeros behind the end
+		}
 		if end := bits.TrailingZeros64(^w & (0x80 * ones)); end < 64 {
-			if end > 7 && w>>(end-7)&0x7f == 0 {
+			if end>>3 >= have || end > 7 && w>>(end-7)&0x7f == 0 {
 				return 0, 0
 			}
 			return squeeze(w, end), end>>3 + 1
 		}
-	}
-	if at >= len(b) {
-		return 0, 0
 	}
 	u, n = binary.Uvarint(b[at:])
 	if n <= 0 || n > 1 && b[at+n-1] == 0 {
