@@ -16,8 +16,8 @@ type packer struct {
 	memory *Memory
 	recall *recall
 	time   timeline
-	rows   int // of the column before, in this segment
-	beside []int64
+	rows   int     // of the column before, in this segment
+	beside []int64 // the column of numbers before, in this segment
 	room   []uint64
 	dict   dictionary
 	fresh  []fresh
@@ -59,7 +59,7 @@ func (p *place) note(v int64, t *timeline, isTime bool) {
 
 // pack appends what was gathered.
 func (e *packer) pack(p *Program) {
-	e.rows, e.beside = 0, e.beside[:0]
+	e.rows, e.beside = 0, nil
 	for i := range e.gather.events {
 		ev := &e.gather.events[i]
 		o, pl := &p.ops[ev.pc], &e.recall.places[p.pack.place[ev.pc]]
@@ -195,7 +195,7 @@ func (e *packer) kinds(o *op, pl *place, l *leaf) {
 // span is the smallest and largest of some numbers.
 type span struct{ low, high int64 }
 
-func (s *span) add(v int64) { s.low, s.high = min(s.low, v), max(s.high, v) }
+func (s span) with(v int64) span { return span{min(s.low, v), max(s.high, v)} }
 
 // width is that of the differences to the lowest.
 func (s span) width() uint { return uint(bits.Len64(uint64(s.high) - uint64(s.low))) }
@@ -205,18 +205,17 @@ const never = math.MaxInt
 func (e *packer) numbers(o *op, pl *place, pc int32, nums []int64) {
 	w, n := &e.w, len(nums)
 	isTime := o.typ == TypeDateTime
-	all, steps := span{nums[0], nums[0]}, span{math.MaxInt64, math.MinInt64}
-	steady, want := true, pl.predict(&e.time, isTime)
-	stride := pl.stride
-	first := want
-	for i, v := range nums {
-		all.add(v)
-		if i > 0 {
-			steps.add(v - nums[i-1])
-		}
-		steady = steady && v == want
+	want, stride := pl.predict(&e.time, isTime), pl.stride
+	first, before := want, nums[0]
+	all, steps, off := span{before, before}, span{math.MaxInt64, math.MinInt64}, before^want
+	for _, v := range nums[1:] {
 		want += stride
+		off |= v ^ want
+		all = all.with(v)
+		steps = steps.with(v - before)
+		before = v
 	}
+	steady := off == 0
 	width := all.width()
 	costSlot, costRange := never, 24+n*int(width)+bits.Len64(bin.Zigzag(all.low-pl.base))
 	if pl.width > 0 && all.low >= pl.base && uint64(all.high)-uint64(pl.base) <= 1<<pl.width-1 {
@@ -230,7 +229,7 @@ func (e *packer) numbers(o *op, pl *place, pc int32, nums []int64) {
 	if len(e.beside) == n {
 		aside = span{math.MaxInt64, math.MinInt64}
 		for i, v := range nums {
-			aside.add(v - e.beside[i])
+			aside = aside.with(v - e.beside[i])
 		}
 		costBeside = 24 + bits.Len64(bin.Zigzag(aside.low)) + n*int(aside.width())
 	}
@@ -298,7 +297,7 @@ func (e *packer) numbers(o *op, pl *place, pc int32, nums []int64) {
 		}
 		e.put(packed, aside.width())
 	}
-	e.beside = append(e.beside[:0], nums...)
+	e.beside = nums
 	pl.noteColumn(nums, &e.time, isTime)
 }
 

@@ -67,7 +67,7 @@ func (u *Unpacker) Unpack(dst []byte, p *Program, s *Packing, m *Memory, packed 
 	u.out.begin(dst)
 	u.start, u.most = len(dst), most
 	u.time, u.rows, u.room, u.used = timeline{}, 0, 8*most, 0
-	u.beside, u.arena = u.beside[:0], slices.Grow(u.arena[:0], most)
+	u.beside, u.arena = nil, slices.Grow(u.arena[:0], most)
 	if n := len(p.ops) * int(subs); len(u.at) < n {
 		u.at = make([]int32, n)
 	}

@@ -262,7 +262,7 @@ func (u *Unpacker) readNumbers(o *op, pl *place, g *given) {
 	if r.err != nil {
 		return
 	}
-	u.beside = append(u.beside[:0], g.nums...)
+	u.beside = g.nums
 	pl.noteColumn(g.nums, &u.time, isTime)
 }
 

@@ -93,7 +93,11 @@ walk:
 		case itemText:
 			if !same {
 				r.look(eye, at)
-				b = u.readText(b)
+				if word := u.knownWord(); word != nil {
+					b = word
+				} else {
+					b = u.readText(b)
+				}
 				u.memory.keep(pl, b)
 				if eye, at = r.eye(); r.err != nil {
 					break walk

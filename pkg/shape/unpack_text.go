@@ -109,6 +109,18 @@ func (r *packReader) behind(b bitReader) {
 	r.bit = byte(b.acc) & (1<<r.left - 1)
 }
 
+// knownWord reads a text that is one word which was seen, nil if it is another. It is as it stands in the memory.
+func (u *Unpacker) knownWord() []byte {
+	words := &u.memory.words
+	look, number := u.r.ahead(), words.numberBits()
+	i := int(look.acc >> 2 & (1<<number - 1))
+	if look.acc&3 != 1 || look.acc>>(2+number)&3 != 1 || look.have < int(4+number) || i >= words.len {
+		return nil
+	}
+	u.r.behind(look.drop(4 + number))
+	return words.at(i).bytes()
+}
+
 // readWords reads words and what stands between them, and enters those that are new. word tells that it was one word and nothing else.
 func (u *Unpacker) readWords() (word bool) {
 	r, m := &u.r, u.memory
