@@ -58,12 +58,19 @@ func (p *Packer) PutAll(values []uint64, w uint) {
 		at++
 		acc >>= 8
 	}
-	for _, v := range values {
-		acc |= v << have
-		have += w
+	for len(values) > 0 { // as many as fit a word behind up to seven bits
+		n := len(values)
+		if w > 0 {
+			n = min(n, int(wordWidth/w))
+		}
+		for _, v := range values[:n] {
+			acc |= v << have
+			have += w
+		}
+		values = values[n:]
 		binary.LittleEndian.PutUint64(dst[at:], acc)
 		at += int(have >> 3)
-		acc >>= have &^ 7 & 63
+		acc >>= have &^ 7
 		have &= 7
 	}
 	p.dst, p.acc, p.have = dst[:at], acc, have

@@ -11,6 +11,7 @@ type gatherer struct {
 	leaves []leaf
 	used   int     // of leaves
 	at     []int32 // by place and sub: 1 + the index in leaves, of those in this segment
+	flat   [maxFlat]flatItem[leaf]
 	items  uint64
 	bits   bool // the segment has bits
 	plain  bool // the segment has something that a packed one cannot say

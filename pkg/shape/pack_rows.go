@@ -41,8 +41,8 @@ type flatItem[column any] struct {
 func flatItems[column any](p *Program, o *op, at []int32, columns []column, room *[maxFlat]flatItem[column]) []flatItem[column] {
 	list := p.pack.flat[o.a]
 	for i, pc := range list {
-		at := at[int(pc)*int(subs):][:subs]
-		f := flatItem[column]{pc: pc, item: p.pack.steps[pc].item}
+		at, f := at[int(pc)*int(subs):][:subs], &room[i]
+		f.pc, f.item, f.kinds, f.values, f.latest = pc, p.pack.steps[pc].item, nil, nil, nil
 		values := subNumber
 		switch f.item {
 		case itemText:
@@ -56,7 +56,6 @@ func flatItems[column any](p *Program, o *op, at []int32, columns []column, room
 		if v := at[values]; v > 0 {
 			f.values = &columns[v-1]
 		}
-		room[i] = f
 	}
 	return room[:len(list)]
 }
@@ -70,8 +69,7 @@ func (g *gatherer) rest(o *op) {
 	}
 	g.leaves = slices.Grow(g.leaves[:g.used], 2*maxFlat) // so that they stay where they are
 	g.leaves = g.leaves[:cap(g.leaves)]
-	var room [maxFlat]flatItem[leaf]
-	items := flatItems(g.p, o, g.at, g.leaves, &room)
+	items := flatItems(g.p, o, g.at, g.leaves, &g.flat)
 	if len(items) == 0 {
 		return
 	}

@@ -26,6 +26,7 @@ type Unpacker struct {
 	at     []int32
 	leaves []given
 	used   int
+	flat   [maxFlat]flatItem[given]
 	skip   gatherer
 	fresh  []fresh
 }

@@ -16,8 +16,7 @@ func (u *Unpacker) rest(o *op, steps uint64) uint64 {
 	}
 	u.leaves = slices.Grow(u.leaves[:u.used], 2*maxFlat) // so that they stay where they are
 	u.leaves = u.leaves[:cap(u.leaves)]
-	var room [maxFlat]flatItem[given]
-	items := flatItems(u.p, o, u.at, u.leaves, &room)
+	items := flatItems(u.p, o, u.at, u.leaves, &u.flat)
 	if len(items) == 0 {
 		return steps
 	}
