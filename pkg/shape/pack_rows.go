@@ -157,18 +157,24 @@ type leaf struct {
 func (l *leaf) reset() { l.n, l.kinds, l.nums, l.strs = 0, l.kinds[:0], l.nums[:0], l.strs[:0] }
 
 func (l *leaf) addKind(v uint16) {
-	switch {
-	case l.n == 0:
-		l.kind = v
-	case len(l.kinds) > 0:
+	if len(l.kinds) > 0 {
 		l.kinds = append(l.kinds, v)
-	case v != l.kind:
-		for range l.n {
-			l.kinds = append(l.kinds, l.kind)
-		}
-		l.kinds = append(l.kinds, v)
+	} else if v != l.kind || l.n == 0 {
+		l.otherKind(v)
 	}
 	l.n++
+}
+
+// otherKind notes the first kind, or the first that is not as those before.
+func (l *leaf) otherKind(v uint16) {
+	if l.n == 0 {
+		l.kind = v
+		return
+	}
+	for range l.n {
+		l.kinds = append(l.kinds, l.kind)
+	}
+	l.kinds = append(l.kinds, v)
 }
 
 // addAgain adds the string that was added last.
