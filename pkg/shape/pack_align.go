@@ -62,7 +62,7 @@ func (e *packer) alignment(pc int32, nums []int64) (a alignment, ok bool) {
 		if i == 0 {
 			a.all = span{v * f, v * f}
 		}
-		a.all.add(v * f)
+		a.all = a.all.with(v * f)
 	}
 	return a, true
 }
