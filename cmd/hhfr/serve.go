@@ -42,6 +42,9 @@ Services, each with its description at URL?wsdl but for the first:
   /geoip    tells whether an IPv4 address lies in a list of ranges
   /blob     gives random octets, as many as asked for
   /ticker   sends a message a second to each session, unasked; in plain SOAP it answers with the next one
+  /ledger   keeps entries: add appends one, read gives them; what comes under an assurance is appended in the transaction of its message
+
+Clients may ask for messages at-least-once, and exactly-once if --store persists: it keeps this end of their sequences. A server that was killed and is started again with the same store goes on with them.
 
 The ranges of /geoip are, unless --geoip names others, ` + peer.DutchRangesOrigin + `.
 
@@ -51,7 +54,8 @@ The ranges of /geoip are, unless --geoip names others, ` + peer.DutchRangesOrigi
 		Example: `  hhfr serve
   hhfr serve --listen 127.0.0.1:0 --tcp 127.0.0.1:0 -o json
   hhfr serve --store ./store --record session.pcapng
-  hhfr serve --store bolt:store.db --misbehave close-after=10`,
+  hhfr serve --store bolt:store.db --misbehave close-after=10
+  hhfr serve --store bolt:server.db --udp 127.0.0.1:9090`,
 		Args: cobra.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error { return runServe(c.Context(), env, g, o) },
 	}
@@ -88,7 +92,7 @@ func runServe(ctx context.Context, env Env, g *global, o serveOptions) (err erro
 	if err != nil {
 		return usage(fmt.Errorf("--misbehave: %w", err), "hhfr serve --help lists them")
 	}
-	services, err := o.services()
+	ranges, err := o.ranges()
 	if err != nil {
 		return err
 	}
@@ -97,6 +101,10 @@ func runServe(ctx context.Context, env Env, g *global, o serveOptions) (err erro
 		return err
 	}
 	defer func() { _ = store.Close() }()
+	services, err := o.services(ranges, store)
+	if err != nil {
+		return err
+	}
 	plain, streams, err := o.listeners(ctx)
 	if err != nil {
 		return err

@@ -7,15 +7,12 @@ import (
 	"strings"
 	"time"
 
+	"github.com/hhfr/hhfr/pkg/ctxstore"
 	"github.com/hhfr/hhfr/pkg/peer"
 )
 
 // services makes what serve offers; a new service is one line here.
-func (o *serveOptions) services() (*peer.Services, error) {
-	ranges, err := o.ranges()
-	if err != nil {
-		return nil, err
-	}
+func (o *serveOptions) services(ranges *peer.Ranges, store ctxstore.Store) (*peer.Services, error) {
 	return peer.NewServices(
 		peer.Echo(),
 		peer.Concat(),
@@ -24,6 +21,7 @@ func (o *serveOptions) services() (*peer.Services, error) {
 		peer.GeoIP(ranges),
 		peer.Blob(),
 		peer.Ticker(nil, time.Second),
+		peer.NewLedger(store),
 	)
 }
 

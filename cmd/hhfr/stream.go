@@ -26,6 +26,7 @@ import (
 	"github.com/hhfr/hhfr/pkg/peer"
 	"github.com/hhfr/hhfr/pkg/soap"
 	"github.com/hhfr/hhfr/pkg/streamer"
+	"github.com/hhfr/hhfr/pkg/wsrm"
 )
 
 type streamOptions struct {
@@ -42,6 +43,8 @@ type streamOptions struct {
 	timeout, reconnect, negotiateTimeout, remember                          time.Duration
 	schema, replySchema                                                     string
 	tls                                                                     clientTLS
+	assurance                                                               string
+	ordered, resume                                                         bool
 }
 
 // maxDocument bounds one message from stdin or a file, in octets.
@@ -60,6 +63,10 @@ FILE is sent as it is, whatever it holds; - reads a sequence of XML documents fr
 time of --timeout, or the end of the stream if no other one can be had.
 A stream that breaks is negotiated anew for the time of --reconnect, then all that is left goes as plain SOAP. Messages that were written and not
 answered are listed, and never sent again.
+--assurance at-least-once and exactly-once number the messages and keep them in --store until they are done, over streams that break and processes that die; --ordered has them handled in their order.
+The same command with the same store, started again, first finishes what it had; with --resume its FILEs are those of the run that was killed, and what that one had accepted is not sent
+again. Exactly-once needs a store that persists, here and at the server.
+
 Exit code 1: a reply is a fault or an HTTP error; 5: the fate of messages is unknown.`,
 		Example: `  hhfr stream http://127.0.0.1:8080/echo message.xml
   hhfr stream http://127.0.0.1:8080/echo a.xml b.xml --repeat 100 -o json
@@ -67,12 +74,14 @@ Exit code 1: a reply is a fault or an HTTP error; 5: the fate of messages is unk
   hhfr stream http://127.0.0.1:8080/echo body.xml --wrap 1.2 --action urn:example:op -H 'X-Trace: 1'
   hhfr stream http://127.0.0.1:8080/echo message.xml --one-way
   hhfr stream http://127.0.0.1:8080/echo message.xml --link edge -v
+  hhfr stream http://127.0.0.1:8080/ledger a.xml b.xml --assurance at-least-once --ordered
+  hhfr stream http://127.0.0.1:8080/ledger a.xml b.xml --assurance exactly-once --store bolt:client.db --resume
   hhfr stream http://127.0.0.1:8080/ticker --listen --timeout 2s`,
 		Args: func(c *cobra.Command, args []string) error {
 			switch {
 			case len(args) == 0:
 				return usage(errors.New("no URL given"), "usage: "+c.UseLine())
-			case len(args) == 1 && !o.listen:
+			case len(args) == 1 && !o.listen && !o.sequenced():
 				return usage(errors.New("no FILE given"), "name files with messages, or - for stdin; --listen needs none")
 			}
 			return nil
@@ -105,6 +114,9 @@ Exit code 1: a reply is a fault or an HTTP error; 5: the fate of messages is unk
 	f.DurationVar(&o.remember, "remember", negotiate.DefaultRememberFor, "how long the store remembers that a service speaks plain SOAP, and it is not asked; 0: ask always")
 	f.StringVar(&o.schema, "schema", "", "HHFR Schema of the requests, a file: their types are taken from it")
 	f.StringVar(&o.replySchema, "reply-schema", "", "HHFR Schema of the replies, a file")
+	f.StringVar(&o.assurance, "assurance", wsrm.AtMostOnce.String(), "what holds for each message: "+strings.Join(assurances(), ", "))
+	f.BoolVar(&o.ordered, "ordered", false, "messages are handled in their order; with at-least-once or exactly-once")
+	f.BoolVar(&o.resume, "resume", false, "leave out what an earlier run with these FILEs and this store had accepted; with at-least-once or exactly-once")
 	f.DurationVar(&o.timeout, "timeout", 0, "give up after this time, all in all; 0: never")
 	o.tls.flags(f, "URL")
 	outputFlag(c, &o.output, "text", "json", "xml")
@@ -129,6 +141,9 @@ func (o *streamOptions) check() error {
 		return usage(errors.New("--sync is at most 64KiB"), "")
 	case o.wrap != "" && o.wrap != "1.1" && o.wrap != "1.2":
 		return usage(errors.New("--wrap is 1.1 or 1.2, not "+o.wrap), "")
+	}
+	if err := o.checkAssurance(); err != nil {
+		return err
 	}
 	if _, err := peer.RequestHead("/", nil, o.action, o.fields); err != nil {
 		return usage(fmt.Errorf("--header, --action: %w", err), "")
@@ -203,7 +218,8 @@ func runStream(ctx context.Context, env Env, g *global, o streamOptions) (err er
 	}
 	defer func() { _ = over.close() }()
 	began := time.Now()
-	session, err := dial(ctx, env, g, o, store, secure, rec, over)
+	late := &lateReplies{}
+	session, err := dial(ctx, env, g, o, store, secure, rec, over, late)
 	if err != nil {
 		return err
 	}
@@ -211,10 +227,12 @@ func runStream(ctx context.Context, env Env, g *global, o streamOptions) (err er
 	if !agreed.HHFR && !g.quiet {
 		fmt.Fprintf(env.Err, "hhfr: plain SOAP: %s\n", agreed.Why)
 	}
-	p := printer{env: env, o: o}
+	p := &printer{env: env, o: o, late: late}
 	sending, stop := context.WithCancel(ctx)
 	defer stop()
-	for in := range peer.Send(sending, session, messages(sending, env, o), o.concurrency) {
+	first := o.begin(env, g, session)
+	for in := range peer.Send(sending, session, behind(messages(sending, env, o), first), o.concurrency) {
+		in.Number += first
 		switch {
 		case err == nil:
 			if err = p.incoming(in); err != nil {
@@ -230,9 +248,11 @@ func runStream(ctx context.Context, env Env, g *global, o streamOptions) (err er
 		err = context.Cause(ctx)
 	case o.listen:
 		err = o.unasked.wait(ctx, session)
+	case o.sequenced():
+		err = o.finish(ctx, session)
 	}
 	closed := session.Close()
-	err = errors.Join(err, p.settle())
+	err = errors.Join(err, p.tell(), p.settle())
 	if len(p.sum.Unknown) > 0 {
 		closed = nil // a stream that broke is what the list is about
 	}
@@ -241,7 +261,7 @@ func runStream(ctx context.Context, env Env, g *global, o streamOptions) (err er
 }
 
 // dial opens the session, with all connections recorded and their octets counted.
-func dial(ctx context.Context, env Env, g *global, o streamOptions, store ctxstore.Store, secure *secured, rec *recording, over *network) (*negotiate.Session, error) {
+func dial(ctx context.Context, env Env, g *global, o streamOptions, store ctxstore.Store, secure *secured, rec *recording, over *network, late *lateReplies) (*negotiate.Session, error) {
 	transport := http.DefaultTransport.(*http.Transport).Clone()
 	transport.MaxIdleConnsPerHost = o.concurrency
 	transport.DisableCompression = true
@@ -264,6 +284,10 @@ func dial(ctx context.Context, env Env, g *global, o streamOptions, store ctxsto
 		HTTPClient: &http.Client{Transport: transport, CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }},
 		Transports: map[string]streamer.Transport{over.transport: over.streams()}, Store: store, Coders: negotiate.BookCoders(book), AllowHost: o.allowHost,
 		RequireHHFR: o.requireHHFR, WrapConn: over.datagrams.wrap(rec.dialed()), OnSession: rec.facts, Stream: streamer.Config{SyncBytes: int64(o.sync)}, Log: log,
+	}
+	cfg.Assurance, cfg.Ordered, cfg.Resume, cfg.LateReply = o.assure(), o.ordered, o.resume, nil
+	if late != nil {
+		cfg.LateReply = late.take
 	}
 	cfg.Reconnect, cfg.Timeout, cfg.RememberFor = o.reconnect, o.negotiateTimeout, o.remember
 	if o.remember == 0 {

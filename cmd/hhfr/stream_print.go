@@ -18,6 +18,7 @@ type printer struct {
 	o      streamOptions
 	sum    summary
 	posted []posted // one-way messages, until it is known what became of them
+	late   *lateReplies
 }
 
 // exchangeReport is a line of `hhfr stream -o json`.
@@ -78,7 +79,7 @@ func (p *printer) incoming(in *peer.Incoming) error {
 			kind   string
 			octets []byte
 		}{{"request", in.Sent.Body}, {"reply", in.Body}} {
-			if f.kind == "reply" && in.Sent.OneWay {
+			if f.kind == "reply" && in.Sent.OneWay || f.kind == "request" && in.Sent.Name == earlierRun {
 				continue
 			}
 			if err := os.WriteFile(filepath.Join(p.o.saveDir, fmt.Sprintf("%06d-%s.xml", in.Number, f.kind)), f.octets, 0o600); err != nil {

@@ -1,0 +1,116 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"iter"
+	"strings"
+	"sync"
+
+	"github.com/hhfr/hhfr/pkg/negotiate"
+	"github.com/hhfr/hhfr/pkg/peer"
+	"github.com/hhfr/hhfr/pkg/streamer"
+	"github.com/hhfr/hhfr/pkg/wsrm"
+)
+
+// assurances are the values of --assurance.
+func assurances() (names []string) {
+	for a := wsrm.AtMostOnce; a <= wsrm.ExactlyOnce; a++ {
+		names = append(names, a.String())
+	}
+	return names
+}
+
+func (o *streamOptions) assure() wsrm.Assurance {
+	for a := wsrm.AtMostOnce; a <= wsrm.ExactlyOnce; a++ {
+		if a.String() == o.assurance {
+			return a
+		}
+	}
+	return 0
+}
+
+// sequenced tells whether the messages stand in a sequence.
+func (o *streamOptions) sequenced() bool { return o.assure() > wsrm.AtMostOnce }
+
+func (o *streamOptions) checkAssurance() error {
+	switch a := o.assure(); {
+	case a == 0:
+		return usage(errors.New("--assurance is "+strings.Join(assurances(), ", ")+", not "+o.assurance), "")
+	case a == wsrm.AtMostOnce && (o.ordered || o.resume):
+		return usage(errors.New("--ordered and --resume go with --assurance at-least-once or exactly-once"), "")
+	case a == wsrm.ExactlyOnce && o.store == "mem:":
+		return usage(errors.New("exactly-once needs a store that outlives the process"), "name one: --store bolt:FILE")
+	case a > wsrm.AtMostOnce && o.listen:
+		return usage(errors.New("--listen goes with at-most-once: what the other end sends unasked stands in no sequence"), "")
+	}
+	return nil
+}
+
+// begin tells what an earlier run left, and how many messages of this one that had accepted.
+func (o *streamOptions) begin(env Env, g *global, session *negotiate.Session) (accepted int) {
+	status, resumed := session.Sequence()
+	if undone := status.Accepted - status.Done; g.verbose && (undone > 0 || o.resume) {
+		fmt.Fprintf(env.Err, "hhfr: going on with a sequence: %d messages accepted, %d of them not known to be done\n", status.Accepted, undone)
+	}
+	if !o.resume {
+		return 0
+	}
+	return int(resumed)
+}
+
+// behind leaves out the first messages.
+func behind(messages iter.Seq2[peer.Outgoing, error], first int) iter.Seq2[peer.Outgoing, error] {
+	return func(yield func(peer.Outgoing, error) bool) {
+		n := 0
+		for m, err := range messages {
+			if n++; n <= first && err == nil {
+				continue
+			}
+			if !yield(m, err) {
+				return
+			}
+		}
+	}
+}
+
+// finish waits until everything is done.
+func (o *streamOptions) finish(ctx context.Context, session *negotiate.Session) error {
+	err := session.Finish(ctx)
+	if err == nil || !errors.Is(err, context.Cause(ctx)) {
+		return err
+	}
+	status, _ := session.Sequence()
+	return &problem{exitPartial, fmt.Errorf("%d messages are not known to be done: %w", status.Accepted-status.Done, err), "the store has them: the same command with --resume goes on with them"}
+}
+
+// lateReplies are answers to messages that an earlier run sent.
+type lateReplies struct {
+	mu   sync.Mutex
+	list []*peer.Incoming
+}
+
+func (l *lateReplies) take(number uint64, reply *streamer.Message, err error) {
+	in := &peer.Incoming{Number: int(number), Sent: peer.Outgoing{Name: earlierRun}, Err: err}
+	if err == nil {
+		in.Head = reply.Head
+		in.Body, in.Err = reply.ReadAll(maxDocument)
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.list = append(l.list, in)
+}
+
+// earlierRun is the name of messages that came from files which only an earlier run knew.
+const earlierRun = "earlier run"
+
+// tell prints the replies to messages of an earlier run, by the numbers that these have in their sequence.
+func (p *printer) tell() (err error) {
+	p.late.mu.Lock()
+	defer p.late.mu.Unlock()
+	for _, in := range p.late.list {
+		err = errors.Join(err, p.incoming(in))
+	}
+	return err
+}
