@@ -36,9 +36,8 @@ type thin struct {
 	from, to *streamer.Stream
 	conn     interface{ Stats() wsrm.Stats }
 
-	mu      sync.Mutex // for handlers
-	arrived []time.Time
-	bodies  [][]byte
+	mu     sync.Mutex // for handlers
+	bodies [][]byte
 }
 
 // openThin opens it: shapes travel with the first messages.
@@ -79,22 +78,26 @@ func (s *thin) handle(_ context.Context, x *streamer.Exchange) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.bodies = append(s.bodies, body)
-	s.arrived = append(s.arrived, time.Now())
+}
+
+func (s *thin) arrived() [][]byte {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.bodies
 }
 
 // send sends messages at once, and waits until all have arrived and this end knows it.
 func (s *thin) send(messages [][]byte) (took time.Duration) {
-	s.arrived, s.bodies = nil, nil
-	began := time.Now()
+	before, began := len(s.arrived()), time.Now()
 	for _, m := range messages {
 		require.NoError(s.t, s.from.Lane(0).Send(s.t.Context(), streamer.NewMessage(nil, m)))
 	}
-	for len(s.arrived) < len(messages) || s.conn.Stats().Flight > 0 {
-		time.Sleep(time.Millisecond)
+	for len(s.arrived()) < before+len(messages) || s.conn.Stats().Flight > 0 {
+		time.Sleep(5 * time.Millisecond)
 		synctest.Wait()
 	}
 	for _, m := range messages {
-		require.True(s.t, slices.ContainsFunc(s.bodies, func(b []byte) bool { return bytes.Equal(b, m) }))
+		require.True(s.t, slices.ContainsFunc(s.arrived()[before:], func(b []byte) bool { return bytes.Equal(b, m) }))
 	}
 	return time.Since(began)
 }
