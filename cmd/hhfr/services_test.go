@@ -34,7 +34,7 @@ func printedServices(t testing.TB, output string) string {
 
 // operations are the names of what services answer to the lines that serve prints.
 var operations = map[string]string{
-	"blob": "blobResponse", "concat": "concatResponse", "echo": "hello", "geoip": "geoipResponse", "records": "recordsResponse", "sum": "sumResponse", "ticker": "tickerResponse",
+	"blob": "blobResponse", "concat": "concatResponse", "echo": "hello", "geoip": "geoipResponse", "ledger": "addResponse", "records": "recordsResponse", "sum": "sumResponse", "ticker": "tickerResponse",
 }
 
 // printedCurls are the curl lines of serve by service, as it prints them in JSON and as text, with the URLs of descriptions.
