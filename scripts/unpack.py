@@ -225,7 +225,7 @@ class Unpacker:
         elif (form := r.bits(2)) == 0: return self.m.texts.read(r)
         elif form == 3:
             m = re.fullmatch(rb'(.*?)([0-9]{1,18})([^0-9]*)', before, re.S); need(m, 'no number to count on'); self.m.step = self.m.step if r.flag() else unzigzag(r.r.uvarint())
-            n = b'%0*d' % (len(m[2]), int(m[2]) + self.m.step); need(len(n) == len(m[2]) and n.isdigit(), 'number out of range'); b = m[1] + n + m[3]
+            n = b'%0*d' % (len(m[2]), int(m[2]) + self.m.step); need(len(n) == len(m[2]) and n.isdigit(), 'number out of range'); return m[1] + n + m[3]
         else:
             h, t = (r.r.uvarint(), r.r.uvarint()) if form == 2 else (0, 0); need(h + t <= len(before), 'more than there is')
             b = before[:h] + r.r.bytes() + before[len(before) - t:]

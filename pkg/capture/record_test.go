@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"fmt"
+	"math/rand/v2"
 	"net"
 	"net/http"
 	"os"
@@ -97,7 +98,12 @@ func mixed(t testing.TB) (list [][]byte) {
 	for _, path := range shared.Files(t, shared.Testdata(t, "soap"), func(p string) bool { return filepath.Ext(p) == ".xml" }) {
 		list = append(list, shared.Read(t, path), shared.Read(t, path))
 	}
-	list = append(list, []byte("no XML at all"), nil, []byte("<a><b></a>"), bytes.Repeat([]byte("0123456789abcdef"), 5000))
+	noise := make([]byte, 80000) // which gets no smaller, so that the recording has many packets
+	rnd := rand.New(rand.NewPCG(6, 7))
+	for i := range noise {
+		noise[i] = byte(rnd.Uint32())
+	}
+	list = append(list, []byte("no XML at all"), nil, []byte("<a><b></a>"), bytes.Repeat([]byte("0123456789abcdef"), 5000), noise)
 	take(20, workload.Floats(5, 10))
 	return list
 }

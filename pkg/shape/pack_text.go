@@ -61,7 +61,6 @@ func (e *packer) text(b, before []byte) {
 	step, counts := countStep(b, before)
 	if counts && step == m.step {
 		w.bits(1<<3|textCount<<1, 4)
-		e.enter(b, hashText(load8(b, 0), b))
 		return
 	}
 	if len(b) < shortestRef {
@@ -94,10 +93,10 @@ func (e *packer) text(b, before []byte) {
 	}
 	switch {
 	case counts:
-		w.bits(textCount<<1, 3)
-		w.flag(false)
+		w.bits(textCount<<1, 4)
 		w.zigzag(step)
 		m.step = step
+		return
 	case len(b) <= maxWorded && e.worded(b, size, head, most):
 		if size == len(b) {
 			return
@@ -115,12 +114,6 @@ func (e *packer) text(b, before []byte) {
 	default:
 		e.raw(b)
 	}
-	e.enter(b, hash)
-}
-
-// enter has a text remembered; hash is needed of those that are short enough for it.
-func (e *packer) enter(b []byte, hash uint64) {
-	m := e.memory
 	if i := m.texts.enter(b, maxTexts); i >= 0 {
 		m.textsAt.add(&m.texts, i, hash, maxTexts)
 	}

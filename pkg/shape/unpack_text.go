@@ -54,9 +54,7 @@ func (u *Unpacker) readText(before []byte) (b []byte) {
 		if !r.flag() {
 			m.step = r.zigzag()
 		}
-		if b = u.countOn(before, m.step); b == nil {
-			return nil
-		}
+		return u.countOn(before, m.step)
 	}
 	m.texts.enter(b, maxTexts)
 	return b
