@@ -39,8 +39,8 @@ func TestBytes(t *testing.T) {
 	}
 }
 
-func TestStages(t *testing.T) {
-	rows, err := measureStages(t.Context(), few())
+func TestStageSets(t *testing.T) {
+	rows, err := measureStageSets(t.Context(), few())
 	require.NoError(t, err)
 	require.Len(t, rows, len(folders))
 	for _, r := range rows {
@@ -50,10 +50,10 @@ func TestStages(t *testing.T) {
 			assert.LessOrEqual(t, octets, r.Octets[0], "%s, %s: more than without stages", r.Messages, stageSets[i].name)
 		}
 	}
-	value, measured := stagesOf("w1-8strings", "all")(&report{Stages: rows})
+	value, measured := octetsBy("w1-8strings", "all")(&report{Stages: rows})
 	assert.True(t, measured)
 	assert.Positive(t, value)
-	_, measured = stagesOf(corpusName, "all")(&report{Stages: rows})
+	_, measured = octetsBy(corpusName, "all")(&report{Stages: rows})
 	assert.False(t, measured)
 }
 
@@ -151,7 +151,7 @@ func TestGoalsAreOfKnownWorkloads(t *testing.T) {
 			all.Bytes, all.Speed = append(all.Bytes, octetsRow{Workload: name, HHFR: 1, Ratio: 1}), append(all.Speed, speedRow{Workload: name})
 		}
 		for _, name := range records {
-			all.Stages = append(all.Stages, stagesRow{Messages: name, Octets: make([]float64, len(stageSets))})
+			all.Stages = append(all.Stages, stageSetsRow{Messages: name, Octets: make([]float64, len(stageSets))})
 		}
 		_, measured := g.judge(all)
 		assert.True(t, measured, g.what)

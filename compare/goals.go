@@ -35,10 +35,10 @@ var apart = []goal{
 	{6, "w2-100floats, octets to the best zstd stream", 0.85, false, octetsOf("w2-100floats", toBest)},
 	{6, "w1-8strings, octets to the best zstd stream", 1.0, false, octetsOf("w1-8strings", toBest)},
 
-	{6, "JTLM publish100.xml, octets with columns alone", 9511, false, stagesOf("publish100.xml", "columns")},
-	{6, "JTLM publish911.xml, octets with columns alone", 86000, false, stagesOf("publish911.xml", "columns")},
-	{6, "JTLM publish100.xml, octets with columns and zstd", 2047, false, stagesOf("publish100.xml", "columns, zstd")},
-	{6, "JTLM publish911.xml, octets with columns and zstd", 15000, false, stagesOf("publish911.xml", "columns, zstd")},
+	{6, "JTLM publish100.xml, octets with columns alone", 9511, false, octetsBy("publish100.xml", "columns")},
+	{6, "JTLM publish911.xml, octets with columns alone", 86000, false, octetsBy("publish911.xml", "columns")},
+	{6, "JTLM publish100.xml, octets with columns and zstd", 2047, false, octetsBy("publish100.xml", "columns, zstd")},
+	{6, "JTLM publish911.xml, octets with columns and zstd", 15000, false, octetsBy("publish911.xml", "columns, zstd")},
 
 	{6, "learned shapes to gzip, in total", 0.45, false, transitOf(func(t *transit) float64 { return t.Total })},
 	{6, "learned shapes to gzip, median", 0.50, false, transitOf(func(t *transit) float64 { return t.Median })},

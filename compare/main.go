@@ -99,7 +99,7 @@ func measure(ctx context.Context, o options) (*report, error) {
 		}
 	}
 	if want("stages") {
-		if r.Stages, err = measureStages(ctx, in); err != nil {
+		if r.Stages, err = measureStageSets(ctx, in); err != nil {
 			return nil, fmt.Errorf("stages: %w", err)
 		}
 	}

@@ -15,7 +15,7 @@ type report struct {
 	System  string      `json:"system"`
 	Inputs  string      `json:"inputs"`
 	Bytes   []octetsRow `json:"bytes,omitempty"`
-	Stages  []stagesRow `json:"stages,omitempty"`
+	Stages  []stageSetsRow `json:"stages,omitempty"`
 	Shapes  *transit    `json:"shapes,omitempty"`
 	Speed   []speedRow  `json:"speed,omitempty"`
 	// Strangers are messages of kinds that never come again.
@@ -56,7 +56,7 @@ func (r *report) write(w io.Writer, output string) error {
 	p := &printer{w: w}
 	p.printf("%s, %s, %s\n", r.Go, r.System, r.Inputs)
 	r.writeBytes(p)
-	r.writeStages(p)
+	r.writeStageSets(p)
 	r.writeShapes(p)
 	r.writeSpeed(p)
 	r.writeStrangers(p)

@@ -22,8 +22,8 @@ var stageSets = []struct {
 	{"all", 0},
 }
 
-// stagesRow is what messages take with each of the stage sets: octets per message, mean, framing and sync frames in it, shapes not.
-type stagesRow struct {
+// stageSetsRow is what messages take with each of the stage sets: octets per message, mean, framing and sync frames in it, shapes not.
+type stageSetsRow struct {
 	Messages string    `json:"messages"`
 	Count    int       `json:"count"`
 	Raw      float64   `json:"raw"`
@@ -36,9 +36,9 @@ var records = []string{"publish100.xml", "publish911.xml"}
 // corpusName is that of the row of the whole corpus.
 const corpusName = "corpus"
 
-func measureStages(ctx context.Context, in *inputs) (rows []stagesRow, err error) {
+func measureStageSets(ctx context.Context, in *inputs) (rows []stageSetsRow, err error) {
 	add := func(name string, messages [][]byte) error {
-		row := stagesRow{Messages: name, Count: len(messages), Raw: float64(total(messages)) / float64(len(messages))}
+		row := stageSetsRow{Messages: name, Count: len(messages), Raw: float64(total(messages)) / float64(len(messages))}
 		for _, set := range stageSets {
 			mean, _, _, err := overHHFR(ctx, messages, set.without)
 			if err != nil {
@@ -76,8 +76,8 @@ func measureStages(ctx context.Context, in *inputs) (rows []stagesRow, err error
 	return rows, nil
 }
 
-// stagesOf is what messages take with a stage set.
-func stagesOf(messages, set string) func(*report) (float64, bool) {
+// octetsBy is what messages take with a stage set.
+func octetsBy(messages, set string) func(*report) (float64, bool) {
 	return func(r *report) (float64, bool) {
 		for _, row := range r.Stages {
 			for i := range row.Octets {
@@ -90,7 +90,7 @@ func stagesOf(messages, set string) func(*report) (float64, bool) {
 	}
 }
 
-func (r *report) writeStages(p *printer) {
+func (r *report) writeStageSets(p *printer) {
 	if len(r.Stages) == 0 {
 		return
 	}
