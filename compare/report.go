@@ -10,14 +10,14 @@ import (
 
 // report is all that a run found out. Its JSON form has version 1.
 type report struct {
-	Version int         `json:"version"`
-	Go      string      `json:"go"`
-	System  string      `json:"system"`
-	Inputs  string      `json:"inputs"`
-	Bytes   []octetsRow `json:"bytes,omitempty"`
+	Version int            `json:"version"`
+	Go      string         `json:"go"`
+	System  string         `json:"system"`
+	Inputs  string         `json:"inputs"`
+	Bytes   []octetsRow    `json:"bytes,omitempty"`
 	Stages  []stageSetsRow `json:"stages,omitempty"`
-	Shapes  *transit    `json:"shapes,omitempty"`
-	Speed   []speedRow  `json:"speed,omitempty"`
+	Shapes  *transit       `json:"shapes,omitempty"`
+	Speed   []speedRow     `json:"speed,omitempty"`
 	// Strangers are messages of kinds that never come again.
 	Strangers *strangers `json:"strangers,omitempty"`
 	Goals     []verdict  `json:"goals"`
