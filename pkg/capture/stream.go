@@ -100,6 +100,7 @@ type joiner struct {
 	maxMessage int64
 	joiner     shape.Joiner
 	unpacker   shape.Unpacker
+	compressed binary.Compression
 }
 
 // memories are those of a direction's lanes, since the sync before.
@@ -240,7 +241,7 @@ func (j *joiner) unpack(ctx context.Context, g *gathered, m *laneMemory, cut boo
 			}
 			err := error(nil)
 			if g.stages&binary.Zstd != 0 {
-				err = binary.Expand(s.octets, whole, undo)
+				err = j.compressed.Expand(s.octets, whole, undo)
 			} else {
 				err = undo(s.octets)
 			}

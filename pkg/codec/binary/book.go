@@ -20,7 +20,8 @@ type Book struct {
 	// Without are stages that no coder of this book does, whatever its options say. It is set before the first coder is made.
 	Without uint64
 
-	store Shapes
+	store       Shapes
+	compression Compression
 
 	mu       sync.Mutex
 	known    map[Fingerprint]*page

@@ -2,7 +2,7 @@ package binary
 
 // NewCompressor makes one that no pool has; it gives a frame with its magic number.
 func NewCompressor() func(segment []byte) []byte {
-	c := compressors.New().(*compressor)
+	c := newCompressor()
 	return func(segment []byte) []byte {
 		c.out = c.EncodeAll(segment, c.out[:0])
 		return c.out
@@ -11,7 +11,7 @@ func NewCompressor() func(segment []byte) []byte {
 
 // NewExpander makes one that no pool has; it gives back what a compressor made.
 func NewExpander() func(frame []byte) ([]byte, error) {
-	x := expanders.New().(*expander)
+	x := newExpander()
 	return func(frame []byte) ([]byte, error) {
 		x.in = append(x.in[:0], frame...)
 		return x.DecodeAll(x.in, x.out[:0])

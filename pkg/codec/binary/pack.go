@@ -142,7 +142,7 @@ func (t *packPart) run(dst, segment []byte, text, last bool, most int) []byte {
 		if packed {
 			sort = 1
 		}
-		dst = compress(dst, from, packed, &t.trials[sort])
+		dst = t.c.book.compression.compress(dst, from, packed, &t.trials[sort])
 	}
 	if last {
 		t.own.Reset()
@@ -224,7 +224,7 @@ func (t *unpackPart) run(dst, packed []byte, text, last bool, most int) (out []b
 	if t.c.stages&Zstd == 0 {
 		out, err = t.unpackSegment(dst, packed, text, last, most)
 	} else {
-		err = Expand(packed, t.p != nil && !text, func(segment []byte) (err error) {
+		err = t.c.book.compression.Expand(packed, t.p != nil && !text, func(segment []byte) (err error) {
 			out, err = t.unpackSegment(dst, segment, text, last, most)
 			return err
 		})

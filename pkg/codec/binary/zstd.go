@@ -43,23 +43,25 @@ type expander struct {
 	in, out []byte
 }
 
-var (
-	compressors = sync.Pool{New: func() any {
-		e, err := zstd.NewWriter(nil, zstd.WithEncoderLevel(zstd.SpeedFastest), zstd.WithEncoderConcurrency(1), zstd.WithLowerEncoderMem(true), zstd.WithWindowSize(2*maxExpanded),
-			zstd.WithSingleSegment(true), zstd.WithEncoderCRC(false), zstd.WithAllLitEntropyCompression(true), zstd.WithEncoderDictRaw(0, transit.Vocabulary()))
-		if err != nil {
-			panic(err) // the options are constants
-		}
-		return &compressor{Encoder: e}
-	}}
-	expanders = sync.Pool{New: func() any {
-		d, err := zstd.NewReader(nil, zstd.WithDecoderConcurrency(1), zstd.WithDecoderMaxMemory(maxExpanded), zstd.WithDecodeAllCapLimit(true), zstd.WithDecoderDictRaw(0, transit.Vocabulary()))
-		if err != nil {
-			panic(err)
-		}
-		return &expander{Decoder: d, out: make([]byte, 0, maxExpanded)}
-	}}
-)
+// Compression has the buffers of the stage [Zstd], for as many segments as there are at once. Streams share that of their [Book]. The zero value is ready, and it may be used concurrently.
+type Compression struct{ compressors, expanders sync.Pool }
+
+func newCompressor() *compressor {
+	e, err := zstd.NewWriter(nil, zstd.WithEncoderLevel(zstd.SpeedFastest), zstd.WithEncoderConcurrency(1), zstd.WithLowerEncoderMem(true), zstd.WithWindowSize(2*maxExpanded),
+		zstd.WithSingleSegment(true), zstd.WithEncoderCRC(false), zstd.WithAllLitEntropyCompression(true), zstd.WithEncoderDictRaw(0, transit.Vocabulary()))
+	if err != nil {
+		panic(err) // the options are constants
+	}
+	return &compressor{Encoder: e}
+}
+
+func newExpander() *expander {
+	d, err := zstd.NewReader(nil, zstd.WithDecoderConcurrency(1), zstd.WithDecoderMaxMemory(maxExpanded), zstd.WithDecodeAllCapLimit(true), zstd.WithDecoderDictRaw(0, transit.Vocabulary()))
+	if err != nil {
+		panic(err)
+	}
+	return &expander{Decoder: d, out: make([]byte, 0, maxExpanded)}
+}
 
 // trials tells whether compressing is worth a try: each segment in a row that did not get smaller has twice as many left alone. It belongs to a lane, so that no lane's octets tell of another's.
 type trials struct{ misses, leave uint8 }
@@ -82,20 +84,23 @@ func (t *trials) note(smaller bool) {
 }
 
 // compress makes the segment dst[from:] what travels with the stage: a frame, if that is smaller.
-func compress(dst []byte, from int, packed bool, t *trials) []byte {
+func (z *Compression) compress(dst []byte, from int, packed bool, t *trials) []byte {
 	segment, least := dst[from:], leastText
 	if packed {
 		least = leastPacked
 	}
 	if len(segment) >= least && t.worth() {
-		c := compressors.Get().(*compressor)
+		c, _ := z.compressors.Get().(*compressor)
+		if c == nil {
+			c = newCompressor()
+		}
 		c.out = c.EncodeAll(segment, c.out[:0])
 		frame := c.out[magicLen:]
 		smaller := 1+len(frame) < len(segment)
 		if smaller {
 			dst = append(append(dst[:from], markFrame), frame...)
 		}
-		compressors.Put(c)
+		z.compressors.Put(c)
 		if t.note(smaller); smaller {
 			return dst
 		}
@@ -112,7 +117,7 @@ var errFrame = errors.New("malformed zstd frame")
 
 // Expand calls use with what a segment was before the stage [Zstd] (wire-format section 11.7); packed tells segments that travel packed from others. What use gets is good until it returns.
 // The error is that of use, or tells of a malformed segment. Work and memory are bounded by what a payload can be.
-func Expand(segment []byte, packed bool, use func(segment []byte) error) error {
+func (z *Compression) Expand(segment []byte, packed bool, use func(segment []byte) error) error {
 	switch {
 	case len(segment) == 0:
 	case segment[0] == markPlain && !packed:
@@ -121,8 +126,11 @@ func Expand(segment []byte, packed bool, use func(segment []byte) error) error {
 		}
 		return use(segment[1:])
 	case segment[0] == markFrame:
-		x := expanders.Get().(*expander)
-		defer expanders.Put(x)
+		x, _ := z.expanders.Get().(*expander)
+		if x == nil {
+			x = newExpander()
+		}
+		defer z.expanders.Put(x)
 		size, err := checkFrame(segment[1:])
 		if err != nil {
 			return err

@@ -127,8 +127,10 @@ type compressedVector struct {
 	Compressed string `json:"compressed"`
 }
 
+var compression binary.Compression
+
 func expand(segment []byte, packed bool) (out []byte, err error) {
-	err = binary.Expand(segment, packed, func(b []byte) error {
+	err = compression.Expand(segment, packed, func(b []byte) error {
 		out = bytes.Clone(b)
 		return nil
 	})
