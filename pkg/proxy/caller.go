@@ -307,22 +307,17 @@ func (c *caller) goesOn(h *http1.Head, x *call) bool {
 func (c *caller) long(h *http1.Head, n int, length int64) bool {
 	c.in.take(n)
 	r := newLengthReader(c.reading, c.in, length)
-	type outcome struct {
-		m   *streamer.Message
-		err error
-	}
-	came := make(chan outcome, 1)
-	x := &call{method: string(h.Method()), decided: make(chan struct{}), reply: func(context.Context) (*streamer.Message, error) {
-		o := <-came // ends with the context of the call
-		return o.m, o.err
-	}}
+	x := &call{method: string(h.Method()), decided: make(chan struct{})}
 	if c.enter() != nil {
 		return false
 	}
-	c.p.wait.Go(func() {
-		m, err := c.lane.Call(c.ctx, &streamer.Message{Head: withHead(h.Octets, whole, []byte{'\n'}), Body: r})
-		came <- outcome{m, err}
-	})
+	pending, err := c.lane.Open(c.ctx, &streamer.Message{Head: withHead(h.Octets, whole, []byte{'\n'}), Body: r})
+	x.reply = func(ctx context.Context) (*streamer.Message, error) {
+		if err != nil {
+			return nil, err
+		}
+		return pending.Reply(ctx)
+	}
 	c.put(x)
 	select {
 	case <-r.done:

@@ -1,11 +1,16 @@
 package proxy_test
 
 import (
+	"fmt"
 	"io"
 	"net"
+	"regexp"
+	"strings"
+	"sync"
 	"testing"
 	"time"
 
+	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
 	"github.com/hhfr/hhfr/pkg/proxy"
@@ -54,5 +59,49 @@ func TestRepliesInPiecesOneBehindTheOther(t *testing.T) {
 			require.Equal(t, part, c.hear(part[len(part)-4:]))
 			heard <- struct{}{}
 		}
+	}
+}
+
+// TestLongRequestsKeepTheirPlace: requests on the heels of one that is too long to hold go up behind it.
+func TestLongRequestsKeepTheirPlace(t *testing.T) {
+	o := startOrigin(t, "127.0.0.1:0", server(echoReply))
+	far := startProxy(t, "127.0.0.1:0", o.url(), func(c *proxy.Config) { c.Transports = map[string]streamer.Transport{} })
+	near := startProxy(t, "127.0.0.1:0", far.url(), func(c *proxy.Config) { c.MaxBuffer = 1 << 10 })
+	// The first is of a new kind each time, which takes long to look at.
+	bodies := func(client, round int) []string {
+		var b strings.Builder
+		for i := range 200 {
+			fmt.Fprintf(&b, "<k%dx%dx%d>%d</k%dx%dx%d>", client, round, i, i, client, round, i)
+		}
+		return []string{"<a>" + b.String() + "</a>", "<b/>", "<c/>"}
+	}
+	var clients sync.WaitGroup
+	for client := range 4 {
+		c := connect(t, near.url())
+		clients.Go(func() {
+			r := &requests{conn: c}
+			for round := range 5 {
+				var all string
+				for _, b := range bodies(client, round) {
+					all += post("", b)
+				}
+				for _, part := range []string{all[:2000], all[2000:]} {
+					if _, err := io.WriteString(c, part); !assert.NoError(t, err) {
+						return
+					}
+					time.Sleep(10 * time.Millisecond) // so that the beginning is found too long before the end is there
+				}
+				for _, want := range bodies(client, round) {
+					_, got, err := r.reply()
+					if !assert.NoError(t, err) || !assert.Equal(t, want, string(got)) {
+						return
+					}
+				}
+			}
+		})
+	}
+	clients.Wait()
+	for _, got := range o.received() {
+		assert.Equal(t, strings.Repeat("<a><b/><c/>", 5), strings.Join(regexp.MustCompile("<a>|<b/>|<c/>").FindAllString(got, -1), ""))
 	}
 }

@@ -18,9 +18,10 @@ type outgoing struct {
 	claim  *claim    // of a request
 	place  Place
 
-	composer composer // the sender's only
-	putErr   error    // the sender's only: why the stream took no more
-	body     counted  // the sender's only
+	composer composer      // the sender's only
+	putErr   error         // the sender's only: why the stream took no more
+	first    chan struct{} // the sender closes it when the first fragment is queued; nil: nobody waits
+	body     counted       // the sender's only
 
 	// Below: under Stream.mu.
 	key     frame.Key // a request has its exchange once begun
@@ -149,6 +150,9 @@ func (out *outgoing) put(ctx context.Context, f fragment) error {
 		s.ring.push(turn{out: out})
 	}
 	s.wakeWriter()
+	if f.first && out.first != nil {
+		close(out.first)
+	}
 	return nil
 }
 
