@@ -66,8 +66,6 @@ const (
 	// memoryIdle is how long a lane, or a stream with stages, is silent before its memory is given back, on both ends; memoryRest is how much earlier, so that lanes do it together.
 	memoryIdle = 30 * time.Second
 	memoryRest = time.Second
-	// maxIdle bounds the lanes of one idle frame (10 octets each at most).
-	maxIdle = 4096
 	// drainOctets bounds what a broken stream still reads, so that a close frame is not lost to a connection reset.
 	drainOctets = 1 << 20
 	// minReadBuffer is the read buffer's first size; it grows to the longest frame that comes.

@@ -57,7 +57,7 @@ func (w *writer) use(lane uint64) {
 	w.used[lane] = now
 }
 
-// rest gives the memory of idle lanes back, on both ends: by a sync frame where nothing else is in use.
+// rest gives the memory of idle lanes back, on both ends: by a sync frame where nothing else is in use. There are no more of them than messages between two syncs, so one frame names them all.
 func (w *writer) rest() {
 	if len(w.used) == 0 {
 		return
@@ -84,9 +84,9 @@ func (w *writer) rest() {
 		delete(w.used, lane)
 		return !w.s.packer.Idle(lane)
 	})
-	slices.Sort(lanes)
-	for some := range slices.Chunk(lanes, maxIdle) {
-		w.append(frame.Idle{Lanes: some}, Event{})
+	if len(lanes) > 0 {
+		slices.Sort(lanes)
+		w.append(frame.Idle{Lanes: lanes}, Event{})
 	}
 }
 
