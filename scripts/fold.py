@@ -1,7 +1,7 @@
 """The packed form of shapes, for decode.py, written from docs/wire-format.md (§4.1)."""
 import os, re, zlib
 VOCABULARY = open(os.path.join(os.path.dirname(os.path.abspath(__file__)), '../pkg/shape/transit/vocabulary.txt'), 'rb').read()
-MOST, END, CLOSE, VALUE, APART, ROWS, OTHER, TYPES = 1 << 20, 5, 6, 14, 15, 16, 17, 20
+MOST, END, CLOSE, VALUE, APART, ROWS, OTHER, TYPES = 1 << 20, 5, 6, 14, 15, 16, 17, 19
 LISTS, UNTIL = {5: 1, 6: 2, 4: 3, 9: 4}, {5: 0, 6: 1}           # kind of node: mark; until in elements and attributes
 OTHERS, FIELDS = {7: 7, 8: 8, 2: 11, 3: 12}, {7: 2, 8: 0, 2: 1, 3: 1}    # kind of node: mark; how many numbers follow
 KINDS = {mark: kind for kind, mark in [*LISTS.items(), *OTHERS.items()]}
@@ -22,7 +22,7 @@ def fold(octets):
         kind, at = octets[at], at + 1
         if kind in (0, *LISTS): n, at = number(octets, at); n = sum((c & 127) << 7 * i for i, c in enumerate(n))
         if kind == 0: at += n; need(TEXT.fullmatch(octets, at - n, at), 'base with marks in its texts'); return octets[at - n:at], True
-        if kind == 1: at += 2; t, u = octets[at - 2:at]; return bytes([TYPES + t] if u == until else [VALUE, t, u]), False
+        if kind == 1: at += 2; t, u = octets[at - 2:at]; return bytes([TYPES + t] if u == until and t <= 12 else [VALUE, t, u]), False
         f, text = b'', False
         if kind in LISTS:
             for _ in range(n): part, after = node(UNTIL.get(kind, until)); f, text = f + bytes([APART] * (text and TEXT.match(part) is not None)) + part, after

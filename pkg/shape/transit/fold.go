@@ -38,12 +38,12 @@ const (
 	markApart     = 0x0F // between two texts
 	markRows      = 0x10 // an array from 0 on, without limit
 	markOther     = 0x11 // another kind of node, written, that has one node
-	markTypes     = 0x14 // and the type: a value that ends where values there do
+	markTypes     = 0x13 // and the type: a value that ends where values there do
 )
 
 const (
 	serialVersion = 1
-	valueTypes    = 12
+	valueTypes    = 13 // have marks; of others the type is written
 	// maxLevels bounds the depth of a tree, as pkg/shape does.
 	maxLevels = 200
 )

@@ -83,7 +83,7 @@ const everyNode = "\x01\x01" + "\x04\x06" +
 	"\x09\x03\x00\x01p\x0a\x00\x02qq\x08\x00\x01r" + // and a kind that is not known
 	"\x07\x02\x90\x01\x05\x02\x00\x03<e>\x00\x05x</e>" +
 	"\x06\x03\x00\x07\tf = '\"\x01\x09\x02\x00\x01'" +
-	"\x01\x00\x05"
+	"\x01\x0d\x03" // of a type that has no mark
 
 // TestEveryShapeIsFolded: none stays as it is.
 func TestEveryShapeIsFolded(t *testing.T) {
@@ -101,16 +101,16 @@ func TestUnfoldRefuses(t *testing.T) {
 	for name, folded := range map[string]string{
 		"nothing":                        "",
 		"no node":                        "\x00",
-		"two nodes":                      "\x00\x14\x14",
+		"two nodes":                      "\x00\x13\x13",
 		"two texts":                      "\x00a\x0fb",
-		"unknown mark":                   "\x00\x13",
+		"unknown mark":                   "\x00\x12",
 		"list that does not end":         "\x00\x01<a>",
 		"end of no list":                 "\x00a\x05",
 		"end without a row":              "\x00\x03a\x10\x05",
 		"optional without its node":      "\x00\x08",
-		"tail of a sequence":             "\x00\x03a\x14\x06",
-		"tail of no element":             "\x00\x01a>\x14\x06",
-		"tail of no attribute":           "\x00\x02 a=\x14\x06",
+		"tail of a sequence":             "\x00\x03a\x13\x06",
+		"tail of no element":             "\x00\x01a>\x13\x06",
+		"tail of no attribute":           "\x00\x02 a=\x13\x06",
 		"array without limits":           "\x00\x07",
 		"slot without a number":          "\x00\x0b",
 		"number not in shortest form":    "\x00\x0b\x80\x00",
@@ -125,8 +125,8 @@ func TestUnfoldRefuses(t *testing.T) {
 	}
 	for name, folded := range map[string]string{
 		"unfolded": "\x00" + strings.Repeat("x", transit.MaxOctets-1),
-		"tails":    "\x00\x03" + strings.Repeat("\x01<"+strings.Repeat("n", 1000)+">\x14\x06", 700) + "\x05",
-		"nodes":    "\x00\x03" + strings.Repeat("\x14", 500_000) + "\x05",
+		"tails":    "\x00\x03" + strings.Repeat("\x01<"+strings.Repeat("n", 1000)+">\x13\x06", 700) + "\x05",
+		"nodes":    "\x00\x03" + strings.Repeat("\x13", 500_000) + "\x05",
 	} {
 		_, err := transit.Unpack(deflate(t, folded), only(nil))
 		assert.ErrorIs(t, err, &transit.Error{Code: transit.TooLarge}, name)
