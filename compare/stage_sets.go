@@ -40,7 +40,7 @@ func measureStageSets(ctx context.Context, in *inputs) (rows []stageSetsRow, err
 	add := func(name string, messages [][]byte) error {
 		row := stageSetsRow{Messages: name, Count: len(messages), Raw: float64(total(messages)) / float64(len(messages))}
 		for _, set := range stageSets {
-			mean, _, _, err := overHHFR(ctx, messages, set.without)
+			mean, _, err := overHHFR(ctx, messages, set.without)
 			if err != nil {
 				return fmt.Errorf("%s, %s: %w", name, set.name, err)
 			}

@@ -74,11 +74,11 @@ func (t *transit) measureAlone(ctx context.Context, messages [][]byte) error {
 		if err != nil {
 			return err
 		}
-		_, shape, most, err := overHHFR(ctx, m, 0)
+		took, err := sendAll(ctx, m, 0)
 		if err != nil {
 			return fmt.Errorf("message %d alone: %w", i+1, err)
 		}
-		t.AloneMost, t.AlonePlainMost = max(t.AloneMost, float64(shape)/float64(gz)), max(t.AlonePlainMost, most)
+		t.AloneMost, t.AlonePlainMost = max(t.AloneMost, float64(took[0].shape)/float64(gz)), max(t.AlonePlainMost, plainMost(m, took))
 	}
 	return nil
 }
