@@ -40,6 +40,11 @@ func meets(e, f *entry) bool {
 	if e.element != nil && f.element != nil { // as most are
 		return sameKey(e.gap, f.gap, e.element.name, f.element.name) && (!e.gap.value || !f.array && !f.optional)
 	}
+	return meetsAll(e, f)
+}
+
+// meetsAll is meets where one of the two is a choice.
+func meetsAll(e, f *entry) bool {
 	for g := range f.forms {
 		if o := e.find(g.gap, g.element); o == nil || o.gap.value && (f.array || f.optional) {
 			return false
@@ -52,6 +57,10 @@ func fitsEntry(e, f *entry) bool {
 	if e.element != nil && f.element != nil {
 		return fits(e.element, f.element)
 	}
+	return fitsAll(e, f)
+}
+
+func fitsAll(e, f *entry) bool {
 	for g := range f.forms {
 		if !fits(e.find(g.gap, g.element).element, g.element) {
 			return false
@@ -105,9 +114,7 @@ func absorb(a, b *draft) {
 		if e.element != nil && f.element != nil {
 			absorb(e.element, f.element)
 		} else {
-			for g := range f.forms {
-				absorb(e.find(g.gap, g.element).element, g.element)
-			}
+			absorbAll(e, f)
 		}
 		if !list {
 			i++
@@ -115,5 +122,11 @@ func absorb(a, b *draft) {
 	}
 	for _, e := range a.entries[i:] {
 		e.optional = true
+	}
+}
+
+func absorbAll(e, f *entry) {
+	for g := range f.forms {
+		absorb(e.find(g.gap, g.element).element, g.element)
 	}
 }

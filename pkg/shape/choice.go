@@ -29,12 +29,16 @@ func (e *entry) overfull() bool { return len(e.alts) > maxAlternatives }
 
 // find gives the form that an element would have, nil if it is none of them.
 func (e *entry) find(before gap, d *draft) *entry {
-	if e.element != nil {
-		if sameKey(e.gap, before, e.element.name, d.name) {
-			return e
-		}
-		return nil
+	if e.element == nil {
+		return e.findAmong(before, d)
 	}
+	if sameKey(e.gap, before, e.element.name, d.name) {
+		return e
+	}
+	return nil
+}
+
+func (e *entry) findAmong(before gap, d *draft) *entry {
 	for _, o := range e.alts {
 		if sameKey(o.gap, before, o.element.name, d.name) && (!o.typed || sameXSIType(o.element, d)) {
 			return o

@@ -47,7 +47,10 @@ type joinLoop struct {
 
 // Reset begins a message of p's shape.
 func (j *Joiner) Reset(p *Program) {
-	j.p, j.begun, j.text, j.pending, j.utf8 = p, false, false, j.pending[:0], j.utf8[:0]
+	j.p, j.begun, j.text, j.pending = p, false, false, j.pending[:0]
+	if p.encoding.isUTF16() {
+		j.utf8 = j.utf8[:0]
+	}
 	s := &j.at
 	s.pc, s.inText, s.rows, s.pieces = 0, false, 0, pieceJoiner{}
 	s.loops, s.last = s.loops[:0], s.last[:0]

@@ -49,7 +49,7 @@ type op struct {
 	fixed    bool
 	a, b     int32
 	min, max uint64
-	alts     []alternative
+	alts     []alternative // opChoice, and opRows of one
 	bits     uint8
 	lead     lead // opMaybe, opRows
 }
@@ -199,6 +199,9 @@ func (p *Program) pair() {
 		switch o.code {
 		case opMaybe, opRows:
 			o.lead = p.leadAt(i + 1)
+			if body := &p.ops[i+1]; o.code == opRows && body.code == opChoice {
+				o.alts, o.bits = body.alts, body.bits
+			}
 		case opChoice:
 			for k := range o.alts {
 				o.alts[k].lead = p.leadAt(int(o.alts[k].pc))

@@ -66,7 +66,9 @@ func (s *Splitter) Reset(p *Program, most int, strict bool, emit func(text bool,
 	s.out.reset(max(most, MinSegment), emit)
 	s.col.reset()
 	s.piece.reset()
-	s.narrow.reset()
+	if p.encoding.isUTF16() {
+		s.narrow.reset()
+	}
 }
 
 // Emit hands further segments to another function.

@@ -42,31 +42,37 @@ func (s *Splitter) quick() {
 			if head.fixed || head.max > 0 && l.rows >= head.max || l.from == s.gone+int64(at) {
 				break
 			}
-			body := int(o.a) + 1
-			var n int
-			pick := &ops[body]
-			if pick.code == opChoice {
-				alt := 0
-				if alt, n = s.lookChoice(pick, at); alt == len(pick.alts) {
+			if len(head.alts) > 0 {
+				i, n := s.lookChoice(head, at)
+				if i == len(head.alts) {
 					break
 				}
-				s.nextRow(l, at)
-				g.bits(uint32(alt), pick.bits)
-				run, body = 0, int(pick.alts[alt].pc)
-			} else {
-				var st state
-				if st, n = s.look(at, body, head.lead, head.nameEnd); st != next {
-					break
+				s.breakAt(at)
+				l.from = s.gone + int64(at)
+				g.row()
+				g.bits(uint32(i), head.bits)
+				pc = int(head.alts[i].pc)
+				run = int64(n)
+				if n > 0 {
+					at += n
+					pc++
 				}
-				if s.nextRow(l, at) {
+				continue
+			}
+			if st, n := s.look(at, int(o.a)+1, head.lead, head.nameEnd); st == next {
+				s.breakAt(at)
+				if l.headerAt < 0 || l.group == maxGroup {
 					run = 0
 				}
+				l.from = s.gone + int64(at)
+				g.row()
+				pc = int(o.a) + 1
+				if n > 0 {
+					at, run = at+n, run+int64(n)
+					pc++
+				}
+				continue
 			}
-			if pc = body; n > 0 {
-				at, run = at+n, run+int64(n)
-				pc++
-			}
-			continue
 		case opMaybe:
 			st, n := s.look(at, pc+1, o.lead, o.nameEnd)
 			if st == starved {
@@ -102,15 +108,6 @@ func (s *Splitter) quick() {
 		break
 	}
 	s.at, s.pc, s.run = at, pc, run
-}
-
-// nextRow begins a row; item: with an octet of content.
-func (s *Splitter) nextRow(l *splitLoop, at int) (item bool) {
-	s.breakAt(at)
-	item = l.headerAt < 0 || l.group == maxGroup
-	l.from = s.gone + int64(at)
-	s.out.row()
-	return item
 }
 
 // breakAt ends the segment if it stands for enough of the message.
