@@ -16,7 +16,7 @@ const (
 
 // seen is an entry of a ring.
 type seen struct {
-	text [longestRef]byte // filled up with zeros to 8 octets at least
+	text [longestRef]byte // filled up with zeros
 	size uint8
 }
 
@@ -57,7 +57,7 @@ func (t *ring) enter(b []byte, most int) int {
 	}
 	t.count++
 	e := t.at(i)
-	*(*[8]byte)(e.text[:]) = [8]byte{}
+	e.text = [longestRef]byte{}
 	e.size = uint8(copy(e.text[:], b))
 	return i
 }
@@ -83,7 +83,7 @@ type sets []uint64
 
 // indexSizes are how many sets there may be.
 var (
-	indexSizes = [...]int{64, maxTexts, maxWords}
+	indexSizes = [...]int{128, 2 * maxTexts, maxWords}
 	indices    [len(indexSizes)]sync.Pool
 )
 
@@ -106,22 +106,30 @@ func (x *index) find(t *ring, b []byte, head, hash uint64, most int) int {
 
 // add has the entry i, of which hash is the hash, found from now on; it was entered last.
 func (x *index) add(t *ring, i int, hash uint64, most int) {
-	if x.sets == nil || t.len > len(*x.sets) {
+	if x.sets == nil || min(2*t.len, maxWords) > len(*x.sets) {
 		x.grow(t, most)
 	}
-	x.sets.put(i, hash, most)
+	x.sets.put(t, i, hash, most)
 }
 
-func (s sets) put(i int, hash uint64, most int) {
-	set := &s[hash&uint64(len(s)-1)]
-	*set = *set<<wayBits | (hash>>wayBits&^uint64(most-1)|uint64(i))&(1<<wayBits-1)
+// put notes the place of the entry i, in place of an earlier one that is the same.
+func (s sets) put(t *ring, i int, hash uint64, most int) {
+	number, set := uint64(most-1), &s[hash&uint64(len(s)-1)]
+	place := (hash>>wayBits&^number | uint64(i)) & (1<<wayBits - 1)
+	for way := 0; *set>>way != 0; way += wayBits {
+		if old := *set >> way & (1<<wayBits - 1); (old^place)&^number == 0 && int(old&number) < t.len && *t.at(int(old & number)) == *t.at(i) {
+			*set ^= (old ^ place) << way
+			return
+		}
+	}
+	*set = *set<<wayBits | place
 }
 
 // grow makes room for all entries, which it adds again, but for the latest.
 func (x *index) grow(t *ring, most int) {
 	x.free()
 	for i, n := range indexSizes {
-		if n < t.len {
+		if n < min(2*t.len, maxWords) {
 			continue
 		}
 		if x.sets, _ = indices[i].Get().(*sets); x.sets == nil {
@@ -133,7 +141,7 @@ func (x *index) grow(t *ring, most int) {
 	}
 	for i := range t.len - 1 {
 		b := t.at(i).bytes()
-		x.sets.put(i, hashText(load8(b, 0), b), most)
+		x.sets.put(t, i, hashText(load8(b, 0), b), most)
 	}
 }
 
@@ -166,11 +174,17 @@ const golden = 0x9E3779B97F4A7C15
 
 // hashText is the hash of a text of at least one octet, whose first eight are head.
 func hashText(head uint64, b []byte) uint64 {
-	h := (head ^ uint64(len(b))) * golden
+	h := fold(head ^ uint64(len(b)))
 	for i := 8; i < len(b); i += 8 {
-		h = (h>>32 ^ h ^ load8(b, i)) * golden
+		h = fold(h ^ load8(b, i))
 	}
-	return h ^ h>>32
+	return h
+}
+
+// fold mixes all bits into all.
+func fold(v uint64) uint64 {
+	high, low := bits.Mul64(v, golden)
+	return high ^ low
 }
 
 // isWord tells the octets that words are made of.
