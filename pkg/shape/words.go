@@ -16,7 +16,7 @@ const (
 
 // seen is an entry of a ring.
 type seen struct {
-	text [longestRef]byte // filled up with zeros
+	text [longestRef]byte // filled up with zeros to eight octets at least
 	size uint8
 }
 
@@ -57,7 +57,7 @@ func (t *ring) enter(b []byte, most int) int {
 	}
 	t.count++
 	e := t.at(i)
-	e.text = [longestRef]byte{}
+	*(*[8]byte)(e.text[:]) = [8]byte{}
 	e.size = uint8(copy(e.text[:], b))
 	return i
 }
@@ -109,20 +109,12 @@ func (x *index) add(t *ring, i int, hash uint64, most int) {
 	if x.sets == nil || min(2*t.len, maxWords) > len(*x.sets) {
 		x.grow(t, most)
 	}
-	x.sets.put(t, i, hash, most)
+	x.sets.put(i, hash, most)
 }
 
-// put notes the place of the entry i, in place of an earlier one that is the same.
-func (s sets) put(t *ring, i int, hash uint64, most int) {
-	number, set := uint64(most-1), &s[hash&uint64(len(s)-1)]
-	place := (hash>>wayBits&^number | uint64(i)) & (1<<wayBits - 1)
-	for way := 0; *set>>way != 0; way += wayBits {
-		if old := *set >> way & (1<<wayBits - 1); (old^place)&^number == 0 && int(old&number) < t.len && *t.at(int(old & number)) == *t.at(i) {
-			*set ^= (old ^ place) << way
-			return
-		}
-	}
-	*set = *set<<wayBits | place
+func (s sets) put(i int, hash uint64, most int) {
+	set := &s[hash&uint64(len(s)-1)]
+	*set = *set<<wayBits | (hash>>wayBits&^uint64(most-1)|uint64(i))&(1<<wayBits-1)
 }
 
 // grow makes room for all entries, which it adds again, but for the latest.
@@ -141,7 +133,7 @@ func (x *index) grow(t *ring, most int) {
 	}
 	for i := range t.len - 1 {
 		b := t.at(i).bytes()
-		x.sets.put(t, i, hashText(load8(b, 0), b), most)
+		x.sets.put(i, hashText(load8(b, 0), b), most)
 	}
 }
 
