@@ -162,5 +162,25 @@ func TestSteadyStateAllocatesNothing(t *testing.T) {
 		}
 		both()
 		require.Zero(t, testing.AllocsPerRun(20, both))
+		if len(segments) > 1 || segments[0].text {
+			continue
+		}
+		var k shape.Packer
+		var u shape.Unpacker
+		var ours, theirs shape.Memory
+		var at, there shape.Packing
+		var packed []byte
+		stages := func() {
+			at.Reset()
+			there.Reset()
+			packed = k.Pack(packed[:0], p, &at, &ours, segments[0].octets, true, 16384)
+			if out, err = u.Unpack(out[:0], p, &there, &theirs, packed, true, 16384); err != nil {
+				t.Fatal(err)
+			}
+		}
+		for range 3 { // what is remembered settles
+			stages()
+		}
+		require.Zero(t, testing.AllocsPerRun(20, stages))
 	}
 }

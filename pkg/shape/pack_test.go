@@ -39,6 +39,35 @@ func (k *packed) message(t testing.TB, p *shape.Program, segments []segment, mos
 	}
 }
 
+// TestPlainBehindValues: a segment that turns out not to be packed when part of it was noted resets the memory, once; those that follow are looked through before.
+func TestPlainBehindValues(t *testing.T) {
+	s, err := shape.New(element(text("<m>"), value(shape.TypeInt, shape.UntilTag), text("<t>"), value(shape.TypeString, shape.UntilTag), text("</t></m>")))
+	require.NoError(t, err)
+	p := shape.Compile(s)
+	whole := func(n byte) []byte { return []byte{n, 4, 'a', '-', 'b'} }
+	inPieces := []byte{9, 0, 1, 'a', 3, '-', 'b'}
+	k := new(packed)
+	var at shape.Packing
+	pack := func(segment []byte) []byte {
+		at.Reset()
+		packed := k.packer.Pack(nil, p, &at, &k.ours, segment, true, 100)
+		at.Reset()
+		back, err := k.unpacker.Unpack(nil, p, &at, &k.theirs, packed, true, 100)
+		require.NoError(t, err)
+		require.Equal(t, segment, back)
+		return packed
+	}
+	first := len(pack(whole(7)))
+	require.Less(t, len(pack(whole(7))), first)
+	plain := pack(inPieces)
+	require.True(t, shape.Resets(plain) && !shape.Packed(plain))
+	require.Len(t, pack(whole(7)), first, "the memory is empty")
+	again := pack(whole(7))
+	plain = pack(inPieces)
+	require.False(t, shape.Resets(plain) || shape.Packed(plain))
+	require.Equal(t, again, pack(whole(7)), "the memory is as it was")
+}
+
 func BenchmarkPack(b *testing.B) {
 	for _, name := range []string{"w1-8strings", "w2-10floats", "w2-1000floats", "w3-20records", "w3-500records", "w5-headers"} {
 		b.Run(name, func(b *testing.B) {

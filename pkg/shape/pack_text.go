@@ -109,13 +109,13 @@ func (e *packer) text(b, before []byte) {
 		w.out = append(w.out, b[start:len(b)-end]...)
 		for at, n := range editedWords(b, start, len(b)-end) {
 			word := b[at : at+n]
-			m.wordsAt.add(&m.words, m.words.enter(word, maxWords), hashText(load8(word, 0), word), maxWords)
+			m.wordsAt.add(&m.words, m.words.enter(word, maxWords), word, hashText(load8(word, 0), word), maxWords)
 		}
 	default:
 		e.raw(b)
 	}
 	if i := m.texts.enter(b, maxTexts); i >= 0 {
-		m.textsAt.add(&m.texts, i, hash, maxTexts)
+		m.textsAt.add(&m.texts, i, b, hash, maxTexts)
 	}
 }
 
@@ -191,7 +191,8 @@ func (e *packer) worded(b []byte, size int, head uint64, most int) bool {
 		e.gaps, m.gaps = m.gaps, [2][]byte{append(e.gaps[0][:0], gaps[0]...), append(e.gaps[1][:0], gaps[1]...)}
 	}
 	for _, f := range e.fresh {
-		m.wordsAt.add(&m.words, m.words.enter(b[f.at:f.at+f.size], maxWords), f.hash, maxWords)
+		word := b[f.at : f.at+f.size]
+		m.wordsAt.add(&m.words, m.words.enter(word, maxWords), word, f.hash, maxWords)
 	}
 	return true
 }

@@ -16,15 +16,15 @@ const (
 
 // seen is an entry of a ring.
 type seen struct {
-	text [longestRef]byte // filled up with zeros to eight octets at least
+	text [longestRef]byte
 	size uint8
 }
 
 func (e *seen) bytes() []byte { return e.text[:e.size] }
 
-// is tells whether the entry is b, of which head are the first eight octets.
-func (e *seen) is(b []byte, head uint64) bool {
-	return binary.LittleEndian.Uint64(e.text[:]) == head && int(e.size) == len(b) && (len(b) <= 8 || string(e.text[8:e.size]) == string(b[8:]))
+// is tells whether the entry is b, of which the first eight octets are the same.
+func (e *seen) is(b []byte) bool {
+	return int(e.size) == len(b) && (len(b) <= 8 || string(e.text[8:e.size]) == string(b[8:]))
 }
 
 const ringChunk = 128
@@ -57,7 +57,6 @@ func (t *ring) enter(b []byte, most int) int {
 	}
 	t.count++
 	e := t.at(i)
-	*(*[8]byte)(e.text[:]) = [8]byte{}
 	e.size = uint8(copy(e.text[:], b))
 	return i
 }
@@ -75,76 +74,78 @@ func (t *ring) free() {
 // wayBits are the bits of a place in an index.
 const wayBits = 16
 
-// index finds the entries of a ring again: a table of sets of four places, by hash, in which the latest is the lowest. A place is the number of an entry, and above it bits of the hash. What was
-// pushed out of its set, or of the ring, is not found; what is found is compared. There are at least as many sets as entries.
-type index struct{ *sets }
+// index finds the entries of a ring again, what was pushed out of its set or of the ring excepted.
+type index struct{ *table }
 
-type sets []uint64
+// table has sets of four places, by hash, in which the latest is the lowest. A place is the number of an entry, and above it bits of the hash.
+type table struct {
+	sets  []uint64
+	heads []uint64 // of entries, their first eight octets
+	size  int      // place in tableSizes
+}
 
-// indexSizes are how many sets there may be.
+// tableSizes are how many entries and sets there may be.
 var (
-	indexSizes = [...]int{128, 2 * maxTexts, maxWords}
-	indices    [len(indexSizes)]sync.Pool
+	tableSizes = [...]struct{ entries, sets int }{{64, 128}, {maxTexts, 2 * maxTexts}, {maxWords, maxWords}}
+	tables     [len(tableSizes)]sync.Pool
 )
 
 // find gives the number of an entry that is b, of which head are the first eight octets and hash is the hash; -1 if none was found. most is that of the ring.
 func (x *index) find(t *ring, b []byte, head, hash uint64, most int) int {
-	if x.sets == nil {
+	if x.table == nil {
 		return -1
 	}
-	sets, number := *x.sets, uint64(most-1)
-	for set := sets[hash&uint64(len(sets)-1)]; set != 0; set >>= wayBits {
+	number := uint64(most - 1)
+	for set := x.sets[hash&uint64(len(x.sets)-1)]; set != 0; set >>= wayBits {
 		if (set^hash>>wayBits)&^number&(1<<wayBits-1) != 0 {
 			continue
 		}
-		if i := int(set & number); i < t.len && t.at(i).is(b, head) {
+		if i := int(set & number); i < len(x.heads) && x.heads[i] == head && (len(b) < 8 && most == maxWords || t.at(i).is(b)) { // words have no zeros in them
 			return i
 		}
 	}
 	return -1
 }
 
-// add has the entry i, of which hash is the hash, found from now on; it was entered last.
-func (x *index) add(t *ring, i int, hash uint64, most int) {
-	if x.sets == nil || min(2*t.len, maxWords) > len(*x.sets) {
+// add has the entry i, which is b and was entered last, found from now on.
+func (x *index) add(t *ring, i int, b []byte, hash uint64, most int) {
+	if x.table == nil || t.len > len(x.heads) {
 		x.grow(t, most)
 	}
-	x.sets.put(i, hash, most)
+	x.put(i, load8(b, 0), hash, most)
 }
 
-func (s sets) put(i int, hash uint64, most int) {
-	set := &s[hash&uint64(len(s)-1)]
+func (x *table) put(i int, head, hash uint64, most int) {
+	x.heads[i] = head
+	set := &x.sets[hash&uint64(len(x.sets)-1)]
 	*set = *set<<wayBits | (hash>>wayBits&^uint64(most-1)|uint64(i))&(1<<wayBits-1)
 }
 
-// grow makes room for all entries, which it adds again, but for the latest.
+// grow makes room for all entries, and adds them again, but for the latest.
 func (x *index) grow(t *ring, most int) {
+	size := 0
+	if x.table != nil {
+		size = x.size + 1
+	}
 	x.free()
-	for i, n := range indexSizes {
-		if n < min(2*t.len, maxWords) {
-			continue
-		}
-		if x.sets, _ = indices[i].Get().(*sets); x.sets == nil {
-			s := make(sets, n)
-			x.sets = &s
-		}
-		clear(*x.sets)
-		break
+	if x.table, _ = tables[size].Get().(*table); x.table == nil {
+		x.table = &table{make([]uint64, tableSizes[size].sets), make([]uint64, tableSizes[size].entries), size}
 	}
 	for i := range t.len - 1 {
 		b := t.at(i).bytes()
-		x.sets.put(i, hashText(load8(b, 0), b), most)
+		head := load8(b, 0)
+		x.put(i, head, hashText(head, b), most)
 	}
 }
 
-// free gives the room back.
+// free gives the room back, without what is in it.
 func (x *index) free() {
-	for i, n := range indexSizes {
-		if x.sets != nil && n == len(*x.sets) {
-			indices[i].Put(x.sets)
-		}
+	if x.table != nil {
+		clear(x.sets)
+		clear(x.heads)
+		tables[x.size].Put(x.table)
+		x.table = nil
 	}
-	x.sets = nil
 }
 
 // load8 gives the octets at i of b, as many as there are up to eight, the first as the lowest.

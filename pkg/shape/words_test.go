@@ -1,6 +1,8 @@
 package shape
 
 import (
+	"bytes"
+	"encoding/binary"
 	"encoding/hex"
 	"math/rand/v2"
 	"strconv"
@@ -106,5 +108,80 @@ func TestUUIDs(t *testing.T) {
 				require.False(t, text[at] != '-' && (c >= '0' && c <= '9' || c >= 'a' && c <= 'f'), "%q", b)
 			}
 		}
+	}
+}
+
+func TestNotWordsAgreesWithIsWord(t *testing.T) {
+	rnd := rand.New(rand.NewPCG(5, 6))
+	for range 100_000 {
+		w := rnd.Uint64()
+		if rnd.IntN(2) == 0 {
+			w &= 0x7f * ones
+		}
+		ends := notWords(w)
+		for i := range 8 {
+			require.Equal(t, !isWord(byte(w>>(8*i))), ends>>(8*i)&0x80 != 0, "octet %d of %016x", i, w)
+		}
+	}
+}
+
+func TestLeadingWord(t *testing.T) {
+	rnd := rand.New(rand.NewPCG(7, 8))
+	const some = "abz{`AZ@[09/:_^ .\x80\xff\x00"
+	for range 100_000 {
+		b := make([]byte, rnd.IntN(30))
+		for i := range b {
+			b[i] = 'm'
+			if rnd.IntN(6) == 0 {
+				b[i] = some[rnd.IntN(len(some))]
+			}
+		}
+		want := 0
+		for want < len(b) && isWord(b[want]) {
+			want++
+		}
+		n, head := leadingWord(b)
+		require.Equal(t, want, n, "%q", b)
+		require.Equal(t, load8(b[:n], 0), head, "%q", b)
+	}
+}
+
+func TestUvarintsAgreeWithTheLibrary(t *testing.T) {
+	rnd := rand.New(rand.NewPCG(9, 10))
+	for range 100_000 {
+		v := rnd.Uint64() >> rnd.IntN(64)
+		b := appendUvarint([]byte("before"), v)
+		require.Equal(t, binary.AppendUvarint([]byte("before"), v), b)
+		at := len("before")
+		whole := append(bytes.Clone(b), "behind, and more"[:rnd.IntN(16)]...)
+		u, n := uvarintAt(whole, at)
+		require.Equal(t, v, u)
+		require.Equal(t, len(b)-at, n)
+		_, n = uvarintAt(b[:len(b)-1], at)
+		require.Zero(t, n, "cut off")
+		if len(b)-at < binary.MaxVarintLen64 {
+			overlong := append(bytes.Clone(b), 0)
+			overlong[len(b)-1] |= 0x80
+			_, n = uvarintAt(append(overlong, "behind, and more"[:rnd.IntN(16)]...), at)
+			require.Zero(t, n, "not in its shortest form")
+		}
+	}
+}
+
+// TestTextsWithZerosAreNotWhatTheyBeginWith: the memory fills short texts up with zeros, and tells them apart.
+func TestTextsWithZerosAreNotWhatTheyBeginWith(t *testing.T) {
+	s, err := New(&Node{Kind: Value, Type: TypeString, Until: UntilEnd})
+	require.NoError(t, err)
+	p := Compile(s)
+	var k Packer
+	var u Unpacker
+	var m, theirs Memory
+	for _, text := range []string{"a-b\x00", "a-b", "a-b\x00\x00", "a-b", "a-b\x00", "abc\x00", "abc", "abc\x00"} {
+		segment := append(binary.AppendUvarint(nil, uint64(len(text))+1), text...)
+		var at, there Packing
+		packed := k.Pack(nil, p, &at, &m, segment, true, 1000)
+		back, err := u.Unpack(nil, p, &there, &theirs, packed, true, 1000)
+		require.NoError(t, err)
+		require.Equal(t, segment, back)
 	}
 }
