@@ -191,7 +191,7 @@ func (l *listener) session(g Datagram, from net.Addr) (c, instead *conn) {
 	_, ended := l.tombs[g.Session]
 	valid := g.Kind == Open && l.made(g.Session, Answer, from, g.Nonce)
 	if ended || !valid || l.closed || len(l.sessions) >= maxSessions || len(l.tombs) >= maxTombs {
-		if ended || g.Kind == Data {
+		if ended || !valid { // one that was opened at a process before this one, too
 			l.refuse(g, from)
 		}
 		return nil, nil
