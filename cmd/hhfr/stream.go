@@ -230,6 +230,7 @@ func runStream(ctx context.Context, env Env, g *global, o streamOptions) (err er
 	p := &printer{env: env, o: o, late: late}
 	sending, stop := context.WithCancel(ctx)
 	defer stop()
+	finished := false
 	first := o.begin(env, g, session)
 	for in := range peer.Send(sending, session, behind(messages(sending, env, o), first), o.concurrency) {
 		in.Number += first
@@ -250,11 +251,12 @@ func runStream(ctx context.Context, env Env, g *global, o streamOptions) (err er
 		err = o.unasked.wait(ctx, session)
 	case o.sequenced():
 		err = o.finish(ctx, session)
+		finished = err == nil
 	}
 	closed := session.Close()
 	err = errors.Join(err, p.tell(), p.settle())
-	if len(p.sum.Unknown) > 0 {
-		closed = nil // a stream that broke is what the list is about
+	if len(p.sum.Unknown) > 0 || finished {
+		closed = nil // a stream that broke is what the list is about, or of no interest any more
 	}
 	p.sum.finish(session, over, time.Since(began))
 	return errors.Join(err, closed, p.end(g))

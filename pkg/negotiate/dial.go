@@ -43,7 +43,7 @@ func Dial(ctx context.Context, rawURL string, cfg Config) (*Session, error) {
 }
 
 // Dial negotiates with the service at an http or https URL and opens the stream. When the other end does not agree, for whatever reason, the
-// session speaks plain SOAP and [Session.Agreed] tells why. ctx bounds Dial only. Errors: BadConfig for a URL that is none, Unreachable when
+// session speaks plain SOAP and [Session.Agreed] tells why. An end that is to go on with a sequence is tried for as long as Config.Reconnect says. ctx bounds Dial only. Errors: BadConfig for a URL that is none, Unreachable when
 // nobody is there at all, NoHHFR with RequireHHFR, the error of ctx.
 func (d *Dialer) Dial(ctx context.Context, rawURL string) (*Session, error) {
 	u, err := url.Parse(rawURL)
@@ -62,11 +62,15 @@ func (d *Dialer) Dial(ctx context.Context, rawURL string) (*Session, error) {
 		}
 		s.resumed = s.outbox.resumed()
 	}
-	n := negotiation{dialer: d, url: u, serve: s.serve, outbox: s.outbox}
+	n := &negotiation{dialer: d, url: u, serve: s.serve, outbox: s.outbox}
 	if s.outbox == nil { // a sequence waits for whoever knows it, however that end spoke before
 		err = d.recall(ctx, u)
 	}
-	if err == nil {
+	switch {
+	case err != nil:
+	case s.outbox != nil && s.outbox.entry.joined:
+		n, err = s.insist(ctx) // that end was there before
+	default:
 		err = n.open(ctx)
 	}
 	if s.outbox != nil && (err != nil || ctx.Err() != nil) {
@@ -80,7 +84,7 @@ func (d *Dialer) Dial(ctx context.Context, rawURL string) (*Session, error) {
 		return nil, context.Cause(ctx)
 	}
 	if err == nil {
-		s.install(&n)
+		s.install(n)
 		return s, nil
 	}
 	if errors.Is(err, &Error{Code: Unreachable}) {

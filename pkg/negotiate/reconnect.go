@@ -151,32 +151,36 @@ func (s *Session) rememberBroken(why error) {
 	s.dialer.remember(ctx, s.url, why)
 }
 
-// reconnect negotiates anew, ever less often, until there is a stream, an end that does not agree, or no time left.
-func (s *Session) reconnect() {
+// insist negotiates, ever less often, until there is a stream, an end that does not agree, or no time left.
+func (s *Session) insist(ctx context.Context) (n *negotiation, err error) {
 	clock := s.cfg.Clock
 	until := clock.Now().Add(s.cfg.Reconnect)
-	var err error
 	for wait := firstBackOff; ; wait = min(2*wait, maxBackOff) {
-		n := negotiation{dialer: s.dialer, url: s.url, serve: s.serve, outbox: s.outbox}
-		if err = n.open(s.ctx); err == nil {
-			s.install(&n)
-			s.cfg.Log.Info("a stream again", "url", loggable(s.url), "session", n.agreed.Facts.Session.String())
-			return
-		}
-		if s.ctx.Err() != nil {
-			break
+		n = &negotiation{dialer: s.dialer, url: s.url, serve: s.serve, outbox: s.outbox}
+		if err = n.open(ctx); err == nil || ctx.Err() != nil {
+			return n, err
 		}
 		var refused *refusal
 		passing := !errors.As(err, &refused) || refused.passing
 		// Some of the wait is chance, so that the clients of one server do not come back all at once.
 		pause := wait/2 + rand.N(wait/2)
 		if !passing || clock.Now().Add(pause).After(until) {
-			break
+			return n, err
 		}
 		s.cfg.Log.Info("no stream yet", "url", loggable(s.url), "err", err)
-		if clock.Sleep(s.ctx, pause) != nil {
-			break
+		if clock.Sleep(ctx, pause) != nil {
+			return n, err
 		}
+	}
+}
+
+// reconnect has the session go on over another stream, or turn to plain SOAP.
+func (s *Session) reconnect() {
+	n, err := s.insist(s.ctx)
+	if err == nil {
+		s.install(n)
+		s.cfg.Log.Info("a stream again", "url", loggable(s.url), "session", n.agreed.Facts.Session.String())
+		return
 	}
 	s.mu.Lock()
 	s.plain = true

@@ -17,10 +17,10 @@ func (e *Engine) closing() error {
 // ask wants a sign of life.
 func (e *Engine) ask() error {
 	s := &e.out
-	if s.phase != phaseOpen {
+	if s.phase == phaseEnded || s.phase != phaseOpen && !e.cfg.Carried {
 		return fault(Closed)
 	}
-	if !s.asked {
+	if !s.asked || e.cfg.Carried {
 		s.asked = true
 		e.say()
 	}

@@ -18,7 +18,7 @@ const (
 	Committed
 	// Close: nothing more is sent; the sequence ends when all is done (WS-RM 1.1, 3.5 and 3.6 Closing and Terminating a Sequence).
 	Close
-	// Ask: a sign of life of the other end is wanted, now and until there is one.
+	// Ask: a sign of life of the other end is wanted, now and until there is one; with [Config.Carried], now.
 	Ask
 	// Abort: the sequence of this end ends at once; what is not done is reported.
 	Abort

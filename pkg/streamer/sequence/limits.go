@@ -13,6 +13,10 @@ const (
 	ackDelay = 100 * time.Millisecond
 	// maxHandlers is how many messages are handled at once that no transaction covers, and that need no order.
 	maxHandlers = 64
+	// askAfter is how long nothing may be heard of the other end while something is waited for, before it is asked: some transports only notice that it is gone when they have something to send. Twice as long each time,
+	// up to maxAskAfter.
+	askAfter    = 2 * time.Second
+	maxAskAfter = time.Minute
 	// closeGrace is how long Close waits for handlers before it tells them to end.
 	closeGrace = 5 * time.Second
 	// retryAfter is how long a handler that failed to commit is left alone.

@@ -44,6 +44,7 @@ func (q *Sequence) attach(l *link) {
 	if q.loop.dead {
 		q.abort()
 	}
+	q.heard()
 	_ = q.step(wsrm.Event{Kind: wsrm.Connected}) // never refused
 }
 

@@ -21,16 +21,19 @@ type loop struct {
 	running  int                 // handlers
 	link     *link
 	timer    clock.Timer
-	due      time.Time  // what the timer is set to; zero: it is not
-	engine   time.Time  // when the engine wants to be woken; zero: not
-	retryAt  time.Time  // when the inbox is looked at again after a failure; zero: it may be now
-	fresh    []*Sending // accepted, and not stored
-	after    []func()   // what is to be done once the state is stored
-	finish   bool       // nothing more is sent behind what waits
-	ending   bool       // Close is stepped
-	remote   bool       // the other end's sequence ended
-	dead     bool       // the state is broken
-	quitting bool       // nothing more is handled
+	due      time.Time     // what the timer is set to; zero: it is not
+	engine   time.Time     // when the engine wants to be woken; zero: not
+	askAt    time.Time     // when the other end is asked for a sign of life, if something is waited for
+	patience time.Duration // until the next asking
+	retryAt  time.Time     // when the inbox is looked at again after a failure; zero: it may be now
+	fresh    []*Sending    // accepted, and not stored
+	after    []func()      // what is to be done once the state is stored
+	finish   bool          // nothing more is sent behind what waits
+	ending   bool          // Close is stepped
+	remote   bool          // the other end's sequence ended
+	dead     bool          // the state is broken
+	over     bool          // both sequences ended
+	quitting bool          // nothing more is handled
 }
 
 // do has the driver call f; false: it never will.
@@ -60,7 +63,7 @@ func (q *Sequence) run() {
 	defer l.timer.Stop()
 	l.adopt(q.durable.Engine())
 	_ = q.step(wsrm.Event{Kind: wsrm.Disconnected}) // what a crash left unknown is told by the first step, and answered before that is stored
-	if q.durable.Engine().Over() {
+	if l.over = q.durable.Engine().Over(); l.over {
 		q.fail(errOver)
 	}
 	for quit := false; !quit; {
@@ -106,6 +109,7 @@ func (q *Sequence) turn() {
 	q.send()
 	q.serve()
 	q.finish()
+	q.ask()
 	_ = q.step(wsrm.Event{Kind: wsrm.Wake})
 	if l.dead {
 		return
@@ -121,6 +125,26 @@ func (q *Sequence) turn() {
 	}
 	q.note()
 	q.alarm()
+}
+
+// heard notes a sign of life.
+func (q *Sequence) heard() {
+	l := &q.loop
+	l.patience = askAfter
+	l.askAt = q.cfg.Clock.Now().Add(l.patience)
+}
+
+// waits tells whether the other end has something to say.
+func (l *loop) waits() bool { return l.link != nil && (len(l.sent) > 0 || l.ending && !l.over) }
+
+// ask asks for a sign of life when there was none for long.
+func (q *Sequence) ask() {
+	l := &q.loop
+	if now := q.cfg.Clock.Now(); l.waits() && !now.Before(l.askAt) {
+		_ = q.step(wsrm.Event{Kind: wsrm.Ask}) // refused if the sequence has ended
+		l.patience = min(2*l.patience, maxAskAfter)
+		l.askAt = now.Add(l.patience)
+	}
 }
 
 // step steps the engine and does what it wants.
@@ -191,7 +215,7 @@ func (q *Sequence) acknowledged(number uint64) {
 	s.acked = true
 	q.place.release(1, len(s.payload))
 	s.payload = nil
-	if !s.wanted {
+	if !s.wanted || s.late { // an earlier process may have had its reply
 		q.settle(number, Message{}, nil)
 	}
 }
@@ -276,7 +300,7 @@ func (q *Sequence) end(a wsrm.Action) {
 	default:
 		q.cfg.Log.Warn("a sequence ended before its time", "uri", q.cfg.URI, "remote", a.Remote, "why", a.Reason.String())
 	}
-	if q.durable.Engine().Over() || a.Reason == wsrm.Unrecognized {
+	if l.over = q.durable.Engine().Over(); l.over || a.Reason == wsrm.Unrecognized {
 		l.after = append(l.after, func() {
 			q.note()
 			q.fail(errOver)
@@ -374,6 +398,9 @@ func (q *Sequence) alarm() {
 	at := l.engine
 	if !l.retryAt.IsZero() && (at.IsZero() || l.retryAt.Before(at)) {
 		at = l.retryAt
+	}
+	if l.waits() && (at.IsZero() || l.askAt.Before(at)) {
+		at = l.askAt
 	}
 	if at.IsZero() || at.Equal(l.due) {
 		return

@@ -109,6 +109,11 @@ func Open(ctx context.Context, cfg Config) (*Sequence, error) {
 		return nil, err
 	}
 	q := &Sequence{cfg: cfg, durable: d, restore: found, wake: make(chan struct{}, 1), quit: make(chan struct{}), ended: make(chan struct{}), over: make(chan struct{})}
+	if !found { // whoever has seen the sequence can count on finding it again
+		if _, err := d.Step(ctx, cfg.Clock.Now(), wsrm.Event{Kind: wsrm.Wake}); err != nil {
+			return nil, &Error{Code: Unstored, Err: err}
+		}
+	}
 	q.ctx, q.cancel = context.WithCancel(context.WithoutCancel(ctx))
 	q.loop.sent = map[uint64]*Sending{}
 	q.note()

@@ -2,6 +2,7 @@ package sequence_test
 
 import (
 	"fmt"
+	"math/rand/v2"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -58,5 +59,36 @@ func TestPowerFailsAnywhere(t *testing.T) {
 				assert.Greater(t, failed, 4, "the last run was one with fewer changes")
 			}
 		}
+	}
+}
+
+// Connections break and the power fails again and again, wherever it happens: with many messages under way, all is as it should be in the end.
+func TestAnything(t *testing.T) {
+	for seed := range uint64(40) {
+		t.Run(fmt.Sprint(seed), func(t *testing.T) {
+			r := rand.New(rand.NewPCG(seed, 1))
+			w := newWorld(t, exactly(seed%2 == 0), ledger{})
+			broken := 0
+			w.cuts = func() (cut [2]int64) {
+				if broken++; broken < 6 {
+					cut[r.IntN(2)] = int64(1 + r.IntN(30_000))
+				}
+				return cut
+			}
+			for _, d := range w.disks {
+				fails := r.IntN(4)
+				d.failAt = 1 + r.IntN(10)
+				d.next = func() int {
+					if fails--; fails < 0 {
+						return 1 << 30
+					}
+					return 1 + r.IntN(10)
+				}
+			}
+			const messages = 700
+			w.run(messages)
+			w.close()
+			w.check(messages)
+		})
 	}
 }

@@ -32,7 +32,8 @@ type disk struct {
 	ctxstore.Store
 	mu      sync.Mutex
 	puts    int
-	failAt  int // 0: never
+	failAt  int        // 0: never
+	next    func() int // after how many further changes it fails again; nil: it does not
 	written bool
 }
 
@@ -43,7 +44,12 @@ func (d *disk) Put(ctx context.Context, uri string, value []byte, o ctxstore.Put
 	defer d.mu.Unlock()
 	d.puts++
 	fails := d.puts == d.failAt
-	if fails && !d.written {
+	written := d.written
+	if d.next != nil && fails {
+		d.failAt += d.next()
+		d.written = !d.written
+	}
+	if fails && !written {
 		return 0, errPower
 	}
 	revision, err := d.Store.Put(ctx, uri, value, o)
@@ -67,13 +73,15 @@ func (ledger) Handle(context.Context, sequence.Message) sequence.Message { panic
 
 // world is a client and a server with stores, and one stream after another between them.
 type world struct {
-	t       *testing.T
-	cfg     sequence.Config
-	handler sequence.Handler
-	disks   [2]*disk
-	ends    [2]*sequence.Sequence
-	streams [2]*streamer.Stream
-	cut     [2]int64 // after how many octets of that direction the next connection breaks; 0: it does not
+	t        *testing.T
+	restarts int
+	cfg      sequence.Config
+	handler  sequence.Handler
+	disks    [2]*disk
+	ends     [2]*sequence.Sequence
+	streams  [2]*streamer.Stream
+	cuts     func() [2]int64 // draws cut for each connection; nil: they are not cut
+	cut      [2]int64        // after how many octets of that direction the next connection breaks; 0: it does not
 
 	waiting sync.WaitGroup // for replies
 	mu      sync.Mutex
@@ -104,6 +112,10 @@ func (w *world) open() {
 				cfg.Late = w.late
 			}
 			q, err := sequence.Open(w.t.Context(), cfg)
+			if errors.Is(err, errPower) {
+				w.restarts++
+				continue
+			}
 			require.NoError(w.t, err)
 			w.ends[i] = q
 		}
@@ -213,9 +225,12 @@ func (w *world) send(ctx context.Context, q *sequence.Sequence, messages uint64)
 }
 
 // run has the client send messages until both ends know that all is done, whatever breaks on the way; it says how often an end was restarted.
-func (w *world) run(messages uint64) (restarts int) {
+func (w *world) run(messages uint64) int {
 	for range 100 {
 		w.open()
+		if w.cuts != nil {
+			w.cut = w.cuts()
+		}
 		if !w.connect() {
 			w.disconnect()
 			continue
@@ -239,13 +254,13 @@ func (w *world) run(messages uint64) (restarts int) {
 		if err == nil {
 			cancel()
 			w.waiting.Wait()
-			return restarts
+			return w.restarts
 		}
 		w.disconnect()
 		for i := range w.ends {
 			if errors.Is(w.ends[i].Err(), &sequence.Error{Code: sequence.Unstored}) {
 				w.kill(i)
-				restarts++
+				w.restarts++
 			}
 		}
 		cancel()

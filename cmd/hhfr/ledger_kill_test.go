@@ -1,0 +1,156 @@
+package main
+
+import (
+	"bufio"
+	"bytes"
+	"fmt"
+	"math/rand/v2"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/hhfr/hhfr/pkg/peer"
+)
+
+func entryMessage(number int) string {
+	return fmt.Sprintf(`<s:Envelope xmlns:s="http://schemas.xmlsoap.org/soap/envelope/"><s:Body><add xmlns="%s"><id>m-%d</id><amount>%d</amount></add></s:Body></s:Envelope>`, peer.Namespace, number, number)
+}
+
+// ledgerRun is a run of hhfr stream to /ledger, exactly once and in order, in which both ends are killed and started again: with the same commands, and on the client's side --resume.
+type ledgerRun struct {
+	transport       string
+	messages, kills int
+	seed            uint64
+}
+
+// ledgerWorld is the two processes of a run.
+type ledgerWorld struct {
+	ledgerRun
+	t      *testing.T
+	dir    string
+	server *mortalServer
+	client *exec.Cmd
+	errs   bytes.Buffer
+	lines  *bufio.Scanner // replies that the client prints
+}
+
+func (w *ledgerWorld) startServer() {
+	http, stream, udp := "127.0.0.1:0", "127.0.0.1:0", "127.0.0.1:0"
+	if w.server != nil {
+		http, stream, udp = w.server.http, w.server.stream, w.server.udp
+	}
+	w.server = startMortal(w.t, http, stream, "bolt:"+filepath.Join(w.dir, "server.db"), "--udp", udp)
+}
+
+func (w *ledgerWorld) startClient() {
+	input, err := os.Open(filepath.Join(w.dir, "messages.xml"))
+	require.NoError(w.t, err)
+	defer input.Close()
+	w.errs.Reset()
+	w.client = exec.CommandContext(w.t.Context(), "hhfr", "stream", strings.TrimSuffix(w.server.url, "echo")+"ledger", "-", "--transport", w.transport, "--assurance", "exactly-once", "--ordered", "--resume",
+		"--store", "bolt:"+filepath.Join(w.dir, "client.db"), "--reconnect", "2m", "--concurrency", "128", "-q")
+	w.client.Stdin, w.client.Stderr = input, &w.errs
+	out, err := w.client.StdoutPipe()
+	require.NoError(w.t, err)
+	require.NoError(w.t, w.client.Start())
+	w.lines = bufio.NewScanner(out)
+}
+
+// run gives how many kills there were: the run may be over before all.
+func (r ledgerRun) run(t *testing.T) (killed int) {
+	w := &ledgerWorld{ledgerRun: r, t: t, dir: t.TempDir()}
+	var all bytes.Buffer
+	for n := 1; n <= r.messages; n++ {
+		all.WriteString(entryMessage(n))
+		all.WriteByte('\n')
+	}
+	require.NoError(t, os.WriteFile(filepath.Join(w.dir, "messages.xml"), all.Bytes(), 0o600))
+	rnd := rand.New(rand.NewPCG(r.seed, 0))
+	// gap is how many further replies are seen before the next kill, now and then none: then it strikes a process that has just begun.
+	gap := func() int {
+		if rnd.IntN(5) == 0 {
+			return 0
+		}
+		return rnd.IntN(max(1, 2*r.messages/(r.kills+1)))
+	}
+	w.startServer()
+	w.startClient()
+	next := gap()
+	for {
+		ended := false
+		for next > 0 && !ended {
+			ended = !w.lines.Scan()
+			next--
+		}
+		if !ended && killed < r.kills {
+			killed++
+			if rnd.IntN(2) == 0 {
+				w.server.kill()
+				w.startServer()
+			} else {
+				require.NoError(t, w.client.Process.Kill())
+				for w.lines.Scan() { // what it had said
+				}
+				_ = w.client.Wait() // it was killed, or was done before
+				w.startClient()
+			}
+			next = gap()
+			continue
+		}
+		for w.lines.Scan() {
+		}
+		err := w.client.Wait()
+		if w.client.ProcessState.ExitCode() != exitNoPeer {
+			require.NoError(t, err, "%s", &w.errs)
+			break
+		}
+		w.startClient() // the server was killed before the two had met
+	}
+	w.check()
+	return killed
+}
+
+var entryOf = regexp.MustCompile(`<entry><id>m-(\d+)</id><amount>(\d+)</amount></entry>`)
+
+// check holds the ledger to what was sent: each message once, in order.
+func (w *ledgerWorld) check() {
+	const page = 10_000
+	next := 1
+	for next <= w.messages {
+		request := fmt.Sprintf(`<s:Envelope xmlns:s="http://schemas.xmlsoap.org/soap/envelope/"><s:Body><read xmlns="%s"><from>%d</from><most>%d</most></read></s:Body></s:Envelope>`, peer.Namespace, next, page)
+		reply, err := http.Post("http://"+w.server.http+"/ledger", "text/xml; charset=utf-8", strings.NewReader(request))
+		require.NoError(w.t, err)
+		var body bytes.Buffer
+		_, err = body.ReadFrom(reply.Body)
+		require.NoError(w.t, err)
+		require.NoError(w.t, reply.Body.Close())
+		require.Contains(w.t, body.String(), fmt.Sprintf("<count>%d</count>", w.messages))
+		entries := entryOf.FindAllSubmatch(body.Bytes(), -1)
+		require.NotEmpty(w.t, entries)
+		for _, e := range entries {
+			require.Equal(w.t, strconv.Itoa(next), string(e[1]), "the entries are the messages, in order")
+			require.Equal(w.t, string(e[1]), string(e[2]))
+			next++
+		}
+	}
+	http.DefaultClient.CloseIdleConnections()
+	assert.Equal(w.t, w.messages+1, next)
+}
+
+// Both ends are killed while messages are sent: each is in the ledger once, and in order, over either transport. The long form is TestSoakLedger.
+func TestLedgerOverKills(t *testing.T) {
+	for _, transport := range []string{"tcp", "udp"} {
+		t.Run(transport, func(t *testing.T) {
+			t.Parallel()
+			assert.Positive(t, ledgerRun{transport: transport, messages: 1000, kills: 6, seed: 7}.run(t))
+		})
+	}
+}
