@@ -30,7 +30,7 @@ func TestExamples(t *testing.T) {
 	if runtime.GOOS == "windows" {
 		t.Skip("the examples are for a POSIX shell")
 	}
-	service, stop := serveHere(t)
+	service, stop := serveHere(t, "--store", "bolt:"+filepath.Join(t.TempDir(), "server.db")) // exactly-once needs one that persists
 	defer stop()
 	u, err := url.Parse(service)
 	require.NoError(t, err)
@@ -71,11 +71,8 @@ func exampleFiles(t *testing.T) (dir string) {
 	body := []byte(`<q xmlns="urn:q">1</q>`)
 	message := shared.Read(t, shared.Testdata(t, "soap", "cwmp-inform.xml"))
 	recording := shared.Read(t, shared.Testdata(t, "pcap", "session.pcapng"))
-	add := func(id string) []byte {
-		return []byte(`<s:Envelope xmlns:s="http://schemas.xmlsoap.org/soap/envelope/"><s:Body><add xmlns="urn:hhfr:peer:1"><id>` + id + `</id><amount>5</amount></add></s:Body></s:Envelope>`)
-	}
 	for name, octets := range map[string][]byte{
-		"add-1.xml": add("1"), "add-2.xml": add("2"),
+		"add.xml": []byte(entryMessage(1)), "more.xml": []byte(entryMessage(2)),
 		"message.xml": message, "a.xml": message, "b.xml": body, "body.xml": body, "requests.xml": append(message, body...),
 		"session.pcapng": recording, "server.pcapng": recording,
 	} {

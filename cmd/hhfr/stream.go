@@ -74,8 +74,8 @@ Exit code 1: a reply is a fault or an HTTP error; 5: the fate of messages is unk
   hhfr stream http://127.0.0.1:8080/echo body.xml --wrap 1.2 --action urn:example:op -H 'X-Trace: 1'
   hhfr stream http://127.0.0.1:8080/echo message.xml --one-way
   hhfr stream http://127.0.0.1:8080/echo message.xml --link edge -v
-  hhfr stream http://127.0.0.1:8080/ledger add-1.xml add-2.xml --assurance at-least-once --ordered
-  hhfr stream http://127.0.0.1:8080/ledger add-1.xml add-2.xml --assurance exactly-once --store bolt:client.db --resume
+  hhfr stream http://127.0.0.1:8080/ledger add.xml more.xml --assurance at-least-once --ordered
+  hhfr stream http://127.0.0.1:8080/ledger add.xml more.xml --assurance exactly-once --store bolt:client.db --resume
   hhfr stream http://127.0.0.1:8080/ticker --listen --timeout 2s`,
 		Args: func(c *cobra.Command, args []string) error {
 			switch {
