@@ -276,6 +276,15 @@ func TestDatagramsMissing(t *testing.T) {
 		}
 		assert.True(t, r.Partial())
 		assert.Positive(t, r.Stats.MissingOctets)
+		var runs []capture.RawRun
+		_, err := capture.Decode(t.Context(), bytes.NewReader(pcapOf(t, left, form{})), capture.DecodeConfig{Store: store, EachRun: func(stream, direction int, r *flow.Run) error {
+			runs = append(runs, capture.RawRun{Name: capture.RunName(stream, direction, r.Offset), Octets: bytes.Clone(r.Data)})
+			return nil
+		}})
+		require.NoError(t, err)
+		raw, err := capture.DecodeStreams(t.Context(), runs, capture.DecodeConfig{Store: store})
+		require.NoError(t, err)
+		assert.Equal(t, whole, right(t, raw, messages), "runs have their places, also without the capture around them")
 		assert.Greater(t, whole, 2*len(messages)*(10-n)/10, "%d missing", n)
 	}
 	r := decode(t, pcapOf(t, grams[:len(grams)*9/10], form{}), store)

@@ -17,15 +17,17 @@ type Transport struct {
 	Through func(socket net.PacketConn, remote net.Addr) (net.PacketConn, error)
 }
 
-// Dial connects to addr: it takes a round trip. It asks again while nobody answers, until ctx is done or half a minute is over.
+// Dial connects to addr: it takes a round trip. The connection goes on from another local address when the machine changes networks. It asks again while nobody answers, until ctx is done or half a minute is over.
 func (t Transport) Dial(ctx context.Context, addr string) (net.Conn, error) {
 	var d net.Dialer
-	socket, err := d.DialContext(ctx, "udp", addr)
+	c, err := d.DialContext(ctx, "udp", addr)
 	if err != nil {
 		return nil, err
 	}
-	remote := socket.RemoteAddr()
-	var through net.PacketConn = connected{socket.(*net.UDPConn)}
+	remote := c.RemoteAddr()
+	// Later by the address, for which nobody needs to be asked.
+	socket := &roaming{conn: c, dial: func() (net.Conn, error) { return d.Dial("udp", remote.String()) }}
+	var through net.PacketConn = socket
 	if t.Through != nil {
 		if through, err = t.Through(through, remote); err != nil {
 			_ = socket.Close()
@@ -34,12 +36,6 @@ func (t Transport) Dial(ctx context.Context, addr string) (net.Conn, error) {
 	}
 	return Dial(ctx, through, remote, t.Config)
 }
-
-// connected is a socket whose kernel knows the other end: nobody else is heard, and that nobody listens there is learned.
-type connected struct{ *net.UDPConn }
-
-// WriteTo implements [net.PacketConn]; there is only one address.
-func (c connected) WriteTo(b []byte, _ net.Addr) (int, error) { return c.Write(b) }
 
 // Listen waits for connections at addr; port 0 takes a free one. Connections that were accepted outlive the listener.
 func (t Transport) Listen(ctx context.Context, addr string) (net.Listener, error) {
