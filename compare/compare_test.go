@@ -96,6 +96,7 @@ func TestRun(t *testing.T) {
 func TestReport(t *testing.T) {
 	r := newReport(few())
 	r.Bytes = []octetsRow{{Workload: "w2-10floats", HHFR: 48, Ratio: 0.7}}
+	r.Burst = &burst{Runs: 1, Median: 1.3, Tail: 2.6}
 	r.Shapes = &transit{Total: 0.4, Median: 0.5, Most: 2}
 	r.Speed = []speedRow{{Workload: "w5-headers", EtreeToSplit: 19, SplitToBare: 2.5, Nanos: map[string]float64{split: 1000}}}
 	r.judge()
@@ -111,6 +112,8 @@ func TestReport(t *testing.T) {
 	assert.False(t, met["learned shapes to gzip, largest"])
 	assert.True(t, met["w5-headers, split to bare loop"])
 	assert.False(t, met["w5-headers, split, times as fast as etree"])
+	assert.True(t, met["100 messages over UDP on 14k4 with 5 % loss, median to octets and round trips"])
+	assert.False(t, met["100 messages over UDP on 14k4 with 5 % loss, 95th percentile to the same"])
 	assert.NotContains(t, met, "w3-20records, octets to the best zstd stream", "not measured, not judged")
 
 	r.Bytes[0].HHFR = 48.1
@@ -131,6 +134,20 @@ func TestReport(t *testing.T) {
 	assert.Equal(t, *r, back)
 }
 
+func TestBurst(t *testing.T) {
+	b, err := measureBurst(t.Context(), 3)
+	require.NoError(t, err)
+	assert.Equal(t, 3, b.Runs)
+	assert.Greater(t, b.Median, 0.5)
+	assert.GreaterOrEqual(t, b.Longest, b.Tail)
+	assert.GreaterOrEqual(t, b.Datagrams, 4.0)
+	r := newReport(few())
+	r.Burst = b
+	var text bytes.Buffer
+	require.NoError(t, r.write(&text, "text"))
+	assert.Contains(t, text.String(), "over UDP on 14k4,loss=5%")
+}
+
 func TestMedian(t *testing.T) {
 	assert.InDelta(t, 2.0, median([]float64{3, 1, 2}), 0)
 	assert.InDelta(t, 2.5, median([]float64{4, 1, 2, 3}), 0)
@@ -146,7 +163,7 @@ func TestGoalsAreOfKnownWorkloads(t *testing.T) {
 		if workload, _, ok := strings.Cut(g.what, ","); ok && strings.HasPrefix(workload, "w") {
 			assert.Contains(t, names, workload)
 		}
-		all := &report{Shapes: &transit{}, Strangers: &strangers{}}
+		all := &report{Shapes: &transit{}, Strangers: &strangers{}, Burst: &burst{}}
 		for _, name := range names {
 			all.Bytes, all.Speed = append(all.Bytes, octetsRow{Workload: name, HHFR: 1, Ratio: 1}), append(all.Speed, speedRow{Workload: name})
 		}

@@ -1,4 +1,4 @@
-// Command compare sets hhfr beside its alternatives, in one run on one machine: octets per message, shapes in transit, and the speed of split and join.
+// Command compare sets hhfr beside its alternatives, in one run on one machine: octets per message, shapes in transit, the speed of split and join, and messages over a link that loses.
 // `make compare` runs it. It ends with 1 when a goal that holds already is missed.
 package main
 
@@ -10,6 +10,8 @@ import (
 	"io"
 	"os"
 	"os/signal"
+	"slices"
+	"strings"
 	"time"
 )
 
@@ -36,11 +38,14 @@ func main() {
 	os.Exit(code)
 }
 
+// parts are what a run measures.
+var parts = []string{"bytes", "stages", "shapes", "speed", "strangers", "burst"}
+
 func parseFlags(args []string, stderr io.Writer) (options, error) {
 	var o options
 	flags := flag.NewFlagSet("compare", flag.ContinueOnError)
 	flags.SetOutput(stderr)
-	flags.StringVar(&o.only, "only", "", "bytes, stages, shapes, speed or strangers; all if empty")
+	flags.StringVar(&o.only, "only", "", strings.Join(parts, ", ")+"; all if empty")
 	flags.StringVar(&o.output, "o", "text", "text or json")
 	flags.StringVar(&o.shared, "shared", os.Getenv("HHFR_SHARED"), "folder with workloads and corpus; looked for beside the checkout if empty, generated messages where there is none")
 	flags.IntVar(&o.rounds, "rounds", 21, "rounds of speed; medians are taken over them")
@@ -51,8 +56,8 @@ func parseFlags(args []string, stderr io.Writer) (options, error) {
 	switch {
 	case flags.NArg() > 0:
 		return o, fmt.Errorf("unknown argument %q", flags.Arg(0))
-	case o.only != "" && o.only != "bytes" && o.only != "stages" && o.only != "shapes" && o.only != "speed" && o.only != "strangers":
-		return o, fmt.Errorf("-only %q: one of bytes, stages, shapes, speed, strangers", o.only)
+	case o.only != "" && !slices.Contains(parts, o.only):
+		return o, fmt.Errorf("-only %q: one of %s", o.only, strings.Join(parts, ", "))
 	case o.output != "text" && o.output != "json":
 		return o, fmt.Errorf("-o %q: one of text, json", o.output)
 	case o.rounds < 1 || o.slice <= 0:
@@ -116,6 +121,11 @@ func measure(ctx context.Context, o options) (*report, error) {
 	if want("strangers") {
 		if r.Strangers, err = measureStrangers(ctx); err != nil {
 			return nil, fmt.Errorf("strangers: %w", err)
+		}
+	}
+	if want("burst") {
+		if r.Burst, err = measureBurst(ctx, 200); err != nil {
+			return nil, fmt.Errorf("burst: %w", err)
 		}
 	}
 	r.judge()

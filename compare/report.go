@@ -20,7 +20,9 @@ type report struct {
 	Speed   []speedRow     `json:"speed,omitempty"`
 	// Strangers are messages of kinds that never come again.
 	Strangers *strangers `json:"strangers,omitempty"`
-	Goals     []verdict  `json:"goals"`
+	// Burst is a hundred messages over datagrams that get lost.
+	Burst *burst    `json:"burst,omitempty"`
+	Goals []verdict `json:"goals"`
 }
 
 func newReport(in *inputs) *report {
@@ -60,6 +62,7 @@ func (r *report) write(w io.Writer, output string) error {
 	r.writeShapes(p)
 	r.writeSpeed(p)
 	r.writeStrangers(p)
+	r.writeBurst(p)
 	r.writeGoals(p)
 	return p.err
 }
