@@ -326,7 +326,15 @@ func TestOtherDatagrams(t *testing.T) {
 	r = decode(t, pcapOf(t, more, form{}), nil)
 	assert.Empty(t, r.Streams)
 	r = decode(t, pcapOf(t, grams[:4], form{}), nil)
-	assert.Equal(t, 0, len(r.Messages), "hello alone")
+	assert.Empty(t, r.Messages, "hello alone")
+	long, _ := overUDP(t, "lte", 4096, slices.Repeat(tree(t), 2))
+	for from := len(long) - 1; ; from-- { // from the end on, until there is one sync frame: it agrees with no other
+		require.Positive(t, from)
+		if r = decode(t, pcapOf(t, long[from:], form{}), nil); len(r.Others) > 0 && r.Others["UDP datagrams"] == 0 {
+			break
+		}
+	}
+	assert.Equal(t, map[string]int{"streams without a sync frame to trust": 1}, r.Others)
 	limited, err := capture.Decode(t.Context(), bytes.NewReader(pcapOf(t, grams, form{})), capture.DecodeConfig{Limits: flow.Limits{FlowOctets: 2000}})
 	require.NoError(t, err)
 	assert.Positive(t, limited.Stats.Dropped)

@@ -136,6 +136,9 @@ func (dec *decoder) flow(ctx context.Context, f *flow.Flow) error {
 			return dec.eachRun(f)
 		}
 		dec.result.Others["streams without a sync frame to trust"]++
+		if f.ID > dec.result.Stats.TCPFlows {
+			return nil // over datagrams, which carry nothing else
+		}
 	}
 	h := flow.HTTP(f, flow.HTTPConfig{Body: dec.cfg.MaxMessage})
 	plain := dec.plain(f, h)
