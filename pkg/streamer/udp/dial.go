@@ -103,7 +103,7 @@ func (d *dialled) read() {
 		}
 		broken = 0
 		g, ok := Parse(buf[:n])
-		if !ok || from.String() != d.remote.String() {
+		if !ok || !same(from, d.remote) {
 			continue
 		}
 		d.mu.Lock()

@@ -17,7 +17,7 @@ func (c *conn) receive(packet []byte, from net.Addr) (elsewhere bool) {
 	}
 	c.heard = true
 	_ = c.step(wsrm.Event{Kind: wsrm.Arrived, Packet: &c.packet}) // what breaks a rule is dropped
-	return from.String() != c.remote.String()
+	return !same(from, c.remote)
 }
 
 // prove answers a challenge: this end receives at the address where it came from, by a path that may be new.
@@ -38,7 +38,7 @@ func (c *conn) prove(token uint64) {
 func (c *conn) move(to net.Addr) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.left || to.String() == c.remote.String() {
+	if c.left || same(to, c.remote) {
 		return
 	}
 	c.remote = to
@@ -87,4 +87,14 @@ var errDropped = fmt.Errorf("dropped for others, nothing came: %w", io.ErrUnexpe
 // unknown appends a packet that says that there is no such session.
 func unknown(dst []byte) []byte {
 	return Codec.Append(dst, &wsrm.Packet{HasAck: true, Ack: wsrm.Ack{Unknown: true}})
+}
+
+// same compares addresses, those of UDP without making texts of them.
+func same(a, b net.Addr) bool {
+	x, isUDP := a.(*net.UDPAddr)
+	y, both := b.(*net.UDPAddr)
+	if isUDP && both {
+		return x.Port == y.Port && x.Zone == y.Zone && x.IP.Equal(y.IP)
+	}
+	return a.String() == b.String()
 }

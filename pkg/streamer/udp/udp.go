@@ -8,9 +8,12 @@ import (
 	"net"
 
 	"github.com/hhfr/hhfr/internal/clock"
+	"github.com/hhfr/hhfr/pkg/wsrm"
 )
 
-// Transport dials and listens. The zero value is ready. Connections have CloseWrite; their Close waits until the other end has all, at most [Transport.Linger].
+var _ interface{ Stats() wsrm.Stats } = (*conn)(nil)
+
+// Transport dials and listens. The zero value is ready. Connections have CloseWrite, and Stats, which gives [wsrm.Stats]; their Close waits until the other end has all, at most [Transport.Linger].
 type Transport struct {
 	Config
 	// Through, if given, puts something between a socket that dials and the network: an emulated link. Its socket closes the one it is given.
