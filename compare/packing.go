@@ -46,9 +46,12 @@ type receiver struct {
 // message packs a message, segment by segment; took gets each.
 func (s *sender) message(p *shape.Program, c content, alone bool, took func(i int, packed []byte)) {
 	s.at.Reset()
-	if s.octets > syncOctets || alone || len(c) > 1 {
+	switch {
+	case alone || len(c) > 1:
 		s.memory.Reset()
 		s.octets = 0
+	case s.octets > syncOctets:
+		s.memory, s.octets = shape.Memory{}, 0
 	}
 	for i, seg := range c {
 		s.out = s.packer.Pack(s.out[:0], p, &s.at, &s.memory, seg.octets, i == len(c)-1, segmentOctets)

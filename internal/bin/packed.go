@@ -41,10 +41,13 @@ func (p *Packer) Put(v uint64, w uint) {
 const wordWidth = 64 - 8
 
 // PutAll appends the lowest w bits of each value; the other bits of them are 0.
-func (p *Packer) PutAll(values []uint64, w uint) {
+func (p *Packer) PutAll(values []uint64, w uint) { PutAbove(p, values, 0, w) }
+
+// PutAbove appends the lowest w bits of what each value is above base; its other bits are 0.
+func PutAbove[T int64 | uint64 | uint16](p *Packer, values []T, base T, w uint) {
 	if w > wordWidth {
 		for _, v := range values {
-			p.Put(v, w)
+			p.Put(uint64(v-base), w)
 		}
 		return
 	}
@@ -64,7 +67,7 @@ func (p *Packer) PutAll(values []uint64, w uint) {
 			n = min(n, int(wordWidth/w))
 		}
 		for _, v := range values[:n] {
-			acc |= v << have
+			acc |= uint64(v-base) << have
 			have += w
 		}
 		values = values[n:]
@@ -126,14 +129,17 @@ func (u *Unpacker) Take(w uint) uint64 {
 }
 
 // TakeAll reads w bits into each of dst, w at most 64.
-func (u *Unpacker) TakeAll(dst []uint64, w uint) {
+func (u *Unpacker) TakeAll(dst []uint64, w uint) { TakeAbove(u, dst, 0, w) }
+
+// TakeAbove reads w bits for each of dst, w at most 64, which gets as much above base.
+func TakeAbove[T int64 | uint64 | uint16](u *Unpacker, dst []T, base T, w uint) {
 	bit, fast := u.bit, 0
 	if have := uint64(len(u.src)) * 8; w > 0 && w <= wordWidth && have >= 64 && bit <= have-64 {
 		fast = min(len(dst), int((have-64-bit)/uint64(w))+1)
 	}
 	mask := uint64(1)<<w - 1
 	for i := range dst[:fast] {
-		dst[i] = binary.LittleEndian.Uint64(u.src[bit>>3:]) >> (bit & 7) & mask
+		dst[i] = base + T(binary.LittleEndian.Uint64(u.src[bit>>3:])>>(bit&7)&mask)
 		bit += uint64(w)
 	}
 	u.bit = bit
@@ -144,13 +150,13 @@ func (u *Unpacker) TakeAll(dst []uint64, w uint) {
 		bit, end := bit&7, uint64(16*8)
 		i := 0
 		for ; i < len(rest) && bit < end; i++ {
-			rest[i] = binary.LittleEndian.Uint64(pad[bit>>3:]) >> (bit & 7) & mask
+			rest[i] = base + T(binary.LittleEndian.Uint64(pad[bit>>3:])>>(bit&7)&mask)
 			bit += uint64(w)
 		}
 		u.bit = at<<3 + bit
 		rest = rest[i:]
 	}
 	for i := range rest {
-		rest[i] = u.Take(w)
+		rest[i] = base + T(u.Take(w))
 	}
 }

@@ -181,11 +181,7 @@ func (e *packer) kinds(o *op, pl *place, l *leaf) {
 		w.bits(uint64(low), wide)
 		width := uint(bits.Len16(high - low))
 		w.bits(uint64(width), 4)
-		packed := e.packed(len(kinds))
-		for i, k := range kinds {
-			packed[i] = uint64(k - low)
-		}
-		e.put(packed, width)
+		putAbove(w, kinds, low, width)
 	}
 	if pl.kind = l.kind; len(kinds) > 0 {
 		pl.kind = kinds[len(kinds)-1]
@@ -251,7 +247,7 @@ func (e *packer) numbers(o *op, pl *place, pc int32, nums []int64) {
 		w.bits(numbersSteady, 3)
 	case best == costSlot:
 		w.bits(numbersSlot, 3)
-		e.putNumbers(nums, pl.base, uint(pl.width))
+		putAbove(w, nums, pl.base, uint(pl.width))
 	case best == costRange:
 		w.bits(numbersRange, 3)
 		base := all.low
@@ -263,7 +259,7 @@ func (e *packer) numbers(o *op, pl *place, pc int32, nums []int64) {
 		}
 		w.zigzag(base - pl.base)
 		w.bits(uint64(width), 7)
-		e.putNumbers(nums, base, width)
+		putAbove(w, nums, base, width)
 		pl.base, pl.width = base, uint8(width)
 	case best == costSteps:
 		w.bits(numbersSteps, 3)
@@ -274,7 +270,7 @@ func (e *packer) numbers(o *op, pl *place, pc int32, nums []int64) {
 		for i := range packed {
 			packed[i] = uint64(nums[i+1] - nums[i] - steps.low)
 		}
-		e.put(packed, steps.width())
+		putAbove(w, packed, 0, steps.width())
 	case best == costFew:
 		w.bits(numbersFew, 3)
 		d := len(e.dict.nums)
@@ -283,7 +279,7 @@ func (e *packer) numbers(o *op, pl *place, pc int32, nums []int64) {
 			w.zigzag(v - first)
 			first = v
 		}
-		e.putIndex(d)
+		putAbove(w, e.dict.index, 0, uint(bits.Len(uint(d-1))))
 	case best == costAligned:
 		w.bits(numbersAligned, 3)
 		e.putAligned(pl, nums, aligned)
@@ -295,7 +291,7 @@ func (e *packer) numbers(o *op, pl *place, pc int32, nums []int64) {
 		for i, v := range nums {
 			packed[i] = uint64(v - e.beside[i] - aside.low)
 		}
-		e.put(packed, aside.width())
+		putAbove(w, packed, 0, aside.width())
 	}
 	e.beside = nums
 	pl.noteColumn(nums, &e.time, isTime)
@@ -311,33 +307,17 @@ func (p *place) noteColumn(nums []int64, t *timeline, isTime bool) {
 	t.moved = false
 }
 
-func (e *packer) putNumbers(nums []int64, base int64, width uint) {
-	packed := e.packed(len(nums))
-	for i, v := range nums {
-		packed[i] = uint64(v - base)
-	}
-	e.put(packed, width)
-}
-
-// putIndex writes the index of a dictionary of d values.
-func (e *packer) putIndex(d int) {
-	packed := e.packed(len(e.dict.index))
-	for i, v := range e.dict.index {
-		packed[i] = uint64(v)
-	}
-	e.put(packed, uint(bits.Len(uint(d-1))))
-}
-
-// packed is room for n values, which put packs.
+// packed is room for n values.
 func (e *packer) packed(n int) []uint64 {
 	e.room = slices.Grow(e.room[:0], n)[:n]
 	return e.room
 }
 
-func (e *packer) put(values []uint64, width uint) {
-	p := bin.NewPacker(e.w.out)
-	p.PutAll(values, width)
-	e.w.out = p.Finish()
+// putAbove packs what values are above base.
+func putAbove[T int64 | uint64 | uint16](w *packWriter, values []T, base T, width uint) {
+	p := bin.NewPacker(w.out)
+	bin.PutAbove(&p, values, base, width)
+	w.out = p.Finish()
 }
 
 func (e *packer) strings(l *leaf, pl *place, put func(b, before []byte)) {
@@ -360,7 +340,7 @@ func (e *packer) strings(l *leaf, pl *place, put func(b, before []byte)) {
 			put(b, before)
 			before = b
 		}
-		e.putIndex(d)
+		putAbove(w, e.dict.index, 0, uint(bits.Len(uint(d-1))))
 	default:
 		w.bits(columnList, 2)
 		for _, b := range strs {

@@ -168,15 +168,11 @@ func (u *Unpacker) readKinds(o *op, pl *place, g *given) {
 		g.one = true
 	case columnPacked:
 		low, width := uint16(r.wide(n)), uint(r.wide(4))
-		packed := u.packed(g.n, width)
-		if r.err != nil {
+		if g.kinds = takeAbove(u, g.kinds, g.n, low, width); r.err != nil {
 			return
 		}
 		high := uint16(0)
-		g.kinds = slices.Grow(g.kinds, g.n)[:g.n]
-		for i, v := range packed {
-			k := low + uint16(v)
-			g.kinds[i] = k
+		for _, k := range g.kinds {
 			high |= k
 		}
 		if pl.kind = g.kinds[g.n-1]; high>>n > 0 {
@@ -189,19 +185,26 @@ func (u *Unpacker) readKinds(o *op, pl *place, g *given) {
 	g.kinds = append(g.kinds, pl.kind)
 }
 
-// packed takes n values of a width.
+// packed takes n values of a width into room.
 func (u *Unpacker) packed(n int, width uint) []uint64 {
+	u.values = takeAbove(u, u.values[:0], n, 0, width)
+	return u.values
+}
+
+// takeAbove appends n values of a width to dst, each as much above base; after a failure none.
+func takeAbove[T int64 | uint64 | uint16](u *Unpacker, dst []T, n int, base T, width uint) []T {
 	if width > 64 {
 		u.r.fail("width over 64")
 	}
 	octets := u.r.take(uint64(bin.PackedLen(n, int(width))))
 	if u.r.err != nil {
-		return nil
+		return dst
 	}
-	u.values = slices.Grow(u.values[:0], n)[:n]
+	from := len(dst)
+	dst = slices.Grow(dst, n)[:from+n]
 	values := bin.NewUnpacker(octets)
-	values.TakeAll(u.values, width)
-	return u.values
+	bin.TakeAbove(&values, dst[from:], base, width)
+	return dst
 }
 
 func (u *Unpacker) readNumbers(o *op, pl *place, g *given) {
@@ -219,9 +222,7 @@ func (u *Unpacker) readNumbers(o *op, pl *place, g *given) {
 		pl.width = uint8(r.wide(7))
 		fallthrough
 	case numbersSlot:
-		for _, v := range u.packed(n, uint(pl.width)) {
-			g.nums = append(g.nums, pl.base+int64(v))
-		}
+		g.nums = takeAbove(u, g.nums, n, pl.base, uint(pl.width))
 	case numbersSteps:
 		v, step := want+r.zigzag(), r.zigzag()
 		width := uint(r.wide(7))
