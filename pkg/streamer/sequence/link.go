@@ -44,7 +44,7 @@ func (q *Sequence) attach(l *link) {
 	if q.loop.dead {
 		q.abort()
 	}
-	q.heard()
+	q.heard(true)
 	_ = q.step(wsrm.Event{Kind: wsrm.Connected}) // never refused
 }
 

@@ -127,10 +127,12 @@ func (q *Sequence) turn() {
 	q.alarm()
 }
 
-// heard notes a sign of life.
-func (q *Sequence) heard() {
+// heard notes a sign of life, and news if it brought some: an end that only answers when asked is asked less often.
+func (q *Sequence) heard(news bool) {
 	l := &q.loop
-	l.patience = askAfter
+	if news {
+		l.patience = askAfter
+	}
 	l.askAt = q.cfg.Clock.Now().Add(l.patience)
 }
 
@@ -213,6 +215,7 @@ func (q *Sequence) acknowledged(number uint64) {
 		return
 	}
 	s.acked = true
+	q.heard(true)
 	q.place.release(1, len(s.payload))
 	s.payload = nil
 	if !s.wanted || s.late { // an earlier process may have had its reply

@@ -160,6 +160,9 @@ func (q *Sequence) Send(ctx context.Context, m Message, wanted bool) (*Sending, 
 	if len(m.Head)+len(m.Body) > MaxMessage {
 		return nil, &Error{Code: TooLarge, Err: fmt.Errorf("%d octets, %d go", len(m.Head)+len(m.Body), MaxMessage)}
 	}
+	if err := q.Err(); err != nil {
+		return nil, err
+	}
 	s := newSending(encode(m, placeOf(wanted)), wanted)
 	if err := q.place.enter(ctx, q.over, len(s.payload)); err != nil {
 		return nil, err

@@ -87,7 +87,7 @@ func (q *Sequence) free(weight int) {
 
 // arrived steps the engine. What it delivers weighs until it is done; what it only holds, its own bounds hold.
 func (q *Sequence) arrived(p *wsrm.Packet, weight int) {
-	q.heard()
+	q.heard(true)
 	before := len(q.loop.inbox)
 	if err := q.step(wsrm.Event{Kind: wsrm.Arrived, Packet: p}); err != nil {
 		q.cfg.Log.Warn("message of a sequence refused", "uri", q.cfg.URI, "number", p.Units[0].Number, "err", err)
@@ -102,7 +102,7 @@ func (q *Sequence) arrived(p *wsrm.Packet, weight int) {
 // Acks takes what the other end says of the sequences. It is for [streamer.Config].Acks, and does not block.
 func (q *Sequence) Acks(octets []byte) {
 	q.do(func() {
-		q.heard()
+		q.heard(false)
 		var p wsrm.Packet
 		err := q.durable.Engine().Codec().Parse(octets, &p)
 		if err == nil && len(p.Units) > 0 {
