@@ -268,6 +268,7 @@ func (c *Coder) GiveUp(lane, epoch uint64) { c.receiveLanes.lane(lane, epoch).lo
 func (c *Coder) Idle(lane uint64) bool {
 	_, had := c.sendLanes.memories[lane]
 	delete(c.sendLanes.memories, lane)
+	delete(c.sendLanes.trials, lane)
 	return had
 }
 
