@@ -28,6 +28,7 @@ type lane struct {
 	running  int
 	idle     chan struct{} // closed when nothing is running
 	lost     bool          // the upstream ended while a call waited: nothing more comes of this client's connection
+	torn     bool          // somebody gave up waiting for the reply before: who comes behind must not read from the upstream
 	words    sync.WaitGroup
 }
 
@@ -96,12 +97,16 @@ func await(ctx context.Context, before <-chan struct{}) bool {
 	}
 }
 
-// await waits for what is to be replied before. When the proxy closes, that may never come: no poll is taken any more.
+// await waits for what is to be replied before. When the proxy closes, that may never come: no poll is taken any more. After one that did not wait to the end nobody is next.
 func (l *lane) await(ctx context.Context, before <-chan struct{}) bool {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	defer context.AfterFunc(l.f.p.ctx, cancel)()
-	return await(ctx, before)
+	next := await(ctx, before)
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.torn = l.torn || !next
+	return !l.torn
 }
 
 func (l *lane) queuePoll() (before, mine chan struct{}) {

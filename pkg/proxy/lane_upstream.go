@@ -161,7 +161,7 @@ func (l *lane) leave(number uint64) {
 	l.mu.Lock()
 	l.client++
 	l.f.p.calls.end(l.waiting)
-	l.calls, l.waiting, l.up, l.rest, l.lost = 0, 0, nil, nil, false
+	l.calls, l.waiting, l.up, l.rest, l.lost, l.torn = 0, 0, nil, nil, false, false
 	l.lastCall, l.lastPoll = closed(), closed()
 	l.mu.Unlock()
 }

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"io"
 	"net"
+	"net/http"
 	"regexp"
 	"strings"
 	"sync"
@@ -103,5 +104,56 @@ func TestLongRequestsKeepTheirPlace(t *testing.T) {
 	clients.Wait()
 	for _, got := range o.received() {
 		assert.Equal(t, strings.Repeat("<a><b/><c/>", 5), strings.Join(regexp.MustCompile("<a>|<b/>|<c/>").FindAllString(got, -1), ""))
+	}
+}
+
+// TestRepliesKeepTheirOrderWhenTheFarEndCloses: what is replied until the far end has closed is the replies to the first requests, in their order.
+func TestRepliesKeepTheirOrderWhenTheFarEndCloses(t *testing.T) {
+	bodies := []string{"<a/>", "<b/>", "<c/>", "<d/>"}
+	var all string
+	for i, b := range bodies {
+		all += post([]string{"Expect: 100-continue\r\n", ""}[i%2], b)
+	}
+	arrived := make(chan struct{})
+	o := startOrigin(t, "127.0.0.1:0", func(c net.Conn) {
+		r := &requests{conn: c}
+		var out []byte
+		for i := range bodies {
+			h, err := r.head()
+			if err != nil {
+				return
+			}
+			_, entity, err := r.body(&h)
+			if err != nil {
+				return
+			}
+			if i%2 == 0 {
+				out = append(out, "HTTP/1.1 100 Continue\r\n\r\n"...)
+			}
+			out = append(out, echoReply(&h, entity)...)
+		}
+		arrived <- struct{}{}
+		_, _ = c.Write(out)
+		_, _ = c.Read(make([]byte, 1))
+	})
+	for range 20 {
+		far := startProxy(t, "127.0.0.1:0", o.url(), func(c *proxy.Config) { c.Transports = map[string]streamer.Transport{} })
+		near := startProxy(t, "127.0.0.1:0", far.url(), nil)
+		c := connect(t, near.url())
+		c.say(all)
+		<-arrived
+		closed := make(chan error, 1)
+		go func() { closed <- far.Close() }()
+		r := &requests{conn: c}
+		for _, want := range bodies {
+			h, got, err := r.reply()
+			if err != nil || h.Status() != http.StatusOK {
+				break
+			}
+			require.Equal(t, want, string(got))
+		}
+		require.NoError(t, c.Close())
+		require.NoError(t, <-closed)
+		require.NoError(t, near.Close())
 	}
 }
