@@ -217,6 +217,7 @@ func startProxy(t testing.TB, addr string, upstream *url.URL, change func(*proxy
 		return l
 	}
 	cfg := proxy.Config{Listen: listen(addr), Streams: listen("127.0.0.1:0"), Upstream: upstream, Store: store, Coders: negotiate.BookCoders(binary.NewBook(ctxstore.Shapes{Store: store}))}
+	cfg.Silence, cfg.Timeout = patience, patience // a busy machine may be late
 	if os.Getenv("HHFR_TEST_LOG") != "" {
 		cfg.Log = slog.New(slog.NewTextHandler(os.Stderr, nil))
 	}

@@ -154,9 +154,10 @@ func TestLongChunkedBodiesAreSplit(t *testing.T) {
 	}
 	require.Greater(t, len(body), 3<<20)
 	o := startOrigin(t, "127.0.0.1:0", server(chunkedReply))
-	far := startProxy(t, "127.0.0.1:0", o.url(), nil)
+	far := startProxy(t, "127.0.0.1:0", o.url(), func(c *proxy.Config) { c.Pause = time.Hour })
 	var there, back atomic.Int64
 	near := startProxy(t, "127.0.0.1:0", far.url(), func(c *proxy.Config) {
+		c.Pause = time.Hour
 		c.WrapDialed = func(conn net.Conn) net.Conn { return metered{conn, &there, &back} }
 	})
 	c := connect(t, near.url())
