@@ -331,7 +331,7 @@ func TestProxyInterrupted(t *testing.T) {
 				_ = conn.Close()
 			}
 			return err != nil
-		}, 10*time.Second, 10*time.Millisecond)
+		}, time.Minute, 10*time.Millisecond)
 		if times == 2 {
 			require.NoError(t, near.cmd.Process.Signal(os.Interrupt))
 			require.ErrorContains(t, near.cmd.Wait(), "signal: interrupt")

@@ -76,7 +76,7 @@ func TestPostedAndNotWritten(t *testing.T) {
 		p.a.Abort(frame.CloseGoingAway, "")
 		close(aborted)
 	}()
-	require.Eventually(t, func() bool { return p.a.Err() != nil }, 10*time.Second, time.Millisecond)
+	require.Eventually(t, func() bool { return p.a.Err() != nil }, time.Minute, time.Millisecond)
 	close(failed)
 	<-aborted
 	assert.ErrorIs(t, written.Err(), &streamer.Error{Code: streamer.FateUnknown})
