@@ -63,15 +63,19 @@ func (j *Joiner) Reset(p *Program) {
 // Join appends to dst what the segment settles, and may write behind its length up to its capacity. last tells that it is the message's last. text tells a segment that stands in place of the rest. Errors are of type [Error];
 // after one the joiner must be reset.
 func (j *Joiner) Join(dst, segment []byte, text, last bool) ([]byte, error) {
-	k := j.p.encoding
-	if !k.isUTF16() {
-		return j.joinText(dst, segment, text, last)
+	if j.p.encoding.isUTF16() {
+		return j.joinWide(dst, segment, text, last)
 	}
+	return j.joinText(dst, segment, text, last)
+}
+
+// joinWide joins a segment and writes it in UTF-16.
+func (j *Joiner) joinWide(dst, segment []byte, text, last bool) ([]byte, error) {
 	narrow, err := j.joinText(j.utf8, segment, text, last)
 	if err != nil {
 		return dst, err
 	}
-	wide, n, ok := k.widen(dst, narrow, last)
+	wide, n, ok := j.p.encoding.widen(dst, narrow, last)
 	if !ok {
 		return dst, &Error{Code: Malformed, What: "content that is no UTF-8"}
 	}

@@ -64,11 +64,13 @@ func (t Type) String() string {
 
 // numeric tells the types that are carried as numbers.
 func (t Type) numeric() bool {
-	return t == TypeInt || t == TypeByte || t.scaled()
+	return (1<<TypeInt|1<<TypeByte|1<<TypeFloat|1<<TypeDecimal|1<<TypeScientific)>>t&1 != 0
 }
 
 // scaled tells the numeric types that may have digits after the point.
-func (t Type) scaled() bool { return t == TypeFloat || t == TypeDecimal || t == TypeScientific }
+func (t Type) scaled() bool {
+	return (1<<TypeFloat|1<<TypeDecimal|1<<TypeScientific)>>t&1 != 0
+}
 
 // Until tells a splitter where a value ends; the numbers are those of the wire format.
 type Until uint8

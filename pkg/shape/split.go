@@ -82,9 +82,9 @@ func (s *Splitter) Lenient() { s.strict = false }
 
 // Write splits a further chunk of the message. It copies what it has to keep.
 func (s *Splitter) Write(chunk []byte) error {
-	switch k := s.p.encoding; {
-	case k.isUTF16():
-		s.own = s.narrow.append(s.own, k, chunk, false)
+	switch {
+	case s.p.encoding.isUTF16():
+		s.narrowed(chunk, false)
 		s.in = s.own
 	case len(s.own) > 0:
 		s.own = append(s.own, chunk...)
@@ -103,8 +103,8 @@ func (s *Splitter) Write(chunk []byte) error {
 // Close ends the message and hands out its last segment.
 func (s *Splitter) Close() error {
 	s.final = true
-	if k := s.p.encoding; k.isUTF16() {
-		s.own = s.narrow.append(s.own, k, nil, true)
+	if s.p.encoding.isUTF16() {
+		s.narrowed(nil, true)
 		s.in = s.own
 	}
 	if err := s.split(); err != nil {
@@ -118,11 +118,12 @@ func (s *Splitter) Close() error {
 
 // Split splits a whole message.
 func (s *Splitter) Split(message []byte) error {
-	s.in, s.at, s.final = message, 0, true
-	if k := s.p.encoding; k.isUTF16() {
-		s.own = s.narrow.append(s.own[:0], k, message, true)
-		s.in = s.own
+	if s.p.encoding.isUTF16() {
+		s.own = s.own[:0]
+		s.narrowed(message, true)
+		message = s.own
 	}
+	s.in, s.at, s.final = message, 0, true
 	err := s.split()
 	if err == nil && !s.text {
 		s.out.out()
@@ -130,6 +131,11 @@ func (s *Splitter) Split(message []byte) error {
 	}
 	s.in = nil
 	return err
+}
+
+// narrowed appends a chunk to what is kept, in UTF-8.
+func (s *Splitter) narrowed(chunk []byte, final bool) {
+	s.own = s.narrow.append(s.own, s.p.encoding, chunk, final)
 }
 
 func (s *Splitter) pos() int64 { return s.gone + int64(s.at) }
