@@ -21,6 +21,7 @@ import (
 	"github.com/hhfr/hhfr/pkg/shape"
 	"github.com/hhfr/hhfr/pkg/soap"
 	"github.com/hhfr/hhfr/pkg/streamer"
+	"github.com/hhfr/hhfr/pkg/wsrm"
 )
 
 const addressing = `<wsa:ReplyTo xmlns:wsa="http://www.w3.org/2005/08/addressing"><wsa:Address>urn:me</wsa:Address></wsa:ReplyTo>`
@@ -34,9 +35,12 @@ func papersSchema(t testing.TB, name string) *schema.Schema {
 	return s
 }
 
+const exampleSequence = "urn:hhfr:sequence:0f1e2d3c4b5a69788796a5b4c3d2e1f0"
+
 func fullOffer(t testing.TB) *negotiate.Offer {
 	o := exampleOffer()
-	o.Assurances, o.Securities = []string{negotiate.AtMostOnce}, []string{negotiate.TransportSecurity}
+	o.Assurances, o.Securities = []string{negotiate.AssuranceURI(wsrm.ExactlyOnce, true)}, []string{negotiate.TransportSecurity}
+	o.Sequence = exampleSequence
 	o.Request = &negotiate.Description{Schema: papersSchema(t, "strings.xsd").String()}
 	o.Reply = &negotiate.Description{Fingerprint: papersSchema(t, "floats.xsd").URI()}
 	o.Headers = []string{addressing}
@@ -45,7 +49,8 @@ func fullOffer(t testing.TB) *negotiate.Offer {
 
 func fullAnswer(t testing.TB) *negotiate.Answer {
 	a := exampleAnswer(t)
-	a.Assurance, a.Security, a.HeadersKept = negotiate.AtMostOnce, negotiate.TransportSecurity, 1
+	a.Assurance, a.Security, a.HeadersKept = negotiate.AssuranceURI(wsrm.ExactlyOnce, true), negotiate.TransportSecurity, 1
+	a.Sequence = exampleSequence
 	a.Request = &negotiate.Description{Fingerprint: papersSchema(t, "strings.xsd").URI()}
 	a.Refused = []negotiate.Declined{{Item: "ReplyDescription", Why: "not known here"}}
 	a.Ignored = []soap.Name{{Space: "urn:example:later", Local: "Compression"}}
@@ -162,6 +167,7 @@ func TestResponderTakesWhatItUnderstands(t *testing.T) {
 	require.NoError(t, err)
 	var asked []string
 	s := startServices(t, func(c *negotiate.ResponderConfig) {
+		c.Sequenced, c.Store = &teller{}, lasting{c.Store}
 		c.UnchangingHeaders = func(path string, blocks []string) error {
 			asked = append(asked, path+" "+blocks[0])
 			return nil
@@ -169,7 +175,9 @@ func TestResponderTakesWhatItUnderstands(t *testing.T) {
 	})
 	o := fullOffer(t)
 	a := offered(t, s, o)
-	assert.Equal(t, negotiate.AtMostOnce, a.Assurance)
+	assert.Equal(t, o.Assurances[0], a.Assurance)
+	assert.Equal(t, exampleSequence, a.Sequence)
+	assert.False(t, a.SequenceKnown)
 	assert.Equal(t, negotiate.TransportSecurity, a.Security)
 	assert.Equal(t, &negotiate.Description{Fingerprint: two.URI()}, a.Request)
 	assert.Nil(t, a.Reply)
@@ -184,6 +192,7 @@ func TestResponderTakesWhatItUnderstands(t *testing.T) {
 	facts, err := negotiate.ParseFacts(entry.Value)
 	require.NoError(t, err)
 	assert.Equal(t, []string{addressing}, facts.Headers)
+	assert.Equal(t, exampleSequence, facts.Sequence)
 	assert.Equal(t, two.URI(), facts.RequestDescription)
 	assert.Equal(t, s.http.URL, facts.Origin)
 
@@ -209,7 +218,11 @@ func TestResponderTakesWhatItUnderstands(t *testing.T) {
 	assert.Equal(t, "ReplyDescription", a.Refused[1].Item)
 
 	plain := startServices(t, nil)
-	a = offered(t, plain, fullOffer(t))
+	o = fullOffer(t)
+	o.Assurances = []string{o.Assurances[0], negotiate.AtMostOnce}
+	a = offered(t, plain, o)
+	assert.Equal(t, negotiate.AtMostOnce, a.Assurance)
+	assert.Empty(t, a.Sequence)
 	assert.Zero(t, a.HeadersKept)
 	assert.Equal(t, "UnchangingHeader", a.Refused[0].Item)
 }

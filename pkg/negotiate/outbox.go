@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"net/url"
+	"slices"
 	"sync"
 
 	"github.com/hhfr/hhfr/internal/xmlns"
@@ -209,13 +210,11 @@ func (o *outbox) lost(ctx context.Context) error {
 	o.d.cfg.Log.Warn("the other end lost the state of the sequence", "sequence", o.entry.sequence)
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	again := o.d.cfg.Assurance == wsrm.AtLeastOnce
-	st := o.seq.Status()
-	o.entry.before += int64(st.Accepted) - int64(o.entry.base)
-	if again {
-		o.entry.before -= int64(st.Accepted - st.Done) // they are accepted once more
-	}
-	return o.replace(ctx, o.seq.Lose(again))
+	list := o.seq.Lose(o.d.cfg.Assurance == wsrm.AtLeastOnce)
+	// Those of them that were accepted are so once more.
+	accepted := slices.DeleteFunc(slices.Clone(list), func(s *sequence.Sending) bool { return !s.Accepted() })
+	o.entry.before += int64(o.seq.Status().Accepted) - int64(o.entry.base) - int64(len(accepted))
+	return o.replace(ctx, list)
 }
 
 // taken notes that a responder has the sequence.

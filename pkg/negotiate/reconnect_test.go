@@ -26,10 +26,12 @@ type mortal struct {
 	store        ctxstore.Store
 	http, stream string // addresses, once known
 	serve        func(ctx context.Context, x *streamer.Exchange)
+	sequenced    negotiate.Sequenced
 
 	mu    sync.Mutex
 	conns []net.Conn
 	kill  func()
+	gone  chan struct{} // closed when it is killed
 	seen  []string
 }
 
@@ -64,7 +66,7 @@ func (m *mortal) start() {
 		return c
 	}
 	r, err := negotiate.NewResponder(negotiate.ResponderConfig{
-		Store: m.store, Coders: rawCoders, Addresses: map[string]string{"tcp": ":" + port}, WrapConn: keep,
+		Store: m.store, Coders: rawCoders, Addresses: map[string]string{"tcp": ":" + port}, WrapConn: keep, Sequenced: m.sequenced,
 		Serve: func(ctx context.Context, _ string, x *streamer.Exchange) { m.serve(ctx, x) },
 	})
 	require.NoError(m.t, err)
@@ -76,7 +78,10 @@ func (m *mortal) start() {
 	var wait sync.WaitGroup
 	wait.Go(func() { _ = server.Serve(l) })
 	wait.Go(func() { _ = r.ServeStreams(context.Background(), streams) })
+	gone := make(chan struct{})
+	m.gone = gone
 	m.kill = sync.OnceFunc(func() {
+		defer close(gone)
 		_ = streams.Close()
 		_ = server.Close()
 		m.mu.Lock()
@@ -89,6 +94,11 @@ func (m *mortal) start() {
 		wait.Wait()
 	})
 }
+
+// killed waits until it is.
+func (m *mortal) killed() { <-m.gone }
+
+func (m *mortal) url(path string) string { return "http://" + m.http + path }
 
 func (m *mortal) echo(ctx context.Context, x *streamer.Exchange) {
 	body, err := x.Message().ReadAll(1 << 20)

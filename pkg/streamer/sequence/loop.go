@@ -317,19 +317,16 @@ func (q *Sequence) lose(again bool) (list []*Sending) {
 	if l.dead {
 		return nil
 	}
-	if again {
-		for _, n := range slices.Sorted(maps.Keys(l.sent)) {
-			if s := l.sent[n]; !s.acked && !s.settled {
-				list = append(list, s)
-				delete(l.sent, n)
-			}
+	q.durable.Engine().Undone(func(n uint64, _ []byte, sent bool) bool {
+		if s := l.sent[n]; s != nil && !s.settled && (again || !sent) {
+			list = append(list, s)
+			delete(l.sent, n)
 		}
-	}
+		return true
+	})
 	_ = q.step(wsrm.Event{Kind: wsrm.Abort})
-	if again {
-		list = append(list, l.outbox...)
-		l.outbox = nil
-	}
+	list = append(list, l.outbox...)
+	l.outbox = nil
 	q.fail(&Error{Code: FateUnknown, Err: errors.New("the other end knows nothing of the sequence")})
 	return list
 }

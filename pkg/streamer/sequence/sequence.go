@@ -206,6 +206,16 @@ func (s *Sending) Wait(ctx context.Context) (Message, error) {
 	}
 }
 
+// Accepted tells whether the message had a number in the sequence that handed it over ([Sequence.Lose]).
+func (s *Sending) Accepted() bool {
+	select {
+	case <-s.stored:
+		return true
+	default:
+		return false
+	}
+}
+
 // Settled tells what Wait would say, if it would not wait.
 func (s *Sending) Settled() (settled bool, err error) {
 	select {
@@ -245,8 +255,8 @@ func (q *Sequence) Finish(ctx context.Context) error {
 	return q.broken
 }
 
-// Lose gives up a sequence of which the other end knows nothing any more: what was sent has an unknown fate. With again, those messages that are not known to be done are handed over instead, to be sent in another
-// sequence: what at-least-once allows.
+// Lose gives up a sequence of which the other end knows nothing any more. What was never sent is handed over, to be sent in another sequence; with again, as at-least-once allows, so is what was sent and is not known to be done. Else
+// that has an unknown fate.
 func (q *Sequence) Lose(again bool) []*Sending {
 	out := make(chan []*Sending, 1)
 	if !q.do(func() { out <- q.lose(again) }) {

@@ -1,0 +1,373 @@
+package negotiate_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/hhfr/hhfr/pkg/ctxstore"
+	"github.com/hhfr/hhfr/pkg/negotiate"
+	"github.com/hhfr/hhfr/pkg/soap"
+	"github.com/hhfr/hhfr/pkg/streamer"
+	"github.com/hhfr/hhfr/pkg/wsrm"
+)
+
+// lasting is a store that tests keep beyond the ends that use it.
+type lasting struct{ ctxstore.Store }
+
+func newLasting(t testing.TB) ctxstore.Store { return lasting{newStore(t)} }
+
+// teller serves messages of sequences: those to /book by a transaction that counts, all others with effects of its own. It replies with the body and the path.
+type teller struct {
+	mu      sync.Mutex
+	handled []string
+	hold    chan struct{} // Handle waits for it; nil: it does not
+	begun   chan struct{}
+}
+
+func (*teller) Transactional(path string) bool { return path == "/book" }
+
+func (l *teller) Transact(ctx context.Context, path string, tx *wsrm.Tx, m *streamer.Message) (*streamer.Message, error) {
+	if negotiate.FactsOf(ctx) == nil {
+		return nil, errors.New("no facts")
+	}
+	body, err := m.ReadAll(1 << 20)
+	if err != nil {
+		return nil, err
+	}
+	tx.Set(append(append(slices.Clone(tx.Value()), body...), ' '))
+	return streamer.NewMessage(nil, []byte(path+" "+string(body))), nil
+}
+
+func (l *teller) Handle(_ context.Context, path string, m *streamer.Message) *streamer.Message {
+	body, _ := m.ReadAll(1 << 20)
+	if l.hold != nil {
+		l.begun <- struct{}{}
+		<-l.hold
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.handled = append(l.handled, string(body))
+	return streamer.NewMessage(nil, []byte(path+" "+string(body)))
+}
+
+// bank is a mortal peer whose services come in sequences.
+func newBank(t testing.TB, l *teller) *mortal {
+	m := &mortal{t: t, store: newLasting(t), sequenced: l}
+	m.serve = m.echo
+	m.start()
+	return m
+}
+
+// assured is the configuration of a dialer that asks for more than at-most-once.
+func assured(t testing.TB, a wsrm.Assurance, store ctxstore.Store) negotiate.Config {
+	cfg := config(t)
+	cfg.Assurance, cfg.Ordered, cfg.Store = a, true, store
+	cfg.Clock, cfg.Reconnect = quick{newLater()}, time.Hour
+	return cfg
+}
+
+// effect is what the store has of the one sequence in it.
+func effect(t testing.TB, store ctxstore.Store) (effect string, sequences int) {
+	for info, err := range store.List(t.Context(), ctxstore.SequencePrefix) {
+		require.NoError(t, err)
+		entry, err := store.Get(t.Context(), info.URI)
+		require.NoError(t, err)
+		e, err := wsrm.EffectOf(entry.Value)
+		require.NoError(t, err)
+		effect += string(e)
+		sequences++
+	}
+	return effect, sequences
+}
+
+func TestAssurancesAreAgreed(t *testing.T) {
+	for _, a := range []wsrm.Assurance{wsrm.AtLeastOnce, wsrm.ExactlyOnce} {
+		for _, path := range []string{"/book", "/other"} {
+			t.Run(a.String()+path, func(t *testing.T) {
+				l := &teller{}
+				m := newBank(t, l)
+				session := dial(t, "http://"+m.http+path, assured(t, a, newLasting(t)))
+				agreed := session.Agreed()
+				assert.Equal(t, negotiate.AssuranceURI(a, true), agreed.Facts.Assurance)
+				assert.True(t, strings.HasSuffix(agreed.Facts.Assurance, ":in-order"))
+				for n := range 3 {
+					_, body := call(t, session, "", strconv.Itoa(n))
+					assert.Equal(t, path+" "+strconv.Itoa(n), body)
+				}
+				require.NoError(t, session.Send(t.Context(), streamer.NewMessage(nil, []byte("3"))))
+				posted, err := session.Post(t.Context(), streamer.NewMessage([]byte("POST /book HTTP/1.1\r\n\r\n"), []byte("4")))
+				require.NoError(t, err)
+				pending, err := session.Begin(t.Context(), streamer.NewMessage(nil, []byte("5")))
+				require.NoError(t, err)
+				reply, err := pending.Reply(t.Context())
+				require.NoError(t, err)
+				text, err := reply.ReadAll(100)
+				require.NoError(t, err)
+				assert.Equal(t, path+" 5", string(text))
+				require.NoError(t, session.Finish(t.Context()))
+				require.NoError(t, posted.Err())
+				status, _ := session.Sequence()
+				assert.EqualValues(t, 6, status.Done)
+				assert.True(t, status.Over)
+				_, err = session.Call(t.Context(), streamer.NewMessage(nil, []byte("late")))
+				assert.ErrorIs(t, err, &negotiate.Error{Code: negotiate.FateUnknown}, "the sequence is over")
+				require.NoError(t, session.Close())
+				got, _ := effect(t, m.store)
+				if path == "/book" {
+					assert.Equal(t, "0 1 2 3 4 5 ", got)
+				} else {
+					assert.Equal(t, "4 ", got, "a head may name another service")
+					assert.Equal(t, []string{"0", "1", "2", "3", "5"}, l.handled)
+				}
+				assert.Empty(t, m.got(), "nothing went another way")
+			})
+		}
+	}
+}
+
+func TestAssurancesRefused(t *testing.T) {
+	at := func(url string, cfg negotiate.Config) error {
+		_, err := negotiate.Dial(t.Context(), url, cfg)
+		return err
+	}
+	volatile := startServices(t, func(c *negotiate.ResponderConfig) { c.Sequenced = &teller{} })
+	none := startServices(t, nil)
+	plain := startServices(t, func(c *negotiate.ResponderConfig) { c.Serves = func(string) bool { return false } })
+	for name, tc := range map[string]struct {
+		url  string
+		code negotiate.Code
+		says string
+		edit func(*negotiate.Config)
+	}{
+		"store here does not persist":  {volatile.http.URL, negotiate.BadConfig, "a store that persists", func(c *negotiate.Config) { c.Store = newStore(t) }},
+		"store there does not persist": {volatile.http.URL, negotiate.NoHHFR, "none here; plain SOAP cannot promise exactly-once", nil},
+		"no sequences there":           {none.http.URL, negotiate.NoHHFR, "plain SOAP cannot promise exactly-once", nil},
+		"no HHFR there":                {plain.http.URL, negotiate.NoHHFR, "plain SOAP cannot promise exactly-once", nil},
+		"order without assurance":      {volatile.http.URL, negotiate.BadConfig, "order", func(c *negotiate.Config) { c.Assurance = wsrm.AtMostOnce }},
+		"no such assurance":            {volatile.http.URL, negotiate.BadConfig, "assurance", func(c *negotiate.Config) { c.Assurance = 9 }},
+	} {
+		cfg := assured(t, wsrm.ExactlyOnce, newLasting(t))
+		if tc.edit != nil {
+			tc.edit(&cfg)
+		}
+		err := at(tc.url+"/x", cfg)
+		assert.ErrorIs(t, err, &negotiate.Error{Code: tc.code}, name)
+		assert.ErrorContains(t, err, tc.says, name)
+	}
+	cfg := assured(t, wsrm.AtLeastOnce, newStore(t))
+	session := dial(t, volatile.http.URL+"/x", cfg)
+	require.NoError(t, session.Finish(t.Context()), "at-least-once needs no store that persists")
+
+	// One sequence at a time: another assurance waits until that is over.
+	store := newLasting(t)
+	first := dial(t, newBank(t, &teller{}).url("/book"), assured(t, wsrm.ExactlyOnce, store))
+	_, body := call(t, first, "", "x")
+	assert.Equal(t, "/book x", body)
+	url := first.Agreed().Facts.Origin + "/book"
+	require.NoError(t, first.Close())
+	assert.ErrorContains(t, at(url, assured(t, wsrm.AtLeastOnce, store)), "not over")
+}
+
+// The peer dies again and again while messages are sent: each has its effect once, in order, and a reply.
+func TestSequenceOverReconnections(t *testing.T) {
+	m := newBank(t, &teller{})
+	session := dial(t, m.url("/book"), assured(t, wsrm.ExactlyOnce, newLasting(t)))
+	want := ""
+	for n := range 60 {
+		if n%7 == 3 {
+			m.kill()
+			m.start()
+		}
+		_, body := call(t, session, "", strconv.Itoa(n))
+		assert.Equal(t, fmt.Sprintf("/book %d", n), body)
+		want += strconv.Itoa(n) + " "
+	}
+	require.NoError(t, session.Finish(t.Context()))
+	require.NoError(t, session.Close())
+	got, sequences := effect(t, m.store)
+	assert.Equal(t, want, got)
+	assert.Equal(t, 1, sequences)
+}
+
+// A session ends before its messages are done; the next one on the same store goes on with them, and gets their replies.
+func TestSequenceOutlivesSessions(t *testing.T) {
+	m := newBank(t, &teller{})
+	store := newLasting(t)
+	cfg := assured(t, wsrm.ExactlyOnce, store)
+	cfg.Reconnect = 0
+	session := dial(t, m.url("/book"), cfg)
+	call(t, session, "", "0")
+	m.kill()
+	var kept []*negotiate.Posted
+	for n := 1; n <= 3; n++ {
+		posted, err := session.Post(t.Context(), streamer.NewMessage(nil, []byte(strconv.Itoa(n))))
+		if err == nil {
+			kept = append(kept, posted)
+		}
+	}
+	require.Error(t, session.Finish(t.Context()))
+	require.NoError(t, session.Close())
+	status, _ := session.Sequence()
+	accepted := status.Accepted
+	assert.LessOrEqual(t, int(accepted), 1+len(kept))
+	for i, p := range kept {
+		code := negotiate.Kept
+		if uint64(i)+1 >= accepted {
+			code = negotiate.Unsent // it came when the session was over already
+		}
+		assert.ErrorIs(t, p.Err(), &negotiate.Error{Code: code}, "%d", i)
+	}
+
+	m.start()
+	late := make(chan uint64, 10)
+	cfg.Reconnect = time.Hour
+	cfg.Resume, cfg.LateReply = true, func(number uint64, _ *streamer.Message, err error) {
+		assert.NoError(t, err)
+		late <- number
+	}
+	session = dial(t, m.url("/book"), cfg)
+	_, resumed := session.Sequence()
+	assert.Equal(t, accepted, resumed)
+	for n := int(resumed); n <= 3; n++ {
+		call(t, session, "", strconv.Itoa(n))
+	}
+	require.NoError(t, session.Finish(t.Context()))
+	require.NoError(t, session.Close())
+	got, _ := effect(t, m.store)
+	assert.Equal(t, "0 1 2 3 ", got)
+
+	// What was finished is not sent again, and what is new goes into a sequence of its own.
+	session = dial(t, m.url("/book"), cfg)
+	_, resumed = session.Sequence()
+	assert.EqualValues(t, 4, resumed)
+	call(t, session, "", "4")
+	require.NoError(t, session.Close())
+	session = dial(t, m.url("/book"), cfg)
+	_, resumed = session.Sequence()
+	assert.EqualValues(t, 5, resumed, "over both sequences of the run")
+	require.NoError(t, session.Finish(t.Context()))
+	require.NoError(t, session.Close())
+	cfg.Resume = false
+	session = dial(t, m.url("/book"), cfg)
+	_, resumed = session.Sequence()
+	assert.Zero(t, resumed, "another run")
+	require.NoError(t, session.Close())
+	_, sequences := effect(t, m.store)
+	assert.Equal(t, 3, sequences)
+}
+
+// The responder loses its store while messages are under way: exactly-once reports what it may have done, at-least-once sends it again.
+func TestResponderLosesTheSequence(t *testing.T) {
+	for _, a := range []wsrm.Assurance{wsrm.AtLeastOnce, wsrm.ExactlyOnce} {
+		t.Run(a.String(), func(t *testing.T) {
+			l := &teller{hold: make(chan struct{}), begun: make(chan struct{}, 10)}
+			m := newBank(t, l)
+			session := dial(t, m.url("/other"), assured(t, a, newLasting(t)))
+			type outcome struct {
+				body string
+				err  error
+			}
+			outcomes := make(chan outcome, 1)
+			go func() {
+				reply, err := session.Call(t.Context(), streamer.NewMessage(nil, []byte("0")))
+				var o outcome
+				if o.err = err; err == nil {
+					b, _ := reply.ReadAll(100)
+					o.body = string(b)
+				}
+				outcomes <- o
+			}()
+			<-l.begun
+			m.store = newLasting(t) // of the next life
+			go m.kill()
+			close(l.hold)
+			m.killed()
+			m.start()
+			o := <-outcomes
+			switch {
+			case a == wsrm.ExactlyOnce && o.err != nil:
+				assert.ErrorIs(t, o.err, &negotiate.Error{Code: negotiate.FateUnknown})
+			default: // the reply came before the connection broke, or it was handled again
+				require.NoError(t, o.err)
+				assert.Equal(t, "/other 0", o.body)
+			}
+			l.begun = make(chan struct{}, 100)
+			for n, over := 1, false; !over; n++ {
+				reply, err := session.Call(t.Context(), streamer.NewMessage(nil, []byte(strconv.Itoa(n))))
+				if over = err == nil; over {
+					text, err := reply.ReadAll(100)
+					require.NoError(t, err)
+					assert.Equal(t, "/other "+strconv.Itoa(n), string(text), "another sequence goes on")
+					continue
+				}
+				// It was written to a stream that nobody had seen to be dead.
+				require.Equal(t, wsrm.ExactlyOnce, a)
+				require.ErrorIs(t, err, &negotiate.Error{Code: negotiate.FateUnknown})
+			}
+			require.NoError(t, session.Finish(t.Context()))
+			require.NoError(t, session.Close())
+			slices.Sort(l.handled)
+			if a == wsrm.ExactlyOnce {
+				assert.Equal(t, slices.Compact(slices.Clone(l.handled)), l.handled, "nothing twice")
+			}
+			assert.Contains(t, l.handled, "0")
+		})
+	}
+}
+
+// What a sequence does not take is told at once, and a reply that it does not take by its status.
+func TestSequencesTakeNoLongMessages(t *testing.T) {
+	m := newBank(t, &teller{})
+	long := &longReplies{}
+	m.kill()
+	m.sequenced = long
+	m.start()
+	session := dial(t, m.url("/other"), assured(t, wsrm.ExactlyOnce, newLasting(t)))
+	_, err := session.Call(t.Context(), &streamer.Message{Body: io.LimitReader(zeros{}, 5<<20)})
+	assert.ErrorIs(t, err, &negotiate.Error{Code: negotiate.Unsent})
+	head, body := call(t, session, "", "x")
+	assert.Contains(t, head, strconv.Itoa(http.StatusInternalServerError))
+	assert.Empty(t, body)
+	require.NoError(t, session.Finish(t.Context()))
+}
+
+type zeros struct{}
+
+func (zeros) Read(p []byte) (int, error) {
+	clear(p)
+	return len(p), nil
+}
+
+type longReplies struct{ teller }
+
+func (*longReplies) Handle(context.Context, string, *streamer.Message) *streamer.Message {
+	return &streamer.Message{Body: io.LimitReader(zeros{}, 5<<20)}
+}
+
+func TestSequencesInMessages(t *testing.T) {
+	offer := fullOffer(t)
+	answer := fullAnswer(t)
+	require.NotEmpty(t, offer.Sequence)
+	text, err := offer.Message(soap.V11)
+	require.NoError(t, err)
+	for name, as := range map[string]string{"short": "urn:hhfr:sequence:00", "upper case": strings.ToUpper(offer.Sequence), "another": "urn:uuid:" + strings.Repeat("0", 32)} {
+		_, _, err := negotiate.ParseOffer([]byte(strings.Replace(string(text), offer.Sequence, as, 1)))
+		assert.ErrorIs(t, err, &negotiate.Error{Code: negotiate.Malformed}, name)
+	}
+	text, err = answer.Message(soap.V11)
+	require.NoError(t, err)
+	_, err = negotiate.ParseAnswer([]byte(strings.Replace(string(text), `state="new"`, `state="odd"`, 1)))
+	assert.ErrorIs(t, err, &negotiate.Error{Code: negotiate.Malformed})
+}
