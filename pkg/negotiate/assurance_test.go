@@ -122,7 +122,7 @@ func TestAssurancesAreAgreed(t *testing.T) {
 				assert.EqualValues(t, 6, status.Done)
 				assert.True(t, status.Over)
 				_, err = session.Call(t.Context(), streamer.NewMessage(nil, []byte("late")))
-				assert.ErrorIs(t, err, &negotiate.Error{Code: negotiate.FateUnknown}, "the sequence is over")
+				assert.ErrorIs(t, err, &negotiate.Error{Code: negotiate.Unsent}, "the sequence is over")
 				require.NoError(t, session.Close())
 				got, _ := effect(t, m.store)
 				if path == "/book" {

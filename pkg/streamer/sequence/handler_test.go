@@ -189,7 +189,7 @@ func TestWhatIsKeptGoesOn(t *testing.T) {
 	require.True(t, w.connect())
 	require.NoError(t, w.ends[0].Finish(t.Context()))
 	_, err = w.ends[0].Send(t.Context(), sequence.Message{}, false)
-	assert.ErrorIs(t, err, &sequence.Error{Code: sequence.FateUnknown}, "it is over")
+	assert.ErrorIs(t, err, &sequence.Error{Code: sequence.Unsent}, "it is over")
 	w.close()
 	assert.Len(t, w.replies, 1, "the second wanted none")
 	assert.NoError(t, w.replies[1].err)

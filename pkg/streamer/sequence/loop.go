@@ -64,7 +64,7 @@ func (q *Sequence) run() {
 	l.adopt(q.durable.Engine())
 	_ = q.step(wsrm.Event{Kind: wsrm.Disconnected}) // what a crash left unknown is told by the first step, and answered before that is stored
 	if l.over = q.durable.Engine().Over(); l.over {
-		q.fail(errOver)
+		q.fail(errOver, errEnded)
 	}
 	for quit := false; !quit; {
 		q.turn()
@@ -160,6 +160,7 @@ func (q *Sequence) step(ev wsrm.Event) error {
 
 var (
 	errDead   = &Error{Code: Unstored}
+	errEnded  = &Error{Code: Unsent, Err: errors.New("the sequence is over")}
 	errClosed = &Error{Code: Unsent, Err: errors.New("the sequence was closed here")}
 	errOver   = &Error{Code: FateUnknown, Err: errors.New("a reply did not come before the sequence ended")}
 )
@@ -171,7 +172,7 @@ func (q *Sequence) act(actions []wsrm.Action, err error) error {
 		q.cfg.Log.Error("state of a sequence not stored", "uri", q.cfg.URI, "err", err)
 		l.dead = true
 		q.abort()
-		q.fail(&Error{Code: Unstored, Err: err})
+		q.fail(&Error{Code: Unstored, Err: err}, &Error{Code: Unstored, Err: err})
 		return err
 	}
 	for _, a := range actions {
@@ -306,7 +307,7 @@ func (q *Sequence) end(a wsrm.Action) {
 	if l.over = q.durable.Engine().Over(); l.over || a.Reason == wsrm.Unrecognized {
 		l.after = append(l.after, func() {
 			q.note()
-			q.fail(errOver)
+			q.fail(errOver, errEnded)
 		})
 	}
 }
@@ -327,17 +328,17 @@ func (q *Sequence) lose(again bool) (list []*Sending) {
 	_ = q.step(wsrm.Event{Kind: wsrm.Abort})
 	list = append(list, l.outbox...)
 	l.outbox = nil
-	q.fail(&Error{Code: FateUnknown, Err: errors.New("the other end knows nothing of the sequence")})
+	q.fail(&Error{Code: FateUnknown, Err: errors.New("the other end knows nothing of the sequence")}, errEnded)
 	return list
 }
 
-// fail settles all that waits, and lets nothing more be sent.
-func (q *Sequence) fail(err *Error) {
+// fail settles all that waits with err, and lets nothing more be sent: that is then the error for others.
+func (q *Sequence) fail(err, others *Error) {
 	l := &q.loop
 	q.mu.Lock()
 	first := q.broken == nil
 	if first {
-		q.broken = err
+		q.broken, q.why = others, err
 	}
 	q.mu.Unlock()
 	for _, n := range slices.Sorted(maps.Keys(l.sent)) {
@@ -377,7 +378,7 @@ func (q *Sequence) settleAll() {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	if q.broken == nil {
-		q.broken = errClosed
+		q.broken, q.why = errClosed, &Error{Code: Kept}
 		close(q.over)
 	}
 	q.ease()

@@ -77,6 +77,7 @@ type Sequence struct {
 	eased   chan struct{} // closed when load shrinks; nil: nobody waits
 	closed  bool
 	broken  error // why nothing can be sent any more
+	why     error // what Finish waits for in vain
 	status  Status
 	restore bool
 }
@@ -252,7 +253,7 @@ func (q *Sequence) Finish(ctx context.Context) error {
 	if q.status.Over {
 		return nil
 	}
-	return q.broken
+	return q.why
 }
 
 // Lose gives up a sequence of which the other end knows nothing any more. What was never sent is handed over, to be sent in another sequence; with again, as at-least-once allows, so is what was sent and is not known to be done. Else
