@@ -8,12 +8,19 @@ import (
 	"net"
 	"net/http"
 	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"slices"
 	"strings"
+	"time"
 
+	"github.com/hhfr/hhfr/pkg/ctxstore"
+	"github.com/hhfr/hhfr/pkg/ctxstore/bolt"
 	"github.com/hhfr/hhfr/pkg/negotiate"
 	"github.com/hhfr/hhfr/pkg/schema"
 	"github.com/hhfr/hhfr/pkg/streamer"
 	"github.com/hhfr/hhfr/pkg/streamer/tcp"
+	"github.com/hhfr/hhfr/pkg/wsrm"
 )
 
 // hello is a SOAP service of net/http.
@@ -67,6 +74,59 @@ func ExampleDial() {
 	// Output:
 	// a request by a stream
 	// urn:hhfr:representation:binary <Envelope>hello</Envelope> <nil>
+}
+
+// account is a service whose effects are part of the transactions of its messages: it counts them.
+type account struct{}
+
+func (account) Transactional(string) bool { return true }
+
+func (account) Transact(_ context.Context, _ string, tx *wsrm.Tx, _ *streamer.Message) (*streamer.Message, error) {
+	count := append(slices.Clone(tx.Value()), '|')
+	tx.Set(count)
+	return streamer.NewMessage(nil, []byte("<Envelope>"+string(count)+"</Envelope>")), nil
+}
+
+func (account) Handle(context.Context, string, *streamer.Message) *streamer.Message { return nil }
+
+// Each message is done once, whatever breaks on the way, as long as the stores at both ends survive.
+func ExampleSession_Finish() {
+	ctx := context.Background()
+	dir, err := os.MkdirTemp("", "hhfr")
+	if err != nil {
+		panic(err)
+	}
+	defer os.RemoveAll(dir)
+	var stores [2]ctxstore.Store
+	for i := range stores {
+		if stores[i], err = bolt.Open(filepath.Join(dir, fmt.Sprint(i)), bolt.Config{}); err != nil {
+			panic(err)
+		}
+		defer stores[i].Close()
+	}
+	url, stop := exampleServer(negotiate.ResponderConfig{Store: stores[0], Sequenced: account{}})
+	defer stop()
+	session, err := negotiate.Dial(ctx, url, negotiate.Config{Store: stores[1], Assurance: wsrm.ExactlyOnce, Ordered: true, Reconnect: time.Minute})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	defer session.Close()
+	for range 3 {
+		reply, err := session.Call(ctx, streamer.NewMessage(nil, []byte("<Envelope/>")))
+		if err != nil {
+			fmt.Println(err)
+			return
+		}
+		body, _ := reply.ReadAll(1 << 20)
+		fmt.Println(string(body))
+	}
+	fmt.Println(session.Finish(ctx))
+	// Output:
+	// <Envelope>|</Envelope>
+	// <Envelope>||</Envelope>
+	// <Envelope>|||</Envelope>
+	// <nil>
 }
 
 // An end that knows nothing of HHFR gets plain SOAP.
