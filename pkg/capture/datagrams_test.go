@@ -260,7 +260,7 @@ func TestDatagramsMissing(t *testing.T) {
 	messages := slices.Repeat(mixed(t), 2)
 	grams, store := overUDP(t, badLink+"6", 2048, messages)
 	chance := rand.New(rand.NewPCG(1, 2))
-	for range 20 {
+	for range 8 {
 		n := 1 + chance.IntN(4)
 		left := slices.Clone(grams)
 		for range n {
