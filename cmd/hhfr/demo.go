@@ -55,6 +55,8 @@ func runDemo(ctx context.Context, env Env, g *global, cfg demo.Config, output st
 		if cfg.Dir, err = os.MkdirTemp("", "hhfr-demo-"); err != nil {
 			return err
 		}
+	} else if err := os.MkdirAll(cfg.Dir, 0o755); err != nil {
+		return err
 	}
 	ctx, out, stop := printing(ctx, env.Out)
 	defer stop()

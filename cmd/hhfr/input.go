@@ -2,7 +2,9 @@ package main
 
 import (
 	"bufio"
+	"bytes"
 	"context"
+	"fmt"
 	"io"
 	"os"
 )
@@ -30,6 +32,44 @@ type input struct {
 func (i *input) Close() error {
 	_ = i.ReadCloser.Close()
 	return i.file.Close()
+}
+
+// readMessage reads a file as one message, of at most maxDocument octets. When ctx ends before the file does, it fails with the cause.
+func readMessage(ctx context.Context, name string) ([]byte, error) {
+	type result struct {
+		body []byte
+		err  error
+	}
+	came := make(chan result, 1)
+	go func() {
+		body, err := readShorter(name, maxDocument)
+		came <- result{body, err}
+	}()
+	select {
+	case r := <-came:
+		return r.body, r.err
+	case <-ctx.Done():
+		return nil, context.Cause(ctx)
+	}
+}
+
+func readShorter(name string, most int) ([]byte, error) {
+	f, err := os.Open(name)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = f.Close() }()
+	var b bytes.Buffer
+	if info, err := f.Stat(); err == nil && info.Mode().IsRegular() {
+		b.Grow(int(min(info.Size(), int64(most))) + bytes.MinRead)
+	}
+	switch n, err := b.ReadFrom(io.LimitReader(f, int64(most)+1)); {
+	case err != nil:
+		return nil, err
+	case n > int64(most):
+		return nil, fmt.Errorf("%s is longer than a message may be, %d octets", name, most)
+	}
+	return b.Bytes(), nil
 }
 
 // interruptible reads r until ctx ends. What waits for r then is left behind; it ends with r, or with the process.

@@ -331,7 +331,7 @@ func messages(ctx context.Context, env Env, o streamOptions) iter.Seq2[peer.Outg
 		for range o.repeat {
 			for _, name := range o.files {
 				if name != "-" {
-					body, err := os.ReadFile(name)
+					body, err := readMessage(ctx, name)
 					if err != nil {
 						yield(peer.Outgoing{Name: name}, err)
 						return

@@ -135,7 +135,7 @@ func packable(ctx context.Context, env Env, files []string) iter.Seq2[transcode.
 	return func(yield func(transcode.Input, error) bool) {
 		for _, name := range files {
 			if name != "-" {
-				body, err := os.ReadFile(name)
+				body, err := readMessage(ctx, name)
 				if !yield(transcode.Input{Name: name, Body: body}, err) || err != nil {
 					return
 				}
