@@ -118,7 +118,7 @@ func (d *draft) finish(text string, octets []byte, mark bool) {
 	} else if len(d.entries) > 0 {
 		d.tail = gapOf(text, mark)
 	}
-	if len(d.entries) > minRecurring {
+	if len(d.entries) > minRecurring && d.mayRecur() {
 		d.gatherRecurring()
 	}
 	d.settle()

@@ -1,7 +1,5 @@
 package shape
 
-import "bytes"
-
 // Learn makes a shape from one message. Every value is a leaf, repeated siblings are an array whose rows are widened to fit each of them (values never enter
 // a shape, but for those of a closed list that belong to markup: docs/architecture.md). A message that is no XML, has a DTD or is nested too deeply gives an [Error], code Unlearnable or
 // TooLarge.
@@ -89,11 +87,7 @@ func (f *Family) Shape() (*Shape, error) {
 	if f.encoding.isUTF16() {
 		w.end()
 	}
-	octets := w.finish()
-	if cap(octets) > 2*len(octets) {
-		octets = bytes.Clone(octets)
-	}
-	return parse(octets)
+	return parse(w.finish())
 }
 
 // Size is about what the family takes in memory, in octets.

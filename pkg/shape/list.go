@@ -5,26 +5,33 @@ import "slices"
 // minRecurring is how many elements of one message come again behind others until they are a list without order, and no sequence that happens to have one name twice.
 const minRecurring = 3
 
+// mayRecur tells elements in which names come again; of many ones it does not look.
+func (d *draft) mayRecur() bool {
+	const few = 64
+	recurring := 0
+	var seen uint64 // by a bit that names share rather by chance, if they are not the same
+	for i, e := range d.entries {
+		local := firstForm(e).element.name.local
+		bit := uint64(1) << (len(local) * 11 & 63)
+		if local != "" {
+			bit = 1 << ((len(local)*11 + int(local[0]) + int(local[len(local)-1])*5) & 63)
+		}
+		if seen&bit != 0 && (len(d.entries) > few || slices.ContainsFunc(d.entries[:i], func(f *entry) bool { return firstForm(f).element.name.local == local })) {
+			recurring++
+		}
+		seen |= bit
+	}
+	return recurring >= minRecurring
+}
+
 // gatherRecurring makes a list of elements that come again and again behind others. They are this message's own.
 func (d *draft) gatherRecurring() {
 	recurring, from, to := 0, len(d.entries), 0
-	var seen uint64
-	var places map[[3]string]int // where a name came first
+	places := make(map[[3]string]int, min(len(d.entries), 2*maxAlternatives)) // where a name came first
 	for i, e := range d.entries {
-		name := firstForm(e).element.name
-		if mark := name.mark(); seen&mark == 0 {
-			seen |= mark
-		} else if places == nil {
-			places = make(map[[3]string]int, i)
-			for k, f := range slices.Backward(d.entries[:i]) {
-				places[firstForm(f).element.name.parts()] = k
-			}
-		}
-		if places == nil {
-			continue
-		}
-		if k, ok := places[name.parts()]; !ok {
-			places[name.parts()] = i
+		name := firstForm(e).element.name.parts()
+		if k, ok := places[name]; !ok {
+			places[name] = i
 		} else if e.shares(d.entries[k]) {
 			recurring, from, to = recurring+1, min(from, k), i+1
 		}
@@ -60,15 +67,6 @@ func (n name) parts() [3]string {
 		return [3]string{n.uri, n.local}
 	}
 	return [3]string{n.uri, n.local, n.prefix}
-}
-
-// mark is a bit that names share rather by chance, if they are not the same.
-func (n name) mark() uint64 {
-	bit := len(n.local) * 7
-	if n.local != "" {
-		bit += int(n.local[0])
-	}
-	return 1 << (bit & 63)
 }
 
 // lists puts an array of a choice in place of the elements from the first to the last of one name, if that stands at several places and one of these is loose.

@@ -1,6 +1,10 @@
 package shape
 
-import "encoding/binary"
+import (
+	"bytes"
+	"encoding/binary"
+	"sync"
+)
 
 // writer writes the serialization of a tree in canonical form (wire-format section 9) while it is told, in order, what stands in it: texts that follow each other become one, a sequence of one node becomes that
 // node, slots are numbered as they come. A sequence must not be begun inside a sequence, element or attribute.
@@ -18,16 +22,26 @@ type written struct {
 	kids int
 }
 
+// writers are reused, unless one shape made them large.
+var writers = sync.Pool{New: func() any { return new(writer) }}
+
 func newWriter() *writer {
-	const usual = 2048                                                                            // octets of most shapes
-	return &writer{dst: append(make([]byte, 0, usual), version, 0), open: make([]written, 0, 32)} // 0: room for the number of slots
+	w := writers.Get().(*writer)
+	w.dst = append(w.dst[:0], version, 0) // 0: room for the number of slots
+	w.open, w.text, w.slots = w.open[:0], 0, nil
+	return w
 }
 
-// finish gives the serialization.
+// finish gives the serialization. The writer is of no use any more.
 func (w *writer) finish() []byte {
+	const usual = 64 << 10
 	w.endText()
 	w.count(1, len(w.slots))
-	return w.dst
+	octets := bytes.Clone(w.dst)
+	if w.slots = nil; cap(w.dst) <= usual {
+		writers.Put(w)
+	}
+	return octets
 }
 
 // count writes a number into the octet at, and makes room for more if it needs more.
