@@ -38,7 +38,8 @@ func (u *Unpacker) quick(p *Program) (done bool) {
 	eye, at := r.eye()
 	pen, out := u.out.pen()
 	pc := u.walk.pc
-	next, was, from := pc, eye, at
+	var next int32
+	was, from := eye, at
 walk:
 	for ; at <= len(seg) && len(out) <= most; pc, was, from = next, eye, at {
 		s := &steps[pc]

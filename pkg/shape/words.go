@@ -195,13 +195,14 @@ func leadingWord(b []byte) (n int, head uint64) {
 	head = load8(b, 0)
 	const low = 0x7f * ones
 	others := head | (head&low + (0x7f-'z')*ones) | ^(head&low + (0x80-'a')*ones) // bit 7: not a to z
-	if others &= 0x80 * ones; others == 0 {
-		n = 8
-	} else if n = bits.TrailingZeros64(others) >> 3; n == len(b) || !isWord(b[n]) {
-		return n, head & (1<<(8*uint(n)) - 1)
-	} else if ends := notWords(head); ends != 0 {
-		n = bits.TrailingZeros64(ends) >> 3
-		return n, head & (1<<(8*uint(n)) - 1)
+	if others &= 0x80 * ones; others != 0 {
+		if n = bits.TrailingZeros64(others) >> 3; n == len(b) || !isWord(b[n]) {
+			return n, head & (1<<(8*uint(n)) - 1)
+		}
+		if ends := notWords(head); ends != 0 {
+			n = bits.TrailingZeros64(ends) >> 3
+			return n, head & (1<<(8*uint(n)) - 1)
+		}
 	}
 	for n = 8; n < len(b); n += 8 {
 		if ends := notWords(load8(b, n)); ends != 0 {
