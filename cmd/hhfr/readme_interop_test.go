@@ -3,6 +3,7 @@
 package main
 
 import (
+	"fmt"
 	"os/exec"
 	"regexp"
 	"strings"
@@ -41,6 +42,8 @@ func TestInteropReadme(t *testing.T) {
 	})
 	require.NotEmpty(t, ports["127.0.0.1:8080"])
 	script = strings.ReplaceAll(script, "hhfr serve ", "hhfr serve --listen "+ports["127.0.0.1:8080"]+" --tcp 127.0.0.1:0 ")
+	script = strings.ReplaceAll(script, "--timeout 3s", "--timeout 10s")
+	script = patient(t, script)
 	c := exec.CommandContext(t.Context(), "bash", "-c", script)
 	c.Dir = shared.Testdata(t, "..")
 	out, err := c.CombinedOutput()
@@ -50,4 +53,23 @@ func TestInteropReadme(t *testing.T) {
 	assert.Contains(t, string(out), " verified\n")
 	assert.Contains(t, string(out), "<result>1.25</result>")
 	assert.Contains(t, string(out), " <-  tick ")
+}
+
+// patient has a script wait for servers until they listen, where people wait for a second.
+func patient(t *testing.T, script string) string {
+	started := regexp.MustCompile(`--listen (127\.0\.0\.1):(\d+).*&$`)
+	var wait string
+	lines, waits := strings.Split(script, "\n"), 0
+	for i, line := range lines {
+		if m := started.FindStringSubmatch(line); m != nil {
+			wait += fmt.Sprintf("until (exec 3<> /dev/tcp/%s/%s) 2> /dev/null; do sleep 0.1; done\n", m[1], m[2])
+		}
+		if line == "sleep 1" {
+			lines[i], wait = wait, ""
+			waits++
+		}
+	}
+	require.Equal(t, strings.Count(script, " &\n"), strings.Count(strings.Join(lines, "\n"), "/dev/tcp/"), "each server is waited for")
+	require.Positive(t, waits)
+	return strings.Join(lines, "\n")
 }
