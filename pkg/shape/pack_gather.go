@@ -73,7 +73,7 @@ func (g *gatherer) usedBits() byte {
 func (g *gatherer) run(last bool) bool {
 	w := g.walk
 	for {
-		w.pc = g.p.pack.next[w.pc]
+		w.pc = g.p.pack.steps[w.pc].at
 		if o := &g.p.ops[w.pc]; o.code == opNext {
 			g.rest(o)
 		}

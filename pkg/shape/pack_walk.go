@@ -43,7 +43,7 @@ func (w *position) nextRow(p *Program, o *op) bool {
 // enter is the way to the next operation that has an item; end: there is none.
 func (w *position) enter(p *Program) (o *op, end bool) {
 	for {
-		w.pc = p.pack.next[w.pc]
+		w.pc = p.pack.steps[w.pc].at
 		o = &p.ops[w.pc]
 		switch o.code {
 		case opNext:
@@ -65,20 +65,18 @@ func (w *position) enter(p *Program) (o *op, end bool) {
 	}
 }
 
-// packPlan is what packing by a program needs beside its operations, by their indices.
+// packPlan is what packing by a program needs beside its operations.
 type packPlan struct {
 	places int       // how many operations have items
-	place  []int32   // which of those an operation is
-	next   []int32   // the operation behind texts and jumps, if there is no other before it
-	flat   [][]int32 // by array: the operations of rows that are nothing but texts, numbers and booleans
-	steps  []step
+	steps  []step    // by operation
+	flat   [][]int32 // by array: the operations of rows that are nothing but texts, numbers and booleans; nil without arrays
 }
 
-// step is what packing does first at an operation, for values outside arrays.
+// step is what packing does first at an operation.
 type step struct {
-	at    int32 // the operation: as next says
+	at    int32 // the operation behind texts and jumps, if there is no other before it; the others are about that one
 	other int32 // itemMaybe: the operation behind
-	place int32
+	place int32 // which of those with items it is
 	item  item
 	bits  uint8 // of its kind
 	// low and high are the kinds that are usual.
@@ -145,22 +143,18 @@ func (o *op) item() item {
 }
 
 func planPacking(ops []op) packPlan {
-	l := packPlan{place: make([]int32, len(ops)), next: make([]int32, len(ops)), flat: make([][]int32, len(ops))}
-	for i := len(ops) - 1; i >= 0; i-- {
-		o := &ops[i]
-		l.next[i] = int32(i)
-		switch o.code {
-		case opText, opAgain:
-			l.next[i] = l.next[i+1]
-		case opJump:
-			l.next[i] = l.next[o.a]
-		}
-	}
+	l := packPlan{steps: make([]step, len(ops))}
 	for i := range ops {
-		switch o := &ops[i]; o.code {
+		o, s := &ops[i], &l.steps[i]
+		s.at, s.other, s.item, s.bits = int32(i), o.b, o.item(), uint8(o.kindBits())
+		s.low, s.high = s.item.kinds()
+		switch o.code {
 		case opValue, opSlot, opMaybe, opChoice, opRows, opColumn:
+			if o.code == opRows && l.flat == nil {
+				l.flat = make([][]int32, len(ops))
+			}
 			if !o.fixed {
-				l.place[i] = int32(l.places)
+				s.place = int32(l.places)
 				l.places++
 				if o.code == opRows {
 					l.flat[i] = flatRows(ops, i)
@@ -168,13 +162,13 @@ func planPacking(ops []op) packPlan {
 			}
 		}
 	}
-	l.steps = make([]step, len(ops))
-	for i := range ops {
-		at := l.next[i]
-		o := &ops[at]
-		s := step{at: at, other: o.b, place: l.place[at], item: o.item(), bits: uint8(o.kindBits())}
-		s.low, s.high = s.item.kinds()
-		l.steps[i] = s
+	for i := len(ops) - 1; i >= 0; i-- {
+		switch o := &ops[i]; o.code {
+		case opText, opAgain:
+			l.steps[i] = l.steps[i+1]
+		case opJump:
+			l.steps[i] = l.steps[o.a]
+		}
 	}
 	return l
 }

@@ -105,7 +105,7 @@ func (u *Unpacker) run(last bool) error {
 		items = u.r.uvarint()
 	}
 	for u.r.err == nil {
-		w.pc = u.p.pack.next[w.pc]
+		w.pc = u.p.pack.steps[w.pc].at
 		if o := &u.p.ops[w.pc]; o.code == opNext {
 			items = u.rest(o, items)
 		}
