@@ -54,10 +54,10 @@ func (p pen) pair(out []byte, v uint8) (pen, []byte) {
 
 // quick packs the values outside arrays that a last segment begins with, as far as they have nothing unusual: each is read, compared with what is remembered, and written at one look. It gives where
 // it stopped, before the first that is another or at the end of both. What it wrote cannot be taken back.
-func (e *packer) quick(p *Program, pc int32, seg []byte) (next int32, r segmentReader, done bool) {
+func (e *packer) quick(p *Program, pc int32, seg []byte) (stop int32, from int, bits eye, done bool) {
 	places, steps, t := e.recall.places, p.pack.steps, &e.time
 	pen, out := e.w.pen()
-	bit, left, from := uint8(0), uint8(0), 0
+	bit, left := uint8(0), uint8(0)
 walk:
 	for at := from; ; from = at {
 		s := &steps[pc]
@@ -278,7 +278,7 @@ walk:
 		pc++
 	}
 	e.w.lift(pen, out)
-	return pc, segmentReader{seg: seg, at: from, bit: bit, left: left}, done
+	return pc, from, eye{bit, left}, done
 }
 
 // quickKind writes the kind of a value outside arrays, of n bits, which is not the one that is remembered.

@@ -40,11 +40,12 @@ func (k *Packer) Pack(dst []byte, p *Program, s *Packing, m *Memory, segment []b
 			e.w.uvarint(e.gather.items)
 		}
 		e.pack(p)
-	} else if pc, r, done := e.quick(p, w.pc, segment); !done {
+	} else if pc, at, bits, done := e.quick(p, w.pc, segment); !done {
 		e.gather.begin(p, w, segment, last)
-		w.pc, e.gather.seg = pc, r
+		r := &e.gather.seg
+		w.pc, r.at, r.bit, r.left = pc, at, bits.octet, bits.left
 		if !e.gather.gather(segment, last) {
-			if r.at > 0 {
+			if at > 0 {
 				m.careful = true
 				m.Reset()
 				return append(append(dst[:start], 0b10), segment...)
