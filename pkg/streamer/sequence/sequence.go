@@ -103,7 +103,7 @@ func Open(ctx context.Context, cfg Config) (*Sequence, error) {
 		cfg.Log = slog.New(slog.DiscardHandler)
 	}
 	if cfg.Store == nil || cfg.URI == "" || cfg.Life < 0 {
-		return nil, &Error{Code: BadConfig, Err: errors.New("Store and URI are required, and Life is 0 or more")}
+		return nil, &Error{Code: BadConfig, Err: errors.New("needs Store and URI, and a Life of 0 or more")}
 	}
 	d, found, err := restore(ctx, cfg)
 	if err != nil {

@@ -53,7 +53,7 @@ func TestPowerFailsAnywhere(t *testing.T) {
 					w.close()
 					w.check(messages)
 					if t.Failed() {
-						t.Fatal(fmt.Sprintf("end %d fails at %d, written %v", end, failAt, written))
+						t.Fatalf("end %d fails at %d, written %v", end, failAt, written)
 					}
 				}
 				assert.Positive(t, failed, "the last run was one with fewer changes; how many there are depends on how many messages share one")
