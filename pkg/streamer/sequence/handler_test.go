@@ -225,43 +225,42 @@ func TestWindow(t *testing.T) {
 
 // What breaks the rules changes nothing, and what comes too fast waits.
 func TestHostileArrivals(t *testing.T) {
-	release := make(chan struct{})
-	w := newWorld(t, exactly(false), worker{func(m sequence.Message) sequence.Message {
-		<-release
-		return m
-	}})
-	w.open()
-	q := w.ends[1]
-	arrive := func(ctx context.Context, number uint64, size int) error {
-		m := streamer.NewMessage(nil, make([]byte, size))
-		m.Place.Number = number
-		return q.Arrived(ctx, m)
-	}
-	require.NoError(t, arrive(t.Context(), 2*sequence.Window, 1))
-	assert.Error(t, arrive(t.Context(), 1, sequence.MaxMessage+1))
-	for _, octets := range []string{"", "\xff", "\x10\x00\x01\x7f\x00", "\x01\x01\x01\x00\x02x"} {
-		q.Acks([]byte(octets))
-	}
-	number := uint64(0)
-	ctx, cancel := context.WithCancel(t.Context())
-	blocked := make(chan struct{})
-	go func() {
-		defer close(blocked)
-		for number < sequence.Window { // more than a thousand times the longest message
-			if arrive(ctx, number+1, sequence.MaxMessage) != nil {
-				return
-			}
-			number++
+	synctest.Test(t, func(t *testing.T) {
+		release := make(chan struct{})
+		w := newWorld(t, exactly(false), worker{func(m sequence.Message) sequence.Message {
+			<-release
+			return m
+		}})
+		w.open()
+		q := w.ends[1]
+		arrive := func(ctx context.Context, number uint64, size int) error {
+			m := streamer.NewMessage(nil, make([]byte, size))
+			m.Place.Number = number
+			return q.Arrived(ctx, m)
 		}
-	}()
-	for q.Status().Accepted == 0 && number < 1 {
-		time.Sleep(time.Millisecond)
-	}
-	time.AfterFunc(100*time.Millisecond, cancel)
-	<-blocked
-	assert.Less(t, number, uint64(8))
-	close(release)
-	w.close()
+		require.NoError(t, arrive(t.Context(), 2*sequence.Window, 1))
+		assert.Error(t, arrive(t.Context(), 1, sequence.MaxMessage+1))
+		for _, octets := range []string{"", "\xff", "\x10\x00\x01\x7f\x00", "\x01\x01\x01\x00\x02x"} {
+			q.Acks([]byte(octets))
+		}
+		ctx, cancel := context.WithCancel(t.Context())
+		number := uint64(0)
+		var blocked error
+		done := make(chan struct{})
+		go func() {
+			defer close(done)
+			for ; blocked == nil && number < sequence.Window; number++ { // of the longest messages: far beyond all bounds
+				blocked = arrive(ctx, number+1, sequence.MaxMessage)
+			}
+		}()
+		synctest.Wait()
+		assert.Less(t, number, uint64(8))
+		cancel()
+		<-done
+		assert.ErrorIs(t, blocked, context.Canceled)
+		close(release)
+		w.close()
+	})
 }
 
 // Of a sequence that the other end lost, what was never sent goes into another one; what was sent only if that may be twice.

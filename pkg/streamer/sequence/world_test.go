@@ -217,7 +217,8 @@ func (w *world) send(ctx context.Context, q *sequence.Sequence, messages uint64)
 		}
 		w.waiting.Go(func() {
 			m, err := s.Wait(context.Background()) // at the latest it ends with the sequence
-			if !errors.Is(err, &sequence.Error{Code: sequence.Kept}) && !errors.Is(err, &sequence.Error{Code: sequence.Unstored}) {
+			var e *sequence.Error
+			if !errors.As(err, &e) || e.Code == sequence.FateUnknown { // else the next life has it, or sends it
 				w.late(n, m, err)
 			}
 		})
