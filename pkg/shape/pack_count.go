@@ -27,7 +27,7 @@ func countStep(b, before []byte) (step int64, ok bool) {
 	for end > 0 && b[end-1] == before[end-1] {
 		end--
 	}
-	if end > 0 && !(digit(b[end-1]) && digit(before[end-1])) {
+	if end > 0 && (!digit(b[end-1]) || !digit(before[end-1])) {
 		return 0, false
 	}
 	from, to, was := counted(before)
