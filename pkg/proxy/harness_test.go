@@ -27,7 +27,7 @@ import (
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 // patience bounds what a test waits for that must come; it is no measurement.
-const patience = time.Minute
+const patience = 2 * time.Minute
 
 // origin is a server on raw sockets: it notes what each connection sends and replies as a function says.
 type origin struct {

@@ -73,7 +73,7 @@ func TestServerThatTakesNothing(t *testing.T) {
 	for range 3 {
 		c := connect(t, near.url())
 		go func() { // it is not taken whole
-			_, _ = fmt.Fprintf(c.TCPConn, "POST /stuck HTTP/1.1\r\nContent-Length: %d\r\n\r\n%s", 200<<20, strings.Repeat("x", 40<<20))
+			_, _ = fmt.Fprintf(c.TCPConn, "POST /stuck HTTP/1.1\r\nContent-Length: %d\r\n\r\n%s", 200<<20, strings.Repeat("x", 16<<20))
 		}()
 		stuck = append(stuck, c)
 	}
