@@ -9,7 +9,6 @@ import (
 	"math/rand/v2"
 	"net"
 	"net/http"
-	"path/filepath"
 	"slices"
 	"testing"
 	"time"
@@ -36,7 +35,7 @@ var soakFor = flag.Duration("soak", 5*time.Minute, "how long random sessions go 
 // TestSoakSessions: random messages over sessions with random limits and sync sizes come back byte for byte, and their recordings give them again.
 // A failure names the seed of its messages and limits; which exchange is when is up to the machine.
 func TestSoakSessions(t *testing.T) {
-	material := soakMaterial(t)
+	material := append(shared.Envelopes(t, true), workload.Mixed(20)...)
 	seeds := rand.New(rand.NewPCG(uint64(time.Now().UnixNano()), 0))
 	sessions, messages, octets := 0, 0, 0
 	stores := newStores() // kept for a while, so that later sessions begin with known shapes
@@ -158,28 +157,6 @@ func (s *soakSession) decode(t *testing.T, file []byte) {
 		}
 	}
 	require.Equal(t, 2*len(s.messages), found)
-}
-
-// soakMaterial are the messages that random ones are made from.
-func soakMaterial(t *testing.T) (list [][]byte) {
-	for _, path := range shared.Files(t, shared.Testdata(t, "soap"), func(p string) bool { return filepath.Ext(p) == ".xml" }) {
-		list = append(list, shared.Read(t, path))
-	}
-	if shared.Has(t) {
-		for _, path := range shared.Messages(t) {
-			list = append(list, shared.Read(t, path))
-		}
-	}
-	for _, kind := range []iter.Seq[[]byte]{workload.Floats(1, 100), workload.Records(2, 20), workload.Records(3, 500), workload.Strings(4, 8), workload.Headers(5)} {
-		n := 0
-		for m := range kind {
-			list = append(list, bytes.Clone(m))
-			if n++; n == 20 {
-				break
-			}
-		}
-	}
-	return list
 }
 
 // soakMessages draws the messages of a session: as they are, cut off, with octets or pieces changed, or of octets that are no XML.

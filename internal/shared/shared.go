@@ -70,6 +70,19 @@ func Messages(tb testing.TB) []string {
 	})
 }
 
+// Envelopes gives the messages of testdata/soap, with corpus also those of the corpus if it is there.
+func Envelopes(tb testing.TB, corpus bool) (list [][]byte) {
+	tb.Helper()
+	paths := Files(tb, Testdata(tb, "soap"), func(path string) bool { return filepath.Ext(path) == ".xml" })
+	if corpus && Has(tb) {
+		paths = append(paths, Messages(tb)...)
+	}
+	for _, path := range paths {
+		list = append(list, Read(tb, path))
+	}
+	return list
+}
+
 // Files gives the paths of the files below dir that keep takes (nil: all), sorted. Finding none fails the test.
 func Files(tb testing.TB, dir string, keep func(path string) bool) (paths []string) {
 	tb.Helper()

@@ -69,6 +69,20 @@ func Blob(seed uint64, n int) []byte {
 	return append(b, `</input></ns1:echoBase64>`+envelopeClose...)
 }
 
+// Mixed gives the first so many messages of each kind but payloads.
+func Mixed(each int) (list [][]byte) {
+	for _, kind := range []iter.Seq[[]byte]{Floats(1, 100), Records(2, 20), Records(3, 200), Strings(4, 8), Headers(5)} {
+		n := 0
+		for m := range kind {
+			list = append(list, m)
+			if n++; n == each {
+				break
+			}
+		}
+	}
+	return list
+}
+
 // Headers yields W5 without end: a small trade report under WS-Addressing, WS-RM and WS-Security headers, in which
 // identifiers, times, digest and nonce change from message to message and the numbers count.
 func Headers(seed uint64) iter.Seq[[]byte] {

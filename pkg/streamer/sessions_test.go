@@ -7,9 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"iter"
 	"math/rand/v2"
-	"path/filepath"
 	"sync"
 	"testing"
 	"time"
@@ -29,32 +27,10 @@ import (
 
 // TestRandomSessions is the short form of TestSoakSessions: seeds that never change.
 func TestRandomSessions(t *testing.T) {
-	material := sessionMaterial(t, false)
+	material := append(shared.Envelopes(t, false), workload.Mixed(5)...)
 	for seed := range uint64(40) {
 		runSession(t, seed, material)
 	}
-}
-
-// sessionMaterial are the messages that random ones are made from.
-func sessionMaterial(t *testing.T, corpus bool) (list [][]byte) {
-	for _, path := range shared.Files(t, shared.Testdata(t, "soap"), func(p string) bool { return filepath.Ext(p) == ".xml" }) {
-		list = append(list, shared.Read(t, path))
-	}
-	if corpus && shared.Has(t) {
-		for _, path := range shared.Messages(t) {
-			list = append(list, shared.Read(t, path))
-		}
-	}
-	for _, kind := range []iter.Seq[[]byte]{workload.Floats(1, 100), workload.Records(2, 20), workload.Records(3, 200), workload.Strings(4, 8), workload.Headers(5)} {
-		n := 0
-		for m := range kind {
-			list = append(list, bytes.Clone(m))
-			if n++; n == 5 {
-				break
-			}
-		}
-	}
-	return list
 }
 
 // randomSession is two ends with random limits, and what both have to say. A seed gives limits and messages; which exchange is when is up to the machine.

@@ -10,6 +10,9 @@ import (
 
 	"github.com/stretchr/testify/require"
 	"go.uber.org/goleak"
+
+	"github.com/hhfr/hhfr/internal/shared"
+	"github.com/hhfr/hhfr/internal/workload"
 )
 
 var (
@@ -20,7 +23,7 @@ var (
 // TestSoakSessions: random messages between two ends with random limits and sync sizes, in both directions, some cancelled, arrive once and as they
 // are, or end in an error that limits or cancels explain; no stream breaks. A failure names its seed.
 func TestSoakSessions(t *testing.T) {
-	material := sessionMaterial(t, true)
+	material := append(shared.Envelopes(t, true), workload.Mixed(5)...)
 	if *soakSeed != 0 {
 		for range 100 {
 			runSession(t, *soakSeed, material)
