@@ -6,6 +6,7 @@ import (
 	"net"
 	"net/netip"
 	"os"
+	"sync"
 
 	"github.com/gopacket/gopacket"
 	"github.com/gopacket/gopacket/layers"
@@ -23,12 +24,17 @@ const (
 // Conn is a connection that is recorded. It is as safe for concurrent use as the connection below.
 type Conn struct {
 	net.Conn
-	rec *Recorder
+	rec    *Recorder
+	writes sync.Mutex // held over one Write
 
 	// Guarded by rec.mu.
 	out, in  *side // what this end writes, what it reads
 	comments []string
 	v6       bool
+	pending  []byte // of the Write that is under way
+	writing  bool   // one is
+	shown    bool   // and is recorded already
+	ends     []func()
 }
 
 // side is one direction of a connection.
@@ -136,10 +142,8 @@ func (c *Conn) ip(src, dst netip.Addr) gopacket.NetworkLayer {
 	return &layers.IPv4{Version: 4, TTL: 64, Id: c.rec.ipID, Flags: layers.IPv4DontFragment, Protocol: layers.IPProtocolTCP, SrcIP: src.AsSlice(), DstIP: dst.AsSlice()}
 }
 
-// data records p as sent by from.
+// data records p as sent by from. The lock is held.
 func (c *Conn) data(from, to *side, p []byte) {
-	c.rec.mu.Lock()
-	defer c.rec.mu.Unlock()
 	if from.ended {
 		return
 	}
@@ -153,10 +157,19 @@ func (c *Conn) data(from, to *side, p []byte) {
 	}
 }
 
-// end records that from sends no more; a reset ends both directions.
+// end records that from sends no more, behind what is being written; a reset ends both directions.
 func (c *Conn) end(from, to *side, reset bool) {
 	c.rec.mu.Lock()
 	defer c.rec.mu.Unlock()
+	if c.writing {
+		c.ends = append(c.ends, func() { c.endNow(from, to, reset) })
+		return
+	}
+	c.endNow(from, to, reset)
+}
+
+// endNow is end with the lock held.
+func (c *Conn) endNow(from, to *side, reset bool) {
 	switch {
 	case from.ended:
 		return
@@ -186,7 +199,7 @@ func (c *Conn) Comment(json string) error {
 func (c *Conn) Read(p []byte) (int, error) {
 	n, err := c.Conn.Read(p)
 	if n > 0 {
-		c.data(c.in, c.out, p[:n])
+		c.came(p[:n])
 	}
 	switch {
 	case errors.Is(err, io.EOF):
@@ -197,19 +210,41 @@ func (c *Conn) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// Write records p and writes it to the connection: in this order, so that what answers p comes after it in the recording. If p is
-// not written whole, this direction of the recording ends there with RST.
-func (c *Conn) Write(p []byte) (int, error) {
-	c.data(c.out, c.in, p)
-	n, err := c.Conn.Write(p)
-	if n < len(p) {
-		c.rec.mu.Lock()
-		if !c.out.ended {
-			c.out.seq -= uint32(len(p) - n)
-		}
-		c.rec.mu.Unlock()
-		c.end(c.out, c.in, true)
+// came records what was read, and before it what is being written: it may be the answer.
+func (c *Conn) came(p []byte) {
+	c.rec.mu.Lock()
+	defer c.rec.mu.Unlock()
+	if c.writing && !c.shown {
+		c.shown = true
+		c.data(c.out, c.in, c.pending)
 	}
+	c.data(c.in, c.out, p)
+}
+
+// Write writes p to the connection and records what that took, before anything that answers it. If p is not written whole, this direction of the recording ends there with RST.
+func (c *Conn) Write(p []byte) (int, error) {
+	c.writes.Lock()
+	defer c.writes.Unlock()
+	c.rec.mu.Lock()
+	c.pending, c.writing, c.shown = p, true, false
+	c.rec.mu.Unlock()
+	n, err := c.Conn.Write(p)
+	c.rec.mu.Lock()
+	defer c.rec.mu.Unlock()
+	switch {
+	case !c.shown:
+		c.data(c.out, c.in, p[:n])
+	case !c.out.ended:
+		c.out.seq -= uint32(len(p) - n)
+	}
+	if n < len(p) {
+		c.endNow(c.out, c.in, true)
+	}
+	c.pending, c.writing = nil, false
+	for _, end := range c.ends {
+		end()
+	}
+	c.ends = nil
 	return n, err
 }
 

@@ -294,7 +294,48 @@ func TestFailedWriteEndsItsDirection(t *testing.T) {
 	_, _ = recorded.Write([]byte("lost"))
 	require.NoError(t, recorded.Close())
 	ps := packets(t, file.Bytes())
-	require.Len(t, ps, 5)
-	assert.True(t, ps[4].tcp.RST)
-	assert.Equal(t, ps[3].tcp.Seq, ps[4].tcp.Seq)
+	require.Len(t, ps, 4, "nothing of it was written")
+	assert.True(t, ps[3].tcp.RST)
+}
+
+// half is a connection that answers in the middle of a write, of which it then takes half.
+type half struct {
+	net.Conn
+	answered chan struct{}
+	answer   io.Reader
+}
+
+func (h half) Write(p []byte) (int, error) {
+	<-h.answered
+	return len(p) / 2, io.ErrShortWrite
+}
+
+func (h half) Read(p []byte) (int, error) { return h.answer.Read(p) }
+
+// TestAnswersComeBehindWhatIsWritten: what is read while a write is under way stands behind it, and the end of the direction behind both.
+func TestAnswersComeBehindWhatIsWritten(t *testing.T) {
+	c, other := net.Pipe()
+	var file bytes.Buffer
+	conn := half{c, make(chan struct{}), strings.NewReader("yes")}
+	recorded := pcapng.NewRecorder(&file, nil).Conn(conn)
+	wrote := make(chan error, 1)
+	go func() {
+		_, err := recorded.Write([]byte("really"))
+		wrote <- err
+	}()
+	require.Eventually(t, recorded.Writing, time.Minute, time.Millisecond)
+	_, err := recorded.Read(make([]byte, 10))
+	require.NoError(t, err)
+	_, err = recorded.Read(make([]byte, 10))
+	require.ErrorIs(t, err, io.EOF)
+	close(conn.answered)
+	require.ErrorIs(t, <-wrote, io.ErrShortWrite)
+	require.NoError(t, recorded.Close())
+	require.NoError(t, other.Close())
+	ps := packets(t, file.Bytes())
+	require.Len(t, ps, 6)
+	assert.Equal(t, "really", string(ps[3].tcp.Payload))
+	assert.Equal(t, "yes", string(ps[4].tcp.Payload))
+	assert.True(t, ps[5].tcp.RST)
+	assert.Equal(t, ps[3].tcp.Seq+3, ps[5].tcp.Seq, "half of it was written")
 }
