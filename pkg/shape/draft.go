@@ -15,15 +15,15 @@ type draft struct {
 	open  string // what closes a start tag; "" if none was seen
 	end   string // what closes the end tag, after its name
 
-	before   gap  // what stands before it, until it hangs in its parent
-	leaf     bool // content without elements
-	leafType Type
+	before   gap    // what stands before it, until it hangs in its parent
 	blank    string // the content itself, if it is white space in all that were merged
 	isBlank  bool
+	leaf     bool // content without elements
+	leafType Type
+	any      bool // content that has nothing in common
 
 	entries []*entry
-	tail    gap  // between the last element inside and the end tag
-	any     bool // content that has nothing in common
+	tail    gap // between the last element inside and the end tag
 }
 
 // slot is a generated prefix; slots of merged declarations are one.

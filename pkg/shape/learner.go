@@ -58,7 +58,7 @@ func (p *pool[T]) get() *T {
 	}
 	if len(p.room) == 0 {
 		const least, most = 8, 64
-		n := min(max(p.made, least), most) // as many again
+		n := min(max(p.made/2, least), most) // half as many again
 		p.room = make([]T, n)
 		p.made += n
 	}

@@ -4,7 +4,7 @@ import "slices"
 
 // minRecurring is how many elements of one message come again behind others until they are a list without order. Fewer are taken for a sequence that has names twice, until another message has it otherwise: what stands at
 // a place of its own in each message is remembered better.
-const minRecurring = 16
+const minRecurring = 8
 
 // mayRecur tells elements in which names come again; of many ones it does not look.
 func (d *draft) mayRecur() bool {
