@@ -116,7 +116,8 @@ func newRecall(p *Program) *recall {
 // free gives the room back, without what is in it.
 func (r *recall) free() {
 	for i := range r.places {
-		clear(r.places[i].octets)
+		o := r.places[i].octets
+		clear(o[:cap(o)])
 	}
 	r.program = nil
 	recalls.Put(r)
