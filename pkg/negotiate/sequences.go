@@ -100,7 +100,14 @@ func (r *Responder) enter(ctx context.Context, facts *Facts) (q *sequence.Sequen
 	return o.seq, leave, nil
 }
 
+// leave closes a sequence without users. What is handled at that moment is not cut short: its outcome would be unknown, and the initiator may be back before it.
 func (r *Responder) leave(uri string, o *opened) {
+	o.mu.Lock()
+	q := o.seq
+	o.mu.Unlock()
+	if q != nil {
+		q.Drain(r.ctx)
+	}
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	s := &r.sequences

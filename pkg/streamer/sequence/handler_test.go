@@ -141,6 +141,36 @@ func TestHandlersInOrderOrNot(t *testing.T) {
 	}
 }
 
+// Handlers may go on without a stream; what they come to is there for the next one.
+func TestDrain(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t, exactly(true), worker{func(m sequence.Message) sequence.Message {
+			time.Sleep(time.Minute)
+			return m
+		}})
+		w.open()
+		require.True(t, w.connect())
+		s := send(t, w.ends[0], "x", true)
+		synctest.Wait()
+		w.disconnect()
+		w.ends[0].Drain(t.Context()) // nothing runs there
+		began := time.Now()
+		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+		w.ends[1].Drain(ctx)
+		cancel()
+		assert.Equal(t, time.Second, time.Since(began))
+		w.ends[1].Drain(t.Context())
+		assert.Equal(t, time.Minute, time.Since(began))
+		w.kill(1)
+		w.open()
+		require.True(t, w.connect())
+		m, err := s.Wait(t.Context())
+		require.NoError(t, err)
+		assert.Equal(t, "x", string(m.Body))
+		w.close()
+	})
+}
+
 // moody refuses each message once.
 type moody struct {
 	ledger

@@ -3,7 +3,6 @@ package sequence
 import (
 	"context"
 	"errors"
-	"maps"
 	"slices"
 	"time"
 
@@ -19,6 +18,7 @@ type loop struct {
 	answers  []answer            // not accepted yet
 	inbox    []incoming          // delivered, and not handled
 	running  int                 // handlers
+	idle     []chan struct{}     // closed when none runs
 	link     *link
 	timer    clock.Timer
 	due      time.Time     // what the timer is set to; zero: it is not
@@ -96,6 +96,7 @@ func (l *loop) adopt(e *wsrm.Engine) {
 // turn lets happen what came up, stores it, and then lets it be seen.
 func (q *Sequence) turn() {
 	l := &q.loop
+	defer l.rest()
 	q.mu.Lock()
 	events := q.events
 	q.events = nil
@@ -125,6 +126,17 @@ func (q *Sequence) turn() {
 	}
 	q.note()
 	q.alarm()
+}
+
+// rest tells who waits for it that no handler runs.
+func (l *loop) rest() {
+	if l.running > 0 {
+		return
+	}
+	for _, idle := range l.idle {
+		close(idle)
+	}
+	l.idle = nil
 }
 
 // heard notes a sign of life, and news if it brought some: an end that only answers when asked is asked less often.
@@ -207,181 +219,6 @@ func (q *Sequence) act(actions []wsrm.Action, err error) error {
 		}
 	}
 	return err
-}
-
-// acknowledged: the other end is done with a message.
-func (q *Sequence) acknowledged(number uint64) {
-	s := q.loop.sent[number]
-	if s == nil || s.acked {
-		return
-	}
-	s.acked = true
-	q.heard(true)
-	q.place.release(1, len(s.payload))
-	s.payload = nil
-	if !s.wanted || s.late { // an earlier process may have had its reply
-		q.settle(number, Message{}, nil)
-	}
-}
-
-// settle ends a message's way; a reply may come before the acknowledgement.
-func (q *Sequence) settle(number uint64, reply Message, err error) {
-	s := q.loop.sent[number]
-	if s != nil && !s.settled {
-		s.settled = true
-		s.reply, s.err = reply, err
-		s.keep()
-		close(s.done)
-	}
-	if s != nil && (s.acked || err != nil) {
-		var e *Error
-		if s.late && q.cfg.Late != nil && errors.As(err, &e) && (e.Code == FateUnknown || e.Code == Unsent) {
-			q.cfg.Late(number, reply, err)
-		}
-		if !s.acked {
-			q.place.release(1, len(s.payload))
-		}
-		delete(q.loop.sent, number)
-	}
-}
-
-// queue takes a message that is to be sent.
-func (q *Sequence) queue(s *Sending) {
-	if err := q.Err(); err != nil {
-		q.refuse(s, err)
-		return
-	}
-	q.loop.outbox = append(q.loop.outbox, s)
-}
-
-func (q *Sequence) refuse(s *Sending, err error) {
-	s.settled, s.err = true, err
-	s.keep()
-	close(s.done)
-	q.place.release(1, len(s.payload))
-}
-
-// send hands what waits to the engine, answers first: others wait for those.
-func (q *Sequence) send() {
-	l := &q.loop
-	for len(l.answers) > 0 && q.answer(l.answers[0]) {
-		l.answers = l.answers[1:]
-	}
-	for len(l.outbox) > 0 {
-		s := l.outbox[0]
-		err := q.step(wsrm.Event{Kind: wsrm.Send, Message: s.payload})
-		switch {
-		case err == nil:
-			l.sent[q.durable.Engine().Last()] = s
-			l.fresh = append(l.fresh, s)
-		case errors.Is(err, &wsrm.Error{Code: wsrm.Full}):
-			return // there is room after the next acknowledgement
-		default:
-			q.refuse(s, &Error{Code: Unsent, Err: err})
-		}
-		l.outbox = l.outbox[1:]
-	}
-}
-
-// finish closes the sequence of this end behind what waits, if that is wanted, or if the other end sends nothing more that could be answered.
-func (q *Sequence) finish() {
-	l := &q.loop
-	if !l.finish && !l.remote || l.ending || l.running > 0 || len(l.inbox) > 0 || len(l.outbox) > 0 || len(l.answers) > 0 {
-		return
-	}
-	l.ending = true
-	_ = q.step(wsrm.Event{Kind: wsrm.Close}) // refused if an earlier process has closed it
-}
-
-// end notes the end of a sequence.
-func (q *Sequence) end(a wsrm.Action) {
-	l := &q.loop
-	if a.Remote {
-		l.remote = true
-	}
-	switch {
-	case a.Remote && a.Reason == wsrm.Complete, !a.Remote && a.Reason == wsrm.Complete:
-	default:
-		q.cfg.Log.Warn("a sequence ended before its time", "uri", q.cfg.URI, "remote", a.Remote, "why", a.Reason.String())
-	}
-	if l.over = q.durable.Engine().Over(); l.over || a.Reason == wsrm.Unrecognized {
-		l.after = append(l.after, func() {
-			q.note()
-			q.fail(errOver, errEnded)
-		})
-	}
-}
-
-// lose is [Sequence.Lose].
-func (q *Sequence) lose(again bool) (list []*Sending) {
-	l := &q.loop
-	if l.dead {
-		return nil
-	}
-	q.durable.Engine().Undone(func(n uint64, _ []byte, sent bool) bool {
-		if s := l.sent[n]; s != nil && !s.settled && (again || !sent) {
-			list = append(list, s)
-			delete(l.sent, n)
-		}
-		return true
-	})
-	_ = q.step(wsrm.Event{Kind: wsrm.Abort})
-	list = append(list, l.outbox...)
-	l.outbox = nil
-	q.fail(&Error{Code: FateUnknown, Err: errors.New("the other end knows nothing of the sequence")}, errEnded)
-	return list
-}
-
-// fail settles all that waits with err, and lets nothing more be sent: that is then the error for others.
-func (q *Sequence) fail(err, others *Error) {
-	l := &q.loop
-	q.mu.Lock()
-	first := q.broken == nil
-	if first {
-		q.broken, q.why = others, err
-	}
-	q.mu.Unlock()
-	for _, n := range slices.Sorted(maps.Keys(l.sent)) {
-		q.settle(n, Message{}, err)
-	}
-	for _, s := range l.outbox {
-		q.refuse(s, &Error{Code: Unsent, Err: err})
-	}
-	l.outbox = nil
-	if first {
-		close(q.over)
-	}
-}
-
-// settleAll is the end of the driver: whoever waits is told that the sequence goes on another time.
-func (q *Sequence) settleAll() {
-	l := &q.loop
-	grace := q.cfg.Clock.AfterFunc(closeGrace, q.cancel)
-	defer grace.Stop()
-	l.quitting = true
-	for l.running > 0 {
-		<-q.wake
-		q.turn()
-	}
-	q.mu.Lock()
-	q.closed = true
-	q.mu.Unlock()
-	q.turn() // what came up meanwhile
-	q.detach(l.link)
-	q.cancel()
-	for _, n := range slices.Sorted(maps.Keys(l.sent)) {
-		q.settle(n, Message{}, &Error{Code: Kept})
-	}
-	for _, s := range l.outbox {
-		q.refuse(s, errClosed)
-	}
-	q.mu.Lock()
-	defer q.mu.Unlock()
-	if q.broken == nil {
-		q.broken, q.why = errClosed, &Error{Code: Kept}
-		close(q.over)
-	}
-	q.ease()
 }
 
 // note keeps what Status tells.

@@ -8,7 +8,6 @@ package sequence
 import (
 	"context"
 	"errors"
-	"fmt"
 	"log/slog"
 	"sync"
 	"time"
@@ -138,95 +137,6 @@ func (q *Sequence) Status() Status {
 	return q.status
 }
 
-// Sending is a message on its way.
-type Sending struct {
-	payload []byte
-	wanted  bool
-	stored  chan struct{} // closed when it is in the store, or settled
-	done    chan struct{} // closed when it is settled: reply or err is set
-	kept    bool          // stored is closed; the driver's
-	settled bool          // done is closed; the driver's
-	acked   bool          // the driver's
-	late    bool          // nobody waits: an earlier process sent it
-	reply   Message
-	err     error
-}
-
-func newSending(payload []byte, wanted bool) *Sending {
-	return &Sending{payload: payload, wanted: wanted, stored: make(chan struct{}), done: make(chan struct{})}
-}
-
-// Send queues a message; wanted: a reply is. Messages that one goroutine sends are numbered in that order. It waits while too many messages are not done. Errors: TooLarge, those of [Sequence.Err], and the cause of ctx.
-func (q *Sequence) Send(ctx context.Context, m Message, wanted bool) (*Sending, error) {
-	if len(m.Head)+len(m.Body) > MaxMessage {
-		return nil, &Error{Code: TooLarge, Err: fmt.Errorf("%d octets, %d go", len(m.Head)+len(m.Body), MaxMessage)}
-	}
-	if err := q.Err(); err != nil {
-		return nil, err
-	}
-	s := newSending(encode(m, placeOf(wanted)), wanted)
-	if err := q.place.enter(ctx, q.over, len(s.payload)); err != nil {
-		return nil, err
-	}
-	if !q.do(func() { q.queue(s) }) {
-		return nil, q.Err()
-	}
-	return s, nil
-}
-
-// keep tells who waits that the message is stored, or settled.
-func (s *Sending) keep() {
-	if !s.kept {
-		s.kept = true
-		close(s.stored)
-	}
-}
-
-// Stored waits until the message lies in the store: from then on it arrives, or is reported. Errors: as [Sending.Wait].
-func (s *Sending) Stored(ctx context.Context) error {
-	select {
-	case <-s.stored:
-	case <-ctx.Done():
-		return context.Cause(ctx)
-	}
-	select {
-	case <-s.done:
-		return s.err
-	default:
-		return nil
-	}
-}
-
-// Wait waits until the message is done, and its reply there if one is wanted. Errors: FateUnknown, Unsent, Kept, Unstored, and the cause of ctx, which changes nothing for the message.
-func (s *Sending) Wait(ctx context.Context) (Message, error) {
-	select {
-	case <-s.done:
-		return s.reply, s.err
-	case <-ctx.Done():
-		return Message{}, context.Cause(ctx)
-	}
-}
-
-// Accepted tells whether the message had a number in the sequence that handed it over ([Sequence.Lose]).
-func (s *Sending) Accepted() bool {
-	select {
-	case <-s.stored:
-		return true
-	default:
-		return false
-	}
-}
-
-// Settled tells what Wait would say, if it would not wait.
-func (s *Sending) Settled() (settled bool, err error) {
-	select {
-	case <-s.done:
-		return true, s.err
-	default:
-		return false, nil
-	}
-}
-
 // Err tells why nothing can be sent any more; nil if something can.
 func (q *Sequence) Err() error {
 	q.mu.Lock()
@@ -279,6 +189,19 @@ func (q *Sequence) Take(list []*Sending) {
 			q.queue(s)
 		}
 	})
+}
+
+// Drain waits until no handler runs, also without a stream, or ctx is done.
+func (q *Sequence) Drain(ctx context.Context) {
+	idle := make(chan struct{})
+	if !q.do(func() { q.loop.idle = append(q.loop.idle, idle) }) {
+		return
+	}
+	select {
+	case <-idle:
+	case <-q.ended:
+	case <-ctx.Done():
+	}
 }
 
 // Close stores the state and ends all that the sequence runs here, once handlers have returned. Whoever waits is told that the message is kept. Streams go on. It is idempotent, and must not be called by a Handler.
