@@ -101,7 +101,7 @@ func (d *Dialer) openOutbox(ctx context.Context, u *url.URL) (*outbox, error) {
 		o.entry.before = 0
 	}
 	switch {
-	case st.Over, st.Accepted == 0 && o.entry.assurance != d.assurance():
+	case st.Over, st.Ended && st.Accepted > st.Done, st.Accepted == 0 && o.entry.assurance != d.assurance():
 		if d.cfg.Resume {
 			o.entry.before = int64(o.resumed()) // what is left of the run goes into another sequence
 		}

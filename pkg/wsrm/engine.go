@@ -85,6 +85,9 @@ func (e *Engine) Changed() bool { return e.changed }
 // Over tells that both sequences ended. An engine that is over only answers; the caller lets go of it when no datagram of the other end can be under way any more.
 func (e *Engine) Over() bool { return e.out.phase == phaseEnded && e.in.ended }
 
+// Ended tells that the sequence of this end is over: nothing more is sent.
+func (e *Engine) Ended() bool { return e.out.phase == phaseEnded }
+
 // Step lets ev happen at the moment now; moments that go backwards count as no time passed. The actions, and all they point to, hold until the next Step. An error says that ev was refused and changed
 // nothing, except where its code says otherwise; the actions of refused events still count.
 func (e *Engine) Step(now time.Time, ev Event) ([]Action, error) {

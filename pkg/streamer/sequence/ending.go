@@ -24,9 +24,7 @@ func (q *Sequence) end(a wsrm.Action) {
 	if a.Remote {
 		l.remote = true
 	}
-	switch {
-	case a.Remote && a.Reason == wsrm.Complete, !a.Remote && a.Reason == wsrm.Complete:
-	default:
+	if a.Reason != wsrm.Complete {
 		q.cfg.Log.Warn("a sequence ended before its time", "uri", q.cfg.URI, "remote", a.Remote, "why", a.Reason.String())
 	}
 	if l.over = q.durable.Engine().Over(); l.over || a.Reason == wsrm.Unrecognized {

@@ -9,6 +9,8 @@ const (
 	hold   = 4 << 20
 	// MaxMessage is the longest message, head and body, in octets.
 	MaxMessage = hold - 64
+	// maxAcks is how many acknowledgements wait to be looked at: each says all that those before it did.
+	maxAcks = 64
 	// ackDelay is how long what is done waits to be acknowledged: the other end wants to know it to make room, of which there is plenty.
 	ackDelay = 100 * time.Millisecond
 	// maxHandlers is how many messages are handled at once that no transaction covers, and that need no order.

@@ -227,7 +227,7 @@ func (q *Sequence) note() {
 	accepted, done, received := e.Positions()
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	q.status = Status{Accepted: accepted, Done: done, Received: received, Resent: e.Stats().Resent, Over: e.Over()}
+	q.status = Status{Accepted: accepted, Done: done, Received: received, Resent: e.Stats().Resent, Ended: e.Ended(), Over: e.Over()}
 }
 
 // alarm sets the timer to what comes first.

@@ -72,6 +72,7 @@ type Sequence struct {
 
 	mu      sync.Mutex
 	events  []func()
+	acks    [][]byte      // what the other end said, and is not looked at
 	load    int           // octets of messages that arrived and are not done, with an allowance for each
 	eased   chan struct{} // closed when load shrinks; nil: nobody waits
 	closed  bool
@@ -89,8 +90,8 @@ type Status struct {
 	Received uint64
 	// Resent is how often messages were sent again, by this process.
 	Resent int64
-	// Over: both sequences ended.
-	Over bool
+	// Ended: nothing more can be sent. Over: that holds for both ends.
+	Ended, Over bool
 }
 
 // Open makes a sequence, or goes on with the one that the store has. The caller calls Close in the end. Errors: BadConfig, Unstored.

@@ -90,7 +90,7 @@ func (q *Sequence) arrived(p *wsrm.Packet, weight int) {
 	q.heard(true)
 	before := len(q.loop.inbox)
 	if err := q.step(wsrm.Event{Kind: wsrm.Arrived, Packet: p}); err != nil {
-		q.cfg.Log.Warn("message of a sequence refused", "uri", q.cfg.URI, "number", p.Units[0].Number, "err", err)
+		q.cfg.Log.Debug("message of a sequence refused", "uri", q.cfg.URI, "number", p.Units[0].Number, "err", err)
 	}
 	delivered := 0
 	for _, d := range q.loop.inbox[before:] {
@@ -99,10 +99,27 @@ func (q *Sequence) arrived(p *wsrm.Packet, weight int) {
 	q.free(weight - delivered)
 }
 
-// Acks takes what the other end says of the sequences. It is for [streamer.Config].Acks, and does not block.
+// Acks takes what the other end says of the sequences. It is for [streamer.Config].Acks, and does not block: of what comes faster than it is taken in, the last counts.
 func (q *Sequence) Acks(octets []byte) {
-	q.do(func() {
-		q.heard(false)
+	q.mu.Lock()
+	first := len(q.acks) == 0
+	if len(q.acks) == maxAcks {
+		q.acks = q.acks[1:]
+	}
+	q.acks = append(q.acks, octets)
+	q.mu.Unlock()
+	if first {
+		q.do(q.takeAcks)
+	}
+}
+
+func (q *Sequence) takeAcks() {
+	q.mu.Lock()
+	list := q.acks
+	q.acks = nil
+	q.mu.Unlock()
+	q.heard(false)
+	for _, octets := range list {
 		var p wsrm.Packet
 		err := q.durable.Engine().Codec().Parse(octets, &p)
 		if err == nil && len(p.Units) > 0 {
@@ -112,9 +129,9 @@ func (q *Sequence) Acks(octets []byte) {
 			err = q.step(wsrm.Event{Kind: wsrm.Arrived, Packet: &p})
 		}
 		if err != nil {
-			q.cfg.Log.Warn("acknowledgement of a sequence refused", "uri", q.cfg.URI, "err", err)
+			q.cfg.Log.Debug("acknowledgement of a sequence refused", "uri", q.cfg.URI, "err", err)
 		}
-	})
+	}
 }
 
 // serve handles what was delivered, as far as it may be now.
