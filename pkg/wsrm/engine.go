@@ -88,6 +88,9 @@ func (e *Engine) Over() bool { return e.out.phase == phaseEnded && e.in.ended }
 // Ended tells that the sequence of this end is over: nothing more is sent.
 func (e *Engine) Ended() bool { return e.out.phase == phaseEnded }
 
+// Complete tells that the other end has closed its sequence, and that all its messages are done: nothing more comes, whether or not the other end manages to say that it ended.
+func (e *Engine) Complete() bool { return e.in.complete() }
+
 // Step lets ev happen at the moment now; moments that go backwards count as no time passed. The actions, and all they point to, hold until the next Step. An error says that ev was refused and changed
 // nothing, except where its code says otherwise; the actions of refused events still count.
 func (e *Engine) Step(now time.Time, ev Event) ([]Action, error) {

@@ -170,6 +170,27 @@ func TestSpoofedAddresses(t *testing.T) {
 	})
 }
 
+// An answer that is used too late opens nothing, and who used it learns that.
+func TestOpeningTooLate(t *testing.T) {
+	onStage(t, func(t *testing.T, s *stage, l net.Listener, _ net.Conn, _ uint64) {
+		id := s.ask(t, host(2), 5)
+		time.Sleep(61 * time.Second)
+		got := s.say(host(2), opening(id, 5, text(1, 1, "late")))
+		require.Len(t, got, 1)
+		d, ok := udp.Parse(got[0])
+		require.True(t, ok)
+		var p wsrm.Packet
+		require.NoError(t, udp.Codec.Parse(d.Packet, &p))
+		assert.True(t, p.Ack.Unknown)
+		id = s.ask(t, host(2), 5)
+		s.say(host(2), opening(id, 5, text(1, 1, "again")))
+		c, err := l.Accept()
+		require.NoError(t, err)
+		requireRead(t, c, "again")
+		require.NoError(t, c.Close())
+	})
+}
+
 // Replayed, the opening of a session that lives opens no other, and what was delivered stays delivered once.
 func TestReplayedHandshake(t *testing.T) {
 	onStage(t, func(t *testing.T, s *stage, l net.Listener, c net.Conn, id uint64) {

@@ -34,6 +34,7 @@ type conn struct {
 	unread   int // octets of it that are committed
 	settling bool
 	readErr  error // behind the inbox
+	parted   bool  // the other end's sequence ended
 	sendErr  error
 	closed   bool
 	left     bool
@@ -75,6 +76,10 @@ func (c *conn) step(ev wsrm.Event) (refused error) {
 			again = c.do(a, now) || again
 		}
 		c.settle()
+	}
+	if c.readErr == nil && !c.left && c.engine.Complete() {
+		c.readErr = io.EOF // its last farewell may never come
+		c.changedLocked()
 	}
 	return refused
 }
@@ -134,7 +139,7 @@ func (c *conn) ended(a wsrm.Action) {
 		err = fmt.Errorf("sequence ended: %v: %w", a.Reason, io.ErrUnexpectedEOF)
 	}
 	if a.Remote {
-		c.readErr = err
+		c.readErr, c.parted = err, true
 	} else {
 		c.sendErr = err
 	}

@@ -191,8 +191,8 @@ func (l *listener) session(g Datagram, from net.Addr) (c, instead *conn) {
 	_, ended := l.tombs[g.Session]
 	valid := g.Kind == Open && l.made(g.Session, Answer, from, g.Nonce)
 	if ended || !valid || l.closed || len(l.sessions) >= maxSessions || len(l.tombs) >= maxTombs {
-		if ended || !valid { // one that was opened at a process before this one, too
-			l.refuse(g, from)
+		if ended || !valid {
+			l.refuse(g, from) // an answer may have been too old when it was used, or come from a process before this one: who asks again gets another
 		}
 		return nil, nil
 	}

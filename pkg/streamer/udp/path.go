@@ -51,7 +51,7 @@ func (c *conn) leave() {
 		return
 	}
 	c.left = true
-	if c.readErr == nil || c.sendErr == nil {
+	if !c.parted || c.sendErr == nil {
 		c.write(unknown(appendNumbers(nil, Data, c.id)), c.remote)
 	}
 	if c.timer != nil {

@@ -233,7 +233,7 @@ func TestNoAmplification(t *testing.T) {
 			assert.LessOrEqual(t, sum, max(3*len(datagram), 0), name)
 		}
 	}
-	assert.Equal(t, 3, answers, "to the ask, and to what is for sessions that are not there")
+	assert.Equal(t, 3, answers, "to the ask, and to opening and data of a session that is not there")
 	require.NoError(t, c.Close())
 	require.NoError(t, l.Close())
 }
