@@ -8,6 +8,7 @@ import (
 	"net"
 	"os"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -106,13 +107,13 @@ func TestAnything(t *testing.T) {
 // The last farewell of an end never comes: who has all that was said, and that it was all, reads the end all the same.
 func TestFarewellIsLost(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		lost := 0
+		var lost atomic.Int32
 		a, b, l := connect(t, "lte", udp.Config{}, func(near, far net.PacketConn) (net.PacketConn, net.PacketConn) {
 			return near, filter{far, func(datagram []byte) bool {
 				d, _ := udp.Parse(datagram)
 				var p wsrm.Packet
 				if d.Packet != nil && udp.Codec.Parse(d.Packet, &p) == nil && p.Terminate {
-					lost++
+					lost.Add(1)
 					return false
 				}
 				return true
@@ -127,7 +128,7 @@ func TestFarewellIsLost(t *testing.T) {
 		assert.Equal(t, "all", string(got))
 		assert.Less(t, time.Since(began), time.Second)
 		time.Sleep(10 * time.Minute)
-		assert.Positive(t, lost)
+		assert.Positive(t, lost.Load())
 		require.NoError(t, b.Close())
 		require.NoError(t, a.Close())
 		require.NoError(t, l.Close())
