@@ -3,6 +3,8 @@ package main
 import (
 	"bytes"
 	"encoding/json"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 
@@ -93,6 +95,22 @@ func TestRun(t *testing.T) {
 	}
 }
 
+// What cannot be reached is a goal, and the page that shows why is there.
+func TestBeyondReach(t *testing.T) {
+	var names []string
+	for _, g := range goals {
+		names = append(names, g.what)
+	}
+	assert.Len(t, beyondReach, 4)
+	for what, why := range beyondReach {
+		assert.Contains(t, names, what)
+		page, section, _ := strings.Cut(why, ", ")
+		text, err := os.ReadFile(filepath.Join("..", page))
+		require.NoError(t, err)
+		assert.Contains(t, string(text), "# "+section)
+	}
+}
+
 func TestReport(t *testing.T) {
 	r := newReport(few())
 	r.Bytes = []octetsRow{{Workload: "w2-10floats", HHFR: 48, Ratio: 0.7}}
@@ -100,7 +118,7 @@ func TestReport(t *testing.T) {
 	r.Shapes = &transit{Total: 0.4, Median: 0.5, Most: 2}
 	r.Speed = []speedRow{{Workload: "w5-headers", EtreeToSplit: 19, SplitToBare: 2.5, Nanos: map[string]float64{split: 1000}}}
 	r.judge()
-	assert.Equal(t, 1, r.missed(), "one that holds since issue 5; those of later ones are open")
+	assert.Equal(t, 3, r.missed(), "those of later issues are open")
 	met := map[string]bool{}
 	for _, v := range r.Goals {
 		met[v.Goal] = v.Met
@@ -118,7 +136,7 @@ func TestReport(t *testing.T) {
 
 	r.Bytes[0].HHFR = 48.1
 	r.judge()
-	assert.Equal(t, 2, r.missed())
+	assert.Equal(t, 4, r.missed())
 
 	var text, js bytes.Buffer
 	require.NoError(t, r.write(&text, "text"))

@@ -42,7 +42,7 @@ func (r *report) judge() {
 // missed counts the goals that make the run fail.
 func (r *report) missed() (n int) {
 	for _, v := range r.Goals {
-		if !v.Met && !v.Open {
+		if !v.Met && !v.Open && v.Why == "" {
 			n++
 		}
 	}
@@ -145,7 +145,7 @@ func (r *report) writePacking(p *printer) {
 }
 
 func (r *report) writeGoals(p *printer) {
-	p.printf("\nGoals. Open ones belong to work that is not done yet.\n\n")
+	p.printf("\nGoals. Open ones belong to work that is not done yet; those that are missed and name a page cannot be reached, and the page shows why.\n\n")
 	t := table{{"goal", "issue", "limit", "value", "state"}}
 	for _, v := range r.Goals {
 		sign, state := "≤ ", "missed"
@@ -155,8 +155,11 @@ func (r *report) writeGoals(p *printer) {
 		if v.Met {
 			state = "met"
 		}
-		if v.Open {
+		switch {
+		case v.Open:
 			state = "open, " + state
+		case !v.Met && v.Why != "":
+			state += ": " + v.Why
 		}
 		t = append(t, []string{v.Goal, strconv.Itoa(v.Issue), sign + strconv.FormatFloat(v.Limit, 'g', -1, 64), strconv.FormatFloat(v.Value, 'f', 2, 64), state})
 	}
