@@ -145,6 +145,42 @@ func (w *ledgerWorld) check() {
 	assert.Equal(w.t, w.messages+1, next)
 }
 
+// The server dies and does not come back in time: the client ends with 5 and keeps what is not done, and the same command goes on with it later.
+func TestKeptMessages(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	server := startMortal(t, "127.0.0.1:0", "127.0.0.1:0", "bolt:"+filepath.Join(dir, "server.db"))
+	args := []string{"stream", strings.TrimSuffix(server.url, "echo") + "ledger", "-", "--assurance", "exactly-once", "--ordered", "--resume", "--store", "bolt:" + filepath.Join(dir, "client.db"), "--reconnect"}
+	client := exec.CommandContext(t.Context(), "hhfr", append(args, "100ms", "--concurrency", "8")...)
+	input, err := client.StdinPipe()
+	require.NoError(t, err)
+	out, err := client.StdoutPipe()
+	require.NoError(t, err)
+	var errs bytes.Buffer
+	client.Stderr = &errs
+	require.NoError(t, client.Start())
+	_, err = fmt.Fprintln(input, entryMessage(1))
+	require.NoError(t, err)
+	lines := bufio.NewScanner(out)
+	require.True(t, lines.Scan(), "%s", &errs)
+	server.kill()
+	_, err = fmt.Fprintln(input, entryMessage(2))
+	require.NoError(t, err)
+	require.NoError(t, input.Close())
+	for lines.Scan() {
+	}
+	assert.Error(t, client.Wait())
+	assert.Equal(t, exitPartial, client.ProcessState.ExitCode(), "%s", &errs)
+	assert.Contains(t, errs.String(), "--resume goes on with what is left")
+
+	w := &ledgerWorld{ledgerRun: ledgerRun{messages: 2}, t: t, server: startMortal(t, server.http, server.stream, "bolt:"+filepath.Join(dir, "server.db"))}
+	client = exec.CommandContext(t.Context(), "hhfr", append(args, "1m")...)
+	client.Stdin = strings.NewReader(entryMessage(1) + entryMessage(2))
+	said, err := client.CombinedOutput()
+	require.NoError(t, err, "%s", said)
+	w.check()
+}
+
 // Both ends are killed while messages are sent: each is in the ledger once, and in order, over either transport. The long form is TestSoakLedger.
 func TestLedgerOverKills(t *testing.T) {
 	for _, transport := range []string{"tcp", "udp"} {

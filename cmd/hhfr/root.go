@@ -76,8 +76,6 @@ func codeOf(err error) (code int, hint string) {
 			return exitNoPeer, "without --require-hhfr, and with --assurance at-most-once, the messages go as plain SOAP"
 		case negotiate.Unreachable:
 			return exitNoPeer, unreachableHint(err)
-		case negotiate.Kept:
-			return exitPartial, "the store has what is not done: the same command with --resume goes on with it"
 		case negotiate.FateUnknown:
 			return exitPartial, "the request was not sent again, since it may have been processed"
 		}

@@ -67,7 +67,7 @@ answered are listed, and never sent again.
 The same command with the same store, started again, first finishes what it had; with --resume its FILEs are those of the run that was killed, and what that one had accepted is not sent
 again. Exactly-once needs a store that persists, here and at the server.
 
-Exit code 1: a reply is a fault or an HTTP error; 5: the fate of messages is unknown.`,
+Exit code 1: a reply is a fault or an HTTP error; 5: the fate of messages is unknown, or they are kept in the store and not known to be done.`,
 		Example: `  hhfr stream http://127.0.0.1:8080/echo message.xml
   hhfr stream http://127.0.0.1:8080/echo a.xml b.xml --repeat 100 -o json
   cat requests.xml | hhfr stream http://127.0.0.1:8080/echo - --save-dir out
@@ -253,6 +253,7 @@ func runStream(ctx context.Context, env Env, g *global, o streamOptions) (err er
 		err = o.finish(ctx, session)
 		finished = err == nil
 	}
+	err = unfinished(err)
 	closed := session.Close()
 	err = errors.Join(err, p.tell(), p.settle())
 	if len(p.sum.Unknown) > 0 || finished {

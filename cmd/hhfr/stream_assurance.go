@@ -11,6 +11,7 @@ import (
 	"github.com/hhfr/hhfr/pkg/negotiate"
 	"github.com/hhfr/hhfr/pkg/peer"
 	"github.com/hhfr/hhfr/pkg/streamer"
+	"github.com/hhfr/hhfr/pkg/streamer/sequence"
 	"github.com/hhfr/hhfr/pkg/wsrm"
 )
 
@@ -83,6 +84,14 @@ func (o *streamOptions) finish(ctx context.Context, session *negotiate.Session) 
 	}
 	status, _ := session.Sequence()
 	return &problem{exitPartial, fmt.Errorf("%d messages are not known to be done: %w", status.Accepted-status.Done, err), "the store has them: the same command with --resume goes on with them"}
+}
+
+// unfinished makes an error of a run whose sequence goes on another time say how.
+func unfinished(err error) error {
+	if errors.Is(err, &negotiate.Error{Code: negotiate.Kept}) || errors.Is(err, &sequence.Error{Code: sequence.Unsent}) {
+		return &problem{exitPartial, err, "the same command with --resume goes on with what is left: the store has what was accepted"}
+	}
+	return err
 }
 
 // lateReplies are answers to messages that an earlier run sent.
