@@ -250,7 +250,7 @@ func runStream(ctx context.Context, env Env, g *global, o streamOptions) (err er
 	case o.listen:
 		err = o.unasked.wait(ctx, session)
 	case o.sequenced():
-		err = o.finish(ctx, session)
+		err = o.finish(ctx, env, g, session)
 		finished = err == nil
 	}
 	err = unfinished(err)

@@ -77,12 +77,15 @@ func behind(messages iter.Seq2[peer.Outgoing, error], first int) iter.Seq2[peer.
 }
 
 // finish waits until everything is done.
-func (o *streamOptions) finish(ctx context.Context, session *negotiate.Session) error {
+func (o *streamOptions) finish(ctx context.Context, env Env, g *global, session *negotiate.Session) error {
 	err := session.Finish(ctx)
+	status, _ := session.Sequence()
+	if g.verbose {
+		fmt.Fprintf(env.Err, "hhfr: sequence: %d messages accepted, %d done, %d sent again in this run\n", status.Accepted, status.Done, status.Resent)
+	}
 	if err == nil || !errors.Is(err, context.Cause(ctx)) {
 		return err
 	}
-	status, _ := session.Sequence()
 	return &problem{exitPartial, fmt.Errorf("%d messages are not known to be done: %w", status.Accepted-status.Done, err), "the store has them: the same command with --resume goes on with them"}
 }
 
