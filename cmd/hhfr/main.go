@@ -14,12 +14,22 @@ func main() {
 }
 
 func run() int {
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	defer stop()
+	ctx, cancel := context.WithCancelCause(context.Background())
+	signals := make(chan os.Signal, 1)
+	signal.Notify(signals, os.Interrupt, syscall.SIGTERM)
 	go func() {
-		<-ctx.Done()
-		stop() // the second signal ends the process at once
+		s := <-signals
+		signal.Stop(signals) // before anybody sees that the first one came: the second ends the process at once
+		cancel(signalled{s})
 	}()
 	env := Env{In: os.Stdin, Out: os.Stdout, Err: os.Stderr}
 	return execute(ctx, env, os.Args[1:], func(line string) { fmt.Fprintln(env.Err, line) })
 }
+
+// signalled is why a command ends that was interrupted.
+type signalled struct{ os.Signal }
+
+func (s signalled) Error() string { return s.String() + " signal received" }
+
+// Unwrap makes it what an end of a context is.
+func (signalled) Unwrap() error { return context.Canceled }

@@ -156,32 +156,6 @@ func (out *outgoing) put(ctx context.Context, f fragment) error {
 	return nil
 }
 
-func (out *outgoing) class() class {
-	if out.x != nil {
-		return replies
-	}
-	return requests
-}
-
-// takePlace waits until the message may have more than one fragment. It does so before it takes room in any queue, which those that are open need.
-func (out *outgoing) takePlace(ctx context.Context) error {
-	s, k := out.s, out.class()
-	if t := s.places.enter(k); t != nil {
-		if err := s.await(ctx, out, t, true); err != nil {
-			s.places.leave(k, t)
-			return err
-		}
-	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if out.dropped != nil {
-		s.places.release(k)
-		return out.dropped
-	}
-	out.placed = true
-	return nil
-}
-
 // keep has a shape number kept for this message until it is whole or dropped. That begins while the coder still splits by it: the last fragment is
 // queued after that, and may wait long for room.
 func (out *outgoing) keep(inHead bool, number uint64) {

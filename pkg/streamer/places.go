@@ -1,6 +1,7 @@
 package streamer
 
 import (
+	"context"
 	"slices"
 	"sync"
 )
@@ -76,4 +77,30 @@ func (p *places) admit() {
 		close(p.line[k][0].ready)
 		p.line[k] = slices.Delete(p.line[k], 0, 1)
 	}
+}
+
+func (out *outgoing) class() class {
+	if out.x != nil {
+		return replies
+	}
+	return requests
+}
+
+// takePlace waits until the message may have more than one fragment. It does so before it takes room in any queue, which those that are open need.
+func (out *outgoing) takePlace(ctx context.Context) error {
+	s, k := out.s, out.class()
+	if t := s.places.enter(k); t != nil {
+		if err := s.await(ctx, out, t, true); err != nil {
+			s.places.leave(k, t)
+			return err
+		}
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if out.dropped != nil {
+		s.places.release(k)
+		return out.dropped
+	}
+	out.placed = true
+	return nil
 }
