@@ -118,7 +118,7 @@ func TestReport(t *testing.T) {
 	r.Shapes = &transit{Total: 0.4, Median: 0.5, Most: 2}
 	r.Speed = []speedRow{{Workload: "w5-headers", EtreeToSplit: 19, SplitToBare: 2.5, Nanos: map[string]float64{split: 1000}}}
 	r.judge()
-	assert.Equal(t, 3, r.missed(), "those of later issues are open")
+	assert.Equal(t, 4, r.missed())
 	met := map[string]bool{}
 	for _, v := range r.Goals {
 		met[v.Goal] = v.Met
@@ -136,7 +136,7 @@ func TestReport(t *testing.T) {
 
 	r.Bytes[0].HHFR = 48.1
 	r.judge()
-	assert.Equal(t, 4, r.missed())
+	assert.Equal(t, 5, r.missed())
 
 	var text, js bytes.Buffer
 	require.NoError(t, r.write(&text, "text"))

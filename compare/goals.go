@@ -1,7 +1,7 @@
 package main
 
 // built is the last issue whose goals hold. Those of later issues are reported as open, and a miss of theirs is no failure.
-const built = 6
+const built = 7
 
 // beyondReach are goals of built issues that cannot be reached, with where it is shown why. They are reported, and a miss of theirs is no failure.
 var beyondReach = func() map[string]string {
