@@ -258,6 +258,13 @@ func (c *Conn) CloseWrite() error {
 	return w.CloseWrite()
 }
 
+// Await passes on whether a reply is awaited, if the connection has a use for that.
+func (c *Conn) Await(reply bool) {
+	if w, ok := c.Conn.(interface{ Await(bool) }); ok {
+		w.Await(reply)
+	}
+}
+
 // Close closes the connection and records FIN.
 func (c *Conn) Close() error {
 	c.end(c.out, c.in, false)

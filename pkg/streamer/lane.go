@@ -197,11 +197,23 @@ func (s *Stream) endCallLocked(c *call, e *Error) {
 // overCallLocked forgets a call whose reply is whole, or will not be.
 func (s *Stream) overCallLocked(c *call) {
 	c.over = true
-	delete(s.calls, c.out.key)
+	if _, begun := s.calls[c.out.key]; begun {
+		delete(s.calls, c.out.key)
+		if len(s.calls) == 0 {
+			s.awaitLocked(false)
+		}
+	}
 	s.room.answered(c.out.claim)
 	s.settleLocked(c.out)
 	if s.closing {
 		s.wakeWriter()
+	}
+}
+
+// awaitLocked tells the connection whether a reply is awaited, if it has a use for that.
+func (s *Stream) awaitLocked(reply bool) {
+	if c, ok := s.conn.(interface{ Await(bool) }); ok {
+		c.Await(reply)
 	}
 }
 

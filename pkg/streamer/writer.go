@@ -312,6 +312,9 @@ func (s *Stream) beginOutLocked(out *outgoing, only bool) {
 	}
 	if out.call != nil {
 		s.calls[out.key] = out.call
+		if len(s.calls) == 1 {
+			s.awaitLocked(true)
+		}
 	}
 	if !only {
 		s.outs[out.key] = out

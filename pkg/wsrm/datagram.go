@@ -15,6 +15,9 @@ func (e *Engine) transmit() {
 	case s.phase == phaseEnded:
 	case s.control:
 		e.sendControl()
+	case e.now >= e.silence.askAt(e):
+		s.asked = true
+		e.sendControl()
 	case !s.asked && !s.pending() && s.last == s.done && s.phase == phaseOpen && e.now >= s.keepAt(e):
 		s.asked = true
 		e.sendControl()

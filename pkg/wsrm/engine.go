@@ -50,6 +50,8 @@ type Engine struct {
 	flush   bool          // something is to be sent now
 	live    bool          // there is a carrier; without [Config.Carried] there always is
 	changed bool
+	awaited bool // see [Await]
+	silence silence
 
 	actions []Action
 	packets []*Packet // those of this step, and behind them those to be used again
@@ -115,6 +117,8 @@ func (e *Engine) Step(now time.Time, ev Event) ([]Action, error) {
 		err = e.connected()
 	case Disconnected:
 		err = e.disconnected()
+	case Await, Rest:
+		e.awaited = ev.Kind == Await
 	case Moved:
 		e.moved()
 	case Wake:
@@ -124,6 +128,7 @@ func (e *Engine) Step(now time.Time, ev Event) ([]Action, error) {
 	default:
 		err = fault(Misuse)
 	}
+	e.attend()
 	e.reportWake()
 	return e.actions, err
 }
@@ -171,14 +176,14 @@ func (e *Engine) inactiveAt() time.Duration {
 	if e.out.phase == phaseEnded && e.in.ended || e.cfg.Carried {
 		return never
 	}
-	return e.heard + e.cfg.Inactivity
+	return min(e.heard+e.cfg.Inactivity, e.unansweredAt())
 }
 
 // reportWake tells the caller when to wake this engine, if that is news.
 func (e *Engine) reportWake() {
 	at := e.inactiveAt()
 	if e.live {
-		at = min(at, e.out.wakeAt(e), e.in.ackAt)
+		at = min(at, e.out.wakeAt(e), e.silence.askAt(e), e.in.ackAt)
 	}
 	if e.flush {
 		at = e.now

@@ -26,6 +26,10 @@ const (
 	Connected
 	// Disconnected: the carrier is gone; nothing is sent until there is another.
 	Disconnected
+	// Await: something of the other end is awaited that the sequences do not tell of, a reply; until [Rest]. Counts for [Config.Unanswered].
+	Await
+	// Rest: it is not any more.
+	Rest
 	// Moved: the path to the other end is another one (RFC 9000 section 9.4). What was measured of the one before is forgotten, and a sign of life is wanted at once: it tells what was lost on the way.
 	Moved
 )
@@ -80,7 +84,7 @@ const (
 	Complete Reason = iota + 1
 	// Aborted: its source gave it up.
 	Aborted
-	// Inactive: nothing was heard of the other end for [Config.Inactivity].
+	// Inactive: nothing was heard of the other end for [Config.Inactivity], or [Config.Unanswered].
 	Inactive
 	// Unrecognized: the destination knows nothing of the sequence, or lost what it knew (the fault UnknownSequence).
 	Unrecognized

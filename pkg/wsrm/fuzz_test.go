@@ -48,7 +48,7 @@ func FuzzEngine(f *testing.F) {
 	f.Fuzz(func(t *testing.T, octets []byte) {
 		s := &script{octets}
 		kind := s.next()
-		cfg := wsrm.Config{Assurance: wsrm.Assurance(kind%3 + 1), Ordered: kind/3%2 == 0, Window: 64, Hold: 4000, Datagram: 256, Limit: 11, Inactivity: time.Minute}
+		cfg := wsrm.Config{Assurance: wsrm.Assurance(kind%3 + 1), Ordered: kind/3%2 == 0, Window: 64, Hold: 4000, Datagram: 256, Limit: 11, Inactivity: time.Minute, Unanswered: 10 * time.Second}
 		now := start
 		var ends [2]*puppet
 		for i := range ends {
@@ -99,7 +99,7 @@ func FuzzEngine(f *testing.F) {
 					}
 				}
 			case 7:
-				ev.Kind = []wsrm.EventKind{wsrm.Begun, wsrm.Abort, wsrm.Moved}[s.next()%3]
+				ev.Kind = []wsrm.EventKind{wsrm.Begun, wsrm.Abort, wsrm.Moved, wsrm.Await, wsrm.Rest}[s.next()%5]
 				if len(a.open) > 0 {
 					ev.Number = a.open[0]
 				}

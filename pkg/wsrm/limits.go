@@ -35,8 +35,8 @@ type Config struct {
 	// Hold is how many octets of messages that are not done a source keeps, and a destination keeps of those it cannot deliver yet; 0 means 1 MiB. It bounds one message as well.
 	Hold int
 
-	// Carried: units go over carriers that neither lose nor reorder (see the package). Not for at-most-once, which such a carrier is by itself. Datagram, RTT, MinRTO, MaxRTO and Inactivity
-	// then mean nothing: how long to wait for a carrier is the caller's to say, by [Abort].
+	// Carried: units go over carriers that neither lose nor reorder (see the package). Not for at-most-once, which such a carrier is by itself. Datagram, RTT, MinRTO, MaxRTO, Inactivity and
+	// Unanswered then mean nothing: how long to wait for a carrier is the caller's to say, by [Abort].
 	Carried bool
 
 	// Datagram is the longest datagram, in octets of UDP payload, 256 to 65000; 0 means 1200, which nearly every path carries (RFC 8085 section 3.2, RFC 9000 section 14).
@@ -49,6 +49,9 @@ type Config struct {
 	AckDelay time.Duration
 	// Inactivity is after what silence of the other end a sequence ends; 0 means 10 min. An end with something to say asks for signs of life three times as often.
 	Inactivity time.Duration
+	// Unanswered is after what silence a sequence ends while something is awaited: a unit is not done, or [Await] said so. It counts from when that began, at the earliest. After a quarter of it a sign of life is asked for,
+	// and from then on each eighth of it. 0 means as Inactivity, which bounds it, and asks for nothing further.
+	Unanswered time.Duration
 	// Instance tells the lives of this end apart: 0 or 1 in the first, greater in each life than before, up to 2^40. [Restore] counts by itself, from what is stored.
 	Instance uint64
 }
@@ -119,7 +122,7 @@ func (c Config) withDefaults() (Config, error) {
 		return bad("datagrams of %d octets, 256 to 65000 are possible", c.Datagram)
 	case c.Instance > maxInstance:
 		return bad("instance %d, up to %d is possible", c.Instance, uint64(maxInstance))
-	case c.RTT < 0 || c.MinRTO < 0 || c.MaxRTO < c.MinRTO || c.AckDelay < 0 || c.Inactivity < 0:
+	case c.RTT < 0 || c.MinRTO < 0 || c.MaxRTO < c.MinRTO || c.AckDelay < 0 || c.Inactivity < 0 || c.Unanswered < 0:
 		return bad("times below 0, or a retransmission timer bounded the wrong way round")
 	}
 	return c, nil

@@ -13,8 +13,11 @@ type Config struct {
 	Datagram int
 	// Linger is how long Close waits for the other end to have all; default 5 s.
 	Linger time.Duration
-	// Inactivity is after what silence a connection breaks; default 10 min.
+	// Inactivity is after what silence an idle connection breaks; default 10 min. Signs of life are asked for three times as often.
 	Inactivity time.Duration
+	// Unanswered is after what silence a connection breaks while something is awaited of the other end: what was written has not arrived, or Await said that there is a reply to come. Default 2 min, at most Inactivity;
+	// signs of life are asked for after a quarter of it, and from then on each eighth of it. An accepted connection bears a third of Inactivity more: the other end may be at a new address, which only what it sends tells.
+	Unanswered time.Duration
 	// Clock is what retransmission waits on; nil means the machine's. Deadlines are of the machine's clock in any case.
 	Clock clock.Clock
 }
@@ -22,6 +25,9 @@ type Config struct {
 const (
 	defaultDatagram = 1200
 	defaultLinger   = 5 * time.Second
+	// As over TCP (pkg/streamer/tcp) while something is awaited. An idle session asks less often: it costs some 100 octets each time, both ways.
+	defaultInactivity = 10 * time.Minute
+	defaultUnanswered = 2 * time.Minute
 	// Window is how many units are above the floor at most in each direction, and hold how many octets wait for their reader: both ends are of the same version, and need not agree anew.
 	Window = 1024
 	hold   = 1 << 20
@@ -47,7 +53,7 @@ const (
 // sequences configures the engine of one connection.
 func (c Config) sequences(rtt time.Duration) wsrm.Config {
 	return wsrm.Config{
-		Assurance: wsrm.ExactlyOnce, Ordered: true, Window: Window, Hold: hold, Inactivity: c.Inactivity,
+		Assurance: wsrm.ExactlyOnce, Ordered: true, Window: Window, Hold: hold, Inactivity: c.Inactivity, Unanswered: c.Unanswered,
 		Datagram: c.Datagram - openHeader, RTT: rtt,
 	}
 }

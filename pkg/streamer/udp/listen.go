@@ -207,7 +207,9 @@ func (l *listener) session(g Datagram, from net.Addr) (c, instead *conn) {
 
 // openLocked opens a session; nil if that cannot be.
 func (l *listener) openLocked(g Datagram, from net.Addr) *conn {
-	c, err := newConn(l.cfg, from, g.Session, 0, 0)
+	cfg := l.cfg
+	cfg.Unanswered += cfg.Inactivity / 3 // see there
+	c, err := newConn(cfg, from, g.Session, 0, 0)
 	if err != nil {
 		return nil
 	}

@@ -162,6 +162,17 @@ func (c *conn) Close() error {
 	return nil
 }
 
+// Await tells whether the other end owes a reply: then a silent one is found out sooner (see [Config.Unanswered]).
+func (c *conn) Await(reply bool) {
+	kind := wsrm.Rest
+	if reply {
+		kind = wsrm.Await
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	_ = c.step(wsrm.Event{Kind: kind}) // nothing is awaited of a connection that was left
+}
+
 // LocalAddr implements [net.Conn].
 func (c *conn) LocalAddr() net.Addr { return c.local }
 

@@ -11,9 +11,13 @@ import (
 	"github.com/hhfr/hhfr/pkg/wsrm"
 )
 
-var _ interface{ Stats() wsrm.Stats } = (*conn)(nil)
+var _ interface {
+	Stats() wsrm.Stats
+	Await(bool)
+} = (*conn)(nil)
 
-// Transport dials and listens. The zero value is ready. Connections have CloseWrite, and Stats, which gives [wsrm.Stats]; their Close waits until the other end has all, at most [Transport.Linger].
+// Transport dials and listens. The zero value is ready. Connections have CloseWrite, and Stats, which gives [wsrm.Stats]; their Close waits until the other end has all, at most [Transport.Linger];
+// and Await(bool), which is told whether a reply is awaited (see [Config.Unanswered]).
 type Transport struct {
 	Config
 	// Through, if given, puts something between a socket that dials and the network: an emulated link. Its socket closes the one it is given.
@@ -57,6 +61,12 @@ func (c Config) withDefaults() Config {
 	}
 	if c.Linger == 0 {
 		c.Linger = defaultLinger
+	}
+	if c.Inactivity == 0 {
+		c.Inactivity = defaultInactivity
+	}
+	if c.Unanswered == 0 {
+		c.Unanswered = min(defaultUnanswered, c.Inactivity)
 	}
 	if c.Clock == nil {
 		c.Clock = clock.Real()
