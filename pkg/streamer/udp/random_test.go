@@ -33,7 +33,7 @@ func anything(t *testing.T, seed uint64) {
 		near, far, err := link.Packets(nil, p)
 		require.NoError(t, err)
 		nat := &translated{PacketConn: far}
-		cfg := udp.Config{Linger: 2 * time.Hour, Inactivity: time.Hour, Datagram: []int{0, 300, 1472}[r.IntN(3)]}
+		cfg := udp.Config{Linger: 2 * time.Hour, Inactivity: time.Hour, Unanswered: time.Hour, Datagram: []int{0, 300, 1472}[r.IntN(3)]}
 		l, err := udp.Listen(nat, cfg)
 		require.NoError(t, err)
 		a, err := udp.Dial(t.Context(), near, far.LocalAddr(), cfg)
