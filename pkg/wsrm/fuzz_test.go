@@ -1,6 +1,7 @@
 package wsrm_test
 
 import (
+	"bytes"
 	"testing"
 	"time"
 
@@ -33,22 +34,108 @@ func (s *script) take(n int) []byte {
 type puppet struct {
 	cfg    wsrm.Config
 	engine *wsrm.Engine
-	wire   [][]byte // on their way to it
+	wire   []piece // on their way to it
 	open   []uint64
 	seen   map[uint64]bool
 }
 
-// FuzzEngine has anything happen to two ends, in any order: messages, datagrams lost, repeated, out of order or made up, commits, crashes, time. Nothing panics, no datagram is too long, a state always comes back, and between ends that
-// only heard each other exactly-once is exactly once.
+// piece is what is on its way: octets, or on a carrier a unit.
+type piece struct {
+	octets []byte
+	unit   *wsrm.Unit
+}
+
+// read gives what an engine is told of a piece.
+func (a *puppet) read(t *testing.T, w piece) (p wsrm.Packet) {
+	if w.unit != nil {
+		return wsrm.Packet{Floor: 1, Units: []wsrm.Unit{*w.unit}}
+	}
+	require.NoError(t, a.engine.Codec().Parse(w.octets, &p))
+	return p
+}
+
+// step steps an end; what it sends is on its way to the other.
+func (a *puppet) step(t *testing.T, b *puppet, now time.Time, ev wsrm.Event) error {
+	actions, err := a.engine.Step(now, ev)
+	if ev.Kind == wsrm.Committed && err == nil {
+		a.seen[ev.Number] = true
+	}
+	for _, action := range actions {
+		switch action.Kind {
+		case wsrm.Transmit:
+			if a.cfg.Carried && len(action.Packet.Units) > 0 {
+				for _, u := range action.Packet.Units {
+					u.Payload = bytes.Clone(u.Payload)
+					b.wire = append(b.wire, piece{unit: &u})
+				}
+				continue
+			}
+			octets := a.engine.Codec().Append(nil, action.Packet)
+			assert.True(t, a.cfg.Carried || len(octets) <= a.cfg.Datagram, "a datagram of %d octets", len(octets))
+			b.wire = append(b.wire, piece{octets: octets})
+		case wsrm.Deliver:
+			_, twice := a.seen[action.Number]
+			assert.False(t, twice, "%d is delivered twice", action.Number)
+			a.seen[action.Number] = a.cfg.Assurance == wsrm.AtMostOnce
+			if a.cfg.Assurance != wsrm.AtMostOnce {
+				a.open = append(a.open, action.Number)
+			}
+		case wsrm.WakeAt:
+			assert.False(t, !action.At.IsZero() && action.At.Before(now))
+		default:
+		}
+	}
+	return err
+}
+
+// crash begins another life of an end, from the state it kept.
+func (a *puppet) crash(t *testing.T) {
+	restored, err := wsrm.Restore(a.cfg, a.engine.AppendState(nil))
+	require.NoError(t, err)
+	a.engine, a.open = restored, nil
+	// What was not committed may be delivered again.
+	for number, committed := range a.seen {
+		if !committed {
+			delete(a.seen, number)
+		}
+	}
+}
+
+// carriers cuts the one there is, and has another if up.
+func carriers(t *testing.T, ends [2]*puppet, now time.Time, up bool) {
+	for _, kind := range []wsrm.EventKind{wsrm.Disconnected, wsrm.Connected} {
+		if kind == wsrm.Connected && !up {
+			return
+		}
+		for i, a := range ends {
+			a.wire = nil
+			require.NoError(t, a.step(t, ends[1-i], now, wsrm.Event{Kind: kind}))
+		}
+	}
+}
+
+// fuzzed is a configuration that an octet chooses.
+func fuzzed(kind int) wsrm.Config {
+	cfg := wsrm.Config{Assurance: wsrm.Assurance(kind%3 + 1), Ordered: kind/3%2 == 0, Carried: kind/6%2 == 1, Window: 64, Hold: 4000, Datagram: 256, Limit: 11, Inactivity: time.Minute, Unanswered: 10 * time.Second}
+	if cfg.Carried && cfg.Assurance == wsrm.AtMostOnce {
+		cfg.Assurance = wsrm.ExactlyOnce
+	}
+	return cfg
+}
+
+// FuzzEngine has anything happen to two ends, in any order: messages, datagrams lost, repeated, out of order or made up, carriers that break, commits, crashes, time. Nothing panics, no datagram is too long, a state
+// always comes back, and between ends that only heard each other exactly-once is exactly once.
 func FuzzEngine(f *testing.F) {
 	f.Add([]byte{2, 0, 0, 5, 1, 0, 3, 0, 0, 1, 9, 4, 1, 0})
 	f.Add([]byte{5, 0, 0, 255, 0, 200, 1, 0, 3, 0, 0, 3, 1, 0, 1, 200, 6, 1, 1, 255})
 	f.Add([]byte{0, 0, 0, 9, 8, 1, 12, 1, 1, 2, 1, 0, 3, 'a', 'b', 'c', 1, 1, 1, 9})
 	f.Add([]byte{4, 8, 0, 10, 0x10, 0x08, 1, 0, 0, 1, 0, 0xff, 0xff, 1, 7, 0, 7, 1, 5, 0, 1, 90})
+	// On carriers: a connection, messages, what they bring, a commit, a crash, another connection.
+	f.Add([]byte{8, 7, 5, 0, 9, 0, 8, 1, 1, 200, 0, 200, 0, 200, 0, 4, 1, 1, 1, 6, 7, 5, 1, 1, 200, 0, 4, 1, 2, 0})
+	f.Add([]byte{10, 7, 5, 0, 9, 1, 1, 200, 0, 7, 6, 0, 3, 7, 5, 1, 1, 200, 0, 200, 0, 5, 4, 0, 1, 1, 2, 0})
 	f.Fuzz(func(t *testing.T, octets []byte) {
 		s := &script{octets}
-		kind := s.next()
-		cfg := wsrm.Config{Assurance: wsrm.Assurance(kind%3 + 1), Ordered: kind/3%2 == 0, Window: 64, Hold: 4000, Datagram: 256, Limit: 11, Inactivity: time.Minute, Unanswered: 10 * time.Second}
+		cfg := fuzzed(s.next())
 		now := start
 		var ends [2]*puppet
 		for i := range ends {
@@ -69,14 +156,17 @@ func FuzzEngine(f *testing.F) {
 				ev = wsrm.Event{Kind: wsrm.Send, Message: make([]byte, s.next()*4)}
 			case 1:
 				now = now.Add(time.Duration(s.next()) * 20 * time.Millisecond)
-			case 2, 3: // one of those on their way arrives, and with 3 stays on its way
+			case 2, 3: // one of those on their way arrives, on a carrier the first, and with 3 stays on its way, but on a carrier
 				if len(a.wire) == 0 {
 					continue
 				}
 				i := s.next() % len(a.wire)
-				require.NoError(t, a.engine.Codec().Parse(a.wire[i], &p))
+				if cfg.Carried {
+					i = 0
+				}
+				p = a.read(t, a.wire[i])
 				ev = wsrm.Event{Kind: wsrm.Arrived, Packet: &p}
-				if op%9 == 2 {
+				if op%9 == 2 || cfg.Carried {
 					a.wire = append(a.wire[:i:i], a.wire[i+1:]...)
 				}
 			case 4:
@@ -88,18 +178,17 @@ func FuzzEngine(f *testing.F) {
 			case 5:
 				ev.Kind = wsrm.Close
 			case 6: // a crash, with the state kept
-				state := a.engine.AppendState(nil)
-				restored, err := wsrm.Restore(cfg, state)
-				require.NoError(t, err)
-				a.engine, a.open = restored, nil
-				// What was not committed may be delivered again.
-				for number, committed := range a.seen {
-					if !committed {
-						delete(a.seen, number)
-					}
+				a.crash(t)
+				if cfg.Carried {
+					carriers(t, ends, now, false)
 				}
 			case 7:
-				ev.Kind = []wsrm.EventKind{wsrm.Begun, wsrm.Abort, wsrm.Moved, wsrm.Await, wsrm.Rest}[s.next()%5]
+				kind := s.next() % 7
+				if kind >= 5 && cfg.Carried {
+					carriers(t, ends, now, kind == 5)
+					continue
+				}
+				ev.Kind = []wsrm.EventKind{wsrm.Begun, wsrm.Abort, wsrm.Moved, wsrm.Await, wsrm.Rest, wsrm.Connected, wsrm.Disconnected}[kind]
 				if len(a.open) > 0 {
 					ev.Number = a.open[0]
 				}
@@ -110,30 +199,9 @@ func FuzzEngine(f *testing.F) {
 				honest = false
 				ev = wsrm.Event{Kind: wsrm.Arrived, Packet: &p}
 			}
-			actions, err := a.engine.Step(now, ev)
+			err := a.step(t, b, now, ev)
 			if honest && ev.Kind == wsrm.Arrived {
 				require.NoError(t, err)
-			}
-			if ev.Kind == wsrm.Committed && err == nil {
-				a.seen[ev.Number] = true
-			}
-			for _, action := range actions {
-				switch action.Kind {
-				case wsrm.Transmit:
-					datagram := a.engine.Codec().Append(nil, action.Packet)
-					assert.LessOrEqual(t, len(datagram), cfg.Datagram)
-					b.wire = append(b.wire, datagram)
-				case wsrm.Deliver:
-					_, twice := a.seen[action.Number]
-					assert.False(t, twice, "%d is delivered twice", action.Number)
-					a.seen[action.Number] = cfg.Assurance == wsrm.AtMostOnce
-					if cfg.Assurance != wsrm.AtMostOnce {
-						a.open = append(a.open, action.Number)
-					}
-				case wsrm.WakeAt:
-					assert.False(t, !action.At.IsZero() && action.At.Before(now))
-				default:
-				}
 			}
 		}
 	})
@@ -143,6 +211,7 @@ func FuzzEngine(f *testing.F) {
 func FuzzRestore(f *testing.F) {
 	cfgs := []wsrm.Config{
 		{Assurance: wsrm.AtMostOnce, Window: 64, Hold: 4000, Datagram: 256, Limit: 11}, {Assurance: wsrm.AtLeastOnce, Window: 64, Hold: 4000, Datagram: 256, Limit: 11}, {Assurance: wsrm.ExactlyOnce, Ordered: true, Window: 64, Hold: 4000, Datagram: 256, Limit: 11},
+		{Assurance: wsrm.AtLeastOnce, Carried: true, Window: 64, Hold: 4000, Limit: 11}, {Assurance: wsrm.ExactlyOnce, Ordered: true, Carried: true, Window: 64, Hold: 4000, Limit: 11},
 	}
 	for i, cfg := range cfgs {
 		w := newWorld(plan{cfg: cfg, profile: "gprs,loss=20%", seed: uint64(i), messages: [2]int{50, 10}, sizes: small, commit: time.Second})
@@ -160,13 +229,17 @@ func FuzzRestore(f *testing.F) {
 			return
 		}
 		now := start
+		if cfg.Carried {
+			_, err := e.Step(now, wsrm.Event{Kind: wsrm.Connected})
+			require.NoError(t, err)
+		}
 		for n := uint64(1); n < 5; n++ {
 			_, _ = e.Step(now, wsrm.Event{Kind: wsrm.Send, Message: make([]byte, 300)})
 			_, _ = arrive(e, now, wsrm.Packet{Number: n, Floor: 1, Units: []wsrm.Unit{unit(n, "x")}, HasAck: true, Ack: wsrm.Ack{Done: n, Echo: n, Ranges: []wsrm.Range{{n + 2, n + 9}}}})
 			actions, err := e.Step(now, wsrm.Event{Kind: wsrm.Wake})
 			require.NoError(t, err)
 			for _, a := range actions {
-				if a.Kind == wsrm.Transmit {
+				if a.Kind == wsrm.Transmit && !cfg.Carried {
 					assert.LessOrEqual(t, len(e.Codec().Append(nil, a.Packet)), cfg.Datagram)
 				}
 			}
