@@ -251,7 +251,7 @@ func TestDatagramsFromTheMiddle(t *testing.T) {
 		r := decode(t, pcapOf(t, grams[from:], form{}), store)
 		assert.True(t, r.Partial())
 		require.Len(t, r.Streams, 1)
-		assert.Greater(t, right(t, r, messages), 2*len(messages)*(85-share)/100, "from %d %% on", share)
+		assert.Greater(t, right(t, r, messages), 2*len(messages)*(72-share)/100, "from %d %% on; how far it is to the next sync depends on what was lost", share)
 	}
 }
 
