@@ -21,7 +21,9 @@ type link struct {
 // Attach has the sequence go on over a stream, until that ends, in place of the one before. Its handlers and its Acks are to call Arrived and [Sequence.Acks].
 func (q *Sequence) Attach(s *streamer.Stream) {
 	l := &link{stream: s, wake: make(chan struct{}, 1)}
-	if !q.do(func() { q.attach(l) }) {
+	q.mu.Lock() // so that what Close waits for is complete when it begins to wait
+	defer q.mu.Unlock()
+	if !q.doLocked(func() { q.attach(l) }) {
 		return
 	}
 	q.wait.Go(func() { l.run(q) })

@@ -40,6 +40,10 @@ type loop struct {
 func (q *Sequence) do(f func()) bool {
 	q.mu.Lock()
 	defer q.mu.Unlock()
+	return q.doLocked(f)
+}
+
+func (q *Sequence) doLocked(f func()) bool {
 	if q.closed {
 		return false
 	}
