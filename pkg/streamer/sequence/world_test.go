@@ -208,13 +208,14 @@ func (w *world) close() {
 	w.waiting.Wait()
 }
 
-// send sends what is left of so many messages, each with its number as body, and files the replies.
-func (w *world) send(ctx context.Context, q *sequence.Sequence, messages uint64) {
+// send sends what is left of so many messages, each with its number as body, and files the replies. It gives what it sent.
+func (w *world) send(ctx context.Context, q *sequence.Sequence, messages uint64) (list []*sequence.Sending) {
 	for n := q.Status().Accepted + 1; n <= messages; n++ {
 		s, err := q.Send(ctx, sequence.Message{Body: binary.BigEndian.AppendUint64(nil, n)}, true)
 		if err != nil {
-			return
+			return list
 		}
+		list = append(list, s)
 		w.waiting.Go(func() {
 			m, err := s.Wait(context.Background()) // at the latest it ends with the sequence
 			var e *sequence.Error
@@ -223,6 +224,7 @@ func (w *world) send(ctx context.Context, q *sequence.Sequence, messages uint64)
 			}
 		})
 	}
+	return list
 }
 
 // run has the client send messages until both ends know that all is done, whatever breaks on the way; it says how often an end was restarted.
@@ -241,8 +243,11 @@ func (w *world) run(messages uint64) int {
 		finished := make(chan error, 1)
 		q := w.ends[0]
 		wait.Go(func() {
-			w.send(ctx, q, messages)
+			list := w.send(ctx, q, messages)
 			finished <- q.Finish(ctx)
+			for _, s := range list { // until then the status does not count them, and the next connection would send them again
+				_ = s.Stored(context.Background())
+			}
 		})
 		var err error
 		select {
