@@ -217,6 +217,7 @@ func TestSequenceOutlivesSessions(t *testing.T) {
 			kept = append(kept, posted)
 		}
 	}
+	require.Error(t, session.Finish(t.Context()))
 	_ = session.Close() // the stream may be found broken by it
 	status, _ := session.Sequence()
 	accepted := status.Accepted

@@ -54,7 +54,21 @@ func (d *Dialer) Dial(ctx context.Context, rawURL string) (*Session, error) {
 		return nil, badConfig("%q is no http or https URL", u.Redacted())
 	}
 	u.Fragment = ""
-	s := newSession(d, u)
+	s, err := d.dial(ctx, u)
+	if err != nil || s.outbox == nil || !s.outbox.closed {
+		return s, err
+	}
+	err = s.Finish(ctx)
+	_ = s.Close() // the other end may have closed the stream behind the sequence
+	if err != nil {
+		return nil, err
+	}
+	return d.dial(ctx, u)
+}
+
+// dial is Dial for an outbox that may have nothing left but to finish.
+func (d *Dialer) dial(ctx context.Context, u *url.URL) (s *Session, err error) {
+	s = newSession(d, u)
 	if d.cfg.sequenced() {
 		if s.outbox, err = d.openOutbox(ctx, u); err != nil {
 			s.cancel()

@@ -25,6 +25,7 @@ type outbox struct {
 	uri      string // of the entry
 	revision uint64
 	entry    outboxEntry
+	closed   bool // all is done, and an earlier session was interrupted before both ends knew
 
 	mu  sync.Mutex // held while the sequence is replaced
 	seq *sequence.Sequence
@@ -101,7 +102,7 @@ func (d *Dialer) openOutbox(ctx context.Context, u *url.URL) (*outbox, error) {
 		o.entry.before = 0
 	}
 	switch {
-	case st.Over, st.Ended && st.Accepted > st.Done, st.Accepted == 0 && o.entry.assurance != d.assurance():
+	case st.Over, st.Closed && st.Accepted > st.Done, st.Accepted == 0 && o.entry.assurance != d.assurance():
 		if d.cfg.Resume {
 			o.entry.before = int64(o.resumed()) // what is left of the run goes into another sequence
 		}
@@ -109,6 +110,8 @@ func (d *Dialer) openOutbox(ctx context.Context, u *url.URL) (*outbox, error) {
 	case o.entry.assurance != d.assurance():
 		o.seq.Close()
 		return nil, badConfig("the store has a sequence of %s for this URL that is not over: finish it first", o.entry.assurance)
+	case st.Closed:
+		o.closed = true
 	case !d.cfg.Resume && o.entry.base != st.Accepted:
 		o.entry.base = st.Accepted
 		if err := o.save(ctx); err != nil {

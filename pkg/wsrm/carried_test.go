@@ -168,3 +168,64 @@ func TestCarriedRefuses(t *testing.T) {
 	_, err = e.Step(start, wsrm.Event{Kind: wsrm.Arrived, Packet: &wsrm.Packet{Floor: 1, Units: []wsrm.Unit{unit(65, "beyond the window")}}})
 	assert.ErrorIs(t, err, &wsrm.Error{Code: wsrm.Invalid})
 }
+
+// A source that closed and died before all was done is open again in its next life; what it said of the end counts no more, in whatever order it comes.
+func TestCarriedCloseIsTakenBack(t *testing.T) {
+	cfg := wsrm.Config{Assurance: wsrm.ExactlyOnce, Carried: true}
+	// says is what an engine says on a new carrier, in packets without units.
+	says := func(e *wsrm.Engine) (said []wsrm.Packet) {
+		_, err := e.Step(start, wsrm.Event{Kind: wsrm.Connected})
+		require.NoError(t, err)
+		actions, err := e.Step(start, wsrm.Event{Kind: wsrm.Wake})
+		require.NoError(t, err)
+		for _, a := range actions {
+			if a.Kind == wsrm.Transmit && len(a.Packet.Units) == 0 {
+				said = append(said, *a.Packet)
+			}
+		}
+		return said
+	}
+	first := engine(t, cfg)
+	require.NoError(t, send(first, []byte("a")))
+	_, err := first.Step(start, wsrm.Event{Kind: wsrm.Close})
+	require.NoError(t, err)
+	assert.True(t, first.Closed())
+	require.Error(t, send(first, []byte("b")))
+	old := says(first)
+	require.Len(t, old, 1)
+	require.True(t, old[0].Closing)
+
+	second, err := wsrm.Restore(cfg, first.AppendState(nil))
+	require.NoError(t, err)
+	assert.False(t, second.Closed())
+	require.NoError(t, send(second, []byte("b")))
+	anew := says(second)
+	require.Len(t, anew, 1)
+	require.False(t, anew[0].Closing)
+	_, err = second.Step(start, wsrm.Event{Kind: wsrm.Close})
+	require.NoError(t, err)
+	last := says(second)
+	require.Len(t, last, 1)
+	require.True(t, last[0].Closing)
+
+	a, b := wsrm.Packet{Floor: 1, Units: []wsrm.Unit{unit(1, "a")}}, wsrm.Packet{Floor: 1, Units: []wsrm.Unit{unit(2, "b")}}
+	for name, packets := range map[string][]wsrm.Packet{
+		"as said":                     {old[0], a, anew[0], b, last[0]},
+		"the message first":           {old[0], a, b, anew[0], last[0]},
+		"the old end late":            {a, anew[0], old[0], b, last[0]},
+		"the old end behind the last": {a, b, last[0], old[0]},
+		"only the ends":               {old[0], last[0], a, b},
+	} {
+		there := engine(t, cfg)
+		for i, p := range packets {
+			_, err := arrive(there, start, p)
+			require.NoError(t, err, "%s: %d", name, i)
+			assert.False(t, there.Complete(), "%s: %d", name, i)
+		}
+		for n := range uint64(2) {
+			_, err := there.Step(start, wsrm.Event{Kind: wsrm.Committed, Number: n + 1})
+			require.NoError(t, err)
+		}
+		assert.True(t, there.Complete(), name)
+	}
+}

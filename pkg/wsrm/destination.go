@@ -75,8 +75,8 @@ func (d *destination) validate(e *Engine, p *Packet) error {
 		return fault(UnknownSequence)
 	}
 	last := d.last
-	if p.Closing {
-		if d.closed && p.Last != d.last || p.Last < d.high || p.Last < d.done {
+	if p.Closing && d.heeds(p) {
+		if d.closed && p.Last != d.last && !e.cfg.Carried || p.Last < d.high || p.Last < d.done {
 			return fault(LastMessageExceeded)
 		}
 		last = p.Last
@@ -85,7 +85,7 @@ func (d *destination) validate(e *Engine, p *Packet) error {
 	for i := range p.Units {
 		n := p.Units[i].Number
 		switch {
-		case (p.Closing || d.closed) && n > last:
+		case (p.Closing || d.closed && !e.cfg.Carried) && n > last:
 			return fault(LastMessageExceeded)
 		case n > base && n-base > uint64(e.cfg.Window) && e.cfg.Assurance != AtMostOnce:
 			return fault(Invalid)
@@ -96,6 +96,24 @@ func (d *destination) validate(e *Engine, p *Packet) error {
 	return nil
 }
 
+// heeds tells whether what a packet says of the end of the sequence counts. On carriers a source that closed may be open again in its next life: its last word counts, or a message behind that end.
+func (d *destination) heeds(p *Packet) bool {
+	return !d.cfg.Carried || p.Number > d.echo || len(p.Units) > 0 && p.Units[len(p.Units)-1].Number > d.last
+}
+
+// close takes in what a packet says of the end of the sequence.
+func (d *destination) close(e *Engine, p *Packet) {
+	switch {
+	case !d.heeds(p):
+	case p.Closing && (!d.closed || p.Last != d.last):
+		d.closed, d.last = true, p.Last
+		e.changed = true
+	case !p.Closing && d.closed && d.cfg.Carried:
+		d.closed = false
+		e.changed = true
+	}
+}
+
 // take takes in a packet that validate let pass.
 func (d *destination) take(e *Engine, p *Packet) {
 	if d.ended {
@@ -103,13 +121,10 @@ func (d *destination) take(e *Engine, p *Packet) {
 		d.ackAt = e.now
 		return
 	}
+	d.close(e, p)
 	soon := p.Request || p.Closing || p.Terminate || p.Number != 0 && p.Number != d.echo+1
 	d.echo = max(d.echo, p.Number)
 	d.unacked++
-	if p.Closing && !d.closed {
-		d.closed, d.last = true, p.Last
-		e.changed = true
-	}
 	if p.Floor > d.done+1 {
 		// What the source is done with is of no interest: at-most-once gave it up; at-least-once knows it done by a life of this end before.
 		d.skip(p.Floor - 1)

@@ -14,6 +14,14 @@ func (e *Engine) closing() error {
 	return nil
 }
 
+// kept is the phase that outlives a crash. On carriers, whose sequences outlive sessions, one that is closing is open again in its next life as long as something is not done: that life may have more to send, or close it again.
+func (s *source) kept() phase {
+	if s.cfg.Carried && s.phase == phaseClosing && s.done < s.last {
+		return phaseOpen
+	}
+	return s.phase
+}
+
 // ask wants a sign of life.
 func (e *Engine) ask() error {
 	s := &e.out

@@ -87,8 +87,11 @@ func (e *Engine) Changed() bool { return e.changed }
 // Over tells that both sequences ended. An engine that is over only answers; the caller lets go of it when no datagram of the other end can be under way any more.
 func (e *Engine) Over() bool { return e.out.phase == phaseEnded && e.in.ended }
 
-// Ended tells that the sequence of this end is over: nothing more is sent.
-func (e *Engine) Ended() bool { return e.out.phase == phaseEnded }
+// Closed tells that this end accepts nothing more for sending.
+func (e *Engine) Closed() bool { return e.out.phase != phaseOpen }
+
+// RemoteEnded tells that the sequence of the other end is over.
+func (e *Engine) RemoteEnded() bool { return e.in.ended }
 
 // Complete tells that the other end has closed its sequence, and that all its messages are done: nothing more comes, whether or not the other end manages to say that it ended.
 func (e *Engine) Complete() bool { return e.in.complete() }

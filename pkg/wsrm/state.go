@@ -24,7 +24,7 @@ func (e *Engine) AppendState(dst []byte) []byte {
 	s, d := &e.out, &e.in
 	dst = append(dst, stateVersion, byte(e.cfg.Assurance), when(e.cfg.Ordered, stateOrdered)|when(d.closed, stateClosed)|when(d.terminated, stateTerminated)|when(d.ended, stateEnded))
 	dst = binary.AppendUvarint(dst, e.cfg.Limit)
-	for _, v := range [...]uint64{s.done, s.last, s.packet, uint64(s.phase), uint64(s.reason), s.instance, d.instance, d.last, d.done, d.high, d.delivered} {
+	for _, v := range [...]uint64{s.done, s.last, s.packet, uint64(s.kept()), uint64(s.reason), s.instance, d.instance, d.last, d.done, d.high, d.delivered} {
 		dst = binary.AppendUvarint(dst, v)
 	}
 	for position := s.done + 1; position <= s.last && s.phase < phaseTerminating; position++ { // then nothing is sent any more

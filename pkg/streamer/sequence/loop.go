@@ -85,7 +85,7 @@ func (q *Sequence) run() {
 
 // adopt expects the acknowledgements of what an earlier process sent.
 func (l *loop) adopt(e *wsrm.Engine) {
-	l.doneTo = e.Last()
+	l.doneTo, l.remote = e.Last(), e.RemoteEnded()
 	e.Undone(func(number uint64, payload []byte, _ bool) bool {
 		l.doneTo = min(l.doneTo, number-1)
 		_, p, _ := decode(payload) // what is in the store was encoded here
@@ -231,7 +231,7 @@ func (q *Sequence) note() {
 	accepted, done, received := e.Positions()
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	q.status = Status{Accepted: accepted, Done: done, Received: received, Resent: e.Stats().Resent, Ended: e.Ended(), Over: e.Over()}
+	q.status = Status{Accepted: accepted, Done: done, Received: received, Resent: e.Stats().Resent, Closed: e.Closed(), Over: e.Over()}
 }
 
 // alarm sets the timer to what comes first.

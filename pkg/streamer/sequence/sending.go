@@ -107,7 +107,7 @@ func (q *Sequence) acknowledged(number uint64) {
 	q.heard(true)
 	q.place.release(1, len(s.payload))
 	s.payload = nil
-	if !s.wanted || s.late { // an earlier process may have had its reply
+	if !s.wanted || s.late || s.settled { // an earlier process may have had its reply
 		q.settle(number, Message{}, nil)
 	}
 }

@@ -90,8 +90,8 @@ type Status struct {
 	Received uint64
 	// Resent is how often messages were sent again, by this process.
 	Resent int64
-	// Ended: nothing more can be sent. Over: that holds for both ends.
-	Ended, Over bool
+	// Closed: nothing more can be sent. Over: that holds for both ends, and all is done.
+	Closed, Over bool
 }
 
 // Open makes a sequence, or goes on with the one that the store has. The caller calls Close in the end. Errors: BadConfig, Unstored.
