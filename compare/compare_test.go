@@ -166,6 +166,18 @@ func TestBurst(t *testing.T) {
 	assert.Contains(t, text.String(), "over UDP on 14k4,loss=5%")
 }
 
+func TestEngine(t *testing.T) {
+	e, err := measureEngine(t.Context())
+	require.NoError(t, err)
+	assert.Positive(t, e.Nanos)
+	assert.Zero(t, e.Allocs)
+	r := newReport(few())
+	r.Engine = e
+	var text bytes.Buffer
+	require.NoError(t, r.write(&text, "text"))
+	assert.Contains(t, text.String(), "engines of reliable sequences")
+}
+
 func TestMedian(t *testing.T) {
 	assert.InDelta(t, 2.0, median([]float64{3, 1, 2}), 0)
 	assert.InDelta(t, 2.5, median([]float64{4, 1, 2, 3}), 0)
@@ -181,7 +193,7 @@ func TestGoalsAreOfKnownWorkloads(t *testing.T) {
 		if workload, _, ok := strings.Cut(g.what, ","); ok && strings.HasPrefix(workload, "w") {
 			assert.Contains(t, names, workload)
 		}
-		all := &report{Shapes: &transit{}, Strangers: &strangers{}, Burst: &burst{}}
+		all := &report{Shapes: &transit{}, Strangers: &strangers{}, Engine: &engine{}, Burst: &burst{}}
 		for _, name := range names {
 			all.Bytes, all.Speed = append(all.Bytes, octetsRow{Workload: name, HHFR: 1, Ratio: 1}), append(all.Speed, speedRow{Workload: name})
 		}

@@ -87,6 +87,8 @@ var apart = []goal{
 	{5, "never-repeating kinds, processor time to plain forwarding", 1.3, false, strangersOf(func(s *strangers) float64 { return s.Ratio })},
 	{5, "never-repeating kinds, octets added to a message", 8, false, strangersOf(func(s *strangers) float64 { return s.Added })},
 
+	{7, "engine of sequences, messages a second and core", 1e6, true, engineOf((*engine).perSecond)},
+	{7, "engine of sequences, allocations a message", 0, false, engineOf(func(e *engine) float64 { return e.Allocs })},
 	{7, "100 messages over UDP on 14k4 with 5 % loss, median to octets and round trips", 1.3, false, burstOf(func(b *burst) float64 { return b.Median })},
 	{7, "100 messages over UDP on 14k4 with 5 % loss, 95th percentile to the same", 2.5, false, burstOf(func(b *burst) float64 { return b.Tail })},
 }

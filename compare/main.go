@@ -1,4 +1,4 @@
-// Command compare sets hhfr beside its alternatives, in one run on one machine: octets per message, shapes in transit, the speed of split and join, and messages over a link that loses.
+// Command compare sets hhfr beside its alternatives, in one run on one machine: octets per message, shapes in transit, the speed of split and join, that of the engine of sequences, and messages over a link that loses.
 // `make compare` runs it. It ends with 1 when a goal that holds already is missed.
 package main
 
@@ -39,7 +39,7 @@ func main() {
 }
 
 // parts are what a run measures.
-var parts = []string{"bytes", "stages", "shapes", "speed", "strangers", "burst"}
+var parts = []string{"bytes", "stages", "shapes", "speed", "strangers", "engine", "burst"}
 
 func parseFlags(args []string, stderr io.Writer) (options, error) {
 	var o options
@@ -121,6 +121,11 @@ func measure(ctx context.Context, o options) (*report, error) {
 	if want("strangers") {
 		if r.Strangers, err = measureStrangers(ctx); err != nil {
 			return nil, fmt.Errorf("strangers: %w", err)
+		}
+	}
+	if want("engine") {
+		if r.Engine, err = measureEngine(ctx); err != nil {
+			return nil, fmt.Errorf("engine: %w", err)
 		}
 	}
 	if want("burst") {

@@ -20,6 +20,8 @@ type report struct {
 	Speed   []speedRow     `json:"speed,omitempty"`
 	// Strangers are messages of kinds that never come again.
 	Strangers *strangers `json:"strangers,omitempty"`
+	// Engine is that of reliable sequences, alone.
+	Engine *engine `json:"engine,omitempty"`
 	// Burst is a hundred messages over datagrams that get lost.
 	Burst *burst    `json:"burst,omitempty"`
 	Goals []verdict `json:"goals"`
@@ -62,6 +64,7 @@ func (r *report) write(w io.Writer, output string) error {
 	r.writeShapes(p)
 	r.writeSpeed(p)
 	r.writeStrangers(p)
+	r.writeEngine(p)
 	r.writeBurst(p)
 	r.writeGoals(p)
 	return p.err

@@ -1,0 +1,115 @@
+// Package facing puts two engines of reliable sequences before each other, with nothing between them but the octets of datagrams: what the engine costs alone, for tests and comparisons.
+package facing
+
+import (
+	"time"
+
+	"github.com/hhfr/hhfr/pkg/wsrm"
+)
+
+// Pair is two engines half a millisecond apart, each with an application that commits at once. Not safe for concurrent use.
+type Pair struct {
+	// Drop has every so many datagrams lost; 0: none.
+	Drop int
+
+	now       time.Time
+	ends      [2]*wsrm.Engine
+	datagrams [2][][]byte // on their way to that end
+	spare     [][]byte
+	parsed    wsrm.Packet
+	commits   []uint64
+	done      uint64 // acknowledged at end 0
+	sent      int
+}
+
+// New makes one of two engines of the same configuration. Errors: those of [wsrm.New].
+func New(cfg wsrm.Config) (*Pair, error) {
+	p := &Pair{now: time.Unix(0, 0)}
+	for i := range p.ends {
+		var err error
+		if p.ends[i], err = wsrm.New(cfg); err != nil {
+			return nil, err
+		}
+	}
+	return p, nil
+}
+
+// Carry sends n messages from one end to the other and lets time pass until all are done: each is accepted, put into a datagram, written, read, delivered, committed and acknowledged. Errors: those of [wsrm.Engine.Step],
+// and of datagrams that are none.
+func (p *Pair) Carry(message []byte, n int) error {
+	goal := p.done + uint64(n)
+	for p.done < goal {
+		for n > 0 && p.step(0, wsrm.Event{Kind: wsrm.Send, Message: message}) == nil { // else it is full
+			n--
+		}
+		if err := p.turn(); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// turn lets half a millisecond pass: what is on its way arrives, then both ends send.
+func (p *Pair) turn() error {
+	p.now = p.now.Add(500 * time.Microsecond)
+	for end := range p.ends {
+		for _, b := range p.datagrams[end] {
+			if err := p.arrive(end, b); err != nil {
+				return err
+			}
+			p.spare = append(p.spare, b)
+		}
+		p.datagrams[end] = p.datagrams[end][:0]
+	}
+	for end := range p.ends {
+		if err := p.step(end, wsrm.Event{Kind: wsrm.Wake}); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (p *Pair) arrive(end int, datagram []byte) error {
+	if err := p.ends[end].Codec().Parse(datagram, &p.parsed); err != nil {
+		return err
+	}
+	if err := p.step(end, wsrm.Event{Kind: wsrm.Arrived, Packet: &p.parsed}); err != nil {
+		return err
+	}
+	for _, number := range p.commits {
+		if err := p.step(end, wsrm.Event{Kind: wsrm.Committed, Number: number}); err != nil {
+			return err
+		}
+	}
+	p.commits = p.commits[:0]
+	return nil
+}
+
+func (p *Pair) step(end int, ev wsrm.Event) error {
+	actions, err := p.ends[end].Step(p.now, ev)
+	for i := range actions {
+		switch a := &actions[i]; a.Kind {
+		case wsrm.Transmit:
+			p.transmit(end, a.Packet)
+		case wsrm.Deliver:
+			p.commits = append(p.commits, a.Number)
+		case wsrm.Acknowledged:
+			p.done = a.Number
+		default:
+		}
+	}
+	return err
+}
+
+func (p *Pair) transmit(end int, packet *wsrm.Packet) {
+	var b []byte
+	if n := len(p.spare); n > 0 {
+		b, p.spare = p.spare[n-1], p.spare[:n-1]
+	}
+	b = p.ends[end].Codec().Append(b[:0], packet)
+	if p.sent++; p.Drop > 0 && p.sent%p.Drop == 0 {
+		p.spare = append(p.spare, b)
+		return
+	}
+	p.datagrams[1-end] = append(p.datagrams[1-end], b)
+}
