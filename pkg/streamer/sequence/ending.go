@@ -28,10 +28,7 @@ func (q *Sequence) end(a wsrm.Action) {
 		q.cfg.Log.Warn("a sequence ended before its time", "uri", q.cfg.URI, "remote", a.Remote, "why", a.Reason.String())
 	}
 	if l.over = q.durable.Engine().Over(); l.over || a.Reason == wsrm.Unrecognized {
-		l.after = append(l.after, func() {
-			q.note()
-			q.fail(errOver, errEnded)
-		})
+		l.after = append(l.after, func() { q.fail(errOver, errEnded) })
 	}
 }
 

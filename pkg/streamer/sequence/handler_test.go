@@ -225,6 +225,34 @@ func TestWhatIsKeptGoesOn(t *testing.T) {
 	assert.NoError(t, w.replies[1].err)
 }
 
+// Whoever is told of something finds it counted.
+func TestStatusIsNotBehind(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		const messages = 200
+		w := newWorld(t, exactly(true), worker{echo})
+		w.open()
+		for n := range uint64(messages) {
+			require.NoError(t, send(t, w.ends[0], "earlier", true).Stored(t.Context()))
+			require.Equal(t, n+1, w.ends[0].Status().Accepted)
+		}
+		w.kill(0)
+		w.cfg.Late = func(number uint64, _ sequence.Message, err error) {
+			assert.NoError(t, err)
+			assert.GreaterOrEqual(t, w.ends[0].Status().Received, number)
+		}
+		w.open()
+		require.True(t, w.connect())
+		for n := range uint64(messages) {
+			_, err := send(t, w.ends[0], "now", false).Wait(t.Context())
+			require.NoError(t, err)
+			require.Equal(t, messages+n+1, w.ends[0].Status().Done)
+		}
+		require.NoError(t, w.ends[0].Finish(t.Context()))
+		assert.EqualValues(t, 2*messages, w.ends[1].Status().Received)
+		w.close()
+	})
+}
+
 // No more messages are accepted than the window has; who waits for room goes on when there is some, or gives up.
 func TestWindow(t *testing.T) {
 	w := newWorld(t, exactly(false), worker{echo})

@@ -128,7 +128,6 @@ func (q *Sequence) turn() {
 	for _, f := range after {
 		f()
 	}
-	q.note()
 	q.alarm()
 }
 
@@ -171,6 +170,9 @@ func (q *Sequence) step(ev wsrm.Event) error {
 		return errDead
 	}
 	actions, err := q.durable.Step(context.WithoutCancel(q.ctx), q.cfg.Clock.Now(), ev)
+	if err == nil && (ev.Kind == wsrm.Arrived || ev.Kind == wsrm.Wake) {
+		q.note() // before anybody is told: whoever asks then finds it counted
+	}
 	return q.act(actions, err)
 }
 
@@ -225,7 +227,7 @@ func (q *Sequence) act(actions []wsrm.Action, err error) error {
 	return err
 }
 
-// note keeps what Status tells.
+// note keeps what Status tells: what is stored, and what the other end said.
 func (q *Sequence) note() {
 	e := q.durable.Engine()
 	accepted, done, received := e.Positions()

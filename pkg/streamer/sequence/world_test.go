@@ -108,7 +108,7 @@ func (w *world) open() {
 			cfg.Store = w.disks[i]
 			if i == 1 {
 				cfg.Handler = w.handler
-			} else {
+			} else if cfg.Late == nil {
 				cfg.Late = w.late
 			}
 			q, err := sequence.Open(w.t.Context(), cfg)
