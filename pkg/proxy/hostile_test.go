@@ -14,17 +14,10 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"github.com/hhfr/hhfr/internal/clock"
 	"github.com/hhfr/hhfr/internal/http1"
 	"github.com/hhfr/hhfr/internal/workload"
 	"github.com/hhfr/hhfr/pkg/proxy"
 )
-
-// hurried has a time that passes fast for ends that take nothing; other waits are as good as endless.
-func hurried(c *proxy.Config) {
-	c.Clock, c.Stall = clock.Scaled(1000), 5*time.Minute
-	c.Pause, c.Silence, c.Timeout, c.Idle = 10*time.Hour, 10*time.Hour, 10*time.Hour, 10*time.Hour
-}
 
 // TestClientThatTakesNothing: a client asks for much and reads none of it. Others are served meanwhile, and its connection is reset in the end.
 func TestClientThatTakesNothing(t *testing.T) {
@@ -35,7 +28,8 @@ func TestClientThatTakesNothing(t *testing.T) {
 		}
 		return echoReply(h, entity)
 	}))
-	near, _ := pair(t, o.url(), hurried)
+	passes := newSudden()
+	near, _ := pair(t, o.url(), func(c *proxy.Config) { c.Stall, c.Clock = ages, passes })
 	stuck := connect(t, near.url())
 	stuck.say(strings.Repeat("GET /long HTTP/1.1\r\nHost: x\r\n\r\n", 20))
 	for i := range 20 {
@@ -44,6 +38,7 @@ func TestClientThatTakesNothing(t *testing.T) {
 		c.say(post("", body))
 		c.hear(body)
 	}
+	passes.end()
 	require.Eventually(t, func() bool {
 		_, err := stuck.Write([]byte("x"))
 		return err != nil
@@ -68,7 +63,8 @@ func TestServerThatTakesNothing(t *testing.T) {
 		}
 	})
 	defer close(release)
-	near, _ := pair(t, o.url(), hurried)
+	passes := newSudden()
+	near, _ := pair(t, o.url(), func(c *proxy.Config) { c.Stall, c.Clock = ages, passes })
 	var stuck []*client
 	for range 3 {
 		c := connect(t, near.url())
@@ -83,6 +79,7 @@ func TestServerThatTakesNothing(t *testing.T) {
 		c.say(post("Connection: close\r\n", body))
 		c.hear(body)
 	}
+	passes.end()
 	for _, c := range stuck {
 		_, err := io.Copy(io.Discard, c)
 		assert.NotErrorIs(t, err, os.ErrDeadlineExceeded, "the connection ends by itself")

@@ -6,12 +6,10 @@ import (
 	"strings"
 	"sync"
 	"testing"
-	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"github.com/hhfr/hhfr/internal/clock"
 	"github.com/hhfr/hhfr/pkg/negotiate"
 	"github.com/hhfr/hhfr/pkg/proxy"
 )
@@ -79,13 +77,12 @@ func TestMoreClientsThanThereMayBe(t *testing.T) {
 func TestIdleClientIsClosed(t *testing.T) {
 	o := startOrigin(t, "127.0.0.1:0", server(echoReply))
 	far := startProxy(t, "127.0.0.1:0", o.url(), nil)
-	near := startProxy(t, "127.0.0.1:0", far.url(), func(c *proxy.Config) {
-		c.Idle, c.Clock = time.Hour, clock.Scaled(100_000)
-		c.Pause, c.Silence, c.Timeout = time.Hour, time.Hour, time.Hour
-	})
+	passes := newSudden()
+	near := startProxy(t, "127.0.0.1:0", far.url(), func(c *proxy.Config) { c.Idle, c.Clock = ages, passes })
 	c := connect(t, near.url())
 	c.say(post("", envelope))
 	c.hear(envelope)
+	passes.end()
 	assert.Empty(t, c.rest())
 }
 
