@@ -83,7 +83,7 @@ func (e *Engine) arrivals(a *Ack) {
 			s.arrived++
 		}
 	}
-	if e.cfg.Assurance == AtMostOnce {
+	if e.cfg.lossy() {
 		for position := s.done + 1; position <= a.Done; position++ {
 			if u := s.unit(position); u.state == outFlying {
 				s.land(u)
@@ -99,7 +99,7 @@ func (e *Engine) arrivals(a *Ack) {
 // refusals marks what the other end could not keep to be sent again, without a word about congestion.
 func (e *Engine) refusals(a *Ack) {
 	s := &e.out
-	if e.cfg.Assurance == AtMostOnce {
+	if e.cfg.lossy() {
 		return
 	}
 	for _, r := range a.Nacks {
@@ -162,7 +162,7 @@ func (e *Engine) again(position uint64, u *outUnit) {
 // takeBack: the other end crashed; what merely arrived there is lost.
 func (e *Engine) takeBack() {
 	s := &e.out
-	if e.cfg.Assurance == AtMostOnce {
+	if e.cfg.lossy() {
 		return
 	}
 	for position := s.done + 1; position <= s.sent; position++ {

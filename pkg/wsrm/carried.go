@@ -19,12 +19,17 @@ func (e *Engine) connected() error {
 	return nil
 }
 
-// disconnected is the end of a carrier.
+// disconnected is the end of a carrier. At-most-once is done with what was under way: the next packet tells the other end so by its floor.
 func (e *Engine) disconnected() error {
 	if !e.cfg.Carried {
 		return fault(Misuse)
 	}
 	e.live, e.flush = false, false
+	if s := &e.out; e.cfg.Assurance == AtMostOnce && s.sent > s.done && s.phase < phaseTerminating {
+		e.act(Action{Kind: Lost, Number: s.done + 1, Count: s.sent - s.done})
+		e.settle(s.sent)
+		e.changed = true
+	}
 	return nil
 }
 

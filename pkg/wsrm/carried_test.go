@@ -155,7 +155,7 @@ func TestCarriedIsSentOncePerCarrier(t *testing.T) {
 	assert.EqualValues(t, 1, e.Stats().Resent)
 }
 
-// Only an engine that is made for carriers has any, and at-most-once needs none.
+// Only an engine that is made for carriers has any, and at-most-once without order needs none.
 func TestCarriedRefuses(t *testing.T) {
 	e := engine(t, wsrm.Config{Assurance: wsrm.ExactlyOnce})
 	for _, kind := range []wsrm.EventKind{wsrm.Connected, wsrm.Disconnected} {
@@ -228,4 +228,60 @@ func TestCarriedCloseIsTakenBack(t *testing.T) {
 		}
 		assert.True(t, there.Complete(), name)
 	}
+}
+
+// At-most-once is done with what the end of a carrier leaves under way: it is told, never sent again, and the floor tells the other end, which passes over it, and over what it delivered and has not committed.
+func TestCarriedAtMostOnce(t *testing.T) {
+	cfg := wsrm.Config{Assurance: wsrm.AtMostOnce, Ordered: true, Window: 64}
+	e, other := carried(t, cfg), carried(t, cfg)
+	kinds := func(actions []wsrm.Action, kind wsrm.ActionKind) (found []wsrm.Action) {
+		for _, a := range actions {
+			if a.Kind == kind {
+				found = append(found, a)
+			}
+		}
+		return found
+	}
+	step := func(e *wsrm.Engine, ev wsrm.Event) []wsrm.Action {
+		t.Helper()
+		actions, err := e.Step(start, ev)
+		require.NoError(t, err)
+		return actions
+	}
+	step(other, wsrm.Event{Kind: wsrm.Connected})
+	arrive := func(p *wsrm.Packet) []wsrm.Action {
+		t.Helper()
+		return kinds(step(other, wsrm.Event{Kind: wsrm.Arrived, Packet: p}), wsrm.Deliver)
+	}
+	step(e, wsrm.Event{Kind: wsrm.Connected})
+	for _, m := range []string{"one", "two", "three"} {
+		step(e, wsrm.Event{Kind: wsrm.Send, Message: []byte(m)})
+	}
+	step(e, wsrm.Event{Kind: wsrm.Wake})
+	one := arrive(&wsrm.Packet{Floor: 1, Units: []wsrm.Unit{unit(1, "one")}})
+	require.Len(t, one, 1)
+
+	lost := kinds(step(e, wsrm.Event{Kind: wsrm.Disconnected}), wsrm.Lost)
+	require.Len(t, lost, 1)
+	assert.EqualValues(t, 1, lost[0].Number)
+	assert.EqualValues(t, 3, lost[0].Count)
+	step(e, wsrm.Event{Kind: wsrm.Send, Message: []byte("four")})
+	step(e, wsrm.Event{Kind: wsrm.Connected})
+	sent := kinds(step(e, wsrm.Event{Kind: wsrm.Wake}), wsrm.Transmit)
+	require.Len(t, sent, 2)
+	assert.Empty(t, arrive(&wsrm.Packet{Floor: 1, Units: []wsrm.Unit{unit(4, "four")}}), "its turn has not come")
+	floor := sent[0].Packet
+	assert.EqualValues(t, 4, floor.Floor)
+	four := arrive(floor)
+	require.Len(t, four, 1, "the floor gives it its turn")
+	assert.EqualValues(t, 4, four[0].Number)
+	require.Len(t, sent[1].Packet.Units, 1)
+	assert.EqualValues(t, 4, sent[1].Packet.Units[0].Number)
+	assert.Zero(t, e.Stats().Resent)
+	assert.Empty(t, arrive(&wsrm.Packet{Floor: 1, Units: []wsrm.Unit{unit(2, "two")}}), "late, from the carrier before")
+	_, err := other.Step(start, wsrm.Event{Kind: wsrm.Committed, Number: 1})
+	assert.ErrorIs(t, err, &wsrm.Error{Code: wsrm.Misuse}, "it was given up")
+	step(other, wsrm.Event{Kind: wsrm.Committed, Number: 4})
+	_, _, received := other.Positions()
+	assert.EqualValues(t, 4, received)
 }

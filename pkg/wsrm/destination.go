@@ -87,7 +87,7 @@ func (d *destination) validate(e *Engine, p *Packet) error {
 		switch {
 		case (p.Closing || d.closed && !e.cfg.Carried) && n > last:
 			return fault(LastMessageExceeded)
-		case n > base && n-base > uint64(e.cfg.Window) && e.cfg.Assurance != AtMostOnce:
+		case n > base && n-base > uint64(e.cfg.Window) && !e.cfg.lossy():
 			return fault(Invalid)
 		case n > maxPosition-uint64(e.cfg.Window):
 			return fault(Invalid)
@@ -128,10 +128,11 @@ func (d *destination) take(e *Engine, p *Packet) {
 	if p.Floor > d.done+1 {
 		// What the source is done with is of no interest: at-most-once gave it up; at-least-once knows it done by a life of this end before.
 		d.skip(p.Floor - 1)
+		d.ready(e)
 	}
 	for i := range p.Units {
 		u := &p.Units[i]
-		if e.cfg.Assurance == AtMostOnce && u.Number > d.done+uint64(e.cfg.Window) {
+		if e.cfg.lossy() && u.Number > d.done+uint64(e.cfg.Window) {
 			d.skip(u.Number - uint64(e.cfg.Window))
 		}
 		if d.seen(u.Number) {
@@ -162,7 +163,7 @@ func (d *destination) seen(position uint64) bool {
 
 // complete tells whether the last message is done, at-most-once: was announced.
 func (d *destination) complete() bool {
-	return d.closed && (d.done == d.last || d.cfg.Assurance == AtMostOnce)
+	return d.closed && (d.done == d.last || d.cfg.lossy())
 }
 
 // skip is done with everything up to a position, delivered or not.
@@ -200,7 +201,7 @@ func (d *destination) accept(e *Engine, u *Unit) bool {
 		d.ready(e)
 		return true
 	}
-	if d.cfg.Ordered && d.cfg.Assurance == AtMostOnce && u.Number <= d.delivered {
+	if d.cfg.Ordered && d.cfg.lossy() && u.Number <= d.delivered {
 		d.unit(u.Number).state = inDone
 		return true
 	}
@@ -210,7 +211,7 @@ func (d *destination) accept(e *Engine, u *Unit) bool {
 	}
 	run := d.join(u)
 	d.high = max(d.high, u.Number)
-	if d.cfg.Ordered && d.cfg.Assurance != AtMostOnce {
+	if d.cfg.Ordered && !d.cfg.lossy() {
 		d.ready(e)
 	} else if d.whole(run) {
 		d.deliverHeld(e, run)
@@ -220,7 +221,7 @@ func (d *destination) accept(e *Engine, u *Unit) bool {
 
 // turn tells whether a message that begins at a position may be delivered now.
 func (d *destination) turn(position uint64) bool {
-	if d.cfg.Assurance == AtMostOnce {
+	if d.cfg.lossy() {
 		return position > d.delivered
 	}
 	return position == d.delivered+1
@@ -229,7 +230,7 @@ func (d *destination) turn(position uint64) bool {
 // deliver hands a message over.
 func (d *destination) deliver(e *Engine, first, last uint64, message []byte) {
 	state := inDelivered
-	if e.cfg.Assurance == AtMostOnce {
+	if e.cfg.lossy() {
 		state = inDone
 		e.changed = true
 	} else {

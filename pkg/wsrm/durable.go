@@ -95,7 +95,7 @@ func (d *Durable) Step(ctx context.Context, now time.Time, ev Event) ([]Action, 
 		return nil, d.broken
 	}
 	actions, err := d.engine.Step(now, ev)
-	if ev.Kind == Begun || d.engine.cfg.Assurance == AtMostOnce {
+	if ev.Kind == Begun || d.engine.cfg.lossy() {
 		if err := d.save(ctx); err != nil {
 			return nil, err
 		}

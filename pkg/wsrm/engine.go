@@ -9,7 +9,7 @@
 //
 // A message has one or more units, each of which fits a datagram; units are numbered from 1, without gaps, and a unit sent again keeps its number (WS-RM 1.1, 3.7 Sequences). A sequence
 // that reaches [Config.Limit] goes on as the next sequence of the same session, numbered from 1; in the API positions count on over the roll-over. An acknowledgement says up to
-// where all is done, that is delivered and, but for at-most-once, committed; and which units above arrived. What is done stays done. What merely arrived may be
+// where all is done, that is delivered and, but for at-most-once over datagrams, committed; and which units above arrived. What is done stays done. What merely arrived may be
 // lost when the destination crashes: a greater [Config.Instance] takes it back. A nack names a unit that arrived and could not be kept; it is sent again, and is no sign of
 // congestion (WS-RM 1.1, 3.9 Sequence Acknowledgement). A destination filters duplicates by one bit of state for each number in a window above what is done: memory is bounded by [Config.Window] and [Config.Hold].
 //
@@ -26,7 +26,7 @@
 // # Assurances
 //
 // At-most-once: nothing is sent again, and no number is delivered twice; what is lost is reported as [Lost]. At-least-once: a message is sent until it is done or reported. Exactly-once:
-// both, over crashes of either end, if both store their state. [Config.Ordered]: messages are delivered in the order of their numbers; at-most-once then drops what comes late.
+// both, over crashes of either end, if both store their state. [Config.Ordered]: messages are delivered in the order of their numbers; at-most-once over datagrams then drops what comes late.
 //
 // # Carriers
 //
@@ -81,7 +81,7 @@ func (e *Engine) Codec() Codec { return e.codec }
 func (e *Engine) Last() uint64 { return e.out.last }
 
 // Changed tells that the state differs from that of the last [Engine.AppendState] in a way that must outlive a crash. An end that keeps its state stores it then: before it steps [Wake], before it runs a
-// handler for which it stepped [Begun], and under at-most-once before it hands over what was delivered.
+// handler for which it stepped [Begun], and under at-most-once over datagrams before it hands over what was delivered.
 func (e *Engine) Changed() bool { return e.changed }
 
 // Over tells that both sequences ended. An engine that is over only answers; the caller lets go of it when no datagram of the other end can be under way any more.

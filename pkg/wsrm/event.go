@@ -14,7 +14,7 @@ const (
 	Arrived
 	// Begun: the handler of the message delivered with Number is about to run, and has effects that no transaction covers. After a crash that message is [Unknown] and not delivered again.
 	Begun
-	// Committed: the message delivered with Number is done, and Message, unless it is nil, is to be sent as its reply: both or, if refused as Send is, neither. Not for at-most-once.
+	// Committed: the message delivered with Number is done, and Message, unless it is nil, is to be sent as its reply: both or, if refused as Send is, neither. Not for at-most-once, but on a carrier.
 	Committed
 	// Close: nothing more is sent; the sequence ends when all is done (WS-RM 1.1, 3.5 and 3.6 Closing and Terminating a Sequence).
 	Close
@@ -50,11 +50,11 @@ const (
 	Transmit ActionKind = iota + 1
 	// WakeAt: [Wake] is to be stepped at At, instead of any moment named before; a zero At: none.
 	WakeAt
-	// Deliver: Message of the other end, Count units from Number on. But for at-most-once the application answers with [Committed].
+	// Deliver: Message of the other end, Count units from Number on. But for at-most-once over datagrams the application answers with [Committed].
 	Deliver
 	// Acknowledged: all messages up to position Number are done at the other end. At-most-once: done with; those lost were reported as Lost before.
 	Acknowledged
-	// Lost: at-most-once; Count units from Number on were lost, or their acknowledgement was.
+	// Lost: at-most-once; Count units from Number on were lost, or their acknowledgement was; on a carrier: those not known to be done when it ended.
 	Lost
 	// Unknown: Count units from Number on were sent, and it is not known whether their messages were delivered; they are not sent again. Remote: they are messages of the other end, Begun here before a crash.
 	Unknown

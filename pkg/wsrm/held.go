@@ -100,7 +100,7 @@ func (d *destination) whole(run Range) bool {
 
 // ready delivers what is held and whose turn it is.
 func (d *destination) ready(e *Engine) {
-	if !d.cfg.Ordered || d.cfg.Assurance == AtMostOnce {
+	if !d.cfg.Ordered || d.cfg.lossy() {
 		return
 	}
 	for d.delivered < d.high {

@@ -35,8 +35,8 @@ type Config struct {
 	// Hold is how many octets of messages that are not done a source keeps, and a destination keeps of those it cannot deliver yet; 0 means 1 MiB. It bounds one message as well.
 	Hold int
 
-	// Carried: units go over carriers that neither lose nor reorder (see the package). Not for at-most-once, which such a carrier is by itself. Datagram, RTT, MinRTO, MaxRTO, Inactivity and
-	// Unanswered then mean nothing: how long to wait for a carrier is the caller's to say, by [Abort].
+	// Carried: units go over carriers that neither lose nor reorder (see the package). At-most-once then gives up what the end of a carrier leaves under way, and does not go without order: such a carrier is that by itself.
+	// Datagram, RTT, MinRTO, MaxRTO, Inactivity and Unanswered then mean nothing: how long to wait for a carrier is the caller's to say, by [Abort].
 	Carried bool
 
 	// Datagram is the longest datagram, in octets of UDP payload, 256 to 65000; 0 means 1200, which nearly every path carries (RFC 8085 section 3.2, RFC 9000 section 14).
@@ -110,8 +110,8 @@ func (c Config) withDefaults() (Config, error) {
 	switch {
 	case c.Assurance < AtMostOnce || c.Assurance > ExactlyOnce:
 		return bad("no assurance")
-	case c.Carried && c.Assurance == AtMostOnce:
-		return bad("at-most-once needs no sequence on a carrier")
+	case c.Carried && c.Assurance == AtMostOnce && !c.Ordered:
+		return bad("at-most-once without order needs no sequence on a carrier")
 	case c.Limit > maxLimit:
 		return bad("limit of %d, up to %d is possible", c.Limit, uint64(maxLimit))
 	case c.Window < 64 || c.Window > 1<<16 || c.Window&(c.Window-1) != 0:
@@ -127,6 +127,9 @@ func (c Config) withDefaults() (Config, error) {
 	}
 	return c, nil
 }
+
+// lossy tells whether what is delivered is done, and gaps are passed over: at-most-once over datagrams.
+func (c *Config) lossy() bool { return c.Assurance == AtMostOnce && !c.Carried }
 
 // maxUnit is the longest payload of one unit.
 func (c *Config) maxUnit() int {

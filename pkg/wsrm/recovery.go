@@ -95,7 +95,7 @@ func (s *source) restartTimer(now time.Duration) {
 // there is news; and not where the timer fires as soon.
 func (s *source) armTail(now time.Duration) {
 	s.tailAt = never
-	if s.oldest == 0 || s.backoff > 0 || s.tail != 0 || s.srtt == 0 || s.cfg.Assurance == AtMostOnce {
+	if s.oldest == 0 || s.backoff > 0 || s.tail != 0 || s.srtt == 0 || s.cfg.lossy() {
 		return
 	}
 	if at := now + max(2*s.srtt, s.srtt+4*s.rttvar) + s.cfg.AckDelay; at < s.rtoAt {
@@ -185,7 +185,7 @@ func (e *Engine) lose(position uint64) {
 	s := &e.out
 	u := s.unit(position)
 	s.land(u)
-	if e.cfg.Assurance == AtMostOnce {
+	if e.cfg.lossy() {
 		u.state = outGone
 		e.act(Action{Kind: Lost, Number: position, Count: 1})
 		return
@@ -224,7 +224,7 @@ func (e *Engine) detectLoss() {
 // giveUp is done with units that at-most-once lost.
 func (e *Engine) giveUp() {
 	s := &e.out
-	if e.cfg.Assurance != AtMostOnce {
+	if !e.cfg.lossy() {
 		return
 	}
 	// Whole messages: a part that arrived is of use as long as the others may.

@@ -117,7 +117,7 @@ func (e *Engine) restoreDestination(r *bin.Cursor, flags byte) {
 	}
 	e.resume()
 	d.closed, d.terminated, d.ended = flags&stateClosed != 0, flags&stateTerminated != 0, flags&stateEnded != 0
-	if d.cfg.Assurance != AtMostOnce {
+	if !d.cfg.lossy() {
 		d.delivered = d.done
 	}
 	if d.instance++; d.instance == 0 {
