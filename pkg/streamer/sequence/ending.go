@@ -89,8 +89,12 @@ func (q *Sequence) settleAll() {
 	q.turn() // what came up meanwhile
 	q.detach(l.link)
 	q.cancel()
+	kept := &Error{Code: Kept}
+	if q.cfg.Assurance == wsrm.AtMostOnce {
+		kept = errClosed // what was sent is settled
+	}
 	for _, n := range slices.Sorted(maps.Keys(l.sent)) {
-		q.settle(n, Message{}, &Error{Code: Kept})
+		q.settle(n, Message{}, kept)
 	}
 	for _, s := range l.outbox {
 		q.refuse(s, errClosed)
@@ -98,7 +102,7 @@ func (q *Sequence) settleAll() {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	if q.broken == nil {
-		q.broken, q.why = errClosed, &Error{Code: Kept}
+		q.broken, q.why = errClosed, kept
 		close(q.over)
 	}
 	q.ease()

@@ -1,6 +1,8 @@
 package sequence
 
 import (
+	"maps"
+	"slices"
 	"sync"
 
 	"github.com/hhfr/hhfr/pkg/streamer"
@@ -61,6 +63,18 @@ func (q *Sequence) detach(l *link) {
 	if l != nil && q.loop.link == l {
 		q.loop.link = nil
 		_ = q.step(wsrm.Event{Kind: wsrm.Disconnected}) // never refused
+		if q.cfg.Assurance == wsrm.AtMostOnce {
+			q.forsake()
+		}
+	}
+}
+
+// forsake settles what the other end is done with, and whose reply the stream took along.
+func (q *Sequence) forsake() {
+	for _, n := range slices.Sorted(maps.Keys(q.loop.sent)) {
+		if q.loop.sent[n].acked {
+			q.settle(n, Message{}, errTaken)
+		}
 	}
 }
 

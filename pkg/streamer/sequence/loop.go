@@ -180,6 +180,7 @@ var (
 	errDead   = &Error{Code: Unstored}
 	errEnded  = &Error{Code: Unsent, Err: errors.New("the sequence is over")}
 	errClosed = &Error{Code: Unsent, Err: errors.New("the sequence was closed here")}
+	errTaken  = &Error{Code: FateUnknown, Err: errors.New("the stream that it was sent on ended")}
 	errOver   = &Error{Code: FateUnknown, Err: errors.New("a reply did not come before the sequence ended")}
 )
 
@@ -221,7 +222,10 @@ func (q *Sequence) act(actions []wsrm.Action, err error) error {
 			}
 		case wsrm.Ended:
 			q.end(a)
-		case wsrm.Lost: // at-most-once has no sequence here
+		case wsrm.Lost:
+			for n := a.Number; n < a.Number+a.Count; n++ {
+				q.settle(n, Message{}, errTaken)
+			}
 		}
 	}
 	return err

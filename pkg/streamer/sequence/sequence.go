@@ -19,7 +19,8 @@ import (
 
 // Config is what a sequence works by. It is copied.
 type Config struct {
-	// Assurance is that of both directions: AtLeastOnce or ExactlyOnce, which promises no more than Store: over crashes, if that persists. Both ends must agree on it, and on Ordered.
+	// Assurance is that of both directions: AtLeastOnce, or ExactlyOnce, which promises no more than Store: over crashes, if that persists; or AtMostOnce with Ordered: what the end of a stream leaves under way, messages and
+	// replies, is not sent again, and has an unknown fate. Both ends must agree on it, and on Ordered.
 	Assurance wsrm.Assurance
 	// Ordered delivers messages in the order in which they were sent.
 	Ordered bool

@@ -150,6 +150,8 @@ func (q *Sequence) serve() {
 			most = 1
 		}
 		switch {
+		case q.forsaken(d.number):
+			q.free(len(d.payload) + perMessage)
 		case err != nil || p.Answers == 0 && q.cfg.Handler == nil:
 			q.commit(d, nil)
 		case p.Answers != 0:
@@ -170,8 +172,18 @@ func (q *Sequence) serve() {
 	q.begin(begin)
 }
 
-// commit is done with a message.
+// forsaken tells whether the other end has given up a message that was delivered and is not done, as at-most-once does when a stream ends.
+func (q *Sequence) forsaken(number uint64) bool {
+	_, _, done := q.durable.Engine().Positions()
+	return q.cfg.Assurance == wsrm.AtMostOnce && number <= done
+}
+
+// commit is done with a message. The reply to one that the other end has given up is dropped.
 func (q *Sequence) commit(d incoming, reply []byte) bool {
+	if q.forsaken(d.number) {
+		q.free(len(d.payload) + perMessage)
+		return true
+	}
 	err := q.step(wsrm.Event{Kind: wsrm.Committed, Number: d.number, Message: reply})
 	if errors.Is(err, &wsrm.Error{Code: wsrm.Full}) {
 		return false
