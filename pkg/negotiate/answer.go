@@ -20,7 +20,7 @@ type Answer struct {
 	Scheme, Representation, Transport string // URIs, of those offered
 	// Assurance and Security are URIs, of those offered, or at-most-once and nothing beyond what the transport has; empty means these.
 	Assurance, Security string
-	// Sequence names that of the session, and SequenceKnown tells whether the responder has its state; "" under at-most-once.
+	// Sequence names that of the session, and SequenceKnown tells whether the responder has its state; "" under at-most-once without order.
 	Sequence      string
 	SequenceKnown bool
 	// Request confirms the offer's description of requests; Reply is the responder's of replies, or confirms that of the offer. nil: none.

@@ -14,7 +14,7 @@ import (
 // inOrder ends the URI of an assurance whose messages are delivered in order.
 const inOrder = ":in-order"
 
-// AssuranceURI is the URI of an assurance: [AtMostOnce] for wsrm.AtMostOnce, which has no order.
+// AssuranceURI is the URI of an assurance: [AtMostOnce] for wsrm.AtMostOnce without order.
 func AssuranceURI(a wsrm.Assurance, ordered bool) string {
 	uri := assurancePrefix + a.String()
 	if ordered {
@@ -26,9 +26,9 @@ func AssuranceURI(a wsrm.Assurance, ordered bool) string {
 // parseAssurance is the reverse, for those that have a sequence.
 func parseAssurance(uri string) (a wsrm.Assurance, ordered, ok bool) {
 	name, ordered := strings.CutSuffix(strings.TrimPrefix(uri, assurancePrefix), inOrder)
-	for _, a := range []wsrm.Assurance{wsrm.AtLeastOnce, wsrm.ExactlyOnce} {
+	for a := wsrm.AtMostOnce; a <= wsrm.ExactlyOnce; a++ {
 		if a.String() == name && strings.HasPrefix(uri, assurancePrefix) {
-			return a, ordered, true
+			return a, ordered, uri != AtMostOnce
 		}
 	}
 	return 0, false, false

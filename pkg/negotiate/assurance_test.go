@@ -93,7 +93,7 @@ func effect(t testing.TB, store ctxstore.Store) (effect string, sequences int) {
 }
 
 func TestAssurancesAreAgreed(t *testing.T) {
-	for _, a := range []wsrm.Assurance{wsrm.AtLeastOnce, wsrm.ExactlyOnce} {
+	for a := wsrm.AtMostOnce; a <= wsrm.ExactlyOnce; a++ {
 		for _, path := range []string{"/book", "/other"} {
 			t.Run(a.String()+path, func(t *testing.T) {
 				l := &teller{}
@@ -155,7 +155,7 @@ func TestAssurancesRefused(t *testing.T) {
 		"store there does not persist": {volatile.http.URL, negotiate.NoHHFR, "none here; plain SOAP cannot promise exactly-once", nil},
 		"no sequences there":           {none.http.URL, negotiate.NoHHFR, "plain SOAP cannot promise exactly-once", nil},
 		"no HHFR there":                {plain.http.URL, negotiate.NoHHFR, "plain SOAP cannot promise exactly-once", nil},
-		"order without assurance":      {volatile.http.URL, negotiate.BadConfig, "order", func(c *negotiate.Config) { c.Assurance = wsrm.AtMostOnce }},
+		"at-most-once, no sequences":   {none.http.URL, negotiate.NoHHFR, "plain SOAP cannot promise at-most-once:in-order", func(c *negotiate.Config) { c.Assurance = 0 }},
 		"no such assurance":            {volatile.http.URL, negotiate.BadConfig, "assurance", func(c *negotiate.Config) { c.Assurance = 9 }},
 	} {
 		cfg := assured(t, wsrm.ExactlyOnce, newLasting(t))
@@ -178,6 +178,50 @@ func TestAssurancesRefused(t *testing.T) {
 	url := first.Agreed().Facts.Origin + "/book"
 	require.NoError(t, first.Close())
 	assert.ErrorContains(t, at(url, assured(t, wsrm.AtLeastOnce, store)), "not over")
+}
+
+// In order, at-most-once goes over streams that break: nothing is handled twice, and what is not answered has an unknown fate. Nothing of it is in the initiator's store, so that sessions do not meet.
+func TestAtMostOnceInOrder(t *testing.T) {
+	m := newBank(t, &teller{})
+	store := newLasting(t)
+	session := dial(t, m.url("/book"), assured(t, wsrm.AtMostOnce, store))
+	other := dial(t, m.url("/book"), assured(t, wsrm.AtMostOnce, store))
+	assert.Equal(t, "urn:hhfr:assurance:at-most-once:in-order", session.Agreed().Facts.Assurance)
+	assert.NotEqual(t, session.Agreed().Facts.Sequence, other.Agreed().Facts.Sequence)
+	require.NoError(t, other.Finish(t.Context()))
+	require.NoError(t, other.Close())
+	answered := map[string]bool{}
+	for n := range 40 {
+		if n%7 == 3 {
+			m.kill()
+			m.start()
+		}
+		reply, err := session.Call(t.Context(), streamer.NewMessage(nil, []byte(strconv.Itoa(n))))
+		if err != nil {
+			require.ErrorIs(t, err, &negotiate.Error{Code: negotiate.FateUnknown})
+			continue
+		}
+		_, err = reply.ReadAll(100)
+		require.NoError(t, err)
+		answered[strconv.Itoa(n)] = true
+	}
+	require.NoError(t, session.Finish(t.Context()))
+	require.NoError(t, session.Close())
+	got, _ := effect(t, m.store)
+	last := -1
+	for _, text := range strings.Fields(got) {
+		n, err := strconv.Atoi(text)
+		require.NoError(t, err)
+		require.Greater(t, n, last, "twice, or out of order")
+		last = n
+		delete(answered, text)
+	}
+	assert.Empty(t, answered, "answered and not done")
+	for info, err := range store.List(t.Context(), "") {
+		require.NoError(t, err)
+		assert.NotContains(t, info.URI, "outbox")
+		assert.NotContains(t, info.URI, ":sequence:")
+	}
 }
 
 // The peer dies again and again while messages are sent: each has its effect once, in order, and a reply.

@@ -44,9 +44,10 @@ type Config struct {
 	Reconnect time.Duration
 	// Assurance is what holds for each message; 0 or wsrm.AtMostOnce: none is sent twice. Under wsrm.AtLeastOnce and wsrm.ExactlyOnce the messages of a session stand in a sequence that Store has for the URL, and
 	// go on over streams, reconnections, and later sessions with the same store, until they are done. An end that does not agree gets nothing: RequireHHFR is implied. Exactly-once is BadConfig with a store
-	// that does not persist. Only one session at a time can have the sequence of a store and URL.
+	// that does not persist. Only one session at a time can have the sequence of a store and URL. At-most-once in order has a sequence too, but that of the session alone, in memory: what a stream that breaks takes along, messages
+	// and replies, has an unknown fate and is not sent again; what was not sent goes on.
 	Assurance wsrm.Assurance
-	// Ordered has messages delivered in the order in which they were sent; with an assurance beyond at-most-once.
+	// Ordered has messages handled in the order in which they were sent; they stand in a sequence then, under any assurance.
 	Ordered bool
 	// Resume tells that what is sent is what an earlier session, which did not come to its end, was to send: [Session.Sequence] says how much of that was accepted.
 	Resume bool
@@ -94,8 +95,8 @@ func (c Config) withDefaults() (Config, error) {
 		return c, badConfig("Reconnect below 0, or more than %d shapes", MaxShapes)
 	}
 	switch {
-	case c.Assurance > wsrm.ExactlyOnce, c.Ordered && !c.sequenced():
-		return c, badConfig("order without an assurance beyond at-most-once, or no assurance at all")
+	case c.Assurance > wsrm.ExactlyOnce:
+		return c, badConfig("no assurance of number %d", c.Assurance)
 	case c.Assurance == wsrm.ExactlyOnce && !ctxstore.Persists(c.Store):
 		return c, badConfig("exactly-once needs a store that persists")
 	}

@@ -116,7 +116,7 @@ func (d *Dialer) dial(ctx context.Context, u *url.URL) (s *Session, err error) {
 	}
 	d.cfg.Log.Info("plain SOAP", "url", loggable(u), "why", s.agreed.Why)
 	if d.cfg.sequenced() {
-		err = fmt.Errorf("%w; plain SOAP cannot promise %s", err, d.cfg.Assurance)
+		err = fmt.Errorf("%w; plain SOAP cannot promise %s", err, strings.TrimPrefix(d.assurance(), assurancePrefix))
 	}
 	if d.cfg.RequireHHFR {
 		s.cancel()

@@ -13,15 +13,17 @@ import (
 
 	"github.com/hhfr/hhfr/internal/xmlns"
 	"github.com/hhfr/hhfr/pkg/ctxstore"
+	"github.com/hhfr/hhfr/pkg/ctxstore/memory"
 	"github.com/hhfr/hhfr/pkg/soap"
 	"github.com/hhfr/hhfr/pkg/streamer"
 	"github.com/hhfr/hhfr/pkg/streamer/sequence"
 	"github.com/hhfr/hhfr/pkg/wsrm"
 )
 
-// outbox is the initiator's end of the sequence that a store has for one URL. Its entry names the sequence; the state lies under a URI of its own.
+// outbox is the initiator's end of the sequence that a store has for one URL, or under at-most-once one session. Its entry names the sequence; the state lies under a URI of its own.
 type outbox struct {
 	d        *Dialer
+	store    ctxstore.Store
 	uri      string // of the entry
 	revision uint64
 	entry    outboxEntry
@@ -82,8 +84,11 @@ func parseOutbox(data []byte) (e outboxEntry, err error) {
 // openOutbox goes on with the sequence that the store has for u, or makes one.
 func (d *Dialer) openOutbox(ctx context.Context, u *url.URL) (*outbox, error) {
 	name := sha256.Sum256([]byte(originOf(u) + pathOf(u)))
-	o := &outbox{d: d, uri: outboxPrefix + hex.EncodeToString(name[:])}
-	stored, err := d.cfg.Store.Get(ctx, o.uri)
+	o := &outbox{d: d, store: d.cfg.Store, uri: outboxPrefix + hex.EncodeToString(name[:])}
+	if !d.cfg.kept() {
+		o.store = memory.New(memory.Config{Clock: d.cfg.Clock})
+	}
+	stored, err := o.store.Get(ctx, o.uri)
 	switch {
 	case errors.Is(err, &ctxstore.Error{Code: ctxstore.NotFound}):
 		return o, o.begin(ctx)
@@ -131,14 +136,17 @@ func (d *Dialer) assurance() string {
 }
 
 // sequenced tells whether sessions have a sequence.
-func (c *Config) sequenced() bool { return c.Assurance > wsrm.AtMostOnce }
+func (c *Config) sequenced() bool { return c.kept() || c.Ordered }
+
+// kept tells whether that outlives them.
+func (c *Config) kept() bool { return c.Assurance > wsrm.AtMostOnce }
 
 func (o *outbox) save(ctx context.Context) error {
 	b, err := o.entry.marshal()
 	if err != nil {
 		return err
 	}
-	o.revision, err = o.d.cfg.Store.Commit(ctx, o.uri, o.revision, b)
+	o.revision, err = o.store.Commit(ctx, o.uri, o.revision, b)
 	return err
 }
 
@@ -160,7 +168,7 @@ func (o *outbox) open(ctx context.Context, assurance string) error {
 	if !ok {
 		return malformed(fmt.Errorf("outbox of assurance %.60q", assurance))
 	}
-	q, err := sequence.Open(ctx, sequence.Config{Assurance: a, Ordered: ordered, Store: o.d.cfg.Store, URI: o.stateURI(), Late: o.late, Clock: o.d.cfg.Clock, Log: o.d.cfg.Log})
+	q, err := sequence.Open(ctx, sequence.Config{Assurance: a, Ordered: ordered, Store: o.store, URI: o.stateURI(), Late: o.late, Clock: o.d.cfg.Clock, Log: o.d.cfg.Log})
 	if err != nil {
 		return err
 	}
@@ -189,7 +197,7 @@ func (o *outbox) resumed() uint64 {
 }
 
 func (o *outbox) late(number uint64, m sequence.Message, err error) {
-	if o.d.cfg.LateReply != nil {
+	if o.d.cfg.LateReply != nil && o.d.cfg.kept() {
 		o.d.cfg.LateReply(number, streamer.NewMessage(m.Head, m.Body), sequenceError(err))
 	}
 }
@@ -202,7 +210,7 @@ func (o *outbox) replace(ctx context.Context, list []*sequence.Sending) error {
 		return err
 	}
 	o.seq.Take(list)
-	if err := o.d.cfg.Store.Delete(ctx, uri, nil); err != nil && !errors.Is(err, &ctxstore.Error{Code: ctxstore.NotFound}) {
+	if err := o.store.Delete(ctx, uri, nil); err != nil && !errors.Is(err, &ctxstore.Error{Code: ctxstore.NotFound}) {
 		o.d.cfg.Log.Warn("state of an ended sequence not deleted", "uri", uri, "err", err)
 	}
 	return nil

@@ -34,7 +34,7 @@ type ResponderConfig struct {
 	// unescaped as in url.URL.Path.
 	// Required.
 	Serve func(ctx context.Context, path string, x *streamer.Exchange)
-	// Sequenced serves messages that come in sequences; nil: only at-most-once is agreed to. Exactly-once is agreed to if Store persists.
+	// Sequenced serves messages that come in sequences; nil: only at-most-once without order is agreed to. Exactly-once is agreed to if Store persists.
 	Sequenced Sequenced
 	// Serves reports whether there is a service at a path; offers elsewhere are passed on. nil: everywhere.
 	Serves func(path string) bool
