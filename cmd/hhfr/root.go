@@ -73,7 +73,7 @@ func codeOf(err error) (code int, hint string) {
 		case negotiate.BadConfig:
 			return exitUsage, ""
 		case negotiate.NoHHFR:
-			return exitNoPeer, "without --require-hhfr, and with --assurance at-most-once, the messages go as plain SOAP"
+			return exitNoPeer, "without --require-hhfr and --ordered, and with --assurance at-most-once, the messages go as plain SOAP"
 		case negotiate.Unreachable:
 			return exitNoPeer, unreachableHint(err)
 		case negotiate.FateUnknown:

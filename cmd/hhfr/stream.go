@@ -63,7 +63,8 @@ FILE is sent as it is, whatever it holds; - reads a sequence of XML documents fr
 time of --timeout, or the end of the stream if no other one can be had.
 A stream that breaks is negotiated anew for the time of --reconnect, then all that is left goes as plain SOAP. Messages that were written and not
 answered are listed, and never sent again.
---assurance at-least-once and exactly-once number the messages and keep them in --store until they are done, over streams that break and processes that die; --ordered has them handled in their order.
+--assurance at-least-once and exactly-once number the messages and keep them in --store until they are done, over streams that break and processes that die.
+--ordered has messages handled in their order, under any assurance; at-most-once keeps nothing, and lists what a stream that broke took along.
 The same command with the same store, started again, first finishes what it had; with --resume its FILEs are those of the run that was killed, and what that one had accepted is not sent
 again. Exactly-once needs a store that persists, here and at the server.
 
@@ -74,6 +75,7 @@ Exit code 1: a reply is a fault or an HTTP error; 5: the fate of messages is unk
   hhfr stream http://127.0.0.1:8080/echo body.xml --wrap 1.2 --action urn:example:op -H 'X-Trace: 1'
   hhfr stream http://127.0.0.1:8080/echo message.xml --one-way
   hhfr stream http://127.0.0.1:8080/echo message.xml --link edge -v
+  hhfr stream http://127.0.0.1:8080/ledger add.xml more.xml --ordered
   hhfr stream http://127.0.0.1:8080/ledger add.xml more.xml --assurance at-least-once --ordered
   hhfr stream http://127.0.0.1:8080/ledger add.xml more.xml --assurance exactly-once --store bolt:client.db --resume
   hhfr stream http://127.0.0.1:8080/ticker --listen --timeout 2s`,
@@ -81,7 +83,7 @@ Exit code 1: a reply is a fault or an HTTP error; 5: the fate of messages is unk
 			switch {
 			case len(args) == 0:
 				return usage(errors.New("no URL given"), "usage: "+c.UseLine())
-			case len(args) == 1 && !o.listen && !o.sequenced():
+			case len(args) == 1 && !o.listen && !o.kept():
 				return usage(errors.New("no FILE given"), "name files with messages, or - for stdin; --listen needs none")
 			}
 			return nil
@@ -115,7 +117,7 @@ Exit code 1: a reply is a fault or an HTTP error; 5: the fate of messages is unk
 	f.StringVar(&o.schema, "schema", "", "HHFR Schema of the requests, a file: their types are taken from it")
 	f.StringVar(&o.replySchema, "reply-schema", "", "HHFR Schema of the replies, a file")
 	f.StringVar(&o.assurance, "assurance", wsrm.AtMostOnce.String(), "what holds for each message: "+strings.Join(assurances(), ", "))
-	f.BoolVar(&o.ordered, "ordered", false, "messages are handled in their order; with at-least-once or exactly-once")
+	f.BoolVar(&o.ordered, "ordered", false, "messages are handled in the order in which they were sent; implies --require-hhfr")
 	f.BoolVar(&o.resume, "resume", false, "leave out what an earlier run with these FILEs and this store had accepted; with at-least-once or exactly-once")
 	f.DurationVar(&o.timeout, "timeout", 0, "give up after this time, all in all; 0: never")
 	o.tls.flags(f, "URL")
@@ -253,7 +255,7 @@ func runStream(ctx context.Context, env Env, g *global, o streamOptions) (err er
 		err = o.finish(ctx, env, g, session)
 		finished = err == nil
 	}
-	err = unfinished(err)
+	err = o.unfinished(err)
 	closed := session.Close()
 	err = errors.Join(err, p.tell(), p.settle())
 	if len(p.sum.Unknown) > 0 || finished {

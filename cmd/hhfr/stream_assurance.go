@@ -33,18 +33,21 @@ func (o *streamOptions) assure() wsrm.Assurance {
 }
 
 // sequenced tells whether the messages stand in a sequence.
-func (o *streamOptions) sequenced() bool { return o.assure() > wsrm.AtMostOnce }
+func (o *streamOptions) sequenced() bool { return o.kept() || o.ordered }
+
+// kept tells whether that lies in the store, and goes on another time.
+func (o *streamOptions) kept() bool { return o.assure() > wsrm.AtMostOnce }
 
 func (o *streamOptions) checkAssurance() error {
 	switch a := o.assure(); {
 	case a == 0:
 		return usage(errors.New("--assurance is "+strings.Join(assurances(), ", ")+", not "+o.assurance), "")
-	case a == wsrm.AtMostOnce && (o.ordered || o.resume):
-		return usage(errors.New("--ordered and --resume go with --assurance at-least-once or exactly-once"), "")
+	case o.resume && !o.kept():
+		return usage(errors.New("--resume goes with --assurance at-least-once or exactly-once"), "")
 	case a == wsrm.ExactlyOnce && o.store == "mem:":
 		return usage(errors.New("exactly-once needs a store that outlives the process"), "name one: --store bolt:FILE")
-	case a > wsrm.AtMostOnce && o.listen:
-		return usage(errors.New("--listen goes with at-most-once: what the other end sends unasked stands in no sequence"), "")
+	case o.sequenced() && o.listen:
+		return usage(errors.New("--listen goes with at-most-once, without --ordered: what the other end sends unasked stands in no sequence"), "")
 	}
 	return nil
 }
@@ -76,22 +79,46 @@ func behind(messages iter.Seq2[peer.Outgoing, error], first int) iter.Seq2[peer.
 	}
 }
 
-// finish waits until everything is done.
+// finish waits until everything is done. Where nothing is kept, what came of each message is told one by one.
 func (o *streamOptions) finish(ctx context.Context, env Env, g *global, session *negotiate.Session) error {
 	err := session.Finish(ctx)
 	status, _ := session.Sequence()
 	if g.verbose {
 		fmt.Fprintf(env.Err, "hhfr: sequence: %d messages accepted, %d done, %d sent again in this run\n", status.Accepted, status.Done, status.Resent)
 	}
-	if err == nil || !errors.Is(err, context.Cause(ctx)) {
+	switch {
+	case err == nil || !o.kept() && ctx.Err() == nil:
+		return nil
+	case !o.kept() || !errors.Is(err, context.Cause(ctx)):
 		return err
 	}
 	return &problem{exitPartial, fmt.Errorf("%d messages are not known to be done: %w", status.Accepted-status.Done, err), "the store has them: the same command with --resume goes on with them"}
 }
 
-// unfinished makes an error of a run whose sequence goes on another time say how.
-func unfinished(err error) error {
-	if errors.Is(err, &negotiate.Error{Code: negotiate.Kept}) || errors.Is(err, &sequence.Error{Code: sequence.Unsent}) {
+// sequenceStats is how far the messages of a sequence came, this run's and those of earlier ones that it goes on with.
+type sequenceStats struct {
+	Accepted uint64 `json:"accepted"` // messages accepted for sending, by all runs of the sequence
+	Done     uint64 `json:"done"`     // those that the other end is done with, and under at-most-once those of unknown fate
+	Received uint64 `json:"received"` // messages of the other end that this one is done with: replies
+	Resent   int64  `json:"resent"`   // times that a message was sent again, in this run
+}
+
+// sequenceOf is nil for a session without a sequence.
+func sequenceOf(session *negotiate.Session) *sequenceStats {
+	if a := session.Agreed(); a.Facts == nil || a.Facts.Sequence == "" {
+		return nil
+	}
+	status, _ := session.Sequence()
+	return &sequenceStats{status.Accepted, status.Done, status.Received, status.Resent}
+}
+
+// unfinished makes an error of a run that did not come to its end say how to go on.
+func (o *streamOptions) unfinished(err error) error {
+	switch {
+	case !errors.Is(err, &negotiate.Error{Code: negotiate.Kept}) && !errors.Is(err, &sequence.Error{Code: sequence.Unsent}):
+	case !o.kept():
+		return &problem{exitPartial, err, "messages that have no reply here, and no unknown fate, were not sent"}
+	default:
 		return &problem{exitPartial, err, "the same command with --resume goes on with what is left: the store has what was accepted"}
 	}
 	return err

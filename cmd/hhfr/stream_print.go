@@ -52,6 +52,7 @@ type summary struct {
 	HTTP      octets         `json:"http_octets"`         // connections for negotiation and plain SOAP
 	Millis    float64        `json:"ms"`                  // milliseconds, negotiation included
 	Slowest   float64        `json:"slowest_ms"`          // the slowest exchange
+	Sequence  *sequenceStats `json:"sequence,omitempty"`  // of messages under an assurance, or in order
 	Datagrams *datagramStats `json:"datagrams,omitempty"` // of streams over UDP
 }
 
@@ -131,6 +132,7 @@ func (s *summary) finish(session *negotiate.Session, over *network, took time.Du
 	if a.Facts != nil {
 		s.Session = a.Facts.Session.String()
 	}
+	s.Sequence = sequenceOf(session)
 	s.Datagrams = over.datagrams.stats()
 	s.HTTP = octets{over.plain.sent.Load(), over.plain.received.Load()}
 	if stream := session.Stream(); stream != nil {

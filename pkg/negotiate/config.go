@@ -47,7 +47,7 @@ type Config struct {
 	// that does not persist. Only one session at a time can have the sequence of a store and URL. At-most-once in order has a sequence too, but that of the session alone, in memory: what a stream that breaks takes along, messages
 	// and replies, has an unknown fate and is not sent again; what was not sent goes on.
 	Assurance wsrm.Assurance
-	// Ordered has messages handled in the order in which they were sent; they stand in a sequence then, under any assurance.
+	// Ordered has messages handled in the order in which they were sent; they stand in a sequence then, under any assurance, and RequireHHFR is implied.
 	Ordered bool
 	// Resume tells that what is sent is what an earlier session, which did not come to its end, was to send: [Session.Sequence] says how much of that was accepted.
 	Resume bool
