@@ -95,9 +95,9 @@ func (o *streamOptions) finish(ctx context.Context, env Env, g *global, session 
 	return &problem{exitPartial, fmt.Errorf("%d messages are not known to be done: %w", status.Accepted-status.Done, err), "the store has them: the same command with --resume goes on with them"}
 }
 
-// sequenceStats is how far the messages of a sequence came, this run's and those of earlier ones that it goes on with.
+// sequenceStats is how far the messages of a sequence came, this run's and those of earlier ones that it goes on with; of the last sequence, if the other end lost one.
 type sequenceStats struct {
-	Accepted uint64 `json:"accepted"` // messages accepted for sending, by all runs of the sequence
+	Accepted uint64 `json:"accepted"` // messages accepted for sending, by all runs of the sequence; of the last one, if the other end lost one
 	Done     uint64 `json:"done"`     // those that the other end is done with, and under at-most-once those of unknown fate
 	Received uint64 `json:"received"` // messages of the other end that this one is done with: replies
 	Resent   int64  `json:"resent"`   // times that a message was sent again, in this run
