@@ -16,6 +16,7 @@ import (
 	"github.com/hhfr/hhfr/pkg/capture/flow"
 	"github.com/hhfr/hhfr/pkg/ctxstore"
 	"github.com/hhfr/hhfr/pkg/ctxstore/engines"
+	"github.com/hhfr/hhfr/pkg/streamer/frame"
 )
 
 type decodeOptions struct {
@@ -196,6 +197,7 @@ func printLines(w io.Writer, r *capture.Result) error {
 		if m.Why != "" {
 			why = ": " + m.Why
 		}
+		why += placeText(m.Place)
 		session := m.SessionString()
 		operation := m.Operation.Local
 		if operation == "" {
@@ -204,6 +206,19 @@ func printLines(w io.Writer, r *capture.Result) error {
 		line("%-15s %-8s %9s %-8s %-28s %8d %8d  %s%s\n", when, session[:min(8, len(session))], exchange, kind, shorten(operation, 28), m.Wire, len(m.Body), m.State, why)
 	}
 	return err
+}
+
+// placeText tells the place of a message behind its state: nothing, if it has none.
+func placeText(p frame.Place) string {
+	switch {
+	case p.Number == 0:
+		return ""
+	case p.Unknown:
+		return fmt.Sprintf(", number %d says that the fate of %d is unknown", p.Number, p.Answers)
+	case p.Answers != 0:
+		return fmt.Sprintf(", number %d answers %d", p.Number, p.Answers)
+	}
+	return fmt.Sprintf(", number %d", p.Number)
 }
 
 // shorten cuts a name and leaves nothing in it that would move a terminal's cursor.

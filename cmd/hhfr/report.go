@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/hhfr/hhfr/pkg/capture"
+	"github.com/hhfr/hhfr/pkg/streamer/frame"
 	"github.com/hhfr/hhfr/pkg/wsrm/header"
 )
 
@@ -29,6 +30,7 @@ type messageReport struct {
 	Lane       uint64          `json:"lane"`                          // of the stream
 	Exchange   uint64          `json:"exchange"`                      // the number of the exchange on its lane
 	Kind       string          `json:"kind"`                          // request, reply or one-way
+	Place      *placeReport    `json:"place,omitempty"`               // where the message stands in the sequence of its direction
 	Source     string          `json:"source,omitempty"`              // address of the sender
 	Target     string          `json:"target,omitempty"`              // address of the receiver
 	First      string          `json:"first,omitempty"`               // time of the first octet, RFC 3339 in UTC
@@ -46,6 +48,21 @@ type messageReport struct {
 	Reliable   *reliableReport `json:"reliable,omitempty"`            // what the envelope says about sequences of WS-ReliableMessaging
 	Head       []byte          `json:"head_base64,omitempty"`         // the HTTP head
 	Body       []byte          `json:"body_base64,omitempty"`         // the envelope
+}
+
+// placeReport is the place that a frame gives a message (docs/wire-format.md, section 5.1).
+type placeReport struct {
+	Number  uint64 `json:"number"`            // of the message in its sequence, from 1; the same when it is sent again
+	Answers uint64 `json:"answers,omitempty"` // the number, in the sequence of the other direction, of the message that it is the reply to
+	Wanted  bool   `json:"wanted,omitempty"`  // a reply is wanted
+	Unknown bool   `json:"unknown,omitempty"` // there is no reply: the fate of the message that it would answer is unknown
+}
+
+func newPlaceReport(p frame.Place) *placeReport {
+	if p.Number == 0 {
+		return nil
+	}
+	return &placeReport{p.Number, p.Answers, p.Wanted, p.Unknown}
 }
 
 type reliableReport struct {
@@ -123,7 +140,7 @@ type captureReport struct {
 }
 
 func newMessageReport(m *capture.Decoded) messageReport {
-	r := messageReport{Number: m.Number, Session: m.SessionString(), Lane: m.Lane, Exchange: m.Exchange, Kind: "request", First: stamp(m.First), Last: stamp(m.Last),
+	r := messageReport{Number: m.Number, Session: m.SessionString(), Lane: m.Lane, Exchange: m.Exchange, Kind: "request", Place: newPlaceReport(m.Place), First: stamp(m.First), Last: stamp(m.Last),
 		Packet: m.Packet, Operation: m.Operation.Local, Namespace: m.Operation.Space, Wire: m.Wire, BodyOctets: len(m.Body), HeadOctets: len(m.Head),
 		State: m.State.String(), Why: m.Why, Lacks: m.Lacks, Reliable: newReliableReport(m.Reliable), Head: m.Head, Body: m.Body}
 	switch {

@@ -75,6 +75,7 @@ type StreamOctets struct{ Data, Shape, Sync, Other int64 }
 type gathered struct {
 	key         frame.Key
 	oneWay      bool
+	place       frame.Place
 	alone       bool   // in one frame
 	stages      uint64 // of its direction
 	epoch       int
@@ -367,7 +368,7 @@ func (d *direction) data(f frame.Data, n int, offset int64, r *flow.Run, at int)
 	key := f.Key()
 	g := d.open[key]
 	if f.First {
-		g = &gathered{key: key, oneWay: f.OneWay, alone: f.Last, stages: d.stages, epoch: d.epoch, first: r.MarkAt(at), offset: offset}
+		g = &gathered{key: key, oneWay: f.OneWay, place: f.Place, alone: f.Last, stages: d.stages, epoch: d.epoch, first: r.MarkAt(at), offset: offset}
 		d.open[key] = g
 		d.messages = append(d.messages, g)
 	}

@@ -31,6 +31,8 @@ type Decoded struct {
 	Exchange uint64
 	Reply    bool
 	OneWay   bool
+	// Place is where the message stands in the sequence of its direction (docs/wire-format.md, section 5.1); zero: in none.
+	Place frame.Place
 	// Src and Dst are the ends; zero where only stream octets are there.
 	Src, Dst netip.AddrPort
 	// First and Last are the times of its first and last octets, zero where no capture tells; Packet is the number of the packet with the first.
@@ -189,7 +191,7 @@ func (j *joiner) base(ctx context.Context, name transit.Name) (found []byte) {
 
 // message joins what was gathered.
 func (j *joiner) message(ctx context.Context, g *gathered, m *laneMemory) *Decoded {
-	d := &Decoded{HHFR: true, Lane: g.key.Lane, Exchange: g.key.Exchange, Reply: g.key.Reply, OneWay: g.oneWay, Wire: g.wire, State: g.state, Why: g.why,
+	d := &Decoded{HHFR: true, Lane: g.key.Lane, Exchange: g.key.Exchange, Reply: g.key.Reply, OneWay: g.oneWay, Place: g.place, Wire: g.wire, State: g.state, Why: g.why,
 		First: g.first.Time, Last: g.last.Time, Packet: g.first.PacketNo}
 	cut := d.State == Incomplete || d.State == Cancelled
 	err := j.unpack(ctx, g, m, cut)
