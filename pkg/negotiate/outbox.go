@@ -197,7 +197,7 @@ func (o *outbox) resumed() uint64 {
 }
 
 func (o *outbox) late(number uint64, m sequence.Message, err error) {
-	if o.d.cfg.LateReply != nil && o.d.cfg.kept() {
+	if o.d.cfg.LateReply != nil {
 		o.d.cfg.LateReply(number, streamer.NewMessage(m.Head, m.Body), sequenceError(err))
 	}
 }

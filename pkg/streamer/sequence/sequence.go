@@ -32,7 +32,7 @@ type Config struct {
 	// Handler gets the messages of the other end that are no replies; nil: they are done without.
 	Handler Handler
 	// Late gets replies, and errors in their place, for which nobody waits, as those of messages that an earlier process sent. number is that of the message answered: the how manieth of its sequence it was. It must not
-	// block. nil: they are dropped.
+	// block. nil: they are dropped. So are those of at-most-once, whose messages were told to have an unknown fate.
 	Late func(number uint64, reply Message, err error)
 	// Clock is the clock; nil means the real one.
 	Clock clock.Clock

@@ -205,7 +205,7 @@ func (q *Sequence) replied(d incoming, m Message, p streamer.Place) {
 		}
 		s := q.loop.sent[p.Answers]
 		q.settle(p.Answers, m, err)
-		if (s == nil || s.late && err == nil) && q.cfg.Late != nil {
+		if (s == nil || s.late && err == nil) && q.cfg.Late != nil && q.cfg.Assurance != wsrm.AtMostOnce {
 			q.cfg.Late(p.Answers, m, err)
 		}
 	})
