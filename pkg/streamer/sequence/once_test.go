@@ -113,24 +113,28 @@ func TestAtMostOnceReplyIsTakenAlong(t *testing.T) {
 
 // Either process dies: what was under way has an unknown fate and is not handled, nor answered, again. What is closed keeps nothing.
 func TestAtMostOnceOverProcesses(t *testing.T) {
-	w := newWorld(t, atMostOnce, ledger{})
-	w.open()
-	require.True(t, w.connect())
-	body := func(n uint64) string { return string(binary.BigEndian.AppendUint64(nil, n)) }
-	_, err := send(t, w.ends[0], body(1), true).Wait(t.Context())
-	require.NoError(t, err)
-	w.disconnect()
-	w.kill(1)
-	w.open()
-	require.True(t, w.connect())
-	_, err = send(t, w.ends[0], body(2), true).Wait(t.Context())
-	require.NoError(t, err)
-	w.disconnect()
-	waiting := send(t, w.ends[0], body(3), true)
-	require.NoError(t, waiting.Stored(t.Context()))
-	w.kill(0)
-	_, err = waiting.Wait(t.Context())
-	assert.ErrorIs(t, err, &sequence.Error{Code: sequence.Unsent})
-	w.close()
-	assert.Equal(t, []uint64{1, 2}, w.effect())
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t, atMostOnce, ledger{})
+		w.open()
+		require.True(t, w.connect())
+		body := func(n uint64) string { return string(binary.BigEndian.AppendUint64(nil, n)) }
+		_, err := send(t, w.ends[0], body(1), true).Wait(t.Context())
+		require.NoError(t, err)
+		w.disconnect()
+		synctest.Wait() // both ends know
+		w.kill(1)
+		w.open()
+		require.True(t, w.connect())
+		_, err = send(t, w.ends[0], body(2), true).Wait(t.Context())
+		require.NoError(t, err)
+		w.disconnect()
+		synctest.Wait() // both ends know
+		waiting := send(t, w.ends[0], body(3), true)
+		require.NoError(t, waiting.Stored(t.Context()))
+		w.kill(0)
+		_, err = waiting.Wait(t.Context())
+		assert.ErrorIs(t, err, &sequence.Error{Code: sequence.Unsent})
+		w.close()
+		assert.Equal(t, []uint64{1, 2}, w.effect())
+	})
 }
