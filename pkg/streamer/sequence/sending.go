@@ -44,7 +44,7 @@ func (q *Sequence) Send(ctx context.Context, m Message, wanted bool) (*Sending, 
 	return s, nil
 }
 
-// keep tells who waits that the message is stored, or settled.
+// keep tells who waits that the message is stored, or settled: behind done then, so that nobody takes the one for the other.
 func (s *Sending) keep() {
 	if !s.kept {
 		s.kept = true
@@ -118,8 +118,8 @@ func (q *Sequence) settle(number uint64, reply Message, err error) {
 	if s != nil && !s.settled {
 		s.settled = true
 		s.reply, s.err = reply, err
-		s.keep()
 		close(s.done)
+		s.keep()
 	}
 	if s != nil && (s.acked || err != nil) {
 		var e *Error
@@ -144,8 +144,8 @@ func (q *Sequence) queue(s *Sending) {
 
 func (q *Sequence) refuse(s *Sending, err error) {
 	s.settled, s.err = true, err
-	s.keep()
 	close(s.done)
+	s.keep()
 	q.place.release(1, len(s.payload))
 }
 
