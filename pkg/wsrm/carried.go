@@ -5,6 +5,7 @@ func (e *Engine) connected() error {
 	if !e.cfg.Carried {
 		return fault(Misuse)
 	}
+	e.forsake(0) // if nobody said that the carrier before is gone
 	s := &e.out
 	e.live = true
 	for position := s.done + 1; position <= s.sent; position++ {
@@ -19,18 +20,46 @@ func (e *Engine) connected() error {
 	return nil
 }
 
-// disconnected is the end of a carrier. At-most-once is done with what was under way: the next packet tells the other end so by its floor.
-func (e *Engine) disconnected() error {
+// disconnected is the end of a carrier, which was handed nothing from a position on, if that is not 0.
+func (e *Engine) disconnected(unsent uint64) error {
 	if !e.cfg.Carried {
 		return fault(Misuse)
 	}
 	e.live, e.flush = false, false
-	if s := &e.out; e.cfg.Assurance == AtMostOnce && s.sent > s.done && s.phase < phaseTerminating {
+	e.forsake(unsent)
+	return nil
+}
+
+// forsake has at-most-once be done with what a carrier left under way: the next packet tells the other end so by its floor. What it was never handed waits for the next one.
+func (e *Engine) forsake(unsent uint64) {
+	s := &e.out
+	if e.cfg.Assurance != AtMostOnce || s.sent == s.done || s.phase >= phaseTerminating {
+		return
+	}
+	if unsent != 0 {
+		for to := max(unsent, s.done+1); s.sent >= to; s.sent-- {
+			s.takeOut(s.unit(s.sent))
+		}
+	}
+	if s.sent > s.done {
 		e.act(Action{Kind: Lost, Number: s.done + 1, Count: s.sent - s.done})
 		e.settle(s.sent)
-		e.changed = true
 	}
-	return nil
+	e.changed = true
+}
+
+// takeOut makes a unit one that was never handed out.
+func (s *source) takeOut(u *outUnit) {
+	switch u.state {
+	case outLost:
+		s.lost--
+		s.waiting -= len(u.payload)
+	case outArrived:
+		s.arrived--
+	case outQueued, outFlying, outGone:
+	}
+	u.state = outQueued
+	s.waiting += len(u.payload)
 }
 
 // carry hands out all that waits; what bounds it is the window.

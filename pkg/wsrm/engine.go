@@ -119,7 +119,7 @@ func (e *Engine) Step(now time.Time, ev Event) ([]Action, error) {
 	case Connected:
 		err = e.connected()
 	case Disconnected:
-		err = e.disconnected()
+		err = e.disconnected(ev.Number)
 	case Await, Rest:
 		e.awaited = ev.Kind == Await
 	case Moved:

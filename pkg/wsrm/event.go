@@ -22,9 +22,9 @@ const (
 	Ask
 	// Abort: the sequence of this end ends at once; what is not done is reported.
 	Abort
-	// Connected: with [Config.Carried], there is a new carrier. Whatever is not done is sent again.
+	// Connected: with [Config.Carried], there is a new carrier. Whatever is not done is sent again; at-most-once: what was not sent.
 	Connected
-	// Disconnected: the carrier is gone; nothing is sent until there is another.
+	// Disconnected: the carrier is gone; nothing is sent until there is another. At-most-once gives up what was transmitted and is not done, but for the units from Number on, if that is not 0: the carrier was never handed those.
 	Disconnected
 	// Await: something of the other end is awaited that the sequences do not tell of, a reply; until [Rest]. Counts for [Config.Unanswered].
 	Await

@@ -43,6 +43,14 @@ type plan struct {
 	cuts     int           // of the carrier
 }
 
+// lossy tells whether what is delivered is done: at-most-once over datagrams.
+func (p *plan) lossy() bool { return p.cfg.Assurance == wsrm.AtMostOnce && !p.cfg.Carried }
+
+// commits tells whether the effect of a message is that of its commit, so that a crash takes back what was not stored.
+func (p *plan) commits() bool {
+	return p.cfg.Assurance == wsrm.ExactlyOnce || p.cfg.Assurance == wsrm.AtMostOnce && p.cfg.Carried
+}
+
 type happening struct {
 	at     time.Time
 	serial int
@@ -160,7 +168,7 @@ type end struct {
 
 	open                      map[uint64]int // delivered, and not committed
 	busy                      time.Time      // until the last commit to come
-	ackedTo                   uint64
+	ackedTo, lostTo           uint64
 	acked, lost, unsent, fate map[int]bool
 	ended                     []wsrm.Action
 	finished                  time.Time // when the last message was acknowledged
@@ -190,7 +198,7 @@ func (e *end) live() {
 	} else {
 		e.engine, err = wsrm.Restore(e.config(), e.disk.state)
 		e.next = e.disk.next
-		if e.plan.cfg.Assurance == wsrm.ExactlyOnce {
+		if e.plan.commits() {
 			e.log = e.log[:e.disk.effects]
 		}
 	}
@@ -304,6 +312,10 @@ func (e *end) step(ev wsrm.Event) error {
 			e.mark(e.ackedTo+1, a.Number, e.acked)
 			e.ackedTo = max(e.ackedTo, a.Number)
 		case wsrm.Lost:
+			if e.plan.cfg.Carried && e.plan.crashes == 0 && a.Number <= max(e.ackedTo, e.lostTo) {
+				e.w.failf("end %d: what became of %d was told before", e.index, a.Number)
+			}
+			e.lostTo = a.Number + a.Count - 1
 			e.mark(a.Number, a.Number+a.Count-1, e.lost)
 		case wsrm.Unsent:
 			e.mark(a.Number, a.Number+a.Count-1, e.unsent)
@@ -315,7 +327,7 @@ func (e *end) step(ev wsrm.Event) error {
 			e.ended = append(e.ended, a)
 		}
 	}
-	if e.plan.cfg.Assurance == wsrm.AtMostOnce {
+	if e.plan.lossy() {
 		return err
 	}
 	for _, number := range delivered {
@@ -339,6 +351,9 @@ func (e *end) step(ev wsrm.Event) error {
 }
 
 func (e *end) commit(number uint64) {
+	if _, _, received := e.engine.Positions(); e.plan.cfg.Assurance == wsrm.AtMostOnce && number <= received {
+		return // given up
+	}
 	if id, ok := e.open[number]; ok {
 		e.log = append(e.log, id)
 	}
@@ -369,10 +384,10 @@ func (e *end) deliver(a wsrm.Action) bool {
 	if !bytes.Equal(a.Message, other.body(id)) {
 		e.w.failf("end %d: message %d is not what was sent", e.index, id)
 	}
-	if e.plan.cfg.Assurance == wsrm.AtMostOnce && !e.store() {
+	if e.plan.lossy() && !e.store() {
 		return false
 	}
-	if e.plan.cfg.Assurance == wsrm.ExactlyOnce {
+	if e.plan.commits() {
 		e.open[a.Number] = id // its effect is part of the commit
 		return true
 	}
