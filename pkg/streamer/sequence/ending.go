@@ -94,6 +94,10 @@ func (q *Sequence) settleAll() {
 		kept = errClosed // what was sent is settled
 	}
 	for _, n := range slices.Sorted(maps.Keys(l.sent)) {
+		if l.sent[n].answered { // nobody handles the reply any more
+			q.settle(n, Message{}, errTaken)
+			continue
+		}
 		q.settle(n, Message{}, kept)
 	}
 	for _, s := range l.outbox {

@@ -18,6 +18,7 @@ type link struct {
 	control []byte // a packet that asks for an answer
 	ack     []byte
 	units   []wsrm.Unit
+	taken   uint64 // the greatest number of a unit that the stream was handed, or is about to be
 }
 
 // Attach has the sequence go on over a stream, until that ends, in place of the one before. Its handlers and its Acks are to call Arrived and [Sequence.Acks].
@@ -46,36 +47,69 @@ func (q *Sequence) attach(l *link) {
 	}
 	q.loop.link = l
 	if q.loop.dead {
-		q.abort()
+		q.abort(streamer.CloseInternal, storeFailed)
 	}
 	q.heard(true)
 	_ = q.step(wsrm.Event{Kind: wsrm.Connected}) // never refused
 }
 
-// abort ends the stream at hand: the other end is to come back when the store has recovered.
-func (q *Sequence) abort() {
+// storeFailed tells the other end to come back when the store has recovered.
+const storeFailed = "the context store failed"
+
+// abort ends the stream at hand.
+func (q *Sequence) abort(code streamer.CloseCode, why string) {
 	if l := q.loop.link; l != nil {
-		q.wait.Go(func() { l.stream.Abort(streamer.CloseInternal, "the context store failed") })
+		q.wait.Go(func() { l.stream.Abort(code, why) })
 	}
 }
 
 func (q *Sequence) detach(l *link) {
-	if l != nil && q.loop.link == l {
-		q.loop.link = nil
-		_ = q.step(wsrm.Event{Kind: wsrm.Disconnected}) // never refused
-		if q.cfg.Assurance == wsrm.AtMostOnce {
-			q.forsake()
+	if l == nil || q.loop.link != l {
+		return
+	}
+	q.loop.link = nil
+	ev := wsrm.Event{Kind: wsrm.Disconnected}
+	if q.cfg.Assurance == wsrm.AtMostOnce {
+		q.answered()
+		ev.Number = l.stop()
+	}
+	_ = q.step(ev) // never refused
+	if q.cfg.Assurance != wsrm.AtMostOnce {
+		return
+	}
+	// What the other end is done with, and whose reply the stream took along.
+	for _, n := range slices.Sorted(maps.Keys(q.loop.sent)) {
+		if q.loop.sent[n].acked {
+			q.taken(n)
 		}
 	}
 }
 
-// forsake settles what the other end is done with, and whose reply the stream took along.
-func (q *Sequence) forsake() {
-	for _, n := range slices.Sorted(maps.Keys(q.loop.sent)) {
-		if q.loop.sent[n].acked {
-			q.settle(n, Message{}, errTaken)
+// answered notes whose reply is here, and will be handed over.
+func (q *Sequence) answered() {
+	if q.loop.quitting {
+		return
+	}
+	for _, d := range q.loop.inbox {
+		if _, p, err := decode(d.payload); err == nil && q.loop.sent[p.Answers] != nil {
+			q.loop.sent[p.Answers].answered = true
 		}
 	}
+}
+
+// taken settles a message that a stream took along, or the reply to it.
+func (q *Sequence) taken(number uint64) {
+	if s := q.loop.sent[number]; s != nil && !s.answered {
+		q.settle(number, Message{}, errTaken)
+	}
+}
+
+// stop hands the stream nothing more, and gives the number from which on it was handed nothing.
+func (l *link) stop() uint64 {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.units = nil
+	return l.taken + 1
 }
 
 // queue takes a packet of the engine, which keeps none of it but the payloads.
@@ -110,6 +144,7 @@ func (l *link) take() (said []byte, unit wsrm.Unit, ok bool) {
 	case len(l.units) > 0:
 		unit = l.units[0]
 		l.units = l.units[1:]
+		l.taken = max(l.taken, unit.Number)
 	default:
 		return nil, unit, false
 	}

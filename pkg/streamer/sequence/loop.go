@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/hhfr/hhfr/internal/clock"
+	"github.com/hhfr/hhfr/pkg/streamer"
 	"github.com/hhfr/hhfr/pkg/wsrm"
 )
 
@@ -190,7 +191,7 @@ func (q *Sequence) act(actions []wsrm.Action, err error) error {
 	if errors.Is(err, &wsrm.Error{Code: wsrm.Unstored}) {
 		q.cfg.Log.Error("state of a sequence not stored", "uri", q.cfg.URI, "err", err)
 		l.dead = true
-		q.abort()
+		q.abort(streamer.CloseInternal, storeFailed)
 		q.fail(&Error{Code: Unstored, Err: err}, &Error{Code: Unstored, Err: err})
 		return err
 	}
@@ -224,7 +225,7 @@ func (q *Sequence) act(actions []wsrm.Action, err error) error {
 			q.end(a)
 		case wsrm.Lost:
 			for n := a.Number; n < a.Number+a.Count; n++ {
-				q.settle(n, Message{}, errTaken)
+				q.taken(n)
 			}
 		}
 	}

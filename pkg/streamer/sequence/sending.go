@@ -10,16 +10,17 @@ import (
 
 // Sending is a message on its way.
 type Sending struct {
-	payload []byte
-	wanted  bool
-	stored  chan struct{} // closed when it is in the store, or settled
-	done    chan struct{} // closed when it is settled: reply or err is set
-	kept    bool          // stored is closed; the driver's
-	settled bool          // done is closed; the driver's
-	acked   bool          // the driver's
-	late    bool          // nobody waits: an earlier process sent it
-	reply   Message
-	err     error
+	payload  []byte
+	wanted   bool
+	stored   chan struct{} // closed when it is in the store, or settled
+	done     chan struct{} // closed when it is settled: reply or err is set
+	kept     bool          // stored is closed; the driver's
+	settled  bool          // done is closed; the driver's
+	acked    bool          // the driver's
+	answered bool          // its reply is in the inbox; the driver's
+	late     bool          // nobody waits: an earlier process sent it
+	reply    Message
+	err      error
 }
 
 func newSending(payload []byte, wanted bool) *Sending {

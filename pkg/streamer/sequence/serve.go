@@ -89,8 +89,9 @@ func (q *Sequence) free(weight int) {
 func (q *Sequence) arrived(p *wsrm.Packet, weight int) {
 	q.heard(true)
 	before := len(q.loop.inbox)
-	if err := q.step(wsrm.Event{Kind: wsrm.Arrived, Packet: p}); err != nil {
-		q.cfg.Log.Debug("message of a sequence refused", "uri", q.cfg.URI, "number", p.Units[0].Number, "err", err)
+	if err := q.step(wsrm.Event{Kind: wsrm.Arrived, Packet: p}); err != nil && !q.loop.dead {
+		q.cfg.Log.Warn("message of a sequence refused", "uri", q.cfg.URI, "number", p.Units[0].Number, "err", err)
+		q.abort(streamer.CloseProtocol, "a message of the sequence was refused") // it does not come again on this stream
 	}
 	delivered := 0
 	for _, d := range q.loop.inbox[before:] {
@@ -150,7 +151,7 @@ func (q *Sequence) serve() {
 			most = 1
 		}
 		switch {
-		case q.forsaken(d.number):
+		case q.forsaken(d.number) && p.Answers == 0: // a reply that is here is of use
 			q.free(len(d.payload) + perMessage)
 		case err != nil || p.Answers == 0 && q.cfg.Handler == nil:
 			q.commit(d, nil)
