@@ -19,7 +19,7 @@ func (s *Stream) Close() error {
 	return s.ended()
 }
 
-// Abort ends the stream at once, and tells the other end why if the connection takes it. It returns when all goroutines of the stream have ended.
+// Abort ends the stream at once, and tells the other end why if the connection takes it; of a stream that is ending already, the first reason counts. It returns when all goroutines of the stream have ended.
 func (s *Stream) Abort(code frame.CloseCode, text string) {
 	s.mu.Lock()
 	e := &Error{Code: closeBase + Code(code)}
@@ -29,8 +29,9 @@ func (s *Stream) Abort(code frame.CloseCode, text string) {
 	if code == frame.CloseDone {
 		e.Code = Closed
 	}
+	first := !s.failed
 	s.failLocked(e)
-	if s.farewell != nil && !s.said {
+	if first && s.farewell != nil && !s.said {
 		s.farewell.Code, s.farewell.Text = code, text
 	}
 	s.mu.Unlock()
