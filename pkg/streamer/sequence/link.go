@@ -1,8 +1,6 @@
 package sequence
 
 import (
-	"maps"
-	"slices"
 	"sync"
 
 	"github.com/hhfr/hhfr/pkg/streamer"
@@ -13,24 +11,26 @@ import (
 type link struct {
 	stream *streamer.Stream
 	wake   chan struct{}
+	idle   chan struct{} // closed when nothing more is sent
 
 	mu      sync.Mutex
 	control []byte // a packet that asks for an answer
 	ack     []byte
 	units   []wsrm.Unit
 	taken   uint64 // the greatest number of a unit that the stream was handed, or is about to be
+	posted  []post // at-most-once: those that are not known to be done
 }
 
 // Attach has the sequence go on over a stream, until that ends, in place of the one before. Its handlers and its Acks are to call Arrived and [Sequence.Acks].
 func (q *Sequence) Attach(s *streamer.Stream) {
-	l := &link{stream: s, wake: make(chan struct{}, 1)}
+	l := &link{stream: s, wake: make(chan struct{}, 1), idle: make(chan struct{})}
 	q.mu.Lock() // so that what Close waits for is complete when it begins to wait
 	defer q.mu.Unlock()
 	if !q.doLocked(func() { q.attach(l) }) {
 		return
 	}
-	q.wait.Go(func() { l.run(q) })
 	q.wait.Go(func() {
+		l.run(q)
 		select {
 		case <-s.Done():
 			q.do(func() { q.detach(l) })
@@ -68,48 +68,11 @@ func (q *Sequence) detach(l *link) {
 		return
 	}
 	q.loop.link = nil
-	ev := wsrm.Event{Kind: wsrm.Disconnected}
 	if q.cfg.Assurance == wsrm.AtMostOnce {
-		q.answered()
-		ev.Number = l.stop()
-	}
-	_ = q.step(ev) // never refused
-	if q.cfg.Assurance != wsrm.AtMostOnce {
+		q.forsake(l)
 		return
 	}
-	// What the other end is done with, and whose reply the stream took along.
-	for _, n := range slices.Sorted(maps.Keys(q.loop.sent)) {
-		if q.loop.sent[n].acked {
-			q.taken(n)
-		}
-	}
-}
-
-// answered notes whose reply is here, and will be handed over.
-func (q *Sequence) answered() {
-	if q.loop.quitting {
-		return
-	}
-	for _, d := range q.loop.inbox {
-		if _, p, err := decode(d.payload); err == nil && q.loop.sent[p.Answers] != nil {
-			q.loop.sent[p.Answers].answered = true
-		}
-	}
-}
-
-// taken settles a message that a stream took along, or the reply to it.
-func (q *Sequence) taken(number uint64) {
-	if s := q.loop.sent[number]; s != nil && !s.answered {
-		q.settle(number, Message{}, errTaken)
-	}
-}
-
-// stop hands the stream nothing more, and gives the number from which on it was handed nothing.
-func (l *link) stop() uint64 {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	l.units = nil
-	return l.taken + 1
+	_ = q.step(wsrm.Event{Kind: wsrm.Disconnected}) // never refused
 }
 
 // queue takes a packet of the engine, which keeps none of it but the payloads.
@@ -153,6 +116,7 @@ func (l *link) take() (said []byte, unit wsrm.Unit, ok bool) {
 
 // run sends until the stream ends, or the sequence is closed.
 func (l *link) run(q *Sequence) {
+	defer close(l.idle)
 	for {
 		said, unit, ok := l.take()
 		var err error
@@ -192,6 +156,9 @@ func (l *link) post(q *Sequence, u wsrm.Unit) error {
 	place.Number = u.Number
 	out := streamer.NewMessage(m.Head, m.Body)
 	out.Place = place
-	_, err = l.stream.Lane(0).Post(q.ctx, out)
+	posted, err := l.stream.Lane(0).Post(q.ctx, out)
+	if q.cfg.Assurance == wsrm.AtMostOnce {
+		l.handed(u.Number, posted, err)
+	}
 	return err
 }

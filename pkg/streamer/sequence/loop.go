@@ -206,6 +206,9 @@ func (q *Sequence) act(actions []wsrm.Action, err error) error {
 		case wsrm.Deliver:
 			l.inbox = append(l.inbox, incoming{number: a.Number, payload: slices.Clone(a.Message)})
 		case wsrm.Acknowledged:
+			if l.link != nil {
+				l.link.settled(a.Number)
+			}
 			for ; l.doneTo < a.Number; l.doneTo++ {
 				q.acknowledged(l.doneTo + 1)
 			}

@@ -1,6 +1,7 @@
 package sequence_test
 
 import (
+	"context"
 	"encoding/binary"
 	"math/rand/v2"
 	"sync"
@@ -11,6 +12,8 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/hhfr/hhfr/pkg/ctxstore"
+	"github.com/hhfr/hhfr/pkg/streamer"
 	"github.com/hhfr/hhfr/pkg/streamer/sequence"
 	"github.com/hhfr/hhfr/pkg/wsrm"
 )
@@ -137,4 +140,107 @@ func TestAtMostOnceOverProcesses(t *testing.T) {
 		w.close()
 		assert.Equal(t, []uint64{1, 2}, w.effect())
 	})
+}
+
+// What a stream that breaks has not written is not lost with it: it goes over the next one, in its order.
+func TestAtMostOnceLosesOnlyWhatWasWritten(t *testing.T) {
+	const messages, size, cut = 400, 1000, 20_000
+	var handled []uint64
+	w := newWorld(t, atMostOnce, worker{func(m sequence.Message) sequence.Message {
+		handled = append(handled, binary.BigEndian.Uint64(m.Body))
+		return m
+	}})
+	w.open()
+	w.cut[0] = cut
+	require.True(t, w.connect())
+	random := rand.NewChaCha8([32]byte{})
+	var list []*sequence.Sending
+	for n := range uint64(messages) {
+		body := binary.BigEndian.AppendUint64(make([]byte, 0, size), n)
+		body = body[:size]
+		_, _ = random.Read(body[8:])
+		list = append(list, send(t, w.ends[0], string(body), false))
+	}
+	<-w.streams[0].Done()
+	w.disconnect()
+	require.True(t, w.connect())
+	require.NoError(t, w.ends[0].Finish(t.Context()))
+	status := w.ends[0].Status()
+	w.close()
+	assert.Zero(t, status.Resent)
+	arrived := map[uint64]bool{}
+	for i, n := range handled {
+		require.True(t, i == 0 || n > handled[i-1], "twice, or out of order")
+		arrived[n] = true
+	}
+	unknown := 0
+	for n, s := range list {
+		settled, err := s.Settled()
+		require.True(t, settled)
+		if err != nil {
+			require.ErrorIs(t, err, &sequence.Error{Code: sequence.FateUnknown})
+			unknown++
+			continue
+		}
+		require.True(t, arrived[uint64(n)], "message %d is said to be done", n)
+	}
+	assert.LessOrEqual(t, unknown, cut/size)
+}
+
+// slow is a store that takes its time: a change waits until it gets what is in free.
+type slow struct {
+	ctxstore.Store
+	free chan struct{}
+}
+
+func (s slow) Put(ctx context.Context, uri string, value []byte, o ctxstore.PutOptions) (uint64, error) {
+	<-s.free
+	defer func() { s.free <- struct{}{} }()
+	return s.Store.Put(ctx, uri, value, o)
+}
+
+// A reply that came before the stream broke is handed over, though the end looks at both at once.
+func TestAtMostOnceReplyIsHere(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		release := make(chan struct{})
+		w := newWorld(t, atMostOnce, worker{func(m sequence.Message) sequence.Message {
+			<-release
+			return m
+		}})
+		free := make(chan struct{}, 1)
+		free <- struct{}{}
+		w.disks[0].Store = slow{w.disks[0].Store, free}
+		w.open()
+		require.True(t, w.connect())
+		s := send(t, w.ends[0], "asks", true)
+		synctest.Wait()
+		<-free
+		busy := send(t, w.ends[0], "has the end store its state", false)
+		close(release)
+		time.Sleep(time.Second) // the reply is on its way
+		w.disconnect()
+		time.Sleep(time.Second)
+		free <- struct{}{}
+		m, err := s.Wait(t.Context())
+		require.NoError(t, err)
+		assert.Equal(t, "asks", string(m.Body))
+		require.True(t, w.connect())
+		require.NoError(t, w.ends[0].Finish(t.Context()))
+		_, err = busy.Wait(t.Context())
+		assert.NoError(t, err, "it was not written")
+		w.close()
+	})
+}
+
+// On a stream nothing comes twice. What is refused there ends it, so that the other end gets to know.
+func TestRefusedMessageBreaksTheStream(t *testing.T) {
+	w := newWorld(t, atMostOnce, worker{echo})
+	w.open()
+	require.True(t, w.connect())
+	m := streamer.NewMessage(nil, []byte("x"))
+	m.Place.Number = sequence.Window + 1
+	require.NoError(t, w.streams[0].Lane(0).Send(t.Context(), m))
+	<-w.streams[1].Done()
+	assert.ErrorContains(t, w.streams[1].Err(), "a message of the sequence was refused")
+	w.close()
 }

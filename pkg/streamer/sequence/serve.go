@@ -173,12 +173,6 @@ func (q *Sequence) serve() {
 	q.begin(begin)
 }
 
-// forsaken tells whether the other end has given up a message that was delivered and is not done, as at-most-once does when a stream ends.
-func (q *Sequence) forsaken(number uint64) bool {
-	_, _, done := q.durable.Engine().Positions()
-	return q.cfg.Assurance == wsrm.AtMostOnce && number <= done
-}
-
 // commit is done with a message. The reply to one that the other end has given up is dropped.
 func (q *Sequence) commit(d incoming, reply []byte) bool {
 	if q.forsaken(d.number) {
