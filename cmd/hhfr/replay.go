@@ -125,7 +125,7 @@ func runReplay(ctx context.Context, env Env, g *global, o replayOptions) (err er
 		return err
 	}
 	defer func() { err = errors.Join(err, rec.close(env.Err)) }()
-	session, err := dial(ctx, env, g, o.streamOptions, store, secure, rec, &network{transport: "tcp"}, nil)
+	session, err := dialer{options: o.streamOptions, store: store, secure: secure, recording: rec, network: &network{transport: "tcp"}, log: g.logger(env.Err)}.dial(ctx)
 	if err != nil {
 		return err
 	}

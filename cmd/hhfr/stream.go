@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"iter"
 	"net"
-	"net/http"
 	"net/url"
 	"os"
 	"path/filepath"
@@ -19,13 +18,10 @@ import (
 
 	"github.com/hhfr/hhfr/internal/link"
 	"github.com/hhfr/hhfr/internal/xmltext"
-	"github.com/hhfr/hhfr/pkg/codec/binary"
-	"github.com/hhfr/hhfr/pkg/ctxstore"
 	"github.com/hhfr/hhfr/pkg/ctxstore/engines"
 	"github.com/hhfr/hhfr/pkg/negotiate"
 	"github.com/hhfr/hhfr/pkg/peer"
 	"github.com/hhfr/hhfr/pkg/soap"
-	"github.com/hhfr/hhfr/pkg/streamer"
 	"github.com/hhfr/hhfr/pkg/wsrm"
 )
 
@@ -221,7 +217,7 @@ func runStream(ctx context.Context, env Env, g *global, o streamOptions) (err er
 	defer func() { _ = over.close() }()
 	began := time.Now()
 	late := &lateReplies{}
-	session, err := dial(ctx, env, g, o, store, secure, rec, over, late)
+	session, err := dialer{options: o, store: store, secure: secure, recording: rec, network: over, log: g.logger(env.Err), late: late.take}.dial(ctx)
 	if err != nil {
 		return err
 	}
@@ -263,61 +259,6 @@ func runStream(ctx context.Context, env Env, g *global, o streamOptions) (err er
 	}
 	p.sum.finish(session, over, time.Since(began))
 	return errors.Join(err, closed, p.end(g))
-}
-
-// dial opens the session, with all connections recorded and their octets counted.
-func dial(ctx context.Context, env Env, g *global, o streamOptions, store ctxstore.Store, secure *secured, rec *recording, over *network, late *lateReplies) (*negotiate.Session, error) {
-	transport := http.DefaultTransport.(*http.Transport).Clone()
-	transport.MaxIdleConnsPerHost = o.concurrency
-	transport.DisableCompression = true
-	transport.IdleConnTimeout = 5 * time.Second
-	dialTCP := over.dialContext((&net.Dialer{}).DialContext)
-	open := func(ctx context.Context, network, addr string) (net.Conn, error) {
-		c, err := dialTCP(ctx, network, addr)
-		if err != nil {
-			return nil, err
-		}
-		return &counted{Conn: c, wire: &over.plain}, nil
-	}
-	transport.TLSClientConfig = secure.config // for those behind a proxy of the environment's
-	transport.DialContext = rec.over(open)
-	transport.DialTLSContext = rec.over(secure.over(open)) // a recording has what is inside
-	log := g.logger(env.Err)
-	book := binary.NewBook(ctxstore.Shapes{Store: store})
-	book.Log, book.Without = log, uint64(o.without)
-	cfg := negotiate.Config{
-		HTTPClient: &http.Client{Transport: transport, CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }},
-		Transports: map[string]streamer.Transport{over.transport: over.streams()}, Store: store, Coders: negotiate.BookCoders(book), AllowHost: o.allowHost,
-		RequireHHFR: o.requireHHFR, WrapConn: over.datagrams.wrap(rec.dialed()), OnSession: rec.facts, Stream: streamer.Config{SyncBytes: int64(o.sync)}, Log: log,
-	}
-	cfg.Assurance, cfg.Ordered, cfg.Resume, cfg.LateReply = o.assure(), o.ordered, o.resume, nil
-	if late != nil {
-		cfg.LateReply = late.take
-	}
-	cfg.Reconnect, cfg.Timeout, cfg.RememberFor = o.reconnect, o.negotiateTimeout, o.remember
-	if o.remember == 0 {
-		cfg.RememberFor = -1
-	}
-	var err error
-	if cfg.RequestSchema, err = readSchema(o.schema); err != nil {
-		return nil, err
-	}
-	if cfg.ReplySchema, err = readSchema(o.replySchema); err != nil {
-		return nil, err
-	}
-	if cfg.RequestSchema == nil && o.representation != "xml" {
-		cfg.Shapes = learnFiles(book, o)
-	}
-	if o.unasked != nil {
-		cfg.Handler = o.unasked.serve
-	}
-	if o.plain {
-		cfg.Transports = map[string]streamer.Transport{}
-	}
-	if o.representation != "" {
-		cfg.Representations = []string{o.representation}
-	}
-	return negotiate.Dial(ctx, o.url, cfg)
 }
 
 // messages reads what is to be sent.

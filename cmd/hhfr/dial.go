@@ -1,0 +1,82 @@
+package main
+
+import (
+	"context"
+	"log/slog"
+	"net"
+	"net/http"
+	"time"
+
+	"github.com/hhfr/hhfr/pkg/codec/binary"
+	"github.com/hhfr/hhfr/pkg/ctxstore"
+	"github.com/hhfr/hhfr/pkg/negotiate"
+	"github.com/hhfr/hhfr/pkg/streamer"
+)
+
+// dialer is what a command that sends messages has opened for its session.
+type dialer struct {
+	options   streamOptions
+	store     ctxstore.Store
+	secure    *secured
+	recording *recording
+	network   *network
+	log       *slog.Logger
+	late      func(number uint64, reply *streamer.Message, err error) // nil: nobody wants replies to an earlier run
+}
+
+// dial opens the session, with all connections recorded and their octets counted.
+func (d dialer) dial(ctx context.Context) (*negotiate.Session, error) {
+	o := &d.options
+	book := binary.NewBook(ctxstore.Shapes{Store: d.store})
+	book.Log, book.Without = d.log, uint64(o.without)
+	cfg := negotiate.Config{
+		HTTPClient: &http.Client{Transport: d.http(), CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }},
+		Transports: map[string]streamer.Transport{d.network.transport: d.network.streams()}, Store: d.store, Coders: negotiate.BookCoders(book), AllowHost: o.allowHost,
+		RequireHHFR: o.requireHHFR, WrapConn: d.network.datagrams.wrap(d.recording.dialed()), OnSession: d.recording.facts, Stream: streamer.Config{SyncBytes: int64(o.sync)}, Log: d.log,
+		Assurance: o.assure(), Ordered: o.ordered, Resume: o.resume, LateReply: d.late,
+		Reconnect: o.reconnect, Timeout: o.negotiateTimeout, RememberFor: o.remember,
+	}
+	if o.remember == 0 {
+		cfg.RememberFor = -1
+	}
+	var err error
+	if cfg.RequestSchema, err = readSchema(o.schema); err != nil {
+		return nil, err
+	}
+	if cfg.ReplySchema, err = readSchema(o.replySchema); err != nil {
+		return nil, err
+	}
+	if cfg.RequestSchema == nil && o.representation != "xml" {
+		cfg.Shapes = learnFiles(book, *o)
+	}
+	if o.unasked != nil {
+		cfg.Handler = o.unasked.serve
+	}
+	if o.plain {
+		cfg.Transports = map[string]streamer.Transport{}
+	}
+	if o.representation != "" {
+		cfg.Representations = []string{o.representation}
+	}
+	return negotiate.Dial(ctx, o.url, cfg)
+}
+
+// http is what negotiation and plain SOAP go over.
+func (d dialer) http() *http.Transport {
+	transport := http.DefaultTransport.(*http.Transport).Clone()
+	transport.MaxIdleConnsPerHost = d.options.concurrency
+	transport.DisableCompression = true
+	transport.IdleConnTimeout = 5 * time.Second
+	dialTCP := d.network.dialContext((&net.Dialer{}).DialContext)
+	open := func(ctx context.Context, network, addr string) (net.Conn, error) {
+		c, err := dialTCP(ctx, network, addr)
+		if err != nil {
+			return nil, err
+		}
+		return &counted{Conn: c, wire: &d.network.plain}, nil
+	}
+	transport.TLSClientConfig = d.secure.config // for those behind a proxy of the environment's
+	transport.DialContext = d.recording.over(open)
+	transport.DialTLSContext = d.recording.over(d.secure.over(open)) // a recording has what is inside
+	return transport
+}
