@@ -91,7 +91,7 @@ func (s *Session) Sequence() (status sequence.Status, resumed uint64) {
 }
 
 // Finish waits until all messages of the session's sequence, also those of earlier processes, are done, their replies are there, and both ends know that; nothing can be sent any more then. A session without a sequence has
-// nothing to wait for. Errors: the cause of ctx, Kept if no stream can be had any more, and FateUnknown if the other end lost the sequence.
+// nothing to wait for. Errors: the cause of ctx, Kept if no stream can be had any more (at-most-once: Unsent), and FateUnknown if the other end lost the sequence.
 func (s *Session) Finish(ctx context.Context) error {
 	q := s.sequence()
 	for q != nil {
