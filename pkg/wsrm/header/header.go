@@ -1,4 +1,4 @@
-// Package header is the SOAP form of WS-ReliableMessaging: header blocks and bodies of 1.0 (February 2005) and of 1.1 and 1.2 (OASIS 200702), read from envelopes and written into them. It keeps no sequences; that is package wsrm.
+// Package header is the SOAP form of WS-ReliableMessaging: header blocks and bodies of 1.0 (February 2005) and of 1.1 and 1.2 (OASIS 200702), read from envelopes. It keeps no sequences; that is package wsrm.
 package header
 
 import (
@@ -37,14 +37,12 @@ func (v Version) String() string {
 // Message is what one SOAP message says about sequences.
 type Message struct {
 	Version Version
-	// Addressing is the namespace of endpoint references; when written, empty means the one that belongs to the version.
-	Addressing string
 	// Sequence is the place of the message in one; nil: in none.
 	Sequence *Sequence
 	// AckRequested and Acknowledgements may be about several sequences.
 	AckRequested     []AckRequested
 	Acknowledgements []Acknowledgement
-	// Fault is that of the header block SequenceFault, which goes with a fault of SOAP 1.1, or the fault of SOAP 1.2 itself. It is written as the block.
+	// Fault is that of the header block SequenceFault, which goes with a fault of SOAP 1.1, or the fault of SOAP 1.2 itself.
 	Fault *Fault
 	// Control is the body, if it is about a sequence itself.
 	Control *Control

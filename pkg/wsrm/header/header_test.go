@@ -22,58 +22,59 @@ func parse(t testing.TB, octets []byte) (*header.Message, error) {
 	return header.Parse(e)
 }
 
-// written reads what m is written as.
-func written(t testing.TB, v soap.Version, m *header.Message) *header.Message {
-	t.Helper()
-	head, body := m.Elements()
-	octets, err := soap.Build(&soap.Envelope{Version: v, Header: head, Body: body})
-	require.NoError(t, err)
-	got, err := parse(t, octets)
-	require.NoError(t, err, "%s", octets)
-	return got
-}
-
 const there, back = "urn:uuid:11111111-1111-4111-8111-111111111111", "urn:uuid:22222222-2222-4222-8222-222222222222"
 
-// all are messages of every kind, by the names of the shared vectors where there are such.
-var all = map[string]header.Message{
-	"wsrm10-03-app-1":        {Version: header.V10, Sequence: &header.Sequence{Identifier: there, Number: 1}},
-	"wsrm10-06-last-message": {Version: header.V10, Sequence: &header.Sequence{Identifier: there, Number: 4, Last: true}},
-	"wsrm10-04-ack-gap":      {Version: header.V10, Acknowledgements: []header.Acknowledgement{{Identifier: there, Ranges: []wsrm.Range{{First: 1, Last: 1}, {First: 3, Last: 3}}}}},
-	"wsrm10-05-nack":         {Version: header.V10, Acknowledgements: []header.Acknowledgement{{Identifier: there, Nacks: []uint64{2}}}},
-	"wsrm10-08-terminate":    {Version: header.V10, Control: &header.Control{Kind: header.TerminateSequence, Identifier: there}},
-	"wsrm11-03-app-3":        {Version: header.V11, Sequence: &header.Sequence{Identifier: there, Number: 3}, AckRequested: []header.AckRequested{{Identifier: there}}},
-	"wsrm11-05-nack":         {Version: header.V11, Acknowledgements: []header.Acknowledgement{{Identifier: there, Nacks: []uint64{2}}}},
-	"wsrm11-06-close":        {Version: header.V11, Control: &header.Control{Kind: header.CloseSequence, Identifier: there, LastNumber: 3}},
-	"wsrm11-07-close-response": {Version: header.V11, Control: &header.Control{Kind: header.CloseSequenceResponse, Identifier: there},
-		Acknowledgements: []header.Acknowledgement{{Identifier: there, Ranges: []wsrm.Range{{First: 1, Last: 3}}, Final: true}}},
-	"wsrm11-11-none-ack": {Version: header.V11, Acknowledgements: []header.Acknowledgement{{Identifier: there, None: true}}},
-	"wsrm11-02-create-response": {Version: header.V11, Addressing: xmlns.WSA,
-		Control: &header.Control{Kind: header.CreateSequenceResponse, Identifier: there, Expires: "PT10M", Incomplete: "NoDiscard", AcksTo: "http://svc.example/echo"}},
-	"wsrm11-01-create": {Version: header.V11, Addressing: xmlns.WSA, Control: &header.Control{Kind: header.CreateSequence, AcksTo: xmlns.WSA + "/anonymous", Expires: "PT10M",
-		Offer: &header.Offer{Identifier: back, Endpoint: xmlns.WSA + "/anonymous", Expires: "PT10M", Incomplete: "NoDiscard"}}},
-	"many": {Version: header.V10, Addressing: xmlns.WSA200408, AckRequested: []header.AckRequested{{Identifier: there, MaxUsed: 1<<63 - 1}, {Identifier: back}},
-		Fault:   &header.Fault{Code: "UnknownSequence", Identifier: there},
-		Control: &header.Control{Kind: header.CreateSequence, AcksTo: "urn:a", Offer: &header.Offer{Identifier: back, Expires: "PT0S"}}},
-	"fault": {Version: header.V11, Fault: &header.Fault{Code: "SequenceTerminated", Identifier: back}},
+// identified is an element about a sequence.
+func identified(local, id, more string) string {
+	return "<r:" + local + "><r:Identifier>" + id + "</r:Identifier>" + more + "</r:" + local + ">"
 }
 
-// What is written is read again as it was.
-func TestWrittenAndRead(t *testing.T) {
-	for name, m := range all {
-		for _, v := range []soap.Version{soap.V11, soap.V12} {
-			assert.Equal(t, &m, written(t, v, &m), name)
-		}
+// all are messages of every kind, by the names of the shared vectors where there are such: header, body and what they say.
+var all = map[string]struct {
+	head, body string
+	says       header.Message
+}{
+	"wsrm10-03-app-1":        {identified("Sequence", there, "<r:MessageNumber>1</r:MessageNumber>"), ``, header.Message{Version: header.V10, Sequence: &header.Sequence{Identifier: there, Number: 1}}},
+	"wsrm10-06-last-message": {identified("Sequence", there, "<r:MessageNumber> 4 </r:MessageNumber><r:LastMessage/>"), ``, header.Message{Version: header.V10, Sequence: &header.Sequence{Identifier: there, Number: 4, Last: true}}},
+	"wsrm10-04-ack-gap": {identified("SequenceAcknowledgement", there, `<r:AcknowledgementRange Lower="1" Upper="1"/><r:AcknowledgementRange Lower="3" Upper="3"/>`), ``,
+		header.Message{Version: header.V10, Acknowledgements: []header.Acknowledgement{{Identifier: there, Ranges: []wsrm.Range{{First: 1, Last: 1}, {First: 3, Last: 3}}}}}},
+	"wsrm10-05-nack":      {identified("SequenceAcknowledgement", there, `<r:Nack>2</r:Nack>`), ``, header.Message{Version: header.V10, Acknowledgements: []header.Acknowledgement{{Identifier: there, Nacks: []uint64{2}}}}},
+	"wsrm10-08-terminate": {``, identified("TerminateSequence", there, ``), header.Message{Version: header.V10, Control: &header.Control{Kind: header.TerminateSequence, Identifier: there}}},
+	"wsrm11-03-app-3": {identified("Sequence", there, "<r:MessageNumber>3</r:MessageNumber>") + identified("AckRequested", there, ``), ``,
+		header.Message{Version: header.V11, Sequence: &header.Sequence{Identifier: there, Number: 3}, AckRequested: []header.AckRequested{{Identifier: there}}}},
+	"wsrm11-05-nack":  {identified("SequenceAcknowledgement", there, `<r:Nack>2</r:Nack>`), ``, header.Message{Version: header.V11, Acknowledgements: []header.Acknowledgement{{Identifier: there, Nacks: []uint64{2}}}}},
+	"wsrm11-06-close": {``, identified("CloseSequence", there, `<r:LastMsgNumber>3</r:LastMsgNumber>`), header.Message{Version: header.V11, Control: &header.Control{Kind: header.CloseSequence, Identifier: there, LastNumber: 3}}},
+	"wsrm11-07-close-response": {identified("SequenceAcknowledgement", there, `<r:AcknowledgementRange Lower="1" Upper="3"/><r:Final/>`), identified("CloseSequenceResponse", there, ``),
+		header.Message{Version: header.V11, Control: &header.Control{Kind: header.CloseSequenceResponse, Identifier: there},
+			Acknowledgements: []header.Acknowledgement{{Identifier: there, Ranges: []wsrm.Range{{First: 1, Last: 3}}, Final: true}}}},
+	"wsrm11-11-none-ack": {identified("SequenceAcknowledgement", there, `<r:None/>`), ``, header.Message{Version: header.V11, Acknowledgements: []header.Acknowledgement{{Identifier: there, None: true}}}},
+	"wsrm11-02-create-response": {``, identified("CreateSequenceResponse", there,
+		`<r:Expires>PT10M</r:Expires><r:IncompleteSequenceBehavior>NoDiscard</r:IncompleteSequenceBehavior><r:Accept><r:AcksTo><a:Address>http://svc.example/echo</a:Address></r:AcksTo></r:Accept>`),
+		header.Message{Version: header.V11, Control: &header.Control{Kind: header.CreateSequenceResponse, Identifier: there, Expires: "PT10M", Incomplete: "NoDiscard", AcksTo: "http://svc.example/echo"}}},
+	"wsrm11-01-create": {``, `<r:CreateSequence><r:AcksTo><a:Address>` + xmlns.WSA + `/anonymous</a:Address></r:AcksTo><r:Expires>PT10M</r:Expires>` + identified("Offer", back,
+		`<r:Endpoint><a:Address>`+xmlns.WSA+`/anonymous</a:Address></r:Endpoint><r:Expires>PT10M</r:Expires><r:IncompleteSequenceBehavior>NoDiscard</r:IncompleteSequenceBehavior>`) + `</r:CreateSequence>`,
+		header.Message{Version: header.V11, Control: &header.Control{Kind: header.CreateSequence, AcksTo: xmlns.WSA + "/anonymous", Expires: "PT10M",
+			Offer: &header.Offer{Identifier: back, Endpoint: xmlns.WSA + "/anonymous", Expires: "PT10M", Incomplete: "NoDiscard"}}}},
+	"many": {identified("AckRequested", there, `<r:MaxMessageNumberUsed>9223372036854775807</r:MaxMessageNumberUsed>`) + identified("AckRequested", back, ``) +
+		`<r:SequenceFault><r:FaultCode>r:UnknownSequence</r:FaultCode><r:Identifier>` + there + `</r:Identifier></r:SequenceFault>`,
+		`<r:CreateSequence><r:AcksTo><Address xmlns="` + xmlns.WSA200408 + `">urn:a</Address></r:AcksTo>` + identified("Offer", back, `<r:Expires>PT0S</r:Expires>`) + `</r:CreateSequence>`,
+		header.Message{Version: header.V10, AckRequested: []header.AckRequested{{Identifier: there, MaxUsed: 1<<63 - 1}, {Identifier: back}},
+			Fault:   &header.Fault{Code: "UnknownSequence", Identifier: there},
+			Control: &header.Control{Kind: header.CreateSequence, AcksTo: "urn:a", Offer: &header.Offer{Identifier: back, Expires: "PT0S"}}}},
+	"fault": {`<r:SequenceFault><r:FaultCode>SequenceTerminated</r:FaultCode>` + identified("Detail", back, ``) + `</r:SequenceFault>`, ``,
+		header.Message{Version: header.V11, Fault: &header.Fault{Code: "SequenceTerminated", Identifier: back}}},
+}
+
+func TestRead(t *testing.T) {
+	for name, c := range all {
+		got, err := parse(t, envelope(c.says.Version.Namespace(), c.head, c.body))
+		require.NoError(t, err, name)
+		assert.Equal(t, &c.says, got, name)
 	}
-	m := header.Message{Version: header.V10, Control: &header.Control{Kind: header.CreateSequence, AcksTo: "urn:a"}}
-	assert.Equal(t, xmlns.WSA200408, written(t, soap.V11, &m).Addressing, "that of the version")
-	m = header.Message{Version: header.V11, Sequence: &header.Sequence{Identifier: there, Number: 1}}
-	head, _ := m.Elements()
-	assert.True(t, head[0].MustUnderstand)
 	assert.Equal(t, "1.0 1.1", header.V10.String()+" "+header.V11.String())
 }
 
-// The shared vectors say what they are described to say, and all of them, and the messages of others, survive being written.
+// The shared vectors say what they are described to say, and the messages of others are read.
 func TestMessagesOfOthers(t *testing.T) {
 	dir := shared.Dir(t, "specs", "vectors", "wsrm")
 	seen := 0
@@ -86,9 +87,8 @@ func TestMessagesOfOthers(t *testing.T) {
 			continue
 		}
 		require.NotNil(t, got, name)
-		assert.Equal(t, got, written(t, soap.V12, got), name)
 		if want, ok := all[name]; ok {
-			assert.Equal(t, &want, got, name)
+			assert.Equal(t, &want.says, got, name)
 			seen++
 		}
 	}
@@ -161,13 +161,10 @@ func TestRefused(t *testing.T) {
 	assert.Equal(t, []wsrm.Range{{First: 1, Last: 2}, {First: 3, Last: 4}}, m.Acknowledgements[0].Ranges)
 }
 
-// FuzzHeader: what is read is written, and read again, as it was.
+// FuzzHeader: what is read is about a sequence that has a name, and keeps the rules.
 func FuzzHeader(f *testing.F) {
-	for _, m := range all {
-		head, body := m.Elements()
-		octets, err := soap.Build(&soap.Envelope{Version: soap.V12, Header: head, Body: body})
-		require.NoError(f, err)
-		f.Add(octets)
+	for _, c := range all {
+		f.Add(envelope(c.says.Version.Namespace(), c.head, c.body))
 	}
 	f.Fuzz(func(t *testing.T, octets []byte) {
 		e, err := soap.Parse(octets, soap.Limits{})
@@ -175,22 +172,26 @@ func FuzzHeader(f *testing.F) {
 			return
 		}
 		m, err := header.Parse(e)
-		if err != nil || m == nil {
-			return
-		}
-		head, body := m.Elements()
-		again, err := soap.Build(&soap.Envelope{Version: soap.V12, Header: head, Body: body})
-		require.NoError(t, err)
-		parsed, err := soap.Parse(again, soap.Limits{MaxBytes: 1 << 24, MaxElements: 1 << 20})
 		if err != nil {
-			return // names that XML does not allow in text
-		}
-		got, err := header.Parse(parsed)
-		require.NoError(t, err, "%s", again)
-		if len(head)+len(body) == 0 {
-			require.Nil(t, got)
+			var broken *header.Error
+			require.ErrorAs(t, err, &broken)
+			assert.NotEmpty(t, broken.Element)
 			return
 		}
-		assert.Equal(t, m, got, "%s", again)
+		if m == nil {
+			return
+		}
+		if m.Sequence != nil {
+			assert.True(t, m.Sequence.Identifier != "" && m.Sequence.Number-1 < 1<<63-1)
+		}
+		for _, a := range m.Acknowledgements {
+			assert.NotEmpty(t, a.Identifier)
+			assert.Equal(t, len(a.Nacks) == 0, len(a.Ranges) > 0 || a.None)
+			last := uint64(0)
+			for _, r := range a.Ranges {
+				assert.True(t, last < r.First && r.First <= r.Last)
+				last = r.Last
+			}
+		}
 	})
 }

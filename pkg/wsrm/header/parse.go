@@ -178,7 +178,6 @@ func (r *reader) address(e *soap.Element) string {
 	}
 	for _, space := range []string{xmlns.WSA, xmlns.WSA200408} {
 		if a := e.Child(soap.Name{Space: space, Local: "Address"}); a != nil {
-			r.m.Addressing = space
 			return text(a)
 		}
 	}
