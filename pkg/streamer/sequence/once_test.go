@@ -20,10 +20,10 @@ import (
 
 var atMostOnce = sequence.Config{Assurance: wsrm.AtMostOnce, Ordered: true}
 
-// Streams break at random, in either direction: no message is handled twice, all are in order, and each that was not answered has an unknown fate. Nothing is sent again.
+// Streams break at random, in either direction, and the power of the server fails: no message is handled twice, all are in order, and each that was not answered has an unknown fate. Nothing is sent again.
 func TestAtMostOnceOverBrokenStreams(t *testing.T) {
 	const messages = 40
-	unknown := 0
+	unknown, restarts := 0, 0
 	for seed := range uint64(60) {
 		random := rand.New(rand.NewPCG(seed, 1))
 		w := newWorld(t, atMostOnce, ledger{})
@@ -34,7 +34,8 @@ func TestAtMostOnceOverBrokenStreams(t *testing.T) {
 			}
 			return cut
 		}
-		w.run(messages)
+		w.disks[1].failAt, w.disks[1].written = random.IntN(12), seed%2 == 0
+		restarts += w.run(messages)
 		for i := range w.ends {
 			assert.Zero(t, w.ends[i].Status().Resent, "seed %d", seed)
 		}
@@ -57,6 +58,7 @@ func TestAtMostOnceOverBrokenStreams(t *testing.T) {
 		assert.False(t, w.twice, "seed %d: a reply came twice", seed)
 	}
 	assert.Positive(t, unknown, "no stream took anything along")
+	assert.Positive(t, restarts, "no power failed")
 }
 
 // A handler that outlasts the stream keeps what comes over the next one waiting; what waited behind it was given up, and is not handled. The first has an unknown fate, though its handler ends well.
