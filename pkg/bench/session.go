@@ -71,8 +71,14 @@ func (cfg SessionConfig) check() error {
 		}
 	}
 	for _, n := range slices.Concat(cfg.Sizes, cfg.Counts) {
-		if n < 1 {
-			return fmt.Errorf("%w: %d items or messages, 1 is the least", ErrConfig, n)
+		if n < 1 || n > maxItems {
+			return fmt.Errorf("%w: %d items or messages, 1 to %d are possible", ErrConfig, n, maxItems)
+		}
+	}
+	for _, service := range cfg.Services {
+		p := papers[service]
+		if size, n := slices.Max(orElse(cfg.Sizes, p.sizes)), slices.Max(orElse(cfg.Counts, p.counts)); size*n > maxItems {
+			return fmt.Errorf("%w: %d messages of %d items, %d items in a session are possible", ErrConfig, n, size, maxItems)
 		}
 	}
 	if cfg.Transport != "tcp" && cfg.Transport != "udp" {
@@ -84,8 +90,12 @@ func (cfg SessionConfig) check() error {
 	return nil
 }
 
-// maxSpeed is far beyond what any machine can.
-const maxSpeed = 10_000
+const (
+	// maxSpeed is far beyond what any machine can.
+	maxSpeed = 10_000
+	// maxItems bounds the items of all messages of a session, which is kept in memory: some tens of megabytes.
+	maxItems = 1_000_000
+)
 
 // Session lives through the sessions, one after the other, and reports, what there is also if it fails on the way. The server is in the same process, at the far end of the link.
 // Errors: ErrConfig, those of link.ParseProfile and of link.Relay, without a report; ErrNotTheLink; that of a session.

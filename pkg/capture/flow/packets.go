@@ -72,10 +72,10 @@ func Open(r io.Reader) (*File, error) {
 	f.in = bufio.NewReaderSize(f.count, 64<<10)
 	magic, err := f.in.Peek(4)
 	switch {
-	case f.count.err != nil:
+	case err != nil && f.count.err != nil: // one that comes behind the first octets is for Next to tell
 		return nil, f.fail(0, f.count.err)
 	case err != nil && len(magic) == 0:
-		return nil, &Error{Code: NoCapture, Err: io.ErrUnexpectedEOF}
+		return nil, &Error{Code: NoCapture, Err: errEmpty}
 	case !begins(magic):
 		return nil, &Error{Code: NoCapture, Err: fmt.Errorf("begins with %q", magic)}
 	case err != nil:
@@ -89,11 +89,15 @@ func Open(r io.Reader) (*File, error) {
 	switch {
 	case errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF):
 		return nil, &Error{Code: Truncated, Err: io.ErrUnexpectedEOF}
+	case err != nil && f.count.err != nil && errors.Is(err, f.count.err):
+		return nil, f.fail(0, err)
 	case err != nil:
 		return nil, &Error{Code: NoCapture, Err: err}
 	}
 	return f, nil
 }
+
+var errEmpty = errors.New("it is empty")
 
 // magics are how captures begin: pcapng, and pcap of either byte order with micro- and nanoseconds.
 var magics = []string{"\x0A\x0D\x0D\x0A", "\xD4\xC3\xB2\xA1", "\xA1\xB2\xC3\xD4", "\x4D\x3C\xB2\xA1", "\xA1\xB2\x3C\x4D"}

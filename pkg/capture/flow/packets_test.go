@@ -79,6 +79,19 @@ func TestCutGzipAndFailingDisk(t *testing.T) {
 	assert.True(t, stats.Truncated)
 	assert.Greater(t, stats.Packets, 500)
 
+	// One that is cut off within the first octets that are read at once has what is before the cut, too.
+	z.Reset()
+	w = gzip.NewWriter(&z)
+	_, err = w.Write(pcapOf(101, p, p, p))
+	require.NoError(t, err)
+	require.NoError(t, w.Close())
+	f, err = flow.Open(bytes.NewReader(z.Bytes()[:z.Len()-9])) // its checksum and length, and an octet of data
+	require.NoError(t, err)
+	stats, err = flow.Flows(f, flow.Config{})
+	require.NoError(t, err)
+	assert.True(t, stats.Truncated)
+	assert.Equal(t, 3, stats.Packets)
+
 	f, err = flow.Open(io.MultiReader(bytes.NewReader(pcapOf(101, p)), iotest.ErrReader(errors.New("broken"))))
 	require.NoError(t, err)
 	_, err = flow.Flows(f, flow.Config{})
