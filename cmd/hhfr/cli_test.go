@@ -6,9 +6,11 @@ import (
 	"os"
 	"strings"
 	"testing"
+	"unicode/utf8"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
+	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
 	"github.com/hhfr/hhfr/internal/shared"
@@ -34,6 +36,9 @@ func manual(root *cobra.Command) string {
 	for _, c := range root.Commands() {
 		if c.IsAvailableCommand() && c.Name() != "help" && c.Name() != "completion" {
 			section(&b, c)
+			for _, sub := range c.Commands() {
+				section(&b, sub)
+			}
 		}
 	}
 	return b.String()
@@ -81,3 +86,59 @@ A flag that the command line does not set is taken from ` + "`HHFR_FLAG`" + ` (u
 | 4 | malformed or undecodable input |
 | 5 | partial: octets or shapes missing, checks that fail, fate unknown, interrupted; ` + "`--lenient`" + ` makes that 0 |
 `
+
+// TestHelpFitsATerminal lets nothing be wider than helpWidth but examples, which are to be pasted, and lines of a single word.
+func TestHelpFitsATerminal(t *testing.T) {
+	var look func(c *cobra.Command)
+	look = func(c *cobra.Command) {
+		var b strings.Builder
+		c.SetOut(&b)
+		require.NoError(t, c.Help())
+		before, behind, _ := strings.Cut(b.String(), "Examples:\n")
+		_, behind, _ = strings.Cut(behind, "\n\n")
+		lines := strings.Split(before+behind, "\n")
+		require.Greater(t, len(lines), 5)
+		for _, line := range lines {
+			if len(strings.Fields(line)) > 1 {
+				assert.LessOrEqual(t, utf8.RuneCountInString(line), helpWidth, "%s: %q", c.CommandPath(), line)
+			}
+		}
+		for _, sub := range c.Commands() {
+			look(sub)
+		}
+	}
+	look(newRoot(Env{}))
+}
+
+func TestWrapped(t *testing.T) {
+	word := strings.Repeat("x", 50)
+	for _, c := range []struct{ text, want string }{
+		{"short.\n", "short."},
+		{"a line that\ngoes on.\nanother one:\n\n  entry   of a list\n", "a line that goes on.\nanother one:\n\n  entry   of a list"},
+		{word + " é " + word, word + " é\n" + word},
+		{"  name  " + word + " " + word, "  name  " + word + "\n        " + word},
+		{word + word, word + word},
+		{"", ""},
+	} {
+		assert.Equal(t, c.want, wrapped(c.text))
+	}
+}
+
+// TestCompletion asks as the scripts of shells do.
+func TestCompletion(t *testing.T) {
+	for _, c := range []struct {
+		line, want string
+	}{
+		{"stream --transport ", "tcp\nudp\n:4\n"},
+		{"stream --assurance e", "at-most-once\nat-least-once\nexactly-once\n:4\n"},
+		{"replay x --as ", "soap\nhhfr\n:4\n"},
+		{"decode --save-dir ", ":16\n"},
+		{"version --log-format ", "text\njson\n:4\n"},
+		{"help bench ", "session\tWhole sessions on an emulated link: hhfr beside plain SOAP\n:4\n"},
+	} {
+		var out, errs strings.Builder
+		args := append([]string{"__complete"}, strings.Split(c.line, " ")...)
+		require.Zero(t, execute(t.Context(), Env{Out: &out, Err: &errs}, args, func(string) {}), c.line)
+		assert.Equal(t, c.want, out.String(), c.line)
+	}
+}

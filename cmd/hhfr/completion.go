@@ -2,9 +2,15 @@ package main
 
 import (
 	"io"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"github.com/hhfr/hhfr/internal/link"
+	"github.com/hhfr/hhfr/pkg/codec/binary"
+	"github.com/hhfr/hhfr/pkg/peer"
 )
 
 // shells are those that cobra writes scripts for.
@@ -52,4 +58,26 @@ func newCompletion(env Env) *cobra.Command {
 		return nil
 	}
 	return c
+}
+
+// completeValues has flags completed whose values are a few words, in all commands.
+func completeValues(c *cobra.Command) {
+	misbehaviors, _ := peer.Misbehaviors()
+	values := map[string][]string{
+		"as": {"soap", "hhfr"}, "assurance": assurances(), "from": {"xml"}, "link": link.Names(), "log-format": {"text", "json"}, "misbehave": misbehaviors,
+		"representation": {"binary", "xml"}, "service": {"concat", "sum"}, "soap": {"1.1", "1.2"}, "transport": {"tcp", "udp"}, "without": binary.StageNames(), "wrap": {"1.1", "1.2"},
+	}
+	folders := []string{"dir", "save-dir", "write-streams"}
+	// Registering fails only for a flag that is not there, or has it already.
+	c.LocalFlags().VisitAll(func(f *pflag.Flag) {
+		if list, known := values[f.Name]; known {
+			_ = c.RegisterFlagCompletionFunc(f.Name, cobra.FixedCompletions(list, cobra.ShellCompDirectiveNoFileComp))
+		}
+		if slices.Contains(folders, f.Name) {
+			_ = c.MarkFlagDirname(f.Name)
+		}
+	})
+	for _, sub := range c.Commands() {
+		completeValues(sub)
+	}
 }

@@ -39,7 +39,7 @@ Exit code 5: something is missing (packets, the end of the file, shapes); what i
   hhfr decode session.pcapng --store ./store --save-dir messages
   hhfr decode session.pcapng -o jsonl | head -1
   hhfr decode session.pcapng --write-streams raw && hhfr reconstruct raw/*.bin --store ./store --save-dir messages`,
-		Args: cobra.ExactArgs(1),
+		Args: takes("FILE"),
 		RunE: func(c *cobra.Command, args []string) error {
 			o.file = args[0]
 			return runDecode(c.Context(), env, g, o)

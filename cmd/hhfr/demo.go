@@ -33,7 +33,7 @@ What went over the link is recorded. The messages are found again in the capture
 Exit code 1: a message is not as it was sent, or a time is not that of the link (the machine is too slow or too busy; try --speed).
 With HHFR_SHARED set to a folder with corpus/messages, the messages are those of the corpus.`,
 		Example: "  hhfr demo\n  hhfr demo --link edge --dir tour -o json",
-		Args:    cobra.NoArgs,
+		Args:    takes(),
 		RunE: func(c *cobra.Command, _ []string) (err error) {
 			if cfg.Messages, err = demoMessages(); err != nil {
 				return err

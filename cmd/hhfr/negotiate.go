@@ -41,7 +41,7 @@ Exit code 0 also where the outcome is plain SOAP; with --require-hhfr that is 3.
 		Example: `  hhfr negotiate http://127.0.0.1:8080/echo
   hhfr negotiate http://127.0.0.1:8080/echo -o json --require-hhfr
   hhfr negotiate http://127.0.0.1:8080/echo --soap 1.2 --representation xml`,
-		Args: cobra.ExactArgs(1),
+		Args: takes("URL"),
 		RunE: func(c *cobra.Command, args []string) error {
 			o.url = args[0]
 			return runNegotiate(c.Context(), env, g, o)
@@ -102,6 +102,12 @@ func readSchema(name string) (*schema.Schema, error) {
 }
 
 func runNegotiate(ctx context.Context, env Env, g *global, o negotiateOptions) (err error) {
+	if _, err := checkURL("URL", o.url); err != nil {
+		return err
+	}
+	if o.timeout <= 0 {
+		return usage(errors.New("--timeout is more than 0"), "")
+	}
 	secure, err := o.tls.open()
 	if err != nil {
 		return err

@@ -51,7 +51,7 @@ Ctrl-C takes no further connection, waits up to 5 s for the calls under way on t
 		Example: `  hhfr proxy --listen 127.0.0.1:8082 --upstream http://127.0.0.1:8080/echo
   hhfr proxy --listen 127.0.0.1:8081 --upstream http://127.0.0.1:8082/echo --record link.pcapng
   hhfr proxy --listen 0.0.0.0:8082 --tcp 0.0.0.0:9090 --upstream https://server.example/soap --store ./store`,
-		Args: cobra.NoArgs,
+		Args: takes(),
 		RunE: func(c *cobra.Command, _ []string) error { return runProxy(c.Context(), env, g, o) },
 	}
 	f := c.Flags()
@@ -76,10 +76,10 @@ func (o *proxyOptions) check() (*url.URL, error) {
 	if o.upstream == "" {
 		return nil, usage(errors.New("--upstream is missing"), "hhfr proxy --upstream URL")
 	}
-	u, err := url.Parse(o.upstream)
+	u, err := checkURL("--upstream", o.upstream)
 	switch {
-	case err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Hostname() == "":
-		return nil, usage(fmt.Errorf("--upstream %q is no http or https URL", o.upstream), "--upstream http://HOST:PORT/PATH")
+	case err != nil:
+		return nil, err
 	case o.sync > 64<<10:
 		return nil, usage(errors.New("--sync is at most 64KiB"), "")
 	case o.remember <= 0 || o.timeout <= 0:

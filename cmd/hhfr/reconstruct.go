@@ -25,7 +25,7 @@ sync frame on is given. Files named NAME-OFFSET.bin, as decode --write-streams w
 is a direction of its own. Two directions of one session are put together; a single one gives requests or replies only.`,
 		Example: `  hhfr decode session.pcapng --write-streams raw
   hhfr reconstruct raw/*.bin --store ./store --save-dir messages`,
-		Args: cobra.MinimumNArgs(1),
+		Args: takes("FILE…"),
 		RunE: func(c *cobra.Command, args []string) error {
 			return runReconstruct(c.Context(), env, g, o, args)
 		},

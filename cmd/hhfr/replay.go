@@ -34,7 +34,7 @@ Exit code 1: a reply differs. Exit code 5: a request could not be sent again, ha
 		Example: `  hhfr replay session.pcapng --to http://127.0.0.1:8080
   hhfr replay session.pcapng --to http://127.0.0.1:8080/echo --as hhfr -o json
   hhfr replay old.pcap --to http://staging.example/service --as soap`,
-		Args: cobra.ExactArgs(1),
+		Args: takes("FILE"),
 		RunE: func(c *cobra.Command, args []string) error {
 			o.file = args[0]
 			return runReplay(c.Context(), env, g, o)
@@ -54,12 +54,13 @@ Exit code 1: a reply differs. Exit code 5: a request could not be sent again, ha
 }
 
 func (o *replayOptions) check() (*url.URL, error) {
-	u, err := url.Parse(o.to)
-	switch {
-	case o.to == "":
+	if o.to == "" {
 		return nil, usage(errors.New("--to is missing"), "hhfr replay FILE --to URL")
-	case err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Hostname() == "":
-		return nil, usage(fmt.Errorf("--to %q is no http or https URL", o.to), "--to http://HOST:PORT/PATH")
+	}
+	u, err := checkURL("--to", o.to)
+	switch {
+	case err != nil:
+		return nil, err
 	case o.as != "" && o.as != "soap" && o.as != "hhfr":
 		return nil, usage(errors.New("--as is soap or hhfr, not "+o.as), "")
 	case o.concurrency < 1 || o.concurrency > 4096:

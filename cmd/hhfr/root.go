@@ -138,6 +138,8 @@ changes travels, as binary, over a stream. An end that does not know hhfr is spo
 	flags.String("config", "", "file with lines flag = value, below [command] for one command; HHFR_FLAG variables go over it, the command line over both")
 	root.Version = readVersion().line()
 	root.SetHelpCommand(newHelp())
+	root.SetHelpFunc(printHelp)
+	root.SetUsageFunc(func(c *cobra.Command) error { return printUsage(c.OutOrStderr(), c) })
 	root.SetIn(env.In)
 	root.SetOut(env.Out)
 	root.SetErr(env.Err)
@@ -145,25 +147,8 @@ changes travels, as binary, over a stream. An end that does not know hhfr is spo
 		return usage(err, c.CommandPath()+" --help lists the flags")
 	})
 	root.AddCommand(newDemo(env, g), newServe(env, g), newNegotiate(env, g), newStream(env, g), newDecode(env, g), newReconstruct(env, g), newProxy(env, g), newReplay(env, g), newBench(env, g), newTranscode(env, g), newCompletion(env), newVersion(env))
+	completeValues(root)
 	return root
-}
-
-// newHelp is cobra's, but for a topic nobody knows, which is an error.
-func newHelp() *cobra.Command {
-	return &cobra.Command{
-		Use:   "help [COMMAND]",
-		Short: "Help about a command",
-		RunE: func(c *cobra.Command, args []string) error {
-			about, rest, err := c.Root().Find(args)
-			if err == nil && len(rest) > 0 {
-				err = errors.New("unknown command " + strings.Join(args, " "))
-			}
-			if err != nil {
-				return err
-			}
-			return about.Help()
-		},
-	}
 }
 
 // execute runs a command line and gives its exit code. say gets the lines about a failure.

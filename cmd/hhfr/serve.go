@@ -56,7 +56,7 @@ The ranges of /geoip are, unless --geoip names others, ` + peer.DutchRangesOrigi
   hhfr serve --store ./store --record session.pcapng
   hhfr serve --store bolt:store.db --misbehave close-after=10
   hhfr serve --store bolt:server.db --udp 127.0.0.1:9090`,
-		Args: cobra.NoArgs,
+		Args: takes(),
 		RunE: func(c *cobra.Command, _ []string) error { return runServe(c.Context(), env, g, o) },
 	}
 	f := c.Flags()

@@ -129,8 +129,8 @@ func (o *streamOptions) check() error {
 		return usage(errors.New("--concurrency is 1 to 4096"), "")
 	case o.representation != "" && o.representation != "binary" && o.representation != "xml":
 		return usage(errors.New("--representation is binary or xml, not "+o.representation), "")
-	case o.reconnect < 0 || o.remember < 0:
-		return usage(errors.New("--reconnect and --remember are 0 or more"), "")
+	case o.reconnect < 0 || o.remember < 0 || o.timeout < 0:
+		return usage(errors.New("--reconnect, --remember and --timeout are 0 or more"), "")
 	case o.negotiateTimeout <= 0:
 		return usage(errors.New("--negotiate-timeout is more than 0"), "")
 	case o.transport != "tcp" && o.transport != "udp":
@@ -139,6 +139,9 @@ func (o *streamOptions) check() error {
 		return usage(errors.New("--sync is at most 64KiB"), "")
 	case o.wrap != "" && o.wrap != "1.1" && o.wrap != "1.2":
 		return usage(errors.New("--wrap is 1.1 or 1.2, not "+o.wrap), "")
+	}
+	if _, err := checkURL("URL", o.url); err != nil {
+		return err
 	}
 	if err := o.checkAssurance(); err != nil {
 		return err

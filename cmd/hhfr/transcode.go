@@ -37,7 +37,7 @@ hhfr reconstruct gives the messages back, byte for byte: 000001-request.xml, 000
 		Example: `  hhfr transcode *.xml --out messages.hhfr
   hhfr reconstruct messages.hhfr --save-dir back
   hhfr transcode *.xml --to stream --out messages.hhfr --store ./store --stats`,
-		Args: cobra.MinimumNArgs(1),
+		Args: takes("FILE…"),
 		RunE: func(c *cobra.Command, args []string) error {
 			o.files = args
 			return runTranscode(c.Context(), env, g, o)

@@ -61,7 +61,7 @@ func newVersion(env Env) *cobra.Command {
 		Use:     "version",
 		Short:   "Print version, commit and system",
 		Example: "  hhfr version\n  hhfr version -o json",
-		Args:    cobra.NoArgs,
+		Args:    takes(),
 		RunE: func(*cobra.Command, []string) error {
 			v := readVersion()
 			if output == "json" {

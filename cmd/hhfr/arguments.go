@@ -1,0 +1,48 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"net/url"
+	"strconv"
+	"strings"
+
+	"github.com/spf13/cobra"
+)
+
+// takes checks the arguments of a command: one for each name, any number more if the last one ends with "…".
+func takes(names ...string) cobra.PositionalArgs {
+	return func(c *cobra.Command, args []string) error {
+		any := len(names) > 0 && strings.HasSuffix(names[len(names)-1], "…")
+		how := "usage: " + c.UseLine() + "; " + c.CommandPath() + " --help tells more"
+		switch {
+		case len(args) < len(names):
+			return usage(errors.New("no "+strings.TrimSuffix(names[len(args)], "…")+" given"), how)
+		case len(names) == 0 && len(args) > 0:
+			return usage(fmt.Errorf("%s takes no arguments: %q", c.CommandPath(), args[0]), how)
+		case len(args) > len(names) && !any:
+			return usage(fmt.Errorf("%q is one argument too many", args[len(names)]), how)
+		}
+		return nil
+	}
+}
+
+// checkURL finds out whether text is an http or https URL. name says what it is for.
+func checkURL(name, text string) (*url.URL, error) {
+	u, err := url.Parse(text)
+	if err == nil && (u.Scheme == "http" || u.Scheme == "https") && u.Hostname() != "" {
+		if port, err := strconv.Atoi(u.Port()); u.Port() != "" && (err != nil || port < 1 || port > 65535) {
+			return nil, usage(fmt.Errorf("%s %q: there is no port %s", name, u.Redacted(), u.Port()), "")
+		}
+		return u, nil
+	}
+	hint := name + " is http://HOST:PORT/PATH"
+	if bare, err := url.Parse("http://" + text); err == nil && bare.Hostname() != "" && !strings.Contains(text, "://") && (bare.Port() != "" || bare.Path != "") {
+		hint = "http://" + text + "?"
+	}
+	shown := text
+	if err == nil {
+		shown = u.Redacted()
+	}
+	return nil, usage(fmt.Errorf("%s %q is no http or https URL", name, shown), hint)
+}

@@ -1,0 +1,123 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"regexp"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/spf13/cobra"
+)
+
+// helpWidth is how wide help texts are, in columns: what every terminal has.
+const helpWidth = 80
+
+// newHelp is cobra's, but for a topic nobody knows, which is an error.
+func newHelp() *cobra.Command {
+	find := func(c *cobra.Command, args []string) (*cobra.Command, error) {
+		about, rest, err := c.Root().Find(args)
+		if err == nil && len(rest) > 0 {
+			err = errors.New("unknown command " + strings.Join(args, " "))
+		}
+		return about, err
+	}
+	return &cobra.Command{
+		Use:   "help [COMMAND]",
+		Short: "Help about a command",
+		RunE: func(c *cobra.Command, args []string) error {
+			about, err := find(c, args)
+			if err != nil {
+				return err
+			}
+			return about.Help()
+		},
+		ValidArgsFunction: func(c *cobra.Command, args []string, _ string) (names []string, d cobra.ShellCompDirective) {
+			if about, err := find(c, args); err == nil {
+				for _, sub := range about.Commands() {
+					if sub.IsAvailableCommand() {
+						names = append(names, cobra.CompletionWithDesc(sub.Name(), sub.Short))
+					}
+				}
+			}
+			return names, cobra.ShellCompDirectiveNoFileComp
+		},
+	}
+}
+
+// printHelp prints all about a command, as cobra does, but within the width of a terminal.
+func printHelp(c *cobra.Command, _ []string) {
+	about := c.Long
+	if about == "" {
+		about = c.Short
+	}
+	w := c.OutOrStdout()
+	fmt.Fprintf(w, "%s\n\n", wrapped(about))
+	_ = printUsage(w, c)
+}
+
+func printUsage(w io.Writer, c *cobra.Command) error {
+	var b strings.Builder
+	part := func(title, text string) {
+		if text = strings.TrimRight(text, " \n"); text != "" {
+			fmt.Fprintf(&b, "%s:\n%s\n\n", title, text)
+		}
+	}
+	if c.HasAvailableSubCommands() {
+		part("Usage", "  "+c.CommandPath()+" COMMAND")
+	} else {
+		part("Usage", "  "+c.UseLine())
+	}
+	part("Examples", c.Example)
+	var commands strings.Builder
+	for _, sub := range c.Commands() {
+		if sub.IsAvailableCommand() || sub.Name() == "help" {
+			fmt.Fprintf(&commands, "  %-*s  %s\n", sub.NamePadding(), sub.Name(), sub.Short)
+		}
+	}
+	part("Commands", wrapped(commands.String()))
+	part("Flags", c.LocalFlags().FlagUsagesWrapped(helpWidth))
+	part("Global flags", c.InheritedFlags().FlagUsagesWrapped(helpWidth))
+	if c.HasAvailableSubCommands() {
+		fmt.Fprintf(&b, "%s COMMAND --help tells more about a command.\n", c.CommandPath())
+	}
+	_, err := fmt.Fprintln(w, strings.TrimRight(b.String(), "\n"))
+	return err
+}
+
+// entry is the beginning of a line of a list: what it is about, behind which the text goes on below itself.
+var entry = regexp.MustCompile(`^ +(\S+ {2,})?`)
+
+// wrapped breaks lines that are too long for help. A line that ends in the middle of a sentence goes on in the next one.
+func wrapped(text string) string {
+	var out []string
+	open := false // the line before goes on
+	for line := range strings.SplitSeq(strings.TrimRight(text, "\n"), "\n") {
+		if open && line != "" && line[0] != ' ' {
+			line = out[len(out)-1] + " " + line
+			out = out[:len(out)-1]
+		}
+		open = line != "" && line[0] != ' ' && !strings.HasSuffix(line, ".") && !strings.HasSuffix(line, ":")
+		out = append(out, line)
+	}
+	for i, line := range out {
+		out[i] = folded(line, strings.Repeat(" ", utf8.RuneCountInString(entry.FindString(line))))
+	}
+	return strings.Join(out, "\n")
+}
+
+// folded breaks a line between words where it is too long, and indents what follows.
+func folded(line, indent string) string {
+	var b strings.Builder
+	for utf8.RuneCountInString(line) > helpWidth {
+		runes := []rune(line)
+		at := strings.LastIndexByte(string(runes[:helpWidth+1]), ' ')
+		if at <= len(indent) {
+			break // a word that is longer than that
+		}
+		b.WriteString(strings.TrimRight(line[:at], " ") + "\n")
+		line = indent + line[at+1:]
+	}
+	return b.String() + line
+}
