@@ -13,6 +13,7 @@ import (
 
 	"github.com/hhfr/hhfr/pkg/ctxstore"
 	"github.com/hhfr/hhfr/pkg/ctxstore/engines"
+	"github.com/hhfr/hhfr/pkg/negotiate"
 	"github.com/hhfr/hhfr/pkg/replay"
 )
 
@@ -126,7 +127,11 @@ func runReplay(ctx context.Context, env Env, g *global, o replayOptions) (err er
 		return err
 	}
 	defer func() { err = errors.Join(err, rec.close(env.Err)) }()
+	o.url = recorded.Offer(to).String()
 	session, err := dialer{options: o.streamOptions, store: store, secure: secure, recording: rec, network: &network{transport: "tcp"}, log: g.logger(env.Err)}.dial(ctx)
+	if errors.Is(err, &negotiate.Error{Code: negotiate.NoHHFR}) {
+		return &problem{exitNoPeer, err, "without --as hhfr the requests go as plain SOAP"}
+	}
 	if err != nil {
 		return err
 	}

@@ -131,7 +131,7 @@ func (x *Exchange) answer(m *capture.Decoded) {
 
 // Target gives the heads of all requests the path and query of a URL, if that has a path. Errors: BadTarget.
 func (r *Recording) Target(to *url.URL) error {
-	if to.EscapedPath() == "" || to.EscapedPath() == "/" && to.RawQuery == "" {
+	if pathless(to) {
 		return nil
 	}
 	for i := range r.Exchanges {
@@ -147,6 +147,23 @@ func (r *Recording) Target(to *url.URL) error {
 		x.Head = append(head, x.Head[bytes.IndexByte(x.Head[len(h.Before()):], '\n')+len(h.Before())+1:]...)
 	}
 	return nil
+}
+
+// Offer is where to negotiate for requests to a URL: there, or, if that has no path and each goes to its own, where the first one goes.
+func (r *Recording) Offer(to *url.URL) *url.URL {
+	if !pathless(to) || len(r.Exchanges) == 0 {
+		return to
+	}
+	if h, _, err := http1.ParseHead(r.Exchanges[0].Head, 0); err == nil {
+		if first, err := url.ParseRequestURI(string(h.Target())); err == nil && first.Host == "" {
+			return to.ResolveReference(first)
+		}
+	}
+	return to
+}
+
+func pathless(to *url.URL) bool {
+	return to.EscapedPath() == "" || to.EscapedPath() == "/" && to.RawQuery == ""
 }
 
 // Result is what came of one request.
