@@ -3,6 +3,7 @@ package main
 import (
 	"errors"
 	"fmt"
+	"net"
 	"net/url"
 	"strconv"
 	"strings"
@@ -45,4 +46,15 @@ func checkURL(name, text string) (*url.URL, error) {
 		shown = u.Redacted()
 	}
 	return nil, usage(fmt.Errorf("%s %q is no http or https URL", name, shown), hint)
+}
+
+// checkHost finds out whether text, if there is any, can be the name or address of a host, without a port.
+func checkHost(flag, text string) error {
+	if text == "" || net.ParseIP(text) != nil {
+		return nil
+	}
+	if u, err := url.Parse("http://" + text); err == nil && u.Host == text && u.Port() == "" && !strings.ContainsAny(text, "[]:") {
+		return nil
+	}
+	return usage(fmt.Errorf("%s %q is no host", flag, text), "a name or an address, without a port")
 }

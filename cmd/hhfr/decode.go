@@ -124,12 +124,15 @@ func present(env Env, g *global, o decodeOptions, r *capture.Result) error {
 
 // instead says what an input has instead of messages.
 func instead(r *capture.Result) string {
-	if len(r.Others) == 0 {
-		return "nothing"
-	}
 	var list []string
 	for what, n := range r.Others {
 		list = append(list, fmt.Sprintf("%d %s", n, what))
+	}
+	for why, n := range r.Stats.Undecoded {
+		list = append(list, fmt.Sprintf("%d packets that were left out: %s", n, why))
+	}
+	if len(list) == 0 {
+		return "nothing"
 	}
 	slices.Sort(list)
 	return strings.Join(list, ", ")
@@ -262,6 +265,12 @@ func summarize(w io.Writer, r *capture.Result) {
 		for _, p := range s.Problems {
 			fmt.Fprintf(w, "hhfr: warning: stream %d: %s\n", i+1, shorten(p, 300))
 		}
+		if s.Cut {
+			fmt.Fprintf(w, "hhfr: warning: stream %d is not whole: a direction begins without its hello, ends without its close, or lacks octets\n", i+1)
+		}
+	}
+	if len(r.Messages) == 0 && len(r.Streams) == 0 && r.Partial() {
+		fmt.Fprintf(w, "hhfr: warning: %v; found instead: %s\n", capture.ErrNothing, instead(r))
 	}
 	if r.Stats.Truncated {
 		fmt.Fprintf(w, "hhfr: warning: the capture is cut off or damaged at offset %d\n", r.Stats.TruncatedAt)

@@ -15,6 +15,9 @@ func openInput(ctx context.Context, env Env, name string) (io.ReadCloser, error)
 	if name == "-" {
 		return interruptible(ctx, env.In), nil
 	}
+	if info, err := os.Stat(name); err == nil && info.IsDir() {
+		return nil, usage(fmt.Errorf("%s is a folder", name), "name a file in it, or - for stdin")
+	}
 	f, err := os.Open(name)
 	if err != nil {
 		return nil, err

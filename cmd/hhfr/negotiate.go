@@ -132,6 +132,9 @@ func runNegotiate(ctx context.Context, env Env, g *global, o negotiateOptions) (
 		defer func() { err = errors.Join(err, session.Close()) }()
 	case errors.As(err, &e) && e.Agreed != nil:
 		agreed = *e.Agreed
+		if e.Code == negotiate.NoHHFR {
+			err = &problem{exitNoPeer, err, "without --require-hhfr that is no failure"}
+		}
 	default:
 		return err
 	}

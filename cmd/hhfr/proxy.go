@@ -80,6 +80,8 @@ func (o *proxyOptions) check() (*url.URL, error) {
 	switch {
 	case err != nil:
 		return nil, err
+	case checkHost("--advertise", o.advertise) != nil:
+		return nil, checkHost("--advertise", o.advertise)
 	case o.sync > 64<<10:
 		return nil, usage(errors.New("--sync is at most 64KiB"), "")
 	case o.remember <= 0 || o.timeout <= 0:

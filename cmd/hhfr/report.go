@@ -189,6 +189,11 @@ func stamp(t time.Time) string {
 	return t.UTC().Format(time.RFC3339Nano)
 }
 
-func writeJSON(w io.Writer, v any) error { return json.NewEncoder(w).Encode(v) }
+// writeJSON writes a line. Markup stays as it is, to be read by people, too.
+func writeJSON(w io.Writer, v any) error {
+	e := json.NewEncoder(w)
+	e.SetEscapeHTML(false)
+	return e.Encode(v)
+}
 
 func mapKeys[V any](m map[string]V) iter.Seq[string] { return maps.Keys(m) }

@@ -80,6 +80,9 @@ func codeOf(err error) (code int, hint string) {
 			return exitPartial, "the request was not sent again, since it may have been processed"
 		}
 	case errors.As(err, &s):
+		if s.Code == ctxstore.Invalid && s.At == "" && s.URI == "" {
+			return exitUsage, s.Hint // nothing that a store could be
+		}
 		return exitFailed, s.Hint
 	}
 	return exitFailed, ""
@@ -165,6 +168,9 @@ func execute(ctx context.Context, env Env, args []string, say func(string)) int 
 	if code == exitFailed && !errors.As(err, &p) && isUsage(text) {
 		code = exitUsage
 		text, hint = explain(c, text)
+	}
+	if hint != "" {
+		text = strings.ReplaceAll(text, " ("+hint+")", "") // a line of its own says it
 	}
 	lines := strings.Split(text, "\n") // one for each error that happened
 	for _, line := range slices.Compact(lines) {

@@ -88,6 +88,9 @@ func runServe(ctx context.Context, env Env, g *global, o serveOptions) (err erro
 	if o.sync > 64<<10 {
 		return usage(errors.New("--sync is at most 64KiB"), "")
 	}
+	if err := checkHost("--advertise", o.advertise); err != nil {
+		return err
+	}
 	misbehave, err := peer.ParseMisbehavior(o.misbehave)
 	if err != nil {
 		return usage(fmt.Errorf("--misbehave: %w", err), "hhfr serve --help lists them")
@@ -185,6 +188,8 @@ func listen(ctx context.Context, flag, addr string, open func(context.Context, s
 		return nil, &problem{exitFailed, fmt.Errorf("%s %s: the port is in use", flag, addr), "choose another with " + flag + " 127.0.0.1:PORT; port 0 takes a free one"}
 	case errors.Is(err, syscall.EACCES):
 		return nil, &problem{exitFailed, fmt.Errorf("%s %s: no permission for that port", flag, addr), "ports below 1024 are for root; choose another with " + flag}
+	case errors.Is(err, syscall.EADDRNOTAVAIL):
+		return nil, &problem{exitFailed, fmt.Errorf("%s %s: that address is not one of this machine", flag, addr), "127.0.0.1 is this machine alone, 0.0.0.0 all its networks"}
 	}
 	return nil, usage(fmt.Errorf("%s %s: %w", flag, addr, err), flag+" takes HOST:PORT")
 }
