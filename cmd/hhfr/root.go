@@ -63,7 +63,7 @@ func codeOf(err error) (code int, hint string) {
 	case errors.As(err, &p):
 		return p.code, p.hint
 	case errors.Is(err, context.Canceled):
-		return exitPartial, "interrupted"
+		return exitPartial, ""
 	case errors.As(err, &f) && f.Code == flow.Truncated:
 		return exitPartial, ""
 	case errors.As(err, &f) && f.Code != flow.ReadFailed:

@@ -261,6 +261,7 @@ func runStream(ctx context.Context, env Env, g *global, o streamOptions) (err er
 		closed = nil // a stream that broke is what the list is about, or of no interest any more
 	}
 	p.sum.finish(session, over, time.Since(began))
+	p.sum.Unasked = o.unasked.heard()
 	return errors.Join(err, closed, p.end(g))
 }
 

@@ -61,6 +61,9 @@ func (o *streamOptions) begin(env Env, g *global, session *negotiate.Session) (a
 	if !o.resume {
 		return 0
 	}
+	if resumed > 0 && !g.quiet { // with other FILEs than that run had, these were never sent
+		fmt.Fprintf(env.Err, "hhfr: --resume: %d messages left out, which an earlier run with this store had accepted\n", resumed)
+	}
 	return int(resumed)
 }
 
@@ -91,6 +94,9 @@ func (o *streamOptions) finish(ctx context.Context, env Env, g *global, session 
 		return nil
 	case !o.kept() || !errors.Is(err, context.Cause(ctx)):
 		return err
+	}
+	if status.Accepted == status.Done {
+		return &problem{exitPartial, fmt.Errorf("all %d messages are done, but the other end has not heard that it was the last: %w", status.Accepted, err), "the same command with --resume ends it"}
 	}
 	return &problem{exitPartial, fmt.Errorf("%d messages are not known to be done: %w", status.Accepted-status.Done, err), "the store has them: the same command with --resume goes on with them"}
 }

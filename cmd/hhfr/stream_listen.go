@@ -83,6 +83,16 @@ func (l *listener) write(r unaskedReport) error {
 	return err
 }
 
+// heard is how many messages came; none without --listen.
+func (l *listener) heard() int {
+	if l == nil {
+		return 0
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.count
+}
+
 // wait waits until ctx is done, which is how listening ends, or there is no stream any more.
 func (l *listener) wait(ctx context.Context, session *negotiate.Session) error {
 	err := session.Wait(ctx)

@@ -49,6 +49,7 @@ type summary struct {
 	Stream    octets         `json:"stream_octets"`       // all frames of the stream, the last one if it broke and was replaced
 	Shapes    octets         `json:"stream_shape_octets"` // those among them that announce shapes
 	Syncs     octets         `json:"stream_sync_octets"`  // the sync frames among them
+	Unasked   int            `json:"unasked,omitempty"`   // messages that came unasked, with --listen
 	HTTP      octets         `json:"http_octets"`         // connections for negotiation and plain SOAP
 	Millis    float64        `json:"ms"`                  // milliseconds, negotiation included
 	Slowest   float64        `json:"slowest_ms"`          // the slowest exchange
@@ -157,7 +158,11 @@ func (p *printer) end(g *global) error {
 			return err
 		}
 	} else if !g.quiet {
-		fmt.Fprintf(p.env.Err, "hhfr: %d messages, %d failed, %.1f ms; envelopes %d + %d octets, heads %d + %d; stream %d + %d (shapes %d + %d, syncs %d + %d); HTTP %d + %d\n", s.Messages, s.Failed, s.Millis,
+		unasked := ""
+		if s.Unasked > 0 {
+			unasked = fmt.Sprintf(", %d unasked", s.Unasked)
+		}
+		fmt.Fprintf(p.env.Err, "hhfr: %d messages, %d failed%s, %.1f ms; envelopes %d + %d octets, heads %d + %d; stream %d + %d (shapes %d + %d, syncs %d + %d); HTTP %d + %d\n", s.Messages, s.Failed, unasked, s.Millis,
 			s.Envelopes.Sent, s.Envelopes.Received, s.Heads.Sent, s.Heads.Received, s.Stream.Sent, s.Stream.Received, s.Shapes.Sent, s.Shapes.Received,
 			s.Syncs.Sent, s.Syncs.Received, s.HTTP.Sent, s.HTTP.Received)
 		if d := s.Datagrams; d != nil && g.verbose {
