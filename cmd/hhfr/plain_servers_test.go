@@ -106,6 +106,11 @@ func TestStreamToPlainServers(t *testing.T) {
 		{"HTML that says it is XML", always(200, "text/xml", "<html><body>hello</body></html>"), 0, "the reply is no answer to an offer"},
 		{"valid SOAP that is no answer", always(200, "text/xml", envelope(0)), 0, "the reply is no answer to an offer: no {urn:hhfr:negotiation:1}Answer in the Body"},
 		{"nothing in the reply", always(200, "text/xml", ""), 0, "the reply is no answer to an offer"},
+		{"redirect", always(302, "text/plain", ""), 1, "HTTP status 302"},
+		{"reply that breaks off", func(w http.ResponseWriter, _ *http.Request, _ *negotiate.Offer) {
+			w.Header().Set("Content-Length", "999")
+			always(200, "text/xml", "<")(w, nil, nil)
+		}, 5, "the reply to the offer broke off: unexpected EOF"},
 		{"connection closed", func(http.ResponseWriter, *http.Request, *negotiate.Offer) { panic(http.ErrAbortHandler) }, 5, "no reply to the offer: EOF"},
 		{"no reply in time", func(w http.ResponseWriter, r *http.Request, offer *negotiate.Offer) {
 			if offer == nil {

@@ -22,7 +22,25 @@ func (s *Session) post(ctx context.Context, m *streamer.Message) (*streamer.Mess
 	if err != nil {
 		return nil, err
 	}
-	return &streamer.Message{Head: headOf(resp), Body: resp.Body}, nil
+	return &streamer.Message{Head: headOf(resp), Body: &plainReply{ctx, resp.Body}}, nil
+}
+
+// plainReply is the body of a reply. Where it breaks off, the request has no reply, and may have been processed.
+type plainReply struct {
+	ctx context.Context
+	io.ReadCloser
+}
+
+// Read implements [io.Reader]. Errors: FateUnknown.
+func (r *plainReply) Read(p []byte) (int, error) {
+	n, err := r.ReadCloser.Read(p)
+	if err != nil && err != io.EOF {
+		if r.ctx.Err() != nil {
+			err = context.Cause(r.ctx)
+		}
+		err = &Error{Code: FateUnknown, At: -1, Err: fmt.Errorf("the reply broke off: %w", err)}
+	}
+	return n, err
 }
 
 // postOneWay sends a message as plain SOAP and wants no reply but that it was taken.

@@ -60,9 +60,9 @@ func (in *Incoming) Status() int {
 	return h.Status()
 }
 
-// Failed tells replies that are failures: an HTTP status of 400 or more, or a fault that is not what was sent.
+// Failed tells replies that are failures: an HTTP status that is not one of success, or a fault that is not what was sent.
 func (in *Incoming) Failed() bool {
-	if in.Err != nil || in.Status() >= 400 || in.Status() == 0 {
+	if s := in.Status(); in.Err != nil || s < 200 || s >= 300 {
 		return true
 	}
 	return !in.Sent.OneWay && soap.Recognize(in.Body).Fault && !bytes.Equal(in.Body, in.Sent.Body)
@@ -128,6 +128,9 @@ func begin(ctx context.Context, session *negotiate.Session, messages iter.Seq2[O
 	}
 }
 
+// maxReply bounds a reply, in octets. It is for other ends that never stop; what is sent is not longer either.
+const maxReply = 1 << 30
+
 func (in *Incoming) receive(ctx context.Context, pending *negotiate.Pending) {
 	reply, err := pending.Reply(ctx)
 	if err != nil {
@@ -138,7 +141,7 @@ func (in *Incoming) receive(ctx context.Context, pending *negotiate.Pending) {
 	if reply.Body == nil {
 		return
 	}
-	if in.Body, err = io.ReadAll(reply.Body); err != nil {
+	if in.Body, err = reply.ReadAll(maxReply); err != nil {
 		in.Err = fmt.Errorf("reply: %w", err)
 	}
 	if c, ok := reply.Body.(io.Closer); ok {
