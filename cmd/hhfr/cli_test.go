@@ -14,6 +14,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/hhfr/hhfr/internal/shared"
+	"github.com/hhfr/hhfr/pkg/ctxstore"
+	"github.com/hhfr/hhfr/pkg/negotiate"
 )
 
 var update = flag.Bool("update", false, "write docs/cli.md anew")
@@ -121,6 +123,27 @@ func TestWrapped(t *testing.T) {
 		{"", ""},
 	} {
 		assert.Equal(t, c.want, wrapped(c.text))
+	}
+}
+
+// What cannot be made to happen in a script has its exit code and hint, too.
+func TestCodeOf(t *testing.T) {
+	conflict := &ctxstore.Error{Code: ctxstore.Conflict, URI: "urn:hhfr:outbox:1"}
+	for _, c := range []struct {
+		err  error
+		code int
+		hint string
+	}{
+		{conflict, exitFailed, "another process"},
+		{&negotiate.Error{Code: negotiate.NoHHFR, Err: conflict}, exitNoPeer, "another process"},
+		{&negotiate.Error{Code: negotiate.NoHHFR}, exitNoPeer, "without --require-hhfr"},
+		{signalled{os.Interrupt}, exitPartial, ""},
+		{&ctxstore.Error{Code: ctxstore.Invalid, At: "/a/file"}, exitFailed, ""},
+		{&ctxstore.Error{Code: ctxstore.Invalid, Hint: "write DIR"}, exitUsage, "write DIR"},
+	} {
+		code, hint := codeOf(c.err)
+		assert.Equal(t, c.code, code, c.err)
+		assert.Contains(t, hint, c.hint, c.err)
 	}
 }
 

@@ -62,6 +62,12 @@ func codeOf(err error) (code int, hint string) {
 		return int(q), ""
 	case errors.As(err, &p):
 		return p.code, p.hint
+	case errors.Is(err, &ctxstore.Error{Code: ctxstore.Conflict}):
+		code = exitFailed
+		if errors.Is(err, &negotiate.Error{Code: negotiate.NoHHFR}) {
+			code = exitNoPeer
+		}
+		return code, "does another process send with this store to the same service? Let it end, or name another store"
 	case errors.Is(err, context.Canceled):
 		return exitPartial, ""
 	case errors.As(err, &f) && f.Code == flow.Truncated:

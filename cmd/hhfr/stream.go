@@ -62,7 +62,7 @@ answered are listed, and never sent again.
 --assurance at-least-once and exactly-once number the messages and keep them in --store until they are done, over streams that break and processes that die.
 --ordered has messages handled in their order, under any assurance; at-most-once keeps nothing, and lists what a stream that broke took along.
 The same command with the same store, started again, first finishes what it had; with --resume its FILEs are those of the run that was killed, and what that one had accepted is not sent
-again. Exactly-once needs a store that persists, here and at the server.
+again. Exactly-once needs a store that persists, here and at the server. One process at a time sends under an assurance with a store to a service.
 
 Exit code 1: a reply is a fault or an HTTP error; 5: the fate of messages is unknown, or they are kept in the store and not known to be done.`,
 		Example: `  hhfr stream http://127.0.0.1:8080/echo message.xml

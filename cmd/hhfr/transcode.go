@@ -68,6 +68,14 @@ func (o *transcodeOptions) check() error {
 	case o.sync > 64<<10:
 		return usage(errors.New("--sync is at most 64KiB"), "")
 	}
+	for _, name := range o.files {
+		if name == "-" {
+			continue
+		}
+		if err := sendable(name); err != nil {
+			return err
+		}
+	}
 	return nil
 }
 
