@@ -95,8 +95,10 @@ func runDemo(ctx context.Context, env Env, g *global, cfg demo.Config, output st
 }
 
 const (
-	demoHead = "%-44s %9s %9s %9s %9s %8s\n"
-	demoLine = "%-44s %9d %9d %9d %9d %8.1f  %s\n"
+	demoHead = "%-31s %9s %6s %8s %8s %6s\n"
+	demoLine = "%-31s %9d %6d %8d %8d %6.1f  %s\n"
+	wayHead  = "%-28s %6s %8s %5s %6s %8s %4s %5s  %s\n"
+	wayLine  = "%-28s %6.0f %8.0f %4.1f%% %6d %8d %4.4g %4.1f%%  %s\n"
 )
 
 // demoRows prints what each of so many messages cost, as it is done, and then all together.
@@ -110,24 +112,26 @@ func demoRows(w io.Writer, many int) func(demo.Row) {
 		if !r.Same {
 			same = "DIFFERENT"
 		}
-		fmt.Fprintf(w, demoLine, shorten(r.Name, 44), r.SOAP+r.Heads, r.Shapes, r.First, r.Next, r.Ratio(), same)
+		fmt.Fprintf(w, demoLine, shorten(r.Name, 31), r.SOAP+r.Heads, r.Shapes, r.First, r.Next, r.Ratio(), same)
 		if len(rows) == many {
 			total := demo.Total(rows)
-			fmt.Fprintf(w, demoLine, "total", total.SOAP+total.Heads, total.Shapes, total.First, total.Next, total.Ratio(), "")
+			fmt.Fprintln(w, strings.TrimRight(fmt.Sprintf(demoLine, "total", total.SOAP+total.Heads, total.Shapes, total.First, total.Next, total.Ratio(), ""), " \n"))
 		}
 	}
 }
 
 // demoWays prints a line for each session over the link, as it is done.
 func demoWays(w io.Writer, cfg demo.Config) func(demo.Way) {
-	names := map[string]string{demo.SOAP: "plain SOAP, one connection kept", demo.Stream: "hhfr stream", demo.Again: "hhfr stream, ends that have met", demo.Pair: "plain SOAP, hhfr proxy pair between"}
+	names := map[string]string{demo.SOAP: "plain SOAP, connection kept", demo.Stream: "hhfr stream", demo.Again: "hhfr stream, ends met before", demo.Pair: "plain SOAP, proxies between"}
 	begun := false
 	return func(way demo.Way) {
 		if !begun {
 			p, _ := link.ParseProfile(cfg.Link) // the tour has parsed it
-			fmt.Fprintf(w, "\nOver the link %s (%g kbit/s, round trip %v), %d messages there and back, in link time.\n"+
-				"COMPUTED: octets by bandwidth, and round trips. K: how many times faster the clock ran. CPU: share of the time spent computing.\n", cfg.Link, float64(p.Bandwidth)/1000, p.RTT, way.Messages)
-			fmt.Fprintf(w, "%-37s %8s %9s %6s %9s %9s %5s %6s  %s\n", "WAY", "MS", "COMPUTED", "OFF", "SENT", "RECEIVED", "K", "CPU", "FASTER FROM MESSAGE")
+			fmt.Fprintf(w, "\nOver the link %s (%g kbit/s, round trip %v), in its own time,\n%d messages there and back.\n"+
+				"COMPUTED: octets by bandwidth, and round trips; OFF: how far MS is from it.\n"+
+				"K: how many times faster the clock ran; CPU: share of the time spent computing.\n"+
+				"N: the message from which hhfr is faster than plain SOAP.\n", cfg.Link, float64(p.Bandwidth)/1000, p.RTT, way.Messages)
+			fmt.Fprintf(w, wayHead, "WAY", "MS", "COMPUTED", "OFF", "SENT", "RECEIVED", "K", "CPU", "N")
 		}
 		begun = true
 		after := "-"
@@ -140,13 +144,13 @@ func demoWays(w io.Writer, cfg demo.Config) func(demo.Way) {
 		if !way.Good() {
 			after += "  NOT THE LINK'S"
 		}
-		fmt.Fprintf(w, "%-37s %8.0f %9.0f %5.1f%% %9d %9d %5.4g %5.1f%%  %s\n", names[way.Name], way.Millis, way.Expected, 100*way.Off(), way.Sent, way.Received, way.Speed, 100*way.CPU, after)
+		fmt.Fprintf(w, wayLine, names[way.Name], way.Millis, way.Expected, 100*way.Off(), way.Sent, way.Received, way.Speed, 100*way.CPU, after)
 	}
 }
 
 // demoEnd prints what the captures told, and how to look into them.
 func demoEnd(env Env, g *global, cfg demo.Config, r *demo.Report) {
-	const line = "%-37s %9s %9s  %s\n"
+	const line = "%-14s %7s %7s  %s\n"
 	store := filepath.Join(cfg.Dir, demo.StoreDir)
 	for _, w := range r.Ways {
 		switch w.Name {
