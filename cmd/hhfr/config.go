@@ -42,7 +42,10 @@ func readConfig(name string) (settings, error) {
 		}
 		all[section][strings.TrimSpace(key)] = strings.Trim(strings.TrimSpace(value), `"`)
 	}
-	return all, lines.Err()
+	if err := lines.Err(); err != nil {
+		return nil, fmt.Errorf("--config: %w", err)
+	}
+	return all, nil
 }
 
 // variable is the environment's name for a flag.
@@ -53,7 +56,11 @@ func variable(flag string) string {
 // fillFlags sets the flags that the command line does not: from HHFR_* variables, else from the --config file.
 func fillFlags(c *cobra.Command) error {
 	var file settings
-	if name := c.Flags().Lookup("config").Value.String(); name != "" {
+	name := c.Flags().Lookup("config").Value.String()
+	if name == "" {
+		name = os.Getenv(variable("config"))
+	}
+	if name != "" {
 		var err error
 		if file, err = readConfig(name); err != nil {
 			return err
