@@ -120,6 +120,7 @@ func (r *Responder) serveStream(ctx context.Context, conn net.Conn) {
 		r.cfg.Log.Info("stream refused", "peer", conn.RemoteAddr(), "err", err)
 		return
 	}
+	r.cfg.Log.Info("stream", "peer", conn.RemoteAddr(), "session", facts.Session.String())
 	if q != nil {
 		q.Attach(stream)
 	}

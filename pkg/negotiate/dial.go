@@ -98,6 +98,8 @@ func (d *Dialer) dial(ctx context.Context, u *url.URL) (s *Session, err error) {
 		return nil, context.Cause(ctx)
 	}
 	if err == nil {
+		f := n.agreed.Facts
+		d.cfg.Log.Info("stream", "url", loggable(u), "session", f.Session.String(), "representation", f.Representation, "transport", f.Transport)
 		s.install(n)
 		return s, nil
 	}

@@ -59,6 +59,7 @@ func (r *Responder) ServeConn(ctx context.Context, conn net.Conn, open func(Fact
 		r.cfg.Log.Info("stream refused", "peer", conn.RemoteAddr(), "err", err)
 		return true
 	}
+	r.cfg.Log.Info("stream", "peer", conn.RemoteAddr(), "session", facts.Session.String())
 	if opened.Stream != nil {
 		opened.Stream(stream)
 	}
