@@ -414,6 +414,20 @@ func TestOpenRefuses(t *testing.T) {
 	second.Close()
 }
 
+// A message that the store did not take is never said to be stored, not even to who asks just then.
+func TestUnstoredIsNotStored(t *testing.T) {
+	for range 500 {
+		cfg := exactly(true)
+		disk := newDisk()
+		disk.failAt = 2
+		cfg.Store, cfg.URI = disk, uri
+		q, err := sequence.Open(t.Context(), cfg)
+		require.NoError(t, err)
+		require.ErrorIs(t, send(t, q, "x", false).Stored(t.Context()), &sequence.Error{Code: sequence.Unstored})
+		q.Close()
+	}
+}
+
 // What lies in a store means one message, and is written as it is read.
 func FuzzDecode(f *testing.F) {
 	for _, p := range []streamer.Place{{}, {Wanted: true}, {Answers: 9}, {Answers: 1 << 40, Unknown: true}} {
