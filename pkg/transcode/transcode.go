@@ -67,7 +67,7 @@ var ErrDifferent = errors.New("a message did not come back as it was packed")
 
 // Pack writes the messages as one direction of a stream, one-way messages on lane 0, to w. Each is joined again and compared before the next is taken. each, if given, hears of every message; total is the sum.
 func Pack(ctx context.Context, w io.Writer, messages iter.Seq2[Input, error], cfg Config, each func(Figures) error) (total Figures, err error) {
-	p := &packer{cfg: cfg, back: make(chan []byte)}
+	p := &packer{cfg: cfg, back: make(chan []byte), over: make(chan struct{})}
 	if err := p.open(ctx, w); err != nil {
 		return total, err
 	}
@@ -99,6 +99,7 @@ type packer struct {
 	reader   *timed
 	from, to *streamer.Stream
 	back     chan []byte
+	over     chan struct{} // closed when nobody waits for back any more
 
 	mu      sync.Mutex
 	current Figures
@@ -169,6 +170,7 @@ func (p *packer) receive(ctx context.Context, x *streamer.Exchange) {
 	}
 	select {
 	case p.back <- body:
+	case <-p.over:
 	case <-ctx.Done():
 	}
 }
@@ -189,7 +191,7 @@ func (p *packer) message(ctx context.Context, m Input) (Figures, error) {
 	case <-p.from.Done():
 		return Figures{}, errors.Join(p.from.Err(), p.out.err)
 	case <-ctx.Done():
-		return Figures{}, ctx.Err()
+		return Figures{}, context.Cause(ctx)
 	}
 	if p.out.err != nil {
 		return Figures{}, p.out.err
@@ -225,6 +227,7 @@ func alone(b []byte) (gz, zs int64, err error) {
 }
 
 func (p *packer) close() error {
+	close(p.over)
 	err := p.from.Close()
 	<-p.to.Done()
 	_ = p.to.Close()
