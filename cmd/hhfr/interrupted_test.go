@@ -1,0 +1,63 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"io"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/hhfr/hhfr/internal/shared"
+)
+
+// unending is an input whose end does not come: who asks for it has taken in all octets.
+type unending struct {
+	octets *bytes.Reader
+	asked  func()
+	over   <-chan struct{}
+}
+
+func (u unending) Read(p []byte) (int, error) {
+	if u.octets.Len() == 0 {
+		u.asked()
+		<-u.over
+		return 0, io.EOF
+	}
+	return u.octets.Read(p)
+}
+
+// Commands that say nothing before the end of their input: Ctrl-C is that end, and what came until then counts.
+func TestInterruptedWithinTheInput(t *testing.T) {
+	capture := shared.Read(t, shared.Testdata(t, "pcap", "session.pcapng"))
+	decode := []string{"decode", "-", "--store", shared.Testdata(t, "pcap", "store")}
+	messages := []byte("<a>1</a><b>2</b><c")
+	for name, tc := range map[string]struct {
+		args   []string
+		octets []byte
+		code   int
+		out    string
+	}{
+		"decode":            {decode, capture, exitPartial, ` reply +PullMessagesResponse .* verified\n`},
+		"decode, leniently": {append(decode, "--lenient"), capture, exitDone, ` reply +PullMessagesResponse .* verified\n`},
+		"transcode":         {[]string{"transcode", "-", "--out", filepath.Join(t.TempDir(), "packed.hhfr")}, messages, exitPartial, "^$"},
+		"reconstruct":       {[]string{"reconstruct", "-"}, messages, exitPartial, "^$"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			ctx, cancel := context.WithCancelCause(t.Context())
+			over := make(chan struct{})
+			defer close(over)
+			var out, errs bytes.Buffer
+			in := unending{bytes.NewReader(tc.octets), func() { cancel(signalled{os.Interrupt}) }, over}
+			code := execute(ctx, Env{In: in, Out: &out, Err: &errs}, tc.args, func(line string) { errs.WriteString(line + "\n") })
+			require.Equal(t, tc.code, code, "%s", &errs)
+			assert.Regexp(t, tc.out, out.String())
+			if code == exitPartial {
+				assert.Regexp(t, "hhfr: error: .*interrupt signal received", errs.String())
+			}
+		})
+	}
+}
