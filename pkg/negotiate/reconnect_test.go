@@ -15,6 +15,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/hhfr/hhfr/internal/shared"
 	"github.com/hhfr/hhfr/pkg/ctxstore"
 	"github.com/hhfr/hhfr/pkg/negotiate"
 	"github.com/hhfr/hhfr/pkg/streamer"
@@ -24,7 +25,7 @@ import (
 type mortal struct {
 	t            testing.TB
 	store        ctxstore.Store
-	http, stream string // addresses, once known
+	http, stream string // addresses, once started
 	serve        func(ctx context.Context, x *streamer.Exchange)
 	sequenced    negotiate.Sequenced
 
@@ -49,14 +50,13 @@ func (m *mortal) got() []string {
 
 func (m *mortal) start() {
 	if m.http == "" {
-		m.http, m.stream = "127.0.0.1:0", "127.0.0.1:0"
+		m.http, m.stream = shared.Addr(m.t), shared.Addr(m.t)
 		m.t.Cleanup(func() { m.kill() })
 	}
 	l, err := new(loopback).Listen(m.t.Context(), m.http)
 	require.NoError(m.t, err)
 	streams, err := new(loopback).Listen(m.t.Context(), m.stream)
 	require.NoError(m.t, err)
-	m.http, m.stream = l.Addr().String(), streams.Addr().String()
 	_, port, err := net.SplitHostPort(m.stream)
 	require.NoError(m.t, err)
 	keep := func(c net.Conn) net.Conn {
