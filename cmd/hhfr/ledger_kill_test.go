@@ -17,6 +17,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/hhfr/hhfr/internal/shared"
 	"github.com/hhfr/hhfr/pkg/peer"
 )
 
@@ -36,6 +37,8 @@ type ledgerWorld struct {
 	ledgerRun
 	t      *testing.T
 	dir    string
+	http   string // where all servers listen, one after another
+	stream string
 	server *mortalServer
 	client *exec.Cmd
 	errs   bytes.Buffer
@@ -43,11 +46,7 @@ type ledgerWorld struct {
 }
 
 func (w *ledgerWorld) startServer() {
-	http, stream, udp := "127.0.0.1:0", "127.0.0.1:0", "127.0.0.1:0"
-	if w.server != nil {
-		http, stream, udp = w.server.http, w.server.stream, w.server.udp
-	}
-	w.server = startMortal(w.t, http, stream, "bolt:"+filepath.Join(w.dir, "server.db"), "--udp", udp)
+	w.server = startMortal(w.t, w.http, w.stream, "bolt:"+filepath.Join(w.dir, "server.db"), "--udp", w.stream)
 }
 
 func (w *ledgerWorld) startClient() {
@@ -66,7 +65,7 @@ func (w *ledgerWorld) startClient() {
 
 // run gives how many kills there were: the run may be over before all.
 func (r ledgerRun) run(t *testing.T) (killed int) {
-	w := &ledgerWorld{ledgerRun: r, t: t, dir: t.TempDir()}
+	w := &ledgerWorld{ledgerRun: r, t: t, dir: t.TempDir(), http: shared.Addr(t), stream: shared.Addr(t)}
 	var all bytes.Buffer
 	for n := 1; n <= r.messages; n++ {
 		all.WriteString(entryMessage(n))
@@ -149,7 +148,7 @@ func (w *ledgerWorld) check() {
 func TestKeptMessages(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
-	server := startMortal(t, "127.0.0.1:0", "127.0.0.1:0", "bolt:"+filepath.Join(dir, "server.db"))
+	server := startMortal(t, shared.Addr(t), shared.Addr(t), "bolt:"+filepath.Join(dir, "server.db"))
 	args := []string{"stream", strings.TrimSuffix(server.url, "echo") + "ledger", "-", "--assurance", "exactly-once", "--ordered", "--resume", "--store", "bolt:" + filepath.Join(dir, "client.db"), "--reconnect"}
 	client := exec.CommandContext(t.Context(), "hhfr", append(args, "100ms", "--concurrency", "8")...)
 	input, err := client.StdinPipe()

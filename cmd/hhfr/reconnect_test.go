@@ -24,9 +24,9 @@ import (
 
 // mortalServer is a `hhfr serve` of its own process, to be killed.
 type mortalServer struct {
-	cmd               *exec.Cmd
-	http, stream, udp string
-	url               string
+	cmd          *exec.Cmd
+	http, stream string
+	url          string
 }
 
 func startMortal(t *testing.T, http, stream, store string, more ...string) *mortalServer {
@@ -45,7 +45,7 @@ func startMortal(t *testing.T, http, stream, store string, more ...string) *mort
 		Services  map[string]serviceLine
 	}
 	require.NoError(t, json.Unmarshal(line, &said))
-	s.url, s.stream, s.udp = said.Services["echo"].URL, said.Addresses["tcp"], said.Addresses["udp"]
+	s.url, s.stream = said.Services["echo"].URL, said.Addresses["tcp"]
 	u, err := url.Parse(s.url)
 	require.NoError(t, err)
 	s.http = u.Host
