@@ -11,7 +11,6 @@ import (
 	"strings"
 	"sync"
 	"testing"
-	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -74,7 +73,7 @@ func newBank(t testing.TB, l *teller) *mortal {
 func assured(t testing.TB, a wsrm.Assurance, store ctxstore.Store) negotiate.Config {
 	cfg := config(t)
 	cfg.Assurance, cfg.Ordered, cfg.Store = a, true, store
-	cfg.Clock, cfg.Reconnect = quick{newLater()}, time.Hour
+	cfg.Clock, cfg.Reconnect = quick{newLater()}, forEver
 	return cfg
 }
 
@@ -276,7 +275,7 @@ func TestSequenceOutlivesSessions(t *testing.T) {
 
 	m.start()
 	late := make(chan uint64, 10)
-	cfg.Reconnect = time.Hour
+	cfg.Reconnect = forEver
 	cfg.Resume, cfg.LateReply = true, func(number uint64, _ *streamer.Message, err error) {
 		assert.NoError(t, err)
 		late <- number

@@ -7,6 +7,7 @@ import (
 	"net"
 	"net/http"
 	"net/http/httptest"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -137,21 +138,43 @@ type services struct {
 	http   *httptest.Server
 	stream net.Listener
 	store  ctxstore.Store
+	noted[seen]
+}
 
+// noted are messages that an end got.
+type noted[T any] struct {
 	mu   sync.Mutex
-	seen []seen
+	all  []T
+	more chan struct{} // closed with the next one; nil: nobody waits
 }
 
-func (s *services) note(m seen) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.seen = append(s.seen, m)
+func (n *noted[T]) note(m T) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	n.all = append(n.all, m)
+	if n.more != nil {
+		close(n.more)
+		n.more = nil
+	}
 }
 
-func (s *services) got() []seen {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return append([]seen(nil), s.seen...)
+func (n *noted[T]) got() []T { return n.atLeast(0) }
+
+// atLeast waits until so many are there: those that want no reply may come in beside what was sent after them.
+func (n *noted[T]) atLeast(count int) []T {
+	for {
+		n.mu.Lock()
+		if len(n.all) >= count {
+			defer n.mu.Unlock()
+			return slices.Clone(n.all)
+		}
+		if n.more == nil {
+			n.more = make(chan struct{})
+		}
+		more := n.more
+		n.mu.Unlock()
+		<-more
+	}
 }
 
 func startServices(t testing.TB, change func(*negotiate.ResponderConfig)) *services {
