@@ -11,6 +11,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -75,7 +76,7 @@ func config(t testing.TB, hhfr bool) negotiate.Config {
 	client := &http.Client{Transport: &http.Transport{MaxIdleConnsPerHost: 4}}
 	t.Cleanup(client.CloseIdleConnections)
 	store := newStore(t)
-	cfg := negotiate.Config{HTTPClient: client, Store: store, Coders: coders(store), Transports: map[string]streamer.Transport{}}
+	cfg := negotiate.Config{HTTPClient: client, Store: store, Coders: coders(store), Transports: map[string]streamer.Transport{}, Timeout: 5 * time.Minute} // a busy machine may be late
 	if hhfr {
 		cfg.Transports = map[string]streamer.Transport{"tcp": tcp.Transport{}}
 		cfg.RequireHHFR = true
