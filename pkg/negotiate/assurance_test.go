@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net"
 	"net/http"
 	"slices"
 	"strconv"
@@ -221,6 +222,41 @@ func TestAtMostOnceInOrder(t *testing.T) {
 		assert.NotContains(t, info.URI, "outbox")
 		assert.NotContains(t, info.URI, ":sequence:")
 	}
+}
+
+// breaker breaks the stream of whatever it handles.
+type breaker struct{ conns chan net.Conn }
+
+func (breaker) Transactional(string) bool { return false }
+
+func (breaker) Transact(context.Context, string, *wsrm.Tx, *streamer.Message) (*streamer.Message, error) {
+	panic("not asked for")
+}
+
+func (b breaker) Handle(_ context.Context, _ string, m *streamer.Message) *streamer.Message {
+	_ = (<-b.conns).Close()
+	return m
+}
+
+// An end that breaks each stream does not get one message after the other: what it took along is no progress.
+func TestAtMostOnceFruitlessStreams(t *testing.T) {
+	b := breaker{make(chan net.Conn, 100)}
+	s := startServices(t, func(c *negotiate.ResponderConfig) {
+		c.OnSession = func(_ negotiate.Facts, conn net.Conn) { b.conns <- conn }
+		c.Sequenced = b
+	})
+	session := dial(t, s.http.URL+"/x", assured(t, wsrm.AtMostOnce, newLasting(t)))
+	unknown := 0
+	for {
+		_, err := session.Call(t.Context(), streamer.NewMessage(nil, []byte("one")))
+		if errors.Is(err, &negotiate.Error{Code: negotiate.Unsent}) {
+			break
+		}
+		require.ErrorIs(t, err, &negotiate.Error{Code: negotiate.FateUnknown})
+		unknown++
+		require.Less(t, unknown, 50) // six, and those of which the next stream told that they were done, and only their replies were lost
+	}
+	assert.GreaterOrEqual(t, unknown, 6)
 }
 
 // The peer dies again and again while messages are sent: each has its effect once, in order, and a reply.

@@ -124,8 +124,9 @@ func (s *Session) lost(l *link) {
 		s.agreed.Why += ": " + err.Error()
 	}
 	if s.outbox != nil {
-		if st := s.outbox.sequence().Status(); st.Done+st.Received > s.progress {
-			s.progress, s.fruitless = st.Done+st.Received, 0
+		st := s.outbox.sequence().Status()
+		if progress := int64(st.Done+st.Received) - st.GivenUp; progress > s.progress {
+			s.progress, s.fruitless = progress, 0
 		}
 	}
 	if s.fruitless++; s.cfg.Reconnect > 0 && s.fruitless <= maxFruitless {

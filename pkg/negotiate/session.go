@@ -59,8 +59,8 @@ type Session struct {
 	again     chan struct{} // closed when an attempt to have a new stream is over; nil: none is under way
 	plain     bool          // plain SOAP from now on
 	closed    bool
-	fruitless int    // streams in a row that brought nothing
-	progress  uint64 // of the sequence when the last stream ended
+	fruitless int   // streams in a row that brought nothing
+	progress  int64 // of the sequence when the last stream ended
 }
 
 // link is one stream of a session.

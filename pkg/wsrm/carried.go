@@ -42,6 +42,7 @@ func (e *Engine) forsake(unsent uint64) {
 		}
 	}
 	if s.sent > s.done {
+		e.stats.GivenUp += int64(s.sent - s.done)
 		e.act(Action{Kind: Lost, Number: s.done + 1, Count: s.sent - s.done})
 		e.settle(s.sent)
 	}

@@ -288,6 +288,7 @@ func TestCarriedAtMostOnce(t *testing.T) {
 	step(other, wsrm.Event{Kind: wsrm.Committed, Number: 4})
 	_, _, received := other.Positions()
 	assert.EqualValues(t, 4, received)
+	assert.EqualValues(t, 3, other.Stats().GivenUp)
 }
 
 // kinds are the actions of one kind.
@@ -351,6 +352,7 @@ func TestCarriedGivesUp(t *testing.T) {
 			assert.Equal(t, 3+c.lost, floor)
 			assert.Equal(t, append(c.sentAgain, 6), sent)
 			assert.Zero(t, e.Stats().Resent)
+			assert.EqualValues(t, c.lost, e.Stats().GivenUp)
 		})
 	}
 }

@@ -127,6 +127,9 @@ func (d *destination) take(e *Engine, p *Packet) {
 	d.unacked++
 	if p.Floor > d.done+1 {
 		// What the source is done with is of no interest: at-most-once gave it up; at-least-once knows it done by a life of this end before.
+		if e.cfg.Carried && e.cfg.Assurance == AtMostOnce {
+			e.stats.GivenUp += int64(p.Floor - 1 - d.done)
+		}
 		d.skip(p.Floor - 1)
 		d.ready(e)
 	}

@@ -102,6 +102,8 @@ type Stats struct {
 	AcksSent, AcksReceived int64
 	// Resent are units sent again, Duplicates units that arrived again, Timeouts how often the retransmission timer fired, Undone how often that was wrong, Probes how often the last datagram was sent again before it.
 	Resent, Duplicates, Timeouts, Undone, Probes int64
+	// GivenUp are units of either direction that at-most-once gave up with a carrier.
+	GivenUp int64
 	// RTT is the smoothed round trip, RTO the retransmission timer; 0 and its initial value before the first echo.
 	RTT, RTO time.Duration
 	// Window and Flight are the congestion window and what is under way, in octets with headers.

@@ -31,6 +31,7 @@ type loop struct {
 	after    []func()      // what is to be done once the state is stored
 	finish   bool          // nothing more is sent behind what waits
 	ending   bool          // Close is stepped
+	tooLate  int64         // replies to messages that at-most-once gave up
 	remote   bool          // the other end's sequence ended
 	dead     bool          // the state is broken
 	over     bool          // both sequences ended
@@ -241,7 +242,7 @@ func (q *Sequence) note() {
 	accepted, done, received := e.Positions()
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	q.status = Status{Accepted: accepted, Done: done, Received: received, Resent: e.Stats().Resent, Closed: e.Closed(), Over: e.Over()}
+	q.status = Status{Accepted: accepted, Done: done, Received: received, Resent: e.Stats().Resent, GivenUp: e.Stats().GivenUp + q.loop.tooLate, Closed: e.Closed(), Over: e.Over()}
 }
 
 // alarm sets the timer to what comes first.

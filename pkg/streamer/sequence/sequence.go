@@ -91,6 +91,8 @@ type Status struct {
 	Received uint64
 	// Resent is how often messages were sent again, by this process.
 	Resent int64
+	// GivenUp is how many messages at-most-once, by this process, gave up with their streams: own ones, which Done counts, and those of the other end, which Received does, also replies that came too late.
+	GivenUp int64
 	// Closed: nothing more can be sent. Over: that holds for both ends, and all is done.
 	Closed, Over bool
 }

@@ -192,6 +192,9 @@ func (q *Sequence) commit(d incoming, reply []byte) bool {
 
 // replied is done with a reply, and hands it over once that is stored.
 func (q *Sequence) replied(d incoming, m Message, p streamer.Place) {
+	if q.cfg.Assurance == wsrm.AtMostOnce && q.loop.sent[p.Answers] == nil && !q.forsaken(d.number) {
+		q.loop.tooLate++
+	}
 	q.commit(d, nil)
 	q.loop.after = append(q.loop.after, func() {
 		var err error
