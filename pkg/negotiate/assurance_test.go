@@ -224,6 +224,25 @@ func TestAtMostOnceInOrder(t *testing.T) {
 	}
 }
 
+// Whoever does not wait for the reply is told that the fate is unknown: the message lies in no store, and nobody tells of it later.
+func TestAtMostOnceNobodyWaits(t *testing.T) {
+	l := &teller{hold: make(chan struct{}), begun: make(chan struct{}, 2)}
+	m := newBank(t, l)
+	session := dial(t, m.url("/other"), assured(t, wsrm.AtMostOnce, newLasting(t)))
+	ctx, cancel := context.WithCancel(t.Context())
+	go func() {
+		<-l.begun
+		cancel()
+	}()
+	_, err := session.Call(ctx, streamer.NewMessage(nil, []byte("one")))
+	require.ErrorIs(t, err, &negotiate.Error{Code: negotiate.FateUnknown})
+	require.ErrorIs(t, err, context.Canceled)
+	close(l.hold)
+	require.NoError(t, session.Finish(t.Context()))
+	require.NoError(t, session.Close())
+	assert.Equal(t, []string{"one"}, l.handled)
+}
+
 // breaker breaks the stream of whatever it handles.
 type breaker struct{ conns chan net.Conn }
 

@@ -41,9 +41,15 @@ func (s *Session) enqueue(ctx context.Context, m *streamer.Message, wanted bool)
 	}
 }
 
-// replyTo waits for the reply to a message of the sequence.
+// replyTo waits for the reply to a message of the sequence. Whoever ends the waiting of one that nobody keeps does not get to know its fate.
 func (s *Session) replyTo(ctx context.Context, sending *sequence.Sending) (*streamer.Message, error) {
 	m, err := sending.Wait(ctx)
+	if err != nil && !s.cfg.kept() {
+		if settled, _ := sending.Settled(); !settled {
+			return nil, &Error{Code: FateUnknown, At: -1, Err: err}
+		}
+		m, err = sending.Wait(context.Background())
+	}
 	if err != nil {
 		return nil, s.sequenceError(err)
 	}

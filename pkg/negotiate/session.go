@@ -140,7 +140,7 @@ func (s *Session) Wait(ctx context.Context) error {
 // fault is a reply.
 //
 // With Config.Assurance the message is in the store before anything of it is sent, and goes over streams until it is done. The errors then are those of [Session.Finish], Unsent for a message that is too long or comes too
-// late, and that of ctx, which changes nothing for the message.
+// late, and that of ctx, which changes nothing for the message. With Config.Ordered alone the message is in no store; it is FateUnknown also when ctx ends before there is a reply.
 func (s *Session) Call(ctx context.Context, m *streamer.Message) (reply *streamer.Message, err error) {
 	if s.outbox != nil {
 		sending, err := s.enqueue(ctx, m, true)
