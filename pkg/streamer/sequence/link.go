@@ -142,7 +142,7 @@ func (l *link) run(q *Sequence) {
 		case <-q.ctx.Done():
 		default:
 			q.cfg.Log.Warn("message of a sequence not sent", "uri", q.cfg.URI, "number", unit.Number, "err", err)
-			l.stream.Abort(streamer.CloseInternal, "a message of the sequence cannot be sent")
+			q.wait.Go(func() { l.stream.Abort(streamer.CloseInternal, "a message of the sequence cannot be sent") }) // which waits for handlers
 		}
 		return
 	}
