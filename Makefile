@@ -15,8 +15,8 @@ SOAKTIME ?= 60m
 help: ## list the targets
 	@grep -E '^[a-z]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):.*## (.*)/\1	\2/' | expand -t 12
 
-build: ## build bin/hhfr for this machine
-	$(GO) build -o bin/hhfr ./cmd/hhfr
+build: ## build bin/hhfr, one static binary for this machine
+	CGO_ENABLED=0 $(GO) build -o bin/hhfr ./cmd/hhfr
 
 demo: build ## build, then the one-minute tour
 	bin/hhfr demo

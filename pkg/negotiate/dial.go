@@ -163,7 +163,7 @@ func (n *negotiation) open(ctx context.Context) error {
 	}
 	if len(offer.Transports) == 0 {
 		if secure && len(cfg.Transports) > 0 {
-			return errors.New("no transport as private as https")
+			return errors.New("the URL is https, and no stream is encrypted yet")
 		}
 		return errors.New("no transport to offer")
 	}
