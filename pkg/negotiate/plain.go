@@ -3,6 +3,7 @@ package negotiate
 import (
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"net/http"
@@ -34,7 +35,7 @@ type plainReply struct {
 // Read implements [io.Reader]. Errors: FateUnknown.
 func (r *plainReply) Read(p []byte) (int, error) {
 	n, err := r.ReadCloser.Read(p)
-	if err != nil && err != io.EOF {
+	if err != nil && !errors.Is(err, io.EOF) {
 		if r.ctx.Err() != nil {
 			err = context.Cause(r.ctx)
 		}
