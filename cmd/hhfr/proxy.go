@@ -80,6 +80,8 @@ func (o *proxyOptions) check() (*url.URL, error) {
 	switch {
 	case err != nil:
 		return nil, err
+	case u.Host == o.listen:
+		return nil, usage(fmt.Errorf("--upstream %s is --listen: all calls would come back", o.upstream), "name the far proxy or the server with --upstream, or another port with --listen")
 	case checkHost("--advertise", o.advertise) != nil:
 		return nil, checkHost("--advertise", o.advertise)
 	case o.sync > 64<<10:
