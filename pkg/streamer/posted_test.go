@@ -4,7 +4,7 @@ import (
 	"io"
 	"sync"
 	"testing"
-	"time"
+	"testing/synctest"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -60,25 +60,28 @@ func TestPostedOnAStreamThatEndsOtherwise(t *testing.T) {
 
 // What waits in the queue when the stream breaks was not sent.
 func TestPostedAndNotWritten(t *testing.T) {
-	begun, failed := make(chan struct{}), make(chan struct{})
-	var once sync.Once
-	p := connect(t, pairing{handlerb: echo, a: streamer.Config{Events: func(ev streamer.Event) {
-		if ev.Dir == streamer.Sent && ev.Kind == frame.KindData {
-			once.Do(func() { close(begun) })
-			<-failed
-		}
-	}}})
-	written := post(t, p.a, "written")
-	<-begun
-	waits := post(t, p.a, "waits")
-	aborted := make(chan struct{})
-	go func() {
-		p.a.Abort(frame.CloseGoingAway, "")
-		close(aborted)
-	}()
-	require.Eventually(t, func() bool { return p.a.Err() != nil }, time.Minute, time.Millisecond)
-	close(failed)
-	<-aborted
-	assert.ErrorIs(t, written.Err(), &streamer.Error{Code: streamer.FateUnknown})
-	assert.ErrorIs(t, waits.Err(), &streamer.Error{Code: streamer.Unsent})
+	synctest.Test(t, func(t *testing.T) {
+		begun, failed := make(chan struct{}), make(chan struct{})
+		var once sync.Once
+		p := connect(t, pairing{handlerb: echo, a: streamer.Config{Events: func(ev streamer.Event) {
+			if ev.Dir == streamer.Sent && ev.Kind == frame.KindData {
+				once.Do(func() { close(begun) })
+				<-failed
+			}
+		}}})
+		written := post(t, p.a, "written")
+		<-begun
+		waits := post(t, p.a, "waits")
+		aborted := make(chan struct{})
+		go func() {
+			p.a.Abort(frame.CloseGoingAway, "")
+			close(aborted)
+		}()
+		synctest.Wait()
+		require.Error(t, p.a.Err())
+		close(failed)
+		<-aborted
+		assert.ErrorIs(t, written.Err(), &streamer.Error{Code: streamer.FateUnknown})
+		assert.ErrorIs(t, waits.Err(), &streamer.Error{Code: streamer.Unsent})
+	})
 }
