@@ -17,6 +17,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"go.uber.org/goleak"
 
+	"github.com/hhfr/hhfr/internal/shared"
 	"github.com/hhfr/hhfr/pkg/ctxstore"
 	"github.com/hhfr/hhfr/pkg/ctxstore/directory"
 	"github.com/hhfr/hhfr/pkg/wsrm"
@@ -173,11 +174,8 @@ func process() error {
 // killProcesses has a client send messages to a ledger, two processes that are killed and started again: so often altogether, unless they are done before; at least as often as said.
 func killProcesses(t *testing.T, messages, kills, atLeast int) {
 	t.Helper()
-	free, err := net.ListenPacket("udp", "127.0.0.1:0")
+	_, port, err := net.SplitHostPort(shared.Addr(t))
 	require.NoError(t, err)
-	_, port, err := net.SplitHostPort(free.LocalAddr().String())
-	require.NoError(t, err)
-	require.NoError(t, free.Close())
 	stores := [2]string{t.TempDir(), t.TempDir()}
 	type exit struct {
 		which int
