@@ -2,10 +2,8 @@ package streamer_test
 
 import (
 	"bytes"
-	"context"
 	"sync"
 	"testing"
-	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -22,13 +20,11 @@ func TestMoreLongMessagesThanMayBeOpen(t *testing.T) {
 			cfg := streamer.Config{QueueBytes: queue, Limits: streamer.Limits{MaxExchanges: 2 * calls, MaxFragment: 512}}
 			p := connect(t, pairing{a: cfg, b: cfg, handlera: echo, handlerb: echo})
 			want := bytes.Repeat([]byte("0123456789"), 300)
-			ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
-			defer cancel()
 			var all sync.WaitGroup
 			for i := range calls {
 				for _, s := range []*streamer.Stream{p.a, p.b} {
 					all.Go(func() {
-						r, err := s.Lane(uint64(i%20)).Call(ctx, streamer.NewMessage(nil, want))
+						r, err := s.Lane(uint64(i%20)).Call(t.Context(), streamer.NewMessage(nil, want))
 						if assert.NoError(t, err) {
 							got, err := r.ReadAll(1 << 20)
 							assert.NoError(t, err)
