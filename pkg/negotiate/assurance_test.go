@@ -363,7 +363,11 @@ func TestSequenceOutlivesSessions(t *testing.T) {
 	assert.Zero(t, resumed, "another run")
 	_ = session.Close() // as soon as it was opened, the other end may be quicker
 	_, sequences := effect(t, m.store)
-	assert.Equal(t, 3, sequences)
+	possible := []int{3}
+	if accepted == 1 {
+		possible = append(possible, 4) // nothing may have been left but the farewell of the first, and then the next session had one of its own
+	}
+	assert.Contains(t, possible, sequences)
 }
 
 // The responder loses its store while messages are under way: exactly-once reports what it may have done, at-least-once sends it again.
