@@ -135,6 +135,7 @@ func TestCodeOf(t *testing.T) {
 		hint string
 	}{
 		{conflict, exitFailed, "another process"},
+		{&ctxstore.Error{Code: ctxstore.Held, URI: "urn:hhfr:outbox:1"}, exitFailed, "another process"},
 		{&negotiate.Error{Code: negotiate.NoHHFR, Err: conflict}, exitNoPeer, "another process"},
 		{&negotiate.Error{Code: negotiate.NoHHFR}, exitNoPeer, "without --require-hhfr"},
 		{signalled{os.Interrupt}, exitPartial, ""},

@@ -62,7 +62,7 @@ func codeOf(err error) (code int, hint string) {
 		return int(q), ""
 	case errors.As(err, &p):
 		return p.code, p.hint
-	case errors.Is(err, &ctxstore.Error{Code: ctxstore.Conflict}):
+	case errors.Is(err, &ctxstore.Error{Code: ctxstore.Held}), errors.Is(err, &ctxstore.Error{Code: ctxstore.Conflict}):
 		code = exitFailed
 		if errors.Is(err, &negotiate.Error{Code: negotiate.NoHHFR}) {
 			code = exitNoPeer

@@ -25,11 +25,13 @@ const (
 	Closed
 	// Unavailable: the medium failed in another way.
 	Unavailable
+	// Held: somebody else has the entry for itself.
+	Held
 )
 
 var codeNames = [...]string{
 	NotFound: "not found", Conflict: "revision conflict", Invalid: "invalid", Corrupt: "corrupt", Full: "full",
-	Permission: "no permission", Closed: "store closed", Unavailable: "unavailable",
+	Permission: "no permission", Closed: "store closed", Unavailable: "unavailable", Held: "in use",
 }
 
 // String is the code in words.

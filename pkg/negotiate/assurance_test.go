@@ -17,6 +17,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/hhfr/hhfr/pkg/ctxstore"
+	"github.com/hhfr/hhfr/pkg/ctxstore/directory"
 	"github.com/hhfr/hhfr/pkg/negotiate"
 	"github.com/hhfr/hhfr/pkg/soap"
 	"github.com/hhfr/hhfr/pkg/streamer"
@@ -368,6 +369,35 @@ func TestSequenceOutlivesSessions(t *testing.T) {
 		possible = append(possible, 4) // nothing may have been left but the farewell of the first, and then the next session had one of its own
 	}
 	assert.Contains(t, possible, sequences)
+}
+
+// Two sessions, as of two processes, never have one sequence at a time: each would take the messages of the other for its own.
+func TestOneSessionHasTheSequence(t *testing.T) {
+	m := newBank(t, &teller{})
+	folder := t.TempDir()
+	open := func() ctxstore.Store {
+		s, err := directory.Open(folder, directory.Config{})
+		require.NoError(t, err)
+		t.Cleanup(func() { assert.NoError(t, s.Close()) })
+		return s
+	}
+	one, other := assured(t, wsrm.ExactlyOnce, open()), assured(t, wsrm.ExactlyOnce, open())
+	session := dial(t, m.url("/book"), one)
+	for range 2 {
+		_, err := negotiate.Dial(t.Context(), m.url("/book"), other)
+		require.ErrorIs(t, err, &ctxstore.Error{Code: ctxstore.Held})
+	}
+	_, body := call(t, session, "", "0")
+	assert.Equal(t, "/book 0", body)
+	elsewhere := dial(t, m.url("/other"), other)
+	require.NoError(t, elsewhere.Close())
+	_ = session.Close()
+	session = dial(t, m.url("/book"), other)
+	call(t, session, "", "1")
+	require.NoError(t, session.Finish(t.Context()))
+	got, sequences := effect(t, m.store)
+	assert.Equal(t, "0 1 ", got)
+	assert.Equal(t, 2, sequences, "that of the other service has no effect")
 }
 
 // The responder loses its store while messages are under way: exactly-once reports what it may have done, at-least-once sends it again.

@@ -88,7 +88,7 @@ func (d *Dialer) dial(ctx context.Context, u *url.URL) (s *Session, err error) {
 		err = n.open(ctx)
 	}
 	if s.outbox != nil && (err != nil || ctx.Err() != nil) {
-		s.outbox.sequence().Close()
+		s.outbox.close()
 	}
 	if ctx.Err() != nil {
 		if n.stream != nil {

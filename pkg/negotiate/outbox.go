@@ -27,7 +27,8 @@ type outbox struct {
 	uri      string // of the entry
 	revision uint64
 	entry    outboxEntry
-	closed   bool // all is done, and an earlier session was interrupted before both ends knew
+	release  func() // of the entry
+	closed   bool   // all is done, and an earlier session was interrupted before both ends knew
 
 	mu  sync.Mutex // held while the sequence is replaced
 	seq *sequence.Sequence
@@ -88,19 +89,41 @@ func (d *Dialer) openOutbox(ctx context.Context, u *url.URL) (*outbox, error) {
 	if !d.cfg.kept() {
 		o.store = memory.New(memory.Config{Clock: d.cfg.Clock})
 	}
+	release, err := ctxstore.Hold(o.store, o.uri)
+	if err != nil {
+		return nil, err
+	}
+	o.release = release
+	if err := o.restore(ctx); err != nil {
+		o.close()
+		return nil, err
+	}
+	return o, nil
+}
+
+// close lets go of the sequence, and lets another session have it.
+func (o *outbox) close() {
+	if q := o.sequence(); q != nil {
+		q.Close()
+	}
+	o.release()
+}
+
+func (o *outbox) restore(ctx context.Context) error {
+	d := o.d
 	stored, err := o.store.Get(ctx, o.uri)
 	switch {
 	case errors.Is(err, &ctxstore.Error{Code: ctxstore.NotFound}):
-		return o, o.begin(ctx)
+		return o.begin(ctx)
 	case err != nil:
-		return nil, err
+		return err
 	}
 	o.revision = stored.Revision
 	if o.entry, err = parseOutbox(stored.Value); err != nil {
-		return nil, err
+		return err
 	}
 	if err := o.open(ctx, o.entry.assurance); err != nil {
-		return nil, err
+		return err
 	}
 	st := o.seq.Status()
 	if !d.cfg.Resume {
@@ -111,20 +134,16 @@ func (d *Dialer) openOutbox(ctx context.Context, u *url.URL) (*outbox, error) {
 		if d.cfg.Resume {
 			o.entry.before = int64(o.resumed()) // what is left of the run goes into another sequence
 		}
-		return o, o.replace(ctx, nil)
+		return o.replace(ctx, nil)
 	case o.entry.assurance != d.assurance():
-		o.seq.Close()
-		return nil, badConfig("the store has a sequence of %s for this URL that is not over: finish it first", o.entry.assurance)
+		return badConfig("the store has a sequence of %s for this URL that is not over: finish it first", o.entry.assurance)
 	case st.Closed:
 		o.closed = true
 	case !d.cfg.Resume && o.entry.base != st.Accepted:
 		o.entry.base = st.Accepted
-		if err := o.save(ctx); err != nil {
-			o.seq.Close()
-			return nil, err
-		}
+		return o.save(ctx)
 	}
-	return o, nil
+	return nil
 }
 
 // outboxPrefix begins the URI of an outbox; what follows is the SHA-256 of the URL without query, in hexadecimal digits.

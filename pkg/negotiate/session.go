@@ -296,7 +296,7 @@ func (s *Session) Close() error {
 	}
 	s.wait.Wait()
 	if s.outbox != nil {
-		s.outbox.sequence().Close() // one that came in the place of a lost one meanwhile
+		s.outbox.close() // also the sequence that came in the place of a lost one meanwhile
 	}
 	return err
 }

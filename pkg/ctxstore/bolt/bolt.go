@@ -41,7 +41,10 @@ type Store struct {
 	closed error // what Close came to
 }
 
-var _ ctxstore.Store = (*Store)(nil)
+var (
+	_ ctxstore.Store  = (*Store)(nil)
+	_ ctxstore.Holder = (*Store)(nil)
+)
 
 // Open opens the store in the file at path, and makes the file (mode 0600, its folder 0700) if it is missing. A lock held by another process is
 // [ctxstore.Unavailable] after one second. [ctxstore.NotFound] if the file is missing and cfg.ReadOnly, [ctxstore.Corrupt] if it is none of
@@ -261,4 +264,9 @@ func (s *Store) update(ctx context.Context, uri string, do func(*tx) error) erro
 		return &ctxstore.Error{Code: ctxstore.Permission, URI: uri, At: s.file.path, Err: errors.New("opened for reading only")}
 	}
 	return s.file.transaction(uri, true, s.cfg, do)
+}
+
+// Hold implements [ctxstore.Holder]: other processes do not have the file.
+func (s *Store) Hold(uri string) (release func(), err error) {
+	return s.file.holds.Hold(s.file.path, uri)
 }

@@ -40,6 +40,8 @@ type file struct {
 	unlock   func()
 	users    int // guarded by registry.mu
 
+	holds ctxstore.Holds
+
 	mu       sync.Mutex
 	watchers map[chan struct{}]struct{}
 	use      uint64            // counts uses of shapes, to know which was longest ago

@@ -3,6 +3,7 @@
 //	shapes/HEX      one serialization per fingerprint, immutable, checked against its name when read
 //	sessions/HEX    one session each, under SHA-256 of its URI, with a header line that says what it is
 //	contexts/HEX    everything else, likewise
+//	holds/HEX       empty; locked by who has the entry with that name for itself
 //	lock            held while something is written; contains the last revision given
 //
 // Files are written aside and renamed, with mode 0600, so a reader needs no lock and sees the old value or the new one,
@@ -50,7 +51,10 @@ type Store struct {
 	active sync.WaitGroup
 }
 
-var _ ctxstore.Store = (*Store)(nil)
+var (
+	_ ctxstore.Store  = (*Store)(nil)
+	_ ctxstore.Holder = (*Store)(nil)
+)
 
 // Open opens the store in dir, and makes the folder (mode 0700) if it is missing. [ctxstore.Invalid] if something else
 // stands there, [ctxstore.Permission] if it cannot be written, [ctxstore.NotFound] if it is missing and cfg.ReadOnly.

@@ -21,6 +21,7 @@ const (
 	shapesDir   = "shapes"
 	sessionsDir = "sessions"
 	contextsDir = "contexts"
+	holdsDir    = "holds"
 
 	magic = "hhfr-context 1\n"
 	// maxHeader is the longest header line, in octets: a URI of which JSON writes every octet as six, and the rest.
@@ -37,7 +38,7 @@ type header struct {
 	SHA256   string    `json:"sha256"`
 }
 
-// shapePath and entryPath name files by digits only, whatever the URI is.
+// shapePath, entryPath and holdPath name files by digits only, whatever the URI is.
 func (s *Store) shapePath(fp [32]byte) string {
 	return filepath.Join(s.dir, shapesDir, hex.EncodeToString(fp[:]))
 }
@@ -47,8 +48,14 @@ func (s *Store) entryPath(uri string) string {
 	if strings.HasPrefix(uri, ctxstore.SessionPrefix) {
 		folder = sessionsDir
 	}
+	return filepath.Join(s.dir, folder, digits(uri))
+}
+
+func (s *Store) holdPath(uri string) string { return filepath.Join(s.dir, holdsDir, digits(uri)) }
+
+func digits(uri string) string {
 	sum := sha256.Sum256([]byte(uri))
-	return filepath.Join(s.dir, folder, hex.EncodeToString(sum[:]))
+	return hex.EncodeToString(sum[:])
 }
 
 func encode(h header, value []byte) ([]byte, error) {

@@ -37,6 +37,8 @@ type Store struct {
 	open     context.Context // done once the store is closed
 	shut     context.CancelFunc
 	watching sync.WaitGroup
+
+	holds ctxstore.Holds
 }
 
 type entry struct {
@@ -46,7 +48,10 @@ type entry struct {
 	used     uint64
 }
 
-var _ ctxstore.Store = (*Store)(nil)
+var (
+	_ ctxstore.Store  = (*Store)(nil)
+	_ ctxstore.Holder = (*Store)(nil)
+)
 
 // New returns an empty store.
 func New(cfg Config) *Store {
@@ -205,3 +210,6 @@ func (s *Store) ready(ctx context.Context) error {
 
 // Volatile is true: with the process all is gone (see [ctxstore.Persists]).
 func (s *Store) Volatile() bool { return true }
+
+// Hold implements [ctxstore.Holder].
+func (s *Store) Hold(uri string) (release func(), err error) { return s.holds.Hold("", uri) }

@@ -206,3 +206,33 @@ func Count(t testing.TB, s ctxstore.Store, uri string, n int) {
 		}
 	}
 }
+
+func (e Engine) hold(t *testing.T) {
+	one := e.open(t, Options{})
+	stores := []ctxstore.Store{one}
+	if e.Again != nil {
+		two := e.Again(t, Options{})
+		t.Cleanup(func() { assert.NoError(t, two.Close()) })
+		stores = append(stores, two)
+	}
+	release, err := ctxstore.Hold(one, a)
+	require.NoError(t, err)
+	for _, s := range stores {
+		_, err := ctxstore.Hold(s, a)
+		code(t, ctxstore.Held, err)
+		other, err := ctxstore.Hold(s, b)
+		require.NoError(t, err)
+		other()
+		_, err = s.Put(t.Context(), a, []byte("1"), ctxstore.PutOptions{})
+		require.NoError(t, err, "who holds nothing is not kept out")
+		_, err = ctxstore.Hold(s, "")
+		code(t, ctxstore.Invalid, err)
+	}
+	release()
+	release()
+	for _, s := range stores {
+		release, err := ctxstore.Hold(s, a)
+		require.NoError(t, err)
+		release()
+	}
+}

@@ -44,6 +44,7 @@ func Run(t *testing.T, e Engine) {
 	t.Run("close", e.closed)
 	t.Run("time to live", e.timeToLive)
 	t.Run("watch", e.watch)
+	t.Run("hold", e.hold)
 	t.Run("one winner", e.oneWinner)
 	t.Run("no torn values", e.noTornValues)
 	if e.Again != nil {
