@@ -215,8 +215,8 @@ func (k killedRun) compare(t *testing.T, recording string, unknown []int) {
 // The server is killed in mid-run and started again on the same store: stream negotiates anew, sends what was not yet sent, lists those of unknown fate and ends with 5.
 func TestServerKilledInMidRun(t *testing.T) {
 	t.Parallel()
-	// The first server is slow to answer, so that something is always under way.
-	unknown := killedRun{messages: 400, kills: []int{50}, misbehave: "slow=100ms", atOnce: 16}.run(t)
+	// The first server is slow to answer, so that something is always under way, and much is left when it is killed.
+	unknown := killedRun{messages: 400, kills: []int{50}, misbehave: "slow=300ms", atOnce: 16}.run(t)
 	assert.NotEmpty(t, unknown)
 }
 
