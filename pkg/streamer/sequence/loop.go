@@ -172,7 +172,7 @@ func (q *Sequence) step(ev wsrm.Event) error {
 		return errDead
 	}
 	actions, err := q.durable.Step(context.WithoutCancel(q.ctx), q.cfg.Clock.Now(), ev)
-	if err == nil && (ev.Kind == wsrm.Arrived || ev.Kind == wsrm.Wake) {
+	if err == nil && (ev.Kind == wsrm.Arrived || ev.Kind == wsrm.Disconnected || ev.Kind == wsrm.Wake) {
 		q.note() // before anybody is told: whoever asks then finds it counted
 	}
 	return q.act(actions, err)

@@ -107,6 +107,7 @@ func TestAtMostOnceReplyIsTakenAlong(t *testing.T) {
 	lost := send(t, w.ends[0], string(make([]byte, 1000)), true)
 	_, err := lost.Wait(t.Context())
 	require.ErrorIs(t, err, &sequence.Error{Code: sequence.FateUnknown})
+	assert.EqualValues(t, 1, w.ends[0].Status().Done, "whoever is told finds it counted")
 	w.disconnect()
 	require.True(t, w.connect())
 	m, err := send(t, w.ends[0], "again", true).Wait(t.Context())
