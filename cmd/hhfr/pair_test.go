@@ -12,6 +12,7 @@ import (
 	"net/http/httptest"
 	"os"
 	"os/exec"
+	"os/signal"
 	"path/filepath"
 	"regexp"
 	"strings"
@@ -301,6 +302,10 @@ func TestPairBehindTLS(t *testing.T) {
 
 // TestProxyInterrupted: the first Ctrl-C sees the call under way through, the second ends at once.
 func TestProxyInterrupted(t *testing.T) {
+	// A shell has what it runs in the background ignore SIGINT, and so would what this test starts, once it no longer listens for it.
+	caught := make(chan os.Signal, 1)
+	signal.Notify(caught, os.Interrupt)
+	defer signal.Stop(caught)
 	for _, times := range []int{1, 2} {
 		arrived, release := make(chan struct{}), make(chan struct{})
 		origin := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
