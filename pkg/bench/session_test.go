@@ -88,7 +88,7 @@ func TestSessionRefuses(t *testing.T) {
 		{bench.SessionConfig{Sizes: []int{0}}, bench.ErrConfig},
 		{bench.SessionConfig{Counts: []int{-1}}, bench.ErrConfig},
 		{bench.SessionConfig{Sizes: []int{1_000_001}}, bench.ErrConfig},
-		{bench.SessionConfig{Counts: []int{1 << 40}}, bench.ErrConfig},
+		{bench.SessionConfig{Counts: []int{math.MaxInt}}, bench.ErrConfig},
 		{bench.SessionConfig{Sizes: []int{1001}, Counts: []int{1, 1000}}, bench.ErrConfig},
 		{bench.SessionConfig{Speed: -1}, bench.ErrConfig},
 		{bench.SessionConfig{Speed: math.NaN()}, bench.ErrConfig},
