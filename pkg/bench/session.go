@@ -77,7 +77,7 @@ func (cfg SessionConfig) check() error {
 	}
 	for _, service := range cfg.Services {
 		p := papers[service]
-		if size, n := slices.Max(orElse(cfg.Sizes, p.sizes)), slices.Max(orElse(cfg.Counts, p.counts)); size*n > maxItems {
+		if size, n := slices.Max(orElse(cfg.Sizes, p.sizes)), slices.Max(orElse(cfg.Counts, p.counts)); n > maxItems/size {
 			return fmt.Errorf("%w: %d messages of %d items, %d items in a session are possible", ErrConfig, n, size, maxItems)
 		}
 	}
