@@ -20,10 +20,7 @@ func (w *writer) announce(number uint64, t turn, first bool) bool {
 		return true
 	}
 	if full == nil {
-		s.mu.Lock()
-		s.referred[number] = true
-		s.mu.Unlock()
-		w.append(frame.Shape{Number: number, Form: frame.Reference, Fingerprint: fp}, Event{})
+		w.refer(number, fp)
 		return true
 	}
 	job := &shapeJob{number: number, full: full}
@@ -56,6 +53,10 @@ func (w *writer) lacks(number uint64) {
 		return
 	}
 	w.s.forgetReference(number) // what else the other end asks, it asked before it has this
+	if w.unordered != nil {
+		w.lacksUnordered(number, full)
+		return
+	}
 	if w.jobs[number] == nil {
 		w.jobs[number] = &shapeJob{number: number, full: full, referred: true}
 		w.piece(w.jobs[number])

@@ -8,7 +8,7 @@ import (
 
 // held keeps the fragments of lanes that wait for a shape, in order (docs/wire-format.md, section 4). The reader's only.
 type held struct {
-	lanes map[uint64]*fifo[heldParts]
+	lanes map[frame.Key]*fifo[heldParts] // by [receiver.heldKey]
 	load  load
 }
 
@@ -36,16 +36,17 @@ func (r *receiver) pass(in *inbound, p frame.Parts) error {
 	}
 	h := heldParts{in: in, parts: p, epoch: r.epoch}
 	bound := r.bind(&h)
-	lane := r.held.lanes[in.key.Lane]
+	key := r.heldKey(in.key)
+	lane := r.held.lanes[key]
 	if lane == nil && bound {
 		return r.deliver(&h)
 	}
 	if lane == nil {
 		if r.held.lanes == nil {
-			r.held.lanes = map[uint64]*fifo[heldParts]{}
+			r.held.lanes = map[frame.Key]*fifo[heldParts]{}
 		}
 		lane = &fifo[heldParts]{}
-		r.held.lanes[in.key.Lane] = lane
+		r.held.lanes[key] = lane
 	}
 	if r.s.packer != nil {
 		own(&h.parts, h.size())
@@ -150,7 +151,7 @@ func (r *receiver) deliver(p *heldParts) error {
 
 // release goes on with lanes whose shapes have come.
 func (r *receiver) release() error {
-	for number, lane := range r.held.lanes {
+	for key, lane := range r.held.lanes {
 		for lane.len() > 0 && r.bind(lane.front()) {
 			h := lane.pop()
 			r.held.load.sub(h.size(), segmentWeight+exchangeWeight)
@@ -159,7 +160,7 @@ func (r *receiver) release() error {
 			}
 		}
 		if lane.len() == 0 {
-			delete(r.held.lanes, number)
+			delete(r.held.lanes, key)
 		}
 	}
 	return nil
@@ -174,7 +175,7 @@ func (r *receiver) giveUpHeld() {
 		for lane.len() > 0 {
 			h := lane.pop()
 			r.held.load.sub(h.size(), segmentWeight+exchangeWeight)
-			if s.packer != nil {
+			if s.packer != nil && r.unordered == nil {
 				s.packer.GiveUp(h.in.key.Lane, r.epoch)
 			}
 			s.refuseHeldLocked(h.in)

@@ -96,7 +96,7 @@ func (w *writer) pack(d *frame.Data, out *outgoing) error {
 	if err != nil {
 		return err
 	}
-	if d.First && d.Last {
+	if w.remembers(d) {
 		w.use(d.Lane)
 	}
 	room := max(0, min(packRoom, (w.s.maxPayload-len(d.Payload))/2-2))
@@ -122,10 +122,13 @@ func (w *writer) pack(d *frame.Data, out *outgoing) error {
 	return nil
 }
 
+// remembers tells whether a message may have a memory: it is in one frame, of an ordered stream.
+func (w *writer) remembers(d *frame.Data) bool { return d.First && d.Last && w.unordered == nil }
+
 func (w *writer) packPart(dst []byte, i int, p frame.Part, d *frame.Data, out *outgoing, room int) []byte {
 	pack := &out.packing.parts[i]
 	if p.First {
-		*pack = w.s.packer.NewPack(d.Lane, p.Shape, d.First && d.Last)
+		*pack = w.s.packer.NewPack(d.Lane, p.Shape, w.remembers(d))
 	}
 	if *pack == nil {
 		return append(dst, p.Segment...)

@@ -56,8 +56,9 @@ type receiver struct {
 	asked     map[uint64][32]byte // those of them, and of what is held, that the other end was asked for
 	held      held
 	syncEnd   int64
-	epoch     uint64 // syncs so far
-	closed    bool   // the other end's close has come
+	epoch     uint64             // syncs so far
+	unordered *unorderedReceiver // nil: the stream is ordered
+	closed    bool               // the other end's close has come
 }
 
 // run reads frames until the direction ends. It never waits for anything but octets.
@@ -99,6 +100,9 @@ func (r *receiver) loop() *Error {
 			return broke(err, in.at)
 		}
 		in.skip(n)
+		if err := r.counted(f); err != nil {
+			return broke(err, in.at)
+		}
 		if r.closed {
 			return nil
 		}
@@ -174,6 +178,8 @@ func (r *receiver) sync(f frame.Sync, n int) error {
 	s, at := r.s, r.input.at
 	var differ string
 	switch {
+	case r.unordered != nil:
+		differ = r.syncUnordered(f)
 	case f.Word != s.peer.Word:
 		differ = "sync word"
 	case f.Offset != uint64(at):
@@ -188,11 +194,14 @@ func (r *receiver) sync(f frame.Sync, n int) error {
 	if differ != "" {
 		return &Error{Code: WrongCheck, At: at, Err: fmt.Errorf("%s of the sync frame differs", differ)}
 	}
+	if r.unordered != nil {
+		return nil
+	}
 	r.checks.Next()
 	r.numbering.Sync(f)
 	r.epoch++
 	if s.packer != nil {
-		s.packer.Synced(func(lane uint64) bool { return r.held.lanes[lane] != nil })
+		s.packer.Synced(func(lane uint64) bool { return r.held.lanes[frame.Key{Lane: lane}] != nil })
 	}
 	if err := r.list(f.Shapes, at); err != nil {
 		return err
@@ -202,10 +211,20 @@ func (r *receiver) sync(f frame.Sync, n int) error {
 }
 
 func (r *receiver) close(f frame.Close) error {
-	s := r.s
+	if r.unordered != nil && f.Code == frame.CloseDone {
+		r.unordered.close = &f
+		return nil
+	}
 	if f.Code == frame.CloseDone && (f.Messages != r.checks.Messages() || f.Check != r.checks.Check()) {
 		return &Error{Code: WrongCheck, At: r.input.at, Err: errors.New("check of the close frame differs")}
 	}
+	r.closeNow(f)
+	return nil
+}
+
+// closeNow ends the direction.
+func (r *receiver) closeNow(f frame.Close) {
+	s := r.s
 	r.closed = true
 	r.giveUpHeld()
 	s.mu.Lock()
@@ -216,7 +235,6 @@ func (r *receiver) close(f frame.Close) error {
 	} else {
 		s.failLocked(&Error{Code: closeBase + Code(f.Code), Remote: true, Err: said(f.Text)})
 	}
-	return nil
 }
 
 // cancel ends one message. Those that are not known (any more) are ignored.
@@ -233,7 +251,7 @@ func (r *receiver) cancel(f frame.Cancel) {
 	}
 	switch {
 	case !f.Refused:
-		if !r.checks.Cancel(f.Message) {
+		if !r.withdraw(f.Message) {
 			return
 		}
 		if in := s.in[f.Message]; in != nil {
@@ -261,7 +279,7 @@ func (r *receiver) cancel(f frame.Cancel) {
 
 // lostLane has a lane's memory dropped, as the other end may not know what a message it did not process left there.
 func (s *Stream) lostLane(f frame.Cancel) {
-	if s.packer != nil && f.Code == frame.Unprocessed {
+	if s.packer != nil && s.unordered == nil && f.Code == frame.Unprocessed {
 		s.packer.Lost(f.Message.Lane)
 	}
 }

@@ -8,7 +8,10 @@ import (
 
 // data takes a data frame: numbers, checks, parts, and on to its message.
 func (r *receiver) data(f *frame.Data, n int) error {
-	s, at := r.s, r.input.at
+	at := r.input.at
+	if r.unordered != nil {
+		return r.dataUnordered(f, n)
+	}
 	if at-r.syncEnd > frame.MaxSyncOctets || r.checks.Messages() > frame.MaxSyncMessages {
 		return &Error{Code: Protocol, At: at, Err: fmt.Errorf("no sync frame for %d octets and %d messages", at-r.syncEnd, r.checks.Messages())}
 	}
@@ -18,8 +21,14 @@ func (r *receiver) data(f *frame.Data, n int) error {
 	if err := r.checks.Add(f, at); err != nil {
 		return err
 	}
-	if r.checks.Len() > s.maxOpenIn {
-		return &Error{Code: BeyondLimits, At: at, Err: fmt.Errorf("%d messages are open", r.checks.Len())}
+	return r.fragment(f, n, at, r.checks.Len())
+}
+
+// fragment takes a fragment whose turn it is, of a frame of n octets that begins at an offset: parts, and on to its message. open messages are begun and not whole.
+func (r *receiver) fragment(f *frame.Data, n int, at int64, open int) error {
+	s := r.s
+	if open > s.maxOpenIn {
+		return &Error{Code: BeyondLimits, At: at, Err: fmt.Errorf("%d messages are open", open)}
 	}
 	key := f.Key()
 	in, refused, err := r.message(f, key)
@@ -77,7 +86,7 @@ func (r *receiver) message(f *frame.Data, key frame.Key) (in *inbound, refused b
 		})
 		in, x = &both.in, &both.x
 	}
-	in.s, in.key, in.alone = s, key, f.Last
+	in.s, in.key, in.alone = s, key, f.Last && s.unordered == nil
 	in.segs.items = in.space[:0]
 	if !f.Last {
 		s.in[key] = in
@@ -106,7 +115,7 @@ func (s *Stream) takeLocked(x *Exchange) error {
 		s.refuseLocked(in, frame.Unserved, &Error{Code: Unserved})
 	case s.closing:
 		s.refuseLocked(in, frame.Unprocessed, &Error{Code: Unprocessed})
-	case s.flight > s.cfg.Limits.MaxExchanges, s.queued.weight > s.maxWeight:
+	case s.flight > s.cfg.Limits.MaxExchanges+s.takesBeyond(), s.queued.weight > s.maxWeight:
 		s.refuseLocked(in, frame.Busy, &Error{Code: Busy})
 	}
 	return nil
@@ -146,7 +155,7 @@ func (s *Stream) beginLocked(in *inbound) {
 // idled gives the memory of lanes back that the other end will reset, unless something held still needs it.
 func (r *receiver) idled(lanes []uint64) {
 	for _, lane := range lanes {
-		if r.s.packer != nil && r.held.lanes[lane] == nil {
+		if r.s.packer != nil && r.held.lanes[frame.Key{Lane: lane}] == nil {
 			r.s.packer.Idled(lane)
 		}
 	}

@@ -31,9 +31,10 @@ type writer struct {
 	jobs      map[uint64]*shapeJob // by number
 	behind    map[uint64]*shapeJob // lanes whose next request waits for a shape
 	buf       []byte
-	begun     []begun // messages that begin in buf
-	payload   []byte  // what was packed
-	segment   []byte  // of a head, while it is packed
+	begun     []begun          // messages that begin in buf
+	payload   []byte           // what was packed
+	segment   []byte           // of a head, while it is packed
+	unordered *unorderedWriter // nil: the stream is ordered
 	idle      *time.Timer
 	used      map[uint64]time.Time // when the memory of a lane was used last
 	idleAt    time.Time            // when the first of them is idle, or some time before
@@ -54,6 +55,8 @@ const (
 	stepWait step = iota
 	stepControl
 	stepLacks
+	stepDelayed
+	stepAnnounce
 	stepTurn
 	stepClose
 )
@@ -66,7 +69,7 @@ func (w *writer) run() {
 		w.rest()
 		last := w.fill()
 		if len(w.buf) > 0 {
-			if n, err := s.conn.Write(w.buf); err != nil {
+			if n, err := w.write(); err != nil {
 				w.neverLeft(n)
 				s.fail(&Error{Code: Closed, Err: err})
 				return
@@ -100,7 +103,7 @@ func (w *writer) neverLeft(n int) {
 // sleep waits until there may be something to write, or lanes are idle.
 func (w *writer) sleep() {
 	s := w.s
-	if s.packer == nil || w.checks.Messages() == 0 {
+	if s.packer == nil || w.unordered != nil || w.checks.Messages() == 0 {
 		<-s.wake
 		return
 	}
@@ -142,6 +145,10 @@ func (w *writer) fill() (last bool) {
 			w.control(job.control)
 		case stepLacks:
 			w.lacks(job.number)
+		case stepDelayed:
+			w.cancel(w.unordered.delayed.pop().cancel)
+		case stepAnnounce:
+			w.announceNext()
 		case stepTurn:
 			w.turn(job.turn)
 		case stepClose:
@@ -166,6 +173,7 @@ func (w *writer) next() (step, task) {
 	s := w.s
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	first, ready := w.nextUnordered()
 	switch {
 	case s.failed:
 		if s.farewell == nil {
@@ -180,17 +188,25 @@ func (w *writer) next() (step, task) {
 		return stepControl, task{control: ack}
 	case s.lacks.len() > 0:
 		return stepLacks, task{number: s.lacks.pop()}
+	case ready:
+		return first, task{}
 	case s.ring.len() > 0:
 		return stepTurn, task{turn: s.ring.pop()}
-	case s.closing && s.live == 0 && s.running == 0 && len(s.calls) == 0:
+	case s.closing && s.live == 0 && s.running == 0 && len(s.calls) == 0 && !w.delays():
 		s.said = true
 		return stepClose, task{control: frame.Close{Code: frame.CloseDone}}
 	}
 	return stepWait, task{}
 }
 
-// append puts a frame into the batch and accounts for it.
+// append puts a frame into the batch, on an unordered stream as a message of its own.
 func (w *writer) append(f frame.Frame, ev Event) {
+	w.add(f, ev)
+	w.cut(1)
+}
+
+// add puts a frame into the batch and accounts for it.
+func (w *writer) add(f frame.Frame, ev Event) {
 	before := len(w.buf)
 	w.buf = f.AppendTo(w.buf)
 	ev.Dir, ev.Kind, ev.At, ev.Octets = Sent, f.Kind(), w.at, len(w.buf)-before
@@ -199,18 +215,33 @@ func (w *writer) append(f frame.Frame, ev Event) {
 }
 
 func (w *writer) control(f frame.Frame) {
-	var ev Event
-	if c, ok := f.(frame.Cancel); ok {
-		ev.Lane, ev.Exchange, ev.Reply = c.Message.Lane, c.Message.Exchange, c.Message.Reply
-		if !c.Refused {
-			w.checks.Cancel(c.Message)
-		}
+	c, ok := f.(frame.Cancel)
+	switch {
+	case !ok:
+		w.append(f, Event{})
+	case w.unordered != nil:
+		w.delay(c)
+	default:
+		w.cancel(c)
 	}
-	w.append(f, ev)
+}
+
+func (w *writer) cancel(c frame.Cancel) {
+	switch {
+	case c.Refused:
+	case w.unordered != nil:
+		w.unordered.seals.Cancel(c.Message)
+	default:
+		w.checks.Cancel(c.Message)
+	}
+	w.append(c, Event{Lane: c.Message.Lane, Exchange: c.Message.Exchange, Reply: c.Message.Reply})
 }
 
 func (w *writer) close(f frame.Close) {
 	f.Messages, f.Check = w.checks.Messages(), w.checks.Check()
+	if w.unordered != nil {
+		f.Messages = w.unordered.frames // the other end waits for them all
+	}
 	w.append(f, Event{})
 }
 
@@ -228,14 +259,9 @@ func (w *writer) turn(t turn) {
 		w.park(job, t, true)
 		return
 	}
-	size := int64(len(f.payload) + frame.DataOverhead)
-	w.syncIfDue(size)
-	for _, number := range f.names {
-		if number != 0 && !w.announce(number, t, f.first) {
-			return
-		}
+	if !w.prepare(t, f) {
+		return
 	}
-	w.syncIfDue(size)
 	d, out, ok := w.commit(t)
 	if !ok {
 		return
@@ -246,20 +272,42 @@ func (w *writer) turn(t turn) {
 			return
 		}
 	}
-	w.numbering.Choose(&d)
-	if err := w.checks.Add(&d, w.at); err != nil {
-		w.s.fail(&Error{Code: Internal, Err: err})
-		return
+	if w.unordered != nil {
+		w.seal(&d)
+	} else {
+		w.numbering.Choose(&d)
+		if err := w.checks.Add(&d, w.at); err != nil {
+			w.s.fail(&Error{Code: Internal, Err: err})
+			return
+		}
 	}
 	before := len(w.buf)
 	if d.First {
 		w.begun = append(w.begun, begun{out, before})
 	}
 	w.buf = d.AppendTo(w.buf)
+	w.cut(1)
 	n := len(w.buf) - before
 	w.s.note(Event{Dir: Sent, Kind: frame.KindData, At: w.at, Octets: n, Lane: d.Lane, Exchange: d.Exchange, Reply: d.Reply,
 		First: d.First, Last: d.Last, OneWay: out.oneway, Payload: len(d.Payload), Message: out.octets})
 	w.at += int64(n)
+}
+
+// prepare writes what must stand before a fragment. It is false if that must wait.
+func (w *writer) prepare(t turn, f fragment) bool {
+	if w.unordered != nil {
+		w.syncUnorderedIfDue()
+		return true
+	}
+	size := int64(len(f.payload) + frame.DataOverhead)
+	w.syncIfDue(size)
+	for _, number := range f.names {
+		if number != 0 && !w.announce(number, t, f.first) {
+			return false
+		}
+	}
+	w.syncIfDue(size)
+	return true
 }
 
 // front is the fragment whose turn it is, if its message is still wanted.

@@ -99,29 +99,17 @@ func (c *conn) Write(p []byte) (n int, err error) {
 	for n < len(p) {
 		size := min(chunk, len(p)-n)
 		message := append([]byte(nil), p[n:n+size]...) // the engine keeps it
-		for {
-			switch {
-			case c.closed:
-				return n, c.fault("write", net.ErrClosed)
-			case c.writing.over():
-				return n, c.fault("write", os.ErrDeadlineExceeded)
-			case c.sendErr != nil:
-				return n, c.fault("write", io.ErrClosedPipe)
-			}
-			err := c.step(wsrm.Event{Kind: wsrm.Send, Message: message})
-			if err == nil {
-				break
-			}
-			if !errors.Is(err, &wsrm.Error{Code: wsrm.Full}) {
-				return n, c.fault("write", err)
-			}
-			if err := c.await(&c.writing); err != nil {
-				return n, c.fault("write", err)
-			}
+		if err := c.accept(message, c.send); err != nil {
+			return n, err
 		}
 		n += size
 	}
 	return n, nil
+}
+
+// send has a message sent.
+func (c *conn) send(message []byte) error {
+	return c.step(wsrm.Event{Kind: wsrm.Send, Message: message})
 }
 
 // CloseWrite ends the writing direction; the other end reads io.EOF behind what was written.
