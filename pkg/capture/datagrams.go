@@ -44,8 +44,9 @@ type units struct {
 }
 
 type unit struct {
-	octets []byte
-	mark   flow.Mark
+	octets      []byte
+	first, last bool // of its message
+	mark        flow.Mark
 }
 
 func newDatagrams(l flow.Limits) *datagrams {
@@ -158,7 +159,7 @@ func (d *datagrams) keep(s *datagramSession, to *units, u *wsrm.Unit, g flow.Dat
 	s.cost += cost
 	d.cost += cost
 	to.end = max(to.end, u.Number)
-	to.there[u.Number] = unit{u.Payload, flow.Mark{Time: g.Time, PacketNo: g.PacketNo, Comments: g.Comments}}
+	to.there[u.Number] = unit{u.Payload, u.First, u.Last, flow.Mark{Time: g.Time, PacketNo: g.PacketNo, Comments: g.Comments}}
 }
 
 // flows gives the sessions that carry streams, as if they were connections of a capture, in the order of their first packets. others counts the rest.
@@ -169,9 +170,14 @@ func (d *datagrams) flows(st *flow.Stats, others map[string]int) (list []*flow.F
 	for _, s := range slices.SortedFunc(maps.Values(d.sessions), func(a, b *datagramSession) int { return cmp.Compare(a.flow.FirstPacket, b.flow.FirstPacket) }) {
 		f := &s.flow
 		var gaps, missing [2]int64
+		unordered := isUnordered(s.ways[0].runs(), s.ways[1].runs())
 		for i := range s.ways {
-			f.Dirs[i].Runs = s.ways[i].runs()
-			gaps[i], missing[i] = place(f.Dirs[i].Runs)
+			if unordered {
+				f.Dirs[i].Runs, gaps[i], missing[i] = s.ways[i].unorderedMessages()
+			} else {
+				f.Dirs[i].Runs = s.ways[i].runs()
+				gaps[i], missing[i] = place(f.Dirs[i].Runs)
+			}
 			if s.ways[i].behind() {
 				f.Dirs[i].GapAfter = 1
 				gaps[i]++

@@ -70,6 +70,13 @@ func (s *tapped) ReadFrom(p []byte) (int, net.Addr, error) {
 // overUDP sends messages to an echo service over a stream over UDP, on an emulated link, and captures the datagrams at the near end.
 func overUDP(t *testing.T, profile string, sync int64, messages [][]byte) (grams []captured, store ctxstore.Store) {
 	t.Helper()
+	return overUDPAs(t, profile, streamer.Config{SyncBytes: sync}, 1, messages)
+}
+
+// overUDPAs does so over a stream that is as its initiator wants, with so many messages under way at once.
+func overUDPAs(t *testing.T, profile string, initiator streamer.Config, atOnce int, messages [][]byte) (grams []captured, store ctxstore.Store) {
+	t.Helper()
+	sync := initiator.SyncBytes
 	store = memory.New(memory.Config{})
 	synctest.Test(t, func(t *testing.T) {
 		p, err := link.ParseProfile(profile)
@@ -98,14 +105,25 @@ func overUDP(t *testing.T, profile string, sync int64, messages [][]byte) (grams
 		c, err := udp.Dial(t.Context(), tap, far.LocalAddr(), cfg)
 		require.NoError(t, err)
 		coder := binary.NewBook(ctxstore.Shapes{Store: memory.New(memory.Config{})}).Coder(binary.Options{})
-		s, err := streamer.Over(t.Context(), c, streamer.Config{Initiator: true, Session: [16]byte{7}, Token: make([]byte, frame.TokenLen), Representation: frame.Binary, Coder: coder, SyncBytes: sync})
+		initiator.Initiator, initiator.Session, initiator.Token, initiator.Representation, initiator.Coder = true, [16]byte{7}, make([]byte, frame.TokenLen), frame.Binary, coder
+		s, err := streamer.Over(t.Context(), c, initiator)
 		require.NoError(t, err)
-		for i, m := range messages {
-			reply, err := s.Lane(0).Call(t.Context(), streamer.NewMessage(nil, m))
+		require.Equal(t, initiator.Unordered, s.Unordered())
+		var pending []*streamer.Pending
+		for i := range len(messages) + atOnce - 1 {
+			if i < len(messages) {
+				p, err := s.Lane(0).Begin(t.Context(), streamer.NewMessage(nil, messages[i]))
+				require.NoError(t, err)
+				pending = append(pending, p)
+			}
+			if i -= atOnce - 1; i < 0 {
+				continue
+			}
+			reply, err := pending[i].Reply(t.Context())
 			require.NoError(t, err)
 			got, err := reply.ReadAll(1 << 20)
 			require.NoError(t, err)
-			require.True(t, bytes.Equal(m, got), "message %d", i)
+			require.True(t, bytes.Equal(messages[i], got), "message %d", i)
 		}
 		there := <-served
 		require.NoError(t, s.Close())

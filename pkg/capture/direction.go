@@ -65,7 +65,13 @@ type direction struct {
 	problems []string
 	octets   StreamOctets
 	closed   bool
-	left     int // octets at the end of the last run that are no whole frame
+
+	unordered bool
+	fragments frame.Fragments
+	frames    uint64 // behind the hello
+	farewell  *frame.Close
+
+	left int // octets at the end of the last run that are no whole frame
 }
 
 // StreamOctets are the octets of a direction by what they were for. Data counts the frames of messages, payload and framing.
@@ -119,7 +125,7 @@ type segment struct {
 
 func (j *joiner) direction(ctx context.Context) *direction {
 	return &direction{shapes: j.seen, find: func(n transit.Name) []byte { return j.base(ctx, n) }, open: map[frame.Key]*gathered{}, table: map[uint64]named{},
-		pieces: frame.Pieces{MaxShapes: maxShapes, MaxBytes: maxShapeOctets}}
+		fragments: frame.Fragments{MaxEarly: maxEarly, MaxBytes: maxEarlyOctets}, pieces: frame.Pieces{MaxShapes: maxShapes, MaxBytes: maxShapeOctets}}
 }
 
 // candidate is a sync frame found by its mark.
@@ -153,12 +159,16 @@ func (d *direction) trust(runs []flow.Run, named func(session [16]byte) bool) bo
 	}
 	votes := map[claim]int{}
 	for _, c := range syncs(runs) {
-		votes[claim{c.sync.Word, c.sync.Session, c.at - int64(c.sync.Offset)}]++
+		base := c.at - int64(c.sync.Offset)
+		if c.sync.Offset == 0 { // of an unordered direction, where offsets say nothing
+			base = 0
+		}
+		votes[claim{c.sync.Word, c.sync.Session, base}]++
 	}
 	best, most := claim{}, 0
 	for _, c := range slices.SortedFunc(maps.Keys(votes), func(a, b claim) int { return int(min(1, max(-1, a.base-b.base))) }) {
 		n := votes[c]
-		if n == 1 && !named(c.session) {
+		if n == 1 && !named(c.session) && !d.beginsWithSync(runs) {
 			continue
 		}
 		if n > most {
@@ -186,7 +196,7 @@ func (d *direction) run(r *flow.Run) {
 	} else {
 		d.known, d.following, d.base = true, true, r.Offset
 	}
-	for at < len(r.Data) && !d.closed {
+	for at < len(r.Data) && (!d.closed || d.unordered) {
 		offset := r.Offset + int64(at) - d.base
 		f, n, err := frame.Parse(r.Data[at:], offset, 0)
 		if err == nil && n == 0 {
@@ -204,6 +214,7 @@ func (d *direction) run(r *flow.Run) {
 		at += n
 	}
 	d.left = len(r.Data) - at
+	d.allThere(r.Offset + int64(at) - d.base)
 	d.lose("octets missing")
 }
 
@@ -224,7 +235,7 @@ func (d *direction) resync(r *flow.Run, from int) int {
 		if !ok {
 			return len(r.Data)
 		}
-		if s.Word == d.word && s.Session == d.session && r.Offset+int64(at)-d.base == int64(s.Offset) {
+		if s.Word == d.word && s.Session == d.session && (d.unordered && s.Offset == 0 || !d.unordered && r.Offset+int64(at)-d.base == int64(s.Offset)) {
 			return at
 		}
 		from = at + 1
@@ -232,6 +243,7 @@ func (d *direction) resync(r *flow.Run, from int) int {
 }
 
 func (d *direction) frame(f frame.Frame, n int, offset int64, r *flow.Run, at int) error {
+	d.frames++
 	switch f := f.(type) {
 	case frame.Data:
 		d.octets.Data += int64(n)
@@ -241,7 +253,7 @@ func (d *direction) frame(f frame.Frame, n int, offset int64, r *flow.Run, at in
 		if offset != 0 {
 			return fmt.Errorf("a second hello")
 		}
-		d.hello, d.word, d.session, d.stages = &f, f.Word, f.Session, f.Stages
+		d.hello, d.word, d.session, d.stages, d.frames = &f, f.Word, f.Session, f.Stages, 0
 		return supported(f.Stages)
 	case frame.Shape:
 		d.octets.Shape += int64(n)
@@ -257,8 +269,12 @@ func (d *direction) frame(f frame.Frame, n int, offset int64, r *flow.Run, at in
 		d.cancel(f)
 	case frame.Close:
 		d.octets.Other += int64(n)
-		d.cover(f.Messages == d.checks.Messages() && f.Check == d.checks.Check(), offset)
-		d.closed = true
+		if d.closed = true; d.unordered {
+			d.frames--
+			d.farewell = &f
+		} else {
+			d.cover(f.Messages == d.checks.Messages() && f.Check == d.checks.Check(), offset)
+		}
 		if f.Code != frame.CloseDone && f.Code != frame.CloseGoingAway {
 			d.problem(offset, "closed: %s %s", f.Code, f.Text)
 		}
@@ -302,6 +318,10 @@ func (d *direction) shape(f frame.Shape, offset int64) error {
 
 // sync checks what came since the one before, and goes on from this one.
 func (d *direction) sync(f frame.Sync, offset int64) {
+	if d.unordered {
+		d.syncUnordered(f)
+		return
+	}
 	if d.following {
 		d.cover(f.Messages == d.checks.Messages() && f.Check == d.checks.Check() && slices.Equal(f.Open, d.checks.Open()), offset)
 		d.checks.Next()
@@ -346,6 +366,7 @@ func (d *direction) cancel(f frame.Cancel) {
 		return
 	}
 	d.checks.Cancel(f.Message)
+	d.fragments.Cancel(f.Message)
 	if g := d.open[f.Message]; g != nil {
 		g.state, g.why = Cancelled, f.Code.String()
 		if f.Text != "" {
@@ -358,6 +379,9 @@ func (d *direction) cancel(f frame.Cancel) {
 func (d *direction) data(f frame.Data, n int, offset int64, r *flow.Run, at int) error {
 	if !d.following {
 		return fmt.Errorf("data before hello or sync")
+	}
+	if d.unordered {
+		return d.dataUnordered(f, n, offset, r, at)
 	}
 	if err := d.numbering.Resolve(&f, offset); err != nil {
 		return err
