@@ -20,13 +20,13 @@ var (
 	soakSeed = flag.Uint64("soakseed", 0, "run this session only, a hundred times")
 )
 
-// TestSoakSessions: random messages between two ends with random limits and sync sizes, in both directions, some cancelled, arrive once and as they
+// TestSoakSessions: random messages between two ends with random limits and sync sizes, in both directions, some cancelled, on streams with order (even seeds) and without, arrive once and as they
 // are, or end in an error that limits or cancels explain; no stream breaks. A failure names its seed.
 func TestSoakSessions(t *testing.T) {
 	material := append(shared.Envelopes(t, true), workload.Mixed(5)...)
 	if *soakSeed != 0 {
 		for range 100 {
-			runSession(t, *soakSeed, material)
+			runSession(t, *soakSeed, material, *soakSeed%2 == 1)
 		}
 		return
 	}
@@ -35,7 +35,8 @@ func TestSoakSessions(t *testing.T) {
 	seeds := rand.New(rand.NewPCG(first, 0))
 	sessions, messages := 0, 0
 	for end := time.Now().Add(*soakFor); time.Now().Before(end); sessions++ {
-		messages += runSession(t, seeds.Uint64(), material)
+		seed := seeds.Uint64()
+		messages += runSession(t, seed, material, seed%2 == 1)
 	}
 	goleak.VerifyNone(t)
 	t.Logf("%d sessions, %d messages", sessions, messages)
