@@ -83,6 +83,8 @@ type world struct {
 	cuts     func() [2]int64 // draws cut for each connection; nil: they are not cut
 	cut      [2]int64        // after how many octets of that direction the next connection breaks; 0: it does not
 
+	conns    func() [2]net.Conn // makes connections, of unordered streams; nil: pipes in memory
+
 	waiting sync.WaitGroup // for replies
 	mu      sync.Mutex
 	replies map[uint64]reply // by the number of the message; of the last life
@@ -156,6 +158,9 @@ func (c *cutter) Write(p []byte) (int, error) {
 func (w *world) connect() bool {
 	here, there := inproc.Pipe(1 << 20)
 	conns := [2]net.Conn{&cutter{here, w.cut[0]}, &cutter{there, w.cut[1]}}
+	if w.conns != nil {
+		conns = w.conns()
+	}
 	w.cut = [2]int64{}
 	var wait sync.WaitGroup
 	for i := range conns {
@@ -163,7 +168,7 @@ func (w *world) connect() bool {
 			coder := codec.NewBook(ctxstore.Shapes{Store: memory.New(memory.Config{})}).Coder(codec.Options{Text: true})
 			q := w.ends[i]
 			serve := func(ctx context.Context, x *streamer.Exchange) { _ = q.Arrived(ctx, x.Message()) }
-			cfg := streamer.Config{Initiator: i == 0, Token: make([]byte, 16), Representation: 2, Coder: coder, Handler: serve, Acks: q.Acks}
+			cfg := streamer.Config{Initiator: i == 0, Unordered: w.conns != nil, Token: make([]byte, 16), Representation: 2, Coder: coder, Handler: serve, Acks: q.Acks}
 			if i == 1 {
 				cfg.Accept = func(context.Context, streamer.Hello) (streamer.Coder, streamer.Handler, error) {
 					return coder, serve, nil
