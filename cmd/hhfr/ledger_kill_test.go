@@ -27,7 +27,7 @@ func entryMessage(number int) string {
 
 // ledgerRun is a run of hhfr stream to /ledger, exactly once and in order, in which both ends are killed and started again: with the same commands, and on the client's side --resume.
 type ledgerRun struct {
-	transport       string
+	transport       string // and flags of it
 	messages, kills int
 	seed            uint64
 }
@@ -54,8 +54,9 @@ func (w *ledgerWorld) startClient() {
 	require.NoError(w.t, err)
 	defer input.Close()
 	w.errs.Reset()
-	w.client = exec.CommandContext(w.t.Context(), "hhfr", "stream", strings.TrimSuffix(w.server.url, "echo")+"ledger", "-", "--transport", w.transport, "--assurance", "exactly-once", "--ordered", "--resume",
-		"--store", "bolt:"+filepath.Join(w.dir, "client.db"), "--reconnect", "2m", "--concurrency", "128", "-q")
+	args := []string{"stream", strings.TrimSuffix(w.server.url, "echo") + "ledger", "-", "--assurance", "exactly-once", "--ordered", "--resume",
+		"--store", "bolt:" + filepath.Join(w.dir, "client.db"), "--reconnect", "2m", "--concurrency", "128", "-q", "--transport"}
+	w.client = exec.CommandContext(w.t.Context(), "hhfr", append(args, strings.Fields(w.transport)...)...)
 	w.client.Stdin, w.client.Stderr = input, &w.errs
 	out, err := w.client.StdoutPipe()
 	require.NoError(w.t, err)
@@ -180,9 +181,9 @@ func TestKeptMessages(t *testing.T) {
 	w.check()
 }
 
-// Both ends are killed while messages are sent: each is in the ledger once, and in order, over either transport. The long form is TestSoakLedger.
+// Both ends are killed while messages are sent: each is in the ledger once, and in order, over either transport, also over streams without order. The long form is TestSoakLedger.
 func TestLedgerOverKills(t *testing.T) {
-	for _, transport := range []string{"tcp", "udp"} {
+	for _, transport := range []string{"tcp", "udp", "udp --unordered"} {
 		t.Run(transport, func(t *testing.T) {
 			t.Parallel()
 			assert.Positive(t, ledgerRun{transport: transport, messages: 1000, kills: 6, seed: 7}.run(t), "the run was over before any")

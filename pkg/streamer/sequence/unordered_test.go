@@ -12,7 +12,6 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/hhfr/hhfr/internal/link"
-	"github.com/hhfr/hhfr/pkg/streamer"
 	"github.com/hhfr/hhfr/pkg/streamer/udp"
 )
 
@@ -45,19 +44,13 @@ func TestUnorderedStreams(t *testing.T) {
 					streams++
 					ends := overLink(t, fmt.Sprintf("edge,loss=%d%%,reorder=5%%,seed=%d", r.IntN(15), seed*100+uint64(streams)))
 					if streams <= 2 {
-						time.AfterFunc(time.Duration(1000+r.IntN(5000))*time.Millisecond, func() {
-							for _, s := range w.streams {
-								if s != nil {
-									assert.True(t, s.Unordered())
-									s.Abort(streamer.CloseGoingAway, "")
-								}
-							}
-						})
+						time.AfterFunc(time.Duration(300+r.IntN(500))*time.Millisecond, func() { _ = ends[1].Close() })
 					}
 					return ends
 				}
 				w.run(messages)
 				w.close()
+				assert.Greater(t, streams, 1, "it did not break: the test shows nothing")
 				w.check(messages)
 				assert.Len(t, w.replies, messages)
 				time.Sleep(time.Hour) // for what the connections left

@@ -183,6 +183,7 @@ func (w *world) connect() bool {
 	wait.Wait()
 	for i, s := range w.streams {
 		if s != nil {
+			assert.Equal(w.t, w.conns != nil, s.Unordered())
 			w.ends[i].Attach(s)
 		}
 	}
