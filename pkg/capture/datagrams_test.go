@@ -388,18 +388,20 @@ func gramsOf(tape []byte) (grams []captured) {
 
 // FuzzDatagrams: whatever datagrams a capture has, its runs are in order, and no longer than what came.
 func FuzzDatagrams(f *testing.F) {
-	file, err := flow.Open(bytes.NewReader(shared.Read(f, shared.Testdata(f, "pcap", "datagrams.pcap"))))
-	require.NoError(f, err)
-	var grams []captured
-	_, err = flow.Flows(file, flow.Config{Datagram: func(d flow.Datagram) error {
-		grams = append(grams, captured{sent: d.Src.Port() == uint16(client.Port), octets: d.Data})
-		return nil
-	}})
-	require.NoError(f, err)
-	require.Greater(f, len(grams), 50)
-	f.Add(tapeOf(grams[:20]))
-	f.Add(tapeOf(grams[len(grams)-30:]))
-	f.Add(tapeOf(slices.Concat(grams[:5], grams[8:12], grams[4:6])))
+	for _, name := range []string{"datagrams.pcap", "unordered.pcap"} {
+		file, err := flow.Open(bytes.NewReader(shared.Read(f, shared.Testdata(f, "pcap", name))))
+		require.NoError(f, err)
+		var grams []captured
+		_, err = flow.Flows(file, flow.Config{Datagram: func(d flow.Datagram) error {
+			grams = append(grams, captured{sent: d.Src.Port() == uint16(client.Port), octets: d.Data})
+			return nil
+		}})
+		require.NoError(f, err)
+		require.Greater(f, len(grams), 50)
+		f.Add(tapeOf(grams[:20]))
+		f.Add(tapeOf(grams[len(grams)-30:]))
+		f.Add(tapeOf(slices.Concat(grams[:5], grams[8:12], grams[4:6])))
+	}
 	f.Fuzz(func(t *testing.T, tape []byte) {
 		grams := gramsOf(tape)
 		var end [2]int64

@@ -83,7 +83,7 @@ type world struct {
 	cuts     func() [2]int64 // draws cut for each connection; nil: they are not cut
 	cut      [2]int64        // after how many octets of that direction the next connection breaks; 0: it does not
 
-	conns    func() [2]net.Conn // makes connections, of unordered streams; nil: pipes in memory
+	conns func() [2]net.Conn // makes connections, of unordered streams; nil: pipes in memory
 
 	waiting sync.WaitGroup // for replies
 	mu      sync.Mutex
