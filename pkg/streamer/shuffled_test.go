@@ -71,7 +71,7 @@ func (c *shuffled) pass(most int) error {
 		i := c.rnd.IntN(len(c.waiting))
 		p := c.waiting[i]
 		c.waiting = append(c.waiting[:i], c.waiting[i+1:]...)
-		if _, err := c.Conn.Write(p.octets); err != nil {
+		if _, err := c.Write(p.octets); err != nil {
 			return err
 		}
 		c.arrived[p.number] = true
