@@ -234,6 +234,9 @@ func runStream(ctx context.Context, env Env, g *global, o streamOptions) (err er
 	if !agreed.HHFR && !g.quiet {
 		fmt.Fprintf(env.Err, "hhfr: plain SOAP: %s\n", agreed.Why)
 	}
+	if s := session.Stream(); o.unordered && s != nil && !s.Unordered() && !g.quiet {
+		fmt.Fprintln(env.Err, "hhfr: messages keep their order: the other end knows no unordered streams")
+	}
 	p := &printer{env: env, o: o, late: late}
 	sending, stop := context.WithCancel(ctx)
 	defer stop()
