@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"io"
+	"net"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -141,6 +142,11 @@ func recorded(t testing.TB) (all []byte, hello int) {
 // receive has a stream take b from an initiator that then goes away, and returns the stream's error.
 func receive(t testing.TB, b []byte) error {
 	here, there := inproc.Pipe(1 << 20)
+	return receiveOver(t, b, here, there)
+}
+
+// receiveOver does so over a connection.
+func receiveOver(t testing.TB, b []byte, here, there net.Conn) error {
 	_, err := here.Write(b)
 	require.NoError(t, err)
 	require.NoError(t, here.(interface{ CloseWrite() error }).CloseWrite())

@@ -1,6 +1,7 @@
 package streamer_test
 
 import (
+	"bytes"
 	"context"
 	"io"
 	"strings"
@@ -147,4 +148,66 @@ func TestUnorderedCloseWithoutAllFrames(t *testing.T) {
 	require.NoError(t, h.conn.(interface{ CloseWrite() error }).CloseWrite())
 	<-h.s.Done()
 	assert.ErrorIs(t, h.s.Err(), io.ErrUnexpectedEOF)
+}
+
+// recordedUnordered is what an initiator writes in an unordered stream, in an order in which it may come, hello included, and the length of the hello.
+func recordedUnordered() (all []byte, hello int) {
+	h := handHello
+	h.Unordered = true
+	b := h.AppendTo(nil)
+	hello = len(b)
+	data := sealed(
+		frame.Data{First: true, Last: true, Exchange: 1, Payload: []byte("\x01#1")},
+		frame.Data{First: true, Head: true, Exchange: 2, Payload: []byte("\x00\x05he")},
+		frame.Data{Head: true, Exchange: 2, Payload: []byte("\x04ad\x01b")},
+		frame.Data{Last: true, Text: true, Exchange: 2, Payload: []byte("text")},
+		frame.Data{First: true, Last: true, OneWay: true, Exchange: 3, Lane: 4, Payload: []byte("\x00event")},
+		frame.Data{First: true, Exchange: 4, Payload: []byte("\x00given up")},
+	)
+	for _, f := range []frame.Frame{
+		frame.Close{Messages: 10}, data[3], frame.Shape{Number: 1, Form: frame.Full, Total: 5, Piece: []byte("shape")}, data[4], data[2], data[5],
+		frame.Sync{Word: handHello.Word, Session: session, Representation: 1, Shapes: []frame.Announced{{Number: 1, Name: frame.NameOf(fingerprint("shape"))}}},
+		data[0], frame.Shape{Number: 2, Form: frame.Reference}, frame.Cancel{Message: frame.Key{Exchange: 4}, Code: frame.Aborted}, data[1],
+	} {
+		b = f.AppendTo(b)
+	}
+	return b, hello
+}
+
+// receiveUnordered has a stream take b from an initiator that then goes away, and returns the stream's error.
+func receiveUnordered(t testing.TB, b []byte) error {
+	here, there := shuffledPipe(1<<20, 0, 1)
+	return receiveOver(t, b, here, there)
+}
+
+func TestUnorderedDirectionsTruncatedAndFlipped(t *testing.T) {
+	b, hello := recordedUnordered()
+	require.NoError(t, receiveUnordered(t, b))
+	for at := range b {
+		assert.Error(t, receiveUnordered(t, b[:at]), "cut at %d", at)
+	}
+	for at := hello; at < len(b); at++ {
+		for _, mask := range []byte{0x01, 0x80, 0xff} {
+			flipped := bytes.Clone(b)
+			flipped[at] ^= mask
+			err := receiveUnordered(t, flipped)
+			var e *streamer.Error
+			if err != nil {
+				require.ErrorAs(t, err, &e, "flipped at %d", at)
+			}
+		}
+	}
+}
+
+func FuzzUnorderedReader(f *testing.F) {
+	b, hello := recordedUnordered()
+	f.Add(b[hello:])
+	for at := hello; at < len(b); at += 17 {
+		f.Add(b[hello:at])
+	}
+	f.Fuzz(func(t *testing.T, rest []byte) {
+		if len(rest) < 1<<19 {
+			_ = receiveUnordered(t, append(bytes.Clone(b[:hello]), rest...))
+		}
+	})
 }
