@@ -113,7 +113,7 @@ func (e *Engine) refusals(a *Ack) {
 	e.dropped(a)
 }
 
-// dropped looks for units that had arrived and of which the ranges tell no more: they made room for others, and the nack that said so got lost.
+// dropped looks for units that had arrived and of which the ranges tell no more: they made room for others, and the nack that said so got lost. An acknowledgement that is out of date tells nothing of that.
 func (e *Engine) dropped(a *Ack) {
 	s := &e.out
 	told := uint64(0)
@@ -122,7 +122,7 @@ func (e *Engine) dropped(a *Ack) {
 			told += r.Last - max(r.First, s.done+1) + 1
 		}
 	}
-	if a.Echo != s.echo || len(a.Ranges) == maxRanges || s.arrived <= told {
+	if a.Echo != s.echo || a.Done < s.done || len(a.Ranges) == maxRanges || s.arrived <= told {
 		return
 	}
 	ranges := a.Ranges
