@@ -8,6 +8,8 @@ import (
 	"os"
 	"slices"
 	"strings"
+	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -31,12 +33,10 @@ type messenger interface {
 // A message that is lost comes when it is sent again, and no other later than it would; what the other end has is told.
 func TestMessagesEachForItself(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		lost := false
+		var lost atomic.Bool
 		dialled, accepted, l := connect(t, "lte", udp.Config{}, func(near, far net.PacketConn) (net.PacketConn, net.PacketConn) {
 			return filter{near, func(b []byte) bool {
-				first := !lost && bytes.Contains(b, []byte("message 2"))
-				lost = lost || first
-				return !first
+				return !bytes.Contains(b, []byte("message 2")) || lost.Swap(true)
 			}}, far
 		})
 		a, b := dialled.(messenger), accepted.(messenger)
@@ -45,8 +45,13 @@ func TestMessagesEachForItself(t *testing.T) {
 		require.NoError(t, err)
 		_, err = io.ReadFull(b, make([]byte, 6))
 		require.NoError(t, err)
+		var mu sync.Mutex
 		var told []uint64
-		a.Unorder(func(last uint64) { told = append(told, last) })
+		a.Unorder(func(last uint64) {
+			mu.Lock()
+			defer mu.Unlock()
+			told = append(told, last)
+		})
 		b.Unorder(func(uint64) {})
 		for i := range 5 {
 			m := fmt.Sprintf("message %d.", i)
@@ -61,8 +66,10 @@ func TestMessagesEachForItself(t *testing.T) {
 		require.NoError(t, err)
 		assert.Equal(t, "message 0.message 1.message 3.message 4.message 2.", string(got))
 		time.Sleep(time.Second)
+		mu.Lock()
 		assert.True(t, slices.IsSorted(told))
 		assert.EqualValues(t, 6, told[len(told)-1])
+		mu.Unlock()
 		require.NoError(t, a.Close())
 		require.NoError(t, b.Close())
 		require.NoError(t, l.Close())
