@@ -124,3 +124,33 @@ func TestAnyOrder(t *testing.T) {
 		t.Run(fmt.Sprint(seed), func(t *testing.T) { anyOrder(t, seed) })
 	}
 }
+
+// A long message goes in fragments, beside which small ones pass.
+func TestLongMessageUnordered(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		here, there := overLink(t, "lte,loss=2%,reorder=2%,seed=3", nil)
+		p := connectOver(t, pairing{a: streamer.Config{Unordered: true}, handlerb: echo}, here, there)
+		long := strings.Repeat("a long message ", 200_000)
+		var all sync.WaitGroup
+		took := time.Duration(0)
+		all.Go(func() {
+			began := time.Now()
+			r, err := p.a.Lane(0).Call(t.Context(), streamer.NewMessage(nil, []byte(long)))
+			if assert.NoError(t, err) {
+				assert.True(t, long == body(t, r))
+			}
+			took = time.Since(began)
+		})
+		time.Sleep(time.Second)
+		began := time.Now()
+		for range 10 {
+			r, err := p.a.Lane(0).Call(t.Context(), streamer.NewMessage(nil, []byte("small")))
+			require.NoError(t, err)
+			assert.Equal(t, "small", body(t, r))
+		}
+		small := time.Since(began)
+		all.Wait()
+		assert.Less(t, small, took, "ten small ones, one after the other, do not wait for the long one: %v, %v", small, took)
+		closeBoth(t, p)
+	})
+}
