@@ -15,7 +15,18 @@ import (
 	"github.com/hhfr/hhfr/pkg/negotiate"
 	"github.com/hhfr/hhfr/pkg/streamer"
 	"github.com/hhfr/hhfr/pkg/streamer/udp"
+	"github.com/hhfr/hhfr/pkg/wsrm"
 )
+
+func TestUnorderedAndAtMostOnceInOrder(t *testing.T) {
+	cfg := config(t)
+	cfg.Unordered, cfg.Ordered = true, true
+	_, err := negotiate.NewDialer(cfg)
+	assert.ErrorIs(t, err, &negotiate.Error{Code: negotiate.BadConfig})
+	cfg.Assurance = wsrm.AtLeastOnce
+	_, err = negotiate.NewDialer(cfg)
+	assert.NoError(t, err)
+}
 
 // stubborn is a connection that carries octets, whatever the one below can.
 type stubborn struct{ net.Conn }
