@@ -71,7 +71,7 @@ func anyOrder(t *testing.T, seed uint64) {
 		var mu sync.Mutex
 		got := map[string]int{}
 		here, there := overLink(t, profile, nil)
-		p := connectOver(t, pairing{a: streamer.Config{Unordered: true}, codera: a, coderb: b, handlerb: func(ctx context.Context, x *streamer.Exchange) {
+		p := connectOver(t, pairing{a: streamer.Config{Unordered: true, HelloTimeout: time.Hour}, b: streamer.Config{HelloTimeout: time.Hour}, codera: a, coderb: b, handlerb: func(ctx context.Context, x *streamer.Exchange) {
 			m, err := x.Message().ReadAll(1 << 20)
 			if !assert.NoError(t, err) {
 				return
