@@ -145,3 +145,11 @@ func (s *Stream) longest() int {
 	}
 	return min(most, maxMessageOctets-frame.DataOverhead) - frame.UnorderedOverhead
 }
+
+// takesBeyond is how many exchanges, and open messages, an unordered stream takes beyond what its limits say: what frees the room for them may come later than they do.
+func (s *Stream) takesBeyond() int {
+	if s.unordered == nil {
+		return 0
+	}
+	return maxUnacknowledged
+}

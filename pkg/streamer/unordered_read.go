@@ -14,7 +14,7 @@ type unorderedReceiver struct {
 	octets    int          // of frames whose turn was not yet
 }
 
-// data takes a data frame, and those that waited for it.
+// dataUnordered takes a data frame, and those that waited for it.
 func (r *receiver) dataUnordered(f *frame.Data, n int) error {
 	u, at := r.unordered, r.input.at
 	u.octets += n
@@ -70,7 +70,7 @@ func (r *receiver) counted(f frame.Frame) error {
 	case u.frames < u.close.Messages:
 		return nil
 	case u.frames > u.close.Messages:
-		return &Error{Code: WrongCheck, At: r.input.at, Err: errUnorderedFrames}
+		return &Error{Code: WrongCheck, At: r.input.at, Err: errors.New("number of frames of the close frame differs")}
 	}
 	r.closeNow(*u.close)
 	return nil

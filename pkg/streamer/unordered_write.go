@@ -1,7 +1,6 @@
 package streamer
 
 import (
-	"errors"
 	"maps"
 
 	"github.com/hhfr/hhfr/pkg/streamer/frame"
@@ -197,13 +196,3 @@ func (w *writer) syncUnorderedIfDue() {
 
 // delays tells whether a cancel waits for its time.
 func (w *writer) delays() bool { return w.unordered != nil && w.unordered.delayed.len() > 0 }
-
-// takesBeyond is how many exchanges, and open messages, an unordered stream takes beyond what its limits say: what frees the room for them may come later than they do.
-func (s *Stream) takesBeyond() int {
-	if s.unordered == nil {
-		return 0
-	}
-	return maxUnacknowledged
-}
-
-var errUnorderedFrames = errors.New("number of frames of the close frame differs")
