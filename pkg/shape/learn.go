@@ -36,6 +36,7 @@ func LearnFamily(message []byte, whole bool) (*Family, error) {
 	}
 	l := newLearner(message)
 	f, err := l.document(!whole)
+	l.done()
 	if err != nil {
 		return nil, err
 	}
@@ -87,7 +88,7 @@ func (f *Family) Shape() (*Shape, error) {
 	if f.encoding.isUTF16() {
 		w.end()
 	}
-	return parse(w.finish())
+	return w.finish()
 }
 
 // Size is about what the family takes in memory, in octets.

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"io"
 	"strings"
+	"sync"
 	"sync/atomic"
 
 	"github.com/hhfr/hhfr/internal/xmltext"
@@ -19,9 +20,7 @@ var slotNumbers atomic.Int64
 type learner struct {
 	octets []byte
 	src    string // the same
-	tk     *xmltext.Tokenizer
-	binds  []binding
-	open   []*draft
+	*reading
 	slots  int
 	run    run
 	parts  []part
@@ -32,9 +31,32 @@ type learner struct {
 }
 
 func newLearner(message []byte) *learner {
-	const usual = 16 // declarations, values of markup and open elements of most messages
-	return &learner{octets: message, src: string(message), tk: xmltext.New(message),
-		binds: make([]binding, 0, usual), open: make([]*draft, 0, usual), parts: make([]part, 0, usual), fixed: make([][]part, 0, usual)}
+	const usual = 16 // values of markup in most messages
+	l := &learner{octets: message, src: string(message), parts: make([]part, 0, usual), fixed: make([][]part, 0, usual)}
+	l.reading = readings.Get().(*reading)
+	l.tk.Reset(message)
+	return l
+}
+
+// reading is what a learner needs only while it reads.
+type reading struct {
+	tk    *xmltext.Tokenizer
+	binds []binding
+	open  []*draft
+}
+
+// readings are used again.
+var readings = sync.Pool{New: func() any { return &reading{tk: xmltext.New(nil)} }}
+
+// done gives back what was needed for reading; no part of the message stays in it.
+func (l *learner) done() {
+	r := l.reading
+	r.tk.Reset(nil)
+	clear(r.binds[:cap(r.binds)])
+	clear(r.open[:cap(r.open)])
+	r.binds, r.open = r.binds[:0], r.open[:0]
+	readings.Put(r)
+	l.reading = nil
 }
 
 // run is what was read since the last tag: src[from:to].

@@ -2,6 +2,7 @@ package shape
 
 import (
 	"slices"
+	"sync"
 
 	"github.com/hhfr/hhfr/internal/xmltext"
 )
@@ -75,12 +76,21 @@ func (p *Program) Size() int {
 // Leads are the octets every message of the shape begins with; they must not be changed.
 func (p *Program) Leads() []byte { return p.leads }
 
+// compiling has room for the operations and texts of programs, while it is not known how many there are.
+var compiling = sync.Pool{New: func() any { return new(Program) }}
+
 // Compile makes a program. It cannot fail: whatever a [Shape] may be can be compiled.
 func Compile(s *Shape) *Program {
-	p := &Program{shape: s, ops: make([]op, 0, s.nodes/2+8), lits: make([]byte, 0, len(s.octets)+litRoom)}
+	room := compiling.Get().(*Program)
+	p := &Program{shape: s, ops: room.ops[:0], lits: room.lits[:0]}
 	p.node(s.root)
 	p.emit(op{code: opEnd})
 	p.lits = append(p.lits, make([]byte, litRoom)...)
+	room.ops, room.lits = p.ops, p.lits
+	p.ops, p.lits = slices.Clone(p.ops), slices.Clone(p.lits)
+	if clear(room.ops); s.nodes <= 4096 { // unless one shape made it large
+		compiling.Put(room)
+	}
 	p.pair()
 	p.pack = planPacking(p.ops)
 	if first := p.ops[0]; first.code == opText {

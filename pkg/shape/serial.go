@@ -48,15 +48,15 @@ func appendNode(dst []byte, n *Node, depth int) ([]byte, error) {
 
 // Parse reads a serialization and refuses whatever is not canonical; what it accepts serializes to the same octets. Errors are of type [Error], code Invalid or TooLarge.
 func Parse(octets []byte) (*Shape, error) {
-	return parse(append([]byte(nil), octets...))
+	return parse(append([]byte(nil), octets...), 0)
 }
 
-// parse keeps the octets.
-func parse(octets []byte) (*Shape, error) {
+// parse keeps the octets. Nodes is how many there are at most, if that is known.
+func parse(octets []byte, nodes int) (*Shape, error) {
 	if len(octets) > maxSerialization {
 		return nil, &Error{Code: TooLarge, What: fmt.Sprintf("shape of %d octets, most are %d", len(octets), maxSerialization)}
 	}
-	p := parser{cur: bin.NewCursor(octets, 0), text: string(octets), stack: make([]*Node, 0, 64)}
+	p := parser{cur: bin.NewCursor(octets, 0), text: string(octets), stack: make([]*Node, 0, 64), room: make([]Node, nodes), kidRoom: make([]*Node, nodes)}
 	if v := p.cur.U8(); v != version {
 		p.fail(fmt.Sprintf("version %d, not %d", v, version))
 	}

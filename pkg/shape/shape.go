@@ -136,7 +136,7 @@ func New(root *Node) (*Shape, error) {
 	if err != nil {
 		return nil, err
 	}
-	return parse(octets)
+	return parse(octets, 0)
 }
 
 // Code tells kinds of [Error] apart.

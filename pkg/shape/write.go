@@ -13,6 +13,7 @@ type writer struct {
 	open  []written
 	text  int // place of the text that is being written, 0: none
 	slots map[*slot]int
+	nodes int // begun; sequences of one are among them
 }
 
 // written is a node that is being written.
@@ -28,20 +29,20 @@ var writers = sync.Pool{New: func() any { return new(writer) }}
 func newWriter() *writer {
 	w := writers.Get().(*writer)
 	w.dst = append(w.dst[:0], version, 0) // 0: room for the number of slots
-	w.open, w.text, w.slots = w.open[:0], 0, nil
+	w.open, w.text, w.slots, w.nodes = w.open[:0], 0, nil, 0
 	return w
 }
 
-// finish gives the serialization. The writer is of no use any more.
-func (w *writer) finish() []byte {
+// finish gives the shape. The writer is of no use any more.
+func (w *writer) finish() (*Shape, error) {
 	const usual = 64 << 10
 	w.endText()
 	w.count(1, len(w.slots))
-	octets := bytes.Clone(w.dst)
+	octets, nodes := bytes.Clone(w.dst), w.nodes
 	if w.slots = nil; cap(w.dst) <= usual {
 		writers.Put(w)
 	}
-	return octets
+	return parse(octets, nodes)
 }
 
 // count writes a number into the octet at, and makes room for more if it needs more.
@@ -71,6 +72,7 @@ func (w *writer) kid(kind Kind) {
 		w.open[n-1].kids++
 	}
 	w.dst = append(w.dst, byte(kind))
+	w.nodes++
 }
 
 // begin begins a node that others stand in; end ends it.
