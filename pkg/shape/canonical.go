@@ -38,14 +38,14 @@ func appendCanonical(kids []*Node, k *Node) []*Node {
 
 // renumberSlots gives slots the numbers 0, 1, 2… in preorder of their first appearance, and makes that one the Slot node and all others Again.
 func renumberSlots(root *Node) {
-	numbers := map[int]int{}
+	numbers := map[int32]int32{}
 	walk(root, func(n *Node) {
 		if n.Kind != Slot && n.Kind != Again {
 			return
 		}
 		number, seen := numbers[n.Slot]
 		if !seen {
-			number = len(numbers)
+			number = int32(len(numbers))
 			numbers[n.Slot] = number
 			n.Kind = Slot
 		} else {

@@ -79,7 +79,7 @@ func (p *pool[T]) get() *T {
 		return x
 	}
 	if len(p.room) == 0 {
-		const least, most = 8, 64
+		const least, most = 4, 64
 		n := min(max(p.made/2, least), most) // half as many again
 		p.room = make([]T, n)
 		p.made += n

@@ -48,11 +48,11 @@ type op struct {
 	until    Until
 	nameEnd  bool // opMaybe, opRows, opJump as alternative: the guard ends in a name, which must end there
 	fixed    bool
+	bits     uint8
 	a, b     int32
+	lead     lead // opMaybe, opRows
 	min, max uint64
 	alts     []alternative // opChoice, and opRows of one
-	bits     uint8
-	lead     lead // opMaybe, opRows
 }
 
 // lead is the text lits[a:b] by which the operations behind a guard are known if they begin with it and no prefix follows; else it is empty.
@@ -133,10 +133,10 @@ func (p *Program) nodes(list []*Node, joinable bool) bool {
 			p.emit(op{code: opValue, typ: n.Type, until: n.Until})
 			joinable = false
 		case Slot:
-			p.emit(op{code: opSlot, a: int32(n.Slot)})
+			p.emit(op{code: opSlot, a: n.Slot})
 			joinable = false
 		case Again:
-			p.emit(op{code: opAgain, a: int32(n.Slot)})
+			p.emit(op{code: opAgain, a: n.Slot})
 			joinable = false
 		case Sequence, Element, Attribute:
 			joinable = p.nodes(n.Kids, joinable)

@@ -156,12 +156,12 @@ func (p *parser) node(depth int, parent Kind) *Node {
 			p.fail(fmt.Sprintf("value of type %d until %d", n.Type, n.Until))
 		}
 	case Slot:
-		if n.Slot = p.cur.Count(maxSlots); n.Slot != p.seen {
+		if n.Slot = int32(p.cur.Count(maxSlots)); int(n.Slot) != p.seen {
 			p.fail(fmt.Sprintf("slot %d where %d comes next", n.Slot, p.seen))
 		}
 		p.seen++
 	case Again:
-		if n.Slot = p.cur.Count(maxSlots); n.Slot >= p.seen {
+		if n.Slot = int32(p.cur.Count(maxSlots)); int(n.Slot) >= p.seen {
 			p.fail(fmt.Sprintf("slot %d stands again before it stands first", n.Slot))
 		}
 	case Sequence, Element, Attribute, Choice:

@@ -91,8 +91,8 @@ type Node struct {
 	Kind     Kind
 	Type     Type
 	Until    Until
+	Slot     int32
 	Text     string
-	Slot     int
 	Min, Max uint64 // Max 0: no limit; Min = Max: a fixed number of rows
 	Kids     []*Node
 }

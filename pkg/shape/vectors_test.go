@@ -43,7 +43,7 @@ func seq(kids ...*shape.Node) *shape.Node { return &shape.Node{Kind: shape.Seque
 func array(least, most uint64, row ...*shape.Node) *shape.Node {
 	return &shape.Node{Kind: shape.Array, Min: least, Max: most, Kids: []*shape.Node{seq(row...)}}
 }
-func slot(n int) *shape.Node { return &shape.Node{Kind: shape.Slot, Slot: n} }
+func slot(n int32) *shape.Node { return &shape.Node{Kind: shape.Slot, Slot: n} }
 func optional(kids ...*shape.Node) *shape.Node {
 	return &shape.Node{Kind: shape.Optional, Kids: []*shape.Node{seq(kids...)}}
 }
@@ -169,7 +169,7 @@ func typed() *shape.Node {
 }
 
 func slots() *shape.Node {
-	again := func(n int) *shape.Node { return &shape.Node{Kind: shape.Again, Slot: n} }
+	again := func(n int32) *shape.Node { return &shape.Node{Kind: shape.Again, Slot: n} }
 	return element(text("<"), slot(7), text(`:a xmlns:`), again(7), text(`="u">`),
 		element(text("<"), slot(3), text(`:b xmlns:`), again(3), text(`="v">`), value(shape.TypeInt, shape.UntilTag), text("</"), again(3), text(":b>")),
 		text("</"), again(7), text(":a>"))
