@@ -6,8 +6,6 @@ import (
 	"crypto/sha256"
 	"errors"
 	"fmt"
-	"maps"
-	"slices"
 
 	"github.com/hhfr/hhfr/pkg/capture/flow"
 	"github.com/hhfr/hhfr/pkg/codec/binary"
@@ -128,60 +126,6 @@ func (j *joiner) direction(ctx context.Context) *direction {
 		fragments: frame.Fragments{MaxEarly: maxEarly, MaxBytes: maxEarlyOctets}, pieces: frame.Pieces{MaxShapes: maxShapes, MaxBytes: maxShapeOctets}}
 }
 
-// candidate is a sync frame found by its mark.
-type candidate struct {
-	at   int64 // in the direction
-	sync frame.Sync
-}
-
-// syncs finds all frames in the runs that look like syncs.
-func syncs(runs []flow.Run) (found []candidate) {
-	for i := range runs {
-		r := &runs[i]
-		for from := 0; len(found) < maxCandidates; {
-			at, s, ok := frame.FindSync(r.Data, from)
-			if !ok {
-				break
-			}
-			found = append(found, candidate{r.Offset + int64(at), s})
-			from = at + 1
-		}
-	}
-	return found
-}
-
-// trust decides, for a direction whose beginning is missing, which sync word is the stream's: the one most candidates agree on, at least two, or one of a session that the store names.
-func (d *direction) trust(runs []flow.Run, named func(session [16]byte) bool) bool {
-	type claim struct {
-		word    [8]byte
-		session [16]byte
-		base    int64
-	}
-	votes := map[claim]int{}
-	for _, c := range syncs(runs) {
-		base := c.at - int64(c.sync.Offset)
-		if c.sync.Offset == 0 { // of an unordered direction, where offsets say nothing
-			base = 0
-		}
-		votes[claim{c.sync.Word, c.sync.Session, base}]++
-	}
-	best, most := claim{}, 0
-	for _, c := range slices.SortedFunc(maps.Keys(votes), func(a, b claim) int { return int(min(1, max(-1, a.base-b.base))) }) {
-		n := votes[c]
-		if n == 1 && !named(c.session) && !d.beginsWithSync(runs) {
-			continue
-		}
-		if n > most {
-			best, most = c, n
-		}
-	}
-	if most == 0 {
-		return false
-	}
-	d.known, d.word, d.session, d.base = true, best.word, best.session, best.base
-	return true
-}
-
 func (d *direction) problem(at int64, format string, args ...any) {
 	if len(d.problems) < maxProblems {
 		d.problems = append(d.problems, fmt.Sprintf("offset %d: %s", at, fmt.Sprintf(format, args...)))
@@ -216,30 +160,6 @@ func (d *direction) run(r *flow.Run) {
 	d.left = len(r.Data) - at
 	d.allThere(r.Offset + int64(at) - d.base)
 	d.lose("octets missing")
-}
-
-// lose forgets what cannot be followed over missing octets.
-func (d *direction) lose(why string) {
-	for _, g := range d.open {
-		g.state, g.why = Incomplete, why
-	}
-	d.following = false
-	clear(d.open)
-	d.uncovered = nil
-}
-
-// resync looks for the next sync of the stream from index from on, and gives its index, or the end.
-func (d *direction) resync(r *flow.Run, from int) int {
-	for {
-		at, s, ok := frame.FindSync(r.Data, from)
-		if !ok {
-			return len(r.Data)
-		}
-		if s.Word == d.word && s.Session == d.session && (d.unordered && s.Offset == 0 || !d.unordered && r.Offset+int64(at)-d.base == int64(s.Offset)) {
-			return at
-		}
-		from = at + 1
-	}
 }
 
 func (d *direction) frame(f frame.Frame, n int, offset int64, r *flow.Run, at int) error {
@@ -314,50 +234,6 @@ func (d *direction) shape(f frame.Shape, offset int64) error {
 		d.table[f.Number] = nameOf(fp)
 	}
 	return nil
-}
-
-// sync checks what came since the one before, and goes on from this one.
-func (d *direction) sync(f frame.Sync, offset int64) {
-	if d.unordered {
-		d.syncUnordered(f)
-		return
-	}
-	if d.following {
-		d.cover(f.Messages == d.checks.Messages() && f.Check == d.checks.Check() && slices.Equal(f.Open, d.checks.Open()), offset)
-		d.checks.Next()
-	}
-	if !d.following {
-		d.checks.Seed(f)
-		d.following = true
-	}
-	d.numbering.Sync(f)
-	d.stages = f.Stages
-	d.epoch++
-	before := d.table
-	d.table = make(map[uint64]named, len(f.Shapes))
-	for _, s := range f.Shapes {
-		n := named{name: s.Name}
-		if was, ok := before[s.Number]; ok && was.name == n.name {
-			n = was
-		}
-		d.table[s.Number] = n
-	}
-}
-
-// cover settles the state of the messages since the last sync.
-func (d *direction) cover(right bool, offset int64) {
-	if !d.following {
-		return
-	}
-	for _, g := range d.uncovered {
-		if g.state = Verified; !right {
-			g.state, g.why = Withdrawn, "its check is wrong"
-		}
-	}
-	if d.uncovered = nil; !right {
-		d.problem(offset, "check does not agree: messages since the sync before are withdrawn")
-		d.lose("check does not agree")
-	}
 }
 
 func (d *direction) cancel(f frame.Cancel) {

@@ -1,0 +1,325 @@
+package negotiate
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"mime"
+	"net"
+	"net/http"
+	"net/http/httptrace"
+	"net/url"
+	"slices"
+	"strings"
+	"sync/atomic"
+
+	"github.com/hhfr/hhfr/pkg/ctxstore"
+	"github.com/hhfr/hhfr/pkg/schema"
+	"github.com/hhfr/hhfr/pkg/soap"
+	"github.com/hhfr/hhfr/pkg/streamer"
+)
+
+// negotiation is one way from an offer to a stream.
+type negotiation struct {
+	dialer *Dialer
+	url    *url.URL
+	serve  streamer.Handler
+	outbox *outbox // nil: no sequence
+
+	agreed Agreed
+	stream *streamer.Stream
+}
+
+// open goes all the way. An error of code Unreachable means that there is no use in plain SOAP either.
+func (n *negotiation) open(ctx context.Context) error {
+	cfg := &n.dialer.cfg
+	secure := n.url.Scheme == "https"
+	offer := &Offer{
+		Sequence: n.outbox.name(),
+		Schemes:  []string{Scheme}, Transports: cfg.offerable(secure), Lifetime: cfg.Lifetime, Assurances: []string{n.dialer.assurance()}, Securities: []string{TransportSecurity},
+		Request: describe(cfg.RequestSchema), Reply: describe(cfg.ReplySchema), Headers: cfg.Headers,
+		RequestHead: defaultRequestFields, ReplyHead: defaultReplyFields,
+	}
+	for _, name := range cfg.Representations {
+		offer.Representations = append(offer.Representations, RepresentationURI(name))
+	}
+	if len(offer.Transports) == 0 {
+		if secure && len(cfg.Transports) > 0 {
+			return errors.New("the URL is https, and no stream is encrypted yet")
+		}
+		return errors.New("no transport to offer")
+	}
+	var err error
+	if offer.Shapes, err = n.dialer.known(ctx); err != nil {
+		return err
+	}
+	n.agreed = Agreed{Offer: offer}
+	ctx, cancel := context.WithTimeout(ctx, cfg.Timeout)
+	defer cancel()
+	version := cfg.SOAP
+	if version == soap.None {
+		version = soap.V11
+	}
+	answer, err := n.ask(ctx, version, offer)
+	var f *faulted
+	if cfg.SOAP == soap.None && errors.As(err, &f) && f.fault.Code == soap.VersionMismatch {
+		version = soap.V12
+		answer, err = n.ask(ctx, version, offer)
+	}
+	if err == nil && n.outbox != nil && n.outbox.entry.joined && !answer.SequenceKnown {
+		if err := n.outbox.lost(ctx); err != nil {
+			return err
+		}
+		offer.Sequence = n.outbox.name()
+		answer, err = n.ask(ctx, version, offer)
+	}
+	if errors.As(err, &f) {
+		n.agreed.Refused = f.items
+	}
+	if err != nil {
+		return err
+	}
+	shown := *answer
+	shown.Token = [16]byte{}
+	n.agreed.Answer, n.agreed.Refused = &shown, answer.Refused
+	return n.join(ctx, answer)
+}
+
+// late puts the time there was in the place of an error that comes of its end.
+func (n *negotiation) late(ctx context.Context, err error) error {
+	if errors.Is(ctx.Err(), context.DeadlineExceeded) {
+		return fmt.Errorf("not within %v", n.dialer.cfg.Timeout)
+	}
+	return err
+}
+
+// known lists fingerprints of shapes that the store has.
+func (d *Dialer) known(ctx context.Context) ([][32]byte, error) {
+	fps := d.cfg.Shapes
+	for info, err := range d.cfg.Store.List(ctx, ctxstore.ShapePrefix) {
+		if err != nil {
+			if ctx.Err() != nil {
+				return nil, err
+			}
+			d.cfg.Log.Warn("shape not offered", "err", err)
+			continue
+		}
+		if len(fps) >= MaxShapes {
+			break
+		}
+		if fp, ok := ctxstore.ParseShapeURI(info.URI); ok && !slices.Contains(d.cfg.Shapes, fp) {
+			fps = append(fps[:len(fps):len(fps)], fp)
+		}
+	}
+	return fps, nil
+}
+
+// ask posts the offer and takes the answer.
+func (n *negotiation) ask(ctx context.Context, v soap.Version, offer *Offer) (*Answer, error) {
+	body, err := offer.Message(v)
+	if err != nil {
+		return nil, err
+	}
+	var connected atomic.Bool
+	traced := httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{GotConn: func(httptrace.GotConnInfo) { connected.Store(true) }})
+	req, err := http.NewRequestWithContext(traced, http.MethodPost, n.url.String(), bytes.NewReader(body))
+	if err != nil {
+		return nil, &Error{Code: BadConfig, At: -1, Err: err}
+	}
+	fields, err := soap.RequestFields(v, OfferAction)
+	if err != nil {
+		return nil, err
+	}
+	for _, f := range fields {
+		req.Header[f.Name] = []string{f.Value}
+	}
+	client := *n.dialer.cfg.HTTPClient
+	client.CheckRedirect = func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
+	resp, err := client.Do(req)
+	if err != nil {
+		err = n.late(ctx, withoutURL(err))
+		if !connected.Load() {
+			return nil, &Error{Code: Unreachable, At: -1, Err: err}
+		}
+		return nil, &refusal{err: fmt.Errorf("no reply to the offer: %w", err), passing: true}
+	}
+	defer resp.Body.Close()
+	data, err := io.ReadAll(io.LimitReader(resp.Body, MaxOffer+1))
+	if err != nil {
+		return nil, &refusal{err: fmt.Errorf("the reply to the offer broke off: %w", n.late(ctx, err)), passing: true}
+	}
+	answer, err := judge(resp, data, offer)
+	if err != nil {
+		return nil, &refusal{err: err, passing: isPassing(resp.StatusCode, err)}
+	}
+	return answer, nil
+}
+
+// isPassing tells refusals of an end that may agree in a while: gateways whose server is just starting, and responders without room.
+func isPassing(status int, err error) bool {
+	var f *faulted
+	if errors.As(err, &f) {
+		return slices.ContainsFunc(f.items, func(i Declined) bool { return i.Item == errBusy[0].Item })
+	}
+	return status == http.StatusBadGateway || status == http.StatusServiceUnavailable || status == http.StatusGatewayTimeout
+}
+
+// withoutURL takes the URL, whose query may be secret, out of an error of an HTTP client: what remains is told and stored.
+func withoutURL(err error) error {
+	var of *url.Error
+	if errors.As(err, &of) {
+		return of.Err
+	}
+	return err
+}
+
+// judge tells an answer from everything else that may come back.
+func judge(resp *http.Response, data []byte, offer *Offer) (*Answer, error) {
+	media, _, _ := mime.ParseMediaType(resp.Header.Get("Content-Type"))
+	if resp.StatusCode != http.StatusOK {
+		var f *faulted
+		if _, err := ParseAnswer(data); errors.As(err, &f) {
+			return nil, fmt.Errorf("HTTP status %d: %w", resp.StatusCode, f)
+		}
+		return nil, fmt.Errorf("HTTP status %d", resp.StatusCode)
+	}
+	if v := soap.ParseContentType(media).Version(); v == soap.None {
+		return nil, fmt.Errorf("reply of type %q", media)
+	}
+	answer, err := ParseAnswer(data)
+	if err != nil {
+		return nil, noAnswer(err)
+	}
+	return answer, answer.fits(offer)
+}
+
+// noAnswer says in what a reply with status 200 is no answer. A fault speaks for itself.
+func noAnswer(err error) error {
+	var f *faulted
+	if errors.As(err, &f) {
+		return f
+	}
+	var e *Error
+	if errors.As(err, &e) && e.Err != nil {
+		err = e.Err
+	}
+	return fmt.Errorf("the reply is no answer to an offer: %w", err)
+}
+
+// join opens the stream that was agreed on.
+func (n *negotiation) join(ctx context.Context, a *Answer) error {
+	d := n.dialer
+	transport, _ := strings.CutPrefix(a.Transport, transportPrefix)
+	addr, err := d.streamAddr(transport, a.Address, n.url)
+	if err != nil {
+		return &refusal{err: err}
+	}
+	facts := Facts{
+		Session: a.Session, Scheme: a.Scheme, Representation: a.Representation, Transport: a.Transport, Assurance: a.Assurance, Security: a.Security, Sequence: a.Sequence,
+		RequestDescription: a.Request.name(), ReplyDescription: a.Reply.name(),
+		Origin: originOf(n.url), Path: pathOf(n.url), Address: a.Address, Expires: d.cfg.Clock.Now().Add(a.Lifetime), PeerShapes: a.Shapes,
+	}
+	if a.HeadersKept > 0 {
+		facts.Headers = d.cfg.Headers
+	}
+	document, err := (&contextDocument{Facts: facts}).marshal()
+	if err != nil {
+		return err
+	}
+	// Another session of this name at this end can only be one that ended, or the same store at the other end: that one is not overwritten.
+	if _, err := d.cfg.Store.Put(ctx, a.Session.URI(), document, ctxstore.PutOptions{IfRevision: ctxstore.If(0), TTL: a.Lifetime}); err != nil && !errors.Is(err, &ctxstore.Error{Code: ctxstore.Conflict}) {
+		return err
+	}
+	if err := d.keepSchemas(ctx, a); err != nil {
+		return err
+	}
+	number, _ := representationNumber(a.Representation)
+	coder, err := d.cfg.Coders(ctx, CoderSpec{Representation: number, Limits: d.cfg.Stream.Limits, PeerKnows: a.Shapes, Schema: d.cfg.RequestSchema})
+	if err != nil {
+		return err
+	}
+	conn, err := d.cfg.Transports[transport].Dial(ctx, addr)
+	if err != nil {
+		return &refusal{err: fmt.Errorf("stream: %w", n.late(ctx, err)), passing: true}
+	}
+	if d.cfg.WrapConn != nil {
+		conn = d.cfg.WrapConn(conn)
+	}
+	if d.cfg.OnSession != nil {
+		d.cfg.OnSession(facts, conn)
+	}
+	cfg := d.cfg.Stream
+	cfg.Initiator, cfg.Session, cfg.Token = true, a.Session, a.Token[:]
+	cfg.Representation, cfg.Coder, cfg.Accept, cfg.Handler, cfg.Unordered = number, coder, nil, n.serve, d.cfg.Unordered
+	if n.outbox != nil {
+		q := n.outbox.sequence()
+		cfg.Acks, cfg.Handler = q.Acks, placed(q, n.serve)
+	}
+	stream, err := streamer.Over(ctx, conn, cfg)
+	if err != nil {
+		return &refusal{err: fmt.Errorf("stream: %w", n.late(ctx, err)), passing: true}
+	}
+	tellLimits(coder, stream.Hello())
+	if n.outbox != nil {
+		if err := n.outbox.taken(ctx); err != nil {
+			stream.Abort(streamer.CloseInternal, "the context store failed")
+			return err
+		}
+		n.outbox.sequence().Attach(stream)
+	}
+	n.stream, n.agreed.HHFR, n.agreed.Facts = stream, true, &facts
+	return nil
+}
+
+// keepSchemas keeps the schemas that were agreed on, as the other end does: with them the session's context tells what its messages are.
+func (d *Dialer) keepSchemas(ctx context.Context, a *Answer) error {
+	for _, c := range []struct {
+		ours   *schema.Schema
+		agreed *Description
+	}{{d.cfg.RequestSchema, a.Request}, {d.cfg.ReplySchema, a.Reply}} {
+		s := c.ours
+		switch {
+		case c.agreed == nil:
+			continue
+		case c.agreed.Schema != "":
+			var err error
+			if s, err = schema.Parse([]byte(c.agreed.Schema)); err != nil {
+				d.cfg.Log.Warn("description in the answer not read", "err", err)
+				continue
+			}
+		case s == nil || s.URI() != c.agreed.Fingerprint:
+			continue
+		}
+		if err := keepSchema(ctx, d.cfg.Store, s, a.Lifetime); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// streamAddr says where to open the stream, and refuses hosts that the URL did not name and nobody allowed: an answer must not send
+// messages, or connections from inside a network, elsewhere.
+func (d *Dialer) streamAddr(transport, address string, u *url.URL) (string, error) {
+	if transport != "tcp" && transport != "udp" {
+		return address, nil
+	}
+	host, port, err := net.SplitHostPort(address)
+	if err != nil || port == "" || strings.Trim(port, "0123456789") != "" {
+		return "", fmt.Errorf("answer names stream address %q", address)
+	}
+	if host == "" {
+		host = u.Hostname()
+	}
+	same := func(h string) bool { return strings.EqualFold(h, host) || sameIP(h, host) }
+	if !same(u.Hostname()) && !slices.ContainsFunc(d.cfg.AllowHost, same) {
+		return "", fmt.Errorf("answer names stream host %q, which is neither that of the URL nor allowed", host)
+	}
+	return net.JoinHostPort(host, port), nil
+}
+
+func sameIP(a, b string) bool {
+	x, y := net.ParseIP(a), net.ParseIP(b)
+	return x != nil && x.Equal(y)
+}
