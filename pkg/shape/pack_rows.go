@@ -97,7 +97,7 @@ row:
 				f.kinds.addKind(uint16(all & 3))
 				continue
 			}
-			if n := len(f.latest); n > 0 && len(seg)-at >= n && string(seg[at:at+n]) == string(f.latest) {
+			if n := len(f.latest); n > 0 && len(seg)-at >= n && same(seg[at:at+n], f.latest) {
 				at += n
 				f.values.addAgain()
 				continue
@@ -142,6 +142,16 @@ row:
 	}
 	g.items += (rows-l.left)*uint64(len(items)) - uint64(len(items)-done)
 	r.at, r.bit, r.left = at, byte(some), left
+}
+
+// same tells whether two texts of the same length are equal; most are short, and compared at three looks.
+func same(a, b []byte) bool {
+	n := len(b)
+	if n < 8 || n > 24 {
+		return string(a) == string(b)
+	}
+	i, j := min(8, n-8), n-8
+	return binary.LittleEndian.Uint64(a) == binary.LittleEndian.Uint64(b) && binary.LittleEndian.Uint64(a[i:]) == binary.LittleEndian.Uint64(b[i:]) && binary.LittleEndian.Uint64(a[j:]) == binary.LittleEndian.Uint64(b[j:])
 }
 
 // leaf is a column: the fields of one place inside arrays.
