@@ -1,15 +1,19 @@
 package negotiate_test
 
 import (
+	"context"
 	"net"
 	"strconv"
+	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/hhfr/hhfr/pkg/ctxstore"
 	"github.com/hhfr/hhfr/pkg/negotiate"
 	"github.com/hhfr/hhfr/pkg/streamer"
 	"github.com/hhfr/hhfr/pkg/wsrm"
@@ -121,5 +125,53 @@ func TestFinishIsCutAnywhere(t *testing.T) {
 				return
 			}
 		}
+	}
+}
+
+// forgetful is a store that now and then takes no entry of an outbox.
+type forgetful struct {
+	ctxstore.Store
+	refusals atomic.Int64 // to come
+	refused  chan struct{}
+}
+
+func (f *forgetful) Commit(ctx context.Context, uri string, expect uint64, value []byte) (uint64, error) {
+	if strings.HasPrefix(uri, "urn:hhfr:outbox:") && f.refusals.Add(-1) >= 0 {
+		select {
+		case f.refused <- struct{}{}:
+		default:
+		}
+		return 0, &ctxstore.Error{Code: ctxstore.Full, URI: uri}
+	}
+	return f.Store.Commit(ctx, uri, expect, value)
+}
+
+// The responder loses the sequence, and the store here takes no other for a while, or for good: what was under way goes on once it does, and else its fate is told.
+func TestLostSequenceAndAStoreThatFails(t *testing.T) {
+	for name, refusals := range map[string]int64{"for a while": 2, "for good": 1 << 40} {
+		t.Run(name, func(t *testing.T) {
+			m := newBank(t, &teller{})
+			store := &forgetful{Store: newLasting(t), refused: make(chan struct{}, 1)}
+			session := dial(t, m.url("/book"), assured(t, wsrm.AtLeastOnce, store))
+			call(t, session, "", "0")
+			m.kill()
+			m.store = newLasting(t)
+			store.refusals.Store(refusals)
+			posted, err := session.Post(t.Context(), streamer.NewMessage(nil, []byte("1")))
+			require.NoError(t, err)
+			m.start()
+			<-store.refused
+			if name == "for good" {
+				_ = session.Close()
+				assert.ErrorIs(t, posted.Err(), &negotiate.Error{Code: negotiate.FateUnknown})
+				return
+			}
+			_, body := call(t, session, "", "2")
+			assert.Equal(t, "/book 2", body)
+			require.NoError(t, session.Finish(t.Context()))
+			require.NoError(t, posted.Err())
+			got, _ := effect(t, m.store)
+			assert.Equal(t, "1 2 ", got)
+		})
 	}
 }

@@ -30,8 +30,10 @@ type outbox struct {
 	release  func() // of the entry
 	closed   bool   // all is done, and an earlier session was interrupted before both ends knew
 
-	mu  sync.Mutex // held while the sequence is replaced
-	seq *sequence.Sequence
+	mu        sync.Mutex
+	seq       *sequence.Sequence
+	replacing chan struct{}       // closed when a lost sequence was replaced, or the outbox closed; nil: none is lost
+	left      []*sequence.Sending // of a lost sequence, as long as there is no other to send them in
 }
 
 // outboxEntry is what lies in the store, as XML.
@@ -46,6 +48,9 @@ type outboxEntry struct {
 }
 
 const outboxName = "Outbox"
+
+// stateURI is where the state of the sequence lies.
+func (e *outboxEntry) stateURI() string { return e.sequence + ":initiator" }
 
 func (e *outboxEntry) marshal() ([]byte, error) {
 	w := writer{ns: xmlns.HHFRContext}
@@ -101,12 +106,25 @@ func (d *Dialer) openOutbox(ctx context.Context, u *url.URL) (*outbox, error) {
 	return o, nil
 }
 
-// close lets go of the sequence, and lets another session have it.
+// close lets go of the sequence, and lets another session have it. Nothing replaces the sequence meanwhile.
 func (o *outbox) close() {
 	if q := o.sequence(); q != nil {
 		q.Close()
 	}
+	sequence.Abandon(o.left)
+	o.left = nil
+	o.replaced()
 	o.release()
+}
+
+// replaced lets those go on that wait for another sequence.
+func (o *outbox) replaced() {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if o.replacing != nil {
+		close(o.replacing)
+		o.replacing = nil
+	}
 }
 
 func (o *outbox) restore(ctx context.Context) error {
@@ -114,7 +132,7 @@ func (o *outbox) restore(ctx context.Context) error {
 	stored, err := o.store.Get(ctx, o.uri)
 	switch {
 	case errors.Is(err, &ctxstore.Error{Code: ctxstore.NotFound}):
-		return o.begin(ctx)
+		return o.begin(ctx, 0)
 	case err != nil:
 		return err
 	}
@@ -122,26 +140,29 @@ func (o *outbox) restore(ctx context.Context) error {
 	if o.entry, err = parseOutbox(stored.Value); err != nil {
 		return err
 	}
-	if err := o.open(ctx, o.entry.assurance); err != nil {
+	q, err := o.open(ctx, o.entry)
+	if err != nil {
 		return err
 	}
-	st := o.seq.Status()
-	if !d.cfg.Resume {
+	o.use(q)
+	st := q.Status()
+	before := int64(0)
+	if d.cfg.Resume {
+		before = int64(o.resumed()) // what is left of the run goes into another sequence
+	} else {
 		o.entry.before = 0
 	}
 	switch {
 	case st.Over, st.Closed && st.Accepted > st.Done, st.Accepted == 0 && o.entry.assurance != d.assurance():
-		if d.cfg.Resume {
-			o.entry.before = int64(o.resumed()) // what is left of the run goes into another sequence
-		}
-		return o.replace(ctx, nil)
+		return o.replace(ctx, before)
 	case o.entry.assurance != d.assurance():
 		return badConfig("the store has a sequence of %s for this URL that is not over: finish it first", o.entry.assurance)
 	case st.Closed:
 		o.closed = true
 	case !d.cfg.Resume && o.entry.base != st.Accepted:
-		o.entry.base = st.Accepted
-		return o.save(ctx)
+		e := o.entry
+		e.base = st.Accepted
+		return o.save(ctx, e)
 	}
 	return nil
 }
@@ -160,39 +181,57 @@ func (c *Config) sequenced() bool { return c.kept() || c.Ordered }
 // kept tells whether that outlives them.
 func (c *Config) kept() bool { return c.Assurance > wsrm.AtMostOnce }
 
-func (o *outbox) save(ctx context.Context) error {
-	b, err := o.entry.marshal()
+// save makes e the entry, unless it cannot be stored.
+func (o *outbox) save(ctx context.Context, e outboxEntry) error {
+	b, err := e.marshal()
 	if err != nil {
 		return err
 	}
-	o.revision, err = o.store.Commit(ctx, o.uri, o.revision, b)
+	revision, err := o.store.Commit(ctx, o.uri, o.revision, b)
+	if err == nil {
+		o.revision, o.entry = revision, e
+	}
 	return err
 }
 
-// begin makes a new sequence.
-func (o *outbox) begin(ctx context.Context) error {
+// begin makes a new sequence, and the entry that names it; before is what that says. After an error the one before is still there.
+func (o *outbox) begin(ctx context.Context, before int64) error {
 	var id [16]byte
 	rand.Read(id[:])
-	o.entry = outboxEntry{assurance: o.d.assurance(), sequence: ctxstore.SequenceURI(id), before: o.entry.before}
-	if err := o.save(ctx); err != nil {
-		return err
-	}
-	return o.open(ctx, o.entry.assurance)
-}
-
-func (o *outbox) stateURI() string { return o.entry.sequence + ":initiator" }
-
-func (o *outbox) open(ctx context.Context, assurance string) error {
-	a, ordered, ok := parseAssurance(assurance)
-	if !ok {
-		return malformed(fmt.Errorf("outbox of assurance %.60q", assurance))
-	}
-	q, err := sequence.Open(ctx, sequence.Config{Assurance: a, Ordered: ordered, Store: o.store, URI: o.stateURI(), Late: o.late, Clock: o.d.cfg.Clock, Log: o.d.cfg.Log})
+	e := outboxEntry{assurance: o.d.assurance(), sequence: ctxstore.SequenceURI(id), before: before}
+	q, err := o.open(ctx, e)
 	if err != nil {
 		return err
 	}
-	o.seq = q
+	if err := o.save(ctx, e); err != nil {
+		q.Close()
+		o.forget(ctx, e)
+		return err
+	}
+	o.use(q)
 	return nil
+}
+
+// open opens the sequence that an entry names.
+func (o *outbox) open(ctx context.Context, e outboxEntry) (*sequence.Sequence, error) {
+	a, ordered, ok := parseAssurance(e.assurance)
+	if !ok {
+		return nil, malformed(fmt.Errorf("outbox of assurance %.60q", e.assurance))
+	}
+	return sequence.Open(ctx, sequence.Config{Assurance: a, Ordered: ordered, Store: o.store, URI: e.stateURI(), Late: o.late, Clock: o.d.cfg.Clock, Log: o.d.cfg.Log})
+}
+
+// forget deletes the state of the sequence that an entry named.
+func (o *outbox) forget(ctx context.Context, e outboxEntry) {
+	if err := o.store.Delete(ctx, e.stateURI(), nil); err != nil && !errors.Is(err, &ctxstore.Error{Code: ctxstore.NotFound}) {
+		o.d.cfg.Log.Warn("state of an ended sequence not deleted", "uri", e.stateURI(), "err", err)
+	}
+}
+
+func (o *outbox) use(q *sequence.Sequence) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.seq = q
 }
 
 // sequence is the one at hand.
@@ -221,30 +260,50 @@ func (o *outbox) late(number uint64, m sequence.Message, err error) {
 	}
 }
 
-// replace begins a new sequence in the place of one that is over, or lost; list is what goes on in it. Under mu, once there are sessions.
-func (o *outbox) replace(ctx context.Context, list []*sequence.Sending) error {
-	old, uri := o.seq, o.stateURI()
-	old.Close()
-	if err := o.begin(ctx); err != nil {
+// replace begins a new sequence in the place of one that is over, or lost.
+func (o *outbox) replace(ctx context.Context, before int64) error {
+	old := o.entry
+	o.seq.Close()
+	if err := o.begin(ctx, before); err != nil {
 		return err
 	}
-	o.seq.Take(list)
-	if err := o.store.Delete(ctx, uri, nil); err != nil && !errors.Is(err, &ctxstore.Error{Code: ctxstore.NotFound}) {
-		o.d.cfg.Log.Warn("state of an ended sequence not deleted", "uri", uri, "err", err)
-	}
+	o.forget(ctx, old)
 	return nil
 }
 
-// lost is for a responder that knew the sequence and knows it no more. What it may have done nobody knows: under at-least-once that is sent again, else reported.
+// lost is for a responder that knew the sequence and knows it no more. What it may have done nobody knows: under at-least-once that is sent again, else reported. After an error it is called again, or the outbox closed.
 func (o *outbox) lost(ctx context.Context) error {
 	o.d.cfg.Log.Warn("the other end lost the state of the sequence", "sequence", o.entry.sequence)
 	o.mu.Lock()
-	defer o.mu.Unlock()
-	list := o.seq.Lose(o.d.cfg.Assurance == wsrm.AtLeastOnce)
+	if o.replacing == nil {
+		o.replacing = make(chan struct{})
+	}
+	o.mu.Unlock()
+	o.left = append(o.left, o.seq.Lose(o.d.cfg.Assurance == wsrm.AtLeastOnce)...)
 	// Those of them that were accepted are so once more.
-	accepted := slices.DeleteFunc(slices.Clone(list), func(s *sequence.Sending) bool { return !s.Accepted() })
-	o.entry.before += int64(o.seq.Status().Accepted) - int64(o.entry.base) - int64(len(accepted))
-	return o.replace(ctx, list)
+	accepted := slices.DeleteFunc(slices.Clone(o.left), func(s *sequence.Sending) bool { return !s.Accepted() })
+	if err := o.replace(ctx, o.entry.before+int64(o.seq.Status().Accepted)-int64(o.entry.base)-int64(len(accepted))); err != nil {
+		return err
+	}
+	o.seq.Take(o.left)
+	o.left = nil
+	o.replaced()
+	return nil
+}
+
+// after is the sequence that came in the place of q, once that is decided; q itself if none did, or ctx ended before.
+func (o *outbox) after(ctx context.Context, q *sequence.Sequence) *sequence.Sequence {
+	o.mu.Lock()
+	replacing := o.replacing
+	o.mu.Unlock()
+	if replacing != nil {
+		select {
+		case <-replacing:
+		case <-ctx.Done():
+			return q
+		}
+	}
+	return o.sequence()
 }
 
 // taken notes that a responder has the sequence.
@@ -252,6 +311,7 @@ func (o *outbox) taken(ctx context.Context) error {
 	if o.entry.joined {
 		return nil
 	}
-	o.entry.joined = true
-	return o.save(ctx)
+	e := o.entry
+	e.joined = true
+	return o.save(ctx, e)
 }

@@ -190,7 +190,7 @@ func (s *Session) reconnect() {
 	s.again = nil
 	s.mu.Unlock()
 	if s.outbox != nil {
-		s.outbox.sequence().Close()
+		s.outbox.close()
 	} else if s.ctx.Err() == nil {
 		s.cfg.Log.Warn("plain SOAP from now on", "url", loggable(s.url), "why", why)
 		s.rememberBroken(errors.New(why))

@@ -34,7 +34,7 @@ func (s *Session) enqueue(ctx context.Context, m *streamer.Message, wanted bool)
 	for {
 		q := s.sequence()
 		sending, err := q.Send(ctx, sequence.Message{Head: head, Body: body}, wanted)
-		if err != nil && ctx.Err() == nil && s.sequence() != q {
+		if err != nil && ctx.Err() == nil && s.outbox.after(ctx, q) != q {
 			continue // the other end had lost that one
 		}
 		return sending, s.sequenceError(err)
@@ -102,7 +102,7 @@ func (s *Session) Finish(ctx context.Context) error {
 	q := s.sequence()
 	for q != nil {
 		err := q.Finish(ctx)
-		next := s.sequence()
+		next := s.outbox.after(ctx, q)
 		if err == nil || next == q || ctx.Err() != nil {
 			return s.sequenceError(err)
 		}

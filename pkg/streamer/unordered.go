@@ -75,20 +75,20 @@ func (s *Stream) split(lane uint64, head []byte, body io.Reader, emit emitter) e
 	if s.unordered == nil {
 		return s.coder.Split(lane, head, body, most, emit)
 	}
-	var wholeHead, begun bool // the head travels whole; the body has begun
+	var wholeHead, headBegun, begun bool // the head travels whole; head and body have begun: what form they have stays so
 	read := &remembered{from: body}
 	err := s.coder.Split(lane, head, read, most, func(inHead bool, shape uint64, text bool, data []byte) error {
 		switch {
 		case wholeHead && inHead:
 			return nil
-		case begun || s.usable(shape):
+		case inHead && headBegun || begun || s.usable(shape):
 		case inHead:
 			wholeHead = true
 			return emitText(true, bytes.NewReader(head), most, emit)
 		default:
 			return errNotUsable
 		}
-		if !inHead {
+		if headBegun = true; !inHead {
 			begun = true
 			read.forget()
 		}

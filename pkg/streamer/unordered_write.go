@@ -1,7 +1,9 @@
 package streamer
 
 import (
+	"fmt"
 	"maps"
+	"slices"
 
 	"github.com/hhfr/hhfr/pkg/streamer/frame"
 )
@@ -19,6 +21,7 @@ type unorderedWriter struct {
 	known     map[uint64]bool // numbers that were announced, or wait for it
 	queue     fifo[*shapeJob] // shapes to be announced, in order
 	announced *announced      // what is on its way
+	owed      int             // shapes in queue that the other end asked for
 }
 
 // delayed is a cancel, which leaves when all that was cut before is acknowledged: so it comes behind that.
@@ -99,6 +102,10 @@ func (w *writer) nextUnordered() (step, bool) {
 
 // delay has a cancel wait.
 func (w *writer) delay(c frame.Cancel) {
+	if s := w.s; w.unordered.delayed.len() >= s.maxControl {
+		s.fail(&Error{Code: BeyondLimits, Err: fmt.Errorf("%d cancelled messages wait for acknowledgements", s.maxControl)})
+		return
+	}
 	w.unordered.delayed.push(delayed{c, behind{last: w.unordered.last, queued: len(w.buf) > 0}})
 }
 
@@ -138,7 +145,9 @@ func (w *writer) announceNext() {
 			break
 		}
 		complete = append(complete, job.number)
-		u.queue.pop()
+		if u.queue.pop(); job.asked {
+			u.owed--
+		}
 	}
 	if frames > 0 {
 		w.cut(frames)
@@ -159,7 +168,12 @@ func (w *writer) lacksUnordered(number uint64, full []byte) {
 	w.s.mu.Lock()
 	delete(w.s.unordered.good, number)
 	w.s.mu.Unlock()
-	w.unordered.queue.push(&shapeJob{number: number, full: full})
+	u := w.unordered
+	if u.announced != nil {
+		u.announced.numbers = slices.DeleteFunc(u.announced.numbers, func(n uint64) bool { return n == number })
+	}
+	u.owed++
+	u.queue.push(&shapeJob{number: number, full: full, asked: true})
 }
 
 // seal makes a data frame one of an unordered direction.
@@ -194,5 +208,7 @@ func (w *writer) syncUnorderedIfDue() {
 	w.syncEnd, u.since = w.at, 0
 }
 
-// delays tells whether a cancel waits for its time.
-func (w *writer) delays() bool { return w.unordered != nil && w.unordered.delayed.len() > 0 }
+// owes tells whether something is to leave before the direction is closed: a cancel that waits for its time, or a shape that messages at the other end wait for.
+func (w *writer) owes() bool {
+	return w.unordered != nil && (w.unordered.delayed.len() > 0 || w.unordered.owed > 0)
+}

@@ -18,6 +18,7 @@ type shapeJob struct {
 	full     []byte
 	at       int
 	referred bool // the number is announced by fingerprint
+	asked    bool // by the other end
 	parked   []turn
 }
 
@@ -190,7 +191,7 @@ func (w *writer) next() (step, task) {
 		return first, task{}
 	case s.ring.len() > 0:
 		return stepTurn, task{turn: s.ring.pop()}
-	case s.closing && s.live == 0 && s.running == 0 && len(s.calls) == 0 && !w.delays():
+	case s.closing && s.live == 0 && s.running == 0 && len(s.calls) == 0 && !w.owes():
 		s.said = true
 		return stepClose, task{control: frame.Close{Code: frame.CloseDone}}
 	}

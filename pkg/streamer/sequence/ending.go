@@ -111,3 +111,16 @@ func (q *Sequence) settleAll() {
 	}
 	q.ease()
 }
+
+// Abandon settles messages that a sequence handed over and no other takes: those that were accepted have an unknown fate.
+func Abandon(list []*Sending) {
+	for _, s := range list {
+		code := Unsent
+		if s.Accepted() {
+			code = FateUnknown
+		}
+		s.settled, s.err = true, &Error{Code: code, Err: errors.New("the other end lost the sequence, and no other could be begun")}
+		close(s.done)
+		s.keep()
+	}
+}
