@@ -186,6 +186,10 @@ func (r *receiver) sync(f frame.Sync, n int) error {
 		differ = "offset"
 	case f.Session != s.peer.Session:
 		differ = "session"
+	case f.Representation != s.peer.Representation:
+		differ = "representation"
+	case f.Stages != s.peer.Stages:
+		differ = "stages"
 	case f.Messages != r.checks.Messages():
 		differ = "number of messages"
 	case f.Check != r.checks.Check():

@@ -95,7 +95,9 @@ func TestCancelsThatNobodyAcknowledgesAreBounded(t *testing.T) {
 	h := &byHand{t: t, conn: here}
 	h.write(hello)
 	s, err := streamer.Over(context.Background(), there, streamer.Config{Limits: streamer.Limits{MaxExchanges: 1},
-		Accept: func(context.Context, frame.Hello) (streamer.Coder, streamer.Handler, error) { return newRawCoder(), nil, nil }})
+		Accept: func(context.Context, frame.Hello) (streamer.Coder, streamer.Handler, error) {
+			return newRawCoder(), nil, nil
+		}})
 	require.NoError(t, err)
 	go func() {
 		for i := uint64(1); ; i++ {

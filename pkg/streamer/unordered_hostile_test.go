@@ -122,6 +122,8 @@ func TestBrokenRulesOfUnorderedStreams(t *testing.T) {
 		"reply to nothing":           {sealed(frame.Data{First: true, Last: true, Reply: true, Exchange: 1, Payload: []byte{0}}), streamer.Protocol},
 		"shape not announced":        {sealed(frame.Data{First: true, Last: true, Exchange: 1, Payload: []byte{5}}), streamer.Protocol},
 		"sync of other word":         {[]frame.Frame{frame.Sync{Session: session}}, streamer.WrongCheck},
+		"sync of other stages":       {[]frame.Frame{frame.Sync{Word: handHello.Word, Session: session, Representation: 1, Stages: 9}}, streamer.WrongCheck},
+		"sync of other words":        {[]frame.Frame{frame.Sync{Word: handHello.Word, Session: session, Representation: 9}}, streamer.WrongCheck},
 		"sync with an offset":        {[]frame.Frame{other}, streamer.WrongCheck},
 		"sync of unknown shape":      {[]frame.Frame{listing}, streamer.WrongCheck},
 		"more than the close counts": {append(sealed(first), frame.Close{}), streamer.WrongCheck},

@@ -45,6 +45,10 @@ func (r *receiver) syncUnordered(f frame.Sync) string {
 		return "offset"
 	case f.Session != r.s.peer.Session:
 		return "session"
+	case f.Representation != r.s.peer.Representation:
+		return "representation"
+	case f.Stages != r.s.peer.Stages:
+		return "stages"
 	}
 	for _, a := range f.Shapes {
 		if fp, ok := r.announced[a.Number]; !ok || frame.NameOf(fp) != a.Name {

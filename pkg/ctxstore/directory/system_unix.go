@@ -14,19 +14,25 @@ var fullErrors = []error{syscall.ENOSPC, syscall.EDQUOT, syscall.EFBIG}
 
 // lockedFile opens the lock file and locks it, until it is closed or the process ends.
 func lockedFile(path string) (*os.File, error) {
-	f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o600)
-	if err != nil {
-		return nil, err
-	}
-	err = syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB)
-	if err == nil && !stillThere(f) || errors.Is(err, syscall.EWOULDBLOCK) || errors.Is(err, syscall.EINTR) {
-		err = errHeld
-	}
-	if err != nil {
+	const attempts = 10 // at a file that is removed again and again
+	for n := 1; ; n++ {
+		f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o600)
+		if err != nil {
+			return nil, err
+		}
+		err = syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB)
+		if err == nil && stillThere(f) {
+			return f, nil
+		}
 		f.Close()
-		return nil, fmt.Errorf("lock: %w", err)
+		switch {
+		case (err == nil || errors.Is(err, syscall.EINTR)) && n < attempts:
+		case err == nil, errors.Is(err, syscall.EWOULDBLOCK), errors.Is(err, syscall.EINTR):
+			return nil, fmt.Errorf("lock: %w", errHeld)
+		default:
+			return nil, fmt.Errorf("lock: %w", err)
+		}
 	}
-	return f, nil
 }
 
 // stillThere is false if the file was removed, and perhaps made again, between opening and locking it.
