@@ -59,13 +59,13 @@ func (d *disk) Put(ctx context.Context, uri string, value []byte, o ctxstore.Put
 	return revision, err
 }
 
-// ledger appends each message to its effect, and replies with their count.
+// ledger appends the number of each message to its effect, and replies with their count.
 type ledger struct{}
 
 func (ledger) Transactional(sequence.Message) bool { return true }
 
 func (ledger) Transact(_ context.Context, tx *wsrm.Tx, m sequence.Message) (sequence.Message, error) {
-	tx.Set(append(append([]byte(nil), tx.Value()...), m.Body...))
+	tx.Set(append(append([]byte(nil), tx.Value()...), m.Body[:8]...))
 	return sequence.Message{Head: m.Head, Body: binary.BigEndian.AppendUint64(nil, uint64(len(tx.Value())/8))}, nil
 }
 
@@ -75,6 +75,7 @@ func (ledger) Handle(context.Context, sequence.Message) sequence.Message { panic
 type world struct {
 	t        *testing.T
 	restarts int
+	failed   [2]int // of them, of each end
 	cfg      sequence.Config
 	handler  sequence.Handler
 	disks    [2]*disk
@@ -83,7 +84,9 @@ type world struct {
 	cuts     func() [2]int64 // draws cut for each connection; nil: they are not cut
 	cut      [2]int64        // after how many octets of that direction the next connection breaks; 0: it does not
 
-	conns func() [2]net.Conn // makes connections, of unordered streams; nil: pipes in memory
+	conns   func() [2]net.Conn    // makes connections, of unordered streams; nil: pipes in memory. Those it gives are nil if it cannot
+	inOrder bool                  // the streams of conns are ordered
+	body    func(n uint64) []byte // makes the body of a message, when it is time for it; nil: the number alone
 
 	waiting sync.WaitGroup // for replies
 	mu      sync.Mutex
@@ -116,6 +119,7 @@ func (w *world) open() {
 			q, err := sequence.Open(w.t.Context(), cfg)
 			if errors.Is(err, errPower) {
 				w.restarts++
+				w.failed[i]++
 				continue
 			}
 			require.NoError(w.t, err)
@@ -159,8 +163,11 @@ func (w *world) connect() bool {
 	here, there := inproc.Pipe(1 << 20)
 	conns := [2]net.Conn{&cutter{here, w.cut[0]}, &cutter{there, w.cut[1]}}
 	if w.conns != nil {
-		conns = w.conns()
+		if conns = w.conns(); conns[0] == nil {
+			return false
+		}
 	}
+	unordered := w.conns != nil && !w.inOrder
 	w.cut = [2]int64{}
 	var wait sync.WaitGroup
 	for i := range conns {
@@ -168,7 +175,7 @@ func (w *world) connect() bool {
 			coder := codec.NewBook(ctxstore.Shapes{Store: memory.New(memory.Config{})}).Coder(codec.Options{Text: true})
 			q := w.ends[i]
 			serve := func(ctx context.Context, x *streamer.Exchange) { _ = q.Arrived(ctx, x.Message()) }
-			cfg := streamer.Config{Initiator: i == 0, Unordered: w.conns != nil, Token: make([]byte, 16), Representation: 2, Coder: coder, Handler: serve, Acks: q.Acks}
+			cfg := streamer.Config{Initiator: i == 0, Unordered: unordered, Token: make([]byte, 16), Representation: 2, Coder: coder, Handler: serve, Acks: q.Acks}
 			if i == 1 {
 				cfg.Accept = func(context.Context, streamer.Hello) (streamer.Coder, streamer.Handler, error) {
 					return coder, serve, nil
@@ -183,7 +190,7 @@ func (w *world) connect() bool {
 	wait.Wait()
 	for i, s := range w.streams {
 		if s != nil {
-			assert.Equal(w.t, w.conns != nil, s.Unordered())
+			assert.Equal(w.t, unordered, s.Unordered())
 			w.ends[i].Attach(s)
 		}
 	}
@@ -214,10 +221,14 @@ func (w *world) close() {
 	w.waiting.Wait()
 }
 
-// send sends what is left of so many messages, each with its number as body, and files the replies. It gives what it sent.
+// send sends what is left of so many messages, each with its number first in its body, and files the replies. It gives what it sent.
 func (w *world) send(ctx context.Context, q *sequence.Sequence, messages uint64) (list []*sequence.Sending) {
 	for n := q.Status().Accepted + 1; n <= messages; n++ {
-		s, err := q.Send(ctx, sequence.Message{Body: binary.BigEndian.AppendUint64(nil, n)}, true)
+		body := binary.BigEndian.AppendUint64(nil, n)
+		if w.body != nil {
+			body = w.body(n)
+		}
+		s, err := q.Send(ctx, sequence.Message{Body: body}, true)
 		if err != nil {
 			return list
 		}
@@ -273,6 +284,7 @@ func (w *world) run(messages uint64) int {
 			if errors.Is(w.ends[i].Err(), &sequence.Error{Code: sequence.Unstored}) {
 				w.kill(i)
 				w.restarts++
+				w.failed[i]++
 			}
 		}
 		cancel()

@@ -1,0 +1,18 @@
+//go:build soak
+
+package sequence_test
+
+import (
+	"fmt"
+	"testing"
+)
+
+// As TestAnyLinkAndCrashes, with the seeds behind those.
+func TestSoakAnyLinkAndCrashes(t *testing.T) {
+	for seed := range uint64(1000) {
+		t.Run(fmt.Sprint(seed), func(t *testing.T) { anyLinkAndCrashes(t, seed) })
+		if t.Failed() {
+			return
+		}
+	}
+}
