@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// As TestAnyLinkAndCrashes, with the seeds behind those.
+// As TestAnyLinkAndCrashes, with its seeds and many more.
 func TestSoakAnyLinkAndCrashes(t *testing.T) {
 	for seed := range uint64(1000) {
 		t.Run(fmt.Sprint(seed), func(t *testing.T) { anyLinkAndCrashes(t, seed) })
