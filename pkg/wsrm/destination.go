@@ -34,6 +34,7 @@ type destination struct {
 	high      uint64 // nothing above arrived
 	delivered uint64 // ordered: everything up to here was delivered, or dropped
 	held      int    // octets
+	hold      int    // how many they may be: Config.Hold, or less (see [Engine.Narrow])
 
 	echo    uint64 // greatest number of a datagram
 	ackAt   time.Duration
@@ -58,6 +59,7 @@ func (d *destination) init(cfg *Config) {
 	d.cfg = cfg
 	d.units = make([]inUnit, minRing)
 	d.ackAt = never
+	d.hold = cfg.Hold
 	d.instance = cfg.Instance
 }
 

@@ -5,7 +5,7 @@ import "slices"
 // recycle takes back what the actions of the step before pointed to.
 func (d *destination) recycle() {
 	for _, b := range d.lent {
-		if d.spare+cap(b) <= d.cfg.Hold {
+		if d.spare+cap(b) <= d.hold {
 			d.spare += cap(b)
 			d.free = append(d.free, b)
 		}
@@ -24,9 +24,22 @@ func (d *destination) drop(position uint64) {
 	}
 }
 
+// Held tells how many octets the destination has memory for: of what it cannot deliver yet, and to spare.
+func (e *Engine) Held() int { return e.in.held + e.in.spare }
+
+// Narrow has the destination keep no more than so many octets of what it cannot deliver yet, of at most [Config.Hold], when it takes in more: for who has many engines, and memory for some. What is above stays until something
+// before it comes; what is not kept is sent again.
+func (e *Engine) Narrow(octets int) {
+	d := &e.in
+	d.hold = min(octets, d.cfg.Hold)
+	if d.spare > d.hold {
+		d.free, d.spare = nil, 0
+	}
+}
+
 // room makes room for a unit that is to be held, at the cost of those behind it: what comes first is needed first.
 func (d *destination) room(u *Unit) bool {
-	for position := d.high; d.held+len(u.Payload) > d.cfg.Hold && position > u.Number; position-- {
+	for position := d.high; d.held+len(u.Payload) > d.hold && position > u.Number; position-- {
 		last := d.unit(position)
 		if last.state != inHeld {
 			continue
@@ -39,7 +52,7 @@ func (d *destination) room(u *Unit) bool {
 		*last = inUnit{}
 		d.refuse(position)
 	}
-	return d.held+len(u.Payload) <= d.cfg.Hold
+	return d.held+len(u.Payload) <= d.hold
 }
 
 // join keeps a unit, and joins it with its neighbours to a run of one message. A unit that contradicts them belongs to a message that nobody can put together; it is kept, alone.

@@ -291,8 +291,9 @@ func TestHalfOpenSessions(t *testing.T) {
 // Parts of messages that never become whole, in many sessions at once, keep what a session may keep, and end with the silence.
 func TestMessagesNeverWhole(t *testing.T) {
 	onStage(t, func(t *testing.T, s *stage, l net.Listener, _ net.Conn, _ uint64) {
-		part := make([]byte, 1000)
+		part := make([]byte, 5000) // a window of them is more than may be kept
 		var all []net.Conn
+		before := heap()
 		for n := range 5 {
 			id := s.ask(t, host(n+2), 4)
 			s.say(host(n+2), opening(id, 4, wsrm.Packet{Number: 1, Floor: 1}))
@@ -304,11 +305,13 @@ func TestMessagesNeverWhole(t *testing.T) {
 			}
 		}
 		synctest.Wait()
-		time.Sleep(11 * time.Minute)
+		assert.Less(t, heap()-before, int64(len(all))*(3<<19), "what a session may keep, and half of it for its state")
+		began := time.Now()
 		for i, c := range all {
 			_, err := c.Read(make([]byte, 1))
 			assert.ErrorIs(t, err, io.ErrUnexpectedEOF, fmt.Sprint(i))
 			require.NoError(t, c.Close())
 		}
+		assert.Less(t, time.Since(began), 20*time.Minute)
 	})
 }

@@ -32,6 +32,9 @@ type conn struct {
 	heard        bool // of this session: no need to open it any more
 	inbox        []arrival
 	unread       int // octets of it that are committed
+	inboxed      int // octets of it
+	kept         *kept
+	counted      int64 // what kept counts of this connection
 	settling     bool
 	unflushed    bool              // messages were queued, and the engine is not woken
 	acknowledged func(last uint64) // see [conn.Unorder]
@@ -57,7 +60,7 @@ func newConn(cfg Config, remote net.Addr, id, nonce uint64, rtt time.Duration) (
 	if err != nil {
 		return nil, err
 	}
-	c := &conn{cfg: cfg, remote: remote, id: id, nonce: nonce, engine: e, changed: make(chan struct{}), reading: newDeadline(), writing: newDeadline()}
+	c := &conn{cfg: cfg, remote: remote, id: id, nonce: nonce, engine: e, kept: &kept{most: maxKept}, changed: make(chan struct{}), reading: newDeadline(), writing: newDeadline()}
 	c.fresh.Store(true)
 	return c, nil
 }
@@ -79,6 +82,7 @@ func (c *conn) step(ev wsrm.Event) (refused error) {
 		}
 		c.settle()
 	}
+	c.count()
 	if c.readErr == nil && !c.left && c.engine.Complete() {
 		c.readErr = io.EOF // its last farewell may never come
 		c.changedLocked()
@@ -96,6 +100,7 @@ func (c *conn) do(a wsrm.Action, now time.Time) (wake bool) {
 		return c.alarm(a.At, now)
 	case wsrm.Deliver:
 		c.fresh.Store(false)
+		c.inboxed += len(a.Message)
 		c.inbox = append(c.inbox, arrival{a.Number, append([]byte(nil), a.Message...)})
 		c.changedLocked()
 	case wsrm.Acknowledged:

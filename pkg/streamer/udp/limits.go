@@ -33,6 +33,10 @@ const (
 	hold   = 1 << 20
 	// chunk is how much of a Write becomes one message, in octets: what arrives of it waits for the rest.
 	chunk = 8 << 10
+	// maxKept is how many octets that arrived and are not read, in turn or not, the sessions of a listener have together before each of them may have only a share: room for a message that is not whole, so that everyone goes on
+	// in turn. What comes beyond is as good as lost: it is sent again.
+	maxKept = 256 << 20
+	share   = 2 * chunk
 	// backlog is how many connections wait to be accepted, and maxSessions how many a listener has at once.
 	backlog     = 128
 	maxSessions = 4096

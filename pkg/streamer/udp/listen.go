@@ -22,6 +22,7 @@ func Listen(socket net.PacketConn, cfg Config) (net.Listener, error) {
 		return nil, err
 	}
 	l := &listener{socket: socket, cfg: cfg, sessions: map[uint64]*conn{}, tombs: map[uint64]struct{}{}, arrived: make(chan struct{}, 1), done: make(chan struct{})}
+	l.kept.most = maxKept
 	_, _ = rand.Read(l.secret[:]) // never fails
 	l.wait.Go(l.read)
 	return l, nil
@@ -34,6 +35,7 @@ type listener struct {
 	arrived chan struct{} // holds one when somebody waits to be accepted
 	done    chan struct{} // closed by Close
 	wait    sync.WaitGroup
+	kept    kept
 
 	mu       sync.Mutex
 	closed   bool
@@ -213,7 +215,7 @@ func (l *listener) openLocked(g Datagram, from net.Addr) *conn {
 	if err != nil {
 		return nil
 	}
-	c.local = l.socket.LocalAddr()
+	c.local, c.kept = l.socket.LocalAddr(), &l.kept
 	c.write = func(b []byte, to net.Addr) { _, _ = l.socket.WriteTo(b, to) } // what is not sent is as good as lost
 	c.gone = func() { l.release(c.id) }
 	l.sessions[c.id] = c

@@ -47,6 +47,7 @@ func (c *conn) consume(p []byte) (n int) {
 		some := copy(p[n:], first.octets)
 		n += some
 		first.octets = first.octets[some:]
+		c.inboxed -= some
 		if first.number == 0 {
 			c.unread -= some
 		}
@@ -57,6 +58,7 @@ func (c *conn) consume(p []byte) (n int) {
 		}
 	}
 	c.settle()
+	c.count()
 	return n
 }
 
@@ -88,7 +90,7 @@ func (c *conn) settle() {
 		c.commit(number)
 	}
 	if c.closed {
-		c.inbox = nil
+		c.inbox, c.inboxed = nil, 0
 	}
 }
 

@@ -16,6 +16,7 @@ func (c *conn) receive(packet []byte, from net.Addr) (elsewhere bool) {
 		return false
 	}
 	c.heard = true
+	c.ration()
 	_ = c.step(wsrm.Event{Kind: wsrm.Arrived, Packet: &c.packet}) // what breaks a rule is dropped
 	return !same(from, c.remote)
 }
@@ -59,6 +60,8 @@ func (c *conn) leave() {
 	}
 	// Whoever still holds the connection holds little.
 	c.final, c.engine, c.packet, c.out, c.inbox = c.engine.Stats(), nil, wsrm.Packet{}, nil, nil
+	c.inboxed = 0
+	c.count()
 	c.fresh.Store(false)
 	c.gone()
 }
