@@ -60,7 +60,7 @@ func newConn(cfg Config, remote net.Addr, id, nonce uint64, rtt time.Duration) (
 	if err != nil {
 		return nil, err
 	}
-	c := &conn{cfg: cfg, remote: remote, id: id, nonce: nonce, engine: e, kept: &kept{most: maxKept}, changed: make(chan struct{}), reading: newDeadline(), writing: newDeadline()}
+	c := &conn{cfg: cfg, remote: remote, id: id, nonce: nonce, engine: e, kept: &kept{}, changed: make(chan struct{}), reading: newDeadline(), writing: newDeadline()}
 	c.fresh.Store(true)
 	return c, nil
 }

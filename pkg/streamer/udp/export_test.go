@@ -9,8 +9,9 @@ const (
 	Share       = share
 )
 
-// KeepAtMost has a listener keep less than it would.
-func KeepAtMost(l net.Listener, octets int64) { l.(*listener).kept.most = octets }
-
-// Kept tells how many octets the sessions of a listener have that are not read.
-func Kept(l net.Listener) int64 { return l.(*listener).kept.octets.Load() }
+// KeepAtMost has a listener keep less than it would, as if something else took the rest. kept tells how many octets its sessions have that are not read.
+func KeepAtMost(l net.Listener, octets int64) (kept func() int64) {
+	all := &l.(*listener).kept.octets
+	all.Add(maxKept - octets)
+	return func() int64 { return all.Load() - (maxKept - octets) }
+}

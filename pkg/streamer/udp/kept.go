@@ -3,10 +3,7 @@ package udp
 import "sync/atomic"
 
 // kept counts the octets that arrived and are not read, of all connections of a listener. They change it without a lock of all: it may be exceeded by a datagram of each.
-type kept struct {
-	octets atomic.Int64
-	most   int64
-}
+type kept struct{ octets atomic.Int64 }
 
 // count tells what this connection has of them. The caller has mu.
 func (c *conn) count() {
@@ -22,7 +19,7 @@ func (c *conn) count() {
 // life, and acknowledges.
 func (c *conn) ration() {
 	octets, unread := hold, 2*hold // an honest end has no more under way than fits in the second half
-	if c.kept.octets.Load() > c.kept.most {
+	if c.kept.octets.Load() > maxKept {
 		octets, unread = share, share
 	}
 	c.engine.Narrow(octets)

@@ -33,7 +33,7 @@ func TestKeptInAll(t *testing.T) {
 	onStage(t, func(t *testing.T, s *stage, l net.Listener, _ net.Conn, _ uint64) {
 		const sessions, most = 20, 200_000
 		const bound = most + 3*sessions*udp.Share
-		udp.KeepAtMost(l, most)
+		kept := udp.KeepAtMost(l, most)
 		part := bytes.Repeat([]byte("x"), 1000)
 		flood := map[net.Conn]uint64{}
 		for n := range sessions {
@@ -48,8 +48,8 @@ func TestKeptInAll(t *testing.T) {
 			}
 		}
 		synctest.Wait()
-		assert.Greater(t, udp.Kept(l), int64(most), "the flood reached the bound")
-		assert.Less(t, udp.Kept(l), int64(bound))
+		assert.Greater(t, kept(), int64(most), "the flood reached the bound")
+		assert.Less(t, kept(), int64(bound))
 
 		honest, id := s.join(t, l, 1000)
 		s.say(host(1000), data(id, text(2, 3, "second")), data(id, text(3, 2, "first ")))
@@ -72,7 +72,7 @@ func TestKeptInAll(t *testing.T) {
 			require.NoError(t, c.Close())
 		}
 		require.NoError(t, honest.Close())
-		assert.Zero(t, udp.Kept(l), "all is given back")
+		assert.Zero(t, kept(), "all is given back")
 	})
 }
 
@@ -81,7 +81,7 @@ func TestNothingToSpare(t *testing.T) {
 	for _, unordered := range []bool{false, true} {
 		synctest.Test(t, func(t *testing.T) {
 			a, b, l := connect(t, "lte,loss=5%,seed=3", udp.Config{}, nil)
-			udp.KeepAtMost(l, -1)
+			kept := udp.KeepAtMost(l, -1)
 			want := octets(1<<20, 1)
 			if unordered {
 				for _, c := range []net.Conn{a, b} {
@@ -103,7 +103,7 @@ func TestNothingToSpare(t *testing.T) {
 				both.Go(func() { assert.NoError(t, c.Close()) })
 			}
 			both.Wait()
-			assert.Zero(t, udp.Kept(l))
+			assert.Zero(t, kept())
 			assert.NoError(t, l.Close())
 		})
 	}
