@@ -1,6 +1,6 @@
 // Package udp is the transport over UDP: connections are reliable sequences (pkg/wsrm), exactly once and in order, in both directions. Addresses are host:port.
 //
-// Datagrams are those of docs/wire-format.md, section 12. A listener keeps nothing about, and sends no more octets than it gets to, an address that has not shown that it receives.
+// Datagrams are those of docs/wire-format.md, section 12. A listener keeps nothing about an address that has not shown that it receives, and sends there at most three times what came from it.
 package udp
 
 import (
