@@ -2,7 +2,6 @@ package wsrm_test
 
 import (
 	"bytes"
-	"fmt"
 	"math/rand/v2"
 	"testing"
 	"time"
@@ -124,14 +123,14 @@ func carriedPlan(seed uint64) plan {
 	return p
 }
 
+func simulateCarried(t *testing.T, seed uint64) {
+	t.Helper()
+	run(t, carriedPlan(seed))
+}
+
 // Any cuts of the connection, any crashes: every assurance holds, and every run ends.
 func TestCarriedSimulation(t *testing.T) {
-	for seed := range uint64(90) {
-		t.Run(fmt.Sprint(seed), func(t *testing.T) { run(t, carriedPlan(seed)) })
-		if t.Failed() {
-			return
-		}
-	}
+	seeds(t, 0, carriedSimulations, simulateCarried)
 }
 
 func carried(t *testing.T, cfg wsrm.Config) *wsrm.Engine {

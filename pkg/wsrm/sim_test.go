@@ -119,10 +119,18 @@ func run(t *testing.T, p plan) {
 
 // Any network, any crashes: every assurance holds, and every run ends.
 func TestSimulation(t *testing.T) {
-	for seed := range uint64(60) {
-		t.Run(fmt.Sprint(seed), func(t *testing.T) { simulate(t, seed) })
-		if t.Failed() {
-			return
-		}
+	seeds(t, 0, simulations, simulate)
+}
+
+// seeds runs a simulation for each of n seeds, as many at once as there are cores, until one fails.
+func seeds(t *testing.T, from, n uint64, simulate func(*testing.T, uint64)) {
+	t.Helper()
+	for seed := from; seed < from+n; seed++ {
+		t.Run(fmt.Sprint(seed), func(one *testing.T) {
+			one.Parallel()
+			if !t.Failed() {
+				simulate(one, seed)
+			}
+		})
 	}
 }

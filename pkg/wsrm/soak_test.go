@@ -2,29 +2,16 @@
 
 package wsrm_test
 
-import (
-	"fmt"
-	"testing"
-)
+import "testing"
 
 // As TestSimulation, with the seeds behind those.
 func TestSoakSimulation(t *testing.T) {
-	for seed := range uint64(5000) {
-		t.Run(fmt.Sprint(seed), func(t *testing.T) { simulate(t, seed) })
-		if t.Failed() {
-			return
-		}
-	}
+	seeds(t, simulations, 5000, simulate)
 }
 
 // As TestCarriedSimulation, with the seeds behind those.
 func TestSoakCarriedSimulation(t *testing.T) {
-	for seed := range uint64(5000) {
-		t.Run(fmt.Sprint(seed), func(t *testing.T) { run(t, carriedPlan(seed)) })
-		if t.Failed() {
-			return
-		}
-	}
+	seeds(t, carriedSimulations, 5000, simulateCarried)
 }
 
 // As TestProcessesAreKilled, a hundred times.
