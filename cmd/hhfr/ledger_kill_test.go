@@ -32,6 +32,9 @@ type ledgerRun struct {
 	seed            uint64
 }
 
+// concurrency is how many messages a client has under way.
+const concurrency = 128
+
 // ledgerWorld is the two processes of a run.
 type ledgerWorld struct {
 	ledgerRun
@@ -55,7 +58,7 @@ func (w *ledgerWorld) startClient() {
 	defer input.Close()
 	w.errs.Reset()
 	args := []string{"stream", strings.TrimSuffix(w.server.url, "echo") + "ledger", "-", "--assurance", "exactly-once", "--ordered", "--resume",
-		"--store", "bolt:" + filepath.Join(w.dir, "client.db"), "--reconnect", "2m", "--concurrency", "128", "-q", "--transport"}
+		"--store", "bolt:" + filepath.Join(w.dir, "client.db"), "--reconnect", "2m", "--concurrency", strconv.Itoa(concurrency), "-q", "--transport"}
 	w.client = exec.CommandContext(w.t.Context(), "hhfr", append(args, strings.Fields(w.transport)...)...)
 	w.client.Stdin, w.client.Stderr = input, &w.errs
 	out, err := w.client.StdoutPipe()
@@ -64,8 +67,13 @@ func (w *ledgerWorld) startClient() {
 	w.lines = bufio.NewScanner(out)
 }
 
+// kills counts those of processes that had not ended by themselves.
+type kills struct{ server, client int }
+
+func (k kills) all() int { return k.server + k.client }
+
 // run gives how many kills there were: the run may be over before all.
-func (r ledgerRun) run(t *testing.T) (killed int) {
+func (r ledgerRun) run(t *testing.T) (killed kills) {
 	w := &ledgerWorld{ledgerRun: r, t: t, dir: t.TempDir(), http: shared.Addr(t), stream: shared.Addr(t)}
 	var all bytes.Buffer
 	for n := 1; n <= r.messages; n++ {
@@ -79,7 +87,7 @@ func (r ledgerRun) run(t *testing.T) (killed int) {
 		if rnd.IntN(5) == 0 {
 			return 0
 		}
-		return rnd.IntN(max(1, 6*r.messages/(5*r.kills))) // about half of the messages in all: those accepted by a process that was killed are not seen
+		return rnd.IntN(max(1, 6*(r.messages-concurrency*r.kills)/(5*r.kills))) // about half of those in all that are seen at least: with each process that is killed, what it had under way is not
 	}
 	w.startServer()
 	w.startClient()
@@ -90,16 +98,22 @@ func (r ledgerRun) run(t *testing.T) (killed int) {
 			ended = !w.lines.Scan()
 			next--
 		}
-		if !ended && killed < r.kills {
-			killed++
-			if rnd.IntN(2) == 0 {
+		if !ended && killed.all() < r.kills {
+			strikeServer := rnd.IntN(2) == 0
+			if killed.all() == 1 { // the first two are one of each end, whatever the seed
+				strikeServer = killed.client == 1
+			}
+			if strikeServer {
+				killed.server++
 				w.server.kill()
 				w.startServer()
 			} else {
 				require.NoError(t, w.client.Process.Kill())
 				for w.lines.Scan() { // what it had said
 				}
-				_ = w.client.Wait() // it was killed, or was done before
+				if err := w.client.Wait(); err != nil && w.client.ProcessState.ExitCode() < 0 { // else it was done before
+					killed.client++
+				}
 				w.startClient()
 			}
 			next = gap()
@@ -186,7 +200,10 @@ func TestLedgerOverKills(t *testing.T) {
 	for _, transport := range []string{"tcp", "udp", "udp --unordered"} {
 		t.Run(transport, func(t *testing.T) {
 			t.Parallel()
-			assert.Positive(t, ledgerRun{transport: transport, messages: 1000, kills: 6, seed: 7}.run(t), "the run was over before any")
+			killed := ledgerRun{transport: transport, messages: 1000, kills: 6, seed: 7}.run(t)
+			assert.GreaterOrEqual(t, killed.all(), 4, "the run was over before")
+			assert.Positive(t, killed.server)
+			assert.Positive(t, killed.client)
 		})
 	}
 }
