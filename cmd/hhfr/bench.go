@@ -52,7 +52,7 @@ With --transport udp streams go over datagrams, which the link may lose, reorder
 	f.StringVar(&service, "service", "", "concat or sum; empty: both")
 	f.IntSliceVar(&cfg.Sizes, "sizes", nil, "items in a message; empty: those of the papers")
 	f.IntSliceVar(&cfg.Counts, "n", nil, "messages in a session; empty: those of the papers")
-	f.StringVar(&cfg.Link, "link", "14k4", "the link: "+strings.Join(link.Names(), ", ")+"; behind it what is to be different: gprs,rtt=1s,rate=64k,queue=12000; for datagrams also loss=5%, burst=3, reorder=1%, dup=1%, jitter=20ms, mtu=576, outage=5s/60s, seed=7, without the blanks")
+	f.StringVar(&cfg.Link, "link", "14k4", "the link: "+strings.Join(link.Names(), ", ")+"; behind it what is to be different: gprs,rtt=1s,rate=64k,queue=12000; for datagrams also loss=5%, burst=3, reorder=1%, dup=1%, jitter=20ms, mtu=1228, outage=5s/60s, seed=7, without the blanks")
 	f.StringVar(&cfg.Transport, "transport", "tcp", "of streams: tcp or udp")
 	f.Float64Var(&cfg.Speed, "speed", 0, "how many times faster than the link the clock runs, below 1: slower; 0: what fits the link, 20 at most")
 	outputFlag(c, &output, "text", "json")

@@ -33,6 +33,9 @@ func openNetwork(name, transport string) (*network, error) {
 	}
 	profile := n.profile
 	if transport == "udp" {
+		if err := profile.Carries(udp.DefaultDatagram); err != nil {
+			return nil, usage(err, "")
+		}
 		profile = profile.Reliable() // the negotiation
 	}
 	if n.relay, err = link.Relay(nil, profile); err != nil {

@@ -86,4 +86,12 @@ func (i *Impairment) check(loss float64) error {
 	return nil
 }
 
+// Carries tells with a BadProfile that datagrams of so many octets are too long for the link: all of them would be dropped.
+func (i Impairment) Carries(octets int) error {
+	if least := octets + datagramHeaders; i.MTU != 0 && i.MTU < least {
+		return &Error{Code: BadProfile, Err: fmt.Errorf("mtu=%d: streams over UDP have datagrams of %d octets, for which the MTU is at least %d", i.MTU, octets, least)}
+	}
+	return nil
+}
+
 var errImpaired = errors.New("burst, jitter, reorder, dup, mtu and outage are for datagrams")

@@ -210,3 +210,14 @@ func FuzzPath(f *testing.F) {
 		}
 	})
 }
+
+func TestCarries(t *testing.T) {
+	for mtu, fits := range map[int]bool{0: true, 576: false, 1227: false, 1228: true, 9000: true} {
+		err := link.Impairment{MTU: mtu}.Carries(1200)
+		if fits {
+			assert.NoError(t, err, mtu)
+		} else {
+			assert.ErrorIs(t, err, &link.Error{Code: link.BadProfile}, mtu)
+		}
+	}
+}

@@ -98,7 +98,7 @@ const (
 )
 
 // Session lives through the sessions, one after the other, and reports, what there is also if it fails on the way. The server is in the same process, at the far end of the link.
-// Errors: ErrConfig, those of link.ParseProfile and of link.Relay, without a report; ErrNotTheLink; that of a session.
+// Errors: ErrConfig, those of link.ParseProfile, link.Relay and Carries, without a report; ErrNotTheLink; that of a session.
 func Session(ctx context.Context, cfg SessionConfig) (*Report, error) {
 	if len(cfg.Services) == 0 {
 		cfg.Services = []string{"concat", "sum"}
@@ -117,6 +117,11 @@ func Session(ctx context.Context, cfg SessionConfig) (*Report, error) {
 	if cfg.Transport == "tcp" && profile != profile.Reliable() {
 		_, err := link.Relay(nil, profile) // says why not
 		return nil, err
+	}
+	if cfg.Transport == "udp" {
+		if err := profile.Carries(udp.DefaultDatagram); err != nil {
+			return nil, err
+		}
 	}
 	if cfg.Speed == 0 {
 		cfg.Speed = profile.Speed()

@@ -9,7 +9,7 @@ import (
 
 // Config is how connections behave. A zero field means its default.
 type Config struct {
-	// Datagram is the longest datagram sent, in octets of UDP payload, 300 to 65000; default 1200, which nearly every path carries.
+	// Datagram is the longest datagram sent, in octets of UDP payload, 300 to 65000; default [DefaultDatagram], which nearly every path carries.
 	Datagram int
 	// Linger is how long Close waits for the other end to have all; default 5 s.
 	Linger time.Duration
@@ -22,8 +22,10 @@ type Config struct {
 	Clock clock.Clock
 }
 
+// DefaultDatagram is the longest datagram where nothing else is said.
+const DefaultDatagram = 1200
+
 const (
-	defaultDatagram = 1200
 	defaultLinger   = 5 * time.Second
 	// As over TCP (pkg/streamer/tcp) while something is awaited. An idle session asks less often: it costs some 100 octets each time, both ways.
 	defaultInactivity = 10 * time.Minute

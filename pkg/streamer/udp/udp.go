@@ -60,7 +60,7 @@ func (t Transport) Listen(ctx context.Context, addr string) (net.Listener, error
 // withDefaults fills in what is zero.
 func (c Config) withDefaults() Config {
 	if c.Datagram == 0 {
-		c.Datagram = defaultDatagram
+		c.Datagram = DefaultDatagram
 	}
 	if c.Linger == 0 {
 		c.Linger = defaultLinger
