@@ -26,7 +26,7 @@ type Config struct {
 const DefaultDatagram = 1200
 
 const (
-	defaultLinger   = 5 * time.Second
+	defaultLinger = 5 * time.Second
 	// As over TCP (pkg/streamer/tcp) while something is awaited. An idle session asks less often: it costs some 100 octets each time, both ways.
 	defaultInactivity = 10 * time.Minute
 	defaultUnanswered = 2 * time.Minute
