@@ -75,6 +75,7 @@ func (g *gatherer) rest(o *op) {
 	}
 	seg, at, some, left := r.seg, r.at, uint(r.bit), r.left
 	rows, done := l.left, len(items) // done: in the latest row
+	booleans := false
 row:
 	for l.left > 0 {
 		l.left--
@@ -91,6 +92,7 @@ row:
 					break row
 				}
 				some, left, at = all>>2, had-2, next
+				booleans = true
 				if f.kinds == nil {
 					f.kinds = g.leaf(f.pc, subKind)
 				}
@@ -142,6 +144,7 @@ row:
 	}
 	g.items += (rows-l.left)*uint64(len(items)) - uint64(len(items)-done)
 	r.at, r.bit, r.left = at, byte(some), left
+	g.bits = g.bits || booleans
 }
 
 // same tells whether two texts of the same length are equal; most are short, and compared at three looks.
