@@ -214,7 +214,6 @@ func TestWhatIsKeptGoesOn(t *testing.T) {
 	assert.ErrorIs(t, err, &sequence.Error{Code: sequence.Kept})
 
 	w.open()
-	assert.True(t, w.ends[0].Restored())
 	assert.EqualValues(t, 2, w.ends[0].Status().Accepted)
 	require.True(t, w.connect())
 	require.NoError(t, w.ends[0].Finish(t.Context()))

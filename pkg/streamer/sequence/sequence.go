@@ -71,16 +71,15 @@ type Sequence struct {
 	over   chan struct{} // closed when both sequences ended, or the state is broken
 	once   sync.Once
 
-	mu      sync.Mutex
-	events  []func()
-	acks    [][]byte      // what the other end said, and is not looked at
-	load    int           // octets of messages that arrived and are not done, with an allowance for each
-	eased   chan struct{} // closed when load shrinks; nil: nobody waits
-	closed  bool
-	broken  error // why nothing can be sent any more
-	why     error // what Finish waits for in vain
-	status  Status
-	restore bool
+	mu     sync.Mutex
+	events []func()
+	acks   [][]byte      // what the other end said, and is not looked at
+	load   int           // octets of messages that arrived and are not done, with an allowance for each
+	eased  chan struct{} // closed when load shrinks; nil: nobody waits
+	closed bool
+	broken error // why nothing can be sent any more
+	why    error // what Finish waits for in vain
+	status Status
 }
 
 // Status is how far a sequence is.
@@ -112,7 +111,7 @@ func Open(ctx context.Context, cfg Config) (*Sequence, error) {
 	if err != nil {
 		return nil, err
 	}
-	q := &Sequence{cfg: cfg, durable: d, restore: found, wake: make(chan struct{}, 1), quit: make(chan struct{}), ended: make(chan struct{}), over: make(chan struct{})}
+	q := &Sequence{cfg: cfg, durable: d, wake: make(chan struct{}, 1), quit: make(chan struct{}), ended: make(chan struct{}), over: make(chan struct{})}
 	if !found { // whoever has seen the sequence can count on finding it again
 		if _, err := d.Step(ctx, cfg.Clock.Now(), wsrm.Event{Kind: wsrm.Wake}); err != nil {
 			return nil, &Error{Code: Unstored, Err: err}
@@ -130,9 +129,6 @@ func Open(ctx context.Context, cfg Config) (*Sequence, error) {
 	go q.run()
 	return q, nil
 }
-
-// Restored tells whether the store had a state.
-func (q *Sequence) Restored() bool { return q.restore }
 
 // Status tells how far the sequence is.
 func (q *Sequence) Status() Status {
