@@ -281,18 +281,23 @@ func (d *direction) data(f frame.Data, n int, offset int64, r *flow.Run, at int)
 	}
 	g.wire += int64(n)
 	g.last = r.MarkAt(at + n - 1)
-	if parts.HasHead {
-		g.head.add(parts.Head, d.table)
-	}
-	if parts.HasBody {
-		g.body.add(parts.Body, d.table)
-	}
+	g.add(&parts, d.table)
 	if f.Last {
 		g.state = Unverified
 		delete(d.open, key)
 		d.uncovered = append(d.uncovered, g)
 	}
 	return nil
+}
+
+// add takes what a fragment has of head and body.
+func (g *gathered) add(parts *frame.Parts, table map[uint64]named) {
+	if parts.HasHead {
+		g.head.add(parts.Head, table)
+	}
+	if parts.HasBody {
+		g.body.add(parts.Body, table)
+	}
 }
 
 func (p *part) add(f frame.Part, table map[uint64]named) {

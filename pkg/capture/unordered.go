@@ -129,12 +129,7 @@ func (d *direction) dataUnordered(f frame.Data, n int, offset int64, r *flow.Run
 		if err != nil {
 			return err
 		}
-		if parts.HasHead {
-			g.head.add(parts.Head, d.table)
-		}
-		if parts.HasBody {
-			g.body.add(parts.Body, d.table)
-		}
+		g.add(&parts, d.table)
 		if f.Last {
 			g.state = Verified
 			delete(d.open, key)
