@@ -19,8 +19,7 @@ import (
 
 // TestInteropTshark: another program reads our recordings as clean TCP, and finds in them the octets that decode writes out.
 func TestInteropTshark(t *testing.T) {
-	tshark, err := exec.LookPath("tshark")
-	require.NoError(t, err)
+	tshark := shared.Program(t, "tshark")
 	dir := t.TempDir()
 	recording := filepath.Join(dir, "client.pcapng")
 	soap, err := filepath.Glob(shared.Testdata(t, "soap", "*.xml"))
@@ -58,8 +57,7 @@ func TestInteropTshark(t *testing.T) {
 
 // TestInteropCurl: the lines that serve prints work as pasted into a shell.
 func TestInteropCurl(t *testing.T) {
-	program, err := exec.LookPath("curl")
-	require.NoError(t, err)
+	program := shared.Program(t, "curl")
 	lines, descriptions := printedCurls(t)
 	for name, two := range lines {
 		for _, line := range two {

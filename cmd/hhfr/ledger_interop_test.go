@@ -17,13 +17,7 @@ import (
 
 // TestInteropSequences: the other decoder reads recordings of messages that have places in sequences, and finds all of them.
 func TestInteropSequences(t *testing.T) {
-	python, err := exec.LookPath("python3")
-	if err != nil {
-		if os.Getenv("HHFR_CI") == "1" {
-			t.Fatal("python3 is not installed")
-		}
-		t.Skip("python3 is not installed")
-	}
+	python := shared.Program(t, "python3")
 	dir := t.TempDir()
 	url, stop := serveHere(t, "--store", "bolt:"+filepath.Join(dir, "server.db"))
 	store, recording, out := filepath.Join(dir, "store"), filepath.Join(dir, "client.pcapng"), filepath.Join(dir, "out")

@@ -20,8 +20,7 @@ var shellBlock = regexp.MustCompile("(?s)```sh\n(.*?)```")
 // TestInteropReadme: the lines of the README's section Use work as pasted into one shell, in their order. Only ports are other ones.
 func TestInteropReadme(t *testing.T) {
 	for _, program := range []string{"bash", "curl", "python3"} {
-		_, err := exec.LookPath(program)
-		require.NoError(t, err)
+		shared.Program(t, program)
 	}
 	_, use, found := strings.Cut(string(shared.Read(t, shared.Testdata(t, "..", "README.md"))), "\n## Use\n")
 	require.True(t, found)

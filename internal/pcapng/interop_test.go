@@ -13,17 +13,12 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/hhfr/hhfr/internal/pcapng"
+	"github.com/hhfr/hhfr/internal/shared"
 )
 
 // TestInteropTshark: tshark finds nothing odd in a recording.
 func TestInteropTshark(t *testing.T) {
-	tshark, err := exec.LookPath("tshark")
-	if err != nil {
-		if os.Getenv("HHFR_CI") == "1" {
-			t.Fatal("tshark is not installed")
-		}
-		t.Skip("tshark is not installed")
-	}
+	tshark := shared.Program(t, "tshark")
 	name := filepath.Join(t.TempDir(), "r.pcapng")
 	file, err := os.Create(name)
 	require.NoError(t, err)

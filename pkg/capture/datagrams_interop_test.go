@@ -17,13 +17,7 @@ import (
 
 // TestInteropDatagrams: tshark reads the captures that the tests make, finds nothing odd in them, and counts the same datagrams.
 func TestInteropDatagrams(t *testing.T) {
-	tshark, err := exec.LookPath("tshark")
-	if err != nil {
-		if os.Getenv("HHFR_CI") == "1" {
-			t.Fatal("tshark is not installed")
-		}
-		t.Skip("tshark is not installed")
-	}
+	tshark := shared.Program(t, "tshark")
 	grams, _ := overUDP(t, badLink+"4", 4096, tree(t))
 	for name, octets := range map[string][]byte{
 		"tree": shared.Read(t, shared.Testdata(t, "pcap", "datagrams.pcap")), "v6": pcapOf(t, grams, form{v6: true, ng: true}), "fragments": pcapOf(t, grams, form{fragment: 400}),

@@ -310,14 +310,22 @@ func TestDatagramsMissing(t *testing.T) {
 	assert.Greater(t, right(t, r, messages), 2*len(messages)*8/10)
 }
 
-var update = flag.Bool("update", false, "write testdata/pcap/datagrams.pcap anew")
+var update = flag.Bool("update", false, "write the captures in testdata/pcap anew")
 
 // A capture of a session on a bad link, made once.
 func TestDatagramsInTheTree(t *testing.T) {
-	name := shared.Testdata(t, "pcap", "datagrams.pcap")
-	if *update {
+	inTheTree(t, "datagrams.pcap", func() []captured {
 		grams, _ := overUDP(t, badLink+"4", 4096, tree(t))
-		require.NoError(t, os.WriteFile(name, pcapOf(t, grams, form{}), 0o644))
+		return grams
+	})
+}
+
+// inTheTree decodes a capture in testdata, which -update makes anew; it has all messages, and datagrams that came again.
+func inTheTree(t *testing.T, name string, anew func() []captured) {
+	t.Helper()
+	name = shared.Testdata(t, "pcap", name)
+	if *update {
+		require.NoError(t, os.WriteFile(name, pcapOf(t, anew(), form{}), 0o644))
 	}
 	r := decode(t, shared.Read(t, name), nil)
 	assert.False(t, r.Partial())

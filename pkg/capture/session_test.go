@@ -2,7 +2,6 @@ package capture_test
 
 import (
 	"bytes"
-	"os"
 	"os/exec"
 	"path/filepath"
 	"testing"
@@ -36,13 +35,7 @@ func TestRecordingInTheTree(t *testing.T) {
 
 // TestIndependentDecoder: a decoder written by a reader of docs/wire-format.md alone reads the vectors and the recording.
 func TestIndependentDecoder(t *testing.T) {
-	python, err := exec.LookPath("python3")
-	if err != nil {
-		if os.Getenv("HHFR_CI") == "1" {
-			t.Fatal("python3 is not installed")
-		}
-		t.Skip("python3 is not installed")
-	}
+	python := shared.Program(t, "python3")
 	script := shared.Testdata(t, "..", "scripts", "decode.py")
 	lines := 0
 	for _, name := range []string{"decode.py", "unpack.py"} {

@@ -4,14 +4,12 @@ import (
 	"bytes"
 	"fmt"
 	"math/rand/v2"
-	"os"
 	"slices"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"github.com/hhfr/hhfr/internal/shared"
 	"github.com/hhfr/hhfr/pkg/capture"
 	"github.com/hhfr/hhfr/pkg/capture/flow"
 	"github.com/hhfr/hhfr/pkg/ctxstore"
@@ -58,17 +56,10 @@ func TestLaw3OverUDPUnordered(t *testing.T) {
 
 // A capture of an unordered stream on a bad link, made once.
 func TestUnorderedInTheTree(t *testing.T) {
-	name := shared.Testdata(t, "pcap", "unordered.pcap")
-	if *update {
+	inTheTree(t, "unordered.pcap", func() []captured {
 		grams, _ := eachForItself(t, badLink+"4", 2048, tree(t))
-		require.NoError(t, os.WriteFile(name, pcapOf(t, grams, form{}), 0o644))
-	}
-	r := decode(t, shared.Read(t, name), nil)
-	assert.False(t, r.Partial())
-	assert.Positive(t, r.Stats.Repeated)
-	dir := t.TempDir()
-	require.NoError(t, r.Save(dir))
-	requireSaved(t, dir, tree(t))
+		return grams
+	})
 }
 
 // From the middle on, every message that is there is read, also those before the first sync frame.

@@ -15,6 +15,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/hhfr/hhfr/internal/shared"
 	"github.com/hhfr/hhfr/internal/xmlns"
 	"github.com/hhfr/hhfr/pkg/negotiate"
 	"github.com/hhfr/hhfr/pkg/shape"
@@ -31,8 +32,7 @@ const envelopeSchema = `<xs:schema xmlns:xs="http://www.w3.org/2001/XMLSchema" x
 
 // lint gives a function that validates messages by xmllint against docs/negotiation.xsd.
 func lint(t *testing.T) func(message []byte) error {
-	tool, err := exec.LookPath("xmllint")
-	require.NoError(t, err, "package libxml2-utils")
+	tool := shared.Program(t, "xmllint")
 	dir := t.TempDir()
 	write := func(name, text string) string {
 		path := filepath.Join(dir, name)

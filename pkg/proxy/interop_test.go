@@ -49,8 +49,7 @@ func malformed(t *testing.T, messages []string) (paths []string) {
 
 // TestInteropCurlThroughPair: curl posts each message of the corpus, and malformed ones, to a server, with the pair between and without. Both get the same octets.
 func TestInteropCurlThroughPair(t *testing.T) {
-	curl, err := exec.LookPath("curl")
-	require.NoError(t, err)
+	curl := shared.Program(t, "curl")
 	post := func(to *url.URL, args ...string) string {
 		var out bytes.Buffer
 		c := exec.CommandContext(t.Context(), curl, append([]string{"-s", "-S", "-i", "--connect-to", "service.example:80:" + to.Host, "http://service.example/service?q=1"}, args...)...)

@@ -5,7 +5,6 @@ package directory_test
 import (
 	"io"
 	"os"
-	"os/exec"
 	"os/signal"
 	"path/filepath"
 	"strings"
@@ -15,6 +14,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/hhfr/hhfr/internal/shared"
 	"github.com/hhfr/hhfr/pkg/ctxstore"
 	"github.com/hhfr/hhfr/pkg/ctxstore/directory"
 )
@@ -94,10 +94,7 @@ func asNobody(t *testing.T, base string) (before []string, binary string) {
 	if os.Geteuid() != 0 {
 		return nil, self(t)
 	}
-	setpriv, err := exec.LookPath("setpriv")
-	if err != nil {
-		t.Skip("setpriv is missing: it drops the rights of root")
-	}
+	setpriv := shared.Program(t, "setpriv") // it drops the rights of root
 	binary = filepath.Join(base, "role.test")
 	from, err := os.Open(self(t))
 	require.NoError(t, err)
