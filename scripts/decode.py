@@ -53,7 +53,6 @@ def frame(buf, at):                     # §2: the frame at `at`, parsed without
     need((n := r.uvarint()) <= 65536 and r.take(n) is not None, 'body too long')
     f = {'kind': kind, **(r := Reader(buf, r.pos - n, r.pos)).fields(spec)}
     need(rule(f) and (kind != 'sync' or f['own'] == crc(buf[at:r.pos - 4])), f'value or check in {kind}')
-    need(kind != 'hello' or r.pos == r.end or not buf[r.pos] & 1, 'unordered streams (§13) are not read here')
     if kind == 'hello': return {**f, 'role': ('initiator', 'responder')[f['role']]}, r.end
     if kind == 'shape': f.update(form=FORMS[f['form']][0], **r.fields(FORMS[f['form']][1]))
     need(r.pos == r.end, f'octets left over in {kind}'); return f, r.end

@@ -33,7 +33,7 @@ func newDecode(env Env, g *global) *cobra.Command {
 direction, operation, octets on the wire, octets of the envelope, state), or all of them. Streams are found by their content, over TCP and UDP, whatever
 their port; datagrams that were lost and sent again, or came out of order, are put in order. Shapes come from the capture, or by their fingerprints from the store.
 
-A message is verified when a later sync or close frame vouches for it, or, on an unordered stream, its own check; unverified while none does, withdrawn when its check is wrong.
+A message is verified when a later sync or close frame vouches for it; unverified while none does, withdrawn when its check is wrong.
 Exit code 5: something is missing (packets, the end of the file, shapes); what is there is given.`,
 		Example: `  hhfr decode session.pcapng
   hhfr decode session.pcapng --store ./store --save-dir messages

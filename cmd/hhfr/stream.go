@@ -40,7 +40,7 @@ type streamOptions struct {
 	schema, replySchema                                                     string
 	tls                                                                     clientTLS
 	assurance                                                               string
-	ordered, resume, unordered                                              bool
+	ordered, resume                                                         bool
 }
 
 // maxDocument bounds one message from stdin or a file, in octets.
@@ -72,7 +72,7 @@ Exit code 1: a reply is a fault or an HTTP error; 5: the fate of messages is unk
   hhfr stream http://127.0.0.1:8080/echo message.xml --one-way
   hhfr stream http://127.0.0.1:8080/echo message.xml --link edge -v
   hhfr stream http://127.0.0.1:8080/ledger add.xml more.xml --ordered
-  hhfr stream http://127.0.0.1:8080/echo message.xml --transport udp --unordered
+  hhfr stream http://127.0.0.1:8080/echo message.xml --transport udp
   hhfr stream http://127.0.0.1:8080/ledger add.xml more.xml --assurance at-least-once --ordered
   hhfr stream http://127.0.0.1:8080/ledger add.xml more.xml --assurance exactly-once --store bolt:client.db --resume
   hhfr stream http://127.0.0.1:8080/ticker --listen --timeout 2s`,
@@ -115,7 +115,6 @@ Exit code 1: a reply is a fault or an HTTP error; 5: the fate of messages is unk
 	f.StringVar(&o.replySchema, "reply-schema", "", "HHFR Schema of the replies, a file")
 	f.StringVar(&o.assurance, "assurance", wsrm.AtMostOnce.String(), "what holds for each message: "+strings.Join(assurances(), ", "))
 	f.BoolVar(&o.ordered, "ordered", false, "messages are handled in the order in which they were sent; implies --require-hhfr")
-	f.BoolVar(&o.unordered, "unordered", false, "no message waits for another that was lost on the way, for more octets each; with --transport udp")
 	f.BoolVar(&o.resume, "resume", false, "leave out what an earlier run with these FILEs and this store had accepted; with at-least-once or exactly-once")
 	f.DurationVar(&o.timeout, "timeout", 0, "give up after this time, all in all; 0: never")
 	o.tls.flags(f, "URL")
@@ -137,10 +136,6 @@ func (o *streamOptions) check() error {
 		return usage(errors.New("--negotiate-timeout is more than 0"), "")
 	case o.transport != "tcp" && o.transport != "udp":
 		return usage(errors.New("--transport is tcp or udp, not "+o.transport), "")
-	case o.unordered && o.transport != "udp":
-		return usage(errors.New("--unordered is for --transport udp: over "+o.transport+" nothing is lost on the way"), "leave --unordered out, or add --transport udp")
-	case o.unordered && o.ordered && !o.kept():
-		return usage(errors.New("--unordered and --ordered contradict each other"), "with --assurance at-least-once or exactly-once both are possible")
 	case o.sync > 64<<10:
 		return usage(errors.New("--sync is at most 64KiB"), "")
 	case o.wrap != "" && o.wrap != "1.1" && o.wrap != "1.2":
@@ -233,9 +228,6 @@ func runStream(ctx context.Context, env Env, g *global, o streamOptions) (err er
 	agreed := session.Agreed()
 	if !agreed.HHFR && !g.quiet {
 		fmt.Fprintf(env.Err, "hhfr: plain SOAP: %s\n", agreed.Why)
-	}
-	if s := session.Stream(); o.unordered && s != nil && !s.Unordered() && !g.quiet {
-		fmt.Fprintln(env.Err, "hhfr: messages keep their order: the other end knows no unordered streams")
 	}
 	p := &printer{env: env, o: o, late: late}
 	sending, stop := context.WithCancel(ctx)

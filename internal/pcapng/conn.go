@@ -222,16 +222,13 @@ func (c *Conn) came(p []byte) {
 }
 
 // Write writes p to the connection and records what that took, before anything that answers it. If p is not written whole, this direction of the recording ends there with RST.
-func (c *Conn) Write(p []byte) (int, error) { return c.write(p, c.Conn.Write) }
-
-// write records p as [Conn.Write] does, while below writes it.
-func (c *Conn) write(p []byte, below func(p []byte) (int, error)) (int, error) {
+func (c *Conn) Write(p []byte) (int, error) {
 	c.writes.Lock()
 	defer c.writes.Unlock()
 	c.rec.mu.Lock()
 	c.pending, c.writing, c.shown = p, true, false
 	c.rec.mu.Unlock()
-	n, err := below(p)
+	n, err := c.Conn.Write(p)
 	c.rec.mu.Lock()
 	defer c.rec.mu.Unlock()
 	switch {
@@ -266,31 +263,6 @@ func (c *Conn) Await(reply bool) {
 	if w, ok := c.Conn.(interface{ Await(bool) }); ok {
 		w.Await(reply)
 	}
-}
-
-// messages is what a connection has over which messages travel each for itself.
-type messages interface {
-	MayUnorder() bool
-	Unorder(acknowledged func(last uint64))
-	WriteMessages(b []byte, ends []int) (n int, last uint64, err error)
-}
-
-// MayUnorder tells whether messages can travel over the connection each for itself; Unorder and WriteMessages are those of the connection then. What is recorded are the messages, one behind the other, as they leave and come.
-func (c *Conn) MayUnorder() bool {
-	m, ok := c.Conn.(messages)
-	return ok && m.MayUnorder()
-}
-
-// Unorder has messages come each for itself. Only if MayUnorder.
-func (c *Conn) Unorder(acknowledged func(last uint64)) { c.Conn.(messages).Unorder(acknowledged) }
-
-// WriteMessages writes messages. Only if MayUnorder.
-func (c *Conn) WriteMessages(b []byte, ends []int) (n int, last uint64, err error) {
-	n, err = c.write(b, func(b []byte) (n int, err error) {
-		n, last, err = c.Conn.(messages).WriteMessages(b, ends)
-		return n, err
-	})
-	return n, last, err
 }
 
 // Close closes the connection and records FIN.

@@ -170,14 +170,9 @@ func (d *datagrams) flows(st *flow.Stats, others map[string]int) (list []*flow.F
 	for _, s := range slices.SortedFunc(maps.Values(d.sessions), func(a, b *datagramSession) int { return cmp.Compare(a.flow.FirstPacket, b.flow.FirstPacket) }) {
 		f := &s.flow
 		var gaps, missing [2]int64
-		unordered := isUnordered(s.ways[0].runs(), s.ways[1].runs())
 		for i := range s.ways {
-			if unordered {
-				f.Dirs[i].Runs, gaps[i], missing[i] = s.ways[i].unorderedMessages()
-			} else {
-				f.Dirs[i].Runs = s.ways[i].runs()
-				gaps[i], missing[i] = place(f.Dirs[i].Runs)
-			}
+			f.Dirs[i].Runs = s.ways[i].runs()
+			gaps[i], missing[i] = place(f.Dirs[i].Runs)
 			if s.ways[i].behind() {
 				f.Dirs[i].GapAfter = 1
 				gaps[i]++

@@ -119,7 +119,6 @@ func (dec *decoder) collect(ctx context.Context, f *flow.Flow) {
 	for i := range f.Dirs {
 		if runs := f.Dirs[i].Runs; len(runs) > 0 && frame.BeginsStream(runs[0].Data) {
 			d := dec.join.direction(ctx)
-			d.unordered = isUnordered(f.Dirs[0].Runs, f.Dirs[1].Runs)
 			for k := range runs {
 				d.run(&runs[k])
 			}

@@ -64,11 +64,6 @@ type direction struct {
 	octets   StreamOctets
 	closed   bool
 
-	unordered bool
-	fragments frame.Fragments
-	frames    uint64 // behind the hello
-	farewell  *frame.Close
-
 	left int // octets at the end of the last run that are no whole frame
 }
 
@@ -123,7 +118,7 @@ type segment struct {
 
 func (j *joiner) direction(ctx context.Context) *direction {
 	return &direction{shapes: j.seen, find: func(n transit.Name) []byte { return j.base(ctx, n) }, open: map[frame.Key]*gathered{}, table: map[uint64]named{},
-		fragments: frame.Fragments{MaxEarly: maxEarly, MaxBytes: maxEarlyOctets}, pieces: frame.Pieces{MaxShapes: maxShapes, MaxBytes: maxShapeOctets}}
+		pieces: frame.Pieces{MaxShapes: maxShapes, MaxBytes: maxShapeOctets}}
 }
 
 func (d *direction) problem(at int64, format string, args ...any) {
@@ -140,7 +135,7 @@ func (d *direction) run(r *flow.Run) {
 	} else {
 		d.known, d.following, d.base = true, true, r.Offset
 	}
-	for at < len(r.Data) && (!d.closed || d.unordered) {
+	for at < len(r.Data) && !d.closed {
 		offset := r.Offset + int64(at) - d.base
 		f, n, err := frame.Parse(r.Data[at:], offset, 0)
 		if err == nil && n == 0 {
@@ -158,12 +153,10 @@ func (d *direction) run(r *flow.Run) {
 		at += n
 	}
 	d.left = len(r.Data) - at
-	d.allThere(r.Offset + int64(at) - d.base)
 	d.lose("octets missing")
 }
 
 func (d *direction) frame(f frame.Frame, n int, offset int64, r *flow.Run, at int) error {
-	d.frames++
 	switch f := f.(type) {
 	case frame.Data:
 		d.octets.Data += int64(n)
@@ -173,7 +166,7 @@ func (d *direction) frame(f frame.Frame, n int, offset int64, r *flow.Run, at in
 		if offset != 0 {
 			return fmt.Errorf("a second hello")
 		}
-		d.hello, d.word, d.session, d.stages, d.frames = &f, f.Word, f.Session, f.Stages, 0
+		d.hello, d.word, d.session, d.stages = &f, f.Word, f.Session, f.Stages
 		return supported(f.Stages)
 	case frame.Shape:
 		d.octets.Shape += int64(n)
@@ -189,12 +182,8 @@ func (d *direction) frame(f frame.Frame, n int, offset int64, r *flow.Run, at in
 		d.cancel(f)
 	case frame.Close:
 		d.octets.Other += int64(n)
-		if d.closed = true; d.unordered {
-			d.frames--
-			d.farewell = &f
-		} else {
-			d.cover(f.Messages == d.checks.Messages() && f.Check == d.checks.Check(), offset)
-		}
+		d.closed = true
+		d.cover(f.Messages == d.checks.Messages() && f.Check == d.checks.Check(), offset)
 		if f.Code != frame.CloseDone && f.Code != frame.CloseGoingAway {
 			d.problem(offset, "closed: %s %s", f.Code, f.Text)
 		}
@@ -242,7 +231,6 @@ func (d *direction) cancel(f frame.Cancel) {
 		return
 	}
 	d.checks.Cancel(f.Message)
-	d.fragments.Cancel(f.Message)
 	if g := d.open[f.Message]; g != nil {
 		g.state, g.why = Cancelled, f.Code.String()
 		if f.Text != "" {
@@ -255,9 +243,6 @@ func (d *direction) cancel(f frame.Cancel) {
 func (d *direction) data(f frame.Data, n int, offset int64, r *flow.Run, at int) error {
 	if !d.following {
 		return fmt.Errorf("data before hello or sync")
-	}
-	if d.unordered {
-		return d.dataUnordered(f, n, offset, r, at)
 	}
 	if err := d.numbering.Resolve(&f, offset); err != nil {
 		return err

@@ -4,9 +4,6 @@ const (
 	// maxShapes and maxShapeOctets bound the shapes under way in pieces in one direction: what a hello states by default.
 	maxShapes      = 1024
 	maxShapeOctets = 4 << 20
-	// maxEarly and maxEarlyOctets bound the fragments of an unordered direction that wait for others, many of which may be missing in a capture.
-	maxEarly       = 1 << 16
-	maxEarlyOctets = 64 << 20
 	// maxCandidates bounds the sync frames looked at to find a direction's word.
 	maxCandidates = 1 << 16
 	// maxProblems bounds the texts kept about one direction.

@@ -49,7 +49,6 @@ func DecodeStreams(ctx context.Context, runs []RawRun, cfg DecodeConfig) (*Resul
 		list := directions[name]
 		slices.SortFunc(list, func(a, b flow.Run) int { return cmp.Compare(a.Offset, b.Offset) })
 		d := dec.join.direction(ctx)
-		d.unordered = isUnordered(list)
 		session, responder, ok := dec.identify(ctx, d, list)
 		if !ok {
 			dec.result.Others["files that are no hhfr stream: "+name]++

@@ -307,7 +307,6 @@ func (dec *decoder) decodeStream(ctx context.Context, dirs [2][]flow.Run) (*Stre
 	found := false
 	for i, runs := range dirs {
 		d := dec.join.direction(ctx)
-		d.unordered = isUnordered(dirs[0], dirs[1])
 		both[i] = d
 		if len(runs) == 0 || !frame.BeginsStream(runs[0].Data) && !d.trust(runs, func(session [16]byte) bool { return dec.named(ctx, session) }) {
 			continue

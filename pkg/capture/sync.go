@@ -40,15 +40,12 @@ func (d *direction) trust(runs []flow.Run, named func(session [16]byte) bool) bo
 	votes := map[claim]int{}
 	for _, c := range syncs(runs) {
 		base := c.at - int64(c.sync.Offset)
-		if c.sync.Offset == 0 { // of an unordered direction, where offsets say nothing
-			base = 0
-		}
 		votes[claim{c.sync.Word, c.sync.Session, base}]++
 	}
 	best, most := claim{}, 0
 	for _, c := range slices.SortedFunc(maps.Keys(votes), func(a, b claim) int { return int(min(1, max(-1, a.base-b.base))) }) {
 		n := votes[c]
-		if n == 1 && !named(c.session) && !d.beginsWithSync(runs) {
+		if n == 1 && !named(c.session) {
 			continue
 		}
 		if n > most {
@@ -79,7 +76,7 @@ func (d *direction) resync(r *flow.Run, from int) int {
 		if !ok {
 			return len(r.Data)
 		}
-		if s.Word == d.word && s.Session == d.session && (d.unordered && s.Offset == 0 || !d.unordered && r.Offset+int64(at)-d.base == int64(s.Offset)) {
+		if s.Word == d.word && s.Session == d.session && r.Offset+int64(at)-d.base == int64(s.Offset) {
 			return at
 		}
 		from = at + 1
@@ -88,10 +85,6 @@ func (d *direction) resync(r *flow.Run, from int) int {
 
 // sync checks what came since the one before, and goes on from this one.
 func (d *direction) sync(f frame.Sync, offset int64) {
-	if d.unordered {
-		d.syncUnordered(f)
-		return
-	}
 	if d.following {
 		d.cover(f.Messages == d.checks.Messages() && f.Check == d.checks.Check() && slices.Equal(f.Open, d.checks.Open()), offset)
 		d.checks.Next()

@@ -49,9 +49,6 @@ type Config struct {
 	Assurance wsrm.Assurance
 	// Ordered has messages handled in the order in which they were sent; they stand in a sequence then, under any assurance, and RequireHHFR is implied.
 	Ordered bool
-	// Unordered asks for streams whose messages come each for itself: none waits for another that was lost on the way, for more octets each (docs/architecture.md). Over a transport that cannot do that, which only udp can, and to an end
-	// that does not agree, they are ordered. Not with at-most-once in order, which loses what comes late.
-	Unordered bool
 	// Resume tells that what is sent is what an earlier session, which did not come to its end, was to send: [Session.Sequence] says how much of that was accepted.
 	Resume bool
 	// LateReply, if given, gets replies to messages of earlier sessions, by the number of the message in its sequence, from 1, or why there will be none. It must not block.
@@ -100,8 +97,6 @@ func (c Config) withDefaults() (Config, error) {
 	switch {
 	case c.Assurance > wsrm.ExactlyOnce:
 		return c, badConfig("no assurance of number %d", c.Assurance)
-	case c.Unordered && c.Ordered && c.Assurance <= wsrm.AtMostOnce:
-		return c, badConfig("at-most-once in order needs streams that keep it")
 	case c.Assurance == wsrm.ExactlyOnce && !ctxstore.Persists(c.Store):
 		return c, badConfig("exactly-once needs a store that persists")
 	}

@@ -252,7 +252,7 @@ func (n *negotiation) join(ctx context.Context, a *Answer) error {
 	}
 	cfg := d.cfg.Stream
 	cfg.Initiator, cfg.Session, cfg.Token = true, a.Session, a.Token[:]
-	cfg.Representation, cfg.Coder, cfg.Accept, cfg.Handler, cfg.Unordered = number, coder, nil, n.serve, d.cfg.Unordered
+	cfg.Representation, cfg.Coder, cfg.Accept, cfg.Handler = number, coder, nil, n.serve
 	if n.outbox != nil {
 		q := n.outbox.sequence()
 		cfg.Acks, cfg.Handler = q.Acks, placed(q, n.serve)

@@ -6,7 +6,7 @@ import (
 	"github.com/hhfr/hhfr/pkg/streamer/frame"
 )
 
-// Acknowledge tells the other end about a sequence: octets go ahead of all messages that are queued, to its [Config.Acks]; at most 65 536, on an unordered stream 8 000. It returns when they are queued, which the same room bounds as messages.
+// Acknowledge tells the other end about a sequence: octets go ahead of all messages that are queued, to its [Config.Acks]; at most 65 536. It returns when they are queued, which the same room bounds as messages.
 // Errors are *[Error]: Unsent, and that of ctx.
 func (s *Stream) Acknowledge(ctx context.Context, octets []byte) error {
 	n := int64(len(octets))

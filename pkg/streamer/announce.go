@@ -33,6 +33,14 @@ func (w *writer) announce(number uint64, t turn, first bool) bool {
 	return false
 }
 
+// refer announces a shape by reference.
+func (w *writer) refer(number uint64, fp [32]byte) {
+	w.s.mu.Lock()
+	w.s.referred[number] = true
+	w.s.mu.Unlock()
+	w.append(frame.Shape{Number: number, Form: frame.Reference, Fingerprint: fp}, Event{})
+}
+
 // park has a message wait for a shape. Requests that begin on its lane later wait behind it: they leave in the order in which they were queued.
 func (w *writer) park(job *shapeJob, t turn, first bool) {
 	job.parked = append(job.parked, t)
@@ -53,10 +61,6 @@ func (w *writer) lacks(number uint64) {
 		return
 	}
 	w.s.forgetReference(number) // what else the other end asks, it asked before it has this
-	if w.unordered != nil {
-		w.lacksUnordered(number, full)
-		return
-	}
 	if w.jobs[number] == nil {
 		w.jobs[number] = &shapeJob{number: number, full: full, referred: true}
 		w.piece(w.jobs[number])

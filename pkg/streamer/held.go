@@ -8,7 +8,7 @@ import (
 
 // held keeps the fragments of lanes that wait for a shape, in order (docs/wire-format.md, section 4). The reader's only.
 type held struct {
-	lanes map[frame.Key]*fifo[heldParts] // by [receiver.heldKey]
+	lanes map[uint64]*fifo[heldParts]
 	load  load
 }
 
@@ -36,17 +36,16 @@ func (r *receiver) pass(in *inbound, p frame.Parts) error {
 	}
 	h := heldParts{in: in, parts: p, epoch: r.epoch}
 	bound := r.bind(&h)
-	key := r.heldKey(in.key)
-	lane := r.held.lanes[key]
+	lane := r.held.lanes[in.key.Lane]
 	if lane == nil && bound {
 		return r.deliver(&h)
 	}
 	if lane == nil {
 		if r.held.lanes == nil {
-			r.held.lanes = map[frame.Key]*fifo[heldParts]{}
+			r.held.lanes = map[uint64]*fifo[heldParts]{}
 		}
 		lane = &fifo[heldParts]{}
-		r.held.lanes[key] = lane
+		r.held.lanes[in.key.Lane] = lane
 	}
 	if r.s.packer != nil {
 		own(&h.parts, h.size())
@@ -151,7 +150,7 @@ func (r *receiver) deliver(p *heldParts) error {
 
 // release goes on with lanes whose shapes have come.
 func (r *receiver) release() error {
-	for key, lane := range r.held.lanes {
+	for number, lane := range r.held.lanes {
 		for lane.len() > 0 && r.bind(lane.front()) {
 			h := lane.pop()
 			r.held.load.sub(h.size(), segmentWeight+exchangeWeight)
@@ -160,7 +159,7 @@ func (r *receiver) release() error {
 			}
 		}
 		if lane.len() == 0 {
-			delete(r.held.lanes, key)
+			delete(r.held.lanes, number)
 		}
 	}
 	return nil
@@ -175,7 +174,7 @@ func (r *receiver) giveUpHeld() {
 		for lane.len() > 0 {
 			h := lane.pop()
 			r.held.load.sub(h.size(), segmentWeight+exchangeWeight)
-			if s.packer != nil && r.unordered == nil {
+			if s.packer != nil {
 				s.packer.GiveUp(h.in.key.Lane, r.epoch)
 			}
 			s.refuseHeldLocked(h.in)

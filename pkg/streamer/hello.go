@@ -33,7 +33,6 @@ func (s *Stream) introduce(ctx context.Context, in *input) error {
 	s.hello = frame.Hello{Responder: !s.cfg.Initiator, Session: s.cfg.Session, Word: s.word, Representation: s.cfg.Representation, Limits: s.cfg.Limits.stated()}
 	if s.cfg.Initiator {
 		s.hello.Token = s.cfg.Token
-		s.hello.Unordered = s.cfg.Unordered && s.mayUnorder()
 		if p, ok := s.cfg.Coder.(Packer); ok {
 			s.hello.Stages = p.Stages()
 		}
@@ -61,13 +60,7 @@ func (s *Stream) introduce(ctx context.Context, in *input) error {
 		_ = s.say(refusal)
 		return err
 	}
-	if err := s.say(nil); err != nil {
-		return err
-	}
-	if s.hello.Unordered {
-		s.unorder()
-	}
-	return nil
+	return s.say(nil)
 }
 
 // say writes our hello, and with it, if not nil, why that is all.
@@ -119,13 +112,8 @@ func (s *Stream) agree(in *input) error {
 		return &Error{Code: Protocol, Err: errors.New("hello of another session")}
 	case s.peer.Representation != s.cfg.Representation || s.peer.Stages != s.hello.Stages:
 		return &Error{Code: Unsupported, Err: fmt.Errorf("representation %d, stages %#x", s.peer.Representation, s.peer.Stages)}
-	case s.peer.Unordered && !s.hello.Unordered:
-		return &Error{Code: Unsupported, Err: errors.New("an unordered stream, which nobody asked for")}
 	}
 	s.agreeStages(s.cfg.Coder)
-	if s.peer.Unordered {
-		s.unorder()
-	}
 	return nil
 }
 
@@ -153,7 +141,7 @@ func (s *Stream) judge(ctx context.Context) (*frame.Close, error) {
 	if want := s.cfg.Representation; want != 0 && want != s.peer.Representation {
 		return unsupported()
 	}
-	s.hello.Representation, s.hello.Unordered = s.peer.Representation, s.peer.Unordered && s.mayUnorder()
+	s.hello.Representation = s.peer.Representation
 	coder, handler, err := s.cfg.Accept(ctx, s.peer)
 	if err == nil {
 		if !s.agreeStages(coder) {

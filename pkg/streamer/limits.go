@@ -68,16 +68,6 @@ const (
 	memoryRest = time.Second
 	// drainOctets bounds what a broken stream still reads, so that a close frame is not lost to a connection reset.
 	drainOctets = 1 << 20
-	// maxMessageOctets is the longest message of a connection that carries each for itself (section 12.2).
-	maxMessageOctets = 8 << 10
-	// maxUnacknowledged and maxEarlyOctets are how many messages of such a connection, and octets of them, arrive at most while one before them is missing (section 12.2).
-	maxUnacknowledged = 1024
-	maxEarlyOctets    = 1 << 20
-	// announceOctets is how much of shapes an unordered stream announces at once; the next announcement waits for the acknowledgement. minAnnounceOctets is what a reference takes, or a piece of some use.
-	announceOctets    = 4 << 10
-	minAnnounceOctets = 64
-	// maxUnorderedShapes bounds the list of a sync frame of an unordered stream, so that it is one message.
-	maxUnorderedShapes = 512
 	// minReadBuffer is the read buffer's first size; it grows to the longest frame that comes.
 	minReadBuffer = 4 << 10
 )

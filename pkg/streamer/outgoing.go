@@ -72,7 +72,7 @@ func (out *outgoing) send(ctx context.Context, m *Message) error {
 	out.body = counted{from: m.Body, left: s.maxMessage - int64(len(m.Head))}
 	err := error(errTooLong)
 	if out.body.left >= 0 {
-		err = s.split(lane, m.Head, &out.body, func(inHead bool, shape uint64, text bool, data []byte) error {
+		err = s.coder.Split(lane, m.Head, &out.body, s.maxPayload-segmentRoom, func(inHead bool, shape uint64, text bool, data []byte) error {
 			out.keep(inHead, shape)
 			f, ok, err := out.composer.add(inHead, shape, text, data)
 			if err != nil || !ok {

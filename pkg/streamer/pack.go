@@ -123,7 +123,7 @@ func (w *writer) pack(d *frame.Data, out *outgoing) error {
 }
 
 // remembers tells whether a message may have a memory: it is in one frame, of an ordered stream.
-func (w *writer) remembers(d *frame.Data) bool { return d.First && d.Last && w.unordered == nil }
+func (w *writer) remembers(d *frame.Data) bool { return d.First && d.Last }
 
 func (w *writer) packPart(dst []byte, i int, p frame.Part, d *frame.Data, out *outgoing, room int) []byte {
 	pack := &out.packing.parts[i]

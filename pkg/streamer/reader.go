@@ -56,9 +56,8 @@ type receiver struct {
 	asked     map[uint64][32]byte // those of them, and of what is held, that the other end was asked for
 	held      held
 	syncEnd   int64
-	epoch     uint64             // syncs so far
-	unordered *unorderedReceiver // nil: the stream is ordered
-	closed    bool               // the other end's close has come
+	epoch     uint64 // syncs so far
+	closed    bool   // the other end's close has come
 }
 
 // run reads frames until the direction ends. It never waits for anything but octets.
@@ -100,9 +99,6 @@ func (r *receiver) loop() *Error {
 			return broke(err, in.at)
 		}
 		in.skip(n)
-		if err := r.counted(f); err != nil {
-			return broke(err, in.at)
-		}
 		if r.closed {
 			return nil
 		}
@@ -178,8 +174,6 @@ func (r *receiver) sync(f frame.Sync, n int) error {
 	s, at := r.s, r.input.at
 	var differ string
 	switch {
-	case r.unordered != nil:
-		differ = r.syncUnordered(f)
 	case f.Word != s.peer.Word:
 		differ = "sync word"
 	case f.Offset != uint64(at):
@@ -198,14 +192,11 @@ func (r *receiver) sync(f frame.Sync, n int) error {
 	if differ != "" {
 		return &Error{Code: WrongCheck, At: at, Err: fmt.Errorf("%s of the sync frame differs", differ)}
 	}
-	if r.unordered != nil {
-		return nil
-	}
 	r.checks.Next()
 	r.numbering.Sync(f)
 	r.epoch++
 	if s.packer != nil {
-		s.packer.Synced(func(lane uint64) bool { return r.held.lanes[frame.Key{Lane: lane}] != nil })
+		s.packer.Synced(func(lane uint64) bool { return r.held.lanes[lane] != nil })
 	}
 	if err := r.list(f.Shapes, at); err != nil {
 		return err
@@ -215,10 +206,6 @@ func (r *receiver) sync(f frame.Sync, n int) error {
 }
 
 func (r *receiver) close(f frame.Close) error {
-	if r.unordered != nil && f.Code == frame.CloseDone {
-		r.unordered.close = &f
-		return nil
-	}
 	if f.Code == frame.CloseDone && (f.Messages != r.checks.Messages() || f.Check != r.checks.Check()) {
 		return &Error{Code: WrongCheck, At: r.input.at, Err: errors.New("check of the close frame differs")}
 	}
@@ -255,7 +242,7 @@ func (r *receiver) cancel(f frame.Cancel) {
 	}
 	switch {
 	case !f.Refused:
-		if !r.withdraw(f.Message) {
+		if !r.checks.Cancel(f.Message) {
 			return
 		}
 		if in := s.in[f.Message]; in != nil {
@@ -283,7 +270,7 @@ func (r *receiver) cancel(f frame.Cancel) {
 
 // lostLane has a lane's memory dropped, as the other end may not know what a message it did not process left there.
 func (s *Stream) lostLane(f frame.Cancel) {
-	if s.packer != nil && s.unordered == nil && f.Code == frame.Unprocessed {
+	if s.packer != nil && f.Code == frame.Unprocessed {
 		s.packer.Lost(f.Message.Lane)
 	}
 }

@@ -9,9 +9,6 @@ import (
 // data takes a data frame: numbers, checks, parts, and on to its message.
 func (r *receiver) data(f *frame.Data, n int) error {
 	at := r.input.at
-	if r.unordered != nil {
-		return r.dataUnordered(f, n)
-	}
 	if at-r.syncEnd > frame.MaxSyncOctets || r.checks.Messages() > frame.MaxSyncMessages {
 		return &Error{Code: Protocol, At: at, Err: fmt.Errorf("no sync frame for %d octets and %d messages", at-r.syncEnd, r.checks.Messages())}
 	}
@@ -86,7 +83,7 @@ func (r *receiver) message(f *frame.Data, key frame.Key) (in *inbound, refused b
 		})
 		in, x = &both.in, &both.x
 	}
-	in.s, in.key, in.alone = s, key, f.Last && s.unordered == nil
+	in.s, in.key, in.alone = s, key, f.Last
 	in.segs.items = in.space[:0]
 	if !f.Last {
 		s.in[key] = in
@@ -115,7 +112,7 @@ func (s *Stream) takeLocked(x *Exchange) error {
 		s.refuseLocked(in, frame.Unserved, &Error{Code: Unserved})
 	case s.closing:
 		s.refuseLocked(in, frame.Unprocessed, &Error{Code: Unprocessed})
-	case s.flight > s.cfg.Limits.MaxExchanges+s.takesBeyond(), s.queued.weight > s.maxWeight:
+	case s.flight > s.cfg.Limits.MaxExchanges, s.queued.weight > s.maxWeight:
 		s.refuseLocked(in, frame.Busy, &Error{Code: Busy})
 	}
 	return nil
@@ -155,7 +152,7 @@ func (s *Stream) beginLocked(in *inbound) {
 // idled gives the memory of lanes back that the other end will reset, unless something held still needs it.
 func (r *receiver) idled(lanes []uint64) {
 	for _, lane := range lanes {
-		if r.s.packer != nil && r.held.lanes[frame.Key{Lane: lane}] == nil {
+		if r.s.packer != nil && r.held.lanes[lane] == nil {
 			r.s.packer.Idled(lane)
 		}
 	}

@@ -29,7 +29,7 @@ import (
 func TestRandomSessions(t *testing.T) {
 	material := append(shared.Envelopes(t, false), workload.Mixed(5)...)
 	for seed := range uint64(40) {
-		runSession(t, seed, material, false)
+		runSession(t, seed, material)
 	}
 }
 
@@ -54,7 +54,7 @@ type side struct {
 	posted map[uint64]*streamer.Posted
 }
 
-func runSession(t *testing.T, seed uint64, material [][]byte, unordered bool) (messages int) {
+func runSession(t *testing.T, seed uint64, material [][]byte) (messages int) {
 	t.Helper()
 	rnd := rand.New(rand.NewPCG(seed, 1))
 	var wrong sync.Once
@@ -80,10 +80,7 @@ func runSession(t *testing.T, seed uint64, material [][]byte, unordered bool) (m
 	coders := [2]*codec.Coder{coder(0), coder(1)}
 	buffer := 1 << (8 + rnd.IntN(9))
 	here, there := inproc.Pipe(buffer)
-	if unordered {
-		here, there = shuffledPipe(buffer, rnd.IntN(40), seed)
-	}
-	a.cfg.Initiator, a.cfg.Session, a.cfg.Token, a.cfg.Representation, a.cfg.Coder, a.cfg.Handler, a.cfg.Unordered = true, session, make([]byte, 16), 1, coders[0], a.serve, unordered
+	a.cfg.Initiator, a.cfg.Session, a.cfg.Token, a.cfg.Representation, a.cfg.Coder, a.cfg.Handler = true, session, make([]byte, 16), 1, coders[0], a.serve
 	b.cfg.Accept = func(_ context.Context, h frame.Hello) (streamer.Coder, streamer.Handler, error) {
 		coders[1].PeerLimits(int(h.Limits.MaxShapes), int64(h.Limits.MaxShapeBytes))
 		return coders[1], b.serve, nil
@@ -95,7 +92,6 @@ func runSession(t *testing.T, seed uint64, material [][]byte, unordered bool) (m
 	require.NoError(t, err, "seed %d", seed)
 	met.Wait()
 	require.NotNil(t, b.stream, "seed %d", seed)
-	assert.Equal(t, unordered, a.stream.Unordered() && b.stream.Unordered())
 	var said sync.WaitGroup
 	for i, s := range r.sides {
 		rnd := rand.New(rand.NewPCG(seed, uint64(2+i)))

@@ -26,7 +26,7 @@ func TestSoakSessions(t *testing.T) {
 	material := append(shared.Envelopes(t, true), workload.Mixed(5)...)
 	if *soakSeed != 0 {
 		for range 100 {
-			runSession(t, *soakSeed, material, *soakSeed%2 == 1)
+			runSession(t, *soakSeed, material)
 		}
 		return
 	}
@@ -36,7 +36,7 @@ func TestSoakSessions(t *testing.T) {
 	sessions, messages := 0, 0
 	for end := time.Now().Add(*soakFor); time.Now().Before(end); sessions++ {
 		seed := seeds.Uint64()
-		messages += runSession(t, seed, material, seed%2 == 1)
+		messages += runSession(t, seed, material)
 	}
 	goleak.VerifyNone(t)
 	t.Logf("%d sessions, %d messages", sessions, messages)

@@ -35,9 +35,6 @@ type Config struct {
 	Handler Handler
 	// Limits are what this end takes.
 	Limits Limits
-	// Unordered, an initiator's, asks for a stream whose messages come each for itself: none waits for another that was lost on the way, and they may come in any order. It is ordered all the same
-	// if the connection cannot do that (that of package udp can), or the other end.
-	Unordered bool
 	// Acks is told what the other end says of a sequence ([Stream.Acknowledge]), by the reader, between the messages that came before and behind it; it must not block. nil: that is passed over.
 	Acks func(octets []byte)
 	// QueueBytes bounds the octets of payload between senders and writer; 0 means 1 MiB.
@@ -105,10 +102,9 @@ type Stream struct {
 	mute   chan struct{}  // the writer has ended
 	wake   chan struct{}  // for the writer
 
-	unordered  *unordered // nil: messages come in order
-	queue      gate       // octets of payload between senders and writer
-	slots      gate       // exchanges in flight that this end began
-	room       room       // octets of payload the other end queues for us
+	queue      gate // octets of payload between senders and writer
+	slots      gate // exchanges in flight that this end began
+	room       room // octets of payload the other end queues for us
 	places     places
 	maxPayload int
 	maxMessage int64
@@ -181,10 +177,10 @@ func (s *Stream) start(ctx context.Context, in *input) {
 	s.queue.max = s.cfg.QueueBytes
 	s.slots.max = int64(min(peer.MaxExchanges, maxFlight))
 	s.room.max = bounded(peer.MaxQueued)
-	s.maxPayload = s.longest()
+	s.maxPayload = int(s.peer.Limits.MaxFragment)
 	s.maxMessage = bounded(peer.MaxMessage)
 	s.maxControl = controlSlack + 4*own.MaxExchanges
-	s.maxOpenIn = 2*(own.MaxExchanges+int(s.slots.max)) + 64 + s.takesBeyond()
+	s.maxOpenIn = 2*(own.MaxExchanges+int(s.slots.max)) + 64
 	s.maxShapes = max(own.MaxShapes, int(frame.EarlyLimits.MaxShapes))
 	s.maxOverhead = int64(own.MaxExchanges) * exchangeWeight
 	s.maxWeight = 2*own.MaxQueued + s.maxOverhead
@@ -194,10 +190,6 @@ func (s *Stream) start(ctx context.Context, in *input) {
 		pieces: frame.Pieces{MaxShapes: uint64(s.maxShapes), MaxBytes: uint64(max(own.MaxShapeBytes, int64(frame.EarlyLimits.MaxShapeBytes)))}}
 	sent := int64(len(s.hello.AppendTo(nil)))
 	w := &writer{s: s, jobs: map[uint64]*shapeJob{}, behind: map[uint64]*shapeJob{}, at: sent, syncEnd: sent}
-	if s.unordered != nil {
-		r.unordered = &unorderedReceiver{fragments: frame.Fragments{MaxEarly: maxUnacknowledged, MaxBytes: maxEarlyOctets}}
-		w.unordered = &unorderedWriter{known: map[uint64]bool{}}
-	}
 	var ends sync.WaitGroup
 	ends.Go(r.run)
 	ends.Go(w.run)

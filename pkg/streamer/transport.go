@@ -6,8 +6,8 @@ import (
 )
 
 // Transport makes connections that streams can run over: reliable, ordered, with deadlines. A connection that has CloseWrite() error, as TCP's has, ends more
-// gently; one that has Await(bool) is told when calls wait for replies, and when none does any more, so that it can look after a silent other end meanwhile;
-// one that has MayUnorder, Unorder and WriteMessages, as udp's has, can carry messages each for itself ([Config.Unordered]). Folders below this one hold one each; none imports this package. All methods may be called concurrently.
+// gently; one that has Await(bool) is told when calls wait for replies, and when none does any more, so that it can look after a silent peer meanwhile.
+// Folders below this one hold one each; none imports this package. All methods may be called concurrently.
 type Transport interface {
 	// Dial connects to addr, whose form is the transport's own. ctx bounds the dialling only.
 	Dial(ctx context.Context, addr string) (net.Conn, error)

@@ -30,10 +30,9 @@ type writer struct {
 	jobs      map[uint64]*shapeJob // by number
 	behind    map[uint64]*shapeJob // lanes whose next request waits for a shape
 	buf       []byte
-	begun     []begun          // messages that begin in buf
-	payload   []byte           // what was packed
-	segment   []byte           // of a head, while it is packed
-	unordered *unorderedWriter // nil: the stream is ordered
+	begun     []begun // messages that begin in buf
+	payload   []byte  // what was packed
+	segment   []byte  // of a head, while it is packed
 	idle      *time.Timer
 	used      map[uint64]time.Time // when the memory of a lane was used last
 	idleAt    time.Time            // when the first of them is idle, or some time before
@@ -54,8 +53,6 @@ const (
 	stepWait step = iota
 	stepControl
 	stepLacks
-	stepDelayed
-	stepAnnounce
 	stepTurn
 	stepClose
 )
@@ -68,7 +65,7 @@ func (w *writer) run() {
 		w.rest()
 		last := w.fill()
 		if len(w.buf) > 0 {
-			if n, err := w.write(); err != nil {
+			if n, err := s.conn.Write(w.buf); err != nil {
 				w.neverLeft(n)
 				s.fail(&Error{Code: Closed, Err: err})
 				return
@@ -102,7 +99,7 @@ func (w *writer) neverLeft(n int) {
 // sleep waits until there may be something to write, or lanes are idle.
 func (w *writer) sleep() {
 	s := w.s
-	if s.packer == nil || w.unordered != nil || w.checks.Messages() == 0 {
+	if s.packer == nil || w.checks.Messages() == 0 {
 		<-s.wake
 		return
 	}
@@ -144,10 +141,6 @@ func (w *writer) fill() (last bool) {
 			w.control(job.control)
 		case stepLacks:
 			w.lacks(job.number)
-		case stepDelayed:
-			w.cancel(w.unordered.delayed.pop().cancel)
-		case stepAnnounce:
-			w.announceNext()
 		case stepTurn:
 			w.turn(job.turn)
 		case stepClose:
@@ -172,7 +165,6 @@ func (w *writer) next() (step, task) {
 	s := w.s
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	first, ready := w.nextUnordered()
 	switch {
 	case s.failed:
 		if s.farewell == nil {
@@ -187,25 +179,17 @@ func (w *writer) next() (step, task) {
 		return stepControl, task{control: ack}
 	case s.lacks.len() > 0:
 		return stepLacks, task{number: s.lacks.pop()}
-	case ready:
-		return first, task{}
 	case s.ring.len() > 0:
 		return stepTurn, task{turn: s.ring.pop()}
-	case s.closing && s.live == 0 && s.running == 0 && len(s.calls) == 0 && !w.owes():
+	case s.closing && s.live == 0 && s.running == 0 && len(s.calls) == 0:
 		s.said = true
 		return stepClose, task{control: frame.Close{Code: frame.CloseDone}}
 	}
 	return stepWait, task{}
 }
 
-// append puts a frame into the batch, on an unordered stream as a message of its own.
+// append puts a frame into the batch and accounts for it.
 func (w *writer) append(f frame.Frame, ev Event) {
-	w.add(f, ev)
-	w.cut(1)
-}
-
-// add puts a frame into the batch and accounts for it.
-func (w *writer) add(f frame.Frame, ev Event) {
 	before := len(w.buf)
 	w.buf = f.AppendTo(w.buf)
 	ev.Dir, ev.Kind, ev.At, ev.Octets = Sent, f.Kind(), w.at, len(w.buf)-before
@@ -214,23 +198,15 @@ func (w *writer) add(f frame.Frame, ev Event) {
 }
 
 func (w *writer) control(f frame.Frame) {
-	c, ok := f.(frame.Cancel)
-	switch {
-	case !ok:
-		w.append(f, Event{})
-	case w.unordered != nil:
-		w.delay(c)
-	default:
+	if c, ok := f.(frame.Cancel); ok {
 		w.cancel(c)
+	} else {
+		w.append(f, Event{})
 	}
 }
 
 func (w *writer) cancel(c frame.Cancel) {
-	switch {
-	case c.Refused:
-	case w.unordered != nil:
-		w.unordered.seals.Cancel(c.Message)
-	default:
+	if !c.Refused {
 		w.checks.Cancel(c.Message)
 	}
 	w.append(c, Event{Lane: c.Message.Lane, Exchange: c.Message.Exchange, Reply: c.Message.Reply})
@@ -238,9 +214,6 @@ func (w *writer) cancel(c frame.Cancel) {
 
 func (w *writer) close(f frame.Close) {
 	f.Messages, f.Check = w.checks.Messages(), w.checks.Check()
-	if w.unordered != nil {
-		f.Messages = w.unordered.frames // the other end waits for them all
-	}
 	w.append(f, Event{})
 }
 
@@ -271,21 +244,16 @@ func (w *writer) turn(t turn) {
 			return
 		}
 	}
-	if w.unordered != nil {
-		w.seal(&d)
-	} else {
-		w.numbering.Choose(&d)
-		if err := w.checks.Add(&d, w.at); err != nil {
-			w.s.fail(&Error{Code: Internal, Err: err})
-			return
-		}
+	w.numbering.Choose(&d)
+	if err := w.checks.Add(&d, w.at); err != nil {
+		w.s.fail(&Error{Code: Internal, Err: err})
+		return
 	}
 	before := len(w.buf)
 	if d.First {
 		w.begun = append(w.begun, begun{out, before})
 	}
 	w.buf = d.AppendTo(w.buf)
-	w.cut(1)
 	n := len(w.buf) - before
 	w.s.note(Event{Dir: Sent, Kind: frame.KindData, At: w.at, Octets: n, Lane: d.Lane, Exchange: d.Exchange, Reply: d.Reply,
 		First: d.First, Last: d.Last, OneWay: out.oneway, Payload: len(d.Payload), Message: out.octets})
@@ -294,10 +262,6 @@ func (w *writer) turn(t turn) {
 
 // prepare writes what must stand before a fragment. It is false if that must wait.
 func (w *writer) prepare(t turn, f fragment) bool {
-	if w.unordered != nil {
-		w.syncUnorderedIfDue()
-		return true
-	}
 	size := int64(len(f.payload) + frame.DataOverhead)
 	w.syncIfDue(size)
 	for _, number := range f.names {

@@ -124,8 +124,6 @@ func (e *Engine) Step(now time.Time, ev Event) ([]Action, error) {
 		e.awaited = ev.Kind == Await
 	case Moved:
 		e.moved()
-	case Unorder:
-		err = e.unorder()
 	case Wake:
 		e.timers()
 		e.transmit()

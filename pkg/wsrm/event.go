@@ -32,8 +32,6 @@ const (
 	Rest
 	// Moved: the path to the other end is another one (RFC 9000 section 9.4). What was measured of the one before is forgotten, and a sign of life is wanted at once: it tells what was lost on the way.
 	Moved
-	// Unorder: messages of the other end are delivered as they become whole from now on, in any order, as without [Config.Ordered], which a stored state then goes with. Refused for at-most-once.
-	Unorder
 )
 
 // Event is what happens to an engine; only the fields its kind names count.

@@ -126,25 +126,6 @@ func (d *destination) ready(e *Engine) {
 	}
 }
 
-// unorder delivers whatever is whole, and from now on what becomes whole.
-func (e *Engine) unorder() error {
-	d := &e.in
-	if e.cfg.Assurance == AtMostOnce {
-		return fault(Misuse)
-	}
-	e.cfg.Ordered = false
-	for position := d.done + 1; position <= d.high; position++ {
-		u := d.unit(position)
-		if u.state != inHeld || !u.first {
-			continue
-		}
-		if run := (Range{position, u.other}); d.whole(run) {
-			d.deliverHeld(e, run)
-		}
-	}
-	return nil
-}
-
 // deliverHeld delivers a message of held units.
 func (d *destination) deliverHeld(e *Engine, run Range) {
 	if d.cfg.Ordered && !d.turn(run.First) {

@@ -320,44 +320,6 @@ func TestRoomIsForWhatComesFirst(t *testing.T) {
 	assert.Equal(t, []wsrm.Range{{3, 3}}, ack.Nacks)
 }
 
-// Order is given up: what is whole is delivered, and then what becomes whole.
-func TestUnorder(t *testing.T) {
-	whole := func(number uint64) wsrm.Unit {
-		return wsrm.Unit{Number: number, First: true, Last: true, Payload: []byte{byte(number)}}
-	}
-	delivered := func(actions []wsrm.Action) (list []uint64) {
-		for _, a := range actions {
-			if a.Kind == wsrm.Deliver {
-				list = append(list, a.Number)
-			}
-		}
-		return list
-	}
-	e := engine(t, wsrm.Config{Assurance: wsrm.ExactlyOnce, Ordered: true})
-	actions, err := arrive(e, start, wsrm.Packet{Number: 1, Floor: 1, Units: []wsrm.Unit{whole(2), {Number: 4, First: true}, {Number: 5, Last: true}, {Number: 6, First: true}, whole(9)}})
-	require.NoError(t, err)
-	assert.Empty(t, delivered(actions))
-	actions, err = e.Step(start, wsrm.Event{Kind: wsrm.Unorder})
-	require.NoError(t, err)
-	assert.Equal(t, []uint64{2, 4, 9}, delivered(actions))
-	for _, step := range []struct {
-		unit wsrm.Unit
-		want []uint64
-	}{{whole(8), []uint64{8}}, {wsrm.Unit{Number: 7, Last: true}, []uint64{6}}, {whole(4), nil}, {whole(1), []uint64{1}}, {whole(3), []uint64{3}}} {
-		actions, err = arrive(e, start, wsrm.Packet{Number: 1 + step.unit.Number, Floor: 1, Units: []wsrm.Unit{step.unit}})
-		require.NoError(t, err)
-		assert.Equal(t, step.want, delivered(actions))
-	}
-	for _, number := range []uint64{1, 2, 3, 4, 6, 8, 9} {
-		_, err = e.Step(start, wsrm.Event{Kind: wsrm.Committed, Number: number})
-		require.NoError(t, err)
-	}
-	_, _, received := e.Positions()
-	assert.EqualValues(t, 9, received)
-	_, err = engine(t, wsrm.Config{Assurance: wsrm.AtMostOnce}).Step(start, wsrm.Event{Kind: wsrm.Unorder})
-	assert.ErrorIs(t, err, &wsrm.Error{Code: wsrm.Misuse})
-}
-
 // The other end has all, and is gone when it is told the end: the sequence is complete all the same, and soon over.
 func TestFarewellToNobody(t *testing.T) {
 	e := engine(t, wsrm.Config{Assurance: wsrm.ExactlyOnce, Inactivity: time.Hour})

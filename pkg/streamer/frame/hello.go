@@ -41,12 +41,7 @@ type Hello struct {
 	Representation uint64
 	Stages         uint64
 	Limits         Limits
-	// Unordered: an initiator wants, a responder confirms a stream whose messages come each for itself (section 13).
-	Unordered bool
 }
-
-// unordered is the bit of the properties of a hello.
-const unordered = 1
 
 // Kind is [KindHello].
 func (Hello) Kind() Kind { return KindHello }
@@ -61,9 +56,6 @@ func (f Hello) AppendTo(b []byte) []byte {
 		for _, v := range []uint64{f.Representation, f.Stages, f.Limits.MaxFragment, f.Limits.MaxMessage, f.Limits.MaxShapes,
 			f.Limits.MaxShapeBytes, f.Limits.MaxExchanges, f.Limits.MaxQueued, f.Limits.MaxHeld} {
 			b = binary.AppendUvarint(b, v)
-		}
-		if f.Unordered {
-			b = append(b, unordered)
 		}
 		return b
 	})
@@ -96,9 +88,6 @@ func parseHello(c *bin.Cursor) Frame {
 	}
 	for _, v := range []*uint64{&l.MaxMessage, &l.MaxShapes, &l.MaxShapeBytes, &l.MaxExchanges, &l.MaxQueued, &l.MaxHeld} {
 		*v = c.Uvarint()
-	}
-	if c.Len() > 0 {
-		f.Unordered = c.U8()&unordered != 0
 	}
 	return f
 }

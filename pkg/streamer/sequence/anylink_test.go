@@ -140,8 +140,8 @@ func anyLinkAndCrashes(t *testing.T, seed uint64) (came tally) {
 		}
 		w := newWorld(t, cfg, handler)
 		links := newAnyLink(t, seed)
-		w.conns, w.inOrder = links.conns, r.IntN(2) == 0
-		t.Logf("%v, ordered %v, transactions %v, streams ordered %v, %s, %d cuts", cfg.Assurance, cfg.Ordered, transactions, w.inOrder, links.profile, links.cuts)
+		w.conns = links.conns
+		t.Logf("%v, ordered %v, transactions %v, %s, %d cuts", cfg.Assurance, cfg.Ordered, transactions, links.profile, links.cuts)
 		for i, d := range w.disks {
 			r := rand.New(rand.NewPCG(seed, uint64(8+i))) // each end has its own chance
 			fails := r.IntN(4)

@@ -84,9 +84,8 @@ type world struct {
 	cuts     func() [2]int64 // draws cut for each connection; nil: they are not cut
 	cut      [2]int64        // after how many octets of that direction the next connection breaks; 0: it does not
 
-	conns   func() [2]net.Conn    // makes connections, of unordered streams; nil: pipes in memory. Those it gives are nil if it cannot
-	inOrder bool                  // the streams of conns are ordered
-	body    func(n uint64) []byte // makes the body of a message, when it is time for it; nil: the number alone
+	conns func() [2]net.Conn    // makes connections; nil: pipes in memory. Those it gives are nil if it cannot
+	body  func(n uint64) []byte // makes the body of a message, when it is time for it; nil: the number alone
 
 	waiting sync.WaitGroup // for replies
 	mu      sync.Mutex
@@ -167,7 +166,6 @@ func (w *world) connect() bool {
 			return false
 		}
 	}
-	unordered := w.conns != nil && !w.inOrder
 	w.cut = [2]int64{}
 	var wait sync.WaitGroup
 	for i := range conns {
@@ -175,7 +173,7 @@ func (w *world) connect() bool {
 			coder := codec.NewBook(ctxstore.Shapes{Store: memory.New(memory.Config{})}).Coder(codec.Options{Text: true})
 			q := w.ends[i]
 			serve := func(ctx context.Context, x *streamer.Exchange) { _ = q.Arrived(ctx, x.Message()) }
-			cfg := streamer.Config{Initiator: i == 0, Unordered: unordered, Token: make([]byte, 16), Representation: 2, Coder: coder, Handler: serve, Acks: q.Acks}
+			cfg := streamer.Config{Initiator: i == 0, Token: make([]byte, 16), Representation: 2, Coder: coder, Handler: serve, Acks: q.Acks}
 			if i == 1 {
 				cfg.Accept = func(context.Context, streamer.Hello) (streamer.Coder, streamer.Handler, error) {
 					return coder, serve, nil
@@ -190,7 +188,6 @@ func (w *world) connect() bool {
 	wait.Wait()
 	for i, s := range w.streams {
 		if s != nil {
-			assert.Equal(w.t, unordered, s.Unordered())
 			w.ends[i].Attach(s)
 		}
 	}

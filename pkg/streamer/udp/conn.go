@@ -22,29 +22,27 @@ type conn struct {
 	gone      func()                 // lets go of it when it is over
 	fresh     atomic.Bool            // nothing was delivered yet
 
-	mu           sync.Mutex
-	remote       net.Addr
-	proved       uint64 // the last challenge that was answered
-	engine       *wsrm.Engine
-	timer        clock.Timer
-	packet       wsrm.Packet
-	out          []byte
-	heard        bool // of this session: no need to open it any more
-	inbox        []arrival
-	unread       int // octets of it that are committed
-	inboxed      int // octets of it
-	kept         *kept
-	counted      int64 // what kept counts of this connection
-	settling     bool
-	unflushed    bool              // messages were queued, and the engine is not woken
-	acknowledged func(last uint64) // see [conn.Unorder]
-	readErr      error             // behind the inbox
-	parted       bool              // the other end's sequence ended
-	sendErr      error
-	closed       bool
-	left         bool
-	final        wsrm.Stats    // when left
-	changed      chan struct{} // closed at every change
+	mu       sync.Mutex
+	remote   net.Addr
+	proved   uint64 // the last challenge that was answered
+	engine   *wsrm.Engine
+	timer    clock.Timer
+	packet   wsrm.Packet
+	out      []byte
+	heard    bool // of this session: no need to open it any more
+	inbox    []arrival
+	unread   int // octets of it that are committed
+	inboxed  int // octets of it
+	kept     *kept
+	counted  int64 // what kept counts of this connection
+	settling bool
+	readErr  error // behind the inbox
+	parted   bool  // the other end's sequence ended
+	sendErr  error
+	closed   bool
+	left     bool
+	final    wsrm.Stats    // when left
+	changed  chan struct{} // closed at every change
 
 	reading, writing deadline
 }
@@ -104,9 +102,6 @@ func (c *conn) do(a wsrm.Action, now time.Time) (wake bool) {
 		c.inbox = append(c.inbox, arrival{a.Number, append([]byte(nil), a.Message...)})
 		c.changedLocked()
 	case wsrm.Acknowledged:
-		if c.acknowledged != nil {
-			c.acknowledged(a.Number)
-		}
 		c.changedLocked()
 	case wsrm.Ended:
 		c.ended(a)

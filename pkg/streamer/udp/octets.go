@@ -101,7 +101,7 @@ func (c *conn) Write(p []byte) (n int, err error) {
 	for n < len(p) {
 		size := min(chunk, len(p)-n)
 		message := append([]byte(nil), p[n:n+size]...) // the engine keeps it
-		if err := c.accept(message, c.send); err != nil {
+		if err := c.accept(message); err != nil {
 			return n, err
 		}
 		n += size
@@ -109,9 +109,28 @@ func (c *conn) Write(p []byte) (n int, err error) {
 	return n, nil
 }
 
-// send has a message sent.
-func (c *conn) send(message []byte) error {
-	return c.step(wsrm.Event{Kind: wsrm.Send, Message: message})
+// accept has the engine take a message, and waits while there is no room for it. The caller has mu.
+func (c *conn) accept(message []byte) error {
+	for {
+		switch {
+		case c.closed:
+			return c.fault("write", net.ErrClosed)
+		case c.writing.over():
+			return c.fault("write", os.ErrDeadlineExceeded)
+		case c.sendErr != nil:
+			return c.fault("write", io.ErrClosedPipe)
+		}
+		err := c.step(wsrm.Event{Kind: wsrm.Send, Message: message})
+		if err == nil {
+			return nil
+		}
+		if !errors.Is(err, &wsrm.Error{Code: wsrm.Full}) {
+			return c.fault("write", err)
+		}
+		if err := c.await(&c.writing); err != nil {
+			return c.fault("write", err)
+		}
+	}
 }
 
 // CloseWrite ends the writing direction; the other end reads io.EOF behind what was written.

@@ -14,13 +14,10 @@ import (
 var _ interface {
 	Stats() wsrm.Stats
 	Await(bool)
-	MayUnorder() bool
-	Unorder(acknowledged func(last uint64))
-	WriteMessages(b []byte, ends []int) (n int, last uint64, err error)
 } = (*conn)(nil)
 
 // Transport dials and listens. The zero value is ready. Connections have CloseWrite, and Stats, which gives [wsrm.Stats]; their Close waits until the other end has all, at most [Transport.Linger];
-// Await(bool), which is told whether a reply is awaited (see [Config.Unanswered]); and MayUnorder, Unorder and WriteMessages, with which messages are carried each for itself (section 13).
+// and Await(bool), which is told whether a reply is awaited (see [Config.Unanswered]).
 type Transport struct {
 	Config
 	// Through, if given, puts something between a socket that dials and the network: an emulated link. Its socket closes the one it is given.
