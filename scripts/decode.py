@@ -12,16 +12,18 @@ KINDS = {1: ('hello', HELLO, 'scheme role:octet session:16 token:bytes sync_word
              'max_shape_octets max_exchanges max_queued max_held', lambda f: f['scheme'] == 1 and f['representation'] in (1, 2) and
              f['role'] < 2 and len(f['token']) == (16, 0)[f['role']] and f['stages'] in ((0, 1, 3, 4, 5, 7) if f['representation'] == 1 else (0,)) and 512 <= f['max fragment'] <= 16384),
          2: ('shape', b'', 'number form:octet', lambda f: f['number'] and f['form'] < len(FORMS)),
-         3: ('sync', SYNC, 'sync_word:8 offset session:16 representation stages messages check:crc shapes:[number,name:8] '
-             'lanes:[lane,request,reply] open:[lane,R:octet,exchange,crc:crc] own:crc', lambda f: all(o['R'] < 2 for o in f['open']) and all(
-             [*a.values()][:n] < [*b.values()][:n] for k, n in (('shapes', 1), ('lanes', 1), ('open', 3)) for a, b in zip(f[k], f[k][1:]))),
+         3: ('sync', SYNC, 'sync_word:8 offset role:octet session:16 representation stages messages check:crc shapes:[number,name:8] '
+             'lanes:[lane,request,reply] open:[lane,R:octet,exchange,crc:crc] own:crc', lambda f: f['role'] < 2 and all(o['R'] < 16 for o in f['open']) and all(
+             order(a, n) < order(b, n) for k, n in (('shapes', 1), ('lanes', 1), ('open', 3)) for a, b in zip(f[k], f[k][1:]))),
          6: ('cancel', b'', 'lane R:octet exchange code:octet text:text', lambda f: f['R'] < 4 and len(f['text'].encode()) <= 256),
          7: ('close', b'', 'code:octet text:text messages check:crc', lambda f: len(f['text'].encode()) <= 1024),
          0x44: ('ack', b'', 'body:rest', lambda f: True),
          0x48: ('idle', b'', 'lanes:[lane]', lambda f: all(a['lane'] < b['lane'] for a, b in zip(f['lanes'], f['lanes'][1:])))}
+def order(entry, n): return [v & 1 if k == 'R' else v for k, v in entry.items()][:n]
 failures, TABLE = [], list(range(256))
 def note(text, failed=True): failures.extend([text] * failed) or print(text, file=sys.stderr)
 for _ in range(8): TABLE = [c >> 1 ^ (0x82F63B78 if c & 1 else 0) for c in TABLE]
+def uvarint(v): return bytes([v]) if v < 128 else bytes([v & 127 | 128]) + uvarint(v >> 7)
 def crc(data, before=0): return functools.reduce(lambda c, o: c >> 8 ^ TABLE[(c ^ o) & 255], data, before ^ 0xFFFFFFFF) ^ 0xFFFFFFFF
 class Reader:                           # §1
     def __init__(self, buf, pos=0, end=None, short=ValueError):
@@ -53,7 +55,8 @@ def frame(buf, at):                     # §2: the frame at `at`, parsed without
     need((n := r.uvarint()) <= 65536 and r.take(n) is not None, 'body too long')
     f = {'kind': kind, **(r := Reader(buf, r.pos - n, r.pos)).fields(spec)}
     need(rule(f) and (kind != 'sync' or f['own'] == crc(buf[at:r.pos - 4])), f'value or check in {kind}')
-    if kind == 'hello': return {**f, 'role': ('initiator', 'responder')[f['role']]}, r.end
+    if 'role' in f: f['role'] = ('initiator', 'responder')[f['role']]
+    if kind == 'hello': return f, r.end
     if kind == 'shape': f.update(form=FORMS[f['form']][0], **r.fields(FORMS[f['form']][1]))
     need(r.pos == r.end, f'octets left over in {kind}'); return f, r.end
 LISTS = SEQUENCE, ELEMENT, ATTRIBUTE, LE, BE
@@ -167,13 +170,14 @@ class Joiner:                           # §10; keep, text: how the message goes
 def join(part, store, *text):           # part: the fingerprint of the shape, None for text (§4); and the segments
     if not part or not part[0]: return b''.join(part[1] if part else [])
     return Joiner(store.get(part[0]) or need(False, f'no shape {part[0].hex()}'), part[1], *text).out
-def message(key, begun, crc=0):         # key: lane, R, exchange; begun: None if before the decoder joined
-    return types.SimpleNamespace(key=key, begun=begun, crc=crc, more=0, head=None, body=None, keep=None, text=[], status='incomplete', done=None, lane=None)
-def identity(f, at): return f['sync word'], f['session'], f['representation'], at - f.get('offset', 0)    # of a direction, by its hello or a sync
+def message(key, begun, crc, R=0):      # key: lane, R, exchange; begun: None if before the decoder joined, R then as in sync
+    return types.SimpleNamespace(key=key, begun=begun, crc=crc, dim=False, more=R >> 1 & 1, head=None if begun else (None, []), body=(b'?', []) if R & 4 else None, keep=0 if R & 8 else None, text=[], status='incomplete', done=None, lane=None)
+def identity(f, at): return f['sync word'], f['session'], f['representation'], f['role'], f['stages'], at - f.get('offset', 0)    # of a direction, by its hello or a sync
+def origin(i): return crc(bytes([i[3] == 'responder']) + i[1] + uvarint(i[2]) + uvarint(i[4]))    # §5.2: what each check begins with
 class Direction:                        # runs: (position, octets), gaps between them; clock: from a position to an order over directions
     def __init__(self, name, runs, clock, store):
         self.store, self.clock, self.id, self.last, self.fresh, self.role, self.good, self.begun = store, clock, None, None, True, None, set(), []
-        self.name, self.shapes, self.lanes, self.open, self.pieces, self.since, self.unseen, found = name, {}, {}, {}, {}, [], b'', []
+        self.name, self.shapes, self.lanes, self.open, self.pieces, self.since, self.chain, self.unseen, found = name, {}, {}, {}, {}, [], b'', b'', []
         for start, at, buf in ((start, m.start(), buf) for start, buf in runs for m in re.finditer(re.escape(SYNC), buf)):
             try: found.append((start + at, identity(frame(buf, at)[0], start + at)))
             except (ValueError, EOFError): pass    # §6, joining: sync frames by position, with what identifies the direction
@@ -181,27 +185,29 @@ class Direction:                        # runs: (position, octets), gaps between
         for n, (start, buf) in enumerate(runs):
             at, self.blind = 0, n or not buf.startswith(HELLO)
             if self.blind:
-                trusted, self.open, self.pieces, self.since, self.unseen = [self.id] if self.id else twice, {}, {}, [], None
+                trusted, self.open, self.pieces, self.since, self.chain, self.unseen = [self.id] if self.id else twice, {}, {}, [], b'', None
                 at, self.id = next(((p - start, i) for p, i in found if start <= p < start + len(buf) and i in trusted), (len(buf), self.id))
             try:
                 while at < len(buf):
-                    self.at = start + at; f, at = frame(buf, at)
+                    self.at, begin = start + at, at; f, at = frame(buf, at); self.raw = buf[begin:at]
                     need((self.id is None) == (f['kind'] == 'hello'), 'hello is not the first frame')
                     getattr(self, f['kind'], lambda f: None)(f)
                     if f['kind'] in ('hello', 'sync'): self.synced = start + at
                     if f['kind'] == 'close': return note(f"{name}: close {f['code']} {f['text']!r}, {len(buf) - at} octets behind", at < len(buf))
             except EOFError: note(f'{name}: octets missing in the frame at offset {self.at - (self.id or [start])[-1]}', False)
             except ValueError as e: return note(f'{name}: malformed at offset {self.at - (self.id or [start])[-1]}: {e}')
-    def hello(self, f): self.id, self.role, self.stages, self.memories = identity(f, self.at), f['role'], f['stages'], {}
+    def hello(self, f): self.id, self.role, self.stages, self.memories = identity(f, self.at), f['role'], f['stages'], {}; self.dim = False
     def shape(self, f):                 # §4
         if f['form'] == 'full':
             key, end = (f['number'], f['total']), f['offset'] + len(f['piece'])
             before = self.pieces.get(key, self.unseen) if f['offset'] else b''    # None: pieces before the decoder joined
             need(f['piece'] and end <= f['total'] and (before is None or len(before) == f['offset']), 'piece of a shape')
             octets = self.pieces[key] = None if before is None else before + f['piece']
-            if end == f['total']: octets = octets and fold.unpack_shape(octets, self.store); self.store[f.setdefault('fingerprint', hashlib.sha256(octets or b'').digest())] = octets and parse_shape(octets) and octets
+            if end == f['total']: octets = octets and fold.unpack_shape(octets, self.store); f['fingerprint'] = octets and hashlib.sha256(octets).digest(); self.store.update({f['fingerprint']: parse_shape(octets) and octets} if octets else {})
         if 'fingerprint' in f: self.shapes[f['number']] = f['fingerprint']
-    def part(self, r): need((n := r.uvarint()) == 0 or n in self.shapes and self.id[2] == 1, f'shape number {n}'); return self.shapes[n] if n else None, []
+    def part(self, r, m):               # its shape, whose name is in the check of its message
+        need((n := r.uvarint()) == 0 or n in self.shapes and self.id[2] == 1, f'shape number {n}'); fp = self.shapes[n] if n else None
+        m.dim, self.names = m.dim or n and not fp, self.names + (fp or b'')[:8]; return fp, []
     def data(self, f):                  # §5
         lane, R, H, text = f.get('lane', self.last[0] if self.last else 0), f['R'] & (1 - (f['F'] & f['T'])), f['H'], f['T'] and not f['F']
         need(self.at - self.synced <= 65536 and len(self.since) <= 1024, 'sync is overdue')
@@ -209,32 +215,36 @@ class Direction:                        # runs: (position, octets), gaps between
         if f['F']:
             key = lane, R, f.get('exchange', before + 1)
             need((f['X'] or self.fresh or (lane, R) in self.good) and key[2] > (0 if R else before) and key not in self.open, 'begin')
-            self.open[key], self.lanes[lane, R] = message(key, now), key[2]; self.open[key].lane = self.memories.setdefault(lane, unpack.Memory()) if f['L'] else None; self.begun.append(self.open[key]), self.good.add((lane, R))
+            self.open[key], self.lanes[lane, R] = message(key, now, origin(self.id)), key[2]; self.open[key].lane = self.memories.setdefault(lane, unpack.Memory()) if f['L'] else None; self.begun.append(self.open[key]), self.good.add((lane, R))
         need(key in self.open and (f['F'] or f['X'] or not f['Y']), 'fragment of no open message')
-        m, r, self.last = self.open[key], Reader(f['payload']), key; m.crc = crc(f['payload'], m.crc)
-        if m.begun:
-            need(f['F'] or H == m.more, 'head out of place')
-            if H: m.head = m.head or self.part(r); m.more = (n := r.uvarint()) & 1; m.head[1].append(r.take(n >> 1))
-            need(not m.more or r.pos == r.end and not f['L'], 'octets behind a head that goes on')
-            if not m.more and (r.pos < r.end or f['L'] or not H):
-                need(m.body and m.body[0] if text else m.keep is None, 'text out of place')
-                m.body = m.body or self.part(r); m.keep = 0 if text else None    # its number comes later
-                (m.text if text else m.body[1]).append(r.rest())
-        if f['L']: m.status, m.done = 'unverified', now; self.since.append(self.open.pop(key))
+        m, r, self.last, self.names = self.open[key], Reader(f['payload']), key, b''
+        need(f['F'] or H == m.more, 'head out of place')
+        if H: m.head = m.head or self.part(r, m); m.more = (n := r.uvarint()) & 1; m.head[1].append(r.take(n >> 1))
+        need(not m.more or r.pos == r.end and not f['L'], 'octets behind a head that goes on')
+        if not m.more and (r.pos < r.end or f['L'] or not H):
+            need(m.body and (m.body[0] or not m.begun) if text else m.keep is None, 'text out of place')
+            m.body = m.body or self.part(r, m); m.keep = 0 if text else None    # its number comes later
+            (m.text if text else m.body[1]).append(r.rest())
+        place = uvarint(f['number'] << 2 | (f['wanted'] or f['unknown']) << 1 | (f['answers'] > 0)) + (uvarint(f['answers']) if f['answers'] else b'') if 'number' in f else b''    # §5.2
+        named = bytes([0x83 | f['F'] << 6 | f['L'] << 5 | (key[1] or place > b'') << 4 | H << 3 | f['T'] << 2]) + uvarint(key[0]) + uvarint(key[2]) + place + uvarint(len(f['payload']))
+        m.crc = crc(named + self.names + f['payload'], m.crc)
+        if f['L']: m.status, m.done, self.dim, self.chain = 'unverified', now, self.dim or m.dim, self.chain + m.crc.to_bytes(4, 'little'); self.since.append(self.open.pop(key))
     def named(self, name, before): return before if before.startswith(name) else (found := [fp for fp in self.store if fp.startswith(name)] or [name])[0] if len(found) < 2 else name
     def close(self, f):                 # §6, §8: the check of the messages
-        good = (f['messages'], f['check']) == (len(self.since), crc(b''.join(m.crc.to_bytes(4, 'little') for m in self.since)))
-        for m in () if self.blind else self.since: m.status = 'verified' if good else 'withdrawn'
+        good = f['messages'] == len(self.since) and (self.dim or f['check'] == crc(self.chain))
+        for m in () if self.blind or self.dim and good else self.since: m.status = 'verified' if good else 'withdrawn'
         need(good or self.blind, 'check of the messages')
-    def cancel(self, f): self.open.pop((f['lane'], f['R'], f['exchange']), types.SimpleNamespace()).status = 'cancelled'    # §7
+    def cancel(self, f): self.chain += crc(self.raw, origin(self.id)).to_bytes(4, 'little'); self.open.pop((f['lane'], f['R'], f['exchange']), types.SimpleNamespace()).status = 'cancelled'    # §7
     def sync(self, f):                  # §6
-        need(identity(f, self.at) == self.id and f['stages'] in (0, 1, 3, 4, 5, 7), 'word, session, representation, stages or offset of sync') or self.close(f)
-        self.stages, self.memories = f['stages'], {}
-        crcs, self.shapes = {(o['lane'], o['R'], o['exchange']): o['crc'] for o in f['open']}, {s['number']: self.named(s['name'], self.shapes.get(s['number'], b'')) for s in f['shapes']}
-        need(self.blind or crcs == {k: m.crc for k, m in self.open.items()}, 'open messages of sync')
-        if self.blind: self.open = {key: message(key, None, c) for key, c in crcs.items()}
+        need(identity(f, self.at) == self.id and f['stages'] in (0, 1, 3, 4, 5, 7), 'word, role, session, representation, stages or offset of sync') or self.close(f)
+        need(self.blind or all(self.shapes.get(s['number'], s['name'])[:8] == s['name'] for s in f['shapes']), 'shapes of sync')
+        self.role, self.stages, self.memories = f['role'], f['stages'], {}
+        opened, self.shapes = {(o['lane'], o['R'] & 1, o['exchange']): o for o in f['open']}, {s['number']: self.named(s['name'], self.shapes.get(s['number'], b'')) for s in f['shapes']}
+        need(self.blind or opened.keys() == self.open.keys() and all(m.dim or (m.crc, m.more, m.body != None, m.keep != None) == (o['crc'], o['R'] >> 1 & 1, o['R'] & 4 > 0, o['R'] & 8 > 0) for m, o in zip(map(self.open.get, opened), opened.values())), 'open messages of sync')
+        if self.blind: self.open = {key: message(key, None, o['crc'], o['R']) for key, o in opened.items()}
+        for key, o in opened.items(): self.open[key].crc, self.open[key].dim = o['crc'], False
         self.lanes = {(n['lane'], R): n[name] for n in f['lanes'] for R, name in enumerate(('request', 'reply'))}
-        self.since, self.last, self.fresh, self.blind, self.good = [], None, False, False, set(self.lanes)
+        self.since, self.chain, self.last, self.fresh, self.blind, self.dim, self.good = [], b'', None, False, False, False, set(self.lanes)
 def unpacked(d, store):                 # §11, in the order of the frames
     for m in d.begun:
         m.error, whole = None, bool(m.done)

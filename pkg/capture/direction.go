@@ -42,13 +42,12 @@ type direction struct {
 	shapes map[[32]byte][]byte       // serializations seen in full, shared by all directions
 	find   func(transit.Name) []byte // finds what a packed shape stands on
 
-	known   bool // word, session and base are trusted
-	word    [8]byte
-	session [16]byte
-	base    int64 // where offset 0 of the stream lies in the direction
-	hello   *frame.Hello
+	known  bool // word, origin and base are trusted
+	word   [8]byte
+	origin frame.Origin
+	base   int64 // where offset 0 of the stream lies in the direction
+	hello  *frame.Hello
 
-	stages    uint64
 	epoch     int  // syncs so far
 	following bool // every octet since the last hello or sync was read
 	numbering frame.Numbering
@@ -80,7 +79,6 @@ type gathered struct {
 	epoch       int
 	state       State
 	why         string
-	cut         frame.MessageState
 	head, body  part
 	wire        int64
 	first, last flow.Mark
@@ -166,7 +164,7 @@ func (d *direction) frame(f frame.Frame, n int, offset int64, r *flow.Run, at in
 		if offset != 0 {
 			return fmt.Errorf("a second hello")
 		}
-		d.hello, d.word, d.session, d.stages = &f, f.Word, f.Session, f.Stages
+		d.hello, d.word, d.origin, d.checks = &f, f.Word, f.Origin(), frame.NewChecks(f.Origin())
 		return supported(f.Stages)
 	case frame.Shape:
 		d.octets.Shape += int64(n)
@@ -183,7 +181,8 @@ func (d *direction) frame(f frame.Frame, n int, offset int64, r *flow.Run, at in
 	case frame.Close:
 		d.octets.Other += int64(n)
 		d.closed = true
-		d.cover(f.Messages == d.checks.Messages() && f.Check == d.checks.Check(), offset)
+		right, known := d.checks.AgreeClose(f)
+		d.cover(right, known, offset)
 		if f.Code != frame.CloseDone && f.Code != frame.CloseGoingAway {
 			d.problem(offset, "closed: %s %s", f.Code, f.Text)
 		}
@@ -226,11 +225,11 @@ func (d *direction) shape(f frame.Shape, offset int64) error {
 }
 
 func (d *direction) cancel(f frame.Cancel) {
+	d.checks.Cancel(f)
 	if f.Refused {
 		d.refused = append(d.refused, f)
 		return
 	}
-	d.checks.Cancel(f.Message)
 	if g := d.open[f.Message]; g != nil {
 		g.state, g.why = Cancelled, f.Code.String()
 		if f.Text != "" {
@@ -247,22 +246,20 @@ func (d *direction) data(f frame.Data, n int, offset int64, r *flow.Run, at int)
 	if err := d.numbering.Resolve(&f, offset); err != nil {
 		return err
 	}
-	if err := d.checks.Add(&f, offset); err != nil {
+	parts, err := d.checks.Cut(&f, offset, offset+int64(n-len(f.Payload)))
+	if err != nil {
 		return err
 	}
+	d.checks.Add(&f, &parts, d.nameOf)
 	key := f.Key()
 	g := d.open[key]
 	if f.First {
-		g = &gathered{key: key, oneWay: f.OneWay, place: f.Place, alone: f.Last, stages: d.stages, epoch: d.epoch, first: r.MarkAt(at), offset: offset}
+		g = &gathered{key: key, oneWay: f.OneWay, place: f.Place, alone: f.Last, stages: d.origin.Stages, epoch: d.epoch, first: r.MarkAt(at), offset: offset}
 		d.open[key] = g
 		d.messages = append(d.messages, g)
 	}
 	if g == nil {
 		return nil // begun before the sync this decoder joined at
-	}
-	parts, err := g.cut.Cut(&f, offset+int64(n-len(f.Payload)))
-	if err != nil {
-		return err
 	}
 	g.wire += int64(n)
 	g.last = r.MarkAt(at + n - 1)
@@ -273,6 +270,12 @@ func (d *direction) data(f frame.Data, n int, offset int64, r *flow.Run, at int)
 		d.uncovered = append(d.uncovered, g)
 	}
 	return nil
+}
+
+// nameOf is how a sync names the shape behind a number.
+func (d *direction) nameOf(number uint64) (name [8]byte, known bool) {
+	n, known := d.table[number]
+	return n.name, known
 }
 
 // add takes what a fragment has of head and body.

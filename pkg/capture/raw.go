@@ -96,5 +96,5 @@ func (dec *decoder) identify(ctx context.Context, d *direction, runs []flow.Run)
 		return session, false, false
 	}
 	ok = d.trust(runs, func(session [16]byte) bool { return dec.named(ctx, session) })
-	return d.session, false, ok
+	return d.origin.Session, false, ok
 }

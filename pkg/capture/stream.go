@@ -322,7 +322,7 @@ func (dec *decoder) decodeStream(ctx context.Context, dirs [2][]flow.Run) (*Stre
 	s := &Stream{Shapes: len(dec.join.seen)}
 	for i, d := range both {
 		if s.Octets[i] = d.octets; d.known {
-			s.Session = d.session
+			s.Session = d.origin.Session
 		}
 		for _, p := range d.problems {
 			s.Problems = append(s.Problems, [2]string{"first", "second"}[i]+" direction, "+p)
@@ -337,7 +337,7 @@ func (dec *decoder) joinBoth(ctx context.Context, both [2]*direction) (all []*De
 		var lanes memories
 		for _, g := range d.messages {
 			m := dec.join.message(ctx, g, lanes.of(g))
-			m.Session = d.session
+			m.Session = d.origin.Session
 			if m.origin = i; m.Reply {
 				m.origin = 1 - i
 			}

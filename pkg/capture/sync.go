@@ -33,19 +33,19 @@ func syncs(runs []flow.Run) (found []candidate) {
 // trust decides, for a direction whose beginning is missing, which sync word is the stream's: the one most candidates agree on, at least two, or one of a session that the store names.
 func (d *direction) trust(runs []flow.Run, named func(session [16]byte) bool) bool {
 	type claim struct {
-		word    [8]byte
-		session [16]byte
-		base    int64
+		word   [8]byte
+		origin frame.Origin
+		base   int64
 	}
 	votes := map[claim]int{}
 	for _, c := range syncs(runs) {
 		base := c.at - int64(c.sync.Offset)
-		votes[claim{c.sync.Word, c.sync.Session, base}]++
+		votes[claim{c.sync.Word, c.sync.Origin(), base}]++
 	}
 	best, most := claim{}, 0
 	for _, c := range slices.SortedFunc(maps.Keys(votes), func(a, b claim) int { return int(min(1, max(-1, a.base-b.base))) }) {
 		n := votes[c]
-		if n == 1 && !named(c.session) {
+		if n == 1 && !named(c.origin.Session) {
 			continue
 		}
 		if n > most {
@@ -55,7 +55,7 @@ func (d *direction) trust(runs []flow.Run, named func(session [16]byte) bool) bo
 	if most == 0 {
 		return false
 	}
-	d.known, d.word, d.session, d.base = true, best.word, best.session, best.base
+	d.known, d.word, d.origin, d.base = true, best.word, best.origin, best.base
 	return true
 }
 
@@ -76,7 +76,7 @@ func (d *direction) resync(r *flow.Run, from int) int {
 		if !ok {
 			return len(r.Data)
 		}
-		if s.Word == d.word && s.Session == d.session && r.Offset+int64(at)-d.base == int64(s.Offset) {
+		if s.Word == d.word && s.Origin() == d.origin && r.Offset+int64(at)-d.base == int64(s.Offset) {
 			return at
 		}
 		from = at + 1
@@ -86,15 +86,16 @@ func (d *direction) resync(r *flow.Run, from int) int {
 // sync checks what came since the one before, and goes on from this one.
 func (d *direction) sync(f frame.Sync, offset int64) {
 	if d.following {
-		d.cover(f.Messages == d.checks.Messages() && f.Check == d.checks.Check() && slices.Equal(f.Open, d.checks.Open()), offset)
-		d.checks.Next()
+		right, known := d.checks.Agree(f)
+		d.cover(right && f.Word == d.word && f.Origin() == d.origin && f.Offset == uint64(offset) && d.stand(f.Shapes), known, offset)
 	}
-	if !d.following {
+	if d.following {
+		d.checks.Next(f)
+	} else {
 		d.checks.Seed(f)
 		d.following = true
 	}
 	d.numbering.Sync(f)
-	d.stages = f.Stages
 	d.epoch++
 	before := d.table
 	d.table = make(map[uint64]named, len(f.Shapes))
@@ -107,9 +108,24 @@ func (d *direction) sync(f frame.Sync, offset int64) {
 	}
 }
 
-// cover settles the state of the messages since the last sync.
-func (d *direction) cover(right bool, offset int64) {
+// stand reports whether numbers stand for the shapes that a sync lists.
+func (d *direction) stand(shapes []frame.Announced) bool {
+	for _, s := range shapes {
+		if n, ok := d.table[s.Number]; ok && n.name != s.Name {
+			return false
+		}
+	}
+	return true
+}
+
+// cover settles the state of the messages since the last sync. Not known: the check could not be told, as the name of a shape is missing.
+func (d *direction) cover(right, known bool, offset int64) {
 	if !d.following {
+		return
+	}
+	if right && !known {
+		d.uncovered = nil
+		d.problem(offset, "a shape was announced that nothing here names: messages since the sync before stay unverified")
 		return
 	}
 	for _, g := range d.uncovered {

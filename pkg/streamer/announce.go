@@ -19,6 +19,7 @@ func (w *writer) announce(number uint64, t turn, first bool) bool {
 	if !ok {
 		return true
 	}
+	w.names[number] = frame.NameOf(fp)
 	if full == nil {
 		w.refer(number, fp)
 		return true
@@ -31,6 +32,12 @@ func (w *writer) announce(number uint64, t turn, first bool) bool {
 	}
 	w.park(job, t, first)
 	return false
+}
+
+// nameOf is how a sync names the shape behind a number that was announced.
+func (w *writer) nameOf(number uint64) (name [8]byte, known bool) {
+	name, known = w.names[number]
+	return name, known
 }
 
 // refer announces a shape by reference.

@@ -31,9 +31,6 @@ func (p *heldParts) begins() (parts [2]frame.Part, begins [2]bool) {
 
 // pass delivers the parts of a fragment, or holds them.
 func (r *receiver) pass(in *inbound, p frame.Parts) error {
-	if err := r.mustBeAnnounced(p); err != nil {
-		return err
-	}
 	h := heldParts{in: in, parts: p, epoch: r.epoch}
 	bound := r.bind(&h)
 	lane := r.held.lanes[in.key.Lane]

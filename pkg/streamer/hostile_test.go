@@ -99,42 +99,23 @@ func TestBrokenRulesEndTheStreamAndSayWhere(t *testing.T) {
 // recorded is what an initiator writes in a stream of some messages, hello included, and the length of the hello.
 func recorded(t testing.TB) (all []byte, hello int) {
 	var b []byte
-	word := frame.Sync{Word: handHello.Word, Session: session, Representation: 1}
 	b = handHello.AppendTo(b)
 	hello = len(b)
-	var checks frame.Checks
-	var numbering frame.Numbering
+	d := newDirection(t)
 	for _, f := range []frame.Frame{
 		frame.Shape{Number: 1, Form: frame.Full, Total: 5, Piece: []byte("shape")},
 		frame.Data{First: true, Last: true, Exchange: 1, Payload: []byte("\x01#1")},
 		frame.Data{First: true, Head: true, Exchange: 2, Payload: []byte("\x00\x05he")},
 		frame.Data{First: true, Last: true, OneWay: true, Exchange: 3, Lane: 4, Payload: []byte("\x00event")},
 		frame.Data{Head: true, Exchange: 2, Payload: []byte("\x04ad\x01b")},
-		word,
+		frame.Sync{Shapes: []frame.Announced{{Number: 1}}},
 		frame.Shape{Number: 2, Form: frame.Reference},
 		frame.Data{Last: true, Text: true, Exchange: 2, Payload: []byte("text")},
 		frame.Data{First: true, Exchange: 4, Payload: []byte("\x00given up")},
 		frame.Cancel{Message: frame.Key{Exchange: 4}, Code: frame.Aborted},
 		frame.Close{},
 	} {
-		switch v := f.(type) {
-		case frame.Data:
-			numbering.Choose(&v)
-			require.NoError(t, checks.Add(&v, 0))
-			f = v
-		case frame.Sync:
-			v.Offset, v.Messages, v.Check, v.Lanes, v.Open = uint64(len(b)), checks.Messages(), checks.Check(), numbering.Lanes(9), checks.Open()
-			v.Shapes = []frame.Announced{{Number: 1, Name: frame.NameOf(fingerprint("shape"))}}
-			numbering.Sync(v)
-			checks.Next()
-			f = v
-		case frame.Cancel:
-			checks.Cancel(v.Message)
-		case frame.Close:
-			v.Messages, v.Check = checks.Messages(), checks.Check()
-			f = v
-		}
-		b = f.AppendTo(b)
+		b = d.fill(f).AppendTo(b)
 	}
 	return b, hello
 }

@@ -30,11 +30,10 @@ type inbound struct {
 	x    *Exchange // of a request
 	call *call     // of a reply
 
-	state   frame.MessageState // the reader's only
-	hasHead bool               // set with the first fragment, then constant
-	octets  int64              // of payload so far; the reader's only
-	alone   bool               // the message is in one frame; the reader's only
-	unpacks [2]unpack          // of head and body, once begun; the reader's only
+	hasHead bool      // set with the first fragment, then constant
+	octets  int64     // of payload so far; the reader's only
+	alone   bool      // the message is in one frame; the reader's only
+	unpacks [2]unpack // of head and body, once begun; the reader's only
 
 	// The goroutine that reads the message only.
 	total    int64

@@ -58,14 +58,15 @@ func TestNumbersAreOpenWhileAMessageIsSplit(t *testing.T) {
 func TestSyncsEndAnnouncements(t *testing.T) {
 	c := newRawCoder()
 	h := meetByHand(t, streamer.Config{}, c, echo)
-	var checks frame.Checks
-	held := frame.Data{First: true, Last: true, OneWay: true, Payload: []byte("\x03held")}
-	require.NoError(t, checks.Add(&frame.Data{First: true, Last: true, Exchange: 1, Payload: held.Payload}, 0))
-	h.write(fullShape(1, "one"), fullShape(2, "two"), frame.Shape{Number: 3, Form: frame.Reference, Fingerprint: fingerprint("three")}, held)
-	h.write(frame.Sync{Word: handHello.Word, Session: session, Representation: 1, Offset: uint64(h.offset), Messages: 1, Check: checks.Check(),
-		Shapes: []frame.Announced{{Number: 1, Name: frame.NameOf(fingerprint("one"))}}})
-	checks.Next()
-	h.write(fullShape(3, "three"), frame.Close{Check: checks.Check()})
+	d := newDirection(t)
+	for _, f := range []frame.Frame{
+		fullShape(1, "one"), fullShape(2, "two"), frame.Shape{Number: 3, Form: frame.Reference, Fingerprint: fingerprint("three")},
+		frame.Data{First: true, Last: true, OneWay: true, Exchange: 1, Payload: []byte("\x03held")},
+		frame.Sync{Shapes: []frame.Announced{{Number: 1}}},
+		fullShape(3, "three"), frame.Close{},
+	} {
+		h.write(d.fill(f))
+	}
 	assert.Equal(t, frame.CloseDone, until[frame.Close](h).Code)
 	require.NoError(t, h.s.Close())
 	assert.Equal(t, map[uint64][]byte{1: []byte("one"), 3: []byte("three")}, c.table)

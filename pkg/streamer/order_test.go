@@ -179,10 +179,10 @@ func TestUnknownShapesAreAskedForAndFramesHeld(t *testing.T) {
 
 func TestWhatIsHeldAtTheEndIsUnprocessed(t *testing.T) {
 	h := meetByHand(t, streamer.Config{}, newRawCoder(), echo)
-	m := frame.Data{First: true, Last: true, OneWay: true, Payload: []byte("\x01held")}
-	var checks frame.Checks
-	require.NoError(t, checks.Add(&frame.Data{First: true, Last: true, Exchange: 1, Payload: m.Payload}, 0))
-	h.write(frame.Shape{Number: 1, Form: frame.Reference}, m, frame.Close{Messages: 1, Check: checks.Check()})
+	d := newDirection(t)
+	h.write(d.fill(frame.Shape{Number: 1, Form: frame.Reference}))
+	h.write(d.fill(frame.Data{First: true, Last: true, OneWay: true, Exchange: 1, Payload: []byte("\x01held")}))
+	h.write(d.fill(frame.Close{}))
 	assert.Equal(t, frame.Unprocessed, until[frame.Cancel](h).Code)
 	assert.Equal(t, frame.CloseDone, until[frame.Close](h).Code)
 	assert.NoError(t, h.s.Close())

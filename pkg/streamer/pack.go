@@ -36,11 +36,8 @@ type Packer interface {
 	Synced(keep func(lane uint64) bool)
 }
 
-// packing is what a message on its way out knows of its parts.
-type packing struct {
-	state frame.MessageState
-	parts [2]func(dst, segment []byte, text, last bool, most int) []byte // of head and body
-}
+// packing packs the parts of a message on its way out: head and body.
+type packing [2]func(dst, segment []byte, text, last bool, most int) []byte
 
 // packRoom is how many octets beyond its own a segment may take when it is packed, where there is room: enough for a memory to get to know what is new.
 const packRoom = 64
@@ -91,11 +88,7 @@ func (w *writer) rest() {
 }
 
 // pack packs the segments of a frame's payload. The new payload is good until the next call.
-func (w *writer) pack(d *frame.Data, out *outgoing) error {
-	p, err := out.packing.state.Cut(d, w.at)
-	if err != nil {
-		return err
-	}
+func (w *writer) pack(d *frame.Data, p *frame.Parts, out *outgoing) {
 	if w.remembers(d) {
 		w.use(d.Lane)
 	}
@@ -119,14 +112,13 @@ func (w *writer) pack(d *frame.Data, out *outgoing) error {
 		b = w.packPart(b, 1, p.Body, d, out, room)
 	}
 	w.payload, d.Payload = b, b
-	return nil
 }
 
 // remembers tells whether a message may have a memory: it is in one frame, of an ordered stream.
 func (w *writer) remembers(d *frame.Data) bool { return d.First && d.Last }
 
 func (w *writer) packPart(dst []byte, i int, p frame.Part, d *frame.Data, out *outgoing, room int) []byte {
-	pack := &out.packing.parts[i]
+	pack := &out.packing[i]
 	if p.First {
 		*pack = w.s.packer.NewPack(d.Lane, p.Shape, w.remembers(d))
 	}

@@ -24,6 +24,56 @@ type byHand struct {
 	buf    []byte
 }
 
+// direction fills in what frames that are written by hand must say of those before them.
+type direction struct {
+	t         testing.TB
+	checks    frame.Checks
+	numbering frame.Numbering
+	names     map[uint64][8]byte
+	offset    int64
+}
+
+func newDirection(t testing.TB) *direction {
+	return &direction{t: t, checks: frame.NewChecks(handHello.Origin()), names: map[uint64][8]byte{}, offset: int64(len(handHello.AppendTo(nil)))}
+}
+
+// fill completes f as the next frame behind the hello: the numbers of data, the checks of sync and close. A sync
+// lists the shapes that it is given by number alone, all lanes, and what is open.
+func (d *direction) fill(f frame.Frame) frame.Frame {
+	d.t.Helper()
+	switch v := f.(type) {
+	case frame.Data:
+		d.numbering.Choose(&v)
+		parts, err := d.checks.Cut(&v, 0, 0)
+		require.NoError(d.t, err)
+		d.checks.Add(&v, &parts, func(n uint64) ([8]byte, bool) { return d.names[n], true })
+		f = v
+	case frame.Shape:
+		switch {
+		case v.Form == frame.Reference:
+			d.names[v.Number] = frame.NameOf(v.Fingerprint)
+		case v.Form == frame.Full && v.Offset == 0:
+			d.names[v.Number] = frame.NameOf(fingerprint(string(v.Piece)))
+		}
+	case frame.Sync:
+		v.Word, v.Session, v.Representation, v.Offset = handHello.Word, handHello.Session, handHello.Representation, uint64(d.offset)
+		v.Messages, v.Check, v.Lanes, v.Open = d.checks.Messages(), d.checks.Check(), d.numbering.Lanes(9), d.checks.Open()
+		for i, s := range v.Shapes {
+			v.Shapes[i].Name = d.names[s.Number]
+		}
+		d.numbering.Sync(v)
+		d.checks.Next(v)
+		f = v
+	case frame.Cancel:
+		d.checks.Cancel(v)
+	case frame.Close:
+		v.Messages, v.Check = d.checks.Messages(), d.checks.Check()
+		f = v
+	}
+	d.offset += int64(len(f.AppendTo(nil)))
+	return f
+}
+
 var handHello = frame.Hello{Session: session, Token: make([]byte, 16), Word: [8]byte{7}, Representation: 1,
 	Limits: frame.Limits{MaxFragment: 16384, MaxMessage: 1 << 30, MaxShapes: 100, MaxShapeBytes: 1 << 20, MaxExchanges: 100, MaxQueued: 1 << 20, MaxHeld: 1 << 20}}
 

@@ -184,15 +184,16 @@ func (r *receiver) sync(f frame.Sync, n int) error {
 		differ = "representation"
 	case f.Stages != s.peer.Stages:
 		differ = "stages"
-	case f.Messages != r.checks.Messages():
-		differ = "number of messages"
-	case f.Check != r.checks.Check():
+	case f.Responder != s.peer.Responder:
+		differ = "role"
+	}
+	if right, _ := r.checks.Agree(f); differ == "" && !right {
 		differ = "check"
 	}
 	if differ != "" {
 		return &Error{Code: WrongCheck, At: at, Err: fmt.Errorf("%s of the sync frame differs", differ)}
 	}
-	r.checks.Next()
+	r.checks.Next(f)
 	r.numbering.Sync(f)
 	r.epoch++
 	if s.packer != nil {
@@ -206,7 +207,7 @@ func (r *receiver) sync(f frame.Sync, n int) error {
 }
 
 func (r *receiver) close(f frame.Close) error {
-	if f.Code == frame.CloseDone && (f.Messages != r.checks.Messages() || f.Check != r.checks.Check()) {
+	if right, _ := r.checks.AgreeClose(f); f.Code == frame.CloseDone && !right {
 		return &Error{Code: WrongCheck, At: r.input.at, Err: errors.New("check of the close frame differs")}
 	}
 	r.closeNow(f)
@@ -231,6 +232,7 @@ func (r *receiver) closeNow(f frame.Close) {
 // cancel ends one message. Those that are not known (any more) are ignored.
 func (r *receiver) cancel(f frame.Cancel) {
 	s := r.s
+	open := r.checks.Cancel(f)
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	e := &Error{Code: Code(f.Code), Remote: true, Err: said(f.Text)}
@@ -242,7 +244,7 @@ func (r *receiver) cancel(f frame.Cancel) {
 	}
 	switch {
 	case !f.Refused:
-		if !r.checks.Cancel(f.Message) {
+		if !open {
 			return
 		}
 		if in := s.in[f.Message]; in != nil {

@@ -15,26 +15,21 @@ func (r *receiver) data(f *frame.Data, n int) error {
 	if err := r.numbering.Resolve(f, at); err != nil {
 		return err
 	}
-	if err := r.checks.Add(f, at); err != nil {
+	parts, err := r.checks.Cut(f, at, at+int64(n-len(f.Payload)))
+	if err != nil {
 		return err
 	}
-	return r.fragment(f, n, at, r.checks.Len())
-}
-
-// fragment takes a fragment whose turn it is, of a frame of n octets that begins at an offset: parts, and on to its message. open messages are begun and not whole.
-func (r *receiver) fragment(f *frame.Data, n int, at int64, open int) error {
-	s := r.s
-	if open > s.maxOpenIn {
-		return &Error{Code: BeyondLimits, At: at, Err: fmt.Errorf("%d messages are open", open)}
-	}
-	key := f.Key()
-	in, refused, err := r.message(f, key)
-	if err != nil {
+	if err := r.mustBeAnnounced(parts); err != nil {
 		return protocol(err, at)
 	}
-	parts, err := in.state.Cut(f, at+int64(n-len(f.Payload)))
+	r.checks.Add(f, &parts, r.nameOf)
+	s := r.s
+	if open := r.checks.Len(); open > s.maxOpenIn {
+		return &Error{Code: BeyondLimits, At: at, Err: fmt.Errorf("%d messages are open", open)}
+	}
+	in, refused, err := r.message(f, f.Key())
 	if err != nil {
-		return err
+		return protocol(err, at)
 	}
 	if f.First {
 		in.hasHead = parts.HasHead

@@ -72,6 +72,12 @@ func (r *receiver) list(shapes []frame.Announced, at int64) error {
 	return nil
 }
 
+// nameOf is how a sync names the shape behind a number.
+func (r *receiver) nameOf(number uint64) (name [8]byte, known bool) {
+	fp, known := r.announced[number]
+	return frame.NameOf(fp), known
+}
+
 func (r *receiver) mayAnnounce(number uint64, at int64) error {
 	if _, ok := r.announced[number]; !ok && len(r.announced) >= r.s.maxShapes {
 		return &Error{Code: BeyondLimits, At: at, Err: fmt.Errorf("more than %d shape numbers", len(r.announced))}

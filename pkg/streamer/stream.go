@@ -186,10 +186,10 @@ func (s *Stream) start(ctx context.Context, in *input) {
 	s.maxWeight = 2*own.MaxQueued + s.maxOverhead
 	s.lanes, s.referred, s.uses = map[uint64]*Lane{}, map[uint64]bool{}, map[uint64]int{}
 	s.outs, s.calls, s.in, s.exchanges = map[frame.Key]*outgoing{}, map[frame.Key]*call{}, map[frame.Key]*inbound{}, map[frame.Key]*Exchange{}
-	r := &receiver{s: s, input: in, announced: map[uint64][32]byte{}, asked: map[uint64][32]byte{}, syncEnd: in.at,
+	r := &receiver{s: s, input: in, checks: frame.NewChecks(s.peer.Origin()), announced: map[uint64][32]byte{}, asked: map[uint64][32]byte{}, syncEnd: in.at,
 		pieces: frame.Pieces{MaxShapes: uint64(s.maxShapes), MaxBytes: uint64(max(own.MaxShapeBytes, int64(frame.EarlyLimits.MaxShapeBytes)))}}
 	sent := int64(len(s.hello.AppendTo(nil)))
-	w := &writer{s: s, jobs: map[uint64]*shapeJob{}, behind: map[uint64]*shapeJob{}, at: sent, syncEnd: sent}
+	w := &writer{s: s, checks: frame.NewChecks(s.hello.Origin()), jobs: map[uint64]*shapeJob{}, names: map[uint64][8]byte{}, behind: map[uint64]*shapeJob{}, at: sent, syncEnd: sent}
 	var ends sync.WaitGroup
 	ends.Go(r.run)
 	ends.Go(w.run)

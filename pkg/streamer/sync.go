@@ -24,7 +24,7 @@ func (w *writer) sync() {
 	for number := range w.jobs {
 		open[number]++ // not given up while its shape is on its way
 	}
-	f := frame.Sync{Word: s.word, Offset: uint64(w.at), Session: s.hello.Session, Representation: s.hello.Representation, Stages: s.hello.Stages,
+	f := frame.Sync{Word: s.word, Offset: uint64(w.at), Responder: s.hello.Responder, Session: s.hello.Session, Representation: s.hello.Representation, Stages: s.hello.Stages,
 		Messages: w.checks.Messages(), Check: w.checks.Check(), Lanes: w.numbering.Lanes(maxSyncLanes), Open: w.checks.Open()}
 	s.coder.Epoch(open, func(number uint64, fp [32]byte) {
 		if job := w.jobs[number]; job == nil || job.referred {
@@ -37,7 +37,7 @@ func (w *writer) sync() {
 	}
 	w.append(f, Event{})
 	w.numbering.Sync(f)
-	w.checks.Next()
+	w.checks.Next(f)
 	clear(w.used)
 	w.syncEnd = w.at
 }

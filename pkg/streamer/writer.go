@@ -28,6 +28,7 @@ type writer struct {
 	numbering frame.Numbering
 	checks    frame.Checks
 	jobs      map[uint64]*shapeJob // by number
+	names     map[uint64][8]byte   // what syncs name the shapes behind the numbers that were announced
 	behind    map[uint64]*shapeJob // lanes whose next request waits for a shape
 	buf       []byte
 	begun     []begun // messages that begin in buf
@@ -206,9 +207,7 @@ func (w *writer) control(f frame.Frame) {
 }
 
 func (w *writer) cancel(c frame.Cancel) {
-	if !c.Refused {
-		w.checks.Cancel(c.Message)
-	}
+	w.checks.Cancel(c)
 	w.append(c, Event{Lane: c.Message.Lane, Exchange: c.Message.Exchange, Reply: c.Message.Reply})
 }
 
@@ -238,17 +237,16 @@ func (w *writer) turn(t turn) {
 	if !ok {
 		return
 	}
-	if w.s.packer != nil {
-		if err := w.pack(&d, out); err != nil {
-			w.s.fail(&Error{Code: Internal, Err: err})
-			return
-		}
-	}
-	w.numbering.Choose(&d)
-	if err := w.checks.Add(&d, w.at); err != nil {
+	parts, err := w.checks.Cut(&d, w.at, w.at)
+	if err != nil {
 		w.s.fail(&Error{Code: Internal, Err: err})
 		return
 	}
+	if w.s.packer != nil {
+		w.pack(&d, &parts, out)
+	}
+	w.numbering.Choose(&d)
+	w.checks.Add(&d, &parts, w.nameOf)
 	before := len(w.buf)
 	if d.First {
 		w.begun = append(w.begun, begun{out, before})

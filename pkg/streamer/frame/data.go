@@ -101,6 +101,17 @@ func (Data) Kind() Kind { return KindData }
 
 // AppendTo appends the frame.
 func (f Data) AppendTo(b []byte) []byte {
+	return append(f.appendBeginning(b), f.Payload...)
+}
+
+// appendNamed appends the frame up to its payload as it is when lane and exchange are named: what of it is in the
+// check of its message, beside the payload (section 5.2).
+func (f Data) appendNamed(b []byte) []byte {
+	f.NamesLane, f.NamesExchange = true, true
+	return f.appendBeginning(b)
+}
+
+func (f *Data) appendBeginning(b []byte) []byte {
 	b = append(b, dataBit|bit(f.First, bitF)|bit(f.Last, bitL)|bit(f.Reply || f.Place.Number != 0, bitR)|bit(f.Head, bitH)|
 		bit(f.OneWay || f.Text, bitT)|bit(f.NamesExchange, bitX)|bit(f.NamesLane, bitY))
 	if f.NamesLane {
@@ -112,7 +123,7 @@ func (f Data) AppendTo(b []byte) []byte {
 	if f.Place.Number != 0 {
 		b = f.Place.appendTo(b)
 	}
-	return bin.AppendBytes(b, f.Payload)
+	return binary.AppendUvarint(b, uint64(len(f.Payload)))
 }
 
 // ParseData is [Parse] for a b that begins with a data frame; it allocates nothing.

@@ -91,37 +91,62 @@ func TestLanesListsThoseUsedLast(t *testing.T) {
 	assert.Equal(t, []frame.LaneNumbers{{Lane: 1, Request: 1}, {Lane: 3, Request: 2}}, n.Lanes(2))
 }
 
+// The check of a message is over its fragments with all named, and the names of the shapes that begin in them, behind
+// what the direction is; that of a sync over the checks of messages and cancels.
 func TestChecks(t *testing.T) {
-	crc := func(s string) uint32 { return crc32.Checksum([]byte(s), crc32.MakeTable(crc32.Castagnoli)) }
-	var c frame.Checks
-	add := func(k frame.Key, first, last bool, payload string) error {
-		return c.Add(&frame.Data{First: first, Last: last, Lane: k.Lane, Reply: k.Reply, Exchange: k.Exchange, Payload: []byte(payload)}, 3)
+	table := crc32.MakeTable(crc32.Castagnoli)
+	crc := func(s string) uint32 { return crc32.Checksum([]byte(s), table) }
+	origin := frame.Origin{Responder: true, Session: seq[[16]byte](1), Representation: 1, Stages: 7}
+	session := seq[[16]byte](1)
+	before := "\x01" + string(session[:]) + "\x01\x07"
+	check := func(rest string) string {
+		return string(binary.LittleEndian.AppendUint32(nil, crc(before+rest)))
 	}
-	a, b, z := key(0, false, 1), key(0, true, 1), key(2, false, 1)
-	require.NoError(t, add(a, true, false, "on"))
-	require.NoError(t, add(b, true, true, "reply"))
-	require.NoError(t, add(z, true, false, "given up"))
-	assert.ErrorIs(t, add(a, true, false, "x"), &frame.Error{Code: frame.BadState})
-	assert.ErrorIs(t, add(b, false, false, "x"), &frame.Error{Code: frame.BadState})
-	assert.Equal(t, []frame.Open{{Key: a, CRC: crc("on")}, {Key: z, CRC: crc("given up")}}, c.Open())
-	assert.True(t, c.Cancel(z))
-	assert.False(t, c.Cancel(z))
-	sync := frame.Sync{Open: c.Open()}
-	require.NoError(t, add(a, false, true, "e"))
+	c := frame.NewChecks(origin)
+	add := func(d frame.Data) error {
+		p, err := c.Cut(&d, 3, 9)
+		if err == nil {
+			c.Add(&d, &p, func(n uint64) ([8]byte, bool) { return [8]byte([]byte("shape-" + string(rune('0'+n)) + "!")), n < 5 })
+		}
+		return err
+	}
+	one, given := frame.Data{First: true, Exchange: 1, Payload: []byte("\x03on")}, frame.Data{First: true, Lane: 2, Exchange: 1, Payload: []byte("\x00given up")}
+	reply := frame.Data{First: true, Last: true, Reply: true, Head: true, Exchange: 200, Payload: []byte("\x01\x02h\x02reply")}
+	require.NoError(t, add(one))
+	require.NoError(t, add(reply))
+	require.NoError(t, add(given))
+	assert.ErrorIs(t, add(one), &frame.Error{Code: frame.BadState})
+	assert.ErrorIs(t, add(frame.Data{Reply: true, Exchange: 200, Payload: []byte("x")}), &frame.Error{Code: frame.BadState})
+	begun := "\xc3\x00\x01\x03shape-3!\x03on"
+	assert.Equal(t, []frame.Open{{one.Key(), frame.Begun | frame.BodyBegun, crc(before + begun)}, {given.Key(), frame.Begun | frame.BodyBegun, crc(before + "\xc3\x02\x01\x09\x00given up")}}, c.Open())
+	cancel := frame.Cancel{Message: given.Key(), Code: frame.Aborted}
+	assert.True(t, c.Cancel(cancel))
+	assert.False(t, c.Cancel(cancel))
+	sync := frame.Sync{Responder: true, Session: session, Representation: 1, Stages: 7, Open: c.Open()}
+	rest := frame.Data{Last: true, Exchange: 1, Payload: []byte("e")}
+	require.NoError(t, add(rest))
 	assert.Equal(t, uint64(2), c.Messages())
-	list := binary.LittleEndian.AppendUint32(nil, crc("reply"))
-	list = binary.LittleEndian.AppendUint32(list, crc("one"))
-	assert.Equal(t, crc(string(list)), c.Check())
-	c.Next()
+	last := check(begun + "\xa3\x00\x01\x01e")
+	all := check("\xfb\x00\xc8\x01\x09shape-1!shape-2!\x01\x02h\x02reply") + check(string(cancel.AppendTo(nil))) + check(string(cancel.AppendTo(nil))) + last
+	assert.Equal(t, crc(all), c.Check())
+	right, known := c.Agree(frame.Sync{Messages: 2, Check: crc(all)})
+	assert.True(t, right && known)
+	right, _ = c.Agree(frame.Sync{Messages: 2, Check: crc(all), Open: sync.Open})
+	assert.False(t, right, "nothing is open")
+
+	c.Next(sync)
 	assert.Zero(t, c.Messages())
 	assert.Zero(t, c.Check())
+	c = frame.Checks{}
+	c.Seed(sync)
+	require.NoError(t, add(rest))
+	assert.Equal(t, crc(last), c.Check())
 
-	var late frame.Checks
-	late.Seed(sync)
-	assert.True(t, late.IsOpen(a))
-	c = late
-	require.NoError(t, add(a, false, true, "e"))
-	assert.Equal(t, crc(string(binary.LittleEndian.AppendUint32(nil, crc("one")))), c.Check())
+	// A shape that nobody named: nothing can be said until the next sync.
+	require.NoError(t, add(frame.Data{First: true, Last: true, Exchange: 2, Payload: []byte("\x07x")}))
+	right, known = c.AgreeClose(frame.Close{Messages: 2, Check: 1})
+	assert.True(t, right)
+	assert.False(t, known)
 }
 
 func TestCut(t *testing.T) {
@@ -178,9 +203,9 @@ func TestCut(t *testing.T) {
 		"later at the start": {in: []frame.Data{{Payload: []byte("x")}}, code: frame.BadState},
 	} {
 		t.Run(name, func(t *testing.T) {
-			var m frame.MessageState
+			c := frame.NewChecks(frame.Origin{})
 			for i, d := range tc.in {
-				got, err := m.Cut(&d, 50)
+				got, err := c.Cut(&d, 40, 50)
 				if i >= len(tc.want) {
 					assert.ErrorIs(t, err, &frame.Error{Code: tc.code})
 					return

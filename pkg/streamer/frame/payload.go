@@ -15,9 +15,25 @@ func (k Key) String() string {
 	return fmt.Sprintf("%s %d on lane %d", kind, k.Exchange, k.Lane)
 }
 
-// MessageState is what the fragments of one message so far say about the next. The zero value is that before the first.
-type MessageState struct {
-	begun, headMore, body, text bool
+// State is what the fragments of a message so far say about the next. The zero value is that before the first.
+type State uint8
+
+// The bits of a state; but for Begun, those of an open message in a sync (section 6).
+const (
+	HeadGoesOn State = 2
+	BodyBegun  State = 4
+	BodyIsText State = 8
+	Begun      State = 16
+
+	stateMask = HeadGoesOn | BodyBegun | BodyIsText
+)
+
+func (m State) has(bit State) bool { return m&bit != 0 }
+
+func (m *State) set(bit State, on bool) {
+	if *m &^= bit; on {
+		*m |= bit
+	}
 }
 
 // Part is one segment of head or body, as it lies in a payload. First: the part begins here, under shape number Shape. Last: it ends here.
@@ -34,16 +50,14 @@ type Parts struct {
 	Head, Body       Part
 }
 
-// Cut takes the payload of the message's next fragment apart (section 5, "Payload"; section 10.6). at is the offset of the payload's first octet.
-// After an error (an *[Error]) the state must not be used again.
-func (m *MessageState) Cut(f *Data, at int64) (Parts, error) {
+// cut takes the payload of the message's next fragment apart (section 5, "Payload"; section 10.6). at is the offset
+// of the payload's first octet. After an error (an *[Error]) the state must not be used again.
+func (m *State) cut(f *Data, at int64) (Parts, error) {
 	var p Parts
 	switch {
-	case f.First == m.begun:
-		return p, fault(BadState, at, "first fragment out of place")
-	case m.begun && f.Head != m.headMore:
+	case m.has(Begun) && f.Head != m.has(HeadGoesOn):
 		return p, fault(BadState, at, "head segment missing or out of place")
-	case m.text && !f.Text:
+	case m.has(BodyIsText) && !f.Text:
 		return p, fault(BadState, at, "fragment without T after text")
 	}
 	c := bin.NewCursor(f.Payload, at)
@@ -57,26 +71,29 @@ func (m *MessageState) Cut(f *Data, at int64) (Parts, error) {
 		if c.Err() == nil && size/2 > uint64(c.Len()) {
 			return p, fault(Truncated, c.At(), "head segment of %d octets, %d there", size/2, c.Len())
 		}
-		m.headMore = size&1 != 0
-		p.Head.Last = !m.headMore
+		more := size&1 != 0
+		m.set(HeadGoesOn, more)
+		p.Head.Last = !more
 		p.Head.Segment = c.Take(int(size / 2))
-		begins = !m.headMore && c.Len() > 0
-		if m.headMore && c.Len() > 0 {
+		begins = !more && c.Len() > 0
+		if more && c.Len() > 0 {
 			return p, fault(Trailing, c.At(), "%d octets after a head that goes on", c.Len())
 		}
 	}
-	if m.begun = true; begins {
-		p.HasBody, p.Body.First, p.Body.Last, p.Body.Text = true, !m.body, f.Last, f.Text
-		if !m.body {
+	m.set(Begun, true)
+	if begins {
+		p.HasBody, p.Body.First, p.Body.Last, p.Body.Text = true, !m.has(BodyBegun), f.Last, f.Text
+		if p.Body.First {
 			p.Body.Shape = c.Uvarint()
 		}
 		p.Body.Segment = c.Rest()
-		m.body, m.text = true, f.Text
+		m.set(BodyBegun, true)
+		m.set(BodyIsText, f.Text)
 	}
 	switch {
 	case c.Err() != nil:
 		return p, own(c.Err())
-	case f.Last && !m.body:
+	case f.Last && !m.has(BodyBegun):
 		return p, fault(BadState, at, "last fragment, and no body has begun")
 	case f.Text && !p.HasBody:
 		return p, fault(BadState, at, "text without body")

@@ -14,6 +14,7 @@ var syncMark = []byte{byte(KindSync), 0xC5, 'h', 'h', 'f', 'r', 0x9A, '\n'}
 type Sync struct {
 	Word           [8]byte
 	Offset         uint64
+	Responder      bool
 	Session        [16]byte
 	Representation uint64
 	Stages         uint64
@@ -36,10 +37,11 @@ func NameOf(fingerprint [32]byte) [8]byte { return [8]byte(fingerprint[:]) }
 // LaneNumbers are the exchanges of the last request and of the last reply that were begun on a lane; 0: none yet.
 type LaneNumbers struct{ Lane, Request, Reply uint64 }
 
-// Open is a message begun and not whole, with the CRC over its payloads so far.
+// Open is a message begun and not whole, with its check so far.
 type Open struct {
-	Key Key
-	CRC uint32
+	Key   Key
+	State State
+	CRC   uint32
 }
 
 // The least octets that an entry of each list takes; a count above what fits the rest of the body is refused before anything is allocated.
@@ -64,6 +66,7 @@ func (f Sync) AppendTo(b []byte) []byte {
 func (f Sync) appendFields(b []byte) []byte {
 	b = append(b, f.Word[:]...)
 	b = binary.AppendUvarint(b, f.Offset)
+	b = append(b, bit(f.Responder, 1))
 	b = append(b, f.Session[:]...)
 	b = binary.AppendUvarint(b, f.Representation)
 	b = binary.AppendUvarint(b, f.Stages)
@@ -81,7 +84,7 @@ func (f Sync) appendFields(b []byte) []byte {
 	}
 	b = binary.AppendUvarint(b, uint64(len(f.Open)))
 	for _, o := range f.Open {
-		b = append(binary.AppendUvarint(b, o.Key.Lane), bit(o.Key.Reply, 1))
+		b = append(binary.AppendUvarint(b, o.Key.Lane), bit(o.Key.Reply, 1)|byte(o.State&stateMask))
 		b = binary.AppendUvarint(b, o.Key.Exchange)
 		b = binary.LittleEndian.AppendUint32(b, o.CRC)
 	}
@@ -92,6 +95,7 @@ func parseSync(c *bin.Cursor) Frame {
 	var f Sync
 	copy(f.Word[:], c.Take(len(f.Word)))
 	f.Offset = c.Uvarint()
+	f.Responder = direction(c, 1) == 1
 	copy(f.Session[:], c.Take(len(f.Session)))
 	f.Representation, f.Stages, f.Messages, f.Check = c.Uvarint(), c.Uvarint(), c.Uvarint(), c.U32()
 	f.Shapes = list(c, minAnnounced, func(c *bin.Cursor) Announced {
@@ -102,15 +106,21 @@ func parseSync(c *bin.Cursor) Frame {
 	f.Lanes = list(c, minLaneNumbers, func(c *bin.Cursor) LaneNumbers {
 		return LaneNumbers{c.Uvarint(), c.Uvarint(), c.Uvarint()}
 	}, func(a, b LaneNumbers) bool { return a.Lane < b.Lane })
-	f.Open = list(c, minOpen, func(c *bin.Cursor) Open {
-		return Open{Key: Key{c.Uvarint(), direction(c, 1) == 1, c.Uvarint()}, CRC: c.U32()}
-	}, func(a, b Open) bool { return a.Key.Compare(b.Key) < 0 })
+	f.Open = list(c, minOpen, parseOpen, func(a, b Open) bool { return a.Key.Compare(b.Key) < 0 })
 	at := c.At()
 	if len(f.Shapes) > 0 && f.Shapes[0].Number == 0 {
 		c.Fail(fault(BadValue, at, "shape number 0"))
 	}
 	c.Take(4)
 	return f
+}
+
+func parseOpen(c *bin.Cursor) Open {
+	o := Open{Key: Key{Lane: c.Uvarint()}}
+	r := direction(c, 1|byte(stateMask))
+	o.Key.Reply, o.State = r&1 != 0, Begun|State(r)&stateMask
+	o.Key.Exchange, o.CRC = c.Uvarint(), c.U32()
+	return o
 }
 
 // list reads a count and its entries, which take at least size octets each and ascend.

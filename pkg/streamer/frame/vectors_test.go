@@ -64,11 +64,11 @@ var frames = map[string]frame.Frame{
 	"data-names-exchange": frame.Data{First: true, Reply: true, NamesExchange: true, Exchange: 1000, Payload: []byte("\x01part")},
 	"data-names-both":     frame.Data{Reply: true, NamesLane: true, NamesExchange: true, Lane: 1<<64 - 1, Exchange: 1<<64 - 1, Payload: []byte("more")},
 	"sync-first":          frame.Sync{Word: seq[[8]byte](0x30), Offset: 77, Session: seq[[16]byte](1), Representation: frame.Binary},
-	"sync-full": frame.Sync{Word: seq[[8]byte](0x30), Offset: 65000, Session: seq[[16]byte](1), Representation: frame.Binary, Messages: 3, Check: 0x12345678,
+	"sync-full": frame.Sync{Word: seq[[8]byte](0x30), Offset: 65000, Responder: true, Session: seq[[16]byte](1), Representation: frame.Binary, Messages: 3, Check: 0x12345678,
 		Shapes: []frame.Announced{{1, seq[[8]byte](0x80)}, {300, seq[[8]byte](0x10)}},
 		Lanes:  []frame.LaneNumbers{{0, 5, 4}, {200, 0, 70000}},
-		Open: []frame.Open{{frame.Key{Lane: 0, Exchange: 5}, 0xdeadbeef}, {frame.Key{Lane: 0, Reply: true, Exchange: 3}, 1},
-			{frame.Key{Lane: 200, Reply: true, Exchange: 70000}, 2}}},
+		Open: []frame.Open{{frame.Key{Lane: 0, Exchange: 5}, frame.Begun | frame.HeadGoesOn, 0xdeadbeef}, {frame.Key{Lane: 0, Reply: true, Exchange: 3}, frame.Begun | frame.BodyBegun, 1},
+			{frame.Key{Lane: 200, Reply: true, Exchange: 70000}, frame.Begun | frame.BodyBegun | frame.BodyIsText, 2}}},
 	"cancel-own-request":   frame.Cancel{Message: frame.Key{Lane: 1, Exchange: 2}, Code: frame.Aborted},
 	"cancel-own-reply":     frame.Cancel{Message: frame.Key{Reply: true, Exchange: 2}, Code: frame.Failed, Text: "the handler failed"},
 	"cancel-their-request": frame.Cancel{Message: frame.Key{Exchange: 300}, Refused: true, Code: frame.Busy, Text: "später"},
@@ -89,6 +89,10 @@ func fromHex(s string) []byte {
 	return b
 }
 
+func role(responder bool) string {
+	return map[bool]string{false: "initiator", true: "responder"}[responder]
+}
+
 // describe has the fields of a frame under the names of docs/wire-format.md.
 func describe(f frame.Frame) map[string]any {
 	d := map[string]any{"kind": f.Kind().String()}
@@ -100,7 +104,7 @@ func describe(f frame.Frame) map[string]any {
 	switch f := f.(type) {
 	case frame.Hello:
 		l := f.Limits
-		put("role,session,token,sync word,representation,stages", map[bool]string{false: "initiator", true: "responder"}[f.Responder],
+		put("role,session,token,sync word,representation,stages", role(f.Responder),
 			hex.EncodeToString(f.Session[:]), hex.EncodeToString(f.Token), hex.EncodeToString(f.Word[:]), f.Representation, f.Stages)
 		put("max fragment,max message,max shapes,max shape octets,max exchanges,max queued,max held",
 			l.MaxFragment, l.MaxMessage, l.MaxShapes, l.MaxShapeBytes, l.MaxExchanges, l.MaxQueued, l.MaxHeld)
@@ -133,9 +137,13 @@ func describe(f frame.Frame) map[string]any {
 			lanes = append(lanes, map[string]any{"lane": l.Lane, "request": l.Request, "reply": l.Reply})
 		}
 		for _, o := range f.Open {
-			open = append(open, map[string]any{"lane": o.Key.Lane, "R": o.Key.Reply, "exchange": o.Key.Exchange, "crc": o.CRC})
+			r := byte(o.State &^ frame.Begun)
+			if o.Key.Reply {
+				r |= 1
+			}
+			open = append(open, map[string]any{"lane": o.Key.Lane, "R": r, "exchange": o.Key.Exchange, "crc": o.CRC})
 		}
-		put("sync word,offset,session,representation,stages,messages,check,shapes,lanes,open", hex.EncodeToString(f.Word[:]), f.Offset,
+		put("sync word,offset,role,session,representation,stages,messages,check,shapes,lanes,open", hex.EncodeToString(f.Word[:]), f.Offset, role(f.Responder),
 			hex.EncodeToString(f.Session[:]), f.Representation, f.Stages, f.Messages, f.Check, shapes, lanes, open)
 	case frame.Cancel:
 		r := 0
