@@ -9,7 +9,7 @@ from unpack import need, TEXT, VALUE, SLOT, AGAIN, SEQUENCE, ELEMENT, ATTRIBUTE,
 HELLO, SYNC = bytes.fromhex('01484846522F310A'), bytes.fromhex('03C5686866729A0A')
 FORMS = ('reference', 'fingerprint:32'), ('full', 'total offset piece:rest'), ('unknown', '')    # fields are name:form; without form: a uvarint
 KINDS = {1: ('hello', HELLO, 'scheme role:octet session:16 token:bytes sync_word:8 representation stages max_fragment max_message max_shapes '
-             'max_shape_octets max_exchanges max_queued max_held', lambda f: f['scheme'] == 1 and f['representation'] in (1, 2) and
+             'max_shape_octets max_exchanges max_queued max_held later:rest', lambda f: f['scheme'] == 1 and f['representation'] in (1, 2) and
              f['role'] < 2 and len(f['token']) == (16, 0)[f['role']] and f['stages'] in ((0, 1, 3, 4, 5, 7) if f['representation'] == 1 else (0,)) and 512 <= f['max fragment'] <= 16384),
          2: ('shape', b'', 'number form:octet', lambda f: f['number'] and f['form'] < len(FORMS)),
          3: ('sync', SYNC, 'sync_word:8 offset role:octet session:16 representation stages messages check:crc shapes:[number,name:8] '
@@ -54,7 +54,7 @@ def frame(buf, at):                     # §2: the frame at `at`, parsed without
     need(not mark or mark.startswith(buf[at:at + 8]), 'wrong mark'); r.take(7 if mark else 0)
     need((n := r.uvarint()) <= 65536 and r.take(n) is not None, 'body too long')
     f = {'kind': kind, **(r := Reader(buf, r.pos - n, r.pos)).fields(spec)}
-    need(rule(f) and (kind != 'sync' or f['own'] == crc(buf[at:r.pos - 4])), f'value or check in {kind}')
+    need(rule(f) and (not mark or int.from_bytes(buf[r.end - 4:r.end], 'little') == crc(buf[at:r.end - 4])), f'value or check in {kind}')
     if 'role' in f: f['role'] = ('initiator', 'responder')[f['role']]
     if kind == 'hello': return f, r.end
     if kind == 'shape': f.update(form=FORMS[f['form']][0], **r.fields(FORMS[f['form']][1]))

@@ -33,7 +33,8 @@ func newDecode(env Env, g *global) *cobra.Command {
 direction, operation, octets on the wire, octets of the envelope, state), or all of them. Streams are found by their content, over TCP and UDP, whatever
 their port; datagrams that were lost and sent again, or came out of order, are put in order. Shapes come from the capture, or by their fingerprints from the store.
 
-A message is verified when a later sync or close frame vouches for it; unverified while none does, withdrawn when its check is wrong.
+A message is verified when the check of a later sync or close frame covers it; unverified while none does, withdrawn when its check is wrong.
+Plain SOAP in HTTP is unchecked: nothing in a capture says whether it is what was sent.
 Exit code 5: something is missing (packets, the end of the file, shapes); what is there is given.`,
 		Example: `  hhfr decode session.pcapng
   hhfr decode session.pcapng --store ./store --save-dir messages
@@ -253,7 +254,7 @@ func summarize(w io.Writer, r *capture.Result) {
 	for _, n := range []struct {
 		n    int
 		what string
-	}{{c.Verified, "verified"}, {c.Unverified, "unverified"}, {c.Withdrawn, "withdrawn"}, {c.Incomplete, "incomplete"}, {c.Cancelled, "cancelled"}, {c.Undecodable, "undecodable"}} {
+	}{{c.Verified, "verified"}, {c.Unverified, "unverified"}, {c.Withdrawn, "withdrawn"}, {c.Incomplete, "incomplete"}, {c.Cancelled, "cancelled"}, {c.Undecodable, "undecodable"}, {c.Unchecked, "unchecked"}} {
 		if n.n > 0 {
 			fmt.Fprintf(w, ", %d %s", n.n, n.what)
 		}

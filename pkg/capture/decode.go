@@ -40,14 +40,14 @@ type Result struct {
 }
 
 // Counts are what people want to know of the messages.
-type Counts struct{ Messages, Verified, Unverified, Withdrawn, Incomplete, Cancelled, Undecodable int }
+type Counts struct{ Messages, Verified, Unverified, Withdrawn, Incomplete, Cancelled, Undecodable, Unchecked int }
 
 // Counts counts messages by state.
 func (r *Result) Counts() (c Counts) {
 	for _, m := range r.Messages {
 		c.Messages++
 		*map[State]*int{Verified: &c.Verified, Unverified: &c.Unverified, Withdrawn: &c.Withdrawn, Incomplete: &c.Incomplete,
-			Cancelled: &c.Cancelled, Undecodable: &c.Undecodable}[m.State]++
+			Cancelled: &c.Cancelled, Undecodable: &c.Undecodable, Unchecked: &c.Unchecked}[m.State]++
 	}
 	return c
 }
@@ -117,7 +117,11 @@ func isStream(f *flow.Flow) bool {
 // collect takes the shapes out of a stream's beginning, so that other streams of the capture may refer to them, whatever the order of the flows.
 func (dec *decoder) collect(ctx context.Context, f *flow.Flow) {
 	for i := range f.Dirs {
-		if runs := f.Dirs[i].Runs; len(runs) > 0 && frame.BeginsStream(runs[0].Data) {
+		runs := f.Dirs[i].Runs
+		if len(runs) == 0 {
+			continue
+		}
+		if _, opens := frame.Opening(runs[0].Data); opens {
 			d := dec.join.direction(ctx)
 			for k := range runs {
 				d.run(&runs[k])
@@ -224,7 +228,7 @@ func decodePlain(m *flow.Message) *Decoded {
 	if m == nil {
 		return nil
 	}
-	d := &Decoded{Head: m.Octets, Body: m.Body, Wire: m.Wire, First: m.First, Last: m.Last, Packet: m.FirstPacket, State: Verified}
+	d := &Decoded{Head: m.Octets, Body: m.Body, Wire: m.Wire, First: m.First, Last: m.Last, Packet: m.FirstPacket, State: Unchecked}
 	if len(m.Head.Octets) > 0 {
 		d.Head = m.Head.Octets
 	}

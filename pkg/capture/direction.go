@@ -31,9 +31,11 @@ const (
 	Cancelled
 	// Undecodable: whole, but its shape is missing or does not fit its content.
 	Undecodable
+	// Unchecked: whole plain SOAP, of which nothing in the capture says whether it is what was sent.
+	Unchecked
 )
 
-var stateNames = map[State]string{Unverified: "unverified", Verified: "verified", Withdrawn: "withdrawn", Incomplete: "incomplete", Cancelled: "cancelled", Undecodable: "undecodable"}
+var stateNames = map[State]string{Unverified: "unverified", Verified: "verified", Withdrawn: "withdrawn", Incomplete: "incomplete", Cancelled: "cancelled", Undecodable: "undecodable", Unchecked: "unchecked"}
 
 func (s State) String() string { return stateNames[s] }
 
@@ -128,10 +130,11 @@ func (d *direction) problem(at int64, format string, args ...any) {
 // run decodes one run.
 func (d *direction) run(r *flow.Run) {
 	at := 0
-	if d.known || !frame.BeginsStream(r.Data) {
-		at = d.resync(r, 0)
-	} else {
+	if h, ok := frame.Opening(r.Data); ok && !d.known {
 		d.known, d.following, d.base = true, true, r.Offset
+		d.hello, d.word, d.origin, d.checks = &h, h.Word, h.Origin(), frame.NewChecks(h.Origin())
+	} else {
+		at = d.resync(r, 0)
 	}
 	for at < len(r.Data) && !d.closed {
 		offset := r.Offset + int64(at) - d.base
@@ -164,7 +167,6 @@ func (d *direction) frame(f frame.Frame, n int, offset int64, r *flow.Run, at in
 		if offset != 0 {
 			return fmt.Errorf("a second hello")
 		}
-		d.hello, d.word, d.origin, d.checks = &f, f.Word, f.Origin(), frame.NewChecks(f.Origin())
 		return supported(f.Stages)
 	case frame.Shape:
 		d.octets.Shape += int64(n)
@@ -174,7 +176,7 @@ func (d *direction) frame(f frame.Frame, n int, offset int64, r *flow.Run, at in
 		if err := supported(f.Stages); err != nil {
 			return err
 		}
-		d.sync(f, offset)
+		return d.sync(f, offset)
 	case frame.Cancel:
 		d.octets.Other += int64(n)
 		d.cancel(f)

@@ -48,9 +48,8 @@ func place(runs []flow.Run) (gaps, missing int64) {
 
 // identity is that of the hello, or the one that most sync frames have.
 func identity(runs []flow.Run) (who claim, known bool) {
-	if len(runs) > 0 && runs[0].GapBefore == 0 && frame.BeginsStream(runs[0].Data) {
-		if f, n, err := frame.Parse(runs[0].Data, 0, 0); err == nil && n > 0 {
-			h := f.(frame.Hello)
+	if len(runs) > 0 && runs[0].GapBefore == 0 {
+		if h, ok := frame.Opening(runs[0].Data); ok {
 			return claim{h.Word, h.Session}, true
 		}
 	}

@@ -85,16 +85,12 @@ func DecodeStreams(ctx context.Context, runs []RawRun, cfg DecodeConfig) (*Resul
 
 // identify finds out whose session a direction belongs to, and whether it is the responder's; a direction without its hello does not tell.
 func (dec *decoder) identify(ctx context.Context, d *direction, runs []flow.Run) (session [16]byte, responder, ok bool) {
-	if frame.BeginsStream(runs[0].Data) {
-		f, n, err := frame.Parse(runs[0].Data, 0, 0)
-		if h, is := f.(frame.Hello); is && err == nil && n > 0 {
-			for i := range runs {
-				d.run(&runs[i])
-			}
-			return h.Session, h.Responder, true
+	if h, ok := frame.Opening(runs[0].Data); ok {
+		for i := range runs {
+			d.run(&runs[i])
 		}
-		return session, false, false
+		return h.Session, h.Responder, true
 	}
 	ok = d.trust(runs, func(session [16]byte) bool { return dec.named(ctx, session) })
-	return d.origin.Session, false, ok
+	return d.origin.Session, d.origin.Responder, ok
 }

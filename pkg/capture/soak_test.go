@@ -44,3 +44,16 @@ func TestSoakPacketsMissing(t *testing.T) {
 		}
 	}
 }
+
+// TestSoakNothingDamagedIsVerified: every bit of every kind of stream and of the captures in the tree.
+func TestSoakNothingDamagedIsVerified(t *testing.T) {
+	damageStreams(t, func(d *damage) {
+		d.flips(t, 1)
+		d.random(t, 20000)
+	})
+	for _, name := range []string{"session.pcapng", "datagrams.pcap"} {
+		d := damagedCapture(t, name)
+		d.flips(t, 1)
+		d.random(t, 5000)
+	}
+}

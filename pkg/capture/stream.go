@@ -47,7 +47,7 @@ type Decoded struct {
 	Reliable *header.Message
 	// Wire is the octets on the wire: of its data frames, or of its HTTP message.
 	Wire int64
-	// State says how far the message can be trusted; plain SOAP is [Verified] or [Incomplete]. Why tells more, for people.
+	// State says how far the message can be trusted; plain SOAP is [Unchecked] or [Incomplete]. Why tells more, for people.
 	State State
 	Why   string
 	// Lacks is the fingerprint of the shape that is missing, as a URI, or the beginning of that, if that is why the message is [Undecodable].
@@ -67,7 +67,9 @@ func (d *Decoded) SessionString() string {
 }
 
 // Whole tells whether the body is there, as it was sent.
-func (d *Decoded) Whole() bool { return d.State == Verified || d.State == Unverified }
+func (d *Decoded) Whole() bool {
+	return d.State == Verified || d.State == Unverified || d.State == Unchecked
+}
 
 // Stream is what was found of one hhfr stream, or of those of its directions that are there.
 type Stream struct {
@@ -308,7 +310,10 @@ func (dec *decoder) decodeStream(ctx context.Context, dirs [2][]flow.Run) (*Stre
 	for i, runs := range dirs {
 		d := dec.join.direction(ctx)
 		both[i] = d
-		if len(runs) == 0 || !frame.BeginsStream(runs[0].Data) && !d.trust(runs, func(session [16]byte) bool { return dec.named(ctx, session) }) {
+		if len(runs) == 0 {
+			continue
+		}
+		if _, opens := frame.Opening(runs[0].Data); !opens && !d.trust(runs, func(session [16]byte) bool { return dec.named(ctx, session) }) {
 			continue
 		}
 		found = true

@@ -1,6 +1,7 @@
 package capture
 
 import (
+	"errors"
 	"maps"
 	"slices"
 
@@ -84,10 +85,13 @@ func (d *direction) resync(r *flow.Run, from int) int {
 }
 
 // sync checks what came since the one before, and goes on from this one.
-func (d *direction) sync(f frame.Sync, offset int64) {
+func (d *direction) sync(f frame.Sync, offset int64) error {
+	if f.Word != d.word || f.Origin() != d.origin || f.Offset != uint64(offset) {
+		return errors.New("a sync frame that is not of this stream, or not at its place")
+	}
 	if d.following {
 		right, known := d.checks.Agree(f)
-		d.cover(right && f.Word == d.word && f.Origin() == d.origin && f.Offset == uint64(offset) && d.stand(f.Shapes), known, offset)
+		d.cover(right && d.stand(f.Shapes), known, offset)
 	}
 	if d.following {
 		d.checks.Next(f)
@@ -106,6 +110,7 @@ func (d *direction) sync(f frame.Sync, offset int64) {
 		}
 		d.table[s.Number] = n
 	}
+	return nil
 }
 
 // stand reports whether numbers stand for the shapes that a sync lists.

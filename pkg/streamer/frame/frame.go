@@ -7,6 +7,7 @@ import (
 	"bytes"
 	"encoding/binary"
 	"errors"
+	"hash/crc32"
 
 	"github.com/hhfr/hhfr/internal/bin"
 )
@@ -47,7 +48,7 @@ const (
 	kindMask = 0x3f
 )
 
-// kinds ties number, name, mark and parser. Without parser: reserved. skip: it has the skip bit, always.
+// kinds ties number, name, mark and parser. With a mark it has an own check. Without parser: reserved. skip: it has the skip bit, always.
 var kinds = map[Kind]struct {
 	name  string
 	mark  []byte
@@ -119,8 +120,8 @@ func Parse(b []byte, at int64, maxPayload int) (Frame, int, error) {
 	if err := c.Err(); err != nil {
 		return nil, 0, own(err)
 	}
-	if s, ok := f.(Sync); ok {
-		if err := s.checkOwn(b[:n], at); err != nil {
+	if entry.mark != nil {
+		if err := checkOwn(b[:n], at); err != nil {
 			return nil, 0, err
 		}
 	}
@@ -171,6 +172,27 @@ func appendFramed(b, first []byte, fill func([]byte) []byte) []byte {
 	copy(b[start+n:], b[start:len(b)-n])
 	copy(b[start:], length[:n])
 	return b
+}
+
+// checkLen is the length of a check, in octets.
+const checkLen = 4
+
+// appendChecked is appendFramed, with a CRC over all that behind it: the own check of the frame.
+func appendChecked(b, first []byte, fill func([]byte) []byte) []byte {
+	start := len(b)
+	b = appendFramed(b, first, func(b []byte) []byte { return append(fill(b), make([]byte, checkLen)...) })
+	end := len(b) - checkLen
+	binary.LittleEndian.PutUint32(b[end:], crc32.Checksum(b[start:end], castagnoli))
+	return b
+}
+
+// checkOwn compares the last octets of the frame b with the CRC over those before.
+func checkOwn(b []byte, at int64) error {
+	end := len(b) - checkLen
+	if said, is := binary.LittleEndian.Uint32(b[end:]), crc32.Checksum(b[:end], castagnoli); said != is {
+		return fault(BadSum, at+int64(end), "says %08x, is %08x", said, is)
+	}
+	return nil
 }
 
 // Skipped is a frame of a kind this version does not know or implement, with the skip bit: it is passed over. Octet is its first one.

@@ -46,9 +46,9 @@ type Hello struct {
 // Kind is [KindHello].
 func (Hello) Kind() Kind { return KindHello }
 
-// AppendTo appends the frame.
+// AppendTo appends the frame with its own check.
 func (f Hello) AppendTo(b []byte) []byte {
-	return appendFramed(b, helloMark, func(b []byte) []byte {
+	return appendChecked(b, helloMark, func(b []byte) []byte {
 		b = append(b, Scheme, bit(f.Responder, 1))
 		b = append(b, f.Session[:]...)
 		b = bin.AppendBytes(b, f.Token)
@@ -89,6 +89,7 @@ func parseHello(c *bin.Cursor) Frame {
 	for _, v := range []*uint64{&l.MaxMessage, &l.MaxShapes, &l.MaxShapeBytes, &l.MaxExchanges, &l.MaxQueued, &l.MaxHeld} {
 		*v = c.Uvarint()
 	}
+	c.Take(max(checkLen, c.Len())) // the own check, and before it what later versions have
 	return f
 }
 

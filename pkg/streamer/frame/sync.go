@@ -3,7 +3,6 @@ package frame
 import (
 	"bytes"
 	"encoding/binary"
-	"hash/crc32"
 
 	"github.com/hhfr/hhfr/internal/bin"
 )
@@ -56,11 +55,7 @@ func (Sync) Kind() Kind { return KindSync }
 
 // AppendTo appends the frame with its own check.
 func (f Sync) AppendTo(b []byte) []byte {
-	start := len(b)
-	b = appendFramed(b, syncMark, func(b []byte) []byte { return append(f.appendFields(b), 0, 0, 0, 0) })
-	own := crc32.Checksum(b[start:len(b)-4], castagnoli)
-	binary.LittleEndian.PutUint32(b[len(b)-4:], own)
-	return b
+	return appendChecked(b, syncMark, f.appendFields)
 }
 
 func (f Sync) appendFields(b []byte) []byte {
@@ -111,7 +106,7 @@ func parseSync(c *bin.Cursor) Frame {
 	if len(f.Shapes) > 0 && f.Shapes[0].Number == 0 {
 		c.Fail(fault(BadValue, at, "shape number 0"))
 	}
-	c.Take(4)
+	c.Take(checkLen)
 	return f
 }
 
@@ -152,15 +147,6 @@ func direction(c *bin.Cursor, most byte) byte {
 		c.Fail(fault(BadValue, at, "R is %d", r))
 	}
 	return r
-}
-
-// checkOwn compares the last four octets of the frame b with the CRC over those before.
-func (Sync) checkOwn(b []byte, at int64) error {
-	end := len(b) - 4
-	if said, is := binary.LittleEndian.Uint32(b[end:]), crc32.Checksum(b[:end], castagnoli); said != is {
-		return fault(BadSum, at+int64(end), "says %08x, is %08x", said, is)
-	}
-	return nil
 }
 
 // FindSync looks for the first sync frame in b whose first octet is at index from or later, whose length fits and whose own check holds. It returns
