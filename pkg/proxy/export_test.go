@@ -38,3 +38,16 @@ func (p *Proxy) OpensNoMore() bool {
 	defer p.links.mu.Unlock()
 	return p.links.closed
 }
+
+// LanesInUse is how many lanes of the live stream, as its near end, belong to a client.
+func (p *Proxy) LanesInUse() int {
+	p.links.mu.Lock()
+	defer p.links.mu.Unlock()
+	l := p.links.current
+	if l == nil || !l.alive() {
+		return 0
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return int(l.highest) - len(l.free)
+}

@@ -64,6 +64,9 @@ func (f *far) serve(ctx context.Context, x *streamer.Exchange) {
 		_ = x.Reply(ctx, streamer.NewMessage(line(ended), nil))
 	case c.kind == leave:
 		l.leave(x.Number())
+		if s := f.opened(ctx); s != nil {
+			s.Lane(x.Lane()).Restart()
+		}
 		_ = x.Reply(ctx, &streamer.Message{})
 	default:
 		l.serve(ctx, c, x)

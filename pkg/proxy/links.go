@@ -194,6 +194,7 @@ func (l *link) enter() (number uint64, ok bool) {
 func (l *link) leave(number uint64) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
+	l.stream.Lane(number).Restart()
 	l.free = append(l.free, number)
 }
 

@@ -19,6 +19,14 @@ type Lane struct {
 // Number is the lane's number.
 func (l *Lane) Number() uint64 { return l.number }
 
+// Restart gives the lane to another client or principal: nothing that is sent on it from now on builds on what was sent before,
+// so that lengths tell the one nothing of the other. Each end restarts what it sends itself.
+func (l *Lane) Restart() {
+	if l.s.packer != nil {
+		l.s.packer.Restart(l.number)
+	}
+}
+
 // call is a request that waits for its reply. Fields but ready are under Stream.mu.
 type call struct {
 	out   *outgoing

@@ -25,9 +25,10 @@ type Packer interface {
 	NewUnpack(number uint64) func(lane uint64, alone bool, epoch uint64) func(dst, packed []byte, text, last bool, most int) ([]byte, error)
 	// IsLost tells that a segment cannot be unpacked since messages before it on its lane were given up.
 	IsLost(err error) bool
-	// GiveUp tells that messages of a lane are dropped without being unpacked; Lost that the other end may have done so.
+	// GiveUp tells that messages of a lane are dropped without being unpacked. Restart has what is sent next on a lane build on
+	// nothing sent before: the peer may have dropped messages so, or the lane is another client's now. It is called by anybody.
 	GiveUp(lane, epoch uint64)
-	Lost(lane uint64)
+	Restart(lane uint64)
 	// Idle gives the memory of a lane that sends back, if it has one; the next packed segment on it resets that of the other end. Idled tells that the other end has done so, and gives back that
 	// of a lane that receives.
 	Idle(lane uint64) bool

@@ -47,7 +47,7 @@ func (c *countPacker) Epoch(open map[uint64]int, yield func(uint64, [32]byte)) {
 	c.rawCoder.Epoch(open, yield)
 }
 
-func (c *countPacker) Lost(lane uint64) {
+func (c *countPacker) Restart(lane uint64) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.lost = append(c.lost, lane)

@@ -3,7 +3,6 @@ package streamer_test
 import (
 	"context"
 	"crypto/sha256"
-	"encoding/binary"
 	"io"
 	"net"
 	"testing"
@@ -155,7 +154,5 @@ func named(d frame.Data, exchange uint64) frame.Data {
 	d.NamesExchange, d.Exchange = true, exchange
 	return d
 }
-
-func binaryUvarint(v uint64) []byte { return binary.AppendUvarint(nil, v) }
 
 func fingerprint(s string) [32]byte { return sha256.Sum256([]byte(s)) }

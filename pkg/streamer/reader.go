@@ -273,7 +273,7 @@ func (r *receiver) cancel(f frame.Cancel) {
 // lostLane has a lane's memory dropped, as the other end may not know what a message it did not process left there.
 func (s *Stream) lostLane(f frame.Cancel) {
 	if s.packer != nil && f.Code == frame.Unprocessed {
-		s.packer.Lost(f.Message.Lane)
+		s.packer.Restart(f.Message.Lane)
 	}
 }
 

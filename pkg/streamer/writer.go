@@ -18,7 +18,6 @@ type shapeJob struct {
 	full     []byte
 	at       int
 	referred bool // the number is announced by fingerprint
-	asked    bool // by the other end
 	parked   []turn
 }
 

@@ -16,14 +16,14 @@ var (
 	unpackers = sync.Pool{New: func() any { return new(shape.Unpacker) }}
 )
 
-// sendLanes are the memories of the sending direction, by lane. The writer's only, but for lost.
+// sendLanes are the memories of the sending direction, by lane. The writer's only, but for over.
 type sendLanes struct {
 	memories map[uint64]*shape.Memory
 	trials   map[uint64]*[2]trials // with Zstd: of texts, and of packed segments
 	free     []*packPart
 
 	mu   sync.Mutex
-	lost []uint64
+	over map[uint64]bool // lanes that restart with what is packed next
 }
 
 // receiveLanes are those of the receiving direction. The reader's only.
@@ -75,6 +75,7 @@ func (c *Coder) NewPack(lane, number uint64, alone bool) func(dst, segment []byt
 		return nil
 	}
 	l := &c.sendLanes
+	l.restart(lane)
 	var part *packPart
 	if n := len(l.free); n > 0 {
 		part, l.free = l.free[n-1], l.free[:n-1]
@@ -116,16 +117,18 @@ func (l *sendLanes) memory(lane uint64) *shape.Memory {
 		m.Drop() // whatever the other end remembers of the lane
 		l.memories[lane] = m
 	}
+	return m
+}
+
+// restart drops what is known of a lane, if that was asked for: the next packed segment on it resets the memory of the peer.
+func (l *sendLanes) restart(lane uint64) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	for i, n := range l.lost {
-		if n == lane {
-			m.Drop()
-			l.lost = append(l.lost[:i], l.lost[i+1:]...)
-			break
-		}
+	if l.over[lane] {
+		delete(l.over, lane)
+		delete(l.memories, lane)
+		delete(l.trials, lane)
 	}
-	return m
 }
 
 func (t *packPart) run(dst, segment []byte, text, last bool, most int) []byte {
@@ -151,17 +154,16 @@ func (t *packPart) run(dst, segment []byte, text, last bool, most int) []byte {
 	return dst
 }
 
-// Lost tells that the other end gave up messages of a lane without reading them: what it remembered is not what this end does.
-func (c *Coder) Lost(lane uint64) {
+// Restart has what comes next on a lane build on nothing that was sent on it before: since the peer gave up messages
+// of it without reading them, or since the lane is another client's from now on. It may be called at any time.
+func (c *Coder) Restart(lane uint64) {
 	l := &c.sendLanes
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	for _, n := range l.lost {
-		if n == lane {
-			return
-		}
+	if l.over == nil {
+		l.over = map[uint64]bool{}
 	}
-	l.lost = append(l.lost, lane)
+	l.over[lane] = true
 }
 
 // unpackPart is one part of a message that comes in.

@@ -147,8 +147,8 @@ func TestMessagesGivenUpLoseTheMemory(t *testing.T) {
 	require.True(t, k.to.coder.IsLost(err), "%v", err)
 	_, err = k.send(t, 2, order(6, "other lanes go on"), true)
 	require.NoError(t, err)
-	k.from.coder.Lost(1)
-	k.from.coder.Lost(1)
+	k.from.coder.Restart(1)
+	k.from.coder.Restart(1)
 	for i := range 5 {
 		_, err := k.send(t, 1, order(i, "else"), true)
 		require.NoError(t, err)
@@ -261,7 +261,7 @@ func TestCorpusPackedAndShuffled(t *testing.T) {
 				k.sync()
 			case 20:
 				k.to.coder.GiveUp(lane, k.epoch)
-				k.from.coder.Lost(lane)
+				k.from.coder.Restart(lane)
 			case 30:
 				k.from.coder.Idle(lane)
 				k.to.coder.Idled(lane)
