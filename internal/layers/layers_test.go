@@ -72,6 +72,7 @@ var plan = map[string]row{
 	"internal/http1":    {floor: base},
 	"internal/pcapng":   {floor: base, third: []string{"github.com/gopacket/gopacket"}},
 	"internal/clock":    {floor: base},
+	"internal/resolve":  {floor: base, third: []string{"golang.org/x/net/dns/dnsmessage"}},
 	"internal/link":     {floor: 0}, // it waits on internal/clock
 	"internal/facing":   {floor: 3}, // it drives pkg/wsrm
 	"internal/workload": {floor: base},

@@ -1,0 +1,5 @@
+//go:build cgo && !netgo
+
+package resolve
+
+const cgo = true
