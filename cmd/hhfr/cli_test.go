@@ -79,6 +79,12 @@ Made by ` + "`go test ./cmd/hhfr -run TestManual -update`" + ` from the commands
 Data goes to stdout, all else to stderr. ` + "`-`" + ` is stdin or stdout. The first Ctrl-C ends a command with what there is, the second at once.
 A flag that the command line does not set is taken from ` + "`HHFR_FLAG`" + ` (upper case, ` + "`_`" + ` for ` + "`-`" + `), else from the file that ` + "`--config`" + ` names.
 
+Names are looked up with the server of ` + "`--dns`" + ` alone, wherever that comes from; ` + "`--dns \"\"`" + ` takes it back.
+Without it the system's resolver is asked. On Android, a program without cgo has none: hhfr asks
+Android's over its socket, ` + "`/dev/socket/dnsproxyd`" + `, and what that says stands, also that there is no such
+name. If it cannot be asked, the name servers in Termux's ` + "`$PREFIX/etc/resolv.conf`" + ` are. The hosts file
+goes before all of them. This was run on simulated phones, never on a real one.
+
 | exit code | |
 |---|---|
 | 0 | done |

@@ -7,13 +7,16 @@ import (
 	"os"
 	"os/signal"
 	"syscall"
+
+	"github.com/hhfr/hhfr/internal/resolve"
 )
 
 func main() {
-	os.Exit(run())
+	os.Exit(run(resolve.Local(os.Getenv("PREFIX"))))
 }
 
-func run() int {
+// run runs the command line of the process on a system, which tests make up.
+func run(system resolve.System) int {
 	ctx, cancel := context.WithCancelCause(context.Background())
 	signals := make(chan os.Signal, 1)
 	signal.Notify(signals, os.Interrupt, syscall.SIGTERM)
@@ -22,7 +25,7 @@ func run() int {
 		signal.Stop(signals) // before anybody sees that the first one came: the second ends the process at once
 		cancel(signalled{s})
 	}()
-	env := Env{In: os.Stdin, Out: os.Stdout, Err: os.Stderr}
+	env := Env{In: os.Stdin, Out: os.Stdout, Err: os.Stderr, System: system}
 	return execute(ctx, env, os.Args[1:], func(line string) { fmt.Fprintln(env.Err, line) })
 }
 

@@ -17,6 +17,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"go.uber.org/goleak"
 
+	"github.com/hhfr/hhfr/internal/resolve"
 	"github.com/hhfr/hhfr/internal/shared"
 )
 
@@ -35,7 +36,11 @@ func (m leakless) Run() int {
 }
 
 func TestMain(m *testing.M) {
-	testscript.Main(leakless{m}, map[string]func(){"hhfr": func() { os.Exit(run()) }, "plainserver": plainServer})
+	testscript.Main(leakless{m}, map[string]func(){
+		"hhfr":        func() { os.Exit(run(resolve.Local(""))) },
+		"phone":       func() { os.Exit(phone()) },
+		"plainserver": plainServer,
+	})
 }
 
 // plainServer is a SOAP server that knows nothing of hhfr: it answers every request with its own body, and an offer with a fault. It writes its URL to the file named, and ends with the test.
@@ -66,10 +71,13 @@ func TestScripts(t *testing.T) {
 			return nil
 		},
 		Cmds: map[string]func(ts *testscript.TestScript, neg bool, args []string){
-			"address":  address,
-			"exits":    exits,
-			"portbusy": portBusy,
-			"cut":      cut,
+			"address":         address,
+			"exits":           exits,
+			"portbusy":        portBusy,
+			"cut":             cut,
+			"host":            host,
+			"androidresolver": androidResolver,
+			"dnsserver":       startDNS,
 		},
 	})
 }

@@ -108,7 +108,7 @@ func runNegotiate(ctx context.Context, env Env, g *global, o negotiateOptions) (
 	if o.timeout <= 0 {
 		return usage(errors.New("--timeout is more than 0"), "")
 	}
-	secure, err := o.tls.open()
+	secure, err := o.tls.open(env.System)
 	if err != nil {
 		return err
 	}

@@ -97,7 +97,7 @@ func runProxy(ctx context.Context, env Env, g *global, o proxyOptions) (err erro
 	if err != nil {
 		return err
 	}
-	secure, listen, err := o.tls.open()
+	secure, listen, err := o.tls.open(env.System)
 	if err != nil {
 		return err
 	}

@@ -4,6 +4,8 @@ import (
 	"crypto/tls"
 
 	"github.com/spf13/pflag"
+
+	"github.com/hhfr/hhfr/internal/resolve"
 )
 
 // proxyTLS are the flags of TLS with the upstream and with clients.
@@ -19,12 +21,12 @@ func (o *proxyTLS) flags(f *pflag.FlagSet) {
 }
 
 // open reads the files; upstream is to be closed. listen is nil if clients speak HTTP without TLS.
-func (o *proxyTLS) open() (upstream *secured, listen *tls.Config, err error) {
+func (o *proxyTLS) open(system resolve.System) (upstream *secured, listen *tls.Config, err error) {
 	own, err := keyPair("--listen-cert", o.listenCert, "--listen-key", o.listenKey)
 	if err != nil {
 		return nil, nil, err
 	}
-	if upstream, err = o.clientTLS.open(); err != nil || own == nil {
+	if upstream, err = o.clientTLS.open(system); err != nil || own == nil {
 		return upstream, nil, err
 	}
 	listen = &tls.Config{Certificates: own, NextProtos: []string{"http/1.1"}}

@@ -100,7 +100,7 @@ func runReplay(ctx context.Context, env Env, g *global, o replayOptions) (err er
 	if err != nil {
 		return err
 	}
-	secure, err := o.tls.open()
+	secure, err := o.tls.open(env.System)
 	if err != nil {
 		return err
 	}
@@ -140,7 +140,7 @@ func runReplay(ctx context.Context, env Env, g *global, o replayOptions) (err er
 		fmt.Fprintf(env.Err, "hhfr: plain SOAP: %s\n", a.Why)
 	}
 	for r := range recorded.Run(ctx, session, o.concurrency) {
-		if err = printReplay(env, o, r, &sum); err != nil {
+		if err = printReplay(env, g, o, r, &sum); err != nil {
 			break
 		}
 	}
@@ -169,13 +169,13 @@ func loadRecording(ctx context.Context, env Env, g *global, file string, in io.R
 	return nil, err
 }
 
-func printReplay(env Env, o replayOptions, r replay.Result, sum *replaySummary) error {
+func printReplay(env Env, g *global, o replayOptions, r replay.Result, sum *replaySummary) error {
 	x, line := r.Exchange, replayLine{Number: r.Exchange.Number, Operation: r.Exchange.Operation, Millis: millis(r.Took), Recorded: r.Exchange.Answered, Difference: r.Difference}
 	sum.Sent++
 	switch {
 	case r.Err != nil:
 		sum.Unanswered++
-		line.Error = r.Err.Error()
+		line.Error = g.message(r.Err)
 	default:
 		line.Status = r.Status()
 		if !x.Answered {
@@ -195,7 +195,7 @@ func printReplay(env Env, o replayOptions, r replay.Result, sum *replaySummary) 
 	var err error
 	switch d := r.Difference; {
 	case r.Err != nil:
-		_, err = fmt.Fprintf(env.Out, "exchange %d (%s): no reply: %v\n", x.Number, name, r.Err)
+		_, err = fmt.Fprintf(env.Out, "exchange %d (%s): no reply: %s\n", x.Number, name, line.Error)
 	case d == nil && !x.Answered:
 		_, err = fmt.Fprintf(env.Out, "exchange %d (%s): no reply is recorded; status %d now\n", x.Number, name, line.Status)
 	case d != nil && d.What == "status":

@@ -10,6 +10,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/hhfr/hhfr/internal/resolve"
 	"github.com/hhfr/hhfr/pkg/capture/flow"
 	"github.com/hhfr/hhfr/pkg/ctxstore"
 	"github.com/hhfr/hhfr/pkg/negotiate"
@@ -19,6 +20,7 @@ import (
 type Env struct {
 	In       io.Reader
 	Out, Err io.Writer
+	System   resolve.System // the zero value: nothing is known of it
 }
 
 // The exit codes (docs/cli.md).
@@ -98,6 +100,8 @@ func codeOf(err error) (code int, hint string) {
 type global struct {
 	verbose, quiet bool
 	logFormat      string
+	dns            dnsServer
+	system         resolve.System
 }
 
 func (g *global) logger(w io.Writer) *slog.Logger {
@@ -108,7 +112,12 @@ func (g *global) logger(w io.Writer) *slog.Logger {
 	case g.quiet:
 		level = slog.LevelError
 	}
-	o := &slog.HandlerOptions{Level: level}
+	o := &slog.HandlerOptions{Level: level, ReplaceAttr: func(_ []string, a slog.Attr) slog.Attr {
+		if err, ok := a.Value.Any().(error); ok {
+			a.Value = slog.StringValue(g.message(err))
+		}
+		return a
+	}}
 	if g.logFormat == "json" {
 		return slog.New(slog.NewJSONHandler(w, o))
 	}
@@ -117,7 +126,7 @@ func (g *global) logger(w io.Writer) *slog.Logger {
 
 // newRoot builds the command tree.
 func newRoot(env Env) *cobra.Command {
-	g := &global{logFormat: "text"}
+	g := &global{logFormat: "text", system: env.System}
 	root := &cobra.Command{
 		Use:   "hhfr",
 		Short: "SOAP over thin links: negotiate once, then only what changes travels",
@@ -137,6 +146,7 @@ changes travels, as binary, over a stream. An end that does not know hhfr is spo
 			if g.logFormat != "text" && g.logFormat != "json" {
 				return usage(errors.New("--log-format is text or json, not "+g.logFormat), "")
 			}
+			g.useResolver()
 			return nil
 		},
 	}
@@ -144,8 +154,9 @@ changes travels, as binary, over a stream. An end that does not know hhfr is spo
 	flags.BoolVarP(&g.verbose, "verbose", "v", false, "tell on stderr what happens")
 	flags.BoolVarP(&g.quiet, "quiet", "q", false, "no summaries and warnings on stderr")
 	flags.StringVar(&g.logFormat, "log-format", "text", "form of log lines on stderr: text or json")
+	flags.Var(&g.dns, "dns", "DNS server to look up names with, instead of the system's resolver")
 	flags.String("config", "", "file with lines flag = value, below [command] for one command; HHFR_FLAG variables go over it, the command line over both")
-	root.Version = readVersion().line()
+	root.Version = readVersion(env.System).line()
 	root.SetHelpCommand(newHelp())
 	root.SetHelpFunc(printHelp)
 	root.SetUsageFunc(func(c *cobra.Command) error { return printUsage(c.OutOrStderr(), c) })
@@ -169,7 +180,7 @@ func execute(ctx context.Context, env Env, args []string, say func(string)) int 
 	if err == nil {
 		return code
 	}
-	text := err.Error()
+	text := env.System.Message(err, askedServer(root))
 	var p *problem
 	if code == exitFailed && !errors.As(err, &p) && isUsage(text) {
 		code = exitUsage

@@ -190,7 +190,7 @@ func runStream(ctx context.Context, env Env, g *global, o streamOptions) (err er
 		ctx, cancel = context.WithTimeoutCause(ctx, o.timeout, fmt.Errorf("not done within --timeout %v", o.timeout))
 		defer cancel()
 	}
-	secure, err := o.tls.open()
+	secure, err := o.tls.open(env.System)
 	if err != nil {
 		return err
 	}

@@ -13,6 +13,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/hhfr/hhfr/internal/pcapng"
+	"github.com/hhfr/hhfr/internal/resolve"
 )
 
 // clientTLS are the flags of TLS with whoever is called.
@@ -36,8 +37,12 @@ type secured struct {
 }
 
 // open reads the files. What it returns is to be closed.
-func (o *clientTLS) open() (*secured, error) {
+func (o *clientTLS) open(system resolve.System) (*secured, error) {
 	c := &tls.Config{InsecureSkipVerify: o.insecure}
+	var err error
+	if c.RootCAs, err = termuxRoots(system); err != nil {
+		return nil, err
+	}
 	if o.cacert != "" {
 		pem, err := os.ReadFile(o.cacert)
 		if err != nil {
@@ -48,7 +53,6 @@ func (o *clientTLS) open() (*secured, error) {
 			return nil, usage(fmt.Errorf("--cacert %s has no certificate in PEM", o.cacert), "")
 		}
 	}
-	var err error
 	if c.Certificates, err = keyPair("--cert", o.cert, "--key", o.key); err != nil {
 		return nil, err
 	}
@@ -126,7 +130,12 @@ func keyPair(certFlag, cert, keyFlag, key string) ([]tls.Certificate, error) {
 // unreachableHint says what to do about a server that cannot be reached, or not trusted.
 func unreachableHint(err error) string {
 	var untrusted *tls.CertificateVerificationError
+	var unresolved *net.DNSError
 	switch {
+	case errors.As(err, &unresolved) && unresolved.IsNotFound:
+		return "is the name right? --dns IP[:PORT] asks another DNS server"
+	case errors.As(err, &unresolved):
+		return "--dns IP[:PORT] names a DNS server to ask"
 	case errors.As(err, &untrusted):
 		return "--cacert FILE trusts those who signed it, --insecure-skip-verify anyone"
 	case errors.Is(err, http.ErrSchemeMismatch):

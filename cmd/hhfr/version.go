@@ -3,11 +3,12 @@ package main
 import (
 	"encoding/json"
 	"fmt"
-	"os"
 	"runtime"
 	"runtime/debug"
 
 	"github.com/spf13/cobra"
+
+	"github.com/hhfr/hhfr/internal/resolve"
 )
 
 // versionInfo is what `hhfr version -o json` prints.
@@ -22,7 +23,7 @@ type versionInfo struct {
 	Warning  string `json:"warning,omitempty"`  // what is wrong with this build on this machine
 }
 
-func readVersion() versionInfo {
+func readVersion(system resolve.System) versionInfo {
 	v := versionInfo{Version: "devel", Go: runtime.Version(), OS: runtime.GOOS, Arch: runtime.GOARCH, Scheme: 1}
 	if info, ok := debug.ReadBuildInfo(); ok {
 		if m := info.Main.Version; m != "" && m != "(devel)" {
@@ -37,8 +38,9 @@ func readVersion() versionInfo {
 			}
 		}
 	}
-	if _, err := os.Stat("/system/build.prop"); err == nil && runtime.GOOS == "linux" {
-		v.Warning = "this is the linux build on Android: the android build knows its resolver, certificates and system calls"
+	if system.GOOS == "linux" && system.Android() {
+		v.Warning = "this is the linux build on Android: the android build knows Android's certificates " +
+			"and which system calls it forbids"
 	}
 	return v
 }
@@ -63,7 +65,7 @@ func newVersion(env Env) *cobra.Command {
 		Example: "  hhfr version\n  hhfr version -o json",
 		Args:    takes(),
 		RunE: func(*cobra.Command, []string) error {
-			v := readVersion()
+			v := readVersion(env.System)
 			if output == "json" {
 				return json.NewEncoder(env.Out).Encode(v)
 			}

@@ -1,0 +1,61 @@
+package main
+
+import (
+	"fmt"
+	"net"
+	"net/netip"
+	"strings"
+
+	"github.com/spf13/cobra"
+)
+
+const dnsPort = 53
+
+// dnsServer is the value of --dns; invalid without one.
+type dnsServer struct{ netip.AddrPort }
+
+func (d *dnsServer) Type() string { return "IP[:PORT]" }
+
+func (d *dnsServer) String() string {
+	if !d.IsValid() {
+		return ""
+	}
+	return d.AddrPort.String()
+}
+
+func (d *dnsServer) Set(text string) error {
+	d.AddrPort = netip.AddrPort{}
+	if text == "" { // back to the system's, over a variable or a file
+		return nil
+	}
+	if server, err := netip.ParseAddrPort(text); err == nil && server.Port() > 0 {
+		d.AddrPort = server
+		return nil
+	}
+	bare := text
+	if strings.HasPrefix(text, "[") && strings.HasSuffix(text, "]") {
+		bare = text[1 : len(text)-1]
+	}
+	addr, err := netip.ParseAddr(bare)
+	if err != nil {
+		return fmt.Errorf("a DNS server is IP, IP:PORT or [IPV6]:PORT, not %q", text)
+	}
+	d.AddrPort = netip.AddrPortFrom(addr, dnsPort)
+	return nil
+}
+
+// askedServer is the value of --dns of a command line that was read.
+func askedServer(root *cobra.Command) netip.AddrPort {
+	return root.PersistentFlags().Lookup("dns").Value.(*dnsServer).AddrPort
+}
+
+// message is the text of an error.
+func (g *global) message(err error) string { return g.system.Message(err, g.dns.AddrPort) }
+
+// useResolver makes every lookup of the process go where --dns says or, on Android, where names are
+// known. All that dials asks this one variable of package net: libraries need not know of it.
+func (g *global) useResolver() {
+	if r := g.system.Resolver(g.dns.AddrPort); r != nil {
+		net.DefaultResolver = r
+	}
+}
