@@ -57,3 +57,6 @@ func TestSoakNothingDamagedIsVerified(t *testing.T) {
 		d.random(t, 5000)
 	}
 }
+
+// TestSoakSlowConversations: whole days.
+func TestSoakSlowConversations(t *testing.T) { slowConversations(t, true) }

@@ -31,7 +31,7 @@ func syncs(runs []flow.Run) (found []candidate) {
 	return found
 }
 
-// trust decides, for a direction whose beginning is missing, which sync word is the stream's: the one most candidates agree on, at least two, or one of a session that the store names.
+// trust decides, for a direction whose beginning is missing, which sync word is the stream's: the one most candidates agree on, at least two, one of a session that the store names, or the only one there is.
 func (d *direction) trust(runs []flow.Run, named func(session [16]byte) bool) bool {
 	type claim struct {
 		word   [8]byte
@@ -46,7 +46,7 @@ func (d *direction) trust(runs []flow.Run, named func(session [16]byte) bool) bo
 	best, most := claim{}, 0
 	for _, c := range slices.SortedFunc(maps.Keys(votes), func(a, b claim) int { return int(min(1, max(-1, a.base-b.base))) }) {
 		n := votes[c]
-		if n == 1 && !named(c.origin.Session) {
+		if n == 1 && len(votes) > 1 && !named(c.origin.Session) {
 			continue
 		}
 		if n > most {

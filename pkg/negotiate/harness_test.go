@@ -64,6 +64,7 @@ func (rawCoder) Lacks(uint64) ([]byte, error)                        { return ni
 func (rawCoder) Refer(uint64, [32]byte) (bool, error)                { return false, nil }
 func (rawCoder) Define(uint64, []byte) (fp [32]byte, err error)      { return fp, nil }
 func (rawCoder) Known(n uint64) (known, announced bool)              { return n == 0, n == 0 }
+func (rawCoder) Price() int64                                        { return 0 }
 func (rawCoder) Forget(uint64)                                       {}
 func (rawCoder) NewJoin(uint64) (func([]byte, []byte, bool, bool) ([]byte, error), error) {
 	return func(dst, segment []byte, _, _ bool) ([]byte, error) { return append(dst, segment...), nil }, nil

@@ -75,6 +75,11 @@ func (m *Memory) Drop() {
 // full tells that the memory must be reset before a further segment.
 func (m *Memory) full() bool { return m.weight > MaxMemory }
 
+// Knows reports whether anything is remembered of the shape of a program.
+func (m *Memory) Knows(p *Program) bool {
+	return m.latest != nil && m.latest.program == p || m.shapes[p.shape.Fingerprint()] != nil
+}
+
 // of gives what is remembered of a shape.
 func (m *Memory) of(p *Program) *recall {
 	if m.latest != nil && m.latest.program == p {

@@ -67,14 +67,16 @@ func FuzzPack(f *testing.F) {
 		if err != nil || len(first) > 16384 || len(second) > 16384 {
 			return
 		}
-		k := new(packed)
 		p := shape.Compile(s)
 		ways := [][]segment{{{octets: first}, {octets: second}, {octets: first}}, {{octets: second}}, {{octets: first}}}
 		if last {
 			ways = ways[1:]
 		}
-		for _, segments := range ways {
-			k.message(t, p, segments, 16384)
+		for folds := range 4 {
+			k := &packed{folds: folds}
+			for _, segments := range ways {
+				k.message(t, p, segments, 16384)
+			}
 		}
 	})
 }

@@ -1,10 +1,15 @@
 package shape_test
 
 import (
+	"bytes"
+	"iter"
+	"slices"
 	"testing"
 
+	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	work "github.com/hhfr/hhfr/internal/workload"
 	"github.com/hhfr/hhfr/pkg/shape"
 )
 
@@ -16,11 +21,23 @@ type packed struct {
 	theirs   shape.Memory
 	octets   int
 	plain    int // segments that were not packed
+	folds    int // 1 ours, 2 theirs, 3 both: folded and unfolded before each message
+}
+
+// fold folds memories and brings them back.
+func (k *packed) fold() {
+	for i, m := range []*shape.Memory{&k.ours, &k.theirs} {
+		if k.folds>>i&1 != 0 {
+			f := m.Fold()
+			f.Unfold(m)
+		}
+	}
 }
 
 // message sends the segments of a message there, and requires them to come back as they were.
 func (k *packed) message(t testing.TB, p *shape.Program, segments []segment, most int) {
 	t.Helper()
+	k.fold()
 	var at, there shape.Packing
 	for i, s := range segments {
 		if s.text {
@@ -37,6 +54,41 @@ func (k *packed) message(t testing.TB, p *shape.Program, segments []segment, mos
 		require.NoError(t, err, "segment %d of %d", i, len(segments))
 		require.Equal(t, string(s.octets), string(back[len("before"):]), "segment %d of %d", i, len(segments))
 	}
+}
+
+// A memory that was folded is the same: what is packed with it is understood by one that was not, and the other way round, and
+// is as short. It takes little room.
+func TestFoldedMemory(t *testing.T) {
+	for name, messages := range map[string]iter.Seq[[]byte]{
+		"strings": work.Strings(1, 8), "floats": work.Floats(1, 10), "records": work.Records(1, 20), "headers": work.Headers(1),
+	} {
+		t.Run(name, func(t *testing.T) {
+			p, contents, _ := contentsOf(t, slices.Collect(first(300, messages)))
+			octets := 0
+			for folds := range 4 {
+				k := &packed{folds: folds}
+				for i, c := range contents {
+					if i%2 == 1 {
+						k.message(t, p, []segment{{octets: c}, {octets: c}}, 16384)
+					}
+					k.message(t, p, []segment{{octets: c}}, 16384)
+				}
+				if folds == 0 {
+					octets = k.octets
+				}
+				assert.InEpsilon(t, octets, k.octets, 0.02, "folds %d", folds)
+				f := k.ours.Fold()
+				t.Logf("folds %d: %d octets packed, memory folds to %d", folds, k.octets, f.Size())
+				if name != "strings" { // of random words
+					assert.LessOrEqual(t, f.Size(), 1024)
+				}
+			}
+		})
+	}
+	var empty shape.Memory
+	f := empty.Fold()
+	f.Unfold(&empty)
+	assert.Equal(t, shape.Memory{}, empty)
 }
 
 // TestPlainBehindValues: a segment that turns out not to be packed when part of it was noted resets the memory, once; those that follow are looked through before.
@@ -71,7 +123,7 @@ func TestPlainBehindValues(t *testing.T) {
 func BenchmarkPack(b *testing.B) {
 	for _, name := range []string{"w1-8strings", "w2-10floats", "w2-1000floats", "w3-20records", "w3-500records", "w5-headers"} {
 		b.Run(name, func(b *testing.B) {
-			p, contents, octets := contentsOf(b, name)
+			p, contents, octets := contentsOf(b, workload(b, name))
 			var k shape.Packer
 			var m shape.Memory
 			var at shape.Packing
@@ -89,7 +141,7 @@ func BenchmarkPack(b *testing.B) {
 func BenchmarkUnpack(b *testing.B) {
 	for _, name := range []string{"w1-8strings", "w2-10floats", "w2-1000floats", "w3-20records", "w3-500records", "w5-headers"} {
 		b.Run(name, func(b *testing.B) {
-			p, contents, octets := contentsOf(b, name)
+			p, contents, octets := contentsOf(b, workload(b, name))
 			var k shape.Packer
 			var u shape.Unpacker
 			var m, theirs shape.Memory
@@ -114,8 +166,19 @@ func BenchmarkUnpack(b *testing.B) {
 }
 
 // contentsOf is the content of a workload's messages, and the octets of one of them.
-func contentsOf(b *testing.B, name string) (p *shape.Program, contents [][]byte, octets int) {
-	messages := workload(b, name)
+func first(n int, messages iter.Seq[[]byte]) iter.Seq[[]byte] {
+	return func(yield func([]byte) bool) {
+		left := n
+		for m := range messages {
+			if left == 0 || !yield(bytes.Clone(m)) {
+				return
+			}
+			left--
+		}
+	}
+}
+
+func contentsOf(b testing.TB, messages [][]byte) (p *shape.Program, contents [][]byte, octets int) {
 	s, err := shape.Learn(messages[0])
 	require.NoError(b, err)
 	p = shape.Compile(s)

@@ -19,6 +19,8 @@ type Coder interface {
 	// Epoch ends all announcements but those it yields (section 6, "shapes"), ascending, at most 1024. open counts the messages that use a number,
 	// from emit on until they are whole or given up, and its shape while that is on its way in full; these numbers must be yielded if they are announced, and must not be given to other shapes.
 	Epoch(open map[uint64]int, yield func(number uint64, fp [32]byte))
+	// Price estimates how many octets it takes to say again what the next Epoch ends, and to list what it does not end.
+	Price() int64
 	// Lacks tells that the other end lacks the shape of number; it returns octets that tell it in full. A coder keeps for that a number announced by
 	// reference, unless it knows for sure that the other end has the shape; of a number given up since it tells any other shape, so that the other end stops waiting.
 	Lacks(number uint64) (full []byte, err error)

@@ -115,6 +115,8 @@ func (c *rawCoder) Known(number uint64) (known, announced bool) {
 
 func (c *rawCoder) Forget(number uint64) { delete(c.table, number) }
 
+func (c *rawCoder) Price() int64 { return 100 }
+
 func (c *rawCoder) NewJoin(number uint64) (func(dst, segment []byte, text, last bool) ([]byte, error), error) {
 	return func(dst, segment []byte, text, last bool) ([]byte, error) {
 		if c.refuse != nil {

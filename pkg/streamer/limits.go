@@ -63,7 +63,15 @@ const (
 	// to tell the other end why.
 	closeLinger = 5 * time.Second
 	failLinger  = time.Second
-	// memoryIdle is how long a lane, or a stream with stages, is silent before its memory is given back, on both ends; memoryRest is how much earlier, so that lanes do it together.
+	// defaultSyncInterval is how long a decoder that joins waits for a sync; soonestSync is from when on one is sent if it adds no
+	// more than syncShare-th part of what was sent. syncOctets is about what a sync has beside shapes, laneOctets what it has of a lane.
+	defaultSyncInterval = 15 * time.Minute
+	soonestSync         = time.Minute
+	syncShare           = 20
+	syncOctets          = 64
+	laneOctets          = 4
+	// memoryIdle is how long a lane is silent before its memory is made small, or given back if that cannot be, at both ends;
+	// memoryRest is how much earlier, so that lanes do it together.
 	memoryIdle = 30 * time.Second
 	memoryRest = time.Second
 	// drainOctets bounds what a broken stream still reads, so that a close frame is not lost to a connection reset.

@@ -29,10 +29,12 @@ type Packer interface {
 	// nothing sent before: the peer may have dropped messages so, or the lane is another client's now. It is called by anybody.
 	GiveUp(lane, epoch uint64)
 	Restart(lane uint64)
-	// Idle gives the memory of a lane that sends back, if it has one; the next packed segment on it resets that of the other end. Idled tells that the other end has done so, and gives back that
-	// of a lane that receives.
-	Idle(lane uint64) bool
+	// Rest makes the memory of a lane that sends small while the lane is idle. given: it was too large for that, and is given
+	// back; the next packed segment on the lane resets that of the peer. Idled tells that the peer has given a memory back.
+	Rest(lane uint64) (given bool)
 	Idled(lane uint64)
+	// Rested does so for lanes on which nothing was received since the last call; left: something was on others.
+	Rested() (left bool)
 	// Synced tells that a sync came; keep names lanes of which messages from before it are still to be unpacked.
 	Synced(keep func(lane uint64) bool)
 }
@@ -55,7 +57,8 @@ func (w *writer) use(lane uint64) {
 	w.used[lane] = now
 }
 
-// rest gives the memory of idle lanes back, on both ends: by a sync frame where nothing else is in use. There are no more of them than messages between two syncs, so one frame names them all.
+// rest makes the memories of idle lanes small, or gives them back, on both ends. There are no more of them than messages
+// between two syncs, so one frame names them all.
 func (w *writer) rest() {
 	if len(w.used) == 0 {
 		return
@@ -74,13 +77,9 @@ func (w *writer) rest() {
 		}
 	}
 	w.idleAt = first.Add(memoryIdle)
-	if len(lanes) == len(w.used) {
-		w.sync()
-		return
-	}
 	lanes = slices.DeleteFunc(lanes, func(lane uint64) bool {
 		delete(w.used, lane)
-		return !w.s.packer.Idle(lane)
+		return !w.s.packer.Rest(lane)
 	})
 	if len(lanes) > 0 {
 		slices.Sort(lanes)
@@ -132,6 +131,9 @@ func (w *writer) packPart(dst []byte, i int, p frame.Part, d *frame.Data, out *o
 // unpack makes the segments of a fragment what they were before they were packed, in memory of their own. lost: they cannot be had any more.
 func (r *receiver) unpack(h *heldParts) (lost bool, err error) {
 	in, p, most := h.in, &h.parts, frame.MaxPayload
+	if in.alone && r.restAt.IsZero() {
+		r.restAt = time.Now().Add(memoryIdle / 2)
+	}
 	buf := make([]byte, 0, 64+2*(len(p.Head.Segment)+len(p.Body.Segment)))
 	for i, part := range [...]*frame.Part{&p.Head, &p.Body} {
 		if !([...]bool{p.HasHead, p.HasBody}[i]) {

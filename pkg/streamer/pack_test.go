@@ -24,9 +24,12 @@ type countPacker struct {
 	sent, received map[uint64]int
 	epochs         map[uint64]uint64
 	given          map[uint64]bool
+	large          bool // memories are too large to keep while they are idle
 
-	mu   sync.Mutex
-	lost []uint64
+	mu     sync.Mutex
+	lost   []uint64
+	rested [2]int // memories made small: of what is sent, of what is received
+	used   map[uint64]bool
 }
 
 // mark is what segments of messages in several frames are packed with; no count is 0.
@@ -35,7 +38,7 @@ const mark = 0
 var errLost = errors.New("lost")
 
 func newCountPacker() *countPacker {
-	return &countPacker{rawCoder: newRawCoder(), sent: map[uint64]int{}, received: map[uint64]int{}, epochs: map[uint64]uint64{}, given: map[uint64]bool{}}
+	return &countPacker{rawCoder: newRawCoder(), sent: map[uint64]int{}, received: map[uint64]int{}, epochs: map[uint64]uint64{}, given: map[uint64]bool{}, used: map[uint64]bool{}}
 }
 
 func (c *countPacker) Stages() uint64        { return 1 }
@@ -97,6 +100,9 @@ func (c *countPacker) begin(lane uint64, alone bool, epoch uint64) func(dst, pac
 			if c.given[lane] {
 				return dst, errLost
 			}
+			c.mu.Lock()
+			c.used[lane] = true
+			c.mu.Unlock()
 			if c.received[lane] = c.received[lane]%255 + 1; int(packed[0]) != c.received[lane] {
 				return dst, fmt.Errorf("message %d of lane %d, after %d", packed[0], lane, c.received[lane]-1)
 			}
@@ -105,10 +111,32 @@ func (c *countPacker) begin(lane uint64, alone bool, epoch uint64) func(dst, pac
 	}
 }
 
-func (c *countPacker) Idle(lane uint64) bool {
-	_, had := c.sent[lane]
-	delete(c.sent, lane)
-	return had
+func (c *countPacker) Rest(lane uint64) (given bool) {
+	if _, had := c.sent[lane]; had && c.large {
+		delete(c.sent, lane)
+		return true
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.rested[0]++
+	return false
+}
+
+func (c *countPacker) Rested() (left bool) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if left = len(c.used) > 0; !left {
+		c.rested[1]++
+	}
+	clear(c.used)
+	return left
+}
+
+// small is how many memories were made small.
+func (c *countPacker) small() [2]int {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.rested
 }
 
 func (c *countPacker) Idled(lane uint64) { delete(c.received, lane) }
@@ -200,35 +228,46 @@ func TestPackedRefusedMessagesCount(t *testing.T) {
 	assert.NoError(t, p.b.Err())
 }
 
-// TestIdleStreamsGiveTheirMemoryBack: after 30 s of silence each direction that said something has a sync frame, and no further one.
-func TestIdleStreamsGiveTheirMemoryBack(t *testing.T) {
+// After 30 s of silence each end has made the memories small of what it sends and of what it receives, once, without a word to
+// the peer; then messages go on in step.
+func TestIdleStreamsMakeTheirMemorySmall(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		a, b := newCountPacker(), newCountPacker()
 		a.shapes[1], b.shapes[1] = []byte("shape"), []byte("shape")
 		p := connect(t, pairing{packera: a, packerb: b, handlerb: echo})
-		for range 3 {
+		call := func() {
 			reply, err := p.a.Lane(1).Call(t.Context(), streamer.NewMessage(nil, []byte("#1 call")))
 			require.NoError(t, err)
 			assert.Equal(t, "#1 call", body(t, reply))
-			time.Sleep(29 * time.Second)
 		}
-		assert.Zero(t, p.a.Stats().Sent.Sync.Frames)
-		time.Sleep(100 * time.Second)
-		synctest.Wait()
-		assert.EqualValues(t, 1, p.a.Stats().Sent.Sync.Frames)
-		assert.EqualValues(t, 1, p.b.Stats().Sent.Sync.Frames)
-		assert.Empty(t, a.sent)
-		assert.Empty(t, b.received)
+		for range 3 {
+			call()
+			time.Sleep(14 * time.Second)
+		}
+		assert.Equal(t, [2]int{}, a.small())
+		said := p.a.Stats().Sent.Octets()
+		for n := range 3 {
+			time.Sleep(45 * time.Second)
+			synctest.Wait()
+			assert.Equal(t, [2]int{n + 1, n + 1}, a.small())
+			assert.Equal(t, [2]int{n + 1, n + 1}, b.small())
+			assert.Equal(t, said, p.a.Stats().Sent.Octets())
+			time.Sleep(time.Hour)
+			assert.Equal(t, [2]int{n + 1, n + 1}, a.small(), "once")
+			call()
+			said = p.a.Stats().Sent.Octets()
+		}
 		require.NoError(t, p.a.Close())
 		require.NoError(t, p.b.Close())
 		synctest.Wait()
 	})
 }
 
-// TestIdleLanesGiveTheirMemoryBack: of many lanes that are used once, none has memory at either end 30 s later, though another lane is never silent for long. They go on in step.
+// TestIdleLanesGiveTheirMemoryBack: of many lanes that are used once, none has memory at either end 30 s later if that is too large to keep, though another lane is never silent for long. They go on in step.
 func TestIdleLanesGiveTheirMemoryBack(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		a, b := newCountPacker(), newCountPacker()
+		a.large, b.large = true, true
 		a.shapes[1], b.shapes[1] = []byte("shape"), []byte("shape")
 		p := connect(t, pairing{packera: a, packerb: b, handlerb: echo})
 		call := func(lane uint64) {

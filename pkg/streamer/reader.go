@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"io"
 	"net"
+	"os"
+	"time"
 
 	"github.com/hhfr/hhfr/pkg/streamer/frame"
 )
@@ -56,8 +58,10 @@ type receiver struct {
 	asked     map[uint64][32]byte // those of them, and of what is held, that the other end was asked for
 	held      held
 	syncEnd   int64
-	epoch     uint64 // syncs so far
-	closed    bool   // the other end's close has come
+	epoch     uint64    // syncs so far
+	closed    bool      // the other end's close has come
+	restAt    time.Time // when to look for idle lanes; zero: no memory is in use
+	waits     time.Time // until when the connection waits for octets
 }
 
 // run reads frames until the direction ends. It never waits for anything but octets.
@@ -90,7 +94,7 @@ func (r *receiver) loop() *Error {
 			return broke(err, in.at)
 		}
 		if n == 0 {
-			if err := in.more(); err != nil {
+			if err := r.more(); err != nil {
 				return r.ended(err)
 			}
 			continue
@@ -103,6 +107,46 @@ func (r *receiver) loop() *Error {
 			return nil
 		}
 	}
+}
+
+// more waits for at least one further octet, and makes the memories of idle lanes small meanwhile.
+func (r *receiver) more() error {
+	for {
+		r.rest()
+		err := r.input.more()
+		if !errors.Is(err, os.ErrDeadlineExceeded) || r.s.hasFailed() {
+			return err
+		}
+	}
+}
+
+// rest looks now and then for lanes that are idle, as long as any memory is in use.
+func (r *receiver) rest() {
+	if now := time.Now(); !r.restAt.IsZero() && !now.Before(r.restAt) {
+		r.restAt = time.Time{}
+		if r.s.packer.Rested() {
+			r.restAt = now.Add(memoryIdle / 2)
+		}
+	}
+	if !r.waits.Equal(r.restAt) {
+		r.waits = r.restAt
+		r.s.wakeReader(r.restAt)
+	}
+}
+
+// wakeReader has the reader wait for octets until then at most, unless the stream has failed, which sets an end of its own.
+func (s *Stream) wakeReader(at time.Time) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if !s.failed {
+		_ = s.conn.SetReadDeadline(at)
+	}
+}
+
+func (s *Stream) hasFailed() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.failed
 }
 
 // next is the frame at hand; a data frame has been handled already.

@@ -45,6 +45,10 @@ type Config struct {
 	// SyncBytes and SyncMessages bound what is sent between two syncs, in octets and messages; 0 means, and at most, 65 536 and 1 024.
 	SyncBytes    int64
 	SyncMessages int
+	// SyncInterval bounds the time between two syncs of a direction that has messages, so that a decoder that joins need not wait
+	// longer; from a minute on a sync is sent as soon as it adds no more than a twentieth to what was sent since the last one. 0
+	// means 15 minutes; below 0, time does not count.
+	SyncInterval time.Duration
 	// HelloTimeout bounds the wait for the other end's hello; 0 means 30 s.
 	HelloTimeout time.Duration
 	// Rand is where the sync word comes from; nil means crypto/rand.
@@ -59,6 +63,7 @@ func (c Config) withDefaults() (Config, error) {
 	c.QueueBytes = orDefault(c.QueueBytes, defaultQueueBytes)
 	c.SyncBytes = min(orDefault(c.SyncBytes, frame.MaxSyncOctets), frame.MaxSyncOctets)
 	c.SyncMessages = min(orDefault(c.SyncMessages, frame.MaxSyncMessages), frame.MaxSyncMessages)
+	c.SyncInterval = orDefault(c.SyncInterval, defaultSyncInterval)
 	c.HelloTimeout = orDefault(c.HelloTimeout, defaultHelloTimeout)
 	if c.Rand == nil {
 		c.Rand = rand.Reader
@@ -189,7 +194,8 @@ func (s *Stream) start(ctx context.Context, in *input) {
 	r := &receiver{s: s, input: in, checks: frame.NewChecks(s.peer.Origin()), announced: map[uint64][32]byte{}, asked: map[uint64][32]byte{}, syncEnd: in.at,
 		pieces: frame.Pieces{MaxShapes: uint64(s.maxShapes), MaxBytes: uint64(max(own.MaxShapeBytes, int64(frame.EarlyLimits.MaxShapeBytes)))}}
 	sent := int64(len(s.hello.AppendTo(nil)))
-	w := &writer{s: s, checks: frame.NewChecks(s.hello.Origin()), jobs: map[uint64]*shapeJob{}, names: map[uint64][8]byte{}, behind: map[uint64]*shapeJob{}, at: sent, syncEnd: sent}
+	now := time.Now()
+	w := &writer{s: s, checks: frame.NewChecks(s.hello.Origin()), syncedAt: now, before: now, jobs: map[uint64]*shapeJob{}, names: map[uint64][8]byte{}, behind: map[uint64]*shapeJob{}, at: sent, syncEnd: sent}
 	var ends sync.WaitGroup
 	ends.Go(r.run)
 	ends.Go(w.run)

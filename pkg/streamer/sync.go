@@ -7,12 +7,31 @@ import (
 	"github.com/hhfr/hhfr/pkg/streamer/frame"
 )
 
-// syncIfDue writes a sync frame if size further octets would go beyond what may stand without one.
+// syncIfDue writes a sync frame if size further octets would go beyond what may stand without one, or if it is time for one.
 func (w *writer) syncIfDue(size int64) {
 	s := w.s
-	if since := w.at - w.syncEnd; since > 0 && (since+size > s.cfg.SyncBytes || w.checks.Messages() >= uint64(s.cfg.SyncMessages)) {
+	since := w.at - w.syncEnd
+	if since > 0 && (since+size > s.cfg.SyncBytes || w.checks.Messages() >= uint64(s.cfg.SyncMessages)) || w.timeForSync(since) {
 		w.sync()
 	}
+}
+
+// timeForSync reports whether a sync is due by time, since octets behind the last one: at the latest when the one before the
+// next message would come too late, if messages go on coming as the last two did; earlier if it is cheap.
+func (w *writer) timeForSync(since int64) bool {
+	interval := w.s.cfg.SyncInterval
+	passed := w.now.Sub(w.syncedAt)
+	switch {
+	case interval < 0:
+		return false
+	case passed >= interval, passed+w.now.Sub(w.before) >= interval && w.checks.Messages() > 0:
+		return true
+	case passed < soonestSync || since < w.worth || w.checks.Messages() == 0:
+		return false
+	}
+	price := w.s.coder.Price() + syncOctets + laneOctets*int64(w.numbering.Len())
+	w.worth = syncShare * price
+	return since >= w.worth
 }
 
 // sync writes a sync frame.
@@ -39,5 +58,5 @@ func (w *writer) sync() {
 	w.numbering.Sync(f)
 	w.checks.Next(f)
 	clear(w.used)
-	w.syncEnd = w.at
+	w.syncEnd, w.syncedAt, w.worth = w.at, w.now, 0
 }

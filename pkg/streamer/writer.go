@@ -38,6 +38,10 @@ type writer struct {
 	idleAt    time.Time            // when the first of them is idle, or some time before
 	at        int64                // the offset of the frame after buf
 	syncEnd   int64
+	syncedAt  time.Time
+	worth     int64     // how many octets there must be for a sync to be cheap
+	now       time.Time // when the batch began
+	before    time.Time // when the one before did
 }
 
 // begun is a message whose first frame begins at an octet of the batch.
@@ -99,14 +103,11 @@ func (w *writer) neverLeft(n int) {
 // sleep waits until there may be something to write, or lanes are idle.
 func (w *writer) sleep() {
 	s := w.s
-	if s.packer == nil || w.checks.Messages() == 0 {
+	if len(w.used) == 0 {
 		<-s.wake
 		return
 	}
-	wait := memoryIdle
-	if len(w.used) > 0 {
-		wait = time.Until(w.idleAt)
-	}
+	wait := time.Until(w.idleAt)
 	if w.idle == nil {
 		w.idle = time.NewTimer(wait)
 	} else {
@@ -116,9 +117,6 @@ func (w *writer) sleep() {
 	case <-s.wake:
 		w.idle.Stop()
 	case <-w.idle.C:
-		if len(w.used) == 0 {
-			w.sync()
-		}
 	}
 }
 
@@ -133,6 +131,12 @@ func (w *writer) wrote(last bool) {
 
 // fill collects frames until it has a batch, or nothing more is ready; last tells that the direction ends with them.
 func (w *writer) fill() (last bool) {
+	w.now = time.Now()
+	defer func() {
+		if len(w.buf) > 0 {
+			w.before = w.now
+		}
+	}()
 	for len(w.buf) < batchOctets {
 		switch what, job := w.next(); what {
 		case stepWait:

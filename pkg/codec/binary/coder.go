@@ -117,6 +117,7 @@ func (c *Coder) Announce(number uint64) (fp Fingerprint, full []byte, ok bool) {
 func (c *Coder) Epoch(open map[uint64]int, yield func(number uint64, fp Fingerprint)) {
 	clear(c.sendLanes.memories)
 	clear(c.sendLanes.trials)
+	clear(c.sendLanes.learned)
 	c.send.epoch(open, yield, func(p *shape.Program) { c.recent.keep(p, &c.opt) })
 }
 

@@ -18,8 +18,9 @@ var (
 
 // sendLanes are the memories of the sending direction, by lane. The writer's only, but for over.
 type sendLanes struct {
-	memories map[uint64]*shape.Memory
+	memories map[uint64]*laneMemory
 	trials   map[uint64]*[2]trials // with Zstd: of texts, and of packed segments
+	learned  map[uint64]learned    // by shape number, since the last epoch
 	free     []*packPart
 
 	mu   sync.Mutex
@@ -32,21 +33,61 @@ type receiveLanes struct {
 	free     []*unpackPart
 }
 
+// laneMemory is the memory of a lane; folded while nobody uses it.
+type laneMemory struct {
+	open   *shape.Memory
+	folded shape.Folded
+}
+
+// use gives the memory to be used.
+func (m *laneMemory) use() *shape.Memory {
+	if m.open == nil {
+		m.open = new(shape.Memory)
+		m.folded.Unfold(m.open)
+	}
+	return m.open
+}
+
+// fold makes it small.
+func (m *laneMemory) fold() {
+	if m.open != nil {
+		m.folded, m.open = m.open.Fold(), nil
+	}
+}
+
+// receiveLane is a lane that receives. used: since [Coder.Rested] was called.
 type receiveLane struct {
-	memory shape.Memory
+	memory laneMemory
 	epoch  uint64
 	lost   bool
+	used   bool
+}
+
+// learned is what parts under a shape took on lanes that remembered nothing of the shape, and on those that did.
+type learned struct{ fresh, known cost }
+
+type cost struct{ octets, parts int64 }
+
+// price is how much more the fresh ones took.
+func (l learned) price() int64 {
+	if l.known.parts == 0 {
+		return l.fresh.octets
+	}
+	return max(0, l.fresh.octets-l.fresh.parts*l.known.octets/l.known.parts)
 }
 
 // packPart is one part of a message that is being packed.
 type packPart struct {
 	c      *Coder
-	p      *shape.Program
-	at     shape.Packing
-	own    shape.Memory
-	memory *shape.Memory
-	trials *[2]trials
-	pack   func(dst, segment []byte, text, last bool, most int) []byte
+	number uint64
+	// remembered: its lane is to remember it; fresh: the lane knows nothing of the shape yet.
+	remembered, fresh bool
+	p                 *shape.Program
+	at                shape.Packing
+	own               shape.Memory
+	memory            *shape.Memory
+	trials            *[2]trials
+	pack              func(dst, segment []byte, text, last bool, most int) []byte
 }
 
 // Stages are those that this end can do.
@@ -83,11 +124,12 @@ func (c *Coder) NewPack(lane, number uint64, alone bool) func(dst, segment []byt
 		part = &packPart{c: c}
 		part.pack = part.run
 	}
-	part.p = p
+	part.p, part.number, part.remembered = p, number, false
 	part.at.Reset()
 	part.memory = &part.own
 	if alone && p != nil && c.stages&Memory != 0 {
 		part.memory = l.memory(lane)
+		part.remembered, part.fresh = true, !part.memory.Knows(p)
 	}
 	if c.stages&Zstd != 0 {
 		part.trials = l.trialsOf(lane)
@@ -111,13 +153,13 @@ func (l *sendLanes) memory(lane uint64) *shape.Memory {
 	m := l.memories[lane]
 	if m == nil {
 		if l.memories == nil {
-			l.memories = map[uint64]*shape.Memory{}
+			l.memories = map[uint64]*laneMemory{}
 		}
-		m = new(shape.Memory)
-		m.Drop() // whatever the other end remembers of the lane
+		m = new(laneMemory)
+		m.use().Drop() // whatever the peer remembers of the lane
 		l.memories[lane] = m
 	}
-	return m
+	return m.use()
 }
 
 // restart drops what is known of a lane, if that was asked for: the next packed segment on it resets the memory of the peer.
@@ -148,10 +190,39 @@ func (t *packPart) run(dst, segment []byte, text, last bool, most int) []byte {
 		dst = t.c.book.compression.compress(dst, from, packed, &t.trials[sort])
 	}
 	if last {
+		t.note(len(dst) - from)
 		t.own.Reset()
 		t.c.sendLanes.free = append(t.c.sendLanes.free, t)
 	}
 	return dst
+}
+
+// note counts what a part took.
+func (t *packPart) note(octets int) {
+	if !t.remembered {
+		return
+	}
+	all := &t.c.sendLanes.learned
+	if *all == nil {
+		*all = map[uint64]learned{}
+	}
+	l := (*all)[t.number]
+	c := &l.known
+	if t.fresh {
+		c = &l.fresh
+	}
+	c.octets += int64(octets)
+	c.parts++
+	(*all)[t.number] = l
+}
+
+// Price estimates how many octets it takes to say again what the next epoch ends: announcements, and what lanes remember.
+func (c *Coder) Price() int64 {
+	price := c.send.price()
+	for _, l := range c.sendLanes.learned {
+		price += l.price()
+	}
+	return price
 }
 
 // Restart has what comes next on a lane build on nothing that was sent on it before: since the peer gave up messages
@@ -219,6 +290,7 @@ func (l *receiveLanes) lane(lane, epoch uint64) *receiveLane {
 	if r.epoch != epoch {
 		*r = receiveLane{epoch: epoch}
 	}
+	r.used = true
 	return r
 }
 
@@ -250,7 +322,7 @@ func (t *unpackPart) unpackSegment(dst, packed []byte, text, last bool, most int
 	}
 	memory := &t.own
 	if t.lane != nil {
-		memory = &t.lane.memory
+		memory = t.lane.memory.use()
 		if t.lane.lost = t.lane.lost && !shape.Resets(packed); t.lane.lost && shape.Packed(packed) {
 			return dst, ErrLost
 		}
@@ -266,15 +338,37 @@ func (c *Coder) IsLost(err error) bool { return errors.Is(err, ErrLost) }
 // GiveUp tells that messages of a lane are dropped unread: what follows on it cannot be unpacked before the other end resets the lane's memory.
 func (c *Coder) GiveUp(lane, epoch uint64) { c.receiveLanes.lane(lane, epoch).lost = true }
 
-// Idle gives the memory of a lane back that sends. The first packed segment of a memory resets that of the other end, so that nothing must be known of it.
-func (c *Coder) Idle(lane uint64) bool {
-	_, had := c.sendLanes.memories[lane]
+// mostFolded is how large the memory of a lane may be while the lane is idle, in octets.
+const mostFolded = 4 << 10
+
+// Rest makes the memory of a lane that sends small, as the lane is idle; it reports whether it was too large for that, and
+// was given back. The first packed segment of a memory resets that of the peer, so that nothing must be known of it.
+func (c *Coder) Rest(lane uint64) (given bool) {
+	m := c.sendLanes.memories[lane]
+	if m == nil {
+		return false
+	}
+	if m.fold(); m.folded.Size() <= mostFolded {
+		return false
+	}
 	delete(c.sendLanes.memories, lane)
 	delete(c.sendLanes.trials, lane)
-	return had
+	return true
 }
 
-// Idled tells that the other end has done so.
+// Rested makes the memories of lanes small on which nothing came since the last call; it reports whether others are left.
+func (c *Coder) Rested() (left bool) {
+	for _, r := range c.receiveLanes.memories {
+		if r.used {
+			r.used, left = false, true
+		} else {
+			r.memory.fold()
+		}
+	}
+	return left
+}
+
+// Idled tells that the peer has given the memory of a lane back that sends here.
 func (c *Coder) Idled(lane uint64) { delete(c.receiveLanes.memories, lane) }
 
 // Synced tells that a sync frame came: it ends the memory of all lanes but those that keep names, whose earlier messages are still to be unpacked.

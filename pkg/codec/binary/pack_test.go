@@ -201,8 +201,8 @@ func TestMemoryOfALaneIsBounded(t *testing.T) {
 	runtime.KeepAlive(k)
 }
 
-// TestIdleLanesTakeNoMemory: a thousand lanes that were used once, then given back; they go on in step, whether the other end heard of it or not.
-func TestIdleLanesTakeNoMemory(t *testing.T) {
+// TestIdleLanesTakeLittleMemory: a thousand lanes that were used once, and are idle; they go on in step, as if nothing had been.
+func TestIdleLanesTakeLittleMemory(t *testing.T) {
 	const lanes = 1000
 	k := newPacking(t, binary.Options{})
 	heap := func() int64 {
@@ -212,30 +212,34 @@ func TestIdleLanesTakeNoMemory(t *testing.T) {
 		runtime.ReadMemStats(&m)
 		return int64(m.HeapAlloc)
 	}
-	send := func(from int) {
+	send := func(from int) (octets int) {
 		for i := range uint64(lanes) {
-			_, err := k.send(t, i, order(from+int(i), fmt.Sprintf("somebody with the number %d", from+int(i))), true)
+			packed, err := k.send(t, i, order(from+int(i), fmt.Sprintf("somebody with the number %d", from+int(i))), true)
 			require.NoError(t, err)
+			octets += len(packed)
 		}
+		return octets
 	}
 	_, err := k.send(t, 0, order(0, "anybody"), true)
 	require.NoError(t, err)
 	before := heap()
-	send(0)
+	first := send(0)
 	used := heap() - before
 	assert.Greater(t, used, int64(2*lanes*1024))
-	for i := range uint64(lanes) {
-		assert.True(t, k.from.coder.Idle(i))
-		assert.False(t, k.from.coder.Idle(i), "it has none any more")
-		k.to.coder.Idled(i)
+	rest := func() {
+		for i := range uint64(lanes) {
+			assert.False(t, k.from.coder.Rest(i))
+		}
+		assert.True(t, k.to.coder.Rested(), "they were used a moment ago")
+		assert.False(t, k.to.coder.Rested())
 	}
+	rest()
 	left := heap() - before
-	assert.Less(t, left, int64(2*lanes*128), "the tables of lanes, without their memories")
+	assert.Less(t, left, int64(2*lanes*512), "octets at both ends")
 	t.Logf("%d lanes: %d octets at both ends, %d when idle", lanes, used, left)
-	send(lanes)
-	for i := range uint64(lanes) {
-		k.from.coder.Idle(i)
-	}
+	again := send(lanes)
+	assert.Less(t, 2*again, first, "what was folded is remembered")
+	rest()
 	send(2 * lanes)
 	runtime.KeepAlive(k)
 }
@@ -263,10 +267,13 @@ func TestCorpusPackedAndShuffled(t *testing.T) {
 				k.to.coder.GiveUp(lane, k.epoch)
 				k.from.coder.Restart(lane)
 			case 30:
-				k.from.coder.Idle(lane)
-				k.to.coder.Idled(lane)
+				if k.from.coder.Rest(lane) {
+					k.to.coder.Idled(lane)
+				}
 			case 35:
-				k.from.coder.Idle(lane) // the other end need not care
+				k.from.coder.Rest(lane) // the peer need not care
+			case 5, 6, 13:
+				k.to.coder.Rested()
 			}
 			n, p := k.whole(t, lane, m)
 			octets, plain = octets+n, plain+p

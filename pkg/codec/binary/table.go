@@ -162,6 +162,28 @@ func (t *sendTable) epoch(open map[uint64]int, yield func(uint64, Fingerprint), 
 	t.turn++
 }
 
+// The octets of an announcement by name: in a frame of its own, and in the list of a sync.
+const (
+	referenceOctets = 36
+	listedOctets    = 9
+)
+
+// price is what epoch would have said again, or lists, in octets.
+func (t *sendTable) price() (octets int64) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	for _, e := range t.entries {
+		switch {
+		case !e.announced:
+		case e.used == t.turn && e.times > 1:
+			octets += listedOctets
+		default:
+			octets += referenceOctets
+		}
+	}
+	return octets
+}
+
 // receiveTable is the other end's: what its numbers stand for. Only one goroutine uses it.
 type receiveTable struct {
 	numbers map[uint64]*received

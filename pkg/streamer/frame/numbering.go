@@ -79,6 +79,9 @@ func (n *Numbering) saw(f *Data) {
 	n.lanes[f.Lane] = l
 }
 
+// Len is the number of lanes that a sync would list.
+func (n *Numbering) Len() int { return len(n.lanes) }
+
 // Lanes lists at most most lanes for a sync, ascending: those that began a message last.
 func (n *Numbering) Lanes(most int) []LaneNumbers {
 	all := make([]LaneNumbers, 0, len(n.lanes))
