@@ -3,6 +3,7 @@ package shape
 import (
 	"errors"
 	"io"
+	"regexp"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -164,7 +165,13 @@ func (l *learner) document(partial bool) (*Family, error) {
 	return &Family{before: before, after: after, root: root}, nil
 }
 
-func isDeclaration(text string) bool { return strings.HasPrefix(text, "<?xml ") }
+// declaration is an XML declaration with what XML 1.0 has in it (section 2.8) and nothing else: that is markup.
+var declaration = regexp.MustCompile(`^<\?xml\s+version\s*=\s*["']1\.[0-9]+["']` +
+	`(\s+encoding\s*=\s*["'][A-Za-z][A-Za-z0-9._-]{0,39}["'])?(\s+standalone\s*=\s*["'](yes|no)["'])?\s*\?>$`)
+
+func isDeclaration(text string) bool {
+	return strings.HasPrefix(text, "<?xml") && len(text) <= maxDeclaration && declaration.MatchString(text)
+}
 
 // isMark tells a byte order mark, with white space after it.
 func isMark(text string) bool {

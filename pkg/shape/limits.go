@@ -5,6 +5,8 @@ const (
 	maxDepth = 200
 	// maxSerialization bounds one shape, in octets: the text around values of a message kind; real ones have a few hundred to some ten thousand.
 	maxSerialization = 1 << 20
+	// maxDeclaration is how long an XML declaration may be that a shape holds, in octets.
+	maxDeclaration = 256
 	// maxSlots bounds prefix slots of one shape: a message has one per generated declaration, arrays of records share theirs.
 	maxSlots = 4096
 	// maxPrefix bounds a generated prefix, in octets (wire-format section 10.2).
