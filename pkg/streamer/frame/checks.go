@@ -78,6 +78,19 @@ func (c *Checks) Cut(f *Data, at, payloadAt int64) (Parts, error) {
 	return p, nil
 }
 
+// Put takes a data frame that its sender composed of parts: as Cut and then Add.
+func (c *Checks) Put(f *Data, p *Parts, name func(number uint64) (name [8]byte, known bool)) {
+	if !f.First || !f.Last {
+		m := c.open[f.Key()]
+		if f.First {
+			m = open{crc: c.origin}
+		}
+		m.state.follow(p)
+		c.open[f.Key()] = m
+	}
+	c.Add(f, p, name)
+}
+
 // Add takes a data frame into the check of its message. p is what [Checks.Cut] gave for it; name is how syncs
 // name the shape behind a number. If one is not known the check cannot be told: see [Checks.Agree].
 func (c *Checks) Add(f *Data, p *Parts, name func(number uint64) (name [8]byte, known bool)) {

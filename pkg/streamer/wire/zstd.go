@@ -1,4 +1,4 @@
-package binary
+package wire
 
 import (
 	"encoding/binary"
@@ -43,7 +43,10 @@ type expander struct {
 	in, out []byte
 }
 
-// Compression has the buffers of the stage [Zstd], for as many segments as there are at once. Streams share that of their [Book]. The zero value is ready, and it may be used concurrently.
+// compression has the buffers of the stage [Zstd], for as many segments as there are at once.
+var compression Compression
+
+// Compression has buffers of the stage [Zstd]. The zero value is ready, and it may be used concurrently.
 type Compression struct{ compressors, expanders sync.Pool }
 
 func newCompressor() *compressor {
