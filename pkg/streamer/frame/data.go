@@ -25,11 +25,11 @@ const DataOverhead = 1 + 3 + 4*binary.MaxVarintLen64
 type Data struct {
 	First, Last, Reply, Head, OneWay, Text bool
 	// Interim goes with First and Reply: another reply follows in the exchange (section 5.4).
-	Interim bool
-	NamesExchange, NamesLane               bool
-	Lane, Exchange                         uint64
-	Place                                  Place
-	Payload                                []byte
+	Interim                  bool
+	NamesExchange, NamesLane bool
+	Lane, Exchange           uint64
+	Place                    Place
+	Payload                  []byte
 }
 
 // Place is where a one-way message stands in the sequence of its direction (section 5.1); the zero value: in none.
