@@ -74,6 +74,7 @@ type reliableReport struct {
 	AckRequested []string    `json:"ack_requested,omitempty"`    // sequences that acknowledgements are asked for
 	Acks         []ackReport `json:"acknowledgements,omitempty"` // of sequences of the other end
 	Fault        string      `json:"fault,omitempty"`            // the code of a fault of a sequence
+	Broken       []string    `json:"broken,omitempty"`           // rules that its elements break, for people; what these say is left out
 }
 
 type ackReport struct {
@@ -107,6 +108,9 @@ func newReliableReport(m *header.Message) *reliableReport {
 	}
 	if m.Fault != nil {
 		r.Fault = m.Fault.Code
+	}
+	for _, b := range m.Broken {
+		r.Broken = append(r.Broken, b.Error())
 	}
 	return r
 }
