@@ -85,9 +85,12 @@ func runBenchSession(ctx context.Context, env Env, g *global, cfg bench.SessionC
 		return err
 	}
 	modelLines(env.Out, r.Models)
-	if !g.quiet {
-		fmt.Fprintf(env.Err, "hhfr: link %s, streams over %s, clock %g times as fast, computing took %.1f %% of the time\n", r.Link, r.Transport, r.Speed, 100*r.CPU)
+	for _, m := range r.Models {
+		for _, doubt := range m.Doubts {
+			g.warn("%s", doubt)
+		}
 	}
+	g.note("link %s, streams over %s, clock %g times as fast, computing took %.1f %% of the time", r.Link, r.Transport, r.Speed, 100*r.CPU)
 	if out.err != nil {
 		return out.err
 	}

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"strings"
+	"syscall"
 	"testing"
 	"unicode/utf8"
 
@@ -23,7 +24,7 @@ var update = flag.Bool("update", false, "write docs/cli.md anew")
 // TestManual holds docs/cli.md against the commands as they are.
 func TestManual(t *testing.T) {
 	path := shared.Testdata(t, "..", "docs", "cli.md")
-	root := newRoot(Env{})
+	root := newRoot(Env{}, &global{})
 	want := manual(root) + manualJSON(t, root)
 	if *update {
 		require.NoError(t, os.WriteFile(path, []byte(want), 0o644))
@@ -109,7 +110,7 @@ func TestHelpFitsATerminal(t *testing.T) {
 			look(sub)
 		}
 	}
-	look(newRoot(Env{}))
+	look(newRoot(Env{}, &global{}))
 }
 
 func TestWrapped(t *testing.T) {
@@ -138,7 +139,8 @@ func TestCodeOf(t *testing.T) {
 		{&ctxstore.Error{Code: ctxstore.Held, URI: "urn:hhfr:outbox:1"}, exitFailed, "another process"},
 		{&negotiate.Error{Code: negotiate.NoHHFR, Err: conflict}, exitNoPeer, "another process"},
 		{&negotiate.Error{Code: negotiate.NoHHFR}, exitNoPeer, "without --require-hhfr"},
-		{signalled{os.Interrupt}, exitPartial, ""},
+		{signalled{os.Interrupt}, exitInterrupted, ""},
+		{&problem{exitPartial, signalled{syscall.SIGTERM}, "go on"}, exitInterrupted, "go on"},
 		{&ctxstore.Error{Code: ctxstore.Invalid, At: "/a/file"}, exitFailed, ""},
 		{&ctxstore.Error{Code: ctxstore.Invalid, Hint: "write DIR"}, exitUsage, "write DIR"},
 	} {
@@ -162,7 +164,7 @@ func TestCompletion(t *testing.T) {
 	} {
 		var out, errs strings.Builder
 		args := append([]string{"__complete"}, strings.Split(c.line, " ")...)
-		require.Zero(t, execute(t.Context(), Env{Out: &out, Err: &errs}, args, func(string) {}), c.line)
+		require.Zero(t, execute(t.Context(), Env{Out: &out, Err: &errs}, args), c.line)
 		assert.Equal(t, c.want, out.String(), c.line)
 	}
 }

@@ -3,6 +3,7 @@ package main
 import (
 	"bufio"
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -55,7 +56,7 @@ Exit code 5: something is missing (packets, the end of the file, shapes); what i
 }
 
 func runDecode(ctx context.Context, env Env, g *global, o decodeOptions) error {
-	in, err := openInput(ctx, env, o.file)
+	in, err := openInput(ctx, env, g, o.file, "a capture")
 	if err != nil {
 		return err
 	}
@@ -78,14 +79,13 @@ func runDecode(ctx context.Context, env Env, g *global, o decodeOptions) error {
 	}
 	// An interrupt ends the capture, whose messages up to there are shown.
 	result, err := capture.Decode(context.WithoutCancel(ctx), endingWith{ctx, in}, cfg)
-	if err != nil {
+	switch {
+	case err != nil && ctx.Err() != nil:
+		return context.Cause(ctx)
+	case err != nil:
 		return fmt.Errorf("%s: %w", o.file, err)
 	}
-	err = present(env, g, o, result)
-	if err == nil && !o.lenient {
-		err = context.Cause(ctx)
-	}
-	return err
+	return errors.Join(present(env, g, o, result), context.Cause(ctx))
 }
 
 // openReadOnly opens a store that must exist; nil for no name.

@@ -93,6 +93,7 @@ func (o *proxyOptions) check() (*url.URL, error) {
 }
 
 func runProxy(ctx context.Context, env Env, g *global, o proxyOptions) (err error) {
+	defer outliveTerminal(g.logger())()
 	upstream, err := o.check()
 	if err != nil {
 		return err
@@ -111,7 +112,7 @@ func runProxy(ctx context.Context, env Env, g *global, o proxyOptions) (err erro
 	if err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, rec.close(env.Err)) }()
+	defer func() { err = errors.Join(err, rec.close()) }()
 	clients, streams, err := o.listeners(ctx)
 	if err != nil {
 		return err
@@ -119,7 +120,7 @@ func runProxy(ctx context.Context, env Env, g *global, o proxyOptions) (err erro
 	if listen != nil {
 		clients = tls.NewListener(clients, listen)
 	}
-	log := g.logger(env.Err)
+	log := g.logger()
 	book := binary.NewBook(ctxstore.Shapes{Store: store})
 	book.Log, book.Without = log, uint64(o.without)
 	p, err := proxy.Start(proxy.Config{
@@ -135,9 +136,7 @@ func runProxy(ctx context.Context, env Env, g *global, o proxyOptions) (err erro
 	}
 	select {
 	case <-ctx.Done():
-		if !g.quiet {
-			fmt.Fprintln(env.Err, "hhfr: ending after the calls under way; a second Ctrl-C ends at once")
-		}
+		g.note("ending after the calls under way; a second signal ends at once")
 		last, cancel := context.WithTimeout(context.WithoutCancel(ctx), proxyGrace)
 		p.Drain(last)
 		cancel()

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io"
 	"net/url"
-	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -105,7 +104,7 @@ func runReplay(ctx context.Context, env Env, g *global, o replayOptions) (err er
 		return err
 	}
 	defer secure.close()
-	in, err := openInput(ctx, env, o.file)
+	in, err := openInput(ctx, env, g, o.file, "a capture")
 	if err != nil {
 		return err
 	}
@@ -115,7 +114,7 @@ func runReplay(ctx context.Context, env Env, g *global, o replayOptions) (err er
 		return err
 	}
 	defer func() { _ = store.Close() }()
-	recorded, err := loadRecording(ctx, env, g, o.file, in, store)
+	recorded, err := loadRecording(ctx, g, o.file, in, store)
 	if err != nil {
 		return err
 	}
@@ -126,9 +125,9 @@ func runReplay(ctx context.Context, env Env, g *global, o replayOptions) (err er
 	if err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, rec.close(env.Err)) }()
+	defer func() { err = errors.Join(err, rec.close()) }()
 	o.url = recorded.Offer(to).String()
-	session, err := dialer{options: o.streamOptions, store: store, secure: secure, recording: rec, network: &network{transport: "tcp"}, log: g.logger(env.Err)}.dial(ctx)
+	session, err := dialer{options: o.streamOptions, store: store, secure: secure, recording: rec, network: &network{transport: "tcp"}, log: g.logger()}.dial(ctx)
 	if errors.Is(err, &negotiate.Error{Code: negotiate.NoHHFR}) {
 		return &problem{exitNoPeer, err, "without --as hhfr the requests go as plain SOAP"}
 	}
@@ -136,8 +135,8 @@ func runReplay(ctx context.Context, env Env, g *global, o replayOptions) (err er
 		return err
 	}
 	sum := replaySummary{Version: 1, HHFR: session.Agreed().HHFR, Skipped: recorded.Skipped, Partial: recorded.Partial}
-	if a := session.Agreed(); !a.HHFR && o.as == "" && !g.quiet {
-		fmt.Fprintf(env.Err, "hhfr: plain SOAP: %s\n", a.Why)
+	if a := session.Agreed(); !a.HHFR && o.as == "" {
+		g.note("plain SOAP: %s", a.Why)
 	}
 	for r := range recorded.Run(ctx, session, o.concurrency) {
 		if err = printReplay(env, o, r, &sum); err != nil {
@@ -151,10 +150,10 @@ func runReplay(ctx context.Context, env Env, g *global, o replayOptions) (err er
 }
 
 // loadRecording reads what is sent again, and warns of what is missing.
-func loadRecording(ctx context.Context, env Env, g *global, file string, in io.Reader, store ctxstore.Store) (*replay.Recording, error) {
+func loadRecording(ctx context.Context, g *global, file string, in io.Reader, store ctxstore.Store) (*replay.Recording, error) {
 	recorded, err := replay.Load(ctx, in, store)
-	if recorded != nil && recorded.CutAt >= 0 && !g.quiet {
-		fmt.Fprintf(env.Err, "hhfr: warning: the capture is cut off or damaged at offset %d\n", recorded.CutAt)
+	if recorded != nil && recorded.CutAt >= 0 {
+		g.warn("the capture is cut off or damaged at offset %d", recorded.CutAt)
 	}
 	switch {
 	case err == nil:
@@ -162,7 +161,7 @@ func loadRecording(ctx context.Context, env Env, g *global, file string, in io.R
 	case !errors.Is(err, &replay.Error{Code: replay.Nothing}):
 		return nil, fmt.Errorf("%s: %w", file, err)
 	}
-	err = fmt.Errorf("%s: %w; %d messages left out, found instead: %s", file, err, recorded.Skipped, insteadOf(recorded.Found))
+	err = fmt.Errorf("%s: %w; %s left out, found instead: %s", file, err, count(recorded.Skipped, "message"), countKinds(recorded.Found))
 	if recorded.Partial {
 		return nil, &problem{exitPartial, err, "hhfr decode tells what is missing"}
 	}
@@ -201,8 +200,8 @@ func printReplay(env Env, o replayOptions, r replay.Result, sum *replaySummary) 
 	case d != nil && d.What == "status":
 		_, err = fmt.Fprintf(env.Out, "exchange %d (%s): status differs\n  recorded  %s\n  now       %s\n", x.Number, name, d.Recorded, d.Now)
 	case d != nil:
-		_, err = fmt.Fprintf(env.Out, "exchange %d (%s): reply differs at offset %d; %d octets recorded, %d now\n  recorded  %s\n  now       %s\n", x.Number, name, d.Offset,
-			d.RecordedOctets, d.NowOctets, d.Recorded, d.Now)
+		_, err = fmt.Fprintf(env.Out, "exchange %d (%s): reply differs at offset %d; %s recorded, %d now\n  recorded  %s\n  now       %s\n", x.Number, name, d.Offset,
+			count(d.RecordedOctets, "octet"), d.NowOctets, d.Recorded, d.Now)
 	}
 	return err
 }
@@ -213,9 +212,13 @@ func endReplay(env Env, g *global, o replayOptions, sum replaySummary) error {
 		if err := writeJSON(env.Out, map[string]replaySummary{"summary": sum}); err != nil {
 			return err
 		}
-	} else if !g.quiet {
-		fmt.Fprintf(env.Err, "hhfr: %d requests sent, %d replies differ, %d unanswered; %d without a recorded reply, %d messages left out\n", sum.Sent, sum.Differences,
-			sum.Unanswered, sum.Unrecorded, sum.Skipped)
+	} else {
+		differ := "differ"
+		if sum.Differences == 1 {
+			differ = "differs"
+		}
+		g.note("%s sent, %s %s, %d unanswered; %d without a recorded reply, %s left out", count(sum.Sent, "request"), count(sum.Differences, "reply"), differ,
+			sum.Unanswered, sum.Unrecorded, count(sum.Skipped, "message"))
 	}
 	switch {
 	case sum.Differences > 0:
@@ -224,17 +227,4 @@ func endReplay(env Env, g *global, o replayOptions, sum replaySummary) error {
 		return quiet(exitPartial)
 	}
 	return nil
-}
-
-// insteadOf lists what a capture has.
-func insteadOf(found map[string]int) string {
-	var list []string
-	for what, n := range found {
-		list = append(list, fmt.Sprintf("%d %s", n, what))
-	}
-	slices.Sort(list)
-	if len(list) == 0 {
-		return "nothing"
-	}
-	return strings.Join(list, ", ")
 }

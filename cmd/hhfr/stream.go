@@ -1,7 +1,6 @@
 package main
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -10,6 +9,7 @@ import (
 	"net/url"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync/atomic"
 	"time"
@@ -17,7 +17,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/hhfr/hhfr/internal/link"
-	"github.com/hhfr/hhfr/internal/xmltext"
 	"github.com/hhfr/hhfr/pkg/ctxstore/engines"
 	"github.com/hhfr/hhfr/pkg/negotiate"
 	"github.com/hhfr/hhfr/pkg/peer"
@@ -155,21 +154,26 @@ func (o *streamOptions) check() error {
 	if _, err := peer.RequestHead("/", nil, o.action, o.fields); err != nil {
 		return usage(fmt.Errorf("--header, --action: %w", err), "")
 	}
-	for _, f := range o.files {
-		if f == "-" && o.repeat > 1 {
-			return usage(errors.New("- can be read once only"), "leave --repeat out, or name files")
-		}
-		if f != "-" {
-			if err := sendable(f); err != nil {
-				return err
-			}
-		}
+	if slices.Contains(o.files, "-") && o.repeat > 1 {
+		return usage(errors.New("- can be read once only"), "leave --repeat out, or name files")
 	}
-	return nil
+	return sendable(o.files)
 }
 
-// sendable finds out before anything is sent what can be found out about a file.
-func sendable(name string) error {
+// sendable finds out before anything is sent what can be found out about files.
+func sendable(files []string) error {
+	for _, name := range files {
+		if name == "-" {
+			continue
+		}
+		if err := readable(name); err != nil {
+			return err
+		}
+	}
+	return once(files)
+}
+
+func readable(name string) error {
 	info, err := os.Stat(name)
 	switch {
 	case err != nil:
@@ -209,7 +213,7 @@ func runStream(ctx context.Context, env Env, g *global, o streamOptions) (err er
 	if err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, rec.close(env.Err)) }()
+	defer func() { err = errors.Join(err, rec.close()) }()
 	if o.saveDir != "" {
 		if err := os.MkdirAll(o.saveDir, 0o755); err != nil {
 			return err
@@ -226,23 +230,23 @@ func runStream(ctx context.Context, env Env, g *global, o streamOptions) (err er
 	defer func() { _ = over.close() }()
 	began := time.Now()
 	late := &lateReplies{}
-	session, err := dialer{options: o, store: store, secure: secure, recording: rec, network: over, log: g.logger(env.Err), late: late.take}.dial(ctx)
+	session, err := dialer{options: o, store: store, secure: secure, recording: rec, network: over, log: g.logger(), late: late.take}.dial(ctx)
 	if err != nil {
 		return err
 	}
 	agreed := session.Agreed()
-	if !agreed.HHFR && !g.quiet {
-		fmt.Fprintf(env.Err, "hhfr: plain SOAP: %s\n", agreed.Why)
+	if !agreed.HHFR {
+		g.note("plain SOAP: %s", agreed.Why)
 	}
-	if s := session.Stream(); o.unordered && s != nil && !s.Unordered() && !g.quiet {
-		fmt.Fprintln(env.Err, "hhfr: messages keep their order: the other end knows no unordered streams")
+	if s := session.Stream(); o.unordered && s != nil && !s.Unordered() {
+		g.note("messages keep their order: the peer knows no unordered streams")
 	}
-	p := &printer{env: env, o: o, late: late}
+	p := &printer{env: env, g: g, o: o, late: late}
 	sending, stop := context.WithCancel(ctx)
 	defer stop()
 	finished := false
-	first := o.begin(env, g, session)
-	for in := range peer.Send(sending, session, behind(messages(sending, env, o), first), o.concurrency) {
+	first := o.begin(g, session)
+	for in := range peer.Send(sending, session, behind(messages(sending, env, g, o), first), o.concurrency) {
 		in.Number += first
 		switch {
 		case err == nil:
@@ -260,7 +264,7 @@ func runStream(ctx context.Context, env Env, g *global, o streamOptions) (err er
 	case o.listen:
 		err = o.unasked.wait(ctx, session)
 	case o.sequenced():
-		err = o.finish(ctx, env, g, session)
+		err = o.finish(ctx, g, session)
 		finished = err == nil
 	}
 	err = o.unfinished(err)
@@ -271,11 +275,11 @@ func runStream(ctx context.Context, env Env, g *global, o streamOptions) (err er
 	}
 	p.sum.finish(session, over, time.Since(began))
 	p.sum.Unasked = o.unasked.heard()
-	return errors.Join(err, closed, p.end(g))
+	return errors.Join(err, closed, p.end())
 }
 
 // messages reads what is to be sent.
-func messages(ctx context.Context, env Env, o streamOptions) iter.Seq2[peer.Outgoing, error] {
+func messages(ctx context.Context, env Env, g *global, o streamOptions) iter.Seq2[peer.Outgoing, error] {
 	path := "/"
 	if u, err := url.Parse(o.url); err == nil && u.RequestURI() != "" {
 		path = u.RequestURI()
@@ -298,12 +302,12 @@ func messages(ctx context.Context, env Env, o streamOptions) iter.Seq2[peer.Outg
 					}
 					continue
 				}
-				for doc, err := range xmltext.Documents(interruptible(ctx, env.In), maxDocument) {
+				for doc, err := range documents(ctx, env, g) {
 					if err != nil {
-						yield(peer.Outgoing{Name: name}, fmt.Errorf("stdin: %w", err))
+						yield(peer.Outgoing{Name: name}, err)
 						return
 					}
-					if !give(name, bytes.Clone(doc)) {
+					if !give(name, doc) {
 						return
 					}
 				}

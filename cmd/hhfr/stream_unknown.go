@@ -3,6 +3,7 @@ package main
 import (
 	"errors"
 	"fmt"
+	"log/slog"
 	"strings"
 
 	"github.com/hhfr/hhfr/pkg/negotiate"
@@ -68,7 +69,7 @@ func (p *printer) unknown(m sent, why error) error {
 	case "json":
 		return writeJSON(p.env.Out, unknownReport{m.number, m.name, m.operation, "unknown", why.Error()})
 	case "xml":
-		fmt.Fprintf(p.env.Err, "hhfr: message %d (%s): fate unknown\n", m.number, m.name)
+		p.g.tell(slog.LevelWarn, "", fmt.Sprintf("message %d (%s): fate unknown", m.number, m.name))
 		return nil
 	}
 	if m.operation == "" {
