@@ -123,9 +123,10 @@ func modelLines(w io.Writer, models []bench.Model) {
 		return
 	}
 	const line = "%-7s %5v %9s %9s %9s %9s %9s %9s %9s %9s\n"
-	fmt.Fprintf(w, "\nMilliseconds a message, from sessions of all lengths (T1: hhfr, queued or not; T2: SOAP on new and on kept\n"+
-		"connections), before the first (OA+OB), and after how many messages hhfr is faster (N: queued against SOAP on\n"+
-		"new connections, as in the papers; not queued against SOAP on new and on kept connections). -: not known.\n")
+	fmt.Fprint(w, "\nMilliseconds a message, from sessions of all lengths (T1: hhfr, queued or not; T2: SOAP on\n"+
+		"new and on kept connections), before the first (OA+OB), and after how many messages hhfr is\n"+
+		"faster (N: queued against SOAP on new connections, as in the papers; not queued against SOAP\n"+
+		"on new and on kept connections). -: not known.\n")
 	fmt.Fprintf(w, line, "SERVICE", "ITEMS", "T1", "T1 QUEUED", "T2 NEW", "T2 KEPT", "OA+OB", "N QUEUED", "N NEW", "N KEPT")
 	for _, m := range models {
 		fmt.Fprintf(w, line, m.Service, m.Size, known("%.0f", m.T1), known("%.0f", m.T1Queued), known("%.0f", m.T2New), known("%.0f", m.T2Kept), known("%.0f", m.Setup),

@@ -68,7 +68,7 @@ func (o *negotiateOptions) config(g *global, store ctxstore.Store, secure *secur
 	transport.TLSClientConfig = secure.config
 	cfg = negotiate.Config{
 		HTTPClient: &http.Client{Transport: transport}, Store: store, Coders: negotiate.BookCoders(book),
-		AllowHost: o.allowHost, RequireHHFR: o.requireHHFR, RememberFor: -1, Timeout: o.timeout, Log: log,
+		AllowHost: o.allowHost, RequireHHFR: o.requireHHFR, ProbeTLS: true, RememberFor: -1, Timeout: o.timeout, Log: log,
 	}
 	if o.representation != "" {
 		cfg.Representations = []string{o.representation}

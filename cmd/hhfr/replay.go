@@ -139,6 +139,9 @@ func runReplay(ctx context.Context, env Env, g *global, o replayOptions) (err er
 		g.note("plain SOAP: %s", a.Why)
 	}
 	for r := range recorded.Run(ctx, session, o.concurrency) {
+		if errors.Is(r.Err, &negotiate.Error{Code: negotiate.Unreachable}) && sum.Sent == 0 {
+			return errors.Join(r.Err, session.Close()) // it will not be otherwise for the next one
+		}
 		if err = printReplay(env, o, r, &sum); err != nil {
 			break
 		}

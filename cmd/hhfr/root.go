@@ -152,7 +152,7 @@ changes travels, as binary, over a stream. An end that does not know hhfr is spo
 
 // execute runs a command line and gives its exit code.
 func execute(ctx context.Context, env Env, args []string) int {
-	g := &global{err: env.Err}
+	g := &global{err: &together{w: env.Err}} // several loggers
 	root := newRoot(env, g)
 	root.SetArgs(args)
 	c, err := root.ExecuteContextC(ctx)

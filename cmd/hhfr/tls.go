@@ -7,12 +7,12 @@ import (
 	"errors"
 	"fmt"
 	"net"
-	"net/http"
 	"os"
 
 	"github.com/spf13/pflag"
 
 	"github.com/hhfr/hhfr/internal/pcapng"
+	"github.com/hhfr/hhfr/pkg/negotiate"
 )
 
 // clientTLS are the flags of TLS with whoever is called.
@@ -126,11 +126,12 @@ func keyPair(certFlag, cert, keyFlag, key string) ([]tls.Certificate, error) {
 // unreachableHint says what to do about a server that cannot be reached, or not trusted.
 func unreachableHint(err error) string {
 	var untrusted *tls.CertificateVerificationError
+	var wrong *negotiate.SchemeError
 	switch {
 	case errors.As(err, &untrusted):
 		return "--cacert FILE trusts those who signed it, --insecure-skip-verify anyone"
-	case errors.Is(err, http.ErrSchemeMismatch):
-		return "the server speaks no TLS there: an http URL, or another port?"
+	case errors.As(err, &wrong):
+		return "write " + wrong.Scheme + ":// in the URL, or name another port"
 	}
 	return "is the server running, and are host and port right?"
 }

@@ -76,6 +76,11 @@ func (p *Proxy) handshake(conn *tls.Conn) bool {
 // forward has a connection's octets go upstream, over a lane if there is a partner.
 func (p *Proxy) forward(in *inlet) {
 	l, err := p.links.get(p.ctx)
+	if wrong := schemeError(err); wrong != nil {
+		p.cfg.Log.Warn("upstream", "peer", p.cfg.Upstream.Host, "err", wrong)
+		p.refuse(in, nil, wrong)
+		return
+	}
 	if err != nil {
 		p.cfg.Log.Info("plain", "peer", in.conn.RemoteAddr(), "why", err)
 	}
