@@ -61,7 +61,7 @@ func section(b *strings.Builder, c *cobra.Command) {
 		if f.Name == "help" {
 			return
 		}
-		name := "`--" + f.Name + "`"
+		name := "`" + strings.TrimSpace("--"+f.Name+" "+placeholder(f)) + "`"
 		if f.Shorthand != "" {
 			name = "`-" + f.Shorthand + "`, " + name
 		}
@@ -111,6 +111,21 @@ func TestHelpFitsATerminal(t *testing.T) {
 		}
 	}
 	look(newRoot(Env{}, &global{}))
+}
+
+// What stands for the value of a flag is a word for it, not a type of Go.
+func TestPlaceholders(t *testing.T) {
+	root := newRoot(Env{}, &global{})
+	seen := 0
+	for _, c := range append(below(root), root) {
+		c.LocalFlags().VisitAll(func(f *pflag.Flag) {
+			seen++
+			word := placeholder(f)
+			assert.Equal(t, strings.ToUpper(word), word, "%s --%s", c.CommandPath(), f.Name)
+			assert.Equal(t, f.Value.Type() == "bool", word == "", "%s --%s", c.CommandPath(), f.Name)
+		})
+	}
+	assert.Greater(t, seen, 50)
 }
 
 func TestWrapped(t *testing.T) {

@@ -42,6 +42,7 @@ func TestInterruptedWithinTheInput(t *testing.T) {
 		out    string
 	}{
 		"decode":            {decode, capture, exitInterrupted, ` reply +PullMessagesResponse .* verified\n`},
+		"decode, nothing":   {[]string{"decode", "-"}, nil, exitInterrupted, "^$"},
 		"decode, leniently": {append(decode, "--lenient"), capture, exitInterrupted, ` reply +PullMessagesResponse .* verified\n`},
 		"transcode":         {[]string{"transcode", "-", "--out", filepath.Join(t.TempDir(), "packed.hhfr")}, messages, exitInterrupted, "^$"},
 		"reconstruct":       {[]string{"reconstruct", "-"}, messages, exitInterrupted, "^$"},
@@ -57,6 +58,7 @@ func TestInterruptedWithinTheInput(t *testing.T) {
 			assert.Regexp(t, tc.out, out.String())
 			if code == exitInterrupted {
 				assert.Regexp(t, "hhfr: error: .*interrupt signal received", errs.String())
+				assert.NotContains(t, errs.String(), "not a capture")
 			}
 		})
 	}

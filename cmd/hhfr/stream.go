@@ -151,13 +151,33 @@ func (o *streamOptions) check() error {
 	if err := o.checkAssurance(); err != nil {
 		return err
 	}
-	if _, err := peer.RequestHead("/", nil, o.action, o.fields); err != nil {
-		return usage(fmt.Errorf("--header, --action: %w", err), "")
+	if err := o.checkHead(); err != nil {
+		return err
 	}
 	if slices.Contains(o.files, "-") && o.repeat > 1 {
 		return usage(errors.New("- can be read once only"), "leave --repeat out, or name files")
 	}
 	return sendable(o.files)
+}
+
+// checkHead finds out whether the fields that are asked for can stand in a head.
+func (o *streamOptions) checkHead() error {
+	bad := func(flag string, err error) error {
+		var e *peer.Error
+		if errors.As(err, &e) && e.Err != nil {
+			err = e.Err
+		}
+		return usage(fmt.Errorf("%s: %w", flag, err), "")
+	}
+	if _, err := peer.RequestHead("/", nil, o.action, nil); err != nil {
+		return bad("--action", err)
+	}
+	for _, field := range o.fields {
+		if _, err := peer.RequestHead("/", nil, "", []string{field}); err != nil {
+			return bad("--header", err)
+		}
+	}
+	return nil
 }
 
 // sendable finds out before anything is sent what can be found out about files.
