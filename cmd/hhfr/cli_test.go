@@ -77,7 +77,12 @@ const manualHead = `# The command line
 
 Made by ` + "`go test ./cmd/hhfr -run TestManual -update`" + ` from the commands themselves.
 
-Data goes to stdout, all else to stderr. ` + "`-`" + ` is stdin or stdout. The first Ctrl-C ends a command with what there is, the second at once.
+Data goes to stdout, all else to stderr. ` + "`-`" + ` is stdin or stdout, and is refused where it can be neither.
+The first Ctrl-C, or SIGTERM, ends a command with what there is, the second at once. SIGHUP ends no server.
+
+With ` + "`--log-format json`" + ` every line on stderr is an object with ` + "`time`, `level` and `msg`" + `; an error has ` + "`exit_code`" + `, and ` + "`hint`" + ` where there is one.
+Values are texts, numbers, true or false; those of one key are of one type.
+
 A flag that the command line does not set is taken from ` + "`HHFR_FLAG`" + ` (upper case, ` + "`_`" + ` for ` + "`-`" + `), else from the file that ` + "`--config`" + ` names.
 
 | exit code | |
@@ -87,7 +92,8 @@ A flag that the command line does not set is taken from ` + "`HHFR_FLAG`" + ` (u
 | 2 | the command line is wrong |
 | 3 | no connection, or no hhfr although ` + "`--require-hhfr`" + ` |
 | 4 | malformed or undecodable input |
-| 5 | partial: octets or shapes missing, checks that fail, fate unknown, interrupted; ` + "`--lenient`" + ` makes that 0 |
+| 5 | partial: octets or shapes missing, checks that fail, fate unknown; ` + "`--lenient`" + ` makes that 0 |
+| 130 | interrupted, by Ctrl-C or SIGTERM; servers, and others that go on until a signal ends them, give 0 after SIGTERM |
 `
 
 // TestHelpFitsATerminal lets nothing be wider than helpWidth but examples, which are to be pasted, and lines of a single word.

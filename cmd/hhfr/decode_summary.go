@@ -22,7 +22,7 @@ func summarize(g *global, o decodeOptions, r *capture.Result, c controls) {
 		}
 	}
 	if idle := idleCount(r, c); idle > 0 && o.output == "text" && !g.verbose {
-		g.note("%s of the proxies alone left out; -v lists them", count(idle, "message"))
+		g.note("%s of the proxies alone left out; -v lists all", count(idle, "message"))
 	}
 	if len(r.Messages) == 0 && len(r.Streams) == 0 && r.Partial() {
 		g.warn("%v; found instead: %s", capture.ErrNothing, instead(r))
@@ -31,7 +31,7 @@ func summarize(g *global, o decodeOptions, r *capture.Result, c controls) {
 		g.warn("the capture is cut off or damaged at offset %d", r.Stats.TruncatedAt)
 	}
 	if r.Stats.Gaps > 0 {
-		g.warn("%s, in which at least %s of the capture are missing", count(r.Stats.Gaps, "gap"), count(r.Stats.MissingOctets, "octet"))
+		g.warn("%s in the capture, with at least %s missing", count(r.Stats.Gaps, "gap"), count(r.Stats.MissingOctets, "octet"))
 	}
 	warnOfShapes(g, o, r)
 	if len(r.Messages) > 0 && r.Others["streams without a sync frame to trust"] > 0 {

@@ -110,7 +110,9 @@ func newRoot(env Env, g *global) *cobra.Command {
 		Long: `hhfr carries SOAP over thin, slow, lossy links, shows what is on them, and measures what that brings.
 
 Two ends agree once, over plain SOAP, on everything about their messages that does not change. From then on only what
-changes travels, as binary, over a stream. An end that does not know hhfr is spoken to in plain SOAP.`,
+changes travels, as binary, over a stream. An end that does not know hhfr is spoken to in plain SOAP.
+
+Exit codes: 0 done; 1 failed; 2 wrong command line; 3 no connection, or no hhfr although it is required; 4 malformed input; 5 partial; 130 interrupted.`,
 		Example: `  hhfr demo
   hhfr serve --record server.pcapng
   hhfr stream http://127.0.0.1:8080/echo message.xml --repeat 10

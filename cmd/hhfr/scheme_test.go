@@ -107,6 +107,31 @@ func TestWrongScheme(t *testing.T) {
 	}
 }
 
+// TestTunnelOfTLS: clients that speak TLS to a server by proxies that do not are not kept from it.
+func TestTunnelOfTLS(t *testing.T) {
+	origin := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { _, _ = io.Copy(w, r.Body) }))
+	origin.Config.ErrorLog = log.New(io.Discard, "", 0)
+	origin.StartTLS()
+	t.Cleanup(origin.Close)
+	far := startProxyProcess(t, "127.0.0.1:0", strings.Replace(origin.URL, "https:", "http:", 1)+"/service")
+	near := startProxyProcess(t, "127.0.0.1:0", far.url("/service"))
+	for _, p := range []*proxyProcess{far, near} {
+		resp, err := origin.Client().Post(strings.Replace(p.url("/service"), "http:", "https:", 1), "text/xml", strings.NewReader(envelope(1)))
+		require.NoError(t, err)
+		body, err := io.ReadAll(resp.Body)
+		require.NoError(t, err)
+		require.NoError(t, resp.Body.Close())
+		assert.Equal(t, envelope(1), string(body))
+		resp, err = http.Post(p.url("/service"), "text/xml", strings.NewReader(envelope(1)))
+		require.NoError(t, err)
+		require.NoError(t, resp.Body.Close())
+		assert.Equal(t, http.StatusBadGateway, resp.StatusCode)
+	}
+	origin.Client().CloseIdleConnections()
+	near.end()
+	far.end()
+}
+
 // TestProxyToWrongScheme: a proxy tells its operator, and its clients that nothing was sent.
 func TestProxyToWrongScheme(t *testing.T) {
 	ports := tlsPorts(t)

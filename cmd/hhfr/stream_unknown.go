@@ -89,9 +89,9 @@ func unknownProblem(numbers []int) error {
 	if len(numbers) > most {
 		list = append(list, "…")
 	}
-	what := "messages " + strings.Join(list, ", ")
+	what, hint := "messages "+strings.Join(list, ", "), "look at the peer whether they were processed, and send those again that were not"
 	if len(numbers) == 1 {
-		what = "message " + list[0]
+		what, hint = "message "+list[0], "look at the peer whether it was processed, and send it again if not"
 	}
-	return &problem{exitPartial, fmt.Errorf("the fate of %s is unknown: written, not answered, and not sent again", what), "look at the other end whether they were processed, and send those again that were not"}
+	return &problem{exitPartial, fmt.Errorf("the fate of %s is unknown: written, not answered, and not sent again", what), hint}
 }

@@ -35,7 +35,7 @@ func model(cells []Cell, paper costs) Model {
 		case ok && ms > 0:
 			*w.cost = ms
 		case ok:
-			m.Doubts = append(m.Doubts, fmt.Sprintf("%s, %d items: the times of %s do not grow with the messages (%.1f ms a message); they are not used", m.Service, m.Size, w.way, ms))
+			m.Doubts = append(m.Doubts, fmt.Sprintf("%s(%d): the times of %s do not grow with the messages (%.1f ms a message); they are not used", m.Service, m.Size, w.way, ms))
 		}
 	}
 	for _, c := range cells {

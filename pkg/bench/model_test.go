@@ -45,7 +45,7 @@ func TestModelRefusesTimesThatDoNotGrow(t *testing.T) {
 	assert.Zero(t, m.BreakEvenQueued)
 	assert.InDelta(t, 600, m.T2New, 1e-9)
 	assert.Equal(t, []string{
-		"sum, 10 items: the times of hhfr do not grow with the messages (-79.0 ms a message); they are not used",
-		"sum, 10 items: the times of hhfr-queued do not grow with the messages (0.0 ms a message); they are not used",
+		"sum(10): the times of hhfr do not grow with the messages (-79.0 ms a message); they are not used",
+		"sum(10): the times of hhfr-queued do not grow with the messages (0.0 ms a message); they are not used",
 	}, m.Doubts)
 }

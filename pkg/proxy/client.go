@@ -77,9 +77,10 @@ func (p *Proxy) handshake(conn *tls.Conn) bool {
 func (p *Proxy) forward(in *inlet) {
 	l, err := p.links.get(p.ctx)
 	if wrong := schemeError(err); wrong != nil {
-		p.cfg.Log.Warn("upstream", "peer", p.cfg.Upstream.Host, "err", wrong)
-		p.refuse(in, nil, wrong)
-		return
+		if said, _ := in.wait(p.ctx, 0, p.cfg.Silence); http1.LooksLikeStart(said) {
+			p.refuse(in, said, wrong)
+			return
+		}
 	}
 	if err != nil {
 		p.cfg.Log.Info("plain", "peer", in.conn.RemoteAddr(), "why", err)

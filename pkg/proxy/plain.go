@@ -148,10 +148,11 @@ func (p *Proxy) secure(ctx context.Context, conn net.Conn) (net.Conn, error) {
 	return secure, nil
 }
 
-// dialUpstream opens a connection to the upstream for a lane: over a lane of the next pair, if there is one.
-func (p *Proxy) dialUpstream(ctx context.Context) (net.Conn, error) {
+// dialUpstream opens a connection to the upstream for a lane: over a lane of the next pair, if there is one. A tunnel may go to an upstream of another scheme:
+// clients speak TLS to it themselves.
+func (p *Proxy) dialUpstream(ctx context.Context, tunnel bool) (net.Conn, error) {
 	l, err := p.links.get(ctx)
-	if wrong := schemeError(err); wrong != nil {
+	if wrong := schemeError(err); wrong != nil && !tunnel {
 		return nil, wrong
 	}
 	if l == nil {
@@ -168,7 +169,7 @@ func (p *Proxy) dialUpstream(ctx context.Context) (net.Conn, error) {
 	return here, nil
 }
 
-// schemeError is why nothing can be forwarded to an upstream of another scheme than its URL says; nil for other errors, which leave plain forwarding.
+// schemeError is why no HTTP can be forwarded to an upstream of another scheme than its URL says; nil for other errors, which leave plain forwarding.
 func schemeError(err error) error {
 	var wrong *negotiate.SchemeError
 	if errors.As(err, &wrong) {
