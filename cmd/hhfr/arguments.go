@@ -42,7 +42,8 @@ func checkURL(name, text string) (*url.URL, error) {
 	if err == nil && (u.Scheme == "http" || u.Scheme == "https") {
 		scheme, rest = u.Scheme, strings.TrimLeft(text[len(u.Scheme)+1:], "/")
 	}
-	if bare, err := url.Parse("http://" + rest); err == nil && bare.Hostname() != "" && !strings.Contains(rest, "://") && (bare.Port() != "" || bare.Path != "") {
+	bare, bad := url.Parse("http://" + rest)
+	if bad == nil && bare.Hostname() != "" && !strings.Contains(rest, "://") && bare.Port()+bare.Path != "" {
 		hint = scheme + "://" + rest + "?"
 	}
 	shown := text

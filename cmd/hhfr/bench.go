@@ -36,7 +36,8 @@ func newBenchSession(env Env, g *global) *cobra.Command {
 connection for each message, as the papers did, and on one that is kept. The clock runs faster than a thin link, and slower than a fast one; the times are those of the link. Each is held against what the session's own octets and round trips take: a session that is more than
 10 % off, or in which computing took more than 5 % of the time, is lived through again at half the speed, and once more; if that does not help, it is marked, and the exit code is 1. The papers' numbers stand beside.
 
-What a message costs is the slope through the sessions of all lengths: of one length there is none, and one that is not above zero is told and not used.
+What a message costs is the slope through the sessions of all lengths: of one length there is none,
+and one that is not above zero is told and not used.
 
 With --transport udp streams go over datagrams, which the link may lose, reorder and repeat: --link 14k4,loss=5%,reorder=1%,seed=7. Then OFF is what that costs beside its octets, and plain SOAP is left out: its TCP is emulated on this link, and loses nothing.`,
 		Example: `  hhfr bench session
@@ -92,7 +93,8 @@ func runBenchSession(ctx context.Context, env Env, g *global, cfg bench.SessionC
 			g.warn("%s", doubt)
 		}
 	}
-	g.note("link %s, streams over %s, clock %g times as fast, computing took %.1f %% of the time", r.Link, r.Transport, r.Speed, 100*r.CPU)
+	g.note("link %s, streams over %s, clock %g times as fast, computing took %.1f %% of the time",
+		r.Link, r.Transport, r.Speed, 100*r.CPU)
 	if out.err != nil {
 		return out.err
 	}

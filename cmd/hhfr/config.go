@@ -15,13 +15,15 @@ import (
 // settings are the lines of a --config file, in order.
 type settings []setting
 
-// setting is the value of a flag, of one command or, without its name, of all. Without a flag it is the line that names the command.
+// setting is the value of a flag, of one command or, without its name, of all. Without a flag it is
+// the line that names the command.
 type setting struct {
 	line                 int
 	command, flag, value string
 }
 
-// of is what a command has for a flag: its own, else that of all commands; the zero value for none. The last line counts.
+// of is what a command has for a flag: its own, else that of all commands; the zero value for none.
+// The last line counts.
 func (s settings) of(command, flag string) (found setting) {
 	for _, one := range s {
 		if one.flag == flag && (one.command == command || one.command == "" && found.command == "") {
@@ -125,10 +127,12 @@ func (s settings) check(root *cobra.Command, file string) error {
 	for _, one := range s {
 		names, ok := known[one.command]
 		if !ok {
-			return usage(fmt.Errorf("%s: no command %q", place(file, one.line), one.command), meant("", nearest(one.command, commands)))
+			err := fmt.Errorf("%s: no command %q", place(file, one.line), one.command)
+			return usage(err, meant("", nearest(one.command, commands)))
 		}
 		if one.flag != "" && !slices.Contains(names, one.flag) {
-			return usage(fmt.Errorf("%s: no flag %q", place(file, one.line), one.flag), meant("", nearest(one.flag, names)))
+			err := fmt.Errorf("%s: no flag %q", place(file, one.line), one.flag)
+			return usage(err, meant("", nearest(one.flag, names)))
 		}
 	}
 	return nil

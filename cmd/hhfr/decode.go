@@ -29,15 +29,18 @@ func newDecode(env Env, g *global) *cobra.Command {
 	c := &cobra.Command{
 		Use:   "decode FILE",
 		Short: "Show the SOAP messages of a capture: of hhfr streams, and plain in HTTP",
-		Long: `decode reads a pcap or pcapng capture, or a recording of hhfr itself, and lists its SOAP messages: one line each (number, as in the names
-of --save-dir, time, client and server, session, exchange, kind, operation, octets on the wire, octets of the envelope, state), or all of them. On a terminal that is too narrow
-for that session, exchange and ends are left out. The client is who opened the connection, or was seen first. Streams are found by their content, over TCP and UDP, whatever
+		Long: `decode reads a pcap or pcapng capture, or a recording of hhfr itself, and lists its SOAP messages:
+one line each (number, as in the names of --save-dir, time, client and server, session, exchange, kind, operation,
+octets on the wire, octets of the envelope, state), or all of them. On a terminal that is too narrow for that session,
+exchange and ends are left out. The client is who opened the connection, or was seen first. Streams are found by their content, over TCP and UDP, whatever
 their port; datagrams that were lost and sent again, or came out of order, are put in order. Shapes come from the capture, or by their fingerprints from the store.
 
-What two proxies say to each other, beside the messages of their ends, is named in brackets; where it carries nothing of these, -v lists it.
+What two proxies say to each other, beside the messages of their ends, is named in brackets; where it carries nothing
+of these, -v lists it.
 
 A message is verified when a later sync or close frame vouches for it, or, on an unordered stream, its own check; unverified while none does, withdrawn when its check is wrong.
-Exit code 5: something is missing (packets, the end of the file, shapes); what is there is given. Ctrl-C ends the capture: what came is listed, with exit code 130.`,
+Exit code 5: something is missing (packets, the end of the file, shapes); what is there is given. Ctrl-C ends the
+capture: what came is listed, with exit code 130.`,
 		Example: `  hhfr decode session.pcapng
   hhfr decode session.pcapng --store ./store --save-dir messages
   hhfr decode session.pcapng -o jsonl | head -1

@@ -32,7 +32,8 @@ func controlsOf(messages []*capture.Decoded) controls {
 	return all
 }
 
-// idle reports whether a message is one of the proxies alone: it carries nothing of a client or a server.
+// idle reports whether a message is one of the proxies alone: it carries nothing of a client or a
+// server.
 func (c controls) idle(m *capture.Decoded) bool { return c[m] != "" && len(m.Body) == 0 }
 
 // rowLayout says how rows of messages are printed.
@@ -100,7 +101,7 @@ func columnsOf(rows []*capture.Decoded, c controls) []column {
 		{"CLIENT", ends, false, func(m *capture.Decoded) string { return addressText(m.Client()) }},
 		{"", 2, false, directionText},
 		{"SERVER", ends, false, func(m *capture.Decoded) string { return addressText(m.Server()) }},
-		{"SESSION", 8, false, func(m *capture.Decoded) string { return m.SessionString()[:min(8, len(m.SessionString()))] }},
+		{"SESSION", 8, false, sessionText},
 		{"EXCHANGE", 9, true, exchangeText},
 		{"MESSAGE", 8, false, kindOf},
 		{"OPERATION", 28, false, func(m *capture.Decoded) string { return operationText(m, c) }},
@@ -109,12 +110,15 @@ func columnsOf(rows []*capture.Decoded, c controls) []column {
 		{"STATE", 0, false, stateText},
 	}
 	if ends == 0 {
-		all = slices.DeleteFunc(all, func(c column) bool { return slices.Contains([]string{"CLIENT", "", "SERVER"}, c.title) })
+		all = slices.DeleteFunc(all, func(c column) bool {
+			return slices.Contains([]string{"CLIENT", "", "SERVER"}, c.title)
+		})
 	}
 	return all
 }
 
-// fit leaves out columns until what is left fits the width, and makes the names of operations as wide as they may be then.
+// fit leaves out columns until what is left fits the width, and makes the names of operations as
+// wide as they may be then.
 func (l rowLayout) fit(columns []column) []column {
 	if l.width == 0 {
 		return columns
@@ -183,6 +187,11 @@ func directionText(m *capture.Decoded) string {
 		return "->"
 	}
 	return "<-"
+}
+
+func sessionText(m *capture.Decoded) string {
+	name := m.SessionString()
+	return name[:min(8, len(name))]
 }
 
 func exchangeText(m *capture.Decoded) string {

@@ -12,13 +12,15 @@ import (
 func summarize(g *global, o decodeOptions, r *capture.Result, c controls) {
 	g.note("%s", found(r))
 	for i, s := range r.Streams {
-		g.note("stream %d: messages %d + %d octets, shapes %d + %d, sync %d + %d", i+1, s.Octets[0].Data, s.Octets[1].Data,
-			s.Octets[0].Shape, s.Octets[1].Shape, s.Octets[0].Sync, s.Octets[1].Sync)
+		out, back := s.Octets[0], s.Octets[1]
+		g.note("stream %d: messages %d + %d octets, shapes %d + %d, sync %d + %d", i+1,
+			out.Data, back.Data, out.Shape, back.Shape, out.Sync, back.Sync)
 		for _, p := range s.Problems {
 			g.warn("stream %d: %s", i+1, shorten(p, 300))
 		}
 		if s.Cut {
-			g.warn("stream %d is not whole: a direction begins without its hello, ends without its close, or lacks octets", i+1)
+			g.warn("stream %d is not whole: a direction begins without its hello, ends without its close, or lacks octets",
+				i+1)
 		}
 	}
 	if idle := idleCount(r, c); idle > 0 && o.output == "text" && !g.verbose {
@@ -31,11 +33,13 @@ func summarize(g *global, o decodeOptions, r *capture.Result, c controls) {
 		g.warn("the capture is cut off or damaged at offset %d", r.Stats.TruncatedAt)
 	}
 	if r.Stats.Gaps > 0 {
-		g.warn("%s in the capture, with at least %s missing", count(r.Stats.Gaps, "gap"), count(r.Stats.MissingOctets, "octet"))
+		g.warn("%s in the capture, with at least %s missing",
+			count(r.Stats.Gaps, "gap"), count(r.Stats.MissingOctets, "octet"))
 	}
 	warnOfShapes(g, o, r)
 	if len(r.Messages) > 0 && r.Others["streams without a sync frame to trust"] > 0 {
-		g.warn("a stream that begins in the middle has no two sync frames that agree; a store with its session would do: --store")
+		g.warn("a stream that begins in the middle has no two sync frames that agree; " +
+			"a store with its session would do: --store")
 	}
 }
 
@@ -52,8 +56,10 @@ func found(r *capture.Result) string {
 	for _, n := range []struct {
 		n     int
 		state capture.State
-	}{{c.Verified, capture.Verified}, {c.Unverified, capture.Unverified}, {c.Withdrawn, capture.Withdrawn}, {c.Incomplete, capture.Incomplete},
-		{c.Cancelled, capture.Cancelled}, {c.Undecodable, capture.Undecodable}} {
+	}{
+		{c.Verified, capture.Verified}, {c.Unverified, capture.Unverified}, {c.Withdrawn, capture.Withdrawn},
+		{c.Incomplete, capture.Incomplete}, {c.Cancelled, capture.Cancelled}, {c.Undecodable, capture.Undecodable},
+	} {
 		if n.n > 0 {
 			messages = append(messages, fmt.Sprintf("%d %v", n.n, n.state))
 		}
@@ -73,7 +79,8 @@ func idleCount(r *capture.Result, c controls) (n int) {
 	return n
 }
 
-// warnOfShapes tells how many messages need shapes that nobody has: one line, however many they are.
+// warnOfShapes tells how many messages need shapes that nobody has: one line, however many they
+// are.
 func warnOfShapes(g *global, o decodeOptions, r *capture.Result) {
 	messages, shapes := 0, map[string]bool{}
 	for _, m := range r.Messages {
@@ -93,7 +100,8 @@ func warnOfShapes(g *global, o decodeOptions, r *capture.Result) {
 	if r.Stats.Packets == 0 {
 		source = "input"
 	}
-	those := fmt.Sprintf("%s %s %s that neither the %s nor", count(messages, "message"), need, count(len(shapes), "shape"), source)
+	those := fmt.Sprintf("%s %s %s that neither the %s nor",
+		count(messages, "message"), need, count(len(shapes), "shape"), source)
 	if o.store == "" {
 		g.warn("%s a store has; --store names one", those)
 		return
@@ -101,7 +109,8 @@ func warnOfShapes(g *global, o decodeOptions, r *capture.Result) {
 	g.warn("%s the store %s has", those, o.store)
 }
 
-// shapeName is what people know a missing shape by: the beginning of its fingerprint, which is all that some streams tell of it.
+// shapeName is what people know a missing shape by: the beginning of its fingerprint, which is all
+// that some streams tell of it.
 func shapeName(uri string) string {
 	const digits = 16
 	name := strings.TrimPrefix(uri, shape.URIPrefix)

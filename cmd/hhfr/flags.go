@@ -69,7 +69,8 @@ func meant(dashes string, names []string) string {
 	return "did you mean " + dashes + strings.Join(names, " or "+dashes) + "?"
 }
 
-// askedFormat is what --log-format is for a command line that is wrong, maybe before that flag, or in it: errors are told in that form, too.
+// askedFormat is what --log-format is for a command line that is wrong, maybe before that flag, or
+// in it: errors are told in that form, too.
 func askedFormat(c *cobra.Command, args []string) string {
 	f := pflag.NewFlagSet("", pflag.ContinueOnError)
 	f.ParseErrorsAllowlist.UnknownFlags = true

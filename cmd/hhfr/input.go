@@ -14,8 +14,8 @@ import (
 	"github.com/hhfr/hhfr/internal/xmltext"
 )
 
-// openInput opens a file, or stdin for -; what says what it has. When ctx ends before the input does, reading it fails with the cause, also where it waits for
-// octets that do not come.
+// openInput opens a file, or stdin for -; what says what it has. When ctx ends before the input
+// does, reading it fails with the cause, also where it waits for octets that do not come.
 func openInput(ctx context.Context, env Env, g *global, name, what string) (io.ReadCloser, error) {
 	if name == "-" {
 		return openStdin(ctx, env, g, what), nil
@@ -38,7 +38,8 @@ func openStdin(ctx context.Context, env Env, g *global, what string) io.ReadClos
 	return interruptible(ctx, env.In)
 }
 
-// documents reads the messages of stdin, one XML document after another. None at all is an error: a pipe that broke before anything came is no success.
+// documents reads the messages of stdin, one XML document after another. None at all is an error: a
+// pipe that broke before anything came is no success.
 func documents(ctx context.Context, env Env, g *global) iter.Seq2[[]byte, error] {
 	return func(yield func([]byte, error) bool) {
 		n := 0
@@ -52,7 +53,8 @@ func documents(ctx context.Context, env Env, g *global) iter.Seq2[[]byte, error]
 			}
 		}
 		if n == 0 {
-			yield(nil, &problem{exitMalformed, errors.New("stdin: no message in it"), "- takes XML documents, one after another"})
+			err := errors.New("stdin: no message in it")
+			yield(nil, &problem{exitMalformed, err, "- takes XML documents, one after another"})
 		}
 	}
 }

@@ -35,11 +35,14 @@ func (m leakless) Run() int {
 }
 
 func TestMain(m *testing.M) {
-	testscript.Main(leakless{m}, map[string]func(){"hhfr": func() { os.Exit(clean(run())) }, "interrupted": func() { os.Exit(run()) }, "plainserver": plainServer})
+	testscript.Main(leakless{m}, map[string]func(){
+		"hhfr": func() { os.Exit(clean(run())) }, "interrupted": func() { os.Exit(run()) }, "plainserver": plainServer,
+	})
 }
 
-// clean is the exit code that scripts see. They end servers by SIGINT, the one signal beside SIGKILL that testscript knows, and wait for an end in order, which
-// that of a server then is. By the name of interrupted a script runs hhfr with its own exit code.
+// clean is the exit code that scripts see. They end servers by SIGINT, the one signal beside
+// SIGKILL that testscript knows, and wait for an end in order, which that of a server then is. By
+// the name of interrupted a script runs hhfr with its own exit code.
 func clean(code int) int {
 	if code == exitInterrupted && (slices.Contains(os.Args, "serve") || slices.Contains(os.Args, "proxy")) {
 		return exitDone

@@ -2,12 +2,16 @@ package main
 
 import "github.com/spf13/pflag"
 
-// placeholders are what stands for the values of flags in help texts, by the name of the flag; others go by their type.
+// placeholders are what stands for the values of flags in help texts, by the name of the flag;
+// others go by their type.
 var placeholders = map[string]string{
-	"action": "ACTION", "advertise": "HOST", "allow-host": "HOST", "as": "NAME", "assurance": "NAME", "cacert": "FILE", "cert": "FILE", "config": "FILE", "dir": "DIR", "from": "FORM",
-	"geoip": "FILE", "header": "'NAME: VALUE'", "key": "FILE", "link": "LINK", "listen": "ADDRESS", "listen-cert": "FILE", "listen-key": "FILE", "log-format": "FORM", "misbehave": "HOW",
-	"out": "FILE", "output": "FORM", "record": "FILE", "reply-schema": "FILE", "representation": "NAME", "save-dir": "DIR", "schema": "FILE", "service": "NAME", "soap": "VERSION",
-	"store": "STORE", "tcp": "ADDRESS", "transport": "NAME", "udp": "ADDRESS", "upstream": "URL", "wrap": "VERSION", "write-streams": "DIR",
+	"action": "ACTION", "advertise": "HOST", "allow-host": "HOST", "as": "NAME", "assurance": "NAME",
+	"cacert": "FILE", "cert": "FILE", "config": "FILE", "dir": "DIR", "from": "FORM", "geoip": "FILE",
+	"header": "'NAME: VALUE'", "key": "FILE", "link": "LINK", "listen": "ADDRESS", "listen-cert": "FILE",
+	"listen-key": "FILE", "log-format": "FORM", "misbehave": "HOW", "out": "FILE", "output": "FORM",
+	"record": "FILE", "reply-schema": "FILE", "representation": "NAME", "save-dir": "DIR", "schema": "FILE",
+	"service": "NAME", "soap": "VERSION", "store": "STORE", "tcp": "ADDRESS", "transport": "NAME",
+	"udp": "ADDRESS", "upstream": "URL", "wrap": "VERSION", "write-streams": "DIR",
 }
 
 var placeholdersOfTypes = map[string]string{

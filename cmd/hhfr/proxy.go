@@ -47,9 +47,11 @@ An https upstream is spoken to in TLS, and with --listen-cert clients are, too. 
 --allow-cleartext has the near one agree to that.
 
 Without a partner, connections are forwarded as they are; a server that does not know hhfr sees one offer, then none for --remember.
-An upstream that is of another scheme than its URL says, https or http, is told of on stderr; its clients get status 502.
+An upstream that is of another scheme than its URL says, https or http, is told of on stderr; clients get status 502.
 
-Ctrl-C (exit code 130) or SIGTERM (0) takes no further connection, waits up to 5 s for the calls under way on the stream, and ends. SIGHUP does not end it. A call that was sent and not answered when the pair comes apart ends in status 502, and is never sent twice.`,
+Ctrl-C (exit code 130) or SIGTERM (0) takes no further connection, waits up to 5 s for the calls under way on the
+stream, and ends. SIGHUP does not end it. A call that was sent and not answered when the pair comes apart ends in
+status 502, and is never sent twice.`,
 		Example: `  hhfr proxy --listen 127.0.0.1:8082 --upstream http://127.0.0.1:8080/echo
   hhfr proxy --listen 127.0.0.1:8081 --upstream http://127.0.0.1:8082/echo --record link.pcapng
   hhfr proxy --listen 0.0.0.0:8082 --tcp 0.0.0.0:9090 --upstream https://server.example/soap --store ./store`,

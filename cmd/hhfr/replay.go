@@ -27,10 +27,12 @@ func newReplay(env Env, g *global) *cobra.Command {
 		Use:   "replay FILE",
 		Short: "Send the requests of a recording again, and compare the replies",
 		Long: `replay takes the requests of a capture or recording, of hhfr streams and of plain SOAP alike, sends them again in their order as messages of a new
-session, and compares each reply, its status and the octets of its body, with the recorded one. Requests that are not whole are left out, and so are one-way messages, what proxies pass on in pieces, and HTTP requests that are no SOAP.
+session, and compares each reply, its status and the octets of its body, with the recorded one. Requests that are not
+whole are left out, and so are one-way messages, what proxies pass on in pieces, and HTTP requests that are no SOAP.
 
 Requests go to the path of --to, or, if that has none, each to its own; then hhfr is agreed on at that of the first. Their HTTP fields are those of the recording, credentials too.
-Exit code 1: a reply differs. Exit code 5: a request was left out, has no reply or no recorded one, or the capture lacks something.`,
+Exit code 1: a reply differs. Exit code 5: a request was left out, has no reply or no recorded one, or the capture
+lacks something.`,
 		Example: `  hhfr replay session.pcapng --to http://127.0.0.1:8080
   hhfr replay session.pcapng --to http://127.0.0.1:8080/echo --as hhfr -o json
   hhfr replay old.pcap --to http://staging.example/service --as soap`,
@@ -153,7 +155,8 @@ func runReplay(ctx context.Context, env Env, g *global, o replayOptions) (err er
 }
 
 // loadRecording reads what is sent again, and warns of what is missing.
-func loadRecording(ctx context.Context, g *global, file string, in io.Reader, store ctxstore.Store) (*replay.Recording, error) {
+func loadRecording(ctx context.Context, g *global, file string, in io.Reader, store ctxstore.Store) (
+	*replay.Recording, error) {
 	recorded, err := replay.Load(ctx, in, store)
 	if recorded != nil && recorded.CutAt >= 0 {
 		g.warn("the capture is cut off or damaged at offset %d", recorded.CutAt)
@@ -164,7 +167,8 @@ func loadRecording(ctx context.Context, g *global, file string, in io.Reader, st
 	case !errors.Is(err, &replay.Error{Code: replay.Nothing}):
 		return nil, fmt.Errorf("%s: %w", file, err)
 	}
-	err = fmt.Errorf("%s: %w; %s left out, found instead: %s", file, err, count(recorded.Skipped, "message"), countKinds(recorded.Found))
+	err = fmt.Errorf("%s: %w; %s left out, found instead: %s",
+		file, err, count(recorded.Skipped, "message"), countKinds(recorded.Found))
 	if recorded.Partial {
 		return nil, &problem{exitPartial, err, "hhfr decode tells what is missing"}
 	}
@@ -220,8 +224,8 @@ func endReplay(env Env, g *global, o replayOptions, sum replaySummary) error {
 		if sum.Differences == 1 {
 			differ = "differs"
 		}
-		g.note("%s sent, %s %s, %d unanswered; %d without a recorded reply, %s left out", count(sum.Sent, "request"), count(sum.Differences, "reply"), differ,
-			sum.Unanswered, sum.Unrecorded, count(sum.Skipped, "message"))
+		g.note("%s sent, %s %s, %d unanswered; %d without a recorded reply, %s left out", count(sum.Sent, "request"),
+			count(sum.Differences, "reply"), differ, sum.Unanswered, sum.Unrecorded, count(sum.Skipped, "message"))
 	}
 	switch {
 	case sum.Differences > 0:

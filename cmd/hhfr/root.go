@@ -51,7 +51,8 @@ type quiet int
 
 func (quiet) Error() string { return "" }
 
-// codeOf finds the exit code of an error, and a hint. That a command was interrupted goes before what is missing for that reason.
+// codeOf finds the exit code of an error, and a hint. That a command was interrupted goes before
+// what is missing for that reason.
 func codeOf(err error) (code int, hint string) {
 	if code, hint = judge(err); errors.Is(err, context.Canceled) {
 		code = exitInterrupted
@@ -112,7 +113,8 @@ func newRoot(env Env, g *global) *cobra.Command {
 Two ends agree once, over plain SOAP, on everything about their messages that does not change. From then on only what
 changes travels, as binary, over a stream. An end that does not know hhfr is spoken to in plain SOAP.
 
-Exit codes: 0 done; 1 failed; 2 wrong command line; 3 no connection, or no hhfr although it is required; 4 malformed input; 5 partial; 130 interrupted.`,
+Exit codes: 0 done; 1 failed; 2 wrong command line; 3 no connection, or no hhfr although it is required;
+4 malformed input; 5 partial; 130 interrupted.`,
 		Example: `  hhfr demo
   hhfr serve --record server.pcapng
   hhfr stream http://127.0.0.1:8080/echo message.xml --repeat 10

@@ -17,14 +17,15 @@ import (
 	"github.com/hhfr/hhfr/internal/shared"
 )
 
-// tlsPorts are servers of TLS, by how they end a connection on which somebody speaks HTTP without: what they say, nothing for a word.
+// tlsPorts are servers of TLS, by how they end a connection on which somebody speaks HTTP without:
+// what they say, nothing for a word.
 func tlsPorts(t *testing.T) map[string]string {
 	config := &tls.Config{Certificates: testCertificate(t)}
 	ports := map[string]string{}
 	for name, says := range map[string]string{
 		"alert":   "\x15\x03\x01\x00\x02\x02\x46",
 		"go":      "HTTP/1.0 400 Bad Request\r\n\r\nClient sent an HTTP request to an HTTPS server.\n",
-		"nginx":   "HTTP/1.1 400 Bad Request\r\nContent-Length: 57\r\n\r\n<center>The plain HTTP request was sent to HTTPS port</c>",
+		"nginx":   "HTTP/1.1 400 Bad Request\r\nContent-Length: 49\r\n\r\nThe plain HTTP request was sent to HTTPS port<br>",
 		"silence": "",
 	} {
 		l, err := net.Listen("tcp", "127.0.0.1:0")
@@ -71,14 +72,16 @@ func testCertificate(t *testing.T) []tls.Certificate {
 	return s.TLS.Certificates
 }
 
-// TestWrongScheme: who speaks HTTP to a TLS port, or TLS to one without, is told which scheme to write, and that nothing was sent.
+// TestWrongScheme: who speaks HTTP to a TLS port, or TLS to one without, is told which scheme to
+// write, and that nothing was sent.
 func TestWrongScheme(t *testing.T) {
 	message, recording := shared.Testdata(t, "soap", "cwmp-inform.xml"), shared.Testdata(t, "pcap", "session.pcapng")
 	recorded := []string{"replay", recording, "--store", shared.Testdata(t, "pcap", "store")}
 	for name, url := range tlsPorts(t) {
 		commands := map[string][]string{
-			"stream": {"stream", url, message, "-o", "json"}, "ordered": {"stream", url, message, "--ordered"}, "negotiate": {"negotiate", url},
-			"replay": append(recorded, "--to", url), "replay as SOAP": append(recorded, "--to", url, "--as", "soap"),
+			"stream": {"stream", url, message, "-o", "json"}, "ordered": {"stream", url, message, "--ordered"},
+			"negotiate": {"negotiate", url}, "replay": append(recorded, "--to", url),
+			"replay as SOAP": append(recorded, "--to", url, "--as", "soap"),
 		}
 		if name == "silence" {
 			delete(commands, "replay as SOAP") // makes no offer, and of a message it would not be certain
@@ -96,7 +99,9 @@ func TestWrongScheme(t *testing.T) {
 	plain := httptest.NewServer(http.NotFoundHandler())
 	t.Cleanup(plain.Close)
 	url := strings.Replace(plain.URL, "http:", "https:", 1)
-	for what, args := range map[string][]string{"stream": {"stream", url, message}, "replay": append(recorded, "--to", url)} {
+	for what, args := range map[string][]string{
+		"stream": {"stream", url, message}, "replay": append(recorded, "--to", url),
+	} {
 		t.Run("no TLS, "+what, func(t *testing.T) {
 			code, out, stderr := do(t, args...)
 			assert.Equal(t, exitNoPeer, code, stderr)
@@ -109,14 +114,16 @@ func TestWrongScheme(t *testing.T) {
 
 // TestTunnelOfTLS: clients that speak TLS to a server by proxies that do not are not kept from it.
 func TestTunnelOfTLS(t *testing.T) {
-	origin := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { _, _ = io.Copy(w, r.Body) }))
+	echo := func(w http.ResponseWriter, r *http.Request) { _, _ = io.Copy(w, r.Body) }
+	origin := httptest.NewUnstartedServer(http.HandlerFunc(echo))
 	origin.Config.ErrorLog = log.New(io.Discard, "", 0)
 	origin.StartTLS()
 	t.Cleanup(origin.Close)
 	far := startProxyProcess(t, "127.0.0.1:0", strings.Replace(origin.URL, "https:", "http:", 1)+"/service")
 	near := startProxyProcess(t, "127.0.0.1:0", far.url("/service"))
 	for _, p := range []*proxyProcess{far, near} {
-		resp, err := origin.Client().Post(strings.Replace(p.url("/service"), "http:", "https:", 1), "text/xml", strings.NewReader(envelope(1)))
+		secure := strings.Replace(p.url("/service"), "http:", "https:", 1)
+		resp, err := origin.Client().Post(secure, "text/xml", strings.NewReader(envelope(1)))
 		require.NoError(t, err)
 		body, err := io.ReadAll(resp.Body)
 		require.NoError(t, err)

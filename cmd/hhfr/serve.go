@@ -31,7 +31,8 @@ func newServe(env Env, g *global) *cobra.Command {
 		Use:   "serve",
 		Short: "A test peer: its services answer plain SOAP and hhfr alike",
 		Long: `serve offers test services over plain SOAP in HTTP and over hhfr streams, and prints for each its URL and a curl line. Streams are accepted on a
-port of their own, which the negotiation's answer names. Ctrl-C (exit code 130) or SIGTERM (0) ends it after what is under way; SIGHUP does not.
+port of their own, which the negotiation's answer names. Ctrl-C (exit code 130) or SIGTERM (0) ends it after what is
+under way; SIGHUP does not.
 
 Services, each with its description at URL?wsdl but for the first:
 

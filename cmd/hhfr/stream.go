@@ -54,8 +54,9 @@ func newStream(env Env, g *global) *cobra.Command {
 not know hhfr gets them as plain SOAP in HTTP.
 
 FILE is sent as it is, whatever it holds; - reads a sequence of XML documents from stdin. --wrap puts a body into an envelope first.
---one-way wants no replies: a message is done when it is on its way, and listed at the end if it was lost. --listen stays, and prints what the other end sends unasked, until Ctrl-C or SIGTERM, the
-time of --timeout, or the end of the stream if no other one can be had.
+--one-way wants no replies: a message is done when it is on its way, and listed at the end if it was lost. --listen
+stays, and prints what the other end sends unasked, until Ctrl-C or SIGTERM, the time of --timeout, or the end of the
+stream if no other one can be had.
 A stream that breaks is negotiated anew for the time of --reconnect, then all that is left goes as plain SOAP. Messages that were written and not
 answered are listed, and never sent again.
 --assurance at-least-once and exactly-once number the messages and keep them in --store until they are done, over streams that break and processes that die.
@@ -63,8 +64,9 @@ answered are listed, and never sent again.
 The same command with the same store, started again, first finishes what it had; with --resume its FILEs are those of the run that was killed, and what that one had accepted is not sent
 again. Exactly-once needs a store that persists, here and at the server. One process at a time sends under an assurance with a store to a service.
 
-Exit code 1: a reply is a fault or an HTTP error; 3: there is no connection, or the port is of the other scheme, https or http; 5: the fate of messages is unknown, or they are kept in the store and
-not known to be done; 130: interrupted, after which all that is known is printed.`,
+Exit code 1: a reply is a fault or an HTTP error; 3: there is no connection, or the port is of the other scheme, https
+or http; 5: the fate of messages is unknown, or they are kept in the store and not known to be done; 130: interrupted,
+after which all that is known is printed.`,
 		Example: `  hhfr stream http://127.0.0.1:8080/echo message.xml
   hhfr stream http://127.0.0.1:8080/echo a.xml b.xml --repeat 100 -o json
   cat requests.xml | hhfr stream http://127.0.0.1:8080/echo - --save-dir out

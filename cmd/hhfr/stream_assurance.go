@@ -56,7 +56,8 @@ func (o *streamOptions) checkAssurance() error {
 func (o *streamOptions) begin(g *global, session *negotiate.Session) (accepted int) {
 	status, resumed := session.Sequence()
 	if undone := status.Accepted - status.Done; undone > 0 || o.resume {
-		g.detail("going on with a sequence: %s accepted, %d of them not known to be done", count(status.Accepted, "message"), undone)
+		g.detail("going on with a sequence: %s accepted, %d of them not known to be done",
+			count(status.Accepted, "message"), undone)
 	}
 	if !o.resume {
 		return 0
@@ -86,7 +87,8 @@ func behind(messages iter.Seq2[peer.Outgoing, error], first int) iter.Seq2[peer.
 func (o *streamOptions) finish(ctx context.Context, g *global, session *negotiate.Session) error {
 	err := session.Finish(ctx)
 	status, _ := session.Sequence()
-	g.detail("sequence: %s accepted, %d done, %d sent again in this run", count(status.Accepted, "message"), status.Done, status.Resent)
+	g.detail("sequence: %s accepted, %d done, %d sent again in this run",
+		count(status.Accepted, "message"), status.Done, status.Resent)
 	switch {
 	case err == nil || !o.kept() && ctx.Err() == nil:
 		return nil
@@ -94,9 +96,12 @@ func (o *streamOptions) finish(ctx context.Context, g *global, session *negotiat
 		return err
 	}
 	if status.Accepted == status.Done {
-		return &problem{exitPartial, fmt.Errorf("all is done (%s), but the peer has not heard that nothing follows: %w", count(status.Accepted, "message"), err), "the same command with --resume ends it"}
+		err = fmt.Errorf("all is done (%s), but the peer has not heard that nothing follows: %w",
+			count(status.Accepted, "message"), err)
+		return &problem{exitPartial, err, "the same command with --resume ends it"}
 	}
-	return &problem{exitPartial, fmt.Errorf("%s not known to be done: %w", count(status.Accepted-status.Done, "message"), err), "the store has them: the same command with --resume goes on with them"}
+	err = fmt.Errorf("%s not known to be done: %w", count(status.Accepted-status.Done, "message"), err)
+	return &problem{exitPartial, err, "the store has them: the same command with --resume goes on with them"}
 }
 
 // sequenceStats is how far the messages of a sequence came, this run's and those of earlier ones that it goes on with; of the last sequence, if the other end lost one.

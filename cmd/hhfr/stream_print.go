@@ -163,11 +163,14 @@ func (p *printer) end() error {
 		if s.Unasked > 0 {
 			unasked = fmt.Sprintf(", %d unasked", s.Unasked)
 		}
-		p.g.note("%s, %d failed%s, %.1f ms; envelopes %d + %d octets, heads %d + %d; stream %d + %d (shapes %d + %d, syncs %d + %d); HTTP %d + %d", count(s.Messages, "message"), s.Failed, unasked, s.Millis,
+		p.g.note("%s, %d failed%s, %.1f ms; envelopes %d + %d octets, heads %d + %d; "+
+			"stream %d + %d (shapes %d + %d, syncs %d + %d); HTTP %d + %d",
+			count(s.Messages, "message"), s.Failed, unasked, s.Millis,
 			s.Envelopes.Sent, s.Envelopes.Received, s.Heads.Sent, s.Heads.Received, s.Stream.Sent, s.Stream.Received, s.Shapes.Sent, s.Shapes.Received,
 			s.Syncs.Sent, s.Syncs.Received, s.HTTP.Sent, s.HTTP.Received)
 		if d := s.Datagrams; d != nil {
-			p.g.detail("datagrams %d + %d, %d refused; units sent again %d, arrived again %d; acknowledgements %d + %d; time-outs %d, %d of them wrong, probes %d; round trip %.1f ms, timer %.1f ms, window %d octets",
+			p.g.detail("datagrams %d + %d, %d refused; units sent again %d, arrived again %d; acknowledgements %d + %d; "+
+				"time-outs %d, %d of them wrong, probes %d; round trip %.1f ms, timer %.1f ms, window %d octets",
 				d.Sent, d.Received, d.Refused, d.Resent, d.Again, d.AcksOut, d.AcksIn, d.Timeouts, d.Wrong, d.Probes, d.RTT, d.RTO, d.Window)
 		}
 	}

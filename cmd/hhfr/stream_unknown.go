@@ -89,9 +89,11 @@ func unknownProblem(numbers []int) error {
 	if len(numbers) > most {
 		list = append(list, "…")
 	}
-	what, hint := "messages "+strings.Join(list, ", "), "look at the peer whether they were processed, and send those again that were not"
+	what := "messages " + strings.Join(list, ", ")
+	hint := "look at the peer whether they were processed, and send those again that were not"
 	if len(numbers) == 1 {
 		what, hint = "message "+list[0], "look at the peer whether it was processed, and send it again if not"
 	}
-	return &problem{exitPartial, fmt.Errorf("the fate of %s is unknown: written, not answered, and not sent again", what), hint}
+	err := fmt.Errorf("the fate of %s is unknown: written, not answered, and not sent again", what)
+	return &problem{exitPartial, err, hint}
 }

@@ -7,7 +7,8 @@ import (
 	"log/slog"
 )
 
-// global are the flags of every command. By them a command tells on stderr what is no data: lines for people, or with --log-format json an object a line.
+// global are the flags of every command. By them a command tells on stderr what is no data: lines
+// for people, or with --log-format json an object a line.
 type global struct {
 	verbose, quiet bool
 	logFormat      string
@@ -78,7 +79,8 @@ func (g *global) handler(level slog.Level) slog.Handler {
 	return slog.NewTextHandler(g.err, o)
 }
 
-// plainValue makes what is neither number nor truth nor time a text, so that a key has values of one type, whoever logs: an address is its text, and so is a duration.
+// plainValue makes what is neither number nor truth nor time a text, so that a key has values of
+// one type, whoever logs: an address is its text, and so is a duration.
 func plainValue(_ []string, a slog.Attr) slog.Attr {
 	switch v := a.Value; v.Kind() {
 	case slog.KindDuration:

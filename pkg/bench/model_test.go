@@ -15,7 +15,8 @@ func cells(way bench.Way, setup float64, millis map[int]float64) (list []bench.C
 	return list
 }
 
-// A cost is the slope through the sessions of all lengths, not through the shortest and the longest.
+// A cost is the slope through the sessions of all lengths, not through the shortest and the
+// longest.
 func TestModelFitsAllLengths(t *testing.T) {
 	all := cells(bench.HHFR, 900, map[int]float64{1: 1000, 2: 1300, 4: 1300})
 	all = append(all, cells(bench.SOAPNew, 0, map[int]float64{1: 300, 2: 900, 3: 1500})...)
@@ -35,9 +36,11 @@ func TestModelOfOneLength(t *testing.T) {
 	assert.Equal(t, bench.Model{Service: "sum", Size: 10, Setup: 5467}, m)
 }
 
-// Times that shrink with more messages are none of a message. That is said, and no break-even comes of them.
+// Times that shrink with more messages are none of a message. That is said, and no break-even comes
+// of them.
 func TestModelRefusesTimesThatDoNotGrow(t *testing.T) {
-	all := append(cells(bench.HHFR, 900, map[int]float64{1: 3739, 2: 3660}), cells(bench.SOAPNew, 0, map[int]float64{1: 300, 2: 900})...)
+	all := cells(bench.HHFR, 900, map[int]float64{1: 3739, 2: 3660})
+	all = append(all, cells(bench.SOAPNew, 0, map[int]float64{1: 300, 2: 900})...)
 	all = append(all, cells(bench.HHFRQueued, 900, map[int]float64{1: 5, 2: 5})...)
 	m := bench.ModelOf(all)
 	assert.Zero(t, m.T1)

@@ -202,7 +202,8 @@ func facts(f *flow.Flow) string {
 	return ""
 }
 
-// OtherRequests is the kind in [Result.Others] of HTTP requests with a body that is no SOAP, over connections that carry SOAP, too.
+// OtherRequests is the kind in [Result.Others] of HTTP requests with a body that is no SOAP, over
+// connections that carry SOAP, too.
 const OtherRequests = "HTTP requests without SOAP"
 
 // plain gives the SOAP messages among the HTTP messages of a flow.

@@ -16,8 +16,9 @@ import (
 	"time"
 )
 
-// SchemeError says that a server speaks TLS where the URL is http, or none where it is https. Nothing that was sent there has been processed. It is the cause of an
-// [Error] with the code Unreachable.
+// SchemeError says that a server speaks TLS where the URL is http, or none where it is https.
+// Nothing that was sent there has been processed. It is the cause of an [Error] with the code
+// Unreachable.
 type SchemeError struct {
 	// Scheme is the one that the URL would need.
 	Scheme string
@@ -34,7 +35,8 @@ func wrongScheme(scheme string) error {
 	return &Error{Code: Unreachable, At: -1, Err: &SchemeError{scheme}}
 }
 
-// schemeOf finds out whether an error of an HTTP client means that the server does not speak what the URL says; nil if it does not tell.
+// schemeOf finds out whether an error of an HTTP client means that the server does not speak what
+// the URL says; nil if it does not tell.
 func schemeOf(u *url.URL, err error) error {
 	var record tls.RecordHeaderError
 	switch {
@@ -49,13 +51,16 @@ func schemeOf(u *url.URL, err error) error {
 // alertReply is what net/http, which has no type for it, says of a reply that is a TLS alert.
 const alertReply = `malformed HTTP response "\x15\x03`
 
-// tellsOfTLS are the texts by which servers answer a request without TLS on a port that takes none other: Go and what is written in it, nginx, Apache, Tomcat, hhfr.
-var tellsOfTLS = regexp.MustCompile(`(?i)HTTP request to an HTTPS server|plain HTTP request was sent to HTTPS port|plain HTTP to an SSL-enabled server port|host and port requires TLS|takes https only`)
+// tellsOfTLS are the texts by which servers answer a request without TLS on a port that takes none
+// other: Go and what is written in it, nginx, Apache, Tomcat, hhfr.
+var tellsOfTLS = regexp.MustCompile(`(?i)HTTP request to an HTTPS server|plain HTTP request was sent to HTTPS port|` +
+	`plain HTTP to an SSL-enabled server port|host and port requires TLS|takes https only`)
 
 // maxTold is how much of a reply is looked at for such a text, in octets.
 const maxTold = 4 << 10
 
-// schemeReply finds out whether a reply says that the server speaks TLS there; nil if it does not. Its body can be read as if nobody had looked.
+// schemeReply finds out whether a reply says that the server speaks TLS there; nil if it does not.
+// Its body can be read as if nobody had looked.
 func schemeReply(u *url.URL, resp *http.Response) error {
 	if u.Scheme != "http" || resp.StatusCode != http.StatusBadRequest {
 		return nil
@@ -72,8 +77,9 @@ func schemeReply(u *url.URL, resp *http.Response) error {
 // probeTimeout bounds the look at a server that did not say a word.
 const probeTimeout = 5 * time.Second
 
-// speaksTLS reports whether a server that gave an offer by http no reply at all speaks TLS there: many close the connection without a word. Only a TLS handshake is
-// made, and nothing sent. It is for offers: of a message it would not be certain enough, since a port may take both.
+// speaksTLS reports whether a server that gave an offer by http no reply at all speaks TLS there:
+// many close the connection without a word. Only a TLS handshake is made, and nothing sent. It is
+// for offers: of a message it would not be certain enough, since a port may take both.
 func (n *negotiation) speaksTLS(ctx context.Context) bool {
 	if n.url.Scheme != "http" {
 		return false

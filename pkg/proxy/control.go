@@ -51,15 +51,15 @@ const (
 
 // controlNames say what messages without an HTTP head are for.
 var controlNames = map[kind]string{
-	body: "body", piece: "piece", tunnel: Tunnel, poll: "poll", shut: "client ended", leave: "lane end", interim: "interim", last: "last piece", void: "nothing", ended: "upstream ended",
-	broken: "upstream broke",
+	body: "body", piece: "piece", tunnel: Tunnel, poll: "poll", shut: "client ended", leave: "lane end",
+	interim: "interim", last: "last piece", void: "nothing", ended: "upstream ended", broken: "upstream broke",
 }
 
 // Tunnel is what [Control] says of the message that begins a tunnel, in which nothing is HTTP.
 const Tunnel = "tunnel"
 
-// Control says what a message between two proxies is for that is no HTTP message, in a word or two, by its head part: "poll" or "lane end", say. It is empty for
-// all other messages.
+// Control says what a message between two proxies is for that is no HTTP message, in a word or two,
+// by its head part: "poll" or "lane end", say. It is empty for all other messages.
 func Control(head []byte) string {
 	if len(head) < 2 || head[0] != '=' {
 		return ""

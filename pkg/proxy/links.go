@@ -115,7 +115,9 @@ func (ls *links) close() {
 func (p *Proxy) negotiate() (*link, error) {
 	l := &link{p: p, callers: map[uint64]*caller{}}
 	var partner atomic.Bool
-	transport := &http.Transport{DisableKeepAlives: true, DisableCompression: true, DialContext: p.dialOffer, DialTLSContext: p.dialSecureOffer}
+	transport := &http.Transport{
+		DisableKeepAlives: true, DisableCompression: true, DialContext: p.dialOffer, DialTLSContext: p.dialSecureOffer,
+	}
 	defer transport.CloseIdleConnections()
 	d, err := negotiate.NewDialer(negotiate.Config{
 		HTTPClient: &http.Client{Transport: noting{transport, &partner}}, Transports: p.cfg.Transports, Store: p.cfg.Store, Coders: p.cfg.Coders,

@@ -97,7 +97,8 @@ func unreachable(err error) []byte {
 	}
 	var wrong *negotiate.SchemeError
 	if errors.As(err, &wrong) {
-		return errorReply(http.StatusBadGateway, "hhfr: no connection to the upstream: "+wrong.Error()+"; the request was not sent")
+		text := "hhfr: no connection to the upstream: " + wrong.Error() + "; the request was not sent"
+		return errorReply(http.StatusBadGateway, text)
 	}
 	return errorReply(http.StatusBadGateway, "hhfr: no connection to the upstream; the request was not sent")
 }
@@ -148,8 +149,9 @@ func (p *Proxy) secure(ctx context.Context, conn net.Conn) (net.Conn, error) {
 	return secure, nil
 }
 
-// dialUpstream opens a connection to the upstream for a lane: over a lane of the next pair, if there is one. A tunnel may go to an upstream of another scheme:
-// clients speak TLS to it themselves.
+// dialUpstream opens a connection to the upstream for a lane: over a lane of the next pair, if
+// there is one. A tunnel may go to an upstream of another scheme: clients speak TLS to it
+// themselves.
 func (p *Proxy) dialUpstream(ctx context.Context, tunnel bool) (net.Conn, error) {
 	l, err := p.links.get(ctx)
 	if wrong := schemeError(err); wrong != nil && !tunnel {
@@ -169,7 +171,8 @@ func (p *Proxy) dialUpstream(ctx context.Context, tunnel bool) (net.Conn, error)
 	return here, nil
 }
 
-// schemeError is why no HTTP can be forwarded to an upstream of another scheme than its URL says; nil for other errors, which leave plain forwarding.
+// schemeError is why no HTTP can be forwarded to an upstream of another scheme than its URL says;
+// nil for other errors, which leave plain forwarding.
 func schemeError(err error) error {
 	var wrong *negotiate.SchemeError
 	if errors.As(err, &wrong) {
@@ -240,7 +243,8 @@ func (p *Proxy) dialOffer(ctx context.Context, network, addr string) (net.Conn, 
 	return p.recorded(conn), nil
 }
 
-// dialSecureOffer is dialOffer with TLS. What a recorder sees of it is inside, as with other connections.
+// dialSecureOffer is dialOffer with TLS. What a recorder sees of it is inside, as with other
+// connections.
 func (p *Proxy) dialSecureOffer(ctx context.Context, network, addr string) (net.Conn, error) {
 	var d net.Dialer
 	conn, err := d.DialContext(ctx, network, addr)

@@ -39,8 +39,9 @@ type Exchange struct {
 type Recording struct {
 	// Exchanges are in sending order.
 	Exchanges []Exchange
-	// Skipped counts requests that are not sent again: those that are not whole, one-way messages, what proxies pass on in pieces, HTTP requests that are no SOAP.
-	// What proxies say to each other is none.
+	// Skipped counts requests that are not sent again: those that are not whole, one-way messages,
+	// what proxies pass on in pieces, HTTP requests that are no SOAP. What proxies say to each
+	// other is none.
 	Skipped int
 	// Found says what a capture without any exchange has instead.
 	Found map[string]int
@@ -55,7 +56,8 @@ func Load(ctx context.Context, r io.Reader, store ctxstore.Store) (*Recording, e
 	if err != nil {
 		return nil, err
 	}
-	rec := &Recording{Found: decoded.Others, Partial: decoded.Partial(), CutAt: -1, Skipped: decoded.Others[capture.OtherRequests]}
+	rec := &Recording{Found: decoded.Others, Partial: decoded.Partial(), CutAt: -1}
+	rec.Skipped = decoded.Others[capture.OtherRequests]
 	if decoded.Stats.Truncated {
 		rec.CutAt = decoded.Stats.TruncatedAt
 	}
@@ -123,7 +125,8 @@ func exchange(m *capture.Decoded, path string) (*Exchange, bool) {
 	return &Exchange{Number: m.Number, Operation: m.Operation.Local, Head: http1.AppendEdited(nil, &h, drop, nil), Body: m.Body}, true
 }
 
-// elsewhere reports whether what stands behind an HTTP head says that its body comes in other messages, between two proxies (docs/proxy.md, section 2).
+// elsewhere reports whether what stands behind an HTTP head says that its body comes in other
+// messages, between two proxies (docs/proxy.md, section 2).
 func elsewhere(behind []byte) bool {
 	return bytes.HasPrefix(behind, []byte("=h")) || bytes.HasPrefix(behind, []byte("=u"))
 }

@@ -63,7 +63,8 @@ type AckRequested struct {
 	MaxUsed    uint64
 }
 
-// Acknowledgement is the header block SequenceAcknowledgement (1.1, section 3.9). Ranges ascend. None and Final are of 1.1. Either there are Nacks, or Ranges, or None.
+// Acknowledgement is the header block SequenceAcknowledgement (1.1, section 3.9). Ranges ascend.
+// None and Final are of 1.1. Either there are Nacks, or Ranges, or None.
 type Acknowledgement struct {
 	Identifier  string
 	Ranges      []wsrm.Range

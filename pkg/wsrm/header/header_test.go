@@ -152,7 +152,8 @@ func TestRefused(t *testing.T) {
 			assert.Equal(t, &header.Sequence{Identifier: "urn:x", Number: 1}, m.Sequence)
 			m.Sequence = nil
 		}
-		assert.Equal(t, &header.Message{Version: header.V11, AckRequested: []header.AckRequested{{Identifier: there}}}, m, c.head+c.body)
+		beside := &header.Message{Version: header.V11, AckRequested: []header.AckRequested{{Identifier: there}}}
+		assert.Equal(t, beside, m, c.head+c.body)
 	}
 	m := parse(t, envelope(xmlns.WSRM, `<r:UsesSequenceSSL/>`, `<r:Else/>`))
 	assert.Equal(t, &header.Message{Version: header.V11}, m)
@@ -160,12 +161,14 @@ func TestRefused(t *testing.T) {
 	assert.Equal(t, []wsrm.Range{{First: 1, Last: 2}, {First: 3, Last: 4}}, m.Acknowledgements[0].Ranges)
 }
 
-// Apache CXF writes None behind the ranges that it acknowledges. They stand, and so does all else that such a message says.
+// Apache CXF writes None behind the ranges that it acknowledges. They stand, and so does all else
+// that such a message says.
 func TestNoneBesideRanges(t *testing.T) {
 	m := parse(t, envelope(xmlns.WSRM, identified("Sequence", there, `<r:MessageNumber>2</r:MessageNumber>`)+
 		identified("SequenceAcknowledgement", back, `<r:AcknowledgementRange Upper="1" Lower="1"/><r:None/>`), ``))
 	assert.Equal(t, &header.Sequence{Identifier: there, Number: 2}, m.Sequence)
-	assert.Equal(t, []header.Acknowledgement{{Identifier: back, Ranges: []wsrm.Range{{First: 1, Last: 1}}}}, m.Acknowledgements)
+	want := []header.Acknowledgement{{Identifier: back, Ranges: []wsrm.Range{{First: 1, Last: 1}}}}
+	assert.Equal(t, want, m.Acknowledgements)
 	require.Len(t, m.Broken, 1)
 	assert.EqualError(t, m.Broken[0], "wsrm: SequenceAcknowledgement: None beside ranges")
 }

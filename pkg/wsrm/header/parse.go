@@ -16,8 +16,9 @@ import (
 // maxBroken bounds Message.Broken: who sends more of it has said enough.
 const maxBroken = 8
 
-// Parse reads what an envelope says about sequences; nil if it says nothing. Elements that the version does not have are passed over, as its schema allows.
-// What breaks a rule is left out and listed in Message.Broken; everything beside it stands.
+// Parse reads what an envelope says about sequences; nil if it says nothing. Elements that the
+// version does not have are passed over, as its schema allows. What breaks a rule is left out and
+// listed in Message.Broken; everything beside it stands.
 func Parse(e *soap.Envelope) *Message {
 	fault, isFault := e.Fault()
 	r := reader{m: &Message{Version: versionOf(e, &fault)}}
@@ -45,7 +46,8 @@ type reader struct {
 	err   *Error // the first rule that the element at hand breaks
 }
 
-// each reads those elements of a list that are of the version. Of one that breaks a rule nothing stays.
+// each reads those elements of a list that are of the version. Of one that breaks a rule nothing
+// stays.
 func (r *reader) each(list []soap.Element, read func(*soap.Element)) {
 	for i := range list {
 		if list[i].Name.Space != r.space {
