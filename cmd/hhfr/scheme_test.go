@@ -9,6 +9,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"strings"
+	"sync"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -30,27 +31,32 @@ func tlsPorts(t *testing.T) map[string]string {
 	} {
 		l, err := net.Listen("tcp", "127.0.0.1:0")
 		require.NoError(t, err)
-		t.Cleanup(func() { _ = l.Close() })
-		go func() {
+		var serving sync.WaitGroup
+		t.Cleanup(func() {
+			_ = l.Close()
+			serving.Wait()
+		})
+		serving.Go(func() {
 			for {
 				conn, err := l.Accept()
 				if err != nil {
 					return
 				}
-				go func() {
+				serving.Go(func() {
 					defer conn.Close()
 					in := bufio.NewReader(conn)
 					if first, err := in.Peek(1); err != nil || first[0] == 0x16 {
-						_ = tls.Server(peekedConn{conn, in}, config).Handshake()
+						got, _ := io.ReadAll(tls.Server(peekedConn{conn, in}, config))
+						assert.Empty(t, got, "a handshake is enough")
 						return
 					}
 					if r, err := http.ReadRequest(in); err == nil {
 						_, _ = io.Copy(io.Discard, r.Body)
 						_, _ = io.WriteString(conn, says)
 					}
-				}()
+				})
 			}
-		}()
+		})
 		ports[name] = "http://" + l.Addr().String() + "/service"
 	}
 	return ports
@@ -81,7 +87,8 @@ func TestWrongScheme(t *testing.T) {
 		commands := map[string][]string{
 			"stream": {"stream", url, message, "-o", "json"}, "ordered": {"stream", url, message, "--ordered"},
 			"negotiate": {"negotiate", url}, "replay": append(recorded, "--to", url),
-			"replay as SOAP": append(recorded, "--to", url, "--as", "soap"),
+			"negotiate, trusting": {"negotiate", url, "--insecure-skip-verify"},
+			"replay as SOAP":      append(recorded, "--to", url, "--as", "soap"),
 		}
 		if name == "silence" {
 			delete(commands, "replay as SOAP") // makes no offer, and of a message it would not be certain

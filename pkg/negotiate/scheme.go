@@ -78,8 +78,9 @@ func schemeReply(u *url.URL, resp *http.Response) error {
 const probeTimeout = 5 * time.Second
 
 // speaksTLS reports whether a server that gave an offer by http no reply at all speaks TLS there:
-// many close the connection without a word. Only a TLS handshake is made, and nothing sent. It is
-// for offers: of a message it would not be certain enough, since a port may take both.
+// many close the connection without a word. Only a TLS handshake is made, for a request of which
+// nothing is sent. It is for offers: of a message it would not be certain enough, since a port may
+// take both.
 func (n *negotiation) speaksTLS(ctx context.Context) bool {
 	if n.url.Scheme != "http" {
 		return false
@@ -87,22 +88,24 @@ func (n *negotiation) speaksTLS(ctx context.Context) bool {
 	ctx, cancel := context.WithTimeout(ctx, probeTimeout)
 	defer cancel()
 	var shaken atomic.Bool
-	ctx = httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{GotConn: func(httptrace.GotConnInfo) {
-		shaken.Store(true)
-		cancel() // before anything is written
-	}})
+	ctx = httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{
+		GotConn: func(httptrace.GotConnInfo) { shaken.Store(true) },
+	})
 	secure := *n.url
 	secure.Scheme, secure.User = "https", nil
 	if secure.Port() == "" {
 		secure.Host = net.JoinHostPort(secure.Hostname(), "80")
 	}
-	req, err := http.NewRequestWithContext(ctx, http.MethodHead, secure.String(), nil)
+	req, err := http.NewRequestWithContext(ctx, http.MethodPost, secure.String(), nil)
 	if err != nil {
 		return false
 	}
+	// A body that is shorter than it says fails before the head leaves the buffer.
+	req.Body, req.ContentLength = io.NopCloser(bytes.NewReader(nil)), 1
 	resp, err := n.dialer.cfg.HTTPClient.Do(req)
 	if err == nil {
 		_ = resp.Body.Close()
+		return false
 	}
 	var untrusted *tls.CertificateVerificationError
 	var refused *net.OpError // an alert
