@@ -71,7 +71,6 @@ func TestLogLinesAreJSON(t *testing.T) {
 		{"negotiate", url, "-v"}, {"negotiate", plain.URL, "-v", "--require-hhfr"},
 		{"decode", recording}, {"decode", recording, "-v"}, {"reconstruct", message},
 		{"transcode", message, "--out", filepath.Join(dir, "packed.hhfr")}, {"replay", recording, "--to", plain.URL},
-		{"bench", "session", "--service", "sum", "--sizes", "2", "--n", "1", "--link", "wifi"},
 	} {
 		_, _, text := do(t, args...)
 		_, _, stderr := do(t, append([]string{"--log-format", "json"}, args...)...)
