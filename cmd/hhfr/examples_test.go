@@ -34,7 +34,7 @@ func TestExamples(t *testing.T) {
 	defer stop()
 	u, err := url.Parse(service)
 	require.NoError(t, err)
-	root := newRoot(Env{})
+	root := newRoot(Env{}, &global{})
 	for _, c := range append(root.Commands(), root) {
 		if c.Example == "" || measuring[c.Name()] {
 			continue

@@ -61,14 +61,14 @@ Exit code 0 also where the outcome is plain SOAP; with --require-hhfr that is 3.
 	return c
 }
 
-func (o *negotiateOptions) config(g *global, env Env, store ctxstore.Store, secure *secured) (cfg negotiate.Config, err error) {
+func (o *negotiateOptions) config(g *global, store ctxstore.Store, secure *secured) (cfg negotiate.Config, err error) {
 	book := binary.NewBook(ctxstore.Shapes{Store: store})
-	log := g.logger(env.Err)
+	log := g.logger()
 	transport := http.DefaultTransport.(*http.Transport).Clone()
 	transport.TLSClientConfig = secure.config
 	cfg = negotiate.Config{
 		HTTPClient: &http.Client{Transport: transport}, Store: store, Coders: negotiate.BookCoders(book),
-		AllowHost: o.allowHost, RequireHHFR: o.requireHHFR, RememberFor: -1, Timeout: o.timeout, Log: log,
+		AllowHost: o.allowHost, RequireHHFR: o.requireHHFR, ProbeTLS: true, RememberFor: -1, Timeout: o.timeout, Log: log,
 	}
 	if o.representation != "" {
 		cfg.Representations = []string{o.representation}
@@ -118,7 +118,7 @@ func runNegotiate(ctx context.Context, env Env, g *global, o negotiateOptions) (
 		return err
 	}
 	defer func() { _ = store.Close() }()
-	cfg, err := o.config(g, env, store, secure)
+	cfg, err := o.config(g, store, secure)
 	if err != nil {
 		return err
 	}

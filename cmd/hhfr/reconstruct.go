@@ -46,9 +46,12 @@ func runReconstruct(ctx context.Context, env Env, g *global, o decodeOptions, fi
 	if store != nil {
 		defer func() { _ = store.Close() }()
 	}
+	if err := once(files); err != nil {
+		return err
+	}
 	var runs []capture.RawRun
 	for _, name := range files {
-		in, err := openInput(ctx, env, name)
+		in, err := openInput(ctx, env, g, name, "a stream")
 		if err != nil {
 			return err
 		}

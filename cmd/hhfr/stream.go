@@ -1,7 +1,6 @@
 package main
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -10,6 +9,7 @@ import (
 	"net/url"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync/atomic"
 	"time"
@@ -17,7 +17,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/hhfr/hhfr/internal/link"
-	"github.com/hhfr/hhfr/internal/xmltext"
 	"github.com/hhfr/hhfr/pkg/ctxstore/engines"
 	"github.com/hhfr/hhfr/pkg/negotiate"
 	"github.com/hhfr/hhfr/pkg/peer"
@@ -55,8 +54,9 @@ func newStream(env Env, g *global) *cobra.Command {
 not know hhfr gets them as plain SOAP in HTTP.
 
 FILE is sent as it is, whatever it holds; - reads a sequence of XML documents from stdin. --wrap puts a body into an envelope first.
---one-way wants no replies: a message is done when it is on its way, and listed at the end if it was lost. --listen stays, and prints what the other end sends unasked, until Ctrl-C, the
-time of --timeout, or the end of the stream if no other one can be had.
+--one-way wants no replies: a message is done when it is on its way, and listed at the end if it was lost. --listen
+stays, and prints what the other end sends unasked, until Ctrl-C or SIGTERM, the time of --timeout, or the end of the
+stream if no other one can be had.
 A stream that breaks is negotiated anew for the time of --reconnect, then all that is left goes as plain SOAP. Messages that were written and not
 answered are listed, and never sent again.
 --assurance at-least-once and exactly-once number the messages and keep them in --store until they are done, over streams that break and processes that die.
@@ -64,7 +64,9 @@ answered are listed, and never sent again.
 The same command with the same store, started again, first finishes what it had; with --resume its FILEs are those of the run that was killed, and what that one had accepted is not sent
 again. Exactly-once needs a store that persists, here and at the server. One process at a time sends under an assurance with a store to a service.
 
-Exit code 1: a reply is a fault or an HTTP error; 5: the fate of messages is unknown, or they are kept in the store and not known to be done.`,
+Exit code 1: a reply is a fault or an HTTP error; 3: there is no connection, or the port is of the other scheme, https
+or http; 5: the fate of messages is unknown, or they are kept in the store and not known to be done; 130: interrupted,
+after which all that is known is printed.`,
 		Example: `  hhfr stream http://127.0.0.1:8080/echo message.xml
   hhfr stream http://127.0.0.1:8080/echo a.xml b.xml --repeat 100 -o json
   cat requests.xml | hhfr stream http://127.0.0.1:8080/echo - --save-dir out
@@ -147,24 +149,49 @@ func (o *streamOptions) check() error {
 	if err := o.checkAssurance(); err != nil {
 		return err
 	}
-	if _, err := peer.RequestHead("/", nil, o.action, o.fields); err != nil {
-		return usage(fmt.Errorf("--header, --action: %w", err), "")
+	if err := o.checkHead(); err != nil {
+		return err
 	}
-	for _, f := range o.files {
-		if f == "-" && o.repeat > 1 {
-			return usage(errors.New("- can be read once only"), "leave --repeat out, or name files")
+	if slices.Contains(o.files, "-") && o.repeat > 1 {
+		return usage(errors.New("- can be read once only"), "leave --repeat out, or name files")
+	}
+	return sendable(o.files)
+}
+
+// checkHead finds out whether the fields that are asked for can stand in a head.
+func (o *streamOptions) checkHead() error {
+	bad := func(flag string, err error) error {
+		var e *peer.Error
+		if errors.As(err, &e) && e.Err != nil {
+			err = e.Err
 		}
-		if f != "-" {
-			if err := sendable(f); err != nil {
-				return err
-			}
+		return usage(fmt.Errorf("%s: %w", flag, err), "")
+	}
+	if _, err := peer.RequestHead("/", nil, o.action, nil); err != nil {
+		return bad("--action", err)
+	}
+	for _, field := range o.fields {
+		if _, err := peer.RequestHead("/", nil, "", []string{field}); err != nil {
+			return bad("--header", err)
 		}
 	}
 	return nil
 }
 
-// sendable finds out before anything is sent what can be found out about a file.
-func sendable(name string) error {
+// sendable finds out before anything is sent what can be found out about files.
+func sendable(files []string) error {
+	for _, name := range files {
+		if name == "-" {
+			continue
+		}
+		if err := readable(name); err != nil {
+			return err
+		}
+	}
+	return once(files)
+}
+
+func readable(name string) error {
 	info, err := os.Stat(name)
 	switch {
 	case err != nil:
@@ -204,7 +231,7 @@ func runStream(ctx context.Context, env Env, g *global, o streamOptions) (err er
 	if err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, rec.close(env.Err)) }()
+	defer func() { err = errors.Join(err, rec.close()) }()
 	if o.saveDir != "" {
 		if err := os.MkdirAll(o.saveDir, 0o755); err != nil {
 			return err
@@ -221,20 +248,20 @@ func runStream(ctx context.Context, env Env, g *global, o streamOptions) (err er
 	defer func() { _ = over.close() }()
 	began := time.Now()
 	late := &lateReplies{}
-	session, err := dialer{options: o, store: store, secure: secure, recording: rec, network: over, log: g.logger(env.Err), late: late.take}.dial(ctx)
+	session, err := dialer{options: o, store: store, secure: secure, recording: rec, network: over, log: g.logger(), late: late.take}.dial(ctx)
 	if err != nil {
 		return err
 	}
 	agreed := session.Agreed()
-	if !agreed.HHFR && !g.quiet {
-		fmt.Fprintf(env.Err, "hhfr: plain SOAP: %s\n", agreed.Why)
+	if !agreed.HHFR {
+		g.note("plain SOAP: %s", agreed.Why)
 	}
-	p := &printer{env: env, o: o, late: late}
+	p := &printer{env: env, g: g, o: o, late: late}
 	sending, stop := context.WithCancel(ctx)
 	defer stop()
 	finished := false
-	first := o.begin(env, g, session)
-	for in := range peer.Send(sending, session, behind(messages(sending, env, o), first), o.concurrency) {
+	first := o.begin(g, session)
+	for in := range peer.Send(sending, session, behind(messages(sending, env, g, o), first), o.concurrency) {
 		in.Number += first
 		switch {
 		case err == nil:
@@ -252,7 +279,7 @@ func runStream(ctx context.Context, env Env, g *global, o streamOptions) (err er
 	case o.listen:
 		err = o.unasked.wait(ctx, session)
 	case o.sequenced():
-		err = o.finish(ctx, env, g, session)
+		err = o.finish(ctx, g, session)
 		finished = err == nil
 	}
 	err = o.unfinished(err)
@@ -263,11 +290,11 @@ func runStream(ctx context.Context, env Env, g *global, o streamOptions) (err er
 	}
 	p.sum.finish(session, over, time.Since(began))
 	p.sum.Unasked = o.unasked.heard()
-	return errors.Join(err, closed, p.end(g))
+	return errors.Join(err, closed, p.end())
 }
 
 // messages reads what is to be sent.
-func messages(ctx context.Context, env Env, o streamOptions) iter.Seq2[peer.Outgoing, error] {
+func messages(ctx context.Context, env Env, g *global, o streamOptions) iter.Seq2[peer.Outgoing, error] {
 	path := "/"
 	if u, err := url.Parse(o.url); err == nil && u.RequestURI() != "" {
 		path = u.RequestURI()
@@ -290,12 +317,12 @@ func messages(ctx context.Context, env Env, o streamOptions) iter.Seq2[peer.Outg
 					}
 					continue
 				}
-				for doc, err := range xmltext.Documents(interruptible(ctx, env.In), maxDocument) {
+				for doc, err := range documents(ctx, env, g) {
 					if err != nil {
-						yield(peer.Outgoing{Name: name}, fmt.Errorf("stdin: %w", err))
+						yield(peer.Outgoing{Name: name}, err)
 						return
 					}
-					if !give(name, bytes.Clone(doc)) {
+					if !give(name, doc) {
 						return
 					}
 				}

@@ -53,16 +53,17 @@ func (o *streamOptions) checkAssurance() error {
 }
 
 // begin tells what an earlier run left, and how many messages of this one that had accepted.
-func (o *streamOptions) begin(env Env, g *global, session *negotiate.Session) (accepted int) {
+func (o *streamOptions) begin(g *global, session *negotiate.Session) (accepted int) {
 	status, resumed := session.Sequence()
-	if undone := status.Accepted - status.Done; g.verbose && (undone > 0 || o.resume) {
-		fmt.Fprintf(env.Err, "hhfr: going on with a sequence: %d messages accepted, %d of them not known to be done\n", status.Accepted, undone)
+	if undone := status.Accepted - status.Done; undone > 0 || o.resume {
+		g.detail("going on with a sequence: %s accepted, %d of them not known to be done",
+			count(status.Accepted, "message"), undone)
 	}
 	if !o.resume {
 		return 0
 	}
-	if resumed > 0 && !g.quiet { // with other FILEs than that run had, these were never sent
-		fmt.Fprintf(env.Err, "hhfr: --resume: %d messages left out, which an earlier run with this store had accepted\n", resumed)
+	if resumed > 0 { // with other FILEs than that run had, these were never sent
+		g.note("--resume: %s left out, which an earlier run with this store had accepted", count(resumed, "message"))
 	}
 	return int(resumed)
 }
@@ -83,12 +84,11 @@ func behind(messages iter.Seq2[peer.Outgoing, error], first int) iter.Seq2[peer.
 }
 
 // finish waits until everything is done. Where nothing is kept, what came of each message is told one by one.
-func (o *streamOptions) finish(ctx context.Context, env Env, g *global, session *negotiate.Session) error {
+func (o *streamOptions) finish(ctx context.Context, g *global, session *negotiate.Session) error {
 	err := session.Finish(ctx)
 	status, _ := session.Sequence()
-	if g.verbose {
-		fmt.Fprintf(env.Err, "hhfr: sequence: %d messages accepted, %d done, %d sent again in this run\n", status.Accepted, status.Done, status.Resent)
-	}
+	g.detail("sequence: %s accepted, %d done, %d sent again in this run",
+		count(status.Accepted, "message"), status.Done, status.Resent)
 	switch {
 	case err == nil || !o.kept() && ctx.Err() == nil:
 		return nil
@@ -96,9 +96,12 @@ func (o *streamOptions) finish(ctx context.Context, env Env, g *global, session 
 		return err
 	}
 	if status.Accepted == status.Done {
-		return &problem{exitPartial, fmt.Errorf("all %d messages are done, but the other end has not heard that it was the last: %w", status.Accepted, err), "the same command with --resume ends it"}
+		err = fmt.Errorf("all is done (%s), but the peer has not heard that nothing follows: %w",
+			count(status.Accepted, "message"), err)
+		return &problem{exitPartial, err, "the same command with --resume ends it"}
 	}
-	return &problem{exitPartial, fmt.Errorf("%d messages are not known to be done: %w", status.Accepted-status.Done, err), "the store has them: the same command with --resume goes on with them"}
+	err = fmt.Errorf("%s not known to be done: %w", count(status.Accepted-status.Done, "message"), err)
+	return &problem{exitPartial, err, "the store has them: the same command with --resume goes on with them"}
 }
 
 // sequenceStats is how far the messages of a sequence came, this run's and those of earlier ones that it goes on with; of the last sequence, if the other end lost one.

@@ -15,6 +15,7 @@ import (
 // printer prints and saves what comes back, in sending order.
 type printer struct {
 	env    Env
+	g      *global
 	o      streamOptions
 	sum    summary
 	posted []posted // one-way messages, until it is known what became of them
@@ -148,7 +149,7 @@ func (s *summary) finish(session *negotiate.Session, over *network, took time.Du
 }
 
 // end prints the summary and tells of failures by its error.
-func (p *printer) end(g *global) error {
+func (p *printer) end() error {
 	s := &p.sum
 	if s.Unknown == nil {
 		s.Unknown = []int{}
@@ -157,16 +158,19 @@ func (p *printer) end(g *global) error {
 		if err := writeJSON(p.env.Out, map[string]*summary{"summary": s}); err != nil {
 			return err
 		}
-	} else if !g.quiet {
+	} else {
 		unasked := ""
 		if s.Unasked > 0 {
 			unasked = fmt.Sprintf(", %d unasked", s.Unasked)
 		}
-		fmt.Fprintf(p.env.Err, "hhfr: %d messages, %d failed%s, %.1f ms; envelopes %d + %d octets, heads %d + %d; stream %d + %d (shapes %d + %d, syncs %d + %d); HTTP %d + %d\n", s.Messages, s.Failed, unasked, s.Millis,
+		p.g.note("%s, %d failed%s, %.1f ms; envelopes %d + %d octets, heads %d + %d; "+
+			"stream %d + %d (shapes %d + %d, syncs %d + %d); HTTP %d + %d",
+			count(s.Messages, "message"), s.Failed, unasked, s.Millis,
 			s.Envelopes.Sent, s.Envelopes.Received, s.Heads.Sent, s.Heads.Received, s.Stream.Sent, s.Stream.Received, s.Shapes.Sent, s.Shapes.Received,
 			s.Syncs.Sent, s.Syncs.Received, s.HTTP.Sent, s.HTTP.Received)
-		if d := s.Datagrams; d != nil && g.verbose {
-			fmt.Fprintf(p.env.Err, "hhfr: datagrams %d + %d, %d refused; units sent again %d, arrived again %d; acknowledgements %d + %d; time-outs %d, %d of them wrong, probes %d; round trip %.1f ms, timer %.1f ms, window %d octets\n",
+		if d := s.Datagrams; d != nil {
+			p.g.detail("datagrams %d + %d, %d refused; units sent again %d, arrived again %d; acknowledgements %d + %d; "+
+				"time-outs %d, %d of them wrong, probes %d; round trip %.1f ms, timer %.1f ms, window %d octets",
 				d.Sent, d.Received, d.Refused, d.Resent, d.Again, d.AcksOut, d.AcksIn, d.Timeouts, d.Wrong, d.Probes, d.RTT, d.RTO, d.Window)
 		}
 	}

@@ -205,11 +205,19 @@ func facts(f *flow.Flow) string {
 	return ""
 }
 
+// OtherRequests is the kind in [Result.Others] of HTTP requests with a body that is no SOAP, over
+// connections that carry SOAP, too.
+const OtherRequests = "HTTP requests without SOAP"
+
 // plain gives the SOAP messages among the HTTP messages of a flow.
 func (dec *decoder) plain(f *flow.Flow, h flow.HTTPResult) (messages []*Decoded) {
+	others := 0
 	for i, x := range h.Exchanges {
 		request, reply := decodePlain(x.Request), decodePlain(x.Reply)
 		if !isSOAP(request) && !isSOAP(reply) {
+			if request != nil && len(request.Body) > 0 {
+				others++
+			}
 			continue
 		}
 		for _, d := range []*Decoded{request, reply} {
@@ -218,6 +226,9 @@ func (dec *decoder) plain(f *flow.Flow, h flow.HTTPResult) (messages []*Decoded)
 				messages = append(messages, d)
 			}
 		}
+	}
+	if len(messages) > 0 && others > 0 {
+		dec.result.Others[OtherRequests] += others
 	}
 	return messages
 }
@@ -235,7 +246,11 @@ func decodePlain(m *flow.Message) *Decoded {
 	if !m.Complete() {
 		d.State, d.Why = Incomplete, m.Why.String()
 	}
-	if d.recognize(); m.CodingErr != nil {
+	d.recognize()
+	if contentType, ok := m.Head.Get("Content-Type"); ok && d.Version == soap.None {
+		d.Version = soap.ParseContentType(string(contentType)).BinaryVersion()
+	}
+	if m.CodingErr != nil {
 		d.Why = strings.TrimSpace(d.Why + " content coding " + m.Coding + ": " + m.CodingErr.Error())
 	}
 	return d

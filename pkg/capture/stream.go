@@ -66,6 +66,23 @@ func (d *Decoded) SessionString() string {
 	return s[:8] + "-" + s[8:12] + "-" + s[12:16] + "-" + s[16:20] + "-" + s[20:]
 }
 
+// Client is the end that opened the connection of a stream, as far as the capture tells, and that
+// asks in plain SOAP; zero where only stream octets are there.
+func (d *Decoded) Client() netip.AddrPort {
+	if !d.HHFR && d.Reply || d.HHFR && (d.origin == 1) != d.Reply {
+		return d.Dst
+	}
+	return d.Src
+}
+
+// Server is the end that is not Client.
+func (d *Decoded) Server() netip.AddrPort {
+	if d.Client() == d.Src {
+		return d.Dst
+	}
+	return d.Src
+}
+
 // Whole tells whether the body is there, as it was sent.
 func (d *Decoded) Whole() bool {
 	return d.State == Verified || d.State == Unverified || d.State == Unchecked

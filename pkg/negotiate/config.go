@@ -60,6 +60,11 @@ type Config struct {
 	// RememberFor is how long an end that did not agree is spoken to in plain SOAP without asking again; 0 means [DefaultRememberFor], below 0:
 	// neither remember nor look whether something is remembered.
 	RememberFor time.Duration
+	// ProbeTLS has a server that closes the connection of an offer by http without a word tried
+	// with a TLS handshake: if it answers that, the URL has the wrong scheme (see [SchemeError]),
+	// and nothing is sent. Who does not want to be seen to try leaves it out; the offer then ends
+	// in plain SOAP.
+	ProbeTLS bool
 	// RequireHHFR: fail with NoHHFR instead of speaking plain SOAP.
 	RequireHHFR bool
 	// Timeout bounds negotiation and opening the stream, together; 0 means [DefaultTimeout].

@@ -15,6 +15,7 @@ import (
 	"strings"
 	"sync/atomic"
 
+	"github.com/hhfr/hhfr/internal/http1"
 	"github.com/hhfr/hhfr/pkg/ctxstore"
 	"github.com/hhfr/hhfr/pkg/schema"
 	"github.com/hhfr/hhfr/pkg/soap"
@@ -135,15 +136,25 @@ func (n *negotiation) ask(ctx context.Context, v soap.Version, offer *Offer) (*A
 	for _, f := range fields {
 		req.Header[f.Name] = []string{f.Value}
 	}
+	http1.NameAgent(req.Header)
 	client := *n.dialer.cfg.HTTPClient
 	client.CheckRedirect = func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
 	resp, err := client.Do(req)
 	if err != nil {
+		if wrong := schemeOf(n.url, err); wrong != nil {
+			return nil, wrong
+		}
 		err = n.late(ctx, withoutURL(err))
-		if !connected.Load() {
+		switch {
+		case !connected.Load():
 			return nil, &Error{Code: Unreachable, At: -1, Err: err}
+		case n.dialer.cfg.ProbeTLS && ctx.Err() == nil && n.speaksTLS(ctx):
+			return nil, wrongScheme("https")
 		}
 		return nil, &refusal{err: fmt.Errorf("no reply to the offer: %w", err), passing: true}
+	}
+	if err := schemeReply(n.url, resp); err != nil {
+		return nil, err
 	}
 	defer resp.Body.Close()
 	data, err := io.ReadAll(io.LimitReader(resp.Body, MaxOffer+1))

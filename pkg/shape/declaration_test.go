@@ -12,7 +12,7 @@ import (
 // A shape holds an XML declaration as XML knows it; what else stands where one does is content, like any processing instruction.
 func TestDeclarationsInShapes(t *testing.T) {
 	for text, markup := range map[string]bool{
-		`<?xml version="1.0"?>`:                                           true,
+		`<?xml version="1.0"?>`: true,
 		`<?xml version='1.1' encoding='utf-8' standalone='yes' ?>`:        true,
 		"<?xml\tversion = \"1.0\"\n encoding=\"ISO-8859-1\"?>":            true,
 		`<?xml version="1.0" x="SECRET"?>`:                                false,
