@@ -61,8 +61,17 @@ A stream that breaks is negotiated anew for the time of --reconnect, then all th
 answered are listed, and never sent again.
 --assurance at-least-once and exactly-once number the messages and keep them in --store until they are done, over streams that break and processes that die.
 --ordered has messages handled in their order, under any assurance; at-most-once keeps nothing, and lists what a stream that broke took along.
-The same command with the same store, started again, first finishes what it had; with --resume its FILEs are those of the run that was killed, and what that one had accepted is not sent
-again. Exactly-once needs a store that persists, here and at the server. One process at a time sends under an assurance with a store to a service.
+Exactly-once needs a store that persists, here and at the server. One process at a time sends under an assurance with a store to a service.
+
+After an interruption, repeat the command with --resume. The store has the number of messages that the run had accepted, and a digest of them: if the first messages are the same, these are left out, and the
+rest is sent. Otherwise:
+
+  all      are sent if no earlier run is known, or the last one was completed and began with another message
+  none     is sent if the last run was completed with exactly these messages
+  refused  are all other messages: exit code 2, and none of them is sent
+
+Which it was is told on stderr. Without --resume all messages are sent, behind what the store still has of an interrupted run; that one can be resumed later, too. The store remembers 16 interrupted runs to a
+service.
 
 Exit code 1: a reply is a fault or an HTTP error; 5: the fate of messages is unknown, or they are kept in the store and not known to be done.`,
 		Example: `  hhfr stream http://127.0.0.1:8080/echo message.xml
@@ -116,7 +125,7 @@ Exit code 1: a reply is a fault or an HTTP error; 5: the fate of messages is unk
 	f.StringVar(&o.assurance, "assurance", wsrm.AtMostOnce.String(), "what holds for each message: "+strings.Join(assurances(), ", "))
 	f.BoolVar(&o.ordered, "ordered", false, "messages are handled in the order in which they were sent; implies --require-hhfr")
 	f.BoolVar(&o.unordered, "unordered", false, "no message waits for another that was lost on the way, for more octets each; with --transport udp")
-	f.BoolVar(&o.resume, "resume", false, "leave out what an earlier run with these FILEs and this store had accepted; with at-least-once or exactly-once")
+	f.BoolVar(&o.resume, "resume", false, "go on with an interrupted run of these FILEs: what it had accepted is left out; with at-least-once or exactly-once")
 	f.DurationVar(&o.timeout, "timeout", 0, "give up after this time, all in all; 0: never")
 	o.tls.flags(f, "URL")
 	outputFlag(c, &o.output, "text", "json", "xml")
@@ -240,10 +249,16 @@ func runStream(ctx context.Context, env Env, g *global, o streamOptions) (err er
 	p := &printer{env: env, o: o, late: late}
 	sending, stop := context.WithCancel(ctx)
 	defer stop()
-	finished := false
-	first := o.begin(env, g, session)
-	for in := range peer.Send(sending, session, behind(messages(sending, env, o), first), o.concurrency) {
-		in.Number += first
+	finished, told := false, false
+	o.begin(env, g, session)
+	for in := range peer.Send(sending, session, messages(sending, env, o), o.concurrency) {
+		if isAccepted(in.Err) {
+			continue
+		}
+		if !told {
+			told = true
+			resumed(env, g, session)
+		}
 		switch {
 		case err == nil:
 			if err = p.incoming(in); err != nil {
@@ -252,6 +267,9 @@ func runStream(ctx context.Context, env Env, g *global, o streamOptions) (err er
 		case isUnknown(in.Err) || in.Err == nil:
 			err = errors.Join(err, p.incoming(in))
 		}
+	}
+	if !told {
+		resumed(env, g, session)
 	}
 	switch {
 	case err != nil:
@@ -270,8 +288,12 @@ func runStream(ctx context.Context, env Env, g *global, o streamOptions) (err er
 		closed = nil // a stream that broke is what the list is about, or of no interest any more
 	}
 	p.sum.finish(session, over, time.Since(began))
-	p.sum.Unasked = o.unasked.heard()
-	return errors.Join(err, closed, p.end(g))
+	p.sum.Unasked, p.sum.LeftOut = o.unasked.heard(), session.Resumed().LeftOut
+	ended := p.end(g)
+	if finished && err == nil { // behind all that is told of it
+		err = session.EndRun(context.WithoutCancel(ctx))
+	}
+	return errors.Join(err, closed, ended)
 }
 
 // messages reads what is to be sent.

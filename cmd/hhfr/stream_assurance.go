@@ -4,9 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"iter"
 	"strings"
 	"sync"
+	"time"
 
 	"github.com/hhfr/hhfr/pkg/negotiate"
 	"github.com/hhfr/hhfr/pkg/peer"
@@ -52,40 +52,33 @@ func (o *streamOptions) checkAssurance() error {
 	return nil
 }
 
-// begin tells what an earlier run left, and how many messages of this one that had accepted.
-func (o *streamOptions) begin(env Env, g *global, session *negotiate.Session) (accepted int) {
-	status, resumed := session.Sequence()
+// begin tells what an earlier run left.
+func (o *streamOptions) begin(env Env, g *global, session *negotiate.Session) {
+	status := session.Sequence()
 	if undone := status.Accepted - status.Done; g.verbose && (undone > 0 || o.resume) {
 		fmt.Fprintf(env.Err, "hhfr: going on with a sequence: %d messages accepted, %d of them not known to be done\n", status.Accepted, undone)
 	}
-	if !o.resume {
-		return 0
-	}
-	if resumed > 0 && !g.quiet { // with other FILEs than that run had, these were never sent
-		fmt.Fprintf(env.Err, "hhfr: --resume: %d messages left out, which an earlier run with this store had accepted\n", resumed)
-	}
-	return int(resumed)
 }
 
-// behind leaves out the first messages.
-func behind(messages iter.Seq2[peer.Outgoing, error], first int) iter.Seq2[peer.Outgoing, error] {
-	return func(yield func(peer.Outgoing, error) bool) {
-		n := 0
-		for m, err := range messages {
-			if n++; n <= first && err == nil {
-				continue
-			}
-			if !yield(m, err) {
-				return
-			}
-		}
+// isAccepted reports whether a message was left out, since an earlier run had accepted it.
+func isAccepted(err error) bool { return errors.Is(err, &negotiate.Error{Code: negotiate.Accepted}) }
+
+// resumed tells what --resume came to. That all was left out, or all sent in spite of it, is told with -q, too.
+func resumed(env Env, g *global, session *negotiate.Session) {
+	switch r := session.Resumed(); {
+	case r.Ended:
+		fmt.Fprintf(env.Err, "hhfr: --resume: nothing is sent: a run of these %d messages came to its end at %s; without --resume they are sent again\n", r.LeftOut, r.At.UTC().Format(time.RFC3339))
+	case r.Other:
+		fmt.Fprintf(env.Err, "hhfr: --resume: no run to go on with: the last one, of other messages, came to its end at %s; all messages are sent\n", r.At.UTC().Format(time.RFC3339))
+	case r.LeftOut > 0 && !g.quiet:
+		fmt.Fprintf(env.Err, "hhfr: --resume: %d messages left out, which the interrupted run had accepted\n", r.LeftOut)
 	}
 }
 
 // finish waits until everything is done. Where nothing is kept, what came of each message is told one by one.
 func (o *streamOptions) finish(ctx context.Context, env Env, g *global, session *negotiate.Session) error {
 	err := session.Finish(ctx)
-	status, _ := session.Sequence()
+	status := session.Sequence()
 	if g.verbose {
 		fmt.Fprintf(env.Err, "hhfr: sequence: %d messages accepted, %d done, %d sent again in this run\n", status.Accepted, status.Done, status.Resent)
 	}
@@ -114,7 +107,7 @@ func sequenceOf(session *negotiate.Session) *sequenceStats {
 	if a := session.Agreed(); a.Facts == nil || a.Facts.Sequence == "" {
 		return nil
 	}
-	status, _ := session.Sequence()
+	status := session.Sequence()
 	return &sequenceStats{status.Accepted, status.Done, status.Received, status.Resent}
 }
 

@@ -50,6 +50,7 @@ type summary struct {
 	Shapes    octets         `json:"stream_shape_octets"` // those among them that announce shapes
 	Syncs     octets         `json:"stream_sync_octets"`  // the sync frames among them
 	Unasked   int            `json:"unasked,omitempty"`   // messages that came unasked, with --listen
+	LeftOut   uint64         `json:"left_out,omitempty"`  // messages that --resume left out
 	HTTP      octets         `json:"http_octets"`         // connections for negotiation and plain SOAP
 	Millis    float64        `json:"ms"`                  // milliseconds, negotiation included
 	Slowest   float64        `json:"slowest_ms"`          // the slowest exchange

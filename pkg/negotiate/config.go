@@ -52,7 +52,8 @@ type Config struct {
 	// Unordered asks for streams whose messages come each for itself: none waits for another that was lost on the way, for more octets each (docs/architecture.md). Over a transport that cannot do that, which only udp can, and to an end
 	// that does not agree, they are ordered. Not with at-most-once in order, which loses what comes late.
 	Unordered bool
-	// Resume tells that what is sent is what an earlier session, which did not come to its end, was to send: [Session.Sequence] says how much of that was accepted.
+	// Resume: the messages are those of an earlier session with the same Store and URL, which did not come to its end. Sent one after another, those that it had accepted, as the store proves, are an [Error] with the code
+	// Accepted; what follows is sent. Others than those are OtherRun, and none is sent (docs/cli.md, hhfr stream; [Session.Resumed]).
 	Resume bool
 	// LateReply, if given, gets replies to messages of earlier sessions, by the number of the message in its sequence, from 1, or why there will be none. It must not block.
 	LateReply func(number uint64, reply *streamer.Message, err error)

@@ -68,7 +68,7 @@ func (n *negotiation) open(ctx context.Context) error {
 		version = soap.V12
 		answer, err = n.ask(ctx, version, offer)
 	}
-	if err == nil && n.outbox != nil && n.outbox.entry.joined && !answer.SequenceKnown {
+	if err == nil && n.outbox.joined() && !answer.SequenceKnown {
 		if err := n.outbox.lost(ctx); err != nil {
 			return err
 		}

@@ -46,7 +46,6 @@ type Session struct {
 	implicit implicit
 	handler  atomic.Pointer[streamer.Handler]
 	outbox   *outbox // nil: no sequence
-	resumed  uint64  // messages accepted in the run that goes on
 
 	ctx    context.Context // until Close
 	cancel context.CancelFunc
