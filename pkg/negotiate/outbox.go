@@ -31,6 +31,7 @@ type outbox struct {
 	revision uint64
 	entry    outboxEntry
 	fresh    bool        // the next message is the first of another run
+	over     bool        // all is done, and both ends know
 	resume   *resumption // with Config.Resume, of what the store has; else nil
 
 	mu        sync.Mutex

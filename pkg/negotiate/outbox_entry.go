@@ -22,6 +22,8 @@ type outboxEntry struct {
 	// ended is the run that came to its end last, and at when; zero: none.
 	ended [16]byte
 	at    time.Time
+	// behind is the run that another one has begun behind, of which nothing was accepted; zero: none.
+	behind [16]byte
 	// interrupted are runs before the one at hand that did not come to their end, as far as each came; oldest first.
 	interrupted []sequence.Run
 }
@@ -40,6 +42,9 @@ func (e *outboxEntry) marshal() ([]byte, error) {
 			Name: w.name("Ended"), Text: hex.EncodeToString(e.ended[:]),
 			Attrs: []soap.Attr{{Name: "at", Value: e.at.UTC().Format(time.RFC3339)}},
 		})
+	}
+	if e.behind != [16]byte{} {
+		w.texts("Behind", hex.EncodeToString(e.behind[:]))
 	}
 	for _, r := range e.interrupted {
 		w.children = append(w.children, soap.Element{
@@ -72,6 +77,9 @@ func parseOutbox(data []byte) (e outboxEntry, err error) {
 		if e.at, err = time.Parse(time.RFC3339, c.Attr("at")); err != nil {
 			r.fail("Ended: %w", err)
 		}
+	}
+	for _, c := range r.all("Behind", 1) {
+		r.digits("Behind", c.Text, e.behind[:])
 	}
 	for _, c := range r.all("Interrupted", maxInterrupted) {
 		var run sequence.Run

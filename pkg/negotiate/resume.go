@@ -36,7 +36,7 @@ type resumption struct {
 	err   error // nothing is sent, nor left out
 }
 
-// restoreRun finds out which run the session's messages go on with, or come behind. It gives the last one that the store knows.
+// restoreRun finds out which run the session's messages go on with, or come behind. It gives the last one that the store has messages of.
 func (o *outbox) restoreRun(ctx context.Context) (last sequence.Run, err error) {
 	last, known := o.seq.Run()
 	if !known {
@@ -45,15 +45,15 @@ func (o *outbox) restoreRun(ctx context.Context) (last sequence.Run, err error) 
 	switch {
 	case !o.d.cfg.Resume:
 		o.fresh = true
-		err = o.interrupted(ctx, last)
-	case known:
-		o.resume = &resumption{o: o, last: last}
-	case o.seq.Status().Accepted > 0:
-		err = &Error{Code: OtherRun, At: -1, Err: errors.New("the store is of a version that did not keep which messages were accepted")}
+		return last, o.interrupted(ctx, last, last.ID)
+	case !known && o.seq.Status().Accepted > 0:
+		return last, &Error{Code: OtherRun, At: -1, Err: errors.New("the store is of a version that did not keep which messages were accepted")}
+	case !known || last.ID == o.entry.behind:
+		o.resume = &resumption{o: o}
 	default:
-		o.fresh = true
+		o.resume = &resumption{o: o, last: last}
 	}
-	return last, err
+	return last, nil
 }
 
 // take decides which run the next message is of, and reports whether it is left out.
@@ -103,9 +103,9 @@ func (r *resumption) choose() {
 		r.refuse("the interrupted run began with another message; %d of it were accepted", r.last.Messages)
 		return
 	}
-	r.past = true
+	r.past, r.o.fresh = true, true
 	if ended {
-		r.found.Other, r.found.At, r.o.fresh = true, e.at, true
+		r.found.Other, r.found.At = true, e.at
 	}
 }
 
@@ -129,7 +129,7 @@ func (r *resumption) compare(ctx context.Context) {
 		if r.goal.ID == r.last.ID {
 			return
 		}
-		if r.err = r.o.interrupted(ctx, r.last); r.err == nil {
+		if r.err = r.o.interrupted(ctx, r.last, [16]byte{}); r.err == nil {
 			r.o.sequence().BeginRun(*r.goal)
 		}
 	}
@@ -175,26 +175,28 @@ func (s *Session) Resumed() Resumed {
 	return s.outbox.resume.found
 }
 
-// interrupted notes that a run has another one behind it, unless it came to its end or never began; under entryMu.
-func (o *outbox) interrupted(ctx context.Context, run sequence.Run) error {
-	if run.Messages == 0 || run.ID == o.entry.ended || slices.Contains(o.entry.interrupted, run) {
-		return nil
-	}
+// interrupted notes that a run is not gone on with now, unless it came to its end or never began; behind is the run that another one begins behind, if it does. Under entryMu.
+func (o *outbox) interrupted(ctx context.Context, run sequence.Run, behind [16]byte) error {
 	e := o.entry
-	forgotten := e.remember(run)
+	e.behind = behind
+	var forgotten *sequence.Run
+	if run.Messages > 0 && run.ID != e.ended {
+		forgotten = e.remember(run)
+	}
 	if err := o.save(ctx, e); err != nil {
 		return err
 	}
 	if forgotten != nil {
-		o.d.cfg.Log.Warn("too many interrupted runs: the oldest cannot be gone on with any more", "messages", forgotten.Messages)
+		o.d.cfg.Log.Warn("too many interrupted runs: the oldest cannot be resumed any more", "messages", forgotten.Messages)
 	}
 	return nil
 }
 
-// finish notes the run of a sequence all of which is done, if it is that of the session's messages.
+// finish notes that all of a sequence is done, and the run of the session's messages.
 func (o *outbox) finish(q *sequence.Sequence) {
 	o.entryMu.Lock()
 	defer o.entryMu.Unlock()
+	o.over = true
 	if o.fresh || o.resume != nil && !o.resume.past {
 		return
 	}
@@ -204,20 +206,23 @@ func (o *outbox) finish(q *sequence.Sequence) {
 }
 
 // EndRun notes in the store that the messages of the session were a whole run, after [Session.Finish], and that whoever started it knows: the next session with the same store and URL has messages of
-// another one. It may be called after [Session.Close]. A session whose messages were not sent, or not finished, has no run to end.
+// another one. It may be called after [Session.Close]. A session that is not finished has no run to end; one without messages had none.
 func (s *Session) EndRun(ctx context.Context) error {
 	o := s.outbox
-	if o == nil {
+	if o == nil || !s.cfg.kept() {
 		return nil
 	}
 	o.entryMu.Lock()
 	defer o.entryMu.Unlock()
-	if o.finished == nil {
+	e := o.entry
+	switch {
+	case o.finished != nil:
+		e.ended, e.at = o.finished.ID, s.cfg.Clock.Now()
+		e.interrupted = slices.DeleteFunc(slices.Clone(e.interrupted), func(r sequence.Run) bool { return r.First == o.finished.First })
+	case !o.over || !o.fresh:
 		return nil
 	}
-	e := o.entry
-	e.ended, e.at = o.finished.ID, s.cfg.Clock.Now()
-	e.interrupted = slices.DeleteFunc(slices.Clone(e.interrupted), func(r sequence.Run) bool { return r.First == o.finished.First })
+	e.behind = [16]byte{}
 	if err := o.save(ctx, e); err != nil {
 		return fmt.Errorf("all is done, but that could not be noted: %w", err)
 	}

@@ -217,6 +217,18 @@ func TestResumeOfOtherMessages(t *testing.T) {
 		require.NoError(t, r.run(immortal, false, "b", "a").err)
 		assert.Equal(t, "a a a b b b", r.done(), "without it they are sent again")
 	})
+	t.Run("a run of the same messages had begun", func(t *testing.T) {
+		r := newRuns(t)
+		require.NoError(t, r.run(immortal, false, "a", "b").err)
+		r.bank.kill()
+		assert.ErrorIs(t, r.run(immortal, false, "a", "b").err, &negotiate.Error{Code: negotiate.Unreachable})
+		r.bank.start()
+		o := r.run(immortal, true, "a", "b")
+		require.NoError(t, o.err)
+		assert.Equal(t, outcome{sent: 2, ended: true}, o, "it is gone on with, and not the one before it")
+		assert.Equal(t, "a a b b", r.done())
+		assert.True(t, r.run(immortal, true, "a", "b").Ended)
+	})
 	t.Run("the last run was interrupted", func(t *testing.T) {
 		r := newRuns(t)
 		require.NoError(t, r.run(immortal, false, "x").err)
