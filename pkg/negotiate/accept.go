@@ -80,12 +80,14 @@ func (r *Responder) serveStream(ctx context.Context, conn net.Conn) {
 	defer func() { left() }()
 	cfg := r.cfg.Stream
 	cfg.Initiator, cfg.Coder, cfg.Handler = false, nil, nil
+	headers := &unchanging{}
+	cfg.Outgoing, cfg.Incoming = headers.outgoing, headers.incoming
 	cfg.Accept = func(ctx context.Context, h streamer.Hello) (streamer.Coder, streamer.Handler, error) {
 		joined, err := r.join(ctx, h)
 		if err != nil {
 			return nil, nil, err
 		}
-		facts = joined
+		facts, headers.blocks = joined, joined.Headers
 		coder, err := r.cfg.Coders(ctx, CoderSpec{Representation: h.Representation, Limits: r.cfg.Stream.Limits, PeerKnows: facts.PeerShapes, Schema: r.replySchema(ctx, facts)})
 		if err != nil {
 			return nil, nil, err
@@ -103,7 +105,7 @@ func (r *Responder) serveStream(ctx context.Context, conn net.Conn) {
 				r.cfg.Log.Warn("sequence not opened", "session", facts.Session.String(), "err", err)
 				return nil, nil, &streamer.Refusal{CloseCode: streamer.CloseInternal, Text: "the sequence could not be opened"}
 			}
-			handler = placed(q, handler)
+			handler = placed(q, handler, r.cfg.Log)
 		}
 		return coder, handler, nil
 	}

@@ -65,7 +65,7 @@ func (d *Dialer) dial(ctx context.Context, u *url.URL) (s *Session, err error) {
 			return nil, sequenceError(err)
 		}
 	}
-	n := &negotiation{dialer: d, url: u, serve: s.serve, outbox: s.outbox}
+	n := &negotiation{dialer: d, url: u, serve: s.serve, outbox: s.outbox, taken: &s.taken}
 	if s.outbox == nil { // a sequence waits for whoever knows it, however that end spoke before
 		err = d.recall(ctx, u)
 	}

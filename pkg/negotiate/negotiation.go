@@ -27,6 +27,7 @@ type negotiation struct {
 	url    *url.URL
 	serve  streamer.Handler
 	outbox *outbox // nil: no sequence
+	taken  *atomic.Int64
 
 	agreed Agreed
 	stream *streamer.Stream
@@ -253,9 +254,11 @@ func (n *negotiation) join(ctx context.Context, a *Answer) error {
 	cfg := d.cfg.Stream
 	cfg.Initiator, cfg.Session, cfg.Token = true, a.Session, a.Token[:]
 	cfg.Representation, cfg.Coder, cfg.Accept, cfg.Handler, cfg.Unordered = number, coder, nil, n.serve, d.cfg.Unordered
+	headers := &unchanging{blocks: facts.Headers, taken: n.taken}
+	cfg.Outgoing, cfg.Incoming = headers.outgoing, headers.incoming
 	if n.outbox != nil {
 		q := n.outbox.sequence()
-		cfg.Acks, cfg.Handler = q.Acks, placed(q, n.serve)
+		cfg.Acks, cfg.Handler = q.Acks, placed(q, n.serve, d.cfg.Log)
 	}
 	stream, err := streamer.Over(ctx, conn, cfg)
 	if err != nil {
