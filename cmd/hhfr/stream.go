@@ -38,6 +38,7 @@ type streamOptions struct {
 	without                                                                 stages
 	timeout, reconnect, negotiateTimeout, remember                          time.Duration
 	schema, replySchema                                                     string
+	headerFiles, headers                                                    []string // of unchanging header blocks; the blocks
 	tls                                                                     clientTLS
 	assurance                                                               string
 	ordered, resume, unordered                                              bool
@@ -57,6 +58,7 @@ not know hhfr gets them as plain SOAP in HTTP.
 FILE is sent as it is, whatever it holds; - reads a sequence of XML documents from stdin. --wrap puts a body into an envelope first.
 --one-way wants no replies: a message is done when it is on its way, and listed at the end if it was lost. --listen stays, and prints what the other end sends unasked, until Ctrl-C, the
 time of --timeout, or the end of the stream if no other one can be had.
+--unchanging-header names a header block that messages have in common. A service that agrees gets it once: messages travel without it where it stands in them octet for octet, and are whole again behind the stream.
 A stream that breaks is negotiated anew for the time of --reconnect, then all that is left goes as plain SOAP. Messages that were written and not
 answered are listed, and never sent again.
 --assurance at-least-once and exactly-once number the messages and keep them in --store until they are done, over streams that break and processes that die.
@@ -80,6 +82,7 @@ Exit code 1: a reply is a fault or an HTTP error; 5: the fate of messages is unk
   hhfr stream http://127.0.0.1:8080/echo body.xml --wrap 1.2 --action urn:example:op -H 'X-Trace: 1'
   hhfr stream http://127.0.0.1:8080/echo message.xml --one-way
   hhfr stream http://127.0.0.1:8080/echo message.xml --link edge -v
+  hhfr stream http://127.0.0.1:8080/echo message.xml --unchanging-header tenant.xml
   hhfr stream http://127.0.0.1:8080/ledger add.xml more.xml --ordered
   hhfr stream http://127.0.0.1:8080/echo message.xml --transport udp --unordered
   hhfr stream http://127.0.0.1:8080/ledger add.xml more.xml --assurance at-least-once --ordered
@@ -122,6 +125,7 @@ Exit code 1: a reply is a fault or an HTTP error; 5: the fate of messages is unk
 	f.DurationVar(&o.remember, "remember", negotiate.DefaultRememberFor, "how long the store remembers that a service speaks plain SOAP, and it is not asked; 0: ask always")
 	f.StringVar(&o.schema, "schema", "", "HHFR Schema of the requests, a file: their types are taken from it")
 	f.StringVar(&o.replySchema, "reply-schema", "", "HHFR Schema of the replies, a file")
+	headerFlag(f, &o.headerFiles)
 	f.StringVar(&o.assurance, "assurance", wsrm.AtMostOnce.String(), "what holds for each message: "+strings.Join(assurances(), ", "))
 	f.BoolVar(&o.ordered, "ordered", false, "messages are handled in the order in which they were sent; implies --require-hhfr")
 	f.BoolVar(&o.unordered, "unordered", false, "no message waits for another that was lost on the way, for more octets each; with --transport udp")
@@ -197,6 +201,9 @@ func sendable(name string) error {
 
 func runStream(ctx context.Context, env Env, g *global, o streamOptions) (err error) {
 	if err := o.check(); err != nil {
+		return err
+	}
+	if o.headers, err = readHeaders(o.headerFiles); err != nil {
 		return err
 	}
 	if o.timeout > 0 {
@@ -289,6 +296,9 @@ func runStream(ctx context.Context, env Env, g *global, o streamOptions) (err er
 	}
 	p.sum.finish(session, over, time.Since(began))
 	p.sum.Unasked, p.sum.LeftOut = o.unasked.heard(), session.Resumed().LeftOut
+	if !g.quiet {
+		tellHeaders(env.Err, session, p.sum.Messages)
+	}
 	ended := p.end(g)
 	if finished && err == nil { // behind all that is told of it
 		err = session.EndRun(context.WithoutCancel(ctx))

@@ -19,7 +19,7 @@ import (
 
 // DecodeConfig is what [Decode] and [DecodeStreams] need beside their input. The zero value works.
 type DecodeConfig struct {
-	// Store has shapes that the input lacks, and tells which sessions are known; nil: none.
+	// Store has shapes that the input lacks, and the contexts of sessions: which are known, and what unchanging headers they have; nil: none.
 	Store ctxstore.Store
 	// MaxMessage is the longest joined message, in octets; 0 means 1 GiB.
 	MaxMessage int64
@@ -62,16 +62,17 @@ func (r *Result) Partial() bool {
 }
 
 type decoder struct {
-	cfg    DecodeConfig
-	join   joiner
-	result *Result
+	cfg      DecodeConfig
+	join     joiner
+	contexts contexts
+	result   *Result
 }
 
 func newDecoder(cfg DecodeConfig) *decoder {
 	if cfg.MaxMessage == 0 {
 		cfg.MaxMessage = defaultMaxMessage
 	}
-	return &decoder{cfg: cfg, result: &Result{Others: map[string]int{}},
+	return &decoder{cfg: cfg, result: &Result{Others: map[string]int{}}, contexts: contexts{store: cfg.Store, known: map[[16]byte][]string{}},
 		join: joiner{store: cfg.Store, seen: map[[32]byte][]byte{}, programs: map[[32]byte]*shape.Program{}, names: map[transit.Name]named{}, maxMessage: cfg.MaxMessage}}
 }
 
@@ -98,6 +99,7 @@ func Decode(ctx context.Context, r io.Reader, cfg DecodeConfig) (*Result, error)
 			return nil, err
 		}
 	}
+	dec.putHeadersBack(ctx)
 	dec.number()
 	return dec.result, ctx.Err()
 }

@@ -10,10 +10,10 @@ import (
 	"sync/atomic"
 )
 
-// headerMark begins what stands on a stream in the place of an unchanging header: the mark, the number of the block in the offer, from 1, and headerEnd. Where a
+// HeaderMark begins what stands on a stream in the place of an unchanging header: the mark, the number of the block in the offer, from 1, and headerEnd. Where a
 // message has these octets itself, it stands there with headerOwn. It looks like an element, so that it is part of a message's shape and costs no octet.
 const (
-	headerMark = "<hhfr:header-"
+	HeaderMark = "<hhfr:header-"
 	headerEnd  = "/>"
 	headerOwn  = "-"
 )
@@ -122,7 +122,7 @@ func (t *taking) failed() error { return nil }
 func (t *taking) rewrite(dst, octets []byte, last bool) ([]byte, int) {
 	i := 0
 	for {
-		n := bytes.IndexByte(octets[i:], headerMark[0])
+		n := bytes.IndexByte(octets[i:], HeaderMark[0])
 		if n < 0 {
 			n = len(octets) - i
 		}
@@ -141,9 +141,9 @@ func (t *taking) rewrite(dst, octets []byte, last bool) ([]byte, int) {
 			if t.taken != nil {
 				t.taken.Add(1)
 			}
-		case bytes.HasPrefix(rest, []byte(headerMark)):
+		case bytes.HasPrefix(rest, []byte(HeaderMark)):
 			dst = reference(dst, headerOwn)
-			i += len(headerMark)
+			i += len(HeaderMark)
 		default:
 			dst = append(dst, rest[0])
 			i++
@@ -152,7 +152,7 @@ func (t *taking) rewrite(dst, octets []byte, last bool) ([]byte, int) {
 }
 
 func reference(dst []byte, what string) []byte {
-	dst = append(dst, headerMark...)
+	dst = append(dst, HeaderMark...)
 	dst = append(dst, what...)
 	return append(dst, headerEnd...)
 }
@@ -167,7 +167,7 @@ func (t *taking) block(octets []byte, at int) int {
 // undecided reports whether more octets may make a block or the mark of these.
 func (t *taking) undecided(octets []byte, at int) bool {
 	begins := func(s string) bool { return len(octets) < len(s) && s[:len(octets)] == string(octets) }
-	return begins(headerMark) || slices.ContainsFunc(t.unused, func(b string) bool { return at+len(b) <= headerWindow && begins(b) })
+	return begins(HeaderMark) || slices.ContainsFunc(t.unused, func(b string) bool { return at+len(b) <= headerWindow && begins(b) })
 }
 
 // putting puts blocks back.
@@ -182,7 +182,7 @@ func (p *putting) failed() error { return p.err }
 func (p *putting) rewrite(dst, octets []byte, last bool) ([]byte, int) {
 	i := 0
 	for {
-		n := bytes.Index(octets[i:], []byte(headerMark))
+		n := bytes.Index(octets[i:], []byte(HeaderMark))
 		if n < 0 {
 			n = len(octets) - i - begun(octets[i:], last)
 			p.at += i + n
@@ -207,8 +207,8 @@ func (p *putting) rewrite(dst, octets []byte, last bool) ([]byte, int) {
 
 // begun is how many octets at the end may be the beginning of a mark.
 func begun(octets []byte, last bool) int {
-	for n := min(len(octets), len(headerMark)-1); n > 0 && !last; n-- {
-		if string(octets[len(octets)-n:]) == headerMark[:n] {
+	for n := min(len(octets), len(HeaderMark)-1); n > 0 && !last; n-- {
+		if string(octets[len(octets)-n:]) == HeaderMark[:n] {
 			return n
 		}
 	}
@@ -217,19 +217,19 @@ func begun(octets []byte, last bool) int {
 
 // referred reads a reference: what it names, and how long it is. Not whole: the octets end before it does.
 func referred(octets []byte) (what string, length int, whole bool) {
-	rest := octets[len(headerMark):]
+	rest := octets[len(HeaderMark):]
 	const most = len("16" + headerEnd)
 	n := bytes.Index(rest[:min(len(rest), most)], []byte(headerEnd))
 	if n < 0 {
 		return "", 0, len(rest) >= most
 	}
-	return string(rest[:n]), len(headerMark) + n + len(headerEnd), true
+	return string(rest[:n]), len(HeaderMark) + n + len(headerEnd), true
 }
 
 // text is what stands in the place of a reference.
 func (p *putting) text(what string) (string, error) {
 	if what == headerOwn {
-		return headerMark, nil
+		return HeaderMark, nil
 	}
 	k, err := strconv.Atoi(what)
 	switch {
