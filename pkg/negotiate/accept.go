@@ -78,10 +78,7 @@ func (r *Responder) serveStream(ctx context.Context, conn net.Conn) {
 	var q *sequence.Sequence
 	left := func() {}
 	defer func() { left() }()
-	cfg := r.cfg.Stream
-	cfg.Initiator, cfg.Coder, cfg.Handler = false, nil, nil
-	headers := &unchanging{}
-	cfg.Outgoing, cfg.Incoming = headers.outgoing, headers.incoming
+	cfg, headers := r.accepting()
 	cfg.Accept = func(ctx context.Context, h streamer.Hello) (streamer.Coder, streamer.Handler, error) {
 		joined, err := r.join(ctx, h)
 		if err != nil {
@@ -136,6 +133,14 @@ func (r *Responder) serveStream(ctx context.Context, conn net.Conn) {
 	if err := stream.Close(); err != nil {
 		r.cfg.Log.Info("stream ended", "peer", conn.RemoteAddr(), "session", facts.Session.String(), "err", err)
 	}
+}
+
+// accepting is what all streams that are accepted have in common. The headers are those of the session, once it is joined.
+func (r *Responder) accepting() (streamer.Config, *unchanging) {
+	cfg, headers := r.cfg.Stream, &unchanging{}
+	cfg.Initiator, cfg.Coder, cfg.Handler = false, nil, nil
+	cfg.Outgoing, cfg.Incoming = headers.outgoing, headers.incoming
+	return cfg, headers
 }
 
 // refusedSession is what a peer is told whatever was wrong with its session or token: not which.

@@ -43,12 +43,18 @@ func (u *unchanging) incoming(body io.ReadCloser) io.ReadCloser {
 
 // TakeOutHeaders makes of a body what travels of it in a session with these unchanging headers (docs/negotiation.md, section 3.2).
 func TakeOutHeaders(blocks []string, body []byte) []byte {
+	if len(blocks) == 0 {
+		return body
+	}
 	out, _ := (&taking{unused: slices.Clone(blocks)}).rewrite(nil, body, true) // it refuses nothing
 	return out
 }
 
 // PutBackHeaders is the reverse. Errors: Malformed; what comes before that is returned, too.
 func PutBackHeaders(blocks []string, octets []byte) ([]byte, error) {
+	if len(blocks) == 0 {
+		return octets, nil
+	}
 	p := &putting{blocks: slices.Clone(blocks)}
 	out, _ := p.rewrite(nil, octets, true)
 	return out, p.err
