@@ -169,7 +169,7 @@ type offeredReport struct {
 	Security       []string `json:"security"`                      // of the stream
 	Request        string   `json:"request_description,omitempty"` // URI of what describes requests
 	Reply          string   `json:"reply_description,omitempty"`   // URI of what describes replies
-	Headers        int      `json:"unchanging_headers"`            // how many header blocks that hold for the whole session
+	Headers        int      `json:"unchanging_headers"`            // how many header blocks that messages have in common
 	Shapes         int      `json:"shapes"`                        // how many fingerprints of shapes
 }
 
@@ -183,7 +183,7 @@ type agreedReport struct {
 	Security       string    `json:"security,omitempty"`            // of the stream
 	Request        string    `json:"request_description,omitempty"` // URI of what describes requests
 	Reply          string    `json:"reply_description,omitempty"`   // URI of what describes replies
-	Headers        int       `json:"unchanging_headers"`            // how many header blocks hold for the whole session
+	Headers        int       `json:"unchanging_headers"`            // how many of them are agreed on
 	Shapes         int       `json:"shapes"`                        // how many shapes both ends have
 	Expires        time.Time `json:"expires"`                       // end of the session, if nobody ends it before
 }

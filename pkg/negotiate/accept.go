@@ -113,7 +113,7 @@ func (r *Responder) serveStream(ctx context.Context, conn net.Conn) {
 	}
 	stream, err := streamer.Over(running, conn, cfg)
 	if facts != nil {
-		defer r.retire(facts.Session)
+		defer r.retire(facts)
 	}
 	if err != nil {
 		r.cfg.Log.Info("stream refused", "peer", conn.RemoteAddr(), "err", err)
@@ -204,25 +204,38 @@ func (r *Responder) rejoin(id SessionID) bool {
 	return true
 }
 
+// endedSession is a session whose context still lies in the store, and how much room that takes, in contexts without headers.
+type endedSession struct {
+	id     SessionID
+	weight int
+}
+
 // retire notes that a session's stream has ended. Its context stays until it expires, for whoever decodes a recording, but only so many do.
-func (r *Responder) retire(id SessionID) {
+func (r *Responder) retire(facts *Facts) {
+	const plain = 1 << 10 // octets of a context without headers, or so
+	weight := 1
+	for _, block := range facts.Headers {
+		weight += 1 + len(block)/plain
+	}
 	r.mu.Lock()
-	delete(r.sessions, id)
-	r.ended = append(r.ended, id)
-	var oldest SessionID
-	over := len(r.ended) > keptContexts*r.cfg.MaxSessions
-	if over {
-		oldest = r.ended[0]
-		r.ended = r.ended[1:]
+	delete(r.sessions, facts.Session)
+	r.ended = append(r.ended, endedSession{facts.Session, weight})
+	r.endedWeight += weight
+	var oldest []SessionID
+	for ; len(r.ended) > 1 && r.endedWeight > keptContexts*r.cfg.MaxSessions; r.ended = r.ended[1:] {
+		oldest = append(oldest, r.ended[0].id)
+		r.endedWeight -= r.ended[0].weight
 	}
 	r.mu.Unlock()
-	if !over {
+	if len(oldest) == 0 {
 		return
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), DefaultTimeout)
 	defer cancel()
-	if err := r.cfg.Store.Delete(ctx, oldest.URI(), nil); err != nil && !errors.Is(err, &ctxstore.Error{Code: ctxstore.NotFound}) {
-		r.cfg.Log.Warn("context of an ended session not deleted", "session", oldest.String(), "err", err)
+	for _, id := range oldest {
+		if err := r.cfg.Store.Delete(ctx, id.URI(), nil); err != nil && !errors.Is(err, &ctxstore.Error{Code: ctxstore.NotFound}) {
+			r.cfg.Log.Warn("context of an ended session not deleted", "session", id.String(), "err", err)
+		}
 	}
 }
 

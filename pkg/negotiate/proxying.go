@@ -52,7 +52,7 @@ func (r *Responder) ServeConn(ctx context.Context, conn net.Conn, open func(Fact
 	}
 	stream, err := streamer.Over(running, conn, cfg)
 	if facts != nil {
-		defer r.retire(facts.Session)
+		defer r.retire(facts)
 	}
 	if err != nil {
 		r.cfg.Log.Info("stream refused", "peer", conn.RemoteAddr(), "err", err)

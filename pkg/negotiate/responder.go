@@ -105,9 +105,11 @@ type Responder struct {
 	mu       sync.Mutex
 	closed   bool
 	sessions map[SessionID]time.Time // until when each may be joined; zero: joined
-	ended    []SessionID             // whose contexts still lie in the store, oldest first
+	ended    []endedSession          // oldest first
 	conns    int
 	closers  map[any]func()
+
+	endedWeight int // of them all
 
 	sequences sequences
 }
