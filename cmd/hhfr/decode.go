@@ -31,8 +31,9 @@ func newDecode(env Env, g *global) *cobra.Command {
 		Short: "Show the SOAP messages of a capture: of hhfr streams, and plain in HTTP",
 		Long: `decode reads a pcap or pcapng capture, or a recording of hhfr itself, and lists its SOAP messages: one line each (time, session, exchange,
 direction, operation, octets on the wire, octets of the envelope, state), or all of them. Streams are found by their content, over TCP and UDP, whatever
-their port; datagrams that were lost and sent again, or came out of order, are put in order. Shapes come from the capture, or by their fingerprints from the store; so do unchanging headers, which two ends agreed to
-send once: they are put back from the negotiation in the capture, or the session's context in the store.
+their port; datagrams that were lost and sent again, or came out of order, are put in order. Shapes come from the capture, or
+by their fingerprints from the store; so do unchanging headers, which two ends agreed to send once: they are put
+back from the negotiation in the capture, or the session's context in the store.
 
 A message is verified when a later sync or close frame vouches for it, or, on an unordered stream, its own check; unverified while none does, withdrawn when its check is wrong.
 Exit code 5: something is missing (packets, the end of the file, shapes); what is there is given.`,
@@ -289,7 +290,8 @@ func summarize(w io.Writer, r *capture.Result) {
 		}
 	}
 	for _, what := range slices.Sorted(mapKeys(lacking)) {
-		fmt.Fprintf(w, "hhfr: warning: %d messages need the %s: name a store that has it with --store\n", lacking[what], what)
+		fmt.Fprintf(w, "hhfr: warning: %d messages need the %s: name a store that has it with --store\n",
+			lacking[what], what)
 	}
 	if len(r.Messages) > 0 && len(r.Others) > 0 && c.Messages > 0 {
 		if _, untrusted := r.Others["streams without a sync frame to trust"]; untrusted {

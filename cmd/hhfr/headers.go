@@ -13,7 +13,8 @@ import (
 
 // headerFlag adds the flag of unchanging headers, and readHeaders reads the files that it names.
 func headerFlag(f *pflag.FlagSet, files *[]string) {
-	f.StringArrayVar(files, "unchanging-header", nil, "file with a header block that messages have in common: it travels once; may be given again")
+	f.StringArrayVar(files, "unchanging-header", nil,
+		"file with a header block that messages have in common: it travels once; may be given again")
 }
 
 // mostHeader bounds what is read of a file: longer ones are refused by their length.
@@ -27,7 +28,8 @@ func readHeaders(files []string) (blocks []string, err error) {
 		}
 		if err := negotiate.CheckHeader(block); err != nil {
 			return nil, &problem{exitMalformed, fmt.Errorf("--unchanging-header %s: %w", name, err),
-				"one element, as it stands in the messages, that declares its own prefixes; docs/negotiation.md, section 3.2"}
+				"one element, as it stands in the messages, that declares its own prefixes: " +
+					"docs/negotiation.md, section 3.2"}
 		}
 		blocks = append(blocks, block)
 	}
@@ -57,6 +59,7 @@ func tellHeaders(w io.Writer, session *negotiate.Session, messages int) {
 		}
 	}
 	if a.HHFR && len(a.Facts.Headers) > 0 && messages > 0 && session.HeadersTaken() == 0 {
-		fmt.Fprintln(w, "hhfr: warning: no message has one of the unchanging headers octet for octet: all travelled as they are")
+		fmt.Fprintln(w, "hhfr: warning: no message has one of the unchanging headers octet for octet:",
+			"all travelled as they are")
 	}
 }

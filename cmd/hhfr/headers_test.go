@@ -21,18 +21,21 @@ import (
 
 const (
 	tenantBlock = `<t:Tenant xmlns:t="urn:example:tenant">7</t:Tenant>`
-	tenantFirst = `<s:Envelope xmlns:s="http://schemas.xmlsoap.org/soap/envelope/"><s:Header>` + tenantBlock + `</s:Header><s:Body><op>1</op></s:Body></s:Envelope>`
-	tenantLast  = `<s:Envelope xmlns:s="http://schemas.xmlsoap.org/soap/envelope/"><s:Header>` + tenantBlock + `</s:Header><s:Body><op>2</op></s:Body></s:Envelope>`
+	tenantStart = `<s:Envelope xmlns:s="http://schemas.xmlsoap.org/soap/envelope/"><s:Header>` + tenantBlock + `</s:Header>`
+	tenantFirst = tenantStart + `<s:Body><op>1</op></s:Body></s:Envelope>`
+	tenantLast  = tenantStart + `<s:Body><op>2</op></s:Body></s:Envelope>`
 )
 
-// The server is killed in mid-run, and what comes in its place knows no hhfr: it gets messages with the headers that were agreed on, which it knows nothing of.
+// The server is killed in mid-run, and what comes in its place knows no hhfr: it gets messages with
+// the headers that were agreed on, which it knows nothing of.
 func TestHeadersWhenTheServerTurnsPlain(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	header := filepath.Join(dir, "tenant.xml")
 	require.NoError(t, os.WriteFile(header, []byte(tenantBlock+"\n"), 0o600))
 	server := startMortal(t, shared.Addr(t), shared.Addr(t), filepath.Join(dir, "store"))
-	client := exec.CommandContext(t.Context(), "hhfr", "stream", server.url, "-", "--unchanging-header", header, "-o", "json", "--concurrency", "1")
+	client := exec.CommandContext(t.Context(), "hhfr", "stream", server.url, "-",
+		"--unchanging-header", header, "-o", "json", "--concurrency", "1")
 	input, err := client.StdinPipe()
 	require.NoError(t, err)
 	stdout, err := client.StdoutPipe()
@@ -52,7 +55,7 @@ func TestHeadersWhenTheServerTurnsPlain(t *testing.T) {
 	l, err := new(net.ListenConfig).Listen(t.Context(), "tcp", server.http)
 	require.NoError(t, err)
 	seen := make(chan string, 100)
-	plain := &http.Server{ReadHeaderTimeout: time.Minute, Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+	knowsNothing := func(w http.ResponseWriter, r *http.Request) {
 		body, _ := io.ReadAll(r.Body)
 		if bytes.Contains(body, []byte("urn:hhfr:negotiation:1")) {
 			w.WriteHeader(http.StatusNotFound)
@@ -60,7 +63,8 @@ func TestHeadersWhenTheServerTurnsPlain(t *testing.T) {
 		}
 		seen <- string(body)
 		_, _ = io.WriteString(w, "<done/>")
-	})}
+	}
+	plain := &http.Server{ReadHeaderTimeout: time.Minute, Handler: http.HandlerFunc(knowsNothing)}
 	ended := make(chan struct{})
 	go func() {
 		defer close(ended)

@@ -143,7 +143,8 @@ type captureReport struct {
 func newMessageReport(m *capture.Decoded) messageReport {
 	r := messageReport{Number: m.Number, Session: m.SessionString(), Lane: m.Lane, Exchange: m.Exchange, Kind: "request", Place: newPlaceReport(m.Place), First: stamp(m.First), Last: stamp(m.Last),
 		Packet: m.Packet, Operation: m.Operation.Local, Namespace: m.Operation.Space, Wire: m.Wire, BodyOctets: len(m.Body), HeadOctets: len(m.Head),
-		State: m.State.String(), Why: m.Why, Lacks: m.Lacks, Context: m.LacksContext, Reliable: newReliableReport(m.Reliable), Head: m.Head, Body: m.Body}
+		State: m.State.String(), Why: m.Why, Lacks: m.Lacks, Context: m.LacksContext,
+		Reliable: newReliableReport(m.Reliable), Head: m.Head, Body: m.Body}
 	switch {
 	case m.Reply:
 		r.Kind = "reply"

@@ -9,9 +9,14 @@ import (
 	"github.com/stretchr/testify/assert"
 )
 
-// TestSoakResume: 300 runs are killed, from their first millisecond on, over tcp and over udp, and gone on with: nothing is missing, nothing is there twice. A failure names its seed; where a run is when it dies is up to the machine.
+// TestSoakResume: 300 runs are killed, from their first millisecond on, over tcp and over udp, and
+// gone on with: nothing is missing, nothing is there twice. A failure names its seed; where a run
+// is when it dies is up to the machine.
 func TestSoakResume(t *testing.T) {
-	for _, flags := range [][]string{{"--transport", "tcp"}, {"--transport", "tcp", "--ordered"}, {"--transport", "udp"}, {"--transport", "udp", "--unordered"}} {
+	for _, flags := range [][]string{
+		{"--transport", "tcp"}, {"--transport", "tcp", "--ordered"},
+		{"--transport", "udp"}, {"--transport", "udp", "--unordered"},
+	} {
 		seed := uint64(time.Now().UnixNano())
 		began := time.Now()
 		f := resumeKills{flags: flags, kills: 300, seed: seed}.run(t)

@@ -81,7 +81,8 @@ func codeOf(err error) (code int, hint string) {
 		case negotiate.NoHHFR:
 			return exitNoPeer, "without --require-hhfr and --ordered, and with --assurance at-most-once, the messages go as plain SOAP"
 		case negotiate.OtherRun:
-			return exitUsage, "nothing was sent of these messages. To go on with an interrupted run name the FILEs it had, in its order; without --resume all of them are sent, behind what the store still has of it"
+			return exitUsage, "nothing was sent of these messages. To go on with an interrupted run name the FILEs it had, " +
+				"in its order; without --resume all of them are sent, behind what the store still has of it"
 		case negotiate.Unreachable:
 			return exitNoPeer, unreachableHint(err)
 		case negotiate.FateUnknown:

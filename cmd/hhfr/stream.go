@@ -58,22 +58,25 @@ not know hhfr gets them as plain SOAP in HTTP.
 FILE is sent as it is, whatever it holds; - reads a sequence of XML documents from stdin. --wrap puts a body into an envelope first.
 --one-way wants no replies: a message is done when it is on its way, and listed at the end if it was lost. --listen stays, and prints what the other end sends unasked, until Ctrl-C, the
 time of --timeout, or the end of the stream if no other one can be had.
---unchanging-header names a header block that messages have in common. A service that agrees gets it once: messages travel without it where it stands in them octet for octet, and are whole again behind the stream.
+--unchanging-header names a header block that messages have in common. A service that agrees gets it once:
+messages travel without it where it stands in them octet for octet, and are whole again behind the stream.
 A stream that breaks is negotiated anew for the time of --reconnect, then all that is left goes as plain SOAP. Messages that were written and not
 answered are listed, and never sent again.
 --assurance at-least-once and exactly-once number the messages and keep them in --store until they are done, over streams that break and processes that die.
 --ordered has messages handled in their order, under any assurance; at-most-once keeps nothing, and lists what a stream that broke took along.
-Exactly-once needs a store that persists, here and at the server. One process at a time sends under an assurance with a store to a service.
+Exactly-once needs a store that persists, here and at the server. One process at a time sends under an assurance
+with a store to a service.
 
-After an interruption, repeat the command with --resume. The store has the number of messages that the run had accepted, and a digest of them: if the first messages are the same, these are left out, and the
-rest is sent. Otherwise:
+After an interruption, repeat the command with --resume. The store has the number of messages that the run had
+accepted, and a digest of them: if the first messages are the same, these are left out, and the rest is sent.
+Otherwise:
 
   all      are sent if no earlier run is known, or the last one was completed and began with another message
   none     is sent if the last run was completed with exactly these messages
   refused  are all other messages: exit code 2, and none of them is sent
 
-Which it was is told on stderr. Without --resume all messages are sent, behind what the store still has of an interrupted run; that one can be resumed later, too. The store remembers 16 interrupted runs to a
-service.
+Which it was is told on stderr. Without --resume all messages are sent, behind what the store still has of an
+interrupted run; that one can be resumed later, too. The store remembers 16 interrupted runs to a service.
 
 Exit code 1: a reply is a fault or an HTTP error; 5: the fate of messages is unknown, or they are kept in the store and not known to be done.`,
 		Example: `  hhfr stream http://127.0.0.1:8080/echo message.xml
@@ -129,7 +132,8 @@ Exit code 1: a reply is a fault or an HTTP error; 5: the fate of messages is unk
 	f.StringVar(&o.assurance, "assurance", wsrm.AtMostOnce.String(), "what holds for each message: "+strings.Join(assurances(), ", "))
 	f.BoolVar(&o.ordered, "ordered", false, "messages are handled in the order in which they were sent; implies --require-hhfr")
 	f.BoolVar(&o.unordered, "unordered", false, "no message waits for another that was lost on the way, for more octets each; with --transport udp")
-	f.BoolVar(&o.resume, "resume", false, "go on with an interrupted run of these FILEs: what it had accepted is left out; with at-least-once or exactly-once")
+	f.BoolVar(&o.resume, "resume", false,
+		"go on with an interrupted run of these FILEs: what it had accepted is left out; with at-least-once or exactly-once")
 	f.DurationVar(&o.timeout, "timeout", 0, "give up after this time, all in all; 0: never")
 	o.tls.flags(f, "URL")
 	outputFlag(c, &o.output, "text", "json", "xml")

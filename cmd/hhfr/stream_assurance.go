@@ -63,15 +63,21 @@ func (o *streamOptions) begin(env Env, g *global, session *negotiate.Session) {
 // isAccepted reports whether a message was left out, since an earlier run had accepted it.
 func isAccepted(err error) bool { return errors.Is(err, &negotiate.Error{Code: negotiate.Accepted}) }
 
-// resumed tells what --resume came to. That all was left out, or all sent in spite of it, is told with -q, too.
+// resumed tells what --resume came to. That all was left out, or all sent in spite of it, is told
+// with -q, too.
 func resumed(env Env, g *global, session *negotiate.Session) {
-	switch r := session.Resumed(); {
+	r := session.Resumed()
+	at := r.At.UTC().Format(time.RFC3339)
+	switch {
 	case r.Ended:
-		fmt.Fprintf(env.Err, "hhfr: --resume: nothing is sent: a run of these %d messages came to its end at %s; without --resume they are sent again\n", r.LeftOut, r.At.UTC().Format(time.RFC3339))
+		fmt.Fprintf(env.Err, "hhfr: --resume: nothing is sent: a run of these %d messages came to its end at %s; "+
+			"without --resume they are sent again\n", r.LeftOut, at)
 	case r.Other:
-		fmt.Fprintf(env.Err, "hhfr: --resume: no run to go on with: the last one, of other messages, came to its end at %s; all messages are sent\n", r.At.UTC().Format(time.RFC3339))
+		fmt.Fprintf(env.Err, "hhfr: --resume: no run to go on with: the last one, of other messages, "+
+			"came to its end at %s; all messages are sent\n", at)
 	case r.LeftOut > 0 && !g.quiet:
-		fmt.Fprintf(env.Err, "hhfr: --resume: %d messages left out, which the interrupted run had accepted\n", r.LeftOut)
+		fmt.Fprintf(env.Err, "hhfr: --resume: %d messages left out, which the interrupted run had accepted\n",
+			r.LeftOut)
 	}
 }
 

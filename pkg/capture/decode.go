@@ -19,7 +19,8 @@ import (
 
 // DecodeConfig is what [Decode] and [DecodeStreams] need beside their input. The zero value works.
 type DecodeConfig struct {
-	// Store has shapes that the input lacks, and the contexts of sessions: which are known, and what unchanging headers they have; nil: none.
+	// Store has shapes that the input lacks, and the contexts of sessions: which are known, and
+	// what unchanging headers they have; nil: none.
 	Store ctxstore.Store
 	// MaxMessage is the longest joined message, in octets; 0 means 1 GiB.
 	MaxMessage int64
@@ -72,8 +73,9 @@ func newDecoder(cfg DecodeConfig) *decoder {
 	if cfg.MaxMessage == 0 {
 		cfg.MaxMessage = defaultMaxMessage
 	}
-	return &decoder{cfg: cfg, result: &Result{Others: map[string]int{}}, contexts: contexts{store: cfg.Store, known: map[[16]byte][]string{}},
-		join: joiner{store: cfg.Store, seen: map[[32]byte][]byte{}, programs: map[[32]byte]*shape.Program{}, names: map[transit.Name]named{}, maxMessage: cfg.MaxMessage}}
+	return &decoder{cfg: cfg, result: &Result{Others: map[string]int{}},
+		contexts: contexts{store: cfg.Store, known: map[[16]byte][]string{}},
+		join:     joiner{store: cfg.Store, seen: map[[32]byte][]byte{}, programs: map[[32]byte]*shape.Program{}, names: map[transit.Name]named{}, maxMessage: cfg.MaxMessage}}
 }
 
 // Decode reads a whole capture and gives its messages: those of hhfr streams, found by content, and plain SOAP in HTTP. A capture that is cut off or lacks packets is

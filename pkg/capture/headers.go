@@ -16,7 +16,8 @@ type contexts struct {
 	known map[[16]byte][]string // an entry without headers: there are none
 }
 
-// note takes what the hellos of a stream tell: one whose token is all zero was negotiated by nobody.
+// note takes what the hellos of a stream tell: one whose token is all zero was negotiated by
+// nobody.
 func (c *contexts) note(both [2]*direction) {
 	for _, d := range both {
 		if h := d.hello; h != nil && !h.Responder && string(h.Token) == string(make([]byte, frame.TokenLen)) {
@@ -72,7 +73,8 @@ func (c *contexts) learn(messages []*Decoded) {
 	}
 }
 
-// putHeadersBack makes the messages of streams whole: what their sessions agreed to take out of them stands in them again. It is for the end, when all negotiations are read.
+// putHeadersBack makes the messages of streams whole: what their sessions agreed to take out of
+// them stands in them again. It is for the end, when all negotiations are read.
 func (dec *decoder) putHeadersBack(ctx context.Context) {
 	dec.contexts.learn(dec.result.Messages)
 	for _, m := range dec.result.Messages {
@@ -82,7 +84,8 @@ func (dec *decoder) putHeadersBack(ctx context.Context) {
 	}
 }
 
-var errNoContext = errors.New("unchanging headers may have been taken out of it, and neither capture nor store has the context of its session")
+var errNoContext = errors.New("unchanging headers may have been taken out of it, " +
+	"and neither capture nor store has the context of its session")
 
 func (dec *decoder) putBack(ctx context.Context, m *Decoded) {
 	blocks, known := dec.contexts.headers(ctx, m.Session)

@@ -16,19 +16,27 @@ import (
 
 const (
 	tenant  = `<t:Tenant xmlns:t="urn:example:tenant"><t:Name>Example Works</t:Name></t:Tenant>`
-	replyTo = `<wsa:ReplyTo xmlns:wsa="http://www.w3.org/2005/08/addressing"><wsa:Address>urn:me</wsa:Address></wsa:ReplyTo>`
+	replyTo = `<wsa:ReplyTo xmlns:wsa="http://www.w3.org/2005/08/addressing">` +
+		`<wsa:Address>urn:me</wsa:Address></wsa:ReplyTo>`
 )
 
-// withHeaders are messages that have the blocks in all ways, and such as look as if they had been taken out.
+// withHeaders are messages that have the blocks in all ways, and such as look as if they had been
+// taken out.
 func withHeaders() (list [][]byte) {
+	headers := []string{
+		tenant + replyTo, replyTo, "", replyTo + "<x/>" + tenant + replyTo,
+		negotiate.HeaderMark + "1/>", negotiate.HeaderMark + "-/>" + tenant, negotiate.HeaderMark,
+	}
 	for n := range 60 {
-		header := []string{tenant + replyTo, replyTo, "", replyTo + "<x/>" + tenant + replyTo, negotiate.HeaderMark + "1/>", negotiate.HeaderMark + "-/>" + tenant, negotiate.HeaderMark}[n%7]
-		list = append(list, fmt.Appendf(nil, `<s:Envelope xmlns:s="http://schemas.xmlsoap.org/soap/envelope/"><s:Header>%s</s:Header><s:Body><op><n>%d</n><v>%s</v></op></s:Body></s:Envelope>`, header, n, strings.Repeat("v", n*n)))
+		list = append(list, fmt.Appendf(nil, `<s:Envelope xmlns:s="http://schemas.xmlsoap.org/soap/envelope/">`+
+			`<s:Header>%s</s:Header><s:Body><op><n>%d</n><v>%s</v></op></s:Body></s:Envelope>`,
+			headers[n%len(headers)], n, strings.Repeat("v", n*n)))
 	}
 	return append(list, []byte(negotiate.HeaderMark), []byte(negotiate.HeaderMark+"2/>"), nil)
 }
 
-// Law 3: what an agreement took out of messages is put back, from the negotiation in the capture or the context in the store.
+// Law 3: what an agreement took out of messages is put back, from the negotiation in the capture or
+// the context in the store.
 func TestLaw3WithHeaders(t *testing.T) {
 	rec := record(t, append(withHeaders(), mixed(t)...), 4096, tenant, replyTo)
 	for _, run := range runsOf(t, rec.file, nil) {
@@ -43,7 +51,8 @@ func TestHeadersFromTheMiddle(t *testing.T) {
 	store := copyStore(t, rec.server)
 	for i, run := range runsOf(t, rec.file, nil) {
 		half := len(run.Octets) / 2
-		r, err := capture.DecodeStreams(t.Context(), []capture.RawRun{{Name: capture.RunName(1, i, int64(half)), Octets: run.Octets[half:]}}, capture.DecodeConfig{Store: store})
+		second := capture.RawRun{Name: capture.RunName(1, i, int64(half)), Octets: run.Octets[half:]}
+		r, err := capture.DecodeStreams(t.Context(), []capture.RawRun{second}, capture.DecodeConfig{Store: store})
 		require.NoError(t, err)
 		verified := 0
 		for _, m := range r.Messages {
@@ -56,7 +65,8 @@ func TestHeadersFromTheMiddle(t *testing.T) {
 	}
 }
 
-// A third party without the context is told so, and gets nothing that looks whole and is not; what had no headers it gets.
+// A third party without the context is told so, and gets nothing that looks whole and is not; what
+// had no headers it gets.
 func TestHeadersWithoutTheContext(t *testing.T) {
 	rec := record(t, withHeaders(), 4096, tenant, replyTo)
 	runs := runsOf(t, rec.file, nil)
@@ -90,7 +100,8 @@ func TestHeadersWithoutTheContext(t *testing.T) {
 		entry, err := store.Get(t.Context(), info.URI)
 		require.NoError(t, err)
 		less := bytes.Replace(entry.Value, []byte("<n:UnchangingHeader>&lt;wsa"), []byte("<n:Other>&lt;wsa"), 1)
-		less = bytes.Replace(less, []byte("wsa:ReplyTo&gt;</n:UnchangingHeader>"), []byte("wsa:ReplyTo&gt;</n:Other>"), 1)
+		const end = "wsa:ReplyTo&gt;</n:"
+		less = bytes.Replace(less, []byte(end+"UnchangingHeader>"), []byte(end+"Other>"), 1)
 		require.NotEqual(t, entry.Value, less)
 		_, err = store.Put(t.Context(), info.URI, less, ctxstore.PutOptions{})
 		require.NoError(t, err)
@@ -108,7 +119,8 @@ func TestHeadersWithoutTheContext(t *testing.T) {
 	assert.Positive(t, unfit)
 }
 
-// In a session without unchanging headers nothing is a reference: neither what a capture with its negotiation says so of, nor what a store does.
+// In a session without unchanging headers nothing is a reference: neither what a capture with its
+// negotiation says so of, nor what a store does.
 func TestNoHeadersNoReferences(t *testing.T) {
 	rec := record(t, withHeaders(), 4096)
 	requireLaw3(t, rec)

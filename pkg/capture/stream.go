@@ -52,7 +52,8 @@ type Decoded struct {
 	Why   string
 	// Lacks is the fingerprint of the shape that is missing, as a URI, or the beginning of that, if that is why the message is [Undecodable].
 	Lacks string
-	// LacksContext is the URI of the session's context that is missing, if that is why the message is [Undecodable]: its Body is not given then.
+	// LacksContext is the URI of the session's context that is missing, if that is why the message
+	// is [Undecodable]: its Body is not given then.
 	LacksContext string
 
 	origin int // which direction of its flow began the exchange

@@ -135,7 +135,8 @@ func (r *Responder) serveStream(ctx context.Context, conn net.Conn) {
 	}
 }
 
-// accepting is what all streams that are accepted have in common. The headers are those of the session, once it is joined.
+// accepting is what all streams that are accepted have in common. The headers are those of the
+// session, once it is joined.
 func (r *Responder) accepting() (streamer.Config, *unchanging) {
 	cfg, headers := r.cfg.Stream, &unchanging{}
 	cfg.Initiator, cfg.Coder, cfg.Handler = false, nil, nil
@@ -204,7 +205,8 @@ func (r *Responder) rejoin(id SessionID) bool {
 	return true
 }
 
-// endedSession is a session whose context still lies in the store, and how much room that takes, in contexts without headers.
+// endedSession is a session whose context still lies in the store, and how much room that takes, in
+// contexts without headers.
 type endedSession struct {
 	id     SessionID
 	weight int
@@ -233,7 +235,8 @@ func (r *Responder) retire(facts *Facts) {
 	ctx, cancel := context.WithTimeout(context.Background(), DefaultTimeout)
 	defer cancel()
 	for _, id := range oldest {
-		if err := r.cfg.Store.Delete(ctx, id.URI(), nil); err != nil && !errors.Is(err, &ctxstore.Error{Code: ctxstore.NotFound}) {
+		err := r.cfg.Store.Delete(ctx, id.URI(), nil)
+		if err != nil && !errors.Is(err, &ctxstore.Error{Code: ctxstore.NotFound}) {
 			r.cfg.Log.Warn("context of an ended session not deleted", "session", id.String(), "err", err)
 		}
 	}

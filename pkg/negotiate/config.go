@@ -36,8 +36,10 @@ type Config struct {
 	RequestSchema, ReplySchema *schema.Schema
 	// Shapes are fingerprints to offer before all others in Store, of shapes that lie there.
 	Shapes [][32]byte
-	// Headers are SOAP header blocks, as XML text, that stand in messages again and again, at most 16 of 4 KiB; none with secrets ([CheckHeader]). If the other end agrees, they do not travel with
-	// messages in which they stand octet for octet: they are taken out before, and put back behind the stream, so that nobody notices (docs/negotiation.md, section 3.2).
+	// Headers are SOAP header blocks, as XML text, that stand in messages again and again, at most
+	// 16 of 4 KiB; none with secrets ([CheckHeader]). If the other end agrees, they do not travel
+	// with messages in which they stand octet for octet: they are taken out before, and put back
+	// behind the stream, so that nobody notices (docs/negotiation.md, section 3.2).
 	Headers []string
 	// Reconnect is how long a session whose stream broke tries to negotiate anew, ever less often, before it turns to plain SOAP; 0: not at all. What is called
 	// meanwhile waits.
@@ -52,8 +54,10 @@ type Config struct {
 	// Unordered asks for streams whose messages come each for itself: none waits for another that was lost on the way, for more octets each (docs/architecture.md). Over a transport that cannot do that, which only udp can, and to an end
 	// that does not agree, they are ordered. Not with at-most-once in order, which loses what comes late.
 	Unordered bool
-	// Resume: the messages are those of an earlier session with the same Store and URL, which did not come to its end. Sent one after another, those that it had accepted, as the store proves, are an [Error] with the code
-	// Accepted; what follows is sent. Others than those are OtherRun, and none is sent (docs/cli.md, hhfr stream; [Session.Resumed]).
+	// Resume: the messages are those of an earlier session with the same Store and URL, which did
+	// not come to its end. Sent one after another, those that it had accepted, as the store proves,
+	// are an [Error] with the code Accepted; what follows is sent. Others than those are OtherRun,
+	// and none is sent (docs/cli.md, hhfr stream; [Session.Resumed]).
 	Resume bool
 	// LateReply, if given, gets replies to messages of earlier sessions, by the number of the message in its sequence, from 1, or why there will be none. It must not block.
 	LateReply func(number uint64, reply *streamer.Message, err error)

@@ -24,7 +24,8 @@ const (
 	Kept
 	// Accepted: the message was accepted by an earlier run, and is not sent again (Config.Resume).
 	Accepted
-	// OtherRun: the messages are not those of the run to go on with, as far as that was accepted (Config.Resume). None of them was sent.
+	// OtherRun: the messages are not those of the run to go on with, as far as that was accepted
+	// (Config.Resume). None of them was sent.
 	OtherRun
 	// Closed: the session or responder was closed.
 	Closed
@@ -32,8 +33,8 @@ const (
 
 var codeNames = map[Code]string{
 	BadConfig: "bad configuration", Malformed: "malformed", NoHHFR: "no HHFR", Unreachable: "no connection", FateUnknown: "fate unknown",
-	Unsent: "not sent", Refused: "refused", Kept: "kept in the store, not known to be done", Accepted: "accepted already", OtherRun: "no run to go on with",
-	Closed: "closed",
+	Unsent: "not sent", Refused: "refused", Kept: "kept in the store, not known to be done",
+	Accepted: "accepted already", OtherRun: "no run to go on with", Closed: "closed",
 }
 
 func (c Code) String() string { return codeNames[c] }

@@ -13,7 +13,9 @@ import (
 	"github.com/hhfr/hhfr/pkg/soap"
 )
 
-// CheckHeader refuses what cannot be an unchanging header: what is no header block alone, as it stands in messages, or may hold a secret or a part of a signature, as a context lies in stores. Errors: BadConfig.
+// CheckHeader refuses what cannot be an unchanging header: what is no header block alone, as it
+// stands in messages, or may hold a secret or a part of a signature, as a context lies in stores.
+// Errors: BadConfig.
 func CheckHeader(block string) error {
 	if err := checkHeader(block); err != nil {
 		return &Error{Code: BadConfig, At: -1, Err: err}

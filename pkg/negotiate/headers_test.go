@@ -55,17 +55,20 @@ func tapped(cfg *negotiate.Config) *wiretap {
 	return w
 }
 
-// messagesWithHeaders are those that a session with twoHeaders is to carry, in every way that they may stand in them.
+// messagesWithHeaders are those that a session with twoHeaders is to carry, in every way that they
+// may stand in them.
 func messagesWithHeaders() (list []string) {
 	for n, blocks := range []string{
-		addressing + mustHeader, mustHeader + addressing, addressing, "", addressing + addressing, strings.ToUpper(addressing), "\n " + mustHeader + "\n", mark + "1/>", mark + mark,
+		addressing + mustHeader, mustHeader + addressing, addressing, "", addressing + addressing,
+		strings.ToUpper(addressing), "\n " + mustHeader + "\n", mark + "1/>", mark + mark,
 	} {
 		list = append(list, withHeader(blocks, strings.Repeat("<v>", n)))
 	}
 	return append(list, "", "<", mark, strings.Repeat("long ", 100_000)+addressing)
 }
 
-// A session with unchanging headers gives services whole messages, and callers whole replies, whichever way they go. On the stream the blocks are not there.
+// A session with unchanging headers gives services whole messages, and callers whole replies,
+// whichever way they go. On the stream the blocks are not there.
 func TestHeadersArePutBack(t *testing.T) {
 	for name, coders := range map[string]negotiate.Coders{"as text": rawCoders, "binary": nil} {
 		t.Run(name, func(t *testing.T) {
@@ -91,7 +94,8 @@ func TestHeadersArePutBack(t *testing.T) {
 			for i, m := range s.got() {
 				require.Equal(t, messagesWithHeaders()[i/2%len(messagesWithHeaders())], m.body)
 			}
-			require.NoError(t, session.Send(t.Context(), streamer.NewMessage(nil, []byte(withHeader(addressing, "sent")))))
+			sent := streamer.NewMessage(nil, []byte(withHeader(addressing, "sent")))
+			require.NoError(t, session.Send(t.Context(), sent))
 			all := s.atLeast(4*len(messagesWithHeaders()) + 1)
 			assert.Equal(t, withHeader(addressing, "sent"), all[len(all)-1].body)
 			assert.EqualValues(t, 4*7+1, session.HeadersTaken())
@@ -104,7 +108,8 @@ func TestHeadersArePutBack(t *testing.T) {
 	}
 }
 
-// In sequences messages are kept whole: whatever the next session agrees to, the service gets what was sent.
+// In sequences messages are kept whole: whatever the next session agrees to, the service gets what
+// was sent.
 func TestHeadersInSequences(t *testing.T) {
 	m := newBank(t, &teller{})
 	cfg := assured(t, wsrm.ExactlyOnce, newLasting(t))
@@ -117,7 +122,8 @@ func TestHeadersInSequences(t *testing.T) {
 	assert.False(t, strings.Contains(tap.all(), "<t:Tenant "))
 	m.kill()
 	kept := withHeader(mustHeader, "2")
-	_ = session.Send(t.Context(), streamer.NewMessage(nil, []byte(kept))) // it may find out that nobody is there any more
+	// It may find out that nobody is there any more.
+	_ = session.Send(t.Context(), streamer.NewMessage(nil, []byte(kept)))
 	accepted := session.Sequence().Accepted
 	_ = session.Close()
 	m.refuse = true
@@ -135,10 +141,12 @@ func TestHeadersInSequences(t *testing.T) {
 	}
 	got, _ := effect(t, m.store)
 	assert.Contains(t, []string{want + last + " ", last + " " + want}, got)
-	assert.EqualValues(t, 1, strings.Count(stored(t, m.store), "<n:UnchangingHeader>&lt;t:Tenant"), "of the first session alone")
+	contexts := strings.Count(stored(t, m.store), "<n:UnchangingHeader>&lt;t:Tenant")
+	assert.Equal(t, 1, contexts, "of the first session alone")
 }
 
-// A session that goes on over another stream, whose responder refuses the headers, or as plain SOAP, sends them with each message.
+// A session that goes on over another stream, whose responder refuses the headers, or as plain
+// SOAP, sends them with each message.
 func TestHeadersOverReconnections(t *testing.T) {
 	m := newMortal(t)
 	cfg := config(t)
@@ -171,7 +179,8 @@ func TestHeadersOverReconnections(t *testing.T) {
 	assert.Contains(t, session.Agreed().Why, "the reply is no answer")
 }
 
-// An unchanged program gets its headers as it sent them, mustUnderstand and all, also behind a Handler.
+// An unchanged program gets its headers as it sent them, mustUnderstand and all, also behind a
+// Handler.
 func TestHeadersForUnchangedPrograms(t *testing.T) {
 	url := speaking(t, &unchanged{})
 	client, rt := swapped(t, func(c *negotiate.Config) { c.Headers = twoHeaders })
@@ -200,7 +209,9 @@ func TestHeadersThatWereNotAgreedOn(t *testing.T) {
 	require.Equal(t, 2, a.HeadersKept)
 	conn, err := new(loopback).Dial(t.Context(), s.stream.Addr().String())
 	require.NoError(t, err)
-	raw, err := streamer.Over(t.Context(), conn, streamer.Config{Initiator: true, Session: a.Session, Token: a.Token[:], Representation: 1, Coder: rawCoder{}})
+	raw, err := streamer.Over(t.Context(), conn, streamer.Config{
+		Initiator: true, Session: a.Session, Token: a.Token[:], Representation: 1, Coder: rawCoder{},
+	})
 	require.NoError(t, err)
 	defer raw.Abort(streamer.CloseGoingAway, "")
 	_, err = raw.Lane(0).Call(t.Context(), streamer.NewMessage(nil, []byte("x"+mark+"3/>")))

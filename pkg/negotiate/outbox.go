@@ -26,7 +26,8 @@ type outbox struct {
 	closed   bool          // all is done, and an earlier session was interrupted before both ends knew
 	finished *sequence.Run // that of the session, once all of it is done
 
-	// entryMu is held also while it is decided which run messages are of, and while another sequence takes the place of a lost one.
+	// entryMu is held also while it is decided which run messages are of, and while another
+	// sequence takes the place of a lost one.
 	entryMu  sync.Mutex
 	revision uint64
 	entry    outboxEntry
@@ -109,7 +110,7 @@ func (o *outbox) restore(ctx context.Context) error {
 			return err
 		}
 		for n := st.Done + 1; n <= st.Accepted; n++ {
-			o.late(n, sequence.Message{}, &sequence.Error{Code: sequence.FateUnknown, Err: errors.New("the sequence ended before it was known to be done")})
+			o.late(n, sequence.Message{}, &sequence.Error{Code: sequence.FateUnknown, Err: errEndedBefore})
 		}
 	case o.entry.assurance != o.d.assurance():
 		return badConfig("the store has a sequence of %s for this URL that is not over: finish it first", o.entry.assurance)
@@ -118,6 +119,8 @@ func (o *outbox) restore(ctx context.Context) error {
 	}
 	return nil
 }
+
+var errEndedBefore = errors.New("the sequence ended before it was known to be done")
 
 // outboxPrefix begins the URI of an outbox; what follows is the SHA-256 of the URL without query, in hexadecimal digits.
 const outboxPrefix = "urn:hhfr:outbox:"
@@ -146,7 +149,8 @@ func (o *outbox) save(ctx context.Context, e outboxEntry) error {
 	return err
 }
 
-// begin makes a new sequence, whose messages go on with a run, and the entry that names it. After an error the one before is still there.
+// begin makes a new sequence, whose messages go on with a run, and the entry that names it. After
+// an error the one before is still there.
 func (o *outbox) begin(ctx context.Context, run sequence.Run) error {
 	var id [16]byte
 	rand.Read(id[:])
@@ -172,7 +176,8 @@ func (o *outbox) open(ctx context.Context, e outboxEntry, run sequence.Run) (*se
 		return nil, malformed(fmt.Errorf("outbox of assurance %.60q", e.assurance))
 	}
 	cfg := sequence.Config{
-		Assurance: a, Ordered: ordered, Store: o.store, URI: e.stateURI(), Late: o.late, Clock: o.d.cfg.Clock, Log: o.d.cfg.Log,
+		Assurance: a, Ordered: ordered, Store: o.store, URI: e.stateURI(), Late: o.late,
+		Clock: o.d.cfg.Clock, Log: o.d.cfg.Log,
 	}
 	if o.d.cfg.kept() {
 		cfg.Run = &run

@@ -13,7 +13,8 @@ import (
 	"github.com/hhfr/hhfr/pkg/streamer/sequence"
 )
 
-// outboxEntry is what lies in the store, as XML. The run at hand lies with the state of the sequence.
+// outboxEntry is what lies in the store, as XML. The run at hand lies with the state of the
+// sequence.
 type outboxEntry struct {
 	assurance string // URI
 	sequence  string // URI
@@ -22,9 +23,11 @@ type outboxEntry struct {
 	// ended is the run that came to its end last, and at when; zero: none.
 	ended [16]byte
 	at    time.Time
-	// behind is the run that another one has begun behind, of which nothing was accepted; zero: none.
+	// behind is the run that another one has begun behind, of which nothing was accepted; zero:
+	// none.
 	behind [16]byte
-	// interrupted are runs before the one at hand that did not come to their end, as far as each came; oldest first.
+	// interrupted are runs before the one at hand that did not come to their end, as far as each
+	// came; oldest first.
 	interrupted []sequence.Run
 }
 
@@ -51,7 +54,8 @@ func (e *outboxEntry) marshal() ([]byte, error) {
 			Name: w.name("Interrupted"), Text: hex.EncodeToString(r.ID[:]),
 			Attrs: []soap.Attr{
 				{Name: "messages", Value: strconv.FormatUint(r.Messages, 10)},
-				{Name: "first", Value: hex.EncodeToString(r.First[:])}, {Name: "digest", Value: hex.EncodeToString(r.Digest[:])},
+				{Name: "first", Value: hex.EncodeToString(r.First[:])},
+				{Name: "digest", Value: hex.EncodeToString(r.Digest[:])},
 			},
 		})
 	}
@@ -106,7 +110,8 @@ func (r *reader) digits(local, text string, to []byte) {
 	copy(to, b)
 }
 
-// remember puts a run among those that were interrupted, in the place of what is known of it. It reports the one that there is no room for any more.
+// remember puts a run among those that were interrupted, in the place of what is known of it. It
+// reports the one that there is no room for any more.
 func (e *outboxEntry) remember(run sequence.Run) (forgotten *sequence.Run) {
 	e.interrupted = slices.DeleteFunc(slices.Clone(e.interrupted), func(r sequence.Run) bool { return r.ID == run.ID })
 	e.interrupted = append(e.interrupted, run)

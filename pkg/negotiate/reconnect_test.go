@@ -59,7 +59,8 @@ func (m *mortal) start() {
 	plain := m.plain
 	cfg := negotiate.ResponderConfig{
 		Store: m.store, Coders: rawCoders, Addresses: map[string]string{"tcp": ":" + port}, WrapConn: keep, Sequenced: m.sequenced,
-		Serve: func(ctx context.Context, _ string, x *streamer.Exchange) { m.serve(ctx, x) }, Serves: func(string) bool { return !plain },
+		Serve:  func(ctx context.Context, _ string, x *streamer.Exchange) { m.serve(ctx, x) },
+		Serves: func(string) bool { return !plain },
 	}
 	if m.refuse {
 		refuseHeaders(&cfg)

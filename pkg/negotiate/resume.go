@@ -16,14 +16,17 @@ type Resumed struct {
 	LeftOut uint64
 	// Ended: that run has come to its end, with these messages and no others. Nothing is sent.
 	Ended bool
-	// Other: the store knows a run that has come to its end, whose first message is another. All messages are sent, as a run of their own.
+	// Other: the store knows a run that has come to its end, whose first message is another. All
+	// messages are sent, as a run of their own.
 	Other bool
 	// At is when that run came to its end.
 	At time.Time
 }
 
-// resumption compares the messages of a session with those of the runs that the store knows. It leaves out what is proved to have been accepted, and lets nothing be sent before that is clear. No
-// message is held back meanwhile, so that input of any length can be compared: one that begins like a run and then differs is refused, for what went before is gone.
+// resumption compares the messages of a session with those of the runs that the store knows. It
+// leaves out what is proved to have been accepted, and lets nothing be sent before that is clear.
+// No message is held back meanwhile, so that input of any length can be compared: one that begins
+// like a run and then differs is refused, for what went before is gone.
 type resumption struct {
 	o    *outbox
 	last sequence.Run // the newest that the store knows; without messages there is none
@@ -36,7 +39,8 @@ type resumption struct {
 	err   error // nothing is sent, nor left out
 }
 
-// restoreRun finds out which run the session's messages go on with, or come behind. It gives the last one that the store has messages of.
+// restoreRun finds out which run the session's messages go on with, or come behind. It gives the
+// last one that the store has messages of.
 func (o *outbox) restoreRun(ctx context.Context) (last sequence.Run, err error) {
 	last, known := o.seq.Run()
 	if !known {
@@ -47,7 +51,7 @@ func (o *outbox) restoreRun(ctx context.Context) (last sequence.Run, err error) 
 		o.fresh = true
 		return last, o.interrupted(ctx, last, last.ID)
 	case !known && o.seq.Status().Accepted > 0:
-		return last, &Error{Code: OtherRun, At: -1, Err: errors.New("the store is of a version that did not keep which messages were accepted")}
+		return last, &Error{Code: OtherRun, At: -1, Err: errOldStore}
 	case !known || last.ID == o.entry.behind:
 		o.resume = &resumption{o: o}
 	default:
@@ -117,11 +121,13 @@ func (r *resumption) compare(ctx context.Context) {
 	case r.seen.Messages < n:
 	case r.seen.Messages > n:
 		r.found = Resumed{}
-		r.refuse("a run of %d messages that came to its end at %s was the same so far, and there are more", n, e.at.Format(time.RFC3339))
+		r.refuse("a run of %d messages that came to its end at %s was the same so far, and there are more",
+			n, e.at.Format(time.RFC3339))
 	case r.seen.Digest != r.goal.Digest && ended:
 		r.refuseLike()
 	case r.seen.Digest != r.goal.Digest:
-		r.refuse("the interrupted run began with the same message, and was not the same in the %d that were accepted", n)
+		r.refuse("the interrupted run began with the same message, "+
+			"and was not the same in the %d that were accepted", n)
 	case ended:
 		r.found.LeftOut, r.found.Ended, r.found.At = n, true, e.at
 	default:
@@ -148,14 +154,17 @@ func (o *outbox) noMore() error {
 	case r.goal.ID == o.entry.ended:
 		r.refuseLike()
 	default:
-		r.refuse("the interrupted run began with the same message; %d of it were accepted, and there are %d", r.goal.Messages, r.seen.Messages)
+		r.refuse("the interrupted run began with the same message; %d of it were accepted, and there are %d",
+			r.goal.Messages, r.seen.Messages)
 	}
 	return r.err
 }
 
-// refuseLike is for messages that begin like a run that came to its end: whether they are to be sent cannot be told.
+// refuseLike is for messages that begin like a run that came to its end: whether they are to be
+// sent cannot be told.
 func (r *resumption) refuseLike() {
-	r.refuse("a run that came to its end at %s began with the same message, and was not the same in all", r.o.entry.at.Format(time.RFC3339))
+	r.refuse("a run that came to its end at %s began with the same message, and was not the same in all",
+		r.o.entry.at.Format(time.RFC3339))
 }
 
 func (r *resumption) refuse(format string, args ...any) {
@@ -175,7 +184,8 @@ func (s *Session) Resumed() Resumed {
 	return s.outbox.resume.found
 }
 
-// interrupted notes that a run is not gone on with now, unless it came to its end or never began; behind is the run that another one begins behind, if it does. Under entryMu.
+// interrupted notes that a run is not gone on with now, unless it came to its end or never began;
+// behind is the run that another one begins behind, if it does. Under entryMu.
 func (o *outbox) interrupted(ctx context.Context, run sequence.Run, behind [16]byte) error {
 	e := o.entry
 	e.behind = behind
@@ -187,7 +197,8 @@ func (o *outbox) interrupted(ctx context.Context, run sequence.Run, behind [16]b
 		return err
 	}
 	if forgotten != nil {
-		o.d.cfg.Log.Warn("too many interrupted runs: the oldest cannot be resumed any more", "messages", forgotten.Messages)
+		o.d.cfg.Log.Warn("too many interrupted runs: the oldest cannot be resumed any more",
+			"messages", forgotten.Messages)
 	}
 	return nil
 }
@@ -205,8 +216,10 @@ func (o *outbox) finish(q *sequence.Sequence) {
 	}
 }
 
-// EndRun notes in the store that the messages of the session were a whole run, after [Session.Finish], and that whoever started it knows: the next session with the same store and URL has messages of
-// another one. It may be called after [Session.Close]. A session that is not finished has no run to end; one without messages had none.
+// EndRun notes in the store that the messages of the session were a whole run, after
+// [Session.Finish], and that whoever started it knows: the next session with the same store and URL
+// has messages of another one. It may be called after [Session.Close]. A session that is not
+// finished has no run to end; one without messages had none.
 func (s *Session) EndRun(ctx context.Context) error {
 	o := s.outbox
 	if o == nil || !s.cfg.kept() {
@@ -218,7 +231,8 @@ func (s *Session) EndRun(ctx context.Context) error {
 	switch {
 	case o.finished != nil:
 		e.ended, e.at = o.finished.ID, s.cfg.Clock.Now()
-		e.interrupted = slices.DeleteFunc(slices.Clone(e.interrupted), func(r sequence.Run) bool { return r.First == o.finished.First })
+		alike := func(r sequence.Run) bool { return r.First == o.finished.First }
+		e.interrupted = slices.DeleteFunc(slices.Clone(e.interrupted), alike)
 	case !o.over || !o.fresh:
 		return nil
 	}
@@ -229,4 +243,7 @@ func (s *Session) EndRun(ctx context.Context) error {
 	return nil
 }
 
-var errAccepted = &Error{Code: Accepted, At: -1, Err: errors.New("by an earlier run")}
+var (
+	errAccepted = &Error{Code: Accepted, At: -1, Err: errors.New("by an earlier run")}
+	errOldStore = errors.New("the store is of a version that did not keep which messages were accepted")
+)

@@ -21,7 +21,8 @@ import (
 	"github.com/hhfr/hhfr/pkg/wsrm"
 )
 
-// mortalStore is a process's view of a store that outlives it: after so many changes the process is dead, and changes nothing more.
+// mortalStore is a process's view of a store that outlives it: after so many changes the process is
+// dead, and changes nothing more.
 type mortalStore struct {
 	ctxstore.Store
 	mu   sync.Mutex
@@ -86,7 +87,8 @@ type outcome struct {
 	died  bool
 }
 
-// run is a process that dies after so many changes to its store: it sends messages, waits until they are done, and says so.
+// run is a process that dies after so many changes to its store: it sends messages, waits until
+// they are done, and says so.
 func (r *runs) run(changes int, resume bool, messages ...string) (o outcome) {
 	store := &mortalStore{Store: r.store, left: changes}
 	cfg := assured(r.t, wsrm.ExactlyOnce, store)
@@ -156,7 +158,9 @@ func (r *runs) refused(o outcome, why string) {
 	assert.False(r.t, o.ended)
 }
 
-// A run dies behind every change that it makes to its store, a run that goes on with it too, and a third one comes to the end: each message is done once, whatever the store knew, though another run had come to its end before.
+// A run dies behind every change that it makes to its store, a run that goes on with it too, and a
+// third one comes to the end: each message is done once, whatever the store knew, though another
+// run had come to its end before.
 func TestRunsDieAnywhere(t *testing.T) {
 	a, b := []string{"a1", "a2"}, []string{"b1", "b2", "b3"}
 	deaths := 0
@@ -297,23 +301,28 @@ func TestResumeOfEqualMessages(t *testing.T) {
 	assert.Equal(t, "a a a a a", r.done())
 }
 
-// The entry and the state of the version that knew no runs: messages it has are finished, and no others taken for them.
+// The entry and the state of the version that knew no runs: messages it has are finished, and no
+// others taken for them.
 func TestResumeWithAnOlderStore(t *testing.T) {
 	r := newRuns(t)
 	name := sha256.Sum256([]byte(strings.TrimSuffix(r.bank.url("/book"), "/book") + "/book"))
 	uri := fmt.Sprintf("urn:hhfr:outbox:%x", name)
-	const old = `<n:Outbox xmlns:n="urn:hhfr:context:1"><n:Assurance>urn:hhfr:assurance:exactly-once:in-order</n:Assurance><n:Sequence state="new">%s</n:Sequence><n:Base>0</n:Base><n:Before>0</n:Before></n:Outbox>`
+	const old = `<n:Outbox xmlns:n="urn:hhfr:context:1">` +
+		`<n:Assurance>urn:hhfr:assurance:exactly-once:in-order</n:Assurance>` +
+		`<n:Sequence state="new">%s</n:Sequence><n:Base>0</n:Base><n:Before>0</n:Before></n:Outbox>`
 	id := ctxstore.SequenceURI([16]byte{1})
 	_, err := r.store.Commit(t.Context(), uri, 0, fmt.Appendf(nil, old, id))
 	require.NoError(t, err)
-	q, err := sequence.Open(t.Context(), sequence.Config{Assurance: wsrm.ExactlyOnce, Ordered: true, Store: r.store, URI: id + ":initiator"})
+	q, err := sequence.Open(t.Context(), sequence.Config{
+		Assurance: wsrm.ExactlyOnce, Ordered: true, Store: r.store, URI: id + ":initiator",
+	})
 	require.NoError(t, err)
 	s, err := q.Send(t.Context(), sequence.Message{Body: []byte("a")}, false)
 	require.NoError(t, err)
 	require.NoError(t, s.Stored(t.Context()))
 	q.Close()
 	for range 2 {
-		r.refused(r.run(immortal, true, "a", "b"), "the store is of a version that did not keep which messages were accepted")
+		r.refused(r.run(immortal, true, "a", "b"), "a version that did not keep which messages were accepted")
 	}
 	require.NoError(t, r.run(immortal, false).err)
 	assert.Equal(t, "a", r.done())
@@ -322,7 +331,8 @@ func TestResumeWithAnOlderStore(t *testing.T) {
 	assert.Equal(t, "a b", r.done())
 }
 
-// The responder loses the sequence in the middle of a run: what the next sequence takes over of it is as accepted as before, and so is what nobody knows the fate of.
+// The responder loses the sequence in the middle of a run: what the next sequence takes over of it
+// is as accepted as before, and so is what nobody knows the fate of.
 func TestResumeOverALostSequence(t *testing.T) {
 	for _, a := range []wsrm.Assurance{wsrm.AtLeastOnce, wsrm.ExactlyOnce} {
 		t.Run(a.String(), func(t *testing.T) {
@@ -360,7 +370,8 @@ func TestResumeOverALostSequence(t *testing.T) {
 			assert.EqualValues(t, 4, session.Resumed().LeftOut)
 			require.NoError(t, session.Finish(t.Context()))
 			got, _ := effect(t, m.store)
-			assert.Regexp(t, "^(a )?(b )?(c )?d e $", got, "once, but for those that were written before the loss and that exactly-once does not send again")
+			// Once, but for those that were written before the loss, which exactly-once does not send again.
+			assert.Regexp(t, "^(a )?(b )?(c )?d e $", got)
 			if a == wsrm.AtLeastOnce {
 				assert.Contains(t, got, "b c d e ")
 			}

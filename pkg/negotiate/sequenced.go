@@ -103,8 +103,9 @@ func (s *Session) Sequence() (status sequence.Status) {
 }
 
 // Finish waits until all messages of the session's sequence, also those of earlier processes, are done, their replies are there, and both ends know that; nothing can be sent any more then. A session without a sequence has
-// nothing to wait for. Errors: the cause of ctx, Kept if no stream can be had any more (at-most-once: Unsent), FateUnknown if the other end lost the sequence, and OtherRun, at once, if there were fewer messages than
-// the run that Config.Resume goes on with had accepted.
+// nothing to wait for. Errors: the cause of ctx, Kept if no stream can be had any more
+// (at-most-once: Unsent), FateUnknown if the other end lost the sequence, and OtherRun, at once, if
+// there were fewer messages than the run that Config.Resume goes on with had accepted.
 func (s *Session) Finish(ctx context.Context) error {
 	q := s.sequence()
 	if q == nil {

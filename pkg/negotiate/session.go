@@ -110,7 +110,8 @@ func (s *Session) Stream() *streamer.Stream {
 	return s.link.stream
 }
 
-// HeadersTaken is how many unchanging headers were taken out of messages that this end sent on streams (see Config.Headers).
+// HeadersTaken is how many unchanging headers were taken out of messages that this end sent on
+// streams (see Config.Headers).
 func (s *Session) HeadersTaken() int64 { return s.taken.Load() }
 
 // Wait waits as long as the other end can send unasked: until ctx is done, whose cause it returns, or until there is no stream and none is to come, also not by

@@ -198,7 +198,8 @@ func TestTooManySessions(t *testing.T) {
 	assert.Equal(t, 200, ask(), "sessions that nobody joined make room")
 }
 
-// Contexts of ended sessions stay for a while, but not without bound; those with headers that were agreed on take more of the room.
+// Contexts of ended sessions stay for a while, but not without bound; those with headers that were
+// agreed on take more of the room.
 func TestEndedSessionsAreBounded(t *testing.T) {
 	for kept, headers := range map[int][]string{4: nil, 1: {`<a xmlns="urn:x">` + strings.Repeat("x", 1500) + `</a>`}} {
 		clock := newLater()
@@ -206,7 +207,8 @@ func TestEndedSessionsAreBounded(t *testing.T) {
 		cfg := config(t)
 		cfg.RememberFor, cfg.Headers = -1, headers
 		for range 7 {
-			// The place of the session before is free only once the responder has seen its end; a session agreed on but not joined by then keeps its own for a while.
+			// The place of the session before is free only once the responder has seen its end; a
+			// session agreed on but not joined by then keeps its own for a while.
 			require.Eventually(t, func() bool {
 				session := dial(t, s.http.URL, cfg)
 				require.NoError(t, session.Close())

@@ -10,18 +10,22 @@ import (
 	"sync/atomic"
 )
 
-// HeaderMark begins what stands on a stream in the place of an unchanging header: the mark, the number of the block in the offer, from 1, and headerEnd. Where a
-// message has these octets itself, it stands there with headerOwn. It looks like an element, so that it is part of a message's shape and costs no octet.
+// HeaderMark begins what stands on a stream in the place of an unchanging header: the mark, the
+// number of the block in the offer, from 1, and headerEnd. Where a message has these octets itself,
+// it stands there with headerOwn. It looks like an element, so that it is part of a message's shape
+// and costs no octet.
 const (
 	HeaderMark = "<hhfr:header-"
 	headerEnd  = "/>"
 	headerOwn  = "-"
 )
 
-// headerWindow is how much of a body is looked at for unchanging headers, in octets: they stand at its beginning.
+// headerWindow is how much of a body is looked at for unchanging headers, in octets: they stand at
+// its beginning.
 const headerWindow = 64 << 10
 
-// unchanging are the header blocks of a session, as they are taken out of bodies and put back. Without blocks bodies are as they are.
+// unchanging are the header blocks of a session, as they are taken out of bodies and put back.
+// Without blocks bodies are as they are.
 type unchanging struct {
 	blocks []string
 	taken  *atomic.Int64 // counts blocks taken out; nil: nobody wants to know
@@ -41,7 +45,8 @@ func (u *unchanging) incoming(body io.ReadCloser) io.ReadCloser {
 	return &rewriter{from: body, rule: &putting{blocks: slices.Clone(u.blocks)}}
 }
 
-// TakeOutHeaders makes of a body what travels of it in a session with these unchanging headers (docs/negotiation.md, section 3.2).
+// TakeOutHeaders makes of a body what travels of it in a session with these unchanging headers
+// (docs/negotiation.md, section 3.2).
 func TakeOutHeaders(blocks []string, body []byte) []byte {
 	if len(blocks) == 0 {
 		return body
@@ -60,7 +65,8 @@ func PutBackHeaders(blocks []string, octets []byte) ([]byte, error) {
 	return out, p.err
 }
 
-// LacksHeaders reports whether something may have been taken out of a body: whoever does not know the session's context can tell neither that nor what it was.
+// LacksHeaders reports whether something may have been taken out of a body: whoever does not know
+// the session's context can tell neither that nor what it was.
 func LacksHeaders(octets []byte) bool {
 	p := &putting{blocks: slices.Repeat([]string{"any"}, maxChoices)}
 	out, _ := p.rewrite(nil, octets, true)
@@ -69,7 +75,8 @@ func LacksHeaders(octets []byte) bool {
 
 // rule rewrites a body piece by piece.
 type rule interface {
-	// rewrite appends to dst what becomes of the beginning of octets, and tells how many it has taken; the rest is given again, with what follows. last: nothing follows, all is taken.
+	// rewrite appends to dst what becomes of the beginning of octets, and tells how many it has
+	// taken; the rest is given again, with what follows. last: nothing follows, all is taken.
 	rewrite(dst, octets []byte, last bool) (out []byte, taken int)
 	// failed is why nothing more can be rewritten.
 	failed() error
@@ -173,7 +180,9 @@ func (t *taking) block(octets []byte, at int) int {
 // undecided reports whether more octets may make a block or the mark of these.
 func (t *taking) undecided(octets []byte, at int) bool {
 	begins := func(s string) bool { return len(octets) < len(s) && s[:len(octets)] == string(octets) }
-	return begins(HeaderMark) || slices.ContainsFunc(t.unused, func(b string) bool { return at+len(b) <= headerWindow && begins(b) })
+	return begins(HeaderMark) || slices.ContainsFunc(t.unused, func(b string) bool {
+		return at+len(b) <= headerWindow && begins(b)
+	})
 }
 
 // putting puts blocks back.
@@ -221,7 +230,8 @@ func begun(octets []byte, last bool) int {
 	return 0
 }
 
-// referred reads a reference: what it names, and how long it is. Not whole: the octets end before it does.
+// referred reads a reference: what it names, and how long it is. Not whole: the octets end before
+// it does.
 func referred(octets []byte) (what string, length int, whole bool) {
 	rest := octets[len(HeaderMark):]
 	const most = len("16" + headerEnd)

@@ -349,10 +349,12 @@ func TestEndsThatSpeakForThemselves(t *testing.T) {
 	assert.Contains(t, o.received()[0], "Host: "+o.l.Addr().String()+"\r\n")
 }
 
-// The upstream gets what was sent, also where an end and a proxy before it, near or far, have agreed on unchanging headers.
+// The upstream gets what was sent, also where an end and a proxy before it, near or far, have
+// agreed on unchanging headers.
 func TestHeadersOfEndsThatSpeakForThemselves(t *testing.T) {
 	const block = `<t:Tenant xmlns:t="urn:example:tenant">7</t:Tenant>`
-	const message = `<s:Envelope xmlns:s="http://schemas.xmlsoap.org/soap/envelope/"><s:Header>` + block + `</s:Header><s:Body><op/></s:Body></s:Envelope>`
+	const message = `<s:Envelope xmlns:s="http://schemas.xmlsoap.org/soap/envelope/"><s:Header>` + block +
+		`</s:Header><s:Body><op/></s:Body></s:Envelope>`
 	for _, proxies := range []int{1, 2} {
 		o := startOrigin(t, "127.0.0.1:0", server(chunkedReply))
 		next := startProxy(t, "127.0.0.1:0", o.url(), nil)
@@ -361,7 +363,8 @@ func TestHeadersOfEndsThatSpeakForThemselves(t *testing.T) {
 		}
 		store := memory.New(memory.Config{})
 		s, err := negotiate.Dial(t.Context(), next.url().String(), negotiate.Config{
-			Transports: map[string]streamer.Transport{"tcp": tcp.Transport{}}, Store: store, RequireHHFR: true, Headers: []string{block},
+			Transports: map[string]streamer.Transport{"tcp": tcp.Transport{}}, Store: store, RequireHHFR: true,
+			Headers: []string{block},
 		})
 		require.NoError(t, err)
 		for n := range 2 {

@@ -49,7 +49,8 @@ func TestBodiesTravelInAnotherForm(t *testing.T) {
 	assert.True(t, bytes.HasSuffix(d.Payload, []byte("rEPLY")), "%q", d.Payload)
 }
 
-// Every kind of message, of either end, in order or not, comes as it was sent; so do bodies that are long, come in pieces, or are not there.
+// Every kind of message, of either end, in order or not, comes as it was sent; so do bodies that
+// are long, come in pieces, or are not there.
 func TestBodiesComeBack(t *testing.T) {
 	try := func(t *testing.T, p *pair) {
 		for _, want := range []string{"", "x", "hello", strings.Repeat("long ", 100_000)} {
@@ -58,7 +59,8 @@ func TestBodiesComeBack(t *testing.T) {
 				require.NoError(t, err)
 				assert.Equal(t, "Head", string(r.Head))
 				assert.Equal(t, want, body(t, r))
-				pending, err := s.Lane(1).Open(t.Context(), &streamer.Message{Body: iotest.HalfReader(strings.NewReader(want))})
+				inPieces := &streamer.Message{Body: iotest.HalfReader(strings.NewReader(want))}
+				pending, err := s.Lane(1).Open(t.Context(), inPieces)
 				require.NoError(t, err)
 				r, err = pending.Reply(t.Context())
 				require.NoError(t, err)
@@ -82,7 +84,8 @@ func TestBodiesComeBack(t *testing.T) {
 		defer mu.Unlock()
 		once = append(once, string(b))
 	}
-	p := connect(t, pairing{a: flipping(streamer.Config{}), b: flipping(streamer.Config{}), handlera: echoOnce, handlerb: echoOnce})
+	both := flipping(streamer.Config{})
+	p := connect(t, pairing{a: both, b: both, handlera: echoOnce, handlerb: echoOnce})
 	try(t, p)
 	require.NoError(t, p.a.Lane(0).Send(t.Context(), streamer.NewMessage(nil, []byte("one way"))))
 	require.NoError(t, p.a.Close())

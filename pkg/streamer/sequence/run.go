@@ -16,7 +16,8 @@ type Run struct {
 	ID [16]byte
 	// Messages is how many there are.
 	Messages uint64
-	// First is the digest of the first message alone, Digest that of all. Both are zero without one.
+	// First is the digest of the first message alone, Digest that of all. Both are zero without
+	// one.
 	First, Digest [sha256.Size]byte
 }
 
@@ -40,8 +41,8 @@ func (r *Run) add(m payload) {
 	}
 }
 
-// Run gives the run that the sequence keeps track of, with all that it has accepted; known is false if
-// it keeps track of none, as one whose state an older version has stored.
+// Run gives the run that the sequence keeps track of, with all that it has accepted; known is false
+// if it keeps track of none, as one whose state an older version has stored.
 func (q *Sequence) Run() (run Run, known bool) {
 	asked := make(chan struct{})
 	if q.do(func() { run, known = q.runs.whole(), q.runs.on; close(asked) }) {
@@ -66,8 +67,8 @@ func (q *Sequence) BeginRun(r Run) {
 const runVersion = 1
 
 // tracker follows the run of a sequence: which of its messages the store will have, whatever
-// happens. A message that is not done lies in the stored state, so it is counted when it leaves that;
-// the digest of a run then follows from what is stored together, as one value.
+// happens. A message that is not done lies in the stored state, so it is counted when it leaves
+// that; the digest of a run then follows from what is stored together, as one value.
 type tracker struct {
 	on      bool
 	run     Run         // up to the message numbered at, all of which are settled

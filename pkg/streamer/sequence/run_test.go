@@ -12,7 +12,8 @@ import (
 	"github.com/hhfr/hhfr/pkg/wsrm"
 )
 
-// A run is told from another by each message of it, their order, their heads, and whether a reply is wanted.
+// A run is told from another by each message of it, their order, their heads, and whether a reply
+// is wanted.
 func TestRunsDiffer(t *testing.T) {
 	type message struct {
 		m      sequence.Message
@@ -21,9 +22,11 @@ func TestRunsDiffer(t *testing.T) {
 	one, two := sequence.Message{Body: []byte("one")}, sequence.Message{Body: []byte("two")}
 	seen := map[[32]byte]int{}
 	for i, list := range [][]message{
-		{}, {{one, true}}, {{two, true}}, {{one, false}}, {{one, true}, {two, true}}, {{two, true}, {one, true}}, {{one, true}, {one, true}},
-		{{sequence.Message{Body: []byte("onetwo")}, true}}, {{sequence.Message{Head: []byte("one"), Body: []byte("two")}, true}},
-		{{sequence.Message{Head: []byte{}, Body: []byte("one")}, true}}, {{sequence.Message{}, true}},
+		{}, {{one, true}}, {{two, true}}, {{one, false}},
+		{{one, true}, {two, true}}, {{two, true}, {one, true}}, {{one, true}, {one, true}},
+		{{sequence.Message{Body: []byte("onetwo")}, true}}, {{sequence.Message{}, true}},
+		{{sequence.Message{Head: []byte("one"), Body: []byte("two")}, true}},
+		{{sequence.Message{Head: []byte{}, Body: []byte("one")}, true}},
 	} {
 		var r sequence.Run
 		for _, m := range list {
@@ -50,7 +53,8 @@ func runOf(r sequence.Run, bodies ...string) sequence.Run {
 	return r
 }
 
-// A run begins with the first message that is accepted of it: until then the store has the one before. What that left undone is not of the new one.
+// A run begins with the first message that is accepted of it: until then the store has the one
+// before. What that left undone is not of the new one.
 func TestRunsInOneSequence(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t, exactly(true), worker{echo})
@@ -125,7 +129,8 @@ func TestRunsOfOtherVersions(t *testing.T) {
 	assert.ErrorContains(t, err, "a form that this version does not know")
 }
 
-// What a lost sequence hands over is accepted once more by the next, which so goes on with the same run: also where a reply overtook an acknowledgement.
+// What a lost sequence hands over is accepted once more by the next, which so goes on with the same
+// run: also where a reply overtook an acknowledgement.
 func TestRunOverLostSequences(t *testing.T) {
 	for _, assurance := range []wsrm.Assurance{wsrm.AtLeastOnce, wsrm.ExactlyOnce} {
 		synctest.Test(t, func(t *testing.T) {
@@ -155,7 +160,7 @@ func TestRunOverLostSequences(t *testing.T) {
 			if assurance == wsrm.AtLeastOnce {
 				assert.Equal(t, w.run0, left)
 			} else {
-				assert.Equal(t, runOf(w.run0, "slow", "quick"), left, "what is sent is not sent again, whatever became of it")
+				assert.Equal(t, runOf(w.run0, "slow", "quick"), left, "what is sent is not sent again")
 			}
 			w.kill(0)
 			restored := newWorld(t, cfg, worker{echo})

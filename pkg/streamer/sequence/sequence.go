@@ -27,8 +27,9 @@ type Config struct {
 	// Store keeps the state, under URI; required. Only one process may have a sequence open at a time: of two, one is told by an error Unstored.
 	Store ctxstore.Store
 	URI   string
-	// Run is what the messages of a sequence go on with that the store does not have yet; one that it has goes on with
-	// what it kept track of ([Sequence.Run]). nil: no run is kept track of, as at an end that answers.
+	// Run is what the messages of a sequence go on with that the store does not have yet; one that
+	// it has goes on with what it kept track of ([Sequence.Run]). nil: no run is kept track of, as
+	// at an end that answers.
 	Run *Run
 	// Life is how long a state without effect is kept after its last change; 0: for ever.
 	Life time.Duration

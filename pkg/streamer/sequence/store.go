@@ -44,7 +44,8 @@ func restore(ctx context.Context, cfg Config) (d *wsrm.Durable, found bool, err 
 	return d, found, nil
 }
 
-// track goes on with the run that the state has, or begins one. The state of an initiator has no other effect.
+// track goes on with the run that the state has, or begins one. The state of an initiator has no
+// other effect.
 func (q *Sequence) track(found bool) error {
 	switch stored := q.durable.Effect(); {
 	case q.cfg.Run == nil:

@@ -101,7 +101,10 @@ type reply struct {
 }
 
 func newWorld(t *testing.T, cfg sequence.Config, handler sequence.Handler) *world {
-	w := &world{t: t, cfg: cfg, handler: handler, run0: sequence.NewRun(), disks: [2]*disk{newDisk(), newDisk()}, replies: map[uint64]reply{}}
+	w := &world{
+		t: t, cfg: cfg, handler: handler, run0: sequence.NewRun(),
+		disks: [2]*disk{newDisk(), newDisk()}, replies: map[uint64]reply{},
+	}
 	w.cfg.URI = uri
 	return w
 }
@@ -132,7 +135,8 @@ func (w *world) open() {
 	}
 }
 
-// checkRun holds the run that the client's store has to what that says was accepted: so many of the messages of send, from the first on.
+// checkRun holds the run that the client's store has to what that says was accepted: so many of the
+// messages of send, from the first on.
 func (w *world) checkRun(q *sequence.Sequence) {
 	run, known := q.Run()
 	require.True(w.t, known)
