@@ -83,6 +83,9 @@ func codeOf(err error) (code int, hint string) {
 		case negotiate.OtherRun:
 			return exitUsage, "nothing was sent of these messages. To go on with an interrupted run name the FILEs it had, " +
 				"in its order; without --resume all of them are sent, behind what the store still has of it"
+		case negotiate.OldStore:
+			return exitUsage, "nothing was sent of these messages. The same command without FILEs and --resume finishes " +
+				"what the store has, and prints the replies; then send what the service lacks"
 		case negotiate.Unreachable:
 			return exitNoPeer, unreachableHint(err)
 		case negotiate.FateUnknown:

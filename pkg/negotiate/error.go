@@ -27,6 +27,9 @@ const (
 	// OtherRun: the messages are not those of the run to go on with, as far as that was accepted
 	// (Config.Resume). None of them was sent.
 	OtherRun
+	// OldStore: the store has an interrupted run of a version that did not keep which messages were
+	// accepted (Config.Resume). A session without Resume finishes it.
+	OldStore
 	// Closed: the session or responder was closed.
 	Closed
 )
@@ -34,7 +37,8 @@ const (
 var codeNames = map[Code]string{
 	BadConfig: "bad configuration", Malformed: "malformed", NoHHFR: "no HHFR", Unreachable: "no connection", FateUnknown: "fate unknown",
 	Unsent: "not sent", Refused: "refused", Kept: "kept in the store, not known to be done",
-	Accepted: "accepted already", OtherRun: "no run to go on with", Closed: "closed",
+	Accepted: "accepted already", OtherRun: "no run to go on with",
+	OldStore: "the store does not say which messages were accepted: an older version wrote it", Closed: "closed",
 }
 
 func (c Code) String() string { return codeNames[c] }

@@ -51,7 +51,7 @@ func (o *outbox) restoreRun(ctx context.Context) (last sequence.Run, err error) 
 		o.fresh = true
 		return last, o.interrupted(ctx, last, last.ID)
 	case !known && o.seq.Status().Accepted > 0:
-		return last, &Error{Code: OtherRun, At: -1, Err: errOldStore}
+		return last, &Error{Code: OldStore, At: -1}
 	case !known || last.ID == o.entry.behind:
 		o.resume = &resumption{o: o}
 	default:
@@ -243,7 +243,4 @@ func (s *Session) EndRun(ctx context.Context) error {
 	return nil
 }
 
-var (
-	errAccepted = &Error{Code: Accepted, At: -1, Err: errors.New("by an earlier run")}
-	errOldStore = errors.New("the store is of a version that did not keep which messages were accepted")
-)
+var errAccepted = &Error{Code: Accepted, At: -1, Err: errors.New("by an earlier run")}
