@@ -37,6 +37,7 @@ func summarize(g *global, o decodeOptions, r *capture.Result, c controls) {
 			count(r.Stats.Gaps, "gap"), count(r.Stats.MissingOctets, "octet"))
 	}
 	warnOfShapes(g, o, r)
+	warnOfContexts(g, o, r)
 	if len(r.Messages) > 0 && r.Others["streams without a sync frame to trust"] > 0 {
 		g.warn("a stream that begins in the middle has no two sync frames that agree; " +
 			"a store with its session would do: --store")
@@ -90,6 +91,28 @@ func warnOfShapes(g *global, o decodeOptions, r *capture.Result) {
 			shapes[shapeName(m.Lacks)] = true
 		}
 	}
+	warnOfLack(g, o, r, messages, count(len(shapes), "shape"))
+}
+
+// warnOfContexts does the same for contexts of sessions with unchanging headers.
+func warnOfContexts(g *global, o decodeOptions, r *capture.Result) {
+	messages, contexts := 0, map[string]bool{}
+	for _, m := range r.Messages {
+		if m.LacksContext != "" {
+			messages++
+			contexts[m.LacksContext] = true
+		}
+	}
+	those := count(len(contexts), "context")
+	for uri := range contexts {
+		if len(contexts) == 1 {
+			those = "the context " + uri
+		}
+	}
+	warnOfLack(g, o, r, messages, those)
+}
+
+func warnOfLack(g *global, o decodeOptions, r *capture.Result, messages int, what string) {
 	if messages == 0 {
 		return
 	}
@@ -101,8 +124,7 @@ func warnOfShapes(g *global, o decodeOptions, r *capture.Result) {
 	if r.Stats.Packets == 0 {
 		source = "input"
 	}
-	those := fmt.Sprintf("%s %s %s that neither the %s nor",
-		count(messages, "message"), need, count(len(shapes), "shape"), source)
+	those := fmt.Sprintf("%s %s %s that neither the %s nor", count(messages, "message"), need, what, source)
 	if o.store == "" {
 		g.warn("%s a store has; --store names one", those)
 		return

@@ -44,6 +44,7 @@ type messageReport struct {
 	State      string          `json:"state"`                         // verified, unverified, withdrawn, incomplete, cancelled or undecodable
 	Why        string          `json:"why,omitempty"`                 // more about the state, for people
 	Lacks      string          `json:"lacks_shape,omitempty"`         // URI of the shape that is missing
+	Context    string          `json:"lacks_context,omitempty"`       // URI of the context of the session that is missing: it has headers that were taken out
 	Reliable   *reliableReport `json:"reliable,omitempty"`            // what the envelope says about sequences of WS-ReliableMessaging
 	Head       []byte          `json:"head_base64,omitempty"`         // the HTTP head
 	Body       []byte          `json:"body_base64,omitempty"`         // the envelope
@@ -145,7 +146,8 @@ type captureReport struct {
 func newMessageReport(m *capture.Decoded, c controls) messageReport {
 	r := messageReport{Number: m.Number, Session: m.SessionString(), Lane: m.Lane, Exchange: m.Exchange, Kind: kindOf(m), Place: newPlaceReport(m.Place), First: stamp(m.First), Last: stamp(m.Last),
 		Packet: m.Packet, Operation: m.Operation.Local, Namespace: m.Operation.Space, Wire: m.Wire, BodyOctets: len(m.Body), HeadOctets: len(m.Head),
-		Control: c[m], State: m.State.String(), Why: m.Why, Lacks: m.Lacks, Reliable: newReliableReport(m.Reliable), Head: m.Head, Body: m.Body}
+		Control: c[m], State: m.State.String(), Why: m.Why, Lacks: m.Lacks, Context: m.LacksContext,
+		Reliable: newReliableReport(m.Reliable), Head: m.Head, Body: m.Body}
 	if m.Version != 0 {
 		r.SOAP = m.Version.String()
 	}

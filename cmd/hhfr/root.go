@@ -91,6 +91,12 @@ func judge(err error) (code int, hint string) {
 			return exitUsage, ""
 		case negotiate.NoHHFR:
 			return exitNoPeer, "without --require-hhfr and --ordered, and with --assurance at-most-once, the messages go as plain SOAP"
+		case negotiate.OtherRun:
+			return exitUsage, "nothing was sent of these messages. To go on with an interrupted run name the FILEs it had, " +
+				"in its order; without --resume all of them are sent, behind what the store still has of it"
+		case negotiate.OldStore:
+			return exitUsage, "nothing was sent of these messages. The same command without FILEs and --resume finishes " +
+				"what the store has, and prints the replies; then send what the service lacks"
 		case negotiate.Unreachable:
 			return exitNoPeer, unreachableHint(err)
 		case negotiate.FateUnknown:

@@ -37,6 +37,7 @@ type streamOptions struct {
 	without                                                                 stages
 	timeout, reconnect, negotiateTimeout, remember                          time.Duration
 	schema, replySchema                                                     string
+	headerFiles, headers                                                    []string // of unchanging header blocks; the blocks
 	tls                                                                     clientTLS
 	assurance                                                               string
 	ordered, resume                                                         bool
@@ -57,12 +58,25 @@ FILE is sent as it is, whatever it holds; - reads a sequence of XML documents fr
 --one-way wants no replies: a message is done when it is on its way, and listed at the end if it was lost. --listen
 stays, and prints what the other end sends unasked, until Ctrl-C or SIGTERM, the time of --timeout, or the end of the
 stream if no other one can be had.
+--unchanging-header names a header block that messages have in common. A service that agrees gets it once:
+messages travel without it where it stands in them octet for octet, and are whole again behind the stream.
 A stream that breaks is negotiated anew for the time of --reconnect, then all that is left goes as plain SOAP. Messages that were written and not
 answered are listed, and never sent again.
 --assurance at-least-once and exactly-once number the messages and keep them in --store until they are done, over streams that break and processes that die.
 --ordered has messages handled in their order, under any assurance; at-most-once keeps nothing, and lists what a stream that broke took along.
-The same command with the same store, started again, first finishes what it had; with --resume its FILEs are those of the run that was killed, and what that one had accepted is not sent
-again. Exactly-once needs a store that persists, here and at the server. One process at a time sends under an assurance with a store to a service.
+Exactly-once needs a store that persists, here and at the server. One process at a time sends under an assurance
+with a store to a service.
+
+After an interruption, repeat the command with --resume. The store has the number of messages that the run had
+accepted, and a digest of them: if the first messages are the same, these are left out, and the rest is sent.
+Otherwise:
+
+  all      are sent if no earlier run is known, or the last one was completed and began with another message
+  none     is sent if the last run was completed with exactly these messages
+  refused  are all other messages: exit code 2, and none of them is sent
+
+Which it was is told on stderr. Without --resume all messages are sent, behind what the store still has of an
+interrupted run; that one can be resumed later, too. The store remembers 16 interrupted runs to a service.
 
 Exit code 1: a reply is a fault or an HTTP error; 3: there is no connection, or the port is of the other scheme, https
 or http; 5: the fate of messages is unknown, or they are kept in the store and not known to be done; 130: interrupted,
@@ -73,6 +87,7 @@ after which all that is known is printed.`,
   hhfr stream http://127.0.0.1:8080/echo body.xml --wrap 1.2 --action urn:example:op -H 'X-Trace: 1'
   hhfr stream http://127.0.0.1:8080/echo message.xml --one-way
   hhfr stream http://127.0.0.1:8080/echo message.xml --link edge -v
+  hhfr stream http://127.0.0.1:8080/echo message.xml --unchanging-header tenant.xml
   hhfr stream http://127.0.0.1:8080/ledger add.xml more.xml --ordered
   hhfr stream http://127.0.0.1:8080/echo message.xml --transport udp
   hhfr stream http://127.0.0.1:8080/ledger add.xml more.xml --assurance at-least-once --ordered
@@ -115,9 +130,11 @@ after which all that is known is printed.`,
 	f.DurationVar(&o.remember, "remember", negotiate.DefaultRememberFor, "how long the store remembers that a service speaks plain SOAP, and it is not asked; 0: ask always")
 	f.StringVar(&o.schema, "schema", "", "HHFR Schema of the requests, a file: their types are taken from it")
 	f.StringVar(&o.replySchema, "reply-schema", "", "HHFR Schema of the replies, a file")
+	headerFlag(f, &o.headerFiles)
 	f.StringVar(&o.assurance, "assurance", wsrm.AtMostOnce.String(), "what holds for each message: "+strings.Join(assurances(), ", "))
 	f.BoolVar(&o.ordered, "ordered", false, "messages are handled in the order in which they were sent; implies --require-hhfr")
-	f.BoolVar(&o.resume, "resume", false, "leave out what an earlier run with these FILEs and this store had accepted; with at-least-once or exactly-once")
+	f.BoolVar(&o.resume, "resume", false,
+		"go on with an interrupted run of these FILEs: what it had accepted is left out; with at-least-once or exactly-once")
 	f.DurationVar(&o.timeout, "timeout", 0, "give up after this time, all in all; 0: never")
 	o.tls.flags(f, "URL")
 	outputFlag(c, &o.output, "text", "json", "xml")
@@ -212,6 +229,9 @@ func runStream(ctx context.Context, env Env, g *global, o streamOptions) (err er
 	if err := o.check(); err != nil {
 		return err
 	}
+	if o.headers, err = readHeaders(o.headerFiles); err != nil {
+		return err
+	}
 	if o.timeout > 0 {
 		var cancel context.CancelFunc
 		ctx, cancel = context.WithTimeoutCause(ctx, o.timeout, fmt.Errorf("not done within --timeout %v", o.timeout))
@@ -259,10 +279,16 @@ func runStream(ctx context.Context, env Env, g *global, o streamOptions) (err er
 	p := &printer{env: env, g: g, o: o, late: late}
 	sending, stop := context.WithCancel(ctx)
 	defer stop()
-	finished := false
-	first := o.begin(g, session)
-	for in := range peer.Send(sending, session, behind(messages(sending, env, g, o), first), o.concurrency) {
-		in.Number += first
+	finished, told := false, false
+	o.begin(g, session)
+	for in := range peer.Send(sending, session, messages(sending, env, g, o), o.concurrency) {
+		if isAccepted(in.Err) {
+			continue
+		}
+		if !told {
+			told = true
+			resumed(g, session)
+		}
 		switch {
 		case err == nil:
 			if err = p.incoming(in); err != nil {
@@ -271,6 +297,9 @@ func runStream(ctx context.Context, env Env, g *global, o streamOptions) (err er
 		case isUnknown(in.Err) || in.Err == nil:
 			err = errors.Join(err, p.incoming(in))
 		}
+	}
+	if !told {
+		resumed(g, session)
 	}
 	switch {
 	case err != nil:
@@ -289,8 +318,13 @@ func runStream(ctx context.Context, env Env, g *global, o streamOptions) (err er
 		closed = nil // a stream that broke is what the list is about, or of no interest any more
 	}
 	p.sum.finish(session, over, time.Since(began))
-	p.sum.Unasked = o.unasked.heard()
-	return errors.Join(err, closed, p.end())
+	p.sum.Unasked, p.sum.LeftOut = o.unasked.heard(), session.Resumed().LeftOut
+	tellHeaders(g, session, p.sum.Messages)
+	ended := p.end()
+	if finished && err == nil { // behind all that is told of it
+		err = session.EndRun(context.WithoutCancel(ctx))
+	}
+	return errors.Join(err, closed, ended)
 }
 
 // messages reads what is to be sent.

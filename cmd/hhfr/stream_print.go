@@ -38,24 +38,26 @@ type exchangeReport struct {
 
 // summary is the last line of `hhfr stream -o json`. Octets of stream are those of its frames, of http those of connections for negotiation and plain SOAP.
 type summary struct {
-	Version   int            `json:"version"`             // 1
-	HHFR      bool           `json:"hhfr"`                // a stream was agreed
-	Session   string         `json:"session,omitempty"`   // its session
-	Why       string         `json:"why_plain,omitempty"` // why plain SOAP was spoken
-	Messages  int            `json:"messages"`            // replies received
-	Failed    int            `json:"failed"`              // faults and HTTP errors among them
-	Unknown   []int          `json:"unknown_fate"`        // numbers of messages that were written and not answered, and not sent again
-	Envelopes octets         `json:"envelope_octets"`     // all envelopes
-	Heads     octets         `json:"http_head_octets"`    // the HTTP heads that went with them, or would have in plain SOAP
-	Stream    octets         `json:"stream_octets"`       // all frames of the stream, the last one if it broke and was replaced
-	Shapes    octets         `json:"stream_shape_octets"` // those among them that announce shapes
-	Syncs     octets         `json:"stream_sync_octets"`  // the sync frames among them
-	Unasked   int            `json:"unasked,omitempty"`   // messages that came unasked, with --listen
-	HTTP      octets         `json:"http_octets"`         // connections for negotiation and plain SOAP
-	Millis    float64        `json:"ms"`                  // milliseconds, negotiation included
-	Slowest   float64        `json:"slowest_ms"`          // the slowest exchange
-	Sequence  *sequenceStats `json:"sequence,omitempty"`  // of messages under an assurance, or in order
-	Datagrams *datagramStats `json:"datagrams,omitempty"` // of streams over UDP
+	Version   int            `json:"version"`                     // 1
+	HHFR      bool           `json:"hhfr"`                        // a stream was agreed
+	Session   string         `json:"session,omitempty"`           // its session
+	Why       string         `json:"why_plain,omitempty"`         // why plain SOAP was spoken
+	Messages  int            `json:"messages"`                    // replies received
+	Failed    int            `json:"failed"`                      // faults and HTTP errors among them
+	Unknown   []int          `json:"unknown_fate"`                // numbers of messages that were written and not answered, and not sent again
+	Envelopes octets         `json:"envelope_octets"`             // all envelopes
+	Heads     octets         `json:"http_head_octets"`            // the HTTP heads that went with them, or would have in plain SOAP
+	Stream    octets         `json:"stream_octets"`               // all frames of the stream, the last one if it broke and was replaced
+	Shapes    octets         `json:"stream_shape_octets"`         // those among them that announce shapes
+	Syncs     octets         `json:"stream_sync_octets"`          // the sync frames among them
+	Unasked   int            `json:"unasked,omitempty"`           // messages that came unasked, with --listen
+	LeftOut   uint64         `json:"left_out,omitempty"`          // messages that --resume left out
+	HTTP      octets         `json:"http_octets"`                 // connections for negotiation and plain SOAP
+	Millis    float64        `json:"ms"`                          // milliseconds, negotiation included
+	Slowest   float64        `json:"slowest_ms"`                  // the slowest exchange
+	Taken     int64          `json:"headers_taken_out,omitempty"` // unchanging headers that did not travel with their messages
+	Sequence  *sequenceStats `json:"sequence,omitempty"`          // of messages under an assurance, or in order
+	Datagrams *datagramStats `json:"datagrams,omitempty"`         // of streams over UDP
 }
 
 type octets struct {
@@ -134,7 +136,7 @@ func (s *summary) finish(session *negotiate.Session, over *network, took time.Du
 	if a.Facts != nil {
 		s.Session = a.Facts.Session.String()
 	}
-	s.Sequence = sequenceOf(session)
+	s.Sequence, s.Taken = sequenceOf(session), session.HeadersTaken()
 	s.Datagrams = over.datagrams.stats()
 	s.HTTP = octets{over.plain.sent.Load(), over.plain.received.Load()}
 	if stream := session.Stream(); stream != nil {

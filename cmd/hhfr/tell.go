@@ -26,6 +26,11 @@ func (g *global) note(format string, args ...any) {
 	}
 }
 
+// say tells what -q does not silence: what the command came to, where that may not be what was asked.
+func (g *global) say(format string, args ...any) {
+	g.tell(slog.LevelInfo, "", fmt.Sprintf(format, args...))
+}
+
 // warn tells what is not as it should be, and no failure; -q silences it.
 func (g *global) warn(format string, args ...any) {
 	if !g.quiet {

@@ -19,7 +19,8 @@ import (
 
 // DecodeConfig is what [Decode] and [DecodeStreams] need beside their input. The zero value works.
 type DecodeConfig struct {
-	// Store has shapes that the input lacks, and tells which sessions are known; nil: none.
+	// Store has shapes that the input lacks, and the contexts of sessions: which are known, and
+	// what unchanging headers they have; nil: none.
 	Store ctxstore.Store
 	// MaxMessage is the longest joined message, in octets; 0 means 1 GiB.
 	MaxMessage int64
@@ -62,9 +63,10 @@ func (r *Result) Partial() bool {
 }
 
 type decoder struct {
-	cfg    DecodeConfig
-	join   joiner
-	result *Result
+	cfg      DecodeConfig
+	join     joiner
+	contexts contexts
+	result   *Result
 }
 
 func newDecoder(cfg DecodeConfig) *decoder {
@@ -72,7 +74,8 @@ func newDecoder(cfg DecodeConfig) *decoder {
 		cfg.MaxMessage = defaultMaxMessage
 	}
 	return &decoder{cfg: cfg, result: &Result{Others: map[string]int{}},
-		join: joiner{store: cfg.Store, seen: map[[32]byte][]byte{}, programs: map[[32]byte]*shape.Program{}, names: map[transit.Name]named{}, maxMessage: cfg.MaxMessage}}
+		contexts: contexts{store: cfg.Store, known: map[[16]byte][]string{}},
+		join:     joiner{store: cfg.Store, seen: map[[32]byte][]byte{}, programs: map[[32]byte]*shape.Program{}, names: map[transit.Name]named{}, maxMessage: cfg.MaxMessage}}
 }
 
 // Decode reads a whole capture and gives its messages: those of hhfr streams, found by content, and plain SOAP in HTTP. A capture that is cut off or lacks packets is
@@ -98,6 +101,7 @@ func Decode(ctx context.Context, r io.Reader, cfg DecodeConfig) (*Result, error)
 			return nil, err
 		}
 	}
+	dec.putHeadersBack(ctx)
 	dec.number()
 	return dec.result, ctx.Err()
 }

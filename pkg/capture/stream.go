@@ -52,6 +52,9 @@ type Decoded struct {
 	Why   string
 	// Lacks is the fingerprint of the shape that is missing, as a URI, or the beginning of that, if that is why the message is [Undecodable].
 	Lacks string
+	// LacksContext is the URI of the session's context that is missing, if that is why the message
+	// is [Undecodable]: its Body is not given then.
+	LacksContext string
 
 	origin int // which direction of its flow began the exchange
 	flow   int
@@ -341,6 +344,7 @@ func (dec *decoder) decodeStream(ctx context.Context, dirs [2][]flow.Run) (*Stre
 	if !found {
 		return nil, nil
 	}
+	dec.contexts.note(both)
 	s := &Stream{Shapes: len(dec.join.seen)}
 	for i, d := range both {
 		if s.Octets[i] = d.octets; d.known {

@@ -28,6 +28,7 @@ type negotiation struct {
 	url    *url.URL
 	serve  streamer.Handler
 	outbox *outbox // nil: no sequence
+	taken  *atomic.Int64
 
 	agreed Agreed
 	stream *streamer.Stream
@@ -69,7 +70,7 @@ func (n *negotiation) open(ctx context.Context) error {
 		version = soap.V12
 		answer, err = n.ask(ctx, version, offer)
 	}
-	if err == nil && n.outbox != nil && n.outbox.entry.joined && !answer.SequenceKnown {
+	if err == nil && n.outbox.joined() && !answer.SequenceKnown {
 		if err := n.outbox.lost(ctx); err != nil {
 			return err
 		}
@@ -264,9 +265,11 @@ func (n *negotiation) join(ctx context.Context, a *Answer) error {
 	cfg := d.cfg.Stream
 	cfg.Initiator, cfg.Session, cfg.Token = true, a.Session, a.Token[:]
 	cfg.Representation, cfg.Coder, cfg.Accept, cfg.Handler = number, coder, nil, n.serve
+	headers := &unchanging{blocks: facts.Headers, taken: n.taken}
+	cfg.Outgoing, cfg.Incoming = headers.outgoing, headers.incoming
 	if n.outbox != nil {
 		q := n.outbox.sequence()
-		cfg.Acks, cfg.Handler = q.Acks, placed(q, n.serve)
+		cfg.Acks, cfg.Handler = q.Acks, placed(q, n.serve, d.cfg.Log)
 	}
 	stream, err := streamer.Over(ctx, conn, cfg)
 	if err != nil {
