@@ -74,7 +74,7 @@ func newDecoder(cfg DecodeConfig) *decoder {
 		cfg.MaxMessage = defaultMaxMessage
 	}
 	return &decoder{cfg: cfg, result: &Result{Others: map[string]int{}},
-		contexts: contexts{store: cfg.Store, known: map[[16]byte][]string{}},
+		contexts: contexts{store: cfg.Store, agreed: map[[16]byte][]string{}, stored: map[[16]byte][]string{}},
 		join:     joiner{store: cfg.Store, seen: map[[32]byte][]byte{}, programs: map[[32]byte]*shape.Program{}, names: map[transit.Name]named{}, maxMessage: cfg.MaxMessage}}
 }
 

@@ -3,44 +3,32 @@ package capture
 import (
 	"bytes"
 	"context"
-	"errors"
+	"fmt"
+	"slices"
 
 	"github.com/hhfr/hhfr/pkg/ctxstore"
 	"github.com/hhfr/hhfr/pkg/negotiate"
-	"github.com/hhfr/hhfr/pkg/streamer/frame"
 )
 
-// contexts tell which unchanging headers sessions have (docs/negotiation.md, section 3.2).
+// contexts tell which unchanging headers sessions have (docs/negotiation.md, section 3.2). What
+// they tell needs no check: bodies name the blocks by their digests.
 type contexts struct {
-	store ctxstore.Store
-	known map[[16]byte][]string // an entry without headers: there are none
+	store  ctxstore.Store
+	agreed map[[16]byte][]string // by the negotiations of the capture
+	stored map[[16]byte][]string // by the contexts of the store
 }
 
-// note takes what the hellos of a stream tell: one whose token is all zero was negotiated by
-// nobody.
-func (c *contexts) note(both [2]*direction) {
-	for _, d := range both {
-		if h := d.hello; h != nil && !h.Responder && string(h.Token) == string(make([]byte, frame.TokenLen)) {
-			c.known[d.origin.Session] = nil
+// headers gives those of a session, as far as they are known.
+func (c *contexts) headers(ctx context.Context, session [16]byte) (blocks []string) {
+	if _, looked := c.stored[session]; !looked && c.store != nil {
+		c.stored[session] = nil
+		if entry, err := c.store.Get(ctx, ctxstore.SessionURI(session)); err == nil {
+			if facts, err := negotiate.ParseFacts(entry.Value); err == nil {
+				c.stored[session] = facts.Headers
+			}
 		}
 	}
-}
-
-// headers gives those of a session; known is false where nothing tells.
-func (c *contexts) headers(ctx context.Context, session [16]byte) (blocks []string, known bool) {
-	if blocks, known = c.known[session]; known || c.store == nil {
-		return blocks, known
-	}
-	entry, err := c.store.Get(ctx, ctxstore.SessionURI(session))
-	if err != nil {
-		return nil, false
-	}
-	facts, err := negotiate.ParseFacts(entry.Value)
-	if err != nil {
-		return nil, false
-	}
-	c.known[session] = facts.Headers
-	return facts.Headers, true
+	return slices.Concat(c.agreed[session], c.stored[session])
 }
 
 // learn takes what the negotiations of a capture agreed on.
@@ -65,11 +53,9 @@ func (c *contexts) learn(messages []*Decoded) {
 		if err != nil || offers[at] == nil {
 			continue
 		}
-		var blocks []string
 		if o := offers[at]; a.HeadersKept > 0 && a.HeadersKept == len(o.Headers) {
-			blocks = o.Headers
+			c.agreed[a.Session] = o.Headers
 		}
-		c.known[a.Session] = blocks
 	}
 }
 
@@ -78,31 +64,25 @@ func (c *contexts) learn(messages []*Decoded) {
 func (dec *decoder) putHeadersBack(ctx context.Context) {
 	dec.contexts.learn(dec.result.Messages)
 	for _, m := range dec.result.Messages {
-		if m.HHFR && m.State != Undecodable && bytes.Contains(m.Body, []byte(negotiate.HeaderMark)) {
+		if m.inForm && m.State != Undecodable && bytes.Contains(m.Body, []byte(negotiate.HeaderMark)) {
 			dec.putBack(ctx, m)
 		}
 	}
 }
 
-var errNoContext = errors.New("unchanging headers may have been taken out of it, " +
-	"and neither capture nor store has the context of its session")
-
 func (dec *decoder) putBack(ctx context.Context, m *Decoded) {
-	blocks, known := dec.contexts.headers(ctx, m.Session)
-	whole := m.Whole()
+	blocks, whole := dec.contexts.headers(ctx, m.Session), m.Whole()
 	var err error
-	switch {
-	case len(blocks) > 0:
+	if name := negotiate.LacksHeader(blocks, m.Body); name != "" {
+		m.LacksContext, m.Body = ctxstore.SessionURI(m.Session), nil
+		err = fmt.Errorf("the unchanging header %s was taken out of it, "+
+			"and neither capture nor store has the context of its session", name)
+	} else {
 		m.Body, err = negotiate.PutBackHeaders(blocks, m.Body)
-	case !known && negotiate.LacksHeaders(m.Body):
-		m.LacksContext, err = ctxstore.SessionURI(m.Session), errNoContext
-		m.Body = nil
 	}
 	if err != nil && whole {
 		m.State, m.Why = Undecodable, err.Error()
 		return
 	}
-	if known {
-		m.recognize()
-	}
+	m.recognize()
 }

@@ -56,7 +56,8 @@ type Decoded struct {
 	// is [Undecodable]: its Body is not given then.
 	LacksContext string
 
-	origin int // which direction of its flow began the exchange
+	inForm bool // unchanging headers may have been taken out of the body
+	origin int  // which direction of its flow began the exchange
 	flow   int
 }
 
@@ -214,7 +215,7 @@ func (j *joiner) base(ctx context.Context, name transit.Name) (found []byte) {
 // message joins what was gathered.
 func (j *joiner) message(ctx context.Context, g *gathered, m *laneMemory) *Decoded {
 	d := &Decoded{HHFR: true, Lane: g.key.Lane, Exchange: g.key.Exchange, Reply: g.key.Reply, OneWay: g.oneWay, Place: g.place, Wire: g.wire, State: g.state, Why: g.why,
-		First: g.first.Time, Last: g.last.Time, Packet: g.first.PacketNo}
+		First: g.first.Time, Last: g.last.Time, Packet: g.first.PacketNo, inForm: g.stages&frame.Headers != 0}
 	cut := d.State == Incomplete || d.State == Cancelled
 	err := j.unpack(ctx, g, m, cut)
 	if err == nil {
@@ -344,7 +345,6 @@ func (dec *decoder) decodeStream(ctx context.Context, dirs [2][]flow.Run) (*Stre
 	if !found {
 		return nil, nil
 	}
-	dec.contexts.note(both)
 	s := &Stream{Shapes: len(dec.join.seen)}
 	for i, d := range both {
 		if s.Octets[i] = d.octets; d.known {

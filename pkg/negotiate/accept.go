@@ -173,6 +173,9 @@ func (r *Responder) join(ctx context.Context, h streamer.Hello) (*Facts, error) 
 	if number, _ := representationNumber(c.Representation); number != h.Representation {
 		return nil, &streamer.Refusal{CloseCode: streamer.CloseUnsupported, Text: "another representation was agreed on"}
 	}
+	if (h.Stages&streamer.Headers != 0) != (len(c.Headers) > 0) {
+		return nil, &streamer.Refusal{CloseCode: streamer.CloseUnsupported, Text: "something else was agreed on unchanging headers"}
+	}
 	facts := c.Facts
 	// The token is spent, and what the other end has is the coder's to know: neither need be kept.
 	c.TokenHash, c.PeerShapes = nil, nil

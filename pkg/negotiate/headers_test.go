@@ -209,14 +209,19 @@ func TestHeadersThatWereNotAgreedOn(t *testing.T) {
 	require.Equal(t, 2, a.HeadersKept)
 	conn, err := new(loopback).Dial(t.Context(), s.stream.Addr().String())
 	require.NoError(t, err)
-	raw, err := streamer.Over(t.Context(), conn, streamer.Config{
-		Initiator: true, Session: a.Session, Token: a.Token[:], Representation: 1, Coder: rawCoder{},
-	})
+	cfg := streamer.Config{Initiator: true, Session: a.Session, Token: a.Token[:], Representation: 1, Coder: rawCoder{}}
+	_, err = streamer.Over(t.Context(), conn, cfg)
+	require.ErrorIs(t, err, &streamer.Error{Code: streamer.Unsupported}, "its hello knows nothing of them")
+	conn, err = new(loopback).Dial(t.Context(), s.stream.Addr().String())
+	require.NoError(t, err)
+	cfg.Outgoing = func(body io.Reader) io.Reader { return body }
+	cfg.Incoming = func(body io.ReadCloser) io.ReadCloser { return body }
+	raw, err := streamer.Over(t.Context(), conn, cfg)
 	require.NoError(t, err)
 	defer raw.Abort(streamer.CloseGoingAway, "")
-	_, err = raw.Lane(0).Call(t.Context(), streamer.NewMessage(nil, []byte("x"+mark+"3/>")))
+	_, err = raw.Lane(0).Call(t.Context(), streamer.NewMessage(nil, []byte("x"+mark+"0123456789abcdef/>")))
 	require.NoError(t, err)
 	err = <-got
 	require.ErrorIs(t, err, &negotiate.Error{Code: negotiate.Malformed})
-	assert.ErrorContains(t, err, "unchanging header 3")
+	assert.ErrorContains(t, err, "unchanging header 0123456789abcdef")
 }

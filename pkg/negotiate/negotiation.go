@@ -265,8 +265,10 @@ func (n *negotiation) join(ctx context.Context, a *Answer) error {
 	cfg := d.cfg.Stream
 	cfg.Initiator, cfg.Session, cfg.Token = true, a.Session, a.Token[:]
 	cfg.Representation, cfg.Coder, cfg.Accept, cfg.Handler = number, coder, nil, n.serve
-	headers := &unchanging{blocks: facts.Headers, taken: n.taken}
-	cfg.Outgoing, cfg.Incoming = headers.outgoing, headers.incoming
+	if len(facts.Headers) > 0 {
+		headers := &unchanging{blocks: facts.Headers, taken: n.taken}
+		cfg.Outgoing, cfg.Incoming = headers.outgoing, headers.incoming
+	}
 	if n.outbox != nil {
 		q := n.outbox.sequence()
 		cfg.Acks, cfg.Handler = q.Acks, placed(q, n.serve, d.cfg.Log)

@@ -2,75 +2,85 @@ package negotiate
 
 import (
 	"bytes"
+	"crypto/sha256"
+	"encoding/hex"
 	"errors"
 	"fmt"
 	"io"
 	"slices"
-	"strconv"
+	"strings"
 	"sync/atomic"
 )
 
 // HeaderMark begins what stands on a stream in the place of an unchanging header: the mark, the
-// number of the block in the offer, from 1, and headerEnd. Where a message has these octets itself,
-// it stands there with headerOwn. It looks like an element, so that it is part of a message's shape
-// and costs no octet.
+// name of the block ([headerName]), and headerEnd. Where a message has these octets itself, it
+// stands there with headerOwn. It looks like an element, so that it is part of a message's shape
+// and costs no octet. The name, and not a number: so the check of a message covers what the block is.
 const (
 	HeaderMark = "<hhfr:header-"
 	headerEnd  = "/>"
 	headerOwn  = "-"
 )
 
+// headerName is what a block is called in its place: the first 8 octets of its SHA-256, in hexadecimal digits.
+func headerName(block string) string {
+	sum := sha256.Sum256([]byte(block))
+	return hex.EncodeToString(sum[:headerNameLen])
+}
+
+const headerNameLen = 8
+
 // headerWindow is how much of a body is looked at for unchanging headers, in octets: they stand at
 // its beginning.
 const headerWindow = 64 << 10
 
 // unchanging are the header blocks of a session, as they are taken out of bodies and put back.
-// Without blocks bodies are as they are.
 type unchanging struct {
 	blocks []string
 	taken  *atomic.Int64 // counts blocks taken out; nil: nobody wants to know
 }
 
 func (u *unchanging) outgoing(body io.Reader) io.Reader {
-	if len(u.blocks) == 0 {
-		return body
-	}
 	return &rewriter{from: body, rule: &taking{unused: slices.Clone(u.blocks), taken: u.taken}}
 }
 
 func (u *unchanging) incoming(body io.ReadCloser) io.ReadCloser {
-	if len(u.blocks) == 0 {
-		return body
-	}
 	return &rewriter{from: body, rule: &putting{blocks: slices.Clone(u.blocks)}}
 }
 
 // TakeOutHeaders makes of a body what travels of it in a session with these unchanging headers
 // (docs/negotiation.md, section 3.2).
 func TakeOutHeaders(blocks []string, body []byte) []byte {
-	if len(blocks) == 0 {
-		return body
-	}
 	out, _ := (&taking{unused: slices.Clone(blocks)}).rewrite(nil, body, true) // it refuses nothing
 	return out
 }
 
 // PutBackHeaders is the reverse. Errors: Malformed; what comes before that is returned, too.
 func PutBackHeaders(blocks []string, octets []byte) ([]byte, error) {
-	if len(blocks) == 0 {
-		return octets, nil
-	}
 	p := &putting{blocks: slices.Clone(blocks)}
 	out, _ := p.rewrite(nil, octets, true)
 	return out, p.err
 }
 
-// LacksHeaders reports whether something may have been taken out of a body: whoever does not know
-// the session's context can tell neither that nor what it was.
-func LacksHeaders(octets []byte) bool {
-	p := &putting{blocks: slices.Repeat([]string{"any"}, maxChoices)}
-	out, _ := p.rewrite(nil, octets, true)
-	return p.err == nil && len(out) < len(octets)
+// LacksHeader finds a block that stood in a body and is none of these: its name, empty if there is
+// none.
+func LacksHeader(blocks []string, octets []byte) (name string) {
+	for {
+		at := bytes.Index(octets, []byte(HeaderMark))
+		if at < 0 {
+			return ""
+		}
+		what, length, _ := referred(octets[at:])
+		if isHeaderName(what) && !slices.ContainsFunc(blocks, func(b string) bool { return headerName(b) == what }) {
+			return what
+		}
+		octets = octets[at+max(length, 1):]
+	}
+}
+
+func isHeaderName(s string) bool {
+	octets, err := hex.DecodeString(s)
+	return err == nil && len(octets) == headerNameLen && strings.ToLower(s) == s
 }
 
 // rule rewrites a body piece by piece.
@@ -148,7 +158,7 @@ func (t *taking) rewrite(dst, octets []byte, last bool) ([]byte, int) {
 		}
 		switch k := t.block(rest, t.at+i); {
 		case k >= 0:
-			dst = reference(dst, strconv.Itoa(k+1))
+			dst = reference(dst, headerName(t.unused[k]))
 			i += len(t.unused[k])
 			t.unused[k] = ""
 			if t.taken != nil {
@@ -234,7 +244,7 @@ func begun(octets []byte, last bool) int {
 // it does.
 func referred(octets []byte) (what string, length int, whole bool) {
 	rest := octets[len(HeaderMark):]
-	const most = len("16" + headerEnd)
+	const most = 2*headerNameLen + len(headerEnd)
 	n := bytes.Index(rest[:min(len(rest), most)], []byte(headerEnd))
 	if n < 0 {
 		return "", 0, len(rest) >= most
@@ -247,14 +257,14 @@ func (p *putting) text(what string) (string, error) {
 	if what == headerOwn {
 		return HeaderMark, nil
 	}
-	k, err := strconv.Atoi(what)
-	switch {
-	case err != nil || strconv.Itoa(k) != what || k < 1:
+	if !isHeaderName(what) {
 		return "", errors.New("the place of an unchanging header names none")
-	case k > len(p.blocks) || p.blocks[k-1] == "":
-		return "", fmt.Errorf("unchanging header %d stands there, which was not agreed on, or stands twice", k)
 	}
-	text := p.blocks[k-1]
-	p.blocks[k-1] = ""
+	k := slices.IndexFunc(p.blocks, func(b string) bool { return b != "" && headerName(b) == what })
+	if k < 0 {
+		return "", fmt.Errorf("unchanging header %s stands there, which was not agreed on, or stands twice", what)
+	}
+	text := p.blocks[k]
+	p.blocks[k] = ""
 	return text, nil
 }

@@ -207,7 +207,7 @@ type body struct {
 
 // incoming is the body of a message as the application gets it.
 func (s *Stream) incoming(b *body) io.ReadCloser {
-	if s.cfg.Incoming != nil {
+	if s.inForm {
 		return s.cfg.Incoming(b)
 	}
 	return b

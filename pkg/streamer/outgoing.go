@@ -70,7 +70,7 @@ func (out *outgoing) send(ctx context.Context, m *Message) error {
 	lane := out.key.Lane
 	s.mu.Unlock()
 	body := m.Body
-	if body != nil && s.cfg.Outgoing != nil {
+	if body != nil && s.inForm {
 		body = s.cfg.Outgoing(body)
 	}
 	out.body = counted{from: body, left: s.maxMessage - int64(len(m.Head))}
