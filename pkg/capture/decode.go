@@ -156,7 +156,11 @@ func (dec *decoder) flow(ctx context.Context, f *flow.Flow) error {
 	case len(h.Exchanges) > 0:
 		dec.result.Others["HTTP connections without SOAP"]++
 	default:
-		dec.result.Others[kindOf(f)]++
+		kind := unsynced(f)
+		if kind == "" {
+			kind = kindOf(f)
+		}
+		dec.result.Others[kind]++
 	}
 	return nil
 }
