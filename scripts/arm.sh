@@ -43,11 +43,11 @@ start() {
 	fail "$arch: $name did not start"
 }
 
-# stop PID…: ends servers as Ctrl-C does; each must end in order.
+# stop PID…: ends servers; each must end in order.
 stop() {
 	local pid
 	for pid in "$@"; do
-		kill -INT "$pid"
+		kill -TERM "$pid"
 		timeout "$patience" tail --pid="$pid" -f /dev/null || fail "$arch: process $pid does not end"
 		wait "$pid" || fail "$arch: process $pid ended with status $?"
 	done

@@ -10,7 +10,7 @@ HELLO, SYNC = bytes.fromhex('01484846522F310A'), bytes.fromhex('03C5686866729A0A
 FORMS = ('reference', 'fingerprint:32'), ('full', 'total offset piece:rest'), ('unknown', '')    # fields are name:form; without form: a uvarint
 KINDS = {1: ('hello', HELLO, 'scheme role:octet session:16 token:bytes sync_word:8 representation stages max_fragment max_message max_shapes '
              'max_shape_octets max_exchanges max_queued max_held later:rest', lambda f: f['scheme'] == 1 and f['representation'] in (1, 2) and
-             f['role'] < 2 and len(f['token']) == (16, 0)[f['role']] and f['stages'] in ((0, 1, 3, 4, 5, 7) if f['representation'] == 1 else (0,)) and 512 <= f['max fragment'] <= 16384),
+             f['role'] < 2 and len(f['token']) == (16, 0)[f['role']] and f['stages'] & ~8 in ((0, 1, 3, 4, 5, 7) if f['representation'] == 1 else (0,)) and 512 <= f['max fragment'] <= 16384),
          2: ('shape', b'', 'number form:octet', lambda f: f['number'] and f['form'] < len(FORMS)),
          3: ('sync', SYNC, 'sync_word:8 offset role:octet session:16 representation stages messages check:crc shapes:[number,name:8] '
              'lanes:[lane,request,reply] open:[lane,R:octet,exchange,crc:crc] own:crc', lambda f: f['role'] < 2 and all(o['R'] < 16 for o in f['open']) and all(
@@ -236,7 +236,7 @@ class Direction:                        # runs: (position, octets), gaps between
         need(good or self.blind, 'check of the messages')
     def cancel(self, f): self.chain += crc(self.raw, origin(self.id)).to_bytes(4, 'little'); self.open.pop((f['lane'], f['R'], f['exchange']), types.SimpleNamespace()).status = 'cancelled'    # §7
     def sync(self, f):                  # §6
-        need(identity(f, self.at) == self.id and f['stages'] in (0, 1, 3, 4, 5, 7), 'word, role, session, representation, stages or offset of sync') or self.close(f)
+        need(identity(f, self.at) == self.id and f['stages'] & ~8 in (0, 1, 3, 4, 5, 7), 'word, role, session, representation, stages or offset of sync') or self.close(f)
         need(self.blind or all(self.shapes.get(s['number'], s['name'])[:8] == s['name'] for s in f['shapes']), 'shapes of sync')
         self.role, self.stages, self.memories = f['role'], f['stages'], {}
         opened, self.shapes = {(o['lane'], o['R'] & 1, o['exchange']): o for o in f['open']}, {s['number']: self.named(s['name'], self.shapes.get(s['number'], b'')) for s in f['shapes']}
@@ -247,7 +247,7 @@ class Direction:                        # runs: (position, octets), gaps between
         self.since, self.chain, self.last, self.fresh, self.blind, self.dim, self.good = [], b'', None, False, False, False, set(self.lanes)
 def unpacked(d, store):                 # §11, in the order of the frames
     for m in d.begun:
-        m.error, whole = None, bool(m.done)
+        m.error, m.stages, whole = None, d.stages, bool(m.done)
         for part in (m.head, m.body):
             packed, memory = part and part[0] and d.stages & 1, m.lane if m.lane and d.stages & 2 else unpack.Memory()
             try:
@@ -268,8 +268,8 @@ def report(streams, store, save):       # streams: the directions that belong to
         name = ('request', 'reply')[m.key[1]]
         try:
             head, body = need(m.done, m.status) or need(not m.error, m.error) or join(m.head, store), join(m.body, store, m.keep, m.text)
-            print(name, m.key[0], m.key[2], len(head), len(body), m.status)
-            if save: open(os.path.join(save, f'{numbers[key]:06}-{name}.xml'), 'wb').write(body)
+            if m.stages & 8: body = re.sub(b'<hhfr:header-(-|[0-9a-f]{16})/>', lambda r: need(r[1] == b'-', f'lacks the unchanging header {r[1]}') and b'<hhfr:header-', body)
+            print(name, m.key[0], m.key[2], len(head), len(body), m.status); save and open(os.path.join(save, f'{numbers[key]:06}-{name}.xml'), 'wb').write(body)
         except ValueError as e: note(f'{name} {m.key[0]} {m.key[2]}: {e}', bool(m.done))
 def packets(path):                      # the TCP segments of a pcapng file: source, destination, sequence number, flags, octets
     data, at, order, links = open(path, 'rb').read(), 0, '<', []

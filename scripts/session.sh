@@ -15,7 +15,7 @@ for _ in $(seq 100); do
 done
 url=$(sed -E 's/.*"url":"([^"]*\/echo)".*/\1/' "$work/serve.json")
 "$work/hhfr" stream "$url" testdata/soap/*.xml --sync 1KiB --without zstd --require-hhfr --record "$work/session.pcapng" > /dev/null
-kill -INT "$server"
+kill -TERM "$server"
 wait "$server"
 
 rm -rf testdata/pcap/store

@@ -38,8 +38,13 @@ func checkURL(name, text string) (*url.URL, error) {
 		return u, nil
 	}
 	hint := name + " is http://HOST:PORT/PATH"
-	if bare, err := url.Parse("http://" + text); err == nil && bare.Hostname() != "" && !strings.Contains(text, "://") && (bare.Port() != "" || bare.Path != "") {
-		hint = "http://" + text + "?"
+	scheme, rest := "http", text
+	if err == nil && (u.Scheme == "http" || u.Scheme == "https") {
+		scheme, rest = u.Scheme, strings.TrimLeft(text[len(u.Scheme)+1:], "/")
+	}
+	bare, bad := url.Parse("http://" + rest)
+	if bad == nil && bare.Hostname() != "" && !strings.Contains(rest, "://") && bare.Port()+bare.Path != "" {
+		hint = scheme + "://" + rest + "?"
 	}
 	shown := text
 	if err == nil {

@@ -36,6 +36,9 @@ func newBenchSession(env Env, g *global) *cobra.Command {
 connection for each message, as the papers did, and on one that is kept. The clock runs faster than a thin link, and slower than a fast one; the times are those of the link. Each is held against what the session's own octets and round trips take: a session that is more than
 10 % off, or in which computing took more than 5 % of the time, is lived through again at half the speed, and once more; if that does not help, it is marked, and the exit code is 1. The papers' numbers stand beside.
 
+What a message costs is the slope through the sessions of all lengths: of one length there is none,
+and one that is not above zero is told and not used.
+
 With --transport udp streams go over datagrams, which the link may lose, reorder and repeat: --link 14k4,loss=5%,reorder=1%,seed=7. Then OFF is what that costs beside its octets, and plain SOAP is left out: its TCP is emulated on this link, and loses nothing.`,
 		Example: `  hhfr bench session
   hhfr bench session --service sum --sizes 10 --n 1,5,10 --link gprs -o json
@@ -85,9 +88,13 @@ func runBenchSession(ctx context.Context, env Env, g *global, cfg bench.SessionC
 		return err
 	}
 	modelLines(env.Out, r.Models)
-	if !g.quiet {
-		fmt.Fprintf(env.Err, "hhfr: link %s, streams over %s, clock %g times as fast, computing took %.1f %% of the time\n", r.Link, r.Transport, r.Speed, 100*r.CPU)
+	for _, m := range r.Models {
+		for _, doubt := range m.Doubts {
+			g.warn("%s", doubt)
+		}
 	}
+	g.note("link %s, streams over %s, clock %g times as fast, computing took %.1f %% of the time",
+		r.Link, r.Transport, r.Speed, 100*r.CPU)
 	if out.err != nil {
 		return out.err
 	}
@@ -120,8 +127,10 @@ func modelLines(w io.Writer, models []bench.Model) {
 		return
 	}
 	const line = "%-7s %5v %9s %9s %9s %9s %9s %9s %9s %9s\n"
-	fmt.Fprintf(w, "\nMilliseconds a message (T1: hhfr, queued or not; T2: SOAP on new and on kept connections), before the first (OA+OB), and after how many messages hhfr is faster (N: queued against SOAP\n"+
-		"on new connections, as in the papers; not queued against SOAP on new and on kept connections):\n")
+	fmt.Fprint(w, "\nMilliseconds a message, from sessions of all lengths (T1: hhfr, queued or not; T2: SOAP on\n"+
+		"new and on kept connections), before the first (OA+OB), and after how many messages hhfr is\n"+
+		"faster (N: queued against SOAP on new connections, as in the papers; not queued against SOAP\n"+
+		"on new and on kept connections). -: not known.\n")
 	fmt.Fprintf(w, line, "SERVICE", "ITEMS", "T1", "T1 QUEUED", "T2 NEW", "T2 KEPT", "OA+OB", "N QUEUED", "N NEW", "N KEPT")
 	for _, m := range models {
 		fmt.Fprintf(w, line, m.Service, m.Size, known("%.0f", m.T1), known("%.0f", m.T1Queued), known("%.0f", m.T2New), known("%.0f", m.T2Kept), known("%.0f", m.Setup),

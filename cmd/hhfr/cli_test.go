@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"strings"
+	"syscall"
 	"testing"
 	"unicode/utf8"
 
@@ -23,7 +24,7 @@ var update = flag.Bool("update", false, "write docs/cli.md anew")
 // TestManual holds docs/cli.md against the commands as they are.
 func TestManual(t *testing.T) {
 	path := shared.Testdata(t, "..", "docs", "cli.md")
-	root := newRoot(Env{})
+	root := newRoot(Env{}, &global{})
 	want := manual(root) + manualJSON(t, root)
 	if *update {
 		require.NoError(t, os.WriteFile(path, []byte(want), 0o644))
@@ -60,7 +61,7 @@ func section(b *strings.Builder, c *cobra.Command) {
 		if f.Name == "help" {
 			return
 		}
-		name := "`--" + f.Name + "`"
+		name := "`" + strings.TrimSpace("--"+f.Name+" "+placeholder(f)) + "`"
 		if f.Shorthand != "" {
 			name = "`-" + f.Shorthand + "`, " + name
 		}
@@ -76,7 +77,12 @@ const manualHead = `# The command line
 
 Made by ` + "`go test ./cmd/hhfr -run TestManual -update`" + ` from the commands themselves.
 
-Data goes to stdout, all else to stderr. ` + "`-`" + ` is stdin or stdout. The first Ctrl-C ends a command with what there is, the second at once.
+Data goes to stdout, all else to stderr. ` + "`-`" + ` is stdin or stdout, and is refused where it can be neither.
+The first Ctrl-C, or SIGTERM, ends a command with what there is, the second at once. SIGHUP ends no server.
+
+With ` + "`--log-format json`" + ` every line on stderr is an object with ` + "`time`, `level` and `msg`" + `; an error has ` + "`exit_code`" + `, and ` + "`hint`" + ` where there is one.
+Values are texts, numbers, true or false; those of one key are of one type.
+
 A flag that the command line does not set is taken from ` + "`HHFR_FLAG`" + ` (upper case, ` + "`_`" + ` for ` + "`-`" + `), else from the file that ` + "`--config`" + ` names.
 
 Names are looked up with the server of ` + "`--dns`" + ` alone, wherever that comes from; ` + "`--dns \"\"`" + ` takes it back.
@@ -92,7 +98,8 @@ goes before all of them. This was run on simulated phones, never on a real one.
 | 2 | the command line is wrong |
 | 3 | no connection, or no hhfr although ` + "`--require-hhfr`" + ` |
 | 4 | malformed or undecodable input |
-| 5 | partial: octets or shapes missing, checks that fail, fate unknown, interrupted; ` + "`--lenient`" + ` makes that 0 |
+| 5 | partial: octets or shapes missing, checks that fail, fate unknown; ` + "`--lenient`" + ` makes that 0 |
+| 130 | interrupted, by Ctrl-C or SIGTERM; servers, and others that go on until a signal ends them, give 0 after SIGTERM |
 `
 
 // TestHelpFitsATerminal lets nothing be wider than helpWidth but examples, which are to be pasted, and lines of a single word.
@@ -115,7 +122,22 @@ func TestHelpFitsATerminal(t *testing.T) {
 			look(sub)
 		}
 	}
-	look(newRoot(Env{}))
+	look(newRoot(Env{}, &global{}))
+}
+
+// What stands for the value of a flag is a word for it, not a type of Go.
+func TestPlaceholders(t *testing.T) {
+	root := newRoot(Env{}, &global{})
+	seen := 0
+	for _, c := range append(below(root), root) {
+		c.LocalFlags().VisitAll(func(f *pflag.Flag) {
+			seen++
+			word := placeholder(f)
+			assert.Equal(t, strings.ToUpper(word), word, "%s --%s", c.CommandPath(), f.Name)
+			assert.Equal(t, f.Value.Type() == "bool", word == "", "%s --%s", c.CommandPath(), f.Name)
+		})
+	}
+	assert.Greater(t, seen, 50)
 }
 
 func TestWrapped(t *testing.T) {
@@ -144,7 +166,10 @@ func TestCodeOf(t *testing.T) {
 		{&ctxstore.Error{Code: ctxstore.Held, URI: "urn:hhfr:outbox:1"}, exitFailed, "another process"},
 		{&negotiate.Error{Code: negotiate.NoHHFR, Err: conflict}, exitNoPeer, "another process"},
 		{&negotiate.Error{Code: negotiate.NoHHFR}, exitNoPeer, "without --require-hhfr"},
-		{signalled{os.Interrupt}, exitPartial, ""},
+		{&negotiate.Error{Code: negotiate.OldStore}, exitUsage, "without FILEs and --resume finishes what the store has"},
+		{&negotiate.Error{Code: negotiate.OtherRun}, exitUsage, "nothing was sent of these messages"},
+		{signalled{os.Interrupt}, exitInterrupted, ""},
+		{&problem{exitPartial, signalled{syscall.SIGTERM}, "go on"}, exitInterrupted, "go on"},
 		{&ctxstore.Error{Code: ctxstore.Invalid, At: "/a/file"}, exitFailed, ""},
 		{&ctxstore.Error{Code: ctxstore.Invalid, Hint: "write DIR"}, exitUsage, "write DIR"},
 	} {
@@ -168,7 +193,7 @@ func TestCompletion(t *testing.T) {
 	} {
 		var out, errs strings.Builder
 		args := append([]string{"__complete"}, strings.Split(c.line, " ")...)
-		require.Zero(t, execute(t.Context(), Env{Out: &out, Err: &errs}, args, func(string) {}), c.line)
+		require.Zero(t, execute(t.Context(), Env{Out: &out, Err: &errs}, args), c.line)
 		assert.Equal(t, c.want, out.String(), c.line)
 	}
 }

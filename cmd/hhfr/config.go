@@ -5,24 +5,45 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 )
 
-// settings are the values of flags that a file gives: for all commands, and by command.
-type settings map[string]map[string]string
+// settings are the lines of a --config file, in order.
+type settings []setting
+
+// setting is the value of a flag, of one command or, without its name, of all. Without a flag it is
+// the line that names the command.
+type setting struct {
+	line                 int
+	command, flag, value string
+}
+
+// of is what a command has for a flag: its own, else that of all commands; the zero value for none.
+// The last line counts.
+func (s settings) of(command, flag string) (found setting) {
+	for _, one := range s {
+		if one.flag == flag && (one.command == command || one.command == "" && found.command == "") {
+			found = one
+		}
+	}
+	return found
+}
 
 // readConfig reads a --config file: lines `flag = value`, below a line `[command]` for that command alone; # begins a comment.
-func readConfig(name string) (settings, error) {
+func readConfig(name string) (all settings, err error) {
+	if name == "-" {
+		return nil, usage(errors.New("--config -: "+inputFlag), "")
+	}
 	f, err := os.Open(name)
 	if err != nil {
 		return nil, fmt.Errorf("--config: %w", err)
 	}
 	defer func() { _ = f.Close() }()
-	all := settings{"": {}}
-	section := ""
+	command := ""
 	lines := bufio.NewScanner(f)
 	for n := 1; lines.Scan(); n++ {
 		line := strings.TrimSpace(lines.Text())
@@ -30,22 +51,28 @@ func readConfig(name string) (settings, error) {
 			continue
 		}
 		if inner, ok := strings.CutPrefix(line, "["); ok && strings.HasSuffix(inner, "]") {
-			section = strings.TrimSuffix(inner, "]")
-			if all[section] == nil {
-				all[section] = map[string]string{}
-			}
+			command = strings.TrimSuffix(inner, "]")
+			all = append(all, setting{line: n, command: command})
 			continue
 		}
 		key, value, ok := strings.Cut(line, "=")
 		if !ok {
-			return nil, usage(fmt.Errorf("--config %s, line %d: %q is not of the form flag = value", name, n, line), "")
+			return nil, usage(fmt.Errorf("%s: %q is not of the form flag = value", place(name, n), line), "")
 		}
-		all[section][strings.TrimSpace(key)] = strings.Trim(strings.TrimSpace(value), `"`)
+		all = append(all, setting{n, command, strings.TrimSpace(key), strings.Trim(strings.TrimSpace(value), `"`)})
 	}
 	if err := lines.Err(); err != nil {
 		return nil, fmt.Errorf("--config: %w", err)
 	}
 	return all, nil
+}
+
+// place names a line of a --config file.
+func place(name string, line int) string { return fmt.Sprintf("--config %s, line %d", name, line) }
+
+// sectionOf is how a --config file names a command.
+func sectionOf(c *cobra.Command) string {
+	return strings.TrimPrefix(c.CommandPath(), c.Root().Name()+" ")
 }
 
 // variable is the environment's name for a flag.
@@ -65,10 +92,8 @@ func fillFlags(c *cobra.Command) error {
 		if file, err = readConfig(name); err != nil {
 			return err
 		}
-		for section, values := range file {
-			if err := knownFlags(c.Root(), section, values); err != nil {
-				return usage(fmt.Errorf("--config %s: %w", name, err), "")
-			}
+		if err := file.check(c.Root(), name); err != nil {
+			return err
 		}
 	}
 	var failed error
@@ -78,39 +103,54 @@ func fillFlags(c *cobra.Command) error {
 		}
 		value, from := os.Getenv(variable(f.Name)), variable(f.Name)
 		if value == "" {
-			if value = file[c.Name()][f.Name]; value == "" {
-				value = file[""][f.Name]
-			}
-			from = "--config: " + f.Name
+			s := file.of(sectionOf(c), f.Name)
+			value, from = s.value, place(name, s.line)+", "+f.Name
 		}
 		if value == "" {
 			return
 		}
 		if err := c.Flags().Set(f.Name, value); err != nil {
-			failed = usage(fmt.Errorf("%s: %w", from, err), "")
+			failed = usage(valueError(from, err), "")
 		}
 	})
 	return failed
 }
 
-// knownFlags refuses names that no command has, which are typing errors.
-func knownFlags(root *cobra.Command, section string, values map[string]string) error {
-	commands := root.Commands()
-	if section != "" {
-		c, _, err := root.Find([]string{section})
-		if err != nil || c == root {
-			return errors.New("no command " + section)
-		}
-		commands = []*cobra.Command{c}
+// check refuses names that no command has, which are typing errors.
+func (s settings) check(root *cobra.Command, file string) error {
+	known := map[string][]string{"": flagsBelow(root)}
+	var commands []string
+	for _, c := range below(root) {
+		known[sectionOf(c)] = slices.Concat(flagNames(root.PersistentFlags()), flagNames(c.LocalFlags()))
+		commands = append(commands, sectionOf(c))
 	}
-	for name := range values {
-		known := root.PersistentFlags().Lookup(name) != nil
-		for _, c := range commands {
-			known = known || c.Flags().Lookup(name) != nil
+	for _, one := range s {
+		names, ok := known[one.command]
+		if !ok {
+			err := fmt.Errorf("%s: no command %q", place(file, one.line), one.command)
+			return usage(err, meant("", nearest(one.command, commands)))
 		}
-		if !known {
-			return fmt.Errorf("no flag %q", name)
+		if one.flag != "" && !slices.Contains(names, one.flag) {
+			err := fmt.Errorf("%s: no flag %q", place(file, one.line), one.flag)
+			return usage(err, meant("", nearest(one.flag, names)))
 		}
 	}
 	return nil
+}
+
+// below are all commands of a tree but its root.
+func below(c *cobra.Command) (all []*cobra.Command) {
+	for _, sub := range c.Commands() {
+		all = append(append(all, sub), below(sub)...)
+	}
+	return all
+}
+
+// flagsBelow are the flags of all commands of a tree.
+func flagsBelow(root *cobra.Command) []string {
+	names := flagNames(root.PersistentFlags())
+	for _, c := range below(root) {
+		names = append(names, flagNames(c.LocalFlags())...)
+	}
+	return names
 }

@@ -20,7 +20,7 @@ import (
 func do(t testing.TB, args ...string) (code int, stdout, stderr string) {
 	t.Helper()
 	var out, errs bytes.Buffer
-	code = execute(t.Context(), Env{In: strings.NewReader(""), Out: &out, Err: &errs}, args, func(line string) { errs.WriteString(line + "\n") })
+	code = execute(t.Context(), Env{In: strings.NewReader(""), Out: &out, Err: &errs}, args)
 	return code, out.String(), errs.String()
 }
 
@@ -51,7 +51,7 @@ func servicesHere(t testing.TB, args ...string) (services map[string]serviceLine
 	var errs bytes.Buffer
 	go func() {
 		args := append([]string{"serve", "--listen", "127.0.0.1:0", "--tcp", "127.0.0.1:0", "-o", "json", "-q"}, args...)
-		done <- execute(ctx, Env{Out: said, Err: &errs}, args, func(line string) { errs.WriteString(line + "\n") })
+		done <- execute(ctx, Env{Out: said, Err: &errs}, args)
 	}()
 	var serve struct{ Services map[string]serviceLine }
 	select {

@@ -127,10 +127,10 @@ func demoWays(w io.Writer, cfg demo.Config) func(demo.Way) {
 	return func(way demo.Way) {
 		if !begun {
 			p, _ := link.ParseProfile(cfg.Link) // the tour has parsed it
-			fmt.Fprintf(w, "\nOver the link %s (%g kbit/s, round trip %v), in its own time,\n%d messages there and back.\n"+
+			fmt.Fprintf(w, "\nOver the link %s (%g kbit/s, round trip %v), in its own time,\n%s there and back.\n"+
 				"COMPUTED: octets by bandwidth, and round trips; OFF: how far MS is from it.\n"+
 				"K: how many times faster the clock ran; CPU: share of the time spent computing.\n"+
-				"N: the message from which hhfr is faster than plain SOAP.\n", cfg.Link, float64(p.Bandwidth)/1000, p.RTT, way.Messages)
+				"N: the message from which hhfr is faster than plain SOAP.\n", cfg.Link, float64(p.Bandwidth)/1000, p.RTT, count(way.Messages, "message"))
 			fmt.Fprintf(w, wayHead, "WAY", "MS", "COMPUTED", "OFF", "SENT", "RECEIVED", "K", "CPU", "N")
 		}
 		begun = true
@@ -168,9 +168,7 @@ func demoEnd(env Env, g *global, cfg demo.Config, r *demo.Report) {
 			fmt.Fprintf(env.Out, line, filepath.Base(w.Capture), fmt.Sprintf("%d/%d", w.Found, sent), fmt.Sprintf("%d/%d", w.Rebuilt, sent), look)
 		}
 	}
-	if !g.quiet {
-		fmt.Fprintf(env.Err, "hhfr: %d messages over session %s (%s)\n", 2*len(r.Rows), r.Agreed.Session, r.Agreed.Representation)
-	}
+	g.note("%s over session %s (%s)", count(2*len(r.Rows), "message"), r.Agreed.Session, r.Agreed.Representation)
 	if r.Same() {
 		fmt.Fprintln(env.Out, "Every message came back byte for byte, and is so in the captures.")
 	}

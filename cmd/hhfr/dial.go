@@ -32,9 +32,9 @@ func (d dialer) dial(ctx context.Context) (*negotiate.Session, error) {
 	cfg := negotiate.Config{
 		HTTPClient: &http.Client{Transport: d.http(), CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }},
 		Transports: map[string]streamer.Transport{d.network.transport: d.network.streams()}, Store: d.store, Coders: negotiate.BookCoders(book), AllowHost: o.allowHost,
-		RequireHHFR: o.requireHHFR, WrapConn: d.network.datagrams.wrap(d.recording.dialed()), OnSession: d.recording.facts, Stream: streamer.Config{SyncBytes: int64(o.sync)}, Log: d.log,
+		RequireHHFR: o.requireHHFR, ProbeTLS: true, WrapConn: d.network.datagrams.wrap(d.recording.dialed()), OnSession: d.recording.facts, Stream: streamer.Config{SyncBytes: int64(o.sync)}, Log: d.log,
 		Assurance: o.assure(), Ordered: o.ordered, Resume: o.resume, LateReply: d.late,
-		Reconnect: o.reconnect, Timeout: o.negotiateTimeout, RememberFor: o.remember,
+		Headers: o.headers, Reconnect: o.reconnect, Timeout: o.negotiateTimeout, RememberFor: o.remember,
 	}
 	if o.remember == 0 {
 		cfg.RememberFor = -1

@@ -34,7 +34,7 @@ func TestExamples(t *testing.T) {
 	defer stop()
 	u, err := url.Parse(service)
 	require.NoError(t, err)
-	root := newRoot(Env{})
+	root := newRoot(Env{}, &global{})
 	for _, c := range append(root.Commands(), root) {
 		if c.Example == "" || measuring[c.Name()] {
 			continue
@@ -74,6 +74,7 @@ func exampleFiles(t *testing.T) (dir string) {
 	for name, octets := range map[string][]byte{
 		"add.xml": []byte(entryMessage(1)), "more.xml": []byte(entryMessage(2)),
 		"message.xml": message, "a.xml": message, "b.xml": body, "body.xml": body, "requests.xml": append(message, body...),
+		"tenant.xml":     []byte(tenantBlock),
 		"session.pcapng": recording, "server.pcapng": recording,
 	} {
 		require.NoError(t, os.WriteFile(filepath.Join(dir, name), octets, 0o600))

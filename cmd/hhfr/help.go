@@ -77,8 +77,8 @@ func printUsage(w io.Writer, c *cobra.Command) error {
 		}
 	}
 	part("Commands", wrapped(commands.String()))
-	part("Flags", c.LocalFlags().FlagUsagesWrapped(helpWidth))
-	part("Global flags", c.InheritedFlags().FlagUsagesWrapped(helpWidth))
+	part("Flags", shown(c.LocalFlags()).FlagUsagesWrapped(helpWidth))
+	part("Global flags", shown(c.InheritedFlags()).FlagUsagesWrapped(helpWidth))
 	if c.HasAvailableSubCommands() {
 		fmt.Fprintf(&b, "%s COMMAND --help tells more about a command.\n", c.CommandPath())
 	}

@@ -4,16 +4,21 @@ import (
 	"bufio"
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"io"
+	"iter"
 	"os"
+	"slices"
+
+	"github.com/hhfr/hhfr/internal/xmltext"
 )
 
-// openInput opens a file, or stdin for -. When ctx ends before the input does, reading it fails with the cause, also where it waits for octets that
-// do not come.
-func openInput(ctx context.Context, env Env, name string) (io.ReadCloser, error) {
+// openInput opens a file, or stdin for -; what says what it has. When ctx ends before the input
+// does, reading it fails with the cause, also where it waits for octets that do not come.
+func openInput(ctx context.Context, env Env, g *global, name, what string) (io.ReadCloser, error) {
 	if name == "-" {
-		return interruptible(ctx, env.In), nil
+		return openStdin(ctx, env, g, what), nil
 	}
 	if info, err := os.Stat(name); err == nil && info.IsDir() {
 		return nil, usage(fmt.Errorf("%s is a folder", name), "name a file in it, or - for stdin")
@@ -23,6 +28,43 @@ func openInput(ctx context.Context, env Env, name string) (io.ReadCloser, error)
 		return nil, err
 	}
 	return &input{interruptible(ctx, bufio.NewReaderSize(f, 1<<16)), f}, nil
+}
+
+// openStdin is openInput for stdin. Who sits before it is told what is waited for.
+func openStdin(ctx context.Context, env Env, g *global, what string) io.ReadCloser {
+	if isTerminal(env.In) {
+		g.note("reading %s from the terminal; end with Ctrl-D", what)
+	}
+	return interruptible(ctx, env.In)
+}
+
+// documents reads the messages of stdin, one XML document after another. None at all is an error: a
+// pipe that broke before anything came is no success.
+func documents(ctx context.Context, env Env, g *global) iter.Seq2[[]byte, error] {
+	return func(yield func([]byte, error) bool) {
+		n := 0
+		for doc, err := range xmltext.Documents(openStdin(ctx, env, g, "a message"), maxDocument) {
+			if err != nil {
+				yield(nil, fmt.Errorf("stdin: %w", err))
+				return
+			}
+			if n++; !yield(bytes.Clone(doc), nil) {
+				return
+			}
+		}
+		if n == 0 {
+			err := errors.New("stdin: no message in it")
+			yield(nil, &problem{exitMalformed, err, "- takes XML documents, one after another"})
+		}
+	}
+}
+
+// once refuses a second - among files: stdin is read to its end.
+func once(files []string) error {
+	if i := slices.Index(files, "-"); i >= 0 && slices.Contains(files[i+1:], "-") {
+		return usage(errors.New("- can be read once only"), "name it once, or name files")
+	}
+	return nil
 }
 
 // input is a file that is read by way of a pipe.

@@ -3,7 +3,7 @@ package main
 
 import (
 	"context"
-	"fmt"
+	"log/slog"
 	"os"
 	"os/signal"
 	"syscall"
@@ -25,14 +25,6 @@ func run(system resolve.System) int {
 		signal.Stop(signals) // before anybody sees that the first one came: the second ends the process at once
 		cancel(signalled{s})
 	}()
-	env := Env{In: os.Stdin, Out: os.Stdout, Err: os.Stderr, System: system}
-	return execute(ctx, env, os.Args[1:], func(line string) { fmt.Fprintln(env.Err, line) })
+	env := Env{In: os.Stdin, Out: os.Stdout, Err: os.Stderr, System: system, SetLog: slog.SetDefault}
+	return execute(ctx, env, os.Args[1:])
 }
-
-// signalled is why a command ends that was interrupted.
-type signalled struct{ os.Signal }
-
-func (s signalled) Error() string { return s.String() + " signal received" }
-
-// Unwrap makes it what an end of a context is.
-func (signalled) Unwrap() error { return context.Canceled }

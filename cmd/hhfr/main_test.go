@@ -37,10 +37,21 @@ func (m leakless) Run() int {
 
 func TestMain(m *testing.M) {
 	testscript.Main(leakless{m}, map[string]func(){
-		"hhfr":        func() { os.Exit(run(resolve.Local(""))) },
-		"phone":       func() { os.Exit(phone()) },
+		"hhfr":        func() { os.Exit(clean(run(resolve.Local("")))) },
+		"interrupted": func() { os.Exit(run(resolve.Local(""))) },
+		"phone":       func() { os.Exit(clean(phone())) },
 		"plainserver": plainServer,
 	})
+}
+
+// clean is the exit code that scripts see. They end servers by SIGINT, the one signal beside
+// SIGKILL that testscript knows, and wait for an end in order, which that of a server then is. By
+// the name of interrupted a script runs hhfr with its own exit code.
+func clean(code int) int {
+	if code == exitInterrupted && (slices.Contains(os.Args, "serve") || slices.Contains(os.Args, "proxy")) {
+		return exitDone
+	}
+	return code
 }
 
 // plainServer is a SOAP server that knows nothing of hhfr: it answers every request with its own body, and an offer with a fault. It writes its URL to the file named, and ends with the test.
@@ -136,7 +147,7 @@ func cut(ts *testscript.TestScript, _ bool, args []string) {
 
 // TestHelpHasExamples: every command explains itself and shows lines to paste.
 func TestHelpHasExamples(t *testing.T) {
-	root := newRoot(Env{})
+	root := newRoot(Env{}, &global{})
 	require.NotEmpty(t, root.Commands())
 	for _, c := range root.Commands() {
 		if c.Name() == "help" || c.Name() == "completion" {

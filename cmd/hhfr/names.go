@@ -5,8 +5,6 @@ import (
 	"net"
 	"net/netip"
 	"strings"
-
-	"github.com/spf13/cobra"
 )
 
 const dnsPort = 53
@@ -42,11 +40,6 @@ func (d *dnsServer) Set(text string) error {
 	}
 	d.AddrPort = netip.AddrPortFrom(addr, dnsPort)
 	return nil
-}
-
-// askedServer is the value of --dns of a command line that was read.
-func askedServer(root *cobra.Command) netip.AddrPort {
-	return root.PersistentFlags().Lookup("dns").Value.(*dnsServer).AddrPort
 }
 
 // message is the text of an error.

@@ -23,7 +23,7 @@ import (
 
 type negotiateOptions struct {
 	url, representation, soap, schema, replySchema, store, output string
-	allowHost                                                     []string
+	allowHost, headerFiles                                        []string
 	requireHHFR                                                   bool
 	timeout                                                       time.Duration
 	tls                                                           clientTLS
@@ -52,6 +52,7 @@ Exit code 0 also where the outcome is plain SOAP; with --require-hhfr that is 3.
 	f.StringVar(&o.soap, "soap", "", "version of the offer, 1.1 or 1.2; empty: 1.1, and 1.2 where that is refused for its version")
 	f.StringVar(&o.schema, "schema", "", "HHFR Schema of the requests, a file")
 	f.StringVar(&o.replySchema, "reply-schema", "", "HHFR Schema of the replies, a file")
+	headerFlag(f, &o.headerFiles)
 	f.StringVar(&o.store, "store", "mem:", "context store: "+strings.Join(engines.Forms(), " or ")+"; its shapes are offered")
 	f.StringArrayVar(&o.allowHost, "allow-host", nil, "a host that the answer may name for the stream beside that of the URL")
 	f.BoolVar(&o.requireHHFR, "require-hhfr", false, "fail (exit 3) if the outcome is plain SOAP")
@@ -61,14 +62,14 @@ Exit code 0 also where the outcome is plain SOAP; with --require-hhfr that is 3.
 	return c
 }
 
-func (o *negotiateOptions) config(g *global, env Env, store ctxstore.Store, secure *secured) (cfg negotiate.Config, err error) {
+func (o *negotiateOptions) config(g *global, store ctxstore.Store, secure *secured) (cfg negotiate.Config, err error) {
 	book := binary.NewBook(ctxstore.Shapes{Store: store})
-	log := g.logger(env.Err)
+	log := g.logger()
 	transport := http.DefaultTransport.(*http.Transport).Clone()
 	transport.TLSClientConfig = secure.config
 	cfg = negotiate.Config{
 		HTTPClient: &http.Client{Transport: transport}, Store: store, Coders: negotiate.BookCoders(book),
-		AllowHost: o.allowHost, RequireHHFR: o.requireHHFR, RememberFor: -1, Timeout: o.timeout, Log: log,
+		AllowHost: o.allowHost, RequireHHFR: o.requireHHFR, ProbeTLS: true, RememberFor: -1, Timeout: o.timeout, Log: log,
 	}
 	if o.representation != "" {
 		cfg.Representations = []string{o.representation}
@@ -79,6 +80,9 @@ func (o *negotiateOptions) config(g *global, env Env, store ctxstore.Store, secu
 		}
 	}
 	if cfg.RequestSchema, err = readSchema(o.schema); err != nil {
+		return cfg, err
+	}
+	if cfg.Headers, err = readHeaders(o.headerFiles); err != nil {
 		return cfg, err
 	}
 	cfg.ReplySchema, err = readSchema(o.replySchema)
@@ -118,7 +122,7 @@ func runNegotiate(ctx context.Context, env Env, g *global, o negotiateOptions) (
 		return err
 	}
 	defer func() { _ = store.Close() }()
-	cfg, err := o.config(g, env, store, secure)
+	cfg, err := o.config(g, store, secure)
 	if err != nil {
 		return err
 	}
@@ -165,7 +169,7 @@ type offeredReport struct {
 	Security       []string `json:"security"`                      // of the stream
 	Request        string   `json:"request_description,omitempty"` // URI of what describes requests
 	Reply          string   `json:"reply_description,omitempty"`   // URI of what describes replies
-	Headers        int      `json:"unchanging_headers"`            // how many header blocks that hold for the whole session
+	Headers        int      `json:"unchanging_headers"`            // how many header blocks that messages have in common
 	Shapes         int      `json:"shapes"`                        // how many fingerprints of shapes
 }
 
@@ -179,7 +183,7 @@ type agreedReport struct {
 	Security       string    `json:"security,omitempty"`            // of the stream
 	Request        string    `json:"request_description,omitempty"` // URI of what describes requests
 	Reply          string    `json:"reply_description,omitempty"`   // URI of what describes replies
-	Headers        int       `json:"unchanging_headers"`            // how many header blocks hold for the whole session
+	Headers        int       `json:"unchanging_headers"`            // how many of them are agreed on
 	Shapes         int       `json:"shapes"`                        // how many shapes both ends have
 	Expires        time.Time `json:"expires"`                       // end of the session, if nobody ends it before
 }

@@ -155,7 +155,7 @@ func TestDNSServer(t *testing.T) {
 // The words about an error have the server that was asked in them, also in log lines.
 func TestLogsNameTheServerAsked(t *testing.T) {
 	var said strings.Builder
-	g := &global{logFormat: "text", dns: dnsServer{netip.MustParseAddrPort("192.0.2.1:53")}}
-	g.logger(&said).Warn("x", "error", &net.DNSError{Err: "no such host", Name: "a", Server: "127.0.0.1:53"})
+	g := &global{err: &said, logFormat: "text", dns: dnsServer{netip.MustParseAddrPort("192.0.2.1:53")}}
+	g.logger().Warn("x", "error", &net.DNSError{Err: "no such host", Name: "a", Server: "127.0.0.1:53"})
 	assert.Contains(t, said.String(), `error="lookup a on 192.0.2.1:53: no such host"`)
 }

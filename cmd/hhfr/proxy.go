@@ -47,7 +47,11 @@ An https upstream is spoken to in TLS, and with --listen-cert clients are, too. 
 --allow-cleartext has the near one agree to that.
 
 Without a partner, connections are forwarded as they are; a server that does not know hhfr sees one offer, then none for --remember.
-Ctrl-C takes no further connection, waits up to 5 s for the calls under way on the stream, and ends. A call that was sent and not answered when the pair comes apart ends in status 502, and is never sent twice.`,
+An upstream that is of another scheme than its URL says, https or http, is told of on stderr; clients get status 502.
+
+Ctrl-C (exit code 130) or SIGTERM (0) takes no further connection, waits up to 5 s for the calls under way on the
+stream, and ends. SIGHUP does not end it. A call that was sent and not answered when the pair comes apart ends in
+status 502, and is never sent twice.`,
 		Example: `  hhfr proxy --listen 127.0.0.1:8082 --upstream http://127.0.0.1:8080/echo
   hhfr proxy --listen 127.0.0.1:8081 --upstream http://127.0.0.1:8082/echo --record link.pcapng
   hhfr proxy --listen 0.0.0.0:8082 --tcp 0.0.0.0:9090 --upstream https://server.example/soap --store ./store`,
@@ -93,6 +97,7 @@ func (o *proxyOptions) check() (*url.URL, error) {
 }
 
 func runProxy(ctx context.Context, env Env, g *global, o proxyOptions) (err error) {
+	defer outliveTerminal(g.logger())()
 	upstream, err := o.check()
 	if err != nil {
 		return err
@@ -111,7 +116,7 @@ func runProxy(ctx context.Context, env Env, g *global, o proxyOptions) (err erro
 	if err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, rec.close(env.Err)) }()
+	defer func() { err = errors.Join(err, rec.close()) }()
 	clients, streams, err := o.listeners(ctx)
 	if err != nil {
 		return err
@@ -119,7 +124,7 @@ func runProxy(ctx context.Context, env Env, g *global, o proxyOptions) (err erro
 	if listen != nil {
 		clients = tls.NewListener(clients, listen)
 	}
-	log := g.logger(env.Err)
+	log := g.logger()
 	book := binary.NewBook(ctxstore.Shapes{Store: store})
 	book.Log, book.Without = log, uint64(o.without)
 	p, err := proxy.Start(proxy.Config{
@@ -135,9 +140,7 @@ func runProxy(ctx context.Context, env Env, g *global, o proxyOptions) (err erro
 	}
 	select {
 	case <-ctx.Done():
-		if !g.quiet {
-			fmt.Fprintln(env.Err, "hhfr: ending after the calls under way; a second Ctrl-C ends at once")
-		}
+		g.note("ending after the calls under way; a second signal ends at once")
 		last, cancel := context.WithTimeout(context.WithoutCancel(ctx), proxyGrace)
 		p.Drain(last)
 		cancel()

@@ -256,7 +256,7 @@ func TestListenOverReconnection(t *testing.T) {
 		err = lines.Decode(&struct{}{})
 	}
 	require.ErrorIs(t, err, io.EOF)
-	require.NoError(t, client.Wait(), &errs)
+	require.EqualError(t, client.Wait(), "exit status 130", &errs)
 }
 
 func envelope(number int) string {

@@ -20,7 +20,8 @@ func newReconstruct(env Env, g *global) *cobra.Command {
 		Use:   "reconstruct FILE…",
 		Short: "Give back full SOAP envelopes from raw stream octets and a context store",
 		Long: `reconstruct reads the octets of one or more directions of hhfr streams, without any capture around them, and the shapes behind them from a
-context store, and writes the messages as they were sent. A direction may begin in the middle: what comes from its first trusted
+context store, with the unchanging headers of their sessions, and writes the messages as they were sent.
+A direction may begin in the middle: what comes from its first trusted
 sync frame on is given. Files named NAME-OFFSET.bin, as decode --write-streams writes them, are runs of one direction NAME; any other file
 is a direction of its own. Two directions of one session are put together; a single one gives requests or replies only.`,
 		Example: `  hhfr decode session.pcapng --write-streams raw
@@ -46,9 +47,12 @@ func runReconstruct(ctx context.Context, env Env, g *global, o decodeOptions, fi
 	if store != nil {
 		defer func() { _ = store.Close() }()
 	}
+	if err := once(files); err != nil {
+		return err
+	}
 	var runs []capture.RawRun
 	for _, name := range files {
-		in, err := openInput(ctx, env, name)
+		in, err := openInput(ctx, env, g, name, "a stream")
 		if err != nil {
 			return err
 		}

@@ -3,7 +3,6 @@ package main
 import (
 	"encoding/json"
 	"fmt"
-	"io"
 	"net"
 	"os"
 	"time"
@@ -69,8 +68,8 @@ func (r *recording) facts(f negotiate.Facts, c net.Conn) {
 	}
 }
 
-// close ends the recording and tells on w if it is not complete.
-func (r *recording) close(w io.Writer) error {
+// close ends the recording. Its error says that it is not complete.
+func (r *recording) close() error {
 	if r.rec == nil {
 		return nil
 	}
@@ -79,8 +78,7 @@ func (r *recording) close(w io.Writer) error {
 		err = closed
 	}
 	if err != nil {
-		fmt.Fprintf(w, "hhfr: warning: the recording %s is not complete: %v\n", r.name, err)
-		return quiet(exitPartial)
+		return &problem{exitPartial, fmt.Errorf("the recording %s is not complete: %w", r.name, err), ""}
 	}
 	return nil
 }

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io"
 	"net/url"
-	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -28,10 +27,12 @@ func newReplay(env Env, g *global) *cobra.Command {
 		Use:   "replay FILE",
 		Short: "Send the requests of a recording again, and compare the replies",
 		Long: `replay takes the requests of a capture or recording, of hhfr streams and of plain SOAP alike, sends them again in their order as messages of a new
-session, and compares each reply, its status and the octets of its body, with the recorded one. Requests that are not whole are left out.
+session, and compares each reply, its status and the octets of its body, with the recorded one. Requests that are not
+whole are left out, and so are one-way messages, what proxies pass on in pieces, and HTTP requests that are no SOAP.
 
 Requests go to the path of --to, or, if that has none, each to its own; then hhfr is agreed on at that of the first. Their HTTP fields are those of the recording, credentials too.
-Exit code 1: a reply differs. Exit code 5: a request could not be sent again, has no recorded reply, or the capture lacks something.`,
+Exit code 1: a reply differs. Exit code 5: a request was left out, has no reply or no recorded one, or the capture
+lacks something.`,
 		Example: `  hhfr replay session.pcapng --to http://127.0.0.1:8080
   hhfr replay session.pcapng --to http://127.0.0.1:8080/echo --as hhfr -o json
   hhfr replay old.pcap --to http://staging.example/service --as soap`,
@@ -105,7 +106,7 @@ func runReplay(ctx context.Context, env Env, g *global, o replayOptions) (err er
 		return err
 	}
 	defer secure.close()
-	in, err := openInput(ctx, env, o.file)
+	in, err := openInput(ctx, env, g, o.file, "a capture")
 	if err != nil {
 		return err
 	}
@@ -115,7 +116,7 @@ func runReplay(ctx context.Context, env Env, g *global, o replayOptions) (err er
 		return err
 	}
 	defer func() { _ = store.Close() }()
-	recorded, err := loadRecording(ctx, env, g, o.file, in, store)
+	recorded, err := loadRecording(ctx, g, o.file, in, store)
 	if err != nil {
 		return err
 	}
@@ -126,9 +127,9 @@ func runReplay(ctx context.Context, env Env, g *global, o replayOptions) (err er
 	if err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, rec.close(env.Err)) }()
+	defer func() { err = errors.Join(err, rec.close()) }()
 	o.url = recorded.Offer(to).String()
-	session, err := dialer{options: o.streamOptions, store: store, secure: secure, recording: rec, network: &network{transport: "tcp"}, log: g.logger(env.Err)}.dial(ctx)
+	session, err := dialer{options: o.streamOptions, store: store, secure: secure, recording: rec, network: &network{transport: "tcp"}, log: g.logger()}.dial(ctx)
 	if errors.Is(err, &negotiate.Error{Code: negotiate.NoHHFR}) {
 		return &problem{exitNoPeer, err, "without --as hhfr the requests go as plain SOAP"}
 	}
@@ -136,10 +137,13 @@ func runReplay(ctx context.Context, env Env, g *global, o replayOptions) (err er
 		return err
 	}
 	sum := replaySummary{Version: 1, HHFR: session.Agreed().HHFR, Skipped: recorded.Skipped, Partial: recorded.Partial}
-	if a := session.Agreed(); !a.HHFR && o.as == "" && !g.quiet {
-		fmt.Fprintf(env.Err, "hhfr: plain SOAP: %s\n", a.Why)
+	if a := session.Agreed(); !a.HHFR && o.as == "" {
+		g.note("plain SOAP: %s", a.Why)
 	}
 	for r := range recorded.Run(ctx, session, o.concurrency) {
+		if errors.Is(r.Err, &negotiate.Error{Code: negotiate.Unreachable}) && sum.Sent == 0 {
+			return errors.Join(r.Err, session.Close()) // it will not be otherwise for the next one
+		}
 		if err = printReplay(env, g, o, r, &sum); err != nil {
 			break
 		}
@@ -151,10 +155,11 @@ func runReplay(ctx context.Context, env Env, g *global, o replayOptions) (err er
 }
 
 // loadRecording reads what is sent again, and warns of what is missing.
-func loadRecording(ctx context.Context, env Env, g *global, file string, in io.Reader, store ctxstore.Store) (*replay.Recording, error) {
+func loadRecording(ctx context.Context, g *global, file string, in io.Reader, store ctxstore.Store) (
+	*replay.Recording, error) {
 	recorded, err := replay.Load(ctx, in, store)
-	if recorded != nil && recorded.CutAt >= 0 && !g.quiet {
-		fmt.Fprintf(env.Err, "hhfr: warning: the capture is cut off or damaged at offset %d\n", recorded.CutAt)
+	if recorded != nil && recorded.CutAt >= 0 {
+		g.warn("the capture is cut off or damaged at offset %d", recorded.CutAt)
 	}
 	switch {
 	case err == nil:
@@ -162,7 +167,8 @@ func loadRecording(ctx context.Context, env Env, g *global, file string, in io.R
 	case !errors.Is(err, &replay.Error{Code: replay.Nothing}):
 		return nil, fmt.Errorf("%s: %w", file, err)
 	}
-	err = fmt.Errorf("%s: %w; %d messages left out, found instead: %s", file, err, recorded.Skipped, insteadOf(recorded.Found))
+	err = fmt.Errorf("%s: %w; %s left out, found instead: %s",
+		file, err, count(recorded.Skipped, "message"), countKinds(recorded.Found))
 	if recorded.Partial {
 		return nil, &problem{exitPartial, err, "hhfr decode tells what is missing"}
 	}
@@ -201,8 +207,8 @@ func printReplay(env Env, g *global, o replayOptions, r replay.Result, sum *repl
 	case d != nil && d.What == "status":
 		_, err = fmt.Fprintf(env.Out, "exchange %d (%s): status differs\n  recorded  %s\n  now       %s\n", x.Number, name, d.Recorded, d.Now)
 	case d != nil:
-		_, err = fmt.Fprintf(env.Out, "exchange %d (%s): reply differs at offset %d; %d octets recorded, %d now\n  recorded  %s\n  now       %s\n", x.Number, name, d.Offset,
-			d.RecordedOctets, d.NowOctets, d.Recorded, d.Now)
+		_, err = fmt.Fprintf(env.Out, "exchange %d (%s): reply differs at offset %d; %s recorded, %d now\n  recorded  %s\n  now       %s\n", x.Number, name, d.Offset,
+			count(d.RecordedOctets, "octet"), d.NowOctets, d.Recorded, d.Now)
 	}
 	return err
 }
@@ -213,9 +219,13 @@ func endReplay(env Env, g *global, o replayOptions, sum replaySummary) error {
 		if err := writeJSON(env.Out, map[string]replaySummary{"summary": sum}); err != nil {
 			return err
 		}
-	} else if !g.quiet {
-		fmt.Fprintf(env.Err, "hhfr: %d requests sent, %d replies differ, %d unanswered; %d without a recorded reply, %d messages left out\n", sum.Sent, sum.Differences,
-			sum.Unanswered, sum.Unrecorded, sum.Skipped)
+	} else {
+		differ := "differ"
+		if sum.Differences == 1 {
+			differ = "differs"
+		}
+		g.note("%s sent, %s %s, %d unanswered; %d without a recorded reply, %s left out", count(sum.Sent, "request"),
+			count(sum.Differences, "reply"), differ, sum.Unanswered, sum.Unrecorded, count(sum.Skipped, "message"))
 	}
 	switch {
 	case sum.Differences > 0:
@@ -224,17 +234,4 @@ func endReplay(env Env, g *global, o replayOptions, sum replaySummary) error {
 		return quiet(exitPartial)
 	}
 	return nil
-}
-
-// insteadOf lists what a capture has.
-func insteadOf(found map[string]int) string {
-	var list []string
-	for what, n := range found {
-		list = append(list, fmt.Sprintf("%d %s", n, what))
-	}
-	slices.Sort(list)
-	if len(list) == 0 {
-		return "nothing"
-	}
-	return strings.Join(list, ", ")
 }

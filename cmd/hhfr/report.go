@@ -3,8 +3,6 @@ package main
 import (
 	"encoding/json"
 	"io"
-	"iter"
-	"maps"
 	"time"
 
 	"github.com/hhfr/hhfr/pkg/capture"
@@ -42,9 +40,11 @@ type messageReport struct {
 	Wire       int64           `json:"wire_octets"`                   // on the wire: the message's data frames, or its HTTP message
 	BodyOctets int             `json:"body_octets"`                   // of the envelope
 	HeadOctets int             `json:"head_octets"`                   // of the HTTP head; 0: the default one (negotiation.md)
+	Control    string          `json:"control,omitempty"`             // what it is for between two proxies, beside the HTTP messages of their ends: poll, lane end and so on
 	State      string          `json:"state"`                         // verified, unverified, withdrawn, incomplete, cancelled or undecodable
 	Why        string          `json:"why,omitempty"`                 // more about the state, for people
 	Lacks      string          `json:"lacks_shape,omitempty"`         // URI of the shape that is missing
+	Context    string          `json:"lacks_context,omitempty"`       // URI of the context of the session that is missing: it has headers that were taken out
 	Reliable   *reliableReport `json:"reliable,omitempty"`            // what the envelope says about sequences of WS-ReliableMessaging
 	Head       []byte          `json:"head_base64,omitempty"`         // the HTTP head
 	Body       []byte          `json:"body_base64,omitempty"`         // the envelope
@@ -74,6 +74,7 @@ type reliableReport struct {
 	AckRequested []string    `json:"ack_requested,omitempty"`    // sequences that acknowledgements are asked for
 	Acks         []ackReport `json:"acknowledgements,omitempty"` // of sequences of the other end
 	Fault        string      `json:"fault,omitempty"`            // the code of a fault of a sequence
+	Broken       []string    `json:"broken,omitempty"`           // rules that its elements break, for people; what these say is left out
 }
 
 type ackReport struct {
@@ -108,6 +109,9 @@ func newReliableReport(m *header.Message) *reliableReport {
 	if m.Fault != nil {
 		r.Fault = m.Fault.Code
 	}
+	for _, b := range m.Broken {
+		r.Broken = append(r.Broken, b.Error())
+	}
 	return r
 }
 
@@ -139,16 +143,11 @@ type captureReport struct {
 	TruncatedAt   int64          `json:"truncated_at,omitempty"` // where, as an offset
 }
 
-func newMessageReport(m *capture.Decoded) messageReport {
-	r := messageReport{Number: m.Number, Session: m.SessionString(), Lane: m.Lane, Exchange: m.Exchange, Kind: "request", Place: newPlaceReport(m.Place), First: stamp(m.First), Last: stamp(m.Last),
+func newMessageReport(m *capture.Decoded, c controls) messageReport {
+	r := messageReport{Number: m.Number, Session: m.SessionString(), Lane: m.Lane, Exchange: m.Exchange, Kind: kindOf(m), Place: newPlaceReport(m.Place), First: stamp(m.First), Last: stamp(m.Last),
 		Packet: m.Packet, Operation: m.Operation.Local, Namespace: m.Operation.Space, Wire: m.Wire, BodyOctets: len(m.Body), HeadOctets: len(m.Head),
-		State: m.State.String(), Why: m.Why, Lacks: m.Lacks, Reliable: newReliableReport(m.Reliable), Head: m.Head, Body: m.Body}
-	switch {
-	case m.Reply:
-		r.Kind = "reply"
-	case m.OneWay:
-		r.Kind = "one-way"
-	}
+		Control: c[m], State: m.State.String(), Why: m.Why, Lacks: m.Lacks, Context: m.LacksContext,
+		Reliable: newReliableReport(m.Reliable), Head: m.Head, Body: m.Body}
 	if m.Version != 0 {
 		r.SOAP = m.Version.String()
 	}
@@ -158,12 +157,12 @@ func newMessageReport(m *capture.Decoded) messageReport {
 	return r
 }
 
-func newReport(r *capture.Result) report {
+func newReport(r *capture.Result, c controls) report {
 	out := report{Version: reportVersion, Messages: []messageReport{}, Streams: []streamReport{}, Others: r.Others, Partial: r.Partial(), Capture: captureReport{
 		Packets: r.Stats.Packets, TCPFlows: r.Stats.TCPFlows, UDPDatagrams: r.Stats.UDPDatagrams, Gaps: r.Stats.Gaps, MissingOctets: r.Stats.MissingOctets,
 		Undecoded: r.Stats.Undecoded, Truncated: r.Stats.Truncated, TruncatedAt: r.Stats.TruncatedAt}}
 	for _, m := range r.Messages {
-		out.Messages = append(out.Messages, newMessageReport(m))
+		out.Messages = append(out.Messages, newMessageReport(m, c))
 	}
 	for _, s := range r.Streams {
 		d := capture.Decoded{HHFR: true, Session: s.Session}
@@ -195,5 +194,3 @@ func writeJSON(w io.Writer, v any) error {
 	e.SetEscapeHTML(false)
 	return e.Encode(v)
 }
-
-func mapKeys[V any](m map[string]V) iter.Seq[string] { return maps.Keys(m) }

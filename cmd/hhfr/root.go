@@ -21,16 +21,19 @@ type Env struct {
 	In       io.Reader
 	Out, Err io.Writer
 	System   resolve.System // the zero value: nothing is known of it
+	// SetLog, if given, is told where the standard library is to log.
+	SetLog func(*slog.Logger)
 }
 
 // The exit codes (docs/cli.md).
 const (
-	exitDone      = 0
-	exitFailed    = 1
-	exitUsage     = 2
-	exitNoPeer    = 3
-	exitMalformed = 4
-	exitPartial   = 5
+	exitDone        = 0
+	exitFailed      = 1
+	exitUsage       = 2
+	exitNoPeer      = 3
+	exitMalformed   = 4
+	exitPartial     = 5
+	exitInterrupted = 130
 )
 
 // problem is an error with its exit code and, maybe, a hint what to do.
@@ -50,8 +53,16 @@ type quiet int
 
 func (quiet) Error() string { return "" }
 
-// codeOf finds the exit code of an error, and a hint.
+// codeOf finds the exit code of an error, and a hint. That a command was interrupted goes before
+// what is missing for that reason.
 func codeOf(err error) (code int, hint string) {
+	if code, hint = judge(err); errors.Is(err, context.Canceled) {
+		code = exitInterrupted
+	}
+	return code, hint
+}
+
+func judge(err error) (code int, hint string) {
 	var q quiet
 	var p *problem
 	var f *flow.Error
@@ -70,8 +81,6 @@ func codeOf(err error) (code int, hint string) {
 			code = exitNoPeer
 		}
 		return code, "does another process send with this store to the same service? Let it end, or name another store"
-	case errors.Is(err, context.Canceled):
-		return exitPartial, ""
 	case errors.As(err, &f) && f.Code == flow.Truncated:
 		return exitPartial, ""
 	case errors.As(err, &f) && f.Code != flow.ReadFailed:
@@ -82,6 +91,12 @@ func codeOf(err error) (code int, hint string) {
 			return exitUsage, ""
 		case negotiate.NoHHFR:
 			return exitNoPeer, "without --require-hhfr and --ordered, and with --assurance at-most-once, the messages go as plain SOAP"
+		case negotiate.OtherRun:
+			return exitUsage, "nothing was sent of these messages. To go on with an interrupted run name the FILEs it had, " +
+				"in its order; without --resume all of them are sent, behind what the store still has of it"
+		case negotiate.OldStore:
+			return exitUsage, "nothing was sent of these messages. The same command without FILEs and --resume finishes " +
+				"what the store has, and prints the replies; then send what the service lacks"
 		case negotiate.Unreachable:
 			return exitNoPeer, unreachableHint(err)
 		case negotiate.FateUnknown:
@@ -96,44 +111,18 @@ func codeOf(err error) (code int, hint string) {
 	return exitFailed, ""
 }
 
-// global are the flags of every command.
-type global struct {
-	verbose, quiet bool
-	logFormat      string
-	dns            dnsServer
-	system         resolve.System
-}
-
-func (g *global) logger(w io.Writer) *slog.Logger {
-	level := slog.LevelWarn
-	switch {
-	case g.verbose:
-		level = slog.LevelDebug
-	case g.quiet:
-		level = slog.LevelError
-	}
-	o := &slog.HandlerOptions{Level: level, ReplaceAttr: func(_ []string, a slog.Attr) slog.Attr {
-		if err, ok := a.Value.Any().(error); ok {
-			a.Value = slog.StringValue(g.message(err))
-		}
-		return a
-	}}
-	if g.logFormat == "json" {
-		return slog.New(slog.NewJSONHandler(w, o))
-	}
-	return slog.New(slog.NewTextHandler(w, o))
-}
-
 // newRoot builds the command tree.
-func newRoot(env Env) *cobra.Command {
-	g := &global{logFormat: "text", system: env.System}
+func newRoot(env Env, g *global) *cobra.Command {
 	root := &cobra.Command{
 		Use:   "hhfr",
 		Short: "SOAP over thin links: negotiate once, then only what changes travels",
 		Long: `hhfr carries SOAP over thin, slow, lossy links, shows what is on them, and measures what that brings.
 
 Two ends agree once, over plain SOAP, on everything about their messages that does not change. From then on only what
-changes travels, as binary, over a stream. An end that does not know hhfr is spoken to in plain SOAP.`,
+changes travels, as binary, over a stream. An end that does not know hhfr is spoken to in plain SOAP.
+
+Exit codes: 0 done; 1 failed; 2 wrong command line; 3 no connection, or no hhfr although it is required;
+4 malformed input; 5 partial; 130 interrupted.`,
 		Example: `  hhfr demo
   hhfr serve --record server.pcapng
   hhfr stream http://127.0.0.1:8080/echo message.xml --repeat 10
@@ -146,14 +135,20 @@ changes travels, as binary, over a stream. An end that does not know hhfr is spo
 			if g.logFormat != "text" && g.logFormat != "json" {
 				return usage(errors.New("--log-format is text or json, not "+g.logFormat), "")
 			}
+			if err := checkDashes(c); err != nil {
+				return err
+			}
 			g.useResolver()
+			if env.SetLog != nil {
+				env.SetLog(g.logger())
+			}
 			return nil
 		},
 	}
 	flags := root.PersistentFlags()
 	flags.BoolVarP(&g.verbose, "verbose", "v", false, "tell on stderr what happens")
 	flags.BoolVarP(&g.quiet, "quiet", "q", false, "no summaries and warnings on stderr")
-	flags.StringVar(&g.logFormat, "log-format", "text", "form of log lines on stderr: text or json")
+	flags.StringVar(&g.logFormat, "log-format", "text", "form of the lines on stderr: text or json, an object a line")
 	flags.Var(&g.dns, "dns", "DNS server to look up names with, instead of the system's resolver")
 	flags.String("config", "", "file with lines flag = value, below [command] for one command; HHFR_FLAG variables go over it, the command line over both")
 	root.Version = readVersion(env.System).line()
@@ -163,24 +158,24 @@ changes travels, as binary, over a stream. An end that does not know hhfr is spo
 	root.SetIn(env.In)
 	root.SetOut(env.Out)
 	root.SetErr(env.Err)
-	root.SetFlagErrorFunc(func(c *cobra.Command, err error) error {
-		return usage(err, c.CommandPath()+" --help lists the flags")
-	})
-	root.AddCommand(newDemo(env, g), newServe(env, g), newNegotiate(env, g), newStream(env, g), newDecode(env, g), newReconstruct(env, g), newProxy(env, g), newReplay(env, g), newBench(env, g), newTranscode(env, g), newCompletion(env), newVersion(env))
+	root.SetFlagErrorFunc(flagError)
+	root.AddCommand(newDemo(env, g), newServe(env, g), newNegotiate(env, g), newStream(env, g), newDecode(env, g), newReconstruct(env, g), newProxy(env, g), newReplay(env, g), newBench(env, g), newTranscode(env, g), newCompletion(env), newVersion(env, g))
 	completeValues(root)
 	return root
 }
 
-// execute runs a command line and gives its exit code. say gets the lines about a failure.
-func execute(ctx context.Context, env Env, args []string, say func(string)) int {
-	root := newRoot(env)
+// execute runs a command line and gives its exit code.
+func execute(ctx context.Context, env Env, args []string) int {
+	g := &global{err: &together{w: env.Err}, system: env.System} // several loggers
+	root := newRoot(env, g)
 	root.SetArgs(args)
 	c, err := root.ExecuteContextC(ctx)
-	code, hint := codeOf(err)
 	if err == nil {
-		return code
+		return doneCode(ctx)
 	}
-	text := env.System.Message(err, askedServer(root))
+	code, hint := codeOf(err)
+	g.logFormat = askedFormat(c, args)
+	text := g.message(err)
 	var p *problem
 	if code == exitFailed && !errors.As(err, &p) && isUsage(text) {
 		code = exitUsage
@@ -189,15 +184,8 @@ func execute(ctx context.Context, env Env, args []string, say func(string)) int 
 	if hint != "" {
 		text = strings.ReplaceAll(text, " ("+hint+")", "") // a line of its own says it
 	}
-	lines := strings.Split(text, "\n") // one for each error that happened
-	for _, line := range slices.Compact(lines) {
-		if line != "" {
-			say("hhfr: error: " + line)
-		}
-	}
-	if hint != "" {
-		say("hhfr: hint: " + hint)
-	}
+	lines := slices.Compact(strings.Split(text, "\n")) // one for each error that happened
+	g.fail(code, slices.DeleteFunc(lines, func(line string) bool { return line == "" }), hint)
 	return code
 }
 

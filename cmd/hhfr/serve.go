@@ -31,7 +31,8 @@ func newServe(env Env, g *global) *cobra.Command {
 		Use:   "serve",
 		Short: "A test peer: its services answer plain SOAP and hhfr alike",
 		Long: `serve offers test services over plain SOAP in HTTP and over hhfr streams, and prints for each its URL and a curl line. Streams are accepted on a
-port of their own, which the negotiation's answer names. Ctrl-C ends it after what is under way.
+port of their own, which the negotiation's answer names. Ctrl-C (exit code 130) or SIGTERM (0) ends it after what is
+under way; SIGHUP does not.
 
 Services, each with its description at URL?wsdl but for the first:
 
@@ -85,6 +86,7 @@ func misbehaviors() string {
 }
 
 func runServe(ctx context.Context, env Env, g *global, o serveOptions) (err error) {
+	defer outliveTerminal(g.logger())()
 	if o.sync > 64<<10 {
 		return usage(errors.New("--sync is at most 64KiB"), "")
 	}
@@ -116,8 +118,8 @@ func runServe(ctx context.Context, env Env, g *global, o serveOptions) (err erro
 	if err != nil {
 		return errors.Join(err, closeAll(plain, streams))
 	}
-	defer func() { err = errors.Join(err, rec.close(env.Err)) }()
-	server, err := startServer(g, env, o, store, rec, plain, streams, services, misbehave)
+	defer func() { err = errors.Join(err, rec.close()) }()
+	server, err := startServer(g, o, store, rec, plain, streams, services, misbehave)
 	if err != nil {
 		return err
 	}
@@ -126,9 +128,7 @@ func runServe(ctx context.Context, env Env, g *global, o serveOptions) (err erro
 	}
 	select {
 	case <-ctx.Done():
-		if !g.quiet {
-			fmt.Fprintln(env.Err, "hhfr: ending")
-		}
+		g.note("ending")
 	case err = <-server.Failed():
 	}
 	return errors.Join(err, server.Close())
@@ -168,8 +168,8 @@ func closeAll(plain net.Listener, streams map[string]net.Listener) error {
 	return err
 }
 
-func startServer(g *global, env Env, o serveOptions, store ctxstore.Store, rec *recording, plain net.Listener, streams map[string]net.Listener, services *peer.Services, misbehave peer.Misbehavior) (*peer.Server, error) {
-	log := g.logger(env.Err)
+func startServer(g *global, o serveOptions, store ctxstore.Store, rec *recording, plain net.Listener, streams map[string]net.Listener, services *peer.Services, misbehave peer.Misbehavior) (*peer.Server, error) {
+	log := g.logger()
 	book := binary.NewBook(ctxstore.Shapes{Store: store})
 	book.Log = log
 	return peer.Start(peer.Config{

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -10,6 +9,7 @@ import (
 	"net/url"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync/atomic"
 	"time"
@@ -17,7 +17,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/hhfr/hhfr/internal/link"
-	"github.com/hhfr/hhfr/internal/xmltext"
 	"github.com/hhfr/hhfr/pkg/ctxstore/engines"
 	"github.com/hhfr/hhfr/pkg/negotiate"
 	"github.com/hhfr/hhfr/pkg/peer"
@@ -38,6 +37,7 @@ type streamOptions struct {
 	without                                                                 stages
 	timeout, reconnect, negotiateTimeout, remember                          time.Duration
 	schema, replySchema                                                     string
+	headerFiles, headers                                                    []string // of unchanging header blocks; the blocks
 	tls                                                                     clientTLS
 	assurance                                                               string
 	ordered, resume                                                         bool
@@ -55,22 +55,39 @@ func newStream(env Env, g *global) *cobra.Command {
 not know hhfr gets them as plain SOAP in HTTP.
 
 FILE is sent as it is, whatever it holds; - reads a sequence of XML documents from stdin. --wrap puts a body into an envelope first.
---one-way wants no replies: a message is done when it is on its way, and listed at the end if it was lost. --listen stays, and prints what the other end sends unasked, until Ctrl-C, the
-time of --timeout, or the end of the stream if no other one can be had.
+--one-way wants no replies: a message is done when it is on its way, and listed at the end if it was lost. --listen
+stays, and prints what the other end sends unasked, until Ctrl-C or SIGTERM, the time of --timeout, or the end of the
+stream if no other one can be had.
+--unchanging-header names a header block that messages have in common. A service that agrees gets it once:
+messages travel without it where it stands in them octet for octet, and are whole again behind the stream.
 A stream that breaks is negotiated anew for the time of --reconnect, then all that is left goes as plain SOAP. Messages that were written and not
 answered are listed, and never sent again.
 --assurance at-least-once and exactly-once number the messages and keep them in --store until they are done, over streams that break and processes that die.
 --ordered has messages handled in their order, under any assurance; at-most-once keeps nothing, and lists what a stream that broke took along.
-The same command with the same store, started again, first finishes what it had; with --resume its FILEs are those of the run that was killed, and what that one had accepted is not sent
-again. Exactly-once needs a store that persists, here and at the server. One process at a time sends under an assurance with a store to a service.
+Exactly-once needs a store that persists, here and at the server. One process at a time sends under an assurance
+with a store to a service.
 
-Exit code 1: a reply is a fault or an HTTP error; 5: the fate of messages is unknown, or they are kept in the store and not known to be done.`,
+After an interruption, repeat the command with --resume. The store has the number of messages that the run had
+accepted, and a digest of them: if the first messages are the same, these are left out, and the rest is sent.
+Otherwise:
+
+  all      are sent if no earlier run is known, or the last one was completed and began with another message
+  none     is sent if the last run was completed with exactly these messages
+  refused  are all other messages: exit code 2, and none of them is sent
+
+Which it was is told on stderr. Without --resume all messages are sent, behind what the store still has of an
+interrupted run; that one can be resumed later, too. The store remembers 16 interrupted runs to a service.
+
+Exit code 1: a reply is a fault or an HTTP error; 3: there is no connection, or the port is of the other scheme, https
+or http; 5: the fate of messages is unknown, or they are kept in the store and not known to be done; 130: interrupted,
+after which all that is known is printed.`,
 		Example: `  hhfr stream http://127.0.0.1:8080/echo message.xml
   hhfr stream http://127.0.0.1:8080/echo a.xml b.xml --repeat 100 -o json
   cat requests.xml | hhfr stream http://127.0.0.1:8080/echo - --save-dir out
   hhfr stream http://127.0.0.1:8080/echo body.xml --wrap 1.2 --action urn:example:op -H 'X-Trace: 1'
   hhfr stream http://127.0.0.1:8080/echo message.xml --one-way
   hhfr stream http://127.0.0.1:8080/echo message.xml --link edge -v
+  hhfr stream http://127.0.0.1:8080/echo message.xml --unchanging-header tenant.xml
   hhfr stream http://127.0.0.1:8080/ledger add.xml more.xml --ordered
   hhfr stream http://127.0.0.1:8080/echo message.xml --transport udp
   hhfr stream http://127.0.0.1:8080/ledger add.xml more.xml --assurance at-least-once --ordered
@@ -113,9 +130,11 @@ Exit code 1: a reply is a fault or an HTTP error; 5: the fate of messages is unk
 	f.DurationVar(&o.remember, "remember", negotiate.DefaultRememberFor, "how long the store remembers that a service speaks plain SOAP, and it is not asked; 0: ask always")
 	f.StringVar(&o.schema, "schema", "", "HHFR Schema of the requests, a file: their types are taken from it")
 	f.StringVar(&o.replySchema, "reply-schema", "", "HHFR Schema of the replies, a file")
+	headerFlag(f, &o.headerFiles)
 	f.StringVar(&o.assurance, "assurance", wsrm.AtMostOnce.String(), "what holds for each message: "+strings.Join(assurances(), ", "))
 	f.BoolVar(&o.ordered, "ordered", false, "messages are handled in the order in which they were sent; implies --require-hhfr")
-	f.BoolVar(&o.resume, "resume", false, "leave out what an earlier run with these FILEs and this store had accepted; with at-least-once or exactly-once")
+	f.BoolVar(&o.resume, "resume", false,
+		"go on with an interrupted run of these FILEs: what it had accepted is left out; with at-least-once or exactly-once")
 	f.DurationVar(&o.timeout, "timeout", 0, "give up after this time, all in all; 0: never")
 	o.tls.flags(f, "URL")
 	outputFlag(c, &o.output, "text", "json", "xml")
@@ -147,24 +166,49 @@ func (o *streamOptions) check() error {
 	if err := o.checkAssurance(); err != nil {
 		return err
 	}
-	if _, err := peer.RequestHead("/", nil, o.action, o.fields); err != nil {
-		return usage(fmt.Errorf("--header, --action: %w", err), "")
+	if err := o.checkHead(); err != nil {
+		return err
 	}
-	for _, f := range o.files {
-		if f == "-" && o.repeat > 1 {
-			return usage(errors.New("- can be read once only"), "leave --repeat out, or name files")
+	if slices.Contains(o.files, "-") && o.repeat > 1 {
+		return usage(errors.New("- can be read once only"), "leave --repeat out, or name files")
+	}
+	return sendable(o.files)
+}
+
+// checkHead finds out whether the fields that are asked for can stand in a head.
+func (o *streamOptions) checkHead() error {
+	bad := func(flag string, err error) error {
+		var e *peer.Error
+		if errors.As(err, &e) && e.Err != nil {
+			err = e.Err
 		}
-		if f != "-" {
-			if err := sendable(f); err != nil {
-				return err
-			}
+		return usage(fmt.Errorf("%s: %w", flag, err), "")
+	}
+	if _, err := peer.RequestHead("/", nil, o.action, nil); err != nil {
+		return bad("--action", err)
+	}
+	for _, field := range o.fields {
+		if _, err := peer.RequestHead("/", nil, "", []string{field}); err != nil {
+			return bad("--header", err)
 		}
 	}
 	return nil
 }
 
-// sendable finds out before anything is sent what can be found out about a file.
-func sendable(name string) error {
+// sendable finds out before anything is sent what can be found out about files.
+func sendable(files []string) error {
+	for _, name := range files {
+		if name == "-" {
+			continue
+		}
+		if err := readable(name); err != nil {
+			return err
+		}
+	}
+	return once(files)
+}
+
+func readable(name string) error {
 	info, err := os.Stat(name)
 	switch {
 	case err != nil:
@@ -183,6 +227,9 @@ func sendable(name string) error {
 
 func runStream(ctx context.Context, env Env, g *global, o streamOptions) (err error) {
 	if err := o.check(); err != nil {
+		return err
+	}
+	if o.headers, err = readHeaders(o.headerFiles); err != nil {
 		return err
 	}
 	if o.timeout > 0 {
@@ -204,7 +251,7 @@ func runStream(ctx context.Context, env Env, g *global, o streamOptions) (err er
 	if err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, rec.close(env.Err)) }()
+	defer func() { err = errors.Join(err, rec.close()) }()
 	if o.saveDir != "" {
 		if err := os.MkdirAll(o.saveDir, 0o755); err != nil {
 			return err
@@ -221,21 +268,27 @@ func runStream(ctx context.Context, env Env, g *global, o streamOptions) (err er
 	defer func() { _ = over.close() }()
 	began := time.Now()
 	late := &lateReplies{}
-	session, err := dialer{options: o, store: store, secure: secure, recording: rec, network: over, log: g.logger(env.Err), late: late.take}.dial(ctx)
+	session, err := dialer{options: o, store: store, secure: secure, recording: rec, network: over, log: g.logger(), late: late.take}.dial(ctx)
 	if err != nil {
 		return err
 	}
 	agreed := session.Agreed()
-	if !agreed.HHFR && !g.quiet {
-		fmt.Fprintf(env.Err, "hhfr: plain SOAP: %s\n", agreed.Why)
+	if !agreed.HHFR {
+		g.note("plain SOAP: %s", agreed.Why)
 	}
-	p := &printer{env: env, o: o, late: late}
+	p := &printer{env: env, g: g, o: o, late: late}
 	sending, stop := context.WithCancel(ctx)
 	defer stop()
-	finished := false
-	first := o.begin(env, g, session)
-	for in := range peer.Send(sending, session, behind(messages(sending, env, o), first), o.concurrency) {
-		in.Number += first
+	finished, told := false, false
+	o.begin(g, session)
+	for in := range peer.Send(sending, session, messages(sending, env, g, o), o.concurrency) {
+		if isAccepted(in.Err) {
+			continue
+		}
+		if !told {
+			told = true
+			resumed(g, session)
+		}
 		switch {
 		case err == nil:
 			if err = p.incoming(in); err != nil {
@@ -245,6 +298,9 @@ func runStream(ctx context.Context, env Env, g *global, o streamOptions) (err er
 			err = errors.Join(err, p.incoming(in))
 		}
 	}
+	if !told {
+		resumed(g, session)
+	}
 	switch {
 	case err != nil:
 	case ctx.Err() != nil:
@@ -252,7 +308,7 @@ func runStream(ctx context.Context, env Env, g *global, o streamOptions) (err er
 	case o.listen:
 		err = o.unasked.wait(ctx, session)
 	case o.sequenced():
-		err = o.finish(ctx, env, g, session)
+		err = o.finish(ctx, g, session)
 		finished = err == nil
 	}
 	err = o.unfinished(err)
@@ -262,12 +318,17 @@ func runStream(ctx context.Context, env Env, g *global, o streamOptions) (err er
 		closed = nil // a stream that broke is what the list is about, or of no interest any more
 	}
 	p.sum.finish(session, over, time.Since(began))
-	p.sum.Unasked = o.unasked.heard()
-	return errors.Join(err, closed, p.end(g))
+	p.sum.Unasked, p.sum.LeftOut = o.unasked.heard(), session.Resumed().LeftOut
+	tellHeaders(g, session, p.sum.Messages)
+	ended := p.end()
+	if finished && err == nil { // behind all that is told of it
+		err = session.EndRun(context.WithoutCancel(ctx))
+	}
+	return errors.Join(err, closed, ended)
 }
 
 // messages reads what is to be sent.
-func messages(ctx context.Context, env Env, o streamOptions) iter.Seq2[peer.Outgoing, error] {
+func messages(ctx context.Context, env Env, g *global, o streamOptions) iter.Seq2[peer.Outgoing, error] {
 	path := "/"
 	if u, err := url.Parse(o.url); err == nil && u.RequestURI() != "" {
 		path = u.RequestURI()
@@ -290,12 +351,12 @@ func messages(ctx context.Context, env Env, o streamOptions) iter.Seq2[peer.Outg
 					}
 					continue
 				}
-				for doc, err := range xmltext.Documents(interruptible(ctx, env.In), maxDocument) {
+				for doc, err := range documents(ctx, env, g) {
 					if err != nil {
-						yield(peer.Outgoing{Name: name}, fmt.Errorf("stdin: %w", err))
+						yield(peer.Outgoing{Name: name}, err)
 						return
 					}
-					if !give(name, bytes.Clone(doc)) {
+					if !give(name, doc) {
 						return
 					}
 				}

@@ -4,9 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"iter"
 	"strings"
 	"sync"
+	"time"
 
 	"github.com/hhfr/hhfr/pkg/negotiate"
 	"github.com/hhfr/hhfr/pkg/peer"
@@ -52,43 +52,41 @@ func (o *streamOptions) checkAssurance() error {
 	return nil
 }
 
-// begin tells what an earlier run left, and how many messages of this one that had accepted.
-func (o *streamOptions) begin(env Env, g *global, session *negotiate.Session) (accepted int) {
-	status, resumed := session.Sequence()
-	if undone := status.Accepted - status.Done; g.verbose && (undone > 0 || o.resume) {
-		fmt.Fprintf(env.Err, "hhfr: going on with a sequence: %d messages accepted, %d of them not known to be done\n", status.Accepted, undone)
+// begin tells what an earlier run left.
+func (o *streamOptions) begin(g *global, session *negotiate.Session) {
+	status := session.Sequence()
+	if undone := status.Accepted - status.Done; undone > 0 || o.resume {
+		g.detail("going on with a sequence: %s accepted, %d of them not known to be done",
+			count(status.Accepted, "message"), undone)
 	}
-	if !o.resume {
-		return 0
-	}
-	if resumed > 0 && !g.quiet { // with other FILEs than that run had, these were never sent
-		fmt.Fprintf(env.Err, "hhfr: --resume: %d messages left out, which an earlier run with this store had accepted\n", resumed)
-	}
-	return int(resumed)
 }
 
-// behind leaves out the first messages.
-func behind(messages iter.Seq2[peer.Outgoing, error], first int) iter.Seq2[peer.Outgoing, error] {
-	return func(yield func(peer.Outgoing, error) bool) {
-		n := 0
-		for m, err := range messages {
-			if n++; n <= first && err == nil {
-				continue
-			}
-			if !yield(m, err) {
-				return
-			}
-		}
+// isAccepted reports whether a message was left out, since an earlier run had accepted it.
+func isAccepted(err error) bool { return errors.Is(err, &negotiate.Error{Code: negotiate.Accepted}) }
+
+// resumed tells what --resume came to. That all was left out, or all sent in spite of it, is told
+// with -q, too.
+func resumed(g *global, session *negotiate.Session) {
+	r := session.Resumed()
+	at := r.At.UTC().Format(time.RFC3339)
+	switch {
+	case r.Ended:
+		g.say("--resume: nothing is sent: a run of these messages (%d) came to its end at %s; "+
+			"without --resume they are sent again", r.LeftOut, at)
+	case r.Other:
+		g.say("--resume: no run to go on with: the last one, of other messages, came to its end at %s; "+
+			"all messages are sent", at)
+	case r.LeftOut > 0:
+		g.note("--resume: %s left out, which the interrupted run had accepted", count(r.LeftOut, "message"))
 	}
 }
 
 // finish waits until everything is done. Where nothing is kept, what came of each message is told one by one.
-func (o *streamOptions) finish(ctx context.Context, env Env, g *global, session *negotiate.Session) error {
+func (o *streamOptions) finish(ctx context.Context, g *global, session *negotiate.Session) error {
 	err := session.Finish(ctx)
-	status, _ := session.Sequence()
-	if g.verbose {
-		fmt.Fprintf(env.Err, "hhfr: sequence: %d messages accepted, %d done, %d sent again in this run\n", status.Accepted, status.Done, status.Resent)
-	}
+	status := session.Sequence()
+	g.detail("sequence: %s accepted, %d done, %d sent again in this run",
+		count(status.Accepted, "message"), status.Done, status.Resent)
 	switch {
 	case err == nil || !o.kept() && ctx.Err() == nil:
 		return nil
@@ -96,9 +94,12 @@ func (o *streamOptions) finish(ctx context.Context, env Env, g *global, session 
 		return err
 	}
 	if status.Accepted == status.Done {
-		return &problem{exitPartial, fmt.Errorf("all %d messages are done, but the other end has not heard that it was the last: %w", status.Accepted, err), "the same command with --resume ends it"}
+		err = fmt.Errorf("all is done (%s), but the peer has not heard that nothing follows: %w",
+			count(status.Accepted, "message"), err)
+		return &problem{exitPartial, err, "the same command with --resume ends it"}
 	}
-	return &problem{exitPartial, fmt.Errorf("%d messages are not known to be done: %w", status.Accepted-status.Done, err), "the store has them: the same command with --resume goes on with them"}
+	err = fmt.Errorf("%s not known to be done: %w", count(status.Accepted-status.Done, "message"), err)
+	return &problem{exitPartial, err, "the store has them: the same command with --resume goes on with them"}
 }
 
 // sequenceStats is how far the messages of a sequence came, this run's and those of earlier ones that it goes on with; of the last sequence, if the other end lost one.
@@ -114,7 +115,7 @@ func sequenceOf(session *negotiate.Session) *sequenceStats {
 	if a := session.Agreed(); a.Facts == nil || a.Facts.Sequence == "" {
 		return nil
 	}
-	status, _ := session.Sequence()
+	status := session.Sequence()
 	return &sequenceStats{status.Accepted, status.Done, status.Received, status.Resent}
 }
 

@@ -55,7 +55,8 @@ func splitFiles(book *binary.Book, o streamOptions, path string, use func(fp [32
 		if bytes.Equal(head, negotiate.DefaultRequestHead(path)) {
 			head = nil // it never travels
 		}
-		if err := coder.Split(0, head, bytes.NewReader(m.Body), segment, collect); err != nil {
+		body = negotiate.TakeOutHeaders(o.headers, m.Body)
+		if err := coder.Split(0, head, bytes.NewReader(body), segment, collect); err != nil {
 			return // memory does not fail, and collect neither
 		}
 	}

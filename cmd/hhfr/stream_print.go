@@ -15,6 +15,7 @@ import (
 // printer prints and saves what comes back, in sending order.
 type printer struct {
 	env    Env
+	g      *global
 	o      streamOptions
 	sum    summary
 	posted []posted // one-way messages, until it is known what became of them
@@ -37,24 +38,26 @@ type exchangeReport struct {
 
 // summary is the last line of `hhfr stream -o json`. Octets of stream are those of its frames, of http those of connections for negotiation and plain SOAP.
 type summary struct {
-	Version   int            `json:"version"`             // 1
-	HHFR      bool           `json:"hhfr"`                // a stream was agreed
-	Session   string         `json:"session,omitempty"`   // its session
-	Why       string         `json:"why_plain,omitempty"` // why plain SOAP was spoken
-	Messages  int            `json:"messages"`            // replies received
-	Failed    int            `json:"failed"`              // faults and HTTP errors among them
-	Unknown   []int          `json:"unknown_fate"`        // numbers of messages that were written and not answered, and not sent again
-	Envelopes octets         `json:"envelope_octets"`     // all envelopes
-	Heads     octets         `json:"http_head_octets"`    // the HTTP heads that went with them, or would have in plain SOAP
-	Stream    octets         `json:"stream_octets"`       // all frames of the stream, the last one if it broke and was replaced
-	Shapes    octets         `json:"stream_shape_octets"` // those among them that announce shapes
-	Syncs     octets         `json:"stream_sync_octets"`  // the sync frames among them
-	Unasked   int            `json:"unasked,omitempty"`   // messages that came unasked, with --listen
-	HTTP      octets         `json:"http_octets"`         // connections for negotiation and plain SOAP
-	Millis    float64        `json:"ms"`                  // milliseconds, negotiation included
-	Slowest   float64        `json:"slowest_ms"`          // the slowest exchange
-	Sequence  *sequenceStats `json:"sequence,omitempty"`  // of messages under an assurance, or in order
-	Datagrams *datagramStats `json:"datagrams,omitempty"` // of streams over UDP
+	Version   int            `json:"version"`                     // 1
+	HHFR      bool           `json:"hhfr"`                        // a stream was agreed
+	Session   string         `json:"session,omitempty"`           // its session
+	Why       string         `json:"why_plain,omitempty"`         // why plain SOAP was spoken
+	Messages  int            `json:"messages"`                    // replies received
+	Failed    int            `json:"failed"`                      // faults and HTTP errors among them
+	Unknown   []int          `json:"unknown_fate"`                // numbers of messages that were written and not answered, and not sent again
+	Envelopes octets         `json:"envelope_octets"`             // all envelopes
+	Heads     octets         `json:"http_head_octets"`            // the HTTP heads that went with them, or would have in plain SOAP
+	Stream    octets         `json:"stream_octets"`               // all frames of the stream, the last one if it broke and was replaced
+	Shapes    octets         `json:"stream_shape_octets"`         // those among them that announce shapes
+	Syncs     octets         `json:"stream_sync_octets"`          // the sync frames among them
+	Unasked   int            `json:"unasked,omitempty"`           // messages that came unasked, with --listen
+	LeftOut   uint64         `json:"left_out,omitempty"`          // messages that --resume left out
+	HTTP      octets         `json:"http_octets"`                 // connections for negotiation and plain SOAP
+	Millis    float64        `json:"ms"`                          // milliseconds, negotiation included
+	Slowest   float64        `json:"slowest_ms"`                  // the slowest exchange
+	Taken     int64          `json:"headers_taken_out,omitempty"` // unchanging headers that did not travel with their messages
+	Sequence  *sequenceStats `json:"sequence,omitempty"`          // of messages under an assurance, or in order
+	Datagrams *datagramStats `json:"datagrams,omitempty"`         // of streams over UDP
 }
 
 type octets struct {
@@ -133,7 +136,7 @@ func (s *summary) finish(session *negotiate.Session, over *network, took time.Du
 	if a.Facts != nil {
 		s.Session = a.Facts.Session.String()
 	}
-	s.Sequence = sequenceOf(session)
+	s.Sequence, s.Taken = sequenceOf(session), session.HeadersTaken()
 	s.Datagrams = over.datagrams.stats()
 	s.HTTP = octets{over.plain.sent.Load(), over.plain.received.Load()}
 	if stream := session.Stream(); stream != nil {
@@ -148,7 +151,7 @@ func (s *summary) finish(session *negotiate.Session, over *network, took time.Du
 }
 
 // end prints the summary and tells of failures by its error.
-func (p *printer) end(g *global) error {
+func (p *printer) end() error {
 	s := &p.sum
 	if s.Unknown == nil {
 		s.Unknown = []int{}
@@ -157,16 +160,19 @@ func (p *printer) end(g *global) error {
 		if err := writeJSON(p.env.Out, map[string]*summary{"summary": s}); err != nil {
 			return err
 		}
-	} else if !g.quiet {
+	} else {
 		unasked := ""
 		if s.Unasked > 0 {
 			unasked = fmt.Sprintf(", %d unasked", s.Unasked)
 		}
-		fmt.Fprintf(p.env.Err, "hhfr: %d messages, %d failed%s, %.1f ms; envelopes %d + %d octets, heads %d + %d; stream %d + %d (shapes %d + %d, syncs %d + %d); HTTP %d + %d\n", s.Messages, s.Failed, unasked, s.Millis,
+		p.g.note("%s, %d failed%s, %.1f ms; envelopes %d + %d octets, heads %d + %d; "+
+			"stream %d + %d (shapes %d + %d, syncs %d + %d); HTTP %d + %d",
+			count(s.Messages, "message"), s.Failed, unasked, s.Millis,
 			s.Envelopes.Sent, s.Envelopes.Received, s.Heads.Sent, s.Heads.Received, s.Stream.Sent, s.Stream.Received, s.Shapes.Sent, s.Shapes.Received,
 			s.Syncs.Sent, s.Syncs.Received, s.HTTP.Sent, s.HTTP.Received)
-		if d := s.Datagrams; d != nil && g.verbose {
-			fmt.Fprintf(p.env.Err, "hhfr: datagrams %d + %d, %d refused; units sent again %d, arrived again %d; acknowledgements %d + %d; time-outs %d, %d of them wrong, probes %d; round trip %.1f ms, timer %.1f ms, window %d octets\n",
+		if d := s.Datagrams; d != nil {
+			p.g.detail("datagrams %d + %d, %d refused; units sent again %d, arrived again %d; acknowledgements %d + %d; "+
+				"time-outs %d, %d of them wrong, probes %d; round trip %.1f ms, timer %.1f ms, window %d octets",
 				d.Sent, d.Received, d.Refused, d.Resent, d.Again, d.AcksOut, d.AcksIn, d.Timeouts, d.Wrong, d.Probes, d.RTT, d.RTO, d.Window)
 		}
 	}

@@ -3,6 +3,7 @@ package main
 import (
 	"errors"
 	"fmt"
+	"log/slog"
 	"strings"
 
 	"github.com/hhfr/hhfr/pkg/negotiate"
@@ -68,7 +69,7 @@ func (p *printer) unknown(m sent, why error) error {
 	case "json":
 		return writeJSON(p.env.Out, unknownReport{m.number, m.name, m.operation, "unknown", why.Error()})
 	case "xml":
-		fmt.Fprintf(p.env.Err, "hhfr: message %d (%s): fate unknown\n", m.number, m.name)
+		p.g.tell(slog.LevelWarn, "", fmt.Sprintf("message %d (%s): fate unknown", m.number, m.name))
 		return nil
 	}
 	if m.operation == "" {
@@ -89,8 +90,10 @@ func unknownProblem(numbers []int) error {
 		list = append(list, "…")
 	}
 	what := "messages " + strings.Join(list, ", ")
+	hint := "look at the peer whether they were processed, and send those again that were not"
 	if len(numbers) == 1 {
-		what = "message " + list[0]
+		what, hint = "message "+list[0], "look at the peer whether it was processed, and send it again if not"
 	}
-	return &problem{exitPartial, fmt.Errorf("the fate of %s is unknown: written, not answered, and not sent again", what), "look at the other end whether they were processed, and send those again that were not"}
+	err := fmt.Errorf("the fate of %s is unknown: written, not answered, and not sent again", what)
+	return &problem{exitPartial, err, hint}
 }

@@ -7,13 +7,13 @@ import (
 	"errors"
 	"fmt"
 	"net"
-	"net/http"
 	"os"
 
 	"github.com/spf13/pflag"
 
 	"github.com/hhfr/hhfr/internal/pcapng"
 	"github.com/hhfr/hhfr/internal/resolve"
+	"github.com/hhfr/hhfr/pkg/negotiate"
 )
 
 // clientTLS are the flags of TLS with whoever is called.
@@ -131,6 +131,7 @@ func keyPair(certFlag, cert, keyFlag, key string) ([]tls.Certificate, error) {
 func unreachableHint(err error) string {
 	var untrusted *tls.CertificateVerificationError
 	var unresolved *net.DNSError
+	var wrong *negotiate.SchemeError
 	switch {
 	case errors.As(err, &unresolved) && unresolved.IsNotFound:
 		return "is the name right? --dns IP[:PORT] asks another DNS server"
@@ -138,8 +139,8 @@ func unreachableHint(err error) string {
 		return "--dns IP[:PORT] names a DNS server to ask"
 	case errors.As(err, &untrusted):
 		return "--cacert FILE trusts those who signed it, --insecure-skip-verify anyone"
-	case errors.Is(err, http.ErrSchemeMismatch):
-		return "the server speaks no TLS there: an http URL, or another port?"
+	case errors.As(err, &wrong):
+		return "write " + wrong.Scheme + ":// in the URL, or name another port"
 	}
 	return "is the server running, and are host and port right?"
 }

@@ -51,7 +51,7 @@ func TestCommandsOverTLS(t *testing.T) {
 		"negotiate":                {args: append([]string{"negotiate", o.URL}, trusted...)},
 		"anyone":                   {args: []string{"negotiate", o.URL, "--insecure-skip-verify", "--cert", cert, "--key", key}},
 		"nobody signed":            {args: []string{"stream", o.URL, message}, code: exitNoPeer, says: "--cacert FILE"},
-		"https to http":            {args: []string{"stream", strings.Replace(plain.URL, "http:", "https:", 1), message}, code: exitNoPeer, says: "speaks no TLS there"},
+		"https to http":            {args: []string{"stream", strings.Replace(plain.URL, "http:", "https:", 1), message}, code: exitNoPeer, says: "write http:// in the URL"},
 		"cert without key":         {args: []string{"stream", o.URL, message, "--cert", cert}, code: exitUsage, says: "--cert and --key go together"},
 		"no certificates in there": {args: []string{"replay", message, "--to", o.URL, "--cacert", message}, code: exitUsage, says: "has no certificate in PEM"},
 		"no such file":             {args: []string{"negotiate", o.URL, "--cacert", filepath.Join(dir, "none.pem")}, code: exitFailed, says: "none.pem: no such file"},

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -12,7 +11,6 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/hhfr/hhfr/internal/xmltext"
 	"github.com/hhfr/hhfr/pkg/ctxstore/engines"
 	"github.com/hhfr/hhfr/pkg/transcode"
 )
@@ -68,15 +66,7 @@ func (o *transcodeOptions) check() error {
 	case o.sync > 64<<10:
 		return usage(errors.New("--sync is at most 64KiB"), "")
 	}
-	for _, name := range o.files {
-		if name == "-" {
-			continue
-		}
-		if err := sendable(name); err != nil {
-			return err
-		}
-	}
-	return nil
+	return sendable(o.files)
 }
 
 func runTranscode(ctx context.Context, env Env, g *global, o transcodeOptions) (err error) {
@@ -108,7 +98,7 @@ func runTranscode(ctx context.Context, env Env, g *global, o transcodeOptions) (
 			fmt.Fprintf(env.Out, figuresHead, "RAW", "GZIP", "ZSTD", "SHAPE", "CONTENT", "FRAMES", "SPLIT", "JOIN", "MESSAGE")
 		}
 	}
-	total, err := transcode.Pack(ctx, out, packable(ctx, env, o.files), cfg, each)
+	total, err := transcode.Pack(ctx, out, packable(ctx, env, g, o.files), cfg, each)
 	if err != nil {
 		return err
 	}
@@ -116,9 +106,7 @@ func runTranscode(ctx context.Context, env Env, g *global, o transcodeOptions) (
 		total.Name = "total"
 		return printFigures(env.Out, o.output, total)
 	}
-	if !g.quiet {
-		fmt.Fprintf(env.Err, "hhfr: %d octets of messages: shapes %d, frames %d\n", total.Raw, total.Shape, total.Frames)
-	}
+	g.note("%s of messages: shapes %d, frames %d", count(total.Raw, "octet"), total.Shape, total.Frames)
 	return nil
 }
 
@@ -139,7 +127,7 @@ func printFigures(w io.Writer, format string, f transcode.Figures) error {
 }
 
 // packable reads the messages to pack.
-func packable(ctx context.Context, env Env, files []string) iter.Seq2[transcode.Input, error] {
+func packable(ctx context.Context, env Env, g *global, files []string) iter.Seq2[transcode.Input, error] {
 	return func(yield func(transcode.Input, error) bool) {
 		for _, name := range files {
 			if name != "-" {
@@ -149,8 +137,8 @@ func packable(ctx context.Context, env Env, files []string) iter.Seq2[transcode.
 				}
 				continue
 			}
-			for doc, err := range xmltext.Documents(interruptible(ctx, env.In), maxDocument) {
-				if !yield(transcode.Input{Name: name, Body: bytes.Clone(doc)}, err) || err != nil {
+			for doc, err := range documents(ctx, env, g) {
+				if !yield(transcode.Input{Name: name, Body: doc}, err) || err != nil {
 					return
 				}
 			}

@@ -57,7 +57,7 @@ func (v versionInfo) line() string {
 	return fmt.Sprintf("%s%s %s %s/%s, scheme %d", v.Version, commit, v.Go, v.OS, v.Arch, v.Scheme)
 }
 
-func newVersion(env Env) *cobra.Command {
+func newVersion(env Env, g *global) *cobra.Command {
 	var output string
 	c := &cobra.Command{
 		Use:     "version",
@@ -70,7 +70,7 @@ func newVersion(env Env) *cobra.Command {
 				return json.NewEncoder(env.Out).Encode(v)
 			}
 			if v.Warning != "" {
-				fmt.Fprintln(env.Err, "hhfr: warning: "+v.Warning)
+				g.warn("%s", v.Warning)
 			}
 			_, err := fmt.Fprintln(env.Out, "hhfr "+v.line())
 			return err

@@ -38,7 +38,10 @@ type Error struct {
 }
 
 func (e *Error) Error() string {
-	s := fmt.Sprintf("http offset %d: ", e.At)
+	s := ""
+	if e.Code != Invalid { // what is handed in is nowhere yet
+		s = fmt.Sprintf("http offset %d: ", e.At)
+	}
 	if e.What != "" {
 		s += e.What + ": "
 	}

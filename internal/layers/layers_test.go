@@ -34,7 +34,7 @@ const base = -1
 
 // A package may import those of lower floors, and those under the same topmost folder of this table; nothing else of the module.
 var plan = map[string]row{
-	"cmd/hhfr": {floor: 7, third: []string{"github.com/spf13/cobra", "github.com/spf13/pflag"}},
+	"cmd/hhfr": {floor: 7, third: []string{"github.com/spf13/cobra", "github.com/spf13/pflag", "golang.org/x/term"}},
 
 	"pkg/replay":    {floor: 6},
 	"pkg/bench":     {floor: 6},

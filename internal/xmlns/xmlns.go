@@ -74,6 +74,12 @@ const (
 	WSU    = "http://docs.oasis-open.org/wss/2004/01/oasis-200401-wss-wssecurity-utility-1.0.xsd"
 	// DS is XML Signature Syntax and Processing (W3C, 2002, section 1.3).
 	DS = "http://www.w3.org/2000/09/xmldsig#"
+	// XENC is XML Encryption Syntax and Processing (W3C, 2002, section 1.3).
+	XENC = "http://www.w3.org/2001/04/xmlenc#"
+	// SAML11 and SAML20 are assertions of SAML 1.0 and 1.1 (OASIS, 2003) and of SAML 2.0 (OASIS,
+	// 2005), as tokens of WS-Security have them.
+	SAML11 = "urn:oasis:names:tc:SAML:1.0:assertion"
+	SAML20 = "urn:oasis:names:tc:SAML:2.0:assertion"
 )
 
 // Attachments.

@@ -78,7 +78,7 @@ func (cfg SessionConfig) check() error {
 	for _, service := range cfg.Services {
 		p := papers[service]
 		if size, n := slices.Max(orElse(cfg.Sizes, p.sizes)), slices.Max(orElse(cfg.Counts, p.counts)); n > maxItems/size {
-			return fmt.Errorf("%w: %d messages of %d items, %d items in a session are possible", ErrConfig, n, size, maxItems)
+			return fmt.Errorf("%w: %d times %d items in a session, %d are possible", ErrConfig, n, size, maxItems)
 		}
 	}
 	if cfg.Transport != "tcp" && cfg.Transport != "udp" {
@@ -159,7 +159,7 @@ func (r *Report) live(ctx context.Context, cfg SessionConfig, service string, th
 				s := session{service: service, size: size, n: n, way: way, transport: cfg.Transport, there: there, speed: cfg.Speed, profile: profile}
 				c, err := s.lived(ctx)
 				if err != nil {
-					return fmt.Errorf("%s, %s, %d items, %d messages: %w", service, way, size, n, err)
+					return fmt.Errorf("%s(%d), %s, n = %d: %w", service, size, way, n, err)
 				}
 				c.Paper = p.time(way, size, n)
 				if r.Cells = append(r.Cells, c); cfg.Each != nil {

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"fmt"
 	"math/rand/v2"
+	"regexp"
 	"testing"
 
 	"github.com/gopacket/gopacket"
@@ -297,4 +298,30 @@ func (m *missing) without(t testing.TB, from, to int) {
 	if holes[0].from < 1<<60 || holes[1].from < 1<<60 {
 		require.True(t, r.Partial(), what)
 	}
+}
+
+// Of a stream whose hello is not in a capture, and no sync yet, it is said what it may be, and when more is known.
+func TestStreamsWithoutSync(t *testing.T) {
+	m := newMissing(t, tree(t), 65536)
+	told := 0
+	for from := range m.packets {
+		if m.packets[from].dir < 0 {
+			continue
+		}
+		var file bytes.Buffer
+		w, err := pcapgo.NewNgWriter(&file, 101)
+		require.NoError(t, err)
+		for _, p := range m.packets[from:] {
+			p.ci.InterfaceIndex = 0
+			require.NoError(t, w.WritePacket(p.ci, p.raw))
+		}
+		require.NoError(t, w.Flush())
+		for what := range decode(t, file.Bytes(), m.store).Others {
+			if regexp.MustCompile(`^connections with what may be an hhfr stream \(no sync frame in \d+ octets; ` +
+				`the next is due 64 KiB, 1,024 messages or 15 minutes after the last\)$`).MatchString(what) {
+				told++
+			}
+		}
+	}
+	assert.Greater(t, told, 3)
 }

@@ -180,6 +180,10 @@ func (d *datagrams) flows(st *flow.Stats, others map[string]int) (list []*flow.F
 			}
 		}
 		if !isStream(f) && !s.opened {
+			if kind := unsynced(f); kind != "" {
+				rest -= s.datagrams + d.asks[s.nonce]
+				others[kind]++
+			}
 			continue
 		}
 		rest -= s.datagrams + d.asks[s.nonce]

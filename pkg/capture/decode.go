@@ -19,7 +19,8 @@ import (
 
 // DecodeConfig is what [Decode] and [DecodeStreams] need beside their input. The zero value works.
 type DecodeConfig struct {
-	// Store has shapes that the input lacks, and tells which sessions are known; nil: none.
+	// Store has shapes that the input lacks, and the contexts of sessions: which are known, and
+	// what unchanging headers they have; nil: none.
 	Store ctxstore.Store
 	// MaxMessage is the longest joined message, in octets; 0 means 1 GiB.
 	MaxMessage int64
@@ -62,9 +63,10 @@ func (r *Result) Partial() bool {
 }
 
 type decoder struct {
-	cfg    DecodeConfig
-	join   joiner
-	result *Result
+	cfg      DecodeConfig
+	join     joiner
+	contexts contexts
+	result   *Result
 }
 
 func newDecoder(cfg DecodeConfig) *decoder {
@@ -72,7 +74,8 @@ func newDecoder(cfg DecodeConfig) *decoder {
 		cfg.MaxMessage = defaultMaxMessage
 	}
 	return &decoder{cfg: cfg, result: &Result{Others: map[string]int{}},
-		join: joiner{store: cfg.Store, seen: map[[32]byte][]byte{}, programs: map[[32]byte]*shape.Program{}, names: map[transit.Name]named{}, maxMessage: cfg.MaxMessage}}
+		contexts: contexts{store: cfg.Store, agreed: map[[16]byte][]string{}, stored: map[[16]byte][]string{}},
+		join:     joiner{store: cfg.Store, seen: map[[32]byte][]byte{}, programs: map[[32]byte]*shape.Program{}, names: map[transit.Name]named{}, maxMessage: cfg.MaxMessage}}
 }
 
 // Decode reads a whole capture and gives its messages: those of hhfr streams, found by content, and plain SOAP in HTTP. A capture that is cut off or lacks packets is
@@ -98,6 +101,7 @@ func Decode(ctx context.Context, r io.Reader, cfg DecodeConfig) (*Result, error)
 			return nil, err
 		}
 	}
+	dec.putHeadersBack(ctx)
 	dec.number()
 	return dec.result, ctx.Err()
 }
@@ -152,7 +156,11 @@ func (dec *decoder) flow(ctx context.Context, f *flow.Flow) error {
 	case len(h.Exchanges) > 0:
 		dec.result.Others["HTTP connections without SOAP"]++
 	default:
-		dec.result.Others[kindOf(f)]++
+		kind := unsynced(f)
+		if kind == "" {
+			kind = kindOf(f)
+		}
+		dec.result.Others[kind]++
 	}
 	return nil
 }
@@ -205,11 +213,19 @@ func facts(f *flow.Flow) string {
 	return ""
 }
 
+// OtherRequests is the kind in [Result.Others] of HTTP requests with a body that is no SOAP, over
+// connections that carry SOAP, too.
+const OtherRequests = "HTTP requests without SOAP"
+
 // plain gives the SOAP messages among the HTTP messages of a flow.
 func (dec *decoder) plain(f *flow.Flow, h flow.HTTPResult) (messages []*Decoded) {
+	others := 0
 	for i, x := range h.Exchanges {
 		request, reply := decodePlain(x.Request), decodePlain(x.Reply)
 		if !isSOAP(request) && !isSOAP(reply) {
+			if request != nil && len(request.Body) > 0 {
+				others++
+			}
 			continue
 		}
 		for _, d := range []*Decoded{request, reply} {
@@ -218,6 +234,9 @@ func (dec *decoder) plain(f *flow.Flow, h flow.HTTPResult) (messages []*Decoded)
 				messages = append(messages, d)
 			}
 		}
+	}
+	if len(messages) > 0 && others > 0 {
+		dec.result.Others[OtherRequests] += others
 	}
 	return messages
 }
@@ -235,7 +254,11 @@ func decodePlain(m *flow.Message) *Decoded {
 	if !m.Complete() {
 		d.State, d.Why = Incomplete, m.Why.String()
 	}
-	if d.recognize(); m.CodingErr != nil {
+	d.recognize()
+	if contentType, ok := m.Head.Get("Content-Type"); ok && d.Version == soap.None {
+		d.Version = soap.ParseContentType(string(contentType)).BinaryVersion()
+	}
+	if m.CodingErr != nil {
 		d.Why = strings.TrimSpace(d.Why + " content coding " + m.Coding + ": " + m.CodingErr.Error())
 	}
 	return d

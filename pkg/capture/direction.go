@@ -195,7 +195,7 @@ func (d *direction) frame(f frame.Frame, n int, offset int64, r *flow.Run, at in
 }
 
 func supported(stages uint64) error {
-	if stages&^(binary.Columns|binary.Memory|binary.Zstd) != 0 {
+	if stages&^(binary.Columns|binary.Memory|binary.Zstd|frame.Headers) != 0 {
 		return fmt.Errorf("optional stages %#x, which this version does not know", stages)
 	}
 	return nil

@@ -286,9 +286,21 @@ func TestNothingDamagedInACaptureIsVerified(t *testing.T) {
 	}
 }
 
+// What was agreed on travels as plain SOAP, which nothing checks.
+func TestNothingDamagedInAnAgreementIsVerified(t *testing.T) {
+	d := damagedIn(t, record(t, withHeaders()[:8], 4096, tenant, replyTo).file)
+	d.flips(t, 8*len(d.input)/400)
+	d.random(t, 50)
+}
+
 func damagedCapture(t *testing.T, name string) *damage {
 	t.Helper()
-	return newDamage(t, shared.Read(t, shared.Testdata(t, "pcap", name)), func(input []byte) *capture.Result {
+	return damagedIn(t, shared.Read(t, shared.Testdata(t, "pcap", name)))
+}
+
+func damagedIn(t *testing.T, file []byte) *damage {
+	t.Helper()
+	return newDamage(t, file, func(input []byte) *capture.Result {
 		r, err := capture.Decode(context.Background(), bytes.NewReader(input), capture.DecodeConfig{})
 		if err != nil {
 			return &capture.Result{}

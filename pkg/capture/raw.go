@@ -79,6 +79,7 @@ func DecodeStreams(ctx context.Context, runs []RawRun, cfg DecodeConfig) (*Resul
 		dec.result.Streams = append(dec.result.Streams, s)
 		dec.result.Messages = append(dec.result.Messages, messages...)
 	}
+	dec.putHeadersBack(ctx)
 	dec.number()
 	return dec.result, ctx.Err()
 }

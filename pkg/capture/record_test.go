@@ -37,8 +37,9 @@ func coders(s ctxstore.Store) negotiate.Coders {
 	return negotiate.BookCoders(binary.NewBook(ctxstore.Shapes{Store: s}))
 }
 
-// record sends messages one after the other over a negotiated stream. Client and server have stores of their own.
-func record(t testing.TB, messages [][]byte, sync int64) *recorded {
+// record sends messages one after the other over a negotiated stream, in a session with unchanging
+// headers if there are any. Client and server have stores of their own.
+func record(t testing.TB, messages [][]byte, sync int64, headers ...string) *recorded {
 	t.Helper()
 	services, err := peer.NewServices(peer.Echo())
 	require.NoError(t, err)
@@ -56,7 +57,8 @@ func record(t testing.TB, messages [][]byte, sync int64) *recorded {
 	client := memory.New(memory.Config{})
 	transport := &http.Transport{DialContext: rec.DialContext((&net.Dialer{}).DialContext)}
 	session, err := negotiate.Dial(t.Context(), server.URL(peer.EchoPath), negotiate.Config{
-		HTTPClient: &http.Client{Transport: transport}, Transports: map[string]streamer.Transport{"tcp": tcp.Transport{}}, Store: client, Coders: coders(client), RequireHHFR: true,
+		HTTPClient: &http.Client{Transport: transport}, Transports: map[string]streamer.Transport{"tcp": tcp.Transport{}}, Store: client,
+		Coders: coders(client), RequireHHFR: true, Headers: headers,
 		Stream: stream, WrapConn: func(c net.Conn) net.Conn { return rec.Conn(c) },
 	})
 	require.NoError(t, err)

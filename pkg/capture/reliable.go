@@ -20,9 +20,5 @@ func reliable(body []byte) *header.Message {
 	if err != nil {
 		return nil
 	}
-	m, err := header.Parse(e)
-	if err != nil {
-		return nil
-	}
-	return m
+	return header.Parse(e)
 }

@@ -56,6 +56,9 @@ func TestSoakNothingDamagedIsVerified(t *testing.T) {
 		d.flips(t, 1)
 		d.random(t, 5000)
 	}
+	d := damagedIn(t, record(t, withHeaders()[:8], 4096, tenant, replyTo).file)
+	d.flips(t, 1)
+	d.random(t, 5000)
 }
 
 // TestSoakSlowConversations: whole days.

@@ -52,8 +52,12 @@ type Decoded struct {
 	Why   string
 	// Lacks is the fingerprint of the shape that is missing, as a URI, or the beginning of that, if that is why the message is [Undecodable].
 	Lacks string
+	// LacksContext is the URI of the session's context that is missing, if that is why the message
+	// is [Undecodable]: its Body is not given then.
+	LacksContext string
 
-	origin int // which direction of its flow began the exchange
+	inForm bool // unchanging headers may have been taken out of the body
+	origin int  // which direction of its flow began the exchange
 	flow   int
 }
 
@@ -64,6 +68,23 @@ func (d *Decoded) SessionString() string {
 	}
 	s := hex.EncodeToString(d.Session[:])
 	return s[:8] + "-" + s[8:12] + "-" + s[12:16] + "-" + s[16:20] + "-" + s[20:]
+}
+
+// Client is the end that opened the connection of a stream, as far as the capture tells, and that
+// asks in plain SOAP; zero where only stream octets are there.
+func (d *Decoded) Client() netip.AddrPort {
+	if !d.HHFR && d.Reply || d.HHFR && (d.origin == 1) != d.Reply {
+		return d.Dst
+	}
+	return d.Src
+}
+
+// Server is the end that is not Client.
+func (d *Decoded) Server() netip.AddrPort {
+	if d.Client() == d.Src {
+		return d.Dst
+	}
+	return d.Src
 }
 
 // Whole tells whether the body is there, as it was sent.
@@ -194,7 +215,7 @@ func (j *joiner) base(ctx context.Context, name transit.Name) (found []byte) {
 // message joins what was gathered.
 func (j *joiner) message(ctx context.Context, g *gathered, m *laneMemory) *Decoded {
 	d := &Decoded{HHFR: true, Lane: g.key.Lane, Exchange: g.key.Exchange, Reply: g.key.Reply, OneWay: g.oneWay, Place: g.place, Wire: g.wire, State: g.state, Why: g.why,
-		First: g.first.Time, Last: g.last.Time, Packet: g.first.PacketNo}
+		First: g.first.Time, Last: g.last.Time, Packet: g.first.PacketNo, inForm: g.stages&frame.Headers != 0}
 	cut := d.State == Incomplete || d.State == Cancelled
 	err := j.unpack(ctx, g, m, cut)
 	if err == nil {

@@ -2,6 +2,7 @@ package capture
 
 import (
 	"errors"
+	"fmt"
 	"maps"
 	"slices"
 
@@ -29,6 +30,49 @@ func syncs(runs []flow.Run) (found []candidate) {
 		}
 	}
 	return found
+}
+
+// unsynced names connections whose octets look like frames of a stream, of which neither a hello nor a sync was
+// captured. A guess, for people; "" for others.
+func unsynced(f *flow.Flow) string {
+	octets, looks := 0, false
+	for _, d := range f.Dirs {
+		for i := range d.Runs {
+			octets += len(d.Runs[i].Data)
+			looks = looks || framed(&d.Runs[i])
+		}
+	}
+	if !looks {
+		return ""
+	}
+	return fmt.Sprintf("connections with what may be an hhfr stream (no sync frame in %d octets; "+
+		"the next is due 64 KiB, 1,024 messages or 15 minutes after the last)", octets)
+}
+
+// framed reports whether a run is a row of whole frames from the beginning of one of its first packets on.
+func framed(r *flow.Run) bool {
+	const packets, least = 20, 3
+	for _, m := range r.Marks[:min(len(r.Marks), packets)] {
+		at, frames, messages := m.At, 0, 0
+		for at < len(r.Data) {
+			f, n, err := frame.Parse(r.Data[at:], int64(at), 0)
+			if err != nil || n == 0 {
+				break
+			}
+			if _, skipped := f.(frame.Skipped); skipped {
+				break // any text would do
+			}
+			if _, ok := f.(frame.Data); ok {
+				messages++
+			}
+			frames++
+			at += n
+		}
+		if at == len(r.Data) && frames >= least && messages > 0 {
+			return true
+		}
+	}
+	return false
 }
 
 // trust decides, for a direction whose beginning is missing, which sync word is the stream's: the one most candidates agree on, at least two, one of a session that the store names, or the only one there is.

@@ -78,14 +78,13 @@ func (r *Responder) serveStream(ctx context.Context, conn net.Conn) {
 	var q *sequence.Sequence
 	left := func() {}
 	defer func() { left() }()
-	cfg := r.cfg.Stream
-	cfg.Initiator, cfg.Coder, cfg.Handler = false, nil, nil
+	cfg, headers := r.accepting()
 	cfg.Accept = func(ctx context.Context, h streamer.Hello) (streamer.Coder, streamer.Handler, error) {
 		joined, err := r.join(ctx, h)
 		if err != nil {
 			return nil, nil, err
 		}
-		facts = joined
+		facts, headers.blocks = joined, joined.Headers
 		coder, err := r.cfg.Coders(ctx, CoderSpec{Representation: h.Representation, Limits: r.cfg.Stream.Limits, PeerKnows: facts.PeerShapes, Schema: r.replySchema(ctx, facts)})
 		if err != nil {
 			return nil, nil, err
@@ -103,7 +102,7 @@ func (r *Responder) serveStream(ctx context.Context, conn net.Conn) {
 				r.cfg.Log.Warn("sequence not opened", "session", facts.Session.String(), "err", err)
 				return nil, nil, &streamer.Refusal{CloseCode: streamer.CloseInternal, Text: "the sequence could not be opened"}
 			}
-			handler = placed(q, handler)
+			handler = placed(q, handler, r.cfg.Log)
 		}
 		return coder, handler, nil
 	}
@@ -114,7 +113,7 @@ func (r *Responder) serveStream(ctx context.Context, conn net.Conn) {
 	}
 	stream, err := streamer.Over(running, conn, cfg)
 	if facts != nil {
-		defer r.retire(facts.Session)
+		defer r.retire(facts)
 	}
 	if err != nil {
 		r.cfg.Log.Info("stream refused", "peer", conn.RemoteAddr(), "err", err)
@@ -134,6 +133,15 @@ func (r *Responder) serveStream(ctx context.Context, conn net.Conn) {
 	if err := stream.Close(); err != nil {
 		r.cfg.Log.Info("stream ended", "peer", conn.RemoteAddr(), "session", facts.Session.String(), "err", err)
 	}
+}
+
+// accepting is what all streams that are accepted have in common. The headers are those of the
+// session, once it is joined.
+func (r *Responder) accepting() (streamer.Config, *unchanging) {
+	cfg, headers := r.cfg.Stream, &unchanging{}
+	cfg.Initiator, cfg.Coder, cfg.Handler = false, nil, nil
+	cfg.Outgoing, cfg.Incoming = headers.outgoing, headers.incoming
+	return cfg, headers
 }
 
 // refusedSession is what a peer is told whatever was wrong with its session or token: not which.
@@ -164,6 +172,9 @@ func (r *Responder) join(ctx context.Context, h streamer.Hello) (*Facts, error) 
 	}
 	if number, _ := representationNumber(c.Representation); number != h.Representation {
 		return nil, &streamer.Refusal{CloseCode: streamer.CloseUnsupported, Text: "another representation was agreed on"}
+	}
+	if (h.Stages&streamer.Headers != 0) != (len(c.Headers) > 0) {
+		return nil, &streamer.Refusal{CloseCode: streamer.CloseUnsupported, Text: "something else was agreed on unchanging headers"}
 	}
 	facts := c.Facts
 	// The token is spent, and what the other end has is the coder's to know: neither need be kept.
@@ -197,25 +208,40 @@ func (r *Responder) rejoin(id SessionID) bool {
 	return true
 }
 
+// endedSession is a session whose context still lies in the store, and how much room that takes, in
+// contexts without headers.
+type endedSession struct {
+	id     SessionID
+	weight int
+}
+
 // retire notes that a session's stream has ended. Its context stays until it expires, for whoever decodes a recording, but only so many do.
-func (r *Responder) retire(id SessionID) {
+func (r *Responder) retire(facts *Facts) {
+	const plain = 1 << 10 // octets of a context without headers, or so
+	weight := 1
+	for _, block := range facts.Headers {
+		weight += 1 + len(block)/plain
+	}
 	r.mu.Lock()
-	delete(r.sessions, id)
-	r.ended = append(r.ended, id)
-	var oldest SessionID
-	over := len(r.ended) > keptContexts*r.cfg.MaxSessions
-	if over {
-		oldest = r.ended[0]
-		r.ended = r.ended[1:]
+	delete(r.sessions, facts.Session)
+	r.ended = append(r.ended, endedSession{facts.Session, weight})
+	r.endedWeight += weight
+	var oldest []SessionID
+	for ; len(r.ended) > 1 && r.endedWeight > keptContexts*r.cfg.MaxSessions; r.ended = r.ended[1:] {
+		oldest = append(oldest, r.ended[0].id)
+		r.endedWeight -= r.ended[0].weight
 	}
 	r.mu.Unlock()
-	if !over {
+	if len(oldest) == 0 {
 		return
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), DefaultTimeout)
 	defer cancel()
-	if err := r.cfg.Store.Delete(ctx, oldest.URI(), nil); err != nil && !errors.Is(err, &ctxstore.Error{Code: ctxstore.NotFound}) {
-		r.cfg.Log.Warn("context of an ended session not deleted", "session", oldest.String(), "err", err)
+	for _, id := range oldest {
+		err := r.cfg.Store.Delete(ctx, id.URI(), nil)
+		if err != nil && !errors.Is(err, &ctxstore.Error{Code: ctxstore.NotFound}) {
+			r.cfg.Log.Warn("context of an ended session not deleted", "session", id.String(), "err", err)
+		}
 	}
 }
 

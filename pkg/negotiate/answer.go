@@ -25,7 +25,7 @@ type Answer struct {
 	SequenceKnown bool
 	// Request confirms the offer's description of requests; Reply is the responder's of replies, or confirms that of the offer. nil: none.
 	Request, Reply *Description
-	// HeadersKept is how many of the offer's header blocks hold for the session: all, or none.
+	// HeadersKept is how many of the offer's header blocks are agreed on: all, or none.
 	HeadersKept int
 	// Refused are items of the offer that were not agreed to, although the rest was; at most 16.
 	Refused []Declined

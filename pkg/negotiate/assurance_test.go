@@ -119,7 +119,7 @@ func TestAssurancesAreAgreed(t *testing.T) {
 				assert.Equal(t, path+" 5", string(text))
 				require.NoError(t, session.Finish(t.Context()))
 				require.NoError(t, posted.Err())
-				status, _ := session.Sequence()
+				status := session.Sequence()
 				assert.EqualValues(t, 6, status.Done)
 				assert.True(t, status.Over)
 				_, err = session.Call(t.Context(), streamer.NewMessage(nil, []byte("late")))
@@ -318,7 +318,7 @@ func TestSequenceOutlivesSessions(t *testing.T) {
 	}
 	require.Error(t, session.Finish(t.Context()))
 	_ = session.Close() // the stream may be found broken by it
-	status, _ := session.Sequence()
+	status := session.Sequence()
 	accepted := status.Accepted
 	assert.LessOrEqual(t, int(accepted), 1+len(kept))
 	for i, p := range kept {
@@ -336,32 +336,41 @@ func TestSequenceOutlivesSessions(t *testing.T) {
 		assert.NoError(t, err)
 		late <- number
 	}
-	session = dial(t, m.url("/book"), cfg)
-	_, resumed := session.Sequence()
-	assert.Equal(t, accepted, resumed)
-	for n := int(resumed); n <= 3; n++ {
-		call(t, session, "", strconv.Itoa(n))
+	// go on sends the messages up to last once more, as the first session did.
+	goOn := func(last int) (leftOut uint64) {
+		session = dial(t, m.url("/book"), cfg)
+		for n := 0; n <= last; n++ {
+			message := streamer.NewMessage(nil, []byte(strconv.Itoa(n)))
+			var err error
+			if n == 0 {
+				_, err = session.Call(t.Context(), message)
+			} else {
+				err = session.Send(t.Context(), message)
+			}
+			if err != nil {
+				require.ErrorIs(t, err, &negotiate.Error{Code: negotiate.Accepted})
+				leftOut++
+			}
+		}
+		assert.Equal(t, negotiate.Resumed{LeftOut: leftOut}, session.Resumed())
+		return leftOut
 	}
+	assert.Equal(t, accepted, goOn(3))
 	require.NoError(t, session.Finish(t.Context()))
-	require.NoError(t, session.Close())
+	_ = session.Close() // the other end may be quicker
 	got, _ := effect(t, m.store)
 	assert.Equal(t, "0 1 2 3 ", got)
 
-	// What was finished is not sent again, and what is new goes into a sequence of its own.
-	session = dial(t, m.url("/book"), cfg)
-	_, resumed = session.Sequence()
-	assert.EqualValues(t, 4, resumed)
-	call(t, session, "", "4")
-	require.NoError(t, session.Close())
-	session = dial(t, m.url("/book"), cfg)
-	_, resumed = session.Sequence()
-	assert.EqualValues(t, 5, resumed, "over both sequences of the run")
+	// What was done is not sent again, and what is new goes into a sequence of its own.
+	assert.EqualValues(t, 4, goOn(4))
+	_ = session.Close()
+	assert.EqualValues(t, 5, goOn(4), "over both sequences of the run")
 	require.NoError(t, session.Finish(t.Context()))
-	require.NoError(t, session.Close())
+	_ = session.Close()
+	require.NoError(t, session.EndRun(t.Context()))
 	cfg.Resume = false
 	session = dial(t, m.url("/book"), cfg)
-	_, resumed = session.Sequence()
-	assert.Zero(t, resumed, "another run")
+	assert.Zero(t, session.Resumed(), "another run")
 	_ = session.Close() // as soon as it was opened, the other end may be quicker
 	_, sequences := effect(t, m.store)
 	possible := []int{3}

@@ -36,8 +36,10 @@ type Config struct {
 	RequestSchema, ReplySchema *schema.Schema
 	// Shapes are fingerprints to offer before all others in Store, of shapes that lie there.
 	Shapes [][32]byte
-	// Headers are SOAP header blocks, as XML text, that hold for every message of a session and are not sent with each, at most 16 of 4 KiB; none with secrets.
-	// [Facts] has them if the other end agreed; otherwise the application sends them itself.
+	// Headers are SOAP header blocks, as XML text, that stand in messages again and again, at most
+	// 16 of 4 KiB; none with secrets ([CheckHeader]). If the other end agrees, they do not travel
+	// with messages in which they stand octet for octet: they are taken out before, and put back
+	// behind the stream, so that nobody notices (docs/negotiation.md, section 3.2).
 	Headers []string
 	// Reconnect is how long a session whose stream broke tries to negotiate anew, ever less often, before it turns to plain SOAP; 0: not at all. What is called
 	// meanwhile waits.
@@ -49,7 +51,10 @@ type Config struct {
 	Assurance wsrm.Assurance
 	// Ordered has messages handled in the order in which they were sent; they stand in a sequence then, under any assurance, and RequireHHFR is implied.
 	Ordered bool
-	// Resume tells that what is sent is what an earlier session, which did not come to its end, was to send: [Session.Sequence] says how much of that was accepted.
+	// Resume: the messages are those of an earlier session with the same Store and URL, which did
+	// not come to its end. Sent one after another, those that it had accepted, as the store proves,
+	// are an [Error] with the code Accepted; what follows is sent. Others than those are OtherRun,
+	// and none is sent (docs/cli.md, hhfr stream; [Session.Resumed]).
 	Resume bool
 	// LateReply, if given, gets replies to messages of earlier sessions, by the number of the message in its sequence, from 1, or why there will be none. It must not block.
 	LateReply func(number uint64, reply *streamer.Message, err error)
@@ -60,6 +65,11 @@ type Config struct {
 	// RememberFor is how long an end that did not agree is spoken to in plain SOAP without asking again; 0 means [DefaultRememberFor], below 0:
 	// neither remember nor look whether something is remembered.
 	RememberFor time.Duration
+	// ProbeTLS has a server that closes the connection of an offer by http without a word tried
+	// with a TLS handshake: if it answers that, the URL has the wrong scheme (see [SchemeError]),
+	// and nothing is sent. Who does not want to be seen to try leaves it out; the offer then ends
+	// in plain SOAP.
+	ProbeTLS bool
 	// RequireHHFR: fail with NoHHFR instead of speaking plain SOAP.
 	RequireHHFR bool
 	// Timeout bounds negotiation and opening the stream, together; 0 means [DefaultTimeout].

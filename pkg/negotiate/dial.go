@@ -64,15 +64,14 @@ func (d *Dialer) dial(ctx context.Context, u *url.URL) (s *Session, err error) {
 			s.cancel()
 			return nil, sequenceError(err)
 		}
-		s.resumed = s.outbox.resumed()
 	}
-	n := &negotiation{dialer: d, url: u, serve: s.serve, outbox: s.outbox}
+	n := &negotiation{dialer: d, url: u, serve: s.serve, outbox: s.outbox, taken: &s.taken}
 	if s.outbox == nil { // a sequence waits for whoever knows it, however that end spoke before
 		err = d.recall(ctx, u)
 	}
 	switch {
 	case err != nil:
-	case s.outbox != nil && s.outbox.entry.joined:
+	case s.outbox.joined():
 		n, err = s.insist(ctx) // that end was there before
 	default:
 		err = n.open(ctx)

@@ -54,6 +54,10 @@ func TestDocumentedExamples(t *testing.T) {
 	assert.Equal(t, string(negotiate.DefaultRequestHead("PATH")), lines(examples["request head"]))
 	assert.Equal(t, string(negotiate.DefaultReplyHead()), lines(examples["reply head"]))
 
+	travels := negotiate.TakeOutHeaders([]string{addressing}, []byte(examples["message with a header"]))
+	require.NotEmpty(t, travels)
+	assert.Equal(t, examples["what travels of it"], string(travels))
+
 	// As they stand on the page they mean the same.
 	offer, _, err := negotiate.ParseOffer([]byte(examples["offer"]))
 	require.NoError(t, err)

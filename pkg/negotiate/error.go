@@ -22,13 +22,23 @@ const (
 	Refused
 	// Kept: the message is in the store, and not known to be done. A session with the same store and URL goes on with it.
 	Kept
+	// Accepted: the message was accepted by an earlier run, and is not sent again (Config.Resume).
+	Accepted
+	// OtherRun: the messages are not those of the run to go on with, as far as that was accepted
+	// (Config.Resume). None of them was sent.
+	OtherRun
+	// OldStore: the store has an interrupted run of a version that did not keep which messages were
+	// accepted (Config.Resume). A session without Resume finishes it.
+	OldStore
 	// Closed: the session or responder was closed.
 	Closed
 )
 
 var codeNames = map[Code]string{
 	BadConfig: "bad configuration", Malformed: "malformed", NoHHFR: "no HHFR", Unreachable: "no connection", FateUnknown: "fate unknown",
-	Unsent: "not sent", Refused: "refused", Kept: "kept in the store, not known to be done", Closed: "closed",
+	Unsent: "not sent", Refused: "refused", Kept: "kept in the store, not known to be done",
+	Accepted: "accepted already", OtherRun: "no run to go on with",
+	OldStore: "the store does not say which messages were accepted: an older version wrote it", Closed: "closed",
 }
 
 func (c Code) String() string { return codeNames[c] }

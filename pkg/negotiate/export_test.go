@@ -17,3 +17,10 @@ func Lend(body io.Reader) (lent io.Reader, again func(context.Context) (io.Reade
 	k := keep(body)
 	return k.reader(), k.again, k.release
 }
+
+// Rewriters give what travels of bodies in a session with these unchanging headers, and the
+// reverse.
+func Rewriters(blocks []string) (out func(io.Reader) io.Reader, in func(io.ReadCloser) io.ReadCloser) {
+	u := &unchanging{blocks: blocks}
+	return u.outgoing, u.incoming
+}

@@ -23,7 +23,8 @@ type Facts struct {
 	// RequestDescription and ReplyDescription name what describes the messages; empty: nothing does.
 	RequestDescription string `json:"request_description,omitempty"`
 	ReplyDescription   string `json:"reply_description,omitempty"`
-	// Headers are SOAP header blocks that hold for every message, as XML text.
+	// Headers are the unchanging header blocks that were agreed on, as XML text, in the order of
+	// the offer.
 	Headers []string `json:"-"`
 	// Origin is scheme, host and port of the negotiated URL; empty where only its path is known.
 	Origin string `json:"origin,omitempty"`

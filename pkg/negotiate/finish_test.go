@@ -96,7 +96,7 @@ func TestFinishIsCutAnywhere(t *testing.T) {
 			_ = session.Finish(t.Context())
 			_ = session.Close()
 			burnt = cut.isBurnt()
-			status, _ := session.Sequence()
+			status := session.Sequence()
 			_, replied := pending.Reply(t.Context())
 
 			late := map[uint64]int{}

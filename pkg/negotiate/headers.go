@@ -1,31 +1,104 @@
 package negotiate
 
 import (
+	"encoding/xml"
 	"errors"
 	"fmt"
+	"io"
+	"slices"
 	"strconv"
+	"strings"
 
 	"github.com/hhfr/hhfr/internal/xmlns"
 	"github.com/hhfr/hhfr/pkg/soap"
 )
 
-// Unchanging headers are SOAP header blocks, each as its XML text, that hold for every message of a session and are not sent with them: the
-// session's context keeps them, and goes with it (docs/negotiation.md, section 3).
+// CheckHeader refuses what cannot be an unchanging header: what is no header block alone, as it
+// stands in messages, or may hold a secret or a part of a signature, as a context lies in stores.
+// Errors: BadConfig.
+func CheckHeader(block string) error {
+	if err := checkHeader(block); err != nil {
+		return &Error{Code: BadConfig, At: -1, Err: err}
+	}
+	return nil
+}
 
-// checkHeaders refuses what is no header block, or may hold a secret: a context lies in stores.
+func checkHeader(block string) error {
+	if len(block) > maxHeader {
+		return fmt.Errorf("header block of %d octets, at most %d go", len(block), maxHeader)
+	}
+	el, err := soap.ParseElement([]byte(block), soap.Limits{MaxBytes: maxHeader, MaxDepth: 16, MaxElements: 256})
+	if err != nil {
+		return fmt.Errorf("header block %.60q: %w", block, err)
+	}
+	if el.Name.Space == "" {
+		return fmt.Errorf("header block %s has no namespace", el.Name)
+	}
+	return checkTokens(block, el.Name)
+}
+
+// checkTokens looks at all names in a block, and that it is an element and nothing else.
+func checkTokens(block string, name soap.Name) error {
+	d := xml.NewDecoder(strings.NewReader(block))
+	declared := map[string]bool{}
+	for depth := 0; ; {
+		at := d.InputOffset()
+		t, err := d.Token()
+		if errors.Is(err, io.EOF) {
+			return nil
+		}
+		if err != nil {
+			return fmt.Errorf("header block %s: %w", name, err)
+		}
+		switch t := t.(type) {
+		case xml.StartElement:
+			if depth++; depth == 1 && at != 0 {
+				return fmt.Errorf("header block %s does not begin with its tag", name)
+			}
+			if err := checkNames(t, declared); err != nil {
+				return fmt.Errorf("header block %s: %w", name, err)
+			}
+		case xml.EndElement:
+			if depth--; depth == 0 && d.InputOffset() != int64(len(block)) {
+				return fmt.Errorf("header block %s does not end with its tag", name)
+			}
+		}
+	}
+}
+
+// checkNames refuses names of security, and those whose namespace stands elsewhere.
+func checkNames(t xml.StartElement, declared map[string]bool) error {
+	for _, a := range t.Attr {
+		if a.Name.Space == "xmlns" || a.Name == (xml.Name{Local: "xmlns"}) {
+			declared[a.Value] = true
+		}
+	}
+	names := []xml.Name{t.Name}
+	for _, a := range t.Attr {
+		names = append(names, a.Name)
+	}
+	for _, n := range names {
+		switch {
+		case slices.Contains(secured, n.Space):
+			return fmt.Errorf("{%s}%s may hold a secret, or be part of a signature", n.Space, n.Local)
+		case n.Space != "" && n.Space != "xmlns" && n.Space != xmlns.XML && !declared[n.Space]:
+			return fmt.Errorf("the prefix of %s:%s is not declared in it", n.Space, n.Local)
+		}
+	}
+	return nil
+}
+
+// secured are namespaces of which nothing stands in an unchanging header.
+var secured = []string{xmlns.WSSE, xmlns.WSSE11, xmlns.WSU, xmlns.DS, xmlns.XENC, xmlns.SAML11, xmlns.SAML20}
+
+// checkHeaders refuses blocks that cannot be unchanging headers, and too many.
 func checkHeaders(blocks []string) error {
 	if len(blocks) > maxChoices {
 		return fmt.Errorf("%d header blocks, at most %d go", len(blocks), maxChoices)
 	}
 	for _, b := range blocks {
-		el, err := soap.ParseElement([]byte(b), soap.Limits{MaxBytes: maxHeader, MaxDepth: 16, MaxElements: 256})
-		switch {
-		case err != nil:
-			return fmt.Errorf("header block %.60q: %w", b, err)
-		case el.Name.Space == xmlns.WSSE || el.Name.Space == xmlns.WSSE11 || el.Name.Space == xmlns.DS:
-			return fmt.Errorf("header block %s may hold a secret", el.Name)
-		case el.Name.Space == "":
-			return fmt.Errorf("header block %s has no namespace", el.Name)
+		if err := checkHeader(b); err != nil {
+			return err
 		}
 	}
 	return nil
@@ -64,15 +137,12 @@ func (r *reader) count(local string, most int) int {
 	return int(n)
 }
 
-// takeHeaders asks the service whether it goes by the blocks.
+// takeHeaders says why the blocks are not agreed to; nil if they are.
 func (r *Responder) takeHeaders(path string, blocks []string) error {
 	if len(blocks) == 0 {
 		return nil
 	}
-	if r.cfg.UnchangingHeaders == nil {
-		return errors.New("services here take headers with each message only")
-	}
-	if err := checkHeaders(blocks); err != nil {
+	if err := checkHeaders(blocks); err != nil || r.cfg.UnchangingHeaders == nil {
 		return err
 	}
 	return r.cfg.UnchangingHeaders(path, blocks)

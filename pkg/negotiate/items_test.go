@@ -3,6 +3,7 @@ package negotiate_test
 import (
 	"bytes"
 	"context"
+	"errors"
 	"io"
 	"net/http"
 	"net/http/httptest"
@@ -217,14 +218,21 @@ func TestResponderTakesWhatItUnderstands(t *testing.T) {
 	assert.Contains(t, a.Refused[0].Why, "line 1, column 1")
 	assert.Equal(t, "ReplyDescription", a.Refused[1].Item)
 
-	plain := startServices(t, nil)
+	plain := startServices(t, refuseHeaders)
 	o = fullOffer(t)
 	o.Assurances = []string{o.Assurances[0], negotiate.AtMostOnce}
 	a = offered(t, plain, o)
 	assert.Equal(t, negotiate.AtMostOnce, a.Assurance)
 	assert.Empty(t, a.Sequence)
 	assert.Zero(t, a.HeadersKept)
-	assert.Equal(t, "UnchangingHeader", a.Refused[0].Item)
+	assert.Equal(t, negotiate.Declined{Item: "UnchangingHeader", Why: "not here"}, a.Refused[0])
+	o.Headers = nil
+	assert.Zero(t, offered(t, plain, o).HeadersKept)
+}
+
+// refuseHeaders has a responder agree to no unchanging headers.
+func refuseHeaders(c *negotiate.ResponderConfig) {
+	c.UnchangingHeaders = func(string, []string) error { return errors.New("not here") }
 }
 
 func TestResponderDescribesItsReplies(t *testing.T) {
@@ -276,7 +284,7 @@ func TestRefusedOnPurpose(t *testing.T) {
 }
 
 func TestWhatWasAgreed(t *testing.T) {
-	s := startServices(t, nil)
+	s := startServices(t, refuseHeaders)
 	cfg := config(t)
 	cfg.Headers = []string{addressing}
 	cfg.SOAP = soap.V12
@@ -385,7 +393,6 @@ func TestPapersSchemasNegotiateAndCarry(t *testing.T) {
 func TestFactsOfASession(t *testing.T) {
 	got := make(chan *negotiate.Facts, 1)
 	s := startServices(t, func(c *negotiate.ResponderConfig) {
-		c.UnchangingHeaders = func(string, []string) error { return nil }
 		c.Serve = func(ctx context.Context, _ string, x *streamer.Exchange) {
 			got <- negotiate.FactsOf(ctx)
 			_ = x.Reply(ctx, x.Message())

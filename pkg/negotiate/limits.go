@@ -30,9 +30,12 @@ const (
 	// DefaultJoinWithin is how long after the answer a stream must be opened: sessions that nobody joins cost room.
 	DefaultJoinWithin = time.Minute
 	// DefaultMaxSessions is how many sessions a responder keeps, negotiated or joined; beyond it offers are refused with a fault. Each that waits
-	// takes up to 46 KiB of the store.
+	// takes up to 64 KiB of the store.
 	DefaultMaxSessions = 1024
+	// maxInterrupted is how many interrupted runs a store remembers of one URL, beside the last:
+	// each is one that was not gone on with, but followed by another.
+	maxInterrupted = 16
 	// keptContexts is how many contexts of ended sessions stay in the store, for each session there may be; a context without fingerprints takes
-	// about 1 KiB.
+	// about 1 KiB. One with unchanging headers counts as so many as take its room.
 	keptContexts = 4
 )

@@ -15,6 +15,7 @@ import (
 	"strings"
 	"sync/atomic"
 
+	"github.com/hhfr/hhfr/internal/http1"
 	"github.com/hhfr/hhfr/pkg/ctxstore"
 	"github.com/hhfr/hhfr/pkg/schema"
 	"github.com/hhfr/hhfr/pkg/soap"
@@ -27,6 +28,7 @@ type negotiation struct {
 	url    *url.URL
 	serve  streamer.Handler
 	outbox *outbox // nil: no sequence
+	taken  *atomic.Int64
 
 	agreed Agreed
 	stream *streamer.Stream
@@ -68,7 +70,7 @@ func (n *negotiation) open(ctx context.Context) error {
 		version = soap.V12
 		answer, err = n.ask(ctx, version, offer)
 	}
-	if err == nil && n.outbox != nil && n.outbox.entry.joined && !answer.SequenceKnown {
+	if err == nil && n.outbox.joined() && !answer.SequenceKnown {
 		if err := n.outbox.lost(ctx); err != nil {
 			return err
 		}
@@ -135,15 +137,25 @@ func (n *negotiation) ask(ctx context.Context, v soap.Version, offer *Offer) (*A
 	for _, f := range fields {
 		req.Header[f.Name] = []string{f.Value}
 	}
+	http1.NameAgent(req.Header)
 	client := *n.dialer.cfg.HTTPClient
 	client.CheckRedirect = func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
 	resp, err := client.Do(req)
 	if err != nil {
+		if wrong := schemeOf(n.url, err); wrong != nil {
+			return nil, wrong
+		}
 		err = n.late(ctx, withoutURL(err))
-		if !connected.Load() {
+		switch {
+		case !connected.Load():
 			return nil, &Error{Code: Unreachable, At: -1, Err: err}
+		case n.dialer.cfg.ProbeTLS && ctx.Err() == nil && n.speaksTLS(ctx):
+			return nil, wrongScheme("https")
 		}
 		return nil, &refusal{err: fmt.Errorf("no reply to the offer: %w", err), passing: true}
+	}
+	if err := schemeReply(n.url, resp); err != nil {
+		return nil, err
 	}
 	defer resp.Body.Close()
 	data, err := io.ReadAll(io.LimitReader(resp.Body, MaxOffer+1))
@@ -253,9 +265,13 @@ func (n *negotiation) join(ctx context.Context, a *Answer) error {
 	cfg := d.cfg.Stream
 	cfg.Initiator, cfg.Session, cfg.Token = true, a.Session, a.Token[:]
 	cfg.Representation, cfg.Coder, cfg.Accept, cfg.Handler = number, coder, nil, n.serve
+	if len(facts.Headers) > 0 {
+		headers := &unchanging{blocks: facts.Headers, taken: n.taken}
+		cfg.Outgoing, cfg.Incoming = headers.outgoing, headers.incoming
+	}
 	if n.outbox != nil {
 		q := n.outbox.sequence()
-		cfg.Acks, cfg.Handler = q.Acks, placed(q, n.serve)
+		cfg.Acks, cfg.Handler = q.Acks, placed(q, n.serve, d.cfg.Log)
 	}
 	stream, err := streamer.Over(ctx, conn, cfg)
 	if err != nil {

@@ -23,7 +23,7 @@ type Offer struct {
 	Sequence string
 	// Request and Reply describe the messages of each direction; nil: not described.
 	Request, Reply *Description
-	// Headers are header blocks that hold for every message of the session, as XML text, at most 16 of 4 KiB.
+	// Headers are header blocks that messages have in common, as XML text, at most 16 of 4 KiB.
 	Headers []string
 	// Lifetime is how long the initiator would like the session to last; 0: as the responder likes. Whole seconds.
 	Lifetime time.Duration

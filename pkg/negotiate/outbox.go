@@ -8,13 +8,10 @@ import (
 	"errors"
 	"fmt"
 	"net/url"
-	"slices"
 	"sync"
 
-	"github.com/hhfr/hhfr/internal/xmlns"
 	"github.com/hhfr/hhfr/pkg/ctxstore"
 	"github.com/hhfr/hhfr/pkg/ctxstore/memory"
-	"github.com/hhfr/hhfr/pkg/soap"
 	"github.com/hhfr/hhfr/pkg/streamer"
 	"github.com/hhfr/hhfr/pkg/streamer/sequence"
 	"github.com/hhfr/hhfr/pkg/wsrm"
@@ -24,67 +21,24 @@ import (
 type outbox struct {
 	d        *Dialer
 	store    ctxstore.Store
-	uri      string // of the entry
+	uri      string        // of the entry
+	release  func()        // of the entry
+	closed   bool          // all is done, and an earlier session was interrupted before both ends knew
+	finished *sequence.Run // that of the session, once all of it is done
+
+	// entryMu is held also while it is decided which run messages are of, and while another
+	// sequence takes the place of a lost one.
+	entryMu  sync.Mutex
 	revision uint64
 	entry    outboxEntry
-	release  func() // of the entry
-	closed   bool   // all is done, and an earlier session was interrupted before both ends knew
+	fresh    bool        // the next message is the first of another run
+	over     bool        // all is done, and both ends know
+	resume   *resumption // with Config.Resume, of what the store has; else nil
 
 	mu        sync.Mutex
 	seq       *sequence.Sequence
 	replacing chan struct{}       // closed when a lost sequence was replaced, or the outbox closed; nil: none is lost
 	left      []*sequence.Sending // of a lost sequence, as long as there is no other to send them in
-}
-
-// outboxEntry is what lies in the store, as XML.
-type outboxEntry struct {
-	assurance string // URI
-	sequence  string // URI
-	// joined: a responder has taken the sequence, and knows it from then on.
-	joined bool
-	// base is how many messages the sequence had accepted before the run that goes on, and before how many earlier sequences of that run had, less those that are in this one too.
-	base   uint64
-	before int64
-}
-
-const outboxName = "Outbox"
-
-// stateURI is where the state of the sequence lies.
-func (e *outboxEntry) stateURI() string { return e.sequence + ":initiator" }
-
-func (e *outboxEntry) marshal() ([]byte, error) {
-	w := writer{ns: xmlns.HHFRContext}
-	w.texts("Assurance", e.assurance)
-	w.sequence(e.sequence, stateName(e.joined))
-	w.texts("Base", fmt.Sprint(e.base))
-	w.texts("Before", fmt.Sprint(e.before))
-	if w.err != nil {
-		return nil, malformed(w.err)
-	}
-	el := w.element(outboxName)
-	return soap.BuildElement(&el)
-}
-
-func parseOutbox(data []byte) (e outboxEntry, err error) {
-	el, err := soap.ParseElement(data, soap.Limits{MaxBytes: maxContext, MaxDepth: 4, MaxElements: 16})
-	if err != nil {
-		return e, malformed(fmt.Errorf("outbox: %w", err))
-	}
-	r := reader{el: el, asked: map[string]bool{}}
-	var state string
-	e.assurance = r.one("Assurance")
-	e.sequence, state = r.sequence()
-	e.joined = state == sequenceKnown
-	if _, err := fmt.Sscan(r.one("Base"), &e.base); err != nil {
-		r.fail("Base: %w", err)
-	}
-	if _, err := fmt.Sscan(r.one("Before"), &e.before); err != nil {
-		r.fail("Before: %w", err)
-	}
-	if r.err != nil || e.sequence == "" {
-		return e, malformed(fmt.Errorf("outbox: %w", errors.Join(r.err, errNoSequence)))
-	}
-	return e, nil
 }
 
 // openOutbox goes on with the sequence that the store has for u, or makes one.
@@ -127,12 +81,12 @@ func (o *outbox) replaced() {
 	}
 }
 
+// restore opens the sequence that the store has, or another in its place.
 func (o *outbox) restore(ctx context.Context) error {
-	d := o.d
 	stored, err := o.store.Get(ctx, o.uri)
 	switch {
 	case errors.Is(err, &ctxstore.Error{Code: ctxstore.NotFound}):
-		return o.begin(ctx, 0)
+		return o.begin(ctx, sequence.NewRun())
 	case err != nil:
 		return err
 	}
@@ -140,32 +94,33 @@ func (o *outbox) restore(ctx context.Context) error {
 	if o.entry, err = parseOutbox(stored.Value); err != nil {
 		return err
 	}
-	q, err := o.open(ctx, o.entry)
+	q, err := o.open(ctx, o.entry, sequence.NewRun())
 	if err != nil {
 		return err
 	}
 	o.use(q)
-	st := q.Status()
-	before := int64(0)
-	if d.cfg.Resume {
-		before = int64(o.resumed()) // what is left of the run goes into another sequence
-	} else {
-		o.entry.before = 0
+	last, err := o.restoreRun(ctx)
+	if err != nil {
+		return err
 	}
+	st := q.Status()
 	switch {
-	case st.Over, st.Closed && st.Accepted > st.Done, st.Accepted == 0 && o.entry.assurance != d.assurance():
-		return o.replace(ctx, before)
-	case o.entry.assurance != d.assurance():
+	case st.Over, st.Closed && st.Accepted > st.Done, st.Accepted == 0 && o.entry.assurance != o.d.assurance():
+		if err := o.replace(ctx, last); err != nil {
+			return err
+		}
+		for n := st.Done + 1; n <= st.Accepted; n++ {
+			o.late(n, sequence.Message{}, &sequence.Error{Code: sequence.FateUnknown, Err: errEndedBefore})
+		}
+	case o.entry.assurance != o.d.assurance():
 		return badConfig("the store has a sequence of %s for this URL that is not over: finish it first", o.entry.assurance)
 	case st.Closed:
 		o.closed = true
-	case !d.cfg.Resume && o.entry.base != st.Accepted:
-		e := o.entry
-		e.base = st.Accepted
-		return o.save(ctx, e)
 	}
 	return nil
 }
+
+var errEndedBefore = errors.New("the sequence ended before it was known to be done")
 
 // outboxPrefix begins the URI of an outbox; what follows is the SHA-256 of the URL without query, in hexadecimal digits.
 const outboxPrefix = "urn:hhfr:outbox:"
@@ -194,12 +149,14 @@ func (o *outbox) save(ctx context.Context, e outboxEntry) error {
 	return err
 }
 
-// begin makes a new sequence, and the entry that names it; before is what that says. After an error the one before is still there.
-func (o *outbox) begin(ctx context.Context, before int64) error {
+// begin makes a new sequence, whose messages go on with a run, and the entry that names it. After
+// an error the one before is still there.
+func (o *outbox) begin(ctx context.Context, run sequence.Run) error {
 	var id [16]byte
 	rand.Read(id[:])
-	e := outboxEntry{assurance: o.d.assurance(), sequence: ctxstore.SequenceURI(id), before: before}
-	q, err := o.open(ctx, e)
+	e := o.entry
+	e.assurance, e.sequence, e.joined = o.d.assurance(), ctxstore.SequenceURI(id), false
+	q, err := o.open(ctx, e, run)
 	if err != nil {
 		return err
 	}
@@ -212,13 +169,20 @@ func (o *outbox) begin(ctx context.Context, before int64) error {
 	return nil
 }
 
-// open opens the sequence that an entry names.
-func (o *outbox) open(ctx context.Context, e outboxEntry) (*sequence.Sequence, error) {
+// open opens the sequence that an entry names; one that the store does not have goes on with a run.
+func (o *outbox) open(ctx context.Context, e outboxEntry, run sequence.Run) (*sequence.Sequence, error) {
 	a, ordered, ok := parseAssurance(e.assurance)
 	if !ok {
 		return nil, malformed(fmt.Errorf("outbox of assurance %.60q", e.assurance))
 	}
-	return sequence.Open(ctx, sequence.Config{Assurance: a, Ordered: ordered, Store: o.store, URI: e.stateURI(), Late: o.late, Clock: o.d.cfg.Clock, Log: o.d.cfg.Log})
+	cfg := sequence.Config{
+		Assurance: a, Ordered: ordered, Store: o.store, URI: e.stateURI(), Late: o.late,
+		Clock: o.d.cfg.Clock, Log: o.d.cfg.Log,
+	}
+	if o.d.cfg.kept() {
+		cfg.Run = &run
+	}
+	return sequence.Open(ctx, cfg)
 }
 
 // forget deletes the state of the sequence that an entry named.
@@ -246,12 +210,19 @@ func (o *outbox) name() string {
 	if o == nil {
 		return ""
 	}
+	o.entryMu.Lock()
+	defer o.entryMu.Unlock()
 	return o.entry.sequence
 }
 
-// resumed is how many messages of the run that goes on were accepted.
-func (o *outbox) resumed() uint64 {
-	return uint64(max(0, o.entry.before+int64(o.seq.Status().Accepted)-int64(o.entry.base)))
+// joined reports whether a responder has taken the sequence before; false without an outbox.
+func (o *outbox) joined() bool {
+	if o == nil {
+		return false
+	}
+	o.entryMu.Lock()
+	defer o.entryMu.Unlock()
+	return o.entry.joined
 }
 
 func (o *outbox) late(number uint64, m sequence.Message, err error) {
@@ -260,11 +231,11 @@ func (o *outbox) late(number uint64, m sequence.Message, err error) {
 	}
 }
 
-// replace begins a new sequence in the place of one that is over, or lost.
-func (o *outbox) replace(ctx context.Context, before int64) error {
+// replace begins a new sequence in the place of one that is over, or lost. A run goes on in it.
+func (o *outbox) replace(ctx context.Context, run sequence.Run) error {
 	old := o.entry
 	o.seq.Close()
-	if err := o.begin(ctx, before); err != nil {
+	if err := o.begin(ctx, run); err != nil {
 		return err
 	}
 	o.forget(ctx, old)
@@ -273,16 +244,17 @@ func (o *outbox) replace(ctx context.Context, before int64) error {
 
 // lost is for a responder that knew the sequence and knows it no more. What it may have done nobody knows: under at-least-once that is sent again, else reported. After an error it is called again, or the outbox closed.
 func (o *outbox) lost(ctx context.Context) error {
-	o.d.cfg.Log.Warn("the other end lost the state of the sequence", "sequence", o.entry.sequence)
+	o.d.cfg.Log.Warn("the other end lost the state of the sequence", "sequence", o.name())
 	o.mu.Lock()
 	if o.replacing == nil {
 		o.replacing = make(chan struct{})
 	}
 	o.mu.Unlock()
+	o.entryMu.Lock()
+	defer o.entryMu.Unlock()
 	o.left = append(o.left, o.seq.Lose(o.d.cfg.Assurance == wsrm.AtLeastOnce)...)
-	// Those of them that were accepted are so once more.
-	accepted := slices.DeleteFunc(slices.Clone(o.left), func(s *sequence.Sending) bool { return !s.Accepted() })
-	if err := o.replace(ctx, o.entry.before+int64(o.seq.Status().Accepted)-int64(o.entry.base)-int64(len(accepted))); err != nil {
+	run, _ := o.seq.Run()
+	if err := o.replace(ctx, run); err != nil {
 		return err
 	}
 	o.seq.Take(o.left)
@@ -308,6 +280,8 @@ func (o *outbox) after(ctx context.Context, q *sequence.Sequence) *sequence.Sequ
 
 // taken notes that a responder has the sequence.
 func (o *outbox) taken(ctx context.Context) error {
+	o.entryMu.Lock()
+	defer o.entryMu.Unlock()
 	if o.entry.joined {
 		return nil
 	}

@@ -67,9 +67,16 @@ func (s *Session) roundTrip(ctx context.Context, m *streamer.Message) (*http.Res
 	var connected atomic.Bool
 	req = req.WithContext(httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{GotConn: func(httptrace.GotConnInfo) { connected.Store(true) }}))
 	resp, err := s.cfg.HTTPClient.Do(req)
-	switch {
-	case err == nil:
+	if err == nil {
+		if err := schemeReply(s.url, resp); err != nil {
+			return nil, err
+		}
 		return resp, nil
+	}
+	if wrong := schemeOf(s.url, err); wrong != nil {
+		return nil, wrong
+	}
+	switch {
 	case ctx.Err() != nil:
 		if err = context.Cause(ctx); !connected.Load() {
 			return nil, err
@@ -117,6 +124,7 @@ func (s *Session) request(ctx context.Context, m *streamer.Message) (*http.Reque
 			req.Header[name] = append(req.Header[name], string(f.Unfolded()))
 		}
 	}
+	http1.NameAgent(req.Header)
 	return req, nil
 }
 

@@ -32,14 +32,13 @@ func (r *Responder) ServeConn(ctx context.Context, conn net.Conn, open func(Fact
 	defer context.AfterFunc(r.ctx, cancel)()
 	var facts *Facts
 	var opened Opened
-	cfg := r.cfg.Stream
-	cfg.Initiator, cfg.Coder, cfg.Handler = false, nil, nil
+	cfg, headers := r.accepting()
 	cfg.Accept = func(ctx context.Context, h streamer.Hello) (streamer.Coder, streamer.Handler, error) {
 		joined, err := r.join(ctx, h)
 		if err != nil {
 			return nil, nil, err
 		}
-		facts = joined
+		facts, headers.blocks = joined, joined.Headers
 		coder, err := r.cfg.Coders(ctx, CoderSpec{Representation: h.Representation, Limits: r.cfg.Stream.Limits, PeerKnows: facts.PeerShapes})
 		if err != nil {
 			return nil, nil, err
@@ -53,7 +52,7 @@ func (r *Responder) ServeConn(ctx context.Context, conn net.Conn, open func(Fact
 	}
 	stream, err := streamer.Over(running, conn, cfg)
 	if facts != nil {
-		defer r.retire(facts.Session)
+		defer r.retire(facts)
 	}
 	if err != nil {
 		r.cfg.Log.Info("stream refused", "peer", conn.RemoteAddr(), "err", err)

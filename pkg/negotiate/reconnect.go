@@ -157,7 +157,7 @@ func (s *Session) insist(ctx context.Context) (n *negotiation, err error) {
 	clock := s.cfg.Clock
 	until := clock.Now().Add(s.cfg.Reconnect)
 	for wait := firstBackOff; ; wait = min(2*wait, maxBackOff) {
-		n = &negotiation{dialer: s.dialer, url: s.url, serve: s.serve, outbox: s.outbox}
+		n = &negotiation{dialer: s.dialer, url: s.url, serve: s.serve, outbox: s.outbox, taken: &s.taken}
 		if err = n.open(ctx); err == nil || ctx.Err() != nil {
 			return n, err
 		}

@@ -28,7 +28,9 @@ type mortal struct {
 	http, stream  string // addresses, once started
 	serve         func(ctx context.Context, x *streamer.Exchange)
 	sequenced     negotiate.Sequenced
-	noted[string] // way and body
+	noted[string]      // way and body
+	refuse        bool // unchanging headers
+	plain         bool // it knows no offers
 
 	kill func()
 	gone chan struct{} // closed when it is killed
@@ -54,10 +56,16 @@ func (m *mortal) start() {
 		m.conns = append(m.conns, c)
 		return c
 	}
-	r, err := negotiate.NewResponder(negotiate.ResponderConfig{
+	plain := m.plain
+	cfg := negotiate.ResponderConfig{
 		Store: m.store, Coders: rawCoders, Addresses: map[string]string{"tcp": ":" + port}, WrapConn: keep, Sequenced: m.sequenced,
-		Serve: func(ctx context.Context, _ string, x *streamer.Exchange) { m.serve(ctx, x) },
-	})
+		Serve:  func(ctx context.Context, _ string, x *streamer.Exchange) { m.serve(ctx, x) },
+		Serves: func(string) bool { return !plain },
+	}
+	if m.refuse {
+		refuseHeaders(&cfg)
+	}
+	r, err := negotiate.NewResponder(cfg)
 	require.NoError(m.t, err)
 	server := &http.Server{ReadHeaderTimeout: time.Minute, Handler: r.Handler(http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
 		body, _ := io.ReadAll(req.Body)

@@ -38,8 +38,10 @@ type ResponderConfig struct {
 	Sequenced Sequenced
 	// Serves reports whether there is a service at a path; offers elsewhere are passed on. nil: everywhere.
 	Serves func(path string) bool
-	// UnchangingHeaders, if given, says whether the service at path goes by header blocks that hold for a whole session (see [FactsOf]). An error
-	// is told to the initiator, which then sends them with each message. nil: they are refused.
+	// UnchangingHeaders, if given, says whether header blocks are agreed to that the messages for
+	// the service at path have in common (Config.Headers of the initiator). Services get them with
+	// each message either way. An error is told to the initiator. nil: all that are well-formed and
+	// hold no secret are.
 	UnchangingHeaders func(path string, blocks []string) error
 	// ReplySchema, if given, describes the replies of the service at path; nil for those not described.
 	ReplySchema func(path string) *schema.Schema
@@ -105,9 +107,11 @@ type Responder struct {
 	mu       sync.Mutex
 	closed   bool
 	sessions map[SessionID]time.Time // until when each may be joined; zero: joined
-	ended    []SessionID             // whose contexts still lie in the store, oldest first
+	ended    []endedSession          // oldest first
 	conns    int
 	closers  map[any]func()
+
+	endedWeight int // of them all
 
 	sequences sequences
 }

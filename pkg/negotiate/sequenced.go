@@ -31,9 +31,16 @@ func (s *Session) enqueue(ctx context.Context, m *streamer.Message, wanted bool)
 	if err != nil {
 		return nil, &Error{Code: Unsent, At: -1, Err: err}
 	}
+	message := sequence.Message{Head: head, Body: body}
+	switch leftOut, err := s.outbox.take(ctx, message, wanted); {
+	case err != nil:
+		return nil, err
+	case leftOut:
+		return nil, errAccepted
+	}
 	for {
 		q := s.sequence()
-		sending, err := q.Send(ctx, sequence.Message{Head: head, Body: body}, wanted)
+		sending, err := q.Send(ctx, message, wanted)
 		if err != nil && ctx.Err() == nil && s.outbox.after(ctx, q) != q {
 			continue // the other end had lost that one
 		}
@@ -87,26 +94,35 @@ func (s *Session) sequenceError(err error) error {
 	return err
 }
 
-// Sequence tells how far the session's sequence is, and how many of the messages accepted were so in the run that Config.Resume goes on with; zero without one.
-func (s *Session) Sequence() (status sequence.Status, resumed uint64) {
-	q := s.sequence()
-	if q == nil {
-		return status, 0
+// Sequence tells how far the session's sequence is; zero without one.
+func (s *Session) Sequence() (status sequence.Status) {
+	if q := s.sequence(); q != nil {
+		status = q.Status()
 	}
-	return q.Status(), s.resumed
+	return status
 }
 
 // Finish waits until all messages of the session's sequence, also those of earlier processes, are done, their replies are there, and both ends know that; nothing can be sent any more then. A session without a sequence has
-// nothing to wait for. Errors: the cause of ctx, Kept if no stream can be had any more (at-most-once: Unsent), and FateUnknown if the other end lost the sequence.
+// nothing to wait for. Errors: the cause of ctx, Kept if no stream can be had any more
+// (at-most-once: Unsent), FateUnknown if the other end lost the sequence, and OtherRun, at once, if
+// there were fewer messages than the run that Config.Resume goes on with had accepted.
 func (s *Session) Finish(ctx context.Context) error {
 	q := s.sequence()
-	for q != nil {
+	if q == nil {
+		return nil
+	}
+	if err := s.outbox.noMore(); err != nil {
+		return err
+	}
+	for {
 		err := q.Finish(ctx)
+		if err == nil {
+			s.outbox.finish(q)
+		}
 		next := s.outbox.after(ctx, q)
 		if err == nil || next == q || ctx.Err() != nil {
 			return s.sequenceError(err)
 		}
 		q = next
 	}
-	return nil
 }

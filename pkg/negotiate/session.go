@@ -45,8 +45,8 @@ type Session struct {
 	url      *url.URL
 	implicit implicit
 	handler  atomic.Pointer[streamer.Handler]
-	outbox   *outbox // nil: no sequence
-	resumed  uint64  // messages accepted in the run that goes on
+	outbox   *outbox      // nil: no sequence
+	taken    atomic.Int64 // unchanging headers taken out of messages
 
 	ctx    context.Context // until Close
 	cancel context.CancelFunc
@@ -109,6 +109,10 @@ func (s *Session) Stream() *streamer.Stream {
 	}
 	return s.link.stream
 }
+
+// HeadersTaken is how many unchanging headers were taken out of messages that this end sent on
+// streams (see Config.Headers).
+func (s *Session) HeadersTaken() int64 { return s.taken.Load() }
 
 // Wait waits as long as the other end can send unasked: until ctx is done, whose cause it returns, or until there is no stream and none is to come, also not by
 // Config.Reconnect. Then it is an [Error] with the code NoHHFR that says why, or Closed.

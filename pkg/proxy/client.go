@@ -76,6 +76,12 @@ func (p *Proxy) handshake(conn *tls.Conn) bool {
 // forward has a connection's octets go upstream, over a lane if there is a partner.
 func (p *Proxy) forward(in *inlet) {
 	l, err := p.links.get(p.ctx)
+	if wrong := schemeError(err); wrong != nil {
+		if said, _ := in.wait(p.ctx, 0, p.cfg.Silence); http1.LooksLikeStart(said) {
+			p.refuse(in, said, wrong)
+			return
+		}
+	}
 	if err != nil {
 		p.cfg.Log.Info("plain", "peer", in.conn.RemoteAddr(), "why", err)
 	}

@@ -49,7 +49,23 @@ const (
 	broken kind = 'a'
 )
 
-const controls = "bptmzxilvea"
+// controlNames say what messages without an HTTP head are for.
+var controlNames = map[kind]string{
+	body: "body", piece: "piece", tunnel: Tunnel, poll: "poll", shut: "client ended", leave: "lane end",
+	interim: "interim", last: "last piece", void: "nothing", ended: "upstream ended", broken: "upstream broke",
+}
+
+// Tunnel is what [Control] says of the message that begins a tunnel, in which nothing is HTTP.
+const Tunnel = "tunnel"
+
+// Control says what a message between two proxies is for that is no HTTP message, in a word or two,
+// by its head part: "poll" or "lane end", say. It is empty for all other messages.
+func Control(head []byte) string {
+	if len(head) < 2 || head[0] != '=' {
+		return ""
+	}
+	return controlNames[kind(head[1])]
+}
 
 // control is a parsed head part. head is the HTTP head, nil if there is none; framing how the body is put back, nil if it is the entity as it is.
 type control struct {
@@ -111,7 +127,7 @@ func parse(part []byte) (control, error) {
 		}
 		return c, err
 	}
-	if len(part) < 3 || strings.IndexByte(controls, part[1]) < 0 {
+	if len(part) < 3 || controlNames[kind(part[1])] == "" {
 		return control{}, malformed("head %.40q", part)
 	}
 	c, rest := control{kind: kind(part[1])}, part[2:]

@@ -349,6 +349,40 @@ func TestEndsThatSpeakForThemselves(t *testing.T) {
 	assert.Contains(t, o.received()[0], "Host: "+o.l.Addr().String()+"\r\n")
 }
 
+// The upstream gets what was sent, also where an end and a proxy before it, near or far, have
+// agreed on unchanging headers.
+func TestHeadersOfEndsThatSpeakForThemselves(t *testing.T) {
+	const block = `<t:Tenant xmlns:t="urn:example:tenant">7</t:Tenant>`
+	const message = `<s:Envelope xmlns:s="http://schemas.xmlsoap.org/soap/envelope/"><s:Header>` + block +
+		`</s:Header><s:Body><op/></s:Body></s:Envelope>`
+	for _, proxies := range []int{1, 2} {
+		o := startOrigin(t, "127.0.0.1:0", server(chunkedReply))
+		next := startProxy(t, "127.0.0.1:0", o.url(), nil)
+		if proxies == 2 {
+			next = startProxy(t, "127.0.0.1:0", next.url(), nil)
+		}
+		store := memory.New(memory.Config{})
+		s, err := negotiate.Dial(t.Context(), next.url().String(), negotiate.Config{
+			Transports: map[string]streamer.Transport{"tcp": tcp.Transport{}}, Store: store, RequireHHFR: true,
+			Headers: []string{block},
+		})
+		require.NoError(t, err)
+		for n := range 2 {
+			reply, err := s.Call(t.Context(), streamer.NewMessage(nil, []byte(message)))
+			require.NoError(t, err)
+			body, err := reply.ReadAll(1 << 20)
+			require.NoError(t, err)
+			assert.Equal(t, message, string(body))
+			assert.EqualValues(t, n+1, s.HeadersTaken())
+		}
+		got := strings.Join(o.received(), "")
+		assert.Equal(t, 2, strings.Count(got, message), "%s", got)
+		assert.Equal(t, 2, strings.Count(got, fmt.Sprintf("Content-Length: %d\r\n", len(message))))
+		require.NoError(t, s.Close())
+		require.NoError(t, store.Close())
+	}
+}
+
 // atSession is a log that calls a function when it hears of a session.
 type atSession struct {
 	slog.Handler

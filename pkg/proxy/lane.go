@@ -119,7 +119,7 @@ func (l *lane) queuePoll() (before, mine chan struct{}) {
 
 // call forwards a request, or what begins a tunnel, and sees to the first of its reply.
 func (l *lane) call(ctx context.Context, c control, x *streamer.Exchange) {
-	up, lost, dialErr := l.connect(ctx)
+	up, lost, dialErr := l.connect(ctx, c.kind == tunnel)
 	l.mu.Lock()
 	before, mine := l.lastCall, make(chan struct{})
 	l.lastCall = mine

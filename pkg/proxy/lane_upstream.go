@@ -22,11 +22,11 @@ type upstream struct {
 }
 
 // openUpstream opens a connection to the upstream for an end of a stream, one of at most MaxConns. Errors: NoRoom, Unreachable.
-func (p *Proxy) openUpstream(ctx context.Context) (*upstream, error) {
+func (p *Proxy) openUpstream(ctx context.Context, tunnel bool) (*upstream, error) {
 	if !p.upstreams.enter(p.cfg.MaxConns) {
 		return nil, &Error{Code: NoRoom, At: -1}
 	}
-	conn, err := p.dialUpstream(ctx)
+	conn, err := p.dialUpstream(ctx, tunnel)
 	if err != nil {
 		p.upstreams.leave()
 		return nil, err
@@ -37,7 +37,7 @@ func (p *Proxy) openUpstream(ctx context.Context) (*upstream, error) {
 }
 
 // connect gives the upstream connection of the lane, opened if need be, and counts a call. lost: the client's connection is over.
-func (l *lane) connect(ctx context.Context) (up *upstream, lost bool, err error) {
+func (l *lane) connect(ctx context.Context, tunnel bool) (up *upstream, lost bool, err error) {
 	l.mu.Lock()
 	up, lost = l.up, l.lost
 	l.calls++
@@ -53,7 +53,7 @@ func (l *lane) connect(ctx context.Context) (up *upstream, lost bool, err error)
 		// It ended between two calls; of this one nothing is written yet.
 		up.close()
 	}
-	up, err = l.f.p.openUpstream(ctx)
+	up, err = l.f.p.openUpstream(ctx, tunnel)
 	if err != nil {
 		l.mu.Lock()
 		l.lost = true

@@ -48,6 +48,9 @@ const (
 	lingers = time.Second
 	// halfOpen is how long a client may still send after the upstream has ended its direction.
 	halfOpen = 30 * time.Second
+	// otherScheme is how long an upstream that is not of the scheme of its URL is not asked again:
+	// who has the mistake corrected waits no longer.
+	otherScheme = 10 * time.Second
 	// farewell bounds what a lane's end may take to be told.
 	farewell = 5 * time.Second
 	// maxFlight is how many exchanges a stream of proxies has under way: lanes that wait for long replies must not wait for each other.

@@ -1,6 +1,7 @@
 package proxy
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -22,7 +23,7 @@ type links struct {
 	current *link
 	opening chan struct{} // closed when what is being opened is there, or is not
 	why     error         // of the last attempt
-	until   time.Time     // plain without asking: the upstream knows hhfr, but is no proxy
+	until   time.Time     // plain without asking: the upstream knows hhfr, but is no proxy, or is of another scheme
 	closed  bool
 }
 
@@ -54,7 +55,7 @@ func (ls *links) get(ctx context.Context) (*link, error) {
 	}
 	if ls.closed || ls.p.cfg.Clock.Now().Before(ls.until) {
 		defer ls.mu.Unlock()
-		return nil, errNoPartner
+		return nil, cmp.Or(ls.why, errNoPartner)
 	}
 	wait := ls.opening
 	if wait == nil {
@@ -87,8 +88,12 @@ func (ls *links) open() {
 		ls.p.wait.Go(func() { _ = late.Close() })
 		l, err = nil, &Error{Code: Closed, At: -1}
 	}
-	if errors.Is(err, errNoPartner) {
+	switch {
+	case errors.Is(err, errNoPartner):
 		ls.until = ls.p.cfg.Clock.Now().Add(ls.p.cfg.RememberFor)
+	case schemeError(err) != nil:
+		ls.p.cfg.Log.Warn("upstream", "peer", ls.p.cfg.Upstream.Host, "err", err)
+		ls.until = ls.p.cfg.Clock.Now().Add(min(otherScheme, ls.p.cfg.RememberFor))
 	}
 	ls.current, ls.why = l, err
 	close(ls.opening)
@@ -110,7 +115,9 @@ func (ls *links) close() {
 func (p *Proxy) negotiate() (*link, error) {
 	l := &link{p: p, callers: map[uint64]*caller{}}
 	var partner atomic.Bool
-	transport := &http.Transport{DisableKeepAlives: true, DisableCompression: true, DialContext: p.dialOffer, DialTLSContext: p.dialOffer}
+	transport := &http.Transport{
+		DisableKeepAlives: true, DisableCompression: true, DialContext: p.dialOffer, DialTLSContext: p.dialSecureOffer,
+	}
 	defer transport.CloseIdleConnections()
 	d, err := negotiate.NewDialer(negotiate.Config{
 		HTTPClient: &http.Client{Transport: noting{transport, &partner}}, Transports: p.cfg.Transports, Store: p.cfg.Store, Coders: p.cfg.Coders,

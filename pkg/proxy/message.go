@@ -52,7 +52,7 @@ func (p *Proxy) exchange(ctx context.Context, path string, m *streamer.Message) 
 		return nil, nil, malformed("request head %.40q", octets)
 	}
 	method := string(h.Method())
-	up, err := p.openUpstream(ctx)
+	up, err := p.openUpstream(ctx, false)
 	if err != nil {
 		return nil, nil, err
 	}

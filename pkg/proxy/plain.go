@@ -11,6 +11,7 @@ import (
 	"sync"
 
 	"github.com/hhfr/hhfr/internal/http1"
+	"github.com/hhfr/hhfr/pkg/negotiate"
 	"github.com/hhfr/hhfr/pkg/streamer/inproc"
 )
 
@@ -22,9 +23,7 @@ func (p *Proxy) plain(in *inlet, first []byte) {
 		p.refuse(in, first, err)
 		return
 	}
-	if p.cfg.WrapDialed != nil {
-		up = p.cfg.WrapDialed(up)
-	}
+	up = p.recorded(up)
 	defer func() { _ = up.Close() }()
 	defer context.AfterFunc(p.ctx, func() {
 		reset(up)
@@ -96,6 +95,11 @@ func unreachable(err error) []byte {
 	if errors.Is(err, context.DeadlineExceeded) || errors.Is(err, os.ErrDeadlineExceeded) {
 		return errorReply(http.StatusGatewayTimeout, "hhfr: the upstream did not accept a connection in time; the request was not sent")
 	}
+	var wrong *negotiate.SchemeError
+	if errors.As(err, &wrong) {
+		text := "hhfr: no connection to the upstream: " + wrong.Error() + "; the request was not sent"
+		return errorReply(http.StatusBadGateway, text)
+	}
 	return errorReply(http.StatusBadGateway, "hhfr: no connection to the upstream; the request was not sent")
 }
 
@@ -118,6 +122,10 @@ func (p *Proxy) dialPlain(ctx context.Context) (net.Conn, error) {
 	}
 	secure, err := p.secure(ctx, conn)
 	if err != nil {
+		var record tls.RecordHeaderError
+		if errors.As(err, &record) {
+			err = &negotiate.SchemeError{Scheme: "http"}
+		}
 		return nil, &Error{Code: Unreachable, At: -1, Err: err}
 	}
 	return secure, nil
@@ -141,9 +149,14 @@ func (p *Proxy) secure(ctx context.Context, conn net.Conn) (net.Conn, error) {
 	return secure, nil
 }
 
-// dialUpstream opens a connection to the upstream for a lane: over a lane of the next pair, if there is one.
-func (p *Proxy) dialUpstream(ctx context.Context) (net.Conn, error) {
-	l, _ := p.links.get(ctx)
+// dialUpstream opens a connection to the upstream for a lane: over a lane of the next pair, if
+// there is one. A tunnel may go to an upstream of another scheme: clients speak TLS to it
+// themselves.
+func (p *Proxy) dialUpstream(ctx context.Context, tunnel bool) (net.Conn, error) {
+	l, err := p.links.get(ctx)
+	if wrong := schemeError(err); wrong != nil && !tunnel {
+		return nil, wrong
+	}
 	if l == nil {
 		return p.dialPlain(ctx)
 	}
@@ -156,6 +169,16 @@ func (p *Proxy) dialUpstream(ctx context.Context) (net.Conn, error) {
 		p.forward(in)
 	})
 	return here, nil
+}
+
+// schemeError is why no HTTP can be forwarded to an upstream of another scheme than its URL says;
+// nil for other errors, which leave plain forwarding.
+func schemeError(err error) error {
+	var wrong *negotiate.SchemeError
+	if errors.As(err, &wrong) {
+		return &Error{Code: Unreachable, At: -1, Err: wrong}
+	}
+	return nil
 }
 
 // closeWrite ends this end's direction of a connection, or all of it where that is not possible.
@@ -210,15 +233,33 @@ func reset(conn net.Conn) {
 	_ = conn.Close()
 }
 
-// dialOffer opens the connection of an offer. What a recorder sees of it is inside TLS, as with other connections.
+// dialOffer opens the connection of an offer.
 func (p *Proxy) dialOffer(ctx context.Context, network, addr string) (net.Conn, error) {
 	var d net.Dialer
 	conn, err := d.DialContext(ctx, network, addr)
-	if err == nil && p.cfg.Upstream.Scheme == "https" {
-		conn, err = p.secure(ctx, conn)
+	if err != nil {
+		return nil, err
 	}
-	if err == nil && p.cfg.WrapDialed != nil {
-		conn = p.cfg.WrapDialed(conn)
+	return p.recorded(conn), nil
+}
+
+// dialSecureOffer is dialOffer with TLS. What a recorder sees of it is inside, as with other
+// connections.
+func (p *Proxy) dialSecureOffer(ctx context.Context, network, addr string) (net.Conn, error) {
+	var d net.Dialer
+	conn, err := d.DialContext(ctx, network, addr)
+	if err != nil {
+		return nil, err
 	}
-	return conn, err
+	if conn, err = p.secure(ctx, conn); err != nil {
+		return nil, err
+	}
+	return p.recorded(conn), nil
+}
+
+func (p *Proxy) recorded(conn net.Conn) net.Conn {
+	if p.cfg.WrapDialed == nil {
+		return conn
+	}
+	return p.cfg.WrapDialed(conn)
 }

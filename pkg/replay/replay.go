@@ -18,6 +18,7 @@ import (
 	"github.com/hhfr/hhfr/pkg/ctxstore"
 	"github.com/hhfr/hhfr/pkg/negotiate"
 	"github.com/hhfr/hhfr/pkg/peer"
+	"github.com/hhfr/hhfr/pkg/proxy"
 )
 
 // Exchange is one recorded request and its reply.
@@ -38,7 +39,9 @@ type Exchange struct {
 type Recording struct {
 	// Exchanges are in sending order.
 	Exchanges []Exchange
-	// Skipped counts requests that are not whole, one-way messages, and what proxies pass on in pieces.
+	// Skipped counts requests that are not sent again: those that are not whole, one-way messages,
+	// what proxies pass on in pieces, HTTP requests that are no SOAP. What proxies say to each
+	// other is none.
 	Skipped int
 	// Found says what a capture without any exchange has instead.
 	Found map[string]int
@@ -54,6 +57,7 @@ func Load(ctx context.Context, r io.Reader, store ctxstore.Store) (*Recording, e
 		return nil, err
 	}
 	rec := &Recording{Found: decoded.Others, Partial: decoded.Partial(), CutAt: -1}
+	rec.Skipped = decoded.Others[capture.OtherRequests]
 	if decoded.Stats.Truncated {
 		rec.CutAt = decoded.Stats.TruncatedAt
 	}
@@ -71,6 +75,10 @@ func Load(ctx context.Context, r io.Reader, store ctxstore.Store) (*Recording, e
 		case m.Number == 0: // a negotiation: the new session has its own
 		case m.Reply:
 			replies = append(replies, m)
+		case m.HHFR && proxy.Control(m.Head) != "":
+			if proxy.Control(m.Head) == proxy.Tunnel {
+				rec.Skipped++ // what begins one; its further pieces are of the same
+			}
 		default:
 			x, ok := exchange(m, paths[m.Session])
 			if !ok {
@@ -105,8 +113,8 @@ func exchange(m *capture.Decoded, path string) (*Exchange, bool) {
 		octets = negotiate.DefaultRequestHead(cmp.Or(path, "/"))
 	}
 	h, n, err := http1.ParseHead(octets, 0)
-	if err != nil || h.IsReply() || bytes.HasPrefix(octets[n:], []byte("=h")) {
-		return nil, false // of a pair of proxies: a piece, or a head whose body is elsewhere
+	if err != nil || h.IsReply() || elsewhere(octets[n:]) {
+		return nil, false
 	}
 	drop := func(f http1.Field) bool {
 		if !m.HHFR && (f.Is("Content-Encoding") || f.Is("Accept-Encoding")) {
@@ -117,12 +125,18 @@ func exchange(m *capture.Decoded, path string) (*Exchange, bool) {
 	return &Exchange{Number: m.Number, Operation: m.Operation.Local, Head: http1.AppendEdited(nil, &h, drop, nil), Body: m.Body}, true
 }
 
+// elsewhere reports whether what stands behind an HTTP head says that its body comes in other
+// messages, between two proxies (docs/proxy.md, section 2).
+func elsewhere(behind []byte) bool {
+	return bytes.HasPrefix(behind, []byte("=h")) || bytes.HasPrefix(behind, []byte("=u"))
+}
+
 func (x *Exchange) answer(m *capture.Decoded) {
 	x.Answered, x.Status, x.Reply = true, 200, m.Body
 	if m.Head == nil {
 		return
 	}
-	if h, _, err := http1.ParseHead(m.Head, 0); err == nil && h.IsReply() {
+	if h, n, err := http1.ParseHead(m.Head, 0); err == nil && h.IsReply() && !elsewhere(m.Head[n:]) {
 		x.Status = h.Status()
 	} else {
 		x.Answered = false

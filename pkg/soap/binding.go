@@ -92,6 +92,17 @@ func (m Media) Version() Version {
 	return None
 }
 
+// binaryTypes are the media types of envelopes that are no XML text: Fast Infoset, and the binary
+// XML of .NET.
+var binaryTypes = map[string]Version{
+	"application/fastinfoset": V11, "application/soap+fastinfoset": V12,
+	"application/soap+msbin1": V12, "application/soap+msbinsession1": V12,
+}
+
+// BinaryVersion is the SOAP version of an envelope that the media type announces in another form
+// than XML text; None for all others.
+func (m Media) BinaryVersion() Version { return binaryTypes[m.Type] }
+
 // ParseAction reads the value of a SOAPAction field, with quotes or without.
 func ParseAction(value string) string {
 	value = strings.TrimSpace(value)

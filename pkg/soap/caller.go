@@ -8,6 +8,8 @@ import (
 	"io"
 	"net/http"
 	"net/url"
+
+	"github.com/hhfr/hhfr/internal/http1"
 )
 
 // Caller posts envelopes to services, each with one request of HTTP. It is for endpoints that make and read small messages; sessions carry
@@ -67,6 +69,7 @@ func (c *Caller) post(ctx context.Context, url, action string, e *Envelope) (*ht
 	for _, f := range fields {
 		req.Header[f.Name] = []string{f.Value}
 	}
+	http1.NameAgent(req.Header)
 	client := http.DefaultClient
 	if c.HTTP != nil {
 		client = c.HTTP

@@ -91,7 +91,7 @@ func (s *Stream) serve(x *Exchange) {
 	for x != nil {
 		if s.bind(x) {
 			if head, err := x.in.readHead(); err == nil {
-				x.message = Message{Head: head, Body: &body{in: x.in}, Place: x.place}
+				x.message = Message{Head: head, Body: s.incoming(&body{in: x.in}), Place: x.place}
 				s.handler(x.ctx, x)
 			}
 			x.cancel()

@@ -36,6 +36,9 @@ func (s *Stream) introduce(ctx context.Context, in *input) error {
 		if p, ok := s.cfg.Coder.(Packer); ok {
 			s.hello.Stages = p.Stages()
 		}
+		if s.cfg.Outgoing != nil {
+			s.hello.Stages |= frame.Headers
+		}
 		if err := s.say(nil); err != nil {
 			return err
 		}
@@ -119,14 +122,19 @@ func (s *Stream) agree(in *input) error {
 
 // agreeStages tells the coder what both hellos say; false: it cannot do that.
 func (s *Stream) agreeStages(c Coder) bool {
-	if s.peer.Stages == 0 {
+	s.inForm = s.peer.Stages&frame.Headers != 0
+	if s.inForm && s.cfg.Outgoing == nil {
+		return false
+	}
+	stages := s.peer.Stages &^ frame.Headers
+	if stages == 0 {
 		return true
 	}
 	p, ok := c.(Packer)
-	if !ok || s.peer.Stages&^p.Stages() != 0 {
+	if !ok || stages&^p.Stages() != 0 {
 		return false
 	}
-	p.Agree(s.peer.Stages)
+	p.Agree(stages)
 	s.packer = p
 	return true
 }

@@ -205,6 +205,14 @@ type body struct {
 	over bool
 }
 
+// incoming is the body of a message as the application gets it.
+func (s *Stream) incoming(b *body) io.ReadCloser {
+	if s.inForm {
+		return s.cfg.Incoming(b)
+	}
+	return b
+}
+
 // Read gives what is there, and waits if that is nothing.
 func (b *body) Read(p []byte) (int, error) {
 	for b.at == len(b.buf) {

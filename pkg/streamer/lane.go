@@ -145,7 +145,7 @@ func (s *Stream) receive(ctx context.Context, c *call) (*Message, error) {
 		b.finish()
 		return nil, err2
 	}
-	return &Message{Head: head, Body: b}, nil
+	return &Message{Head: head, Body: s.incoming(b)}, nil
 }
 
 // Send sends a one-way message. It returns when the message is queued as a whole, and waits and fails as [Lane.Call] does. No one tells whether it was

@@ -8,6 +8,9 @@ type Hello = frame.Hello
 // Place is where a one-way message stands in a sequence (section 5.1). What it means is the business of who sends and who serves it.
 type Place = frame.Place
 
+// Headers is the stage of unchanging headers (section 3).
+const Headers = frame.Headers
+
 // CloseCode is why a stream ends (section 8).
 type CloseCode = frame.CloseCode
 

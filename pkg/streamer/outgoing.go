@@ -69,7 +69,11 @@ func (out *outgoing) send(ctx context.Context, m *Message) error {
 	s.mu.Lock()
 	lane := out.key.Lane
 	s.mu.Unlock()
-	out.body = counted{from: m.Body, left: s.maxMessage - int64(len(m.Head))}
+	body := m.Body
+	if body != nil && s.inForm {
+		body = s.cfg.Outgoing(body)
+	}
+	out.body = counted{from: body, left: s.maxMessage - int64(len(m.Head))}
 	err := error(errTooLong)
 	if out.body.left >= 0 {
 		err = s.coder.Split(lane, m.Head, &out.body, s.maxPayload-segmentRoom, func(inHead bool, shape uint64, text bool, data []byte) error {

@@ -84,7 +84,11 @@ func meetByHand(t testing.TB, cfg streamer.Config, coder streamer.Coder, handler
 	cfg.Accept = func(context.Context, frame.Hello) (streamer.Coder, streamer.Handler, error) {
 		return coder, handler, nil
 	}
-	h.write(handHello)
+	hello := handHello
+	if cfg.Outgoing != nil {
+		hello.Stages = frame.Headers
+	}
+	h.write(hello)
 	var err error
 	h.s, err = streamer.Over(context.Background(), there, cfg)
 	require.NoError(t, err)

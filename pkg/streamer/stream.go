@@ -37,6 +37,12 @@ type Config struct {
 	Limits Limits
 	// Acks is told what the other end says of a sequence ([Stream.Acknowledge]), by the reader, between the messages that came before and behind it; it must not block. nil: that is passed over.
 	Acks func(octets []byte)
+	// Outgoing, if given, makes of the body of a message what travels of it, and Incoming is the
+	// reverse: what the one makes is for the other of the peer. An initiator with them asks for the
+	// stage [frame.Headers]; where a hello has that, they are called for every message of either
+	// direction that has a body, once the responder's Accept has returned.
+	Outgoing func(body io.Reader) io.Reader
+	Incoming func(body io.ReadCloser) io.ReadCloser
 	// QueueBytes bounds the octets of payload between senders and writer; 0 means 1 MiB.
 	QueueBytes int64
 	// FailWhenFull has Send and Call fail, instead of wait, when there is no room to begin a message: in the queue, or at the other end. A message that has
@@ -95,7 +101,8 @@ type Stream struct {
 	peer    frame.Hello
 	word    [8]byte
 	coder   Coder
-	packer  Packer // the coder, if the stream has stages
+	packer  Packer // the coder, if the stream has stages of its
+	inForm  bool   // bodies travel in the form that Config.Outgoing gives them
 	handler Handler
 
 	ctx    context.Context // of the handlers

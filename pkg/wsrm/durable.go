@@ -84,6 +84,11 @@ func (d *Durable) Engine() *Engine { return d.engine }
 // Effect is what the last message that was handled left; it is stored when [Wake] is stepped next.
 func (d *Durable) Effect() []byte { return d.effect }
 
+// SetEffect puts an effect in the place of the one there is, without a message: for an end that
+// handles none and has something of its own to keep with its state. It is stored when the state is
+// stored next.
+func (d *Durable) SetEffect(effect []byte) { d.effect = effect }
+
 // Step is [Engine.Step], with the state stored where it must be. Errors: those of Engine.Step, and Unstored.
 func (d *Durable) Step(ctx context.Context, now time.Time, ev Event) ([]Action, error) {
 	if ev.Kind == Wake {

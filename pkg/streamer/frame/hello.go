@@ -18,6 +18,10 @@ const (
 	XML    uint64 = 2
 )
 
+// Headers is the one optional stage that is not the representation's: unchanging headers stand in bodies by their
+// names (docs/negotiation.md, section 3.2).
+const Headers uint64 = 8
+
 // Limits are what an end states in its hello (section 3). Octets but for MaxShapes and MaxExchanges, which are counts.
 type Limits struct {
 	MaxFragment   uint64

@@ -38,13 +38,21 @@ func (q *Sequence) lose(again bool) (list []*Sending) {
 	if l.dead {
 		return nil
 	}
-	q.durable.Engine().Undone(func(n uint64, _ []byte, sent bool) bool {
-		if s := l.sent[n]; s != nil && !s.settled && (again || !sent) {
+	first := q.durable.Engine().Last() + 1
+	q.durable.Engine().Undone(func(n uint64, m []byte, sent bool) bool {
+		s := l.sent[n]
+		switch {
+		case s != nil && !s.settled && (again || !sent):
+			first = min(first, n)
 			list = append(list, s)
 			delete(l.sent, n)
+		case len(list) > 0:
+			last := list[len(list)-1]
+			last.behind = append(last.behind, m)
 		}
 		return true
 	})
+	q.runs.drop(first)
 	_ = q.step(wsrm.Event{Kind: wsrm.Abort})
 	list = append(list, l.outbox...)
 	l.outbox = nil

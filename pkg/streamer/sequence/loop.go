@@ -117,6 +117,9 @@ func (q *Sequence) turn() {
 	q.serve()
 	q.finish()
 	q.ask()
+	if q.runs.on {
+		q.durable.SetEffect(q.runs.append(nil))
+	}
 	_ = q.step(wsrm.Event{Kind: wsrm.Wake})
 	if l.dead {
 		return
@@ -210,10 +213,14 @@ func (q *Sequence) act(actions []wsrm.Action, err error) error {
 			if l.link != nil {
 				l.link.settled(a.Number)
 			}
+			q.runs.settled(a.Number)
 			for ; l.doneTo < a.Number; l.doneTo++ {
 				q.acknowledged(l.doneTo + 1)
 			}
 		case wsrm.Unknown:
+			if !a.Remote {
+				q.runs.settled(a.Number + a.Count - 1)
+			}
 			for n := a.Number; n < a.Number+a.Count; n++ {
 				if a.Remote {
 					l.answers = append(l.answers, answer{answers: n, unknown: true})
@@ -222,6 +229,7 @@ func (q *Sequence) act(actions []wsrm.Action, err error) error {
 				}
 			}
 		case wsrm.Unsent:
+			q.runs.drop(a.Number)
 			for n := a.Number; n < a.Number+a.Count; n++ {
 				q.settle(n, Message{}, &Error{Code: Unsent, Err: errors.New("the sequence ended before it was sent")})
 			}

@@ -11,6 +11,7 @@ import (
 // Sending is a message on its way.
 type Sending struct {
 	payload  []byte
+	behind   []payload // see payload; the driver's
 	wanted   bool
 	stored   chan struct{} // closed when it is in the store, or settled
 	done     chan struct{} // closed when it is settled: reply or err is set
@@ -162,6 +163,8 @@ func (q *Sequence) send() {
 		switch {
 		case err == nil:
 			l.sent[q.durable.Engine().Last()] = s
+			q.runs.accepted(s.payload, s.behind...)
+			s.behind = nil
 			l.fresh = append(l.fresh, s)
 		case errors.Is(err, &wsrm.Error{Code: wsrm.Full}):
 			return // there is room after the next acknowledgement

@@ -27,6 +27,10 @@ type Config struct {
 	// Store keeps the state, under URI; required. Only one process may have a sequence open at a time: of two, one is told by an error Unstored.
 	Store ctxstore.Store
 	URI   string
+	// Run is what the messages of a sequence go on with that the store does not have yet; one that
+	// it has goes on with what it kept track of ([Sequence.Run]). nil: no run is kept track of, as
+	// at an end that answers.
+	Run *Run
 	// Life is how long a state without effect is kept after its last change; 0: for ever.
 	Life time.Duration
 	// Handler gets the messages of the other end that are no replies; nil: they are done without.
@@ -60,7 +64,8 @@ type Sequence struct {
 	cfg     Config
 	durable *wsrm.Durable // of the driver, as all fields of loop
 	loop    loop
-	place   place // for messages accepted and not done
+	place   place   // for messages accepted and not done
+	runs    tracker // the driver's
 
 	ctx    context.Context // of handlers
 	cancel context.CancelFunc
@@ -112,6 +117,9 @@ func Open(ctx context.Context, cfg Config) (*Sequence, error) {
 		return nil, err
 	}
 	q := &Sequence{cfg: cfg, durable: d, wake: make(chan struct{}, 1), quit: make(chan struct{}), ended: make(chan struct{}), over: make(chan struct{})}
+	if err := q.track(found); err != nil {
+		return nil, err
+	}
 	if !found { // whoever has seen the sequence can count on finding it again
 		if _, err := d.Step(ctx, cfg.Clock.Now(), wsrm.Event{Kind: wsrm.Wake}); err != nil {
 			return nil, &Error{Code: Unstored, Err: err}
@@ -121,8 +129,11 @@ func Open(ctx context.Context, cfg Config) (*Sequence, error) {
 	q.loop.sent = map[uint64]*Sending{}
 	q.note()
 	undone := 0
-	d.Engine().Undone(func(_ uint64, m []byte, _ bool) bool {
+	d.Engine().Undone(func(number uint64, m []byte, _ bool) bool {
 		undone += len(m)
+		if number > q.runs.at {
+			q.runs.accepted(m)
+		}
 		return true
 	})
 	q.place.init(int(q.status.Accepted-q.status.Done), undone)
@@ -167,7 +178,7 @@ func (q *Sequence) Finish(ctx context.Context) error {
 }
 
 // Lose gives up a sequence of which the other end knows nothing any more. What was never sent is handed over, to be sent in another sequence; with again, as at-least-once allows, so is what was sent and is not known to be done. Else
-// that has an unknown fate.
+// that has an unknown fate. What is handed over is not in the sequence's run any more.
 func (q *Sequence) Lose(again bool) []*Sending {
 	out := make(chan []*Sending, 1)
 	if !q.do(func() { out <- q.lose(again) }) {

@@ -3,6 +3,7 @@ package sequence
 import (
 	"context"
 	"errors"
+	"fmt"
 	"time"
 
 	"github.com/hhfr/hhfr/pkg/ctxstore"
@@ -41,4 +42,20 @@ func restore(ctx context.Context, cfg Config) (d *wsrm.Durable, found bool, err 
 		return nil, found, &Error{Code: BadConfig, Err: err}
 	}
 	return d, found, nil
+}
+
+// track goes on with the run that the state has, or begins one. The state of an initiator has no
+// other effect.
+func (q *Sequence) track(found bool) error {
+	switch stored := q.durable.Effect(); {
+	case q.cfg.Run == nil:
+	case !found:
+		q.runs.begin(*q.cfg.Run, 0)
+		q.durable.SetEffect(q.runs.append(nil))
+	case len(stored) > 0:
+		if err := q.runs.restore(stored); err != nil {
+			return &Error{Code: BadConfig, Err: fmt.Errorf("run: %w", err)}
+		}
+	}
+	return nil
 }

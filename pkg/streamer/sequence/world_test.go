@@ -78,6 +78,7 @@ type world struct {
 	failed   [2]int // of them, of each end
 	cfg      sequence.Config
 	handler  sequence.Handler
+	run0     sequence.Run // the client's, at its beginning
 	disks    [2]*disk
 	ends     [2]*sequence.Sequence
 	streams  [2]*streamer.Stream
@@ -99,7 +100,10 @@ type reply struct {
 }
 
 func newWorld(t *testing.T, cfg sequence.Config, handler sequence.Handler) *world {
-	w := &world{t: t, cfg: cfg, handler: handler, disks: [2]*disk{newDisk(), newDisk()}, replies: map[uint64]reply{}}
+	w := &world{
+		t: t, cfg: cfg, handler: handler, run0: sequence.NewRun(),
+		disks: [2]*disk{newDisk(), newDisk()}, replies: map[uint64]reply{},
+	}
 	w.cfg.URI = uri
 	return w
 }
@@ -112,8 +116,11 @@ func (w *world) open() {
 			cfg.Store = w.disks[i]
 			if i == 1 {
 				cfg.Handler = w.handler
-			} else if cfg.Late == nil {
-				cfg.Late = w.late
+			} else {
+				cfg.Run = &w.run0
+				if cfg.Late == nil {
+					cfg.Late = w.late
+				}
 			}
 			q, err := sequence.Open(w.t.Context(), cfg)
 			if errors.Is(err, errPower) {
@@ -125,6 +132,22 @@ func (w *world) open() {
 			w.ends[i] = q
 		}
 	}
+}
+
+// checkRun holds the run that the client's store has to what that says was accepted: so many of the
+// messages of send, from the first on.
+func (w *world) checkRun(q *sequence.Sequence) {
+	run, known := q.Run()
+	require.True(w.t, known)
+	require.Equal(w.t, q.Status().Accepted, run.Messages)
+	if w.body != nil {
+		return // which messages those were depends on when they were made
+	}
+	want := w.run0
+	for n := uint64(1); n <= run.Messages; n++ {
+		want.Add(sequence.Message{Body: binary.BigEndian.AppendUint64(nil, n)}, true)
+	}
+	require.Equal(w.t, want, run)
 }
 
 func (w *world) late(number uint64, m sequence.Message, err error) {
@@ -244,7 +267,11 @@ func (w *world) send(ctx context.Context, q *sequence.Sequence, messages uint64)
 // run has the client send messages until both ends know that all is done, whatever breaks on the way; it says how often an end was restarted.
 func (w *world) run(messages uint64) int {
 	for range 100 {
+		restarted := w.ends[0] == nil
 		w.open()
+		if restarted {
+			w.checkRun(w.ends[0])
+		}
 		if w.cuts != nil {
 			w.cut = w.cuts()
 		}

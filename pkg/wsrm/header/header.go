@@ -46,6 +46,8 @@ type Message struct {
 	Fault *Fault
 	// Control is the body, if it is about a sequence itself.
 	Control *Control
+	// Broken are rules that its elements break, at most eight; what these say is left out.
+	Broken []*Error
 }
 
 // Sequence is the header block of that name (1.1, section 3.7). Last is the marker LastMessage of 1.0.
@@ -61,7 +63,8 @@ type AckRequested struct {
 	MaxUsed    uint64
 }
 
-// Acknowledgement is the header block SequenceAcknowledgement (1.1, section 3.9). Ranges ascend. None and Final are of 1.1. Either there are Nacks, or there is something else.
+// Acknowledgement is the header block SequenceAcknowledgement (1.1, section 3.9). Ranges ascend.
+// None and Final are of 1.1. Either there are Nacks, or Ranges, or None.
 type Acknowledgement struct {
 	Identifier  string
 	Ranges      []wsrm.Range
@@ -107,7 +110,7 @@ type Offer struct{ Identifier, Endpoint, Expires, Incomplete string }
 // maxNumber is the greatest message number.
 const maxNumber = 1<<63 - 1
 
-// Error says which element breaks a rule. It is what [Parse] returns.
+// Error says which element breaks a rule.
 type Error struct {
 	Element string
 	Err     error

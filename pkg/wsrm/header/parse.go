@@ -13,12 +13,17 @@ import (
 	"github.com/hhfr/hhfr/pkg/wsrm"
 )
 
-// Parse reads what an envelope says about sequences; nil if it says nothing. Elements that the version does not have are passed over, as its schema allows. Errors are *[Error].
-func Parse(e *soap.Envelope) (*Message, error) {
+// maxBroken bounds Message.Broken: who sends more of it has said enough.
+const maxBroken = 8
+
+// Parse reads what an envelope says about sequences; nil if it says nothing. Elements that the
+// version does not have are passed over, as its schema allows. What breaks a rule is left out and
+// listed in Message.Broken; everything beside it stands.
+func Parse(e *soap.Envelope) *Message {
 	fault, isFault := e.Fault()
 	r := reader{m: &Message{Version: versionOf(e, &fault)}}
 	if r.m.Version == 0 {
-		return nil, nil
+		return nil
 	}
 	r.space = r.m.Version.Namespace()
 	if isFault && fault.SubcodeSpace == r.space {
@@ -29,27 +34,38 @@ func Parse(e *soap.Envelope) (*Message, error) {
 			}
 		}
 	}
-	for i := range e.Header {
-		if h := &e.Header[i]; h.Name.Space == r.space {
-			r.block(h)
-		}
-	}
-	for i := range e.Body {
-		if b := &e.Body[i]; b.Name.Space == r.space {
-			r.control(b)
-		}
-	}
-	if r.err != nil {
-		return nil, r.err
-	}
-	return r.m, nil
+	r.each(e.Header, r.block)
+	r.each(e.Body, r.control)
+	return r.m
 }
 
-// reader reads elements until one breaks a rule.
+// reader reads one element after another.
 type reader struct {
 	m     *Message
 	space string
-	err   error
+	err   *Error // the first rule that the element at hand breaks
+}
+
+// each reads those elements of a list that are of the version. Of one that breaks a rule nothing
+// stays.
+func (r *reader) each(list []soap.Element, read func(*soap.Element)) {
+	for i := range list {
+		if list[i].Name.Space != r.space {
+			continue
+		}
+		before := *r.m
+		if read(&list[i]); r.err != nil {
+			*r.m = before
+			r.note(r.err)
+		}
+		r.err = nil
+	}
+}
+
+func (r *reader) note(broken *Error) {
+	if len(r.m.Broken) < maxBroken {
+		r.m.Broken = append(r.m.Broken, broken)
+	}
 }
 
 func (r *reader) fail(e *soap.Element, format string, args ...any) {
@@ -133,6 +149,7 @@ func (r *reader) block(h *soap.Element) {
 }
 
 var (
+	errNone    = errors.New("ranges beside None")
 	errBoth    = errors.New("nacks beside ranges, None or Final")
 	errNothing = errors.New("neither ranges nor nacks")
 	errOverlap = errors.New("ranges that overlap, or end before they begin")
@@ -162,8 +179,12 @@ func (r *reader) acknowledgement(h *soap.Element) {
 		}
 		last = one.Last
 	}
+	if len(a.Ranges) > 0 && a.None {
+		a.None = false // Apache CXF writes it behind every range; what the range says has arrived
+		r.note(&Error{Element: h.Name.Local, Err: errNone})
+	}
 	switch covers := len(a.Ranges) > 0 || a.None; {
-	case len(a.Nacks) > 0 && (covers || a.Final), len(a.Ranges) > 0 && a.None:
+	case len(a.Nacks) > 0 && (covers || a.Final):
 		r.fail(h, "%w", errBoth)
 	case len(a.Nacks) == 0 && !covers:
 		r.fail(h, "%w", errNothing)

@@ -1,0 +1,263 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"net/netip"
+	"slices"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/hhfr/hhfr/pkg/capture"
+	"github.com/hhfr/hhfr/pkg/proxy"
+	"github.com/hhfr/hhfr/pkg/streamer/frame"
+)
+
+// controls say of messages between two proxies what they are for, where they are no HTTP message.
+type controls map[*capture.Decoded]string
+
+func controlsOf(messages []*capture.Decoded) controls {
+	all, exchanges := controls{}, map[int]bool{}
+	for _, m := range messages {
+		if what := proxy.Control(m.Head); what != "" && m.HHFR {
+			all[m] = what
+			exchanges[m.Number] = true
+		}
+	}
+	for _, m := range messages {
+		if m.Reply && len(m.Head)+len(m.Body) == 0 && exchanges[m.Number] {
+			all[m] = "taken"
+		}
+	}
+	return all
+}
+
+// idle reports whether a message is one of the proxies alone: it carries nothing of a client or a
+// server.
+func (c controls) idle(m *capture.Decoded) bool { return c[m] != "" && len(m.Body) == 0 }
+
+// rowLayout says how rows of messages are printed.
+type rowLayout struct {
+	width int  // of the terminal, in columns; 0: as wide as it takes
+	all   bool // idle messages, too
+}
+
+// column is one of a list of messages.
+type column struct {
+	title string
+	width int // 0: the last one
+	right bool
+	text  func(*capture.Decoded) string
+}
+
+// leastOperation is how narrow names of operations may be before another column goes instead.
+const leastOperation = 16
+
+// expendable are the columns that a terminal may be too narrow for, the first one first.
+var expendable = []string{"SESSION", "EXCHANGE", "SERVER", "", "CLIENT", "WIRE", "TIME"}
+
+// print lists the messages, a line each.
+func (l rowLayout) print(w io.Writer, r *capture.Result, c controls) error {
+	rows := r.Messages
+	if !l.all {
+		rows = slices.DeleteFunc(slices.Clone(rows), c.idle)
+	}
+	if len(rows) == 0 {
+		return nil
+	}
+	columns := l.fit(columnsOf(rows, c))
+	titles := make([]string, len(columns))
+	for i, col := range columns {
+		titles[i] = col.title
+	}
+	if err := l.line(w, columns, titles); err != nil {
+		return err
+	}
+	for _, m := range rows {
+		texts := make([]string, len(columns))
+		for i, col := range columns {
+			texts[i] = col.text(m)
+		}
+		if err := l.line(w, columns, texts); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// columnsOf are all columns for messages; those of ends only where a capture tells them.
+func columnsOf(rows []*capture.Decoded, c controls) []column {
+	ends := 0
+	for _, m := range rows {
+		if m.Src.IsValid() {
+			ends = max(ends, len(m.Src.String()), len(m.Dst.String()))
+		}
+	}
+	all := []column{
+		{"NUMBER", 6, true, func(m *capture.Decoded) string { return orDash(m.Number > 0, "%d", m.Number) }},
+		{"TIME", 15, false, func(m *capture.Decoded) string {
+			return orDash(!m.First.IsZero(), "%s", m.First.UTC().Format("15:04:05.000000"))
+		}},
+		{"CLIENT", ends, false, func(m *capture.Decoded) string { return addressText(m.Client()) }},
+		{"", 2, false, directionText},
+		{"SERVER", ends, false, func(m *capture.Decoded) string { return addressText(m.Server()) }},
+		{"SESSION", 8, false, sessionText},
+		{"EXCHANGE", 9, true, exchangeText},
+		{"MESSAGE", 8, false, kindOf},
+		{"OPERATION", 28, false, func(m *capture.Decoded) string { return operationText(m, c) }},
+		{"WIRE", 8, true, func(m *capture.Decoded) string { return fmt.Sprint(m.Wire) }},
+		{"SOAP", 8, true, func(m *capture.Decoded) string { return fmt.Sprint(len(m.Body)) }},
+		{"STATE", 0, false, stateText},
+	}
+	if ends == 0 {
+		all = slices.DeleteFunc(all, func(c column) bool {
+			return slices.Contains([]string{"CLIENT", "", "SERVER"}, c.title)
+		})
+	}
+	return all
+}
+
+// fit leaves out columns until what is left fits the width, and makes the names of operations as
+// wide as they may be then.
+func (l rowLayout) fit(columns []column) []column {
+	if l.width == 0 {
+		return columns
+	}
+	room := func() int {
+		left := l.width - len("verified")
+		for _, c := range columns {
+			if left -= c.width + 1; c.title == "OPERATION" {
+				left += c.width
+			}
+		}
+		return left
+	}
+	for _, title := range expendable {
+		if room() >= leastOperation {
+			break
+		}
+		columns = slices.DeleteFunc(columns, func(c column) bool { return c.title == title })
+	}
+	for i := range columns {
+		if columns[i].title == "OPERATION" {
+			columns[i].width = max(min(columns[i].width, room()), leastOperation)
+		}
+	}
+	return columns
+}
+
+func (l rowLayout) line(w io.Writer, columns []column, texts []string) error {
+	var b strings.Builder
+	for i, c := range columns {
+		text := texts[i]
+		if l.width > 0 && c.width > 0 {
+			text = shorten(text, c.width)
+		}
+		pad := strings.Repeat(" ", max(c.width-utf8.RuneCountInString(text), 0))
+		switch {
+		case c.width == 0:
+			b.WriteString(" " + text)
+		case c.right:
+			b.WriteString(pad + text + " ")
+		default:
+			b.WriteString(text + pad + " ")
+		}
+	}
+	line := strings.TrimRight(b.String(), " ")
+	if l.width > 0 {
+		line = shorten(line, l.width)
+	}
+	_, err := fmt.Fprintln(w, line)
+	return err
+}
+
+// orDash formats what there is, and gives a dash for what is not.
+func orDash(there bool, format string, args ...any) string {
+	if !there {
+		return "-"
+	}
+	return fmt.Sprintf(format, args...)
+}
+
+func addressText(a netip.AddrPort) string { return orDash(a.IsValid(), "%v", a) }
+
+// directionText points to the end that a message goes to.
+func directionText(m *capture.Decoded) string {
+	if m.Src == m.Client() {
+		return "->"
+	}
+	return "<-"
+}
+
+func sessionText(m *capture.Decoded) string {
+	name := m.SessionString()
+	return name[:min(8, len(name))]
+}
+
+func exchangeText(m *capture.Decoded) string {
+	if m.HHFR && m.Lane > 0 {
+		return fmt.Sprintf("%d.%d", m.Lane, m.Exchange)
+	}
+	return fmt.Sprint(m.Exchange)
+}
+
+func kindOf(m *capture.Decoded) string {
+	switch {
+	case m.Reply:
+		return "reply"
+	case m.OneWay:
+		return "one-way"
+	}
+	return "request"
+}
+
+// operationText is what a message asks for: of the service, or, in brackets, of the other proxy.
+func operationText(m *capture.Decoded, c controls) string {
+	if what := c[m]; what != "" {
+		return "(" + what + ")"
+	}
+	return orDash(m.Operation.Local != "", "%s", printable(m.Operation.Local))
+}
+
+func stateText(m *capture.Decoded) string {
+	why := m.Why
+	if m.Lacks != "" {
+		why = "shape " + shapeName(m.Lacks) + " is missing"
+	}
+	if why != "" {
+		why = ": " + printable(why)
+	}
+	return m.State.String() + why + placeText(m.Place)
+}
+
+// placeText tells the place of a message behind its state: nothing, if it has none.
+func placeText(p frame.Place) string {
+	switch {
+	case p.Number == 0:
+		return ""
+	case p.Unknown:
+		return fmt.Sprintf(", number %d says that the fate of %d is unknown", p.Number, p.Answers)
+	case p.Answers != 0:
+		return fmt.Sprintf(", number %d answers %d", p.Number, p.Answers)
+	}
+	return fmt.Sprintf(", number %d", p.Number)
+}
+
+// printable leaves nothing in a text that would move a terminal's cursor.
+func printable(s string) string {
+	return strings.Map(func(r rune) rune {
+		if r < ' ' || r == 0x7f || r >= 0x80 && r < 0xa0 {
+			return '?'
+		}
+		return r
+	}, s)
+}
+
+// shorten makes a printable text fit so many columns.
+func shorten(s string, n int) string {
+	s = printable(s)
+	if r := []rune(s); len(r) > n {
+		return string(r[:n-1]) + "…"
+	}
+	return s
+}

@@ -1,0 +1,141 @@
+package main
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/hhfr/hhfr/pkg/capture"
+	"github.com/hhfr/hhfr/pkg/shape"
+)
+
+// summarize tells what was found and what is missing.
+func summarize(g *global, o decodeOptions, r *capture.Result, c controls) {
+	g.note("%s", found(r))
+	for i, s := range r.Streams {
+		out, back := s.Octets[0], s.Octets[1]
+		g.note("stream %d: messages %d + %d octets, shapes %d + %d, sync %d + %d", i+1,
+			out.Data, back.Data, out.Shape, back.Shape, out.Sync, back.Sync)
+		for _, p := range s.Problems {
+			g.warn("stream %d: %s", i+1, shorten(p, 300))
+		}
+		if s.Cut {
+			g.warn("stream %d is not whole: a direction begins without its hello, ends without its close, or lacks octets",
+				i+1)
+		}
+	}
+	if idle := idleCount(r, c); idle > 0 && o.output == "text" && !g.verbose {
+		g.note("%s of the proxies alone left out; -v lists all", count(idle, "message"))
+	}
+	if len(r.Messages) == 0 && len(r.Streams) == 0 && r.Partial() {
+		g.warn("%v; found instead: %s", capture.ErrNothing, instead(r))
+	}
+	if r.Stats.Truncated {
+		g.warn("the capture is cut off or damaged at offset %d", r.Stats.TruncatedAt)
+	}
+	if r.Stats.Gaps > 0 {
+		g.warn("%s in the capture, with at least %s missing",
+			count(r.Stats.Gaps, "gap"), count(r.Stats.MissingOctets, "octet"))
+	}
+	warnOfShapes(g, o, r)
+	warnOfContexts(g, o, r)
+	if len(r.Messages) > 0 && r.Others["streams without a sync frame to trust"] > 0 {
+		g.warn("a stream that begins in the middle has no two sync frames that agree; " +
+			"a store with its session would do: --store")
+	}
+}
+
+// found is what was found, in one line.
+func found(r *capture.Result) string {
+	c, list := r.Counts(), []string{}
+	if r.Stats.Packets > 0 {
+		list = append(list, count(r.Stats.Packets, "packet"), count(r.Stats.TCPFlows, "TCP connection"))
+	}
+	if r.Stats.UDPDatagrams > 0 {
+		list = append(list, count(r.Stats.UDPDatagrams, "UDP datagram"))
+	}
+	messages := []string{count(len(r.Streams), "stream"), count(c.Messages, "message")}
+	for _, n := range []struct {
+		n     int
+		state capture.State
+	}{
+		{c.Verified, capture.Verified}, {c.Unverified, capture.Unverified}, {c.Withdrawn, capture.Withdrawn},
+		{c.Incomplete, capture.Incomplete}, {c.Cancelled, capture.Cancelled}, {c.Undecodable, capture.Undecodable},
+		{c.Unchecked, capture.Unchecked},
+	} {
+		if n.n > 0 {
+			messages = append(messages, fmt.Sprintf("%d %v", n.n, n.state))
+		}
+	}
+	if len(list) == 0 {
+		return strings.Join(messages, ", ")
+	}
+	return strings.Join(list, ", ") + "; " + strings.Join(messages, ", ")
+}
+
+func idleCount(r *capture.Result, c controls) (n int) {
+	for _, m := range r.Messages {
+		if c.idle(m) {
+			n++
+		}
+	}
+	return n
+}
+
+// warnOfShapes tells how many messages need shapes that nobody has: one line, however many they
+// are.
+func warnOfShapes(g *global, o decodeOptions, r *capture.Result) {
+	messages, shapes := 0, map[string]bool{}
+	for _, m := range r.Messages {
+		if m.Lacks != "" {
+			messages++
+			shapes[shapeName(m.Lacks)] = true
+		}
+	}
+	warnOfLack(g, o, r, messages, count(len(shapes), "shape"))
+}
+
+// warnOfContexts does the same for contexts of sessions with unchanging headers.
+func warnOfContexts(g *global, o decodeOptions, r *capture.Result) {
+	messages, contexts := 0, map[string]bool{}
+	for _, m := range r.Messages {
+		if m.LacksContext != "" {
+			messages++
+			contexts[m.LacksContext] = true
+		}
+	}
+	those := count(len(contexts), "context")
+	for uri := range contexts {
+		if len(contexts) == 1 {
+			those = "the context " + uri
+		}
+	}
+	warnOfLack(g, o, r, messages, those)
+}
+
+func warnOfLack(g *global, o decodeOptions, r *capture.Result, messages int, what string) {
+	if messages == 0 {
+		return
+	}
+	need := "need"
+	if messages == 1 {
+		need = "needs"
+	}
+	source := "capture"
+	if r.Stats.Packets == 0 {
+		source = "input"
+	}
+	those := fmt.Sprintf("%s %s %s that neither the %s nor", count(messages, "message"), need, what, source)
+	if o.store == "" {
+		g.warn("%s a store has; --store names one", those)
+		return
+	}
+	g.warn("%s the store %s has", those, o.store)
+}
+
+// shapeName is what people know a missing shape by: the beginning of its fingerprint, which is all
+// that some streams tell of it.
+func shapeName(uri string) string {
+	const digits = 16
+	name := strings.TrimPrefix(uri, shape.URIPrefix)
+	return name[:min(len(name), digits)]
+}

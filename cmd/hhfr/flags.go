@@ -1,0 +1,113 @@
+package main
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+)
+
+// expected says what a flag of a type takes; types of our own say it themselves.
+var expected = map[string]string{
+	"bool": "true or false", "duration": "a time such as 500ms, 10s or 1m30s", "float64": "a number",
+	"int": "a whole number", "intSlice": "whole numbers, with commas between them",
+}
+
+// flagError says what is wrong with a flag of the command line.
+func flagError(c *cobra.Command, err error) error {
+	hint := c.CommandPath() + " --help lists the flags"
+	var unknown *pflag.NotExistError
+	var invalid *pflag.InvalidValueError
+	switch {
+	case errors.As(err, &invalid):
+		err = valueError("--"+invalid.GetFlag().Name, err)
+	case errors.As(err, &unknown) && unknown.GetSpecifiedShortnames() == "":
+		hint = cmp.Or(meant("--", nearest(unknown.GetSpecifiedName(), flagNames(c.Flags()))), hint)
+	}
+	return usage(err, hint)
+}
+
+// valueError says of a value that a flag does not take what it does take. from is where it stands.
+func valueError(from string, err error) error {
+	var invalid *pflag.InvalidValueError
+	if !errors.As(err, &invalid) {
+		return fmt.Errorf("%s: %w", from, err)
+	}
+	if what, known := expected[invalid.GetFlag().Value.Type()]; known {
+		return fmt.Errorf("%s: %q is not %s", from, invalid.GetValue(), what)
+	}
+	return fmt.Errorf("%s: %w", from, invalid.Unwrap())
+}
+
+func flagNames(f *pflag.FlagSet) (names []string) {
+	f.VisitAll(func(f *pflag.Flag) { names = append(names, f.Name) })
+	return names
+}
+
+// nearest are the names that were probably meant, as cobra finds those of commands.
+func nearest(typed string, names []string) []string {
+	all := &cobra.Command{SuggestionsMinimumDistance: 2}
+	for _, name := range names {
+		all.AddCommand(&cobra.Command{Use: name, Run: func(*cobra.Command, []string) {}})
+	}
+	found := all.SuggestionsFor(typed)
+	slices.Sort(found)
+	return slices.Compact(found)
+}
+
+// meant asks whether one of the names was meant; nothing without any.
+func meant(dashes string, names []string) string {
+	if len(names) == 0 {
+		return ""
+	}
+	return "did you mean " + dashes + strings.Join(names, " or "+dashes) + "?"
+}
+
+// askedFormat is what --log-format is for a command line that is wrong, maybe before that flag, or
+// in it: errors are told in that form, too.
+func askedFormat(c *cobra.Command, args []string) string {
+	f := pflag.NewFlagSet("", pflag.ContinueOnError)
+	f.ParseErrorsAllowlist.UnknownFlags = true
+	f.SetOutput(io.Discard)
+	f.Usage = func() {}
+	f.BoolP("help", "h", false, "")
+	format, config := f.String("log-format", "", ""), f.String("config", "", "")
+	_ = f.Parse(args) // what is wrong is being told
+	if *format == "" {
+		*format = os.Getenv(variable("log-format"))
+	}
+	if name := cmp.Or(*config, os.Getenv(variable("config"))); *format == "" && name != "" {
+		file, _ := readConfig(name)
+		*format = file.of(sectionOf(c), "log-format").value
+	}
+	return *format
+}
+
+// notStreams are the flags whose files are no stdin or stdout, and why.
+var notStreams = map[string]string{
+	"dir": folderFlag, "save-dir": folderFlag, "write-streams": folderFlag, "store": "a store has a place of its own",
+	"record": "stdout has the data of the command; name a file, or a named pipe",
+	"schema": inputFlag, "reply-schema": inputFlag, "geoip": inputFlag,
+	"cacert": inputFlag, "cert": inputFlag, "key": inputFlag, "listen-cert": inputFlag, "listen-key": inputFlag,
+}
+
+const (
+	folderFlag = "a folder cannot be stdout"
+	inputFlag  = "only a FILE can be stdin"
+)
+
+// checkDashes refuses - where it would name a file of that name, which nobody wants.
+func checkDashes(c *cobra.Command) (err error) {
+	c.Flags().VisitAll(func(f *pflag.Flag) {
+		if why, known := notStreams[f.Name]; known && f.Value.String() == "-" && err == nil {
+			err = usage(fmt.Errorf("--%s -: %s", f.Name, why), "a file of that name is ./-")
+		}
+	})
+	return err
+}

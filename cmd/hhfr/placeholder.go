@@ -1,0 +1,57 @@
+package main
+
+import "github.com/spf13/pflag"
+
+// placeholders are what stands for the values of flags in help texts, by the name of the flag;
+// others go by their type.
+var placeholders = map[string]string{
+	"action": "ACTION", "advertise": "HOST", "allow-host": "HOST", "as": "NAME", "assurance": "NAME",
+	"cacert": "FILE", "cert": "FILE", "config": "FILE", "dir": "DIR", "from": "FORM", "geoip": "FILE",
+	"header": "'NAME: VALUE'", "key": "FILE", "link": "LINK", "listen": "ADDRESS", "listen-cert": "FILE",
+	"listen-key": "FILE", "log-format": "FORM", "misbehave": "HOW", "out": "FILE", "output": "FORM",
+	"record": "FILE", "reply-schema": "FILE", "representation": "NAME", "save-dir": "DIR", "schema": "FILE",
+	"service": "NAME", "soap": "VERSION", "store": "STORE", "tcp": "ADDRESS", "transport": "NAME",
+	"udp": "ADDRESS", "upstream": "URL", "wrap": "VERSION", "write-streams": "DIR",
+}
+
+var placeholdersOfTypes = map[string]string{
+	"duration": "TIME", "float64": "NUMBER", "int": "N", "intSlice": "N,…", "string": "TEXT", "stringArray": "TEXT",
+}
+
+// placeholder is what stands for the value of a flag; empty for those without one.
+func placeholder(f *pflag.Flag) string {
+	kind := f.Value.Type()
+	switch {
+	case kind == "bool":
+		return ""
+	case placeholders[f.Name] != "":
+		return placeholders[f.Name]
+	case placeholdersOfTypes[kind] != "":
+		return placeholdersOfTypes[kind]
+	}
+	return kind
+}
+
+// shown gives flags to print them: their values are of types that are named as their placeholders.
+func shown(flags *pflag.FlagSet) *pflag.FlagSet {
+	out := pflag.NewFlagSet("", pflag.ContinueOnError)
+	flags.VisitAll(func(f *pflag.Flag) {
+		one := *f
+		if name := placeholder(f); name != "" {
+			one.Value = shownValue{f.Value, name}
+		}
+		if one.DefValue == "[]" || one.DefValue == "0s" {
+			one.DefValue = "" // not worth a word, which pflag knows of its own types
+		}
+		out.AddFlag(&one)
+	})
+	return out
+}
+
+type shownValue struct {
+	pflag.Value
+	kind string
+}
+
+// Type is what pflag prints behind the name of a flag.
+func (v shownValue) Type() string { return v.kind }

@@ -1,0 +1,34 @@
+//go:build soak
+
+package main
+
+import (
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+)
+
+// TestSoakResume: 300 runs are killed, from their first millisecond on, over tcp and over udp, and
+// gone on with: nothing is missing, nothing is there twice. A failure names its seed; where a run
+// is when it dies is up to the machine.
+func TestSoakResume(t *testing.T) {
+	for _, flags := range [][]string{
+		{"--transport", "tcp"}, {"--transport", "tcp", "--ordered"},
+		{"--transport", "udp"},
+	} {
+		seed := uint64(time.Now().UnixNano())
+		began := time.Now()
+		f := resumeKills{flags: flags, kills: 300, seed: seed}.run(t)
+		t.Logf("%v: %+v, %v, seed %d", flags, f, time.Since(began).Round(time.Second), seed)
+		assert.Equal(t, 300, f.kills)
+		assert.GreaterOrEqual(t, f.early, 30)
+		assert.GreaterOrEqual(t, f.resumesKilled, 30)
+		assert.Positive(t, f.fresh)
+		assert.GreaterOrEqual(t, f.goneOn, 30)
+		assert.Positive(t, f.nothing)
+		if t.Failed() {
+			return
+		}
+	}
+}

@@ -1,0 +1,142 @@
+package capture_test
+
+import (
+	"bytes"
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/hhfr/hhfr/pkg/capture"
+	"github.com/hhfr/hhfr/pkg/capture/flow"
+	"github.com/hhfr/hhfr/pkg/ctxstore"
+	"github.com/hhfr/hhfr/pkg/negotiate"
+)
+
+const (
+	tenant  = `<t:Tenant xmlns:t="urn:example:tenant"><t:Name>Example Works</t:Name></t:Tenant>`
+	replyTo = `<wsa:ReplyTo xmlns:wsa="http://www.w3.org/2005/08/addressing">` +
+		`<wsa:Address>urn:me</wsa:Address></wsa:ReplyTo>`
+)
+
+// reference is what stands for tenant.
+var reference = string(negotiate.TakeOutHeaders([]string{tenant}, []byte(tenant)))
+
+// withHeaders are messages that have the blocks in all ways, and such as look as if they had been
+// taken out.
+func withHeaders() (list [][]byte) {
+	headers := []string{
+		tenant + replyTo, replyTo, "", replyTo + "<x/>" + tenant + replyTo,
+		reference, negotiate.HeaderMark + "-/>" + tenant, negotiate.HeaderMark,
+	}
+	for n := range 60 {
+		list = append(list, fmt.Appendf(nil, `<s:Envelope xmlns:s="http://schemas.xmlsoap.org/soap/envelope/">`+
+			`<s:Header>%s</s:Header><s:Body><op><n>%d</n><v>%s</v></op></s:Body></s:Envelope>`,
+			headers[n%len(headers)], n, strings.Repeat("v", n*n)))
+	}
+	return append(list, []byte(negotiate.HeaderMark), []byte(reference+replyTo), nil)
+}
+
+// Law 3: what an agreement took out of messages is put back, from the negotiation in the capture or
+// the context in the store.
+func TestLaw3WithHeaders(t *testing.T) {
+	rec := record(t, append(withHeaders(), mixed(t)...), 4096, tenant, replyTo)
+	for _, run := range runsOf(t, rec.file, nil) {
+		assert.False(t, bytes.Contains(run.Octets, []byte("Example Works")))
+	}
+	requireLaw3(t, rec)
+}
+
+// From the middle on, too: there the context in the store alone tells what was agreed.
+func TestHeadersFromTheMiddle(t *testing.T) {
+	rec := record(t, withHeaders(), 1024, tenant, replyTo)
+	store := copyStore(t, rec.server)
+	for i, run := range runsOf(t, rec.file, nil) {
+		half := len(run.Octets) / 2
+		second := capture.RawRun{Name: capture.RunName(1, i, int64(half)), Octets: run.Octets[half:]}
+		r, err := capture.DecodeStreams(t.Context(), []capture.RawRun{second}, capture.DecodeConfig{Store: store})
+		require.NoError(t, err)
+		verified := 0
+		for _, m := range r.Messages {
+			if m.State == capture.Verified {
+				verified++
+				require.True(t, bytes.Equal(rec.messages[m.Exchange-1], m.Body), "exchange %d", m.Exchange)
+			}
+		}
+		assert.Greater(t, verified, 10)
+	}
+}
+
+// A third party without the context is told so, and gets nothing that looks whole and is not; what
+// had no headers it gets.
+func TestHeadersWithoutTheContext(t *testing.T) {
+	rec := record(t, withHeaders(), 4096, tenant, replyTo)
+	runs := runsOf(t, rec.file, nil)
+	r, err := capture.DecodeStreams(t.Context(), runs, capture.DecodeConfig{})
+	require.NoError(t, err)
+	assert.True(t, r.Partial())
+	whole, lacking := 0, 0
+	for _, m := range r.Messages {
+		want := rec.messages[m.Exchange-1]
+		if m.Whole() {
+			whole++
+			require.True(t, bytes.Equal(want, m.Body))
+			continue
+		}
+		lacking++
+		require.Equal(t, capture.Undecodable, m.State)
+		assert.Equal(t, ctxstore.SessionURI(m.Session), m.LacksContext)
+		assert.Contains(t, m.Why, "neither capture nor store has the context of its session")
+		assert.Nil(t, m.Body)
+		if bytes.Contains(want, []byte("<op>")) {
+			assert.Equal(t, "op", m.Operation.Local)
+		}
+	}
+	assert.Greater(t, whole, 10)
+	assert.Greater(t, lacking, 50)
+
+	// A context that is another one's does not fit.
+	store := copyStore(t, rec.server)
+	for info, err := range store.List(t.Context(), ctxstore.SessionPrefix) {
+		require.NoError(t, err)
+		entry, err := store.Get(t.Context(), info.URI)
+		require.NoError(t, err)
+		less := bytes.Replace(entry.Value, []byte("<n:UnchangingHeader>&lt;wsa"), []byte("<n:Other>&lt;wsa"), 1)
+		const end = "wsa:ReplyTo&gt;</n:"
+		less = bytes.Replace(less, []byte(end+"UnchangingHeader>"), []byte(end+"Other>"), 1)
+		require.NotEqual(t, entry.Value, less)
+		_, err = store.Put(t.Context(), info.URI, less, ctxstore.PutOptions{})
+		require.NoError(t, err)
+	}
+	r, err = capture.DecodeStreams(t.Context(), runs, capture.DecodeConfig{Store: store})
+	require.NoError(t, err)
+	unfit := 0
+	for _, m := range r.Messages {
+		if m.Whole() {
+			require.True(t, bytes.Equal(rec.messages[m.Exchange-1], m.Body))
+		} else if m.LacksContext != "" {
+			unfit++
+		}
+	}
+	assert.Positive(t, unfit)
+	assert.Less(t, unfit, lacking)
+}
+
+// In a session without unchanging headers nothing is a reference.
+func TestNoHeadersNoReferences(t *testing.T) {
+	rec := record(t, withHeaders(), 4096)
+	requireLaw3(t, rec)
+}
+
+// runsOf are the raw runs of a capture, as reconstruct has them.
+func runsOf(t *testing.T, file []byte, store ctxstore.Store) (runs []capture.RawRun) {
+	t.Helper()
+	_, err := capture.Decode(t.Context(), bytes.NewReader(file), capture.DecodeConfig{Store: store, EachRun: func(stream, direction int, r *flow.Run) error {
+		runs = append(runs, capture.RawRun{Name: capture.RunName(stream, direction, r.Offset), Octets: bytes.Clone(r.Data)})
+		return nil
+	}})
+	require.NoError(t, err)
+	return runs
+}
