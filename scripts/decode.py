@@ -15,6 +15,7 @@ KINDS = {1: ('hello', HELLO, 'scheme role:octet session:16 token:bytes sync_word
          3: ('sync', SYNC, 'sync_word:8 offset role:octet session:16 representation stages messages check:crc shapes:[number,name:8] '
              'lanes:[lane,request,reply] open:[lane,R:octet,exchange,crc:crc] own:crc', lambda f: f['role'] < 2 and all(o['R'] < 16 for o in f['open']) and all(
              order(a, n) < order(b, n) for k, n in (('shapes', 1), ('lanes', 1), ('open', 3)) for a, b in zip(f[k], f[k][1:]))),
+         5: ('window', b'', 'lane R:octet exchange octets', lambda f: f['R'] < 2 and f['octets']), 9: ('flush', b'', 'lane R:octet exchange settled', lambda f: f['R'] < 2 and f['settled']),
          6: ('cancel', b'', 'lane R:octet exchange code:octet text:text', lambda f: f['R'] < 4 and len(f['text'].encode()) <= 256),
          7: ('close', b'', 'code:octet text:text messages check:crc', lambda f: len(f['text'].encode()) <= 1024),
          0x44: ('ack', b'', 'body:rest', lambda f: True),
@@ -48,7 +49,7 @@ def frame(buf, at):                     # §2: the frame at `at`, parsed without
     if (first := (r := Reader(buf, at, short=EOFError)).octet()) & 0x80:    # §5
         f = {'kind': 'data', **{name: first >> 6 - i & 1 for i, name in enumerate('FLRHTXY')}}; f.update({name: r.uvarint() for name, bit in (('lane', 'Y'), ('exchange', 'X')) if f[bit]})
         f['F'] & f['R'] & f['T'] and f.update(zip(('number', 'answers'), ((u := r.uvarint()) >> 2, r.uvarint() if u & 1 else 0)), wanted=u & 3 == 2, unknown=u & 3 == 3)    # §5.1
-        need(f.get('number', 1) and (n := r.uvarint()) <= 16384, 'payload too long, or number 0'); return {**f, 'payload': r.take(n)}, r.pos
+        need((f.get('number', 1) or not u) and (n := r.uvarint()) <= 16384, 'payload too long, or number 0'); return {**f, 'payload': r.take(n)}, r.pos
     need(first in KINDS or first & 0x40 and first & 0x3F not in KINDS, 'unknown kind')
     kind, mark, spec, rule = KINDS.get(first, ('skipped', b'', 'body:rest', lambda f: True))
     need(not mark or mark.startswith(buf[at:at + 8]), 'wrong mark'); r.take(7 if mark else 0)
@@ -59,8 +60,7 @@ def frame(buf, at):                     # §2: the frame at `at`, parsed without
     if kind == 'hello': return f, r.end
     if kind == 'shape': f.update(form=FORMS[f['form']][0], **r.fields(FORMS[f['form']][1]))
     need(r.pos == r.end, f'octets left over in {kind}'); return f, r.end
-LISTS = SEQUENCE, ELEMENT, ATTRIBUTE, LE, BE
-Node = collections.namedtuple('Node', 'kind a b kids takes column')    # takes: at least one item of content each time it stands
+LISTS = SEQUENCE, ELEMENT, ATTRIBUTE, LE, BE; Node = collections.namedtuple('Node', 'kind a b kids takes column')    # takes: at least one item of content each time it stands
 @functools.lru_cache(None)
 def parse_shape(octets):                # §9
     r, seen = Reader(octets), []; need(r.octet() == 1, 'version of shape'); slots = r.uvarint()
@@ -209,7 +209,7 @@ class Direction:                        # runs: (position, octets), gaps between
         need((n := r.uvarint()) == 0 or n in self.shapes and self.id[2] == 1, f'shape number {n}'); fp = self.shapes[n] if n else None
         m.dim, self.names = m.dim or n and not fp, self.names + (fp or b'')[:8]; return fp, []
     def data(self, f):                  # §5
-        lane, R, H, text = f.get('lane', self.last[0] if self.last else 0), f['R'] & (1 - (f['F'] & f['T'])), f['H'], f['T'] and not f['F']
+        lane, R, H, text = f.get('lane', self.last[0] if self.last else 0), f['R'] & (1 - (f['F'] & f['T'] & (f.get('number', 1) > 0))), f['H'], f['T'] and not f['F']
         need(self.at - self.synced <= 65536 and len(self.since) <= 1024, 'sync is overdue')
         now, before, key = (*self.clock(self.at), self.at), self.lanes.get((lane, R), 0), (lane, R, f['exchange']) if f['X'] else self.last
         if f['F']:

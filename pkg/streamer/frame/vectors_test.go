@@ -77,7 +77,10 @@ var frames = map[string]frame.Frame{
 	"close-protocol":       frame.Close{Code: frame.CloseProtocol, Text: "offset 99: unknown kind"},
 	"idle":                 frame.Idle{Lanes: []uint64{0, 5, 300}},
 	"ack":                  frame.Ack{Octets: []byte("abc")},
-	"skipped-window":       frame.Skipped{Octet: 0x45, Body: []byte("abc")},
+	"data-interim":         frame.Data{First: true, Last: true, Reply: true, Interim: true, Head: true, Payload: []byte("\x02\x08head\x00")},
+	"window":               frame.Window{Message: frame.Key{Lane: 5, Exchange: 300}, Octets: 131072},
+	"window-reply":         frame.Window{Message: frame.Key{Reply: true, Exchange: 1}, Octets: 1},
+	"flush":                frame.Flush{Message: frame.Key{Lane: 5, Reply: true, Exchange: 300}, Settled: 17},
 	"skipped-unknown":      frame.Skipped{Octet: 0x7f, Body: []byte{}},
 }
 
@@ -91,6 +94,13 @@ func fromHex(s string) []byte {
 
 func role(responder bool) string {
 	return map[bool]string{false: "initiator", true: "responder"}[responder]
+}
+
+func bitOf(set bool) int {
+	if set {
+		return 1
+	}
+	return 0
 }
 
 // describe has the fields of a frame under the names of docs/wire-format.md.
@@ -118,14 +128,14 @@ func describe(f frame.Frame) map[string]any {
 		case frame.Unknown:
 		}
 	case frame.Data:
-		put("F,L,R,H,T,X,Y,payload", f.First, f.Last, f.Reply || f.Place.Number != 0, f.Head, f.OneWay || f.Text, f.NamesExchange, f.NamesLane, hex.EncodeToString(f.Payload))
+		put("F,L,R,H,T,X,Y,payload", f.First, f.Last, f.Reply || f.Place.Number != 0, f.Head, f.OneWay || f.Text || f.Interim, f.NamesExchange, f.NamesLane, hex.EncodeToString(f.Payload))
 		if f.NamesLane {
 			put("lane", f.Lane)
 		}
 		if f.NamesExchange {
 			put("exchange", f.Exchange)
 		}
-		if p := f.Place; p.Number != 0 {
+		if p := f.Place; p.Number != 0 || f.Interim {
 			put("number,answers,wanted,unknown", p.Number, p.Answers, p.Wanted, p.Unknown)
 		}
 	case frame.Sync:
@@ -162,6 +172,10 @@ func describe(f frame.Frame) map[string]any {
 			lanes = append(lanes, map[string]any{"lane": lane})
 		}
 		put("lanes", lanes)
+	case frame.Window:
+		put("lane,R,exchange,octets", f.Message.Lane, bitOf(f.Message.Reply), f.Message.Exchange, f.Octets)
+	case frame.Flush:
+		put("lane,R,exchange,settled", f.Message.Lane, bitOf(f.Message.Reply), f.Message.Exchange, f.Settled)
 	case frame.Ack:
 		put("body", hex.EncodeToString(f.Octets))
 	case frame.Skipped:

@@ -50,6 +50,8 @@ const (
 	Met EventKind = iota + 1
 	// Fragment: content of a message, the first of it with Event.First, the last with Event.Last. Event.Err says why there is none.
 	Fragment
+	// Settled: the sender of a message waits. So many octets of the texts behind the last item of its content are there ([shape.Joiner.Settle]).
+	Settled
 	// Cancelled: the sender gives a message up. Event.Message is nil if nothing of it came here.
 	Cancelled
 	// Refused: the sender does not take a message of the other direction.
@@ -85,6 +87,7 @@ type Event struct {
 	Cancel  frame.Cancel
 	Number  uint64
 	Window  frame.Window
+	Settled uint64
 	Octets  []byte // of Acked
 	Close   frame.Close
 	Verdict Verdict
@@ -242,6 +245,8 @@ func (d *Decoder) frame(f frame.Frame, n int) error {
 		d.cancel(f)
 	case frame.Window:
 		d.emit(Event{Kind: Granted, Window: f})
+	case frame.Flush:
+		d.flush(f)
 	case frame.Ack:
 		d.emit(Event{Kind: Acked, Octets: f.Octets})
 	case frame.Idle:
@@ -262,6 +267,17 @@ func (d *Decoder) hello(f frame.Hello, n int) error {
 	d.checks, d.syncEnd = frame.NewChecks(d.origin), d.at+int64(n)
 	d.emit(Event{Kind: Met, Hello: f})
 	return nil
+}
+
+func (d *Decoder) flush(f frame.Flush) {
+	m := d.open[f.Message]
+	switch {
+	case m == nil || m.dropped:
+	case d.held.lane(m.Lane):
+		d.held.settle(m, f.Settled)
+	default:
+		d.emit(Event{Kind: Settled, Message: m, Settled: f.Settled})
+	}
 }
 
 func (d *Decoder) cancel(f frame.Cancel) {

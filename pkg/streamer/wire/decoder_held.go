@@ -18,6 +18,7 @@ type heldFragment struct {
 	parts       frame.Parts
 	entries     [2]*entry // of the message when the fragment came
 	epoch       uint64
+	settled     uint64 // by a flush behind it
 }
 
 func (f *heldFragment) size() int64 {
@@ -26,6 +27,17 @@ func (f *heldFragment) size() int64 {
 
 // lane reports whether fragments of a lane wait.
 func (h *held) lane(lane uint64) bool { return len(h.lanes[lane]) > 0 }
+
+// settle notes a flush behind the last fragment of a message, if that waits.
+func (h *held) settle(m *Message, settled uint64) {
+	lane := h.lanes[m.Lane]
+	for i := len(lane) - 1; i >= 0; i-- {
+		if lane[i].message == m {
+			lane[i].settled = settled
+			return
+		}
+	}
+}
 
 // waits reports whether anything waits for a shape.
 func (h *held) waits(e *entry) bool {
@@ -74,6 +86,9 @@ func (d *Decoder) release() error {
 			h.weight -= f.size() + heldWeight
 			if err := d.deliver(f.message, f.first, f.last, &f.parts, f.epoch); err != nil {
 				return err
+			}
+			if f.settled > 0 {
+				d.emit(Event{Kind: Settled, Message: f.message, Settled: f.settled})
 			}
 		}
 		if h.lanes[number] = lane; len(lane) == 0 {

@@ -99,7 +99,7 @@ func (d *Decoder) mayJoin(s frame.Sync, at int64) bool {
 }
 
 func supported(stages uint64) error {
-	if stages&^allStages != 0 {
+	if stages&^(allStages|frame.Headers) != 0 {
 		return fmt.Errorf("optional stages %#x, which this version does not know", stages)
 	}
 	return nil
