@@ -8,6 +8,8 @@ import (
 	"net"
 	"net/http"
 	"net/http/httptest"
+	"os"
+	"path/filepath"
 	"strings"
 	"sync"
 	"testing"
@@ -82,7 +84,9 @@ func testCertificate(t *testing.T) []tls.Certificate {
 // write, and that nothing was sent.
 func TestWrongScheme(t *testing.T) {
 	message, recording := shared.Testdata(t, "soap", "cwmp-inform.xml"), shared.Testdata(t, "pcap", "session.pcapng")
-	recorded := []string{"replay", recording, "--store", shared.Testdata(t, "pcap", "store")}
+	store := filepath.Join(t.TempDir(), "store") // replay writes to it
+	require.NoError(t, os.CopyFS(store, os.DirFS(shared.Testdata(t, "pcap", "store"))))
+	recorded := []string{"replay", recording, "--store", store}
 	for name, url := range tlsPorts(t) {
 		commands := map[string][]string{
 			"stream": {"stream", url, message, "-o", "json"}, "ordered": {"stream", url, message, "--ordered"},
