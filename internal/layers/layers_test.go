@@ -73,6 +73,7 @@ var plan = map[string]row{
 	"internal/pcapng":   {floor: base, third: []string{"github.com/gopacket/gopacket"}},
 	"internal/clock":    {floor: base},
 	"internal/link":     {floor: 0}, // it waits on internal/clock
+	"internal/accept":   {floor: 0}, // so does it
 	"internal/facing":   {floor: 3}, // it drives pkg/wsrm
 	"internal/workload": {floor: base},
 	"internal/shared":   {floor: base},

@@ -102,7 +102,7 @@ func (d *Dialer) dial(ctx context.Context, u *url.URL) (s *Session, err error) {
 	var refused *refusal
 	if errors.As(err, &refused) {
 		s.agreed.Remembered = refused.remembered
-		if !refused.remembered {
+		if !refused.remembered && !s.agreed.NoRoom() {
 			d.remember(ctx, u, refused)
 		}
 	}

@@ -186,6 +186,7 @@ func (s *Session) reconnect() {
 	s.mu.Lock()
 	s.plain = true
 	s.agreed.Why += "; " + err.Error()
+	s.agreed.Answer, s.agreed.Refused = n.agreed.Answer, n.agreed.Refused
 	why, done := s.agreed.Why, s.again
 	s.again = nil
 	s.mu.Unlock()
@@ -193,7 +194,9 @@ func (s *Session) reconnect() {
 		s.outbox.close()
 	} else if s.ctx.Err() == nil {
 		s.cfg.Log.Warn("plain SOAP from now on", "url", loggable(s.url), "why", why)
-		s.rememberBroken(errors.New(why))
+		if !n.agreed.NoRoom() {
+			s.rememberBroken(errors.New(why))
+		}
 	}
 	close(done)
 }

@@ -118,7 +118,7 @@ func (o *originSession) isOver(now time.Time, keep time.Duration) bool {
 		return false
 	}
 	if o.until.IsZero() && o.session != nil && !o.session.streaming() {
-		o.until = now.Add(keep)
+		o.until = now.Add(o.session.askAgain(keep))
 	}
 	return !o.until.IsZero() && now.After(o.until)
 }
@@ -131,6 +131,14 @@ func (t *RoundTripper) keep() time.Duration {
 	return t.dialer.cfg.RememberFor
 }
 
+// askAgain is when the end of a session that speaks plain SOAP is worth another offer: after keep, but soon if it only had no room.
+func (s *Session) askAgain(keep time.Duration) time.Duration {
+	if a := s.Agreed(); a.NoRoom() {
+		return min(keep, maxBackOff)
+	}
+	return keep
+}
+
 // dial negotiates with an origin. It is bounded by the dialer's timeout, not by the request that came first.
 func (t *RoundTripper) dial(o *originSession, u *url.URL) {
 	defer close(o.done)
@@ -138,7 +146,7 @@ func (t *RoundTripper) dial(o *originSession, u *url.URL) {
 	// What is in the query or names a user is this request's, and goes with its own head.
 	bare.RawQuery, bare.User = "", nil
 	session, err := t.dialer.Dial(context.Background(), bare.String())
-	until := t.dialer.cfg.Clock.Now().Add(t.keep())
+	now := t.dialer.cfg.Clock.Now()
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	switch {
@@ -146,14 +154,14 @@ func (t *RoundTripper) dial(o *originSession, u *url.URL) {
 		// The request itself finds out, and so does the next one.
 		o.until = time.Unix(0, 1)
 	case err != nil:
-		o.err, o.until = err, until
+		o.err, o.until = err, now.Add(t.keep())
 	case t.closed:
 		t.wait.Go(func() { _ = session.Close() })
 		o.err = &Error{Code: Closed, At: -1}
 	default:
 		o.session = session
 		if !session.Agreed().HHFR {
-			o.until = until
+			o.until = now.Add(session.askAgain(t.keep()))
 		}
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"net/url"
+	"slices"
 	"sync"
 	"sync/atomic"
 
@@ -27,6 +28,11 @@ type Agreed struct {
 	Answer *Answer
 	// Refused are items that the other end did not agree to, and said so.
 	Refused []Declined
+}
+
+// NoRoom reports whether the peer would have agreed, but had no room for another session. Nobody remembers that: another time there may be.
+func (a *Agreed) NoRoom() bool {
+	return slices.ContainsFunc(a.Refused, func(d Declined) bool { return a.Answer == nil && d.Item == errBusy[0].Item })
 }
 
 // Ignored names elements that were passed over: those of the offer by the other end, and those of the answer by this one.

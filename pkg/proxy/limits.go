@@ -31,8 +31,6 @@ const (
 	// maxLong is how many bodies that do not say how long they are may be held beyond MaxBuffer at once, each up to maxWhole: chunked replies of some megabytes are common,
 	// and cost most where they go as text.
 	maxLong = 4
-	// acceptPause is how long a listener rests that has no room for a connection, for want of file descriptors, say.
-	acceptPause = 100 * time.Millisecond
 
 	// maxHeadOctets is the longest HTTP head that is parsed; what has a longer one is no HTTP to this proxy, and goes as it is.
 	maxHeadOctets = http1.DefaultHeadLimit

@@ -15,9 +15,9 @@ import (
 	"net/http"
 	"net/url"
 	"sync"
-	"syscall"
 	"time"
 
+	"github.com/hhfr/hhfr/internal/accept"
 	"github.com/hhfr/hhfr/internal/clock"
 	"github.com/hhfr/hhfr/pkg/ctxstore"
 	"github.com/hhfr/hhfr/pkg/negotiate"
@@ -124,8 +124,9 @@ type Proxy struct {
 
 	calls underway
 
+	conns accept.Room
 	// long has those who hold a body beyond MaxBuffer.
-	conns, upstreams, long places
+	upstreams, long places
 }
 
 // Start starts a proxy. On an error the listeners are closed. Errors: BadConfig, those of [negotiate.NewResponder].
@@ -152,7 +153,12 @@ func newProxy(cfg Config) (*Proxy, error) {
 	if err != nil {
 		return nil, err
 	}
+	cfg.Listen = accept.Steady(cfg.Listen, cfg.Clock, cfg.Log)
+	if cfg.Streams != nil {
+		cfg.Streams = accept.Steady(cfg.Streams, cfg.Clock, cfg.Log)
+	}
 	p := &Proxy{cfg: cfg, failed: make(chan error, 2)}
+	p.conns.Max, p.conns.Log = cfg.MaxConns, cfg.Log
 	p.links.p = p
 	p.ctx, p.stop = context.WithCancel(context.Background())
 	if cfg.Streams == nil {
@@ -217,37 +223,22 @@ func (p *Proxy) Close() error {
 func (p *Proxy) accept(l net.Listener, serve func(net.Conn)) {
 	for {
 		conn, err := l.Accept()
-		if passes(err) {
-			p.cfg.Log.Warn("accept", "listener", l.Addr(), "err", err)
-			_ = p.cfg.Clock.Sleep(p.ctx, acceptPause)
-			continue
-		}
 		if err != nil {
 			if p.ctx.Err() == nil && !errors.Is(err, net.ErrClosed) {
 				p.failed <- &Error{Code: Failed, At: -1, Err: fmt.Errorf("%s: %w", l.Addr(), err)}
 			}
 			return
 		}
-		if !p.conns.enter(p.cfg.MaxConns) {
-			p.cfg.Log.Warn("too many connections", "peer", conn.RemoteAddr(), "limit", p.cfg.MaxConns)
+		leave, ok := p.conns.Enter(conn.RemoteAddr())
+		if !ok {
 			_ = conn.Close()
 			continue
 		}
 		p.wait.Go(func() {
-			defer p.conns.leave()
+			defer leave()
 			serve(conn)
 		})
 	}
-}
-
-// passes tells errors of Accept that are no end of the listener: a client that left, or want of what others hold.
-func passes(err error) bool {
-	for _, e := range []error{syscall.ECONNABORTED, syscall.EMFILE, syscall.ENFILE, syscall.ENOBUFS, syscall.ENOMEM} {
-		if errors.Is(err, e) {
-			return true
-		}
-	}
-	return false
 }
 
 // places counts what there may be so many of. The zero value counts none.
