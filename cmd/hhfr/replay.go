@@ -14,6 +14,7 @@ import (
 	"github.com/hhfr/hhfr/pkg/ctxstore"
 	"github.com/hhfr/hhfr/pkg/ctxstore/engines"
 	"github.com/hhfr/hhfr/pkg/negotiate"
+	"github.com/hhfr/hhfr/pkg/peer"
 	"github.com/hhfr/hhfr/pkg/replay"
 )
 
@@ -44,6 +45,7 @@ Exit code 1: a reply differs. Exit code 5: a request could not be sent again, ha
 	f := c.Flags()
 	f.StringVar(&o.to, "to", "", "http or https URL of the service to send to")
 	f.StringVar(&o.as, "as", "", "soap or hhfr; empty: hhfr where the service agrees, else SOAP")
+	fieldsFlag(f, &o.fields, "each request, in the place of recorded ones of its name, and the offer")
 	f.IntVar(&o.concurrency, "concurrency", 1, "exchanges in flight at once")
 	f.StringVar(&o.store, "store", "mem:", "context store, for shapes that the recording lacks, too: "+strings.Join(engines.Forms(), " or "))
 	f.StringVar(&o.record, "record", "", "write all traffic to this pcapng file")
@@ -68,6 +70,8 @@ func (o *replayOptions) check() (*url.URL, error) {
 		return nil, usage(errors.New("--concurrency is 1 to 4096"), "")
 	case o.sync > 64<<10:
 		return nil, usage(errors.New("--sync is at most 64KiB"), "")
+	case checkFields(o.fields) != nil:
+		return nil, checkFields(o.fields)
 	}
 	o.url, o.requireHHFR, o.plain = o.to, o.as == "hhfr", o.as == "soap"
 	return u, nil
@@ -119,7 +123,11 @@ func runReplay(ctx context.Context, env Env, g *global, o replayOptions) (err er
 	if err != nil {
 		return err
 	}
-	if err := recorded.Target(to); err != nil {
+	fields, err := peer.ParseFields(o.fields)
+	if err != nil {
+		return err
+	}
+	if err := errors.Join(recorded.Target(to), recorded.SetFields(fields)); err != nil {
 		return err
 	}
 	rec, err := openRecording(o.record)
@@ -136,8 +144,8 @@ func runReplay(ctx context.Context, env Env, g *global, o replayOptions) (err er
 		return err
 	}
 	sum := replaySummary{Version: 1, HHFR: session.Agreed().HHFR, Skipped: recorded.Skipped, Partial: recorded.Partial}
-	if a := session.Agreed(); !a.HHFR && o.as == "" && !g.quiet {
-		fmt.Fprintf(env.Err, "hhfr: plain SOAP: %s\n", a.Why)
+	if o.as == "" {
+		tellPlain(env, g, session.Agreed())
 	}
 	for r := range recorded.Run(ctx, session, o.concurrency) {
 		if err = printReplay(env, o, r, &sum); err != nil {

@@ -98,7 +98,7 @@ Exit code 1: a reply is a fault or an HTTP error; 5: the fate of messages is unk
 	f.StringVar(&o.link, "link", "", "put an emulated link between here and the service: "+strings.Join(link.Names(), ", ")+"; with udp it may lose datagrams: 14k4,loss=2%,reorder=1%,seed=7")
 	f.StringVar(&o.store, "store", "mem:", "context store: "+strings.Join(engines.Forms(), " or ")+"; a folder keeps shapes for later sessions")
 	f.StringVar(&o.action, "action", "", "SOAPAction, or action parameter in SOAP 1.2")
-	f.StringArrayVarP(&o.fields, "header", "H", nil, "a further HTTP field, Name: value; may be given again")
+	fieldsFlag(f, &o.fields, "each message and the offer")
 	f.StringVar(&o.wrap, "wrap", "", "put each FILE, a body, into an envelope of SOAP 1.1 or 1.2")
 	f.StringVar(&o.saveDir, "save-dir", "", "write messages there: 000001-request.xml, 000001-reply.xml, …")
 	f.StringVar(&o.record, "record", "", "write all traffic to this pcapng file")
@@ -152,8 +152,11 @@ func (o *streamOptions) check() error {
 	if err := o.checkAssurance(); err != nil {
 		return err
 	}
+	if err := checkFields(o.fields); err != nil {
+		return err
+	}
 	if _, err := peer.RequestHead("/", nil, o.action, o.fields); err != nil {
-		return usage(fmt.Errorf("--header, --action: %w", err), "")
+		return usage(fmt.Errorf("--action: %w", err), "")
 	}
 	for _, f := range o.files {
 		if f == "-" && o.repeat > 1 {
@@ -230,10 +233,7 @@ func runStream(ctx context.Context, env Env, g *global, o streamOptions) (err er
 	if err != nil {
 		return err
 	}
-	agreed := session.Agreed()
-	if !agreed.HHFR && !g.quiet {
-		fmt.Fprintf(env.Err, "hhfr: plain SOAP: %s\n", agreed.Why)
-	}
+	tellPlain(env, g, session.Agreed())
 	if s := session.Stream(); o.unordered && s != nil && !s.Unordered() && !g.quiet {
 		fmt.Fprintln(env.Err, "hhfr: messages keep their order: the other end knows no unordered streams")
 	}

@@ -15,6 +15,7 @@ import (
 	"strings"
 	"sync/atomic"
 
+	"github.com/hhfr/hhfr/internal/http1"
 	"github.com/hhfr/hhfr/pkg/ctxstore"
 	"github.com/hhfr/hhfr/pkg/schema"
 	"github.com/hhfr/hhfr/pkg/soap"
@@ -132,6 +133,11 @@ func (n *negotiation) ask(ctx context.Context, v soap.Version, offer *Offer) (*A
 	if err != nil {
 		return nil, err
 	}
+	for _, f := range n.dialer.cfg.OfferFields {
+		if !isOffersOwn(f) {
+			req.Header[f.Name] = append(req.Header[f.Name], f.Value)
+		}
+	}
 	for _, f := range fields {
 		req.Header[f.Name] = []string{f.Value}
 	}
@@ -155,6 +161,13 @@ func (n *negotiation) ask(ctx context.Context, v soap.Version, offer *Offer) (*A
 		return nil, &refusal{err: err, passing: isPassing(resp.StatusCode, err)}
 	}
 	return answer, nil
+}
+
+// isOffersOwn tells fields that speak of an offer's own body, action or connection.
+func isOffersOwn(f soap.Field) bool {
+	name := strings.ToLower(f.Name)
+	return strings.HasPrefix(name, "content-") || name == "soapaction" || name == "expect" || name == "upgrade" ||
+		isFraming(http1.Field{Name: []byte(name)})
 }
 
 // isPassing tells refusals of an end that may agree in a while: gateways whose server is just starting, and responders without room.
@@ -242,7 +255,7 @@ func (n *negotiation) join(ctx context.Context, a *Answer) error {
 	}
 	conn, err := d.cfg.Transports[transport].Dial(ctx, addr)
 	if err != nil {
-		return &refusal{err: fmt.Errorf("stream: %w", n.late(ctx, err)), passing: true}
+		return noStream(addr, n.late(ctx, err))
 	}
 	if d.cfg.WrapConn != nil {
 		conn = d.cfg.WrapConn(conn)
@@ -259,7 +272,7 @@ func (n *negotiation) join(ctx context.Context, a *Answer) error {
 	}
 	stream, err := streamer.Over(ctx, conn, cfg)
 	if err != nil {
-		return &refusal{err: fmt.Errorf("stream: %w", n.late(ctx, err)), passing: true}
+		return noStream(addr, n.late(ctx, err))
 	}
 	tellLimits(coder, stream.Hello())
 	if n.outbox != nil {

@@ -139,10 +139,13 @@ func (s *Session) lost(l *link) {
 		s.wait.Go(s.outbox.sequence().Close)
 		return
 	}
-	if err != nil && !errors.Is(err, &streamer.Error{Code: streamer.GoingAway}) {
-		why := errors.New(s.agreed.Why)
-		s.wait.Go(func() { s.rememberBroken(why) })
-	}
+	why := errors.New(s.agreed.Why)
+	s.wait.Go(func() {
+		s.cfg.Log.Warn("plain SOAP from now on", "url", loggable(s.url), "why", why)
+		if err != nil && !errors.Is(err, &streamer.Error{Code: streamer.GoingAway}) {
+			s.rememberBroken(why)
+		}
+	})
 }
 
 // rememberBroken has later sessions speak plain SOAP for a while: a stream that broke for good would break again.

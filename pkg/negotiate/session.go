@@ -21,6 +21,9 @@ type Agreed struct {
 	Why string
 	// Remembered: Why is from an earlier negotiation, nobody was asked.
 	Remembered bool
+	// NoStream is the address of a stream that was agreed on and could not be opened, of which Why tells the reason; empty for any other
+	// outcome. Often it is a port that something on the way blocks.
+	NoStream string
 	// Facts are those of the session; nil without HHFR.
 	Facts *Facts
 	// Offer is what was offered, and Answer what came back, without its token; nil if nothing was, or did. They must not be changed.
