@@ -75,11 +75,9 @@ func (p *Proxy) handshake(conn *tls.Conn) bool {
 
 // forward has a connection's octets go upstream, over a lane if there is a partner.
 func (p *Proxy) forward(in *inlet) {
-	l, err := p.links.get(p.ctx)
-	if err != nil {
-		p.cfg.Log.Info("plain", "peer", in.conn.RemoteAddr(), "why", err)
-	}
+	l, err := p.links.get()
 	if l == nil {
+		p.cfg.Log.Debug("plain", "peer", in.conn.RemoteAddr(), "why", err)
 		p.plain(in, nil)
 		return
 	}

@@ -143,7 +143,7 @@ func (p *Proxy) secure(ctx context.Context, conn net.Conn) (net.Conn, error) {
 
 // dialUpstream opens a connection to the upstream for a lane: over a lane of the next pair, if there is one.
 func (p *Proxy) dialUpstream(ctx context.Context) (net.Conn, error) {
-	l, _ := p.links.get(ctx)
+	l, _ := p.links.get()
 	if l == nil {
 		return p.dialPlain(ctx)
 	}

@@ -40,7 +40,7 @@ type Config struct {
 	// Store and Coders are as in [negotiate.Config]. Required.
 	Store  ctxstore.Store
 	Coders negotiate.Coders
-	// Transports are offered to the upstream; nil means tcp, none at all (not nil) that the proxy is never near.
+	// Transports are offered to the upstream; nil means tcp, none at all (not nil) that the proxy is never near, and makes no offers.
 	Transports map[string]streamer.Transport
 	// AllowHost and AllowCleartext are as in [negotiate.Config].
 	AllowHost      []string
@@ -141,6 +141,10 @@ func Start(cfg Config) (*Proxy, error) {
 		}
 		return nil, err
 	}
+	if len(p.cfg.Transports) > 0 {
+		p.links.begin()
+		p.wait.Go(p.links.run)
+	}
 	p.wait.Go(func() { p.accept(p.cfg.Listen, p.serveClient) })
 	if p.responder != nil {
 		p.wait.Go(func() { p.accept(p.cfg.Streams, p.serveStream) })
@@ -159,7 +163,7 @@ func newProxy(cfg Config) (*Proxy, error) {
 	}
 	p := &Proxy{cfg: cfg, failed: make(chan error, 2)}
 	p.conns.Max, p.conns.Log = cfg.MaxConns, cfg.Log
-	p.links.p = p
+	p.links.p, p.links.wanted, p.links.why = p, make(chan struct{}, 1), errNever
 	p.ctx, p.stop = context.WithCancel(context.Background())
 	if cfg.Streams == nil {
 		return p, nil
@@ -191,6 +195,9 @@ func (p *Proxy) Addrs() map[string]net.Addr {
 	}
 	return addrs
 }
+
+// Linked waits for the offer that is under way, if one is. Then it returns nil if calls go over a stream, or else why they do not. No call waits for that.
+func (p *Proxy) Linked(ctx context.Context) error { return p.links.linked(ctx) }
 
 // Drain accepts no further connection and waits until no call is under way on a stream, or ctx is done. Connections that are open go on until [Proxy.Close]. What is
 // forwarded plainly is not waited for: it has no calls to this package.
