@@ -121,7 +121,7 @@ func runNegotiate(ctx context.Context, env Env, g *global, o negotiateOptions) (
 		return err
 	}
 	defer secure.close()
-	store, err := engines.Open(ctx, o.store, engines.Options{})
+	store, err := openStore(ctx, o.store, g.logger(env.Err))
 	if err != nil {
 		return err
 	}

@@ -107,7 +107,7 @@ func runProxy(ctx context.Context, env Env, g *global, o proxyOptions) (err erro
 		return err
 	}
 	defer secure.close()
-	store, err := engines.Open(ctx, o.store, engines.Options{})
+	store, err := openStore(ctx, o.store, g.logger(env.Err))
 	if err != nil {
 		return err
 	}

@@ -114,7 +114,7 @@ func runReplay(ctx context.Context, env Env, g *global, o replayOptions) (err er
 		return err
 	}
 	defer func() { _ = in.Close() }()
-	store, err := engines.Open(ctx, o.store, engines.Options{})
+	store, err := openStore(ctx, o.store, g.logger(env.Err))
 	if err != nil {
 		return err
 	}

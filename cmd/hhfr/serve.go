@@ -99,7 +99,7 @@ func runServe(ctx context.Context, env Env, g *global, o serveOptions) (err erro
 	if err != nil {
 		return err
 	}
-	store, err := engines.Open(ctx, o.store, engines.Options{})
+	store, err := openStore(ctx, o.store, g.logger(env.Err))
 	if err != nil {
 		return err
 	}

@@ -203,7 +203,7 @@ func runStream(ctx context.Context, env Env, g *global, o streamOptions) (err er
 		return err
 	}
 	defer secure.close()
-	store, err := engines.Open(ctx, o.store, engines.Options{})
+	store, err := openStore(ctx, o.store, g.logger(env.Err))
 	if err != nil {
 		return err
 	}

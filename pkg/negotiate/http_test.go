@@ -399,3 +399,21 @@ func TestFallBackIsToldOnce(t *testing.T) {
 	call(server.URL)
 	assert.Equal(t, 4, strings.Count(log.String(), "\n"), log.String())
 }
+
+// Heads that HTTP forbids, or that name another host, reach no server by a stream, as they would reach none over HTTP; an absolute target that names this one does.
+func TestHeadsThatNoServerGets(t *testing.T) {
+	service := &unchanged{}
+	url := speaking(t, service)
+	session := dial(t, url, negotiate.Config{RequireHHFR: true})
+	for _, head := range []string{
+		"POST @evil/ HTTP/1.1\r\n", "POST /a b HTTP/1.1\r\n", "POST http://evil.example/ HTTP/1.1\r\n", "CONNECT evil:80 HTTP/1.1\r\n",
+		"POST / HTTP/1.1\r\nX: a\rb\r\n", "POST / HTTP/1.1\r\nX : a\r\n",
+	} {
+		_, err := session.Call(t.Context(), streamer.NewMessage([]byte(head+"\r\n"), []byte("x")))
+		require.ErrorIs(t, err, &streamer.Error{Code: streamer.Failed}, "%q", head)
+	}
+	assert.Zero(t, service.ways(true))
+	call(t, session, "POST "+url+"/own HTTP/1.1\r\n\r\n", "x")
+	require.Equal(t, 1, service.ways(true))
+	assert.Equal(t, "/own", service.seen[0].RequestURI)
+}

@@ -232,7 +232,7 @@ func (n *negotiation) join(ctx context.Context, a *Answer) error {
 	facts := Facts{
 		Session: a.Session, Scheme: a.Scheme, Representation: a.Representation, Transport: a.Transport, Assurance: a.Assurance, Security: a.Security, Sequence: a.Sequence,
 		RequestDescription: a.Request.name(), ReplyDescription: a.Reply.name(),
-		Origin: originOf(n.url), Path: pathOf(n.url), Address: a.Address, Expires: d.cfg.Clock.Now().Add(a.Lifetime), PeerShapes: a.Shapes,
+		Origin: Origin(n.url), Path: pathOf(n.url), Address: a.Address, Expires: d.cfg.Clock.Now().Add(a.Lifetime), PeerShapes: a.Shapes,
 	}
 	if a.HeadersKept > 0 {
 		facts.Headers = d.cfg.Headers

@@ -234,7 +234,7 @@ func requestOrigin(req *http.Request) string {
 	if err != nil || u.Host != req.Host || u.Hostname() == "" || checkText(req.Host) != nil {
 		return ""
 	}
-	return originOf(u)
+	return Origin(u)
 }
 
 func cmpDefault(d, otherwise time.Duration) time.Duration {

@@ -86,7 +86,7 @@ func isSOAP(req *http.Request) bool {
 
 // session gives the session of a request's origin; nil for plain SOAP. The offer goes beside the requests that come meanwhile.
 func (t *RoundTripper) session(req *http.Request) (*Session, error) {
-	origin := originOf(req.URL)
+	origin := Origin(req.URL)
 	now := t.dialer.cfg.Clock.Now()
 	t.mu.Lock()
 	if t.closed {
@@ -211,7 +211,7 @@ func (t *RoundTripper) Session(origin string) (*Session, bool) {
 		return nil, false
 	}
 	t.mu.Lock()
-	o := t.origins[originOf(u)]
+	o := t.origins[Origin(u)]
 	t.mu.Unlock()
 	if o == nil {
 		return nil, false
