@@ -36,9 +36,11 @@ func (s *said) String() string {
 	return s.all.String()
 }
 
-// TestServeWithoutDescriptors: clients take all file descriptors that a server has, at either port. It warns once for each, and serves on when they have left.
+// TestServeWithoutDescriptors: clients take all file descriptors that a server has, at either port.
+// It warns once for each, and serves on when they have left.
 func TestServeWithoutDescriptors(t *testing.T) {
-	server := exec.CommandContext(t.Context(), shared.Program(t, "sh"), "-c", `ulimit -n 64 && exec hhfr serve --listen 127.0.0.1:0 --tcp 127.0.0.1:0 -o json`)
+	const command = `ulimit -n 64 && exec hhfr serve --listen 127.0.0.1:0 --tcp 127.0.0.1:0 -o json`
+	server := exec.CommandContext(t.Context(), shared.Program(t, "sh"), "-c", command)
 	var errs said
 	server.Stderr = &errs
 	out, err := server.StdoutPipe()
@@ -70,7 +72,9 @@ func TestServeWithoutDescriptors(t *testing.T) {
 			require.NoError(t, err)
 			held = append(held, c)
 		}
-		require.Eventually(t, func() bool { return strings.Count(errs.String(), "too many open files") > times }, time.Minute, 10*time.Millisecond, "%s", &errs)
+		require.Eventually(t, func() bool {
+			return strings.Count(errs.String(), "too many open files") > times
+		}, time.Minute, 10*time.Millisecond, "%s", &errs)
 		for _, c := range held {
 			require.NoError(t, c.Close())
 		}

@@ -70,7 +70,8 @@ func (d dialer) dial(ctx context.Context) (*negotiate.Session, error) {
 
 // fieldsFlag is -H of commands that make offers.
 func fieldsFlag(f *pflag.FlagSet, fields *[]string, goesWith string) {
-	f.StringArrayVarP(fields, "header", "H", nil, "a further HTTP field, Name: value, with "+goesWith+"; may be given again")
+	f.StringArrayVarP(fields, "header", "H", nil,
+		"a further HTTP field, Name: value, with "+goesWith+"; may be given again")
 }
 
 // checkFields is why fields of -H cannot be sent; nil if they can.
@@ -81,7 +82,8 @@ func checkFields(fields []string) error {
 	return nil
 }
 
-// tellPlain warns that a session speaks plain SOAP, if it does, and says what would help where that is known.
+// tellPlain warns that a session speaks plain SOAP, if it does, and says what would help where that
+// is known.
 func tellPlain(env Env, g *global, agreed negotiate.Agreed) {
 	if agreed.HHFR || g.quiet {
 		return

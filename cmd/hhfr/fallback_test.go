@@ -13,7 +13,8 @@ import (
 	"github.com/hhfr/hhfr/internal/shared"
 )
 
-// TestBlockedPortIsTold: the service agrees, and its port of streams is blocked. A proxy warns once, whatever the calls and offers; stream tells it with its run; both say what helps.
+// TestBlockedPortIsTold: the service agrees, and its port of streams is blocked. A proxy warns
+// once, whatever the calls and offers; stream tells it with its run; both say what helps.
 func TestBlockedPortIsTold(t *testing.T) {
 	port := closedPort(t)
 	end := &plainEnd{answer: agreeing(t, func() string { return port })}

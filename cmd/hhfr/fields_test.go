@@ -37,8 +37,9 @@ func (g *gateway) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	g.to.ServeHTTP(w, r)
 }
 
-// TestFieldsGoWithOffers: -H Authorization gets offers through a gateway that asks for it, of all commands that make them. What speaks of the message stays with the message, and
-// a host that the gateway sends the offer on to never sees the field.
+// TestFieldsGoWithOffers: -H Authorization gets offers through a gateway that asks for it, of all
+// commands that make them. What speaks of the message stays with the message, and a host that the
+// gateway sends the offer on to never sees the field.
 func TestFieldsGoWithOffers(t *testing.T) {
 	server := startMortal(t, "127.0.0.1:0", "127.0.0.1:0", "mem:")
 	inner, err := url.Parse("http://" + server.http)
@@ -50,7 +51,10 @@ func TestFieldsGoWithOffers(t *testing.T) {
 	message := shared.Testdata(t, "soap", "cwmp-inform.xml")
 	authorization := []string{"-H", "Authorization: " + ticket}
 	for _, args := range [][]string{
-		{"stream", front.URL + "/echo", message, "--require-hhfr", "--record", recording, "-H", "X-Old: 1", "-H", "Content-Type: text/xml"},
+		{
+			"stream", front.URL + "/echo", message, "--require-hhfr", "--record", recording,
+			"-H", "X-Old: 1", "-H", "Content-Type: text/xml",
+		},
 		{"negotiate", front.URL + "/echo", "--require-hhfr"},
 		{"replay", recording, "--to", front.URL + "/echo", "--as", "hhfr", "-H", "X-Old: 2"},
 		{"replay", recording, "--to", front.URL + "/echo", "--as", "soap", "-H", "X-Old: 3"},
@@ -79,7 +83,9 @@ func TestFieldsGoWithOffers(t *testing.T) {
 	assert.Equal(t, exitNoPeer, code, stderr)
 	assert.Empty(t, elsewhere.seen)
 
-	for _, args := range [][]string{{"stream", front.URL, message}, {"negotiate", front.URL}, {"replay", recording, "--to", front.URL}} {
+	for _, args := range [][]string{
+		{"stream", front.URL, message}, {"negotiate", front.URL}, {"replay", recording, "--to", front.URL},
+	} {
 		code, _, stderr := do(t, append(args, "-H", "no field")...)
 		assert.Equal(t, exitUsage, code)
 		assert.Contains(t, stderr, `--header: peer: bad configuration: field "no field" is not of the form Name: value`)

@@ -51,10 +51,13 @@ func startProxyProcess(t testing.TB, listen, upstream string, args ...string) *p
 	return p
 }
 
-// linked waits until the process, started with -v, has had so many streams: calls go plainly before.
+// linked waits until the process, started with -v, has had so many streams: calls go plainly
+// before.
 func (p *proxyProcess) linked(streams int) {
 	p.t.Helper()
-	require.Eventually(p.t, func() bool { return strings.Count(p.errs.String(), "msg=session ") >= streams }, time.Minute, 10*time.Millisecond)
+	require.Eventually(p.t, func() bool {
+		return strings.Count(p.errs.String(), "msg=session ") >= streams
+	}, time.Minute, 10*time.Millisecond)
 }
 
 // kill sends SIGKILL, and waits until the process is gone.

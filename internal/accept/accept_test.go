@@ -72,7 +72,8 @@ func connect(t *testing.T, l net.Listener) net.Conn {
 	return c
 }
 
-// What passes is waited out, with one warning for each time of want; other errors are those of the listener.
+// What passes is waited out, with one warning for each time of want; other errors are those of the
+// listener.
 func TestSteadyWaitsOutWhatPasses(t *testing.T) {
 	var log strings.Builder
 	clock := &jumping{Clock: clock.Real()}
@@ -128,7 +129,8 @@ func TestSteadyIsClosedInAPause(t *testing.T) {
 	})
 }
 
-// Peers have no more than their share, all together no more than there is, and what is given back is free again.
+// Peers have no more than their share, all together no more than there is, and what is given back
+// is free again.
 func TestRoom(t *testing.T) {
 	var log strings.Builder
 	room := &accept.Room{Max: 6, PerPeer: 4, Log: slog.New(slog.NewTextHandler(&log, nil))}

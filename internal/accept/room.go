@@ -13,7 +13,8 @@ type Room struct {
 	Max int
 	// PerPeer is how many of them one peer may hold (see [Peer]); 0: any number.
 	PerPeer int
-	// Log gets a warning when somebody is refused, and no other until half of the room is free again.
+	// Log gets a warning when somebody is refused, and no other until half of the room is free
+	// again.
 	Log *slog.Logger
 
 	mu    sync.Mutex
@@ -73,8 +74,8 @@ func (r *Room) leave(peer string, h *held) {
 	}
 }
 
-// Peer is who an address counts as: an IPv4 address, or the network of 64 bits that an IPv6 address lies in, since a host can have all
-// of that. It is empty for what is no address of IP.
+// Peer is who an address counts as: an IPv4 address, or the network of 64 bits that an IPv6 address
+// lies in, since a host can have all of that. It is empty for what is no address of IP.
 func Peer(addr string) string {
 	ap, err := netip.ParseAddrPort(addr)
 	if err != nil {
@@ -91,7 +92,8 @@ func Peer(addr string) string {
 	return network.String()
 }
 
-// Limit gives those connections of l that room has a place for, until they are closed; others are closed at once.
+// Limit gives those connections of l that room has a place for, until they are closed; others are
+// closed at once.
 func Limit(l net.Listener, room *Room) net.Listener { return &limited{l, room} }
 
 type limited struct {

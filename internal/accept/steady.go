@@ -1,5 +1,5 @@
-// Package accept keeps servers alive: a listener that waits out what clients can cause, and bounds on the connections
-// that are open, in all and for each peer.
+// Package accept keeps servers alive: a listener that waits out what clients can cause, and bounds
+// on the connections that are open, in all and for each peer.
 package accept
 
 import (
@@ -14,17 +14,20 @@ import (
 )
 
 const (
-	// pause is how long a listener rests that has no room for a connection, for want of file descriptors, say.
+	// pause is how long a listener rests that has no room for a connection, for want of file
+	// descriptors, say.
 	pause = 100 * time.Millisecond
 	// calm is how long all must have gone well for the next failure to be worth another warning.
 	calm = time.Minute
 )
 
-// passing are errors of Accept that are no end of the listener: a client that left, or want of what others hold.
+// passing are errors of Accept that are no end of the listener: a client that left, or want of what
+// others hold.
 var passing = []error{syscall.ECONNABORTED, syscall.EMFILE, syscall.ENFILE, syscall.ENOBUFS, syscall.ENOMEM}
 
-// Steady is a listener whose Accept fails only when l is closed, or broken for good. While file descriptors or memory
-// are wanting it pauses and tries again; log gets one warning about each such time.
+// Steady is a listener whose Accept fails only when l is closed, or broken for good. While file
+// descriptors or memory are wanting it pauses and tries again; log gets one warning about each such
+// time.
 func Steady(l net.Listener, c clock.Clock, log *slog.Logger) net.Listener {
 	return &steady{Listener: l, clock: c, log: log, closed: make(chan struct{})}
 }

@@ -5,11 +5,13 @@ import (
 	"strings"
 )
 
-// What follows is for whoever sends a message on in its own name, and must not pass on what two readers could read in two ways. [ParseHead] is for
-// those who give octets on as they came.
+// What follows is for whoever sends a message on in its own name, and must not pass on what two
+// readers could read in two ways. [ParseHead] is for those who give octets on as they came.
 
-// CheckFields refuses field lines that RFC 9112 has refused: a name that is no token, or has blanks behind it (section 5.1), control characters in a value, a carriage return
-// that ends no line (section 2.2) among them (RFC 9110, section 5.5). Folds are none of that; [Field.Unfolded] takes them away. Errors: Malformed.
+// CheckFields refuses field lines that RFC 9112 has refused: a name that is no token, or has blanks
+// behind it (section 5.1), control characters in a value, a carriage return that ends no line
+// (section 2.2) among them (RFC 9110, section 5.5). Folds are none of that; [Field.Unfolded] takes
+// them away. Errors: Malformed.
 func CheckFields(h *Head) error {
 	for _, f := range h.fields {
 		if !IsToken(f.Name) || len(f.Raw) <= len(f.Name) || f.Raw[len(f.Name)] != ':' {
@@ -22,12 +24,14 @@ func CheckFields(h *Head) error {
 	return nil
 }
 
-// OriginForm gives the target of a request in the form in which servers get it (RFC 9112, section 3.2.1), or "*" for OPTIONS; an absolute one becomes that where
-// own reports that its authority is the server's. Errors: Malformed, also for CONNECT, which has none.
+// OriginForm gives the target of a request in the form in which servers get it (RFC 9112, section
+// 3.2.1), or "*" for OPTIONS; an absolute one becomes that where own reports that its authority is
+// the server's. Errors: Malformed, also for CONNECT, which has none.
 func OriginForm(h *Head, own func(scheme, authority string) bool) (string, error) {
 	target, method := string(h.Target()), string(h.Method())
 	wrong := &Error{Code: Malformed, At: -1, What: "request target"}
-	if strings.ContainsFunc(target, func(r rune) bool { return r <= ' ' || r >= 0x7F || r == '#' }) || method == "CONNECT" {
+	odd := strings.ContainsFunc(target, func(r rune) bool { return r <= ' ' || r >= 0x7F || r == '#' })
+	if odd || method == "CONNECT" {
 		return "", wrong
 	}
 	if strings.HasPrefix(target, "/") || target == "*" && method == "OPTIONS" {
@@ -53,7 +57,8 @@ func OriginForm(h *Head, own func(scheme, authority string) bool) (string, error
 	}
 }
 
-// IsHop reports whether a field is about one connection (RFC 9110, section 7.6.1): those that connection, the tokens of the field Connection, names, and those that ever are.
+// IsHop reports whether a field is about one connection (RFC 9110, section 7.6.1): those that
+// connection, the tokens of the field Connection, names, and those that ever are.
 func IsHop(f Field, connection []string) bool {
 	for _, name := range hop {
 		if f.Is(name) {

@@ -142,7 +142,8 @@ func refusedSession() error {
 	return &streamer.Refusal{CloseCode: streamer.CloseUnknownSession, Text: "session or token not accepted"}
 }
 
-// join finds the session that a peer's hello names and takes it: nobody joins with the same token again.
+// join finds the session that a peer's hello names and takes it: nobody joins with the same token
+// again.
 func (r *Responder) join(ctx context.Context, h streamer.Hello, peer string) (*Facts, error) {
 	id := SessionID(h.Session)
 	entry, err := r.cfg.Store.Get(ctx, id.URI())
@@ -196,7 +197,8 @@ func (r *Responder) forget(ctx context.Context, gone []dropped) {
 			continue
 		}
 		err := r.cfg.Store.Delete(ctx, d.id.URI(), ctxstore.If(d.revision))
-		if err != nil && !errors.Is(err, &ctxstore.Error{Code: ctxstore.NotFound}) && !errors.Is(err, &ctxstore.Error{Code: ctxstore.Conflict}) {
+		gone, joined := &ctxstore.Error{Code: ctxstore.NotFound}, &ctxstore.Error{Code: ctxstore.Conflict}
+		if err != nil && !errors.Is(err, gone) && !errors.Is(err, joined) {
 			r.cfg.Log.Warn("context of a session that nobody joined not deleted", "session", d.id.String(), "err", err)
 		}
 	}

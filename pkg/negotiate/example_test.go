@@ -167,7 +167,8 @@ func ExampleSession_OnMessage() {
 	// Output: tick
 }
 
-// An unchanged net/http program: only its Transport is another. The first request does not wait for the session, which is negotiated beside it.
+// An unchanged net/http program: only its Transport is another. The first request does not wait for
+// the session, which is negotiated beside it.
 func ExampleNewRoundTripper() {
 	url, stop := exampleServer(negotiate.ResponderConfig{})
 	defer stop()

@@ -184,7 +184,9 @@ func startServices(t testing.TB, change func(*negotiate.ResponderConfig)) *servi
 }
 
 // startServicesOn is startServices with the listener of streams changed.
-func startServicesOn(t testing.TB, listener func(net.Listener) net.Listener, change func(*negotiate.ResponderConfig)) *services {
+func startServicesOn(
+	t testing.TB, listener func(net.Listener) net.Listener, change func(*negotiate.ResponderConfig),
+) *services {
 	s := &services{store: newStore(t), listener: listener, served: make(chan error, 1)}
 	var err error
 	s.stream, err = new(loopback).Listen(t.Context(), "127.0.0.1:0")

@@ -296,7 +296,8 @@ func TestFramesCarryMessages(t *testing.T) {
 	assert.Equal(t, map[streamer.Dir]int{streamer.Sent: 5, streamer.Received: 5}, frames)
 }
 
-// Calls wait for no offer: while a server thinks about one, they go as plain SOAP; once there is a stream, they go over it.
+// Calls wait for no offer: while a server thinks about one, they go as plain SOAP; once there is a
+// stream, they go over it.
 func TestOffersGoBesideCalls(t *testing.T) {
 	offered, release := make(chan struct{}), make(chan struct{})
 	service := &unchanged{}
@@ -335,8 +336,8 @@ func TestOffersGoBesideCalls(t *testing.T) {
 	assert.Equal(t, 1, service.ways(true))
 }
 
-// A port of streams that is blocked is told once, whatever the calls and offers, and so is the stream that there is in the end. A server without hhfr is no
-// state to warn of.
+// A port of streams that is blocked is told once, whatever the calls and offers, and so is the
+// stream that there is in the end. A server without hhfr is no state to warn of.
 func TestFallBackIsToldOnce(t *testing.T) {
 	port := deadPort(t)
 	service := &unchanged{}
@@ -348,7 +349,8 @@ func TestFallBackIsToldOnce(t *testing.T) {
 	store := memory.New(memory.Config{Clock: clock})
 	defer store.Close()
 	client, rt := swapped(t, func(c *negotiate.Config) {
-		c.Clock, c.Store, c.Log = clock, store, slog.New(slog.NewTextHandler(&log, &slog.HandlerOptions{Level: slog.LevelWarn}))
+		c.Clock, c.Store = clock, store
+		c.Log = slog.New(slog.NewTextHandler(&log, &slog.HandlerOptions{Level: slog.LevelWarn}))
 	})
 	call := func(to string) {
 		for range 3 {
@@ -400,13 +402,15 @@ func TestFallBackIsToldOnce(t *testing.T) {
 	assert.Equal(t, 4, strings.Count(log.String(), "\n"), log.String())
 }
 
-// Heads that HTTP forbids, or that name another host, reach no server by a stream, as they would reach none over HTTP; an absolute target that names this one does.
+// Heads that HTTP forbids, or that name another host, reach no server by a stream, as they would
+// reach none over HTTP; an absolute target that names this one does.
 func TestHeadsThatNoServerGets(t *testing.T) {
 	service := &unchanged{}
 	url := speaking(t, service)
 	session := dial(t, url, negotiate.Config{RequireHHFR: true})
 	for _, head := range []string{
-		"POST @evil/ HTTP/1.1\r\n", "POST /a b HTTP/1.1\r\n", "POST http://evil.example/ HTTP/1.1\r\n", "CONNECT evil:80 HTTP/1.1\r\n",
+		"POST @evil/ HTTP/1.1\r\n", "POST /a b HTTP/1.1\r\n", "POST http://evil.example/ HTTP/1.1\r\n",
+		"CONNECT evil:80 HTTP/1.1\r\n",
 		"POST / HTTP/1.1\r\nX: a\rb\r\n", "POST / HTTP/1.1\r\nX : a\r\n",
 	} {
 		_, err := session.Call(t.Context(), streamer.NewMessage([]byte(head+"\r\n"), []byte("x")))

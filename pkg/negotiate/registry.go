@@ -7,8 +7,9 @@ import (
 	"github.com/hhfr/hhfr/internal/clock"
 )
 
-// registry has the sessions of a responder. Those that were negotiated and nobody has joined make room for others: first one of the
-// same peer, then one of the peer that has most of them, the oldest first.
+// registry has the sessions of a responder. Those that were negotiated and nobody has joined make
+// room for others: first one of the same peer, then one of the peer that has most of them, the
+// oldest first.
 type registry struct {
 	max, perPeer int
 	joinWithin   time.Duration
@@ -67,8 +68,8 @@ func (g *registry) addLocked(id SessionID, s *registered) (gone []dropped, ok bo
 	}
 }
 
-// victim finds the waiting session that is to make room: one that has expired; else the oldest of the peer that has most of them. With
-// ofPeer, it is one of that peer.
+// victim finds the waiting session that is to make room: one that has expired; else the oldest of
+// the peer that has most of them. With ofPeer, it is one of that peer.
 func (g *registry) victim(peer string, ofPeer bool) (id SessionID, found bool) {
 	now := g.clock.Now()
 	oldest, waiting := map[string]SessionID{}, map[string]int{}
@@ -105,8 +106,8 @@ func (g *registry) stored(id SessionID, revision uint64) bool {
 	return s != nil
 }
 
-// join notes that a session is joined. It may have been negotiated by another process on the same store; false: then there is no
-// room for it.
+// join notes that a session is joined. It may have been negotiated by another process on the same
+// store; false: then there is no room for it.
 func (g *registry) join(id SessionID, peer string) (gone []dropped, ok bool) {
 	g.mu.Lock()
 	defer g.mu.Unlock()

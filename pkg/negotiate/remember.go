@@ -24,7 +24,8 @@ func Origin(u *url.URL) string {
 // loggable is a URL as logs show it: without query and user, which may be secret.
 func loggable(u *url.URL) string { return Origin(u) + pathOf(u) }
 
-// PlainPrefix begins the URIs of the entries that say of an origin that it speaks plain SOAP, and why.
+// PlainPrefix begins the URIs of the entries that say of an origin that it speaks plain SOAP, and
+// why.
 const PlainPrefix = xmlns.HHFRNegotiation + ":plain:"
 
 // plainURI is where the store keeps that an end speaks plain SOAP.

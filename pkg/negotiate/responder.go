@@ -48,11 +48,13 @@ type ResponderConfig struct {
 	MaxLifetime time.Duration
 	// JoinWithin is how long after its answer a session may be joined; 0 means [DefaultJoinWithin].
 	JoinWithin time.Duration
-	// MaxSessions is how many sessions there may be, waiting or joined, and how many connections; 0 means [DefaultMaxSessions]. Where
-	// there is no room, sessions that wait to be joined make some.
+	// MaxSessions is how many sessions there may be, waiting or joined, and how many connections; 0
+	// means [DefaultMaxSessions]. Where there is no room, sessions that wait to be joined make
+	// some.
 	MaxSessions int
-	// MaxPerPeer is how many of them one IP address may have, or one IPv6 network of 64 bits; 0 means half of MaxSessions. Who has clients
-	// behind one address, of a reverse proxy for example, wants as many as MaxSessions.
+	// MaxPerPeer is how many of them one IP address may have, or one IPv6 network of 64 bits; 0
+	// means half of MaxSessions. Who has clients behind one address, of a reverse proxy for
+	// example, wants as many as MaxSessions.
 	MaxPerPeer int
 	// WrapConn, if given, wraps a stream's connection before anything is read or written (a recorder).
 	WrapConn func(net.Conn) net.Conn
@@ -279,7 +281,8 @@ func (r *Responder) keep(ctx context.Context, facts Facts, a *Answer) (revision 
 	if err != nil {
 		return 0, err
 	}
-	return r.cfg.Store.Put(ctx, a.Session.URI(), document, ctxstore.PutOptions{IfRevision: ctxstore.If(0), TTL: min(r.cfg.JoinWithin, a.Lifetime)})
+	o := ctxstore.PutOptions{IfRevision: ctxstore.If(0), TTL: min(r.cfg.JoinWithin, a.Lifetime)}
+	return r.cfg.Store.Put(ctx, a.Session.URI(), document, o)
 }
 
 // Close ends all streams, after what was accepted is written, makes ServeStreams return, and waits for all that it started. It is idempotent.

@@ -24,7 +24,8 @@ import (
 
 // offerFrom makes an offer in the name of a peer.
 func offerFrom(t testing.TB, h http.Handler, peer string) *httptest.ResponseRecorder {
-	req := httptest.NewRequestWithContext(t.Context(), http.MethodPost, "/svc", bytes.NewReader(offerMessage(t, soap.V11)))
+	offer := bytes.NewReader(offerMessage(t, soap.V11))
+	req := httptest.NewRequestWithContext(t.Context(), http.MethodPost, "/svc", offer)
 	req.RemoteAddr = peer
 	w := httptest.NewRecorder()
 	h.ServeHTTP(w, req)
@@ -50,8 +51,9 @@ func (s *services) joins(t testing.TB, a *negotiate.Answer) error {
 	return err
 }
 
-// Whoever makes offers and joins none of them drives out his own, and keeps nobody from a stream: neither who was answered before,
-// nor who comes later; and the store has no more contexts than there may be sessions.
+// Whoever makes offers and joins none of them drives out his own, and keeps nobody from a stream:
+// neither who was answered before, nor who comes later; and the store has no more contexts than
+// there may be sessions.
 func TestOffersThatNobodyJoins(t *testing.T) {
 	const sessions = 64
 	s := startServices(t, func(c *negotiate.ResponderConfig) { c.MaxSessions = sessions })
@@ -81,11 +83,13 @@ func TestOffersThatNobodyJoins(t *testing.T) {
 	require.NoError(t, alone.joins(t, answerFrom(t, h, "192.0.2.1:2")))
 	require.NoError(t, alone.joins(t, answerFrom(t, h, "192.0.2.1:3")), "in the place of the first")
 	assert.NotContains(t, stored(t, alone.store), first.Session.String())
-	assert.Equal(t, http.StatusInternalServerError, offerFrom(t, h, "192.0.2.1:4").Code, "all that the peer may have are joined")
+	refused := offerFrom(t, h, "192.0.2.1:4").Code
+	assert.Equal(t, http.StatusInternalServerError, refused, "all that the peer may have are joined")
 	assert.Equal(t, http.StatusOK, offerFrom(t, h, "192.0.2.9:5").Code)
 }
 
-// A responder that has no room now may have some in a moment: no store, and no RoundTripper, keeps that it refused.
+// A responder that has no room now may have some in a moment: no store, and no RoundTripper, keeps
+// that it refused.
 func TestNoRoomIsRememberedByNobody(t *testing.T) {
 	s := startServices(t, func(c *negotiate.ResponderConfig) { c.MaxSessions = 1 })
 	clock := newLater()

@@ -12,10 +12,12 @@ import (
 	"github.com/hhfr/hhfr/pkg/streamer"
 )
 
-// RoundTripper puts HHFR under an unchanged SOAP client of net/http: it negotiates once per scheme, host and port, with the URL of the first SOAP
-// message that goes there, and carries the SOAP POSTs that follow over the session. All other requests, those to ends that do not
-// agree, and those that come while that is not known yet, the first one too, go through the RoundTripper below it, as they are and at once; with Config.RequireHHFR
-// they wait for the session. [RoundTripper.Session] waits for it in any case. It is an [http.RoundTripper], safe for concurrent use.
+// RoundTripper puts HHFR under an unchanged SOAP client of net/http: it negotiates once per scheme,
+// host and port, with the URL of the first SOAP message that goes there, and carries the SOAP POSTs
+// that follow over the session. All other requests, those to ends that do not agree, and those that
+// come while that is not known yet, the first one too, go through the RoundTripper below it, as
+// they are and at once; with Config.RequireHHFR they wait for the session. [RoundTripper.Session]
+// waits for it in any case. It is an [http.RoundTripper], safe for concurrent use.
 //
 // The errors of a request are those of [Session.Call]. What reaches the service by a stream is the request as net/http has it; fields that net/http
 // itself adds, User-Agent and Accept-Encoding, are not there.
@@ -84,7 +86,8 @@ func isSOAP(req *http.Request) bool {
 		soap.ParseContentType(req.Header.Get("Content-Type")).Version() != soap.None && (req.Host == "" || req.Host == req.URL.Host)
 }
 
-// session gives the session of a request's origin; nil for plain SOAP. The offer goes beside the requests that come meanwhile.
+// session gives the session of a request's origin; nil for plain SOAP. The offer goes beside the
+// requests that come meanwhile.
 func (t *RoundTripper) session(req *http.Request) (*Session, error) {
 	origin := Origin(req.URL)
 	now := t.dialer.cfg.Clock.Now()
@@ -125,7 +128,8 @@ func (o *originSession) settled() bool {
 	}
 }
 
-// isOver tells whether it is time to ask an origin again that does not agree, or whose session turned to plain SOAP.
+// isOver tells whether it is time to ask an origin again that does not agree, or whose session
+// turned to plain SOAP.
 func (o *originSession) isOver(now time.Time, keep time.Duration) bool {
 	if !o.settled() {
 		return false
@@ -144,7 +148,8 @@ func (t *RoundTripper) keep() time.Duration {
 	return t.dialer.cfg.RememberFor
 }
 
-// askAgain is when the end of a session that speaks plain SOAP is worth another offer: after keep, but soon if it only had no room.
+// askAgain is when the end of a session that speaks plain SOAP is worth another offer: after keep,
+// but soon if it only had no room.
 func (s *Session) askAgain(keep time.Duration) time.Duration {
 	if a := s.Agreed(); a.NoRoom() {
 		return min(keep, maxBackOff)
@@ -180,7 +185,8 @@ func (t *RoundTripper) dial(o *originSession, u *url.URL) {
 	}
 }
 
-// hasFallenBack reports whether the log has heard of a fall-back from streams, and not of a stream since.
+// hasFallenBack reports whether the log has heard of a fall-back from streams, and not of a stream
+// since.
 func (o *originSession) hasFallenBack() bool {
 	switch {
 	case o == nil:
@@ -191,20 +197,23 @@ func (o *originSession) hasFallenBack() bool {
 	return o.fellBack
 }
 
-// tell has the log hear of a fall-back that no caller is told of, once, and of the stream that comes behind it.
+// tell has the log hear of a fall-back that no caller is told of, once, and of the stream that
+// comes behind it.
 func (t *RoundTripper) tell(o *originSession, u *url.URL) {
-	agreed, log := o.session.Agreed(), t.dialer.cfg.Log
+	agreed, cfg := o.session.Agreed(), &t.dialer.cfg
 	switch {
 	case agreed.HHFR && o.fellBack:
 		o.fellBack = false
-		log.Warn("a stream again", "url", loggable(u), "session", agreed.Facts.Session.String())
+		cfg.Log.Warn("a stream again", "url", loggable(u), "session", agreed.Facts.Session.String())
 	case agreed.NoStream != "" && !o.fellBack:
 		o.fellBack = true
-		log.Warn("plain SOAP: a stream was agreed on and cannot be opened", "url", loggable(u), "why", agreed.Why, "hint", BlockedHint)
+		cfg.Log.Warn("plain SOAP: a stream was agreed on and cannot be opened",
+			"url", loggable(u), "why", agreed.Why, "hint", BlockedHint)
 	}
 }
 
-// Session gives the session of an origin, such as "http://host:80", and false if there is none. It waits for one that is being negotiated.
+// Session gives the session of an origin, such as "http://host:80", and false if there is none. It
+// waits for one that is being negotiated.
 func (t *RoundTripper) Session(origin string) (*Session, bool) {
 	u, err := url.Parse(origin)
 	if err != nil {

@@ -21,8 +21,9 @@ type Agreed struct {
 	Why string
 	// Remembered: Why is from an earlier negotiation, nobody was asked.
 	Remembered bool
-	// NoStream is the address of a stream that was agreed on and could not be opened, of which Why tells the reason; empty for any other
-	// outcome. Often it is a port that something on the way blocks.
+	// NoStream is the address of a stream that was agreed on and could not be opened, of which Why
+	// tells the reason; empty for any other outcome. Often it is a port that something on the way
+	// blocks.
 	NoStream string
 	// Facts are those of the session; nil without HHFR.
 	Facts *Facts
@@ -33,7 +34,8 @@ type Agreed struct {
 	Refused []Declined
 }
 
-// NoRoom reports whether the peer would have agreed, but had no room for another session. Nobody remembers that: another time there may be.
+// NoRoom reports whether the peer would have agreed, but had no room for another session. Nobody
+// remembers that: another time there may be.
 func (a *Agreed) NoRoom() bool {
 	return slices.ContainsFunc(a.Refused, func(d Declined) bool { return a.Answer == nil && d.Item == errBusy[0].Item })
 }

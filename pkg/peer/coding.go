@@ -18,16 +18,18 @@ import (
 )
 
 const (
-	// inflatedFree and inflatedTimes bound what a body in gzip may unfold to: so many octets in any case, beyond them so many times what has come. SOAP gets 10 to 100 times
-	// smaller, a bomb 1,000 times.
+	// inflatedFree and inflatedTimes bound what a body in gzip may unfold to: so many octets in any
+	// case, beyond them so many times what has come. SOAP gets 10 to 100 times smaller, a bomb
+	// 1,000 times.
 	inflatedFree  = 1 << 20
 	inflatedTimes = 200
 	// sniffed is how much of a body tells how its characters are encoded, in octets.
 	sniffed = 4
 )
 
-// text is the body of a request as XML in UTF-8, at most maxRequest octets of what it is before that, with a function that reads what an XML declaration says it is encoded in. What
-// cannot be read is told by a refusal.
+// text is the body of a request as XML in UTF-8, at most maxRequest octets of what it is before
+// that, with a function that reads what an XML declaration says it is encoded in. What cannot be
+// read is told by a refusal.
 func text(m *streamer.Message) (body io.Reader, declared func(label string, in io.Reader) (io.Reader, error)) {
 	body = m.Body
 	if body == nil {
@@ -46,7 +48,8 @@ func text(m *streamer.Message) (body io.Reader, declared func(label string, in i
 	if order := utf16Order(start, charset); order != nil {
 		return &utf16Reader{in: in, order: order}, func(_ string, in io.Reader) (io.Reader, error) { return in, nil }
 	}
-	// The field counts more than the declaration (RFC 7303, section 3.2), a byte order mark more than both.
+	// The field counts more than the declaration (RFC 7303, section 3.2), a byte order mark more
+	// than both.
 	mark := bytes.HasPrefix(start, []byte("\xEF\xBB\xBF"))
 	if isLatin1(charset) && !mark {
 		return latin1{in}, func(_ string, in io.Reader) (io.Reader, error) { return in, nil }
@@ -62,7 +65,8 @@ func text(m *streamer.Message) (body io.Reader, declared func(label string, in i
 	}
 }
 
-// codings are the content coding and the charset that a request's head names, in lower case; empty where it names none.
+// codings are the content coding and the charset that a request's head names, in lower case; empty
+// where it names none.
 func codings(head []byte) (coding, charset string) {
 	h, _, err := http1.ParseHead(head, 0)
 	if err != nil {
@@ -115,7 +119,9 @@ func (i *inflated) Read(p []byte) (n int, err error) {
 
 func (i *inflated) judge(err error) error {
 	var corrupt flate.CorruptInputError
-	if i.from.failed == nil && (errors.Is(err, gzip.ErrHeader) || errors.Is(err, gzip.ErrChecksum) || errors.Is(err, io.ErrUnexpectedEOF) || errors.As(err, &corrupt)) {
+	malformed := errors.Is(err, gzip.ErrHeader) || errors.Is(err, gzip.ErrChecksum) ||
+		errors.Is(err, io.ErrUnexpectedEOF) || errors.As(err, &corrupt)
+	if malformed && i.from.failed == nil {
 		return refuse("the request is no gzip: %v", err)
 	}
 	if errors.Is(err, io.EOF) && i.from.read == 0 {
@@ -156,7 +162,8 @@ func (l latin1) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// utf16Order is the order of a body in UTF-16, by its mark, or by its first tag, or as its charset says; nil: it is in another encoding.
+// utf16Order is the order of a body in UTF-16, by its mark, or by its first tag, or as its charset
+// says; nil: it is in another encoding.
 func utf16Order(start []byte, charset string) binary.ByteOrder {
 	is := func(b string) bool { return bytes.HasPrefix(start, []byte(b)) }
 	switch {

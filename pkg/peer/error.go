@@ -18,7 +18,9 @@ const (
 	Slow
 )
 
-var codeNames = map[Code]string{BadConfig: "bad configuration", Twice: "second reply", Malformed: "malformed reply head", Failed: "listener failed", BadRanges: "address ranges", Slow: "body too slow"}
+var codeNames = map[Code]string{BadConfig: "bad configuration", Twice: "second reply", Malformed: "malformed reply head", Failed: "listener failed", BadRanges: "address ranges",
+	Slow: "body too slow",
+}
 
 func (c Code) String() string { return codeNames[c] }
 

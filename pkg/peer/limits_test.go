@@ -71,7 +71,8 @@ func inBubble(t *testing.T, f func(t *testing.T, l *pipes)) {
 	})
 }
 
-// A phone on a link of 14.4 kbit/s, with an outage of a minute and a half now and then, gets its 22 MB through in hours.
+// A phone on a link of 14.4 kbit/s, with an outage of a minute and a half now and then, gets its 22
+// MB through in hours.
 func TestSlowLinksAreNotCut(t *testing.T) {
 	const octets, step = 22 << 20, 1440
 	inBubble(t, func(t *testing.T, l *pipes) {
@@ -81,7 +82,7 @@ func TestSlowLinksAreNotCut(t *testing.T) {
 		defer conn.Close()
 		began := time.Now()
 		wait.Go(func() {
-			_, _ = fmt.Fprintf(conn, "POST /echo HTTP/1.1\r\nHost: x\r\nContent-Type: text/xml\r\nContent-Length: %d\r\n\r\n", octets)
+			_, _ = fmt.Fprintf(conn, "POST /echo HTTP/1.1\r\nHost: x\r\nContent-Length: %d\r\n\r\n", octets)
 			for sent := 0; sent < octets; sent += step {
 				time.Sleep(step * 8 * time.Second / 14400)
 				if sent%(step*4000) == 0 {
@@ -101,12 +102,13 @@ func TestSlowLinksAreNotCut(t *testing.T) {
 	})
 }
 
-// Bodies that drip keep no connection, whoever reads them: a service as it goes, one that waits for the whole, nobody, or who looks for an
-// offer. The connection has been used before.
+// Bodies that drip keep no connection, whoever reads them: a service as it goes, one that waits for
+// the whole, nobody, or who looks for an offer. The connection has been used before.
 func TestDrippingBodiesAreCut(t *testing.T) {
+	const start = "<s:Envelope xmlns:s='http://schemas.xmlsoap.org/soap/envelope/'>"
 	for name, c := range map[string]struct{ path, start, reply string }{
 		"read as it goes":  {"/echo", strings.Repeat("x", 5000), "HTTP/1.1 200 OK"},
-		"read as a whole":  {"/concat", "<s:Envelope xmlns:s='http://schemas.xmlsoap.org/soap/envelope/'>" + strings.Repeat(" ", 5000), "HTTP/1.1 408 "},
+		"read as a whole":  {"/concat", start + strings.Repeat(" ", 5000), "HTTP/1.1 408 "},
 		"by nobody":        {"/nowhere", "<x>", "HTTP/1.1 404 "},
 		"for an offer":     {"/concat", "<x", "HTTP/1.1 408 "},
 		"from the start":   {"/concat", "", "HTTP/1.1 408 "},
@@ -125,7 +127,8 @@ func TestDrippingBodiesAreCut(t *testing.T) {
 				}
 				const request = "%s %s HTTP/1.1\r\nHost: x\r\nContent-Type: text/xml\r\nContent-Length: %d\r\n\r\n%s"
 				wait.Go(func() {
-					_, err := fmt.Fprintf(conn, request+request, "POST", "/echo", 3, "abc", method, c.path, 1<<20, c.start)
+					both := fmt.Sprintf(request+request, "POST", "/echo", 3, "abc", method, c.path, 1<<20, c.start)
+					_, err := io.WriteString(conn, both)
 					for err == nil {
 						time.Sleep(3 * time.Second)
 						_, err = io.WriteString(conn, " ")
@@ -159,11 +162,14 @@ func TestRepliesThatNobodyTakesAreCut(t *testing.T) {
 	})
 }
 
-// One client address has no more than its share of HTTP connections, and is told by their end; a warning tells once.
+// One client address has no more than its share of HTTP connections, and is told by their end; a
+// warning tells once.
 func TestHTTPConnectionsAreBounded(t *testing.T) {
 	var log bytes.Buffer
 	limits := peer.Limits{MaxConns: 8, MaxPerPeer: 3}
-	s := startWith(t, func(c *peer.Config) { c.Limits, c.Log = limits, slog.New(slog.NewTextHandler(&log, nil)) }, peer.Echo())
+	s := startWith(t, func(c *peer.Config) {
+		c.Limits, c.Log = limits, slog.New(slog.NewTextHandler(&log, nil))
+	}, peer.Echo())
 	connect := func() net.Conn {
 		c, err := new(net.Dialer).DialContext(t.Context(), "tcp", s.Addrs()["http"].String())
 		require.NoError(t, err)

@@ -140,7 +140,8 @@ func typeOf(v soap.Version) soap.Field {
 
 func (o *operation) refuse(v soap.Version, why *refusal, reply func(*streamer.Message) error) error {
 	if why.coding {
-		return reply(errorReply(http.StatusUnsupportedMediaType, why.reason+"\n", soap.Field{Name: "Accept-Encoding", Value: "gzip"}))
+		known := soap.Field{Name: "Accept-Encoding", Value: "gzip"}
+		return reply(errorReply(http.StatusUnsupportedMediaType, why.reason+"\n", known))
 	}
 	fault, err := soap.BuildFault(v, soap.Fault{Code: why.code, Reason: why.reason, NotUnderstood: why.notUnderstood})
 	if err != nil {

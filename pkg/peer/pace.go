@@ -9,15 +9,18 @@ import (
 	"time"
 )
 
-// pacedBodies has bodies of requests come at a minimum pace: [BodyStep] octets in each time of stall. One that is slower is an [Error] with the code
-// Slow to who reads it, and its connection ends behind the reply.
+// pacedBodies has bodies of requests come at a minimum pace: [BodyStep] octets in each time of
+// stall. One that is slower is an [Error] with the code Slow to who reads it, and its connection
+// ends behind the reply.
 func pacedBodies(stall time.Duration, next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.Body == nil || r.Body == http.NoBody {
 			next.ServeHTTP(w, r)
 			return
 		}
-		b := &pacedBody{ReadCloser: r.Body, w: w, conn: http.NewResponseController(w), stall: stall, time: stall, left: BodyStep}
+		b := &pacedBody{
+			ReadCloser: r.Body, w: w, conn: http.NewResponseController(w), stall: stall, time: stall, left: BodyStep,
+		}
 		r.Body = b
 		next.ServeHTTP(w, r)
 		if !b.over {
@@ -58,7 +61,8 @@ func (b *pacedBody) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// pacedReplies gives connections that are given up where nobody takes what is written: [replyStep] octets have the time of stall.
+// pacedReplies gives connections that are given up where nobody takes what is written: [replyStep]
+// octets have the time of stall.
 type pacedReplies struct {
 	net.Listener
 	stall time.Duration

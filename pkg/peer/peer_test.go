@@ -69,7 +69,9 @@ func startWith(t testing.TB, change func(*peer.Config), services ...peer.Service
 	store := newStore(t)
 	stream, err := tcp.Transport{}.Listen(t.Context(), "127.0.0.1:0")
 	require.NoError(t, err)
-	cfg := peer.Config{HTTP: listen(t), Streams: map[string]net.Listener{"tcp": stream}, Services: list, Store: store, Coders: coders(store)}
+	cfg := peer.Config{
+		HTTP: listen(t), Streams: map[string]net.Listener{"tcp": stream}, Services: list, Store: store, Coders: coders(store),
+	}
 	if change != nil {
 		change(&cfg)
 	}

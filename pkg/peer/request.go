@@ -234,7 +234,8 @@ func (r *request) root() (xml.StartElement, error) {
 	}
 }
 
-// header passes over header blocks. Those that are for us, and may not be ignored, are refused, all at once: the services know none.
+// header passes over header blocks. Those that are for us, and may not be ignored, are refused, all
+// at once: the services know none.
 func (r *request) header() error {
 	var unknown []soap.Name
 	for {
@@ -255,7 +256,8 @@ func (r *request) header() error {
 	if len(unknown) == 0 {
 		return nil
 	}
-	return &refusal{code: soap.MustUnderstand, reason: fmt.Sprintf("header block %s is not understood", unknown[0]), notUnderstood: unknown}
+	reason := fmt.Sprintf("header block %s is not understood", unknown[0])
+	return &refusal{code: soap.MustUnderstand, reason: reason, notUnderstood: unknown}
 }
 
 // mandatory tells header blocks that must be understood here (SOAP 1.1, section 4.2.3; SOAP 1.2 part 1, section 5.2.3).

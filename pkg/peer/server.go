@@ -107,8 +107,9 @@ func newServer(cfg Config) (*Server, error) {
 	if err != nil {
 		return nil, err
 	}
+	handler := cfg.Misbehave.handler(cfg.Clock, s.responder.Handler(cfg.Services), cfg.Services)
 	s.http = &http.Server{
-		Handler:           pacedBodies(cfg.Limits.Stall, cfg.Misbehave.handler(cfg.Clock, s.responder.Handler(cfg.Services), cfg.Services)),
+		Handler:           pacedBodies(cfg.Limits.Stall, handler),
 		ReadHeaderTimeout: headerTimeout, IdleTimeout: idleTimeout, MaxHeaderBytes: maxHeaderBytes,
 		ErrorLog: slog.NewLogLogger(cfg.Log.Handler(), slog.LevelDebug),
 	}

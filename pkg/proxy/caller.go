@@ -121,7 +121,8 @@ func (c *caller) run() {
 	c.p.wait.Go(c.leave)
 }
 
-// hasCalled reports whether the far end knows of this client: it has an upstream connection for one that has called, and for no other.
+// hasCalled reports whether the far end knows of this client: it has an upstream connection for one
+// that has called, and for no other.
 func (c *caller) hasCalled() bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()

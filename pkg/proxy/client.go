@@ -95,8 +95,8 @@ func (p *Proxy) forward(in *inlet) {
 	newCaller(p, l, number, in).run()
 }
 
-// answer answers an offer if that is what the client says next; last: the client wants the connection closed behind it (RFC 9112, section 9.6). An error ends the
-// connection.
+// answer answers an offer if that is what the client says next; last: the client wants the
+// connection closed behind it (RFC 9112, section 9.6). An error ends the connection.
 func (p *Proxy) answer(in *inlet) (answered, last bool, _ error) {
 	h, n, st, _ := readHead(p.ctx, in, 0, p.cfg.Pause, false)
 	if st != stateWhole || string(h.Method()) != http.MethodPost {

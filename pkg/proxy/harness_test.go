@@ -208,7 +208,8 @@ func (e end) url() *url.URL {
 	return &url.URL{Scheme: "http", Host: e.Addrs()["http"].String(), Path: "/service"}
 }
 
-// startProxy starts one, and waits for its first offer to come to an end: calls would go plainly meanwhile.
+// startProxy starts one, and waits for its first offer to come to an end: calls would go plainly
+// meanwhile.
 func startProxy(t testing.TB, addr string, upstream *url.URL, change func(*proxy.Config)) end {
 	t.Helper()
 	p := startOffering(t, addr, upstream, change)

@@ -32,11 +32,13 @@ const (
 	// and cost most where they go as text.
 	maxLong = 4
 
-	// firstBackOff is the pause before an offer that no call asks for, and maxBackOff what it grows to where a partner may come back: one that restarts takes seconds, and
-	// who waits for one that is off for days does not load a thin link.
+	// firstBackOff is the pause before an offer that no call asks for, and maxBackOff what it grows
+	// to where a partner may come back: one that restarts takes seconds, and who waits for one that
+	// is off for days does not load a thin link.
 	firstBackOff = 200 * time.Millisecond
 	maxBackOff   = time.Minute
-	// busyPause is after what an upstream is asked again that had no room, or of which the store knows that it wanted no stream.
+	// busyPause is after what an upstream is asked again that had no room, or of which the store
+	// knows that it wanted no stream.
 	busyPause = 5 * time.Second
 
 	// maxHeadOctets is the longest HTTP head that is parsed; what has a longer one is no HTTP to this proxy, and goes as it is.

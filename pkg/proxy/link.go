@@ -128,7 +128,8 @@ func (l *link) take(number uint64, c *caller) {
 	l.callers[number] = c
 }
 
-// serve takes what the far end begins: it tells that the upstream has closed while no call was under way.
+// serve takes what the far end begins: it tells that the upstream has closed while no call was
+// under way.
 func (l *link) serve(ctx context.Context, x *streamer.Exchange) {
 	c, err := parse(x.Message().Head)
 	if err != nil || c.kind != ended && c.kind != broken {

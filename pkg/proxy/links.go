@@ -10,8 +10,8 @@ import (
 	"github.com/hhfr/hhfr/pkg/negotiate"
 )
 
-// links keeps a session with the proxy behind the upstream, where there is one. Its offers go beside the calls: those that come while there is no
-// session go plainly, and wait for nothing.
+// links keeps a session with the proxy behind the upstream, where there is one. Its offers go
+// beside the calls: those that come while there is no session go plainly, and wait for nothing.
 type links struct {
 	p      *Proxy
 	wanted chan struct{} // holds one when a call has found no session
@@ -85,8 +85,9 @@ func (ls *links) linked(ctx context.Context) error {
 	}
 }
 
-// run makes offers until the proxy is closed: one at once, and others when a session has ended, when nobody was there, and when calls
-// come after the time for which a plain upstream is remembered.
+// run makes offers until the proxy is closed: one at once, and others when a session has ended,
+// when nobody was there, and when calls come after the time for which a plain upstream is
+// remembered.
 func (ls *links) run() {
 	ctx, clock := ls.p.ctx, ls.p.cfg.Clock
 	for backOff := firstBackOff; ctx.Err() == nil; backOff = min(2*backOff, maxBackOff) {
@@ -108,7 +109,8 @@ func (ls *links) run() {
 	ls.settle(nil, &Error{Code: Closed, At: -1})
 }
 
-// quiet is for how long no offer is made in any case: the upstream has answered one, and wants no stream.
+// quiet is for how long no offer is made in any case: the upstream has answered one, and wants no
+// stream.
 func (ls *links) quiet(err error) time.Duration {
 	var answered *noSession
 	switch {
@@ -120,7 +122,8 @@ func (ls *links) quiet(err error) time.Duration {
 	return 0
 }
 
-// await waits for the next offer to be worth it: until a call wants it; where a partner may come back, no longer than backOff.
+// await waits for the next offer to be worth it: until a call wants it; where a partner may come
+// back, no longer than backOff.
 func (ls *links) await(l *link, err error, backOff time.Duration) {
 	var again <-chan time.Time
 	if l != nil || errors.Is(err, &negotiate.Error{Code: negotiate.Unreachable}) {
@@ -167,25 +170,27 @@ func (ls *links) settle(l *link, err error) {
 
 // tell logs how calls go from now on, if that has changed.
 func (ls *links) tell(l *link, err error) {
-	log, upstream, before := ls.p.cfg.Log, ls.p.cfg.Upstream.Host, ls.told
+	cfg, upstream, before := &ls.p.cfg, ls.p.cfg.Upstream.Host, ls.told
 	var answered *noSession
 	blocked := errors.As(err, &answered) && answered.agreed.NoStream != ""
 	switch {
 	case l != nil:
 		if ls.told = pathStream; before == pathLost {
-			log.Warn("a stream again: calls go over it", "upstream", upstream)
+			cfg.Log.Warn("a stream again: calls go over it", "upstream", upstream)
 		}
 		ls.partner = true
 	case before == pathLost:
 	case blocked:
 		ls.told = pathLost
-		log.Warn("plain HTTP: a stream was agreed on and cannot be opened", "upstream", upstream, "why", err, "hint", negotiate.BlockedHint)
+		cfg.Log.Warn("plain HTTP: a stream was agreed on and cannot be opened",
+			"upstream", upstream, "why", err, "hint", negotiate.BlockedHint)
 	case ls.partner:
 		ls.told = pathLost
-		log.Warn("plain HTTP: no stream to the partner any more; it is tried again", "upstream", upstream, "why", err)
+		cfg.Log.Warn("plain HTTP: no stream to the partner any more; it is tried again",
+			"upstream", upstream, "why", err)
 	case before != pathPlain:
 		ls.told = pathPlain
-		log.Info("plain HTTP to the upstream, which has no partner for streams", "upstream", upstream, "why", err)
+		cfg.Log.Info("plain HTTP to the upstream, which has no partner for streams", "upstream", upstream, "why", err)
 	}
 }
 

@@ -30,7 +30,7 @@ func (p *Proxy) forwardMessage(ctx context.Context, facts *negotiate.Facts, x *s
 		status, text := http.StatusBadGateway, "hhfr: the upstream did not reply; whether the request was processed is unknown"
 		switch {
 		case errors.Is(err, &Error{Code: Malformed}):
-			status, text = http.StatusBadRequest, "hhfr: the message has no HTTP request head that can be sent on; it was not sent"
+			status, text = http.StatusBadRequest, "hhfr: the message's head cannot be sent on over HTTP; it was not sent"
 		case errors.Is(err, &Error{Code: Unreachable}):
 			text = "hhfr: no connection to the upstream; the request was not sent"
 		case errors.Is(err, &Error{Code: NoRoom}):
@@ -43,7 +43,9 @@ func (p *Proxy) forwardMessage(ctx context.Context, facts *negotiate.Facts, x *s
 }
 
 // exchange makes one HTTP exchange. done ends it, when the reply is read.
-func (p *Proxy) exchange(ctx context.Context, facts *negotiate.Facts, m *streamer.Message) (reply *streamer.Message, done func(), err error) {
+func (p *Proxy) exchange(
+	ctx context.Context, facts *negotiate.Facts, m *streamer.Message,
+) (reply *streamer.Message, done func(), err error) {
 	octets := m.Head
 	if octets == nil {
 		octets = negotiate.DefaultRequestHead(facts.Path)
@@ -89,15 +91,20 @@ func (p *Proxy) exchange(ctx context.Context, facts *negotiate.Facts, m *streame
 	}
 }
 
-// upstreamHead is the head of a request as the upstream gets it, up to the fields of its body and the empty line. What RFC 9112 forbids, or leads elsewhere than to
-// the upstream or where the session was negotiated, is refused.
+// upstreamHead is the head of a request as the upstream gets it, up to the fields of its body and
+// the empty line. What RFC 9112 forbids, or leads elsewhere than to the upstream or where the
+// session was negotiated, is refused.
 func (p *Proxy) upstreamHead(h *http1.Head, origin string) ([]byte, error) {
 	if err := http1.CheckFields(h); err != nil {
 		return nil, err
 	}
 	target, err := http1.OriginForm(h, func(scheme, authority string) bool {
 		u, err := url.Parse(scheme + "://" + authority)
-		return err == nil && u.User == nil && (negotiate.Origin(u) == origin || negotiate.Origin(u) == negotiate.Origin(p.cfg.Upstream))
+		if err != nil || u.User != nil {
+			return false
+		}
+		named := negotiate.Origin(u)
+		return named == origin || named == negotiate.Origin(p.cfg.Upstream)
 	})
 	if err != nil {
 		return nil, err

@@ -19,7 +19,8 @@ import (
 	"github.com/hhfr/hhfr/pkg/streamer"
 )
 
-// thinker is a server that thinks about each offer until it is told to answer, and echoes all else at once.
+// thinker is a server that thinks about each offer until it is told to answer, and echoes all else
+// at once.
 func thinker(offers chan<- struct{}, release <-chan struct{}) func(net.Conn) {
 	return server(func(h *http1.Head, entity []byte) []byte {
 		if strings.Contains(string(entity), "Offer") {
@@ -31,7 +32,8 @@ func thinker(offers chan<- struct{}, release <-chan struct{}) func(net.Conn) {
 	})
 }
 
-// TestOffersHoldUpNoCall: while a server thinks about an offer, the first and any later one, calls go through; with one proxy, and with a pair.
+// TestOffersHoldUpNoCall: while a server thinks about an offer, the first and any later one, calls
+// go through; with one proxy, and with a pair.
 func TestOffersHoldUpNoCall(t *testing.T) {
 	offers, release := make(chan struct{}), make(chan struct{})
 	o := startOrigin(t, "127.0.0.1:0", thinker(offers, release))
@@ -69,10 +71,12 @@ func TestOffersHoldUpNoCall(t *testing.T) {
 	close(offers)
 }
 
-// TestNoOffers: without transports no offer is ever made, and near proxies have a partner all the same.
+// TestNoOffers: without transports no offer is ever made, and near proxies have a partner all the
+// same.
 func TestNoOffers(t *testing.T) {
 	o := startOrigin(t, "127.0.0.1:0", server(echoReply))
-	far := startProxy(t, "127.0.0.1:0", o.url(), func(c *proxy.Config) { c.Transports = map[string]streamer.Transport{} })
+	never := func(c *proxy.Config) { c.Transports = map[string]streamer.Transport{} }
+	far := startProxy(t, "127.0.0.1:0", o.url(), never)
 	require.Error(t, far.Linked(t.Context()))
 	near := startProxy(t, "127.0.0.1:0", far.url(), nil)
 	require.NoError(t, near.Linked(t.Context()))
@@ -84,7 +88,8 @@ func TestNoOffers(t *testing.T) {
 	assert.Zero(t, o.offers())
 }
 
-// moved is a listener that names another port than its own, as a port forwarding does that leads nowhere.
+// moved is a listener that names another port than its own, as a port forwarding does that leads
+// nowhere.
 type moved struct {
 	net.Listener
 	addr net.Addr
@@ -110,8 +115,9 @@ func (w *warnings) lines() []string {
 	return strings.Split(strings.TrimSuffix(w.all.String(), "\n"), "\n")
 }
 
-// TestFallBackIsToldOnce: a port of streams that is blocked is told once, with the reason and what helps, however many calls and offers there are; so is the stream
-// that comes in the end, and its loss. The far end, whose server knows nothing of hhfr, has nothing to warn of.
+// TestFallBackIsToldOnce: a port of streams that is blocked is told once, with the reason and what
+// helps, however many calls and offers there are; so is the stream that comes in the end, and its
+// loss. The far end, whose server knows nothing of hhfr, has nothing to warn of.
 func TestFallBackIsToldOnce(t *testing.T) {
 	o := startOrigin(t, "127.0.0.1:0", server(echoReply))
 	addr := shared.Addr(t)

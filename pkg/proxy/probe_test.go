@@ -22,8 +22,9 @@ func descriptors() int {
 	return len(entries)
 }
 
-// TestProbesLeaveNothing: clients that leave without a byte, as health checks do, take nothing from a pair whose lanes have been used: far more of them than there
-// may be connections come and go, calls are served meanwhile and afterwards, and nothing of them stays.
+// TestProbesLeaveNothing: clients that leave without a byte, as health checks do, take nothing from
+// a pair whose lanes have been used: far more of them than there may be connections come and go,
+// calls are served meanwhile and afterwards, and nothing of them stays.
 func TestProbesLeaveNothing(t *testing.T) {
 	o := startOrigin(t, "127.0.0.1:0", server(echoReply))
 	near, _ := pair(t, o.url(), func(c *proxy.Config) { c.MaxConns = 64 })
@@ -58,12 +59,15 @@ func TestProbesLeaveNothing(t *testing.T) {
 		}
 	}
 	call()
-	assert.Eventually(t, func() bool { return runtime.NumGoroutine() <= goroutines+1 }, patience, 10*time.Millisecond, "goroutines; one asks")
+	assert.Eventually(t, func() bool {
+		return runtime.NumGoroutine() <= goroutines+1 // one asks
+	}, patience, 10*time.Millisecond, "goroutines")
 	assert.Eventually(t, func() bool { return descriptors() <= files }, patience, 10*time.Millisecond, "descriptors")
 	assert.Len(t, o.received(), 3+1+10+1, "the server has seen none of them")
 }
 
-// TestHalfClosedClientIsClosed: a client that has called, and left, is waited for no longer than any other that is idle, even where the server does not close.
+// TestHalfClosedClientIsClosed: a client that has called, and left, is waited for no longer than
+// any other that is idle, even where the server does not close.
 func TestHalfClosedClientIsClosed(t *testing.T) {
 	hold := make(chan struct{})
 	o := startOrigin(t, "127.0.0.1:0", func(c net.Conn) {

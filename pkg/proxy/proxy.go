@@ -40,7 +40,8 @@ type Config struct {
 	// Store and Coders are as in [negotiate.Config]. Required.
 	Store  ctxstore.Store
 	Coders negotiate.Coders
-	// Transports are offered to the upstream; nil means tcp, none at all (not nil) that the proxy is never near, and makes no offers.
+	// Transports are offered to the upstream; nil means tcp, none at all (not nil) that the proxy
+	// is never near, and makes no offers.
 	Transports map[string]streamer.Transport
 	// AllowHost and AllowCleartext are as in [negotiate.Config].
 	AllowHost      []string
@@ -196,7 +197,8 @@ func (p *Proxy) Addrs() map[string]net.Addr {
 	return addrs
 }
 
-// Linked waits for the offer that is under way, if one is. Then it returns nil if calls go over a stream, or else why they do not. No call waits for that.
+// Linked waits for the offer that is under way, if one is. Then it returns nil if calls go over a
+// stream, or else why they do not. No call waits for that.
 func (p *Proxy) Linked(ctx context.Context) error { return p.links.linked(ctx) }
 
 // Drain accepts no further connection and waits until no call is under way on a stream, or ctx is done. Connections that are open go on until [Proxy.Close]. What is

@@ -17,8 +17,9 @@ import (
 	"github.com/hhfr/hhfr/pkg/streamer"
 )
 
-// TestHeadsThatAreSentOn: a far proxy makes requests of its own of the messages of ends that speak for themselves. What HTTP forbids, or leads elsewhere, does not reach the
-// upstream; the session goes on.
+// TestHeadsThatAreSentOn: a far proxy makes requests of its own of the messages of ends that speak
+// for themselves. What HTTP forbids, or leads elsewhere, does not reach the upstream; the session
+// goes on.
 func TestHeadsThatAreSentOn(t *testing.T) {
 	o := startOrigin(t, "127.0.0.1:0", server(echoReply))
 	far := startProxy(t, "127.0.0.1:0", o.url(), nil)
@@ -76,7 +77,8 @@ func TestHeadsThatAreSentOn(t *testing.T) {
 	assert.Len(t, o.received(), sent, "nothing that was refused")
 }
 
-// TestOfferOnAConnectionToBeClosed: who offers and wants the connection closed has it closed behind the answer, and is told so.
+// TestOfferOnAConnectionToBeClosed: who offers and wants the connection closed has it closed behind
+// the answer, and is told so.
 func TestOfferOnAConnectionToBeClosed(t *testing.T) {
 	o := startOrigin(t, "127.0.0.1:0", server(echoReply))
 	far := startProxy(t, "127.0.0.1:0", o.url(), nil)
@@ -96,7 +98,8 @@ func TestOfferOnAConnectionToBeClosed(t *testing.T) {
 	} {
 		conn := connect(t, far.url())
 		r := &requests{conn: conn}
-		conn.say(fmt.Sprintf("POST /service %s\r\nHost: x\r\nContent-Type: text/xml\r\n%sContent-Length: %d\r\n\r\n%s", c.version, c.fields, len(offer), offer))
+		const request = "POST /service %s\r\nHost: x\r\nContent-Type: text/xml\r\n%sContent-Length: %d\r\n\r\n%s"
+		conn.say(fmt.Sprintf(request, c.version, c.fields, len(offer), offer))
 		h, body, err := r.reply()
 		require.NoError(t, err)
 		assert.Contains(t, string(body), "Answer")

@@ -150,7 +150,8 @@ func (r *Recording) Target(to *url.URL) error {
 	return nil
 }
 
-// SetFields gives the heads of all requests HTTP fields, in the place of recorded ones of these names.
+// SetFields gives the heads of all requests HTTP fields, in the place of recorded ones of these
+// names.
 func (r *Recording) SetFields(fields []soap.Field) error {
 	var add []byte
 	for _, f := range fields {

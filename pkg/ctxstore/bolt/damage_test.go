@@ -55,7 +55,8 @@ var damages = []func(rnd *rand.Rand, file []byte) []byte{
 	},
 }
 
-// TestDamagedFiles: whatever happens to a file, no access to it ends the process or stays for ever, what is read is what was stored, and errors say what to do.
+// TestDamagedFiles: whatever happens to a file, no access to it ends the process or stays for ever,
+// what is read is what was stored, and errors say what to do.
 func TestDamagedFiles(t *testing.T) {
 	dir, ctx := t.TempDir(), t.Context()
 	whole := filepath.Join(dir, "whole.db")
@@ -146,7 +147,8 @@ func use(ctx context.Context, t *testing.T, path string, values map[string][]byt
 	return errs
 }
 
-// TestWholeFilesAreOpened: what a store has written is never taken for damaged, whatever was put and deleted.
+// TestWholeFilesAreOpened: what a store has written is never taken for damaged, whatever was put
+// and deleted.
 func TestWholeFilesAreOpened(t *testing.T) {
 	path, ctx, rnd := filepath.Join(t.TempDir(), "store.db"), t.Context(), rand.New(rand.NewPCG(3, 4))
 	values := map[string][]byte{}

@@ -194,8 +194,9 @@ func (f *file) transaction(uri string, write bool, cfg Config, do func(*tx) erro
 	return err
 }
 
-// guard turns what bbolt says, also by a panic over a damaged page, into an error of ours. A damaged page may lead to where the file, which is mapped into
-// memory, has none: that would end the process if it were not a panic, too.
+// guard turns what bbolt says, also by a panic over a damaged page, into an error of ours. A
+// damaged page may lead to where the file, which is mapped into memory, has none: that would end
+// the process if it were not a panic, too.
 func guard(uri, path string, do func() error) (err error) {
 	defer debug.SetPanicOnFault(debug.SetPanicOnFault(true))
 	defer func() {

@@ -11,8 +11,9 @@ import (
 	"go.etcd.io/bbolt"
 )
 
-// bbolt trusts its pages: one that is damaged may send it around in circles, or through four billion pages. So the pages of a file are looked at before it is used:
-// each belongs to one tree, or to the free list, and is what its header says.
+// bbolt trusts its pages: one that is damaged may send it around in circles, or through four
+// billion pages. So the pages of a file are looked at before it is used: each belongs to one tree,
+// or to the free list, and is what its header says.
 
 // The parts of a page (bbolt's format, version 2), in octets.
 const (
@@ -86,7 +87,8 @@ func (c *checker) check() error {
 	return c.tree(m.root, true, &order{})
 }
 
-// meta reads the newer of the two meta pages that bbolt takes: it has checked them when it opened the file.
+// meta reads the newer of the two meta pages that bbolt takes: it has checked them when it opened
+// the file.
 func (c *checker) meta() (newest meta, err error) {
 	for id := range int64(2) {
 		b := make([]byte, metaSize)
@@ -100,7 +102,7 @@ func (c *checker) meta() (newest meta, err error) {
 		}
 	}
 	if newest.high > uint64(c.size/c.pageSize) {
-		return newest, fmt.Errorf("the file has %d octets, and should have %d pages of %d", c.size, newest.high, c.pageSize)
+		return newest, fmt.Errorf("the file has %d octets, not %d pages of %d", c.size, newest.high, c.pageSize)
 	}
 	return newest, nil
 }
@@ -171,7 +173,8 @@ func (c *checker) freelist(id uint64) error {
 	return nil
 }
 
-// order holds the keys of a tree against their order: that of a branch's element is no higher than those below it.
+// order holds the keys of a tree against their order: that of a branch's element is no higher than
+// those below it.
 type order struct {
 	key  []byte
 	leaf bool // it is that of a leaf
@@ -217,8 +220,9 @@ func (c *checker) tree(id uint64, root bool, o *order) error {
 	return nil
 }
 
-// leaf looks at an element of a leaf, whose key stands between two places behind the page's head, and its value behind that. A value has a check of its own; a
-// bucket has a tree, unless it is small and stands in the value.
+// leaf looks at an element of a leaf, whose key stands between two places behind the page's head,
+// and its value behind that. A value has a check of its own; a bucket has a tree, unless it is
+// small and stands in the value.
 func (c *checker) leaf(p page, from, to, value int64, bucket bool, o *order) error {
 	if err := c.key(p, from, to-from, o, true); err != nil {
 		return err

@@ -1,5 +1,6 @@
-// Package spare is a context store with memory behind it: shapes, contexts of sessions, and what else can be made anew lie in memory where the store has no room for them. What
-// must be stored fails as without it.
+// Package spare is a context store with memory behind it: shapes, contexts of sessions, and what
+// else can be made anew lie in memory where the store has no room for them. What must be stored
+// fails as without it.
 package spare
 
 import (
@@ -26,7 +27,8 @@ type Config struct {
 	Log *slog.Logger
 }
 
-// Store implements [ctxstore.Store] over another one. Close closes both. Watch reports what changes in the other.
+// Store implements [ctxstore.Store] over another one. Close closes both. Watch reports what changes
+// in the other.
 type Store struct {
 	ctxstore.Store
 	spare    ctxstore.Store
@@ -50,7 +52,7 @@ func New(store ctxstore.Store, cfg Config) *Store {
 		prefixes: append([]string{ctxstore.ShapePrefix, ctxstore.SessionPrefix}, cfg.Prefixes...),
 		warn: func(err error) {
 			once.Do(func() {
-				cfg.Log.Warn("the context store is full; shapes and sessions that it has no room for are kept in memory, and lost with this process", "err", err)
+				cfg.Log.Warn("the context store is full: new shapes and sessions are kept in memory, for this process", "err", err)
 			})
 		},
 	}
@@ -62,7 +64,8 @@ func (s *Store) Volatile() bool { return !ctxstore.Persists(s.Store) }
 // Hold implements [ctxstore.Holder].
 func (s *Store) Hold(uri string) (release func(), err error) { return ctxstore.Hold(s.Store, uri) }
 
-// of gives the store that an entry lies in: memory, if it is there, since the store had no room for it.
+// of gives the store that an entry lies in: memory, if it is there, since the store had no room for
+// it.
 func (s *Store) of(ctx context.Context, uri string) ctxstore.Store {
 	if s.mayLieInMemory(uri) {
 		if _, err := s.spare.Get(ctx, uri); err == nil {
@@ -81,10 +84,11 @@ func (s *Store) Get(ctx context.Context, uri string) (ctxstore.Entry, error) {
 	return s.of(ctx, uri).Get(ctx, uri)
 }
 
-// Put implements [ctxstore.Store]. An entry that is new goes to memory where the store has no room for it; one that the store has stays there.
-func (s *Store) Put(ctx context.Context, uri string, value []byte, opt ctxstore.PutOptions) (revision uint64, err error) {
+// Put implements [ctxstore.Store]. An entry that is new goes to memory where the store has no room
+// for it; one that the store has stays there.
+func (s *Store) Put(ctx context.Context, uri string, value []byte, opt ctxstore.PutOptions) (uint64, error) {
 	in := s.of(ctx, uri)
-	revision, err = in.Put(ctx, uri, value, opt)
+	revision, err := in.Put(ctx, uri, value, opt)
 	if in == s.spare || !errors.Is(err, &ctxstore.Error{Code: ctxstore.Full}) || !s.mayLieInMemory(uri) {
 		return revision, err
 	}

@@ -46,7 +46,9 @@ func TestFullStore(t *testing.T) {
 	require.NoError(t, err)
 	n := &narrow{Store: inner}
 	var log strings.Builder
-	s := spare.New(n, spare.Config{Prefixes: []string{"urn:example:anew:"}, Log: slog.New(slog.NewTextHandler(&log, nil))})
+	s := spare.New(n, spare.Config{
+		Prefixes: []string{"urn:example:anew:"}, Log: slog.New(slog.NewTextHandler(&log, nil)),
+	})
 	defer func() { require.NoError(t, s.Close()) }()
 	ctx := t.Context()
 	assert.True(t, ctxstore.Persists(s))
