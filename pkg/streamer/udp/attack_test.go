@@ -257,7 +257,7 @@ func TestHalfOpenSessions(t *testing.T) {
 		runtime.ReadMemStats(&before)
 		const all = 10_000
 		for n := range all {
-			nonce := uint64(n)
+			nonce := uint64(n) + 1
 			half := s.ask(t, host(300+n), nonce)
 			s.say(host(300+n), opening(half, nonce, wsrm.Packet{Number: 1, Floor: 1, Request: true}))
 			if n < 2000 { // then nobody accepts any more
