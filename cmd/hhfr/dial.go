@@ -2,14 +2,19 @@ package main
 
 import (
 	"context"
+	"errors"
+	"fmt"
 	"log/slog"
 	"net"
 	"net/http"
 	"time"
 
+	"github.com/spf13/pflag"
+
 	"github.com/hhfr/hhfr/pkg/codec/binary"
 	"github.com/hhfr/hhfr/pkg/ctxstore"
 	"github.com/hhfr/hhfr/pkg/negotiate"
+	"github.com/hhfr/hhfr/pkg/peer"
 	"github.com/hhfr/hhfr/pkg/streamer"
 )
 
@@ -40,6 +45,9 @@ func (d dialer) dial(ctx context.Context) (*negotiate.Session, error) {
 		cfg.RememberFor = -1
 	}
 	var err error
+	if cfg.OfferFields, err = peer.ParseFields(o.fields); err != nil {
+		return nil, err
+	}
 	if cfg.RequestSchema, err = readSchema(o.schema); err != nil {
 		return nil, err
 	}
@@ -59,6 +67,41 @@ func (d dialer) dial(ctx context.Context) (*negotiate.Session, error) {
 		cfg.Representations = []string{o.representation}
 	}
 	return negotiate.Dial(ctx, o.url, cfg)
+}
+
+// fieldsFlag is -H of commands that make offers.
+func fieldsFlag(f *pflag.FlagSet, fields *[]string, goesWith string) {
+	f.StringArrayVarP(fields, "header", "H", nil,
+		"a further HTTP field, Name: value, with "+goesWith+"; may be given again")
+}
+
+// checkFields is why fields of -H cannot be sent; nil if they can.
+func checkFields(fields []string) error {
+	if _, err := peer.ParseFields(fields); err != nil {
+		return usage(fmt.Errorf("--header: %w", cause(err)), "")
+	}
+	return nil
+}
+
+// cause is what an error of package peer is about, without its kind.
+func cause(err error) error {
+	var e *peer.Error
+	if errors.As(err, &e) && e.Err != nil {
+		return e.Err
+	}
+	return err
+}
+
+// tellPlain warns that a session speaks plain SOAP, if it does, and says what would help where that
+// is known.
+func tellPlain(g *global, agreed negotiate.Agreed) {
+	if agreed.HHFR {
+		return
+	}
+	g.note("plain SOAP: %s", agreed.Why)
+	if agreed.NoStream != "" {
+		g.note("hint: %s", negotiate.BlockedHint)
+	}
 }
 
 // http is what negotiation and plain SOAP go over.

@@ -17,13 +17,14 @@ import (
 	"github.com/hhfr/hhfr/pkg/ctxstore"
 	"github.com/hhfr/hhfr/pkg/ctxstore/engines"
 	"github.com/hhfr/hhfr/pkg/negotiate"
+	"github.com/hhfr/hhfr/pkg/peer"
 	"github.com/hhfr/hhfr/pkg/schema"
 	"github.com/hhfr/hhfr/pkg/soap"
 )
 
 type negotiateOptions struct {
 	url, representation, soap, schema, replySchema, store, output string
-	allowHost, headerFiles                                        []string
+	allowHost, headerFiles, fields                                []string
 	requireHHFR                                                   bool
 	timeout                                                       time.Duration
 	tls                                                           clientTLS
@@ -55,6 +56,7 @@ Exit code 0 also where the outcome is plain SOAP; with --require-hhfr that is 3.
 	headerFlag(f, &o.headerFiles)
 	f.StringVar(&o.store, "store", "mem:", "context store: "+strings.Join(engines.Forms(), " or ")+"; its shapes are offered")
 	f.StringArrayVar(&o.allowHost, "allow-host", nil, "a host that the answer may name for the stream beside that of the URL")
+	fieldsFlag(f, &o.fields, "the offer")
 	f.BoolVar(&o.requireHHFR, "require-hhfr", false, "fail (exit 3) if the outcome is plain SOAP")
 	f.DurationVar(&o.timeout, "timeout", negotiate.DefaultTimeout, "plain SOAP, if there is no stream after this time")
 	o.tls.flags(f, "URL")
@@ -70,6 +72,9 @@ func (o *negotiateOptions) config(g *global, store ctxstore.Store, secure *secur
 	cfg = negotiate.Config{
 		HTTPClient: &http.Client{Transport: transport}, Store: store, Coders: negotiate.BookCoders(book),
 		AllowHost: o.allowHost, RequireHHFR: o.requireHHFR, ProbeTLS: true, RememberFor: -1, Timeout: o.timeout, Log: log,
+	}
+	if cfg.OfferFields, err = peer.ParseFields(o.fields); err != nil {
+		return cfg, err
 	}
 	if o.representation != "" {
 		cfg.Representations = []string{o.representation}
@@ -112,12 +117,15 @@ func runNegotiate(ctx context.Context, env Env, g *global, o negotiateOptions) (
 	if o.timeout <= 0 {
 		return usage(errors.New("--timeout is more than 0"), "")
 	}
+	if err := checkFields(o.fields); err != nil {
+		return err
+	}
 	secure, err := o.tls.open(env.System)
 	if err != nil {
 		return err
 	}
 	defer secure.close()
-	store, err := engines.Open(ctx, o.store, engines.Options{})
+	store, err := openStore(ctx, o.store, g.logger())
 	if err != nil {
 		return err
 	}

@@ -68,7 +68,8 @@ func recordedPair(t *testing.T) []byte {
 	t.Cleanup(origin.Close)
 	far := startProxyProcess(t, "127.0.0.1:0", origin.URL)
 	recording := filepath.Join(t.TempDir(), "link.pcapng")
-	near := startProxyProcess(t, "127.0.0.1:0", far.url("/"), "--record", recording)
+	near := startProxyProcess(t, "127.0.0.1:0", far.url("/"), "--record", recording, "-v")
+	near.linked(1)
 	for client := range 2 {
 		c := &http.Client{Transport: &http.Transport{}}
 		for i := range 3 {

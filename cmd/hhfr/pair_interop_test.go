@@ -107,7 +107,8 @@ func TestInteropToolkitsThroughThePair(t *testing.T) {
 		t.Run(server.name, func(t *testing.T) {
 			link := filepath.Join(t.TempDir(), "link.pcapng")
 			far := startProxyProcess(t, "127.0.0.1:0", "http://"+server.host+"/records")
-			near := startProxyProcess(t, "127.0.0.1:0", far.url("/records"), "--record", link)
+			near := startProxyProcess(t, "127.0.0.1:0", far.url("/records"), "--record", link, "-v")
+			near.linked(1)
 			to := near.url("/records")
 			run := func(program string, args ...string) {
 				t.Helper()

@@ -2,7 +2,6 @@ package main
 
 import (
 	"bufio"
-	"bytes"
 	"crypto/tls"
 	"encoding/json"
 	"fmt"
@@ -32,7 +31,7 @@ type proxyProcess struct {
 	t      testing.TB
 	cmd    *exec.Cmd
 	listen string
-	errs   bytes.Buffer
+	errs   said
 }
 
 func startProxyProcess(t testing.TB, listen, upstream string, args ...string) *proxyProcess {
@@ -50,6 +49,21 @@ func startProxyProcess(t testing.TB, listen, upstream string, args ...string) *p
 	require.NoError(t, json.Unmarshal(line, &said))
 	p.listen = said.Addresses["http"]
 	return p
+}
+
+// linked waits until the process, started with -v, has had so many streams: calls go plainly
+// before.
+func (p *proxyProcess) linked(streams int) {
+	p.t.Helper()
+	require.Eventually(p.t, func() bool {
+		return strings.Count(p.errs.String(), "msg=session ") >= streams
+	}, time.Minute, 10*time.Millisecond)
+}
+
+// told waits until the process has written this to stderr.
+func (p *proxyProcess) told(what string) {
+	p.t.Helper()
+	require.Eventually(p.t, func() bool { return strings.Contains(p.errs.String(), what) }, time.Minute, 10*time.Millisecond)
 }
 
 // kill sends SIGKILL, and waits until the process is gone.
@@ -194,27 +208,34 @@ func TestFarProxyKilledRestartedReplaced(t *testing.T) {
 	t.Cleanup(f.origin.Close)
 	f.proxy()
 	link := filepath.Join(t.TempDir(), "link.pcapng")
-	near := startProxyProcess(t, "127.0.0.1:0", "http://"+f.addr+"/service", "--remember", "1ms", "--record", link)
+	near := startProxyProcess(t, "127.0.0.1:0", "http://"+f.addr+"/service", "--remember", "1ms", "--record", link, "-v")
 	c := &callers{t: t, to: near.url("/service")}
 	c.start(8)
 	// A connection that was opened without a partner stays plain; the way of a new one is known.
 	byStream, plainly := map[string]bool{}, map[string]bool{}
-	settled := func(to map[string]bool) {
+	streams := 0
+	settled := func(partner bool) {
 		c.more(200)
+		to := plainly
+		if partner {
+			to = byStream
+			streams++
+			near.linked(streams)
+		}
 		client := &http.Client{Transport: &http.Transport{}}
 		defer client.CloseIdleConnections()
 		number := int(c.next.Add(1))
 		c.call(client, number)
 		to[fmt.Sprint(number)] = true
 	}
-	settled(byStream)
+	settled(true)
 	for _, next := range []struct {
-		start func()
-		way   map[string]bool
-	}{{f.proxy, byStream}, {f.plain, plainly}, {f.proxy, byStream}, {f.proxy, byStream}} {
+		start   func()
+		partner bool
+	}{{f.proxy, true}, {f.plain, false}, {f.proxy, true}, {f.proxy, true}} {
 		f.end()
 		next.start()
-		settled(next.way)
+		settled(next.partner)
 	}
 	c.stop.Store(true)
 	c.wait.Wait()
@@ -281,7 +302,8 @@ func TestPairBehindTLS(t *testing.T) {
 	link, keys := filepath.Join(dir, "link.pcapng"), filepath.Join(dir, "keys")
 	t.Setenv("SSLKEYLOGFILE", keys)
 	far := startProxyProcess(t, "127.0.0.1:0", o.URL+"/service", "--cacert", cert, "--cert", cert, "--key", key, "--listen-cert", cert, "--listen-key", key)
-	near := startProxyProcess(t, "127.0.0.1:0", "https://"+far.listen+"/service", "--cacert", cert, "--listen-cert", cert, "--listen-key", key, "--allow-cleartext", "--record", link)
+	near := startProxyProcess(t, "127.0.0.1:0", "https://"+far.listen+"/service", "--cacert", cert, "--listen-cert", cert, "--listen-key", key, "--allow-cleartext", "--record", link, "-v")
+	near.linked(1)
 	client := o.Client()
 	c := &callers{t: t, to: "https://" + near.listen + "/service", answers: map[string]bool{}}
 	for number := range 3 {
@@ -318,8 +340,9 @@ func TestProxyInterrupted(t *testing.T) {
 			<-release
 			_, _ = w.Write(body)
 		}))
-		far := startProxyProcess(t, "127.0.0.1:0", origin.URL+"/service")
-		near := startProxyProcess(t, "127.0.0.1:0", far.url("/service"))
+		far := startProxyProcess(t, "127.0.0.1:0", origin.URL+"/service", "--no-offer")
+		near := startProxyProcess(t, "127.0.0.1:0", far.url("/service"), "-v")
+		near.linked(1)
 		c := &callers{t: t, to: near.url("/service"), answers: map[string]bool{}}
 		done := make(chan struct{})
 		go func() {

@@ -28,7 +28,7 @@ type proxyOptions struct {
 	listen, upstream, tcp, advertise, store, record, output string
 	tls                                                     proxyTLS
 	allowHost                                               []string
-	allowCleartext                                          bool
+	allowCleartext, noOffer                                 bool
 	remember, timeout                                       time.Duration
 	sync                                                    size
 	without                                                 stages
@@ -46,15 +46,18 @@ what changes in messages travels between them. Heads and bodies arrive octet for
 An https upstream is spoken to in TLS, and with --listen-cert clients are, too. Streams between the two are cleartext so far: with an https URL between them,
 --allow-cleartext has the near one agree to that.
 
-Without a partner, connections are forwarded as they are; a server that does not know hhfr sees one offer, then none for --remember.
-An upstream that is of another scheme than its URL says, https or http, is told of on stderr; clients get status 502.
+Without a partner, connections are forwarded as they are; a server that does not know hhfr sees one offer, then none for
+--remember, and with --no-offer none at all. Offers go beside the calls: a connection that comes while there is no
+stream, or none yet, is forwarded as it is, to its end. A stream that cannot be had although there is a partner is told
+on stderr, once, and so is the one that comes back. An upstream that is of another scheme than its URL says, https or
+http, is told of on stderr; clients get status 502.
 
 Ctrl-C (exit code 130) or SIGTERM (0) takes no further connection, waits up to 5 s for the calls under way on the
 stream, and ends. SIGHUP does not end it. A call that was sent and not answered when the pair comes apart ends in
 status 502, and is never sent twice.`,
 		Example: `  hhfr proxy --listen 127.0.0.1:8082 --upstream http://127.0.0.1:8080/echo
   hhfr proxy --listen 127.0.0.1:8081 --upstream http://127.0.0.1:8082/echo --record link.pcapng
-  hhfr proxy --listen 0.0.0.0:8082 --tcp 0.0.0.0:9090 --upstream https://server.example/soap --store ./store`,
+  hhfr proxy --listen 0.0.0.0:8082 --tcp 0.0.0.0:9090 --upstream https://server.example/soap --store ./store --no-offer`,
 		Args: takes(),
 		RunE: func(c *cobra.Command, _ []string) error { return runProxy(c.Context(), env, g, o) },
 	}
@@ -69,6 +72,7 @@ status 502, and is never sent twice.`,
 	withoutFlag(f, &o.without, "; the far proxy of a pair refuses streams of a near one that asks for them")
 	f.StringArrayVar(&o.allowHost, "allow-host", nil, "a host that the answer may name for the stream beside that of --upstream")
 	f.BoolVar(&o.allowCleartext, "allow-cleartext", false, "agree on a stream without encryption for an https upstream, too")
+	f.BoolVar(&o.noOffer, "no-offer", false, "never make --upstream an offer: be far only")
 	f.DurationVar(&o.remember, "remember", negotiate.DefaultRememberFor, "how long an upstream that did not agree is not asked again")
 	f.DurationVar(&o.timeout, "timeout", proxy.DefaultTimeout, "bound on negotiation, and on opening a connection")
 	o.tls.flags(f)
@@ -90,6 +94,8 @@ func (o *proxyOptions) check() (*url.URL, error) {
 		return nil, checkHost("--advertise", o.advertise)
 	case o.sync > 64<<10:
 		return nil, usage(errors.New("--sync is at most 64KiB"), "")
+	case o.noOffer && o.tcp == "none":
+		return nil, usage(errors.New("--no-offer and --tcp none leave neither a near proxy nor a far one"), "")
 	case o.remember <= 0 || o.timeout <= 0:
 		return nil, usage(errors.New("--remember and --timeout are more than 0"), "")
 	}
@@ -107,7 +113,7 @@ func runProxy(ctx context.Context, env Env, g *global, o proxyOptions) (err erro
 		return err
 	}
 	defer secure.close()
-	store, err := engines.Open(ctx, o.store, engines.Options{})
+	store, err := openStore(ctx, o.store, g.logger())
 	if err != nil {
 		return err
 	}
@@ -127,11 +133,15 @@ func runProxy(ctx context.Context, env Env, g *global, o proxyOptions) (err erro
 	log := g.logger()
 	book := binary.NewBook(ctxstore.Shapes{Store: store})
 	book.Log, book.Without = log, uint64(o.without)
-	p, err := proxy.Start(proxy.Config{
+	cfg := proxy.Config{
 		Listen: clients, Streams: streams, Advertise: o.advertise, Upstream: upstream, TLS: secure.config, Store: store, Coders: negotiate.BookCoders(book),
 		AllowHost: o.allowHost, AllowCleartext: o.allowCleartext, RememberFor: o.remember, Timeout: o.timeout, Stream: streamer.Config{SyncBytes: int64(o.sync)},
 		WrapDialed: rec.dialed(), WrapAccepted: rec.accepted(), OnSession: rec.facts, Log: log,
-	})
+	}
+	if o.noOffer {
+		cfg.Transports = map[string]streamer.Transport{}
+	}
+	p, err := proxy.Start(cfg)
 	if err != nil {
 		return err
 	}

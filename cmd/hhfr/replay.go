@@ -13,6 +13,7 @@ import (
 	"github.com/hhfr/hhfr/pkg/ctxstore"
 	"github.com/hhfr/hhfr/pkg/ctxstore/engines"
 	"github.com/hhfr/hhfr/pkg/negotiate"
+	"github.com/hhfr/hhfr/pkg/peer"
 	"github.com/hhfr/hhfr/pkg/replay"
 )
 
@@ -45,6 +46,7 @@ lacks something.`,
 	f := c.Flags()
 	f.StringVar(&o.to, "to", "", "http or https URL of the service to send to")
 	f.StringVar(&o.as, "as", "", "soap or hhfr; empty: hhfr where the service agrees, else SOAP")
+	fieldsFlag(f, &o.fields, "each request, in the place of recorded ones of its name, and the offer")
 	f.IntVar(&o.concurrency, "concurrency", 1, "exchanges in flight at once")
 	f.StringVar(&o.store, "store", "mem:", "context store, for shapes that the recording lacks, too: "+strings.Join(engines.Forms(), " or "))
 	f.StringVar(&o.record, "record", "", "write all traffic to this pcapng file")
@@ -69,6 +71,8 @@ func (o *replayOptions) check() (*url.URL, error) {
 		return nil, usage(errors.New("--concurrency is 1 to 4096"), "")
 	case o.sync > 64<<10:
 		return nil, usage(errors.New("--sync is at most 64KiB"), "")
+	case checkFields(o.fields) != nil:
+		return nil, checkFields(o.fields)
 	}
 	o.url, o.requireHHFR, o.plain = o.to, o.as == "hhfr", o.as == "soap"
 	return u, nil
@@ -111,7 +115,7 @@ func runReplay(ctx context.Context, env Env, g *global, o replayOptions) (err er
 		return err
 	}
 	defer func() { _ = in.Close() }()
-	store, err := engines.Open(ctx, o.store, engines.Options{})
+	store, err := openStore(ctx, o.store, g.logger())
 	if err != nil {
 		return err
 	}
@@ -120,7 +124,11 @@ func runReplay(ctx context.Context, env Env, g *global, o replayOptions) (err er
 	if err != nil {
 		return err
 	}
-	if err := recorded.Target(to); err != nil {
+	fields, err := peer.ParseFields(o.fields)
+	if err != nil {
+		return err
+	}
+	if err := errors.Join(recorded.Target(to), recorded.SetFields(fields)); err != nil {
 		return err
 	}
 	rec, err := openRecording(o.record)
@@ -137,8 +145,8 @@ func runReplay(ctx context.Context, env Env, g *global, o replayOptions) (err er
 		return err
 	}
 	sum := replaySummary{Version: 1, HHFR: session.Agreed().HHFR, Skipped: recorded.Skipped, Partial: recorded.Partial}
-	if a := session.Agreed(); !a.HHFR && o.as == "" {
-		g.note("plain SOAP: %s", a.Why)
+	if o.as == "" {
+		tellPlain(g, session.Agreed())
 	}
 	for r := range recorded.Run(ctx, session, o.concurrency) {
 		if errors.Is(r.Err, &negotiate.Error{Code: negotiate.Unreachable}) && sum.Sent == 0 {

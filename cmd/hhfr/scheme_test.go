@@ -8,6 +8,8 @@ import (
 	"net"
 	"net/http"
 	"net/http/httptest"
+	"os"
+	"path/filepath"
 	"strings"
 	"sync"
 	"testing"
@@ -82,7 +84,9 @@ func testCertificate(t *testing.T) []tls.Certificate {
 // write, and that nothing was sent.
 func TestWrongScheme(t *testing.T) {
 	message, recording := shared.Testdata(t, "soap", "cwmp-inform.xml"), shared.Testdata(t, "pcap", "session.pcapng")
-	recorded := []string{"replay", recording, "--store", shared.Testdata(t, "pcap", "store")}
+	store := filepath.Join(t.TempDir(), "store") // replay writes to it
+	require.NoError(t, os.CopyFS(store, os.DirFS(shared.Testdata(t, "pcap", "store"))))
+	recorded := []string{"replay", recording, "--store", store}
 	for name, url := range tlsPorts(t) {
 		commands := map[string][]string{
 			"stream": {"stream", url, message, "-o", "json"}, "ordered": {"stream", url, message, "--ordered"},
@@ -126,8 +130,10 @@ func TestTunnelOfTLS(t *testing.T) {
 	origin.Config.ErrorLog = log.New(io.Discard, "", 0)
 	origin.StartTLS()
 	t.Cleanup(origin.Close)
-	far := startProxyProcess(t, "127.0.0.1:0", strings.Replace(origin.URL, "https:", "http:", 1)+"/service")
-	near := startProxyProcess(t, "127.0.0.1:0", far.url("/service"))
+	far := startProxyProcess(t, "127.0.0.1:0", strings.Replace(origin.URL, "https:", "http:", 1)+"/service", "-v")
+	far.told("level=WARN msg=upstream ")
+	near := startProxyProcess(t, "127.0.0.1:0", far.url("/service"), "-v")
+	near.linked(1)
 	for _, p := range []*proxyProcess{far, near} {
 		secure := strings.Replace(p.url("/service"), "http:", "https:", 1)
 		resp, err := origin.Client().Post(secure, "text/xml", strings.NewReader(envelope(1)))
@@ -156,6 +162,9 @@ func TestProxyToWrongScheme(t *testing.T) {
 	for name, url := range ports {
 		t.Run(name, func(t *testing.T) {
 			p := startProxyProcess(t, "127.0.0.1:0", url, "-v")
+			if name != "no TLS" { // found out by offers: there are none over https
+				p.told("level=WARN msg=upstream ")
+			}
 			resp, err := http.Post(p.url("/service"), "text/xml", strings.NewReader(envelope(1)))
 			require.NoError(t, err)
 			body, err := io.ReadAll(resp.Body)

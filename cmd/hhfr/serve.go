@@ -45,6 +45,8 @@ Services, each with its description at URL?wsdl but for the first:
   /ticker   sends a message a second to each session, unasked; in plain SOAP it answers with the next one
   /ledger   keeps entries: add appends one, read gives them; what comes under an assurance is appended in the transaction of its message
 
+They read SOAP 1.1 and 1.2 in UTF-8, UTF-16 and ISO-8859-1, also in gzip, and answer in UTF-8.
+
 Clients may ask for messages in order, at-least-once, and exactly-once if --store persists: it keeps this end of their sequences. A server that was killed and is started again with the same store goes on with them.
 
 The ranges of /geoip are, unless --geoip names others, ` + peer.DutchRangesOrigin + `.
@@ -101,7 +103,7 @@ func runServe(ctx context.Context, env Env, g *global, o serveOptions) (err erro
 	if err != nil {
 		return err
 	}
-	store, err := engines.Open(ctx, o.store, engines.Options{})
+	store, err := openStore(ctx, o.store, g.logger())
 	if err != nil {
 		return err
 	}

@@ -115,7 +115,7 @@ after which all that is known is printed.`,
 	f.StringVar(&o.link, "link", "", "put an emulated link between here and the service: "+strings.Join(link.Names(), ", ")+"; with udp it may lose datagrams: 14k4,loss=2%,reorder=1%,seed=7")
 	f.StringVar(&o.store, "store", "mem:", "context store: "+strings.Join(engines.Forms(), " or ")+"; a folder keeps shapes for later sessions")
 	f.StringVar(&o.action, "action", "", "SOAPAction, or action parameter in SOAP 1.2")
-	f.StringArrayVarP(&o.fields, "header", "H", nil, "a further HTTP field, Name: value; may be given again")
+	fieldsFlag(f, &o.fields, "each message and the offer")
 	f.StringVar(&o.wrap, "wrap", "", "put each FILE, a body, into an envelope of SOAP 1.1 or 1.2")
 	f.StringVar(&o.saveDir, "save-dir", "", "write messages there: 000001-request.xml, 000001-reply.xml, …")
 	f.StringVar(&o.record, "record", "", "write all traffic to this pcapng file")
@@ -166,33 +166,16 @@ func (o *streamOptions) check() error {
 	if err := o.checkAssurance(); err != nil {
 		return err
 	}
-	if err := o.checkHead(); err != nil {
+	if err := checkFields(o.fields); err != nil {
 		return err
+	}
+	if _, err := peer.RequestHead("/", nil, o.action, nil); err != nil {
+		return usage(fmt.Errorf("--action: %w", cause(err)), "")
 	}
 	if slices.Contains(o.files, "-") && o.repeat > 1 {
 		return usage(errors.New("- can be read once only"), "leave --repeat out, or name files")
 	}
 	return sendable(o.files)
-}
-
-// checkHead finds out whether the fields that are asked for can stand in a head.
-func (o *streamOptions) checkHead() error {
-	bad := func(flag string, err error) error {
-		var e *peer.Error
-		if errors.As(err, &e) && e.Err != nil {
-			err = e.Err
-		}
-		return usage(fmt.Errorf("%s: %w", flag, err), "")
-	}
-	if _, err := peer.RequestHead("/", nil, o.action, nil); err != nil {
-		return bad("--action", err)
-	}
-	for _, field := range o.fields {
-		if _, err := peer.RequestHead("/", nil, "", []string{field}); err != nil {
-			return bad("--header", err)
-		}
-	}
-	return nil
 }
 
 // sendable finds out before anything is sent what can be found out about files.
@@ -242,7 +225,7 @@ func runStream(ctx context.Context, env Env, g *global, o streamOptions) (err er
 		return err
 	}
 	defer secure.close()
-	store, err := engines.Open(ctx, o.store, engines.Options{})
+	store, err := openStore(ctx, o.store, g.logger())
 	if err != nil {
 		return err
 	}
@@ -272,10 +255,7 @@ func runStream(ctx context.Context, env Env, g *global, o streamOptions) (err er
 	if err != nil {
 		return err
 	}
-	agreed := session.Agreed()
-	if !agreed.HHFR {
-		g.note("plain SOAP: %s", agreed.Why)
-	}
+	tellPlain(g, session.Agreed())
 	p := &printer{env: env, g: g, o: o, late: late}
 	sending, stop := context.WithCancel(ctx)
 	defer stop()

@@ -167,6 +167,9 @@ func (o *opening) pair(ctx context.Context, server string) (string, error) {
 	if err != nil {
 		return "", err
 	}
+	if err := near.Linked(ctx); err != nil { // calls would go plainly until then
+		return "", err
+	}
 	return "http://" + near.Addrs()["http"].String() + peer.EchoPath, nil
 }
 

@@ -8,8 +8,8 @@ import (
 	"net"
 	"net/url"
 	"strings"
-	"time"
 
+	"github.com/hhfr/hhfr/internal/accept"
 	"github.com/hhfr/hhfr/pkg/ctxstore"
 	"github.com/hhfr/hhfr/pkg/schema"
 	"github.com/hhfr/hhfr/pkg/streamer"
@@ -19,6 +19,7 @@ import (
 // ServeStreams accepts streams on a listener until it fails, or Close is called; then it returns nil. It closes the listener. ctx does the same
 // as Close, for this listener and its streams.
 func (r *Responder) ServeStreams(ctx context.Context, listener net.Listener) error {
+	listener = accept.Steady(listener, r.cfg.Clock, r.cfg.Log)
 	undo, ok := r.onClose(func() { _ = listener.Close() })
 	if !ok {
 		_ = listener.Close()
@@ -35,34 +36,34 @@ func (r *Responder) ServeStreams(ctx context.Context, listener net.Listener) err
 			_ = listener.Close()
 			return &Error{Code: Unreachable, At: -1, Err: err}
 		}
-		if !r.begin() {
-			_ = conn.Close()
+		end, ok := r.begin(conn)
+		if !ok {
 			continue
 		}
 		go func() {
-			defer r.end()
+			defer end()
 			r.serveStream(ctx, conn)
 		}()
 	}
 }
 
-// begin counts a connection; false when there are too many.
-func (r *Responder) begin() bool {
+// begin counts a connection until end; one for which there is no room is closed.
+func (r *Responder) begin(conn net.Conn) (end func(), ok bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if r.closed || r.conns >= r.cfg.MaxSessions {
-		return false
+	leave, ok := func() {}, !r.closed
+	if ok {
+		leave, ok = r.conns.Enter(conn.RemoteAddr())
 	}
-	r.conns++
+	if !ok {
+		_ = conn.Close()
+		return nil, false
+	}
 	r.wait.Add(1)
-	return true
-}
-
-func (r *Responder) end() {
-	r.mu.Lock()
-	r.conns--
-	r.mu.Unlock()
-	r.wait.Done()
+	return func() {
+		leave()
+		r.wait.Done()
+	}, true
 }
 
 // serveStream runs one connection to its end.
@@ -80,7 +81,7 @@ func (r *Responder) serveStream(ctx context.Context, conn net.Conn) {
 	defer func() { left() }()
 	cfg, headers := r.accepting()
 	cfg.Accept = func(ctx context.Context, h streamer.Hello) (streamer.Coder, streamer.Handler, error) {
-		joined, err := r.join(ctx, h)
+		joined, err := r.join(ctx, h, accept.Peer(conn.RemoteAddr().String()))
 		if err != nil {
 			return nil, nil, err
 		}
@@ -149,8 +150,9 @@ func refusedSession() error {
 	return &streamer.Refusal{CloseCode: streamer.CloseUnknownSession, Text: "session or token not accepted"}
 }
 
-// join finds the session that a hello names and takes it: nobody joins with the same token again.
-func (r *Responder) join(ctx context.Context, h streamer.Hello) (*Facts, error) {
+// join finds the session that a peer's hello names and takes it: nobody joins with the same token
+// again.
+func (r *Responder) join(ctx context.Context, h streamer.Hello, peer string) (*Facts, error) {
 	id := SessionID(h.Session)
 	entry, err := r.cfg.Store.Get(ctx, id.URI())
 	if err != nil {
@@ -191,21 +193,26 @@ func (r *Responder) join(ctx context.Context, h streamer.Hello) (*Facts, error) 
 		r.cfg.Log.Warn("session not kept", "session", id.String(), "err", err)
 		return nil, &streamer.Refusal{CloseCode: streamer.CloseInternal, Text: "the context store failed"}
 	}
-	if !r.rejoin(id) {
+	gone, ok := r.registry.join(id, peer)
+	r.forget(ctx, gone)
+	if !ok {
 		return nil, &streamer.Refusal{CloseCode: streamer.CloseLimits, Text: errBusy[0].Why}
 	}
 	return &facts, nil
 }
 
-// rejoin notes that a session is joined. It may have been negotiated by another process on the same store.
-func (r *Responder) rejoin(id SessionID) bool {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	if _, ours := r.sessions[id]; !ours && len(r.sessions) >= r.cfg.MaxSessions {
-		return false
+// forget deletes the contexts of sessions that made room: nobody joins them any more.
+func (r *Responder) forget(ctx context.Context, gone []dropped) {
+	for _, d := range gone {
+		if d.revision == 0 {
+			continue
+		}
+		err := r.cfg.Store.Delete(ctx, d.id.URI(), ctxstore.If(d.revision))
+		gone, joined := &ctxstore.Error{Code: ctxstore.NotFound}, &ctxstore.Error{Code: ctxstore.Conflict}
+		if err != nil && !errors.Is(err, gone) && !errors.Is(err, joined) {
+			r.cfg.Log.Warn("context of a session that nobody joined not deleted", "session", d.id.String(), "err", err)
+		}
 	}
-	r.sessions[id] = time.Time{}
-	return true
 }
 
 // endedSession is a session whose context still lies in the store, and how much room that takes, in
@@ -222,8 +229,8 @@ func (r *Responder) retire(facts *Facts) {
 	for _, block := range facts.Headers {
 		weight += 1 + len(block)/plain
 	}
+	r.registry.remove(facts.Session)
 	r.mu.Lock()
-	delete(r.sessions, facts.Session)
 	r.ended = append(r.ended, endedSession{facts.Session, weight})
 	r.endedWeight += weight
 	var oldest []SessionID

@@ -58,6 +58,10 @@ type Config struct {
 	Resume bool
 	// LateReply, if given, gets replies to messages of earlier sessions, by the number of the message in its sequence, from 1, or why there will be none. It must not block.
 	LateReply func(number uint64, reply *streamer.Message, err error)
+	// OfferFields are HTTP fields that go with offers, such as Authorization for a gateway in front
+	// of the service; those of Config's own offers, and what speaks of a body or a connection, are
+	// left out. They go to the URL, and to no other host.
+	OfferFields []soap.Field
 	// AllowHost lists hosts, without ports, that an answer may name besides that of the URL.
 	AllowHost []string
 	// AllowCleartext: offer transports without encryption for https URLs too. Whoever listens on the way can then read what HTTPS hid.

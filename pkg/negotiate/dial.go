@@ -4,7 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net"
 	"net/url"
+	"os"
 	"strings"
 
 	"github.com/hhfr/hhfr/pkg/streamer"
@@ -100,8 +102,8 @@ func (d *Dialer) dial(ctx context.Context, u *url.URL) (s *Session, err error) {
 	s.agreed.Why, s.plain = err.Error(), true
 	var refused *refusal
 	if errors.As(err, &refused) {
-		s.agreed.Remembered = refused.remembered
-		if !refused.remembered {
+		s.agreed.Remembered, s.agreed.NoStream = refused.remembered, refused.blocked
+		if !refused.remembered && !s.agreed.NoRoom() {
 			d.remember(ctx, u, refused)
 		}
 	}
@@ -120,7 +122,29 @@ func (d *Dialer) dial(ctx context.Context, u *url.URL) (s *Session, err error) {
 type refusal struct {
 	err        error
 	remembered bool
-	passing    bool // another time it may be otherwise
+	passing    bool   // another time it may be otherwise
+	blocked    string // the address of the stream that could not be opened
+}
+
+// BlockedHint says what helps where [Agreed].NoStream is set.
+const BlockedHint = "open that port on the way, or have the peer accept streams on one that is open (--tcp)"
+
+// noStream is the refusal for a stream that was agreed on and could not be opened.
+func noStream(addr string, err error) *refusal {
+	return &refusal{err: fmt.Errorf("no stream to %s (%w)", addr, cause(err)), passing: true, blocked: addr}
+}
+
+// cause is what is left of an error of the network where its address is known already.
+func cause(err error) error {
+	var system *os.SyscallError
+	var op *net.OpError
+	switch {
+	case errors.As(err, &system):
+		return system.Err
+	case errors.As(err, &op):
+		return op.Err
+	}
+	return err
 }
 
 func (r *refusal) Error() string { return r.err.Error() }

@@ -167,7 +167,8 @@ func ExampleSession_OnMessage() {
 	// Output: tick
 }
 
-// An unchanged net/http program: only its Transport is another.
+// An unchanged net/http program: only its Transport is another. The first request does not wait for
+// the session, which is negotiated beside it.
 func ExampleNewRoundTripper() {
 	url, stop := exampleServer(negotiate.ResponderConfig{})
 	defer stop()
@@ -179,15 +180,19 @@ func ExampleNewRoundTripper() {
 	defer transport.Close()
 	defer transport.CloseIdleConnections()
 	client := &http.Client{Transport: transport}
-	resp, err := client.Post(url, "text/xml; charset=utf-8", strings.NewReader("<Envelope>hello</Envelope>"))
-	if err != nil {
-		fmt.Println(err)
-		return
+	for range 2 {
+		resp, err := client.Post(url, "text/xml; charset=utf-8", strings.NewReader("<Envelope>hello</Envelope>"))
+		if err != nil {
+			fmt.Println(err)
+			return
+		}
+		body, err := io.ReadAll(resp.Body)
+		fmt.Println(resp.StatusCode, string(body), err)
+		_ = resp.Body.Close()
+		transport.Session(url) // waits for the session; programs need not
 	}
-	defer resp.Body.Close()
-	body, err := io.ReadAll(resp.Body)
-	fmt.Println(resp.StatusCode, string(body), err)
 	// Output:
+	// 200 <Envelope>hello</Envelope> <nil>
 	// a request by a stream
 	// 200 <Envelope>hello</Envelope> <nil>
 }

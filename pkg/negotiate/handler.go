@@ -106,7 +106,7 @@ func (r *Responder) serveOffer(w http.ResponseWriter, req *http.Request, start [
 	}
 	message, err := answer.Message(version)
 	if err != nil {
-		r.release(answer.Session)
+		r.registry.remove(answer.Session)
 		r.fault(w, version, soap.Fault{Code: soap.Server, Reason: err.Error()})
 		return
 	}

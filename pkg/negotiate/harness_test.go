@@ -136,9 +136,11 @@ type seen struct{ way, path, head, body string }
 // services is an end with a responder in front of an echoing service, which notes what it gets.
 type services struct {
 	*negotiate.Responder
-	http   *httptest.Server
-	stream net.Listener
-	store  ctxstore.Store
+	http     *httptest.Server
+	stream   net.Listener
+	listener func(net.Listener) net.Listener
+	served   chan error // what ServeStreams came to
+	store    ctxstore.Store
 	noted[seen]
 }
 
@@ -179,7 +181,14 @@ func (n *noted[T]) atLeast(count int) []T {
 }
 
 func startServices(t testing.TB, change func(*negotiate.ResponderConfig)) *services {
-	s := &services{store: newStore(t)}
+	return startServicesOn(t, func(l net.Listener) net.Listener { return l }, change)
+}
+
+// startServicesOn is startServices with the listener of streams changed.
+func startServicesOn(
+	t testing.TB, listener func(net.Listener) net.Listener, change func(*negotiate.ResponderConfig),
+) *services {
+	s := &services{store: newStore(t), listener: listener, served: make(chan error, 1)}
 	var err error
 	s.stream, err = new(loopback).Listen(t.Context(), "127.0.0.1:0")
 	require.NoError(t, err)
@@ -208,7 +217,7 @@ func startServices(t testing.TB, change func(*negotiate.ResponderConfig)) *servi
 		_, _ = w.Write(body)
 	})))
 	var wait sync.WaitGroup
-	wait.Go(func() { _ = s.ServeStreams(context.Background(), s.stream) })
+	wait.Go(func() { s.served <- s.ServeStreams(context.Background(), s.listener(s.stream)) })
 	t.Cleanup(func() {
 		_ = s.Close()
 		wait.Wait()

@@ -183,7 +183,7 @@ func TestHeadersOverReconnections(t *testing.T) {
 // Handler.
 func TestHeadersForUnchangedPrograms(t *testing.T) {
 	url := speaking(t, &unchanged{})
-	client, rt := swapped(t, func(c *negotiate.Config) { c.Headers = twoHeaders })
+	client, rt := swapped(t, func(c *negotiate.Config) { c.Headers, c.RequireHHFR = twoHeaders, true })
 	for range 2 {
 		_, got := post(t, client, url+"/echo", "text/xml", strings.NewReader(withHeader(mustHeader+addressing, "x")))
 		assert.Equal(t, withHeader(mustHeader+addressing, "x"), got)

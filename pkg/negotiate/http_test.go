@@ -121,11 +121,14 @@ func post(t testing.TB, c *http.Client, url, contentType string, body io.Reader)
 	return resp, string(data)
 }
 
+// required has calls wait for the stream.
+func required(c *negotiate.Config) { c.RequireHHFR = true }
+
 // An unchanged net/http SOAP program with the RoundTripper swapped in speaks HHFR, and the unchanged server with the Handler around it sees the same.
 func TestUnchangedPrograms(t *testing.T) {
 	service := &unchanged{}
 	url := speaking(t, service)
-	client, rt := swapped(t, nil)
+	client, rt := swapped(t, required)
 	plainly := &http.Client{Transport: &http.Transport{DisableKeepAlives: true}}
 	for _, path := range []string{"/echo", "/echo?q=1", "/fault", "/flush", "/accepted", "/guess"} {
 		over, body := post(t, client, url+path, "text/xml; charset=utf-8", strings.NewReader(envelope("<a/>")))
@@ -170,7 +173,7 @@ func TestUnchangedPrograms(t *testing.T) {
 
 func TestServerThatFails(t *testing.T) {
 	url := speaking(t, &unchanged{})
-	client, _ := swapped(t, func(c *negotiate.Config) { c.RequireHHFR = true })
+	client, _ := swapped(t, required)
 	_, err := client.Post(url+"/panic", "text/xml", strings.NewReader("x"))
 	require.ErrorIs(t, err, &streamer.Error{Code: streamer.Failed})
 	resp, err := client.Post(url+"/cut", "text/xml", strings.NewReader("x"))
@@ -199,9 +202,11 @@ func TestRoundTripperWithPlainServers(t *testing.T) {
 	assert.Equal(t, 4, service.ways(false), "one offer and three messages")
 	clock.forward(time.Hour)
 	post(t, client, server.URL+"/echo", "text/xml", strings.NewReader(envelope("<a/>")))
+	_, ok = rt.Session(server.URL)
+	require.True(t, ok)
 	assert.Equal(t, 6, service.ways(false), "asked again")
 
-	strict, _ := swapped(t, func(c *negotiate.Config) { c.RequireHHFR = true })
+	strict, _ := swapped(t, required)
 	_, err := strict.Post(server.URL+"/echo", "text/xml", strings.NewReader(envelope("<a/>")))
 	require.ErrorIs(t, err, &negotiate.Error{Code: negotiate.NoHHFR})
 	_, err = client.Post("http://127.0.0.1"+deadPort(t), "text/xml", strings.NewReader("x"))
@@ -222,7 +227,7 @@ func TestRoundTripperIsClosed(t *testing.T) {
 func TestRoundTripperConcurrently(t *testing.T) {
 	service := &unchanged{}
 	url := speaking(t, service)
-	client, _ := swapped(t, nil)
+	client, _ := swapped(t, required)
 	var wait sync.WaitGroup
 	for i := range 32 {
 		wait.Go(func() {
@@ -269,7 +274,7 @@ func TestFramesCarryMessages(t *testing.T) {
 	base := &counting{RoundTripper: transport}
 	frames := map[streamer.Dir]int{}
 	var mu sync.Mutex
-	var cfg negotiate.Config
+	cfg := negotiate.Config{RequireHHFR: true}
 	cfg.Stream.Events = func(e streamer.Event) {
 		mu.Lock()
 		defer mu.Unlock()
@@ -287,4 +292,24 @@ func TestFramesCarryMessages(t *testing.T) {
 	require.NoError(t, rt.Close())
 	assert.Equal(t, []string{`"` + negotiate.OfferAction + `"`}, base.seen)
 	assert.Equal(t, map[streamer.Dir]int{streamer.Sent: 5, streamer.Received: 5}, frames)
+}
+
+// Heads that HTTP forbids, or that name another host, reach no server by a stream, as they would
+// reach none over HTTP; an absolute target that names this one does.
+func TestHeadsThatNoServerGets(t *testing.T) {
+	service := &unchanged{}
+	url := speaking(t, service)
+	session := dial(t, url, negotiate.Config{RequireHHFR: true})
+	for _, head := range []string{
+		"POST @evil/ HTTP/1.1\r\n", "POST /a b HTTP/1.1\r\n", "POST http://evil.example/ HTTP/1.1\r\n",
+		"CONNECT evil:80 HTTP/1.1\r\n",
+		"POST / HTTP/1.1\r\nX: a\rb\r\n", "POST / HTTP/1.1\r\nX : a\r\n",
+	} {
+		_, err := session.Call(t.Context(), streamer.NewMessage([]byte(head+"\r\n"), []byte("x")))
+		require.ErrorIs(t, err, &streamer.Error{Code: streamer.Failed}, "%q", head)
+	}
+	assert.Zero(t, service.ways(true))
+	call(t, session, "POST "+url+"/own HTTP/1.1\r\n\r\n", "x")
+	require.Equal(t, 1, service.ways(true))
+	assert.Equal(t, "/own", service.seen[0].RequestURI)
 }

@@ -134,6 +134,11 @@ func (n *negotiation) ask(ctx context.Context, v soap.Version, offer *Offer) (*A
 	if err != nil {
 		return nil, err
 	}
+	for _, f := range n.dialer.cfg.OfferFields {
+		if !isOffersOwn(f) {
+			req.Header[f.Name] = append(req.Header[f.Name], f.Value)
+		}
+	}
 	for _, f := range fields {
 		req.Header[f.Name] = []string{f.Value}
 	}
@@ -167,6 +172,13 @@ func (n *negotiation) ask(ctx context.Context, v soap.Version, offer *Offer) (*A
 		return nil, &refusal{err: err, passing: isPassing(resp.StatusCode, err)}
 	}
 	return answer, nil
+}
+
+// isOffersOwn tells fields that speak of an offer's own body, action or connection.
+func isOffersOwn(f soap.Field) bool {
+	name := strings.ToLower(f.Name)
+	return strings.HasPrefix(name, "content-") || name == "soapaction" || name == "expect" || name == "upgrade" ||
+		isFraming(http1.Field{Name: []byte(name)})
 }
 
 // isPassing tells refusals of an end that may agree in a while: gateways whose server is just starting, and responders without room.
@@ -231,7 +243,7 @@ func (n *negotiation) join(ctx context.Context, a *Answer) error {
 	facts := Facts{
 		Session: a.Session, Scheme: a.Scheme, Representation: a.Representation, Transport: a.Transport, Assurance: a.Assurance, Security: a.Security, Sequence: a.Sequence,
 		RequestDescription: a.Request.name(), ReplyDescription: a.Reply.name(),
-		Origin: originOf(n.url), Path: pathOf(n.url), Address: a.Address, Expires: d.cfg.Clock.Now().Add(a.Lifetime), PeerShapes: a.Shapes,
+		Origin: Origin(n.url), Path: pathOf(n.url), Address: a.Address, Expires: d.cfg.Clock.Now().Add(a.Lifetime), PeerShapes: a.Shapes,
 	}
 	if a.HeadersKept > 0 {
 		facts.Headers = d.cfg.Headers
@@ -254,7 +266,7 @@ func (n *negotiation) join(ctx context.Context, a *Answer) error {
 	}
 	conn, err := d.cfg.Transports[transport].Dial(ctx, addr)
 	if err != nil {
-		return &refusal{err: fmt.Errorf("stream: %w", n.late(ctx, err)), passing: true}
+		return noStream(addr, n.late(ctx, err))
 	}
 	if d.cfg.WrapConn != nil {
 		conn = d.cfg.WrapConn(conn)
@@ -275,7 +287,7 @@ func (n *negotiation) join(ctx context.Context, a *Answer) error {
 	}
 	stream, err := streamer.Over(ctx, conn, cfg)
 	if err != nil {
-		return &refusal{err: fmt.Errorf("stream: %w", n.late(ctx, err)), passing: true}
+		return noStream(addr, n.late(ctx, err))
 	}
 	tellLimits(coder, stream.Hello())
 	if n.outbox != nil {

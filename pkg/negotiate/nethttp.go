@@ -6,6 +6,7 @@ import (
 	"errors"
 	"io"
 	"net/http"
+	"net/url"
 	"strconv"
 
 	"github.com/hhfr/hhfr/internal/http1"
@@ -91,11 +92,21 @@ func exchangeRequest(ctx context.Context, m *streamer.Message, facts *Facts) (*h
 	if body == nil {
 		body = http.NoBody
 	}
-	req, err := http.NewRequestWithContext(ctx, string(head.Method()), string(head.Target()), body)
+	if err := http1.CheckFields(&head); err != nil {
+		return nil, malformed(err)
+	}
+	target, err := http1.OriginForm(&head, func(scheme, authority string) bool {
+		u, err := url.Parse(scheme + "://" + authority)
+		return err == nil && u.User == nil && Origin(u) == facts.Origin
+	})
 	if err != nil {
 		return nil, malformed(err)
 	}
-	req.RequestURI, req.ContentLength = string(head.Target()), -1
+	req, err := http.NewRequestWithContext(ctx, string(head.Method()), target, body)
+	if err != nil {
+		return nil, malformed(err)
+	}
+	req.RequestURI, req.ContentLength = target, -1
 	if m.Body == nil {
 		req.ContentLength = 0
 	}

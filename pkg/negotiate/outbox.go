@@ -43,7 +43,7 @@ type outbox struct {
 
 // openOutbox goes on with the sequence that the store has for u, or makes one.
 func (d *Dialer) openOutbox(ctx context.Context, u *url.URL) (*outbox, error) {
-	name := sha256.Sum256([]byte(originOf(u) + pathOf(u)))
+	name := sha256.Sum256([]byte(Origin(u) + pathOf(u)))
 	o := &outbox{d: d, store: d.cfg.Store, uri: outboxPrefix + hex.EncodeToString(name[:])}
 	if !d.cfg.kept() {
 		o.store = memory.New(memory.Config{Clock: d.cfg.Clock})

@@ -121,8 +121,8 @@ func TestPlainServers(t *testing.T) {
 		"other IP":          {wrong(func(a *negotiate.Answer) { a.Address = "127.0.0.2:9090" }), "nor allowed"},
 		"no port":           {wrong(func(a *negotiate.Answer) { a.Address = "9090" }), "address"},
 		"named port":        {wrong(func(a *negotiate.Answer) { a.Address = ":http" }), "address"},
-		"refused port":      {wrong(func(a *negotiate.Answer) { a.Address = deadPort(t) }), "stream"},
-		"stream speaks not": {wrong(func(a *negotiate.Answer) { a.Address = muteStream(t, "") }), "stream: not within 3s"},
+		"refused port":      {wrong(func(a *negotiate.Answer) { a.Address = deadPort(t) }), "(connection refused)"},
+		"stream speaks not": {wrong(func(a *negotiate.Answer) { a.Address = muteStream(t, "") }), "(not within 3s)"},
 		"stream is HTTP":    {wrong(func(a *negotiate.Answer) { a.Address = muteStream(t, "HTTP/1.1 400 Bad Request\r\n\r\n") }), "stream"},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -156,6 +156,7 @@ func TestPlainServers(t *testing.T) {
 			assert.False(t, agreed.Remembered)
 			assert.Nil(t, agreed.Facts)
 			assert.Contains(t, agreed.Why, c.why)
+			assert.Equal(t, name == "refused port" || strings.HasPrefix(name, "stream "), agreed.NoStream != "")
 
 			head, body := call(t, session, crlf("POST /other HTTP/1.1\nSOAPAction: \"urn:a\"\nContent-Type: text/xml\n\n"), envelope("<q/>"))
 			assert.Equal(t, envelope("<q/>"), body)

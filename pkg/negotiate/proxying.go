@@ -4,6 +4,7 @@ import (
 	"context"
 	"net"
 
+	"github.com/hhfr/hhfr/internal/accept"
 	"github.com/hhfr/hhfr/pkg/streamer"
 )
 
@@ -19,11 +20,11 @@ type Opened struct {
 // a session is joined, and what it returns serves this stream alone; Serve and OnStream of the configuration are not used. It owns conn. It returns false at once when there are
 // too many connections, or the responder is closed.
 func (r *Responder) ServeConn(ctx context.Context, conn net.Conn, open func(Facts) Opened) bool {
-	if !r.begin() {
-		_ = conn.Close()
+	end, ok := r.begin(conn)
+	if !ok {
 		return false
 	}
-	defer r.end()
+	defer end()
 	if r.cfg.WrapConn != nil {
 		conn = r.cfg.WrapConn(conn)
 	}
@@ -34,7 +35,7 @@ func (r *Responder) ServeConn(ctx context.Context, conn net.Conn, open func(Fact
 	var opened Opened
 	cfg, headers := r.accepting()
 	cfg.Accept = func(ctx context.Context, h streamer.Hello) (streamer.Coder, streamer.Handler, error) {
-		joined, err := r.join(ctx, h)
+		joined, err := r.join(ctx, h, accept.Peer(conn.RemoteAddr().String()))
 		if err != nil {
 			return nil, nil, err
 		}

@@ -139,10 +139,13 @@ func (s *Session) lost(l *link) {
 		s.wait.Go(s.outbox.sequence().Close)
 		return
 	}
-	if err != nil && !errors.Is(err, &streamer.Error{Code: streamer.GoingAway}) {
-		why := errors.New(s.agreed.Why)
-		s.wait.Go(func() { s.rememberBroken(why) })
-	}
+	why := errors.New(s.agreed.Why)
+	s.wait.Go(func() {
+		s.cfg.Log.Warn("plain SOAP from now on", "url", loggable(s.url), "why", why)
+		if err != nil && !errors.Is(err, &streamer.Error{Code: streamer.GoingAway}) {
+			s.rememberBroken(why)
+		}
+	})
 }
 
 // rememberBroken has later sessions speak plain SOAP for a while: a stream that broke for good would break again.
@@ -186,6 +189,7 @@ func (s *Session) reconnect() {
 	s.mu.Lock()
 	s.plain = true
 	s.agreed.Why += "; " + err.Error()
+	s.agreed.Answer, s.agreed.Refused = n.agreed.Answer, n.agreed.Refused
 	why, done := s.agreed.Why, s.again
 	s.again = nil
 	s.mu.Unlock()
@@ -193,7 +197,9 @@ func (s *Session) reconnect() {
 		s.outbox.close()
 	} else if s.ctx.Err() == nil {
 		s.cfg.Log.Warn("plain SOAP from now on", "url", loggable(s.url), "why", why)
-		s.rememberBroken(errors.New(why))
+		if !n.agreed.NoRoom() {
+			s.rememberBroken(errors.New(why))
+		}
 	}
 	close(done)
 }

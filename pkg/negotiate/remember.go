@@ -12,7 +12,8 @@ import (
 	"github.com/hhfr/hhfr/pkg/ctxstore"
 )
 
-func originOf(u *url.URL) string {
+// Origin is scheme, host and port of an http or https URL, as [Facts].Origin has them.
+func Origin(u *url.URL) string {
 	port := u.Port()
 	if port == "" {
 		port = map[string]string{"http": "80", "https": "443"}[u.Scheme]
@@ -21,10 +22,14 @@ func originOf(u *url.URL) string {
 }
 
 // loggable is a URL as logs show it: without query and user, which may be secret.
-func loggable(u *url.URL) string { return originOf(u) + pathOf(u) }
+func loggable(u *url.URL) string { return Origin(u) + pathOf(u) }
+
+// PlainPrefix begins the URIs of the entries that say of an origin that it speaks plain SOAP, and
+// why.
+const PlainPrefix = xmlns.HHFRNegotiation + ":plain:"
 
 // plainURI is where the store keeps that an end speaks plain SOAP.
-func plainURI(u *url.URL) string { return xmlns.HHFRNegotiation + ":plain:" + originOf(u) }
+func plainURI(u *url.URL) string { return PlainPrefix + Origin(u) }
 
 // recall gives the reason for plain SOAP that is remembered of the end, nil if there is none.
 func (d *Dialer) recall(ctx context.Context, u *url.URL) error {

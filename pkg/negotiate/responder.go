@@ -13,6 +13,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/hhfr/hhfr/internal/accept"
 	"github.com/hhfr/hhfr/internal/clock"
 	"github.com/hhfr/hhfr/pkg/ctxstore"
 	"github.com/hhfr/hhfr/pkg/schema"
@@ -49,8 +50,14 @@ type ResponderConfig struct {
 	MaxLifetime time.Duration
 	// JoinWithin is how long after its answer a session may be joined; 0 means [DefaultJoinWithin].
 	JoinWithin time.Duration
-	// MaxSessions is how many sessions there may be, waiting or joined, and how many connections; 0 means [DefaultMaxSessions].
+	// MaxSessions is how many sessions there may be, waiting or joined, and how many connections; 0
+	// means [DefaultMaxSessions]. Where there is no room, sessions that wait to be joined make
+	// some.
 	MaxSessions int
+	// MaxPerPeer is how many of them one IP address may have, or one IPv6 network of 64 bits; 0
+	// means half of MaxSessions. Who has clients behind one address, of a reverse proxy for
+	// example, wants as many as MaxSessions.
+	MaxPerPeer int
 	// WrapConn, if given, wraps a stream's connection before anything is read or written (a recorder).
 	WrapConn func(net.Conn) net.Conn
 	// OnSession, if given, is told of each session when its stream is accepted, before our hello is sent, with the connection as wrapped.
@@ -90,6 +97,9 @@ func (c ResponderConfig) withDefaults() (ResponderConfig, error) {
 	if c.MaxSessions <= 0 {
 		c.MaxSessions = DefaultMaxSessions
 	}
+	if c.MaxPerPeer <= 0 {
+		c.MaxPerPeer = max(c.MaxSessions/2, 1)
+	}
 	if c.Log == nil {
 		c.Log = slog.New(slog.DiscardHandler)
 	}
@@ -104,12 +114,13 @@ type Responder struct {
 	stop context.CancelFunc
 	wait sync.WaitGroup
 
-	mu       sync.Mutex
-	closed   bool
-	sessions map[SessionID]time.Time // until when each may be joined; zero: joined
-	ended    []endedSession          // oldest first
-	conns    int
-	closers  map[any]func()
+	registry *registry
+	conns    accept.Room
+
+	mu      sync.Mutex
+	closed  bool
+	ended   []endedSession // oldest first
+	closers map[any]func()
 
 	endedWeight int // of them all
 
@@ -122,7 +133,8 @@ func NewResponder(cfg ResponderConfig) (*Responder, error) {
 	if err != nil {
 		return nil, err
 	}
-	r := &Responder{cfg: cfg, sessions: map[SessionID]time.Time{}, closers: map[any]func(){}}
+	r := &Responder{cfg: cfg, registry: newRegistry(&cfg), closers: map[any]func(){}}
+	r.conns.Max, r.conns.PerPeer, r.conns.Log = cfg.MaxSessions, cfg.MaxPerPeer, cfg.Log
 	r.ctx, r.stop = context.WithCancel(context.Background())
 	return r, nil
 }
@@ -160,12 +172,19 @@ func (r *Responder) answer(ctx context.Context, req *http.Request, o *Offer) (*A
 	if err := r.describe(ctx, o, a, &facts); err != nil {
 		return nil, err
 	}
-	if !r.reserve(a.Session) {
+	gone, ok := r.registry.add(a.Session, accept.Peer(req.RemoteAddr))
+	r.forget(ctx, gone)
+	if !ok {
 		return nil, errBusy
 	}
-	if err := r.keep(ctx, facts, a); err != nil {
-		r.release(a.Session)
+	revision, err := r.keep(ctx, facts, a)
+	if err != nil {
+		r.registry.remove(a.Session)
 		return nil, err
+	}
+	if !r.registry.stored(a.Session, revision) {
+		r.forget(ctx, []dropped{{a.Session, revision}})
+		return nil, errBusy
 	}
 	return a, nil
 }
@@ -221,7 +240,7 @@ func requestOrigin(req *http.Request) string {
 	if err != nil || u.Host != req.Host || u.Hostname() == "" || checkText(req.Host) != nil {
 		return ""
 	}
-	return originOf(u)
+	return Origin(u)
 }
 
 func cmpDefault(d, otherwise time.Duration) time.Duration {
@@ -258,41 +277,16 @@ func (r *Responder) common(ctx context.Context, offered [][32]byte) ([][32]byte,
 	return have, nil
 }
 
-// reserve makes room for a session; false when there is none.
-func (r *Responder) reserve(id SessionID) bool {
-	now := r.cfg.Clock.Now()
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	if len(r.sessions) >= r.cfg.MaxSessions {
-		for id, until := range r.sessions {
-			if !until.IsZero() && now.After(until) {
-				delete(r.sessions, id)
-			}
-		}
-	}
-	if r.closed || len(r.sessions) >= r.cfg.MaxSessions {
-		return false
-	}
-	r.sessions[id] = now.Add(r.cfg.JoinWithin)
-	return true
-}
-
-func (r *Responder) release(id SessionID) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	delete(r.sessions, id)
-}
-
 // keep writes the session's context. Until it is joined it expires when it may no longer be.
-func (r *Responder) keep(ctx context.Context, facts Facts, a *Answer) error {
+func (r *Responder) keep(ctx context.Context, facts Facts, a *Answer) (revision uint64, err error) {
 	hash := sha256.Sum256(a.Token[:])
 	c := contextDocument{Facts: facts, TokenHash: hash[:]}
 	document, err := c.marshal()
 	if err != nil {
-		return err
+		return 0, err
 	}
-	_, err = r.cfg.Store.Put(ctx, a.Session.URI(), document, ctxstore.PutOptions{IfRevision: ctxstore.If(0), TTL: min(r.cfg.JoinWithin, a.Lifetime)})
-	return err
+	o := ctxstore.PutOptions{IfRevision: ctxstore.If(0), TTL: min(r.cfg.JoinWithin, a.Lifetime)}
+	return r.cfg.Store.Put(ctx, a.Session.URI(), document, o)
 }
 
 // Close ends all streams, after what was accepted is written, makes ServeStreams return, and waits for all that it started. It is idempotent.

@@ -12,9 +12,12 @@ import (
 	"github.com/hhfr/hhfr/pkg/streamer"
 )
 
-// RoundTripper puts HHFR under an unchanged SOAP client of net/http: it negotiates once per scheme, host and port, with the URL of the first SOAP
-// message that goes there, and carries the SOAP POSTs that follow over the session. All other requests, and those to ends that do not
-// agree, go through the RoundTripper below it, as they are. It is an [http.RoundTripper], safe for concurrent use.
+// RoundTripper puts HHFR under an unchanged SOAP client of net/http: it negotiates once per scheme,
+// host and port, with the URL of the first SOAP message that goes there, and carries the SOAP POSTs
+// that follow over the session. All other requests, those to ends that do not agree, and those that
+// come while that is not known yet, the first one too, go through the RoundTripper below it, as
+// they are and at once; with Config.RequireHHFR they wait for the session. [RoundTripper.Session]
+// waits for it in any case. It is an [http.RoundTripper], safe for concurrent use.
 //
 // The errors of a request are those of [Session.Call]. What reaches the service by a stream is the request as net/http has it; fields that net/http
 // itself adds, User-Agent and Accept-Encoding, are not there.
@@ -34,6 +37,8 @@ type originSession struct {
 	session *Session
 	err     error
 	until   time.Time // when an origin that did not agree is asked again
+	// fellBack: there was to be a stream before, and the log has heard why there was none.
+	fellBack bool
 }
 
 // NewRoundTripper makes one over base; nil means [http.DefaultTransport]. Config.HTTPClient is not used: offers, and messages that fall back to plain
@@ -81,9 +86,10 @@ func isSOAP(req *http.Request) bool {
 		soap.ParseContentType(req.Header.Get("Content-Type")).Version() != soap.None && (req.Host == "" || req.Host == req.URL.Host)
 }
 
-// session gives the session of a request's origin; nil for plain SOAP. One request asks, others wait for it.
+// session gives the session of a request's origin; nil for plain SOAP. The offer goes beside the
+// requests that come meanwhile.
 func (t *RoundTripper) session(req *http.Request) (*Session, error) {
-	origin := originOf(req.URL)
+	origin := Origin(req.URL)
 	now := t.dialer.cfg.Clock.Now()
 	t.mu.Lock()
 	if t.closed {
@@ -96,12 +102,15 @@ func (t *RoundTripper) session(req *http.Request) (*Session, error) {
 			old := o.session
 			t.wait.Go(func() { _ = old.Close() })
 		}
-		fresh := &originSession{done: make(chan struct{})}
+		fresh := &originSession{done: make(chan struct{}), fellBack: o.hasFallenBack()}
 		t.origins[origin] = fresh
 		t.wait.Go(func() { t.dial(fresh, req.URL) })
 		o = fresh
 	}
 	t.mu.Unlock()
+	if !o.settled() && !t.dialer.cfg.RequireHHFR {
+		return nil, nil
+	}
 	select {
 	case <-o.done:
 		return o.session, o.err
@@ -110,15 +119,23 @@ func (t *RoundTripper) session(req *http.Request) (*Session, error) {
 	}
 }
 
-// isOver tells whether it is time to ask an origin again that does not agree, or whose session turned to plain SOAP.
-func (o *originSession) isOver(now time.Time, keep time.Duration) bool {
+func (o *originSession) settled() bool {
 	select {
 	case <-o.done:
+		return true
 	default:
 		return false
 	}
+}
+
+// isOver tells whether it is time to ask an origin again that does not agree, or whose session
+// turned to plain SOAP.
+func (o *originSession) isOver(now time.Time, keep time.Duration) bool {
+	if !o.settled() {
+		return false
+	}
 	if o.until.IsZero() && o.session != nil && !o.session.streaming() {
-		o.until = now.Add(keep)
+		o.until = now.Add(o.session.askAgain(keep))
 	}
 	return !o.until.IsZero() && now.After(o.until)
 }
@@ -131,6 +148,15 @@ func (t *RoundTripper) keep() time.Duration {
 	return t.dialer.cfg.RememberFor
 }
 
+// askAgain is when the end of a session that speaks plain SOAP is worth another offer: after keep,
+// but soon if it only had no room.
+func (s *Session) askAgain(keep time.Duration) time.Duration {
+	if a := s.Agreed(); a.NoRoom() {
+		return min(keep, maxBackOff)
+	}
+	return keep
+}
+
 // dial negotiates with an origin. It is bounded by the dialer's timeout, not by the request that came first.
 func (t *RoundTripper) dial(o *originSession, u *url.URL) {
 	defer close(o.done)
@@ -138,7 +164,7 @@ func (t *RoundTripper) dial(o *originSession, u *url.URL) {
 	// What is in the query or names a user is this request's, and goes with its own head.
 	bare.RawQuery, bare.User = "", nil
 	session, err := t.dialer.Dial(context.Background(), bare.String())
-	until := t.dialer.cfg.Clock.Now().Add(t.keep())
+	now := t.dialer.cfg.Clock.Now()
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	switch {
@@ -146,26 +172,55 @@ func (t *RoundTripper) dial(o *originSession, u *url.URL) {
 		// The request itself finds out, and so does the next one.
 		o.until = time.Unix(0, 1)
 	case err != nil:
-		o.err, o.until = err, until
+		o.err, o.until = err, now.Add(t.keep())
 	case t.closed:
 		t.wait.Go(func() { _ = session.Close() })
 		o.err = &Error{Code: Closed, At: -1}
 	default:
 		o.session = session
+		t.tell(o, u)
 		if !session.Agreed().HHFR {
-			o.until = until
+			o.until = now.Add(session.askAgain(t.keep()))
 		}
 	}
 }
 
-// Session gives the session of an origin, such as "http://host:80", and false if there is none.
+// hasFallenBack reports whether the log has heard of a fall-back from streams, and not of a stream
+// since.
+func (o *originSession) hasFallenBack() bool {
+	switch {
+	case o == nil:
+		return false
+	case o.session != nil && o.session.Agreed().HHFR && !o.session.streaming():
+		return true // the session has told it
+	}
+	return o.fellBack
+}
+
+// tell has the log hear of a fall-back that no caller is told of, once, and of the stream that
+// comes behind it.
+func (t *RoundTripper) tell(o *originSession, u *url.URL) {
+	agreed, cfg := o.session.Agreed(), &t.dialer.cfg
+	switch {
+	case agreed.HHFR && o.fellBack:
+		o.fellBack = false
+		cfg.Log.Warn("a stream again", "url", loggable(u), "session", agreed.Facts.Session.String())
+	case agreed.NoStream != "" && !o.fellBack:
+		o.fellBack = true
+		cfg.Log.Warn("plain SOAP: a stream was agreed on and cannot be opened",
+			"url", loggable(u), "why", agreed.Why, "hint", BlockedHint)
+	}
+}
+
+// Session gives the session of an origin, such as "http://host:80", and false if there is none. It
+// waits for one that is being negotiated.
 func (t *RoundTripper) Session(origin string) (*Session, bool) {
 	u, err := url.Parse(origin)
 	if err != nil {
 		return nil, false
 	}
 	t.mu.Lock()
-	o := t.origins[originOf(u)]
+	o := t.origins[Origin(u)]
 	t.mu.Unlock()
 	if o == nil {
 		return nil, false

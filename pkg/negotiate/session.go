@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"net/url"
+	"slices"
 	"sync"
 	"sync/atomic"
 
@@ -20,6 +21,10 @@ type Agreed struct {
 	Why string
 	// Remembered: Why is from an earlier negotiation, nobody was asked.
 	Remembered bool
+	// NoStream is the address of a stream that was agreed on and could not be opened, of which Why
+	// tells the reason; empty for any other outcome. Often it is a port that something on the way
+	// blocks.
+	NoStream string
 	// Facts are those of the session; nil without HHFR.
 	Facts *Facts
 	// Offer is what was offered, and Answer what came back, without its token; nil if nothing was, or did. They must not be changed.
@@ -27,6 +32,12 @@ type Agreed struct {
 	Answer *Answer
 	// Refused are items that the other end did not agree to, and said so.
 	Refused []Declined
+}
+
+// NoRoom reports whether the peer would have agreed, but had no room for another session. Nobody
+// remembers that: another time there may be.
+func (a *Agreed) NoRoom() bool {
+	return slices.ContainsFunc(a.Refused, func(d Declined) bool { return a.Answer == nil && d.Item == errBusy[0].Item })
 }
 
 // Ignored names elements that were passed over: those of the offer by the other end, and those of the answer by this one.

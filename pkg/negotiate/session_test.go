@@ -184,20 +184,6 @@ func TestResponderIsAskedOnlyByOffers(t *testing.T) {
 	assert.True(t, soap.Recognize([]byte(got)).Fault)
 }
 
-func TestTooManySessions(t *testing.T) {
-	clock := newLater()
-	s := startServices(t, func(c *negotiate.ResponderConfig) { c.MaxSessions, c.Clock = 2, clock })
-	ask := func() int {
-		resp, err := s.http.Client().Post(s.http.URL, "text/xml", bytes.NewReader(offerMessage(t, soap.V11)))
-		require.NoError(t, err)
-		require.NoError(t, resp.Body.Close())
-		return resp.StatusCode
-	}
-	assert.Equal(t, []int{200, 200, 500}, []int{ask(), ask(), ask()})
-	clock.forward(2 * negotiate.DefaultJoinWithin)
-	assert.Equal(t, 200, ask(), "sessions that nobody joined make room")
-}
-
 // Contexts of ended sessions stay for a while, but not without bound; those with headers that were
 // agreed on take more of the room.
 func TestEndedSessionsAreBounded(t *testing.T) {

@@ -164,13 +164,9 @@ func RequestHead(path string, body []byte, action string, fields []string) ([]by
 	if err != nil {
 		return nil, &Error{Code: BadConfig, At: -1, Err: err}
 	}
-	var given []soap.Field
-	for _, f := range fields {
-		name, value, ok := strings.Cut(f, ":")
-		if !ok {
-			return nil, &Error{Code: BadConfig, At: -1, Err: fmt.Errorf("field %q is not of the form Name: value", f)}
-		}
-		given = append(given, soap.Field{Name: strings.TrimSpace(name), Value: strings.TrimSpace(value)})
+	given, err := ParseFields(fields)
+	if err != nil {
+		return nil, err
 	}
 	for _, f := range own {
 		same := func(g soap.Field) bool { return strings.EqualFold(g.Name, f.Name) }
@@ -188,4 +184,21 @@ func RequestHead(path string, body []byte, action string, fields []string) ([]by
 		}
 	}
 	return http1.AppendEnd(head), nil
+}
+
+// ParseFields reads HTTP fields of the form `Name: value`. Errors: BadConfig.
+func ParseFields(fields []string) ([]soap.Field, error) {
+	var given []soap.Field
+	for _, f := range fields {
+		name, value, ok := strings.Cut(f, ":")
+		if !ok {
+			return nil, &Error{Code: BadConfig, At: -1, Err: fmt.Errorf("field %q is not of the form Name: value", f)}
+		}
+		field := soap.Field{Name: strings.TrimSpace(name), Value: strings.TrimSpace(value)}
+		if _, err := http1.AppendField(nil, field.Name, field.Value); err != nil {
+			return nil, &Error{Code: BadConfig, At: -1, Err: err}
+		}
+		given = append(given, field)
+	}
+	return given, nil
 }

@@ -14,9 +14,13 @@ const (
 	Failed
 	// BadRanges: a list of IPv4 ranges that cannot be read.
 	BadRanges
+	// Slow: the body of a request came too slowly (see [Limits]).
+	Slow
 )
 
-var codeNames = map[Code]string{BadConfig: "bad configuration", Twice: "second reply", Malformed: "malformed reply head", Failed: "listener failed", BadRanges: "address ranges"}
+var codeNames = map[Code]string{BadConfig: "bad configuration", Twice: "second reply", Malformed: "malformed reply head", Failed: "listener failed", BadRanges: "address ranges",
+	Slow: "body too slow",
+}
 
 func (c Code) String() string { return codeNames[c] }
 

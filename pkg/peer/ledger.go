@@ -100,7 +100,7 @@ func (l *Ledger) Transact(ctx context.Context, tx *wsrm.Tx, m *streamer.Message)
 
 // handle reads a request, changes the book at hand, and gives the reply. Errors are those of the store and of the request's body.
 func (l *Ledger) handle(ctx context.Context, b *book, m *streamer.Message) (*streamer.Message, error) {
-	r := newRequest(m.Body)
+	r := newRequest(m)
 	name, c, err := l.read(ctx, b, r)
 	o := &operation{name: name}
 	var why *refusal

@@ -77,7 +77,7 @@ func (o *operation) ReplySchema() *schema.Schema {
 
 // Serve answers one request.
 func (o *operation) Serve(ctx context.Context, m *streamer.Message, reply func(*streamer.Message) error) error {
-	r := newRequest(m.Body)
+	r := newRequest(m)
 	c, err := o.read(ctx, r)
 	var why *refusal
 	switch {
@@ -139,7 +139,11 @@ func typeOf(v soap.Version) soap.Field {
 }
 
 func (o *operation) refuse(v soap.Version, why *refusal, reply func(*streamer.Message) error) error {
-	fault, err := soap.BuildFault(v, soap.Fault{Code: why.code, Reason: why.reason})
+	if why.coding {
+		known := soap.Field{Name: "Accept-Encoding", Value: "gzip"}
+		return reply(errorReply(http.StatusUnsupportedMediaType, why.reason+"\n", known))
+	}
+	fault, err := soap.BuildFault(v, soap.Fault{Code: why.code, Reason: why.reason, NotUnderstood: why.notUnderstood})
 	if err != nil {
 		return err
 	}

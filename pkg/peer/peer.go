@@ -4,6 +4,7 @@ package peer
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"net/http"
 	"slices"
@@ -95,6 +96,8 @@ func (s *Services) serve(ctx context.Context, t target, request *streamer.Messag
 	switch {
 	case replied:
 		return sent
+	case errors.Is(failed, &Error{Code: Slow}): // which ends ctx, too
+		return reply(errorReply(http.StatusRequestTimeout, "the request's body came too slowly\n"))
 	case ctx.Err() != nil:
 		return ctx.Err()
 	case failed == nil:

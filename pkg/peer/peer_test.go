@@ -60,12 +60,22 @@ func listen(t testing.TB) net.Listener {
 }
 
 func start(t testing.TB, services ...peer.Service) *peer.Server {
-	list, err := peer.NewServices(append(services, peer.Echo())...)
+	return startWith(t, nil, append(services, peer.Echo())...)
+}
+
+func startWith(t testing.TB, change func(*peer.Config), services ...peer.Service) *peer.Server {
+	list, err := peer.NewServices(services...)
 	require.NoError(t, err)
 	store := newStore(t)
 	stream, err := tcp.Transport{}.Listen(t.Context(), "127.0.0.1:0")
 	require.NoError(t, err)
-	s, err := peer.Start(peer.Config{HTTP: listen(t), Streams: map[string]net.Listener{"tcp": stream}, Services: list, Store: store, Coders: coders(store)})
+	cfg := peer.Config{
+		HTTP: listen(t), Streams: map[string]net.Listener{"tcp": stream}, Services: list, Store: store, Coders: coders(store),
+	}
+	if change != nil {
+		change(&cfg)
+	}
+	s, err := peer.Start(cfg)
 	require.NoError(t, err)
 	t.Cleanup(func() { assert.NoError(t, s.Close()) })
 	return s

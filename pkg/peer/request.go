@@ -9,6 +9,7 @@ import (
 
 	"github.com/hhfr/hhfr/internal/xmlns"
 	"github.com/hhfr/hhfr/pkg/soap"
+	"github.com/hhfr/hhfr/pkg/streamer"
 )
 
 const (
@@ -16,20 +17,24 @@ const (
 	maxRequest = 64 << 20
 	// maxDepth is how deep elements may nest: no header we have seen comes near.
 	maxDepth = 64
+	// maxUnknown is how many header blocks a fault names that are not understood.
+	maxUnknown = 16
 	// maxText is the longest value, in octets.
 	maxText = 16 << 20
 )
 
 // refusal is what is wrong with a request; its sender is told.
 type refusal struct {
-	code   soap.FaultCode
-	reason string
+	code          soap.FaultCode
+	reason        string
+	notUnderstood []soap.Name // header blocks
+	coding        bool        // it is the content coding that is not known
 }
 
 func (r *refusal) Error() string { return r.reason }
 
 func refuse(format string, args ...any) error {
-	return &refusal{soap.Client, fmt.Sprintf(format, args...)}
+	return &refusal{code: soap.Client, reason: fmt.Sprintf(format, args...)}
 }
 
 // request reads an envelope of either version as it comes, up to the children of the Body's one child. It goes by names and namespaces, never by prefixes.
@@ -57,17 +62,10 @@ func (b *bounded) Read(p []byte) (int, error) {
 	return n, err
 }
 
-func newRequest(body io.Reader) *request {
-	if body == nil {
-		body = strings.NewReader("")
-	}
-	d := xml.NewDecoder(&bounded{body, maxRequest})
-	d.CharsetReader = func(label string, in io.Reader) (io.Reader, error) {
-		if strings.EqualFold(label, "us-ascii") {
-			return in, nil
-		}
-		return nil, refuse("the encoding %.40q is not read, only UTF-8", label)
-	}
+func newRequest(m *streamer.Message) *request {
+	body, declared := text(m)
+	d := xml.NewDecoder(body)
+	d.CharsetReader = declared
 	return &request{decoder: d, version: soap.V11}
 }
 
@@ -190,7 +188,7 @@ func (r *request) open() (xml.Name, error) {
 	case root.Name.Space == xmlns.SOAP12:
 		r.version = soap.V12
 	default:
-		return xml.Name{}, &refusal{soap.VersionMismatch, "neither SOAP 1.1 nor SOAP 1.2"}
+		return xml.Name{}, &refusal{code: soap.VersionMismatch, reason: "neither SOAP 1.1 nor SOAP 1.2"}
 	}
 	own := r.version.Namespace()
 	for {
@@ -236,20 +234,30 @@ func (r *request) root() (xml.StartElement, error) {
 	}
 }
 
-// header passes over header blocks. One that is for us, and may not be ignored, is refused: the services know none.
+// header passes over header blocks. Those that are for us, and may not be ignored, are refused, all
+// at once: the services know none.
 func (r *request) header() error {
+	var unknown []soap.Name
 	for {
 		block, ok, err := r.child()
-		if err != nil || !ok {
+		if err != nil {
 			return err
 		}
-		if r.mandatory(block.Attr) {
-			return &refusal{soap.MustUnderstand, fmt.Sprintf("header block %s is not understood", soap.Name{Space: block.Name.Space, Local: block.Name.Local})}
+		if !ok {
+			break
+		}
+		if r.mandatory(block.Attr) && len(unknown) < maxUnknown {
+			unknown = append(unknown, soap.Name{Space: block.Name.Space, Local: block.Name.Local})
 		}
 		if err := r.skip(); err != nil {
 			return err
 		}
 	}
+	if len(unknown) == 0 {
+		return nil
+	}
+	reason := fmt.Sprintf("header block %s is not understood", unknown[0])
+	return &refusal{code: soap.MustUnderstand, reason: reason, notUnderstood: unknown}
 }
 
 // mandatory tells header blocks that must be understood here (SOAP 1.1, section 4.2.3; SOAP 1.2 part 1, section 5.2.3).

@@ -9,23 +9,12 @@ import (
 	"net/http"
 	"net/url"
 	"sync"
-	"time"
 
+	"github.com/hhfr/hhfr/internal/accept"
 	"github.com/hhfr/hhfr/internal/clock"
 	"github.com/hhfr/hhfr/pkg/ctxstore"
 	"github.com/hhfr/hhfr/pkg/negotiate"
 	"github.com/hhfr/hhfr/pkg/streamer"
-)
-
-const (
-	// headerTimeout is how long a request's head may take: slow links need seconds for one, attackers take for ever.
-	headerTimeout = 30 * time.Second
-	// idleTimeout is how long an HTTP connection may wait for its next request.
-	idleTimeout = 2 * time.Minute
-	// maxHeaderBytes is the longest request head, in octets.
-	maxHeaderBytes = 64 << 10
-	// grace is how long Close waits for HTTP requests that are under way.
-	grace = 5 * time.Second
 )
 
 // Config is what a [Server] is made of.
@@ -43,6 +32,8 @@ type Config struct {
 	Coders negotiate.Coders
 	// Stream gives limits, sizes and hooks of streams.
 	Stream streamer.Config
+	// Limits bound what HTTP clients can take.
+	Limits Limits
 	// WrapConn, OnSession and OnStream are as in [negotiate.ResponderConfig]; each may be nil.
 	WrapConn  func(net.Conn) net.Conn
 	OnSession func(negotiate.Facts, net.Conn)
@@ -72,7 +63,9 @@ func Start(cfg Config) (*Server, error) {
 		closeListeners(cfg)
 		return nil, err
 	}
-	s.run("http", func() error { return s.http.Serve(cfg.HTTP) })
+	room := &accept.Room{Max: s.cfg.Limits.MaxConns, PerPeer: s.cfg.Limits.connsPerPeer(), Log: s.cfg.Log}
+	plain := accept.Limit(accept.Steady(cfg.HTTP, s.cfg.Clock, s.cfg.Log), room)
+	s.run("http", func() error { return s.http.Serve(pacedReplies{plain, s.cfg.Limits.Stall}) })
 	for name, l := range cfg.Streams {
 		s.run(name, func() error { return s.responder.ServeStreams(context.Background(), l) })
 	}
@@ -86,6 +79,7 @@ func newServer(cfg Config) (*Server, error) {
 	if cfg.Log == nil {
 		cfg.Log = slog.New(slog.DiscardHandler)
 	}
+	cfg.Limits = cfg.Limits.withDefaults()
 	addresses := make(map[string]string, len(cfg.Streams))
 	for name, l := range cfg.Streams {
 		addresses[name] = l.Addr().String()
@@ -108,13 +102,14 @@ func newServer(cfg Config) (*Server, error) {
 	var err error
 	s.responder, err = negotiate.NewResponder(negotiate.ResponderConfig{
 		Store: cfg.Store, Coders: cfg.Coders, Addresses: addresses, Serve: b.serve(cfg.Services.ServeExchange), Sequenced: b.sequenced(cfg.Services), Serves: cfg.Services.Has, ReplySchema: cfg.Services.ReplySchema,
-		WrapConn: b.wrap(cfg.WrapConn), OnSession: cfg.OnSession, OnStream: s.onStream, Stream: cfg.Stream, Clock: cfg.Clock, Log: cfg.Log,
+		WrapConn: b.wrap(cfg.WrapConn), OnSession: cfg.OnSession, OnStream: s.onStream, Stream: cfg.Stream, MaxPerPeer: cfg.Limits.MaxPerPeer, Clock: cfg.Clock, Log: cfg.Log,
 	})
 	if err != nil {
 		return nil, err
 	}
+	handler := cfg.Misbehave.handler(cfg.Clock, s.responder.Handler(cfg.Services), cfg.Services)
 	s.http = &http.Server{
-		Handler:           cfg.Misbehave.handler(cfg.Clock, s.responder.Handler(cfg.Services), cfg.Services),
+		Handler:           pacedBodies(cfg.Limits.Stall, handler),
 		ReadHeaderTimeout: headerTimeout, IdleTimeout: idleTimeout, MaxHeaderBytes: maxHeaderBytes,
 		ErrorLog: slog.NewLogLogger(cfg.Log.Handler(), slog.LevelDebug),
 	}

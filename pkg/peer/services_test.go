@@ -198,7 +198,7 @@ func TestEnvelopes(t *testing.T) {
 		{"crossed", e11("", "<a><b></a></b>"), "there is no operation a here, only concat of urn:hhfr:peer:1"},
 		{"crossed inside", e11("", `<concat xmlns="urn:hhfr:peer:1"><item></concat></item>`), "line 1: malformed XML: element <item> closed by </concat>"},
 		{"dtd", "<!DOCTYPE x [<!ENTITY a 'b'>]>" + e11("", ok), "a document type declaration is not allowed"},
-		{"latin", "<?xml version='1.0' encoding='iso-8859-1'?>" + e11("", ok), `the encoding "iso-8859-1" is not read, only UTF-8`},
+		{"other letters", "<?xml version='1.0' encoding='KOI8-R'?>" + e11("", ok), `the encoding "koi8-r" is not read, only UTF-8, UTF-16 and ISO-8859-1`},
 		{"deep", e11("", `<concat xmlns="urn:hhfr:peer:1">`+strings.Repeat("<item>", 70)), "item has a child element item"},
 		{"deep header", e11("<s:Header>"+strings.Repeat("<a>", 70), ok), "elements nest deeper than 64"},
 	} {

@@ -121,8 +121,20 @@ func (c *caller) run() {
 	c.p.wait.Go(c.leave)
 }
 
+// hasCalled reports whether the far end knows of this client: it has an upstream connection for one
+// that has called, and for no other.
+func (c *caller) hasCalled() bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.begun > 0
+}
+
 // leave tells the far end, so that it closes the upstream, and gives the lane back.
 func (c *caller) leave() {
+	if !c.hasCalled() {
+		c.l.leave(c.number)
+		return
+	}
 	ctx, cancel := context.WithTimeout(c.p.ctx, farewell)
 	defer cancel()
 	if m, err := c.lane.Call(ctx, &streamer.Message{Head: line(leave)}); err == nil {
@@ -170,10 +182,10 @@ func (c *caller) read() {
 		case st == statePaused && len(c.in.peek()) == 0:
 			c.noteEnd(upstreamEnd{idle: true})
 		case st == stateEnded && len(c.in.peek()) == 0:
-			if errors.Is(err, io.EOF) {
-				c.tell(shut, nil)
-			} else {
+			if !errors.Is(err, io.EOF) {
 				c.cancel()
+			} else if c.hasCalled() {
+				c.tell(shut, nil)
 			}
 			return
 		default:

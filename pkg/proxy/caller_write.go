@@ -4,6 +4,7 @@ import (
 	"errors"
 	"io"
 	"net/http"
+	"time"
 
 	"github.com/hhfr/hhfr/pkg/streamer"
 )
@@ -13,6 +14,7 @@ func (c *caller) write() (inOrder bool) {
 	stream := c.l.stream.Done()
 	calls := c.calls
 	var held *upstreamEnd
+	var late <-chan time.Time
 	for {
 		if held != nil {
 			if c.mayEnd(held) {
@@ -25,8 +27,13 @@ func (c *caller) write() (inOrder bool) {
 		}
 		select {
 		case x, more := <-calls:
-			if !more {
-				calls = nil // the client has ended its direction, and waits for what the upstream makes of it
+			if !more { // the client has ended its direction, and waits for what the upstream makes of it
+				if !c.hasCalled() {
+					return c.idle() // there is none
+				}
+				timer := c.p.cfg.Clock.NewTimer(c.p.cfg.Idle)
+				defer timer.Stop()
+				calls, late = nil, timer.C()
 				continue
 			}
 			if end := c.serve(x); end != goOn {
@@ -43,6 +50,8 @@ func (c *caller) write() (inOrder bool) {
 				return false
 			}
 			stream = nil // the next call finds out
+		case <-late:
+			return c.idle()
 		case <-c.ctx.Done():
 			return c.idle()
 		}

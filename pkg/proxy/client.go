@@ -9,6 +9,7 @@ import (
 	"net"
 	"net/http"
 	"net/url"
+	"slices"
 	"strconv"
 	"time"
 
@@ -39,8 +40,13 @@ func (p *Proxy) serveClient(conn net.Conn) {
 		return
 	}
 	for answered := p.responder != nil; answered; {
+		var last bool
 		var err error
-		if answered, err = p.answer(in); err != nil {
+		if answered, last, err = p.answer(in); err != nil {
+			return
+		}
+		if last {
+			finish(p.ctx, in)
 			return
 		}
 		if answered {
@@ -75,17 +81,15 @@ func (p *Proxy) handshake(conn *tls.Conn) bool {
 
 // forward has a connection's octets go upstream, over a lane if there is a partner.
 func (p *Proxy) forward(in *inlet) {
-	l, err := p.links.get(p.ctx)
+	l, err := p.links.get()
 	if wrong := schemeError(err); wrong != nil {
 		if said, _ := in.wait(p.ctx, 0, p.cfg.Silence); http1.LooksLikeStart(said) {
 			p.refuse(in, said, wrong)
 			return
 		}
 	}
-	if err != nil {
-		p.cfg.Log.Info("plain", "peer", in.conn.RemoteAddr(), "why", err)
-	}
 	if l == nil {
+		p.cfg.Log.Debug("plain", "peer", in.conn.RemoteAddr(), "why", err)
 		p.plain(in, nil)
 		return
 	}
@@ -97,24 +101,27 @@ func (p *Proxy) forward(in *inlet) {
 	newCaller(p, l, number, in).run()
 }
 
-// answer answers an offer if that is what the client says next. An error ends the connection.
-func (p *Proxy) answer(in *inlet) (answered bool, _ error) {
+// answer answers an offer if that is what the client says next; last: the client wants the
+// connection closed behind it (RFC 9112, section 9.6). An error ends the connection.
+func (p *Proxy) answer(in *inlet) (answered, last bool, _ error) {
 	h, n, st, _ := readHead(p.ctx, in, 0, p.cfg.Pause, false)
 	if st != stateWhole || string(h.Method()) != http.MethodPost {
-		return false, nil
+		return false, false, nil
 	}
 	f, err := http1.RequestFraming(&h)
 	if _, expects := h.Get("Expect"); err != nil || expects || f.Kind != http1.Length && f.Kind != http1.Chunked || f.Length > negotiate.MaxOffer {
-		return false, nil
+		return false, false, nil
 	}
 	g, isOffer := p.offer(in, n, f)
 	if !isOffer {
-		return false, nil
+		return false, false, nil
 	}
-	reply := p.reply(in, &h, g.entity)
+	last = slices.Contains(h.Tokens("Connection"), "close") ||
+		string(h.Version()) == "HTTP/1.0" && !slices.Contains(h.Tokens("Connection"), "keep-alive")
+	reply := p.reply(in, &h, g.entity, last)
 	in.take(n + g.octets)
 	_, err = in.conn.Write(reply)
-	return true, err
+	return true, last, err
 }
 
 // offer looks whether a body behind the head of skip octets is an offer, and if so gives all of it.
@@ -141,7 +148,7 @@ func (p *Proxy) offer(in *inlet, skip int, f http1.Framing) (g gathered, _ bool)
 }
 
 // reply is the answer to an offer, as it goes to the client.
-func (p *Proxy) reply(in *inlet, h *http1.Head, entity []byte) []byte {
+func (p *Proxy) reply(in *inlet, h *http1.Head, entity []byte, last bool) []byte {
 	w := &answerWriter{header: http.Header{}, status: http.StatusOK}
 	target, err := url.ParseRequestURI(string(h.Target()))
 	if err != nil {
@@ -152,6 +159,12 @@ func (p *Proxy) reply(in *inlet, h *http1.Head, entity []byte) []byte {
 		return errorReply(http.StatusBadRequest, "no target of an offer")
 	}
 	r.RemoteAddr = in.conn.RemoteAddr().String()
+	if host, ok := h.Get("Host"); ok {
+		r.Host = string(host)
+	}
+	if _, ok := in.conn.(*tls.Conn); ok {
+		r.TLS = &tls.ConnectionState{}
+	}
 	p.offers.ServeHTTP(w, r)
 	out, err := http1.AppendStatusLine(nil, "HTTP/1.1", w.status, http.StatusText(w.status))
 	for _, name := range []string{"Content-Type", "Cache-Control"} {
@@ -161,6 +174,9 @@ func (p *Proxy) reply(in *inlet, h *http1.Head, entity []byte) []byte {
 	}
 	if err != nil {
 		return errorReply(http.StatusInternalServerError, "the answer cannot be written")
+	}
+	if last {
+		out = append(out, "Connection: close\r\n"...)
 	}
 	out = append(out, proxyField+": 1\r\nContent-Length: "...)
 	out = append(strconv.AppendInt(out, int64(w.body.Len()), 10), "\r\n\r\n"...)

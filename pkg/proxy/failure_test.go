@@ -188,10 +188,18 @@ func TestFarEndReplacedAndRestarted(t *testing.T) {
 
 	plain.close()
 	startProxy(t, addr, o.url(), nil)
+	require.Eventually(t, func() bool { // a call has it ask again, and waits for nothing
+		last := connect(t, near.url())
+		last.say(post("", "<four/>"))
+		last.hear("<four/>")
+		return near.Linked(t.Context()) == nil
+	}, patience, 10*time.Millisecond)
+	plainly := n.dialled.Load()
 	last := connect(t, near.url())
-	last.say(post("", "<four/>"))
-	last.hear("<four/>")
+	last.say(post("", "<five/>"))
+	last.hear("<five/>")
 	assert.EqualValues(t, 2, n.sessions.Load(), "hhfr again")
+	assert.Equal(t, plainly, n.dialled.Load())
 }
 
 func TestRepliesAreNeverMixedUp(t *testing.T) {
@@ -403,14 +411,12 @@ func TestCloseWhileASessionIsOpened(t *testing.T) {
 	o := startOrigin(t, "127.0.0.1:0", server(echoReply))
 	far := startProxy(t, "127.0.0.1:0", o.url(), func(c *proxy.Config) { c.Transports = map[string]streamer.Transport{} })
 	opened, closed := make(chan struct{}), make(chan struct{})
-	near := startProxy(t, "127.0.0.1:0", far.url(), func(c *proxy.Config) {
+	near := startOffering(t, "127.0.0.1:0", far.url(), func(c *proxy.Config) {
 		c.Log = slog.New(atSession{slog.DiscardHandler, func() {
 			close(opened)
 			<-closed
 		}})
 	})
-	c := connect(t, near.url())
-	c.say(post("", "<a/>"))
 	<-opened
 	ended := make(chan error, 1)
 	go func() { ended <- near.Close() }()

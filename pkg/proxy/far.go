@@ -55,7 +55,7 @@ func (f *far) serve(ctx context.Context, x *streamer.Exchange) {
 	case c.kind == none:
 		f.p.calls.begin()
 		defer f.p.calls.end(1)
-		f.p.forwardMessage(ctx, f.facts.Path, x)
+		f.p.forwardMessage(ctx, &f.facts, x)
 		return
 	}
 	l := f.lane(x.Lane())

@@ -208,7 +208,23 @@ func (e end) url() *url.URL {
 	return &url.URL{Scheme: "http", Host: e.Addrs()["http"].String(), Path: "/service"}
 }
 
+// startProxy starts one, and waits for its first offer to come to an end: calls would go plainly
+// meanwhile.
 func startProxy(t testing.TB, addr string, upstream *url.URL, change func(*proxy.Config)) end {
+	t.Helper()
+	p := startOffering(t, addr, upstream, change)
+	_ = p.Linked(t.Context())
+	return p
+}
+
+// linked waits until calls go over a stream.
+func (e end) linked(t testing.TB) {
+	t.Helper()
+	require.Eventually(t, func() bool { return e.Linked(t.Context()) == nil }, patience, 10*time.Millisecond)
+}
+
+// startOffering starts one whose first offer may be under way still.
+func startOffering(t testing.TB, addr string, upstream *url.URL, change func(*proxy.Config)) end {
 	t.Helper()
 	store := memory.New(memory.Config{})
 	listen := func(addr string) net.Listener {

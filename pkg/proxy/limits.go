@@ -31,8 +31,15 @@ const (
 	// maxLong is how many bodies that do not say how long they are may be held beyond MaxBuffer at once, each up to maxWhole: chunked replies of some megabytes are common,
 	// and cost most where they go as text.
 	maxLong = 4
-	// acceptPause is how long a listener rests that has no room for a connection, for want of file descriptors, say.
-	acceptPause = 100 * time.Millisecond
+
+	// firstBackOff is the pause before an offer that no call asks for, and maxBackOff what it grows
+	// to where a partner may come back: one that restarts takes seconds, and who waits for one that
+	// is off for days does not load a thin link.
+	firstBackOff = 200 * time.Millisecond
+	maxBackOff   = time.Minute
+	// busyPause is after what an upstream is asked again that had no room, or of which the store
+	// knows that it wanted no stream.
+	busyPause = 5 * time.Second
 
 	// maxHeadOctets is the longest HTTP head that is parsed; what has a longer one is no HTTP to this proxy, and goes as it is.
 	maxHeadOctets = http1.DefaultHeadLimit

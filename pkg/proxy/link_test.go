@@ -6,6 +6,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -47,12 +48,18 @@ func TestLinkCut(t *testing.T) {
 	assert.True(t, strings.HasPrefix(got, "HTTP/1.1 502 Bad Gateway\r\n"), "%q", got)
 	assert.Contains(t, got, "unknown")
 	close(release)
+	require.Eventually(t, func() bool {
+		mu.Lock()
+		defer mu.Unlock()
+		return sessions == 2
+	}, patience, 10*time.Millisecond, "hhfr again, though no call wants it")
+	near.linked(t)
 	again := connect(t, near.url())
 	again.say(post("", envelope))
 	again.hear(envelope)
 	mu.Lock()
 	defer mu.Unlock()
-	assert.Equal(t, 2, sessions, "hhfr again")
+	assert.Len(t, dialled, 4, "two offers, two streams, and no plain connection")
 	assert.Len(t, o.received(), 2, "each sent once")
 }
 

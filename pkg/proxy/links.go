@@ -4,83 +4,162 @@ import (
 	"cmp"
 	"context"
 	"errors"
-	"fmt"
-	"net/http"
-	"slices"
 	"sync"
-	"sync/atomic"
 	"time"
 
 	"github.com/hhfr/hhfr/pkg/negotiate"
-	"github.com/hhfr/hhfr/pkg/streamer"
 )
 
-// links opens the session with the proxy behind the upstream, when there is one, and another when it has ended.
+// links keeps a session with the proxy behind the upstream, where there is one. Its offers go
+// beside the calls: those that come while there is no session go plainly, and wait for nothing.
 type links struct {
-	p *Proxy
+	p      *Proxy
+	wanted chan struct{} // holds one when a call has found no session
 
 	mu      sync.Mutex
 	current *link
-	opening chan struct{} // closed when what is being opened is there, or is not
-	why     error         // of the last attempt
-	until   time.Time     // plain without asking: the upstream knows hhfr, but is no proxy, or is of another scheme
+	why     error         // there is none
+	trying  chan struct{} // closed when the attempt under way is over; nil: none is
 	closed  bool
+	told    path
+	partner bool // there was a session before
 }
 
-// link is one session as the near end.
-type link struct {
-	p       *Proxy
-	session *negotiate.Session
-	stream  *streamer.Stream
+// path is how calls go to the upstream, as far as the log has been told.
+type path uint8
 
-	mu      sync.Mutex
-	callers map[uint64]*caller
-	free    []uint64
-	highest uint64
-	ending  bool // its stream takes no further call
-}
+const (
+	pathUnknown path = iota
+	pathStream
+	// pathPlain: the upstream does not want a stream, as most servers do not.
+	pathPlain
+	// pathLost: there should be a stream, and is none.
+	pathLost
+	// pathWrong: the upstream is of another scheme than its URL says.
+	pathWrong
+)
 
-// errNoPartner is why all goes plain with an end that speaks hhfr but is no proxy.
-var errNoPartner = errors.New("the upstream speaks hhfr, but is no proxy")
+// noSession is why an upstream that answered has no session with us.
+type noSession struct{ agreed negotiate.Agreed }
 
-// get gives the live session, opening one if need be; nil, and why, if all goes plain.
-func (ls *links) get(ctx context.Context) (*link, error) {
-	if len(ls.p.cfg.Transports) == 0 {
-		return nil, nil
-	}
-	ls.mu.Lock()
-	if ls.current != nil && ls.current.alive() {
-		defer ls.mu.Unlock()
-		return ls.current, nil
-	}
-	if ls.closed || ls.p.cfg.Clock.Now().Before(ls.until) {
-		defer ls.mu.Unlock()
-		return nil, cmp.Or(ls.why, errNoPartner)
-	}
-	wait := ls.opening
-	if wait == nil {
-		wait = make(chan struct{})
-		ls.opening = wait
-		if old := ls.current; old != nil {
-			ls.p.wait.Go(func() { _ = old.session.Close() })
-		}
-		ls.current = nil
-		ls.p.wait.Go(ls.open)
-	}
-	ls.mu.Unlock()
-	select {
-	case <-wait:
-	case <-ctx.Done():
-		return nil, context.Cause(ctx)
-	}
+func (e *noSession) Error() string { return e.agreed.Why }
+
+var (
+	// errNoPartner is why all goes plain with an end that speaks hhfr but is no proxy.
+	errNoPartner = errors.New("the upstream speaks hhfr, but is no proxy")
+	// errTrying is why while an offer is under way, or is to be made soon.
+	errTrying = errors.New("there is no stream yet")
+	// errNever is why for a proxy that makes no offers.
+	errNever = errors.New("no offers are made")
+)
+
+// get gives the live session; nil, and why, if calls go plainly. It does not wait.
+func (ls *links) get() (*link, error) {
 	ls.mu.Lock()
 	defer ls.mu.Unlock()
-	return ls.current, ls.why
+	if ls.current != nil && ls.current.alive() {
+		return ls.current, nil
+	}
+	select {
+	case ls.wanted <- struct{}{}:
+	default:
+	}
+	return nil, cmp.Or(ls.why, errTrying)
 }
 
-// open makes one attempt.
-func (ls *links) open() {
-	l, err := ls.p.negotiate()
+// linked waits for the attempt under way; nil: calls go over a stream.
+func (ls *links) linked(ctx context.Context) error {
+	for {
+		ls.mu.Lock()
+		alive, why, trying := ls.current != nil && ls.current.alive(), cmp.Or(ls.why, errTrying), ls.trying
+		ls.mu.Unlock()
+		switch {
+		case alive:
+			return nil
+		case trying == nil:
+			return why
+		}
+		select {
+		case <-trying:
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		}
+	}
+}
+
+// run makes offers until the proxy is closed: one at once, and others when a session has ended,
+// when nobody was there, and when calls come after the time for which a plain upstream is
+// remembered.
+func (ls *links) run() {
+	ctx, clock := ls.p.ctx, ls.p.cfg.Clock
+	for backOff := firstBackOff; ctx.Err() == nil; backOff = min(2*backOff, maxBackOff) {
+		l, err := ls.p.negotiate()
+		ls.settle(l, err)
+		if l != nil {
+			began := clock.Now()
+			l.wait(ctx)
+			ls.p.wait.Go(func() { _ = l.session.Close() })
+			if clock.Since(began) > maxBackOff {
+				backOff = firstBackOff
+			}
+		}
+		if clock.Sleep(ctx, ls.quiet(err)) == nil {
+			ls.await(l, err, backOff)
+		}
+		ls.begin()
+	}
+	ls.settle(nil, &Error{Code: Closed, At: -1})
+}
+
+// quiet is for how long no offer is made in any case: the upstream has answered one, and wants no
+// stream.
+func (ls *links) quiet(err error) time.Duration {
+	var answered *noSession
+	switch {
+	case errors.As(err, &answered) && (answered.agreed.Remembered || answered.agreed.NoRoom()):
+		return min(ls.p.cfg.RememberFor, busyPause) // how much of the time remembered is left is not known
+	case answered != nil, errors.Is(err, errNoPartner):
+		return ls.p.cfg.RememberFor
+	case schemeError(err) != nil:
+		return min(otherScheme, ls.p.cfg.RememberFor)
+	}
+	return 0
+}
+
+// await waits for the next offer to be worth it: until a call wants it; where a partner may come
+// back, no longer than backOff.
+func (ls *links) await(l *link, err error, backOff time.Duration) {
+	var again <-chan time.Time
+	if l != nil || errors.Is(err, &negotiate.Error{Code: negotiate.Unreachable}) {
+		timer := ls.p.cfg.Clock.NewTimer(backOff)
+		defer timer.Stop()
+		again = timer.C()
+	}
+	select {
+	case <-ls.wanted: // maybe long ago
+	default:
+	}
+	select {
+	case <-ls.wanted:
+	case <-again:
+	case <-ls.p.ctx.Done():
+	}
+}
+
+// begin notes that an attempt is under way, or comes at once.
+func (ls *links) begin() {
+	ls.mu.Lock()
+	defer ls.mu.Unlock()
+	if schemeError(ls.why) == nil { // calls to one of another scheme would fail meanwhile
+		ls.why = errTrying
+	}
+	if ls.trying == nil {
+		ls.trying = make(chan struct{})
+	}
+}
+
+// settle takes what came of an attempt.
+func (ls *links) settle(l *link, err error) {
 	ls.mu.Lock()
 	defer ls.mu.Unlock()
 	if ls.closed && l != nil {
@@ -88,16 +167,42 @@ func (ls *links) open() {
 		ls.p.wait.Go(func() { _ = late.Close() })
 		l, err = nil, &Error{Code: Closed, At: -1}
 	}
-	switch {
-	case errors.Is(err, errNoPartner):
-		ls.until = ls.p.cfg.Clock.Now().Add(ls.p.cfg.RememberFor)
-	case schemeError(err) != nil:
-		ls.p.cfg.Log.Warn("upstream", "peer", ls.p.cfg.Upstream.Host, "err", err)
-		ls.until = ls.p.cfg.Clock.Now().Add(min(otherScheme, ls.p.cfg.RememberFor))
-	}
 	ls.current, ls.why = l, err
-	close(ls.opening)
-	ls.opening = nil
+	close(ls.trying)
+	ls.trying = nil
+	if ls.p.ctx.Err() == nil {
+		ls.tell(l, err)
+	}
+}
+
+// tell logs how calls go from now on, if that has changed.
+func (ls *links) tell(l *link, err error) {
+	cfg, upstream, before := &ls.p.cfg, ls.p.cfg.Upstream.Host, ls.told
+	var answered *noSession
+	blocked := errors.As(err, &answered) && answered.agreed.NoStream != ""
+	switch {
+	case l != nil:
+		if ls.told = pathStream; before == pathLost {
+			cfg.Log.Warn("a stream again: calls go over it", "upstream", upstream)
+		}
+		ls.partner = true
+	case before == pathLost:
+	case schemeError(err) != nil:
+		if ls.told = pathWrong; before != pathWrong {
+			cfg.Log.Warn("upstream", "peer", upstream, "err", err)
+		}
+	case blocked:
+		ls.told = pathLost
+		cfg.Log.Warn("plain HTTP: a stream was agreed on and cannot be opened",
+			"upstream", upstream, "why", err, "hint", negotiate.BlockedHint)
+	case ls.partner:
+		ls.told = pathLost
+		cfg.Log.Warn("plain HTTP: no stream to the partner any more; it is tried again",
+			"upstream", upstream, "why", err)
+	case before != pathPlain:
+		ls.told = pathPlain
+		cfg.Log.Info("plain HTTP to the upstream, which has no partner for streams", "upstream", upstream, "why", err)
+	}
 }
 
 // close ends the session; no other is opened.
@@ -109,128 +214,4 @@ func (ls *links) close() {
 	if l != nil {
 		_ = l.session.Close()
 	}
-}
-
-// negotiate opens a session with the upstream; the error says why there is none.
-func (p *Proxy) negotiate() (*link, error) {
-	l := &link{p: p, callers: map[uint64]*caller{}}
-	var partner atomic.Bool
-	transport := &http.Transport{
-		DisableKeepAlives: true, DisableCompression: true, DialContext: p.dialOffer, DialTLSContext: p.dialSecureOffer,
-	}
-	defer transport.CloseIdleConnections()
-	d, err := negotiate.NewDialer(negotiate.Config{
-		HTTPClient: &http.Client{Transport: noting{transport, &partner}}, Transports: p.cfg.Transports, Store: p.cfg.Store, Coders: p.cfg.Coders,
-		AllowHost: p.cfg.AllowHost, AllowCleartext: p.cfg.AllowCleartext, RememberFor: p.cfg.RememberFor, Timeout: p.cfg.Timeout,
-		Handler: l.serve, WrapConn: p.cfg.WrapDialed, OnSession: p.cfg.OnSession, Stream: p.cfg.Stream, Clock: p.cfg.Clock, Log: p.cfg.Log,
-	})
-	if err != nil {
-		return nil, err
-	}
-	session, err := d.Dial(p.ctx, p.cfg.Upstream.String())
-	if err != nil {
-		return nil, err
-	}
-	agreed := session.Agreed()
-	switch {
-	case !agreed.HHFR:
-		return nil, fmt.Errorf("plain: %s", agreed.Why)
-	case !partner.Load():
-		_ = session.Close()
-		return nil, errNoPartner
-	}
-	l.session, l.stream = session, session.Stream()
-	p.cfg.Log.Info("session", "session", agreed.Facts.Session.String(), "peer", p.cfg.Upstream.Host)
-	return l, nil
-}
-
-// noting notes whether an answer is that of a proxy.
-type noting struct {
-	http.RoundTripper
-	partner *atomic.Bool
-}
-
-// RoundTrip is that of the transport below.
-func (n noting) RoundTrip(r *http.Request) (*http.Response, error) {
-	resp, err := n.RoundTripper.RoundTrip(r)
-	if err == nil {
-		n.partner.Store(resp.Header.Get(proxyField) != "")
-	}
-	return resp, err
-}
-
-// retire notes that the stream takes no further call, though it may not be over yet.
-func (l *link) retire() {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	l.ending = true
-}
-
-func (l *link) alive() bool {
-	l.mu.Lock()
-	ending := l.ending
-	l.mu.Unlock()
-	if ending {
-		return false
-	}
-	select {
-	case <-l.stream.Done():
-		return false
-	default:
-		return l.stream.Err() == nil
-	}
-}
-
-// enter takes a lane that nobody uses.
-func (l *link) enter() (number uint64, ok bool) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if len(l.free) > 0 {
-		number = l.free[0]
-		l.free = slices.Delete(l.free, 0, 1)
-		return number, true
-	}
-	if l.highest >= uint64(l.p.cfg.MaxConns) {
-		return 0, false
-	}
-	l.highest++ // lane 0 is for messages of ends that speak for themselves
-	return l.highest, true
-}
-
-// leave gives a lane back, once the far end knows that its client is gone.
-func (l *link) leave(number uint64) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	l.stream.Lane(number).Restart()
-	l.free = append(l.free, number)
-}
-
-// take has the far end's requests of a lane served by a caller, nil: by nobody any more.
-func (l *link) take(number uint64, c *caller) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if c == nil {
-		delete(l.callers, number)
-		return
-	}
-	l.callers[number] = c
-}
-
-// serve takes what the far end begins: it tells that the upstream has closed while no call was under way.
-func (l *link) serve(ctx context.Context, x *streamer.Exchange) {
-	c, err := parse(x.Message().Head)
-	if err != nil || c.kind != ended && c.kind != broken {
-		return
-	}
-	octets, err := x.Message().ReadAll(pieceOctets)
-	if err != nil {
-		return
-	}
-	l.mu.Lock()
-	caller := l.callers[x.Lane()]
-	l.mu.Unlock()
-	if caller != nil {
-		caller.upstreamEnded(c, octets)
-	}
-	_ = x.Reply(ctx, &streamer.Message{})
 }

@@ -7,6 +7,7 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"net/url"
 	"strconv"
 
 	"github.com/hhfr/hhfr/internal/http1"
@@ -16,8 +17,8 @@ import (
 
 // forwardMessage forwards a request of an end that speaks for itself, whose head is as docs/negotiation.md has it: the proxy makes an HTTP request of it, on a connection of its own,
 // since exchanges of such ends may overtake one another.
-func (p *Proxy) forwardMessage(ctx context.Context, path string, x *streamer.Exchange) {
-	reply, done, err := p.exchange(ctx, path, x.Message())
+func (p *Proxy) forwardMessage(ctx context.Context, facts *negotiate.Facts, x *streamer.Exchange) {
+	reply, done, err := p.exchange(ctx, facts, x.Message())
 	if done != nil {
 		defer done()
 	}
@@ -29,7 +30,7 @@ func (p *Proxy) forwardMessage(ctx context.Context, path string, x *streamer.Exc
 		status, text := http.StatusBadGateway, "hhfr: the upstream did not reply; whether the request was processed is unknown"
 		switch {
 		case errors.Is(err, &Error{Code: Malformed}):
-			status, text = http.StatusBadRequest, "hhfr: the message has no HTTP request head"
+			status, text = http.StatusBadRequest, "hhfr: the message's head cannot be sent on over HTTP; it was not sent"
 		case errors.Is(err, &Error{Code: Unreachable}):
 			text = "hhfr: no connection to the upstream; the request was not sent"
 		case errors.Is(err, &Error{Code: NoRoom}):
@@ -42,14 +43,20 @@ func (p *Proxy) forwardMessage(ctx context.Context, path string, x *streamer.Exc
 }
 
 // exchange makes one HTTP exchange. done ends it, when the reply is read.
-func (p *Proxy) exchange(ctx context.Context, path string, m *streamer.Message) (reply *streamer.Message, done func(), err error) {
+func (p *Proxy) exchange(
+	ctx context.Context, facts *negotiate.Facts, m *streamer.Message,
+) (reply *streamer.Message, done func(), err error) {
 	octets := m.Head
 	if octets == nil {
-		octets = negotiate.DefaultRequestHead(path)
+		octets = negotiate.DefaultRequestHead(facts.Path)
 	}
 	h, _, err := http1.ParseHead(octets, maxHeadPart)
 	if err != nil || h.IsReply() {
 		return nil, nil, malformed("request head %.40q", octets)
+	}
+	head, err := p.upstreamHead(&h, facts.Origin)
+	if err != nil {
+		return nil, nil, malformed("request head %.40q: %w", octets, err)
 	}
 	method := string(h.Method())
 	up, err := p.openUpstream(ctx, false)
@@ -63,7 +70,7 @@ func (p *Proxy) exchange(ctx context.Context, path string, m *streamer.Message) 
 		stop()
 		up.close()
 	}
-	if err := p.send(in.conn, &h, m.Body); err != nil {
+	if err := p.send(in.conn, method, head, m.Body); err != nil {
 		return nil, done, err
 	}
 	for {
@@ -84,25 +91,49 @@ func (p *Proxy) exchange(ctx context.Context, path string, m *streamer.Message) 
 	}
 }
 
-// send writes a request with the fields that HTTP needs beside those of the message.
-func (p *Proxy) send(to net.Conn, h *http1.Head, from io.Reader) error {
+// upstreamHead is the head of a request as the upstream gets it, up to the fields of its body and
+// the empty line. What RFC 9112 forbids, or leads elsewhere than to the upstream or where the
+// session was negotiated, is refused.
+func (p *Proxy) upstreamHead(h *http1.Head, origin string) ([]byte, error) {
+	if err := http1.CheckFields(h); err != nil {
+		return nil, err
+	}
+	target, err := http1.OriginForm(h, func(scheme, authority string) bool {
+		u, err := url.Parse(scheme + "://" + authority)
+		if err != nil || u.User != nil {
+			return false
+		}
+		named := negotiate.Origin(u)
+		return named == origin || named == negotiate.Origin(p.cfg.Upstream)
+	})
+	if err != nil {
+		return nil, err
+	}
+	head, err := http1.AppendRequestLine(nil, string(h.Method()), target, "HTTP/1.1")
+	connection := h.Tokens("Connection")
+	for _, f := range h.Fields() {
+		if err == nil && !f.Is("Host") && !f.Is("Content-Length") && !f.Is("Expect") && !http1.IsHop(f, connection) {
+			head, err = http1.AppendField(head, string(f.Name), string(f.Unfolded()))
+		}
+	}
+	return append(head, "Host: "+p.cfg.Upstream.Host+"\r\nConnection: close\r\n"...), err
+}
+
+// send writes a request, whose head lacks what its body needs.
+func (p *Proxy) send(to net.Conn, method string, head []byte, from io.Reader) error {
 	conn := p.patient(to)
 	start, err := readUpTo(from, p.cfg.MaxBuffer)
 	if err != nil {
 		return err
 	}
 	long := len(start) > p.cfg.MaxBuffer
-	add := []byte("Host: " + p.cfg.Upstream.Host + "\r\nConnection: close\r\n")
 	switch {
 	case long:
-		add = append(add, "Transfer-Encoding: chunked\r\n"...)
-	case len(start) > 0 || string(h.Method()) != http.MethodGet:
-		add = append(strconv.AppendInt(append(add, "Content-Length: "...), int64(len(start)), 10), "\r\n"...)
+		head = append(head, "Transfer-Encoding: chunked\r\n"...)
+	case len(start) > 0 || method != http.MethodGet:
+		head = append(strconv.AppendInt(append(head, "Content-Length: "...), int64(len(start)), 10), "\r\n"...)
 	}
-	drop := func(f http1.Field) bool {
-		return f.Is("Host") || f.Is("Content-Length") || f.Is("Connection") || f.Is("Transfer-Encoding") || f.Is("Expect")
-	}
-	head := http1.AppendEdited(nil, h, drop, add)
+	head = http1.AppendEnd(head)
 	if !long {
 		_, err = conn.Write(append(head, start...))
 		return err

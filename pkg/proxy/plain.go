@@ -153,7 +153,7 @@ func (p *Proxy) secure(ctx context.Context, conn net.Conn) (net.Conn, error) {
 // there is one. A tunnel may go to an upstream of another scheme: clients speak TLS to it
 // themselves.
 func (p *Proxy) dialUpstream(ctx context.Context, tunnel bool) (net.Conn, error) {
-	l, err := p.links.get(ctx)
+	l, err := p.links.get()
 	if wrong := schemeError(err); wrong != nil && !tunnel {
 		return nil, wrong
 	}

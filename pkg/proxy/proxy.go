@@ -15,9 +15,9 @@ import (
 	"net/http"
 	"net/url"
 	"sync"
-	"syscall"
 	"time"
 
+	"github.com/hhfr/hhfr/internal/accept"
 	"github.com/hhfr/hhfr/internal/clock"
 	"github.com/hhfr/hhfr/pkg/ctxstore"
 	"github.com/hhfr/hhfr/pkg/negotiate"
@@ -40,7 +40,8 @@ type Config struct {
 	// Store and Coders are as in [negotiate.Config]. Required.
 	Store  ctxstore.Store
 	Coders negotiate.Coders
-	// Transports are offered to the upstream; nil means tcp, none at all (not nil) that the proxy is never near.
+	// Transports are offered to the upstream; nil means tcp, none at all (not nil) that the proxy
+	// is never near, and makes no offers.
 	Transports map[string]streamer.Transport
 	// AllowHost and AllowCleartext are as in [negotiate.Config].
 	AllowHost      []string
@@ -124,8 +125,9 @@ type Proxy struct {
 
 	calls underway
 
+	conns accept.Room
 	// long has those who hold a body beyond MaxBuffer.
-	conns, upstreams, long places
+	upstreams, long places
 }
 
 // Start starts a proxy. On an error the listeners are closed. Errors: BadConfig, those of [negotiate.NewResponder].
@@ -140,6 +142,10 @@ func Start(cfg Config) (*Proxy, error) {
 		}
 		return nil, err
 	}
+	if len(p.cfg.Transports) > 0 {
+		p.links.begin()
+		p.wait.Go(p.links.run)
+	}
 	p.wait.Go(func() { p.accept(p.cfg.Listen, p.serveClient) })
 	if p.responder != nil {
 		p.wait.Go(func() { p.accept(p.cfg.Streams, p.serveStream) })
@@ -152,8 +158,13 @@ func newProxy(cfg Config) (*Proxy, error) {
 	if err != nil {
 		return nil, err
 	}
+	cfg.Listen = accept.Steady(cfg.Listen, cfg.Clock, cfg.Log)
+	if cfg.Streams != nil {
+		cfg.Streams = accept.Steady(cfg.Streams, cfg.Clock, cfg.Log)
+	}
 	p := &Proxy{cfg: cfg, failed: make(chan error, 2)}
-	p.links.p = p
+	p.conns.Max, p.conns.Log = cfg.MaxConns, cfg.Log
+	p.links.p, p.links.wanted, p.links.why = p, make(chan struct{}, 1), errNever
 	p.ctx, p.stop = context.WithCancel(context.Background())
 	if cfg.Streams == nil {
 		return p, nil
@@ -186,6 +197,10 @@ func (p *Proxy) Addrs() map[string]net.Addr {
 	return addrs
 }
 
+// Linked waits for the offer that is under way, if one is. Then it returns nil if calls go over a
+// stream, or else why they do not. No call waits for that.
+func (p *Proxy) Linked(ctx context.Context) error { return p.links.linked(ctx) }
+
 // Drain accepts no further connection and waits until no call is under way on a stream, or ctx is done. Connections that are open go on until [Proxy.Close]. What is
 // forwarded plainly is not waited for: it has no calls to this package.
 func (p *Proxy) Drain(ctx context.Context) {
@@ -217,37 +232,22 @@ func (p *Proxy) Close() error {
 func (p *Proxy) accept(l net.Listener, serve func(net.Conn)) {
 	for {
 		conn, err := l.Accept()
-		if passes(err) {
-			p.cfg.Log.Warn("accept", "listener", l.Addr(), "err", err)
-			_ = p.cfg.Clock.Sleep(p.ctx, acceptPause)
-			continue
-		}
 		if err != nil {
 			if p.ctx.Err() == nil && !errors.Is(err, net.ErrClosed) {
 				p.failed <- &Error{Code: Failed, At: -1, Err: fmt.Errorf("%s: %w", l.Addr(), err)}
 			}
 			return
 		}
-		if !p.conns.enter(p.cfg.MaxConns) {
-			p.cfg.Log.Warn("too many connections", "peer", conn.RemoteAddr(), "limit", p.cfg.MaxConns)
+		leave, ok := p.conns.Enter(conn.RemoteAddr())
+		if !ok {
 			_ = conn.Close()
 			continue
 		}
 		p.wait.Go(func() {
-			defer p.conns.leave()
+			defer leave()
 			serve(conn)
 		})
 	}
-}
-
-// passes tells errors of Accept that are no end of the listener: a client that left, or want of what others hold.
-func passes(err error) bool {
-	for _, e := range []error{syscall.ECONNABORTED, syscall.EMFILE, syscall.ENFILE, syscall.ENOBUFS, syscall.ENOMEM} {
-		if errors.Is(err, e) {
-			return true
-		}
-	}
-	return false
 }
 
 // places counts what there may be so many of. The zero value counts none.

@@ -274,6 +274,7 @@ func (s *storm) run(failures int) {
 		clients.Go(func() { s.client(own, near.Addrs()["http"].String()) })
 	}
 	for range failures {
+		near.linked(s.t)
 		s.more(int64(1 + rnd.IntN(40)))
 		switch rnd.IntN(3) {
 		case 0:

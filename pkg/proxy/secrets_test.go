@@ -149,6 +149,7 @@ func TestClientsTellNothingOfOthers(t *testing.T) {
 			require.NoError(t, c.Close())
 			require.NoError(t, neighbour.Close())
 			require.Eventually(t, func() bool { return near.LanesInUse() == 0 }, patience, time.Millisecond)
+			near.linked(t)
 			neighbour = connect(t, near.url()) // over another stream
 			for range 3 {
 				call(neighbour, word())

@@ -6,7 +6,7 @@ type Code uint8
 const (
 	// Nothing: a capture has no request that could be sent again.
 	Nothing Code = iota + 1
-	// BadTarget: a URL that nothing can be sent to.
+	// BadTarget: a URL, or HTTP fields, that nothing can be sent with.
 	BadTarget
 )
 

@@ -19,6 +19,7 @@ import (
 	"github.com/hhfr/hhfr/pkg/negotiate"
 	"github.com/hhfr/hhfr/pkg/peer"
 	"github.com/hhfr/hhfr/pkg/proxy"
+	"github.com/hhfr/hhfr/pkg/soap"
 )
 
 // Exchange is one recorded request and its reply.
@@ -159,6 +160,30 @@ func (r *Recording) Target(to *url.URL) error {
 			return &Error{Code: BadTarget, At: -1, Err: err}
 		}
 		x.Head = append(head, x.Head[bytes.IndexByte(x.Head[len(h.Before()):], '\n')+len(h.Before())+1:]...)
+	}
+	return nil
+}
+
+// SetFields gives the heads of all requests HTTP fields, in the place of recorded ones of these
+// names.
+func (r *Recording) SetFields(fields []soap.Field) error {
+	var add []byte
+	for _, f := range fields {
+		var err error
+		if add, err = http1.AppendField(add, f.Name, f.Value); err != nil {
+			return &Error{Code: BadTarget, At: -1, Err: err}
+		}
+	}
+	given := func(f http1.Field) bool {
+		return slices.ContainsFunc(fields, func(g soap.Field) bool { return f.Is(g.Name) })
+	}
+	for i := range r.Exchanges {
+		x := &r.Exchanges[i]
+		h, _, err := http1.ParseHead(x.Head, 0)
+		if err != nil {
+			return &Error{Code: BadTarget, At: -1, Err: err}
+		}
+		x.Head = http1.AppendEdited(nil, &h, given, add)
 	}
 	return nil
 }

@@ -34,7 +34,11 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Allow", http.MethodPost)
 		http.Error(w, "SOAP is posted here", http.StatusMethodNotAllowed)
 		return
-	case media.Version() == None || strings.HasPrefix(media.Type, "multipart/") || (coding != "" && !strings.EqualFold(coding, "identity")):
+	case coding != "" && !strings.EqualFold(coding, "identity"):
+		w.Header().Set("Accept-Encoding", "identity") // RFC 9110, section 12.5.3
+		http.Error(w, "only SOAP without a content coding is served here", http.StatusUnsupportedMediaType)
+		return
+	case media.Version() == None || strings.HasPrefix(media.Type, "multipart/"):
 		w.Header().Set("Accept", versions[V11].mediaType+", "+versions[V12].mediaType)
 		http.Error(w, "only SOAP 1.1 and 1.2 are served here", http.StatusUnsupportedMediaType)
 		return

@@ -9,6 +9,7 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
+	"runtime/debug"
 	"sync"
 	"syscall"
 	"time"
@@ -109,6 +110,9 @@ func openFile(path string, readOnly bool) (_ *file, err error) {
 		}
 	}
 	err = guard("", path, func() (err error) {
+		if err := verify(path); err != nil {
+			return err
+		}
 		f.db, err = bbolt.Open(path, 0o600, &bbolt.Options{Timeout: lockWait, ReadOnly: readOnly, FreelistType: bbolt.FreelistMapType})
 		return err
 	})
@@ -190,8 +194,11 @@ func (f *file) transaction(uri string, write bool, cfg Config, do func(*tx) erro
 	return err
 }
 
-// guard turns what bbolt says, also by a panic over a damaged page, into an error of ours.
+// guard turns what bbolt says, also by a panic over a damaged page, into an error of ours. A
+// damaged page may lead to where the file, which is mapped into memory, has none: that would end
+// the process if it were not a panic, too.
 func guard(uri, path string, do func() error) (err error) {
+	defer debug.SetPanicOnFault(debug.SetPanicOnFault(true))
 	defer func() {
 		if p := recover(); p != nil {
 			err = corrupt(uri, path, fmt.Errorf("%v", p))

@@ -170,6 +170,14 @@ func TestSpoofedAddresses(t *testing.T) {
 	})
 }
 
+// An ask with the nonce 0, which no honest one has, is not answered; the next one is.
+func TestAskWithoutNonce(t *testing.T) {
+	onStage(t, func(t *testing.T, s *stage, _ net.Listener, _ net.Conn, _ uint64) {
+		assert.Empty(t, s.say(host(2), append(numbers(udp.Ask, 0), make([]byte, 23)...)))
+		s.ask(t, host(2), 1)
+	})
+}
+
 // An answer that is used too late opens nothing, and who used it learns that.
 func TestOpeningTooLate(t *testing.T) {
 	onStage(t, func(t *testing.T, s *stage, l net.Listener, _ net.Conn, _ uint64) {
@@ -249,7 +257,7 @@ func TestHalfOpenSessions(t *testing.T) {
 		runtime.ReadMemStats(&before)
 		const all = 10_000
 		for n := range all {
-			nonce := uint64(n)
+			nonce := uint64(n) + 1
 			half := s.ask(t, host(300+n), nonce)
 			s.say(host(300+n), opening(half, nonce, wsrm.Packet{Number: 1, Floor: 1, Request: true}))
 			if n < 2000 { // then nobody accepts any more

@@ -134,8 +134,8 @@ func TestMostTombs(t *testing.T) {
 	onStage(t, func(t *testing.T, s *stage, l net.Listener, _ net.Conn, _ uint64) {
 		const backlog = 128 // who waits to be accepted, and is dropped for the next
 		for n := range udp.MaxTombs + backlog {
-			id := s.ask(t, host(2), uint64(n))
-			s.came <- parcel{host(2), opening(id, uint64(n), wsrm.Packet{Number: 1, Floor: 1, Request: true})}
+			id := s.ask(t, host(2), uint64(n)+1)
+			s.came <- parcel{host(2), opening(id, uint64(n)+1, wsrm.Packet{Number: 1, Floor: 1, Request: true})}
 			if n%1000 == 0 {
 				s.say(host(2))
 			}

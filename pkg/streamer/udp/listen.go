@@ -153,7 +153,7 @@ func (l *listener) take(g Datagram, from net.Addr) {
 		l.mu.Lock()
 		closed := l.closed
 		l.mu.Unlock()
-		if !closed {
+		if !closed && g.Nonce != 0 { // which no honest ask has
 			l.say(from, Answer, g.Nonce, l.cookie(thisPeriod, Answer, from, g.Nonce))
 		}
 	case Open, Data:

@@ -206,7 +206,8 @@ func TestNoAmplification(t *testing.T) {
 	for name, datagram := range map[string][]byte{
 		"nothing":          {},
 		"short ask":        append([]byte{1}, make([]byte, 30)...),
-		"ask":              append([]byte{1}, make([]byte, 31)...),
+		"ask":              append([]byte{1, 1}, make([]byte, 30)...),
+		"ask with nonce 0": append([]byte{1}, make([]byte, 31)...),
 		"answer":           append([]byte{2}, make([]byte, 16)...),
 		"open":             append(append(append([]byte{3}, id...), id...), packet...),
 		"data":             append(append([]byte{4}, id...), packet...),

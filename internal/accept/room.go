@@ -1,0 +1,136 @@
+package accept
+
+import (
+	"log/slog"
+	"net"
+	"net/netip"
+	"sync"
+)
+
+// Room counts what peers hold, such as connections. All methods are safe for concurrent use.
+type Room struct {
+	// Max is how many there may be in all.
+	Max int
+	// PerPeer is how many of them one peer may hold (see [Peer]); 0: any number.
+	PerPeer int
+	// Log gets a warning when somebody is refused, and no other until half of the room is free
+	// again.
+	Log *slog.Logger
+
+	mu    sync.Mutex
+	n     int
+	full  bool // somebody was refused, and n is above half of Max since
+	peers map[string]*held
+}
+
+// held is what one peer holds.
+type held struct {
+	n    int
+	full bool
+}
+
+// Enter takes a place for a peer, to be given back by leave, once; false: there is none.
+func (r *Room) Enter(addr net.Addr) (leave func(), ok bool) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	peer := Peer(addr.String())
+	h := r.peers[peer]
+	if h == nil {
+		h = &held{}
+	}
+	switch {
+	case r.n >= r.Max:
+		r.refuse(&r.full, addr, r.Max)
+		return nil, false
+	case r.PerPeer > 0 && peer != "" && h.n >= r.PerPeer:
+		r.refuse(&h.full, addr, r.PerPeer)
+		return nil, false
+	}
+	if r.peers == nil {
+		r.peers = map[string]*held{}
+	}
+	r.peers[peer] = h
+	h.n++
+	r.n++
+	return sync.OnceFunc(func() { r.leave(peer, h) }), true
+}
+
+func (r *Room) refuse(full *bool, addr net.Addr, limit int) {
+	if !*full {
+		r.Log.Warn("too many connections: further ones are refused", "peer", addr, "limit", limit)
+	}
+	*full = true
+}
+
+func (r *Room) leave(peer string, h *held) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.n--
+	r.full = r.full && r.n > r.Max/2
+	h.n--
+	h.full = h.full && h.n > r.PerPeer/2
+	if h.n == 0 {
+		delete(r.peers, peer)
+	}
+}
+
+// Peer is who an address counts as: an IPv4 address, or the network of 64 bits that an IPv6 address
+// lies in, since a host can have all of that. It is empty for what is no address of IP.
+func Peer(addr string) string {
+	ap, err := netip.ParseAddrPort(addr)
+	if err != nil {
+		return ""
+	}
+	ip := ap.Addr().Unmap().WithZone("")
+	if ip.Is4() {
+		return ip.String()
+	}
+	network, err := ip.Prefix(64)
+	if err != nil {
+		return ""
+	}
+	return network.String()
+}
+
+// Limit gives those connections of l that room has a place for, until they are closed; others are
+// closed at once.
+func Limit(l net.Listener, room *Room) net.Listener { return &limited{l, room} }
+
+type limited struct {
+	net.Listener
+	room *Room
+}
+
+// Accept implements [net.Listener].
+func (l *limited) Accept() (net.Conn, error) {
+	for {
+		conn, err := l.Listener.Accept()
+		if err != nil {
+			return nil, err
+		}
+		if leave, ok := l.room.Enter(conn.RemoteAddr()); ok {
+			return &guest{conn, leave}, nil
+		}
+		_ = conn.Close()
+	}
+}
+
+// guest is a connection that has a place.
+type guest struct {
+	net.Conn
+	leave func()
+}
+
+// Close implements [net.Conn].
+func (g *guest) Close() error {
+	defer g.leave()
+	return g.Conn.Close()
+}
+
+// CloseWrite ends this end's direction, or all of the connection where that is not possible.
+func (g *guest) CloseWrite() error {
+	if w, ok := g.Conn.(interface{ CloseWrite() error }); ok {
+		return w.CloseWrite()
+	}
+	return g.Close()
+}

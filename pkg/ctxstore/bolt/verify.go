@@ -1,0 +1,263 @@
+package bolt
+
+import (
+	"bytes"
+	"encoding/binary"
+	"fmt"
+	"hash/fnv"
+	"io"
+	"os"
+
+	"go.etcd.io/bbolt"
+)
+
+// bbolt trusts its pages: one that is damaged may send it around in circles, or through four
+// billion pages. So the pages of a file are looked at before it is used: each belongs to one tree,
+// or to the free list, and is what its header says.
+
+// The parts of a page (bbolt's format, version 2), in octets.
+const (
+	headerSize  = 16 // id, flags (16 bits), count (16 bits), overflow (32 bits)
+	elementSize = 16 // of a branch: position, key size, page; of a leaf: flags, position, key size, value size
+	metaSize    = headerSize + 64
+)
+
+const (
+	branchPage   = 0x01
+	leafPage     = 0x02
+	freelistPage = 0x10
+	bucketFlag   = 0x01
+	noFreelist   = 1<<64 - 1
+	// maxCount says that the count of a free list stands before its first id.
+	maxCount = 0xFFFF
+)
+
+var native = binary.NativeEndian
+
+// verify looks at the pages of a file that nobody writes meanwhile.
+func verify(path string) error {
+	info, err := os.Stat(path)
+	if err != nil || info.Size() == 0 {
+		return nil // it is made, or the error is told, when the file is opened
+	}
+	db, err := bbolt.Open(path, 0o600, &bbolt.Options{Timeout: lockWait, ReadOnly: true})
+	if err != nil {
+		return err
+	}
+	defer func() { _ = db.Close() }()
+	f, err := os.Open(path)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = f.Close() }()
+	c := &checker{file: f, size: info.Size(), pageSize: int64(db.Info().PageSize)}
+	return c.check()
+}
+
+type checker struct {
+	file     io.ReaderAt
+	size     int64
+	pageSize int64
+	high     uint64 // above all pages in use
+	used     map[uint64]bool
+}
+
+// meta is what a meta page says.
+type meta struct{ root, freelist, high, transaction uint64 }
+
+// page is the head of one.
+type page struct {
+	id       uint64
+	flags    uint16
+	count    int
+	overflow uint64
+}
+
+func (c *checker) check() error {
+	m, err := c.meta()
+	if err != nil {
+		return err
+	}
+	c.high, c.used = m.high, map[uint64]bool{0: true, 1: true}
+	if m.freelist != noFreelist {
+		if err := c.freelist(m.freelist); err != nil {
+			return err
+		}
+	}
+	return c.tree(m.root, true, &order{})
+}
+
+// meta reads the newer of the two meta pages that bbolt takes: it has checked them when it opened
+// the file.
+func (c *checker) meta() (newest meta, err error) {
+	for id := range int64(2) {
+		b := make([]byte, metaSize)
+		if _, err := c.file.ReadAt(b, id*c.pageSize); err != nil {
+			return newest, fmt.Errorf("meta page %d: %w", id, err)
+		}
+		b = b[headerSize:]
+		m := meta{native.Uint64(b[16:]), native.Uint64(b[32:]), native.Uint64(b[40:]), native.Uint64(b[48:])}
+		if native.Uint64(b[56:]) == fnv64a(b[:56]) && m.transaction >= newest.transaction {
+			newest = m
+		}
+	}
+	if newest.high > uint64(c.size/c.pageSize) {
+		return newest, fmt.Errorf("the file has %d octets, not %d pages of %d", c.size, newest.high, c.pageSize)
+	}
+	return newest, nil
+}
+
+// take reads the head of a page, and takes it and those that it goes on over.
+func (c *checker) take(id uint64) (p page, err error) {
+	var b [headerSize]byte
+	if id >= c.high {
+		return p, fmt.Errorf("page %d is beyond the last", id)
+	}
+	if _, err := c.file.ReadAt(b[:], int64(id)*c.pageSize); err != nil {
+		return p, fmt.Errorf("page %d: %w", id, err)
+	}
+	p = page{native.Uint64(b[:]), native.Uint16(b[8:]), int(native.Uint16(b[10:])), uint64(native.Uint32(b[12:]))}
+	if p.id != id || p.overflow >= c.high-id {
+		return p, fmt.Errorf("page %d has no head of its own", id)
+	}
+	for i := id; i <= id+p.overflow; i++ {
+		if c.used[i] {
+			return p, fmt.Errorf("page %d is in use twice", i)
+		}
+		c.used[i] = true
+	}
+	return p, nil
+}
+
+// read gives n octets from a place behind the head of a page.
+func (c *checker) read(p page, at, n int64) ([]byte, error) {
+	if room := (int64(p.overflow)+1)*c.pageSize - headerSize; at > room || n > room-at {
+		return nil, fmt.Errorf("page %d says that it has more than it can have", p.id)
+	}
+	b := make([]byte, n)
+	if _, err := c.file.ReadAt(b, int64(p.id)*c.pageSize+headerSize+at); err != nil {
+		return nil, fmt.Errorf("page %d: %w", p.id, err)
+	}
+	return b, nil
+}
+
+func (c *checker) freelist(id uint64) error {
+	p, err := c.take(id)
+	if err != nil {
+		return err
+	}
+	if p.flags != freelistPage {
+		return fmt.Errorf("page %d is no free list", id)
+	}
+	skip, n := int64(0), int64(p.count)
+	if p.count == maxCount {
+		b, err := c.read(p, 0, 8)
+		if err != nil {
+			return err
+		}
+		if skip, n = 8, int64(native.Uint64(b)); n < 0 || n > int64(c.high) {
+			return fmt.Errorf("free list of %d pages", uint64(n))
+		}
+	}
+	b, err := c.read(p, 0, skip+8*n)
+	if err != nil {
+		return err
+	}
+	for b = b[skip:]; len(b) > 0; b = b[8:] {
+		id := native.Uint64(b)
+		if id >= c.high || c.used[id] {
+			return fmt.Errorf("page %d is free and in use, or beyond the last", id)
+		}
+		c.used[id] = true
+	}
+	return nil
+}
+
+// order holds the keys of a tree against their order: that of a branch's element is no higher than
+// those below it.
+type order struct {
+	key  []byte
+	leaf bool // it is that of a leaf
+}
+
+func (o *order) next(key []byte, leaf bool) bool {
+	by := bytes.Compare(key, o.key)
+	ok := by > 0 || by == 0 && !o.leaf
+	*o = order{key, leaf}
+	return ok
+}
+
+// tree looks at the pages of a bucket. The root has buckets for values.
+func (c *checker) tree(id uint64, root bool, o *order) error {
+	p, err := c.take(id)
+	if err != nil {
+		return err
+	}
+	if p.flags != branchPage && p.flags != leafPage {
+		return fmt.Errorf("page %d is none of a tree", id)
+	}
+	all, err := c.read(p, 0, int64(p.count)*elementSize)
+	if err != nil {
+		return err
+	}
+	for i := range p.count {
+		at, b := int64(i*elementSize), all[i*elementSize:]
+		switch {
+		case p.flags == branchPage:
+			if err = c.key(p, at+int64(native.Uint32(b)), int64(native.Uint32(b[4:])), o, false); err == nil {
+				err = c.tree(native.Uint64(b[8:]), root, o)
+			}
+		case root != (native.Uint32(b) == bucketFlag):
+			err = fmt.Errorf("page %d has values among buckets, or buckets among values", id)
+		default:
+			at += int64(native.Uint32(b[4:]))
+			err = c.leaf(p, at, at+int64(native.Uint32(b[8:])), int64(native.Uint32(b[12:])), root, o)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// leaf looks at an element of a leaf, whose key stands between two places behind the page's head,
+// and its value behind that. A value has a check of its own; a bucket has a tree, unless it is
+// small and stands in the value.
+func (c *checker) leaf(p page, from, to, value int64, bucket bool, o *order) error {
+	if err := c.key(p, from, to-from, o, true); err != nil {
+		return err
+	}
+	if room := (int64(p.overflow)+1)*c.pageSize - headerSize; value > room-to {
+		return fmt.Errorf("page %d says that it has more than it can have", p.id)
+	}
+	if !bucket {
+		return nil
+	}
+	b, err := c.read(p, to, headerSize)
+	if err != nil || value < headerSize {
+		return fmt.Errorf("page %d has a bucket that is none", p.id)
+	}
+	if root := native.Uint64(b); root != 0 {
+		return c.tree(root, false, &order{})
+	}
+	return nil
+}
+
+// key looks at one behind the head of a page.
+func (c *checker) key(p page, at, n int64, o *order, leaf bool) error {
+	key, err := c.read(p, at, min(n, bbolt.MaxKeySize+1))
+	switch {
+	case err != nil:
+		return err
+	case n > bbolt.MaxKeySize || !o.next(key, leaf):
+		return fmt.Errorf("page %d has keys that are not in order", p.id)
+	}
+	return nil
+}
+
+// fnv64a is the check of a meta page.
+func fnv64a(b []byte) uint64 {
+	h := fnv.New64a()
+	_, _ = h.Write(b)
+	return h.Sum64()
+}

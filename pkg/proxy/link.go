@@ -1,0 +1,152 @@
+package proxy
+
+import (
+	"context"
+	"net/http"
+	"slices"
+	"sync"
+	"sync/atomic"
+
+	"github.com/hhfr/hhfr/pkg/negotiate"
+	"github.com/hhfr/hhfr/pkg/streamer"
+)
+
+// link is one session as the near end.
+type link struct {
+	p       *Proxy
+	session *negotiate.Session
+	stream  *streamer.Stream
+
+	mu      sync.Mutex
+	callers map[uint64]*caller
+	free    []uint64
+	highest uint64
+
+	over   chan struct{} // closed when its stream takes no further call
+	retire func()        // closes over
+}
+
+// negotiate opens a session with the upstream; the error says why there is none.
+func (p *Proxy) negotiate() (*link, error) {
+	l := &link{p: p, callers: map[uint64]*caller{}, over: make(chan struct{})}
+	l.retire = sync.OnceFunc(func() { close(l.over) })
+	var partner atomic.Bool
+	transport := &http.Transport{
+		DisableKeepAlives: true, DisableCompression: true, DialContext: p.dialOffer, DialTLSContext: p.dialSecureOffer,
+	}
+	defer transport.CloseIdleConnections()
+	d, err := negotiate.NewDialer(negotiate.Config{
+		HTTPClient: &http.Client{Transport: noting{transport, &partner}}, Transports: p.cfg.Transports, Store: p.cfg.Store, Coders: p.cfg.Coders,
+		AllowHost: p.cfg.AllowHost, AllowCleartext: p.cfg.AllowCleartext, RememberFor: p.cfg.RememberFor, Timeout: p.cfg.Timeout,
+		Handler: l.serve, WrapConn: p.cfg.WrapDialed, OnSession: p.cfg.OnSession, Stream: p.cfg.Stream, Clock: p.cfg.Clock, Log: p.cfg.Log,
+	})
+	if err != nil {
+		return nil, err
+	}
+	session, err := d.Dial(p.ctx, p.cfg.Upstream.String())
+	if err != nil {
+		return nil, err
+	}
+	agreed := session.Agreed()
+	switch {
+	case !agreed.HHFR:
+		return nil, &noSession{agreed}
+	case !partner.Load():
+		_ = session.Close()
+		return nil, errNoPartner
+	}
+	l.session, l.stream = session, session.Stream()
+	p.cfg.Log.Info("session", "session", agreed.Facts.Session.String(), "peer", p.cfg.Upstream.Host)
+	return l, nil
+}
+
+// noting notes whether an answer is that of a proxy.
+type noting struct {
+	http.RoundTripper
+	partner *atomic.Bool
+}
+
+// RoundTrip is that of the transport below.
+func (n noting) RoundTrip(r *http.Request) (*http.Response, error) {
+	resp, err := n.RoundTripper.RoundTrip(r)
+	if err == nil {
+		n.partner.Store(resp.Header.Get(proxyField) != "")
+	}
+	return resp, err
+}
+
+// alive reports whether the stream takes calls.
+func (l *link) alive() bool {
+	select {
+	case <-l.over:
+		return false
+	case <-l.stream.Done():
+		return false
+	default:
+		return l.stream.Err() == nil
+	}
+}
+
+// wait waits until the stream takes no further call, or ctx is done.
+func (l *link) wait(ctx context.Context) {
+	select {
+	case <-l.over:
+	case <-l.stream.Done():
+	case <-ctx.Done():
+	}
+}
+
+// enter takes a lane that nobody uses.
+func (l *link) enter() (number uint64, ok bool) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if len(l.free) > 0 {
+		number = l.free[0]
+		l.free = slices.Delete(l.free, 0, 1)
+		return number, true
+	}
+	if l.highest >= uint64(l.p.cfg.MaxConns) {
+		return 0, false
+	}
+	l.highest++ // lane 0 is for messages of ends that speak for themselves
+	return l.highest, true
+}
+
+// leave gives a lane back, once the far end knows that its client is gone.
+func (l *link) leave(number uint64) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.stream.Lane(number).Restart()
+	l.free = append(l.free, number)
+}
+
+// take has the far end's requests of a lane served by a caller, nil: by nobody any more.
+func (l *link) take(number uint64, c *caller) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if c == nil {
+		delete(l.callers, number)
+		return
+	}
+	l.callers[number] = c
+}
+
+// serve takes what the far end begins: it tells that the upstream has closed while no call was
+// under way.
+func (l *link) serve(ctx context.Context, x *streamer.Exchange) {
+	c, err := parse(x.Message().Head)
+	if err != nil || c.kind != ended && c.kind != broken {
+		return
+	}
+	octets, err := x.Message().ReadAll(pieceOctets)
+	if err != nil {
+		return
+	}
+	l.mu.Lock()
+	caller := l.callers[x.Lane()]
+	l.mu.Unlock()
+	if caller != nil {
+		caller.upstreamEnded(c, octets)
+	}
+	_ = x.Reply(ctx, &streamer.Message{})
+}

@@ -1,0 +1,116 @@
+package proxy_test
+
+import (
+	"fmt"
+	"net/http"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/hhfr/hhfr/internal/http1"
+	"github.com/hhfr/hhfr/pkg/codec/binary"
+	"github.com/hhfr/hhfr/pkg/ctxstore"
+	"github.com/hhfr/hhfr/pkg/ctxstore/memory"
+	"github.com/hhfr/hhfr/pkg/negotiate"
+	"github.com/hhfr/hhfr/pkg/streamer"
+)
+
+// TestHeadsThatAreSentOn: a far proxy makes requests of its own of the messages of ends that speak
+// for themselves. What HTTP forbids, or leads elsewhere, does not reach the upstream; the session
+// goes on.
+func TestHeadsThatAreSentOn(t *testing.T) {
+	o := startOrigin(t, "127.0.0.1:0", server(echoReply))
+	far := startProxy(t, "127.0.0.1:0", o.url(), nil)
+	store := memory.New(memory.Config{})
+	defer func() { _ = store.Close() }()
+	s, err := negotiate.Dial(t.Context(), far.url().String(), negotiate.Config{
+		Store: store, Coders: negotiate.BookCoders(binary.NewBook(ctxstore.Shapes{Store: store})), RequireHHFR: true,
+	})
+	require.NoError(t, err)
+	defer func() { _ = s.Close() }()
+	const field = "X-Number: %d\r\n\r\n"
+	sent := 0
+	for i, c := range []struct{ head, arrives string }{
+		{"POST /service HTTP/1.1\r\n", "POST /service HTTP/1.1\r\n"},
+		{"POST @127.0.0.1:1/ HTTP/1.1\r\n", ""},
+		{"POST 127.0.0.1:1 HTTP/1.1\r\n", ""},
+		{"POST /a b HTTP/1.1\r\n", ""},
+		{"POST /a\tb HTTP/1.1\r\n", ""},
+		{"POST /a#b HTTP/1.1\r\n", ""},
+		{"POST /\xFF HTTP/1.1\r\n", ""},
+		{"POST http://127.0.0.1:1/evil HTTP/1.1\r\n", ""},
+		{"POST http://evil.example/ HTTP/1.1\r\n", ""},
+		{"POST http://me@" + o.url().Host + "/ HTTP/1.1\r\n", ""},
+		{"POST https://" + o.url().Host + "/ HTTP/1.1\r\n", ""},
+		{"POST * HTTP/1.1\r\n", ""},
+		{"CONNECT " + o.url().Host + " HTTP/1.1\r\n", ""},
+		{"CONNECT / HTTP/1.1\r\n", ""},
+		{"POST / HTTP/1.1\r\nX: a\rHost: evil\r\n", ""},
+		{"POST / HTTP/1.1\r\nX: a\x00b\r\n", ""},
+		{"POST / HTTP/1.1\r\nX : a\r\n", ""},
+		{"POST / HTTP/1.1\r\nX(: a\r\n", ""},
+		{"POST http://" + o.url().Host + "/own?q HTTP/1.1\r\n", "POST /own?q HTTP/1.1\r\n"},
+		{"POST HTTP://" + far.url().Host + " HTTP/1.1\r\n", "POST / HTTP/1.1\r\n"},
+		{"POST http://" + far.url().Host + "?q HTTP/1.1\r\n", "POST /?q HTTP/1.1\r\n"},
+		{"OPTIONS * HTTP/1.1\r\n", "OPTIONS * HTTP/1.1\r\n"},
+		{"POST /folded HTTP/1.1\r\nX: a\r\n  b\r\n", "POST /folded HTTP/1.1\r\nX: a b\r\n"},
+		{"POST /hop HTTP/1.1\r\nUpgrade: h2c\r\nKeep-Alive: 1\r\nTE: trailers\r\n", "POST /hop HTTP/1.1\r\nX-Number: "},
+	} {
+		reply, err := s.Call(t.Context(), streamer.NewMessage(fmt.Appendf([]byte(c.head), field, i), []byte(envelope)))
+		require.NoError(t, err, "%q", c.head)
+		_, err = reply.ReadAll(1 << 20)
+		require.NoError(t, err)
+		h, _, err := http1.ParseHead(reply.Head, 0)
+		require.NoError(t, err)
+		if c.arrives == "" {
+			assert.Equal(t, http.StatusBadRequest, h.Status(), "%q", c.head)
+			continue
+		}
+		assert.Equal(t, http.StatusOK, h.Status(), "%q", c.head)
+		sent++
+		got := o.received()
+		assert.True(t, strings.HasPrefix(got[len(got)-1], c.arrives), "%q became %q", c.head, got[len(got)-1])
+		assert.Contains(t, got[len(got)-1], "\r\nHost: "+o.url().Host+"\r\n")
+	}
+	assert.Len(t, o.received(), sent, "nothing that was refused")
+}
+
+// TestOfferOnAConnectionToBeClosed: who offers and wants the connection closed has it closed behind
+// the answer, and is told so.
+func TestOfferOnAConnectionToBeClosed(t *testing.T) {
+	o := startOrigin(t, "127.0.0.1:0", server(echoReply))
+	far := startProxy(t, "127.0.0.1:0", o.url(), nil)
+	offer, err := (&negotiate.Offer{
+		Schemes: []string{negotiate.Scheme}, Representations: []string{negotiate.RepresentationURI("binary")},
+		Transports: []string{negotiate.TransportURI("tcp")},
+	}).Message(1)
+	require.NoError(t, err)
+	for _, c := range []struct {
+		version, fields string
+		closes          bool
+	}{
+		{"HTTP/1.1", "", false},
+		{"HTTP/1.1", "Connection: x, Close\r\n", true},
+		{"HTTP/1.0", "", true},
+		{"HTTP/1.0", "Connection: keep-alive\r\n", false},
+	} {
+		conn := connect(t, far.url())
+		r := &requests{conn: conn}
+		const request = "POST /service %s\r\nHost: x\r\nContent-Type: text/xml\r\n%sContent-Length: %d\r\n\r\n%s"
+		conn.say(fmt.Sprintf(request, c.version, c.fields, len(offer), offer))
+		h, body, err := r.reply()
+		require.NoError(t, err)
+		assert.Contains(t, string(body), "Answer")
+		value, _ := h.Get("Connection")
+		if c.closes {
+			assert.Equal(t, "close", string(value))
+			assert.Empty(t, conn.rest())
+			continue
+		}
+		assert.Empty(t, value)
+		conn.say(post("", envelope))
+		conn.hear(envelope)
+	}
+}
