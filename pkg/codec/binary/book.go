@@ -20,8 +20,7 @@ type Book struct {
 	// Without are stages that no coder of this book does, whatever its options say. It is set before the first coder is made.
 	Without uint64
 
-	store       Shapes
-	compression Compression
+	store Shapes
 
 	mu       sync.Mutex
 	known    map[Fingerprint]*page
@@ -103,7 +102,7 @@ func (b *Book) Keep(s *shape.Shape) (*shape.Program, error) {
 	ctx, cancel := storeContext()
 	defer cancel()
 	if _, err := b.store.Put(ctx, s.Octets()); err != nil {
-		return nil, &Error{Code: Store, Err: err}
+		return nil, &Error{Err: err}
 	}
 	return b.add(s), nil
 }
@@ -186,7 +185,7 @@ func (b *Book) candidates(dst []*shape.Program, beginning []byte, head bool) []*
 	return dst
 }
 
-// worth tells whether a shape may be sent that the other end lacks, for a part of n octets that it fits: it must not be longer than half of that, and the parts that did without it before. One that
+// worth reports whether a shape may be sent that the other end lacks, for a part of n octets that it fits: it must not be longer than half of that, and the parts that did without it before. One that
 // grew by all messages of a kind may be longer than many a message.
 func (b *Book) worth(program *shape.Program, n int) bool {
 	fp := program.Shape().Fingerprint()

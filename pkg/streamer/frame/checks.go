@@ -150,14 +150,14 @@ func (c *Checks) Messages() uint64 { return c.messages }
 // Check is the CRC over the checks of the whole messages and of the cancels since the sync before.
 func (c *Checks) Check() uint32 { return c.sum }
 
-// Open lists the open messages as a sync does, ascending.
+// Open lists the open messages as a sync does: ascending, the first [MaxOpen] of them.
 func (c *Checks) Open() []Open {
 	all := make([]Open, 0, len(c.open))
 	for k, m := range c.open {
 		all = append(all, Open{k, m.state, m.crc})
 	}
 	slices.SortFunc(all, func(a, b Open) int { return a.Key.Compare(b.Key) })
-	return all
+	return all[:min(len(all), MaxOpen)]
 }
 
 // Agree compares what a sync states with what came. Not known: the name of a shape in it was not.
@@ -165,7 +165,7 @@ func (c *Checks) Agree(s Sync) (right, known bool) {
 	if right, known = c.AgreeClose(Close{Messages: s.Messages, Check: s.Check}); !right {
 		return right, known
 	}
-	return len(s.Open) == len(c.open) && !slices.ContainsFunc(s.Open, func(o Open) bool {
+	return len(s.Open) == min(len(c.open), MaxOpen) && !slices.ContainsFunc(s.Open, func(o Open) bool {
 		m, ok := c.open[o.Key]
 		return !ok || m.state != o.State || m.crc != o.CRC && !m.blind
 	}), known

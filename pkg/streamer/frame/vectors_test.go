@@ -37,7 +37,7 @@ func fill(b []byte, first byte) {
 	}
 }
 
-var limits = frame.Limits{MaxFragment: 16384, MaxMessage: 1 << 30, MaxShapes: 1024, MaxShapeBytes: 4 << 20, MaxExchanges: 256, MaxQueued: 64 << 20, MaxHeld: 1 << 20}
+var limits = frame.Limits{MaxFragment: 16384, MaxMessage: 1 << 30, MaxShapes: 1024, MaxShapeBytes: 4 << 20, MaxExchanges: 256, Window: 64 << 20, MaxHeld: 1 << 20}
 
 // frames has all kinds, and the variants of their fields; by the name of the vector.
 var frames = map[string]frame.Frame{
@@ -117,7 +117,7 @@ func describe(f frame.Frame) map[string]any {
 		put("role,session,token,sync word,representation,stages", role(f.Responder),
 			hex.EncodeToString(f.Session[:]), hex.EncodeToString(f.Token), hex.EncodeToString(f.Word[:]), f.Representation, f.Stages)
 		put("max fragment,max message,max shapes,max shape octets,max exchanges,max queued,max held",
-			l.MaxFragment, l.MaxMessage, l.MaxShapes, l.MaxShapeBytes, l.MaxExchanges, l.MaxQueued, l.MaxHeld)
+			l.MaxFragment, l.MaxMessage, l.MaxShapes, l.MaxShapeBytes, l.MaxExchanges, l.Window, l.MaxHeld)
 	case frame.Shape:
 		put("number,form", f.Number, []string{"reference", "full", "unknown"}[f.Form])
 		switch f.Form {

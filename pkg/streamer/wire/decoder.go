@@ -146,6 +146,10 @@ type Frame struct {
 	// Octets is how many bytes it takes; 0: there are not enough of them yet.
 	Octets int
 	Events []Event
+	// Message is that of a data frame, nil if it began before a decoder that joined; First and Last say which of its fragments this is.
+	Message     *Message
+	First, Last bool
+	Payload     int // octets
 }
 
 // Decoder turns the bytes of one direction into events. The first frame is a hello, or, where the beginning is missing, the decoder
@@ -171,6 +175,7 @@ type Decoder struct {
 	held   held
 
 	events  []Event
+	current *Message // of the data frame at hand
 	scratch []byte
 	closed  bool
 }
@@ -197,7 +202,7 @@ func (d *Decoder) Open() int { return len(d.open) }
 // Next decodes the frame that b begins with. Errors are [*frame.Error] and [*Error]; after one, [Decoder.Lose] has the decoder
 // look for the next sync, from the byte behind. What comes behind a close is not read.
 func (d *Decoder) Next(b []byte) (Frame, error) {
-	d.events = d.events[:0]
+	d.events, d.current = d.events[:0], nil
 	if !d.following {
 		if passed, searching := d.search(b); searching {
 			f := Frame{Passed: true, At: d.at, Octets: passed}
@@ -210,21 +215,21 @@ func (d *Decoder) Next(b []byte) (Frame, error) {
 		if err != nil || n == 0 {
 			return Frame{}, err
 		}
-		return d.took(frame.KindData, n, d.data(&data, n))
+		return d.took(Frame{Kind: frame.KindData, Octets: n, First: data.First, Last: data.Last, Payload: len(data.Payload)}, d.data(&data, n))
 	}
 	f, n, err := frame.Parse(b, d.at, d.cfg.MaxFragment)
 	if err != nil || n == 0 {
 		return Frame{}, err
 	}
-	return d.took(f.Kind(), n, d.frame(f, n))
+	return d.took(Frame{Kind: f.Kind(), Octets: n}, d.frame(f, n))
 }
 
-func (d *Decoder) took(kind frame.Kind, n int, err error) (Frame, error) {
+func (d *Decoder) took(f Frame, err error) (Frame, error) {
 	if err != nil {
 		return Frame{}, fault(OutOfPlace, d.at, err)
 	}
-	f := Frame{Kind: kind, At: d.at, Octets: n, Events: d.events}
-	d.at += int64(n)
+	f.At, f.Events, f.Message = d.at, d.events, d.current
+	d.at += int64(f.Octets)
 	return f, nil
 }
 

@@ -30,6 +30,7 @@ func (d *Decoder) data(f *frame.Data, n int) error {
 		return &Error{Code: Limits, At: d.at, Err: fmt.Errorf("%d messages are open", d.checks.Len())}
 	}
 	m := d.message(f)
+	d.current = m
 	if m == nil {
 		return nil // begun before the sync that this decoder joined at
 	}

@@ -54,10 +54,11 @@ type received struct {
 	entries map[uint64]*entry
 	octets  int64
 	bases   bases
+	asked   map[uint64]*entry // that the sender was asked for, also when a sync has ended the number since
 }
 
 func (t *received) init(cfg *DecoderConfig) {
-	t.cfg, t.entries = cfg, map[uint64]*entry{}
+	t.cfg, t.entries, t.asked = cfg, map[uint64]*entry{}, map[uint64]*entry{}
 	t.pieces = frame.Pieces{MaxShapes: uint64(cfg.MaxShapes), MaxBytes: uint64(cfg.MaxShapeOctets)}
 }
 
@@ -67,6 +68,20 @@ func (t *received) name(number uint64) (name [8]byte, known bool) {
 		return e.name, e.named
 	}
 	return name, false
+}
+
+// complete gives an entry the shape that it lacked, if that has come.
+func (t *received) complete(e *entry, p *shape.Program) {
+	if p == nil {
+		return
+	}
+	octets := int64(len(p.Shape().Octets()))
+	for _, listed := range t.entries {
+		if listed == e {
+			t.octets += octets
+		}
+	}
+	e.program, e.octets = p, octets
 }
 
 // set has a number stand for a shape.
@@ -90,11 +105,12 @@ func (d *Decoder) shape(f frame.Shape) error {
 		d.emit(Event{Kind: Asked, Number: f.Number})
 		return nil
 	case frame.Reference:
-		e := entryOf(f.Fingerprint, d.cfg.Shapes.Find(f.Fingerprint))
-		if err := d.stands(f.Number, e); err != nil {
+		e, err := d.stands(f.Number, entryOf(f.Fingerprint, d.cfg.Shapes.Find(f.Fingerprint)))
+		if err != nil {
 			return err
 		}
 		if e.program == nil {
+			d.shapes.asked[f.Number] = e
 			d.emit(Event{Kind: Lacks, Number: f.Number})
 		}
 		return nil
@@ -107,7 +123,8 @@ func (d *Decoder) shape(f frame.Shape) error {
 	if err != nil {
 		return &Error{Code: BadShape, At: d.at, Err: fmt.Errorf("number %d: %w", f.Number, err)}
 	}
-	return d.stands(f.Number, e)
+	_, err = d.stands(f.Number, e)
+	return err
 }
 
 // define makes of a packed shape what a number stands for.
@@ -136,22 +153,22 @@ func (d *Decoder) define(packed []byte) (*entry, error) {
 }
 
 // stands has a number stand for a shape. A number that waited for this one has it now; what waits for another that the number
-// stood for will never be joined.
-func (d *Decoder) stands(number uint64, e *entry) error {
+// stood for will never be joined. It gives what the number stands for.
+func (d *Decoder) stands(number uint64, e *entry) (*entry, error) {
 	old := d.shapes.entries[number]
+	if old == nil {
+		old = d.shapes.asked[number]
+	}
+	delete(d.shapes.asked, number)
 	if old != nil && old.program == nil && old.whole && e.whole && old.fingerprint == e.fingerprint {
-		old.program, e = e.program, old
-		if old.program != nil {
-			old.octets = int64(len(old.program.Shape().Octets()))
-			e.octets = old.octets
-			old = nil
-		}
+		d.shapes.complete(old, e.program)
+		e = old
 	}
 	if err := d.shapes.set(number, e); err != nil {
-		return &Error{Code: Limits, At: d.at, Err: err}
+		return nil, &Error{Code: Limits, At: d.at, Err: err}
 	}
-	if old != nil && old != e && d.held.waits(old) {
+	if old != nil && old != e && old.program == nil && d.held.waits(old) {
 		d.giveUp()
 	}
-	return d.release()
+	return e, d.release()
 }

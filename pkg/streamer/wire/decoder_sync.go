@@ -12,7 +12,7 @@ var errForeignSync = errors.New("a sync that is not of this direction, or not at
 // sync checks what came since the one before, and goes on from this one.
 func (d *Decoder) sync(f frame.Sync, n int) error {
 	if d.known && (f.Word != d.word || f.Origin() != d.origin) || d.following && f.Offset != uint64(d.at) {
-		return errForeignSync
+		return &Error{Code: WrongCheck, At: d.at, Err: errForeignSync}
 	}
 	if err := supported(f.Stages); err != nil {
 		return err
@@ -31,7 +31,7 @@ func (d *Decoder) sync(f frame.Sync, n int) error {
 		d.lose()
 		d.checks.Seed(f)
 	}
-	d.known, d.following, d.floating, d.word, d.origin = true, true, false, f.Word, f.Origin()
+	d.known, d.following, d.floating, d.word, d.origin = true, v.Right || len(f.Open) < frame.MaxOpen, false, f.Word, f.Origin()
 	d.at = int64(f.Offset)
 	d.numbering.Sync(f)
 	d.list(f.Shapes)
@@ -92,6 +92,9 @@ func (d *Decoder) search(b []byte) (passed int, searching bool) {
 
 // mayJoin judges a sync that was found at an offset.
 func (d *Decoder) mayJoin(s frame.Sync, at int64) bool {
+	if len(s.Open) >= frame.MaxOpen {
+		return false
+	}
 	if !d.known {
 		return d.cfg.Trust == nil || d.cfg.Trust(s)
 	}

@@ -14,7 +14,7 @@ type Peer interface {
 	// Has reports whether the peer has a shape; sure: this stream carried it, one way or the other.
 	Has(fp shape.Fingerprint) (has, sure bool)
 	// Learned notes that it has, for sure.
-	Learned(fp shape.Fingerprint)
+	Learned(p *shape.Program)
 }
 
 // EncoderConfig says what an encoder is to do. It is copied.
@@ -77,6 +77,7 @@ type Outgoing struct {
 
 	begun bool
 	over  bool
+	texts bool       // a part found no number for its shape
 	parts [2]partOut // head and body
 }
 
@@ -96,10 +97,11 @@ type partOut struct {
 
 // Written is what an encoder has appended: a frame.
 type Written struct {
-	Kind    frame.Kind
-	At      int64
-	Octets  int
-	Payload int // of a data frame
+	Kind   frame.Kind
+	At     int64
+	Octets int
+	// Of a data frame: octets of payload, and of content before it was packed.
+	Payload, Content int
 }
 
 // Encoder turns content into the frames of one direction, behind its hello. It appends to a buffer that its owner takes. Not safe for
@@ -154,12 +156,13 @@ func (e *Encoder) MaxSegment() int { return int(e.cfg.Limits.MaxFragment) - Segm
 func (e *Encoder) append(f frame.Frame) {
 	from := len(e.buf)
 	e.buf = f.AppendTo(e.buf)
-	e.note(f.Kind(), len(e.buf)-from, 0)
+	e.note(Written{Kind: f.Kind(), Octets: len(e.buf) - from})
 }
 
-func (e *Encoder) note(kind frame.Kind, octets, payload int) {
-	e.written = append(e.written, Written{Kind: kind, At: e.at, Octets: octets, Payload: payload})
-	e.at += int64(octets)
+func (e *Encoder) note(w Written) {
+	w.At = e.at
+	e.written = append(e.written, w)
+	e.at += int64(w.Octets)
 }
 
 // Cancel appends a cancel.
@@ -228,39 +231,64 @@ func (e *Encoder) begin(m *Outgoing, i int, s *Part, now time.Time) {
 		at.sent.open++
 		return
 	}
+	m.texts = true
 	at.join = joiners.Get().(*shape.Joiner)
 	at.join.Reset(s.Program)
 }
 
 // texts appends parts that are joined, in as many fragments as they take.
 func (e *Encoder) texts(m *Outgoing, head, body *Part, last bool, now time.Time) error {
-	var none Part
 	for i, s := range [2]*Part{head, body} {
 		if !s.There {
 			continue
 		}
-		part, text := *s, s.Content
+		part := *s
 		if at := &m.parts[i]; at.join != nil {
 			joined, err := at.join.Join(nil, s.Content, s.Text, s.Last)
 			if err != nil {
 				return err
 			}
-			text, part.Text = joined, false
+			part.Content, part.Text = joined, false
 		}
-		for more := true; more; {
-			n := min(len(text), e.MaxSegment())
-			part.Content, text = text[:n], text[n:]
-			more = len(text) > 0
-			part.Last = s.Last && !more
-			both := [2]*Part{&none, &none}
-			both[i] = &part
-			end := last && !more && (i == 1 || !body.There)
-			if err := e.fragment(m, both[0], both[1], end, now); err != nil {
-				return err
-			}
+		if err := e.cut(m, i, &part, last && (i == 1 || !body.There), now); err != nil {
+			return err
 		}
 	}
 	return nil
+}
+
+// cut appends one part in as many fragments as it takes.
+func (e *Encoder) cut(m *Outgoing, i int, part *Part, last bool, now time.Time) error {
+	var none Part
+	whole := *part
+	for more := true; more; {
+		piece := whole
+		n := min(len(whole.Content), e.MaxSegment())
+		piece.Content, whole.Content = whole.Content[:n], whole.Content[n:]
+		more = len(whole.Content) > 0
+		piece.Last = whole.Last && !more
+		both := [2]*Part{&none, &none}
+		both[i] = &piece
+		if err := e.fragment(m, both[0], both[1], last && !more, now); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// Flush appends that the sender of a message waits, whose body has begun and of which so many octets of the texts behind the last
+// item of its content are there ([Splitter.Flush]).
+func (e *Encoder) Flush(m *Outgoing, settled int64, now time.Time) error {
+	at := &m.parts[1]
+	if at.join == nil {
+		e.append(frame.Flush{Message: m.Key, Settled: uint64(settled)})
+		return nil
+	}
+	text, err := at.join.Settle(nil, settled)
+	if err != nil || len(text) == 0 {
+		return err
+	}
+	return e.cut(m, 1, &Part{There: true, Content: text}, false, now)
 }
 
 // fragment appends one data frame.
@@ -294,7 +322,7 @@ func (e *Encoder) fragment(m *Outgoing, head, body *Part, last bool, now time.Ti
 	m.begun, e.before = true, now
 	from := len(e.buf)
 	e.buf = d.AppendTo(e.buf)
-	e.note(frame.KindData, len(e.buf)-from, len(b))
+	e.note(Written{Kind: frame.KindData, Octets: len(e.buf) - from, Payload: len(b), Content: len(head.Content) + len(body.Content)})
 	if last {
 		e.finish(m)
 	}

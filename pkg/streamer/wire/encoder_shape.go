@@ -37,6 +37,7 @@ type sent struct {
 	used      uint64 // when it was used last
 	// pinned: announced by reference on the word of the negotiation, so that the peer may ask for it at any time.
 	pinned   bool
+	referred bool      // announced by reference, and the peer may ask for it
 	transfer *Transfer // it is on its way in full
 }
 
@@ -183,20 +184,21 @@ func (e *Encoder) Announce(p *shape.Program, now time.Time) *Transfer {
 	has, sure := e.cfg.Peer.Has(fp)
 	if e.cfg.Refer || sure || has && e.shapes.pin(s, e.cfg.Limits) {
 		e.append(frame.Shape{Number: s.number, Form: frame.Reference, Fingerprint: fp})
-		s.announced, s.due = true, true
+		s.announced, s.due, s.referred = true, true, true
 		return nil
 	}
-	e.cfg.Peer.Learned(fp)
+	e.cfg.Peer.Learned(p)
 	t := &Transfer{number: s.number, full: e.shapes.bases.pack(p.Shape(), true), sent: s}
 	s.transfer = t
-	if e.Piece(t) {
+	if e.Piece(t, now) {
 		return nil
 	}
 	return t
 }
 
 // Lacks begins to send a shape in full that the peer was referred to, and lacks. For a number that stands for nothing any more, as the
-// asking took very long, it is a placeholder: the peer then refuses what it holds, where it would wait for ever.
+// asking took very long, it is a placeholder: the peer then refuses what it holds, where it would wait for ever. It is nil for one that
+// the peer was told in full.
 func (e *Encoder) Lacks(number uint64) *Transfer {
 	s := e.shapes.byNumber[number]
 	if s == nil {
@@ -206,17 +208,22 @@ func (e *Encoder) Lacks(number uint64) *Transfer {
 		s.pinned = false
 		e.shapes.pinned--
 	}
+	if !s.referred {
+		return nil
+	}
+	s.referred = false
 	if s.transfer == nil {
-		e.cfg.Peer.Learned(s.program.Shape().Fingerprint())
+		e.cfg.Peer.Learned(s.program)
 		s.transfer = &Transfer{number: number, full: e.shapes.bases.pack(s.program.Shape(), false), sent: s}
 	}
 	return s.transfer
 }
 
 // Piece appends the next piece of a shape, or all those of a short one; done: it was the last.
-func (e *Encoder) Piece(t *Transfer) (done bool) {
+func (e *Encoder) Piece(t *Transfer, now time.Time) (done bool) {
 	for again := true; again; again = t.at < len(t.full) && len(t.full) <= shapeAtOnce {
 		n := min(len(t.full)-t.at, int(e.cfg.Limits.MaxFragment))
+		e.syncIfDue(n+frame.ShapeOverhead, now)
 		e.append(frame.Shape{Number: t.number, Form: frame.Full, Total: uint64(len(t.full)), Offset: uint64(t.at), Piece: t.full[t.at : t.at+n]})
 		t.at += n
 	}

@@ -64,7 +64,7 @@ func newPeer() *peer {
 func (p *peer) Has(fp shape.Fingerprint) (has, sure bool) {
 	return p.sure[fp] || p.believed[fp], p.sure[fp]
 }
-func (p *peer) Learned(fp shape.Fingerprint) { p.sure[fp] = true }
+func (p *peer) Learned(s *shape.Program) { p.sure[s.Shape().Fingerprint()] = true }
 
 // segment is a piece of a part's content.
 type segment struct {
@@ -100,12 +100,13 @@ type sending struct {
 	headBy, bodyBy     *shape.Program
 	headLeft, bodyLeft []segment
 	headFirst          bool
+	content            int
 }
 
 var origin = frame.Origin{Session: [16]byte{1, 2, 3}, Representation: frame.Binary, Stages: wire.Columns | wire.Memory | wire.Zstd}
 
 var hello = frame.Hello{Session: origin.Session, Token: make([]byte, frame.TokenLen), Word: [8]byte{9, 8, 7}, Representation: frame.Binary,
-	Limits: frame.Limits{MaxFragment: 16384, MaxMessage: 1 << 30, MaxShapes: 1024, MaxShapeBytes: 4 << 20, MaxExchanges: 100}}
+	Limits: frame.Limits{MaxFragment: 16384, MaxMessage: 1 << 30, MaxShapes: 1024, MaxShapeBytes: 4 << 20, MaxExchanges: 100, Window: 1 << 20}}
 
 // line is a direction: an encoder, and what it has written.
 type line struct {
@@ -162,7 +163,7 @@ func (l *line) begin(lane uint64, reply bool, head, body []byte, headBy, bodyBy 
 // announce has a shape announced, to the end.
 func (l *line) announce(p *shape.Program) {
 	if t := l.enc.Announce(p, l.now); t != nil {
-		for !l.enc.Piece(t) {
+		for !l.enc.Piece(t, l.now) {
 			continue
 		}
 	}
@@ -181,6 +182,7 @@ func (l *line) next(s *sending) bool {
 		s.bodyLeft = s.bodyLeft[1:]
 		l.announce(s.bodyBy)
 	}
+	s.content += len(head.Content) + len(body.Content)
 	last := len(s.bodyLeft) == 0
 	require.NoError(l.t, l.enc.Data(&s.Outgoing, &head, &body, last, l.now))
 	l.take()
@@ -200,6 +202,7 @@ type received struct {
 	joins      [2]*shape.Joiner
 	head, body []byte
 	err        error
+	content    int // of head and body
 	whole      bool
 	state      string
 }
@@ -256,6 +259,7 @@ func (r *reader) event(ev *wire.Event) {
 		if m.err == nil {
 			m.body, m.err = m.join(1, m.body, &ev.Body)
 		}
+		m.content += len(ev.Head.Content) + len(ev.Body.Content)
 		m.whole = ev.Last
 	case wire.Cancelled, wire.Lost, wire.Dropped:
 		if ev.Message != nil && ev.Message.User != nil {

@@ -105,6 +105,9 @@ func requireSent(t *testing.T, l *line, r *reader, all bool) (whole int) {
 		require.Equal(t, s.OneWay, m.OneWay)
 		require.Equal(t, string(s.head), string(m.head), "%s", m)
 		require.Equal(t, string(s.body), string(m.body), "%s", m)
+		if !s.Texts() {
+			require.Equal(t, s.content, m.content, "credit would drift: %s", m)
+		}
 		if all {
 			require.Equal(t, "verified", m.state, "%s", m)
 		}
@@ -189,7 +192,7 @@ func TestLackingShapesAreAskedFor(t *testing.T) {
 	require.Equal(t, []uint64{1, 2}, r.lacks)
 	from := len(l.tape)
 	for _, number := range r.lacks {
-		for tr := l.enc.Lacks(number); !l.enc.Piece(tr); {
+		for tr := l.enc.Lacks(number); !l.enc.Piece(tr, l.now); {
 			continue
 		}
 	}

@@ -21,6 +21,23 @@ type Shapes interface {
 	Keep(s *shape.Shape) *shape.Program
 }
 
+// Emit is handed the segments of a message in order, those of the head first. What a segment holds is good until it returns.
+type Emit func(head bool, p Part) error
+
+// Splitter cuts one message into segments for an [Emit]: its head, if it has one, then its body, by All, or by Write as it comes and
+// Close. Errors are those of Emit. It belongs to one goroutine at a time.
+type Splitter interface {
+	Head(head []byte) error
+	All(body []byte) error
+	Write(octets []byte) error
+	// Flush hands out what was written so far; so many octets of the texts behind the last item are among it, which the receiver is
+	// told ([Encoder.Flush]). force: also what had better wait for the octets that follow.
+	Flush(force bool) (settled int64, err error)
+	Close() error
+	// Free gives its buffers back; it must not be used after it.
+	Free()
+}
+
 // Code tells kinds of [Error] apart. Those of broken rules of frames are *[frame.Error].
 type Code uint8
 
