@@ -90,7 +90,6 @@ func (r *Responder) serveStream(ctx context.Context, conn net.Conn) {
 		if err != nil {
 			return nil, nil, err
 		}
-		tellLimits(coder, h)
 		if r.cfg.OnSession != nil {
 			r.cfg.OnSession(*facts, conn)
 		}
