@@ -1,7 +1,6 @@
 package capture
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"io"
@@ -11,8 +10,6 @@ import (
 	"github.com/hhfr/hhfr/internal/xmlns"
 	"github.com/hhfr/hhfr/pkg/capture/flow"
 	"github.com/hhfr/hhfr/pkg/ctxstore"
-	"github.com/hhfr/hhfr/pkg/shape"
-	"github.com/hhfr/hhfr/pkg/shape/transit"
 	"github.com/hhfr/hhfr/pkg/soap"
 	"github.com/hhfr/hhfr/pkg/streamer/frame"
 )
@@ -64,18 +61,17 @@ func (r *Result) Partial() bool {
 
 type decoder struct {
 	cfg      DecodeConfig
-	join     joiner
+	shapes   *shapes
 	contexts contexts
 	result   *Result
 }
 
-func newDecoder(cfg DecodeConfig) *decoder {
+func newDecoder(ctx context.Context, cfg DecodeConfig) *decoder {
 	if cfg.MaxMessage == 0 {
 		cfg.MaxMessage = defaultMaxMessage
 	}
-	return &decoder{cfg: cfg, result: &Result{Others: map[string]int{}},
-		contexts: contexts{store: cfg.Store, agreed: map[[16]byte][]string{}, stored: map[[16]byte][]string{}},
-		join:     joiner{store: cfg.Store, seen: map[[32]byte][]byte{}, programs: map[[32]byte]*shape.Program{}, names: map[transit.Name]named{}, maxMessage: cfg.MaxMessage}}
+	return &decoder{cfg: cfg, result: &Result{Others: map[string]int{}}, shapes: newShapes(ctx, cfg.Store),
+		contexts: contexts{store: cfg.Store, agreed: map[[16]byte][]string{}, stored: map[[16]byte][]string{}}}
 }
 
 // Decode reads a whole capture and gives its messages: those of hhfr streams, found by content, and plain SOAP in HTTP. A capture that is cut off or lacks packets is
@@ -85,7 +81,7 @@ func Decode(ctx context.Context, r io.Reader, cfg DecodeConfig) (*Result, error)
 	if err != nil {
 		return nil, err
 	}
-	dec := newDecoder(cfg)
+	dec := newDecoder(ctx, cfg)
 	var flows []*flow.Flow
 	grams := newDatagrams(cfg.Limits)
 	dec.result.Stats, err = flow.Flows(f, flow.Config{Limits: cfg.Limits, Flow: func(f *flow.Flow) error { flows = append(flows, f); return ctx.Err() }, Datagram: grams.take})
@@ -94,10 +90,12 @@ func Decode(ctx context.Context, r io.Reader, cfg DecodeConfig) (*Result, error)
 	}
 	flows = append(flows, grams.flows(&dec.result.Stats, dec.result.Others)...)
 	for _, f := range flows {
-		dec.collect(ctx, f)
+		if isStream(f) {
+			dec.survey([2][]flow.Run{f.Dirs[0].Runs, f.Dirs[1].Runs})
+		}
 	}
 	for _, f := range flows {
-		if err := dec.flow(ctx, f); err != nil {
+		if err := dec.flow(f); err != nil {
 			return nil, err
 		}
 	}
@@ -118,25 +116,9 @@ func isStream(f *flow.Flow) bool {
 	return false
 }
 
-// collect takes the shapes out of a stream's beginning, so that other streams of the capture may refer to them, whatever the order of the flows.
-func (dec *decoder) collect(ctx context.Context, f *flow.Flow) {
-	for i := range f.Dirs {
-		runs := f.Dirs[i].Runs
-		if len(runs) == 0 {
-			continue
-		}
-		if _, opens := frame.Opening(runs[0].Data); opens {
-			d := dec.join.direction(ctx)
-			for k := range runs {
-				d.run(&runs[k])
-			}
-		}
-	}
-}
-
-func (dec *decoder) flow(ctx context.Context, f *flow.Flow) error {
+func (dec *decoder) flow(f *flow.Flow) error {
 	if isStream(f) {
-		if s, messages := dec.decodeStream(ctx, [2][]flow.Run{f.Dirs[0].Runs, f.Dirs[1].Runs}); s != nil {
+		if s, messages := dec.decodeStream([2][]flow.Run{f.Dirs[0].Runs, f.Dirs[1].Runs}); s != nil {
 			s.Src, s.Dst, s.Facts = f.Src, f.Dst, facts(f)
 			s.Cut = s.Cut || f.Dirs[0].GapAfter > 0 || f.Dirs[1].GapAfter > 0
 			dec.add(f.ID, f, messages)
@@ -274,68 +256,6 @@ func (dec *decoder) add(id int, f *flow.Flow, messages []*Decoded) {
 	}
 	dec.result.Messages = append(dec.result.Messages, messages...)
 }
-
-// sequence is the exchanges that one end began on one lane, or over one HTTP connection: those with numbers in sending order.
-type sequence struct {
-	flow, origin int
-	lane         uint64
-}
-
-// number gives exchanges their numbers: sequences are merged by time; in each the numbers of exchanges that were not seen stay free.
-func (dec *decoder) number() {
-	type exchange struct {
-		messages []*Decoded
-		id       uint64
-	}
-	all := map[sequence][]*exchange{}
-	var order []sequence
-	slices.SortStableFunc(dec.result.Messages, func(a, b *Decoded) int {
-		return cmp.Or(a.First.Compare(b.First), cmp.Compare(a.Packet, b.Packet))
-	})
-	for _, m := range dec.result.Messages {
-		if m.negotiation() {
-			continue
-		}
-		key := sequence{m.flow, m.origin, m.Lane}
-		list, seen := all[key]
-		if !seen {
-			order = append(order, key)
-		}
-		i := slices.IndexFunc(list, func(x *exchange) bool { return x.id == m.Exchange })
-		if i < 0 {
-			i = len(list)
-			all[key] = append(list, &exchange{id: m.Exchange})
-		}
-		all[key][i].messages = append(all[key][i].messages, m)
-	}
-	for _, list := range all {
-		slices.SortFunc(list, func(a, b *exchange) int { return cmp.Compare(a.id, b.id) })
-	}
-	last := map[sequence]uint64{}
-	for n := 0; ; {
-		var next *sequence
-		for i := range order {
-			if k := &order[i]; len(all[*k]) > 0 && (next == nil || all[*k][0].messages[0].First.Before(all[*next][0].messages[0].First)) {
-				next = k
-			}
-		}
-		if next == nil {
-			return
-		}
-		x := all[*next][0]
-		all[*next] = all[*next][1:]
-		if n++; x.messages[0].HHFR {
-			n += int(min(x.id-last[*next]-1, maxHole))
-			last[*next] = x.id
-		}
-		for _, m := range x.messages {
-			m.Number = n
-		}
-	}
-}
-
-// maxHole bounds how many numbers are left free for exchanges that were not seen.
-const maxHole = 1 << 20
 
 // negotiation tells the messages by which two ends agree on a session; they are listed, but not counted.
 func (d *Decoded) negotiation() bool {

@@ -1,9 +1,10 @@
 package capture
 
 const (
-	// maxShapes and maxShapeOctets bound the shapes under way in pieces in one direction: what a hello states by default.
-	maxShapes      = 1024
-	maxShapeOctets = 4 << 20
+	// maxShapes and maxShapeOctets bound the shapes that stand under numbers of one direction: more than fit a sync, and four times
+	// what a hello states by default.
+	maxShapes      = 1 << 13
+	maxShapeOctets = 16 << 20
 	// maxCandidates bounds the sync frames looked at to find a direction's word.
 	maxCandidates = 1 << 16
 	// maxProblems bounds the texts kept about one direction.

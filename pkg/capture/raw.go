@@ -4,14 +4,13 @@ import (
 	"cmp"
 	"context"
 	"fmt"
-	"github.com/hhfr/hhfr/pkg/capture/flow"
 	"maps"
 	"path/filepath"
 	"regexp"
 	"slices"
 	"strconv"
 
-	"github.com/hhfr/hhfr/pkg/streamer/frame"
+	"github.com/hhfr/hhfr/pkg/capture/flow"
 )
 
 // RawRun is the octets of one contiguous run of one direction of a stream, as [RunName] names it or with any name.
@@ -30,7 +29,7 @@ func RunName(stream, direction int, offset int64) string {
 // DecodeStreams decodes raw stream octets, without any capture: runs with names of the form NAME-OFFSET.bin are those of one direction NAME; others are directions of their own.
 // Two directions that belong to one session are put together.
 func DecodeStreams(ctx context.Context, runs []RawRun, cfg DecodeConfig) (*Result, error) {
-	dec := newDecoder(cfg)
+	dec := newDecoder(ctx, cfg)
 	directions := map[string][]flow.Run{}
 	for _, r := range runs {
 		name, offset := r.Name, int64(0)
@@ -48,8 +47,7 @@ func DecodeStreams(ctx context.Context, runs []RawRun, cfg DecodeConfig) (*Resul
 	for _, name := range slices.Sorted(maps.Keys(directions)) {
 		list := directions[name]
 		slices.SortFunc(list, func(a, b flow.Run) int { return cmp.Compare(a.Offset, b.Offset) })
-		d := dec.join.direction(ctx)
-		session, responder, ok := dec.identify(ctx, d, list)
+		session, responder, ok := dec.identify(list)
 		if !ok {
 			dec.result.Others["files that are no hhfr stream: "+name]++
 			continue
@@ -72,7 +70,7 @@ func DecodeStreams(ctx context.Context, runs []RawRun, cfg DecodeConfig) (*Resul
 		bySession[session] = pair
 	}
 	for i, session := range order {
-		s, messages := dec.decodeStream(ctx, bySession[session])
+		s, messages := dec.decodeStream(bySession[session])
 		for _, m := range messages {
 			m.flow = i
 		}
@@ -84,14 +82,8 @@ func DecodeStreams(ctx context.Context, runs []RawRun, cfg DecodeConfig) (*Resul
 	return dec.result, ctx.Err()
 }
 
-// identify finds out whose session a direction belongs to, and whether it is the responder's; a direction without its hello does not tell.
-func (dec *decoder) identify(ctx context.Context, d *direction, runs []flow.Run) (session [16]byte, responder, ok bool) {
-	if h, ok := frame.Opening(runs[0].Data); ok {
-		for i := range runs {
-			d.run(&runs[i])
-		}
-		return h.Session, h.Responder, true
-	}
-	ok = d.trust(runs, func(session [16]byte) bool { return dec.named(ctx, session) })
-	return d.origin.Session, d.origin.Responder, ok
+// identify finds out whose session a direction belongs to, and whether it is the responder's.
+func (dec *decoder) identify(runs []flow.Run) (session [16]byte, responder, ok bool) {
+	d := dec.survey([2][]flow.Run{runs})[0]
+	return d.origin.Session, d.origin.Responder, d.found
 }
