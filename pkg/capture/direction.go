@@ -1,18 +1,21 @@
 package capture
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"slices"
+	"sort"
 
 	"github.com/hhfr/hhfr/pkg/capture/flow"
-	"github.com/hhfr/hhfr/pkg/shape"
 	"github.com/hhfr/hhfr/pkg/streamer/frame"
 	"github.com/hhfr/hhfr/pkg/streamer/wire"
 )
 
 // receiver takes what a direction has.
 type receiver interface {
+	// met is told of a hello, and of a sync where octets were missing.
+	met()
 	// begun is told of a message whose first octets are there.
 	begun(*incoming)
 	// ended is told when it is whole, or when the rest of it will not come.
@@ -25,23 +28,30 @@ type receiver interface {
 
 // direction drives a decoder over the octets of one direction of a stream, as they come, and joins its messages.
 type direction struct {
-	dec        *wire.Decoder
-	to         receiver
-	maxMessage int64
-	joiners    []*shape.Joiner // not in use
+	r   *Reader
+	dec *wire.Decoder
+	to  receiver
 
 	buf   []byte // octets that are not decoded yet, from at on
 	at    int
-	marks []flow.Mark // of the packets that brought what is in buf
+	marks []mark // of the packets that brought what is in buf
 
 	origin   frame.Origin
-	found    bool // there was a hello, or a sync
-	opened   bool // a hello
+	found    bool  // there was a hello, or a sync
+	opened   bool  // a hello
+	floated  bool  // octets were missing before the last sync, nobody knows how many
+	syncAt   int64 // offset of that
 	closed   bool
 	gaps     int
 	left     int // octets that are no whole frame, or stand behind a close
 	octets   StreamOctets
 	problems []string
+}
+
+// mark says that the octets from at on came with a packet.
+type mark struct {
+	at int
+	flow.Mark
 }
 
 // StreamOctets are the octets of a direction by what they were for. Data counts the frames of messages, payload and framing.
@@ -61,10 +71,13 @@ func (o *StreamOctets) add(f *wire.Frame) {
 	*n += int64(f.Octets)
 }
 
-func newDirection(s *shapes, maxMessage int64, to receiver) *direction {
-	return &direction{to: to, maxMessage: maxMessage, dec: wire.NewDecoder(wire.DecoderConfig{
-		Shapes: s, Named: s.named, MaxShapes: maxShapes, MaxShapeOctets: maxShapeOctets, MaxHeld: -1, Scratch: true})}
+func newDirection(r *Reader, to receiver) *direction {
+	return &direction{r: r, to: to, dec: wire.NewDecoder(wire.DecoderConfig{
+		Shapes: r.shapes, Named: r.shapes.named, MaxShapes: maxShapes, MaxShapeOctets: maxShapeOctets, MaxHeld: -1, Scratch: true})}
 }
+
+// behind is how many of the octets that came are not decoded.
+func (d *direction) behind() int { return len(d.buf) - d.at }
 
 // write takes octets that a packet brought.
 func (d *direction) write(b []byte, m flow.Mark) {
@@ -75,8 +88,7 @@ func (d *direction) write(b []byte, m flow.Mark) {
 	if d.at > 0 {
 		d.forget()
 	}
-	m.At = len(d.buf)
-	d.buf, d.marks = append(d.buf, b...), append(d.marks, m)
+	d.buf, d.marks = append(d.buf, b...), append(d.marks, mark{len(d.buf), m})
 	for d.at < len(d.buf) && !d.closed {
 		following := d.dec.Following()
 		f, err := d.dec.Next(d.buf[d.at:])
@@ -104,28 +116,32 @@ func (d *direction) write(b []byte, m flow.Mark) {
 // forget drops what was decoded.
 func (d *direction) forget() {
 	n := 0
-	for n+1 < len(d.marks) && d.marks[n+1].At <= d.at {
+	for n+1 < len(d.marks) && d.marks[n+1].at <= d.at {
 		n++
 	}
 	d.marks = slices.Delete(d.marks, 0, n)
 	for i := range d.marks {
-		d.marks[i].At -= d.at
+		d.marks[i].at -= d.at
 	}
 	d.buf = d.buf[:copy(d.buf, d.buf[d.at:])]
 	d.at = 0
 }
 
 // markAt is that of the packet that brought the octet with an index.
-func (d *direction) markAt(i int) flow.Mark { return (&flow.Run{Marks: d.marks}).MarkAt(i) }
+func (d *direction) markAt(i int) flow.Mark {
+	n := sort.Search(len(d.marks), func(k int) bool { return d.marks[k].at > i }) - 1
+	return d.marks[max(n, 0)].Mark
+}
 
 // gap says that octets are missing, -1 if nobody knows how many.
 func (d *direction) gap(missing int64) {
 	if d.closed {
 		return
 	}
-	rest := int64(len(d.buf) - d.at)
 	if missing >= 0 {
-		missing += rest
+		missing += int64(d.behind())
+	} else {
+		d.floated = true
 	}
 	d.gaps++
 	d.lost(d.dec.Lose(missing), "octets missing")
@@ -175,6 +191,7 @@ func (d *direction) frame(f *wire.Frame, following bool) {
 		switch ev := &f.Events[i]; ev.Kind {
 		case wire.Met:
 			d.opened, d.found, d.origin = true, true, ev.Hello.Origin()
+			d.to.met()
 		case wire.Fragment:
 			d.fragment(ev, f.Octets)
 		case wire.Lost: // by a sync
@@ -184,11 +201,14 @@ func (d *direction) frame(f *wire.Frame, following bool) {
 		case wire.Refused:
 			d.to.refused(ev.Cancel.Message, "refused: "+reason(ev.Cancel))
 		case wire.Synced:
-			d.found = true
-			d.origin, _ = d.dec.Origin()
 			if following {
 				d.verdict(f.At, ev.Verdict)
+				break
 			}
+			d.found, d.syncAt = true, f.At
+			d.origin, _ = d.dec.Origin()
+			d.to.met()
+			d.floated = false
 		case wire.Closed:
 			d.closed = true
 			d.verdict(f.At, ev.Verdict)
@@ -211,6 +231,7 @@ func reason(f frame.Cancel) string {
 func (d *direction) verdict(at int64, v wire.Verdict) {
 	switch {
 	case v.Right && !v.Known:
+		d.r.blind = true
 		d.problem(fmt.Sprintf("offset %d: a shape was announced that nothing here names: "+
 			"messages since the sync before stay unverified", at))
 	case v.Right:
@@ -230,13 +251,15 @@ func (d *direction) fragment(ev *wire.Event, octets int) {
 	if in == nil {
 		return // begun before the sync that the decoder joined at
 	}
-	in.Wire, in.Last = ev.Message.Wire, d.markAt(d.at+octets-1).Time
-	if in.err == nil {
-		in.err = ev.Err
-	}
-	for i, p := range [...]*wire.Part{&ev.Head, &ev.Body} {
-		if in.err == nil && p.There {
-			in.err = d.join(&in.parts[i], p)
+	if !d.r.surveying {
+		in.Wire, in.Last = ev.Message.Wire, d.markAt(d.at+octets-1).Time
+		if in.err == nil {
+			in.err = ev.Err
+		}
+		for i, p := range [...]*wire.Part{&ev.Head, &ev.Body} {
+			if in.err == nil && p.There {
+				in.err = d.r.join(&in.parts[i], p)
+			}
 		}
 	}
 	if ev.Last {
@@ -257,20 +280,36 @@ func (d *direction) begin(m *wire.Message) *incoming {
 	first := d.markAt(d.at)
 	in := &incoming{Decoded: &Decoded{HHFR: true, Session: d.origin.Session, Lane: m.Lane, Exchange: m.Exchange, Reply: m.Reply, Interim: m.Interim, OneWay: m.OneWay,
 		Place: m.Place, First: first.Time, Packet: first.PacketNo, inForm: d.origin.Stages&frame.Headers != 0}}
-	d.to.begun(in)
+	if !d.r.surveying {
+		d.to.begun(in)
+	}
 	return in
 }
 
 // finish gives out what there is of a message.
 func (d *direction) finish(in *incoming) {
+	if d.r.surveying {
+		return
+	}
+	for i := range in.parts {
+		d.r.release(&in.parts[i])
+	}
+	head, err := in.parts[0].body.Start()
+	if err == nil && in.parts[0].body.Len() > int64(len(head)) {
+		err = fmt.Errorf("head of %d octets", in.parts[0].body.Len())
+	}
+	if in.err == nil {
+		in.err = err
+	}
 	if in.err != nil && in.Whole() {
 		in.State = Undecodable
 		in.Why, in.Lacks = why(in.err)
 	}
-	for i := range in.parts {
-		d.release(&in.parts[i])
+	if len(head) > 0 {
+		in.Head = bytes.Clone(head)
 	}
-	in.Head, in.Body = in.parts[0].out, in.parts[1].out
+	in.parts[0].body.Free()
+	in.content = in.parts[1].body
 	d.to.ended(in)
 }
 
@@ -286,37 +325,4 @@ func why(err error) (text, lacks string) {
 		return "it needs what messages before it on its lane said, which could not be decoded", ""
 	}
 	return err.Error(), ""
-}
-
-// joining is a head or body that comes in.
-type joining struct {
-	joiner *shape.Joiner // nil: text
-	out    []byte
-}
-
-func (d *direction) join(j *joining, p *wire.Part) (err error) {
-	if p.First && p.Program != nil {
-		if n := len(d.joiners); n > 0 {
-			j.joiner, d.joiners = d.joiners[n-1], d.joiners[:n-1]
-		} else {
-			j.joiner = new(shape.Joiner)
-		}
-		j.joiner.Reset(p.Program)
-	}
-	if j.joiner == nil {
-		j.out = append(j.out, p.Content...)
-	} else {
-		j.out, err = j.joiner.Join(j.out, p.Content, p.Text, p.Last)
-	}
-	if err == nil && int64(len(j.out)) > d.maxMessage {
-		err = fmt.Errorf("longer than %d octets", d.maxMessage)
-	}
-	return err
-}
-
-func (d *direction) release(j *joining) {
-	if j.joiner != nil {
-		d.joiners = append(d.joiners, j.joiner)
-		j.joiner = nil
-	}
 }

@@ -2,9 +2,11 @@ package capture
 
 import (
 	"encoding/hex"
+	"io"
 	"net/netip"
 	"time"
 
+	"github.com/hhfr/hhfr/internal/spool"
 	"github.com/hhfr/hhfr/pkg/soap"
 	"github.com/hhfr/hhfr/pkg/streamer/frame"
 	"github.com/hhfr/hhfr/pkg/wsrm/header"
@@ -54,8 +56,14 @@ type Decoded struct {
 	// First and Last are the times of its first and last octets, zero where no capture tells; Packet is the number of the packet with the first.
 	First, Last time.Time
 	Packet      int
-	// Head is the HTTP head as received; of a message of a stream nil if it is the default one (docs/negotiation.md). Body is the entity after transfer coding.
-	Head, Body []byte
+	// Stream counts the streams from 1, 0 for plain SOAP; Direction is 0 for what who opened it sends. Index counts the messages of a direction that became whole from 1; 0: it did not.
+	Stream, Direction int
+	Index             uint64
+	// Head is the HTTP head as received; of a message of a stream nil if it is the default one (docs/negotiation.md).
+	Head []byte
+	// Body is the entity after transfer coding, or its first MiB if it is longer; [Decoded.WriteBody] gives all of it, BodyOctets is its length. It is good until the next event.
+	Body       []byte
+	BodyOctets int64
 	// Version and Operation are what the envelope says.
 	Version   soap.Version
 	Operation soap.Name
@@ -72,9 +80,10 @@ type Decoded struct {
 	// is [Undecodable]: its Body is not given then.
 	LacksContext string
 
-	inForm bool // unchanging headers may have been taken out of the body
-	origin int  // which direction of its flow began the exchange
-	flow   int
+	content *spool.Body // nil: Body has all
+	inForm  bool        // unchanging headers may have been taken out of the body
+	origin  int         // which direction of its flow began the exchange
+	flow    int
 }
 
 // SessionString is the session as a UUID, "-" for plain SOAP.
@@ -103,6 +112,26 @@ func (d *Decoded) Server() netip.AddrPort {
 	return d.Src
 }
 
+// WriteBody writes the whole entity.
+func (d *Decoded) WriteBody(w io.Writer) error {
+	if int64(len(d.Body)) == d.BodyOctets {
+		_, err := w.Write(d.Body)
+		return err
+	}
+	_, err := io.Copy(w, d.content.Reader())
+	return err
+}
+
+// open gives the beginning of the body.
+func (d *Decoded) open() error {
+	d.BodyOctets = d.content.Len()
+	start, err := d.content.Start()
+	if len(start) > 0 {
+		d.Body = start
+	}
+	return err
+}
+
 // Whole tells whether the body is there, as it was sent.
 func (d *Decoded) Whole() bool {
 	return d.State == Verified || d.State == Unverified || d.State == Unchecked
@@ -110,6 +139,7 @@ func (d *Decoded) Whole() bool {
 
 // Stream is what was found of one hhfr stream, or of those of its directions that are there.
 type Stream struct {
+	number   int // from 1
 	Session  [16]byte
 	Src, Dst netip.AddrPort
 	// Facts is the JSON comment of a recording, "" if there is none.
@@ -123,9 +153,11 @@ type Stream struct {
 }
 
 func (d *Decoded) recognize() {
-	r := soap.Recognize(d.Body)
-	d.Version, d.Operation = r.Version, r.Operation
-	if r.Version != soap.None && d.Whole() {
+	if d.LacksContext == "" { // else it was recognized while it was there
+		r := soap.Recognize(d.Body)
+		d.Version, d.Operation = r.Version, r.Operation
+	}
+	if d.Version != soap.None && d.Whole() && int64(len(d.Body)) == d.BodyOctets {
 		d.Reliable = reliable(d.Body)
 	}
 }

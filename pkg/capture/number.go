@@ -1,68 +1,57 @@
 package capture
 
 import (
-	"cmp"
 	"slices"
+	"sort"
 )
 
-// sequence is the exchanges that one end began on one lane, or over one HTTP connection: those with numbers in sending order.
+const (
+	// maxHole bounds how many numbers are left free for exchanges that were not seen.
+	maxHole = 1 << 20
+	// maxRuns bounds what is kept of the numbers of a sequence.
+	maxRuns = 4096
+)
+
+// numbers gives exchanges their numbers, at first sight.
+type numbers struct{ last int }
+
+// sequence is the exchanges that one end began on one lane: those with numbers in sending order. Exchanges that were not seen keep theirs.
 type sequence struct {
-	flow, origin int
-	lane         uint64
+	last uint64 // exchange
+	runs []numberRun
 }
 
-// number gives exchanges their numbers: sequences are merged by time; in each the numbers of exchanges that were not seen stay free.
-func (dec *decoder) number() {
-	type exchange struct {
-		messages []*Decoded
-		id       uint64
-	}
-	all := map[sequence][]*exchange{}
-	var order []sequence
-	slices.SortStableFunc(dec.result.Messages, func(a, b *Decoded) int {
-		return cmp.Or(a.First.Compare(b.First), cmp.Compare(a.Packet, b.Packet))
-	})
-	for _, m := range dec.result.Messages {
-		if m.negotiation() {
-			continue
-		}
-		key := sequence{m.flow, m.origin, m.Lane}
-		list, seen := all[key]
-		if !seen {
-			order = append(order, key)
-		}
-		i := slices.IndexFunc(list, func(x *exchange) bool { return x.id == m.Exchange })
-		if i < 0 {
-			i = len(list)
-			all[key] = append(list, &exchange{id: m.Exchange})
-		}
-		all[key][i].messages = append(all[key][i].messages, m)
-	}
-	for _, list := range all {
-		slices.SortFunc(list, func(a, b *exchange) int { return cmp.Compare(a.id, b.id) })
-	}
-	last := map[sequence]uint64{}
-	for n := 0; ; {
-		var next *sequence
-		for i := range order {
-			if k := &order[i]; len(all[*k]) > 0 && (next == nil || all[*k][0].messages[0].First.Before(all[*next][0].messages[0].First)) {
-				next = k
-			}
-		}
-		if next == nil {
-			return
-		}
-		x := all[*next][0]
-		all[*next] = all[*next][1:]
-		if n++; x.messages[0].HHFR {
-			n += int(min(x.id-last[*next]-1, maxHole))
-			last[*next] = x.id
-		}
-		for _, m := range x.messages {
-			m.Number = n
-		}
-	}
+// numberRun is exchanges, one behind the other, with numbers one behind the other.
+type numberRun struct {
+	exchange, count uint64
+	number          int
 }
 
-// maxHole bounds how many numbers are left free for exchanges that were not seen.
-const maxHole = 1 << 20
+func (n *numbers) next() int {
+	n.last++
+	return n.last
+}
+
+// of gives the number of an exchange of a sequence.
+func (n *numbers) of(s *sequence, exchange uint64) int {
+	if exchange <= s.last {
+		i := sort.Search(len(s.runs), func(i int) bool { return s.runs[i].exchange > exchange }) - 1
+		if i >= 0 && exchange-s.runs[i].exchange < s.runs[i].count {
+			return s.runs[i].number + int(exchange-s.runs[i].exchange)
+		}
+		return n.next() // longer ago than is kept
+	}
+	hole := min(exchange-s.last-1, maxHole)
+	r := numberRun{exchange: exchange - hole, count: hole + 1, number: n.last + 1}
+	n.last += int(hole) + 1
+	s.last = exchange
+	if k := len(s.runs) - 1; k >= 0 && s.runs[k].exchange+s.runs[k].count == r.exchange && s.runs[k].number+int(s.runs[k].count) == r.number {
+		s.runs[k].count += r.count
+		return n.last
+	}
+	if len(s.runs) >= maxRuns {
+		s.runs = slices.Delete(s.runs, 0, maxRuns/2)
+	}
+	s.runs = append(s.runs, r)
+	return n.last
+}

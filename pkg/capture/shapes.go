@@ -88,3 +88,6 @@ func (s *shapes) named(name [8]byte) *shape.Program {
 	}
 	return s.Find(a.all[0])
 }
+
+// count is how many came in full.
+func (s *shapes) count() int { return len(s.seen) }
