@@ -45,6 +45,7 @@ func (r *Reader) conn(f *flow.Flow) *conn {
 	c := &conn{r: r, flow: f}
 	for i := range c.ways {
 		c.ways[i].conn = c
+		c.ways[i].looks.all = &r.looks
 		c.ways[i].side = side{conn: c, dir: i}
 	}
 	return c
@@ -211,7 +212,8 @@ func (c *conn) tunnel() error {
 	h.Close([2]flow.End{})
 	for i := range c.ways {
 		w := &c.ways[i]
-		w.direction, w.looks, w.tail, w.total = nil, frames{}, nil, 0
+		w.looks.end()
+		w.direction, w.looks, w.tail, w.total = nil, frames{all: &c.r.looks}, nil, 0
 		if b, m := h.Rest(i); len(b) > 0 {
 			w.total, w.since = int64(len(b)), int64(len(b))
 			w.octets(0, b, m)
@@ -224,6 +226,9 @@ func (c *conn) tunnel() error {
 func (c *conn) begin(session [16]byte) {
 	if c.stream == nil {
 		c.http = nil
+		for i := range c.ways {
+			c.ways[i].looks.end()
+		}
 		c.stream = &Stream{Session: session, Src: c.flow.Src, Dst: c.flow.Dst, Facts: c.facts}
 		c.r.summary.Streams = append(c.r.summary.Streams, c.stream)
 		c.stream.number = len(c.r.summary.Streams)

@@ -36,16 +36,17 @@ type direction struct {
 	at    int
 	marks []mark // of the packets that brought what is in buf
 
-	origin   frame.Origin
-	found    bool  // there was a hello, or a sync
-	opened   bool  // a hello
-	floated  bool  // octets were missing before the last sync, nobody knows how many
-	syncAt   int64 // offset of that
-	closed   bool
-	gaps     int
-	left     int // octets that are no whole frame, or stand behind a close
-	octets   StreamOctets
-	problems []string
+	fragments int
+	origin    frame.Origin
+	found     bool  // there was a hello, or a sync
+	opened    bool  // a hello
+	floated   bool  // octets were missing before the last sync, nobody knows how many
+	syncAt    int64 // offset of that
+	closed    bool
+	gaps      int
+	left      int // octets that are no whole frame, or stand behind a close
+	octets    StreamOctets
+	problems  []string
 }
 
 // mark says that the octets from at on came with a packet.
@@ -244,6 +245,9 @@ func (d *direction) verdict(at int64, v wire.Verdict) {
 
 // fragment takes a fragment of a message from a data frame of so many octets.
 func (d *direction) fragment(ev *wire.Event, octets int) {
+	if d.fragments++; d.fragments%restAfter == 0 {
+		d.dec.Rest() // what lanes remember on which nothing comes any more
+	}
 	if ev.First {
 		ev.Message.User = d.begin(ev.Message)
 	}

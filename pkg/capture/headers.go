@@ -17,6 +17,7 @@ import (
 type contexts struct {
 	store  ctxstore.Store
 	agreed map[[16]byte][]string // by the negotiations of the capture
+	order  [][16]byte            // of those
 	stored map[[16]byte][]string // by the contexts of the store
 }
 
@@ -24,9 +25,23 @@ func newContexts(store ctxstore.Store) contexts {
 	return contexts{store: store, agreed: map[[16]byte][]string{}, stored: map[[16]byte][]string{}}
 }
 
+// agree notes what a negotiation of the capture agreed on.
+func (c *contexts) agree(session [16]byte, blocks []string) {
+	if c.agreed[session] == nil {
+		c.order = append(c.order, session)
+	}
+	if c.agreed[session] = blocks; len(c.order) > maxSessions {
+		delete(c.agreed, c.order[0])
+		c.order = c.order[1:]
+	}
+}
+
 // headers gives those of a session, as far as they are known.
 func (c *contexts) headers(ctx context.Context, session [16]byte) (blocks []string) {
 	if _, looked := c.stored[session]; !looked && c.store != nil {
+		if len(c.stored) >= maxSessions {
+			clear(c.stored)
+		}
 		c.stored[session] = nil
 		if entry, err := c.store.Get(ctx, ctxstore.SessionURI(session)); err == nil {
 			if facts, err := negotiate.ParseFacts(entry.Value); err == nil {

@@ -13,6 +13,7 @@ type frames struct {
 	rows []row
 	seen int // packets of this run
 	yes  bool
+	all  *int // octets that all connections have here
 }
 
 // row is whole frames, one behind the other. next is where in buf the next one begins.
@@ -21,10 +22,16 @@ type row struct{ next, frames, messages int }
 // write takes the octets of a packet.
 func (f *frames) write(b []byte) {
 	const packets = 20
-	if f.seen++; f.seen <= packets {
+	if f.seen++; f.seen <= packets && !f.yes {
 		f.rows = append(f.rows, row{next: len(f.buf)})
 	}
 	if len(f.rows) == 0 {
+		return
+	}
+	*f.all -= len(f.buf)
+	defer func() { *f.all += len(f.buf) }()
+	if *f.all+len(f.buf)+len(b) > maxLooks { // it is but a guess
+		f.buf, f.rows = nil, nil
 		return
 	}
 	f.buf = append(f.buf, b...)
@@ -71,6 +78,7 @@ func (f *frames) end() {
 	for _, r := range f.rows {
 		f.yes = f.yes || r.next == len(f.buf) && r.frames >= least && r.messages > 0
 	}
+	*f.all -= len(f.buf)
 	f.buf, f.rows, f.seen = nil, nil, 0
 }
 

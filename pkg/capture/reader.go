@@ -67,6 +67,7 @@ type Reader struct {
 	streams   map[int]bool      // connections that are streams, as was found before
 
 	widest int // see Widest
+	looks  int // octets that may be frames, see frames
 
 	collect bool // bodies stay with their messages
 	yield   func(Event, error) bool

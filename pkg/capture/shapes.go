@@ -17,6 +17,8 @@ type shapes struct {
 	seen   map[shape.Fingerprint]*shape.Program
 	stored map[shape.Fingerprint]*shape.Program // nil: it is not there
 	names  map[transit.Name]*alike
+	order  []shape.Fingerprint // of seen, the oldest first
+	size   int
 }
 
 func newShapes(ctx context.Context, store ctxstore.Store) *shapes {
@@ -46,11 +48,30 @@ func (a *alike) add(fp shape.Fingerprint) {
 // Keep implements [wire.Shapes].
 func (s *shapes) Keep(one *shape.Shape) *shape.Program {
 	fp := one.Fingerprint()
-	if s.seen[fp] == nil {
-		s.seen[fp] = shape.Compile(one)
-		s.alike(transit.NameOf(fp)).add(fp)
+	p := s.seen[fp]
+	if p != nil {
+		return p
 	}
-	return s.seen[fp]
+	p = shape.Compile(one)
+	s.seen[fp] = p
+	s.alike(transit.NameOf(fp)).add(fp)
+	s.order = append(s.order, fp)
+	for s.size += p.Size(); s.size > maxKept && len(s.order) > 1; s.order = s.order[1:] {
+		s.drop(s.order[0])
+	}
+	return p
+}
+
+// drop forgets a shape that came; streams that use it have it still.
+func (s *shapes) drop(fp shape.Fingerprint) {
+	s.size -= s.seen[fp].Size()
+	delete(s.seen, fp)
+	if name := transit.NameOf(fp); s.Find(fp) == nil {
+		a := s.names[name]
+		if a.all = slices.DeleteFunc(a.all, func(other shape.Fingerprint) bool { return other == fp }); len(a.all) == 0 {
+			delete(s.names, name)
+		}
+	}
 }
 
 // Find implements [wire.Shapes].
