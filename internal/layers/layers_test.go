@@ -78,6 +78,7 @@ var plan = map[string]row{
 	"internal/facing":   {floor: 3}, // it drives pkg/wsrm
 	"internal/workload": {floor: base},
 	"internal/shared":   {floor: base},
+	"internal/spool":    {floor: base},
 	"internal/layers":   {floor: base},
 	"testdata/soap":     {floor: base},
 }

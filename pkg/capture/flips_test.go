@@ -264,7 +264,7 @@ func damageStreams(t *testing.T, damage func(d *damage)) {
 					if k.known {
 						cfg.Store = store
 					}
-					r, err := capture.DecodeStreams(context.Background(), []capture.RawRun{{Name: "out", Octets: both[0]}, {Name: "back", Octets: both[1]}}, cfg)
+					r, err := decodeStreams(t, []run{{"out", both[0]}, {"back", both[1]}}, cfg)
 					if err != nil {
 						return &capture.Result{}
 					}

@@ -153,12 +153,13 @@ type Frame struct {
 }
 
 // Decoder turns the bytes of one direction into events. The first frame is a hello, or, where the beginning is missing, the decoder
-// looks for a sync. Not safe for concurrent use.
+// joins at a sync. Of one that no other agreed with yet it lets go when what follows does not fit. Not safe for concurrent use.
 type Decoder struct {
 	cfg       DecoderConfig
 	at        int64
 	following bool // every octet since the last hello or sync was read
 	known     bool // word and origin are
+	sure      bool // by a hello, or by two syncs that agree
 	floating  bool // at is not known
 	word      [8]byte
 	origin    frame.Origin
@@ -268,7 +269,7 @@ func (d *Decoder) hello(f frame.Hello, n int) error {
 	if err := supported(f.Stages); err != nil {
 		return err
 	}
-	d.known, d.following, d.word, d.origin = true, true, f.Word, f.Origin()
+	d.known, d.sure, d.following, d.word, d.origin = true, true, true, f.Word, f.Origin()
 	d.checks, d.syncEnd = frame.NewChecks(d.origin), d.at+int64(n)
 	d.emit(Event{Kind: Met, Hello: f})
 	return nil
@@ -332,4 +333,5 @@ func (d *Decoder) lose() {
 	clear(d.open)
 	d.held = held{}
 	d.following, d.covered = false, d.whole
+	d.known = d.known && d.sure
 }

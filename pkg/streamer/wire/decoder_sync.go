@@ -25,6 +25,7 @@ func (d *Decoder) sync(f frame.Sync, n int) error {
 		right, known := d.checks.Agree(f)
 		v = d.verdict(right && d.stand(f.Shapes), known)
 	}
+	d.sure = d.sure || d.following
 	if d.following && v.Right {
 		d.checks.Next(f)
 	} else {

@@ -3,6 +3,7 @@ package wire_test
 import (
 	"fmt"
 	"math/rand/v2"
+	"slices"
 	"testing"
 	"time"
 
@@ -319,4 +320,39 @@ func TestSteadyStateAllocates(t *testing.T) {
 		one()
 	}
 	assert.LessOrEqual(t, testing.AllocsPerRun(500, one), 1.0, "the message")
+}
+
+// A sync that stands alone, in front of those of the stream, costs what comes before the next of these; no message behind it is
+// verified that was not sent.
+func TestJoiningAtAStraySync(t *testing.T) {
+	ours := newShelf()
+	all := kinds(t, ours)[:3]
+	l := newLine(t, wire.EncoderConfig{SyncMessages: 3, SyncBytes: 500}, 7)
+	traffic(t, l, all, rand.New(rand.NewPCG(4, 9)), 12)
+	l.enc.Close(frame.CloseDone, "")
+	l.take()
+	stray := frame.Sync{Word: [8]byte{1, 2}, Offset: 700, Representation: frame.Binary, Stages: 7}.AppendTo(nil)
+	for _, from := range []int{1, len(l.tape) / 3} {
+		r := newReader(wire.DecoderConfig{Shapes: ours, Named: ours.named, MaxHeld: -1})
+		b := slices.Concat(stray, l.tape[from:])
+		for len(b) > 0 {
+			rest, err := r.read(b)
+			if err == nil {
+				break
+			}
+			for _, ev := range r.dec.Lose(1) {
+				r.event(&ev)
+			}
+			b = rest[1:]
+		}
+		verified := 0
+		for _, m := range r.messages {
+			if m.state == "verified" {
+				verified++
+				assert.Equal(t, string(l.sent[m.Key].body), string(m.body))
+			}
+		}
+		assert.Greater(t, verified, len(l.sent)/3)
+		assert.True(t, r.closed)
+	}
 }
