@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"math/rand/v2"
 	"net"
@@ -22,6 +23,7 @@ import (
 	"github.com/hhfr/hhfr/pkg/streamer"
 	"github.com/hhfr/hhfr/pkg/streamer/frame"
 	"github.com/hhfr/hhfr/pkg/streamer/inproc"
+	"github.com/hhfr/hhfr/pkg/streamer/wire"
 )
 
 // said is a message as a decoder gives it, with all that the check of a stream vouches for.
@@ -165,10 +167,10 @@ func kinds() []kind {
 	}
 	return []kind{
 		stage("all stages", 0),
-		stage("without zstd", binary.Zstd),
-		stage("columns alone", binary.Zstd|binary.Memory),
-		stage("zstd alone", binary.Columns|binary.Memory),
-		stage("no stages", binary.Zstd|binary.Columns|binary.Memory),
+		stage("without zstd", wire.Zstd),
+		stage("columns alone", wire.Zstd|wire.Memory),
+		stage("zstd alone", wire.Columns|wire.Memory),
+		stage("no stages", wire.Zstd|wire.Columns|wire.Memory),
 		{name: "xml", options: binary.Options{Text: true}, xml: true, messages: few()},
 		{name: "syncs", stream: streamer.Config{SyncMessages: 1}, messages: few()},
 		{name: "store", known: true, messages: few()},
@@ -192,7 +194,8 @@ func recordStream(t *testing.T, k kind) (out, back []byte, store ctxstore.Store)
 			m.Body = bytes.NewReader(body)
 			for range 2 {
 				for i := range book {
-					err := book[i].Coder(binary.Options{}).Split(0, m.Head, bytes.NewReader(body), 16000, func(bool, uint64, bool, []byte) error { return nil })
+					cut := book[i].Coder(binary.Options{}).Split(0, 16000, func(bool, wire.Part) error { return nil })
+					err := errors.Join(cut.Head(m.Head), cut.All(body))
 					require.NoError(t, err)
 				}
 			}

@@ -43,7 +43,7 @@ func (s *services) joins(t testing.TB, a *negotiate.Answer) error {
 	conn, err := new(net.Dialer).DialContext(t.Context(), "tcp", s.stream.Addr().String())
 	require.NoError(t, err)
 	stream, err := streamer.Over(t.Context(), conn, streamer.Config{
-		Initiator: true, Session: a.Session, Token: a.Token[:], Representation: 1, Coder: rawCoder{},
+		Initiator: true, Session: a.Session, Token: a.Token[:], Representation: 1, Coder: textCoder(),
 	})
 	if err == nil {
 		t.Cleanup(func() { _ = stream.Close() })
@@ -103,7 +103,7 @@ func TestNoRoomIsRememberedByNobody(t *testing.T) {
 	refused := dial(t, s.http.URL, cfg).Agreed()
 	assert.False(t, refused.HHFR)
 	assert.True(t, refused.NoRoom())
-	client, rt := swapped(t, func(c *negotiate.Config) { c.Clock, c.Coders = clock, rawCoders })
+	client, rt := swapped(t, func(c *negotiate.Config) { c.Clock, c.Coders = clock, textCoders })
 	post(t, client, s.http.URL, "text/xml", strings.NewReader(envelope("<a/>")))
 	session, ok := rt.Session(s.http.URL)
 	require.True(t, ok)

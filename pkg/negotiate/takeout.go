@@ -64,7 +64,7 @@ func PutBackHeaders(blocks []string, octets []byte) ([]byte, error) {
 
 // HeadersBack is PutBackHeaders for a body as it is read.
 func HeadersBack(blocks []string, body io.Reader) io.Reader {
-	return &rewriter{from: body, rule: &putting{blocks: slices.Clone(blocks)}}
+	return &putter{from: io.NopCloser(body), rule: putting{blocks: slices.Clone(blocks)}}
 }
 
 // LacksHeader finds a block that stood in a body and is none of these: its name, empty if there is
