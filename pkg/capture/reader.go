@@ -12,6 +12,7 @@ import (
 	"github.com/hhfr/hhfr/pkg/capture/flow"
 	"github.com/hhfr/hhfr/pkg/ctxstore"
 	"github.com/hhfr/hhfr/pkg/shape"
+	"github.com/hhfr/hhfr/pkg/streamer/wire"
 )
 
 // DecodeConfig is what a [Reader] needs beside its input. The zero value works.
@@ -58,6 +59,8 @@ type Reader struct {
 	summary  *Summary
 	joiners  []*shape.Joiner
 	scratch  []byte
+
+	compression wire.Compression
 
 	surveying bool // messages are not given: the input is read for what is to be known before
 	twice     bool // it was

@@ -12,6 +12,8 @@ type Coder interface {
 	wire.Peer
 	// Stages are those that this end can do to content on its way (docs/wire-format.md, section 3).
 	Stages() uint64
+	// Compression is what the streams of this end share; nil: nothing.
+	Compression() *wire.Compression
 	// Split begins to cut a message of a lane into segments of at most most bytes each.
 	Split(lane uint64, most int, emit wire.Emit) wire.Splitter
 }

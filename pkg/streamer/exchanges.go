@@ -67,6 +67,10 @@ func (e *exchanges) began(out *outbound) {
 	if c.over {
 		return
 	}
+	if e.deaf {
+		e.failLocked(c, e.s.failure().took(FateUnknown))
+		return
+	}
 	e.calls[out.message.Key] = c
 	if len(e.calls) == 1 {
 		e.s.await(true)

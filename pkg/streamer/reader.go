@@ -58,6 +58,7 @@ func newReader(s *Stream, in *input) *reader {
 	own := &s.cfg.Limits
 	return &reader{s: s, input: in, dec: wire.NewDecoder(wire.DecoderConfig{
 		Shapes:         s.coder,
+		Compression:    s.coder.Compression(),
 		MaxFragment:    own.MaxFragment,
 		MaxShapes:      max(own.MaxShapes, int(frame.EarlyLimits.MaxShapes)),
 		MaxShapeOctets: max(own.MaxShapeBytes, int64(frame.EarlyLimits.MaxShapeBytes)),

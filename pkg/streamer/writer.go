@@ -36,7 +36,7 @@ type begun struct {
 func newWriter(s *Stream) *writer {
 	now := time.Now()
 	return &writer{s: s, now: now, jobs: map[*wire.Transfer]*transfer{}, behind: map[uint64]*transfer{},
-		enc: wire.NewEncoder(wire.EncoderConfig{Origin: s.hello.Origin(), Word: s.hello.Word, Peer: s.coder, Limits: s.peer.Limits,
+		enc: wire.NewEncoder(wire.EncoderConfig{Origin: s.hello.Origin(), Word: s.hello.Word, Peer: s.coder, Compression: s.coder.Compression(), Limits: s.peer.Limits,
 			SyncBytes: s.cfg.SyncBytes, SyncMessages: s.cfg.SyncMessages, SyncInterval: s.cfg.SyncInterval}, len(s.hello.AppendTo(nil)), now)}
 }
 

@@ -11,6 +11,7 @@ import (
 
 	"github.com/hhfr/hhfr/pkg/shape"
 	"github.com/hhfr/hhfr/pkg/shape/transit"
+	"github.com/hhfr/hhfr/pkg/streamer/wire"
 )
 
 // Book holds the shapes one end knows, compiled, over all its streams. It is safe for concurrent use.
@@ -20,7 +21,8 @@ type Book struct {
 	// Without are stages that no coder of this book does, whatever its options say. It is set before the first coder is made.
 	Without uint64
 
-	store Shapes
+	store       Shapes
+	compression wire.Compression
 
 	mu       sync.Mutex
 	known    map[Fingerprint]*page

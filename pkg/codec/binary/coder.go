@@ -53,6 +53,9 @@ func (c *Coder) Stages() uint64 {
 	return (wire.Columns | wire.Memory | wire.Zstd) &^ without
 }
 
+// Compression is what all streams of the book share.
+func (c *Coder) Compression() *wire.Compression { return &c.book.compression }
+
 // Has reports whether the peer has a shape, or reads the store; sure: this stream carried it.
 func (c *Coder) Has(fp shape.Fingerprint) (has, sure bool) {
 	c.mu.Lock()

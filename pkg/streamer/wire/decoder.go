@@ -25,6 +25,8 @@ type DecoderConfig struct {
 	// MaxHeld bounds the bytes of payload that wait for shapes that were asked for; below 0 nothing waits: content under a shape
 	// that is missing is given as [Lacking].
 	MaxHeld int64
+	// Compression is shared with others; nil: with none.
+	Compression *Compression
 	// Scratch has content share a buffer that the next call overwrites.
 	Scratch bool
 }
@@ -35,6 +37,9 @@ func (c DecoderConfig) withDefaults() DecoderConfig {
 	}
 	if c.MaxShapeOctets == 0 {
 		c.MaxShapeOctets = 4 << 20
+	}
+	if c.Compression == nil {
+		c.Compression = new(Compression)
 	}
 	if c.Named == nil {
 		c.Named = func([8]byte) *shape.Program { return nil }

@@ -166,7 +166,7 @@ func (d *Decoder) content(buf []byte, at *partIn, lane *receivedLane, s *frame.P
 		return err
 	}
 	if d.origin.Stages&Zstd != 0 {
-		err = compression.Expand(s.Segment, packed, undo)
+		err = d.cfg.Compression.expand(s.Segment, packed, undo)
 	} else {
 		err = undo(s.Segment)
 	}

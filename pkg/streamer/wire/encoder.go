@@ -28,6 +28,8 @@ type EncoderConfig struct {
 	Refer bool
 	// Limits are the peer's: MaxFragment, MaxShapes and MaxShapeBytes count here.
 	Limits frame.Limits
+	// Compression is shared with others; nil: with none.
+	Compression *Compression
 	// SyncBytes and SyncMessages bound what stands between two syncs; 0 means, and at most, 65,536 and 1,024.
 	SyncBytes    int64
 	SyncMessages int
@@ -56,6 +58,9 @@ const (
 const SegmentRoom = 32
 
 func (c EncoderConfig) withDefaults() EncoderConfig {
+	if c.Compression == nil {
+		c.Compression = new(Compression)
+	}
 	if c.SyncBytes == 0 || c.SyncBytes > frame.MaxSyncOctets {
 		c.SyncBytes = frame.MaxSyncOctets
 	}
@@ -356,7 +361,7 @@ func (e *Encoder) pack(dst []byte, m *Outgoing, i int, s *Part, room int) []byte
 		dst = append(dst, s.Content...)
 	}
 	if e.cfg.Origin.Stages&Zstd != 0 {
-		dst = compression.compress(dst, from, packed, e.lanes.trials(m.Lane, packed))
+		dst = e.cfg.Compression.compress(dst, from, packed, e.lanes.trials(m.Lane, packed))
 	}
 	if at.remember {
 		e.lanes.note(at, len(dst)-from)

@@ -43,10 +43,8 @@ type expander struct {
 	in, out []byte
 }
 
-// compression has the buffers of the stage [Zstd], for as many segments as there are at once.
-var compression Compression
-
-// Compression has buffers of the stage [Zstd]. The zero value is ready, and it may be used concurrently.
+// Compression has the buffers of the stage [Zstd], for as many segments as there are at once. Machines share one. The zero value is
+// ready, and it may be used concurrently.
 type Compression struct{ compressors, expanders sync.Pool }
 
 func newCompressor() *compressor {
@@ -118,9 +116,9 @@ func (z *Compression) compress(dst []byte, from int, packed bool, t *trials) []b
 
 var errFrame = errors.New("malformed zstd frame")
 
-// Expand calls use with what a segment was before the stage [Zstd] (wire-format section 11.7); packed tells segments that travel packed from others. What use gets is good until it returns.
+// expand calls use with what a segment was before the stage [Zstd] (wire-format section 11.7); packed tells segments that travel packed from others. What use gets is good until it returns.
 // The error is that of use, or tells of a malformed segment. Work and memory are bounded by what a payload can be.
-func (z *Compression) Expand(segment []byte, packed bool, use func(segment []byte) error) error {
+func (z *Compression) expand(segment []byte, packed bool, use func(segment []byte) error) error {
 	switch {
 	case len(segment) == 0:
 	case segment[0] == markPlain && !packed:
