@@ -99,8 +99,8 @@ func (ls *links) run() {
 			began := clock.Now()
 			l.wait(ctx)
 			ls.p.wait.Go(func() { _ = l.session.Close() })
-			if clock.Since(began) > maxBackOff {
-				backOff = firstBackOff
+			if clock.Since(began) > maxBackOff || l.stream.Stats().Sent.Messages > 0 {
+				backOff = firstBackOff // it was of use
 			}
 		}
 		if clock.Sleep(ctx, ls.quiet(err)) == nil {
