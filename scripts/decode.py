@@ -9,7 +9,7 @@ from unpack import need, TEXT, VALUE, SLOT, AGAIN, SEQUENCE, ELEMENT, ATTRIBUTE,
 HELLO, SYNC = bytes.fromhex('01484846522F310A'), bytes.fromhex('03C5686866729A0A')
 FORMS = ('reference', 'fingerprint:32'), ('full', 'total offset piece:rest'), ('unknown', '')    # fields are name:form; without form: a uvarint
 KINDS = {1: ('hello', HELLO, 'scheme role:octet session:16 token:bytes sync_word:8 representation stages max_fragment max_message max_shapes '
-             'max_shape_octets max_exchanges max_queued max_held later:rest', lambda f: f['scheme'] == 1 and f['representation'] in (1, 2) and
+             'max_shape_octets max_exchanges window max_held later:rest', lambda f: f['scheme'] == 1 and f['representation'] in (1, 2) and
              f['role'] < 2 and len(f['token']) == (16, 0)[f['role']] and f['stages'] & ~8 in ((0, 1, 3, 4, 5, 7) if f['representation'] == 1 else (0,)) and 512 <= f['max fragment'] <= 16384),
          2: ('shape', b'', 'number form:octet', lambda f: f['number'] and f['form'] < len(FORMS)),
          3: ('sync', SYNC, 'sync_word:8 offset role:octet session:16 representation stages messages check:crc shapes:[number,name:8] '
@@ -179,7 +179,7 @@ class Direction:                        # runs: (position, octets), gaps between
         self.store, self.clock, self.id, self.last, self.fresh, self.role, self.good, self.begun = store, clock, None, None, True, None, set(), []
         self.name, self.shapes, self.lanes, self.open, self.pieces, self.since, self.chain, self.unseen, found = name, {}, {}, {}, {}, [], b'', b'', []
         for start, at, buf in ((start, m.start(), buf) for start, buf in runs for m in re.finditer(re.escape(SYNC), buf)):
-            try: found.append((start + at, identity(frame(buf, at)[0], start + at)))
+            try: len((f := frame(buf, at)[0])['open']) < 1024 and found.append((start + at, identity(f, start + at)))
             except (ValueError, EOFError): pass    # §6, joining: sync frames by position, with what identifies the direction
         twice = [i for i, n in collections.Counter(i for _, i in found).items() if n > 1]
         for n, (start, buf) in enumerate(runs):
@@ -240,7 +240,7 @@ class Direction:                        # runs: (position, octets), gaps between
         need(self.blind or all(self.shapes.get(s['number'], s['name'])[:8] == s['name'] for s in f['shapes']), 'shapes of sync')
         self.role, self.stages, self.memories = f['role'], f['stages'], {}
         opened, self.shapes = {(o['lane'], o['R'] & 1, o['exchange']): o for o in f['open']}, {s['number']: self.named(s['name'], self.shapes.get(s['number'], b'')) for s in f['shapes']}
-        need(self.blind or opened.keys() == self.open.keys() and all(m.dim or (m.crc, m.more, m.body != None, m.keep != None) == (o['crc'], o['R'] >> 1 & 1, o['R'] & 4 > 0, o['R'] & 8 > 0) for m, o in zip(map(self.open.get, opened), opened.values())), 'open messages of sync')
+        need(self.blind or opened.keys() == set(sorted(self.open)[:1024]) and all(m.dim or (m.crc, m.more, m.body != None, m.keep != None) == (o['crc'], o['R'] >> 1 & 1, o['R'] & 4 > 0, o['R'] & 8 > 0) for m, o in zip(map(self.open.get, opened), opened.values())), 'open messages of sync')
         if self.blind: self.open = {key: message(key, None, o['crc'], o['R']) for key, o in opened.items()}
         for key, o in opened.items(): self.open[key].crc, self.open[key].dim = o['crc'], False
         self.lanes = {(n['lane'], R): n[name] for n in f['lanes'] for R, name in enumerate(('request', 'reply'))}

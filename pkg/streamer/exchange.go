@@ -58,7 +58,7 @@ func (x *Exchange) Reply(ctx context.Context, m *Message) error {
 	return x.s.sendAll(ctx, out, m)
 }
 
-// Respond begins the one reply: its head is sent with the first of the body, or at a Flush. length is
+// Respond begins the one reply: its head is sent with the first of the body, at a Flush, or after a pause. length is
 // that of the body in bytes, -1 if it is not known. The Writer must be closed or aborted. Errors are
 // those of [Exchange.Reply].
 func (x *Exchange) Respond(ctx context.Context, head []byte, length int64) (*Writer, error) {
@@ -66,7 +66,11 @@ func (x *Exchange) Respond(ctx context.Context, head []byte, length int64) (*Wri
 	if err != nil {
 		return nil, err
 	}
-	return x.s.send(ctx, out, head, length)
+	w, err := x.s.send(ctx, out, head, length)
+	if err == nil {
+		w.expect()
+	}
+	return w, err
 }
 
 // Interim sends a reply before the one that counts, as HTTP has them with the statuses 1xx, and

@@ -151,6 +151,7 @@ func (l *Lane) Start(ctx context.Context, head []byte, length int64) (*Pending, 
 	if err != nil {
 		return nil, nil, l.s.exchanges.abandon(c, err, true)
 	}
+	w.expect()
 	return &Pending{c}, w, nil
 }
 

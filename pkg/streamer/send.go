@@ -157,6 +157,15 @@ func (w *Writer) wait() {
 	}
 }
 
+// expect has the head go, if nothing of the body comes for a while.
+func (w *Writer) expect() {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.holds {
+		w.wait()
+	}
+}
+
 // paused is called by the timer.
 func (w *Writer) paused() {
 	if !w.mu.TryLock() {
@@ -314,6 +323,7 @@ func (s *Stream) sendAll(ctx context.Context, out *outbound, m *Message) error {
 var copying = sync.Pool{New: func() any { b := make([]byte, 16<<10); return &b }}
 
 func (w *Writer) readFrom(body io.Reader) error {
+	w.expect()
 	buf := copying.Get().(*[]byte)
 	defer copying.Put(buf)
 	for {

@@ -116,7 +116,7 @@ func describe(f frame.Frame) map[string]any {
 		l := f.Limits
 		put("role,session,token,sync word,representation,stages", role(f.Responder),
 			hex.EncodeToString(f.Session[:]), hex.EncodeToString(f.Token), hex.EncodeToString(f.Word[:]), f.Representation, f.Stages)
-		put("max fragment,max message,max shapes,max shape octets,max exchanges,max queued,max held",
+		put("max fragment,max message,max shapes,max shape octets,max exchanges,window,max held",
 			l.MaxFragment, l.MaxMessage, l.MaxShapes, l.MaxShapeBytes, l.MaxExchanges, l.Window, l.MaxHeld)
 	case frame.Shape:
 		put("number,form", f.Number, []string{"reference", "full", "unknown"}[f.Form])
