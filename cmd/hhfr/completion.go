@@ -9,8 +9,8 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/hhfr/hhfr/internal/link"
-	"github.com/hhfr/hhfr/pkg/streamer/wire"
 	"github.com/hhfr/hhfr/pkg/peer"
+	"github.com/hhfr/hhfr/pkg/streamer/wire"
 )
 
 // shells are those that cobra writes scripts for.

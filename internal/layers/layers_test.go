@@ -50,7 +50,7 @@ var plan = map[string]row{
 
 	"pkg/negotiate": {floor: 4, not: []string{"pkg/streamer/frame"}},
 
-	"pkg/streamer": {floor: 3, not: []string{"pkg/shape/transit", "pkg/schema", "pkg/soap", "internal/xmltext", "internal/xmlns"}},
+	"pkg/streamer":        {floor: 3, not: []string{"pkg/shape/transit", "pkg/schema", "pkg/soap", "internal/xmltext", "internal/xmlns"}},
 	"pkg/streamer/tcp":    {floor: 3, not: []string{"pkg/shape"}},
 	"pkg/streamer/udp":    {floor: 3, not: []string{"pkg/shape"}},
 	"pkg/streamer/inproc": {floor: 3, not: []string{"pkg/shape"}},

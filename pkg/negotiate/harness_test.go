@@ -31,7 +31,9 @@ func textCoder() streamer.Coder {
 	return binary.NewBook(ctxstore.Shapes{Store: memory.New(memory.Config{})}).Coder(binary.Options{Text: true})
 }
 
-func textCoders(context.Context, negotiate.CoderSpec) (streamer.Coder, error) { return textCoder(), nil }
+func textCoders(context.Context, negotiate.CoderSpec) (streamer.Coder, error) {
+	return textCoder(), nil
+}
 
 // loopback is the tcp transport of tests; it counts what it dials.
 type loopback struct {
