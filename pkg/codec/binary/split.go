@@ -141,6 +141,9 @@ func (s *Split) Flush(force bool) (settled int64, err error) {
 			return 0, nil
 		}
 		p := s.find(s.window, false, false)
+		if p == nil && !force && !s.c.opt.Text && s.c.book.mayBegin(s.window) {
+			return 0, nil
+		}
 		if p == nil && s.c.mayLearn(s.learning) {
 			s.learns = true
 			s.remember(s.window)
