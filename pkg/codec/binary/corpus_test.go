@@ -55,9 +55,9 @@ func TestCorpusTwice(t *testing.T) {
 	}
 }
 
-// TestCorpusOnLanes: the messages of the corpus in any order, on lanes, with syncs between them and lanes that begin anew or are
+// TestCorpusPackedAndShuffled: the messages of the corpus in any order, on lanes, with syncs between them and lanes that begin anew or are
 // idle, by every set of stages.
-func TestCorpusOnLanes(t *testing.T) {
+func TestCorpusPackedAndShuffled(t *testing.T) {
 	var messages [][]byte
 	for _, path := range shared.Messages(t) {
 		messages = append(messages, shared.Read(t, path))

@@ -224,6 +224,7 @@ func (d *direction) count(t testing.TB, w wire.Written, octets []byte) {
 		} else {
 			d.full += len(s.Piece)
 		}
+	default:
 	}
 }
 

@@ -168,6 +168,7 @@ func (s *Split) Close() error {
 			s.learnCut()
 		}
 		return s.texts(false, s.window, true)
+	case cutting, closing:
 	}
 	s.does = closing
 	err := s.splitter.Close()

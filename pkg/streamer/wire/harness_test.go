@@ -277,6 +277,7 @@ func (r *reader) event(ev *wire.Event) {
 	case wire.Closed:
 		r.settle(ev.Verdict)
 		r.closed = true
+	default:
 	}
 }
 

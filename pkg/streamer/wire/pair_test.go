@@ -39,7 +39,9 @@ func (p *pair) forget() {
 
 // learn gives the shape of a message.
 func (p *pair) learn(message string) *shape.Program {
-	s, err := shape.Learn([]byte(message))
+	family, err := shape.LearnFamily([]byte(message), true)
+	require.NoError(p.t, err)
+	s, err := family.Shape()
 	require.NoError(p.t, err)
 	return p.shapes.Keep(s)
 }
