@@ -28,8 +28,9 @@ type Options struct {
 	// Refer says that whoever reads has the store.
 	Refer bool
 	// Describe, if given, may put a shape of a message that is whole and of no known kind into the book, and reports whether it did.
+	// It may be called concurrently, and must not keep the message.
 	Describe func(message []byte) bool
-	// Without are stages, of [Columns], [Memory] and [Zstd], that this end does not do. There is no Memory without Columns.
+	// Without are stages, of [wire.Columns], [wire.Memory] and [wire.Zstd], that this end does not do. There is no Memory without Columns.
 	Without uint64
 	// MaxShapes and MaxShapeBytes bound the shapes that the stream carried and that are kept for it, in number and octets of serialization; 0: 1024 and 4 MiB.
 	MaxShapes     int

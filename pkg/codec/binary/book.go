@@ -187,6 +187,13 @@ func (b *Book) candidates(dst []*shape.Program, beginning []byte, head bool) []*
 	return dst
 }
 
+// mayBegin reports whether a body that goes on may yet begin as those of a known shape do.
+func (b *Book) mayBegin(beginning []byte) bool {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.bodies.goesOn(beginning)
+}
+
 // worth reports whether a shape may be sent that the other end lacks, for a part of n octets that it fits: it must not be longer than half of that, and the parts that did without it before. One that
 // grew by all messages of a kind may be longer than many a message.
 func (b *Book) worth(program *shape.Program, n int) bool {

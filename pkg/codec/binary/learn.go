@@ -15,8 +15,8 @@ func (c *Coder) has(p *shape.Program) bool {
 // much for nothing: then the body travels as text.
 func (s *Split) learnBody(body []byte, whole bool) *shape.Program {
 	c := s.c
-	if c.opt.Describe != nil && whole && c.opt.Describe(body) {
-		if p := s.find(body, whole, false); p != nil {
+	if whole {
+		if p := s.described(body); p != nil {
 			return p
 		}
 	}
@@ -42,6 +42,14 @@ func (s *Split) learnBody(body []byte, whole bool) *shape.Program {
 		c.book.retire(old.Fingerprint())
 	}
 	return p
+}
+
+// described has the shape of a body described that is whole, and splits by it; nil if that cannot be.
+func (s *Split) described(body []byte) *shape.Program {
+	if describe := s.c.opt.Describe; describe == nil || !describe(body) {
+		return nil
+	}
+	return s.find(body, true, false)
 }
 
 func (s *Split) learnHead(head []byte) *shape.Program {
@@ -80,20 +88,31 @@ func (s *Split) remember(octets []byte) {
 	s.cut = append(s.cut, octets...)
 }
 
-// learnCut makes a shape of a body of an unknown kind that had to travel as text: the next of its kind need not.
+// learnCut has a body of an unknown kind that had to travel as text described, or makes a shape of it: the next of its kind need not.
 func (s *Split) learnCut() {
+	c := s.c
+	if p := s.described(s.cut); p != nil {
+		c.book.miss(p, len(s.cut))
+		return
+	}
 	if !s.learning.spend(len(s.cut)) {
 		return
 	}
-	made, old, err := s.c.book.families.learn(s.cut, true)
+	made, old, err := c.book.families.learn(s.cut, true)
 	if err != nil {
 		return
 	}
-	if _, err := s.c.book.Keep(made); err != nil {
-		s.c.book.Log.Warn("shape not stored", "shape", made.Fingerprint().URI(), "err", err)
+	p, err := c.book.Keep(made)
+	if err != nil {
+		c.book.Log.Warn("shape not stored", "shape", made.Fingerprint().URI(), "err", err)
 		return
 	}
-	if s.c.counts.learned.Add(1); old != nil && old.Fingerprint() != made.Fingerprint() {
-		s.c.book.retire(old.Fingerprint())
+	c.book.miss(p, len(s.cut))
+	if old == nil {
+		c.counts.learned.Add(1)
+		return
+	}
+	if c.counts.widened.Add(1); old.Fingerprint() != made.Fingerprint() {
+		c.book.retire(old.Fingerprint())
 	}
 }

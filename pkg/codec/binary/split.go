@@ -141,6 +141,9 @@ func (s *Split) Flush(force bool) (settled int64, err error) {
 			return 0, nil
 		}
 		p := s.find(s.window, false, false)
+		if p == nil && !force && !s.c.opt.Text && s.c.book.mayBegin(s.window) {
+			return 0, nil
+		}
 		if p == nil && s.c.mayLearn(s.learning) {
 			s.learns = true
 			s.remember(s.window)
@@ -165,6 +168,7 @@ func (s *Split) Close() error {
 			s.learnCut()
 		}
 		return s.texts(false, s.window, true)
+	case cutting, closing:
 	}
 	s.does = closing
 	err := s.splitter.Close()

@@ -174,8 +174,12 @@ func (e *Encoder) Announce(p *shape.Program, now time.Time) *Transfer {
 		e.Sync(now)
 		s = e.shapes.take(p, e.cfg.Limits)
 	}
-	if s == nil || s.announced {
+	if s == nil {
 		return nil // without a number it goes as text
+	}
+	if s.announced {
+		s.due = true // the shape of the body must not take the place of that of the head
+		return nil
 	}
 	if s.transfer != nil {
 		return s.transfer

@@ -99,7 +99,7 @@ type sending struct {
 	head, body         []byte
 	headBy, bodyBy     *shape.Program
 	headLeft, bodyLeft []segment
-	headFirst          bool
+	bodyBegun          bool
 	content            int
 }
 
@@ -175,12 +175,17 @@ func (l *line) next(s *sending) bool {
 	if len(s.headLeft) > 0 {
 		head = wire.Part{There: true, Program: s.headBy, Content: s.headLeft[0].content, Last: len(s.headLeft) == 1}
 		s.headLeft = s.headLeft[1:]
-		l.announce(s.headBy)
+		if !s.Begun() {
+			l.announce(s.headBy)
+		}
 	}
 	if len(s.headLeft) == 0 && (!head.There || len(head.Content)+len(s.bodyLeft[0].content) <= l.enc.MaxSegment()) {
 		body = wire.Part{There: true, Program: s.bodyBy, Content: s.bodyLeft[0].content, Text: s.bodyLeft[0].text, Last: len(s.bodyLeft) == 1}
 		s.bodyLeft = s.bodyLeft[1:]
-		l.announce(s.bodyBy)
+		if !s.bodyBegun {
+			l.announce(s.bodyBy)
+		}
+		s.bodyBegun = true
 	}
 	s.content += len(head.Content) + len(body.Content)
 	last := len(s.bodyLeft) == 0
@@ -272,6 +277,7 @@ func (r *reader) event(ev *wire.Event) {
 	case wire.Closed:
 		r.settle(ev.Verdict)
 		r.closed = true
+	default:
 	}
 }
 

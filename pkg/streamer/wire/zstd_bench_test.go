@@ -1,4 +1,4 @@
-package binary_test
+package wire_test
 
 import (
 	"bytes"
@@ -9,32 +9,25 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/hhfr/hhfr/internal/shared"
-	"github.com/hhfr/hhfr/pkg/codec/binary"
+	"github.com/hhfr/hhfr/pkg/streamer/wire"
 )
 
 // TestCompressorsAreSmall: a compressor takes less than 1 MiB, an expander less than 128 KiB, whatever they had to do. There are no more than work at the same time.
 func TestCompressorsAreSmall(t *testing.T) {
 	segments := [][]byte{noise(16384), bytes.Repeat([]byte("<a>somebody or other</a>"), 682), noise(3)}
-	heap := func() int64 {
-		runtime.GC()
-		runtime.GC()
-		var m runtime.MemStats
-		runtime.ReadMemStats(&m)
-		return int64(m.HeapAlloc)
-	}
 	const each = 4
 	var compress [each]func([]byte) []byte
 	var expand [each]func([]byte) ([]byte, error)
 	start := heap()
 	for i := range each {
-		compress[i] = binary.NewCompressor()
+		compress[i] = wire.NewCompressor()
 		for _, s := range segments {
 			compress[i](s)
 		}
 	}
 	between := heap()
 	for i := range each {
-		expand[i] = binary.NewExpander()
+		expand[i] = wire.NewExpander()
 		for _, s := range segments {
 			out, err := expand[i](compress[0](s))
 			require.NoError(t, err)
@@ -56,7 +49,7 @@ func BenchmarkZstd(b *testing.B) {
 		name    string
 		segment []byte
 	}{{"text-655", read("ews-getitem-request.xml")}, {"text-4409", read("ews-finditem-response.xml")}, {"noise-512", noise(512)}, {"noise-16000", noise(16000)}} {
-		compress, expand := binary.NewCompressor(), binary.NewExpander()
+		compress, expand := wire.NewCompressor(), wire.NewExpander()
 		b.Run("Compress/"+v.name, func(b *testing.B) {
 			b.ReportAllocs()
 			b.SetBytes(int64(len(v.segment)))
