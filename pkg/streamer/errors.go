@@ -143,6 +143,7 @@ func broke(err error, at int64) *Error {
 			code = WrongCheck
 		case wire.Limits:
 			code = BeyondLimits
+		default:
 		}
 		return &Error{Code: code, At: w.At, Err: err}
 	}

@@ -31,7 +31,6 @@ type inbound struct {
 	x       *Exchange // of a request
 	call    *call     // of a reply
 	hasHead bool
-	octets  int64 // of payload so far; the stream's reader's only
 
 	// The goroutine that reads the message only.
 	total    int64

@@ -161,6 +161,3 @@ func named(d frame.Data, exchange uint64) frame.Data {
 	d.NamesExchange, d.Exchange = true, exchange
 	return d
 }
-
-// grant lets a message go on without end.
-func grant(key frame.Key) frame.Window { return frame.Window{Message: key, Octets: 1 << 60} }

@@ -220,6 +220,7 @@ func (r *reader) event(at int64, ev *wire.Event) error {
 		}
 	case wire.Closed:
 		return r.close(at, ev)
+	case wire.Met, wire.Lost: // the hello was judged before; nothing is lost of what is read without gaps
 	}
 	return nil
 }
