@@ -254,6 +254,29 @@ func TestNothingDamagedIsVerified(t *testing.T) {
 	})
 }
 
+// The same where one octet says something of many messages, the lane and the first exchange of them: each is four
+// octets longer than the one before, so that what changes in their checks stands as far apart as the checks do.
+func TestNothingSaidOfManyMessagesIsVerifiedWrongly(t *testing.T) {
+	hello := frame.Hello{Token: make([]byte, frame.TokenLen), Representation: frame.XML, Limits: frame.Limits{MaxFragment: 512}}
+	octets, checks := hello.AppendTo(nil), frame.NewChecks(hello.Origin())
+	for i := range 4 {
+		d := frame.Data{First: true, Last: true, OneWay: true, Lane: 4, Exchange: uint64(8 + i), NamesLane: i == 0, NamesExchange: i == 0,
+			Payload: []byte("\x00" + envelope("a", "", strings.Repeat("four", i)))}
+		octets = d.AppendTo(octets)
+		parts, err := checks.Cut(&d, 0, 0)
+		require.NoError(t, err)
+		checks.Add(&d, &parts, nil)
+	}
+	octets = frame.Close{Messages: checks.Messages(), Check: checks.Check()}.AppendTo(octets)
+	newDamage(t, octets, func(input []byte) *capture.Result {
+		r, err := capture.DecodeStreams(context.Background(), []capture.RawRun{{Name: "out", Octets: input}}, capture.DecodeConfig{})
+		if err != nil {
+			return &capture.Result{}
+		}
+		return r
+	}).flips(t, 1)
+}
+
 // damageStreams calls damage for both directions of a stream of each kind.
 func damageStreams(t *testing.T, damage func(d *damage)) {
 	for _, k := range kinds() {

@@ -126,6 +126,50 @@ func TestNoRoomIsRememberedByNobody(t *testing.T) {
 	}, time.Minute, 10*time.Millisecond)
 }
 
+// crowd is a listener whose first connections are those of one peer that says nothing, also not when it is
+// closed on: they close as connections over datagrams do, which wait for the other end.
+type crowd struct {
+	net.Listener
+	left int
+	gone chan struct{} // closed: who waits for the peer is let go
+}
+
+func (l *crowd) Accept() (net.Conn, error) {
+	if l.left--; l.left >= 0 {
+		here, _ := net.Pipe()
+		return &silent{here, l.gone}, nil
+	}
+	return l.Listener.Accept()
+}
+
+type silent struct {
+	net.Conn
+	gone chan struct{}
+}
+
+func (c *silent) RemoteAddr() net.Addr { return &net.UDPAddr{IP: net.IPv4(203, 0, 113, 7), Port: 5000} }
+func (c *silent) Abort() error         { return c.Conn.Close() }
+
+func (c *silent) Close() error {
+	<-c.gone
+	return c.Conn.Close()
+}
+
+// Who is turned away, and does not answer that, keeps nobody waiting.
+func TestTurningAwayWaitsForNobody(t *testing.T) {
+	gone := make(chan struct{})
+	s := startServicesOn(t, func(l net.Listener) net.Listener { return &crowd{l, 5, gone} }, func(c *negotiate.ResponderConfig) {
+		c.MaxSessions, c.MaxPerPeer = 8, 2
+	})
+	t.Cleanup(func() { close(gone) }) // before the services end
+	cfg := config(t)
+	cfg.Timeout = 5 * time.Second
+	session := dial(t, s.http.URL, cfg)
+	require.True(t, session.Agreed().HHFR, session.Agreed().Why)
+	_, body := call(t, session, "", envelope("<a/>"))
+	assert.Equal(t, envelope("<a/>"), body)
+}
+
 // reluctant is a listener that has no file descriptor at first.
 type reluctant struct {
 	net.Listener
