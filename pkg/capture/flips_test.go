@@ -269,7 +269,7 @@ func TestNothingSaidOfManyMessagesIsVerifiedWrongly(t *testing.T) {
 	}
 	octets = frame.Close{Messages: checks.Messages(), Check: checks.Check()}.AppendTo(octets)
 	newDamage(t, octets, func(input []byte) *capture.Result {
-		r, err := capture.DecodeStreams(context.Background(), []capture.RawRun{{Name: "out", Octets: input}}, capture.DecodeConfig{})
+		r, err := decodeStreams(t, []run{{"out", input}}, capture.DecodeConfig{})
 		if err != nil {
 			return &capture.Result{}
 		}
