@@ -185,6 +185,8 @@ func (in *inbound) join(dst []byte, g segment) ([]byte, error) {
 	switch {
 	case g.settled > 0 && j != nil:
 		return j.Settle(dst, g.settled)
+	case g.program == nil && len(dst) == 0:
+		return g.content, nil // nobody else has it
 	case g.program == nil:
 		return append(dst, g.content...), nil
 	case j == nil:

@@ -343,40 +343,49 @@ func (q *queue) isIdle() bool {
 	return q.idle
 }
 
-// task is what the writer does next: the first field that is set.
+// step is what the writer does next.
+type step uint8
+
+const (
+	stepNone step = iota
+	stepControl
+	stepAck
+	stepGrant
+	stepAsked
+	stepTurn
+)
+
+// task is a step, and what it is about.
 type task struct {
-	control *control
+	step    step
+	control control
 	ack     []byte
-	grant   *frame.Window
+	grant   frame.Window
 	asked   uint64
-	turn    *turn
+	turn    turn
 }
 
-// next takes the next task; ok is false if there is none.
-func (q *queue) next() (t task, ok bool) {
+// next takes the next task, into t; it is false if there is none.
+func (q *queue) next(t *task) bool {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	q.idle = false
 	switch {
 	case q.control.len() > 0:
-		c := q.control.pop()
-		t.control = &c
+		t.step, t.control = stepControl, q.control.pop()
 	case q.acks.len() > 0:
-		t.ack = q.acks.pop()
+		t.step, t.ack = stepAck, q.acks.pop()
 		q.gate.release(int64(len(t.ack)))
 	case q.grants.len() > 0:
-		w := q.grants.pop()
-		t.grant = &w
+		t.step, t.grant = stepGrant, q.grants.pop()
 	case q.asked.len() > 0:
-		t.asked = q.asked.pop()
+		t.step, t.asked = stepAsked, q.asked.pop()
 	case q.ring.len() > 0:
-		turn := q.ring.pop()
-		t.turn = &turn
+		t.step, t.turn = stepTurn, q.ring.pop()
 	default:
-		q.idle = true
-		return t, false
+		t.step, q.idle = stepNone, true
 	}
-	return t, true
+	return t.step != stepNone
 }
 
 // close has the writer say its last word, if nothing is on its way.

@@ -26,30 +26,42 @@ const (
 // is idle. Its methods may be called concurrently, but the order of concurrent writes is anybody's
 // guess. Errors are *[Error] as with [Lane.Call]; after one, the message is given up.
 type Writer struct {
-	ctx  context.Context
-	out  *outbound
-	over func() // told when the writer is done for
+	ctx context.Context
+	out *outbound
 
-	mu     sync.Mutex
-	split  wire.Splitter
-	form   io.WriteCloser // what makes of the body what travels of it; nil: it travels as it is
-	left   int64          // bytes that the message may still have
-	short  bool
-	held   piece // a segment of the head, which may go with the first of the body
-	holds  bool
-	begun  bool  // a piece was queued
-	told   int64 // what the receiver was told is settled, since the last piece
-	dirty  time.Time
-	timer  *time.Timer
-	put    error // why the stream took no more
-	err    error
-	closed bool
+	mu       sync.Mutex
+	emitting wire.Emit // emit, without an allocation for each message
+	split    wire.Splitter
+	form     io.WriteCloser // what makes of the body what travels of it; nil: it travels as it is
+	left     int64          // bytes that the message may still have
+	short    bool
+	held     piece // a segment of the head, which may go with the first of the body
+	holds    bool
+	begun    bool  // a piece was queued
+	told     int64 // what the receiver was told is settled, since the last piece
+	dirty    time.Time
+	timer    *time.Timer
+	put      error // why the stream took no more
+	err      error
+	closed   bool
 }
 
 // send begins a message of a known length, or -1, and sends its head.
 func (s *Stream) send(ctx context.Context, out *outbound, head []byte, length int64) (*Writer, error) {
-	w := &Writer{ctx: ctx, out: out, left: bounded(s.peer.Limits.MaxMessage) - int64(len(head)), short: length >= 0 && length <= shortBody}
-	w.split = s.coder.Split(out.message.Lane, int(s.peer.Limits.MaxFragment)-wire.SegmentRoom, w.emit)
+	w := new(Writer)
+	w.emitting = w.emit
+	return w, w.begin(ctx, out, head, length)
+}
+
+// begin has a writer that is new, or done, write a message.
+func (w *Writer) begin(ctx context.Context, out *outbound, head []byte, length int64) error {
+	s := out.s
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.ctx, w.out, w.form = ctx, out, nil
+	w.left, w.short = bounded(s.peer.Limits.MaxMessage)-int64(len(head)), length >= 0 && length <= shortBody
+	w.holds, w.begun, w.told, w.dirty, w.put, w.err, w.closed = false, false, 0, time.Time{}, nil, nil, false
+	w.split = s.coder.Split(out.message.Lane, int(s.peer.Limits.MaxFragment)-wire.SegmentRoom, w.emitting)
 	if s.inForm {
 		w.form = s.cfg.Outgoing(splitting{w})
 	}
@@ -61,9 +73,9 @@ func (s *Stream) send(ctx context.Context, out *outbound, head []byte, length in
 		err = w.split.Head(head)
 	}
 	if err != nil {
-		return nil, w.giveUp(err)
+		return w.giveUp(err)
 	}
-	return w, nil
+	return nil
 }
 
 // splitting is a Writer below its form.
@@ -172,7 +184,7 @@ func (w *Writer) paused() {
 		return // somebody writes, and will wait anew
 	}
 	defer w.mu.Unlock()
-	if w.err != nil || w.closed || w.dirty.IsZero() {
+	if w.err != nil || w.closed || w.dirty.IsZero() || w.timer == nil {
 		return
 	}
 	silent := time.Since(w.dirty)
@@ -275,11 +287,10 @@ func (w *Writer) free() {
 	w.closed = true
 	if w.timer != nil {
 		w.timer.Stop()
+		w.timer = nil
 	}
 	w.split.Free()
-	if w.over != nil {
-		w.over()
-	}
+	w.held = piece{}
 }
 
 // giveUp drops the message for an error of its sender's, and returns that as an [Error].
@@ -310,8 +321,9 @@ func (w *Writer) giveUp(err error) error {
 // sendAll sends a message whose body is read.
 func (s *Stream) sendAll(ctx context.Context, out *outbound, m *Message) error {
 	defer closeBody(m.Body)
-	w, err := s.send(ctx, out, m.Head, m.length())
-	if err != nil {
+	w := writers.Get().(*Writer)
+	defer writers.Put(w)
+	if err := w.begin(ctx, out, m.Head, m.length()); err != nil {
 		return err
 	}
 	if inMemory(m.Body) {
@@ -319,6 +331,13 @@ func (s *Stream) sendAll(ctx context.Context, out *outbound, m *Message) error {
 	}
 	return w.readFrom(m.Body)
 }
+
+// writers are those of messages that are sent as they are read. The timer of the message before may fire late: that is no harm.
+var writers = sync.Pool{New: func() any {
+	w := new(Writer)
+	w.emitting = w.emit
+	return w
+}}
 
 var copying = sync.Pool{New: func() any { b := make([]byte, 16<<10); return &b }}
 

@@ -20,6 +20,7 @@ type writer struct {
 	enc    *wire.Encoder
 	noted  int // how many of the frames that were encoded are noted
 	now    time.Time
+	task   task    // at hand
 	begun  []begun // messages that begin in the batch
 	jobs   map[*wire.Transfer]*transfer
 	behind map[uint64]*transfer // lanes whose next request waits for a shape
@@ -117,10 +118,9 @@ func (w *writer) fill() (last bool) {
 			}
 			return true
 		}
-		t, ok := s.queue.next()
 		switch {
-		case ok:
-			w.do(&t)
+		case s.queue.next(&w.task):
+			w.do(&w.task)
 		case s.exchanges.drained() && s.queue.close():
 			w.enc.Close(frame.CloseDone, "")
 			w.note(nil, false, false)
@@ -133,19 +133,20 @@ func (w *writer) fill() (last bool) {
 }
 
 func (w *writer) do(t *task) {
-	switch {
-	case t.turn != nil:
-		w.turn(*t.turn)
+	switch t.step {
+	case stepTurn:
+		w.turn(t.turn)
 		return
-	case t.control != nil:
-		w.control(t.control)
+	case stepControl:
+		w.control(&t.control)
 		return
-	case t.grant != nil:
-		w.enc.Grant(*t.grant)
-	case t.asked > 0:
+	case stepGrant:
+		w.enc.Grant(t.grant)
+	case stepAsked:
 		w.lacks(t.asked)
-	default:
+	case stepAck:
 		w.enc.Ack(t.ack)
+	case stepNone:
 	}
 	w.note(nil, false, false)
 }
