@@ -209,6 +209,7 @@ func copied(r io.Reader) (*copiedFile, error) {
 	if err != nil {
 		return nil, err
 	}
+	_ = os.Remove(f.Name()) // not everywhere while it is open
 	c := &copiedFile{f}
 	if _, err = io.Copy(f, r); err == nil {
 		_, err = f.Seek(0, io.SeekStart)
@@ -223,4 +224,10 @@ func copied(r io.Reader) (*copiedFile, error) {
 type copiedFile struct{ *os.File }
 
 // Close closes and removes it.
-func (c *copiedFile) Close() error { return errors.Join(c.File.Close(), os.Remove(c.Name())) }
+func (c *copiedFile) Close() error {
+	err := c.File.Close()
+	if removed := os.Remove(c.Name()); !errors.Is(removed, os.ErrNotExist) {
+		err = errors.Join(err, removed)
+	}
+	return err
+}
