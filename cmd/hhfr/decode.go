@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"iter"
 	"maps"
 	"os"
@@ -14,7 +13,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/hhfr/hhfr/pkg/capture"
-	"github.com/hhfr/hhfr/pkg/capture/flow"
 	"github.com/hhfr/hhfr/pkg/ctxstore"
 	"github.com/hhfr/hhfr/pkg/ctxstore/engines"
 )
@@ -93,14 +91,10 @@ func runDecode(ctx context.Context, env Env, g *global, o decodeOptions) (err er
 		defer func() { err = errors.Join(err, runs.close()) }()
 		cfg.Octets = runs.write
 	}
-	readers := make([]io.Reader, len(in.list))
-	for i := range in.list {
-		readers[i] = in.list[i]
-	}
 	// An interrupt ends the capture, whose messages up to there are shown.
 	whole := context.WithoutCancel(ctx)
 	r := capture.NewReader(whole, cfg)
-	return present(ctx, env, g, o, r, r.Captures(whole, readers...))
+	return present(ctx, env, g, o, r, r.Captures(whole, in.list...))
 }
 
 // starts reports whether no more than the beginnings of messages are of use.
@@ -136,8 +130,6 @@ func present(ctx context.Context, env Env, g *global, o decodeOptions, r *captur
 		switch {
 		case err != nil && ctx.Err() != nil:
 			return context.Cause(ctx)
-		case errors.As(err, new(*flow.Error)):
-			return fmt.Errorf("%s: %w", o.names(), err)
 		case err != nil:
 			return err
 		}

@@ -31,7 +31,7 @@ func BenchmarkCaptures(b *testing.B) {
 				for b.Loop() {
 					n := 0
 					r := capture.NewReader(b.Context(), capture.DecodeConfig{Starts: true})
-					for ev, err := range r.Captures(b.Context(), input()) {
+					for ev, err := range r.Captures(b.Context(), capture.Input{Octets: input()}) {
 						require.NoError(b, err)
 						if ev.Message != nil {
 							n++

@@ -95,15 +95,15 @@ func (w *way) octets(gap int64, b []byte, m flow.Mark) {
 		w.missing(gap)
 	}
 	switch {
-	case w.direction != nil:
+	case w.in != nil:
 	case first && frame.MayOpen(b):
 		w.follow()
 	case frame.HasSync(append(w.tail, b...)):
 		w.follow()
-		w.direction.gap(-1) // it is not the beginning
+		w.in.gap(-1) // it is not the beginning
 		tail := w.tail
 		w.tail = nil
-		w.direction.write(tail, m)
+		w.in.write(tail, m)
 	default:
 		const mark = 8 // octets
 		w.tail = append(w.tail, b...)
@@ -112,22 +112,22 @@ func (w *way) octets(gap int64, b []byte, m flow.Mark) {
 	if w.conn.stream == nil {
 		w.looks.write(b)
 	}
-	if w.direction != nil {
-		w.direction.write(b, m)
+	if w.in != nil {
+		w.in.write(b, m)
 	}
 }
 
 func (w *way) missing(gap int64) {
 	w.gap, w.tail = true, nil
 	w.looks.end()
-	if w.direction != nil {
-		w.direction.gap(gap)
+	if w.in != nil {
+		w.in.gap(gap)
 	}
 }
 
 // follow has a decoder read the direction from here on.
 func (w *way) follow() {
-	w.direction = newDirection(w.conn.r, &w.side)
+	w.in = newDirection(w.conn.r, &w.side)
 }
 
 // Closed implements [flow.Receiver].
@@ -138,8 +138,8 @@ func (c *conn) Closed() error {
 	for i := range c.ways {
 		w := &c.ways[i]
 		w.looks.end()
-		if w.direction != nil {
-			w.direction.end()
+		if w.in != nil {
+			w.in.end()
 		}
 		w.tape.place(0)
 		if err := w.tape.flush(); err != nil {
@@ -213,7 +213,7 @@ func (c *conn) tunnel() error {
 	for i := range c.ways {
 		w := &c.ways[i]
 		w.looks.end()
-		w.direction, w.looks, w.tail, w.total = nil, frames{all: &c.r.looks}, nil, 0
+		w.in, w.looks, w.tail, w.total = nil, frames{all: &c.r.looks}, nil, 0
 		if b, m := h.Rest(i); len(b) > 0 {
 			w.total, w.since = int64(len(b)), int64(len(b))
 			w.octets(0, b, m)
@@ -250,7 +250,7 @@ func (c *conn) streamEnds() {
 	for i := range c.ways {
 		w := &c.ways[i]
 		s.Cut = s.Cut || w.gap || c.flow.Ends[i].GapAfter > 0
-		d := w.direction
+		d := w.in
 		if d == nil {
 			continue
 		}

@@ -24,11 +24,18 @@ type once struct{ io.Reader }
 
 func body(i int) []byte { return []byte(envelope("op", "", fmt.Sprintf("<n>%d</n>", i))) }
 
+func named(inputs []io.Reader) (all []capture.Input) {
+	for _, in := range inputs {
+		all = append(all, capture.Input{Octets: in})
+	}
+	return all
+}
+
 // events are all that a reader gives of a capture.
 func events(t testing.TB, cfg capture.DecodeConfig, inputs ...io.Reader) (all []capture.Event, s *capture.Summary) {
 	t.Helper()
 	r := capture.NewReader(t.Context(), cfg)
-	for ev, err := range r.Captures(t.Context(), inputs...) {
+	for ev, err := range r.Captures(t.Context(), named(inputs)...) {
 		require.NoError(t, err)
 		if ev.Message != nil {
 			kept := *ev.Message
@@ -201,12 +208,12 @@ func TestSeveralCaptures(t *testing.T) {
 	inputs := []io.Reader{bytes.NewReader(files[2].Bytes()), bytes.NewReader(files[0].Bytes()), bytes.NewReader(files[1].Bytes())}
 	r := capture.NewReader(t.Context(), capture.DecodeConfig{})
 	var all []string
-	for ev, err := range r.Captures(t.Context(), inputs...) {
+	for ev, err := range r.Captures(t.Context(), named(inputs)...) {
 		require.NoError(t, err)
 		all = append(all, said(ev.Message))
 	}
 	var want []string
-	for ev, err := range capture.NewReader(t.Context(), capture.DecodeConfig{}).Captures(t.Context(), bytes.NewReader(m.rec.file)) {
+	for ev, err := range capture.NewReader(t.Context(), capture.DecodeConfig{}).Captures(t.Context(), capture.Input{Octets: bytes.NewReader(m.rec.file)}) {
 		require.NoError(t, err)
 		want = append(want, said(ev.Message))
 	}
@@ -295,7 +302,7 @@ func TestLongBodies(t *testing.T) {
 	}
 	whole := 0
 	r := capture.NewReader(t.Context(), capture.DecodeConfig{})
-	for ev, err := range r.Captures(t.Context(), bytes.NewReader(p.bytes())) {
+	for ev, err := range r.Captures(t.Context(), capture.Input{Octets: bytes.NewReader(p.bytes())}) {
 		require.NoError(t, err)
 		m := ev.Message
 		require.Less(t, len(m.Body), len(long))
@@ -320,7 +327,7 @@ func TestReadingStops(t *testing.T) {
 	file := record(t, tree(t), 4096).file
 	for _, in := range []io.Reader{once{bytes.NewReader(file)}, bytes.NewReader(file)} {
 		n := 0
-		for _, err := range capture.NewReader(t.Context(), capture.DecodeConfig{}).Captures(t.Context(), in) {
+		for _, err := range capture.NewReader(t.Context(), capture.DecodeConfig{}).Captures(t.Context(), capture.Input{Octets: in}) {
 			require.NoError(t, err)
 			if n++; n == 5 {
 				break

@@ -93,10 +93,7 @@ func (d *Decoder) search(b []byte) (passed int, searching bool) {
 
 // mayJoin judges a sync that was found at an offset.
 func (d *Decoder) mayJoin(s frame.Sync, at int64) bool {
-	if !d.known {
-		return d.cfg.Trust == nil || d.cfg.Trust(s)
-	}
-	return s.Word == d.word && s.Origin() == d.origin && (d.floating && s.Offset >= uint64(d.at) || s.Offset == uint64(at))
+	return !d.known || s.Word == d.word && s.Origin() == d.origin && (d.floating && s.Offset >= uint64(d.at) || s.Offset == uint64(at))
 }
 
 func supported(stages uint64) error {
