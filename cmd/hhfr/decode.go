@@ -7,7 +7,9 @@ import (
 	"fmt"
 	"iter"
 	"maps"
+	"math"
 	"os"
+	"runtime/debug"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -39,7 +41,7 @@ back from the negotiation in the capture, or the session's context in the store.
 
 Several captures are put together in the order of time. Files are read twice, so that each message has its final state.
 From a pipe, and from stdin (-), a message is listed as soon as it is whole, as unverified; when a check of its stream comes, a
-line says which messages are verified or withdrawn. So a capture can be watched while it grows:
+line says which messages are verified or withdrawn. Shapes that come later than a message are not waited for. So a capture can be watched while it grows:
 tshark -w - | hhfr decode -
 
 What two proxies say to each other, beside the messages of their ends, is named in brackets; where it carries nothing
@@ -70,6 +72,7 @@ ends the capture: what came is listed, with exit code 130.`,
 }
 
 func runDecode(ctx context.Context, env Env, g *global, o decodeOptions) (err error) {
+	defer frugal()()
 	in, err := openSources(ctx, env, g, o.files, "a capture", o.output == "json")
 	if err != nil {
 		return err
@@ -95,6 +98,16 @@ func runDecode(ctx context.Context, env Env, g *global, o decodeOptions) (err er
 	whole := context.WithoutCancel(ctx)
 	r := capture.NewReader(whole, cfg)
 	return present(ctx, env, g, o, r, r.Captures(whole, in.list...))
+}
+
+// frugal has garbage collected before all memory together is more than decoding needs, however much comes by; unless who runs hhfr has set a limit (GOMEMLIMIT).
+func frugal() (undo func()) {
+	const enough = 48 << 20 // bytes
+	before := debug.SetMemoryLimit(-1)
+	if before == math.MaxInt64 {
+		debug.SetMemoryLimit(enough)
+	}
+	return func() { debug.SetMemoryLimit(before) }
 }
 
 // starts reports whether no more than the beginnings of messages are of use.

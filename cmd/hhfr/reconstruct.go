@@ -45,6 +45,7 @@ end in .withdrawn.`,
 }
 
 func runReconstruct(ctx context.Context, env Env, g *global, o decodeOptions) error {
+	defer frugal()()
 	store, err := openReadOnly(ctx, o.store)
 	if err != nil {
 		return err

@@ -68,11 +68,24 @@ func (c *conn) Octets(dir int, gap int64, b []byte, m flow.Mark) error {
 		if c.http.Tunnel {
 			return c.tunnel()
 		}
+		if c.http.Heads > 0 {
+			c.settle()
+			return c.r.failed()
+		}
 	}
-	if c.http == nil || c.http.Heads == 0 {
-		w.octets(gap, b, m)
-	}
+	w.octets(gap, b, m)
 	return c.r.failed()
+}
+
+// settle has the connection be HTTP: nobody looks for anything else in it.
+func (c *conn) settle() {
+	for i := range c.ways {
+		w := &c.ways[i]
+		w.looks.end()
+		w.looks.yes = false
+		w.tail, w.in = nil, nil
+		w.tape.drop()
+	}
 }
 
 // taped takes octets to where they are wanted.

@@ -48,7 +48,9 @@ type rawDirection struct {
 	name string
 	runs []rawPiece
 	run  int   // that is being read
-	end  int64 // of what was read
+	end  int64 // of what was read, once it has begun
+
+	begun bool
 }
 
 type rawPiece struct {
@@ -173,13 +175,11 @@ func (d *rawDirection) read(c *conn, dir int, buf []byte) error {
 	n, err := r.octets.Read(buf)
 	if n > 0 {
 		gap := int64(0)
-		if d.end >= 0 {
+		if d.begun { // else it begins here, whatever its name says
 			gap = max(r.offset-d.end, 0)
 		}
-		if r.offset += int64(n); gap != 0 && d.end == 0 {
-			gap = 0 // whatever its name says, a direction may begin here
-		}
-		d.end = r.offset
+		r.offset += int64(n)
+		d.begun, d.end = true, r.offset
 		if err := c.Octets(dir, gap, buf[:n], flow.Mark{}); err != nil {
 			return err
 		}
