@@ -5,16 +5,16 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"iter"
 	"maps"
+	"math"
 	"os"
+	"runtime/debug"
 	"strings"
 
 	"github.com/spf13/cobra"
 
 	"github.com/hhfr/hhfr/pkg/capture"
-	"github.com/hhfr/hhfr/pkg/capture/flow"
 	"github.com/hhfr/hhfr/pkg/ctxstore"
 	"github.com/hhfr/hhfr/pkg/ctxstore/engines"
 )
@@ -41,7 +41,7 @@ back from the negotiation in the capture, or the session's context in the store.
 
 Several captures are put together in the order of time. Files are read twice, so that each message has its final state.
 From a pipe, and from stdin (-), a message is listed as soon as it is whole, as unverified; when a check of its stream comes, a
-line says which messages are verified or withdrawn. So a capture can be watched while it grows:
+line says which messages are verified or withdrawn. Shapes that come later than a message are not waited for. So a capture can be watched while it grows:
 tshark -w - | hhfr decode -
 
 What two proxies say to each other, beside the messages of their ends, is named in brackets; where it carries nothing
@@ -72,6 +72,7 @@ ends the capture: what came is listed, with exit code 130.`,
 }
 
 func runDecode(ctx context.Context, env Env, g *global, o decodeOptions) (err error) {
+	defer frugal()()
 	in, err := openSources(ctx, env, g, o.files, "a capture", o.output == "json")
 	if err != nil {
 		return err
@@ -93,14 +94,20 @@ func runDecode(ctx context.Context, env Env, g *global, o decodeOptions) (err er
 		defer func() { err = errors.Join(err, runs.close()) }()
 		cfg.Octets = runs.write
 	}
-	readers := make([]io.Reader, len(in.list))
-	for i := range in.list {
-		readers[i] = in.list[i]
-	}
 	// An interrupt ends the capture, whose messages up to there are shown.
 	whole := context.WithoutCancel(ctx)
 	r := capture.NewReader(whole, cfg)
-	return present(ctx, env, g, o, r, r.Captures(whole, readers...))
+	return present(ctx, env, g, o, r, r.Captures(whole, in.list...))
+}
+
+// frugal has garbage collected before all memory together is more than decoding needs, however much comes by; unless who runs hhfr has set a limit (GOMEMLIMIT).
+func frugal() (undo func()) {
+	const enough = 48 << 20 // bytes
+	before := debug.SetMemoryLimit(-1)
+	if before == math.MaxInt64 {
+		debug.SetMemoryLimit(enough)
+	}
+	return func() { debug.SetMemoryLimit(before) }
 }
 
 // starts reports whether no more than the beginnings of messages are of use.
@@ -136,8 +143,6 @@ func present(ctx context.Context, env Env, g *global, o decodeOptions, r *captur
 		switch {
 		case err != nil && ctx.Err() != nil:
 			return context.Cause(ctx)
-		case errors.As(err, new(*flow.Error)):
-			return fmt.Errorf("%s: %w", o.names(), err)
 		case err != nil:
 			return err
 		}

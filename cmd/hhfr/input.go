@@ -12,6 +12,7 @@ import (
 	"slices"
 
 	"github.com/hhfr/hhfr/internal/xmltext"
+	"github.com/hhfr/hhfr/pkg/capture"
 )
 
 // openInput opens a file, or stdin for -; what says what it has. When ctx ends before the input
@@ -154,7 +155,7 @@ type seekable struct {
 
 // sources are the inputs of a command, to be read side by side.
 type sources struct {
-	list    []io.Reader // regular files can be read again
+	list    []capture.Input // regular files can be read again
 	closers []io.Closer
 }
 
@@ -175,7 +176,7 @@ func openSources(ctx context.Context, env Env, g *global, names []string, what s
 			if err != nil {
 				return s, err
 			}
-			s.list, s.closers = append(s.list, seekable{endingWith{ctx, f}, f}), append(s.closers, f)
+			s.list, s.closers = append(s.list, capture.Input{Name: name, Octets: seekable{endingWith{ctx, f}, f}}), append(s.closers, f)
 			continue
 		}
 		in, err := openInput(ctx, env, g, name, what)
@@ -184,14 +185,14 @@ func openSources(ctx context.Context, env Env, g *global, names []string, what s
 		}
 		s.closers = append(s.closers, in)
 		if !again {
-			s.list = append(s.list, endingWith{ctx, in})
+			s.list = append(s.list, capture.Input{Name: name, Octets: endingWith{ctx, in}})
 			continue
 		}
 		f, err := copied(endingWith{ctx, in})
 		if err != nil {
 			return s, err
 		}
-		s.list, s.closers = append(s.list, f), append(s.closers, f)
+		s.list, s.closers = append(s.list, capture.Input{Name: name, Octets: f}), append(s.closers, f)
 	}
 	return s, nil
 }
@@ -209,6 +210,7 @@ func copied(r io.Reader) (*copiedFile, error) {
 	if err != nil {
 		return nil, err
 	}
+	_ = os.Remove(f.Name()) // not everywhere while it is open
 	c := &copiedFile{f}
 	if _, err = io.Copy(f, r); err == nil {
 		_, err = f.Seek(0, io.SeekStart)
@@ -223,4 +225,10 @@ func copied(r io.Reader) (*copiedFile, error) {
 type copiedFile struct{ *os.File }
 
 // Close closes and removes it.
-func (c *copiedFile) Close() error { return errors.Join(c.File.Close(), os.Remove(c.Name())) }
+func (c *copiedFile) Close() error {
+	err := c.File.Close()
+	if removed := os.Remove(c.Name()); !errors.Is(removed, os.ErrNotExist) {
+		err = errors.Join(err, removed)
+	}
+	return err
+}

@@ -45,6 +45,7 @@ end in .withdrawn.`,
 }
 
 func runReconstruct(ctx context.Context, env Env, g *global, o decodeOptions) error {
+	defer frugal()()
 	store, err := openReadOnly(ctx, o.store)
 	if err != nil {
 		return err
@@ -57,16 +58,16 @@ func runReconstruct(ctx context.Context, env Env, g *global, o decodeOptions) er
 		return err
 	}
 	defer func() { _ = in.close() }()
-	runs := make([]capture.RawRun, len(o.files))
+	runs := make([]capture.Input, len(o.files))
 	for i, name := range o.files {
-		octets, err := rawOctets(name, in.list[i])
+		octets, err := rawOctets(name, in.list[i].Octets)
 		switch {
 		case err != nil && ctx.Err() != nil:
 			return context.Cause(ctx)
 		case err != nil:
 			return err
 		}
-		runs[i] = capture.RawRun{Name: name, Octets: octets}
+		runs[i] = capture.Input{Name: name, Octets: octets}
 	}
 	r := capture.NewReader(context.WithoutCancel(ctx), capture.DecodeConfig{Store: store, Starts: o.starts()})
 	return present(ctx, env, g, o, r, r.Streams(context.WithoutCancel(ctx), runs...))

@@ -123,7 +123,7 @@ func runReplay(ctx context.Context, env Env, g *global, o replayOptions) (err er
 		return err
 	}
 	defer func() { _ = store.Close() }()
-	recorded, err := loadRecording(ctx, g, o.file, in.list[0], store)
+	recorded, err := loadRecording(ctx, g, o.file, in.list[0].Octets, store)
 	if err != nil {
 		return err
 	}

@@ -70,19 +70,24 @@ func (b *Body) Write(p []byte) (int, error) {
 	if b.spool.Short {
 		p = p[:min(int64(n), max(0, Kept-b.size))]
 	}
-	if b.err == nil && len(p) > 0 {
+	switch {
+	case b.err != nil || len(p) == 0:
+	case !b.spool.Short && b.size+int64(n) > Kept || b.spool.memory+int64(len(p)) > budget:
+		if b.err = b.store(b.memory); b.err == nil {
+			b.spool.memory -= int64(len(b.memory))
+			b.memory = nil
+			b.err = b.store(p)
+		}
+	default:
 		b.memory = append(b.memory, p...)
 		b.spool.memory += int64(len(p))
-		if !b.spool.Short && b.size+int64(n) > Kept || b.spool.memory > budget {
-			b.err = b.store()
-		}
 	}
 	b.size += int64(n)
 	return n, b.err
 }
 
-// store moves what is in memory to the file.
-func (b *Body) store() error {
+// store puts bytes into the file.
+func (b *Body) store(p []byte) error {
 	s := b.spool
 	if s.file == nil {
 		f, err := os.CreateTemp("", "hhfr-")
@@ -95,10 +100,13 @@ func (b *Body) store() error {
 	if s.stored == 0 {
 		s.end = 0
 	}
-	if _, err := s.file.WriteAt(b.memory, s.end); err != nil {
+	if len(p) == 0 {
+		return nil
+	}
+	if _, err := s.file.WriteAt(p, s.end); err != nil {
 		return fmt.Errorf("the file for long messages: %w", err)
 	}
-	length := int64(len(b.memory))
+	length := int64(len(p))
 	if n := len(b.extents); n > 0 && b.extents[n-1].at+b.extents[n-1].length == s.end {
 		b.extents[n-1].length += length
 	} else {
@@ -106,10 +114,6 @@ func (b *Body) store() error {
 		s.stored++
 	}
 	s.end += length
-	s.memory -= length
-	if b.memory = b.memory[:0]; cap(b.memory) > 64<<10 {
-		b.memory = nil
-	}
 	return nil
 }
 
@@ -132,7 +136,13 @@ func (b *Body) Start() ([]byte, error) {
 		}
 		return b.memory, b.err
 	}
-	return io.ReadAll(io.LimitReader(b.Reader(), Kept))
+	kept := int64(len(b.memory))
+	for _, e := range b.extents {
+		kept += e.length
+	}
+	start := make([]byte, min(kept, Kept))
+	_, err := io.ReadFull(b.Reader(), start)
+	return start, err
 }
 
 // Reader reads a body from its first byte on. Of a [Spool.Short] one it reads what is left.

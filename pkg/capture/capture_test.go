@@ -60,9 +60,9 @@ func runsOf(t testing.TB, file []byte, store ctxstore.Store) (runs []run) {
 
 func decodeStreams(t testing.TB, runs []run, cfg capture.DecodeConfig) (*capture.Result, error) {
 	t.Helper()
-	var raw []capture.RawRun
+	var raw []capture.Input
 	for _, r := range runs {
-		raw = append(raw, capture.RawRun{Name: r.name, Octets: bytes.NewReader(r.octets)})
+		raw = append(raw, capture.Input{Name: r.name, Octets: bytes.NewReader(r.octets)})
 	}
 	return capture.DecodeStreams(context.Background(), raw, cfg)
 }

@@ -68,11 +68,24 @@ func (c *conn) Octets(dir int, gap int64, b []byte, m flow.Mark) error {
 		if c.http.Tunnel {
 			return c.tunnel()
 		}
+		if c.http.Heads > 0 {
+			c.settle()
+			return c.r.failed()
+		}
 	}
-	if c.http == nil || c.http.Heads == 0 {
-		w.octets(gap, b, m)
-	}
+	w.octets(gap, b, m)
 	return c.r.failed()
+}
+
+// settle has the connection be HTTP: nobody looks for anything else in it.
+func (c *conn) settle() {
+	for i := range c.ways {
+		w := &c.ways[i]
+		w.looks.end()
+		w.looks.yes = false
+		w.tail, w.in = nil, nil
+		w.tape.drop()
+	}
 }
 
 // taped takes octets to where they are wanted.
@@ -95,15 +108,15 @@ func (w *way) octets(gap int64, b []byte, m flow.Mark) {
 		w.missing(gap)
 	}
 	switch {
-	case w.direction != nil:
+	case w.in != nil:
 	case first && frame.MayOpen(b):
 		w.follow()
 	case frame.HasSync(append(w.tail, b...)):
 		w.follow()
-		w.direction.gap(-1) // it is not the beginning
+		w.in.gap(-1) // it is not the beginning
 		tail := w.tail
 		w.tail = nil
-		w.direction.write(tail, m)
+		w.in.write(tail, m)
 	default:
 		const mark = 8 // octets
 		w.tail = append(w.tail, b...)
@@ -112,22 +125,22 @@ func (w *way) octets(gap int64, b []byte, m flow.Mark) {
 	if w.conn.stream == nil {
 		w.looks.write(b)
 	}
-	if w.direction != nil {
-		w.direction.write(b, m)
+	if w.in != nil {
+		w.in.write(b, m)
 	}
 }
 
 func (w *way) missing(gap int64) {
 	w.gap, w.tail = true, nil
 	w.looks.end()
-	if w.direction != nil {
-		w.direction.gap(gap)
+	if w.in != nil {
+		w.in.gap(gap)
 	}
 }
 
 // follow has a decoder read the direction from here on.
 func (w *way) follow() {
-	w.direction = newDirection(w.conn.r, &w.side)
+	w.in = newDirection(w.conn.r, &w.side)
 }
 
 // Closed implements [flow.Receiver].
@@ -138,8 +151,8 @@ func (c *conn) Closed() error {
 	for i := range c.ways {
 		w := &c.ways[i]
 		w.looks.end()
-		if w.direction != nil {
-			w.direction.end()
+		if w.in != nil {
+			w.in.end()
 		}
 		w.tape.place(0)
 		if err := w.tape.flush(); err != nil {
@@ -213,7 +226,7 @@ func (c *conn) tunnel() error {
 	for i := range c.ways {
 		w := &c.ways[i]
 		w.looks.end()
-		w.direction, w.looks, w.tail, w.total = nil, frames{all: &c.r.looks}, nil, 0
+		w.in, w.looks, w.tail, w.total = nil, frames{all: &c.r.looks}, nil, 0
 		if b, m := h.Rest(i); len(b) > 0 {
 			w.total, w.since = int64(len(b)), int64(len(b))
 			w.octets(0, b, m)
@@ -250,7 +263,7 @@ func (c *conn) streamEnds() {
 	for i := range c.ways {
 		w := &c.ways[i]
 		s.Cut = s.Cut || w.gap || c.flow.Ends[i].GapAfter > 0
-		d := w.direction
+		d := w.in
 		if d == nil {
 			continue
 		}

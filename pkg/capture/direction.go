@@ -162,7 +162,9 @@ func (d *direction) end() {
 }
 
 // cut reports whether the direction begins without its hello, ends without its close, or lacks octets.
-func (d *direction) cut() bool { return d.left > 0 || d.gaps > 0 || d.found && !(d.opened && d.closed) }
+func (d *direction) cut() bool {
+	return d.left > 0 || d.gaps > 0 || d.found && (!d.opened || !d.closed)
+}
 
 func (d *direction) problem(text string) {
 	if len(d.problems) < maxProblems {

@@ -15,12 +15,6 @@ import (
 	"github.com/hhfr/hhfr/pkg/capture/flow"
 )
 
-// RawRun is the octets of one contiguous run of one direction of a stream, as [RunName] names it or with any name.
-type RawRun struct {
-	Name   string
-	Octets io.Reader
-}
-
 var runName = regexp.MustCompile(`^(.*)-(\d+)\.bin$`)
 
 // RunName is the file name of a run: stream and direction, and the offset in the direction.
@@ -30,13 +24,9 @@ func RunName(stream, direction int, offset int64) string {
 
 // Streams decodes raw stream octets, without any capture: runs with names of the form NAME-OFFSET.bin are those of one direction NAME; others are directions of their own.
 // Two directions that belong to one session are put together, if they can be read twice.
-func (r *Reader) Streams(ctx context.Context, runs ...RawRun) iter.Seq2[Event, error] {
-	inputs := make([]io.Reader, len(runs))
-	for i := range runs {
-		inputs[i] = runs[i].Octets
-	}
+func (r *Reader) Streams(ctx context.Context, runs ...Input) iter.Seq2[Event, error] {
 	var pairs []*rawStream
-	return r.run(inputs, func() error {
+	return r.run(runs, func() error {
 		directions, err := directionsOf(runs)
 		if err != nil {
 			return err
@@ -58,7 +48,9 @@ type rawDirection struct {
 	name string
 	runs []rawPiece
 	run  int   // that is being read
-	end  int64 // of what was read
+	end  int64 // of what was read, once it has begun
+
+	begun bool
 }
 
 type rawPiece struct {
@@ -72,7 +64,7 @@ type rawStream struct {
 	dirs [2]*rawDirection // nil: it is not there
 }
 
-func directionsOf(runs []RawRun) (all []*rawDirection, err error) {
+func directionsOf(runs []Input) (all []*rawDirection, err error) {
 	named := map[string]*rawDirection{}
 	for _, r := range runs {
 		name, offset := r.Name, int64(0)
@@ -119,7 +111,7 @@ func pair(directions []*rawDirection, found []*rawStream) (all []*rawStream, err
 			all = append(all, s)
 		}
 		side := 0
-		if c.ways[0].origin.Responder || s.dirs[0] != nil {
+		if c.ways[0].in.origin.Responder || s.dirs[0] != nil {
 			side = 1
 		}
 		if s.dirs[side] != nil {
@@ -183,13 +175,11 @@ func (d *rawDirection) read(c *conn, dir int, buf []byte) error {
 	n, err := r.octets.Read(buf)
 	if n > 0 {
 		gap := int64(0)
-		if d.end >= 0 {
+		if d.begun { // else it begins here, whatever its name says
 			gap = max(r.offset-d.end, 0)
 		}
-		if r.offset += int64(n); gap != 0 && d.end == 0 {
-			gap = 0 // whatever its name says, a direction may begin here
-		}
-		d.end = r.offset
+		r.offset += int64(n)
+		d.begun, d.end = true, r.offset
 		if err := c.Octets(dir, gap, buf[:n], flow.Mark{}); err != nil {
 			return err
 		}
@@ -202,7 +192,7 @@ func (d *rawDirection) read(c *conn, dir int, buf []byte) error {
 }
 
 // DecodeStreams decodes raw stream octets, as [Reader.Streams] does, and keeps all messages.
-func DecodeStreams(ctx context.Context, runs []RawRun, cfg DecodeConfig) (*Result, error) {
+func DecodeStreams(ctx context.Context, runs []Input, cfg DecodeConfig) (*Result, error) {
 	r := NewReader(ctx, cfg)
 	return r.collected(r.Streams(ctx, runs...))
 }

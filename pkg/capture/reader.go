@@ -1,9 +1,12 @@
+// Package capture finds sessions and messages in captures, recordings and raw stream octets, and gives them back as they were sent, while it reads: [Reader]. Its packet
+// layer is package flow.
 package capture
 
 import (
 	"bytes"
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"iter"
 	"slices"
@@ -29,6 +32,13 @@ type DecodeConfig struct {
 	// Octets, if given, is told what the directions of hhfr streams are made of, in order, with the number of the stream, from 1, and 0 for the direction of who opened it. Octets
 	// that are missing leave a gap between two offsets.
 	Octets func(stream, direction int, offset int64, b []byte) error
+}
+
+// Input is a capture, or, for [Reader.Streams], the octets of one contiguous run of one direction of a stream, as [RunName] names it or with any name. One that is an
+// [io.Seeker] can be read twice.
+type Input struct {
+	Name   string
+	Octets io.Reader
 }
 
 // Event is something that a [Reader] gives: a message or a check.
@@ -65,7 +75,7 @@ type Reader struct {
 	surveying bool // messages are not given: the input is read for what is to be known before
 	twice     bool // it was
 	blind     bool // there was a check that could not be told
-	survey    map[way1]*found
+	survey    map[wayKey]*found
 	raw       map[string]*found // of files
 	streams   map[int]bool      // connections that are streams, as was found before
 
@@ -78,15 +88,15 @@ type Reader struct {
 	err     error
 }
 
-// way1 names a direction of a connection.
-type way1 struct{ flow, dir int }
+// wayKey names a direction of a connection.
+type wayKey struct{ flow, dir int }
 
 // NewReader makes a reader.
 func NewReader(ctx context.Context, cfg DecodeConfig) *Reader {
 	if cfg.MaxMessage == 0 {
 		cfg.MaxMessage = defaultMaxMessage
 	}
-	return &Reader{cfg: cfg, shapes: newShapes(ctx, cfg.Store), contexts: newContexts(cfg.Store), survey: map[way1]*found{}, streams: map[int]bool{}, summary: newSummary()}
+	return &Reader{cfg: cfg, shapes: newShapes(ctx, cfg.Store), contexts: newContexts(cfg.Store), survey: map[wayKey]*found{}, streams: map[int]bool{}, summary: newSummary()}
 }
 
 // Summary is what was found so far.
@@ -138,7 +148,7 @@ func (r *Reader) found(flow, dir int) *found {
 	if !r.surveying && !r.twice {
 		return new(found)
 	}
-	key := way1{flow, dir}
+	key := wayKey{flow, dir}
 	if r.survey[key] == nil {
 		r.survey[key] = new(found)
 	}
@@ -162,7 +172,7 @@ func (r *Reader) keeps(c *conn) bool {
 }
 
 // run reads inputs by way of a function, twice if they can be.
-func (r *Reader) run(inputs []io.Reader, read func() error) iter.Seq2[Event, error] {
+func (r *Reader) run(inputs []Input, read func() error) iter.Seq2[Event, error] {
 	return func(yield func(Event, error) bool) {
 		r.yield = yield
 		err := r.both(inputs, read)
@@ -172,11 +182,11 @@ func (r *Reader) run(inputs []io.Reader, read func() error) iter.Seq2[Event, err
 	}
 }
 
-func (r *Reader) both(inputs []io.Reader, read func() error) error {
+func (r *Reader) both(inputs []Input, read func() error) error {
 	var seekers []io.Seeker
 	var from []int64
 	for _, in := range inputs {
-		s, ok := in.(io.Seeker)
+		s, ok := in.Octets.(io.Seeker)
 		if !ok {
 			return r.pass(read)
 		}
@@ -215,14 +225,17 @@ func (r *Reader) pass(read func() error) error {
 
 // Captures decodes captures: the messages of hhfr streams, found by content, and plain SOAP in HTTP. Several are put together in the order of the times of their packets. A capture that is cut off or lacks packets is
 // no error; [Summary.Partial] tells. Errors are [flow.Error], those of the store's context, and those of [DecodeConfig.Octets].
-func (r *Reader) Captures(ctx context.Context, inputs ...io.Reader) iter.Seq2[Event, error] {
+func (r *Reader) Captures(ctx context.Context, inputs ...Input) iter.Seq2[Event, error] {
 	return r.run(inputs, func() error { return r.captures(ctx, inputs) })
 }
 
-func (r *Reader) captures(ctx context.Context, inputs []io.Reader) (err error) {
+func (r *Reader) captures(ctx context.Context, inputs []Input) (err error) {
 	files := make([]*flow.File, len(inputs))
 	for i, in := range inputs {
-		if files[i], err = flow.Open(in); err != nil {
+		if files[i], err = flow.Open(in.Octets); err != nil {
+			if in.Name != "" {
+				err = fmt.Errorf("%s: %w", in.Name, err)
+			}
 			return err
 		}
 	}
@@ -244,7 +257,7 @@ func (r *Reader) captures(ctx context.Context, inputs []io.Reader) (err error) {
 // Decode reads a whole capture, as [Reader.Captures] does, and keeps all messages.
 func Decode(ctx context.Context, in io.Reader, cfg DecodeConfig) (*Result, error) {
 	r := NewReader(ctx, cfg)
-	return r.collected(r.Captures(ctx, in))
+	return r.collected(r.Captures(ctx, Input{Octets: in}))
 }
 
 // collected keeps all messages.

@@ -6,12 +6,12 @@ import (
 
 // side takes the messages of one direction of a stream.
 type side struct {
-	*direction // nil: nothing of a stream was found in it yet
-	conn       *conn
-	dir        int
-	given      []*Decoded // whole, and given out since the last check
-	past       *found     // of the first pass
-	whole      int        // messages
+	in    *direction // nil: nothing of a stream was found in it yet
+	conn  *conn
+	dir   int
+	given []*Decoded // whole, and given out since the last check
+	past  *found     // of the first pass
+	whole int        // messages
 }
 
 // found is what a first pass found out of a direction.
@@ -39,10 +39,10 @@ func (s *side) what() *found {
 }
 
 func (s *side) met() {
-	s.conn.begin(s.origin.Session)
-	if s.direction.floated {
+	s.conn.begin(s.in.origin.Session)
+	if s.in.floated {
 		w := &s.conn.ways[s.dir]
-		w.tape.place(s.direction.syncAt - (w.since - int64(s.direction.behind())))
+		w.tape.place(s.in.syncAt - (w.since - int64(s.in.behind())))
 	}
 }
 
@@ -117,7 +117,7 @@ func (s *side) checked(from, to uint64, state State) {
 	if r.twice || to == from {
 		return
 	}
-	check := &Check{State: state, Stream: s.conn.stream.number, Direction: s.dir, From: from + 1, To: to, Session: s.origin.Session}
+	check := &Check{State: state, Stream: s.conn.stream.number, Direction: s.dir, From: from + 1, To: to, Session: s.in.origin.Session}
 	for _, d := range given {
 		if d.Index > from && d.Index <= to {
 			r.summary.uncount(d)

@@ -57,12 +57,12 @@ func (t *tour) tell(ctx context.Context, l *lived) (err error) {
 	if err != nil {
 		return err
 	}
-	var raw []capture.RawRun
+	var raw []capture.Input
 	for name, octets := range runs {
 		if err := os.WriteFile(name, octets.Bytes(), 0o600); err != nil {
 			return err
 		}
-		raw = append(raw, capture.RawRun{Name: name, Octets: bytes.NewReader(octets.Bytes())})
+		raw = append(raw, capture.Input{Name: name, Octets: bytes.NewReader(octets.Bytes())})
 	}
 	rebuilt, err := capture.DecodeStreams(ctx, raw, capture.DecodeConfig{Store: store})
 	if err != nil {

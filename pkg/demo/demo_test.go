@@ -91,11 +91,11 @@ func rebuildFromFiles(t *testing.T, dir string, messages []demo.Message) {
 	files, err := filepath.Glob(filepath.Join(dir, demo.Again, "*.bin"))
 	require.NoError(t, err)
 	require.Len(t, files, 2)
-	runs := func() (all []capture.RawRun) {
+	runs := func() (all []capture.Input) {
 		for _, f := range files {
 			octets, err := os.ReadFile(f)
 			require.NoError(t, err)
-			all = append(all, capture.RawRun{Name: f, Octets: bytes.NewReader(octets)})
+			all = append(all, capture.Input{Name: f, Octets: bytes.NewReader(octets)})
 		}
 		return all
 	}

@@ -87,7 +87,7 @@ func (h *HTTP) reply(m *Message, resumed bool) {
 	if h.asking >= 0 {
 		h.unanswered(h.asking)
 		x = h.open[0].Exchange
-		h.open = h.open[1:]
+		h.drop(1)
 	} else {
 		h.ids++
 		x.ID = h.ids
@@ -108,8 +108,16 @@ func (h *HTTP) unanswered(n int) {
 			h.cfg.NoReply(x.Exchange)
 		}
 	}
-	h.open = h.open[n:]
+	h.drop(n)
 	h.asking -= n
+}
+
+// drop forgets the first n requests that wait.
+func (h *HTTP) drop(n int) {
+	clear(h.open[:n])
+	if h.open = h.open[n:]; len(h.open) == 0 {
+		h.open = nil
+	}
 }
 
 func (h *HTTP) finish() {

@@ -55,14 +55,18 @@ func undecided(b []byte) bool {
 
 // take takes the octets of a packet.
 func (p *httpParser) take(b []byte, m Mark) {
-	p.forget()
 	p.marks = append(p.marks, mark{len(p.buf), m})
 	p.mark = m
-	p.buf = append(p.buf, b...)
+	if len(p.buf) > 0 {
+		p.buf = append(p.buf, b...)
+	} else {
+		p.buf = b[:len(b):len(b)] // until there is a rest
+	}
 	p.parse(false)
+	p.forget()
 }
 
-// forget drops what was read.
+// forget drops what was read, and keeps the rest.
 func (p *httpParser) forget() {
 	n := len(p.marks)
 	if p.at < len(p.buf) {
@@ -74,7 +78,12 @@ func (p *httpParser) forget() {
 	}
 	p.offset += int64(p.at)
 	p.looked = max(p.looked-p.at, 0)
-	p.buf = p.buf[:copy(p.buf, p.buf[p.at:])]
+	switch rest := p.buf[p.at:]; {
+	case len(rest) == 0:
+		p.buf, p.marks = nil, nil
+	case p.at > 0 || cap(p.buf) == len(p.buf): // it may be who gave it
+		p.buf = bytes.Clone(rest)
+	}
 	p.at = 0
 }
 

@@ -12,7 +12,7 @@ import (
 type Limits struct {
 	// Octets is what waits for others in front of it, of all connections together; 0 means 16 MiB. Beyond it the connection that was idle longest is given out as it is.
 	Octets int64
-	// Flows is how many connections may be open; 0 means 16,384. Beyond it the one that was idle longest is given out as it is.
+	// Flows is how many connections may be open; 0 means 8,192. Beyond it the one that was idle longest is given out as it is.
 	Flows int
 	// PendingOctets and PendingPieces are what one direction keeps behind a gap before the gap counts as missing; 0 means 4 MiB and 4,096.
 	PendingOctets, PendingPieces int
@@ -21,7 +21,7 @@ type Limits struct {
 // WithDefaults fills in what is zero.
 func (l Limits) WithDefaults() Limits {
 	l.Octets = cmp.Or(l.Octets, 16<<20)
-	l.Flows = cmp.Or(l.Flows, 16384)
+	l.Flows = cmp.Or(l.Flows, 8192)
 	l.PendingOctets = cmp.Or(l.PendingOctets, 4<<20)
 	l.PendingPieces = cmp.Or(l.PendingPieces, 4096)
 	return l
@@ -201,7 +201,7 @@ func (a *Assembler) give(f *openFlow) error {
 
 // tidy gives out connections that ended a while ago, and those that limits leave no room for.
 func (a *Assembler) tidy(now time.Time) error {
-	for len(a.closing) > 0 && (a.closing[0].gone || now.Sub(a.closing[0].closedAt) > closedFor) {
+	for len(a.closing) > 0 && (a.closing[0].gone || now.Sub(a.closing[0].closedAt) > closedFor || len(a.flows) > a.cfg.Limits.Flows) {
 		f := a.closing[0]
 		a.closing[0] = nil
 		a.closing = a.closing[1:]

@@ -13,8 +13,6 @@ type DecoderConfig struct {
 	Shapes Shapes
 	// Named finds a shape by the beginning of its fingerprint, as syncs and bases name shapes; nil: none is found.
 	Named func(name [8]byte) *shape.Program
-	// Trust judges a sync of a direction whose hello the decoder has not seen; nil: every one is trusted.
-	Trust func(frame.Sync) bool
 	// MaxFragment bounds the payload of a data frame, in bytes; 0 means 16,384.
 	MaxFragment int
 	// MaxShapes and MaxShapeOctets bound the shapes that stand under numbers; 0 means 1,024 and 4 MiB.

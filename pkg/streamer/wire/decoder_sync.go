@@ -96,10 +96,7 @@ func (d *Decoder) mayJoin(s frame.Sync, at int64) bool {
 	if len(s.Open) >= frame.MaxOpen {
 		return false
 	}
-	if !d.known {
-		return d.cfg.Trust == nil || d.cfg.Trust(s)
-	}
-	return s.Word == d.word && s.Origin() == d.origin && (d.floating && s.Offset >= uint64(d.at) || s.Offset == uint64(at))
+	return !d.known || s.Word == d.word && s.Origin() == d.origin && (d.floating && s.Offset >= uint64(d.at) || s.Offset == uint64(at))
 }
 
 func supported(stages uint64) error {
