@@ -35,8 +35,7 @@ func openLink(ctx context.Context, without uint64) (*link, error) {
 	var wg sync.WaitGroup
 	var errs [2]error
 	wg.Go(func() {
-		l.to, errs[0] = streamer.Over(ctx, there, streamer.Config{Accept: func(_ context.Context, h streamer.Hello) (streamer.Coder, streamer.Handler, error) {
-			ends[1].PeerLimits(int(h.Limits.MaxShapes), int64(h.Limits.MaxShapeBytes))
+		l.to, errs[0] = streamer.Over(ctx, there, streamer.Config{Accept: func(context.Context, streamer.Hello) (streamer.Coder, streamer.Handler, error) {
 			return ends[1], l.receive, nil
 		}})
 	})
@@ -47,8 +46,6 @@ func openLink(ctx context.Context, without uint64) (*link, error) {
 	if err := errors.Join(errs[:]...); err != nil {
 		return nil, err
 	}
-	limits := l.from.Hello().Limits
-	ends[0].PeerLimits(int(limits.MaxShapes), int64(limits.MaxShapeBytes))
 	return l, nil
 }
 

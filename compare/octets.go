@@ -5,7 +5,7 @@ import (
 	"fmt"
 	"slices"
 
-	"github.com/hhfr/hhfr/pkg/codec/binary"
+	"github.com/hhfr/hhfr/pkg/streamer/wire"
 )
 
 // octetsRow is one workload: octets per message, means over all messages in order. Zero means not measured. HHFR has framing and sync frames in it;
@@ -54,7 +54,7 @@ func measureBytes(ctx context.Context, in *inputs) (rows []octetsRow, err error)
 		for _, way := range []struct {
 			to      *float64
 			without uint64
-		}{{&row.HHFRPlain, binary.Columns | binary.Memory | binary.Zstd}, {&row.HHFRColumns, binary.Memory | binary.Zstd}, {&row.HHFR, 0}} {
+		}{{&row.HHFRPlain, wire.Columns | wire.Memory | wire.Zstd}, {&row.HHFRColumns, wire.Memory | wire.Zstd}, {&row.HHFR, 0}} {
 			if *way.to, row.HHFRShapes, err = overHHFR(ctx, messages, way.without); err != nil {
 				return nil, fmt.Errorf("%s: hhfr: %w", f.name, err)
 			}

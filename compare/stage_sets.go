@@ -6,7 +6,7 @@ import (
 	"os"
 	"path/filepath"
 
-	"github.com/hhfr/hhfr/pkg/codec/binary"
+	"github.com/hhfr/hhfr/pkg/streamer/wire"
 )
 
 // stageSets are the sets of stages that are set beside each other.
@@ -14,11 +14,11 @@ var stageSets = []struct {
 	name    string
 	without uint64
 }{
-	{"none", binary.Columns | binary.Memory | binary.Zstd},
-	{"columns", binary.Memory | binary.Zstd},
-	{"columns, memory", binary.Zstd},
-	{"zstd", binary.Columns | binary.Memory},
-	{"columns, zstd", binary.Memory},
+	{"none", wire.Columns | wire.Memory | wire.Zstd},
+	{"columns", wire.Memory | wire.Zstd},
+	{"columns, memory", wire.Zstd},
+	{"zstd", wire.Columns | wire.Memory},
+	{"columns, zstd", wire.Memory},
 	{"all", 0},
 }
 

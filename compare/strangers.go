@@ -2,7 +2,6 @@ package main
 
 import (
 	"bufio"
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -14,6 +13,7 @@ import (
 	"github.com/hhfr/hhfr/pkg/codec/binary"
 	"github.com/hhfr/hhfr/pkg/ctxstore"
 	"github.com/hhfr/hhfr/pkg/ctxstore/memory"
+	"github.com/hhfr/hhfr/pkg/streamer/wire"
 )
 
 // strangers is what messages of never-repeating kinds cost: processor time a message, forwarded as HTTP requests, as they are and split before.
@@ -62,10 +62,12 @@ func measureStrangers(ctx context.Context) (*strangers, error) {
 	plain := func(m []byte) error { _, err := to.Write(m); return err }
 	split := func(m []byte) error {
 		octets := 0
-		err := coder.Split(0, nil, bytes.NewReader(m), 16000, func(_ bool, _ uint64, _ bool, segment []byte) error {
-			octets += len(segment)
-			return plain(segment)
+		cut := coder.Split(0, 16000, func(_ bool, p wire.Part) error {
+			octets += len(p.Content)
+			return plain(p.Content)
 		})
+		err := cut.All(m)
+		cut.Free()
 		if r.Messages > 2*each {
 			r.Added = max(r.Added, float64(octets-len(m)))
 		}

@@ -9,8 +9,8 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/hhfr/hhfr/internal/link"
-	"github.com/hhfr/hhfr/pkg/codec/binary"
 	"github.com/hhfr/hhfr/pkg/peer"
+	"github.com/hhfr/hhfr/pkg/streamer/wire"
 )
 
 // shells are those that cobra writes scripts for.
@@ -65,7 +65,7 @@ func completeValues(c *cobra.Command) {
 	misbehaviors, _ := peer.Misbehaviors()
 	values := map[string][]string{
 		"as": {"soap", "hhfr"}, "assurance": assurances(), "from": {"xml"}, "link": link.Names(), "log-format": {"text", "json"}, "misbehave": misbehaviors,
-		"representation": {"binary", "xml"}, "service": {"concat", "sum"}, "soap": {"1.1", "1.2"}, "transport": {"tcp", "udp"}, "without": binary.StageNames(), "wrap": {"1.1", "1.2"},
+		"representation": {"binary", "xml"}, "service": {"concat", "sum"}, "soap": {"1.1", "1.2"}, "transport": {"tcp", "udp"}, "without": wire.StageNames(), "wrap": {"1.1", "1.2"},
 	}
 	folders := []string{"dir", "save-dir", "write-streams"}
 	// Registering fails only for a flag that is not there, or has it already.

@@ -5,31 +5,33 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
+	"iter"
 	"maps"
+	"math"
 	"os"
-	"path/filepath"
+	"runtime/debug"
 	"strings"
 
 	"github.com/spf13/cobra"
 
 	"github.com/hhfr/hhfr/pkg/capture"
-	"github.com/hhfr/hhfr/pkg/capture/flow"
 	"github.com/hhfr/hhfr/pkg/ctxstore"
 	"github.com/hhfr/hhfr/pkg/ctxstore/engines"
 )
 
 type decodeOptions struct {
-	file, store, saveDir, writeStreams, output string
-	lenient                                    bool
+	files                                []string
+	store, saveDir, writeStreams, output string
+	lenient                              bool
+	raw                                  bool // octets of streams, without a capture
 }
 
 func newDecode(env Env, g *global) *cobra.Command {
 	var o decodeOptions
 	c := &cobra.Command{
-		Use:   "decode FILE",
+		Use:   "decode FILE…",
 		Short: "Show the SOAP messages of a capture: of hhfr streams, and plain in HTTP",
-		Long: `decode reads a pcap or pcapng capture, or a recording of hhfr itself, and lists its SOAP messages:
+		Long: `decode reads pcap or pcapng captures, or recordings of hhfr itself, and lists their SOAP messages:
 one line each (number, as in the names of --save-dir, time, client and server, session, exchange, kind, operation,
 octets on the wire, octets of the envelope, state), or all of them. On a terminal that is too narrow for that session,
 exchange and ends are left out. The client is who opened the connection, or was seen first. Streams are found by their content, over TCP and UDP, whatever
@@ -37,20 +39,26 @@ their port; datagrams that were lost and sent again, or came out of order, are p
 by their fingerprints from the store; so do unchanging headers, which two ends agreed to send once: they are put
 back from the negotiation in the capture, or the session's context in the store.
 
+Several captures are put together in the order of time. Files are read twice, so that each message has its final state.
+From a pipe, and from stdin (-), a message is listed as soon as it is whole, as unverified; when a check of its stream comes, a
+line says which messages are verified or withdrawn. Shapes that come later than a message are not waited for. So a capture can be watched while it grows:
+tshark -w - | hhfr decode -
+
 What two proxies say to each other, beside the messages of their ends, is named in brackets; where it carries nothing
 of these, -v lists it.
 
 A message is verified when the check of a later sync or close frame covers it; unverified while none does, withdrawn when its check is wrong.
-Plain SOAP in HTTP is unchecked: nothing in a capture says whether it is what was sent.
-Exit code 5: something is missing (packets, the end of the file, shapes); what is there is given. Ctrl-C ends the
-capture: what came is listed, with exit code 130.`,
+Plain SOAP in HTTP is unchecked: nothing in a capture says whether it is what was sent. Files of --save-dir whose
+messages are withdrawn have names that end in .withdrawn.
+Exit code 5: something is missing (packets, the end of the file, shapes), or was withdrawn; what is there is given. Ctrl-C
+ends the capture: what came is listed, with exit code 130.`,
 		Example: `  hhfr decode session.pcapng
   hhfr decode session.pcapng --store ./store --save-dir messages
   hhfr decode session.pcapng -o jsonl | head -1
   hhfr decode session.pcapng --write-streams raw && hhfr reconstruct raw/*.bin --store ./store --save-dir messages`,
-		Args: takes("FILE"),
+		Args: takes("FILE…"),
 		RunE: func(c *cobra.Command, args []string) error {
-			o.file = args[0]
+			o.files = args
 			return runDecode(c.Context(), env, g, o)
 		},
 	}
@@ -63,12 +71,13 @@ capture: what came is listed, with exit code 130.`,
 	return c
 }
 
-func runDecode(ctx context.Context, env Env, g *global, o decodeOptions) error {
-	in, err := openInput(ctx, env, g, o.file, "a capture")
+func runDecode(ctx context.Context, env Env, g *global, o decodeOptions) (err error) {
+	defer frugal()()
+	in, err := openSources(ctx, env, g, o.files, "a capture", o.output == "json")
 	if err != nil {
 		return err
 	}
-	defer func() { _ = in.Close() }()
+	defer func() { _ = in.close() }()
 	store, err := openReadOnly(ctx, o.store)
 	if err != nil {
 		return err
@@ -76,25 +85,36 @@ func runDecode(ctx context.Context, env Env, g *global, o decodeOptions) error {
 	if store != nil {
 		defer func() { _ = store.Close() }()
 	}
-	cfg := capture.DecodeConfig{Store: store}
+	cfg := capture.DecodeConfig{Store: store, Starts: o.starts()}
 	if o.writeStreams != "" {
 		if err := os.MkdirAll(o.writeStreams, 0o755); err != nil {
 			return err
 		}
-		cfg.EachRun = func(stream, direction int, r *flow.Run) error {
-			return os.WriteFile(filepath.Join(o.writeStreams, capture.RunName(stream, direction, r.Offset)), r.Data, 0o600)
-		}
+		runs := &runFiles{dir: o.writeStreams}
+		defer func() { err = errors.Join(err, runs.close()) }()
+		cfg.Octets = runs.write
 	}
 	// An interrupt ends the capture, whose messages up to there are shown.
-	result, err := capture.Decode(context.WithoutCancel(ctx), endingWith{ctx, in}, cfg)
-	switch {
-	case err != nil && ctx.Err() != nil:
-		return context.Cause(ctx)
-	case err != nil:
-		return fmt.Errorf("%s: %w", o.file, err)
-	}
-	return errors.Join(present(env, g, o, result), context.Cause(ctx))
+	whole := context.WithoutCancel(ctx)
+	r := capture.NewReader(whole, cfg)
+	return present(ctx, env, g, o, r, r.Captures(whole, in.list...))
 }
+
+// frugal has garbage collected before all memory together is more than decoding needs, however much comes by; unless who runs hhfr has set a limit (GOMEMLIMIT).
+func frugal() (undo func()) {
+	const enough = 48 << 20 // bytes
+	before := debug.SetMemoryLimit(-1)
+	if before == math.MaxInt64 {
+		debug.SetMemoryLimit(enough)
+	}
+	return func() { debug.SetMemoryLimit(before) }
+}
+
+// starts reports whether no more than the beginnings of messages are of use.
+func (o *decodeOptions) starts() bool { return o.saveDir == "" && o.output == "text" }
+
+// names are the inputs, for people.
+func (o *decodeOptions) names() string { return strings.Join(o.files, ", ") }
 
 // openReadOnly opens a store that must exist; nil for no name.
 func openReadOnly(ctx context.Context, spec string) (ctxstore.Store, error) {
@@ -104,66 +124,60 @@ func openReadOnly(ctx context.Context, spec string) (ctxstore.Store, error) {
 	return engines.Open(ctx, spec, engines.Options{ReadOnly: true})
 }
 
-// present prints and saves what was decoded, and tells by its error what is missing.
-func present(env Env, g *global, o decodeOptions, r *capture.Result) error {
+// present prints and saves what is decoded as it comes, and tells by its error what is missing.
+func present(ctx context.Context, env Env, g *global, o decodeOptions, r *capture.Reader, events iter.Seq2[capture.Event, error]) error {
 	if o.saveDir != "" {
-		if err := r.Save(o.saveDir); err != nil {
+		if err := os.MkdirAll(o.saveDir, 0o755); err != nil {
 			return err
 		}
 	}
 	out := bufio.NewWriter(env.Out)
-	controls := controlsOf(r.Messages)
-	if err := printResult(out, o.output, r, controls, rowLayout{width: columns(env.Out), all: g.verbose}); err != nil {
+	l := newListing(out, o.output, rowLayout{width: columns(env.Out), all: g.verbose, ends: r.Widest})
+	for ev, err := range events {
+		if err == nil {
+			err = l.event(ev, o.saveDir)
+		}
+		if err == nil && !r.Twice() {
+			err = out.Flush()
+		}
+		switch {
+		case err != nil && ctx.Err() != nil:
+			return context.Cause(ctx)
+		case err != nil:
+			return err
+		}
+	}
+	sum := r.Summary()
+	if err := errors.Join(l.end(sum), out.Flush()); err != nil {
 		return err
 	}
-	if err := out.Flush(); err != nil {
-		return err
+	if cause := context.Cause(ctx); cause != nil {
+		summarize(g, o, sum, l)
+		return cause
 	}
-	summarize(g, o, r, controls)
+	return l.verdict(g, o, sum)
+}
+
+// verdict tells by an error what is missing.
+func (l *listing) verdict(g *global, o decodeOptions, s *capture.Summary) error {
+	summarize(g, o, s, l)
 	switch {
-	case len(r.Messages) == 0 && len(r.Streams) == 0 && !r.Partial():
-		return &problem{exitFailed, fmt.Errorf("%w in %s; found instead: %s", capture.ErrNothing, o.file, instead(r)), ""}
-	case r.Partial() && !o.lenient:
+	case o.raw && len(s.Streams) == 0:
+		return &problem{exitMalformed, errors.New("no hhfr stream in " + o.names()),
+			"raw stream octets begin with a hello, or have a sync frame; captures are for hhfr decode"}
+	case s.Counts().Messages == 0 && len(s.Streams) == 0 && !s.Partial():
+		return &problem{exitFailed, fmt.Errorf("%w in %s; found instead: %s", capture.ErrNothing, o.names(), instead(s)), ""}
+	case s.Partial() && !o.lenient:
 		return quiet(exitPartial)
 	}
 	return nil
 }
 
 // instead says what an input has instead of messages.
-func instead(r *capture.Result) string {
-	kinds := maps.Clone(r.Others)
-	for why, n := range r.Stats.Undecoded {
+func instead(s *capture.Summary) string {
+	kinds := maps.Clone(s.Others)
+	for why, n := range s.Stats.Undecoded {
 		kinds["packets left out: "+why] = n
 	}
 	return countKinds(kinds)
-}
-
-func printResult(w io.Writer, format string, r *capture.Result, controls controls, layout rowLayout) error {
-	switch format {
-	case "json":
-		return writeJSON(w, newReport(r, controls))
-	case "jsonl":
-		for _, m := range r.Messages {
-			if err := writeJSON(w, newMessageReport(m, controls)); err != nil {
-				return err
-			}
-		}
-		return nil
-	case "xml":
-		for _, m := range r.Messages {
-			if len(m.Body) == 0 || !m.Whole() {
-				continue
-			}
-			if _, err := w.Write(m.Body); err != nil {
-				return err
-			}
-			if m.Body[len(m.Body)-1] != '\n' {
-				if _, err := w.Write([]byte{'\n'}); err != nil {
-					return err
-				}
-			}
-		}
-		return nil
-	}
-	return layout.print(w, r, controls)
 }

@@ -9,37 +9,16 @@ import (
 	"unicode/utf8"
 
 	"github.com/hhfr/hhfr/pkg/capture"
-	"github.com/hhfr/hhfr/pkg/proxy"
 	"github.com/hhfr/hhfr/pkg/streamer/frame"
 )
 
-// controls say of messages between two proxies what they are for, where they are no HTTP message.
-type controls map[*capture.Decoded]string
-
-func controlsOf(messages []*capture.Decoded) controls {
-	all, exchanges := controls{}, map[int]bool{}
-	for _, m := range messages {
-		if what := proxy.Control(m.Head); what != "" && m.HHFR {
-			all[m] = what
-			exchanges[m.Number] = true
-		}
-	}
-	for _, m := range messages {
-		if m.Reply && len(m.Head)+len(m.Body) == 0 && exchanges[m.Number] {
-			all[m] = "taken"
-		}
-	}
-	return all
-}
-
-// idle reports whether a message is one of the proxies alone: it carries nothing of a client or a
-// server.
-func (c controls) idle(m *capture.Decoded) bool { return c[m] != "" && len(m.Body) == 0 }
-
 // rowLayout says how rows of messages are printed.
 type rowLayout struct {
-	width int  // of the terminal, in columns; 0: as wide as it takes
-	all   bool // idle messages, too
+	width int        // of the terminal, in columns; 0: as wide as it takes
+	all   bool       // idle messages, too
+	ends  func() int // how long addresses are, as far as that is known
+
+	columns []column // once there was a row
 }
 
 // column is one of a list of messages.
@@ -47,7 +26,7 @@ type column struct {
 	title string
 	width int // 0: the last one
 	right bool
-	text  func(*capture.Decoded) string
+	text  func(*listed) string
 }
 
 // leastOperation is how narrow names of operations may be before another column goes instead.
@@ -56,57 +35,81 @@ const leastOperation = 16
 // expendable are the columns that a terminal may be too narrow for, the first one first.
 var expendable = []string{"SESSION", "EXCHANGE", "SERVER", "", "CLIENT", "WIRE", "TIME"}
 
-// print lists the messages, a line each.
-func (l rowLayout) print(w io.Writer, r *capture.Result, c controls) error {
-	rows := r.Messages
-	if !l.all {
-		rows = slices.DeleteFunc(slices.Clone(rows), c.idle)
-	}
-	if len(rows) == 0 {
-		return nil
-	}
-	columns := l.fit(columnsOf(rows, c))
-	titles := make([]string, len(columns))
-	for i, col := range columns {
-		titles[i] = col.title
-	}
-	if err := l.line(w, columns, titles); err != nil {
-		return err
-	}
-	for _, m := range rows {
-		texts := make([]string, len(columns))
-		for i, col := range columns {
-			texts[i] = col.text(m)
+// row prints a message, a line; before the first one the titles.
+func (l *rowLayout) row(w io.Writer, m *listed) error {
+	if l.columns == nil {
+		l.columns = l.fit(l.columnsFor(m))
+		titles := make([]string, len(l.columns))
+		for i, col := range l.columns {
+			titles[i] = col.title
 		}
-		if err := l.line(w, columns, texts); err != nil {
+		if err := l.line(w, titles); err != nil {
 			return err
 		}
 	}
-	return nil
+	texts := make([]string, len(l.columns))
+	for i, col := range l.columns {
+		texts[i] = col.text(m)
+	}
+	return l.line(w, texts)
 }
 
-// columnsOf are all columns for messages; those of ends only where a capture tells them.
-func columnsOf(rows []*capture.Decoded, c controls) []column {
+// check prints what a check says of messages that were listed before.
+func (l *rowLayout) check(w io.Writer, c *capture.Check) error {
+	n, first, last := 0, 0, 0
+	var from *listed
+	for _, m := range c.Messages {
+		if m.State != c.State {
+			continue
+		}
+		if n++; first == 0 || m.Number < first {
+			first = m.Number
+		}
+		last = max(last, m.Number)
+		from = &listed{Decoded: m}
+	}
+	if n == 0 {
+		return nil
+	}
+	of := "session " + sessionText(from)
+	if from.Src.IsValid() {
+		of = from.Src.String()
+	}
+	text := fmt.Sprintf("%v: %s of %s, number %d", c.State, count(n, "message"), of, first)
+	if last > first {
+		text = fmt.Sprintf("%v: %s of %s, numbers %d to %d", c.State, count(n, "message"), of, first, last)
+	}
+	if l.width > 0 {
+		text = shorten(text, l.width)
+	}
+	_, err := fmt.Fprintln(w, text)
+	return err
+}
+
+// columnsFor are all columns, by the first message; those of ends only where a capture tells them.
+func (l *rowLayout) columnsFor(first *listed) []column {
 	ends := 0
-	for _, m := range rows {
-		if m.Src.IsValid() {
-			ends = max(ends, len(m.Src.String()), len(m.Dst.String()))
+	if first.Src.IsValid() {
+		const port = 5 // digits
+		ends = max(l.ends(), len(first.Src.Addr().String())+1+port)
+		if known := l.ends(); known > 0 {
+			ends = known
 		}
 	}
 	all := []column{
-		{"NUMBER", 6, true, func(m *capture.Decoded) string { return orDash(m.Number > 0, "%d", m.Number) }},
-		{"TIME", 15, false, func(m *capture.Decoded) string {
+		{"NUMBER", 6, true, func(m *listed) string { return orDash(m.Number > 0, "%d", m.Number) }},
+		{"TIME", 15, false, func(m *listed) string {
 			return orDash(!m.First.IsZero(), "%s", m.First.UTC().Format("15:04:05.000000"))
 		}},
-		{"CLIENT", ends, false, func(m *capture.Decoded) string { return addressText(m.Client()) }},
+		{"CLIENT", ends, false, func(m *listed) string { return addressText(m.Client()) }},
 		{"", 2, false, directionText},
-		{"SERVER", ends, false, func(m *capture.Decoded) string { return addressText(m.Server()) }},
+		{"SERVER", ends, false, func(m *listed) string { return addressText(m.Server()) }},
 		{"SESSION", 8, false, sessionText},
 		{"EXCHANGE", 9, true, exchangeText},
 		{"MESSAGE", 8, false, kindOf},
-		{"OPERATION", 28, false, func(m *capture.Decoded) string { return operationText(m, c) }},
-		{"WIRE", 8, true, func(m *capture.Decoded) string { return fmt.Sprint(m.Wire) }},
-		{"SOAP", 8, true, func(m *capture.Decoded) string { return fmt.Sprint(len(m.Body)) }},
+		{"OPERATION", 28, false, operationText},
+		{"WIRE", 8, true, func(m *listed) string { return fmt.Sprint(m.Wire) }},
+		{"SOAP", 8, true, func(m *listed) string { return fmt.Sprint(m.BodyOctets) }},
 		{"STATE", 0, false, stateText},
 	}
 	if ends == 0 {
@@ -119,7 +122,7 @@ func columnsOf(rows []*capture.Decoded, c controls) []column {
 
 // fit leaves out columns until what is left fits the width, and makes the names of operations as
 // wide as they may be then.
-func (l rowLayout) fit(columns []column) []column {
+func (l *rowLayout) fit(columns []column) []column {
 	if l.width == 0 {
 		return columns
 	}
@@ -146,9 +149,9 @@ func (l rowLayout) fit(columns []column) []column {
 	return columns
 }
 
-func (l rowLayout) line(w io.Writer, columns []column, texts []string) error {
+func (l *rowLayout) line(w io.Writer, texts []string) error {
 	var b strings.Builder
-	for i, c := range columns {
+	for i, c := range l.columns {
 		text := texts[i]
 		if l.width > 0 && c.width > 0 {
 			text = shorten(text, c.width)
@@ -182,27 +185,29 @@ func orDash(there bool, format string, args ...any) string {
 func addressText(a netip.AddrPort) string { return orDash(a.IsValid(), "%v", a) }
 
 // directionText points to the end that a message goes to.
-func directionText(m *capture.Decoded) string {
+func directionText(m *listed) string {
 	if m.Src == m.Client() {
 		return "->"
 	}
 	return "<-"
 }
 
-func sessionText(m *capture.Decoded) string {
+func sessionText(m *listed) string {
 	name := m.SessionString()
 	return name[:min(8, len(name))]
 }
 
-func exchangeText(m *capture.Decoded) string {
+func exchangeText(m *listed) string {
 	if m.HHFR && m.Lane > 0 {
 		return fmt.Sprintf("%d.%d", m.Lane, m.Exchange)
 	}
 	return fmt.Sprint(m.Exchange)
 }
 
-func kindOf(m *capture.Decoded) string {
+func kindOf(m *listed) string {
 	switch {
+	case m.Interim:
+		return "interim"
 	case m.Reply:
 		return "reply"
 	case m.OneWay:
@@ -212,14 +217,14 @@ func kindOf(m *capture.Decoded) string {
 }
 
 // operationText is what a message asks for: of the service, or, in brackets, of the other proxy.
-func operationText(m *capture.Decoded, c controls) string {
-	if what := c[m]; what != "" {
-		return "(" + what + ")"
+func operationText(m *listed) string {
+	if m.control != "" {
+		return "(" + m.control + ")"
 	}
 	return orDash(m.Operation.Local != "", "%s", printable(m.Operation.Local))
 }
 
-func stateText(m *capture.Decoded) string {
+func stateText(m *listed) string {
 	why := m.Why
 	if m.Lacks != "" {
 		why = "shape " + shapeName(m.Lacks) + " is missing"

@@ -9,7 +9,7 @@ import (
 )
 
 // summarize tells what was found and what is missing.
-func summarize(g *global, o decodeOptions, r *capture.Result, c controls) {
+func summarize(g *global, o decodeOptions, r *capture.Summary, l *listing) {
 	g.note("%s", found(r))
 	for i, s := range r.Streams {
 		out, back := s.Octets[0], s.Octets[1]
@@ -23,10 +23,10 @@ func summarize(g *global, o decodeOptions, r *capture.Result, c controls) {
 				i+1)
 		}
 	}
-	if idle := idleCount(r, c); idle > 0 && o.output == "text" && !g.verbose {
+	if idle := l.idle; idle > 0 && o.output == "text" && !g.verbose {
 		g.note("%s of the proxies alone left out; -v lists all", count(idle, "message"))
 	}
-	if len(r.Messages) == 0 && len(r.Streams) == 0 && r.Partial() {
+	if l.messages == 0 && len(r.Streams) == 0 && r.Partial() {
 		g.warn("%v; found instead: %s", capture.ErrNothing, instead(r))
 	}
 	if r.Stats.Truncated {
@@ -36,16 +36,12 @@ func summarize(g *global, o decodeOptions, r *capture.Result, c controls) {
 		g.warn("%s in the capture, with at least %s missing",
 			count(r.Stats.Gaps, "gap"), count(r.Stats.MissingOctets, "octet"))
 	}
-	warnOfShapes(g, o, r)
-	warnOfContexts(g, o, r)
-	if len(r.Messages) > 0 && r.Others["streams without a sync frame to trust"] > 0 {
-		g.warn("a stream that begins in the middle has no two sync frames that agree; " +
-			"a store with its session would do: --store")
-	}
+	warnOfLack(g, o, r, l.lacking, count(len(l.shapes), "shape"))
+	warnOfContexts(g, o, r, l)
 }
 
 // found is what was found, in one line.
-func found(r *capture.Result) string {
+func found(r *capture.Summary) string {
 	c, list := r.Counts(), []string{}
 	if r.Stats.Packets > 0 {
 		list = append(list, count(r.Stats.Packets, "packet"), count(r.Stats.TCPFlows, "TCP connection"))
@@ -72,47 +68,20 @@ func found(r *capture.Result) string {
 	return strings.Join(list, ", ") + "; " + strings.Join(messages, ", ")
 }
 
-func idleCount(r *capture.Result, c controls) (n int) {
-	for _, m := range r.Messages {
-		if c.idle(m) {
-			n++
-		}
-	}
-	return n
-}
-
-// warnOfShapes tells how many messages need shapes that nobody has: one line, however many they
-// are.
-func warnOfShapes(g *global, o decodeOptions, r *capture.Result) {
-	messages, shapes := 0, map[string]bool{}
-	for _, m := range r.Messages {
-		if m.Lacks != "" {
-			messages++
-			shapes[shapeName(m.Lacks)] = true
-		}
-	}
-	warnOfLack(g, o, r, messages, count(len(shapes), "shape"))
-}
-
-// warnOfContexts does the same for contexts of sessions with unchanging headers.
-func warnOfContexts(g *global, o decodeOptions, r *capture.Result) {
-	messages, contexts := 0, map[string]bool{}
-	for _, m := range r.Messages {
-		if m.LacksContext != "" {
-			messages++
-			contexts[m.LacksContext] = true
-		}
-	}
-	those := count(len(contexts), "context")
-	for uri := range contexts {
-		if len(contexts) == 1 {
+// warnOfContexts tells how many messages need contexts of sessions with unchanging headers that nobody has: one line, however
+// many they are.
+func warnOfContexts(g *global, o decodeOptions, r *capture.Summary, l *listing) {
+	those := count(len(l.contexts), "context")
+	for uri := range l.contexts {
+		if len(l.contexts) == 1 {
 			those = "the context " + uri
 		}
 	}
-	warnOfLack(g, o, r, messages, those)
+	warnOfLack(g, o, r, l.lackingContexts, those)
 }
 
-func warnOfLack(g *global, o decodeOptions, r *capture.Result, messages int, what string) {
+// warnOfLack does so of anything.
+func warnOfLack(g *global, o decodeOptions, r *capture.Summary, messages int, what string) {
 	if messages == 0 {
 		return
 	}

@@ -12,6 +12,7 @@ import (
 	"slices"
 
 	"github.com/hhfr/hhfr/internal/xmltext"
+	"github.com/hhfr/hhfr/pkg/capture"
 )
 
 // openInput opens a file, or stdin for -; what says what it has. When ctx ends before the input
@@ -136,9 +137,98 @@ type endingWith struct {
 }
 
 func (e endingWith) Read(p []byte) (int, error) {
+	if _, file := e.r.(*os.File); file && e.ctx.Err() != nil { // reading does not fail then
+		return 0, io.EOF
+	}
 	n, err := e.r.Read(p)
 	if err != nil && e.ctx.Err() != nil {
 		err = io.EOF
 	}
 	return n, err
+}
+
+// seekable is one that can be read again.
+type seekable struct {
+	endingWith
+	io.Seeker
+}
+
+// sources are the inputs of a command, to be read side by side.
+type sources struct {
+	list    []capture.Input // regular files can be read again
+	closers []io.Closer
+}
+
+// openSources opens files, or stdin for -; what says what they have. again: all must be read again, so that what comes by way of a pipe is put into a file before.
+func openSources(ctx context.Context, env Env, g *global, names []string, what string, again bool) (s *sources, err error) {
+	if err := once(names); err != nil {
+		return nil, err
+	}
+	s = &sources{}
+	defer func() {
+		if err != nil {
+			_ = s.close()
+		}
+	}()
+	for _, name := range names {
+		if info, err := os.Stat(name); name != "-" && err == nil && info.Mode().IsRegular() {
+			f, err := os.Open(name)
+			if err != nil {
+				return s, err
+			}
+			s.list, s.closers = append(s.list, capture.Input{Name: name, Octets: seekable{endingWith{ctx, f}, f}}), append(s.closers, f)
+			continue
+		}
+		in, err := openInput(ctx, env, g, name, what)
+		if err != nil {
+			return s, err
+		}
+		s.closers = append(s.closers, in)
+		if !again {
+			s.list = append(s.list, capture.Input{Name: name, Octets: endingWith{ctx, in}})
+			continue
+		}
+		f, err := copied(endingWith{ctx, in})
+		if err != nil {
+			return s, err
+		}
+		s.list, s.closers = append(s.list, capture.Input{Name: name, Octets: f}), append(s.closers, f)
+	}
+	return s, nil
+}
+
+func (s *sources) close() (err error) {
+	for _, c := range s.closers {
+		err = errors.Join(err, c.Close())
+	}
+	return err
+}
+
+// copied is a file of its own with what r has.
+func copied(r io.Reader) (*copiedFile, error) {
+	f, err := os.CreateTemp("", "hhfr-")
+	if err != nil {
+		return nil, err
+	}
+	_ = os.Remove(f.Name()) // not everywhere while it is open
+	c := &copiedFile{f}
+	if _, err = io.Copy(f, r); err == nil {
+		_, err = f.Seek(0, io.SeekStart)
+	}
+	if err != nil {
+		return nil, errors.Join(err, c.Close())
+	}
+	return c, nil
+}
+
+// copiedFile is removed when it is closed.
+type copiedFile struct{ *os.File }
+
+// Close closes and removes it.
+func (c *copiedFile) Close() error {
+	err := c.File.Close()
+	if removed := os.Remove(c.Name()); !errors.Is(removed, os.ErrNotExist) {
+		err = errors.Join(err, removed)
+	}
+	return err
 }

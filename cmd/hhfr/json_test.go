@@ -22,6 +22,7 @@ import (
 // printed is the JSON of the commands: which object, and which type has its fields. What the fields mean is said by their comments.
 var printed = []struct{ command, about, folder, name string }{
 	{"decode", "one object. `-o jsonl` prints its `messages` alone, one a line", "cmd/hhfr", "report"},
+	{"decode", "with `-o jsonl` from a pipe, a line for each check of a stream, about messages that were listed before as unverified", "cmd/hhfr", "checkReport"},
 	{"reconstruct", "as `decode`", "", ""},
 	{"stream", "a line for each reply, in sending order", "cmd/hhfr", "exchangeReport"},
 	{"stream", "with `--listen` a line for each message that came unasked", "cmd/hhfr", "unaskedReport"},

@@ -23,12 +23,17 @@ func newReconstruct(env Env, g *global) *cobra.Command {
 context store, with the unchanging headers of their sessions, and writes the messages as they were sent.
 A direction may begin in the middle: what comes from its first trusted
 sync frame on is given. Files named NAME-OFFSET.bin, as decode --write-streams writes them, are runs of one direction NAME; any other file
-is a direction of its own. Two directions of one session are put together; a single one gives requests or replies only.`,
+is a direction of its own. Two directions of one session are put together; a single one gives requests or replies only.
+
+Files are read twice, so that each message has its final state; from a pipe, and from stdin (-), a message is given as soon as it
+is whole, and a line says when a check verified or withdrew it. Files of --save-dir whose messages are withdrawn have names that
+end in .withdrawn.`,
 		Example: `  hhfr decode session.pcapng --write-streams raw
   hhfr reconstruct raw/*.bin --store ./store --save-dir messages`,
 		Args: takes("FILE…"),
 		RunE: func(c *cobra.Command, args []string) error {
-			return runReconstruct(c.Context(), env, g, o, args)
+			o.files, o.raw = args, true
+			return runReconstruct(c.Context(), env, g, o)
 		},
 	}
 	f := c.Flags()
@@ -39,7 +44,8 @@ is a direction of its own. Two directions of one session are put together; a sin
 	return c
 }
 
-func runReconstruct(ctx context.Context, env Env, g *global, o decodeOptions, files []string) error {
+func runReconstruct(ctx context.Context, env Env, g *global, o decodeOptions) error {
+	defer frugal()()
 	store, err := openReadOnly(ctx, o.store)
 	if err != nil {
 		return err
@@ -47,35 +53,44 @@ func runReconstruct(ctx context.Context, env Env, g *global, o decodeOptions, fi
 	if store != nil {
 		defer func() { _ = store.Close() }()
 	}
-	if err := once(files); err != nil {
-		return err
-	}
-	var runs []capture.RawRun
-	for _, name := range files {
-		in, err := openInput(ctx, env, g, name, "a stream")
-		if err != nil {
-			return err
-		}
-		octets, err := io.ReadAll(in)
-		_ = in.Close()
-		if err != nil {
-			return err
-		}
-		if len(octets) == 0 {
-			return &problem{exitMalformed, errors.New(name + " is empty"), ""}
-		}
-		if _, err := flow.Open(bytes.NewReader(octets)); err == nil {
-			return &problem{exitMalformed, errors.New(name + " is a capture"), "captures are for hhfr decode; its --write-streams gives the octets of their streams"}
-		}
-		runs = append(runs, capture.RawRun{Name: name, Octets: octets})
-	}
-	r, err := capture.DecodeStreams(ctx, runs, capture.DecodeConfig{Store: store})
+	in, err := openSources(ctx, env, g, o.files, "a stream", o.output == "json")
 	if err != nil {
 		return err
 	}
-	o.file = strings.Join(files, ", ")
-	if len(r.Streams) == 0 {
-		return &problem{exitMalformed, errors.New("no hhfr stream in " + o.file), "raw stream octets begin with a hello, or have two sync frames that agree, or one of a session the store knows (--store); captures are for hhfr decode"}
+	defer func() { _ = in.close() }()
+	runs := make([]capture.Input, len(o.files))
+	for i, name := range o.files {
+		octets, err := rawOctets(name, in.list[i].Octets)
+		switch {
+		case err != nil && ctx.Err() != nil:
+			return context.Cause(ctx)
+		case err != nil:
+			return err
+		}
+		runs[i] = capture.Input{Name: name, Octets: octets}
 	}
-	return present(env, g, o, r)
+	r := capture.NewReader(context.WithoutCancel(ctx), capture.DecodeConfig{Store: store, Starts: o.starts()})
+	return present(ctx, env, g, o, r, r.Streams(context.WithoutCancel(ctx), runs...))
+}
+
+// rawOctets looks at the beginning of an input, which is to be octets of a stream.
+func rawOctets(name string, in io.Reader) (io.Reader, error) {
+	const magic = 4
+	begin := make([]byte, magic)
+	n, err := io.ReadFull(in, begin)
+	begin = begin[:n]
+	if err != nil && !errors.Is(err, io.EOF) && !errors.Is(err, io.ErrUnexpectedEOF) {
+		return nil, err
+	}
+	switch {
+	case n == 0:
+		return nil, &problem{exitMalformed, errors.New(name + " is empty"), ""}
+	case flow.IsCapture(begin):
+		return nil, &problem{exitMalformed, errors.New(name + " is a capture"), "captures are for hhfr decode; its --write-streams gives the octets of their streams"}
+	}
+	if s, ok := in.(io.Seeker); ok {
+		_, err := s.Seek(0, io.SeekStart)
+		return in, err
+	}
+	return io.MultiReader(bytes.NewReader(begin), in), nil
 }

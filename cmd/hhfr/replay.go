@@ -110,17 +110,20 @@ func runReplay(ctx context.Context, env Env, g *global, o replayOptions) (err er
 		return err
 	}
 	defer secure.close()
-	in, err := openInput(ctx, env, g, o.file, "a capture")
+	in, err := openSources(ctx, env, g, []string{o.file}, "a capture", true)
 	if err != nil {
 		return err
 	}
-	defer func() { _ = in.Close() }()
+	defer func() { _ = in.close() }()
+	if ctx.Err() != nil {
+		return context.Cause(ctx)
+	}
 	store, err := openStore(ctx, o.store, g.logger())
 	if err != nil {
 		return err
 	}
 	defer func() { _ = store.Close() }()
-	recorded, err := loadRecording(ctx, g, o.file, in, store)
+	recorded, err := loadRecording(ctx, g, o.file, in.list[0].Octets, store)
 	if err != nil {
 		return err
 	}

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bytes"
 	"encoding/json"
 	"io"
 	"time"
@@ -15,7 +16,7 @@ const reportVersion = 1
 
 type report struct {
 	Version  int             `json:"version"`  // 1
-	Messages []messageReport `json:"messages"` // in the order of their first octets
+	Messages []messageReport `json:"messages"` // in the order in which they became whole
 	Streams  []streamReport  `json:"streams"`  // the hhfr streams
 	Capture  captureReport   `json:"capture"`  // the capture around them; zeros where there is none
 	Others   map[string]int  `json:"others"`   // what was found instead of SOAP and hhfr: connections or datagrams, by kind
@@ -27,8 +28,11 @@ type messageReport struct {
 	Session    string          `json:"session"`                       // a UUID; - for plain SOAP
 	Lane       uint64          `json:"lane"`                          // of the stream
 	Exchange   uint64          `json:"exchange"`                      // the number of the exchange on its lane
-	Kind       string          `json:"kind"`                          // request, reply or one-way
+	Kind       string          `json:"kind"`                          // request, reply, interim (a reply before the one that counts) or one-way
 	Place      *placeReport    `json:"place,omitempty"`               // where the message stands in the sequence of its direction
+	Stream     int             `json:"stream,omitempty"`              // which of the streams, from 1
+	Direction  string          `json:"direction,omitempty"`           // of the stream: out, from who opened it, or back
+	Index      uint64          `json:"index,omitempty"`               // counts the messages of the direction that became whole, from 1
 	Source     string          `json:"source,omitempty"`              // address of the sender
 	Target     string          `json:"target,omitempty"`              // address of the receiver
 	First      string          `json:"first,omitempty"`               // time of the first octet, RFC 3339 in UTC
@@ -38,7 +42,7 @@ type messageReport struct {
 	Operation  string          `json:"operation,omitempty"`           // local name of the first element in the Body
 	Namespace  string          `json:"operation_namespace,omitempty"` // its namespace
 	Wire       int64           `json:"wire_octets"`                   // on the wire: the message's data frames, or its HTTP message
-	BodyOctets int             `json:"body_octets"`                   // of the envelope
+	BodyOctets int64           `json:"body_octets"`                   // of the envelope
 	HeadOctets int             `json:"head_octets"`                   // of the HTTP head; 0: the default one (negotiation.md)
 	Control    string          `json:"control,omitempty"`             // what it is for between two proxies, beside the HTTP messages of their ends: poll, lane end and so on
 	State      string          `json:"state"`                         // verified, unverified, withdrawn, incomplete, cancelled or undecodable
@@ -115,6 +119,30 @@ func newReliableReport(m *header.Message) *reliableReport {
 	return r
 }
 
+// checkReport is what a check says of messages that were listed before as unverified: an object of its own with -o jsonl, from a pipe.
+type checkReport struct {
+	Check     string `json:"check"`     // verified or withdrawn
+	Session   string `json:"session"`   // a UUID
+	Stream    int    `json:"stream"`    // which of the streams, from 1
+	Direction string `json:"direction"` // out or back
+	From      uint64 `json:"from"`      // index of the first message that it is about
+	To        uint64 `json:"to"`        // index of the last one
+	Messages  int    `json:"messages"`  // how many of these have this state now; others lack a shape, say
+}
+
+func newCheckReport(c *capture.Check) checkReport {
+	d := capture.Decoded{HHFR: true, Session: c.Session}
+	r := checkReport{Check: c.State.String(), Session: d.SessionString(), Stream: c.Stream, Direction: directionName(c.Direction), From: c.From, To: c.To}
+	for _, m := range c.Messages {
+		if m.State == c.State {
+			r.Messages++
+		}
+	}
+	return r
+}
+
+func directionName(direction int) string { return [2]string{"out", "back"}[direction] }
+
 type streamReport struct {
 	Session  string             `json:"session"`          // a UUID
 	Source   string             `json:"source,omitempty"` // address of the end that opened it
@@ -143,11 +171,17 @@ type captureReport struct {
 	TruncatedAt   int64          `json:"truncated_at,omitempty"` // where, as an offset
 }
 
-func newMessageReport(m *capture.Decoded, c controls) messageReport {
+func newMessageReport(m *listed) messageReport {
 	r := messageReport{Number: m.Number, Session: m.SessionString(), Lane: m.Lane, Exchange: m.Exchange, Kind: kindOf(m), Place: newPlaceReport(m.Place), First: stamp(m.First), Last: stamp(m.Last),
-		Packet: m.Packet, Operation: m.Operation.Local, Namespace: m.Operation.Space, Wire: m.Wire, BodyOctets: len(m.Body), HeadOctets: len(m.Head),
-		Control: c[m], State: m.State.String(), Why: m.Why, Lacks: m.Lacks, Context: m.LacksContext,
-		Reliable: newReliableReport(m.Reliable), Head: m.Head, Body: m.Body}
+		Packet: m.Packet, Operation: m.Operation.Local, Namespace: m.Operation.Space, Wire: m.Wire, BodyOctets: m.BodyOctets, HeadOctets: len(m.Head),
+		Control: m.control, State: m.State.String(), Why: m.Why, Lacks: m.Lacks, Context: m.LacksContext,
+		Reliable: newReliableReport(m.Reliable), Head: m.Head}
+	if int64(len(m.Body)) == m.BodyOctets {
+		r.Body = m.Body
+	}
+	if m.Stream > 0 {
+		r.Stream, r.Direction, r.Index = m.Stream, directionName(m.Direction), m.Index
+	}
 	if m.Version != 0 {
 		r.SOAP = m.Version.String()
 	}
@@ -157,13 +191,24 @@ func newMessageReport(m *capture.Decoded, c controls) messageReport {
 	return r
 }
 
-func newReport(r *capture.Result, c controls) report {
+// reportBegin is what stands before the messages of a report, which are written as they come.
+const reportBegin = `{"version":1,"messages":[`
+
+// writeReportEnd writes what stands behind them.
+func writeReportEnd(w io.Writer, s *capture.Summary) error {
+	var b bytes.Buffer
+	if err := writeJSON(&b, newReport(s)); err != nil {
+		return err
+	}
+	_, err := w.Write(bytes.TrimPrefix(b.Bytes(), []byte(reportBegin)))
+	return err
+}
+
+// newReport is a report without messages.
+func newReport(r *capture.Summary) report {
 	out := report{Version: reportVersion, Messages: []messageReport{}, Streams: []streamReport{}, Others: r.Others, Partial: r.Partial(), Capture: captureReport{
 		Packets: r.Stats.Packets, TCPFlows: r.Stats.TCPFlows, UDPDatagrams: r.Stats.UDPDatagrams, Gaps: r.Stats.Gaps, MissingOctets: r.Stats.MissingOctets,
 		Undecoded: r.Stats.Undecoded, Truncated: r.Stats.Truncated, TruncatedAt: r.Stats.TruncatedAt}}
-	for _, m := range r.Messages {
-		out.Messages = append(out.Messages, newMessageReport(m, c))
-	}
 	for _, s := range r.Streams {
 		d := capture.Decoded{HHFR: true, Session: s.Session}
 		one := streamReport{Session: d.SessionString(), Problems: append([]string{}, s.Problems...), Cut: s.Cut}

@@ -5,7 +5,7 @@ import (
 
 	"github.com/spf13/pflag"
 
-	"github.com/hhfr/hhfr/pkg/codec/binary"
+	"github.com/hhfr/hhfr/pkg/streamer/wire"
 )
 
 // stages is a flag's list of stages of a stream.
@@ -13,14 +13,14 @@ type stages uint64
 
 // Set parses names with commas between them.
 func (s *stages) Set(text string) error {
-	n, err := binary.ParseStages(text)
+	n, err := wire.ParseStages(text)
 	*s = stages(n)
 	return err
 }
 
 func (s *stages) String() string {
 	var names []string
-	for i, name := range binary.StageNames() {
+	for i, name := range wire.StageNames() {
 		if *s>>i&1 == 1 {
 			names = append(names, name)
 		}
@@ -33,5 +33,5 @@ func (s *stages) Type() string { return "STAGES" }
 
 // withoutFlag adds --without. more is what else there is to know.
 func withoutFlag(f *pflag.FlagSet, s *stages, more string) {
-	f.Var(s, "without", "stages that streams do without, of "+strings.Join(binary.StageNames(), ", ")+", with commas between them"+more)
+	f.Var(s, "without", "stages that streams do without, of "+strings.Join(wire.StageNames(), ", ")+", with commas between them"+more)
 }

@@ -360,12 +360,12 @@ func outgoing(o streamOptions, path, name string, body []byte) (m peer.Outgoing,
 	return m, err
 }
 
-// wire counts the octets of connections.
-type wire struct{ sent, received atomic.Int64 }
+// traffic counts the octets of connections.
+type traffic struct{ sent, received atomic.Int64 }
 
 type counted struct {
 	net.Conn
-	wire *wire
+	wire *traffic
 }
 
 func (c *counted) Read(p []byte) (int, error) {

@@ -3,12 +3,12 @@ package main
 import (
 	"bytes"
 	"io"
-	"math"
 	"net/url"
 	"os"
 
 	"github.com/hhfr/hhfr/pkg/codec/binary"
 	"github.com/hhfr/hhfr/pkg/negotiate"
+	"github.com/hhfr/hhfr/pkg/streamer/wire"
 )
 
 const (
@@ -35,9 +35,13 @@ func learnFiles(book *binary.Book, o streamOptions) (fps [][32]byte) {
 func splitFiles(book *binary.Book, o streamOptions, path string, use func(fp [32]byte)) {
 	const segment = 16 << 10 // what becomes of segments is nobody's concern here
 	coder := book.Coder(binary.Options{Refer: true})
-	coder.PeerLimits(learnedFiles, math.MaxInt64)
-	collect := func(_ bool, number uint64, _ bool, _ []byte) error {
-		if fp, _, ok := coder.Announce(number); ok {
+	used := map[[32]byte]bool{}
+	collect := func(_ bool, p wire.Part) error {
+		if p.Program == nil || !p.First {
+			return nil
+		}
+		if fp := p.Program.Shape().Fingerprint(); !used[fp] {
+			used[fp] = true
 			use(fp)
 		}
 		return nil
@@ -56,7 +60,15 @@ func splitFiles(book *binary.Book, o streamOptions, path string, use func(fp [32
 			head = nil // it never travels
 		}
 		body = negotiate.TakeOutHeaders(o.headers, m.Body)
-		if err := coder.Split(0, head, bytes.NewReader(body), segment, collect); err != nil {
+		split := coder.Split(0, segment, collect)
+		if head != nil {
+			err = split.Head(head)
+		}
+		if err == nil {
+			err = split.All(body)
+		}
+		split.Free()
+		if err != nil {
 			return // memory does not fail, and collect neither
 		}
 	}

@@ -17,7 +17,7 @@ type network struct {
 	transport string // of streams
 	profile   link.Profile
 	relay     *link.Link // of connections; nil without a link
-	plain     wire
+	plain     traffic
 	datagrams paths
 }
 

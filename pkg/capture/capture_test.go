@@ -2,9 +2,13 @@ package capture_test
 
 import (
 	"bytes"
+	"cmp"
+	"context"
 	"fmt"
+	"maps"
 	"math/rand/v2"
 	"regexp"
+	"slices"
 	"testing"
 
 	"github.com/gopacket/gopacket"
@@ -25,6 +29,52 @@ func decode(t testing.TB, file []byte, store ctxstore.Store) *capture.Result {
 	return r
 }
 
+// run is the octets of a run of a direction.
+type run struct {
+	name   string
+	octets []byte
+}
+
+// runsOf are the raw runs of a capture, as reconstruct has them, of each stream those of who opened it first.
+func runsOf(t testing.TB, file []byte, store ctxstore.Store) (runs []run) {
+	t.Helper()
+	type way struct{ stream, direction int }
+	all, end := map[way][]run{}, map[way]int64{}
+	_, err := capture.Decode(t.Context(), bytes.NewReader(file), capture.DecodeConfig{Store: store, Octets: func(stream, direction int, offset int64, b []byte) error {
+		w := way{stream, direction}
+		list := all[w]
+		if len(list) == 0 || offset != end[w] {
+			assert.GreaterOrEqual(t, offset, end[w])
+			list = append(list, run{name: capture.RunName(stream, direction, offset)})
+		}
+		list[len(list)-1].octets = append(list[len(list)-1].octets, b...)
+		all[w], end[w] = list, offset+int64(len(b))
+		return nil
+	}})
+	require.NoError(t, err)
+	for _, w := range slices.SortedFunc(maps.Keys(all), func(a, b way) int { return cmp.Or(a.stream-b.stream, a.direction-b.direction) }) {
+		runs = append(runs, all[w]...)
+	}
+	return runs
+}
+
+func decodeStreams(t testing.TB, runs []run, cfg capture.DecodeConfig) (*capture.Result, error) {
+	t.Helper()
+	var raw []capture.Input
+	for _, r := range runs {
+		raw = append(raw, capture.Input{Name: r.name, Octets: bytes.NewReader(r.octets)})
+	}
+	return capture.DecodeStreams(context.Background(), raw, cfg)
+}
+
+// save writes all messages.
+func save(t testing.TB, r *capture.Result, dir string) {
+	t.Helper()
+	for _, m := range r.Messages {
+		require.NoError(t, m.Save(dir))
+	}
+}
+
 // requireLaw3 holds every way from a recording back to its messages against what was sent.
 func requireLaw3(t *testing.T, rec *recorded) {
 	r := decode(t, rec.file, nil)
@@ -34,28 +84,23 @@ func requireLaw3(t *testing.T, rec *recorded) {
 	assert.Equal(t, 2, c.Unchecked, "%+v", c)
 	assert.Equal(t, 2*len(rec.messages)+2, c.Messages, "requests, replies, offer and answer")
 	dir := t.TempDir()
-	require.NoError(t, r.Save(dir))
+	save(t, r, dir)
 	requireSaved(t, dir, rec.messages)
 
-	var runs []capture.RawRun
-	_, err := capture.Decode(t.Context(), bytes.NewReader(rec.file), capture.DecodeConfig{EachRun: func(stream, direction int, r *flow.Run) error {
-		runs = append(runs, capture.RawRun{Name: capture.RunName(stream, direction, r.Offset), Octets: bytes.Clone(r.Data)})
-		return nil
-	}})
-	require.NoError(t, err)
+	runs := runsOf(t, rec.file, nil)
 	require.Len(t, runs, 2)
-	raw, err := capture.DecodeStreams(t.Context(), runs, capture.DecodeConfig{Store: copyStore(t, rec.server)})
+	raw, err := decodeStreams(t, runs, capture.DecodeConfig{Store: copyStore(t, rec.server)})
 	require.NoError(t, err)
 	assert.False(t, raw.Partial())
 	dir = t.TempDir()
-	require.NoError(t, raw.Save(dir))
+	save(t, raw, dir)
 	requireSaved(t, dir, rec.messages)
 
 	for i, kind := range []string{"request", "reply"} {
-		one, err := capture.DecodeStreams(t.Context(), runs[i:i+1], capture.DecodeConfig{Store: copyStore(t, rec.server)})
+		one, err := decodeStreams(t, runs[i:i+1], capture.DecodeConfig{Store: copyStore(t, rec.server)})
 		require.NoError(t, err)
 		dir = t.TempDir()
-		require.NoError(t, one.Save(dir))
+		save(t, one, dir)
 		files := readDir(t, dir)
 		require.Len(t, files, len(rec.messages))
 		for n, m := range rec.messages {
@@ -79,43 +124,34 @@ type key struct {
 }
 
 // layout finds out, from a whole recording, where messages lie, and sync frames and the close frame behind them.
-func layout(t testing.TB, rec *recorded) (messages map[key]place, syncs [2][]int64, flows []*flow.Flow) {
-	f, err := flow.Open(bytes.NewReader(rec.file))
-	require.NoError(t, err)
-	_, err = flow.Flows(f, flow.Config{Flow: func(f *flow.Flow) error { flows = append(flows, f); return nil }})
-	require.NoError(t, err)
+func layout(t testing.TB, rec *recorded) (messages map[key]place, syncs [2][]int64) {
 	messages = map[key]place{}
-	for _, f := range flows {
-		for dir := range f.Dirs {
-			if len(f.Dirs[dir].Runs) == 0 || !frame.BeginsStream(f.Dirs[dir].Runs[0].Data) {
-				continue
-			}
-			b := f.Dirs[dir].Runs[0].Data
-			var n frame.Numbering
-			for at := 0; at < len(b); {
-				fr, size, err := frame.Parse(b[at:], int64(at), 0)
-				require.NoError(t, err)
-				switch fr := fr.(type) {
-				case frame.Close:
-					syncs[dir] = append(syncs[dir], int64(at))
-				case frame.Sync:
-					syncs[dir] = append(syncs[dir], int64(at))
-					n.Sync(fr)
-				case frame.Data:
-					require.NoError(t, n.Resolve(&fr, int64(at)))
-					k := key{fr.Reply, fr.Exchange}
-					p, seen := messages[k]
-					if !seen {
-						p = place{dir: dir, from: int64(at)}
-					}
-					p.to = int64(at + size)
-					messages[k] = p
+	for dir, one := range runsOf(t, rec.file, nil) {
+		b := one.octets
+		var n frame.Numbering
+		for at := 0; at < len(b); {
+			fr, size, err := frame.Parse(b[at:], int64(at), 0)
+			require.NoError(t, err)
+			switch fr := fr.(type) {
+			case frame.Close:
+				syncs[dir] = append(syncs[dir], int64(at))
+			case frame.Sync:
+				syncs[dir] = append(syncs[dir], int64(at))
+				n.Sync(fr)
+			case frame.Data:
+				require.NoError(t, n.Resolve(&fr, int64(at)))
+				k := key{fr.Reply, fr.Exchange}
+				p, seen := messages[k]
+				if !seen {
+					p = place{dir: dir, from: int64(at)}
 				}
-				at += size
+				p.to = int64(at + size)
+				messages[k] = p
 			}
+			at += size
 		}
 	}
-	return messages, syncs, flows
+	return messages, syncs
 }
 
 // hole is what is missing of a direction: octets from from on, up to to.
@@ -159,7 +195,7 @@ func requireWhatIsThere(t testing.TB, rec *recorded, messages map[key]place, syn
 
 func TestCutAnywhere(t *testing.T) {
 	rec := record(t, mixed(t), 4096)
-	messages, syncs, _ := layout(t, rec)
+	messages, syncs := layout(t, rec)
 	store := copyStore(t, rec.server)
 	ends := packetEnds(t, rec.file)
 	octets := int64(0) // of both directions
@@ -262,7 +298,7 @@ type missing struct {
 
 func newMissing(t testing.TB, messages [][]byte, sync int64) *missing {
 	m := &missing{rec: record(t, messages, sync)}
-	m.messages, m.syncs, _ = layout(t, m.rec)
+	m.messages, m.syncs = layout(t, m.rec)
 	m.store = copyStore(t, m.rec.server)
 	m.packets = packetEnds(t, m.rec.file)
 	return m

@@ -1,11 +1,8 @@
 package capture
 
 import (
-	"cmp"
-	"maps"
 	"math"
 	"net/netip"
-	"slices"
 
 	"github.com/hhfr/hhfr/pkg/capture/flow"
 	"github.com/hhfr/hhfr/pkg/streamer/udp"
@@ -17,40 +14,45 @@ const unitCost = 128
 
 // datagrams finds the sessions of hhfr over UDP, and puts the units of their sequences in order (docs/wire-format.md, section 12).
 type datagrams struct {
+	reader   *Reader
 	limits   flow.Limits
 	sessions map[uint64]*datagramSession
+	order    []*datagramSession
 	asks     map[uint64]int // datagrams that ask, by nonce
 	seen     int
 	cost     int64
 	dropped  int64
 	repeated int64
 	packet   wsrm.Packet
+	err      error
 }
 
 // datagramSession is one connection. The address of who opened it may change.
 type datagramSession struct {
+	*conn
 	flow      flow.Flow
-	cost      int64
 	datagrams int
 	nonce     uint64
 	opened    bool // its answer or its opening is there
 	ways      [2]units
 }
 
-// units are what one direction carried, by number.
+// units are what one direction carried, by number: those that wait for others in front of them.
 type units struct {
 	there map[uint64]unit
+	next  uint64 // the number of the one that is given out next
+	gap   bool   // in front of it
+	begun bool   // one was given out
 	end   uint64 // the greatest number that is known to have been sent
 }
 
 type unit struct {
-	octets      []byte
-	first, last bool // of its message
-	mark        flow.Mark
+	octets []byte
+	mark   flow.Mark
 }
 
-func newDatagrams(l flow.Limits) *datagrams {
-	return &datagrams{limits: l.WithDefaults(), sessions: map[uint64]*datagramSession{}, asks: map[uint64]int{}}
+func newDatagrams(r *Reader, l flow.Limits) *datagrams {
+	return &datagrams{reader: r, limits: l.WithDefaults(), sessions: map[uint64]*datagramSession{}, asks: map[uint64]int{}}
 }
 
 // take takes in one datagram. What is none of hhfr, or was not captured whole, is only counted.
@@ -80,6 +82,7 @@ func (d *datagrams) take(g flow.Datagram) error {
 		if s := d.session(h, g.Src, g.Dst, g); s != nil {
 			d.carried(s, h, g)
 		}
+		return d.err
 	case udp.Challenge, udp.Proof:
 		if s := d.sessions[h.Session]; s != nil {
 			s.datagrams++
@@ -97,11 +100,13 @@ func (d *datagrams) session(h udp.Datagram, src, dst netip.AddrPort, g flow.Data
 		d.dropped += int64(len(g.Data))
 		return nil
 	default:
-		s = &datagramSession{flow: flow.Flow{Src: src, Dst: dst, First: g.Time, FirstPacket: g.PacketNo}}
+		s = &datagramSession{flow: flow.Flow{ID: -1 - len(d.order), Src: src, Dst: dst, First: g.Time, FirstPacket: g.PacketNo}}
+		s.conn = d.reader.conn(&s.flow)
 		for i := range s.ways {
-			s.ways[i].there = map[uint64]unit{}
+			s.ways[i] = units{there: map[uint64]unit{}, next: 1}
 		}
 		d.sessions[h.Session] = s
+		d.order = append(d.order, s)
 	}
 	s.flow.Last = g.Time
 	return s
@@ -111,7 +116,7 @@ func (d *datagrams) session(h udp.Datagram, src, dst netip.AddrPort, g flow.Data
 func (d *datagrams) carried(s *datagramSession, h udp.Datagram, g flow.Datagram) {
 	if h.Kind == udp.Open {
 		s.nonce, s.opened = h.Nonce, true
-		if g.Src == s.flow.Dst && g.Dst == s.flow.Src { // the first one seen came from the other end
+		if g.Src == s.flow.Dst && g.Dst == s.flow.Src && !s.ways[0].begun && !s.ways[1].begun { // the first one seen came from the other end
 			s.flow.Src, s.flow.Dst = g.Src, g.Dst
 			s.ways[0], s.ways[1] = s.ways[1], s.ways[0]
 		}
@@ -136,106 +141,122 @@ func (d *datagrams) carried(s *datagramSession, h udp.Datagram, g flow.Datagram)
 	if n := len(p.Units); n > 0 && p.Units[n-1].Number-p.Floor >= udp.Window {
 		return // which no receiver takes either
 	}
+	d.give(s, way, p.Floor) // what is below does not come again
 	to.end = max(to.end, p.Floor-1)
 	if p.Closing && p.Last-p.Floor+1 <= udp.Window {
 		to.end = max(to.end, p.Last)
 	}
 	for i := range p.Units {
-		d.keep(s, to, &p.Units[i], g)
+		d.keep(to, &p.Units[i], g)
 	}
+	d.give(s, way, 0)
 }
 
 // keep keeps a unit that is new.
-func (d *datagrams) keep(s *datagramSession, to *units, u *wsrm.Unit, g flow.Datagram) {
-	if _, there := to.there[u.Number]; there {
+func (d *datagrams) keep(to *units, u *wsrm.Unit, g flow.Datagram) {
+	if _, there := to.there[u.Number]; there || u.Number < to.next {
 		d.repeated += int64(len(u.Payload))
 		return
 	}
 	cost := int64(len(u.Payload)) + unitCost
-	if s.cost+cost > d.limits.FlowOctets || d.cost+cost > d.limits.Octets {
+	if d.cost+cost > d.limits.Octets {
 		d.dropped += int64(len(u.Payload))
 		return
 	}
-	s.cost += cost
 	d.cost += cost
 	to.end = max(to.end, u.Number)
-	to.there[u.Number] = unit{u.Payload, u.First, u.Last, flow.Mark{Time: g.Time, PacketNo: g.PacketNo, Comments: g.Comments}}
+	to.there[u.Number] = unit{u.Payload, flow.Mark{Time: g.Time, PacketNo: g.PacketNo, Comments: g.Comments}}
 }
 
-// flows gives the sessions that carry streams, as if they were connections of a capture, in the order of their first packets. others counts the rest.
-func (d *datagrams) flows(st *flow.Stats, others map[string]int) (list []*flow.Flow) {
+// give gives out the units that are in order, and all below a number, whatever is missing between them.
+func (d *datagrams) give(s *datagramSession, way int, below uint64) {
+	u := &s.ways[way]
+	for d.err == nil {
+		one, there := u.there[u.next]
+		switch {
+		case there:
+			delete(u.there, u.next)
+			d.cost -= int64(len(one.octets)) + unitCost
+			gap := int64(0)
+			if u.gap {
+				gap = -1
+			}
+			if u.next++; len(one.octets) > 0 {
+				d.err = s.Octets(way, gap, one.octets, one.mark)
+				u.gap, u.begun = false, true
+			}
+		case u.next < below:
+			u.next = min(below, u.lowest())
+			u.gap = true
+		default:
+			return
+		}
+	}
+}
+
+// lowest is the least number that waits.
+func (u *units) lowest() uint64 {
+	least := uint64(math.MaxUint64)
+	for n := range u.there {
+		least = min(least, n)
+	}
+	return least
+}
+
+// highest is the greatest number that waits, or the one that was given out last.
+func (u *units) highest() uint64 {
+	most := u.next - 1
+	for n := range u.there {
+		most = max(most, n)
+	}
+	return most
+}
+
+// close ends the sessions, and counts the datagrams of all others.
+func (d *datagrams) close(st *flow.Stats, others map[string]int) error {
 	rest := d.seen
 	st.Dropped += d.dropped
 	st.Repeated += d.repeated
-	for _, s := range slices.SortedFunc(maps.Values(d.sessions), func(a, b *datagramSession) int { return cmp.Compare(a.flow.FirstPacket, b.flow.FirstPacket) }) {
-		f := &s.flow
-		var gaps, missing [2]int64
+	for _, s := range d.order {
 		for i := range s.ways {
-			f.Dirs[i].Runs = s.ways[i].runs()
-			gaps[i], missing[i] = place(f.Dirs[i].Runs)
-			if s.ways[i].behind() {
-				f.Dirs[i].GapAfter = 1
-				gaps[i]++
-				missing[i]++
+			u := &s.ways[i]
+			d.give(s, i, u.highest()+1)
+			if u.gap || u.end >= u.next {
+				s.flow.Ends[i].GapAfter = 1
 			}
 		}
-		if !isStream(f) && !s.opened {
-			if kind := unsynced(f); kind != "" {
-				rest -= s.datagrams + d.asks[s.nonce]
-				others[kind]++
-			}
-			continue
+		if d.err == nil {
+			d.err = s.Closed()
 		}
-		rest -= s.datagrams + d.asks[s.nonce]
-		if !isStream(f) {
+		if d.err != nil {
+			return d.err
+		}
+		own := s.datagrams + d.asks[s.nonce]
+		switch {
+		case s.found():
+			for i := range s.conn.ways {
+				t := &s.conn.ways[i].tape
+				st.Gaps += t.gaps
+				st.MissingOctets += t.missing
+				if s.flow.Ends[i].GapAfter > 0 {
+					st.Gaps++
+					st.MissingOctets++
+				}
+			}
+		case s.opened:
 			others["sessions over UDP without a sync frame to trust"]++
-			continue
+		case s.looksLike():
+			others[unsynced(s.octets())]++
+		default:
+			own = 0
 		}
-		f.ID = st.TCPFlows + len(list) + 1
-		f.Opened = s.opened
-		st.Gaps += int(gaps[0] + gaps[1])
-		st.MissingOctets += missing[0] + missing[1]
-		list = append(list, f)
+		rest -= own
 	}
 	if rest > 0 {
 		others["UDP datagrams"] = rest
 	}
-	return list
+	return nil
 }
-
-// behind tells whether units are missing behind the last one that is there.
-func (u *units) behind() bool {
-	if u.end == 0 {
-		return false
-	}
-	_, there := u.there[u.end]
-	return !there
-}
-
-// runs joins units without a gap between them. How long a gap is they do not tell; [place] finds out.
-func (u *units) runs() (runs []flow.Run) {
-	next := uint64(1)
-	for _, n := range slices.Sorted(maps.Keys(u.there)) {
-		if len(runs) == 0 || n != next {
-			runs = append(runs, flow.Run{GapBefore: unknownGap})
-			if n == 1 {
-				runs[0].GapBefore = 0
-			}
-		}
-		next = n + 1
-		one, r := u.there[n], &runs[len(runs)-1]
-		if len(one.octets) == 0 {
-			continue
-		}
-		one.mark.At = len(r.Data)
-		r.Marks = append(r.Marks, one.mark)
-		r.Data = append(r.Data, one.octets...)
-	}
-	return slices.DeleteFunc(runs, func(r flow.Run) bool { return len(r.Data) == 0 })
-}
-
-// unknownGap stands before a run of which it is not known how much is missing in front of it.
-const unknownGap = -1
 
 // maxOffset keeps sums of offsets within 63 bits.
 const maxOffset = math.MaxInt64 / 4

@@ -218,16 +218,11 @@ func TestLaw3OverUDP(t *testing.T) {
 		assert.Equal(t, 2*len(messages), r.Counts().Verified)
 		assert.Empty(t, r.Others)
 		dir := t.TempDir()
-		require.NoError(t, r.Save(dir))
+		save(t, r, dir)
 		requireSaved(t, dir, messages)
-		var runs []capture.RawRun
-		_, err := capture.Decode(t.Context(), bytes.NewReader(rec.file), capture.DecodeConfig{EachRun: func(stream, direction int, r *flow.Run) error {
-			runs = append(runs, capture.RawRun{Name: capture.RunName(stream, direction, r.Offset), Octets: bytes.Clone(r.Data)})
-			return nil
-		}})
-		require.NoError(t, err)
+		runs := runsOf(t, rec.file, nil)
 		require.Len(t, runs, 2)
-		raw, err := capture.DecodeStreams(t.Context(), runs, capture.DecodeConfig{Store: server})
+		raw, err := decodeStreams(t, runs, capture.DecodeConfig{Store: server})
 		require.NoError(t, err)
 		assert.Equal(t, 2*len(messages), raw.Counts().Verified)
 	}
@@ -293,13 +288,7 @@ func TestDatagramsMissing(t *testing.T) {
 		}
 		assert.True(t, r.Partial())
 		assert.Positive(t, r.Stats.MissingOctets)
-		var runs []capture.RawRun
-		_, err := capture.Decode(t.Context(), bytes.NewReader(pcapOf(t, left, form{})), capture.DecodeConfig{Store: store, EachRun: func(stream, direction int, r *flow.Run) error {
-			runs = append(runs, capture.RawRun{Name: capture.RunName(stream, direction, r.Offset), Octets: bytes.Clone(r.Data)})
-			return nil
-		}})
-		require.NoError(t, err)
-		raw, err := capture.DecodeStreams(t.Context(), runs, capture.DecodeConfig{Store: store})
+		raw, err := decodeStreams(t, runsOf(t, pcapOf(t, left, form{}), store), capture.DecodeConfig{Store: store})
 		require.NoError(t, err)
 		assert.Equal(t, whole, right(t, raw, messages), "runs have their places, also without the capture around them")
 		assert.Greater(t, whole, 2*len(messages)*(10-n)/10, "%d missing", n)
@@ -330,7 +319,7 @@ func inTheTree(t *testing.T, name string, anew func() []captured) {
 	assert.False(t, r.Partial())
 	assert.Positive(t, r.Stats.Repeated)
 	dir := t.TempDir()
-	require.NoError(t, r.Save(dir))
+	save(t, r, dir)
 	requireSaved(t, dir, tree(t))
 }
 
@@ -361,7 +350,7 @@ func TestOtherDatagrams(t *testing.T) {
 	for _, m := range r.Messages {
 		assert.NotEqual(t, capture.Withdrawn, m.State)
 	}
-	limited, err := capture.Decode(t.Context(), bytes.NewReader(pcapOf(t, grams, form{})), capture.DecodeConfig{Limits: flow.Limits{FlowOctets: 2000}})
+	limited, err := capture.Decode(t.Context(), bytes.NewReader(pcapOf(t, grams, form{})), capture.DecodeConfig{Limits: flow.Limits{Octets: 1}})
 	require.NoError(t, err)
 	assert.Positive(t, limited.Stats.Dropped)
 	assert.True(t, limited.Partial())
@@ -400,10 +389,10 @@ func FuzzDatagrams(f *testing.F) {
 		file, err := flow.Open(bytes.NewReader(shared.Read(f, shared.Testdata(f, "pcap", name))))
 		require.NoError(f, err)
 		var grams []captured
-		_, err = flow.Flows(file, flow.Config{Datagram: func(d flow.Datagram) error {
+		_, err = flow.Read(flow.Config{Datagram: func(d flow.Datagram) error {
 			grams = append(grams, captured{sent: d.Src.Port() == uint16(client.Port), octets: d.Data})
 			return nil
-		}})
+		}}, file)
 		require.NoError(f, err)
 		require.Greater(f, len(grams), 50)
 		f.Add(tapeOf(grams[:20]))
@@ -412,17 +401,15 @@ func FuzzDatagrams(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, tape []byte) {
 		grams := gramsOf(tape)
-		var end [2]int64
-		stream, octets := 0, 0
-		_, err := capture.Decode(t.Context(), bytes.NewReader(pcapOf(t, grams, form{})), capture.DecodeConfig{EachRun: func(n, direction int, r *flow.Run) error {
-			if n != stream {
-				stream, end = n, [2]int64{}
+		end := map[[2]int]int64{} // by stream and direction
+		octets := 0
+		_, err := capture.Decode(t.Context(), bytes.NewReader(pcapOf(t, grams, form{})), capture.DecodeConfig{Octets: func(n, direction int, offset int64, b []byte) error {
+			at := [2]int{n, direction}
+			if offset < end[at] || len(b) == 0 {
+				return fmt.Errorf("%d octets at %d behind %d", len(b), offset, end[at])
 			}
-			if r.Offset < end[direction] || len(r.Data) == 0 || len(r.Marks) == 0 || r.Marks[0].At != 0 {
-				return fmt.Errorf("a run at %d behind %d, of %d octets", r.Offset, end[direction], len(r.Data))
-			}
-			end[direction] = r.End()
-			octets += len(r.Data)
+			end[at] = offset + int64(len(b))
+			octets += len(b)
 			return nil
 		}})
 		require.NoError(t, err)

@@ -1,301 +1,334 @@
-// Package capture finds sessions and messages in captures, recordings and raw stream octets, and gives them back as they were sent: [Decode], [DecodeStreams]. Its packet layer is package flow.
 package capture
 
 import (
-	"context"
-	"crypto/sha256"
+	"bytes"
 	"errors"
 	"fmt"
+	"slices"
+	"sort"
 
 	"github.com/hhfr/hhfr/pkg/capture/flow"
-	"github.com/hhfr/hhfr/pkg/codec/binary"
-	"github.com/hhfr/hhfr/pkg/ctxstore"
-	"github.com/hhfr/hhfr/pkg/shape"
-	"github.com/hhfr/hhfr/pkg/shape/transit"
 	"github.com/hhfr/hhfr/pkg/streamer/frame"
+	"github.com/hhfr/hhfr/pkg/streamer/wire"
 )
 
-// State says how far a message of a stream can be trusted (wire-format section 6).
-type State uint8
+// receiver takes what a direction has.
+type receiver interface {
+	// met is told of a hello, and of a sync where octets were missing.
+	met()
+	// begun is told of a message whose first octets are there.
+	begun(*incoming)
+	// ended is told when it is whole, or when the rest of it will not come.
+	ended(*incoming)
+	// checked is told what a check says of the messages from number from+1 on, up to to.
+	checked(from, to uint64, s State)
+	// refused is told of messages of the other direction that this end did not take.
+	refused(k frame.Key, why string)
+}
 
-const (
-	// Unverified: whole, but no checked sync or close covers it.
-	Unverified State = iota + 1
-	// Verified: a sync or close with a right check covers it.
-	Verified
-	// Withdrawn: the check of the sync or close that covers it is wrong.
-	Withdrawn
-	// Incomplete: fragments of it are missing.
-	Incomplete
-	// Cancelled: its sender gave it up.
-	Cancelled
-	// Undecodable: whole, but its shape is missing or does not fit its content.
-	Undecodable
-	// Unchecked: whole plain SOAP, of which nothing in the capture says whether it is what was sent.
-	Unchecked
-)
-
-var stateNames = map[State]string{Unverified: "unverified", Verified: "verified", Withdrawn: "withdrawn", Incomplete: "incomplete", Cancelled: "cancelled", Undecodable: "undecodable", Unchecked: "unchecked"}
-
-func (s State) String() string { return stateNames[s] }
-
-// direction decodes the frames of one direction of a stream, run by run.
+// direction drives a decoder over the octets of one direction of a stream, as they come, and joins its messages.
 type direction struct {
-	shapes map[[32]byte][]byte       // serializations seen in full, shared by all directions
-	find   func(transit.Name) []byte // finds what a packed shape stands on
+	r   *Reader
+	dec *wire.Decoder
+	to  receiver
 
-	known  bool // word, origin and base are trusted
-	word   [8]byte
-	origin frame.Origin
-	base   int64 // where offset 0 of the stream lies in the direction
-	hello  *frame.Hello
+	buf   []byte // octets that are not decoded yet, from at on
+	at    int
+	marks []mark // of the packets that brought what is in buf
 
-	epoch     int  // syncs so far
-	following bool // every octet since the last hello or sync was read
-	numbering frame.Numbering
-	checks    frame.Checks
-	pieces    frame.Pieces
-	table     map[uint64]named
-	open      map[frame.Key]*gathered
-	uncovered []*gathered // whole since the last sync
+	fragments int
+	origin    frame.Origin
+	found     bool  // there was a hello, or a sync
+	opened    bool  // a hello
+	floated   bool  // octets were missing before the last sync, nobody knows how many
+	syncAt    int64 // offset of that
+	closed    bool
+	gaps      int
+	left      int // octets that are no whole frame, or stand behind a close
+	octets    StreamOctets
+	problems  []string
+}
 
-	messages []*gathered
-	refused  []frame.Cancel // messages of the other direction that this end did not take
-	problems []string
-	octets   StreamOctets
-	closed   bool
-
-	left int // octets at the end of the last run that are no whole frame
+// mark says that the octets from at on came with a packet.
+type mark struct {
+	at int
+	flow.Mark
 }
 
 // StreamOctets are the octets of a direction by what they were for. Data counts the frames of messages, payload and framing.
 type StreamOctets struct{ Data, Shape, Sync, Other int64 }
 
-// gathered is a message before it is joined.
-type gathered struct {
-	key         frame.Key
-	oneWay      bool
-	place       frame.Place
-	alone       bool   // in one frame
-	stages      uint64 // of its direction
-	epoch       int
-	state       State
-	why         string
-	head, body  part
-	wire        int64
-	first, last flow.Mark
-	offset      int64
-}
-
-// part is the content of a head or body.
-type part struct {
-	there, bad bool
-	number     uint64
-	shape      named
-	segments   []segment
-}
-
-// named is what a number stands for. A decoder that joins at a sync knows but the name: the first octets of the fingerprint.
-type named struct {
-	name        transit.Name
-	fingerprint [32]byte
-	whole       bool // the fingerprint is known
-}
-
-func nameOf(fp [32]byte) named { return named{transit.NameOf(fp), fp, true} }
-
-func (n named) uri() string {
-	if n.whole {
-		return ctxstore.ShapeURI(n.fingerprint)
-	}
-	return fmt.Sprintf("%s%s", shape.URIPrefix, n.name)
-}
-
-type segment struct {
-	text   bool
-	octets []byte
-}
-
-func (j *joiner) direction(ctx context.Context) *direction {
-	return &direction{shapes: j.seen, find: func(n transit.Name) []byte { return j.base(ctx, n) }, open: map[frame.Key]*gathered{}, table: map[uint64]named{},
-		pieces: frame.Pieces{MaxShapes: maxShapes, MaxBytes: maxShapeOctets}}
-}
-
-func (d *direction) problem(at int64, format string, args ...any) {
-	if len(d.problems) < maxProblems {
-		d.problems = append(d.problems, fmt.Sprintf("offset %d: %s", at, fmt.Sprintf(format, args...)))
-	}
-}
-
-// run decodes one run.
-func (d *direction) run(r *flow.Run) {
-	at := 0
-	if h, ok := frame.Opening(r.Data); ok && !d.known {
-		d.known, d.following, d.base = true, true, r.Offset
-		d.hello, d.word, d.origin, d.checks = &h, h.Word, h.Origin(), frame.NewChecks(h.Origin())
-	} else {
-		at = d.resync(r, 0)
-	}
-	for at < len(r.Data) && !d.closed {
-		offset := r.Offset + int64(at) - d.base
-		f, n, err := frame.Parse(r.Data[at:], offset, 0)
-		if err == nil && n == 0 {
-			break
-		}
-		if err == nil {
-			err = d.frame(f, n, offset, r, at)
-		}
-		if err != nil {
-			d.problem(offset, "%v", err)
-			d.lose("damaged stream")
-			at = d.resync(r, at+1)
-			continue
-		}
-		at += n
-	}
-	d.left = len(r.Data) - at
-	d.lose("octets missing")
-}
-
-func (d *direction) frame(f frame.Frame, n int, offset int64, r *flow.Run, at int) error {
-	switch f := f.(type) {
-	case frame.Data:
-		d.octets.Data += int64(n)
-		return d.data(f, n, offset, r, at)
-	case frame.Hello:
-		d.octets.Other += int64(n)
-		if offset != 0 {
-			return fmt.Errorf("a second hello")
-		}
-		return supported(f.Stages)
-	case frame.Shape:
-		d.octets.Shape += int64(n)
-		return d.shape(f, offset)
-	case frame.Sync:
-		d.octets.Sync += int64(n)
-		if err := supported(f.Stages); err != nil {
-			return err
-		}
-		return d.sync(f, offset)
-	case frame.Cancel:
-		d.octets.Other += int64(n)
-		d.cancel(f)
-	case frame.Close:
-		d.octets.Other += int64(n)
-		d.closed = true
-		right, known := d.checks.AgreeClose(f)
-		d.cover(right, known, offset)
-		if f.Code != frame.CloseDone && f.Code != frame.CloseGoingAway {
-			d.problem(offset, "closed: %s %s", f.Code, f.Text)
-		}
+func (o *StreamOctets) add(f *wire.Frame) {
+	n := &o.Other
+	switch f.Kind {
+	case frame.KindData:
+		n = &o.Data
+	case frame.KindShape:
+		n = &o.Shape
+	case frame.KindSync:
+		n = &o.Sync
 	default:
-		d.octets.Other += int64(n)
 	}
-	return nil
+	*n += int64(f.Octets)
 }
 
-func supported(stages uint64) error {
-	if stages&^(binary.Columns|binary.Memory|binary.Zstd|frame.Headers) != 0 {
-		return fmt.Errorf("optional stages %#x, which this version does not know", stages)
-	}
-	return nil
+func newDirection(r *Reader, to receiver) *direction {
+	return &direction{r: r, to: to, dec: wire.NewDecoder(wire.DecoderConfig{
+		Shapes: r.shapes, Named: r.shapes.named, Compression: &r.compression, MaxShapes: maxShapes, MaxShapeOctets: maxShapeOctets, MaxHeld: -1, Scratch: true})}
 }
 
-func (d *direction) shape(f frame.Shape, offset int64) error {
-	switch f.Form {
-	case frame.Reference:
-		d.table[f.Number] = nameOf(f.Fingerprint)
-	case frame.Full:
-		packed, err := d.pieces.Add(f, offset)
-		if err != nil || packed == nil {
-			return err
-		}
-		octets, err := transit.Unpack(packed, d.find)
-		if errors.Is(err, &transit.Error{Code: transit.NoBase}) {
-			d.problem(offset, "shape number %d: %v", f.Number, err)
-			delete(d.table, f.Number)
-			return nil
-		}
-		if err != nil {
-			return err
-		}
-		fp := sha256.Sum256(octets)
-		d.shapes[fp] = octets
-		d.table[f.Number] = nameOf(fp)
-	}
-	return nil
-}
+// behind is how many of the octets that came are not decoded.
+func (d *direction) behind() int { return len(d.buf) - d.at }
 
-func (d *direction) cancel(f frame.Cancel) {
-	d.checks.Cancel(f)
-	if f.Refused {
-		d.refused = append(d.refused, f)
+// write takes octets that a packet brought.
+func (d *direction) write(b []byte, m flow.Mark) {
+	if d.closed {
+		d.left += len(b)
 		return
 	}
-	if g := d.open[f.Message]; g != nil {
-		g.state, g.why = Cancelled, f.Code.String()
-		if f.Text != "" {
-			g.why += ": " + f.Text
+	if d.at > 0 {
+		d.forget()
+	}
+	d.buf, d.marks = append(d.buf, b...), append(d.marks, mark{len(d.buf), m})
+	for d.at < len(d.buf) && !d.closed {
+		following := d.dec.Following()
+		f, err := d.dec.Next(d.buf[d.at:])
+		if err != nil {
+			d.problem(err.Error())
+			d.lost(d.dec.Lose(1), "damaged stream")
+			d.at++
+			continue
 		}
-		delete(d.open, f.Message)
+		if f.Octets == 0 {
+			break
+		}
+		if !f.Passed {
+			d.octets.add(&f)
+			d.frame(&f, following)
+		}
+		d.at += f.Octets
+	}
+	if d.closed {
+		d.left = len(d.buf) - d.at
+		d.lost(d.dec.Lose(0), "octets missing")
 	}
 }
 
-func (d *direction) data(f frame.Data, n int, offset int64, r *flow.Run, at int) error {
-	if !d.following {
-		return fmt.Errorf("data before hello or sync")
+// forget drops what was decoded.
+func (d *direction) forget() {
+	n := 0
+	for n+1 < len(d.marks) && d.marks[n+1].at <= d.at {
+		n++
 	}
-	if err := d.numbering.Resolve(&f, offset); err != nil {
-		return err
+	d.marks = slices.Delete(d.marks, 0, n)
+	for i := range d.marks {
+		d.marks[i].at -= d.at
 	}
-	parts, err := d.checks.Cut(&f, offset, offset+int64(n-len(f.Payload)))
-	if err != nil {
-		return err
-	}
-	d.checks.Add(&f, &parts, d.nameOf)
-	key := f.Key()
-	g := d.open[key]
-	if f.First {
-		g = &gathered{key: key, oneWay: f.OneWay, place: f.Place, alone: f.Last, stages: d.origin.Stages, epoch: d.epoch, first: r.MarkAt(at), offset: offset}
-		d.open[key] = g
-		d.messages = append(d.messages, g)
-	}
-	if g == nil {
-		return nil // begun before the sync this decoder joined at
-	}
-	g.wire += int64(n)
-	g.last = r.MarkAt(at + n - 1)
-	g.add(&parts, d.table)
-	if f.Last {
-		g.state = Unverified
-		delete(d.open, key)
-		d.uncovered = append(d.uncovered, g)
-	}
-	return nil
+	d.buf = d.buf[:copy(d.buf, d.buf[d.at:])]
+	d.at = 0
 }
 
-// nameOf is how a sync names the shape behind a number.
-func (d *direction) nameOf(number uint64) (name [8]byte, known bool) {
-	n, known := d.table[number]
-	return n.name, known
+// markAt is that of the packet that brought the octet with an index.
+func (d *direction) markAt(i int) flow.Mark {
+	n := sort.Search(len(d.marks), func(k int) bool { return d.marks[k].at > i }) - 1
+	return d.marks[max(n, 0)].Mark
 }
 
-// add takes what a fragment has of head and body.
-func (g *gathered) add(parts *frame.Parts, table map[uint64]named) {
-	if parts.HasHead {
-		g.head.add(parts.Head, table)
+// gap says that octets are missing, -1 if nobody knows how many.
+func (d *direction) gap(missing int64) {
+	if d.closed {
+		return
 	}
-	if parts.HasBody {
-		g.body.add(parts.Body, table)
+	if missing >= 0 {
+		missing += int64(d.behind())
+	} else {
+		d.floated = true
+	}
+	d.gaps++
+	d.lost(d.dec.Lose(missing), "octets missing")
+	d.buf, d.marks, d.at = d.buf[:0], d.marks[:0], 0
+}
+
+// end says that nothing more comes.
+func (d *direction) end() {
+	if d.closed {
+		return
+	}
+	if d.dec.Following() {
+		d.left = len(d.buf) - d.at
+	}
+	d.lost(d.dec.Lose(0), "octets missing")
+	d.buf, d.marks, d.at = nil, nil, 0
+}
+
+// cut reports whether the direction begins without its hello, ends without its close, or lacks octets.
+func (d *direction) cut() bool {
+	return d.left > 0 || d.gaps > 0 || d.found && (!d.opened || !d.closed)
+}
+
+func (d *direction) problem(text string) {
+	if len(d.problems) < maxProblems {
+		d.problems = append(d.problems, text)
 	}
 }
 
-func (p *part) add(f frame.Part, table map[uint64]named) {
-	if f.First {
-		p.there, p.number = true, f.Shape
-		var announced bool
-		p.shape, announced = table[f.Shape]
-		p.bad = f.Shape != 0 && !announced
+func (d *direction) lost(events []wire.Event, why string) {
+	for i := range events {
+		d.give(events[i].Message, Incomplete, why)
 	}
-	p.segments = append(p.segments, segment{f.Text, f.Segment})
+}
+
+// give gives a message out of which the rest will not come.
+func (d *direction) give(m *wire.Message, s State, why string) {
+	if m == nil || m.User == nil {
+		return
+	}
+	in := m.User.(*incoming)
+	in.State, in.Why = s, why
+	d.finish(in)
+}
+
+// frame does what a frame says. following: nothing was missing since the check before.
+func (d *direction) frame(f *wire.Frame, following bool) {
+	for i := range f.Events {
+		switch ev := &f.Events[i]; ev.Kind {
+		case wire.Met:
+			d.opened, d.found, d.origin = true, true, ev.Hello.Origin()
+			d.to.met()
+		case wire.Fragment:
+			d.fragment(ev, f.Octets)
+		case wire.Lost: // by a sync
+			d.give(ev.Message, Incomplete, "check does not agree")
+		case wire.Cancelled:
+			d.give(ev.Message, Cancelled, reason(ev.Cancel))
+		case wire.Refused:
+			d.to.refused(ev.Cancel.Message, "refused: "+reason(ev.Cancel))
+		case wire.Synced:
+			if following {
+				d.verdict(f.At, ev.Verdict)
+				break
+			}
+			d.found, d.syncAt = true, f.At
+			d.origin, _ = d.dec.Origin()
+			d.to.met()
+			d.floated = false
+		case wire.Closed:
+			d.closed = true
+			d.verdict(f.At, ev.Verdict)
+			if c := ev.Close; c.Code != frame.CloseDone && c.Code != frame.CloseGoingAway {
+				d.problem(fmt.Sprintf("offset %d: closed: %s %s", f.At, c.Code, c.Text))
+			}
+		default:
+		}
+	}
+}
+
+func reason(f frame.Cancel) string {
+	if f.Text == "" {
+		return f.Code.String()
+	}
+	return f.Code.String() + ": " + f.Text
+}
+
+// verdict settles the state of the messages since the last check.
+func (d *direction) verdict(at int64, v wire.Verdict) {
+	switch {
+	case v.Right && !v.Known:
+		d.r.blind = true
+		d.problem(fmt.Sprintf("offset %d: a shape was announced that nothing here names: "+
+			"messages since the sync before stay unverified", at))
+	case v.Right:
+		d.to.checked(v.From, v.To, Verified)
+	default:
+		d.problem(fmt.Sprintf("offset %d: check does not agree: messages since the sync before are withdrawn", at))
+		d.to.checked(v.From, v.To, Withdrawn)
+	}
+}
+
+// fragment takes a fragment of a message from a data frame of so many octets.
+func (d *direction) fragment(ev *wire.Event, octets int) {
+	if d.fragments++; d.fragments%restAfter == 0 {
+		d.dec.Rest() // what lanes remember on which nothing comes any more
+	}
+	if ev.First {
+		ev.Message.User = d.begin(ev.Message)
+	}
+	in, _ := ev.Message.User.(*incoming)
+	if in == nil {
+		return // begun before the sync that the decoder joined at
+	}
+	if !d.r.surveying {
+		in.Wire, in.Last = ev.Message.Wire, d.markAt(d.at+octets-1).Time
+		if in.err == nil {
+			in.err = ev.Err
+		}
+		for i, p := range [...]*wire.Part{&ev.Head, &ev.Body} {
+			if in.err == nil && p.There {
+				in.err = d.r.join(&in.parts[i], p)
+			}
+		}
+	}
+	if ev.Last {
+		in.number, in.State = ev.Message.Number, Unverified
+		d.finish(in)
+	}
+}
+
+// incoming is a message that comes in.
+type incoming struct {
+	*Decoded
+	number uint64 // of those of its direction that became whole; 0: it did not
+	parts  [2]joining
+	err    error
+}
+
+func (d *direction) begin(m *wire.Message) *incoming {
+	first := d.markAt(d.at)
+	in := &incoming{Decoded: &Decoded{HHFR: true, Session: d.origin.Session, Lane: m.Lane, Exchange: m.Exchange, Reply: m.Reply, Interim: m.Interim, OneWay: m.OneWay,
+		Place: m.Place, First: first.Time, Packet: first.PacketNo, inForm: d.origin.Stages&frame.Headers != 0}}
+	if !d.r.surveying {
+		d.to.begun(in)
+	}
+	return in
+}
+
+// finish gives out what there is of a message.
+func (d *direction) finish(in *incoming) {
+	if d.r.surveying {
+		return
+	}
+	for i := range in.parts {
+		d.r.release(&in.parts[i])
+	}
+	head, err := in.parts[0].body.Start()
+	if err == nil && in.parts[0].body.Len() > int64(len(head)) {
+		err = fmt.Errorf("head of %d octets", in.parts[0].body.Len())
+	}
+	if in.err == nil {
+		in.err = err
+	}
+	if in.err != nil && in.Whole() {
+		in.State = Undecodable
+		in.Why, in.Lacks = why(in.err)
+	}
+	if len(head) > 0 {
+		in.Head = bytes.Clone(head)
+	}
+	in.parts[0].body.Free()
+	in.content = in.parts[1].body
+	d.to.ended(in)
+}
+
+// why says for people why a message could not be decoded, and which shape is missing, if that is why.
+func why(err error) (text, lacks string) {
+	switch {
+	case errors.Is(err, &wire.Error{Code: wire.Lacking}):
+		if lacks = wire.LackingShape(err); lacks == "" {
+			return "its shape was announced on a base that neither capture nor store has", ""
+		}
+		return "neither capture nor store has its shape " + lacks, lacks
+	case errors.Is(err, &wire.Error{Code: wire.Forgotten}):
+		return "it needs what messages before it on its lane said, which could not be decoded", ""
+	}
+	return err.Error(), ""
 }

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"math/rand/v2"
 	"net"
@@ -22,6 +23,7 @@ import (
 	"github.com/hhfr/hhfr/pkg/streamer"
 	"github.com/hhfr/hhfr/pkg/streamer/frame"
 	"github.com/hhfr/hhfr/pkg/streamer/inproc"
+	"github.com/hhfr/hhfr/pkg/streamer/wire"
 )
 
 // said is a message as a decoder gives it, with all that the check of a stream vouches for.
@@ -165,10 +167,10 @@ func kinds() []kind {
 	}
 	return []kind{
 		stage("all stages", 0),
-		stage("without zstd", binary.Zstd),
-		stage("columns alone", binary.Zstd|binary.Memory),
-		stage("zstd alone", binary.Columns|binary.Memory),
-		stage("no stages", binary.Zstd|binary.Columns|binary.Memory),
+		stage("without zstd", wire.Zstd),
+		stage("columns alone", wire.Zstd|wire.Memory),
+		stage("zstd alone", wire.Columns|wire.Memory),
+		stage("no stages", wire.Zstd|wire.Columns|wire.Memory),
 		{name: "xml", options: binary.Options{Text: true}, xml: true, messages: few()},
 		{name: "syncs", stream: streamer.Config{SyncMessages: 1}, messages: few()},
 		{name: "store", known: true, messages: few()},
@@ -192,7 +194,8 @@ func recordStream(t *testing.T, k kind) (out, back []byte, store ctxstore.Store)
 			m.Body = bytes.NewReader(body)
 			for range 2 {
 				for i := range book {
-					err := book[i].Coder(binary.Options{}).Split(0, m.Head, bytes.NewReader(body), 16000, func(bool, uint64, bool, []byte) error { return nil })
+					cut := book[i].Coder(binary.Options{}).Split(0, 16000, func(bool, wire.Part) error { return nil })
+					err := errors.Join(cut.Head(m.Head), cut.All(body))
 					require.NoError(t, err)
 				}
 			}
@@ -251,6 +254,29 @@ func TestNothingDamagedIsVerified(t *testing.T) {
 	})
 }
 
+// The same where one octet says something of many messages, the lane and the first exchange of them: each is four
+// octets longer than the one before, so that what changes in their checks stands as far apart as the checks do.
+func TestNothingSaidOfManyMessagesIsVerifiedWrongly(t *testing.T) {
+	hello := frame.Hello{Token: make([]byte, frame.TokenLen), Representation: frame.XML, Limits: frame.Limits{MaxFragment: 512}}
+	octets, checks := hello.AppendTo(nil), frame.NewChecks(hello.Origin())
+	for i := range 4 {
+		d := frame.Data{First: true, Last: true, OneWay: true, Lane: 4, Exchange: uint64(8 + i), NamesLane: i == 0, NamesExchange: i == 0,
+			Payload: []byte("\x00" + envelope("a", "", strings.Repeat("four", i)))}
+		octets = d.AppendTo(octets)
+		parts, err := checks.Cut(&d, 0, 0)
+		require.NoError(t, err)
+		checks.Add(&d, &parts, nil)
+	}
+	octets = frame.Close{Messages: checks.Messages(), Check: checks.Check()}.AppendTo(octets)
+	newDamage(t, octets, func(input []byte) *capture.Result {
+		r, err := decodeStreams(t, []run{{"out", input}}, capture.DecodeConfig{})
+		if err != nil {
+			return &capture.Result{}
+		}
+		return r
+	}).flips(t, 1)
+}
+
 // damageStreams calls damage for both directions of a stream of each kind.
 func damageStreams(t *testing.T, damage func(d *damage)) {
 	for _, k := range kinds() {
@@ -264,7 +290,7 @@ func damageStreams(t *testing.T, damage func(d *damage)) {
 					if k.known {
 						cfg.Store = store
 					}
-					r, err := capture.DecodeStreams(context.Background(), []capture.RawRun{{Name: "out", Octets: both[0]}, {Name: "back", Octets: both[1]}}, cfg)
+					r, err := decodeStreams(t, []run{{"out", both[0]}, {"back", both[1]}}, cfg)
 					if err != nil {
 						return &capture.Result{}
 					}

@@ -4,10 +4,12 @@ import (
 	"bytes"
 	"context"
 	"fmt"
+	"io"
 	"slices"
 
 	"github.com/hhfr/hhfr/pkg/ctxstore"
 	"github.com/hhfr/hhfr/pkg/negotiate"
+	"github.com/hhfr/hhfr/pkg/soap"
 )
 
 // contexts tell which unchanging headers sessions have (docs/negotiation.md, section 3.2). What
@@ -15,12 +17,31 @@ import (
 type contexts struct {
 	store  ctxstore.Store
 	agreed map[[16]byte][]string // by the negotiations of the capture
+	order  [][16]byte            // of those
 	stored map[[16]byte][]string // by the contexts of the store
+}
+
+func newContexts(store ctxstore.Store) contexts {
+	return contexts{store: store, agreed: map[[16]byte][]string{}, stored: map[[16]byte][]string{}}
+}
+
+// agree notes what a negotiation of the capture agreed on.
+func (c *contexts) agree(session [16]byte, blocks []string) {
+	if c.agreed[session] == nil {
+		c.order = append(c.order, session)
+	}
+	if c.agreed[session] = blocks; len(c.order) > maxSessions {
+		delete(c.agreed, c.order[0])
+		c.order = c.order[1:]
+	}
 }
 
 // headers gives those of a session, as far as they are known.
 func (c *contexts) headers(ctx context.Context, session [16]byte) (blocks []string) {
 	if _, looked := c.stored[session]; !looked && c.store != nil {
+		if len(c.stored) >= maxSessions {
+			clear(c.stored)
+		}
 		c.stored[session] = nil
 		if entry, err := c.store.Get(ctx, ctxstore.SessionURI(session)); err == nil {
 			if facts, err := negotiate.ParseFacts(entry.Value); err == nil {
@@ -31,58 +52,60 @@ func (c *contexts) headers(ctx context.Context, session [16]byte) (blocks []stri
 	return slices.Concat(c.agreed[session], c.stored[session])
 }
 
-// learn takes what the negotiations of a capture agreed on.
-func (c *contexts) learn(messages []*Decoded) {
-	type exchange struct {
-		flow int
-		id   uint64
-	}
-	offers := map[exchange]*negotiate.Offer{}
-	for _, m := range messages {
-		if !m.negotiation() || !m.Whole() {
-			continue
-		}
-		at := exchange{m.flow, m.Exchange}
-		if !m.Reply {
-			if o, _, err := negotiate.ParseOffer(m.Body); err == nil {
-				offers[at] = o
-			}
-			continue
-		}
-		a, err := negotiate.ParseAnswer(m.Body)
-		if err != nil || offers[at] == nil {
-			continue
-		}
-		if o := offers[at]; a.HeadersKept > 0 && a.HeadersKept == len(o.Headers) {
-			c.agreed[a.Session] = o.Headers
-		}
-	}
-}
-
-// putHeadersBack makes the messages of streams whole: what their sessions agreed to take out of
-// them stands in them again. It is for the end, when all negotiations are read.
-func (dec *decoder) putHeadersBack(ctx context.Context) {
-	dec.contexts.learn(dec.result.Messages)
-	for _, m := range dec.result.Messages {
-		if m.inForm && m.State != Undecodable && bytes.Contains(m.Body, []byte(negotiate.HeaderMark)) {
-			dec.putBack(ctx, m)
-		}
-	}
-}
-
-func (dec *decoder) putBack(ctx context.Context, m *Decoded) {
-	blocks, whole := dec.contexts.headers(ctx, m.Session), m.Whole()
-	var err error
-	if name := negotiate.LacksHeader(blocks, m.Body); name != "" {
-		m.LacksContext, m.Body = ctxstore.SessionURI(m.Session), nil
-		err = fmt.Errorf("the unchanging header %s was taken out of it, "+
-			"and neither capture nor store has the context of its session", name)
-	} else {
-		m.Body, err = negotiate.PutBackHeaders(blocks, m.Body)
-	}
-	if err != nil && whole {
-		m.State, m.Why = Undecodable, err.Error()
+// putHeadersBack makes a message of a stream whole: what its session agreed to take out of it stands in it again.
+func (r *Reader) putHeadersBack(d *Decoded) {
+	if !d.inForm || d.State == Undecodable || d.content.Len() == 0 {
 		return
 	}
-	m.recognize()
+	blocks := r.contexts.headers(r.shapes.ctx, d.Session)
+	name, err := lacksHeader(blocks, d.content.Reader())
+	switch {
+	case err != nil:
+	case name == absent:
+		return
+	case name != "":
+		d.LacksContext = ctxstore.SessionURI(d.Session)
+		err = fmt.Errorf("the unchanging header %s was taken out of it, "+
+			"and neither capture nor store has the context of its session", name)
+	default:
+		whole := r.bodies.Body()
+		_, err = io.Copy(whole, negotiate.HeadersBack(blocks, d.content.Reader()))
+		d.content.Free()
+		d.content = whole
+	}
+	if err != nil && d.Whole() {
+		d.State, d.Why = Undecodable, err.Error()
+	}
+	if d.LacksContext != "" {
+		start, _ := d.content.Start()
+		seen := soap.Recognize(start)
+		d.Version, d.Operation = seen.Version, seen.Operation
+		d.content.Free()
+	}
+}
+
+// absent is what [lacksHeader] says of a body in which nothing stands for a header.
+const absent = "-"
+
+// lacksHeader finds a block that stood in a body and is none of these: its name; empty if all are there, [absent] if nothing was taken out.
+func lacksHeader(blocks []string, body io.Reader) (string, error) {
+	const chunk, overlap = 64 << 10, 256
+	buf := make([]byte, 0, chunk+overlap)
+	found := absent
+	for {
+		n, err := io.ReadFull(body, buf[len(buf):cap(buf)])
+		buf = buf[:len(buf)+n]
+		if bytes.Contains(buf, []byte(negotiate.HeaderMark)) {
+			if found = negotiate.LacksHeader(blocks, buf); found != "" {
+				return found, nil
+			}
+		}
+		if err == io.EOF || err == io.ErrUnexpectedEOF {
+			return found, nil
+		}
+		if err != nil {
+			return "", err
+		}
+		buf = buf[:copy(buf, buf[len(buf)-overlap:])]
+	}
 }

@@ -10,7 +10,6 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/hhfr/hhfr/pkg/capture"
-	"github.com/hhfr/hhfr/pkg/capture/flow"
 	"github.com/hhfr/hhfr/pkg/ctxstore"
 	"github.com/hhfr/hhfr/pkg/negotiate"
 )
@@ -43,8 +42,8 @@ func withHeaders() (list [][]byte) {
 // the context in the store.
 func TestLaw3WithHeaders(t *testing.T) {
 	rec := record(t, append(withHeaders(), mixed(t)...), 4096, tenant, replyTo)
-	for _, run := range runsOf(t, rec.file, nil) {
-		assert.False(t, bytes.Contains(run.Octets, []byte("Example Works")))
+	for _, one := range runsOf(t, rec.file, nil) {
+		assert.False(t, bytes.Contains(one.octets, []byte("Example Works")))
 	}
 	requireLaw3(t, rec)
 }
@@ -53,10 +52,10 @@ func TestLaw3WithHeaders(t *testing.T) {
 func TestHeadersFromTheMiddle(t *testing.T) {
 	rec := record(t, withHeaders(), 1024, tenant, replyTo)
 	store := copyStore(t, rec.server)
-	for i, run := range runsOf(t, rec.file, nil) {
-		half := len(run.Octets) / 2
-		second := capture.RawRun{Name: capture.RunName(1, i, int64(half)), Octets: run.Octets[half:]}
-		r, err := capture.DecodeStreams(t.Context(), []capture.RawRun{second}, capture.DecodeConfig{Store: store})
+	for i, one := range runsOf(t, rec.file, nil) {
+		half := len(one.octets) / 2
+		second := run{capture.RunName(1, i, int64(half)), one.octets[half:]}
+		r, err := decodeStreams(t, []run{second}, capture.DecodeConfig{Store: store})
 		require.NoError(t, err)
 		verified := 0
 		for _, m := range r.Messages {
@@ -74,7 +73,7 @@ func TestHeadersFromTheMiddle(t *testing.T) {
 func TestHeadersWithoutTheContext(t *testing.T) {
 	rec := record(t, withHeaders(), 4096, tenant, replyTo)
 	runs := runsOf(t, rec.file, nil)
-	r, err := capture.DecodeStreams(t.Context(), runs, capture.DecodeConfig{})
+	r, err := decodeStreams(t, runs, capture.DecodeConfig{})
 	require.NoError(t, err)
 	assert.True(t, r.Partial())
 	whole, lacking := 0, 0
@@ -110,7 +109,7 @@ func TestHeadersWithoutTheContext(t *testing.T) {
 		_, err = store.Put(t.Context(), info.URI, less, ctxstore.PutOptions{})
 		require.NoError(t, err)
 	}
-	r, err = capture.DecodeStreams(t.Context(), runs, capture.DecodeConfig{Store: store})
+	r, err = decodeStreams(t, runs, capture.DecodeConfig{Store: store})
 	require.NoError(t, err)
 	unfit := 0
 	for _, m := range r.Messages {
@@ -128,15 +127,4 @@ func TestHeadersWithoutTheContext(t *testing.T) {
 func TestNoHeadersNoReferences(t *testing.T) {
 	rec := record(t, withHeaders(), 4096)
 	requireLaw3(t, rec)
-}
-
-// runsOf are the raw runs of a capture, as reconstruct has them.
-func runsOf(t *testing.T, file []byte, store ctxstore.Store) (runs []capture.RawRun) {
-	t.Helper()
-	_, err := capture.Decode(t.Context(), bytes.NewReader(file), capture.DecodeConfig{Store: store, EachRun: func(stream, direction int, r *flow.Run) error {
-		runs = append(runs, capture.RawRun{Name: capture.RunName(stream, direction, r.Offset), Octets: bytes.Clone(r.Data)})
-		return nil
-	}})
-	require.NoError(t, err)
-	return runs
 }

@@ -4,6 +4,7 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 
 	"github.com/hhfr/hhfr/pkg/ctxstore"
 	"github.com/hhfr/hhfr/pkg/ctxstore/memory"
@@ -14,27 +15,26 @@ import (
 // TestNamesOfSyncs: eight octets find a shape in capture or store; where two have them, none is found.
 func TestNamesOfSyncs(t *testing.T) {
 	learned, err := shape.Learn([]byte("<a>1</a>"))
-	if !assert.NoError(t, err) {
-		return
-	}
-	fp := learned.Fingerprint()
-	n := named{name: transit.NameOf(fp)}
+	require.NoError(t, err)
+	name := transit.NameOf(learned.Fingerprint())
 	store := memory.New(memory.Config{})
-	j := func(seen map[[32]byte][]byte) *joiner {
-		return &joiner{store: store, seen: seen, programs: map[[32]byte]*shape.Program{}, names: map[transit.Name]named{}}
-	}
-	assert.Nil(t, j(nil).program(t.Context(), n))
-	assert.Contains(t, n.uri(), shape.URIPrefix)
-	assert.NotNil(t, j(map[[32]byte][]byte{fp: learned.Octets()}).program(t.Context(), n))
+	assert.Nil(t, newShapes(t.Context(), nil).named(name))
+	assert.Nil(t, newShapes(t.Context(), store).named(name))
+	seen := newShapes(t.Context(), store)
+	seen.Keep(learned)
+	assert.NotNil(t, seen.named(name))
 
 	_, err = ctxstore.Shapes{Store: store}.Put(t.Context(), learned.Octets())
-	assert.NoError(t, err)
-	both := j(map[[32]byte][]byte{fp: learned.Octets()})
-	assert.NotNil(t, both.program(t.Context(), n))
-	assert.NotNil(t, both.program(t.Context(), n), "found before")
+	require.NoError(t, err)
+	assert.NotNil(t, newShapes(t.Context(), store).named(name))
+	both := newShapes(t.Context(), store)
+	both.Keep(learned)
+	assert.NotNil(t, both.named(name))
+	assert.NotNil(t, both.named(name), "found before")
 
-	other := fp
+	other := learned.Fingerprint()
 	other[31]++
-	assert.Nil(t, j(map[[32]byte][]byte{fp: learned.Octets(), other: []byte("other")}).program(t.Context(), n))
-	assert.NoError(t, store.Close())
+	both.alike(name).add(other)
+	assert.Nil(t, both.named(name))
+	require.NoError(t, store.Close())
 }

@@ -1,24 +1,19 @@
 package capture
 
 import (
-	"cmp"
+	"bytes"
 	"context"
+	"errors"
 	"fmt"
-	"github.com/hhfr/hhfr/pkg/capture/flow"
-	"maps"
+	"io"
+	"iter"
 	"path/filepath"
 	"regexp"
 	"slices"
 	"strconv"
 
-	"github.com/hhfr/hhfr/pkg/streamer/frame"
+	"github.com/hhfr/hhfr/pkg/capture/flow"
 )
-
-// RawRun is the octets of one contiguous run of one direction of a stream, as [RunName] names it or with any name.
-type RawRun struct {
-	Name   string
-	Octets []byte
-}
 
 var runName = regexp.MustCompile(`^(.*)-(\d+)\.bin$`)
 
@@ -27,71 +22,177 @@ func RunName(stream, direction int, offset int64) string {
 	return fmt.Sprintf("stream%d-%s-%d.bin", stream, [2]string{"out", "back"}[direction], offset)
 }
 
-// DecodeStreams decodes raw stream octets, without any capture: runs with names of the form NAME-OFFSET.bin are those of one direction NAME; others are directions of their own.
-// Two directions that belong to one session are put together.
-func DecodeStreams(ctx context.Context, runs []RawRun, cfg DecodeConfig) (*Result, error) {
-	dec := newDecoder(cfg)
-	directions := map[string][]flow.Run{}
+// Streams decodes raw stream octets, without any capture: runs with names of the form NAME-OFFSET.bin are those of one direction NAME; others are directions of their own.
+// Two directions that belong to one session are put together, if they can be read twice.
+func (r *Reader) Streams(ctx context.Context, runs ...Input) iter.Seq2[Event, error] {
+	var pairs []*rawStream
+	return r.run(runs, func() error {
+		directions, err := directionsOf(runs)
+		if err != nil {
+			return err
+		}
+		if r.twice {
+			pairs, err = pair(directions, pairs)
+		} else {
+			pairs = apart(directions)
+		}
+		if err != nil {
+			return err
+		}
+		return r.rawStreams(ctx, pairs)
+	})
+}
+
+// rawDirection is a direction of a stream in files.
+type rawDirection struct {
+	name string
+	runs []rawPiece
+	run  int   // that is being read
+	end  int64 // of what was read, once it has begun
+
+	begun bool
+}
+
+type rawPiece struct {
+	offset int64
+	octets io.Reader
+}
+
+// rawStream is the directions of a stream.
+type rawStream struct {
+	*conn
+	dirs [2]*rawDirection // nil: it is not there
+}
+
+func directionsOf(runs []Input) (all []*rawDirection, err error) {
+	named := map[string]*rawDirection{}
 	for _, r := range runs {
 		name, offset := r.Name, int64(0)
 		if m := runName.FindStringSubmatch(filepath.Base(r.Name)); m != nil {
-			n, err := strconv.ParseInt(m[2], 10, 64)
-			if err != nil {
+			if offset, err = strconv.ParseInt(m[2], 10, 64); err != nil {
 				return nil, &flow.Error{Code: flow.Malformed, Err: fmt.Errorf("%s: offset: %w", r.Name, err)}
 			}
-			name, offset = filepath.Join(filepath.Dir(r.Name), m[1]), n
+			name = filepath.Join(filepath.Dir(r.Name), m[1])
 		}
-		directions[name] = append(directions[name], flow.Run{Offset: offset, Data: r.Octets, Marks: []flow.Mark{{}}})
+		if named[name] == nil {
+			named[name] = &rawDirection{name: name}
+			all = append(all, named[name])
+		}
+		named[name].runs = append(named[name].runs, rawPiece{offset, r.Octets})
 	}
-	bySession := map[[16]byte][2][]flow.Run{}
-	var order [][16]byte
-	for _, name := range slices.Sorted(maps.Keys(directions)) {
-		list := directions[name]
-		slices.SortFunc(list, func(a, b flow.Run) int { return cmp.Compare(a.Offset, b.Offset) })
-		d := dec.join.direction(ctx)
-		session, responder, ok := dec.identify(ctx, d, list)
-		if !ok {
-			dec.result.Others["files that are no hhfr stream: "+name]++
-			continue
-		}
-		pair, seen := bySession[session]
-		if !seen {
-			order = append(order, session)
-		}
-		side := 0
-		if responder || !responder && len(pair[0]) > 0 {
-			side = 1
-		}
-		if len(pair[side]) > 0 {
-			side = 1 - side
-		}
-		if len(pair[side]) > 0 {
-			return nil, &flow.Error{Code: flow.Malformed, Err: fmt.Errorf("%s: more than two directions of one session", name)}
-		}
-		pair[side] = list
-		bySession[session] = pair
+	slices.SortFunc(all, func(a, b *rawDirection) int { return bytes.Compare([]byte(a.name), []byte(b.name)) })
+	for _, d := range all {
+		slices.SortFunc(d.runs, func(a, b rawPiece) int { return int(min(1, max(-1, a.offset-b.offset))) })
 	}
-	for i, session := range order {
-		s, messages := dec.decodeStream(ctx, bySession[session])
-		for _, m := range messages {
-			m.flow = i
-		}
-		dec.result.Streams = append(dec.result.Streams, s)
-		dec.result.Messages = append(dec.result.Messages, messages...)
-	}
-	dec.putHeadersBack(ctx)
-	dec.number()
-	return dec.result, ctx.Err()
+	return all, nil
 }
 
-// identify finds out whose session a direction belongs to, and whether it is the responder's; a direction without its hello does not tell.
-func (dec *decoder) identify(ctx context.Context, d *direction, runs []flow.Run) (session [16]byte, responder, ok bool) {
-	if h, ok := frame.Opening(runs[0].Data); ok {
-		for i := range runs {
-			d.run(&runs[i])
-		}
-		return h.Session, h.Responder, true
+// apart makes a stream of each direction.
+func apart(directions []*rawDirection) (all []*rawStream) {
+	for _, d := range directions {
+		all = append(all, &rawStream{dirs: [2]*rawDirection{d}})
 	}
-	ok = d.trust(runs, func(session [16]byte) bool { return dec.named(ctx, session) })
-	return d.origin.Session, d.origin.Responder, ok
+	return all
+}
+
+// pair puts those directions together that belong to one session, as they were found to when they were read apart.
+func pair(directions []*rawDirection, found []*rawStream) (all []*rawStream, err error) {
+	bySession := map[[16]byte]*rawStream{}
+	for i, d := range directions {
+		c := found[i].conn
+		if c.stream == nil {
+			all = append(all, &rawStream{dirs: [2]*rawDirection{d}})
+			continue
+		}
+		s := bySession[c.stream.Session]
+		if s == nil {
+			s = &rawStream{}
+			bySession[c.stream.Session] = s
+			all = append(all, s)
+		}
+		side := 0
+		if c.ways[0].in.origin.Responder || s.dirs[0] != nil {
+			side = 1
+		}
+		if s.dirs[side] != nil {
+			side = 1 - side
+		}
+		if s.dirs[side] != nil {
+			return nil, &flow.Error{Code: flow.Malformed, Err: fmt.Errorf("%s: more than two directions of one session", d.name)}
+		}
+		s.dirs[side] = d
+	}
+	return all, nil
+}
+
+// rawStreams reads them, one behind the other.
+func (r *Reader) rawStreams(ctx context.Context, all []*rawStream) error {
+	for i, s := range all {
+		s.conn = r.conn(&flow.Flow{ID: -1 - i})
+		for k, d := range s.dirs {
+			if d != nil {
+				s.ways[k].past = r.rawFound(d.name)
+			}
+		}
+		if err := s.read(ctx); err != nil {
+			return err
+		}
+		if err := s.Closed(); err != nil {
+			return err
+		}
+		for _, d := range s.dirs {
+			if d != nil && s.stream == nil {
+				r.summary.Others["files that are no hhfr stream: "+d.name]++
+			}
+		}
+	}
+	return ctx.Err()
+}
+
+// read reads both directions side by side, a bit more of the one that has fewer messages so far: replies come soon behind their requests.
+func (s *rawStream) read(ctx context.Context) error {
+	buf := make([]byte, 4<<10)
+	for ctx.Err() == nil {
+		next := -1
+		for i, d := range s.dirs {
+			if d != nil && d.run < len(d.runs) && (next < 0 || s.ways[i].whole < s.ways[next].whole) {
+				next = i
+			}
+		}
+		if next < 0 {
+			return nil
+		}
+		if err := s.dirs[next].read(s.conn, next, buf); err != nil {
+			return err
+		}
+	}
+	return ctx.Err()
+}
+
+// read gives a connection the next octets of a direction.
+func (d *rawDirection) read(c *conn, dir int, buf []byte) error {
+	r := &d.runs[d.run]
+	n, err := r.octets.Read(buf)
+	if n > 0 {
+		gap := int64(0)
+		if d.begun { // else it begins here, whatever its name says
+			gap = max(r.offset-d.end, 0)
+		}
+		r.offset += int64(n)
+		d.begun, d.end = true, r.offset
+		if err := c.Octets(dir, gap, buf[:n], flow.Mark{}); err != nil {
+			return err
+		}
+	}
+	if errors.Is(err, io.EOF) {
+		d.run++
+		return nil
+	}
+	return err
+}
+
+// DecodeStreams decodes raw stream octets, as [Reader.Streams] does, and keeps all messages.
+func DecodeStreams(ctx context.Context, runs []Input, cfg DecodeConfig) (*Result, error) {
+	r := NewReader(ctx, cfg)
+	return r.collected(r.Streams(ctx, runs...))
 }

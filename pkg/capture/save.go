@@ -6,10 +6,16 @@ import (
 	"path/filepath"
 )
 
+// WithdrawnSuffix is what names of files end in whose messages were withdrawn.
+const WithdrawnSuffix = ".withdrawn"
+
 // FileName is the name under which a message is saved: its number and kind. Negotiations, which have no number, are told apart by their exchange.
 func (d *Decoded) FileName() string {
 	kind := "request"
-	if d.Reply {
+	switch {
+	case d.Interim:
+		kind = fmt.Sprintf("interim-%d-%d", d.Direction, d.Index)
+	case d.Reply:
 		kind = "reply"
 	}
 	if d.Number == 0 {
@@ -18,17 +24,37 @@ func (d *Decoded) FileName() string {
 	return fmt.Sprintf("%06d-%s.xml", d.Number, kind)
 }
 
-// Save writes the bodies of whole messages below dir, which it makes. Withdrawn, incomplete and undecodable ones are left out.
-func (r *Result) Save(dir string) error {
-	if err := os.MkdirAll(dir, 0o755); err != nil {
+// Save writes the body of a whole message below dir; that of a withdrawn one under a name that ends in [WithdrawnSuffix]. Incomplete and undecodable ones are left out.
+func (d *Decoded) Save(dir string) (err error) {
+	name := filepath.Join(dir, d.FileName())
+	switch {
+	case d.State == Withdrawn:
+		name += WithdrawnSuffix
+	case !d.Whole():
+		return nil
+	}
+	f, err := os.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o600)
+	if err != nil {
 		return err
 	}
-	for _, m := range r.Messages {
-		if !m.Whole() {
-			continue
+	defer func() {
+		if closed := f.Close(); err == nil {
+			err = closed
 		}
-		if err := os.WriteFile(filepath.Join(dir, m.FileName()), m.Body, 0o600); err != nil {
-			return err
+	}()
+	return d.WriteBody(f)
+}
+
+// Withdraw renames the files of messages that were saved before their check.
+func (c *Check) Withdraw(dir string) error {
+	if c.State != Withdrawn {
+		return nil
+	}
+	for _, d := range c.Messages {
+		if name := filepath.Join(dir, d.FileName()); d.State == Withdrawn {
+			if err := os.Rename(name, name+WithdrawnSuffix); err != nil && !os.IsNotExist(err) {
+				return err
+			}
 		}
 	}
 	return nil

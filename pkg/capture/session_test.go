@@ -29,7 +29,7 @@ func TestRecordingInTheTree(t *testing.T) {
 	r := decode(t, shared.Read(t, shared.Testdata(t, "pcap", "session.pcapng")), store)
 	assert.False(t, r.Partial())
 	dir := t.TempDir()
-	require.NoError(t, r.Save(dir))
+	save(t, r, dir)
 	requireSaved(t, dir, tree(t))
 }
 

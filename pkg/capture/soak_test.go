@@ -16,7 +16,7 @@ import (
 // TestSoakCutAtEveryByte: a recording that ends at any octet gives what is whole of it.
 func TestSoakCutAtEveryByte(t *testing.T) {
 	rec := record(t, append(tree(t), tree(t)...), 1024)
-	messages, syncs, _ := layout(t, rec)
+	messages, syncs := layout(t, rec)
 	store := copyStore(t, rec.server)
 	ends := packetEnds(t, rec.file)
 	for cut := range rec.file {

@@ -176,7 +176,7 @@ func (s *slowStream) joined(t *testing.T, direction int, from time.Duration) tim
 	clock := s.clock[direction]
 	i, _ := slices.BinarySearchFunc(clock, from, func(m moment, d time.Duration) int { return int(m.at - d) })
 	wait := func(octets int) bool {
-		r, err := capture.DecodeStreams(t.Context(), []capture.RawRun{{Name: "x-1000.bin", Octets: s.tapes[direction][clock[i].offset:octets]}}, capture.DecodeConfig{Store: s.store})
+		r, err := decodeStreams(t, []run{{"x-1000.bin", s.tapes[direction][clock[i].offset:octets]}}, capture.DecodeConfig{Store: s.store})
 		require.NoError(t, err)
 		return slices.ContainsFunc(r.Messages, func(m *capture.Decoded) bool { return m.Whole() })
 	}

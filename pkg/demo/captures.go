@@ -8,7 +8,6 @@ import (
 	"path/filepath"
 
 	"github.com/hhfr/hhfr/pkg/capture"
-	"github.com/hhfr/hhfr/pkg/capture/flow"
 	"github.com/hhfr/hhfr/pkg/ctxstore"
 	"github.com/hhfr/hhfr/pkg/ctxstore/directory"
 )
@@ -42,16 +41,30 @@ func (t *tour) tell(ctx context.Context, l *lived) (err error) {
 	if err := os.WriteFile(l.Capture, l.capture.Bytes(), 0o600); err != nil {
 		return err
 	}
-	var runs []capture.RawRun
-	decoded, err := capture.Decode(ctx, &l.capture, capture.DecodeConfig{Store: store, EachRun: func(stream, direction int, r *flow.Run) error {
-		name := filepath.Join(l.Octets, capture.RunName(stream, direction, r.Offset))
-		runs = append(runs, capture.RawRun{Name: name, Octets: bytes.Clone(r.Data)})
-		return os.WriteFile(name, r.Data, 0o600)
+	runs := map[string]*bytes.Buffer{}
+	end := map[[2]int]*bytes.Buffer{} // of directions: their last runs
+	ends := map[[2]int]int64{}
+	decoded, err := capture.Decode(ctx, &l.capture, capture.DecodeConfig{Store: store, Octets: func(stream, direction int, offset int64, b []byte) error {
+		way := [2]int{stream, direction}
+		if end[way] == nil || ends[way] != offset {
+			end[way] = &bytes.Buffer{}
+			runs[filepath.Join(l.Octets, capture.RunName(stream, direction, offset))] = end[way]
+		}
+		end[way].Write(b)
+		ends[way] = offset + int64(len(b))
+		return nil
 	}})
 	if err != nil {
 		return err
 	}
-	rebuilt, err := capture.DecodeStreams(ctx, runs, capture.DecodeConfig{Store: store})
+	var raw []capture.Input
+	for name, octets := range runs {
+		if err := os.WriteFile(name, octets.Bytes(), 0o600); err != nil {
+			return err
+		}
+		raw = append(raw, capture.Input{Name: name, Octets: bytes.NewReader(octets.Bytes())})
+	}
+	rebuilt, err := capture.DecodeStreams(ctx, raw, capture.DecodeConfig{Store: store})
 	if err != nil {
 		return err
 	}

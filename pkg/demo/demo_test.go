@@ -91,20 +91,22 @@ func rebuildFromFiles(t *testing.T, dir string, messages []demo.Message) {
 	files, err := filepath.Glob(filepath.Join(dir, demo.Again, "*.bin"))
 	require.NoError(t, err)
 	require.Len(t, files, 2)
-	var runs []capture.RawRun
-	for _, f := range files {
-		octets, err := os.ReadFile(f)
-		require.NoError(t, err)
-		runs = append(runs, capture.RawRun{Name: f, Octets: octets})
+	runs := func() (all []capture.Input) {
+		for _, f := range files {
+			octets, err := os.ReadFile(f)
+			require.NoError(t, err)
+			all = append(all, capture.Input{Name: f, Octets: bytes.NewReader(octets)})
+		}
+		return all
 	}
-	without, err := capture.DecodeStreams(t.Context(), runs, capture.DecodeConfig{})
+	without, err := capture.DecodeStreams(t.Context(), runs(), capture.DecodeConfig{})
 	require.NoError(t, err)
 	assert.Equal(t, 4*len(messages), without.Counts().Undecodable)
 
 	store, err := directory.Open(filepath.Join(dir, demo.StoreDir), directory.Config{})
 	require.NoError(t, err)
 	defer store.Close()
-	with, err := capture.DecodeStreams(t.Context(), runs, capture.DecodeConfig{Store: store})
+	with, err := capture.DecodeStreams(t.Context(), runs(), capture.DecodeConfig{Store: store})
 	require.NoError(t, err)
 	assert.Equal(t, 4*len(messages), with.Counts().Verified)
 	for _, m := range with.Messages {

@@ -47,16 +47,23 @@ func (r *Responder) ServeStreams(ctx context.Context, listener net.Listener) err
 	}
 }
 
-// begin counts a connection until end; one for which there is no room is closed.
+// begin counts a connection until end; one for which there is no room is ended at once.
 func (r *Responder) begin(conn net.Conn) (end func(), ok bool) {
+	if end, ok = r.count(conn.RemoteAddr()); !ok {
+		turnAway(conn)
+	}
+	return end, ok
+}
+
+// count takes a place for a connection, until end; false: there is none.
+func (r *Responder) count(peer net.Addr) (end func(), ok bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	leave, ok := func() {}, !r.closed
-	if ok {
-		leave, ok = r.conns.Enter(conn.RemoteAddr())
+	if r.closed {
+		return nil, false
 	}
+	leave, ok := r.conns.Enter(peer)
 	if !ok {
-		_ = conn.Close()
 		return nil, false
 	}
 	r.wait.Add(1)
@@ -64,6 +71,16 @@ func (r *Responder) begin(conn net.Conn) (end func(), ok bool) {
 		leave()
 		r.wait.Done()
 	}, true
+}
+
+// turnAway ends a connection that nothing was written to. Where closing waits for the other end, which may never
+// answer, others would wait as well: to be accepted behind it, or for the place that it has in its listener.
+func turnAway(conn net.Conn) {
+	if a, ok := conn.(interface{ Abort() error }); ok {
+		_ = a.Abort()
+		return
+	}
+	_ = conn.Close()
 }
 
 // serveStream runs one connection to its end.
@@ -90,7 +107,6 @@ func (r *Responder) serveStream(ctx context.Context, conn net.Conn) {
 		if err != nil {
 			return nil, nil, err
 		}
-		tellLimits(coder, h)
 		if r.cfg.OnSession != nil {
 			r.cfg.OnSession(*facts, conn)
 		}

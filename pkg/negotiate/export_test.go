@@ -20,7 +20,7 @@ func Lend(body io.Reader) (lent io.Reader, again func(context.Context) (io.Reade
 
 // Rewriters give what travels of bodies in a session with these unchanging headers, and the
 // reverse.
-func Rewriters(blocks []string) (out func(io.Reader) io.Reader, in func(io.ReadCloser) io.ReadCloser) {
+func Rewriters(blocks []string) (out func(io.Writer) io.WriteCloser, in func(io.ReadCloser) io.ReadCloser) {
 	u := &unchanging{blocks: blocks}
 	return u.outgoing, u.incoming
 }

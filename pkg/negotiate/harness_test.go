@@ -17,6 +17,7 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/hhfr/hhfr/internal/clock"
+	"github.com/hhfr/hhfr/pkg/codec/binary"
 	"github.com/hhfr/hhfr/pkg/ctxstore"
 	"github.com/hhfr/hhfr/pkg/ctxstore/memory"
 	"github.com/hhfr/hhfr/pkg/negotiate"
@@ -25,49 +26,13 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// rawCoder carries every message as text, under shape 0.
-type rawCoder struct{}
-
-func rawCoders(context.Context, negotiate.CoderSpec) (streamer.Coder, error) { return rawCoder{}, nil }
-
-func (rawCoder) Split(lane uint64, head []byte, body io.Reader, max int, emit func(bool, uint64, bool, []byte) error) error {
-	for len(head) > 0 {
-		n := min(len(head), max)
-		if err := emit(true, 0, false, head[:n]); err != nil {
-			return err
-		}
-		head = head[n:]
-	}
-	if body == nil {
-		return emit(false, 0, false, nil)
-	}
-	buf := make([]byte, max)
-	for first := true; ; first = false {
-		n, err := io.ReadFull(body, buf)
-		if n > 0 || first {
-			if err := emit(false, 0, false, buf[:n]); err != nil {
-				return err
-			}
-		}
-		if err == io.EOF || err == io.ErrUnexpectedEOF {
-			return nil
-		}
-		if err != nil {
-			return err
-		}
-	}
+// textCoder carries every message as text, under shape 0.
+func textCoder() streamer.Coder {
+	return binary.NewBook(ctxstore.Shapes{Store: memory.New(memory.Config{})}).Coder(binary.Options{Text: true})
 }
 
-func (rawCoder) Announce(uint64) (fp [32]byte, full []byte, ok bool) { return fp, nil, false }
-func (rawCoder) Epoch(map[uint64]int, func(uint64, [32]byte))        {}
-func (rawCoder) Lacks(uint64) ([]byte, error)                        { return nil, io.ErrUnexpectedEOF }
-func (rawCoder) Refer(uint64, [32]byte) (bool, error)                { return false, nil }
-func (rawCoder) Define(uint64, []byte) (fp [32]byte, err error)      { return fp, nil }
-func (rawCoder) Known(n uint64) (known, announced bool)              { return n == 0, n == 0 }
-func (rawCoder) Price() int64                                        { return 0 }
-func (rawCoder) Forget(uint64)                                       {}
-func (rawCoder) NewJoin(uint64) (func([]byte, []byte, bool, bool) ([]byte, error), error) {
-	return func(dst, segment []byte, _, _ bool) ([]byte, error) { return append(dst, segment...), nil }, nil
+func textCoders(context.Context, negotiate.CoderSpec) (streamer.Coder, error) {
+	return textCoder(), nil
 }
 
 // loopback is the tcp transport of tests; it counts what it dials.
@@ -127,7 +92,7 @@ var none = map[string]streamer.Transport{}
 func config(t testing.TB) negotiate.Config {
 	client := &http.Client{Transport: &http.Transport{}}
 	t.Cleanup(client.CloseIdleConnections)
-	return negotiate.Config{HTTPClient: client, Transports: map[string]streamer.Transport{"tcp": &loopback{}}, Store: newStore(t), Coders: rawCoders}
+	return negotiate.Config{HTTPClient: client, Transports: map[string]streamer.Transport{"tcp": &loopback{}}, Store: newStore(t), Coders: textCoders}
 }
 
 // seen is one message as a service got it, and by which way.
@@ -195,7 +160,7 @@ func startServicesOn(
 	_, port, err := net.SplitHostPort(s.stream.Addr().String())
 	require.NoError(t, err)
 	cfg := negotiate.ResponderConfig{
-		Store: s.store, Coders: rawCoders, Addresses: map[string]string{"tcp": ":" + port},
+		Store: s.store, Coders: textCoders, Addresses: map[string]string{"tcp": ":" + port},
 		Serve: func(ctx context.Context, path string, x *streamer.Exchange) {
 			body, err := x.Message().ReadAll(1 << 20)
 			if err != nil {

@@ -70,7 +70,7 @@ func messagesWithHeaders() (list []string) {
 // A session with unchanging headers gives services whole messages, and callers whole replies,
 // whichever way they go. On the stream the blocks are not there.
 func TestHeadersArePutBack(t *testing.T) {
-	for name, coders := range map[string]negotiate.Coders{"as text": rawCoders, "binary": nil} {
+	for name, coders := range map[string]negotiate.Coders{"as text": textCoders, "binary": nil} {
 		t.Run(name, func(t *testing.T) {
 			s := startServices(t, func(c *negotiate.ResponderConfig) { c.Coders = coders })
 			cfg := config(t)
@@ -209,12 +209,12 @@ func TestHeadersThatWereNotAgreedOn(t *testing.T) {
 	require.Equal(t, 2, a.HeadersKept)
 	conn, err := new(loopback).Dial(t.Context(), s.stream.Addr().String())
 	require.NoError(t, err)
-	cfg := streamer.Config{Initiator: true, Session: a.Session, Token: a.Token[:], Representation: 1, Coder: rawCoder{}}
+	cfg := streamer.Config{Initiator: true, Session: a.Session, Token: a.Token[:], Representation: 1, Coder: textCoder()}
 	_, err = streamer.Over(t.Context(), conn, cfg)
 	require.ErrorIs(t, err, &streamer.Error{Code: streamer.Unsupported}, "its hello knows nothing of them")
 	conn, err = new(loopback).Dial(t.Context(), s.stream.Addr().String())
 	require.NoError(t, err)
-	cfg.Outgoing = func(body io.Reader) io.Reader { return body }
+	cfg.Outgoing = func(to io.Writer) io.WriteCloser { return asIs{to} }
 	cfg.Incoming = func(body io.ReadCloser) io.ReadCloser { return body }
 	raw, err := streamer.Over(t.Context(), conn, cfg)
 	require.NoError(t, err)
@@ -225,3 +225,8 @@ func TestHeadersThatWereNotAgreedOn(t *testing.T) {
 	require.ErrorIs(t, err, &negotiate.Error{Code: negotiate.Malformed})
 	assert.ErrorContains(t, err, "unchanging header 0123456789abcdef")
 }
+
+// asIs writes what it is given.
+type asIs struct{ io.Writer }
+
+func (asIs) Close() error { return nil }

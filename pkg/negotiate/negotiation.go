@@ -289,7 +289,6 @@ func (n *negotiation) join(ctx context.Context, a *Answer) error {
 	if err != nil {
 		return noStream(addr, n.late(ctx, err))
 	}
-	tellLimits(coder, stream.Hello())
 	if n.outbox != nil {
 		if err := n.outbox.taken(ctx); err != nil {
 			stream.Abort(streamer.CloseInternal, "the context store failed")

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"context"
 	"errors"
-	"io"
 	"net/http"
 	"net/url"
 	"strconv"
@@ -50,32 +49,20 @@ func (h *Handler) serveExchange(ctx context.Context, _ string, x *streamer.Excha
 		h.cfg.Log.Info("message without a request head", "err", err)
 		return // the stream tells the other end that the exchange failed
 	}
-	w := &exchangeWriter{header: http.Header{}, reply: make(chan *streamer.Message, 1)}
-	w.body, w.pipe = io.Pipe()
-	var ended bool
-	served := make(chan struct{})
-	go func() {
-		defer close(served)
-		defer func() {
-			// A server that panics ends its reply there, as net/http has it; the cause is logged as it would be there.
-			p := recover()
-			if err, _ := p.(error); p != nil && !errors.Is(err, http.ErrAbortHandler) {
-				h.cfg.Log.Error("service panicked", "path", req.URL.Path, "panic", p)
-			}
-			w.finish(ended)
-		}()
-		h.services.ServeHTTP(w, req)
-		ended = true
-	}()
-	if m, ok := <-w.reply; ok {
-		if x.OneWay() {
-			_, _ = io.Copy(io.Discard, m.Body)
-		} else if err := x.Reply(ctx, m); err != nil {
+	w := &exchangeWriter{ctx: ctx, x: x, header: http.Header{}}
+	ended := false
+	defer func() {
+		// A server that panics ends its reply there, as net/http has it; the cause is logged as it would be there.
+		p := recover()
+		if err, _ := p.(error); p != nil && !errors.Is(err, http.ErrAbortHandler) {
+			h.cfg.Log.Error("service panicked", "path", req.URL.Path, "panic", p)
+		}
+		if err := w.finish(ended); err != nil {
 			h.cfg.Log.Debug("reply not sent", "err", err)
 		}
-	}
-	_ = w.body.CloseWithError(context.Canceled)
-	<-served
+	}()
+	h.services.ServeHTTP(w, req)
+	ended = true
 }
 
 // exchangeRequest makes a message a request.
@@ -129,23 +116,29 @@ func hostOf(origin string) string {
 	return req.URL.Host
 }
 
-// exchangeWriter is the ResponseWriter of an exchange: a short reply is given as a whole, a long one as it comes.
+// exchangeWriter is the ResponseWriter of an exchange: a short reply is sent as a whole, a long one, or
+// one that is flushed, as it comes.
 type exchangeWriter struct {
+	ctx    context.Context
+	x      *streamer.Exchange
 	header http.Header
 	status int
-	start  bytes.Buffer // before the reply is given
-	given  bool
-	reply  chan *streamer.Message
-	body   *io.PipeReader
-	pipe   *io.PipeWriter
+	start  []byte // before the reply is begun
+	begun  bool
+	reply  *streamer.Writer
+	err    error
 }
 
 // Header gives the fields to be sent.
 func (w *exchangeWriter) Header() http.Header { return w.header }
 
-// WriteHeader sets the status, once. Informational ones are not carried.
+// WriteHeader sets the status, once; informational ones are sent at once.
 func (w *exchangeWriter) WriteHeader(status int) {
-	if w.status == 0 && status >= 200 {
+	switch {
+	case w.status != 0 || w.x.OneWay():
+	case status >= 100 && status < 200 && status != http.StatusSwitchingProtocols:
+		_ = w.x.Interim(w.ctx, &streamer.Message{Head: w.head(status)}) // the reply itself will fail as well
+	default:
 		w.status = status
 	}
 }
@@ -156,54 +149,91 @@ const wholeReply = 32 << 10
 // Write writes the body.
 func (w *exchangeWriter) Write(p []byte) (int, error) {
 	w.WriteHeader(http.StatusOK)
-	if !w.given {
-		if w.start.Len()+len(p) <= wholeReply {
-			return w.start.Write(p)
-		}
-		w.Flush()
+	if w.x.OneWay() {
+		return len(p), nil
 	}
-	return w.pipe.Write(p)
+	if !w.begun && len(w.start)+len(p) <= wholeReply {
+		w.start = append(w.start, p...)
+		return len(p), nil
+	}
+	if err := w.begin(); err != nil {
+		return 0, err
+	}
+	return w.reply.Write(p)
 }
 
-// Flush sends what there is.
-func (w *exchangeWriter) Flush() {
-	if w.given {
-		return
-	}
+// Flush sends what there is; see [http.Flusher].
+func (w *exchangeWriter) Flush() { _ = w.FlushError() }
+
+// FlushError does so; see [http.ResponseController].
+func (w *exchangeWriter) FlushError() error {
 	w.WriteHeader(http.StatusOK)
-	w.give(io.MultiReader(bytes.NewReader(w.start.Bytes()), w.body))
+	if w.x.OneWay() {
+		return nil
+	}
+	if err := w.begin(); err != nil {
+		return err
+	}
+	return w.reply.Flush()
 }
 
-func (w *exchangeWriter) give(body io.Reader) {
-	w.given = true
-	if _, ok := w.header["Content-Type"]; !ok && w.start.Len() > 0 {
-		w.header.Set("Content-Type", http.DetectContentType(w.start.Bytes()))
-	}
+// EnableFullDuplex says that the request can be read while the reply is written, which is always so.
+func (w *exchangeWriter) EnableFullDuplex() error { return nil }
+
+// head writes down what net/http says of the reply.
+func (w *exchangeWriter) head(status int) []byte {
 	w.header.Del("Date")
-	head, err := http1.AppendStatusLine(nil, "HTTP/1.1", w.status, http.StatusText(w.status))
+	head, err := http1.AppendStatusLine(nil, "HTTP/1.1", status, http.StatusText(status))
 	if err != nil {
 		head, _ = http1.AppendStatusLine(nil, "HTTP/1.1", http.StatusInternalServerError, "")
 	}
 	head, _ = appendHeader(head, w.header, func(error) error { return nil })
 	if bytes.Equal(head, DefaultReplyHead()) {
-		head = nil
+		return nil
 	}
-	w.reply <- &streamer.Message{Head: head, Body: body}
+	return head
 }
 
-// finish ends the reply; one that its server did not end is cut short, and the other end is told.
-func (w *exchangeWriter) finish(ended bool) {
-	defer close(w.reply)
-	switch {
-	case w.given && ended:
-		_ = w.pipe.Close()
-	case w.given:
-		_ = w.pipe.CloseWithError(http.ErrAbortHandler)
-	case ended:
-		w.WriteHeader(http.StatusOK)
-		if n, err := strconv.Atoi(w.header.Get("Content-Length")); err == nil && n > w.start.Len() {
-			return // promised more than it gave
-		}
-		w.give(bytes.NewReader(w.start.Bytes()))
+// final is the head of the reply that counts.
+func (w *exchangeWriter) final() []byte {
+	if _, ok := w.header["Content-Type"]; !ok && len(w.start) > 0 {
+		w.header.Set("Content-Type", http.DetectContentType(w.start))
 	}
+	return w.head(w.status)
+}
+
+// begin sends the head and what was held back.
+func (w *exchangeWriter) begin() error {
+	if w.begun {
+		return w.err
+	}
+	w.begun = true
+	length := int64(-1)
+	if n, err := strconv.ParseInt(w.header.Get("Content-Length"), 10, 64); err == nil {
+		length = n
+	}
+	if w.reply, w.err = w.x.Respond(w.ctx, w.final(), length); w.err == nil && len(w.start) > 0 {
+		_, w.err = w.reply.Write(w.start)
+	}
+	return w.err
+}
+
+// finish ends the reply; one that its server did not end is cut short, and the peer is told.
+func (w *exchangeWriter) finish(ended bool) error {
+	switch {
+	case w.x.OneWay() || w.err != nil:
+		return w.err
+	case w.begun && ended:
+		return w.reply.Close()
+	case w.begun:
+		w.reply.Abort(http.ErrAbortHandler)
+		return nil
+	case !ended:
+		return nil // the stream tells the peer that the exchange failed
+	}
+	w.WriteHeader(http.StatusOK)
+	if n, err := strconv.Atoi(w.header.Get("Content-Length")); err == nil && n > len(w.start) {
+		return nil // promised more than it gave
+	}
+	return w.x.Reply(w.ctx, streamer.NewMessage(w.final(), w.start))
 }

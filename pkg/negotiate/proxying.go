@@ -44,7 +44,6 @@ func (r *Responder) ServeConn(ctx context.Context, conn net.Conn, open func(Fact
 		if err != nil {
 			return nil, nil, err
 		}
-		tellLimits(coder, h)
 		if r.cfg.OnSession != nil {
 			r.cfg.OnSession(*facts, conn)
 		}

@@ -58,7 +58,7 @@ func (m *mortal) start() {
 	}
 	plain := m.plain
 	cfg := negotiate.ResponderConfig{
-		Store: m.store, Coders: rawCoders, Addresses: map[string]string{"tcp": ":" + port}, WrapConn: keep, Sequenced: m.sequenced,
+		Store: m.store, Coders: textCoders, Addresses: map[string]string{"tcp": ":" + port}, WrapConn: keep, Sequenced: m.sequenced,
 		Serve:  func(ctx context.Context, _ string, x *streamer.Exchange) { m.serve(ctx, x) },
 		Serves: func(string) bool { return !plain },
 	}

@@ -43,7 +43,7 @@ func (s *services) joins(t testing.TB, a *negotiate.Answer) error {
 	conn, err := new(net.Dialer).DialContext(t.Context(), "tcp", s.stream.Addr().String())
 	require.NoError(t, err)
 	stream, err := streamer.Over(t.Context(), conn, streamer.Config{
-		Initiator: true, Session: a.Session, Token: a.Token[:], Representation: 1, Coder: rawCoder{},
+		Initiator: true, Session: a.Session, Token: a.Token[:], Representation: 1, Coder: textCoder(),
 	})
 	if err == nil {
 		t.Cleanup(func() { _ = stream.Close() })
@@ -103,7 +103,7 @@ func TestNoRoomIsRememberedByNobody(t *testing.T) {
 	refused := dial(t, s.http.URL, cfg).Agreed()
 	assert.False(t, refused.HHFR)
 	assert.True(t, refused.NoRoom())
-	client, rt := swapped(t, func(c *negotiate.Config) { c.Clock, c.Coders = clock, rawCoders })
+	client, rt := swapped(t, func(c *negotiate.Config) { c.Clock, c.Coders = clock, textCoders })
 	post(t, client, s.http.URL, "text/xml", strings.NewReader(envelope("<a/>")))
 	session, ok := rt.Session(s.http.URL)
 	require.True(t, ok)
@@ -124,6 +124,50 @@ func TestNoRoomIsRememberedByNobody(t *testing.T) {
 		session, ok := rt.Session(s.http.URL)
 		return ok && session.Agreed().HHFR
 	}, time.Minute, 10*time.Millisecond)
+}
+
+// crowd is a listener whose first connections are those of one peer that says nothing, also not when it is
+// closed on: they close as connections over datagrams do, which wait for the other end.
+type crowd struct {
+	net.Listener
+	left int
+	gone chan struct{} // closed: who waits for the peer is let go
+}
+
+func (l *crowd) Accept() (net.Conn, error) {
+	if l.left--; l.left >= 0 {
+		here, _ := net.Pipe()
+		return &silent{here, l.gone}, nil
+	}
+	return l.Listener.Accept()
+}
+
+type silent struct {
+	net.Conn
+	gone chan struct{}
+}
+
+func (c *silent) RemoteAddr() net.Addr { return &net.UDPAddr{IP: net.IPv4(203, 0, 113, 7), Port: 5000} }
+func (c *silent) Abort() error         { return c.Conn.Close() }
+
+func (c *silent) Close() error {
+	<-c.gone
+	return c.Conn.Close()
+}
+
+// Who is turned away, and does not answer that, keeps nobody waiting.
+func TestTurningAwayWaitsForNobody(t *testing.T) {
+	gone := make(chan struct{})
+	s := startServicesOn(t, func(l net.Listener) net.Listener { return &crowd{l, 5, gone} }, func(c *negotiate.ResponderConfig) {
+		c.MaxSessions, c.MaxPerPeer = 8, 2
+	})
+	t.Cleanup(func() { close(gone) }) // before the services end
+	cfg := config(t)
+	cfg.Timeout = 5 * time.Second
+	session := dial(t, s.http.URL, cfg)
+	require.True(t, session.Agreed().HHFR, session.Agreed().Why)
+	_, body := call(t, session, "", envelope("<a/>"))
+	assert.Equal(t, envelope("<a/>"), body)
 }
 
 // reluctant is a listener that has no file descriptor at first.

@@ -115,7 +115,7 @@ func TestWithSharedShapes(t *testing.T) {
 	specs := make(chan negotiate.CoderSpec, 2)
 	coders := func(_ context.Context, spec negotiate.CoderSpec) (streamer.Coder, error) {
 		specs <- spec
-		return rawCoder{}, nil
+		return textCoder(), nil
 	}
 	s := startServices(t, func(c *negotiate.ResponderConfig) { c.Coders = coders })
 	cfg := config(t)
@@ -227,7 +227,7 @@ func TestJoin(t *testing.T) {
 	join := func(a *negotiate.Answer, representation uint64) error {
 		conn, err := new(net.Dialer).DialContext(t.Context(), "tcp", s.stream.Addr().String())
 		require.NoError(t, err)
-		stream, err := streamer.Over(t.Context(), conn, streamer.Config{Initiator: true, Session: a.Session, Token: a.Token[:], Representation: representation, Coder: rawCoder{}})
+		stream, err := streamer.Over(t.Context(), conn, streamer.Config{Initiator: true, Session: a.Session, Token: a.Token[:], Representation: representation, Coder: textCoder()})
 		if err == nil {
 			require.NoError(t, stream.Close())
 		}

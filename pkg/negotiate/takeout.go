@@ -40,12 +40,12 @@ type unchanging struct {
 	taken  *atomic.Int64 // counts blocks taken out; nil: nobody wants to know
 }
 
-func (u *unchanging) outgoing(body io.Reader) io.Reader {
-	return &rewriter{from: body, rule: &taking{unused: slices.Clone(u.blocks), taken: u.taken}}
+func (u *unchanging) outgoing(to io.Writer) io.WriteCloser {
+	return &taker{to: to, rule: taking{unused: slices.Clone(u.blocks), taken: u.taken}}
 }
 
 func (u *unchanging) incoming(body io.ReadCloser) io.ReadCloser {
-	return &rewriter{from: body, rule: &putting{blocks: slices.Clone(u.blocks)}}
+	return &putter{from: body, rule: putting{blocks: slices.Clone(u.blocks)}}
 }
 
 // TakeOutHeaders makes of a body what travels of it in a session with these unchanging headers
@@ -60,6 +60,11 @@ func PutBackHeaders(blocks []string, octets []byte) ([]byte, error) {
 	p := &putting{blocks: slices.Clone(blocks)}
 	out, _ := p.rewrite(nil, octets, true)
 	return out, p.err
+}
+
+// HeadersBack is PutBackHeaders for a body as it is read.
+func HeadersBack(blocks []string, body io.Reader) io.Reader {
+	return &putter{from: io.NopCloser(body), rule: putting{blocks: slices.Clone(blocks)}}
 }
 
 // LacksHeader finds a block that stood in a body and is none of these: its name, empty if there is
@@ -83,19 +88,41 @@ func isHeaderName(s string) bool {
 	return err == nil && len(octets) == headerNameLen && strings.ToLower(s) == s
 }
 
-// rule rewrites a body piece by piece.
-type rule interface {
-	// rewrite appends to dst what becomes of the beginning of octets, and tells how many it has
-	// taken; the rest is given again, with what follows. last: nothing follows, all is taken.
-	rewrite(dst, octets []byte, last bool) (out []byte, taken int)
-	// failed is why nothing more can be rewritten.
-	failed() error
+// taker writes what travels of a body.
+type taker struct {
+	to   io.Writer
+	rule taking
+	in   []byte // written, and not rewritten
+	made []byte
 }
 
-// rewriter reads a body that a rule rewrites.
-type rewriter struct {
-	from io.Reader
-	rule rule
+// Write rewrites what is clear.
+func (t *taker) Write(p []byte) (int, error) {
+	if err := t.write(p, false); err != nil {
+		return 0, err
+	}
+	return len(p), nil
+}
+
+// Close rewrites the rest.
+func (t *taker) Close() error { return t.write(nil, true) }
+
+func (t *taker) write(p []byte, last bool) error {
+	t.in = append(t.in, p...)
+	var taken int
+	t.made, taken = t.rule.rewrite(t.made[:0], t.in, last)
+	t.in = t.in[:copy(t.in, t.in[taken:])]
+	if len(t.made) == 0 {
+		return nil
+	}
+	_, err := t.to.Write(t.made)
+	return err
+}
+
+// putter reads the body of which something else travelled.
+type putter struct {
+	from io.ReadCloser
+	rule putting
 	in   []byte // read, and not rewritten
 	out  []byte // rewritten, and not given out
 	made []byte // where out lies
@@ -103,7 +130,7 @@ type rewriter struct {
 }
 
 // Read gives what is there, and waits if that is nothing.
-func (r *rewriter) Read(p []byte) (int, error) {
+func (r *putter) Read(p []byte) (int, error) {
 	for len(r.out) == 0 {
 		if r.err != nil {
 			return 0, r.err
@@ -116,7 +143,7 @@ func (r *rewriter) Read(p []byte) (int, error) {
 }
 
 // more reads once.
-func (r *rewriter) more() {
+func (r *putter) more() {
 	const chunk = 16 << 10
 	r.in = slices.Grow(r.in, chunk)
 	n, err := r.from.Read(r.in[len(r.in) : len(r.in)+chunk])
@@ -125,13 +152,13 @@ func (r *rewriter) more() {
 	r.made, taken = r.rule.rewrite(r.made[:0], r.in, err != nil)
 	r.out = r.made
 	r.in = r.in[:copy(r.in, r.in[taken:])]
-	if r.err = r.rule.failed(); r.err == nil {
+	if r.err = r.rule.err; r.err == nil {
 		r.err = err
 	}
 }
 
 // Close closes the body below.
-func (r *rewriter) Close() error { return closeReader(r.from) }
+func (r *putter) Close() error { return r.from.Close() }
 
 // taking takes blocks out, each once, where it stands first.
 type taking struct {
@@ -140,8 +167,8 @@ type taking struct {
 	taken  *atomic.Int64
 }
 
-func (t *taking) failed() error { return nil }
-
+// rewrite appends to dst what becomes of the beginning of octets, and tells how many it has taken; the
+// rest is given again, with what follows. last: nothing follows, all is taken.
 func (t *taking) rewrite(dst, octets []byte, last bool) ([]byte, int) {
 	i := 0
 	for {
@@ -202,8 +229,7 @@ type putting struct {
 	err    error
 }
 
-func (p *putting) failed() error { return p.err }
-
+// rewrite is as that of taking; it fails with err.
 func (p *putting) rewrite(dst, octets []byte, last bool) ([]byte, int) {
 	i := 0
 	for {

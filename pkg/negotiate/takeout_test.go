@@ -190,15 +190,21 @@ func TestPutBackIsTheReverse(t *testing.T) {
 		require.NoError(t, err)
 		require.True(t, bytes.Equal(message, back))
 		out, in := negotiate.Rewriters(twoHeaders)
-		piecewise, err := io.ReadAll(out(inPieces(r, message)))
+		var piecewise bytes.Buffer
+		to := out(&piecewise)
+		_, err = io.Copy(to, onlyReader{inPieces(r, message)})
 		require.NoError(t, err)
-		require.True(t, bytes.Equal(travels, piecewise))
+		require.NoError(t, to.Close())
+		require.True(t, bytes.Equal(travels, piecewise.Bytes()))
 		restored, err := io.ReadAll(in(io.NopCloser(inPieces(r, travels))))
 		require.NoError(t, err)
 		require.True(t, bytes.Equal(message, restored))
 	}
 	assert.Greater(t, shorter, 250)
 }
+
+// onlyReader has no WriteTo.
+type onlyReader struct{ io.Reader }
 
 // inPieces reads octets in pieces of random lengths.
 func inPieces(r *rand.Rand, b []byte) io.Reader {
@@ -217,17 +223,13 @@ func inPieces(r *rand.Rand, b []byte) io.Reader {
 // with all before that.
 func TestRewrittenBodiesBreakOff(t *testing.T) {
 	broken := errors.New("broken")
-	out, in := negotiate.Rewriters(twoHeaders)
-	body := func() io.ReadCloser {
-		return io.NopCloser(io.MultiReader(strings.NewReader("abc<hh"), iotest.ErrReader(broken)))
-	}
-	for _, r := range []io.Reader{out(body()), in(body())} {
-		got, err := io.ReadAll(r)
-		assert.Equal(t, "abc<hh", string(got))
-		assert.ErrorIs(t, err, broken)
-	}
+	_, in := negotiate.Rewriters(twoHeaders)
+	broke := in(io.NopCloser(io.MultiReader(strings.NewReader("abc<hh"), iotest.ErrReader(broken))))
+	got, err := io.ReadAll(broke)
+	assert.Equal(t, "abc<hh", string(got))
+	assert.ErrorIs(t, err, broken)
 	bad := iotest.OneByteReader(strings.NewReader("abc" + one + mark + "0123456789abcdef/>"))
-	got, err := io.ReadAll(in(io.NopCloser(bad)))
+	got, err = io.ReadAll(in(io.NopCloser(bad)))
 	assert.Equal(t, "abc"+addressing, string(got))
 	assert.ErrorIs(t, err, &negotiate.Error{Code: negotiate.Malformed})
 	assert.ErrorContains(t, err, "unchanging header 0123456789abcdef")

@@ -14,6 +14,7 @@ type Joiner struct {
 	at      joinState
 	chars   []byte // of base64, before they are broken into lines
 	pending []byte // texts after the last item, until it is known that they hold
+	given   int    // octets of them that were given out
 	begun   bool
 	text    bool
 
@@ -47,7 +48,7 @@ type joinLoop struct {
 
 // Reset begins a message of p's shape.
 func (j *Joiner) Reset(p *Program) {
-	j.p, j.begun, j.text, j.pending = p, false, false, j.pending[:0]
+	j.p, j.begun, j.text, j.pending, j.given = p, false, false, j.pending[:0], 0
 	if p.encoding.isUTF16() {
 		j.utf8 = j.utf8[:0]
 	}
@@ -110,8 +111,11 @@ func (j *Joiner) beginText(dst, segment []byte) ([]byte, error) {
 	if err := c.Err(); err != nil {
 		return dst, &Error{Code: Malformed, What: "octets kept before text", Err: err}
 	}
+	if keep < j.given {
+		return dst, &Error{Code: Malformed, What: "fewer octets kept before text than were given out"}
+	}
 	j.text = true
-	return append(append(dst, j.pending[:keep]...), c.Rest()...), nil
+	return append(append(dst, j.pending[j.given:keep]...), c.Rest()...), nil
 }
 
 func (j *Joiner) join(dst, segment []byte, last bool) ([]byte, error) {
@@ -126,11 +130,16 @@ func (j *Joiner) join(dst, segment []byte, last bool) ([]byte, error) {
 		return dst[:start], err
 	}
 	if last {
-		j.pending = j.pending[:0]
-		return dst, nil
+		j.pending, j.mark = j.pending[:0], len(dst)
+	} else {
+		j.pending = append(j.pending[:0], dst[j.mark:]...)
 	}
-	j.pending = append(j.pending[:0], dst[j.mark:]...)
-	return dst[:j.mark], nil
+	dst = dst[:j.mark]
+	if given := j.given; given > 0 && j.mark > start {
+		dst = append(dst[:start], dst[start+given:]...)
+		j.given = 0
+	}
+	return dst, nil
 }
 
 func (j *Joiner) fail(what string, args ...any) error {

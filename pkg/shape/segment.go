@@ -12,7 +12,8 @@ type segmenter struct {
 	emit func(text bool, segment []byte) error
 	err  error
 
-	rare  int // values whose text is not the canonical one of their type
+	begun bool // a segment was handed out
+	rare  int  // values whose text is not the canonical one of their type
 	seg   []byte
 	bitAt int // place of the bit octet in seg, -1: none
 	bitN  uint8
@@ -29,7 +30,7 @@ type splitLoop struct {
 }
 
 func (g *segmenter) reset(most int, emit func(text bool, segment []byte) error) {
-	g.max, g.emit, g.err, g.rare = most-1, emit, nil, 0 // one octet for what finish appends
+	g.max, g.emit, g.err, g.rare, g.begun = most-1, emit, nil, 0, false // one octet for what finish appends
 	g.seg, g.loops, g.bitAt = g.seg[:0], g.loops[:0], -1
 }
 
@@ -64,6 +65,7 @@ func (g *segmenter) flush() {
 
 // out hands the segment out, even if it is empty.
 func (g *segmenter) out() {
+	g.begun = true
 	if g.err == nil {
 		g.err = g.emit(false, g.seg)
 	}

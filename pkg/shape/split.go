@@ -27,6 +27,7 @@ type Splitter struct {
 	pc     int
 	run    int64 // octets since the last item
 	cut    int64 // where in the message the segment began
+	ahead  ahead
 	scan   scanner
 	inText bool // a value's text is being handed out in pieces
 	text   bool // the rest of the message is text
@@ -37,6 +38,12 @@ type Splitter struct {
 	bound  []byte // a guard's own slot
 	piece  pieceSplitter
 	narrow narrower
+}
+
+// ahead is what a flush settled of a text that had not come whole: octets from a place in the message on.
+type ahead struct {
+	from   int64
+	octets int
 }
 
 // state is how an operation ended.
@@ -54,7 +61,7 @@ const (
 func (s *Splitter) Reset(p *Program, most int, strict bool, emit func(text bool, segment []byte) error) {
 	s.p, s.strict = p, strict
 	s.in, s.at, s.gone, s.own, s.final = nil, 0, 0, s.own[:0], false
-	s.pc, s.run, s.cut, s.inText, s.text = 0, 0, 0, false, false
+	s.pc, s.run, s.cut, s.inText, s.text, s.ahead = 0, 0, 0, false, false, ahead{}
 	s.scan = scanner{}
 	for len(s.slots) < p.shape.slots {
 		s.slots = append(s.slots, nil)
@@ -167,6 +174,10 @@ func (s *Splitter) split() error {
 func (s *Splitter) escape() error {
 	if s.strict {
 		return ErrMismatch
+	}
+	if s.ahead.from == s.pos() {
+		s.at += s.ahead.octets
+		s.run += int64(s.ahead.octets)
 	}
 	s.out.flush()
 	s.text = true

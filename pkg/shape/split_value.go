@@ -55,18 +55,25 @@ func (s *Splitter) longValue(o *op, n int) state {
 		return starved
 	}
 	if o.typ.pieces() {
-		for n > 0 && s.out.err == nil {
-			k := s.out.pieces(&s.piece, o.typ, s.in[s.at:s.at+min(n, 4*pieceChars)], false)
-			if k == 0 {
-				break
-			}
-			s.at += k
-			s.scan.drop(k)
-			n -= k
-			s.item()
-		}
-		return starved
+		s.takePieces(o, n)
+	} else {
+		s.takeText(o, n)
 	}
+	return starved
+}
+
+// takePieces hands out the first n octets of a value that travels in pieces, but for the last few.
+func (s *Splitter) takePieces(o *op, n int) {
+	for k := 1; n > 0 && k > 0 && s.out.err == nil; n -= k {
+		k = s.out.pieces(&s.piece, o.typ, s.in[s.at:s.at+min(n, 4*pieceChars)], false)
+		s.at += k
+		s.scan.drop(k)
+		s.item() // also where the form alone was handed out
+	}
+}
+
+// takeText hands out the first n octets of a value as text.
+func (s *Splitter) takeText(o *op, n int) {
 	if !s.inText {
 		s.out.ensure(16)
 		if o.typ != TypeText && o.typ != TypeString && o.typ != TypeOpen {
@@ -87,7 +94,6 @@ func (s *Splitter) longValue(o *op, n int) state {
 		n -= k
 		s.item()
 	}
-	return starved
 }
 
 func (g *segmenter) uuid(b []byte) {

@@ -1,28 +1,26 @@
 package streamer
 
-import (
-	"context"
+import "context"
 
-	"github.com/hhfr/hhfr/pkg/streamer/frame"
-)
-
-// Acknowledge tells the other end about a sequence: octets go ahead of all messages that are queued, to its [Config.Acks]; at most 65 536. It returns when they are queued, which the same room bounds as messages.
-// Errors are *[Error]: Unsent, and that of ctx.
+// Acknowledge tells the peer about a sequence: octets go ahead of all messages that are queued, to its
+// [Config.Acks]; at most 65,536. It returns when they are queued, which the same room bounds as
+// messages. Errors are *[Error]: Unsent, and that of ctx.
 func (s *Stream) Acknowledge(ctx context.Context, octets []byte) error {
+	q := &s.queue
 	n := int64(len(octets))
-	if t := s.queue.enter(n); t != nil {
-		if err := s.await(ctx, nil, t, false); err != nil {
-			s.queue.leave(t)
+	if t := q.gate.enter(n); t != nil {
+		if err := q.await(ctx, nil, t.ready); err != nil {
+			q.gate.leave(t)
 			return unsent(err)
 		}
 	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.failed || s.said {
-		s.queue.release(n)
-		return s.overLocked(Unsent)
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	if q.hasEnded() || q.said {
+		q.gate.release(n)
+		return q.ended.took(Unsent)
 	}
-	s.acks.push(frame.Ack{Octets: octets})
-	s.wakeWriter()
+	q.acks.push(octets)
+	q.wakeWriter()
 	return nil
 }

@@ -29,8 +29,21 @@ func (f flipped) Read(p []byte) (int, error) {
 
 func (f flipped) Close() error { return f.Reader.(io.Closer).Close() }
 
+// flips writes others than it is given.
+type flips struct{ to io.Writer }
+
+func (f flips) Write(p []byte) (int, error) {
+	other := bytes.Clone(p)
+	for i := range other {
+		other[i] ^= 0x20
+	}
+	return f.to.Write(other)
+}
+
+func (f flips) Close() error { return nil }
+
 func flipping(c streamer.Config) streamer.Config {
-	c.Outgoing = func(b io.Reader) io.Reader { return flipped{b} }
+	c.Outgoing = func(to io.Writer) io.WriteCloser { return flips{to} }
 	c.Incoming = func(b io.ReadCloser) io.ReadCloser { return flipped{b} }
 	return c
 }

@@ -2,9 +2,6 @@ package streamer_test
 
 import (
 	"context"
-	"io"
-	"strings"
-	"sync"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -14,53 +11,6 @@ import (
 	"github.com/hhfr/hhfr/pkg/streamer/frame"
 	"github.com/hhfr/hhfr/pkg/streamer/inproc"
 )
-
-// A sync frame must have room for all open messages: so only so many are begun.
-func TestMessagesBegunAndNotWholeAreBounded(t *testing.T) {
-	const n, most = 600, 512 - 64 // the rest is kept for replies
-	var mu sync.Mutex
-	open, peak, whole := 0, 0, 0
-	release := make(chan struct{})
-	full := sync.OnceFunc(func() { close(release) })
-	events := func(ev streamer.Event) {
-		if ev.Dir != streamer.Sent || ev.Kind != frame.KindData {
-			return
-		}
-		mu.Lock()
-		defer mu.Unlock()
-		if ev.First {
-			open++
-		}
-		if ev.Last {
-			open--
-			whole++
-		}
-		if peak = max(peak, open); peak == most {
-			full()
-		}
-	}
-	p := connect(t, pairing{a: streamer.Config{QueueBytes: 64 << 20, Events: events}, b: streamer.Config{Limits: streamer.Limits{MaxExchanges: n}}, handlerb: echo})
-	var wg sync.WaitGroup
-	for range n {
-		wg.Go(func() {
-			body := io.MultiReader(strings.NewReader(strings.Repeat("x", 40000)), gate(release))
-			assert.NoError(t, p.a.Lane(0).Send(t.Context(), &streamer.Message{Body: body}))
-		})
-	}
-	wg.Wait()
-	require.NoError(t, p.a.Close())
-	require.NoError(t, p.b.Close())
-	assert.Equal(t, n, whole)
-	assert.Equal(t, most, peak)
-}
-
-// gate is a reader that ends when it is closed.
-type gate chan struct{}
-
-func (g gate) Read([]byte) (int, error) {
-	<-g
-	return 0, io.EOF
-}
 
 // An end that has more refused than it may send, and reads nothing of it, does not fill our memory.
 func TestCancelsThatNobodyReadsAreBounded(t *testing.T) {

@@ -1,9 +1,7 @@
 package streamer_test
 
 import (
-	"bytes"
 	"context"
-	"errors"
 	"io"
 	"strings"
 	"sync"
@@ -14,6 +12,7 @@ import (
 
 	"github.com/hhfr/hhfr/pkg/streamer"
 	"github.com/hhfr/hhfr/pkg/streamer/frame"
+	"github.com/hhfr/hhfr/pkg/streamer/wire"
 )
 
 func TestCallGivenUpEndsTheHandlersContext(t *testing.T) {
@@ -77,13 +76,6 @@ func (endless) Read(p []byte) (int, error) {
 func TestRefusals(t *testing.T) {
 	small := streamer.Config{Limits: streamer.Limits{MaxMessage: 1000}}
 	long := strings.Repeat("x", 1001)
-	badJoin := newRawCoder()
-	badJoin.refuse = func(segment []byte) error {
-		if bytes.Contains(segment, []byte("bad")) {
-			return errors.New("does not fit")
-		}
-		return nil
-	}
 	for name, tc := range map[string]struct {
 		p      pairing
 		body   string
@@ -96,8 +88,8 @@ func TestRefusals(t *testing.T) {
 		"reply broke":            {replyThatBreaks(), "x", streamer.Aborted, true},
 		"longer than peer takes": {pairing{b: small, handlerb: echo}, long, streamer.TooLarge, false},
 		"reply too long":         {pairing{a: small, handlerb: replyLong}, "x", streamer.Failed, true},
-		"content does not fit":   {pairing{coderb: badJoin, handlerb: echo}, "bad", streamer.Malformed, true},
-		"reply does not fit":     {pairing{codera: badJoin, handlerb: echo}, "bad", streamer.FateUnknown, false},
+		"content does not fit":   {pairing{codera: &liar{newRawCoder()}, handlerb: echo}, "x", streamer.Malformed, true},
+		"reply does not fit":     {pairing{coderb: &liar{newRawCoder()}, handlerb: echo}, "x", streamer.FateUnknown, false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			p := connect(t, tc.p)
@@ -114,6 +106,21 @@ func TestRefusals(t *testing.T) {
 		})
 	}
 }
+
+// liar gives content that fits no shape.
+type liar struct{ *rawCoder }
+
+func (l *liar) Split(_ uint64, _ int, emit wire.Emit) wire.Splitter {
+	return &lie{rawSplit{c: l.rawCoder, most: 100, emit: emit}}
+}
+
+type lie struct{ rawSplit }
+
+func (l *lie) All([]byte) error {
+	return l.emit(false, wire.Part{There: true, First: true, Last: true, Program: one.Program, Content: []byte{0xff, 0xff, 0xff}})
+}
+
+func (l *lie) Close() error { return l.All(nil) }
 
 func replyBroken(ctx context.Context, x *streamer.Exchange) {
 	now := make(chan struct{})
@@ -171,14 +178,20 @@ func TestBeyondWhatHelloStatesIsBusy(t *testing.T) {
 		release <- struct{}{}
 		assert.Equal(t, "\x00d", string(until[frame.Data](h).Payload))
 	})
-	t.Run("octets", func(t *testing.T) {
-		h := meetByHand(t, streamer.Config{Limits: streamer.Limits{MaxQueued: 1000}}, newRawCoder(), handler)
-		h.write(request("\x00a"), request(string(make([]byte, 999))), request("\x00 too much"+string(make([]byte, 500))))
-		assert.Equal(t, frame.Cancel{Message: frame.Key{Exchange: 3}, Refused: true, Code: frame.Busy, Text: "busy"}, h.next())
-		release <- struct{}{}
-		release <- struct{}{}
-		assert.True(t, until[frame.Data](h).Last)
-		assert.True(t, until[frame.Data](h).Last)
+	t.Run("credit", func(t *testing.T) {
+		h := meetByHand(t, streamer.Config{Limits: streamer.Limits{Window: 32 << 10}}, newRawCoder(), func(ctx context.Context, _ *streamer.Exchange) { <-ctx.Done() })
+		d := newDirection(t)
+		fragment := frame.Data{Exchange: 1, Payload: make([]byte, 16000)}
+		first := fragment
+		first.First = true
+		h.write(d.fill(first))
+		for i := range 5 << 20 / 16000 {
+			if i%4 == 3 {
+				h.write(d.fill(frame.Sync{}))
+			}
+			h.write(d.fill(fragment))
+		}
+		assert.Equal(t, frame.CloseLimits, until[frame.Close](h).Code)
 	})
 	t.Run("one-way messages of no octets", func(t *testing.T) {
 		h := meetByHand(t, streamer.Config{Limits: streamer.Limits{MaxExchanges: 1, MaxQueued: 10000}}, newRawCoder(), func(ctx context.Context, x *streamer.Exchange) { <-release })
@@ -190,9 +203,9 @@ func TestBeyondWhatHelloStatesIsBusy(t *testing.T) {
 	})
 }
 
-// The sender keeps to the room the other end states, so that it never hears busy.
-func TestSenderKeepsToTheStatedRoom(t *testing.T) {
-	narrow := streamer.Config{Limits: streamer.Limits{MaxExchanges: 3, MaxQueued: 70000}}
+// The sender keeps to the limits the peer states, so that it never hears busy.
+func TestSenderKeepsToTheStatedLimits(t *testing.T) {
+	narrow := streamer.Config{Limits: streamer.Limits{MaxExchanges: 3, Window: 32 << 10}}
 	p := connect(t, pairing{b: narrow, handlerb: func(ctx context.Context, x *streamer.Exchange) {
 		b, err := x.Message().ReadAll(1 << 20)
 		if assert.NoError(t, err) {
@@ -202,7 +215,7 @@ func TestSenderKeepsToTheStatedRoom(t *testing.T) {
 	var wg sync.WaitGroup
 	for i := range 20 {
 		wg.Go(func() {
-			want := strings.Repeat("x", 10000+i*2000)
+			want := strings.Repeat("x", 10000+i*20000)
 			r, err := p.a.Lane(uint64(i)).Call(t.Context(), streamer.NewMessage(nil, []byte(want)))
 			if assert.NoError(t, err) {
 				assert.Len(t, body(t, r), len(want))
@@ -211,61 +224,35 @@ func TestSenderKeepsToTheStatedRoom(t *testing.T) {
 	}
 	wg.Wait()
 	assert.Zero(t, p.b.Stats().Sent.Cancel)
+	assert.Positive(t, p.b.Stats().Sent.Other.Frames, "credit")
 }
 
-func TestFailWhenFull(t *testing.T) {
-	h := meetInitiator(t, 10, streamer.Config{QueueBytes: 100, FailWhenFull: true}, newRawCoder(), handHello.Limits)
-	lane := h.s.Lane(0)
-	var err error
-	for range 100 {
-		if err = lane.Send(t.Context(), streamer.NewMessage(nil, make([]byte, 90))); err != nil {
-			break
-		}
-	}
-	assert.ErrorIs(t, err, &streamer.Error{Code: streamer.Full})
-
+// A message that the peer gives no credit for waits; others pass it, and its context ends the wait.
+func TestContextEndsTheWaitForCredit(t *testing.T) {
 	limits := handHello.Limits
-	limits.MaxExchanges = 1
-	h = meetInitiator(t, 10000, streamer.Config{FailWhenFull: true}, newRawCoder(), limits)
-	ctx, cancel := context.WithCancel(t.Context())
-	var wg sync.WaitGroup
-	wg.Go(func() {
-		_, err := h.s.Lane(0).Call(ctx, streamer.NewMessage(nil, nil))
-		assert.ErrorIs(t, err, context.Canceled)
-	})
-	until[frame.Data](h)
-	_, err = h.s.Lane(1).Call(t.Context(), streamer.NewMessage(nil, nil))
-	assert.ErrorIs(t, err, &streamer.Error{Code: streamer.Full})
-	cancel()
-	wg.Wait()
-}
-
-func TestContextEndsTheWaitForRoom(t *testing.T) {
-	limits := handHello.Limits
-	limits.MaxQueued = 100
-	h := meetInitiator(t, 1<<20, streamer.Config{QueueBytes: 100}, newRawCoder(), limits)
+	limits.Window = 32 << 10
+	h := meetInitiator(t, 1<<20, streamer.Config{}, newRawCoder(), limits)
 	ctx, cancel := context.WithCancel(t.Context())
 	var wg sync.WaitGroup
 	for i := range 3 {
 		wg.Go(func() {
-			_, err := h.s.Lane(uint64(i)).Call(ctx, streamer.NewMessage(nil, make([]byte, 80)))
+			_, err := h.s.Lane(uint64(i)).Call(ctx, streamer.NewMessage(nil, make([]byte, 100_000)))
 			assert.ErrorIs(t, err, context.Canceled)
 		})
 	}
-	until[frame.Data](h)
-	cancel()
-	wg.Wait()
+	for range 6 { // 2 fragments each
+		until[frame.Data](h)
+	}
 	r := make(chan error, 1)
 	go func() {
-		_, err := h.s.Lane(9).Call(t.Context(), streamer.NewMessage(nil, []byte("room again")))
+		_, err := h.s.Lane(9).Call(t.Context(), streamer.NewMessage(nil, []byte("passes")))
 		r <- err
 	}()
 	d := until[frame.Data](h)
-	for d.Lane != 9 { // that of a call which had room before it was given up
-		d = until[frame.Data](h)
-	}
-	h.write(frame.Data{First: true, Last: true, Reply: true, NamesLane: true, Lane: 9, NamesExchange: true, Exchange: 1, Payload: d.Payload})
+	h.write(frame.Data{First: true, Last: true, Reply: true, NamesLane: true, Lane: d.Lane, NamesExchange: true, Exchange: 1, Payload: d.Payload})
 	assert.NoError(t, <-r)
+	cancel()
+	wg.Wait()
 }
 
 func TestRefusedWhileItIsSent(t *testing.T) {

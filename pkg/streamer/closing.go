@@ -3,25 +3,38 @@ package streamer
 import (
 	"context"
 	"errors"
+	"sync"
 	"time"
 
 	"github.com/hhfr/hhfr/pkg/streamer/frame"
 )
 
-// Close ends the stream in order: nothing new begins on either side; what is queued is written; handlers end and their replies are written; calls that wait get their
-// replies. Then both ends say "done". What takes longer than 5 s is given up. Close returns when all goroutines of the stream have ended; its error is that of [Stream.Err].
+// ending is how far a stream is on its way to its end.
+type ending struct {
+	mu       sync.Mutex
+	failed   bool
+	wrote    bool         // our last byte is written
+	deaf     bool         // nothing more is received
+	farewell *frame.Close // what a stream that failed says last
+	err      *Error
+	linger   *time.Timer
+}
+
+// Close ends the stream in order: nothing new begins on either side; what is queued is written; handlers
+// end and their replies are written; calls that wait get their replies. Then both ends say "done". What
+// takes longer than 5 s is given up. Close returns when all goroutines of the stream have ended; its
+// error is that of [Stream.Err].
 //
-// A one-way message whose shape the other end turns out to lack is lost when the close overtakes the asking; that end says so by a cancel "unprocessed".
+// A one-way message whose shape the peer turns out to lack is lost when the close overtakes the asking;
+// the peer says so by a cancel "unprocessed".
 func (s *Stream) Close() error {
-	s.mu.Lock()
-	s.drainLocked()
-	s.mu.Unlock()
+	s.drain()
 	return s.ended()
 }
 
-// Abort ends the stream at once, and tells the other end why if the connection takes it; of a stream that is ending already, the first reason counts. It returns when all goroutines of the stream have ended.
+// Abort ends the stream at once, and tells the peer why if the connection takes it; of a stream that is
+// ending already, the first reason counts. It returns when all goroutines of the stream have ended.
 func (s *Stream) Abort(code frame.CloseCode, text string) {
-	s.mu.Lock()
 	e := &Error{Code: closeBase + Code(code)}
 	if text != "" {
 		e.Err = errors.New(text)
@@ -29,12 +42,7 @@ func (s *Stream) Abort(code frame.CloseCode, text string) {
 	if code == frame.CloseDone {
 		e.Code = Closed
 	}
-	first := !s.failed
-	s.failLocked(e)
-	if first && s.farewell != nil && !s.said {
-		s.farewell.Code, s.farewell.Text = code, text
-	}
-	s.mu.Unlock()
+	s.failWith(e, &frame.Close{Code: code, Text: text})
 	_ = s.ended()
 }
 
@@ -44,84 +52,113 @@ func (s *Stream) ended() error {
 	return s.Err()
 }
 
-// drainLocked lets nothing new begin; the writer says "done" when all is written, and a timer sees to it that this comes.
-func (s *Stream) drainLocked() {
-	if s.closing {
+// drain lets nothing new begin; the writer says "done" when all is written, and a timer sees to it that
+// this comes.
+func (s *Stream) drain() {
+	if !s.exchanges.close() {
 		return
 	}
-	s.closing = true
-	s.linger = time.AfterFunc(closeLinger, func() {
+	s.ending.mu.Lock()
+	s.ending.linger = time.AfterFunc(closeLinger, func() {
 		s.fail(&Error{Code: GoingAway, Err: context.DeadlineExceeded})
 	})
-	s.wakeWriter()
+	s.ending.mu.Unlock()
+	s.queue.wakeWriter()
 }
 
+// fail ends the stream at once: who waits is told, the connection is given a moment to carry the reason,
+// and reader and writer end. Of several reasons the first counts.
 func (s *Stream) fail(e *Error) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.failLocked(e)
+	var farewell *frame.Close
+	if !e.Remote && e.Code != Closed {
+		farewell = &frame.Close{Code: frame.CloseInternal, Text: e.Error()}
+		if e.Code >= closeBase {
+			farewell.Code = frame.CloseCode(e.Code - closeBase)
+		}
+	}
+	s.failWith(e, farewell)
 }
 
-// failLocked ends the stream at once with e: who waits is told, the connection is given a moment to carry the reason, and reader and writer end.
-func (s *Stream) failLocked(e *Error) {
-	if s.failed || s.isOverLocked() {
+func (s *Stream) failWith(e *Error, farewell *frame.Close) {
+	if !s.ending.begin(e, farewell) {
 		return
 	}
-	s.failed, s.closing, s.err = true, true, e
-	if !e.Remote && !s.said && e.Code != Closed {
-		s.farewell = &frame.Close{Code: frame.CloseInternal, Text: e.Error()}
-		if e.Code >= closeBase {
-			s.farewell.Code = frame.CloseCode(e.Code - closeBase)
-		}
-	}
-	close(s.broken)
 	s.cancel()
-	for _, in := range s.in {
-		s.failInLocked(in, s.overLocked(FateUnknown))
-	}
-	for _, out := range s.outs {
-		s.dropLocked(out, s.overLocked(out.fateLocked()), frame.Aborted)
-	}
+	s.exchanges.fail(e)
+	s.queue.end(e)
 	until := time.Now()
-	if s.farewell != nil {
+	if farewell != nil {
 		until = until.Add(failLinger)
 	}
+	s.ending.mu.Lock() // the reader sets no deadline any more
 	_ = s.conn.SetDeadline(until)
-	s.wakeWriter()
+	s.ending.mu.Unlock()
+	s.queue.wakeWriter()
 }
 
-// isOverLocked tells that both directions have ended in order, so that nothing is left to fail.
-func (s *Stream) isOverLocked() bool { return s.wrote && s.isDeaf }
+// begin is false for a stream that has failed already, or of which nothing is left to fail.
+func (d *ending) begin(e *Error, farewell *frame.Close) bool {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.failed || d.wrote && d.deaf {
+		return false
+	}
+	d.failed, d.err = true, e
+	if !d.wrote {
+		d.farewell = farewell
+	}
+	return true
+}
 
-// deafenLocked tells that nothing more will be received.
-func (s *Stream) deafenLocked() {
-	s.isDeaf = true
-	close(s.deaf)
-	for _, in := range s.in {
-		e := s.overLocked(FateUnknown)
-		s.failInLocked(in, e)
-		s.overInLocked(in, e)
-	}
-	for _, c := range s.calls {
-		if !c.woken {
-			s.endCallLocked(c, s.overLocked(c.out.fateLocked())) // maybe nobody waits who would
-		}
-	}
-	s.drainLocked()
-	s.wakeWriter()
+// failure is why the stream failed, nil if it did not.
+func (s *Stream) failure() *Error {
+	s.ending.mu.Lock()
+	defer s.ending.mu.Unlock()
+	return s.ending.err
+}
+
+func (s *Stream) hasFailed() bool {
+	s.ending.mu.Lock()
+	defer s.ending.mu.Unlock()
+	return s.ending.failed
+}
+
+// lastWord is what a stream that failed says; failed is false for one that did not.
+func (s *Stream) lastWord() (word *frame.Close, failed bool) {
+	s.ending.mu.Lock()
+	defer s.ending.mu.Unlock()
+	return s.ending.farewell, s.ending.failed
+}
+
+// deafen tells that nothing more will be received.
+func (s *Stream) deafen() {
+	s.ending.mu.Lock()
+	s.ending.deaf = true
+	why := s.ending.err
+	s.ending.mu.Unlock()
+	s.exchanges.deafen(why)
+	s.queue.unbegun(why)
+	s.drain()
+	s.queue.wakeWriter()
+}
+
+// wrote tells that our last byte is written.
+func (s *Stream) wrote() {
+	s.ending.mu.Lock()
+	s.ending.wrote = true
+	s.ending.mu.Unlock()
 }
 
 // finish is called when reader and writer have ended.
 func (s *Stream) finish() {
 	_ = s.conn.Close()
-	s.mu.Lock()
-	if s.linger != nil {
-		s.linger.Stop()
+	s.ending.mu.Lock()
+	if s.ending.linger != nil {
+		s.ending.linger.Stop()
 	}
-	if !s.failed {
-		close(s.broken)
-	}
+	why := s.ending.err
+	s.ending.mu.Unlock()
+	s.queue.end(why)
 	s.cancel()
-	s.mu.Unlock()
 	close(s.done)
 }

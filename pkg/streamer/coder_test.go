@@ -3,137 +3,229 @@ package streamer_test
 import (
 	"bytes"
 	"context"
-	"crypto/sha256"
-	"errors"
+	"fmt"
 	"io"
-	"maps"
+	"math/rand/v2"
 	"net"
-	"slices"
+	"strings"
 	"sync"
 	"testing"
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/hhfr/hhfr/pkg/shape"
+	"github.com/hhfr/hhfr/pkg/shape/transit"
 	"github.com/hhfr/hhfr/pkg/streamer"
 	"github.com/hhfr/hhfr/pkg/streamer/frame"
 	"github.com/hhfr/hhfr/pkg/streamer/inproc"
+	"github.com/hhfr/hhfr/pkg/streamer/wire"
 )
 
-// rawCoder is a coder whose content is the octets themselves. A body that begins with '#' and a digit travels under the shape number of that digit, whose
-// "serialization" is shapes[digit]; others under 0.
+// rawCoder is a coder whose content is the bytes themselves, as text, but of messages of a kind that it has: these have shapes.
 type rawCoder struct {
-	shapes map[uint64][]byte // what this end sends
-	refer  map[uint64]bool   // numbers first announced by reference
-	text   bool              // all segments of a body but the first are text
-	refuse func(segment []byte) error
+	kinds    []*kind
+	believes map[shape.Fingerprint]bool // shapes that it takes the peer to have
 
-	announced map[uint64]bool
-	store     map[[32]byte][]byte // what this end has
-	table     map[uint64][]byte   // what it received; nil: lacks it
+	mu    sync.Mutex
+	sure  map[shape.Fingerprint]bool
+	store map[shape.Fingerprint]*shape.Program // what this end has
 }
 
-func newRawCoder() *rawCoder {
-	return &rawCoder{shapes: map[uint64][]byte{}, refer: map[uint64]bool{}, announced: map[uint64]bool{}, store: map[[32]byte][]byte{}, table: map[uint64][]byte{}}
-}
-
-func (c *rawCoder) Split(lane uint64, head []byte, body io.Reader, most int, emit func(bool, uint64, bool, []byte) error) error {
-	for len(head) > 0 {
-		n := min(len(head), most)
-		if err := emit(true, 0, false, head[:n]); err != nil {
-			return err
-		}
-		head = head[n:]
+func newRawCoder(kinds ...*kind) *rawCoder {
+	c := &rawCoder{kinds: kinds, believes: map[shape.Fingerprint]bool{}, sure: map[shape.Fingerprint]bool{}, store: map[shape.Fingerprint]*shape.Program{}}
+	for _, k := range kinds {
+		c.store[k.Fingerprint()] = k.Program
 	}
-	pooled := buffers.Get().(*[]byte)
-	defer buffers.Put(pooled)
-	buf := (*pooled)[:most]
-	shape, first := uint64(0), true
-	for {
-		n, err := io.ReadFull(body, buf)
-		if err != nil && !errors.Is(err, io.EOF) && !errors.Is(err, io.ErrUnexpectedEOF) {
+	return c
+}
+
+// kind is a shape with one text in it.
+type kind struct {
+	*shape.Program
+	begin, end string
+}
+
+// newKind makes a kind that has its name, and names enough for its shape to have about so many bytes on its way.
+func newKind(name string, size int) *kind {
+	k := &kind{begin: "<" + name + ">", end: "</" + name + ">"}
+	rnd := rand.New(rand.NewPCG(uint64(size), uint64(len(name))))
+	for len(k.begin) < size {
+		k.begin += "<x"
+		for range 60 {
+			k.begin += fmt.Sprintf("%016x", rnd.Uint64())
+		}
+		k.begin += "/>"
+	}
+	s, err := shape.Learn([]byte(k.message("text")))
+	if err != nil {
+		panic(err)
+	}
+	k.Program = shape.Compile(s)
+	return k
+}
+
+var (
+	one   = newKind("one", 0)
+	two   = newKind("two", 0)
+	three = newKind("three", 0)
+)
+
+func (k *kind) message(text string) string { return k.begin + text + k.end }
+
+func (k *kind) Fingerprint() shape.Fingerprint { return k.Shape().Fingerprint() }
+
+// content is that of a message of the kind.
+func (k *kind) content(text string) string {
+	var all []byte
+	var s shape.Splitter
+	s.Reset(k.Program, frame.MaxPayload, true, func(_ bool, segment []byte) error {
+		all = append(all, segment...)
+		return nil
+	})
+	if err := s.Split([]byte(k.message(text))); err != nil {
+		panic(err)
+	}
+	return string(all)
+}
+
+// full announces the kind under a number, reference by its name.
+func (k *kind) full(number uint64) frame.Shape {
+	packed := transit.Pack(nil, k.Shape().Octets(), nil)
+	return frame.Shape{Number: number, Form: frame.Full, Total: uint64(len(packed)), Piece: packed}
+}
+
+func (k *kind) reference(number uint64) frame.Shape {
+	return frame.Shape{Number: number, Form: frame.Reference, Fingerprint: k.Fingerprint()}
+}
+
+func (c *rawCoder) Stages() uint64 { return 0 }
+
+func (c *rawCoder) Compression() *wire.Compression { return nil }
+
+func (c *rawCoder) Has(fp shape.Fingerprint) (has, sure bool) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.sure[fp] || c.believes[fp], c.sure[fp]
+}
+
+func (c *rawCoder) Learned(p *shape.Program) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.sure[p.Shape().Fingerprint()] = true
+}
+
+func (c *rawCoder) Find(fp shape.Fingerprint) *shape.Program {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.store[fp]
+}
+
+func (c *rawCoder) Keep(s *shape.Shape) *shape.Program {
+	p := shape.Compile(s)
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.store[s.Fingerprint()] = p
+	return p
+}
+
+func (c *rawCoder) Split(_ uint64, most int, emit wire.Emit) wire.Splitter {
+	return &rawSplit{c: c, most: most, emit: emit}
+}
+
+// rawSplit cuts into pieces as long as may be.
+type rawSplit struct {
+	c     *rawCoder
+	most  int
+	emit  wire.Emit
+	body  []byte
+	begun bool
+}
+
+func (s *rawSplit) Head(head []byte) error { return s.text(true, head, true) }
+
+func (s *rawSplit) All(body []byte) error {
+	if k := s.kind(body); k != nil {
+		return s.under(k, body)
+	}
+	return s.text(false, body, true)
+}
+
+// kind is that of a body, by its first name.
+func (s *rawSplit) kind(body []byte) *kind {
+	for _, k := range s.c.kinds {
+		if name, _, _ := strings.Cut(k.begin, ">"); bytes.HasPrefix(body, []byte(name+">")) {
+			return k
+		}
+	}
+	return nil
+}
+
+func (s *rawSplit) under(k *kind, body []byte) error {
+	var parts [][]byte
+	var by shape.Splitter
+	by.Reset(k.Program, s.most, true, func(_ bool, segment []byte) error {
+		parts = append(parts, bytes.Clone(segment))
+		return nil
+	})
+	if err := by.Split(body); err != nil {
+		return err
+	}
+	for i, p := range parts {
+		if err := s.emit(false, wire.Part{There: true, First: i == 0, Last: i == len(parts)-1, Program: k.Program, Content: p}); err != nil {
 			return err
 		}
-		if first && n > 1 && buf[0] == '#' {
-			shape = uint64(buf[1] - '0')
+	}
+	return nil
+}
+
+func (s *rawSplit) text(head bool, text []byte, last bool) error {
+	for first := head || !s.begun; ; first = false {
+		n := min(len(text), s.most)
+		s.begun = s.begun || !head
+		if err := s.emit(head, wire.Part{There: true, First: first, Last: last && n == len(text), Content: text[:n]}); err != nil {
+			return err
 		}
-		if first || n > 0 {
-			if err := emit(false, shape, c.text && !first, buf[:n]); err != nil {
-				return err
-			}
-		}
-		if first = false; err != nil {
+		if text = text[n:]; len(text) == 0 {
 			return nil
 		}
 	}
 }
 
-var buffers = sync.Pool{New: func() any { b := make([]byte, frame.MaxPayload); return &b }}
-
-func (c *rawCoder) Announce(number uint64) (fp [32]byte, full []byte, ok bool) {
-	if c.announced[number] {
-		return fp, nil, false
+func (s *rawSplit) Write(p []byte) error {
+	s.body = append(s.body, p...)
+	if n := len(s.body) - len(s.body)%s.most; n > 0 && s.kind(s.body) == nil {
+		return s.out(n)
 	}
-	c.announced[number] = true
-	fp = sha256.Sum256(c.shapes[number])
-	if c.refer[number] {
-		return fp, nil, true
+	return nil
+}
+
+func (s *rawSplit) out(n int) error {
+	err := s.text(false, s.body[:n], false)
+	s.body = s.body[n:]
+	return err
+}
+
+func (s *rawSplit) Flush(bool) (int64, error) {
+	if len(s.body) == 0 {
+		return 0, nil
 	}
-	return fp, c.shapes[number], true
+	return 0, s.out(len(s.body))
 }
 
-func (c *rawCoder) Epoch(open map[uint64]int, yield func(uint64, [32]byte)) {
-	for _, number := range slices.Sorted(maps.Keys(c.announced)) {
-		if open[number] > 0 {
-			yield(number, sha256.Sum256(c.shapes[number]))
-		} else {
-			delete(c.announced, number)
-		}
+func (s *rawSplit) Close() error {
+	if !s.begun {
+		return s.All(s.body)
 	}
+	return s.text(false, s.body, true)
 }
 
-func (c *rawCoder) Lacks(number uint64) ([]byte, error) { return c.shapes[number], nil }
-
-func (c *rawCoder) Refer(number uint64, fp [32]byte) (bool, error) {
-	c.table[number] = c.store[fp]
-	return c.table[number] != nil, nil
-}
-
-func (c *rawCoder) Define(number uint64, serialization []byte) (fp [32]byte, err error) {
-	if bytes.HasPrefix(serialization, []byte("bad")) {
-		return fp, errors.New("no shape")
-	}
-	fp = sha256.Sum256(serialization)
-	c.store[fp] = serialization
-	c.table[number] = serialization
-	return fp, nil
-}
-
-func (c *rawCoder) Known(number uint64) (known, announced bool) {
-	s, announced := c.table[number]
-	return s != nil, announced
-}
-
-func (c *rawCoder) Forget(number uint64) { delete(c.table, number) }
-
-func (c *rawCoder) Price() int64 { return 100 }
-
-func (c *rawCoder) NewJoin(number uint64) (func(dst, segment []byte, text, last bool) ([]byte, error), error) {
-	return func(dst, segment []byte, text, last bool) ([]byte, error) {
-		if c.refuse != nil {
-			if err := c.refuse(segment); err != nil {
-				return dst, err
-			}
-		}
-		return append(dst, segment...), nil
-	}, nil
-}
+func (s *rawSplit) Free() {}
 
 var session = [16]byte{1, 2, 3}
 
 // pair is a stream with both its ends over a pipe in memory.
 type pair struct {
-	a, b           *streamer.Stream
-	codera, coderb *rawCoder
+	a, b *streamer.Stream
 }
 
 type pairing struct {
@@ -141,10 +233,8 @@ type pairing struct {
 	a, b     streamer.Config
 	handlera streamer.Handler
 	handlerb streamer.Handler
-	codera   *rawCoder
-	coderb   *rawCoder
-	packera  *countPacker
-	packerb  *countPacker
+	codera   streamer.Coder
+	coderb   streamer.Coder
 }
 
 func echo(ctx context.Context, x *streamer.Exchange) {
@@ -171,13 +261,7 @@ func connectOver(t testing.TB, p pairing, here, there net.Conn) *pair {
 	}
 	p.a.Initiator, p.a.Session, p.a.Token, p.a.Representation, p.a.Coder, p.a.Handler = true, session, make([]byte, 16), 1, p.codera, p.handlera
 	p.b.Accept = func(_ context.Context, h frame.Hello) (streamer.Coder, streamer.Handler, error) {
-		if p.packerb != nil {
-			return p.packerb, p.handlerb, nil
-		}
 		return p.coderb, p.handlerb, nil
-	}
-	if p.packera != nil {
-		p.a.Coder = p.packera
 	}
 	accepted := make(chan *streamer.Stream, 1)
 	go func() {
@@ -192,7 +276,7 @@ func connectOver(t testing.TB, p pairing, here, there net.Conn) *pair {
 		_ = a.Close()
 		_ = b.Close()
 	})
-	return &pair{a, b, p.codera, p.coderb}
+	return &pair{a, b}
 }
 
 func body(t testing.TB, m *streamer.Message) string {

@@ -11,9 +11,9 @@ import (
 	"github.com/hhfr/hhfr/pkg/streamer"
 )
 
-// TestMoreLongMessagesThanMayBeOpen: a sync frame has room for so many open messages only. Those beyond wait, without taking the room that the open ones need to go on, both
-// ways at once, requests and their replies.
-func TestMoreLongMessagesThanMayBeOpen(t *testing.T) {
+// TestMoreOpenMessagesThanASyncLists: a sync frame lists so many open messages only. That hinders
+// none, both ways at once, requests and their replies.
+func TestMoreOpenMessagesThanASyncLists(t *testing.T) {
 	const calls = 700
 	for name, queue := range map[string]int64{"a queue for one fragment": 400, "a queue for most": 512 << 9} {
 		t.Run(name, func(t *testing.T) {

@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	"github.com/hhfr/hhfr/pkg/streamer/frame"
+	"github.com/hhfr/hhfr/pkg/streamer/wire"
 )
 
 // Code tells the kinds of [Error] apart.
@@ -29,8 +30,6 @@ const (
 	Unsent
 	// FateUnknown: the request was written, at least in part, and no reply came, or it was lost on this side. It may have been processed.
 	FateUnknown
-	// Full: with Config.FailWhenFull, there is no room to begin the message.
-	Full
 	// NoReply: an exchange takes no reply, or no further one.
 	NoReply
 	// BadConfig: Config does not hold together.
@@ -50,7 +49,7 @@ const (
 	closeBase Code = 32
 )
 
-var codeNames = map[Code]string{Closed: "stream closed", Unsent: "not sent", FateUnknown: "fate unknown", Full: "queue full", NoReply: "takes no reply",
+var codeNames = map[Code]string{Closed: "stream closed", Unsent: "not sent", FateUnknown: "fate unknown", NoReply: "takes no reply",
 	BadConfig: "bad configuration"}
 
 // String is the name of the code: for cancelled messages and broken streams those of the wire format.
@@ -94,6 +93,18 @@ func (e *Error) Is(t error) bool { o, ok := t.(*Error); return ok && o.Code == e
 // Unwrap is the cause, nil where the code says it all.
 func (e *Error) Unwrap() error { return e.Err }
 
+// took is the error of a message that the end of a stream took along, whose error this is; nil: it
+// ended in order. A session that the peer never took has processed nothing.
+func (e *Error) took(code Code) *Error {
+	if e == nil {
+		return &Error{Code: code, Err: &Error{Code: Closed}}
+	}
+	if e.Remote && (e.Code == UnknownSession || e.Code == Unsupported) {
+		code = Unsent
+	}
+	return &Error{Code: code, Err: e}
+}
+
 // Refusal is what [Config.Accept] returns to have the initiator told why, by a close frame. Other errors of Accept are told as "internal", without their text.
 type Refusal struct {
 	CloseCode frame.CloseCode
@@ -113,19 +124,28 @@ func said(text string) error {
 	return fmt.Errorf("%q", text)
 }
 
-// broke makes the stream's error of a bad octet, or of a connection that failed, at an offset.
+// broke makes the stream's error of a bad byte, or of a connection that failed, at an offset.
 func broke(err error, at int64) *Error {
 	var own *Error
-	if errors.As(err, &own) {
-		return own
-	}
 	var f *frame.Error
-	if errors.As(err, &f) {
+	var w *wire.Error
+	switch {
+	case errors.As(err, &own):
+		return own
+	case errors.As(err, &f) && f.Code == frame.Unsupported:
+		return &Error{Code: Unsupported, At: f.At, Err: err}
+	case errors.As(err, &f):
+		return &Error{Code: Protocol, At: f.At, Err: err}
+	case errors.As(err, &w):
 		code := Protocol
-		if f.Code == frame.Unsupported {
-			code = Unsupported
+		switch w.Code {
+		case wire.WrongCheck:
+			code = WrongCheck
+		case wire.Limits:
+			code = BeyondLimits
+		default:
 		}
-		return &Error{Code: code, At: f.At, Err: err}
+		return &Error{Code: code, At: w.At, Err: err}
 	}
 	return &Error{Code: Closed, At: at, Err: err}
 }

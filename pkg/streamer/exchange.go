@@ -7,13 +7,15 @@ import (
 	"github.com/hhfr/hhfr/pkg/streamer/frame"
 )
 
-// Handler serves the exchanges that the other end begins, each in a goroutine of its own, at most [Limits.MaxExchanges] at once. It is called when the head of the message
-// is there; the body comes as it is read. A request for which it returns without a reply is cancelled as failed. What it has not read of the body when it
-// returns is dropped. ctx ends when the other end gives the exchange up, when the reply is refused, when the stream is over, and when the handler returns.
-// It must end then. It must not call [Stream.Close] or [Stream.Abort].
+// Handler serves the exchanges that the peer begins, each in a goroutine of its own, at most
+// [Limits.MaxExchanges] at once. It is called when the head of the message is there; the body comes as
+// it is read, also while the reply is sent. A request for which it returns without a reply is
+// cancelled as failed. What it has not read of the body when it returns is dropped. ctx ends when the
+// peer gives the exchange up, when the reply is refused, when the stream is over, and when the handler
+// returns. It must end then. It must not call [Stream.Close] or [Stream.Abort].
 type Handler func(ctx context.Context, x *Exchange)
 
-// Exchange is one exchange that the other end began. It is for its handler's goroutine.
+// Exchange is one exchange that the peer began. It is for its handler's goroutine.
 type Exchange struct {
 	s       *Stream
 	in      *inbound
@@ -23,12 +25,12 @@ type Exchange struct {
 	ctx     context.Context
 	cancel  context.CancelFunc
 
-	// Below: under Stream.mu.
-	out     *outgoing // the reply, once Reply was called
+	// Below: under exchanges.mu.
+	out     *outbound // the reply, once it was begun
 	ended   bool      // the handler returned
 	replied bool      // the reply is whole
 	gone    *Error    // nobody waits for a reply
-	counted bool      // it is one of Stream.flight
+	counted bool      // it is one of exchanges.flight
 }
 
 // Lane is the lane of the exchange.
@@ -37,144 +39,190 @@ func (x *Exchange) Lane() uint64 { return x.in.key.Lane }
 // Number is the number of the exchange on its lane.
 func (x *Exchange) Number() uint64 { return x.in.key.Exchange }
 
-// OneWay tells that no reply is wanted.
+// OneWay reports whether no reply is wanted.
 func (x *Exchange) OneWay() bool { return x.oneway }
 
 // Message is the request, or the one-way message. Its Body can be the Body of the reply.
 func (x *Exchange) Message() *Message { return &x.message }
 
-// Reply sends the one reply. It returns when the last of it is queued; m.Body is read until then. ctx ends the waiting for room, usually the handler's. Errors are *[Error]: NoReply for a second
-// reply or that to a one-way message, what the other end said if it waits no longer, Unsent or FateUnknown for a stream that is over, Aborted if m.Body failed.
+// Reply sends the one reply. It returns when the last of it is queued; m.Body is read until then. ctx
+// ends the waiting for room, usually the handler's. Errors are *[Error]: NoReply for a second reply or
+// that to a one-way message, what the peer said if it waits no longer, Unsent or FateUnknown for a
+// stream that is over, Aborted if m.Body failed.
 func (x *Exchange) Reply(ctx context.Context, m *Message) error {
-	out := &outgoing{x: x, key: replyTo(x.in.key)}
-	if err := x.admit(out); err != nil {
+	out, err := x.begin(false)
+	if err != nil {
 		closeBody(m.Body)
 		return err
 	}
-	return out.send(ctx, m)
+	return x.s.sendAll(ctx, out, m)
 }
 
-// admit lets the reply in, if one is still wanted.
-func (x *Exchange) admit(out *outgoing) error {
-	x.s.mu.Lock()
-	defer x.s.mu.Unlock()
-	switch {
-	case x.oneway:
-		return &Error{Code: NoReply, Err: errors.New("message is one-way")}
-	case x.out != nil:
-		return &Error{Code: NoReply, Err: errors.New("second reply")}
-	case x.gone != nil:
-		return x.gone
+// Respond begins the one reply: its head is sent with the first of the body, at a Flush, or after a pause. length is
+// that of the body in bytes, -1 if it is not known. The Writer must be closed or aborted. Errors are
+// those of [Exchange.Reply].
+func (x *Exchange) Respond(ctx context.Context, head []byte, length int64) (*Writer, error) {
+	out, err := x.begin(false)
+	if err != nil {
+		return nil, err
 	}
-	if err := x.s.admitLocked(out); err != nil {
+	w, err := x.s.send(ctx, out, head, length)
+	if err == nil {
+		w.expect()
+	}
+	return w, err
+}
+
+// Interim sends a reply before the one that counts, as HTTP has them with the statuses 1xx, and
+// returns when it is written. Errors are those of [Exchange.Reply].
+func (x *Exchange) Interim(ctx context.Context, m *Message) error {
+	out, err := x.begin(true)
+	if err != nil {
+		closeBody(m.Body)
 		return err
 	}
-	x.out = out
-	return nil
+	if err := x.s.sendAll(ctx, out, m); err != nil {
+		return err
+	}
+	return x.s.queue.await(ctx, out, out.written)
+}
+
+// begin lets a reply in, if one is still wanted.
+func (x *Exchange) begin(interim bool) (*outbound, error) {
+	out := &outbound{s: x.s, x: x}
+	out.message.Key, out.message.Interim = replyTo(x.in.key), interim
+	e := &x.s.exchanges
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	switch {
+	case x.oneway:
+		return nil, &Error{Code: NoReply, Err: errors.New("message is one-way")}
+	case x.out != nil:
+		return nil, &Error{Code: NoReply, Err: errors.New("second reply")}
+	case x.gone != nil:
+		return nil, x.gone
+	}
+	if err := x.s.queue.admit(out); err != nil {
+		return nil, err
+	}
+	if interim {
+		out.written = make(chan struct{})
+	} else {
+		x.out = out
+	}
+	return out, nil
 }
 
 // startLocked has an exchange served, at once or when a handler is free.
-func (s *Stream) startLocked(x *Exchange) {
-	if s.running >= s.cfg.Limits.MaxExchanges {
-		s.waiting.push(x)
-		s.queued.add(0, exchangeWeight)
+func (e *exchanges) startLocked(x *Exchange) {
+	if e.running >= e.s.cfg.Limits.MaxExchanges {
+		e.waiting.push(x)
 		return
 	}
-	s.running++
-	s.tasks.Add(1)
-	go s.serve(x)
+	e.running++
+	e.s.tasks.Add(1)
+	go e.serve(x)
 }
 
 // serve runs handlers until no exchange waits for one.
-func (s *Stream) serve(x *Exchange) {
-	defer s.tasks.Done()
+func (e *exchanges) serve(x *Exchange) {
+	defer e.s.tasks.Done()
 	for x != nil {
-		if s.bind(x) {
+		if e.bind(x) {
 			if head, err := x.in.readHead(); err == nil {
-				x.message = Message{Head: head, Body: s.incoming(&body{in: x.in}), Place: x.place}
-				s.handler(x.ctx, x)
+				x.message = Message{Head: head, Body: e.s.incoming(&body{in: x.in}), Place: x.place}
+				e.s.handler(x.ctx, x)
 			}
 			x.cancel()
 		}
-		x = s.served(x)
+		x = e.end(x)
 	}
 }
 
 // bind gives the exchange its context, if it still wants its handler.
-func (s *Stream) bind(x *Exchange) bool {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if x.gone != nil || x.in.err != nil || s.failed {
+func (e *exchanges) bind(x *Exchange) bool {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if x.gone != nil || x.in.failed() != nil || e.s.hasFailed() {
 		return false
 	}
-	x.ctx, x.cancel = context.WithCancel(s.ctx)
+	x.ctx, x.cancel = context.WithCancel(e.s.ctx)
 	return true
 }
 
-// served ends the handler's part of x, and returns the exchange that waits for a handler longest, or nil.
-func (s *Stream) served(x *Exchange) *Exchange {
-	s.mu.Lock()
-	defer s.mu.Unlock()
+// end is called when the handler of x has returned. It gives the exchange that waits for a handler longest, or nil.
+func (e *exchanges) end(x *Exchange) *Exchange {
+	e.mu.Lock()
+	defer e.mu.Unlock()
 	x.ended = true
-	s.failInLocked(x.in, errBodyClosed)
+	x.in.fail(errBodyClosed)
 	if !x.oneway && x.out == nil && x.gone == nil {
-		s.controlLocked(frame.Cancel{Message: x.in.key, Refused: true, Code: frame.Failed})
-		s.endExchangeLocked(x, &Error{Code: Failed})
+		e.say(frame.Cancel{Message: x.in.key, Refused: true, Code: frame.Failed})
+		e.endLocked(x, &Error{Code: Failed})
 	}
-	s.refuseRestLocked(x)
-	if s.waiting.len() == 0 || s.failed {
-		s.running--
-		s.wakeWriter()
+	e.refuseRestLocked(x)
+	if e.waiting.len() == 0 || e.s.hasFailed() {
+		e.running--
+		e.s.queue.wakeWriter()
 		return nil
 	}
-	s.queued.sub(0, exchangeWeight)
-	return s.waiting.pop()
+	return e.waiting.pop()
 }
 
-// repliedLocked tells that the reply of x is whole, or was dropped.
-func (s *Stream) repliedLocked(x *Exchange, dropped *Error) {
-	if dropped == nil {
-		x.replied = true
-		s.endExchangeLocked(x, errReplied)
-		s.refuseRestLocked(x)
+// replied is called when a reply is whole, or was dropped.
+func (e *exchanges) replied(out *outbound, dropped *Error) {
+	x := out.x
+	if out.message.Interim {
+		if dropped == nil {
+			close(out.written)
+		}
 		return
 	}
-	if !x.out.begun && x.gone == nil {
-		s.controlLocked(frame.Cancel{Message: x.in.key, Refused: true, Code: frame.Failed})
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if dropped == nil {
+		x.replied = true
+		e.endLocked(x, errReplied)
+		e.refuseRestLocked(x)
+		return
 	}
-	s.endExchangeLocked(x, dropped)
+	if x.gone == nil && !e.s.queue.wasBegun(out) {
+		e.say(frame.Cancel{Message: x.in.key, Refused: true, Code: frame.Failed})
+	}
+	e.endLocked(x, dropped)
 }
 
-// endExchangeLocked ends what is between the ends about x. The handler may go on until it sees that its context is done.
-func (s *Stream) endExchangeLocked(x *Exchange, e *Error) {
+// endLocked ends what is between the ends about x. The handler may go on until it sees that its
+// context is done.
+func (e *exchanges) endLocked(x *Exchange, why *Error) {
 	if x.gone != nil {
 		return
 	}
-	x.gone = e
-	s.uncountLocked(x)
-	delete(s.exchanges, x.in.key)
+	x.gone = why
+	e.uncountLocked(x)
+	delete(e.served, x.in.key)
 	if !x.replied && x.cancel != nil {
 		x.cancel()
 	}
 	if x.out != nil {
-		s.dropLocked(x.out, e, frame.Aborted)
+		e.s.queue.drop(x.out, why, frame.Aborted)
 	}
 }
 
 var errReplied = &Error{Code: NoReply, Err: errors.New("reply was sent")}
 
 // uncountLocked takes x out of what is in flight.
-func (s *Stream) uncountLocked(x *Exchange) {
+func (e *exchanges) uncountLocked(x *Exchange) {
 	if x.counted {
 		x.counted = false
-		s.flight--
+		e.flight--
 	}
 }
 
-// refuseRestLocked stops a request that is still coming in when nobody reads it any more: after the reply, lest that be thrown away.
-func (s *Stream) refuseRestLocked(x *Exchange) {
-	if x.ended && x.replied && !x.in.whole {
-		x.in.whole = true
-		s.controlLocked(frame.Cancel{Message: x.in.key, Refused: true, Code: frame.Aborted})
+// refuseRestLocked stops a request that is still coming in when nobody reads it any more: after the
+// reply, lest that be thrown away.
+func (e *exchanges) refuseRestLocked(x *Exchange) {
+	if x.ended && x.replied && x.in.stop() {
+		e.say(frame.Cancel{Message: x.in.key, Refused: true, Code: frame.Aborted})
 	}
 }

@@ -12,7 +12,7 @@ import (
 
 // meet exchanges hellos (docs/wire-format.md, section 3).
 func (s *Stream) meet(ctx context.Context) (*input, error) {
-	if _, err := io.ReadFull(s.cfg.Rand, s.word[:]); err != nil {
+	if _, err := io.ReadFull(s.cfg.Rand, s.hello.Word[:]); err != nil {
 		return nil, &Error{Code: Internal, Err: err}
 	}
 	_ = s.conn.SetDeadline(time.Now().Add(s.cfg.HelloTimeout))
@@ -30,12 +30,11 @@ func (s *Stream) meet(ctx context.Context) (*input, error) {
 }
 
 func (s *Stream) introduce(ctx context.Context, in *input) error {
-	s.hello = frame.Hello{Responder: !s.cfg.Initiator, Session: s.cfg.Session, Word: s.word, Representation: s.cfg.Representation, Limits: s.cfg.Limits.stated()}
+	s.hello = frame.Hello{Responder: !s.cfg.Initiator, Session: s.cfg.Session, Word: s.hello.Word,
+		Representation: s.cfg.Representation, Limits: s.cfg.Limits.stated()}
 	if s.cfg.Initiator {
 		s.hello.Token = s.cfg.Token
-		if p, ok := s.cfg.Coder.(Packer); ok {
-			s.hello.Stages = p.Stages()
-		}
+		s.hello.Stages = s.cfg.Coder.Stages()
 		if s.cfg.Outgoing != nil {
 			s.hello.Stages |= frame.Headers
 		}
@@ -79,33 +78,31 @@ func (s *Stream) say(last *frame.Close) error {
 	return nil
 }
 
-// hear reads the other end's hello.
+// hear reads the peer's hello, and leaves it where it is for the decoder.
 func (s *Stream) hear(in *input) error {
 	for {
-		f, n, err := frame.Parse(in.ahead(), in.at, 0)
+		f, n, err := frame.Parse(in.ahead(), 0, 0)
 		if err != nil {
-			return broke(err, in.at)
+			return broke(err, 0)
 		}
 		if n > 0 {
 			h, ok := f.(frame.Hello)
 			if !ok || h.Responder != s.cfg.Initiator {
-				return &Error{Code: Protocol, Err: errors.New("does not begin with the other end's hello")}
+				return &Error{Code: Protocol, Err: errors.New("does not begin with the peer's hello")}
 			}
 			h.Token = append([]byte(nil), h.Token...)
-			s.peer = h
-			in.skip(n)
-			s.note(Event{Dir: Received, Kind: frame.KindHello, Octets: n})
+			s.peer, in.hello = h, n
 			return nil
 		}
 		if err := in.more(); err != nil {
-			return &Error{Code: Closed, At: in.at, Err: fmt.Errorf("waiting for hello: %w", err)}
+			return &Error{Code: Closed, At: int64(len(in.ahead())), Err: fmt.Errorf("waiting for hello: %w", err)}
 		}
 	}
 }
 
 // agree is the initiator's look at the responder's hello. A refusal usually comes in the same segment.
 func (s *Stream) agree(in *input) error {
-	if f, n, err := frame.Parse(in.ahead(), in.at, 0); err == nil && n > 0 {
+	if f, n, err := frame.Parse(in.ahead()[in.hello:], int64(in.hello), 0); err == nil && n > 0 {
 		if c, ok := f.(frame.Close); ok && c.Code != frame.CloseDone {
 			return &Error{Code: closeBase + Code(c.Code), Remote: true, Err: said(c.Text)}
 		}
@@ -116,27 +113,8 @@ func (s *Stream) agree(in *input) error {
 	case s.peer.Representation != s.cfg.Representation || s.peer.Stages != s.hello.Stages:
 		return &Error{Code: Unsupported, Err: fmt.Errorf("representation %d, stages %#x", s.peer.Representation, s.peer.Stages)}
 	}
-	s.agreeStages(s.cfg.Coder)
-	return nil
-}
-
-// agreeStages tells the coder what both hellos say; false: it cannot do that.
-func (s *Stream) agreeStages(c Coder) bool {
 	s.inForm = s.peer.Stages&frame.Headers != 0
-	if s.inForm && s.cfg.Outgoing == nil {
-		return false
-	}
-	stages := s.peer.Stages &^ frame.Headers
-	if stages == 0 {
-		return true
-	}
-	p, ok := c.(Packer)
-	if !ok || stages&^p.Stages() != 0 {
-		return false
-	}
-	p.Agree(stages)
-	s.packer = p
-	return true
+	return nil
 }
 
 // judge is the responder's look at the initiator's hello.
@@ -152,7 +130,8 @@ func (s *Stream) judge(ctx context.Context) (*frame.Close, error) {
 	s.hello.Representation = s.peer.Representation
 	coder, handler, err := s.cfg.Accept(ctx, s.peer)
 	if err == nil {
-		if !s.agreeStages(coder) {
+		s.inForm = s.peer.Stages&frame.Headers != 0
+		if s.inForm && s.cfg.Outgoing == nil || s.peer.Stages&^frame.Headers&^coder.Stages() != 0 {
 			return unsupported()
 		}
 		s.coder, s.handler, s.hello.Stages = coder, handler, s.peer.Stages

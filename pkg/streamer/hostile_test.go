@@ -36,13 +36,13 @@ func TestBrokenRulesEndTheStreamAndSayWhere(t *testing.T) {
 		}
 		return all
 	}
-	listing := func(number uint64, shape string) frame.Sync {
+	listing := func(number uint64, shape *kind) frame.Sync {
 		s := sync
 		s.Offset = uint64(len(handHello.AppendTo(nil)))
-		if shape == "other" {
-			s.Offset += uint64(len(fullShape(1, "shape").AppendTo(nil)))
+		if shape == two {
+			s.Offset += uint64(len(one.full(1).AppendTo(nil)))
 		}
-		s.Shapes = []frame.Announced{{Number: number, Name: frame.NameOf(fingerprint(shape))}}
+		s.Shapes = []frame.Announced{{Number: number, Name: frame.NameOf(shape.Fingerprint())}}
 		return s
 	}
 	for name, tc := range map[string]struct {
@@ -68,8 +68,8 @@ func TestBrokenRulesEndTheStreamAndSayWhere(t *testing.T) {
 		"too many shapes":      {frames: references(17), code: streamer.BeyondLimits, back: 36},
 		"sync of other word":   {frames: []frame.Frame{frame.Sync{Session: session}}, code: streamer.WrongCheck, back: -1},
 		"sync at other offset": {frames: []frame.Frame{sync}, code: streamer.WrongCheck, back: int64(len(sync.AppendTo(nil)))},
-		"sync of other shape":  {frames: []frame.Frame{fullShape(1, "shape"), listing(1, "other")}, code: streamer.WrongCheck, back: int64(len(listing(1, "shape").AppendTo(nil)))},
-		"sync of new shape":    {frames: []frame.Frame{listing(1, "shape")}, code: streamer.WrongCheck, back: int64(len(listing(1, "shape").AppendTo(nil)))},
+		"sync of other shape":  {frames: []frame.Frame{one.full(1), listing(1, two)}, code: streamer.WrongCheck, back: int64(len(listing(1, one).AppendTo(nil)))},
+		"sync of new shape":    {frames: []frame.Frame{listing(1, one)}, code: streamer.WrongCheck, back: int64(len(listing(1, one).AppendTo(nil)))},
 		"close of other check": {frames: []frame.Frame{frame.Close{Messages: 1}}, code: streamer.WrongCheck, back: -1},
 		"no sync for too long": {frames: append(many(128, frame.Skipped{Octet: 0x7f, Body: big}), request("\x00")), code: streamer.Protocol, back: 3},
 		"no sync for too many": {frames: many(1026, request("\x00")), code: streamer.Protocol, back: 3},
@@ -103,8 +103,8 @@ func recorded(t testing.TB) (all []byte, hello int) {
 	hello = len(b)
 	d := newDirection(t)
 	for _, f := range []frame.Frame{
-		frame.Shape{Number: 1, Form: frame.Full, Total: 5, Piece: []byte("shape")},
-		frame.Data{First: true, Last: true, Exchange: 1, Payload: []byte("\x01#1")},
+		one.full(1),
+		frame.Data{First: true, Last: true, Exchange: 1, Payload: []byte("\x01" + one.content("1"))},
 		frame.Data{First: true, Head: true, Exchange: 2, Payload: []byte("\x00\x05he")},
 		frame.Data{First: true, Last: true, OneWay: true, Exchange: 3, Lane: 4, Payload: []byte("\x00event")},
 		frame.Data{Head: true, Exchange: 2, Payload: []byte("\x04ad\x01b")},
@@ -131,7 +131,7 @@ func receiveOver(t testing.TB, b []byte, here, there net.Conn) error {
 	_, err := here.Write(b)
 	require.NoError(t, err)
 	require.NoError(t, here.(interface{ CloseWrite() error }).CloseWrite())
-	limits := streamer.Limits{MaxFragment: 512, MaxExchanges: 4, MaxShapes: 4, MaxShapeBytes: 1000, MaxQueued: 4096, MaxHeld: 1024, MaxMessage: 10000}
+	limits := streamer.Limits{MaxFragment: 512, MaxExchanges: 4, MaxShapes: 4, MaxShapeBytes: 1000, Window: 32 << 10, MaxQueued: 4096, MaxHeld: 1024, MaxMessage: 10000}
 	s, err := streamer.Over(context.Background(), there, streamer.Config{Limits: limits,
 		Accept: func(context.Context, frame.Hello) (streamer.Coder, streamer.Handler, error) {
 			return newRawCoder(), func(ctx context.Context, x *streamer.Exchange) {

@@ -4,49 +4,55 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"sync"
 
+	"github.com/hhfr/hhfr/pkg/shape"
 	"github.com/hhfr/hhfr/pkg/streamer/frame"
+	"github.com/hhfr/hhfr/pkg/streamer/wire"
 )
 
-// join is what Coder.NewJoin returns.
-type join func(dst, segment []byte, text, last bool) ([]byte, error)
-
-// begin is what Packer.NewUnpack returns, unpack what that returns.
-type (
-	begin  = func(lane uint64, alone bool, epoch uint64) func(dst, packed []byte, text, last bool, most int) ([]byte, error)
-	unpack func(dst, packed []byte, text, last bool, most int) ([]byte, error)
-)
-
-// segment is a piece of an incoming message's content that waits for its reader.
+// segment is a piece of an incoming message's content that waits for its reader; or, with settled,
+// that its sender waits (docs/wire-format.md, section 5.5).
 type segment struct {
-	data             []byte
-	head, text, last bool
+	head, last bool
+	text       bool
+	program    *shape.Program
+	content    []byte
+	cost       int64
+	settled    int64
 }
 
-// inbound is a message that comes in: the reader appends segments, the goroutine that reads the message takes them.
+// inbound is a message that comes in: the stream's reader appends segments, the goroutine that
+// reads the message joins them.
 type inbound struct {
-	s    *Stream
-	key  frame.Key
-	x    *Exchange // of a request
-	call *call     // of a reply
-
-	hasHead bool      // set with the first fragment, then constant
-	octets  int64     // of payload so far; the reader's only
-	alone   bool      // the message is in one frame; the reader's only
-	unpacks [2]unpack // of head and body, once begun; the reader's only
+	s       *Stream
+	key     frame.Key
+	interim bool
+	x       *Exchange // of a request
+	call    *call     // of a reply
+	hasHead bool
 
 	// The goroutine that reads the message only.
 	total    int64
 	headDone bool
+	joins    [2]*shape.Joiner // of head and body, while they are joined
 
-	// Below: under Stream.mu.
-	joins   [2]join // of head and body, once begun
+	mu      sync.Mutex
 	segs    fifo[segment]
 	space   [2]segment // what most messages need
+	credit  int64      // what the peer may still send of it, as it knows
+	read    int64      // what was read, and is not granted anew
 	started bool       // someone reads it
 	whole   bool
 	err     *Error        // nothing more will be taken
 	wait    chan struct{} // made by the goroutine that reads, closed by who has something for it
+}
+
+func newInbound(in *inbound, s *Stream, m *wire.Message) {
+	in.s, in.key, in.interim, in.hasHead = s, m.Key, m.Interim, m.HasHead
+	in.segs.items = in.space[:0]
+	in.credit = s.cfg.Limits.Window
+	m.User = in
 }
 
 func (in *inbound) wakeLocked() {
@@ -57,75 +63,153 @@ func (in *inbound) wakeLocked() {
 }
 
 func (in *inbound) isWhole() bool {
-	in.s.mu.Lock()
-	defer in.s.mu.Unlock()
+	in.mu.Lock()
+	defer in.mu.Unlock()
 	return in.whole
 }
 
-// deliverLocked queues the parts of a fragment for the goroutine that reads the message; they alias nothing else.
-func (s *Stream) deliverLocked(in *inbound, p frame.Parts) {
+// stop says that nothing more of the message is wanted; it is false if it is whole.
+func (in *inbound) stop() bool {
+	in.mu.Lock()
+	defer in.mu.Unlock()
+	was := in.whole
+	in.whole = true
+	return !was
+}
+
+// maxBeyond is how far a sender may go beyond its credit, in bytes: what one piece may come to.
+const maxBeyond = 4 << 20
+
+// deliver queues what a fragment has for the goroutine that reads the message. last: the message is
+// whole with it, which who has read it to its end must find it to be. beyond: its sender has no credit
+// for that.
+func (in *inbound) deliver(ev *wire.Event) (beyond bool) {
+	in.mu.Lock()
+	defer in.mu.Unlock()
+	in.whole = in.whole || ev.Last
+	cost := int64(len(ev.Head.Content) + len(ev.Body.Content) + pieceCost)
+	if in.credit -= cost; in.credit < -maxBeyond {
+		return true
+	}
 	if in.err != nil {
-		return
+		return false
 	}
-	n := int64(len(p.Head.Segment) + len(p.Body.Segment))
-	if s.queued.octets+n > s.mostQueued() || s.queued.weight > s.maxWeight {
-		s.refuseLocked(in, frame.Busy, &Error{Code: Busy, Err: fmt.Errorf("%d octets are queued", s.queued.octets)})
-		return
-	}
-	if p.HasHead {
-		s.queueLocked(in, segment{data: p.Head.Segment, head: true, last: p.Head.Last})
-	}
-	if p.HasBody {
-		s.queueLocked(in, segment{data: p.Body.Segment, text: p.Body.Text, last: p.Body.Last})
+	in.queued(cost)
+	for i, p := range [...]*wire.Part{&ev.Head, &ev.Body} {
+		if p.There {
+			in.segs.push(segment{head: i == 0, last: p.Last, text: p.Text, program: p.Program, content: p.Content, cost: cost})
+			cost = 0
+		}
 	}
 	in.wakeLocked()
+	return false
 }
 
-// mostQueued is what is really queued before a message is refused: half as much again as stated, since a sender lets its oldest message go on beside others that hold up to half of the room.
-func (s *Stream) mostQueued() int64 { return s.cfg.Limits.MaxQueued + s.cfg.Limits.MaxQueued/2 }
-
-func (s *Stream) queueLocked(in *inbound, g segment) {
-	s.queued.add(len(g.data), segmentWeight)
-	in.segs.push(g)
+// queued counts content that waits for the application and that nobody else bounds.
+func (in *inbound) queued(cost int64) {
+	if in.x != nil && in.x.oneway {
+		in.s.exchanges.queued.Add(cost)
+	}
 }
 
-// take waits for the next segment.
-func (in *inbound) take() (segment, join, error) {
-	s := in.s
-	s.mu.Lock()
+// settle queues that the sender of the message waits.
+func (in *inbound) settle(settled uint64) {
+	in.mu.Lock()
+	defer in.mu.Unlock()
+	if in.err == nil {
+		in.segs.push(segment{settled: bounded(settled)})
+		in.wakeLocked()
+	}
+}
+
+// take waits for the next segment, and gives its sender credit for more.
+func (in *inbound) take() (segment, error) {
+	in.mu.Lock()
+	defer in.mu.Unlock()
 	for in.segs.len() == 0 && in.err == nil {
 		if in.wait == nil {
 			in.wait = make(chan struct{})
 		}
 		wait := in.wait
-		s.mu.Unlock()
+		in.mu.Unlock()
 		<-wait
-		s.mu.Lock()
+		in.mu.Lock()
 	}
-	defer s.mu.Unlock()
 	if in.err != nil {
-		return segment{}, nil, in.err
+		return segment{}, in.err
 	}
 	g := in.segs.pop()
-	s.queued.sub(len(g.data), segmentWeight)
-	return g, in.joins[which(g.head)], nil
+	in.queued(-g.cost)
+	if in.read += g.cost; !in.whole && in.read >= in.s.cfg.Limits.Window/2 {
+		push(&in.s.queue, &in.s.queue.grants, frame.Window{Message: in.key, Octets: uint64(in.read)})
+		in.credit += in.read
+		in.read = 0
+	}
+	return g, nil
 }
 
-func which(head bool) int {
-	if head {
-		return 0
+// fail drops what is queued of the message and has its reader get e.
+func (in *inbound) fail(e *Error) {
+	in.mu.Lock()
+	defer in.mu.Unlock()
+	in.failLocked(e)
+}
+
+func (in *inbound) failLocked(e *Error) {
+	if in.err != nil {
+		return
 	}
-	return 1
+	in.err = e
+	for in.segs.len() > 0 {
+		in.queued(-in.segs.pop().cost)
+	}
+	in.wakeLocked()
+}
+
+// failed is why nothing more of the message is taken, nil if something is.
+func (in *inbound) failed() *Error {
+	in.mu.Lock()
+	defer in.mu.Unlock()
+	return in.err
+}
+
+var joiners = sync.Pool{New: func() any { return new(shape.Joiner) }}
+
+// join joins a segment behind dst.
+func (in *inbound) join(dst []byte, g segment) ([]byte, error) {
+	i := 1
+	if g.head {
+		i = 0
+	}
+	j := in.joins[i]
+	switch {
+	case g.settled > 0 && j != nil:
+		return j.Settle(dst, g.settled)
+	case g.program == nil && len(dst) == 0:
+		return g.content, nil // nobody else has it
+	case g.program == nil:
+		return append(dst, g.content...), nil
+	case j == nil:
+		j = joiners.Get().(*shape.Joiner)
+		j.Reset(g.program)
+		in.joins[i] = j
+	}
+	dst, err := j.Join(dst, g.content, g.text, g.last)
+	if g.last && err == nil {
+		joiners.Put(j)
+		in.joins[i] = nil
+	}
+	return dst, err
 }
 
 // joinNext joins the next segment behind dst.
 func (in *inbound) joinNext(dst []byte) (out []byte, last bool, err error) {
-	g, j, err := in.take()
+	g, err := in.take()
 	if err != nil {
 		return dst, false, err
 	}
 	before := len(dst)
-	if out, err = j(dst, g.data, g.text, g.last); err != nil {
+	if out, err = in.join(dst, g); err != nil {
 		return dst, false, in.refuse(frame.Malformed, &Error{Code: Malformed, Err: err})
 	}
 	in.total += int64(len(out) - before)
@@ -146,52 +230,9 @@ func (in *inbound) readHead() (head []byte, err error) {
 }
 
 func (in *inbound) refuse(code frame.CancelCode, e *Error) error {
-	in.s.mu.Lock()
-	defer in.s.mu.Unlock()
-	in.s.refuseLocked(in, code, e)
-	return in.err
+	in.s.exchanges.refuse(in, code, e)
+	return in.failed()
 }
-
-// refuseLocked tells the other end that its message is not taken, and ends the exchange here. A request whose reply is not taken has been processed for all we
-// know: its caller gets FateUnknown.
-func (s *Stream) refuseLocked(in *inbound, code frame.CancelCode, e *Error) {
-	if in.err != nil {
-		return
-	}
-	s.controlLocked(frame.Cancel{Message: in.key, Refused: true, Code: code, Text: e.Code.String()})
-	if in.call != nil {
-		e = &Error{Code: FateUnknown, Err: e}
-	}
-	s.failInLocked(in, e)
-	if in.x != nil {
-		s.endExchangeLocked(in.x, e)
-	}
-	if in.call != nil {
-		s.endCallLocked(in.call, e)
-	}
-}
-
-// failInLocked drops what is queued of a message and has its reader get e.
-func (s *Stream) failInLocked(in *inbound, e *Error) {
-	if in.err != nil {
-		return
-	}
-	in.err = e
-	for in.segs.len() > 0 {
-		s.queued.sub(len(in.segs.pop().data), segmentWeight)
-	}
-	in.wakeLocked()
-}
-
-// load is what waits for the application: octets of payload, and octets with what keeping them costs.
-type load struct{ octets, weight int64 }
-
-func (l *load) add(octets, cost int) {
-	l.octets += int64(octets)
-	l.weight += int64(octets + cost)
-}
-
-func (l *load) sub(octets, cost int) { l.add(-octets, -cost) }
 
 // body reads the body of an incoming message.
 type body struct {
@@ -266,7 +307,7 @@ func (b *body) readAll(limit int64) ([]byte, error) {
 // Close gives up what has not been read.
 func (b *body) Close() error {
 	if !b.over && b.call != nil {
-		_ = b.in.s.abandon(b.call, errBodyClosed, true)
+		_ = b.in.s.exchanges.abandon(b.call, errBodyClosed, true)
 	}
 	b.finish()
 	if b.err == nil {
@@ -277,3 +318,7 @@ func (b *body) Close() error {
 }
 
 var errBodyClosed = &Error{Code: Aborted, Err: errors.New("body is closed")}
+
+func tooLong(limit int64) *Error {
+	return &Error{Code: TooLarge, Err: fmt.Errorf("message above %d octets", limit)}
+}

@@ -8,116 +8,193 @@ import (
 	"github.com/hhfr/hhfr/pkg/streamer/frame"
 )
 
-// Lane is the exchanges of one client or principal on a stream (docs/wire-format.md, section 5). Its methods may be called concurrently.
+// Lane is the exchanges of one client or principal on a stream (docs/wire-format.md, section 5). Its
+// methods may be called concurrently.
 type Lane struct {
 	s      *Stream
 	number uint64
-	last   uint64 // the exchange begun last; under Stream.mu
-	placed bool   // messages of a sequence go here; under Stream.mu
+	last   uint64 // the exchange begun last; under queue.mu
+	placed bool   // messages of a sequence go here; under exchanges.mu
 }
 
 // Number is the lane's number.
 func (l *Lane) Number() uint64 { return l.number }
 
-// Restart gives the lane to another client or principal: nothing that is sent on it from now on builds on what was sent before,
-// so that lengths tell the one nothing of the other. Each end restarts what it sends itself.
+// Restart gives the lane to another client or principal: nothing that is sent on it from now on builds
+// on what was sent before, so that lengths tell the one nothing of the other. Each end restarts what
+// it sends itself.
 func (l *Lane) Restart() {
-	if l.s.packer != nil {
-		l.s.packer.Restart(l.number)
-	}
+	push(&l.s.queue, &l.s.queue.ring, turn{restart: l})
 }
 
-// call is a request that waits for its reply. Fields but ready are under Stream.mu.
+// call is a request that waits for its reply. Fields are under exchanges.mu.
 type call struct {
-	out   *outgoing
-	ready chan struct{} // closed when reply or err is set
-	reply *inbound
-	err   *Error
-	woken bool // ready is closed
-	over  bool // no (further) octet of a reply counts
+	out      *outbound
+	replies  []*inbound // that nobody has taken yet
+	reading  *inbound   // that was taken last
+	answered bool       // the reply that counts has begun
+	err      *Error
+	over     bool          // no (further) byte of a reply counts
+	wait     chan struct{} // made by who waits, closed when there is something
 }
+
+// maxInterims bounds the replies before the one that counts that nobody has taken yet.
+const maxInterims = 64
 
 func (c *call) wakeLocked() {
-	if !c.woken {
-		c.woken = true
-		close(c.ready)
+	if c.wait != nil {
+		close(c.wait)
+		c.wait = nil
 	}
 }
 
-// Call sends a request and waits for the first octets of its reply, and for the reply's head. Several may be under way at once; replies may overtake one another. The
-// body of the reply comes as it is read; it must be read to its end or closed. Call waits while the other end has no room, or the queue is full; with
-// [Config.FailWhenFull] it fails then. A body of m that is not a short one in memory is read by a goroutine of the stream's, maybe
-// still after Call has returned.
+func (c *call) failRepliesLocked(e *Error) {
+	for _, in := range c.replies {
+		in.fail(e)
+	}
+	if c.reading != nil {
+		c.reading.fail(e)
+	}
+}
+
+// request is what a call needs, in one piece of memory.
+type request struct {
+	call call
+	out  outbound
+}
+
+// Call sends a request and waits for the first bytes of its reply, and for the reply's head. Several
+// may be under way at once; replies may overtake one another. The body of the reply comes as it is
+// read; it must be read to its end or closed. Call waits while the peer takes no further exchange, or
+// the queue is full. A body of m that is not a short one in memory is read by a goroutine of the
+// stream's, maybe still after Call has returned.
 //
-// When ctx is done before the reply is whole, the exchange is cancelled, and the error is of code [Aborted] and wraps that of ctx. Other errors are *[Error]: with Remote, what the
-// other end said (a cancel of section 7); without: [Unsent], [FateUnknown], [Full], [TooLarge].
+// When ctx is done before the reply is whole, the exchange is cancelled, and the error is of code
+// [Aborted] and wraps that of ctx. Other errors are *[Error]: with Remote, what the peer said (a cancel
+// of section 7); without: [Unsent], [FateUnknown], [TooLarge].
 func (l *Lane) Call(ctx context.Context, m *Message) (*Message, error) {
-	s := l.s
-	// One piece of memory for all of it.
-	parts := new(struct {
-		call  call
-		out   outgoing
-		claim claim
-	})
-	c, out := &parts.call, &parts.out
-	c.ready, c.out = make(chan struct{}), out
-	out.lane, out.call, out.claim = l, c, &parts.claim
-	inline := inMemory(m.Body)
-	if err := l.enter(ctx, c.out, m, !inline); err != nil {
+	var p *Pending
+	var err error
+	if inMemory(m.Body) {
+		p, err = l.Begin(ctx, m)
+	} else {
+		p, err = l.open(ctx, m)
+	}
+	if err != nil {
 		return nil, err
 	}
-	if inline {
-		if err := c.out.send(ctx, m); err != nil && !s.answered(c) {
-			return nil, s.abandon(c, err, true)
-		}
-	} else {
-		go func() {
-			defer s.tasks.Done()
-			if err := c.out.send(ctx, m); err != nil {
-				_ = s.abandon(c, err, false)
-			}
-		}()
-	}
-	return s.reply(ctx, c)
+	return p.Reply(ctx)
 }
 
-// reply waits for the first octets of a call's reply, and its head.
-func (s *Stream) reply(ctx context.Context, c *call) (*Message, error) {
+// Begin queues a request as a whole, and leaves the reply to [Pending.Reply], which must be called.
+// Requests that one goroutine begins leave in that order, which [Lane.Call] in several goroutines does
+// not promise. It waits and fails as Call does.
+func (l *Lane) Begin(ctx context.Context, m *Message) (*Pending, error) {
+	c, err := l.enter(ctx, m.Body)
+	if err != nil {
+		return nil, err
+	}
+	if err := l.s.sendAll(ctx, c.out, m); err != nil && !c.isAnswered() {
+		return nil, l.s.exchanges.abandon(c, err, true)
+	}
+	return &Pending{c}, nil
+}
+
+// Open begins a request whose body comes as it is read: it returns when the first of it is queued, and
+// a goroutine of the stream's reads the rest. Requests that one goroutine begins by Open and Begin
+// leave in that order. It waits and fails as [Lane.Call] does.
+func (l *Lane) Open(ctx context.Context, m *Message) (*Pending, error) {
+	p, err := l.open(ctx, m)
+	if err != nil {
+		return nil, err
+	}
 	select {
-	case <-c.ready:
-	case <-ctx.Done():
-		return nil, s.abandon(c, &Error{Code: Aborted, Err: ctx.Err()}, true)
-	case <-s.deaf:
-		s.mu.Lock()
-		if !c.woken {
-			s.endCallLocked(c, s.overLocked(c.out.fateLocked()))
-		}
-		s.mu.Unlock()
+	case <-p.c.out.queued:
+		return p, nil
+	case <-p.c.out.sent:
 	}
-	return s.receive(ctx, c)
+	e := &l.s.exchanges
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if p.c.err != nil && len(p.c.replies) == 0 {
+		return nil, p.c.err
+	}
+	return p, nil
 }
 
-// enter takes a place in flight for a request.
-func (l *Lane) enter(ctx context.Context, out *outgoing, m *Message, async bool) error {
+func (l *Lane) open(ctx context.Context, m *Message) (*Pending, error) {
+	c, err := l.enter(ctx, m.Body)
+	if err != nil {
+		return nil, err
+	}
+	c.out.queued, c.out.sent = make(chan struct{}), make(chan struct{})
+	l.s.tasks.Add(1)
+	go func() {
+		defer l.s.tasks.Done()
+		defer close(c.out.sent)
+		if err := l.s.sendAll(ctx, c.out, m); err != nil && !c.isAnswered() {
+			_ = l.s.exchanges.abandon(c, err, false)
+		}
+	}()
+	return &Pending{c}, nil
+}
+
+// Start begins a request whose body is written by the caller; length is that of the body in bytes, -1
+// if it is not known. The Writer must be closed or aborted, and [Pending.Reply] called, also while the
+// body is written. It waits and fails as [Lane.Call] does.
+func (l *Lane) Start(ctx context.Context, head []byte, length int64) (*Pending, *Writer, error) {
+	c, err := l.enter(ctx, nil)
+	if err != nil {
+		return nil, nil, err
+	}
+	w, err := l.s.send(ctx, c.out, head, length)
+	if err != nil {
+		return nil, nil, l.s.exchanges.abandon(c, err, true)
+	}
+	w.expect()
+	return &Pending{c}, w, nil
+}
+
+// enter begins a call.
+func (l *Lane) enter(ctx context.Context, b any) (*call, error) {
+	r := new(request)
+	r.call.out, r.out.call = &r.out, &r.call
+	r.out.holds.Store(2)
+	if err := l.admit(ctx, &r.out); err != nil {
+		if b, ok := b.(interface{ Close() error }); ok {
+			_ = b.Close()
+		}
+		return nil, err
+	}
+	return &r.call, nil
+}
+
+// admit takes a place in flight for a request.
+func (l *Lane) admit(ctx context.Context, out *outbound) error {
 	s := l.s
-	out.key.Lane = l.number
-	if s.slots.max == 0 {
-		closeBody(m.Body)
+	e := &s.exchanges
+	out.s, out.message.Lane = s, l.number
+	if e.slots.max == 0 {
 		return &Error{Code: Busy, Remote: true, Err: fmt.Errorf("takes no exchanges")}
 	}
-	t := s.slots.enter(1)
-	if t != nil {
-		if err := s.await(ctx, nil, t, true); err != nil {
-			s.slots.leave(t)
-			closeBody(m.Body)
+	if t := e.slots.enter(1); t != nil {
+		if err := s.queue.await(ctx, nil, t.ready); err != nil {
+			e.slots.leave(t)
 			return unsent(err)
 		}
 	}
-	if err := s.admit(out, async); err != nil {
-		s.slots.release(1)
-		closeBody(m.Body)
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	err := s.queue.admit(out)
+	if err == nil && e.closing {
+		err = (*Error)(nil).took(Unsent)
+		s.queue.drop(out, &Error{Code: Unsent}, frame.Aborted)
+	}
+	if err != nil {
+		e.slots.release(1)
 		return err
 	}
+	out.lane = l
 	return nil
 }
 
@@ -128,103 +205,88 @@ func unsent(err error) error {
 	return &Error{Code: Unsent, Err: err}
 }
 
-// receive waits for the head of a reply that has begun.
-func (s *Stream) receive(ctx context.Context, c *call) (*Message, error) {
-	s.mu.Lock()
-	in, err := c.reply, c.err
-	s.mu.Unlock()
-	if in == nil || err != nil {
-		return nil, err
-	}
-	b := &body{in: in, call: c}
-	if !in.isWhole() {
-		b.stop = context.AfterFunc(ctx, func() { _ = s.abandon(c, &Error{Code: Aborted, Err: ctx.Err()}, false) })
-	}
-	head, err2 := in.readHead()
-	if err2 != nil {
-		b.finish()
-		return nil, err2
-	}
-	return &Message{Head: head, Body: s.incoming(b)}, nil
+// isAnswered reports whether the reply is whole. It may be so before the request is, the rest of which
+// the peer then wants no more.
+func (c *call) isAnswered() bool {
+	e := &c.out.s.exchanges
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	return c.over && c.err == nil && c.answered
 }
 
-// Send sends a one-way message. It returns when the message is queued as a whole, and waits and fails as [Lane.Call] does. No one tells whether it was
-// processed; [Lane.Post] tells whether it arrived.
+// Pending is a request that is on its way and waits for its reply.
+type Pending struct{ c *call }
+
+// Reply waits for the first bytes of the reply, and for its head, as [Lane.Call] does. Replies before
+// the one that counts are passed over.
+func (p *Pending) Reply(ctx context.Context) (*Message, error) {
+	for {
+		m, err := p.Next(ctx)
+		if err != nil || !m.Interim {
+			return m, err
+		}
+		if _, err := m.ReadAll(maxInterim); err != nil {
+			return nil, err
+		}
+	}
+}
+
+// maxInterim is the longest body of an interim reply that is passed over, in bytes.
+const maxInterim = 64 << 10
+
+// Next waits for the next reply: those with Message.Interim come before the one that counts, and must
+// be read to their end or closed before the next. Errors are those of [Pending.Reply].
+func (p *Pending) Next(ctx context.Context) (*Message, error) {
+	c := p.c
+	in, err := c.next(ctx)
+	if err != nil {
+		return nil, err
+	}
+	e := &c.out.s.exchanges
+	b := &body{in: in}
+	if !in.interim {
+		b.call = c
+	}
+	if !in.isWhole() {
+		b.stop = context.AfterFunc(ctx, func() { _ = e.abandon(c, &Error{Code: Aborted, Err: ctx.Err()}, false) })
+	}
+	head, err := in.readHead()
+	if err != nil {
+		b.finish()
+		return nil, err
+	}
+	return &Message{Head: head, Body: c.out.s.incoming(b), Interim: in.interim}, nil
+}
+
+// next waits for a reply that has begun.
+func (c *call) next(ctx context.Context) (*inbound, error) {
+	e := &c.out.s.exchanges
+	e.mu.Lock()
+	for len(c.replies) == 0 && c.err == nil {
+		if c.wait == nil {
+			c.wait = make(chan struct{})
+		}
+		wait := c.wait
+		e.mu.Unlock()
+		select {
+		case <-wait:
+		case <-ctx.Done():
+			return nil, e.abandon(c, &Error{Code: Aborted, Err: ctx.Err()}, true)
+		}
+		e.mu.Lock()
+	}
+	defer e.mu.Unlock()
+	if len(c.replies) == 0 {
+		return nil, c.err
+	}
+	in := c.replies[0]
+	c.replies, c.reading = c.replies[1:], in
+	return in, nil
+}
+
+// Send sends a one-way message. It returns when the message is queued as a whole, and waits and fails
+// as [Lane.Call] does. No one tells whether it was processed; [Lane.Post] tells whether it arrived.
 func (l *Lane) Send(ctx context.Context, m *Message) error {
 	_, err := l.Post(ctx, m)
 	return err
-}
-
-// answered tells that the reply is whole. It may be so before the request is, the rest of which the other end then wants no more.
-func (s *Stream) answered(c *call) bool {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return c.over && c.err == nil && c.reply != nil
-}
-
-// abandon ends a call from this side: the request is given up, or the reply refused, as the case may be. free: also what is here of a whole reply.
-func (s *Stream) abandon(c *call, err error, free bool) error {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if c.over {
-		if free && c.reply != nil {
-			s.failInLocked(c.reply, &Error{Code: Aborted, Err: err})
-		}
-		if c.err != nil {
-			return c.err
-		}
-		return err
-	}
-	var e *Error
-	if !errors.As(err, &e) {
-		e = &Error{Code: Aborted, Err: err}
-	}
-	if c.out.whole {
-		s.controlLocked(frame.Cancel{Message: replyTo(c.out.key), Refused: true, Code: frame.Aborted})
-	} else {
-		s.dropLocked(c.out, e, frame.Aborted)
-	}
-	s.endCallLocked(c, e)
-	return e
-}
-
-// endCallLocked ends a call with an error.
-func (s *Stream) endCallLocked(c *call, e *Error) {
-	if c.over && c.woken {
-		return
-	}
-	c.err = e
-	if c.reply != nil {
-		s.failInLocked(c.reply, e)
-	}
-	c.wakeLocked()
-	s.dropLocked(c.out, e, frame.Aborted)
-	s.overCallLocked(c)
-}
-
-// overCallLocked forgets a call whose reply is whole, or will not be.
-func (s *Stream) overCallLocked(c *call) {
-	c.over = true
-	if _, begun := s.calls[c.out.key]; begun {
-		delete(s.calls, c.out.key)
-		if len(s.calls) == 0 {
-			s.awaitLocked(false)
-		}
-	}
-	s.room.answered(c.out.claim)
-	s.settleLocked(c.out)
-	if s.closing {
-		s.wakeWriter()
-	}
-}
-
-// awaitLocked tells the connection whether a reply is awaited, if it has a use for that.
-func (s *Stream) awaitLocked(reply bool) {
-	if c, ok := s.conn.(interface{ Await(bool) }); ok {
-		c.Await(reply)
-	}
-}
-
-func replyTo(request frame.Key) frame.Key {
-	return frame.Key{Lane: request.Lane, Reply: true, Exchange: request.Exchange}
 }

@@ -20,7 +20,12 @@ type Limits struct {
 	MaxShapeBytes int64
 	// MaxExchanges is how many exchanges begun by the other end are in flight, and how many handlers run, at once; default 256.
 	MaxExchanges int
-	// MaxQueued is how much payload waits for the application, in octets; default 64 MiB: what a message may take whose reader is slow.
+	// Window is how much content of a message the peer may send ahead of who reads it here, in bytes, 32 KiB
+	// at least; default 256 KiB: what a link of 40 Mbit/s carries in 50 ms. Credit for more is given as it
+	// is read, so that a body that nobody reads stops its own exchange and no other.
+	Window int64
+	// MaxQueued is how much content of one-way messages waits for the application, in bytes; default 64 MiB.
+	// Further ones are refused as busy. It is not stated.
 	MaxQueued int64
 	// MaxHeld is how much payload waits for a shape, in octets; default 1 MiB: a round trip on a fast link.
 	MaxHeld int64
@@ -33,19 +38,8 @@ const (
 	defaultHelloTimeout = 30 * time.Second
 	// maxHead bounds the joined head of a message, in octets: unlike a body it is handed over as a whole.
 	maxHead = 1 << 20
-	// segmentRoom is what the framing of head and body inside one payload may take, in octets: two shape numbers and a length.
-	segmentRoom = 32
 	// batchOctets is when the writer stops collecting frames and writes: about one fragment, so that a late small message waits for no more.
 	batchOctets = frame.MaxPayload
-	// maxOpen bounds the messages of this end that are begun and not whole, so that a sync frame has room to list them (25 octets each at most).
-	maxOpen = 512
-	// keptOpen are those of them that requests cannot take from replies, nor replies from requests.
-	keptOpen = 64
-	// shapeAtOnce is the longest shape, in octets of its packed form, whose pieces follow each other without those of others: shapes may then stand on it (section 4.1).
-	shapeAtOnce = 4096
-	// maxSyncShapes and maxSyncLanes bound the other lists of a sync frame (18 and 30 octets an entry at most): all fit 65 536 octets together.
-	maxSyncShapes = 1024
-	maxSyncLanes  = 256
 	// maxRefusals bounds the refusals of one-way messages that are kept for who asks.
 	maxRefusals = 4096
 	// maxFlight bounds the exchanges this end has in flight, whatever the other end would take.
@@ -55,21 +49,12 @@ const (
 	// inlineBody is the longest body in memory, in octets, that is sent in the goroutine of Call; longer ones have their own, so that a reply
 	// may begin before the request is through.
 	inlineBody = 64 << 10
-	// segmentWeight and exchangeWeight are what a queued segment and a waiting one-way message cost beside their octets. Their sum may be as much again as the
-	// octets allowed, so that many tiny pieces are bounded too.
-	segmentWeight  = 96
+	// exchangeWeight is what a message that waits for a handler costs beside its content, in bytes.
 	exchangeWeight = 768
 	// closeLinger is how long Close, or the close of the other end, waits for what is under way; failLinger how long a broken stream tries
 	// to tell the other end why.
 	closeLinger = 5 * time.Second
 	failLinger  = time.Second
-	// defaultSyncInterval is how long a decoder that joins waits for a sync; soonestSync is from when on one is sent if it adds no
-	// more than syncShare-th part of what was sent. syncOctets is about what a sync has beside shapes, laneOctets what it has of a lane.
-	defaultSyncInterval = 15 * time.Minute
-	soonestSync         = time.Minute
-	syncShare           = 20
-	syncOctets          = 64
-	laneOctets          = 4
 	// memoryIdle is how long a lane is silent before its memory is made small, or given back if that cannot be, at both ends;
 	// memoryRest is how much earlier, so that lanes do it together.
 	memoryIdle = 30 * time.Second
@@ -87,10 +72,14 @@ func (l Limits) withDefaults() (Limits, error) {
 	l.MaxExchanges = orDefault(l.MaxExchanges, 256)
 	fill(&l.MaxMessage, 1<<30)
 	fill(&l.MaxShapeBytes, 4<<20)
+	fill(&l.Window, 256<<10)
 	fill(&l.MaxQueued, 64<<20)
 	fill(&l.MaxHeld, 1<<20)
 	if l.MaxFragment < frame.MinPayload || l.MaxFragment > frame.MaxPayload {
 		return l, fmt.Errorf("max fragment %d is not within %d and %d", l.MaxFragment, frame.MinPayload, frame.MaxPayload)
+	}
+	if l.Window < frame.MinWindow {
+		return l, fmt.Errorf("window %d is less than %d", l.Window, frame.MinWindow)
 	}
 	for name, v := range map[string]int64{"max message": l.MaxMessage, "max shapes": int64(l.MaxShapes), "max shape octets": l.MaxShapeBytes,
 		"max exchanges": int64(l.MaxExchanges), "max queued": l.MaxQueued, "max held": l.MaxHeld} {
@@ -110,5 +99,5 @@ func orDefault[T int | int64 | time.Duration](v, standard T) T {
 
 func (l Limits) stated() frame.Limits {
 	return frame.Limits{MaxFragment: uint64(l.MaxFragment), MaxMessage: uint64(l.MaxMessage), MaxShapes: uint64(l.MaxShapes), MaxShapeBytes: uint64(l.MaxShapeBytes),
-		MaxExchanges: uint64(l.MaxExchanges), MaxQueued: uint64(l.MaxQueued), MaxHeld: uint64(l.MaxHeld)}
+		MaxExchanges: uint64(l.MaxExchanges), Window: uint64(l.Window), MaxHeld: uint64(l.MaxHeld)}
 }

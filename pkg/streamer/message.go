@@ -3,7 +3,6 @@ package streamer
 import (
 	"bytes"
 	"errors"
-	"fmt"
 	"io"
 )
 
@@ -12,6 +11,11 @@ import (
 type Message struct {
 	Head []byte
 	Body io.Reader
+	// Length is that of the body, in bytes, where it is known and not 0: of a message to be sent, so that a
+	// short body that comes slowly goes in one piece.
+	Length int64
+	// Interim says that this is a reply before the one that counts ([Pending.Next]).
+	Interim bool
 	// Place is that of a one-way message in a sequence, for [Lane.Post] and from there; others have none.
 	Place Place
 }
@@ -36,11 +40,18 @@ func (m *Message) ReadAll(limit int64) ([]byte, error) {
 	return all, err
 }
 
-func tooLong(limit int64) *Error {
-	return &Error{Code: TooLarge, Err: fmt.Errorf("message above %d octets", limit)}
+// length is that of the body, as far as it is known; -1: it is not.
+func (m *Message) length() int64 {
+	switch {
+	case m.Length > 0:
+		return m.Length
+	case inMemory(m.Body):
+		return 0
+	}
+	return -1
 }
 
-// inMemory tells whether reading b to its end neither waits nor takes long.
+// inMemory reports whether a body is in memory and short.
 func inMemory(b io.Reader) bool {
 	switch b := b.(type) {
 	case nil:
@@ -53,24 +64,24 @@ func inMemory(b io.Reader) bool {
 	return false
 }
 
-// counted reads a body that is sent, and refuses to go beyond what the other end takes.
-type counted struct {
-	from io.Reader
-	left int64
+// take gives the bytes of a body that is in memory, and reads it with that.
+func take(b io.Reader) []byte {
+	var all taken
+	if b, ok := b.(io.WriterTo); ok {
+		_, _ = b.WriteTo(&all) // in one piece
+	}
+	return all
 }
 
-func (c *counted) Read(p []byte) (int, error) {
-	if c.from == nil {
-		return 0, io.EOF
-	}
-	n, err := c.from.Read(p)
-	if c.left -= int64(n); c.left < 0 {
-		return 0, errTooLong
-	}
-	return n, err
+// taken is the last that was written to it.
+type taken []byte
+
+func (t *taken) Write(p []byte) (int, error) {
+	*t = p
+	return len(p), nil
 }
 
-var errTooLong = errors.New("longer than the other end takes")
+var errTooLong = errors.New("longer than the peer takes")
 
 func closeBody(b io.Reader) {
 	if c, ok := b.(io.Closer); ok {

@@ -12,6 +12,8 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/hhfr/hhfr/pkg/shape"
+	"github.com/hhfr/hhfr/pkg/shape/transit"
 	"github.com/hhfr/hhfr/pkg/streamer"
 	"github.com/hhfr/hhfr/pkg/streamer/frame"
 	"github.com/hhfr/hhfr/pkg/streamer/inproc"
@@ -45,7 +47,7 @@ func meetInitiator(t testing.TB, buffer int, cfg streamer.Config, coder streamer
 func TestSmallMessageOvertakesALargeOne(t *testing.T) {
 	h := meetInitiator(t, 4096, streamer.Config{QueueBytes: 16 << 20}, newRawCoder(), func() frame.Limits {
 		l := handHello.Limits
-		l.MaxQueued = 16 << 20
+		l.Window = 16 << 20
 		return l
 	}())
 	const size = 5 << 20
@@ -84,66 +86,82 @@ func TestSmallCallsPassWhileTheQueueIsFull(t *testing.T) {
 }
 
 func TestShapesAreAnnouncedBeforeTheirUse(t *testing.T) {
-	coder := newRawCoder()
-	coder.shapes[1], coder.shapes[2] = []byte("one"), []byte(strings.Repeat("large", 10000))
-	coder.shapes[3], coder.refer[3] = []byte("three"), true
+	large := newKind("large", 50000)
+	coder := newRawCoder(one, large, three)
+	coder.believes[three.Fingerprint()] = true
 	h := meetInitiator(t, 1<<20, streamer.Config{}, coder, handHello.Limits)
-	for _, m := range []string{"#1 a", "#2 b", "#1 c", "#3 d", "none", "#2 e"} {
+	sent := []string{one.message("a"), large.message("b"), one.message("c"), three.message("d"), "none", large.message("e")}
+	for _, m := range sent {
 		require.NoError(t, h.s.Lane(0).Send(t.Context(), streamer.NewMessage(nil, []byte(m))))
 	}
 	pieces := frame.Pieces{MaxShapes: 9, MaxBytes: 1 << 20}
-	good := map[uint64]bool{0: true}
+	stands := map[uint64]*shape.Program{}
 	var got []string
-	shapes := 0
-	for len(got) < 6 {
+	var full, referred int
+	var base []byte // of the second shape
+	for len(got) < len(sent) {
 		switch f := h.next().(type) {
 		case frame.Shape:
-			shapes++
 			if f.Form == frame.Reference {
-				assert.Equal(t, fingerprint("three"), f.Fingerprint)
-				good[f.Number] = true
+				referred++
+				assert.Equal(t, [32]byte(three.Fingerprint()), f.Fingerprint)
+				stands[f.Number] = three.Program
 				continue
 			}
-			full, err := pieces.Add(f, 0)
+			packed, err := pieces.Add(f, 0)
 			require.NoError(t, err)
-			if full != nil {
-				assert.Equal(t, coder.shapes[f.Number], full)
-				good[f.Number] = true
+			if packed == nil {
+				continue
 			}
+			full++
+			octets, err := transit.Unpack(packed, func(transit.Name) []byte { return base })
+			require.NoError(t, err)
+			s, err := shape.Parse(octets)
+			require.NoError(t, err)
+			base = octets
+			stands[f.Number] = shape.Compile(s)
 		case frame.Data:
-			assert.True(t, good[uint64(f.Payload[0])], "number %d", f.Payload[0])
-			got = append(got, string(f.Payload[1:]))
+			number := uint64(f.Payload[0])
+			if number == 0 {
+				got = append(got, string(f.Payload[1:]))
+				continue
+			}
+			require.NotNil(t, stands[number], "number %d", number)
+			var j shape.Joiner
+			j.Reset(stands[number])
+			m, err := j.Join(nil, f.Payload[1:], false, true)
+			require.NoError(t, err)
+			got = append(got, string(m))
 		}
 	}
-	assert.ElementsMatch(t, []string{"#1 a", "#2 b", "#1 c", "#3 d", "none", "#2 e"}, got)
-	assert.Equal(t, 1+4+1, shapes)
+	assert.ElementsMatch(t, sent, got)
+	assert.Equal(t, [2]int{2, 1}, [2]int{full, referred})
 }
 
 func TestLargeShapeLetsOthersPass(t *testing.T) {
-	coder := newRawCoder()
-	coder.shapes[2] = make([]byte, 1<<20)
-	h := meetInitiator(t, 1000, streamer.Config{}, coder, handHello.Limits)
-	require.NoError(t, h.s.Lane(0).Send(t.Context(), streamer.NewMessage(nil, []byte("#2"))))
+	large := newKind("large", 100<<10)
+	h := meetInitiator(t, 1000, streamer.Config{}, newRawCoder(large), handHello.Limits)
+	require.NoError(t, h.s.Lane(0).Send(t.Context(), streamer.NewMessage(nil, []byte(large.message("x")))))
 	require.NoError(t, h.s.Lane(0).Send(t.Context(), streamer.NewMessage(nil, []byte("behind"))))
 	require.NoError(t, h.s.Lane(1).Send(t.Context(), streamer.NewMessage(nil, []byte("small"))))
-	for _, want := range []string{"\x00small", "\x02#2", "\x00behind"} {
+	for _, want := range []string{"\x00small", "\x01" + large.content("x"), "\x00behind"} {
 		assert.Equal(t, want, string(until[frame.Data](h).Payload))
 	}
 }
 
 // TestBeginKeepsTheOrder: requests that one goroutine begins have their numbers in that order, whatever their shapes and sizes; replies come in any.
 func TestBeginKeepsTheOrder(t *testing.T) {
-	a, b := newRawCoder(), newRawCoder()
+	var kinds []*kind
 	for n := range 50 {
-		a.shapes[uint64(n+1)] = make([]byte, 1+n*1000)
+		kinds = append(kinds, newKind(fmt.Sprintf("k%d", n), n*1000))
 	}
-	p := connect(t, pairing{codera: a, coderb: b, handlerb: func(ctx context.Context, x *streamer.Exchange) {
+	p := connect(t, pairing{codera: newRawCoder(kinds...), handlerb: func(ctx context.Context, x *streamer.Exchange) {
 		_ = x.Reply(ctx, streamer.NewMessage(nil, fmt.Appendf(nil, "%d", x.Number())))
 	}})
 	var pending []*streamer.Pending
 	for n := range 100 {
-		body := fmt.Appendf(nil, "#%d %s", 1+(n*7)%50, strings.Repeat("x", (n*7919)%40000))
-		c, err := p.a.Lane(0).Begin(t.Context(), streamer.NewMessage(nil, body))
+		body := kinds[(n*7)%50].message(strings.Repeat("x", (n*7919)%40000))
+		c, err := p.a.Lane(0).Begin(t.Context(), streamer.NewMessage(nil, []byte(body)))
 		require.NoError(t, err)
 		pending = append(pending, c)
 	}
@@ -155,14 +173,13 @@ func TestBeginKeepsTheOrder(t *testing.T) {
 }
 
 func TestUnknownShapesAreAskedForAndFramesHeld(t *testing.T) {
-	a, b := newRawCoder(), newRawCoder()
-	for n, s := range map[uint64]string{1: "one", 2: "two"} {
-		a.shapes[n], a.refer[n] = []byte(s), true
-		b.shapes[n] = []byte("reply " + s)
+	a, b := newRawCoder(one, two), newRawCoder()
+	for _, k := range []*kind{one, two} {
+		a.believes[k.Fingerprint()] = true
 	}
-	b.store[fingerprint("two")] = []byte("two")
+	b.store[two.Fingerprint()] = two.Program
 	p := connect(t, pairing{codera: a, coderb: b, handlerb: echo})
-	want := []string{"#1 a", "plain on a held lane", "#2 b", "#1 c"}
+	want := []string{one.message("a"), "plain on a held lane", two.message("b"), one.message("c")}
 	var wg sync.WaitGroup
 	for _, m := range want {
 		wg.Go(func() {
@@ -173,15 +190,15 @@ func TestUnknownShapesAreAskedForAndFramesHeld(t *testing.T) {
 		})
 	}
 	wg.Wait()
-	assert.Equal(t, int64(1+2), p.b.Stats().Sent.Shape.Frames, "one question, and two announcements of its own")
+	assert.Equal(t, int64(1), p.b.Stats().Sent.Shape.Frames, "one question")
 	assert.Equal(t, int64(2+1), p.a.Stats().Sent.Shape.Frames)
 }
 
 func TestWhatIsHeldAtTheEndIsUnprocessed(t *testing.T) {
 	h := meetByHand(t, streamer.Config{}, newRawCoder(), echo)
 	d := newDirection(t)
-	h.write(d.fill(frame.Shape{Number: 1, Form: frame.Reference}))
-	h.write(d.fill(frame.Data{First: true, Last: true, OneWay: true, Exchange: 1, Payload: []byte("\x01held")}))
+	h.write(d.fill(one.reference(1)))
+	h.write(d.fill(frame.Data{First: true, Last: true, OneWay: true, Exchange: 1, Payload: []byte("\x01" + one.content("held"))}))
 	h.write(d.fill(frame.Close{}))
 	assert.Equal(t, frame.Unprocessed, until[frame.Cancel](h).Code)
 	assert.Equal(t, frame.CloseDone, until[frame.Close](h).Code)
@@ -228,14 +245,15 @@ func TestHeldFramesGoOnInOrder(t *testing.T) {
 	oneway := func(payload string, lane uint64) frame.Data {
 		return frame.Data{First: true, Last: true, OneWay: true, NamesLane: true, Lane: lane, Payload: []byte(payload)}
 	}
-	h.write(frame.Shape{Number: 1, Form: frame.Reference, Fingerprint: fingerprint("one")},
-		oneway("\x00a", 0), oneway("\x01b", 0), oneway("\x00c", 0), oneway("\x00other", 1), oneway("\x01d", 0))
+	held := func(text string) frame.Data { return oneway("\x01"+one.content(text), 0) }
+	h.write(one.reference(1), oneway("\x00a", 0), held("b"), oneway("\x00c", 0), oneway("\x00other", 1), held("d"))
 	assert.Equal(t, frame.Shape{Number: 1, Form: frame.Unknown}, h.next())
 	assert.Equal(t, "a", <-order)
 	assert.Equal(t, "other", <-order)
-	h.write(frame.Shape{Number: 1, Form: frame.Full, Total: 3, Piece: []byte("o")}, oneway("\x00e", 0),
-		frame.Shape{Number: 1, Form: frame.Full, Total: 3, Offset: 1, Piece: []byte("ne")})
-	for _, want := range []string{"b", "c", "d", "e"} {
+	begin, end := one.full(1), one.full(1)
+	begin.Piece, end.Piece, end.Offset = begin.Piece[:5], end.Piece[5:], 5
+	h.write(begin, oneway("\x00e", 0), end)
+	for _, want := range []string{one.message("b"), "c", one.message("d"), "e"} {
 		assert.Equal(t, want, <-order)
 	}
 }
@@ -245,27 +263,16 @@ func TestHeldBeyondTheLimitIsUnprocessed(t *testing.T) {
 		assert.Contains(t, []uint64{4, 5}, x.Number())
 		_ = x.Reply(ctx, x.Message())
 	})
-	h.write(frame.Shape{Number: 1, Form: frame.Reference, Fingerprint: fingerprint("one")},
-		request("\x01b"), frame.Data{First: true, Payload: []byte("\x00part")}, request("\x00 too much"))
+	h.write(one.reference(1), request("\x01"+one.content("b")), frame.Data{First: true, Payload: []byte("\x00part")}, request("\x00 too much"))
 	assert.Equal(t, frame.Shape{Number: 1, Form: frame.Unknown}, h.next())
 	for _, exchange := range []uint64{1, 2, 3} {
 		c := until[frame.Cancel](h)
 		assert.Equal(t, frame.Cancel{Message: frame.Key{Exchange: exchange}, Refused: true, Code: frame.Unprocessed, Text: "unprocessed"}, c)
 	}
 	h.write(named(frame.Data{Last: true, Payload: []byte("dropped")}, 2), request("\x00good again"),
-		frame.Shape{Number: 1, Form: frame.Full, Total: 3, Piece: []byte("one")}, request("\x01known"))
+		one.full(1), request("\x01"+one.content("known")))
 	got := []string{string(until[frame.Data](h).Payload), string(until[frame.Data](h).Payload)}
-	assert.ElementsMatch(t, []string{"\x00good again", "\x00known"}, got)
-}
-
-func TestTextSegmentsAndTheirKeep(t *testing.T) {
-	a, b := newRawCoder(), newRawCoder()
-	a.text, b.text = true, true
-	p := connect(t, pairing{codera: a, coderb: b, handlerb: echo})
-	want := strings.Repeat("0123456789", 5000)
-	r, err := p.a.Lane(0).Call(t.Context(), streamer.NewMessage([]byte("h"), []byte(want)))
-	require.NoError(t, err)
-	assert.Equal(t, want, body(t, r))
+	assert.ElementsMatch(t, []string{"\x00good again", "\x00" + one.message("known")}, got)
 }
 
 func TestSyncsAreSentAndChecked(t *testing.T) {
@@ -275,16 +282,16 @@ func TestSyncsAreSentAndChecked(t *testing.T) {
 		"by each":     {SyncBytes: 1},
 	} {
 		t.Run(name, func(t *testing.T) {
-			a, b := newRawCoder(), newRawCoder()
-			for n := range uint64(9) {
-				a.shapes[n], b.shapes[n] = []byte{byte(n), 1}, []byte{byte(n), 2}
+			var kinds []*kind
+			for n := range 8 {
+				kinds = append(kinds, newKind(fmt.Sprintf("k%d", n), 0))
 			}
-			p := connect(t, pairing{a: cfg, b: cfg, handlerb: echo, codera: a, coderb: b})
+			p := connect(t, pairing{a: cfg, b: cfg, handlerb: echo, codera: newRawCoder(kinds...), coderb: newRawCoder(kinds[4:]...)})
 			var wg sync.WaitGroup
 			for i := range 8 {
 				wg.Go(func() {
 					for range 10 {
-						want := "#" + string(rune('1'+i)) + strings.Repeat("x", i*5000)
+						want := kinds[i].message(strings.Repeat("x", i*5000))
 						r, err := p.a.Lane(uint64(i)).Call(t.Context(), streamer.NewMessage([]byte("head"), []byte(want)))
 						if assert.NoError(t, err) {
 							assert.Equal(t, want, body(t, r))
@@ -303,13 +310,14 @@ func TestSyncsAreSentAndChecked(t *testing.T) {
 }
 
 func TestNoMoreThan65536OctetsStandWithoutASync(t *testing.T) {
-	coder := newRawCoder()
-	coder.shapes[1] = make([]byte, 200000)
-	h := meetInitiator(t, 1000, streamer.Config{}, coder, handHello.Limits)
+	large := newKind("large", 200000)
+	limits := handHello.Limits
+	limits.Window = 1 << 20
+	h := meetInitiator(t, 1000, streamer.Config{}, newRawCoder(large), limits)
 	var wg sync.WaitGroup
 	wg.Go(func() {
 		assert.NoError(t, h.s.Lane(0).Send(t.Context(), streamer.NewMessage(nil, make([]byte, 500000))))
-		assert.NoError(t, h.s.Lane(0).Send(t.Context(), streamer.NewMessage(nil, []byte("#1 end"))))
+		assert.NoError(t, h.s.Lane(0).Send(t.Context(), streamer.NewMessage(nil, []byte(large.message("end")))))
 	})
 	since := 0
 	for {
@@ -321,7 +329,7 @@ func TestNoMoreThan65536OctetsStandWithoutASync(t *testing.T) {
 		}
 		since += n
 		require.LessOrEqual(t, since, 65536)
-		if d, ok := f.(frame.Data); ok && d.Last && len(d.Payload) == 7 {
+		if d, ok := f.(frame.Data); ok && d.Last && len(d.Payload) < 10 {
 			break
 		}
 	}

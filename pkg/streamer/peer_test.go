@@ -9,6 +9,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/hhfr/hhfr/pkg/shape/transit"
 	"github.com/hhfr/hhfr/pkg/streamer"
 	"github.com/hhfr/hhfr/pkg/streamer/frame"
 	"github.com/hhfr/hhfr/pkg/streamer/inproc"
@@ -51,8 +52,10 @@ func (d *direction) fill(f frame.Frame) frame.Frame {
 		switch {
 		case v.Form == frame.Reference:
 			d.names[v.Number] = frame.NameOf(v.Fingerprint)
-		case v.Form == frame.Full && v.Offset == 0:
-			d.names[v.Number] = frame.NameOf(fingerprint(string(v.Piece)))
+		case v.Form == frame.Full && v.Offset == 0 && uint64(len(v.Piece)) == v.Total:
+			octets, err := transit.Unpack(v.Piece, func(transit.Name) []byte { return nil })
+			require.NoError(d.t, err)
+			d.names[v.Number] = frame.NameOf(sha256.Sum256(octets))
 		}
 	case frame.Sync:
 		v.Word, v.Session, v.Representation, v.Offset = handHello.Word, handHello.Session, handHello.Representation, uint64(d.offset)
@@ -74,7 +77,7 @@ func (d *direction) fill(f frame.Frame) frame.Frame {
 }
 
 var handHello = frame.Hello{Session: session, Token: make([]byte, 16), Word: [8]byte{7}, Representation: 1,
-	Limits: frame.Limits{MaxFragment: 16384, MaxMessage: 1 << 30, MaxShapes: 100, MaxShapeBytes: 1 << 20, MaxExchanges: 100, MaxQueued: 1 << 20, MaxHeld: 1 << 20}}
+	Limits: frame.Limits{MaxFragment: 16384, MaxMessage: 1 << 30, MaxShapes: 100, MaxShapeBytes: 1 << 20, MaxExchanges: 100, Window: 1 << 20, MaxHeld: 1 << 20}}
 
 // meetByHand connects a stream, the responder, to an initiator by hand. The pipe is large enough for what tests write.
 func meetByHand(t testing.TB, cfg streamer.Config, coder streamer.Coder, handler streamer.Handler) *byHand {
@@ -158,5 +161,3 @@ func named(d frame.Data, exchange uint64) frame.Data {
 	d.NamesExchange, d.Exchange = true, exchange
 	return d
 }
-
-func fingerprint(s string) [32]byte { return sha256.Sum256([]byte(s)) }

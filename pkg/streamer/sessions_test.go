@@ -23,6 +23,7 @@ import (
 	"github.com/hhfr/hhfr/pkg/streamer"
 	"github.com/hhfr/hhfr/pkg/streamer/frame"
 	"github.com/hhfr/hhfr/pkg/streamer/inproc"
+	"github.com/hhfr/hhfr/pkg/streamer/wire"
 )
 
 // TestRandomSessions is the short form of TestSoakSessions: seeds that never change.
@@ -81,8 +82,7 @@ func runSession(t *testing.T, seed uint64, material [][]byte) (messages int) {
 	buffer := 1 << (8 + rnd.IntN(9))
 	here, there := inproc.Pipe(buffer)
 	a.cfg.Initiator, a.cfg.Session, a.cfg.Token, a.cfg.Representation, a.cfg.Coder, a.cfg.Handler = true, session, make([]byte, 16), 1, coders[0], a.serve
-	b.cfg.Accept = func(_ context.Context, h frame.Hello) (streamer.Coder, streamer.Handler, error) {
-		coders[1].PeerLimits(int(h.Limits.MaxShapes), int64(h.Limits.MaxShapeBytes))
+	b.cfg.Accept = func(context.Context, frame.Hello) (streamer.Coder, streamer.Handler, error) {
 		return coders[1], b.serve, nil
 	}
 	var met sync.WaitGroup
@@ -97,8 +97,6 @@ func runSession(t *testing.T, seed uint64, material [][]byte) (messages int) {
 		rnd := rand.New(rand.NewPCG(seed, uint64(2+i)))
 		said.Go(func() { s.say(rnd) })
 	}
-	// As with any initiator, a message may be split before the coder hears of the limits.
-	coders[0].PeerLimits(int(a.stream.Hello().Limits.MaxShapes), int64(a.stream.Hello().Limits.MaxShapeBytes))
 	said.Wait()
 	errs := [2]error{a.stream.Close(), b.stream.Close()}
 	for i, s := range r.sides {
@@ -118,7 +116,7 @@ func knownShapes(t *testing.T, rnd *rand.Rand, books [2]*codec.Book, material []
 	knows := books[rnd.IntN(2)]
 	for range 1 + rnd.IntN(20) {
 		m := material[rnd.IntN(len(material))]
-		err := knows.Coder(codec.Options{}).Split(0, nil, bytes.NewReader(m), 16000, func(bool, uint64, bool, []byte) error { return nil })
+		err := knows.Coder(codec.Options{}).Split(0, 16000, func(bool, wire.Part) error { return nil }).All(m)
 		require.NoError(t, err)
 	}
 	return knows.Known(64)
@@ -129,7 +127,7 @@ func randomConfig(rnd *rand.Rand) streamer.Config {
 	return streamer.Config{
 		SyncBytes: int64(1) << (6 + rnd.IntN(11)), SyncMessages: upTo(1 << upTo(10)), QueueBytes: int64(1) << (10 + rnd.IntN(11)),
 		Limits: streamer.Limits{MaxFragment: 512 + rnd.IntN(16384-512), MaxShapes: upTo(1 << upTo(7)), MaxShapeBytes: int64(1) << (8 + rnd.IntN(14)),
-			MaxExchanges: upTo(1 << upTo(6)), MaxQueued: int64(1) << (9 + rnd.IntN(18)), MaxHeld: int64(1) << (6 + rnd.IntN(15)), MaxMessage: int64(1) << (18 + rnd.IntN(8))},
+			MaxExchanges: upTo(1 << upTo(6)), Window: 32<<10 + int64(rnd.IntN(1<<18)), MaxQueued: int64(1) << (9 + rnd.IntN(18)), MaxHeld: int64(1) << (6 + rnd.IntN(15)), MaxMessage: int64(1) << (18 + rnd.IntN(8))},
 	}
 }
 

@@ -1,6 +1,10 @@
 package streamer
 
-import "github.com/hhfr/hhfr/pkg/streamer/frame"
+import (
+	"sync"
+
+	"github.com/hhfr/hhfr/pkg/streamer/frame"
+)
 
 // Dir is the direction a frame travels.
 type Dir uint8
@@ -77,12 +81,18 @@ func (t *Traffic) of(k frame.Kind) *Count {
 	}
 }
 
+// traffic counts what a stream carries.
+type traffic struct {
+	mu    sync.Mutex
+	stats Stats
+}
+
 // note counts a frame and tells who listens.
 func (s *Stream) note(ev Event) {
-	s.statsMu.Lock()
-	t := &s.stats.Sent
+	s.traffic.mu.Lock()
+	t := &s.traffic.stats.Sent
 	if ev.Dir == Received {
-		t = &s.stats.Received
+		t = &s.traffic.stats.Received
 	}
 	c := t.of(ev.Kind)
 	c.Frames++
@@ -90,7 +100,7 @@ func (s *Stream) note(ev Event) {
 	if ev.Last {
 		t.Messages++
 	}
-	s.statsMu.Unlock()
+	s.traffic.mu.Unlock()
 	if s.cfg.Events != nil {
 		s.cfg.Events(ev)
 	}
@@ -98,7 +108,7 @@ func (s *Stream) note(ev Event) {
 
 // Stats is what the stream has carried so far. It may be called at any time.
 func (s *Stream) Stats() Stats {
-	s.statsMu.Lock()
-	defer s.statsMu.Unlock()
-	return s.stats
+	s.traffic.mu.Lock()
+	defer s.traffic.mu.Unlock()
+	return s.traffic.stats
 }

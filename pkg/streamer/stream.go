@@ -1,8 +1,11 @@
-// Package streamer carries the messages of a session over one connection (docs/wire-format.md): lanes, exchanges, queues, room, sync. It knows neither
-// SOAP nor shapes: a head is octets, a body is a reader, a shape is a number that a [Coder] knows.
+// Package streamer carries the messages of a session over one connection (docs/wire-format.md). What
+// stands on the wire is the business of package wire below it: a [Stream] is a reader goroutine with a
+// decoder, a writer goroutine with an encoder, a queue of what is to be written, and the exchanges
+// that are under way. It knows nothing of SOAP: a head is bytes, a body is a reader.
 //
-// A [Stream] has a reader and a writer of its own. The reader never waits for anything but octets; the writer never waits for anything but the connection. Who calls, sends and replies waits
-// for room in the queue between; who reads a message waits for its content.
+// The reader never waits for anything but bytes, the writer for nothing but the connection. Who calls,
+// sends and replies waits for credit of the peer and for room in the queue; who reads a message waits
+// for its content.
 package streamer
 
 import (
@@ -37,17 +40,15 @@ type Config struct {
 	Limits Limits
 	// Acks is told what the other end says of a sequence ([Stream.Acknowledge]), by the reader, between the messages that came before and behind it; it must not block. nil: that is passed over.
 	Acks func(octets []byte)
-	// Outgoing, if given, makes of the body of a message what travels of it, and Incoming is the
-	// reverse: what the one makes is for the other of the peer. An initiator with them asks for the
-	// stage [frame.Headers]; where a hello has that, they are called for every message of either
-	// direction that has a body, once the responder's Accept has returned.
-	Outgoing func(body io.Reader) io.Reader
+	// Outgoing, if given, makes of the body of a message what travels of it, which it writes to to; its
+	// Close does not close that. Incoming is the reverse: what the one makes is for the other of the
+	// peer. An initiator with them asks for the stage [frame.Headers]; where a hello has that, they are
+	// called for every message of either direction that has a body, once the responder's Accept has
+	// returned.
+	Outgoing func(to io.Writer) io.WriteCloser
 	Incoming func(body io.ReadCloser) io.ReadCloser
-	// QueueBytes bounds the octets of payload between senders and writer; 0 means 1 MiB.
+	// QueueBytes bounds the content between senders and writer, in bytes; 0 means 1 MiB.
 	QueueBytes int64
-	// FailWhenFull has Send and Call fail, instead of wait, when there is no room to begin a message: in the queue, or at the other end. A message that has
-	// begun waits all the same.
-	FailWhenFull bool
 	// SyncBytes and SyncMessages bound what is sent between two syncs, in octets and messages; 0 means, and at most, 65 536 and 1 024.
 	SyncBytes    int64
 	SyncMessages int
@@ -67,9 +68,6 @@ func (c Config) withDefaults() (Config, error) {
 	var err error
 	c.Limits, err = c.Limits.withDefaults()
 	c.QueueBytes = orDefault(c.QueueBytes, defaultQueueBytes)
-	c.SyncBytes = min(orDefault(c.SyncBytes, frame.MaxSyncOctets), frame.MaxSyncOctets)
-	c.SyncMessages = min(orDefault(c.SyncMessages, frame.MaxSyncMessages), frame.MaxSyncMessages)
-	c.SyncInterval = orDefault(c.SyncInterval, defaultSyncInterval)
 	c.HelloTimeout = orDefault(c.HelloTimeout, defaultHelloTimeout)
 	if c.Rand == nil {
 		c.Rand = rand.Reader
@@ -93,85 +91,40 @@ func (c Config) withDefaults() (Config, error) {
 	return c, nil
 }
 
-// Stream is a live stream. Its methods may be called concurrently, [Stream.Close] and [Stream.Abort] not from a [Handler].
+// Stream is a live stream. Its methods may be called concurrently, [Stream.Close] and [Stream.Abort]
+// not from a [Handler].
 type Stream struct {
 	conn    net.Conn
 	cfg     Config
 	hello   frame.Hello // ours
 	peer    frame.Hello
-	word    [8]byte
 	coder   Coder
-	packer  Packer // the coder, if the stream has stages of its
-	inForm  bool   // bodies travel in the form that Config.Outgoing gives them
 	handler Handler
+	inForm  bool // bodies travel in the form that Config.Outgoing gives them
 
 	ctx    context.Context // of the handlers
 	cancel context.CancelFunc
 	tasks  sync.WaitGroup // handlers, and goroutines of Call
 	done   chan struct{}  // reader and writer have ended, the connection is closed
-	deaf   chan struct{}  // nothing more is received
-	broken chan struct{}  // nothing more is sent
 	mute   chan struct{}  // the writer has ended
-	wake   chan struct{}  // for the writer
 
-	queue      gate // octets of payload between senders and writer
-	slots      gate // exchanges in flight that this end began
-	room       room // octets of payload the other end queues for us
-	places     places
-	maxPayload int
-	maxMessage int64
-
-	maxControl  int
-	maxShapes   int
-	maxOpenIn   int
-	maxWeight   int64
-	maxOverhead int64
-
-	statsMu sync.Mutex
-	stats   Stats
-
-	mu       sync.Mutex
-	lanes    map[uint64]*Lane
-	ring     fifo[turn]
-	control  fifo[frame.Frame]
-	acks     fifo[frame.Ack]
-	lacks    fifo[uint64]
-	referred map[uint64]bool         // numbers whose shape the other end may still ask for
-	uses     map[uint64]int          // numbers that messages use, split, queued or open
-	outs     map[frame.Key]*outgoing // begun and not whole
-	live     int                     // messages not whole nor dropped
-	calls    map[frame.Key]*call     // by request, once begun, until the reply is whole
-
-	in        map[frame.Key]*inbound  // open
-	exchanges map[frame.Key]*Exchange // by request, until the reply is whole
-	flight    int                     // those of them that count against MaxExchanges
-	running   int                     // goroutines that serve
-	waiting   fifo[*Exchange]
-	queued    load
-
-	refusals    map[frame.Key]*Error // of one-way messages that were whole
-	refusedMore bool                 // than are kept
-	readAll     bool                 // the other end said "done" behind ours: it has read all that was sent
-
-	closing  bool // nothing new begins
-	said     bool // our close frame is written, or about to be
-	wrote    bool // it is written
-	failed   bool
-	isDeaf   bool
-	farewell *frame.Close // what a stream that failed says last
-	err      *Error
-	linger   *time.Timer
+	queue     queue
+	exchanges exchanges
+	traffic   traffic
+	ending    ending
 }
 
-// Over makes a stream of a connection: it exchanges hellos and starts reader and writer. It owns conn from now on, also when it fails. ctx bounds the hellos;
-// the contexts of handlers have its values. Errors are *[Error]; with Remote, the code says why the other end refused (a refusal that comes late ends the stream instead).
+// Over makes a stream of a connection: it exchanges hellos and starts reader and writer. It owns conn
+// from now on, also when it fails. ctx bounds the hellos; the contexts of handlers have its values.
+// Errors are *[Error]; with Remote, the code says why the peer refused (a refusal that comes late ends
+// the stream instead).
 func Over(ctx context.Context, conn net.Conn, cfg Config) (*Stream, error) {
 	cfg, err := cfg.withDefaults()
 	if err != nil {
 		_ = conn.Close()
 		return nil, err
 	}
-	s := &Stream{conn: conn, cfg: cfg, coder: cfg.Coder, handler: cfg.Handler, wake: make(chan struct{}, 1)}
+	s := &Stream{conn: conn, cfg: cfg, coder: cfg.Coder, handler: cfg.Handler}
 	in, err := s.meet(ctx)
 	if err != nil {
 		_ = conn.Close()
@@ -183,26 +136,10 @@ func Over(ctx context.Context, conn net.Conn, cfg Config) (*Stream, error) {
 
 func (s *Stream) start(ctx context.Context, in *input) {
 	s.ctx, s.cancel = context.WithCancel(context.WithoutCancel(ctx))
-	s.done, s.deaf, s.broken = make(chan struct{}), make(chan struct{}), make(chan struct{})
-	s.mute = make(chan struct{})
-	peer, own := s.peer.Limits, s.cfg.Limits
-	s.queue.max = s.cfg.QueueBytes
-	s.slots.max = int64(min(peer.MaxExchanges, maxFlight))
-	s.room.max = bounded(peer.MaxQueued)
-	s.maxPayload = int(s.peer.Limits.MaxFragment)
-	s.maxMessage = bounded(peer.MaxMessage)
-	s.maxControl = controlSlack + 4*own.MaxExchanges
-	s.maxOpenIn = 2*(own.MaxExchanges+int(s.slots.max)) + 64
-	s.maxShapes = max(own.MaxShapes, int(frame.EarlyLimits.MaxShapes))
-	s.maxOverhead = int64(own.MaxExchanges) * exchangeWeight
-	s.maxWeight = 2*own.MaxQueued + s.maxOverhead
-	s.lanes, s.referred, s.uses = map[uint64]*Lane{}, map[uint64]bool{}, map[uint64]int{}
-	s.outs, s.calls, s.in, s.exchanges = map[frame.Key]*outgoing{}, map[frame.Key]*call{}, map[frame.Key]*inbound{}, map[frame.Key]*Exchange{}
-	r := &receiver{s: s, input: in, checks: frame.NewChecks(s.peer.Origin()), announced: map[uint64][32]byte{}, asked: map[uint64][32]byte{}, syncEnd: in.at,
-		pieces: frame.Pieces{MaxShapes: uint64(s.maxShapes), MaxBytes: uint64(max(own.MaxShapeBytes, int64(frame.EarlyLimits.MaxShapeBytes)))}}
-	sent := int64(len(s.hello.AppendTo(nil)))
-	now := time.Now()
-	w := &writer{s: s, checks: frame.NewChecks(s.hello.Origin()), syncedAt: now, before: now, jobs: map[uint64]*shapeJob{}, names: map[uint64][8]byte{}, behind: map[uint64]*shapeJob{}, at: sent, syncEnd: sent}
+	s.done, s.mute = make(chan struct{}), make(chan struct{})
+	s.queue.init(&s.cfg, s.peer.Limits)
+	s.exchanges.init(s)
+	r, w := newReader(s, in), newWriter(s)
 	var ends sync.WaitGroup
 	ends.Go(r.run)
 	ends.Go(w.run)
@@ -214,37 +151,28 @@ func (s *Stream) start(ctx context.Context, in *input) {
 
 func bounded(v uint64) int64 { return int64(min(v, 1<<62)) }
 
-// Hello is the hello of the other end.
+// Hello is the hello of the peer.
 func (s *Stream) Hello() frame.Hello { return s.peer }
 
-// Lane is the lane of a number; the same for the same number. A lane costs nothing on the wire until it is used.
-func (s *Stream) Lane(n uint64) *Lane {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	l := s.lanes[n]
-	if l == nil {
-		l = &Lane{s: s, number: n}
-		s.lanes[n] = l
-	}
-	return l
-}
+// Lane is the lane of a number; the same for the same number. A lane costs nothing on the wire until it
+// is used.
+func (s *Stream) Lane(n uint64) *Lane { return s.exchanges.lane(n) }
 
 // Done is closed when the stream is over and its connection closed.
 func (s *Stream) Done() <-chan struct{} { return s.done }
 
-// Err is nil as long as the stream lives, and when it ended in order: by Close, or by the other end's close "done". Otherwise it is an *[Error].
+// Err is nil as long as the stream lives, and when it ended in order: by Close, or by the peer's close
+// "done". Otherwise it is an *[Error].
 func (s *Stream) Err() error {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.err == nil {
-		return nil
+	if e := s.failure(); e != nil {
+		return e
 	}
-	return s.err
+	return nil
 }
 
-func (s *Stream) wakeWriter() {
-	select {
-	case s.wake <- struct{}{}:
-	default:
+// await tells the connection whether a reply is awaited, if it has a use for that.
+func (s *Stream) await(reply bool) {
+	if c, ok := s.conn.(interface{ Await(bool) }); ok {
+		c.Await(reply)
 	}
 }

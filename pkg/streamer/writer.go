@@ -1,82 +1,65 @@
 package streamer
 
 import (
+	"slices"
 	"time"
 
 	"github.com/hhfr/hhfr/pkg/streamer/frame"
+	"github.com/hhfr/hhfr/pkg/streamer/wire"
 )
 
-// turn is one place in the writer's round: a message, or a shape that is sent in full. Each turn writes one frame of it.
-type turn struct {
-	out *outgoing
-	job *shapeJob
+// transfer is a shape on its way in full, with the turns that wait for its last piece.
+type transfer struct {
+	shape  *wire.Transfer
+	parked []turn
 }
 
-// shapeJob is a shape on its way in full, with the messages that wait for its last piece.
-type shapeJob struct {
-	number   uint64
-	full     []byte
-	at       int
-	referred bool // the number is announced by fingerprint
-	parked   []turn
-}
-
-// writer is what the writer goroutine alone knows.
+// writer is what the goroutine that writes alone knows.
 type writer struct {
-	s         *Stream
-	numbering frame.Numbering
-	checks    frame.Checks
-	jobs      map[uint64]*shapeJob // by number
-	names     map[uint64][8]byte   // what syncs name the shapes behind the numbers that were announced
-	behind    map[uint64]*shapeJob // lanes whose next request waits for a shape
-	buf       []byte
-	begun     []begun // messages that begin in buf
-	payload   []byte  // what was packed
-	segment   []byte  // of a head, while it is packed
-	idle      *time.Timer
-	used      map[uint64]time.Time // when the memory of a lane was used last
-	idleAt    time.Time            // when the first of them is idle, or some time before
-	at        int64                // the offset of the frame after buf
-	syncEnd   int64
-	syncedAt  time.Time
-	worth     int64     // how many octets there must be for a sync to be cheap
-	now       time.Time // when the batch began
-	before    time.Time // when the one before did
+	s      *Stream
+	enc    *wire.Encoder
+	noted  int // how many of the frames that were encoded are noted
+	now    time.Time
+	task   task    // at hand
+	begun  []begun // messages that begin in the batch
+	jobs   map[*wire.Transfer]*transfer
+	behind map[uint64]*transfer // lanes whose next request waits for a shape
+	idle   *time.Timer
+	restAt time.Time // when the memory of a lane may be idle; zero: none is in use
 }
 
-// begun is a message whose first frame begins at an octet of the batch.
+// begun is a message whose first frame begins at a byte of the batch.
 type begun struct {
-	out *outgoing
+	out *outbound
 	at  int
 }
 
-// step is what the writer does next.
-type step uint8
-
-const (
-	stepWait step = iota
-	stepControl
-	stepLacks
-	stepTurn
-	stepClose
-)
+func newWriter(s *Stream) *writer {
+	now := time.Now()
+	return &writer{s: s, now: now, jobs: map[*wire.Transfer]*transfer{}, behind: map[uint64]*transfer{},
+		enc: wire.NewEncoder(wire.EncoderConfig{Origin: s.hello.Origin(), Word: s.hello.Word, Peer: s.coder, Compression: s.coder.Compression(), Limits: s.peer.Limits,
+			SyncBytes: s.cfg.SyncBytes, SyncMessages: s.cfg.SyncMessages, SyncInterval: s.cfg.SyncInterval}, len(s.hello.AppendTo(nil)), now)}
+}
 
 // run writes frames as long as there are any, and sleeps otherwise, until the direction ends.
 func (w *writer) run() {
 	s := w.s
 	defer close(s.mute)
 	for {
-		w.rest()
 		last := w.fill()
-		if len(w.buf) > 0 {
-			if n, err := s.conn.Write(w.buf); err != nil {
-				w.neverLeft(n)
+		if batch := w.enc.Bytes(); len(batch) > 0 {
+			if n, err := s.conn.Write(batch); err != nil {
+				s.queue.neverLeft(w.begun, n)
 				s.fail(&Error{Code: Closed, Err: err})
 				return
 			}
 			clear(w.begun)
-			w.buf, w.begun = w.buf[:0], w.begun[:0]
-			w.wrote(last)
+			w.begun = w.begun[:0]
+			w.enc.Reset()
+			w.noted = 0
+			if last {
+				s.wrote()
+			}
 		} else if !last {
 			w.sleep()
 		}
@@ -89,246 +72,251 @@ func (w *writer) run() {
 	}
 }
 
-// neverLeft takes note that the connection took no more than n octets of the batch: what begins behind them is not sent.
-func (w *writer) neverLeft(n int) {
-	w.s.mu.Lock()
-	defer w.s.mu.Unlock()
-	for _, b := range w.begun {
-		if b.at >= n {
-			b.out.begun = false
-		}
-	}
-}
-
 // sleep waits until there may be something to write, or lanes are idle.
 func (w *writer) sleep() {
-	s := w.s
-	if len(w.used) == 0 {
-		<-s.wake
+	wake := w.s.queue.wake
+	if w.restAt.IsZero() {
+		<-wake
 		return
 	}
-	wait := time.Until(w.idleAt)
+	wait := time.Until(w.restAt)
 	if w.idle == nil {
 		w.idle = time.NewTimer(wait)
 	} else {
 		w.idle.Reset(wait)
 	}
 	select {
-	case <-s.wake:
+	case <-wake:
 		w.idle.Stop()
 	case <-w.idle.C:
 	}
 }
 
-// wrote takes note that our last octet is written.
-func (w *writer) wrote(last bool) {
-	if last {
-		w.s.mu.Lock()
-		w.s.wrote = true
-		w.s.mu.Unlock()
+// rest makes the memories of idle lanes small.
+func (w *writer) rest() {
+	if w.restAt.IsZero() || w.now.Before(w.restAt) {
+		return
 	}
+	used := w.enc.Rest(w.now.Add(memoryRest - memoryIdle))
+	w.restAt = time.Time{}
+	if !used.IsZero() {
+		w.restAt = used.Add(memoryIdle)
+	}
+	w.note(nil, false, false)
 }
 
-// fill collects frames until it has a batch, or nothing more is ready; last tells that the direction ends with them.
+// fill collects frames until it has a batch, or nothing more is ready; last: the direction ends with them.
 func (w *writer) fill() (last bool) {
+	s := w.s
 	w.now = time.Now()
-	defer func() {
-		if len(w.buf) > 0 {
-			w.before = w.now
-		}
-	}()
-	for len(w.buf) < batchOctets {
-		switch what, job := w.next(); what {
-		case stepWait:
-			return false
-		case stepControl:
-			w.control(job.control)
-		case stepLacks:
-			w.lacks(job.number)
-		case stepTurn:
-			w.turn(job.turn)
-		case stepClose:
-			if job.control != nil {
-				w.close(job.control.(frame.Close))
+	w.rest()
+	for len(w.enc.Bytes()) < batchOctets {
+		if word, failed := s.lastWord(); failed {
+			if word != nil {
+				w.enc.Close(word.Code, word.Text)
+				w.note(nil, false, false)
 			}
 			return true
+		}
+		switch {
+		case s.queue.next(&w.task):
+			w.do(&w.task)
+		case s.exchanges.drained() && s.queue.close():
+			w.enc.Close(frame.CloseDone, "")
+			w.note(nil, false, false)
+			return true
+		default:
+			return false
 		}
 	}
 	return false
 }
 
-// task is what a step is about.
-type task struct {
-	control frame.Frame
-	number  uint64
-	turn    turn
+func (w *writer) do(t *task) {
+	switch t.step {
+	case stepTurn:
+		w.turn(t.turn)
+		return
+	case stepControl:
+		w.control(&t.control)
+		return
+	case stepGrant:
+		w.enc.Grant(t.grant)
+	case stepAsked:
+		w.lacks(t.asked)
+	case stepAck:
+		w.enc.Ack(t.ack)
+	case stepNone:
+	}
+	w.note(nil, false, false)
 }
 
-// next takes the next task: a stream that failed ends; control frames go first; then messages and shapes in turn; then, if the stream drains, its end.
-func (w *writer) next() (step, task) {
-	s := w.s
-	s.mu.Lock()
-	defer s.mu.Unlock()
+func (w *writer) control(c *control) {
 	switch {
-	case s.failed:
-		if s.farewell == nil {
-			return stepClose, task{}
-		}
-		return stepClose, task{control: *s.farewell}
-	case s.control.len() > 0:
-		return stepControl, task{control: s.control.pop()}
-	case s.acks.len() > 0:
-		ack := s.acks.pop()
-		s.queue.release(int64(len(ack.Octets)))
-		return stepControl, task{control: ack}
-	case s.lacks.len() > 0:
-		return stepLacks, task{number: s.lacks.pop()}
-	case s.ring.len() > 0:
-		return stepTurn, task{turn: s.ring.pop()}
-	case s.closing && s.live == 0 && s.running == 0 && len(s.calls) == 0:
-		s.said = true
-		return stepClose, task{control: frame.Close{Code: frame.CloseDone}}
+	case c.ask > 0:
+		w.enc.Ask(c.ask)
+		w.note(nil, false, false)
+		return
+	case c.restart != nil:
+		w.enc.Restart(c.restart.number)
+		return
+	case c.drop != nil:
+		w.enc.Drop(&c.drop.message, c.code)
+		w.note(c.drop, false, false)
+		return
 	}
-	return stepWait, task{}
-}
-
-// append puts a frame into the batch and accounts for it.
-func (w *writer) append(f frame.Frame, ev Event) {
-	before := len(w.buf)
-	w.buf = f.AppendTo(w.buf)
-	ev.Dir, ev.Kind, ev.At, ev.Octets = Sent, f.Kind(), w.at, len(w.buf)-before
-	w.at += int64(ev.Octets)
-	w.s.note(ev)
-}
-
-func (w *writer) control(f frame.Frame) {
-	if c, ok := f.(frame.Cancel); ok {
-		w.cancel(c)
-	} else {
-		w.append(f, Event{})
-	}
-}
-
-func (w *writer) cancel(c frame.Cancel) {
-	w.checks.Cancel(c)
-	w.append(c, Event{Lane: c.Message.Lane, Exchange: c.Message.Exchange, Reply: c.Message.Reply})
-}
-
-func (w *writer) close(f frame.Close) {
-	f.Messages, f.Check = w.checks.Messages(), w.checks.Check()
-	w.append(f, Event{})
+	w.enc.Cancel(c.cancel)
+	w.note(&outbound{message: wire.Outgoing{Key: c.cancel.Message}}, false, false)
 }
 
 // turn writes one frame of a message or of a shape.
 func (w *writer) turn(t turn) {
-	if t.job != nil {
+	switch {
+	case t.job != nil:
 		w.piece(t.job)
 		return
-	}
-	f, ok := w.front(t.out)
-	if !ok {
+	case t.restart != nil:
+		w.restart(t)
 		return
 	}
-	if job := w.behind[t.out.key.Lane]; job != nil && f.first && t.out.x == nil {
-		w.park(job, t, true)
+	out := t.out
+	p, ok := w.s.queue.front(out)
+	if !ok || w.waits(t, &p) {
 		return
 	}
-	if !w.prepare(t, f) {
+	if p, ok = w.s.queue.commit(t); !ok {
 		return
 	}
-	d, out, ok := w.commit(t)
-	if !ok {
+	if p.flush {
+		w.flush(out, p.settled)
 		return
 	}
-	parts, err := w.checks.Cut(&d, w.at, w.at)
-	if err != nil {
+	if p.first {
+		w.s.exchanges.began(out)
+		w.begun = append(w.begun, begun{out, len(w.enc.Bytes())})
+	}
+	if err := w.enc.Data(&out.message, &p.head, &p.body, p.last, w.now); err != nil {
 		w.s.fail(&Error{Code: Internal, Err: err})
 		return
 	}
-	if w.s.packer != nil {
-		w.pack(&d, &parts, out)
+	if w.restAt.IsZero() && p.first && p.last {
+		w.restAt = w.now.Add(memoryIdle)
 	}
-	w.numbering.Choose(&d)
-	w.checks.Add(&d, &parts, w.nameOf)
-	before := len(w.buf)
-	if d.First {
-		w.begun = append(w.begun, begun{out, before})
+	if cost := w.note(out, p.first, p.last); cost > p.cost() {
+		w.s.queue.charge(out, cost-p.cost())
 	}
-	w.buf = d.AppendTo(w.buf)
-	n := len(w.buf) - before
-	w.s.note(Event{Dir: Sent, Kind: frame.KindData, At: w.at, Octets: n, Lane: d.Lane, Exchange: d.Exchange, Reply: d.Reply,
-		First: d.First, Last: d.Last, OneWay: out.oneway, Payload: len(d.Payload), Message: out.octets})
-	w.at += int64(n)
+	if p.last && w.s.queue.whole(out) {
+		out.over(nil)
+	}
 }
 
-// prepare writes what must stand before a fragment. It is false if that must wait.
-func (w *writer) prepare(t turn, f fragment) bool {
-	size := int64(len(f.payload) + frame.DataOverhead)
-	w.syncIfDue(size)
-	for _, number := range f.names {
-		if number != 0 && !w.announce(number, t, f.first) {
-			return false
+// flush tells the peer that the sender of a message waits.
+func (w *writer) flush(out *outbound, settled int64) {
+	if err := w.enc.Flush(&out.message, settled, w.now); err != nil {
+		w.s.fail(&Error{Code: Internal, Err: err})
+		return
+	}
+	w.s.queue.charge(out, w.note(out, false, false))
+}
+
+// waits writes what must stand before a piece, and reports whether that takes a while: its message is
+// parked then. Requests that begin on its lane later wait behind it: they leave in the order in which
+// they were queued.
+func (w *writer) waits(t turn, p *piece) bool {
+	request := t.out.lane != nil && p.first
+	if job := w.behind[t.out.message.Lane]; job != nil && request {
+		job.parked = append(job.parked, t)
+		return true
+	}
+	for _, part := range [...]*wire.Part{&p.head, &p.body} {
+		if !part.There || !part.First {
+			continue
+		}
+		shape := w.enc.Announce(part.Program, w.now)
+		w.note(nil, false, false)
+		if shape == nil {
+			continue
+		}
+		job := w.job(shape)
+		job.parked = append(job.parked, t)
+		if request {
+			w.behind[t.out.message.Lane] = job
+		}
+		return true
+	}
+	return false
+}
+
+// job has a shape that is on its way take its turns.
+func (w *writer) job(shape *wire.Transfer) *transfer {
+	job := w.jobs[shape]
+	if job == nil {
+		job = &transfer{shape: shape}
+		w.jobs[shape] = job
+		push(&w.s.queue, &w.s.queue.ring, turn{job: job})
+	}
+	return job
+}
+
+// piece writes the next piece of a shape. Behind the last one the turns that waited are taken.
+func (w *writer) piece(job *transfer) {
+	done := w.enc.Piece(job.shape, w.now)
+	w.note(nil, false, false)
+	if !done {
+		push(&w.s.queue, &w.s.queue.ring, turn{job: job})
+		return
+	}
+	delete(w.jobs, job.shape)
+	for lane, j := range w.behind {
+		if j == job {
+			delete(w.behind, lane)
 		}
 	}
-	w.syncIfDue(size)
-	return true
+	w.s.queue.again(job.parked)
 }
 
-// front is the fragment whose turn it is, if its message is still wanted.
-func (w *writer) front(out *outgoing) (fragment, bool) {
-	w.s.mu.Lock()
-	defer w.s.mu.Unlock()
-	if out.frags.len() == 0 {
-		out.inRing = false
-		return fragment{}, false
+// lacks has a shape sent in full whose fingerprint told the peer nothing. The peer holds the messages
+// that use it; later ones wait here.
+func (w *writer) lacks(number uint64) {
+	shape := w.enc.Lacks(number)
+	if shape == nil || w.jobs[shape] != nil {
+		return
 	}
-	return *out.frags.front(), true
+	job := &transfer{shape: shape}
+	w.jobs[shape] = job
+	w.piece(job) // at once: other shapes may stand on a short one from now on
 }
 
-// commit takes the fragment out and makes a frame of it: from here on it is written. A request gets its exchange with its first fragment.
-func (w *writer) commit(t turn) (frame.Data, *outgoing, bool) {
-	s, out := w.s, t.out
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if out.frags.len() == 0 || s.failed {
-		out.inRing = false
-		return frame.Data{}, nil, false
-	}
-	f := out.frags.pop()
-	s.queue.release(int64(len(f.payload)))
-	out.octets += int64(len(f.payload))
-	if f.first {
-		s.beginOutLocked(out, f.last)
-	}
-	if f.last {
-		out.whole = true
-		s.overOutLocked(out)
-	}
-	if out.inRing = out.frags.len() > 0; out.inRing {
-		s.ring.push(t)
-	}
-	d := frame.Data{First: f.first, Last: f.last, Reply: out.key.Reply, Head: f.head, OneWay: f.first && out.oneway, Text: f.text,
-		Lane: out.key.Lane, Exchange: out.key.Exchange, Payload: f.payload}
-	if f.first {
-		d.Place = out.place
-	}
-	return d, out, true
-}
-
-// beginOutLocked numbers a request, and has its reply expected.
-func (s *Stream) beginOutLocked(out *outgoing, only bool) {
-	out.begun = true
-	if out.lane != nil {
-		out.lane.last++
-		out.key.Exchange = out.lane.last
-	}
-	if out.call != nil {
-		s.calls[out.key] = out.call
-		if len(s.calls) == 1 {
-			s.awaitLocked(true)
+// restart has what follows on a lane build on nothing that was sent on it before; behind messages of
+// the lane that wait for a shape.
+func (w *writer) restart(t turn) {
+	for _, job := range w.jobs {
+		if slices.ContainsFunc(job.parked, func(p turn) bool { return p.out != nil && p.out.message.Lane == t.restart.number }) {
+			job.parked = append(job.parked, t)
+			return
 		}
 	}
-	if !only {
-		s.outs[out.key] = out
+	w.enc.Restart(t.restart.number)
+}
+
+// note takes note of the frames encoded since the last time; first and last are of the data frames among
+// them, and out, which may be nil, is what they are about. It gives what they cost of the credit of out.
+func (w *writer) note(out *outbound, first, last bool) (cost int64) {
+	all := w.enc.Written()
+	for ; w.noted < len(all); w.noted++ {
+		f := &all[w.noted]
+		ev := Event{Dir: Sent, Kind: f.Kind, At: f.At, Octets: f.Octets}
+		if out != nil && (f.Kind == frame.KindData || f.Kind == frame.KindCancel) {
+			ev.Lane, ev.Exchange, ev.Reply = out.message.Lane, out.message.Exchange, out.message.Reply
+		}
+		if f.Kind == frame.KindData {
+			cost += int64(f.Content + pieceCost)
+			out.payload += int64(f.Payload)
+			ev.First, ev.Last = first, last && w.noted == len(all)-1
+			ev.OneWay, ev.Payload, ev.Message = out.message.OneWay, f.Payload, out.payload
+			first = false
+		}
+		w.s.note(ev)
 	}
+	return cost
 }

@@ -10,16 +10,16 @@ import (
 	"fmt"
 	"io"
 	"iter"
-	"sync"
+	"time"
 
 	"github.com/klauspost/compress/zstd"
 
 	"github.com/hhfr/hhfr/pkg/codec/binary"
 	"github.com/hhfr/hhfr/pkg/ctxstore"
 	"github.com/hhfr/hhfr/pkg/ctxstore/memory"
-	"github.com/hhfr/hhfr/pkg/streamer"
+	"github.com/hhfr/hhfr/pkg/shape"
 	"github.com/hhfr/hhfr/pkg/streamer/frame"
-	"github.com/hhfr/hhfr/pkg/streamer/inproc"
+	"github.com/hhfr/hhfr/pkg/streamer/wire"
 )
 
 // Input is a message to pack.
@@ -32,7 +32,7 @@ type Input struct {
 type Config struct {
 	// Store keeps the shapes, which the stream then only refers to: whoever reads it needs the store. nil: the shapes are in the stream.
 	Store ctxstore.Store
-	// SyncBytes is as in streamer.Config.
+	// SyncBytes is as in wire.EncoderConfig.
 	SyncBytes int64
 	// Without are stages that the stream does without, as in binary.Options.
 	Without uint64
@@ -67,15 +67,18 @@ var ErrDifferent = errors.New("a message did not come back as it was packed")
 
 // Pack writes the messages as one direction of a stream, one-way messages on lane 0, to w. Each is joined again and compared before the next is taken. each, if given, hears of every message; total is the sum.
 func Pack(ctx context.Context, w io.Writer, messages iter.Seq2[Input, error], cfg Config, each func(Figures) error) (total Figures, err error) {
-	p := &packer{cfg: cfg, back: make(chan []byte), over: make(chan struct{})}
-	if err := p.open(ctx, w); err != nil {
+	p, err := open(w, cfg)
+	if err != nil {
 		return total, err
 	}
 	for m, err := range messages {
 		if err != nil {
 			return total, errors.Join(err, p.close())
 		}
-		f, err := p.message(ctx, m)
+		f, err := p.message(m, cfg.Measure)
+		if err == nil {
+			err = context.Cause(ctx)
+		}
 		if err != nil {
 			_ = p.close() // it would say the same
 			return total, fmt.Errorf("%s: %w", m.Name, err)
@@ -90,125 +93,180 @@ func Pack(ctx context.Context, w io.Writer, messages iter.Seq2[Input, error], cf
 	return total, p.close()
 }
 
-// packer is a stream between two ends in this process, one of which writes to a file as well.
+// packer is a direction of a stream, which goes to a file and through a decoder.
 type packer struct {
-	cfg      Config
-	stores   []ctxstore.Store // made here
-	out      *tee
-	coder    *timed // of the end that sends
-	reader   *timed
-	from, to *streamer.Stream
-	back     chan []byte
-	over     chan struct{} // closed when nobody waits for back any more
-
-	mu      sync.Mutex
-	current Figures
+	out    io.Writer
+	stores []ctxstore.Store // made here
+	coder  *binary.Coder    // of the end that sends
+	enc    *wire.Encoder
+	dec    *wire.Decoder
+	last   uint64 // exchange
+	parts  []wire.Part
 }
 
-func (p *packer) store() ctxstore.Store {
-	if p.cfg.Store != nil {
-		return p.cfg.Store
+func (p *packer) store(cfg *Config) ctxstore.Store {
+	if cfg.Store != nil {
+		return cfg.Store
 	}
 	s := memory.New(memory.Config{})
 	p.stores = append(p.stores, s)
 	return s
 }
 
-func (p *packer) open(ctx context.Context, w io.Writer) error {
-	const buffer = 256 << 10
-	here, there := inproc.Pipe(buffer)
-	p.out = &tee{Conn: here, w: w}
-	p.coder = &timed{Coder: binary.NewBook(ctxstore.Shapes{Store: p.store()}).Coder(binary.Options{Refer: p.cfg.Store != nil, Without: p.cfg.Without})}
-	p.reader = &timed{Coder: binary.NewBook(ctxstore.Shapes{Store: p.store()}).Coder(binary.Options{})}
-	var session [16]byte
-	if _, err := rand.Read(session[:]); err != nil {
-		return err
-	}
-	var wg sync.WaitGroup
-	var err1, err2 error
-	wg.Go(func() {
-		p.to, err1 = streamer.Over(ctx, there, streamer.Config{Accept: func(_ context.Context, h streamer.Hello) (streamer.Coder, streamer.Handler, error) {
-			p.reader.PeerLimits(int(h.Limits.MaxShapes), int64(h.Limits.MaxShapeBytes))
-			return p.reader, p.receive, nil
-		}})
-	})
-	wg.Go(func() {
-		p.from, err2 = streamer.Over(ctx, p.out, streamer.Config{Initiator: true, Session: session, Token: make([]byte, frame.TokenLen), Representation: frame.Binary, Coder: p.coder,
-			SyncBytes: p.cfg.SyncBytes, Events: p.event})
-	})
-	wg.Wait()
-	if err := errors.Join(err1, err2); err != nil {
-		return err
-	}
-	limits := p.from.Hello().Limits
-	p.coder.PeerLimits(int(limits.MaxShapes), int64(limits.MaxShapeBytes))
-	return nil
-}
-
-// event attributes octets to the message that is on its way.
-func (p *packer) event(e streamer.Event) {
-	if e.Dir != streamer.Sent {
-		return
-	}
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	switch e.Kind {
-	case frame.KindShape:
-		p.current.Shape += int64(e.Octets)
-	case frame.KindData:
-		p.current.Frames += int64(e.Octets)
-		p.current.Content += int64(e.Payload)
-	default:
-	}
-}
-
-// receive joins at the other end.
-func (p *packer) receive(ctx context.Context, x *streamer.Exchange) {
-	body, err := x.Message().ReadAll(1 << 40)
-	if err != nil {
-		body = nil
-	}
-	select {
-	case p.back <- body:
-	case <-p.over:
-	case <-ctx.Done():
-	}
-}
-
-func (p *packer) message(ctx context.Context, m Input) (Figures, error) {
-	before := p.coder.Counts()
-	p.mu.Lock()
-	p.current = Figures{Name: m.Name, Raw: int64(len(m.Body))}
-	p.mu.Unlock()
-	if err := p.from.Lane(0).Send(ctx, streamer.NewMessage(nil, m.Body)); err != nil {
-		return Figures{}, err
-	}
-	select {
-	case got := <-p.back:
-		if !bytes.Equal(got, m.Body) {
-			return Figures{}, ErrDifferent
+func open(w io.Writer, cfg Config) (*packer, error) {
+	p := &packer{out: w}
+	p.coder = binary.NewBook(ctxstore.Shapes{Store: p.store(&cfg)}).Coder(binary.Options{Refer: cfg.Store != nil, Without: cfg.Without})
+	reader := binary.NewBook(ctxstore.Shapes{Store: p.store(&cfg)}).Coder(binary.Options{})
+	hello := frame.Hello{Token: make([]byte, frame.TokenLen), Representation: frame.Binary, Stages: p.coder.Stages(), Limits: frame.Limits{
+		MaxFragment: frame.MaxPayload, MaxMessage: 1 << 40, MaxShapes: 1024, MaxShapeBytes: 4 << 20, Window: frame.MinWindow}}
+	for _, random := range [][]byte{hello.Session[:], hello.Word[:]} {
+		if _, err := rand.Read(random); err != nil {
+			return nil, err
 		}
-	case <-p.from.Done():
-		return Figures{}, errors.Join(p.from.Err(), p.out.err)
-	case <-ctx.Done():
-		return Figures{}, context.Cause(ctx)
 	}
-	if p.out.err != nil {
-		return Figures{}, p.out.err
+	octets := hello.AppendTo(nil)
+	p.dec = wire.NewDecoder(wire.DecoderConfig{Shapes: reader})
+	if _, err := p.dec.Next(octets); err != nil {
+		return nil, err
 	}
-	after := p.coder.Counts()
-	p.mu.Lock()
-	f := p.current
-	p.mu.Unlock()
-	f.Split, f.Join = p.coder.split.Swap(0), p.reader.join.Swap(0)
-	f.Learned, f.Widened, f.Exceptions = after.Learned-before.Learned, after.Widened-before.Widened, after.Exceptions-before.Exceptions
-	if p.cfg.Measure {
-		var err error
-		if f.Gzip, f.Zstd, err = alone(m.Body); err != nil {
+	if _, err := w.Write(octets); err != nil {
+		return nil, err
+	}
+	p.enc = wire.NewEncoder(wire.EncoderConfig{Origin: hello.Origin(), Word: hello.Word, Peer: p.coder, Refer: cfg.Store != nil,
+		Limits: hello.Limits, SyncBytes: cfg.SyncBytes, SyncInterval: -1}, len(octets), time.Time{})
+	return p, nil
+}
+
+// split cuts a message into the parts at hand, and tells how long that took.
+func (p *packer) split(body []byte) (took time.Duration, err error) {
+	p.parts = p.parts[:0]
+	began, away := time.Now(), time.Duration(0)
+	cut := p.coder.Split(0, p.enc.MaxSegment(), func(_ bool, part wire.Part) error {
+		left := time.Now()
+		part.Content = bytes.Clone(part.Content)
+		p.parts = append(p.parts, part)
+		away += time.Since(left)
+		return nil
+	})
+	defer cut.Free()
+	err = cut.All(body)
+	return time.Since(began) - away, err
+}
+
+func (p *packer) message(m Input, measure bool) (Figures, error) {
+	f := Figures{Name: m.Name, Raw: int64(len(m.Body))}
+	before := p.coder.Counts()
+	took, err := p.split(m.Body)
+	if err != nil {
+		return f, err
+	}
+	f.Split = int64(took)
+	p.last++
+	out := wire.Outgoing{Key: frame.Key{Exchange: p.last}, OneWay: true}
+	got := join{want: m.Body}
+	for i := range p.parts {
+		if err := p.encode(&out, &p.parts[i], i == len(p.parts)-1); err != nil {
+			return f, err
+		}
+		if err := p.write(&f, &got); err != nil {
 			return f, err
 		}
 	}
-	return f, nil
+	if !got.whole || len(got.want) > 0 {
+		return f, ErrDifferent
+	}
+	f.Join = int64(got.took)
+	after := p.coder.Counts()
+	f.Learned, f.Widened, f.Exceptions = after.Learned-before.Learned, after.Widened-before.Widened, after.Exceptions-before.Exceptions
+	if measure {
+		f.Gzip, f.Zstd, err = alone(m.Body)
+	}
+	return f, err
+}
+
+// encode makes frames of a part; a file has no use for the time of day.
+func (p *packer) encode(out *wire.Outgoing, part *wire.Part, last bool) error {
+	if shape := p.enc.Announce(part.Program, time.Time{}); shape != nil {
+		for !p.enc.Piece(shape, time.Time{}) {
+			continue
+		}
+	}
+	return p.enc.Data(out, new(wire.Part), part, last, time.Time{})
+}
+
+// write writes the frames that were encoded, and has them decoded.
+func (p *packer) write(f *Figures, got *join) error {
+	for _, w := range p.enc.Written() {
+		switch w.Kind {
+		case frame.KindShape:
+			f.Shape += int64(w.Octets)
+		case frame.KindData:
+			f.Frames += int64(w.Octets)
+			f.Content += int64(w.Payload)
+		default:
+		}
+	}
+	octets := p.enc.Bytes()
+	if _, err := p.out.Write(octets); err != nil {
+		return err
+	}
+	for len(octets) > 0 {
+		fr, err := p.dec.Next(octets)
+		if err != nil {
+			return errors.Join(ErrDifferent, err)
+		}
+		for i := range fr.Events {
+			if err := got.event(&fr.Events[i]); err != nil {
+				return errors.Join(ErrDifferent, err)
+			}
+		}
+		octets = octets[fr.Octets:]
+	}
+	p.enc.Reset()
+	return nil
+}
+
+// join compares what is joined with what is wanted.
+type join struct {
+	want   []byte // still
+	joiner shape.Joiner
+	joined []byte
+	whole  bool
+	took   time.Duration
+}
+
+func (j *join) event(ev *wire.Event) (err error) {
+	switch ev.Kind {
+	case wire.Fragment:
+		if ev.Err != nil {
+			return ev.Err
+		}
+	case wire.Synced, wire.Closed:
+		if !ev.Verdict.Right {
+			return errors.New("a check does not agree")
+		}
+		return nil
+	default:
+		return nil
+	}
+	began := time.Now()
+	part := &ev.Body
+	if part.Program == nil {
+		j.joined = append(j.joined[:0], part.Content...)
+	} else {
+		if part.First {
+			j.joiner.Reset(part.Program)
+		}
+		if j.joined, err = j.joiner.Join(j.joined[:0], part.Content, part.Text, part.Last); err != nil {
+			return err
+		}
+	}
+	j.took += time.Since(began)
+	if !bytes.HasPrefix(j.want, j.joined) {
+		return errors.New("other octets")
+	}
+	j.want, j.whole = j.want[len(j.joined):], ev.Last
+	return nil
 }
 
 // alone compresses one message by itself.
@@ -227,12 +285,10 @@ func alone(b []byte) (gz, zs int64, err error) {
 }
 
 func (p *packer) close() error {
-	close(p.over)
-	err := p.from.Close()
-	<-p.to.Done()
-	_ = p.to.Close()
+	p.enc.Close(frame.CloseDone, "")
+	err := p.write(new(Figures), new(join))
 	for _, s := range p.stores {
 		err = errors.Join(err, s.Close())
 	}
-	return errors.Join(err, p.out.err)
+	return err
 }

@@ -41,7 +41,7 @@ func requirePacked(t *testing.T, messages [][]byte, cfg transcode.Config, store 
 	})
 	require.NoError(t, err)
 	require.Equal(t, len(messages), n)
-	r, err := capture.DecodeStreams(t.Context(), []capture.RawRun{{Name: "F.hhfr", Octets: file.Bytes()}}, capture.DecodeConfig{Store: store})
+	r, err := capture.DecodeStreams(t.Context(), []capture.Input{{Name: "F.hhfr", Octets: bytes.NewReader(file.Bytes())}}, capture.DecodeConfig{Store: store})
 	require.NoError(t, err)
 	require.Len(t, r.Messages, len(messages))
 	assert.False(t, r.Partial())

@@ -4,14 +4,42 @@ import (
 	"time"
 
 	"github.com/hhfr/hhfr/internal/http1"
+	"github.com/hhfr/hhfr/internal/spool"
 )
 
-// HTTPConfig bounds what [HTTP] keeps. The zero value works.
+// HTTPConfig says what [HTTP] keeps, and who takes it. The zero value works.
 type HTTPConfig struct {
 	// Head is the longest head in octets; 0 means 64 KiB.
 	Head int
 	// Body is the longest entity, before and after content decoding, in octets; 0 means 64 MiB. A longer one is cut, with [WhyLimit].
 	Body int64
+	// Unanswered is how many requests may wait for replies; 0 means 1,024. Beyond it the first is given up.
+	Unanswered int
+	// Bodies is where bodies are; nil: a spool of their own.
+	Bodies *spool.Spool
+	// Request is told of a request when it is whole, or as far as it is there; Reply of a reply; Unanswered of a request that gets none. They may free the bodies.
+	Request, Reply, NoReply func(*Exchange)
+}
+
+func (c HTTPConfig) withDefaults() HTTPConfig {
+	if c.Head <= 0 {
+		c.Head = http1.DefaultHeadLimit
+	}
+	if c.Body <= 0 {
+		c.Body = 64 << 20
+	}
+	if c.Unanswered <= 0 {
+		c.Unanswered = 1024
+	}
+	if c.Bodies == nil {
+		c.Bodies = new(spool.Spool)
+	}
+	for _, call := range []*func(*Exchange){&c.Request, &c.Reply, &c.NoReply} {
+		if *call == nil {
+			*call = func(*Exchange) {}
+		}
+	}
+	return c
 }
 
 // Why says why a message is not complete.
@@ -38,10 +66,8 @@ type Message struct {
 	Head http1.Head
 	// Octets are those of the head, or what there is of it.
 	Octets []byte
-	// Entity is the body after transfer coding; it may alias the flow's data.
-	Entity []byte
-	// Body is Entity without its content coding; it is Entity if there is none, or one that cannot be undone (see CodingErr).
-	Body []byte
+	// Body is the body without transfer coding and content coding; with it where that cannot be undone (see CodingErr).
+	Body *spool.Body
 	// Coding is the content coding in lower case, "" for none. CodingErr says why it could not be undone.
 	Coding    string
 	CodingErr error
@@ -52,11 +78,9 @@ type Message struct {
 	FirstPacket, LastPacket int
 	// Offset is where the message begins in its direction; Wire is its length there, missing octets not counted; Missing are those known to be missing.
 	Offset, Wire, Missing int64
-	// Why is 0 for a complete message. Err is the cause for [WhyMalformed].
+	// Why is 0 for a complete message. Err is the cause for [WhyMalformed], or what kept the body from being kept.
 	Why Why
 	Err error
-	// Comments are those of the message's packets.
-	Comments []string
 }
 
 // Complete reports whether all of the message is there.
@@ -67,66 +91,88 @@ func (m *Message) End() int64 { return m.Offset + m.Wire + m.Missing }
 
 // Exchange is a request and its reply; either is nil if the capture does not have it. Interim are 1xx replies before the reply.
 type Exchange struct {
+	// ID counts the exchanges of a connection from 1, in the order in which they began.
+	ID             int
 	Request, Reply *Message
 	Interim        []*Message
+
+	// User is for who takes it.
+	User any
+
+	told bool // the request was given out
 }
 
-// HTTPResult is what [HTTP] found. Requests is the index of the direction of the requests. Exchanges are in the order of their first packets.
-// Tunnel is where the octets of each direction stop being HTTP, after Upgrade or CONNECT, as an offset; -1 if they do not. Skipped counts
-// octets of each direction that belong to no message.
-type HTTPResult struct {
-	Exchanges []Exchange
-	Requests  int
-	Tunnel    [2]int64
-	Skipped   [2]int64
+// HTTP finds the HTTP/1.x messages of a connection as its octets come: from the start, and after a gap or what is malformed from the next packet that begins with
+// a start line. It is a [Receiver].
+type HTTP struct {
+	cfg      HTTPConfig
+	dirs     [2]httpParser
+	begun    bool // which direction has the requests is known: its first start line was there
+	Requests int
+	// Heads counts heads that are whole.
+	Heads int
+	// Tunnel: what follows is no HTTP, after Upgrade or CONNECT.
+	Tunnel bool
+	// Skipped counts octets of each direction that belong to no message.
+	Skipped [2]int64
+
+	pairing
 }
 
-// LooksHTTP reports whether a run begins like an HTTP/1.x message.
-func LooksHTTP(r *Run) bool { return http1.LooksLikeStart(r.Data) }
+// NewHTTP reads the messages of one connection.
+func NewHTTP(c HTTPConfig) *HTTP {
+	h := &HTTP{cfg: c.withDefaults()}
+	for i := range h.dirs {
+		h.dirs[i] = httpParser{http: h, dir: i, lost: true, resumed: true}
+	}
+	return h
+}
 
-// HTTP finds the HTTP/1.x messages of a flow: from the start, and after a gap or what is malformed from the next packet that begins with
-// a start line. A flow without HTTP gives a result without exchanges.
-func HTTP(f *Flow, c HTTPConfig) HTTPResult {
-	if c.Head <= 0 {
-		c.Head = http1.DefaultHeadLimit
+// Octets implements [Receiver].
+func (h *HTTP) Octets(dir int, gap int64, b []byte, m Mark) error {
+	p := &h.dirs[dir]
+	if h.Tunnel {
+		p.buf, p.mark = append(p.buf, b...), m // for Rest
+		return nil
 	}
-	if c.Body <= 0 {
-		c.Body = 64 << 20
+	if gap != 0 && !p.fresh() {
+		p.endOfRun(gap, false)
 	}
-	res := HTTPResult{Tunnel: [2]int64{-1, -1}, Requests: requestDirection(f)}
-	requests := newHTTPParser(&f.Dirs[res.Requests], c, false)
-	replies := newHTTPParser(&f.Dirs[1-res.Requests], c, true)
-	q := pairing{res: &res}
-	for m := requests.next(nil); m != nil; m = requests.next(nil) {
-		q.add(m)
-	}
-	for m := replies.next(q.method); m != nil; m = replies.next(q.method) {
-		if tunnel := q.reply(m, replies.resumed); tunnel {
-			res.Tunnel[1-res.Requests] = m.End()
-			break
+	p.offset += max(gap, 0)
+	p.take(b, m)
+	return nil
+}
+
+// Close says that nothing more comes; ends say how the directions ended.
+func (h *HTTP) Close(ends [2]End) {
+	for _, i := range []int{h.Requests, 1 - h.Requests} {
+		if !h.Tunnel {
+			h.dirs[i].fin = ends[i].FIN
+			h.dirs[i].endOfRun(ends[i].GapAfter, true)
 		}
 	}
-	res.Skipped[res.Requests], res.Skipped[1-res.Requests] = requests.skipped, replies.skipped
-	q.finish()
-	return res
+	h.finish()
 }
 
-// requestDirection guesses from the first start line in either direction; the one that opened the connection sends requests if there is none.
-func requestDirection(f *Flow) int {
-	for i := range f.Dirs {
-		for r := range f.Dirs[i].Runs {
-			run := &f.Dirs[i].Runs[r]
-			for _, m := range run.Marks {
-				b := run.Data[m.At:]
-				if !http1.LooksLikeStart(b) {
-					continue
-				}
-				if beginsReply(b) {
-					return 1 - i
-				}
-				return i
-			}
-		}
+// Rest gives what a tunnel has in a direction so far, and forgets it.
+func (h *HTTP) Rest(dir int) (b []byte, m Mark) {
+	p := &h.dirs[dir]
+	b, m = p.buf[p.at:], p.mark
+	p.buf, p.at, p.marks = nil, 0, nil
+	return b, m
+}
+
+// Exchanges is how many there were so far.
+func (h *HTTP) Exchanges() int { return h.ids }
+
+// roles are known from the first start line on, of whichever direction.
+func (h *HTTP) roles(dir int, reply bool) {
+	if h.begun {
+		return
 	}
-	return 0
+	h.begun = true
+	if h.Requests = dir; reply {
+		h.Requests = 1 - dir
+	}
+	h.dirs[1-h.Requests].replies = true
 }

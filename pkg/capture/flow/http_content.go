@@ -2,7 +2,6 @@ package flow
 
 import (
 	"bufio"
-	"bytes"
 	"compress/flate"
 	"compress/gzip"
 	"compress/zlib"
@@ -10,32 +9,38 @@ import (
 	"fmt"
 	"io"
 	"strings"
+
+	"github.com/hhfr/hhfr/internal/spool"
 )
 
 var errLimit = errors.New("longer than the limit")
 
-// decodeContent undoes the content coding of m's entity, up to limit octets.
-func decodeContent(m *Message, limit int64) {
-	m.Body = m.Entity
+// decodeContent undoes the content coding of m's body, up to limit octets.
+func decodeContent(m *Message, limit int64, bodies *spool.Spool) {
 	codings := m.Head.Tokens("Content-Encoding")
 	if len(codings) == 1 && codings[0] == "identity" {
 		return
 	}
 	m.Coding = strings.Join(codings, ", ")
-	if m.Coding == "" || len(m.Entity) == 0 {
+	if m.Coding == "" || m.Body.Len() == 0 {
 		return
 	}
-	body, err := undo(m.Coding, m.Entity, limit)
+	plain := bodies.Body()
+	err := undo(plain, m.Coding, m.Body.Reader(), limit)
 	if errors.Is(err, io.ErrUnexpectedEOF) && !m.Complete() {
 		err = nil // as far as it is there
 	}
 	if m.CodingErr = err; err == nil || errors.Is(err, errLimit) {
-		m.Body = body
+		m.Body.Free()
+		m.Body = plain
+		return
 	}
+	plain.Free()
 }
 
-func undo(coding string, entity []byte, limit int64) ([]byte, error) {
-	in := bufio.NewReader(bytes.NewReader(entity))
+// undo writes what is coded, up to limit octets.
+func undo(to io.Writer, coding string, coded io.Reader, limit int64) error {
+	in := bufio.NewReader(coded)
 	var r io.Reader
 	var err error
 	switch coding {
@@ -48,17 +53,19 @@ func undo(coding string, entity []byte, limit int64) ([]byte, error) {
 			r = flate.NewReader(in)
 		}
 	default:
-		return nil, fmt.Errorf("content coding %.40q is not known", coding)
+		return fmt.Errorf("content coding %.40q is not known", coding)
 	}
 	if err != nil {
-		return nil, fmt.Errorf("content coding %s: %w", coding, err)
+		return fmt.Errorf("content coding %s: %w", coding, err)
 	}
-	body, err := io.ReadAll(io.LimitReader(r, limit+1))
-	if int64(len(body)) > limit {
-		return body[:limit], fmt.Errorf("content coding %s: %w", coding, errLimit)
+	n, err := io.Copy(to, io.LimitReader(r, limit))
+	if err == nil && n == limit {
+		if more, _ := io.ReadFull(r, make([]byte, 1)); more > 0 {
+			err = errLimit
+		}
 	}
 	if err != nil {
-		return body, fmt.Errorf("content coding %s: %w", coding, err)
+		return fmt.Errorf("content coding %s: %w", coding, err)
 	}
-	return body, nil
+	return nil
 }

@@ -1,101 +1,133 @@
 package flow
 
-import (
-	"slices"
-)
+import "sort"
 
 // pairing finds the request that each reply answers: the next one, for HTTP/1.x replies come in order; but never one that was sent after
 // the reply, and after lost octets the latest one before it, since the replies to those between may be among what was lost.
 type pairing struct {
-	res      *HTTPResult
-	requests []*Message
-	sent     []int // by request: the number of the last packet that one up to here began in
-	done     int   // requests that have an exchange
-	interim  []*Message
-	asked    int // the request that the reply being read answers, -1 for none
+	open    []*waiting // requests without a reply
+	last    int        // the number of the last packet that a request began in
+	ids     int
+	early   *Exchange // answered before the end of its request
+	interim []*Message
+	asking  int // of open: the request that the reply being read answers, -1 for none
 }
 
-// add takes the next request.
-func (q *pairing) add(m *Message) {
-	last := m.FirstPacket
-	if n := len(q.sent); n > 0 {
-		last = max(last, q.sent[n-1])
+// waiting is a request that has no reply yet. sent is the number of the last packet that one up to here began in.
+type waiting struct {
+	*Exchange
+	sent int
+}
+
+// add takes the next request, whose head is there.
+func (h *HTTP) add(m *Message) {
+	requests := &h.dirs[h.Requests]
+	if requests.begun == m {
+		requests.begun = nil
+		return
 	}
-	q.requests, q.sent = append(q.requests, m), append(q.sent, last)
+	h.last = max(h.last, m.FirstPacket)
+	h.ids++
+	h.open = append(h.open, &waiting{&Exchange{ID: h.ids, Request: m}, h.last})
+	if len(h.open) > h.cfg.Unanswered {
+		h.unanswered(1)
+	}
+}
+
+// asked gives a request out that is whole.
+func (h *HTTP) asked(m *Message) {
+	if x := h.early; x != nil && x.Request == m {
+		h.early = nil
+		h.cfg.Request(x)
+		h.cfg.Reply(x)
+		return
+	}
+	for _, x := range h.open {
+		if x.Request == m {
+			x.told = true
+			h.cfg.Request(x.Exchange)
+		}
+	}
 }
 
 // method is the method of the request that a reply answers; it is remembered for the call of reply that follows.
-func (q *pairing) method(m *Message, resumed bool) string {
-	q.asked = -1
-	if before, _ := slices.BinarySearch(q.sent, m.FirstPacket); before > q.done {
-		q.asked = q.done
+func (h *HTTP) method(m *Message, resumed bool) string {
+	h.asking = -1
+	if requests := &h.dirs[h.Requests]; len(h.open) == 0 && requests.begun == nil && requests.begins() {
+		begun := requests.next()
+		h.add(begun)
+		requests.begun = begun
+	}
+	if before := sort.Search(len(h.open), func(i int) bool { return h.open[i].sent >= m.FirstPacket }); before > 0 {
+		h.asking = 0
 		if resumed && m.Offset > 0 {
-			q.asked = before - 1
+			h.asking = before - 1
 		}
 	}
-	if q.asked < 0 || len(q.requests[q.asked].Head.Octets) == 0 {
+	if h.asking < 0 || len(h.open[h.asking].Request.Head.Octets) == 0 {
 		return ""
 	}
-	return string(q.requests[q.asked].Head.Method())
+	return string(h.open[h.asking].Request.Head.Method())
 }
 
-// reply adds a reply; true if what follows is no HTTP.
-func (q *pairing) reply(m *Message, resumed bool) (tunnel bool) {
+// reply adds a reply.
+func (h *HTTP) reply(m *Message, resumed bool) {
 	if len(m.Head.Octets) == 0 {
-		q.method(m, resumed)
+		h.method(m, resumed)
 	}
 	status := m.Head.Status()
 	if status/100 == 1 && status != 101 {
-		q.interim = append(q.interim, m)
-		return false
-	}
-	e := Exchange{Reply: m, Interim: q.interim}
-	q.interim = nil
-	if q.asked >= 0 {
-		q.unanswered(q.asked)
-		e.Request = q.requests[q.asked]
-		q.done = q.asked + 1
-	}
-	q.res.Exchanges = append(q.res.Exchanges, e)
-	connect := e.Request != nil && len(e.Request.Head.Octets) > 0 && string(e.Request.Head.Method()) == "CONNECT" && status/100 == 2
-	if status != 101 && !connect {
-		return false
-	}
-	if e.Request != nil {
-		q.res.Tunnel[q.res.Requests] = e.Request.End()
-	}
-	q.requests, q.sent = q.requests[:q.done], q.sent[:q.done]
-	return true
-}
-
-// unanswered gives the requests before index to exchanges without a reply.
-func (q *pairing) unanswered(to int) {
-	for ; q.done < to; q.done++ {
-		q.res.Exchanges = append(q.res.Exchanges, Exchange{Request: q.requests[q.done]})
-	}
-}
-
-func (q *pairing) finish() {
-	n := len(q.requests)
-	if len(q.interim) > 0 {
-		e := Exchange{Interim: q.interim}
-		if q.done < n {
-			e.Request = q.requests[q.done]
-			q.done++
+		const most = 16
+		if m.Body.Free(); len(h.interim) < most {
+			h.interim = append(h.interim, m)
 		}
-		q.res.Exchanges = append(q.res.Exchanges, e)
+		return
 	}
-	q.unanswered(n)
-	slices.SortStableFunc(q.res.Exchanges, func(a, b Exchange) int { return a.first() - b.first() })
+	x := &Exchange{}
+	if h.asking >= 0 {
+		h.unanswered(h.asking)
+		x = h.open[0].Exchange
+		h.drop(1)
+	} else {
+		h.ids++
+		x.ID = h.ids
+	}
+	x.Reply, x.Interim, h.interim = m, h.interim, nil
+	h.Tunnel = status == 101 || x.Request != nil && len(x.Request.Head.Octets) > 0 && string(x.Request.Head.Method()) == "CONNECT" && status/100 == 2
+	if x.Request != nil && !x.told && h.early == nil {
+		h.early = x
+		return
+	}
+	h.cfg.Reply(x)
 }
 
-// first is the number of the exchange's first packet.
-func (e Exchange) first() int {
-	switch {
-	case e.Request != nil:
-		return e.Request.FirstPacket
-	case len(e.Interim) > 0:
-		return e.Interim[0].FirstPacket
+// unanswered gives up on the replies to the first n requests that wait.
+func (h *HTTP) unanswered(n int) {
+	for _, x := range h.open[:n] {
+		if x.told {
+			h.cfg.NoReply(x.Exchange)
+		}
 	}
-	return e.Reply.FirstPacket
+	h.drop(n)
+	h.asking -= n
+}
+
+// drop forgets the first n requests that wait.
+func (h *HTTP) drop(n int) {
+	clear(h.open[:n])
+	if h.open = h.open[n:]; len(h.open) == 0 {
+		h.open = nil
+	}
+}
+
+func (h *HTTP) finish() {
+	if x := h.early; x != nil {
+		h.early = nil
+		h.cfg.Request(x)
+		h.cfg.Reply(x)
+	}
+	if len(h.interim) > 0 && len(h.open) > 0 {
+		h.open[0].Interim = h.interim
+	}
+	h.unanswered(len(h.open))
 }

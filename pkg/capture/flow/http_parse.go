@@ -10,123 +10,236 @@ import (
 
 // httpParser cuts one direction into messages.
 type httpParser struct {
-	dir     *Direction
-	cfg     HTTPConfig
+	http    *HTTP
+	dir     int
 	replies bool
-	run, at int  // where the next message begins, if lost is not set
-	lost    bool // look for the next start line
-	resumed bool // octets were lost between the message before and the one given last
-	skipped int64
+
+	buf    []byte // what came and belongs to no message yet, from at on
+	at     int
+	offset int64 // of buf in the direction
+	marks  []mark
+	mark   Mark // the last one
+	fin    bool
+
+	lost    bool     // look for the next start line
+	resumed bool     // octets were lost between the message before and the one that comes
+	looked  int      // of buf: no head ends before
+	begun   *Message // whose head is not whole, and that waits for a reply already
+	message *Message
+	body    *http1.Body // of message; nil: it has none yet
+	framing http1.Framing
 }
 
-func newHTTPParser(d *Direction, c HTTPConfig, replies bool) *httpParser {
-	return &httpParser{dir: d, cfg: c, replies: replies, lost: true}
+// mark says that the octets of buf from At on came with a packet.
+type mark struct {
+	At int
+	Mark
 }
 
 func beginsReply(b []byte) bool { return bytes.HasPrefix(bytes.TrimLeft(b, "\r\n"), []byte("HTTP/1.")) }
 
+// fresh reports whether nothing has come yet.
+func (p *httpParser) fresh() bool { return p.offset == 0 && len(p.buf) == 0 }
+
 // isStart reports whether b begins with a start line of this direction's kind.
 func (p *httpParser) isStart(b []byte) bool {
-	return http1.LooksLikeStart(b) && beginsReply(b) == p.replies
+	return http1.LooksLikeStart(b) && (!p.http.begun || beginsReply(b) == p.replies)
 }
 
-// next gives the next message, nil at the end. method tells the method of the request that a reply which begins in a packet answers.
-func (p *httpParser) next(method func(m *Message, resumed bool) string) *Message {
-	resumed := p.lost || p.run < len(p.dir.Runs) && p.at >= len(p.dir.Runs[p.run].Data)
-	for {
-		if !p.seek() {
-			return nil
+// undecided reports whether b is too short to tell whether it begins with a start line.
+func undecided(b []byte) bool {
+	const enough = 32
+	b = bytes.TrimLeft(b, "\r\n")
+	return len(b) < enough && bytes.IndexByte(b, '\n') < 0
+}
+
+// take takes the octets of a packet.
+func (p *httpParser) take(b []byte, m Mark) {
+	p.marks = append(p.marks, mark{len(p.buf), m})
+	p.mark = m
+	if len(p.buf) > 0 {
+		p.buf = append(p.buf, b...)
+	} else {
+		p.buf = b[:len(b):len(b)] // until there is a rest
+	}
+	p.parse(false)
+	p.forget()
+}
+
+// forget drops what was read, and keeps the rest.
+func (p *httpParser) forget() {
+	n := len(p.marks)
+	if p.at < len(p.buf) {
+		n = max(p.markAt(), 0)
+	}
+	p.marks = p.marks[:copy(p.marks, p.marks[n:])]
+	for i := range p.marks {
+		p.marks[i].At -= p.at
+	}
+	p.offset += int64(p.at)
+	p.looked = max(p.looked-p.at, 0)
+	switch rest := p.buf[p.at:]; {
+	case len(rest) == 0:
+		p.buf, p.marks = nil, nil
+	case p.at > 0 || cap(p.buf) == len(p.buf): // it may be who gave it
+		p.buf = bytes.Clone(rest)
+	}
+	p.at = 0
+}
+
+// markAt is the index of the mark of the packet that brought the octet at hand.
+func (p *httpParser) markAt() int {
+	return sort.Search(len(p.marks), func(i int) bool { return p.marks[i].At > p.at }) - 1
+}
+
+// parse reads what is there; last: of this run nothing more comes.
+func (p *httpParser) parse(last bool) {
+	for !p.http.Tunnel {
+		switch {
+		case p.body != nil:
+			if !p.entity() {
+				return
+			}
+		case p.at == len(p.buf), p.lost && !p.seek(last):
+			return
+		default:
+			if !p.head(last) {
+				return
+			}
 		}
-		p.resumed = resumed
-		if m := p.message(method); m != nil {
-			return m
-		}
-		resumed = true
 	}
 }
 
 // seek moves to the next place where a message may begin.
-func (p *httpParser) seek() bool {
-	for ; p.run < len(p.dir.Runs); p.run, p.at, p.lost = p.run+1, 0, true {
-		r := &p.dir.Runs[p.run]
-		if !p.lost {
-			if p.at < len(r.Data) {
-				return true
-			}
+func (p *httpParser) seek(last bool) bool {
+	for i := sort.Search(len(p.marks), func(i int) bool { return p.marks[i].At >= p.at }); i < len(p.marks); i++ {
+		at := p.marks[i].At
+		start := p.isStart(p.buf[at:])
+		if !start && (last || !undecided(p.buf[at:])) {
 			continue
 		}
-		for i := sort.Search(len(r.Marks), func(i int) bool { return r.Marks[i].At >= p.at }); i < len(r.Marks); i++ {
-			if at := r.Marks[i].At; p.isStart(r.Data[at:]) {
-				p.skipped += int64(at - p.at)
-				p.at, p.lost = at, false
-				return true
-			}
+		p.http.Skipped[p.dir] += int64(at - p.at)
+		p.at, p.looked = at, at
+		if start {
+			p.http.roles(p.dir, beginsReply(p.buf[at:]))
+			p.lost = false
 		}
-		p.skipped += int64(len(r.Data) - p.at)
+		return start
 	}
+	p.http.Skipped[p.dir] += int64(len(p.buf) - p.at)
+	p.at = len(p.buf)
+	p.resumed = true
 	return false
 }
 
-// message reads one message at the place found; nil means that there is none here, and that the parser is lost.
-func (p *httpParser) message(method func(*Message, bool) string) *Message {
-	r := &p.dir.Runs[p.run]
-	first := r.MarkAt(p.at)
-	m := &Message{Offset: r.Offset + int64(p.at), First: first.Time, FirstPacket: first.PacketNo}
-	h, n, err := http1.ParseHead(r.Data[p.at:], p.cfg.Head)
+// head reads a head; false: more has to come.
+func (p *httpParser) head(last bool) bool {
+	b := p.buf[p.at:]
+	start := p.isStart(b)
+	switch {
+	case !start && !last && undecided(b):
+		return false
+	case !start:
+		p.pass()
+		return true
+	case !last && len(b) < p.http.cfg.Head && !p.blankLine():
+		return false
+	}
+	m := p.next()
+	h, n, err := http1.ParseHead(b, p.http.cfg.Head)
 	switch {
 	case errors.Is(err, http1.ErrIncomplete):
-		if !p.isStart(r.Data[p.at:]) {
-			p.pass()
-			return nil
+		if !last {
+			return false
 		}
-		m.Octets = r.Data[p.at:]
-		p.advance(m, len(m.Octets))
-		m.Why = p.ending()
-		return m
+		p.octets(m, len(b))
+		m.Why = WhyCut // until the end of the run is known
+		if p.message = m; !p.replies {
+			p.http.add(m)
+		}
+		return false
 	case err != nil || h.IsReply() != p.replies:
-		if !p.isStart(r.Data[p.at:]) {
-			p.pass()
-			return nil
-		}
 		p.lost = true
 		m.Why, m.Err = WhyMalformed, err
-		end := p.nextMark(r)
-		m.Octets = r.Data[p.at:end]
-		p.advance(m, end-p.at)
-		return m
+		p.octets(m, p.nextMark()-p.at)
+		if !p.replies {
+			p.http.add(m)
+		}
+		p.give(m)
+		return true
 	}
-	m.Head, m.Octets = h, h.Octets
-	var f http1.Framing
+	p.http.Heads++
+	p.octets(m, n)
+	m.Head, _, _ = http1.ParseHead(m.Octets, p.http.cfg.Head)
+	p.begin(m)
+	return true
+}
+
+// next is the message that begins with the octet at hand.
+func (p *httpParser) next() *Message {
+	if p.begun == nil {
+		first := p.marks[p.markAt()]
+		return &Message{Offset: p.offset + int64(p.at), First: first.Time, FirstPacket: first.PacketNo}
+	}
+	return p.begun
+}
+
+// begins reports whether a head has begun that is not whole.
+func (p *httpParser) begins() bool {
+	return p.body == nil && !p.lost && p.at < len(p.buf) && p.isStart(p.buf[p.at:])
+}
+
+// begin reads what a head says of the body behind it.
+func (p *httpParser) begin(m *Message) {
+	var err error
 	if p.replies {
-		f, err = http1.ReplyFraming(&h, method(m, p.resumed))
+		p.framing, err = http1.ReplyFraming(&m.Head, p.http.method(m, p.resumed))
 	} else {
-		f, err = http1.RequestFraming(&h)
+		p.framing, err = http1.RequestFraming(&m.Head)
+		p.http.add(m)
 	}
-	m.Doubts = f.Doubts
-	p.advance(m, n)
+	m.Doubts = p.framing.Doubts
 	if err != nil {
 		m.Why, m.Err, p.lost = WhyMalformed, err, true
-		return m
+		p.give(m)
+		return
 	}
-	p.body(m, f)
-	decodeContent(m, p.cfg.Body)
-	return m
+	p.message, p.body = m, http1.NewBody(p.framing)
+	m.Body = p.http.cfg.Bodies.Body()
+}
+
+// blankLine reports whether a head ends in what is there.
+func (p *httpParser) blankLine() bool {
+	from := max(p.looked-3, p.at)
+	p.looked = len(p.buf)
+	return bytes.Contains(p.buf[from:], []byte("\n\r\n")) || bytes.Contains(p.buf[from:], []byte("\n\n"))
+}
+
+// octets makes the next n octets those of a head.
+func (p *httpParser) octets(m *Message, n int) {
+	m.Octets = bytes.Clone(p.buf[p.at : p.at+n])
+	p.advance(m, n)
 }
 
 // pass gives up on the octet at hand: it begins no message. seek counts the others.
 func (p *httpParser) pass() {
+	p.lost, p.resumed = true, true
+	if m := p.begun; m != nil { // a reply took it for its request
+		p.octets(m, 1)
+		p.begun, m.Why = nil, WhyMalformed
+		p.give(m)
+		return
+	}
 	p.at++
-	p.skipped++
-	p.lost = true
+	p.http.Skipped[p.dir]++
 }
 
 // nextMark is where the next packet's octets begin.
-func (p *httpParser) nextMark(r *Run) int {
-	i := sort.Search(len(r.Marks), func(i int) bool { return r.Marks[i].At > p.at })
-	if i < len(r.Marks) {
-		return r.Marks[i].At
+func (p *httpParser) nextMark() int {
+	if i := p.markAt() + 1; i < len(p.marks) {
+		return p.marks[i].At
 	}
-	return len(r.Data)
+	return len(p.buf)
 }
 
 // advance makes the next n octets of the run part of m.
@@ -134,14 +247,8 @@ func (p *httpParser) advance(m *Message, n int) {
 	if n == 0 {
 		return
 	}
-	r := &p.dir.Runs[p.run]
-	i := sort.Search(len(r.Marks), func(i int) bool { return r.Marks[i].At > p.at }) - 1
-	for i = max(i, 0); i < len(r.Marks) && r.Marks[i].At < p.at+n; i++ {
-		mark := r.Marks[i]
-		if mark.At >= p.at || m.Wire == 0 { // else counted with the octets before
-			m.Comments = append(m.Comments, mark.Comments...)
-		}
-		if mark.PacketNo >= m.LastPacket {
+	for i := max(p.markAt(), 0); i < len(p.marks) && p.marks[i].At < p.at+n; i++ {
+		if mark := p.marks[i]; mark.PacketNo >= m.LastPacket {
 			m.Last, m.LastPacket = mark.Time, mark.PacketNo
 		}
 	}
@@ -149,77 +256,107 @@ func (p *httpParser) advance(m *Message, n int) {
 	m.Wire += int64(n)
 }
 
-// ending says why a message ends with the run.
-func (p *httpParser) ending() Why {
-	if p.run+1 < len(p.dir.Runs) || p.dir.GapAfter > 0 {
-		return WhyGap
-	}
-	return WhyCut
-}
-
-// body reads the body behind a head, across gaps where its length is known.
-func (p *httpParser) body(m *Message, f http1.Framing) {
-	b := http1.NewBody(f)
-	owned := false
-	for !b.Done() {
-		r := &p.dir.Runs[p.run]
-		if p.at == len(r.Data) {
-			if !p.overGap(m, b, f) {
-				return
-			}
-			continue
-		}
-		entity, n, err := b.Write(r.Data[p.at:])
-		if m.Why == 0 && len(entity) > 0 {
-			if room := p.cfg.Body - int64(len(m.Entity)); int64(len(entity)) > room {
-				m.Why, entity = WhyLimit, entity[:room]
-			}
-			if m.Entity == nil {
-				m.Entity = entity[:len(entity):len(entity)]
-			} else {
-				if !owned {
-					m.Entity, owned = bytes.Clone(m.Entity), true
-				}
-				m.Entity = append(m.Entity, entity...)
-			}
-		}
+// entity reads the body behind a head; false: more has to come.
+func (p *httpParser) entity() bool {
+	m := p.message
+	for !p.body.Done() && p.at < len(p.buf) {
+		entity, n, err := p.body.Write(p.buf[p.at:])
+		p.keep(m, entity)
 		p.advance(m, n)
 		if err != nil {
 			m.Why, m.Err, p.lost = WhyMalformed, err, true
-			return
+			p.give(m)
+			return true
 		}
+	}
+	if !p.body.Done() {
+		return false
+	}
+	p.give(m)
+	return true
+}
+
+func (p *httpParser) keep(m *Message, entity []byte) {
+	if m.Why != 0 || len(entity) == 0 {
+		return
+	}
+	if room := p.http.cfg.Body - m.Body.Len(); int64(len(entity)) > room {
+		m.Why, entity = WhyLimit, entity[:room]
+	}
+	if _, err := m.Body.Write(entity); err != nil {
+		m.Err = err
 	}
 }
 
-// overGap goes on in the next run, if the body does; else it ends the message.
-func (p *httpParser) overGap(m *Message, b *http1.Body, f http1.Framing) bool {
-	if p.run+1 == len(p.dir.Runs) {
-		if err := b.Close(); err != nil || p.dir.GapAfter > 0 || !p.dir.FIN {
-			m.Missing += min(p.dir.GapAfter, b.Left())
+// give ends a message.
+func (p *httpParser) give(m *Message) {
+	p.message, p.body = nil, nil
+	if m.Body == nil {
+		m.Body = p.http.cfg.Bodies.Body()
+	}
+	if len(m.Head.Octets) > 0 {
+		decodeContent(m, p.http.cfg.Body, p.http.cfg.Bodies)
+	}
+	if p.replies {
+		p.http.reply(m, p.resumed)
+	} else {
+		p.http.asked(m)
+	}
+	p.resumed = p.lost
+}
+
+// endOfRun ends what is open, before octets that are missing, or at the end: -1 if nobody knows how many. The body of a message goes on over
+// a gap where its length is known.
+func (p *httpParser) endOfRun(gap int64, last bool) {
+	p.parse(true)
+	m := p.message
+	why := WhyGap
+	if last && gap == 0 {
+		why = WhyCut
+	}
+	switch {
+	case m == nil:
+	case p.body == nil:
+		m.Why = why
+		p.give(m)
+	case last:
+		if err := p.body.Close(); err != nil || gap > 0 || !p.fin {
+			m.Missing += min(gap, p.body.Left())
 			if m.Why == 0 {
-				m.Why = p.ending()
+				m.Why = why
 			}
 		}
-		return false
+		p.give(m)
+	default:
+		p.overGap(m, gap)
 	}
-	gap := p.dir.Runs[p.run+1].GapBefore
+	p.http.Skipped[p.dir] += int64(len(p.buf) - p.at)
+	p.at = len(p.buf)
+	p.forget()
+	if p.body == nil {
+		p.lost, p.resumed = true, true
+	}
+}
+
+// overGap goes on behind a gap, if the body does; else it ends the message.
+func (p *httpParser) overGap(m *Message, gap int64) {
 	if m.Why == 0 {
 		m.Why = WhyGap
 	}
 	switch {
-	case f.Kind == http1.UntilClose:
-	case gap < 0, f.Kind != http1.Length:
-		return false
-	case b.Left() < gap: // the body ends somewhere in the gap
-		m.Missing += b.Left()
-		return false
+	case p.framing.Kind == http1.UntilClose:
+	case gap < 0, p.framing.Kind != http1.Length:
+		p.give(m)
+		return
+	case p.body.Left() < gap: // the body ends somewhere in the gap
+		m.Missing += p.body.Left()
+		p.give(m)
+		return
 	default:
-		b.Skip(gap)
+		p.body.Skip(gap)
 	}
 	m.Missing += max(gap, 0)
-	p.run, p.at = p.run+1, 0
-	if f.Kind == http1.Length && b.Done() {
-		return false
+	if p.framing.Kind == http1.Length && p.body.Done() {
+		p.give(m)
 	}
-	return true
 }

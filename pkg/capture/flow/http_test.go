@@ -63,8 +63,8 @@ func show(m *flow.Message) string {
 	} else if s != "" {
 		s = string(m.Head.Method())
 	}
-	if len(m.Body) > 0 {
-		s += " " + string(m.Body)
+	if b := octets(m); len(b) > 0 {
+		s += " " + string(b)
 	}
 	if m.Why != 0 {
 		s += " (" + m.Why.String() + ")"
@@ -72,9 +72,9 @@ func show(m *flow.Message) string {
 	return s
 }
 
-func exchanges(h flow.HTTPResult) []string {
+func exchanges(h told) []string {
 	var out []string
-	for _, e := range h.Exchanges {
+	for _, e := range h.exchanges {
 		s := show(e.Request)
 		for _, m := range e.Interim {
 			s += " > " + show(m)
@@ -114,7 +114,7 @@ func TestHTTP(t *testing.T) {
 	} {
 		flows, _ := flowsOf(t, flow.Limits{}, talkOf(!tt.open, tt.turns...)...)
 		require.Len(t, flows, 1, name)
-		assert.Equal(t, tt.want, exchanges(flow.HTTP(flows[0], flow.HTTPConfig{})), name)
+		assert.Equal(t, tt.want, exchanges(httpOf(t, flows[0], flow.HTTPConfig{})), name)
 	}
 }
 
@@ -122,19 +122,17 @@ func TestTunnelsAreLeftAlone(t *testing.T) {
 	up := "POST / HTTP/1.1\r\nUpgrade: hhfr/1\r\nContent-Length: 1\r\n\r\n1"
 	sw := "HTTP/1.1 101 Switching Protocols\r\nUpgrade: hhfr/1\r\n\r\n"
 	flows, _ := flowsOf(t, flow.Limits{}, talkOf(true, q(up), a(sw+"\x01HHFR"), q("\x01HHFR"), q(post("no")))...)
-	h := flow.HTTP(flows[0], flow.HTTPConfig{})
+	h := httpOf(t, flows[0], flow.HTTPConfig{})
 	assert.Equal(t, []string{"POST 1 > 101"}, exchanges(h))
-	assert.Equal(t, [2]int64{int64(len(up)), int64(len(sw))}, h.Tunnel)
 
 	connect, two := "CONNECT h:1 HTTP/1.1\r\n\r\n", "HTTP/1.1 200 OK\r\n\r\n"
 	flows, _ = flowsOf(t, flow.Limits{}, talkOf(true, q(connect), a(two), q("x"), a("y"))...)
-	h = flow.HTTP(flows[0], flow.HTTPConfig{})
-	assert.Equal(t, [2]int64{int64(len(connect)), int64(len(two))}, h.Tunnel)
+	h = httpOf(t, flows[0], flow.HTTPConfig{})
+	assert.Equal(t, []string{"CONNECT > 200"}, exchanges(h))
 
 	flows, _ = flowsOf(t, flow.Limits{}, talkOf(true, q(up), a(ok("2")), q(post("3")), a(ok("4")))...)
-	h = flow.HTTP(flows[0], flow.HTTPConfig{})
+	h = httpOf(t, flows[0], flow.HTTPConfig{})
 	assert.Equal(t, []string{"POST 1 > 200 2", "POST 3 > 200 4"}, exchanges(h))
-	assert.Equal(t, [2]int64{-1, -1}, h.Tunnel)
 }
 
 func TestCaptureThatBeginsWithTheServer(t *testing.T) {
@@ -142,22 +140,21 @@ func TestCaptureThatBeginsWithTheServer(t *testing.T) {
 	flows, _ := flowsOf(t, flow.Limits{}, packets[3:]...)
 	require.Len(t, flows, 1)
 	assert.Equal(t, "10.0.0.2:80", flows[0].Src.String())
-	h := flow.HTTP(flows[0], flow.HTTPConfig{})
-	assert.Equal(t, 1, h.Requests)
+	h := httpOf(t, flows[0], flow.HTTPConfig{})
+	assert.Equal(t, 1, h.requests)
 	assert.Equal(t, []string{"- > 200 2", "POST 3 > 200 4"}, exchanges(h))
-	assert.True(t, flow.LooksHTTP(&flows[0].Dirs[0].Runs[0]))
 }
 
 func TestMessageSaysWhereAndWhen(t *testing.T) {
 	flows, _ := flowsOf(t, flow.Limits{}, talkOf(true, q(post("abcdef")[:49]), q(post("abcdef")[49:]+post("1")), a(ok("2")+ok("3")))...)
-	h := flow.HTTP(flows[0], flow.HTTPConfig{})
-	require.Len(t, h.Exchanges, 2)
-	m := h.Exchanges[0].Request
+	h := httpOf(t, flows[0], flow.HTTPConfig{})
+	require.Len(t, h.exchanges, 2)
+	m := h.exchanges[0].Request
 	assert.Equal(t, []int{3, 4}, []int{m.FirstPacket, m.LastPacket})
 	assert.Equal(t, at2time(2), m.First)
 	assert.Equal(t, at2time(3), m.Last)
 	assert.Equal(t, int64(len(post("abcdef"))), m.Wire)
-	m = h.Exchanges[1].Request
+	m = h.exchanges[1].Request
 	assert.Equal(t, int64(len(post("abcdef"))), m.Offset)
 	assert.Equal(t, m.Offset+m.Wire, m.End())
 	assert.Equal(t, "POST /s HTTP/1.1\r\nHost: h\r\nContent-Length: 1\r\n\r\n", string(m.Octets))
@@ -183,30 +180,29 @@ func TestContentCodings(t *testing.T) {
 	} {
 		reply := fmt.Sprintf("HTTP/1.1 200 OK\r\nContent-Encoding: %s\r\nContent-Length: %d\r\n\r\n%s", tt.coding, len(tt.entity), tt.entity)
 		flows, _ := flowsOf(t, flow.Limits{}, talkOf(true, q(post("1")), a(reply))...)
-		m := flow.HTTP(flows[0], flow.HTTPConfig{}).Exchanges[0].Reply
-		assert.Equal(t, tt.entity, m.Entity, tt.coding)
+		m := httpOf(t, flows[0], flow.HTTPConfig{}).exchanges[0].Reply
 		assert.True(t, m.Complete())
 		if tt.ok {
 			assert.NoError(t, m.CodingErr, tt.coding)
-			assert.Equal(t, plain, m.Body, tt.coding)
+			assert.Equal(t, plain, octets(m), tt.coding)
 		} else {
 			assert.Error(t, m.CodingErr, tt.coding)
-			assert.Equal(t, tt.entity, m.Body, tt.coding)
+			assert.Equal(t, tt.entity, octets(m), tt.coding)
 		}
 	}
 	reply := fmt.Sprintf("HTTP/1.1 200 OK\r\nContent-Encoding: gzip\r\nContent-Length: %d\r\n\r\n%s", gz.Len(), gz.Bytes())
 	flows, _ := flowsOf(t, flow.Limits{}, talkOf(true, q(post("123")), a(reply))...)
-	h := flow.HTTP(flows[0], flow.HTTPConfig{Body: 100})
-	m := h.Exchanges[0].Reply
+	h := httpOf(t, flows[0], flow.HTTPConfig{Body: 100})
+	m := h.exchanges[0].Reply
 	assert.Error(t, m.CodingErr)
-	assert.Len(t, m.Body, 100)
-	assert.Equal(t, "POST 1 (limit)", show(flow.HTTP(flows[0], flow.HTTPConfig{Body: 1}).Exchanges[0].Request))
+	assert.Len(t, octets(m), 100)
+	assert.Equal(t, "POST 1 (limit)", show(httpOf(t, flows[0], flow.HTTPConfig{Body: 1}).exchanges[0].Request))
 }
 
 func TestDoubtsAreReported(t *testing.T) {
 	smuggle := "POST / HTTP/1.1\r\nContent-Length: 5\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n"
 	flows, _ := flowsOf(t, flow.Limits{}, talkOf(true, q(smuggle+post("1")), a(ok("2")+ok("3")))...)
-	h := flow.HTTP(flows[0], flow.HTTPConfig{})
+	h := httpOf(t, flows[0], flow.HTTPConfig{})
 	assert.Equal(t, []string{"POST > 200 2", "POST 1 > 200 3"}, exchanges(h))
-	assert.True(t, slices.Contains(h.Exchanges[0].Request.Doubts, http1.BothLengths))
+	assert.True(t, slices.Contains(h.exchanges[0].Request.Doubts, http1.BothLengths))
 }

@@ -102,6 +102,11 @@ var errEmpty = errors.New("it is empty")
 // magics are how captures begin: pcapng, and pcap of either byte order with micro- and nanoseconds.
 var magics = []string{"\x0A\x0D\x0D\x0A", "\xD4\xC3\xB2\xA1", "\xA1\xB2\xC3\xD4", "\x4D\x3C\xB2\xA1", "\xA1\xB2\x3C\x4D"}
 
+// IsCapture reports whether b, at least four octets, begins like a capture, or one in gzip.
+func IsCapture(b []byte) bool {
+	return len(b) >= 4 && (begins(b[:4]) || b[0] == 0x1F && b[1] == 0x8B)
+}
+
 // begins tells whether b, up to four octets, may be the beginning of a capture.
 func begins(b []byte) bool {
 	return slices.ContainsFunc(magics, func(m string) bool { return strings.HasPrefix(m, string(b)) })
@@ -165,4 +170,50 @@ func (f *File) fail(at int64, err error) error {
 		return &Error{Code: Malformed, At: at, Err: err}
 	}
 	return &Error{Code: ReadFailed, At: at, Err: err}
+}
+
+// Read gives an assembler the packets of captures, in the order of their times, numbered in that order. A capture that is cut off or damaged is no
+// error, [Stats.Truncated] tells; errors are those of reading ([ReadFailed]) and of the receivers.
+func Read(c Config, files ...*File) (Stats, error) {
+	a := NewAssembler(c)
+	next := make([]*Packet, len(files))
+	fill := func(i int) error {
+		p, err := files[i].Next()
+		var e *Error
+		switch {
+		case err == nil:
+			next[i] = &p
+			return nil
+		case errors.As(err, &e) && e.Code != ReadFailed:
+			a.stats.Truncated, a.stats.TruncatedAt = true, e.At
+		case !errors.Is(err, io.EOF):
+			return err
+		}
+		next[i] = nil
+		return nil
+	}
+	for i := range files {
+		if err := fill(i); err != nil {
+			return a.stats, err
+		}
+	}
+	for {
+		first := -1
+		for i, p := range next {
+			if p != nil && (first < 0 || p.Time.Before(next[first].Time)) {
+				first = i
+			}
+		}
+		if first < 0 {
+			return a.Close()
+		}
+		p := *next[first]
+		p.No = a.stats.Packets + 1
+		if err := a.Add(p); err != nil {
+			return a.stats, err
+		}
+		if err := fill(first); err != nil {
+			return a.stats, err
+		}
+	}
 }

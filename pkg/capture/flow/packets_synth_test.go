@@ -3,6 +3,8 @@ package flow_test
 import (
 	"bytes"
 	"encoding/binary"
+	"io"
+	"slices"
 	"testing"
 	"time"
 
@@ -51,21 +53,98 @@ func pcapOf(link uint32, packets ...[]byte) []byte {
 	return w.Bytes()
 }
 
+// run is a piece of a direction without a gap; gapBefore is how many octets are missing in front of it, -1 if nobody knows.
+type run struct {
+	offset, gapBefore int64
+	data              []byte
+	marks             []flow.Mark
+	at                []int // where in data what each mark brought begins
+}
+
+func (r *run) end() int64 { return r.offset + int64(len(r.data)) }
+
+// whole is a connection as an assembler gave it out.
+type whole struct {
+	*flow.Flow
+	dirs  [2][]run
+	calls []func(flow.Receiver) error
+	done  func(*whole) error
+}
+
+func (w *whole) Octets(dir int, gap int64, b []byte, m flow.Mark) error {
+	b = bytes.Clone(b)
+	w.calls = append(w.calls, func(r flow.Receiver) error { return r.Octets(dir, gap, b, m) })
+	list := w.dirs[dir]
+	if len(list) == 0 || gap > 0 {
+		offset := max(gap, 0)
+		if len(list) > 0 {
+			offset += list[len(list)-1].end()
+		}
+		list = append(list, run{offset: offset, gapBefore: gap})
+	}
+	r := &list[len(list)-1]
+	r.at, r.marks = append(r.at, len(r.data)), append(r.marks, m)
+	r.data = append(r.data, b...)
+	w.dirs[dir] = list
+	return nil
+}
+
+func (w *whole) Closed() error { return w.done(w) }
+
+// gather has an assembler give connections to done.
+func gather(l flow.Limits, done func(*whole) error) flow.Config {
+	return flow.Config{Limits: l, Flow: func(f *flow.Flow) flow.Receiver { return &whole{Flow: f, done: done} }}
+}
+
 // flowsOf reassembles raw packets, one a second.
-func flowsOf(tb testing.TB, l flow.Limits, packets ...[]byte) ([]*flow.Flow, flow.Stats) {
+func flowsOf(tb testing.TB, l flow.Limits, packets ...[]byte) ([]*whole, flow.Stats) {
 	tb.Helper()
-	var flows []*flow.Flow
-	a := flow.NewAssembler(flow.Config{Limits: l, Flow: func(f *flow.Flow) error {
+	var flows []*whole
+	a := flow.NewAssembler(gather(l, func(f *whole) error {
 		checkFlow(tb, f)
 		flows = append(flows, f)
 		return nil
-	}})
+	}))
 	for i, p := range packets {
 		require.NoError(tb, a.Add(flow.Packet{No: i + 1, Time: time.Unix(int64(i), 0), Link: 101, Length: len(p), Data: p}))
 	}
 	stats, err := a.Close()
 	require.NoError(tb, err)
 	return flows, stats
+}
+
+// told is what the HTTP messages of a connection are.
+type told struct {
+	requests  int
+	exchanges []*flow.Exchange
+}
+
+func httpOf(tb testing.TB, w *whole, c flow.HTTPConfig) (t told) {
+	tb.Helper()
+	add := func(x *flow.Exchange) {
+		if !slices.Contains(t.exchanges, x) {
+			t.exchanges = append(t.exchanges, x)
+		}
+	}
+	c.Request, c.Reply = add, add
+	h := flow.NewHTTP(c)
+	for _, call := range w.calls {
+		require.NoError(tb, call(httpReceiver{h}))
+	}
+	h.Close(w.Ends)
+	slices.SortFunc(t.exchanges, func(a, b *flow.Exchange) int { return a.ID - b.ID })
+	t.requests = h.Requests
+	return t
+}
+
+type httpReceiver struct{ *flow.HTTP }
+
+func (httpReceiver) Closed() error { return nil }
+
+// octets are those of a body.
+func octets(m *flow.Message) []byte {
+	b, _ := io.ReadAll(m.Body.Reader())
+	return b
 }
 
 func at2time(s int) time.Time { return time.Unix(int64(s), 0) }

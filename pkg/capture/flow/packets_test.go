@@ -74,7 +74,7 @@ func TestCutGzipAndFailingDisk(t *testing.T) {
 	require.NoError(t, w.Close())
 	f, err := flow.Open(bytes.NewReader(z.Bytes()[:z.Len()-20]))
 	require.NoError(t, err)
-	stats, err := flow.Flows(f, flow.Config{})
+	stats, err := flow.Read(flow.Config{}, f)
 	require.NoError(t, err)
 	assert.True(t, stats.Truncated)
 	assert.Greater(t, stats.Packets, 500)
@@ -87,14 +87,14 @@ func TestCutGzipAndFailingDisk(t *testing.T) {
 	require.NoError(t, w.Close())
 	f, err = flow.Open(bytes.NewReader(z.Bytes()[:z.Len()-9])) // its checksum and length, and an octet of data
 	require.NoError(t, err)
-	stats, err = flow.Flows(f, flow.Config{})
+	stats, err = flow.Read(flow.Config{}, f)
 	require.NoError(t, err)
 	assert.True(t, stats.Truncated)
 	assert.Equal(t, 3, stats.Packets)
 
 	f, err = flow.Open(io.MultiReader(bytes.NewReader(pcapOf(101, p)), iotest.ErrReader(errors.New("broken"))))
 	require.NoError(t, err)
-	_, err = flow.Flows(f, flow.Config{})
+	_, err = flow.Read(flow.Config{}, f)
 	assert.ErrorIs(t, err, &flow.Error{Code: flow.ReadFailed})
 	_, err = f.Next()
 	assert.Error(t, err)
@@ -132,8 +132,8 @@ func TestLinkTypes(t *testing.T) {
 		"ppp":              {9, cat([]byte{0xFF, 3, 0, 0x21}, ip)},
 	} {
 		s := read(t, pcapOf(tt.link, tt.data))
-		if assert.Len(t, s.flows, 1, "%s %v", name, s.stats.Undecoded) && assert.Len(t, s.flows[0].Dirs[0].Runs, 1, name) {
-			assert.Equal(t, "hello", string(s.flows[0].Dirs[0].Runs[0].Data), name)
+		if assert.Len(t, s.flows, 1, "%s %v", name, s.stats.Undecoded) && assert.Len(t, s.flows[0].dirs[0], 1, name) {
+			assert.Equal(t, "hello", string(s.flows[0].dirs[0][0].data), name)
 		}
 		for cut := range tt.data { // no cut is a crash
 			read(t, pcapOf(tt.link, tt.data[:cut]))
@@ -168,7 +168,7 @@ func TestFragmentsInAnyOrder(t *testing.T) {
 		for _, order := range [][][]byte{frags, {frags[3], frags[2], frags[1], frags[0]}, {frags[0], frags[0], frags[2], frags[1], frags[3]}} {
 			flows, stats := flowsOf(t, flow.Limits{}, order...)
 			require.Len(t, flows, 1)
-			assert.Equal(t, "a payload of forty octets, cut in pieces", string(flows[0].Dirs[0].Runs[0].Data))
+			assert.Equal(t, "a payload of forty octets, cut in pieces", string(flows[0].dirs[0][0].data))
 			assert.Zero(t, stats.LostDatagrams)
 		}
 	}
@@ -194,7 +194,7 @@ func TestDatagramsAndComments(t *testing.T) {
 	f, err := flow.Open(bytes.NewReader(pcapOf(101, udp)))
 	require.NoError(t, err)
 	var got []flow.Datagram
-	_, err = flow.Flows(f, flow.Config{Datagram: func(d flow.Datagram) error { got = append(got, d); return nil }})
+	_, err = flow.Read(flow.Config{Datagram: func(d flow.Datagram) error { got = append(got, d); return nil }}, f)
 	require.NoError(t, err)
 	require.Len(t, got, 1)
 	assert.Equal(t, "abc", string(got[0].Data))

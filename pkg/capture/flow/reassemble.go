@@ -3,8 +3,6 @@ package flow
 import (
 	"cmp"
 	"container/list"
-	"errors"
-	"io"
 	"net/netip"
 	"slices"
 	"time"
@@ -12,11 +10,9 @@ import (
 
 // Limits bound what reassembly keeps. The zero value works.
 type Limits struct {
-	// FlowOctets is what one TCP connection may take, both directions, in octets; 0 means 256 MiB. What is beyond counts as missing.
-	FlowOctets int64
-	// Octets is what all connections together may take; 0 means 1 GiB. Beyond it the one that was idle longest is given out as it is.
+	// Octets is what waits for others in front of it, of all connections together; 0 means 16 MiB. Beyond it the connection that was idle longest is given out as it is.
 	Octets int64
-	// Flows is how many connections may be open; 0 means 65,536. Beyond it the one that was idle longest is given out as it is.
+	// Flows is how many connections may be open; 0 means 8,192. Beyond it the one that was idle longest is given out as it is.
 	Flows int
 	// PendingOctets and PendingPieces are what one direction keeps behind a gap before the gap counts as missing; 0 means 4 MiB and 4,096.
 	PendingOctets, PendingPieces int
@@ -24,9 +20,8 @@ type Limits struct {
 
 // WithDefaults fills in what is zero.
 func (l Limits) WithDefaults() Limits {
-	l.FlowOctets = cmp.Or(l.FlowOctets, 256<<20)
-	l.Octets = cmp.Or(l.Octets, 1<<30)
-	l.Flows = cmp.Or(l.Flows, 65536)
+	l.Octets = cmp.Or(l.Octets, 16<<20)
+	l.Flows = cmp.Or(l.Flows, 8192)
 	l.PendingOctets = cmp.Or(l.PendingOctets, 4<<20)
 	l.PendingPieces = cmp.Or(l.PendingPieces, 4096)
 	return l
@@ -38,65 +33,45 @@ const closedFor = 30 * time.Second
 // markCost is what a mark counts against octet limits.
 const markCost = 64
 
-// Config says what [Flows] and [NewAssembler] do with what they find.
+// Config says what an [Assembler] does with what it finds.
 type Config struct {
 	Limits Limits
-	// Flow is given each TCP connection when it is done: after it ended, at the end of the capture, or when a limit asks for it; IDs are in
-	// the order of first packets, the calls may not be. An error ends the reading.
-	Flow func(*Flow) error
-	// Datagram is given each UDP datagram; nil means that they are only counted.
+	// Flow is told of each TCP connection before its first octets, or at its end if it has none, and says who takes it; nil: nobody.
+	Flow func(*Flow) Receiver
+	// Datagram is given each UDP datagram; nil means that they are only counted. An error ends the reading.
 	Datagram func(Datagram) error
 }
 
-// Flow is one TCP connection. Src opened it, if Opened; else it is who sent its first packet in the capture. Dirs[0] is from Src to Dst.
+// Receiver takes the octets of one connection, in order, as they come. An error ends the reading.
+type Receiver interface {
+	// Octets takes those of one packet in a direction: 0 from Src to Dst. gap is how many octets are missing in front of them; -1 for the first ones of a direction whose
+	// beginning is not known. b is good until the call returns.
+	Octets(dir int, gap int64, b []byte, m Mark) error
+	// Closed says that nothing more comes: the connection ended, or the capture did, or a limit asks for it.
+	Closed() error
+}
+
+// Flow is one TCP connection. Src opened it, if Opened; else it is who sent its first packet in the capture. Last and Ends grow while it lasts.
 type Flow struct {
-	ID          int // from 1
+	ID          int // from 1, in the order of first packets
 	Src, Dst    netip.AddrPort
 	Opened      bool
 	First, Last time.Time
 	FirstPacket int
-	Dirs        [2]Direction
+	Ends        [2]End
 }
 
-// Direction is one direction of a connection. Offsets count octets since the first that is known to have existed: the one behind SYN or, if that is not in the
-// capture, the first one seen; missing ones count.
-type Direction struct {
-	Runs []Run
-	// GapAfter is how many octets are missing behind the last run, as far as acknowledgements or FIN tell.
+// End is how a direction ends. GapAfter is how many octets are missing behind the last one that is there, as far as acknowledgements or FIN tell.
+type End struct {
 	GapAfter      int64
 	SYN, FIN, RST bool
 }
 
-// Run is a piece of a direction without a gap. GapBefore is how many octets are missing in front of it: 0 for a first run that begins the
-// connection, -1 for one of which that is not known. Marks are in order; the first one is at 0.
-type Run struct {
-	Offset    int64
-	GapBefore int64
-	Data      []byte
-	Marks     []Mark
-}
-
-// End is the offset behind the run.
-func (r *Run) End() int64 { return r.Offset + int64(len(r.Data)) }
-
-// Mark says that the octets of a run from At on came with this packet.
+// Mark is the packet that brought octets.
 type Mark struct {
-	At       int
 	Time     time.Time
 	PacketNo int
 	Comments []string
-}
-
-// MarkAt is the mark of the packet that brought the octet at index at of Data.
-func (r *Run) MarkAt(at int) Mark {
-	i, ok := slices.BinarySearchFunc(r.Marks, at, func(m Mark, at int) int { return m.At - at })
-	if !ok {
-		i--
-	}
-	if i < 0 {
-		return Mark{}
-	}
-	return r.Marks[i]
 }
 
 // Datagram is one UDP datagram; Missing octets of it were not captured.
@@ -128,28 +103,6 @@ type Stats struct {
 	TruncatedAt   int64 // where, see [Error]
 }
 
-// Flows reads a whole capture. A capture that is cut off or damaged is no error, [Stats.Truncated] tells; errors are those of reading
-// ([ReadFailed]) and of the callbacks.
-func Flows(f *File, c Config) (Stats, error) {
-	a := NewAssembler(c)
-	for {
-		p, err := f.Next()
-		var e *Error
-		switch {
-		case err == nil:
-			if err := a.Add(p); err != nil {
-				return a.stats, err
-			}
-			continue
-		case errors.As(err, &e) && e.Code != ReadFailed:
-			a.stats.Truncated, a.stats.TruncatedAt = true, e.At
-		case !errors.Is(err, io.EOF):
-			return a.stats, err
-		}
-		return a.Close()
-	}
-}
-
 // Assembler puts TCP connections together, packet by packet. It is not safe for concurrent use.
 type Assembler struct {
 	cfg     Config
@@ -171,8 +124,10 @@ type openFlow struct {
 	Flow
 	key      flowKey
 	dirs     [2]assembly
+	begin    func(*Flow) Receiver // nil: it was called
+	receiver Receiver
+	err      error // of the receiver
 	place    *list.Element
-	octets   int64 // against the limits
 	closed   bool
 	closedAt time.Time
 	gone     bool
@@ -225,26 +180,28 @@ func (a *Assembler) Close() (Stats, error) {
 	return a.stats, nil
 }
 
-// give ends a flow and hands it out.
+// give ends a flow.
 func (a *Assembler) give(f *openFlow) error {
+	a.octets -= f.size()
 	for i := range f.dirs {
 		f.dirs[i].finish(&a.stats)
-		f.Dirs[i] = f.dirs[i].Direction
+		f.Ends[i] = f.dirs[i].End
 	}
-	out := f.Flow
-	f.Flow, f.dirs, f.gone = Flow{}, [2]assembly{}, true // closing may still hold f
+	f.gone = true
 	delete(a.flows, f.key)
 	a.recent.Remove(f.place)
-	a.octets -= f.octets
-	if a.cfg.Flow == nil {
-		return nil
+	f.receive()
+	f.flush()
+	if f.err == nil && f.receiver != nil {
+		f.err = f.receiver.Closed()
 	}
-	return a.cfg.Flow(&out)
+	f.dirs, f.receiver = [2]assembly{}, nil // closing may still hold f
+	return f.err
 }
 
 // tidy gives out connections that ended a while ago, and those that limits leave no room for.
 func (a *Assembler) tidy(now time.Time) error {
-	for len(a.closing) > 0 && (a.closing[0].gone || now.Sub(a.closing[0].closedAt) > closedFor) {
+	for len(a.closing) > 0 && (a.closing[0].gone || now.Sub(a.closing[0].closedAt) > closedFor || len(a.flows) > a.cfg.Limits.Flows) {
 		f := a.closing[0]
 		a.closing[0] = nil
 		a.closing = a.closing[1:]

@@ -5,17 +5,19 @@ import "slices"
 // assembly puts one direction in order. Positions count octets; until known they count from the first octet seen and may be negative,
 // afterwards they are offsets.
 type assembly struct {
-	Direction
-	known   bool   // where the direction begins, or is said to
-	opening bool   // and that is where the connection began
-	base    uint32 // sequence number of offset 0, if known
-	next    int64  // the offset behind what is in order
-	nextSeq uint32 // its sequence number; before known, that of position 0
-	gap     int64  // missing in front of what comes next
-	broken  bool   // a new run begins with what comes next
+	End
+	ready   []ordered // what is in order, and waits for what the other direction had before
+	given   int64     // octets that are in order
+	known   bool      // where the direction begins, or is said to
+	opening bool      // and that is where the connection began
+	base    uint32    // sequence number of offset 0, if known
+	next    int64     // the offset behind what is in order
+	nextSeq uint32    // its sequence number; before known, that of position 0
+	gap     int64     // missing in front of what comes next
 	pending []piece
+	oldest  int   // the number of a packet: none that waits in pending came before
 	waiting int   // octets in pending
-	cost    int64 // what runs, marks and pending count against limits
+	cost    int64 // what pending and ready count against limits
 	finAt   int64
 	ackAt   int64 // highest position acknowledged
 	sure    int   // packets that acknowledged what waits
@@ -26,6 +28,12 @@ type piece struct {
 	at   int64
 	data []byte
 	mark Mark
+}
+
+// ordered is a piece that is in order; gap octets are missing in front of it.
+type ordered struct {
+	piece
+	gap int64
 }
 
 func (p piece) end() int64 { return p.at + int64(len(p.data)) }
@@ -61,12 +69,12 @@ func (d *assembly) establish(at int64) {
 	}
 	d.finAt -= at
 	d.ackAt = max(0, d.ackAt-at)
-	d.base, d.known, d.next, d.broken = d.nextSeq, true, 0, true
+	d.base, d.known, d.next = d.nextSeq, true, 0
 }
 
 // add takes the payload of a segment.
-func (d *assembly) add(seq uint32, s *segment, st *Stats, l Limits, room int64) {
-	if !d.known && len(d.pending) == 0 && len(d.Runs) == 0 {
+func (d *assembly) add(seq uint32, s *segment, st *Stats, l Limits) {
+	if !d.known && len(d.pending) == 0 && d.given == 0 {
 		d.nextSeq, d.next = seq, 0
 	}
 	at := d.pos(seq)
@@ -79,17 +87,13 @@ func (d *assembly) add(seq uint32, s *segment, st *Stats, l Limits, room int64) 
 	if len(data) == 0 {
 		return
 	}
-	if int64(len(data)+markCost) > room {
-		st.Dropped += int64(len(data))
-		return
-	}
 	mark := Mark{Time: s.time, PacketNo: s.no, Comments: s.comments}
 	if d.known && at == d.next && len(d.pending) == 0 {
-		d.append(piece{at, data, mark})
+		d.give(piece{at, data, mark}, st)
 		return
 	}
 	d.insert(piece{at, data, mark}, st)
-	d.drain()
+	d.drain(st)
 	for d.waiting > l.PendingOctets || len(d.pending) > l.PendingPieces {
 		d.jump(st)
 	}
@@ -97,6 +101,9 @@ func (d *assembly) add(seq uint32, s *segment, st *Stats, l Limits, room int64) 
 
 // insert puts what is new of p into pending; of what overlaps the first counts.
 func (d *assembly) insert(p piece, st *Stats) {
+	if len(d.pending) == 0 {
+		d.oldest = p.mark.PacketNo
+	}
 	i, _ := slices.BinarySearchFunc(d.pending, p.at, func(q piece, at int64) int { return int(min(max(q.end()-at-1, -1), 1)) })
 	for len(p.data) > 0 {
 		n := len(p.data)
@@ -120,37 +127,38 @@ func (d *assembly) insert(p piece, st *Stats) {
 	}
 }
 
-// drain appends what is in order now.
-func (d *assembly) drain() {
+// drain gives out what is in order now.
+func (d *assembly) drain(st *Stats) {
 	n := 0
 	for d.known && n < len(d.pending) && d.pending[n].at == d.next {
 		p := d.pending[n]
 		d.waiting -= len(p.data)
 		d.cost -= int64(len(p.data) + markCost)
-		d.append(p)
+		d.give(p, st)
 		n++
 	}
-	d.pending = slices.Delete(d.pending, 0, n)
+	if d.pending = slices.Delete(d.pending, 0, n); n > 0 && len(d.pending) > 0 {
+		d.oldest = slices.MinFunc(d.pending, func(a, b piece) int { return a.mark.PacketNo - b.mark.PacketNo }).mark.PacketNo
+	}
 }
 
-// append adds a piece that is in order to the runs.
-func (d *assembly) append(p piece) {
-	if len(d.Runs) == 0 || d.broken {
-		before := d.gap
-		if len(d.Runs) == 0 && !d.opening {
-			before = -1
-		}
-		d.Runs = append(d.Runs, Run{Offset: d.next, GapBefore: before})
-		d.gap, d.broken = 0, false
+// give gives out a piece that is in order.
+func (d *assembly) give(p piece, st *Stats) {
+	gap := d.gap
+	if d.given == 0 && !d.opening {
+		gap = -1
 	}
-	r := &d.Runs[len(d.Runs)-1]
-	p.mark.At = len(r.Data)
-	r.Marks = append(r.Marks, p.mark)
-	r.Data = append(r.Data, p.data...)
+	d.gap = 0
 	d.next += int64(len(p.data))
 	d.nextSeq += uint32(len(p.data))
+	d.given += int64(len(p.data))
+	st.TCPOctets += int64(len(p.data))
+	d.ready = append(d.ready, ordered{p, gap})
 	d.cost += int64(len(p.data) + markCost)
 }
+
+// holdsBack reports whether something waits here that came before a packet of the other direction.
+func (d *assembly) holdsBack(packet int) bool { return len(d.pending) > 0 && d.oldest < packet }
 
 // jump gives up waiting for what is missing in front of pending.
 func (d *assembly) jump(st *Stats) {
@@ -158,13 +166,12 @@ func (d *assembly) jump(st *Stats) {
 		d.establish(d.lowest())
 	} else if missing := d.lowest() - d.next; missing > 0 {
 		d.gap += missing
-		d.broken = true
 		d.nextSeq += uint32(missing)
 		d.next += missing
 		st.Gaps++
 		st.MissingOctets += missing
 	}
-	d.drain()
+	d.drain(st)
 }
 
 // acknowledged notes how far the other end has the direction. If it has what waits here, then what is missing in front will not come again.
@@ -222,8 +229,5 @@ func (d *assembly) finish(st *Stats) {
 		d.GapAfter = missing
 		st.Gaps++
 		st.MissingOctets += missing
-	}
-	for i := range d.Runs {
-		st.TCPOctets += int64(len(d.Runs[i].Data))
 	}
 }

@@ -21,10 +21,18 @@ func (a *Assembler) tcp(s *segment) error {
 	a.recent.MoveToBack(f.place)
 	f.Last = s.time
 	before := f.size()
-	f.take(s, &a.stats, a.cfg.Limits, a.cfg.Limits.FlowOctets-f.octets)
-	grown := f.size() - before
-	f.octets += grown
-	a.octets += grown
+	f.take(s, &a.stats, a.cfg.Limits)
+	f.flush()
+	for i := range f.dirs { // what waits for the other direction waits no longer than what waits in its own
+		d, other := &f.dirs[i], &f.dirs[1-i]
+		for l := &a.cfg.Limits; len(other.pending) > 0 && (len(d.ready) > l.PendingPieces || d.cost > int64(2*l.PendingOctets)); f.flush() {
+			other.jump(&a.stats)
+		}
+	}
+	a.octets += f.size() - before
+	if f.err != nil {
+		return f.err
+	}
 	if f.ended() && !f.closed {
 		f.closed, f.closedAt = true, s.time
 		a.closing = append(a.closing, f)
@@ -39,6 +47,7 @@ func (a *Assembler) begin(key flowKey, s *segment) *openFlow {
 	if s.flags&(flagSYN|flagACK) == flagSYN|flagACK {
 		f.Src, f.Dst, f.Opened = s.dst, s.src, true
 	}
+	f.begin = a.cfg.Flow
 	a.flows[key] = f
 	f.place = a.recent.PushBack(f)
 	return f
@@ -59,7 +68,7 @@ func (f *openFlow) isOther(s *segment) bool {
 	d, other := &f.dirs[i], &f.dirs[1-i]
 	begin := s.seq + 1
 	switch {
-	case !d.SYN && s.flags&flagACK == 0 && len(other.Runs)+len(other.pending) > 0:
+	case !d.SYN && s.flags&flagACK == 0 && (other.given > 0 || len(other.pending) > 0):
 		return true // an answer before the first SYN is of a connection before
 	case d.SYN || d.known:
 		return begin != d.base
@@ -72,8 +81,8 @@ func (f *openFlow) isOther(s *segment) bool {
 // maxReorder is how far before the first octet seen a late SYN may lie, in octets.
 const maxReorder = 1 << 20
 
-// take is what a segment does to both directions; room is what the flow may still grow, in octets.
-func (f *openFlow) take(s *segment, st *Stats, l Limits, room int64) {
+// take is what a segment does to both directions.
+func (f *openFlow) take(s *segment, st *Stats, l Limits) {
 	i := f.dir(s.src)
 	d, other := &f.dirs[i], &f.dirs[1-i]
 	seq := s.seq
@@ -81,7 +90,7 @@ func (f *openFlow) take(s *segment, st *Stats, l Limits, room int64) {
 		seq++
 		d.SYN = true
 		d.begin(seq)
-		if s.flags&flagACK == 0 && len(other.Runs) == 0 && !f.Opened && i == 1 {
+		if s.flags&flagACK == 0 && d.given+other.given == 0 && !f.Opened && i == 1 {
 			f.turn() // the first packet seen came from the other end
 			d, other = other, d
 		}
@@ -98,7 +107,7 @@ func (f *openFlow) take(s *segment, st *Stats, l Limits, room int64) {
 		return
 	}
 	if len(s.payload) > 0 || s.short > 0 {
-		d.add(seq, s, st, l, room)
+		d.add(seq, s, st, l)
 	}
 	if s.flags&flagFIN != 0 {
 		d.fin(seq + uint32(len(s.payload)+s.short))
@@ -116,3 +125,41 @@ func (f *openFlow) ended() bool {
 }
 
 func (f *openFlow) size() int64 { return f.dirs[0].cost + f.dirs[1].cost }
+
+// flush gives out what is in order, of both directions in the order of their packets: no reply comes before its request.
+func (f *openFlow) flush() {
+	for f.err == nil {
+		i, other := 0, 1
+		if a, b := f.dirs[0].ready, f.dirs[1].ready; len(a) == 0 || len(b) > 0 && b[0].mark.PacketNo < a[0].mark.PacketNo {
+			i, other = 1, 0
+		}
+		if !f.first(i, other) && !f.first(other, i) {
+			return
+		}
+	}
+}
+
+// first gives out the first piece of a direction that is in order, if nothing of the other one has to come before.
+func (f *openFlow) first(i, other int) bool {
+	d := &f.dirs[i]
+	if len(d.ready) == 0 || f.dirs[other].holdsBack(d.ready[0].mark.PacketNo) {
+		return false
+	}
+	p := d.ready[0]
+	d.ready[0] = ordered{}
+	if d.ready = d.ready[1:]; len(d.ready) == 0 {
+		d.ready = nil
+	}
+	d.cost -= int64(len(p.data) + markCost)
+	if f.receive(); f.receiver != nil {
+		f.err = f.receiver.Octets(i, p.gap, p.data, p.mark)
+	}
+	return true
+}
+
+// receive has somebody who takes what the connection has.
+func (f *openFlow) receive() {
+	if f.begin != nil {
+		f.receiver, f.begin = f.begin(&f.Flow), nil
+	}
+}

@@ -17,12 +17,12 @@ import (
 )
 
 // runs shows a direction: each run with its gap in front, then the gap at the end.
-func runs(d flow.Direction) []any {
+func runs(w *whole, dir int) []any {
 	out := []any{}
-	for _, r := range d.Runs {
-		out = append(out, r.GapBefore, string(r.Data))
+	for _, r := range w.dirs[dir] {
+		out = append(out, r.gapBefore, string(r.data))
 	}
-	return append(out, d.GapAfter)
+	return append(out, w.Ends[dir].GapAfter)
 }
 
 func TestReassembly(t *testing.T) {
@@ -63,9 +63,9 @@ func TestReassembly(t *testing.T) {
 		if tt.second == nil {
 			require.Len(t, flows, 1, name)
 		} else if assert.Len(t, flows, 2, name) {
-			assert.Equal(t, tt.second, runs(flows[1].Dirs[0]), name)
+			assert.Equal(t, tt.second, runs(flows[1], 0), name)
 		}
-		assert.Equal(t, tt.want, runs(flows[0].Dirs[0]), name)
+		assert.Equal(t, tt.want, runs(flows[0], 0), name)
 		assert.Equal(t, "10.0.0.1:1000", flows[0].Src.String(), name)
 	}
 }
@@ -80,15 +80,10 @@ func TestLimits(t *testing.T) {
 	flows, stats := flowsOf(t, flow.Limits{PendingPieces: 10}, packets...)
 	require.Len(t, flows, 1)
 	assert.Equal(t, 1, stats.Gaps)
-	assert.Len(t, flows[0].Dirs[0].Runs[0].Data, 10000)
+	assert.Len(t, flows[0].dirs[0][0].data, 10000)
 
 	_, stats = flowsOf(t, flow.Limits{PendingOctets: 1000}, packets...)
 	assert.Equal(t, 1, stats.Gaps)
-
-	flows, stats = flowsOf(t, flow.Limits{FlowOctets: 5000}, packets...)
-	assert.Equal(t, int64(10000), stats.Dropped+stats.TCPOctets)
-	assert.LessOrEqual(t, stats.TCPOctets, int64(5000))
-	require.Len(t, flows, 1)
 
 	packets = nil
 	for port := range 20 {
@@ -104,7 +99,7 @@ func TestLimits(t *testing.T) {
 
 func TestEndedConnectionsAreGivenOutEarly(t *testing.T) {
 	given := 0
-	a := flow.NewAssembler(flow.Config{Flow: func(*flow.Flow) error { given++; return nil }})
+	a := flow.NewAssembler(gather(flow.Limits{}, func(*whole) error { given++; return nil }))
 	at := 0
 	add := func(data []byte) {
 		at++
@@ -120,7 +115,7 @@ func TestEndedConnectionsAreGivenOutEarly(t *testing.T) {
 	stop := errors.New("stop")
 	f, err := flow.Open(bytes.NewReader(pcapOf(101, seg(1, 1, ack, 1, 1, "x"))))
 	require.NoError(t, err)
-	_, err = flow.Flows(f, flow.Config{Flow: func(*flow.Flow) error { return stop }})
+	_, err = flow.Read(gather(flow.Limits{}, func(*whole) error { return stop }), f)
 	assert.ErrorIs(t, err, stop)
 }
 
@@ -173,11 +168,11 @@ func TestRecordingsGiveBackWhatWasSent(t *testing.T) {
 		s := read(t, file)
 		require.Len(t, s.flows, 1)
 		comments := 0
-		for i, d := range s.flows[0].Dirs {
-			require.Len(t, d.Runs, 1)
-			assert.True(t, bytes.Equal(said[i], d.Runs[0].Data))
-			assert.Zero(t, d.GapAfter)
-			for _, m := range d.Runs[0].Marks {
+		for i, d := range s.flows[0].dirs {
+			require.Len(t, d, 1)
+			assert.True(t, bytes.Equal(said[i], d[0].data))
+			assert.Zero(t, s.flows[0].Ends[i].GapAfter)
+			for _, m := range d[0].marks {
 				comments += len(m.Comments)
 				assert.Equal(t, packets[m.PacketNo-1].Time, m.Time)
 			}
@@ -201,8 +196,8 @@ func TestLostPacketsLeaveExactGaps(t *testing.T) {
 				kept[i], kept[j] = kept[j], kept[i]
 			}
 		}
-		var flows []*flow.Flow
-		a := flow.NewAssembler(flow.Config{Flow: func(f *flow.Flow) error { flows = append(flows, f); return nil }})
+		var flows []*whole
+		a := flow.NewAssembler(gather(flow.Limits{}, func(f *whole) error { flows = append(flows, f); return nil }))
 		left := int64(0)
 		for _, p := range kept {
 			require.NoError(t, a.Add(p))
@@ -217,25 +212,25 @@ func TestLostPacketsLeaveExactGaps(t *testing.T) {
 		f := flows[0]
 		checkFlow(t, f)
 		assert.Equal(t, left, stats.TCPOctets, "seed %d", seed)
-		whole := packets[0].Data
-		client := f.Src.Addr().As4() == [4]byte(whole[12:16]) && f.Src.Port() == 40000
-		for i, d := range f.Dirs {
+		first := packets[0].Data
+		client := f.Src.Addr().As4() == [4]byte(first[12:16]) && f.Src.Port() == 40000
+		for i, d := range f.dirs {
 			sent := said[i]
 			if !client {
 				sent = said[1-i]
 			}
 			at := int64(-1)
-			for _, r := range d.Runs {
+			for _, r := range d {
 				if at < 0 { // where the first run stands is known if the handshake was seen
-					at = int64(bytes.Index(sent, r.Data))
+					at = int64(bytes.Index(sent, r.data))
 					require.GreaterOrEqual(t, at, int64(0), "seed %d", seed)
-					if r.GapBefore >= 0 {
-						require.Equal(t, r.Offset, at, "seed %d", seed)
+					if r.gapBefore >= 0 {
+						require.Equal(t, r.offset, at, "seed %d", seed)
 					}
-					at -= r.Offset
+					at -= r.offset
 				}
-				from := at + r.Offset
-				require.True(t, bytes.Equal(sent[from:from+int64(len(r.Data))], r.Data), "seed %d", seed)
+				from := at + r.offset
+				require.True(t, bytes.Equal(sent[from:from+int64(len(r.data))], r.data), "seed %d", seed)
 			}
 		}
 	}

@@ -1,12 +1,11 @@
 // Package binary is the representation `binary`: messages as shape and content (docs/wire-format.md, sections 4 and 9 to 11).
 //
 // A [Book] holds the shapes that one end knows, over all its streams; it finds the shape of a message, and learns one where there is none. A [Coder] is the codec of one
-// stream: the tables of both directions, and split and join by them. It takes the place of streamer.Coder without importing it.
+// stream: it cuts messages by shapes and learns new ones; what a direction knows of shapes is the business of package wire.
 package binary
 
 import (
 	"context"
-	"fmt"
 )
 
 // Fingerprint names a shape; see shape.Fingerprint.
@@ -26,12 +25,14 @@ type Options struct {
 	Text bool
 	// PeerKnows are fingerprints of shapes that the other end said it has; they are announced by reference.
 	PeerKnows []Fingerprint
-	// Refer makes every shape be announced by reference: whoever reads has the store.
+	// Refer says that whoever reads has the store.
 	Refer bool
-	// Without are stages, of [Columns], [Memory] and [Zstd], that this end does not do. There is no Memory without Columns.
+	// Describe, if given, may put a shape of a message that is whole and of no known kind into the book, and reports whether it did.
+	// It may be called concurrently, and must not keep the message.
+	Describe func(message []byte) bool
+	// Without are stages, of [wire.Columns], [wire.Memory] and [wire.Zstd], that this end does not do. There is no Memory without Columns.
 	Without uint64
-	// MaxShapes and MaxShapeBytes bound the table of the receiving direction, in numbers and octets of serialization; 0: 1024 and 4 MiB. Less
-	// than 16 and 64 KiB count as that: so much the other end may use before it has read what this one keeps.
+	// MaxShapes and MaxShapeBytes bound the shapes that the stream carried and that are kept for it, in number and octets of serialization; 0: 1024 and 4 MiB.
 	MaxShapes     int
 	MaxShapeBytes int64
 }
@@ -39,9 +40,6 @@ type Options struct {
 const (
 	defaultShapes     = 1024
 	defaultShapeBytes = 4 << 20
-	// shapesBeforeHello and octetsBeforeHello are how much of the other end's table is used before its hello is read.
-	shapesBeforeHello = 16
-	octetsBeforeHello = 64 << 10
 	// maxPeerKnows bounds the shapes that the other end is known to have.
 	maxPeerKnows = 1 << 16
 	// bookShapes and bookBytes bound a book: shapes, and about what they take in memory, compiled, in octets. Beyond, the shape used longest ago goes.
@@ -60,44 +58,10 @@ const (
 	storeTimeout = 10
 )
 
-// Code tells kinds of [Error] apart.
-type Code uint8
+// Error is the error of this package: the store failed.
+type Error struct{ Err error }
 
-const (
-	// Unannounced: a number that stands for no shape.
-	Unannounced Code = iota + 1
-	// BadShape: a serialization that is none.
-	BadShape
-	// Limits: more shapes than the receiving end said it keeps.
-	Limits
-	// Store: the store failed.
-	Store
-)
-
-var codeNames = map[Code]string{Unannounced: "number stands for no shape", BadShape: "not a shape", Limits: "over the limits of the shape table", Store: "context store"}
-
-func (c Code) String() string { return codeNames[c] }
-
-// Error is the error of this package. Number is the shape number it is about, 0 if none.
-type Error struct {
-	Code   Code
-	Number uint64
-	Err    error
-}
-
-func (e *Error) Error() string {
-	s := e.Code.String()
-	if e.Number > 0 {
-		s = fmt.Sprintf("shape number %d: %s", e.Number, s)
-	}
-	if e.Err != nil {
-		s += ": " + e.Err.Error()
-	}
-	return s
-}
-
-// Is compares codes.
-func (e *Error) Is(t error) bool { o, ok := t.(*Error); return ok && o.Code == e.Code }
+func (e *Error) Error() string { return "context store: " + e.Err.Error() }
 
 // Unwrap gives the cause.
 func (e *Error) Unwrap() error { return e.Err }

@@ -11,6 +11,7 @@ import (
 
 	"github.com/hhfr/hhfr/pkg/shape"
 	"github.com/hhfr/hhfr/pkg/shape/transit"
+	"github.com/hhfr/hhfr/pkg/streamer/wire"
 )
 
 // Book holds the shapes one end knows, compiled, over all its streams. It is safe for concurrent use.
@@ -21,7 +22,7 @@ type Book struct {
 	Without uint64
 
 	store       Shapes
-	compression Compression
+	compression wire.Compression
 
 	mu       sync.Mutex
 	known    map[Fingerprint]*page
@@ -103,7 +104,7 @@ func (b *Book) Keep(s *shape.Shape) (*shape.Program, error) {
 	ctx, cancel := storeContext()
 	defer cancel()
 	if _, err := b.store.Put(ctx, s.Octets()); err != nil {
-		return nil, &Error{Code: Store, Err: err}
+		return nil, &Error{Err: err}
 	}
 	return b.add(s), nil
 }
@@ -186,7 +187,14 @@ func (b *Book) candidates(dst []*shape.Program, beginning []byte, head bool) []*
 	return dst
 }
 
-// worth tells whether a shape may be sent that the other end lacks, for a part of n octets that it fits: it must not be longer than half of that, and the parts that did without it before. One that
+// mayBegin reports whether a body that goes on may yet begin as those of a known shape do.
+func (b *Book) mayBegin(beginning []byte) bool {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.bodies.goesOn(beginning)
+}
+
+// worth reports whether a shape may be sent that the other end lacks, for a part of n octets that it fits: it must not be longer than half of that, and the parts that did without it before. One that
 // grew by all messages of a kind may be longer than many a message.
 func (b *Book) worth(program *shape.Program, n int) bool {
 	fp := program.Shape().Fingerprint()

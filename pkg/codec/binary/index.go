@@ -102,3 +102,25 @@ func (x *index) find(dst []*page, beginning []byte) []*page {
 		beginning = beginning[len(n.label):]
 	}
 }
+
+// goesOn reports whether a page has a text that is longer, and has this beginning.
+func (x *index) goesOn(beginning []byte) bool {
+	n := &x.root
+	for {
+		if len(beginning) == 0 {
+			return len(n.kids) > 0
+		}
+		i, ok := n.kid(beginning[0])
+		if !ok {
+			return false
+		}
+		n = n.kids[i]
+		if len(beginning) < len(n.label) {
+			return n.label[:len(beginning)] == string(beginning)
+		}
+		if string(beginning[:len(n.label)]) != n.label {
+			return false
+		}
+		beginning = beginning[len(n.label):]
+	}
+}

@@ -50,7 +50,7 @@ func TestLongValuesTakeNoMemory(t *testing.T) {
 func longValueTakesNoMemory(t *testing.T, unit int, encode func(io.Reader) io.Reader) {
 	const size, extra = 22 << 20, 4 << 20
 	defer debug.SetGCPercent(debug.SetGCPercent(10))
-	d := direction{from: newEnd(binary.Options{}), to: newEnd(binary.Options{})}
+	d := newDirection(t, binary.Options{})
 	heap := func() uint64 {
 		runtime.GC()
 		var m runtime.MemStats
@@ -60,33 +60,21 @@ func longValueTakesNoMemory(t *testing.T, unit int, encode func(io.Reader) io.Re
 	for range 2 {
 		body, octets := blob(size)
 		before, most := heap(), uint64(0)
-		var join func(dst, segment []byte, text, last bool) ([]byte, error)
-		var dst []byte
-		wire, joined, segments := 0, 0, 0
-		err := d.from.coder.Split(0, nil, encode(body), 16000, func(_ bool, number uint64, text bool, data []byte) error {
-			require.NotZero(t, number)
-			require.False(t, text)
-			if join == nil {
-				d.announce(t, number)
-				var err error
-				join, err = d.to.coder.NewJoin(number)
-				require.NoError(t, err)
-			}
-			var err error
-			if dst, err = join(dst[:0], data, text, false); err != nil {
-				return err
-			}
-			wire, joined = wire+len(data), joined+len(dst)
-			if segments++; segments%100 == 1 {
+		content, joined, pieces := d.content, 0, 0
+		m := d.begin(t, 0, 16000)
+		m.took = func(body []byte) {
+			joined += len(body)
+			m.frames = nil
+			if pieces++; pieces%100 == 1 {
 				most = max(most, heap())
 			}
-			return nil
-		})
-		require.NoError(t, err)
-		assert.Less(t, wire, octets+octets/1000+200, "raw octets on the wire")
+		}
+		m.copy(encode(body))
+		assert.Less(t, d.content-content, octets+octets/1000+200, "raw octets travel")
 		assert.Greater(t, joined, octets*4/3*unit)
 		assert.Less(t, most, before+extra)
 	}
+	assert.Zero(t, d.texts)
 }
 
 // TestLearnerMemoryIsBounded: what streams learn from large messages of many kinds, over all of them, stays under 32 MB.
@@ -108,9 +96,9 @@ func TestLearnerMemoryIsBounded(t *testing.T) {
 				b.WriteString("<deeper>")
 			}
 		}
-		m := envelope(fmt.Sprintf("<k%d>%s%s</k%d>", i, b.String(), strings.Repeat("</deeper>", elements/100), i))
+		m := enveloped(fmt.Sprintf("<k%d>%s%s</k%d>", i, b.String(), strings.Repeat("</deeper>", elements/100), i))
 		coder := e.book.Coder(binary.Options{}) // a stream of its own has an allowance of its own
-		require.NoError(t, coder.Split(0, nil, strings.NewReader(m), 16000, func(bool, uint64, bool, []byte) error { return nil }))
+		require.NoError(t, coder.Split(0, 16000, drop).All(m))
 		require.Equal(t, int64(1), coder.Counts().Learned)
 		clear(e.store.octets)
 	}

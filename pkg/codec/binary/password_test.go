@@ -3,36 +3,36 @@ package binary_test
 import (
 	"bytes"
 	"fmt"
-	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
 	"github.com/hhfr/hhfr/pkg/codec/binary"
+	"github.com/hhfr/hhfr/pkg/streamer/wire"
 )
 
 // TestPasswordsLeaveTheStreamAfterTheirFirstMessage: what stands unchanged in a thousand messages of a lane is in no shape and no store, and the octets that travel do not depend on it,
 // but for the first message and the first one behind each sync.
 func TestPasswordsLeaveTheStreamAfterTheirFirstMessage(t *testing.T) {
 	const messages, syncEvery = 1000, 100
-	travels := func(password string) (packed [][]byte) {
-		k := newPacking(t, binary.Options{})
+	travels := func(password string) (all [][]byte) {
+		d := newDirection(t, binary.Options{})
 		for i := range messages {
 			if i > 0 && i%syncEvery == 0 {
-				k.sync()
+				d.sync(t)
 			}
-			octets, err := k.send(t, 0, envelope(fmt.Sprintf(`<login user="u" secret="%s"><Password>%s</Password><n>%d</n></login>`, password, password, i)), true)
-			require.NoError(t, err)
-			packed = append(packed, bytes.Clone(octets))
+			frames := d.onLane(t, 0, enveloped(fmt.Sprintf(`<login user="u" secret="%s"><Password>%s</Password><n>%d</n></login>`, password, password, i)))
+			require.Len(t, frames, 1)
+			all = append(all, frames[0])
 		}
-		require.NotEmpty(t, k.from.store.octets)
-		for _, store := range []*shapes{&k.from.store, &k.to.store} {
+		require.NotEmpty(t, d.from.store.octets)
+		for _, store := range []*shapes{&d.from.store, &d.to.store} {
 			for _, octets := range store.octets {
 				assert.NotContains(t, string(octets), password)
 			}
 		}
-		return packed
+		return all
 	}
 	one, other := travels("correct-horse-battery"), travels("Tr0ub4dor&amp;3 is longer")
 	for i := range one {
@@ -47,18 +47,21 @@ func TestPasswordsLeaveTheStreamAfterTheirFirstMessage(t *testing.T) {
 // TestLanesLearnFromTheirOwnAllowance: a lane on which nothing repeats does not keep another from learning.
 func TestLanesLearnFromTheirOwnAllowance(t *testing.T) {
 	c := newEnd(binary.Options{}).coder
-	numbers := map[uint64]int{}
-	send := func(lane uint64, m string) (number uint64) {
-		require.NoError(t, c.Split(lane, nil, strings.NewReader(enveloped(m)), 4096, func(_ bool, n uint64, _ bool, _ []byte) error {
-			number = n
+	shaped := func(lane uint64, m string) (is bool) {
+		s := c.Split(lane, 4096, func(_ bool, p wire.Part) error {
+			is = p.Program != nil
 			return nil
-		}))
-		return number
+		})
+		defer s.Free()
+		require.NoError(t, s.All(enveloped(m)))
+		return is
 	}
-	c.PeerLimits(4096, 1<<30)
+	texts := 0
 	for i := range 2000 {
-		numbers[min(send(1, fmt.Sprintf("<k%d><v%d>1</v%d></k%d>", i, i, i, i)), 1)]++
+		if !shaped(1, fmt.Sprintf("<k%d><v%d>1</v%d></k%d>", i, i, i, i)) {
+			texts++
+		}
 	}
-	assert.Greater(t, numbers[0], 1500, "as text")
-	assert.Positive(t, send(2, "<other>1</other>"))
+	assert.Greater(t, texts, 1500)
+	assert.True(t, shaped(2, "<other>1</other>"))
 }

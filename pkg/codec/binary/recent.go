@@ -1,13 +1,14 @@
 package binary
 
 import (
+	"slices"
 	"sync"
 
 	"github.com/hhfr/hhfr/pkg/shape"
 )
 
-// recent are shapes that this stream carried, either way, and that stand under no number any more: the other end refers to them as to what is here for sure, also when book and
-// store have forgotten them. At most as many as a table has; those given up longest ago go.
+// recent are shapes that this stream carried, either way: the peer refers to them as to what is here for sure, also when book and store have forgotten them. At most as
+// many as a table has; those carried or looked for longest ago go.
 type recent struct {
 	mu       sync.Mutex
 	programs map[Fingerprint]*shape.Program
@@ -16,23 +17,30 @@ type recent struct {
 }
 
 func (r *recent) keep(p *shape.Program, opt *Options) {
-	s := p.Shape()
+	fp := p.Shape().Fingerprint()
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if r.programs[s.Fingerprint()] != nil {
+	if r.programs[fp] != nil {
+		r.touch(fp)
 		return
 	}
 	if r.programs == nil {
 		r.programs = map[Fingerprint]*shape.Program{}
 	}
-	r.programs[s.Fingerprint()] = p
-	r.order = append(r.order, s.Fingerprint())
-	r.sum += int64(len(s.Octets()))
+	r.programs[fp] = p
+	r.order = append(r.order, fp)
+	r.sum += int64(len(p.Shape().Octets()))
 	for len(r.order) > opt.MaxShapes || r.sum > opt.MaxShapeBytes {
 		r.sum -= int64(len(r.programs[r.order[0]].Shape().Octets()))
 		delete(r.programs, r.order[0])
 		r.order = r.order[1:]
 	}
+}
+
+func (r *recent) touch(fp Fingerprint) {
+	i := slices.Index(r.order, fp)
+	copy(r.order[i:], r.order[i+1:])
+	r.order[len(r.order)-1] = fp
 }
 
 // find is nil for what is not kept.

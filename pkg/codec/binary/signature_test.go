@@ -19,12 +19,12 @@ import (
 )
 
 // signed is an envelope whose Body child is signed, with the signature inside it (enveloped) or in the header (detached).
-func signed(t *testing.T, ctx *dsig.SigningContext, n int, enveloped bool) []byte {
+func signed(t *testing.T, ctx *dsig.SigningContext, n int, inside bool) []byte {
 	doc := etree.NewDocument()
-	require.NoError(t, doc.ReadFromString(envelope(fmt.Sprintf(`<m:order xmlns:m="urn:o" ID="_%d"><m:item a='1'>%d</m:item>
+	require.NoError(t, doc.ReadFromBytes(enveloped(fmt.Sprintf(`<m:order xmlns:m="urn:o" ID="_%d"><m:item a='1'>%d</m:item>
   <m:price>%d.50</m:price></m:order>`, n, n, n))))
 	order := doc.Root().ChildElements()[0].ChildElements()[0]
-	if enveloped {
+	if inside {
 		s, err := ctx.SignEnveloped(order)
 		require.NoError(t, err)
 		body := doc.Root().ChildElements()[0]
@@ -88,12 +88,12 @@ func TestSignaturesVerifyAfterTheTrip(t *testing.T) {
 	require.NoError(t, err)
 	sign := dsig.NewDefaultSigningContext(keys)
 	sign.Canonicalizer = dsig.MakeC14N10ExclusiveCanonicalizerWithPrefixList("")
-	d := direction{from: newEnd(binary.Options{}), to: newEnd(binary.Options{})}
-	for enveloped, check := range map[bool]func(*testing.T, *x509.Certificate, []byte) error{true: verify, false: verifyDetached} {
+	d := newDirection(t, binary.Options{})
+	for inside, check := range map[bool]func(*testing.T, *x509.Certificate, []byte) error{true: verify, false: verifyDetached} {
 		for n := range 5 {
-			m := signed(t, sign, n, enveloped)
-			_, got := d.send(t, nil, bytes.NewReader(m), 4096)
-			assert.NoError(t, check(t, cert, got), "enveloped %v, message %d", enveloped, n)
+			m := signed(t, sign, n, inside)
+			_, got := d.send(t, nil, m, 4096)
+			assert.NoError(t, check(t, cert, got), "enveloped %v, message %d", inside, n)
 			bad := bytes.Replace(got, []byte(".50<"), []byte(".51<"), 1)
 			assert.Error(t, check(t, cert, bad))
 		}

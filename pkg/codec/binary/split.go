@@ -2,73 +2,218 @@ package binary
 
 import (
 	"bytes"
-	"errors"
-	"io"
 	"sync"
 
 	"github.com/hhfr/hhfr/pkg/shape"
+	"github.com/hhfr/hhfr/pkg/streamer/wire"
 )
 
-// emitter is what Split hands segments to; see streamer.Coder.
-type emitter func(inHead bool, number uint64, text bool, data []byte) error
+// Split cuts one message of a lane into segments. It belongs to one goroutine at a time.
+type Split struct {
+	c        *Coder
+	learning *allowance // of the lane
+	most     int
+	emit     wire.Emit
 
-// splitJob has the buffers of one Split.
-type splitJob struct {
-	splitter   shape.Splitter
-	window     []byte
-	content    []byte // segments of the attempt, one behind the other
+	does     splitState
+	splitter shape.Splitter
+	program  *shape.Program // the body is cut by; nil: none is chosen, or it travels as text
+	window   []byte         // of the body: what waits for a shape to be chosen, or as text for a segment to be full
+	upTo     int            // how much waits for a shape at most
+	begun    bool           // the first segment of the body was handed out
+	escaped  bool           // the body goes on as text
+	cut      []byte         // of a body that travels as text since a flush came too early: for learning, when it is whole
+	learns   bool
+
+	// Segments of an attempt, one behind the other; or that which may be the last of the body.
+	content    []byte
 	ends       []int
+	holding    bool
+	heldText   bool
 	candidates []*shape.Program
-	learning   *allowance // of the lane
-	collect    func(text bool, segment []byte) error
+
+	collect, pass func(text bool, segment []byte) error // methods, without an allocation for each message
 }
 
-var jobs = sync.Pool{New: func() any {
-	j := &splitJob{window: make([]byte, 0, 4096)}
-	j.collect = func(_ bool, segment []byte) error {
-		j.content = append(j.content, segment...)
-		j.ends = append(j.ends, len(j.content))
-		return nil
-	}
-	return j
+type splitState uint8
+
+const (
+	gathering splitState = iota // no shape is chosen yet
+	cutting
+	texting
+	closing // cutting, and nothing follows
+)
+
+var splits = sync.Pool{New: func() any {
+	s := &Split{window: make([]byte, 0, 4096)}
+	s.collect, s.pass = s.collected, s.passed
+	return s
 }}
 
-// Split cuts a message of a lane into segments of at most most octets and hands each to emit, in order, those of the head first. What fits no known shape makes one, or travels as text.
-func (c *Coder) Split(lane uint64, head []byte, body io.Reader, most int, emit func(inHead bool, number uint64, text bool, data []byte) error) error {
-	j := jobs.Get().(*splitJob)
-	defer j.done()
-	j.learning = c.learning.of(lane)
-	if len(head) > 0 {
-		if err := c.splitHead(j, head, most, emit); err != nil {
+// Split begins to cut a message of a lane into segments of at most most bytes, each of which is handed to emit, in order. What fits no
+// known shape makes one, or travels as text.
+func (c *Coder) Split(lane uint64, most int, emit wire.Emit) wire.Splitter {
+	s := splits.Get().(*Split)
+	s.c, s.learning, s.most, s.emit = c, c.learning.of(lane), most, emit
+	s.does, s.program, s.window, s.upTo = gathering, nil, s.window[:0], window
+	s.begun, s.escaped, s.learns, s.holding = false, false, false, false
+	return s
+}
+
+// Free gives the buffers back; nothing of the split is used after it.
+func (s *Split) Free() {
+	s.c, s.learning, s.emit, s.program, s.cut = nil, nil, nil, nil, nil
+	clear(s.candidates)
+	if cap(s.window) <= window && cap(s.content) <= 4*window {
+		splits.Put(s)
+	}
+}
+
+// Head cuts the head, before the body.
+func (s *Split) Head(head []byte) error {
+	p := s.find(head, true, true)
+	if p == nil && !s.c.opt.Text {
+		p = s.learnHead(head)
+	}
+	if p == nil {
+		return s.texts(true, head, true)
+	}
+	return s.handOut(true, p, true)
+}
+
+// All cuts the body at once; it takes the place of Write and Close.
+func (s *Split) All(body []byte) error {
+	p := s.choose(body, true)
+	if p == nil {
+		s.c.counts.texts.Add(1)
+		return s.texts(false, body, true)
+	}
+	s.c.counts.exceptions.Add(int64(s.splitter.Exceptions()))
+	return s.handOut(false, p, true)
+}
+
+// Write goes on with the body.
+func (s *Split) Write(octets []byte) error {
+	if s.does == cutting {
+		return s.splitter.Write(octets)
+	}
+	s.window = append(s.window, octets...)
+	if s.does == gathering && len(s.window) >= s.upTo {
+		return s.decide()
+	}
+	if s.does == texting {
+		s.remember(octets)
+		return s.drain(s.most)
+	}
+	return nil
+}
+
+// decide chooses a shape by the beginning of a body, or finds out that more must be seen.
+func (s *Split) decide() error {
+	if s.upTo == window && s.c.mayLearn(s.learning) && s.find(s.window, false, false) == nil && !insideValue(s.window) {
+		s.upTo = learnWindow
+		if len(s.window) < learnWindow {
+			return nil
+		}
+	}
+	return s.begin(s.choose(s.window, false))
+}
+
+// begin goes on by a program that fits the body so far, nil: as text.
+func (s *Split) begin(p *shape.Program) error {
+	if p == nil {
+		s.does = texting
+		s.c.counts.texts.Add(1)
+		return s.drain(s.most)
+	}
+	s.does, s.program = cutting, p
+	s.window = s.window[:0]
+	err := s.handOut(false, p, false)
+	s.splitter.Lenient()
+	s.splitter.Emit(s.pass)
+	return err
+}
+
+// Flush hands out what was written so far; see [wire.Splitter].
+func (s *Split) Flush(force bool) (settled int64, err error) {
+	if s.does == gathering {
+		if len(s.window) == 0 {
+			return 0, nil
+		}
+		p := s.find(s.window, false, false)
+		if p == nil && !force && !s.c.opt.Text && s.c.book.mayBegin(s.window) {
+			return 0, nil
+		}
+		if p == nil && s.c.mayLearn(s.learning) {
+			s.learns = true
+			s.remember(s.window)
+		}
+		if err := s.begin(p); err != nil {
+			return 0, err
+		}
+	}
+	if s.does == texting {
+		return 0, s.drain(1)
+	}
+	return s.splitter.Flush(force)
+}
+
+// Close ends the body.
+func (s *Split) Close() error {
+	switch s.does {
+	case gathering:
+		return s.All(s.window)
+	case texting:
+		if s.learns {
+			s.learnCut()
+		}
+		return s.texts(false, s.window, true)
+	case cutting, closing:
+	}
+	s.does = closing
+	err := s.splitter.Close()
+	s.c.counts.exceptions.Add(int64(s.splitter.Exceptions()))
+	if err != nil {
+		return err
+	}
+	if !s.holding {
+		s.content, s.heldText = s.content[:0], s.escaped
+	}
+	return s.part(s.program, s.heldText, s.content, true)
+}
+
+// passed hands out a segment of the body; of those that end it the last is held back, since only the end tells that it is.
+func (s *Split) passed(text bool, segment []byte) error {
+	if text && !s.escaped {
+		s.escaped = true
+		s.c.counts.texts.Add(1)
+	}
+	if s.does != closing {
+		return s.part(s.program, text, segment, false)
+	}
+	if s.holding {
+		if err := s.part(s.program, s.heldText, s.content, false); err != nil {
 			return err
 		}
 	}
-	return c.splitBody(j, body, most, emit)
+	s.holding, s.heldText, s.content = true, text, append(s.content[:0], segment...)
+	return nil
 }
 
-// done gives the buffers back, unless one message made them large.
-func (j *splitJob) done() {
-	j.learning = nil
-	if cap(j.window) <= window && cap(j.content) <= 4*window {
-		jobs.Put(j)
-	}
+// part hands out a segment of the body.
+func (s *Split) part(p *shape.Program, text bool, segment []byte, last bool) error {
+	first := !s.begun
+	s.begun = true
+	return s.emit(false, wire.Part{There: true, First: first, Last: last, Text: text, Program: p, Content: segment})
 }
 
-// fits tries a program on a whole part, or on the beginning of one; on success the segments so far are in j.content.
-func (j *splitJob) fits(p *shape.Program, part []byte, whole bool, most int) bool {
-	j.content, j.ends = j.content[:0], j.ends[:0]
-	j.splitter.Reset(p, most, true, j.collect)
-	if whole {
-		return j.splitter.Split(part) == nil
-	}
-	return j.splitter.Write(part) == nil
-}
-
-// flush hands out the segments gathered.
-func (j *splitJob) flush(inHead bool, number uint64, emit emitter) error {
+// flush hands out the segments of an attempt; whole: they are all of the part.
+func (s *Split) handOut(head bool, p *shape.Program, whole bool) error {
 	from := 0
-	for _, end := range j.ends {
-		if err := emit(inHead, number, false, j.content[from:end]); err != nil {
+	for i, end := range s.ends {
+		part := wire.Part{There: true, First: i == 0, Last: whole && i == len(s.ends)-1, Program: p, Content: s.content[from:end]}
+		s.begun = s.begun || !head
+		if err := s.emit(head, part); err != nil {
 			return err
 		}
 		from = end
@@ -76,221 +221,99 @@ func (j *splitJob) flush(inHead bool, number uint64, emit emitter) error {
 	return nil
 }
 
-func (c *Coder) splitHead(j *splitJob, head []byte, most int, emit emitter) error {
-	p := c.find(j, head, true, most, true)
-	if p == nil && !c.opt.Text {
-		p = c.learnHead(j, head, most)
-	}
-	if p != nil {
-		if n := c.send.take(p); n > 0 {
-			defer c.send.release(n)
-			return j.flush(true, n, emit)
-		}
-	}
-	return emitText(true, head, most, emit)
-}
-
-func emitText(inHead bool, text []byte, most int, emit emitter) error {
+// texts hands out text.
+func (s *Split) texts(head bool, text []byte, last bool) error {
+	first := head || !s.begun
 	for {
-		n := min(len(text), most)
-		if err := emit(inHead, 0, false, text[:n]); err != nil {
+		n := min(len(text), s.most)
+		s.begun = s.begun || !head
+		part := wire.Part{There: true, First: first, Last: last && n == len(text), Content: text[:n]}
+		if err := s.emit(head, part); err != nil {
 			return err
 		}
-		if text = text[n:]; len(text) == 0 {
+		if text, first = text[n:], false; len(text) == 0 {
 			return nil
 		}
 	}
 }
 
-// find gives a program of a known shape that fits the part, with its segments in j; nil if there is none, or none that the other end has or that is worth sending for this message.
-func (c *Coder) find(j *splitJob, part []byte, whole bool, most int, head bool) *shape.Program {
+// drain hands out text that waits, if it is that much.
+func (s *Split) drain(least int) error {
+	n := len(s.window)
+	if n < least {
+		return nil
+	}
+	if least > 1 {
+		n -= n % least
+	}
+	err := s.texts(false, s.window[:n], false)
+	s.window = s.window[:copy(s.window, s.window[n:])]
+	return err
+}
+
+// collected gathers a segment of an attempt.
+func (s *Split) collected(_ bool, segment []byte) error {
+	s.content = append(s.content, segment...)
+	s.ends = append(s.ends, len(s.content))
+	return nil
+}
+
+// fits tries a program on a whole part, or on the beginning of one; on success the segments so far are gathered.
+func (s *Split) fits(p *shape.Program, part []byte, whole bool) bool {
+	s.content, s.ends = s.content[:0], s.ends[:0]
+	s.splitter.Reset(p, s.most, true, s.collect)
+	if whole {
+		return s.splitter.Split(part) == nil
+	}
+	return s.splitter.Write(part) == nil
+}
+
+// choose gives a program that fits the body, or the beginning of it, with its segments gathered; nil: it travels as text.
+func (s *Split) choose(body []byte, whole bool) *shape.Program {
+	p := s.find(body, whole, false)
+	if p != nil || !s.c.mayLearn(s.learning) {
+		return p
+	}
+	if p = s.learnBody(body, whole); p != nil && len(body) < shapeWorth {
+		s.c.book.miss(p, len(body))
+		return nil
+	}
+	return p
+}
+
+// find gives a program of a known shape that fits the part, with its segments gathered; nil if there is none, or none that the peer has
+// or that is worth sending for this message.
+func (s *Split) find(part []byte, whole, head bool) *shape.Program {
+	c := s.c
 	if c.opt.Text {
 		return nil
 	}
-	j.candidates = c.book.candidates(j.candidates[:0], part, head)
+	s.candidates = c.book.candidates(s.candidates[:0], part, head)
 	var fresh *shape.Program
-	for _, p := range j.candidates {
-		if !j.fits(p, part, whole, most) {
+	for _, p := range s.candidates {
+		if !s.fits(p, part, whole) {
 			continue
 		}
-		if c.peerHas(p) {
-			return c.fitted(j, p)
+		if has, _ := c.Has(p.Shape().Fingerprint()); has {
+			return s.fitted(p)
 		}
 		if fresh == nil && (head || c.book.worth(p, len(part))) {
 			fresh = p
 		}
 	}
-	if fresh == nil || !j.fits(fresh, part, whole, most) {
+	if fresh == nil || !s.fits(fresh, part, whole) {
 		return nil
 	}
-	return c.fitted(j, fresh)
+	return s.fitted(fresh)
 }
 
-func (c *Coder) fitted(j *splitJob, p *shape.Program) *shape.Program {
-	c.book.touch(p)
-	j.learning.earn()
+func (s *Split) fitted(p *shape.Program) *shape.Program {
+	s.c.book.touch(p)
+	s.learning.earn()
 	return p
 }
 
-// learnBody makes a shape of the body, or widens one of its kind, and splits by it; nil if that cannot be, or the learner has done too much for nothing: then the body travels as text.
-func (c *Coder) learnBody(j *splitJob, body []byte, whole bool, most int) *shape.Program {
-	if !j.learning.spend(len(body)) {
-		return nil
-	}
-	s, old, err := c.book.families.learn(body, whole)
-	if err != nil {
-		return nil
-	}
-	p := c.keep(j, s, body, whole, most)
-	if old == nil {
-		c.counts.learned.Add(1)
-	} else {
-		c.counts.widened.Add(1)
-	}
-	if old != nil && (p == nil || !c.peerHas(p) && !c.book.worth(p, len(body))) {
-		if s, err = shape.Learn(body); err == nil {
-			return c.keep(j, s, body, whole, most)
-		}
-	}
-	if p != nil && old != nil && old.Fingerprint() != s.Fingerprint() {
-		c.book.retire(old.Fingerprint())
-	}
-	return p
-}
-
-func (c *Coder) learnHead(j *splitJob, head []byte, most int) *shape.Program {
-	if !j.learning.spend(len(head)) {
-		return nil
-	}
-	s, err := shape.LearnHead(head)
-	if err != nil {
-		return nil
-	}
-	return c.keep(j, s, head, true, most)
-}
-
-// keep stores a shape that was learned and splits by it; nil if either fails.
-func (c *Coder) keep(j *splitJob, s *shape.Shape, part []byte, whole bool, most int) *shape.Program {
-	p, err := c.book.Keep(s)
-	if err != nil {
-		c.book.Log.Warn("shape not stored, message travels as text", "shape", s.Fingerprint().URI(), "err", err)
-		return nil
-	}
-	if !j.fits(p, part, whole, most) {
-		return nil
-	}
-	return p
-}
-
-func (c *Coder) splitBody(j *splitJob, body io.Reader, most int, emit emitter) error {
-	whole, err := j.fill(body, window)
-	if err != nil {
-		return err
-	}
-	p := c.find(j, j.window, whole, most, false)
-	if p == nil && !c.opt.Text && j.learning.may() {
-		if !whole && !insideValue(j.window) {
-			if whole, err = j.fill(body, learnWindow); err != nil {
-				return err
-			}
-		}
-		if p = c.learnBody(j, j.window, whole, most); p != nil && len(j.window) < shapeWorth {
-			c.book.miss(p, len(j.window))
-			p = nil
-		}
-	}
-	n := uint64(0)
-	if p != nil {
-		if n = c.send.take(p); n > 0 {
-			defer c.send.release(n)
-		}
-	}
-	if n == 0 {
-		c.counts.texts.Add(1)
-		return j.asText(body, whole, most, emit)
-	}
-	if err = j.flush(false, n, emit); err == nil && !whole {
-		err = c.stream(j, body, n, emit)
-	}
-	c.counts.exceptions.Add(int64(j.splitter.Exceptions()))
-	return err
-}
-
-// insideValue tells that the beginning of a message ends inside a long value: more of that would teach the learner nothing.
+// insideValue reports whether the beginning of a message ends inside a long value: more of that would teach the learner nothing.
 func insideValue(beginning []byte) bool {
 	return bytes.LastIndexByte(beginning[len(beginning)/2:], '<') < 0
-}
-
-// fill reads the message until it ends or upTo octets of it are there.
-func (j *splitJob) fill(body io.Reader, upTo int) (whole bool, err error) {
-	if upTo == window {
-		j.window = j.window[:0]
-	}
-	if body == nil {
-		return true, nil
-	}
-	for len(j.window) < upTo {
-		if len(j.window) == cap(j.window) {
-			j.window = append(j.window, 0)[:len(j.window)]
-		}
-		n, err := body.Read(j.window[len(j.window):min(cap(j.window), upTo)])
-		j.window = j.window[:len(j.window)+n]
-		if errors.Is(err, io.EOF) {
-			return true, nil
-		}
-		if err != nil {
-			return false, err
-		}
-	}
-	return false, nil
-}
-
-// stream goes on with a message whose beginning fitted.
-func (c *Coder) stream(j *splitJob, body io.Reader, number uint64, emit emitter) error {
-	j.splitter.Lenient()
-	escaped := false
-	j.splitter.Emit(func(text bool, segment []byte) error {
-		if text && !escaped {
-			escaped = true
-			c.counts.texts.Add(1)
-		}
-		return emit(false, number, text, segment)
-	})
-	for {
-		n, err := body.Read(j.window[:cap(j.window)])
-		if err := j.splitter.Write(j.window[:n]); err != nil {
-			return err
-		}
-		if errors.Is(err, io.EOF) {
-			return j.splitter.Close()
-		}
-		if err != nil {
-			return err
-		}
-	}
-}
-
-func (j *splitJob) asText(body io.Reader, whole bool, most int, emit emitter) error {
-	if whole {
-		return emitText(false, j.window, most, emit)
-	}
-	if len(j.window) > 0 {
-		if err := emitText(false, j.window, most, emit); err != nil {
-			return err
-		}
-	}
-	for {
-		n, err := body.Read(j.window[:min(cap(j.window), most)])
-		if n > 0 {
-			if err := emit(false, 0, false, j.window[:n]); err != nil {
-				return err
-			}
-		}
-		if errors.Is(err, io.EOF) {
-			return nil
-		}
-		if err != nil {
-			return err
-		}
-	}
 }

@@ -1,7 +1,9 @@
 package frame
 
 import (
+	"crypto/sha256"
 	"encoding/binary"
+	"hash"
 	"hash/crc32"
 	"slices"
 )
@@ -40,9 +42,9 @@ type Checks struct {
 	origin   uint32
 	open     map[Key]open
 	messages uint64
-	sum      uint32
-	blind    bool   // a check in sum cannot be told
-	scratch  []byte // a local one would be allocated for each message
+	sum      hash.Hash // over the checks since the last sync; nil: none
+	blind    bool      // a check in sum cannot be told
+	scratch  []byte    // a local one would be allocated for each message
 }
 
 // open is a message begun and not whole. blind: its check cannot be told.
@@ -78,6 +80,19 @@ func (c *Checks) Cut(f *Data, at, payloadAt int64) (Parts, error) {
 	return p, nil
 }
 
+// Put takes a data frame that its sender composed of parts: as Cut and then Add.
+func (c *Checks) Put(f *Data, p *Parts, name func(number uint64) (name [8]byte, known bool)) {
+	if !f.First || !f.Last {
+		m := c.open[f.Key()]
+		if f.First {
+			m = open{crc: c.origin}
+		}
+		m.state.follow(p)
+		c.open[f.Key()] = m
+	}
+	c.Add(f, p, name)
+}
+
 // Add takes a data frame into the check of its message. p is what [Checks.Cut] gave for it; name is how syncs
 // name the shape behind a number. If one is not known the check cannot be told: see [Checks.Agree].
 func (c *Checks) Add(f *Data, p *Parts, name func(number uint64) (name [8]byte, known bool)) {
@@ -109,10 +124,15 @@ func (c *Checks) Add(f *Data, p *Parts, name func(number uint64) (name [8]byte, 
 	}
 }
 
-// chain takes the check of a message, or of a cancel frame, into that of the next sync.
+// chain takes the check of a message, or of a cancel frame, into that of the next sync. A CRC would not do here:
+// what changes several messages alike, as one octet does that tells the number of the next ones too, would change
+// it not at all where their lengths and places suit.
 func (c *Checks) chain(crc uint32) {
+	if c.sum == nil {
+		c.sum = sha256.New()
+	}
 	c.scratch = binary.LittleEndian.AppendUint32(c.scratch[:0], crc)
-	c.sum = crc32.Update(c.sum, castagnoli, c.scratch)
+	c.sum.Write(c.scratch)
 }
 
 // Cancel takes a cancel frame into the check of the next sync. If that gives up a message of this direction,
@@ -134,17 +154,23 @@ func (c *Checks) Len() int { return len(c.open) }
 // Messages and Check are those that a sync or close states: since the sync before.
 func (c *Checks) Messages() uint64 { return c.messages }
 
-// Check is the CRC over the checks of the whole messages and of the cancels since the sync before.
-func (c *Checks) Check() uint32 { return c.sum }
+// Check is that of the checks of the whole messages and of the cancels since the sync before, 0 if there are none.
+func (c *Checks) Check() uint32 {
+	if c.sum == nil {
+		return 0
+	}
+	c.scratch = c.sum.Sum(c.scratch[:0])
+	return binary.LittleEndian.Uint32(c.scratch)
+}
 
-// Open lists the open messages as a sync does, ascending.
+// Open lists the open messages as a sync does: ascending, the first [MaxOpen] of them.
 func (c *Checks) Open() []Open {
 	all := make([]Open, 0, len(c.open))
 	for k, m := range c.open {
 		all = append(all, Open{k, m.state, m.crc})
 	}
 	slices.SortFunc(all, func(a, b Open) int { return a.Key.Compare(b.Key) })
-	return all
+	return all[:min(len(all), MaxOpen)]
 }
 
 // Agree compares what a sync states with what came. Not known: the name of a shape in it was not.
@@ -152,7 +178,7 @@ func (c *Checks) Agree(s Sync) (right, known bool) {
 	if right, known = c.AgreeClose(Close{Messages: s.Messages, Check: s.Check}); !right {
 		return right, known
 	}
-	return len(s.Open) == len(c.open) && !slices.ContainsFunc(s.Open, func(o Open) bool {
+	return len(s.Open) == min(len(c.open), MaxOpen) && !slices.ContainsFunc(s.Open, func(o Open) bool {
 		m, ok := c.open[o.Key]
 		return !ok || m.state != o.State || m.crc != o.CRC && !m.blind
 	}), known
@@ -160,12 +186,12 @@ func (c *Checks) Agree(s Sync) (right, known bool) {
 
 // AgreeClose compares what a close states with what came, as [Checks.Agree] does.
 func (c *Checks) AgreeClose(f Close) (right, known bool) {
-	return f.Messages == c.messages && (c.blind || f.Check == c.sum), !c.blind
+	return f.Messages == c.messages && (c.blind || f.Check == c.Check()), !c.blind
 }
 
 // Next begins a new count after a sync; what is open goes on.
 func (c *Checks) Next(s Sync) {
-	c.messages, c.sum, c.blind = 0, 0, false
+	c.messages, c.sum, c.blind = 0, nil, false
 	for _, o := range s.Open {
 		if m, ok := c.open[o.Key]; ok && m.blind {
 			c.open[o.Key] = open{state: m.state, crc: o.CRC}

@@ -39,6 +39,10 @@ var free = map[string]string{
 	"Close.Text":          "for people",
 	"Close.Messages":      "is the check",
 	"Close.Check":         "is the check",
+	"Window.Message":      "says what an end will take, not what there is",
+	"Window.Octets":       "says what an end will take, not what there is",
+	"Flush.Message":       "says when content is given out, not what it is",
+	"Flush.Settled":       "says when content is given out, not what it is",
 	"Idle.Lanes":          "what memory holds is said by the reset flag in payloads, which are covered",
 	"Skipped.Octet":       "means nothing in this version",
 	"Skipped.Body":        "means nothing in this version",
@@ -117,6 +121,7 @@ func TestEveryFieldIsCovered(t *testing.T) {
 		"answer":  whole,
 		"wants":   {First: true, Last: true, OneWay: true, Exchange: 8, Place: frame.Place{Number: 2, Wanted: true}, Payload: []byte("\x01\x02\x03")},
 		"one-way": {First: true, Last: true, OneWay: true, Exchange: 8, Payload: []byte("\x01\x02\x03")},
+		"interim": {First: true, Last: true, Reply: true, Interim: true, Head: true, Exchange: 8, Payload: []byte("\x01\x02\x03\x01\x01\x01\x01\x01\x01\x01\x01")},
 		"reply":   {First: true, Last: true, Reply: true, Head: true, Exchange: 8, Payload: []byte("\x01\x02\x03\x01\x01\x01\x01\x01\x01\x01\x01")},
 	} {
 		before = checkOf(t, hello, [8]byte{1}, d)
@@ -140,7 +145,7 @@ func TestEveryFieldIsCovered(t *testing.T) {
 	for field, covered := range seen {
 		assert.True(t, covered, "no frame was found that shows %s to be covered", field)
 	}
-	for _, f := range []frame.Frame{frame.Shape{}, frame.Sync{}, frame.Ack{}, frame.Close{}, frame.Idle{}, frame.Skipped{}} {
+	for _, f := range []frame.Frame{frame.Shape{}, frame.Sync{}, frame.Ack{}, frame.Close{}, frame.Idle{}, frame.Window{}, frame.Flush{}, frame.Skipped{}} {
 		v := reflect.ValueOf(f)
 		walk(v.Type().Name(), v, nil)
 	}

@@ -24,10 +24,12 @@ const DataOverhead = 1 + 3 + 4*binary.MaxVarintLen64
 // say so; [Numbering.Resolve] fills in what it does not name. OneWay goes with First, Text without it; Place with First and OneWay.
 type Data struct {
 	First, Last, Reply, Head, OneWay, Text bool
-	NamesExchange, NamesLane               bool
-	Lane, Exchange                         uint64
-	Place                                  Place
-	Payload                                []byte
+	// Interim goes with First and Reply: another reply follows in the exchange (section 5.4).
+	Interim                  bool
+	NamesExchange, NamesLane bool
+	Lane, Exchange           uint64
+	Place                    Place
+	Payload                  []byte
 }
 
 // Place is where a one-way message stands in the sequence of its direction (section 5.1); the zero value: in none.
@@ -52,8 +54,12 @@ func (p Place) appendTo(b []byte) []byte {
 	return binary.AppendUvarint(binary.AppendUvarint(b, p.Number<<2|uint64(bit(p.Unknown, 2))|1), p.Answers)
 }
 
-func parsePlace(c *bin.Cursor) (p Place) {
+// parsePlace reads a place, or the 0 that stands for an interim reply.
+func parsePlace(c *bin.Cursor) (p Place, interim bool) {
 	at, v := c.At(), c.Uvarint()
+	if v == 0 {
+		return p, true
+	}
 	p.Number = v >> 2
 	if v&1 != 0 {
 		p.Answers, p.Unknown = c.Uvarint(), v&2 != 0
@@ -63,7 +69,7 @@ func parsePlace(c *bin.Cursor) (p Place) {
 	if c.Err() == nil && (p.Number == 0 || v&1 != 0 && (p.Answers == 0 || p.Answers > maxPlace)) {
 		c.Fail(fault(BadValue, at, "number 0, or beyond the limit"))
 	}
-	return p
+	return p, false
 }
 
 // Key tells the messages of one direction apart.
@@ -113,14 +119,14 @@ func (f Data) appendNamed(b []byte) []byte {
 
 func (f *Data) appendBeginning(b []byte) []byte {
 	b = append(b, dataBit|bit(f.First, bitF)|bit(f.Last, bitL)|bit(f.Reply || f.Place.Number != 0, bitR)|bit(f.Head, bitH)|
-		bit(f.OneWay || f.Text, bitT)|bit(f.NamesExchange, bitX)|bit(f.NamesLane, bitY))
+		bit(f.OneWay || f.Text || f.Interim, bitT)|bit(f.NamesExchange, bitX)|bit(f.NamesLane, bitY))
 	if f.NamesLane {
 		b = binary.AppendUvarint(b, f.Lane)
 	}
 	if f.NamesExchange {
 		b = binary.AppendUvarint(b, f.Exchange)
 	}
-	if f.Place.Number != 0 {
+	if f.Place.Number != 0 || f.Interim {
 		b = f.Place.appendTo(b)
 	}
 	return binary.AppendUvarint(b, uint64(len(f.Payload)))
@@ -154,7 +160,9 @@ func ParseData(b []byte, at int64, maxPayload int) (Data, int, error) {
 		}
 	}
 	if placed {
-		f.Place = parsePlace(&c)
+		if f.Place, f.Interim = parsePlace(&c); f.Interim {
+			f.Reply, f.OneWay = true, false
+		}
 	}
 	size := c.Count(uint64(maxPayload))
 	if c.Err() != nil {

@@ -40,6 +40,7 @@ const (
 	KindCancel Kind = 6
 	KindClose  Kind = 7
 	KindIdle   Kind = 8
+	KindFlush  Kind = 9
 )
 
 const (
@@ -60,10 +61,11 @@ var kinds = map[Kind]struct {
 	KindShape:  {name: "shape", parse: parseShape},
 	KindSync:   {name: "sync", mark: syncMark, parse: parseSync},
 	KindAck:    {name: "ack", parse: parseAck, skip: true},
-	KindWindow: {name: "window"},
+	KindWindow: {name: "window", parse: parseWindow},
 	KindCancel: {name: "cancel", parse: parseCancel},
 	KindClose:  {name: "close", parse: parseClose},
 	KindIdle:   {name: "idle", parse: parseIdle, skip: true},
+	KindFlush:  {name: "flush", parse: parseFlush},
 }
 
 // String is the name of section 2, or "unknown".
@@ -74,7 +76,7 @@ func (k Kind) String() string {
 	return "unknown"
 }
 
-// Frame is one frame: [Data], [Hello], [Shape], [Sync], [Ack], [Cancel], [Close], [Idle] or [Skipped], each by value.
+// Frame is one frame: [Data], [Hello], [Shape], [Sync], [Ack], [Window], [Cancel], [Close], [Idle], [Flush] or [Skipped], each by value.
 type Frame interface {
 	// Kind is the kind of the frame.
 	Kind() Kind

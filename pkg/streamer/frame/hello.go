@@ -29,12 +29,15 @@ type Limits struct {
 	MaxShapes     uint64
 	MaxShapeBytes uint64
 	MaxExchanges  uint64
-	MaxQueued     uint64
+	Window        uint64
 	MaxHeld       uint64
 }
 
+// MinWindow is the least window that an end states, in octets of content; less counts as that.
+const MinWindow = 32 << 10
+
 // EarlyLimits are those an initiator keeps to until it has the hello of the responder.
-var EarlyLimits = Limits{MaxFragment: MinPayload, MaxShapes: 16, MaxShapeBytes: 65536, MaxExchanges: 1, MaxQueued: 65536, MaxMessage: math.MaxInt64, MaxHeld: 0}
+var EarlyLimits = Limits{MaxFragment: MinPayload, MaxShapes: 16, MaxShapeBytes: 65536, MaxExchanges: 1, Window: 65536, MaxMessage: math.MaxInt64, MaxHeld: 0}
 
 // Hello opens a direction (section 3). Token has [TokenLen] octets from an initiator, none from a responder.
 type Hello struct {
@@ -58,7 +61,7 @@ func (f Hello) AppendTo(b []byte) []byte {
 		b = bin.AppendBytes(b, f.Token)
 		b = append(b, f.Word[:]...)
 		for _, v := range []uint64{f.Representation, f.Stages, f.Limits.MaxFragment, f.Limits.MaxMessage, f.Limits.MaxShapes,
-			f.Limits.MaxShapeBytes, f.Limits.MaxExchanges, f.Limits.MaxQueued, f.Limits.MaxHeld} {
+			f.Limits.MaxShapeBytes, f.Limits.MaxExchanges, f.Limits.Window, f.Limits.MaxHeld} {
 			b = binary.AppendUvarint(b, v)
 		}
 		return b
@@ -90,7 +93,7 @@ func parseHello(c *bin.Cursor) Frame {
 	if c.Err() == nil && (l.MaxFragment < MinPayload || l.MaxFragment > MaxPayload) {
 		c.Fail(fault(BadValue, at, "max fragment %d", l.MaxFragment))
 	}
-	for _, v := range []*uint64{&l.MaxMessage, &l.MaxShapes, &l.MaxShapeBytes, &l.MaxExchanges, &l.MaxQueued, &l.MaxHeld} {
+	for _, v := range []*uint64{&l.MaxMessage, &l.MaxShapes, &l.MaxShapeBytes, &l.MaxExchanges, &l.Window, &l.MaxHeld} {
 		*v = c.Uvarint()
 	}
 	c.Take(max(checkLen, c.Len())) // the own check, and before it what later versions have

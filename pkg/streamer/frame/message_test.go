@@ -1,6 +1,7 @@
 package frame_test
 
 import (
+	"crypto/sha256"
 	"encoding/binary"
 	"hash/crc32"
 	"math"
@@ -91,11 +92,37 @@ func TestLanesListsThoseUsedLast(t *testing.T) {
 	assert.Equal(t, []frame.LaneNumbers{{Lane: 1, Request: 1}, {Lane: 3, Request: 2}}, n.Lanes(2))
 }
 
+// One octet can tell the lanes and exchanges of many messages: what it changes in all their checks alike must not
+// cancel out in that of a sync, wherever these messages stand and however long they are.
+func TestChangesInCommonDoNotCancelOut(t *testing.T) {
+	check := func(lane, first uint64, lengths ...int) uint32 {
+		c := frame.NewChecks(frame.Origin{})
+		for i, n := range lengths {
+			d := frame.Data{First: true, Last: true, Lane: lane, Exchange: first + uint64(i), Payload: make([]byte, 1+n)}
+			p, err := c.Cut(&d, 0, 0)
+			require.NoError(t, err)
+			c.Add(&d, &p, nil)
+		}
+		return c.Check()
+	}
+	for longer := range 64 {
+		lengths := []int{20, 20 + longer, 20 + 2*longer, 20 + 3*longer}
+		for n := 1; n <= len(lengths); n++ {
+			assert.NotEqual(t, check(4, 8, lengths[:n]...), check(4, 40, lengths[:n]...), "exchanges of %v", lengths[:n])
+			assert.NotEqual(t, check(4, 8, lengths[:n]...), check(5, 8, lengths[:n]...), "lanes of %v", lengths[:n])
+		}
+	}
+}
+
 // The check of a message is over its fragments with all named, and the names of the shapes that begin in them, behind
 // what the direction is; that of a sync over the checks of messages and cancels.
 func TestChecks(t *testing.T) {
 	table := crc32.MakeTable(crc32.Castagnoli)
 	crc := func(s string) uint32 { return crc32.Checksum([]byte(s), table) }
+	sum := func(checks string) uint32 {
+		all := sha256.Sum256([]byte(checks))
+		return binary.LittleEndian.Uint32(all[:])
+	}
 	origin := frame.Origin{Responder: true, Session: seq[[16]byte](1), Representation: 1, Stages: 7}
 	session := seq[[16]byte](1)
 	before := "\x01" + string(session[:]) + "\x01\x07"
@@ -128,10 +155,10 @@ func TestChecks(t *testing.T) {
 	assert.Equal(t, uint64(2), c.Messages())
 	last := check(begun + "\xa3\x00\x01\x01e")
 	all := check("\xfb\x00\xc8\x01\x09shape-1!shape-2!\x01\x02h\x02reply") + check(string(cancel.AppendTo(nil))) + check(string(cancel.AppendTo(nil))) + last
-	assert.Equal(t, crc(all), c.Check())
-	right, known := c.Agree(frame.Sync{Messages: 2, Check: crc(all)})
+	assert.Equal(t, sum(all), c.Check())
+	right, known := c.Agree(frame.Sync{Messages: 2, Check: sum(all)})
 	assert.True(t, right && known)
-	right, _ = c.Agree(frame.Sync{Messages: 2, Check: crc(all), Open: sync.Open})
+	right, _ = c.Agree(frame.Sync{Messages: 2, Check: sum(all), Open: sync.Open})
 	assert.False(t, right, "nothing is open")
 
 	c.Next(sync)
@@ -140,7 +167,7 @@ func TestChecks(t *testing.T) {
 	c = frame.Checks{}
 	c.Seed(sync)
 	require.NoError(t, add(rest))
-	assert.Equal(t, crc(last), c.Check())
+	assert.Equal(t, sum(last), c.Check())
 
 	// A shape that nobody named: nothing can be said until the next sync.
 	require.NoError(t, add(frame.Data{First: true, Last: true, Exchange: 2, Payload: []byte("\x07x")}))

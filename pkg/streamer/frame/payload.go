@@ -36,6 +36,16 @@ func (m *State) set(bit State, on bool) {
 	}
 }
 
+// follow takes note of a fragment with these parts.
+func (m *State) follow(p *Parts) {
+	m.set(Begun, true)
+	m.set(HeadGoesOn, p.HasHead && !p.Head.Last)
+	if p.HasBody {
+		m.set(BodyBegun, true)
+		m.set(BodyIsText, p.Body.Text)
+	}
+}
+
 // Part is one segment of head or body, as it lies in a payload. First: the part begins here, under shape number Shape. Last: it ends here.
 // Text: a segment of section 10.6. It aliases the payload.
 type Part struct {

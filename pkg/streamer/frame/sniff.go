@@ -19,3 +19,35 @@ func Opening(b []byte) (h Hello, ok bool) {
 
 // HasSync tells whether the mark of a sync stands anywhere in b (section 6).
 func HasSync(b []byte) bool { return bytes.Contains(b, syncMark) }
+
+// MayOpen reports whether b, or what it is the beginning of, may begin with a hello.
+func MayOpen(b []byte) bool {
+	n := min(len(b), len(helloMark))
+	return bytes.Equal(b[:n], helloMark[:n])
+}
+
+// Incomplete reports whether b holds only the beginning of a frame that may still become a good one.
+func Incomplete(b []byte) bool {
+	_, n, err := Parse(b, 0, 0)
+	return n == 0 && err == nil
+}
+
+// SyncFree is how many octets of b, in which [FindSync] finds none from an index on, can be passed over: no sync begins in them,
+// whatever comes behind b.
+func SyncFree(b []byte, from int) int {
+	for at := from; ; at++ {
+		i := bytes.Index(b[at:], syncMark)
+		if i < 0 {
+			break
+		}
+		if at += i; Incomplete(b[at:]) {
+			return at
+		}
+	}
+	for n := min(len(syncMark)-1, len(b)-from); n > 0; n-- {
+		if bytes.HasSuffix(b, syncMark[:n]) {
+			return len(b) - n
+		}
+	}
+	return len(b)
+}

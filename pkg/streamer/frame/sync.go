@@ -36,6 +36,9 @@ func NameOf(fingerprint [32]byte) [8]byte { return [8]byte(fingerprint[:]) }
 // LaneNumbers are the exchanges of the last request and of the last reply that were begun on a lane; 0: none yet.
 type LaneNumbers struct{ Lane, Request, Reply uint64 }
 
+// MaxOpen is how many open messages a sync lists at most. Where it lists so many there may be more: no decoder can begin there.
+const MaxOpen = 1024
+
 // Open is a message begun and not whole, with its check so far.
 type Open struct {
 	Key   Key

@@ -37,7 +37,7 @@ func fill(b []byte, first byte) {
 	}
 }
 
-var limits = frame.Limits{MaxFragment: 16384, MaxMessage: 1 << 30, MaxShapes: 1024, MaxShapeBytes: 4 << 20, MaxExchanges: 256, MaxQueued: 64 << 20, MaxHeld: 1 << 20}
+var limits = frame.Limits{MaxFragment: 16384, MaxMessage: 1 << 30, MaxShapes: 1024, MaxShapeBytes: 4 << 20, MaxExchanges: 256, Window: 64 << 20, MaxHeld: 1 << 20}
 
 // frames has all kinds, and the variants of their fields; by the name of the vector.
 var frames = map[string]frame.Frame{
@@ -77,7 +77,10 @@ var frames = map[string]frame.Frame{
 	"close-protocol":       frame.Close{Code: frame.CloseProtocol, Text: "offset 99: unknown kind"},
 	"idle":                 frame.Idle{Lanes: []uint64{0, 5, 300}},
 	"ack":                  frame.Ack{Octets: []byte("abc")},
-	"skipped-window":       frame.Skipped{Octet: 0x45, Body: []byte("abc")},
+	"data-interim":         frame.Data{First: true, Last: true, Reply: true, Interim: true, Head: true, Payload: []byte("\x02\x08head\x00")},
+	"window":               frame.Window{Message: frame.Key{Lane: 5, Exchange: 300}, Octets: 131072},
+	"window-reply":         frame.Window{Message: frame.Key{Reply: true, Exchange: 1}, Octets: 1},
+	"flush":                frame.Flush{Message: frame.Key{Lane: 5, Reply: true, Exchange: 300}, Settled: 17},
 	"skipped-unknown":      frame.Skipped{Octet: 0x7f, Body: []byte{}},
 }
 
@@ -93,6 +96,13 @@ func role(responder bool) string {
 	return map[bool]string{false: "initiator", true: "responder"}[responder]
 }
 
+func bitOf(set bool) int {
+	if set {
+		return 1
+	}
+	return 0
+}
+
 // describe has the fields of a frame under the names of docs/wire-format.md.
 func describe(f frame.Frame) map[string]any {
 	d := map[string]any{"kind": f.Kind().String()}
@@ -106,8 +116,8 @@ func describe(f frame.Frame) map[string]any {
 		l := f.Limits
 		put("role,session,token,sync word,representation,stages", role(f.Responder),
 			hex.EncodeToString(f.Session[:]), hex.EncodeToString(f.Token), hex.EncodeToString(f.Word[:]), f.Representation, f.Stages)
-		put("max fragment,max message,max shapes,max shape octets,max exchanges,max queued,max held",
-			l.MaxFragment, l.MaxMessage, l.MaxShapes, l.MaxShapeBytes, l.MaxExchanges, l.MaxQueued, l.MaxHeld)
+		put("max fragment,max message,max shapes,max shape octets,max exchanges,window,max held",
+			l.MaxFragment, l.MaxMessage, l.MaxShapes, l.MaxShapeBytes, l.MaxExchanges, l.Window, l.MaxHeld)
 	case frame.Shape:
 		put("number,form", f.Number, []string{"reference", "full", "unknown"}[f.Form])
 		switch f.Form {
@@ -118,14 +128,14 @@ func describe(f frame.Frame) map[string]any {
 		case frame.Unknown:
 		}
 	case frame.Data:
-		put("F,L,R,H,T,X,Y,payload", f.First, f.Last, f.Reply || f.Place.Number != 0, f.Head, f.OneWay || f.Text, f.NamesExchange, f.NamesLane, hex.EncodeToString(f.Payload))
+		put("F,L,R,H,T,X,Y,payload", f.First, f.Last, f.Reply || f.Place.Number != 0, f.Head, f.OneWay || f.Text || f.Interim, f.NamesExchange, f.NamesLane, hex.EncodeToString(f.Payload))
 		if f.NamesLane {
 			put("lane", f.Lane)
 		}
 		if f.NamesExchange {
 			put("exchange", f.Exchange)
 		}
-		if p := f.Place; p.Number != 0 {
+		if p := f.Place; p.Number != 0 || f.Interim {
 			put("number,answers,wanted,unknown", p.Number, p.Answers, p.Wanted, p.Unknown)
 		}
 	case frame.Sync:
@@ -162,6 +172,10 @@ func describe(f frame.Frame) map[string]any {
 			lanes = append(lanes, map[string]any{"lane": lane})
 		}
 		put("lanes", lanes)
+	case frame.Window:
+		put("lane,R,exchange,octets", f.Message.Lane, bitOf(f.Message.Reply), f.Message.Exchange, f.Octets)
+	case frame.Flush:
+		put("lane,R,exchange,settled", f.Message.Lane, bitOf(f.Message.Reply), f.Message.Exchange, f.Settled)
 	case frame.Ack:
 		put("body", hex.EncodeToString(f.Octets))
 	case frame.Skipped:

@@ -296,6 +296,32 @@ func TestHalfOpenSessions(t *testing.T) {
 	})
 }
 
+// A connection that is turned away waits for nobody, and leaves no place taken; who opened it learns that.
+func TestAbortWaitsForNobody(t *testing.T) {
+	onStage(t, func(t *testing.T, s *stage, l net.Listener, _ net.Conn, _ uint64) {
+		id := s.ask(t, host(2), 3)
+		s.say(host(2), opening(id, 3, text(1, 1, "half a hello")))
+		c, err := l.Accept()
+		require.NoError(t, err)
+		_, err = c.Write([]byte("never acknowledged"))
+		require.NoError(t, err)
+		before := time.Now()
+		require.NoError(t, c.(interface{ Abort() error }).Abort())
+		assert.Equal(t, before, time.Now())
+		_, err = c.Write([]byte("more"))
+		require.Error(t, err)
+		s.mu.Lock()
+		all := slices.Clone(s.sent[host(2).String()])
+		s.mu.Unlock()
+		var last wsrm.Packet
+		g, ok := udp.Parse(all[len(all)-1])
+		require.True(t, ok)
+		require.NoError(t, udp.Codec.Parse(g.Packet, &last))
+		assert.True(t, last.Ack.Unknown)
+		require.NoError(t, c.Close(), "once more")
+	})
+}
+
 // Parts of messages that never become whole, in many sessions at once, keep what a session may keep, and end with the silence.
 func TestMessagesNeverWhole(t *testing.T) {
 	onStage(t, func(t *testing.T, s *stage, l net.Listener, _ net.Conn, _ uint64) {

@@ -171,6 +171,13 @@ func (c *conn) Close() error {
 	return nil
 }
 
+// Abort ends the connection at once: nothing that was written is waited for, and the other end learns that nobody
+// listens any more.
+func (c *conn) Abort() error {
+	c.drop()
+	return nil
+}
+
 // Await tells whether the other end owes a reply: then a silent one is found out sooner (see [Config.Unanswered]).
 func (c *conn) Await(reply bool) {
 	kind := wsrm.Rest

@@ -1,0 +1,202 @@
+package main
+
+import (
+	"bytes"
+	"encoding/base64"
+	"io"
+
+	"github.com/hhfr/hhfr/pkg/capture"
+	"github.com/hhfr/hhfr/pkg/proxy"
+)
+
+// listed is a message as it is listed. control says what it is for between two proxies, where it is no HTTP message.
+type listed struct {
+	*capture.Decoded
+	control string
+}
+
+// idle reports whether a message is one of the proxies alone: it carries nothing of a client or a
+// server.
+func (m *listed) idle() bool { return m.control != "" && m.BodyOctets == 0 }
+
+// controls finds out which messages are between two proxies. It remembers the exchanges that wait for an empty reply.
+type controls struct {
+	waiting map[int]bool
+	order   []int
+}
+
+// mostControls bounds the exchanges that are remembered.
+const mostControls = 4096
+
+func (c *controls) of(m *capture.Decoded) listed {
+	l := listed{Decoded: m}
+	if m.HHFR {
+		l.control = proxy.Control(m.Head)
+	}
+	switch {
+	case l.control != "" && !m.Reply:
+		if c.waiting == nil {
+			c.waiting = map[int]bool{}
+		}
+		c.waiting[m.Number] = true
+		if c.order = append(c.order, m.Number); len(c.order) > mostControls {
+			delete(c.waiting, c.order[0])
+			c.order = c.order[1:]
+		}
+	case m.Reply && len(m.Head) == 0 && m.BodyOctets == 0 && c.waiting[m.Number]:
+		l.control = "taken"
+		delete(c.waiting, m.Number)
+	}
+	return l
+}
+
+// listing prints messages and what checks say of them, and counts what is to be said in the end.
+type listing struct {
+	w        io.Writer
+	output   string
+	layout   rowLayout
+	controls controls
+	printed  int
+
+	messages                 int
+	idle                     int
+	lacking, lackingContexts int // messages
+	shapes, contexts         map[string]bool
+}
+
+func newListing(w io.Writer, output string, layout rowLayout) *listing {
+	return &listing{w: w, output: output, layout: layout, shapes: map[string]bool{}, contexts: map[string]bool{}}
+}
+
+// mostNames bounds what is remembered of what is missing.
+const mostNames = 4096
+
+func (l *listing) event(ev capture.Event, saveDir string) error {
+	if ev.Check != nil {
+		if saveDir != "" {
+			if err := ev.Check.Withdraw(saveDir); err != nil {
+				return err
+			}
+		}
+		return l.check(ev.Check)
+	}
+	m := ev.Message
+	if saveDir != "" {
+		if err := m.Save(saveDir); err != nil {
+			return err
+		}
+	}
+	l.messages++
+	if m.Lacks != "" {
+		if l.lacking++; len(l.shapes) < mostNames {
+			l.shapes[shapeName(m.Lacks)] = true
+		}
+	}
+	if m.LacksContext != "" {
+		if l.lackingContexts++; len(l.contexts) < mostNames {
+			l.contexts[m.LacksContext] = true
+		}
+	}
+	one := l.controls.of(m)
+	if one.idle() {
+		l.idle++
+	}
+	return l.message(&one)
+}
+
+func (l *listing) message(m *listed) error {
+	switch l.output {
+	case "json":
+		sep := ","
+		if l.printed++; l.printed == 1 {
+			sep = reportBegin
+		}
+		if _, err := io.WriteString(l.w, sep); err != nil {
+			return err
+		}
+		return writeMessage(l.w, m, "")
+	case "jsonl":
+		return writeMessage(l.w, m, "\n")
+	case "xml":
+		return writeXML(l.w, m)
+	}
+	if m.idle() && !l.layout.all {
+		return nil
+	}
+	l.printed++
+	return l.layout.row(l.w, m)
+}
+
+func (l *listing) check(c *capture.Check) error {
+	switch l.output {
+	case "jsonl":
+		return writeJSON(l.w, newCheckReport(c))
+	case "text":
+		return l.layout.check(l.w, c)
+	}
+	return nil
+}
+
+// end prints what stands behind the messages.
+func (l *listing) end(s *capture.Summary) error {
+	if l.output != "json" {
+		return nil
+	}
+	if l.printed == 0 {
+		if _, err := io.WriteString(l.w, reportBegin); err != nil {
+			return err
+		}
+	}
+	return writeReportEnd(l.w, s)
+}
+
+// writeMessage writes a message as an object. A long envelope is written as it is read.
+func writeMessage(w io.Writer, m *listed, end string) error {
+	var b bytes.Buffer
+	if err := writeJSON(&b, newMessageReport(m)); err != nil {
+		return err
+	}
+	line := bytes.TrimSuffix(b.Bytes(), []byte("\n"))
+	if int64(len(m.Body)) == m.BodyOctets {
+		_, err := w.Write(append(line, end...))
+		return err
+	}
+	if _, err := w.Write(append(bytes.TrimSuffix(line, []byte("}")), `,"body_base64":"`...)); err != nil {
+		return err
+	}
+	coded := base64.NewEncoder(base64.StdEncoding, w)
+	if err := m.WriteBody(coded); err != nil {
+		return err
+	}
+	if err := coded.Close(); err != nil {
+		return err
+	}
+	_, err := io.WriteString(w, `"}`+end)
+	return err
+}
+
+// writeXML writes the envelope of a whole message, and ends its line.
+func writeXML(w io.Writer, m *listed) error {
+	if m.BodyOctets == 0 || !m.Whole() {
+		return nil
+	}
+	last := &lastOctet{w: w}
+	if err := m.WriteBody(last); err != nil || last.octet == '\n' {
+		return err
+	}
+	_, err := w.Write([]byte{'\n'})
+	return err
+}
+
+// lastOctet remembers the last octet that was written.
+type lastOctet struct {
+	w     io.Writer
+	octet byte
+}
+
+func (l *lastOctet) Write(b []byte) (int, error) {
+	if len(b) > 0 {
+		l.octet = b[len(b)-1]
+	}
+	return l.w.Write(b)
+}

@@ -1,0 +1,8 @@
+//go:build soak && linux
+
+package main
+
+import "testing"
+
+// TestSoakMemoryIsBounded: 1 GB.
+func TestSoakMemoryIsBounded(t *testing.T) { bounded(t, 256) }

@@ -1,0 +1,158 @@
+// Package spool keeps bodies of messages, however long they are: what is short in memory, and of what is long, or too much together,
+// all but the beginning in one file that nobody else sees.
+package spool
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+)
+
+const (
+	// Kept is how many bytes of a body are at hand in one piece.
+	Kept = 1 << 20
+	// budget is how many bytes all bodies together may have in memory.
+	budget = 8 << 20
+)
+
+// Spool is where bodies are. Not safe for concurrent use.
+type Spool struct {
+	// Short has bodies lose what is behind the first Kept bytes: it is only counted.
+	Short bool
+
+	memory int64 // in use by bodies
+	file   *os.File
+	end    int64 // of what the file has
+	stored int   // extents in the file that are in use
+}
+
+// extent is a piece of the file.
+type extent struct{ at, length int64 }
+
+// Body is one body. The zero value is none; [Spool.Body] makes them.
+type Body struct {
+	spool   *Spool
+	memory  []byte // the end of what was written, that is not in the file
+	extents []extent
+	size    int64
+	err     error
+}
+
+// Body begins a body.
+func (s *Spool) Body() *Body { return &Body{spool: s} }
+
+// Close removes the file. Bodies must not be used any more.
+func (s *Spool) Close() error {
+	if s.file == nil {
+		return nil
+	}
+	err := errors.Join(s.file.Close(), os.Remove(s.file.Name()))
+	s.file = nil
+	if errors.Is(err, os.ErrNotExist) { // it was removed at once, where that goes
+		return nil
+	}
+	return err
+}
+
+// Len is the number of bytes of a body.
+func (b *Body) Len() int64 {
+	if b == nil {
+		return 0
+	}
+	return b.size
+}
+
+// Write implements [io.Writer]. The error is that of the file, and stays.
+func (b *Body) Write(p []byte) (int, error) {
+	n := len(p)
+	if b.spool.Short {
+		p = p[:min(int64(n), max(0, Kept-b.size))]
+	}
+	switch {
+	case b.err != nil || len(p) == 0:
+	case !b.spool.Short && b.size+int64(n) > Kept || b.spool.memory+int64(len(p)) > budget:
+		if b.err = b.store(b.memory); b.err == nil {
+			b.spool.memory -= int64(len(b.memory))
+			b.memory = nil
+			b.err = b.store(p)
+		}
+	default:
+		b.memory = append(b.memory, p...)
+		b.spool.memory += int64(len(p))
+	}
+	b.size += int64(n)
+	return n, b.err
+}
+
+// store puts bytes into the file.
+func (b *Body) store(p []byte) error {
+	s := b.spool
+	if s.file == nil {
+		f, err := os.CreateTemp("", "hhfr-")
+		if err != nil {
+			return fmt.Errorf("a file for long messages: %w", err)
+		}
+		_ = os.Remove(f.Name()) // not everywhere while it is open
+		s.file = f
+	}
+	if s.stored == 0 {
+		s.end = 0
+	}
+	if len(p) == 0 {
+		return nil
+	}
+	if _, err := s.file.WriteAt(p, s.end); err != nil {
+		return fmt.Errorf("the file for long messages: %w", err)
+	}
+	length := int64(len(p))
+	if n := len(b.extents); n > 0 && b.extents[n-1].at+b.extents[n-1].length == s.end {
+		b.extents[n-1].length += length
+	} else {
+		b.extents = append(b.extents, extent{s.end, length})
+		s.stored++
+	}
+	s.end += length
+	return nil
+}
+
+// Free gives back what the body takes; it is empty then.
+func (b *Body) Free() {
+	if b == nil || b.spool == nil {
+		return
+	}
+	s := b.spool
+	s.memory -= int64(len(b.memory))
+	s.stored -= len(b.extents)
+	*b = Body{spool: s}
+}
+
+// Start gives the first bytes of a body, up to Kept, which are all of it if it has no more.
+func (b *Body) Start() ([]byte, error) {
+	if b == nil || b.err != nil || len(b.extents) == 0 {
+		if b == nil {
+			return nil, nil
+		}
+		return b.memory, b.err
+	}
+	kept := int64(len(b.memory))
+	for _, e := range b.extents {
+		kept += e.length
+	}
+	start := make([]byte, min(kept, Kept))
+	_, err := io.ReadFull(b.Reader(), start)
+	return start, err
+}
+
+// Reader reads a body from its first byte on. Of a [Spool.Short] one it reads what is left.
+func (b *Body) Reader() io.Reader {
+	if b == nil {
+		return bytes.NewReader(nil)
+	}
+	var all []io.Reader
+	for _, e := range b.extents {
+		all = append(all, io.NewSectionReader(b.spool.file, e.at, e.length))
+	}
+	return io.MultiReader(append(all, bytes.NewReader(b.memory))...)
+}

@@ -1,0 +1,163 @@
+package capture
+
+import (
+	"encoding/hex"
+	"io"
+	"net/netip"
+	"time"
+
+	"github.com/hhfr/hhfr/internal/spool"
+	"github.com/hhfr/hhfr/pkg/soap"
+	"github.com/hhfr/hhfr/pkg/streamer/frame"
+	"github.com/hhfr/hhfr/pkg/wsrm/header"
+)
+
+// State says how far a message of a stream can be trusted (wire-format section 6).
+type State uint8
+
+const (
+	// Unverified: whole, but no checked sync or close covers it.
+	Unverified State = iota + 1
+	// Verified: a sync or close with a right check covers it.
+	Verified
+	// Withdrawn: the check of the sync or close that covers it is wrong.
+	Withdrawn
+	// Incomplete: fragments of it are missing.
+	Incomplete
+	// Cancelled: its sender gave it up.
+	Cancelled
+	// Undecodable: whole, but its shape is missing or does not fit its content.
+	Undecodable
+	// Unchecked: whole plain SOAP, of which nothing in the capture says whether it is what was sent.
+	Unchecked
+)
+
+var stateNames = map[State]string{Unverified: "unverified", Verified: "verified", Withdrawn: "withdrawn", Incomplete: "incomplete", Cancelled: "cancelled", Undecodable: "undecodable", Unchecked: "unchecked"}
+
+func (s State) String() string { return stateNames[s] }
+
+// Decoded is one message of a capture: of an hhfr stream, or plain SOAP in HTTP.
+type Decoded struct {
+	// Number counts exchanges in sending order from 1; request and reply of one exchange share it. Exchanges of which nothing was seen keep their numbers. 0: a negotiation, which is not counted.
+	Number int
+	// HHFR tells messages of streams; Session, Lane, Exchange and OneWay are theirs.
+	HHFR     bool
+	Session  [16]byte
+	Lane     uint64
+	Exchange uint64
+	Reply    bool
+	OneWay   bool
+	// Interim tells a reply before the one that counts (docs/wire-format.md, section 5.4).
+	Interim bool
+	// Place is where the message stands in the sequence of its direction (docs/wire-format.md, section 5.1); zero: in none.
+	Place frame.Place
+	// Src and Dst are the ends; zero where only stream octets are there.
+	Src, Dst netip.AddrPort
+	// First and Last are the times of its first and last octets, zero where no capture tells; Packet is the number of the packet with the first.
+	First, Last time.Time
+	Packet      int
+	// Stream counts the streams from 1, 0 for plain SOAP; Direction is 0 for what who opened it sends. Index counts the messages of a direction that became whole from 1; 0: it did not.
+	Stream, Direction int
+	Index             uint64
+	// Head is the HTTP head as received; of a message of a stream nil if it is the default one (docs/negotiation.md).
+	Head []byte
+	// Body is the entity after transfer coding, or its first MiB if it is longer; [Decoded.WriteBody] gives all of it, BodyOctets is its length. It is good until the next event.
+	Body       []byte
+	BodyOctets int64
+	// Version and Operation are what the envelope says.
+	Version   soap.Version
+	Operation soap.Name
+	// Reliable is what the envelope says about sequences of WS-ReliableMessaging; nil: nothing, or nothing that can be read.
+	Reliable *header.Message
+	// Wire is the octets on the wire: of its data frames, or of its HTTP message.
+	Wire int64
+	// State says how far the message can be trusted; plain SOAP is [Unchecked] or [Incomplete]. Why tells more, for people.
+	State State
+	Why   string
+	// Lacks is the fingerprint of the shape that is missing, as a URI, or the beginning of that, if that is why the message is [Undecodable].
+	Lacks string
+	// LacksContext is the URI of the session's context that is missing, if that is why the message
+	// is [Undecodable]: its Body is not given then.
+	LacksContext string
+
+	content *spool.Body // nil: Body has all
+	inForm  bool        // unchanging headers may have been taken out of the body
+	origin  int         // which direction of its flow began the exchange
+	flow    int
+}
+
+// SessionString is the session as a UUID, "-" for plain SOAP.
+func (d *Decoded) SessionString() string {
+	if !d.HHFR {
+		return "-"
+	}
+	s := hex.EncodeToString(d.Session[:])
+	return s[:8] + "-" + s[8:12] + "-" + s[12:16] + "-" + s[16:20] + "-" + s[20:]
+}
+
+// Client is the end that opened the connection of a stream, as far as the capture tells, and that
+// asks in plain SOAP; zero where only stream octets are there.
+func (d *Decoded) Client() netip.AddrPort {
+	if !d.HHFR && d.Reply || d.HHFR && (d.origin == 1) != d.Reply {
+		return d.Dst
+	}
+	return d.Src
+}
+
+// Server is the end that is not Client.
+func (d *Decoded) Server() netip.AddrPort {
+	if d.Client() == d.Src {
+		return d.Dst
+	}
+	return d.Src
+}
+
+// WriteBody writes the whole entity.
+func (d *Decoded) WriteBody(w io.Writer) error {
+	if int64(len(d.Body)) == d.BodyOctets {
+		_, err := w.Write(d.Body)
+		return err
+	}
+	_, err := io.Copy(w, d.content.Reader())
+	return err
+}
+
+// open gives the beginning of the body.
+func (d *Decoded) open() error {
+	d.BodyOctets = d.content.Len()
+	start, err := d.content.Start()
+	if len(start) > 0 {
+		d.Body = start
+	}
+	return err
+}
+
+// Whole tells whether the body is there, as it was sent.
+func (d *Decoded) Whole() bool {
+	return d.State == Verified || d.State == Unverified || d.State == Unchecked
+}
+
+// Stream is what was found of one hhfr stream, or of those of its directions that are there.
+type Stream struct {
+	number   int // from 1
+	Session  [16]byte
+	Src, Dst netip.AddrPort
+	// Facts is the JSON comment of a recording, "" if there is none.
+	Facts string
+	// Octets of the two directions, Src to Dst first.
+	Octets [2]StreamOctets
+	// Problems say where a direction could not be followed.
+	Problems []string
+	// Cut tells that a direction begins without its hello, ends without its close, or lacks octets.
+	Cut bool
+}
+
+func (d *Decoded) recognize() {
+	if d.LacksContext == "" { // else it was recognized while it was there
+		r := soap.Recognize(d.Body)
+		d.Version, d.Operation = r.Version, r.Operation
+	}
+	if d.Version != soap.None && d.Whole() && int64(len(d.Body)) == d.BodyOctets {
+		d.Reliable = reliable(d.Body)
+	}
+}

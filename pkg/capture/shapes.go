@@ -1,0 +1,114 @@
+package capture
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	"github.com/hhfr/hhfr/pkg/ctxstore"
+	"github.com/hhfr/hhfr/pkg/shape"
+	"github.com/hhfr/hhfr/pkg/shape/transit"
+)
+
+// shapes are those that came in full, and those of the store. They are what [wire.Decoder] finds shapes in.
+type shapes struct {
+	ctx    context.Context
+	store  ctxstore.Store // nil: none
+	seen   map[shape.Fingerprint]*shape.Program
+	stored map[shape.Fingerprint]*shape.Program // nil: it is not there
+	names  map[transit.Name]*alike
+	order  []shape.Fingerprint // of seen, the oldest first
+	size   int
+}
+
+func newShapes(ctx context.Context, store ctxstore.Store) *shapes {
+	return &shapes{ctx: ctx, store: store, seen: map[shape.Fingerprint]*shape.Program{},
+		stored: map[shape.Fingerprint]*shape.Program{}, names: map[transit.Name]*alike{}}
+}
+
+// alike are the shapes whose fingerprints begin with one name.
+type alike struct {
+	all    []shape.Fingerprint
+	looked bool // in the store
+}
+
+func (s *shapes) alike(name transit.Name) *alike {
+	if s.names[name] == nil {
+		s.names[name] = &alike{}
+	}
+	return s.names[name]
+}
+
+func (a *alike) add(fp shape.Fingerprint) {
+	if !slices.Contains(a.all, fp) {
+		a.all = append(a.all, fp)
+	}
+}
+
+// Keep implements [wire.Shapes].
+func (s *shapes) Keep(one *shape.Shape) *shape.Program {
+	fp := one.Fingerprint()
+	p := s.seen[fp]
+	if p != nil {
+		return p
+	}
+	p = shape.Compile(one)
+	s.seen[fp] = p
+	s.alike(transit.NameOf(fp)).add(fp)
+	s.order = append(s.order, fp)
+	for s.size += p.Size(); s.size > maxKept && len(s.order) > 1; s.order = s.order[1:] {
+		s.drop(s.order[0])
+	}
+	return p
+}
+
+// drop forgets a shape that came; streams that use it have it still.
+func (s *shapes) drop(fp shape.Fingerprint) {
+	s.size -= s.seen[fp].Size()
+	delete(s.seen, fp)
+	if name := transit.NameOf(fp); s.Find(fp) == nil {
+		a := s.names[name]
+		if a.all = slices.DeleteFunc(a.all, func(other shape.Fingerprint) bool { return other == fp }); len(a.all) == 0 {
+			delete(s.names, name)
+		}
+	}
+}
+
+// Find implements [wire.Shapes].
+func (s *shapes) Find(fp shape.Fingerprint) *shape.Program {
+	if p := s.seen[fp]; p != nil || s.store == nil {
+		return p
+	}
+	p, looked := s.stored[fp]
+	if !looked {
+		octets, _ := ctxstore.Shapes{Store: s.store}.Get(s.ctx, fp)
+		if one, err := shape.Parse(octets); err == nil && one.Fingerprint() == fp {
+			p = shape.Compile(one)
+		}
+		s.stored[fp] = p
+	}
+	return p
+}
+
+// named finds the shape whose fingerprint begins so; nil if there is none, or more than one.
+func (s *shapes) named(name [8]byte) *shape.Program {
+	a := s.alike(name)
+	if !a.looked && s.store != nil {
+		a.looked = true
+		for info, err := range s.store.List(s.ctx, fmt.Sprintf("%s%x", shape.URIPrefix, name)) {
+			if err != nil {
+				break
+			}
+			if fp, ok := ctxstore.ParseShapeURI(info.URI); ok {
+				a.add(fp)
+			}
+		}
+	}
+	if len(a.all) != 1 {
+		return nil
+	}
+	return s.Find(a.all[0])
+}
+
+// count is how many came in full.
+func (s *shapes) count() int { return len(s.seen) }

@@ -1,0 +1,116 @@
+package binary_test
+
+import (
+	"bytes"
+	"fmt"
+	"math/rand/v2"
+	"path/filepath"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+
+	"github.com/hhfr/hhfr/internal/shared"
+	"github.com/hhfr/hhfr/pkg/codec/binary"
+	"github.com/hhfr/hhfr/pkg/streamer/wire"
+)
+
+const allStages = wire.Columns | wire.Memory | wire.Zstd
+
+// TestShuffledOnTheCorpus: all messages in no order, as one sequence.
+func TestShuffledOnTheCorpus(t *testing.T) {
+	paths := shared.Messages(t)
+	rand.New(rand.NewPCG(11, 12)).Shuffle(len(paths), func(i, k int) { paths[i], paths[k] = paths[k], paths[i] })
+	d := newDirection(t, binary.Options{})
+	for _, path := range paths {
+		message := shared.Read(t, path)
+		_, got := d.stream(t, nil, bytes.NewReader(message), 4096)
+		requireSame(t, message, got, path)
+	}
+}
+
+func TestCorpusTwice(t *testing.T) {
+	for _, most := range []int{16384 - 64, 4096, 480} {
+		d := newDirection(t, binary.Options{})
+		before := 0
+		for round := range 3 {
+			octets := 0
+			for i, path := range shared.Messages(t) {
+				message := shared.Read(t, path)
+				octets += len(message)
+				head := fmt.Appendf(nil, "POST /echo HTTP/1.1\r\nContent-Type: text/xml\r\nX-Number: %d\r\n\r\n", i)
+				gotHead, gotBody := d.stream(t, head, bytes.NewReader(message), most)
+				requireSame(t, head, gotHead, path)
+				requireSame(t, message, gotBody, path)
+			}
+			if round == 2 {
+				assert.Equal(t, before, d.full, "the third round needs no new shape; those of bodies shorter than a shape come with the second")
+			}
+			before = d.full
+			t.Logf("round %d: %d octets of messages; shapes %d, content %d, text segments %d", round+1, octets, d.full, d.content, d.texts)
+		}
+		for fp := range d.to.store.octets {
+			assert.Contains(t, d.from.store.octets, fp, "a shape is in the stores of both ends")
+		}
+		assert.Greater(t, 20*len(d.to.store.octets), 19*len(d.from.store.octets), "hardly a shape is not worth to be sent")
+	}
+}
+
+// TestCorpusPackedAndShuffled: the messages of the corpus in any order, on lanes, with syncs between them and lanes that begin anew or are
+// idle, by every set of stages.
+func TestCorpusPackedAndShuffled(t *testing.T) {
+	var messages [][]byte
+	for _, path := range shared.Messages(t) {
+		messages = append(messages, shared.Read(t, path))
+	}
+	rnd := rand.New(rand.NewPCG(9, 10))
+	for without := range allStages + 1 {
+		d := newDirection(t, binary.Options{Without: without})
+		rnd.Shuffle(len(messages), func(i, j int) { messages[i], messages[j] = messages[j], messages[i] })
+		for i, m := range messages {
+			if without != 0 && len(m) > 1<<20 {
+				continue // half of all octets: the set of all stages has them
+			}
+			lane := rnd.Uint64N(4)
+			switch i % 40 {
+			case 39:
+				d.sync(t)
+			case 20:
+				d.enc.Restart(lane)
+			case 30, 35:
+				d.enc.Rest(d.now)
+				d.read(t, nil)
+			case 5, 6, 13:
+				d.dec.Rest()
+			}
+			d.onLane(t, lane, m)
+		}
+		t.Logf("without %d: content %d, as it travels %d", without, d.content, d.payload)
+		switch {
+		case without&wire.Zstd == 0:
+			assert.Less(t, d.payload, d.content*11/20)
+		case without&wire.Columns == 0:
+			assert.Less(t, d.payload, d.content*9/10)
+		}
+	}
+}
+
+// TestRecordsOfTheCorpusAreColumns: the longest arrays of the corpus take less than their bit-packed EXI, without any memory between messages, and less than their compressed one with zstd behind it.
+func TestRecordsOfTheCorpusAreColumns(t *testing.T) {
+	dir := shared.Dir(t, "corpus", "messages", "soap11", "jtlm")
+	for _, c := range []struct {
+		name    string
+		without uint64
+		most    int
+	}{
+		{"publish100.xml", wire.Memory | wire.Zstd, 9511},
+		{"publish911.xml", wire.Memory | wire.Zstd, 86000},
+		{"publish100.xml", wire.Memory, 2047},
+		{"publish911.xml", wire.Memory, 15000},
+	} {
+		d := newDirection(t, binary.Options{Without: c.without})
+		message := shared.Read(t, filepath.Join(dir, c.name))
+		d.onLane(t, 1, message)
+		assert.LessOrEqual(t, d.payload, c.most, c.name)
+		t.Logf("%s without %d: %d octets, content %d, frames %d", c.name, c.without, len(message), d.content, d.payload)
+	}
+}

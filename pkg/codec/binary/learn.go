@@ -1,0 +1,118 @@
+package binary
+
+import "github.com/hhfr/hhfr/pkg/shape"
+
+// mayLearn reports whether shapes are learned of messages on a lane.
+func (c *Coder) mayLearn(a *allowance) bool { return !c.opt.Text && a.may() }
+
+// has reports whether the peer has a shape.
+func (c *Coder) has(p *shape.Program) bool {
+	has, _ := c.Has(p.Shape().Fingerprint())
+	return has
+}
+
+// learnBody makes a shape of the body, or widens one of its kind, and splits by it; nil if that cannot be, or the learner has done too
+// much for nothing: then the body travels as text.
+func (s *Split) learnBody(body []byte, whole bool) *shape.Program {
+	c := s.c
+	if whole {
+		if p := s.described(body); p != nil {
+			return p
+		}
+	}
+	if !s.learning.spend(len(body)) {
+		return nil
+	}
+	made, old, err := c.book.families.learn(body, whole)
+	if err != nil {
+		return nil
+	}
+	p := s.keep(made, body, whole)
+	if old == nil {
+		c.counts.learned.Add(1)
+	} else {
+		c.counts.widened.Add(1)
+	}
+	if old != nil && (p == nil || !c.has(p) && !c.book.worth(p, len(body))) {
+		if made, err = shape.Learn(body); err == nil {
+			return s.keep(made, body, whole)
+		}
+	}
+	if p != nil && old != nil && old.Fingerprint() != made.Fingerprint() {
+		c.book.retire(old.Fingerprint())
+	}
+	return p
+}
+
+// described has the shape of a body described that is whole, and splits by it; nil if that cannot be.
+func (s *Split) described(body []byte) *shape.Program {
+	if describe := s.c.opt.Describe; describe == nil || !describe(body) {
+		return nil
+	}
+	return s.find(body, true, false)
+}
+
+func (s *Split) learnHead(head []byte) *shape.Program {
+	if !s.learning.spend(len(head)) {
+		return nil
+	}
+	made, err := shape.LearnHead(head)
+	if err != nil {
+		return nil
+	}
+	return s.keep(made, head, true)
+}
+
+// keep stores a shape that was learned and splits by it; nil if either fails.
+func (s *Split) keep(made *shape.Shape, part []byte, whole bool) *shape.Program {
+	p, err := s.c.book.Keep(made)
+	if err != nil {
+		s.c.book.Log.Warn("shape not stored, message travels as text", "shape", made.Fingerprint().URI(), "err", err)
+		return nil
+	}
+	if !s.fits(p, part, whole) {
+		return nil
+	}
+	return p
+}
+
+// remember keeps what travels as text for learning.
+func (s *Split) remember(octets []byte) {
+	if !s.learns {
+		return
+	}
+	if len(s.cut)+len(octets) > learnWindow {
+		s.learns, s.cut = false, nil
+		return
+	}
+	s.cut = append(s.cut, octets...)
+}
+
+// learnCut has a body of an unknown kind that had to travel as text described, or makes a shape of it: the next of its kind need not.
+func (s *Split) learnCut() {
+	c := s.c
+	if p := s.described(s.cut); p != nil {
+		c.book.miss(p, len(s.cut))
+		return
+	}
+	if !s.learning.spend(len(s.cut)) {
+		return
+	}
+	made, old, err := c.book.families.learn(s.cut, true)
+	if err != nil {
+		return
+	}
+	p, err := c.book.Keep(made)
+	if err != nil {
+		c.book.Log.Warn("shape not stored", "shape", made.Fingerprint().URI(), "err", err)
+		return
+	}
+	c.book.miss(p, len(s.cut))
+	if old == nil {
+		c.counts.learned.Add(1)
+		return
+	}
+	if c.counts.widened.Add(1); old.Fingerprint() != made.Fingerprint() {
+		c.book.retire(old.Fingerprint())
+	}
+}

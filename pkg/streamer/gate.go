@@ -1,0 +1,64 @@
+package streamer
+
+import (
+	"slices"
+	"sync"
+)
+
+// ticket is a place in a line; ready is closed when its turn has come.
+type ticket struct {
+	n     int64
+	ready chan struct{}
+}
+
+// gate lets at most max units in, first come, first served. One that wants more than max is let in alone.
+type gate struct {
+	mu   sync.Mutex
+	max  int64
+	used int64
+	line []*ticket
+}
+
+// enter takes n units; a ticket is returned if it must be waited for, and must be waited for or left.
+func (g *gate) enter(n int64) *ticket {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if len(g.line) == 0 && g.fits(n) {
+		g.used += n
+		return nil
+	}
+	t := &ticket{n: n, ready: make(chan struct{})}
+	g.line = append(g.line, t)
+	return t
+}
+
+func (g *gate) fits(n int64) bool { return g.used == 0 || g.used+n <= g.max }
+
+// leave gives up a ticket, whether its turn had come or not.
+func (g *gate) leave(t *ticket) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if i := slices.Index(g.line, t); i >= 0 {
+		g.line = slices.Delete(g.line, i, i+1)
+	} else {
+		g.used -= t.n
+	}
+	g.admit()
+}
+
+// release gives n units back.
+func (g *gate) release(n int64) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.used -= n
+	g.admit()
+}
+
+func (g *gate) admit() {
+	for len(g.line) > 0 && g.fits(g.line[0].n) {
+		t := g.line[0]
+		g.line = slices.Delete(g.line, 0, 1)
+		g.used += t.n
+		close(t.ready)
+	}
+}

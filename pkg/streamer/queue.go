@@ -1,0 +1,500 @@
+package streamer
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"sync"
+
+	"github.com/hhfr/hhfr/pkg/streamer/frame"
+	"github.com/hhfr/hhfr/pkg/streamer/wire"
+)
+
+// queue is what waits to be written: what is said about messages and shapes goes first, then shapes
+// and messages have one frame each in turn.
+type queue struct {
+	gate       gate // bytes of content between senders and writer
+	window     int64
+	maxControl int
+	wake       chan struct{} // for the writer
+
+	mu      sync.Mutex
+	control fifo[control]
+	grants  fifo[frame.Window]
+	acks    fifo[[]byte]
+	asked   fifo[uint64] // numbers of ours whose shapes the peer lacks
+	ring    fifo[turn]
+	live    map[*outbound]struct{}  // neither whole nor dropped
+	begun   map[frame.Key]*outbound // those of them of which the first fragment was written
+	over    chan struct{}           // closed when nothing more goes in
+	ended   *Error                  // why that is; nil: the stream ended in order
+	said    bool                    // our close frame is written, or about to be
+	idle    bool                    // the writer waits
+}
+
+// control is what goes before all messages: that the shape of a number of the peer's is lacking here, a
+// cancel, that a message of ours is given up, or that what follows on a lane builds on nothing before.
+type control struct {
+	ask     uint64
+	cancel  frame.Cancel
+	drop    *outbound
+	code    frame.CancelCode // of drop
+	restart *Lane
+}
+
+// turn is one place in the writer's round: a message, a shape in full, or the restart of a lane.
+type turn struct {
+	out     *outbound
+	job     *transfer
+	restart *Lane
+}
+
+// maxAsked bounds the shapes that a peer lacks and that are not on their way yet.
+const maxAsked = 1024
+
+func (q *queue) init(cfg *Config, peer frame.Limits) {
+	q.gate.max = cfg.QueueBytes
+	q.window = bounded(max(peer.Window, frame.MinWindow))
+	q.maxControl = controlSlack + 4*cfg.Limits.MaxExchanges
+	q.wake, q.over = make(chan struct{}, 1), make(chan struct{})
+	q.live, q.begun = map[*outbound]struct{}{}, map[frame.Key]*outbound{}
+}
+
+// wakeWriter may be called at any time.
+func (q *queue) wakeWriter() {
+	select {
+	case q.wake <- struct{}{}:
+	default:
+	}
+}
+
+// admit lets a message in.
+func (q *queue) admit(out *outbound) error {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	if q.hasEnded() {
+		return q.ended.took(Unsent)
+	}
+	out.pieces.items = out.space[:0]
+	out.credit = q.window
+	q.live[out] = struct{}{}
+	return nil
+}
+
+// put queues a piece of a message, when there is credit and room for it.
+func (q *queue) put(ctx context.Context, out *outbound, p piece) error {
+	cost := p.cost()
+	if err := q.takeCredit(ctx, out, cost); err != nil {
+		return err
+	}
+	if t := q.gate.enter(cost); t != nil {
+		if err := q.await(ctx, out, t.ready); err != nil {
+			q.gate.leave(t)
+			return err
+		}
+	}
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	if err := q.lost(out); err != nil {
+		q.gate.release(cost)
+		return err
+	}
+	out.pieces.push(p)
+	if out.queued != nil && p.first {
+		close(out.queued)
+	}
+	if !out.inRing {
+		out.inRing = true
+		q.ring.push(turn{out: out})
+	}
+	q.wakeWriter()
+	return nil
+}
+
+// takeCredit waits until the peer takes more of a message (docs/wire-format.md, section 5.3).
+func (q *queue) takeCredit(ctx context.Context, out *outbound, cost int64) error {
+	for {
+		q.mu.Lock()
+		err, granted := q.lost(out), out.credit > 0
+		if granted && err == nil {
+			out.credit -= cost
+		} else if err == nil && out.granted == nil {
+			out.granted = make(chan struct{})
+		}
+		wait := out.granted
+		q.mu.Unlock()
+		if err != nil || granted {
+			return err
+		}
+		if err := q.await(ctx, out, wait); err != nil {
+			return err
+		}
+	}
+}
+
+// grant takes the credit that the peer gives. For a message that is over it means nothing.
+func (q *queue) grant(w frame.Window) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	if out := q.begun[w.Message]; out != nil {
+		out.credit = min(out.credit+bounded(w.Octets), 1<<62)
+		out.wakeLocked()
+	}
+}
+
+// await waits for ready, for a message or, with nil, for what is none.
+func (q *queue) await(ctx context.Context, out *outbound, ready <-chan struct{}) error {
+	stop := q.over
+	if out != nil {
+		q.mu.Lock()
+		if out.stop == nil {
+			out.stop = make(chan struct{})
+			if out.dropped != nil {
+				close(out.stop)
+			}
+		}
+		stop = out.stop
+		q.mu.Unlock()
+	}
+	select {
+	case <-ready:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	case <-stop:
+	}
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	return q.lost(out)
+}
+
+// lost is why no more of a message can be sent, nil if it can.
+func (q *queue) lost(out *outbound) error {
+	switch {
+	case out != nil && out.dropped != nil:
+		return out.dropped
+	case q.hasEnded():
+		return q.ended.took(Unsent)
+	}
+	return nil
+}
+
+// drop gives up a message that is not whole. The peer is told, if any of it was written. It is false
+// for one that is over.
+func (q *queue) drop(out *outbound, why *Error, code frame.CancelCode) bool {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	return q.dropLocked(out, why, code)
+}
+
+// refuse drops a message that is on its way and that the peer does not want; it is false if there is none.
+func (q *queue) refuse(key frame.Key, why *Error) bool {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	out := q.begun[key]
+	if out != nil && q.dropLocked(out, why, frame.Aborted) {
+		out.release()
+	}
+	return out != nil
+}
+
+// sent gives the key of a message, and whether all of it was written.
+func (q *queue) sent(out *outbound) (frame.Key, bool) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	return out.message.Key, out.whole
+}
+
+// wasBegun reports whether any of a message was written.
+func (q *queue) wasBegun(out *outbound) bool {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	return out.begun
+}
+
+// fate is what the end of the stream makes of a message.
+func (q *queue) fate(out *outbound) Code {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	return out.fate()
+}
+
+// has reports whether a lane has had an exchange of this number.
+func (q *queue) has(l *Lane, exchange uint64) bool {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	return exchange > 0 && exchange <= l.last
+}
+
+func (q *queue) dropLocked(out *outbound, why *Error, code frame.CancelCode) bool {
+	if _, live := q.live[out]; !live {
+		return false
+	}
+	out.dropped = why
+	if out.stop != nil {
+		close(out.stop)
+	}
+	for out.pieces.len() > 0 {
+		p := out.pieces.pop()
+		q.gate.release(p.cost())
+	}
+	q.endLocked(out)
+	if out.begun && !q.hasEnded() {
+		q.sayLocked(control{drop: out, code: code})
+	}
+	q.wakeWriter()
+	return true
+}
+
+// endLocked is the end of a message's way.
+func (q *queue) endLocked(out *outbound) {
+	delete(q.live, out)
+	if q.begun[out.message.Key] == out {
+		delete(q.begun, out.message.Key)
+	}
+}
+
+// say queues what goes before all messages. What can cause it is bounded by our limits; it is false
+// for who goes on all the same.
+func (q *queue) say(c control) bool {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	return q.sayLocked(c)
+}
+
+func (q *queue) sayLocked(c control) bool {
+	if q.hasEnded() || q.said {
+		return true
+	}
+	if q.control.len() >= q.maxControl && c.drop == nil && c.restart == nil {
+		return false
+	}
+	q.control.push(c)
+	q.wakeWriter()
+	return true
+}
+
+// push queues an item that is none of a message's.
+func push[T any](q *queue, to *fifo[T], v T) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	if !q.hasEnded() && !q.said {
+		to.push(v)
+		q.wakeWriter()
+	}
+}
+
+// lacks takes note that the peer lacks the shape of a number of ours; it is false if it says so too often.
+func (q *queue) lacks(number uint64) bool {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	if q.asked.len() >= maxAsked {
+		return slices.Contains(q.asked.items[q.asked.head:], number)
+	}
+	q.asked.push(number)
+	q.wakeWriter()
+	return true
+}
+
+// end has nothing more go in, and drops all messages.
+func (q *queue) end(why *Error) {
+	q.mu.Lock()
+	if !q.hasEnded() {
+		q.ended = why
+		close(q.over)
+	}
+	q.mu.Unlock()
+	q.dropAll(why, func(*outbound) bool { return true })
+}
+
+func (q *queue) hasEnded() bool {
+	select {
+	case <-q.over:
+		return true
+	default:
+		return false
+	}
+}
+
+// unbegun drops the requests of which nothing was written, since no reply would come.
+func (q *queue) unbegun(why *Error) {
+	q.dropAll(why, func(out *outbound) bool { return out.call != nil && !out.begun })
+}
+
+func (q *queue) dropAll(why *Error, which func(*outbound) bool) {
+	var dropped []*outbound
+	q.mu.Lock()
+	for out := range q.live {
+		if which(out) && q.dropLocked(out, why.took(out.fate()), frame.Aborted) {
+			dropped = append(dropped, out)
+		}
+	}
+	q.wakeWriter()
+	q.mu.Unlock()
+	for _, out := range dropped {
+		out.over(out.dropped)
+	}
+}
+
+// isIdle reports whether the writer has nothing to do.
+func (q *queue) isIdle() bool {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	return q.idle
+}
+
+// step is what the writer does next.
+type step uint8
+
+const (
+	stepNone step = iota
+	stepControl
+	stepAck
+	stepGrant
+	stepAsked
+	stepTurn
+)
+
+// task is a step, and what it is about.
+type task struct {
+	step    step
+	control control
+	ack     []byte
+	grant   frame.Window
+	asked   uint64
+	turn    turn
+}
+
+// next takes the next task, into t; it is false if there is none.
+func (q *queue) next(t *task) bool {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	q.idle = false
+	switch {
+	case q.control.len() > 0:
+		t.step, t.control = stepControl, q.control.pop()
+	case q.acks.len() > 0:
+		t.step, t.ack = stepAck, q.acks.pop()
+		q.gate.release(int64(len(t.ack)))
+	case q.grants.len() > 0:
+		t.step, t.grant = stepGrant, q.grants.pop()
+	case q.asked.len() > 0:
+		t.step, t.asked = stepAsked, q.asked.pop()
+	case q.ring.len() > 0:
+		t.step, t.turn = stepTurn, q.ring.pop()
+	default:
+		t.step, q.idle = stepNone, true
+	}
+	return t.step != stepNone
+}
+
+// close has the writer say its last word, if nothing is on its way.
+func (q *queue) close() bool {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	q.said = q.said || q.idle && len(q.live) == 0 && q.control.len()+q.acks.len()+q.grants.len()+q.asked.len() == 0
+	return q.said
+}
+
+// front is the piece of a message whose turn it is, if that is still wanted.
+func (q *queue) front(out *outbound) (piece, bool) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	if out.pieces.len() == 0 {
+		out.inRing = false
+		return piece{}, false
+	}
+	return *out.pieces.front(), true
+}
+
+// commit takes the piece out: from here on it is written. A request gets its exchange with its first one.
+func (q *queue) commit(t turn) (p piece, ok bool) {
+	out := t.out
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	if out.pieces.len() == 0 || q.hasEnded() {
+		out.inRing = false
+		return p, false
+	}
+	p = out.pieces.pop()
+	q.gate.release(p.cost())
+	if !out.begun {
+		out.begun = true
+		if out.lane != nil {
+			out.lane.last++
+			out.message.Exchange = out.lane.last
+		}
+		q.begun[out.message.Key] = out
+	}
+	if out.inRing = out.pieces.len() > 0; out.inRing {
+		q.ring.push(t)
+	}
+	return p, true
+}
+
+// charge takes credit that a piece cost beyond what was reckoned.
+func (q *queue) charge(out *outbound, more int64) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	out.credit -= more
+}
+
+// whole is called when the last of a message is written; it is false if it was dropped meanwhile.
+func (q *queue) whole(out *outbound) bool {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	if _, live := q.live[out]; !live {
+		return false
+	}
+	out.whole = true
+	q.endLocked(out)
+	return true
+}
+
+// neverLeft takes note that the connection took no more than n bytes of a batch: what begins behind
+// them is not sent.
+func (q *queue) neverLeft(batch []begun, n int) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	for _, b := range batch {
+		if b.at >= n {
+			b.out.begun = false
+		}
+	}
+}
+
+// hasSaid reports whether our close frame is written, or about to be.
+func (q *queue) hasSaid() bool {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	return q.said
+}
+
+// again puts turns that waited before all others.
+func (q *queue) again(turns []turn) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	for _, t := range slices.Backward(turns) {
+		q.ring.unpop(t)
+	}
+}
+
+var errManyCancels = errors.New("more cancelled messages and lacking shapes wait to be told than there may be")
+
+// piece is what one frame has of a message: a segment of its head, one of its body, or that its sender waits.
+type piece struct {
+	head, body  wire.Part
+	first, last bool // of the message
+	flush       bool
+	settled     int64
+}
+
+// pieceCost is what a fragment costs of its message's credit beside its content (docs/wire-format.md, section 5.3).
+const pieceCost = 64
+
+func (p *piece) cost() int64 {
+	if p.flush {
+		return 0
+	}
+	return int64(len(p.head.Content) + len(p.body.Content) + pieceCost)
+}

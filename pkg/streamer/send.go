@@ -1,0 +1,363 @@
+package streamer
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"io"
+	"sync"
+	"time"
+
+	"github.com/hhfr/hhfr/pkg/streamer/frame"
+	"github.com/hhfr/hhfr/pkg/streamer/wire"
+)
+
+const (
+	// pause is how long a body may be silent before what was written of it goes out, if the link is
+	// idle; longPause is when it goes whatever the link does, and a number that is cut goes as text.
+	// A body whose length is known and at most shortBody bytes waits for longPause.
+	pause     = 20 * time.Millisecond
+	longPause = 200 * time.Millisecond
+	shortBody = 64 << 10
+)
+
+// Writer writes the body of a message as it comes. What is written goes out in segments of some
+// kilobytes, and all of it at a Flush, or when nothing more has been written for 20 ms and the link
+// is idle. Its methods may be called concurrently, but the order of concurrent writes is anybody's
+// guess. Errors are *[Error] as with [Lane.Call]; after one, the message is given up.
+type Writer struct {
+	ctx context.Context
+	out *outbound
+
+	mu       sync.Mutex
+	emitting wire.Emit // emit, without an allocation for each message
+	split    wire.Splitter
+	form     io.WriteCloser // what makes of the body what travels of it; nil: it travels as it is
+	left     int64          // bytes that the message may still have
+	short    bool
+	held     piece // a segment of the head, which may go with the first of the body
+	holds    bool
+	begun    bool  // a piece was queued
+	told     int64 // what the receiver was told is settled, since the last piece
+	dirty    time.Time
+	timer    *time.Timer
+	put      error // why the stream took no more
+	err      error
+	closed   bool
+}
+
+// send begins a message of a known length, or -1, and sends its head.
+func (s *Stream) send(ctx context.Context, out *outbound, head []byte, length int64) (*Writer, error) {
+	w := new(Writer)
+	w.emitting = w.emit
+	return w, w.begin(ctx, out, head, length)
+}
+
+// begin has a writer that is new, or done, write a message.
+func (w *Writer) begin(ctx context.Context, out *outbound, head []byte, length int64) error {
+	s := out.s
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.ctx, w.out, w.form = ctx, out, nil
+	w.left, w.short = bounded(s.peer.Limits.MaxMessage)-int64(len(head)), length >= 0 && length <= shortBody
+	w.holds, w.begun, w.told, w.dirty, w.put, w.err, w.closed = false, false, 0, time.Time{}, nil, nil, false
+	w.split = s.coder.Split(out.message.Lane, int(s.peer.Limits.MaxFragment)-wire.SegmentRoom, w.emitting)
+	if s.inForm {
+		w.form = s.cfg.Outgoing(splitting{w})
+	}
+	var err error
+	switch {
+	case w.left < 0:
+		err = errTooLong
+	case len(head) > 0:
+		err = w.split.Head(head)
+	}
+	if err != nil {
+		return w.giveUp(err)
+	}
+	return nil
+}
+
+// splitting is a Writer below its form.
+type splitting struct{ *Writer }
+
+func (w splitting) Write(p []byte) (int, error) {
+	if err := w.split.Write(p); err != nil {
+		return 0, err
+	}
+	return len(p), nil
+}
+
+// emit queues the segments of the message. It copies them.
+func (w *Writer) emit(head bool, p wire.Part) error {
+	p.Content = bytes.Clone(p.Content)
+	most := int(w.out.s.peer.Limits.MaxFragment) - wire.SegmentRoom
+	switch {
+	case head:
+		if err := w.release(); err != nil {
+			return err
+		}
+		w.held, w.holds = piece{head: p}, true
+		return nil
+	case w.holds && len(w.held.head.Content)+len(p.Content) <= most:
+		w.held.body, w.held.last = p, p.Last
+		return w.release()
+	}
+	if err := w.release(); err != nil {
+		return err
+	}
+	return w.queue(piece{body: p, last: p.Last})
+}
+
+// release queues the piece that is held.
+func (w *Writer) release() error {
+	if !w.holds {
+		return nil
+	}
+	w.holds = false
+	return w.queue(w.held)
+}
+
+func (w *Writer) queue(p piece) error {
+	w.told = 0
+	p.first = !w.begun
+	w.begun = true
+	w.put = w.out.s.queue.put(w.ctx, w.out, p)
+	return w.put
+}
+
+// Write goes on with the body.
+func (w *Writer) Write(p []byte) (int, error) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.err != nil || w.closed {
+		return 0, w.unusable()
+	}
+	err := error(errTooLong)
+	if w.left -= int64(len(p)); w.left >= 0 {
+		if w.form != nil {
+			_, err = w.form.Write(p)
+		} else {
+			err = w.split.Write(p)
+		}
+	}
+	if err != nil {
+		return 0, w.giveUp(err)
+	}
+	w.wait()
+	return len(p), nil
+}
+
+func (w *Writer) unusable() error {
+	if w.err != nil {
+		return w.err
+	}
+	return &Error{Code: Aborted, Err: errors.New("body is closed")}
+}
+
+// wait has the timer look after what was written.
+func (w *Writer) wait() {
+	w.dirty = time.Now()
+	after := pause
+	if w.short {
+		after = longPause
+	}
+	if w.timer == nil {
+		w.timer = time.AfterFunc(after, w.paused)
+	} else {
+		w.timer.Reset(after)
+	}
+}
+
+// expect has the head go, if nothing of the body comes for a while.
+func (w *Writer) expect() {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.holds {
+		w.wait()
+	}
+}
+
+// paused is called by the timer.
+func (w *Writer) paused() {
+	if !w.mu.TryLock() {
+		return // somebody writes, and will wait anew
+	}
+	defer w.mu.Unlock()
+	if w.err != nil || w.closed || w.dirty.IsZero() || w.timer == nil {
+		return
+	}
+	silent := time.Since(w.dirty)
+	switch {
+	case silent < longPause && w.short:
+		w.timer.Reset(longPause - silent)
+	case silent < pause:
+		w.timer.Reset(pause - silent)
+	case silent < longPause && !w.out.s.queue.isIdle():
+		w.timer.Reset(pause)
+	default:
+		force := silent >= longPause
+		if w.flush(force) == nil && !force {
+			w.timer.Reset(longPause - silent)
+		}
+	}
+}
+
+// Flush sends what was written so far; the peer hands it out at once.
+func (w *Writer) Flush() error {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.err != nil || w.closed {
+		return w.unusable()
+	}
+	return w.flush(true)
+}
+
+func (w *Writer) flush(force bool) error {
+	settled, err := w.split.Flush(force)
+	if err == nil {
+		err = w.release()
+	}
+	if err == nil && settled != w.told {
+		err = w.queue(piece{flush: true, settled: settled})
+		w.told = settled
+	}
+	if err != nil {
+		return w.giveUp(err)
+	}
+	if force {
+		w.dirty = time.Time{}
+	}
+	return nil
+}
+
+// Close ends the message. It returns when the last of it is queued.
+func (w *Writer) Close() error {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.err != nil || w.closed {
+		return w.err
+	}
+	if w.form != nil {
+		if err := w.form.Close(); err != nil {
+			return w.giveUp(err)
+		}
+	}
+	if err := w.split.Close(); err != nil {
+		return w.giveUp(err)
+	}
+	w.free()
+	return nil
+}
+
+// whole is a body in memory, and its end.
+func (w *Writer) whole(body []byte) error {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	err := error(errTooLong)
+	switch w.left -= int64(len(body)); {
+	case w.left < 0:
+	case w.form != nil:
+		if _, err = w.form.Write(body); err == nil {
+			err = w.form.Close()
+		}
+		if err == nil {
+			err = w.split.Close()
+		}
+	default:
+		err = w.split.All(body)
+	}
+	if err != nil {
+		return w.giveUp(err)
+	}
+	w.free()
+	return nil
+}
+
+// Abort gives the message up, for a reason, if it is not whole.
+func (w *Writer) Abort(why error) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.err == nil && !w.closed {
+		_ = w.giveUp(why)
+	}
+}
+
+func (w *Writer) free() {
+	w.closed = true
+	if w.timer != nil {
+		w.timer.Stop()
+		w.timer = nil
+	}
+	w.split.Free()
+	w.held = piece{}
+}
+
+// giveUp drops the message for an error of its sender's, and returns that as an [Error].
+func (w *Writer) giveUp(err error) error {
+	var own *Error
+	code := frame.Aborted
+	q := &w.out.s.queue
+	q.mu.Lock()
+	begun := w.out.begun
+	q.mu.Unlock()
+	switch {
+	case errors.As(w.put, &own):
+	case errors.Is(err, errTooLong):
+		own, code = &Error{Code: TooLarge, Err: err}, frame.MessageTooLarge
+	case begun:
+		own = &Error{Code: Aborted, Err: err}
+	default:
+		own = &Error{Code: Unsent, Err: err}
+	}
+	w.err = own
+	w.free()
+	if q.drop(w.out, own, code) {
+		w.out.over(own)
+	}
+	return own
+}
+
+// sendAll sends a message whose body is read.
+func (s *Stream) sendAll(ctx context.Context, out *outbound, m *Message) error {
+	defer closeBody(m.Body)
+	w := writers.Get().(*Writer)
+	defer writers.Put(w)
+	if err := w.begin(ctx, out, m.Head, m.length()); err != nil {
+		return err
+	}
+	if inMemory(m.Body) {
+		return w.whole(take(m.Body))
+	}
+	return w.readFrom(m.Body)
+}
+
+// writers are those of messages that are sent as they are read. The timer of the message before may fire late: that is no harm.
+var writers = sync.Pool{New: func() any {
+	w := new(Writer)
+	w.emitting = w.emit
+	return w
+}}
+
+var copying = sync.Pool{New: func() any { b := make([]byte, 16<<10); return &b }}
+
+func (w *Writer) readFrom(body io.Reader) error {
+	w.expect()
+	buf := copying.Get().(*[]byte)
+	defer copying.Put(buf)
+	for {
+		n, err := body.Read(*buf)
+		if n > 0 {
+			if _, err := w.Write((*buf)[:n]); err != nil {
+				return err
+			}
+		}
+		switch {
+		case errors.Is(err, io.EOF):
+			return w.Close()
+		case err != nil:
+			w.Abort(err)
+			return w.err
+		}
+	}
+}

@@ -1,0 +1,186 @@
+package wire
+
+import (
+	"fmt"
+
+	"github.com/hhfr/hhfr/pkg/shape"
+	"github.com/hhfr/hhfr/pkg/streamer/frame"
+)
+
+// data takes a data frame of n octets: numbers, checks, parts, and on to its message.
+func (d *Decoder) data(f *frame.Data, n int) error {
+	if d.at-d.syncEnd > frame.MaxSyncOctets || d.checks.Messages() > frame.MaxSyncMessages {
+		return fmt.Errorf("no sync frame for %d octets and %d messages", d.at-d.syncEnd, d.checks.Messages())
+	}
+	if err := d.numbering.Resolve(f, d.at); err != nil {
+		return err
+	}
+	parts, err := d.checks.Cut(f, d.at, d.at+int64(n-len(f.Payload)))
+	if err != nil {
+		return err
+	}
+	both := [2]*frame.Part{&parts.Head, &parts.Body}
+	for _, p := range both {
+		if p.First && p.Shape != 0 && d.shapes.entries[p.Shape] == nil {
+			return &Error{Code: Unannounced, At: d.at, Err: fmt.Errorf("number %d", p.Shape)}
+		}
+	}
+	d.checks.Add(f, &parts, d.shapes.name)
+	if d.cfg.MaxOpen > 0 && d.checks.Len() > d.cfg.MaxOpen {
+		return &Error{Code: Limits, At: d.at, Err: fmt.Errorf("%d messages are open", d.checks.Len())}
+	}
+	m := d.message(f)
+	d.current = m
+	if m == nil {
+		return nil // begun before the sync that this decoder joined at
+	}
+	m.Wire += int64(n)
+	m.Payload += int64(len(f.Payload))
+	for i, p := range both {
+		if p.First && p.Shape != 0 {
+			m.parts[i].entry = d.shapes.entries[p.Shape]
+		}
+	}
+	return d.pass(m, f.First, f.Last, &parts)
+}
+
+// message finds the message of a fragment, or begins it.
+func (d *Decoder) message(f *frame.Data) *Message {
+	key := f.Key()
+	m := d.open[key]
+	if f.First {
+		m = &Message{Key: key, Interim: f.Interim, OneWay: f.OneWay, Place: f.Place, HasHead: f.Head, At: d.at, alone: f.Last}
+		if !f.Last {
+			d.open[key] = m
+		}
+	}
+	if m != nil && f.Last {
+		delete(d.open, key)
+		d.whole++
+		m.Number = d.whole
+	}
+	return m
+}
+
+// pass gives a fragment out, or holds it.
+func (d *Decoder) pass(m *Message, first, last bool, p *frame.Parts) error {
+	if m.dropped {
+		return nil
+	}
+	if d.cfg.MaxHeld >= 0 && (d.held.lane(m.Lane) || !m.bound()) {
+		return d.hold(m, first, last, p)
+	}
+	return d.deliver(m, first, last, p, d.lanes.epoch)
+}
+
+// bound reports whether the shapes of the parts that have begun are here.
+func (m *Message) bound() bool {
+	for i := range m.parts {
+		if e := m.parts[i].entry; e != nil && e.program == nil {
+			return false
+		}
+	}
+	return true
+}
+
+// deliver gives a fragment out that came behind so many syncs.
+func (d *Decoder) deliver(m *Message, first, last bool, p *frame.Parts, epoch uint64) error {
+	ev := Event{Kind: Fragment, Message: m, First: first, Last: last}
+	buf := d.room(len(p.Head.Segment) + len(p.Body.Segment))
+	if p.HasHead {
+		buf, ev.Head, ev.Err = d.part(buf, m, 0, &p.Head, epoch)
+	}
+	if p.HasBody && ev.Err == nil {
+		buf, ev.Body, ev.Err = d.part(buf, m, 1, &p.Body, epoch)
+	}
+	if d.cfg.Scratch {
+		d.scratch = buf
+	}
+	d.emit(ev)
+	return nil
+}
+
+// room is where content of about so many octets, as they travel, goes.
+func (d *Decoder) room(octets int) []byte {
+	switch {
+	case d.cfg.Scratch:
+		return d.scratch[:0]
+	case d.origin.Stages == 0:
+		return make([]byte, 0, octets)
+	}
+	return make([]byte, 0, 64+2*octets)
+}
+
+// part appends the content of a segment to buf.
+func (d *Decoder) part(buf []byte, m *Message, i int, s *frame.Part, epoch uint64) ([]byte, Part, error) {
+	at := &m.parts[i]
+	p := Part{There: true, First: s.First, Last: s.Last, Text: s.Text}
+	var lane *receivedLane
+	if at.entry != nil {
+		p.Program = at.entry.program
+		if m.alone && d.origin.Stages&Memory != 0 && !s.Text {
+			lane = d.lanes.of(m.Lane, epoch)
+		}
+		if p.Program == nil {
+			if lane != nil {
+				lane.lost = true
+			}
+			return buf, p, &Error{Code: Lacking, At: m.At, Err: at.entry}
+		}
+	}
+	out, err := d.content(buf, at, lane, s)
+	if err != nil {
+		if lane != nil {
+			lane.lost = true
+		}
+		return buf, p, fault(BadContent, m.At, err)
+	}
+	p.Content = out[len(buf):len(out):len(out)]
+	return out, p, nil
+}
+
+// content undoes what the stages made of a segment.
+func (d *Decoder) content(buf []byte, at *partIn, lane *receivedLane, s *frame.Part) (out []byte, err error) {
+	packed := at.entry != nil && !s.Text && d.origin.Stages&Columns != 0
+	undo := func(segment []byte) error {
+		if !packed {
+			if len(segment) > frame.MaxPayload {
+				return fmt.Errorf("segment of %d octets", len(segment))
+			}
+			out = append(buf, segment...)
+			return nil
+		}
+		var memory *shape.Memory
+		if lane == nil {
+			memory = at.own()
+		} else {
+			if lane.lost = lane.lost && !shape.Resets(segment); lane.lost && shape.Packed(segment) {
+				return &Error{Code: Forgotten, At: d.at}
+			}
+			memory = lane.memory.use()
+		}
+		u := unpackers.Get().(*shape.Unpacker)
+		defer unpackers.Put(u)
+		var err error
+		out, err = u.Unpack(buf, at.entry.program, &at.at, memory, segment, s.Last, frame.MaxPayload)
+		return err
+	}
+	if d.origin.Stages&Zstd != 0 {
+		err = d.cfg.Compression.expand(s.Segment, packed, undo)
+	} else {
+		err = undo(s.Segment)
+	}
+	if s.Last && at.memory != nil {
+		at.memory.Reset()
+		at.memory = nil
+	}
+	return out, err
+}
+
+// own is the memory of a part that no lane remembers.
+func (p *partIn) own() *shape.Memory {
+	if p.memory == nil {
+		p.memory = new(shape.Memory)
+	}
+	return p.memory
+}

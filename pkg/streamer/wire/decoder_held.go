@@ -1,0 +1,125 @@
+package wire
+
+import "github.com/hhfr/hhfr/pkg/streamer/frame"
+
+// held keeps the fragments of lanes that wait for a shape, in order (section 4).
+type held struct {
+	lanes map[uint64][]heldFragment
+	// octets of payload, and with what keeping them costs.
+	octets, weight int64
+}
+
+// heldWeight is what a fragment that waits costs beside its payload, in bytes.
+const heldWeight = 512
+
+type heldFragment struct {
+	message     *Message
+	first, last bool
+	parts       frame.Parts
+	entries     [2]*entry // of the message when the fragment came
+	epoch       uint64
+	settled     uint64 // by a flush behind it
+}
+
+func (f *heldFragment) size() int64 {
+	return int64(len(f.parts.Head.Segment) + len(f.parts.Body.Segment))
+}
+
+// lane reports whether fragments of a lane wait.
+func (h *held) lane(lane uint64) bool { return len(h.lanes[lane]) > 0 }
+
+// settle notes a flush behind the last fragment of a message, if that waits.
+func (h *held) settle(m *Message, settled uint64) {
+	lane := h.lanes[m.Lane]
+	for i := len(lane) - 1; i >= 0; i-- {
+		if lane[i].message == m {
+			lane[i].settled = settled
+			return
+		}
+	}
+}
+
+// waits reports whether anything waits for a shape.
+func (h *held) waits(e *entry) bool {
+	for _, lane := range h.lanes {
+		for i := range lane {
+			if lane[i].entries[0] == e || lane[i].entries[1] == e {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// hold has a fragment wait. If too much does, all of it is given up.
+func (d *Decoder) hold(m *Message, first, last bool, p *frame.Parts) error {
+	f := heldFragment{message: m, first: first, last: last, parts: *p, epoch: d.lanes.epoch}
+	for i := range m.parts {
+		f.entries[i] = m.parts[i].entry
+	}
+	b := make([]byte, 0, f.size())
+	b = append(b, p.Head.Segment...)
+	head := len(b)
+	b = append(b, p.Body.Segment...)
+	f.parts.Head.Segment, f.parts.Body.Segment = b[:head:head], b[head:]
+	h := &d.held
+	if h.lanes == nil {
+		h.lanes = map[uint64][]heldFragment{}
+	}
+	h.lanes[m.Lane] = append(h.lanes[m.Lane], f)
+	h.octets += f.size()
+	h.weight += f.size() + heldWeight
+	if h.octets > d.cfg.MaxHeld || h.weight > 2*d.cfg.MaxHeld+int64(d.cfg.MaxOpen+1)*heldWeight {
+		d.giveUp()
+	}
+	return nil
+}
+
+// release gives out what waits no more.
+func (d *Decoder) release() error {
+	h := &d.held
+	for number, lane := range h.lanes {
+		for len(lane) > 0 && lane[0].bound() {
+			f := lane[0]
+			lane = lane[1:]
+			h.octets -= f.size()
+			h.weight -= f.size() + heldWeight
+			if err := d.deliver(f.message, f.first, f.last, &f.parts, f.epoch); err != nil {
+				return err
+			}
+			if f.settled > 0 {
+				d.emit(Event{Kind: Settled, Message: f.message, Settled: f.settled})
+			}
+		}
+		if h.lanes[number] = lane; len(lane) == 0 {
+			delete(h.lanes, number)
+		}
+	}
+	return nil
+}
+
+func (f *heldFragment) bound() bool {
+	for _, e := range f.entries {
+		if e != nil && e.program == nil {
+			return false
+		}
+	}
+	return true
+}
+
+// giveUp drops all that waits.
+func (d *Decoder) giveUp() {
+	for _, lane := range d.held.lanes {
+		for i := range lane {
+			m := lane[i].message
+			if m.alone {
+				d.lanes.of(m.Lane, d.lanes.epoch).lost = true
+			}
+			if !m.dropped {
+				m.dropped = true
+				d.emit(Event{Kind: Dropped, Message: m})
+			}
+		}
+	}
+	d.held = held{}
+}

@@ -1,0 +1,174 @@
+package wire
+
+import (
+	"errors"
+	"fmt"
+
+	"github.com/hhfr/hhfr/pkg/shape"
+	"github.com/hhfr/hhfr/pkg/shape/transit"
+	"github.com/hhfr/hhfr/pkg/streamer/frame"
+)
+
+// entry is what a number stands for. One that was found lacking is completed when the shape comes.
+type entry struct {
+	name        [8]byte
+	named       bool // the name is known: not where a shape came on a base that is not here
+	fingerprint shape.Fingerprint
+	whole       bool // the fingerprint is known
+	program     *shape.Program
+	octets      int64
+}
+
+// Error names the shape, for who lacks it.
+func (e *entry) Error() string {
+	switch {
+	case e.whole:
+		return e.fingerprint.URI()
+	case e.named:
+		return fmt.Sprintf("%s%x…", shape.URIPrefix, e.name)
+	}
+	return "a shape on a base that is not here"
+}
+
+// LackingShape is the URI of the shape that an error of code [Lacking] is about, or its beginning; "" for other errors.
+func LackingShape(err error) string {
+	var e *entry
+	if errors.As(err, &e) && e.named {
+		return e.Error()
+	}
+	return ""
+}
+
+func entryOf(fp shape.Fingerprint, p *shape.Program) *entry {
+	e := &entry{name: frame.NameOf(fp), named: true, fingerprint: fp, whole: true, program: p}
+	if p != nil {
+		e.octets = int64(len(p.Shape().Octets()))
+	}
+	return e
+}
+
+// received is the table of numbers of a direction.
+type received struct {
+	cfg     *DecoderConfig
+	pieces  frame.Pieces
+	entries map[uint64]*entry
+	octets  int64
+	bases   bases
+	asked   map[uint64]*entry // that the sender was asked for, also when a sync has ended the number since
+}
+
+func (t *received) init(cfg *DecoderConfig) {
+	t.cfg, t.entries, t.asked = cfg, map[uint64]*entry{}, map[uint64]*entry{}
+	t.pieces = frame.Pieces{MaxShapes: uint64(cfg.MaxShapes), MaxBytes: uint64(cfg.MaxShapeOctets)}
+}
+
+// name is how a sync names the shape behind a number.
+func (t *received) name(number uint64) (name [8]byte, known bool) {
+	if e := t.entries[number]; e != nil {
+		return e.name, e.named
+	}
+	return name, false
+}
+
+// complete gives an entry the shape that it lacked, if that has come.
+func (t *received) complete(e *entry, p *shape.Program) {
+	if p == nil {
+		return
+	}
+	octets := int64(len(p.Shape().Octets()))
+	for _, listed := range t.entries {
+		if listed == e {
+			t.octets += octets
+		}
+	}
+	e.program, e.octets = p, octets
+}
+
+// set has a number stand for a shape.
+func (t *received) set(number uint64, e *entry) error {
+	if old := t.entries[number]; old != nil {
+		t.octets -= old.octets
+		delete(t.entries, number)
+	}
+	if len(t.entries) >= t.cfg.MaxShapes || t.octets+e.octets > t.cfg.MaxShapeOctets {
+		return fmt.Errorf("%d shapes of %d octets stand under numbers", len(t.entries)+1, t.octets+e.octets)
+	}
+	t.octets += e.octets
+	t.entries[number] = e
+	return nil
+}
+
+// shape takes what the sender says of a number of its own, or asks of one of the other direction.
+func (d *Decoder) shape(f frame.Shape) error {
+	switch f.Form {
+	case frame.Unknown:
+		d.emit(Event{Kind: Asked, Number: f.Number})
+		return nil
+	case frame.Reference:
+		e, err := d.stands(f.Number, entryOf(f.Fingerprint, d.cfg.Shapes.Find(f.Fingerprint)))
+		if err != nil {
+			return err
+		}
+		if e.program == nil {
+			d.shapes.asked[f.Number] = e
+			d.emit(Event{Kind: Lacks, Number: f.Number})
+		}
+		return nil
+	}
+	packed, err := d.shapes.pieces.Add(f, d.at)
+	if err != nil || packed == nil {
+		return err
+	}
+	e, err := d.define(packed)
+	if err != nil {
+		return &Error{Code: BadShape, At: d.at, Err: fmt.Errorf("number %d: %w", f.Number, err)}
+	}
+	_, err = d.stands(f.Number, e)
+	return err
+}
+
+// define makes of a packed shape what a number stands for.
+func (d *Decoder) define(packed []byte) (*entry, error) {
+	octets, err := transit.Unpack(packed, func(name transit.Name) []byte {
+		if base := d.shapes.bases.find(name); base != nil {
+			return base
+		}
+		if p := d.cfg.Named(name); p != nil {
+			return p.Shape().Octets()
+		}
+		return nil
+	})
+	if errors.Is(err, &transit.Error{Code: transit.NoBase}) && d.cfg.MaxHeld < 0 {
+		return &entry{}, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	s, err := shape.Parse(octets)
+	if err != nil {
+		return nil, err
+	}
+	d.shapes.bases.keep(s, len(packed), sketch{})
+	return entryOf(s.Fingerprint(), d.cfg.Shapes.Keep(s)), nil
+}
+
+// stands has a number stand for a shape. A number that waited for this one has it now; what waits for another that the number
+// stood for will never be joined. It gives what the number stands for.
+func (d *Decoder) stands(number uint64, e *entry) (*entry, error) {
+	old := d.shapes.entries[number]
+	if old == nil {
+		old = d.shapes.asked[number]
+	}
+	delete(d.shapes.asked, number)
+	if old != nil && old.program == nil && old.whole && e.whole && old.fingerprint == e.fingerprint {
+		d.shapes.complete(old, e.program)
+		e = old
+	}
+	if err := d.shapes.set(number, e); err != nil {
+		return nil, &Error{Code: Limits, At: d.at, Err: err}
+	}
+	if old != nil && old != e && old.program == nil && d.held.waits(old) {
+		d.giveUp()
+	}
+	return e, d.release()
+}
