@@ -161,6 +161,26 @@ func TestFlushOnTheCorpus(t *testing.T) {
 	}
 }
 
+// Where the peer keeps no shape as long as those needed, the encoder makes text of content: what was flushed is there all the same.
+func TestFlushWithoutANumber(t *testing.T) {
+	none := limits
+	none.MaxShapeBytes = 8
+	for name, message := range small() {
+		t.Run(name, func(t *testing.T) {
+			d := between(t, newEnd(binary.Options{}), newEnd(binary.Options{}), none)
+			d.carry(t, message)
+			d.carry(t, message)
+			for _, force := range ways {
+				for _, at := range everywhere(message) {
+					d.flushed(t, message, 300, force, at, at, min(at+1, len(message)))
+				}
+				d.flushed(t, message, 300, force, everywhere(message)...)
+			}
+			assert.Zero(t, d.full+d.references)
+		})
+	}
+}
+
 // A message that is flushed by pauses goes on under its shape.
 func TestFlushWithoutForceKeepsTheShape(t *testing.T) {
 	message := enveloped("<list>" + strings.Repeat("<row><a>17</a><b>of a kind</b></row>", 12) + "</list>")
