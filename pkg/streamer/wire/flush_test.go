@@ -12,7 +12,8 @@ import (
 	"github.com/hhfr/hhfr/pkg/streamer/wire"
 )
 
-// What a flush says of content that waits for its shape counts when that has come, wherever the message was cut.
+// What a flush says of content that waits for its shape counts when that has come, wherever the
+// message was cut.
 func TestFlushesWaitWithTheirContent(t *testing.T) {
 	message := order(17, "somebody")
 	for cut := range message {
@@ -24,7 +25,8 @@ func TestFlushesWaitWithTheirContent(t *testing.T) {
 		var held *segment
 		data := func(last bool) {
 			if held != nil {
-				body := wire.Part{There: true, First: !m.Begun(), Last: last, Text: held.text, Program: by, Content: held.content}
+				body := wire.Part{There: true, First: !m.Begun(), Last: last, Program: by}
+				body.Text, body.Content = held.text, held.content
 				require.NoError(t, p.enc.Data(&m, &wire.Part{}, &body, last, p.now))
 			}
 			held = nil
