@@ -14,7 +14,9 @@ import (
 func TestPrefixesAloneMakeNoNewShape(t *testing.T) {
 	d := newDirection(t, binary.Options{})
 	for _, p := range [][2]string{{"ns1", "ns2"}, {"a0", "a1"}, {"d4p1", "d5p1"}, {"ns09", "ns10"}, {"q999", "q1000"}} {
-		d.carry(t, []byte(strings.NewReplacer("P", p[0], "Q", p[1]).Replace(`<P:x xmlns:P="urn:1"><Q:y xmlns:Q="urn:2" xmlns:i="http://www.w3.org/2001/XMLSchema-instance" i:type="P:t">5</Q:y></P:x>`)))
+		const message = `<P:x xmlns:P="urn:1"><Q:y xmlns:Q="urn:2" ` +
+			`xmlns:i="http://www.w3.org/2001/XMLSchema-instance" i:type="P:t">5</Q:y></P:x>`
+		d.carry(t, []byte(strings.NewReplacer("P", p[0], "Q", p[1]).Replace(message)))
 	}
 	assert.Len(t, d.from.store.octets, 1)
 }

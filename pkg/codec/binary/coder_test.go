@@ -56,7 +56,8 @@ func TestReferencesWhereThePeerKnows(t *testing.T) {
 	assert.Zero(t, stored.full)
 }
 
-// TestShapesThatTheStoreForgot: what a stream carried once is there for it as long as its table has room, also when book and store have forgotten it, and can still be told in full.
+// TestShapesThatTheStoreForgot: what a stream carried once is there for it as long as its table
+// has room, also when book and store have forgotten it, and can still be told in full.
 func TestShapesThatTheStoreForgot(t *testing.T) {
 	few := limits
 	few.MaxShapes = 4
@@ -86,7 +87,8 @@ func TestShapesThatTheStoreForgot(t *testing.T) {
 	assert.Equal(t, references+8, d.references)
 }
 
-// TestWhatAStreamCarriedIsBounded: beyond the bounds of a coder, what was carried longest ago is forgotten with book and store.
+// TestWhatAStreamCarriedIsBounded: beyond the bounds of a coder, what was carried longest ago is
+// forgotten with book and store.
 func TestWhatAStreamCarriedIsBounded(t *testing.T) {
 	e := newEnd(binary.Options{MaxShapes: 3})
 	e.store.broken = true

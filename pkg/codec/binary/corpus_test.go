@@ -43,10 +43,10 @@ func TestCorpusTwice(t *testing.T) {
 				requireSame(t, message, gotBody, path)
 			}
 			if round == 2 {
-				assert.Equal(t, before, d.full, "the third round needs no new shape; those of bodies shorter than a shape come with the second")
+				assert.Equal(t, before, d.full, "no new shape: those of bodies shorter than a shape came before")
 			}
 			before = d.full
-			t.Logf("round %d: %d octets of messages; shapes %d, content %d, text segments %d", round+1, octets, d.full, d.content, d.texts)
+			t.Logf("round %d: %d octets; shapes %d, content %d, texts %d", round+1, octets, d.full, d.content, d.texts)
 		}
 		for fp := range d.to.store.octets {
 			assert.Contains(t, d.from.store.octets, fp, "a shape is in the stores of both ends")
@@ -55,8 +55,8 @@ func TestCorpusTwice(t *testing.T) {
 	}
 }
 
-// TestCorpusPackedAndShuffled: the messages of the corpus in any order, on lanes, with syncs between them and lanes that begin anew or are
-// idle, by every set of stages.
+// TestCorpusPackedAndShuffled: the messages of the corpus in any order, on lanes, with syncs
+// between them and lanes that begin anew or are idle, by every set of stages.
 func TestCorpusPackedAndShuffled(t *testing.T) {
 	var messages [][]byte
 	for _, path := range shared.Messages(t) {
@@ -94,7 +94,9 @@ func TestCorpusPackedAndShuffled(t *testing.T) {
 	}
 }
 
-// TestRecordsOfTheCorpusAreColumns: the longest arrays of the corpus take less than their bit-packed EXI, without any memory between messages, and less than their compressed one with zstd behind it.
+// TestRecordsOfTheCorpusAreColumns: the longest arrays of the corpus take less than their
+// bit-packed EXI, without any memory between messages, and less than their compressed one with
+// zstd behind it.
 func TestRecordsOfTheCorpusAreColumns(t *testing.T) {
 	dir := shared.Dir(t, "corpus", "messages", "soap11", "jtlm")
 	for _, c := range []struct {

@@ -13,7 +13,8 @@ import (
 	"github.com/hhfr/hhfr/pkg/shape"
 )
 
-// describing is a direction whose sender has shapes of orders described; asked are the messages that it was asked about.
+// describing is a direction whose sender has shapes of orders described; asked are the messages
+// that it was asked about.
 func describing(t *testing.T) (d *direction, described *shape.Shape, asked *[][]byte) {
 	described, err := shape.Learn(order(1))
 	require.NoError(t, err)
@@ -34,7 +35,8 @@ func order(i int) []byte {
 	return enveloped(fmt.Sprintf("<order><n>%d</n><who>somebody</who><what>this and that, and so on</what></order>", i))
 }
 
-// A description is asked for the shape of a message that is whole and of no known kind; where it has none, the message is learned from.
+// A description is asked for the shape of a message that is whole and of no known kind; where it
+// has none, the message is learned from.
 func TestDescribe(t *testing.T) {
 	d, described, asked := describing(t)
 	d.carry(t, order(2))

@@ -62,8 +62,9 @@ func newEnd(opt binary.Options) *end {
 	return e
 }
 
-// direction carries messages from one end to the other without a stream, in one goroutine: an encoder with a decoder behind it,
-// between two coders. They agree on the stages that both coders do.
+// direction carries messages from one end to the other without a stream, in one goroutine: an
+// encoder with a decoder behind it, between two coders. They agree on the stages that both
+// coders do.
 type direction struct {
 	from, to  *end
 	enc       *wire.Encoder
@@ -78,7 +79,8 @@ type direction struct {
 	texts            int // segments of text
 }
 
-var limits = frame.Limits{MaxFragment: 16384, MaxMessage: 1 << 30, MaxShapes: 1024, MaxShapeBytes: 4 << 20, MaxExchanges: 100, Window: 1 << 20}
+var limits = frame.Limits{MaxFragment: 16384, MaxMessage: 1 << 30, MaxShapes: 1024, MaxShapeBytes: 4 << 20,
+	MaxExchanges: 100, Window: 1 << 20}
 
 // newDirection is a direction between two ends that know nothing.
 func newDirection(t testing.TB, opt binary.Options) *direction {
@@ -87,14 +89,17 @@ func newDirection(t testing.TB, opt binary.Options) *direction {
 
 // between is a direction from one end to another that has limits.
 func between(t testing.TB, from, to *end, limits frame.Limits) *direction {
-	h := frame.Hello{Session: [16]byte{1}, Token: make([]byte, frame.TokenLen), Word: [8]byte{2}, Representation: frame.Binary,
-		Stages: from.coder.Stages() & to.coder.Stages(), Limits: limits}
-	d := &direction{from: from, to: to, now: time.Unix(1e9, 0), exchanges: map[uint64]uint64{}, arriving: map[frame.Key]*passing{}}
-	d.dec = wire.NewDecoder(wire.DecoderConfig{Shapes: to.coder, MaxShapes: int(limits.MaxShapes), MaxShapeOctets: int64(limits.MaxShapeBytes), MaxHeld: 1 << 20, Scratch: true})
+	h := frame.Hello{Session: [16]byte{1}, Token: make([]byte, frame.TokenLen), Word: [8]byte{2},
+		Representation: frame.Binary, Stages: from.coder.Stages() & to.coder.Stages(), Limits: limits}
 	octets := h.AppendTo(nil)
+	d := &direction{from: from, to: to, now: time.Unix(1e9, 0)}
+	d.exchanges, d.arriving = map[uint64]uint64{}, map[frame.Key]*passing{}
+	cfg := wire.EncoderConfig{Origin: h.Origin(), Word: h.Word, Peer: from.coder, Limits: limits}
+	d.enc = wire.NewEncoder(cfg, len(octets), d.now)
+	d.dec = wire.NewDecoder(wire.DecoderConfig{Shapes: to.coder, MaxShapes: int(limits.MaxShapes),
+		MaxShapeOctets: int64(limits.MaxShapeBytes), MaxHeld: 1 << 20, Scratch: true})
 	_, err := d.dec.Next(octets)
 	require.NoError(t, err)
-	d.enc = wire.NewEncoder(wire.EncoderConfig{Origin: h.Origin(), Word: h.Word, Peer: from.coder, Limits: limits}, len(octets), d.now)
 	return d
 }
 
@@ -118,7 +123,8 @@ type passing struct {
 // begin begins a message of a lane in segments of at most most octets.
 func (d *direction) begin(t testing.TB, lane uint64, most int) *passing {
 	d.exchanges[lane]++
-	m := &passing{t: t, d: d, most: most, Outgoing: wire.Outgoing{Key: frame.Key{Lane: lane, Exchange: d.exchanges[lane]}, OneWay: true}}
+	m := &passing{t: t, d: d, most: most}
+	m.Key, m.OneWay = frame.Key{Lane: lane, Exchange: d.exchanges[lane]}, true
 	d.arriving[m.Key] = m
 	m.split = d.from.coder.Split(lane, most, m.emit)
 	return m
@@ -299,7 +305,8 @@ func (m *passing) over() {
 	require.True(m.t, m.whole, "a body has at least one segment")
 }
 
-// send has a message of lane 0 travel whose body is there as a whole, and gives what arrives; nil: it has no head.
+// send has a message of lane 0 travel whose body is there as a whole, and gives what arrives;
+// nil: it has no head.
 func (d *direction) send(t testing.TB, head, body []byte, most int) (gotHead, gotBody []byte) {
 	t.Helper()
 	m := d.begin(t, 0, most)
@@ -344,7 +351,8 @@ func (d *direction) carry(t testing.TB, message []byte) {
 	requireSame(t, message, got, string(message[:min(len(message), 1000)]))
 }
 
-// onLane is carry for a message of a lane, in segments as long as they may be; it gives the frames that the message takes.
+// onLane is carry for a message of a lane, in segments as long as they may be; it gives the
+// frames that the message takes.
 func (d *direction) onLane(t testing.TB, lane uint64, message []byte) (frames [][]byte) {
 	t.Helper()
 	m := d.begin(t, lane, d.enc.MaxSegment())
@@ -369,7 +377,8 @@ func requireSame(t testing.TB, want, got []byte, what string) {
 
 // enveloped makes a body long enough that its shape goes with the first of its kind.
 func enveloped(m string) []byte {
-	return []byte(`<s:Envelope xmlns:s="http://schemas.xmlsoap.org/soap/envelope/"><s:Body>` + m + `</s:Body></s:Envelope>`)
+	const begin, end = `<s:Envelope xmlns:s="http://schemas.xmlsoap.org/soap/envelope/"><s:Body>`, `</s:Body></s:Envelope>`
+	return []byte(begin + m + end)
 }
 
 // drop is for who wants no segments.

@@ -91,7 +91,8 @@ func utf16(s string, little bool) []byte {
 	return out
 }
 
-// TestEncodings: encodings in which markup is ASCII are split, and UTF-16 in both orders; UTF-32 comes through all the same.
+// TestEncodings: encodings in which markup is ASCII are split, and UTF-16 in both orders; UTF-32
+// comes through all the same.
 func TestEncodings(t *testing.T) {
 	xml := string(enveloped("<m:a xmlns:m='urn:m'><m:b>z\u00fcrich</m:b><m:c>12</m:c></m:a>"))
 	latin := []byte(`<?xml version="1.0" encoding="ISO-8859-1"?>` + strings.ReplaceAll(xml, "\u00fc", "\xfc"))
@@ -126,7 +127,8 @@ func TestMutatedMessages(t *testing.T) {
 	}
 }
 
-// TestMutatedMessagesOnTheCorpus is the same for messages of all kinds, each before and after it was mutated, so that the one meets the shape of the other.
+// TestMutatedMessagesOnTheCorpus is the same for messages of all kinds, each before and after it
+// was mutated, so that the one meets the shape of the other.
 func TestMutatedMessagesOnTheCorpus(t *testing.T) {
 	const most = 64 << 10
 	rnd := rand.New(rand.NewPCG(9, 10))

@@ -282,8 +282,11 @@ func (e *Encoder) cut(m *Outgoing, i int, part *Part, last bool, now time.Time) 
 }
 
 // Flush appends that the sender of a message waits, whose body has begun and of which so many octets of the texts behind the last
-// item of its content are there ([Splitter.Flush]).
+// item of its content are there ([Splitter.Flush]); of none nothing is said.
 func (e *Encoder) Flush(m *Outgoing, settled int64, now time.Time) error {
+	if settled == 0 {
+		return nil
+	}
 	at := &m.parts[1]
 	if at.join == nil {
 		e.append(frame.Flush{Message: m.Key, Settled: uint64(settled)})

@@ -266,6 +266,10 @@ func (r *reader) event(ev *wire.Event) {
 		}
 		m.content += len(ev.Head.Content) + len(ev.Body.Content)
 		m.whole = ev.Last
+	case wire.Settled:
+		if m := of(); m.err == nil && m.joins[1] != nil {
+			m.body, m.err = m.joins[1].Settle(m.body, int64(ev.Settled))
+		}
 	case wire.Cancelled, wire.Lost, wire.Dropped:
 		if ev.Message != nil && ev.Message.User != nil {
 			of().state = map[wire.EventKind]string{wire.Cancelled: "cancelled", wire.Lost: "lost", wire.Dropped: "dropped"}[ev.Kind]

@@ -44,7 +44,8 @@ func TestMemoryMakesTheNextMessageSmall(t *testing.T) {
 	}
 }
 
-// TestLanesTellNothingOfEachOther: what one lane sends is the same octets whatever another does, guesses of its secrets included.
+// TestLanesTellNothingOfEachOther: what one lane sends is the same octets whatever another does,
+// guesses of its secrets included.
 func TestLanesTellNothingOfEachOther(t *testing.T) {
 	secret := "the secret of lane one"
 	alone, beside := newPair(t, wire.EncoderConfig{}, allStages), newPair(t, wire.EncoderConfig{}, allStages)
@@ -57,12 +58,14 @@ func TestLanesTellNothingOfEachOther(t *testing.T) {
 			other := newPair(t, wire.EncoderConfig{}, allStages)
 			by := other.learn(order(0, "anybody"))
 			assert.Len(t, other.send(2, by, order(0, secret))[0], len(guess[0]))
-			assert.Len(t, other.send(3, by, order(0, "the wrong of lane five"))[0], len(guess[0]), "a right guess is as long as a wrong one")
+			wrong := other.send(3, by, order(0, "the wrong of lane five"))[0]
+			assert.Len(t, wrong, len(guess[0]), "a right guess is as long as a wrong one")
 		}
 	}
 }
 
-// What builds on messages that were given up is not taken for what it is not, until its lane begins anew.
+// What builds on messages that were given up is not taken for what it is not, until its lane
+// begins anew.
 func TestMessagesGivenUpLoseTheMemory(t *testing.T) {
 	p := newPairTo(t, wire.EncoderConfig{}, allStages, wire.DecoderConfig{Shapes: newShelf()}) // nothing can be held
 	by, missing := p.learn(order(0, "anybody")), 0
@@ -98,7 +101,8 @@ func TestMessagesGivenUpLoseTheMemory(t *testing.T) {
 	p.send(1, by, order(7, "a sync ends that, too"))
 }
 
-// TestMemoryOfALaneIsBounded: messages whose words are new, and come again within them, leave at most 256 KiB at each end, however many a sync lets come.
+// TestMemoryOfALaneIsBounded: messages whose words are new, and come again within them, leave at
+// most 256 KiB at each end, however many a sync lets come.
 func TestMemoryOfALaneIsBounded(t *testing.T) {
 	for lanes, each := range map[uint64]int{8: 1, 1: 8} {
 		t.Run(fmt.Sprintf("%d on %d lanes", each, lanes), func(t *testing.T) {
@@ -147,7 +151,8 @@ func wordy(rnd *rand.Rand) string {
 	return b.String()
 }
 
-// TestIdleLanesTakeLittleMemory: lanes that were used once, and are idle; they go on in step, as if nothing had been.
+// TestIdleLanesTakeLittleMemory: lanes that were used once, and are idle; they go on in step, as
+// if nothing had been.
 func TestIdleLanesTakeLittleMemory(t *testing.T) {
 	const lanes = 250 // so that no sync comes between
 	p := newPair(t, wire.EncoderConfig{}, allStages)

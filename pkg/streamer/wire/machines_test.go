@@ -288,40 +288,6 @@ func TestNothingDamagedIsVerified(t *testing.T) {
 	}
 }
 
-// Nothing is allocated for a message in steady state, at either end.
-func TestSteadyStateAllocates(t *testing.T) {
-	ours := newShelf()
-	k := kinds(t, ours)[0]
-	l := newLine(t, wire.EncoderConfig{}, 7)
-	content := contentOf(t, k.by, k.bodies[0], 16000)[0].content
-	r := wire.NewDecoder(wire.DecoderConfig{Shapes: ours, MaxHeld: -1, Scratch: true})
-	_, err := r.Next(l.tape)
-	require.NoError(t, err)
-	n := uint64(0)
-	var m wire.Outgoing
-	none, body := wire.Part{}, wire.Part{There: true, Program: k.by, Content: content, Last: true}
-	one := func() {
-		n++
-		m = wire.Outgoing{Key: frame.Key{Exchange: n}, OneWay: true}
-		l.enc.Announce(k.by, l.now)
-		if err := l.enc.Data(&m, &none, &body, true, l.now); err != nil {
-			t.Fatal(err)
-		}
-		for b := l.enc.Bytes(); len(b) > 0; {
-			f, err := r.Next(b)
-			if err != nil || f.Octets == 0 {
-				t.Fatal(f, err)
-			}
-			b = b[f.Octets:]
-		}
-		l.enc.Reset()
-	}
-	for range 200 {
-		one()
-	}
-	assert.LessOrEqual(t, testing.AllocsPerRun(500, one), 1.0, "the message")
-}
-
 // A sync that stands alone, in front of those of the stream, costs what comes before the next of these; no message behind it is
 // verified that was not sent.
 func TestJoiningAtAStraySync(t *testing.T) {

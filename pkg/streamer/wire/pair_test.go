@@ -15,7 +15,8 @@ import (
 
 const allStages = wire.Columns | wire.Memory | wire.Zstd
 
-// pair is a direction from a line to a reader that share no shapes, for messages of the kinds of a shelf.
+// pair is a direction from a line to a reader that share no shapes, for messages of the kinds of
+// a shelf.
 type pair struct {
 	*line
 	r      *reader
@@ -58,7 +59,8 @@ func (p *pair) deliver() error {
 	return err
 }
 
-// send sends a message by a shape, nil: as text; it gives the segments of its frames as they travel. It must arrive.
+// send sends a message by a shape, nil: as text; it gives the segments of its frames as they
+// travel. It must arrive.
 func (p *pair) send(lane uint64, by *shape.Program, message string) (segments [][]byte) {
 	p.t.Helper()
 	segments = p.put(lane, by, message)
@@ -133,7 +135,9 @@ func (p *pair) announced() (all []frame.Shape) {
 
 // order is a message of one kind.
 func order(i int, who string) string {
-	return fmt.Sprintf(`<?xml version="1.0"?><s:Envelope xmlns:s="http://schemas.xmlsoap.org/soap/envelope/"><s:Body><o><n>%d</n><who>%s</who><at>2006-06-11T04:26:%02d.318Z</at></o></s:Body></s:Envelope>`, i, who, i%60)
+	const message = `<?xml version="1.0"?><s:Envelope xmlns:s="http://schemas.xmlsoap.org/soap/envelope/"><s:Body><o>` +
+		`<n>%d</n><who>%s</who><at>2006-06-11T04:26:%02d.318Z</at></o></s:Body></s:Envelope>`
+	return fmt.Sprintf(message, i, who, i%60)
 }
 
 // element is a message of a kind that a name tells apart.

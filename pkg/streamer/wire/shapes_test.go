@@ -2,6 +2,7 @@ package wire_test
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 
@@ -59,7 +60,7 @@ func TestBadShapes(t *testing.T) {
 		"a shape, cut short": transit.Pack(nil, shapeOf(t, "<a>1</a>").Octets(), nil)[:4],
 	} {
 		f := frame.Shape{Number: 1, Form: frame.Full, Total: uint64(len(piece)), Piece: piece}
-		_, err := newReader(wire.DecoderConfig{Shapes: newShelf()}).read(f.AppendTo(l.tape[:len(l.tape):len(l.tape)]))
+		_, err := newReader(wire.DecoderConfig{Shapes: newShelf()}).read(f.AppendTo(slices.Clone(l.tape)))
 		assert.ErrorIs(t, err, &wire.Error{Code: wire.BadShape}, name)
 	}
 }
@@ -70,11 +71,13 @@ func shapeOf(t *testing.T, message string) *shape.Shape {
 	return s
 }
 
-// However few shapes the peer keeps, one more kind takes the place of another: with syncs between them, and without.
+// However few shapes the peer keeps, one more kind takes the place of another: with syncs
+// between them, and without.
 func TestSmallTables(t *testing.T) {
 	for name, sync := range map[string]bool{"syncs": true, "no syncs": false} {
 		t.Run(name, func(t *testing.T) {
-			p := newPairTo(t, wire.EncoderConfig{Limits: tight(4)}, allStages, wire.DecoderConfig{Shapes: newShelf(), MaxShapes: 4})
+			to := wire.DecoderConfig{Shapes: newShelf(), MaxShapes: 4}
+			p := newPairTo(t, wire.EncoderConfig{Limits: tight(4)}, allStages, to)
 			for i := range 40 {
 				m := element(fmt.Sprintf("b%d", i), i)
 				p.send(1, p.learn(m), m)
@@ -89,12 +92,14 @@ func TestSmallTables(t *testing.T) {
 	}
 }
 
-// The octets of shapes are bounded as their number is; one that is longer than the bound goes as text.
+// The octets of shapes are bounded as their number is; one that is longer than the bound goes as
+// text.
 func TestTablesOfFewOctets(t *testing.T) {
 	limits := tight(100)
 	long := element("long"+strings.Repeat("er", 200), 1)
 	limits.MaxShapeBytes = uint64(len(shapeOf(t, long).Octets())) - 1
-	p := newPairTo(t, wire.EncoderConfig{Limits: limits}, allStages, wire.DecoderConfig{Shapes: newShelf(), MaxShapes: 100, MaxShapeOctets: int64(limits.MaxShapeBytes)})
+	to := wire.DecoderConfig{Shapes: newShelf(), MaxShapes: 100, MaxShapeOctets: int64(limits.MaxShapeBytes)}
+	p := newPairTo(t, wire.EncoderConfig{Limits: limits}, allStages, to)
 	for i := range 40 {
 		m := element(fmt.Sprintf("b%d", i), i)
 		p.send(1, p.learn(m), m)
@@ -105,7 +110,8 @@ func TestTablesOfFewOctets(t *testing.T) {
 	}
 }
 
-// A peer that announces more than was said to be kept, or uses what it did not announce, breaks the rules.
+// A peer that announces more than was said to be kept, or uses what it did not announce, breaks
+// the rules.
 func TestTablesAreLimited(t *testing.T) {
 	l := newLine(t, wire.EncoderConfig{}, 0)
 	refer := func(b []byte, number byte) []byte {
@@ -127,14 +133,15 @@ func TestTablesAreLimited(t *testing.T) {
 		return frame.Shape{Number: number, Form: frame.Full, Total: uint64(len(piece)), Piece: piece}.AppendTo(nil)
 	}
 	few := wire.DecoderConfig{Shapes: newShelf(), MaxShapeOctets: int64(2 * len(octets)), MaxHeld: -1}
-	b = append(append(append([]byte(nil), l.tape...), define(1)...), define(2)...)
+	b = slices.Concat(l.tape, define(1), define(2))
 	_, err = newReader(few).read(append(b, define(2)...))
 	require.NoError(t, err)
 	_, err = newReader(few).read(append(b, define(3)...))
 	require.ErrorIs(t, err, &wire.Error{Code: wire.Limits})
 
-	first := frame.Data{First: true, Last: true, OneWay: true, NamesLane: true, NamesExchange: true, Lane: 1, Exchange: 1, Payload: []byte{99, 'x'}}
-	_, err = newReader(cfg).read(first.AppendTo(append([]byte(nil), l.tape...)))
+	first := frame.Data{First: true, Last: true, OneWay: true, NamesLane: true, NamesExchange: true, Lane: 1, Exchange: 1,
+		Payload: []byte{99, 'x'}}
+	_, err = newReader(cfg).read(first.AppendTo(slices.Clone(l.tape)))
 	require.ErrorIs(t, err, &wire.Error{Code: wire.Unannounced})
 }
 
@@ -150,10 +157,12 @@ func TestNumbersThatASyncEndsTakeNoRoom(t *testing.T) {
 	}
 }
 
-// A number that was announced on the word of the negotiation is kept however crowded the table is: the peer may still ask what it
-// stands for. When it has asked, the number is given up like any other.
+// A number that was announced on the word of the negotiation is kept however crowded the table
+// is: the peer may still ask what it stands for. When it has asked, the number is given up like
+// any other.
 func TestNumbersThatMayBeAskedForAreKept(t *testing.T) {
-	p := newPairTo(t, wire.EncoderConfig{Limits: tight(4)}, allStages, wire.DecoderConfig{Shapes: newShelf(), MaxShapes: 4, MaxHeld: 1 << 20})
+	to := wire.DecoderConfig{Shapes: newShelf(), MaxShapes: 4, MaxHeld: 1 << 20}
+	p := newPairTo(t, wire.EncoderConfig{Limits: tight(4)}, allStages, to)
 	known := p.learn(element("known", 0))
 	p.peer.believed[known.Shape().Fingerprint()] = true
 	use := func() []uint64 {
@@ -199,7 +208,8 @@ func TestNumbersThatMayBeAskedForAreKept(t *testing.T) {
 	assert.Contains(t, churn(), uint64(1), "what was sent in full is given up like any other")
 }
 
-// Who asks for a number that stands for nothing any more is told a shape that no message has, so that nothing waits for ever.
+// Who asks for a number that stands for nothing any more is told a shape that no message has, so
+// that nothing waits for ever.
 func TestNumbersOfNothingAreAskedFor(t *testing.T) {
 	p := newPair(t, wire.EncoderConfig{}, allStages)
 	by := p.learn(element("b", 0))
@@ -256,9 +266,11 @@ func TestSyncsKeepWhatWasUsedAgainAndWhatIsOpen(t *testing.T) {
 	}
 }
 
-// What was announced for content that has yet to come stays, over a sync, and where the table has no room for another shape.
+// What was announced for content that has yet to come stays, over a sync, and where the table
+// has no room for another shape.
 func TestAnnouncementsWaitForTheirContent(t *testing.T) {
-	p := newPairTo(t, wire.EncoderConfig{Limits: tight(1)}, allStages, wire.DecoderConfig{Shapes: newShelf(), MaxShapes: 1})
+	to := wire.DecoderConfig{Shapes: newShelf(), MaxShapes: 1}
+	p := newPairTo(t, wire.EncoderConfig{Limits: tight(1)}, allStages, to)
 	a := p.learn(element("a", 0))
 	p.announce(a)
 	assert.Equal(t, []uint64{1}, p.lists())
@@ -269,7 +281,8 @@ func TestAnnouncementsWaitForTheirContent(t *testing.T) {
 
 // In a small table, the shape of a body does not take the place of that of its head.
 func TestBodiesDoNotEndTheirHeads(t *testing.T) {
-	p := newPairTo(t, wire.EncoderConfig{Limits: tight(2)}, allStages, wire.DecoderConfig{Shapes: newShelf(), MaxShapes: 2, MaxHeld: -1})
+	to := wire.DecoderConfig{Shapes: newShelf(), MaxShapes: 2, MaxHeld: -1}
+	p := newPairTo(t, wire.EncoderConfig{Limits: tight(2)}, allStages, to)
 	const head = "POST /a HTTP/1.1\r\nAuthorization: Bearer 17\r\n\r\n"
 	s, err := shape.LearnHead([]byte(head))
 	require.NoError(t, err)

@@ -12,7 +12,8 @@ import (
 	"github.com/hhfr/hhfr/pkg/streamer/wire"
 )
 
-// TestCompressorsAreSmall: a compressor takes less than 1 MiB, an expander less than 128 KiB, whatever they had to do. There are no more than work at the same time.
+// TestCompressorsAreSmall: a compressor takes less than 1 MiB, an expander less than 128 KiB,
+// whatever they had to do. There are no more than work at the same time.
 func TestCompressorsAreSmall(t *testing.T) {
 	segments := [][]byte{noise(16384), bytes.Repeat([]byte("<a>somebody or other</a>"), 682), noise(3)}
 	const each = 4
@@ -42,7 +43,8 @@ func TestCompressorsAreSmall(t *testing.T) {
 	runtime.KeepAlive(expand)
 }
 
-// BenchmarkZstd is what compressing and expanding a segment costs: of text, and of octets that get no smaller.
+// BenchmarkZstd is what compressing and expanding a segment costs: of text, and of octets that
+// get no smaller.
 func BenchmarkZstd(b *testing.B) {
 	read := func(name string) []byte { return shared.Read(b, shared.Testdata(b, "soap", name)) }
 	for _, v := range []struct {

@@ -91,7 +91,8 @@ func TestWhatGetsNoSmallerIsLeftAlone(t *testing.T) {
 	assert.True(t, smaller(1), "a sync ends that")
 }
 
-// TestCompressionTellsNothingOfOtherLanes: what one lane sends is the same octets whatever others had compressed before.
+// TestCompressionTellsNothingOfOtherLanes: what one lane sends is the same octets whatever
+// others had compressed before.
 func TestCompressionTellsNothingOfOtherLanes(t *testing.T) {
 	alone, beside := newPair(t, wire.EncoderConfig{}, allStages), newPair(t, wire.EncoderConfig{}, allStages)
 	by, byToo := alone.learn(order(0, "anybody")), beside.learn(order(0, "anybody"))
@@ -117,7 +118,8 @@ func TestCompressionTellsNothingOfOtherLanes(t *testing.T) {
 	require.Len(t, beside.r.verdicts, len(alone.r.verdicts))
 }
 
-// compressedVector is one file of testdata/vectors/zstd: a segment, and a form in which it travels with the stage.
+// compressedVector is one file of testdata/vectors/zstd: a segment, and a form in which it
+// travels with the stage.
 type compressedVector struct {
 	What       string `json:"what"`
 	Packed     bool   `json:"packed"`
@@ -135,7 +137,8 @@ func expand(segment []byte, packed bool) (out []byte, err error) {
 	return out, err
 }
 
-// TestZstdVectors holds testdata/vectors/zstd: what stands there expands to its segment. A compressor may make other octets of it.
+// TestZstdVectors holds testdata/vectors/zstd: what stands there expands to its segment. A
+// compressor may make other octets of it.
 func TestZstdVectors(t *testing.T) {
 	soap := []byte(order(1, strings.Repeat("somebody or other ", 100)))
 	dir := shared.Testdata(t, "vectors", "zstd")
@@ -243,7 +246,8 @@ func TestMalformedFrames(t *testing.T) {
 	assert.Equal(t, []byte{0xf8}, out, "no mark before a packed segment: unpacking refuses it")
 }
 
-// FuzzExpand: compressed segments from a hostile peer make an error, or a segment that fits a payload.
+// FuzzExpand: compressed segments from a hostile peer make an error, or a segment that fits a
+// payload.
 func FuzzExpand(f *testing.F) {
 	for _, v := range compressedVectors(f) {
 		f.Add(v.travels, v.packed)

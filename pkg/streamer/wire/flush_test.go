@@ -1,0 +1,62 @@
+package wire_test
+
+import (
+	"bytes"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/hhfr/hhfr/pkg/shape"
+	"github.com/hhfr/hhfr/pkg/streamer/frame"
+	"github.com/hhfr/hhfr/pkg/streamer/wire"
+)
+
+// What a flush says of content that waits for its shape counts when that has come, wherever the
+// message was cut.
+func TestFlushesWaitWithTheirContent(t *testing.T) {
+	message := order(17, "somebody")
+	for cut := range message {
+		p := newPair(t, wire.EncoderConfig{}, allStages)
+		by := p.learn(message)
+		p.peer.believed[by.Shape().Fingerprint()] = true
+		p.announce(by)
+		m := wire.Outgoing{Key: frame.Key{Lane: 1, Exchange: 1}, OneWay: true}
+		var held *segment
+		data := func(last bool) {
+			if held != nil {
+				body := wire.Part{There: true, First: !m.Begun(), Last: last, Program: by}
+				body.Text, body.Content = held.text, held.content
+				require.NoError(t, p.enc.Data(&m, &wire.Part{}, &body, last, p.now))
+			}
+			held = nil
+		}
+		var s shape.Splitter
+		s.Reset(by, 4096, false, func(text bool, content []byte) error {
+			data(false)
+			held = &segment{bytes.Clone(content), text}
+			return nil
+		})
+		require.NoError(t, s.Write([]byte(message[:cut])))
+		settled, err := s.Flush(true)
+		require.NoError(t, err)
+		data(false)
+		require.NoError(t, p.enc.Flush(&m, settled, p.now))
+		require.NoError(t, p.deliver())
+		require.Equal(t, []uint64{1}, p.r.lacks)
+		require.Empty(t, p.r.messages)
+
+		transfer := p.enc.Lacks(1)
+		require.True(t, p.enc.Piece(transfer, p.now))
+		got := p.arrive()
+		require.NoError(t, got.err)
+		assert.Equal(t, message[:cut], string(got.body))
+		require.NoError(t, s.Write([]byte(message[cut:])))
+		require.NoError(t, s.Close())
+		data(true)
+		require.NoError(t, p.deliver())
+		require.NoError(t, got.err)
+		assert.Equal(t, message, string(got.body))
+		assert.True(t, got.whole)
+	}
+}
