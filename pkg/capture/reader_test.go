@@ -261,6 +261,12 @@ func TestStreamInATunnel(t *testing.T) {
 	r := decode(t, p.bytes(), nil)
 	assert.Equal(t, 6, r.Counts().Verified, "%+v %v", r.Counts(), r.Others)
 	assert.False(t, r.Partial())
+	runs := runsOf(t, p.bytes(), nil)
+	require.Len(t, runs, 2)
+	for i := range runs {
+		assert.Equal(t, capture.RunName(1, i, 0), runs[i].name)
+		assert.True(t, bytes.Equal(x.said[i], runs[i].octets))
+	}
 }
 
 // A hello in the body of an HTTP message makes no stream of the connection.
