@@ -23,6 +23,8 @@ type DecoderConfig struct {
 	// MaxHeld bounds the bytes of payload that wait for shapes that were asked for; below 0 nothing waits: content under a shape
 	// that is missing is given as [Lacking].
 	MaxHeld int64
+	// Skim leaves content out of fragments: who drives the decoder wants to know what checks say, and which shapes there are.
+	Skim bool
 	// Scratch has content share a buffer that the next call overwrites.
 	Scratch bool
 }
