@@ -166,6 +166,19 @@ func TestBurst(t *testing.T) {
 	assert.Contains(t, text.String(), "over UDP on 14k4,loss=5%")
 }
 
+func TestFlow(t *testing.T) {
+	f, err := measureFlow(t.Context())
+	require.NoError(t, err)
+	assert.Positive(t, f.HHFR)
+	assert.Positive(t, f.Plain)
+	assert.Less(t, f.HHFROctets, f.PlainOctets)
+	r := newReport(few())
+	r.Flow = f
+	var text bytes.Buffer
+	require.NoError(t, r.write(&text, "text"))
+	assert.Contains(t, text.String(), "three flushed writes")
+}
+
 func TestEngine(t *testing.T) {
 	e, err := measureEngine(t.Context())
 	require.NoError(t, err)
@@ -193,7 +206,7 @@ func TestGoalsAreOfKnownWorkloads(t *testing.T) {
 		if workload, _, ok := strings.Cut(g.what, ","); ok && strings.HasPrefix(workload, "w") {
 			assert.Contains(t, names, workload)
 		}
-		all := &report{Shapes: &transit{}, Strangers: &strangers{}, Engine: &engine{}, Burst: &burst{}}
+		all := &report{Shapes: &transit{}, Strangers: &strangers{}, Engine: &engine{}, Burst: &burst{}, Flow: &flow{}}
 		for _, name := range names {
 			all.Bytes, all.Speed = append(all.Bytes, octetsRow{Workload: name, HHFR: 1, Ratio: 1}), append(all.Speed, speedRow{Workload: name})
 		}

@@ -39,7 +39,7 @@ func main() {
 }
 
 // parts are what a run measures.
-var parts = []string{"bytes", "stages", "shapes", "speed", "strangers", "engine", "burst"}
+var parts = []string{"bytes", "stages", "shapes", "speed", "strangers", "engine", "burst", "flow"}
 
 func parseFlags(args []string, stderr io.Writer) (options, error) {
 	var o options
@@ -131,6 +131,11 @@ func measure(ctx context.Context, o options) (*report, error) {
 	if want("burst") {
 		if r.Burst, err = measureBurst(ctx, 200); err != nil {
 			return nil, fmt.Errorf("burst: %w", err)
+		}
+	}
+	if want("flow") {
+		if r.Flow, err = measureFlow(ctx); err != nil {
+			return nil, fmt.Errorf("flow: %w", err)
 		}
 	}
 	r.judge()

@@ -23,7 +23,9 @@ type report struct {
 	// Engine is that of reliable sequences, alone.
 	Engine *engine `json:"engine,omitempty"`
 	// Burst is a hundred messages over datagrams that get lost.
-	Burst *burst    `json:"burst,omitempty"`
+	Burst *burst `json:"burst,omitempty"`
+	// Flow is a reply in three flushed writes.
+	Flow  *flow     `json:"flow,omitempty"`
 	Goals []verdict `json:"goals"`
 }
 
@@ -66,6 +68,7 @@ func (r *report) write(w io.Writer, output string) error {
 	r.writeStrangers(p)
 	r.writeEngine(p)
 	r.writeBurst(p)
+	r.writeFlow(p)
 	r.writeGoals(p)
 	return p.err
 }

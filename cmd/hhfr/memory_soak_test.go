@@ -1,4 +1,4 @@
-//go:build soak && linux
+//go:build soak && linux && !race
 
 package main
 

@@ -68,7 +68,9 @@ func TestShortBodies(t *testing.T) {
 
 // A disk that takes nothing is told.
 func TestNoRoom(t *testing.T) {
-	t.Setenv("TMPDIR", "/nonexistent")
+	for _, name := range []string{"TMPDIR", "TMP", "TEMP"} {
+		t.Setenv(name, "/nonexistent")
+	}
 	var s spool.Spool
 	b := s.Body()
 	_, err := b.Write(make([]byte, 2<<20))

@@ -98,7 +98,8 @@ func (w *way) taped(gap int64, b []byte) error {
 	}
 	w.total += int64(len(b))
 	w.since += int64(len(b))
-	return w.tape.write(b, w.conn.r.keeps(w.conn), w.conn.r.bodies)
+	c := w.conn
+	return w.tape.write(b, c.r.keeps(c) && (c.http == nil || c.http.Heads == 0), c.r.bodies)
 }
 
 // octets looks for a stream in what comes, or goes on with it.
@@ -226,9 +227,12 @@ func (c *conn) tunnel() error {
 	for i := range c.ways {
 		w := &c.ways[i]
 		w.looks.end()
-		w.in, w.looks, w.tail, w.total = nil, frames{all: &c.r.looks}, nil, 0
+		w.tape.drop()
+		w.in, w.looks, w.tape, w.tail, w.total, w.since = nil, frames{all: &c.r.looks}, tape{}, nil, 0, 0
 		if b, m := h.Rest(i); len(b) > 0 {
-			w.total, w.since = int64(len(b)), int64(len(b))
+			if err := w.taped(0, b); err != nil {
+				return err
+			}
 			w.octets(0, b, m)
 		}
 	}

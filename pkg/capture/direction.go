@@ -74,7 +74,8 @@ func (o *StreamOctets) add(f *wire.Frame) {
 
 func newDirection(r *Reader, to receiver) *direction {
 	return &direction{r: r, to: to, dec: wire.NewDecoder(wire.DecoderConfig{
-		Shapes: r.shapes, Named: r.shapes.named, Compression: &r.compression, MaxShapes: maxShapes, MaxShapeOctets: maxShapeOctets, MaxHeld: -1, Scratch: true})}
+		Shapes: r.shapes, Named: r.shapes.named, Compression: &r.compression, MaxShapes: maxShapes, MaxShapeOctets: maxShapeOctets,
+		MaxHeld: -1, Scratch: true, Skim: r.surveying})}
 }
 
 // behind is how many of the octets that came are not decoded.

@@ -334,3 +334,16 @@ func damagedIn(t *testing.T, file []byte) *damage {
 		return r
 	})
 }
+
+// From a pipe, where messages are given before their checks.
+func TestNothingDamagedInAPipeIsVerified(t *testing.T) {
+	d := newDamage(t, shared.Read(t, shared.Testdata(t, "pcap", "session.pcapng")), func(input []byte) *capture.Result {
+		r, err := capture.Decode(context.Background(), once{bytes.NewReader(input)}, capture.DecodeConfig{})
+		if err != nil {
+			return &capture.Result{}
+		}
+		return r
+	})
+	d.flips(t, 8*len(d.input)/200)
+	d.random(t, 50)
+}

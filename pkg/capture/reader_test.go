@@ -261,6 +261,12 @@ func TestStreamInATunnel(t *testing.T) {
 	r := decode(t, p.bytes(), nil)
 	assert.Equal(t, 6, r.Counts().Verified, "%+v %v", r.Counts(), r.Others)
 	assert.False(t, r.Partial())
+	runs := runsOf(t, p.bytes(), nil)
+	require.Len(t, runs, 2)
+	for i := range runs {
+		assert.Equal(t, capture.RunName(1, i, 0), runs[i].name)
+		assert.True(t, bytes.Equal(x.said[i], runs[i].octets))
+	}
 }
 
 // A hello in the body of an HTTP message makes no stream of the connection.
@@ -334,5 +340,35 @@ func TestReadingStops(t *testing.T) {
 			}
 		}
 		assert.Equal(t, 5, n)
+	}
+}
+
+// The octets of streams are the same from a pipe, also from captures that begin in the middle, and of datagrams that are missing.
+func TestOctetsFromAPipe(t *testing.T) {
+	grams, _ := overUDP(t, badLink+"3", 2048, slices.Repeat(tree(t), 3))
+	m := newMissing(t, mixed(t), 2048)
+	var middle bytes.Buffer
+	writeEvery(t, &middle, m.packets, func(n int) bool { return n > 30 && n != 60 })
+	for name, file := range map[string][]byte{
+		"session": m.rec.file, "middle": middle.Bytes(), "datagrams": pcapOf(t, grams, form{}), "some": pcapOf(t, slices.Concat(grams[20:50], grams[52:]), form{}),
+	} {
+		octets := func(in io.Reader) map[string]string {
+			all := map[string]string{}
+			var name [2]string
+			var end [2]int64
+			_, err := capture.Decode(t.Context(), in, capture.DecodeConfig{Octets: func(stream, direction int, offset int64, b []byte) error {
+				if name[direction] == "" || offset != end[direction] {
+					name[direction] = capture.RunName(stream, direction, offset)
+				}
+				all[name[direction]] += string(b)
+				end[direction] = offset + int64(len(b))
+				return nil
+			}})
+			require.NoError(t, err)
+			return all
+		}
+		want := octets(bytes.NewReader(file))
+		assert.NotEmpty(t, want, name)
+		assert.Equal(t, want, octets(once{bytes.NewReader(file)}), name)
 	}
 }

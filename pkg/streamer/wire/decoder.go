@@ -25,6 +25,8 @@ type DecoderConfig struct {
 	MaxHeld int64
 	// Compression is shared with others; nil: with none.
 	Compression *Compression
+	// Skim leaves content out of fragments: who drives the decoder wants to know what checks say, and which shapes there are.
+	Skim bool
 	// Scratch has content share a buffer that the next call overwrites.
 	Scratch bool
 }

@@ -86,6 +86,10 @@ func (m *Message) bound() bool {
 // deliver gives a fragment out that came behind so many syncs.
 func (d *Decoder) deliver(m *Message, first, last bool, p *frame.Parts, epoch uint64) error {
 	ev := Event{Kind: Fragment, Message: m, First: first, Last: last}
+	if d.cfg.Skim {
+		d.emit(ev)
+		return nil
+	}
 	buf := d.room(len(p.Head.Segment) + len(p.Body.Segment))
 	if p.HasHead {
 		buf, ev.Head, ev.Err = d.part(buf, m, 0, &p.Head, epoch)

@@ -322,3 +322,27 @@ func TestJoiningAtAStraySync(t *testing.T) {
 		assert.True(t, r.closed)
 	}
 }
+
+// A decoder that skims has the same messages and verdicts, and no content.
+func TestSkimming(t *testing.T) {
+	ours := newShelf()
+	l := newLine(t, wire.EncoderConfig{SyncMessages: 3, SyncBytes: 500}, 7)
+	traffic(t, l, kinds(t, ours), rand.New(rand.NewPCG(5, 9)), 40)
+	l.enc.Close(frame.CloseDone, "")
+	l.take()
+	var both [2]*reader
+	for i := range both {
+		both[i] = newReader(wire.DecoderConfig{Shapes: newShelf(), MaxHeld: -1, Skim: i == 1})
+		rest, err := both[i].read(l.tape)
+		require.NoError(t, err)
+		require.Empty(t, rest)
+	}
+	assert.Equal(t, both[0].verdicts, both[1].verdicts)
+	require.Len(t, both[1].messages, len(both[0].messages))
+	for i, m := range both[1].messages {
+		assert.Equal(t, both[0].messages[i].state, m.state)
+		assert.Equal(t, both[0].messages[i].Number, m.Number)
+		assert.Empty(t, m.body)
+		assert.NoError(t, m.err)
+	}
+}

@@ -1,0 +1,207 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"io"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"strconv"
+	"strings"
+	"sync/atomic"
+	"time"
+
+	"github.com/hhfr/hhfr/pkg/negotiate"
+)
+
+// flow is a reply that a service writes in three parts, each flushed, by an unchanged client and server of net/http: over a stream, and
+// as they are. Nanoseconds are medians of whole calls, octets means of what the server's end writes and reads.
+type flow struct {
+	Calls       int     `json:"calls"`
+	HHFR        float64 `json:"hhfr_ns"`
+	Plain       float64 `json:"plain_ns"`
+	HHFROctets  float64 `json:"hhfr_octets"`
+	PlainOctets float64 `json:"plain_octets"`
+	Ratio       float64 `json:"ratio"`
+}
+
+// threeParts are a reply; the second part ends within a text.
+var threeParts = [3]string{
+	`<s:Envelope xmlns:s="http://schemas.xmlsoap.org/soap/envelope/"><s:Body><m:feed xmlns:m="urn:example:feed"><m:event><m:number>17</m:number><m:text>one</m:text></m:event>`,
+	`<m:event><m:number>4</m:number><m:text>half of a te`,
+	`xt</m:text></m:event></m:feed></s:Body></s:Envelope>`,
+}
+
+func writeThree(w http.ResponseWriter, _ *http.Request) {
+	w.Header().Set("Content-Type", "text/xml")
+	for _, part := range threeParts {
+		if _, err := io.WriteString(w, part); err != nil {
+			return
+		}
+		if err := http.NewResponseController(w).Flush(); err != nil {
+			return
+		}
+	}
+}
+
+// octetListener counts what its connections carry.
+type octetListener struct {
+	net.Listener
+	octets *atomic.Int64
+}
+
+func (l octetListener) Accept() (net.Conn, error) {
+	c, err := l.Listener.Accept()
+	if err != nil {
+		return nil, err
+	}
+	return countedConn{c, l.octets}, nil
+}
+
+type countedConn struct {
+	net.Conn
+	octets *atomic.Int64
+}
+
+func (c countedConn) Read(p []byte) (int, error) {
+	n, err := c.Conn.Read(p)
+	c.octets.Add(int64(n))
+	return n, err
+}
+
+func (c countedConn) Write(p []byte) (int, error) {
+	n, err := c.Conn.Write(p)
+	c.octets.Add(int64(n))
+	return n, err
+}
+
+// measureFlow calls in turns of both ways.
+func measureFlow(ctx context.Context) (f *flow, err error) {
+	const turns, each = 21, 100
+	var ends closers
+	defer func() { err = errors.Join(err, ends.close()) }()
+	plain, err := startFlow(ctx, &ends, false)
+	if err != nil {
+		return nil, err
+	}
+	hhfr, err := startFlow(ctx, &ends, true)
+	if err != nil {
+		return nil, err
+	}
+	f = &flow{Calls: (turns - 1) * each}
+	var times [2][]float64
+	for turn := range turns {
+		for i, w := range []*flowing{hhfr, plain} {
+			before := w.octets.Load()
+			for range each {
+				began := time.Now()
+				if err := w.call(ctx); err != nil {
+					return nil, err
+				}
+				if turn > 0 {
+					times[i] = append(times[i], float64(time.Since(began)))
+				}
+			}
+			if turn > 0 {
+				w.total += w.octets.Load() - before
+			}
+		}
+	}
+	f.HHFR, f.Plain = median(times[0]), median(times[1])
+	f.HHFROctets, f.PlainOctets = float64(hhfr.total)/float64(f.Calls), float64(plain.total)/float64(f.Calls)
+	f.Ratio = f.HHFR / f.Plain
+	return f, nil
+}
+
+// flowing is a client of a service.
+type flowing struct {
+	client *http.Client
+	url    string
+	octets *atomic.Int64
+	total  int64
+}
+
+func startFlow(ctx context.Context, ends *closers, overStream bool) (*flowing, error) {
+	w := &flowing{client: &http.Client{Transport: &http.Transport{}}, octets: new(atomic.Int64)}
+	var handler http.Handler = http.HandlerFunc(writeThree)
+	if overStream {
+		l, err := new(net.ListenConfig).Listen(ctx, "tcp", "127.0.0.1:0")
+		if err != nil {
+			return nil, err
+		}
+		_, port, err := net.SplitHostPort(l.Addr().String())
+		if err != nil {
+			return nil, err
+		}
+		h, err := negotiate.NewHandler(handler, negotiate.ResponderConfig{Addresses: map[string]string{"tcp": ":" + port}})
+		if err != nil {
+			return nil, err
+		}
+		served := make(chan error, 1)
+		go func() { served <- h.ServeStreams(ctx, octetListener{l, w.octets}) }()
+		ends.add(func() error { return errors.Join(h.Close(), <-served) })
+		rt, err := negotiate.NewRoundTripper(w.client.Transport, negotiate.Config{RequireHHFR: true})
+		if err != nil {
+			return nil, err
+		}
+		ends.add(rt.Close)
+		handler, w.client = h, &http.Client{Transport: rt}
+	}
+	server := httptest.NewUnstartedServer(handler)
+	if !overStream {
+		server.Listener = octetListener{server.Listener, w.octets}
+	}
+	server.Start()
+	ends.add(func() error { server.Close(); return nil })
+	w.url = server.URL
+	return w, w.call(ctx)
+}
+
+func (w *flowing) call(ctx context.Context) error {
+	req, err := http.NewRequestWithContext(ctx, http.MethodPost, w.url, strings.NewReader(threeParts[0]+threeParts[1]+threeParts[2]))
+	if err != nil {
+		return err
+	}
+	req.Header.Set("Content-Type", "text/xml")
+	resp, err := w.client.Do(req)
+	if err != nil {
+		return err
+	}
+	body, err := io.ReadAll(resp.Body)
+	if err == nil && string(body) != strings.Join(threeParts[:], "") {
+		err = errors.New("a reply did not come as it was written")
+	}
+	return errors.Join(err, resp.Body.Close())
+}
+
+func (r *report) writeFlow(p *printer) {
+	f := r.Flow
+	if f == nil {
+		return
+	}
+	p.printf("\nCalls whose replies come in three flushed writes, by net/http with RoundTripper and Handler, and without; µs are medians, octets both ways.\n\n")
+	p.table(table{{"calls", "µs", "plain µs", "octets", "plain octets"},
+		{strconv.Itoa(f.Calls), micros(f.HHFR), micros(f.Plain), number(f.HHFROctets), number(f.PlainOctets)}})
+}
+
+func flowOf(of func(*flow) float64) func(*report) (float64, bool) {
+	return func(r *report) (float64, bool) {
+		if r.Flow == nil {
+			return 0, false
+		}
+		return of(r.Flow), true
+	}
+}
+
+// closers end what was started, the last first.
+type closers []func() error
+
+func (c *closers) add(f func() error) { *c = append(*c, f) }
+
+func (c *closers) close() (err error) {
+	for i := len(*c) - 1; i >= 0; i-- {
+		err = errors.Join(err, (*c)[i]())
+	}
+	return err
+}
