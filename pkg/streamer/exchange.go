@@ -121,37 +121,41 @@ func (e *exchanges) startLocked(x *Exchange) {
 	}
 	e.running++
 	e.s.tasks.Add(1)
-	go e.serve(x)
+	go func() {
+		defer e.s.tasks.Done()
+		for x != nil {
+			x = x.serve()
+		}
+	}()
 }
 
-// serve runs handlers until no exchange waits for one.
-func (e *exchanges) serve(x *Exchange) {
-	defer e.s.tasks.Done()
-	for x != nil {
-		if e.bind(x) {
-			if head, err := x.in.readHead(); err == nil {
-				x.message = Message{Head: head, Body: e.s.incoming(&body{in: x.in}), Place: x.place}
-				e.s.handler(x.ctx, x)
-			}
-			x.cancel()
+// serve runs the handler of x. It gives the exchange that waits for a handler longest, or nil.
+func (x *Exchange) serve() *Exchange {
+	if x.bind() {
+		if head, err := x.in.readHead(); err == nil {
+			x.message = Message{Head: head, Body: x.s.incoming(&body{in: x.in}), Place: x.place}
+			x.s.handler(x.ctx, x)
 		}
-		x = e.end(x)
+		x.cancel()
 	}
+	return x.end()
 }
 
 // bind gives the exchange its context, if it still wants its handler.
-func (e *exchanges) bind(x *Exchange) bool {
+func (x *Exchange) bind() bool {
+	e := &x.s.exchanges
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	if x.gone != nil || x.in.failed() != nil || e.s.hasFailed() {
+	if x.gone != nil || x.in.failed() != nil || x.s.ending.hasFailed() {
 		return false
 	}
-	x.ctx, x.cancel = context.WithCancel(e.s.ctx)
+	x.ctx, x.cancel = context.WithCancel(x.s.ctx)
 	return true
 }
 
-// end is called when the handler of x has returned. It gives the exchange that waits for a handler longest, or nil.
-func (e *exchanges) end(x *Exchange) *Exchange {
+// end is called when the handler has returned.
+func (x *Exchange) end() (next *Exchange) {
+	e := &x.s.exchanges
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	x.ended = true
@@ -161,9 +165,9 @@ func (e *exchanges) end(x *Exchange) *Exchange {
 		e.endLocked(x, &Error{Code: Failed})
 	}
 	e.refuseRestLocked(x)
-	if e.waiting.len() == 0 || e.s.hasFailed() {
+	if e.waiting.len() == 0 || x.s.ending.hasFailed() {
 		e.running--
-		e.s.queue.wakeWriter()
+		x.s.queue.wakeWriter()
 		return nil
 	}
 	return e.waiting.pop()
@@ -186,7 +190,7 @@ func (e *exchanges) replied(out *outbound, dropped *Error) {
 		e.refuseRestLocked(x)
 		return
 	}
-	if x.gone == nil && !e.s.queue.wasBegun(out) {
+	if _, begun, _ := e.s.queue.state(out); x.gone == nil && !begun {
 		e.say(frame.Cancel{Message: x.in.key, Refused: true, Code: frame.Failed})
 	}
 	e.endLocked(x, dropped)

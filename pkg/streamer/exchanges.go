@@ -68,7 +68,7 @@ func (e *exchanges) began(out *outbound) {
 		return
 	}
 	if e.deaf {
-		e.failLocked(c, e.s.failure().took(FateUnknown))
+		e.failLocked(c, e.s.ending.failure().took(FateUnknown))
 		return
 	}
 	e.calls[out.message.Key] = c
@@ -290,7 +290,7 @@ func (e *exchanges) abandon(c *call, err error, free bool) error {
 	if !errors.As(err, &own) {
 		own = &Error{Code: Aborted, Err: err}
 	}
-	if key, whole := e.s.queue.sent(c.out); whole {
+	if key, _, whole := e.s.queue.state(c.out); whole {
 		e.say(frame.Cancel{Message: replyTo(key), Refused: true, Code: frame.Aborted})
 	}
 	e.failLocked(c, own)
@@ -323,7 +323,7 @@ func (e *exchanges) failCall(c *call, why *Error) {
 // overLocked forgets a call whose reply is whole, or will not be.
 func (e *exchanges) overLocked(c *call) {
 	c.over = true
-	key, _ := e.s.queue.sent(c.out)
+	key, _, _ := e.s.queue.state(c.out)
 	if e.calls[key] == c {
 		delete(e.calls, key)
 		if len(e.calls) == 0 {
@@ -349,7 +349,8 @@ func (e *exchanges) deafen(why *Error) {
 		}
 	}
 	for _, c := range e.calls {
-		e.failLocked(c, why.took(e.s.queue.fate(c.out)))
+		_, begun, _ := e.s.queue.state(c.out)
+		e.failLocked(c, why.took(fate(begun)))
 	}
 }
 

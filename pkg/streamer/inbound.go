@@ -141,7 +141,7 @@ func (in *inbound) take() (segment, error) {
 	g := in.segs.pop()
 	in.queued(-g.cost)
 	if in.read += g.cost; !in.whole && in.read >= in.s.cfg.Limits.Window/2 {
-		push(&in.s.queue, &in.s.queue.grants, frame.Window{Message: in.key, Octets: uint64(in.read)})
+		push(in.s.queue, &in.s.queue.grants, frame.Window{Message: in.key, Octets: uint64(in.read)})
 		in.credit += in.read
 		in.read = 0
 	}

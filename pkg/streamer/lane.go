@@ -24,7 +24,7 @@ func (l *Lane) Number() uint64 { return l.number }
 // on what was sent before, so that lengths tell the one nothing of the other. Each end restarts what
 // it sends itself.
 func (l *Lane) Restart() {
-	push(&l.s.queue, &l.s.queue.ring, turn{restart: l})
+	push(l.s.queue, &l.s.queue.ring, turn{restart: l})
 }
 
 // call is a request that waits for its reply. Fields are under exchanges.mu.

@@ -40,9 +40,9 @@ func (out *outbound) wakeLocked() {
 	}
 }
 
-// fate is what the end of the stream makes of a message that is on its way; under queue.mu.
-func (out *outbound) fate() Code {
-	if out.begun {
+// fate is what the end of the stream makes of a message that is on its way.
+func fate(begun bool) Code {
+	if begun {
 		return FateUnknown
 	}
 	return Unsent

@@ -52,12 +52,11 @@ type turn struct {
 // maxAsked bounds the shapes that a peer lacks and that are not on their way yet.
 const maxAsked = 1024
 
-func (q *queue) init(cfg *Config, peer frame.Limits) {
-	q.gate.max = cfg.QueueBytes
-	q.window = bounded(max(peer.Window, frame.MinWindow))
-	q.maxControl = controlSlack + 4*cfg.Limits.MaxExchanges
-	q.wake, q.over = make(chan struct{}, 1), make(chan struct{})
-	q.live, q.begun = map[*outbound]struct{}{}, map[frame.Key]*outbound{}
+func newQueue(cfg *Config, peer frame.Limits) *queue {
+	return &queue{
+		gate: gate{max: cfg.QueueBytes}, window: bounded(max(peer.Window, frame.MinWindow)), maxControl: controlSlack + 4*cfg.Limits.MaxExchanges,
+		wake: make(chan struct{}, 1), over: make(chan struct{}), live: map[*outbound]struct{}{}, begun: map[frame.Key]*outbound{},
+	}
 }
 
 // wakeWriter may be called at any time.
@@ -198,25 +197,11 @@ func (q *queue) refuse(key frame.Key, why *Error) bool {
 	return out != nil
 }
 
-// sent gives the key of a message, and whether all of it was written.
-func (q *queue) sent(out *outbound) (frame.Key, bool) {
+// state tells how far a message has come, and its key once it is begun.
+func (q *queue) state(out *outbound) (key frame.Key, begun, whole bool) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	return out.message.Key, out.whole
-}
-
-// wasBegun reports whether any of a message was written.
-func (q *queue) wasBegun(out *outbound) bool {
-	q.mu.Lock()
-	defer q.mu.Unlock()
-	return out.begun
-}
-
-// fate is what the end of the stream makes of a message.
-func (q *queue) fate(out *outbound) Code {
-	q.mu.Lock()
-	defer q.mu.Unlock()
-	return out.fate()
+	return out.message.Key, out.begun, out.whole
 }
 
 // has reports whether a lane has had an exchange of this number.
@@ -325,7 +310,7 @@ func (q *queue) dropAll(why *Error, which func(*outbound) bool) {
 	var dropped []*outbound
 	q.mu.Lock()
 	for out := range q.live {
-		if which(out) && q.dropLocked(out, why.took(out.fate()), frame.Aborted) {
+		if which(out) && q.dropLocked(out, why.took(fate(out.begun)), frame.Aborted) {
 			dropped = append(dropped, out)
 		}
 	}

@@ -297,7 +297,7 @@ func (w *Writer) free() {
 func (w *Writer) giveUp(err error) error {
 	var own *Error
 	code := frame.Aborted
-	q := &w.out.s.queue
+	q := w.out.s.queue
 	q.mu.Lock()
 	begun := w.out.begun
 	q.mu.Unlock()

@@ -111,7 +111,7 @@ func (w *writer) fill() (last bool) {
 	w.now = time.Now()
 	w.rest()
 	for len(w.enc.Bytes()) < batchOctets {
-		if word, failed := s.lastWord(); failed {
+		if word, failed := s.ending.lastWord(); failed {
 			if word != nil {
 				w.enc.Close(word.Code, word.Text)
 				w.note(nil, false, false)
@@ -253,7 +253,7 @@ func (w *writer) job(shape *wire.Transfer) *transfer {
 	if job == nil {
 		job = &transfer{shape: shape}
 		w.jobs[shape] = job
-		push(&w.s.queue, &w.s.queue.ring, turn{job: job})
+		push(w.s.queue, &w.s.queue.ring, turn{job: job})
 	}
 	return job
 }
@@ -263,7 +263,7 @@ func (w *writer) piece(job *transfer) {
 	done := w.enc.Piece(job.shape, w.now)
 	w.note(nil, false, false)
 	if !done {
-		push(&w.s.queue, &w.s.queue.ring, turn{job: job})
+		push(w.s.queue, &w.s.queue.ring, turn{job: job})
 		return
 	}
 	delete(w.jobs, job.shape)
