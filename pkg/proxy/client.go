@@ -27,8 +27,7 @@ func (p *Proxy) serveClient(conn net.Conn) {
 		_ = conn.Close()
 		return
 	}
-	in := p.newInlet(conn)
-	in.start()
+	in := p.newSource(conn)
 	defer in.close()
 	// Who is in the middle of a reply when the proxy closes must not see an end in order: this ends the waiting, and who wrote ends the connection.
 	defer context.AfterFunc(p.ctx, func() { _ = conn.SetWriteDeadline(time.Unix(1, 0)) })()
@@ -71,8 +70,7 @@ func (p *Proxy) handshake(conn *tls.Conn) bool {
 	var r tls.RecordHeaderError
 	if errors.As(err, &r) && r.Conn != nil && http1.IsToken(r.RecordHeader[:3]) { // a method; no record begins with a letter
 		_, _ = r.Conn.Write(errorReply(http.StatusBadRequest, "hhfr: this address takes https only"))
-		in := p.newInlet(r.Conn)
-		in.start()
+		in := p.newSource(r.Conn)
 		finish(p.ctx, in)
 		in.close()
 	}
@@ -80,7 +78,7 @@ func (p *Proxy) handshake(conn *tls.Conn) bool {
 }
 
 // forward has a connection's octets go upstream, over a lane if there is a partner.
-func (p *Proxy) forward(in *inlet) {
+func (p *Proxy) forward(in *source) {
 	l, err := p.links.get()
 	if wrong := schemeError(err); wrong != nil {
 		if said, _ := in.wait(p.ctx, 0, p.cfg.Silence); http1.LooksLikeStart(said) {
@@ -103,7 +101,7 @@ func (p *Proxy) forward(in *inlet) {
 
 // answer answers an offer if that is what the client says next; last: the client wants the
 // connection closed behind it (RFC 9112, section 9.6). An error ends the connection.
-func (p *Proxy) answer(in *inlet) (answered, last bool, _ error) {
+func (p *Proxy) answer(in *source) (answered, last bool, _ error) {
 	h, n, st, _ := readHead(p.ctx, in, 0, p.cfg.Pause, false)
 	if st != stateWhole || string(h.Method()) != http.MethodPost {
 		return false, false, nil
@@ -125,15 +123,13 @@ func (p *Proxy) answer(in *inlet) (answered, last bool, _ error) {
 }
 
 // offer looks whether a body behind the head of skip octets is an offer, and if so gives all of it.
-func (p *Proxy) offer(in *inlet, skip int, f http1.Framing) (g gathered, _ bool) {
+func (p *Proxy) offer(in *source, skip int, f http1.Framing) (g gathered, _ bool) {
 	const look = 4 << 10 // negotiation.md, section 2
 	for limit := 512; ; limit *= 2 {
-		g, st, _ := gather(p.ctx, in, skip, f, limit, p.cfg.Pause)
+		g, st := gather(p.ctx, in, skip, f, limit, p.cfg.Pause)
 		start := g.entity
 		if st != stateWhole && !g.chunks {
-			if data, _ := in.wait(p.ctx, 0, 0); len(data) >= skip+g.octets {
-				start = data[skip : skip+g.octets]
-			}
+			start = in.peek()[skip : skip+g.octets]
 		}
 		got := soap.Recognize(start[:min(len(start), look)])
 		switch {
@@ -148,7 +144,7 @@ func (p *Proxy) offer(in *inlet, skip int, f http1.Framing) (g gathered, _ bool)
 }
 
 // reply is the answer to an offer, as it goes to the client.
-func (p *Proxy) reply(in *inlet, h *http1.Head, entity []byte, last bool) []byte {
+func (p *Proxy) reply(in *source, h *http1.Head, entity []byte, last bool) []byte {
 	w := &answerWriter{header: http.Header{}, status: http.StatusOK}
 	target, err := url.ParseRequestURI(string(h.Target()))
 	if err != nil {

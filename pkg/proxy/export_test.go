@@ -15,8 +15,8 @@ func Reframe(raw []byte) (back, line []byte, ok bool) {
 		return nil, nil, false
 	}
 	g.raw = raw[:g.octets]
-	line = g.line(f)
-	c, err := parse(withHead([]byte("POST / HTTP/1.1\r\n\r\n"), whole, line))
+	line = []byte(g.line())
+	c, err := parse(withHead([]byte("POST / HTTP/1.1\r\n\r\n"), g.line()))
 	if err != nil {
 		return nil, line, true
 	}

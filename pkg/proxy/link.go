@@ -138,7 +138,7 @@ func (l *link) serve(ctx context.Context, x *streamer.Exchange) {
 	if err != nil || c.kind != ended && c.kind != broken {
 		return
 	}
-	octets, err := x.Message().ReadAll(pieceOctets)
+	octets, err := x.Message().ReadAll(maxUnasked)
 	if err != nil {
 		return
 	}

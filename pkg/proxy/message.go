@@ -64,7 +64,6 @@ func (p *Proxy) exchange(
 		return nil, nil, err
 	}
 	in := up.in
-	in.start()
 	stop := context.AfterFunc(ctx, func() { _ = in.conn.Close() })
 	done = func() {
 		stop()
@@ -141,7 +140,7 @@ func (p *Proxy) send(to net.Conn, method string, head []byte, from io.Reader) er
 	if _, err = conn.Write(http1.AppendChunk(head, start)); err != nil {
 		return err
 	}
-	buf := make([]byte, readStep)
+	buf := make([]byte, minRead)
 	for {
 		n, err := from.Read(buf)
 		if _, bad := conn.Write(http1.AppendChunk(nil, buf[:n])); bad != nil {
@@ -165,10 +164,10 @@ func readUpTo(from io.Reader, limit int) ([]byte, error) {
 	return io.ReadAll(io.LimitReader(from, int64(limit)+1))
 }
 
-// entityReader reads the entity of an HTTP message from an inlet.
+// entityReader reads the entity of an HTTP message from a source.
 type entityReader struct {
 	ctx  context.Context
-	in   *inlet
+	in   *source
 	body *http1.Body
 }
 

@@ -13,7 +13,7 @@ func (p *Proxy) patient(conn net.Conn) patient { return patient{p, conn} }
 // Write writes in pieces, each of which has its time.
 func (w patient) Write(b []byte) (n int, err error) {
 	for len(b) > 0 {
-		piece := b[:min(len(b), pieceOctets)]
+		piece := b[:min(len(b), stallStep)]
 		timer := w.p.cfg.Clock.AfterFunc(w.p.cfg.Stall, func() {
 			w.p.cfg.Log.Warn("an end does not take what is written", "peer", w.conn.RemoteAddr(), "for", w.p.cfg.Stall)
 			reset(w.conn)

@@ -16,7 +16,7 @@ import (
 )
 
 // plain forwards a connection as it is, octets of the client that were taken already first. It returns when both directions have ended.
-func (p *Proxy) plain(in *inlet, first []byte) {
+func (p *Proxy) plain(in *source, first []byte) {
 	up, err := p.dialPlain(p.ctx)
 	if err != nil {
 		p.cfg.Log.Warn("upstream", "peer", p.cfg.Upstream.Host, "err", err)
@@ -43,7 +43,7 @@ func (p *Proxy) plain(in *inlet, first []byte) {
 }
 
 // endBack ends the way to the client as the upstream did. What still goes up may go on for a while: the end of one direction is not that of the other.
-func endBack(err error, in *inlet, cancel context.CancelFunc) {
+func endBack(err error, in *source, cancel context.CancelFunc) {
 	if err != nil {
 		reset(in.conn)
 		cancel()
@@ -54,7 +54,7 @@ func endBack(err error, in *inlet, cancel context.CancelFunc) {
 }
 
 // copyUp copies what a client sends until it ends; that end goes on, too.
-func copyUp(ctx context.Context, up net.Conn, in *inlet) error {
+func copyUp(ctx context.Context, up net.Conn, in *source) error {
 	for {
 		data, err := in.wait(ctx, 0, 0)
 		if len(data) > 0 {
@@ -75,7 +75,7 @@ func copyUp(ctx context.Context, up net.Conn, in *inlet) error {
 }
 
 // refuse tells a client that speaks HTTP why nothing can be forwarded.
-func (p *Proxy) refuse(in *inlet, first []byte, err error) {
+func (p *Proxy) refuse(in *source, first []byte, err error) {
 	if len(first) == 0 {
 		first, _ = in.wait(p.ctx, 0, p.cfg.Silence)
 	}
@@ -162,8 +162,7 @@ func (p *Proxy) dialUpstream(ctx context.Context, tunnel bool) (net.Conn, error)
 	}
 	here, there := inproc.Pipe(0)
 	p.wait.Go(func() {
-		in := p.newInlet(there)
-		in.start()
+		in := p.newSource(there)
 		defer in.close()
 		defer context.AfterFunc(p.ctx, func() { reset(there) })()
 		p.forward(in)
@@ -193,27 +192,12 @@ func closeWrite(conn net.Conn) error {
 
 // finish ends a connection in order: what was written arrives, and what the other end still sends is read for a moment, so that it is no reset that tells it.
 // The waiting ends with ctx.
-func finish(ctx context.Context, in *inlet) {
+func finish(ctx context.Context, in *source) {
 	if closeWrite(in.conn) == nil {
-		timer := in.clock.NewTimer(lingers)
-		defer timer.Stop()
-		for {
-			in.mu.Lock()
-			in.at, in.buf = 0, in.buf[:0]
-			in.changeLocked()
-			over, changed := in.err != nil, in.changed
-			in.mu.Unlock()
-			if over {
-				break
-			}
-			select {
-			case <-changed:
-				continue
-			case <-timer.C():
-			case <-ctx.Done():
-			}
-			break
-		}
+		ctx, cancel := context.WithCancel(ctx)
+		defer cancel()
+		defer in.clock.AfterFunc(lingers, cancel).Stop()
+		in.drain(ctx)
 	}
 	_ = in.conn.Close()
 }

@@ -50,11 +50,12 @@ type Config struct {
 	RememberFor time.Duration
 	// Timeout bounds negotiation, and the opening of a connection; 0 means [DefaultTimeout].
 	Timeout time.Duration
-	// MaxConns, MaxBuffer, Pause, Silence, Idle and Stall: see the Default constants of these names; 0 means them.
-	MaxConns                    int
-	MaxBuffer                   int
-	Pause, Silence, Idle, Stall time.Duration
-	// Stream gives limits, sizes and hooks of streams.
+	// MaxConns, MaxBuffer, Pause, Gather, Silence, Idle and Stall: see the Default constants of these names; 0 means them.
+	MaxConns                            int
+	MaxBuffer                           int
+	Pause, Gather, Silence, Idle, Stall time.Duration
+	// Stream gives limits, sizes and hooks of streams. Messages are of any length whatever its MaxMessage: none
+	// is held.
 	Stream streamer.Config
 	// WrapDialed and WrapAccepted wrap connections before anything is read or written (a recorder): those that carry messages over the link, each message once. nil: none.
 	WrapDialed, WrapAccepted func(net.Conn) net.Conn
@@ -72,7 +73,7 @@ func (c Config) withDefaults() (Config, error) {
 		return c, badConfig("Listen, Upstream, Store and Coders are required")
 	case (c.Upstream.Scheme != "http" && c.Upstream.Scheme != "https") || c.Upstream.Hostname() == "":
 		return c, badConfig("upstream %q is no http or https URL", c.Upstream.Redacted())
-	case c.MaxConns < 0 || c.MaxBuffer < 0 || c.Pause < 0 || c.Silence < 0 || c.Idle < 0 || c.Stall < 0 || c.Timeout < 0:
+	case c.MaxConns < 0 || c.MaxBuffer < 0 || c.Pause < 0 || c.Gather < 0 || c.Silence < 0 || c.Idle < 0 || c.Stall < 0 || c.Timeout < 0:
 		return c, badConfig("negative bound")
 	}
 	u := *c.Upstream
@@ -85,6 +86,7 @@ func (c Config) withDefaults() (Config, error) {
 	}
 	fill(&c.Timeout, DefaultTimeout)
 	fill(&c.Pause, DefaultPause)
+	fill(&c.Gather, DefaultGather)
 	fill(&c.Silence, DefaultSilence)
 	fill(&c.Idle, DefaultIdle)
 	fill(&c.Stall, DefaultStall)
@@ -101,6 +103,7 @@ func (c Config) withDefaults() (Config, error) {
 	if c.Stream.Limits.MaxExchanges == 0 {
 		c.Stream.Limits.MaxExchanges = maxFlight
 	}
+	c.Stream.Limits.MaxMessage = endless
 	if c.Clock == nil {
 		c.Clock = clock.Real()
 	}
@@ -273,7 +276,4 @@ func (p *places) leave() {
 	p.n--
 }
 
-// newInlet reads a connection ahead as far as one message may be held.
-func (p *Proxy) newInlet(conn net.Conn) *inlet {
-	return newInlet(conn, p.cfg.MaxBuffer+2*maxHeadOctets, p.cfg.Clock)
-}
+func (p *Proxy) newSource(conn net.Conn) *source { return &source{conn: conn, clock: p.cfg.Clock} }
