@@ -252,7 +252,7 @@ func (c *caller) open(x *call, h *http1.Head, n int, f http1.Framing, upgrade, e
 		_ = w.Close()
 		return c.behind()
 	}
-	err := stream(c.reading, c.in, w, http1.NewBody(f), isXML(h, nil))
+	err := stream(c.reading, c.in, w, http1.NewBody(f), line != restLine && isXML(h, nil))
 	if err == nil && upgrade {
 		return c.decided(x, w)
 	}

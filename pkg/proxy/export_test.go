@@ -1,6 +1,11 @@
 package proxy
 
-import "github.com/hhfr/hhfr/internal/http1"
+import (
+	"context"
+	"net"
+
+	"github.com/hhfr/hhfr/internal/http1"
+)
 
 // Reframe takes a raw chunked body apart as one end does, and puts it together as the other does, from nothing but the entity and the line that travels.
 func Reframe(raw []byte) (back, line []byte, ok bool) {
@@ -51,3 +56,6 @@ func (p *Proxy) LanesInUse() int {
 	defer l.mu.Unlock()
 	return int(l.highest) - len(l.free)
 }
+
+// Dial has a proxy open connections to its upstream by this.
+func (c *Config) Dial(dial func(ctx context.Context, network, addr string) (net.Conn, error)) { c.dial = dial }

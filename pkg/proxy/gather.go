@@ -172,6 +172,7 @@ func stream(ctx context.Context, in *source, w *streamer.Writer, b *http1.Body, 
 		if len(data) == 0 {
 			return err
 		}
+		data = data[:min(len(data), maxSpace)]
 		n := len(data)
 		var bad error
 		if b != nil {

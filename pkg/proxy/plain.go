@@ -112,8 +112,7 @@ func (p *Proxy) dialPlain(ctx context.Context) (net.Conn, error) {
 	if port == "" {
 		port = map[string]string{"http": "80", "https": "443"}[u.Scheme]
 	}
-	var d net.Dialer
-	conn, err := d.DialContext(ctx, "tcp", net.JoinHostPort(u.Hostname(), port))
+	conn, err := p.cfg.dial(ctx, "tcp", net.JoinHostPort(u.Hostname(), port))
 	if err != nil {
 		return nil, &Error{Code: Unreachable, At: -1, Err: err}
 	}
@@ -219,8 +218,7 @@ func reset(conn net.Conn) {
 
 // dialOffer opens the connection of an offer.
 func (p *Proxy) dialOffer(ctx context.Context, network, addr string) (net.Conn, error) {
-	var d net.Dialer
-	conn, err := d.DialContext(ctx, network, addr)
+	conn, err := p.cfg.dial(ctx, network, addr)
 	if err != nil {
 		return nil, err
 	}
@@ -230,12 +228,11 @@ func (p *Proxy) dialOffer(ctx context.Context, network, addr string) (net.Conn, 
 // dialSecureOffer is dialOffer with TLS. What a recorder sees of it is inside, as with other
 // connections.
 func (p *Proxy) dialSecureOffer(ctx context.Context, network, addr string) (net.Conn, error) {
-	var d net.Dialer
-	conn, err := d.DialContext(ctx, network, addr)
-	if err != nil {
-		return nil, err
+	conn, err := p.cfg.dial(ctx, network, addr)
+	if err == nil {
+		conn, err = p.secure(ctx, conn)
 	}
-	if conn, err = p.secure(ctx, conn); err != nil {
+	if err != nil {
 		return nil, err
 	}
 	return p.recorded(conn), nil

@@ -65,6 +65,9 @@ type Config struct {
 	Clock clock.Clock
 	// Log hears of sessions, and of what went wrong; nil: nobody.
 	Log *slog.Logger
+
+	// dial opens connections to the upstream; nil means those of TCP.
+	dial func(ctx context.Context, network, addr string) (net.Conn, error)
 }
 
 func (c Config) withDefaults() (Config, error) {
@@ -104,6 +107,9 @@ func (c Config) withDefaults() (Config, error) {
 		c.Stream.Limits.MaxExchanges = maxFlight
 	}
 	c.Stream.Limits.MaxMessage = endless
+	if c.dial == nil {
+		c.dial = new(net.Dialer).DialContext
+	}
 	if c.Clock == nil {
 		c.Clock = clock.Real()
 	}

@@ -152,7 +152,7 @@ func (l *lane) reply(up *upstream, s *served) error {
 			return l.raw(up, s)
 		}
 		in.take(n)
-		return l.stream(up, s, withHead(h.Octets, restLine), http1.NewBody(f), isXML(&h, g.entity))
+		return l.stream(up, s, withHead(h.Octets, restLine), http1.NewBody(f), false)
 	case f.Kind == http1.Tunnel:
 		in.take(n)
 		return l.stream(up, s, withHead(h.Octets, restLine), nil, false)

@@ -147,4 +147,3 @@ func (s *source) drain(ctx context.Context) {
 		_, err = s.wait(ctx, 0, 0)
 	}
 }
-
