@@ -10,6 +10,7 @@ import (
 	"sync"
 
 	"github.com/hhfr/hhfr/internal/http1"
+	"github.com/hhfr/hhfr/internal/sock"
 	"github.com/hhfr/hhfr/pkg/streamer"
 )
 
@@ -20,7 +21,7 @@ type caller struct {
 	l      *link
 	number uint64
 	lane   *streamer.Lane
-	in     *source
+	in     *sock.Source
 	ctx    context.Context
 	cancel context.CancelFunc
 	// reading ends with ctx, or when the writer takes the source over.
@@ -57,7 +58,7 @@ type upstreamEnd struct {
 	octets []byte
 }
 
-func newCaller(p *Proxy, l *link, number uint64, in *source) *caller {
+func newCaller(p *Proxy, l *link, number uint64, in *sock.Source) *caller {
 	c := &caller{
 		p: p, l: l, number: number, lane: l.stream.Lane(number), in: in,
 		calls: make(chan *call, pipelined), over: make(chan upstreamEnd, 1),
@@ -83,9 +84,9 @@ func (c *caller) run() {
 	reader.Wait()
 	c.p.calls.end(int(c.begun - c.finished)) // nobody changes them any more
 	if inOrder {
-		finish(c.p.ctx, c.in)
+		sock.Finish(c.p.ctx, c.in)
 	} else {
-		reset(c.in.conn)
+		sock.Reset(c.in.Conn)
 	}
 	c.l.take(c.number, nil)
 	c.p.wait.Go(c.leave)
@@ -153,9 +154,9 @@ func (c *caller) read() {
 			if !c.request(&h, n) {
 				return
 			}
-		case st == statePaused && len(c.in.peek()) == 0:
+		case st == statePaused && len(c.in.Peek()) == 0:
 			c.noteEnd(upstreamEnd{idle: true})
-		case st == stateEnded && len(c.in.peek()) == 0:
+		case st == stateEnded && len(c.in.Peek()) == 0:
 			c.clientEnded(err)
 			return
 		default:
@@ -186,7 +187,7 @@ func (c *caller) request(h *http1.Head, n int) bool {
 	upgrade = upgrade || string(h.Method()) == http.MethodConnect
 	expects := f.Kind != http1.NoBody && slices.Contains(h.Tokens("Expect"), "100-continue")
 	x := c.newCall(string(h.Method()), upgrade || expects)
-	there := c.in.peek()[n:]
+	there := c.in.Peek()[n:]
 	switch {
 	case upgrade:
 	case f.Kind == http1.NoBody:
@@ -217,11 +218,11 @@ func (c *caller) newCall(method string, waits bool) *call {
 func (c *caller) whole(x *call, h *http1.Head, n int, line string, entity []byte, octets int) bool {
 	head := withHead(h.Octets, line)
 	if len(entity) <= inlineBody {
-		raw := bytes.Clone(c.in.peek()[:n+octets])
+		raw := bytes.Clone(c.in.Peek()[:n+octets])
 		c.begin(x, func() (err error) {
 			if x.pending, err = c.lane.Begin(c.ctx, streamer.NewMessage(head, entity)); err == nil {
 				x.raw = raw
-				c.in.take(len(raw))
+				c.in.Take(len(raw))
 			}
 			return err
 		})
@@ -233,7 +234,7 @@ func (c *caller) whole(x *call, h *http1.Head, n int, line string, entity []byte
 	}
 	_, err := w.Write(entity[inlineBody:])
 	endWriter(w, err)
-	c.in.take(n + octets)
+	c.in.Take(n + octets)
 	return c.sent(err)
 }
 
@@ -247,7 +248,7 @@ func (c *caller) open(x *call, h *http1.Head, n int, f http1.Framing, upgrade, e
 	if w == nil {
 		return false
 	}
-	c.in.take(n)
+	c.in.Take(n)
 	if expects && !c.continues(x) {
 		_ = w.Close()
 		return c.behind()
@@ -264,13 +265,13 @@ func (c *caller) open(x *call, h *http1.Head, n int, f http1.Framing, upgrade, e
 // if the reply came without that word: what the client sends now may be the body all the same, or the next
 // request.
 func (c *caller) continues(x *call) bool {
-	_, _ = c.in.wait(x.undecided, 0, 0)
+	_, _ = c.in.Wait(x.undecided, 0, 0)
 	return x.undecided.Err() == nil || c.reading.Err() != nil || x.interim
 }
 
 // behind passes on what comes where nobody can tell what it is.
 func (c *caller) behind() bool {
-	if data, err := c.in.wait(c.reading, 0, 0); len(data) == 0 {
+	if data, err := c.in.Wait(c.reading, 0, 0); len(data) == 0 {
 		c.clientEnded(err)
 	} else {
 		c.tunnel()
@@ -284,7 +285,7 @@ func (c *caller) decided(x *call, w *streamer.Writer) bool {
 	if err := w.Flush(); err != nil {
 		return c.sent(errors.Join(errUntaken, err))
 	}
-	data, err := c.in.wait(x.undecided, 0, 0)
+	data, err := c.in.Wait(x.undecided, 0, 0)
 	switch {
 	case c.reading.Err() != nil:
 		w.Abort(err)

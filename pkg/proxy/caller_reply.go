@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/hhfr/hhfr/internal/http1"
+	"github.com/hhfr/hhfr/internal/sock"
 	"github.com/hhfr/hhfr/pkg/streamer"
 )
 
@@ -20,7 +21,7 @@ func (c *caller) write() (inOrder bool) {
 	for {
 		if held != nil {
 			if c.mayEnd(held) {
-				_, err := c.in.conn.Write(held.octets)
+				_, err := c.in.Conn.Write(held.octets)
 				return err == nil && !held.broken
 			}
 			if held.idle {
@@ -116,7 +117,7 @@ func (c *caller) deliver(x *call, m *streamer.Message) fate {
 		return c.excuse(http.StatusBadGateway, "hhfr: the far proxy replied with what is no reply; "+
 			"whether the request was processed is unknown")
 	case m.Interim:
-		if _, err := c.p.patient(c.in.conn).Write(what.head.Octets); err != nil {
+		if _, err := c.p.patient(c.in.Conn).Write(what.head.Octets); err != nil {
 			return endBroken
 		}
 		x.interim = true
@@ -141,11 +142,11 @@ func (c *caller) deliver(x *call, m *streamer.Message) fate {
 // reply writes the reply that counts. One that is not whole in the end, or has no other end, ended with
 // the connection of the upstream, and so does that of the client.
 func (c *caller) reply(m *streamer.Message, what *control, f http1.Framing) fate {
-	client := c.p.patient(c.in.conn)
+	client := c.p.patient(c.in.Conn)
 	if what.framing != nil {
 		entity, err := m.ReadAll(int64(c.p.cfg.MaxBuffer) + maxWhole)
 		if err == nil {
-			_, err = client.Write(what.framing.appendTo(what.head.Octets, entity))
+			_, err = client.Write(what.framing.AppendTo(what.head.Octets, entity))
 		}
 		if err != nil {
 			return endBroken
@@ -168,7 +169,7 @@ func (c *caller) reply(m *streamer.Message, what *control, f http1.Framing) fate
 	return endInOrder
 }
 
-var copying = sync.Pool{New: func() any { b := make([]byte, maxSpace); return &b }}
+var copying = sync.Pool{New: func() any { b := make([]byte, sock.MaxSpace); return &b }}
 
 // copyBody writes a body to the client, and shows it to b, if that is not nil.
 func (c *caller) copyBody(from io.Reader, b *http1.Body) error {
@@ -177,7 +178,7 @@ func (c *caller) copyBody(from io.Reader, b *http1.Body) error {
 	}
 	buf := copying.Get().(*[]byte)
 	defer copying.Put(buf)
-	client := c.p.patient(c.in.conn)
+	client := c.p.patient(c.in.Conn)
 	for {
 		n, err := from.Read(*buf)
 		if n > 0 {
@@ -199,7 +200,7 @@ func (c *caller) copyBody(from io.Reader, b *http1.Body) error {
 
 // outlive ends a tunnel whose server sends no more: what the client still sends may go on for a while.
 func (c *caller) outlive() fate {
-	_ = closeWrite(c.in.conn)
+	_ = sock.CloseWrite(c.in.Conn)
 	defer c.p.cfg.Clock.AfterFunc(halfOpen, c.halt).Stop()
 	for x := range c.calls {
 		_ = c.giveUp(x)
@@ -256,7 +257,7 @@ const unsentText = "hhfr: the connection to the far proxy ended; the request was
 
 // excuse tells the client why there is no reply, and ends its connection.
 func (c *caller) excuse(status int, text string) fate {
-	if _, err := c.in.conn.Write(errorReply(status, text)); err != nil {
+	if _, err := c.in.Conn.Write(errorReply(status, text)); err != nil {
 		return endBroken
 	}
 	return endInOrder

@@ -54,7 +54,7 @@ func Control(head []byte) string {
 type control struct {
 	kind    kind
 	head    http1.Head
-	framing *framing
+	framing *http1.Chunking
 	number  uint64
 }
 
@@ -87,9 +87,12 @@ func parse(part []byte) (control, error) {
 		if string(part[n:]) == restLine {
 			c.kind = rest
 		} else {
-			c.framing, err = parseFraming(part[n:])
+			c.framing, err = http1.ParseChunking(part[n:])
 		}
-		return c, err
+		if err != nil {
+			return c, malformed("head %.40q: %w", part, err)
+		}
+		return c, nil
 	}
 	if len(part) < 3 || controlNames[kind(part[1])] == "" {
 		return control{}, malformed("head %.40q", part)

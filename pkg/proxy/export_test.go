@@ -25,7 +25,7 @@ func Reframe(raw []byte) (back, line []byte, ok bool) {
 	if err != nil {
 		return nil, line, true
 	}
-	return append(c.framing.appendTo(nil, g.entity), raw[g.octets:]...), line, true
+	return append(c.framing.AppendTo(nil, g.entity), raw[g.octets:]...), line, true
 }
 
 // ReadHeadPart parses a hostile head part and puts a body together by it.
@@ -34,7 +34,7 @@ func ReadHeadPart(part, entity []byte) (octets int, err error) {
 	if err != nil {
 		return 0, err
 	}
-	return len(c.framing.appendTo(nil, entity)), nil
+	return len(c.framing.AppendTo(nil, entity)), nil
 }
 
 // OpensNoMore tells that no further session is opened.
@@ -58,4 +58,6 @@ func (p *Proxy) LanesInUse() int {
 }
 
 // Dial has a proxy open connections to its upstream by this.
-func (c *Config) Dial(dial func(ctx context.Context, network, addr string) (net.Conn, error)) { c.dial = dial }
+func (c *Config) Dial(dial func(ctx context.Context, network, addr string) (net.Conn, error)) {
+	c.dial = dial
+}

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/hhfr/hhfr/internal/http1"
+	"github.com/hhfr/hhfr/internal/sock"
 	"github.com/hhfr/hhfr/pkg/streamer"
 )
 
@@ -26,12 +27,12 @@ const (
 // readHead waits for a whole HTTP head and leaves it in the source; n bytes belong to it. idle > 0 bounds
 // the waiting for its first byte, pause that for each further one.
 func readHead(
-	ctx context.Context, in *source, idle, pause time.Duration, reply bool,
+	ctx context.Context, in *sock.Source, idle, pause time.Duration, reply bool,
 ) (h http1.Head, n int, st state, err error) {
-	data, err := in.wait(ctx, 0, idle)
+	data, err := in.Wait(ctx, 0, idle)
 	for {
 		if len(data) == 0 {
-			if errors.Is(err, errPaused) {
+			if errors.Is(err, sock.ErrPaused) {
 				return h, 0, statePaused, err
 			}
 			return h, 0, stateEnded, err
@@ -44,12 +45,12 @@ func readHead(
 			return h, n, stateWhole, nil
 		case bad == nil, !errors.Is(bad, http1.ErrIncomplete):
 			return h, 0, stateOdd, bad
-		case errors.Is(err, errPaused):
+		case errors.Is(err, sock.ErrPaused):
 			return h, 0, statePaused, err
 		case err != nil:
 			return h, 0, stateEnded, err
 		}
-		data, err = in.wait(ctx, len(data), pause)
+		data, err = in.Wait(ctx, len(data), pause)
 	}
 }
 
@@ -67,7 +68,7 @@ type gathered struct {
 // is no XML, or pauses, goes on as it comes. One beyond MaxBuffer is waited for, too, while few others are.
 // The caller has release called when it is done with what was gathered.
 func (p *Proxy) gather(
-	ctx context.Context, in *source, skip int, h *http1.Head, f http1.Framing,
+	ctx context.Context, in *sock.Source, skip int, h *http1.Head, f http1.Framing,
 ) (g gathered, st state, release func()) {
 	release = func() {}
 	g, st = gather(ctx, in, skip, f, p.cfg.MaxBuffer, -1)
@@ -77,7 +78,7 @@ func (p *Proxy) gather(
 	if st == statePaused {
 		g, st = gather(ctx, in, skip, f, p.cfg.MaxBuffer, p.cfg.Gather)
 	}
-	if st != stateFull || p.cfg.MaxBuffer >= maxWhole || !p.long.enter(maxLong) {
+	if st != stateFull || p.cfg.MaxBuffer >= maxWhole || !p.long.enter() {
 		return g, st, release
 	}
 	g, st = gather(ctx, in, skip, f, maxWhole, p.cfg.Gather)
@@ -96,18 +97,18 @@ func isXML(h *http1.Head, entity []byte) bool {
 // gather waits for a whole body behind the head of skip bytes, but for no more than limit bytes, and not
 // longer than pause from one byte to the next.
 func gather(
-	ctx context.Context, in *source, skip int, f http1.Framing, limit int, pause time.Duration,
+	ctx context.Context, in *sock.Source, skip int, f http1.Framing, limit int, pause time.Duration,
 ) (g gathered, st state) {
 	g.body, g.chunks = http1.NewBody(f), f.Kind == http1.Chunked
 	g.body.Record()
 	for !g.body.Done() {
-		data, err := in.wait(ctx, skip+g.octets, pause)
+		data, err := in.Wait(ctx, skip+g.octets, pause)
 		if bad := g.feed(data[min(skip, len(data)):]); bad != nil {
 			return g, stateOdd
 		}
 		switch {
 		case g.body.Done():
-		case errors.Is(err, errPaused):
+		case errors.Is(err, sock.ErrPaused):
 			return g, statePaused
 		case err != nil:
 			return g, stateEnded
@@ -115,7 +116,7 @@ func gather(
 			return g, stateFull
 		}
 	}
-	g.raw = in.peek()[skip : skip+g.octets]
+	g.raw = in.Peek()[skip : skip+g.octets]
 	if !g.chunks {
 		g.entity = g.raw
 		return g, stateWhole
@@ -142,7 +143,7 @@ func (g *gathered) feed(data []byte) error {
 }
 
 // line is how a body that was gathered whole was framed.
-func (g *gathered) line() string { return framingLine(g.raw, g.entity, g.parts) }
+func (g *gathered) line() string { return http1.ChunkingLine(g.raw, g.entity, g.parts) }
 
 // pass shows a body bytes that are passed on as they are and says how many of them are its own.
 func pass(b *http1.Body, data []byte) (n int, err error) {
@@ -166,13 +167,13 @@ var (
 // connection ends. What is no XML goes out at once, for somebody may wait for it: XML may wait a moment
 // for its rest, since it travels best in one piece. The error is nil when b is done, errOdd, errUntaken,
 // or that of the connection.
-func stream(ctx context.Context, in *source, w *streamer.Writer, b *http1.Body, xml bool) error {
+func stream(ctx context.Context, in *sock.Source, w *streamer.Writer, b *http1.Body, xml bool) error {
 	for b == nil || !b.Done() {
-		data, err := in.wait(ctx, 0, 0)
+		data, err := in.Wait(ctx, 0, 0)
 		if len(data) == 0 {
 			return err
 		}
-		data = data[:min(len(data), maxSpace)]
+		data = data[:min(len(data), sock.MaxSpace)]
 		n := len(data)
 		var bad error
 		if b != nil {
@@ -181,11 +182,11 @@ func stream(ctx context.Context, in *source, w *streamer.Writer, b *http1.Body, 
 		if _, err := w.Write(data[:n]); err != nil {
 			return errors.Join(errUntaken, err)
 		}
-		in.take(n)
+		in.Take(n)
 		switch {
 		case bad != nil:
 			return errOdd
-		case !xml && in.drained() && (b == nil || !b.Done()):
+		case !xml && in.Drained() && (b == nil || !b.Done()):
 			if err := w.Flush(); err != nil {
 				return errors.Join(errUntaken, err)
 			}

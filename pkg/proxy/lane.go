@@ -7,6 +7,7 @@ import (
 	"sync"
 
 	"github.com/hhfr/hhfr/internal/http1"
+	"github.com/hhfr/hhfr/internal/sock"
 	"github.com/hhfr/hhfr/pkg/streamer"
 )
 
@@ -53,7 +54,7 @@ func (l *lane) serve(ctx context.Context, c *control, x *streamer.Exchange) {
 		up := l.up
 		l.mu.Unlock()
 		if up != nil {
-			_ = closeWrite(up.in.conn)
+			_ = sock.CloseWrite(up.in.Conn)
 		}
 		_ = x.Reply(ctx, &streamer.Message{})
 	}
@@ -150,21 +151,21 @@ func (l *lane) join(s *served) (*upstream, error) {
 
 // send writes what a message says to the upstream. A failure is seen by who reads the reply.
 func (l *lane) send(up *upstream, c *control, m *streamer.Message) {
-	conn := l.f.p.patient(up.in.conn)
+	conn := l.f.p.patient(up.in.Conn)
 	if c.framing != nil {
 		entity, err := m.ReadAll(int64(l.f.p.cfg.MaxBuffer) + maxWhole)
 		if err != nil {
-			reset(up.in.conn)
+			sock.Reset(up.in.Conn)
 			return
 		}
-		_, _ = conn.Write(c.framing.appendTo(c.head.Octets, entity))
+		_, _ = conn.Write(c.framing.AppendTo(c.head.Octets, entity))
 		return
 	}
 	if _, err := conn.Write(c.head.Octets); err != nil || m.Body == nil {
 		return
 	}
 	if err := copyBody(conn, m.Body); err != nil {
-		reset(up.in.conn) // a request cut short must not look whole
+		sock.Reset(up.in.Conn) // a request cut short must not look whole
 	}
 }
 
@@ -200,7 +201,7 @@ func (l *lane) refuse(c *control, s *served, err error) {
 func (l *lane) drop() {
 	if up := l.lose(); up != nil {
 		up.end()
-		reset(up.in.conn)
+		sock.Reset(up.in.Conn)
 	}
 }
 

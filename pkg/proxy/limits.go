@@ -50,14 +50,10 @@ const (
 	// inlineBody is the longest body, in bytes, that is sent before anybody waits for the reply: it fits into
 	// what the peer takes ahead.
 	inlineBody = 64 << 10
-	// stallStep is what an end must take within the time of Stall, in bytes.
-	stallStep = 64 << 10
 	// maxUnasked is what a server may say with no call under way, in bytes, and have it arrive.
 	maxUnasked = 64 << 10
 	// pipelined is how many requests of one connection are under way at once: little, since each may have a reply of maxWhole that the client does not take.
 	pipelined = 4
-	// lingers is how long a connection that is closed in order is still read from, so that its last octets are not lost to a reset.
-	lingers = time.Second
 	// halfOpen is how long a client may still send after the upstream has ended its direction.
 	halfOpen = 30 * time.Second
 	// otherScheme is how long an upstream that is not of the scheme of its URL is not asked again:

@@ -11,6 +11,7 @@ import (
 	"strconv"
 
 	"github.com/hhfr/hhfr/internal/http1"
+	"github.com/hhfr/hhfr/internal/sock"
 	"github.com/hhfr/hhfr/pkg/negotiate"
 	"github.com/hhfr/hhfr/pkg/streamer"
 )
@@ -64,12 +65,12 @@ func (p *Proxy) exchange(
 		return nil, nil, err
 	}
 	in := up.in
-	stop := context.AfterFunc(ctx, func() { _ = in.conn.Close() })
+	stop := context.AfterFunc(ctx, func() { _ = in.Conn.Close() })
 	done = func() {
 		stop()
 		up.close()
 	}
-	if err := p.send(in.conn, method, head, m.Body); err != nil {
+	if err := p.send(in.Conn, method, head, m.Body); err != nil {
 		return nil, done, err
 	}
 	for {
@@ -77,7 +78,7 @@ func (p *Proxy) exchange(
 		if st != stateWhole {
 			return nil, done, fmt.Errorf("reply of the upstream: %w", err)
 		}
-		in.take(n)
+		in.Take(n)
 		if h.Status()/100 == 1 {
 			continue
 		}
@@ -140,7 +141,7 @@ func (p *Proxy) send(to net.Conn, method string, head []byte, from io.Reader) er
 	if _, err = conn.Write(http1.AppendChunk(head, start)); err != nil {
 		return err
 	}
-	buf := make([]byte, minRead)
+	buf := make([]byte, sock.MinRead)
 	for {
 		n, err := from.Read(buf)
 		if _, bad := conn.Write(http1.AppendChunk(nil, buf[:n])); bad != nil {
@@ -167,14 +168,14 @@ func readUpTo(from io.Reader, limit int) ([]byte, error) {
 // entityReader reads the entity of an HTTP message from a source.
 type entityReader struct {
 	ctx  context.Context
-	in   *source
+	in   *sock.Source
 	body *http1.Body
 }
 
 // Read gives octets as they come; a body cut short is io.ErrUnexpectedEOF.
 func (r *entityReader) Read(p []byte) (int, error) {
 	for !r.body.Done() {
-		data, err := r.in.wait(r.ctx, 0, 0)
+		data, err := r.in.Wait(r.ctx, 0, 0)
 		if len(data) == 0 {
 			if errors.Is(err, io.EOF) && r.body.Close() == nil {
 				break
@@ -186,7 +187,7 @@ func (r *entityReader) Read(p []byte) (int, error) {
 			return 0, err
 		}
 		n, k := copy(p, entity), n
-		if r.in.take(k); n > 0 {
+		if r.in.Take(k); n > 0 {
 			return n, nil
 		}
 	}

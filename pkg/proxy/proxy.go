@@ -19,6 +19,7 @@ import (
 
 	"github.com/hhfr/hhfr/internal/accept"
 	"github.com/hhfr/hhfr/internal/clock"
+	"github.com/hhfr/hhfr/internal/sock"
 	"github.com/hhfr/hhfr/pkg/ctxstore"
 	"github.com/hhfr/hhfr/pkg/negotiate"
 	"github.com/hhfr/hhfr/pkg/streamer"
@@ -171,7 +172,7 @@ func newProxy(cfg Config) (*Proxy, error) {
 	if cfg.Streams != nil {
 		cfg.Streams = accept.Steady(cfg.Streams, cfg.Clock, cfg.Log)
 	}
-	p := &Proxy{cfg: cfg, failed: make(chan error, 2)}
+	p := &Proxy{cfg: cfg, failed: make(chan error, 2), upstreams: make(places, cfg.MaxConns), long: make(places, maxLong)}
 	p.conns.Max, p.conns.Log = cfg.MaxConns, cfg.Log
 	p.links.p, p.links.wanted, p.links.why = p, make(chan struct{}, 1), errNever
 	p.ctx, p.stop = context.WithCancel(context.Background())
@@ -259,27 +260,24 @@ func (p *Proxy) accept(l net.Listener, serve func(net.Conn)) {
 	}
 }
 
-// places counts what there may be so many of. The zero value counts none.
-type places struct {
-	mu sync.Mutex
-	n  int
-}
+// places are so many as there may be at once of something.
+type places chan struct{}
 
-// enter takes a place, if fewer than max are taken.
-func (p *places) enter(max int) bool {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	if p.n >= max {
+// enter takes a place, if there is one.
+func (p places) enter() bool {
+	select {
+	case p <- struct{}{}:
+		return true
+	default:
 		return false
 	}
-	p.n++
-	return true
 }
 
-func (p *places) leave() {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	p.n--
-}
+func (p places) leave() { <-p }
 
-func (p *Proxy) newSource(conn net.Conn) *source { return &source{conn: conn, clock: p.cfg.Clock} }
+func (p *Proxy) newSource(conn net.Conn) *sock.Source { return sock.NewSource(conn, p.cfg.Clock) }
+
+// patient writes to an end that may be slow, but not stand still.
+func (p *Proxy) patient(conn net.Conn) sock.Writer {
+	return sock.Writer{Conn: conn, Stall: p.cfg.Stall, Clock: p.cfg.Clock, Log: p.cfg.Log}
+}

@@ -7,12 +7,13 @@ import (
 	"sync"
 
 	"github.com/hhfr/hhfr/internal/http1"
+	"github.com/hhfr/hhfr/internal/sock"
 	"github.com/hhfr/hhfr/pkg/streamer"
 )
 
 // upstream is one connection to the upstream.
 type upstream struct {
-	in   *source
+	in   *sock.Source
 	ctx  context.Context // ends with it
 	end  context.CancelFunc
 	done chan struct{} // closed when its relay has ended
@@ -29,7 +30,7 @@ type upstream struct {
 // openUpstream opens a connection to the upstream for an end of a stream, one of at most MaxConns. Errors:
 // NoRoom, Unreachable.
 func (p *Proxy) openUpstream(ctx context.Context, tunnel bool) (*upstream, error) {
-	if !p.upstreams.enter(p.cfg.MaxConns) {
+	if !p.upstreams.enter() {
 		return nil, &Error{Code: NoRoom, At: -1}
 	}
 	conn, err := p.dialUpstream(ctx, tunnel)
@@ -45,7 +46,7 @@ func (p *Proxy) openUpstream(ctx context.Context, tunnel bool) (*upstream, error
 // close closes the connection.
 func (up *upstream) close() {
 	up.end()
-	up.in.close()
+	_ = up.in.Conn.Close()
 	up.once.Do(up.p.upstreams.leave)
 }
 
@@ -85,7 +86,7 @@ func (up *upstream) answered() {
 func (l *lane) relay(up *upstream) {
 	var err error
 	for err == nil {
-		if _, err = up.in.wait(up.ctx, 0, 0); err != nil {
+		if _, err = up.in.Wait(up.ctx, 0, 0); err != nil {
 			break
 		}
 		if s := up.front(); s != nil {
@@ -106,9 +107,9 @@ func (up *upstream) unasked() error {
 	up.wake = wake
 	up.mu.Unlock()
 	for !asked && wait.Err() == nil {
-		if len(up.in.peek()) >= maxUnasked {
+		if len(up.in.Peek()) >= maxUnasked {
 			<-wait.Done()
-		} else if _, err := up.in.wait(wait, len(up.in.peek()), 0); err != nil && wait.Err() == nil {
+		} else if _, err := up.in.Wait(wait, len(up.in.Peek()), 0); err != nil && wait.Err() == nil {
 			return err
 		}
 	}
@@ -131,14 +132,14 @@ func (l *lane) reply(up *upstream, s *served) error {
 	case st != stateWhole:
 		return l.raw(up, s)
 	case h.Status()/100 == 1 && h.Status() != 101:
-		in.take(n)
+		in.Take(n)
 		return s.x.Interim(s.ctx, &streamer.Message{Head: withHead(h.Octets, "\n")})
 	}
 	f, err := http1.ReplyFraming(&h, s.method)
 	if err != nil {
 		return l.raw(up, s)
 	}
-	there := in.peek()[n:]
+	there := in.Peek()[n:]
 	switch {
 	case f.Kind == http1.NoBody, f.Kind == http1.Length && f.Length <= int64(len(there)):
 		return l.whole(up, s, n, withHead(h.Octets, "\n"), there[:f.Length], int(f.Length))
@@ -151,13 +152,13 @@ func (l *lane) reply(up *upstream, s *served) error {
 		case stateOdd:
 			return l.raw(up, s)
 		}
-		in.take(n)
+		in.Take(n)
 		return l.stream(up, s, withHead(h.Octets, restLine), http1.NewBody(f), false)
 	case f.Kind == http1.Tunnel:
-		in.take(n)
+		in.Take(n)
 		return l.stream(up, s, withHead(h.Octets, restLine), nil, false)
 	}
-	in.take(n)
+	in.Take(n)
 	return l.stream(up, s, withHead(h.Octets, "\n"), http1.NewBody(f), isXML(&h, nil))
 }
 
@@ -166,7 +167,7 @@ func (l *lane) whole(up *upstream, s *served, n int, head, entity []byte, octets
 	if err := s.x.Reply(s.ctx, streamer.NewMessage(head, entity)); err != nil {
 		return err
 	}
-	up.in.take(n + octets)
+	up.in.Take(n + octets)
 	up.answered()
 	return nil
 }
@@ -182,7 +183,7 @@ func (l *lane) stream(up *upstream, s *served, head []byte, b *http1.Body, xml b
 	if err != nil {
 		return err
 	}
-	if !xml && up.in.at == len(up.in.buf) {
+	if !xml && len(up.in.Peek()) == 0 {
 		_ = w.Flush()
 	}
 	err = stream(up.ctx, up.in, w, b, xml)
@@ -211,7 +212,7 @@ func (l *lane) over(up *upstream, err error) {
 	if !errors.Is(err, io.EOF) {
 		k = broken
 	}
-	there := up.in.peek()
+	there := up.in.Peek()
 	there = there[:min(len(there), maxUnasked)]
 	for _, s := range calls {
 		if up.ctx.Err() == nil {

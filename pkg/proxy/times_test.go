@@ -79,7 +79,9 @@ func (h *host) Close() error {
 	return nil
 }
 
-func (h *host) url() *url.URL { return &url.URL{Scheme: "http", Host: h.addr.String(), Path: "/service"} }
+func (h *host) url() *url.URL {
+	return &url.URL{Scheme: "http", Host: h.addr.String(), Path: "/service"}
+}
 
 // placed is a connection with an address.
 type placed struct {
@@ -92,8 +94,10 @@ func (c placed) RemoteAddr() net.Addr { return c.addr }
 func (c placed) CloseWrite() error    { return c.Conn.(interface{ CloseWrite() error }).CloseWrite() }
 
 // Dial and Listen make a transport of the network.
-func (n *hosts) Dial(ctx context.Context, addr string) (net.Conn, error) { return n.dial(ctx, "", addr) }
-func (n *hosts) Listen(context.Context, string) (net.Listener, error)    { return n.listen(), nil }
+func (n *hosts) Dial(ctx context.Context, addr string) (net.Conn, error) {
+	return n.dial(ctx, "", addr)
+}
+func (n *hosts) Listen(context.Context, string) (net.Listener, error) { return n.listen(), nil }
 
 // TestFlushedRepliesArriveAtTheirOwnTimes: what a handler writes, flushes and waits behind, three times,
 // arrives three times at its own times, whatever its framing: at once where the link takes no time, and

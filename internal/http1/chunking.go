@@ -1,4 +1,4 @@
-package proxy
+package http1
 
 import (
 	"bytes"
@@ -6,30 +6,30 @@ import (
 	"encoding/binary"
 	"strconv"
 	"strings"
-
-	"github.com/hhfr/hhfr/internal/http1"
 )
 
-// framing is how a chunked body was cut.
-type framing struct {
+var errChunking = &Error{Code: Malformed, What: "line of chunks"}
+
+// Chunking is how a chunked body was cut, such that a line can say it.
+type Chunking struct {
 	regular bool
 	upper   bool  // digits of sizes
 	sizes   []run // regular: of all chunks but the last
-	parts   []http1.FramingPart
+	parts   []FramingPart
 }
 
 // run is so many chunks of one size.
 type run struct{ size, times int64 }
 
-// maxChunks bounds the chunks that a framing line may stand for.
+// maxChunks bounds the chunks that a line may stand for.
 const maxChunks = 1 << 20
 
-// framingLine says how a chunked body of this entity was framed, as the line at the end of a head part. raw
-// is the body as received.
-func framingLine(raw, entity []byte, parts []http1.FramingPart) string {
+// ChunkingLine says in a line how a chunked body of this entity was framed; raw is the body as received. The
+// line is that of docs/proxy.md, section 3.
+func ChunkingLine(raw, entity []byte, parts []FramingPart) string {
 	for _, upper := range []bool{false, true} {
 		g := regular(entity, parts, upper)
-		if g == nil || !bytes.Equal(g.appendTo(make([]byte, 0, len(raw)), entity), raw) {
+		if g == nil || !bytes.Equal(g.AppendTo(make([]byte, 0, len(raw)), entity), raw) {
 			continue
 		}
 		out := []byte("=c:")
@@ -58,8 +58,8 @@ func framingLine(raw, entity []byte, parts []http1.FramingPart) string {
 }
 
 // regular is the framing of chunks without anything beside their sizes, cut as parts say; nil if it cannot be that.
-func regular(entity []byte, parts []http1.FramingPart, upper bool) *framing {
-	g := &framing{regular: true, upper: upper}
+func regular(entity []byte, parts []FramingPart, upper bool) *Chunking {
+	g := &Chunking{regular: true, upper: upper}
 	at := int64(0)
 	for _, p := range parts {
 		if size := p.At - at; size > 0 && p.At < int64(len(entity)) {
@@ -77,17 +77,18 @@ func regular(entity []byte, parts []http1.FramingPart, upper bool) *framing {
 	return g
 }
 
-func parseFraming(line []byte) (*framing, error) {
+// ParseChunking reads such a line; nil: it is empty, and the body is no chunked one. Errors: Malformed.
+func ParseChunking(line []byte) (*Chunking, error) {
 	if string(line) == "\n" {
 		return nil, nil
 	}
 	text, ok := bytes.CutSuffix(line, []byte{'\n'})
 	if !ok || len(text) < 3 || text[0] != '=' || text[2] != ':' {
-		return nil, malformed("framing %.40q", line)
+		return nil, errChunking
 	}
 	switch text[1] {
 	case 'c', 'C':
-		f := &framing{regular: true, upper: text[1] == 'C'}
+		f := &Chunking{regular: true, upper: text[1] == 'C'}
 		chunks := int64(0)
 		for s := range strings.FieldsSeq(string(text[3:])) {
 			size, times, many := strings.Cut(s, "*")
@@ -98,7 +99,7 @@ func parseFraming(line []byte) (*framing, error) {
 				r.times, err2 = strconv.ParseInt(times, 10, 32)
 			}
 			if chunks += r.times; err != nil || err2 != nil || r.size < 1 || r.times < 1 || chunks > maxChunks {
-				return nil, malformed("framing %.40q", line)
+				return nil, errChunking
 			}
 			f.sizes = append(f.sizes, r)
 		}
@@ -106,39 +107,39 @@ func parseFraming(line []byte) (*framing, error) {
 	case 'f':
 		return parseParts(text[3:])
 	}
-	return nil, malformed("framing %.40q", line)
+	return nil, errChunking
 }
 
-func parseParts(text []byte) (*framing, error) {
+func parseParts(text []byte) (*Chunking, error) {
 	all, err := base64.RawStdEncoding.DecodeString(string(text))
 	if err != nil {
-		return nil, malformed("framing: %w", err)
+		return nil, errChunking
 	}
-	f := &framing{}
+	f := &Chunking{}
 	at := uint64(0)
 	for len(all) > 0 {
 		gap, n := binary.Uvarint(all)
 		if n <= 0 || gap > 1<<62 || at+gap > 1<<62 {
-			return nil, malformed("framing of chunks")
+			return nil, errChunking
 		}
 		size, m := binary.Uvarint(all[n:])
 		if m <= 0 || size > uint64(len(all)-n-m) {
-			return nil, malformed("framing of chunks")
+			return nil, errChunking
 		}
 		at += gap
-		f.parts = append(f.parts, http1.FramingPart{At: int64(at), Octets: all[n+m : n+m+int(size)]})
+		f.parts = append(f.parts, FramingPart{At: int64(at), Octets: all[n+m : n+m+int(size)]})
 		all = all[n+m+int(size):]
 	}
 	return f, nil
 }
 
-// appendTo appends the body as it was received.
-func (f *framing) appendTo(dst, entity []byte) []byte {
+// AppendTo appends the body as it was received.
+func (f *Chunking) AppendTo(dst, entity []byte) []byte {
 	if f == nil {
 		return append(dst, entity...)
 	}
 	if !f.regular {
-		return http1.AppendRaw(dst, entity, f.parts)
+		return AppendRaw(dst, entity, f.parts)
 	}
 	chunk := func(p []byte) {
 		from := len(dst)
