@@ -82,7 +82,7 @@ func (c *caller) run() {
 		_ = c.giveUp(x)
 	}
 	reader.Wait()
-	c.p.calls.end(int(c.begun - c.finished)) // nobody changes them any more
+	c.p.calls.Add(-int64(c.begun - c.finished)) // nobody changes them any more
 	if inOrder {
 		sock.Finish(c.p.ctx, c.in)
 	} else {
@@ -285,7 +285,7 @@ func (c *caller) decided(x *call, w *streamer.Writer) bool {
 	if err := w.Flush(); err != nil {
 		return c.sent(errors.Join(errUntaken, err))
 	}
-	data, err := c.in.Wait(x.undecided, 0, 0)
+	_, err := c.in.Wait(x.undecided, 0, 0)
 	switch {
 	case c.reading.Err() != nil:
 		w.Abort(err)
@@ -299,12 +299,7 @@ func (c *caller) decided(x *call, w *streamer.Writer) bool {
 		return true
 	}
 	_ = w.Close()
-	if len(data) > 0 {
-		c.tunnel()
-	} else {
-		c.clientEnded(err)
-	}
-	return false
+	return c.behind()
 }
 
 // sent goes on behind a body, by what became of it; false: there is no next request.
@@ -367,7 +362,7 @@ func (c *caller) enter() error {
 		return errClosing
 	}
 	c.begun++
-	c.p.calls.begin()
+	c.p.calls.Add(1)
 	return nil
 }
 

@@ -2,9 +2,7 @@ package proxy
 
 import (
 	"errors"
-	"io"
 	"net/http"
-	"sync"
 	"time"
 
 	"github.com/hhfr/hhfr/internal/http1"
@@ -47,7 +45,7 @@ func (c *caller) write() (inOrder bool) {
 			c.mu.Lock()
 			c.finished++
 			c.mu.Unlock()
-			c.p.calls.end(1)
+			c.p.calls.Add(-1)
 		case e := <-c.over:
 			held = &e
 		case <-over:
@@ -124,7 +122,7 @@ func (c *caller) deliver(x *call, m *streamer.Message) fate {
 		return goOn
 	case what.kind != whole && what.kind != rest:
 		x.decide()
-		err := c.copyBody(m.Body, nil)
+		err := copyBody(c.p.patient(c.in.Conn), m.Body, nil)
 		switch {
 		case err != nil || what.kind == broken:
 			return endBroken
@@ -157,7 +155,7 @@ func (c *caller) reply(m *streamer.Message, what *control, f http1.Framing) fate
 		return endBroken
 	}
 	b := http1.NewBody(f)
-	if err := c.copyBody(m.Body, b); err != nil {
+	if err := copyBody(client, m.Body, b); err != nil {
 		return endBroken
 	}
 	switch {
@@ -167,35 +165,6 @@ func (c *caller) reply(m *streamer.Message, what *control, f http1.Framing) fate
 		return goOn
 	}
 	return endInOrder
-}
-
-var copying = sync.Pool{New: func() any { b := make([]byte, sock.MaxSpace); return &b }}
-
-// copyBody writes a body to the client, and shows it to b, if that is not nil.
-func (c *caller) copyBody(from io.Reader, b *http1.Body) error {
-	if from == nil {
-		return nil
-	}
-	buf := copying.Get().(*[]byte)
-	defer copying.Put(buf)
-	client := c.p.patient(c.in.Conn)
-	for {
-		n, err := from.Read(*buf)
-		if n > 0 {
-			if b != nil {
-				_, _ = pass(b, (*buf)[:n])
-			}
-			if _, err := client.Write((*buf)[:n]); err != nil {
-				return err
-			}
-		}
-		if errors.Is(err, io.EOF) {
-			return nil
-		}
-		if err != nil {
-			return err
-		}
-	}
 }
 
 // outlive ends a tunnel whose server sends no more: what the client still sends may go on for a while.

@@ -80,7 +80,7 @@ func (p *Proxy) handshake(conn *tls.Conn) bool {
 
 // forward has a connection's octets go upstream, over a lane if there is a partner.
 func (p *Proxy) forward(in *sock.Source) {
-	l, err := p.links.get()
+	l, err := p.links.Get()
 	if wrong := schemeError(err); wrong != nil {
 		if said, _ := in.Wait(p.ctx, 0, p.cfg.Silence); http1.LooksLikeStart(said) {
 			p.refuse(in, said, wrong)

@@ -39,17 +39,13 @@ func ReadHeadPart(part, entity []byte) (octets int, err error) {
 
 // OpensNoMore tells that no further session is opened.
 func (p *Proxy) OpensNoMore() bool {
-	p.links.mu.Lock()
-	defer p.links.mu.Unlock()
-	return p.links.closed
+	return p.links.IsClosed()
 }
 
 // LanesInUse is how many lanes of the live stream, as its near end, belong to a client.
 func (p *Proxy) LanesInUse() int {
-	p.links.mu.Lock()
-	defer p.links.mu.Unlock()
-	l := p.links.current
-	if l == nil || !l.alive() {
+	l, _ := p.links.Get()
+	if l == nil {
 		return 0
 	}
 	l.mu.Lock()

@@ -50,8 +50,8 @@ func (f *far) serve(ctx context.Context, x *streamer.Exchange) {
 		f.p.cfg.Log.Warn("message of the near proxy", "session", f.facts.Session.String(), "lane", x.Lane(), "err", err)
 		return // the stream says that it failed
 	case c.kind == none:
-		f.p.calls.begin()
-		defer f.p.calls.end(1)
+		f.p.calls.Add(1)
+		defer f.p.calls.Add(-1)
 		f.p.forwardMessage(ctx, &f.facts, x)
 		return
 	}
@@ -73,10 +73,12 @@ func (f *far) serve(ctx context.Context, x *streamer.Exchange) {
 
 // opened waits for the stream; nil: ctx ended before.
 func (f *far) opened(ctx context.Context) *streamer.Stream {
-	if !await(ctx, f.open) {
+	select {
+	case <-f.open:
+		return f.stream
+	case <-ctx.Done():
 		return nil
 	}
-	return f.stream
 }
 
 // lane gives the lane of a number; nil beyond their limit, and when the stream is over.

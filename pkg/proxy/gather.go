@@ -159,7 +159,7 @@ func pass(b *http1.Body, data []byte) (n int, err error) {
 var (
 	// errOdd is what [stream] returns at what is no HTTP.
 	errOdd = errors.New("no HTTP any more")
-	// errUntaken is what it returns when the peer takes no more.
+	// errUntaken is what it returns when whoever is written to takes no more.
 	errUntaken = errors.New("not taken")
 )
 
@@ -202,4 +202,31 @@ func endWriter(w *streamer.Writer, err error) {
 		return
 	}
 	w.Abort(err)
+}
+
+var copying = sync.Pool{New: func() any { b := make([]byte, sock.MaxSpace); return &b }}
+
+// copyBody writes the body of a message as it comes, and shows it to b, if that is not nil. The error is that of
+// the message, or errUntaken.
+func copyBody(to io.Writer, from io.Reader, b *http1.Body) error {
+	if from == nil {
+		return nil
+	}
+	buf := copying.Get().(*[]byte)
+	defer copying.Put(buf)
+	for {
+		n, err := from.Read(*buf)
+		if b != nil {
+			_, _ = pass(b, (*buf)[:n])
+		}
+		if _, bad := to.Write((*buf)[:n]); bad != nil {
+			return errors.Join(errUntaken, bad)
+		}
+		if errors.Is(err, io.EOF) {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+	}
 }

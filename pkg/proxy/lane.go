@@ -3,7 +3,6 @@ package proxy
 import (
 	"context"
 	"errors"
-	"io"
 	"sync"
 
 	"github.com/hhfr/hhfr/internal/http1"
@@ -16,7 +15,7 @@ import (
 type lane struct {
 	f      *far
 	number uint64
-	order  order
+	order  *order
 
 	mu    sync.Mutex
 	up    *upstream
@@ -26,7 +25,7 @@ type lane struct {
 
 // newLane makes the lane of a client whose first exchange has this number.
 func newLane(f *far, number, first uint64) *lane {
-	return &lane{f: f, number: number, order: order{next: first, changed: make(chan struct{})}}
+	return &lane{f: f, number: number, order: newOrder(first)}
 }
 
 // served is a call that waits for its reply.
@@ -45,8 +44,8 @@ func (l *lane) serve(ctx context.Context, c *control, x *streamer.Exchange) {
 	defer l.order.pass(x.Number())
 	switch c.kind {
 	case whole, rest, tunnel:
-		l.f.p.calls.begin()
-		defer l.f.p.calls.end(1)
+		l.f.p.calls.Add(1)
+		defer l.f.p.calls.Add(-1)
 		defer context.AfterFunc(ctx, l.drop)() // a near end that gives up one exchange gives up the client
 		l.call(ctx, c, x)
 	case shut:
@@ -57,15 +56,6 @@ func (l *lane) serve(ctx context.Context, c *control, x *streamer.Exchange) {
 			_ = sock.CloseWrite(up.in.Conn)
 		}
 		_ = x.Reply(ctx, &streamer.Message{})
-	}
-}
-
-func await(ctx context.Context, before <-chan struct{}) bool {
-	select {
-	case <-before:
-		return true
-	case <-ctx.Done():
-		return false
 	}
 }
 
@@ -161,29 +151,11 @@ func (l *lane) send(up *upstream, c *control, m *streamer.Message) {
 		_, _ = conn.Write(c.framing.AppendTo(c.head.Octets, entity))
 		return
 	}
-	if _, err := conn.Write(c.head.Octets); err != nil || m.Body == nil {
+	if _, err := conn.Write(c.head.Octets); err != nil {
 		return
 	}
-	if err := copyBody(conn, m.Body); err != nil {
+	if err := copyBody(conn, m.Body, nil); err != nil && !errors.Is(err, errUntaken) {
 		sock.Reset(up.in.Conn) // a request cut short must not look whole
-	}
-}
-
-// copyBody copies a message's body; its error is that of the body.
-func copyBody(conn io.Writer, from io.Reader) error {
-	buf := copying.Get().(*[]byte)
-	defer copying.Put(buf)
-	for {
-		n, err := from.Read(*buf)
-		if _, bad := conn.Write((*buf)[:n]); bad != nil {
-			return nil
-		}
-		if errors.Is(err, io.EOF) {
-			return nil
-		}
-		if err != nil {
-			return err
-		}
 	}
 }
 

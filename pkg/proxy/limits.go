@@ -59,6 +59,8 @@ const (
 	// otherScheme is how long an upstream that is not of the scheme of its URL is not asked again:
 	// who has the mistake corrected waits no longer.
 	otherScheme = 10 * time.Second
+	// drainStep is how often a proxy that is to end looks whether calls are under way.
+	drainStep = 5 * time.Millisecond
 	// farewell bounds what a lane's end may take to be told.
 	farewell = 5 * time.Second
 	// endless is the longest message that a proxy takes, in bytes: a body may go on as long as its connection.

@@ -7,7 +7,6 @@ import (
 	"io"
 	"net"
 	"net/http"
-	"net/url"
 	"strconv"
 
 	"github.com/hhfr/hhfr/internal/http1"
@@ -47,19 +46,10 @@ func (p *Proxy) forwardMessage(ctx context.Context, facts *negotiate.Facts, x *s
 func (p *Proxy) exchange(
 	ctx context.Context, facts *negotiate.Facts, m *streamer.Message,
 ) (reply *streamer.Message, done func(), err error) {
-	octets := m.Head
-	if octets == nil {
-		octets = negotiate.DefaultRequestHead(facts.Path)
-	}
-	h, _, err := http1.ParseHead(octets, maxHeadPart)
-	if err != nil || h.IsReply() {
-		return nil, nil, malformed("request head %.40q", octets)
-	}
-	head, err := p.upstreamHead(&h, facts.Origin)
+	method, head, err := negotiate.ForwardedHead(m, facts, p.cfg.Upstream)
 	if err != nil {
-		return nil, nil, malformed("request head %.40q: %w", octets, err)
+		return nil, nil, malformed("%w", err)
 	}
-	method := string(h.Method())
 	up, err := p.openUpstream(ctx, false)
 	if err != nil {
 		return nil, nil, err
@@ -89,34 +79,6 @@ func (p *Proxy) exchange(
 		head, err := negotiate.TrimHead(h.Octets)
 		return &streamer.Message{Head: head, Body: &entityReader{ctx: ctx, in: in, body: http1.NewBody(f)}}, done, err
 	}
-}
-
-// upstreamHead is the head of a request as the upstream gets it, up to the fields of its body and
-// the empty line. What RFC 9112 forbids, or leads elsewhere than to the upstream or where the
-// session was negotiated, is refused.
-func (p *Proxy) upstreamHead(h *http1.Head, origin string) ([]byte, error) {
-	if err := http1.CheckFields(h); err != nil {
-		return nil, err
-	}
-	target, err := http1.OriginForm(h, func(scheme, authority string) bool {
-		u, err := url.Parse(scheme + "://" + authority)
-		if err != nil || u.User != nil {
-			return false
-		}
-		named := negotiate.Origin(u)
-		return named == origin || named == negotiate.Origin(p.cfg.Upstream)
-	})
-	if err != nil {
-		return nil, err
-	}
-	head, err := http1.AppendRequestLine(nil, string(h.Method()), target, "HTTP/1.1")
-	connection := h.Tokens("Connection")
-	for _, f := range h.Fields() {
-		if err == nil && !f.Is("Host") && !f.Is("Content-Length") && !f.Is("Expect") && !http1.IsHop(f, connection) {
-			head, err = http1.AppendField(head, string(f.Name), string(f.Unfolded()))
-		}
-	}
-	return append(head, "Host: "+p.cfg.Upstream.Host+"\r\nConnection: close\r\n"...), err
 }
 
 // send writes a request, whose head lacks what its body needs.

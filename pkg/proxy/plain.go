@@ -153,7 +153,7 @@ func (p *Proxy) secure(ctx context.Context, conn net.Conn) (net.Conn, error) {
 // there is one. A tunnel may go to an upstream of another scheme: clients speak TLS to it
 // themselves.
 func (p *Proxy) dialUpstream(ctx context.Context, tunnel bool) (net.Conn, error) {
-	l, err := p.links.get()
+	l, err := p.links.Get()
 	if wrong := schemeError(err); wrong != nil && !tunnel {
 		return nil, wrong
 	}
@@ -180,26 +180,19 @@ func schemeError(err error) error {
 	return nil
 }
 
-// dialOffer opens the connection of an offer.
-func (p *Proxy) dialOffer(ctx context.Context, network, addr string) (net.Conn, error) {
-	conn, err := p.cfg.dial(ctx, network, addr)
-	if err != nil {
-		return nil, err
+// dialOffer opens the connection of an offer, with TLS or without. What a recorder sees of it is inside, as with
+// other connections.
+func (p *Proxy) dialOffer(secure bool) func(ctx context.Context, network, addr string) (net.Conn, error) {
+	return func(ctx context.Context, network, addr string) (net.Conn, error) {
+		conn, err := p.cfg.dial(ctx, network, addr)
+		if err == nil && secure {
+			conn, err = p.secure(ctx, conn)
+		}
+		if err != nil {
+			return nil, err
+		}
+		return p.recorded(conn), nil
 	}
-	return p.recorded(conn), nil
-}
-
-// dialSecureOffer is dialOffer with TLS. What a recorder sees of it is inside, as with other
-// connections.
-func (p *Proxy) dialSecureOffer(ctx context.Context, network, addr string) (net.Conn, error) {
-	conn, err := p.cfg.dial(ctx, network, addr)
-	if err == nil {
-		conn, err = p.secure(ctx, conn)
-	}
-	if err != nil {
-		return nil, err
-	}
-	return p.recorded(conn), nil
 }
 
 func (p *Proxy) recorded(conn net.Conn) net.Conn {

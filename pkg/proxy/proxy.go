@@ -15,6 +15,7 @@ import (
 	"net/http"
 	"net/url"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/hhfr/hhfr/internal/accept"
@@ -125,7 +126,7 @@ type Proxy struct {
 	cfg       Config
 	responder *negotiate.Responder // nil: never far
 	offers    http.Handler
-	links     links
+	links     negotiate.Keeper[*link]
 
 	ctx    context.Context
 	stop   context.CancelFunc
@@ -133,7 +134,7 @@ type Proxy struct {
 	close  sync.Once
 	failed chan error
 
-	calls underway
+	calls atomic.Int64 // that have no whole reply yet
 
 	conns accept.Room
 	// long has those who hold a body beyond MaxBuffer.
@@ -153,8 +154,8 @@ func Start(cfg Config) (*Proxy, error) {
 		return nil, err
 	}
 	if len(p.cfg.Transports) > 0 {
-		p.links.begin()
-		p.wait.Go(p.links.run)
+		p.links.Begin()
+		p.wait.Go(func() { p.links.Run(p.ctx) })
 	}
 	p.wait.Go(func() { p.accept(p.cfg.Listen, p.serveClient) })
 	if p.responder != nil {
@@ -174,7 +175,11 @@ func newProxy(cfg Config) (*Proxy, error) {
 	}
 	p := &Proxy{cfg: cfg, failed: make(chan error, 2), upstreams: make(places, cfg.MaxConns), long: make(places, maxLong)}
 	p.conns.Max, p.conns.Log = cfg.MaxConns, cfg.Log
-	p.links.p, p.links.wanted, p.links.why = p, make(chan struct{}, 1), errNever
+	p.links = negotiate.Keeper[*link]{
+		Open: p.negotiate, Quiet: p.cfg.quiet, FirstBackOff: firstBackOff, MaxBackOff: maxBackOff, Clock: cfg.Clock,
+		Told: (&teller{log: cfg.Log, upstream: cfg.Upstream.Host}).tell,
+	}
+	p.links.Init(errNever)
 	p.ctx, p.stop = context.WithCancel(context.Background())
 	if cfg.Streams == nil {
 		return p, nil
@@ -209,7 +214,7 @@ func (p *Proxy) Addrs() map[string]net.Addr {
 
 // Linked waits for the offer that is under way, if one is. Then it returns nil if calls go over a
 // stream, or else why they do not. No call waits for that.
-func (p *Proxy) Linked(ctx context.Context) error { return p.links.linked(ctx) }
+func (p *Proxy) Linked(ctx context.Context) error { return p.links.Await(ctx) }
 
 // Drain accepts no further connection and waits until no call is under way on a stream, or ctx is done. Connections that are open go on until [Proxy.Close]. What is
 // forwarded plainly is not waited for: it has no calls to this package.
@@ -218,7 +223,8 @@ func (p *Proxy) Drain(ctx context.Context) {
 	if p.cfg.Streams != nil {
 		_ = p.cfg.Streams.Close()
 	}
-	p.calls.wait(ctx)
+	for p.calls.Load() > 0 && p.cfg.Clock.Sleep(ctx, drainStep) == nil {
+	}
 }
 
 // Close accepts nothing more, ends all connections and streams, and waits for all that the proxy started. It is idempotent.
@@ -229,7 +235,7 @@ func (p *Proxy) Close() error {
 		if p.cfg.Streams != nil {
 			_ = p.cfg.Streams.Close()
 		}
-		p.links.close()
+		p.links.Close()
 		if p.responder != nil {
 			_ = p.responder.Close()
 		}
