@@ -161,10 +161,9 @@ func (p *Proxy) reply(conn net.Conn, offer []byte, last bool) []byte {
 	if last {
 		w.header.Set("Connection", "close")
 	}
-	out := fmt.Appendf(nil, "HTTP/1.1 %d %s\r\n", w.status, http.StatusText(w.status))
-	head := bytes.NewBuffer(out)
-	_ = w.header.Write(head)
-	return append(append(head.Bytes(), "\r\n"...), w.body.Bytes()...)
+	out := bytes.NewBuffer(fmt.Appendf(nil, "HTTP/1.1 %d %s\r\n", w.status, http.StatusText(w.status)))
+	_ = w.header.Write(out)
+	return append(append(out.Bytes(), "\r\n"...), w.body.Bytes()...)
 }
 
 // answerWriter takes what a responder answers.

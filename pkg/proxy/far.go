@@ -55,19 +55,16 @@ func (f *far) serve(ctx context.Context, x *streamer.Exchange) {
 		f.p.forwardMessage(ctx, &f.facts, x)
 		return
 	}
-	switch {
-	case c.kind == leave:
+	if c.kind == leave {
 		f.leave(x)
 		if s := f.opened(ctx); s != nil {
 			s.Lane(x.Lane()).Restart()
 		}
 		_ = x.Reply(ctx, &streamer.Message{})
-	default:
-		if l := f.lane(x.Lane()); l != nil {
-			l.serve(ctx, &c, x)
-		} else {
-			_ = x.Reply(ctx, streamer.NewMessage(line(ended), nil))
-		}
+	} else if l := f.lane(x.Lane()); l != nil {
+		l.serve(ctx, &c, x)
+	} else {
+		_ = x.Reply(ctx, streamer.NewMessage(line(ended), nil))
 	}
 }
 

@@ -7,7 +7,6 @@ import (
 	"io"
 	"net"
 	"net/http"
-	"strconv"
 
 	"github.com/hhfr/hhfr/internal/http1"
 	"github.com/hhfr/hhfr/internal/sock"
@@ -82,50 +81,35 @@ func (p *Proxy) exchange(
 }
 
 // send writes a request, whose head lacks what its body needs.
-func (p *Proxy) send(to net.Conn, method string, head []byte, from io.Reader) error {
+func (p *Proxy) send(to net.Conn, method string, head []byte, from io.Reader) (err error) {
 	conn := p.patient(to)
-	start, err := readUpTo(from, p.cfg.MaxBuffer)
-	if err != nil {
+	var start []byte
+	if from != nil {
+		if start, err = io.ReadAll(io.LimitReader(from, int64(p.cfg.MaxBuffer)+1)); err != nil {
+			return err
+		}
+	}
+	if len(start) <= p.cfg.MaxBuffer {
+		if len(start) > 0 || method != http.MethodGet {
+			head = fmt.Appendf(head, "Content-Length: %d\r\n", len(start))
+		}
+		_, err = conn.Write(append(http1.AppendEnd(head), start...))
 		return err
 	}
-	long := len(start) > p.cfg.MaxBuffer
-	switch {
-	case long:
-		head = append(head, "Transfer-Encoding: chunked\r\n"...)
-	case len(start) > 0 || method != http.MethodGet:
-		head = append(strconv.AppendInt(append(head, "Content-Length: "...), int64(len(start)), 10), "\r\n"...)
-	}
-	head = http1.AppendEnd(head)
-	if !long {
-		_, err = conn.Write(append(head, start...))
-		return err
-	}
+	head = http1.AppendEnd(append(head, "Transfer-Encoding: chunked\r\n"...))
 	if _, err = conn.Write(http1.AppendChunk(head, start)); err != nil {
 		return err
 	}
-	buf := make([]byte, sock.MinRead)
-	for {
-		n, err := from.Read(buf)
-		if _, bad := conn.Write(http1.AppendChunk(nil, buf[:n])); bad != nil {
-			return bad
-		}
-		if errors.Is(err, io.EOF) {
-			_, err = conn.Write(http1.AppendLastChunk(nil))
-			return err
-		}
-		if err != nil {
-			return err
-		}
+	if err = copyBody(chunks{conn}, from, nil); err == nil {
+		_, err = conn.Write(http1.AppendLastChunk(nil))
 	}
+	return err
 }
 
-// readUpTo reads a body until it ends, or has more than limit octets.
-func readUpTo(from io.Reader, limit int) ([]byte, error) {
-	if from == nil {
-		return nil, nil
-	}
-	return io.ReadAll(io.LimitReader(from, int64(limit)+1))
-}
+// chunks makes one of each write.
+type chunks struct{ to io.Writer }
+
+func (c chunks) Write(p []byte) (int, error) { return c.to.Write(http1.AppendChunk(nil, p)) }
 
 // entityReader reads the entity of an HTTP message from a source.
 type entityReader struct {

@@ -6,6 +6,7 @@
 package proxy
 
 import (
+	"cmp"
 	"context"
 	"crypto/tls"
 	"errors"
@@ -84,39 +85,20 @@ func (c Config) withDefaults() (Config, error) {
 	u := *c.Upstream
 	u.Fragment = ""
 	c.Upstream = &u
-	fill := func(d *time.Duration, standard time.Duration) {
-		if *d == 0 {
-			*d = standard
-		}
-	}
-	fill(&c.Timeout, DefaultTimeout)
-	fill(&c.Pause, DefaultPause)
-	fill(&c.Gather, DefaultGather)
-	fill(&c.Silence, DefaultSilence)
-	fill(&c.Idle, DefaultIdle)
-	fill(&c.Stall, DefaultStall)
-	fill(&c.RememberFor, negotiate.DefaultRememberFor)
-	if c.MaxConns == 0 {
-		c.MaxConns = DefaultMaxConns
-	}
-	if c.MaxBuffer == 0 {
-		c.MaxBuffer = DefaultMaxBuffer
-	}
+	c.Timeout = cmp.Or(c.Timeout, DefaultTimeout)
+	c.Pause, c.Gather = cmp.Or(c.Pause, DefaultPause), cmp.Or(c.Gather, DefaultGather)
+	c.Silence, c.Idle, c.Stall = cmp.Or(c.Silence, DefaultSilence), cmp.Or(c.Idle, DefaultIdle), cmp.Or(c.Stall, DefaultStall)
+	c.RememberFor = cmp.Or(c.RememberFor, negotiate.DefaultRememberFor)
+	c.MaxConns, c.MaxBuffer = cmp.Or(c.MaxConns, DefaultMaxConns), cmp.Or(c.MaxBuffer, DefaultMaxBuffer)
+	c.Stream.Limits.MaxExchanges = cmp.Or(c.Stream.Limits.MaxExchanges, maxFlight)
+	c.Stream.Limits.MaxMessage = endless
+	c.Clock = cmp.Or(c.Clock, clock.Real())
+	c.Log = cmp.Or(c.Log, slog.New(slog.DiscardHandler))
 	if c.Transports == nil {
 		c.Transports = map[string]streamer.Transport{"tcp": tcp.Transport{}}
 	}
-	if c.Stream.Limits.MaxExchanges == 0 {
-		c.Stream.Limits.MaxExchanges = maxFlight
-	}
-	c.Stream.Limits.MaxMessage = endless
 	if c.dial == nil {
 		c.dial = new(net.Dialer).DialContext
-	}
-	if c.Clock == nil {
-		c.Clock = clock.Real()
-	}
-	if c.Log == nil {
-		c.Log = slog.New(slog.DiscardHandler)
 	}
 	return c, nil
 }
