@@ -193,3 +193,52 @@ func unread(t *testing.T, clients int, size int, media string) int64 {
 func TestClientsThatReadNothing(t *testing.T) {
 	assert.Less(t, unread(t, 10, 20<<20, "text/plain"), int64(2*32<<20), "of both ends")
 }
+
+// TestRequestsCutShort: a client that is reset in the middle of a body does not look to the server like one
+// that has ended, whatever frames the body.
+func TestRequestsCutShort(t *testing.T) {
+	for _, framing := range []string{"Content-Length: 1000000", "Transfer-Encoding: chunked"} {
+		began, ended := make(chan struct{}), make(chan error, 1)
+		o := startOrigin(t, "127.0.0.1:0", func(c net.Conn) {
+			r := &requests{conn: c}
+			if h, err := r.head(); err != nil || string(h.Target()) != "/cut" {
+				return
+			}
+			for len(r.buf) < 4 {
+				_ = r.more()
+			}
+			close(began)
+			_, err := io.Copy(io.Discard, c)
+			ended <- err
+		})
+		near, _ := pair(t, o.url(), nil)
+		c := connect(t, near.url())
+		c.say("POST /cut HTTP/1.1\r\nHost: x\r\n" + framing + "\r\n\r\n400\r\n")
+		<-began
+		require.NoError(t, c.SetLinger(0))
+		require.NoError(t, c.Close())
+		assert.Error(t, <-ended, "%s: a reset", framing)
+	}
+}
+
+// TestTunnelWhoseServerEndsFirst: the end of one direction is not that of the other.
+func TestTunnelWhoseServerEndsFirst(t *testing.T) {
+	heard := make(chan string, 1)
+	o := startOrigin(t, "127.0.0.1:0", func(c net.Conn) {
+		r := &requests{conn: c}
+		if h, err := r.head(); err != nil || string(h.Target()) != "/ws" {
+			return // the offer
+		}
+		_, _ = io.WriteString(c, "HTTP/1.1 101 Switching\r\nUpgrade: raw\r\n\r\nhello")
+		_ = c.(*originConn).Conn.(*net.TCPConn).CloseWrite()
+		rest, _ := io.ReadAll(c)
+		heard <- string(rest)
+	})
+	near, _ := pair(t, o.url(), nil)
+	c := connect(t, near.url())
+	c.say("GET /ws HTTP/1.1\r\nHost: x\r\nConnection: upgrade\r\nUpgrade: raw\r\n\r\n")
+	assert.True(t, strings.HasSuffix(c.rest(), "hello"))
+	c.say("what the server still reads")
+	require.NoError(t, c.CloseWrite())
+	assert.Equal(t, "what the server still reads", <-heard)
+}

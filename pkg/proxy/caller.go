@@ -351,15 +351,12 @@ func (c *caller) begin(x *call, send func() error) {
 	}
 }
 
-// errClosing says that the connection is ending.
-var errClosing = &Error{Code: Closed, At: -1}
-
 // enter counts a call, unless the connection is about to be closed for want of calls.
 func (c *caller) enter() error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.closing {
-		return errClosing
+		return &Error{Code: Closed, At: -1}
 	}
 	c.begun++
 	c.p.calls.Add(1)

@@ -76,9 +76,11 @@ func (l *lane) call(ctx context.Context, c *control, x *streamer.Exchange) {
 	}
 	// A body that may stay open for long must not keep the handler where the upstream is gone.
 	sent := make(chan struct{})
+	up.sending.Add(1)
 	send := func() {
 		defer close(sent)
 		defer l.order.pass(x.Number())
+		defer up.sending.Add(-1)
 		l.send(up, c, x.Message())
 	}
 	if c.isLong() {
@@ -180,6 +182,9 @@ func (l *lane) drop() {
 // end closes the upstream connection and waits until nothing more is said of it.
 func (l *lane) end() {
 	if up := l.lose(); up != nil {
+		if up.isBusy() {
+			sock.Reset(up.in.Conn)
+		}
 		up.close()
 		<-up.done
 	}

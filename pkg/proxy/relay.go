@@ -5,6 +5,7 @@ import (
 	"errors"
 	"io"
 	"sync"
+	"sync/atomic"
 
 	"github.com/hhfr/hhfr/internal/http1"
 	"github.com/hhfr/hhfr/internal/sock"
@@ -20,6 +21,8 @@ type upstream struct {
 
 	p    *Proxy
 	once sync.Once // it gives back its place
+
+	sending atomic.Int32 // requests that are being written
 
 	mu    sync.Mutex
 	calls []*served          // that have no whole reply yet
@@ -74,12 +77,18 @@ func (up *upstream) front() *served {
 	return up.calls[0]
 }
 
-// answered ends the call that waited longest.
-func (up *upstream) answered() {
+// answer takes the call out that waited longest: its reply is about to be whole.
+func (up *upstream) answer() {
 	up.mu.Lock()
 	defer up.mu.Unlock()
-	close(up.calls[0].done)
 	up.calls = up.calls[1:]
+}
+
+// isBusy reports whether a request is not through, or has no reply: whoever leaves now broke off.
+func (up *upstream) isBusy() bool {
+	up.mu.Lock()
+	defer up.mu.Unlock()
+	return len(up.calls) > 0 || up.sending.Load() > 0
 }
 
 // relay gives the replies of an upstream connection back, and tells how it ended.
@@ -123,21 +132,21 @@ func (up *upstream) unasked() error {
 func (l *lane) reply(up *upstream, s *served) error {
 	in, cfg := up.in, &l.f.p.cfg
 	if s.method == "" {
-		return l.raw(up, s)
+		return l.stream(up, s, line(tunnel), nil, false)
 	}
 	h, n, st, err := readHead(up.ctx, in, 0, cfg.Pause, true)
 	switch {
 	case st == stateEnded:
 		return err
 	case st != stateWhole:
-		return l.raw(up, s)
+		return l.stream(up, s, line(tunnel), nil, false)
 	case h.Status()/100 == 1 && h.Status() != 101:
 		in.Take(n)
 		return s.x.Interim(s.ctx, &streamer.Message{Head: withHead(h.Octets, "\n")})
 	}
 	f, err := http1.ReplyFraming(&h, s.method)
 	if err != nil {
-		return l.raw(up, s)
+		return l.stream(up, s, line(tunnel), nil, false)
 	}
 	there := in.Peek()[n:]
 	switch {
@@ -150,7 +159,7 @@ func (l *lane) reply(up *upstream, s *served) error {
 		case stateWhole:
 			return l.whole(up, s, n, withHead(h.Octets, g.line()), g.entity, g.octets)
 		case stateOdd:
-			return l.raw(up, s)
+			return l.stream(up, s, line(tunnel), nil, false)
 		}
 		in.Take(n)
 		return l.stream(up, s, withHead(h.Octets, restLine), http1.NewBody(f), false)
@@ -164,17 +173,11 @@ func (l *lane) reply(up *upstream, s *served) error {
 
 // whole replies with what is there as a whole.
 func (l *lane) whole(up *upstream, s *served, n int, head, entity []byte, octets int) error {
-	if err := s.x.Reply(s.ctx, streamer.NewMessage(head, entity)); err != nil {
-		return err
-	}
+	up.answer()
+	defer close(s.done)
+	err := s.x.Reply(s.ctx, streamer.NewMessage(head, entity))
 	up.in.Take(n + octets)
-	up.answered()
-	return nil
-}
-
-// raw replies with all that comes until the connection ends, as it comes.
-func (l *lane) raw(up *upstream, s *served) error {
-	return l.stream(up, s, line(tunnel), nil, false)
+	return err
 }
 
 // stream replies with a body as it comes, until b says that this is all; nil: until the connection ends.
@@ -193,8 +196,9 @@ func (l *lane) stream(up *upstream, s *served, head []byte, b *http1.Body, xml b
 	if err != nil {
 		l.lose() // before the near end can know
 	}
+	up.answer()
+	defer close(s.done)
 	endWriter(w, err)
-	up.answered()
 	return err
 }
 
