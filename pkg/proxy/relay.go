@@ -155,10 +155,10 @@ func (l *lane) reply(up *upstream, s *served) error {
 	case f.Kind == http1.Chunked:
 		g, st, release := l.f.p.gather(up.ctx, in, n, &h, f)
 		defer release()
-		switch st {
-		case stateWhole:
+		if st == stateWhole {
 			return l.whole(up, s, n, withHead(h.Octets, g.line()), g.entity, g.octets)
-		case stateOdd:
+		}
+		if st == stateOdd {
 			return l.stream(up, s, line(tunnel), nil, false)
 		}
 		in.Take(n)
