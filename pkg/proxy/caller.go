@@ -205,41 +205,66 @@ func (c *caller) request(h *http1.Head, n int) bool {
 	if slices.Contains(h.Tokens("Expect"), "100-continue") && f.Kind != http1.NoBody && (f.Kind != http1.Length || f.Length > 0) {
 		return c.expecting(h, n, f)
 	}
-	g, st, release, _ := c.p.gather(c.reading, c.in, n, f)
+	g, st, release, _ := c.p.gather(c.reading, c.in, n, f, false)
 	defer release()
 	switch {
 	case st == stateWhole && takes(c.l.stream, int64(len(g.entity))):
+		give, ok := c.l.carries(int64(n + g.octets))
+		if !ok {
+			break
+		}
 		raw := append(bytes.Clone(h.Octets), g.raw...)
-		x := c.begin(h, raw, &streamer.Message{Head: withHead(h.Octets, whole, g.line(f)), Body: bytes.NewReader(g.entity)})
+		m := &streamer.Message{Head: withHead(h.Octets, whole, g.line(f)), Body: bytes.NewReader(g.entity)}
+		x := c.begin(h, raw, m, give)
 		if x.err != nil {
 			return false
 		}
 		c.in.take(n + g.octets)
 		release()
 		return c.goesOn(h, x)
-	case st == stateFull && f.Kind == http1.Length && takes(c.l.stream, f.Length):
-		return c.long(h, n, f.Length)
 	case c.reading.Err() != nil:
 		return false
 	}
 	release()
-	x := c.begin(h, bytes.Clone(h.Octets), &streamer.Message{Head: withHead(h.Octets, headOnly, nil)})
+	x := c.headAlone(h, n)
+	return x != nil && c.pieces(x, http1.NewBody(f))
+}
+
+// headAlone begins a call whose body follows. Nil: there is no next one; a head that there is no
+// room for goes in a tunnel, with all behind it.
+func (c *caller) headAlone(h *http1.Head, n int) *call {
+	give, ok := func() {}, true
+	if n > shortHead {
+		give, ok = c.l.carries(int64(n))
+	}
+	if !ok {
+		c.tunnel()
+		return nil
+	}
+	x := c.begin(h, bytes.Clone(h.Octets), &streamer.Message{Head: withHead(h.Octets, headOnly, nil)}, give)
 	if x.err != nil {
-		return false
+		return nil
 	}
 	c.in.take(n)
-	return c.pieces(x, http1.NewBody(f))
+	return x
 }
 
 // begin begins a call. Whether it could be is told by its err, and by what the writer makes of it.
-func (c *caller) begin(h *http1.Head, raw []byte, m *streamer.Message) *call {
+// replied is called once its reply comes, or will not.
+func (c *caller) begin(h *http1.Head, raw []byte, m *streamer.Message, replied func()) *call {
 	x := &call{method: string(h.Method()), raw: raw, decided: make(chan struct{})}
 	if x.err = c.enter(); x.err != nil {
+		replied()
 		return x
 	}
-	var pending *streamer.Pending
-	if pending, x.err = c.lane.Begin(c.ctx, m); x.err == nil {
-		x.reply = pending.Reply
+	pending, err := c.lane.Begin(c.ctx, m)
+	if x.err = err; err != nil {
+		replied()
+	} else {
+		x.reply = func(ctx context.Context) (*streamer.Message, error) {
+			defer replied()
+			return pending.Reply(ctx)
+		}
 	}
 	c.put(x)
 	return x
@@ -313,28 +338,4 @@ func (c *caller) goesOn(h *http1.Head, x *call) bool {
 		c.cancel()
 	}
 	return false
-}
-
-// long sends a request that is too long to hold, as it comes.
-func (c *caller) long(h *http1.Head, n int, length int64) bool {
-	c.in.take(n)
-	r := newLengthReader(c.reading, c.in, length)
-	x := &call{method: string(h.Method()), decided: make(chan struct{})}
-	if c.enter() != nil {
-		return false
-	}
-	pending, err := c.lane.Open(c.ctx, &streamer.Message{Head: withHead(h.Octets, whole, []byte{'\n'}), Body: r})
-	x.reply = func(ctx context.Context) (*streamer.Message, error) {
-		if err != nil {
-			return nil, err
-		}
-		return pending.Reply(ctx)
-	}
-	c.put(x)
-	select {
-	case <-r.done:
-		return r.left == 0
-	case <-c.reading.Done():
-		return false
-	}
 }

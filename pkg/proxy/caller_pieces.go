@@ -11,11 +11,10 @@ import (
 
 // expecting sends the head of a request whose client waits for a word before it sends the body.
 func (c *caller) expecting(h *http1.Head, n int, f http1.Framing) bool {
-	x := c.begin(h, bytes.Clone(h.Octets), &streamer.Message{Head: withHead(h.Octets, headOnly, nil)})
-	if x.err != nil {
+	x := c.headAlone(h, n)
+	if x == nil {
 		return false
 	}
-	c.in.take(n)
 	data, err := c.in.wait(c.reading, 0, 0)
 	if c.reading.Err() != nil {
 		return false
@@ -33,7 +32,7 @@ func (c *caller) expecting(h *http1.Head, n int, f http1.Framing) bool {
 		c.tunnel()
 		return false
 	}
-	g, st, release, _ := c.p.gather(c.reading, c.in, 0, f)
+	g, st, release, _ := c.p.gather(c.reading, c.in, 0, f, false)
 	if st == stateWhole && takes(c.l.stream, int64(len(g.entity))) {
 		ok := c.ack(c.lane.Begin(c.ctx, &streamer.Message{Head: append(line(body), g.line(f)...), Body: bytes.NewReader(g.entity)}))
 		release()

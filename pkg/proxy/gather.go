@@ -60,12 +60,17 @@ type gathered struct {
 	parts  []http1.FramingPart
 }
 
-// gather waits for a whole body behind the head of skip octets. One whose length nobody says is waited for beyond MaxBuffer, too, while few others are. The caller has
-// release called when it has done with what was gathered.
-func (p *Proxy) gather(ctx context.Context, in *inlet, skip int, f http1.Framing) (g gathered, st state, release func(), err error) {
+// gather waits for a whole body behind the head of skip octets, beyond MaxBuffer, too, while few
+// others are waited for so. goesOn: one that says how long it is and is longer than MaxBuffer is not
+// waited for, since it can go as it comes. The caller has release called when it has done with what
+// was gathered.
+func (p *Proxy) gather(
+	ctx context.Context, in *inlet, skip int, f http1.Framing, goesOn bool,
+) (g gathered, st state, release func(), err error) {
 	release = func() {}
 	g, st, err = gather(ctx, in, skip, f, p.cfg.MaxBuffer, p.cfg.Pause)
-	if st != stateFull || f.Kind == http1.Length || p.cfg.MaxBuffer >= maxWhole || !p.long.enter(maxLong) {
+	needless := f.Kind == http1.Length && (goesOn || f.Length > maxWhole) || p.cfg.MaxBuffer >= maxWhole
+	if st != stateFull || needless || !p.long.enter(maxLong) {
 		return g, st, release, err
 	}
 	in.allow(maxWhole + 2*maxHeadOctets)

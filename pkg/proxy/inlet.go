@@ -46,7 +46,7 @@ func (in *inlet) pump() {
 	for {
 		n, err := in.conn.Read(scratch)
 		in.mu.Lock()
-		in.buf = append(in.buf, scratch[:n]...)
+		in.appendLocked(scratch[:n])
 		in.err = err
 		in.changeLocked()
 		for in.err == nil && len(in.buf)-in.at >= in.max {
@@ -63,6 +63,16 @@ func (in *inlet) pump() {
 			return
 		}
 	}
+}
+
+// appendLocked adds octets. What is taken is left behind where there is no room for them, or a
+// connection that is never taken to its end would keep several times max.
+func (in *inlet) appendLocked(b []byte) {
+	if in.at > 0 && len(in.buf)+len(b) > cap(in.buf) {
+		rest := in.buf[in.at:] // not moved: somebody may look at it
+		in.buf, in.at = append(make([]byte, 0, len(rest)+max(len(b), len(rest)/2)), rest...), 0
+	}
+	in.buf = append(in.buf, b...)
 }
 
 func (in *inlet) changeLocked() {

@@ -28,7 +28,7 @@ const (
 	// maxWhole is the longest body that travels as one message, in octets; longer ones go in pieces that wait for who takes them, since an end must queue a message
 	// that its client or server takes slowly.
 	maxWhole = 16 << 20
-	// maxLong is how many bodies that do not say how long they are may be held beyond MaxBuffer at once, each up to maxWhole: chunked replies of some megabytes are common,
+	// maxLong is how many bodies may be held beyond MaxBuffer at once, each up to maxWhole: chunked replies of some megabytes are common,
 	// and cost most where they go as text.
 	maxLong = 4
 
@@ -51,6 +51,13 @@ const (
 	window = 4
 	// pipelined is how many requests of one connection are under way at once: little, since each may have a reply of maxWhole that the client does not take.
 	pipelined = 4
+	// roomOfWaiting is which part of the room that the other end states (64 MiB) calls may take that
+	// wait for their replies: of half of it, which is what a stream gives to others than the oldest,
+	// the rest is for what is replied to at once.
+	roomOfWaiting = 3
+	// shortHead is a head that goes in any case, in octets: as many as there may be exchanges under
+	// way do not fill the room.
+	shortHead = 2 << 10
 	// lingers is how long a connection that is closed in order is still read from, so that its last octets are not lost to a reset.
 	lingers = time.Second
 	// halfOpen is how long a client may still send after the upstream has ended its direction.

@@ -2,6 +2,7 @@ package proxy
 
 import (
 	"context"
+	"math"
 	"net/http"
 	"slices"
 	"sync"
@@ -21,6 +22,8 @@ type link struct {
 	callers map[uint64]*caller
 	free    []uint64
 	highest uint64
+
+	waiting load
 
 	over   chan struct{} // closed when its stream takes no further call
 	retire func()        // closes over
@@ -110,6 +113,14 @@ func (l *link) enter() (number uint64, ok bool) {
 	}
 	l.highest++ // lane 0 is for messages of ends that speak for themselves
 	return l.highest, true
+}
+
+// carries takes what a call of so many octets needs until it is replied to; give gives that back.
+func (l *link) carries(octets int64) (give func(), ok bool) {
+	if !l.waiting.take(octets, int64(min(l.stream.Hello().Limits.MaxQueued, math.MaxInt64)/roomOfWaiting)) {
+		return nil, false
+	}
+	return sync.OnceFunc(func() { l.waiting.give(octets) }), true
 }
 
 // leave gives a lane back, once the far end knows that its client is gone.

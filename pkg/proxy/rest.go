@@ -133,7 +133,7 @@ func (r *rest) reply(ctx context.Context, x *streamer.Exchange) {
 		r.deliver(ctx, x, switched, h.Octets)
 		return
 	}
-	g, st, release, err := r.l.f.p.gather(ctx, in, n, f)
+	g, st, release, err := r.l.f.p.gather(ctx, in, n, f, true)
 	defer release()
 	stream := r.l.f.opened(ctx)
 	if stream == nil {

@@ -41,3 +41,29 @@ func (u *underway) wait(ctx context.Context) {
 	u.mu.Unlock()
 	await(ctx, none)
 }
+
+// load counts the octets of calls that wait for their replies, over all connections of a link. They
+// take of the room that the other end of the stream has for all of it, and without bound they would
+// take it all: some clients whose server is slow, or who do not send on, would stop all others. The
+// zero value counts none.
+type load struct {
+	mu sync.Mutex
+	n  int64
+}
+
+// take counts n octets more, unless they would be more than max then.
+func (l *load) take(n, max int64) bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.n+n > max {
+		return false
+	}
+	l.n += n
+	return true
+}
+
+func (l *load) give(n int64) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.n -= n
+}
