@@ -53,7 +53,15 @@ func (e *exchanges) lane(n uint64) *Lane {
 func (e *exchanges) drained() bool {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	return e.closing && e.running == 0 && len(e.calls) == 0
+	if !e.closing || e.running > 0 || len(e.calls) > 0 {
+		return false
+	}
+	for _, x := range e.served {
+		if x.oneway && x.ended {
+			return false // its sender needs credit to come to its end
+		}
+	}
+	return true
 }
 
 // began has the reply of a request expected, which is about to be written.
@@ -156,6 +164,9 @@ func (e *exchanges) whole(in *inbound) {
 	if in.x != nil && in.x.oneway {
 		e.uncountLocked(in.x)
 		delete(e.served, in.key)
+		if e.closing {
+			e.s.queue.wakeWriter()
+		}
 	}
 	if in.call != nil && !in.interim && !in.call.over {
 		e.overLocked(in.call)

@@ -75,7 +75,7 @@ type request struct {
 func (l *Lane) Call(ctx context.Context, m *Message) (*Message, error) {
 	var p *Pending
 	var err error
-	if inMemory(m.Body) {
+	if l.s.fitsWindow(m.Body) {
 		p, err = l.Begin(ctx, m)
 	} else {
 		p, err = l.open(ctx, m)

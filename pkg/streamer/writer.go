@@ -202,7 +202,7 @@ func (w *writer) turn(t turn) {
 	if w.restAt.IsZero() && p.first && p.last {
 		w.restAt = w.now.Add(memoryIdle)
 	}
-	if cost := w.note(out, p.first, p.last); cost > p.cost() {
+	if cost := w.note(out, p.first, p.last); cost != p.cost() {
 		w.s.queue.charge(out, cost-p.cost())
 	}
 	if p.last && w.s.queue.whole(out) {
