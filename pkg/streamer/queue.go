@@ -192,7 +192,7 @@ func (q *queue) lost(out *outbound) error {
 	case out != nil && out.dropped != nil:
 		return out.dropped
 	case q.hasEnded():
-		return q.ended.took(Unsent)
+		return q.ended.took(fate(out != nil && out.begun))
 	}
 	return nil
 }
@@ -203,6 +203,14 @@ func (q *queue) drop(out *outbound, why *Error, code frame.CancelCode) bool {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	return q.dropLocked(out, why, code)
+}
+
+// giveUp drops a message as [queue.drop] does, for a reason that may depend on whether any of it was written.
+func (q *queue) giveUp(out *outbound, why func(begun bool) *Error, code frame.CancelCode) (own *Error, dropped bool) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	own = why(out.begun)
+	return own, q.dropLocked(out, own, code)
 }
 
 // refuse drops a message that is on its way and that the peer does not want; it is false if there is none.
@@ -276,6 +284,16 @@ func (q *queue) sayLocked(c control) bool {
 	q.control.push(c)
 	q.wakeWriter()
 	return true
+}
+
+// restart has what follows on a lane build on nothing before.
+func (q *queue) restart(l *Lane) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	if !l.lost {
+		l.lost = true
+		q.sayLocked(control{restart: l})
+	}
 }
 
 // push queues an item that is none of a message's.
@@ -377,6 +395,9 @@ func (q *queue) next(t *task) bool {
 	switch {
 	case q.control.len() > 0:
 		t.step, t.control = stepControl, q.control.pop()
+		if l := t.control.restart; l != nil {
+			l.lost = false
+		}
 	case q.acks.len() > 0:
 		t.step, t.ack = stepAck, q.acks.pop()
 		q.gate.release(int64(len(t.ack)))
