@@ -159,7 +159,11 @@ func (x *Exchange) end() (next *Exchange) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	x.ended = true
-	x.in.fail(errBodyClosed)
+	if x.oneway {
+		x.in.drop()
+	} else {
+		x.in.fail(errBodyClosed)
+	}
 	if !x.oneway && x.out == nil && x.gone == nil {
 		e.say(frame.Cancel{Message: x.in.key, Refused: true, Code: frame.Failed})
 		e.endLocked(x, &Error{Code: Failed})
@@ -205,6 +209,9 @@ func (e *exchanges) endLocked(x *Exchange, why *Error) {
 	x.gone = why
 	e.uncountLocked(x)
 	delete(e.served, x.in.key)
+	if e.closing {
+		e.s.queue.wakeWriter()
+	}
 	if !x.replied && x.cancel != nil {
 		x.cancel()
 	}

@@ -53,7 +53,15 @@ func (e *exchanges) lane(n uint64) *Lane {
 func (e *exchanges) drained() bool {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	return e.closing && e.running == 0 && len(e.calls) == 0
+	if !e.closing || e.running > 0 || len(e.calls) > 0 {
+		return false
+	}
+	for _, x := range e.served {
+		if x.oneway && x.ended {
+			return false // its sender needs credit to come to its end
+		}
+	}
+	return true
 }
 
 // began has the reply of a request expected, which is about to be written.
@@ -156,6 +164,9 @@ func (e *exchanges) whole(in *inbound) {
 	if in.x != nil && in.x.oneway {
 		e.uncountLocked(in.x)
 		delete(e.served, in.key)
+		if e.closing {
+			e.s.queue.wakeWriter()
+		}
 	}
 	if in.call != nil && !in.interim && !in.call.over {
 		e.overLocked(in.call)
@@ -238,16 +249,17 @@ func (e *exchanges) refused(f frame.Cancel) error {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	l := e.lanes[request.Lane]
+	if f.Code == frame.Unprocessed {
+		e.lostLane(l, request, f.Message.Reply)
+	}
 	switch {
 	case !f.Message.Reply && l != nil && l.placed:
 		return why
 	case f.Message.Reply:
 		if x := e.served[request]; x != nil {
-			e.lostLane(f, l)
 			e.endLocked(x, why)
 		}
 	case e.calls[request] != nil:
-		e.lostLane(f, l)
 		e.failLocked(e.calls[request], why)
 	case e.s.queue.refuse(request, why), l == nil || !e.s.queue.has(l, request.Exchange):
 	case len(e.refusals) >= maxRefusals:
@@ -261,15 +273,16 @@ func (e *exchanges) refused(f frame.Cancel) error {
 	return nil
 }
 
-// lostLane has a lane's memory dropped, as the peer may not know what a message it did not process
-// left there.
-func (e *exchanges) lostLane(f frame.Cancel, l *Lane) {
-	if f.Code == frame.Unprocessed {
-		if l == nil {
-			l = &Lane{s: e.s, number: f.Message.Lane}
-		}
-		e.s.queue.say(control{restart: l})
+// lostLane has what follows on a lane build on nothing before, as the peer may not know what a message
+// that it did not process left there.
+func (e *exchanges) lostLane(l *Lane, request frame.Key, reply bool) {
+	switch {
+	case reply && e.served[request] == nil, !reply && (l == nil || !e.s.queue.has(l, request.Exchange)):
+		return
+	case l == nil:
+		l = &Lane{s: e.s, number: request.Lane}
 	}
+	e.s.queue.restart(l)
 }
 
 // abandon ends a call from this side: the request is given up, or the reply refused, as the case may
@@ -313,11 +326,13 @@ func (e *exchanges) failLocked(c *call, why *Error) {
 	}
 }
 
-// failCall ends a call whose request was dropped.
+// failCall ends a call whose request was dropped, unless its reply is whole.
 func (e *exchanges) failCall(c *call, why *Error) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	e.failLocked(c, why)
+	if !c.over {
+		e.failLocked(c, why)
+	}
 }
 
 // overLocked forgets a call whose reply is whole, or will not be.

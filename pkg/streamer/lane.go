@@ -14,6 +14,7 @@ type Lane struct {
 	s      *Stream
 	number uint64
 	last   uint64 // the exchange begun last; under queue.mu
+	lost   bool   // a restart is queued, since the peer lost what it remembered; under queue.mu
 	placed bool   // messages of a sequence go here; under exchanges.mu
 }
 
@@ -48,6 +49,9 @@ func (c *call) wakeLocked() {
 	}
 }
 
+// taken reports whether somebody has the reply that counts.
+func (c *call) taken() bool { return c.reading != nil && !c.reading.interim }
+
 func (c *call) failRepliesLocked(e *Error) {
 	for _, in := range c.replies {
 		in.fail(e)
@@ -75,7 +79,7 @@ type request struct {
 func (l *Lane) Call(ctx context.Context, m *Message) (*Message, error) {
 	var p *Pending
 	var err error
-	if inMemory(m.Body) {
+	if l.s.fitsWindow(m.Body) {
 		p, err = l.Begin(ctx, m)
 	} else {
 		p, err = l.open(ctx, m)
@@ -262,7 +266,7 @@ func (p *Pending) Next(ctx context.Context) (*Message, error) {
 func (c *call) next(ctx context.Context) (*inbound, error) {
 	e := &c.out.s.exchanges
 	e.mu.Lock()
-	for len(c.replies) == 0 && c.err == nil {
+	for len(c.replies) == 0 && c.err == nil && !c.taken() {
 		if c.wait == nil {
 			c.wait = make(chan struct{})
 		}
@@ -276,8 +280,12 @@ func (c *call) next(ctx context.Context) (*inbound, error) {
 		e.mu.Lock()
 	}
 	defer e.mu.Unlock()
-	if len(c.replies) == 0 {
+	switch {
+	case len(c.replies) > 0:
+	case c.err != nil:
 		return nil, c.err
+	default:
+		return nil, &Error{Code: NoReply, Err: errors.New("the reply was taken")}
 	}
 	in := c.replies[0]
 	c.replies, c.reading = c.replies[1:], in

@@ -24,7 +24,8 @@ type outbound struct {
 	// Below: under queue.mu.
 	pieces  fifo[piece]
 	space   [1]piece      // what most messages need
-	credit  int64         // content that the peer takes; the last piece may go beyond
+	credit  int64         // content that the peer takes beside what waits; the last piece may go beyond
+	waiting int64         // what the pieces that wait cost
 	granted chan struct{} // closed when there is more; made by who waits
 	inRing  bool
 	begun   bool // its first piece went to the writer, and not in vain
@@ -39,6 +40,9 @@ func (out *outbound) wakeLocked() {
 		out.granted = nil
 	}
 }
+
+// mayGo reports whether the peer takes the next piece: as it counts, nothing that waits was sent.
+func (out *outbound) mayGo() bool { return out.credit+out.waiting > 0 }
 
 // fate is what the end of the stream makes of a message that is on its way.
 func fate(begun bool) Code {

@@ -99,15 +99,21 @@ func (q *queue) put(ctx context.Context, out *outbound, p piece) error {
 		return err
 	}
 	out.pieces.push(p)
+	out.waiting += cost
 	if out.queued != nil && p.first {
 		close(out.queued)
 	}
+	q.enterRingLocked(out)
+	return nil
+}
+
+// enterRingLocked has a message wait for its turn.
+func (q *queue) enterRingLocked(out *outbound) {
 	if !out.inRing {
 		out.inRing = true
 		q.ring.push(turn{out: out})
 	}
 	q.wakeWriter()
-	return nil
 }
 
 // takeCredit waits until the peer takes more of a message (docs/wire-format.md, section 5.3).
@@ -136,10 +142,23 @@ func (q *queue) grant(w frame.Window) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	if out := q.begun[w.Message]; out != nil {
-		out.credit = min(out.credit+bounded(w.Octets), 1<<62)
-		out.wakeLocked()
+		q.creditLocked(out, bounded(w.Octets))
 	}
 }
+
+// creditLocked adds to the credit of a message, which goes on if it waits for that.
+func (q *queue) creditLocked(out *outbound, more int64) {
+	out.credit = min(out.credit, maxCredit) + min(more, maxCredit)
+	if out.credit > 0 {
+		out.wakeLocked()
+	}
+	if out.pieces.len() > 0 && out.mayGo() {
+		q.enterRingLocked(out)
+	}
+}
+
+// maxCredit is as good as any credit above it.
+const maxCredit = 1 << 60
 
 // await waits for ready, for a message or, with nil, for what is none.
 func (q *queue) await(ctx context.Context, out *outbound, ready <-chan struct{}) error {
@@ -173,7 +192,7 @@ func (q *queue) lost(out *outbound) error {
 	case out != nil && out.dropped != nil:
 		return out.dropped
 	case q.hasEnded():
-		return q.ended.took(Unsent)
+		return q.ended.took(fate(out != nil && out.begun))
 	}
 	return nil
 }
@@ -184,6 +203,14 @@ func (q *queue) drop(out *outbound, why *Error, code frame.CancelCode) bool {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	return q.dropLocked(out, why, code)
+}
+
+// giveUp drops a message as [queue.drop] does, for a reason that may depend on whether any of it was written.
+func (q *queue) giveUp(out *outbound, why func(begun bool) *Error, code frame.CancelCode) (own *Error, dropped bool) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	own = why(out.begun)
+	return own, q.dropLocked(out, own, code)
 }
 
 // refuse drops a message that is on its way and that the peer does not want; it is false if there is none.
@@ -221,7 +248,7 @@ func (q *queue) dropLocked(out *outbound, why *Error, code frame.CancelCode) boo
 	}
 	for out.pieces.len() > 0 {
 		p := out.pieces.pop()
-		q.gate.release(p.cost())
+		q.leaveGate(&p)
 	}
 	q.endLocked(out)
 	if out.begun && !q.hasEnded() {
@@ -257,6 +284,16 @@ func (q *queue) sayLocked(c control) bool {
 	q.control.push(c)
 	q.wakeWriter()
 	return true
+}
+
+// restart has what follows on a lane build on nothing before.
+func (q *queue) restart(l *Lane) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	if !l.lost {
+		l.lost = true
+		q.sayLocked(control{restart: l})
+	}
 }
 
 // push queues an item that is none of a message's.
@@ -358,6 +395,9 @@ func (q *queue) next(t *task) bool {
 	switch {
 	case q.control.len() > 0:
 		t.step, t.control = stepControl, q.control.pop()
+		if l := t.control.restart; l != nil {
+			l.lost = false
+		}
 	case q.acks.len() > 0:
 		t.step, t.ack = stepAck, q.acks.pop()
 		q.gate.release(int64(len(t.ack)))
@@ -381,12 +421,28 @@ func (q *queue) close() bool {
 	return q.said
 }
 
-// front is the piece of a message whose turn it is, if that is still wanted.
+// leaveGate lets others in for a piece.
+func (q *queue) leaveGate(p *piece) {
+	if !p.outside {
+		p.outside = true
+		q.gate.release(p.cost())
+	}
+}
+
+// front is the piece of a message whose turn it is, if that is still wanted, and the peer takes it: what went as
+// text before may have cost more than was reckoned. Pieces that wait for credit are in nobody's way.
 func (q *queue) front(out *outbound) (piece, bool) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	if out.pieces.len() == 0 {
 		out.inRing = false
+		return piece{}, false
+	}
+	if !out.mayGo() {
+		out.inRing = false
+		for i := out.pieces.head; i < len(out.pieces.items); i++ {
+			q.leaveGate(&out.pieces.items[i])
+		}
 		return piece{}, false
 	}
 	return *out.pieces.front(), true
@@ -402,7 +458,8 @@ func (q *queue) commit(t turn) (p piece, ok bool) {
 		return p, false
 	}
 	p = out.pieces.pop()
-	q.gate.release(p.cost())
+	out.waiting -= p.cost()
+	q.leaveGate(&p)
 	if !out.begun {
 		out.begun = true
 		if out.lane != nil {
@@ -417,11 +474,11 @@ func (q *queue) commit(t turn) (p piece, ok bool) {
 	return p, true
 }
 
-// charge takes credit that a piece cost beyond what was reckoned.
+// charge corrects the credit of a message by what a piece cost beyond what was reckoned, or below it.
 func (q *queue) charge(out *outbound, more int64) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	out.credit -= more
+	q.creditLocked(out, -more)
 }
 
 // whole is called when the last of a message is written; it is false if it was dropped meanwhile.
@@ -472,6 +529,7 @@ type piece struct {
 	first, last bool // of the message
 	flush       bool
 	settled     int64
+	outside     bool // it takes no room at the gate any more
 }
 
 // pieceCost is what a fragment costs of its message's credit beside its content (docs/wire-format.md, section 5.3).

@@ -202,11 +202,15 @@ func (w *writer) turn(t turn) {
 	if w.restAt.IsZero() && p.first && p.last {
 		w.restAt = w.now.Add(memoryIdle)
 	}
-	if cost := w.note(out, p.first, p.last); cost > p.cost() {
+	if cost := w.note(out, p.first, p.last); cost != p.cost() {
 		w.s.queue.charge(out, cost-p.cost())
 	}
-	if p.last && w.s.queue.whole(out) {
+	switch {
+	case !p.last:
+	case w.s.queue.whole(out):
 		out.over(nil)
+	case out.call != nil: // it was given up while it was written as a whole: its reply is not wanted
+		w.s.exchanges.say(frame.Cancel{Message: replyTo(out.message.Key), Refused: true, Code: frame.Aborted})
 	}
 }
 
