@@ -194,7 +194,7 @@ func (e *exchanges) replied(out *outbound, dropped *Error) {
 		e.refuseRestLocked(x)
 		return
 	}
-	if _, begun, _ := e.s.queue.state(out); x.gone == nil && !begun {
+	if _, begun, _ := out.state(); x.gone == nil && !begun {
 		e.say(frame.Cancel{Message: x.in.key, Refused: true, Code: frame.Failed})
 	}
 	e.endLocked(x, dropped)

@@ -132,7 +132,7 @@ func (e *exchanges) expect(m *wire.Message) error {
 		if len(c.replies) >= maxInterims {
 			e.refuseLocked(in, frame.Busy, &Error{Code: Busy, Err: errors.New("nobody reads the replies before")})
 		}
-	case l == nil || !e.s.queue.has(l, m.Exchange) || c != nil:
+	case l == nil || !l.has(m.Exchange) || c != nil:
 		return fmt.Errorf("%s answers nothing", m.Key)
 	default:
 		in.err = &Error{Code: Aborted}
@@ -261,7 +261,7 @@ func (e *exchanges) refused(f frame.Cancel) error {
 		}
 	case e.calls[request] != nil:
 		e.failLocked(e.calls[request], why)
-	case e.s.queue.refuse(request, why), l == nil || !e.s.queue.has(l, request.Exchange):
+	case e.s.queue.refuse(request, why), l == nil || !l.has(request.Exchange):
 	case len(e.refusals) >= maxRefusals:
 		e.refusedMore = true
 	default:
@@ -277,7 +277,7 @@ func (e *exchanges) refused(f frame.Cancel) error {
 // that it did not process left there.
 func (e *exchanges) lostLane(l *Lane, request frame.Key, reply bool) {
 	switch {
-	case reply && e.served[request] == nil, !reply && (l == nil || !e.s.queue.has(l, request.Exchange)):
+	case reply && e.served[request] == nil, !reply && (l == nil || !l.has(request.Exchange)):
 		return
 	case l == nil:
 		l = &Lane{s: e.s, number: request.Lane}
@@ -303,7 +303,7 @@ func (e *exchanges) abandon(c *call, err error, free bool) error {
 	if !errors.As(err, &own) {
 		own = &Error{Code: Aborted, Err: err}
 	}
-	if key, _, whole := e.s.queue.state(c.out); whole {
+	if key, _, whole := c.out.state(); whole {
 		e.say(frame.Cancel{Message: replyTo(key), Refused: true, Code: frame.Aborted})
 	}
 	e.failLocked(c, own)
@@ -338,7 +338,7 @@ func (e *exchanges) failCall(c *call, why *Error) {
 // overLocked forgets a call whose reply is whole, or will not be.
 func (e *exchanges) overLocked(c *call) {
 	c.over = true
-	key, _, _ := e.s.queue.state(c.out)
+	key, _, _ := c.out.state()
 	if e.calls[key] == c {
 		delete(e.calls, key)
 		if len(e.calls) == 0 {
@@ -364,7 +364,7 @@ func (e *exchanges) deafen(why *Error) {
 		}
 	}
 	for _, c := range e.calls {
-		_, begun, _ := e.s.queue.state(c.out)
+		_, begun, _ := c.out.state()
 		e.failLocked(c, why.took(fate(begun)))
 	}
 }

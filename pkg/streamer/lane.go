@@ -21,6 +21,14 @@ type Lane struct {
 // Number is the lane's number.
 func (l *Lane) Number() uint64 { return l.number }
 
+// has reports whether the lane has had an exchange of this number.
+func (l *Lane) has(exchange uint64) bool {
+	q := l.s.queue
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	return exchange > 0 && exchange <= l.last
+}
+
 // Restart gives the lane to another client or principal: nothing that is sent on it from now on builds
 // on what was sent before, so that lengths tell the one nothing of the other. Each end restarts what
 // it sends itself.

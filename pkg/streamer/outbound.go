@@ -3,6 +3,7 @@ package streamer
 import (
 	"sync/atomic"
 
+	"github.com/hhfr/hhfr/pkg/streamer/frame"
 	"github.com/hhfr/hhfr/pkg/streamer/wire"
 )
 
@@ -50,6 +51,14 @@ func fate(begun bool) Code {
 		return FateUnknown
 	}
 	return Unsent
+}
+
+// state tells how far a message has come, and its key once it is begun.
+func (out *outbound) state() (key frame.Key, begun, whole bool) {
+	q := out.s.queue
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	return out.message.Key, out.begun, out.whole
 }
 
 // over is called once when the message is whole, or was dropped; nobody holds a lock.

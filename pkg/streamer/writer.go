@@ -180,7 +180,7 @@ func (w *writer) turn(t turn) {
 		return
 	}
 	out := t.out
-	p, ok := w.s.queue.front(out)
+	p, ok := out.front()
 	if !ok || w.waits(t, &p) {
 		return
 	}
@@ -203,11 +203,11 @@ func (w *writer) turn(t turn) {
 		w.restAt = w.now.Add(memoryIdle)
 	}
 	if cost := w.note(out, p.first, p.last); cost != p.cost() {
-		w.s.queue.charge(out, cost-p.cost())
+		out.charge(cost - p.cost())
 	}
 	switch {
 	case !p.last:
-	case w.s.queue.whole(out):
+	case out.end():
 		out.over(nil)
 	case out.call != nil: // it was given up while it was written as a whole: its reply is not wanted
 		w.s.exchanges.say(frame.Cancel{Message: replyTo(out.message.Key), Refused: true, Code: frame.Aborted})
@@ -220,7 +220,7 @@ func (w *writer) flush(out *outbound, settled int64) {
 		w.s.fail(&Error{Code: Internal, Err: err})
 		return
 	}
-	w.s.queue.charge(out, w.note(out, false, false))
+	out.charge(w.note(out, false, false))
 }
 
 // waits writes what must stand before a piece, and reports whether that takes a while: its message is
