@@ -27,6 +27,7 @@ type Exchange struct {
 
 	// Below: under exchanges.mu.
 	out     *outbound // the reply, once it was begun
+	interim *outbound // the last reply before it
 	ended   bool      // the handler returned
 	replied bool      // the reply is whole
 	gone    *Error    // nobody waits for a reply
@@ -74,7 +75,8 @@ func (x *Exchange) Respond(ctx context.Context, head []byte, length int64) (*Wri
 }
 
 // Interim sends a reply before the one that counts, as HTTP has them with the statuses 1xx, and
-// returns when it is written. Errors are those of [Exchange.Reply].
+// returns when it is written. It is given up when it is not by the end of ctx; one of more content than
+// the peer's window is too long. Errors are those of [Exchange.Reply]; others may follow.
 func (x *Exchange) Interim(ctx context.Context, m *Message) error {
 	out, err := x.begin(true)
 	if err != nil {
@@ -84,7 +86,16 @@ func (x *Exchange) Interim(ctx context.Context, m *Message) error {
 	if err := x.s.sendAll(ctx, out, m); err != nil {
 		return err
 	}
-	return x.s.queue.await(ctx, out, out.written)
+	err = x.s.queue.await(ctx, out, out.written)
+	own := (*Error)(nil)
+	if err == nil || errors.As(err, &own) {
+		return err
+	}
+	own = &Error{Code: Aborted, Err: err}
+	if !x.s.queue.drop(out, own, frame.Aborted) { // it is over meanwhile
+		return nil
+	}
+	return own
 }
 
 // begin lets a reply in, if one is still wanted.
@@ -107,6 +118,7 @@ func (x *Exchange) begin(interim bool) (*outbound, error) {
 	}
 	if interim {
 		out.written = make(chan struct{})
+		x.interim = out
 	} else {
 		x.out = out
 	}
@@ -215,8 +227,10 @@ func (e *exchanges) endLocked(x *Exchange, why *Error) {
 	if !x.replied && x.cancel != nil {
 		x.cancel()
 	}
-	if x.out != nil {
-		e.s.queue.drop(x.out, why, frame.Aborted)
+	for _, out := range [...]*outbound{x.interim, x.out} {
+		if out != nil {
+			e.s.queue.drop(out, why, frame.Aborted)
+		}
 	}
 }
 

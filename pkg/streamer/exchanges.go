@@ -235,7 +235,7 @@ func (e *exchanges) gaveUpLocked(in *inbound, why *Error) {
 		e.uncountLocked(in.x)
 		e.endLocked(in.x, why)
 	}
-	if in.call != nil {
+	if in.call != nil && !in.interim {
 		e.failLocked(in.call, why)
 	}
 }

@@ -149,9 +149,10 @@ func (in *inbound) take() (segment, error) {
 	return g, nil
 }
 
-// grantLocked counts what was read, and gives the sender credit for it now and then.
+// grantLocked counts what was read, and gives the sender credit for it now and then; not for an interim
+// reply: the next one might get it, which has the same key.
 func (in *inbound) grantLocked(read int64) {
-	if in.read += read; !in.whole && in.read >= in.s.cfg.Limits.Window/2 {
+	if in.read += read; !in.whole && !in.interim && in.read >= in.s.cfg.Limits.Window/2 {
 		push(in.s.queue, &in.s.queue.grants, frame.Window{Message: in.key, Octets: uint64(in.read)})
 		in.credit += in.read
 		in.read = 0

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 
 	"github.com/hhfr/hhfr/pkg/streamer/frame"
 )
@@ -237,23 +238,28 @@ func (p *Pending) Reply(ctx context.Context) (*Message, error) {
 		if err != nil || !m.Interim {
 			return m, err
 		}
-		if _, err := m.ReadAll(maxInterim); err != nil {
+		_ = m.Body.(io.Closer).Close()
+	}
+}
+
+// Next waits for the next reply: those with Message.Interim come before the one that counts, and must
+// be read to their end or closed before the next. One that is given up before its head is there is
+// passed over. Errors are those of [Pending.Reply]; behind the reply that counts, NoReply.
+func (p *Pending) Next(ctx context.Context) (*Message, error) {
+	for {
+		in, err := p.c.next(ctx)
+		if err != nil {
 			return nil, err
+		}
+		if m, err := p.open(ctx, in); err == nil || !in.interim {
+			return m, err
 		}
 	}
 }
 
-// maxInterim is the longest body of an interim reply that is passed over, in bytes.
-const maxInterim = 64 << 10
-
-// Next waits for the next reply: those with Message.Interim come before the one that counts, and must
-// be read to their end or closed before the next. Errors are those of [Pending.Reply].
-func (p *Pending) Next(ctx context.Context) (*Message, error) {
+// open gives a reply once its head is there.
+func (p *Pending) open(ctx context.Context, in *inbound) (*Message, error) {
 	c := p.c
-	in, err := c.next(ctx)
-	if err != nil {
-		return nil, err
-	}
 	e := &c.out.s.exchanges
 	b := &body{in: in}
 	if !in.interim {

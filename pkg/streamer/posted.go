@@ -42,12 +42,12 @@ func (p *Posted) Err() error {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	q.mu.Lock()
-	dropped, begun, whole := out.dropped, out.begun, out.whole
+	dropped, begun, whole, key := out.dropped, out.begun, out.whole, out.message.Key
 	q.mu.Unlock()
 	if dropped != nil {
 		return dropped
 	}
-	if refused := e.refusals[out.message.Key]; refused != nil && begun {
+	if refused := e.refusals[key]; refused != nil && begun {
 		return refused
 	}
 	select {

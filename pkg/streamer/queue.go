@@ -121,6 +121,9 @@ func (q *queue) takeCredit(ctx context.Context, out *outbound, cost int64) error
 	for {
 		q.mu.Lock()
 		err, granted := q.lost(out), out.credit > 0
+		if err == nil && !granted && out.message.Interim {
+			err = &Error{Code: TooLarge, Err: errors.New("interim reply is longer than the peer's window")}
+		}
 		if granted && err == nil {
 			out.credit -= cost
 		} else if err == nil && out.granted == nil {

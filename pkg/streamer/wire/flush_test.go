@@ -97,3 +97,34 @@ func TestFlushesAndCancelsOnALaneThatWaits(t *testing.T) {
 		assert.Len(t, p.r.messages, 1)
 	}
 }
+
+// The example of docs/wire-format.md, section 5.5.
+func TestFlushOfTheExample(t *testing.T) {
+	p := newPair(t, wire.EncoderConfig{}, allStages)
+	by := p.learn("<a><b>one</b><c>two</c></a>")
+	p.announce(by)
+	m := wire.Outgoing{Key: frame.Key{Lane: 1, Exchange: 1}}
+	var s shape.Splitter
+	s.Reset(by, 4096, false, func(text bool, content []byte) error {
+		body := wire.Part{There: true, First: !m.Begun(), Program: by, Text: text, Content: content}
+		return p.enc.Data(&m, &wire.Part{}, &body, false, p.now)
+	})
+	for i, step := range []struct {
+		writes          string
+		settled         int64
+		before, flushed string // what the reader has before the flush frame, and behind it
+	}{
+		{"<a><b>17</b>", 4, "<a><b>17", "<a><b>17</b>"},
+		{"<c>", 7, "<a><b>17</b>", "<a><b>17</b><c>"},
+		{"x", 0, "<a><b>17</b><c>x", "<a><b>17</b><c>x"},
+	} {
+		require.NoError(t, s.Write([]byte(step.writes)))
+		settled, err := s.Flush(true)
+		require.NoError(t, err)
+		assert.Equal(t, step.settled, settled, i)
+		require.NoError(t, p.deliver())
+		assert.Equal(t, step.before, string(p.r.messages[0].body), i)
+		require.NoError(t, p.enc.Flush(&m, settled, p.now))
+		assert.Equal(t, step.flushed, string(p.arrive().body), i)
+	}
+}
