@@ -10,7 +10,7 @@ LINT_VERSION := v2.15.0
 LINT := bin/golangci-lint-$(LINT_VERSION)
 SOAKTIME ?= 60m
 
-.PHONY: help build demo test race lint fuzz bench compare cross arm interop soak check
+.PHONY: help build demo test race lint fuzz bench compare cross arm interop soak figures check
 
 help: ## list the targets
 	@grep -E '^[a-z]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):.*## (.*)/\1	\2/' | expand -t 12
@@ -60,5 +60,8 @@ interop: ## against other people's programs (tshark, curl, xmllint, python, gSOA
 
 soak: ## long runs: leaks, drift, stuck exchanges
 	scripts/tagged.sh soak Soak $(SOAKTIME)
+
+figures: ## sizes, checks and hand-overs, as docs/architecture.md has them
+	scripts/figures.sh
 
 check: lint race cross fuzz ## what must hold before a change goes in

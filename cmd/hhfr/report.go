@@ -44,7 +44,7 @@ type messageReport struct {
 	Wire       int64           `json:"wire_octets"`                   // on the wire: the message's data frames, or its HTTP message
 	BodyOctets int64           `json:"body_octets"`                   // of the envelope
 	HeadOctets int             `json:"head_octets"`                   // of the HTTP head; 0: the default one (negotiation.md)
-	Control    string          `json:"control,omitempty"`             // what it is for between two proxies, beside the HTTP messages of their ends: poll, lane end and so on
+	Control    string          `json:"control,omitempty"`             // what it is for between two proxies, beside the HTTP messages of their ends: tunnel, lane end and so on
 	State      string          `json:"state"`                         // verified, unverified, withdrawn, incomplete, cancelled or undecodable
 	Why        string          `json:"why,omitempty"`                 // more about the state, for people
 	Lacks      string          `json:"lacks_shape,omitempty"`         // URI of the shape that is missing

@@ -81,6 +81,7 @@ var plan = map[string]row{
 	"internal/resolve":  {floor: base, third: []string{"golang.org/x/net/dns/dnsmessage"}},
 	"internal/link":     {floor: 0}, // it waits on internal/clock
 	"internal/accept":   {floor: 0}, // so does it
+	"internal/sock":     {floor: 0}, // and it
 	"internal/facing":   {floor: 3}, // it drives pkg/wsrm
 	"internal/workload": {floor: base},
 	"internal/shared":   {floor: base},

@@ -179,7 +179,7 @@ func (o *opening) proxy(ctx context.Context, upstream string, store ctxstore.Sto
 	if err != nil {
 		return nil, err
 	}
-	cfg := proxy.Config{Upstream: u, Store: store, Coders: coders(store), Transports: transports, Clock: o.clock, Timeout: patience, Silence: patience, Pause: patience, Idle: patience}
+	cfg := proxy.Config{Upstream: u, Store: store, Coders: coders(store), Transports: transports, Clock: o.clock, Timeout: patience, Silence: patience, Pause: patience, Gather: patience, Idle: patience}
 	if cfg.Listen, err = listen(ctx); err != nil {
 		return nil, err
 	}

@@ -10,25 +10,25 @@ import (
 	"sync"
 
 	"github.com/hhfr/hhfr/internal/http1"
+	"github.com/hhfr/hhfr/internal/sock"
 	"github.com/hhfr/hhfr/pkg/streamer"
 )
 
-// caller is one client connection at the near end of a lane. One goroutine reads requests and begins exchanges, another writes the replies in the order of the requests.
+// caller is one client connection at the near end of a lane. One goroutine reads requests and begins
+// exchanges, another writes the replies in the order of the requests.
 type caller struct {
 	p      *Proxy
 	l      *link
 	number uint64
 	lane   *streamer.Lane
-	in     *inlet
+	in     *sock.Source
 	ctx    context.Context
 	cancel context.CancelFunc
-	// reading ends with ctx, or when the writer takes the inlet over.
+	// reading ends with ctx, or when the writer takes the source over.
 	reading context.Context
 	halt    context.CancelFunc
 	calls   chan *call
-	over    chan upstreamEnd    // holds one: what came last
-	acks    []*streamer.Pending // the reader's only
-	polls   []*streamer.Pending // the writer's only
+	over    chan upstreamEnd // holds one: what came last
 
 	mu       sync.Mutex
 	begun    uint64 // calls begun on the lane
@@ -36,58 +36,33 @@ type caller struct {
 	closing  bool   // no further call is begun
 }
 
-// call is a request that waits for its reply, or where the replies of a tunnel begin.
+// call is a request that waits for its reply, or what begins a tunnel.
 type call struct {
-	tunnel bool
-	method string
-	reply  func(context.Context) (*streamer.Message, error)
-	err    error // it was not begun
+	method  string // empty: a tunnel
+	raw     []byte // all that was taken of the client for it, where that is kept
+	pending *streamer.Pending
+	err     error // it was not begun: what was to be sent lies in the source still
 
-	mu      sync.Mutex
-	raw     []byte // all that was taken of the client for it, as long as that is known
-	final   bool   // its reply is on its way to the client, and is no interim one
-	interim bool   // an interim reply went to the client
-
-	decided chan struct{} // closed when it is known whether the connection becomes a tunnel
-	becomes bool          // it does; good once decided is closed
+	// decide ends undecided: the reply that counts is there, so it is known whether the connection is a tunnel.
+	undecided context.Context
+	decide    context.CancelFunc
+	becomes   bool // it is; good once undecided has ended
+	interim   bool // an interim reply went to the client; the writer's only
 }
 
-// decide notes by the kind of a delivered reply whether the connection becomes a tunnel.
-func (x *call) decide(k kind) {
-	x.mu.Lock()
-	defer x.mu.Unlock()
-	x.raw = nil
-	if k == interim {
-		x.interim = true
-		return
-	}
-	if !x.final && x.decided != nil {
-		x.becomes = k == switched
-		close(x.decided)
-	}
-	x.final = true
-}
-
-// untilClose tells whether a reply with this head goes on until its connection ends, so that nothing may come behind it.
-func (x *call) untilClose(head []byte) bool {
-	h, _, err := http1.ParseHead(head, maxHeadPart)
-	if err != nil {
-		return false
-	}
-	f, err := http1.ReplyFraming(&h, x.method)
-	return err == nil && f.Kind == http1.UntilClose
-}
-
-// upstreamEnd is the far end's word that the upstream has closed.
+// upstreamEnd is why the connection is to end once no call is under way.
 type upstreamEnd struct {
 	broken bool
-	idle   bool // it was this end that waited too long
+	idle   bool // it was this end that waited too long, so only if that is so by now
 	calls  uint64
 	octets []byte
 }
 
-func newCaller(p *Proxy, l *link, number uint64, in *inlet) *caller {
-	c := &caller{p: p, l: l, number: number, lane: l.stream.Lane(number), in: in, calls: make(chan *call, pipelined), over: make(chan upstreamEnd, 1)}
+func newCaller(p *Proxy, l *link, number uint64, in *sock.Source) *caller {
+	c := &caller{
+		p: p, l: l, number: number, lane: l.stream.Lane(number), in: in,
+		calls: make(chan *call, pipelined), over: make(chan upstreamEnd, 1),
+	}
 	c.ctx, c.cancel = context.WithCancel(p.ctx)
 	c.reading, c.halt = context.WithCancel(c.ctx)
 	return c
@@ -98,24 +73,20 @@ func (c *caller) run() {
 	c.l.take(c.number, c)
 	var reader sync.WaitGroup
 	reader.Go(func() {
+		defer close(c.calls)
 		c.read()
-		close(c.calls)
-		c.settle()
 	})
 	inOrder := c.write()
-	for _, p := range c.polls {
-		_ = c.acked(p)
-	}
 	c.cancel()
 	for x := range c.calls { // the reader ends now, and must not wait for a place
 		_ = c.giveUp(x)
 	}
 	reader.Wait()
-	c.p.calls.end(int(c.begun - c.finished)) // nobody changes them any more
+	c.p.calls.Add(-int64(c.begun - c.finished)) // nobody changes them any more
 	if inOrder {
-		finish(c.p.ctx, c.in)
+		sock.Finish(c.p.ctx, c.in)
 	} else {
-		reset(c.in.conn)
+		sock.Reset(c.in.Conn)
 	}
 	c.l.take(c.number, nil)
 	c.p.wait.Go(c.leave)
@@ -131,16 +102,20 @@ func (c *caller) hasCalled() bool {
 
 // leave tells the far end, so that it closes the upstream, and gives the lane back.
 func (c *caller) leave() {
-	if !c.hasCalled() {
-		c.l.leave(c.number)
-		return
-	}
 	ctx, cancel := context.WithTimeout(c.p.ctx, farewell)
 	defer cancel()
-	if m, err := c.lane.Call(ctx, &streamer.Message{Head: line(leave)}); err == nil {
-		closeBody(m.Body)
+	if !c.hasCalled() || c.tell(ctx, leave) {
 		c.l.leave(c.number)
 	}
+}
+
+// tell says what has no bytes, and waits until the far end has taken that.
+func (c *caller) tell(ctx context.Context, k kind) bool {
+	m, err := c.lane.Call(ctx, &streamer.Message{Head: line(k)})
+	if err == nil {
+		closeBody(m.Body)
+	}
+	return err == nil
 }
 
 func closeBody(r io.Reader) {
@@ -179,14 +154,10 @@ func (c *caller) read() {
 			if !c.request(&h, n) {
 				return
 			}
-		case st == statePaused && len(c.in.peek()) == 0:
+		case st == statePaused && len(c.in.Peek()) == 0:
 			c.noteEnd(upstreamEnd{idle: true})
-		case st == stateEnded && len(c.in.peek()) == 0:
-			if !errors.Is(err, io.EOF) {
-				c.cancel()
-			} else if c.hasCalled() {
-				c.tell(shut, nil)
-			}
+		case st == stateEnded && len(c.in.Peek()) == 0:
+			c.clientEnded(err)
 			return
 		default:
 			c.tunnel()
@@ -195,72 +166,184 @@ func (c *caller) read() {
 	}
 }
 
-// request begins the exchange of one request whose head lies in the inlet; false: there is no next one.
+// clientEnded passes on that the client has ended its direction, or its connection.
+func (c *caller) clientEnded(err error) {
+	switch {
+	case !errors.Is(err, io.EOF):
+		c.cancel()
+	case c.hasCalled():
+		c.tell(c.ctx, shut)
+	}
+}
+
+// request begins the exchange of one request whose head lies in the source; false: there is no next one.
 func (c *caller) request(h *http1.Head, n int) bool {
 	f, err := http1.RequestFraming(h)
 	if err != nil {
 		c.tunnel()
 		return false
 	}
-	if slices.Contains(h.Tokens("Expect"), "100-continue") && f.Kind != http1.NoBody && (f.Kind != http1.Length || f.Length > 0) {
-		return c.expecting(h, n, f)
-	}
-	g, st, release, _ := c.p.gather(c.reading, c.in, n, f)
-	defer release()
+	_, upgrade := h.Get("Upgrade")
+	upgrade = upgrade || string(h.Method()) == http.MethodConnect
+	expects := f.Kind != http1.NoBody && slices.Contains(h.Tokens("Expect"), "100-continue")
+	x := c.newCall(string(h.Method()), upgrade || expects)
+	there := c.in.Peek()[n:]
 	switch {
-	case st == stateWhole && takes(c.l.stream, int64(len(g.entity))):
-		raw := append(bytes.Clone(h.Octets), g.raw...)
-		x := c.begin(h, raw, &streamer.Message{Head: withHead(h.Octets, whole, g.line(f)), Body: bytes.NewReader(g.entity)})
-		if x.err != nil {
-			return false
+	case upgrade:
+	case f.Kind == http1.NoBody:
+		return c.whole(x, h, n, "\n", nil, 0)
+	case f.Kind == http1.Length && f.Length <= int64(len(there)):
+		return c.whole(x, h, n, "\n", there[:f.Length], int(f.Length))
+	case expects:
+	case f.Kind == http1.Chunked:
+		g, st, release := c.p.gather(c.reading, c.in, n, h, f)
+		defer release()
+		if st == stateWhole {
+			return c.whole(x, h, n, g.line(), g.entity, g.octets)
 		}
-		c.in.take(n + g.octets)
-		release()
-		return c.goesOn(h, x)
-	case st == stateFull && f.Kind == http1.Length && takes(c.l.stream, f.Length):
-		return c.long(h, n, f.Length)
-	case c.reading.Err() != nil:
-		return false
 	}
-	release()
-	x := c.begin(h, bytes.Clone(h.Octets), &streamer.Message{Head: withHead(h.Octets, headOnly, nil)})
-	if x.err != nil {
-		return false
-	}
-	c.in.take(n)
-	return c.pieces(x, http1.NewBody(f))
+	return c.open(x, h, n, f, upgrade, expects)
 }
 
-// begin begins a call. Whether it could be is told by its err, and by what the writer makes of it.
-func (c *caller) begin(h *http1.Head, raw []byte, m *streamer.Message) *call {
-	x := &call{method: string(h.Method()), raw: raw, decided: make(chan struct{})}
-	if x.err = c.enter(); x.err != nil {
-		return x
+// newCall makes a call; waits: what comes behind it depends on its reply.
+func (c *caller) newCall(method string, waits bool) *call {
+	x := &call{method: method, undecided: c.reading, decide: func() {}}
+	if waits {
+		x.undecided, x.decide = context.WithCancel(c.reading)
 	}
-	var pending *streamer.Pending
-	if pending, x.err = c.lane.Begin(c.ctx, m); x.err == nil {
-		x.reply = pending.Reply
-	}
-	c.put(x)
 	return x
 }
 
-// errClosing says that the connection is ending.
-var errClosing = &Error{Code: Closed, At: -1}
-
-// enter counts a call, unless the connection is about to be closed for want of calls.
-func (c *caller) enter() error {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if c.closing {
-		return errClosing
+// whole begins a call whose body of so many raw bytes is there.
+func (c *caller) whole(x *call, h *http1.Head, n int, line string, entity []byte, octets int) bool {
+	head := withHead(h.Octets, line)
+	if len(entity) <= inlineBody {
+		raw := bytes.Clone(c.in.Peek()[:n+octets])
+		c.begin(x, func() (err error) {
+			if x.pending, err = c.lane.Begin(c.ctx, streamer.NewMessage(head, entity)); err == nil {
+				x.raw = raw
+				c.in.Take(len(raw))
+			}
+			return err
+		})
+		return x.err == nil
 	}
-	c.begun++
-	c.p.calls.begin()
-	return nil
+	w := c.start(x, head, entity[:inlineBody])
+	if w == nil {
+		return false
+	}
+	_, err := w.Write(entity[inlineBody:])
+	endWriter(w, err)
+	c.in.Take(n + octets)
+	return c.sent(err)
 }
 
-func (c *caller) put(x *call) {
+// open begins a call whose body goes out as it comes.
+func (c *caller) open(x *call, h *http1.Head, n int, f http1.Framing, upgrade, expects bool) bool {
+	line := "\n"
+	if upgrade || f.Kind == http1.Chunked {
+		line = restLine
+	}
+	w := c.start(x, withHead(h.Octets, line), nil)
+	if w == nil {
+		return false
+	}
+	c.in.Take(n)
+	if expects && !c.continues(x) {
+		_ = w.Close()
+		return c.behind()
+	}
+	err := stream(c.reading, c.in, w, http1.NewBody(f), line != restLine && isXML(h, nil))
+	if err == nil && upgrade {
+		return c.decided(x, w)
+	}
+	endWriter(w, err)
+	return c.sent(err)
+}
+
+// continues waits for the first of a body whose client waits for a word before it sends that. It is false
+// if the reply came without that word: what the client sends now may be the body all the same, or the next
+// request.
+func (c *caller) continues(x *call) bool {
+	_, _ = c.in.Wait(x.undecided, 0, 0)
+	return x.undecided.Err() == nil || c.reading.Err() != nil || x.interim
+}
+
+// behind passes on what comes where nobody can tell what it is.
+func (c *caller) behind() bool {
+	if data, err := c.in.Wait(c.reading, 0, 0); len(data) == 0 {
+		c.clientEnded(err)
+	} else {
+		c.tunnel()
+	}
+	return false
+}
+
+// decided waits, where a request may turn the connection into a tunnel, for what becomes of it. A client
+// that does not wait may speak HTTP or something else: what it says goes on as it is.
+func (c *caller) decided(x *call, w *streamer.Writer) bool {
+	if err := w.Flush(); err != nil {
+		return c.sent(errors.Join(errUntaken, err))
+	}
+	_, err := c.in.Wait(x.undecided, 0, 0)
+	switch {
+	case c.reading.Err() != nil:
+		w.Abort(err)
+		return false
+	case x.undecided.Err() != nil && x.becomes:
+		err = stream(c.reading, c.in, w, nil, false)
+		endWriter(w, err)
+		return c.sent(err)
+	case x.undecided.Err() != nil:
+		_ = w.Close()
+		return true
+	}
+	_ = w.Close()
+	return c.behind()
+}
+
+// sent goes on behind a body, by what became of it; false: there is no next request.
+func (c *caller) sent(err error) bool {
+	switch {
+	case err == nil:
+		return true
+	case errors.Is(err, errOdd):
+		c.tunnel()
+	case errors.Is(err, errUntaken):
+		c.p.cfg.Log.Debug("body not taken", "lane", c.number, "err", err)
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		c.noteEnd(upstreamEnd{calls: c.begun}) // behind the reply, if there is one
+	case c.reading.Err() == nil:
+		c.clientEnded(err)
+	}
+	return false
+}
+
+// start begins a call whose body is written, maybe with its first bytes, and says so to the far end at
+// once. It is nil if that could not be; what was to be sent lies in the source still.
+func (c *caller) start(x *call, head, first []byte) (w *streamer.Writer) {
+	c.begin(x, func() (err error) {
+		if x.pending, w, err = c.lane.Start(c.ctx, head, -1); err != nil {
+			return err
+		}
+		if _, err = w.Write(first); err == nil && len(first) == 0 {
+			err = w.Flush()
+		}
+		return err
+	})
+	if x.err != nil {
+		return nil
+	}
+	return w
+}
+
+// begin begins a call. Whether it could be is told by its err, and by what the writer makes of it.
+func (c *caller) begin(x *call, send func() error) {
+	if x.err = c.enter(); x.err != nil {
+		return
+	}
+	x.err = send()
 	select {
 	case c.calls <- x:
 	case <-c.ctx.Done():
@@ -268,73 +351,39 @@ func (c *caller) put(x *call) {
 	}
 }
 
-// giveUp ends a call that nobody waits for any more: a stream that ends waits for those that nobody gave up. The error is that of its outcome.
+// enter counts a call, unless the connection is about to be closed for want of calls.
+func (c *caller) enter() error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.closing {
+		return &Error{Code: Closed, At: -1}
+	}
+	c.begun++
+	c.p.calls.Add(1)
+	return nil
+}
+
+// giveUp ends a call that nobody waits for any more: a stream that ends waits for those that nobody gave
+// up. The error is that of its outcome.
 func (c *caller) giveUp(x *call) error {
-	if x.reply == nil {
+	if x.err != nil {
 		return x.err
 	}
-	m, err := x.reply(c.ctx)
+	m, err := x.pending.Reply(c.ctx)
 	if err == nil {
 		closeBody(m.Body)
 	}
 	return err
 }
 
-// goesOn waits, where a request may turn the connection into a tunnel, for what becomes of it. A client that does not wait may speak HTTP or something else: what it says goes on as
-// it is.
-func (c *caller) goesOn(h *http1.Head, x *call) bool {
-	if _, upgrade := h.Get("Upgrade"); !upgrade && string(h.Method()) != http.MethodConnect {
-		return true
+// tunnel sends all further bytes as they are, and has all further replies taken so.
+func (c *caller) tunnel() {
+	x := c.newCall("", false)
+	w := c.start(x, line(tunnel), nil)
+	if w == nil {
+		return
 	}
-	wait, stop := context.WithCancel(c.reading)
-	defer stop()
-	c.p.wait.Go(func() {
-		defer stop()
-		select {
-		case <-x.decided:
-		case <-wait.Done():
-		}
-	})
-	data, err := c.in.wait(wait, 0, 0)
-	select {
-	case <-x.decided:
-		if x.becomes {
-			c.relay()
-		}
-		return !x.becomes
-	default:
-	}
-	switch {
-	case len(data) > 0:
-		c.tunnel()
-	case errors.Is(err, io.EOF):
-		c.tell(shut, nil)
-	case c.reading.Err() == nil:
-		c.cancel()
-	}
-	return false
-}
-
-// long sends a request that is too long to hold, as it comes.
-func (c *caller) long(h *http1.Head, n int, length int64) bool {
-	c.in.take(n)
-	r := newLengthReader(c.reading, c.in, length)
-	x := &call{method: string(h.Method()), decided: make(chan struct{})}
-	if c.enter() != nil {
-		return false
-	}
-	pending, err := c.lane.Open(c.ctx, &streamer.Message{Head: withHead(h.Octets, whole, []byte{'\n'}), Body: r})
-	x.reply = func(ctx context.Context) (*streamer.Message, error) {
-		if err != nil {
-			return nil, err
-		}
-		return pending.Reply(ctx)
-	}
-	c.put(x)
-	select {
-	case <-r.done:
-		return r.left == 0
-	case <-c.reading.Done():
-		return false
-	}
+	err := stream(c.reading, c.in, w, nil, false)
+	endWriter(w, err)
+	c.sent(err)
 }

@@ -1,6 +1,7 @@
 package proxy
 
 import (
+	"bufio"
 	"bytes"
 	"context"
 	"crypto/tls"
@@ -8,12 +9,12 @@ import (
 	"fmt"
 	"net"
 	"net/http"
-	"net/url"
 	"slices"
 	"strconv"
 	"time"
 
 	"github.com/hhfr/hhfr/internal/http1"
+	"github.com/hhfr/hhfr/internal/sock"
 	"github.com/hhfr/hhfr/pkg/negotiate"
 	"github.com/hhfr/hhfr/pkg/soap"
 )
@@ -27,12 +28,11 @@ func (p *Proxy) serveClient(conn net.Conn) {
 		_ = conn.Close()
 		return
 	}
-	in := p.newInlet(conn)
-	in.start()
-	defer in.close()
+	in := p.newSource(conn)
+	defer func() { _ = in.Conn.Close() }()
 	// Who is in the middle of a reply when the proxy closes must not see an end in order: this ends the waiting, and who wrote ends the connection.
 	defer context.AfterFunc(p.ctx, func() { _ = conn.SetWriteDeadline(time.Unix(1, 0)) })()
-	if _, err := in.wait(p.ctx, 0, p.cfg.Silence); errors.Is(err, errPaused) {
+	if _, err := in.Wait(p.ctx, 0, p.cfg.Silence); errors.Is(err, sock.ErrPaused) {
 		p.plain(in, nil)
 		return
 	}
@@ -46,12 +46,12 @@ func (p *Proxy) serveClient(conn net.Conn) {
 			return
 		}
 		if last {
-			finish(p.ctx, in)
+			sock.Finish(p.ctx, in)
 			return
 		}
 		if answered {
 			// An end that makes offers keeps its connection, and may have nothing more to say on it.
-			if data, _ := in.wait(p.ctx, 0, p.cfg.Idle); len(data) == 0 {
+			if data, _ := in.Wait(p.ctx, 0, p.cfg.Idle); len(data) == 0 {
 				return
 			}
 		}
@@ -71,25 +71,24 @@ func (p *Proxy) handshake(conn *tls.Conn) bool {
 	var r tls.RecordHeaderError
 	if errors.As(err, &r) && r.Conn != nil && http1.IsToken(r.RecordHeader[:3]) { // a method; no record begins with a letter
 		_, _ = r.Conn.Write(errorReply(http.StatusBadRequest, "hhfr: this address takes https only"))
-		in := p.newInlet(r.Conn)
-		in.start()
-		finish(p.ctx, in)
-		in.close()
+		in := p.newSource(r.Conn)
+		sock.Finish(p.ctx, in)
+		_ = in.Conn.Close()
 	}
 	return false
 }
 
 // forward has a connection's octets go upstream, over a lane if there is a partner.
-func (p *Proxy) forward(in *inlet) {
-	l, err := p.links.get()
+func (p *Proxy) forward(in *sock.Source) {
+	l, err := p.links.Get()
 	if wrong := schemeError(err); wrong != nil {
-		if said, _ := in.wait(p.ctx, 0, p.cfg.Silence); http1.LooksLikeStart(said) {
+		if said, _ := in.Wait(p.ctx, 0, p.cfg.Silence); http1.LooksLikeStart(said) {
 			p.refuse(in, said, wrong)
 			return
 		}
 	}
 	if l == nil {
-		p.cfg.Log.Debug("plain", "peer", in.conn.RemoteAddr(), "why", err)
+		p.cfg.Log.Debug("plain", "peer", in.Conn.RemoteAddr(), "why", err)
 		p.plain(in, nil)
 		return
 	}
@@ -103,7 +102,7 @@ func (p *Proxy) forward(in *inlet) {
 
 // answer answers an offer if that is what the client says next; last: the client wants the
 // connection closed behind it (RFC 9112, section 9.6). An error ends the connection.
-func (p *Proxy) answer(in *inlet) (answered, last bool, _ error) {
+func (p *Proxy) answer(in *sock.Source) (answered, last bool, _ error) {
 	h, n, st, _ := readHead(p.ctx, in, 0, p.cfg.Pause, false)
 	if st != stateWhole || string(h.Method()) != http.MethodPost {
 		return false, false, nil
@@ -118,22 +117,20 @@ func (p *Proxy) answer(in *inlet) (answered, last bool, _ error) {
 	}
 	last = slices.Contains(h.Tokens("Connection"), "close") ||
 		string(h.Version()) == "HTTP/1.0" && !slices.Contains(h.Tokens("Connection"), "keep-alive")
-	reply := p.reply(in, &h, g.entity, last)
-	in.take(n + g.octets)
-	_, err = in.conn.Write(reply)
+	reply := p.reply(in.Conn, in.Peek()[:n+g.octets], last)
+	in.Take(n + g.octets)
+	_, err = in.Conn.Write(reply)
 	return true, last, err
 }
 
 // offer looks whether a body behind the head of skip octets is an offer, and if so gives all of it.
-func (p *Proxy) offer(in *inlet, skip int, f http1.Framing) (g gathered, _ bool) {
+func (p *Proxy) offer(in *sock.Source, skip int, f http1.Framing) (g gathered, _ bool) {
 	const look = 4 << 10 // negotiation.md, section 2
 	for limit := 512; ; limit *= 2 {
-		g, st, _ := gather(p.ctx, in, skip, f, limit, p.cfg.Pause)
+		g, st := gather(p.ctx, in, skip, f, limit, p.cfg.Pause)
 		start := g.entity
 		if st != stateWhole && !g.chunks {
-			if data, _ := in.wait(p.ctx, 0, 0); len(data) >= skip+g.octets {
-				start = data[skip : skip+g.octets]
-			}
+			start = in.Peek()[skip : skip+g.octets]
 		}
 		got := soap.Recognize(start[:min(len(start), look)])
 		switch {
@@ -148,39 +145,25 @@ func (p *Proxy) offer(in *inlet, skip int, f http1.Framing) (g gathered, _ bool)
 }
 
 // reply is the answer to an offer, as it goes to the client.
-func (p *Proxy) reply(in *inlet, h *http1.Head, entity []byte, last bool) []byte {
-	w := &answerWriter{header: http.Header{}, status: http.StatusOK}
-	target, err := url.ParseRequestURI(string(h.Target()))
-	if err != nil {
-		target = &url.URL{Path: "/"}
-	}
-	r, err := http.NewRequestWithContext(p.ctx, http.MethodPost, target.String(), bytes.NewReader(entity))
+func (p *Proxy) reply(conn net.Conn, offer []byte, last bool) []byte {
+	r, err := http.ReadRequest(bufio.NewReader(bytes.NewReader(offer)))
 	if err != nil {
 		return errorReply(http.StatusBadRequest, "no target of an offer")
 	}
-	r.RemoteAddr = in.conn.RemoteAddr().String()
-	if host, ok := h.Get("Host"); ok {
-		r.Host = string(host)
-	}
-	if _, ok := in.conn.(*tls.Conn); ok {
+	r.RemoteAddr = conn.RemoteAddr().String()
+	if _, ok := conn.(*tls.Conn); ok {
 		r.TLS = &tls.ConnectionState{}
 	}
-	p.offers.ServeHTTP(w, r)
-	out, err := http1.AppendStatusLine(nil, "HTTP/1.1", w.status, http.StatusText(w.status))
-	for _, name := range []string{"Content-Type", "Cache-Control"} {
-		if v := w.header.Get(name); v != "" && err == nil {
-			out, err = http1.AppendField(out, name, v)
-		}
-	}
-	if err != nil {
-		return errorReply(http.StatusInternalServerError, "the answer cannot be written")
-	}
+	w := &answerWriter{header: http.Header{}, status: http.StatusOK}
+	p.offers.ServeHTTP(w, r.WithContext(p.ctx))
+	w.header[proxyField] = []string{"1"}
+	w.header.Set("Content-Length", strconv.Itoa(w.body.Len()))
 	if last {
-		out = append(out, "Connection: close\r\n"...)
+		w.header.Set("Connection", "close")
 	}
-	out = append(out, proxyField+": 1\r\nContent-Length: "...)
-	out = append(strconv.AppendInt(out, int64(w.body.Len()), 10), "\r\n\r\n"...)
-	return append(out, w.body.Bytes()...)
+	out := bytes.NewBuffer(fmt.Appendf(nil, "HTTP/1.1 %d %s\r\n", w.status, http.StatusText(w.status)))
+	_ = w.header.Write(out)
+	return append(append(out.Bytes(), "\r\n"...), w.body.Bytes()...)
 }
 
 // answerWriter takes what a responder answers.

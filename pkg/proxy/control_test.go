@@ -51,11 +51,13 @@ var parts = []string{
 	"POST / HTTP/1.1\r\n\r\n", "POST / HTTP/1.1\r\n\r\n\n", "POST / HTTP/1.1\r\n\r\n=h\n", "POST / HTTP/1.1\r\n\r\n=h", "HTTP/1.1 200 OK\r\n\r\n=u\n",
 	"POST / HTTP/1.1\r\n\r\n=c:1*99999999999\n", "POST / HTTP/1.1\r\n\r\n=c:0\n", "POST / HTTP/1.1\r\n\r\n=c:-1\n", "POST / HTTP/1.1\r\n\r\n=c:1*1000000 1*1000000\n",
 	"POST / HTTP/1.1\r\n\r\n=f:AAAA\n", "POST / HTTP/1.1\r\n\r\n=f://///////8\n", "POST / HTTP/1.1\r\n\r\n=f:!\n", "POST / HTTP/1.1\r\n\r\n=g:1\n",
+	"=t\n", "=t", "=t:1\n", "=z\n", "=r\n", "POST / HTTP/1.1\r\n\r\n=r\n", "POST / HTTP/1.1\r\n\r\n=r", "HTTP/1.1 200 OK\r\n\r\n=r\n=r\n",
 }
 
 func TestHostileHeadParts(t *testing.T) {
 	for _, part := range parts {
-		if strings.HasSuffix(part, "*99999999999\n") || strings.Contains(part, ":-1") || strings.HasSuffix(part, "=g:1\n") || part == "=q\n" || part == "=" {
+		if strings.HasSuffix(part, "*99999999999\n") || strings.Contains(part, ":-1") || strings.HasSuffix(part, "=g:1\n") || strings.HasSuffix(part, "=h\n") ||
+			part == "=q\n" || part == "=" || part == "=p\n" || part == "=b\n" {
 			_, err := proxy.ReadHeadPart([]byte(part), []byte("entity"))
 			assert.ErrorIs(t, err, &proxy.Error{Code: proxy.Malformed}, "%q", part)
 		}

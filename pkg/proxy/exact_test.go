@@ -168,6 +168,21 @@ var scripts = []script{
 		c.say("\x00\x01\x02\x03")
 		return all + c.rest()
 	}},
+	{"upgrade, nobody waits", func(c net.Conn) {
+		r := &requests{conn: c}
+		if h, err := r.head(); err != nil || string(h.Target()) != "/ws" {
+			return
+		}
+		for len(r.buf) < 4 {
+			if r.more() != nil {
+				return
+			}
+		}
+		_, _ = c.Write(append([]byte("HTTP/1.1 101 Switching\r\nUpgrade: raw\r\n\r\n"), r.buf...))
+	}, func(c *client) string {
+		c.say("GET /ws HTTP/1.1\r\nHost: x\r\nConnection: upgrade\r\nUpgrade: raw\r\n\r\nraw!")
+		return c.rest()
+	}},
 	{"CONNECT", func(c net.Conn) {
 		r := &requests{conn: c}
 		if h, _ := r.head(); string(h.Method()) != "CONNECT" {

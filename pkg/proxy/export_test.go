@@ -1,6 +1,11 @@
 package proxy
 
-import "github.com/hhfr/hhfr/internal/http1"
+import (
+	"context"
+	"net"
+
+	"github.com/hhfr/hhfr/internal/http1"
+)
 
 // Reframe takes a raw chunked body apart as one end does, and puts it together as the other does, from nothing but the entity and the line that travels.
 func Reframe(raw []byte) (back, line []byte, ok bool) {
@@ -15,12 +20,12 @@ func Reframe(raw []byte) (back, line []byte, ok bool) {
 		return nil, nil, false
 	}
 	g.raw = raw[:g.octets]
-	line = g.line(f)
-	c, err := parse(withHead([]byte("POST / HTTP/1.1\r\n\r\n"), whole, line))
+	line = []byte(g.line())
+	c, err := parse(withHead([]byte("POST / HTTP/1.1\r\n\r\n"), g.line()))
 	if err != nil {
 		return nil, line, true
 	}
-	return append(c.framing.appendTo(nil, g.entity), raw[g.octets:]...), line, true
+	return append(c.framing.AppendTo(nil, g.entity), raw[g.octets:]...), line, true
 }
 
 // ReadHeadPart parses a hostile head part and puts a body together by it.
@@ -29,25 +34,26 @@ func ReadHeadPart(part, entity []byte) (octets int, err error) {
 	if err != nil {
 		return 0, err
 	}
-	return len(c.framing.appendTo(nil, entity)), nil
+	return len(c.framing.AppendTo(nil, entity)), nil
 }
 
 // OpensNoMore tells that no further session is opened.
 func (p *Proxy) OpensNoMore() bool {
-	p.links.mu.Lock()
-	defer p.links.mu.Unlock()
-	return p.links.closed
+	return p.links.IsClosed()
 }
 
 // LanesInUse is how many lanes of the live stream, as its near end, belong to a client.
 func (p *Proxy) LanesInUse() int {
-	p.links.mu.Lock()
-	defer p.links.mu.Unlock()
-	l := p.links.current
-	if l == nil || !l.alive() {
+	l, _ := p.links.Get()
+	if l == nil {
 		return 0
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return int(l.highest) - len(l.free)
+}
+
+// Dial has a proxy open connections to its upstream by this.
+func (c *Config) Dial(dial func(ctx context.Context, network, addr string) (net.Conn, error)) {
+	c.dial = dial
 }

@@ -17,9 +17,9 @@ type far struct {
 	// Once open is closed:
 	stream *streamer.Stream
 
-	mu    sync.Mutex
-	lanes map[uint64]*lane
-	tasks sync.WaitGroup // words about upstreams that have closed
+	mu     sync.Mutex
+	lanes  map[uint64]*lane
+	relays sync.WaitGroup
 }
 
 // serveStream serves a connection that came in where streams are accepted.
@@ -38,11 +38,8 @@ func (p *Proxy) serveStream(conn net.Conn) {
 	f.mu.Unlock()
 	for _, l := range lanes {
 		l.end()
-		l.mu.Lock()
-		p.calls.end(l.waiting) // the stream is over, and with it all that served the lane
-		l.mu.Unlock()
 	}
-	f.tasks.Wait()
+	f.relays.Wait()
 }
 
 // serve serves one exchange.
@@ -53,32 +50,32 @@ func (f *far) serve(ctx context.Context, x *streamer.Exchange) {
 		f.p.cfg.Log.Warn("message of the near proxy", "session", f.facts.Session.String(), "lane", x.Lane(), "err", err)
 		return // the stream says that it failed
 	case c.kind == none:
-		f.p.calls.begin()
-		defer f.p.calls.end(1)
+		f.p.calls.Add(1)
+		defer f.p.calls.Add(-1)
 		f.p.forwardMessage(ctx, &f.facts, x)
 		return
 	}
-	l := f.lane(x.Lane())
-	switch {
-	case l == nil:
-		_ = x.Reply(ctx, streamer.NewMessage(line(ended), nil))
-	case c.kind == leave:
-		l.leave(x.Number())
+	if c.kind == leave {
+		f.leave(x)
 		if s := f.opened(ctx); s != nil {
 			s.Lane(x.Lane()).Restart()
 		}
 		_ = x.Reply(ctx, &streamer.Message{})
-	default:
-		l.serve(ctx, c, x)
+	} else if l := f.lane(x.Lane()); l != nil {
+		l.serve(ctx, &c, x)
+	} else {
+		_ = x.Reply(ctx, streamer.NewMessage(line(ended), nil))
 	}
 }
 
 // opened waits for the stream; nil: ctx ended before.
 func (f *far) opened(ctx context.Context) *streamer.Stream {
-	if !await(ctx, f.open) {
+	select {
+	case <-f.open:
+		return f.stream
+	case <-ctx.Done():
 		return nil
 	}
-	return f.stream
 }
 
 // lane gives the lane of a number; nil beyond their limit, and when the stream is over.
@@ -87,8 +84,22 @@ func (f *far) lane(number uint64) *lane {
 	defer f.mu.Unlock()
 	l := f.lanes[number]
 	if l == nil && f.lanes != nil && len(f.lanes) < f.p.cfg.MaxConns {
-		l = newLane(f, number)
+		l = newLane(f, number, 1)
 		f.lanes[number] = l
 	}
 	return l
+}
+
+// leave ends the lane of a client whose last exchange this is, and makes it ready for another.
+func (f *far) leave(x *streamer.Exchange) {
+	f.mu.Lock()
+	l := f.lanes[x.Lane()]
+	if f.lanes != nil {
+		f.lanes[x.Lane()] = newLane(f, x.Lane(), x.Number()+1)
+	}
+	f.mu.Unlock()
+	if l != nil {
+		l.order.pass(x.Number())
+		l.end()
+	}
 }

@@ -9,6 +9,8 @@ import (
 	"time"
 
 	"github.com/hhfr/hhfr/internal/http1"
+	"github.com/hhfr/hhfr/internal/sock"
+	"github.com/hhfr/hhfr/pkg/streamer"
 )
 
 // state is what became of waiting for a part of a message.
@@ -22,13 +24,15 @@ const (
 	stateOdd          // not as HTTP has it
 )
 
-// readHead waits for a whole HTTP head and leaves it in the inlet; n octets belong to it. idle > 0 bounds the waiting for its first octet, pause that for
-// each further one.
-func readHead(ctx context.Context, in *inlet, idle, pause time.Duration, reply bool) (h http1.Head, n int, st state, err error) {
-	data, err := in.wait(ctx, 0, idle)
+// readHead waits for a whole HTTP head and leaves it in the source; n bytes belong to it. idle > 0 bounds
+// the waiting for its first byte, pause that for each further one.
+func readHead(
+	ctx context.Context, in *sock.Source, idle, pause time.Duration, reply bool,
+) (h http1.Head, n int, st state, err error) {
+	data, err := in.Wait(ctx, 0, idle)
 	for {
 		if len(data) == 0 {
-			if errors.Is(err, errPaused) {
+			if errors.Is(err, sock.ErrPaused) {
 				return h, 0, statePaused, err
 			}
 			return h, 0, stateEnded, err
@@ -41,75 +45,87 @@ func readHead(ctx context.Context, in *inlet, idle, pause time.Duration, reply b
 			return h, n, stateWhole, nil
 		case bad == nil, !errors.Is(bad, http1.ErrIncomplete):
 			return h, 0, stateOdd, bad
-		case errors.Is(err, errPaused):
+		case errors.Is(err, sock.ErrPaused):
 			return h, 0, statePaused, err
 		case err != nil:
 			return h, 0, stateEnded, err
 		}
-		data, err = in.wait(ctx, len(data), pause)
+		data, err = in.Wait(ctx, len(data), pause)
 	}
 }
 
-// gathered is as much of a body as was waited for; its octets lie in the inlet still.
+// gathered is as much of a body as was waited for; its bytes lie in the source still.
 type gathered struct {
 	body   *http1.Body
-	octets int    // raw octets seen
-	chunks bool   // the entity is not the raw octets
+	octets int // raw bytes seen
+	chunks bool
 	entity []byte // of them
-	raw    []byte
+	raw    []byte // all of them; good as long as what the source gave
 	parts  []http1.FramingPart
 }
 
-// gather waits for a whole body behind the head of skip octets. One whose length nobody says is waited for beyond MaxBuffer, too, while few others are. The caller has
-// release called when it has done with what was gathered.
-func (p *Proxy) gather(ctx context.Context, in *inlet, skip int, f http1.Framing) (g gathered, st state, release func(), err error) {
+// gather waits for a whole chunked body behind the head of skip bytes, if its shape is worth it: one that
+// is no XML, or pauses, goes on as it comes. One beyond MaxBuffer is waited for, too, while few others are.
+// The caller has release called when it is done with what was gathered.
+func (p *Proxy) gather(
+	ctx context.Context, in *sock.Source, skip int, h *http1.Head, f http1.Framing,
+) (g gathered, st state, release func()) {
 	release = func() {}
-	g, st, err = gather(ctx, in, skip, f, p.cfg.MaxBuffer, p.cfg.Pause)
-	if st != stateFull || f.Kind == http1.Length || p.cfg.MaxBuffer >= maxWhole || !p.long.enter(maxLong) {
-		return g, st, release, err
+	g, st = gather(ctx, in, skip, f, p.cfg.MaxBuffer, -1)
+	if (st == statePaused || st == stateFull) && !isXML(h, g.entity) {
+		return g, st, release
 	}
-	in.allow(maxWhole + 2*maxHeadOctets)
-	g, st, err = gather(ctx, in, skip, f, maxWhole, p.cfg.Pause)
-	return g, st, sync.OnceFunc(func() {
-		in.allow(p.cfg.MaxBuffer + 2*maxHeadOctets)
-		p.long.leave()
-	}), err
+	if st == statePaused {
+		g, st = gather(ctx, in, skip, f, p.cfg.MaxBuffer, p.cfg.Gather)
+	}
+	if st != stateFull || p.cfg.MaxBuffer >= maxWhole || !p.long.enter() {
+		return g, st, release
+	}
+	g, st = gather(ctx, in, skip, f, maxWhole, p.cfg.Gather)
+	return g, st, sync.OnceFunc(p.long.leave)
 }
 
-// gather waits for a whole body behind the head of skip octets, but for no more than limit octets, and not longer than pause from one octet to the next.
-func gather(ctx context.Context, in *inlet, skip int, f http1.Framing, limit int, pause time.Duration) (g gathered, st state, err error) {
+// isXML reports whether a body is XML, or may be, by its head and what there is of it.
+func isXML(h *http1.Head, entity []byte) bool {
+	if media, ok := h.Get("Content-Type"); ok {
+		media = bytes.ToLower(media)
+		return bytes.Contains(media, []byte("xml")) || bytes.HasPrefix(media, []byte("multipart/related"))
+	}
+	return bytes.HasPrefix(bytes.TrimLeft(entity, "\xEF\xBB\xBF \t\r\n"), []byte{'<'})
+}
+
+// gather waits for a whole body behind the head of skip bytes, but for no more than limit bytes, and not
+// longer than pause from one byte to the next.
+func gather(
+	ctx context.Context, in *sock.Source, skip int, f http1.Framing, limit int, pause time.Duration,
+) (g gathered, st state) {
 	g.body, g.chunks = http1.NewBody(f), f.Kind == http1.Chunked
 	g.body.Record()
-	var data []byte
 	for !g.body.Done() {
-		data, err = in.wait(ctx, skip+g.octets, pause)
+		data, err := in.Wait(ctx, skip+g.octets, pause)
 		if bad := g.feed(data[min(skip, len(data)):]); bad != nil {
-			return g, stateOdd, bad
+			return g, stateOdd
 		}
 		switch {
 		case g.body.Done():
-		case errors.Is(err, errPaused):
-			return g, statePaused, err
-		case errors.Is(err, io.EOF) && f.Kind == http1.UntilClose:
-			if err := g.body.Close(); err != nil {
-				return g, stateEnded, err
-			}
+		case errors.Is(err, sock.ErrPaused):
+			return g, statePaused
 		case err != nil:
-			return g, stateEnded, err
+			return g, stateEnded
 		case g.octets >= limit:
-			return g, stateFull, nil
+			return g, stateFull
 		}
 	}
-	var all bool
-	g.raw = bytes.Clone(data[min(skip, len(data)):min(skip+g.octets, len(data))])
+	g.raw = in.Peek()[skip : skip+g.octets]
 	if !g.chunks {
 		g.entity = g.raw
-		return g, stateWhole, nil
+		return g, stateWhole
 	}
+	var all bool
 	if g.parts, all = g.body.Framing(); !all {
-		return g, stateFull, nil
+		return g, stateFull
 	}
-	return g, stateWhole, nil
+	return g, stateWhole
 }
 
 // feed shows the body what of data it has not seen.
@@ -126,7 +142,10 @@ func (g *gathered) feed(data []byte) error {
 	return nil
 }
 
-// pass shows a body octets that are passed on as they are and says how many of them are its own.
+// line is how a body that was gathered whole was framed.
+func (g *gathered) line() string { return http1.ChunkingLine(g.raw, g.entity, g.parts) }
+
+// pass shows a body bytes that are passed on as they are and says how many of them are its own.
 func pass(b *http1.Body, data []byte) (n int, err error) {
 	for n < len(data) && !b.Done() {
 		_, k, err := b.Write(data[n:])
@@ -137,5 +156,77 @@ func pass(b *http1.Body, data []byte) (n int, err error) {
 	return n, nil
 }
 
-// framingOf is the framing line of a body that was gathered whole.
-func (g *gathered) line(f http1.Framing) []byte { return framingLine(f, g.raw, g.entity, g.parts) }
+var (
+	// errOdd is what [stream] returns at what is no HTTP.
+	errOdd = errors.New("no HTTP any more")
+	// errUntaken is what it returns when whoever is written to takes no more.
+	errUntaken = errors.New("not taken")
+)
+
+// stream has what comes go out as the body of a message, until b says that this is all; nil: until the
+// connection ends. What is no XML goes out at once, for somebody may wait for it: XML may wait a moment
+// for its rest, since it travels best in one piece. The error is nil when b is done, errOdd, errUntaken,
+// or that of the connection.
+func stream(ctx context.Context, in *sock.Source, w *streamer.Writer, b *http1.Body, xml bool) error {
+	for b == nil || !b.Done() {
+		data, err := in.Wait(ctx, 0, 0)
+		if len(data) == 0 {
+			return err
+		}
+		data = data[:min(len(data), sock.MaxSpace)]
+		n := len(data)
+		var bad error
+		if b != nil {
+			n, bad = pass(b, data)
+		}
+		if _, err := w.Write(data[:n]); err != nil {
+			return errors.Join(errUntaken, err)
+		}
+		in.Take(n)
+		switch {
+		case bad != nil:
+			return errOdd
+		case !xml && in.Drained() && (b == nil || !b.Done()):
+			if err := w.Flush(); err != nil {
+				return errors.Join(errUntaken, err)
+			}
+		}
+	}
+	return nil
+}
+
+// endWriter ends a message by what became of its body: only one that ended in order looks whole.
+func endWriter(w *streamer.Writer, err error) {
+	if err == nil || errors.Is(err, io.EOF) || errors.Is(err, errOdd) {
+		_ = w.Close()
+		return
+	}
+	w.Abort(err)
+}
+
+var copying = sync.Pool{New: func() any { b := make([]byte, sock.MaxSpace); return &b }}
+
+// copyBody writes the body of a message as it comes, and shows it to b, if that is not nil. The error is that of
+// the message, or errUntaken.
+func copyBody(to io.Writer, from io.Reader, b *http1.Body) error {
+	if from == nil {
+		return nil
+	}
+	buf := copying.Get().(*[]byte)
+	defer copying.Put(buf)
+	for {
+		n, err := from.Read(*buf)
+		if b != nil {
+			_, _ = pass(b, (*buf)[:n])
+		}
+		if _, bad := to.Write((*buf)[:n]); bad != nil {
+			return errors.Join(errUntaken, bad)
+		}
+		if errors.Is(err, io.EOF) {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+	}
+}

@@ -45,6 +45,58 @@ func TestClientThatTakesNothing(t *testing.T) {
 	}, patience, 10*time.Millisecond, "the connection is reset")
 }
 
+// TestCallsWithoutReplyStopNobody: calls whose server does not answer, or whose clients do not send on, would take all
+// the room that the far end has for those of everybody, as bodies held whole, bodies that come late, or heads.
+func TestCallsWithoutReplyStopNobody(t *testing.T) {
+	release := make(chan struct{})
+	o := startOrigin(t, "127.0.0.1:0", func(c net.Conn) {
+		r := &requests{conn: c}
+		for {
+			h, err := r.head()
+			if err != nil {
+				return
+			}
+			_, entity, err := r.body(&h)
+			if err != nil {
+				return
+			}
+			if string(h.Target()) == "/never" {
+				<-release
+				return
+			}
+			if _, err := c.Write(echoReply(&h, entity)); err != nil {
+				return
+			}
+		}
+	})
+	defer close(release)
+	never := func(field string, length int, body string) string {
+		return fmt.Sprintf("POST /never HTTP/1.1\r\nHost: x\r\n%sContent-Length: %d\r\n\r\n%s", field, length, body)
+	}
+	text := strings.Repeat("never ", 10_000)
+	for name, said := range map[string]string{
+		"whole":     never("", len(text), text),
+		"late":      never("", 4*len(text), text+text+text),
+		"heads":     never("X: "+text[:50_000]+"\r\n", 0, ""),
+		"expecting": never("Expect: 100-continue\r\nX: "+text[:50_000]+"\r\n", 1, ""),
+	} {
+		t.Run(name, func(t *testing.T) {
+			near, _ := pair(t, o.url(), func(c *proxy.Config) {
+				c.MaxBuffer, c.Stream.Limits.Window = 64<<10, 32<<10
+			})
+			for range 40 {
+				connect(t, near.url()).say(said)
+			}
+			for i := range 20 {
+				c := connect(t, near.url())
+				body := fmt.Sprintf("<n>%d</n>", i)
+				c.say(post("Connection: close\r\n", body))
+				c.hear(body)
+			}
+		})
+	}
+}
+
 // TestServerThatTakesNothing: the server does not read a long request. It is given up after a while; others go on meanwhile.
 func TestServerThatTakesNothing(t *testing.T) {
 	release := make(chan struct{})

@@ -3,8 +3,12 @@
 package proxy_test
 
 import (
+	"bufio"
 	"bytes"
 	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
 	"net/url"
 	"os"
 	"os/exec"
@@ -81,4 +85,43 @@ func TestInteropCurlThroughPair(t *testing.T) {
 		}
 	}
 	assert.True(t, strings.HasPrefix(a[0], "POST /service?q=1 HTTP/1.1\r\nHost: service.example\r\n"))
+}
+
+// TestInteropCurlOfAnEventStream: curl -N through a pair has each event before the server writes the next.
+func TestInteropCurlOfAnEventStream(t *testing.T) {
+	curl := shared.Program(t, "curl")
+	next := make(chan struct{})
+	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.Method != http.MethodGet {
+			http.NotFound(w, r)
+			return
+		}
+		w.Header().Set("Content-Type", "text/event-stream")
+		for i := range 3 {
+			_, _ = fmt.Fprintf(w, "data: %d\n\n", i)
+			_ = http.NewResponseController(w).Flush()
+			<-next
+		}
+	}))
+	t.Cleanup(s.Close)
+	u, err := url.Parse(s.URL + "/service")
+	require.NoError(t, err)
+	near, _ := pair(t, u, nil)
+	c := exec.CommandContext(t.Context(), curl, "-N", "-s", "-S", near.url().String())
+	out, err := c.StdoutPipe()
+	require.NoError(t, err)
+	require.NoError(t, c.Start())
+	r := bufio.NewReader(out)
+	for i := range 3 {
+		line, err := r.ReadString('\n')
+		require.NoError(t, err)
+		assert.Equal(t, fmt.Sprintf("data: %d\n", i), line)
+		_, err = r.ReadString('\n')
+		require.NoError(t, err)
+		next <- struct{}{}
+	}
+	rest, err := io.ReadAll(r)
+	require.NoError(t, err)
+	assert.Empty(t, rest)
+	require.NoError(t, c.Wait())
 }

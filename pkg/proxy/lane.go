@@ -3,222 +3,196 @@ package proxy
 import (
 	"context"
 	"errors"
-	"io"
 	"sync"
 
 	"github.com/hhfr/hhfr/internal/http1"
+	"github.com/hhfr/hhfr/internal/sock"
 	"github.com/hhfr/hhfr/pkg/streamer"
 )
 
-// lane is the far end of one client connection: it has the one upstream connection of it. What goes up does so in the order of the exchanges; replies go back in
-// the order of the calls.
+// lane is the far end of one client connection: it has the one upstream connection of it. What goes up does
+// so in the order of the exchanges; the upstream's relay gives the replies back in the order of the calls.
 type lane struct {
 	f      *far
 	number uint64
-	order  order
+	order  *order
 
-	mu       sync.Mutex
-	client   uint64 // how many clients had the lane before
-	up       *upstream
-	calls    uint64 // calls seen of this client
-	waiting  int    // of them, those without their whole reply
-	lastCall chan struct{}
-	lastPoll chan struct{}
-	rest     *rest // of the reply that is under way in pieces
-	running  int
-	idle     chan struct{} // closed when nothing is running
-	lost     bool          // the upstream ended while a call waited: nothing more comes of this client's connection
-	torn     bool          // somebody gave up waiting for the reply before: who comes behind must not read from the upstream
-	words    sync.WaitGroup
+	mu    sync.Mutex
+	up    *upstream
+	calls uint64 // seen of this client
+	lost  bool   // nothing more comes of this client's connection
 }
 
-func newLane(f *far, number uint64) *lane {
-	return &lane{f: f, number: number, order: order{next: 1, changed: make(chan struct{})}, lastCall: closed(), lastPoll: closed(), idle: closed()}
+// newLane makes the lane of a client whose first exchange has this number.
+func newLane(f *far, number, first uint64) *lane {
+	return &lane{f: f, number: number, order: newOrder(first)}
 }
 
-func closed() chan struct{} {
-	c := make(chan struct{})
-	close(c)
-	return c
+// served is a call that waits for its reply.
+type served struct {
+	x      *streamer.Exchange
+	ctx    context.Context
+	method string        // empty: a tunnel
+	done   chan struct{} // closed when the reply is through, or will not come
 }
 
 // serve serves one exchange of the client.
-func (l *lane) serve(ctx context.Context, c control, x *streamer.Exchange) {
-	client := l.enter()
-	defer l.exit()
+func (l *lane) serve(ctx context.Context, c *control, x *streamer.Exchange) {
 	if !l.order.enter(ctx, x.Number()) {
 		return
 	}
-	// A near end that gives up one exchange gives up the client.
-	defer context.AfterFunc(ctx, func() { l.drop(client) })()
+	defer l.order.pass(x.Number())
 	switch c.kind {
-	case whole, headOnly, tunnel:
+	case whole, rest, tunnel:
+		l.f.p.calls.Add(1)
+		defer l.f.p.calls.Add(-1)
+		defer context.AfterFunc(ctx, l.drop)() // a near end that gives up one exchange gives up the client
 		l.call(ctx, c, x)
-	case body, piece, shut:
-		l.more(c, x)
-		l.order.pass(x.Number())
+	case shut:
+		l.mu.Lock()
+		up := l.up
+		l.mu.Unlock()
+		if up != nil {
+			_ = sock.CloseWrite(up.in.Conn)
+		}
 		_ = x.Reply(ctx, &streamer.Message{})
-	case poll:
-		before, mine := l.queuePoll()
-		l.order.pass(x.Number())
-		defer close(mine)
-		if l.await(ctx, before) {
-			l.poll(ctx, x)
-		}
-	default:
-		l.order.pass(x.Number())
 	}
 }
 
-// enter and exit count what runs, so that leave can wait for it. enter tells for which client that is.
-func (l *lane) enter() (client uint64) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if l.running++; l.running == 1 {
-		l.idle = make(chan struct{})
+// call forwards a request, or what begins a tunnel, and sees to its reply.
+func (l *lane) call(ctx context.Context, c *control, x *streamer.Exchange) {
+	s := &served{x: x, ctx: ctx, done: make(chan struct{})}
+	if c.kind != tunnel {
+		s.method = string(c.head.Method())
 	}
-	return l.client
-}
-
-func (l *lane) exit() {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if l.running--; l.running == 0 {
-		close(l.idle)
-	}
-}
-
-func await(ctx context.Context, before <-chan struct{}) bool {
-	select {
-	case <-before:
-		return true
-	case <-ctx.Done():
-		return false
-	}
-}
-
-// await waits for what is to be replied before. When the proxy closes, that may never come: no poll is taken any more. After one that did not wait to the end nobody is next.
-func (l *lane) await(ctx context.Context, before <-chan struct{}) bool {
-	ctx, cancel := context.WithCancel(ctx)
-	defer cancel()
-	defer context.AfterFunc(l.f.p.ctx, cancel)()
-	next := await(ctx, before)
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	l.torn = l.torn || !next
-	return !l.torn
-}
-
-func (l *lane) queuePoll() (before, mine chan struct{}) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	before, mine = l.lastPoll, make(chan struct{})
-	l.lastPoll = mine
-	return before, mine
-}
-
-// call forwards a request, or what begins a tunnel, and sees to the first of its reply.
-func (l *lane) call(ctx context.Context, c control, x *streamer.Exchange) {
-	up, lost, dialErr := l.connect(ctx, c.kind == tunnel)
-	l.mu.Lock()
-	before, mine := l.lastCall, make(chan struct{})
-	l.lastCall = mine
-	l.mu.Unlock()
-	r := &rest{l: l, up: up, mine: mine, tunnel: c.kind == tunnel}
-	if c.head != nil {
-		if h, _, err := http1.ParseHead(c.head, maxHeadPart); err == nil {
-			r.method = string(h.Method())
-		}
-	}
-	var sent sync.WaitGroup
+	up, err := l.join(s)
 	switch {
-	case lost || dialErr != nil:
-		l.order.pass(x.Number())
-	default:
-		sent.Go(func() {
-			defer l.order.pass(x.Number())
-			l.send(up, c, x.Message())
-		})
-	}
-	defer sent.Wait()
-	if !l.await(ctx, before) {
-		r.finish()
+	case err != nil:
+		l.refuse(c, s, err)
+		return
+	case up == nil:
+		_ = x.Reply(ctx, streamer.NewMessage(line(ended), nil))
 		return
 	}
+	// A body that may stay open for long must not keep the handler where the upstream is gone.
+	sent := make(chan struct{})
+	up.sending.Add(1)
+	send := func() {
+		defer close(sent)
+		defer l.order.pass(x.Number())
+		defer up.sending.Add(-1)
+		l.send(up, c, x.Message())
+	}
+	if c.isLong() {
+		go send()
+	} else {
+		send()
+	}
+	<-s.done
+	select {
+	case <-sent:
+	case <-ctx.Done():
+	case <-up.ctx.Done():
+	}
+}
+
+// isLong reports whether a request has a body that is long, or comes when it comes.
+func (c *control) isLong() bool {
+	if c.kind != whole || c.framing != nil {
+		return c.kind != whole
+	}
+	f, err := http1.RequestFraming(&c.head)
+	return err != nil || f.Length > inlineBody
+}
+
+// join has a call wait for its reply on the upstream connection of the lane, opened if need be. It is nil if
+// the client's connection is over.
+func (l *lane) join(s *served) (*upstream, error) {
+	l.mu.Lock()
+	l.calls++
+	up, lost := l.up, l.lost
+	joined := !lost && up != nil && up.enqueue(s)
+	l.mu.Unlock()
 	switch {
 	case lost:
-		_ = x.Reply(ctx, streamer.NewMessage(line(ended), nil))
-		r.finish()
-	case dialErr != nil:
-		l.refuse(ctx, c, x, dialErr)
-		r.finish()
-	case r.tunnel:
-		r.deliver(ctx, x, tunnel, nil)
-	default:
-		r.next(ctx, x)
+		return nil, nil
+	case joined:
+		return up, nil
+	case up != nil:
+		up.close() // it ended between two calls; of this one nothing is written yet
 	}
+	up, err := l.f.p.openUpstream(s.ctx, s.method == "")
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if err != nil {
+		l.up, l.lost = nil, true
+		return nil, err
+	}
+	if l.lost || s.ctx.Err() != nil { // the client left meanwhile
+		up.close()
+		return nil, nil
+	}
+	l.up = up
+	up.enqueue(s)
+	l.f.relays.Go(func() {
+		defer close(up.done)
+		l.relay(up)
+	})
+	return up, nil
 }
 
 // send writes what a message says to the upstream. A failure is seen by who reads the reply.
-func (l *lane) send(up *upstream, c control, m *streamer.Message) {
-	conn := l.f.p.patient(up.in.conn)
-	if _, err := conn.Write(c.head); err != nil {
-		return
-	}
+func (l *lane) send(up *upstream, c *control, m *streamer.Message) {
+	conn := l.f.p.patient(up.in.Conn)
 	if c.framing != nil {
 		entity, err := m.ReadAll(int64(l.f.p.cfg.MaxBuffer) + maxWhole)
 		if err != nil {
-			reset(up.in.conn)
+			sock.Reset(up.in.Conn)
 			return
 		}
-		_, _ = conn.Write(c.framing.appendTo(nil, entity))
+		_, _ = conn.Write(c.framing.AppendTo(c.head.Octets, entity))
 		return
 	}
-	if m.Body == nil {
+	if _, err := conn.Write(c.head.Octets); err != nil {
 		return
 	}
-	if err := copyBody(conn, m.Body); err != nil {
-		reset(up.in.conn) // a request cut short must not look whole
-	}
-}
-
-// copyBody copies a message's body; its error is that of the body.
-func copyBody(conn io.Writer, from io.Reader) error {
-	buf := make([]byte, readStep)
-	for {
-		n, err := from.Read(buf)
-		if _, bad := conn.Write(buf[:n]); bad != nil {
-			return nil
-		}
-		if errors.Is(err, io.EOF) {
-			return nil
-		}
-		if err != nil {
-			return err
-		}
-	}
-}
-
-// more forwards what follows a call.
-func (l *lane) more(c control, x *streamer.Exchange) {
-	l.mu.Lock()
-	up := l.up
-	l.mu.Unlock()
-	switch {
-	case up == nil:
-	case c.kind == shut:
-		_ = closeWrite(up.in.conn)
-	default:
-		l.send(up, c, x.Message())
+	if err := copyBody(conn, m.Body, nil); err != nil && !errors.Is(err, errUntaken) {
+		sock.Reset(up.in.Conn) // a request cut short must not look whole
 	}
 }
 
 // refuse tells the client that there is no upstream.
-func (l *lane) refuse(ctx context.Context, c control, x *streamer.Exchange, err error) {
+func (l *lane) refuse(c *control, s *served, err error) {
 	l.f.p.cfg.Log.Warn("upstream", "peer", l.f.p.cfg.Upstream.Host, "err", err)
 	var text []byte
 	if c.kind != tunnel {
 		text = unreachable(err)
 	}
-	_ = x.Reply(ctx, streamer.NewMessage(line(ended), text))
+	_ = s.x.Reply(s.ctx, streamer.NewMessage(line(ended), text))
+}
+
+// drop resets the upstream connection of a client that is gone.
+func (l *lane) drop() {
+	if up := l.lose(); up != nil {
+		up.end()
+		sock.Reset(up.in.Conn)
+	}
+}
+
+// end closes the upstream connection and waits until nothing more is said of it.
+func (l *lane) end() {
+	if up := l.lose(); up != nil {
+		if up.isBusy() {
+			sock.Reset(up.in.Conn)
+		}
+		up.close()
+		<-up.done
+	}
+}
+
+func (l *lane) lose() *upstream {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.lost = true
+	return l.up
 }

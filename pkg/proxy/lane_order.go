@@ -8,35 +8,37 @@ import (
 // order has the exchanges of a lane take their turns.
 type order struct {
 	mu      sync.Mutex
+	changed sync.Cond
 	next    uint64
-	changed chan struct{}
+}
+
+func newOrder(first uint64) *order {
+	o := &order{next: first}
+	o.changed.L = &o.mu
+	return o
 }
 
 // enter waits for the turn of an exchange; false: it has none (any more).
 func (o *order) enter(ctx context.Context, number uint64) bool {
-	for {
-		o.mu.Lock()
-		next, changed := o.next, o.changed
-		o.mu.Unlock()
-		if number <= next {
-			return number == next
-		}
-		select {
-		case <-changed:
-		case <-ctx.Done():
-			return false
-		}
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if number > o.next {
+		defer context.AfterFunc(ctx, func() {
+			o.mu.Lock()
+			defer o.mu.Unlock()
+			o.changed.Broadcast()
+		})()
 	}
+	for number > o.next && ctx.Err() == nil {
+		o.changed.Wait()
+	}
+	return number == o.next
 }
 
 // pass ends the turns of all exchanges up to a number.
 func (o *order) pass(number uint64) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	if number < o.next {
-		return
-	}
-	o.next = number + 1
-	close(o.changed)
-	o.changed = make(chan struct{})
+	o.next = max(o.next, number+1)
+	o.changed.Broadcast()
 }

@@ -4,7 +4,6 @@ import (
 	"time"
 
 	"github.com/hhfr/hhfr/internal/http1"
-	"github.com/hhfr/hhfr/pkg/streamer"
 )
 
 const (
@@ -16,6 +15,9 @@ const (
 	DefaultMaxBuffer = 1 << 20
 	// DefaultPause is how long a message may pause before what is there goes on without waiting for its rest: what streams (notifications) arrives in time.
 	DefaultPause = 500 * time.Millisecond
+	// DefaultGather is how long a chunked body of XML may pause before what is there goes on, as text: little
+	// beside the latency of a thin link, so that events arrive at their own times.
+	DefaultGather = 20 * time.Millisecond
 	// DefaultSilence is how long a new connection may say nothing before it is taken for one whose server speaks first, and forwarded plainly.
 	DefaultSilence = time.Second
 	// DefaultIdle is how long a client connection may stay without any exchange under way: longer than the keep-alive of common servers, which close first.
@@ -45,26 +47,24 @@ const (
 	maxHeadOctets = http1.DefaultHeadLimit
 	// maxHeadPart is the longest head of a message between proxies, in octets, framing included; a stream takes 1 MiB.
 	maxHeadPart = 512 << 10
-	// pieceOctets is the longest piece of what travels as it is, in octets: some fragments of a stream, so that small messages of others pass it.
-	pieceOctets = 64 << 10
-	// window is how many pieces, or polls, of one connection are under way at once: enough for a round trip, little enough to hold.
-	window = 4
+	// inlineBody is the longest body, in bytes, that is sent before anybody waits for the reply: it fits into
+	// what the peer takes ahead.
+	inlineBody = 64 << 10
+	// maxUnasked is what a server may say with no call under way, in bytes, and have it arrive.
+	maxUnasked = 64 << 10
 	// pipelined is how many requests of one connection are under way at once: little, since each may have a reply of maxWhole that the client does not take.
 	pipelined = 4
-	// lingers is how long a connection that is closed in order is still read from, so that its last octets are not lost to a reset.
-	lingers = time.Second
 	// halfOpen is how long a client may still send after the upstream has ended its direction.
 	halfOpen = 30 * time.Second
 	// otherScheme is how long an upstream that is not of the scheme of its URL is not asked again:
 	// who has the mistake corrected waits no longer.
 	otherScheme = 10 * time.Second
+	// drainStep is how often a proxy that is to end looks whether calls are under way.
+	drainStep = 5 * time.Millisecond
 	// farewell bounds what a lane's end may take to be told.
 	farewell = 5 * time.Second
+	// endless is the longest message that a proxy takes, in bytes: a body may go on as long as its connection.
+	endless = 1 << 62
 	// maxFlight is how many exchanges a stream of proxies has under way: lanes that wait for long replies must not wait for each other.
 	maxFlight = 4096
 )
-
-// takes tells whether the other end of a stream takes a body of so many octets, and any head, as one message, and whether it should. What else there is goes in pieces.
-func takes(s *streamer.Stream, octets int64) bool {
-	return octets <= maxWhole && uint64(octets)+maxHeadPart <= s.Hello().Limits.MaxMessage
-}

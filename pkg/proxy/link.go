@@ -27,12 +27,12 @@ type link struct {
 }
 
 // negotiate opens a session with the upstream; the error says why there is none.
-func (p *Proxy) negotiate() (*link, error) {
+func (p *Proxy) negotiate(ctx context.Context) (*link, error) {
 	l := &link{p: p, callers: map[uint64]*caller{}, over: make(chan struct{})}
 	l.retire = sync.OnceFunc(func() { close(l.over) })
 	var partner atomic.Bool
 	transport := &http.Transport{
-		DisableKeepAlives: true, DisableCompression: true, DialContext: p.dialOffer, DialTLSContext: p.dialSecureOffer,
+		DisableKeepAlives: true, DisableCompression: true, DialContext: p.dialOffer(false), DialTLSContext: p.dialOffer(true),
 	}
 	defer transport.CloseIdleConnections()
 	d, err := negotiate.NewDialer(negotiate.Config{
@@ -43,7 +43,7 @@ func (p *Proxy) negotiate() (*link, error) {
 	if err != nil {
 		return nil, err
 	}
-	session, err := d.Dial(p.ctx, p.cfg.Upstream.String())
+	session, err := d.Dial(ctx, p.cfg.Upstream.String())
 	if err != nil {
 		return nil, err
 	}
@@ -75,8 +75,8 @@ func (n noting) RoundTrip(r *http.Request) (*http.Response, error) {
 	return resp, err
 }
 
-// alive reports whether the stream takes calls.
-func (l *link) alive() bool {
+// Alive reports whether the stream takes calls.
+func (l *link) Alive() bool {
 	select {
 	case <-l.over:
 		return false
@@ -87,14 +87,20 @@ func (l *link) alive() bool {
 	}
 }
 
-// wait waits until the stream takes no further call, or ctx is done.
-func (l *link) wait(ctx context.Context) {
+// Wait waits until the stream takes no further call, or ctx is done.
+func (l *link) Wait(ctx context.Context) {
 	select {
 	case <-l.over:
 	case <-l.stream.Done():
 	case <-ctx.Done():
 	}
 }
+
+// Used reports whether anything was sent over the stream.
+func (l *link) Used() bool { return l.stream.Stats().Sent.Messages > 0 }
+
+// Close ends the session.
+func (l *link) Close() error { return l.session.Close() }
 
 // enter takes a lane that nobody uses.
 func (l *link) enter() (number uint64, ok bool) {
@@ -138,7 +144,7 @@ func (l *link) serve(ctx context.Context, x *streamer.Exchange) {
 	if err != nil || c.kind != ended && c.kind != broken {
 		return
 	}
-	octets, err := x.Message().ReadAll(pieceOctets)
+	octets, err := x.Message().ReadAll(maxUnasked)
 	if err != nil {
 		return
 	}

@@ -7,10 +7,9 @@ import (
 	"io"
 	"net"
 	"net/http"
-	"net/url"
-	"strconv"
 
 	"github.com/hhfr/hhfr/internal/http1"
+	"github.com/hhfr/hhfr/internal/sock"
 	"github.com/hhfr/hhfr/pkg/negotiate"
 	"github.com/hhfr/hhfr/pkg/streamer"
 )
@@ -46,31 +45,21 @@ func (p *Proxy) forwardMessage(ctx context.Context, facts *negotiate.Facts, x *s
 func (p *Proxy) exchange(
 	ctx context.Context, facts *negotiate.Facts, m *streamer.Message,
 ) (reply *streamer.Message, done func(), err error) {
-	octets := m.Head
-	if octets == nil {
-		octets = negotiate.DefaultRequestHead(facts.Path)
-	}
-	h, _, err := http1.ParseHead(octets, maxHeadPart)
-	if err != nil || h.IsReply() {
-		return nil, nil, malformed("request head %.40q", octets)
-	}
-	head, err := p.upstreamHead(&h, facts.Origin)
+	method, head, err := negotiate.ForwardedHead(m, facts, p.cfg.Upstream)
 	if err != nil {
-		return nil, nil, malformed("request head %.40q: %w", octets, err)
+		return nil, nil, malformed("%w", err)
 	}
-	method := string(h.Method())
 	up, err := p.openUpstream(ctx, false)
 	if err != nil {
 		return nil, nil, err
 	}
 	in := up.in
-	in.start()
-	stop := context.AfterFunc(ctx, func() { _ = in.conn.Close() })
+	stop := context.AfterFunc(ctx, func() { _ = in.Conn.Close() })
 	done = func() {
 		stop()
 		up.close()
 	}
-	if err := p.send(in.conn, method, head, m.Body); err != nil {
+	if err := p.send(in.Conn, method, head, m.Body); err != nil {
 		return nil, done, err
 	}
 	for {
@@ -78,7 +67,7 @@ func (p *Proxy) exchange(
 		if st != stateWhole {
 			return nil, done, fmt.Errorf("reply of the upstream: %w", err)
 		}
-		in.take(n)
+		in.Take(n)
 		if h.Status()/100 == 1 {
 			continue
 		}
@@ -91,91 +80,48 @@ func (p *Proxy) exchange(
 	}
 }
 
-// upstreamHead is the head of a request as the upstream gets it, up to the fields of its body and
-// the empty line. What RFC 9112 forbids, or leads elsewhere than to the upstream or where the
-// session was negotiated, is refused.
-func (p *Proxy) upstreamHead(h *http1.Head, origin string) ([]byte, error) {
-	if err := http1.CheckFields(h); err != nil {
-		return nil, err
-	}
-	target, err := http1.OriginForm(h, func(scheme, authority string) bool {
-		u, err := url.Parse(scheme + "://" + authority)
-		if err != nil || u.User != nil {
-			return false
-		}
-		named := negotiate.Origin(u)
-		return named == origin || named == negotiate.Origin(p.cfg.Upstream)
-	})
-	if err != nil {
-		return nil, err
-	}
-	head, err := http1.AppendRequestLine(nil, string(h.Method()), target, "HTTP/1.1")
-	connection := h.Tokens("Connection")
-	for _, f := range h.Fields() {
-		if err == nil && !f.Is("Host") && !f.Is("Content-Length") && !f.Is("Expect") && !http1.IsHop(f, connection) {
-			head, err = http1.AppendField(head, string(f.Name), string(f.Unfolded()))
-		}
-	}
-	return append(head, "Host: "+p.cfg.Upstream.Host+"\r\nConnection: close\r\n"...), err
-}
-
 // send writes a request, whose head lacks what its body needs.
-func (p *Proxy) send(to net.Conn, method string, head []byte, from io.Reader) error {
+func (p *Proxy) send(to net.Conn, method string, head []byte, from io.Reader) (err error) {
 	conn := p.patient(to)
-	start, err := readUpTo(from, p.cfg.MaxBuffer)
-	if err != nil {
+	var start []byte
+	if from != nil {
+		if start, err = io.ReadAll(io.LimitReader(from, int64(p.cfg.MaxBuffer)+1)); err != nil {
+			return err
+		}
+	}
+	if len(start) <= p.cfg.MaxBuffer {
+		if len(start) > 0 || method != http.MethodGet {
+			head = fmt.Appendf(head, "Content-Length: %d\r\n", len(start))
+		}
+		_, err = conn.Write(append(http1.AppendEnd(head), start...))
 		return err
 	}
-	long := len(start) > p.cfg.MaxBuffer
-	switch {
-	case long:
-		head = append(head, "Transfer-Encoding: chunked\r\n"...)
-	case len(start) > 0 || method != http.MethodGet:
-		head = append(strconv.AppendInt(append(head, "Content-Length: "...), int64(len(start)), 10), "\r\n"...)
-	}
-	head = http1.AppendEnd(head)
-	if !long {
-		_, err = conn.Write(append(head, start...))
-		return err
-	}
+	head = http1.AppendEnd(append(head, "Transfer-Encoding: chunked\r\n"...))
 	if _, err = conn.Write(http1.AppendChunk(head, start)); err != nil {
 		return err
 	}
-	buf := make([]byte, readStep)
-	for {
-		n, err := from.Read(buf)
-		if _, bad := conn.Write(http1.AppendChunk(nil, buf[:n])); bad != nil {
-			return bad
-		}
-		if errors.Is(err, io.EOF) {
-			_, err = conn.Write(http1.AppendLastChunk(nil))
-			return err
-		}
-		if err != nil {
-			return err
-		}
+	if err = copyBody(chunks{conn}, from, nil); err == nil {
+		_, err = conn.Write(http1.AppendLastChunk(nil))
 	}
+	return err
 }
 
-// readUpTo reads a body until it ends, or has more than limit octets.
-func readUpTo(from io.Reader, limit int) ([]byte, error) {
-	if from == nil {
-		return nil, nil
-	}
-	return io.ReadAll(io.LimitReader(from, int64(limit)+1))
-}
+// chunks makes one of each write.
+type chunks struct{ to io.Writer }
 
-// entityReader reads the entity of an HTTP message from an inlet.
+func (c chunks) Write(p []byte) (int, error) { return c.to.Write(http1.AppendChunk(nil, p)) }
+
+// entityReader reads the entity of an HTTP message from a source.
 type entityReader struct {
 	ctx  context.Context
-	in   *inlet
+	in   *sock.Source
 	body *http1.Body
 }
 
 // Read gives octets as they come; a body cut short is io.ErrUnexpectedEOF.
 func (r *entityReader) Read(p []byte) (int, error) {
 	for !r.body.Done() {
-		data, err := r.in.wait(r.ctx, 0, 0)
+		data, err := r.in.Wait(r.ctx, 0, 0)
 		if len(data) == 0 {
 			if errors.Is(err, io.EOF) && r.body.Close() == nil {
 				break
@@ -187,7 +133,7 @@ func (r *entityReader) Read(p []byte) (int, error) {
 			return 0, err
 		}
 		n, k := copy(p, entity), n
-		if r.in.take(k); n > 0 {
+		if r.in.Take(k); n > 0 {
 			return n, nil
 		}
 	}

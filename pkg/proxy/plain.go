@@ -11,12 +11,13 @@ import (
 	"sync"
 
 	"github.com/hhfr/hhfr/internal/http1"
+	"github.com/hhfr/hhfr/internal/sock"
 	"github.com/hhfr/hhfr/pkg/negotiate"
 	"github.com/hhfr/hhfr/pkg/streamer/inproc"
 )
 
 // plain forwards a connection as it is, octets of the client that were taken already first. It returns when both directions have ended.
-func (p *Proxy) plain(in *inlet, first []byte) {
+func (p *Proxy) plain(in *sock.Source, first []byte) {
 	up, err := p.dialPlain(p.ctx)
 	if err != nil {
 		p.cfg.Log.Warn("upstream", "peer", p.cfg.Upstream.Host, "err", err)
@@ -26,15 +27,15 @@ func (p *Proxy) plain(in *inlet, first []byte) {
 	up = p.recorded(up)
 	defer func() { _ = up.Close() }()
 	defer context.AfterFunc(p.ctx, func() {
-		reset(up)
-		reset(in.conn)
+		sock.Reset(up)
+		sock.Reset(in.Conn)
 	})()
 	ctx, cancel := context.WithCancel(p.ctx)
 	defer cancel()
 	var back sync.WaitGroup
 	back.Go(func() {
-		_, err := io.Copy(in.conn, up)
-		endBack(err, in, cancel)
+		_, err := io.Copy(in.Conn, up)
+		p.endBack(err, in, cancel)
 	})
 	if _, err := up.Write(first); err == nil {
 		_ = copyUp(ctx, up, in) // the way back tells how the connection ended
@@ -43,46 +44,46 @@ func (p *Proxy) plain(in *inlet, first []byte) {
 }
 
 // endBack ends the way to the client as the upstream did. What still goes up may go on for a while: the end of one direction is not that of the other.
-func endBack(err error, in *inlet, cancel context.CancelFunc) {
+func (p *Proxy) endBack(err error, in *sock.Source, cancel context.CancelFunc) {
 	if err != nil {
-		reset(in.conn)
+		sock.Reset(in.Conn)
 		cancel()
 		return
 	}
-	_ = closeWrite(in.conn)
-	in.clock.AfterFunc(halfOpen, cancel)
+	_ = sock.CloseWrite(in.Conn)
+	p.cfg.Clock.AfterFunc(halfOpen, cancel)
 }
 
 // copyUp copies what a client sends until it ends; that end goes on, too.
-func copyUp(ctx context.Context, up net.Conn, in *inlet) error {
+func copyUp(ctx context.Context, up net.Conn, in *sock.Source) error {
 	for {
-		data, err := in.wait(ctx, 0, 0)
+		data, err := in.Wait(ctx, 0, 0)
 		if len(data) > 0 {
 			if _, err := up.Write(data); err != nil {
 				return err
 			}
-			in.take(len(data))
+			in.Take(len(data))
 			continue
 		}
 		if errors.Is(err, io.EOF) {
-			return closeWrite(up)
+			return sock.CloseWrite(up)
 		}
 		if ctx.Err() == nil {
-			reset(up)
+			sock.Reset(up)
 		}
 		return err
 	}
 }
 
 // refuse tells a client that speaks HTTP why nothing can be forwarded.
-func (p *Proxy) refuse(in *inlet, first []byte, err error) {
+func (p *Proxy) refuse(in *sock.Source, first []byte, err error) {
 	if len(first) == 0 {
-		first, _ = in.wait(p.ctx, 0, p.cfg.Silence)
+		first, _ = in.Wait(p.ctx, 0, p.cfg.Silence)
 	}
 	if http1.LooksLikeStart(first) {
-		_, _ = in.conn.Write(unreachable(err))
+		_, _ = in.Conn.Write(unreachable(err))
 	}
-	finish(p.ctx, in)
+	sock.Finish(p.ctx, in)
 }
 
 const noRoomText = "hhfr: the far proxy has no room; the request was not processed"
@@ -112,8 +113,7 @@ func (p *Proxy) dialPlain(ctx context.Context) (net.Conn, error) {
 	if port == "" {
 		port = map[string]string{"http": "80", "https": "443"}[u.Scheme]
 	}
-	var d net.Dialer
-	conn, err := d.DialContext(ctx, "tcp", net.JoinHostPort(u.Hostname(), port))
+	conn, err := p.cfg.dial(ctx, "tcp", net.JoinHostPort(u.Hostname(), port))
 	if err != nil {
 		return nil, &Error{Code: Unreachable, At: -1, Err: err}
 	}
@@ -153,7 +153,7 @@ func (p *Proxy) secure(ctx context.Context, conn net.Conn) (net.Conn, error) {
 // there is one. A tunnel may go to an upstream of another scheme: clients speak TLS to it
 // themselves.
 func (p *Proxy) dialUpstream(ctx context.Context, tunnel bool) (net.Conn, error) {
-	l, err := p.links.get()
+	l, err := p.links.Get()
 	if wrong := schemeError(err); wrong != nil && !tunnel {
 		return nil, wrong
 	}
@@ -162,10 +162,9 @@ func (p *Proxy) dialUpstream(ctx context.Context, tunnel bool) (net.Conn, error)
 	}
 	here, there := inproc.Pipe(0)
 	p.wait.Go(func() {
-		in := p.newInlet(there)
-		in.start()
-		defer in.close()
-		defer context.AfterFunc(p.ctx, func() { reset(there) })()
+		in := p.newSource(there)
+		defer func() { _ = in.Conn.Close() }()
+		defer context.AfterFunc(p.ctx, func() { sock.Reset(there) })()
 		p.forward(in)
 	})
 	return here, nil
@@ -181,80 +180,19 @@ func schemeError(err error) error {
 	return nil
 }
 
-// closeWrite ends this end's direction of a connection, or all of it where that is not possible.
-func closeWrite(conn net.Conn) error {
-	if w, ok := conn.(interface{ CloseWrite() error }); ok {
-		if err := w.CloseWrite(); !errors.Is(err, errors.ErrUnsupported) {
-			return err
+// dialOffer opens the connection of an offer, with TLS or without. What a recorder sees of it is inside, as with
+// other connections.
+func (p *Proxy) dialOffer(secure bool) func(ctx context.Context, network, addr string) (net.Conn, error) {
+	return func(ctx context.Context, network, addr string) (net.Conn, error) {
+		conn, err := p.cfg.dial(ctx, network, addr)
+		if err == nil && secure {
+			conn, err = p.secure(ctx, conn)
 		}
-	}
-	return conn.Close()
-}
-
-// finish ends a connection in order: what was written arrives, and what the other end still sends is read for a moment, so that it is no reset that tells it.
-// The waiting ends with ctx.
-func finish(ctx context.Context, in *inlet) {
-	if closeWrite(in.conn) == nil {
-		timer := in.clock.NewTimer(lingers)
-		defer timer.Stop()
-		for {
-			in.mu.Lock()
-			in.at, in.buf = 0, in.buf[:0]
-			in.changeLocked()
-			over, changed := in.err != nil, in.changed
-			in.mu.Unlock()
-			if over {
-				break
-			}
-			select {
-			case <-changed:
-				continue
-			case <-timer.C():
-			case <-ctx.Done():
-			}
-			break
+		if err != nil {
+			return nil, err
 		}
+		return p.recorded(conn), nil
 	}
-	_ = in.conn.Close()
-}
-
-// reset ends a connection so that the other end does not take it for an end in order.
-func reset(conn net.Conn) {
-	if a, ok := conn.(interface{ Abort() error }); ok {
-		_ = a.Abort()
-		return
-	}
-	if secure, ok := conn.(*tls.Conn); ok {
-		conn = secure.NetConn() // its own end would be one in order
-	}
-	if l, ok := conn.(interface{ SetLinger(int) error }); ok {
-		_ = l.SetLinger(0)
-	}
-	_ = conn.Close()
-}
-
-// dialOffer opens the connection of an offer.
-func (p *Proxy) dialOffer(ctx context.Context, network, addr string) (net.Conn, error) {
-	var d net.Dialer
-	conn, err := d.DialContext(ctx, network, addr)
-	if err != nil {
-		return nil, err
-	}
-	return p.recorded(conn), nil
-}
-
-// dialSecureOffer is dialOffer with TLS. What a recorder sees of it is inside, as with other
-// connections.
-func (p *Proxy) dialSecureOffer(ctx context.Context, network, addr string) (net.Conn, error) {
-	var d net.Dialer
-	conn, err := d.DialContext(ctx, network, addr)
-	if err != nil {
-		return nil, err
-	}
-	if conn, err = p.secure(ctx, conn); err != nil {
-		return nil, err
-	}
-	return p.recorded(conn), nil
 }
 
 func (p *Proxy) recorded(conn net.Conn) net.Conn {

@@ -6,6 +6,7 @@
 package proxy
 
 import (
+	"cmp"
 	"context"
 	"crypto/tls"
 	"errors"
@@ -15,10 +16,12 @@ import (
 	"net/http"
 	"net/url"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/hhfr/hhfr/internal/accept"
 	"github.com/hhfr/hhfr/internal/clock"
+	"github.com/hhfr/hhfr/internal/sock"
 	"github.com/hhfr/hhfr/pkg/ctxstore"
 	"github.com/hhfr/hhfr/pkg/negotiate"
 	"github.com/hhfr/hhfr/pkg/streamer"
@@ -50,11 +53,12 @@ type Config struct {
 	RememberFor time.Duration
 	// Timeout bounds negotiation, and the opening of a connection; 0 means [DefaultTimeout].
 	Timeout time.Duration
-	// MaxConns, MaxBuffer, Pause, Silence, Idle and Stall: see the Default constants of these names; 0 means them.
-	MaxConns                    int
-	MaxBuffer                   int
-	Pause, Silence, Idle, Stall time.Duration
-	// Stream gives limits, sizes and hooks of streams.
+	// MaxConns, MaxBuffer, Pause, Gather, Silence, Idle and Stall: see the Default constants of these names; 0 means them.
+	MaxConns                            int
+	MaxBuffer                           int
+	Pause, Gather, Silence, Idle, Stall time.Duration
+	// Stream gives limits, sizes and hooks of streams. Messages are of any length whatever its MaxMessage: none
+	// is held.
 	Stream streamer.Config
 	// WrapDialed and WrapAccepted wrap connections before anything is read or written (a recorder): those that carry messages over the link, each message once. nil: none.
 	WrapDialed, WrapAccepted func(net.Conn) net.Conn
@@ -64,6 +68,9 @@ type Config struct {
 	Clock clock.Clock
 	// Log hears of sessions, and of what went wrong; nil: nobody.
 	Log *slog.Logger
+
+	// dial opens connections to the upstream; nil means those of TCP.
+	dial func(ctx context.Context, network, addr string) (net.Conn, error)
 }
 
 func (c Config) withDefaults() (Config, error) {
@@ -72,40 +79,26 @@ func (c Config) withDefaults() (Config, error) {
 		return c, badConfig("Listen, Upstream, Store and Coders are required")
 	case (c.Upstream.Scheme != "http" && c.Upstream.Scheme != "https") || c.Upstream.Hostname() == "":
 		return c, badConfig("upstream %q is no http or https URL", c.Upstream.Redacted())
-	case c.MaxConns < 0 || c.MaxBuffer < 0 || c.Pause < 0 || c.Silence < 0 || c.Idle < 0 || c.Stall < 0 || c.Timeout < 0:
+	case c.MaxConns < 0 || c.MaxBuffer < 0 || c.Pause < 0 || c.Gather < 0 || c.Silence < 0 || c.Idle < 0 || c.Stall < 0 || c.Timeout < 0:
 		return c, badConfig("negative bound")
 	}
 	u := *c.Upstream
 	u.Fragment = ""
 	c.Upstream = &u
-	fill := func(d *time.Duration, standard time.Duration) {
-		if *d == 0 {
-			*d = standard
-		}
-	}
-	fill(&c.Timeout, DefaultTimeout)
-	fill(&c.Pause, DefaultPause)
-	fill(&c.Silence, DefaultSilence)
-	fill(&c.Idle, DefaultIdle)
-	fill(&c.Stall, DefaultStall)
-	fill(&c.RememberFor, negotiate.DefaultRememberFor)
-	if c.MaxConns == 0 {
-		c.MaxConns = DefaultMaxConns
-	}
-	if c.MaxBuffer == 0 {
-		c.MaxBuffer = DefaultMaxBuffer
-	}
+	c.Timeout = cmp.Or(c.Timeout, DefaultTimeout)
+	c.Pause, c.Gather = cmp.Or(c.Pause, DefaultPause), cmp.Or(c.Gather, DefaultGather)
+	c.Silence, c.Idle, c.Stall = cmp.Or(c.Silence, DefaultSilence), cmp.Or(c.Idle, DefaultIdle), cmp.Or(c.Stall, DefaultStall)
+	c.RememberFor = cmp.Or(c.RememberFor, negotiate.DefaultRememberFor)
+	c.MaxConns, c.MaxBuffer = cmp.Or(c.MaxConns, DefaultMaxConns), cmp.Or(c.MaxBuffer, DefaultMaxBuffer)
+	c.Stream.Limits.MaxExchanges = cmp.Or(c.Stream.Limits.MaxExchanges, maxFlight)
+	c.Stream.Limits.MaxMessage = endless
+	c.Clock = cmp.Or(c.Clock, clock.Real())
+	c.Log = cmp.Or(c.Log, slog.New(slog.DiscardHandler))
 	if c.Transports == nil {
 		c.Transports = map[string]streamer.Transport{"tcp": tcp.Transport{}}
 	}
-	if c.Stream.Limits.MaxExchanges == 0 {
-		c.Stream.Limits.MaxExchanges = maxFlight
-	}
-	if c.Clock == nil {
-		c.Clock = clock.Real()
-	}
-	if c.Log == nil {
-		c.Log = slog.New(slog.DiscardHandler)
+	if c.dial == nil {
+		c.dial = new(net.Dialer).DialContext
 	}
 	return c, nil
 }
@@ -115,7 +108,7 @@ type Proxy struct {
 	cfg       Config
 	responder *negotiate.Responder // nil: never far
 	offers    http.Handler
-	links     links
+	links     negotiate.Keeper[*link]
 
 	ctx    context.Context
 	stop   context.CancelFunc
@@ -123,7 +116,7 @@ type Proxy struct {
 	close  sync.Once
 	failed chan error
 
-	calls underway
+	calls atomic.Int64 // that have no whole reply yet
 
 	conns accept.Room
 	// long has those who hold a body beyond MaxBuffer.
@@ -143,8 +136,8 @@ func Start(cfg Config) (*Proxy, error) {
 		return nil, err
 	}
 	if len(p.cfg.Transports) > 0 {
-		p.links.begin()
-		p.wait.Go(p.links.run)
+		p.links.Begin()
+		p.wait.Go(func() { p.links.Run(p.ctx) })
 	}
 	p.wait.Go(func() { p.accept(p.cfg.Listen, p.serveClient) })
 	if p.responder != nil {
@@ -162,9 +155,13 @@ func newProxy(cfg Config) (*Proxy, error) {
 	if cfg.Streams != nil {
 		cfg.Streams = accept.Steady(cfg.Streams, cfg.Clock, cfg.Log)
 	}
-	p := &Proxy{cfg: cfg, failed: make(chan error, 2)}
+	p := &Proxy{cfg: cfg, failed: make(chan error, 2), upstreams: make(places, cfg.MaxConns), long: make(places, maxLong)}
 	p.conns.Max, p.conns.Log = cfg.MaxConns, cfg.Log
-	p.links.p, p.links.wanted, p.links.why = p, make(chan struct{}, 1), errNever
+	p.links = negotiate.Keeper[*link]{
+		Open: p.negotiate, Quiet: p.cfg.quiet, FirstBackOff: firstBackOff, MaxBackOff: maxBackOff, Clock: cfg.Clock,
+		Told: (&teller{log: cfg.Log, upstream: cfg.Upstream.Host}).tell,
+	}
+	p.links.Init(errNever)
 	p.ctx, p.stop = context.WithCancel(context.Background())
 	if cfg.Streams == nil {
 		return p, nil
@@ -199,7 +196,7 @@ func (p *Proxy) Addrs() map[string]net.Addr {
 
 // Linked waits for the offer that is under way, if one is. Then it returns nil if calls go over a
 // stream, or else why they do not. No call waits for that.
-func (p *Proxy) Linked(ctx context.Context) error { return p.links.linked(ctx) }
+func (p *Proxy) Linked(ctx context.Context) error { return p.links.Await(ctx) }
 
 // Drain accepts no further connection and waits until no call is under way on a stream, or ctx is done. Connections that are open go on until [Proxy.Close]. What is
 // forwarded plainly is not waited for: it has no calls to this package.
@@ -208,7 +205,8 @@ func (p *Proxy) Drain(ctx context.Context) {
 	if p.cfg.Streams != nil {
 		_ = p.cfg.Streams.Close()
 	}
-	p.calls.wait(ctx)
+	for p.calls.Load() > 0 && p.cfg.Clock.Sleep(ctx, drainStep) == nil {
+	}
 }
 
 // Close accepts nothing more, ends all connections and streams, and waits for all that the proxy started. It is idempotent.
@@ -219,7 +217,7 @@ func (p *Proxy) Close() error {
 		if p.cfg.Streams != nil {
 			_ = p.cfg.Streams.Close()
 		}
-		p.links.close()
+		p.links.Close()
 		if p.responder != nil {
 			_ = p.responder.Close()
 		}
@@ -250,30 +248,24 @@ func (p *Proxy) accept(l net.Listener, serve func(net.Conn)) {
 	}
 }
 
-// places counts what there may be so many of. The zero value counts none.
-type places struct {
-	mu sync.Mutex
-	n  int
-}
+// places are so many as there may be at once of something.
+type places chan struct{}
 
-// enter takes a place, if fewer than max are taken.
-func (p *places) enter(max int) bool {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	if p.n >= max {
+// enter takes a place, if there is one.
+func (p places) enter() bool {
+	select {
+	case p <- struct{}{}:
+		return true
+	default:
 		return false
 	}
-	p.n++
-	return true
 }
 
-func (p *places) leave() {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	p.n--
-}
+func (p places) leave() { <-p }
 
-// newInlet reads a connection ahead as far as one message may be held.
-func (p *Proxy) newInlet(conn net.Conn) *inlet {
-	return newInlet(conn, p.cfg.MaxBuffer+2*maxHeadOctets, p.cfg.Clock)
+func (p *Proxy) newSource(conn net.Conn) *sock.Source { return sock.NewSource(conn, p.cfg.Clock) }
+
+// patient writes to an end that may be slow, but not stand still.
+func (p *Proxy) patient(conn net.Conn) sock.Writer {
+	return sock.Writer{Conn: conn, Stall: p.cfg.Stall, Clock: p.cfg.Clock, Log: p.cfg.Log}
 }

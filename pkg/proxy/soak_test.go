@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/stretchr/testify/assert"
 	"go.uber.org/goleak"
 )
 
@@ -22,4 +23,27 @@ func TestSoakCallsThroughFailures(t *testing.T) {
 	}
 	goleak.VerifyNone(t)
 	t.Logf("%d runs, %d calls through", runs, calls)
+}
+
+// TestSoakEchoes: echoes of 100 MB of text, which the server gives back while it reads, with a length and in
+// chunks: one, whose time is told beside that through one proxy, and 20 at once.
+func TestSoakEchoes(t *testing.T) {
+	for _, chunks := range []bool{false, true} {
+		upstream := echoing(t)
+		near, far := pair(t, upstream, nil)
+		assert.NoError(t, near.Linked(t.Context()))
+		one := echoes(t, far.url(), 1, 100e6, chunks)
+		t.Logf("chunks %v: one proxy %v, the pair %v", chunks, one, echoes(t, near.url(), 1, 100e6, chunks))
+		t.Logf("chunks %v: 20 at once %v", chunks, echoes(t, near.url(), 20, 100e6, chunks))
+	}
+}
+
+// TestSoakClientsThatReadNothing: 40 clients that never read cost a half at most 128 MB, and others do not
+// notice.
+func TestSoakClientsThatReadNothing(t *testing.T) {
+	for _, media := range []string{"text/plain", "text/xml"} {
+		held := unread(t, 40, 100<<20, media)
+		t.Logf("%s: %d MB in both halves", media, held>>20)
+		assert.Less(t, held, int64(2*128<<20), media)
+	}
 }

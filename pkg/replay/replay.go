@@ -114,7 +114,7 @@ func exchange(m *capture.Decoded, path string) (*Exchange, bool) {
 		octets = negotiate.DefaultRequestHead(cmp.Or(path, "/"))
 	}
 	h, n, err := http1.ParseHead(octets, 0)
-	if err != nil || h.IsReply() || elsewhere(octets[n:]) {
+	if err != nil || h.IsReply() || framed(octets[n:]) {
 		return nil, false
 	}
 	drop := func(f http1.Field) bool {
@@ -126,18 +126,16 @@ func exchange(m *capture.Decoded, path string) (*Exchange, bool) {
 	return &Exchange{Number: m.Number, Operation: m.Operation.Local, Head: http1.AppendEdited(nil, &h, drop, nil), Body: m.Body}, true
 }
 
-// elsewhere reports whether what stands behind an HTTP head says that its body comes in other
-// messages, between two proxies (docs/proxy.md, section 2).
-func elsewhere(behind []byte) bool {
-	return bytes.HasPrefix(behind, []byte("=h")) || bytes.HasPrefix(behind, []byte("=u"))
-}
+// framed reports whether what stands behind an HTTP head says that its body has its framing, between two
+// proxies (docs/proxy.md, section 3).
+func framed(behind []byte) bool { return bytes.HasPrefix(behind, []byte("=r")) }
 
 func (x *Exchange) answer(m *capture.Decoded) {
 	x.Answered, x.Status, x.Reply = true, 200, m.Body
 	if m.Head == nil {
 		return
 	}
-	if h, n, err := http1.ParseHead(m.Head, 0); err == nil && h.IsReply() && !elsewhere(m.Head[n:]) {
+	if h, n, err := http1.ParseHead(m.Head, 0); err == nil && h.IsReply() && !framed(m.Head[n:]) {
 		x.Status = h.Status()
 	} else {
 		x.Answered = false

@@ -6,7 +6,7 @@ import "context"
 // [Config.Acks]; at most 65,536. It returns when they are queued, which the same room bounds as
 // messages. Errors are *[Error]: Unsent, and that of ctx.
 func (s *Stream) Acknowledge(ctx context.Context, octets []byte) error {
-	q := &s.queue
+	q := s.queue
 	n := int64(len(octets))
 	if t := q.gate.enter(n); t != nil {
 		if err := q.await(ctx, nil, t.ready); err != nil {

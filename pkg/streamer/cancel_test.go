@@ -185,7 +185,7 @@ func TestBeyondWhatHelloStatesIsBusy(t *testing.T) {
 		first := fragment
 		first.First = true
 		h.write(d.fill(first))
-		for i := range 5 << 20 / 16000 {
+		for i := range 6 << 20 / 16000 {
 			if i%4 == 3 {
 				h.write(d.fill(frame.Sync{}))
 			}

@@ -111,23 +111,23 @@ func (d *ending) begin(e *Error, farewell *frame.Close) bool {
 }
 
 // failure is why the stream failed, nil if it did not.
-func (s *Stream) failure() *Error {
-	s.ending.mu.Lock()
-	defer s.ending.mu.Unlock()
-	return s.ending.err
+func (d *ending) failure() *Error {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return d.err
 }
 
-func (s *Stream) hasFailed() bool {
-	s.ending.mu.Lock()
-	defer s.ending.mu.Unlock()
-	return s.ending.failed
+func (d *ending) hasFailed() bool {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return d.failed
 }
 
 // lastWord is what a stream that failed says; failed is false for one that did not.
-func (s *Stream) lastWord() (word *frame.Close, failed bool) {
-	s.ending.mu.Lock()
-	defer s.ending.mu.Unlock()
-	return s.ending.farewell, s.ending.failed
+func (d *ending) lastWord() (word *frame.Close, failed bool) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return d.farewell, d.failed
 }
 
 // deafen tells that nothing more will be received.

@@ -27,6 +27,7 @@ type Exchange struct {
 
 	// Below: under exchanges.mu.
 	out     *outbound // the reply, once it was begun
+	interim *outbound // the last reply before it
 	ended   bool      // the handler returned
 	replied bool      // the reply is whole
 	gone    *Error    // nobody waits for a reply
@@ -74,7 +75,8 @@ func (x *Exchange) Respond(ctx context.Context, head []byte, length int64) (*Wri
 }
 
 // Interim sends a reply before the one that counts, as HTTP has them with the statuses 1xx, and
-// returns when it is written. Errors are those of [Exchange.Reply].
+// returns when it is written. It is given up when it is not by the end of ctx; one of more content than
+// the peer's window is too long. Errors are those of [Exchange.Reply]; others may follow.
 func (x *Exchange) Interim(ctx context.Context, m *Message) error {
 	out, err := x.begin(true)
 	if err != nil {
@@ -84,7 +86,16 @@ func (x *Exchange) Interim(ctx context.Context, m *Message) error {
 	if err := x.s.sendAll(ctx, out, m); err != nil {
 		return err
 	}
-	return x.s.queue.await(ctx, out, out.written)
+	err = x.s.queue.await(ctx, out, out.written)
+	own := (*Error)(nil)
+	if err == nil || errors.As(err, &own) {
+		return err
+	}
+	own = &Error{Code: Aborted, Err: err}
+	if !x.s.queue.drop(out, own, frame.Aborted) { // it is over meanwhile
+		return nil
+	}
+	return own
 }
 
 // begin lets a reply in, if one is still wanted.
@@ -107,6 +118,7 @@ func (x *Exchange) begin(interim bool) (*outbound, error) {
 	}
 	if interim {
 		out.written = make(chan struct{})
+		x.interim = out
 	} else {
 		x.out = out
 	}
@@ -121,49 +133,57 @@ func (e *exchanges) startLocked(x *Exchange) {
 	}
 	e.running++
 	e.s.tasks.Add(1)
-	go e.serve(x)
+	go func() {
+		defer e.s.tasks.Done()
+		for x != nil {
+			x = x.serve()
+		}
+	}()
 }
 
-// serve runs handlers until no exchange waits for one.
-func (e *exchanges) serve(x *Exchange) {
-	defer e.s.tasks.Done()
-	for x != nil {
-		if e.bind(x) {
-			if head, err := x.in.readHead(); err == nil {
-				x.message = Message{Head: head, Body: e.s.incoming(&body{in: x.in}), Place: x.place}
-				e.s.handler(x.ctx, x)
-			}
-			x.cancel()
+// serve runs the handler of x. It gives the exchange that waits for a handler longest, or nil.
+func (x *Exchange) serve() *Exchange {
+	if x.bind() {
+		if head, err := x.in.readHead(); err == nil {
+			x.message = Message{Head: head, Body: x.s.incoming(&body{in: x.in}), Place: x.place}
+			x.s.handler(x.ctx, x)
 		}
-		x = e.end(x)
+		x.cancel()
 	}
+	return x.end()
 }
 
 // bind gives the exchange its context, if it still wants its handler.
-func (e *exchanges) bind(x *Exchange) bool {
+func (x *Exchange) bind() bool {
+	e := &x.s.exchanges
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	if x.gone != nil || x.in.failed() != nil || e.s.hasFailed() {
+	if x.gone != nil || x.in.failed() != nil || x.s.ending.hasFailed() {
 		return false
 	}
-	x.ctx, x.cancel = context.WithCancel(e.s.ctx)
+	x.ctx, x.cancel = context.WithCancel(x.s.ctx)
 	return true
 }
 
-// end is called when the handler of x has returned. It gives the exchange that waits for a handler longest, or nil.
-func (e *exchanges) end(x *Exchange) *Exchange {
+// end is called when the handler has returned.
+func (x *Exchange) end() (next *Exchange) {
+	e := &x.s.exchanges
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	x.ended = true
-	x.in.fail(errBodyClosed)
+	if x.oneway {
+		x.in.drop()
+	} else {
+		x.in.fail(errBodyClosed)
+	}
 	if !x.oneway && x.out == nil && x.gone == nil {
 		e.say(frame.Cancel{Message: x.in.key, Refused: true, Code: frame.Failed})
 		e.endLocked(x, &Error{Code: Failed})
 	}
 	e.refuseRestLocked(x)
-	if e.waiting.len() == 0 || e.s.hasFailed() {
+	if e.waiting.len() == 0 || x.s.ending.hasFailed() {
 		e.running--
-		e.s.queue.wakeWriter()
+		x.s.queue.wakeWriter()
 		return nil
 	}
 	return e.waiting.pop()
@@ -186,7 +206,7 @@ func (e *exchanges) replied(out *outbound, dropped *Error) {
 		e.refuseRestLocked(x)
 		return
 	}
-	if x.gone == nil && !e.s.queue.wasBegun(out) {
+	if _, begun, _ := out.state(); x.gone == nil && !begun {
 		e.say(frame.Cancel{Message: x.in.key, Refused: true, Code: frame.Failed})
 	}
 	e.endLocked(x, dropped)
@@ -201,11 +221,16 @@ func (e *exchanges) endLocked(x *Exchange, why *Error) {
 	x.gone = why
 	e.uncountLocked(x)
 	delete(e.served, x.in.key)
+	if e.closing {
+		e.s.queue.wakeWriter()
+	}
 	if !x.replied && x.cancel != nil {
 		x.cancel()
 	}
-	if x.out != nil {
-		e.s.queue.drop(x.out, why, frame.Aborted)
+	for _, out := range [...]*outbound{x.interim, x.out} {
+		if out != nil {
+			e.s.queue.drop(out, why, frame.Aborted)
+		}
 	}
 }
 

@@ -53,7 +53,15 @@ func (e *exchanges) lane(n uint64) *Lane {
 func (e *exchanges) drained() bool {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	return e.closing && e.running == 0 && len(e.calls) == 0
+	if !e.closing || e.running > 0 || len(e.calls) > 0 {
+		return false
+	}
+	for _, x := range e.served {
+		if x.oneway && x.ended {
+			return false // its sender needs credit to come to its end
+		}
+	}
+	return true
 }
 
 // began has the reply of a request expected, which is about to be written.
@@ -68,7 +76,7 @@ func (e *exchanges) began(out *outbound) {
 		return
 	}
 	if e.deaf {
-		e.failLocked(c, e.s.failure().took(FateUnknown))
+		e.failLocked(c, e.s.ending.failure().took(FateUnknown))
 		return
 	}
 	e.calls[out.message.Key] = c
@@ -124,7 +132,7 @@ func (e *exchanges) expect(m *wire.Message) error {
 		if len(c.replies) >= maxInterims {
 			e.refuseLocked(in, frame.Busy, &Error{Code: Busy, Err: errors.New("nobody reads the replies before")})
 		}
-	case l == nil || !e.s.queue.has(l, m.Exchange) || c != nil:
+	case l == nil || !l.has(m.Exchange) || c != nil:
 		return fmt.Errorf("%s answers nothing", m.Key)
 	default:
 		in.err = &Error{Code: Aborted}
@@ -156,6 +164,9 @@ func (e *exchanges) whole(in *inbound) {
 	if in.x != nil && in.x.oneway {
 		e.uncountLocked(in.x)
 		delete(e.served, in.key)
+		if e.closing {
+			e.s.queue.wakeWriter()
+		}
 	}
 	if in.call != nil && !in.interim && !in.call.over {
 		e.overLocked(in.call)
@@ -224,7 +235,7 @@ func (e *exchanges) gaveUpLocked(in *inbound, why *Error) {
 		e.uncountLocked(in.x)
 		e.endLocked(in.x, why)
 	}
-	if in.call != nil {
+	if in.call != nil && !in.interim {
 		e.failLocked(in.call, why)
 	}
 }
@@ -238,18 +249,19 @@ func (e *exchanges) refused(f frame.Cancel) error {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	l := e.lanes[request.Lane]
+	if f.Code == frame.Unprocessed {
+		e.lostLane(l, request, f.Message.Reply)
+	}
 	switch {
 	case !f.Message.Reply && l != nil && l.placed:
 		return why
 	case f.Message.Reply:
 		if x := e.served[request]; x != nil {
-			e.lostLane(f, l)
 			e.endLocked(x, why)
 		}
 	case e.calls[request] != nil:
-		e.lostLane(f, l)
 		e.failLocked(e.calls[request], why)
-	case e.s.queue.refuse(request, why), l == nil || !e.s.queue.has(l, request.Exchange):
+	case e.s.queue.refuse(request, why), l == nil || !l.has(request.Exchange):
 	case len(e.refusals) >= maxRefusals:
 		e.refusedMore = true
 	default:
@@ -261,15 +273,16 @@ func (e *exchanges) refused(f frame.Cancel) error {
 	return nil
 }
 
-// lostLane has a lane's memory dropped, as the peer may not know what a message it did not process
-// left there.
-func (e *exchanges) lostLane(f frame.Cancel, l *Lane) {
-	if f.Code == frame.Unprocessed {
-		if l == nil {
-			l = &Lane{s: e.s, number: f.Message.Lane}
-		}
-		e.s.queue.say(control{restart: l})
+// lostLane has what follows on a lane build on nothing before, as the peer may not know what a message
+// that it did not process left there.
+func (e *exchanges) lostLane(l *Lane, request frame.Key, reply bool) {
+	switch {
+	case reply && e.served[request] == nil, !reply && (l == nil || !l.has(request.Exchange)):
+		return
+	case l == nil:
+		l = &Lane{s: e.s, number: request.Lane}
 	}
+	e.s.queue.restart(l)
 }
 
 // abandon ends a call from this side: the request is given up, or the reply refused, as the case may
@@ -290,7 +303,7 @@ func (e *exchanges) abandon(c *call, err error, free bool) error {
 	if !errors.As(err, &own) {
 		own = &Error{Code: Aborted, Err: err}
 	}
-	if key, whole := e.s.queue.sent(c.out); whole {
+	if key, _, whole := c.out.state(); whole {
 		e.say(frame.Cancel{Message: replyTo(key), Refused: true, Code: frame.Aborted})
 	}
 	e.failLocked(c, own)
@@ -313,17 +326,19 @@ func (e *exchanges) failLocked(c *call, why *Error) {
 	}
 }
 
-// failCall ends a call whose request was dropped.
+// failCall ends a call whose request was dropped, unless its reply is whole.
 func (e *exchanges) failCall(c *call, why *Error) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	e.failLocked(c, why)
+	if !c.over {
+		e.failLocked(c, why)
+	}
 }
 
 // overLocked forgets a call whose reply is whole, or will not be.
 func (e *exchanges) overLocked(c *call) {
 	c.over = true
-	key, _ := e.s.queue.sent(c.out)
+	key, _, _ := c.out.state()
 	if e.calls[key] == c {
 		delete(e.calls, key)
 		if len(e.calls) == 0 {
@@ -349,7 +364,8 @@ func (e *exchanges) deafen(why *Error) {
 		}
 	}
 	for _, c := range e.calls {
-		e.failLocked(c, why.took(e.s.queue.fate(c.out)))
+		_, begun, _ := c.out.state()
+		e.failLocked(c, why.took(fate(begun)))
 	}
 }
 

@@ -45,6 +45,7 @@ type inbound struct {
 	started bool       // someone reads it
 	whole   bool
 	err     *Error        // nothing more will be taken
+	dropped bool          // what comes is counted as read
 	wait    chan struct{} // made by the goroutine that reads, closed by who has something for it
 }
 
@@ -77,8 +78,9 @@ func (in *inbound) stop() bool {
 	return !was
 }
 
-// maxBeyond is how far a sender may go beyond its credit, in bytes: what one piece may come to.
-const maxBeyond = 4 << 20
+// maxBeyond is how far a sender may go beyond its credit, in bytes: what one segment joins to, 4 MiB at most, and
+// what the fragments of that cost, the shortest that there may be.
+const maxBeyond = 5 << 20
 
 // deliver queues what a fragment has for the goroutine that reads the message. last: the message is
 // whole with it, which who has read it to its end must find it to be. beyond: its sender has no credit
@@ -92,6 +94,9 @@ func (in *inbound) deliver(ev *wire.Event) (beyond bool) {
 		return true
 	}
 	if in.err != nil {
+		if in.dropped {
+			in.grantLocked(cost)
+		}
 		return false
 	}
 	in.queued(cost)
@@ -140,12 +145,32 @@ func (in *inbound) take() (segment, error) {
 	}
 	g := in.segs.pop()
 	in.queued(-g.cost)
-	if in.read += g.cost; !in.whole && in.read >= in.s.cfg.Limits.Window/2 {
-		push(&in.s.queue, &in.s.queue.grants, frame.Window{Message: in.key, Octets: uint64(in.read)})
+	in.grantLocked(g.cost)
+	return g, nil
+}
+
+// grantLocked counts what was read, and gives the sender credit for it now and then; not for an interim
+// reply: the next one might get it, which has the same key.
+func (in *inbound) grantLocked(read int64) {
+	if in.read += read; !in.whole && !in.interim && in.read >= in.s.cfg.Limits.Window/2 {
+		push(in.s.queue, &in.s.queue.grants, frame.Window{Message: in.key, Octets: uint64(in.read)})
 		in.credit += in.read
 		in.read = 0
 	}
-	return g, nil
+}
+
+// drop has the rest of a message come in, to nobody: its sender is not told.
+func (in *inbound) drop() {
+	in.mu.Lock()
+	defer in.mu.Unlock()
+	if in.err != nil {
+		return
+	}
+	in.dropped = true
+	for i := range in.segs.items[in.segs.head:] {
+		in.grantLocked(in.segs.items[in.segs.head+i].cost)
+	}
+	in.failLocked(errBodyClosed)
 }
 
 // fail drops what is queued of the message and has its reader get e.

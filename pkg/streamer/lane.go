@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 
 	"github.com/hhfr/hhfr/pkg/streamer/frame"
 )
@@ -14,17 +15,26 @@ type Lane struct {
 	s      *Stream
 	number uint64
 	last   uint64 // the exchange begun last; under queue.mu
+	lost   bool   // a restart is queued, since the peer lost what it remembered; under queue.mu
 	placed bool   // messages of a sequence go here; under exchanges.mu
 }
 
 // Number is the lane's number.
 func (l *Lane) Number() uint64 { return l.number }
 
+// has reports whether the lane has had an exchange of this number.
+func (l *Lane) has(exchange uint64) bool {
+	q := l.s.queue
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	return exchange > 0 && exchange <= l.last
+}
+
 // Restart gives the lane to another client or principal: nothing that is sent on it from now on builds
 // on what was sent before, so that lengths tell the one nothing of the other. Each end restarts what
 // it sends itself.
 func (l *Lane) Restart() {
-	push(&l.s.queue, &l.s.queue.ring, turn{restart: l})
+	push(l.s.queue, &l.s.queue.ring, turn{restart: l})
 }
 
 // call is a request that waits for its reply. Fields are under exchanges.mu.
@@ -47,6 +57,9 @@ func (c *call) wakeLocked() {
 		c.wait = nil
 	}
 }
+
+// taken reports whether somebody has the reply that counts.
+func (c *call) taken() bool { return c.reading != nil && !c.reading.interim }
 
 func (c *call) failRepliesLocked(e *Error) {
 	for _, in := range c.replies {
@@ -75,7 +88,7 @@ type request struct {
 func (l *Lane) Call(ctx context.Context, m *Message) (*Message, error) {
 	var p *Pending
 	var err error
-	if inMemory(m.Body) {
+	if l.s.fitsWindow(m.Body) {
 		p, err = l.Begin(ctx, m)
 	} else {
 		p, err = l.open(ctx, m)
@@ -225,23 +238,28 @@ func (p *Pending) Reply(ctx context.Context) (*Message, error) {
 		if err != nil || !m.Interim {
 			return m, err
 		}
-		if _, err := m.ReadAll(maxInterim); err != nil {
+		_ = m.Body.(io.Closer).Close()
+	}
+}
+
+// Next waits for the next reply: those with Message.Interim come before the one that counts, and must
+// be read to their end or closed before the next. One that is given up before its head is there is
+// passed over. Errors are those of [Pending.Reply]; behind the reply that counts, NoReply.
+func (p *Pending) Next(ctx context.Context) (*Message, error) {
+	for {
+		in, err := p.c.next(ctx)
+		if err != nil {
 			return nil, err
+		}
+		if m, err := p.open(ctx, in); err == nil || !in.interim {
+			return m, err
 		}
 	}
 }
 
-// maxInterim is the longest body of an interim reply that is passed over, in bytes.
-const maxInterim = 64 << 10
-
-// Next waits for the next reply: those with Message.Interim come before the one that counts, and must
-// be read to their end or closed before the next. Errors are those of [Pending.Reply].
-func (p *Pending) Next(ctx context.Context) (*Message, error) {
+// open gives a reply once its head is there.
+func (p *Pending) open(ctx context.Context, in *inbound) (*Message, error) {
 	c := p.c
-	in, err := c.next(ctx)
-	if err != nil {
-		return nil, err
-	}
 	e := &c.out.s.exchanges
 	b := &body{in: in}
 	if !in.interim {
@@ -262,7 +280,7 @@ func (p *Pending) Next(ctx context.Context) (*Message, error) {
 func (c *call) next(ctx context.Context) (*inbound, error) {
 	e := &c.out.s.exchanges
 	e.mu.Lock()
-	for len(c.replies) == 0 && c.err == nil {
+	for len(c.replies) == 0 && c.err == nil && !c.taken() {
 		if c.wait == nil {
 			c.wait = make(chan struct{})
 		}
@@ -276,8 +294,12 @@ func (c *call) next(ctx context.Context) (*inbound, error) {
 		e.mu.Lock()
 	}
 	defer e.mu.Unlock()
-	if len(c.replies) == 0 {
+	switch {
+	case len(c.replies) > 0:
+	case c.err != nil:
 		return nil, c.err
+	default:
+		return nil, &Error{Code: NoReply, Err: errors.New("the reply was taken")}
 	}
 	in := c.replies[0]
 	c.replies, c.reading = c.replies[1:], in

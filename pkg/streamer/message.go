@@ -64,6 +64,15 @@ func inMemory(b io.Reader) bool {
 	return false
 }
 
+// fitsWindow reports whether a body is in memory and surely goes without the peer's reading any of it.
+func (s *Stream) fitsWindow(b io.Reader) bool {
+	if b == nil {
+		return true
+	}
+	sized, ok := b.(interface{ Len() int })
+	return ok && inMemory(b) && int64(sized.Len()) <= s.queue.window/2
+}
+
 // take gives the bytes of a body that is in memory, and reads it with that.
 func take(b io.Reader) []byte {
 	var all taken

@@ -3,6 +3,7 @@ package streamer
 import (
 	"sync/atomic"
 
+	"github.com/hhfr/hhfr/pkg/streamer/frame"
 	"github.com/hhfr/hhfr/pkg/streamer/wire"
 )
 
@@ -24,7 +25,8 @@ type outbound struct {
 	// Below: under queue.mu.
 	pieces  fifo[piece]
 	space   [1]piece      // what most messages need
-	credit  int64         // content that the peer takes; the last piece may go beyond
+	credit  int64         // content that the peer takes beside what waits; the last piece may go beyond
+	waiting int64         // what the pieces that wait cost
 	granted chan struct{} // closed when there is more; made by who waits
 	inRing  bool
 	begun   bool // its first piece went to the writer, and not in vain
@@ -40,12 +42,23 @@ func (out *outbound) wakeLocked() {
 	}
 }
 
-// fate is what the end of the stream makes of a message that is on its way; under queue.mu.
-func (out *outbound) fate() Code {
-	if out.begun {
+// mayGo reports whether the peer takes the next piece: as it counts, nothing that waits was sent.
+func (out *outbound) mayGo() bool { return out.credit+out.waiting > 0 }
+
+// fate is what the end of the stream makes of a message that is on its way.
+func fate(begun bool) Code {
+	if begun {
 		return FateUnknown
 	}
 	return Unsent
+}
+
+// state tells how far a message has come, and its key once it is begun.
+func (out *outbound) state() (key frame.Key, begun, whole bool) {
+	q := out.s.queue
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	return out.message.Key, out.begun, out.whole
 }
 
 // over is called once when the message is whole, or was dropped; nobody holds a lock.

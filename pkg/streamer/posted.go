@@ -38,16 +38,16 @@ func (l *Lane) Post(ctx context.Context, m *Message) (*Posted, error) {
 // peer closed first: then it may have arrived or not.
 func (p *Posted) Err() error {
 	s, out := p.out.s, p.out
-	q, e := &s.queue, &s.exchanges
+	q, e := s.queue, &s.exchanges
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	q.mu.Lock()
-	dropped, begun, whole := out.dropped, out.begun, out.whole
+	dropped, begun, whole, key := out.dropped, out.begun, out.whole, out.message.Key
 	q.mu.Unlock()
 	if dropped != nil {
 		return dropped
 	}
-	if refused := e.refusals[out.message.Key]; refused != nil && begun {
+	if refused := e.refusals[key]; refused != nil && begun {
 		return refused
 	}
 	select {
@@ -55,7 +55,7 @@ func (p *Posted) Err() error {
 	default:
 		return nil
 	}
-	why := s.failure()
+	why := s.ending.failure()
 	switch {
 	case !begun:
 		return why.took(Unsent)

@@ -52,12 +52,11 @@ type turn struct {
 // maxAsked bounds the shapes that a peer lacks and that are not on their way yet.
 const maxAsked = 1024
 
-func (q *queue) init(cfg *Config, peer frame.Limits) {
-	q.gate.max = cfg.QueueBytes
-	q.window = bounded(max(peer.Window, frame.MinWindow))
-	q.maxControl = controlSlack + 4*cfg.Limits.MaxExchanges
-	q.wake, q.over = make(chan struct{}, 1), make(chan struct{})
-	q.live, q.begun = map[*outbound]struct{}{}, map[frame.Key]*outbound{}
+func newQueue(cfg *Config, peer frame.Limits) *queue {
+	return &queue{
+		gate: gate{max: cfg.QueueBytes}, window: bounded(max(peer.Window, frame.MinWindow)), maxControl: controlSlack + 4*cfg.Limits.MaxExchanges,
+		wake: make(chan struct{}, 1), over: make(chan struct{}), live: map[*outbound]struct{}{}, begun: map[frame.Key]*outbound{},
+	}
 }
 
 // wakeWriter may be called at any time.
@@ -100,15 +99,21 @@ func (q *queue) put(ctx context.Context, out *outbound, p piece) error {
 		return err
 	}
 	out.pieces.push(p)
+	out.waiting += cost
 	if out.queued != nil && p.first {
 		close(out.queued)
 	}
+	q.enterRingLocked(out)
+	return nil
+}
+
+// enterRingLocked has a message wait for its turn.
+func (q *queue) enterRingLocked(out *outbound) {
 	if !out.inRing {
 		out.inRing = true
 		q.ring.push(turn{out: out})
 	}
 	q.wakeWriter()
-	return nil
 }
 
 // takeCredit waits until the peer takes more of a message (docs/wire-format.md, section 5.3).
@@ -116,6 +121,9 @@ func (q *queue) takeCredit(ctx context.Context, out *outbound, cost int64) error
 	for {
 		q.mu.Lock()
 		err, granted := q.lost(out), out.credit > 0
+		if err == nil && !granted && out.message.Interim {
+			err = &Error{Code: TooLarge, Err: errors.New("interim reply is longer than the peer's window")}
+		}
 		if granted && err == nil {
 			out.credit -= cost
 		} else if err == nil && out.granted == nil {
@@ -137,10 +145,23 @@ func (q *queue) grant(w frame.Window) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	if out := q.begun[w.Message]; out != nil {
-		out.credit = min(out.credit+bounded(w.Octets), 1<<62)
-		out.wakeLocked()
+		q.creditLocked(out, bounded(w.Octets))
 	}
 }
+
+// creditLocked adds to the credit of a message, which goes on if it waits for that.
+func (q *queue) creditLocked(out *outbound, more int64) {
+	out.credit = min(out.credit, maxCredit) + min(more, maxCredit)
+	if out.credit > 0 {
+		out.wakeLocked()
+	}
+	if out.pieces.len() > 0 && out.mayGo() {
+		q.enterRingLocked(out)
+	}
+}
+
+// maxCredit is as good as any credit above it.
+const maxCredit = 1 << 60
 
 // await waits for ready, for a message or, with nil, for what is none.
 func (q *queue) await(ctx context.Context, out *outbound, ready <-chan struct{}) error {
@@ -174,7 +195,7 @@ func (q *queue) lost(out *outbound) error {
 	case out != nil && out.dropped != nil:
 		return out.dropped
 	case q.hasEnded():
-		return q.ended.took(Unsent)
+		return q.ended.took(fate(out != nil && out.begun))
 	}
 	return nil
 }
@@ -185,6 +206,14 @@ func (q *queue) drop(out *outbound, why *Error, code frame.CancelCode) bool {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	return q.dropLocked(out, why, code)
+}
+
+// giveUp drops a message as [queue.drop] does, for a reason that may depend on whether any of it was written.
+func (q *queue) giveUp(out *outbound, why func(begun bool) *Error, code frame.CancelCode) (own *Error, dropped bool) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	own = why(out.begun)
+	return own, q.dropLocked(out, own, code)
 }
 
 // refuse drops a message that is on its way and that the peer does not want; it is false if there is none.
@@ -198,34 +227,6 @@ func (q *queue) refuse(key frame.Key, why *Error) bool {
 	return out != nil
 }
 
-// sent gives the key of a message, and whether all of it was written.
-func (q *queue) sent(out *outbound) (frame.Key, bool) {
-	q.mu.Lock()
-	defer q.mu.Unlock()
-	return out.message.Key, out.whole
-}
-
-// wasBegun reports whether any of a message was written.
-func (q *queue) wasBegun(out *outbound) bool {
-	q.mu.Lock()
-	defer q.mu.Unlock()
-	return out.begun
-}
-
-// fate is what the end of the stream makes of a message.
-func (q *queue) fate(out *outbound) Code {
-	q.mu.Lock()
-	defer q.mu.Unlock()
-	return out.fate()
-}
-
-// has reports whether a lane has had an exchange of this number.
-func (q *queue) has(l *Lane, exchange uint64) bool {
-	q.mu.Lock()
-	defer q.mu.Unlock()
-	return exchange > 0 && exchange <= l.last
-}
-
 func (q *queue) dropLocked(out *outbound, why *Error, code frame.CancelCode) bool {
 	if _, live := q.live[out]; !live {
 		return false
@@ -236,7 +237,7 @@ func (q *queue) dropLocked(out *outbound, why *Error, code frame.CancelCode) boo
 	}
 	for out.pieces.len() > 0 {
 		p := out.pieces.pop()
-		q.gate.release(p.cost())
+		q.leaveGate(&p)
 	}
 	q.endLocked(out)
 	if out.begun && !q.hasEnded() {
@@ -272,6 +273,16 @@ func (q *queue) sayLocked(c control) bool {
 	q.control.push(c)
 	q.wakeWriter()
 	return true
+}
+
+// restart has what follows on a lane build on nothing before.
+func (q *queue) restart(l *Lane) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	if !l.lost {
+		l.lost = true
+		q.sayLocked(control{restart: l})
+	}
 }
 
 // push queues an item that is none of a message's.
@@ -325,7 +336,7 @@ func (q *queue) dropAll(why *Error, which func(*outbound) bool) {
 	var dropped []*outbound
 	q.mu.Lock()
 	for out := range q.live {
-		if which(out) && q.dropLocked(out, why.took(out.fate()), frame.Aborted) {
+		if which(out) && q.dropLocked(out, why.took(fate(out.begun)), frame.Aborted) {
 			dropped = append(dropped, out)
 		}
 	}
@@ -343,142 +354,6 @@ func (q *queue) isIdle() bool {
 	return q.idle
 }
 
-// step is what the writer does next.
-type step uint8
-
-const (
-	stepNone step = iota
-	stepControl
-	stepAck
-	stepGrant
-	stepAsked
-	stepTurn
-)
-
-// task is a step, and what it is about.
-type task struct {
-	step    step
-	control control
-	ack     []byte
-	grant   frame.Window
-	asked   uint64
-	turn    turn
-}
-
-// next takes the next task, into t; it is false if there is none.
-func (q *queue) next(t *task) bool {
-	q.mu.Lock()
-	defer q.mu.Unlock()
-	q.idle = false
-	switch {
-	case q.control.len() > 0:
-		t.step, t.control = stepControl, q.control.pop()
-	case q.acks.len() > 0:
-		t.step, t.ack = stepAck, q.acks.pop()
-		q.gate.release(int64(len(t.ack)))
-	case q.grants.len() > 0:
-		t.step, t.grant = stepGrant, q.grants.pop()
-	case q.asked.len() > 0:
-		t.step, t.asked = stepAsked, q.asked.pop()
-	case q.ring.len() > 0:
-		t.step, t.turn = stepTurn, q.ring.pop()
-	default:
-		t.step, q.idle = stepNone, true
-	}
-	return t.step != stepNone
-}
-
-// close has the writer say its last word, if nothing is on its way.
-func (q *queue) close() bool {
-	q.mu.Lock()
-	defer q.mu.Unlock()
-	q.said = q.said || q.idle && len(q.live) == 0 && q.control.len()+q.acks.len()+q.grants.len()+q.asked.len() == 0
-	return q.said
-}
-
-// front is the piece of a message whose turn it is, if that is still wanted.
-func (q *queue) front(out *outbound) (piece, bool) {
-	q.mu.Lock()
-	defer q.mu.Unlock()
-	if out.pieces.len() == 0 {
-		out.inRing = false
-		return piece{}, false
-	}
-	return *out.pieces.front(), true
-}
-
-// commit takes the piece out: from here on it is written. A request gets its exchange with its first one.
-func (q *queue) commit(t turn) (p piece, ok bool) {
-	out := t.out
-	q.mu.Lock()
-	defer q.mu.Unlock()
-	if out.pieces.len() == 0 || q.hasEnded() {
-		out.inRing = false
-		return p, false
-	}
-	p = out.pieces.pop()
-	q.gate.release(p.cost())
-	if !out.begun {
-		out.begun = true
-		if out.lane != nil {
-			out.lane.last++
-			out.message.Exchange = out.lane.last
-		}
-		q.begun[out.message.Key] = out
-	}
-	if out.inRing = out.pieces.len() > 0; out.inRing {
-		q.ring.push(t)
-	}
-	return p, true
-}
-
-// charge takes credit that a piece cost beyond what was reckoned.
-func (q *queue) charge(out *outbound, more int64) {
-	q.mu.Lock()
-	defer q.mu.Unlock()
-	out.credit -= more
-}
-
-// whole is called when the last of a message is written; it is false if it was dropped meanwhile.
-func (q *queue) whole(out *outbound) bool {
-	q.mu.Lock()
-	defer q.mu.Unlock()
-	if _, live := q.live[out]; !live {
-		return false
-	}
-	out.whole = true
-	q.endLocked(out)
-	return true
-}
-
-// neverLeft takes note that the connection took no more than n bytes of a batch: what begins behind
-// them is not sent.
-func (q *queue) neverLeft(batch []begun, n int) {
-	q.mu.Lock()
-	defer q.mu.Unlock()
-	for _, b := range batch {
-		if b.at >= n {
-			b.out.begun = false
-		}
-	}
-}
-
-// hasSaid reports whether our close frame is written, or about to be.
-func (q *queue) hasSaid() bool {
-	q.mu.Lock()
-	defer q.mu.Unlock()
-	return q.said
-}
-
-// again puts turns that waited before all others.
-func (q *queue) again(turns []turn) {
-	q.mu.Lock()
-	defer q.mu.Unlock()
-	for _, t := range slices.Backward(turns) {
-		q.ring.unpop(t)
-	}
-}
-
 var errManyCancels = errors.New("more cancelled messages and lacking shapes wait to be told than there may be")
 
 // piece is what one frame has of a message: a segment of its head, one of its body, or that its sender waits.
@@ -487,6 +362,7 @@ type piece struct {
 	first, last bool // of the message
 	flush       bool
 	settled     int64
+	outside     bool // it takes no room at the gate any more
 }
 
 // pieceCost is what a fragment costs of its message's credit beside its content (docs/wire-format.md, section 5.3).

@@ -71,7 +71,7 @@ func newReader(s *Stream, in *input) *reader {
 func (r *reader) run() {
 	s := r.s
 	err := r.loop()
-	lost := err != nil && err.Code == Closed && !s.hasFailed()
+	lost := err != nil && err.Code == Closed && !s.ending.hasFailed()
 	if err != nil {
 		s.fail(err)
 	}
@@ -79,7 +79,7 @@ func (r *reader) run() {
 		<-s.mute // it finds out now, and knows what never left
 	}
 	s.deafen()
-	if s.hasFailed() && !r.closed && err != nil && err.Code != Closed {
+	if s.ending.hasFailed() && !r.closed && err != nil && err.Code != Closed {
 		_, _ = io.CopyN(io.Discard, r.input.conn, drainOctets)
 	}
 }
@@ -110,7 +110,7 @@ func (r *reader) more() error {
 	for {
 		r.rest()
 		err := r.input.more()
-		if !errors.Is(err, os.ErrDeadlineExceeded) || r.s.hasFailed() {
+		if !errors.Is(err, os.ErrDeadlineExceeded) || r.s.ending.hasFailed() {
 			return err
 		}
 	}
@@ -126,17 +126,18 @@ func (r *reader) rest() {
 	}
 	if !r.waits.Equal(r.restAt) {
 		r.waits = r.restAt
-		r.s.wakeReader(r.restAt)
+		r.wake(r.restAt)
 	}
 }
 
-// wakeReader has the reader wait for bytes until then at most, unless the stream has failed, which sets
-// an end of its own.
-func (s *Stream) wakeReader(at time.Time) {
-	s.ending.mu.Lock()
-	defer s.ending.mu.Unlock()
-	if !s.ending.failed {
-		_ = s.conn.SetReadDeadline(at)
+// wake has the reader wait for bytes until then at most, unless the stream has failed, which sets an
+// end of its own.
+func (r *reader) wake(at time.Time) {
+	d := &r.s.ending
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if !d.failed {
+		_ = r.s.conn.SetReadDeadline(at)
 	}
 }
 

@@ -274,9 +274,12 @@ func (w *Writer) whole(body []byte) error {
 	return nil
 }
 
-// Abort gives the message up, for a reason, if it is not whole.
+// Abort gives the message up, for a reason, if it is not whole. It does not wait.
 func (w *Writer) Abort(why error) {
-	w.mu.Lock()
+	if !w.mu.TryLock() { // who writes may wait for the peer
+		_ = w.drop(why, nil)
+		w.mu.Lock()
+	}
 	defer w.mu.Unlock()
 	if w.err == nil && !w.closed {
 		_ = w.giveUp(why)
@@ -293,26 +296,34 @@ func (w *Writer) free() {
 	w.held = piece{}
 }
 
-// giveUp drops the message for an error of its sender's, and returns that as an [Error].
+// giveUp drops the message for an error of its sender's, or why the stream took no more, and returns
+// that as an [Error].
 func (w *Writer) giveUp(err error) error {
 	var own *Error
-	code := frame.Aborted
-	q := &w.out.s.queue
-	q.mu.Lock()
-	begun := w.out.begun
-	q.mu.Unlock()
-	switch {
-	case errors.As(w.put, &own):
-	case errors.Is(err, errTooLong):
-		own, code = &Error{Code: TooLarge, Err: err}, frame.MessageTooLarge
-	case begun:
-		own = &Error{Code: Aborted, Err: err}
-	default:
-		own = &Error{Code: Unsent, Err: err}
-	}
-	w.err = own
+	errors.As(w.put, &own)
+	w.err = w.drop(err, own)
 	w.free()
-	if q.drop(w.out, own, code) {
+	return w.err
+}
+
+// drop drops the message, for an error of its sender's, or with own for that.
+func (w *Writer) drop(err error, own *Error) *Error {
+	code := frame.Aborted
+	if own == nil && errors.Is(err, errTooLong) {
+		code = frame.MessageTooLarge
+	}
+	own, dropped := w.out.s.queue.giveUp(w.out, func(begun bool) *Error {
+		switch {
+		case own != nil:
+			return own
+		case code == frame.MessageTooLarge:
+			return &Error{Code: TooLarge, Err: err}
+		case begun:
+			return &Error{Code: Aborted, Err: err}
+		}
+		return &Error{Code: Unsent, Err: err}
+	}, code)
+	if dropped {
 		w.out.over(own)
 	}
 	return own

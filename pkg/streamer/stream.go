@@ -108,7 +108,7 @@ type Stream struct {
 	done   chan struct{}  // reader and writer have ended, the connection is closed
 	mute   chan struct{}  // the writer has ended
 
-	queue     queue
+	queue     *queue
 	exchanges exchanges
 	traffic   traffic
 	ending    ending
@@ -137,7 +137,7 @@ func Over(ctx context.Context, conn net.Conn, cfg Config) (*Stream, error) {
 func (s *Stream) start(ctx context.Context, in *input) {
 	s.ctx, s.cancel = context.WithCancel(context.WithoutCancel(ctx))
 	s.done, s.mute = make(chan struct{}), make(chan struct{})
-	s.queue.init(&s.cfg, s.peer.Limits)
+	s.queue = newQueue(&s.cfg, s.peer.Limits)
 	s.exchanges.init(s)
 	r, w := newReader(s, in), newWriter(s)
 	var ends sync.WaitGroup
@@ -164,7 +164,7 @@ func (s *Stream) Done() <-chan struct{} { return s.done }
 // Err is nil as long as the stream lives, and when it ended in order: by Close, or by the peer's close
 // "done". Otherwise it is an *[Error].
 func (s *Stream) Err() error {
-	if e := s.failure(); e != nil {
+	if e := s.ending.failure(); e != nil {
 		return e
 	}
 	return nil

@@ -111,7 +111,7 @@ func (w *writer) fill() (last bool) {
 	w.now = time.Now()
 	w.rest()
 	for len(w.enc.Bytes()) < batchOctets {
-		if word, failed := s.lastWord(); failed {
+		if word, failed := s.ending.lastWord(); failed {
 			if word != nil {
 				w.enc.Close(word.Code, word.Text)
 				w.note(nil, false, false)
@@ -180,7 +180,7 @@ func (w *writer) turn(t turn) {
 		return
 	}
 	out := t.out
-	p, ok := w.s.queue.front(out)
+	p, ok := out.front()
 	if !ok || w.waits(t, &p) {
 		return
 	}
@@ -202,11 +202,15 @@ func (w *writer) turn(t turn) {
 	if w.restAt.IsZero() && p.first && p.last {
 		w.restAt = w.now.Add(memoryIdle)
 	}
-	if cost := w.note(out, p.first, p.last); cost > p.cost() {
-		w.s.queue.charge(out, cost-p.cost())
+	if cost := w.note(out, p.first, p.last); cost != p.cost() {
+		out.charge(cost - p.cost())
 	}
-	if p.last && w.s.queue.whole(out) {
+	switch {
+	case !p.last:
+	case out.end():
 		out.over(nil)
+	case out.call != nil: // it was given up while it was written as a whole: its reply is not wanted
+		w.s.exchanges.say(frame.Cancel{Message: replyTo(out.message.Key), Refused: true, Code: frame.Aborted})
 	}
 }
 
@@ -216,7 +220,7 @@ func (w *writer) flush(out *outbound, settled int64) {
 		w.s.fail(&Error{Code: Internal, Err: err})
 		return
 	}
-	w.s.queue.charge(out, w.note(out, false, false))
+	out.charge(w.note(out, false, false))
 }
 
 // waits writes what must stand before a piece, and reports whether that takes a while: its message is
@@ -253,7 +257,7 @@ func (w *writer) job(shape *wire.Transfer) *transfer {
 	if job == nil {
 		job = &transfer{shape: shape}
 		w.jobs[shape] = job
-		push(&w.s.queue, &w.s.queue.ring, turn{job: job})
+		push(w.s.queue, &w.s.queue.ring, turn{job: job})
 	}
 	return job
 }
@@ -263,7 +267,7 @@ func (w *writer) piece(job *transfer) {
 	done := w.enc.Piece(job.shape, w.now)
 	w.note(nil, false, false)
 	if !done {
-		push(&w.s.queue, &w.s.queue.ring, turn{job: job})
+		push(w.s.queue, &w.s.queue.ring, turn{job: job})
 		return
 	}
 	delete(w.jobs, job.shape)

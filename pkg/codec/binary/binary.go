@@ -49,6 +49,8 @@ const (
 	window = 64 << 10
 	// learnWindow is how much of a message the learner looks at, in octets; of a longer one the rest is expected to go on alike.
 	learnWindow = 4 << 20
+	// maxLearners is of how many messages of a stream at once that much is kept: bodies that nobody reads, or that never end, must not have it all.
+	maxLearners = 4
 	// shapeWorth is the length from which on a body has its shape announced when it is the first of its kind, in octets. The shape of a shorter one is longer than the
 	// body: it goes with the second. No SOAP envelope is that short.
 	shapeWorth = 100

@@ -16,6 +16,7 @@ type Coder struct {
 	recent recent
 
 	learning allowances
+	learners atomic.Int32 // messages of which more than a window is kept
 	counts   counters
 
 	mu        sync.Mutex

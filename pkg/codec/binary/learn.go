@@ -76,6 +76,23 @@ func (s *Split) keep(made *shape.Shape, part []byte, whole bool) *shape.Program 
 	return p
 }
 
+// enterLearners takes one of the few places of messages of which much is kept for learning.
+func (s *Split) enterLearners() bool {
+	if !s.slot && s.c.learners.Add(1) > maxLearners {
+		s.c.learners.Add(-1)
+		return false
+	}
+	s.slot = true
+	return true
+}
+
+func (s *Split) leaveLearners() {
+	if s.slot {
+		s.slot = false
+		s.c.learners.Add(-1)
+	}
+}
+
 // remember keeps what travels as text for learning.
 func (s *Split) remember(octets []byte) {
 	if !s.learns {
@@ -83,6 +100,7 @@ func (s *Split) remember(octets []byte) {
 	}
 	if len(s.cut)+len(octets) > learnWindow {
 		s.learns, s.cut = false, nil
+		s.leaveLearners()
 		return
 	}
 	s.cut = append(s.cut, octets...)

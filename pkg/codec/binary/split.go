@@ -24,6 +24,7 @@ type Split struct {
 	escaped  bool           // the body goes on as text
 	cut      []byte         // of a body that travels as text since a flush came too early: for learning, when it is whole
 	learns   bool
+	slot     bool // it has one of Coder.learners
 
 	// Segments of an attempt, one behind the other; or that which may be the last of the body.
 	content    []byte
@@ -56,12 +57,13 @@ func (c *Coder) Split(lane uint64, most int, emit wire.Emit) wire.Splitter {
 	s := splits.Get().(*Split)
 	s.c, s.learning, s.most, s.emit = c, c.learning.of(lane), most, emit
 	s.does, s.program, s.window, s.upTo = gathering, nil, s.window[:0], window
-	s.begun, s.escaped, s.learns, s.holding = false, false, false, false
+	s.begun, s.escaped, s.learns, s.holding, s.slot = false, false, false, false, false
 	return s
 }
 
 // Free gives the buffers back; nothing of the split is used after it.
 func (s *Split) Free() {
+	s.leaveLearners()
 	s.c, s.learning, s.emit, s.program, s.cut = nil, nil, nil, nil, nil
 	clear(s.candidates)
 	if cap(s.window) <= window && cap(s.content) <= 4*window {
@@ -110,7 +112,7 @@ func (s *Split) Write(octets []byte) error {
 
 // decide chooses a shape by the beginning of a body, or finds out that more must be seen.
 func (s *Split) decide() error {
-	if s.upTo == window && s.c.mayLearn(s.learning) && s.find(s.window, false, false) == nil && !insideValue(s.window) {
+	if s.upTo == window && s.c.mayLearn(s.learning) && s.find(s.window, false, false) == nil && !insideValue(s.window) && s.enterLearners() {
 		s.upTo = learnWindow
 		if len(s.window) < learnWindow {
 			return nil
@@ -121,17 +123,33 @@ func (s *Split) decide() error {
 
 // begin goes on by a program that fits the body so far, nil: as text.
 func (s *Split) begin(p *shape.Program) error {
+	if !s.learns {
+		s.leaveLearners()
+	}
 	if p == nil {
 		s.does = texting
 		s.c.counts.texts.Add(1)
-		return s.drain(s.most)
+		err := s.drain(s.most)
+		s.shrink()
+		return err
 	}
 	s.does, s.program = cutting, p
 	s.window = s.window[:0]
 	err := s.handOut(false, p, false)
+	s.shrink()
 	s.splitter.Lenient()
 	s.splitter.Emit(s.pass)
 	return err
+}
+
+// shrink gives the space back that a long beginning took: the rest of the body may take its time.
+func (s *Split) shrink() {
+	if cap(s.window) > 2*window {
+		s.window = append(make([]byte, 0, window), s.window...)
+	}
+	if cap(s.content) > 4*window {
+		s.content = nil
+	}
 }
 
 // Flush hands out what was written so far; see [wire.Splitter].
@@ -144,7 +162,7 @@ func (s *Split) Flush(force bool) (settled int64, err error) {
 		if p == nil && !force && !s.c.opt.Text && s.c.book.mayBegin(s.window) {
 			return 0, nil
 		}
-		if p == nil && s.c.mayLearn(s.learning) {
+		if p == nil && s.c.mayLearn(s.learning) && s.enterLearners() {
 			s.learns = true
 			s.remember(s.window)
 		}

@@ -284,8 +284,7 @@ func (d *Decoder) flush(f frame.Flush) {
 	m := d.open[f.Message]
 	switch {
 	case m == nil || m.dropped:
-	case d.held.lane(m.Lane):
-		d.held.settle(m, f.Settled)
+	case d.held.settle(m, f.Settled):
 	default:
 		d.emit(Event{Kind: Settled, Message: m, Settled: f.Settled})
 	}
@@ -299,6 +298,9 @@ func (d *Decoder) cancel(f frame.Cancel) {
 	}
 	m := d.open[f.Message]
 	delete(d.open, f.Message)
+	if m != nil {
+		m.dropped = true // what of it waits for a shape, too
+	}
 	if open {
 		d.emit(Event{Kind: Cancelled, Cancel: f, Message: m})
 	}

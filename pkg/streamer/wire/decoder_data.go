@@ -90,7 +90,10 @@ func (d *Decoder) deliver(m *Message, first, last bool, p *frame.Parts, epoch ui
 		d.emit(ev)
 		return nil
 	}
-	buf := d.room(len(p.Head.Segment) + len(p.Body.Segment))
+	buf := d.scratch[:0]
+	if !d.cfg.Scratch {
+		buf = make([]byte, 0, expectedContent(len(p.Head.Segment)+len(p.Body.Segment), d.origin.Stages))
+	}
 	if p.HasHead {
 		buf, ev.Head, ev.Err = d.part(buf, m, 0, &p.Head, epoch)
 	}
@@ -104,15 +107,12 @@ func (d *Decoder) deliver(m *Message, first, last bool, p *frame.Parts, epoch ui
 	return nil
 }
 
-// room is where content of about so many octets, as they travel, goes.
-func (d *Decoder) room(octets int) []byte {
-	switch {
-	case d.cfg.Scratch:
-		return d.scratch[:0]
-	case d.origin.Stages == 0:
-		return make([]byte, 0, octets)
+// expectedContent is about what so many octets, as they travel, come to.
+func expectedContent(octets int, stages uint64) int {
+	if stages == 0 {
+		return octets
 	}
-	return make([]byte, 0, 64+2*octets)
+	return 64 + 2*octets
 }
 
 // part appends the content of a segment to buf.

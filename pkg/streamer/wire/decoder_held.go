@@ -28,15 +28,16 @@ func (f *heldFragment) size() int64 {
 // lane reports whether fragments of a lane wait.
 func (h *held) lane(lane uint64) bool { return len(h.lanes[lane]) > 0 }
 
-// settle notes a flush behind the last fragment of a message, if that waits.
-func (h *held) settle(m *Message, settled uint64) {
+// settle notes a flush behind the last fragment of a message, if that waits; it is false if it does not.
+func (h *held) settle(m *Message, settled uint64) bool {
 	lane := h.lanes[m.Lane]
 	for i := len(lane) - 1; i >= 0; i-- {
 		if lane[i].message == m {
 			lane[i].settled = settled
-			return
+			return true
 		}
 	}
+	return false
 }
 
 // waits reports whether anything waits for a shape.
@@ -84,6 +85,9 @@ func (d *Decoder) release() error {
 			lane = lane[1:]
 			h.octets -= f.size()
 			h.weight -= f.size() + heldWeight
+			if f.message.dropped {
+				continue // it was given up, and has a memory of its own
+			}
 			if err := d.deliver(f.message, f.first, f.last, &f.parts, f.epoch); err != nil {
 				return err
 			}

@@ -98,6 +98,33 @@ func (t *received) set(number uint64, e *entry) error {
 	return nil
 }
 
+// stand reports whether numbers stand for the shapes that a sync lists.
+func (t *received) stand(shapes []frame.Announced) bool {
+	for _, s := range shapes {
+		if e := t.entries[s.Number]; e == nil || e.named && e.name != s.Name {
+			return false
+		}
+	}
+	return true
+}
+
+// list has the numbers stand that a sync lists, and no others.
+func (t *received) list(shapes []frame.Announced) {
+	before := t.entries
+	t.entries, t.octets = make(map[uint64]*entry, len(shapes)), 0
+	for _, s := range shapes {
+		e := before[s.Number]
+		if e == nil || !e.named || e.name != s.Name {
+			e = &entry{name: s.Name, named: true}
+			if p := t.cfg.Named(s.Name); p != nil {
+				e = entryOf(p.Shape().Fingerprint(), p)
+			}
+		}
+		t.entries[s.Number] = e
+		t.octets += e.octets
+	}
+}
+
 // shape takes what the sender says of a number of its own, or asks of one of the other direction.
 func (d *Decoder) shape(f frame.Shape) error {
 	switch f.Form {
@@ -119,7 +146,7 @@ func (d *Decoder) shape(f frame.Shape) error {
 	if err != nil || packed == nil {
 		return err
 	}
-	e, err := d.define(packed)
+	e, err := d.shapes.define(packed)
 	if err != nil {
 		return &Error{Code: BadShape, At: d.at, Err: fmt.Errorf("number %d: %w", f.Number, err)}
 	}
@@ -128,17 +155,17 @@ func (d *Decoder) shape(f frame.Shape) error {
 }
 
 // define makes of a packed shape what a number stands for.
-func (d *Decoder) define(packed []byte) (*entry, error) {
+func (t *received) define(packed []byte) (*entry, error) {
 	octets, err := transit.Unpack(packed, func(name transit.Name) []byte {
-		if base := d.shapes.bases.find(name); base != nil {
+		if base := t.bases.find(name); base != nil {
 			return base
 		}
-		if p := d.cfg.Named(name); p != nil {
+		if p := t.cfg.Named(name); p != nil {
 			return p.Shape().Octets()
 		}
 		return nil
 	})
-	if errors.Is(err, &transit.Error{Code: transit.NoBase}) && d.cfg.MaxHeld < 0 {
+	if errors.Is(err, &transit.Error{Code: transit.NoBase}) && t.cfg.MaxHeld < 0 {
 		return &entry{}, nil
 	}
 	if err != nil {
@@ -148,8 +175,8 @@ func (d *Decoder) define(packed []byte) (*entry, error) {
 	if err != nil {
 		return nil, err
 	}
-	d.shapes.bases.keep(s, len(packed), sketch{})
-	return entryOf(s.Fingerprint(), d.cfg.Shapes.Keep(s)), nil
+	t.bases.keep(s, len(packed), sketch{})
+	return entryOf(s.Fingerprint(), t.cfg.Shapes.Keep(s)), nil
 }
 
 // stands has a number stand for a shape. A number that waited for this one has it now; what waits for another that the number

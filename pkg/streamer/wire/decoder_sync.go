@@ -23,7 +23,7 @@ func (d *Decoder) sync(f frame.Sync, n int) error {
 	var v Verdict
 	if d.following {
 		right, known := d.checks.Agree(f)
-		v = d.verdict(right && d.stand(f.Shapes), known)
+		v = d.verdict(right && d.shapes.stand(f.Shapes), known)
 	}
 	d.sure = d.sure || d.following
 	if d.following && v.Right {
@@ -35,38 +35,11 @@ func (d *Decoder) sync(f frame.Sync, n int) error {
 	d.known, d.following, d.floating, d.word, d.origin = true, v.Right || len(f.Open) < frame.MaxOpen, false, f.Word, f.Origin()
 	d.at = int64(f.Offset)
 	d.numbering.Sync(f)
-	d.list(f.Shapes)
+	d.shapes.list(f.Shapes)
 	d.lanes.next(&d.held)
 	d.syncEnd = d.at + int64(n)
 	d.emit(Event{Kind: Synced, Verdict: v})
 	return d.release()
-}
-
-// stand reports whether numbers stand for the shapes that a sync lists.
-func (d *Decoder) stand(shapes []frame.Announced) bool {
-	for _, s := range shapes {
-		if e := d.shapes.entries[s.Number]; e == nil || e.named && e.name != s.Name {
-			return false
-		}
-	}
-	return true
-}
-
-// list has the numbers stand that a sync lists, and no others.
-func (d *Decoder) list(shapes []frame.Announced) {
-	before := d.shapes.entries
-	d.shapes.entries, d.shapes.octets = make(map[uint64]*entry, len(shapes)), 0
-	for _, s := range shapes {
-		e := before[s.Number]
-		if e == nil || !e.named || e.name != s.Name {
-			e = &entry{name: s.Name, named: true}
-			if p := d.cfg.Named(s.Name); p != nil {
-				e = entryOf(p.Shape().Fingerprint(), p)
-			}
-		}
-		d.shapes.entries[s.Number] = e
-		d.shapes.octets += e.octets
-	}
 }
 
 // search looks for the beginning of the direction, or for a sync, and tells how many bytes are passed over. It is false when what

@@ -191,11 +191,11 @@ func (e *Encoder) Drop(m *Outgoing, code frame.CancelCode) {
 	if m.begun && !m.over {
 		e.Cancel(frame.Cancel{Message: m.Key, Code: code})
 	}
-	e.finish(m)
+	m.finish()
 }
 
 // finish is the end of a message's way.
-func (e *Encoder) finish(m *Outgoing) {
+func (m *Outgoing) finish() {
 	if m.over {
 		return
 	}
@@ -218,27 +218,12 @@ func (e *Encoder) finish(m *Outgoing) {
 // Data appends a fragment of a message: up to one segment of its head and one of its body; what is not There is left out. The shapes
 // of parts that it begins must have been announced ([Encoder.Announce]). last: it is the message's last; then the body has begun.
 func (e *Encoder) Data(m *Outgoing, head, body *Part, last bool, now time.Time) error {
-	e.begin(m, 0, head, now)
-	e.begin(m, 1, body, now)
+	e.shapes.begin(m, 0, head)
+	e.shapes.begin(m, 1, body)
 	if m.parts[0].join == nil && m.parts[1].join == nil {
 		return e.fragment(m, head, body, last, now)
 	}
 	return e.texts(m, head, body, last, now)
-}
-
-// begin binds a part that begins to the number of its shape. Without one it is joined, and goes as text.
-func (e *Encoder) begin(m *Outgoing, i int, s *Part, now time.Time) {
-	at := &m.parts[i]
-	if at.begun || !s.There || at.sent != nil || at.join != nil || s.Program == nil {
-		return
-	}
-	if at.sent = e.shapes.of(s.Program); at.sent != nil {
-		at.sent.open++
-		return
-	}
-	m.texts = true
-	at.join = joiners.Get().(*shape.Joiner)
-	at.join.Reset(s.Program)
 }
 
 // texts appends parts that are joined, in as many fragments as they take.
@@ -332,7 +317,7 @@ func (e *Encoder) fragment(m *Outgoing, head, body *Part, last bool, now time.Ti
 	e.buf = d.AppendTo(e.buf)
 	e.note(Written{Kind: frame.KindData, Octets: len(e.buf) - from, Payload: len(b), Content: len(head.Content) + len(body.Content)})
 	if last {
-		e.finish(m)
+		m.finish()
 	}
 	return nil
 }

@@ -71,6 +71,21 @@ func (t *sending) of(p *shape.Program) *sent {
 	return s
 }
 
+// begin binds a part that begins to the number of its shape. Without one it is joined, and goes as text.
+func (t *sending) begin(m *Outgoing, i int, s *Part) {
+	at := &m.parts[i]
+	if at.begun || !s.There || at.sent != nil || at.join != nil || s.Program == nil {
+		return
+	}
+	if at.sent = t.of(s.Program); at.sent != nil {
+		at.sent.open++
+		return
+	}
+	m.texts = true
+	at.join = joiners.Get().(*shape.Joiner)
+	at.join.Reset(s.Program)
+}
+
 // take gives the number of a shape, a new one if it has none; nil if the peer's table takes no more. A number that the peer has
 // kept since the last sync can be given to another shape, and only a sync takes numbers away.
 func (t *sending) take(p *shape.Program, l frame.Limits) *sent {

@@ -1,0 +1,165 @@
+package http1
+
+import (
+	"bytes"
+	"encoding/base64"
+	"encoding/binary"
+	"strconv"
+	"strings"
+)
+
+var errChunking = &Error{Code: Malformed, What: "line of chunks"}
+
+// Chunking is how a chunked body was cut, such that a line can say it.
+type Chunking struct {
+	regular bool
+	upper   bool  // digits of sizes
+	sizes   []run // regular: of all chunks but the last
+	parts   []FramingPart
+}
+
+// run is so many chunks of one size.
+type run struct{ size, times int64 }
+
+// maxChunks bounds the chunks that a line may stand for.
+const maxChunks = 1 << 20
+
+// ChunkingLine says in a line how a chunked body of this entity was framed; raw is the body as received. The
+// line is that of docs/proxy.md, section 3.
+func ChunkingLine(raw, entity []byte, parts []FramingPart) string {
+	for _, upper := range []bool{false, true} {
+		g := regular(entity, parts, upper)
+		if g == nil || !bytes.Equal(g.AppendTo(make([]byte, 0, len(raw)), entity), raw) {
+			continue
+		}
+		out := []byte("=c:")
+		if upper {
+			out = []byte("=C:")
+		}
+		for i, r := range g.sizes {
+			if i > 0 {
+				out = append(out, ' ')
+			}
+			if out = strconv.AppendInt(out, r.size, 10); r.times > 1 {
+				out = strconv.AppendInt(append(out, '*'), r.times, 10)
+			}
+		}
+		return string(out) + "\n"
+	}
+	var all []byte
+	at := int64(0)
+	for _, p := range parts {
+		all = binary.AppendUvarint(all, uint64(p.At-at))
+		all = binary.AppendUvarint(all, uint64(len(p.Octets)))
+		all = append(all, p.Octets...)
+		at = p.At
+	}
+	return "=f:" + base64.RawStdEncoding.EncodeToString(all) + "\n"
+}
+
+// regular is the framing of chunks without anything beside their sizes, cut as parts say; nil if it cannot be that.
+func regular(entity []byte, parts []FramingPart, upper bool) *Chunking {
+	g := &Chunking{regular: true, upper: upper}
+	at := int64(0)
+	for _, p := range parts {
+		if size := p.At - at; size > 0 && p.At < int64(len(entity)) {
+			if n := len(g.sizes); n > 0 && g.sizes[n-1].size == size {
+				g.sizes[n-1].times++
+			} else {
+				g.sizes = append(g.sizes, run{size, 1})
+			}
+		}
+		at = p.At
+	}
+	if len(g.sizes) > maxChunks/16 {
+		return nil
+	}
+	return g
+}
+
+// ParseChunking reads such a line; nil: it is empty, and the body is no chunked one. Errors: Malformed.
+func ParseChunking(line []byte) (*Chunking, error) {
+	if string(line) == "\n" {
+		return nil, nil
+	}
+	text, ok := bytes.CutSuffix(line, []byte{'\n'})
+	if !ok || len(text) < 3 || text[0] != '=' || text[2] != ':' {
+		return nil, errChunking
+	}
+	switch text[1] {
+	case 'c', 'C':
+		f := &Chunking{regular: true, upper: text[1] == 'C'}
+		chunks := int64(0)
+		for s := range strings.FieldsSeq(string(text[3:])) {
+			size, times, many := strings.Cut(s, "*")
+			r := run{times: 1}
+			var err, err2 error
+			r.size, err = strconv.ParseInt(size, 10, 63)
+			if many {
+				r.times, err2 = strconv.ParseInt(times, 10, 32)
+			}
+			if chunks += r.times; err != nil || err2 != nil || r.size < 1 || r.times < 1 || chunks > maxChunks {
+				return nil, errChunking
+			}
+			f.sizes = append(f.sizes, r)
+		}
+		return f, nil
+	case 'f':
+		return parseParts(text[3:])
+	}
+	return nil, errChunking
+}
+
+func parseParts(text []byte) (*Chunking, error) {
+	all, err := base64.RawStdEncoding.DecodeString(string(text))
+	if err != nil {
+		return nil, errChunking
+	}
+	f := &Chunking{}
+	at := uint64(0)
+	for len(all) > 0 {
+		gap, n := binary.Uvarint(all)
+		if n <= 0 || gap > 1<<62 || at+gap > 1<<62 {
+			return nil, errChunking
+		}
+		size, m := binary.Uvarint(all[n:])
+		if m <= 0 || size > uint64(len(all)-n-m) {
+			return nil, errChunking
+		}
+		at += gap
+		f.parts = append(f.parts, FramingPart{At: int64(at), Octets: all[n+m : n+m+int(size)]})
+		all = all[n+m+int(size):]
+	}
+	return f, nil
+}
+
+// AppendTo appends the body as it was received.
+func (f *Chunking) AppendTo(dst, entity []byte) []byte {
+	if f == nil {
+		return append(dst, entity...)
+	}
+	if !f.regular {
+		return AppendRaw(dst, entity, f.parts)
+	}
+	chunk := func(p []byte) {
+		from := len(dst)
+		dst = strconv.AppendInt(dst, int64(len(p)), 16)
+		if f.upper {
+			copy(dst[from:], bytes.ToUpper(dst[from:]))
+		}
+		dst = append(append(append(dst, "\r\n"...), p...), "\r\n"...)
+	}
+	for _, r := range f.sizes {
+		for range r.times {
+			if r.size >= int64(len(entity)) {
+				break // more than the entity has: what is left is the last chunk
+			}
+			chunk(entity[:r.size])
+			entity = entity[r.size:]
+		}
+	}
+	if len(entity) > 0 {
+		chunk(entity)
+	}
+	return append(dst, "0\r\n\r\n"...)
+}

@@ -1,0 +1,83 @@
+package sock
+
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+	"log/slog"
+	"net"
+	"time"
+
+	"github.com/hhfr/hhfr/internal/clock"
+)
+
+// linger is how long a connection that is closed in order is still read from, so that its last bytes are not
+// lost to a reset.
+const linger = time.Second
+
+// step is what an end must take within its time, in bytes.
+const step = 64 << 10
+
+// Writer writes to a connection whose other end may be slow, but not stand still: one that takes longer than
+// Stall for 64 KiB has its connection reset.
+type Writer struct {
+	Conn  net.Conn
+	Stall time.Duration
+	Clock clock.Clock
+	Log   *slog.Logger
+}
+
+// Write writes in pieces, each of which has its time.
+func (w Writer) Write(b []byte) (n int, err error) {
+	for len(b) > 0 {
+		piece := b[:min(len(b), step)]
+		timer := w.Clock.AfterFunc(w.Stall, func() {
+			w.Log.Warn("an end does not take what is written", "peer", w.Conn.RemoteAddr(), "for", w.Stall)
+			Reset(w.Conn)
+		})
+		k, err := w.Conn.Write(piece)
+		timer.Stop()
+		if n += k; err != nil {
+			return n, err
+		}
+		b = b[k:]
+	}
+	return n, nil
+}
+
+// CloseWrite ends this end's direction of a connection, or all of it where that is not possible.
+func CloseWrite(conn net.Conn) error {
+	if w, ok := conn.(interface{ CloseWrite() error }); ok {
+		if err := w.CloseWrite(); !errors.Is(err, errors.ErrUnsupported) {
+			return err
+		}
+	}
+	return conn.Close()
+}
+
+// Finish ends a connection in order: what was written arrives, and what the other end still sends is read for a moment, so that it is no reset that tells it.
+// The waiting ends with ctx.
+func Finish(ctx context.Context, in *Source) {
+	if CloseWrite(in.Conn) == nil {
+		ctx, cancel := context.WithCancel(ctx)
+		defer cancel()
+		defer in.clock.AfterFunc(linger, cancel).Stop()
+		in.Drain(ctx)
+	}
+	_ = in.Conn.Close()
+}
+
+// Reset ends a connection so that the other end does not take it for an end in order.
+func Reset(conn net.Conn) {
+	if a, ok := conn.(interface{ Abort() error }); ok {
+		_ = a.Abort()
+		return
+	}
+	if secure, ok := conn.(*tls.Conn); ok {
+		conn = secure.NetConn() // its own end would be one in order
+	}
+	if l, ok := conn.(interface{ SetLinger(int) error }); ok {
+		_ = l.SetLinger(0)
+	}
+	_ = conn.Close()
+}

@@ -1,0 +1,151 @@
+// Package sock is what forwarders do with connections beside reading and writing them: waits that can be given
+// up, writes that must get on, ends in order, and ends that nobody takes for such.
+package sock
+
+import (
+	"context"
+	"errors"
+	"net"
+	"os"
+	"sync"
+	"time"
+
+	"github.com/hhfr/hhfr/internal/clock"
+)
+
+// Source is what comes in on a connection: a buffer that the goroutine fills that waits, and whose waits
+// can be given up. One goroutine at a time uses it.
+type Source struct {
+	Conn  net.Conn
+	clock clock.Clock
+	buf   []byte
+	at    int  // bytes of buf that are taken
+	full  bool // the last read had as much as there was space for
+	err   error
+
+	mu      sync.Mutex
+	reads   uint64 // the number of the read under way, or of the last
+	reading bool
+	cut     bool // the read under way was interrupted
+}
+
+// NewSource is what comes in on a connection; c bounds its waits.
+func NewSource(conn net.Conn, c clock.Clock) *Source { return &Source{Conn: conn, clock: c} }
+
+const (
+	// MinRead is how much space a read has at least, and MaxSpace what a connection keeps of its buffer,
+	// in bytes.
+	MinRead  = 16 << 10
+	MaxSpace = 64 << 10
+)
+
+// ErrPaused says that nothing came for as long as was waited.
+var ErrPaused = errors.New("nothing came in time")
+
+// Wait gives what is there, once that is more than have bytes; the slice is good until the next wait or
+// Take. With the end of the connection, also with less, err is not nil: [io.EOF] for the end in order.
+// d > 0: ErrPaused after so long; d < 0: at once.
+func (s *Source) Wait(ctx context.Context, have int, d time.Duration) ([]byte, error) {
+	for len(s.Peek()) <= have {
+		switch {
+		case s.err != nil:
+			return s.Peek(), s.err
+		case d < 0:
+			return s.Peek(), ErrPaused
+		case ctx.Err() != nil:
+			return s.Peek(), context.Cause(ctx)
+		}
+		if err := s.fill(ctx, d); err != nil {
+			return s.Peek(), err
+		}
+	}
+	return s.Peek(), nil
+}
+
+// fill reads once. Its error is why it did not; that of the connection is kept.
+func (s *Source) fill(ctx context.Context, d time.Duration) error {
+	s.space()
+	s.mu.Lock()
+	s.reads++
+	number := s.reads
+	s.reading = true
+	s.mu.Unlock()
+	defer context.AfterFunc(ctx, func() { s.interrupt(number) })()
+	if d > 0 {
+		defer s.clock.AfterFunc(d, func() { s.interrupt(number) }).Stop()
+	}
+	n, err := s.Conn.Read(s.buf[len(s.buf):cap(s.buf)])
+	s.buf = s.buf[:len(s.buf)+n]
+	s.full = len(s.buf) == cap(s.buf)
+	s.mu.Lock()
+	cut := s.cut
+	s.reading, s.cut = false, false
+	s.mu.Unlock()
+	if cut {
+		_ = s.Conn.SetReadDeadline(time.Time{})
+	}
+	switch {
+	case err == nil:
+	case !cut || !errors.Is(err, os.ErrDeadlineExceeded):
+		s.err = err
+	case n > 0:
+	case ctx.Err() != nil:
+		return context.Cause(ctx)
+	default:
+		return ErrPaused
+	}
+	return nil
+}
+
+// interrupt ends a read, if that is the one under way.
+func (s *Source) interrupt(number uint64) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.reading && s.reads == number {
+		s.cut = true
+		_ = s.Conn.SetReadDeadline(time.Unix(1, 0))
+	}
+}
+
+// space makes some to read into: more where more came than there was space for.
+func (s *Source) space() {
+	if len(s.buf) == 0 && cap(s.buf) >= MinRead && (!s.full || cap(s.buf) >= MaxSpace) {
+		return
+	}
+	there := s.Peek()
+	switch {
+	case cap(s.buf)-len(s.buf) >= MinRead && len(s.buf) > 0:
+		return
+	case s.at >= MinRead && s.at >= len(there):
+		s.buf = append(s.buf[:0], there...)
+	default:
+		s.buf = append(make([]byte, 0, len(there)+max(MinRead, min(cap(s.buf), 1<<20))), there...)
+	}
+	s.at = 0
+}
+
+// Peek gives what is there, without waiting.
+func (s *Source) Peek() []byte { return s.buf[s.at:len(s.buf):len(s.buf)] }
+
+// Drained reports whether all that was read is taken, and nothing more seems to be there.
+func (s *Source) Drained() bool { return s.at == len(s.buf) && !s.full }
+
+// Take takes n bytes from the front.
+func (s *Source) Take(n int) {
+	if s.at += n; s.at < len(s.buf) {
+		return
+	}
+	full := s.full
+	s.at, s.buf, s.full = 0, s.buf[:0], full
+	if cap(s.buf) > MaxSpace {
+		s.buf = nil // one long message must not keep its space for the life of the connection
+	}
+}
+
+// Drain reads and drops what comes, until the connection ends, or ctx.
+func (s *Source) Drain(ctx context.Context) {
+	for err := error(nil); err == nil; {
+		s.Take(len(s.Peek()))
+		_, err = s.Wait(ctx, 0, 0)
+	}
+}

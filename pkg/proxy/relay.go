@@ -1,0 +1,240 @@
+package proxy
+
+import (
+	"context"
+	"errors"
+	"io"
+	"sync"
+	"sync/atomic"
+
+	"github.com/hhfr/hhfr/internal/http1"
+	"github.com/hhfr/hhfr/internal/sock"
+	"github.com/hhfr/hhfr/pkg/streamer"
+)
+
+// upstream is one connection to the upstream.
+type upstream struct {
+	in   *sock.Source
+	ctx  context.Context // ends with it
+	end  context.CancelFunc
+	done chan struct{} // closed when its relay has ended
+
+	p    *Proxy
+	once sync.Once // it gives back its place
+
+	sending atomic.Int32 // requests that are being written
+
+	mu    sync.Mutex
+	calls []*served          // that have no whole reply yet
+	wake  context.CancelFunc // tells the relay that there is one again
+	over  bool               // no further one is taken
+}
+
+// openUpstream opens a connection to the upstream for an end of a stream, one of at most MaxConns. Errors:
+// NoRoom, Unreachable.
+func (p *Proxy) openUpstream(ctx context.Context, tunnel bool) (*upstream, error) {
+	if !p.upstreams.enter() {
+		return nil, &Error{Code: NoRoom, At: -1}
+	}
+	conn, err := p.dialUpstream(ctx, tunnel)
+	if err != nil {
+		p.upstreams.leave()
+		return nil, err
+	}
+	up := &upstream{in: p.newSource(conn), p: p, done: make(chan struct{})}
+	up.ctx, up.end = context.WithCancel(p.ctx)
+	return up, nil
+}
+
+// close closes the connection.
+func (up *upstream) close() {
+	up.end()
+	_ = up.in.Conn.Close()
+	up.once.Do(up.p.upstreams.leave)
+}
+
+// enqueue has a call wait for its reply; it is false when the connection is over.
+func (up *upstream) enqueue(s *served) bool {
+	up.mu.Lock()
+	defer up.mu.Unlock()
+	if up.over {
+		return false
+	}
+	up.calls = append(up.calls, s)
+	if up.wake != nil {
+		up.wake()
+	}
+	return true
+}
+
+// front is the call that waits longest, nil if there is none.
+func (up *upstream) front() *served {
+	up.mu.Lock()
+	defer up.mu.Unlock()
+	if len(up.calls) == 0 {
+		return nil
+	}
+	return up.calls[0]
+}
+
+// answer takes the call out that waited longest: its reply is about to be whole.
+func (up *upstream) answer() {
+	up.mu.Lock()
+	defer up.mu.Unlock()
+	up.calls = up.calls[1:]
+}
+
+// isBusy reports whether a request is not through, or has no reply: whoever leaves now broke off.
+func (up *upstream) isBusy() bool {
+	up.mu.Lock()
+	defer up.mu.Unlock()
+	return len(up.calls) > 0 || up.sending.Load() > 0
+}
+
+// relay gives the replies of an upstream connection back, and tells how it ended.
+func (l *lane) relay(up *upstream) {
+	var err error
+	for err == nil {
+		if _, err = up.in.Wait(up.ctx, 0, 0); err != nil {
+			break
+		}
+		if s := up.front(); s != nil {
+			err = l.reply(up, s)
+		} else {
+			err = up.unasked()
+		}
+	}
+	l.over(up, err)
+}
+
+// unasked waits, where the server speaks and no call is under way, for a call, or the end.
+func (up *upstream) unasked() error {
+	wait, wake := context.WithCancel(up.ctx)
+	defer wake()
+	up.mu.Lock()
+	asked := len(up.calls) > 0
+	up.wake = wake
+	up.mu.Unlock()
+	for !asked && wait.Err() == nil {
+		if len(up.in.Peek()) >= maxUnasked {
+			<-wait.Done()
+		} else if _, err := up.in.Wait(wait, len(up.in.Peek()), 0); err != nil && wait.Err() == nil {
+			return err
+		}
+	}
+	up.mu.Lock()
+	defer up.mu.Unlock()
+	up.wake = nil
+	return up.ctx.Err()
+}
+
+// reply relays the reply to a call, or one before it. Its error says that nothing more comes.
+func (l *lane) reply(up *upstream, s *served) error {
+	in, cfg := up.in, &l.f.p.cfg
+	if s.method == "" {
+		return l.stream(up, s, line(tunnel), nil, false)
+	}
+	h, n, st, err := readHead(up.ctx, in, 0, cfg.Pause, true)
+	switch {
+	case st == stateEnded:
+		return err
+	case st != stateWhole:
+		return l.stream(up, s, line(tunnel), nil, false)
+	case h.Status()/100 == 1 && h.Status() != 101:
+		in.Take(n)
+		return s.x.Interim(s.ctx, &streamer.Message{Head: withHead(h.Octets, "\n")})
+	}
+	f, err := http1.ReplyFraming(&h, s.method)
+	if err != nil {
+		return l.stream(up, s, line(tunnel), nil, false)
+	}
+	there := in.Peek()[n:]
+	switch {
+	case f.Kind == http1.NoBody, f.Kind == http1.Length && f.Length <= int64(len(there)):
+		return l.whole(up, s, n, withHead(h.Octets, "\n"), there[:f.Length], int(f.Length))
+	case f.Kind == http1.Chunked:
+		g, st, release := l.f.p.gather(up.ctx, in, n, &h, f)
+		defer release()
+		if st == stateWhole {
+			return l.whole(up, s, n, withHead(h.Octets, g.line()), g.entity, g.octets)
+		}
+		if st == stateOdd {
+			return l.stream(up, s, line(tunnel), nil, false)
+		}
+		in.Take(n)
+		return l.stream(up, s, withHead(h.Octets, restLine), http1.NewBody(f), false)
+	case f.Kind == http1.Tunnel:
+		in.Take(n)
+		return l.stream(up, s, withHead(h.Octets, restLine), nil, false)
+	}
+	in.Take(n)
+	return l.stream(up, s, withHead(h.Octets, "\n"), http1.NewBody(f), isXML(&h, nil))
+}
+
+// whole replies with what is there as a whole.
+func (l *lane) whole(up *upstream, s *served, n int, head, entity []byte, octets int) error {
+	up.answer()
+	defer close(s.done)
+	err := s.x.Reply(s.ctx, streamer.NewMessage(head, entity))
+	up.in.Take(n + octets)
+	return err
+}
+
+// stream replies with a body as it comes, until b says that this is all; nil: until the connection ends.
+func (l *lane) stream(up *upstream, s *served, head []byte, b *http1.Body, xml bool) error {
+	w, err := s.x.Respond(s.ctx, head, -1)
+	if err != nil {
+		return err
+	}
+	if !xml && len(up.in.Peek()) == 0 {
+		_ = w.Flush()
+	}
+	err = stream(up.ctx, up.in, w, b, xml)
+	if errors.Is(err, errOdd) {
+		err = stream(up.ctx, up.in, w, nil, false)
+	}
+	if err != nil {
+		l.lose() // before the near end can know
+	}
+	up.answer()
+	defer close(s.done)
+	endWriter(w, err)
+	return err
+}
+
+// over tells the near end how an upstream connection ended: in place of the replies to the calls under way,
+// or by a word of its own, if there is none.
+func (l *lane) over(up *upstream, err error) {
+	l.mu.Lock()
+	up.mu.Lock()
+	up.over = true
+	calls, lost, seen := up.calls, l.lost, l.calls
+	l.lost = lost || len(calls) > 0
+	up.mu.Unlock()
+	l.mu.Unlock()
+	k := ended
+	if !errors.Is(err, io.EOF) {
+		k = broken
+	}
+	there := up.in.Peek()
+	there = there[:min(len(there), maxUnasked)]
+	for _, s := range calls {
+		if up.ctx.Err() == nil {
+			_ = s.x.Reply(s.ctx, streamer.NewMessage(line(k), there))
+			there = nil
+		}
+		close(s.done)
+	}
+	if len(calls) > 0 || lost || up.ctx.Err() != nil {
+		return
+	}
+	stream := l.f.opened(up.ctx)
+	if stream == nil {
+		return
+	}
+	// Not with up.ctx: the near end must have taken it before the lane can be another client's.
+	m, err := stream.Lane(l.number).Call(l.f.p.ctx, streamer.NewMessage(endLine(k, seen), there))
+	if err == nil {
+		closeBody(m.Body)
+	}
+}

@@ -1,0 +1,168 @@
+package streamer
+
+import (
+	"slices"
+
+	"github.com/hhfr/hhfr/pkg/streamer/frame"
+)
+
+// The side of the queue that the writer sees.
+
+// step is what the writer does next.
+type step uint8
+
+const (
+	stepNone step = iota
+	stepControl
+	stepAck
+	stepGrant
+	stepAsked
+	stepTurn
+)
+
+// task is a step, and what it is about.
+type task struct {
+	step    step
+	control control
+	ack     []byte
+	grant   frame.Window
+	asked   uint64
+	turn    turn
+}
+
+// next takes the next task, into t; it is false if there is none.
+func (q *queue) next(t *task) bool {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	q.idle = false
+	switch {
+	case q.control.len() > 0:
+		t.step, t.control = stepControl, q.control.pop()
+		if l := t.control.restart; l != nil {
+			l.lost = false
+		}
+	case q.acks.len() > 0:
+		t.step, t.ack = stepAck, q.acks.pop()
+		q.gate.release(int64(len(t.ack)))
+	case q.grants.len() > 0:
+		t.step, t.grant = stepGrant, q.grants.pop()
+	case q.asked.len() > 0:
+		t.step, t.asked = stepAsked, q.asked.pop()
+	case q.ring.len() > 0:
+		t.step, t.turn = stepTurn, q.ring.pop()
+	default:
+		t.step, q.idle = stepNone, true
+	}
+	return t.step != stepNone
+}
+
+// close has the writer say its last word, if nothing is on its way.
+func (q *queue) close() bool {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	q.said = q.said || q.idle && len(q.live) == 0 && q.control.len()+q.acks.len()+q.grants.len()+q.asked.len() == 0
+	return q.said
+}
+
+// leaveGate lets others in for a piece.
+func (q *queue) leaveGate(p *piece) {
+	if !p.outside {
+		p.outside = true
+		q.gate.release(p.cost())
+	}
+}
+
+// front is the piece of a message whose turn it is, if that is still wanted, and the peer takes it: what went as
+// text before may have cost more than was reckoned. Pieces that wait for credit are in nobody's way.
+func (out *outbound) front() (piece, bool) {
+	q := out.s.queue
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	if out.pieces.len() == 0 {
+		out.inRing = false
+		return piece{}, false
+	}
+	if !out.mayGo() {
+		out.inRing = false
+		for i := out.pieces.head; i < len(out.pieces.items); i++ {
+			q.leaveGate(&out.pieces.items[i])
+		}
+		return piece{}, false
+	}
+	return *out.pieces.front(), true
+}
+
+// commit takes the piece out: from here on it is written. A request gets its exchange with its first one.
+func (q *queue) commit(t turn) (p piece, ok bool) {
+	out := t.out
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	if out.pieces.len() == 0 || q.hasEnded() {
+		out.inRing = false
+		return p, false
+	}
+	p = out.pieces.pop()
+	out.waiting -= p.cost()
+	q.leaveGate(&p)
+	if !out.begun {
+		out.begun = true
+		if out.lane != nil {
+			out.lane.last++
+			out.message.Exchange = out.lane.last
+		}
+		q.begun[out.message.Key] = out
+	}
+	if out.inRing = out.pieces.len() > 0; out.inRing {
+		q.ring.push(t)
+	}
+	return p, true
+}
+
+// charge corrects the credit of a message by what a piece cost beyond what was reckoned, or below it.
+func (out *outbound) charge(more int64) {
+	q := out.s.queue
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	q.creditLocked(out, -more)
+}
+
+// end is called when the last of a message is written; it is false if it was dropped meanwhile.
+func (out *outbound) end() bool {
+	q := out.s.queue
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	if _, live := q.live[out]; !live {
+		return false
+	}
+	out.whole = true
+	q.endLocked(out)
+	return true
+}
+
+// neverLeft takes note that the connection took no more than n bytes of a batch: what begins behind
+// them is not sent.
+func (q *queue) neverLeft(batch []begun, n int) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	for _, b := range batch {
+		if b.at >= n {
+			b.out.begun = false
+		}
+	}
+}
+
+// hasSaid reports whether our close frame is written, or about to be.
+func (q *queue) hasSaid() bool {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	return q.said
+}
+
+// again puts turns that waited before all others.
+func (q *queue) again(turns []turn) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	for _, t := range slices.Backward(turns) {
+		q.ring.unpop(t)
+	}
+}
