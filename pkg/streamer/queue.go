@@ -7,7 +7,6 @@ import (
 	"sync"
 
 	"github.com/hhfr/hhfr/pkg/streamer/frame"
-	"github.com/hhfr/hhfr/pkg/streamer/wire"
 )
 
 // queue is what waits to be written: what is said about messages and shapes goes first, then shapes
@@ -54,8 +53,10 @@ const maxAsked = 1024
 
 func newQueue(cfg *Config, peer frame.Limits) *queue {
 	return &queue{
-		gate: gate{max: cfg.QueueBytes}, window: bounded(max(peer.Window, frame.MinWindow)), maxControl: controlSlack + 4*cfg.Limits.MaxExchanges,
-		wake: make(chan struct{}, 1), over: make(chan struct{}), live: map[*outbound]struct{}{}, begun: map[frame.Key]*outbound{},
+		gate: gate{max: cfg.QueueBytes}, window: bounded(max(peer.Window, frame.MinWindow)),
+		maxControl: controlSlack + 4*cfg.Limits.MaxExchanges,
+		wake:       make(chan struct{}, 1), over: make(chan struct{}),
+		live: map[*outbound]struct{}{}, begun: map[frame.Key]*outbound{},
 	}
 }
 
@@ -116,53 +117,6 @@ func (q *queue) enterRingLocked(out *outbound) {
 	q.wakeWriter()
 }
 
-// takeCredit waits until the peer takes more of a message (docs/wire-format.md, section 5.3).
-func (q *queue) takeCredit(ctx context.Context, out *outbound, cost int64) error {
-	for {
-		q.mu.Lock()
-		err, granted := q.lost(out), out.credit > 0
-		if err == nil && !granted && out.message.Interim {
-			err = &Error{Code: TooLarge, Err: errors.New("interim reply is longer than the peer's window")}
-		}
-		if granted && err == nil {
-			out.credit -= cost
-		} else if err == nil && out.granted == nil {
-			out.granted = make(chan struct{})
-		}
-		wait := out.granted
-		q.mu.Unlock()
-		if err != nil || granted {
-			return err
-		}
-		if err := q.await(ctx, out, wait); err != nil {
-			return err
-		}
-	}
-}
-
-// grant takes the credit that the peer gives. For a message that is over it means nothing.
-func (q *queue) grant(w frame.Window) {
-	q.mu.Lock()
-	defer q.mu.Unlock()
-	if out := q.begun[w.Message]; out != nil {
-		q.creditLocked(out, bounded(w.Octets))
-	}
-}
-
-// creditLocked adds to the credit of a message, which goes on if it waits for that.
-func (q *queue) creditLocked(out *outbound, more int64) {
-	out.credit = min(out.credit, maxCredit) + min(more, maxCredit)
-	if out.credit > 0 {
-		out.wakeLocked()
-	}
-	if out.pieces.len() > 0 && out.mayGo() {
-		q.enterRingLocked(out)
-	}
-}
-
-// maxCredit is as good as any credit above it.
-const maxCredit = 1 << 60
-
 // await waits for ready, for a message or, with nil, for what is none.
 func (q *queue) await(ctx context.Context, out *outbound, ready <-chan struct{}) error {
 	stop := q.over
@@ -208,7 +162,8 @@ func (q *queue) drop(out *outbound, why *Error, code frame.CancelCode) bool {
 	return q.dropLocked(out, why, code)
 }
 
-// giveUp drops a message as [queue.drop] does, for a reason that may depend on whether any of it was written.
+// giveUp drops a message as [queue.drop] does, for a reason that may depend on whether any of it was
+// written.
 func (q *queue) giveUp(out *outbound, why func(begun bool) *Error, code frame.CancelCode) (own *Error, dropped bool) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -424,16 +379,9 @@ func (q *queue) close() bool {
 	return q.said
 }
 
-// leaveGate lets others in for a piece.
-func (q *queue) leaveGate(p *piece) {
-	if !p.outside {
-		p.outside = true
-		q.gate.release(p.cost())
-	}
-}
-
-// front is the piece of a message whose turn it is, if that is still wanted, and the peer takes it: what went as
-// text before may have cost more than was reckoned. Pieces that wait for credit are in nobody's way.
+// front is the piece of a message whose turn it is, if that is still wanted, and the peer takes it:
+// what went as text before may have cost more than was reckoned. Pieces that wait for credit are in
+// nobody's way.
 func (q *queue) front(out *outbound) (piece, bool) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -477,13 +425,6 @@ func (q *queue) commit(t turn) (p piece, ok bool) {
 	return p, true
 }
 
-// charge corrects the credit of a message by what a piece cost beyond what was reckoned, or below it.
-func (q *queue) charge(out *outbound, more int64) {
-	q.mu.Lock()
-	defer q.mu.Unlock()
-	q.creditLocked(out, -more)
-}
-
 // whole is called when the last of a message is written; it is false if it was dropped meanwhile.
 func (q *queue) whole(out *outbound) bool {
 	q.mu.Lock()
@@ -525,22 +466,3 @@ func (q *queue) again(turns []turn) {
 }
 
 var errManyCancels = errors.New("more cancelled messages and lacking shapes wait to be told than there may be")
-
-// piece is what one frame has of a message: a segment of its head, one of its body, or that its sender waits.
-type piece struct {
-	head, body  wire.Part
-	first, last bool // of the message
-	flush       bool
-	settled     int64
-	outside     bool // it takes no room at the gate any more
-}
-
-// pieceCost is what a fragment costs of its message's credit beside its content (docs/wire-format.md, section 5.3).
-const pieceCost = 64
-
-func (p *piece) cost() int64 {
-	if p.flush {
-		return 0
-	}
-	return int64(len(p.head.Content) + len(p.body.Content) + pieceCost)
-}

@@ -187,8 +187,14 @@ func (s *side) say(rnd *rand.Rand) {
 		if s.cancels && rnd.IntN(3) == 0 {
 			patience = time.Duration(1+rnd.IntN(3000)) * time.Microsecond
 		}
-		closes := s.cancels && rnd.IntN(8) == 0
-		work <- func() { s.one(lane, uint64(n), oneway, drip, closes, patience) }
+		closes, talks, seed := s.cancels && rnd.IntN(8) == 0, !oneway && rnd.IntN(4) == 0, rnd.Uint64()
+		work <- func() {
+			if talks {
+				s.talk(lane, uint64(n), patience, rand.New(rand.NewPCG(seed, 0)))
+				return
+			}
+			s.one(lane, uint64(n), oneway, drip, closes, patience)
+		}
 	}
 	close(work)
 	workers.Wait()
@@ -241,6 +247,8 @@ func (s *side) failed(ctx context.Context, n uint64, err error, closed bool) {
 	switch {
 	case !errors.As(err, &e):
 		s.odd("message %d: untyped %v", n, err)
+	case e.Code == streamer.Unsent && s.peer.hasSeen(n):
+		s.odd("message %d came, and is said not to be sent: %v", n, err)
 	case ctx.Err() != nil || closed:
 	case e.Code == streamer.Busy, e.Code == streamer.Unprocessed, e.Code == streamer.TooLarge:
 	case e.Code == streamer.FateUnknown && (errors.Is(e.Err, &streamer.Error{Code: streamer.Busy}) || errors.Is(e.Err, &streamer.Error{Code: streamer.Unprocessed})):
@@ -250,9 +258,29 @@ func (s *side) failed(ctx context.Context, n uint64, err error, closed bool) {
 	}
 }
 
+func (s *side) hasSeen(n uint64) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.came[n] > 0
+}
+
 // serve notes what comes from the other side, and echoes requests.
 func (s *side) serve(ctx context.Context, x *streamer.Exchange) {
 	head := x.Message().Head
+	if len(head) == 8 && head[0]&0x80 != 0 {
+		n := binary.BigEndian.Uint64(head) &^ talking
+		s.mu.Lock()
+		s.came[n]++
+		s.mu.Unlock()
+		s.answer(ctx, x, n)
+		return
+	}
+	if x.OneWay() && len(head) == 8 && head[7]%8 == 0 { // what it leaves is dropped
+		s.mu.Lock()
+		s.came[binary.BigEndian.Uint64(head)]++
+		s.mu.Unlock()
+		return
+	}
 	b, err := x.Message().ReadAll(1 << 30)
 	if err != nil {
 		var e *streamer.Error
