@@ -98,8 +98,7 @@ func (r *reader) rest() {
 	}
 }
 
-// wake has the reader wait for bytes until then at most, unless the stream has failed, which sets an
-// end of its own.
+// wake has the reader wait for bytes until then, unless the stream has failed, which sets an end.
 func (r *reader) wake(at time.Time) {
 	d := &r.s.ending
 	d.mu.Lock()
