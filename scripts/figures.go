@@ -47,8 +47,8 @@ func run() error {
 		what  string
 		files []string
 	}{
-		{"lines that receive: pkg/streamer", []string{"pkg/streamer/wire/decoder*.go", "pkg/streamer/reader.go", "pkg/streamer/inbound.go"}},
-		{"lines that receive: pkg/capture", []string{"pkg/capture/direction*.go", "pkg/capture/side*.go"}},
+		{"lines of the machine that receives", []string{"pkg/streamer/wire/decoder*.go", "pkg/streamer/reader.go"}},
+		{"lines that drive it in pkg/capture", []string{"pkg/capture/direction*.go", "pkg/capture/side*.go"}},
 		{"lines of pkg/proxy", []string{"pkg/proxy/*.go"}},
 	} {
 		n := 0

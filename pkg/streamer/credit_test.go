@@ -48,11 +48,13 @@ func TestCreditOfWhatGoesAsText(t *testing.T) {
 		assert.Equal(t, flags, body(t, r))
 	})
 	t.Run("less", func(t *testing.T) {
-		p := connect(t, pairing{b: narrow, codera: learning(t, []byte("<talk>some text</talk>")), coderb: learning(t), handlerb: func(ctx context.Context, x *streamer.Exchange) {
+		counts := func(ctx context.Context, x *streamer.Exchange) {
 			n, err := io.Copy(io.Discard, x.Message().Body)
 			assert.NoError(t, err)
 			_ = x.Reply(ctx, streamer.NewMessage(nil, fmt.Append(nil, n)))
-		}})
+		}
+		talk := learning(t, []byte("<talk>some text</talk>"))
+		p := connect(t, pairing{b: narrow, codera: talk, coderb: learning(t), handlerb: counts})
 		call, w, err := p.a.Lane(1).Start(t.Context(), nil, -1)
 		require.NoError(t, err)
 		_, err = io.WriteString(w, "<talk>")

@@ -129,7 +129,7 @@ func (e *exchanges) expect(m *wire.Message) error {
 	case c != nil && !c.answered:
 		in.call = c
 		c.answered = !m.Interim
-		if len(c.replies) >= maxInterims {
+		if !c.takesInterims() {
 			e.refuseLocked(in, frame.Busy, &Error{Code: Busy, Err: errors.New("nobody reads the replies before")})
 		}
 	case l == nil || !l.has(m.Exchange) || c != nil:

@@ -53,10 +53,10 @@ func TestRepliesOutliveTheirRequests(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				go1 := make(chan struct{})
+				proceed := make(chan struct{})
 				p := connect(t, pairing{handlerb: func(ctx context.Context, x *streamer.Exchange) {
 					_ = x.Reply(ctx, streamer.NewMessage(nil, []byte("early")))
-					<-go1
+					<-proceed
 				}})
 				r, w := io.Pipe()
 				call, err := p.a.Lane(1).Open(t.Context(), &streamer.Message{Head: []byte("head"), Body: r})
@@ -64,7 +64,7 @@ func TestRepliesOutliveTheirRequests(t *testing.T) {
 				_, _ = io.WriteString(w, "the first of it")
 				synctest.Wait()
 				time.Sleep(time.Second)
-				close(go1)
+				close(proceed)
 				fail(p, w)
 				synctest.Wait()
 				_ = w.Close()

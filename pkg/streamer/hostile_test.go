@@ -182,3 +182,23 @@ func FuzzReader(f *testing.F) {
 		}
 	})
 }
+
+// A peer that refers to ever more shapes that are not here, and sends none, does not fill the memory.
+func TestShapesThatNeverComeAreBounded(t *testing.T) {
+	h := meetByHand(t, streamer.Config{Limits: streamer.Limits{MaxShapes: 16}}, newRawCoder(), echo)
+	d := newDirection(t)
+	for number := range uint64(4096) {
+		if number%16 == 15 {
+			h.write(d.fill(frame.Sync{}))
+		}
+		h.write(d.fill(frame.Shape{Number: number + 1, Form: frame.Reference}))
+		switch f := h.next().(type) {
+		case frame.Shape:
+		case frame.Close:
+			assert.Equal(t, frame.CloseLimits, f.Code)
+			assert.Contains(t, f.Text, "were asked for")
+			return
+		}
+	}
+	assert.Fail(t, "no end")
+}

@@ -69,6 +69,13 @@ func (in *inbound) isWhole() bool {
 	return in.whole
 }
 
+// taken is what came of the message and was not granted anew.
+func (in *inbound) taken() int64 {
+	in.mu.Lock()
+	defer in.mu.Unlock()
+	return in.s.cfg.Limits.Window - in.credit
+}
+
 // stop says that nothing more of the message is wanted; it is false if it is whole.
 func (in *inbound) stop() bool {
 	in.mu.Lock()
@@ -78,8 +85,8 @@ func (in *inbound) stop() bool {
 	return !was
 }
 
-// maxBeyond is how far a sender may go beyond its credit, in bytes: what one segment joins to, 4 MiB at most, and
-// what the fragments of that cost, the shortest that there may be.
+// maxBeyond is how far a sender may go beyond its credit, in bytes: what one segment joins to, 4 MiB
+// at most, and what the fragments of that cost, the shortest that there may be.
 const maxBeyond = 5 << 20
 
 // deliver queues what a fragment has for the goroutine that reads the message. last: the message is
@@ -149,8 +156,8 @@ func (in *inbound) take() (segment, error) {
 	return g, nil
 }
 
-// grantLocked counts what was read, and gives the sender credit for it now and then; not for an interim
-// reply: the next one might get it, which has the same key.
+// grantLocked counts what was read, and gives the sender credit for it now and then; not for an
+// interim reply: the next one might get it, which has the same key.
 func (in *inbound) grantLocked(read int64) {
 	if in.read += read; !in.whole && !in.interim && in.read >= in.s.cfg.Limits.Window/2 {
 		push(in.s.queue, &in.s.queue.grants, frame.Window{Message: in.key, Octets: uint64(in.read)})

@@ -44,11 +44,12 @@ func (c *stalling) Write(p []byte) (int, error) {
 	return c.Conn.Write(p)
 }
 
-// An interim reply that is given up, too long, not read, or that takes too long to be written, changes nothing of the reply that counts.
+// An interim reply that is given up, too long, not read, or that takes too long to be written, changes
+// nothing of the reply that counts.
 func TestInterimRepliesThatFail(t *testing.T) {
 	long := strings.Repeat("0123456789abcdef", 8192)
 	for name, tc := range map[string]struct {
-		interim func(ctx context.Context, x *streamer.Exchange) error
+		interim func(context.Context, *streamer.Exchange) error
 		code    streamer.Code // 0: none
 		stalls  bool
 	}{
@@ -93,4 +94,25 @@ func TestInterimRepliesThatFail(t *testing.T) {
 			})
 		})
 	}
+}
+
+// Interim replies that nobody takes have a window of content together, and one.
+func TestInterimRepliesThatNobodyTakes(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		sent := make(chan int, 1)
+		p := connect(t, pairing{handlerb: func(ctx context.Context, x *streamer.Exchange) {
+			n := 0
+			for x.Interim(ctx, streamer.NewMessage(nil, make([]byte, 60_000))) == nil {
+				n++
+				time.Sleep(time.Second)
+			}
+			sent <- n
+		}})
+		call, err := p.a.Lane(1).Begin(t.Context(), streamer.NewMessage(nil, []byte("x")))
+		require.NoError(t, err)
+		assert.Less(t, <-sent, 8)
+		_, err = call.Reply(t.Context())
+		assert.ErrorIs(t, err, &streamer.Error{Code: streamer.FateUnknown})
+		end(t, p)
+	})
 }

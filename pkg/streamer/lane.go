@@ -48,8 +48,18 @@ type call struct {
 	wait     chan struct{} // made by who waits, closed when there is something
 }
 
-// maxInterims bounds the replies before the one that counts that nobody has taken yet.
+// maxInterims bounds the replies before the one that counts that nobody has taken yet; together they
+// have at most about a window of content.
 const maxInterims = 64
+
+// takesInterims reports whether a further one may wait.
+func (c *call) takesInterims() bool {
+	kept := int64(0)
+	for _, in := range c.replies {
+		kept += in.taken()
+	}
+	return len(c.replies) < maxInterims && kept <= c.out.s.cfg.Limits.Window
+}
 
 func (c *call) wakeLocked() {
 	if c.wait != nil {

@@ -46,8 +46,8 @@ const (
 	maxFlight = 4096
 	// controlSlack is how many cancels may wait beside those that the other end's permitted exchanges can cause.
 	controlSlack = 1024
-	// inlineBody is the longest body in memory, in octets, that is sent in the goroutine of Call; longer ones have their own, so that a reply
-	// may begin before the request is through.
+	// inlineBody is the longest body in memory, in bytes, that is sent in the goroutine of Call, if it is within half a window; longer
+	// ones have their own, so that a reply may begin before the request is through.
 	inlineBody = 64 << 10
 	// exchangeWeight is what a message that waits for a handler costs beside its content, in bytes.
 	exchangeWeight = 768

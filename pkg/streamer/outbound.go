@@ -42,9 +42,6 @@ func (out *outbound) wakeLocked() {
 	}
 }
 
-// mayGo reports whether the peer takes the next piece: as it counts, nothing that waits was sent.
-func (out *outbound) mayGo() bool { return out.credit+out.waiting > 0 }
-
 // fate is what the end of the stream makes of a message that is on its way.
 func fate(begun bool) Code {
 	if begun {

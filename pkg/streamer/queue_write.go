@@ -64,14 +64,6 @@ func (q *queue) close() bool {
 	return q.said
 }
 
-// leaveGate lets others in for a piece.
-func (q *queue) leaveGate(p *piece) {
-	if !p.outside {
-		p.outside = true
-		q.gate.release(p.cost())
-	}
-}
-
 // front is the piece of a message whose turn it is, if that is still wanted, and the peer takes it: what went as
 // text before may have cost more than was reckoned. Pieces that wait for credit are in nobody's way.
 func (out *outbound) front() (piece, bool) {
@@ -116,14 +108,6 @@ func (q *queue) commit(t turn) (p piece, ok bool) {
 		q.ring.push(t)
 	}
 	return p, true
-}
-
-// charge corrects the credit of a message by what a piece cost beyond what was reckoned, or below it.
-func (out *outbound) charge(more int64) {
-	q := out.s.queue
-	q.mu.Lock()
-	defer q.mu.Unlock()
-	q.creditLocked(out, -more)
 }
 
 // end is called when the last of a message is written; it is false if it was dropped meanwhile.

@@ -5,44 +5,12 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"net"
 	"os"
 	"time"
 
 	"github.com/hhfr/hhfr/pkg/streamer/frame"
 	"github.com/hhfr/hhfr/pkg/streamer/wire"
 )
-
-// input reads a direction into a buffer that grows to the longest frame in it.
-type input struct {
-	conn  net.Conn
-	buf   []byte
-	r, w  int
-	hello int // how many bytes the hello at the beginning has
-}
-
-// ahead are the bytes that are there.
-func (in *input) ahead() []byte { return in.buf[in.r:in.w] }
-
-// more waits for at least one further byte. The frame that is under way has at most frame.MaxBody
-// bytes and its beginning: its length was looked at.
-func (in *input) more() error {
-	if in.r > 0 {
-		in.w = copy(in.buf, in.buf[in.r:in.w])
-		in.r = 0
-	}
-	if in.w == len(in.buf) {
-		grown := make([]byte, max(minReadBuffer, 2*len(in.buf)))
-		copy(grown, in.buf)
-		in.buf = grown
-	}
-	n, err := in.conn.Read(in.buf[in.w:])
-	in.w += n
-	if n > 0 {
-		return nil
-	}
-	return err
-}
 
 // reader is what the goroutine that reads alone knows.
 type reader struct {
@@ -130,8 +98,7 @@ func (r *reader) rest() {
 	}
 }
 
-// wake has the reader wait for bytes until then at most, unless the stream has failed, which sets an
-// end of its own.
+// wake has the reader wait for bytes until then, unless the stream has failed, which sets an end.
 func (r *reader) wake(at time.Time) {
 	d := &r.s.ending
 	d.mu.Lock()

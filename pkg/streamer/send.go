@@ -343,7 +343,8 @@ func (s *Stream) sendAll(ctx context.Context, out *outbound, m *Message) error {
 	return w.readFrom(m.Body)
 }
 
-// writers are those of messages that are sent as they are read. The timer of the message before may fire late: that is no harm.
+// writers are those of messages that are sent as they are read. The timer of the message before may fire
+// late: that is no harm.
 var writers = sync.Pool{New: func() any {
 	w := new(Writer)
 	w.emitting = w.emit

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"math/rand/v2"
+	"net"
 	"sync"
 	"testing"
 	"time"
@@ -34,6 +35,34 @@ func TestRandomSessions(t *testing.T) {
 	}
 }
 
+// TestSessionsThatEndInTheMiddle: whatever ends a session, all who wait are told, and what is said not
+// to be sent did not come.
+func TestSessionsThatEndInTheMiddle(t *testing.T) {
+	material := workload.Mixed(5)
+	for seed := range uint64(60) {
+		runBroken(t, seed, material)
+	}
+}
+
+// runBroken runs a random session that somebody ends at any time: in order, at once, or as the connection does.
+func runBroken(t *testing.T, seed uint64, material [][]byte) {
+	rnd := rand.New(rand.NewPCG(seed, 9))
+	after, how := time.Duration(rnd.IntN(8000))*time.Microsecond, rnd.IntN(4)
+	runSessionUntil(t, seed, material, func(a, b *streamer.Stream, conn net.Conn) {
+		time.Sleep(after)
+		switch how {
+		case 0:
+			_ = a.Close()
+		case 1:
+			_ = b.Close()
+		case 2:
+			b.Abort(frame.CloseGoingAway, "enough")
+		default:
+			_ = conn.Close()
+		}
+	})
+}
+
 // randomSession is two ends with random limits, and what both have to say. A seed gives limits and messages; which exchange is when is up to the machine.
 type randomSession struct {
 	t     *testing.T
@@ -47,6 +76,7 @@ type side struct {
 	cfg      streamer.Config
 	messages [][]byte
 	cancels  bool
+	ends     bool // before all is said, maybe
 	peer     *side
 	odd      func(format string, args ...any)
 
@@ -57,6 +87,12 @@ type side struct {
 
 func runSession(t *testing.T, seed uint64, material [][]byte) (messages int) {
 	t.Helper()
+	return runSessionUntil(t, seed, material, nil)
+}
+
+// runSessionUntil runs a session to its end, or until finish ends it.
+func runSessionUntil(t *testing.T, seed uint64, material [][]byte, finish func(a, b *streamer.Stream, conn net.Conn)) (messages int) {
+	t.Helper()
 	rnd := rand.New(rand.NewPCG(seed, 1))
 	var wrong sync.Once
 	r := &randomSession{t: t, seed: seed}
@@ -65,7 +101,7 @@ func runSession(t *testing.T, seed uint64, material [][]byte) (messages int) {
 	for i := range r.sides {
 		stores[i] = memory.New(memory.Config{})
 		books[i] = codec.NewBook(ctxstore.Shapes{Store: stores[i]})
-		s := &side{cfg: randomConfig(rnd), messages: randomMessages(rnd, material), cancels: rnd.IntN(3) == 0, came: map[uint64]int{}, posted: map[uint64]*streamer.Posted{}}
+		s := &side{cfg: randomConfig(rnd), messages: randomMessages(rnd, material), cancels: rnd.IntN(3) == 0, ends: finish != nil, came: map[uint64]int{}, posted: map[uint64]*streamer.Posted{}}
 		s.odd = func(format string, args ...any) {
 			wrong.Do(func() { assert.Fail(t, "session goes wrong", "seed %d: %s", seed, fmt.Sprintf(format, args...)) })
 		}
@@ -97,10 +133,13 @@ func runSession(t *testing.T, seed uint64, material [][]byte) (messages int) {
 		rnd := rand.New(rand.NewPCG(seed, uint64(2+i)))
 		said.Go(func() { s.say(rnd) })
 	}
+	if finish != nil {
+		said.Go(func() { finish(a.stream, b.stream, here) })
+	}
 	said.Wait()
 	errs := [2]error{a.stream.Close(), b.stream.Close()}
 	for i, s := range r.sides {
-		if errs[i] != nil {
+		if errs[i] != nil && finish == nil {
 			s.odd("stream %d ends with %v", i, errs[i])
 		}
 		s.checkPosted()
@@ -187,8 +226,14 @@ func (s *side) say(rnd *rand.Rand) {
 		if s.cancels && rnd.IntN(3) == 0 {
 			patience = time.Duration(1+rnd.IntN(3000)) * time.Microsecond
 		}
-		closes := s.cancels && rnd.IntN(8) == 0
-		work <- func() { s.one(lane, uint64(n), oneway, drip, closes, patience) }
+		closes, talks, seed := s.cancels && rnd.IntN(8) == 0, !oneway && rnd.IntN(4) == 0, rnd.Uint64()
+		work <- func() {
+			if talks {
+				s.talk(lane, uint64(n), patience, rand.New(rand.NewPCG(seed, 0)))
+				return
+			}
+			s.one(lane, uint64(n), oneway, drip, closes, patience)
+		}
 	}
 	close(work)
 	workers.Wait()
@@ -241,7 +286,9 @@ func (s *side) failed(ctx context.Context, n uint64, err error, closed bool) {
 	switch {
 	case !errors.As(err, &e):
 		s.odd("message %d: untyped %v", n, err)
-	case ctx.Err() != nil || closed:
+	case e.Code == streamer.Unsent && s.peer.hasSeen(n):
+		s.odd("message %d came, and is said not to be sent: %v", n, err)
+	case ctx.Err() != nil || closed || s.ends:
 	case e.Code == streamer.Busy, e.Code == streamer.Unprocessed, e.Code == streamer.TooLarge:
 	case e.Code == streamer.FateUnknown && (errors.Is(e.Err, &streamer.Error{Code: streamer.Busy}) || errors.Is(e.Err, &streamer.Error{Code: streamer.Unprocessed})):
 	case e.Code == streamer.Failed && int64(len(s.messages[n])+8) > s.cfg.Limits.MaxMessage: // the reply could not begin
@@ -250,13 +297,33 @@ func (s *side) failed(ctx context.Context, n uint64, err error, closed bool) {
 	}
 }
 
+func (s *side) hasSeen(n uint64) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.came[n] > 0
+}
+
 // serve notes what comes from the other side, and echoes requests.
 func (s *side) serve(ctx context.Context, x *streamer.Exchange) {
 	head := x.Message().Head
+	if len(head) == 8 && head[0]&0x80 != 0 {
+		n := binary.BigEndian.Uint64(head) &^ talking
+		s.mu.Lock()
+		s.came[n]++
+		s.mu.Unlock()
+		s.answer(ctx, x, n)
+		return
+	}
+	if x.OneWay() && len(head) == 8 && head[7]%8 == 0 { // what it leaves is dropped
+		s.mu.Lock()
+		s.came[binary.BigEndian.Uint64(head)]++
+		s.mu.Unlock()
+		return
+	}
 	b, err := x.Message().ReadAll(1 << 30)
 	if err != nil {
 		var e *streamer.Error
-		if !errors.As(err, &e) || e.Code == streamer.Malformed || e.Code >= streamer.Protocol {
+		if !errors.As(err, &e) || !s.ends && (e.Code == streamer.Malformed || e.Code >= streamer.Protocol) {
 			s.odd("reading a message: %v", err)
 		}
 		return

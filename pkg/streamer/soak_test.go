@@ -37,6 +37,7 @@ func TestSoakSessions(t *testing.T) {
 	for end := time.Now().Add(*soakFor); time.Now().Before(end); sessions++ {
 		seed := seeds.Uint64()
 		messages += runSession(t, seed, material)
+		runBroken(t, seed, material)
 	}
 	goleak.VerifyNone(t)
 	t.Logf("%d sessions, %d messages", sessions, messages)

@@ -36,8 +36,9 @@ type conn struct {
 	kept     *kept
 	counted  int64 // what kept counts of this connection
 	settling bool
-	readErr  error // behind the inbox
-	parted   bool  // the other end's sequence ended
+	readErr  error  // behind the inbox
+	peer     string // who opened it, at a listener
+	parted   bool   // the other end's sequence ended
 	sendErr  error
 	closed   bool
 	left     bool

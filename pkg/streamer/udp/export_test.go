@@ -6,6 +6,7 @@ import "net"
 const (
 	MaxSessions = maxSessions
 	MaxTombs    = maxTombs
+	PeerTombs   = peerTombs
 	Share       = share
 )
 

@@ -129,25 +129,35 @@ func TestMostSessions(t *testing.T) {
 	})
 }
 
-// A listener remembers so many ended sessions; then nothing opens until they are forgotten.
+// A listener remembers so many ended sessions of one peer, and so many in all; then nothing of that one opens, and nothing at
+// all, until they are forgotten.
 func TestMostTombs(t *testing.T) {
 	onStage(t, func(t *testing.T, s *stage, l net.Listener, _ net.Conn, _ uint64) {
-		const backlog = 128 // who waits to be accepted, and is dropped for the next
-		for n := range udp.MaxTombs + backlog {
-			id := s.ask(t, host(2), uint64(n)+1)
-			s.came <- parcel{host(2), opening(id, uint64(n)+1, wsrm.Packet{Number: 1, Floor: 1, Request: true})}
-			if n%1000 == 0 {
-				s.say(host(2))
+		const backlog, first = 128, 1000 // who waits to be accepted, and is dropped for the next
+		bury := func(peer, sessions int) {
+			for n := range sessions {
+				id := s.ask(t, host(peer), uint64(n)+1)
+				s.came <- parcel{host(peer), opening(id, uint64(n)+1, wsrm.Packet{Number: 1, Floor: 1, Request: true})}
+				if n%1000 == 0 {
+					s.say(host(peer))
+				}
 			}
+			s.say(host(peer))
 		}
-		s.say(host(2))
-		late := func() bool {
-			id := s.ask(t, host(3), 5)
-			return len(s.say(host(3), opening(id, 5, wsrm.Packet{Number: 1, Floor: 1, Request: true}))) > 0
+		opens := func(peer int) bool {
+			id := s.ask(t, host(peer), 1<<40)
+			return len(s.say(host(peer), opening(id, 1<<40, wsrm.Packet{Number: 1, Floor: 1, Request: true}))) > 0
 		}
-		assert.False(t, late())
+		bury(first, udp.PeerTombs+backlog)
+		assert.False(t, opens(first))
+		assert.True(t, opens(first-1), "others go on")
+		for peer := range udp.MaxTombs / udp.PeerTombs {
+			bury(first+1+peer, udp.PeerTombs)
+		}
+		assert.False(t, opens(first-2))
 		time.Sleep(91 * time.Second)
-		assert.True(t, late())
+		assert.True(t, opens(first-2))
+		assert.True(t, opens(first))
 		for range backlog {
 			c, err := l.Accept()
 			require.NoError(t, err)

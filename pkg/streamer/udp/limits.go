@@ -47,8 +47,10 @@ const (
 	// cookieLife is how long an answer opens a session for sure; it does no longer after twice that.
 	cookieLife = 30 * time.Second
 	// tombLife is how long an ended session cannot be opened again: longer than any answer lasts. maxTombs bounds them, at some 100 octets each; beyond, nothing new is opened.
-	tombLife = 3 * cookieLife
-	maxTombs = 1 << 16
+	// peerTombs bounds those of one peer: beyond, nothing new of that one is.
+	tombLife  = 3 * cookieLife
+	maxTombs  = 1 << 16
+	peerTombs = maxTombs / 16
 	// maxBroken is how many reads of a socket may fail one after the other: some systems report there that a datagram was refused.
 	maxBroken = 1000
 	// askAgain is how long the first answer is waited for; each time twice as long, up to maxAskAgain, half a minute in all.

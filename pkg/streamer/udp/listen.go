@@ -11,6 +11,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/hhfr/hhfr/internal/accept"
 	"github.com/hhfr/hhfr/pkg/wsrm"
 )
 
@@ -21,7 +22,7 @@ func Listen(socket net.PacketConn, cfg Config) (net.Listener, error) {
 		_ = socket.Close()
 		return nil, err
 	}
-	l := &listener{socket: socket, cfg: cfg, sessions: map[uint64]*conn{}, tombs: map[uint64]struct{}{}, arrived: make(chan struct{}, 1), done: make(chan struct{})}
+	l := &listener{socket: socket, cfg: cfg, sessions: map[uint64]*conn{}, tombs: map[uint64]struct{}{}, graves: map[string]int{}, arrived: make(chan struct{}, 1), done: make(chan struct{})}
 	_, _ = rand.Read(l.secret[:]) // never fails
 	l.wait.Go(l.read)
 	return l, nil
@@ -42,13 +43,15 @@ type listener struct {
 	waiting  []*conn // to be accepted
 	halfOpen []*conn // those of which nothing came when it was last looked at, oldest first
 	tombs    map[uint64]struct{}
-	buried   []tomb // those of tombs, oldest first
+	buried   []tomb         // those of tombs, oldest first
+	graves   map[string]int // how many of them are of a peer
 }
 
 // tomb is an ended session, and until when its opening could come again.
 type tomb struct {
 	id    uint64
 	until time.Time
+	peer  string
 }
 
 // Accept implements [net.Listener].
@@ -118,10 +121,11 @@ func (l *listener) Close() error {
 func (l *listener) release(id uint64) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if _, ok := l.sessions[id]; ok {
+	if c, ok := l.sessions[id]; ok {
 		delete(l.sessions, id)
 		l.tombs[id] = struct{}{}
-		l.buried = append(l.buried, tomb{id, l.cfg.Clock.Now().Add(tombLife)})
+		l.buried = append(l.buried, tomb{id, l.cfg.Clock.Now().Add(tombLife), c.peer})
+		l.graves[c.peer]++
 	}
 	if l.closed && len(l.sessions) == 0 {
 		_ = l.socket.Close()
@@ -197,6 +201,9 @@ func (l *listener) session(g Datagram, from net.Addr) (c, instead *conn) {
 		}
 		return nil, nil
 	}
+	if l.graves[accept.Peer(from.String())] >= peerTombs {
+		return nil, nil // it has opened and ended more than anybody needs to
+	}
 	if instead, ok := l.roomLocked(); !ok {
 		return nil, nil // asked again when there is room
 	} else if c = l.openLocked(g, from); c == nil {
@@ -214,7 +221,7 @@ func (l *listener) openLocked(g Datagram, from net.Addr) *conn {
 	if err != nil {
 		return nil
 	}
-	c.local, c.kept = l.socket.LocalAddr(), &l.kept
+	c.local, c.kept, c.peer = l.socket.LocalAddr(), &l.kept, accept.Peer(from.String())
 	c.write = func(b []byte, to net.Addr) { _, _ = l.socket.WriteTo(b, to) } // what is not sent is as good as lost
 	c.gone = func() { l.release(c.id) }
 	l.sessions[c.id] = c
@@ -252,6 +259,11 @@ func (l *listener) rotLocked() {
 	n := 0
 	for n < len(l.buried) && at.After(l.buried[n].until) {
 		delete(l.tombs, l.buried[n].id)
+		if peer := l.buried[n].peer; l.graves[peer] > 1 {
+			l.graves[peer]--
+		} else {
+			delete(l.graves, peer)
+		}
 		n++
 	}
 	l.buried = slices.Delete(l.buried, 0, n)

@@ -202,9 +202,6 @@ func (d *Decoder) Origin() (o frame.Origin, ok bool) { return d.origin, d.known 
 // Following reports whether every byte since the last hello or sync was read.
 func (d *Decoder) Following() bool { return d.following }
 
-// Open is the number of messages begun and not whole.
-func (d *Decoder) Open() int { return len(d.open) }
-
 // Next decodes the frame that b begins with. Errors are [*frame.Error] and [*Error]; after one, [Decoder.Lose] has the decoder
 // look for the next sync, from the byte behind. What comes behind a close is not read.
 func (d *Decoder) Next(b []byte) (Frame, error) {
@@ -239,13 +236,11 @@ func (d *Decoder) took(f Frame, err error) (Frame, error) {
 	return f, nil
 }
 
-var errSecondHello = errors.New("a second hello")
-
 func (d *Decoder) frame(f frame.Frame, n int) error {
 	switch f := f.(type) {
 	case frame.Hello:
 		if d.known {
-			return errSecondHello
+			return errors.New("a second hello")
 		}
 		return d.hello(f, n)
 	case frame.Sync:

@@ -57,6 +57,9 @@ type received struct {
 	asked   map[uint64]*entry // that the sender was asked for, also when a sync has ended the number since
 }
 
+// maxAsked bounds the shapes that were asked for and have not come, beside those under numbers, where somebody asks.
+const maxAsked = 1024
+
 func (t *received) init(cfg *DecoderConfig) {
 	t.cfg, t.entries, t.asked = cfg, map[uint64]*entry{}, map[uint64]*entry{}
 	t.pieces = frame.Pieces{MaxShapes: uint64(cfg.MaxShapes), MaxBytes: uint64(cfg.MaxShapeOctets)}
@@ -138,6 +141,9 @@ func (d *Decoder) shape(f frame.Shape) error {
 		}
 		if e.program == nil {
 			d.shapes.asked[f.Number] = e
+			if n := len(d.shapes.asked); d.cfg.MaxHeld >= 0 && n > d.cfg.MaxShapes+maxAsked {
+				return &Error{Code: Limits, At: d.at, Err: fmt.Errorf("%d shapes were asked for and did not come", n)}
+			}
 			d.emit(Event{Kind: Lacks, Number: f.Number})
 		}
 		return nil

@@ -7,12 +7,10 @@ import (
 	"github.com/hhfr/hhfr/pkg/streamer/frame"
 )
 
-var errForeignSync = errors.New("a sync that is not of this direction, or not at its place")
-
 // sync checks what came since the one before, and goes on from this one.
 func (d *Decoder) sync(f frame.Sync, n int) error {
 	if d.known && (f.Word != d.word || f.Origin() != d.origin) || d.following && f.Offset != uint64(d.at) {
-		return &Error{Code: WrongCheck, At: d.at, Err: errForeignSync}
+		return &Error{Code: WrongCheck, At: d.at, Err: errors.New("a sync that is not of this direction, or not at its place")}
 	}
 	if err := supported(f.Stages); err != nil {
 		return err

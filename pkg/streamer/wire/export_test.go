@@ -3,6 +3,9 @@ package wire
 // Texts reports whether a part of the message found no number for its shape, and went as text.
 func (m *Outgoing) Texts() bool { return m.texts }
 
+// Open is the number of messages begun and not whole.
+func (d *Decoder) Open() int { return len(d.open) }
+
 // NewCompressor makes one that no pool has; it gives a frame with its magic number.
 func NewCompressor() func(segment []byte) []byte {
 	c := newCompressor()
