@@ -101,7 +101,7 @@ func TestBeyondReach(t *testing.T) {
 	for _, g := range goals {
 		names = append(names, g.what)
 	}
-	assert.Len(t, beyondReach, 4)
+	assert.Len(t, beyondReach, 5)
 	for what, why := range beyondReach {
 		assert.Contains(t, names, what)
 		page, section, _ := strings.Cut(why, ", ")
@@ -179,6 +179,18 @@ func TestFlow(t *testing.T) {
 	assert.Contains(t, text.String(), "three flushed writes")
 }
 
+func TestEcho(t *testing.T) {
+	e, err := measureEcho(t.Context(), 1<<20, 1)
+	require.NoError(t, err)
+	assert.Positive(t, e.One)
+	assert.Positive(t, e.Pair)
+	r := newReport(few())
+	r.Echo = e
+	var text bytes.Buffer
+	require.NoError(t, r.write(&text, "text"))
+	assert.Contains(t, text.String(), "through one proxy and through a pair")
+}
+
 func TestEngine(t *testing.T) {
 	e, err := measureEngine(t.Context())
 	require.NoError(t, err)
@@ -206,7 +218,7 @@ func TestGoalsAreOfKnownWorkloads(t *testing.T) {
 		if workload, _, ok := strings.Cut(g.what, ","); ok && strings.HasPrefix(workload, "w") {
 			assert.Contains(t, names, workload)
 		}
-		all := &report{Shapes: &transit{}, Strangers: &strangers{}, Engine: &engine{}, Burst: &burst{}, Flow: &flow{}}
+		all := &report{Shapes: &transit{}, Strangers: &strangers{}, Engine: &engine{}, Burst: &burst{}, Flow: &flow{}, Echo: &echo{}}
 		for _, name := range names {
 			all.Bytes, all.Speed = append(all.Bytes, octetsRow{Workload: name, HHFR: 1, Ratio: 1}), append(all.Speed, speedRow{Workload: name})
 		}

@@ -11,12 +11,14 @@ var beyondReach = func() map[string]string {
 			why[folder+what] = "docs/benchmarks.md, What the stages cost"
 		}
 	}
+	why[echoWhat] = "docs/benchmarks.md, Long echoes through a pair"
 	return why
 }()
 
 const (
 	packWhat   = ", split and pack to split alone"
 	unpackWhat = ", unpack and join to join alone"
+	echoWhat   = "a long text given back while it is read, a pair to one proxy"
 )
 
 // goal is a limit on a figure. The figure is at most limit, or at least, as atLeast says.
@@ -94,6 +96,7 @@ var apart = []goal{
 
 	{12, "replies in three flushed writes, time of a call to plain HTTP", 2, false, flowOf(func(f *flow) float64 { return f.Ratio })},
 	{12, "replies in three flushed writes, octets to plain HTTP", 0.25, false, flowOf(func(f *flow) float64 { return f.HHFROctets / f.PlainOctets })},
+	{12, echoWhat, 2, false, echoOf(func(e *echo) float64 { return e.Ratio })},
 }
 
 // overPlain is the largest ratio of any message of corpus and workloads; without the corpus nothing is judged.

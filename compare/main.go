@@ -39,7 +39,7 @@ func main() {
 }
 
 // parts are what a run measures.
-var parts = []string{"bytes", "stages", "shapes", "speed", "strangers", "engine", "burst", "flow"}
+var parts = []string{"bytes", "stages", "shapes", "speed", "strangers", "engine", "burst", "flow", "echo"}
 
 func parseFlags(args []string, stderr io.Writer) (options, error) {
 	var o options
@@ -136,6 +136,11 @@ func measure(ctx context.Context, o options) (*report, error) {
 	if want("flow") {
 		if r.Flow, err = measureFlow(ctx); err != nil {
 			return nil, fmt.Errorf("flow: %w", err)
+		}
+	}
+	if want("echo") {
+		if r.Echo, err = measureEcho(ctx, 32<<20, 5); err != nil {
+			return nil, fmt.Errorf("echo: %w", err)
 		}
 	}
 	r.judge()

@@ -25,7 +25,9 @@ type report struct {
 	// Burst is a hundred messages over datagrams that get lost.
 	Burst *burst `json:"burst,omitempty"`
 	// Flow is a reply in three flushed writes.
-	Flow  *flow     `json:"flow,omitempty"`
+	Flow *flow `json:"flow,omitempty"`
+	// Echo is a long text through proxies.
+	Echo  *echo     `json:"echo,omitempty"`
 	Goals []verdict `json:"goals"`
 }
 
@@ -69,6 +71,7 @@ func (r *report) write(w io.Writer, output string) error {
 	r.writeEngine(p)
 	r.writeBurst(p)
 	r.writeFlow(p)
+	r.writeEcho(p)
 	r.writeGoals(p)
 	return p.err
 }

@@ -1,0 +1,134 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"net/url"
+	"time"
+
+	"github.com/hhfr/hhfr/pkg/codec/binary"
+	"github.com/hhfr/hhfr/pkg/ctxstore"
+	"github.com/hhfr/hhfr/pkg/ctxstore/memory"
+	"github.com/hhfr/hhfr/pkg/negotiate"
+	"github.com/hhfr/hhfr/pkg/proxy"
+)
+
+// echo is a long text that a server gives back while it reads, through one proxy and through a pair; nanoseconds are medians.
+type echo struct {
+	Octets int     `json:"octets"`
+	One    float64 `json:"one_proxy_ns"`
+	Pair   float64 `json:"pair_ns"`
+	Ratio  float64 `json:"ratio"`
+}
+
+// measureEcho echoes in turns.
+func measureEcho(ctx context.Context, octets, turns int) (e *echo, err error) {
+	var ends closers
+	defer func() { err = errors.Join(err, ends.close()) }()
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if err := http.NewResponseController(w).EnableFullDuplex(); err != nil {
+			return
+		}
+		w.Header().Set("Content-Type", "text/plain")
+		_, _ = io.Copy(w, r.Body) // the client finds out
+	}))
+	ends.add(func() error { server.Close(); return nil })
+	upstream, err := url.Parse(server.URL)
+	if err != nil {
+		return nil, err
+	}
+	far, err := startProxy(ctx, &ends, upstream)
+	if err != nil {
+		return nil, err
+	}
+	near, err := startProxy(ctx, &ends, addressOf(far))
+	if err != nil {
+		return nil, err
+	}
+	if err := near.Linked(ctx); err != nil {
+		return nil, err
+	}
+	var text bytes.Buffer
+	for n := 0; text.Len() < octets; n++ {
+		fmt.Fprintf(&text, "line %d says that all is well, and that %x is a number\n", n, n*n*7919)
+	}
+	e = &echo{Octets: text.Len()}
+	client := &http.Client{Transport: &http.Transport{DisableKeepAlives: true}}
+	var times [2][]float64
+	for range turns {
+		for i, through := range []*proxy.Proxy{far, near} {
+			began := time.Now()
+			if err := echoOnce(ctx, client, addressOf(through), text.Bytes()); err != nil {
+				return nil, err
+			}
+			times[i] = append(times[i], float64(time.Since(began)))
+		}
+	}
+	e.One, e.Pair = median(times[0]), median(times[1])
+	e.Ratio = e.Pair / e.One
+	return e, nil
+}
+
+func startProxy(ctx context.Context, ends *closers, upstream *url.URL) (*proxy.Proxy, error) {
+	var listeners [2]net.Listener
+	for i := range listeners {
+		l, err := new(net.ListenConfig).Listen(ctx, "tcp", "127.0.0.1:0")
+		if err != nil {
+			return nil, err
+		}
+		listeners[i] = l
+	}
+	store := memory.New(memory.Config{})
+	p, err := proxy.Start(proxy.Config{Listen: listeners[0], Streams: listeners[1], Upstream: upstream, Store: store,
+		Coders: negotiate.BookCoders(binary.NewBook(ctxstore.Shapes{Store: store}))})
+	if err != nil {
+		return nil, err
+	}
+	ends.add(func() error { return errors.Join(p.Close(), store.Close()) })
+	return p, nil
+}
+
+func addressOf(p *proxy.Proxy) *url.URL {
+	return &url.URL{Scheme: "http", Host: p.Addrs()["http"].String(), Path: "/"}
+}
+
+func echoOnce(ctx context.Context, client *http.Client, to *url.URL, text []byte) error {
+	req, err := http.NewRequestWithContext(ctx, http.MethodPost, to.String(), bytes.NewReader(text))
+	if err != nil {
+		return err
+	}
+	req.Header.Set("Content-Type", "text/plain")
+	resp, err := client.Do(req)
+	if err != nil {
+		return err
+	}
+	back, err := io.ReadAll(resp.Body)
+	if err == nil && !bytes.Equal(back, text) {
+		err = errors.New("an echo differs")
+	}
+	return errors.Join(err, resp.Body.Close())
+}
+
+func (r *report) writeEcho(p *printer) {
+	e := r.Echo
+	if e == nil {
+		return
+	}
+	p.printf("\nA text that a server gives back while it reads, through one proxy and through a pair; ms are medians.\n\n")
+	p.table(table{{"octets", "one, ms", "pair, ms"}, {number(float64(e.Octets)), micros(e.One / 1e3), micros(e.Pair / 1e3)}})
+}
+
+func echoOf(of func(*echo) float64) func(*report) (float64, bool) {
+	return func(r *report) (float64, bool) {
+		if r.Echo == nil {
+			return 0, false
+		}
+		return of(r.Echo), true
+	}
+}
