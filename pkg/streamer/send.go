@@ -277,7 +277,7 @@ func (w *Writer) whole(body []byte) error {
 // Abort gives the message up, for a reason, if it is not whole. It does not wait.
 func (w *Writer) Abort(why error) {
 	if !w.mu.TryLock() { // who writes may wait for the peer
-		w.drop(why, nil)
+		_ = w.drop(why, nil)
 		w.mu.Lock()
 	}
 	defer w.mu.Unlock()
