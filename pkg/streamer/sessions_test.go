@@ -110,9 +110,10 @@ func runSessionUntil(t *testing.T, seed uint64, material [][]byte, finish func(a
 	a, b := r.sides[0], r.sides[1]
 	a.peer, b.peer = b, a
 	lies := knownShapes(t, rnd, books, material)
+	text := rnd.IntN(4) == 0
 	coder := func(i int) *codec.Coder {
 		l := r.sides[i].cfg.Limits
-		return books[i].Coder(codec.Options{PeerKnows: lies, MaxShapes: l.MaxShapes, MaxShapeBytes: l.MaxShapeBytes})
+		return books[i].Coder(codec.Options{Text: text, PeerKnows: lies, MaxShapes: l.MaxShapes, MaxShapeBytes: l.MaxShapeBytes})
 	}
 	coders := [2]*codec.Coder{coder(0), coder(1)}
 	buffer := 1 << (8 + rnd.IntN(9))
