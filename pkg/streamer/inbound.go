@@ -124,14 +124,21 @@ func (in *inbound) queued(cost int64) {
 	}
 }
 
-// settle queues that the sender of the message waits.
+// settle queues that the sender of the message waits. Of flushes without content between them, which
+// costs credit, the last one counts.
 func (in *inbound) settle(settled uint64) {
 	in.mu.Lock()
 	defer in.mu.Unlock()
-	if in.err == nil {
-		in.segs.push(segment{settled: bounded(settled)})
-		in.wakeLocked()
+	if in.err != nil {
+		return
 	}
+	flush := segment{settled: bounded(settled)}
+	if n := in.segs.len(); n > 0 && in.segs.items[in.segs.head+n-1].settled > 0 {
+		in.segs.items[in.segs.head+n-1] = flush
+	} else {
+		in.segs.push(flush)
+	}
+	in.wakeLocked()
 }
 
 // take waits for the next segment, and gives its sender credit for more.

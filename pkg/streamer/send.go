@@ -333,7 +333,7 @@ func (w *Writer) drop(err error, own *Error) *Error {
 func (s *Stream) sendAll(ctx context.Context, out *outbound, m *Message) error {
 	defer closeBody(m.Body)
 	w := writers.Get().(*Writer)
-	defer writers.Put(w)
+	defer w.recycle()
 	if err := w.begin(ctx, out, m.Head, m.length()); err != nil {
 		return err
 	}
@@ -350,6 +350,14 @@ var writers = sync.Pool{New: func() any {
 	w.emitting = w.emit
 	return w
 }}
+
+// recycle gives a writer back that is done, without the stream that it wrote to.
+func (w *Writer) recycle() {
+	w.mu.Lock()
+	w.ctx, w.out, w.split, w.form, w.put, w.err = nil, nil, nil, nil, nil, nil
+	w.mu.Unlock()
+	writers.Put(w)
+}
 
 var copying = sync.Pool{New: func() any { b := make([]byte, 16<<10); return &b }}
 
