@@ -82,6 +82,7 @@ var plan = map[string]row{
 	"internal/link":     {floor: 0}, // it waits on internal/clock
 	"internal/accept":   {floor: 0}, // so does it
 	"internal/sock":     {floor: 0}, // and it
+	"internal/oneport":  {floor: 2}, // it knows a hello when it sees one
 	"internal/facing":   {floor: 3}, // it drives pkg/wsrm
 	"internal/workload": {floor: base},
 	"internal/shared":   {floor: base},
