@@ -52,6 +52,7 @@ var plan = map[string]row{
 
 	"pkg/streamer":        {floor: 3, not: []string{"pkg/shape/transit", "pkg/schema", "pkg/soap", "internal/xmltext", "internal/xmlns"}},
 	"pkg/streamer/tcp":    {floor: 3, not: []string{"pkg/shape"}},
+	"pkg/streamer/tls":    {floor: 3, not: []string{"pkg/shape"}},
 	"pkg/streamer/udp":    {floor: 3, not: []string{"pkg/shape"}},
 	"pkg/streamer/inproc": {floor: 3, not: []string{"pkg/shape"}},
 	// The machines of a direction are below the codec, which hands them content.
