@@ -2,8 +2,6 @@ package negotiate
 
 import (
 	"context"
-	"crypto/sha256"
-	"crypto/subtle"
 	"errors"
 	"net"
 	"net/url"
@@ -183,9 +181,8 @@ func (r *Responder) join(ctx context.Context, h streamer.Hello, peer string) (*F
 		r.cfg.Log.Warn("session not read", "session", id.String(), "err", err)
 		return nil, refusedSession()
 	}
-	hash := sha256.Sum256(h.Token)
-	left := c.Expires.Sub(r.cfg.Clock.Now())
-	if c.Session != id || subtle.ConstantTimeCompare(hash[:], c.TokenHash) != 1 || left <= 0 {
+	now := r.cfg.Clock.Now()
+	if !c.admits(id, h.Token, now) {
 		return nil, refusedSession()
 	}
 	if number, _ := representationNumber(c.Representation); number != h.Representation {
@@ -201,7 +198,7 @@ func (r *Responder) join(ctx context.Context, h streamer.Hello, peer string) (*F
 	if err != nil {
 		return nil, err
 	}
-	_, err = r.cfg.Store.Put(ctx, id.URI(), document, ctxstore.PutOptions{IfRevision: ctxstore.If(entry.Revision), TTL: left})
+	_, err = r.cfg.Store.Put(ctx, id.URI(), document, ctxstore.PutOptions{IfRevision: ctxstore.If(entry.Revision), TTL: c.Expires.Sub(now)})
 	switch {
 	case errors.Is(err, &ctxstore.Error{Code: ctxstore.Conflict}):
 		return nil, refusedSession()
