@@ -18,6 +18,8 @@ type conn struct {
 	http   *httpReader // nil: not, or no more
 	facts  string
 
+	upgraded bool // HTTP ended with an upgrade to hhfr
+
 	sequences map[sequenceKey]*sequence
 }
 
@@ -65,10 +67,12 @@ func (c *conn) Octets(dir int, gap int64, b []byte, m flow.Mark) error {
 	}
 	if c.http != nil {
 		_ = c.http.Octets(dir, gap, b, m)
-		if c.http.Tunnel {
+		switch {
+		case c.http.Tunnel:
 			return c.tunnel()
-		}
-		if c.http.Heads > 0 {
+		case c.http.passed(dir, b):
+			return c.unseen(dir, b, m)
+		case c.http.Heads > 0:
 			c.settle()
 			return c.r.failed()
 		}
@@ -148,6 +152,11 @@ func (w *way) follow() {
 func (c *conn) Closed() error {
 	if c.http != nil {
 		c.http.Close(c.flow.Ends)
+		if c.http.Tunnel { // all of the request is there that will come
+			if err := c.tunnel(); err != nil {
+				return err
+			}
+		}
 	}
 	for i := range c.ways {
 		w := &c.ways[i]
@@ -172,6 +181,8 @@ func (c *conn) summarize() {
 	case c.stream != nil:
 		c.streamEnds()
 	case c.flow.ID < 0: // over datagrams, which are counted together
+	case c.upgraded:
+		others[OtherUpgraded]++
 	case c.http != nil && c.http.soap > 0:
 		if c.http.others > 0 {
 			others[OtherRequests] += c.http.others
@@ -217,26 +228,6 @@ func facts(m flow.Mark) string {
 		}
 	}
 	return ""
-}
-
-// tunnel begins anew where HTTP ends.
-func (c *conn) tunnel() error {
-	h := c.http
-	c.http = nil
-	h.Close([2]flow.End{})
-	for i := range c.ways {
-		w := &c.ways[i]
-		w.looks.end()
-		w.tape.drop()
-		w.in, w.looks, w.tape, w.tail, w.total, w.since = nil, frames{all: &c.r.looks}, tape{}, nil, 0, 0
-		if b, m := h.Rest(i); len(b) > 0 {
-			if err := w.taped(0, b); err != nil {
-				return err
-			}
-			w.octets(0, b, m)
-		}
-	}
-	return c.r.failed()
 }
 
 // begin makes a stream of the connection.

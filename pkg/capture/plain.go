@@ -45,6 +45,11 @@ func (h *httpReader) request(x *flow.Exchange) {
 }
 
 func (h *httpReader) reply(x *flow.Exchange) {
+	if x == h.Switch && upgrades(x.Reply) {
+		h.upgrade(x)
+		x.Reply.Body.Free()
+		return
+	}
 	p, _ := x.User.(*plain)
 	if p == nil {
 		p = &plain{}
