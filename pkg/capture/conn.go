@@ -18,7 +18,8 @@ type conn struct {
 	http   *httpReader // nil: not, or no more
 	facts  string
 
-	upgraded bool // HTTP ended with an upgrade to hhfr
+	upgraded bool    // HTTP ended with an upgrade to hhfr
+	service  Service // of the request that was upgraded
 
 	sequences map[sequenceKey]*sequence
 }
@@ -254,7 +255,7 @@ func (c *conn) begin(session [16]byte) {
 // streamEnds says what is to be said of a stream.
 func (c *conn) streamEnds() {
 	s := c.stream
-	s.Facts = c.facts
+	s.Facts, s.Service = c.facts, c.serves()
 	for i := range c.ways {
 		w := &c.ways[i]
 		s.Cut = s.Cut || w.gap || c.flow.Ends[i].GapAfter > 0

@@ -38,10 +38,11 @@ type direction struct {
 
 	fragments int
 	origin    frame.Origin
-	found     bool  // there was a hello, or a sync
-	opened    bool  // a hello
-	floated   bool  // octets were missing before the last sync, nobody knows how many
-	syncAt    int64 // offset of that
+	found     bool   // there was a hello, or a sync
+	opened    bool   // a hello
+	target    string // that of the hello
+	floated   bool   // octets were missing before the last sync, nobody knows how many
+	syncAt    int64  // offset of that
 	closed    bool
 	gaps      int
 	left      int // octets that are no whole frame, or stand behind a close

@@ -144,6 +144,8 @@ type Stream struct {
 	Src, Dst netip.AddrPort
 	// Facts is the JSON comment of a recording, "" if there is none.
 	Facts string
+	// Service is that of its session, as far as it is known.
+	Service Service
 	// Octets of the two directions, Src to Dst first.
 	Octets [2]StreamOctets
 	// Problems say where a direction could not be followed.

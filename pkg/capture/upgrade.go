@@ -1,6 +1,7 @@
 package capture
 
 import (
+	"net/url"
 	"slices"
 
 	"github.com/hhfr/hhfr/pkg/capture/flow"
@@ -55,6 +56,9 @@ func (h *httpReader) upgrade(x *flow.Exchange) {
 	p, _ := x.User.(*plain)
 	if p == nil {
 		return // not there
+	}
+	if u, err := url.ParseRequestURI(string(x.Request.Head.Target())); err == nil {
+		h.conn.service = serviceOf(u)
 	}
 	options := string(x.Request.Head.Method()) == "OPTIONS"
 	if p.waits && !options {

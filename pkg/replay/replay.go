@@ -6,7 +6,6 @@ import (
 	"bytes"
 	"cmp"
 	"context"
-	"encoding/json"
 	"fmt"
 	"io"
 	"iter"
@@ -62,13 +61,6 @@ func Load(ctx context.Context, r io.Reader, store ctxstore.Store) (*Recording, e
 	if decoded.Stats.Truncated {
 		rec.CutAt = decoded.Stats.TruncatedAt
 	}
-	paths := map[[16]byte]string{}
-	for _, s := range decoded.Streams {
-		var facts negotiate.Facts
-		if json.Unmarshal([]byte(s.Facts), &facts) == nil && facts.Path != "" {
-			paths[s.Session] = facts.Path
-		}
-	}
 	byNumber := map[int]*Exchange{}
 	var replies []*capture.Decoded
 	for _, m := range decoded.Messages {
@@ -81,7 +73,11 @@ func Load(ctx context.Context, r io.Reader, store ctxstore.Store) (*Recording, e
 				rec.Skipped++ // what begins one; its further pieces are of the same
 			}
 		default:
-			x, ok := exchange(m, paths[m.Session])
+			path := ""
+			if m.Stream > 0 {
+				path = decoded.Streams[m.Stream-1].Service.Path
+			}
+			x, ok := exchange(m, path)
 			if !ok {
 				rec.Skipped++
 				continue
@@ -121,7 +117,7 @@ func exchange(m *capture.Decoded, path string) (*Exchange, bool) {
 		if !m.HHFR && (f.Is("Content-Encoding") || f.Is("Accept-Encoding")) {
 			return true // the decoder has undone the coding, and the replies to compare with are without, too
 		}
-		return f.Is("Host") || f.Is("Content-Length") || f.Is("Connection") || f.Is("Transfer-Encoding") || f.Is("Expect") || f.Is("Upgrade")
+		return f.Is("Host") || f.Is("Content-Length") || f.Is("Connection") || f.Is("Transfer-Encoding") || f.Is("Expect") || f.Is("Upgrade") || f.Is("HHFR")
 	}
 	return &Exchange{Number: m.Number, Operation: m.Operation.Local, Head: http1.AppendEdited(nil, &h, drop, nil), Body: m.Body}, true
 }
