@@ -5,6 +5,9 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -13,6 +16,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/hhfr/hhfr/internal/shared"
 	"github.com/hhfr/hhfr/pkg/capture"
 	"github.com/hhfr/hhfr/pkg/streamer/frame"
 	"github.com/hhfr/hhfr/pkg/streamer/wire"
@@ -387,4 +391,41 @@ func TestNothingDamagedInAnUpgradeIsVerified(t *testing.T) {
 	d := damagedIn(t, upgrade(t, 1, 3).file(t, 1400))
 	d.flips(t, 8*len(d.input)/400)
 	d.random(t, 100)
+}
+
+// TestIndependentDecoderOfUpgrades: it finds the same streams behind HTTP, whatever is missing before, and the request that was upgraded.
+func TestIndependentDecoderOfUpgrades(t *testing.T) {
+	python := shared.Program(t, "python3")
+	chunked := turn{dir: 0, octets: strings.Replace(posted(asksUpgrade, ""), "Content-Length: 0", "Transfer-Encoding: chunked", 1) +
+		fmt.Sprintf("%x\r\n%s\r\n%X;x=y\r\n%s\r\n0\r\n\r\n", 10, messageOf(1, false)[:10], len(messageOf(1, false))-10, messageOf(1, false)[10:])}
+	options := turn{dir: 0, octets: "OPTIONS /service HTTP/1.1\r\n" + asksUpgrade + "\r\n"}
+	after := upgrade(t, 1, 2)
+	for name, turns := range map[string][]turn{
+		"at once": upgrade(t, 0, 2).turns, "chunked": upgrade(t, 0, 2, chunked).turns, "OPTIONS": upgrade(t, 0, 2, options).turns,
+		"behind plain SOAP": after.turns, "refused": after.turns[:after.first],
+	} {
+		t.Run(name, func(t *testing.T) {
+			file, dir := filepath.Join(t.TempDir(), "c.pcapng"), t.TempDir()
+			require.NoError(t, os.WriteFile(file, fileOf(t, turns, 100), 0o600))
+			out, err := exec.CommandContext(t.Context(), python, shared.Testdata(t, "..", "scripts", "decode.py"), "capture", file, "--save-dir", dir).CombinedOutput()
+			if name == "refused" {
+				require.Error(t, err)
+				require.Contains(t, string(out), "nothing found")
+				return
+			}
+			require.NoError(t, err, "%s", out)
+			want := map[string][]byte{}
+			first := 0 // it numbers what belongs to streams alone
+			for _, m := range decode(t, fileOf(t, turns, 100), nil).Messages {
+				if m.HHFR || m.Number > 1 || name != "behind plain SOAP" {
+					m.Number -= first
+					want[m.FileName()] = m.Body
+				} else {
+					first = 1
+				}
+			}
+			assert.Equal(t, want, readDir(t, dir), "%s", out)
+			assert.Equal(t, 4+b2i(name != "OPTIONS"), strings.Count(string(out), " verified"), "%s", out)
+		})
+	}
 }
