@@ -97,15 +97,15 @@ func (r *Responder) serveStream(ctx context.Context, conn net.Conn) {
 	left := func() {}
 	defer func() { left() }()
 	cfg, headers := r.accepting()
-	cfg.Accept = func(ctx context.Context, h streamer.Hello) (streamer.Coder, streamer.Handler, error) {
+	cfg.Accept = func(ctx context.Context, h streamer.Hello) (streamer.Admission, error) {
 		joined, err := r.join(ctx, h, accept.Peer(conn.RemoteAddr().String()))
 		if err != nil {
-			return nil, nil, err
+			return streamer.Admission{}, err
 		}
 		facts, headers.blocks = joined, joined.Headers
 		coder, err := r.cfg.Coders(ctx, CoderSpec{Representation: h.Representation, Limits: r.cfg.Stream.Limits, PeerKnows: facts.PeerShapes, Schema: r.replySchema(ctx, facts)})
 		if err != nil {
-			return nil, nil, err
+			return streamer.Admission{}, err
 		}
 		if r.cfg.OnSession != nil {
 			r.cfg.OnSession(*facts, conn)
@@ -117,11 +117,11 @@ func (r *Responder) serveStream(ctx context.Context, conn net.Conn) {
 			left = leave
 			if err != nil {
 				r.cfg.Log.Warn("sequence not opened", "session", facts.Session.String(), "err", err)
-				return nil, nil, &streamer.Refusal{CloseCode: streamer.CloseInternal, Text: "the sequence could not be opened"}
+				return streamer.Admission{}, &streamer.Refusal{CloseCode: streamer.CloseInternal, Text: "the sequence could not be opened"}
 			}
 			handler = placed(q, handler, r.cfg.Log)
 		}
-		return coder, handler, nil
+		return streamer.Admission{Coder: coder, Handler: handler}, nil
 	}
 	cfg.Acks = func(octets []byte) {
 		if q != nil {
