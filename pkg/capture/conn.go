@@ -267,7 +267,7 @@ func (c *conn) streamEnds() {
 		for _, p := range d.problems {
 			s.Problems = append(s.Problems, [2]string{"first", "second"}[i]+" direction, "+p)
 		}
-		s.Cut = s.Cut || d.cut()
+		s.Cut = s.Cut || d.cut(c.ways[1-i].what().declined)
 	}
 }
 

@@ -72,7 +72,11 @@ type upgraded struct {
 
 // upgrade makes one; exchange 1 of lane 0 is the request that was upgraded, unless that is none.
 func upgrade(t testing.TB, plain, streamed int, request ...turn) *upgraded {
-	x := newTalk(t, 1)
+	x := newTalkOf(t, func(h *frame.Hello) {
+		if h.Session[0] = 1; h.Responder {
+			h.Token, h.Lifetime = []byte("the next token 1"), 3600
+		}
+	})
 	u := &upgraded{x: x}
 	for u.exchanges < plain {
 		u.exchanges++
