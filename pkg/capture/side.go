@@ -72,8 +72,9 @@ func (s *side) ended(in *incoming) {
 	if in.number > 0 && r.twice {
 		s.final(d)
 	}
-	if d.Why == "" {
-		d.Why = s.conn.ways[1-s.dir].what().refusal(frame.Key{Lane: d.Lane, Reply: d.Reply, Exchange: d.Exchange})
+	peer := s.conn.ways[1-s.dir].what()
+	if d.Declined = peer.declined; d.Why == "" {
+		d.Why = peer.refusal(frame.Key{Lane: d.Lane, Reply: d.Reply, Exchange: d.Exchange})
 	}
 	d.recognize()
 	if in.number > 0 && !r.twice {

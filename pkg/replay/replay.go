@@ -40,7 +40,8 @@ type Recording struct {
 	// Exchanges are in sending order.
 	Exchanges []Exchange
 	// Skipped counts requests that are not sent again: those that are not whole, one-way messages,
-	// what proxies pass on in pieces, HTTP requests that are no SOAP. What proxies say to each
+	// what proxies pass on in pieces, HTTP requests that are no SOAP, and what was sent on a stream
+	// that was declined, since it was sent elsewhere then. What proxies say to each
 	// other is none.
 	Skipped int
 	// Found says what a capture without any exchange has instead.
@@ -102,7 +103,7 @@ func Load(ctx context.Context, r io.Reader, store ctxstore.Store) (*Recording, e
 
 // exchange makes a request that can be sent again of a recorded one.
 func exchange(m *capture.Decoded, path string) (*Exchange, bool) {
-	if !m.Whole() || m.OneWay {
+	if !m.Whole() || m.OneWay || m.Declined {
 		return nil, false
 	}
 	octets := m.Head

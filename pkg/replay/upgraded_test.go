@@ -76,11 +76,14 @@ func soapOf(n int) string {
 	return fmt.Sprintf(`<s:Envelope xmlns:s="http://schemas.xmlsoap.org/soap/envelope/"><s:Body><m>%d</m></s:Body></s:Envelope>`, n)
 }
 
+func posted(fields, body string) string {
+	return fmt.Sprintf("POST /service?q HTTP/1.1\r\nHost: h\r\nContent-Type: text/xml\r\n%sContent-Length: %d\r\n\r\n%s", fields, len(body), body)
+}
+
 // TestUpgradedConnectionsAreSentAgain: the request that was upgraded with its reply, without what spoke of the upgrade, and
 // those behind it to where that one went; on another stream of the session, too.
 func TestUpgradedConnectionsAreSentAgain(t *testing.T) {
-	request := "POST /service?q HTTP/1.1\r\nHost: h\r\nContent-Type: text/xml\r\nConnection: Upgrade\r\nUpgrade: hhfr/1\r\nHHFR: 1\r\n" +
-		fmt.Sprintf("Content-Length: %d\r\n\r\n%s", len(soapOf(1)), soapOf(1))
+	request := posted("Connection: Upgrade\r\nUpgrade: hhfr/1\r\nHHFR: 1\r\n", soapOf(1))
 	agreed := "HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: hhfr/1\r\n\r\n"
 	var connections [][]string
 	for i := range 2 {
@@ -114,4 +117,17 @@ func TestUpgradedConnectionsAreSentAgain(t *testing.T) {
 			assert.NotContains(t, string(x.Head), field)
 		}
 	}
+}
+
+// TestDeclinedRequestsAreSentOnce: a request that was sent on a stream that the peer did not take, and then by HTTP.
+func TestDeclinedRequestsAreSentOnce(t *testing.T) {
+	out := newWay(t, frame.Hello{Session: [16]byte{1}, Token: make([]byte, frame.TokenLen)})
+	declined := frame.Hello{Responder: true, Session: [16]byte{1}, Limits: frame.EarlyLimits}.AppendTo(nil)
+	rec, err := replay.Load(t.Context(), bytes.NewReader(talked(t,
+		[]string{out.says(map[frame.Key]string{{Exchange: 1}: soapOf(1)}, false), string(frame.Close{Code: frame.CloseUnknownSession}.AppendTo(declined))},
+		[]string{posted("", soapOf(1)), fmt.Sprintf("HTTP/1.1 200 OK\r\nContent-Length: %d\r\n\r\n%s", len(soapOf(2)), soapOf(2))})), nil)
+	require.NoError(t, err)
+	assert.Equal(t, 1, rec.Skipped)
+	require.Len(t, rec.Exchanges, 1)
+	assert.Equal(t, soapOf(2), string(rec.Exchanges[0].Reply))
 }
