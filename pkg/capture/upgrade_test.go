@@ -433,3 +433,64 @@ func TestIndependentDecoderOfUpgrades(t *testing.T) {
 		})
 	}
 }
+
+// tapeOfTurns and turnsOf write turns as octets, and read them again: a direction, and whether it is lost, a length, and so many octets each.
+func tapeOfTurns(turns []turn) (tape []byte) {
+	for _, s := range turns {
+		tape = append(tape, byte(s.dir|2*b2i(s.lost)), byte(len(s.octets)>>8), byte(len(s.octets)))
+		tape = append(tape, s.octets...)
+	}
+	return tape
+}
+
+func turnsOf(tape []byte) (turns []turn) {
+	for len(tape) >= 3 {
+		n := min(int(tape[1])<<8|int(tape[2]), len(tape)-3)
+		turns = append(turns, turn{dir: int(tape[0] & 1), lost: tape[0]&2 != 0, octets: string(tape[3 : 3+n])})
+		tape = tape[3+n:]
+	}
+	return turns
+}
+
+// FuzzUpgrades: whatever stands before, in and behind an upgrade, the runs of streams are in order and no longer than what came, and what
+// is verified was sent.
+func FuzzUpgrades(f *testing.F) {
+	u := upgrade(f, 1, 2)
+	options := upgrade(f, 0, 1, turn{dir: 0, octets: "OPTIONS * HTTP/1.1\r\n" + asksUpgrade + "\r\n"})
+	head, rest, _ := strings.Cut(posted("Expect: 100-continue\r\n"+asksUpgrade, messageOf(1, false)), "\r\n\r\n")
+	expects := upgrade(f, 0, 1, turn{dir: 0, octets: head + "\r\n\r\n"}, turn{dir: 1, octets: "HTTP/1.1 100 Continue\r\n\r\n"}, turn{dir: 0, octets: rest})
+	early := slices.Concat(u.turns[u.first].cut(150)[:1], u.turns[u.first+1].cut(len(agreesUpgrade), len(agreesUpgrade)+40), u.turns[u.first].cut(150)[1:], u.turns[u.first+2:])
+	lossy := slices.Clone(u.turns)
+	lossy[u.first+1].lost = true
+	for _, turns := range [][]turn{u.turns, options.turns, expects.turns, early, lossy, only(u.turns, 0), only(u.turns, 1), u.turns[u.first+1:]} {
+		f.Add(tapeOfTurns(turns))
+	}
+	sent := map[string]bool{}
+	for n := range 5 {
+		for _, reply := range []bool{false, true} {
+			sent[messageOf(n, reply)] = true
+		}
+	}
+	f.Fuzz(func(t *testing.T, tape []byte) {
+		file := fileOf(t, turnsOf(tape), 1400)
+		end, octets := map[[2]int]int64{}, 0
+		for _, in := range []io.Reader{bytes.NewReader(file), once{bytes.NewReader(file)}} {
+			clear(end)
+			octets = 0
+			r, err := capture.Decode(t.Context(), in, capture.DecodeConfig{Octets: func(n, direction int, offset int64, b []byte) error {
+				at := [2]int{n, direction}
+				if offset < end[at] || len(b) == 0 {
+					return fmt.Errorf("%d octets at %d behind %d", len(b), offset, end[at])
+				}
+				end[at] = offset + int64(len(b))
+				octets += len(b)
+				return nil
+			}})
+			require.NoError(t, err)
+			assert.LessOrEqual(t, octets, len(tape))
+			for _, m := range r.Messages {
+				require.True(t, m.State != capture.Verified || sent[string(m.Body)], "%s", m.Body)
+			}
+		}
+	})
+}
