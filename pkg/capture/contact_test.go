@@ -8,6 +8,7 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"os"
 	"strings"
 	"testing"
 	"time"
@@ -16,6 +17,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/hhfr/hhfr/internal/pcapng"
+	"github.com/hhfr/hhfr/internal/shared"
 	"github.com/hhfr/hhfr/pkg/capture"
 	"github.com/hhfr/hhfr/pkg/codec/binary"
 	"github.com/hhfr/hhfr/pkg/ctxstore"
@@ -27,7 +29,7 @@ import (
 )
 
 func newCoder() streamer.Coder {
-	return binary.NewBook(ctxstore.Shapes{Store: memory.New(memory.Config{})}).Coder(binary.Options{})
+	return binary.NewBook(ctxstore.Shapes{Store: memory.New(memory.Config{})}).Coder(binary.Options{Without: wire.Zstd})
 }
 
 // contact is a connection of two ends that do not share a store, recorded at the client's.
@@ -64,52 +66,55 @@ func call(t *testing.T, s *streamer.Stream, body []byte) {
 	require.Equal(t, string(body), string(got))
 }
 
-// upgradedLive is a connection that both ends upgrade behind a plain exchange: exchange n has body(n), and its reply, too.
-func upgradedLive(t *testing.T, calls int) []byte {
+// upgradedLive is a connection that both ends upgrade behind so many plain exchanges: each message is sent, and comes back.
+func upgradedLive(t *testing.T, plain int, messages [][]byte) []byte {
 	return contact(t, func(c net.Conn) {
 		in := bufio.NewReader(c)
-		for i, fields := range []string{"", asksUpgrade} {
-			_, err := io.WriteString(c, posted(fields, string(body(i+1))))
+		for i, body := range messages[:plain+1] {
+			fields := ""
+			if i == plain {
+				fields = asksUpgrade
+			}
+			_, err := io.WriteString(c, posted(fields, string(body)))
 			assert.NoError(t, err)
-			if i == 0 {
+			if i < plain {
 				r, err := http.ReadResponse(in, nil)
-				if assert.NoError(t, err) {
-					_, err = io.Copy(io.Discard, r.Body)
-				}
+				require.NoError(t, err)
+				_, err = io.Copy(io.Discard, r.Body)
 				assert.NoError(t, err)
 			}
 		}
 		_, err := io.ReadFull(c, make([]byte, len(agreesUpgrade)))
 		assert.NoError(t, err)
-		s, p, err := streamer.DialUpgraded(t.Context(), c, streamer.Config{Coder: newCoder(), SyncMessages: 2}, true)
+		s, p, err := streamer.DialUpgraded(t.Context(), c, streamer.Config{Coder: newCoder(), SyncBytes: 1024}, true)
 		require.NoError(t, err)
-		for i := range calls {
-			call(t, s, body(i+3))
-		}
 		m, err := p.Reply(t.Context())
 		require.NoError(t, err)
 		got, err := m.ReadAll(1 << 20)
 		require.NoError(t, err)
-		assert.Equal(t, string(body(2)), string(got))
+		assert.Equal(t, string(messages[plain]), string(got))
+		for _, body := range messages[plain+1:] {
+			call(t, s, body)
+		}
 		assert.NoError(t, s.Close())
 	}, func(c net.Conn) {
 		in := bufio.NewReader(c)
-		for i := range 2 {
+		for i, body := range messages[:plain+1] {
 			r, err := http.ReadRequest(in)
 			if !assert.NoError(t, err) {
 				return
 			}
 			_, err = io.Copy(io.Discard, r.Body)
 			assert.NoError(t, err)
-			if i == 0 {
-				_, err = io.WriteString(c, answered(string(body(1))))
+			if i < plain {
+				_, err = io.WriteString(c, answered(string(body)))
 			}
 			assert.NoError(t, err)
 		}
 		a, _ := admitted(t.Context(), frame.Hello{})
-		s, err := streamer.AcceptUpgraded(t.Context(), c, streamer.Config{Session: [16]byte{5}, SyncMessages: 2}, []byte(agreesUpgrade), a, 7,
-			func(ctx context.Context, x *streamer.Exchange) {
-				assert.NoError(t, x.Reply(ctx, streamer.NewMessage(nil, body(2))))
+		s, err := streamer.AcceptUpgraded(t.Context(), c, streamer.Config{Session: [16]byte{5}, SyncBytes: 1024}, []byte(agreesUpgrade), a,
+			a.Coder.Stages(), func(ctx context.Context, x *streamer.Exchange) {
+				assert.NoError(t, x.Reply(ctx, streamer.NewMessage(nil, messages[plain])))
 			})
 		if assert.NoError(t, err) {
 			<-s.Done()
@@ -117,9 +122,27 @@ func upgradedLive(t *testing.T, calls int) []byte {
 	})
 }
 
+// A recording of an upgraded connection, made once.
+func TestUpgradedInTheTree(t *testing.T) {
+	name := shared.Testdata(t, "pcap", "upgraded.pcapng")
+	if *update {
+		require.NoError(t, os.WriteFile(name, upgradedLive(t, 0, tree(t)), 0o644))
+	}
+	r := decode(t, shared.Read(t, name), nil)
+	assert.False(t, r.Partial())
+	assert.Equal(t, capture.Counts{Messages: 2 * len(tree(t)), Verified: 2*len(tree(t)) - 1, Unchecked: 1}, r.Counts(), "the request that was upgraded")
+	dir := t.TempDir()
+	save(t, r, dir)
+	requireSaved(t, dir, tree(t))
+}
+
 // What the ends of an upgraded connection do is what is listed.
 func TestUpgradedByLiveEnds(t *testing.T) {
-	file := upgradedLive(t, 5)
+	var messages [][]byte
+	for i := range 7 {
+		messages = append(messages, body(i+1))
+	}
+	file := upgradedLive(t, 1, messages)
 	r := decode(t, file, nil)
 	assert.Equal(t, map[string]int{}, r.Others)
 	assert.False(t, r.Partial(), "%+v", r.Streams)
