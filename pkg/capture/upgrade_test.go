@@ -2,21 +2,14 @@ package capture_test
 
 import (
 	"bytes"
-	"errors"
 	"fmt"
-	"io"
-	"os"
-	"os/exec"
-	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
 
-	"github.com/gopacket/gopacket/pcapgo"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"github.com/hhfr/hhfr/internal/shared"
 	"github.com/hhfr/hhfr/pkg/capture"
 	"github.com/hhfr/hhfr/pkg/streamer/frame"
 	"github.com/hhfr/hhfr/pkg/streamer/wire"
@@ -28,6 +21,10 @@ type turn struct {
 	octets string
 	lost   bool // it is not in the capture
 }
+
+// out and back are what the client says, and the server.
+func out(octets string) turn  { return turn{dir: 0, octets: octets} }
+func back(octets string) turn { return turn{dir: 1, octets: octets} }
 
 // cut makes more turns of one.
 func (s turn) cut(at ...int) (all []turn) {
@@ -41,11 +38,19 @@ func (s turn) cut(at ...int) (all []turn) {
 
 const (
 	asksUpgrade   = "Connection: Upgrade\r\nUpgrade: hhfr/1\r\nHHFR: 1\r\n"
+	goOn          = "HTTP/1.1 100 Continue\r\n\r\n"
 	agreesUpgrade = "HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: hhfr/1\r\n\r\n"
 )
 
 func posted(fields, body string) string {
-	return fmt.Sprintf("POST /service HTTP/1.1\r\nHost: h\r\nContent-Type: text/xml\r\n%sContent-Length: %d\r\n\r\n%s", fields, len(body), body)
+	return fmt.Sprintf("POST /service HTTP/1.1\r\nHost: h\r\nContent-Type: text/xml\r\n%sContent-Length: %d\r\n\r\n%s",
+		fields, len(body), body)
+}
+
+// chunked is a request to upgrade in two chunks.
+func chunked(body string) turn {
+	head := strings.Replace(posted(asksUpgrade, ""), "Content-Length: 0", "Transfer-Encoding: chunked", 1)
+	return out(head + fmt.Sprintf("%x\r\n%s\r\n%X;x=y\r\n%s\r\n0\r\n\r\n", 10, body[:10], len(body)-10, body[10:]))
 }
 
 func answered(body string) string {
@@ -80,12 +85,13 @@ func upgrade(t testing.TB, plain, streamed int, request ...turn) *upgraded {
 	u := &upgraded{x: x}
 	for u.exchanges < plain {
 		u.exchanges++
-		u.turns = append(u.turns, turn{dir: 0, octets: posted("", messageOf(u.exchanges, false))}, turn{dir: 1, octets: answered(messageOf(u.exchanges, true))})
+		u.turns = append(u.turns, out(posted("", messageOf(u.exchanges, false))),
+			back(answered(messageOf(u.exchanges, true))))
 	}
 	u.first = len(u.turns)
 	u.exchanges++
 	if request == nil {
-		request = []turn{{dir: 0, octets: posted(asksUpgrade, messageOf(u.exchanges, false))}}
+		request = []turn{out(posted(asksUpgrade, messageOf(u.exchanges, false)))}
 	}
 	u.turns = append(u.turns, request...)
 	program := learned(t, body(1))
@@ -96,20 +102,21 @@ func upgrade(t testing.TB, plain, streamed int, request ...turn) *upgraded {
 	} else {
 		x.message(1, wire.Outgoing{Key: frame.Key{Reply: true, Exchange: 1}}, program, []byte(messageOf(u.exchanges, true)))
 	}
-	u.turns = append(u.turns, turn{dir: 1, octets: agreesUpgrade + x.new(1)})
+	u.turns = append(u.turns, back(agreesUpgrade+x.new(1)))
 	for range streamed {
 		u.exchanges++
 		exchange++
 		x.message(0, wire.Outgoing{Key: frame.Key{Exchange: exchange}}, program, []byte(messageOf(u.exchanges, false)))
 		x.enc[0].Sync(timeZero)
 		x.take(0)
-		x.message(1, wire.Outgoing{Key: frame.Key{Reply: true, Exchange: exchange}}, program, []byte(messageOf(u.exchanges, true)))
+		x.message(1, wire.Outgoing{Key: frame.Key{Reply: true, Exchange: exchange}}, program,
+			[]byte(messageOf(u.exchanges, true)))
 		x.enc[1].Sync(timeZero)
 		x.take(1)
-		u.turns = append(u.turns, turn{dir: 0, octets: x.new(0)}, turn{dir: 1, octets: x.new(1)})
+		u.turns = append(u.turns, out(x.new(0)), back(x.new(1)))
 	}
 	x.close()
-	u.turns = append(u.turns, turn{dir: 0, octets: x.new(0)}, turn{dir: 1, octets: x.new(1)})
+	u.turns = append(u.turns, out(x.new(0)), back(x.new(1)))
 	return u
 }
 
@@ -139,15 +146,22 @@ func fileOf(t testing.TB, turns []turn, most int) []byte {
 	return p.bytes()
 }
 
-// brief is a listing: number, q or a for question and answer, and the beginning of the state of each message.
+// brief is a listing: of each message its number, q or a for question and answer, and its state, ! for verified and
+// nothing for unchecked.
 func brief(messages []*capture.Decoded) string {
 	var all []string
 	for _, m := range messages {
-		kind := "q"
+		kind, state := "q", ":"+m.State.String()
 		if m.Reply {
 			kind = "a"
 		}
-		all = append(all, fmt.Sprintf("%d%s-%.4s", m.Number, kind, m.State))
+		switch m.State {
+		case capture.Verified:
+			state = "!"
+		case capture.Unchecked:
+			state = ""
+		}
+		all = append(all, fmt.Sprint(m.Number, kind, state))
 	}
 	return strings.Join(all, " ")
 }
@@ -180,14 +194,14 @@ func TestUpgradedConnection(t *testing.T) {
 		u := upgrade(t, plain, 3)
 		var want []string
 		for n := 1; n <= u.exchanges; n++ {
-			states := [2]string{"veri", "veri"}
+			states := [2]string{"!", "!"}
 			if n <= plain+1 {
-				states[0] = "unch"
+				states[0] = ""
 			}
 			if n <= plain {
-				states[1] = "unch"
+				states[1] = ""
 			}
-			want = append(want, fmt.Sprintf("%dq-%s", n, states[0]), fmt.Sprintf("%da-%s", n, states[1]))
+			want = append(want, fmt.Sprint(n, "q", states[0]), fmt.Sprint(n, "a", states[1]))
 		}
 		for _, most := range []int{1, 7, 1400} {
 			file := u.file(t, most)
@@ -234,31 +248,32 @@ func TestUpgradedConnection(t *testing.T) {
 func TestUpgrades(t *testing.T) {
 	one, two := messageOf(1, false), messageOf(1, true)
 	head, soap, _ := strings.Cut(posted("Expect: 100-continue\r\n"+asksUpgrade, one), "\r\n\r\n")
-	chunked := strings.Replace(posted(asksUpgrade, ""), "Content-Length: 0", "Transfer-Encoding: chunked", 1) +
-		fmt.Sprintf("%x\r\n%s\r\n%x\r\n%s\r\n0\r\n\r\n", 10, one[:10], len(one)-10, one[10:])
 	web := "Connection: Upgrade\r\nUpgrade: websocket\r\n"
-	const all = "1q-unch 1a-veri 2q-veri 2a-veri"
+	const all = "1q 1a! 2q! 2a!"
 	for name, tt := range map[string]struct {
 		turns  []turn
 		want   string
 		others map[string]int
 		cut    bool
 	}{
-		"continue": {turns: upgrade(t, 0, 1, turn{dir: 0, octets: head + "\r\n\r\n"}, turn{dir: 1, octets: "HTTP/1.1 100 Continue\r\n\r\n"}, turn{dir: 0, octets: soap}).turns, want: all},
-		"chunked":  {turns: upgrade(t, 0, 1, turn{dir: 0, octets: chunked}).turns, want: all},
-		"no SOAP":  {turns: upgrade(t, 0, 1, turn{dir: 0, octets: "GET /service HTTP/1.1\r\n" + asksUpgrade + "\r\n"}).turns, want: all},
-		"options": {turns: upgrade(t, 0, 2, turn{dir: 0, octets: "OPTIONS /service HTTP/1.1\r\n" + asksUpgrade + "\r\n"}).turns,
-			want: "1q-veri 1a-veri 2q-veri 2a-veri"},
-		"refused": {turns: []turn{{dir: 0, octets: posted(asksUpgrade, one)}, {dir: 1, octets: answered(two)}, {dir: 0, octets: posted("", messageOf(2, false))}, {dir: 1, octets: answered(messageOf(2, true))}},
-			want: "1q-unch 1a-unch 2q-unch 2a-unch"},
-		"refused, then agreed": {turns: slices.Concat([]turn{{dir: 0, octets: posted(asksUpgrade, one)}, {dir: 1, octets: answered(two)}}, upgrade(t, 1, 0).turns[2:]),
-			want: "1q-unch 1a-unch 2q-unch 2a-veri"},
-		"without hello": {turns: []turn{{dir: 0, octets: posted(asksUpgrade, one)}, {dir: 1, octets: agreesUpgrade}}, want: "1q-unch",
+		"continue": {turns: upgrade(t, 0, 1, out(head+"\r\n\r\n"), back(goOn), out(soap)).turns, want: all},
+		"chunked":  {turns: upgrade(t, 0, 1, chunked(one)).turns, want: all},
+		"no SOAP":  {turns: upgrade(t, 0, 1, out("GET /service HTTP/1.1\r\n"+asksUpgrade+"\r\n")).turns, want: all},
+		"options": {turns: upgrade(t, 0, 2, out("OPTIONS /service HTTP/1.1\r\n"+asksUpgrade+"\r\n")).turns,
+			want: "1q! 1a! 2q! 2a!"},
+		"refused": {turns: []turn{out(posted(asksUpgrade, one)), back(answered(two)),
+			out(posted("", messageOf(2, false))), back(answered(messageOf(2, true)))},
+			want: "1q 1a 2q 2a"},
+		"refused, then agreed": {turns: slices.Concat([]turn{out(posted(asksUpgrade, one)), back(answered(two))},
+			upgrade(t, 1, 0).turns[2:]),
+			want: "1q 1a 2q 2a!"},
+		"without hello": {turns: []turn{out(posted(asksUpgrade, one)), back(agreesUpgrade)}, want: "1q",
 			others: map[string]int{capture.OtherUpgraded: 1}, cut: true},
-		"something else behind": {turns: []turn{{dir: 0, octets: posted(asksUpgrade, one)}, {dir: 1, octets: agreesUpgrade + "HTTP/1.1 200 OK\r\n\r\n"}}, want: "1q-unch",
-			others: map[string]int{capture.OtherUpgraded: 1}, cut: true},
-		"websocket": {turns: []turn{{dir: 0, octets: posted(web, one)}, {dir: 1, octets: strings.Replace(agreesUpgrade, "hhfr/1", "websocket", 1)}, {dir: 0, octets: "\x81\x85"}},
-			want: "1q-unch 1a-unch", others: map[string]int{"other TCP connections": 1}},
+		"something else behind": {turns: []turn{out(posted(asksUpgrade, one)), back(agreesUpgrade + answered("x"))},
+			want: "1q", others: map[string]int{capture.OtherUpgraded: 1}, cut: true},
+		"websocket": {turns: []turn{out(posted(web, one)), back(strings.Replace(agreesUpgrade, "hhfr/1", "websocket", 1)),
+			out("\x81\x85")},
+			want: "1q 1a", others: map[string]int{"other TCP connections": 1}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			for _, most := range []int{1, 1400} {
@@ -291,20 +306,21 @@ func TestUpgradesInPart(t *testing.T) {
 		lost  []int
 		want  string
 	}{
-		"without the switch":      {lost: []int{switching}, want: "1q-unch 1a-unch 2q-unch 2a-veri 3q-veri 3a-veri 4q-veri 4a-veri 5q-veri 5a-veri"},
-		"without switch, hello":   {lost: []int{switching, opening, reply}, want: "1q-unch 1a-unch 2q-unch 3q-veri 4q-veri 4a-veri 5q-veri 5a-veri"},
-		"without hello":           {lost: []int{opening, reply}, want: "1q-unch 1a-unch 2q-unch 3q-veri 4q-veri 4a-veri 5q-veri 5a-veri"},
-		"without the request":     {lost: []int{request, rest}, want: "1q-unch 1a-unch 2a-veri 3q-veri 3a-veri 4q-veri 4a-veri 5q-veri 5a-veri"},
-		"without its end":         {lost: []int{rest}, want: "1q-unch 1a-unch 2q-inco 2a-veri 3q-veri 3a-veri 4q-veri 4a-veri 5q-veri 5a-veri"},
-		"without the upgrade":     {lost: []int{request, rest, switching, opening, reply}, want: "1q-unch 1a-unch 3q-veri 4q-veri 4a-veri 5q-veri 5a-veri"},
-		"without hellos":          {lost: []int{switching, opening, reply, reply + 1}, want: "1q-unch 1a-unch 2q-unch 4a-unde 5q-unde 5a-unde"},
-		"begins with the request": {turns: turns[request:], want: "1q-unch 1a-veri 2q-veri 2a-veri 3q-veri 3a-veri 4q-veri 4a-veri"},
-		"begins with the switch":  {turns: turns[switching:], want: "1a-veri 2q-veri 2a-veri 3q-veri 3a-veri 4q-veri 4a-veri"},
-		"begins with hello":       {turns: turns[opening:], want: "1a-veri 2q-veri 2a-veri 3q-veri 3a-veri 4q-veri 4a-veri"},
-		"initiator alone":         {turns: only(turns, 0), want: "1q-unch 2q-unch 3q-veri 4q-veri 5q-veri"},
-		"responder alone":         {turns: only(turns, 1), want: "1a-unch 2a-veri 3a-veri 4a-veri 5a-veri"},
+		"without the switch":    {lost: []int{switching}, want: "1q 1a 2q 2a! 3q! 3a! 4q! 4a! 5q! 5a!"},
+		"without switch, hello": {lost: []int{switching, opening, reply}, want: "1q 1a 2q 3q! 4q! 4a! 5q! 5a!"},
+		"without hello":         {lost: []int{opening, reply}, want: "1q 1a 2q 3q! 4q! 4a! 5q! 5a!"},
+		"without the request":   {lost: []int{request, rest}, want: "1q 1a 2a! 3q! 3a! 4q! 4a! 5q! 5a!"},
+		"without its end":       {lost: []int{rest}, want: "1q 1a 2q:incomplete 2a! 3q! 3a! 4q! 4a! 5q! 5a!"},
+		"without the upgrade":   {lost: []int{request, rest, switching, opening, reply}, want: "1q 1a 3q! 4q! 4a! 5q! 5a!"},
+		"without hellos": {lost: []int{switching, opening, reply, reply + 1},
+			want: "1q 1a 2q 4a:undecodable 5q:undecodable 5a:undecodable"},
+		"begins with the request": {turns: turns[request:], want: "1q 1a! 2q! 2a! 3q! 3a! 4q! 4a!"},
+		"begins with the switch":  {turns: turns[switching:], want: "1a! 2q! 2a! 3q! 3a! 4q! 4a!"},
+		"begins with hello":       {turns: turns[opening:], want: "1a! 2q! 2a! 3q! 3a! 4q! 4a!"},
+		"initiator alone":         {turns: only(turns, 0), want: "1q 2q 3q! 4q! 5q!"},
+		"responder alone":         {turns: only(turns, 1), want: "1a 2a! 3a! 4a! 5a!"},
 		"out of order": {turns: slices.Concat(turns[:rest], turns[switching:reply], turns[rest:switching], turns[reply:]),
-			want: "1q-unch 1a-unch 2q-unch 2a-veri 3q-veri 3a-veri 4q-veri 4a-veri 5q-veri 5a-veri"},
+			want: "1q 1a 2q 2a! 3q! 3a! 4q! 4a! 5q! 5a!"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			if tt.turns == nil {
@@ -331,166 +347,4 @@ func openingLen(t testing.TB, b []byte) int {
 // only is one direction.
 func only(turns []turn, dir int) []turn {
 	return slices.DeleteFunc(slices.Clone(turns), func(s turn) bool { return s.dir != dir })
-}
-
-// A capture of an upgraded connection that ends at any octet, or lacks any packet, or two: nothing is verified that was not
-// sent, and nothing under another number but where exchanges before are not there.
-func TestUpgradesCutAnywhere(t *testing.T) {
-	head, request, _ := strings.Cut(posted("Expect: 100-continue\r\n"+asksUpgrade, messageOf(2, false)), "\r\n\r\n")
-	u := upgrade(t, 1, 2, turn{dir: 0, octets: head + "\r\n\r\n"},
-		turn{dir: 1, octets: "HTTP/1.1 100 Continue\r\n\r\n"}, turn{dir: 0, octets: request})
-	file := u.file(t, 150)
-	for cut := range file {
-		for _, in := range []io.Reader{bytes.NewReader(file[:cut]), once{bytes.NewReader(file[:cut])}} {
-			r, err := capture.Decode(t.Context(), in, capture.DecodeConfig{})
-			if err != nil {
-				require.Less(t, cut, 200)
-				continue
-			}
-			requireRight(t, r.Messages, true, fmt.Sprintf("cut at %d", cut))
-		}
-	}
-	whole := u.x.said
-	for dir := range whole { // the stream ends at any octet
-		for cut := range whole[dir] {
-			turns := slices.Clone(u.turns)
-			left := cut
-			for i := range turns {
-				if s := &turns[i]; s.dir == dir && i > u.first+2 {
-					head := len(s.octets) - len(strings.TrimPrefix(s.octets, agreesUpgrade))
-					keep := min(len(s.octets)-head, left)
-					left -= keep
-					s.octets = s.octets[:head+keep]
-				}
-			}
-			requireRight(t, decode(t, fileOf(t, turns, 1400), nil).Messages, true, fmt.Sprintf("direction %d cut at %d", dir, cut))
-		}
-	}
-	packets := segmentsOf(t, file)
-	for a := range packets {
-		for b := a; b < min(a+12, len(packets)); b++ {
-			var some bytes.Buffer
-			writeEvery(t, &some, packets, func(n int) bool { return n != a && n != b })
-			requireRight(t, decode(t, some.Bytes(), nil).Messages, false, fmt.Sprintf("without packets %d and %d", a, b))
-		}
-	}
-}
-
-// segmentsOf are the packets of a capture.
-func segmentsOf(t testing.TB, file []byte) (all []packetEnd) {
-	r, err := pcapgo.NewNgReader(bytes.NewReader(file), pcapgo.DefaultNgReaderOptions)
-	require.NoError(t, err)
-	for {
-		data, ci, err := r.ReadPacketData()
-		if errors.Is(err, io.EOF) {
-			return all
-		}
-		require.NoError(t, err)
-		all = append(all, packetEnd{raw: bytes.Clone(data), ci: ci})
-	}
-}
-
-// What is damaged in an upgraded connection is not verified.
-func TestNothingDamagedInAnUpgradeIsVerified(t *testing.T) {
-	d := damagedIn(t, upgrade(t, 1, 3).file(t, 1400))
-	d.flips(t, 8*len(d.input)/400)
-	d.random(t, 100)
-}
-
-// TestIndependentDecoderOfUpgrades: it finds the same streams behind HTTP, whatever is missing before, and the request that was upgraded.
-func TestIndependentDecoderOfUpgrades(t *testing.T) {
-	python := shared.Program(t, "python3")
-	chunked := turn{dir: 0, octets: strings.Replace(posted(asksUpgrade, ""), "Content-Length: 0", "Transfer-Encoding: chunked", 1) +
-		fmt.Sprintf("%x\r\n%s\r\n%X;x=y\r\n%s\r\n0\r\n\r\n", 10, messageOf(1, false)[:10], len(messageOf(1, false))-10, messageOf(1, false)[10:])}
-	options := turn{dir: 0, octets: "OPTIONS /service HTTP/1.1\r\n" + asksUpgrade + "\r\n"}
-	after := upgrade(t, 1, 2)
-	for name, turns := range map[string][]turn{
-		"at once": upgrade(t, 0, 2).turns, "chunked": upgrade(t, 0, 2, chunked).turns, "OPTIONS": upgrade(t, 0, 2, options).turns,
-		"behind plain SOAP": after.turns, "refused": after.turns[:after.first],
-	} {
-		t.Run(name, func(t *testing.T) {
-			file, dir := filepath.Join(t.TempDir(), "c.pcapng"), t.TempDir()
-			require.NoError(t, os.WriteFile(file, fileOf(t, turns, 100), 0o600))
-			out, err := exec.CommandContext(t.Context(), python, shared.Testdata(t, "..", "scripts", "decode.py"), "capture", file, "--save-dir", dir).CombinedOutput()
-			if name == "refused" {
-				require.Error(t, err)
-				require.Contains(t, string(out), "nothing found")
-				return
-			}
-			require.NoError(t, err, "%s", out)
-			want := map[string][]byte{}
-			first := 0 // it numbers what belongs to streams alone
-			for _, m := range decode(t, fileOf(t, turns, 100), nil).Messages {
-				if m.HHFR || m.Number > 1 || name != "behind plain SOAP" {
-					m.Number -= first
-					want[m.FileName()] = m.Body
-				} else {
-					first = 1
-				}
-			}
-			assert.Equal(t, want, readDir(t, dir), "%s", out)
-			assert.Equal(t, 4+b2i(name != "OPTIONS"), strings.Count(string(out), " verified"), "%s", out)
-		})
-	}
-}
-
-// tapeOfTurns and turnsOf write turns as octets, and read them again: a direction, and whether it is lost, a length, and so many octets each.
-func tapeOfTurns(turns []turn) (tape []byte) {
-	for _, s := range turns {
-		tape = append(tape, byte(s.dir|2*b2i(s.lost)), byte(len(s.octets)>>8), byte(len(s.octets)))
-		tape = append(tape, s.octets...)
-	}
-	return tape
-}
-
-func turnsOf(tape []byte) (turns []turn) {
-	for len(tape) >= 3 {
-		n := min(int(tape[1])<<8|int(tape[2]), len(tape)-3)
-		turns = append(turns, turn{dir: int(tape[0] & 1), lost: tape[0]&2 != 0, octets: string(tape[3 : 3+n])})
-		tape = tape[3+n:]
-	}
-	return turns
-}
-
-// FuzzUpgrades: whatever stands before, in and behind an upgrade, the runs of streams are in order and no longer than what came, and what
-// is verified was sent.
-func FuzzUpgrades(f *testing.F) {
-	u := upgrade(f, 1, 2)
-	options := upgrade(f, 0, 1, turn{dir: 0, octets: "OPTIONS * HTTP/1.1\r\n" + asksUpgrade + "\r\n"})
-	head, rest, _ := strings.Cut(posted("Expect: 100-continue\r\n"+asksUpgrade, messageOf(1, false)), "\r\n\r\n")
-	expects := upgrade(f, 0, 1, turn{dir: 0, octets: head + "\r\n\r\n"}, turn{dir: 1, octets: "HTTP/1.1 100 Continue\r\n\r\n"}, turn{dir: 0, octets: rest})
-	early := slices.Concat(u.turns[u.first].cut(150)[:1], u.turns[u.first+1].cut(len(agreesUpgrade), len(agreesUpgrade)+40), u.turns[u.first].cut(150)[1:], u.turns[u.first+2:])
-	lossy := slices.Clone(u.turns)
-	lossy[u.first+1].lost = true
-	for _, turns := range [][]turn{u.turns, options.turns, expects.turns, early, lossy, only(u.turns, 0), only(u.turns, 1), u.turns[u.first+1:]} {
-		f.Add(tapeOfTurns(turns))
-	}
-	sent := map[string]bool{}
-	for n := range 5 {
-		for _, reply := range []bool{false, true} {
-			sent[messageOf(n, reply)] = true
-		}
-	}
-	f.Fuzz(func(t *testing.T, tape []byte) {
-		file := fileOf(t, turnsOf(tape), 1400)
-		end, octets := map[[2]int]int64{}, 0
-		for _, in := range []io.Reader{bytes.NewReader(file), once{bytes.NewReader(file)}} {
-			clear(end)
-			octets = 0
-			r, err := capture.Decode(t.Context(), in, capture.DecodeConfig{Octets: func(n, direction int, offset int64, b []byte) error {
-				at := [2]int{n, direction}
-				if offset < end[at] || len(b) == 0 {
-					return fmt.Errorf("%d octets at %d behind %d", len(b), offset, end[at])
-				}
-				end[at] = offset + int64(len(b))
-				octets += len(b)
-				return nil
-			}})
-			require.NoError(t, err)
-			assert.LessOrEqual(t, octets, len(tape))
-			for _, m := range r.Messages {
-				require.True(t, m.State != capture.Verified || sent[string(m.Body)], "%s", m.Body)
-			}
-		}
-	})
 }
