@@ -20,8 +20,9 @@ import (
 	"github.com/hhfr/hhfr/internal/shared"
 )
 
-// A request that was upgraded and its reply on the stream are one exchange in lists, reports and files; the octets of the stream
-// alone give the reply under the same number, and no form of output has the token that the session can be joined by next.
+// A request that was upgraded and its reply on the stream are one exchange in lists, reports and files; the
+// octets of the stream alone give the reply under the same number, and no form of output has the token that
+// the session can be joined by next.
 func TestDecodeUpgraded(t *testing.T) {
 	file := shared.Testdata(t, "pcap", "upgraded.pcapng")
 	dir, raw, again := t.TempDir(), t.TempDir(), t.TempDir()
@@ -45,7 +46,8 @@ func TestDecodeUpgraded(t *testing.T) {
 			assert.NoFileExists(t, filepath.Join(again, f.Name()), "it is not of the stream")
 			continue
 		}
-		require.Equal(t, shared.Read(t, filepath.Join(dir, f.Name())), shared.Read(t, filepath.Join(again, f.Name())), f.Name())
+		want := shared.Read(t, filepath.Join(dir, f.Name()))
+		require.Equal(t, want, shared.Read(t, filepath.Join(again, f.Name())), f.Name())
 	}
 
 	for _, form := range []string{"text", "json", "jsonl", "xml"} {
@@ -76,8 +78,9 @@ func TestDecodeUpgradedWithoutHello(t *testing.T) {
 	rec := pcapng.NewRecorder(&cut, time.Now)
 	client, server := net.Pipe()
 	c := rec.Conn(client)
-	for _, turn := range []string{"POST / HTTP/1.1\r\nConnection: Upgrade\r\nUpgrade: hhfr/1\r\nContent-Type: text/xml\r\nContent-Length: 4\r\n\r\n<a/>",
-		"HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: hhfr/1\r\n\r\n"} {
+	const fields = "Connection: Upgrade\r\nUpgrade: hhfr/1\r\n"
+	for _, turn := range []string{"POST / HTTP/1.1\r\n" + fields + "Content-Type: text/xml\r\nContent-Length: 4\r\n\r\n<a/>",
+		"HTTP/1.1 101 Switching Protocols\r\n" + fields + "\r\n"} {
 		from, to := net.Conn(c), server
 		if strings.HasPrefix(turn, "HTTP") {
 			from, to = server, c
@@ -102,7 +105,8 @@ func TestTokensOfFieldsAreNotListed(t *testing.T) {
 	const envelope = `<s:Envelope xmlns:s="http://schemas.xmlsoap.org/soap/envelope/"><s:Body><m/></s:Body></s:Envelope>`
 	service := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		_, _ = io.Copy(io.Discard, r.Body)
-		w.Header()["HHFR"] = []string{`1;address=":8443";session="urn:uuid:05000000-0000-0000-0000-000000000000";token="` + token + `";lifetime=3600;transport=tls`}
+		w.Header()["HHFR"] = []string{`1;address=":8443";session="urn:uuid:05000000-0000-0000-0000-000000000000";token="` +
+			token + `";lifetime=3600;transport=tls`}
 		_, _ = io.WriteString(w, envelope)
 	}))
 	defer service.Close()

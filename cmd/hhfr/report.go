@@ -213,7 +213,8 @@ func newReport(r *capture.Summary) report {
 		Undecoded: r.Stats.Undecoded, Truncated: r.Stats.Truncated, TruncatedAt: r.Stats.TruncatedAt}}
 	for _, s := range r.Streams {
 		d := capture.Decoded{HHFR: true, Session: s.Session}
-		one := streamReport{Session: d.SessionString(), Origin: s.Service.Origin, Path: s.Service.Path, Problems: append([]string{}, s.Problems...), Cut: s.Cut}
+		one := streamReport{Session: d.SessionString(), Origin: s.Service.Origin, Path: s.Service.Path,
+			Problems: append([]string{}, s.Problems...), Cut: s.Cut}
 		if json.Valid([]byte(s.Facts)) {
 			one.Facts = json.RawMessage(s.Facts)
 		}

@@ -28,7 +28,8 @@ func again(t testing.TB, streams int) []byte {
 			k := frame.Key{Exchange: uint64(n + 1)}
 			for dir := range 2 {
 				k.Reply = dir == 1
-				x.message(dir, wire.Outgoing{Key: k}, program, fmt.Appendf(nil, "%s", envelope("op", "", fmt.Sprintf("<n>stream %d exchange %d %v</n>", i, n+1, k.Reply))))
+				said := envelope("op", "", fmt.Sprintf("<n>stream %d exchange %d %v</n>", i, n+1, k.Reply))
+				x.message(dir, wire.Outgoing{Key: k}, program, []byte(said))
 			}
 			conns[i].carry(x, 1400)
 		}
@@ -64,8 +65,8 @@ func requireApart(t testing.TB, r *capture.Result, streams int) {
 	assert.Len(t, seen, streams, "each stream is one")
 }
 
-// The streams of one session, each a connection, are not taken for each other: in a capture, and as raw octets, whatever
-// directions are there and however they are named.
+// The streams of one session, each a connection, are not taken for each other: in a capture, and as raw
+// octets, whatever directions are there and however they are named.
 func TestStreamsOfOneSession(t *testing.T) {
 	const streams = 11
 	file := again(t, streams)

@@ -54,7 +54,8 @@ func echo(ctx context.Context, x *streamer.Exchange) {
 
 // admitted is a responder's configuration.
 func admitted(ctx context.Context, _ frame.Hello) (streamer.Admission, error) {
-	return streamer.Admission{Coder: newCoder(), Handler: echo, Token: []byte("the next token 1"), Lifetime: time.Hour}, nil
+	token := []byte("the next token 1")
+	return streamer.Admission{Coder: newCoder(), Handler: echo, Token: token, Lifetime: time.Hour}, nil
 }
 
 func call(t *testing.T, s *streamer.Stream, body []byte) {
@@ -66,7 +67,8 @@ func call(t *testing.T, s *streamer.Stream, body []byte) {
 	require.Equal(t, string(body), string(got))
 }
 
-// upgradedLive is a connection that both ends upgrade behind so many plain exchanges: each message is sent, and comes back.
+// upgradedLive is a connection that both ends upgrade behind so many plain exchanges: each message is sent,
+// and comes back.
 func upgradedLive(t *testing.T, plain int, messages [][]byte) []byte {
 	return contact(t, func(c net.Conn) {
 		in := bufio.NewReader(c)
@@ -112,7 +114,8 @@ func upgradedLive(t *testing.T, plain int, messages [][]byte) []byte {
 			assert.NoError(t, err)
 		}
 		a, _ := admitted(t.Context(), frame.Hello{})
-		s, err := streamer.AcceptUpgraded(t.Context(), c, streamer.Config{Session: [16]byte{5}, SyncBytes: 1024}, []byte(agreesUpgrade), a,
+		cfg := streamer.Config{Session: [16]byte{5}, SyncBytes: 1024}
+		s, err := streamer.AcceptUpgraded(t.Context(), c, cfg, []byte(agreesUpgrade), a,
 			a.Coder.Stages(), func(ctx context.Context, x *streamer.Exchange) {
 				assert.NoError(t, x.Reply(ctx, streamer.NewMessage(nil, messages[plain])))
 			})
@@ -130,7 +133,8 @@ func TestUpgradedInTheTree(t *testing.T) {
 	}
 	r := decode(t, shared.Read(t, name), nil)
 	assert.False(t, r.Partial())
-	assert.Equal(t, capture.Counts{Messages: 2 * len(tree(t)), Verified: 2*len(tree(t)) - 1, Unchecked: 1}, r.Counts(), "the request that was upgraded")
+	all := 2 * len(tree(t))
+	assert.Equal(t, capture.Counts{Messages: all, Verified: all - 1, Unchecked: 1}, r.Counts(), "the request that was upgraded")
 	dir := t.TempDir()
 	save(t, r, dir)
 	requireSaved(t, dir, tree(t))
@@ -164,8 +168,8 @@ func TestUpgradedByLiveEnds(t *testing.T) {
 func TestFirstContacts(t *testing.T) {
 	file := contact(t, func(c net.Conn) {
 		early := frame.EarlyLimits
-		s, err := streamer.Over(t.Context(), c, streamer.Config{Initiator: true, Session: [16]byte{6}, Target: "https://example.org:8443/a/b", Early: &early,
-			Representation: frame.Binary, Coder: newCoder()})
+		s, err := streamer.Over(t.Context(), c, streamer.Config{Initiator: true, Session: [16]byte{6},
+			Target: "https://example.org:8443/a/b", Early: &early, Representation: frame.Binary, Coder: newCoder()})
 		require.NoError(t, err)
 		call(t, s, body(1))
 		assert.NoError(t, s.Close())
@@ -185,14 +189,18 @@ func TestFirstContacts(t *testing.T) {
 	assert.Equal(t, r.Streams[0].Service, raw.Streams[0].Service)
 
 	store := memory.New(memory.Config{})
-	_, err = store.Put(t.Context(), ctxstore.SessionURI([16]byte{6}), []byte(`<n:Session xmlns:n="urn:hhfr:context:1"><n:Session>urn:uuid:06000000-0000-0000-0000-000000000000</n:Session>`+
-		`<n:Scheme>urn:hhfr:scheme:1</n:Scheme><n:Representation>urn:hhfr:representation:binary</n:Representation><n:Transport>urn:hhfr:transport:tcp</n:Transport>`+
-		`<n:Origin>http://other:80</n:Origin><n:Path>/echo</n:Path><n:Address>:9090</n:Address><n:Expires>2099-01-02T03:04:05Z</n:Expires></n:Session>`), ctxstore.PutOptions{})
+	_, err = store.Put(t.Context(), ctxstore.SessionURI([16]byte{6}), []byte(`<n:Session xmlns:n="urn:hhfr:context:1">
+<n:Session>urn:uuid:06000000-0000-0000-0000-000000000000</n:Session><n:Scheme>urn:hhfr:scheme:1</n:Scheme>
+<n:Representation>urn:hhfr:representation:binary</n:Representation><n:Transport>urn:hhfr:transport:tcp</n:Transport>
+<n:Origin>http://other:80</n:Origin><n:Path>/echo</n:Path><n:Address>:9090</n:Address>
+<n:Expires>2099-01-02T03:04:05Z</n:Expires></n:Session>`), ctxstore.PutOptions{})
 	require.NoError(t, err)
-	assert.Equal(t, capture.Service{Origin: "http://other:80", Path: "/echo"}, decode(t, file, store).Streams[0].Service, "the store comes first")
+	stored := decode(t, file, store).Streams[0].Service
+	assert.Equal(t, capture.Service{Origin: "http://other:80", Path: "/echo"}, stored, "the store comes first")
 }
 
-// What was sent to a responder that did not take the session is listed so; that the initiator goes away then is no lack.
+// What was sent to a responder that did not take the session is listed so; that the initiator goes away then
+// is no lack.
 func TestDeclinedSessions(t *testing.T) {
 	x := newTalkOf(t, func(h *frame.Hello) {
 		if h.Session = [16]byte{6}; h.Responder {
@@ -213,6 +221,7 @@ func TestDeclinedSessions(t *testing.T) {
 	assert.Equal(t, capture.Unverified, r.Messages[0].State)
 	assert.Equal(t, "refused: the session was not accepted", r.Messages[0].Why)
 	require.Len(t, r.Streams, 1)
-	assert.Equal(t, []string{"second direction, offset 63: closed: unknown session session or token not accepted"}, r.Streams[0].Problems)
+	why := "second direction, offset 63: closed: unknown session session or token not accepted"
+	assert.Equal(t, []string{why}, r.Streams[0].Problems)
 	assert.False(t, r.Streams[0].Cut)
 }

@@ -165,12 +165,14 @@ func (d *direction) end() {
 	d.buf, d.marks, d.at = nil, nil, 0
 }
 
-// cut reports whether the direction begins without its hello, ends without its close, or lacks octets. One that was declined may end as it likes.
+// cut reports whether the direction begins without its hello, ends without its close, or lacks octets. One
+// that was declined may end as it likes.
 func (d *direction) cut(declined bool) bool {
 	return (d.left > 0 || d.found && !d.closed) && !declined || d.gaps > 0 || d.found && !d.opened
 }
 
-// declines reports whether it is of a responder that does not take the session: a close follows, and it has processed nothing.
+// declines reports whether it is of a responder that does not take the session: a close follows, and it has
+// processed nothing.
 func (d *direction) declines() bool {
 	return d.opened && d.origin.Responder && d.origin.Representation == 0
 }

@@ -12,8 +12,9 @@ import (
 	"github.com/hhfr/hhfr/pkg/soap"
 )
 
-// contexts tell what holds for all streams of a session: which unchanging headers it has (docs/negotiation.md, section 3.2), and
-// whose it is. What they tell of headers needs no check: bodies name the blocks by their digests.
+// contexts tell what holds for all streams of a session: which unchanging headers it has
+// (docs/negotiation.md, section 3.2), and which service it is with. What they tell of headers needs no
+// check: bodies name the blocks by their digests.
 type contexts struct {
 	store  ctxstore.Store
 	agreed map[[16]byte]*agreement // by the capture

@@ -74,7 +74,8 @@ type Decoded struct {
 	// State says how far the message can be trusted; plain SOAP is [Unchecked] or [Incomplete]. Why tells more, for people.
 	State State
 	Why   string
-	// Declined tells a message of a stream whose responder did not take the session, and so processed nothing: its sender may send it elsewhere.
+	// Declined tells a message of a stream whose responder did not take the session, and so processed
+	// nothing: its sender may send it elsewhere.
 	Declined bool
 	// Lacks is the fingerprint of the shape that is missing, as a URI, or the beginning of that, if that is why the message is [Undecodable].
 	Lacks string

@@ -95,8 +95,9 @@ func apart(directions []*rawDirection) (all []*rawStream) {
 // wayName is what [RunName] calls a direction.
 var wayName = regexp.MustCompile(`^(.*stream\d+)-(out|back)$`)
 
-// pair puts those directions together that belong to one stream, as they were found to when they were read apart: two of one session, one from each end.
-// A session may have several streams: names tell them apart where they are those of [RunName], else what comes first goes with what comes first.
+// pair puts those directions together that belong to one stream, as they were found to when they were read
+// apart: two of one session, one from each end. A session may have several streams: names tell them apart
+// where they are those of [RunName], else the first goes with the first.
 func pair(directions []*rawDirection, found []*rawStream) (all []*rawStream) {
 	type half struct {
 		session   [16]byte

@@ -11,16 +11,18 @@ import (
 // protocol is what a connection is upgraded to (docs/wire-format.md, section 3.1).
 const protocol = "hhfr/1"
 
-// OtherUpgraded is the kind in [Summary.Others] of connections that were upgraded to hhfr, of which nothing came then.
+// OtherUpgraded is the kind in [Summary.Others] of connections that were upgraded to hhfr, and on which
+// no hello came then.
 const OtherUpgraded = "connections upgraded to hhfr without a hello behind"
 
 // upgrades reports whether a head asks for a stream, or agrees to one.
 func upgrades(m *flow.Message) bool {
-	return m != nil && slices.Contains(m.Head.Tokens("Upgrade"), protocol) && slices.Contains(m.Head.Tokens("Connection"), "upgrade")
+	return m != nil && slices.Contains(m.Head.Tokens("Upgrade"), protocol) &&
+		slices.Contains(m.Head.Tokens("Connection"), "upgrade")
 }
 
-// passed reports whether the octets of a packet, which are of no HTTP message, are of a stream: then the reply that agreed to it is not
-// in the capture.
+// passed reports whether the octets of a packet, which are of no HTTP message, are of a stream: then the
+// reply that agreed to it is not in the capture.
 func (h *httpReader) passed(dir int, b []byte) bool {
 	if h.Heads == 0 || !h.Lost(dir) {
 		return false

@@ -101,6 +101,9 @@ func Load(ctx context.Context, r io.Reader, store ctxstore.Store) (*Recording, e
 	return rec, nil
 }
 
+// ofConnection are the fields that speak of one connection, or of the host at its end.
+var ofConnection = []string{"Host", "Content-Length", "Connection", "Transfer-Encoding", "Expect", "Upgrade", "HHFR"}
+
 // exchange makes a request that can be sent again of a recorded one.
 func exchange(m *capture.Decoded, path string) (*Exchange, bool) {
 	if !m.Whole() || m.OneWay || m.Declined {
@@ -118,7 +121,7 @@ func exchange(m *capture.Decoded, path string) (*Exchange, bool) {
 		if !m.HHFR && (f.Is("Content-Encoding") || f.Is("Accept-Encoding")) {
 			return true // the decoder has undone the coding, and the replies to compare with are without, too
 		}
-		return f.Is("Host") || f.Is("Content-Length") || f.Is("Connection") || f.Is("Transfer-Encoding") || f.Is("Expect") || f.Is("Upgrade") || f.Is("HHFR")
+		return slices.ContainsFunc(ofConnection, f.Is)
 	}
 	return &Exchange{Number: m.Number, Operation: m.Operation.Local, Head: http1.AppendEdited(nil, &h, drop, nil), Body: m.Body}, true
 }

@@ -28,15 +28,16 @@ type way struct {
 func newWay(t testing.TB, h frame.Hello) *way {
 	h.Representation, h.Limits = frame.XML, frame.EarlyLimits
 	w := &way{t: t, hello: h.AppendTo(nil)}
-	w.Encoder = wire.NewEncoder(wire.EncoderConfig{Origin: h.Origin(), Word: h.Word, Limits: h.Limits}, len(w.hello), time.Time{})
+	cfg := wire.EncoderConfig{Origin: h.Origin(), Word: h.Word, Limits: h.Limits}
+	w.Encoder = wire.NewEncoder(cfg, len(w.hello), time.Time{})
 	return w
 }
 
 // says are the octets of messages, behind the hello at first.
 func (w *way) says(bodies map[frame.Key]string, last bool) string {
 	for k, body := range bodies {
-		m := wire.Outgoing{Key: k}
-		require.NoError(w.t, w.Data(&m, &wire.Part{}, &wire.Part{There: true, Content: []byte(body), Last: true}, true, time.Time{}))
+		m, part := wire.Outgoing{Key: k}, wire.Part{There: true, Content: []byte(body), Last: true}
+		require.NoError(w.t, w.Data(&m, &wire.Part{}, &part, true, time.Time{}))
 	}
 	if last {
 		w.Close(frame.CloseDone, "")
@@ -73,15 +74,17 @@ func talked(t testing.TB, connections ...[]string) []byte {
 }
 
 func soapOf(n int) string {
-	return fmt.Sprintf(`<s:Envelope xmlns:s="http://schemas.xmlsoap.org/soap/envelope/"><s:Body><m>%d</m></s:Body></s:Envelope>`, n)
+	const soap = `<s:Envelope xmlns:s="http://schemas.xmlsoap.org/soap/envelope/"><s:Body><m>%d</m></s:Body></s:Envelope>`
+	return fmt.Sprintf(soap, n)
 }
 
 func posted(fields, body string) string {
-	return fmt.Sprintf("POST /service?q HTTP/1.1\r\nHost: h\r\nContent-Type: text/xml\r\n%sContent-Length: %d\r\n\r\n%s", fields, len(body), body)
+	return fmt.Sprintf("POST /service?q HTTP/1.1\r\nHost: h\r\nContent-Type: text/xml\r\n%sContent-Length: %d\r\n\r\n%s",
+		fields, len(body), body)
 }
 
-// TestUpgradedConnectionsAreSentAgain: the request that was upgraded with its reply, without what spoke of the upgrade, and
-// those behind it to where that one went; on another stream of the session, too.
+// TestUpgradedConnectionsAreSentAgain: the request that was upgraded with its reply, without what spoke of
+// the upgrade, and those behind it to where that one went; on another stream of the session, too.
 func TestUpgradedConnectionsAreSentAgain(t *testing.T) {
 	request := posted("Connection: Upgrade\r\nUpgrade: hhfr/1\r\nHHFR: 1\r\n", soapOf(1))
 	agreed := "HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: hhfr/1\r\n\r\n"
@@ -98,7 +101,8 @@ func TestUpgradedConnectionsAreSentAgain(t *testing.T) {
 			connections = append(connections, []string{request, agreed + back.says(answer(first, 2), false),
 				out.says(map[frame.Key]string{second: soapOf(3)}, true), back.says(answer(second, 4), true)})
 		} else {
-			connections = append(connections, []string{out.says(map[frame.Key]string{first: soapOf(5)}, true), back.says(answer(first, 6), true)})
+			connections = append(connections, []string{
+				out.says(map[frame.Key]string{first: soapOf(5)}, true), back.says(answer(first, 6), true)})
 		}
 	}
 	rec, err := replay.Load(t.Context(), bytes.NewReader(talked(t, connections...)), nil)
@@ -123,9 +127,11 @@ func TestUpgradedConnectionsAreSentAgain(t *testing.T) {
 func TestDeclinedRequestsAreSentOnce(t *testing.T) {
 	out := newWay(t, frame.Hello{Session: [16]byte{1}, Token: make([]byte, frame.TokenLen)})
 	declined := frame.Hello{Responder: true, Session: [16]byte{1}, Limits: frame.EarlyLimits}.AppendTo(nil)
+	declined = frame.Close{Code: frame.CloseUnknownSession}.AppendTo(declined)
+	reply := fmt.Sprintf("HTTP/1.1 200 OK\r\nContent-Length: %d\r\n\r\n%s", len(soapOf(2)), soapOf(2))
 	rec, err := replay.Load(t.Context(), bytes.NewReader(talked(t,
-		[]string{out.says(map[frame.Key]string{{Exchange: 1}: soapOf(1)}, false), string(frame.Close{Code: frame.CloseUnknownSession}.AppendTo(declined))},
-		[]string{posted("", soapOf(1)), fmt.Sprintf("HTTP/1.1 200 OK\r\nContent-Length: %d\r\n\r\n%s", len(soapOf(2)), soapOf(2))})), nil)
+		[]string{out.says(map[frame.Key]string{{Exchange: 1}: soapOf(1)}, false), string(declined)},
+		[]string{posted("", soapOf(1)), reply})), nil)
 	require.NoError(t, err)
 	assert.Equal(t, 1, rec.Skipped)
 	require.Len(t, rec.Exchanges, 1)

@@ -93,7 +93,7 @@ func (h *HTTP) reply(m *Message, resumed bool) {
 		x.ID = h.ids
 	}
 	x.Reply, x.Interim, h.interim = m, h.interim, nil
-	if status == 101 || x.Request != nil && len(x.Request.Head.Octets) > 0 && string(x.Request.Head.Method()) == "CONNECT" && status/100 == 2 {
+	if status == 101 || status/100 == 2 && x.connects() {
 		h.Switch = x
 	}
 	if x.Request != nil && !x.told && h.early == nil {
@@ -102,6 +102,11 @@ func (h *HTTP) reply(m *Message, resumed bool) {
 	}
 	h.Tunnel = h.Switch != nil
 	h.cfg.Reply(x)
+}
+
+// connects reports whether the request asks for a tunnel.
+func (x *Exchange) connects() bool {
+	return x.Request != nil && len(x.Request.Head.Octets) > 0 && string(x.Request.Head.Method()) == "CONNECT"
 }
 
 // ended reports whether no further message comes in a direction.
