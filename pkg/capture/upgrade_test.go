@@ -155,10 +155,9 @@ func brief(messages []*capture.Decoded) string {
 		if m.Reply {
 			kind = "a"
 		}
-		switch m.State {
-		case capture.Verified:
+		if m.State == capture.Verified {
 			state = "!"
-		case capture.Unchecked:
+		} else if m.State == capture.Unchecked {
 			state = ""
 		}
 		all = append(all, fmt.Sprint(m.Number, kind, state))
@@ -314,7 +313,7 @@ func TestUpgradesInPart(t *testing.T) {
 		"without its head": {turns: slices.Concat(turns[:request], u.turns[u.first].cut(40)[:1],
 			[]turn{{lost: true, octets: u.turns[u.first].octets[40:]}}, turns[switching:]),
 			want: "1q 1a 2q:incomplete 2a! 3q! 3a! 4q! 4a! 5q! 5a!"},
-		"without the upgrade":   {lost: []int{request, rest, switching, opening, reply}, want: "1q 1a 3q! 4q! 4a! 5q! 5a!"},
+		"without the upgrade": {lost: []int{request, rest, switching, opening, reply}, want: "1q 1a 3q! 4q! 4a! 5q! 5a!"},
 		"without hellos": {lost: []int{switching, opening, reply, reply + 1},
 			want: "1q 1a 2q 4a:undecodable 5q:undecodable 5a:undecodable"},
 		"begins with the request": {turns: turns[request:], want: "1q 1a! 2q! 2a! 3q! 3a! 4q! 4a!"},
