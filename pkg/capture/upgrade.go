@@ -5,19 +5,17 @@ import (
 	"slices"
 
 	"github.com/hhfr/hhfr/pkg/capture/flow"
+	"github.com/hhfr/hhfr/pkg/negotiate"
 	"github.com/hhfr/hhfr/pkg/streamer/frame"
 )
-
-// protocol is what a connection is upgraded to (docs/wire-format.md, section 3.1).
-const protocol = "hhfr/1"
 
 // OtherUpgraded is the kind in [Summary.Others] of connections that were upgraded to hhfr, and on which
 // no hello came then.
 const OtherUpgraded = "connections upgraded to hhfr without a hello behind"
 
-// upgrades reports whether a head asks for a stream, or agrees to one.
+// upgrades reports whether a head asks for a stream, or agrees to one (docs/wire-format.md, section 3.1).
 func upgrades(m *flow.Message) bool {
-	return m != nil && slices.Contains(m.Head.Tokens("Upgrade"), protocol) &&
+	return m != nil && slices.Contains(m.Head.Tokens("Upgrade"), negotiate.Protocol) &&
 		slices.Contains(m.Head.Tokens("Connection"), "upgrade")
 }
 

@@ -155,10 +155,12 @@ func brief(messages []*capture.Decoded) string {
 		if m.Reply {
 			kind = "a"
 		}
-		if m.State == capture.Verified {
+		switch m.State {
+		case capture.Verified:
 			state = "!"
-		} else if m.State == capture.Unchecked {
+		case capture.Unchecked:
 			state = ""
+		default:
 		}
 		all = append(all, fmt.Sprint(m.Number, kind, state))
 	}

@@ -102,7 +102,7 @@ func Load(ctx context.Context, r io.Reader, store ctxstore.Store) (*Recording, e
 }
 
 // ofConnection are the fields that speak of one connection, or of the host at its end.
-var ofConnection = []string{"Host", "Content-Length", "Connection", "Transfer-Encoding", "Expect", "Upgrade", "HHFR"}
+var ofConnection = []string{"Host", "Content-Length", "Connection", "Transfer-Encoding", "Expect", "Upgrade", negotiate.Field}
 
 // exchange makes a request that can be sent again of a recorded one.
 func exchange(m *capture.Decoded, path string) (*Exchange, bool) {
