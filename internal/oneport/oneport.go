@@ -45,9 +45,12 @@ type Config struct {
 	// Timeout is how long a connection may take to tell what it is, TLS handshake included; 0 means
 	// [DefaultTimeout]. In a handshake it is closed then, else HTTP's.
 	Timeout time.Duration
-	// MaxSniffed is how many connections are looked at at once, half of them of one peer; 0 means
-	// [DefaultMaxSniffed]. Further ones are closed.
+	// MaxSniffed is how many connections are looked at at once; 0 means [DefaultMaxSniffed]. Further ones
+	// are closed.
 	MaxSniffed int
+	// MaxPerPeer is how many of them one IP address may have, or one IPv6 network of 64 bits; 0 means
+	// half of MaxSniffed.
+	MaxPerPeer int
 	// Clock is the clock; nil means the real one.
 	Clock clock.Clock
 	// Log hears of handshakes that failed and of connections without room; nil: nobody.
@@ -76,10 +79,11 @@ type Port struct {
 func New(l net.Listener, cfg Config) *Port {
 	cfg.Silence, cfg.Timeout = cmp.Or(cfg.Silence, DefaultSilence), cmp.Or(cfg.Timeout, DefaultTimeout)
 	cfg.MaxSniffed = cmp.Or(cfg.MaxSniffed, DefaultMaxSniffed)
+	cfg.MaxPerPeer = cmp.Or(cfg.MaxPerPeer, max(cfg.MaxSniffed/2, 1))
 	cfg.Clock = cmp.Or(cfg.Clock, clock.Real())
 	cfg.Log = cmp.Or(cfg.Log, slog.New(slog.DiscardHandler))
 	p := &Port{cfg: cfg, listener: accept.Steady(l, cfg.Clock, cfg.Log), failed: make(chan struct{})}
-	p.room.Max, p.room.PerPeer, p.room.Log = cfg.MaxSniffed, max(cfg.MaxSniffed/2, 1), cfg.Log
+	p.room.Max, p.room.PerPeer, p.room.Log = cfg.MaxSniffed, cfg.MaxPerPeer, cfg.Log
 	if cfg.TLS != nil {
 		p.secure = withProtocol(cfg.TLS)
 	}
