@@ -150,7 +150,7 @@ func Start(cfg Config) (*Proxy, error) {
 		p.wait.Go(func() { p.links.Run(p.ctx) })
 	}
 	p.port = oneport.New(p.cfg.Listen, oneport.Config{
-		TLS: p.cfg.ListenTLS, Own: p.own, Silence: p.cfg.Silence, Timeout: p.cfg.Timeout,
+		TLS: p.cfg.ListenTLS, NoStreams: p.cfg.NearOnly, Own: p.own, Silence: p.cfg.Silence, Timeout: p.cfg.Timeout,
 		MaxSniffed: p.cfg.MaxConns, MaxPerPeer: p.cfg.MaxConns, Clock: p.cfg.Clock, Log: p.cfg.Log,
 	})
 	p.wait.Go(func() { p.accept(p.port.HTTP(), p.serveClient) })
@@ -225,9 +225,6 @@ func (p *Proxy) streamAddr() (transport string, addr net.Addr) {
 // own reports whether a connection that begins like a stream is one of a session that was negotiated here,
 // or that more must come to know. All else is the client's, who may speak hhfr with the upstream.
 func (p *Proxy) own(ctx context.Context, start []byte) (own, more bool) {
-	if p.responder == nil {
-		return false, false
-	}
 	hello, ok := frame.Opening(start)
 	if !ok {
 		return false, frame.Incomplete(start)
