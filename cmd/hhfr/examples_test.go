@@ -46,7 +46,7 @@ func TestExamples(t *testing.T) {
 				switch {
 				case line == "" || strings.HasPrefix(line, "#") || strings.Contains(line, ".example/"), measuring[commandOf(root, line)]:
 				case servers[commandOf(root, line)]:
-					serveExample(t, exampleFiles(t), line+" --listen 127.0.0.1:0 --tcp 127.0.0.1:0")
+					serveExample(t, exampleFiles(t), line+" --listen 127.0.0.1:0")
 				default:
 					runExample(t, dir, strings.ReplaceAll(line, "127.0.0.1:8080", u.Host))
 				}
