@@ -63,7 +63,7 @@ stream, and ends. SIGHUP does not end it. A call that was sent and not answered 
 status 502, and is never sent twice.`,
 		Example: `  hhfr proxy --listen 127.0.0.1:8082 --upstream http://127.0.0.1:8080/echo
   hhfr proxy --listen 127.0.0.1:8081 --upstream http://127.0.0.1:8082/echo --record link.pcapng
-  hhfr proxy --listen 0.0.0.0:8443 --cert far.pem --key far.key --upstream http://127.0.0.1:8080/echo --store ./store --no-offer
+  hhfr proxy --listen 0.0.0.0:8443 --cert server.pem --key server.key --upstream http://127.0.0.1:8080/echo --store ./store --no-offer
   hhfr proxy --listen 127.0.0.1:8081 --upstream https://far.example:8443/echo --cacert ca.pem`,
 		Args: takes(),
 		RunE: func(c *cobra.Command, _ []string) error { return runProxy(c.Context(), env, g, o) },

@@ -63,7 +63,7 @@ The ranges of /geoip are, unless --geoip names others, ` + peer.DutchRangesOrigi
   hhfr serve --listen 127.0.0.1:0 -o json
   hhfr serve --store ./store --record session.pcapng
   hhfr serve --store bolt:store.db --misbehave close-after=10
-  hhfr serve --listen 0.0.0.0:8443 --cert server.pem --key server.key --client-ca clients.pem --negotiate certificate
+  hhfr serve --listen 0.0.0.0:8443 --cert server.pem --key server.key --client-ca ca.pem --negotiate certificate
   hhfr serve --store bolt:server.db --tcp 127.0.0.1:9090 --udp none`,
 		Args: takes(),
 		RunE: func(c *cobra.Command, _ []string) error { return runServe(c.Context(), env, g, o) },
