@@ -23,10 +23,22 @@ import (
 // proxyField is a field of an answer: who gives it is a proxy, and takes messages as docs/proxy.md has them.
 const proxyField = "HHFR-Proxy"
 
-// serveClient serves one connection of a client to its end: offers are answered, all else is forwarded.
+// serveClient serves one connection of a client to its end: offers are answered, all else is forwarded. One that was
+// silent for long may turn out to be a stream.
 func (p *Proxy) serveClient(conn net.Conn) {
+	if stream := p.serveHTTP(conn); stream != nil {
+		p.serveStream(stream)
+	}
+}
+
+// serveHTTP serves a connection of a client to its end, nil, or until it is a stream.
+func (p *Proxy) serveHTTP(conn net.Conn) (stream net.Conn) {
 	in := p.newSource(conn)
-	defer func() { _ = in.Conn.Close() }()
+	defer func() {
+		if stream == nil {
+			_ = in.Conn.Close()
+		}
+	}()
 	// Who is in the middle of a reply when the proxy closes must not see an end in order: this ends the waiting, and who wrote ends the connection.
 	defer context.AfterFunc(p.ctx, func() { _ = conn.SetWriteDeadline(time.Unix(1, 0)) })()
 	silence := p.cfg.Silence
@@ -34,30 +46,30 @@ func (p *Proxy) serveClient(conn net.Conn) {
 		silence = -1 // that is over
 	}
 	if _, err := in.Wait(p.ctx, 0, silence); errors.Is(err, sock.ErrPaused) {
-		p.plain(in, nil)
-		return
+		return p.plainOrStream(in, nil, true)
 	}
 	if p.ctx.Err() != nil {
-		return
+		return nil
 	}
 	for answered := p.responder != nil; answered; {
 		var last bool
 		var err error
 		if answered, last, err = p.answer(in); err != nil {
-			return
+			return nil
 		}
 		if last {
 			sock.Finish(p.ctx, in)
-			return
+			return nil
 		}
 		if answered {
 			// An end that makes offers keeps its connection, and may have nothing more to say on it.
 			if data, _ := in.Wait(p.ctx, 0, p.cfg.Idle); len(data) == 0 {
-				return
+				return nil
 			}
 		}
 	}
 	p.forward(in)
+	return nil
 }
 
 // forward has a connection's octets go upstream, over a lane if there is a partner.

@@ -20,6 +20,7 @@ import (
 	"github.com/hhfr/hhfr/internal/shared"
 	"github.com/hhfr/hhfr/pkg/negotiate"
 	"github.com/hhfr/hhfr/pkg/proxy"
+	"github.com/hhfr/hhfr/pkg/streamer"
 	"github.com/hhfr/hhfr/pkg/streamer/frame"
 	streamtls "github.com/hhfr/hhfr/pkg/streamer/tls"
 )
@@ -298,7 +299,7 @@ func TestSilentAndSlowClients(t *testing.T) {
 	passes := newSudden()
 	p := startProxy(t, "127.0.0.1:0", o.url(), func(c *proxy.Config) {
 		c.Silence, c.Clock, c.MaxConns = ages, passes, 64
-		c.Transports = nil
+		c.Transports = map[string]streamer.Transport{}
 	})
 	var slow []*client
 	for i := range 60 {
@@ -319,6 +320,79 @@ func TestSilentAndSlowClients(t *testing.T) {
 	}
 }
 
+// A hello that comes late, as where its segment was lost, is a stream all the same, unless the server spoke first;
+// what is no stream of ours arrives there.
+func TestLateHello(t *testing.T) {
+	for _, tc := range []struct {
+		name, greeting string
+		known, stream  bool
+	}{
+		{"ours", "", true, true}, {"not ours", "", false, false}, {"server first", "220 ready", true, false},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			o := startOrigin(t, "127.0.0.1:0", func(c net.Conn) {
+				_, _ = io.WriteString(c, tc.greeting)
+				_, _ = io.Copy(c, c)
+			})
+			passes := newSudden()
+			far := startProxy(t, "127.0.0.1:0", o.url(), func(c *proxy.Config) {
+				c.Silence, c.Clock, c.Transports = ages, passes, map[string]streamer.Transport{}
+			})
+			answer := offered(t, connect(t, far.url()), "tcp")
+			hello := frame.Hello{Session: answer.Session, Token: answer.Token[:], Representation: frame.Binary, Limits: frame.EarlyLimits}
+			if !tc.known {
+				hello.Token[0] ^= 1
+			}
+			says := hello.AppendTo(nil)
+			c := connect(t, far.url())
+			passes.end()
+			require.Eventually(t, func() bool { return o.accepted() > 0 }, patience, time.Millisecond)
+			if tc.greeting != "" {
+				c.hear(tc.greeting)
+			}
+			for i := range says {
+				c.say(string(says[i : i+1]))
+			}
+			var got []byte
+			opening := frame.Hello{}
+			for ok := false; !ok; opening, ok = frame.Opening(got) {
+				b := make([]byte, 1)
+				_, err := io.ReadFull(c, b)
+				require.NoError(t, err, "%q", got)
+				got = append(got, b...)
+			}
+			assert.Equal(t, tc.stream, opening.Responder, "of the proxy, or what was said, back from the server")
+			assert.Equal(t, !tc.stream, len(o.received()) > 0)
+		})
+	}
+}
+
+// accepted is how many connections there were.
+func (o *origin) accepted() int {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return len(o.conns)
+}
+
+// offered makes an offer on a connection, and gives the answer.
+func offered(t *testing.T, c net.Conn, transport string) *negotiate.Answer {
+	t.Helper()
+	offer, err := (&negotiate.Offer{
+		Schemes: []string{negotiate.Scheme}, Representations: []string{negotiate.RepresentationURI("binary")},
+		Transports: []string{negotiate.TransportURI(transport)},
+	}).Message(1)
+	require.NoError(t, err)
+	_, err = io.WriteString(c, post("Connection: close\r\n", string(offer)))
+	require.NoError(t, err)
+	got, err := io.ReadAll(c)
+	require.NoError(t, err)
+	require.NoError(t, c.Close())
+	_, body, _ := strings.Cut(string(got), "\r\n\r\n")
+	answer, err := negotiate.ParseAnswer([]byte(body))
+	require.NoError(t, err, "%s", got)
+	return answer
+}
+
 // dialFar opens TLS with a far proxy.
 func dialFar(ctx context.Context, e end, cfg *tls.Config) (net.Conn, error) {
 	return (&tls.Dialer{Config: cfg}).DialContext(ctx, "tcp", e.Addrs()["http"].String())
@@ -335,18 +409,7 @@ func TestNoCleartextStreamWhereTLSIsTaken(t *testing.T) {
 	})
 	conn, err := dialFar(t.Context(), far, &tls.Config{RootCAs: a.Pool()})
 	require.NoError(t, err)
-	offer, err := (&negotiate.Offer{
-		Schemes: []string{negotiate.Scheme}, Representations: []string{negotiate.RepresentationURI("binary")}, Transports: []string{negotiate.TransportURI("tls")},
-	}).Message(1)
-	require.NoError(t, err)
-	_, err = io.WriteString(conn, post("Connection: close\r\n", string(offer)))
-	require.NoError(t, err)
-	got, err := io.ReadAll(conn)
-	require.NoError(t, err)
-	_ = conn.Close()
-	_, body, _ := strings.Cut(string(got), "\r\n\r\n")
-	answer, err := negotiate.ParseAnswer([]byte(body))
-	require.NoError(t, err, "%s", got)
+	answer := offered(t, conn, "tls")
 	hello := frame.Hello{Session: answer.Session, Token: answer.Token[:], Representation: frame.Binary, Limits: frame.EarlyLimits}.AppendTo(nil)
 	c := connect(t, far.url())
 	c.say(string(hello))

@@ -11,18 +11,23 @@ import (
 	"sync"
 
 	"github.com/hhfr/hhfr/internal/http1"
+	"github.com/hhfr/hhfr/internal/oneport"
 	"github.com/hhfr/hhfr/internal/sock"
 	"github.com/hhfr/hhfr/pkg/negotiate"
 	"github.com/hhfr/hhfr/pkg/streamer/inproc"
 )
 
 // plain forwards a connection as it is, octets of the client that were taken already first. It returns when both directions have ended.
-func (p *Proxy) plain(in *sock.Source, first []byte) {
+func (p *Proxy) plain(in *sock.Source, first []byte) { _ = p.plainOrStream(in, first, false) }
+
+// plainOrStream is plain for a client that has said nothing: it returns before, with the connection, if the first word of all is a hello of
+// ours that was late.
+func (p *Proxy) plainOrStream(in *sock.Source, first []byte, silent bool) (stream net.Conn) {
 	up, err := p.dialPlain(p.ctx)
 	if err != nil {
 		p.warn(err)
 		p.refuse(in, first, err)
-		return
+		return nil
 	}
 	up = p.recorded(up)
 	defer func() { _ = up.Close() }()
@@ -33,8 +38,12 @@ func (p *Proxy) plain(in *sock.Source, first []byte) {
 	ctx, cancel := context.WithCancel(p.ctx)
 	defer cancel()
 	var back sync.WaitGroup
+	word := &firstWord{Writer: in.Conn}
 	back.Go(func() {
-		n, err := io.Copy(in.Conn, up)
+		n, err := io.Copy(word, up)
+		if !word.isServers() {
+			return
+		}
 		if n == 0 && negotiate.TroubleOf(err) != 0 { // a server says what it thinks of a client's certificate behind the handshake
 			p.warn(err)
 			_, _ = in.Conn.Write(unreachable(err))
@@ -42,10 +51,16 @@ func (p *Proxy) plain(in *sock.Source, first []byte) {
 		}
 		p.endBack(err, in, cancel)
 	})
+	if silent && p.responder != nil && p.isLateStream(ctx, in) && word.take() {
+		_ = up.Close()
+		back.Wait()
+		return oneport.GiveBack(in)
+	}
 	if _, err := up.Write(first); err == nil {
 		_ = copyUp(ctx, up, in) // the way back tells how the connection ended
 	}
 	back.Wait()
+	return nil
 }
 
 // warn logs why nothing can be forwarded, with what helps where that is known.
