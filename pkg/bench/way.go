@@ -13,12 +13,19 @@ import (
 // with plain SOAP, by connections. Queued messages do not wait for the reply to the one before.
 type Way string
 
-// The ways. SOAP and HTTPS are HTTP/1.1 without and with TLS 1.3; -new has a connection for each
+// The ways. Those of hhfr are called by the mode in which a session is opened. SOAP and HTTPS are HTTP/1.1 without and with TLS 1.3; -new has a connection for each
 // message, as in the papers, -kept one for all; resumed connections continue a TLS session of
-// before; -gzip compresses requests, and services that can their replies.
+// before; -gzip compresses requests, and echo's replies.
 const (
-	Explicit             Way = "explicit"
-	ExplicitQueued       Way = "explicit-queued"
+	Explicit       Way = "explicit"
+	ExplicitQueued Way = "explicit-queued"
+	FirstCall      Way = "first-call"
+	FirstCallTLS   Way = "first-call-tls"
+	Met            Way = "met"
+	MetQueued      Way = "met-queued"
+	MetTLS         Way = "met-tls"
+	MetTLSQueued   Way = "met-tls-queued"
+
 	SOAPNew              Way = "soap-new"
 	SOAPKept             Way = "soap-kept"
 	SOAPNewGzip          Way = "soap-new-gzip"
