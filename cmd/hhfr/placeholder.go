@@ -11,7 +11,7 @@ var placeholders = map[string]string{
 	"listen-key": "FILE", "log-format": "FORM", "misbehave": "HOW", "out": "FILE", "output": "FORM",
 	"record": "FILE", "reply-schema": "FILE", "representation": "NAME", "save-dir": "DIR", "schema": "FILE",
 	"service": "NAME", "soap": "VERSION", "store": "STORE", "tcp": "ADDRESS", "transport": "NAME",
-	"udp": "ADDRESS", "upstream": "URL", "wrap": "VERSION", "write-streams": "DIR",
+	"udp": "ADDRESS", "upstream": "URL", "ways": "WAY,…", "wrap": "VERSION", "write-streams": "DIR",
 }
 
 var placeholdersOfTypes = map[string]string{
