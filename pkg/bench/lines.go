@@ -29,7 +29,7 @@ func (s *session) open(ticks clock.Clock, ends *sockets) (*lines, error) {
 
 // connect connects through the link.
 func (l *lines) connect(ctx context.Context, addr string) (net.Conn, error) {
-	c, err := l.Link.Dial(ctx, func(ctx context.Context) (net.Conn, error) { return l.ends.beyond.Dial(ctx, addr) })
+	c, err := l.Dial(ctx, func(ctx context.Context) (net.Conn, error) { return l.ends.beyond.Dial(ctx, addr) })
 	if err != nil {
 		return nil, err
 	}

@@ -30,13 +30,7 @@ var papers = map[string]experiment{
 
 // time is what the paper has for a cell, 0 if nothing. Its SOAP opened a connection for each message.
 func (e experiment) time(way Way, size, n int) float64 {
-	var table map[int][]float64
-	switch way {
-	case Explicit, ExplicitQueued:
-		table = e.hhfr
-	case SOAPNew:
-		table = e.soap
-	}
+	table := map[Way]map[int][]float64{Explicit: e.hhfr, ExplicitQueued: e.hhfr, SOAPNew: e.soap}[way]
 	for i, c := range e.counts {
 		if row := table[size]; c == n && len(row) > i {
 			return row[i]
