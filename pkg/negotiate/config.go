@@ -1,6 +1,8 @@
 package negotiate
 
 import (
+	"cmp"
+	cryptotls "crypto/tls"
 	"log/slog"
 	"net"
 	"net/http"
@@ -13,6 +15,7 @@ import (
 	"github.com/hhfr/hhfr/pkg/soap"
 	"github.com/hhfr/hhfr/pkg/streamer"
 	"github.com/hhfr/hhfr/pkg/streamer/tcp"
+	"github.com/hhfr/hhfr/pkg/streamer/tls"
 	"github.com/hhfr/hhfr/pkg/wsrm"
 )
 
@@ -21,8 +24,11 @@ type Config struct {
 	// HTTPClient carries offers and plain SOAP; nil means [http.DefaultClient]. Offers follow no redirects. Its idle connections
 	// should be given up before servers do: a POST on a connection that the server has closed has an unknown fate.
 	HTTPClient *http.Client
-	// Transports by name ("tcp", "udp", "inproc"); those missing are not offered. nil means tcp. With none in it, all goes as plain SOAP.
+	// Transports by name ("tls", "tcp", "udp", "inproc"); those missing are not offered. nil means tls for https URLs, with the TLS of HTTPClient where its Transport is one of net/http,
+	// and tcp for others. With none in it, all goes as plain SOAP.
 	Transports map[string]streamer.Transport
+	// Mode is how sessions come about; empty means Explicit.
+	Mode Mode
 	// Store keeps sessions, shapes, and which ends speak plain SOAP; nil means memory, one for all sessions of the dialer.
 	Store ctxstore.Store
 	// Coders makes the coders of streams; nil means those of a book over Store (see [BookCoders]). Their shapes lie in Store.
@@ -99,8 +105,11 @@ func (c Config) withDefaults() (Config, error) {
 		c.Clock = clock.Real()
 	}
 	c.Store, c.Coders = keepIn(c.Store, c.Coders, c.Clock)
+	if c.HTTPClient == nil {
+		c.HTTPClient = http.DefaultClient
+	}
 	if c.Transports == nil {
-		c.Transports = map[string]streamer.Transport{"tcp": tcp.Transport{}}
+		c.Transports = map[string]streamer.Transport{"tls": tls.New(tlsOf(c.HTTPClient), nil), "tcp": tcp.Transport{}}
 	}
 	if err := checkHeaders(c.Headers); err != nil {
 		return c, &Error{Code: BadConfig, At: -1, Err: err}
@@ -115,10 +124,11 @@ func (c Config) withDefaults() (Config, error) {
 		return c, badConfig("exactly-once needs a store that persists")
 	}
 	c.RequireHHFR = c.RequireHHFR || c.sequenced()
-	if c.HTTPClient == nil {
-		c.HTTPClient = http.DefaultClient
-	}
 	if err := checkRepresentations(&c.Representations); err != nil {
+		return c, err
+	}
+	c.Mode = cmp.Or(c.Mode, Explicit)
+	if _, err := ParseMode(string(c.Mode)); err != nil {
 		return c, err
 	}
 	for name := range c.Transports {
@@ -136,6 +146,14 @@ func (c Config) withDefaults() (Config, error) {
 		c.Log = slog.New(slog.DiscardHandler)
 	}
 	return c, nil
+}
+
+// tlsOf is how an HTTP client speaks to https URLs, as far as it tells; nil: by what the system trusts.
+func tlsOf(client *http.Client) *cryptotls.Config {
+	if t, ok := client.Transport.(*http.Transport); ok {
+		return t.TLSClientConfig
+	}
+	return nil
 }
 
 // checkRepresentations replaces nil by all, and refuses names that nobody knows.
@@ -169,7 +187,11 @@ func knownTransport(name string) bool {
 func (c *Config) offerable(secure bool) []string {
 	var uris []string
 	for _, t := range transports {
-		if _, ok := c.Transports[t.name]; ok && (!secure || t.private || c.AllowCleartext) {
+		allowed := !t.httpsOnly
+		if secure {
+			allowed = t.private || c.AllowCleartext
+		}
+		if _, ok := c.Transports[t.name]; ok && allowed {
 			uris = append(uris, TransportURI(t.name))
 		}
 	}

@@ -15,6 +15,9 @@ import (
 // whose Body has the child [OfferName] within its first 4 KiB. An offer that cannot be met, or is malformed, is answered with a fault.
 func (r *Responder) Handler(services http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
+		if req.Method == http.MethodOptions && req.Header.Get(Field) != "" && r.serveQuestion(w, req) {
+			return
+		}
 		if req.Method != http.MethodPost || (r.cfg.Serves != nil && !r.cfg.Serves(req.URL.Path)) {
 			services.ServeHTTP(w, req)
 			return
@@ -23,7 +26,7 @@ func (r *Responder) Handler(services http.Handler) http.Handler {
 		if !isOffer {
 			// What was read is given back, the error with it.
 			req.Body = &peeked{Reader: io.MultiReader(bytes.NewReader(start), failing{err}, req.Body), Closer: req.Body}
-			services.ServeHTTP(w, req)
+			r.serveAsking(w, req, services)
 			return
 		}
 		r.serveOffer(w, req, start)

@@ -26,9 +26,12 @@ type ResponderConfig struct {
 	Store ctxstore.Store
 	// Coders makes the coders of streams; nil means those of a book over Store (see [BookCoders]). Their shapes lie in Store.
 	Coders Coders
-	// Addresses says where streams are accepted, by the name of the transport: for tcp and udp ":PORT", or "HOST:PORT" to advertise another host
+	// Addresses says where streams are accepted, by the name of the transport: for tls, tcp and udp ":PORT", or "HOST:PORT" to advertise another host
 	// than that of the URLs, for inproc a name. A transport without an address is not agreed to.
 	Addresses map[string]string
+	// Admit, if given, says who may have a session, by the request of an offer. Others are refused, with the error as the reason,
+	// and go on in plain SOAP. See [AdmitCertificate] and [AdmitBearer]. nil: everybody.
+	Admit func(*http.Request) error
 	// Representations accepted, by name; nil means all.
 	Representations []string
 	// Serve serves an exchange of a stream, in a goroutine of its own. path is that of its head's request target, or of the negotiated URL,
@@ -144,6 +147,9 @@ var errBusy = refusedItems{{"Session", "too many sessions"}}
 
 // answer selects of an offer made by a request, and keeps the session. Its error is refusedItems where it may be told.
 func (r *Responder) answer(ctx context.Context, req *http.Request, o *Offer) (*Answer, error) {
+	if err := r.admit(req); err != nil {
+		return nil, err
+	}
 	path := req.URL.EscapedPath()
 	a := &Answer{Session: newSessionID(), Lifetime: min(cmpDefault(o.Lifetime, DefaultLifetime), r.cfg.MaxLifetime), RequestHead: defaultRequestFields, ReplyHead: defaultReplyFields, Ignored: o.Ignored}
 	rand.Read(a.Token[:])
@@ -172,7 +178,7 @@ func (r *Responder) answer(ctx context.Context, req *http.Request, o *Offer) (*A
 	if err := r.describe(ctx, o, a, &facts); err != nil {
 		return nil, err
 	}
-	gone, ok := r.registry.add(a.Session, accept.Peer(req.RemoteAddr))
+	gone, ok := r.registry.add(a.Session, peerOf(req))
 	r.forget(ctx, gone)
 	if !ok {
 		return nil, errBusy
@@ -230,6 +236,9 @@ func (r *Responder) address(uri string) string {
 	return r.cfg.Addresses[name]
 }
 
+// peerOf is who made a request, as sessions are counted.
+func peerOf(req *http.Request) string { return accept.Peer(req.RemoteAddr) }
+
 // requestOrigin is scheme and host that a request was made to, as far as it tells; empty if it does not.
 func requestOrigin(req *http.Request) string {
 	scheme := "http"
@@ -280,7 +289,7 @@ func (r *Responder) common(ctx context.Context, offered [][32]byte) ([][32]byte,
 // keep writes the session's context. Until it is joined it expires when it may no longer be.
 func (r *Responder) keep(ctx context.Context, facts Facts, a *Answer) (revision uint64, err error) {
 	hash := sha256.Sum256(a.Token[:])
-	c := contextDocument{Facts: facts, TokenHash: hash[:]}
+	c := contextDocument{Facts: facts, TokenHash: hash[:], Lifetime: a.Lifetime}
 	document, err := c.marshal()
 	if err != nil {
 		return 0, err

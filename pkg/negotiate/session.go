@@ -3,6 +3,7 @@ package negotiate
 import (
 	"context"
 	"errors"
+	"net/http"
 	"net/url"
 	"slices"
 	"sync"
@@ -57,6 +58,8 @@ type Session struct {
 	implicit implicit
 	handler  atomic.Pointer[streamer.Handler]
 	outbox   *outbox      // nil: no sequence
+	asker    *asker
+	client   *http.Client // that speaks plain SOAP, by the asker
 	taken    atomic.Int64 // unchanging headers taken out of messages
 
 	ctx    context.Context // until Close
@@ -69,6 +72,9 @@ type Session struct {
 	before    []*link       // those before it that may not have ended yet
 	again     chan struct{} // closed when an attempt to have a new stream is over; nil: none is under way
 	plain     bool          // plain SOAP from now on
+	fresh     bool          // no call has asked for a stream yet
+	asking    bool          // one does
+	joining   bool          // the stream that its answer named is being opened
 	closed    bool
 	fruitless int   // streams in a row that brought nothing
 	progress  int64 // of the sequence when the last stream ended
@@ -78,11 +84,19 @@ type Session struct {
 type link struct {
 	stream *streamer.Stream
 	lane   *streamer.Lane
+	path   string // where messages without a head go
 }
 
 func newSession(d *Dialer, u *url.URL) *Session {
 	s := &Session{cfg: &d.cfg, dialer: d, url: u, implicit: implicitOf(u)}
 	s.ctx, s.cancel = context.WithCancel(context.Background())
+	s.client = d.cfg.HTTPClient
+	if d.cfg.Mode != Explicit {
+		s.asker = newAsker(s, d.cfg.HTTPClient.Transport)
+		client := *d.cfg.HTTPClient
+		client.Transport = s.asker
+		s.client = &client
+	}
 	if d.cfg.Handler != nil {
 		s.OnMessage(d.cfg.Handler)
 	}
@@ -248,7 +262,7 @@ func (s *Session) send(ctx context.Context, m *streamer.Message, by func(*link, 
 		if l == nil {
 			return by(nil, &streamer.Message{Head: m.Head, Body: from})
 		}
-		head, err := s.implicit.forWire(m.Head)
+		head, err := s.headFor(l, m.Head)
 		if err != nil {
 			return err
 		}
@@ -310,6 +324,9 @@ func (s *Session) Close() error {
 		}
 	}
 	s.wait.Wait()
+	if s.asker != nil && s.asker.own {
+		s.client.CloseIdleConnections()
+	}
 	if s.outbox != nil {
 		s.outbox.close() // also the sequence that came in the place of a lost one meanwhile
 	}

@@ -21,6 +21,7 @@ type Exchange struct {
 	in      *inbound
 	oneway  bool
 	place   Place
+	first   Handler // of the request that upgraded the connection
 	message Message
 	ctx     context.Context
 	cancel  context.CancelFunc
@@ -42,6 +43,9 @@ func (x *Exchange) Number() uint64 { return x.in.key.Exchange }
 
 // OneWay reports whether no reply is wanted.
 func (x *Exchange) OneWay() bool { return x.oneway }
+
+// Context is that of the handler.
+func (x *Exchange) Context() context.Context { return x.ctx }
 
 // Message is the request, or the one-way message. Its Body can be the Body of the reply.
 func (x *Exchange) Message() *Message { return &x.message }
@@ -144,7 +148,9 @@ func (e *exchanges) startLocked(x *Exchange) {
 // serve runs the handler of x. It gives the exchange that waits for a handler longest, or nil.
 func (x *Exchange) serve() *Exchange {
 	if x.bind() {
-		if head, err := x.in.readHead(); err == nil {
+		if x.first != nil {
+			x.first(x.ctx, x)
+		} else if head, err := x.in.readHead(); err == nil {
 			x.message = Message{Head: head, Body: x.s.incoming(&body{in: x.in}), Place: x.place}
 			x.s.handler(x.ctx, x)
 		}
