@@ -11,7 +11,8 @@ var placeholders = map[string]string{
 	"log-format": "FORM", "misbehave": "HOW", "negotiate": "WHO", "out": "FILE", "output": "FORM",
 	"record": "FILE", "reply-schema": "FILE", "representation": "NAME", "save-dir": "DIR", "schema": "FILE",
 	"service": "NAME", "soap": "VERSION", "store": "STORE", "tcp": "ADDRESS", "transport": "NAME",
-	"udp": "ADDRESS", "upstream": "URL", "upstream-cert": "FILE", "upstream-key": "FILE", "wrap": "VERSION", "write-streams": "DIR",
+	"udp": "ADDRESS", "upstream": "URL", "upstream-cert": "FILE", "upstream-key": "FILE", "ways": "WAY,…", "wrap": "VERSION",
+	"write-streams": "DIR",
 }
 
 var placeholdersOfTypes = map[string]string{
