@@ -9,8 +9,8 @@ from unpack import need, uvarint, TEXT, VALUE, SLOT, AGAIN, SEQUENCE, ELEMENT, A
 HELLO, SYNC = bytes.fromhex('01484846522F310A'), bytes.fromhex('03C5686866729A0A')
 FORMS = ('reference', 'fingerprint:32'), ('full', 'total offset piece:rest'), ('unknown', '')    # fields are name:form; without form: a uvarint
 KINDS = {1: ('hello', HELLO, 'scheme role:octet session:16 token:bytes sync_word:8 representation stages max_fragment max_message max_shapes '
-             'max_shape_octets max_exchanges window max_held lifetime target:text later:rest', lambda f: f['scheme'] == 1 and (f['representation'] in (1, 2) or f['role'] > f['representation']) and
-             f['role'] < 2 and len(f['token']) in (0, 16) and not (f['target'] and (f['role'] or f['token'])) and f['stages'] & ~8 in ((0, 1, 3, 4, 5, 7) if f['representation'] != 2 else (0,)) and 512 <= f['max fragment'] <= 16384),
+             'max_shape_octets max_exchanges window max_held lifetime target:text later:rest', lambda f: f['scheme'] == 1 and (f['representation'] in (1, 2) or f['role'] & 1 > f['representation']) and
+             f['role'] < 4 and len(f['token']) in (0, 16) and not (f['target'] and (f['role'] & 1 or f['token'])) and f['stages'] & ~8 in ((0, 1, 3, 4, 5, 7) if f['representation'] != 2 else (0,)) and 512 <= f['max fragment'] <= 16384),
          2: ('shape', b'', 'number form:octet', lambda f: f['number'] and f['form'] < len(FORMS)),
          3: ('sync', SYNC, 'sync_word:8 offset role:octet session:16 representation stages messages check:crc shapes:[number,name:8] '
              'lanes:[lane,request,reply] open:[lane,R:octet,exchange,crc:crc] own:crc', lambda f: f['role'] < 2 and all(o['R'] < 16 for o in f['open']) and all(
@@ -55,7 +55,7 @@ def frame(buf, at):                     # §2: the frame at `at`, parsed without
     need((n := r.uvarint()) <= 65536 and r.take(n) is not None, 'body too long')
     f = {'kind': kind, **(r := Reader(buf, r.pos - n, r.pos)).fields(spec)}
     need(rule(f) and (not mark or int.from_bytes(buf[r.end - 4:r.end], 'little') == crc(buf[at:r.end - 4])), f'value or check in {kind}')
-    if 'role' in f: f['role'] = ('initiator', 'responder')[f['role']]
+    if 'role' in f: f['role'] = ('initiator', 'responder')[f['role'] & 1]
     if kind == 'hello': return f, r.end
     if kind == 'shape': f.update(form=FORMS[f['form']][0], **r.fields(FORMS[f['form']][1]))
     need(r.pos == r.end, f'octets left over in {kind}'); return f, r.end

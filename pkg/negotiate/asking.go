@@ -278,6 +278,8 @@ func (k *ask) again(req *http.Request, resp *http.Response, err error) *http.Req
 			return nil
 		}
 		k.declined = true
+	case k.question != nil:
+		return nil
 	case err != nil && k.conn == nil: // nobody was there
 		return nil
 	case err != nil:

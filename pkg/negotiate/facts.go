@@ -35,6 +35,8 @@ type Facts struct {
 	// Address is where the stream is opened, as in the answer.
 	Address string    `json:"address"`
 	Expires time.Time `json:"expires"`
+	// Proxy: the responder is half of a pair of proxies (docs/proxy.md).
+	Proxy bool `json:"proxy,omitempty"`
 	// PeerShapes are fingerprints of shapes that the other end said it has.
 	PeerShapes [][32]byte `json:"-"`
 }
@@ -69,6 +71,9 @@ func (c *contextDocument) marshal() ([]byte, error) {
 		}
 	}
 	w.sequence(c.Sequence, "")
+	if c.Proxy {
+		w.texts("Proxy", "true")
+	}
 	w.texts("Path", c.Path)
 	w.texts("Address", c.Address)
 	w.texts("Expires", c.Expires.UTC().Format(time.RFC3339))
@@ -114,6 +119,7 @@ func parseContext(data []byte) (*contextDocument, error) {
 		r.fail("Expires: %w", err)
 	}
 	c.Expires = expires
+	c.Proxy = r.optional("Proxy") == "true"
 	if r.optional("TokenHash") != "" {
 		c.TokenHash = r.hex("TokenHash", 32)
 	}

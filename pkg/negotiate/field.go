@@ -1,6 +1,7 @@
 package negotiate
 
 import (
+	"context"
 	"encoding/hex"
 	"fmt"
 	"mime"
@@ -108,6 +109,11 @@ func parseInvitation(value string) (*invitation, error) {
 	}
 	i.Lifetime = time.Duration(seconds) * time.Second
 	return i, nil
+}
+
+// WithLocalAddr says at which address a request came in, as the server of net/http does.
+func WithLocalAddr(ctx context.Context, addr net.Addr) context.Context {
+	return context.WithValue(ctx, http.LocalAddrContextKey, addr)
 }
 
 // ownPort is ":PORT" of the address that a request came in at; ":0" if that is not known.

@@ -31,7 +31,7 @@ func ForwardedHead(m *streamer.Message, facts *Facts, server *url.URL) (method s
 	}
 	connection := h.Tokens("Connection")
 	for _, f := range h.Fields() {
-		if err == nil && !f.Is("Host") && !f.Is("Content-Length") && !f.Is("Expect") && !http1.IsHop(f, connection) {
+		if err == nil && !f.Is("Host") && !f.Is(Field) && !f.Is("Content-Length") && !f.Is("Expect") && !http1.IsHop(f, connection) {
 			head, err = http1.AppendField(head, string(f.Name), string(f.Unfolded()))
 		}
 	}

@@ -74,7 +74,7 @@ func (s *Session) rememberMet(l *link, facts Facts) {
 	}
 	const most = 10 * 366 * 24 * time.Hour
 	lifetime := time.Duration(min(hello.Lifetime, uint64(most/time.Second))) * time.Second
-	facts.Expires = s.cfg.Clock.Now().Add(lifetime)
+	facts.Expires, facts.Proxy = s.cfg.Clock.Now().Add(lifetime), hello.Proxy
 	if facts.Transport == TransportURI("upgrade") {
 		facts.Transport = TransportURI(ownTransport(s.url.Scheme == "https"))
 	}

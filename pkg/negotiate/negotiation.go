@@ -342,6 +342,11 @@ func (n *negotiation) over(ctx context.Context, conn net.Conn, cfg streamer.Conf
 
 // opened takes a stream that is open.
 func (n *negotiation) opened(ctx context.Context, stream *streamer.Stream, facts *Facts) error {
+	select {
+	case <-stream.Met():
+		facts.Proxy = stream.Hello().Proxy
+	default: // what was remembered of the peer counts
+	}
 	err := n.keepFacts(ctx, facts)
 	if err == nil && n.outbox != nil {
 		err = n.outbox.taken(ctx)

@@ -57,7 +57,7 @@ type Session struct {
 	url      *url.URL
 	implicit implicit
 	handler  atomic.Pointer[streamer.Handler]
-	outbox   *outbox      // nil: no sequence
+	outbox   *outbox // nil: no sequence
 	asker    *asker
 	client   *http.Client // that speaks plain SOAP, by the asker
 	taken    atomic.Int64 // unchanging headers taken out of messages

@@ -51,15 +51,17 @@ func (r *Responder) serveQuestion(w http.ResponseWriter, req *http.Request) bool
 			return false
 		}
 		took := false
-		err := r.upgrade(req, stages, func() (net.Conn, error) {
+		run, err := r.upgrade(context.Background(), &Upgrade{Request: req, stages: stages}, func() (net.Conn, error) {
 			conn, err := hijacked(w)
 			took = err == nil
 			return conn, err
-		}, r.own, nil)
+		}, r.own)
 		if err != nil {
 			r.cfg.Log.Info("connection not upgraded", "peer", req.RemoteAddr, "err", err)
+			return took
 		}
-		return took
+		go run()
+		return true
 	}
 	r.invite(w, req)
 	if w.Header().Get(Field) == "" {
@@ -202,13 +204,18 @@ func (u *upgrading) upgrade() {
 	u.decided = true
 	exchange := make(chan *streamer.Exchange, 1)
 	hijack := func() (net.Conn, error) { return hijacked(u.w) }
-	if err := u.r.upgrade(u.req, u.stages, hijack, u.r.own, func(_ context.Context, x *streamer.Exchange) {
+	serve := func(_ context.Context, x *streamer.Exchange) {
 		exchange <- x
 		<-u.over
-	}); err != nil {
+	}
+	// The service has its request already.
+	asked := &Upgrade{Request: u.req, Message: &streamer.Message{}, Serve: serve, stages: u.stages}
+	run, err := u.r.upgrade(context.Background(), asked, hijack, u.r.own)
+	if err != nil {
 		u.r.cfg.Log.Info("connection not upgraded", "peer", u.req.RemoteAddr, "err", err)
 		return
 	}
+	go run()
 	x := <-exchange
 	u.w.Header().Del(Field)
 	u.x = &exchangeWriter{ctx: u.ctx, x: x, header: u.w.Header()}
@@ -253,17 +260,44 @@ func (c *aheadConn) CloseWrite() error {
 	return nil
 }
 
-// upgrade begins a session by a request that was read to its end, and has its stream run over the connection that hijack gives.
-// first serves the request, as [streamer.AcceptUpgraded] has it. An error leaves the connection as it is, unless hijack was called.
-func (r *Responder) upgrade(req *http.Request, stages uint64, hijack func() (net.Conn, error), open func(Facts) Opened, first streamer.Handler) (err error) {
-	if err := r.admit(req); err != nil {
+// Upgrade is a request that was read to its end and asks for a stream over its connection.
+type Upgrade struct {
+	Request *http.Request
+	// Message is the request as the message of exchange 1, and Serve what serves it; without Serve it is no exchange.
+	Message *streamer.Message
+	Serve   streamer.Handler
+	stages  uint64
+}
+
+// Upgradable reports whether a request asks for a stream over its connection.
+func Upgradable(req *http.Request) bool {
+	_, upgrade, ok := asks(req)
+	return ok && upgrade
+}
+
+// ServeUpgraded has a connection upgraded that the caller accepted, and runs its stream to its end; open is as for [Responder.ServeConn]. take
+// gives the connection, once it is clear that there is a session; an error before leaves it as it is.
+func (r *Responder) ServeUpgraded(ctx context.Context, take func() (net.Conn, error), u *Upgrade, open func(Facts) Opened) error {
+	u.stages, _, _ = asks(u.Request)
+	run, err := r.upgrade(ctx, u, take, open)
+	if err != nil {
 		return err
 	}
-	leave, ok := r.count(remote(req.RemoteAddr))
-	if !ok {
-		return errBusy
+	run()
+	return nil
+}
+
+// upgrade begins a session by a request, and gives what runs its stream, over the connection that hijack gives. An error leaves the
+// connection as it is, unless hijack was called.
+func (r *Responder) upgrade(ctx context.Context, u *Upgrade, hijack func() (net.Conn, error), open func(Facts) Opened) (run func(), err error) {
+	if err := r.admit(u.Request); err != nil {
+		return nil, err
 	}
-	running, cancel := r.running(context.Background())
+	leave, ok := r.count(remote(u.Request.RemoteAddr))
+	if !ok {
+		return nil, errBusy
+	}
+	running, cancel := r.running(ctx)
 	v := &serving{r: r, open: open, left: func() {}}
 	end := func() {
 		v.end()
@@ -275,34 +309,33 @@ func (r *Responder) upgrade(req *http.Request, stages uint64, hijack func() (net
 			end()
 		}
 	}()
-	j, err := r.begin(running, req, newSessionID(), "upgrade")
+	j, err := r.begin(running, u.Request, newSessionID(), "upgrade")
 	if err != nil {
-		return err
+		return nil, err
 	}
 	if err := v.take(running, j, 1); err != nil {
-		return err
+		return nil, err
 	}
 	conn, err := hijack()
 	if err != nil {
-		return err
+		return nil, err
 	}
 	a, err := v.admit(running, conn)
 	if err != nil {
 		_ = conn.Close()
-		return err
+		return nil, err
 	}
 	cfg := v.config()
 	cfg.Session = j.facts.Session
 	cfg.Outgoing, cfg.Incoming = nil, nil
-	stream, err := streamer.AcceptUpgraded(running, conn, cfg, switching(r.elsewhere(req)), a, stages, first)
+	stream, err := streamer.AcceptUpgraded(running, conn, cfg, switching(r.elsewhere(u.Request)), a, u.stages, u.Message, u.Serve)
 	if err != nil {
-		return err
+		return nil, err
 	}
-	go func() {
+	return func() {
 		defer end()
 		v.live(running, conn, stream, nil)
-	}()
-	return nil
+	}, nil
 }
 
 // elsewhere is where streams are opened later; empty if that is where a request came in.

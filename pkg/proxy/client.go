@@ -1,10 +1,8 @@
 package proxy
 
 import (
-	"bufio"
 	"bytes"
 	"context"
-	"crypto/tls"
 	"errors"
 	"fmt"
 	"net"
@@ -19,9 +17,6 @@ import (
 	"github.com/hhfr/hhfr/pkg/negotiate"
 	"github.com/hhfr/hhfr/pkg/soap"
 )
-
-// proxyField is a field of an answer: who gives it is a proxy, and takes messages as docs/proxy.md has them.
-const proxyField = "HHFR-Proxy"
 
 // serveClient serves one connection of a client to its end: offers are answered, all else is forwarded. One that was
 // silent for long may turn out to be a stream.
@@ -98,7 +93,20 @@ func (p *Proxy) forward(in *sock.Source) {
 // connection closed behind it (RFC 9112, section 9.6). An error ends the connection.
 func (p *Proxy) answer(in *sock.Source) (answered, last bool, _ error) {
 	h, n, st, _ := readHead(p.ctx, in, 0, p.cfg.Pause, false)
-	if st != stateWhole || string(h.Method()) != http.MethodPost {
+	if st != stateWhole {
+		return false, false, nil
+	}
+	if p.asks(&h) {
+		if p.upgrade(in, &h, n) {
+			return true, true, errUpgraded
+		}
+		if reply := p.invitation(in, &h, n); reply != nil {
+			in.Take(n)
+			_, err := in.Conn.Write(reply)
+			return true, false, err
+		}
+	}
+	if string(h.Method()) != http.MethodPost {
 		return false, false, nil
 	}
 	f, err := http1.RequestFraming(&h)
@@ -140,25 +148,13 @@ func (p *Proxy) offer(in *sock.Source, skip int, f http1.Framing) (g gathered, _
 
 // reply is the answer to an offer, as it goes to the client.
 func (p *Proxy) reply(conn net.Conn, offer []byte, last bool) []byte {
-	r, err := http.ReadRequest(bufio.NewReader(bytes.NewReader(offer)))
+	r, err := p.request(conn, offer)
 	if err != nil {
 		return errorReply(http.StatusBadRequest, "no target of an offer")
 	}
-	r.RemoteAddr = conn.RemoteAddr().String()
-	if secure, ok := conn.(interface{ ConnectionState() tls.ConnectionState }); ok {
-		state := secure.ConnectionState()
-		r.TLS = &state
-	}
 	w := &answerWriter{header: http.Header{}, status: http.StatusOK}
-	p.offers.ServeHTTP(w, r.WithContext(p.ctx))
-	w.header[proxyField] = []string{"1"}
-	w.header.Set("Content-Length", strconv.Itoa(w.body.Len()))
-	if last {
-		w.header.Set("Connection", "close")
-	}
-	out := bytes.NewBuffer(fmt.Appendf(nil, "HTTP/1.1 %d %s\r\n", w.status, http.StatusText(w.status)))
-	_ = w.header.Write(out)
-	return append(append(out.Bytes(), "\r\n"...), w.body.Bytes()...)
+	p.offers.ServeHTTP(w, r)
+	return w.octets(last)
 }
 
 // answerWriter takes what a responder answers.
@@ -166,6 +162,19 @@ type answerWriter struct {
 	header http.Header
 	status int
 	body   bytes.Buffer
+}
+
+// octets is the answer as it goes to the client.
+func (w *answerWriter) octets(last bool) []byte {
+	if w.status != http.StatusNoContent {
+		w.header.Set("Content-Length", strconv.Itoa(w.body.Len()))
+	}
+	if last {
+		w.header.Set("Connection", "close")
+	}
+	out := bytes.NewBuffer(fmt.Appendf(nil, "HTTP/1.1 %d %s\r\n", w.status, http.StatusText(w.status)))
+	_ = w.header.Write(out)
+	return append(append(out.Bytes(), "\r\n"...), w.body.Bytes()...)
 }
 
 func (w *answerWriter) Header() http.Header         { return w.header }

@@ -24,14 +24,26 @@ type far struct {
 
 // serveStream serves a connection that came in where streams are accepted.
 func (p *Proxy) serveStream(conn net.Conn) {
-	f := &far{p: p, open: make(chan struct{}), lanes: map[uint64]*lane{}}
-	p.responder.ServeConn(p.ctx, conn, func(facts negotiate.Facts) negotiate.Opened {
-		f.facts = facts
-		return negotiate.Opened{Handler: f.serve, Stream: func(s *streamer.Stream) {
-			f.stream = s
-			close(f.open)
-		}}
-	})
+	f := newFar(p)
+	defer f.end()
+	p.responder.ServeConn(p.ctx, conn, f.opens)
+}
+
+func newFar(p *Proxy) *far {
+	return &far{p: p, open: make(chan struct{}), lanes: map[uint64]*lane{}}
+}
+
+// opens takes the session of the stream, and then the stream.
+func (f *far) opens(facts negotiate.Facts) negotiate.Opened {
+	f.facts = facts
+	return negotiate.Opened{Handler: f.serve, Stream: func(s *streamer.Stream) {
+		f.stream = s
+		close(f.open)
+	}}
+}
+
+// end ends the lanes.
+func (f *far) end() {
 	f.mu.Lock()
 	lanes := f.lanes
 	f.lanes = nil

@@ -2,10 +2,10 @@ package proxy
 
 import (
 	"context"
+	"errors"
 	"net/http"
 	"slices"
 	"sync"
-	"sync/atomic"
 
 	"github.com/hhfr/hhfr/pkg/negotiate"
 	"github.com/hhfr/hhfr/pkg/streamer"
@@ -30,13 +30,12 @@ type link struct {
 func (p *Proxy) negotiate(ctx context.Context) (*link, error) {
 	l := &link{p: p, callers: map[uint64]*caller{}, over: make(chan struct{})}
 	l.retire = sync.OnceFunc(func() { close(l.over) })
-	var partner atomic.Bool
 	transport := &http.Transport{
 		DisableKeepAlives: true, DisableCompression: true, DialContext: p.dialOffer(false), DialTLSContext: p.dialOffer(true),
 	}
-	defer transport.CloseIdleConnections()
 	d, err := negotiate.NewDialer(negotiate.Config{
-		HTTPClient: &http.Client{Transport: noting{transport, &partner}}, Transports: p.cfg.Transports, Store: p.cfg.Store, Coders: p.cfg.Coders,
+		Mode: p.cfg.Mode, RequireHHFR: true,
+		HTTPClient: &http.Client{Transport: transport}, Transports: p.cfg.Transports, Store: p.cfg.Store, Coders: p.cfg.Coders,
 		AllowHost: p.cfg.AllowHost, AllowCleartext: p.cfg.AllowCleartext, RememberFor: p.cfg.RememberFor, Timeout: p.cfg.Timeout,
 		Handler: l.serve, WrapConn: p.cfg.WrapDialed, OnSession: p.cfg.OnSession, Stream: p.cfg.Stream, Clock: p.cfg.Clock, Log: p.cfg.Log,
 	})
@@ -44,35 +43,21 @@ func (p *Proxy) negotiate(ctx context.Context) (*link, error) {
 		return nil, err
 	}
 	session, err := d.Dial(ctx, p.cfg.Upstream.String())
-	if err != nil {
+	var refused *negotiate.Error
+	switch {
+	case errors.As(err, &refused) && refused.Agreed != nil:
+		return nil, &noSession{*refused.Agreed}
+	case err != nil:
 		return nil, err
 	}
-	agreed := session.Agreed()
-	switch {
-	case !agreed.HHFR:
-		return nil, &noSession{agreed}
-	case !partner.Load():
+	facts := session.Agreed().Facts
+	if !facts.Proxy {
 		_ = session.Close()
 		return nil, errNoPartner
 	}
 	l.session, l.stream = session, session.Stream()
-	p.cfg.Log.Info("session", "session", agreed.Facts.Session.String(), "peer", p.cfg.Upstream.Host)
+	p.cfg.Log.Info("session", "session", facts.Session.String(), "peer", p.cfg.Upstream.Host)
 	return l, nil
-}
-
-// noting notes whether an answer is that of a proxy.
-type noting struct {
-	http.RoundTripper
-	partner *atomic.Bool
-}
-
-// RoundTrip is that of the transport below.
-func (n noting) RoundTrip(r *http.Request) (*http.Response, error) {
-	resp, err := n.RoundTripper.RoundTrip(r)
-	if err == nil {
-		n.partner.Store(resp.Header.Get(proxyField) != "")
-	}
-	return resp, err
 }
 
 // Alive reports whether the stream takes calls.

@@ -58,6 +58,8 @@ type Config struct {
 	// AllowHost and AllowCleartext are as in [negotiate.Config].
 	AllowHost      []string
 	AllowCleartext bool
+	// Mode is how sessions with the upstream come about; empty means [negotiate.Auto].
+	Mode negotiate.Mode
 	// RememberFor is how long an upstream that did not agree is not asked again; 0 means negotiate.DefaultRememberFor.
 	RememberFor time.Duration
 	// Timeout bounds negotiation, and the opening of a connection; 0 means [DefaultTimeout].
@@ -101,6 +103,8 @@ func (c Config) withDefaults() (Config, error) {
 	c.MaxConns, c.MaxBuffer = cmp.Or(c.MaxConns, DefaultMaxConns), cmp.Or(c.MaxBuffer, DefaultMaxBuffer)
 	c.Stream.Limits.MaxExchanges = cmp.Or(c.Stream.Limits.MaxExchanges, maxFlight)
 	c.Stream.Limits.MaxMessage = endless
+	c.Stream.Proxy = true
+	c.Mode = cmp.Or(c.Mode, negotiate.Auto)
 	c.Clock = cmp.Or(c.Clock, clock.Real())
 	c.Log = cmp.Or(c.Log, slog.New(slog.DiscardHandler))
 	if c.Transports == nil {

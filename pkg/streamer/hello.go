@@ -45,7 +45,7 @@ func (s *Stream) compose() error {
 	if _, err := io.ReadFull(s.cfg.Rand, s.hello.Word[:]); err != nil {
 		return &Error{Code: Internal, Err: err}
 	}
-	s.hello = frame.Hello{Responder: !s.cfg.Initiator, Session: s.cfg.Session, Word: s.hello.Word,
+	s.hello = frame.Hello{Responder: !s.cfg.Initiator, Proxy: s.cfg.Proxy, Session: s.cfg.Session, Word: s.hello.Word,
 		Representation: s.cfg.Representation, Limits: s.cfg.Limits.stated()}
 	if s.cfg.Initiator {
 		s.hello.Token, s.hello.Target, s.hello.Stages = s.cfg.Token, s.cfg.Target, s.cfg.Coder.Stages()&^s.cfg.Without

@@ -11,9 +11,9 @@ import (
 // AcceptUpgraded makes the responder's stream of a connection that began as HTTP and is upgraded by a
 // request that was read as a whole (docs/wire-format.md, section 3.1). preface is the head with status
 // 101, which goes out at once with our hello; a is what the initiator has, with stages that it takes. first
-// serves the request as exchange 1 of lane 0, whose message is empty here; nil: it is no exchange. conn is
+// serves the request as exchange 1 of lane 0, with request as its message; nil: it is no exchange. conn is
 // owned from now on. Config.Session is the new session; Accept is not used. Errors are *[Error].
-func AcceptUpgraded(ctx context.Context, conn net.Conn, cfg Config, preface []byte, a Admission, stages uint64, first Handler) (*Stream, error) {
+func AcceptUpgraded(ctx context.Context, conn net.Conn, cfg Config, preface []byte, a Admission, stages uint64, request *Message, first Handler) (*Stream, error) {
 	cfg.Initiator, cfg.Representation = false, frame.Binary
 	cfg.Accept = func(context.Context, frame.Hello) (Admission, error) { return a, nil }
 	s, err := newStream(conn, cfg)
@@ -38,7 +38,7 @@ func AcceptUpgraded(ctx context.Context, conn net.Conn, cfg Config, preface []by
 	s.note(Event{Dir: Sent, Kind: frame.KindHello, Octets: len(b) - len(preface)})
 	s.start(ctx, &input{conn: conn}, func() {
 		if first != nil {
-			s.exchanges.adopt(first)
+			s.exchanges.adopt(request, first)
 		}
 	})
 	return s, nil
@@ -108,7 +108,7 @@ func (e *exchanges) resume() *Pending {
 }
 
 // adopt serves the upgraded request as exchange 1 of lane 0.
-func (e *exchanges) adopt(serve Handler) {
+func (e *exchanges) adopt(m *Message, serve Handler) {
 	both := new(struct {
 		in inbound
 		x  Exchange
@@ -116,7 +116,7 @@ func (e *exchanges) adopt(serve Handler) {
 	in, x := &both.in, &both.x
 	in.s, in.key, in.x = e.s, frame.Key{Exchange: 1}, x
 	in.started, in.whole, in.headDone = true, true, true
-	*x = Exchange{s: e.s, in: in, counted: true, first: serve}
+	*x = Exchange{s: e.s, in: in, counted: true, first: serve, message: *m}
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	e.served[in.key] = x

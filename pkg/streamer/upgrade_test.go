@@ -34,7 +34,7 @@ func upgraded(t *testing.T, here, there net.Conn, cfg streamer.Config, first str
 		c := cfg
 		c.Session = session
 		s, err := streamer.AcceptUpgraded(context.Background(), there, c, []byte(switching),
-			streamer.Admission{Coder: newRawCoder(), Handler: echo, Token: []byte("the next token 1"), Lifetime: time.Hour}, 0, first)
+			streamer.Admission{Coder: newRawCoder(), Handler: echo, Token: []byte("the next token 1"), Lifetime: time.Hour}, 0, &streamer.Message{}, first)
 		theirs <- accepted{s, err}
 	}()
 	head := make([]byte, len(switching))
@@ -128,7 +128,7 @@ func TestHelloThatDoesNotComeEndsAnUpgradedStream(t *testing.T) {
 		here, there := inproc.Pipe(0)
 		go func() { _, _ = io.Copy(io.Discard, here) }()
 		b, err := streamer.AcceptUpgraded(t.Context(), there, streamer.Config{Session: session, HelloTimeout: time.Minute}, []byte(switching),
-			streamer.Admission{Coder: newRawCoder(), Handler: echo}, 0, nil)
+			streamer.Admission{Coder: newRawCoder(), Handler: echo}, 0, nil, nil)
 		require.NoError(t, err)
 		began := time.Now()
 		<-b.Done()
@@ -147,7 +147,7 @@ func TestHelloOfAnotherSessionEndsAnUpgradedStream(t *testing.T) {
 	} {
 		here, there := inproc.Pipe(0)
 		b, err := streamer.AcceptUpgraded(t.Context(), there, streamer.Config{Session: session}, nil,
-			streamer.Admission{Coder: newRawCoder(), Handler: func(context.Context, *streamer.Exchange) { t.Error("served") }}, 0, nil)
+			streamer.Admission{Coder: newRawCoder(), Handler: func(context.Context, *streamer.Exchange) { t.Error("served") }}, 0, nil, nil)
 		require.NoError(t, err)
 		hello := handHello
 		hello.Token = nil

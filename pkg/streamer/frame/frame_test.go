@@ -112,7 +112,7 @@ func TestBadFrames(t *testing.T) {
 		"idle count":             {[]byte{0x48, 2, 3, 5}, frame.TooLarge, 2},
 		"idle trailing":          {[]byte{0x48, 3, 1, 5, 5}, frame.Trailing, 4},
 		"hello scheme":           {append(append([]byte("\x01HHFR/1\n"), 2), 2, 0), frame.Unsupported, 9},
-		"hello role":             {append(append([]byte("\x01HHFR/1\n"), 2), 1, 2), frame.BadValue, 10},
+		"hello role":             {append(append([]byte("\x01HHFR/1\n"), 2), 1, 4), frame.BadValue, 10},
 		"hello token":            {frame.Hello{Token: []byte("short"), Limits: limits}.AppendTo(nil), frame.BadValue, 27},
 		"hello target long":      {frame.Hello{Target: strings.Repeat("a", 2049), Limits: limits}.AppendTo(nil), frame.TooLarge, 0},
 		"hello responder target": {frame.Hello{Responder: true, Target: "a", Limits: limits}.AppendTo(nil), frame.BadValue, 0},

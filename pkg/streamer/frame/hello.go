@@ -45,7 +45,9 @@ var EarlyLimits = Limits{MaxFragment: MinPayload, MaxShapes: 16, MaxShapeBytes: 
 // Hello opens a direction (section 3).
 type Hello struct {
 	Responder bool
-	Session   [16]byte
+	// Proxy: this end is half of a pair of proxies (docs/proxy.md).
+	Proxy   bool
+	Session [16]byte
 	// Token has [TokenLen] octets, or none. An initiator's is what it joins the session by; a responder's
 	// is the one to join it by next, once, within Lifetime seconds.
 	Token []byte
@@ -65,7 +67,7 @@ func (Hello) Kind() Kind { return KindHello }
 // AppendTo appends the frame with its own check.
 func (f Hello) AppendTo(b []byte) []byte {
 	return appendChecked(b, helloMark, func(b []byte) []byte {
-		b = append(b, Scheme, bit(f.Responder, 1))
+		b = append(b, Scheme, bit(f.Responder, 1)|bit(f.Proxy, 2))
 		b = append(b, f.Session[:]...)
 		b = bin.AppendBytes(b, f.Token)
 		b = append(b, f.Word[:]...)
@@ -84,10 +86,10 @@ func parseHello(c *bin.Cursor) Frame {
 	}
 	at := c.At()
 	role := c.U8()
-	if role > 1 {
+	if role > 3 {
 		c.Fail(fault(BadValue, at, "role %#02x", role))
 	}
-	f.Responder = role == 1
+	f.Responder, f.Proxy = role&1 != 0, role&2 != 0
 	copy(f.Session[:], c.Take(len(f.Session)))
 	at = c.At()
 	f.Token = c.Bytes(TokenLen)
