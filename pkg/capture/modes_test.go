@@ -58,13 +58,13 @@ func recordModes(t *testing.T, messages [][]byte, modes ...negotiate.Mode) []byt
 			require.NoError(t, err)
 			require.Equal(t, string(body), string(got))
 		}
-		require.NoError(t, session.Close())
 		require.Eventually(t, func() bool { // it is remembered for the next one
 			for range client.List(t.Context(), negotiate.MetPrefix) {
 				return true
 			}
 			return false
 		}, 10*time.Second, time.Millisecond)
+		require.NoError(t, session.Close())
 	}
 	transport.CloseIdleConnections()
 	require.NoError(t, handler.Close())
