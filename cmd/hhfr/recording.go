@@ -52,12 +52,20 @@ func (r *recording) accepted() func(net.Conn) net.Conn {
 	return func(c net.Conn) net.Conn { return r.rec.Accepted(c) }
 }
 
-// facts notes what was agreed on a session beside its hello.
+// facts notes what was agreed on a session beside its hello, or behind it on a connection that was upgraded.
 func (r *recording) facts(f negotiate.Facts, c net.Conn) {
-	if conn, ok := c.(*pcapng.Conn); ok {
-		if b, err := json.Marshal(f); err == nil {
-			_ = conn.Comment(string(b)) // a comment that is too long is left out
+	for {
+		if conn, ok := c.(*pcapng.Conn); ok {
+			if b, err := json.Marshal(f); err == nil {
+				_ = conn.Comment(string(b)) // a comment that is too long is left out
+			}
+			return
 		}
+		outer, ok := c.(interface{ NetConn() net.Conn })
+		if !ok {
+			return
+		}
+		c = outer.NetConn()
 	}
 }
 
