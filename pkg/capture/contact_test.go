@@ -116,7 +116,7 @@ func upgradedLive(t *testing.T, plain int, messages [][]byte) []byte {
 		a, _ := admitted(t.Context(), frame.Hello{})
 		cfg := streamer.Config{Session: [16]byte{5}, SyncBytes: 1024}
 		s, err := streamer.AcceptUpgraded(t.Context(), c, cfg, []byte(agreesUpgrade), a,
-			a.Coder.Stages(), func(ctx context.Context, x *streamer.Exchange) {
+			a.Coder.Stages(), &streamer.Message{}, func(ctx context.Context, x *streamer.Exchange) {
 				assert.NoError(t, x.Reply(ctx, streamer.NewMessage(nil, messages[plain])))
 			})
 		if assert.NoError(t, err) {
