@@ -14,7 +14,6 @@ import (
 	"time"
 
 	"github.com/hhfr/hhfr/internal/clock"
-	"github.com/hhfr/hhfr/internal/oneport"
 	"github.com/hhfr/hhfr/pkg/codec/binary"
 	"github.com/hhfr/hhfr/pkg/ctxstore"
 	"github.com/hhfr/hhfr/pkg/negotiate"
@@ -87,29 +86,27 @@ func (e wholeEcho) Serve(ctx context.Context, request *streamer.Message, reply f
 // servePeer starts hhfr's own, which has one address for all but datagrams.
 func (s *session) servePeer(ctx context.Context, ticks clock.Clock, ends *sockets, services *peer.Services) (srv *server, err error) {
 	srv = &server{url: "http://" + plainAddr, addr: plainAddr}
-	cfg := oneport.Config{Clock: ticks}
+	cfg := peer.Config{Services: services, Store: s.there.store, Coders: s.there.coders, Clock: ticks}
 	if s.manner.tls {
 		if cfg.TLS, err = srv.secure(); err != nil {
 			return nil, err
 		}
 	}
-	l, err := ends.listen(ctx, srv.addr)
+	if cfg.HTTP, err = ends.listen(ctx, srv.addr); err != nil {
+		return nil, err
+	}
+	if s.transport == "udp" {
+		streams, err := udp.Transport{Config: udp.Config{Clock: ticks}}.Listen(ctx, host+":0")
+		if err != nil {
+			return nil, errors.Join(err, cfg.HTTP.Close())
+		}
+		cfg.Streams = map[string]net.Listener{"udp": streams}
+	}
+	p, err := peer.Start(cfg)
 	if err != nil {
 		return nil, err
 	}
-	port := oneport.New(l, cfg)
-	streams := map[string]net.Listener{s.streams(): port.Streams()}
-	if s.transport == "udp" {
-		_ = port.Streams().Close()
-		if streams["udp"], err = (udp.Transport{Config: udp.Config{Clock: ticks}}).Listen(ctx, host+":0"); err != nil {
-			return nil, errors.Join(err, port.Close())
-		}
-	}
-	p, err := peer.Start(peer.Config{HTTP: port.HTTP(), Streams: streams, Services: services, Store: s.there.store, Coders: s.there.coders, Clock: ticks})
-	if err != nil {
-		return nil, errors.Join(err, port.Close())
-	}
-	srv.close = func() error { return errors.Join(p.Close(), port.Close()) }
+	srv.close = p.Close
 	return srv, nil
 }
 
