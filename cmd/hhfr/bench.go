@@ -38,8 +38,9 @@ func newBenchSession(env Env, g *global) *cobra.Command {
 connection for each message, as the papers did, and on one that is kept. The clock runs faster than a thin link, and slower than a fast one; the times are those of the link. Each is held against what the session's own octets and round trips take: a session that is more than
 10 % off, or in which computing took more than 5 % of the time, is lived through again at half the speed, and once more; if that does not help, it is marked, and the exit code is 1. The papers' numbers stand beside.
 
---ways names other ways for messages to travel, or all. With hhfr they are called by how the session
-is opened: explicit. With plain SOAP soap-new and soap-kept are HTTP/1.1 on a connection for each
+--ways names other ways for messages to travel, or all. With hhfr they are called by the mode in which
+the session is opened: explicit, first-call, or met, where the ends had a session before; -tls is in
+TLS 1.3. With plain SOAP soap-new and soap-kept are HTTP/1.1 on a connection for each
 message and on one for all; https- the same in TLS 1.3, https-resumed- in TLS that continues a session
 of before; -gzip compresses. h2c- and h2- are HTTP/2 without and with TLS. What ends in -queued
 does not wait for replies. The last table says from how many messages on hhfr is at least as fast as

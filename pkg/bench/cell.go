@@ -26,7 +26,7 @@ type Cell struct {
 	Millis   float64 `json:"ms"`                 // of the whole session, connections and negotiation included, until the last octet of the last reply
 	Setup    float64 `json:"setup_ms"`           // before the first message
 	Expected float64 `json:"expected_ms"`        // octets by bandwidth, and round trips; of queued messages both directions at once, and one round trip for all
-	Least    float64 `json:"least_ms"`           // octets of the busier direction by bandwidth, one connection and one round trip: no session with these octets takes less
+	Least    float64 `json:"least_ms"`           // octets by bandwidth, from the first message on those of the busier direction, one connection and one round trip: no session with these octets takes less
 	Sent     int64   `json:"sent_octets"`        // to the server
 	Received int64   `json:"received_octets"`    // from it
 	Speed    float64 `json:"speed"`              // how many times faster than the link the clock ran
@@ -133,7 +133,7 @@ func (c *client) over(ctx context.Context, ends *sockets, messages [][]byte) (ce
 	took, st := c.clock.Since(began), l.stats()
 	return Cell{
 		Service: s.service, Way: s.way, Size: s.size, N: s.n, Millis: millis(took), Setup: millis(setup),
-		Expected: millis(s.expected(before, st)), Least: millis(s.manner.least(s.profile, st)),
+		Expected: millis(s.expected(before, st)), Least: millis(s.manner.least(s.profile, before, st)),
 		Sent: st.up.Wire, Received: st.down.Wire, CPU: -1, Lossy: s.profile != s.profile.Reliable(),
 	}, nil
 }

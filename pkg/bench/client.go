@@ -10,6 +10,7 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"strings"
 	"time"
 
 	"github.com/hhfr/hhfr/internal/clock"
@@ -56,9 +57,11 @@ func (c *client) open(ctx context.Context, l *lines) (*talk, error) {
 
 // openSession opens a session of hhfr.
 func (c *client) openSession(ctx context.Context, l *lines, t *http.Transport) (*talk, error) {
+	m := c.session.manner
 	h, err := negotiate.Dial(ctx, c.url(), negotiate.Config{
-		HTTPClient: &http.Client{Transport: t}, Transports: map[string]streamer.Transport{c.session.transport: l.streams()},
-		Store: c.store, Coders: newKnown(c.store).coders, RequireHHFR: true, Clock: c.clock, Timeout: time.Hour,
+		HTTPClient: &http.Client{Transport: t}, Transports: map[string]streamer.Transport{c.session.streams(): l.streams(t.TLSClientConfig)},
+		Mode: m.mode, Store: c.store, Coders: newKnown(c.store).coders, RequireHHFR: m.mode != negotiate.FirstCall, // which would ask before
+		Clock: c.clock, Timeout: time.Hour,
 	})
 	if err != nil {
 		t.CloseIdleConnections()
@@ -78,7 +81,11 @@ func (c *client) openSession(ctx context.Context, l *lines, t *http.Transport) (
 			if err != nil {
 				return nil, err
 			}
-			return reply.ReadAll(maxReply)
+			body, err := reply.ReadAll(maxReply)
+			if err == nil && h.Stream() == nil {
+				err = fmt.Errorf("plain SOAP instead of hhfr: %s", h.Agreed().Why)
+			}
+			return body, err
 		}, nil
 	}}, nil
 }
@@ -88,11 +95,8 @@ const maxReply = 1 << 24
 
 // openHTTP2 opens a connection for all calls: a transport would open one for each that begins before the first is there.
 func (c *client) openHTTP2(ctx context.Context, t *http.Transport) (*talk, error) {
-	scheme, addr := "http", plainAddr
-	if c.session.manner.tls {
-		scheme, addr = "https", secureAddr
-	}
-	conn, err := t.NewClientConn(ctx, scheme, addr)
+	scheme, _, _ := strings.Cut(c.server.url, ":")
+	conn, err := t.NewClientConn(ctx, scheme, c.server.addr)
 	if err != nil {
 		return nil, err
 	}

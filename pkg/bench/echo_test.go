@@ -27,6 +27,12 @@ func echo(t *testing.T, profile string, way bench.Way, n int) (c bench.Cell) {
 var roundTrips = map[bench.Way][2]float64{
 	bench.Explicit:       {5, 7}, // connection, offer, connection, hello, messages
 	bench.ExplicitQueued: {5, 5},
+	bench.FirstCall:      {2, 4}, // as plain SOAP on a kept connection
+	bench.FirstCallTLS:   {3, 5},
+	bench.Met:            {2, 4},
+	bench.MetQueued:      {2, 2},
+	bench.MetTLS:         {3, 5},
+	bench.MetTLSQueued:   {3, 3},
 
 	bench.SOAPNew:      {2, 6},
 	bench.SOAPNewGzip:  {2, 6},

@@ -2,12 +2,14 @@ package bench
 
 import (
 	"context"
+	"crypto/tls"
 	"net"
 	"sync"
 
 	"github.com/hhfr/hhfr/internal/clock"
 	"github.com/hhfr/hhfr/internal/link"
 	"github.com/hhfr/hhfr/pkg/streamer"
+	streamertls "github.com/hhfr/hhfr/pkg/streamer/tls"
 	"github.com/hhfr/hhfr/pkg/streamer/udp"
 )
 
@@ -36,9 +38,12 @@ func (l *lines) connect(ctx context.Context, addr string) (net.Conn, error) {
 	return l.ends.over(c), nil
 }
 
-// streams is the transport of the session's streams.
-func (l *lines) streams() streamer.Transport {
-	if l.session.transport == "udp" {
+// streams is the transport of the session's streams; secure is for those in TLS.
+func (l *lines) streams(secure *tls.Config) streamer.Transport {
+	switch l.session.streams() {
+	case "tls":
+		return streamertls.New(secure, near{l})
+	case "udp":
 		return udp.Transport{Config: udp.Config{Clock: l.clock}, Through: l.through}
 	}
 	return near{l}

@@ -1,6 +1,7 @@
 package bench
 
 import (
+	"bytes"
 	"context"
 	"crypto/ed25519"
 	"crypto/rand"
@@ -17,15 +18,15 @@ import (
 	"github.com/hhfr/hhfr/pkg/ctxstore"
 	"github.com/hhfr/hhfr/pkg/negotiate"
 	"github.com/hhfr/hhfr/pkg/peer"
+	"github.com/hhfr/hhfr/pkg/streamer"
 	"github.com/hhfr/hhfr/pkg/streamer/udp"
 )
 
 // Where servers listen beyond the link.
 const (
-	host        = "127.0.0.1"
-	plainAddr   = host + ":80"
-	secureAddr  = host + ":443"
-	streamsAddr = host + ":2001"
+	host       = "127.0.0.1"
+	plainAddr  = host + ":80"
+	secureAddr = host + ":443"
 )
 
 // known is what the server knows from one session to the next.
@@ -41,13 +42,14 @@ func newKnown(store ctxstore.Store) known {
 // server is what a session is with.
 type server struct {
 	url   string // without path
+	addr  string
 	trust *x509.CertPool
 	close func() error
 }
 
 // serve starts the server that the session needs, whose timers run on the link's clock.
 func (s *session) serve(ctx context.Context, ticks clock.Clock, ends *sockets) (*server, error) {
-	services, err := peer.NewServices(peer.Concat(), peer.Sum(), peer.Echo())
+	services, err := peer.NewServices(peer.Concat(), peer.Sum(), wholeEcho{peer.Echo()})
 	if err != nil {
 		return nil, err
 	}
@@ -57,45 +59,77 @@ func (s *session) serve(ctx context.Context, ticks clock.Clock, ends *sockets) (
 	return s.serveHTTP(ctx, ends, services)
 }
 
-// servePeer starts hhfr's own.
-func (s *session) servePeer(ctx context.Context, ticks clock.Clock, ends *sockets, services *peer.Services) (*server, error) {
-	plain, err := ends.listen(ctx, plainAddr)
+// secure has the server speak TLS, with a certificate of its own.
+func (s *server) secure() (*tls.Config, error) {
+	cert, err := selfSigned()
 	if err != nil {
 		return nil, err
 	}
-	var streams net.Listener
+	s.trust = x509.NewCertPool()
+	s.trust.AddCert(cert.Leaf)
+	s.url, s.addr = "https://"+secureAddr, secureAddr
+	return &tls.Config{Certificates: []tls.Certificate{cert}, MinVersion: tls.VersionTLS13}, nil
+}
+
+// wholeEcho replies when it has the whole request, as services do that understand it. A service that
+// begins its reply before has no connection upgraded.
+type wholeEcho struct{ peer.Service }
+
+func (e wholeEcho) Serve(ctx context.Context, request *streamer.Message, reply func(*streamer.Message) error) error {
+	body, err := request.ReadAll(maxReply)
+	if err != nil {
+		return err
+	}
+	return e.Service.Serve(ctx, &streamer.Message{Head: request.Head, Body: bytes.NewReader(body)}, reply)
+}
+
+// servePeer starts hhfr's own, which has one address for all but datagrams.
+func (s *session) servePeer(ctx context.Context, ticks clock.Clock, ends *sockets, services *peer.Services) (srv *server, err error) {
+	srv = &server{url: "http://" + plainAddr, addr: plainAddr}
+	cfg := peer.Config{Services: services, Store: s.there.store, Coders: s.there.coders, Clock: ticks}
+	if s.manner.tls {
+		if cfg.TLS, err = srv.secure(); err != nil {
+			return nil, err
+		}
+	}
+	if cfg.HTTP, err = ends.listen(ctx, srv.addr); err != nil {
+		return nil, err
+	}
 	if s.transport == "udp" {
-		streams, err = udp.Transport{Config: udp.Config{Clock: ticks}}.Listen(ctx, host+":0")
-	} else {
-		streams, err = ends.listen(ctx, streamsAddr)
+		streams, err := udp.Transport{Config: udp.Config{Clock: ticks}}.Listen(ctx, host+":0")
+		if err != nil {
+			return nil, errors.Join(err, cfg.HTTP.Close())
+		}
+		cfg.Streams = map[string]net.Listener{"udp": streams}
 	}
-	if err != nil {
-		return nil, errors.Join(err, plain.Close())
-	}
-	p, err := peer.Start(peer.Config{HTTP: plain, Streams: map[string]net.Listener{s.transport: streams}, Services: services, Store: s.there.store, Coders: s.there.coders, Clock: ticks})
+	p, err := peer.Start(cfg)
 	if err != nil {
 		return nil, err
 	}
-	return &server{url: "http://" + plainAddr, close: p.Close}, nil
+	srv.close = p.Close
+	return srv, nil
+}
+
+// streams is the name of the transport that streams have.
+func (s *session) streams() string {
+	if s.manner.tls {
+		return "tls"
+	}
+	return s.transport
 }
 
 // serveHTTP starts net/http's: with TLS 1.3, or HTTP/2 without.
-func (s *session) serveHTTP(ctx context.Context, ends *sockets, services http.Handler) (*server, error) {
-	srv := &server{url: "http://" + plainAddr}
+func (s *session) serveHTTP(ctx context.Context, ends *sockets, services http.Handler) (srv *server, err error) {
+	srv = &server{url: "http://" + plainAddr, addr: plainAddr}
 	h := &http.Server{Handler: services, Protocols: s.manner.protocols()}
-	serve, addr := h.Serve, plainAddr
+	serve := h.Serve
 	if s.manner.tls {
-		cert, err := selfSigned()
-		if err != nil {
+		if h.TLSConfig, err = srv.secure(); err != nil {
 			return nil, err
 		}
-		srv.trust = x509.NewCertPool()
-		srv.trust.AddCert(cert.Leaf)
-		srv.url, addr = "https://"+secureAddr, secureAddr
-		h.TLSConfig = &tls.Config{Certificates: []tls.Certificate{cert}, MinVersion: tls.VersionTLS13}
 		serve = func(l net.Listener) error { return h.ServeTLS(l, "", "") }
 	}
-	l, err := ends.listen(ctx, addr)
+	l, err := ends.listen(ctx, srv.addr)
 	if err != nil {
 		return nil, err
 	}

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/hhfr/hhfr/internal/link"
+	"github.com/hhfr/hhfr/pkg/negotiate"
 )
 
 // Way is how a session's messages travel: with hhfr, by the mode in which its session is opened, or
@@ -49,7 +50,7 @@ var PaperWays = []Way{Explicit, ExplicitQueued, SOAPNew, SOAPKept}
 // manner is what a way is made of.
 type manner struct {
 	// mode is how a session of hhfr is opened; none: plain SOAP.
-	mode mode
+	mode negotiate.Mode
 	// tls encrypts; resumed connections continue a TLS session of a connection before.
 	tls, resumed bool
 	// http2 is the version of plain SOAP's HTTP, if not 1.1.
@@ -61,19 +62,16 @@ type manner struct {
 	queued bool
 }
 
-// mode is how a session of hhfr is opened.
-type mode string
-
-const explicit mode = "explicit"
-
-// modes are all of them.
-var modes = map[mode]struct {
+// modes are how sessions of hhfr are opened.
+var modes = map[negotiate.Mode]struct {
 	// rounds are the round trips before the first message, without those of TLS.
 	rounds int
 	// before is the mode of the session that the peers had before, if they met.
-	before mode
+	before negotiate.Mode
 }{
-	explicit: {rounds: 4}, // connection, offer, connection, hello
+	negotiate.Explicit:  {rounds: 4}, // connection, offer, connection, hello
+	negotiate.FirstCall: {rounds: 1}, // connection
+	negotiate.Met:       {rounds: 1, before: negotiate.FirstCall},
 }
 
 // ways are all of them, in the order of reports.
@@ -81,8 +79,14 @@ var ways = []struct {
 	name Way
 	manner
 }{
-	{Explicit, manner{mode: explicit, kept: true}},
-	{ExplicitQueued, manner{mode: explicit, kept: true, queued: true}},
+	{Explicit, manner{mode: negotiate.Explicit, kept: true}},
+	{ExplicitQueued, manner{mode: negotiate.Explicit, kept: true, queued: true}},
+	{FirstCall, manner{mode: negotiate.FirstCall, kept: true}},
+	{FirstCallTLS, manner{mode: negotiate.FirstCall, tls: true, kept: true}},
+	{Met, manner{mode: negotiate.Met, kept: true}},
+	{MetQueued, manner{mode: negotiate.Met, kept: true, queued: true}},
+	{MetTLS, manner{mode: negotiate.Met, tls: true, resumed: true, kept: true}},
+	{MetTLSQueued, manner{mode: negotiate.Met, tls: true, resumed: true, kept: true, queued: true}},
 	{SOAPNew, manner{}},
 	{SOAPKept, manner{kept: true}},
 	{SOAPNewGzip, manner{gzip: true}},
@@ -162,10 +166,11 @@ func (m manner) first() manner {
 	return m
 }
 
-// least is what no session of this manner could do without: a connection, one round trip, and the
-// time of the bytes in the busier direction.
-func (m manner) least(p link.Profile, d directions) time.Duration {
-	return time.Duration(m.connect()+1)*p.RTT + max(d.up.Busy, d.down.Busy)
+// least is what no session of this manner could do without: a connection and one round trip, the
+// bytes before the first message, which wait for each other, and those after in the busier direction.
+func (m manner) least(p link.Profile, before, all directions) time.Duration {
+	after := all.since(before)
+	return time.Duration(m.connect()+1)*p.RTT + before.up.Busy + before.down.Busy + max(after.up.Busy, after.down.Busy)
 }
 
 // rival reports whether plain SOAP in manner o is what a session in manner m is held against.

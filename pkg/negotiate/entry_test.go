@@ -154,6 +154,20 @@ func TestFirstCallUpgradesItsConnection(t *testing.T) {
 	}
 }
 
+// A service that says early that it may write while it reads has not replied by that.
+func TestFullDuplexIsNoReply(t *testing.T) {
+	d := open(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		assert.NoError(t, http.NewResponseController(w).EnableFullDuplex())
+		repeat(w, r)
+	}), false, nil)
+	s := dial(t, d.url, d.config(negotiate.FirstCall))
+	say(t, s, "one")
+	assert.True(t, s.Agreed().HHFR, s.Agreed().Why)
+	assert.Equal(t, int64(1), d.conns.Load())
+	say(t, s, "two")
+	require.NoError(t, s.Close())
+}
+
 // A Handler in a server that knows nothing of streams has upgrades, in TLS by HTTP/1.1.
 func TestHandlerAloneUpgrades(t *testing.T) {
 	for _, secure := range []bool{false, true} {

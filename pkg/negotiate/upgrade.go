@@ -181,9 +181,14 @@ func (u *upgrading) Flush() { _ = u.FlushError() }
 // FlushError does so; see [http.ResponseController].
 func (u *upgrading) FlushError() error { return http.NewResponseController(u.to()).Flush() }
 
-// EnableFullDuplex has the request read while the reply is written.
+// EnableFullDuplex has the request read while the reply is written. It decides nothing: what is written does.
 func (u *upgrading) EnableFullDuplex() error {
-	return http.NewResponseController(u.to()).EnableFullDuplex()
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	if u.x != nil {
+		return http.NewResponseController(u.x).EnableFullDuplex()
+	}
+	return http.NewResponseController(u.w).EnableFullDuplex()
 }
 
 // Hijack is for services that upgrade to something else.
