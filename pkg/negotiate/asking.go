@@ -162,7 +162,7 @@ func (a *asker) try(asking *ask, req *http.Request) (*http.Response, error) {
 	if err != nil {
 		return nil, err
 	}
-	fields.Set(Field, askField(stages))
+	fields[Field] = []string{askField(stages)} // in this case, which Set would change
 	resp, err := a.base.RoundTrip(out)
 	if err != nil {
 		return nil, err
@@ -258,6 +258,9 @@ type restConn struct {
 
 // Read reads what was read ahead, and then the rest.
 func (c *restConn) Read(p []byte) (int, error) { return c.rest.Read(p) }
+
+// NetConn is the connection.
+func (c *restConn) NetConn() net.Conn { return c.Conn }
 
 // CloseWrite ends the direction, where the connection can.
 func (c *restConn) CloseWrite() error {

@@ -95,7 +95,9 @@ func (s *Session) watchMet(l *link, n *negotiation) {
 	select {
 	case <-l.stream.Met():
 	case <-l.stream.Done():
-		return
+		if !isMet(l.stream) {
+			return
+		}
 	}
 	s.rememberMet(l, *n.agreed.Facts)
 	<-l.stream.Done()

@@ -2,6 +2,7 @@ package negotiate
 
 import (
 	"bufio"
+	"bytes"
 	"context"
 	"errors"
 	"io"
@@ -33,8 +34,13 @@ func (r *Responder) serveAsking(w http.ResponseWriter, req *http.Request, servic
 	u := &upgrading{r: r, w: w, stages: stages, ctx: ctx, cancel: cancel, over: make(chan struct{})}
 	defer close(u.over)
 	asking := req.WithContext(ctx)
-	asking.Body = &upgradingBody{req.Body, u}
 	u.req = asking
+	if read, whole := readWhole(req); whole {
+		asking.Body = read
+		u.upgrade()
+	} else {
+		asking.Body = &upgradingBody{read, u}
+	}
 	u.serve(services)
 }
 
@@ -69,6 +75,22 @@ func (r *Responder) serveQuestion(w http.ResponseWriter, req *http.Request) bool
 	}
 	w.WriteHeader(http.StatusNoContent)
 	return true
+}
+
+// shortBody is the longest body that is read before its service begins, in bytes: one of known length that is
+// asked for is then upgraded at once, however the service goes about it.
+const shortBody = 64 << 10
+
+// readWhole reads a short body of known length. It gives the body, and whether that is in memory.
+func readWhole(req *http.Request) (body io.ReadCloser, whole bool) {
+	if req.ContentLength < 0 || req.ContentLength > shortBody {
+		return req.Body, false
+	}
+	data, err := io.ReadAll(req.Body)
+	if err != nil || int64(len(data)) != req.ContentLength {
+		return &peeked{Reader: io.MultiReader(bytes.NewReader(data), failing{err}), Closer: req.Body}, false
+	}
+	return &peeked{Reader: bytes.NewReader(data), Closer: req.Body}, true
 }
 
 // invite says in the field of an answer where a stream can be opened, if one can.
@@ -256,6 +278,9 @@ func (c *aheadConn) Read(p []byte) (int, error) {
 	}
 	return c.Conn.Read(p)
 }
+
+// NetConn is the connection.
+func (c *aheadConn) NetConn() net.Conn { return c.Conn }
 
 // CloseWrite ends the direction, where the connection can.
 func (c *aheadConn) CloseWrite() error {
