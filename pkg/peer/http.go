@@ -1,6 +1,7 @@
 package peer
 
 import (
+	"errors"
 	"io"
 	"net/http"
 	"slices"
@@ -14,7 +15,8 @@ import (
 // ServeHTTP is the plain SOAP form of the services. The request's head is written down as far as net/http still knows it, without the fields
 // that no head on a stream has; bodies stream both ways at once.
 func (s *Services) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	request := &streamer.Message{Head: requestHead(r), Body: bodyOf(r)}
+	read := &readBody{ReadCloser: r.Body, ended: r.ContentLength == 0}
+	request := &streamer.Message{Head: requestHead(r), Body: bodyOf(r, read)}
 	if s.Has(r.URL.Path) && r.Method == http.MethodPost {
 		// Without it net/http reads the request's body to its end, and drops it, before the first octet of the reply. A writer that cannot do it
 		// (HTTP/2 needs not) says so, and is used as it is.
@@ -24,7 +26,7 @@ func (s *Services) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if r.TLS != nil {
 		t.base = "https://" + r.Host
 	}
-	if s.serve(r.Context(), t, request, func(m *streamer.Message) error { return writeReply(w, m) }) != nil {
+	if s.serve(r.Context(), t, request, func(m *streamer.Message) error { return writeReply(w, m, read) }) != nil {
 		// A reply cut short must not look whole; this closes the connection without its end.
 		panic(http.ErrAbortHandler)
 	}
@@ -64,14 +66,27 @@ type sized struct {
 // Len is the length of the whole body, in octets.
 func (s sized) Len() int { return s.length }
 
-func bodyOf(r *http.Request) io.Reader {
-	if n := int(r.ContentLength); n >= 0 && int64(n) == r.ContentLength {
-		return sized{r.Body, n}
-	}
-	return r.Body
+// readBody knows whether a body was read to its end.
+type readBody struct {
+	io.ReadCloser
+	ended bool
 }
 
-func writeReply(w http.ResponseWriter, m *streamer.Message) error {
+// Read reads the body.
+func (b *readBody) Read(p []byte) (int, error) {
+	n, err := b.ReadCloser.Read(p)
+	b.ended = b.ended || errors.Is(err, io.EOF)
+	return n, err
+}
+
+func bodyOf(r *http.Request, read io.Reader) io.Reader {
+	if n := int(r.ContentLength); n >= 0 && int64(n) == r.ContentLength {
+		return sized{read, n}
+	}
+	return read
+}
+
+func writeReply(w http.ResponseWriter, m *streamer.Message, request *readBody) error {
 	octets := m.Head
 	if octets == nil {
 		octets = negotiate.DefaultReplyHead()
@@ -96,6 +111,10 @@ func writeReply(w http.ResponseWriter, m *streamer.Message) error {
 		header.Set("Content-Length", strconv.Itoa(l.Len()))
 	} else if m.Body == nil && head.Status() != http.StatusNoContent {
 		header.Set("Content-Length", "0")
+	}
+	if head.Status() >= http.StatusBadRequest && !request.ended {
+		// Nobody reads the rest, so that net/http closes the connection: the client must not send another request on it.
+		header.Set("Connection", "close")
 	}
 	w.WriteHeader(head.Status())
 	if m.Body == nil {
