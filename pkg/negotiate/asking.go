@@ -516,3 +516,10 @@ func (s *Session) firstCall(req *http.Request) (*http.Response, error) {
 	}
 	return response(reply, req)
 }
+
+// CloseIdleConnections ends connections that nothing goes over, if they are the asker's own.
+func (a *asker) CloseIdleConnections() {
+	if own, ok := a.base.(*http.Transport); ok {
+		own.CloseIdleConnections()
+	}
+}

@@ -324,8 +324,8 @@ func (s *Session) Close() error {
 		}
 	}
 	s.wait.Wait()
-	if s.asker != nil && s.asker.own {
-		s.client.CloseIdleConnections()
+	if s.asker != nil {
+		s.asker.CloseIdleConnections()
 	}
 	if s.outbox != nil {
 		s.outbox.close() // also the sequence that came in the place of a lost one meanwhile
