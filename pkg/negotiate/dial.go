@@ -92,6 +92,7 @@ func (d *Dialer) dial(ctx context.Context, u *url.URL) (s *Session, err error) {
 		f := n.agreed.Facts
 		d.cfg.Log.Info("stream", "url", loggable(u), "session", f.Session.String(), "representation", f.Representation, "transport", f.Transport)
 		s.install(n)
+		s.tell()
 		return s, nil
 	}
 	if errors.Is(err, &Error{Code: Unreachable}) {
@@ -108,6 +109,7 @@ func (d *Dialer) dial(ctx context.Context, u *url.URL) (s *Session, err error) {
 		}
 	}
 	d.cfg.Log.Info("plain SOAP", "url", loggable(u), "why", s.agreed.Why)
+	s.tell()
 	if d.cfg.sequenced() {
 		err = fmt.Errorf("%w; plain SOAP cannot promise %s", err, strings.TrimPrefix(d.assurance(), assurancePrefix))
 	}

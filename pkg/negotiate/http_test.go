@@ -244,8 +244,6 @@ func TestRoundTripperConcurrently(t *testing.T) {
 	}
 	wait.Wait()
 	assert.Equal(t, 32, service.ways(true))
-	_, err := negotiate.NewHandler(service, negotiate.ResponderConfig{})
-	require.ErrorIs(t, err, &negotiate.Error{Code: negotiate.BadConfig})
 }
 
 // counting is a RoundTripper that counts.

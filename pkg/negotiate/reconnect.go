@@ -142,6 +142,7 @@ func (s *Session) lost(l *link) {
 	why := errors.New(s.agreed.Why)
 	s.wait.Go(func() {
 		s.cfg.Log.Warn("plain SOAP from now on", "url", loggable(s.url), "why", why)
+		s.tell()
 		if err != nil && !errors.Is(err, &streamer.Error{Code: streamer.GoingAway}) {
 			s.rememberBroken(why)
 		}
@@ -184,6 +185,7 @@ func (s *Session) reconnect() {
 	if err == nil {
 		s.install(n)
 		s.cfg.Log.Info("a stream again", "url", loggable(s.url), "session", n.agreed.Facts.Session.String())
+		s.tell()
 		return
 	}
 	s.mu.Lock()
@@ -197,6 +199,7 @@ func (s *Session) reconnect() {
 		s.outbox.close()
 	} else if s.ctx.Err() == nil {
 		s.cfg.Log.Warn("plain SOAP from now on", "url", loggable(s.url), "why", why)
+		s.tell()
 		if !n.agreed.NoRoom() {
 			s.rememberBroken(errors.New(why))
 		}

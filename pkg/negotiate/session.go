@@ -111,6 +111,13 @@ func (s *Session) Agreed() Agreed {
 	return s.agreed
 }
 
+// tell has Config.OnAgreed know how the session speaks now.
+func (s *Session) tell() {
+	if s.cfg.OnAgreed != nil {
+		s.cfg.OnAgreed(Origin(s.url), s.Agreed())
+	}
+}
+
 // Stream is the session's stream, for its figures, the last one if there were several; nil if there never was one.
 func (s *Session) Stream() *streamer.Stream {
 	s.mu.Lock()
