@@ -7,6 +7,7 @@ import (
 	"net"
 	"net/http"
 	"net/http/httptest"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -33,7 +34,7 @@ var ways = []way{plain, stream}
 func serve(t testing.TB, by way, services http.Handler, change ...func(*negotiate.ResponderConfig)) string {
 	t.Helper()
 	if by == plain {
-		server := httptest.NewServer(services)
+		server := httptest.NewServer(knowsNothing(services))
 		t.Cleanup(server.Close)
 		return server.URL
 	}
@@ -56,6 +57,17 @@ func serve(t testing.TB, by way, services http.Handler, change ...func(*negotiat
 		server.Close()
 	})
 	return server.URL
+}
+
+// knowsNothing is a server that knows nothing of hhfr: offers are not for its services.
+func knowsNothing(services http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if strings.Contains(r.Header.Get("SOAPAction"), negotiate.OfferAction) {
+			http.NotFound(w, r)
+			return
+		}
+		services.ServeHTTP(w, r)
+	})
 }
 
 func newStore(t testing.TB) ctxstore.Store {

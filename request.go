@@ -7,6 +7,7 @@ import (
 	"io"
 	"net/http"
 	"net/url"
+	"regexp"
 
 	"github.com/hhfr/hhfr/pkg/negotiate"
 	"github.com/hhfr/hhfr/pkg/soap"
@@ -23,6 +24,7 @@ type Request struct {
 	Header http.Header
 	// Body is the envelope; nil: empty. It is read once, and closed if it is an [io.Closer]. One that
 	// is in memory, or an [io.Seeker], survives a stream that breaks before anything of it is sent.
+	// Without a Content-Type its first start tag is waited for, to know the version of SOAP.
 	Body io.Reader
 }
 
@@ -44,7 +46,13 @@ func (r *Request) drop() {
 
 // message writes a request down as it goes to the service at u.
 func (r *Request) message(u *url.URL, cfg *Config) (*streamer.Message, error) {
-	body, version := recognized(r.Body)
+	body, version := r.Body, soap.V11
+	if memory, ok := body.(memory); ok {
+		body = memory.Reader
+	}
+	if r.Header.Get("Content-Type") == "" && cfg.Header.Get("Content-Type") == "" {
+		body, version = recognized(body)
+	}
 	head, err := r.head(u, cfg, version)
 	if err != nil {
 		r.drop()
@@ -115,10 +123,13 @@ func version(start []byte) soap.Version {
 // maxLooked is how much of a body is looked at for the start tag of its envelope, in bytes.
 const maxLooked = 4 << 10
 
-// beginning reads a body as far as it says which version it is.
+var startTag = regexp.MustCompile(`<[^?!/<>][^<>]*>|^\s*[^<\s]`)
+
+// beginning reads a body as far as it says which version it is: its first start tag, or that it is
+// no XML.
 func beginning(body io.Reader) (start []byte, err error) {
 	start = make([]byte, 0, maxLooked)
-	for len(start) < maxLooked && err == nil && soap.Recognize(start).Version == soap.None {
+	for len(start) < maxLooked && err == nil && !startTag.Match(start) {
 		var n int
 		n, err = body.Read(start[len(start):maxLooked])
 		start = start[:len(start)+n]

@@ -140,13 +140,20 @@ func measure(body io.Reader) (io.Reader, int64, error) {
 		return body, int64(b.Len()), nil
 	}
 	ahead, err := io.ReadAll(io.LimitReader(body, knownLength))
+	if err != nil || len(ahead) < knownLength {
+		_ = closeReader(body)
+	}
 	if err != nil {
 		return nil, 0, err
 	}
 	if len(ahead) < knownLength {
 		return measure(bytes.NewReader(ahead))
 	}
-	return io.MultiReader(bytes.NewReader(ahead), body), -1, nil
+	whole := io.MultiReader(bytes.NewReader(ahead), body)
+	if c, ok := body.(io.Closer); ok {
+		whole = peeked{whole, c}
+	}
+	return whole, -1, nil
 }
 
 // headOf writes down what net/http still tells of a reply's head: names in its own case, in alphabetical order.
