@@ -35,8 +35,8 @@ func openLink(ctx context.Context, without uint64) (*link, error) {
 	var wg sync.WaitGroup
 	var errs [2]error
 	wg.Go(func() {
-		l.to, errs[0] = streamer.Over(ctx, there, streamer.Config{Accept: func(context.Context, streamer.Hello) (streamer.Coder, streamer.Handler, error) {
-			return ends[1], l.receive, nil
+		l.to, errs[0] = streamer.Over(ctx, there, streamer.Config{Accept: func(context.Context, streamer.Hello) (streamer.Admission, error) {
+			return streamer.Admission{Coder: ends[1], Handler: l.receive}, nil
 		}})
 	})
 	wg.Go(func() {

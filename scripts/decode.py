@@ -9,8 +9,8 @@ from unpack import need, TEXT, VALUE, SLOT, AGAIN, SEQUENCE, ELEMENT, ATTRIBUTE,
 HELLO, SYNC = bytes.fromhex('01484846522F310A'), bytes.fromhex('03C5686866729A0A')
 FORMS = ('reference', 'fingerprint:32'), ('full', 'total offset piece:rest'), ('unknown', '')    # fields are name:form; without form: a uvarint
 KINDS = {1: ('hello', HELLO, 'scheme role:octet session:16 token:bytes sync_word:8 representation stages max_fragment max_message max_shapes '
-             'max_shape_octets max_exchanges window max_held later:rest', lambda f: f['scheme'] == 1 and f['representation'] in (1, 2) and
-             f['role'] < 2 and len(f['token']) == (16, 0)[f['role']] and f['stages'] & ~8 in ((0, 1, 3, 4, 5, 7) if f['representation'] == 1 else (0,)) and 512 <= f['max fragment'] <= 16384),
+             'max_shape_octets max_exchanges window max_held lifetime target:text later:rest', lambda f: f['scheme'] == 1 and (f['representation'] in (1, 2) or f['role'] > f['representation']) and
+             f['role'] < 2 and len(f['token']) in (0, 16) and not (f['target'] and (f['role'] or f['token'])) and f['stages'] & ~8 in ((0, 1, 3, 4, 5, 7) if f['representation'] != 2 else (0,)) and 512 <= f['max fragment'] <= 16384),
          2: ('shape', b'', 'number form:octet', lambda f: f['number'] and f['form'] < len(FORMS)),
          3: ('sync', SYNC, 'sync_word:8 offset role:octet session:16 representation stages messages check:crc shapes:[number,name:8] '
              'lanes:[lane,request,reply] open:[lane,R:octet,exchange,crc:crc] own:crc', lambda f: f['role'] < 2 and all(o['R'] < 16 for o in f['open']) and all(

@@ -52,6 +52,7 @@ var plan = map[string]row{
 
 	"pkg/streamer":        {floor: 3, not: []string{"pkg/shape/transit", "pkg/schema", "pkg/soap", "internal/xmltext", "internal/xmlns"}},
 	"pkg/streamer/tcp":    {floor: 3, not: []string{"pkg/shape"}},
+	"pkg/streamer/tls":    {floor: 3, not: []string{"pkg/shape"}},
 	"pkg/streamer/udp":    {floor: 3, not: []string{"pkg/shape"}},
 	"pkg/streamer/inproc": {floor: 3, not: []string{"pkg/shape"}},
 	// The machines of a direction are below the codec, which hands them content.
@@ -82,6 +83,7 @@ var plan = map[string]row{
 	"internal/link":     {floor: 0}, // it waits on internal/clock
 	"internal/accept":   {floor: 0}, // so does it
 	"internal/sock":     {floor: 0}, // and it
+	"internal/oneport":  {floor: 2}, // it knows a hello when it sees one
 	"internal/facing":   {floor: 3}, // it drives pkg/wsrm
 	"internal/workload": {floor: base},
 	"internal/shared":   {floor: base},

@@ -74,7 +74,8 @@ func Reset(conn net.Conn) {
 		return
 	}
 	if secure, ok := conn.(*tls.Conn); ok {
-		conn = secure.NetConn() // its own end would be one in order
+		Reset(secure.NetConn()) // its own end would be one in order
+		return
 	}
 	if l, ok := conn.(interface{ SetLinger(int) error }); ok {
 		_ = l.SetLinger(0)

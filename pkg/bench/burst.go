@@ -116,8 +116,8 @@ func openBurst(ctx context.Context, ticks clock.Clock, profile link.Profile) (*b
 	var both sync.WaitGroup
 	var errs [2]error
 	both.Go(func() {
-		b.to, errs[0] = streamer.Over(ctx, there, streamer.Config{Limits: streamer.Limits{MaxExchanges: 4 * burstMessages}, Accept: func(context.Context, frame.Hello) (streamer.Coder, streamer.Handler, error) {
-			return coder(), b.take, nil
+		b.to, errs[0] = streamer.Over(ctx, there, streamer.Config{Limits: streamer.Limits{MaxExchanges: 4 * burstMessages}, Accept: func(context.Context, frame.Hello) (streamer.Admission, error) {
+			return streamer.Admission{Coder: coder(), Handler: b.take}, nil
 		}})
 	})
 	both.Go(func() {

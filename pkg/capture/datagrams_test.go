@@ -92,12 +92,12 @@ func overUDPAs(t *testing.T, profile string, initiator streamer.Config, atOnce i
 			c, err := l.Accept()
 			require.NoError(t, err)
 			coder := binary.NewBook(ctxstore.Shapes{Store: store}).Coder(binary.Options{})
-			s, err := streamer.Over(t.Context(), c, streamer.Config{SyncBytes: sync, Accept: func(context.Context, frame.Hello) (streamer.Coder, streamer.Handler, error) {
-				return coder, func(ctx context.Context, x *streamer.Exchange) {
+			s, err := streamer.Over(t.Context(), c, streamer.Config{SyncBytes: sync, Accept: func(context.Context, frame.Hello) (streamer.Admission, error) {
+				return streamer.Admission{Coder: coder, Handler: func(ctx context.Context, x *streamer.Exchange) {
 					body, err := x.Message().ReadAll(1 << 20)
 					assert.NoError(t, err)
 					assert.NoError(t, x.Reply(ctx, streamer.NewMessage(nil, body)))
-				}, nil
+				}}, nil
 			}})
 			require.NoError(t, err)
 			served <- s

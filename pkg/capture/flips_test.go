@@ -204,14 +204,14 @@ func recordStream(t *testing.T, k kind) (out, back []byte, store ctxstore.Store)
 	}
 	coder := [2]*binary.Coder{book[0].Coder(k.options), book[1].Coder(k.options)}
 	responder, initiator := k.stream, k.stream
-	responder.Accept = func(context.Context, frame.Hello) (streamer.Coder, streamer.Handler, error) {
-		return coder[1], func(ctx context.Context, x *streamer.Exchange) {
+	responder.Accept = func(context.Context, frame.Hello) (streamer.Admission, error) {
+		return streamer.Admission{Coder: coder[1], Handler: func(ctx context.Context, x *streamer.Exchange) {
 			body, err := x.Message().ReadAll(1 << 20)
 			assert.NoError(t, err)
 			if !x.OneWay() {
 				assert.NoError(t, x.Reply(ctx, streamer.NewMessage(nil, body)))
 			}
-		}, nil
+		}}, nil
 	}
 	var server *streamer.Stream
 	var met sync.WaitGroup

@@ -131,12 +131,12 @@ func slowly(t *testing.T, messages iter.Seq[pair], every, long time.Duration, sy
 		book := [2]*binary.Book{binary.NewBook(ctxstore.Shapes{Store: s.store}), binary.NewBook(ctxstore.Shapes{Store: memory.New(memory.Config{})})}
 		var answer []byte
 		initiator, responder := syncs, syncs
-		responder.Accept = func(context.Context, frame.Hello) (streamer.Coder, streamer.Handler, error) {
-			return book[1].Coder(binary.Options{}), func(ctx context.Context, x *streamer.Exchange) {
+		responder.Accept = func(context.Context, frame.Hello) (streamer.Admission, error) {
+			return streamer.Admission{Coder: book[1].Coder(binary.Options{}), Handler: func(ctx context.Context, x *streamer.Exchange) {
 				_, err := io.Copy(io.Discard, x.Message().Body)
 				assert.NoError(t, err)
 				assert.NoError(t, x.Reply(ctx, streamer.NewMessage(nil, answer)))
-			}, nil
+			}}, nil
 		}
 		var server *streamer.Stream
 		var met sync.WaitGroup

@@ -2,8 +2,6 @@ package negotiate
 
 import (
 	"context"
-	"crypto/sha256"
-	"crypto/subtle"
 	"errors"
 	"net"
 	"net/url"
@@ -97,15 +95,15 @@ func (r *Responder) serveStream(ctx context.Context, conn net.Conn) {
 	left := func() {}
 	defer func() { left() }()
 	cfg, headers := r.accepting()
-	cfg.Accept = func(ctx context.Context, h streamer.Hello) (streamer.Coder, streamer.Handler, error) {
+	cfg.Accept = func(ctx context.Context, h streamer.Hello) (streamer.Admission, error) {
 		joined, err := r.join(ctx, h, accept.Peer(conn.RemoteAddr().String()))
 		if err != nil {
-			return nil, nil, err
+			return streamer.Admission{}, err
 		}
 		facts, headers.blocks = joined, joined.Headers
 		coder, err := r.cfg.Coders(ctx, CoderSpec{Representation: h.Representation, Limits: r.cfg.Stream.Limits, PeerKnows: facts.PeerShapes, Schema: r.replySchema(ctx, facts)})
 		if err != nil {
-			return nil, nil, err
+			return streamer.Admission{}, err
 		}
 		if r.cfg.OnSession != nil {
 			r.cfg.OnSession(*facts, conn)
@@ -117,11 +115,11 @@ func (r *Responder) serveStream(ctx context.Context, conn net.Conn) {
 			left = leave
 			if err != nil {
 				r.cfg.Log.Warn("sequence not opened", "session", facts.Session.String(), "err", err)
-				return nil, nil, &streamer.Refusal{CloseCode: streamer.CloseInternal, Text: "the sequence could not be opened"}
+				return streamer.Admission{}, &streamer.Refusal{CloseCode: streamer.CloseInternal, Text: "the sequence could not be opened"}
 			}
 			handler = placed(q, handler, r.cfg.Log)
 		}
-		return coder, handler, nil
+		return streamer.Admission{Coder: coder, Handler: handler}, nil
 	}
 	cfg.Acks = func(octets []byte) {
 		if q != nil {
@@ -183,9 +181,8 @@ func (r *Responder) join(ctx context.Context, h streamer.Hello, peer string) (*F
 		r.cfg.Log.Warn("session not read", "session", id.String(), "err", err)
 		return nil, refusedSession()
 	}
-	hash := sha256.Sum256(h.Token)
-	left := c.Expires.Sub(r.cfg.Clock.Now())
-	if c.Session != id || subtle.ConstantTimeCompare(hash[:], c.TokenHash) != 1 || left <= 0 {
+	now := r.cfg.Clock.Now()
+	if !c.admits(id, h.Token, now) {
 		return nil, refusedSession()
 	}
 	if number, _ := representationNumber(c.Representation); number != h.Representation {
@@ -201,7 +198,7 @@ func (r *Responder) join(ctx context.Context, h streamer.Hello, peer string) (*F
 	if err != nil {
 		return nil, err
 	}
-	_, err = r.cfg.Store.Put(ctx, id.URI(), document, ctxstore.PutOptions{IfRevision: ctxstore.If(entry.Revision), TTL: left})
+	_, err = r.cfg.Store.Put(ctx, id.URI(), document, ctxstore.PutOptions{IfRevision: ctxstore.If(entry.Revision), TTL: c.Expires.Sub(now)})
 	switch {
 	case errors.Is(err, &ctxstore.Error{Code: ctxstore.Conflict}):
 		return nil, refusedSession()

@@ -1,6 +1,7 @@
 package negotiate
 
 import (
+	cryptotls "crypto/tls"
 	"log/slog"
 	"net"
 	"net/http"
@@ -13,6 +14,7 @@ import (
 	"github.com/hhfr/hhfr/pkg/soap"
 	"github.com/hhfr/hhfr/pkg/streamer"
 	"github.com/hhfr/hhfr/pkg/streamer/tcp"
+	"github.com/hhfr/hhfr/pkg/streamer/tls"
 	"github.com/hhfr/hhfr/pkg/wsrm"
 )
 
@@ -21,7 +23,8 @@ type Config struct {
 	// HTTPClient carries offers and plain SOAP; nil means [http.DefaultClient]. Offers follow no redirects. Its idle connections
 	// should be given up before servers do: a POST on a connection that the server has closed has an unknown fate.
 	HTTPClient *http.Client
-	// Transports by name ("tcp", "udp", "inproc"); those missing are not offered. nil means tcp. With none in it, all goes as plain SOAP.
+	// Transports by name ("tls", "tcp", "udp", "inproc"); those missing are not offered. nil means tls for https URLs, with the TLS of HTTPClient where its Transport is one of net/http,
+	// and tcp for others. With none in it, all goes as plain SOAP.
 	Transports map[string]streamer.Transport
 	// Store keeps sessions, shapes, and which ends speak plain SOAP; nil means memory, one for all sessions of the dialer.
 	Store ctxstore.Store
@@ -103,8 +106,11 @@ func (c Config) withDefaults() (Config, error) {
 		c.Clock = clock.Real()
 	}
 	c.Store, c.Coders = keepIn(c.Store, c.Coders, c.Clock)
+	if c.HTTPClient == nil {
+		c.HTTPClient = http.DefaultClient
+	}
 	if c.Transports == nil {
-		c.Transports = map[string]streamer.Transport{"tcp": tcp.Transport{}}
+		c.Transports = map[string]streamer.Transport{"tls": tls.New(tlsOf(c.HTTPClient), nil), "tcp": tcp.Transport{}}
 	}
 	if err := checkHeaders(c.Headers); err != nil {
 		return c, &Error{Code: BadConfig, At: -1, Err: err}
@@ -119,9 +125,6 @@ func (c Config) withDefaults() (Config, error) {
 		return c, badConfig("exactly-once needs a store that persists")
 	}
 	c.RequireHHFR = c.RequireHHFR || c.sequenced()
-	if c.HTTPClient == nil {
-		c.HTTPClient = http.DefaultClient
-	}
 	if err := checkRepresentations(&c.Representations); err != nil {
 		return c, err
 	}
@@ -140,6 +143,14 @@ func (c Config) withDefaults() (Config, error) {
 		c.Log = slog.New(slog.DiscardHandler)
 	}
 	return c, nil
+}
+
+// tlsOf is how an HTTP client speaks to https URLs, as far as it tells; nil: by what the system trusts.
+func tlsOf(client *http.Client) *cryptotls.Config {
+	if t, ok := client.Transport.(*http.Transport); ok {
+		return t.TLSClientConfig
+	}
+	return nil
 }
 
 // checkRepresentations replaces nil by all, and refuses names that nobody knows.
@@ -173,7 +184,11 @@ func knownTransport(name string) bool {
 func (c *Config) offerable(secure bool) []string {
 	var uris []string
 	for _, t := range transports {
-		if _, ok := c.Transports[t.name]; ok && (!secure || t.private || c.AllowCleartext) {
+		allowed := !t.httpsOnly
+		if secure {
+			allowed = t.private || c.AllowCleartext
+		}
+		if _, ok := c.Transports[t.name]; ok && allowed {
 			uris = append(uris, TransportURI(t.name))
 		}
 	}

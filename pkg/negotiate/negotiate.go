@@ -43,21 +43,33 @@ var representations = []struct {
 }
 
 // transports lists those that can be negotiated. The first is preferred. private: what travels there is no less private than HTTPS, so a
-// session negotiated over HTTPS may use it without being asked.
+// session negotiated over HTTPS may use it without being asked. httpsOnly: an http URL names nobody whose certificate could be
+// checked. ports: addresses have a port, at the host of the URL or another.
 var transports = []struct {
-	name    string
-	private bool
+	name                      string
+	private, httpsOnly, ports bool
 }{
-	{"tcp", false},
-	{"udp", false},
-	{"inproc", true},
+	{name: "tls", private: true, httpsOnly: true, ports: true},
+	{name: "tcp", ports: true},
+	{name: "udp", ports: true},
+	{name: "inproc", private: true},
 }
 
 // RepresentationURI is the URI-R of a representation: "binary", "xml".
 func RepresentationURI(name string) string { return representationPrefix + name }
 
-// TransportURI is the URI-T of a transport: "tcp", "udp", "inproc".
+// TransportURI is the URI-T of a transport: "tls", "tcp", "udp", "inproc".
 func TransportURI(name string) string { return transportPrefix + name }
+
+// hasPorts reports whether addresses of a transport have a port, at the host of the URL or another.
+func hasPorts(name string) bool {
+	for _, t := range transports {
+		if t.name == name {
+			return t.ports
+		}
+	}
+	return false
+}
 
 func representationNumber(uri string) (number uint64, known bool) {
 	name, _ := strings.CutPrefix(uri, representationPrefix)

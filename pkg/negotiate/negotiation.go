@@ -49,7 +49,7 @@ func (n *negotiation) open(ctx context.Context) error {
 	}
 	if len(offer.Transports) == 0 {
 		if secure && len(cfg.Transports) > 0 {
-			return errors.New("the URL is https, and no stream is encrypted yet")
+			return errors.New("the URL is https, and no transport that may be offered is encrypted")
 		}
 		return errors.New("no transport to offer")
 	}
@@ -329,7 +329,7 @@ func (d *Dialer) keepSchemas(ctx context.Context, a *Answer) error {
 // streamAddr says where to open the stream, and refuses hosts that the URL did not name and nobody allowed: an answer must not send
 // messages, or connections from inside a network, elsewhere.
 func (d *Dialer) streamAddr(transport, address string, u *url.URL) (string, error) {
-	if transport != "tcp" && transport != "udp" {
+	if !hasPorts(transport) {
 		return address, nil
 	}
 	host, port, err := net.SplitHostPort(address)

@@ -34,21 +34,21 @@ func (r *Responder) ServeConn(ctx context.Context, conn net.Conn, open func(Fact
 	var facts *Facts
 	var opened Opened
 	cfg, headers := r.accepting()
-	cfg.Accept = func(ctx context.Context, h streamer.Hello) (streamer.Coder, streamer.Handler, error) {
+	cfg.Accept = func(ctx context.Context, h streamer.Hello) (streamer.Admission, error) {
 		joined, err := r.join(ctx, h, accept.Peer(conn.RemoteAddr().String()))
 		if err != nil {
-			return nil, nil, err
+			return streamer.Admission{}, err
 		}
 		facts, headers.blocks = joined, joined.Headers
 		coder, err := r.cfg.Coders(ctx, CoderSpec{Representation: h.Representation, Limits: r.cfg.Stream.Limits, PeerKnows: facts.PeerShapes})
 		if err != nil {
-			return nil, nil, err
+			return streamer.Admission{}, err
 		}
 		if r.cfg.OnSession != nil {
 			r.cfg.OnSession(*facts, conn)
 		}
 		opened = open(*facts)
-		return coder, opened.Handler, nil
+		return streamer.Admission{Coder: coder, Handler: opened.Handler}, nil
 	}
 	stream, err := streamer.Over(running, conn, cfg)
 	if facts != nil {

@@ -26,9 +26,12 @@ type ResponderConfig struct {
 	Store ctxstore.Store
 	// Coders makes the coders of streams; nil means those of a book over Store (see [BookCoders]). Their shapes lie in Store.
 	Coders Coders
-	// Addresses says where streams are accepted, by the name of the transport: for tcp and udp ":PORT", or "HOST:PORT" to advertise another host
+	// Addresses says where streams are accepted, by the name of the transport: for tls, tcp and udp ":PORT", or "HOST:PORT" to advertise another host
 	// than that of the URLs, for inproc a name. A transport without an address is not agreed to.
 	Addresses map[string]string
+	// Admit, if given, says who may have a session, by the request of an offer. Others are refused, with the error as the reason,
+	// and go on in plain SOAP. See [AdmitCertificate] and [AdmitBearer]. nil: everybody.
+	Admit func(*http.Request) error
 	// Representations accepted, by name; nil means all.
 	Representations []string
 	// Serve serves an exchange of a stream, in a goroutine of its own. path is that of its head's request target, or of the negotiated URL,
@@ -144,6 +147,9 @@ var errBusy = refusedItems{{"Session", "too many sessions"}}
 
 // answer selects of an offer made by a request, and keeps the session. Its error is refusedItems where it may be told.
 func (r *Responder) answer(ctx context.Context, req *http.Request, o *Offer) (*Answer, error) {
+	if err := r.admit(req); err != nil {
+		return nil, err
+	}
 	path := req.URL.EscapedPath()
 	a := &Answer{Session: newSessionID(), Lifetime: min(cmpDefault(o.Lifetime, DefaultLifetime), r.cfg.MaxLifetime), RequestHead: defaultRequestFields, ReplyHead: defaultReplyFields, Ignored: o.Ignored}
 	rand.Read(a.Token[:])

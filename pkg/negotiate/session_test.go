@@ -361,7 +361,7 @@ func TestPrivacyOfHTTPS(t *testing.T) {
 	cfg.HTTPClient = tls.Client()
 	session := dial(t, tls.URL, cfg)
 	assert.False(t, session.Agreed().HHFR)
-	assert.Contains(t, session.Agreed().Why, "no stream is encrypted yet")
+	assert.Contains(t, session.Agreed().Why, "no transport that may be offered is encrypted")
 	cfg.AllowCleartext = true
 	assert.True(t, dial(t, tls.URL, cfg).Agreed().HHFR)
 }

@@ -36,8 +36,8 @@ func TestCancelsThatNobodyReadsAreBounded(t *testing.T) {
 		}
 	}()
 	s, err := streamer.Over(context.Background(), there, streamer.Config{Limits: streamer.Limits{MaxExchanges: 1},
-		Accept: func(context.Context, frame.Hello) (streamer.Coder, streamer.Handler, error) {
-			return newRawCoder(), nil, nil
+		Accept: func(context.Context, frame.Hello) (streamer.Admission, error) {
+			return streamer.Admission{Coder: newRawCoder()}, nil
 		}})
 	require.NoError(t, err)
 	<-s.Done()

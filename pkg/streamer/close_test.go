@@ -106,8 +106,8 @@ func TestPeerThatDoesNotReadDoesNotHoldUpTheEnd(t *testing.T) {
 func TestHelloThatDoesNotCome(t *testing.T) {
 	coder := newRawCoder()
 	initiator := streamer.Config{Initiator: true, Token: make([]byte, 16), Representation: 1, Coder: coder}
-	responder := streamer.Config{Accept: func(context.Context, streamer.Hello) (streamer.Coder, streamer.Handler, error) {
-		return coder, nil, nil
+	responder := streamer.Config{Accept: func(context.Context, streamer.Hello) (streamer.Admission, error) {
+		return streamer.Admission{Coder: coder}, nil
 	}}
 	for _, cfg := range []streamer.Config{initiator, responder} {
 		synctest.Test(t, func(t *testing.T) {
@@ -128,14 +128,14 @@ func TestHelloThatDoesNotCome(t *testing.T) {
 }
 
 func TestHelloRefused(t *testing.T) {
-	accept := func(_ context.Context, h streamer.Hello) (streamer.Coder, streamer.Handler, error) {
+	accept := func(_ context.Context, h streamer.Hello) (streamer.Admission, error) {
 		switch h.Token[0] {
 		case 1:
-			return nil, nil, &streamer.Refusal{CloseCode: streamer.CloseUnknownSession, Text: "no such session"}
+			return streamer.Admission{}, &streamer.Refusal{CloseCode: streamer.CloseUnknownSession, Text: "no such session"}
 		case 2:
-			return nil, nil, errors.New("secret cause")
+			return streamer.Admission{}, errors.New("secret cause")
 		}
-		return newRawCoder(), nil, nil
+		return streamer.Admission{Coder: newRawCoder()}, nil
 	}
 	scheme2 := append([]byte("\x01HHFR/1\n\x02"), 2, 0)
 	stages := handHello
@@ -195,7 +195,7 @@ func TestHelloRefused(t *testing.T) {
 func TestInitiatorSeesWhyItIsRefused(t *testing.T) {
 	here, there := inproc.Pipe(0)
 	hello := handHello
-	hello.Responder, hello.Token = true, nil
+	hello.Responder, hello.Token, hello.Representation = true, nil, 0
 	_, err := there.Write(frame.Close{Code: frame.CloseUnknownSession, Text: "gone"}.AppendTo(hello.AppendTo(nil)))
 	require.NoError(t, err)
 	_, err = streamer.Over(t.Context(), here, streamer.Config{Initiator: true, Session: session, Token: make([]byte, 16), Representation: 1, Coder: newRawCoder()})
@@ -204,6 +204,7 @@ func TestInitiatorSeesWhyItIsRefused(t *testing.T) {
 	assert.Equal(t, streamer.UnknownSession, e.Code)
 	assert.True(t, e.Remote)
 
+	hello.Representation = 1
 	for name, change := range map[string]func(*frame.Hello){
 		"session":        func(h *frame.Hello) { h.Session[0]++ },
 		"representation": func(h *frame.Hello) { h.Representation++ },
@@ -219,7 +220,44 @@ func TestInitiatorSeesWhyItIsRefused(t *testing.T) {
 	}
 }
 
+// A responder says in its hello that it does not take the session, and then why: whatever the reason is, it has
+// processed nothing.
 func TestLateRefusalMeansNothingWasProcessed(t *testing.T) {
+	for _, code := range []frame.CloseCode{frame.CloseUnknownSession, frame.CloseLimits, frame.CloseInternal, frame.CloseUnsupported} {
+		here, there := inproc.Pipe(0)
+		s, err := streamer.Over(t.Context(), here, streamer.Config{Initiator: true, Session: session, Token: make([]byte, 16),
+			Representation: 1, Coder: newRawCoder(), Early: &frame.EarlyLimits})
+		require.NoError(t, err)
+		posted, errs := post(t, s, "one-way"), make(chan error, 1)
+		go func() {
+			_, err := s.Lane(0).Call(t.Context(), streamer.NewMessage(nil, nil))
+			errs <- err
+		}()
+		var sent []byte
+		for { // hello, and a request
+			b := make([]byte, 4096)
+			n, err := there.Read(b)
+			require.NoError(t, err)
+			sent = append(sent, b[:n]...)
+			if _, n, _ = frame.Parse(sent, 0, 0); n > 0 && len(sent) > n {
+				break
+			}
+		}
+		hello := handHello
+		hello.Responder, hello.Token, hello.Representation = true, nil, 0
+		_, err = there.Write(frame.Close{Code: code}.AppendTo(hello.AppendTo(nil)))
+		require.NoError(t, err)
+		err = <-errs
+		assert.ErrorIs(t, err, &streamer.Error{Code: streamer.Unsent}, code.String())
+		assert.ErrorIs(t, err, &streamer.Error{Code: 32 + streamer.Code(code)}, code.String())
+		<-s.Done()
+		assert.ErrorIs(t, posted.Err(), &streamer.Error{Code: streamer.Unsent}, code.String())
+		require.NoError(t, there.Close())
+	}
+}
+
+// Without that, a stream that breaks has an unknown part of the messages processed.
+func TestBreakingRightAfterHelloLeavesFatesUnknown(t *testing.T) {
 	h := meetInitiator(t, 10000, streamer.Config{}, newRawCoder(), handHello.Limits)
 	errs := make(chan error, 1)
 	go func() {
@@ -227,10 +265,8 @@ func TestLateRefusalMeansNothingWasProcessed(t *testing.T) {
 		errs <- err
 	}()
 	until[frame.Data](h)
-	h.write(frame.Close{Code: frame.CloseUnknownSession})
-	err := <-errs
-	assert.ErrorIs(t, err, &streamer.Error{Code: streamer.Unsent})
-	assert.ErrorIs(t, err, &streamer.Error{Code: streamer.UnknownSession})
+	h.write(frame.Close{Code: frame.CloseInternal})
+	assert.ErrorIs(t, <-errs, &streamer.Error{Code: streamer.FateUnknown})
 }
 
 func TestConfigIsChecked(t *testing.T) {

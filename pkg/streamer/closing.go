@@ -69,6 +69,9 @@ func (s *Stream) drain() {
 // fail ends the stream at once: who waits is told, the connection is given a moment to carry the reason,
 // and reader and writer end. Of several reasons the first counts.
 func (s *Stream) fail(e *Error) {
+	if s.refused.Load() {
+		e.unprocessed = true
+	}
 	var farewell *frame.Close
 	if !e.Remote && e.Code != Closed {
 		farewell = &frame.Close{Code: frame.CloseInternal, Text: e.Error()}
@@ -152,6 +155,7 @@ func (s *Stream) wrote() {
 // finish is called when reader and writer have ended.
 func (s *Stream) finish() {
 	_ = s.conn.Close()
+	s.awaited.Stop()
 	s.ending.mu.Lock()
 	if s.ending.linger != nil {
 		s.ending.linger.Stop()

@@ -260,8 +260,8 @@ func connectOver(t testing.TB, p pairing, here, there net.Conn) *pair {
 		p.coderb = newRawCoder()
 	}
 	p.a.Initiator, p.a.Session, p.a.Token, p.a.Representation, p.a.Coder, p.a.Handler = true, session, make([]byte, 16), 1, p.codera, p.handlera
-	p.b.Accept = func(_ context.Context, h frame.Hello) (streamer.Coder, streamer.Handler, error) {
-		return p.coderb, p.handlerb, nil
+	p.b.Accept = func(_ context.Context, h frame.Hello) (streamer.Admission, error) {
+		return streamer.Admission{Coder: p.coderb, Handler: p.handlerb}, nil
 	}
 	accepted := make(chan *streamer.Stream, 1)
 	go func() {

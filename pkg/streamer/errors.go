@@ -71,6 +71,8 @@ type Error struct {
 	At     int64
 	Remote bool
 	Err    error
+
+	unprocessed bool // the peer did not take the session
 }
 
 func (e *Error) Error() string {
@@ -99,7 +101,7 @@ func (e *Error) took(code Code) *Error {
 	if e == nil {
 		return &Error{Code: code, Err: &Error{Code: Closed}}
 	}
-	if e.Remote && (e.Code == UnknownSession || e.Code == Unsupported) {
+	if e.unprocessed {
 		code = Unsent
 	}
 	return &Error{Code: code, Err: e}

@@ -18,8 +18,8 @@ func Example() {
 			_ = x.Reply(ctx, streamer.NewMessage(nil, []byte("pong")))
 		}
 		s, err := streamer.Over(ctx, there, streamer.Config{
-			Accept: func(context.Context, streamer.Hello) (streamer.Coder, streamer.Handler, error) {
-				return newRawCoder(), serve, nil
+			Accept: func(context.Context, streamer.Hello) (streamer.Admission, error) {
+				return streamer.Admission{Coder: newRawCoder(), Handler: serve}, nil
 			},
 		})
 		if err == nil {

@@ -21,6 +21,7 @@ type Exchange struct {
 	in      *inbound
 	oneway  bool
 	place   Place
+	first   Handler // of the request that upgraded the connection
 	message Message
 	ctx     context.Context
 	cancel  context.CancelFunc
@@ -144,7 +145,9 @@ func (e *exchanges) startLocked(x *Exchange) {
 // serve runs the handler of x. It gives the exchange that waits for a handler longest, or nil.
 func (x *Exchange) serve() *Exchange {
 	if x.bind() {
-		if head, err := x.in.readHead(); err == nil {
+		if x.first != nil {
+			x.first(x.ctx, x)
+		} else if head, err := x.in.readHead(); err == nil {
 			x.message = Message{Head: head, Body: x.s.incoming(&body{in: x.in}), Place: x.place}
 			x.s.handler(x.ctx, x)
 		}

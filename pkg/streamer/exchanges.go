@@ -31,9 +31,9 @@ type exchanges struct {
 	readAll     bool                 // the peer said "done" behind ours: it has read all that was sent
 }
 
-func (e *exchanges) init(s *Stream) {
+func (e *exchanges) init(s *Stream, peer frame.Limits) {
 	e.s = s
-	e.slots.max = int64(min(s.peer.Limits.MaxExchanges, maxFlight))
+	e.slots.max = inFlight(peer)
 	e.lanes, e.calls, e.served = map[uint64]*Lane{}, map[frame.Key]*call{}, map[frame.Key]*Exchange{}
 }
 

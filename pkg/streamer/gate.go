@@ -19,6 +19,21 @@ type gate struct {
 	line []*ticket
 }
 
+// widen sets the bound anew.
+func (g *gate) widen(most int64) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.max = most
+	g.admit()
+}
+
+// isShut reports whether it lets nobody in.
+func (g *gate) isShut() bool {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	return g.max == 0
+}
+
 // enter takes n units; a ticket is returned if it must be waited for, and must be waited for or left.
 func (g *gate) enter(n int64) *ticket {
 	g.mu.Lock()

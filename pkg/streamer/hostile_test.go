@@ -133,11 +133,11 @@ func receiveOver(t testing.TB, b []byte, here, there net.Conn) error {
 	require.NoError(t, here.(interface{ CloseWrite() error }).CloseWrite())
 	limits := streamer.Limits{MaxFragment: 512, MaxExchanges: 4, MaxShapes: 4, MaxShapeBytes: 1000, Window: 32 << 10, MaxQueued: 4096, MaxHeld: 1024, MaxMessage: 10000}
 	s, err := streamer.Over(context.Background(), there, streamer.Config{Limits: limits,
-		Accept: func(context.Context, frame.Hello) (streamer.Coder, streamer.Handler, error) {
-			return newRawCoder(), func(ctx context.Context, x *streamer.Exchange) {
+		Accept: func(context.Context, frame.Hello) (streamer.Admission, error) {
+			return streamer.Admission{Coder: newRawCoder(), Handler: func(ctx context.Context, x *streamer.Exchange) {
 				_, _ = io.Copy(io.Discard, x.Message().Body)
 				_ = x.Reply(ctx, streamer.NewMessage(nil, []byte("reply")))
-			}, nil
+			}}, nil
 		}})
 	if err != nil {
 		return err

@@ -197,7 +197,7 @@ func (l *Lane) admit(ctx context.Context, out *outbound) error {
 	s := l.s
 	e := &s.exchanges
 	out.s, out.message.Lane = s, l.number
-	if e.slots.max == 0 {
+	if e.slots.isShut() {
 		return &Error{Code: Busy, Remote: true, Err: fmt.Errorf("takes no exchanges")}
 	}
 	if t := e.slots.enter(1); t != nil {

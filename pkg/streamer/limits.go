@@ -90,6 +90,20 @@ func (l Limits) withDefaults() (Limits, error) {
 	return l, nil
 }
 
+// atLeast raises limits to what was promised.
+func (l Limits) atLeast(p *frame.Limits) Limits {
+	raise(&l.MaxFragment, p.MaxFragment)
+	raise(&l.MaxMessage, p.MaxMessage)
+	raise(&l.MaxShapes, p.MaxShapes)
+	raise(&l.MaxShapeBytes, p.MaxShapeBytes)
+	raise(&l.MaxExchanges, p.MaxExchanges)
+	raise(&l.Window, p.Window)
+	raise(&l.MaxHeld, p.MaxHeld)
+	return l
+}
+
+func raise[T int | int64](v *T, least uint64) { *v = max(*v, T(min(least, 1<<62))) }
+
 func orDefault[T int | int64 | time.Duration](v, standard T) T {
 	if v == 0 {
 		return standard

@@ -84,8 +84,8 @@ func meetByHand(t testing.TB, cfg streamer.Config, coder streamer.Coder, handler
 	t.Helper()
 	here, there := inproc.Pipe(8 << 20)
 	h := &byHand{t: t, conn: here}
-	cfg.Accept = func(context.Context, frame.Hello) (streamer.Coder, streamer.Handler, error) {
-		return coder, handler, nil
+	cfg.Accept = func(context.Context, frame.Hello) (streamer.Admission, error) {
+		return streamer.Admission{Coder: coder, Handler: handler}, nil
 	}
 	hello := handHello
 	if cfg.Outgoing != nil {

@@ -43,7 +43,6 @@ func TestPostedOnAStreamThatEndsOtherwise(t *testing.T) {
 		"connection lost":        {func(h *byHand) { _ = h.conn.Close() }, streamer.FateUnknown},
 		"other end breaks":       {func(h *byHand) { h.write(frame.Close{Code: frame.CloseGoingAway}) }, streamer.FateUnknown},
 		"other end closes first": {func(h *byHand) { h.write(frame.Close{}) }, streamer.FateUnknown},
-		"session never taken":    {func(h *byHand) { h.write(frame.Close{Code: frame.CloseUnknownSession}) }, streamer.Unsent},
 	} {
 		t.Run(name, func(t *testing.T) {
 			h := meetByHand(t, streamer.Config{}, newRawCoder(), echo)

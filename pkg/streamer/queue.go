@@ -32,8 +32,10 @@ type queue struct {
 }
 
 // control is what goes before all messages: that the shape of a number of the peer's is lacking here, a
-// cancel, that a message of ours is given up, or that what follows on a lane builds on nothing before.
+// cancel, that a message of ours is given up, or that what follows on a lane builds on nothing before. The
+// peer's limits are for the writer alone.
 type control struct {
+	limits  *frame.Limits
 	ask     uint64
 	cancel  frame.Cancel
 	drop    *outbound
@@ -56,6 +58,22 @@ func newQueue(cfg *Config, peer frame.Limits) *queue {
 		gate: gate{max: cfg.QueueBytes}, window: bounded(max(peer.Window, frame.MinWindow)), maxControl: controlSlack + 4*cfg.Limits.MaxExchanges,
 		wake: make(chan struct{}, 1), over: make(chan struct{}), live: map[*outbound]struct{}{}, begun: map[frame.Key]*outbound{},
 	}
+}
+
+// meet takes the limits of the peer, once its hello is there. Messages that have begun have the credit that
+// the hello gives them.
+func (q *queue) meet(peer frame.Limits) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	before := q.window
+	q.window = bounded(max(peer.Window, frame.MinWindow))
+	if more := q.window - before; more > 0 {
+		for out := range q.live {
+			q.creditLocked(out, more)
+		}
+	}
+	q.control.push(control{limits: &peer})
+	q.wakeWriter()
 }
 
 // wakeWriter may be called at any time.

@@ -30,7 +30,7 @@ func newReader(s *Stream, in *input) *reader {
 		MaxFragment:    own.MaxFragment,
 		MaxShapes:      max(own.MaxShapes, int(frame.EarlyLimits.MaxShapes)),
 		MaxShapeOctets: max(own.MaxShapeBytes, int64(frame.EarlyLimits.MaxShapeBytes)),
-		MaxOpen:        2*(own.MaxExchanges+int(s.exchanges.slots.max)) + 64,
+		MaxOpen:        2*(own.MaxExchanges+s.mayBegin()) + 64,
 		MaxHeld:        own.MaxHeld,
 	})}
 }
@@ -188,7 +188,9 @@ func (r *reader) event(at int64, ev *wire.Event) error {
 		}
 	case wire.Closed:
 		return r.close(at, ev)
-	case wire.Met, wire.Lost: // the hello was judged before; nothing is lost of what is read without gaps
+	case wire.Met:
+		return s.late(&ev.Hello)
+	case wire.Lost: // nothing is, of what is read without gaps
 	}
 	return nil
 }

@@ -59,9 +59,9 @@ func (w *Writer) begin(ctx context.Context, out *outbound, head []byte, length i
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.ctx, w.out, w.form = ctx, out, nil
-	w.left, w.short = bounded(s.peer.Limits.MaxMessage)-int64(len(head)), length >= 0 && length <= shortBody
+	w.left, w.short = bounded(s.peer.Load().Limits.MaxMessage)-int64(len(head)), length >= 0 && length <= shortBody
 	w.holds, w.begun, w.told, w.dirty, w.put, w.err, w.closed = false, false, 0, time.Time{}, nil, nil, false
-	w.split = s.coder.Split(out.message.Lane, int(s.peer.Limits.MaxFragment)-wire.SegmentRoom, w.emitting)
+	w.split = s.coder.Split(out.message.Lane, int(s.peer.Load().Limits.MaxFragment)-wire.SegmentRoom, w.emitting)
 	if s.inForm {
 		w.form = s.cfg.Outgoing(splitting{w})
 	}
@@ -91,7 +91,7 @@ func (w splitting) Write(p []byte) (int, error) {
 // emit queues the segments of the message. It copies them.
 func (w *Writer) emit(head bool, p wire.Part) error {
 	p.Content = bytes.Clone(p.Content)
-	most := int(w.out.s.peer.Limits.MaxFragment) - wire.SegmentRoom
+	most := int(w.out.s.peer.Load().Limits.MaxFragment) - wire.SegmentRoom
 	switch {
 	case head:
 		if err := w.release(); err != nil {

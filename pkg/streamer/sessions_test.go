@@ -119,8 +119,8 @@ func runSessionUntil(t *testing.T, seed uint64, material [][]byte, finish func(a
 	buffer := 1 << (8 + rnd.IntN(9))
 	here, there := inproc.Pipe(buffer)
 	a.cfg.Initiator, a.cfg.Session, a.cfg.Token, a.cfg.Representation, a.cfg.Coder, a.cfg.Handler = true, session, make([]byte, 16), 1, coders[0], a.serve
-	b.cfg.Accept = func(context.Context, frame.Hello) (streamer.Coder, streamer.Handler, error) {
-		return coders[1], b.serve, nil
+	b.cfg.Accept = func(context.Context, frame.Hello) (streamer.Admission, error) {
+		return streamer.Admission{Coder: coders[1], Handler: b.serve}, nil
 	}
 	var met sync.WaitGroup
 	met.Go(func() { b.stream, _ = streamer.Over(context.Background(), there, b.cfg) })

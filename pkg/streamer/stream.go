@@ -16,6 +16,7 @@ import (
 	"io"
 	"net"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/hhfr/hhfr/pkg/streamer/frame"
@@ -25,15 +26,22 @@ import (
 type Config struct {
 	// Initiator is the end that opened the connection.
 	Initiator bool
-	// Session and Token are what the initiator's hello says; Token has 16 octets.
+	// Session and Token are what the initiator's hello says. Token has 16 bytes; with none, the hello is a
+	// first contact with the service at Target, a URL.
 	Session [16]byte
 	Token   []byte
+	Target  string
+	// Early, if given, are limits that the responder keeps to, before its hello tells what they are:
+	// [frame.EarlyLimits], or those that its last hello in this session stated. Over then waits for no hello,
+	// and what is sent leaves in one flight with ours; a peer that does not take the session ends the stream,
+	// with all messages Unsent.
+	Early *frame.Limits
 	// Representation is 1 binary or 2 xml (docs/wire-format.md, section 3). A responder takes 0 for whatever Accept agrees to.
 	Representation uint64
 	// Coder is the initiator's.
 	Coder Coder
-	// Accept is the responder's: it judges the hello of the initiator, and yields coder and handler for it. A *[Refusal] is told to the initiator. ctx is that of Over.
-	Accept func(ctx context.Context, h frame.Hello) (Coder, Handler, error)
+	// Accept is the responder's: it judges the hello of the initiator. A *[Refusal] is told to the initiator. ctx is that of Over.
+	Accept func(ctx context.Context, h frame.Hello) (Admission, error)
 	// Handler serves what the other end begins; the responder's comes from Accept. nil: such messages are cancelled as unserved.
 	Handler Handler
 	// Limits are what this end takes.
@@ -76,8 +84,8 @@ func (c Config) withDefaults() (Config, error) {
 	case err != nil:
 	case c.Initiator && c.Coder == nil:
 		err = errors.New("initiator without a coder")
-	case c.Initiator && len(c.Token) != frame.TokenLen:
-		err = fmt.Errorf("token of %d octets", len(c.Token))
+	case len(c.Token) != 0 && (len(c.Token) != frame.TokenLen || c.Target != ""), len(c.Target) > frame.MaxTarget:
+		err = fmt.Errorf("token of %d bytes, target of %d", len(c.Token), len(c.Target))
 	case c.Initiator && c.Representation == 0:
 		err = errors.New("initiator without a representation")
 	case !c.Initiator && c.Accept == nil:
@@ -96,8 +104,11 @@ func (c Config) withDefaults() (Config, error) {
 type Stream struct {
 	conn    net.Conn
 	cfg     Config
-	hello   frame.Hello // ours
-	peer    frame.Hello
+	hello   frame.Hello                 // ours
+	peer    atomic.Pointer[frame.Hello] // what is known of it, until it is met
+	met     chan struct{}               // closed when the peer's hello is there
+	awaited *time.Timer                 // ends a stream whose peer's does not come
+	refused atomic.Bool                 // it does not take the session
 	coder   Coder
 	handler Handler
 	inForm  bool // bodies travel in the form that Config.Outgoing gives them
@@ -119,27 +130,43 @@ type Stream struct {
 // Errors are *[Error]; with Remote, the code says why the peer refused (a refusal that comes late ends
 // the stream instead).
 func Over(ctx context.Context, conn net.Conn, cfg Config) (*Stream, error) {
+	if cfg.Initiator && len(cfg.Token) == 0 && cfg.Target == "" {
+		_ = conn.Close()
+		return nil, &Error{Code: BadConfig, Err: errors.New("neither token nor target")}
+	}
+	s, err := newStream(conn, cfg)
+	if err != nil {
+		return nil, err
+	}
+	in, err := s.meet(ctx, s.introduce)
+	if err != nil {
+		_ = conn.Close()
+		return nil, err
+	}
+	s.start(ctx, in, func() {})
+	return s, nil
+}
+
+// newStream checks the configuration; it closes conn if that does not hold together.
+func newStream(conn net.Conn, cfg Config) (*Stream, error) {
 	cfg, err := cfg.withDefaults()
 	if err != nil {
 		_ = conn.Close()
 		return nil, err
 	}
-	s := &Stream{conn: conn, cfg: cfg, coder: cfg.Coder, handler: cfg.Handler}
-	in, err := s.meet(ctx)
-	if err != nil {
-		_ = conn.Close()
-		return nil, err
-	}
-	s.start(ctx, in)
-	return s, nil
+	return &Stream{conn: conn, cfg: cfg, coder: cfg.Coder, handler: cfg.Handler, met: make(chan struct{})}, nil
 }
 
-func (s *Stream) start(ctx context.Context, in *input) {
+// start has reader and writer run, once ready has seen to the exchanges that there are already.
+func (s *Stream) start(ctx context.Context, in *input, ready func()) {
 	s.ctx, s.cancel = context.WithCancel(context.WithoutCancel(ctx))
 	s.done, s.mute = make(chan struct{}), make(chan struct{})
-	s.queue = newQueue(&s.cfg, s.peer.Limits)
-	s.exchanges.init(s)
-	r, w := newReader(s, in), newWriter(s)
+	limits := s.peer.Load().Limits
+	s.queue = newQueue(&s.cfg, limits)
+	s.exchanges.init(s, limits)
+	r, w := newReader(s, in), newWriter(s, limits)
+	s.awaited = time.AfterFunc(s.cfg.HelloTimeout, s.unmet)
+	ready()
 	var ends sync.WaitGroup
 	ends.Go(r.run)
 	ends.Go(w.run)
@@ -151,8 +178,23 @@ func (s *Stream) start(ctx context.Context, in *input) {
 
 func bounded(v uint64) int64 { return int64(min(v, 1<<62)) }
 
-// Hello is the hello of the peer.
-func (s *Stream) Hello() frame.Hello { return s.peer }
+// unmet ends a stream whose peer's hello has not come in time.
+func (s *Stream) unmet() {
+	select {
+	case <-s.met:
+	default:
+		s.fail(&Error{Code: Closed, Err: fmt.Errorf("no hello of the peer within %v", s.cfg.HelloTimeout)})
+	}
+}
+
+// Met is closed when the hello of the peer is there; maybe never, if the stream is over before.
+func (s *Stream) Met() <-chan struct{} { return s.met }
+
+// Hello is the hello of the peer, or, until [Stream.Met] is closed, what is known without it.
+func (s *Stream) Hello() frame.Hello { return *s.peer.Load() }
+
+// Session is the session of the stream.
+func (s *Stream) Session() [16]byte { return s.hello.Session }
 
 // Lane is the lane of a number; the same for the same number. A lane costs nothing on the wire until it
 // is used.

@@ -2,6 +2,7 @@ package streamer_test
 
 import (
 	"context"
+	cryptotls "crypto/tls"
 	"errors"
 	"io"
 	"net"
@@ -12,20 +13,29 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/hhfr/hhfr/internal/shared"
 	"github.com/hhfr/hhfr/pkg/streamer"
 	"github.com/hhfr/hhfr/pkg/streamer/inproc"
 	"github.com/hhfr/hhfr/pkg/streamer/tcp"
+	"github.com/hhfr/hhfr/pkg/streamer/tls"
 	"github.com/hhfr/hhfr/pkg/streamer/udp"
 )
 
 // transports are all there are, with an address each to listen at.
 var transports = map[string]struct {
-	make   func() streamer.Transport
+	make   func(t *testing.T) streamer.Transport
 	listen string
 }{
-	"tcp":    {func() streamer.Transport { return tcp.Transport{} }, "127.0.0.1:0"},
-	"udp":    {func() streamer.Transport { return udp.Transport{} }, "127.0.0.1:0"},
-	"inproc": {func() streamer.Transport { return &inproc.Transport{Buffer: 1000} }, "here:0"},
+	"tcp":    {func(*testing.T) streamer.Transport { return tcp.Transport{} }, "127.0.0.1:0"},
+	"tls":    {secure, "127.0.0.1:0"},
+	"udp":    {func(*testing.T) streamer.Transport { return udp.Transport{} }, "127.0.0.1:0"},
+	"inproc": {func(*testing.T) streamer.Transport { return &inproc.Transport{Buffer: 1000} }, "here:0"},
+}
+
+// secure is TLS between ends that trust each other.
+func secure(t *testing.T) streamer.Transport {
+	a := shared.NewAuthority(t)
+	return tls.New(&cryptotls.Config{Certificates: []cryptotls.Certificate{a.Issue(time.Hour, "127.0.0.1")}, RootCAs: a.Pool()}, nil)
 }
 
 // join is a connection between a dialler and a listener.
@@ -55,7 +65,7 @@ func TestTransports(t *testing.T) {
 	for name, tr := range transports {
 		t.Run(name, func(t *testing.T) {
 			t.Run("carries a stream", func(t *testing.T) {
-				here, there := join(t, tr.make(), tr.listen)
+				here, there := join(t, tr.make(t), tr.listen)
 				p := connectOver(t, pairing{handlerb: echo}, here, there)
 				r, err := p.a.Lane(0).Call(t.Context(), streamer.NewMessage(nil, make([]byte, 100000)))
 				require.NoError(t, err)
@@ -64,7 +74,7 @@ func TestTransports(t *testing.T) {
 				require.NoError(t, p.b.Close())
 			})
 			t.Run("ends half", func(t *testing.T) {
-				a, b := join(t, tr.make(), tr.listen)
+				a, b := join(t, tr.make(t), tr.listen)
 				_, err := a.Write([]byte("first"))
 				require.NoError(t, err)
 				require.NoError(t, a.(interface{ CloseWrite() error }).CloseWrite())
@@ -79,7 +89,7 @@ func TestTransports(t *testing.T) {
 				assert.Equal(t, "back", string(got))
 			})
 			t.Run("has deadlines", func(t *testing.T) {
-				a, b := join(t, tr.make(), tr.listen)
+				a, b := join(t, tr.make(t), tr.listen)
 				require.NoError(t, a.SetReadDeadline(time.Now().Add(time.Millisecond)))
 				_, err := a.Read(make([]byte, 1))
 				assert.ErrorIs(t, err, os.ErrDeadlineExceeded)
@@ -93,7 +103,7 @@ func TestTransports(t *testing.T) {
 				assert.ErrorIs(t, err, os.ErrDeadlineExceeded)
 			})
 			t.Run("a deadline ends what waits", func(t *testing.T) {
-				a, _ := join(t, tr.make(), tr.listen)
+				a, _ := join(t, tr.make(t), tr.listen)
 				errs := make(chan error, 1)
 				go func() {
 					_, err := a.Read(make([]byte, 1))
@@ -103,7 +113,7 @@ func TestTransports(t *testing.T) {
 				assert.ErrorIs(t, <-errs, os.ErrDeadlineExceeded)
 			})
 			t.Run("close ends what waits", func(t *testing.T) {
-				a, _ := join(t, tr.make(), tr.listen)
+				a, _ := join(t, tr.make(t), tr.listen)
 				errs := make(chan error, 1)
 				go func() {
 					_, err := a.Read(make([]byte, 1))
@@ -113,7 +123,7 @@ func TestTransports(t *testing.T) {
 				assert.Error(t, <-errs)
 			})
 			t.Run("nobody listens", func(t *testing.T) {
-				tr := tr.make()
+				tr := tr.make(t)
 				l, err := tr.Listen(t.Context(), addrOf(t, tr))
 				require.NoError(t, err)
 				_, err = tr.Listen(t.Context(), l.Addr().String())
@@ -126,7 +136,7 @@ func TestTransports(t *testing.T) {
 				assert.Error(t, err)
 			})
 			t.Run("context ends the dialling", func(t *testing.T) {
-				tr := tr.make()
+				tr := tr.make(t)
 				l, err := tr.Listen(t.Context(), addrOf(t, tr))
 				require.NoError(t, err)
 				defer func() { _ = l.Close() }()
@@ -142,7 +152,8 @@ func TestTransports(t *testing.T) {
 // addrOf is an address the transport takes a free one for.
 func addrOf(t *testing.T, tr streamer.Transport) string {
 	t.Helper()
-	if _, ok := tr.(tcp.Transport); ok {
+	switch tr.(type) {
+	case tcp.Transport, *tls.Transport:
 		return "127.0.0.1:0"
 	}
 	return ":0"

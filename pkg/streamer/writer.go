@@ -34,10 +34,10 @@ type begun struct {
 	at  int
 }
 
-func newWriter(s *Stream) *writer {
+func newWriter(s *Stream, peer frame.Limits) *writer {
 	now := time.Now()
 	return &writer{s: s, now: now, jobs: map[*wire.Transfer]*transfer{}, behind: map[uint64]*transfer{},
-		enc: wire.NewEncoder(wire.EncoderConfig{Origin: s.hello.Origin(), Word: s.hello.Word, Peer: s.coder, Compression: s.coder.Compression(), Limits: s.peer.Limits,
+		enc: wire.NewEncoder(wire.EncoderConfig{Origin: s.hello.Origin(), Word: s.hello.Word, Peer: s.coder, Compression: s.coder.Compression(), Limits: peer,
 			SyncBytes: s.cfg.SyncBytes, SyncMessages: s.cfg.SyncMessages, SyncInterval: s.cfg.SyncInterval}, len(s.hello.AppendTo(nil)), now)}
 }
 
@@ -156,6 +156,9 @@ func (w *writer) control(c *control) {
 	case c.ask > 0:
 		w.enc.Ask(c.ask)
 		w.note(nil, false, false)
+		return
+	case c.limits != nil:
+		w.enc.Limit(*c.limits)
 		return
 	case c.restart != nil:
 		w.enc.Restart(c.restart.number)

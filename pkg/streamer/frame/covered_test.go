@@ -13,6 +13,8 @@ import (
 // free are the fields that no check of a message covers, each with the reason why none needs to.
 var free = map[string]string{
 	"Hello.Token":         "admits to the session, and says nothing of messages; hello has a check of its own",
+	"Hello.Lifetime":      "tells how long a token is good, and says nothing of messages",
+	"Hello.Target":        "names the service, and says nothing of messages; hello has a check of its own",
 	"Hello.Word":          "identifies syncs, which have it, too, and are compared",
 	"Hello.Limits":        "binds the peer, and says nothing of messages",
 	"Data.NamesLane":      "how the lane is told; the lane is covered",

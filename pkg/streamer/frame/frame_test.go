@@ -4,6 +4,7 @@ import (
 	"encoding/binary"
 	"fmt"
 	"hash/crc32"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -113,7 +114,9 @@ func TestBadFrames(t *testing.T) {
 		"hello scheme":           {append(append([]byte("\x01HHFR/1\n"), 2), 2, 0), frame.Unsupported, 9},
 		"hello role":             {append(append([]byte("\x01HHFR/1\n"), 2), 1, 2), frame.BadValue, 10},
 		"hello token":            {frame.Hello{Token: []byte("short"), Limits: limits}.AppendTo(nil), frame.BadValue, 27},
-		"hello responder token":  {frame.Hello{Responder: true, Token: make([]byte, 16), Limits: limits}.AppendTo(nil), frame.BadValue, 27},
+		"hello target long":      {frame.Hello{Target: strings.Repeat("a", 2049), Limits: limits}.AppendTo(nil), frame.TooLarge, 0},
+		"hello responder target": {frame.Hello{Responder: true, Target: "a", Limits: limits}.AppendTo(nil), frame.BadValue, 0},
+		"hello token and target": {frame.Hello{Token: make([]byte, 16), Target: "a", Limits: limits}.AppendTo(nil), frame.BadValue, 0},
 		"hello token too long":   {frame.Hello{Token: make([]byte, 17), Limits: limits}.AppendTo(nil), frame.TooLarge, 27},
 		"hello fragment small":   {frame.Hello{Token: make([]byte, 16), Limits: frame.Limits{MaxFragment: 511}}.AppendTo(nil), frame.BadValue, 0},
 		"hello fragment large":   {frame.Hello{Token: make([]byte, 16), Limits: frame.Limits{MaxFragment: 16385}}.AppendTo(nil), frame.BadValue, 0},

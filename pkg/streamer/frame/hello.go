@@ -9,8 +9,11 @@ import (
 
 var helloMark = []byte{byte(KindHello), 'H', 'H', 'F', 'R', '/', '1', '\n'}
 
-// TokenLen is the length of a join token, in octets.
-const TokenLen = 16
+// TokenLen is the length of a join token, in octets; MaxTarget that of the longest target.
+const (
+	TokenLen  = 16
+	MaxTarget = 2048
+)
 
 // The representations of section 3.
 const (
@@ -39,15 +42,21 @@ const MinWindow = 32 << 10
 // EarlyLimits are those an initiator keeps to until it has the hello of the responder.
 var EarlyLimits = Limits{MaxFragment: MinPayload, MaxShapes: 16, MaxShapeBytes: 65536, MaxExchanges: 1, Window: 65536, MaxMessage: math.MaxInt64, MaxHeld: 0}
 
-// Hello opens a direction (section 3). Token has [TokenLen] octets from an initiator, none from a responder.
+// Hello opens a direction (section 3).
 type Hello struct {
-	Responder      bool
-	Session        [16]byte
-	Token          []byte
-	Word           [8]byte
+	Responder bool
+	Session   [16]byte
+	// Token has [TokenLen] octets, or none. An initiator's is what it joins the session by; a responder's
+	// is the one to join it by next, once, within Lifetime seconds.
+	Token []byte
+	Word  [8]byte
+	// Representation of a responder is 0 if it does not take the session; a close follows.
 	Representation uint64
 	Stages         uint64
 	Limits         Limits
+	Lifetime       uint64
+	// Target is the URL of the service at a first contact, which has no token; else empty.
+	Target string
 }
 
 // Kind is [KindHello].
@@ -61,10 +70,10 @@ func (f Hello) AppendTo(b []byte) []byte {
 		b = bin.AppendBytes(b, f.Token)
 		b = append(b, f.Word[:]...)
 		for _, v := range []uint64{f.Representation, f.Stages, f.Limits.MaxFragment, f.Limits.MaxMessage, f.Limits.MaxShapes,
-			f.Limits.MaxShapeBytes, f.Limits.MaxExchanges, f.Limits.Window, f.Limits.MaxHeld} {
+			f.Limits.MaxShapeBytes, f.Limits.MaxExchanges, f.Limits.Window, f.Limits.MaxHeld, f.Lifetime} {
 			b = binary.AppendUvarint(b, v)
 		}
-		return b
+		return bin.AppendBytes(b, []byte(f.Target))
 	})
 }
 
@@ -82,8 +91,8 @@ func parseHello(c *bin.Cursor) Frame {
 	copy(f.Session[:], c.Take(len(f.Session)))
 	at = c.At()
 	f.Token = c.Bytes(TokenLen)
-	if c.Err() == nil && f.Responder != (len(f.Token) == 0) || !f.Responder && len(f.Token) != TokenLen {
-		c.Fail(fault(BadValue, at, "token of %d octets", len(f.Token)))
+	if n := len(f.Token); n != 0 && n != TokenLen {
+		c.Fail(fault(BadValue, at, "token of %d octets", n))
 	}
 	copy(f.Word[:], c.Take(len(f.Word)))
 	f.Representation, f.Stages = c.Uvarint(), c.Uvarint()
@@ -93,8 +102,13 @@ func parseHello(c *bin.Cursor) Frame {
 	if c.Err() == nil && (l.MaxFragment < MinPayload || l.MaxFragment > MaxPayload) {
 		c.Fail(fault(BadValue, at, "max fragment %d", l.MaxFragment))
 	}
-	for _, v := range []*uint64{&l.MaxMessage, &l.MaxShapes, &l.MaxShapeBytes, &l.MaxExchanges, &l.Window, &l.MaxHeld} {
+	for _, v := range []*uint64{&l.MaxMessage, &l.MaxShapes, &l.MaxShapeBytes, &l.MaxExchanges, &l.Window, &l.MaxHeld, &f.Lifetime} {
 		*v = c.Uvarint()
+	}
+	at = c.At()
+	f.Target = string(c.Bytes(MaxTarget))
+	if c.Err() == nil && f.Target != "" && (f.Responder || len(f.Token) > 0) {
+		c.Fail(fault(BadValue, at, "target beside a token, or of a responder"))
 	}
 	c.Take(max(checkLen, c.Len())) // the own check, and before it what later versions have
 	return f

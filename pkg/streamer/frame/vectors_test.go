@@ -42,8 +42,10 @@ var limits = frame.Limits{MaxFragment: 16384, MaxMessage: 1 << 30, MaxShapes: 10
 // frames has all kinds, and the variants of their fields; by the name of the vector.
 var frames = map[string]frame.Frame{
 	"hello-initiator": frame.Hello{Session: seq[[16]byte](1), Token: fromHex("a0a1a2a3a4a5a6a7a8a9aaabacadaeaf"), Word: seq[[8]byte](0x30), Representation: frame.Binary, Limits: limits},
-	"hello-responder": frame.Hello{Responder: true, Session: seq[[16]byte](1), Token: []byte{}, Word: seq[[8]byte](0x40), Representation: frame.XML,
-		Limits: frame.Limits{MaxFragment: 512, MaxExchanges: 1}},
+	"hello-responder": frame.Hello{Responder: true, Session: seq[[16]byte](1), Token: fromHex("b0b1b2b3b4b5b6b7b8b9babbbcbdbebf"), Word: seq[[8]byte](0x40), Representation: frame.XML,
+		Limits: frame.Limits{MaxFragment: 512, MaxExchanges: 1}, Lifetime: 3600},
+	"hello-refusal":       frame.Hello{Responder: true, Session: seq[[16]byte](1), Token: []byte{}, Word: seq[[8]byte](0x48), Limits: limits},
+	"hello-first-contact": frame.Hello{Session: seq[[16]byte](1), Token: []byte{}, Word: seq[[8]byte](0x50), Representation: frame.Binary, Stages: 7, Limits: limits, Target: "https://camera.example:443/soap"},
 	"shape-reference":     frame.Shape{Number: 1, Form: frame.Reference, Fingerprint: seq[[32]byte](0x80)},
 	"shape-full":          frame.Shape{Number: 300, Form: frame.Full, Total: 5, Piece: []byte("shape")},
 	"shape-full-piece":    frame.Shape{Number: 2, Form: frame.Full, Total: 1000, Offset: 995, Piece: []byte("piece")},

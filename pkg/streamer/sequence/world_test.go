@@ -198,8 +198,8 @@ func (w *world) connect() bool {
 			serve := func(ctx context.Context, x *streamer.Exchange) { _ = q.Arrived(ctx, x.Message()) }
 			cfg := streamer.Config{Initiator: i == 0, Token: make([]byte, 16), Representation: 2, Coder: coder, Handler: serve, Acks: q.Acks}
 			if i == 1 {
-				cfg.Accept = func(context.Context, streamer.Hello) (streamer.Coder, streamer.Handler, error) {
-					return coder, serve, nil
+				cfg.Accept = func(context.Context, streamer.Hello) (streamer.Admission, error) {
+					return streamer.Admission{Coder: coder, Handler: serve}, nil
 				}
 			}
 			s, err := streamer.Over(context.Background(), conns[i], cfg)

@@ -1,0 +1,84 @@
+package oneport
+
+import (
+	"crypto/tls"
+	"errors"
+	"io"
+	"net"
+	"sync"
+
+	"github.com/hhfr/hhfr/internal/sock"
+)
+
+// Conn is a connection whose first bytes were read already: who reads it gets them first.
+type Conn struct {
+	net.Conn
+
+	mu    sync.Mutex
+	ahead []byte
+	err   error // behind ahead
+}
+
+// secureConn is a [Conn] inside TLS; net/http asks it for its state.
+type secureConn struct {
+	*Conn
+	secure *tls.Conn
+}
+
+// ConnectionState is that of the TLS below.
+func (c *secureConn) ConnectionState() tls.ConnectionState { return c.secure.ConnectionState() }
+
+// NetConn is the connection below, as that of a *tls.Conn is.
+func (c *Conn) NetConn() net.Conn { return c.Conn }
+
+// giveBack makes what a source has read, and the error that its connection ended with, readable again.
+func giveBack(in *sock.Source, err error) net.Conn {
+	c := &Conn{Conn: in.Conn, ahead: append([]byte(nil), in.Peek()...)}
+	if errors.Is(err, io.EOF) {
+		c.err = io.EOF
+	}
+	if secure, ok := in.Conn.(*tls.Conn); ok {
+		return &secureConn{c, secure}
+	}
+	return c
+}
+
+// Silent reports whether a connection had not said a word when it was handed out, and could still have.
+func Silent(conn net.Conn) bool {
+	c, ok := conn.(interface{ silent() bool })
+	return ok && c.silent()
+}
+
+func (c *Conn) silent() bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return len(c.ahead) == 0 && c.err == nil
+}
+
+// Read implements [net.Conn].
+func (c *Conn) Read(b []byte) (int, error) {
+	c.mu.Lock()
+	if len(c.ahead) > 0 {
+		defer c.mu.Unlock()
+		n := copy(b, c.ahead)
+		if c.ahead = c.ahead[n:]; len(c.ahead) == 0 {
+			c.ahead = nil
+		}
+		return n, nil
+	}
+	err := c.err
+	c.mu.Unlock()
+	if err != nil {
+		return 0, err
+	}
+	return c.Conn.Read(b)
+}
+
+// CloseWrite ends this end's direction, or all of the connection where that is not possible.
+func (c *Conn) CloseWrite() error { return sock.CloseWrite(c.Conn) }
+
+// Abort ends the connection so that the peer does not take it for an end in order.
+func (c *Conn) Abort() error {
+	sock.Reset(c.Conn)
+	return nil
+}

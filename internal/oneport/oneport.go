@@ -1,0 +1,201 @@
+// Package oneport has one listener serve HTTP and streams: it tells connections apart by how they
+// begin, gives back what it read of them, and hands them out by two listeners of its own.
+//
+// Without a certificate a connection that begins with hello's mark (docs/wire-format.md, section 3) is
+// a stream, any other one is HTTP's. With one ([Config].TLS) the port takes TLS only: a client that
+// selects [Protocol] by ALPN has a stream, one that selects something else speaks HTTP, and of one
+// without ALPN the first bytes inside TLS tell, as they do in cleartext. Who speaks HTTP without TLS there is told to
+// use https; other cleartext is closed.
+//
+// A connection that says nothing is HTTP's after [Config].Silence, since net/http bounds silent clients
+// by itself, and since a server behind a proxy may be the one to speak first. Connections that nobody
+// can tell yet are bounded in number, in all and for each peer, and in time.
+package oneport
+
+import (
+	"cmp"
+	"context"
+	"crypto/tls"
+	"errors"
+	"log/slog"
+	"net"
+	"sync"
+	"time"
+
+	"github.com/hhfr/hhfr/internal/accept"
+	"github.com/hhfr/hhfr/internal/clock"
+)
+
+// Protocol is the ALPN name of streams in TLS.
+const Protocol = "hhfr/1"
+
+// Config is how a [Port] tells connections apart. The zero value takes cleartext.
+type Config struct {
+	// TLS, if given, has the port take TLS only; it is copied. Its NextProtos are what HTTP clients may
+	// select, without [Protocol]; empty means http/1.1 alone. HTTP/2 is theirs who add h2: net/http speaks it
+	// only over a bare *tls.Conn, so that a server whose connections are wrapped above this package, by a
+	// recorder say, would select it and then not understand it. Streams have TLS 1.3 whatever MinVersion says.
+	TLS *tls.Config
+	// Own, if given, decides about connections that begin with hello's mark: by all that came so far it
+	// reports whether the stream is this server's, or that more is needed to know. What is not its own is
+	// HTTP's, which forwards it, say. ctx ends with the time there is. nil: all are.
+	Own func(ctx context.Context, start []byte) (own, more bool)
+	// Silence is how long a connection may say nothing before it is HTTP's; 0 means [DefaultSilence].
+	Silence time.Duration
+	// Timeout is how long a connection may take to tell what it is, TLS handshake included; 0 means
+	// [DefaultTimeout]. In a handshake it is closed then, else HTTP's.
+	Timeout time.Duration
+	// MaxSniffed is how many connections are looked at at once, half of them of one peer; 0 means
+	// [DefaultMaxSniffed]. Further ones are closed.
+	MaxSniffed int
+	// Clock is the clock; nil means the real one.
+	Clock clock.Clock
+	// Log hears of handshakes that failed and of connections without room; nil: nobody.
+	Log *slog.Logger
+}
+
+// Port is a listener that takes everything. All methods are safe for concurrent use.
+type Port struct {
+	cfg      Config
+	secure   *tls.Config // nil: cleartext
+	listener net.Listener
+	http     *half
+	streams  *half
+	room     accept.Room
+
+	ctx  context.Context
+	stop context.CancelFunc
+	wait sync.WaitGroup
+
+	failed chan struct{} // closed when the listener has failed with err
+	err    error
+}
+
+// New has a port accept the connections of l, which it closes in the end. Both [Port.HTTP] and
+// [Port.Streams] are to be accepted from, or closed. The caller closes the port, or both.
+func New(l net.Listener, cfg Config) *Port {
+	cfg.Silence, cfg.Timeout = cmp.Or(cfg.Silence, DefaultSilence), cmp.Or(cfg.Timeout, DefaultTimeout)
+	cfg.MaxSniffed = cmp.Or(cfg.MaxSniffed, DefaultMaxSniffed)
+	cfg.Clock = cmp.Or(cfg.Clock, clock.Real())
+	cfg.Log = cmp.Or(cfg.Log, slog.New(slog.DiscardHandler))
+	p := &Port{cfg: cfg, listener: accept.Steady(l, cfg.Clock, cfg.Log), failed: make(chan struct{})}
+	p.room.Max, p.room.PerPeer, p.room.Log = cfg.MaxSniffed, max(cfg.MaxSniffed/2, 1), cfg.Log
+	if cfg.TLS != nil {
+		p.secure = withProtocol(cfg.TLS)
+	}
+	p.http, p.streams = newHalf(p), newHalf(p)
+	p.ctx, p.stop = context.WithCancel(context.Background())
+	p.wait.Go(p.run)
+	return p
+}
+
+// HTTP gives the connections that are no streams: each a [*Conn], or a *tls.Conn whose client selected a
+// protocol of HTTP. net/http sees the TLS of both.
+func (p *Port) HTTP() net.Listener { return p.http }
+
+// Streams gives the connections that begin with hello's mark, or selected [Protocol].
+func (p *Port) Streams() net.Listener { return p.streams }
+
+// Addr is the address of the listener.
+func (p *Port) Addr() net.Addr { return p.listener.Addr() }
+
+// Close accepts nothing more, closes the connections that nobody has been given yet, and waits for all
+// that the port started. It is idempotent.
+func (p *Port) Close() error {
+	p.stop()
+	err := p.listener.Close()
+	p.http.shut()
+	p.streams.shut()
+	p.wait.Wait()
+	if errors.Is(err, net.ErrClosed) {
+		return nil
+	}
+	return err
+}
+
+// run accepts connections, each of which is looked at by itself: none waits for another.
+func (p *Port) run() {
+	for {
+		conn, err := p.listener.Accept()
+		if err != nil {
+			p.err = err
+			close(p.failed)
+			return
+		}
+		leave, ok := p.room.Enter(conn.RemoteAddr())
+		if !ok {
+			_ = conn.Close()
+			continue
+		}
+		p.wait.Go(func() {
+			defer leave()
+			p.sniff(conn)
+		})
+	}
+}
+
+// half is one of the two listeners of a port.
+type half struct {
+	port   *Port
+	conns  chan net.Conn // without a buffer: what is in it has an owner
+	once   sync.Once
+	closed chan struct{}
+}
+
+func newHalf(p *Port) *half {
+	return &half{port: p, conns: make(chan net.Conn), closed: make(chan struct{})}
+}
+
+// Accept implements [net.Listener].
+func (h *half) Accept() (net.Conn, error) {
+	if h.isClosed() {
+		return nil, h.error(net.ErrClosed)
+	}
+	select {
+	case conn := <-h.conns:
+		return conn, nil
+	case <-h.closed:
+		return nil, h.error(net.ErrClosed)
+	case <-h.port.failed:
+		if h.isClosed() {
+			return nil, h.error(net.ErrClosed)
+		}
+		return nil, h.port.err
+	}
+}
+
+func (h *half) error(err error) error {
+	return &net.OpError{Op: "accept", Net: h.Addr().Network(), Addr: h.Addr(), Err: err}
+}
+
+// Addr is that of the port.
+func (h *half) Addr() net.Addr { return h.port.Addr() }
+
+// Close has connections of this kind closed from now on. When the other half is closed too, the port is.
+func (h *half) Close() error {
+	h.shut()
+	if h.port.http.isClosed() && h.port.streams.isClosed() {
+		return h.port.Close()
+	}
+	return nil
+}
+
+func (h *half) shut() { h.once.Do(func() { close(h.closed) }) }
+
+func (h *half) isClosed() bool {
+	select {
+	case <-h.closed:
+		return true
+	default:
+		return false
+	}
+}
+
+// give hands a connection to who accepts; it is closed where nobody does any more.
+func (h *half) give(conn net.Conn) {
+	select {
+	case h.conns <- conn:
+	case <-h.closed:
+		_ = conn.Close()
+	}
+}
