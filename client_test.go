@@ -22,6 +22,9 @@ import (
 
 func dial(t testing.TB, url string, cfg *hhfr.Config) *hhfr.Client {
 	t.Helper()
+	if cfg == nil {
+		cfg = config(t)
+	}
 	c, err := hhfr.Dial(t.Context(), url, cfg)
 	require.NoError(t, err)
 	t.Cleanup(func() { _ = c.Close() })
@@ -40,7 +43,9 @@ func TestCallByEitherWay(t *testing.T) {
 	for _, by := range ways {
 		t.Run(string(by), func(t *testing.T) {
 			url := serve(t, by, echo)
-			c := dial(t, strings.Replace(url, "//", "//user:pass@", 1)+"/a/b?q=1", &hhfr.Config{Header: http.Header{"X-All": {"1"}}})
+			cfg := config(t)
+			cfg.Header = http.Header{"X-All": {"1"}}
+			c := dial(t, strings.Replace(url, "//", "//user:pass@", 1)+"/a/b?q=1", cfg)
 			for _, tc := range []struct {
 				name, version   string
 				req             hhfr.Request
@@ -62,7 +67,7 @@ func TestCallByEitherWay(t *testing.T) {
 						r, err := c.Call(t.Context(), &req)
 						require.NoError(t, err, kind)
 						assert.Equal(t, http.StatusOK, r.Status)
-						assert.Equal(t, string(by), r.Header.Get("X-Way"))
+						assert.Equal(t, by.seen(), r.Header.Get("X-Way"))
 						assert.Equal(t, tc.action, r.Header.Get("X-Action"), kind)
 						assert.Equal(t, tc.content, r.Header.Get("Content-Type"), kind)
 						assert.Equal(t, "/a/b?q=1", r.Header.Get("X-Target"))
@@ -78,7 +83,7 @@ func TestCallByEitherWay(t *testing.T) {
 
 // A first program: text in, reply out. The body of the reply holds the client, and its end lets it go.
 func TestCallInOneLine(t *testing.T) {
-	for _, by := range ways {
+	for _, by := range []way{plain, stream} {
 		url := serve(t, by, echo)
 		for range 2 {
 			r, err := hhfr.Call(t.Context(), url, envelope("1.1", "<one/>"))
@@ -208,6 +213,7 @@ func TestOneEventOneError(t *testing.T) {
 }
 
 func call(t *testing.T, c *hhfr.Client) error {
+	t.Helper()
 	r, err := c.Call(t.Context(), &hhfr.Request{Body: hhfr.Body("<a/>")})
 	if err == nil {
 		_, err = r.ReadAll()

@@ -1,7 +1,7 @@
 package hhfr
 
 import (
-	"crypto/tls"
+	stdtls "crypto/tls"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -13,6 +13,9 @@ import (
 	"github.com/hhfr/hhfr/pkg/negotiate"
 	"github.com/hhfr/hhfr/pkg/schema"
 	"github.com/hhfr/hhfr/pkg/soap"
+	"github.com/hhfr/hhfr/pkg/streamer"
+	"github.com/hhfr/hhfr/pkg/streamer/tcp"
+	"github.com/hhfr/hhfr/pkg/streamer/tls"
 	"github.com/hhfr/hhfr/pkg/wsrm"
 )
 
@@ -48,7 +51,7 @@ type Config struct {
 	Ordered bool
 	// TLS is for https URLs: the certificates that are trusted and shown; nil: those of the system,
 	// and none.
-	TLS *tls.Config
+	TLS *stdtls.Config
 	// Header are HTTP fields of every request, and of what is sent to agree with the peer, such as
 	// Authorization or User-Agent; nil: none. Fields of a request itself come first.
 	Header http.Header
@@ -77,6 +80,7 @@ func (c *Config) session(client *http.Client) (negotiate.Config, error) {
 	cfg := negotiate.Config{
 		HTTPClient: client, Store: c.Store, Assurance: assurance, Ordered: c.Ordered, RequestSchema: c.Schema,
 		Reconnect: max(c.Reconnect, 0), Log: c.Log,
+		Transports: map[string]streamer.Transport{"tcp": tcp.Transport{}, "tls": tls.New(c.TLS, nil)},
 	}
 	if c.Reconnect == 0 {
 		cfg.Reconnect = defaultReconnect

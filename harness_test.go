@@ -1,18 +1,22 @@
 package hhfr_test
 
 import (
-	"context"
+	"crypto/tls"
 	"fmt"
 	"io"
 	"net"
 	"net/http"
 	"net/http/httptest"
 	"strings"
+	"sync"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 	"go.uber.org/goleak"
 
+	"github.com/hhfr/hhfr"
+	"github.com/hhfr/hhfr/internal/shared"
 	"github.com/hhfr/hhfr/pkg/ctxstore"
 	"github.com/hhfr/hhfr/pkg/ctxstore/memory"
 	"github.com/hhfr/hhfr/pkg/negotiate"
@@ -26,37 +30,62 @@ type way string
 const (
 	plain  way = "plain SOAP"
 	stream way = "stream"
+	secure way = "stream in TLS"
 )
 
-var ways = []way{plain, stream}
+var ways = []way{plain, stream, secure}
 
-// serve serves a handler until the test ends.
-func serve(t testing.TB, by way, services http.Handler, change ...func(*negotiate.ResponderConfig)) string {
+// seen is how a service sees a way.
+func (w way) seen() string {
+	if w == plain {
+		return "HTTP"
+	}
+	return "stream"
+}
+
+// serve serves a handler until the test ends, with a store of its own.
+func serve(t testing.TB, by way, services http.Handler) string {
 	t.Helper()
 	if by == plain {
 		server := httptest.NewServer(knowsNothing(services))
 		t.Cleanup(server.Close)
 		return server.URL
 	}
-	listener, err := new(net.ListenConfig).Listen(t.Context(), "tcp", "127.0.0.1:0")
-	require.NoError(t, err)
-	_, port, err := net.SplitHostPort(listener.Addr().String())
-	require.NoError(t, err)
-	cfg := negotiate.ResponderConfig{Store: newStore(t), Addresses: map[string]string{"tcp": ":" + port}}
-	for _, c := range change {
-		c(&cfg)
+	server := &hhfr.Server{Handler: services, Store: newStore(t)}
+	scheme := "http://"
+	if by == secure {
+		scheme, server.TLS = "https://", &tls.Config{Certificates: []tls.Certificate{authority(t).Issue(time.Hour, "127.0.0.1")}}
 	}
-	handler, err := negotiate.NewHandler(services, cfg)
+	return scheme + start(t, server)
+}
+
+// authority signs the certificates of a test's servers.
+var authority = func() func(testing.TB) *shared.Authority {
+	var one *shared.Authority
+	var once sync.Once
+	return func(t testing.TB) *shared.Authority {
+		once.Do(func() { one = shared.NewAuthority(t) })
+		return one
+	}
+}()
+
+// start has a server serve until the test ends, and gives its address.
+func start(t testing.TB, server *hhfr.Server) string {
+	t.Helper()
+	l, err := new(net.ListenConfig).Listen(t.Context(), "tcp", "127.0.0.1:0")
 	require.NoError(t, err)
 	served := make(chan error, 1)
-	go func() { served <- handler.ServeStreams(context.Background(), listener) }()
-	server := httptest.NewServer(handler)
+	go func() { served <- server.Serve(l) }()
 	t.Cleanup(func() {
-		require.NoError(t, handler.Close())
+		require.NoError(t, server.Close())
 		require.NoError(t, <-served)
-		server.Close()
 	})
-	return server.URL
+	return l.Addr().String()
+}
+
+// config is that of a client that trusts the servers of tests; its store is its own.
+func config(t testing.TB) *hhfr.Config {
+	return &hhfr.Config{Store: newStore(t), TLS: &tls.Config{RootCAs: authority(t).Pool()}}
 }
 
 // knowsNothing is a server that knows nothing of hhfr: offers are not for its services.
@@ -78,12 +107,12 @@ func newStore(t testing.TB) ctxstore.Store {
 
 // echo answers with the head and body that it got, and with the way they came.
 var echo = http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-	came := plain
+	came := "HTTP"
 	if negotiate.FactsOf(r.Context()) != nil {
-		came = stream
+		came = "stream"
 	}
 	w.Header().Set("Content-Type", r.Header.Get("Content-Type"))
-	w.Header().Set("X-Way", string(came))
+	w.Header().Set("X-Way", came)
 	w.Header().Set("X-Action", r.Header.Get("SOAPAction"))
 	w.Header().Set("X-Target", r.RequestURI)
 	w.Header().Set("X-User", r.Header.Get("Authorization"))
