@@ -42,11 +42,12 @@ type Report struct {
 	Agreed negotiate.Facts
 	// Rows are what messages cost.
 	Rows []Row
-	// Link is the profile, and Sample how many of the messages went over it.
-	Link   link.Profile
+	// Sample is how many of the messages went over the link.
 	Sample int
 	// Ways are the sessions over the link.
 	Ways []Way
+
+	link link.Profile
 }
 
 // Same tells whether every message came back as it was sent, and was found in the captures as it was sent.
@@ -100,7 +101,7 @@ func Run(ctx context.Context, cfg Config) (*Report, error) {
 		cfg.service = peer.Echo()
 	}
 	t := &tour{Config: cfg, sample: sample(cfg.Messages)}
-	t.report = &Report{Link: profile, Sample: len(t.sample), Ways: []Way{}}
+	t.report = &Report{link: profile, Sample: len(t.sample), Ways: []Way{}}
 	if err := t.octets(ctx); err != nil {
 		return t.report, err
 	}
