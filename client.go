@@ -21,6 +21,7 @@ type Client struct {
 	session  *negotiate.Session
 	http     *http.Transport
 	incoming chan *Message
+	changed  signal // the session may have a stream
 
 	close   sync.Once
 	closing chan struct{} // closed when Close is called
@@ -45,6 +46,13 @@ func Dial(ctx context.Context, url string, cfg *Config) (*Client, error) {
 		return nil, err
 	}
 	session.Handler = c.serve
+	tell := session.OnAgreed
+	session.OnAgreed = func(origin string, a negotiate.Agreed) {
+		c.changed.fire()
+		if tell != nil {
+			tell(origin, a)
+		}
+	}
 	if c.session, err = negotiate.Dial(ctx, url, session); err != nil {
 		c.http.CloseIdleConnections()
 		return nil, fault(err)

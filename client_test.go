@@ -18,6 +18,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/hhfr/hhfr"
+	"github.com/hhfr/hhfr/pkg/negotiate"
 )
 
 func dial(t testing.TB, url string, cfg *hhfr.Config) *hhfr.Client {
@@ -44,6 +45,7 @@ func TestCallByEitherWay(t *testing.T) {
 		t.Run(string(by), func(t *testing.T) {
 			url := serve(t, by, echo)
 			cfg := config(t)
+			require.NoError(t, call(t, dial(t, url, cfg))) // that they have met
 			cfg.Header = http.Header{"X-All": {"1"}}
 			c := dial(t, strings.Replace(url, "//", "//user:pass@", 1)+"/a/b?q=1", cfg)
 			for _, tc := range []struct {
@@ -231,11 +233,21 @@ func TestNobodyIsThere(t *testing.T) {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	require.NoError(t, err)
 	require.NoError(t, l.Close())
-	_, err = hhfr.Dial(t.Context(), "http://"+l.Addr().String(), nil)
 	var e *hhfr.Error
-	require.ErrorAs(t, err, &e)
-	assert.Equal(t, hhfr.Unreachable, e.Code)
-	assert.False(t, e.Sent)
+	for _, mode := range []negotiate.Mode{"", "first-call", "explicit", "met"} {
+		cfg := config(t)
+		cfg.Mode = mode
+		c, err := hhfr.Dial(t.Context(), "http://"+l.Addr().String(), cfg)
+		if err == nil {
+			_, err = c.Call(t.Context(), &hhfr.Request{Body: hhfr.Body("<a/>")})
+			require.NoError(t, c.Close())
+		}
+		require.ErrorAs(t, err, &e, "%q", mode)
+		assert.Equal(t, hhfr.Unreachable, e.Code)
+		assert.False(t, e.Sent)
+	}
+	_, err = hhfr.Dial(t.Context(), "http://127.0.0.1:1", &hhfr.Config{Mode: "never"})
+	require.ErrorIs(t, err, &hhfr.Error{Code: hhfr.Invalid})
 	for _, url := range []string{"", "ftp://x", "http://", "http://user:secret@[", "://"} {
 		_, err := hhfr.Dial(t.Context(), url, nil)
 		require.ErrorIs(t, err, &hhfr.Error{Code: hhfr.Invalid}, url)
@@ -278,7 +290,9 @@ func TestFileAsBody(t *testing.T) {
 		r, err := dial(t, serve(t, by, echo), nil).Call(t.Context(), &hhfr.Request{Body: f})
 		require.NoError(t, err)
 		assert.Contains(t, r.Header.Get("Content-Type"), "application/soap+xml")
-		assert.Equal(t, sent, readAll(t, r))
+		got := readAll(t, r)
+		assert.Equal(t, len(sent), len(got), "%s", by)
+		assert.True(t, sent == got, "%s", by)
 		_, err = f.Read(make([]byte, 1))
 		require.ErrorIs(t, err, os.ErrClosed, "the body is closed")
 	}
@@ -298,6 +312,7 @@ func TestConversation(t *testing.T) {
 		}
 	}))
 	c := dial(t, url, nil)
+	require.NoError(t, call(t, c)) // there is a stream
 	body, w := io.Pipe()
 	go func() { _, _ = io.WriteString(w, "<Envelope>one\n") }()
 	r, err := c.Call(t.Context(), &hhfr.Request{Header: http.Header{"Content-Type": {"text/plain"}}, Body: body})

@@ -1,7 +1,8 @@
 package hhfr
 
 import (
-	stdtls "crypto/tls"
+	"cmp"
+	"crypto/tls"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -13,9 +14,6 @@ import (
 	"github.com/hhfr/hhfr/pkg/negotiate"
 	"github.com/hhfr/hhfr/pkg/schema"
 	"github.com/hhfr/hhfr/pkg/soap"
-	"github.com/hhfr/hhfr/pkg/streamer"
-	"github.com/hhfr/hhfr/pkg/streamer/tcp"
-	"github.com/hhfr/hhfr/pkg/streamer/tls"
 	"github.com/hhfr/hhfr/pkg/wsrm"
 )
 
@@ -49,9 +47,13 @@ type Config struct {
 	// Ordered has messages handled in the order in which they were sent; false: as they come. With
 	// it the peer must agree: plain SOAP is not spoken.
 	Ordered bool
+	// Mode is how a stream comes about: "first-call", by the first request, which is answered in any
+	// case; "met", by what Store remembers of the service; "explicit", by an offer before the first
+	// request; "auto", the first of met, explicit and first-call that goes. "": "auto".
+	Mode negotiate.Mode
 	// TLS is for https URLs: the certificates that are trusted and shown; nil: those of the system,
 	// and none.
-	TLS *stdtls.Config
+	TLS *tls.Config
 	// Header are HTTP fields of every request, and of what is sent to agree with the peer, such as
 	// Authorization or User-Agent; nil: none. Fields of a request itself come first.
 	Header http.Header
@@ -79,8 +81,7 @@ func (c *Config) session(client *http.Client) (negotiate.Config, error) {
 	}
 	cfg := negotiate.Config{
 		HTTPClient: client, Store: c.Store, Assurance: assurance, Ordered: c.Ordered, RequestSchema: c.Schema,
-		Reconnect: max(c.Reconnect, 0), Log: c.Log,
-		Transports: map[string]streamer.Transport{"tcp": tcp.Transport{}, "tls": tls.New(c.TLS, nil)},
+		Reconnect: max(c.Reconnect, 0), Log: c.Log, Mode: cmp.Or(c.Mode, negotiate.Auto),
 	}
 	if c.Reconnect == 0 {
 		cfg.Reconnect = defaultReconnect

@@ -62,15 +62,17 @@ func blocked(t *testing.T) string {
 func TestOnPlain(t *testing.T) {
 	for name, tc := range map[string]struct {
 		url  string
+		mode negotiate.Mode
 		says []string
 	}{
-		"knows nothing":  {serve(t, plain, echo), []string{"plain SOAP to http://127.0.0.1:", "404"}},
-		"port is closed": {blocked(t), []string{"no stream to 127.0.0.1:", "refused", "open that port"}},
+		"knows nothing":   {serve(t, plain, echo), "", []string{"plain SOAP to http://127.0.0.1:", "offers no stream"}},
+		"declines offers": {serve(t, plain, echo), "explicit", []string{"plain SOAP to http://127.0.0.1:", "404"}},
+		"port is closed":  {blocked(t), "explicit", []string{"no stream to 127.0.0.1:", "refused", "open that port"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			h := &heard{}
 			cfg := config(t)
-			cfg.OnPlain = h.plain
+			cfg.OnPlain, cfg.Mode = h.plain, tc.mode
 			c := dial(t, tc.url, cfg)
 			for range 3 {
 				require.NoError(t, call(t, c))
@@ -81,7 +83,7 @@ func TestOnPlain(t *testing.T) {
 			for _, s := range tc.says {
 				assert.Contains(t, told[0].Error(), s)
 			}
-			transport := &hhfr.Transport{Config: hhfr.Config{OnPlain: h.plain}}
+			transport := &hhfr.Transport{Config: hhfr.Config{OnPlain: h.plain, Mode: tc.mode}}
 			for range 3 {
 				assert.Equal(t, "HTTP", post(t, transport, tc.url, envelope("1.1", "<a/>")))
 			}

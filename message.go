@@ -7,6 +7,7 @@ import (
 	"iter"
 	"net/http"
 	"net/netip"
+	"sync"
 	"time"
 
 	"github.com/hhfr/hhfr/internal/http1"
@@ -128,9 +129,10 @@ func (c *Client) serve(ctx context.Context, x *streamer.Exchange) {
 }
 
 // Messages gives what the peer begins by itself: one-way messages, and requests, which [Message.Reply]
-// answers. They wait until somebody takes them. It ends when the client is closed, and when the peer
+// answers. They wait until somebody takes them. Where there is no stream yet, it asks for one. It ends when the client is closed, and when the peer
 // has no way to send any more; in plain SOAP it never has one. A request without an answer when the
-// next message is taken has failed for the peer. Several goroutines may range at once, each over some
+// next message is taken has failed for the peer. Messages that come close together may overtake one
+// another. Several goroutines may range at once, each over some
 // of the messages.
 func (c *Client) Messages() iter.Seq[*Message] {
 	return func(yield func(*Message) bool) {
@@ -138,7 +140,7 @@ func (c *Client) Messages() iter.Seq[*Message] {
 		ended := make(chan struct{})
 		go func() {
 			defer close(ended)
-			_ = c.session.Wait(ctx) // why plain SOAP is spoken, Config.OnPlain is told
+			c.waitForEnd(ctx)
 		}()
 		defer func() {
 			cancel()
@@ -154,6 +156,50 @@ func (c *Client) Messages() iter.Seq[*Message] {
 				return
 			}
 		}
+	}
+}
+
+// waitForEnd waits as long as the peer can begin something. Why plain SOAP is spoken, Config.OnPlain is
+// told.
+func (c *Client) waitForEnd(ctx context.Context) {
+	for {
+		changed := c.changed.next()
+		err := c.session.Wait(ctx)
+		if !errors.Is(err, &negotiate.Error{Code: negotiate.NoHHFR}) || c.session.Agreed().Why != "" {
+			return
+		}
+		select { // a call asks for a stream
+		case <-changed:
+		case <-c.closing:
+			return
+		case <-ctx.Done():
+			return
+		}
+	}
+}
+
+// signal wakes all who wait.
+type signal struct {
+	mu sync.Mutex
+	ch chan struct{}
+}
+
+// next is closed when fire is called next.
+func (s *signal) next() <-chan struct{} {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.ch == nil {
+		s.ch = make(chan struct{})
+	}
+	return s.ch
+}
+
+func (s *signal) fire() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.ch != nil {
+		close(s.ch)
+		s.ch = nil
 	}
 }
 

@@ -24,7 +24,8 @@ type Request struct {
 	Header http.Header
 	// Body is the envelope; nil: empty. It is read once, and closed if it is an [io.Closer]. One that
 	// is in memory, or an [io.Seeker], survives a stream that breaks before anything of it is sent.
-	// Without a Content-Type its first start tag is waited for, to know the version of SOAP.
+	// Without a Content-Type its first start tag is waited for, to know the version of SOAP; and while
+	// there is no stream, a MiB of it or its end, since many servers want to know the length.
 	Body io.Reader
 }
 

@@ -63,7 +63,7 @@ func (s *Server) ListenAndServe() error {
 // listener. Errors are *[Error].
 func (s *Server) Serve(l net.Listener) error {
 	run, err := s.start(l)
-	if err != nil {
+	if err != nil || run == nil {
 		return err
 	}
 	run.serve(func() error { return run.http.Serve(run.port.HTTP()) })
@@ -76,13 +76,17 @@ func (s *Server) Serve(l net.Listener) error {
 	return run.err
 }
 
-// start makes what serves a listener.
+// start makes what serves a listener; nil if the server was closed before.
 func (s *Server) start(l net.Listener) (*serving, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.closed || s.serving != nil {
+	switch {
+	case s.closed:
 		_ = l.Close()
-		return nil, invalid(errors.New("the server was closed, or serves another listener"))
+		return nil, nil
+	case s.serving != nil:
+		_ = l.Close()
+		return nil, invalid(errors.New("a server serves one listener"))
 	}
 	log := cmp.Or(s.Log, slog.New(slog.DiscardHandler))
 	run := &serving{done: make(chan struct{}), handler: &Handler{Handler: s.Handler, Store: s.Store, Log: s.Log}}

@@ -2,9 +2,12 @@ package negotiate
 
 import (
 	"context"
+	"crypto/tls"
 	"errors"
 	"net"
+	"net/http"
 	"net/url"
+	"slices"
 	"strings"
 
 	"github.com/hhfr/hhfr/internal/accept"
@@ -34,7 +37,7 @@ func (r *Responder) ServeStreams(ctx context.Context, listener net.Listener) err
 			_ = listener.Close()
 			return &Error{Code: Unreachable, At: -1, Err: err}
 		}
-		end, ok := r.begin(conn)
+		end, ok := r.enterConn(conn)
 		if !ok {
 			continue
 		}
@@ -45,8 +48,8 @@ func (r *Responder) ServeStreams(ctx context.Context, listener net.Listener) err
 	}
 }
 
-// begin counts a connection until end; one for which there is no room is ended at once.
-func (r *Responder) begin(conn net.Conn) (end func(), ok bool) {
+// enterConn counts a connection until end; one for which there is no room is ended at once.
+func (r *Responder) enterConn(conn net.Conn) (end func(), ok bool) {
 	if end, ok = r.count(conn.RemoteAddr()); !ok {
 		turnAway(conn)
 	}
@@ -83,135 +86,150 @@ func turnAway(conn net.Conn) {
 
 // serveStream runs one connection to its end.
 func (r *Responder) serveStream(ctx context.Context, conn net.Conn) {
-	if r.cfg.WrapConn != nil {
-		conn = r.cfg.WrapConn(conn)
+	r.serveConn(ctx, conn, r.own)
+}
+
+// own has the exchanges of a stream served as the configuration says.
+func (r *Responder) own(facts Facts) Opened {
+	o := Opened{Handler: r.dispatch(&facts)}
+	if r.cfg.OnStream != nil {
+		o.Stream = func(s *streamer.Stream) { r.cfg.OnStream(facts, s) }
 	}
-	// Hello ends with the server or the listener; the stream itself ends in order, by Close below.
-	running, cancel := context.WithCancel(ctx)
-	defer cancel()
-	defer context.AfterFunc(r.ctx, cancel)()
-	var facts *Facts
-	var q *sequence.Sequence
-	left := func() {}
-	defer func() { left() }()
-	cfg, headers := r.accepting()
-	cfg.Accept = func(ctx context.Context, h streamer.Hello) (streamer.Admission, error) {
-		joined, err := r.join(ctx, h, accept.Peer(conn.RemoteAddr().String()))
-		if err != nil {
-			return streamer.Admission{}, err
-		}
-		facts, headers.blocks = joined, joined.Headers
-		coder, err := r.cfg.Coders(ctx, CoderSpec{Representation: h.Representation, Limits: r.cfg.Stream.Limits, PeerKnows: facts.PeerShapes, Schema: r.replySchema(ctx, facts)})
-		if err != nil {
-			return streamer.Admission{}, err
-		}
-		if r.cfg.OnSession != nil {
-			r.cfg.OnSession(*facts, conn)
-		}
-		handler := r.dispatch(facts)
-		if facts.Sequence != "" {
-			var leave func()
-			q, leave, err = r.enter(ctx, facts)
-			left = leave
-			if err != nil {
-				r.cfg.Log.Warn("sequence not opened", "session", facts.Session.String(), "err", err)
-				return streamer.Admission{}, &streamer.Refusal{CloseCode: streamer.CloseInternal, Text: "the sequence could not be opened"}
-			}
-			handler = placed(q, handler, r.cfg.Log)
-		}
-		return streamer.Admission{Coder: coder, Handler: handler}, nil
-	}
+	return o
+}
+
+// serving is one stream that is accepted.
+type serving struct {
+	r       *Responder
+	open    func(Facts) Opened
+	joined  *joined
+	coder   streamer.Coder
+	opened  Opened
+	headers unchanging // of the session, once it is joined
+	queue   *sequence.Sequence
+	left    func() // the sequence
+}
+
+// config is what all streams that are accepted have in common.
+func (v *serving) config() streamer.Config {
+	cfg := v.r.cfg.Stream
+	cfg.Initiator, cfg.Coder, cfg.Handler = false, nil, nil
+	cfg.Outgoing, cfg.Incoming = v.headers.outgoing, v.headers.incoming
 	cfg.Acks = func(octets []byte) {
-		if q != nil {
-			q.Acks(octets)
+		if v.queue != nil {
+			v.queue.Acks(octets)
 		}
 	}
-	stream, err := streamer.Over(running, conn, cfg)
-	if facts != nil {
-		defer r.retire(facts)
+	return cfg
+}
+
+// take makes ready for a session that is joined.
+func (v *serving) take(ctx context.Context, j *joined, representation uint64) (err error) {
+	r := v.r
+	v.joined, v.headers.blocks = j, j.facts.Headers
+	v.coder, err = r.cfg.Coders(ctx, CoderSpec{Representation: representation, Limits: r.cfg.Stream.Limits, PeerKnows: j.facts.PeerShapes, Schema: r.replySchema(ctx, &j.facts)})
+	return err
+}
+
+// admit opens the session for a connection.
+func (v *serving) admit(ctx context.Context, conn net.Conn) (a streamer.Admission, err error) {
+	r, facts := v.r, &v.joined.facts
+	if r.cfg.OnSession != nil {
+		r.cfg.OnSession(*facts, conn)
 	}
+	v.opened = v.open(*facts)
+	handler := v.opened.Handler
+	if facts.Sequence != "" {
+		v.queue, v.left, err = r.enter(ctx, facts)
+		if err != nil {
+			r.cfg.Log.Warn("sequence not opened", "session", facts.Session.String(), "err", err)
+			return a, &streamer.Refusal{CloseCode: streamer.CloseInternal, Text: "the sequence could not be opened"}
+		}
+		handler = placed(v.queue, handler, r.cfg.Log)
+	}
+	return streamer.Admission{Coder: v.coder, Handler: handler, Token: v.joined.token, Lifetime: v.joined.lifetime, Promised: v.joined.promised}, nil
+}
+
+// live runs a stream to its end.
+func (v *serving) live(running context.Context, conn net.Conn, stream *streamer.Stream, err error) {
+	r := v.r
 	if err != nil {
 		r.cfg.Log.Info("stream refused", "peer", conn.RemoteAddr(), "err", err)
 		return
 	}
-	r.cfg.Log.Info("stream", "peer", conn.RemoteAddr(), "session", facts.Session.String())
-	if q != nil {
-		q.Attach(stream)
+	session := v.joined.facts.Session
+	r.cfg.Log.Info("stream", "peer", conn.RemoteAddr(), "session", session.String())
+	if v.queue != nil {
+		v.queue.Attach(stream)
 	}
-	if r.cfg.OnStream != nil {
-		r.cfg.OnStream(*facts, stream)
+	if v.opened.Stream != nil {
+		v.opened.Stream(stream)
 	}
 	select {
 	case <-stream.Done():
 	case <-running.Done():
 	}
 	if err := stream.Close(); err != nil {
-		r.cfg.Log.Info("stream ended", "peer", conn.RemoteAddr(), "session", facts.Session.String(), "err", err)
+		r.cfg.Log.Info("stream ended", "peer", conn.RemoteAddr(), "session", session.String(), "err", err)
 	}
 }
 
-// accepting is what all streams that are accepted have in common. The headers are those of the
-// session, once it is joined.
-func (r *Responder) accepting() (streamer.Config, *unchanging) {
-	cfg, headers := r.cfg.Stream, &unchanging{}
-	cfg.Initiator, cfg.Coder, cfg.Handler = false, nil, nil
-	cfg.Outgoing, cfg.Incoming = headers.outgoing, headers.incoming
-	return cfg, headers
-}
-
-// refusedSession is what a peer is told whatever was wrong with its session or token: not which.
-func refusedSession() error {
-	return &streamer.Refusal{CloseCode: streamer.CloseUnknownSession, Text: "session or token not accepted"}
-}
-
-// join finds the session that a peer's hello names and takes it: nobody joins with the same token
-// again.
-func (r *Responder) join(ctx context.Context, h streamer.Hello, peer string) (*Facts, error) {
-	id := SessionID(h.Session)
-	entry, err := r.cfg.Store.Get(ctx, id.URI())
-	if err != nil {
-		if errors.Is(err, &ctxstore.Error{Code: ctxstore.NotFound}) {
-			return nil, refusedSession()
+// end leaves the session, which may be joined again.
+func (v *serving) end() {
+	if v.joined != nil {
+		ctx, cancel := context.WithTimeout(context.Background(), DefaultTimeout)
+		defer cancel()
+		if v.coder != nil && v.joined.token != nil {
+			v.r.keepKnown(ctx, v.joined.facts.Session, v.coder)
 		}
-		r.cfg.Log.Warn("session not looked up", "session", id.String(), "err", err)
-		return nil, &streamer.Refusal{CloseCode: streamer.CloseInternal, Text: "the context store failed"}
+		v.r.retire(ctx, &v.joined.facts)
 	}
-	c, err := parseContext(entry.Value)
-	if err != nil {
-		r.cfg.Log.Warn("session not read", "session", id.String(), "err", err)
-		return nil, refusedSession()
+	v.left()
+}
+
+// running is the context of a stream: hello ends with the server or the listener; the stream itself ends in order.
+func (r *Responder) running(ctx context.Context) (running context.Context, cancel func()) {
+	running, stop := context.WithCancel(ctx)
+	undo := context.AfterFunc(r.ctx, stop)
+	return running, func() {
+		undo()
+		stop()
 	}
-	now := r.cfg.Clock.Now()
-	if !c.admits(id, h.Token, now) {
-		return nil, refusedSession()
+}
+
+// serveConn runs a stream over a connection that was opened for it, to its end.
+func (r *Responder) serveConn(ctx context.Context, conn net.Conn, open func(Facts) Opened) {
+	from := requestOf(conn)
+	if r.cfg.WrapConn != nil {
+		conn = r.cfg.WrapConn(conn)
 	}
-	if number, _ := representationNumber(c.Representation); number != h.Representation {
-		return nil, &streamer.Refusal{CloseCode: streamer.CloseUnsupported, Text: "another representation was agreed on"}
+	running, cancel := r.running(ctx)
+	defer cancel()
+	v := &serving{r: r, open: open, left: func() {}}
+	defer v.end()
+	cfg := v.config()
+	cfg.Accept = func(ctx context.Context, h streamer.Hello) (streamer.Admission, error) {
+		j, err := r.enterSession(ctx, h, from)
+		if err == nil {
+			err = v.take(ctx, j, h.Representation)
+		}
+		if err != nil {
+			return streamer.Admission{}, err
+		}
+		return v.admit(ctx, conn)
 	}
-	if (h.Stages&streamer.Headers != 0) != (len(c.Headers) > 0) {
-		return nil, &streamer.Refusal{CloseCode: streamer.CloseUnsupported, Text: "something else was agreed on unchanging headers"}
+	stream, err := streamer.Over(running, conn, cfg)
+	v.live(running, conn, stream, err)
+}
+
+// requestOf is what is known of a stream's connection, as if a request had come by it.
+func requestOf(conn net.Conn) *http.Request {
+	req := &http.Request{Method: http.MethodOptions, URL: &url.URL{Path: "/"}, Header: http.Header{}, RemoteAddr: conn.RemoteAddr().String()}
+	if c, ok := conn.(interface{ ConnectionState() tls.ConnectionState }); ok {
+		state := c.ConnectionState()
+		req.TLS = &state
 	}
-	facts := c.Facts
-	// The token is spent, and what the other end has is the coder's to know: neither need be kept.
-	c.TokenHash, c.PeerShapes = nil, nil
-	document, err := c.marshal()
-	if err != nil {
-		return nil, err
-	}
-	_, err = r.cfg.Store.Put(ctx, id.URI(), document, ctxstore.PutOptions{IfRevision: ctxstore.If(entry.Revision), TTL: c.Expires.Sub(now)})
-	switch {
-	case errors.Is(err, &ctxstore.Error{Code: ctxstore.Conflict}):
-		return nil, refusedSession()
-	case err != nil:
-		r.cfg.Log.Warn("session not kept", "session", id.String(), "err", err)
-		return nil, &streamer.Refusal{CloseCode: streamer.CloseInternal, Text: "the context store failed"}
-	}
-	gone, ok := r.registry.join(id, peer)
-	r.forget(ctx, gone)
-	if !ok {
-		return nil, &streamer.Refusal{CloseCode: streamer.CloseLimits, Text: errBusy[0].Why}
-	}
-	return &facts, nil
+	return req.WithContext(context.WithValue(context.Background(), http.LocalAddrContextKey, conn.LocalAddr()))
 }
 
 // forget deletes the contexts of sessions that made room: nobody joins them any more.
@@ -235,14 +253,17 @@ type endedSession struct {
 	weight int
 }
 
-// retire notes that a session's stream has ended. Its context stays until it expires, for whoever decodes a recording, but only so many do.
-func (r *Responder) retire(facts *Facts) {
+// retire notes that a session's stream has ended. Its context stays until it expires, for who joins the session again or decodes a
+// recording, but only so many do.
+func (r *Responder) retire(ctx context.Context, facts *Facts) {
 	const plain = 1 << 10 // octets of a context without headers, or so
 	weight := 1
 	for _, block := range facts.Headers {
 		weight += 1 + len(block)/plain
 	}
-	r.registry.remove(facts.Session)
+	if !r.registry.remove(facts.Session) {
+		return
+	}
 	r.mu.Lock()
 	r.ended = append(r.ended, endedSession{facts.Session, weight})
 	r.endedWeight += weight
@@ -255,13 +276,21 @@ func (r *Responder) retire(facts *Facts) {
 	if len(oldest) == 0 {
 		return
 	}
-	ctx, cancel := context.WithTimeout(context.Background(), DefaultTimeout)
-	defer cancel()
 	for _, id := range oldest {
 		err := r.cfg.Store.Delete(ctx, id.URI(), nil)
 		if err != nil && !errors.Is(err, &ctxstore.Error{Code: ctxstore.NotFound}) {
 			r.cfg.Log.Warn("context of an ended session not deleted", "session", id.String(), "err", err)
 		}
+	}
+}
+
+// unretire notes that an ended session is joined again.
+func (r *Responder) unretire(id SessionID) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if i := slices.IndexFunc(r.ended, func(e endedSession) bool { return e.id == id }); i >= 0 {
+		r.endedWeight -= r.ended[i].weight
+		r.ended = slices.Delete(r.ended, i, i+1)
 	}
 }
 

@@ -1,6 +1,7 @@
 package negotiate
 
 import (
+	"cmp"
 	cryptotls "crypto/tls"
 	"log/slog"
 	"net"
@@ -26,6 +27,8 @@ type Config struct {
 	// Transports by name ("tls", "tcp", "udp", "inproc"); those missing are not offered. nil means tls for https URLs, with the TLS of HTTPClient where its Transport is one of net/http,
 	// and tcp for others. With none in it, all goes as plain SOAP.
 	Transports map[string]streamer.Transport
+	// Mode is how sessions come about; empty means Explicit.
+	Mode Mode
 	// Store keeps sessions, shapes, and which ends speak plain SOAP; nil means memory, one for all sessions of the dialer.
 	Store ctxstore.Store
 	// Coders makes the coders of streams; nil means those of a book over Store (see [BookCoders]). Their shapes lie in Store.
@@ -126,6 +129,10 @@ func (c Config) withDefaults() (Config, error) {
 	}
 	c.RequireHHFR = c.RequireHHFR || c.sequenced()
 	if err := checkRepresentations(&c.Representations); err != nil {
+		return c, err
+	}
+	c.Mode = cmp.Or(c.Mode, Explicit)
+	if _, err := ParseMode(string(c.Mode)); err != nil {
 		return c, err
 	}
 	for name := range c.Transports {

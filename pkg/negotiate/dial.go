@@ -67,7 +67,7 @@ func (d *Dialer) dial(ctx context.Context, u *url.URL) (s *Session, err error) {
 			return nil, sequenceError(err)
 		}
 	}
-	n := &negotiation{dialer: d, url: u, serve: s.serve, outbox: s.outbox, taken: &s.taken}
+	n := s.negotiation()
 	if s.outbox == nil { // a sequence waits for whoever knows it, however that end spoke before
 		err = d.recall(ctx, u)
 	}
@@ -76,7 +76,11 @@ func (d *Dialer) dial(ctx context.Context, u *url.URL) (s *Session, err error) {
 	case s.outbox.joined():
 		n, err = s.insist(ctx) // that end was there before
 	default:
-		err = n.open(ctx)
+		err = n.find(ctx, d.cfg.RequireHHFR)
+	}
+	if errors.Is(err, errUnasked) {
+		s.fresh = true
+		return s, nil
 	}
 	if s.outbox != nil && (err != nil || ctx.Err() != nil) {
 		s.outbox.close()
@@ -92,7 +96,6 @@ func (d *Dialer) dial(ctx context.Context, u *url.URL) (s *Session, err error) {
 		f := n.agreed.Facts
 		d.cfg.Log.Info("stream", "url", loggable(u), "session", f.Session.String(), "representation", f.Representation, "transport", f.Transport)
 		s.install(n)
-		s.tell()
 		return s, nil
 	}
 	if errors.Is(err, &Error{Code: Unreachable}) {
@@ -104,7 +107,7 @@ func (d *Dialer) dial(ctx context.Context, u *url.URL) (s *Session, err error) {
 	var refused *refusal
 	if errors.As(err, &refused) {
 		s.agreed.Remembered, s.agreed.NoStream = refused.remembered, refused.blocked
-		if !refused.remembered && !s.agreed.NoRoom() {
+		if !refused.remembered && !refused.unasked && !s.agreed.NoRoom() {
 			d.remember(ctx, u, refused)
 		}
 	}
@@ -125,6 +128,7 @@ type refusal struct {
 	err        error
 	remembered bool
 	passing    bool   // another time it may be otherwise
+	unasked    bool   // nobody was asked
 	blocked    string // the address of the stream that could not be opened
 }
 

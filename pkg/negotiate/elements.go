@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/hhfr/hhfr/pkg/soap"
+	"github.com/hhfr/hhfr/pkg/streamer"
 )
 
 // writer collects the children of an offer, an answer or a context document.
@@ -33,6 +34,19 @@ func (w *writer) lifetime(d time.Duration) {
 	if d > 0 {
 		w.texts("Lifetime", strconv.FormatInt(int64(max(d/time.Second, 1)), 10))
 	}
+}
+
+// limits writes those of a hello, in its order.
+func (w *writer) limits(l *streamer.PeerLimits) {
+	list := make([]string, 0, 7)
+	for _, v := range eachLimit(l) {
+		list = append(list, strconv.FormatUint(*v, 10))
+	}
+	w.texts("Limits", strings.Join(list, " "))
+}
+
+func eachLimit(l *streamer.PeerLimits) []*uint64 {
+	return []*uint64{&l.MaxFragment, &l.MaxMessage, &l.MaxShapes, &l.MaxShapeBytes, &l.MaxExchanges, &l.Window, &l.MaxHeld}
 }
 
 func (w *writer) heads(request, reply []soap.Field) {
@@ -202,6 +216,37 @@ func (r *reader) lifetime() time.Duration {
 		return 0
 	}
 	return time.Duration(n) * time.Second
+}
+
+// limits reads what a writer's limits wrote; nil if there is none.
+func (r *reader) limits() *streamer.PeerLimits {
+	text := r.optional("Limits")
+	if text == "" {
+		return nil
+	}
+	l := new(streamer.PeerLimits)
+	words, all := strings.Fields(text), eachLimit(l)
+	if len(words) != len(all) {
+		r.fail("Limits has %d numbers, not %d", len(words), len(all))
+		return nil
+	}
+	for i, v := range all {
+		n, err := strconv.ParseUint(words[i], 10, 63)
+		if err != nil {
+			r.fail("Limits: %w", err)
+		}
+		*v = n
+	}
+	return l
+}
+
+// number reads an element that must be there.
+func (r *reader) number(local string) uint64 {
+	n, err := strconv.ParseUint(r.one(local), 10, 63)
+	if err != nil {
+		r.fail("%s: %w", local, err)
+	}
+	return n
 }
 
 func (r *reader) heads() (request, reply []soap.Field) {

@@ -3,10 +3,12 @@ package negotiate
 import (
 	"encoding/hex"
 	"fmt"
+	"strconv"
 	"time"
 
 	"github.com/hhfr/hhfr/internal/xmlns"
 	"github.com/hhfr/hhfr/pkg/soap"
+	"github.com/hhfr/hhfr/pkg/streamer"
 )
 
 // Facts are what was agreed on a session: its context, kept in the stores of both ends under [SessionID.URI] until it expires, and what
@@ -37,11 +39,18 @@ type Facts struct {
 	PeerShapes [][32]byte `json:"-"`
 }
 
-// facts documents tie the elements of a context to its fields (docs/negotiation.md, section 5).
+// contextDocument ties the elements of a context to its fields (docs/negotiation.md, section 5).
 type contextDocument struct {
 	Facts
-	// TokenHash is the SHA-256 of the join token; only at the responder, and only until the session is joined.
+	// TokenHash is the SHA-256 of the token by which the session may be joined next; only at the responder.
 	TokenHash []byte
+	// Lifetime is how long the session lasts from when it was agreed on or joined last; only at the responder.
+	Lifetime time.Duration
+	// Token, Stages and Limits are what an initiator joins the session by: its token, and what the responder's
+	// hello stated. A responder has the limits that it stated last. nil: none.
+	Token  []byte
+	Stages uint64
+	Limits *streamer.PeerLimits
 }
 
 const contextName = "Session"
@@ -65,6 +74,14 @@ func (c *contextDocument) marshal() ([]byte, error) {
 	w.texts("Expires", c.Expires.UTC().Format(time.RFC3339))
 	if c.TokenHash != nil {
 		w.texts("TokenHash", hex.EncodeToString(c.TokenHash))
+	}
+	w.lifetime(c.Lifetime)
+	if c.Token != nil {
+		w.texts("Token", hex.EncodeToString(c.Token))
+	}
+	if c.Limits != nil {
+		w.texts("Stages", strconv.FormatUint(c.Stages, 10))
+		w.limits(c.Limits)
 	}
 	w.heads(defaultRequestFields, defaultReplyFields)
 	w.headers(c.Headers)
@@ -99,6 +116,14 @@ func parseContext(data []byte) (*contextDocument, error) {
 	c.Expires = expires
 	if r.optional("TokenHash") != "" {
 		c.TokenHash = r.hex("TokenHash", 32)
+	}
+	c.Lifetime = r.lifetime()
+	if r.optional("Token") != "" {
+		c.Token = r.hex("Token", streamer.TokenLen)
+	}
+	c.Limits = r.limits()
+	if c.Limits != nil {
+		c.Stages = r.number("Stages")
 	}
 	if r.err != nil {
 		return nil, malformed(fmt.Errorf("session context: %w", r.err))

@@ -15,6 +15,9 @@ import (
 // whose Body has the child [OfferName] within its first 4 KiB. An offer that cannot be met, or is malformed, is answered with a fault.
 func (r *Responder) Handler(services http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
+		if req.Method == http.MethodOptions && req.Header.Get(Field) != "" && r.serveQuestion(w, req) {
+			return
+		}
 		if req.Method != http.MethodPost || (r.cfg.Serves != nil && !r.cfg.Serves(req.URL.Path)) {
 			services.ServeHTTP(w, req)
 			return
@@ -22,8 +25,8 @@ func (r *Responder) Handler(services http.Handler) http.Handler {
 		start, isOffer, err := peek(req.Body)
 		if !isOffer {
 			// What was read is given back, the error with it.
-			req.Body = &peeked{Reader: io.MultiReader(bytes.NewReader(start), failing{err}, req.Body), Closer: req.Body}
-			services.ServeHTTP(w, req)
+			req.Body = &peeked{Reader: resumed(start, err, req.Body), Closer: req.Body}
+			r.serveAsking(w, req, services)
 			return
 		}
 		r.serveOffer(w, req, start)
@@ -55,6 +58,26 @@ func couldBeXML(start []byte) bool {
 	}
 	start = bytes.TrimLeft(bytes.TrimPrefix(start, []byte(mark)), " \t\r\n")
 	return len(start) == 0 || start[0] == '<'
+}
+
+// resumed is a body of which some was read already, with the error that came behind that. Its end is told with the last
+// bytes where it is known, as net/http does: a service that writes as it reads is then upgraded like any other.
+func resumed(start []byte, err error, rest io.Reader) io.Reader {
+	if errors.Is(err, io.EOF) {
+		return &ending{start}
+	}
+	return io.MultiReader(bytes.NewReader(start), failing{err}, rest)
+}
+
+// ending reads as bytes that end.
+type ending struct{ left []byte }
+
+func (e *ending) Read(p []byte) (int, error) {
+	n := copy(p, e.left)
+	if e.left = e.left[n:]; len(e.left) == 0 {
+		return n, io.EOF
+	}
+	return n, nil
 }
 
 // peeked is a body whose first octets were read already.

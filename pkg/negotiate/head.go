@@ -124,6 +124,17 @@ func requestTarget(u *url.URL) string {
 	return pathOf(u)
 }
 
+// headFor is the head of a message as it travels on a stream.
+func (s *Session) headFor(l *link, head []byte) ([]byte, error) {
+	if l.path == s.implicit.path {
+		return s.implicit.forWire(head)
+	}
+	if head == nil {
+		return s.implicit.full, nil
+	}
+	return TrimHead(head)
+}
+
 // forWire is the head to send for a caller's head: nil when it says what no head says.
 func (im *implicit) forWire(head []byte) ([]byte, error) {
 	if head == nil {

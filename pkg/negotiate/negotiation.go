@@ -29,8 +29,11 @@ type negotiation struct {
 	serve  streamer.Handler
 	outbox *outbox // nil: no sequence
 	taken  *atomic.Int64
+	client *http.Client
+	asker  *asker // nil: the mode is Explicit
 
 	agreed Agreed
+	coder  streamer.Coder
 	stream *streamer.Stream
 }
 
@@ -134,16 +137,12 @@ func (n *negotiation) ask(ctx context.Context, v soap.Version, offer *Offer) (*A
 	if err != nil {
 		return nil, err
 	}
-	for _, f := range n.dialer.cfg.OfferFields {
-		if !isOffersOwn(f) {
-			req.Header[f.Name] = append(req.Header[f.Name], f.Value)
-		}
-	}
+	n.offerFields(req.Header)
 	for _, f := range fields {
 		req.Header[f.Name] = []string{f.Value}
 	}
 	http1.NameAgent(req.Header)
-	client := *n.dialer.cfg.HTTPClient
+	client := *n.client
 	client.CheckRedirect = func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
 	resp, err := client.Do(req)
 	if err != nil {
@@ -172,6 +171,15 @@ func (n *negotiation) ask(ctx context.Context, v soap.Version, offer *Offer) (*A
 		return nil, &refusal{err: err, passing: isPassing(resp.StatusCode, err)}
 	}
 	return answer, nil
+}
+
+// offerFields adds the fields that go with offers.
+func (n *negotiation) offerFields(h http.Header) {
+	for _, f := range n.dialer.cfg.OfferFields {
+		if !isOffersOwn(f) {
+			h[f.Name] = append(h[f.Name], f.Value)
+		}
+	}
 }
 
 // isOffersOwn tells fields that speak of an offer's own body, action or connection.
@@ -248,35 +256,48 @@ func (n *negotiation) join(ctx context.Context, a *Answer) error {
 	if a.HeadersKept > 0 {
 		facts.Headers = d.cfg.Headers
 	}
-	document, err := (&contextDocument{Facts: facts}).marshal()
-	if err != nil {
-		return err
-	}
-	// Another session of this name at this end can only be one that ended, or the same store at the other end: that one is not overwritten.
-	if _, err := d.cfg.Store.Put(ctx, a.Session.URI(), document, ctxstore.PutOptions{IfRevision: ctxstore.If(0), TTL: a.Lifetime}); err != nil && !errors.Is(err, &ctxstore.Error{Code: ctxstore.Conflict}) {
-		return err
-	}
 	if err := d.keepSchemas(ctx, a); err != nil {
 		return err
 	}
-	number, _ := representationNumber(a.Representation)
-	coder, err := d.cfg.Coders(ctx, CoderSpec{Representation: number, Limits: d.cfg.Stream.Limits, PeerKnows: a.Shapes, Schema: d.cfg.RequestSchema})
+	return n.openStream(ctx, &opening{facts: facts, transport: transport, addr: addr, token: a.Token[:]})
+}
+
+// opening is what a stream is opened by.
+type opening struct {
+	facts           Facts
+	transport, addr string
+	token           []byte
+	early           *streamer.PeerLimits // that the responder has promised: its hello is not waited for
+	stages          *uint64              // that were agreed on before; nil: all
+}
+
+// openStream opens the stream of a session.
+func (n *negotiation) openStream(ctx context.Context, o *opening) error {
+	cfg, err := n.streamConfig(ctx, &o.facts)
 	if err != nil {
 		return err
 	}
-	conn, err := d.cfg.Transports[transport].Dial(ctx, addr)
+	conn, err := n.dialer.cfg.Transports[o.transport].Dial(ctx, o.addr)
 	if err != nil {
-		return noStream(addr, n.late(ctx, err))
+		return noStream(o.addr, n.late(ctx, err))
 	}
-	if d.cfg.WrapConn != nil {
-		conn = d.cfg.WrapConn(conn)
+	cfg.Session, cfg.Token, cfg.Early = o.facts.Session, o.token, o.early
+	if o.stages != nil {
+		cfg.Without = ^*o.stages
 	}
-	if d.cfg.OnSession != nil {
-		d.cfg.OnSession(facts, conn)
+	return n.over(ctx, conn, cfg, &o.facts, o.addr)
+}
+
+// streamConfig keeps the facts of a session, and makes ready for its stream.
+func (n *negotiation) streamConfig(ctx context.Context, facts *Facts) (cfg streamer.Config, err error) {
+	d := n.dialer
+	number, _ := representationNumber(facts.Representation)
+	n.coder, err = d.cfg.Coders(ctx, CoderSpec{Representation: number, Limits: d.cfg.Stream.Limits, PeerKnows: facts.PeerShapes, Schema: d.cfg.RequestSchema})
+	if err != nil {
+		return cfg, err
 	}
-	cfg := d.cfg.Stream
-	cfg.Initiator, cfg.Session, cfg.Token = true, a.Session, a.Token[:]
-	cfg.Representation, cfg.Coder, cfg.Accept, cfg.Handler = number, coder, nil, n.serve
+	cfg = d.cfg.Stream
+	cfg.Initiator, cfg.Representation, cfg.Coder, cfg.Accept, cfg.Handler = true, number, n.coder, nil, n.serve
 	if len(facts.Headers) > 0 {
 		headers := &unchanging{blocks: facts.Headers, taken: n.taken}
 		cfg.Outgoing, cfg.Incoming = headers.outgoing, headers.incoming
@@ -285,18 +306,54 @@ func (n *negotiation) join(ctx context.Context, a *Answer) error {
 		q := n.outbox.sequence()
 		cfg.Acks, cfg.Handler = q.Acks, placed(q, n.serve, d.cfg.Log)
 	}
+	return cfg, nil
+}
+
+// keepFacts keeps the context of a session for whoever decodes a recording of it.
+func (n *negotiation) keepFacts(ctx context.Context, facts *Facts) error {
+	document, err := (&contextDocument{Facts: *facts}).marshal()
+	if err != nil {
+		return err
+	}
+	store, now := n.dialer.cfg.Store, n.dialer.cfg.Clock.Now()
+	// Another session of this name at this end can only be one that is joined again, or the same store at the peer: that one is not overwritten.
+	_, err = store.Put(ctx, facts.Session.URI(), document, ctxstore.PutOptions{IfRevision: ctxstore.If(0), TTL: facts.Expires.Sub(now)})
+	if errors.Is(err, &ctxstore.Error{Code: ctxstore.Conflict}) {
+		return nil
+	}
+	return err
+}
+
+// over makes a stream of a connection that was opened for it.
+func (n *negotiation) over(ctx context.Context, conn net.Conn, cfg streamer.Config, facts *Facts, addr string) error {
+	d := n.dialer
+	if d.cfg.WrapConn != nil {
+		conn = d.cfg.WrapConn(conn)
+	}
+	if d.cfg.OnSession != nil {
+		d.cfg.OnSession(*facts, conn)
+	}
 	stream, err := streamer.Over(ctx, conn, cfg)
 	if err != nil {
 		return noStream(addr, n.late(ctx, err))
 	}
+	return n.opened(ctx, stream, facts)
+}
+
+// opened takes a stream that is open.
+func (n *negotiation) opened(ctx context.Context, stream *streamer.Stream, facts *Facts) error {
+	err := n.keepFacts(ctx, facts)
+	if err == nil && n.outbox != nil {
+		err = n.outbox.taken(ctx)
+	}
+	if err != nil {
+		stream.Abort(streamer.CloseInternal, "the context store failed")
+		return err
+	}
 	if n.outbox != nil {
-		if err := n.outbox.taken(ctx); err != nil {
-			stream.Abort(streamer.CloseInternal, "the context store failed")
-			return err
-		}
 		n.outbox.sequence().Attach(stream)
 	}
-	n.stream, n.agreed.HHFR, n.agreed.Facts = stream, true, &facts
+	n.stream, n.agreed.HHFR, n.agreed.Facts = stream, true, facts
 	return nil
 }
 

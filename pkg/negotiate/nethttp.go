@@ -19,8 +19,9 @@ type Handler struct {
 	plain    http.Handler
 }
 
-// NewHandler makes one for a server. cfg.Serve is not used; without cfg.Sequenced the server also gets
-// the messages of sequences as requests, for effects of its own. Errors: BadConfig. The caller calls Close in the end.
+// NewHandler makes one for a server. cfg.Serve is not used; without cfg.Addresses streams run over
+// upgraded connections alone, and without cfg.Sequenced the server also gets the messages of sequences
+// as requests, for effects of its own. Errors: BadConfig. The caller calls Close in the end.
 //
 // A request that came by a stream has the head that the initiator gave, the remote address of nobody, and the host of the URL that was negotiated. Its context
 // has the session's facts ([FactsOf]). A reply's head travels without the fields that speak of one connection, and without Date.
@@ -51,18 +52,20 @@ func (h *Handler) serveExchange(ctx context.Context, _ string, x *streamer.Excha
 	}
 	w := &exchangeWriter{ctx: ctx, x: x, header: http.Header{}}
 	ended := false
-	defer func() {
-		// A server that panics ends its reply there, as net/http has it; the cause is logged as it would be there.
-		p := recover()
-		if err, _ := p.(error); p != nil && !errors.Is(err, http.ErrAbortHandler) {
-			h.cfg.Log.Error("service panicked", "path", req.URL.Path, "panic", p)
-		}
-		if err := w.finish(ended); err != nil {
-			h.cfg.Log.Debug("reply not sent", "err", err)
-		}
-	}()
+	defer func() { h.endReply(w, req.URL.Path, ended, recover()) }()
 	h.services.ServeHTTP(w, req)
 	ended = true
+}
+
+// endReply ends the reply of a service that has returned, or panicked: then the reply ends there, as net/http has it, and
+// the cause is logged as it would be there.
+func (r *Responder) endReply(w *exchangeWriter, path string, ended bool, panicked any) {
+	if err, _ := panicked.(error); panicked != nil && !errors.Is(err, http.ErrAbortHandler) {
+		r.cfg.Log.Error("service panicked", "path", path, "panic", panicked)
+	}
+	if err := w.finish(ended); err != nil {
+		r.cfg.Log.Debug("reply not sent", "err", err)
+	}
 }
 
 // exchangeRequest makes a message a request.

@@ -54,7 +54,7 @@ func (p *Pending) begin(ctx context.Context, from io.Reader) error {
 			p.post(ctx, from)
 			return nil
 		}
-		head, err := p.s.implicit.forWire(p.head)
+		head, err := p.s.headFor(l, p.head)
 		if err != nil {
 			return err
 		}

@@ -17,11 +17,11 @@ import (
 // knownLength is how much of a body of unknown length is read ahead, in octets, to send it with its length: many SOAP servers take no chunks.
 const knownLength = 1 << 20
 
-// post sends a request as plain SOAP and gives its reply.
+// post sends a request as plain SOAP and gives its reply; the first one asks for a stream.
 func (s *Session) post(ctx context.Context, m *streamer.Message) (*streamer.Message, error) {
-	resp, err := s.roundTrip(ctx, m)
-	if err != nil {
-		return nil, err
+	resp, reply, err := s.roundTrip(ctx, m)
+	if err != nil || reply != nil {
+		return reply, err
 	}
 	return &streamer.Message{Head: headOf(resp), Body: &plainReply{ctx, resp.Body}}, nil
 }
@@ -46,9 +46,15 @@ func (r *plainReply) Read(p []byte) (int, error) {
 
 // postOneWay sends a message as plain SOAP and wants no reply but that it was taken.
 func (s *Session) postOneWay(ctx context.Context, m *streamer.Message) error {
-	resp, err := s.roundTrip(ctx, m)
+	resp, reply, err := s.roundTrip(ctx, m)
 	if err != nil {
 		return err
+	}
+	if reply != nil {
+		resp, err = Response(reply, nil)
+		if err != nil {
+			return err
+		}
 	}
 	defer resp.Body.Close()
 	if resp.StatusCode >= 300 {
@@ -59,19 +65,41 @@ func (s *Session) postOneWay(ctx context.Context, m *streamer.Message) error {
 	return nil
 }
 
-func (s *Session) roundTrip(ctx context.Context, m *streamer.Message) (*http.Response, error) {
+// roundTrip sends a request as plain SOAP, whose reply may come by a stream all the same.
+func (s *Session) roundTrip(ctx context.Context, m *streamer.Message) (*http.Response, *streamer.Message, error) {
 	req, err := s.request(ctx, m)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
+	if !s.claim() {
+		resp, err := s.do(ctx, req)
+		return resp, nil, err
+	}
+	k := &ask{}
+	resp, err := s.do(context.WithValue(ctx, askKey{}, k), req)
+	s.asked(k, err)
+	reply, err := s.firstReply(ctx, k, err)
+	return resp, reply, err
+}
+
+// do sends a request.
+func (s *Session) do(ctx context.Context, req *http.Request) (*http.Response, error) {
 	var connected atomic.Bool
 	req = req.WithContext(httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{GotConn: func(httptrace.GotConnInfo) { connected.Store(true) }}))
-	resp, err := s.cfg.HTTPClient.Do(req)
+	resp, err := s.client.Do(req)
 	if err == nil {
 		if err := schemeReply(s.url, resp); err != nil {
 			return nil, err
 		}
 		return resp, nil
+	}
+	var own *Error
+	var exchange *streamer.Error // of a stream that TLS selected
+	switch {
+	case errors.As(err, &own):
+		return nil, own
+	case errors.As(err, &exchange) && !errors.Is(err, errDeclined):
+		return nil, exchange
 	}
 	if wrong := schemeOf(s.url, err); wrong != nil {
 		return nil, wrong

@@ -30,6 +30,8 @@ func (s *Session) current(ctx context.Context) (*link, error) {
 				return nil, context.Cause(ctx)
 			}
 			continue
+		case l == nil:
+			return nil, nil
 		}
 		select {
 		case <-l.stream.Done():
@@ -59,13 +61,13 @@ func (s *Session) streaming() bool {
 
 // install takes a stream that was negotiated.
 func (s *Session) install(n *negotiation) {
-	l := &link{n.stream, n.stream.Lane(0)}
+	l := &link{n.stream, n.stream.Lane(0), n.agreed.Facts.Path}
 	s.mu.Lock()
 	s.before = slices.DeleteFunc(s.before, func(l *link) bool { return isDone(l.stream) })
 	if s.link != nil {
 		s.before = append(s.before, s.link)
 	}
-	s.link, s.agreed = l, n.agreed
+	s.link, s.agreed, s.fresh = l, n.agreed, false
 	done, closed := s.again, s.closed
 	s.again = nil
 	if !closed && (s.cfg.Reconnect > 0 || s.outbox != nil) {
@@ -77,7 +79,11 @@ func (s *Session) install(n *negotiation) {
 			}
 		})
 	}
+	if !closed && s.asker != nil {
+		s.wait.Go(func() { s.watchMet(l, n) })
+	}
 	s.mu.Unlock()
+	s.tell()
 	if done != nil {
 		close(done)
 	}
@@ -86,9 +92,24 @@ func (s *Session) install(n *negotiation) {
 	}
 }
 
+// negotiation begins a way to a stream.
+func (s *Session) negotiation() *negotiation {
+	return &negotiation{dialer: s.dialer, url: s.url, serve: s.serve, outbox: s.outbox, taken: &s.taken, client: s.client, asker: s.asker}
+}
+
 func isDone(s *streamer.Stream) bool {
 	select {
 	case <-s.Done():
+		return true
+	default:
+		return false
+	}
+}
+
+// isMet reports whether the hello of a stream's peer has come.
+func isMet(s *streamer.Stream) bool {
+	select {
+	case <-s.Met():
 		return true
 	default:
 		return false
@@ -129,6 +150,14 @@ func (s *Session) lost(l *link) {
 			s.progress, s.fruitless = progress, 0
 		}
 	}
+	if s.asker != nil && s.outbox == nil && !isMet(l.stream) {
+		s.link, s.fresh = nil, true // what was remembered does not count any more: the next call asks
+		if s.cfg.RequireHHFR {
+			s.fresh, s.again = false, make(chan struct{})
+			s.wait.Go(s.reconnect)
+		}
+		return
+	}
 	if s.fruitless++; s.cfg.Reconnect > 0 && s.fruitless <= maxFruitless {
 		s.again = make(chan struct{})
 		s.wait.Go(s.reconnect)
@@ -161,8 +190,8 @@ func (s *Session) insist(ctx context.Context) (n *negotiation, err error) {
 	clock := s.cfg.Clock
 	until := clock.Now().Add(s.cfg.Reconnect)
 	for wait := firstBackOff; ; wait = min(2*wait, maxBackOff) {
-		n = &negotiation{dialer: s.dialer, url: s.url, serve: s.serve, outbox: s.outbox, taken: &s.taken}
-		if err = n.open(ctx); err == nil || ctx.Err() != nil {
+		n = s.negotiation()
+		if err = n.find(ctx, true); err == nil || ctx.Err() != nil {
 			return n, err
 		}
 		var refused *refusal
@@ -185,7 +214,6 @@ func (s *Session) reconnect() {
 	if err == nil {
 		s.install(n)
 		s.cfg.Log.Info("a stream again", "url", loggable(s.url), "session", n.agreed.Facts.Session.String())
-		s.tell()
 		return
 	}
 	s.mu.Lock()

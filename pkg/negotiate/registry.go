@@ -25,7 +25,7 @@ type registered struct {
 	peer     string // see accept.Peer; empty: of nobody that is bounded
 	number   uint64 // in the order of registration
 	until    time.Time
-	joined   bool
+	streams  int    // joined
 	revision uint64 // of its context; 0: not stored yet
 }
 
@@ -74,7 +74,7 @@ func (g *registry) victim(peer string, ofPeer bool) (id SessionID, found bool) {
 	now := g.clock.Now()
 	oldest, waiting := map[string]SessionID{}, map[string]int{}
 	for id, s := range g.sessions {
-		if s.joined || ofPeer && s.peer != peer {
+		if s.streams > 0 || ofPeer && s.peer != peer {
 			continue
 		}
 		if now.After(s.until) {
@@ -112,16 +112,22 @@ func (g *registry) join(id SessionID, peer string) (gone []dropped, ok bool) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	if s := g.sessions[id]; s != nil {
-		s.joined = true
+		s.streams++
 		return nil, true
 	}
-	return g.addLocked(id, &registered{peer: peer, joined: true})
+	return g.addLocked(id, &registered{peer: peer, streams: 1})
 }
 
-func (g *registry) remove(id SessionID) {
+// remove notes that a stream of a session has ended, or that there will be none; gone: there is no other.
+func (g *registry) remove(id SessionID) (gone bool) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
+	if s := g.sessions[id]; s != nil && s.streams > 1 {
+		s.streams--
+		return false
+	}
 	g.removeLocked(id)
+	return true
 }
 
 func (g *registry) removeLocked(id SessionID) {

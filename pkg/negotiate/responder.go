@@ -178,7 +178,7 @@ func (r *Responder) answer(ctx context.Context, req *http.Request, o *Offer) (*A
 	if err := r.describe(ctx, o, a, &facts); err != nil {
 		return nil, err
 	}
-	gone, ok := r.registry.add(a.Session, accept.Peer(req.RemoteAddr))
+	gone, ok := r.registry.add(a.Session, peerOf(req))
 	r.forget(ctx, gone)
 	if !ok {
 		return nil, errBusy
@@ -236,6 +236,9 @@ func (r *Responder) address(uri string) string {
 	return r.cfg.Addresses[name]
 }
 
+// peerOf is who made a request, as sessions are counted.
+func peerOf(req *http.Request) string { return accept.Peer(req.RemoteAddr) }
+
 // requestOrigin is scheme and host that a request was made to, as far as it tells; empty if it does not.
 func requestOrigin(req *http.Request) string {
 	scheme := "http"
@@ -286,7 +289,7 @@ func (r *Responder) common(ctx context.Context, offered [][32]byte) ([][32]byte,
 // keep writes the session's context. Until it is joined it expires when it may no longer be.
 func (r *Responder) keep(ctx context.Context, facts Facts, a *Answer) (revision uint64, err error) {
 	hash := sha256.Sum256(a.Token[:])
-	c := contextDocument{Facts: facts, TokenHash: hash[:]}
+	c := contextDocument{Facts: facts, TokenHash: hash[:], Lifetime: a.Lifetime}
 	document, err := c.marshal()
 	if err != nil {
 		return 0, err

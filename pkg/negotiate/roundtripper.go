@@ -65,7 +65,15 @@ func (t *RoundTripper) RoundTrip(req *http.Request) (*http.Response, error) {
 		_ = closeReader(req.Body)
 		return nil, err
 	}
-	if session == nil || !session.streaming() {
+	if session != nil && session.claim() {
+		return session.firstCall(req)
+	}
+	switch {
+	case session == nil:
+		return t.base.RoundTrip(req)
+	case !session.streaming() && session.asker != nil:
+		return session.asker.RoundTrip(req) // it has a connection
+	case !session.streaming():
 		return t.base.RoundTrip(req)
 	}
 	head, err := RequestHead(req)
@@ -96,7 +104,7 @@ func (t *RoundTripper) session(req *http.Request) (*Session, error) {
 		t.mu.Unlock()
 		return nil, &Error{Code: Closed, At: -1}
 	}
-	o := t.origins[origin]
+	o, first := t.origins[origin], false
 	if o == nil || o.isOver(now, t.keep()) {
 		if o != nil && o.session != nil {
 			old := o.session
@@ -105,10 +113,12 @@ func (t *RoundTripper) session(req *http.Request) (*Session, error) {
 		fresh := &originSession{done: make(chan struct{}), fellBack: o.hasFallenBack()}
 		t.origins[origin] = fresh
 		t.wait.Go(func() { t.dial(fresh, req.URL) })
-		o = fresh
+		o, first = fresh, true
 	}
 	t.mu.Unlock()
-	if !o.settled() && !t.dialer.cfg.RequireHHFR {
+	// With other modes than Explicit the first request waits for no more than a connection, which it needs itself.
+	waits := t.dialer.cfg.RequireHHFR || first && t.dialer.cfg.Mode != Explicit
+	if !o.settled() && !waits {
 		return nil, nil
 	}
 	select {
@@ -134,7 +144,7 @@ func (o *originSession) isOver(now time.Time, keep time.Duration) bool {
 	if !o.settled() {
 		return false
 	}
-	if o.until.IsZero() && o.session != nil && !o.session.streaming() {
+	if o.until.IsZero() && o.session != nil && !o.session.streaming() && !o.session.isFresh() {
 		o.until = now.Add(o.session.askAgain(keep))
 	}
 	return !o.until.IsZero() && now.After(o.until)
@@ -179,7 +189,7 @@ func (t *RoundTripper) dial(o *originSession, u *url.URL) {
 	default:
 		o.session = session
 		t.tell(o, u)
-		if !session.Agreed().HHFR {
+		if !session.Agreed().HHFR && !session.isFresh() {
 			o.until = now.Add(session.askAgain(t.keep()))
 		}
 	}

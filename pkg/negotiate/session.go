@@ -3,6 +3,7 @@ package negotiate
 import (
 	"context"
 	"errors"
+	"net/http"
 	"net/url"
 	"slices"
 	"sync"
@@ -56,7 +57,9 @@ type Session struct {
 	url      *url.URL
 	implicit implicit
 	handler  atomic.Pointer[streamer.Handler]
-	outbox   *outbox      // nil: no sequence
+	outbox   *outbox // nil: no sequence
+	asker    *asker
+	client   *http.Client // that speaks plain SOAP, by the asker
 	taken    atomic.Int64 // unchanging headers taken out of messages
 
 	ctx    context.Context // until Close
@@ -69,6 +72,9 @@ type Session struct {
 	before    []*link       // those before it that may not have ended yet
 	again     chan struct{} // closed when an attempt to have a new stream is over; nil: none is under way
 	plain     bool          // plain SOAP from now on
+	fresh     bool          // no call has asked for a stream yet
+	asking    bool          // one does
+	joining   bool          // the stream that its answer named is being opened
 	closed    bool
 	fruitless int   // streams in a row that brought nothing
 	progress  int64 // of the sequence when the last stream ended
@@ -78,11 +84,19 @@ type Session struct {
 type link struct {
 	stream *streamer.Stream
 	lane   *streamer.Lane
+	path   string // where messages without a head go
 }
 
 func newSession(d *Dialer, u *url.URL) *Session {
 	s := &Session{cfg: &d.cfg, dialer: d, url: u, implicit: implicitOf(u)}
 	s.ctx, s.cancel = context.WithCancel(context.Background())
+	s.client = d.cfg.HTTPClient
+	if d.cfg.Mode != Explicit {
+		s.asker = newAsker(s, d.cfg.HTTPClient.Transport)
+		client := *d.cfg.HTTPClient
+		client.Transport = s.asker
+		s.client = &client
+	}
 	if d.cfg.Handler != nil {
 		s.OnMessage(d.cfg.Handler)
 	}
@@ -132,7 +146,7 @@ func (s *Session) Stream() *streamer.Stream {
 // streams (see Config.Headers).
 func (s *Session) HeadersTaken() int64 { return s.taken.Load() }
 
-// Wait waits as long as the other end can send unasked: until ctx is done, whose cause it returns, or until there is no stream and none is to come, also not by
+// Wait waits as long as the other end can send unasked, and asks for a stream if no call has done so: until ctx is done, whose cause it returns, or until there is no stream and none is to come, also not by
 // Config.Reconnect. Then it is an [Error] with the code NoHHFR that says why, or Closed.
 func (s *Session) Wait(ctx context.Context) error {
 	for {
@@ -140,6 +154,11 @@ func (s *Session) Wait(ctx context.Context) error {
 		switch {
 		case err != nil:
 			return err
+		case l == nil && s.claim():
+			if err := s.askNow(ctx); err != nil {
+				return err
+			}
+			continue
 		case l == nil:
 			return &Error{Code: NoHHFR, At: -1, Err: errors.New(s.Agreed().Why)}
 		}
@@ -255,7 +274,7 @@ func (s *Session) send(ctx context.Context, m *streamer.Message, by func(*link, 
 		if l == nil {
 			return by(nil, &streamer.Message{Head: m.Head, Body: from})
 		}
-		head, err := s.implicit.forWire(m.Head)
+		head, err := s.headFor(l, m.Head)
 		if err != nil {
 			return err
 		}
@@ -317,6 +336,9 @@ func (s *Session) Close() error {
 		}
 	}
 	s.wait.Wait()
+	if s.asker != nil && s.asker.own {
+		s.client.CloseIdleConnections()
+	}
 	if s.outbox != nil {
 		s.outbox.close() // also the sequence that came in the place of a lost one meanwhile
 	}

@@ -76,7 +76,6 @@ func TestSessionOverStream(t *testing.T) {
 		require.NoError(t, err)
 		assert.Equal(t, initiator.Session, facts.Session)
 		assert.Equal(t, initiator.Scheme, facts.Scheme)
-		assert.NotContains(t, stored(t, store), "TokenHash", "a joined session keeps nothing of its token")
 	}
 	require.NoError(t, session.Close())
 	require.NoError(t, session.Close())

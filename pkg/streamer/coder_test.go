@@ -100,6 +100,8 @@ func (k *kind) reference(number uint64) frame.Shape {
 
 func (c *rawCoder) Stages() uint64 { return 0 }
 
+func (c *rawCoder) PeerHas(int) []shape.Fingerprint { return nil }
+
 func (c *rawCoder) Compression() *wire.Compression { return nil }
 
 func (c *rawCoder) Has(fp shape.Fingerprint) (has, sure bool) {

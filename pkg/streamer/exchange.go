@@ -44,6 +44,9 @@ func (x *Exchange) Number() uint64 { return x.in.key.Exchange }
 // OneWay reports whether no reply is wanted.
 func (x *Exchange) OneWay() bool { return x.oneway }
 
+// Context is that of the handler.
+func (x *Exchange) Context() context.Context { return x.ctx }
+
 // Message is the request, or the one-way message. Its Body can be the Body of the reply.
 func (x *Exchange) Message() *Message { return &x.message }
 

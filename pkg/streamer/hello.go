@@ -48,7 +48,7 @@ func (s *Stream) compose() error {
 	s.hello = frame.Hello{Responder: !s.cfg.Initiator, Session: s.cfg.Session, Word: s.hello.Word,
 		Representation: s.cfg.Representation, Limits: s.cfg.Limits.stated()}
 	if s.cfg.Initiator {
-		s.hello.Token, s.hello.Target, s.hello.Stages = s.cfg.Token, s.cfg.Target, s.cfg.Coder.Stages()
+		s.hello.Token, s.hello.Target, s.hello.Stages = s.cfg.Token, s.cfg.Target, s.cfg.Coder.Stages()&^s.cfg.Without
 		if s.cfg.Outgoing != nil {
 			s.hello.Stages |= frame.Headers
 		}

@@ -111,6 +111,15 @@ func orDefault[T int | int64 | time.Duration](v, standard T) T {
 	return v
 }
 
+// Stated are the limits as a hello states them, with the defaults filled in. Errors: BadConfig.
+func (l Limits) Stated() (PeerLimits, error) {
+	l, err := l.withDefaults()
+	if err != nil {
+		return PeerLimits{}, &Error{Code: BadConfig, Err: err}
+	}
+	return l.stated(), nil
+}
+
 func (l Limits) stated() frame.Limits {
 	return frame.Limits{MaxFragment: uint64(l.MaxFragment), MaxMessage: uint64(l.MaxMessage), MaxShapes: uint64(l.MaxShapes), MaxShapeBytes: uint64(l.MaxShapeBytes),
 		MaxExchanges: uint64(l.MaxExchanges), Window: uint64(l.Window), MaxHeld: uint64(l.MaxHeld)}

@@ -36,6 +36,8 @@ type Config struct {
 	// and what is sent leaves in one flight with ours; a peer that does not take the session ends the stream,
 	// with all messages Unsent.
 	Early *frame.Limits
+	// Without are stages that an initiator does not ask for although its Coder has them.
+	Without uint64
 	// Representation is 1 binary or 2 xml (docs/wire-format.md, section 3). A responder takes 0 for whatever Accept agrees to.
 	Representation uint64
 	// Coder is the initiator's.

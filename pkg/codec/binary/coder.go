@@ -76,6 +76,19 @@ func (c *Coder) Learned(p *shape.Program) {
 	c.peerKnows[p.Shape().Fingerprint()] = true
 }
 
+// PeerHas lists shapes that the peer has for sure, at most so many.
+func (c *Coder) PeerHas(most int) []shape.Fingerprint {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	var list []shape.Fingerprint
+	for fp, sure := range c.peerKnows {
+		if sure && len(list) < most {
+			list = append(list, fp)
+		}
+	}
+	return list
+}
+
 // Find gives a shape that the peer refers to; nil if it is not here.
 func (c *Coder) Find(fp shape.Fingerprint) *shape.Program {
 	p := c.recent.find(fp)

@@ -1,0 +1,121 @@
+package negotiate
+
+import (
+	"encoding/hex"
+	"fmt"
+	"mime"
+	"net"
+	"net/http"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/hhfr/hhfr/pkg/streamer"
+)
+
+// The fields by which a request asks for a stream, and an answer offers one (docs/negotiation.md, section 6).
+const (
+	// Field is in requests that ask, and in answers that could not upgrade their connection.
+	Field = "HHFR"
+	// Protocol is what connections are upgraded to, and the ALPN name of streams in TLS.
+	Protocol = "hhfr/1"
+
+	fieldScheme = "1"
+)
+
+// switching is the head with status 101; address is where streams are opened later, empty for where this connection goes.
+func switching(address string) []byte {
+	head := "HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: " + Protocol + "\r\n"
+	if address != "" {
+		head += Field + ": " + fieldScheme + `;address="` + address + "\"\r\n"
+	}
+	return []byte(head + "\r\n")
+}
+
+// asks reports whether a request asks for a stream, with which stages, and whether its connection can be upgraded.
+func asks(req *http.Request) (stages uint64, upgrade, ok bool) {
+	value := req.Header.Get(Field)
+	scheme, rest, more := strings.Cut(value, ";")
+	if strings.TrimSpace(scheme) != fieldScheme {
+		return 0, false, false
+	}
+	stages = ^uint64(0)
+	if more {
+		n, err := strconv.ParseUint(strings.TrimSpace(rest), 10, 63)
+		if err != nil {
+			return 0, false, false
+		}
+		stages = n
+	}
+	return stages, req.ProtoMajor == 1 && req.ProtoMinor == 1 && hasToken(req.Header, "Connection", "upgrade") && hasToken(req.Header, "Upgrade", Protocol), true
+}
+
+// askField is the field of a request that asks, for a stream with these stages.
+func askField(stages uint64) string {
+	if stages == streamer.AllStages {
+		return fieldScheme
+	}
+	return fieldScheme + ";" + strconv.FormatUint(stages, 10)
+}
+
+// hasToken reports whether a list of tokens has one, in any case.
+func hasToken(h http.Header, name, token string) bool {
+	for _, v := range h.Values(name) {
+		for t := range strings.SplitSeq(v, ",") {
+			if strings.EqualFold(strings.TrimSpace(t), token) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// invitation is what the field of an answer says.
+type invitation struct {
+	Transport, Address string
+	Session            SessionID
+	Token              []byte
+	Lifetime           time.Duration
+}
+
+func (i *invitation) String() string {
+	return fmt.Sprintf(`%s;address="%s";session="%s";token="%s";lifetime=%d;transport=%s`, fieldScheme,
+		i.Address, i.Session, hex.EncodeToString(i.Token), i.Lifetime/time.Second, i.Transport)
+}
+
+// parseInvitation reads the field of an answer. That of a 101 has an address at most.
+func parseInvitation(value string) (*invitation, error) {
+	scheme, params, err := mime.ParseMediaType(value)
+	if err != nil || scheme != fieldScheme {
+		return nil, malformed(fmt.Errorf("field %s: %.60q", Field, value))
+	}
+	i := &invitation{Transport: params["transport"], Address: params["address"]}
+	if checkText(i.Address) != nil || checkText(i.Transport) != nil {
+		return nil, malformed(fmt.Errorf("field %s has a bad value", Field))
+	}
+	if params["token"] == "" {
+		return i, nil
+	}
+	if i.Session, err = ParseSessionID(params["session"]); err != nil {
+		return nil, err
+	}
+	if i.Token, err = hex.DecodeString(params["token"]); err != nil || len(i.Token) != streamer.TokenLen {
+		return nil, malformed(fmt.Errorf("field %s: token", Field))
+	}
+	seconds, err := strconv.ParseUint(params["lifetime"], 10, 31)
+	if err != nil || seconds == 0 {
+		return nil, malformed(fmt.Errorf("field %s: lifetime", Field))
+	}
+	i.Lifetime = time.Duration(seconds) * time.Second
+	return i, nil
+}
+
+// ownPort is ":PORT" of the address that a request came in at; ":0" if that is not known.
+func ownPort(req *http.Request) string {
+	if local, ok := req.Context().Value(http.LocalAddrContextKey).(net.Addr); ok {
+		if _, port, err := net.SplitHostPort(local.String()); err == nil {
+			return ":" + port
+		}
+	}
+	return ":0"
+}

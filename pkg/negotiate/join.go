@@ -1,0 +1,207 @@
+package negotiate
+
+import (
+	"context"
+	"crypto/rand"
+	"crypto/sha256"
+	"errors"
+	"net/http"
+	"net/url"
+	"slices"
+	"time"
+
+	"github.com/hhfr/hhfr/pkg/ctxstore"
+	"github.com/hhfr/hhfr/pkg/streamer"
+)
+
+// joined is a session that a stream may be of.
+type joined struct {
+	facts    Facts
+	token    []byte        // the next one
+	lifetime time.Duration // of that
+	promised streamer.PeerLimits
+}
+
+// refusedSession is what a peer is told whatever was wrong with its session or token: not which.
+func refusedSession() error {
+	return &streamer.Refusal{CloseCode: streamer.CloseUnknownSession, Text: "session or token not accepted"}
+}
+
+func storeFailed() error {
+	return &streamer.Refusal{CloseCode: streamer.CloseInternal, Text: "the context store failed"}
+}
+
+// enterSession finds the session of an initiator's hello: one that it has a token for, or a first contact.
+func (r *Responder) enterSession(ctx context.Context, h streamer.Hello, from *http.Request) (*joined, error) {
+	if len(h.Token) == 0 {
+		return r.firstContact(ctx, h, from)
+	}
+	return r.join(ctx, h, peerOf(from))
+}
+
+// join takes the session that a peer's hello names: nobody joins with the same token again.
+func (r *Responder) join(ctx context.Context, h streamer.Hello, peer string) (*joined, error) {
+	id := SessionID(h.Session)
+	entry, err := r.cfg.Store.Get(ctx, id.URI())
+	if err != nil {
+		if errors.Is(err, &ctxstore.Error{Code: ctxstore.NotFound}) {
+			return nil, refusedSession()
+		}
+		r.cfg.Log.Warn("session not looked up", "session", id.String(), "err", err)
+		return nil, storeFailed()
+	}
+	c, err := parseContext(entry.Value)
+	if err != nil {
+		r.cfg.Log.Warn("session not read", "session", id.String(), "err", err)
+		return nil, refusedSession()
+	}
+	now := r.cfg.Clock.Now()
+	if !c.admits(id, h.Token, now) {
+		return nil, refusedSession()
+	}
+	if number, _ := representationNumber(c.Representation); number != h.Representation {
+		return nil, &streamer.Refusal{CloseCode: streamer.CloseUnsupported, Text: "another representation was agreed on"}
+	}
+	if (h.Stages&streamer.Headers != 0) != (len(c.Headers) > 0) {
+		return nil, &streamer.Refusal{CloseCode: streamer.CloseUnsupported, Text: "something else was agreed on unchanging headers"}
+	}
+	j := &joined{}
+	if c.Limits != nil {
+		j.promised = *c.Limits
+	}
+	c.Lifetime = cmpDefault(c.Lifetime, DefaultLifetime)
+	if err := r.renew(ctx, c, j, ctxstore.If(entry.Revision)); err != nil {
+		return nil, err
+	}
+	r.unretire(id)
+	gone, ok := r.registry.join(id, peer)
+	r.forget(ctx, gone)
+	if !ok {
+		return nil, &streamer.Refusal{CloseCode: streamer.CloseLimits, Text: errBusy[0].Why}
+	}
+	return j, nil
+}
+
+// renew spends the token of a session, makes the next one, and keeps the session for its lifetime from now on.
+func (r *Responder) renew(ctx context.Context, c *contextDocument, j *joined, revision *uint64) error {
+	c.Expires = r.cfg.Clock.Now().Add(c.Lifetime)
+	c.TokenHash = nil
+	if len(r.cfg.Addresses) > 0 {
+		j.token, j.lifetime = make([]byte, streamer.TokenLen), c.Lifetime
+		rand.Read(j.token)
+		hash := sha256.Sum256(j.token)
+		c.TokenHash = hash[:]
+	}
+	j.facts = c.Facts
+	limits, err := r.cfg.Stream.Limits.Stated()
+	if err != nil {
+		return err
+	}
+	c.Limits = &limits
+	document, err := c.marshal()
+	if err != nil {
+		return err
+	}
+	_, err = r.cfg.Store.Put(ctx, c.Session.URI(), document, ctxstore.PutOptions{IfRevision: revision, TTL: c.Lifetime})
+	switch {
+	case errors.Is(err, &ctxstore.Error{Code: ctxstore.Conflict}):
+		return refusedSession()
+	case err != nil:
+		r.cfg.Log.Warn("session not kept", "session", c.Session.String(), "err", err)
+		return storeFailed()
+	}
+	return nil
+}
+
+// firstContact makes a session for the service at the target of a hello.
+func (r *Responder) firstContact(ctx context.Context, h streamer.Hello, from *http.Request) (*joined, error) {
+	u, err := url.Parse(h.Target)
+	if err != nil || (u.Scheme != "http" && u.Scheme != "https") || u.Host == "" || u.User != nil || u.RawQuery != "" || checkText(h.Target) != nil {
+		return nil, refusedSession()
+	}
+	if number, _ := representationNumber(RepresentationURI("binary")); h.Representation != number || h.Stages&streamer.Headers != 0 {
+		return nil, &streamer.Refusal{CloseCode: streamer.CloseUnsupported, Text: "a first contact is in binary, without unchanging headers"}
+	}
+	req := from.Clone(ctx)
+	req.URL, req.Host = u, u.Host
+	transport := ownTransport(from.TLS != nil)
+	if r.admit(req) != nil || r.cfg.Addresses[transport] == "" || r.cfg.Serves != nil && !r.cfg.Serves(u.Path) {
+		return nil, refusedSession()
+	}
+	j, err := r.begin(ctx, req, SessionID(h.Session), transport)
+	if errors.Is(err, errNoRoom) {
+		return nil, &streamer.Refusal{CloseCode: streamer.CloseLimits, Text: errBusy[0].Why}
+	}
+	return j, err
+}
+
+var errNoRoom = errors.New("too many sessions")
+
+// begin makes a session of a request that is no offer: everything is as this version has it where nothing else is agreed on.
+func (r *Responder) begin(ctx context.Context, req *http.Request, id SessionID, transport string) (*joined, error) {
+	gone, ok := r.registry.join(id, peerOf(req))
+	r.forget(ctx, gone)
+	if !ok {
+		return nil, errNoRoom
+	}
+	c := &contextDocument{Lifetime: min(DefaultLifetime, r.cfg.MaxLifetime), Facts: Facts{
+		Session: id, Scheme: Scheme, Representation: RepresentationURI("binary"), Transport: TransportURI(transport),
+		Assurance: AtMostOnce, Security: TransportSecurity, Origin: requestOrigin(req), Path: pathOf(req.URL), Address: r.addressFor(req),
+	}}
+	j := &joined{}
+	if err := r.renew(ctx, c, j, ctxstore.If(0)); err != nil {
+		r.registry.remove(id)
+		return nil, err
+	}
+	return j, nil
+}
+
+// addressFor is where the session of a request can be joined again: ":PORT" or "HOST:PORT"; that of the connection itself if
+// there is no other.
+func (r *Responder) addressFor(req *http.Request) string {
+	transport := ownTransport(req.TLS != nil)
+	if a := r.cfg.Addresses[transport]; a != "" {
+		return a
+	}
+	return ownPort(req)
+}
+
+// keepKnown keeps what the coder of a stream that ends knows of the peer, for the next stream of the session.
+func (r *Responder) keepKnown(ctx context.Context, id SessionID, coder streamer.Coder) {
+	keepKnown(ctx, r.cfg.Store, id.URI(), id, r.cfg.Clock.Now(), coder, func(err error) {
+		r.cfg.Log.Warn("session not kept up to date", "session", id.String(), "err", err)
+	})
+}
+
+// keepKnown notes in a context of a session which shapes the peer has. Another stream of the session that does so meanwhile wins.
+func keepKnown(ctx context.Context, store ctxstore.Store, uri string, id SessionID, now time.Time, coder streamer.Coder, failed func(error)) {
+	entry, err := store.Get(ctx, uri)
+	if err != nil {
+		if !errors.Is(err, &ctxstore.Error{Code: ctxstore.NotFound}) {
+			failed(err)
+		}
+		return
+	}
+	c, err := parseContext(entry.Value)
+	if err != nil || c.Session != id || !now.Before(c.Expires) {
+		return
+	}
+	known := c.PeerShapes
+	for _, fp := range coder.PeerHas(MaxShapes) {
+		if !slices.Contains(known, [32]byte(fp)) {
+			known = append(known, fp)
+		}
+	}
+	known = known[max(0, len(known)-MaxShapes):]
+	if len(known) == len(c.PeerShapes) {
+		return
+	}
+	c.PeerShapes = known
+	document, err := c.marshal()
+	if err == nil {
+		_, err = store.Put(ctx, uri, document, ctxstore.PutOptions{IfRevision: ctxstore.If(entry.Revision), TTL: c.Expires.Sub(now)})
+	}
+	if err != nil && !errors.Is(err, &ctxstore.Error{Code: ctxstore.Conflict}) {
+		failed(err)
+	}
+}

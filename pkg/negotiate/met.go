@@ -1,0 +1,213 @@
+package negotiate
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"net/url"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/hhfr/hhfr/internal/http1"
+	"github.com/hhfr/hhfr/internal/xmlns"
+	"github.com/hhfr/hhfr/pkg/ctxstore"
+	"github.com/hhfr/hhfr/pkg/streamer"
+)
+
+// MetPrefix begins the URIs of the entries that say how the session with an origin can be joined again. They are secret: each has a
+// token.
+const MetPrefix = xmlns.HHFRNegotiation + ":met:"
+
+func metURI(u *url.URL) string { return MetPrefix + Origin(u) }
+
+// ownTransport is the transport at the address of a URL.
+func ownTransport(secure bool) string {
+	if secure {
+		return "tls"
+	}
+	return "tcp"
+}
+
+// errNotMet is why a session cannot be joined again.
+var errNotMet = errors.New("no session to join again is remembered")
+
+// takeMet takes what is remembered of the last session with an end, so that nobody else joins it by the same token; nil if there is
+// nothing that serves the configuration.
+func (d *Dialer) takeMet(ctx context.Context, u *url.URL, outbox *outbox) (*contextDocument, error) {
+	entry, err := d.cfg.Store.Get(ctx, metURI(u))
+	if errors.Is(err, &ctxstore.Error{Code: ctxstore.NotFound}) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	c, err := parseContext(entry.Value)
+	if err != nil || !d.serves(c, u, outbox) {
+		return nil, nil // the next session replaces it
+	}
+	err = d.cfg.Store.Delete(ctx, metURI(u), ctxstore.If(entry.Revision))
+	if errors.Is(err, &ctxstore.Error{Code: ctxstore.Conflict}) || errors.Is(err, &ctxstore.Error{Code: ctxstore.NotFound}) {
+		return nil, nil // somebody else has taken it
+	}
+	return c, err
+}
+
+// serves reports whether a session is what the configuration would agree on.
+func (d *Dialer) serves(c *contextDocument, u *url.URL, outbox *outbox) bool {
+	transport, _ := strings.CutPrefix(c.Transport, transportPrefix)
+	_, dials := d.cfg.Transports[transport]
+	allowed := slices.Contains(d.cfg.offerable(u.Scheme == "https"), c.Transport)
+	return len(c.Token) == streamer.TokenLen && c.Limits != nil && d.cfg.Clock.Now().Before(c.Expires) && dials && allowed &&
+		c.Representation == RepresentationURI(d.cfg.Representations[0]) && orElse(c.Assurance, AtMostOnce) == d.assurance() &&
+		c.Sequence == outbox.name() && slices.Equal(c.Headers, d.cfg.Headers) &&
+		c.RequestDescription == describe(d.cfg.RequestSchema).name() && c.ReplyDescription == describe(d.cfg.ReplySchema).name()
+}
+
+// rememberMet remembers how the session of a stream can be joined again, once its peer has said so.
+func (s *Session) rememberMet(l *link, facts Facts) {
+	hello := l.stream.Hello()
+	if len(hello.Token) == 0 || hello.Lifetime == 0 {
+		return
+	}
+	const most = 10 * 366 * 24 * time.Hour
+	lifetime := time.Duration(min(hello.Lifetime, uint64(most/time.Second))) * time.Second
+	facts.Expires = s.cfg.Clock.Now().Add(lifetime)
+	if facts.Transport == TransportURI("upgrade") {
+		facts.Transport = TransportURI(ownTransport(s.url.Scheme == "https"))
+	}
+	c := &contextDocument{Facts: facts, Token: hello.Token, Stages: hello.Stages, Limits: &hello.Limits}
+	document, err := c.marshal()
+	if err == nil {
+		ctx, cancel := context.WithTimeout(context.Background(), s.cfg.Timeout)
+		defer cancel()
+		_, err = s.cfg.Store.Put(ctx, metURI(s.url), document, ctxstore.PutOptions{TTL: lifetime})
+	}
+	if err != nil {
+		s.cfg.Log.Warn("session not remembered", "url", loggable(s.url), "err", err)
+	}
+}
+
+// watchMet remembers the session of a stream, from when its peer's hello is there; what the peer then knows, when it ends.
+func (s *Session) watchMet(l *link, n *negotiation) {
+	select {
+	case <-l.stream.Met():
+	case <-l.stream.Done():
+		return
+	}
+	s.rememberMet(l, *n.agreed.Facts)
+	<-l.stream.Done()
+	ctx, cancel := context.WithTimeout(context.Background(), s.cfg.Timeout)
+	defer cancel()
+	keepKnown(ctx, s.cfg.Store, metURI(s.url), n.agreed.Facts.Session, s.cfg.Clock.Now(), n.coder, func(err error) {
+		s.cfg.Log.Warn("session not kept up to date", "url", loggable(s.url), "err", err)
+	})
+}
+
+// rejoin opens a stream of a session that was met before. It waits for the connection, and for nothing else.
+func (n *negotiation) rejoin(ctx context.Context, c *contextDocument) error {
+	ctx, cancel := context.WithTimeout(ctx, n.dialer.cfg.Timeout)
+	defer cancel()
+	transport, _ := strings.CutPrefix(c.Transport, transportPrefix)
+	addr, err := n.dialer.streamAddr(transport, c.Address, n.url)
+	if err != nil {
+		return &refusal{err: err}
+	}
+	o := opening{facts: c.Facts, transport: transport, addr: addr, token: c.Token, early: c.Limits, stages: &c.Stages}
+	o.facts.Path = c.Path
+	return n.openStream(ctx, &o)
+}
+
+// invited joins the session that the field of an answer names.
+func (n *negotiation) invited(ctx context.Context, i *invitation) error {
+	d := n.dialer
+	ctx, cancel := context.WithTimeout(ctx, d.cfg.Timeout)
+	defer cancel()
+	if !slices.Contains(d.cfg.offerable(n.url.Scheme == "https"), TransportURI(i.Transport)) {
+		return &refusal{err: errors.New("the answer names a stream by " + i.Transport + ", which is not allowed")}
+	}
+	addr, err := d.streamAddr(i.Transport, i.Address, n.url)
+	if err != nil {
+		return &refusal{err: err}
+	}
+	facts := n.plainFacts(i.Session, i.Transport, i.Address)
+	facts.Expires = d.cfg.Clock.Now().Add(i.Lifetime)
+	return n.openStream(ctx, &opening{facts: facts, transport: i.Transport, addr: addr, token: i.Token})
+}
+
+// plainFacts are those of a session for which nothing but the usual was agreed on.
+func (n *negotiation) plainFacts(id SessionID, transport, address string) Facts {
+	return Facts{Session: id, Scheme: Scheme, Representation: RepresentationURI("binary"), Transport: TransportURI(transport),
+		Assurance: AtMostOnce, Security: TransportSecurity, Origin: Origin(n.url), Path: pathOf(n.url), Address: address,
+		Expires: n.dialer.cfg.Clock.Now().Add(DefaultLifetime)}
+}
+
+// errUnasked: the first call will ask for a stream.
+var errUnasked = errors.New("no call has asked for a stream yet")
+
+// find opens a stream by the way that the mode has. now: one that needs no call, else it may be errUnasked.
+func (n *negotiation) find(ctx context.Context, now bool) error {
+	d := n.dialer
+	mode := d.cfg.Mode
+	if mode == Auto || mode == Met {
+		c, err := d.takeMet(ctx, n.url, n.outbox)
+		if err != nil {
+			return err
+		}
+		if c != nil {
+			if err = n.rejoin(ctx, c); err == nil || ctx.Err() != nil {
+				return err
+			}
+			d.cfg.Log.Info("session not joined again", "url", loggable(n.url), "err", err)
+		}
+	}
+	switch {
+	case mode == Met:
+		return &refusal{err: errNotMet, passing: true, unasked: true}
+	case mode == Explicit, mode == Auto && d.cfg.needsOffer(n.url.Scheme == "https"):
+		return n.open(ctx)
+	case !now:
+		return errUnasked
+	}
+	return n.question(ctx)
+}
+
+// question asks for a stream beside all calls.
+func (n *negotiation) question(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, n.dialer.cfg.Timeout)
+	defer cancel()
+	k := &ask{question: n}
+	req, err := http.NewRequestWithContext(context.WithValue(ctx, askKey{}, k), http.MethodOptions, n.url.String(), nil)
+	if err != nil {
+		return &Error{Code: BadConfig, At: -1, Err: err}
+	}
+	n.offerFields(req.Header)
+	http1.NameAgent(req.Header)
+	resp, err := n.asker.RoundTrip(req)
+	if err == nil {
+		_ = resp.Body.Close()
+	}
+	switch {
+	case n.stream != nil:
+		return nil
+	case k.invited != nil:
+		return n.invited(ctx, k.invited)
+	case err == nil:
+		return &refusal{err: k.refused, passing: k.passing}
+	}
+	if wrong := schemeOf(n.url, err); wrong != nil {
+		return wrong
+	}
+	if err = n.late(ctx, withoutURL(err)); k.conn == nil {
+		return &Error{Code: Unreachable, At: -1, Err: err}
+	}
+	return &refusal{err: fmt.Errorf("no answer to a request that asks for a stream: %w", err), passing: true}
+}
+
+// portOf is ":PORT" of a URL.
+func portOf(u *url.URL) string {
+	_, port, _ := net.SplitHostPort(strings.TrimPrefix(Origin(u), u.Scheme+"://"))
+	return ":" + port
+}

@@ -1,0 +1,323 @@
+package negotiate
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"io"
+	"net"
+	"net/http"
+	"sync"
+	"time"
+
+	"github.com/hhfr/hhfr/pkg/streamer"
+)
+
+// serveAsking serves a request that asks for a stream: its connection becomes one when the service has read the
+// request to its end, and the reply is that to exchange 1. One that is answered before is answered plainly. Where
+// the connection cannot be upgraded, the answer says where a stream can be opened.
+func (r *Responder) serveAsking(w http.ResponseWriter, req *http.Request, services http.Handler) {
+	stages, upgrade, ok := asks(req)
+	if !ok || r.cfg.Serves != nil && !r.cfg.Serves(req.URL.Path) {
+		services.ServeHTTP(w, req)
+		return
+	}
+	if !upgrade {
+		r.invite(w, req)
+		services.ServeHTTP(w, req)
+		return
+	}
+	w.Header().Set(Field, fieldScheme) // of an answer that comes too early: another request may be upgraded
+	ctx, cancel := context.WithCancel(req.Context())
+	defer cancel()
+	u := &upgrading{r: r, w: w, stages: stages, ctx: ctx, cancel: cancel, over: make(chan struct{})}
+	defer close(u.over)
+	asking := req.WithContext(ctx)
+	asking.Body = &upgradingBody{req.Body, u}
+	u.req = asking
+	u.serve(services)
+}
+
+// serveQuestion answers a request of the method OPTIONS that asks for a stream and is no exchange: by an upgrade, or, if the
+// connection cannot be upgraded, by status 204 with the field. It is false where there can be no session.
+func (r *Responder) serveQuestion(w http.ResponseWriter, req *http.Request) bool {
+	stages, upgrade, ok := asks(req)
+	if !ok || r.cfg.Serves != nil && req.URL.Path != "*" && !r.cfg.Serves(req.URL.Path) {
+		return false
+	}
+	if upgrade {
+		// What a body it may have is none of a message.
+		if _, err := io.Copy(io.Discard, io.LimitReader(req.Body, maxPeek)); err != nil {
+			return false
+		}
+		took := false
+		err := r.upgrade(req, stages, func() (net.Conn, error) {
+			conn, err := hijacked(w)
+			took = err == nil
+			return conn, err
+		}, r.own, nil)
+		if err != nil {
+			r.cfg.Log.Info("connection not upgraded", "peer", req.RemoteAddr, "err", err)
+		}
+		return took
+	}
+	r.invite(w, req)
+	if w.Header().Get(Field) == "" {
+		return false
+	}
+	w.WriteHeader(http.StatusNoContent)
+	return true
+}
+
+// invite says in the field of an answer where a stream can be opened, if one can.
+func (r *Responder) invite(w http.ResponseWriter, req *http.Request) {
+	transport := ownTransport(req.TLS != nil)
+	if r.cfg.Addresses[transport] == "" || r.admit(req) != nil {
+		return
+	}
+	i, err := r.invitation(req, transport)
+	if err != nil {
+		r.cfg.Log.Info("no stream offered", "peer", req.RemoteAddr, "err", err)
+		return
+	}
+	w.Header().Set(Field, i.String())
+	// The token is for this initiator only.
+	w.Header().Add("Cache-Control", "no-store")
+}
+
+// invitation makes a session that waits to be joined.
+func (r *Responder) invitation(req *http.Request, transport string) (*invitation, error) {
+	o := &Offer{Schemes: []string{Scheme}, Representations: []string{RepresentationURI("binary")}, Transports: []string{TransportURI(transport)}}
+	a, err := r.answer(req.Context(), req, o)
+	if err != nil {
+		return nil, err
+	}
+	return &invitation{Transport: transport, Address: a.Address, Session: a.Session, Token: a.Token[:], Lifetime: a.Lifetime}, nil
+}
+
+// upgrading is a request whose connection may be upgraded. It is the ResponseWriter of its service.
+type upgrading struct {
+	r      *Responder
+	w      http.ResponseWriter
+	req    *http.Request
+	stages uint64
+	ctx    context.Context
+	cancel context.CancelFunc
+	over   chan struct{} // closed when the service has returned
+
+	mu      sync.Mutex
+	decided bool            // the request is answered plainly, or its connection is upgraded
+	x       *exchangeWriter // nil: plainly
+}
+
+// serve has the service serve the request.
+func (u *upgrading) serve(services http.Handler) {
+	ended := false
+	defer func() {
+		u.mu.Lock()
+		x := u.x
+		u.mu.Unlock()
+		if x == nil {
+			return // net/http sees to it, to a panic as well
+		}
+		u.r.endReply(x, u.req.URL.Path, ended, recover())
+	}()
+	services.ServeHTTP(u, u.req)
+	ended = true
+}
+
+// upgradingBody is the body of a request, at whose end the connection may be upgraded.
+type upgradingBody struct {
+	io.ReadCloser
+	u *upgrading
+}
+
+// Read reads the body.
+func (b *upgradingBody) Read(p []byte) (int, error) {
+	n, err := b.ReadCloser.Read(p)
+	if errors.Is(err, io.EOF) {
+		b.u.upgrade()
+	}
+	return n, err
+}
+
+// to is what the service writes to, from now on.
+func (u *upgrading) to() http.ResponseWriter {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	u.decided = true
+	if u.x != nil {
+		return u.x
+	}
+	return u.w
+}
+
+// Header gives the fields to be sent.
+func (u *upgrading) Header() http.Header { return u.w.Header() }
+
+// WriteHeader sets the status, once; informational ones are sent at once, and decide nothing.
+func (u *upgrading) WriteHeader(status int) {
+	if status < 200 && status != http.StatusSwitchingProtocols {
+		u.mu.Lock()
+		defer u.mu.Unlock()
+		if u.x == nil {
+			u.w.WriteHeader(status)
+			return
+		}
+		u.x.WriteHeader(status)
+		return
+	}
+	u.to().WriteHeader(status)
+}
+
+// Write writes the body.
+func (u *upgrading) Write(p []byte) (int, error) { return u.to().Write(p) }
+
+// Flush sends what there is; see [http.Flusher].
+func (u *upgrading) Flush() { _ = u.FlushError() }
+
+// FlushError does so; see [http.ResponseController].
+func (u *upgrading) FlushError() error { return http.NewResponseController(u.to()).Flush() }
+
+// EnableFullDuplex has the request read while the reply is written.
+func (u *upgrading) EnableFullDuplex() error {
+	return http.NewResponseController(u.to()).EnableFullDuplex()
+}
+
+// Hijack is for services that upgrade to something else.
+func (u *upgrading) Hijack() (net.Conn, *bufio.ReadWriter, error) {
+	return http.NewResponseController(u.to()).Hijack()
+}
+
+// Unwrap is for [http.ResponseController]: deadlines are those of the connection, as long as it is plain.
+func (u *upgrading) Unwrap() http.ResponseWriter { return u.w }
+
+// upgrade makes the connection a stream, unless the reply has begun, or there can be no session.
+func (u *upgrading) upgrade() {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	if u.decided {
+		return
+	}
+	u.decided = true
+	exchange := make(chan *streamer.Exchange, 1)
+	hijack := func() (net.Conn, error) { return hijacked(u.w) }
+	if err := u.r.upgrade(u.req, u.stages, hijack, u.r.own, func(_ context.Context, x *streamer.Exchange) {
+		exchange <- x
+		<-u.over
+	}); err != nil {
+		u.r.cfg.Log.Info("connection not upgraded", "peer", u.req.RemoteAddr, "err", err)
+		return
+	}
+	x := <-exchange
+	u.w.Header().Del(Field)
+	u.x = &exchangeWriter{ctx: u.ctx, x: x, header: u.w.Header()}
+	context.AfterFunc(x.Context(), u.cancel)
+}
+
+// hijacked takes a connection out of net/http's hands, with what was read of it.
+func hijacked(w http.ResponseWriter) (net.Conn, error) {
+	conn, buffered, err := http.NewResponseController(w).Hijack()
+	if err != nil {
+		return nil, err
+	}
+	_ = conn.SetDeadline(time.Time{}) // of the server
+	if n := buffered.Reader.Buffered(); n > 0 {
+		ahead, _ := buffered.Reader.Peek(n)
+		return &aheadConn{conn, ahead}, nil
+	}
+	return conn, nil
+}
+
+// aheadConn is a connection of which some was read already.
+type aheadConn struct {
+	net.Conn
+	ahead []byte
+}
+
+// Read gives what was read, and then the rest.
+func (c *aheadConn) Read(p []byte) (int, error) {
+	if len(c.ahead) > 0 {
+		n := copy(p, c.ahead)
+		c.ahead = c.ahead[n:]
+		return n, nil
+	}
+	return c.Conn.Read(p)
+}
+
+// CloseWrite ends the direction, where the connection can.
+func (c *aheadConn) CloseWrite() error {
+	if half, ok := c.Conn.(interface{ CloseWrite() error }); ok {
+		return half.CloseWrite()
+	}
+	return nil
+}
+
+// upgrade begins a session by a request that was read to its end, and has its stream run over the connection that hijack gives.
+// first serves the request, as [streamer.AcceptUpgraded] has it. An error leaves the connection as it is, unless hijack was called.
+func (r *Responder) upgrade(req *http.Request, stages uint64, hijack func() (net.Conn, error), open func(Facts) Opened, first streamer.Handler) (err error) {
+	if err := r.admit(req); err != nil {
+		return err
+	}
+	leave, ok := r.count(remote(req.RemoteAddr))
+	if !ok {
+		return errBusy
+	}
+	running, cancel := r.running(context.Background())
+	v := &serving{r: r, open: open, left: func() {}}
+	end := func() {
+		v.end()
+		cancel()
+		leave()
+	}
+	defer func() {
+		if err != nil {
+			end()
+		}
+	}()
+	j, err := r.begin(running, req, newSessionID(), "upgrade")
+	if err != nil {
+		return err
+	}
+	if err := v.take(running, j, 1); err != nil {
+		return err
+	}
+	conn, err := hijack()
+	if err != nil {
+		return err
+	}
+	a, err := v.admit(running, conn)
+	if err != nil {
+		_ = conn.Close()
+		return err
+	}
+	cfg := v.config()
+	cfg.Session = j.facts.Session
+	cfg.Outgoing, cfg.Incoming = nil, nil
+	stream, err := streamer.AcceptUpgraded(running, conn, cfg, switching(r.elsewhere(req)), a, stages, first)
+	if err != nil {
+		return err
+	}
+	go func() {
+		defer end()
+		v.live(running, conn, stream, nil)
+	}()
+	return nil
+}
+
+// elsewhere is where streams are opened later; empty if that is where a request came in.
+func (r *Responder) elsewhere(req *http.Request) string {
+	if a := r.addressFor(req); a != ownPort(req) {
+		return a
+	}
+	return ""
+}
+
+// remote is the address of a request's client.
+type remote string
+
+// Network is tcp, as far as anybody knows.
+func (remote) Network() string { return "tcp" }
+
+// String is the address.
+func (a remote) String() string { return string(a) }
