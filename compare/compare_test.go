@@ -2,14 +2,19 @@ package main
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
+	"io"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+
+	"github.com/hhfr/hhfr/pkg/bench"
 )
 
 // few gives inputs that are measured quickly.
@@ -166,6 +171,104 @@ func TestBurst(t *testing.T) {
 	assert.Contains(t, text.String(), "over UDP on 14k4,loss=5%")
 }
 
+// Time goes on without waiting, and a failure comes through.
+func TestVirtually(t *testing.T) {
+	var slept time.Duration
+	began := time.Now()
+	require.NoError(t, virtually(func() error {
+		from := time.Now()
+		time.Sleep(24 * time.Hour)
+		slept = time.Since(from)
+		return nil
+	}))
+	assert.Equal(t, 24*time.Hour, slept)
+	assert.Less(t, time.Since(began), time.Hour)
+	assert.ErrorIs(t, virtually(func() error { return io.ErrUnexpectedEOF }), io.ErrUnexpectedEOF)
+}
+
+func TestEntry(t *testing.T) {
+	list, err := measureEntry(t.Context(), []string{"wifi"})
+	require.NoError(t, err)
+	require.Len(t, list, 1)
+	e := &list[0]
+	require.Len(t, e.Cells, len(bench.Ways())*len(entryCounts))
+	for _, c := range e.Cells {
+		assert.GreaterOrEqual(t, c.Millis, c.Least, "%s, n = %d", c.Way, c.N)
+	}
+	one, ok := toOther(bench.Explicit, bench.SOAPKept, 1)(e)
+	assert.True(t, ok)
+	assert.InDelta(t, 2.5, one, 0.1, "five round trips to two")
+	never, ok := breakEven(bench.ExplicitQueued)(e)
+	assert.True(t, ok)
+	assert.InDelta(t, inFlight+1, never, 0)
+	r := newReport(few())
+	r.Entry = list
+	var text bytes.Buffer
+	require.NoError(t, r.write(&text, "text"))
+	assert.Contains(t, text.String(), "| https-resumed-kept-gzip ")
+
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	_, err = measureEntry(ctx, []string{"wifi"})
+	assert.ErrorIs(t, err, context.Canceled)
+}
+
+// Each goal of the way in is of the worst link that it names.
+func TestEntryGoals(t *testing.T) {
+	r := newReport(few())
+	r.Entry = entryOf("14k4", "wifi")
+	missed := func() (list []string) {
+		r.judge()
+		for _, v := range r.Goals {
+			if !v.Met {
+				list = append(list, v.Goal)
+			}
+		}
+		return list
+	}
+	assert.Empty(t, missed())
+	assert.Len(t, r.Goals, 12)
+	set := func(link int, way bench.Way, n int, ms float64) {
+		for i := range r.Entry[link].Cells {
+			if c := &r.Entry[link].Cells[i]; c.Way == way && c.N == n {
+				c.Millis = ms
+			}
+		}
+	}
+	set(0, bench.MetQueued, inFlight, 60)
+	set(1, bench.MetTLSQueued, inFlight, 60)
+	set(1, bench.FirstCall, 1, 106)
+	r.Entry[1].BreakEvens = []bench.BreakEven{{Way: bench.Met, N: 2}, {Way: bench.FirstCall, N: 2}, {Way: bench.MetTLS}}
+	assert.Equal(t, []string{
+		"first call of peers that did not meet, to plain SOAP",
+		"break-even of peers that met, messages",
+		"break-even of peers that met, in TLS, messages",
+		"100 calls in flight of peers that met, to HTTP/2, thin links",
+		"100 calls in flight of peers that met, to bytes and least round trips",
+		"100 calls in flight of peers that met, in TLS, to bytes and least round trips",
+	}, missed())
+}
+
+// entryOf makes sessions that meet all goals.
+func entryOf(links ...string) (list []entry) {
+	for _, l := range links {
+		e := entry{Link: l}
+		for way, ms := range map[bench.Way]float64{
+			bench.FirstCall: 100, bench.FirstCallTLS: 100, bench.MetQueued: 50, bench.MetTLSQueued: 50,
+			bench.SOAPKept: 100, bench.HTTPSKept: 100, bench.H2CQueued: 100, bench.H2ResumedQueued: 100,
+		} {
+			for _, n := range entryCounts {
+				e.Cells = append(e.Cells, bench.Cell{Way: way, N: n, Millis: ms, Least: 50})
+			}
+		}
+		for _, way := range []bench.Way{bench.Met, bench.MetTLS, bench.FirstCall, bench.FirstCallTLS} {
+			e.BreakEvens = append(e.BreakEvens, bench.BreakEven{Way: way, N: 1})
+		}
+		list = append(list, e)
+	}
+	return list
+}
+
 func TestFlow(t *testing.T) {
 	f, err := measureFlow(t.Context())
 	require.NoError(t, err)
@@ -218,7 +321,7 @@ func TestGoalsAreOfKnownWorkloads(t *testing.T) {
 		if workload, _, ok := strings.Cut(g.what, ","); ok && strings.HasPrefix(workload, "w") {
 			assert.Contains(t, names, workload)
 		}
-		all := &report{Shapes: &transit{}, Strangers: &strangers{}, Engine: &engine{}, Burst: &burst{}, Flow: &flow{}, Echo: &echo{}}
+		all := &report{Shapes: &transit{}, Strangers: &strangers{}, Engine: &engine{}, Burst: &burst{}, Flow: &flow{}, Echo: &echo{}, Entry: entryOf(append(thin, fast...)...)}
 		for _, name := range names {
 			all.Bytes, all.Speed = append(all.Bytes, octetsRow{Workload: name, HHFR: 1, Ratio: 1}), append(all.Speed, speedRow{Workload: name})
 		}

@@ -1,5 +1,7 @@
 package main
 
+import "github.com/hhfr/hhfr/pkg/bench"
+
 // built is the last issue whose goals hold. Those of later issues are reported as open, and a miss of theirs is no failure.
 const built = 12
 
@@ -20,6 +22,9 @@ const (
 	unpackWhat = ", unpack and join to join alone"
 	echoWhat   = "a long text given back while it is read, a pair to one proxy"
 )
+
+// thin are links on which bytes count most, fast the others.
+var thin, fast = []string{"14k4", "gprs", "edge", "3g"}, []string{"lte", "geo", "wifi"}
 
 // goal is a limit on a figure. The figure is at most limit, or at least, as atLeast says.
 type goal struct {
@@ -97,6 +102,19 @@ var apart = []goal{
 	{12, "replies in three flushed writes, time of a call to plain HTTP", 2, false, flowOf(func(f *flow) float64 { return f.Ratio })},
 	{12, "replies in three flushed writes, octets to plain HTTP", 0.25, false, flowOf(func(f *flow) float64 { return f.HHFROctets / f.PlainOctets })},
 	{12, echoWhat, 2, false, echoOf(func(e *echo) float64 { return e.Ratio })},
+
+	{13, "first call of peers that did not meet, to plain SOAP", 1.05, false, worstOf(toOther(bench.FirstCall, bench.SOAPKept, 1))},
+	{13, "first call of peers that did not meet, in TLS, to plain SOAP", 1.05, false, worstOf(toOther(bench.FirstCallTLS, bench.HTTPSKept, 1))},
+	{13, "break-even of peers that did not meet, messages", 2, false, worstOf(breakEven(bench.FirstCall))},
+	{13, "break-even of peers that did not meet, in TLS, messages", 2, false, worstOf(breakEven(bench.FirstCallTLS))},
+	{13, "break-even of peers that met, messages", 1, false, worstOf(breakEven(bench.Met))},
+	{13, "break-even of peers that met, in TLS, messages", 1, false, worstOf(breakEven(bench.MetTLS))},
+	{13, "100 calls in flight of peers that met, to HTTP/2, thin links", 0.5, false, worstOf(toOther(bench.MetQueued, bench.H2CQueued, inFlight), thin...)},
+	{13, "100 calls in flight of peers that met, in TLS, to HTTP/2, thin links", 0.5, false, worstOf(toOther(bench.MetTLSQueued, bench.H2ResumedQueued, inFlight), thin...)},
+	{13, "100 calls in flight of peers that met, to HTTP/2, other links", 0.9, false, worstOf(toOther(bench.MetQueued, bench.H2CQueued, inFlight), fast...)},
+	{13, "100 calls in flight of peers that met, in TLS, to HTTP/2, other links", 0.9, false, worstOf(toOther(bench.MetTLSQueued, bench.H2ResumedQueued, inFlight), fast...)},
+	{13, "100 calls in flight of peers that met, to bytes and least round trips", 1.15, false, worstOf(toLeast(bench.MetQueued))},
+	{13, "100 calls in flight of peers that met, in TLS, to bytes and least round trips", 1.15, false, worstOf(toLeast(bench.MetTLSQueued))},
 }
 
 // overPlain is the largest ratio of any message of corpus and workloads; without the corpus nothing is judged.

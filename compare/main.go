@@ -1,4 +1,4 @@
-// Command compare sets hhfr beside its alternatives, in one run on one machine: octets per message, shapes in transit, the speed of split and join, that of the engine of sequences, and messages over a link that loses.
+// Command compare sets hhfr beside its alternatives, in one run on one machine: octets per message, shapes in transit, the speed of split and join, that of the engine of sequences, messages over a link that loses, and sessions from their first connection on.
 // `make compare` runs it. It ends with 1 when a goal that holds already is missed.
 package main
 
@@ -13,6 +13,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	emulated "github.com/hhfr/hhfr/internal/link"
 )
 
 // Exit codes: as those of hhfr.
@@ -39,7 +41,7 @@ func main() {
 }
 
 // parts are what a run measures.
-var parts = []string{"bytes", "stages", "shapes", "speed", "strangers", "engine", "burst", "flow", "echo"}
+var parts = []string{"bytes", "stages", "shapes", "speed", "strangers", "engine", "burst", "flow", "echo", "entry"}
 
 func parseFlags(args []string, stderr io.Writer) (options, error) {
 	var o options
@@ -141,6 +143,11 @@ func measure(ctx context.Context, o options) (*report, error) {
 	if want("echo") {
 		if r.Echo, err = measureEcho(ctx, 32<<20, 5); err != nil {
 			return nil, fmt.Errorf("echo: %w", err)
+		}
+	}
+	if want("entry") {
+		if r.Entry, err = measureEntry(ctx, emulated.Names()); err != nil {
+			return nil, fmt.Errorf("entry: %w", err)
 		}
 	}
 	r.judge()

@@ -27,7 +27,9 @@ type report struct {
 	// Flow is a reply in three flushed writes.
 	Flow *flow `json:"flow,omitempty"`
 	// Echo is a long text through proxies.
-	Echo  *echo     `json:"echo,omitempty"`
+	Echo *echo `json:"echo,omitempty"`
+	// Entry is the way in, by links.
+	Entry []entry   `json:"entry,omitempty"`
 	Goals []verdict `json:"goals"`
 }
 
@@ -72,6 +74,7 @@ func (r *report) write(w io.Writer, output string) error {
 	r.writeBurst(p)
 	r.writeFlow(p)
 	r.writeEcho(p)
+	r.writeEntry(p)
 	r.writeGoals(p)
 	return p.err
 }

@@ -66,7 +66,7 @@ same() {
 }
 
 main_job() {
-	start serve serve --listen 127.0.0.1:0 --tcp 127.0.0.1:0 --store "$dir/store" --sync 1KiB
+	start serve serve --listen 127.0.0.1:0 --store "$dir/store" --sync 1KiB
 	url=$(sed -E 's/.*"url":"([^"]*\/echo)".*/\1/' "$dir/serve.json")
 	hhfr stream "$url" testdata/soap/*.xml --require-hhfr --store "$dir/client" --sync 1KiB --record "$dir/session.pcapng" --save-dir "$dir/there" -o json > "$dir/stream.json"
 	same "$dir/there" 1

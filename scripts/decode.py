@@ -5,7 +5,7 @@ decode.py capture FILE.pcapng --store DIR [--save-dir OUT]   decode the hhfr str
 decode.py stream FILE... --store DIR [--save-dir OUT]        decode raw octets, one direction per file"""
 import argparse, base64, bisect, collections, datetime, fold, functools, glob, hashlib, json, os, re, struct, sys, types, unpack, uuid
 from expand import expand
-from unpack import need, TEXT, VALUE, SLOT, AGAIN, SEQUENCE, ELEMENT, ATTRIBUTE, ARRAY, OPTIONAL, CHOICE, LE, BE, NUMBERS
+from unpack import need, uvarint, TEXT, VALUE, SLOT, AGAIN, SEQUENCE, ELEMENT, ATTRIBUTE, ARRAY, OPTIONAL, CHOICE, LE, BE, NUMBERS
 HELLO, SYNC = bytes.fromhex('01484846522F310A'), bytes.fromhex('03C5686866729A0A')
 FORMS = ('reference', 'fingerprint:32'), ('full', 'total offset piece:rest'), ('unknown', '')    # fields are name:form; without form: a uvarint
 KINDS = {1: ('hello', HELLO, 'scheme role:octet session:16 token:bytes sync_word:8 representation stages max_fragment max_message max_shapes '
@@ -24,7 +24,6 @@ def order(entry, n): return [v & 1 if k == 'R' else v for k, v in entry.items()]
 failures, TABLE = [], list(range(256))
 def note(text, failed=True): failures.extend([text] * failed) or print(text, file=sys.stderr)
 for _ in range(8): TABLE = [c >> 1 ^ (0x82F63B78 if c & 1 else 0) for c in TABLE]
-def uvarint(v): return bytes([v]) if v < 128 else bytes([v & 127 | 128]) + uvarint(v >> 7)
 def crc(data, before=0): return functools.reduce(lambda c, o: c >> 8 ^ TABLE[(c ^ o) & 255], data, before ^ 0xFFFFFFFF) ^ 0xFFFFFFFF
 class Reader:                           # §1
     def __init__(self, buf, pos=0, end=None, short=ValueError):
@@ -174,10 +173,21 @@ def message(key, begun, crc, R=0):      # key: lane, R, exchange; begun: None if
     return types.SimpleNamespace(key=key, begun=begun, crc=crc, dim=False, more=R >> 1 & 1, head=None if begun else (None, []), body=(b'?', []) if R & 4 else None, keep=0 if R & 8 else None, text=[], status='incomplete', done=None, lane=None)
 def identity(f, at): return f['sync word'], f['session'], f['representation'], f['role'], f['stages'], at - f.get('offset', 0)    # of a direction, by its hello or a sync
 def origin(i): return crc(bytes([i[3] == 'responder']) + i[1] + uvarint(i[2]) + uvarint(i[4]))    # §5.2: what each check begins with
+HEAD, CHUNK = re.compile(rb'(\S+) \S+ [^\r\n]*\r\n((?:[^\r\n]+\r\n)*)\r\n'), re.compile(rb'([0-9A-Fa-f]+)[^\n]*\n')
+def upgraded(runs, clock):              # §3.1: where HTTP/1.1 ends in the first run, and the request there, if it asks for a stream
+    (start, buf), at, asked = runs[0] if runs else (0, b''), 0, []
+    while m := HEAD.match(buf, at):
+        fields, begun = dict(re.findall(rb'(\S+):[ \t]*(.*?)[ \t]*\r\n', m[2].lower())), (*clock(start + at), start + at)
+        at = m.end() + int(fields.get(b'content-length', 0)); body, chunked = buf[m.end():at], b'chunked' in fields.get(b'transfer-encoding', b'')
+        while chunked and (c := CHUNK.match(buf, at)): chunked, at = int(c[1], 16), c.end() + int(c[1], 16) + 2; body += buf[c.end():at - 2]
+        asked = [message((0, 0, 1), begun, 0)] if fields.get(b'upgrade') == b'hhfr/1' and m[1] not in (b'OPTIONS', b'HTTP/1.1') else []
+        for q in asked: q.body, q.done, q.keep, q.text, q.error, q.stages, q.status = (None, [body]), begun, None, b'', None, 0, 'unchecked'
+    return [(start + at, buf[at:]), *runs[1:]], asked
 class Direction:                        # runs: (position, octets), gaps between them; clock: from a position to an order over directions
     def __init__(self, name, runs, clock, store):
         self.store, self.clock, self.id, self.last, self.fresh, self.role, self.good, self.begun = store, clock, None, None, True, None, set(), []
         self.name, self.shapes, self.lanes, self.open, self.pieces, self.since, self.chain, self.unseen, found = name, {}, {}, {}, {}, [], b'', b'', []
+        runs, self.asked = upgraded(runs, clock)
         for start, at, buf in ((start, m.start(), buf) for start, buf in runs for m in re.finditer(re.escape(SYNC), buf)):
             try: len((f := frame(buf, at)[0])['open']) < 1024 and found.append((start + at, identity(f, start + at)))
             except (ValueError, EOFError): pass    # §6, joining: sync frames by position, with what identifies the direction
@@ -261,7 +271,7 @@ def unpacked(d, store):                 # §11, in the order of the frames
         except (ValueError, LookupError) as e: m.error = e
 def report(streams, store, save):       # streams: the directions that belong together, one or two
     for d in sum(streams, []): unpacked(d, store)
-    begun, first = [(m, (n, side ^ m.key[1], m.key[0], m.key[2])) for n, s in enumerate(streams) for side, d in enumerate(s) for m in d.begun], {}
+    begun, first = [(m, (n, side ^ m.key[1], m.key[0], m.key[2])) for n, s in enumerate(streams) for side, d in enumerate(s) for m in d.asked + d.begun], {}
     for m, key in sorted(begun, key=lambda b: (b[0].key[1], b[0].begun)): first.setdefault(key, m.begun)    # by the request where there is one
     numbers = {key: i for i, key in enumerate(sorted(first, key=first.get), 1)}; save and os.makedirs(save, exist_ok=True)
     for m, key in sorted(begun, key=lambda b: b[0].done or b[0].begun):
@@ -334,7 +344,7 @@ for path in vectors:
 store = {hashlib.sha256(o).digest(): o for o in (open(path, 'rb').read() for path in glob.glob(f'{a.store}/shapes/*') if os.path.isfile(path))}
 for n, path in enumerate(a.files):
     for c in connections(path) if a.mode == 'capture' else []:
-        streams.append([d for d in (Direction(f'{path}: from port {end[1]}', *assemble(d), store) for end, d in c.items()) if d.id])
+        both = [Direction(f'{path}: from port {end[1]}', *assemble(d), store) for end, d in c.items()]; streams.append(both if any(d.id for d in both) else [])
     if a.mode == 'stream' and (d := Direction(path, [(0, open(path, 'rb').read())], lambda pos, n=n: (n,), store)).id:
         mate = [s for s in streams if len(s) == 1 and s[0].id[1] == d.id[1] and not s[0].role == d.role != None]
         mate[0].append(d) if mate else streams.append([d])

@@ -7,7 +7,7 @@ work=$(mktemp -d)
 trap 'kill "$server" 2> /dev/null || true; rm -rf "$work"' EXIT
 server=
 go build -o "$work/hhfr" ./cmd/hhfr
-"$work/hhfr" serve --listen 127.0.0.1:0 --tcp 127.0.0.1:0 --store "$work/store" --sync 1KiB -o json > "$work/serve.json" 2> /dev/null &
+"$work/hhfr" serve --listen 127.0.0.1:0 --store "$work/store" --sync 1KiB -o json > "$work/serve.json" 2> /dev/null &
 server=$!
 for _ in $(seq 100); do
 	[[ -s $work/serve.json ]] && break

@@ -1,17 +1,17 @@
 """Packed segments of the hhfr wire format, written from section 11 of docs/wire-format.md alone. decode.py uses it; § are sections of that page."""
 import re
+from itertools import accumulate
 TEXT, VALUE, SLOT, AGAIN, SEQUENCE, ELEMENT, ATTRIBUTE, ARRAY, OPTIONAL, CHOICE, LE, BE = range(12)
 NUMBERS, BOOLEAN, UUID, DATETIME = (2, 3, 4, 6, 12), 5, 8, 9
 WORD = b'0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz_'
 MOST, WEIGHT = 16384, 98304
-class Lost(ValueError): pass            # the memory of the lane is not known
 def need(good, what):                   # ValueError: malformed
     if not good: raise ValueError(what)
+def uvarint(v): return bytes([v]) if v < 128 else bytes([v & 127 | 128]) + uvarint(v >> 7)
 def unzigzag(u): return u >> 1 ^ -(u & 1)
 def signed(v): return (v + (1 << 63)) % (1 << 64) - (1 << 63)    # modulo 2^64
 class Place:                            # §11.4
-    def __init__(self):
-        self.kind, self.number, self.known, self.step, self.stride, self.base, self.width, self.minutes, self.octets = 1, 0, False, 0, 0, 0, 0, 0, b''
+    kind, number, known, step, stride, base, width, minutes, octets = 1, 0, False, 0, 0, 0, 0, 0, b''
     def note(self, v):
         step = signed(v - self.number); self.stride = step if self.known and step == self.step else 0; self.step, self.number, self.known = step, v, True
 class Ring:                             # §11.5.1: words or texts
@@ -20,8 +20,7 @@ class Ring:                             # §11.5.1: words or texts
         if 3 <= len(b) <= 40: n = self.entered % self.most; self.entries[n:n + 1] = [b]; self.entered += 1
     def read(self, r): n = r.bits((max(len(self.entries), 1) - 1).bit_length()); need(n < len(self.entries), 'entry that is not there'); return self.entries[n]
 class Memory:                           # §11.6
-    def __init__(self): self.lost = False; self.reset()
-    def reset(self): self.shapes, self.words, self.texts, self.gaps, self.weight, self.step = {}, Ring(2048), Ring(256), [b'', b''], 0, 0
+    def __init__(self): self.lost, self.shapes, self.words, self.texts, self.gaps, self.weight, self.step = False, {}, Ring(2048), Ring(256), [b'', b''], 0, 0
     def places(self, fingerprint, count):
         if count > 1024: return {}, False
         if fingerprint not in self.shapes: self.shapes[fingerprint] = {}; self.weight += 64 * count
@@ -29,11 +28,8 @@ class Memory:                           # §11.6
 class In:                               # §10.1, §11.1: octets and bits of a packed segment, or of one as it is
     def __init__(self, reader): self.r, self.cur, self.used = reader, 0, 8
     def bits(self, n):
-        v = 0
-        for i in range(n):
-            if self.used == 8: self.cur, self.used = self.r.octet(), 0
-            v |= (self.cur >> self.used & 1) << i; self.used += 1
-        return v
+        if n and self.used == 8: self.cur, self.used = self.r.octet(), 0
+        self.used += n > 0; return (self.cur >> self.used - 1 & 1) | self.bits(n - 1) << 1 if n else 0
     def flag(self): return self.bits(1) == 1
     def packed(self, n, w): need(w <= 64, 'width'); v = int.from_bytes(self.r.take((n * w + 7) // 8), 'little'); return [v >> i * w & (1 << w) - 1 for i in range(n)]
     def done(self): return self.r.pos == self.r.end
@@ -43,9 +39,7 @@ class Out:                              # §10.1: the segment
         for i in range(n):
             if self.used == 8: self.at, self.used = len(self.out), 0; self.out.append(0)
             self.out[self.at] |= (v >> i & 1) << self.used; self.used += 1
-    def uvarint(self, u):
-        while u > 127: self.out.append(u & 127 | 128); u >>= 7
-        self.out.append(u)
+    def uvarint(self, u): self.out += uvarint(u)
 def is_word(o): return o in WORD or o > 127
 def is_place(k): return k.kind in (VALUE, SLOT, OPTIONAL, CHOICE) or k.kind == ARRAY and (k.column is not None or not k.a == k.b != 0)
 def count(k): return is_place(k) + (0 if k.kind == ARRAY and k.column is not None else sum(count(kid) for kid in k.kids))
@@ -55,14 +49,13 @@ class Unpacker:
         self.shape, self.fingerprint, self.Reader, self.count = shape, fingerprint, Reader, count(shape); self.walk = self.node(shape, False)
     def segment(self, packed, last, memory):
         self.r, self.out, self.m, self.last = In(self.Reader(packed)), Out(), memory, last; self.whole, reset = self.r.flag(), self.r.flag()
-        if reset: memory.reset(); memory.lost = False
+        if reset: memory.__init__()
         if not self.whole:
             need(packed[0] in (0, 2) and len(packed) - 1 <= MOST, 'segment that is not packed')
             if not last:                # only to know where the next segment goes on
                 self.r, self.end = In(self.Reader(packed, 1, len(packed) - 1)), packed[-1]; self.go()
             return packed[1:]
-        if memory.lost: raise Lost('it needs what messages before it said')
-        need(memory.weight <= WEIGHT, 'memory over its limit'); self.places, remembered = memory.places(self.fingerprint, self.count); before = memory.weight
+        need(not memory.lost, 'it needs what messages before it said') or need(memory.weight <= WEIGHT, 'memory over its limit'); self.places, remembered = memory.places(self.fingerprint, self.count); before = memory.weight
         self.columns, self.scales, self.rows, self.room, self.beside, self.time, self.moved, self.counts = {}, {}, 0, 8 * MOST, [], None, None, {}
         self.steps = -1 if last else self.r.r.uvarint(); self.go(); need(self.r.done() and not self.r.cur >> self.r.used, 'left over')
         need(not any(self.columns.values()) and not any(self.counts.values()), 'fields left over')
@@ -148,8 +141,7 @@ class Unpacker:
         self.counts[id(k)] = [left - g, self.counts[id(k)][1]] if left > g else None; self.out.out.append(g | 128 * more); return g, more
     def place(self, k): return self.places.setdefault(id(k), Place())    # §11.4
     def kind(self, k, inside, bits):
-        if not self.whole: return self.r.bits(bits)
-        if inside: return self.column(k, 'kind', bits)
+        if inside or not self.whole: return self.column(k, 'kind', bits) if self.whole else self.r.bits(bits)
         if bits == 1 or not self.r.flag(): self.place(k).kind = self.r.bits(bits)
         return self.place(k).kind
     def expected(self, k, p):
@@ -196,11 +188,9 @@ class Unpacker:
             if method == 2: p.base = signed(p.base + zigzag()); p.width = r.bits(7)
             v = [p.base + x for x in r.packed(n, p.width)]
         elif method == 3:
-            v, s = [want + zigzag()], zigzag()
-            for x in r.packed(n - 1, r.bits(7)): v.append(v[-1] + s + x)
+            first, s = want + zigzag(), zigzag(); v = [*accumulate((s + x for x in r.packed(n - 1, r.bits(7))), initial=first)]
         elif method == 4:
-            few, d = [], r.bits(4) + 1
-            for _ in range(d): want += zigzag(); few.append(want)
+            d = r.bits(4) + 1; few = [*accumulate((zigzag() for _ in range(d)), initial=want)][1:]
             indices = r.packed(n, (d - 1).bit_length()); need(max(indices) < d, 'index'); v = [few[i] for i in indices]
         elif method == 6:
             scales, low = self.scales.get(id(k), [0]), signed(p.base + zigzag()); v = [(signed(low + x), 10 ** (max(scales) - s)) for x, s in zip(r.packed(n, r.bits(7)), scales)]

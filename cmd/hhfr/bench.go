@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -29,6 +30,7 @@ func newBench(env Env, g *global) *cobra.Command {
 func newBenchSession(env Env, g *global) *cobra.Command {
 	var cfg bench.SessionConfig
 	var service, output string
+	var ways []string
 	c := &cobra.Command{
 		Use:   "session",
 		Short: "Whole sessions on an emulated link: hhfr beside plain SOAP",
@@ -36,23 +38,33 @@ func newBenchSession(env Env, g *global) *cobra.Command {
 connection for each message, as the papers did, and on one that is kept. The clock runs faster than a thin link, and slower than a fast one; the times are those of the link. Each is held against what the session's own octets and round trips take: a session that is more than
 10 % off, or in which computing took more than 5 % of the time, is lived through again at half the speed, and once more; if that does not help, it is marked, and the exit code is 1. The papers' numbers stand beside.
 
+--ways names other ways for messages to travel, or all. With hhfr they are called by how the session
+is opened: explicit. With plain SOAP soap-new and soap-kept are HTTP/1.1 on a connection for each
+message and on one for all; https- the same in TLS 1.3, https-resumed- in TLS that continues a session
+of before; -gzip compresses. h2c- and h2- are HTTP/2 without and with TLS. What ends in -queued
+does not wait for replies. The last table says from how many messages on hhfr is at least as fast as
+plain SOAP of the same kind (against gzip: within 1 %), of the lengths measured.
+
 What a message costs is the slope through the sessions of all lengths: of one length there is none,
 and one that is not above zero is told and not used.
 
 With --transport udp streams go over datagrams, which the link may lose, reorder and repeat: --link 14k4,loss=5%,reorder=1%,seed=7. Then OFF is what that costs beside its octets, and plain SOAP is left out: its TCP is emulated on this link, and loses nothing.`,
 		Example: `  hhfr bench session
   hhfr bench session --service sum --sizes 10 --n 1,5,10 --link gprs -o json
+  hhfr bench session --service echo --ways all --n 1,2,4 --link edge
   hhfr bench session --service sum --sizes 10 --n 10,50 --transport udp --link 14k4,loss=5%,seed=7`,
 		Args: takes(),
 		RunE: func(c *cobra.Command, _ []string) error {
 			if service != "" {
 				cfg.Services = []string{service}
 			}
+			cfg.Ways = waysNamed(ways)
 			return runBenchSession(c.Context(), env, g, cfg, output)
 		},
 	}
 	f := c.Flags()
-	f.StringVar(&service, "service", "", "concat or sum; empty: both")
+	f.StringVar(&service, "service", "", "concat, sum, or echo, which gives floats back as they came; empty: concat and sum")
+	f.StringSliceVar(&ways, "ways", names(bench.PaperWays), "how messages travel: "+strings.Join(names(bench.Ways()), ", ")+"; all: all of them")
 	f.IntSliceVar(&cfg.Sizes, "sizes", nil, "items in a message; empty: those of the papers")
 	f.IntSliceVar(&cfg.Counts, "n", nil, "messages in a session; empty: those of the papers")
 	f.StringVar(&cfg.Link, "link", "14k4", "the link: "+strings.Join(link.Names(), ", ")+"; behind it what is to be different: gprs,rtt=1s,rate=64k,queue=12000; for datagrams also loss=5%, burst=3, reorder=1%, dup=1%, jitter=20ms, mtu=1228, outage=5s/60s, seed=7, without the blanks")
@@ -60,6 +72,26 @@ With --transport udp streams go over datagrams, which the link may lose, reorder
 	f.Float64Var(&cfg.Speed, "speed", 0, "how many times faster than the link the clock runs, below 1: slower; 0: what fits the link, 20 at most")
 	outputFlag(c, &output, "text", "json")
 	return c
+}
+
+// allWays stands for all ways.
+const allWays = "all"
+
+func waysNamed(list []string) (ways []bench.Way) {
+	if slices.Contains(list, allWays) {
+		return bench.Ways()
+	}
+	for _, name := range list {
+		ways = append(ways, bench.Way(name))
+	}
+	return ways
+}
+
+func names(ways []bench.Way) (list []string) {
+	for _, w := range ways {
+		list = append(list, string(w))
+	}
+	return list
 }
 
 func runBenchSession(ctx context.Context, env Env, g *global, cfg bench.SessionConfig, output string) error {
@@ -88,6 +120,7 @@ func runBenchSession(ctx context.Context, env Env, g *global, cfg bench.SessionC
 		return err
 	}
 	modelLines(env.Out, r.Models)
+	breakEvenLines(env.Out, r.BreakEvens)
 	for _, m := range r.Models {
 		for _, doubt := range m.Doubts {
 			g.warn("%s", doubt)
@@ -106,7 +139,7 @@ func runBenchSession(ctx context.Context, env Env, g *global, cfg bench.SessionC
 
 // cellLines prints a table, a line for each session as it is done.
 func cellLines(w io.Writer) func(bench.Cell) {
-	const head, line = "%-7s %5s %5s %-11s %10s %10s %7s %9s %9s %10s\n", "%-7s %5d %5d %-11s %10.0f %10.0f %6.1f%% %9d %9d %10s%s\n"
+	const head, line = "%-7s %5s %5s %-24s %10s %10s %7s %9s %9s %10s\n", "%-7s %5d %5d %-24s %10.1f %10.1f %6.1f%% %9d %9d %10s%s\n"
 	begun := false
 	return func(c bench.Cell) {
 		if !begun {
@@ -138,6 +171,19 @@ func modelLines(w io.Writer, models []bench.Model) {
 		if m.PaperSetup > 0 {
 			fmt.Fprintf(w, line, " paper", "", "-", known("%.0f", m.PaperT1), known("%.0f", m.PaperT2), "-", known("%.0f", m.PaperSetup), known("%.2f", m.PaperBreakEven), "-", "-")
 		}
+	}
+}
+
+// breakEvenLines prints from how many messages on hhfr is as fast as plain SOAP.
+func breakEvenLines(w io.Writer, list []bench.BreakEven) {
+	if len(list) == 0 {
+		return
+	}
+	fmt.Fprint(w, "\nFrom how many messages on hhfr is as fast, of the lengths measured, and the time of the\n"+
+		"shortest and of the longest session to that of plain SOAP. -: at none of these lengths.\n")
+	fmt.Fprintf(w, "%-7s %5s %-24s %-24s %5s %9s %9s\n", "SERVICE", "ITEMS", "WAY", "AGAINST", "N", "SHORTEST", "LONGEST")
+	for _, b := range list {
+		fmt.Fprintf(w, "%-7s %5d %-24s %-24s %5s %9.3f %9.3f\n", b.Service, b.Size, b.Way, b.Against, known("%.0f", float64(b.N)), b.First, b.Last)
 	}
 }
 

@@ -50,7 +50,7 @@ func servicesHere(t testing.TB, args ...string) (services map[string]serviceLine
 	done := make(chan int)
 	var errs bytes.Buffer
 	go func() {
-		args := append([]string{"serve", "--listen", "127.0.0.1:0", "--tcp", "127.0.0.1:0", "-o", "json", "-q"}, args...)
+		args := append([]string{"serve", "--listen", "127.0.0.1:0", "-o", "json", "-q"}, args...)
 		done <- execute(ctx, Env{Out: said, Err: &errs}, args)
 	}()
 	var serve struct{ Services map[string]serviceLine }

@@ -35,7 +35,8 @@ func newDecode(env Env, g *global) *cobra.Command {
 one line each (number, as in the names of --save-dir, time, client and server, session, exchange, kind, operation,
 octets on the wire, octets of the envelope, state), or all of them. On a terminal that is too narrow for that session,
 exchange and ends are left out. The client is who opened the connection, or was seen first. Streams are found by their content, over TCP and UDP, whatever
-their port; datagrams that were lost and sent again, or came out of order, are put in order. Shapes come from the capture, or
+their port; datagrams that were lost and sent again, or came out of order, are put in order. A connection that was upgraded to
+hhfr has plain SOAP before; the request that was upgraded and its reply on the stream are one exchange. Shapes come from the capture, or
 by their fingerprints from the store; so do unchanging headers, which two ends agreed to send once: they are put
 back from the negotiation in the capture, or the session's context in the store.
 

@@ -26,6 +26,9 @@ func summarize(g *global, o decodeOptions, r *capture.Summary, l *listing) {
 	if idle := l.idle; idle > 0 && o.output == "text" && !g.verbose {
 		g.note("%s of the proxies alone left out; -v lists all", count(idle, "message"))
 	}
+	if n := r.Others[capture.OtherUpgraded]; n > 0 {
+		g.warn("%s upgraded to hhfr, and no hello came behind", count(n, "connection"))
+	}
 	if l.messages == 0 && len(r.Streams) == 0 && r.Partial() {
 		g.warn("%v; found instead: %s", capture.ErrNothing, instead(r))
 	}

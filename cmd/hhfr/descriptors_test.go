@@ -39,7 +39,7 @@ func (s *said) String() string {
 // TestServeWithoutDescriptors: clients take all file descriptors that a server has, at either port.
 // It warns once for each, and serves on when they have left.
 func TestServeWithoutDescriptors(t *testing.T) {
-	const command = `ulimit -n 64 && exec hhfr serve --listen 127.0.0.1:0 --tcp 127.0.0.1:0 -o json`
+	const command = `ulimit -n 64 && exec hhfr serve --listen 127.0.0.1:0 --udp none --tcp 127.0.0.1:0 -o json`
 	server := exec.CommandContext(t.Context(), shared.Program(t, "sh"), "-c", command)
 	var errs said
 	server.Stderr = &errs

@@ -36,7 +36,7 @@ func (d dialer) dial(ctx context.Context) (*negotiate.Session, error) {
 	book.Log, book.Without = d.log, uint64(o.without)
 	cfg := negotiate.Config{
 		HTTPClient: &http.Client{Transport: d.http(), CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }},
-		Transports: map[string]streamer.Transport{d.network.transport: d.network.streams()}, Store: d.store, Coders: negotiate.BookCoders(book), AllowHost: o.allowHost,
+		Transports: d.network.transports(d.secure.config), Store: d.store, Coders: negotiate.BookCoders(book), AllowHost: o.allowHost, AllowCleartext: o.allowCleartext,
 		RequireHHFR: o.requireHHFR, ProbeTLS: true, WrapConn: d.network.datagrams.wrap(d.recording.dialed()), OnSession: d.recording.facts, Stream: streamer.Config{SyncBytes: int64(o.sync)}, Log: d.log,
 		Assurance: o.assure(), Ordered: o.ordered, Resume: o.resume, LateReply: d.late,
 		Headers: o.headers, Reconnect: o.reconnect, Timeout: o.negotiateTimeout, RememberFor: o.remember,

@@ -97,9 +97,9 @@ func TestLogLinesAreJSON(t *testing.T) {
 func TestServersLogJSON(t *testing.T) {
 	cert, key := certificate(t, t.TempDir(), testCertificate(t)[0])
 	keys := keyTypes{}
-	services, ended := startLogged(t, "serve", "--tcp", "127.0.0.1:0")
+	services, ended := startLogged(t, "serve")
 	far, farEnded := startLogged(t, "proxy", "--upstream", "http://"+services)
-	near, nearEnded := startLogged(t, "proxy", "--upstream", "http://"+far, "--listen-cert", cert, "--listen-key", key)
+	near, nearEnded := startLogged(t, "proxy", "--upstream", "http://"+far, "--cert", cert, "--key", key)
 	alone, aloneEnded := startLogged(t, "proxy", "--upstream", "http://127.0.0.1"+closedPort(t), "--tcp", "none")
 
 	message := shared.Testdata(t, "soap", "cwmp-inform.xml")

@@ -102,6 +102,9 @@ func TestScripts(t *testing.T) {
 			"host":            host,
 			"androidresolver": androidResolver,
 			"dnsserver":       startDNS,
+			"certificates": func(ts *testscript.TestScript, _ bool, _ []string) {
+				writeCertificates(t, ts.MkAbs("."))
+			},
 		},
 	})
 }

@@ -301,8 +301,8 @@ func TestPairBehindTLS(t *testing.T) {
 	cert, key := certificate(t, dir, o.TLS.Certificates[0])
 	link, keys := filepath.Join(dir, "link.pcapng"), filepath.Join(dir, "keys")
 	t.Setenv("SSLKEYLOGFILE", keys)
-	far := startProxyProcess(t, "127.0.0.1:0", o.URL+"/service", "--cacert", cert, "--cert", cert, "--key", key, "--listen-cert", cert, "--listen-key", key)
-	near := startProxyProcess(t, "127.0.0.1:0", "https://"+far.listen+"/service", "--cacert", cert, "--listen-cert", cert, "--listen-key", key, "--allow-cleartext", "--record", link, "-v")
+	far := startProxyProcess(t, "127.0.0.1:0", o.URL+"/service", "--cacert", cert, "--upstream-cert", cert, "--upstream-key", key, "--cert", cert, "--key", key)
+	near := startProxyProcess(t, "127.0.0.1:0", "https://"+far.listen+"/service", "--cacert", cert, "--cert", cert, "--key", key, "--record", link, "-v")
 	near.linked(1)
 	client := o.Client()
 	c := &callers{t: t, to: "https://" + near.listen + "/service", answers: map[string]bool{}}

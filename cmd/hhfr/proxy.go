@@ -26,7 +26,8 @@ const proxyGrace = 5 * time.Second
 
 type proxyOptions struct {
 	listen, upstream, tcp, advertise, store, record, output string
-	tls                                                     proxyTLS
+	tls                                                     serverTLS
+	upstreamTLS                                             clientTLS
 	allowHost                                               []string
 	allowCleartext, noOffer                                 bool
 	remember, timeout                                       time.Duration
@@ -35,7 +36,7 @@ type proxyOptions struct {
 }
 
 func newProxy(env Env, g *global) *cobra.Command {
-	o := proxyOptions{sync: 64 << 10}
+	o := proxyOptions{sync: 64 << 10, upstreamTLS: clientTLS{prefix: "upstream-"}}
 	c := &cobra.Command{
 		Use:   "proxy",
 		Short: "One half of a pair that carries SOAP over a thin link, for systems that nobody can touch",
@@ -43,8 +44,13 @@ func newProxy(env Env, g *global) *cobra.Command {
 has the far one as its --upstream; the far one has the server. They agree by a POST to the path of --upstream, and from then on only
 what changes in messages travels between them. Heads and bodies arrive octet for octet as they left, what is no SOAP or no HTTP too.
 
-An https upstream is spoken to in TLS, and with --listen-cert clients are, too. Streams between the two are cleartext so far: with an https URL between them,
---allow-cleartext has the near one agree to that.
+--listen takes everything: clients, offers, and streams of near proxies; what begins like a stream and is none of this
+proxy's is the client's, and forwarded. With --cert and --key it takes TLS only. With --upstream https://FAR:PORT the
+near one has all that goes over the link in TLS, the stream too; --allow-cleartext has it agree to a stream without
+encryption, if the far one has no other. --tcp names another address of streams, or none for a proxy that is near only.
+
+--client-ca asks clients for a certificate, --upstream-cert shows one to the upstream. --negotiate says who may have a
+session; others are forwarded. The keys of TLS go to the file that the variable SSLKEYLOGFILE names, for Wireshark.
 
 Without a partner, connections are forwarded as they are; a server that does not know hhfr sees one offer, then none for
 --remember, and with --no-offer none at all. Offers go beside the calls: a connection that comes while there is no
@@ -57,14 +63,15 @@ stream, and ends. SIGHUP does not end it. A call that was sent and not answered 
 status 502, and is never sent twice.`,
 		Example: `  hhfr proxy --listen 127.0.0.1:8082 --upstream http://127.0.0.1:8080/echo
   hhfr proxy --listen 127.0.0.1:8081 --upstream http://127.0.0.1:8082/echo --record link.pcapng
-  hhfr proxy --listen 0.0.0.0:8082 --tcp 0.0.0.0:9090 --upstream https://server.example/soap --store ./store --no-offer`,
+  hhfr proxy --listen 0.0.0.0:8443 --cert server.pem --key server.key --upstream http://127.0.0.1:8080/echo --store ./store --no-offer
+  hhfr proxy --listen 127.0.0.1:8081 --upstream https://far.example:8443/echo --cacert ca.pem`,
 		Args: takes(),
 		RunE: func(c *cobra.Command, _ []string) error { return runProxy(c.Context(), env, g, o) },
 	}
 	f := c.Flags()
-	f.StringVar(&o.listen, "listen", "127.0.0.1:8081", "address for clients and offers; port 0 takes a free one")
+	f.StringVar(&o.listen, "listen", "127.0.0.1:8081", "address of everything; port 0 takes a free one")
 	f.StringVar(&o.upstream, "upstream", "", "http or https URL to forward to; its path is where the offer goes, the targets of requests stay as they are")
-	f.StringVar(&o.tcp, "tcp", "auto", "address of streams; auto: a free port at the host of --listen; none: be near only")
+	f.StringVar(&o.tcp, "tcp", "", "another address of streams, in TLS with --cert; none: be near only")
 	f.StringVar(&o.advertise, "advertise", "", "host that answers name for streams, where it is another than that of the URL")
 	f.StringVar(&o.store, "store", "mem:", "context store: "+strings.Join(engines.Forms(), " or "))
 	f.StringVar(&o.record, "record", "", "write what goes over the link to this pcapng file")
@@ -76,6 +83,7 @@ status 502, and is never sent twice.`,
 	f.DurationVar(&o.remember, "remember", negotiate.DefaultRememberFor, "how long an upstream that did not agree is not asked again")
 	f.DurationVar(&o.timeout, "timeout", proxy.DefaultTimeout, "bound on negotiation, and on opening a connection")
 	o.tls.flags(f)
+	o.upstreamTLS.flags(f, "upstream")
 	outputFlag(c, &o.output, "text", "json")
 	return c
 }
@@ -94,7 +102,7 @@ func (o *proxyOptions) check() (*url.URL, error) {
 		return nil, checkHost("--advertise", o.advertise)
 	case o.sync > 64<<10:
 		return nil, usage(errors.New("--sync is at most 64KiB"), "")
-	case o.noOffer && o.tcp == "none":
+	case o.noOffer && o.tcp == noAddress:
 		return nil, usage(errors.New("--no-offer and --tcp none leave neither a near proxy nor a far one"), "")
 	case o.remember <= 0 || o.timeout <= 0:
 		return nil, usage(errors.New("--remember and --timeout are more than 0"), "")
@@ -108,11 +116,19 @@ func runProxy(ctx context.Context, env Env, g *global, o proxyOptions) (err erro
 	if err != nil {
 		return err
 	}
-	secure, listen, err := o.tls.open(env.System)
+	secure, err := o.upstreamTLS.open(env.System)
 	if err != nil {
 		return err
 	}
 	defer secure.close()
+	own, err := o.tls.open(secure.keys)
+	if err != nil {
+		return err
+	}
+	admit, err := o.tls.admit()
+	if err != nil {
+		return err
+	}
 	store, err := openStore(ctx, o.store, g.logger())
 	if err != nil {
 		return err
@@ -123,18 +139,15 @@ func runProxy(ctx context.Context, env Env, g *global, o proxyOptions) (err erro
 		return err
 	}
 	defer func() { err = errors.Join(err, rec.close()) }()
-	clients, streams, err := o.listeners(ctx)
+	clients, streams, err := o.listeners(ctx, own)
 	if err != nil {
 		return err
-	}
-	if listen != nil {
-		clients = tls.NewListener(clients, listen)
 	}
 	log := g.logger()
 	book := binary.NewBook(ctxstore.Shapes{Store: store})
 	book.Log, book.Without = log, uint64(o.without)
 	cfg := proxy.Config{
-		Listen: clients, Streams: streams, Advertise: o.advertise, Upstream: upstream, TLS: secure.config, Store: store, Coders: negotiate.BookCoders(book),
+		Listen: clients, ListenTLS: own, Streams: streams, NearOnly: o.tcp == noAddress, Admit: admit, Advertise: o.advertise, Upstream: upstream, TLS: secure.config, Store: store, Coders: negotiate.BookCoders(book),
 		AllowHost: o.allowHost, AllowCleartext: o.allowCleartext, RememberFor: o.remember, Timeout: o.timeout, Stream: streamer.Config{SyncBytes: int64(o.sync)},
 		WrapDialed: rec.dialed(), WrapAccepted: rec.accepted(), OnSession: rec.facts, Log: log,
 	}
@@ -159,28 +172,15 @@ func runProxy(ctx context.Context, env Env, g *global, o proxyOptions) (err erro
 	return errors.Join(err, p.Close())
 }
 
-// listeners opens the listener for clients, and that for streams, nil for none.
-func (o *proxyOptions) listeners(ctx context.Context) (clients, streams net.Listener, err error) {
-	clients, err = listen(ctx, "--listen", o.listen, func(ctx context.Context, addr string) (net.Listener, error) {
-		var c net.ListenConfig
-		return c.Listen(ctx, "tcp", addr)
-	})
-	if err != nil || o.tcp == "none" || o.tcp == "" {
-		return clients, nil, err
-	}
-	addr := o.tcp
-	if addr == "auto" {
-		host, _, err := net.SplitHostPort(o.listen)
-		if err != nil {
-			return nil, nil, errors.Join(err, clients.Close())
-		}
-		addr = net.JoinHostPort(host, "0")
-	}
-	if streams, err = listen(ctx, "--tcp", addr, tcp.Transport{}.Listen); err != nil {
-		_ = clients.Close()
+// listeners opens the listener for everything, and that of another address for streams, nil for none.
+func (o *proxyOptions) listeners(ctx context.Context, own *tls.Config) (all, streams net.Listener, err error) {
+	if all, err = listen(ctx, "--listen", o.listen, tcp.Transport{}.Listen); err != nil {
 		return nil, nil, err
 	}
-	return clients, streams, nil
+	if streams, err = listenStreams(ctx, o.tcp, own); err != nil {
+		return nil, nil, errors.Join(err, all.Close())
+	}
+	return all, streams, nil
 }
 
 func (o *proxyOptions) announce(env Env, p *proxy.Proxy, upstream *url.URL) error {
@@ -191,14 +191,6 @@ func (o *proxyOptions) announce(env Env, p *proxy.Proxy, upstream *url.URL) erro
 	if o.output == "json" {
 		return writeJSON(env.Out, map[string]any{"version": 1, "addresses": addrs, "upstream": upstream.Redacted()})
 	}
-	streams := addrs["tcp"]
-	if streams == "" {
-		streams = "none"
-	}
-	scheme := "http"
-	if o.tls.listenCert != "" {
-		scheme = "https"
-	}
-	_, err := fmt.Fprintf(env.Out, "clients   %s://%s\nstreams   tcp %s\nupstream  %s\n", scheme, addrs["http"], streams, upstream.Redacted())
+	_, err := fmt.Fprintf(env.Out, "clients   %s://%s\nstreams   %s\nupstream  %s\n", o.tls.scheme(), addrs["http"], streamsAt(addrs), upstream.Redacted())
 	return err
 }

@@ -40,7 +40,7 @@ func TestInteropReadme(t *testing.T) {
 		return ports[address]
 	})
 	require.NotEmpty(t, ports["127.0.0.1:8080"])
-	script = strings.ReplaceAll(script, "hhfr serve ", "hhfr serve --listen "+ports["127.0.0.1:8080"]+" --tcp 127.0.0.1:0 ")
+	script = strings.ReplaceAll(script, "hhfr serve ", "hhfr serve --listen "+ports["127.0.0.1:8080"]+" ")
 	script = strings.ReplaceAll(script, "--timeout 3s", "--timeout 10s")
 	script = patient(t, script)
 	c := exec.CommandContext(t.Context(), "bash", "-c", script)

@@ -23,7 +23,7 @@ func newReconstruct(env Env, g *global) *cobra.Command {
 context store, with the unchanging headers of their sessions, and writes the messages as they were sent.
 A direction may begin in the middle: what comes from its first trusted
 sync frame on is given. Files named NAME-OFFSET.bin, as decode --write-streams writes them, are runs of one direction NAME; any other file
-is a direction of its own. Two directions of one session are put together; a single one gives requests or replies only.
+is a direction of its own. Two directions of one stream are put together; a single one gives requests or replies only.
 
 Files are read twice, so that each message has its final state; from a pipe, and from stdin (-), a message is given as soon as it
 is whole, and a line says when a check verified or withdrew it. Files of --save-dir whose messages are withdrawn have names that

@@ -52,13 +52,6 @@ func (r *recording) accepted() func(net.Conn) net.Conn {
 	return func(c net.Conn) net.Conn { return r.rec.Accepted(c) }
 }
 
-func (r *recording) listener(l net.Listener) net.Listener {
-	if r.rec == nil {
-		return l
-	}
-	return r.rec.Listener(l)
-}
-
 // facts notes what was agreed on a session beside its hello.
 func (r *recording) facts(f negotiate.Facts, c net.Conn) {
 	if conn, ok := c.(*pcapng.Conn); ok {

@@ -29,7 +29,8 @@ func newReplay(env Env, g *global) *cobra.Command {
 		Short: "Send the requests of a recording again, and compare the replies",
 		Long: `replay takes the requests of a capture or recording, of hhfr streams and of plain SOAP alike, sends them again in their order as messages of a new
 session, and compares each reply, its status and the octets of its body, with the recorded one. Requests that are not
-whole are left out, and so are one-way messages, what proxies pass on as it came, and HTTP requests that are no SOAP.
+whole are left out, and so are one-way messages, what proxies pass on as it came, HTTP requests that are no SOAP, and
+what was sent on a stream that its peer declined, as it was sent elsewhere then.
 
 Requests go to the path of --to, or, if that has none, each to its own; then hhfr is agreed on at that of the first. Their HTTP fields are those of the recording, credentials too.
 Exit code 1: a reply differs. Exit code 5: a request was left out, has no reply or no recorded one, or the capture

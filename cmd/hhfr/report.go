@@ -147,6 +147,8 @@ type streamReport struct {
 	Session  string             `json:"session"`          // a UUID
 	Source   string             `json:"source,omitempty"` // address of the end that opened it
 	Target   string             `json:"target,omitempty"` // address of the other end
+	Origin   string             `json:"origin,omitempty"` // scheme, host and port of the service, as far as they are known
+	Path     string             `json:"path,omitempty"`   // its path: where requests without a head go
 	Facts    json.RawMessage    `json:"facts,omitempty"`  // what a recording says was agreed
 	Octets   [2]streamOctetsOut `json:"octets"`           // of the two directions, from the source first
 	Problems []string           `json:"problems"`         // where a direction could not be followed, for people
@@ -211,7 +213,8 @@ func newReport(r *capture.Summary) report {
 		Undecoded: r.Stats.Undecoded, Truncated: r.Stats.Truncated, TruncatedAt: r.Stats.TruncatedAt}}
 	for _, s := range r.Streams {
 		d := capture.Decoded{HHFR: true, Session: s.Session}
-		one := streamReport{Session: d.SessionString(), Problems: append([]string{}, s.Problems...), Cut: s.Cut}
+		one := streamReport{Session: d.SessionString(), Origin: s.Service.Origin, Path: s.Service.Path,
+			Problems: append([]string{}, s.Problems...), Cut: s.Cut}
 		if json.Valid([]byte(s.Facts)) {
 			one.Facts = json.RawMessage(s.Facts)
 		}

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"net"
 	"strings"
-	"syscall"
 
 	"github.com/spf13/cobra"
 
@@ -23,6 +22,7 @@ import (
 type serveOptions struct {
 	listen, tcp, udp, store, record, advertise, geoip, misbehave, output string
 	sync                                                                 size
+	tls                                                                  serverTLS
 }
 
 func newServe(env Env, g *global) *cobra.Command {
@@ -30,9 +30,14 @@ func newServe(env Env, g *global) *cobra.Command {
 	c := &cobra.Command{
 		Use:   "serve",
 		Short: "A test peer: its services answer plain SOAP and hhfr alike",
-		Long: `serve offers test services over plain SOAP in HTTP and over hhfr streams, and prints for each its URL and a curl line. Streams are accepted on a
-port of their own, which the negotiation's answer names. Ctrl-C (exit code 130) or SIGTERM (0) ends it after what is
-under way; SIGHUP does not.
+		Long: `serve offers test services over plain SOAP in HTTP and over hhfr streams, and prints for each its URL and a curl line.
+All of it is at one address, --listen: plain SOAP, negotiation, streams over TCP, and streams over UDP on the port of the
+same number. With --cert and --key the address takes TLS only, https as well as streams; streams over UDP, which are
+cleartext, are then accepted only where --udp says so. --tcp and --udp name other addresses for streams, or none.
+Ctrl-C (exit code 130) or SIGTERM (0) ends it after what is under way; SIGHUP does not.
+
+--client-ca asks clients for a certificate. --negotiate says who may have a session: others get plain SOAP, as from a
+server that does not know hhfr. The keys of TLS go to the file that the variable SSLKEYLOGFILE names, for Wireshark.
 
 Services, each with its description at URL?wsdl but for the first:
 
@@ -55,17 +60,19 @@ The ranges of /geoip are, unless --geoip names others, ` + peer.DutchRangesOrigi
 
 ` + misbehaviors(),
 		Example: `  hhfr serve
-  hhfr serve --listen 127.0.0.1:0 --tcp 127.0.0.1:0 -o json
+  hhfr serve --listen 127.0.0.1:0 -o json
   hhfr serve --store ./store --record session.pcapng
   hhfr serve --store bolt:store.db --misbehave close-after=10
-  hhfr serve --store bolt:server.db --udp 127.0.0.1:9090`,
+  hhfr serve --listen 0.0.0.0:8443 --cert server.pem --key server.key --client-ca ca.pem --negotiate certificate
+  hhfr serve --store bolt:server.db --tcp 127.0.0.1:9090 --udp none`,
 		Args: takes(),
 		RunE: func(c *cobra.Command, _ []string) error { return runServe(c.Context(), env, g, o) },
 	}
 	f := c.Flags()
-	f.StringVar(&o.listen, "listen", "127.0.0.1:8080", "address of plain SOAP and negotiation; port 0 takes a free one")
-	f.StringVar(&o.tcp, "tcp", "127.0.0.1:9090", "address of streams; port 0 takes a free one; empty: none")
-	f.StringVar(&o.udp, "udp", "", "address of streams over UDP; port 0 takes a free one; empty: none")
+	f.StringVar(&o.listen, "listen", "127.0.0.1:8080", "address of everything; port 0 takes a free one")
+	f.StringVar(&o.tcp, "tcp", "", "another address of streams over TCP, in TLS with --cert; none: no such streams")
+	f.StringVar(&o.udp, "udp", "", "another address of streams over UDP; none: no such streams")
+	o.tls.flags(f)
 	f.StringVar(&o.advertise, "advertise", "", "host that answers name for streams, where it is another than that of the URL")
 	f.StringVar(&o.store, "store", "mem:", "context store: "+strings.Join(engines.Forms(), " or "))
 	f.StringVar(&o.record, "record", "", "write all traffic to this pcapng file")
@@ -103,29 +110,38 @@ func runServe(ctx context.Context, env Env, g *global, o serveOptions) (err erro
 	if err != nil {
 		return err
 	}
-	store, err := openStore(ctx, o.store, g.logger())
+	keys, err := keyLog()
 	if err != nil {
 		return err
 	}
-	defer func() { _ = store.Close() }()
-	services, err := o.services(ranges, store)
-	if err != nil {
+	defer func() { _ = keys.Close() }() // nil is fine with that
+	cfg := peer.Config{PlainOnly: o.tcp != "", Advertise: o.advertise, Misbehave: misbehave}
+	if cfg.TLS, err = o.tls.open(keys); err != nil {
 		return err
 	}
-	plain, streams, err := o.listeners(ctx)
-	if err != nil {
+	if cfg.Admit, err = o.tls.admit(); err != nil {
+		return err
+	}
+	if cfg.Store, err = openStore(ctx, o.store, g.logger()); err != nil {
+		return err
+	}
+	defer func() { _ = cfg.Store.Close() }()
+	if cfg.Services, err = o.services(ranges, cfg.Store); err != nil {
+		return err
+	}
+	if err := o.listeners(ctx, &cfg); err != nil {
 		return err
 	}
 	rec, err := openRecording(o.record) // behind the ports: one that is in use must not cost an older recording
 	if err != nil {
-		return errors.Join(err, closeAll(plain, streams))
+		return errors.Join(err, closeAll(&cfg))
 	}
 	defer func() { err = errors.Join(err, rec.close()) }()
-	server, err := startServer(g, o, store, rec, plain, streams, services, misbehave)
+	server, err := startServer(g, o, rec, cfg)
 	if err != nil {
 		return err
 	}
-	if err := announce(env, o, server, services); err != nil {
+	if err := announce(env, o, server, cfg.Services); err != nil {
 		return errors.Join(err, server.Close())
 	}
 	select {
@@ -137,61 +153,50 @@ func runServe(ctx context.Context, env Env, g *global, o serveOptions) (err erro
 }
 
 // listeners binds the ports.
-func (o *serveOptions) listeners(ctx context.Context) (plain net.Listener, streams map[string]net.Listener, err error) {
-	plain, err = listen(ctx, "--listen", o.listen, func(ctx context.Context, addr string) (net.Listener, error) {
-		var c net.ListenConfig
-		return c.Listen(ctx, "tcp", addr)
-	})
+func (o *serveOptions) listeners(ctx context.Context, cfg *peer.Config) (err error) {
+	cfg.Streams = map[string]net.Listener{}
+	var datagrams net.Listener
+	if o.udp == "" && cfg.TLS == nil {
+		cfg.HTTP, datagrams, err = listenSame(ctx, o.listen)
+	} else {
+		cfg.HTTP, err = listen(ctx, "--listen", o.listen, tcp.Transport{}.Listen)
+	}
 	if err != nil {
-		return nil, nil, err
+		return err
 	}
-	streams = map[string]net.Listener{}
-	for _, t := range []struct {
-		name, addr string
-		transport  streamer.Transport
-	}{{"tcp", o.tcp, tcp.Transport{}}, {"udp", o.udp, udp.Transport{}}} {
-		if t.addr == "" {
-			continue
+	if datagrams == nil && o.udp != "" && o.udp != noAddress {
+		if datagrams, err = listen(ctx, "--udp", o.udp, udp.Transport{}.Listen); err != nil {
+			return errors.Join(err, closeAll(cfg))
 		}
-		l, err := listen(ctx, "--"+t.name, t.addr, t.transport.Listen)
-		if err != nil {
-			return nil, nil, errors.Join(err, closeAll(plain, streams))
-		}
-		streams[t.name] = l
 	}
-	return plain, streams, nil
+	if datagrams != nil {
+		cfg.Streams["udp"] = datagrams
+	}
+	l, err := listenStreams(ctx, o.tcp, cfg.TLS)
+	if err != nil {
+		return errors.Join(err, closeAll(cfg))
+	}
+	if l != nil && cfg.TLS != nil {
+		cfg.Streams["tls"] = l
+	} else if l != nil {
+		cfg.Streams["tcp"] = l
+	}
+	return nil
 }
 
-func closeAll(plain net.Listener, streams map[string]net.Listener) error {
-	err := plain.Close()
-	for _, l := range streams {
+func closeAll(cfg *peer.Config) error {
+	err := cfg.HTTP.Close()
+	for _, l := range cfg.Streams {
 		err = errors.Join(err, l.Close())
 	}
 	return err
 }
 
-func startServer(g *global, o serveOptions, store ctxstore.Store, rec *recording, plain net.Listener, streams map[string]net.Listener, services *peer.Services, misbehave peer.Misbehavior) (*peer.Server, error) {
-	log := g.logger()
-	book := binary.NewBook(ctxstore.Shapes{Store: store})
-	book.Log = log
-	return peer.Start(peer.Config{
-		HTTP: rec.listener(plain), Streams: streams, Advertise: o.advertise, Services: services, Store: store, Coders: negotiate.BookCoders(book),
-		Stream: streamer.Config{SyncBytes: int64(o.sync)}, WrapConn: rec.accepted(), OnSession: rec.facts, Misbehave: misbehave, Log: log,
-	})
-}
-
-// listen opens a listener and names the flag when that fails.
-func listen(ctx context.Context, flag, addr string, open func(context.Context, string) (net.Listener, error)) (net.Listener, error) {
-	l, err := open(ctx, addr)
-	switch {
-	case err == nil:
-		return l, nil
-	case errors.Is(err, syscall.EADDRINUSE):
-		return nil, &problem{exitFailed, fmt.Errorf("%s %s: the port is in use", flag, addr), "choose another with " + flag + " 127.0.0.1:PORT; port 0 takes a free one"}
-	case errors.Is(err, syscall.EACCES):
-		return nil, &problem{exitFailed, fmt.Errorf("%s %s: no permission for that port", flag, addr), "ports below 1024 are for root; choose another with " + flag}
-	case errors.Is(err, syscall.EADDRNOTAVAIL):
-		return nil, &problem{exitFailed, fmt.Errorf("%s %s: that address is not one of this machine", flag, addr), "127.0.0.1 is this machine alone, 0.0.0.0 all its networks"}
-	}
-	return nil, usage(fmt.Errorf("%s %s: %w", flag, addr, err), flag+" takes HOST:PORT")
+func startServer(g *global, o serveOptions, rec *recording, cfg peer.Config) (*peer.Server, error) {
+	cfg.Log = g.logger()
+	book := binary.NewBook(ctxstore.Shapes{Store: cfg.Store})
+	book.Log = cfg.Log
+	cfg.Coders, cfg.Stream = negotiate.BookCoders(book), streamer.Config{SyncBytes: int64(o.sync)}
+	cfg.WrapConn, cfg.OnSession = rec.accepted(), rec.facts
+	return peer.Start(cfg)
 }

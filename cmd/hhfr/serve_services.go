@@ -78,10 +78,17 @@ func announce(env Env, o serveOptions, server *peer.Server, services *peer.Servi
 	if o.output == "json" {
 		return writeJSON(env.Out, map[string]any{"version": 1, "addresses": addrs, "services": lines})
 	}
-	streams := "tcp " + cmp.Or(addrs["tcp"], "none")
-	if addrs["udp"] != "" {
-		streams += ", udp " + addrs["udp"]
-	}
-	_, err := fmt.Fprintf(env.Out, "%sstreams  %s\n         hhfr stream %s FILE…\n", &text, streams, server.URL(peer.EchoPath))
+	_, err := fmt.Fprintf(env.Out, "%sstreams  %s\n         hhfr stream %s FILE…\n", &text, streamsAt(addrs), server.URL(peer.EchoPath))
 	return err
+}
+
+// streamsAt says where streams are accepted, by the name of the transport.
+func streamsAt(addrs map[string]string) string {
+	var at []string
+	for _, name := range []string{"tls", "tcp", "udp"} {
+		if addrs[name] != "" {
+			at = append(at, name+" "+addrs[name])
+		}
+	}
+	return cmp.Or(strings.Join(at, ", "), "none")
 }

@@ -23,7 +23,7 @@ func printedServices(t testing.TB, output string) string {
 	done := make(chan int)
 	var errs bytes.Buffer
 	go func() {
-		done <- execute(ctx, Env{Out: said, Err: &errs}, []string{"serve", "--listen", "127.0.0.1:0", "--tcp", "127.0.0.1:0", "-o", output, "-q"})
+		done <- execute(ctx, Env{Out: said, Err: &errs}, []string{"serve", "--listen", "127.0.0.1:0", "-o", output, "-q"})
 	}()
 	t.Cleanup(func() {
 		cancel()

@@ -31,7 +31,7 @@ type streamOptions struct {
 	representation, transport, store, action, wrap, saveDir, record, output string
 	link                                                                    string
 	fields, allowHost                                                       []string
-	requireHHFR, plain, oneWay, listen                                      bool
+	requireHHFR, plain, oneWay, listen, allowCleartext                      bool
 	unasked                                                                 *listener
 	sync                                                                    size
 	without                                                                 stages
@@ -111,7 +111,8 @@ after which all that is known is printed.`,
 	f.IntVar(&o.repeat, "repeat", 1, "send all messages so many times")
 	f.IntVar(&o.concurrency, "concurrency", 32, "exchanges in flight at once")
 	f.StringVar(&o.representation, "representation", "", "binary or xml; empty: whichever the other end takes, binary first")
-	f.StringVar(&o.transport, "transport", "tcp", "tcp, or udp: reliable sequences over datagrams")
+	f.StringVar(&o.transport, "transport", "tcp", "tcp, in TLS for an https URL; or udp: reliable sequences over datagrams")
+	f.BoolVar(&o.allowCleartext, "allow-cleartext", false, "offer streams without encryption for an https URL, too")
 	f.StringVar(&o.link, "link", "", "put an emulated link between here and the service: "+strings.Join(link.Names(), ", ")+"; with udp it may lose datagrams: 14k4,loss=2%,reorder=1%,seed=7")
 	f.StringVar(&o.store, "store", "mem:", "context store: "+strings.Join(engines.Forms(), " or ")+"; a folder keeps shapes for later sessions")
 	f.StringVar(&o.action, "action", "", "SOAPAction, or action parameter in SOAP 1.2")
@@ -160,8 +161,15 @@ func (o *streamOptions) check() error {
 	case o.wrap != "" && o.wrap != "1.1" && o.wrap != "1.2":
 		return usage(errors.New("--wrap is 1.1 or 1.2, not "+o.wrap), "")
 	}
-	if _, err := checkURL("URL", o.url); err != nil {
+	u, err := checkURL("URL", o.url)
+	if err != nil {
 		return err
+	}
+	if u.Scheme == "https" && o.transport == "udp" && !o.allowCleartext {
+		return &problem{
+			exitNoPeer, errors.New("--transport udp: streams over UDP are not encrypted, and the URL is https"),
+			"without --transport the stream is in TLS; --allow-cleartext has it in cleartext",
+		}
 	}
 	if err := o.checkAssurance(); err != nil {
 		return err

@@ -2,12 +2,14 @@ package main
 
 import (
 	"context"
+	"crypto/tls"
 	"net"
 	"sync"
 
 	"github.com/hhfr/hhfr/internal/link"
 	"github.com/hhfr/hhfr/pkg/streamer"
 	"github.com/hhfr/hhfr/pkg/streamer/tcp"
+	streamtls "github.com/hhfr/hhfr/pkg/streamer/tls"
 	"github.com/hhfr/hhfr/pkg/streamer/udp"
 	"github.com/hhfr/hhfr/pkg/wsrm"
 )
@@ -53,19 +55,21 @@ func (n *network) dialContext(next dialFunc) dialFunc {
 	return n.relay.DialContext(next)
 }
 
-// streams is the transport of streams.
-func (n *network) streams() streamer.Transport {
+// transports are those of streams: over UDP alone, or over TCP, in TLS for https URLs.
+func (n *network) transports(secure *tls.Config) map[string]streamer.Transport {
 	switch {
 	case n.transport == "udp" && n.relay != nil:
-		return udp.Transport{Through: func(socket net.PacketConn, remote net.Addr) (net.PacketConn, error) {
+		return map[string]streamer.Transport{"udp": udp.Transport{Through: func(socket net.PacketConn, remote net.Addr) (net.PacketConn, error) {
 			return link.Through(nil, n.profile, socket, remote)
-		}}
+		}}}
 	case n.transport == "udp":
-		return udp.Transport{}
-	case n.relay != nil:
-		return n.relay.Over(tcp.Transport{})
+		return map[string]streamer.Transport{"udp": udp.Transport{}}
 	}
-	return tcp.Transport{}
+	var below streamer.Transport = tcp.Transport{}
+	if n.relay != nil {
+		below = n.relay.Over(below)
+	}
+	return map[string]streamer.Transport{"tcp": below, "tls": streamtls.New(secure, below)}
 }
 
 func (n *network) close() error {

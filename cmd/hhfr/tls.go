@@ -3,7 +3,6 @@ package main
 import (
 	"context"
 	"crypto/tls"
-	"crypto/x509"
 	"errors"
 	"fmt"
 	"net"
@@ -18,6 +17,7 @@ import (
 
 // clientTLS are the flags of TLS with whoever is called.
 type clientTLS struct {
+	prefix            string // of the flags of our own certificate
 	cacert, cert, key string
 	insecure          bool
 }
@@ -25,8 +25,8 @@ type clientTLS struct {
 // flags declares them; whom is called with https, in the words of the command.
 func (o *clientTLS) flags(f *pflag.FlagSet, whom string) {
 	f.StringVar(&o.cacert, "cacert", "", "PEM file of certificates to trust for an https "+whom)
-	f.StringVar(&o.cert, "cert", "", "PEM file with the certificate to show to an https "+whom)
-	f.StringVar(&o.key, "key", "", "PEM file with the key of --cert")
+	f.StringVar(&o.cert, o.prefix+"cert", "", "PEM file with the certificate to show to an https "+whom)
+	f.StringVar(&o.key, o.prefix+"key", "", "PEM file with the key of --"+o.prefix+"cert")
 	f.BoolVar(&o.insecure, "insecure-skip-verify", false, "take any certificate of an https "+whom)
 }
 
@@ -44,16 +44,11 @@ func (o *clientTLS) open(system resolve.System) (*secured, error) {
 		return nil, err
 	}
 	if o.cacert != "" {
-		pem, err := os.ReadFile(o.cacert)
-		if err != nil {
-			return nil, fmt.Errorf("--cacert: %w", err)
-		}
-		c.RootCAs = x509.NewCertPool()
-		if !c.RootCAs.AppendCertsFromPEM(pem) {
-			return nil, usage(fmt.Errorf("--cacert %s has no certificate in PEM", o.cacert), "")
+		if c.RootCAs, err = certificates("--cacert", o.cacert); err != nil {
+			return nil, err
 		}
 	}
-	if c.Certificates, err = keyPair("--cert", o.cert, "--key", o.key); err != nil {
+	if c.Certificates, err = keyPair("--"+o.prefix+"cert", o.cert, "--"+o.prefix+"key", o.key); err != nil {
 		return nil, err
 	}
 	keys, err := keyLog()
@@ -127,9 +122,20 @@ func keyPair(certFlag, cert, keyFlag, key string) ([]tls.Certificate, error) {
 	return []tls.Certificate{c}, nil
 }
 
+// troubleHints say what to do about trouble with certificates.
+var troubleHints = map[negotiate.Trouble]string{
+	negotiate.Untrusted: "--cacert FILE trusts those who signed it, --insecure-skip-verify anyone",
+	negotiate.OtherHost: "name a host of its certificate in the URL; --insecure-skip-verify takes any certificate",
+	negotiate.OutOfTime: "have the server show another certificate, or set the clock; --insecure-skip-verify takes any",
+	negotiate.Wanted:    "--cert FILE and --key FILE show one",
+	negotiate.Rejected:  "--cert and --key are to be of those whom the server trusts, and not expired",
+}
+
 // unreachableHint says what to do about a server that cannot be reached, or not trusted.
 func unreachableHint(err error) string {
-	var untrusted *tls.CertificateVerificationError
+	if hint := troubleHints[negotiate.TroubleOf(err)]; hint != "" {
+		return hint
+	}
 	var unresolved *net.DNSError
 	var wrong *negotiate.SchemeError
 	switch {
@@ -137,8 +143,6 @@ func unreachableHint(err error) string {
 		return "is the name right? --dns IP[:PORT] asks another DNS server"
 	case errors.As(err, &unresolved):
 		return "--dns IP[:PORT] names a DNS server to ask"
-	case errors.As(err, &untrusted):
-		return "--cacert FILE trusts those who signed it, --insecure-skip-verify anyone"
 	case errors.As(err, &wrong):
 		return "write " + wrong.Scheme + ":// in the URL, or name another port"
 	}

@@ -12,6 +12,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -79,4 +80,19 @@ func certificate(t *testing.T, dir string, c tls.Certificate) (cert, key string)
 	require.NoError(t, os.WriteFile(cert, pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: c.Certificate[0]}), 0o600))
 	require.NoError(t, os.WriteFile(key, pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: secret}), 0o600))
 	return cert, key
+}
+
+// writeCertificates writes certificates, and their keys, as PEM files into a folder: ca.pem signed server, client, expired
+// and elsewhere, which is for another host; others.pem signed stranger.
+func writeCertificates(t *testing.T, dir string) {
+	t.Helper()
+	ca, others := shared.NewAuthority(t), shared.NewAuthority(t)
+	ca.WriteFile(dir, "ca.pem")
+	others.WriteFile(dir, "others.pem")
+	for name, c := range map[string]tls.Certificate{
+		"server": ca.Issue(time.Hour, "127.0.0.1"), "client": ca.Issue(time.Hour), "expired": ca.Issue(-time.Hour, "127.0.0.1"),
+		"elsewhere": ca.Issue(time.Hour, "far.example"), "stranger": others.Issue(time.Hour, "127.0.0.1"),
+	} {
+		shared.WriteCertificate(t, dir, name, c)
+	}
 }

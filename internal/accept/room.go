@@ -127,6 +127,9 @@ func (g *guest) Close() error {
 	return g.Conn.Close()
 }
 
+// NetConn is the connection below, as that of a *tls.Conn is.
+func (g *guest) NetConn() net.Conn { return g.Conn }
+
 // CloseWrite ends this end's direction, or all of the connection where that is not possible.
 func (g *guest) CloseWrite() error {
 	if w, ok := g.Conn.(interface{ CloseWrite() error }); ok {

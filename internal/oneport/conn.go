@@ -31,7 +31,10 @@ func (c *secureConn) ConnectionState() tls.ConnectionState { return c.secure.Con
 // NetConn is the connection below, as that of a *tls.Conn is.
 func (c *Conn) NetConn() net.Conn { return c.Conn }
 
-// giveBack makes what a source has read, and the error that its connection ended with, readable again.
+// GiveBack makes what a source has read readable again by its connection.
+func GiveBack(in *sock.Source) net.Conn { return giveBack(in, nil) }
+
+// giveBack is GiveBack behind which the connection may have ended.
 func giveBack(in *sock.Source, err error) net.Conn {
 	c := &Conn{Conn: in.Conn, ahead: append([]byte(nil), in.Peek()...)}
 	if errors.Is(err, io.EOF) {

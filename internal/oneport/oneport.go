@@ -36,6 +36,8 @@ type Config struct {
 	// only over a bare *tls.Conn, so that a server whose connections are wrapped above this package, by a
 	// recorder say, would select it and then not understand it. Streams have TLS 1.3 whatever MinVersion says.
 	TLS *tls.Config
+	// NoStreams: there are none here. Every connection is HTTP's, in TLS or not, and nobody can select [Protocol].
+	NoStreams bool
 	// Own, if given, decides about connections that begin with hello's mark: by all that came so far it
 	// reports whether the stream is this server's, or that more is needed to know. What is not its own is
 	// HTTP's, which forwards it, say. ctx ends with the time there is. nil: all are.
@@ -45,9 +47,12 @@ type Config struct {
 	// Timeout is how long a connection may take to tell what it is, TLS handshake included; 0 means
 	// [DefaultTimeout]. In a handshake it is closed then, else HTTP's.
 	Timeout time.Duration
-	// MaxSniffed is how many connections are looked at at once, half of them of one peer; 0 means
-	// [DefaultMaxSniffed]. Further ones are closed.
+	// MaxSniffed is how many connections are looked at at once; 0 means [DefaultMaxSniffed]. Further ones
+	// are closed.
 	MaxSniffed int
+	// MaxPerPeer is how many of them one IP address may have, or one IPv6 network of 64 bits; 0 means
+	// half of MaxSniffed.
+	MaxPerPeer int
 	// Clock is the clock; nil means the real one.
 	Clock clock.Clock
 	// Log hears of handshakes that failed and of connections without room; nil: nobody.
@@ -63,9 +68,10 @@ type Port struct {
 	streams  *half
 	room     accept.Room
 
-	ctx  context.Context
-	stop context.CancelFunc
-	wait sync.WaitGroup
+	ctx   context.Context
+	stop  context.CancelFunc
+	wait  sync.WaitGroup
+	close sync.Once
 
 	failed chan struct{} // closed when the listener has failed with err
 	err    error
@@ -76,12 +82,18 @@ type Port struct {
 func New(l net.Listener, cfg Config) *Port {
 	cfg.Silence, cfg.Timeout = cmp.Or(cfg.Silence, DefaultSilence), cmp.Or(cfg.Timeout, DefaultTimeout)
 	cfg.MaxSniffed = cmp.Or(cfg.MaxSniffed, DefaultMaxSniffed)
+	cfg.MaxPerPeer = cmp.Or(cfg.MaxPerPeer, max(cfg.MaxSniffed/2, 1))
 	cfg.Clock = cmp.Or(cfg.Clock, clock.Real())
 	cfg.Log = cmp.Or(cfg.Log, slog.New(slog.DiscardHandler))
 	p := &Port{cfg: cfg, listener: accept.Steady(l, cfg.Clock, cfg.Log), failed: make(chan struct{})}
-	p.room.Max, p.room.PerPeer, p.room.Log = cfg.MaxSniffed, max(cfg.MaxSniffed/2, 1), cfg.Log
+	p.room.Max, p.room.PerPeer, p.room.Log = cfg.MaxSniffed, cfg.MaxPerPeer, cfg.Log
+	protocols := []string{Protocol}
+	if cfg.NoStreams {
+		protocols = nil
+		p.cfg.Own = func(context.Context, []byte) (own, more bool) { return false, false }
+	}
 	if cfg.TLS != nil {
-		p.secure = withProtocol(cfg.TLS)
+		p.secure = serverConfig(cfg.TLS, protocols)
 	}
 	p.http, p.streams = newHalf(p), newHalf(p)
 	p.ctx, p.stop = context.WithCancel(context.Background())
@@ -102,13 +114,16 @@ func (p *Port) Addr() net.Addr { return p.listener.Addr() }
 // Close accepts nothing more, closes the connections that nobody has been given yet, and waits for all
 // that the port started. It is idempotent.
 func (p *Port) Close() error {
-	p.stop()
-	err := p.listener.Close()
-	p.http.shut()
-	p.streams.shut()
-	p.wait.Wait()
+	var err error
+	p.close.Do(func() {
+		p.stop()
+		err = p.listener.Close()
+		p.http.shut()
+		p.streams.shut()
+		p.wait.Wait()
+	})
 	if errors.Is(err, net.ErrClosed) {
-		return nil
+		return nil // by whoever made it
 	}
 	return err
 }

@@ -193,6 +193,17 @@ func TestHTTP2(t *testing.T) {
 	assert.Equal(t, "stream x", says(t, w.secure(clientOf(a, "hhfr/1", "h2")), []byte("x")))
 }
 
+// Where there are no streams, all is HTTP's.
+func TestNoStreams(t *testing.T) {
+	w := start(t, oneport.Config{NoStreams: true})
+	assert.Contains(t, says(t, w.dial(), hello), "400 Bad Request")
+	assert.Contains(t, says(t, w.dial(), []byte(request)), "HTTP/1.1 words")
+	a := shared.NewAuthority(t)
+	w = start(t, oneport.Config{NoStreams: true, TLS: &tls.Config{Certificates: []tls.Certificate{a.Issue(time.Hour, "127.0.0.1")}}})
+	assert.Contains(t, says(t, w.secure(clientOf(a, "hhfr/1", "http/1.1")), []byte(request)), "HTTP/1.1 words tls=true")
+	assert.Contains(t, says(t, w.secure(clientOf(a)), hello), "400 Bad Request")
+}
+
 // A configuration that is chosen for each client has streams, too, and tickets resume its sessions.
 func TestConfigForClient(t *testing.T) {
 	a := shared.NewAuthority(t)
@@ -231,7 +242,7 @@ func TestCleartextWhereTLSIsTaken(t *testing.T) {
 	assert.Contains(t, logged.String(), "cleartext where only TLS is taken")
 	_, err = (&tls.Dialer{Config: &tls.Config{}}).DialContext(t.Context(), "tcp", w.addr)
 	require.Error(t, err)
-	require.Eventually(t, func() bool { return strings.Contains(logged.String(), "TLS handshake") }, time.Minute, time.Millisecond)
+	require.Eventually(t, func() bool { return strings.Count(logged.String(), "msg=handshake") == 4 }, time.Minute, time.Millisecond)
 }
 
 type lines struct {

@@ -82,7 +82,7 @@ const handshakeRecord = 0x16
 func (p *Port) handshake(ctx context.Context, in *sock.Source) {
 	conn := tls.Server(giveBack(in, nil), p.secure)
 	if err := conn.HandshakeContext(ctx); err != nil {
-		p.cfg.Log.Info("TLS handshake", "peer", conn.RemoteAddr(), "err", err)
+		p.cfg.Log.Info("handshake", "peer", conn.RemoteAddr(), "err", err)
 		_ = conn.Close()
 		return
 	}
@@ -96,15 +96,15 @@ func (p *Port) handshake(ctx context.Context, in *sock.Source) {
 	}
 }
 
-// withProtocol is a configuration by which clients can select [Protocol], if they have TLS 1.3.
-func withProtocol(cfg *tls.Config) *tls.Config {
-	without := cfg.Clone()
-	if without.NextProtos == nil {
-		without.NextProtos = []string{"http/1.1"}
+// serverConfig is a configuration by which clients that have TLS 1.3 can select further protocols, before all others.
+func serverConfig(cfg *tls.Config, further []string) *tls.Config {
+	old := cfg.Clone()
+	if old.NextProtos == nil {
+		old.NextProtos = []string{"http/1.1"}
 	}
-	with := without.Clone()
-	with.NextProtos = append([]string{Protocol}, without.NextProtos...)
-	with.GetConfigForClient = func(hello *tls.ClientHelloInfo) (*tls.Config, error) {
+	all := old.Clone()
+	all.NextProtos = slices.Concat(further, old.NextProtos)
+	all.GetConfigForClient = func(hello *tls.ClientHelloInfo) (*tls.Config, error) {
 		if cfg.GetConfigForClient != nil {
 			theirs, err := cfg.GetConfigForClient(hello)
 			if err != nil {
@@ -113,27 +113,29 @@ func withProtocol(cfg *tls.Config) *tls.Config {
 			if theirs != nil {
 				theirs = theirs.Clone()
 				theirs.GetConfigForClient = nil
-				return withProtocol(theirs).GetConfigForClient(hello)
+				return serverConfig(theirs, further).GetConfigForClient(hello)
 			}
 		}
 		if slices.Contains(hello.SupportedVersions, tls.VersionTLS13) {
-			return with, nil
+			return all, nil
 		}
-		return without, nil
+		return old, nil
 	}
-	return with
+	return all
 }
 
 // cleartextText is what clients read that should have used https; pkg/negotiate knows it by its last words.
 const cleartextText = "hhfr: this address takes https only\n"
 
+var errCleartext = errors.New("cleartext where only TLS is taken")
+
 // refuse ends a connection without TLS where only TLS is taken; one that speaks HTTP is told so.
 func (p *Port) refuse(ctx context.Context, in *sock.Source) {
 	defer func() { _ = in.Conn.Close() }()
+	p.cfg.Log.Info("handshake", "peer", in.Conn.RemoteAddr(), "err", errCleartext)
 	const method = 3 // no method is shorter
 	start, _ := in.Wait(ctx, method-1, p.cfg.Silence)
 	if len(start) < method || !http1.IsToken(start[:method]) {
-		p.cfg.Log.Info("cleartext where only TLS is taken", "peer", in.Conn.RemoteAddr())
 		return
 	}
 	_, _ = fmt.Fprintf(in.Conn, "HTTP/1.1 %d %s\r\nContent-Type: text/plain; charset=utf-8\r\nContent-Length: %d\r\n"+

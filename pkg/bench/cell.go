@@ -3,12 +3,9 @@ package bench
 import (
 	"bytes"
 	"context"
-	"errors"
+	"crypto/tls"
 	"fmt"
-	"io"
 	"math"
-	"net"
-	"net/http"
 	"regexp"
 	"time"
 
@@ -16,38 +13,20 @@ import (
 	"github.com/hhfr/hhfr/internal/link"
 	"github.com/hhfr/hhfr/internal/workload"
 	"github.com/hhfr/hhfr/pkg/ctxstore/memory"
-	"github.com/hhfr/hhfr/pkg/negotiate"
 	"github.com/hhfr/hhfr/pkg/peer"
 	"github.com/hhfr/hhfr/pkg/soap"
-	"github.com/hhfr/hhfr/pkg/streamer"
 )
-
-// Way is how a session's messages travel.
-type Way string
-
-const (
-	// HHFR negotiates and streams; each message waits for the reply to the one before.
-	HHFR Way = "hhfr"
-	// HHFRQueued is the same without waiting: messages leave by the stream's queue, as in the papers' design.
-	HHFRQueued Way = "hhfr-queued"
-	// SOAPNew posts each message over a connection of its own, as the papers do.
-	SOAPNew Way = "soap-new"
-	// SOAPKept posts all messages over one connection.
-	SOAPKept Way = "soap-kept"
-)
-
-// Ways are all of them, in the order of reports.
-var Ways = []Way{HHFR, HHFRQueued, SOAPNew, SOAPKept}
 
 // Cell is one session. Times are those of the link, in milliseconds; octets those on the link, with 40 for the headers of each packet.
 type Cell struct {
-	Service  string  `json:"service"`            // concat or sum
-	Way      Way     `json:"way"`                // hhfr, hhfr-queued (messages do not wait for replies), soap-new (a connection for each message) or soap-kept
+	Service  string  `json:"service"`            // concat, sum or echo
+	Way      Way     `json:"way"`                // how messages travel, as in the command line
 	Size     int     `json:"size"`               // items in a message
 	N        int     `json:"n"`                  // messages
 	Millis   float64 `json:"ms"`                 // of the whole session, connections and negotiation included, until the last octet of the last reply
 	Setup    float64 `json:"setup_ms"`           // before the first message
-	Expected float64 `json:"expected_ms"`        // octets by bandwidth, and round trips; of hhfr-queued both directions at once, and one round trip for all messages
+	Expected float64 `json:"expected_ms"`        // octets by bandwidth, and round trips; of queued messages both directions at once, and one round trip for all
+	Least    float64 `json:"least_ms"`           // octets of the busier direction by bandwidth, one connection and one round trip: no session with these octets takes less
 	Sent     int64   `json:"sent_octets"`        // to the server
 	Received int64   `json:"received_octets"`    // from it
 	Speed    float64 `json:"speed"`              // how many times faster than the link the clock ran
@@ -67,14 +46,12 @@ type session struct {
 	service   string
 	size, n   int
 	way       Way
+	manner    manner
 	transport string
 	there     known
 	speed     float64
 	profile   link.Profile
 }
-
-// url is that of the service.
-func (s *session) url(server *peer.Server) string { return server.URL("/" + s.service) }
 
 // tries is how often a session is lived through that is not good, each time at half the speed: other work on the machine may have come between.
 const tries = 3
@@ -83,7 +60,7 @@ const tries = 3
 func (s *session) lived(ctx context.Context) (c Cell, err error) {
 	for range tries {
 		began, used := time.Now(), clock.Processor()
-		if c, err = s.live(ctx); ctx.Err() != nil {
+		if c, err = s.live(ctx, clock.Scaled(s.speed)); ctx.Err() != nil {
 			return c, context.Cause(ctx)
 		} else if err != nil {
 			return c, err
@@ -100,109 +77,131 @@ func (s *session) lived(ctx context.Context) (c Cell, err error) {
 	return c, nil
 }
 
-// live opens the link, sends the messages one after the other, and counts.
-func (s *session) live(ctx context.Context) (c Cell, err error) {
-	ticks := clock.Scaled(s.speed)
-	server, err := s.there.start(ctx, ticks)
-	if err != nil {
-		return c, err
-	}
-	defer func() { _ = server.Close() }()
-	l, err := s.open(ticks)
-	if err != nil {
-		return c, err
-	}
-	defer func() { _ = l.Close() }()
-	transport := &http.Transport{DialContext: l.DialContext((&net.Dialer{}).DialContext), DisableKeepAlives: s.way == SOAPNew, DisableCompression: true}
-	defer transport.CloseIdleConnections()
-	client := &http.Client{Transport: transport}
+// live opens the link, sends the messages, and counts.
+func (s *session) live(ctx context.Context, ticks clock.Clock) (c Cell, err error) {
 	messages, err := s.messages()
 	if err != nil {
 		return c, err
 	}
-	began := ticks.Now()
-	var hhfr *negotiate.Session
-	rounds := 1 + s.n // the connection
-	switch s.way {
-	case HHFR, HHFRQueued:
-		store := memory.New(memory.Config{})
-		defer func() { _ = store.Close() }()
-		hhfr, err = negotiate.Dial(ctx, s.url(server), negotiate.Config{HTTPClient: client, Transports: map[string]streamer.Transport{s.transport: l.streams()}, Store: store, Coders: coders(store),
-			RequireHHFR: true, Clock: ticks, Timeout: time.Hour})
-		if err != nil {
-			return c, err
-		}
-		defer func() { _ = hhfr.Close() }()
-		rounds = setupRounds + s.n
-	case SOAPNew:
-		rounds = 2 * s.n
-	case SOAPKept:
-	}
-	setup, before := ticks.Since(began), l.stats()
-	if s.way == HHFRQueued {
-		err = queue(ctx, hhfr, messages)
-	} else {
-		send := s.post(client, s.url(server))
-		if hhfr != nil {
-			send = s.call(hhfr)
-		}
-		for i := 0; i < len(messages) && err == nil; i++ {
-			err = send(ctx, messages[i])
-		}
-	}
+	ends := newSockets(ticks)
+	defer ends.close()
+	srv, err := s.serve(ctx, ticks, ends)
 	if err != nil {
 		return c, err
 	}
-	took, st := ticks.Since(began), l.stats()
-	expected := st.up.Busy + st.down.Busy + time.Duration(rounds)*s.profile.RTT
-	if s.way == HHFRQueued {
-		expected = before.up.Busy + before.down.Busy + (setupRounds+1)*s.profile.RTT + s.bothWays(since(before.up, st.up), since(before.down, st.down))
+	defer func() { _ = srv.close() }()
+	store := memory.New(memory.Config{})
+	defer func() { _ = store.Close() }()
+	near := &client{session: s, clock: ticks, server: srv, store: store}
+	if s.manner.resumed {
+		near.tickets = tls.NewLRUClientSessionCache(0)
 	}
-	return Cell{Service: s.service, Way: s.way, Size: s.size, N: s.n, Millis: millis(took), Setup: millis(setup), Expected: millis(expected), Sent: st.up.Wire, Received: st.down.Wire,
-		Lossy: s.profile != s.profile.Reliable()}, nil
+	if s.manner.met() {
+		first, before := *near, *s
+		before.manner = s.manner.first()
+		first.session = &before
+		if _, err := first.over(ctx, ends, messages[:1]); err != nil {
+			return c, fmt.Errorf("the session before: %w", err)
+		}
+	}
+	return near.over(ctx, ends, messages)
 }
 
-func since(before, now link.Direction) link.Direction {
-	return link.Direction{Octets: now.Octets - before.Octets, Busy: now.Busy - before.Busy}
+// over sends messages over a link of their own.
+func (c *client) over(ctx context.Context, ends *sockets, messages [][]byte) (cell Cell, err error) {
+	s := c.session
+	l, err := s.open(c.clock, ends)
+	if err != nil {
+		return cell, err
+	}
+	defer func() { _ = l.Close() }()
+	began := c.clock.Now()
+	t, err := c.open(ctx, l)
+	if err != nil {
+		return cell, err
+	}
+	defer t.close()
+	setup, before := c.clock.Since(began), l.stats()
+	if s.manner.queued {
+		err = s.queue(ctx, t, messages)
+	} else {
+		err = s.inTurn(ctx, t, messages)
+	}
+	if err != nil {
+		return cell, err
+	}
+	took, st := c.clock.Since(began), l.stats()
+	return Cell{
+		Service: s.service, Way: s.way, Size: s.size, N: s.n, Millis: millis(took), Setup: millis(setup),
+		Expected: millis(s.expected(before, st)), Least: millis(s.manner.least(s.profile, st)),
+		Sent: st.up.Wire, Received: st.down.Wire, CPU: -1, Lossy: s.profile != s.profile.Reliable(),
+	}, nil
+}
+
+// expected is what the session's octets and round trips take, from what the link carried before the first message and in all.
+func (s *session) expected(before, all directions) time.Duration {
+	rounds := time.Duration(s.manner.rounds(s.n)) * s.profile.RTT
+	if !s.manner.queued {
+		return rounds + all.up.Busy + all.down.Busy
+	}
+	return rounds + before.up.Busy + before.down.Busy + s.bothWays(all.since(before))
 }
 
 // bothWays is how long the link takes for messages that do not wait for each other: both directions at once, but for the first request or the last reply,
 // of which nothing is there before all packets are that it has a part in.
-func (s *session) bothWays(up, down link.Direction) time.Duration {
-	less := up
-	if down.Busy < up.Busy {
-		less = down
+func (s *session) bothWays(d directions) time.Duration {
+	less := d.up
+	if d.down.Busy < less.Busy {
+		less = d.down
 	}
-	return max(up.Busy, down.Busy) + min(less.Busy, s.profile.FullPackets(less.Octets/int64(s.n)))
+	return max(d.up.Busy, d.down.Busy) + min(less.Busy, s.profile.FullPackets(less.Octets/int64(s.n)))
 }
 
-// setupRounds are the round trips before the first message of a stream: connection, offer, connection, hello.
-const setupRounds = 4
+// inTurn sends messages, each when the reply to the one before is there.
+func (s *session) inTurn(ctx context.Context, t *talk, messages [][]byte) error {
+	for _, m := range messages {
+		reply, err := t.begin(ctx, m)
+		if err != nil {
+			return err
+		}
+		body, err := reply()
+		if err != nil {
+			return err
+		}
+		if err := s.checkReply(m, body); err != nil {
+			return err
+		}
+	}
+	return nil
+}
 
 // queue sends messages one behind the other and reads the replies as they come.
-func queue(ctx context.Context, h *negotiate.Session, messages [][]byte) error {
+func (s *session) queue(ctx context.Context, t *talk, messages [][]byte) error {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
-	begun := make(chan *negotiate.Pending, len(messages))
+	begun := make(chan func() ([]byte, error), len(messages))
 	go func() {
 		defer close(begun)
 		for _, m := range messages {
-			p, err := h.Begin(ctx, streamer.NewMessage(nil, m))
+			reply, err := t.begin(ctx, m)
 			if err != nil {
 				cancel(err)
 				return
 			}
-			begun <- p
+			begun <- reply
 		}
 	}()
 	var failed error
-	for p := range begun {
-		reply, err := p.Reply(ctx)
-		var body []byte
-		if err == nil {
-			body, err = reply.ReadAll(1 << 20)
+	for i := 0; ; i++ {
+		reply, more := <-begun
+		if !more {
+			break
 		}
-		if err = isReply(body, err); err != nil && failed == nil {
+		body, err := reply()
+		if err == nil {
+			err = s.checkReply(messages[i], body)
+		}
+		if err != nil && failed == nil {
 			failed = err
 			cancel(err)
 		}
@@ -220,53 +219,19 @@ var items = regexp.MustCompile(`<item>[^<]*</item>`)
 // messages makes the requests, with the values of workloads W1 and W2.
 func (s *session) messages() (list [][]byte, err error) {
 	source := workload.Strings(1, s.size)
-	if s.service == "sum" {
+	if s.service != "concat" {
 		source = workload.Floats(1, s.size)
 	}
 	for m := range source {
-		body := fmt.Sprintf(`<%s xmlns="%s">%s</%s>`, s.service, peer.Namespace, bytes.Join(items.FindAll(m, -1), nil), s.service)
-		wrapped, err := soap.Wrap(soap.V11, []byte(body))
-		if err != nil {
-			return nil, err
+		if s.service != "echo" {
+			body := fmt.Sprintf(`<%s xmlns="%s">%s</%s>`, s.service, peer.Namespace, bytes.Join(items.FindAll(m, -1), nil), s.service)
+			if m, err = soap.Wrap(soap.V11, []byte(body)); err != nil {
+				return nil, err
+			}
 		}
-		if list = append(list, wrapped); len(list) == s.n {
+		if list = append(list, m); len(list) == s.n {
 			break
 		}
 	}
 	return list, nil
-}
-
-func (s *session) call(h *negotiate.Session) func(context.Context, []byte) error {
-	return func(ctx context.Context, m []byte) error {
-		reply, err := h.Call(ctx, streamer.NewMessage(nil, m))
-		if err != nil {
-			return err
-		}
-		body, err := reply.ReadAll(1 << 20)
-		return isReply(body, err)
-	}
-}
-
-func (s *session) post(client *http.Client, url string) func(context.Context, []byte) error {
-	return func(ctx context.Context, m []byte) error {
-		request, err := http.NewRequestWithContext(ctx, http.MethodPost, url, bytes.NewReader(m))
-		if err != nil {
-			return err
-		}
-		request.Header.Set("Content-Type", "text/xml; charset=utf-8")
-		request.Header.Set("SOAPAction", `""`)
-		reply, err := client.Do(request)
-		if err != nil {
-			return err
-		}
-		body, err := io.ReadAll(reply.Body)
-		return isReply(body, errors.Join(err, reply.Body.Close()))
-	}
-}
-
-func isReply(body []byte, err error) error {
-	if err == nil && (soap.Recognize(body).Fault || !bytes.Contains(body, []byte("result"))) {
-		return fmt.Errorf("not a reply: %.200s", body)
-	}
-	return err
 }

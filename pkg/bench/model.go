@@ -30,7 +30,7 @@ func model(cells []Cell, paper costs) Model {
 	for _, w := range []struct {
 		way  Way
 		cost *float64
-	}{{HHFR, &m.T1}, {HHFRQueued, &m.T1Queued}, {SOAPNew, &m.T2New}, {SOAPKept, &m.T2Kept}} {
+	}{{Explicit, &m.T1}, {ExplicitQueued, &m.T1Queued}, {SOAPNew, &m.T2New}, {SOAPKept, &m.T2Kept}} {
 		ms, ok := perMessage(cells, w.way)
 		switch {
 		case ok && ms > 0:
@@ -42,7 +42,7 @@ func model(cells []Cell, paper costs) Model {
 		}
 	}
 	for _, c := range cells {
-		if c.Way == HHFR {
+		if c.Way == Explicit {
 			m.Setup = c.Setup
 		}
 	}

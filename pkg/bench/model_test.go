@@ -18,7 +18,7 @@ func cells(way bench.Way, setup float64, millis map[int]float64) (list []bench.C
 // A cost is the slope through the sessions of all lengths, not through the shortest and the
 // longest.
 func TestModelFitsAllLengths(t *testing.T) {
-	all := cells(bench.HHFR, 900, map[int]float64{1: 1000, 2: 1300, 4: 1300})
+	all := cells(bench.Explicit, 900, map[int]float64{1: 1000, 2: 1300, 4: 1300})
 	all = append(all, cells(bench.SOAPNew, 0, map[int]float64{1: 300, 2: 900, 3: 1500})...)
 	m := bench.ModelOf(all)
 	assert.InDelta(t, 600/7., m.T1, 1e-9, "least squares; the ends alone would say 100")
@@ -31,7 +31,7 @@ func TestModelFitsAllLengths(t *testing.T) {
 
 // Sessions of one length say nothing about a message: their time has the setup in it.
 func TestModelOfOneLength(t *testing.T) {
-	one := cells(bench.HHFR, 5467, map[int]float64{1: 6652})
+	one := cells(bench.Explicit, 5467, map[int]float64{1: 6652})
 	m := bench.ModelOf(append(append(one, one...), cells(bench.SOAPNew, 0, map[int]float64{1: 3400})...))
 	assert.Equal(t, bench.Model{Service: "sum", Size: 10, Setup: 5467}, m)
 }
@@ -39,16 +39,16 @@ func TestModelOfOneLength(t *testing.T) {
 // Times that shrink with more messages are none of a message. That is said, and no break-even comes
 // of them.
 func TestModelRefusesTimesThatDoNotGrow(t *testing.T) {
-	all := cells(bench.HHFR, 900, map[int]float64{1: 3739, 2: 3660})
+	all := cells(bench.Explicit, 900, map[int]float64{1: 3739, 2: 3660})
 	all = append(all, cells(bench.SOAPNew, 0, map[int]float64{1: 300, 2: 900})...)
-	all = append(all, cells(bench.HHFRQueued, 900, map[int]float64{1: 5, 2: 5})...)
+	all = append(all, cells(bench.ExplicitQueued, 900, map[int]float64{1: 5, 2: 5})...)
 	m := bench.ModelOf(all)
 	assert.Zero(t, m.T1)
 	assert.Zero(t, m.BreakEvenNew)
 	assert.Zero(t, m.BreakEvenQueued)
 	assert.InDelta(t, 600, m.T2New, 1e-9)
 	assert.Equal(t, []string{
-		"sum(10): the times of hhfr do not grow with the messages (-79.0 ms a message); they are not used",
-		"sum(10): the times of hhfr-queued do not grow with the messages (0.0 ms a message); they are not used",
+		"sum(10): the times of explicit do not grow with the messages (-79.0 ms a message); they are not used",
+		"sum(10): the times of explicit-queued do not grow with the messages (0.0 ms a message); they are not used",
 	}, m.Doubts)
 }

@@ -24,17 +24,13 @@ var papers = map[string]experiment{
 		// They print a break-even of 2.88, from a t2 of 3480; with the t2 they print it is 2.63.
 		costs: map[int]costs{10: {t1: 250, t2: 3780, setup: 4500 + 4800}},
 	},
+	// Not of the papers.
+	"echo": {sizes: []int{10}, counts: []int{1, 2, 4, 8, 10, 100}},
 }
 
 // time is what the paper has for a cell, 0 if nothing. Its SOAP opened a connection for each message.
 func (e experiment) time(way Way, size, n int) float64 {
-	table := e.hhfr
-	if way == SOAPNew {
-		table = e.soap
-	}
-	if way == SOAPKept {
-		return 0
-	}
+	table := map[Way]map[int][]float64{Explicit: e.hhfr, ExplicitQueued: e.hhfr, SOAPNew: e.soap}[way]
 	for i, c := range e.counts {
 		if row := table[size]; c == n && len(row) > i {
 			return row[i]

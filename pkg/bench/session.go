@@ -6,31 +6,26 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net"
 	"slices"
 	"time"
 
 	"github.com/hhfr/hhfr/internal/clock"
 	"github.com/hhfr/hhfr/internal/link"
-	"github.com/hhfr/hhfr/pkg/codec/binary"
-	"github.com/hhfr/hhfr/pkg/ctxstore"
 	"github.com/hhfr/hhfr/pkg/ctxstore/memory"
-	"github.com/hhfr/hhfr/pkg/negotiate"
-	"github.com/hhfr/hhfr/pkg/peer"
-	"github.com/hhfr/hhfr/pkg/streamer"
-	"github.com/hhfr/hhfr/pkg/streamer/tcp"
 	"github.com/hhfr/hhfr/pkg/streamer/udp"
 )
 
 // SessionConfig says which sessions to live through. The zero value is the papers' experiment.
 type SessionConfig struct {
-	// Services are `concat` (tables 2 and 3 of paper 2) and `sum` (tables 4 and 5); nil: both.
+	// Services are `concat` (tables 2 and 3 of paper 2), `sum` (tables 4 and 5), and `echo`, which gives back messages of floats as they are; nil: those of the papers.
 	Services []string
+	// Ways are how messages travel; nil: [PaperWays].
+	Ways []Way
 	// Sizes are items in a message, Counts messages in a session; nil: those of the papers for each service.
 	Sizes, Counts []int
 	// Link is an emulated link as in the command line; empty: 14k4. What only datagrams live through (loss, reordering) is for udp.
 	Link string
-	// Transport is that of streams: tcp or udp; empty: tcp. With udp the negotiation and plain SOAP keep their TCP, on the same link without loss; if it has any, sessions of plain SOAP are left out: an emulated TCP loses nothing.
+	// Transport is that of streams: tcp or udp; empty: tcp. With udp the negotiation and plain SOAP keep their TCP, on the same link without loss; if it has any, plain SOAP is left out: an emulated TCP loses nothing.
 	Transport string
 	// Speed is how many times faster than the link the clock runs, below 1 for slow motion; 0: what fits the link, 20 at most. Sessions whose times are not those of
 	// the link alone are lived through again, at half the speed and then a quarter of it.
@@ -41,12 +36,13 @@ type SessionConfig struct {
 
 // Report is what [Session] found.
 type Report struct {
-	Link      string  `json:"link"`      // the profile
-	Transport string  `json:"transport"` // of the streams
-	Speed     float64 `json:"speed"`     // how many times faster than the link the clock ran, but for what was lived through again
-	CPU       float64 `json:"cpu_share"` // of the time, as lived through, that this process computed; -1 where the system does not tell
-	Cells     []Cell  `json:"cells"`     // the sessions
-	Models    []Model `json:"models"`    // the papers' cost model, for each service and size
+	Link       string      `json:"link"`        // the profile
+	Transport  string      `json:"transport"`   // of the streams
+	Speed      float64     `json:"speed"`       // how many times faster than the link the clock ran, but for what was lived through again
+	CPU        float64     `json:"cpu_share"`   // of the time, as lived through, that this process computed; -1 where the system does not tell
+	Cells      []Cell      `json:"cells"`       // the sessions
+	Models     []Model     `json:"models"`      // the papers' cost model, for each service and size
+	BreakEvens []BreakEven `json:"break_evens"` // hhfr beside plain SOAP, by the sessions themselves
 }
 
 const (
@@ -67,7 +63,12 @@ var (
 func (cfg SessionConfig) check() error {
 	for _, service := range cfg.Services {
 		if _, known := papers[service]; !known {
-			return fmt.Errorf("%w: no service %q to measure, concat and sum are", ErrConfig, service)
+			return fmt.Errorf("%w: no service %q to measure, concat, sum and echo are", ErrConfig, service)
+		}
+	}
+	for _, w := range cfg.Ways {
+		if _, err := w.manner(); err != nil {
+			return err
 		}
 	}
 	for _, n := range slices.Concat(cfg.Sizes, cfg.Counts) {
@@ -106,6 +107,9 @@ func Session(ctx context.Context, cfg SessionConfig) (*Report, error) {
 	if cfg.Link == "" {
 		cfg.Link = "14k4"
 	}
+	if len(cfg.Ways) == 0 {
+		cfg.Ways = PaperWays
+	}
 	cfg.Transport = cmp.Or(cfg.Transport, "tcp")
 	if err := cfg.check(); err != nil {
 		return nil, err
@@ -126,10 +130,10 @@ func Session(ctx context.Context, cfg SessionConfig) (*Report, error) {
 	if cfg.Speed == 0 {
 		cfg.Speed = profile.Speed()
 	}
-	r := &Report{Link: cfg.Link, Transport: cfg.Transport, Speed: cfg.Speed, CPU: -1, Cells: []Cell{}, Models: []Model{}}
+	r := &Report{Link: cfg.Link, Transport: cfg.Transport, Speed: cfg.Speed, CPU: -1, Cells: []Cell{}, Models: []Model{}, BreakEvens: []BreakEven{}}
 	store := memory.New(memory.Config{})
 	defer func() { _ = store.Close() }()
-	there := known{store, coders(store)}
+	there := newKnown(store)
 	began, used := time.Now(), clock.Processor()
 	for _, service := range cfg.Services {
 		if err = r.live(ctx, cfg, service, there, profile); err != nil {
@@ -148,15 +152,18 @@ func Session(ctx context.Context, cfg SessionConfig) (*Report, error) {
 // live adds the cells and models of one service.
 func (r *Report) live(ctx context.Context, cfg SessionConfig, service string, there known, profile link.Profile) error {
 	p := papers[service]
-	ways := Ways
-	if profile != profile.Reliable() {
-		ways = []Way{HHFR, HHFRQueued}
-	}
 	for _, size := range orElse(cfg.Sizes, p.sizes) {
 		first := len(r.Cells)
-		for _, way := range ways {
+		for _, way := range cfg.Ways {
+			m, err := way.manner()
+			if err != nil {
+				return err
+			}
+			if !m.hhfr() && profile != profile.Reliable() {
+				continue
+			}
 			for _, n := range orElse(cfg.Counts, p.counts) {
-				s := session{service: service, size: size, n: n, way: way, transport: cfg.Transport, there: there, speed: cfg.Speed, profile: profile}
+				s := session{service: service, size: size, n: n, way: way, manner: m, transport: cfg.Transport, there: there, speed: cfg.Speed, profile: profile}
 				c, err := s.lived(ctx)
 				if err != nil {
 					return fmt.Errorf("%s(%d), %s, n = %d: %w", service, size, way, n, err)
@@ -167,7 +174,10 @@ func (r *Report) live(ctx context.Context, cfg SessionConfig, service string, th
 				}
 			}
 		}
-		r.Models = append(r.Models, model(r.Cells[first:], p.costs[size]))
+		if cells := r.Cells[first:]; len(cells) > 0 {
+			r.Models = append(r.Models, model(cells, p.costs[size]))
+			r.BreakEvens = append(r.BreakEvens, BreakEvens(cells)...)
+		}
 	}
 	return nil
 }
@@ -191,38 +201,4 @@ func orElse(list, standard []int) []int {
 		return list
 	}
 	return standard
-}
-
-// known is what the server knows from one session to the next.
-type known struct {
-	store  ctxstore.Store
-	coders negotiate.Coders
-}
-
-// start starts the server, whose timers run on the link's clock.
-func (k known) start(ctx context.Context, ticks clock.Clock) (*peer.Server, error) {
-	services, err := peer.NewServices(peer.Concat(), peer.Sum())
-	if err != nil {
-		return nil, err
-	}
-	var lc net.ListenConfig
-	plain, err := lc.Listen(ctx, "tcp", "127.0.0.1:0")
-	if err != nil {
-		return nil, err
-	}
-	listeners := map[string]net.Listener{}
-	for name, t := range map[string]streamer.Transport{"tcp": tcp.Transport{}, "udp": udp.Transport{Config: udp.Config{Clock: ticks}}} {
-		if listeners[name], err = t.Listen(ctx, "127.0.0.1:0"); err != nil {
-			delete(listeners, name)
-			for _, l := range listeners {
-				_ = l.Close()
-			}
-			return nil, errors.Join(err, plain.Close())
-		}
-	}
-	return peer.Start(peer.Config{HTTP: plain, Streams: listeners, Services: services, Store: k.store, Coders: k.coders})
-}
-
-func coders(store ctxstore.Store) negotiate.Coders {
-	return negotiate.BookCoders(binary.NewBook(ctxstore.Shapes{Store: store}))
 }

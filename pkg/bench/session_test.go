@@ -36,7 +36,7 @@ func TestSession(t *testing.T) {
 		assert.Positive(t, c.Sent)
 		assert.Positive(t, c.Received)
 		assert.Positive(t, c.Expected)
-		if c.Way != bench.HHFRQueued { // what it should take is an estimate
+		if c.Way != bench.ExplicitQueued { // what it should take is an estimate
 			assert.GreaterOrEqual(t, c.Millis, c.Expected*0.98, "%+v", c)
 		}
 		if c.Good() {
@@ -68,7 +68,7 @@ func TestSessionThatLoses(t *testing.T) {
 	require.Len(t, r.Cells, 2*len(counts))
 	for _, c := range r.Cells {
 		assert.True(t, c.Lossy)
-		assert.Contains(t, []bench.Way{bench.HHFR, bench.HHFRQueued}, c.Way)
+		assert.Contains(t, []bench.Way{bench.Explicit, bench.ExplicitQueued}, c.Way)
 		assert.Positive(t, c.Sent)
 	}
 	require.Len(t, r.Models, 1)
@@ -84,7 +84,7 @@ func TestSessionRefuses(t *testing.T) {
 		{bench.SessionConfig{Link: "edge,loss=2%"}, &link.Error{Code: link.Unsupported}},
 		{bench.SessionConfig{Link: "edge,loss=2%", Transport: "tcp"}, &link.Error{Code: link.Unsupported}},
 		{bench.SessionConfig{Transport: "quic"}, bench.ErrConfig},
-		{bench.SessionConfig{Services: []string{"echo"}}, bench.ErrConfig},
+		{bench.SessionConfig{Services: []string{"blob"}}, bench.ErrConfig},
 		{bench.SessionConfig{Sizes: []int{0}}, bench.ErrConfig},
 		{bench.SessionConfig{Counts: []int{-1}}, bench.ErrConfig},
 		{bench.SessionConfig{Sizes: []int{1_000_001}}, bench.ErrConfig},
@@ -125,9 +125,9 @@ func TestPapers(t *testing.T) {
 		service string
 		way     bench.Way
 	}{
-		"hhfr-table2-string-hhfr-ms.csv": {"concat", bench.HHFR},
+		"hhfr-table2-string-hhfr-ms.csv": {"concat", bench.Explicit},
 		"hhfr-table3-string-soap-ms.csv": {"concat", bench.SOAPNew},
-		"hhfr-table4-float-hhfr-ms.csv":  {"sum", bench.HHFR},
+		"hhfr-table4-float-hhfr-ms.csv":  {"sum", bench.Explicit},
 		"hhfr-table5-float-soap-ms.csv":  {"sum", bench.SOAPNew},
 	} {
 		for _, row := range read(file) {

@@ -18,6 +18,9 @@ type conn struct {
 	http   *httpReader // nil: not, or no more
 	facts  string
 
+	upgraded bool    // HTTP ended with an upgrade to hhfr
+	service  Service // of the request that was upgraded
+
 	sequences map[sequenceKey]*sequence
 }
 
@@ -65,10 +68,12 @@ func (c *conn) Octets(dir int, gap int64, b []byte, m flow.Mark) error {
 	}
 	if c.http != nil {
 		_ = c.http.Octets(dir, gap, b, m)
-		if c.http.Tunnel {
+		switch {
+		case c.http.Tunnel:
 			return c.tunnel()
-		}
-		if c.http.Heads > 0 {
+		case c.http.passed(dir, b):
+			return c.unseen(dir, b, m)
+		case c.http.Heads > 0:
 			c.settle()
 			return c.r.failed()
 		}
@@ -148,6 +153,11 @@ func (w *way) follow() {
 func (c *conn) Closed() error {
 	if c.http != nil {
 		c.http.Close(c.flow.Ends)
+		if c.http.Tunnel { // all of the request is there that will come
+			if err := c.tunnel(); err != nil {
+				return err
+			}
+		}
 	}
 	for i := range c.ways {
 		w := &c.ways[i]
@@ -172,6 +182,8 @@ func (c *conn) summarize() {
 	case c.stream != nil:
 		c.streamEnds()
 	case c.flow.ID < 0: // over datagrams, which are counted together
+	case c.upgraded:
+		others[OtherUpgraded]++
 	case c.http != nil && c.http.soap > 0:
 		if c.http.others > 0 {
 			others[OtherRequests] += c.http.others
@@ -219,26 +231,6 @@ func facts(m flow.Mark) string {
 	return ""
 }
 
-// tunnel begins anew where HTTP ends.
-func (c *conn) tunnel() error {
-	h := c.http
-	c.http = nil
-	h.Close([2]flow.End{})
-	for i := range c.ways {
-		w := &c.ways[i]
-		w.looks.end()
-		w.tape.drop()
-		w.in, w.looks, w.tape, w.tail, w.total, w.since = nil, frames{all: &c.r.looks}, tape{}, nil, 0, 0
-		if b, m := h.Rest(i); len(b) > 0 {
-			if err := w.taped(0, b); err != nil {
-				return err
-			}
-			w.octets(0, b, m)
-		}
-	}
-	return c.r.failed()
-}
-
 // begin makes a stream of the connection.
 func (c *conn) begin(session [16]byte) {
 	if c.stream == nil {
@@ -263,7 +255,7 @@ func (c *conn) begin(session [16]byte) {
 // streamEnds says what is to be said of a stream.
 func (c *conn) streamEnds() {
 	s := c.stream
-	s.Facts = c.facts
+	s.Facts, s.Service = c.facts, c.serves()
 	for i := range c.ways {
 		w := &c.ways[i]
 		s.Cut = s.Cut || w.gap || c.flow.Ends[i].GapAfter > 0
@@ -275,7 +267,7 @@ func (c *conn) streamEnds() {
 		for _, p := range d.problems {
 			s.Problems = append(s.Problems, [2]string{"first", "second"}[i]+" direction, "+p)
 		}
-		s.Cut = s.Cut || d.cut()
+		s.Cut = s.Cut || d.cut(c.ways[1-i].what().declined)
 	}
 }
 

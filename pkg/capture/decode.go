@@ -54,7 +54,8 @@ func (s *Summary) uncount(d *Decoded) {
 // Partial tells that something is missing: octets, the end of the capture, shapes, or messages that failed their check. Messages that nothing covers yet do not count.
 func (s *Summary) Partial() bool {
 	c := s.counts
-	if s.Stats.Truncated || s.Stats.Gaps > 0 || s.Stats.Evicted > 0 || s.Stats.Dropped > 0 || c.Withdrawn+c.Incomplete+c.Undecodable > 0 {
+	if s.Others[OtherUpgraded] > 0 || c.Withdrawn+c.Incomplete+c.Undecodable > 0 ||
+		s.Stats.Truncated || s.Stats.Gaps > 0 || s.Stats.Evicted > 0 || s.Stats.Dropped > 0 {
 		return true
 	}
 	return slices.ContainsFunc(s.Streams, func(s *Stream) bool { return s.Cut || len(s.Problems) > 0 })

@@ -24,6 +24,8 @@ type receiver interface {
 	checked(from, to uint64, s State)
 	// refused is told of messages of the other direction that this end did not take.
 	refused(k frame.Key, why string)
+	// declined is told where it took none at all.
+	declined()
 }
 
 // direction drives a decoder over the octets of one direction of a stream, as they come, and joins its messages.
@@ -38,10 +40,11 @@ type direction struct {
 
 	fragments int
 	origin    frame.Origin
-	found     bool  // there was a hello, or a sync
-	opened    bool  // a hello
-	floated   bool  // octets were missing before the last sync, nobody knows how many
-	syncAt    int64 // offset of that
+	found     bool   // there was a hello, or a sync
+	opened    bool   // a hello
+	target    string // that of the hello
+	floated   bool   // octets were missing before the last sync, nobody knows how many
+	syncAt    int64  // offset of that
 	closed    bool
 	gaps      int
 	left      int // octets that are no whole frame, or stand behind a close
@@ -162,9 +165,16 @@ func (d *direction) end() {
 	d.buf, d.marks, d.at = nil, nil, 0
 }
 
-// cut reports whether the direction begins without its hello, ends without its close, or lacks octets.
-func (d *direction) cut() bool {
-	return d.left > 0 || d.gaps > 0 || d.found && (!d.opened || !d.closed)
+// cut reports whether the direction begins without its hello, ends without its close, or lacks octets. One
+// that was declined may end as it likes.
+func (d *direction) cut(declined bool) bool {
+	return (d.left > 0 || d.found && !d.closed) && !declined || d.gaps > 0 || d.found && !d.opened
+}
+
+// declines reports whether it is of a responder that does not take the session: a close follows, and it has
+// processed nothing.
+func (d *direction) declines() bool {
+	return d.opened && d.origin.Responder && d.origin.Representation == 0
 }
 
 func (d *direction) problem(text string) {
@@ -194,8 +204,11 @@ func (d *direction) frame(f *wire.Frame, following bool) {
 	for i := range f.Events {
 		switch ev := &f.Events[i]; ev.Kind {
 		case wire.Met:
-			d.opened, d.found, d.origin = true, true, ev.Hello.Origin()
+			d.opened, d.found, d.origin, d.target = true, true, ev.Hello.Origin(), ev.Hello.Target
 			d.to.met()
+			if d.declines() {
+				d.to.declined()
+			}
 		case wire.Fragment:
 			d.fragment(ev, f.Octets)
 		case wire.Lost: // by a sync

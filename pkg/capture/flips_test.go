@@ -303,7 +303,7 @@ func damageStreams(t *testing.T, damage func(d *damage)) {
 
 // The same of captures: what is flipped may be the length of a packet, an address, or the number of a datagram.
 func TestNothingDamagedInACaptureIsVerified(t *testing.T) {
-	for _, name := range []string{"session.pcapng", "datagrams.pcap"} {
+	for _, name := range []string{"session.pcapng", "datagrams.pcap", "upgraded.pcapng"} {
 		t.Run(name, func(t *testing.T) {
 			d := damagedCapture(t, name)
 			d.flips(t, 8*len(d.input)/200)

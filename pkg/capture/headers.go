@@ -12,44 +12,60 @@ import (
 	"github.com/hhfr/hhfr/pkg/soap"
 )
 
-// contexts tell which unchanging headers sessions have (docs/negotiation.md, section 3.2). What
-// they tell needs no check: bodies name the blocks by their digests.
+// contexts tell what holds for all streams of a session: which unchanging headers it has
+// (docs/negotiation.md, section 3.2), and which service it is with. What they tell of headers needs no
+// check: bodies name the blocks by their digests.
 type contexts struct {
 	store  ctxstore.Store
-	agreed map[[16]byte][]string // by the negotiations of the capture
-	order  [][16]byte            // of those
-	stored map[[16]byte][]string // by the contexts of the store
+	agreed map[[16]byte]*agreement // by the capture
+	order  [][16]byte              // of those
+	stored map[[16]byte]agreement  // by the contexts of the store
+}
+
+// agreement is what is known of a session.
+type agreement struct {
+	headers []string
+	service Service
 }
 
 func newContexts(store ctxstore.Store) contexts {
-	return contexts{store: store, agreed: map[[16]byte][]string{}, stored: map[[16]byte][]string{}}
+	return contexts{store: store, agreed: map[[16]byte]*agreement{}, stored: map[[16]byte]agreement{}}
 }
 
-// agree notes what a negotiation of the capture agreed on.
-func (c *contexts) agree(session [16]byte, blocks []string) {
+// seen is where to note what the capture tells of a session.
+func (c *contexts) seen(session [16]byte) *agreement {
 	if c.agreed[session] == nil {
-		c.order = append(c.order, session)
+		c.agreed[session] = &agreement{}
+		if c.order = append(c.order, session); len(c.order) > maxSessions {
+			delete(c.agreed, c.order[0])
+			c.order = c.order[1:]
+		}
 	}
-	if c.agreed[session] = blocks; len(c.order) > maxSessions {
-		delete(c.agreed, c.order[0])
-		c.order = c.order[1:]
-	}
+	return c.agreed[session]
 }
 
-// headers gives those of a session, as far as they are known.
-func (c *contexts) headers(ctx context.Context, session [16]byte) (blocks []string) {
+// kept is what the store has of a session.
+func (c *contexts) kept(ctx context.Context, session [16]byte) agreement {
 	if _, looked := c.stored[session]; !looked && c.store != nil {
 		if len(c.stored) >= maxSessions {
 			clear(c.stored)
 		}
-		c.stored[session] = nil
+		c.stored[session] = agreement{}
 		if entry, err := c.store.Get(ctx, ctxstore.SessionURI(session)); err == nil {
 			if facts, err := negotiate.ParseFacts(entry.Value); err == nil {
-				c.stored[session] = facts.Headers
+				c.stored[session] = agreement{facts.Headers, Service{facts.Origin, facts.Path}}
 			}
 		}
 	}
-	return slices.Concat(c.agreed[session], c.stored[session])
+	return c.stored[session]
+}
+
+// headers gives those of a session, as far as they are known.
+func (c *contexts) headers(ctx context.Context, session [16]byte) (blocks []string) {
+	if seen := c.agreed[session]; seen != nil {
+		blocks = seen.headers
+	}
+	return slices.Concat(blocks, c.kept(ctx, session).headers)
 }
 
 // putHeadersBack makes a message of a stream whole: what its session agreed to take out of it stands in it again.

@@ -75,6 +75,9 @@ type Decoded struct {
 	// State says how far the message can be trusted; plain SOAP is [Unchecked] or [Incomplete]. Why tells more, for people.
 	State State
 	Why   string
+	// Declined tells a message of a stream whose responder did not take the session, and so processed
+	// nothing: its sender may send it elsewhere.
+	Declined bool
 	// Lacks is the fingerprint of the shape that is missing, as a URI, or the beginning of that, if that is why the message is [Undecodable].
 	Lacks string
 	// LacksContext is the URI of the session's context that is missing, if that is why the message
@@ -153,6 +156,8 @@ type Stream struct {
 	Src, Dst netip.AddrPort
 	// Facts is the JSON comment of a recording, "" if there is none.
 	Facts string
+	// Service is that of its session, as far as it is known.
+	Service Service
 	// Octets of the two directions, Src to Dst first.
 	Octets [2]StreamOctets
 	// Problems say where a direction could not be followed.

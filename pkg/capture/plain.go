@@ -46,6 +46,11 @@ func (h *httpReader) request(x *flow.Exchange) {
 }
 
 func (h *httpReader) reply(x *flow.Exchange) {
+	if x == h.Switch && upgrades(x.Reply) {
+		h.upgrade(x)
+		x.Reply.Body.Free()
+		return
+	}
 	p, _ := x.User.(*plain)
 	if p == nil {
 		p = &plain{}
@@ -114,7 +119,7 @@ func (h *httpReader) learn(d *Decoded) {
 	delete(h.offers, at)
 	a, err := negotiate.ParseAnswer(d.Body)
 	if err == nil && o != nil && a.HeadersKept > 0 && a.HeadersKept == len(o.Headers) {
-		h.conn.r.contexts.agree(a.Session, o.Headers)
+		h.conn.r.contexts.seen(a.Session).headers = o.Headers
 	}
 }
 

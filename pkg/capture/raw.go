@@ -23,7 +23,7 @@ func RunName(stream, direction int, offset int64) string {
 }
 
 // Streams decodes raw stream octets, without any capture: runs with names of the form NAME-OFFSET.bin are those of one direction NAME; others are directions of their own.
-// Two directions that belong to one session are put together, if they can be read twice.
+// Two directions that belong to one stream are put together, if they can be read twice.
 func (r *Reader) Streams(ctx context.Context, runs ...Input) iter.Seq2[Event, error] {
 	var pairs []*rawStream
 	return r.run(runs, func() error {
@@ -32,12 +32,9 @@ func (r *Reader) Streams(ctx context.Context, runs ...Input) iter.Seq2[Event, er
 			return err
 		}
 		if r.twice {
-			pairs, err = pair(directions, pairs)
+			pairs = pair(directions, pairs)
 		} else {
 			pairs = apart(directions)
-		}
-		if err != nil {
-			return err
 		}
 		return r.rawStreams(ctx, pairs)
 	})
@@ -95,34 +92,45 @@ func apart(directions []*rawDirection) (all []*rawStream) {
 	return all
 }
 
-// pair puts those directions together that belong to one session, as they were found to when they were read apart.
-func pair(directions []*rawDirection, found []*rawStream) (all []*rawStream, err error) {
-	bySession := map[[16]byte]*rawStream{}
+// wayName is what [RunName] calls a direction.
+var wayName = regexp.MustCompile(`^(.*stream\d+)-(out|back)$`)
+
+// pair puts those directions together that belong to one stream, as they were found to when they were read
+// apart: two of one session, one from each end. A session may have several streams: names tell them apart
+// where they are those of [RunName], else the first goes with the first.
+func pair(directions []*rawDirection, found []*rawStream) (all []*rawStream) {
+	type half struct {
+		session   [16]byte
+		name      string
+		responder bool
+	}
+	alone := map[half][]*rawStream{}
 	for i, d := range directions {
 		c := found[i].conn
 		if c.stream == nil {
 			all = append(all, &rawStream{dirs: [2]*rawDirection{d}})
 			continue
 		}
-		s := bySession[c.stream.Session]
-		if s == nil {
-			s = &rawStream{}
-			bySession[c.stream.Session] = s
-			all = append(all, s)
+		h := half{session: c.stream.Session, responder: c.ways[0].in.origin.Responder}
+		if m := wayName.FindStringSubmatch(d.name); m != nil {
+			h.name = m[1]
 		}
+		mate := h
+		mate.responder = !h.responder
 		side := 0
-		if c.ways[0].in.origin.Responder || s.dirs[0] != nil {
+		if h.responder {
 			side = 1
 		}
-		if s.dirs[side] != nil {
-			side = 1 - side
+		if waiting := alone[mate]; len(waiting) > 0 {
+			waiting[0].dirs[side], alone[mate] = d, waiting[1:]
+			continue
 		}
-		if s.dirs[side] != nil {
-			return nil, &flow.Error{Code: flow.Malformed, Err: fmt.Errorf("%s: more than two directions of one session", d.name)}
-		}
+		s := &rawStream{}
 		s.dirs[side] = d
+		alone[h] = append(alone[h], s)
+		all = append(all, s)
 	}
-	return all, nil
+	return all
 }
 
 // rawStreams reads them, one behind the other.

@@ -220,7 +220,9 @@ func (r *Reader) both(inputs []Input, read func() error) error {
 func (r *Reader) pass(read func() error) error {
 	r.summary, r.numbers = newSummary(), numbers{}
 	r.bodies = &spool.Spool{Short: r.cfg.Starts || r.surveying}
-	return errors.Join(read(), r.bodies.Close())
+	err := errors.Join(read(), r.bodies.Close())
+	r.serve()
+	return err
 }
 
 // Captures decodes captures: the messages of hhfr streams, found by content, and plain SOAP in HTTP. Several are put together in the order of the times of their packets. A capture that is cut off or lacks packets is

@@ -33,7 +33,7 @@ func TestRecordingInTheTree(t *testing.T) {
 	requireSaved(t, dir, tree(t))
 }
 
-// TestIndependentDecoder: a decoder written by a reader of docs/wire-format.md alone reads the vectors and the recording.
+// TestIndependentDecoder: a decoder written by a reader of docs/wire-format.md alone reads the vectors and the recordings.
 func TestIndependentDecoder(t *testing.T) {
 	python := shared.Program(t, "python3")
 	script := shared.Testdata(t, "..", "scripts", "decode.py")
@@ -49,7 +49,9 @@ func TestIndependentDecoder(t *testing.T) {
 		require.NoError(t, err, "%s", out)
 	}
 	run("vectors", shared.Testdata(t, "vectors"))
-	dir := t.TempDir()
-	run("capture", shared.Testdata(t, "pcap", "session.pcapng"), "--store", shared.Testdata(t, "pcap", "store"), "--save-dir", dir)
-	requireSaved(t, dir, tree(t))
+	for _, name := range []string{"session.pcapng", "upgraded.pcapng"} {
+		dir := t.TempDir()
+		run("capture", shared.Testdata(t, "pcap", name), "--store", shared.Testdata(t, "pcap", "store"), "--save-dir", dir)
+		requireSaved(t, dir, tree(t))
+	}
 }

@@ -19,6 +19,7 @@ type found struct {
 	verdicts []verdict
 	at       int // of verdicts: the next one
 	refusals map[frame.Key]string
+	declined bool // all of them
 }
 
 // verdict is the state of the messages up to a number, from that of the verdict before on.
@@ -71,8 +72,9 @@ func (s *side) ended(in *incoming) {
 	if in.number > 0 && r.twice {
 		s.final(d)
 	}
-	if d.Why == "" {
-		d.Why = s.conn.ways[1-s.dir].what().refusals[frame.Key{Lane: d.Lane, Reply: d.Reply, Exchange: d.Exchange}]
+	peer := s.conn.ways[1-s.dir].what()
+	if d.Declined = peer.declined; d.Why == "" {
+		d.Why = peer.refusal(frame.Key{Lane: d.Lane, Reply: d.Reply, Exchange: d.Exchange})
 	}
 	d.recognize()
 	if in.number > 0 && !r.twice {
@@ -128,6 +130,16 @@ func (s *side) checked(from, to uint64, state State) {
 	}
 	r.tell(Event{Check: check})
 }
+
+// refusal says why the other end did not take a message; empty: nobody said that it did not.
+func (f *found) refusal(k frame.Key) string {
+	if f.declined {
+		return "refused: the session was not accepted"
+	}
+	return f.refusals[k]
+}
+
+func (s *side) declined() { s.what().declined = true }
 
 func (s *side) refused(k frame.Key, why string) {
 	f := s.what()

@@ -51,7 +51,7 @@ func TestSoakNothingDamagedIsVerified(t *testing.T) {
 		d.flips(t, 1)
 		d.random(t, 20000)
 	})
-	for _, name := range []string{"session.pcapng", "datagrams.pcap"} {
+	for _, name := range []string{"session.pcapng", "datagrams.pcap", "upgraded.pcapng"} {
 		d := damagedCapture(t, name)
 		d.flips(t, 1)
 		d.random(t, 5000)

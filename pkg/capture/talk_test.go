@@ -36,13 +36,20 @@ var timeZero time.Time
 const allStages = wire.Columns | wire.Memory | wire.Zstd
 
 func newTalk(t testing.TB, session byte) *talk {
-	x := &talk{t: t}
-	for i := range x.enc {
-		h := frame.Hello{Responder: i == 1, Session: [16]byte{session}, Word: [8]byte{9, 8, byte(i)}, Representation: frame.Binary, Stages: allStages,
-			Limits: frame.Limits{MaxFragment: 16384, MaxMessage: 1 << 40, MaxShapes: 1024, MaxShapeBytes: 4 << 20, MaxExchanges: 1000}}
-		if i == 0 {
+	return newTalkOf(t, func(h *frame.Hello) {
+		if h.Session[0] = session; !h.Responder {
 			h.Token = make([]byte, frame.TokenLen)
 		}
+	})
+}
+
+// newTalkOf has hellos that are edited before they are sent.
+func newTalkOf(t testing.TB, edit func(*frame.Hello)) *talk {
+	x := &talk{t: t}
+	for i := range x.enc {
+		h := frame.Hello{Responder: i == 1, Word: [8]byte{9, 8, byte(i)}, Representation: frame.Binary, Stages: allStages,
+			Limits: frame.Limits{MaxFragment: 16384, MaxMessage: 1 << 40, MaxShapes: 1024, MaxShapeBytes: 4 << 20, MaxExchanges: 1000}}
+		edit(&h)
 		x.said[i] = h.AppendTo(nil)
 		x.enc[i] = wire.NewEncoder(wire.EncoderConfig{Origin: h.Origin(), Word: h.Word, Peer: knowing{}, Limits: h.Limits}, len(x.said[i]), time.Time{})
 	}

@@ -14,7 +14,6 @@ import (
 	"github.com/hhfr/hhfr/pkg/ctxstore/memory"
 	"github.com/hhfr/hhfr/pkg/negotiate"
 	"github.com/hhfr/hhfr/pkg/peer"
-	"github.com/hhfr/hhfr/pkg/streamer/tcp"
 )
 
 // Config is what the tour is made of.
@@ -145,10 +144,6 @@ func (t *tour) newSite(ctx context.Context) (*peer.Server, error) {
 	if err != nil {
 		return nil, err
 	}
-	streams, err := tcp.Transport{}.Listen(ctx, "127.0.0.1:0")
-	if err != nil {
-		return nil, errors.Join(err, http.Close())
-	}
 	store := newStore()
-	return peer.Start(peer.Config{HTTP: http, Streams: map[string]net.Listener{"tcp": streams}, Services: services, Store: store, Coders: coders(store)})
+	return peer.Start(peer.Config{HTTP: http, Services: services, Store: store, Coders: coders(store)})
 }

@@ -133,7 +133,7 @@ type refusal struct {
 }
 
 // BlockedHint says what helps where [Agreed].NoStream is set.
-const BlockedHint = "open that port on the way, or have the peer accept streams on one that is open (--tcp)"
+const BlockedHint = "open that port on the way, or have the peer accept streams on one that is open (--listen, --tcp)"
 
 // noStream is the refusal for a stream that was agreed on and could not be opened.
 func noStream(addr string, err error) *refusal {

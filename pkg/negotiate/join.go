@@ -41,6 +41,36 @@ func (r *Responder) enterSession(ctx context.Context, h streamer.Hello, from *ht
 
 // join takes the session that a peer's hello names: nobody joins with the same token again.
 func (r *Responder) join(ctx context.Context, h streamer.Hello, peer string) (*joined, error) {
+	var j *joined
+	err := errChanged
+	// What an older stream of the session notes at its end is no reason to refuse the next one.
+	for tries := 0; tries < maxTries && errors.Is(err, errChanged); tries++ {
+		j, err = r.spend(ctx, h)
+	}
+	switch {
+	case errors.Is(err, errChanged):
+		return nil, refusedSession()
+	case err != nil:
+		return nil, err
+	}
+	id := SessionID(h.Session)
+	r.unretire(id)
+	gone, ok := r.registry.join(id, peer)
+	r.forget(ctx, gone)
+	if !ok {
+		return nil, &streamer.Refusal{CloseCode: streamer.CloseLimits, Text: errBusy[0].Why}
+	}
+	return j, nil
+}
+
+// maxTries bounds how often a session is read again that somebody else has changed meanwhile.
+const maxTries = 4
+
+// errChanged: somebody else has changed the context of the session meanwhile.
+var errChanged = errors.New("changed meanwhile")
+
+// spend takes the token of a peer's hello, which admits nobody any more.
+func (r *Responder) spend(ctx context.Context, h streamer.Hello) (*joined, error) {
 	id := SessionID(h.Session)
 	entry, err := r.cfg.Store.Get(ctx, id.URI())
 	if err != nil {
@@ -73,12 +103,6 @@ func (r *Responder) join(ctx context.Context, h streamer.Hello, peer string) (*j
 	if err := r.renew(ctx, c, j, ctxstore.If(entry.Revision)); err != nil {
 		return nil, err
 	}
-	r.unretire(id)
-	gone, ok := r.registry.join(id, peer)
-	r.forget(ctx, gone)
-	if !ok {
-		return nil, &streamer.Refusal{CloseCode: streamer.CloseLimits, Text: errBusy[0].Why}
-	}
 	return j, nil
 }
 
@@ -105,7 +129,7 @@ func (r *Responder) renew(ctx context.Context, c *contextDocument, j *joined, re
 	_, err = r.cfg.Store.Put(ctx, c.Session.URI(), document, ctxstore.PutOptions{IfRevision: revision, TTL: c.Lifetime})
 	switch {
 	case errors.Is(err, &ctxstore.Error{Code: ctxstore.Conflict}):
-		return refusedSession()
+		return errChanged
 	case err != nil:
 		r.cfg.Log.Warn("session not kept", "session", c.Session.String(), "err", err)
 		return storeFailed()
@@ -129,7 +153,10 @@ func (r *Responder) firstContact(ctx context.Context, h streamer.Hello, from *ht
 		return nil, refusedSession()
 	}
 	j, err := r.begin(ctx, req, SessionID(h.Session), transport)
-	if errors.Is(err, errNoRoom) {
+	switch {
+	case errors.Is(err, errChanged): // somebody else's session has this name
+		return nil, refusedSession()
+	case errors.Is(err, errNoRoom):
 		return nil, &streamer.Refusal{CloseCode: streamer.CloseLimits, Text: errBusy[0].Why}
 	}
 	return j, err

@@ -151,7 +151,7 @@ func (n *negotiation) ask(ctx context.Context, v soap.Version, offer *Offer) (*A
 		}
 		err = n.late(ctx, withoutURL(err))
 		switch {
-		case !connected.Load():
+		case !connected.Load(), TroubleOf(err) != 0:
 			return nil, &Error{Code: Unreachable, At: -1, Err: err}
 		case n.dialer.cfg.ProbeTLS && ctx.Err() == nil && n.speaksTLS(ctx):
 			return nil, wrongScheme("https")

@@ -2,6 +2,8 @@ package negotiate_test
 
 import (
 	"crypto/tls"
+	"io"
+	"log"
 	"net"
 	"net/http"
 	"net/http/httptest"
@@ -165,4 +167,42 @@ func TestKnows(t *testing.T) {
 	ask()
 	clock.forward(2 * time.Hour)
 	assert.False(t, s.Knows(t.Context(), session, token[:]), "too late")
+}
+
+// What is wrong with a certificate is told, and nothing is spoken with that server: neither an offer nor plain SOAP.
+func TestTroubleWithCertificates(t *testing.T) {
+	a, other := shared.NewAuthority(t), shared.NewAuthority(t)
+	good := a.Issue(time.Hour, "127.0.0.1")
+	for want, tc := range map[negotiate.Trouble]struct {
+		server tls.Certificate
+		asks   tls.ClientAuthType
+		client []tls.Certificate
+	}{
+		negotiate.Untrusted: {server: other.Issue(time.Hour, "127.0.0.1")},
+		negotiate.OtherHost: {server: a.Issue(time.Hour, "far.example")},
+		negotiate.OutOfTime: {server: a.Issue(-time.Hour, "127.0.0.1")},
+		negotiate.Wanted:    {server: good, asks: tls.RequireAndVerifyClientCert},
+		negotiate.Rejected:  {server: good, asks: tls.RequireAndVerifyClientCert, client: []tls.Certificate{other.Issue(time.Hour)}},
+	} {
+		t.Run(want.String(), func(t *testing.T) {
+			server := httptest.NewUnstartedServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { t.Error("a request arrived") }))
+			server.TLS = &tls.Config{Certificates: []tls.Certificate{tc.server}, ClientCAs: a.Pool(), ClientAuth: tc.asks}
+			server.Config.ErrorLog = log.New(io.Discard, "", 0)
+			server.StartTLS()
+			defer server.Close()
+			cfg := trusting(t, a)
+			secure := cfg.HTTPClient.Transport.(*http.Transport).TLSClientConfig
+			secure.GetClientCertificate = func(*tls.CertificateRequestInfo) (*tls.Certificate, error) {
+				if len(tc.client) > 0 {
+					return &tc.client[0], nil // whoever signed it
+				}
+				return new(tls.Certificate), nil
+			}
+			_, err := negotiate.Dial(t.Context(), server.URL, cfg)
+			require.ErrorIs(t, err, &negotiate.Error{Code: negotiate.Unreachable})
+			assert.Equal(t, want, negotiate.TroubleOf(err), err)
+			assert.NotEmpty(t, want.String())
+		})
+	}
+	assert.Zero(t, negotiate.TroubleOf(io.EOF))
 }

@@ -1,6 +1,7 @@
 package peer
 
 import (
+	"crypto/tls"
 	"errors"
 	"io"
 	"net"
@@ -61,21 +62,54 @@ func (b *pacedBody) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// pacedReplies gives connections that are given up where nobody takes what is written: [replyStep]
-// octets have the time of stall.
-type pacedReplies struct {
+// httpConns gives connections as net/http wants them: wrapped if they are to be, given up where nobody
+// takes what is written, [replyStep] octets having the time of stall, and with the state of their TLS.
+type httpConns struct {
 	net.Listener
 	stall time.Duration
+	wrap  func(net.Conn) net.Conn // nil: not at all
 }
 
 // Accept implements [net.Listener].
-func (l pacedReplies) Accept() (net.Conn, error) {
+func (l httpConns) Accept() (net.Conn, error) {
 	conn, err := l.Listener.Accept()
 	if err != nil {
 		return nil, err
 	}
-	return &pacedConn{conn, l.stall}, nil
+	secure := stateOf(conn)
+	if l.wrap != nil {
+		conn = l.wrap(conn)
+	}
+	paced := &pacedConn{conn, l.stall}
+	if secure == nil {
+		return paced, nil
+	}
+	return &secureConn{paced, *secure}, nil
 }
+
+// stateOf is that of the TLS that a connection is inside; nil: of none.
+func stateOf(conn net.Conn) *tls.ConnectionState {
+	for {
+		if secure, ok := conn.(interface{ ConnectionState() tls.ConnectionState }); ok {
+			state := secure.ConnectionState()
+			return &state
+		}
+		wrapped, ok := conn.(interface{ NetConn() net.Conn })
+		if !ok {
+			return nil
+		}
+		conn = wrapped.NetConn()
+	}
+}
+
+// secureConn is one inside TLS; net/http asks it for its state.
+type secureConn struct {
+	*pacedConn
+	state tls.ConnectionState
+}
+
+// ConnectionState is that of the TLS below.
+func (c *secureConn) ConnectionState() tls.ConnectionState { return c.state }
 
 type pacedConn struct {
 	net.Conn

@@ -67,11 +67,7 @@ func startWith(t testing.TB, change func(*peer.Config), services ...peer.Service
 	list, err := peer.NewServices(services...)
 	require.NoError(t, err)
 	store := newStore(t)
-	stream, err := tcp.Transport{}.Listen(t.Context(), "127.0.0.1:0")
-	require.NoError(t, err)
-	cfg := peer.Config{
-		HTTP: listen(t), Streams: map[string]net.Listener{"tcp": stream}, Services: list, Store: store, Coders: coders(store),
-	}
+	cfg := peer.Config{HTTP: listen(t), Services: list, Store: store, Coders: coders(store)}
 	if change != nil {
 		change(&cfg)
 	}
@@ -303,7 +299,7 @@ func TestInproc(t *testing.T) {
 	require.NoError(t, err)
 	assert.Equal(t, "x", got)
 	assert.Equal(t, []string{"/echo"}, list.Paths())
-	assert.Len(t, s.Addrs(), 2)
+	assert.Equal(t, map[string]net.Addr{"http": s.Addrs()["http"], "tcp": s.Addrs()["http"], "inproc": streams.Addr()}, s.Addrs())
 }
 
 // Close lets what is under way end.

@@ -2,6 +2,7 @@ package peer
 
 import (
 	"context"
+	"crypto/tls"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -11,6 +12,7 @@ import (
 	"sync"
 
 	"github.com/hhfr/hhfr/internal/accept"
+	"github.com/hhfr/hhfr/internal/oneport"
 	"github.com/hhfr/hhfr/pkg/clock"
 	"github.com/hhfr/hhfr/pkg/ctxstore"
 	"github.com/hhfr/hhfr/pkg/negotiate"
@@ -19,11 +21,18 @@ import (
 
 // Config is what a [Server] is made of.
 type Config struct {
-	// HTTP accepts plain SOAP and offers. Required. The server closes it.
+	// HTTP accepts plain SOAP, offers, and streams over tcp, or with TLS over tls. Required. The server closes it.
 	HTTP net.Listener
-	// Streams accept streams, by the name of their transport ("tcp", "udp", "inproc"). None: every offer is refused. The server closes them.
+	// TLS, if given, has HTTP take TLS only.
+	TLS *tls.Config
+	// PlainOnly: HTTP takes no streams. Without Streams every offer is refused then.
+	PlainOnly bool
+	// Streams accept streams at further addresses, by the name of their transport ("tls", "tcp", "udp", "inproc"); those of tls are to take TLS. Answers name them, and for
+	// other transports HTTP. The server closes them.
 	Streams map[string]net.Listener
-	// Advertise is the host that answers name for tcp and udp streams; empty: that of the URL, whatever the initiator calls it.
+	// Admit is as in [negotiate.ResponderConfig].
+	Admit func(*http.Request) error
+	// Advertise is the host that answers name for tls, tcp and udp streams; empty: that of the URL, whatever the initiator calls it.
 	Advertise string
 	// Services are offered. Required.
 	Services *Services
@@ -34,8 +43,9 @@ type Config struct {
 	Stream streamer.Config
 	// Limits bound what HTTP clients can take.
 	Limits Limits
-	// WrapConn, OnSession and OnStream are as in [negotiate.ResponderConfig]; each may be nil.
-	WrapConn  func(net.Conn) net.Conn
+	// WrapConn, if given, wraps each connection, of HTTP as of streams, inside its TLS (a recorder).
+	WrapConn func(net.Conn) net.Conn
+	// OnSession and OnStream are as in [negotiate.ResponderConfig]; each may be nil.
 	OnSession func(negotiate.Facts, net.Conn)
 	OnStream  func(negotiate.Facts, *streamer.Stream)
 	// Misbehave makes the server do wrong, for tests of the other end.
@@ -49,6 +59,7 @@ type Config struct {
 // Server offers services until it is closed. All methods are safe for concurrent use.
 type Server struct {
 	cfg       Config
+	port      *oneport.Port
 	responder *negotiate.Responder
 	http      *http.Server
 	wait      sync.WaitGroup
@@ -63,9 +74,15 @@ func Start(cfg Config) (*Server, error) {
 		closeListeners(cfg)
 		return nil, err
 	}
-	room := &accept.Room{Max: s.cfg.Limits.MaxConns, PerPeer: s.cfg.Limits.connsPerPeer(), Log: s.cfg.Log}
-	plain := accept.Limit(accept.Steady(cfg.HTTP, s.cfg.Clock, s.cfg.Log), room)
-	s.run("http", func() error { return s.http.Serve(pacedReplies{plain, s.cfg.Limits.Stall}) })
+	limits := &s.cfg.Limits
+	s.port = oneport.New(cfg.HTTP, oneport.Config{
+		TLS: cfg.TLS, NoStreams: cfg.PlainOnly, MaxSniffed: limits.MaxConns, MaxPerPeer: limits.connsPerPeer(),
+		Clock: s.cfg.Clock, Log: s.cfg.Log,
+	})
+	room := &accept.Room{Max: limits.MaxConns, PerPeer: limits.connsPerPeer(), Log: s.cfg.Log}
+	plain := accept.Limit(s.port.HTTP(), room)
+	s.run("http", func() error { return s.http.Serve(httpConns{plain, limits.Stall, cfg.WrapConn}) })
+	s.run("http", func() error { return s.responder.ServeStreams(context.Background(), s.port.Streams()) })
 	for name, l := range cfg.Streams {
 		s.run(name, func() error { return s.responder.ServeStreams(context.Background(), l) })
 	}
@@ -80,11 +97,11 @@ func newServer(cfg Config) (*Server, error) {
 		cfg.Log = slog.New(slog.DiscardHandler)
 	}
 	cfg.Limits = cfg.Limits.withDefaults()
-	addresses := make(map[string]string, len(cfg.Streams))
-	for name, l := range cfg.Streams {
-		addresses[name] = l.Addr().String()
-		if name == "tcp" || name == "udp" {
-			_, port, err := net.SplitHostPort(l.Addr().String())
+	addresses := map[string]string{}
+	for name, addr := range cfg.streamAddrs() {
+		addresses[name] = addr.String()
+		if name != "inproc" {
+			_, port, err := net.SplitHostPort(addr.String())
 			if err != nil {
 				return nil, &Error{Code: BadConfig, At: -1, Err: err}
 			}
@@ -97,11 +114,11 @@ func newServer(cfg Config) (*Server, error) {
 	if cfg.Clock == nil {
 		cfg.Clock = clock.Real()
 	}
-	s := &Server{cfg: cfg, failed: make(chan error, 1+len(cfg.Streams))}
+	s := &Server{cfg: cfg, failed: make(chan error, 2+len(cfg.Streams))}
 	b := newBreaker(cfg.Misbehave, cfg.Clock)
 	var err error
 	s.responder, err = negotiate.NewResponder(negotiate.ResponderConfig{
-		Store: cfg.Store, Coders: cfg.Coders, Addresses: addresses, Serve: b.serve(cfg.Services.ServeExchange), Sequenced: b.sequenced(cfg.Services), Serves: cfg.Services.Has, ReplySchema: cfg.Services.ReplySchema,
+		Store: cfg.Store, Coders: cfg.Coders, Addresses: addresses, Admit: cfg.Admit, Serve: b.serve(cfg.Services.ServeExchange), Sequenced: b.sequenced(cfg.Services), Serves: cfg.Services.Has, ReplySchema: cfg.Services.ReplySchema,
 		WrapConn: b.wrap(cfg.WrapConn), OnSession: cfg.OnSession, OnStream: s.onStream, Stream: cfg.Stream, MaxPerPeer: cfg.Limits.MaxPerPeer, Clock: cfg.Clock, Log: cfg.Log,
 	})
 	if err != nil {
@@ -160,15 +177,35 @@ func (s *Server) Failed() <-chan error { return s.failed }
 
 // Addrs are the addresses that listeners are bound to: "http", and each transport by name.
 func (s *Server) Addrs() map[string]net.Addr {
-	addrs := map[string]net.Addr{"http": s.cfg.HTTP.Addr()}
-	for name, l := range s.cfg.Streams {
+	addrs := s.cfg.streamAddrs()
+	addrs["http"] = s.cfg.HTTP.Addr()
+	return addrs
+}
+
+// streamAddrs is where streams are accepted, by the name of the transport.
+func (c *Config) streamAddrs() map[string]net.Addr {
+	addrs := map[string]net.Addr{}
+	switch {
+	case c.PlainOnly:
+	case c.TLS != nil:
+		addrs["tls"] = c.HTTP.Addr()
+	default:
+		addrs["tcp"] = c.HTTP.Addr()
+	}
+	for name, l := range c.Streams {
 		addrs[name] = l.Addr()
 	}
 	return addrs
 }
 
 // URL is that of the service at path.
-func (s *Server) URL(path string) string { return "http://" + s.cfg.HTTP.Addr().String() + path }
+func (s *Server) URL(path string) string {
+	scheme := "http"
+	if s.cfg.TLS != nil {
+		scheme = "https"
+	}
+	return scheme + "://" + s.cfg.HTTP.Addr().String() + path
+}
 
 // Close accepts nothing more, lets what is under way end within 5 seconds, ends the streams in order, and waits for all that the server
 // started. It is idempotent.
@@ -182,6 +219,7 @@ func (s *Server) Close() error {
 		if err = s.http.Shutdown(ctx); err != nil {
 			err = s.http.Close()
 		}
+		err = errors.Join(err, s.port.Close())
 		s.wait.Wait()
 	})
 	return err

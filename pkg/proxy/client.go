@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/hhfr/hhfr/internal/http1"
+	"github.com/hhfr/hhfr/internal/oneport"
 	"github.com/hhfr/hhfr/internal/sock"
 	"github.com/hhfr/hhfr/pkg/negotiate"
 	"github.com/hhfr/hhfr/pkg/soap"
@@ -22,60 +23,53 @@ import (
 // proxyField is a field of an answer: who gives it is a proxy, and takes messages as docs/proxy.md has them.
 const proxyField = "HHFR-Proxy"
 
-// serveClient serves one connection of a client to its end: offers are answered, all else is forwarded.
+// serveClient serves one connection of a client to its end: offers are answered, all else is forwarded. One that was
+// silent for long may turn out to be a stream.
 func (p *Proxy) serveClient(conn net.Conn) {
-	if secure, ok := conn.(*tls.Conn); ok && !p.handshake(secure) {
-		_ = conn.Close()
-		return
+	if stream := p.serveHTTP(conn); stream != nil {
+		p.serveStream(stream)
 	}
+}
+
+// serveHTTP serves a connection of a client to its end, nil, or until it is a stream.
+func (p *Proxy) serveHTTP(conn net.Conn) (stream net.Conn) {
 	in := p.newSource(conn)
-	defer func() { _ = in.Conn.Close() }()
+	defer func() {
+		if stream == nil {
+			_ = in.Conn.Close()
+		}
+	}()
 	// Who is in the middle of a reply when the proxy closes must not see an end in order: this ends the waiting, and who wrote ends the connection.
 	defer context.AfterFunc(p.ctx, func() { _ = conn.SetWriteDeadline(time.Unix(1, 0)) })()
-	if _, err := in.Wait(p.ctx, 0, p.cfg.Silence); errors.Is(err, sock.ErrPaused) {
-		p.plain(in, nil)
-		return
+	silence := p.cfg.Silence
+	if oneport.Silent(conn) {
+		silence = -1 // that is over
+	}
+	if _, err := in.Wait(p.ctx, 0, silence); errors.Is(err, sock.ErrPaused) {
+		return p.plainOrStream(in, nil, true)
 	}
 	if p.ctx.Err() != nil {
-		return
+		return nil
 	}
 	for answered := p.responder != nil; answered; {
 		var last bool
 		var err error
 		if answered, last, err = p.answer(in); err != nil {
-			return
+			return nil
 		}
 		if last {
 			sock.Finish(p.ctx, in)
-			return
+			return nil
 		}
 		if answered {
 			// An end that makes offers keeps its connection, and may have nothing more to say on it.
 			if data, _ := in.Wait(p.ctx, 0, p.cfg.Idle); len(data) == 0 {
-				return
+				return nil
 			}
 		}
 	}
 	p.forward(in)
-}
-
-// handshake opens TLS with a client. One that speaks HTTP without is told so.
-func (p *Proxy) handshake(conn *tls.Conn) bool {
-	ctx, cancel := context.WithTimeout(p.ctx, p.cfg.Timeout)
-	defer cancel()
-	err := conn.HandshakeContext(ctx)
-	if err == nil {
-		return true
-	}
-	p.cfg.Log.Info("handshake", "peer", conn.RemoteAddr(), "err", err)
-	var r tls.RecordHeaderError
-	if errors.As(err, &r) && r.Conn != nil && http1.IsToken(r.RecordHeader[:3]) { // a method; no record begins with a letter
-		_, _ = r.Conn.Write(errorReply(http.StatusBadRequest, "hhfr: this address takes https only"))
-		in := p.newSource(r.Conn)
-		sock.Finish(p.ctx, in)
-		_ = in.Conn.Close()
-	}
-	return false
+	return nil
 }
 
 // forward has a connection's octets go upstream, over a lane if there is a partner.
@@ -151,8 +145,9 @@ func (p *Proxy) reply(conn net.Conn, offer []byte, last bool) []byte {
 		return errorReply(http.StatusBadRequest, "no target of an offer")
 	}
 	r.RemoteAddr = conn.RemoteAddr().String()
-	if _, ok := conn.(*tls.Conn); ok {
-		r.TLS = &tls.ConnectionState{}
+	if secure, ok := conn.(interface{ ConnectionState() tls.ConnectionState }); ok {
+		state := secure.ConnectionState()
+		r.TLS = &state
 	}
 	w := &answerWriter{header: http.Header{}, status: http.StatusOK}
 	p.offers.ServeHTTP(w, r.WithContext(p.ctx))

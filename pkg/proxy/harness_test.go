@@ -232,7 +232,7 @@ func startOffering(t testing.TB, addr string, upstream *url.URL, change func(*pr
 		require.NoError(t, err)
 		return l
 	}
-	cfg := proxy.Config{Listen: listen(addr), Streams: listen("127.0.0.1:0"), Upstream: upstream, Store: store, Coders: negotiate.BookCoders(binary.NewBook(ctxstore.Shapes{Store: store}))}
+	cfg := proxy.Config{Listen: listen(addr), Upstream: upstream, Store: store, Coders: negotiate.BookCoders(binary.NewBook(ctxstore.Shapes{Store: store}))}
 	cfg.Silence, cfg.Timeout = patience, patience // a busy machine may be late
 	if os.Getenv("HHFR_TEST_LOG") != "" {
 		cfg.Log = slog.New(slog.NewTextHandler(os.Stderr, nil))

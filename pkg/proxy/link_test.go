@@ -75,6 +75,7 @@ func TestMoreClientsThanThereMayBe(t *testing.T) {
 		held = append(held, c)
 	}
 	over := connect(t, near.url())
+	over.say(post("", envelope))
 	_, err := over.Read(make([]byte, 1))
 	assert.Error(t, err)
 	held[0].say(post("", "<again/>"))

@@ -18,7 +18,7 @@ const (
 	pathPlain
 	// pathLost: there should be a stream, and is none.
 	pathLost
-	// pathWrong: the upstream is of another scheme than its URL says.
+	// pathWrong: the upstream is of another scheme than its URL says, or a certificate is wrong.
 	pathWrong
 )
 
@@ -79,6 +79,10 @@ func (t *teller) tell(l *link, err error) {
 		t.told = pathLost
 		t.log.Warn("plain HTTP: no stream to the partner any more; it is tried again",
 			"upstream", t.upstream, "why", err)
+	case negotiate.TroubleOf(err) != 0:
+		if t.told = pathWrong; before != pathWrong {
+			t.log.Warn("upstream", "peer", t.upstream, "err", err, "hint", hints[negotiate.TroubleOf(err)])
+		}
 	case before != pathPlain:
 		t.told = pathPlain
 		t.log.Info("plain HTTP to the upstream, which has no partner for streams", "upstream", t.upstream, "why", err)

@@ -135,7 +135,9 @@ func TestFallBackIsToldOnce(t *testing.T) {
 			}
 		})
 	}
-	far := startFar(func(c *proxy.Config) { c.Streams = moved{c.Streams, blocked} })
+	elsewhere, err := new(net.ListenConfig).Listen(t.Context(), "tcp", "127.0.0.1:0")
+	require.NoError(t, err)
+	far := startFar(func(c *proxy.Config) { c.Streams = moved{elsewhere, blocked} })
 	var offers atomic.Int32
 	near := startProxy(t, "127.0.0.1:0", far.url(), func(c *proxy.Config) {
 		c.RememberFor, c.Log = time.Millisecond, to(&said)

@@ -11,18 +11,23 @@ import (
 	"sync"
 
 	"github.com/hhfr/hhfr/internal/http1"
+	"github.com/hhfr/hhfr/internal/oneport"
 	"github.com/hhfr/hhfr/internal/sock"
 	"github.com/hhfr/hhfr/pkg/negotiate"
 	"github.com/hhfr/hhfr/pkg/streamer/inproc"
 )
 
 // plain forwards a connection as it is, octets of the client that were taken already first. It returns when both directions have ended.
-func (p *Proxy) plain(in *sock.Source, first []byte) {
+func (p *Proxy) plain(in *sock.Source, first []byte) { _ = p.plainOrStream(in, first, false) }
+
+// plainOrStream is plain for a client that has said nothing: it returns before, with the connection, if the first word of all is a hello of
+// ours that was late.
+func (p *Proxy) plainOrStream(in *sock.Source, first []byte, silent bool) (stream net.Conn) {
 	up, err := p.dialPlain(p.ctx)
 	if err != nil {
-		p.cfg.Log.Warn("upstream", "peer", p.cfg.Upstream.Host, "err", err)
+		p.warn(err)
 		p.refuse(in, first, err)
-		return
+		return nil
 	}
 	up = p.recorded(up)
 	defer func() { _ = up.Close() }()
@@ -33,14 +38,47 @@ func (p *Proxy) plain(in *sock.Source, first []byte) {
 	ctx, cancel := context.WithCancel(p.ctx)
 	defer cancel()
 	var back sync.WaitGroup
+	word := &firstWord{Writer: in.Conn}
 	back.Go(func() {
-		_, err := io.Copy(in.Conn, up)
+		n, err := io.Copy(word, up)
+		if !word.isServers() {
+			return
+		}
+		if n == 0 && negotiate.TroubleOf(err) != 0 { // a server says what it thinks of a client's certificate behind the handshake
+			p.warn(err)
+			_, _ = in.Conn.Write(unreachable(err))
+			err = nil
+		}
 		p.endBack(err, in, cancel)
 	})
+	if silent && p.responder != nil && p.isLateStream(ctx, in) && word.take() {
+		_ = up.Close()
+		back.Wait()
+		return oneport.GiveBack(in)
+	}
 	if _, err := up.Write(first); err == nil {
 		_ = copyUp(ctx, up, in) // the way back tells how the connection ended
 	}
 	back.Wait()
+	return nil
+}
+
+// warn logs why nothing can be forwarded, with what helps where that is known.
+func (p *Proxy) warn(err error) {
+	args := []any{"peer", p.cfg.Upstream.Host, "err", err}
+	if hint := hints[negotiate.TroubleOf(err)]; hint != "" {
+		args = append(args, "hint", hint)
+	}
+	p.cfg.Log.Warn("upstream", args...)
+}
+
+// hints say what helps in trouble with certificates, by the flags of the command.
+var hints = map[negotiate.Trouble]string{
+	negotiate.Untrusted: "--cacert FILE trusts those who signed it",
+	negotiate.OtherHost: "name a host of its certificate in --upstream, or give the upstream another certificate",
+	negotiate.OutOfTime: "give the upstream another certificate, or set the clock",
+	negotiate.Wanted:    "--upstream-cert FILE and --upstream-key FILE show one",
+	negotiate.Rejected:  "--upstream-cert and --upstream-key are to be of those whom the upstream trusts",
 }
 
 // endBack ends the way to the client as the upstream did. What still goes up may go on for a while: the end of one direction is not that of the other.
@@ -99,6 +137,14 @@ func unreachable(err error) []byte {
 	var wrong *negotiate.SchemeError
 	if errors.As(err, &wrong) {
 		text := "hhfr: no connection to the upstream: " + wrong.Error() + "; the request was not sent"
+		return errorReply(http.StatusBadGateway, text)
+	}
+	if trouble := negotiate.TroubleOf(err); trouble != 0 {
+		fate := "sent"
+		if trouble == negotiate.Wanted || trouble == negotiate.Rejected {
+			fate = "processed" // it was on its way when the server said so
+		}
+		text := "hhfr: no connection to the upstream: " + trouble.String() + "; the request was not " + fate
 		return errorReply(http.StatusBadGateway, text)
 	}
 	return errorReply(http.StatusBadGateway, "hhfr: no connection to the upstream; the request was not sent")

@@ -20,20 +20,29 @@ import (
 	"time"
 
 	"github.com/hhfr/hhfr/internal/accept"
+	"github.com/hhfr/hhfr/internal/oneport"
 	"github.com/hhfr/hhfr/internal/sock"
 	"github.com/hhfr/hhfr/pkg/clock"
 	"github.com/hhfr/hhfr/pkg/ctxstore"
 	"github.com/hhfr/hhfr/pkg/negotiate"
 	"github.com/hhfr/hhfr/pkg/streamer"
+	"github.com/hhfr/hhfr/pkg/streamer/frame"
 	"github.com/hhfr/hhfr/pkg/streamer/tcp"
+	streamtls "github.com/hhfr/hhfr/pkg/streamer/tls"
 )
 
 // Config is what a [Proxy] is made of. It is copied; what it points to is shared and stays the caller's.
 type Config struct {
-	// Listen accepts the connections of clients, and offers. It may be one of crypto/tls. Required. The proxy closes it.
+	// Listen accepts the connections of clients, offers, and streams of near proxies and other ends. Required. The proxy closes it.
 	Listen net.Listener
-	// Streams accepts streams of near proxies and other ends; nil: offers are forwarded like everything else. The proxy closes it.
+	// ListenTLS, if given, has Listen take TLS only.
+	ListenTLS *tls.Config
+	// Streams accepts streams at another address, which answers name then; with ListenTLS it is to take TLS as well. nil: that of Listen. The proxy closes it.
 	Streams net.Listener
+	// NearOnly: offers and streams of others are forwarded like everything else.
+	NearOnly bool
+	// Admit is as in [negotiate.ResponderConfig].
+	Admit func(*http.Request) error
 	// Advertise is the host that answers name for streams; empty: that of the URL, whatever the other end calls it.
 	Advertise string
 	// Upstream is where everything goes: an http or https URL. Its path is where offers go; clients' targets stay as they are. Required.
@@ -43,7 +52,7 @@ type Config struct {
 	// Store and Coders are as in [negotiate.Config]. Required.
 	Store  ctxstore.Store
 	Coders negotiate.Coders
-	// Transports are offered to the upstream; nil means tcp, none at all (not nil) that the proxy
+	// Transports are offered to the upstream; nil means tls, with TLS, and tcp, none at all (not nil) that the proxy
 	// is never near, and makes no offers.
 	Transports map[string]streamer.Transport
 	// AllowHost and AllowCleartext are as in [negotiate.Config].
@@ -95,7 +104,7 @@ func (c Config) withDefaults() (Config, error) {
 	c.Clock = cmp.Or(c.Clock, clock.Real())
 	c.Log = cmp.Or(c.Log, slog.New(slog.DiscardHandler))
 	if c.Transports == nil {
-		c.Transports = map[string]streamer.Transport{"tcp": tcp.Transport{}}
+		c.Transports = map[string]streamer.Transport{"tls": streamtls.New(c.TLS, nil), "tcp": tcp.Transport{}}
 	}
 	if c.dial == nil {
 		c.dial = new(net.Dialer).DialContext
@@ -106,6 +115,7 @@ func (c Config) withDefaults() (Config, error) {
 // Proxy runs until it is closed. All methods are safe for concurrent use.
 type Proxy struct {
 	cfg       Config
+	port      *oneport.Port
 	responder *negotiate.Responder // nil: never far
 	offers    http.Handler
 	links     negotiate.Keeper[*link]
@@ -139,8 +149,13 @@ func Start(cfg Config) (*Proxy, error) {
 		p.links.Begin()
 		p.wait.Go(func() { p.links.Run(p.ctx) })
 	}
-	p.wait.Go(func() { p.accept(p.cfg.Listen, p.serveClient) })
-	if p.responder != nil {
+	p.port = oneport.New(p.cfg.Listen, oneport.Config{
+		TLS: p.cfg.ListenTLS, NoStreams: p.cfg.NearOnly, Own: p.own, Silence: p.cfg.Silence, Timeout: p.cfg.Timeout,
+		MaxSniffed: p.cfg.MaxConns, MaxPerPeer: p.cfg.MaxConns, Clock: p.cfg.Clock, Log: p.cfg.Log,
+	})
+	p.wait.Go(func() { p.accept(p.port.HTTP(), p.serveClient) })
+	p.wait.Go(func() { p.accept(p.port.Streams(), p.serveStream) })
+	if p.cfg.Streams != nil {
 		p.wait.Go(func() { p.accept(p.cfg.Streams, p.serveStream) })
 	}
 	return p, nil
@@ -151,11 +166,10 @@ func newProxy(cfg Config) (*Proxy, error) {
 	if err != nil {
 		return nil, err
 	}
-	cfg.Listen = accept.Steady(cfg.Listen, cfg.Clock, cfg.Log)
 	if cfg.Streams != nil {
 		cfg.Streams = accept.Steady(cfg.Streams, cfg.Clock, cfg.Log)
 	}
-	p := &Proxy{cfg: cfg, failed: make(chan error, 2), upstreams: make(places, cfg.MaxConns), long: make(places, maxLong)}
+	p := &Proxy{cfg: cfg, failed: make(chan error, 3), upstreams: make(places, cfg.MaxConns), long: make(places, maxLong)}
 	p.conns.Max, p.conns.Log = cfg.MaxConns, cfg.Log
 	p.links = negotiate.Keeper[*link]{
 		Open: p.negotiate, Quiet: p.cfg.quiet, FirstBackOff: firstBackOff, MaxBackOff: maxBackOff, Clock: cfg.Clock,
@@ -163,15 +177,16 @@ func newProxy(cfg Config) (*Proxy, error) {
 	}
 	p.links.Init(errNever)
 	p.ctx, p.stop = context.WithCancel(context.Background())
-	if cfg.Streams == nil {
+	if cfg.NearOnly {
 		return p, nil
 	}
-	_, port, err := net.SplitHostPort(cfg.Streams.Addr().String())
+	transport, addr := p.streamAddr()
+	_, port, err := net.SplitHostPort(addr.String())
 	if err != nil {
 		return nil, &Error{Code: BadConfig, At: -1, Err: err}
 	}
 	p.responder, err = negotiate.NewResponder(negotiate.ResponderConfig{
-		Store: cfg.Store, Coders: cfg.Coders, Addresses: map[string]string{"tcp": net.JoinHostPort(cfg.Advertise, port)},
+		Store: cfg.Store, Coders: cfg.Coders, Addresses: map[string]string{transport: net.JoinHostPort(cfg.Advertise, port)}, Admit: cfg.Admit,
 		Serve:    func(context.Context, string, *streamer.Exchange) {}, // ServeConn has handlers of its own
 		WrapConn: cfg.WrapAccepted, OnSession: cfg.OnSession, Stream: cfg.Stream, MaxSessions: cfg.MaxConns, Clock: cfg.Clock, Log: cfg.Log,
 	})
@@ -185,13 +200,44 @@ func newProxy(cfg Config) (*Proxy, error) {
 // Failed gives the error of each listener that failed while the proxy ran.
 func (p *Proxy) Failed() <-chan error { return p.failed }
 
-// Addrs are the addresses that listeners are bound to: "http", and "tcp" for streams.
+// Addrs are the addresses that listeners are bound to: "http", and for streams "tcp", or "tls" with ListenTLS.
 func (p *Proxy) Addrs() map[string]net.Addr {
 	addrs := map[string]net.Addr{"http": p.cfg.Listen.Addr()}
-	if p.cfg.Streams != nil {
-		addrs["tcp"] = p.cfg.Streams.Addr()
+	if p.responder != nil {
+		transport, addr := p.streamAddr()
+		addrs[transport] = addr
 	}
 	return addrs
+}
+
+// streamAddr is where streams are accepted, and over which transport.
+func (p *Proxy) streamAddr() (transport string, addr net.Addr) {
+	transport, addr = "tcp", p.cfg.Listen.Addr()
+	if p.cfg.ListenTLS != nil {
+		transport = "tls"
+	}
+	if p.cfg.Streams != nil {
+		addr = p.cfg.Streams.Addr()
+	}
+	return transport, addr
+}
+
+// own reports whether a connection that begins like a stream is one of a session that was negotiated here,
+// or that more must come to know. All else is the client's, who may speak hhfr with the upstream.
+func (p *Proxy) own(ctx context.Context, start []byte) (own, more bool) {
+	hello, ok := frame.Opening(start)
+	if !ok {
+		return false, frame.Incomplete(start)
+	}
+	return p.responder.Knows(ctx, hello.Session, hello.Token), false
+}
+
+// closeListeners has nothing more accepted.
+func (p *Proxy) closeListeners() {
+	_ = p.port.Close()
+	if p.cfg.Streams != nil {
+		_ = p.cfg.Streams.Close()
+	}
 }
 
 // Linked waits for the offer that is under way, if one is. Then it returns nil if calls go over a
@@ -201,10 +247,7 @@ func (p *Proxy) Linked(ctx context.Context) error { return p.links.Await(ctx) }
 // Drain accepts no further connection and waits until no call is under way on a stream, or ctx is done. Connections that are open go on until [Proxy.Close]. What is
 // forwarded plainly is not waited for: it has no calls to this package.
 func (p *Proxy) Drain(ctx context.Context) {
-	_ = p.cfg.Listen.Close()
-	if p.cfg.Streams != nil {
-		_ = p.cfg.Streams.Close()
-	}
+	p.closeListeners()
 	for p.calls.Load() > 0 && p.cfg.Clock.Sleep(ctx, drainStep) == nil {
 	}
 }
@@ -213,10 +256,7 @@ func (p *Proxy) Drain(ctx context.Context) {
 func (p *Proxy) Close() error {
 	p.close.Do(func() {
 		p.stop()
-		_ = p.cfg.Listen.Close()
-		if p.cfg.Streams != nil {
-			_ = p.cfg.Streams.Close()
-		}
+		p.closeListeners()
 		p.links.Close()
 		if p.responder != nil {
 			_ = p.responder.Close()

@@ -6,7 +6,6 @@ import (
 	"bytes"
 	"cmp"
 	"context"
-	"encoding/json"
 	"fmt"
 	"io"
 	"iter"
@@ -41,7 +40,8 @@ type Recording struct {
 	// Exchanges are in sending order.
 	Exchanges []Exchange
 	// Skipped counts requests that are not sent again: those that are not whole, one-way messages,
-	// what proxies pass on in pieces, HTTP requests that are no SOAP. What proxies say to each
+	// what proxies pass on in pieces, HTTP requests that are no SOAP, and what was sent on a stream
+	// that was declined, since it was sent elsewhere then. What proxies say to each
 	// other is none.
 	Skipped int
 	// Found says what a capture without any exchange has instead.
@@ -62,13 +62,6 @@ func Load(ctx context.Context, r io.Reader, store ctxstore.Store) (*Recording, e
 	if decoded.Stats.Truncated {
 		rec.CutAt = decoded.Stats.TruncatedAt
 	}
-	paths := map[[16]byte]string{}
-	for _, s := range decoded.Streams {
-		var facts negotiate.Facts
-		if json.Unmarshal([]byte(s.Facts), &facts) == nil && facts.Path != "" {
-			paths[s.Session] = facts.Path
-		}
-	}
 	byNumber := map[int]*Exchange{}
 	var replies []*capture.Decoded
 	for _, m := range decoded.Messages {
@@ -81,7 +74,11 @@ func Load(ctx context.Context, r io.Reader, store ctxstore.Store) (*Recording, e
 				rec.Skipped++ // what begins one; its further pieces are of the same
 			}
 		default:
-			x, ok := exchange(m, paths[m.Session])
+			path := ""
+			if m.Stream > 0 {
+				path = decoded.Streams[m.Stream-1].Service.Path
+			}
+			x, ok := exchange(m, path)
 			if !ok {
 				rec.Skipped++
 				continue
@@ -104,9 +101,12 @@ func Load(ctx context.Context, r io.Reader, store ctxstore.Store) (*Recording, e
 	return rec, nil
 }
 
+// ofConnection are the fields that speak of one connection, or of the host at its end.
+var ofConnection = []string{"Host", "Content-Length", "Connection", "Transfer-Encoding", "Expect", "Upgrade", negotiate.Field}
+
 // exchange makes a request that can be sent again of a recorded one.
 func exchange(m *capture.Decoded, path string) (*Exchange, bool) {
-	if !m.Whole() || m.OneWay {
+	if !m.Whole() || m.OneWay || m.Declined {
 		return nil, false
 	}
 	octets := m.Head
@@ -121,7 +121,7 @@ func exchange(m *capture.Decoded, path string) (*Exchange, bool) {
 		if !m.HHFR && (f.Is("Content-Encoding") || f.Is("Accept-Encoding")) {
 			return true // the decoder has undone the coding, and the replies to compare with are without, too
 		}
-		return f.Is("Host") || f.Is("Content-Length") || f.Is("Connection") || f.Is("Transfer-Encoding") || f.Is("Expect") || f.Is("Upgrade")
+		return slices.ContainsFunc(ofConnection, f.Is)
 	}
 	return &Exchange{Number: m.Number, Operation: m.Operation.Local, Head: http1.AppendEdited(nil, &h, drop, nil), Body: m.Body}, true
 }

@@ -92,3 +92,6 @@ func (q *queue) leaveGate(p *piece) {
 		q.gate.release(p.cost())
 	}
 }
+
+// creditOf is what a message may have of content when it begins.
+func creditOf(peer frame.Limits) int64 { return bounded(max(peer.Window, frame.MinWindow)) }

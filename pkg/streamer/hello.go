@@ -66,19 +66,31 @@ func (s *Stream) introduce(ctx context.Context, in *input) error {
 	if err := s.hear(in); err != nil {
 		var f *frame.Error
 		if errors.As(err, &f) && f.Code == frame.Unsupported {
-			s.hello.Representation = 0
-			_ = s.say(&frame.Close{Code: frame.CloseUnsupported, Text: f.Error()})
+			s.refuse(&frame.Close{Code: frame.CloseUnsupported, Text: f.Error()})
 		}
 		return err
 	}
 	refusal, err := s.judge(ctx)
 	if refusal != nil {
-		s.hello.Representation = 0
-		_ = s.say(refusal)
+		s.refuse(refusal)
 		return err
 	}
 	s.greeted()
 	return s.say(nil)
+}
+
+// refuse tells the initiator that its session is not taken. What it has sent meanwhile is read, as closing a connection
+// with unread bytes would take back what was written.
+func (s *Stream) refuse(why *frame.Close) {
+	s.hello.Representation = 0
+	if s.say(why) != nil {
+		return
+	}
+	if half, ok := s.conn.(interface{ CloseWrite() error }); ok {
+		_ = half.CloseWrite()
+	}
+	_ = s.conn.SetReadDeadline(time.Now().Add(closeLinger))
+	_, _ = io.CopyN(io.Discard, s.conn, drainOctets)
 }
 
 // join is the initiator's side of a connection that it opened.

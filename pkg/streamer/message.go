@@ -70,7 +70,7 @@ func (s *Stream) fitsWindow(b io.Reader) bool {
 		return true
 	}
 	sized, ok := b.(interface{ Len() int })
-	return ok && inMemory(b) && int64(sized.Len()) <= s.queue.window/2
+	return ok && inMemory(b) && int64(sized.Len()) <= creditOf(s.peer.Load().Limits)/2
 }
 
 // take gives the bytes of a body that is in memory, and reads it with that.

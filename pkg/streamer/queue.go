@@ -55,7 +55,7 @@ const maxAsked = 1024
 
 func newQueue(cfg *Config, peer frame.Limits) *queue {
 	return &queue{
-		gate: gate{max: cfg.QueueBytes}, window: bounded(max(peer.Window, frame.MinWindow)), maxControl: controlSlack + 4*cfg.Limits.MaxExchanges,
+		gate: gate{max: cfg.QueueBytes}, window: creditOf(peer), maxControl: controlSlack + 4*cfg.Limits.MaxExchanges,
 		wake: make(chan struct{}, 1), over: make(chan struct{}), live: map[*outbound]struct{}{}, begun: map[frame.Key]*outbound{},
 	}
 }
@@ -66,7 +66,7 @@ func (q *queue) meet(peer frame.Limits) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	before := q.window
-	q.window = bounded(max(peer.Window, frame.MinWindow))
+	q.window = creditOf(peer)
 	if more := q.window - before; more > 0 {
 		for out := range q.live {
 			q.creditLocked(out, more)

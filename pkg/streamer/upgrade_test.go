@@ -146,7 +146,6 @@ func TestHelloOfAnotherSessionEndsAnUpgradedStream(t *testing.T) {
 		"role":           func(h *frame.Hello) { h.Responder = true },
 	} {
 		here, there := inproc.Pipe(0)
-		go func() { _, _ = io.Copy(io.Discard, here) }()
 		b, err := streamer.AcceptUpgraded(t.Context(), there, streamer.Config{Session: session}, nil,
 			streamer.Admission{Coder: newRawCoder(), Handler: func(context.Context, *streamer.Exchange) { t.Error("served") }}, 0, nil)
 		require.NoError(t, err)
@@ -155,6 +154,7 @@ func TestHelloOfAnotherSessionEndsAnUpgradedStream(t *testing.T) {
 		change(&hello)
 		_, err = here.Write(hello.AppendTo(nil))
 		require.NoError(t, err)
+		require.NoError(t, here.(interface{ CloseWrite() error }).CloseWrite())
 		<-b.Done()
 		var e *streamer.Error
 		require.ErrorAs(t, b.Err(), &e, name)

@@ -101,6 +101,15 @@ func (m *Message) Field(name string) (value string, ok bool) {
 	return string(v), ok
 }
 
+// Tokens are the members of the lists that all fields of a name make together, in lower case.
+func (m *Message) Tokens(name string) []string { return m.head.Tokens(name) }
+
+// Method is that of a request.
+func (m *Message) Method() string { return string(m.head.Method()) }
+
+// Target is the request target.
+func (m *Message) Target() string { return string(m.head.Target()) }
+
 // Complete reports whether all of the message is there.
 func (m *Message) Complete() bool { return m.Why == 0 }
 
@@ -129,8 +138,11 @@ type HTTP struct {
 	Requests int
 	// Heads counts heads that are whole.
 	Heads int
-	// Tunnel: what follows is no HTTP, after Upgrade or CONNECT.
+	// Tunnel: what follows is no HTTP, after Upgrade or CONNECT: in the direction of replies from the byte behind the
+	// head of Switch.Reply on, in that of requests from the byte behind the body of Switch.Request.
 	Tunnel bool
+	// Switch is the exchange that HTTP ends with, once there is one. Tunnel waits for all of its request.
+	Switch *Exchange
 	// Skipped counts octets of each direction that belong to no message.
 	Skipped [2]int64
 
@@ -153,6 +165,9 @@ func (h *HTTP) Octets(dir int, gap int64, b []byte, m Mark) error {
 		p.buf, p.mark = append(p.buf, b...), m // for Rest
 		return nil
 	}
+	if h.Switch != nil && p.replies && len(p.buf) > maxAhead {
+		h.dirs[h.Requests].endOfRun(-1, false)
+	}
 	if gap != 0 && !p.fresh() {
 		p.endOfRun(gap, false)
 	}
@@ -160,6 +175,10 @@ func (h *HTTP) Octets(dir int, gap int64, b []byte, m Mark) error {
 	p.take(b, m)
 	return nil
 }
+
+// maxAhead bounds what comes behind a switch before all of its request is there, in bytes: captures have packets out of
+// order, above all those of different directions.
+const maxAhead = 1 << 20
 
 // Close says that nothing more comes; ends say how the directions ended.
 func (h *HTTP) Close(ends [2]End) {
@@ -170,6 +189,17 @@ func (h *HTTP) Close(ends [2]End) {
 		}
 	}
 	h.finish()
+}
+
+// Lost reports whether what came last in a direction is of no message, and the next one is looked for.
+func (h *HTTP) Lost(dir int) bool { return h.dirs[dir].lost }
+
+// Waiting is the last request without a reply so far; nil: there is none.
+func (h *HTTP) Waiting() *Exchange {
+	if len(h.open) == 0 {
+		return nil
+	}
+	return h.open[len(h.open)-1].Exchange
 }
 
 // Rest gives what a tunnel has in a direction so far, and forgets it.

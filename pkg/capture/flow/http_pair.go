@@ -37,7 +37,7 @@ func (h *HTTP) add(m *Message) {
 // asked gives a request out that is whole.
 func (h *HTTP) asked(m *Message) {
 	if x := h.early; x != nil && x.Request == m {
-		h.early = nil
+		h.early, h.Tunnel = nil, h.Switch != nil
 		h.cfg.Request(x)
 		h.cfg.Reply(x)
 		return
@@ -93,13 +93,24 @@ func (h *HTTP) reply(m *Message, resumed bool) {
 		x.ID = h.ids
 	}
 	x.Reply, x.Interim, h.interim = m, h.interim, nil
-	h.Tunnel = status == 101 || x.Request != nil && len(x.Request.head.Octets) > 0 && string(x.Request.head.Method()) == "CONNECT" && status/100 == 2
+	if status == 101 || status/100 == 2 && x.connects() {
+		h.Switch = x
+	}
 	if x.Request != nil && !x.told && h.early == nil {
 		h.early = x
 		return
 	}
+	h.Tunnel = h.Switch != nil
 	h.cfg.Reply(x)
 }
+
+// connects reports whether the request asks for a tunnel.
+func (x *Exchange) connects() bool {
+	return x.Request != nil && len(x.Request.head.Octets) > 0 && string(x.Request.head.Method()) == "CONNECT"
+}
+
+// ended reports whether no further message comes in a direction.
+func (h *HTTP) ended(replies bool) bool { return h.Switch != nil && (replies || h.early == nil) }
 
 // unanswered gives up on the replies to the first n requests that wait.
 func (h *HTTP) unanswered(n int) {

@@ -94,7 +94,7 @@ func (p *httpParser) markAt() int {
 
 // parse reads what is there; last: of this run nothing more comes.
 func (p *httpParser) parse(last bool) {
-	for !p.http.Tunnel {
+	for !p.http.ended(p.replies) {
 		switch {
 		case p.body != nil:
 			if !p.entity() {

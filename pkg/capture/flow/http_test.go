@@ -207,3 +207,77 @@ func TestDoubtsAreReported(t *testing.T) {
 	assert.Equal(t, []string{"POST > 200 2", "POST 1 > 200 3"}, exchanges(h))
 	assert.True(t, slices.Contains(h.exchanges[0].Request.Doubts, http1.BothLengths.String()))
 }
+
+// What is behind an upgrade is given as it came: of replies behind the head, of requests behind the body of the one that was
+// upgraded, although the reply is captured before that is whole.
+func TestSwitch(t *testing.T) {
+	up := "POST / HTTP/1.1\r\nUpgrade: hhfr/1\r\nContent-Length: 3\r\n\r\n"
+	sw := "HTTP/1.1 101 Switching Protocols\r\nUpgrade: hhfr/1\r\n\r\n"
+	for name, turns := range map[string][]turn{
+		"in order":           {q(up + "123"), a(sw + "back"), q("out")},
+		"reply first":        {q(up + "1"), a(sw + "ba"), q("2"), a("ck"), q("3"), q("out")},
+		"within the head":    {q(up[:20]), a(sw + "ba"), q(up[20:] + "12"), a("ck"), q("3out")},
+		"rest of it lost":    {q(up + "1"), a(sw + "back"), lost(q("23")), q("out")},
+		"after an interim":   {q(up), a("HTTP/1.1 100 Continue\r\n\r\n"), q("123"), a(sw), a("back"), q("out")},
+		"behind an exchange": {q(post("0")), a(ok("0")), q(up + "123"), a(sw + "back"), q("out")},
+	} {
+		var rest [2]string
+		var h *flow.HTTP
+		f, err := flow.Open(bytes.NewReader(pcapOf(101, talkOf(true, turns...)...)))
+		require.NoError(t, err)
+		_, err = flow.Read(flow.Config{Flow: func(*flow.Flow) flow.Receiver {
+			h = flow.NewHTTP(flow.HTTPConfig{})
+			return switched{h, &rest}
+		}}, f)
+		require.NoError(t, err)
+		require.NotNil(t, h.Switch, name)
+		assert.True(t, h.Tunnel, name)
+		assert.Equal(t, [2]string{"out", "back"}, rest, name)
+		want := "POST 123"
+		if name == "rest of it lost" {
+			want = "POST 1 (gap)"
+		}
+		assert.Equal(t, want, show(h.Switch.Request), name)
+	}
+}
+
+// switched takes what is behind HTTP.
+type switched struct {
+	*flow.HTTP
+	rest *[2]string
+}
+
+func (s switched) Octets(dir int, gap int64, b []byte, m flow.Mark) error {
+	err := s.HTTP.Octets(dir, gap, b, m)
+	if s.Tunnel {
+		for i := range s.rest {
+			b, _ := s.Rest(i)
+			s.rest[i] += string(b)
+		}
+	}
+	return err
+}
+
+func (s switched) Closed() error {
+	s.Close([2]flow.End{})
+	return nil
+}
+
+// A request whose rest never comes does not keep all that comes behind its reply.
+func TestSwitchIsBounded(t *testing.T) {
+	h := flow.NewHTTP(flow.HTTPConfig{})
+	mark := flow.Mark{PacketNo: 1}
+	require.NoError(t, h.Octets(0, 0, []byte("POST / HTTP/1.1\r\nUpgrade: hhfr/1\r\nTransfer-Encoding: chunked\r\n\r\n1"), mark))
+	mark.PacketNo++
+	require.NoError(t, h.Octets(1, 0, []byte("HTTP/1.1 101 Switching Protocols\r\nUpgrade: hhfr/1\r\n\r\n"), mark))
+	for range 20 {
+		require.NoError(t, h.Octets(1, 0, make([]byte, 100_000), mark))
+		if h.Tunnel {
+			break
+		}
+	}
+	assert.True(t, h.Tunnel)
+	b, _ := h.Rest(1)
+	assert.Less(t, len(b), 1_300_000)
+	assert.Equal(t, "gap", h.Switch.Request.Why.String())
+}

@@ -1,13 +1,13 @@
 package bench
 
 import (
+	"context"
 	"net"
 	"sync"
 
 	"github.com/hhfr/hhfr/internal/clock"
 	"github.com/hhfr/hhfr/internal/link"
 	"github.com/hhfr/hhfr/pkg/streamer"
-	"github.com/hhfr/hhfr/pkg/streamer/tcp"
 	"github.com/hhfr/hhfr/pkg/streamer/udp"
 )
 
@@ -16,14 +16,24 @@ type lines struct {
 	*link.Link
 	clock   clock.Clock
 	session *session
+	ends    *sockets
 
-	mu      sync.Mutex
-	sockets []*link.Datagrams
+	mu        sync.Mutex
+	datagrams []*link.Datagrams
 }
 
-func (s *session) open(ticks clock.Clock) (*lines, error) {
+func (s *session) open(ticks clock.Clock, ends *sockets) (*lines, error) {
 	l, err := link.Relay(ticks, s.profile.Reliable())
-	return &lines{Link: l, clock: ticks, session: s}, err
+	return &lines{Link: l, clock: ticks, session: s, ends: ends}, err
+}
+
+// connect connects through the link.
+func (l *lines) connect(ctx context.Context, addr string) (net.Conn, error) {
+	c, err := l.Dial(ctx, func(ctx context.Context) (net.Conn, error) { return l.ends.beyond.Dial(ctx, addr) })
+	if err != nil {
+		return nil, err
+	}
+	return l.ends.over(c), nil
 }
 
 // streams is the transport of the session's streams.
@@ -31,7 +41,20 @@ func (l *lines) streams() streamer.Transport {
 	if l.session.transport == "udp" {
 		return udp.Transport{Config: udp.Config{Clock: l.clock}, Through: l.through}
 	}
-	return l.Over(tcp.Transport{})
+	return near{l}
+}
+
+// near is the transport at the near end of the link.
+type near struct{ lines *lines }
+
+// Dial connects through the link.
+func (n near) Dial(ctx context.Context, addr string) (net.Conn, error) {
+	return n.lines.connect(ctx, addr)
+}
+
+// Listen has those connect that dial beyond the link.
+func (n near) Listen(ctx context.Context, addr string) (net.Listener, error) {
+	return n.lines.ends.listen(ctx, addr)
 }
 
 func (l *lines) through(socket net.PacketConn, remote net.Addr) (net.PacketConn, error) {
@@ -41,19 +64,27 @@ func (l *lines) through(socket net.PacketConn, remote net.Addr) (net.PacketConn,
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.sockets = append(l.sockets, d)
+	l.datagrams = append(l.datagrams, d)
 	return d, nil
 }
 
 // directions are what the lines carried.
 type directions struct{ up, down link.Direction }
 
+// since is what they carried beyond that.
+func (d directions) since(before directions) directions {
+	less := func(now, before link.Direction) link.Direction {
+		return link.Direction{Octets: now.Octets - before.Octets, Wire: now.Wire - before.Wire, Packets: now.Packets - before.Packets, Busy: now.Busy - before.Busy}
+	}
+	return directions{less(d.up, before.up), less(d.down, before.down)}
+}
+
 func (l *lines) stats() directions {
 	st := l.Stats()
 	sum := directions{st.Up, st.Down}
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	for _, d := range l.sockets {
+	for _, d := range l.datagrams {
 		up, down := d.Stats()
 		for _, one := range []struct {
 			to   *link.Direction

@@ -1,0 +1,101 @@
+package main
+
+import (
+	"crypto/tls"
+	"crypto/x509"
+	"errors"
+	"fmt"
+	"net/http"
+	"os"
+	"strings"
+
+	"github.com/spf13/pflag"
+
+	"github.com/hhfr/hhfr/pkg/negotiate"
+)
+
+// serverTLS are the flags of TLS with whoever calls, and of who may have a session.
+type serverTLS struct {
+	cert, key, clientCA, negotiate string
+}
+
+func (o *serverTLS) flags(f *pflag.FlagSet) {
+	f.StringVar(&o.cert, "cert", "", "PEM file with the certificate, and those above it, to show to clients: --listen takes TLS only")
+	f.StringVar(&o.key, "key", "", "PEM file with the key of --cert")
+	f.StringVar(&o.clientCA, "client-ca", "", "PEM file of certificates to trust: clients show one that these signed; with --negotiate certificate others may go on in plain SOAP")
+	f.StringVar(&o.negotiate, "negotiate", "everybody", "who may have a session: everybody, nobody, certificate, or bearer:FILE with a token a line; others get plain SOAP")
+}
+
+// scheme is that of URLs at --listen.
+func (o *serverTLS) scheme() string {
+	if o.cert != "" {
+		return "https"
+	}
+	return "http"
+}
+
+// open reads the files; nil without a certificate. keys, if any, is where the keys of connections go.
+func (o *serverTLS) open(keys *os.File) (*tls.Config, error) {
+	own, err := keyPair("--cert", o.cert, "--key", o.key)
+	if err != nil {
+		return nil, err
+	}
+	if own == nil {
+		if o.clientCA != "" {
+			return nil, usage(errors.New("--client-ca is for TLS: --cert and --key are missing"), "")
+		}
+		return nil, nil
+	}
+	c := &tls.Config{Certificates: own}
+	(&secured{keys: keys}).log(c)
+	if o.clientCA == "" {
+		return c, nil
+	}
+	if c.ClientCAs, err = certificates("--client-ca", o.clientCA); err != nil {
+		return nil, err
+	}
+	c.ClientAuth = tls.RequireAndVerifyClientCert
+	if o.negotiate == "certificate" {
+		c.ClientAuth = tls.VerifyClientCertIfGiven
+	}
+	return c, nil
+}
+
+// admit is who may have a session; nil: everybody.
+func (o *serverTLS) admit() (func(*http.Request) error, error) {
+	file, bearer := strings.CutPrefix(o.negotiate, "bearer:")
+	switch {
+	case o.negotiate == "everybody":
+		return nil, nil
+	case o.negotiate == "nobody":
+		return func(*http.Request) error { return errors.New("nobody may have a session here") }, nil
+	case o.negotiate == "certificate" && o.clientCA == "":
+		return nil, usage(errors.New("--negotiate certificate needs --client-ca"), "name the file of those who sign clients' certificates")
+	case o.negotiate == "certificate":
+		return negotiate.AdmitCertificate, nil
+	case !bearer || file == "":
+		return nil, usage(fmt.Errorf("--negotiate is everybody, nobody, certificate or bearer:FILE, not %q", o.negotiate), "")
+	}
+	text, err := os.ReadFile(file)
+	if err != nil {
+		return nil, fmt.Errorf("--negotiate: %w", err)
+	}
+	tokens := strings.Fields(string(text))
+	if len(tokens) == 0 {
+		return nil, usage(fmt.Errorf("--negotiate: %s has no token", file), "one a line")
+	}
+	return negotiate.AdmitBearer(tokens), nil
+}
+
+// certificates reads a PEM file of them.
+func certificates(flag, name string) (*x509.CertPool, error) {
+	pem, err := os.ReadFile(name)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", flag, err)
+	}
+	pool := x509.NewCertPool()
+	if !pool.AppendCertsFromPEM(pem) {
+		return nil, usage(fmt.Errorf("%s %s has no certificate in PEM", flag, name), "")
+	}
+	return pool, nil
+}

@@ -1,0 +1,173 @@
+package bench
+
+import (
+	"bytes"
+	"compress/gzip"
+	"context"
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"time"
+
+	"github.com/hhfr/hhfr/internal/clock"
+	"github.com/hhfr/hhfr/pkg/ctxstore"
+	"github.com/hhfr/hhfr/pkg/negotiate"
+	"github.com/hhfr/hhfr/pkg/soap"
+	"github.com/hhfr/hhfr/pkg/streamer"
+)
+
+// client is the near end of a session, and what it knows from one connection to the next.
+type client struct {
+	session *session
+	clock   clock.Clock
+	server  *server
+	store   ctxstore.Store
+	tickets tls.ClientSessionCache
+}
+
+// talk carries messages over what was opened before the first one.
+type talk struct {
+	// begin sends a message; reply waits for its reply.
+	begin func(ctx context.Context, message []byte) (reply func() ([]byte, error), err error)
+	close func()
+}
+
+// open opens what messages go over, on lines.
+func (c *client) open(ctx context.Context, l *lines) (*talk, error) {
+	m := c.session.manner
+	t := &http.Transport{
+		DialContext:       func(ctx context.Context, _, addr string) (net.Conn, error) { return l.connect(ctx, addr) },
+		DisableKeepAlives: !m.kept, DisableCompression: true, Protocols: m.protocols(),
+		TLSClientConfig: &tls.Config{RootCAs: c.server.trust, MinVersion: tls.VersionTLS13, ClientSessionCache: c.tickets},
+	}
+	switch {
+	case m.hhfr():
+		return c.openSession(ctx, l, t)
+	case m.http2:
+		return c.openHTTP2(ctx, t)
+	}
+	return &talk{close: t.CloseIdleConnections, begin: func(ctx context.Context, message []byte) (func() ([]byte, error), error) {
+		return func() ([]byte, error) { return c.post(ctx, t, message) }, nil
+	}}, nil
+}
+
+// openSession opens a session of hhfr.
+func (c *client) openSession(ctx context.Context, l *lines, t *http.Transport) (*talk, error) {
+	h, err := negotiate.Dial(ctx, c.url(), negotiate.Config{
+		HTTPClient: &http.Client{Transport: t}, Transports: map[string]streamer.Transport{c.session.transport: l.streams()},
+		Store: c.store, Coders: newKnown(c.store).coders, RequireHHFR: true, Clock: c.clock, Timeout: time.Hour,
+	})
+	if err != nil {
+		t.CloseIdleConnections()
+		return nil, err
+	}
+	closing := func() {
+		_ = h.Close() // what was measured is done
+		t.CloseIdleConnections()
+	}
+	return &talk{close: closing, begin: func(ctx context.Context, message []byte) (func() ([]byte, error), error) {
+		p, err := h.Begin(ctx, streamer.NewMessage(nil, message))
+		if err != nil {
+			return nil, err
+		}
+		return func() ([]byte, error) {
+			reply, err := p.Reply(ctx)
+			if err != nil {
+				return nil, err
+			}
+			return reply.ReadAll(maxReply)
+		}, nil
+	}}, nil
+}
+
+// maxReply is far more than any service replies.
+const maxReply = 1 << 24
+
+// openHTTP2 opens a connection for all calls: a transport would open one for each that begins before the first is there.
+func (c *client) openHTTP2(ctx context.Context, t *http.Transport) (*talk, error) {
+	scheme, addr := "http", plainAddr
+	if c.session.manner.tls {
+		scheme, addr = "https", secureAddr
+	}
+	conn, err := t.NewClientConn(ctx, scheme, addr)
+	if err != nil {
+		return nil, err
+	}
+	type outcome struct {
+		body []byte
+		err  error
+	}
+	return &talk{close: func() { _ = conn.Close() }, begin: func(ctx context.Context, message []byte) (func() ([]byte, error), error) {
+		done := make(chan outcome, 1)
+		go func() {
+			body, err := c.post(ctx, conn, message)
+			done <- outcome{body, err}
+		}()
+		return func() ([]byte, error) {
+			o := <-done
+			return o.body, o.err
+		}, nil
+	}}, nil
+}
+
+func (c *client) url() string { return c.server.url + "/" + c.session.service }
+
+// post sends a message as plain SOAP.
+func (c *client) post(ctx context.Context, by http.RoundTripper, message []byte) (reply []byte, err error) {
+	body := message
+	if c.session.manner.gzip {
+		if body, err = zip(message); err != nil {
+			return nil, err
+		}
+	}
+	request, err := http.NewRequestWithContext(ctx, http.MethodPost, c.url(), bytes.NewReader(body))
+	if err != nil {
+		return nil, err
+	}
+	request.Header.Set("Content-Type", "text/xml; charset=utf-8")
+	request.Header.Set("SOAPAction", `""`)
+	if c.session.manner.gzip {
+		request.Header.Set("Content-Encoding", "gzip")
+		request.Header.Set("Accept-Encoding", "gzip")
+	}
+	response, err := by.RoundTrip(request)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, response.Body.Close()) }()
+	if m := c.session.manner; m.tls && (response.TLS == nil || response.TLS.DidResume != m.resumed) {
+		return nil, fmt.Errorf("resumed TLS: not %t, as it should be", m.resumed)
+	}
+	reply, err = io.ReadAll(response.Body)
+	if err != nil || response.Header.Get("Content-Encoding") != "gzip" {
+		return reply, err
+	}
+	unzipped, err := gzip.NewReader(bytes.NewReader(reply))
+	if err != nil {
+		return nil, err
+	}
+	return io.ReadAll(unzipped)
+}
+
+func zip(message []byte) ([]byte, error) {
+	var b bytes.Buffer
+	w := gzip.NewWriter(&b)
+	_, err := w.Write(message)
+	err = errors.Join(err, w.Close())
+	return b.Bytes(), err
+}
+
+// checkReply reports what is wrong with a reply.
+func (s *session) checkReply(message, reply []byte) error {
+	good := bytes.Contains(reply, []byte("result"))
+	if s.service == "echo" {
+		good = bytes.Equal(message, reply)
+	}
+	if !good || soap.Recognize(reply).Fault {
+		return fmt.Errorf("not a reply: %.200s", reply)
+	}
+	return nil
+}

@@ -1,0 +1,140 @@
+package bench
+
+import (
+	"context"
+	"crypto/ed25519"
+	"crypto/rand"
+	"crypto/tls"
+	"crypto/x509"
+	"errors"
+	"math/big"
+	"net"
+	"net/http"
+	"time"
+
+	"github.com/hhfr/hhfr/internal/clock"
+	"github.com/hhfr/hhfr/pkg/codec/binary"
+	"github.com/hhfr/hhfr/pkg/ctxstore"
+	"github.com/hhfr/hhfr/pkg/negotiate"
+	"github.com/hhfr/hhfr/pkg/peer"
+	"github.com/hhfr/hhfr/pkg/streamer/udp"
+)
+
+// Where servers listen beyond the link.
+const (
+	host        = "127.0.0.1"
+	plainAddr   = host + ":80"
+	secureAddr  = host + ":443"
+	streamsAddr = host + ":2001"
+)
+
+// known is what the server knows from one session to the next.
+type known struct {
+	store  ctxstore.Store
+	coders negotiate.Coders
+}
+
+func newKnown(store ctxstore.Store) known {
+	return known{store, negotiate.BookCoders(binary.NewBook(ctxstore.Shapes{Store: store}))}
+}
+
+// server is what a session is with.
+type server struct {
+	url   string // without path
+	trust *x509.CertPool
+	close func() error
+}
+
+// serve starts the server that the session needs, whose timers run on the link's clock.
+func (s *session) serve(ctx context.Context, ticks clock.Clock, ends *sockets) (*server, error) {
+	services, err := peer.NewServices(peer.Concat(), peer.Sum(), peer.Echo())
+	if err != nil {
+		return nil, err
+	}
+	if s.manner.hhfr() || !s.manner.tls && !s.manner.http2 {
+		return s.servePeer(ctx, ticks, ends, services)
+	}
+	return s.serveHTTP(ctx, ends, services)
+}
+
+// servePeer starts hhfr's own.
+func (s *session) servePeer(ctx context.Context, ticks clock.Clock, ends *sockets, services *peer.Services) (*server, error) {
+	plain, err := ends.listen(ctx, plainAddr)
+	if err != nil {
+		return nil, err
+	}
+	var streams net.Listener
+	if s.transport == "udp" {
+		streams, err = udp.Transport{Config: udp.Config{Clock: ticks}}.Listen(ctx, host+":0")
+	} else {
+		streams, err = ends.listen(ctx, streamsAddr)
+	}
+	if err != nil {
+		return nil, errors.Join(err, plain.Close())
+	}
+	p, err := peer.Start(peer.Config{HTTP: plain, Streams: map[string]net.Listener{s.transport: streams}, Services: services, Store: s.there.store, Coders: s.there.coders, Clock: ticks})
+	if err != nil {
+		return nil, err
+	}
+	return &server{url: "http://" + plainAddr, close: p.Close}, nil
+}
+
+// serveHTTP starts net/http's: with TLS 1.3, or HTTP/2 without.
+func (s *session) serveHTTP(ctx context.Context, ends *sockets, services http.Handler) (*server, error) {
+	srv := &server{url: "http://" + plainAddr}
+	h := &http.Server{Handler: services, Protocols: s.manner.protocols()}
+	serve, addr := h.Serve, plainAddr
+	if s.manner.tls {
+		cert, err := selfSigned()
+		if err != nil {
+			return nil, err
+		}
+		srv.trust = x509.NewCertPool()
+		srv.trust.AddCert(cert.Leaf)
+		srv.url, addr = "https://"+secureAddr, secureAddr
+		h.TLSConfig = &tls.Config{Certificates: []tls.Certificate{cert}, MinVersion: tls.VersionTLS13}
+		serve = func(l net.Listener) error { return h.ServeTLS(l, "", "") }
+	}
+	l, err := ends.listen(ctx, addr)
+	if err != nil {
+		return nil, err
+	}
+	served := make(chan error, 1)
+	go func() { served <- serve(l) }()
+	srv.close = func() error {
+		err := h.Close()
+		if why := <-served; !errors.Is(why, http.ErrServerClosed) {
+			err = errors.Join(err, why)
+		}
+		return err
+	}
+	return srv, nil
+}
+
+// protocols are the versions of HTTP that both ends speak.
+func (m manner) protocols() *http.Protocols {
+	p := new(http.Protocols)
+	p.SetHTTP1(!m.http2)
+	p.SetHTTP2(m.http2 && m.tls)
+	p.SetUnencryptedHTTP2(m.http2 && !m.tls)
+	return p
+}
+
+// selfSigned is a certificate as small as they come, so that nothing is held against TLS that other
+// certificates would save. Ed25519: its signatures are all of one length.
+func selfSigned() (c tls.Certificate, err error) {
+	public, private, err := ed25519.GenerateKey(rand.Reader)
+	if err != nil {
+		return c, err
+	}
+	template := &x509.Certificate{
+		SerialNumber: big.NewInt(1), IPAddresses: []net.IP{net.ParseIP(host)},
+		NotBefore: time.Now().Add(-time.Hour), NotAfter: time.Now().AddDate(1, 0, 0),
+	}
+	der, err := x509.CreateCertificate(rand.Reader, template, template, public, private)
+	if err != nil {
+		return c, err
+	}
+	leaf, err := x509.ParseCertificate(der)
+	return tls.Certificate{Certificate: [][]byte{der}, PrivateKey: private, Leaf: leaf}, err
+}

@@ -1,0 +1,240 @@
+package bench
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/hhfr/hhfr/internal/link"
+)
+
+// Way is how a session's messages travel: with hhfr, by the mode in which its session is opened, or
+// with plain SOAP, by connections. Queued messages do not wait for the reply to the one before.
+type Way string
+
+// The ways. Those of hhfr are called by the mode in which a session is opened. SOAP and HTTPS are HTTP/1.1 without and with TLS 1.3; -new has a connection for each
+// message, as in the papers, -kept one for all; resumed connections continue a TLS session of
+// before; -gzip compresses requests, and echo's replies.
+const (
+	Explicit       Way = "explicit"
+	ExplicitQueued Way = "explicit-queued"
+	FirstCall      Way = "first-call"
+	FirstCallTLS   Way = "first-call-tls"
+	Met            Way = "met"
+	MetQueued      Way = "met-queued"
+	MetTLS         Way = "met-tls"
+	MetTLSQueued   Way = "met-tls-queued"
+
+	SOAPNew              Way = "soap-new"
+	SOAPKept             Way = "soap-kept"
+	SOAPNewGzip          Way = "soap-new-gzip"
+	SOAPKeptGzip         Way = "soap-kept-gzip"
+	H2CQueued            Way = "h2c-queued"
+	HTTPSNew             Way = "https-new"
+	HTTPSKept            Way = "https-kept"
+	HTTPSNewGzip         Way = "https-new-gzip"
+	HTTPSKeptGzip        Way = "https-kept-gzip"
+	HTTPSResumedNew      Way = "https-resumed-new"
+	HTTPSResumedKept     Way = "https-resumed-kept"
+	HTTPSResumedNewGzip  Way = "https-resumed-new-gzip"
+	HTTPSResumedKeptGzip Way = "https-resumed-kept-gzip"
+	H2Queued             Way = "h2-queued"
+	H2ResumedQueued      Way = "h2-resumed-queued"
+)
+
+// PaperWays are those of the papers' experiment, and SOAP on a kept connection.
+var PaperWays = []Way{Explicit, ExplicitQueued, SOAPNew, SOAPKept}
+
+// manner is what a way is made of.
+type manner struct {
+	// mode is how a session of hhfr is opened; none: plain SOAP.
+	mode mode
+	// tls encrypts; resumed connections continue a TLS session of a connection before.
+	tls, resumed bool
+	// http2 is the version of plain SOAP's HTTP, if not 1.1.
+	http2 bool
+	// kept is one connection for all messages.
+	kept bool
+	gzip bool
+	// queued messages do not wait for the reply to the one before.
+	queued bool
+}
+
+// mode is how a session of hhfr is opened.
+type mode string
+
+const explicit mode = "explicit"
+
+// modes are all of them.
+var modes = map[mode]struct {
+	// rounds are the round trips before the first message, without those of TLS.
+	rounds int
+	// before is the mode of the session that the peers had before, if they met.
+	before mode
+}{
+	explicit: {rounds: 4}, // connection, offer, connection, hello
+}
+
+// ways are all of them, in the order of reports.
+var ways = []struct {
+	name Way
+	manner
+}{
+	{Explicit, manner{mode: explicit, kept: true}},
+	{ExplicitQueued, manner{mode: explicit, kept: true, queued: true}},
+	{SOAPNew, manner{}},
+	{SOAPKept, manner{kept: true}},
+	{SOAPNewGzip, manner{gzip: true}},
+	{SOAPKeptGzip, manner{kept: true, gzip: true}},
+	{H2CQueued, manner{http2: true, kept: true, queued: true}},
+	{HTTPSNew, manner{tls: true}},
+	{HTTPSKept, manner{tls: true, kept: true}},
+	{HTTPSNewGzip, manner{tls: true, gzip: true}},
+	{HTTPSKeptGzip, manner{tls: true, kept: true, gzip: true}},
+	{HTTPSResumedNew, manner{tls: true, resumed: true}},
+	{HTTPSResumedKept, manner{tls: true, resumed: true, kept: true}},
+	{HTTPSResumedNewGzip, manner{tls: true, resumed: true, gzip: true}},
+	{HTTPSResumedKeptGzip, manner{tls: true, resumed: true, kept: true, gzip: true}},
+	{H2Queued, manner{tls: true, http2: true, kept: true, queued: true}},
+	{H2ResumedQueued, manner{tls: true, resumed: true, http2: true, kept: true, queued: true}},
+}
+
+// Ways are all of them, in the order of reports.
+func Ways() []Way {
+	list := make([]Way, len(ways))
+	for i, w := range ways {
+		list[i] = w.name
+	}
+	return list
+}
+
+// manner is what the way is made of. Errors: ErrConfig.
+func (w Way) manner() (manner, error) {
+	for _, known := range ways {
+		if known.name == w {
+			return known.manner, nil
+		}
+	}
+	names := make([]string, len(ways))
+	for i, known := range ways {
+		names[i] = string(known.name)
+	}
+	return manner{}, fmt.Errorf("%w: no way %q, there are %s", ErrConfig, w, strings.Join(names, ", "))
+}
+
+// hhfr reports whether messages travel with hhfr.
+func (m manner) hhfr() bool { return m.mode != "" }
+
+// connect are the round trips of setting up a connection.
+func (m manner) connect() int {
+	if m.tls {
+		return 2
+	}
+	return 1
+}
+
+// setup are the round trips before the first message of a session that has one connection.
+func (m manner) setup() int {
+	if m.hhfr() {
+		return modes[m.mode].rounds + m.connect() - 1
+	}
+	return m.connect()
+}
+
+// rounds are the round trips of a session of n messages.
+func (m manner) rounds(n int) int {
+	switch {
+	case m.queued:
+		return m.setup() + 1
+	case m.kept:
+		return m.setup() + n
+	}
+	return (m.connect() + 1) * n
+}
+
+// met reports whether the peers had a connection before the session.
+func (m manner) met() bool { return m.resumed || modes[m.mode].before != "" }
+
+// first is the manner of that connection.
+func (m manner) first() manner {
+	m.mode, m.resumed, m.queued = modes[m.mode].before, false, false
+	return m
+}
+
+// least is what no session of this manner could do without: a connection, one round trip, and the
+// time of the bytes in the busier direction.
+func (m manner) least(p link.Profile, d directions) time.Duration {
+	return time.Duration(m.connect()+1)*p.RTT + max(d.up.Busy, d.down.Busy)
+}
+
+// rival reports whether plain SOAP in manner o is what a session in manner m is held against.
+func (m manner) rival(o manner) bool {
+	return m.hhfr() && !o.hhfr() && m.tls == o.tls && m.resumed == o.resumed && m.queued == o.queued
+}
+
+// BreakEven is from how many messages on hhfr is at least as fast as plain SOAP.
+type BreakEven struct {
+	Service string  `json:"service"`  // as in the cells
+	Size    int     `json:"size"`     // items in a message
+	Way     Way     `json:"way"`      // of hhfr
+	Against Way     `json:"against"`  // of plain SOAP
+	N       int     `json:"n"`        // messages from which on it is as fast, of the lengths measured; against gzip within 1 %; 0: of none
+	First   float64 `json:"shortest"` // time of the shortest session to that of plain SOAP
+	Last    float64 `json:"longest"`  // the same of the longest
+}
+
+// gzipMargin is how much longer a session may be than one of plain SOAP with gzip to count as fast.
+const gzipMargin = 0.01
+
+// BreakEvens holds the ways of hhfr against those of plain SOAP, in cells of one service, size and
+// link.
+func BreakEvens(cells []Cell) (list []BreakEven) {
+	for _, ours := range ways {
+		for _, theirs := range ways {
+			if b := breakEvenOf(ofWay(cells, ours.name), ofWay(cells, theirs.name), theirs.gzip); ours.rival(theirs.manner) && b != nil {
+				b.Service, b.Size, b.Way, b.Against = cells[0].Service, cells[0].Size, ours.name, theirs.name
+				list = append(list, *b)
+			}
+		}
+	}
+	return list
+}
+
+// ofWay are the cells of a way, by messages.
+func ofWay(cells []Cell, w Way) map[int]Cell {
+	list := map[int]Cell{}
+	for _, c := range cells {
+		if c.Way == w {
+			list[c.N] = c
+		}
+	}
+	return list
+}
+
+// breakEvenOf looks at the lengths that both have; nil if there are none.
+func breakEvenOf(ours, theirs map[int]Cell, gzip bool) *BreakEven {
+	var counts []int
+	for n := range ours {
+		if _, both := theirs[n]; both {
+			counts = append(counts, n)
+		}
+	}
+	if len(counts) == 0 {
+		return nil
+	}
+	slices.Sort(counts)
+	limit := 1.0
+	if gzip {
+		limit += gzipMargin
+	}
+	ratio := func(n int) float64 { return ours[n].Millis / theirs[n].Millis }
+	b := &BreakEven{First: ratio(counts[0]), Last: ratio(counts[len(counts)-1])}
+	for _, n := range slices.Backward(counts) {
+		if ratio(n) > limit {
+			break
+		}
+		b.N = n
+	}
+	return b
+}

@@ -1,0 +1,56 @@
+package proxy
+
+import (
+	"context"
+	"io"
+	"net"
+	"sync/atomic"
+
+	"github.com/hhfr/hhfr/internal/sock"
+	"github.com/hhfr/hhfr/pkg/streamer/frame"
+)
+
+// isLateStream waits for what a client says first, and reports whether that is a stream of this proxy. Lost segments on
+// slow links come later than a server that speaks first can be kept from its client.
+func (p *Proxy) isLateStream(ctx context.Context, in *sock.Source) bool {
+	start, err := in.Wait(ctx, 0, 0)
+	for err == nil {
+		own, more := false, frame.MayOpen(start)
+		if frame.BeginsStream(start) {
+			own, more = p.own(ctx, start)
+		}
+		if !more {
+			return own
+		}
+		start, err = in.Wait(ctx, len(start), p.cfg.Timeout)
+	}
+	return false
+}
+
+// firstWord writes what a server says to its client, unless that has spoken first, and not to the server.
+type firstWord struct {
+	io.Writer
+	whose atomic.Int32
+}
+
+const (
+	nobodys int32 = iota
+	servers
+	clients
+)
+
+// take reports whether the server has said nothing, nor ended, and from now on is not heard.
+func (w *firstWord) take() bool { return w.whose.CompareAndSwap(nobodys, clients) }
+
+// isServers reports whether what the server says or does is for the client.
+func (w *firstWord) isServers() bool {
+	return w.whose.CompareAndSwap(nobodys, servers) || w.whose.Load() == servers
+}
+
+// Write implements [io.Writer].
+func (w *firstWord) Write(b []byte) (int, error) {
+	if !w.isServers() {
+		return 0, net.ErrClosed
+	}
+	return w.Writer.Write(b)
+}
