@@ -135,9 +135,9 @@ func ofExchange(e *streamer.Error, err error) error {
 		return &Error{Code: Unsent, Err: err}
 	case streamer.BadConfig:
 		return invalid(err)
+	default: // a service that failed, a caller that gave up, a stream that broke: there is no whole reply
+		return &Error{Code: FateUnknown, Remote: e.Remote, Sent: true, Err: err}
 	}
-	// A service that failed, a caller that gave up, a stream that broke: there is no whole reply.
-	return &Error{Code: FateUnknown, Remote: e.Remote, Sent: true, Err: err}
 }
 
 // unanswered is fault for an error of net/http. Nothing was sent if there was no connection.

@@ -88,7 +88,7 @@ func (s *Server) start(l net.Listener) (*serving, error) {
 		_ = l.Close()
 		return nil, invalid(errors.New("a server serves one listener"))
 	}
-	log := cmp.Or(s.Log, slog.New(slog.DiscardHandler))
+	logger := cmp.Or(s.Log, slog.New(slog.DiscardHandler))
 	run := &serving{done: make(chan struct{}), handler: &Handler{Handler: s.Handler, Store: s.Store, Log: s.Log}}
 	addresses := map[string]string{}
 	if _, port, err := net.SplitHostPort(l.Addr().String()); err == nil {
@@ -99,7 +99,7 @@ func (s *Server) start(l net.Listener) (*serving, error) {
 			addresses["udp"] = ":" + port
 		} else {
 			run.udp = nil
-			log.Warn("no streams over UDP", "addr", l.Addr().String(), "err", err)
+			logger.Warn("no streams over UDP", "addr", l.Addr().String(), "err", err)
 		}
 	}
 	if err := run.handler.open(addresses); err != nil {
@@ -108,7 +108,7 @@ func (s *Server) start(l net.Listener) (*serving, error) {
 	}
 	run.port = oneport.New(l, oneport.Config{TLS: s.TLS, Log: s.Log})
 	run.http = &http.Server{
-		Handler: run.handler, ReadHeaderTimeout: headerTimeout, IdleTimeout: idleTimeout, ErrorLog: slog.NewLogLogger(log.Handler(), slog.LevelDebug),
+		Handler: run.handler, ReadHeaderTimeout: headerTimeout, IdleTimeout: idleTimeout, ErrorLog: slog.NewLogLogger(logger.Handler(), slog.LevelDebug),
 	}
 	s.serving = run
 	return run, nil
