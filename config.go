@@ -30,7 +30,9 @@ const (
 	ExactlyOnce
 )
 
-var assurances = map[Guarantee]wsrm.Assurance{0: wsrm.AtMostOnce, AtLeastOnce: wsrm.AtLeastOnce, ExactlyOnce: wsrm.ExactlyOnce}
+var assurances = map[Guarantee]wsrm.Assurance{
+	0: wsrm.AtMostOnce, AtLeastOnce: wsrm.AtLeastOnce, ExactlyOnce: wsrm.ExactlyOnce,
+}
 
 // String is the guarantee in words.
 func (g Guarantee) String() string { return assurances[g].String() }

@@ -38,8 +38,8 @@ const (
 )
 
 var codeNames = map[Code]string{
-	Invalid: "invalid", Malformed: "malformed", Unreachable: "no connection", Unsent: "not sent", FateUnknown: "fate unknown",
-	Refused: "refused", TooLarge: "too large", NoHHFR: "no hhfr", Kept: "kept in the store, not known to be done",
+	Invalid: "invalid", Malformed: "malformed", Unreachable: "no connection", Unsent: "not sent",
+	FateUnknown: "fate unknown", Refused: "refused", TooLarge: "too large", NoHHFR: "no hhfr", Kept: "kept in the store, not known to be done",
 }
 
 // String is the code in words.
@@ -88,7 +88,8 @@ func fault(err error) error {
 		return err
 	case errors.Is(err, &streamer.Error{Code: streamer.TooLarge}):
 		errors.As(err, &stream)
-		return &Error{Code: TooLarge, Remote: stream.Remote, Sent: !errors.Is(err, &negotiate.Error{Code: negotiate.Unsent}), Err: err}
+		unsent := errors.Is(err, &negotiate.Error{Code: negotiate.Unsent})
+		return &Error{Code: TooLarge, Remote: stream.Remote, Sent: !unsent, Err: err}
 	case errors.As(err, &session):
 		return ofSession(session, err)
 	case errors.As(err, &stream):

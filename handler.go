@@ -36,7 +36,9 @@ func (h *Handler) open(addresses map[string]string) error {
 		if services == nil {
 			services = http.DefaultServeMux
 		}
-		below, err := negotiate.NewHandler(services, negotiate.ResponderConfig{Addresses: addresses, Store: h.Store, Log: h.Log})
+		below, err := negotiate.NewHandler(services, negotiate.ResponderConfig{
+			Addresses: addresses, Store: h.Store, Log: h.Log,
+		})
 		h.below, h.broken = below, fault(err)
 	})
 	return h.broken

@@ -129,11 +129,11 @@ func (c *Client) serve(ctx context.Context, x *streamer.Exchange) {
 }
 
 // Messages gives what the peer begins by itself: one-way messages, and requests, which [Message.Reply]
-// answers. They wait until somebody takes them. Where there is no stream yet, it asks for one. It ends when the client is closed, and when the peer
-// has no way to send any more; in plain SOAP it never has one. A request without an answer when the
-// next message is taken has failed for the peer. Messages that come close together may overtake one
-// another. Several goroutines may range at once, each over some
-// of the messages.
+// answers. They wait until somebody takes them. Where there is no stream yet, it asks for one. It ends
+// when the client is closed, and when the peer has no way to send any more; in plain SOAP it never has
+// one. A request without an answer when the next message is taken has failed for the peer. Messages
+// that come close together may overtake one another. Several goroutines may range at once, each over
+// some of the messages.
 func (c *Client) Messages() iter.Seq[*Message] {
 	return func(yield func(*Message) bool) {
 		ctx, cancel := context.WithCancel(context.Background())

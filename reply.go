@@ -29,7 +29,8 @@ func (r *Reply) ReadAll() ([]byte, error) {
 	defer r.Body.Close()
 	all, err := io.ReadAll(io.LimitReader(r.Body, maxReadAll+1))
 	if err == nil && len(all) > maxReadAll {
-		return all[:maxReadAll], &Error{Code: TooLarge, Sent: true, Err: fmt.Errorf("a reply of more than %d bytes", maxReadAll)}
+		err = &Error{Code: TooLarge, Sent: true, Err: fmt.Errorf("a reply of more than %d bytes", maxReadAll)}
+		return all[:maxReadAll], err
 	}
 	return all, err
 }

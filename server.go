@@ -108,7 +108,8 @@ func (s *Server) start(l net.Listener) (*serving, error) {
 	}
 	run.port = oneport.New(l, oneport.Config{TLS: s.TLS, Log: s.Log})
 	run.http = &http.Server{
-		Handler: run.handler, ReadHeaderTimeout: headerTimeout, IdleTimeout: idleTimeout, ErrorLog: slog.NewLogLogger(logger.Handler(), slog.LevelDebug),
+		Handler: run.handler, ReadHeaderTimeout: headerTimeout, IdleTimeout: idleTimeout,
+		ErrorLog: slog.NewLogLogger(logger.Handler(), slog.LevelDebug),
 	}
 	s.serving = run
 	return run, nil

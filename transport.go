@@ -59,7 +59,8 @@ func (t *Transport) RoundTrip(req *http.Request) (*http.Response, error) {
 		return nil, err
 	}
 	var connected atomic.Bool
-	ctx := httptrace.WithClientTrace(req.Context(), &httptrace.ClientTrace{GotConn: func(httptrace.GotConnInfo) { connected.Store(true) }})
+	trace := &httptrace.ClientTrace{GotConn: func(httptrace.GotConnInfo) { connected.Store(true) }}
+	ctx := httptrace.WithClientTrace(req.Context(), trace)
 	sent := req.WithContext(ctx)
 	if len(t.Config.Header) > 0 {
 		sent.Header = req.Header.Clone()
