@@ -38,7 +38,7 @@ func measureBurst(ctx context.Context, runs int) (*burst, error) {
 	for range atOnce {
 		wg.Go(func() {
 			for seed := range seeds {
-				r, err := bench.Burst(ctx, clock.Scaled(profile.Speed()), profile, seed)
+				r, err := bench.Burst(ctx, clock.Scaled(profile.Speed()), name, seed)
 				mu.Lock()
 				failed = errors.Join(failed, err)
 				ratios = append(ratios, r.Ratio())

@@ -7,7 +7,6 @@ import (
 	"strconv"
 
 	"github.com/hhfr/hhfr/internal/clock"
-	emulated "github.com/hhfr/hhfr/internal/link"
 	"github.com/hhfr/hhfr/pkg/bench"
 )
 
@@ -27,10 +26,6 @@ const inFlight = 100
 // measureEntry lives through sessions of all ways on the links.
 func measureEntry(ctx context.Context, links []string) (list []entry, err error) {
 	for _, name := range links {
-		profile, err := emulated.ParseProfile(name)
-		if err != nil {
-			return nil, err
-		}
 		e := entry{Link: name}
 		for _, way := range bench.Ways() {
 			for _, n := range entryCounts {
@@ -40,7 +35,7 @@ func measureEntry(ctx context.Context, links []string) (list []entry, err error)
 				var c bench.Cell
 				err := virtually(func() (err error) {
 					// A context of outside would be waited for.
-					c, err = bench.Echo(context.Background(), clock.Real(), profile, way, n)
+					c, err = bench.Echo(context.Background(), clock.Real(), name, way, n)
 					return err
 				})
 				if err != nil {

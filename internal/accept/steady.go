@@ -10,7 +10,7 @@ import (
 	"syscall"
 	"time"
 
-	"github.com/hhfr/hhfr/internal/clock"
+	"github.com/hhfr/hhfr/pkg/clock"
 )
 
 const (

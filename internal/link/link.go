@@ -14,7 +14,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/hhfr/hhfr/internal/clock"
+	"github.com/hhfr/hhfr/pkg/clock"
 )
 
 // Link joins two ends, near and far. All methods may be called concurrently. The caller calls Close in the end.

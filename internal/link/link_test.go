@@ -19,8 +19,8 @@ import (
 	"github.com/stretchr/testify/require"
 	"go.uber.org/goleak"
 
-	"github.com/hhfr/hhfr/internal/clock"
 	"github.com/hhfr/hhfr/internal/link"
+	"github.com/hhfr/hhfr/pkg/clock"
 	"github.com/hhfr/hhfr/pkg/streamer"
 	"github.com/hhfr/hhfr/pkg/streamer/inproc"
 )

@@ -7,7 +7,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/hhfr/hhfr/internal/clock"
+	"github.com/hhfr/hhfr/pkg/clock"
 )
 
 // Packets joins two sockets by a path each way. They wait on c; nil means the machine's clock. Whatever address they write to, it goes to the other one. What has not been read when a socket is closed is gone.

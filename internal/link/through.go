@@ -6,7 +6,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/hhfr/hhfr/internal/clock"
+	"github.com/hhfr/hhfr/pkg/clock"
 )
 
 // Datagrams is a socket that speaks to one other end through an emulated link: what it sends arrives at the real network when the link says so, and what comes from there likewise.

@@ -8,7 +8,7 @@ import (
 	"net"
 	"time"
 
-	"github.com/hhfr/hhfr/internal/clock"
+	"github.com/hhfr/hhfr/pkg/clock"
 )
 
 // linger is how long a connection that is closed in order is still read from, so that its last bytes are not

@@ -10,7 +10,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/hhfr/hhfr/internal/clock"
+	"github.com/hhfr/hhfr/pkg/clock"
 )
 
 // Source is what comes in on a connection: a buffer that the goroutine fills that waits, and whose waits

@@ -13,8 +13,8 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"github.com/hhfr/hhfr/internal/clock"
 	"github.com/hhfr/hhfr/internal/sock"
+	"github.com/hhfr/hhfr/pkg/clock"
 )
 
 // TestWaitsAreGivenUp: a wait ends by its time, or with its context, at any moment, loses nothing, and the

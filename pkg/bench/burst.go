@@ -10,9 +10,9 @@ import (
 	"sync"
 	"time"
 
-	"github.com/hhfr/hhfr/internal/clock"
 	"github.com/hhfr/hhfr/internal/link"
 	"github.com/hhfr/hhfr/internal/workload"
+	"github.com/hhfr/hhfr/pkg/clock"
 	"github.com/hhfr/hhfr/pkg/codec/binary"
 	"github.com/hhfr/hhfr/pkg/ctxstore"
 	"github.com/hhfr/hhfr/pkg/ctxstore/memory"
@@ -49,7 +49,11 @@ func (r BurstResult) Ratio() float64 { return float64(r.Took) / float64(r.Least)
 
 // Burst sends a hundred messages of ten floats at once, one way, through everything: a stream with columns and memory over UDP, exactly once and in order, on an emulated link that may lose them. Both ends know the kind. ticks is the clock of link and
 // sequences. Errors: those of link.ParseProfile; that of the stream.
-func Burst(ctx context.Context, ticks clock.Clock, profile link.Profile, seed uint64) (r BurstResult, err error) {
+func Burst(ctx context.Context, ticks clock.Clock, linkProfile string, seed uint64) (r BurstResult, err error) {
+	profile, err := link.ParseProfile(linkProfile)
+	if err != nil {
+		return r, err
+	}
 	profile.Seed = seed
 	var messages [][]byte
 	for m := range workload.Floats(seed+1, 10) {

@@ -3,8 +3,8 @@ package bench
 import (
 	"context"
 
-	"github.com/hhfr/hhfr/internal/clock"
 	"github.com/hhfr/hhfr/internal/link"
+	"github.com/hhfr/hhfr/pkg/clock"
 	"github.com/hhfr/hhfr/pkg/ctxstore/memory"
 )
 
@@ -13,10 +13,14 @@ const echoFloats = 10
 
 // Echo lives through one session of n messages of ten floats that come back as they are, on a link. Neither end knows anything of the other, but
 // what the way says. ticks is the clock of link and streams: in a bubble of testing/synctest it is virtual, and no computing is in the times. Errors:
-// ErrConfig for no such way or n; those of link.Relay; that of the session.
-func Echo(ctx context.Context, ticks clock.Clock, profile link.Profile, way Way, n int) (c Cell, err error) {
+// ErrConfig for no such way or n; those of link.ParseProfile and link.Relay; that of the session.
+func Echo(ctx context.Context, ticks clock.Clock, linkProfile string, way Way, n int) (c Cell, err error) {
 	cfg := SessionConfig{Services: []string{"echo"}, Ways: []Way{way}, Counts: []int{n}, Transport: "tcp"}
 	if err := cfg.check(); err != nil {
+		return c, err
+	}
+	profile, err := link.ParseProfile(linkProfile)
+	if err != nil {
 		return c, err
 	}
 	m, err := way.manner()

@@ -14,10 +14,9 @@ import (
 
 // echo lives through a session in virtual time.
 func echo(t *testing.T, profile string, way bench.Way, n int) (c bench.Cell) {
-	p, err := link.ParseProfile(profile)
-	require.NoError(t, err)
 	synctest.Test(t, func(t *testing.T) {
-		c, err = bench.Echo(t.Context(), clock.Real(), p, way, n)
+		var err error
+		c, err = bench.Echo(t.Context(), clock.Real(), profile, way, n)
 		require.NoError(t, err, "%s, %s, n = %d", profile, way, n)
 	})
 	return c
@@ -107,14 +106,13 @@ func TestEchoQueued(t *testing.T) {
 }
 
 func TestEchoRefuses(t *testing.T) {
-	p, err := link.ParseProfile("wifi")
-	require.NoError(t, err)
-	_, err = bench.Echo(t.Context(), nil, p, "pigeon", 1)
+	const p = "wifi"
+	_, err := bench.Echo(t.Context(), nil, p, "pigeon", 1)
 	require.ErrorIs(t, err, bench.ErrConfig)
 	assert.ErrorContains(t, err, "soap-kept")
 	_, err = bench.Echo(t.Context(), nil, p, bench.SOAPKept, 0)
 	require.ErrorIs(t, err, bench.ErrConfig)
-	_, err = bench.Echo(t.Context(), clock.Real(), link.Profile{}, bench.SOAPKept, 1)
+	_, err = bench.Echo(t.Context(), clock.Real(), "pigeon", bench.SOAPKept, 1)
 	require.ErrorIs(t, err, &link.Error{Code: link.BadProfile})
 }
 

@@ -1,6 +1,7 @@
 package capture
 
 import (
+	"bytes"
 	"encoding/hex"
 	"io"
 	"net/netip"
@@ -121,8 +122,16 @@ func (d *Decoded) WriteBody(w io.Writer) error {
 		_, err := w.Write(d.Body)
 		return err
 	}
-	_, err := io.Copy(w, d.content.Reader())
+	_, err := io.Copy(w, d.Reader())
 	return err
+}
+
+// Reader reads the whole entity, until the next event.
+func (d *Decoded) Reader() io.Reader {
+	if int64(len(d.Body)) == d.BodyOctets {
+		return bytes.NewReader(d.Body)
+	}
+	return d.content.Reader()
 }
 
 // open gives the beginning of the body.

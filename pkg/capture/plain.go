@@ -3,6 +3,7 @@ package capture
 import (
 	"strings"
 
+	"github.com/hhfr/hhfr/internal/spool"
 	"github.com/hhfr/hhfr/internal/xmlns"
 	"github.com/hhfr/hhfr/pkg/capture/flow"
 	"github.com/hhfr/hhfr/pkg/negotiate"
@@ -31,7 +32,7 @@ type plain struct {
 
 func newHTTPReader(c *conn) *httpReader {
 	h := &httpReader{conn: c}
-	h.HTTP = flow.NewHTTP(flow.HTTPConfig{Body: c.r.cfg.MaxMessage, Bodies: c.r.bodies, Request: h.request, Reply: h.reply, NoReply: h.noReply})
+	h.HTTP = flow.NewHTTP(flow.HTTPConfig{Body: c.r.cfg.MaxMessage, Bodies: func() flow.Body { return c.r.bodies.Body() }, Request: h.request, Reply: h.reply, NoReply: h.noReply})
 	return h
 }
 
@@ -125,8 +126,9 @@ func (h *httpReader) learn(d *Decoded) {
 func isSOAP(d *Decoded) bool { return d.Version != soap.None }
 
 func (h *httpReader) decode(x *flow.Exchange, m *flow.Message, reply bool) *Decoded {
+	body, _ := m.Body.(*spool.Body)
 	d := &Decoded{Head: m.Octets, Wire: m.Wire, First: m.First, Last: m.Last, Packet: m.FirstPacket, State: Unchecked,
-		Exchange: uint64(x.ID), origin: h.Requests, Reply: reply, flow: h.conn.flow.ID, content: m.Body, Src: h.conn.flow.Src, Dst: h.conn.flow.Dst}
+		Exchange: uint64(x.ID), origin: h.Requests, Reply: reply, flow: h.conn.flow.ID, content: body, Src: h.conn.flow.Src, Dst: h.conn.flow.Dst}
 	if (d.origin == 1) != reply {
 		d.Src, d.Dst = d.Dst, d.Src
 	}
@@ -137,8 +139,8 @@ func (h *httpReader) decode(x *flow.Exchange, m *flow.Message, reply bool) *Deco
 		d.State, d.Why = Undecodable, err.Error()
 	}
 	d.recognize()
-	if contentType, ok := m.Head.Get("Content-Type"); ok && d.Version == soap.None {
-		d.Version = soap.ParseContentType(string(contentType)).BinaryVersion()
+	if contentType, ok := m.Field("Content-Type"); ok && d.Version == soap.None {
+		d.Version = soap.ParseContentType(contentType).BinaryVersion()
 	}
 	if m.CodingErr != nil {
 		d.Why = strings.TrimSpace(d.Why + " content coding " + m.Coding + ": " + m.CodingErr.Error())

@@ -15,8 +15,8 @@ const OtherUpgraded = "connections upgraded to hhfr without a hello behind"
 
 // upgrades reports whether a head asks for a stream, or agrees to one (docs/wire-format.md, section 3.1).
 func upgrades(m *flow.Message) bool {
-	return m != nil && slices.Contains(m.Head.Tokens("Upgrade"), negotiate.Protocol) &&
-		slices.Contains(m.Head.Tokens("Connection"), "upgrade")
+	return m != nil && slices.Contains(m.Tokens("Upgrade"), negotiate.Protocol) &&
+		slices.Contains(m.Tokens("Connection"), "upgrade")
 }
 
 // passed reports whether the octets of a packet, which are of no HTTP message, are of a stream: then the
@@ -57,10 +57,10 @@ func (h *httpReader) upgrade(x *flow.Exchange) {
 	if p == nil {
 		return // not there
 	}
-	if u, err := url.ParseRequestURI(string(x.Request.Head.Target())); err == nil {
+	if u, err := url.ParseRequestURI(x.Request.Target()); err == nil {
 		h.conn.service = serviceOf(u)
 	}
-	options := string(x.Request.Head.Method()) == "OPTIONS"
+	options := x.Request.Method() == "OPTIONS"
 	if p.waits && !options {
 		h.give(p, p.request)
 	}

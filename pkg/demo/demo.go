@@ -8,6 +8,7 @@ import (
 	"net"
 	"slices"
 
+	"github.com/hhfr/hhfr"
 	"github.com/hhfr/hhfr/internal/link"
 	"github.com/hhfr/hhfr/pkg/codec/binary"
 	"github.com/hhfr/hhfr/pkg/ctxstore"
@@ -41,11 +42,12 @@ type Report struct {
 	Agreed negotiate.Facts
 	// Rows are what messages cost.
 	Rows []Row
-	// Link is the profile, and Sample how many of the messages went over it.
-	Link   link.Profile
+	// Sample is how many of the messages went over the link.
 	Sample int
 	// Ways are the sessions over the link.
 	Ways []Way
+
+	link link.Profile
 }
 
 // Same tells whether every message came back as it was sent, and was found in the captures as it was sent.
@@ -99,7 +101,7 @@ func Run(ctx context.Context, cfg Config) (*Report, error) {
 		cfg.service = peer.Echo()
 	}
 	t := &tour{Config: cfg, sample: sample(cfg.Messages)}
-	t.report = &Report{Link: profile, Sample: len(t.sample), Ways: []Way{}}
+	t.report = &Report{link: profile, Sample: len(t.sample), Ways: []Way{}}
 	if err := t.octets(ctx); err != nil {
 		return t.report, err
 	}
@@ -133,16 +135,38 @@ func listen(ctx context.Context) (net.Listener, error) {
 	return lc.Listen(ctx, "tcp", "127.0.0.1:0")
 }
 
-// newSite starts a server on free ports of the loopback, with a store of its own.
-func (t *tour) newSite(ctx context.Context) (*peer.Server, error) {
+// site is a server on a free port of the loopback, with a store of its own.
+type site struct {
+	hhfr.Server
+	addr string
+	done chan struct{} // closed when it serves no more
+	err  error         // what that came to
+}
+
+// newSite starts one.
+func (t *tour) newSite(ctx context.Context) (*site, error) {
 	services, err := peer.NewServices(whole{t.service})
 	if err != nil {
 		return nil, err
 	}
-	http, err := listen(ctx)
+	l, err := listen(ctx)
 	if err != nil {
 		return nil, err
 	}
-	store := newStore()
-	return peer.Start(peer.Config{HTTP: http, Services: services, Store: store, Coders: coders(store)})
+	s := &site{Server: hhfr.Server{Handler: services, Store: newStore()}, addr: l.Addr().String(), done: make(chan struct{})}
+	go func() {
+		defer close(s.done)
+		s.err = s.Serve(l)
+	}()
+	return s, nil
+}
+
+// url is that of the service at path.
+func (s *site) url(path string) string { return "http://" + s.addr + path }
+
+// stop ends the server. It is idempotent.
+func (s *site) stop() error {
+	err := s.Close()
+	<-s.done
+	return errors.Join(err, s.err)
 }

@@ -48,9 +48,9 @@ func (t *tour) octets(ctx context.Context) (err error) {
 	if err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, far.Close()) }()
+	defer func() { err = errors.Join(err, far.stop()) }()
 	near := newStore()
-	session, err := negotiate.Dial(ctx, far.URL(peer.EchoPath), negotiate.Config{Store: near, Coders: coders(near), RequireHHFR: true})
+	session, err := negotiate.Dial(ctx, far.url(peer.EchoPath), negotiate.Config{Store: near, Coders: coders(near), RequireHHFR: true})
 	if err != nil {
 		return err
 	}

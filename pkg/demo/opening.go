@@ -23,7 +23,7 @@ import (
 
 // ends are a server, and the store of who streams over the link to it.
 type ends struct {
-	server *peer.Server
+	server *site
 	store  ctxstore.Store
 }
 
@@ -48,7 +48,7 @@ func (o *opening) open(ctx context.Context, name string) (err error) {
 	if o.ends, err = o.meet(ctx, name); err != nil {
 		return err
 	}
-	url := o.ends.server.URL(peer.EchoPath)
+	url := o.ends.server.url(peer.EchoPath)
 	switch name {
 	case SOAP:
 		o.roundTrips = 1 // the connection
@@ -76,7 +76,7 @@ func (o *opening) meet(ctx context.Context, name string) (*ends, error) {
 	}
 	e := &ends{server, newStore()}
 	if name != Stream {
-		o.closers = append(o.closers, server.Close)
+		o.closers = append(o.closers, server.stop)
 		return e, nil
 	}
 	err = o.tour.part()
@@ -89,7 +89,7 @@ func (t *tour) part() error {
 	if t.met == nil {
 		return nil
 	}
-	return t.met.server.Close()
+	return t.met.server.stop()
 }
 
 // close ends what was opened, the last first.

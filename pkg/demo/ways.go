@@ -127,7 +127,7 @@ func (t *tour) lived(ctx context.Context, name string) (l *lived, err error) {
 // live opens a link and a way over it, sends the messages one after the other, and counts.
 func (t *tour) live(ctx context.Context, name string, speed float64) (*lived, error) {
 	ticks := clock.Scaled(speed)
-	line, err := link.Relay(ticks, t.report.Link)
+	line, err := link.Relay(ticks, t.report.link)
 	if err != nil {
 		return nil, err
 	}

@@ -336,7 +336,7 @@ func (t *selected) RoundTrip(req *http.Request) (*http.Response, error) {
 	if ok && asking.question != nil {
 		return synthetic(req), t.met(req.Context())
 	}
-	head, err := headOfRequest(req)
+	head, err := RequestHead(req)
 	if err != nil {
 		_ = closeReader(req.Body)
 		return nil, err
@@ -348,7 +348,7 @@ func (t *selected) RoundTrip(req *http.Request) (*http.Response, error) {
 	case err != nil:
 		return nil, err
 	case !ok:
-		return response(reply, req)
+		return Response(reply, req)
 	default:
 		asking.n, asking.reply = t.n, reply
 		return synthetic(req), nil
@@ -457,11 +457,32 @@ func (s *Session) asked(k *ask, err error) {
 	}
 }
 
+// askNow asks for a stream beside the calls, in the place of the next one.
+func (s *Session) askNow(ctx context.Context) error {
+	n := s.negotiation()
+	err := n.question(ctx)
+	if err == nil {
+		s.install(n)
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.asking = false
+	var refused *refusal
+	if errors.As(err, &refused) && !refused.passing {
+		s.refusedLocked(err)
+		return nil
+	}
+	return err
+}
+
 // refusedLocked has the session speak plain SOAP: the peer gave a reason.
 func (s *Session) refusedLocked(why error) {
 	s.plain, s.agreed.Why = true, why.Error()
 	s.cfg.Log.Info("plain SOAP", "url", loggable(s.url), "why", why)
-	s.wait.Go(func() { s.rememberBroken(why) })
+	s.wait.Go(func() {
+		s.tell()
+		s.rememberBroken(why)
+	})
 }
 
 // accept opens the stream that an answer named, beside the calls.
@@ -514,7 +535,7 @@ func (s *Session) firstCall(req *http.Request) (*http.Response, error) {
 	if err != nil || reply == nil {
 		return resp, err
 	}
-	return response(reply, req)
+	return Response(reply, req)
 }
 
 // CloseIdleConnections ends connections that nothing goes over, if they are the asker's own.

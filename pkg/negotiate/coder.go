@@ -4,7 +4,7 @@ import (
 	"context"
 	"sync/atomic"
 
-	"github.com/hhfr/hhfr/internal/clock"
+	"github.com/hhfr/hhfr/pkg/clock"
 	"github.com/hhfr/hhfr/pkg/codec/binary"
 	"github.com/hhfr/hhfr/pkg/ctxstore"
 	"github.com/hhfr/hhfr/pkg/ctxstore/memory"

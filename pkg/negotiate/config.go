@@ -9,7 +9,7 @@ import (
 	"slices"
 	"time"
 
-	"github.com/hhfr/hhfr/internal/clock"
+	"github.com/hhfr/hhfr/pkg/clock"
 	"github.com/hhfr/hhfr/pkg/ctxstore"
 	"github.com/hhfr/hhfr/pkg/schema"
 	"github.com/hhfr/hhfr/pkg/soap"
@@ -92,6 +92,10 @@ type Config struct {
 	WrapConn func(net.Conn) net.Conn
 	// OnSession, if given, is told of each session before its hello is sent, with the connection as wrapped.
 	OnSession func(Facts, net.Conn)
+	// OnAgreed, if given, is told how a session speaks to an origin (see [Origin]): when it was opened,
+	// and whenever it loses its stream for good or has another one. It must not block, nor call the
+	// session.
+	OnAgreed func(origin string, agreed Agreed)
 	// Stream gives limits, sizes and hooks of streams; what negotiation decides is overwritten.
 	Stream streamer.Config
 	// Clock is the clock; nil means the real one.

@@ -112,6 +112,7 @@ func (d *Dialer) dial(ctx context.Context, u *url.URL) (s *Session, err error) {
 		}
 	}
 	d.cfg.Log.Info("plain SOAP", "url", loggable(u), "why", s.agreed.Why)
+	s.tell()
 	if d.cfg.sequenced() {
 		err = fmt.Errorf("%w; plain SOAP cannot promise %s", err, strings.TrimPrefix(d.assurance(), assurancePrefix))
 	}

@@ -25,7 +25,7 @@ func (r *Responder) Handler(services http.Handler) http.Handler {
 		start, isOffer, err := peek(req.Body)
 		if !isOffer {
 			// What was read is given back, the error with it.
-			req.Body = &peeked{Reader: io.MultiReader(bytes.NewReader(start), failing{err}, req.Body), Closer: req.Body}
+			req.Body = &peeked{Reader: resumed(start, err, req.Body), Closer: req.Body}
 			r.serveAsking(w, req, services)
 			return
 		}
@@ -58,6 +58,26 @@ func couldBeXML(start []byte) bool {
 	}
 	start = bytes.TrimLeft(bytes.TrimPrefix(start, []byte(mark)), " \t\r\n")
 	return len(start) == 0 || start[0] == '<'
+}
+
+// resumed is a body of which some was read already, with the error that came behind that. Its end is told with the last
+// bytes where it is known, as net/http does: a service that writes as it reads is then upgraded like any other.
+func resumed(start []byte, err error, rest io.Reader) io.Reader {
+	if errors.Is(err, io.EOF) {
+		return &ending{start}
+	}
+	return io.MultiReader(bytes.NewReader(start), failing{err}, rest)
+}
+
+// ending reads as bytes that end.
+type ending struct{ left []byte }
+
+func (e *ending) Read(p []byte) (int, error) {
+	n := copy(p, e.left)
+	if e.left = e.left[n:]; len(e.left) == 0 {
+		return n, io.EOF
+	}
+	return n, nil
 }
 
 // peeked is a body whose first octets were read already.

@@ -7,7 +7,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/hhfr/hhfr/internal/clock"
+	"github.com/hhfr/hhfr/pkg/clock"
 )
 
 // ErrTrying is why a [Keeper] has no session while an offer is under way, or is to be made soon.

@@ -1,7 +1,6 @@
 package negotiate
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"net/http"
@@ -20,13 +19,18 @@ type Handler struct {
 	plain    http.Handler
 }
 
-// NewHandler makes one for a server. cfg.Serve is not used; without cfg.Addresses streams run over upgraded connections alone. Errors: BadConfig. The caller calls Close in the end.
+// NewHandler makes one for a server. cfg.Serve is not used; without cfg.Addresses streams run over
+// upgraded connections alone, and without cfg.Sequenced the server also gets the messages of sequences
+// as requests, for effects of its own. Errors: BadConfig. The caller calls Close in the end.
 //
 // A request that came by a stream has the head that the initiator gave, the remote address of nobody, and the host of the URL that was negotiated. Its context
 // has the session's facts ([FactsOf]). A reply's head travels without the fields that speak of one connection, and without Date.
 func NewHandler(services http.Handler, cfg ResponderConfig) (*Handler, error) {
 	h := &Handler{services: services}
 	cfg.Serve = h.serveExchange
+	if cfg.Sequenced == nil {
+		cfg.Sequenced = handled{h}
+	}
 	r, err := NewResponder(cfg)
 	if err != nil {
 		return nil, err
@@ -182,15 +186,7 @@ func (w *exchangeWriter) EnableFullDuplex() error { return nil }
 // head writes down what net/http says of the reply.
 func (w *exchangeWriter) head(status int) []byte {
 	w.header.Del("Date")
-	head, err := http1.AppendStatusLine(nil, "HTTP/1.1", status, http.StatusText(status))
-	if err != nil {
-		head, _ = http1.AppendStatusLine(nil, "HTTP/1.1", http.StatusInternalServerError, "")
-	}
-	head, _ = appendHeader(head, w.header, func(error) error { return nil })
-	if bytes.Equal(head, DefaultReplyHead()) {
-		return nil
-	}
-	return head
+	return ReplyHead(status, w.header)
 }
 
 // final is the head of the reply that counts.

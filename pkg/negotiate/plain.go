@@ -51,7 +51,7 @@ func (s *Session) postOneWay(ctx context.Context, m *streamer.Message) error {
 		return err
 	}
 	if reply != nil {
-		resp, err = response(reply, nil)
+		resp, err = Response(reply, nil)
 		if err != nil {
 			return err
 		}
@@ -94,8 +94,12 @@ func (s *Session) do(ctx context.Context, req *http.Request) (*http.Response, er
 		return resp, nil
 	}
 	var own *Error
-	if errors.As(err, &own) {
+	var exchange *streamer.Error // of a stream that TLS selected
+	switch {
+	case errors.As(err, &own):
 		return nil, own
+	case errors.As(err, &exchange) && !errors.Is(err, errDeclined):
+		return nil, exchange
 	}
 	if wrong := schemeOf(s.url, err); wrong != nil {
 		return nil, wrong
@@ -164,13 +168,20 @@ func measure(body io.Reader) (io.Reader, int64, error) {
 		return body, int64(b.Len()), nil
 	}
 	ahead, err := io.ReadAll(io.LimitReader(body, knownLength))
+	if err != nil || len(ahead) < knownLength {
+		_ = closeReader(body)
+	}
 	if err != nil {
 		return nil, 0, err
 	}
 	if len(ahead) < knownLength {
 		return measure(bytes.NewReader(ahead))
 	}
-	return io.MultiReader(bytes.NewReader(ahead), body), -1, nil
+	whole := io.MultiReader(bytes.NewReader(ahead), body)
+	if c, ok := body.(io.Closer); ok {
+		whole = peeked{whole, c}
+	}
+	return whole, -1, nil
 }
 
 // headOf writes down what net/http still tells of a reply's head: names in its own case, in alphabetical order.

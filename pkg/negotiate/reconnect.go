@@ -83,6 +83,7 @@ func (s *Session) install(n *negotiation) {
 		s.wait.Go(func() { s.watchMet(l, n) })
 	}
 	s.mu.Unlock()
+	s.tell()
 	if done != nil {
 		close(done)
 	}
@@ -170,6 +171,7 @@ func (s *Session) lost(l *link) {
 	why := errors.New(s.agreed.Why)
 	s.wait.Go(func() {
 		s.cfg.Log.Warn("plain SOAP from now on", "url", loggable(s.url), "why", why)
+		s.tell()
 		if err != nil && !errors.Is(err, &streamer.Error{Code: streamer.GoingAway}) {
 			s.rememberBroken(why)
 		}
@@ -225,6 +227,7 @@ func (s *Session) reconnect() {
 		s.outbox.close()
 	} else if s.ctx.Err() == nil {
 		s.cfg.Log.Warn("plain SOAP from now on", "url", loggable(s.url), "why", why)
+		s.tell()
 		if !n.agreed.NoRoom() {
 			s.rememberBroken(errors.New(why))
 		}

@@ -14,7 +14,7 @@ import (
 	"time"
 
 	"github.com/hhfr/hhfr/internal/accept"
-	"github.com/hhfr/hhfr/internal/clock"
+	"github.com/hhfr/hhfr/pkg/clock"
 	"github.com/hhfr/hhfr/pkg/ctxstore"
 	"github.com/hhfr/hhfr/pkg/schema"
 	"github.com/hhfr/hhfr/pkg/streamer"

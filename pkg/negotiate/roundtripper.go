@@ -76,7 +76,7 @@ func (t *RoundTripper) RoundTrip(req *http.Request) (*http.Response, error) {
 	case !session.streaming():
 		return t.base.RoundTrip(req)
 	}
-	head, err := headOfRequest(req)
+	head, err := RequestHead(req)
 	if err != nil {
 		_ = closeReader(req.Body)
 		return nil, err
@@ -85,7 +85,7 @@ func (t *RoundTripper) RoundTrip(req *http.Request) (*http.Response, error) {
 	if err != nil {
 		return nil, err
 	}
-	return response(reply, req)
+	return Response(reply, req)
 }
 
 // isSOAP tells the requests that sessions are for.

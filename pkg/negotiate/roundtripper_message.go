@@ -12,8 +12,9 @@ import (
 	"github.com/hhfr/hhfr/pkg/streamer"
 )
 
-// headOfRequest writes down what net/http says of a request, its fields in alphabetical order.
-func headOfRequest(req *http.Request) ([]byte, error) {
+// RequestHead is the head that a request of net/http has on a stream, its fields in alphabetical
+// order. Errors: Malformed.
+func RequestHead(req *http.Request) ([]byte, error) {
 	head, err := http1.AppendRequestLine(nil, req.Method, requestTarget(req.URL), "HTTP/1.1")
 	if err != nil {
 		return nil, malformed(err)
@@ -26,6 +27,20 @@ func headOfRequest(req *http.Request) ([]byte, error) {
 		fields = with.Header
 	}
 	return appendHeader(head, fields, func(err error) error { return malformed(err) })
+}
+
+// ReplyHead is the head of a reply on a stream, its fields in alphabetical order; nil if it is the
+// default one. A field that cannot be written down is left out.
+func ReplyHead(status int, header http.Header) []byte {
+	head, err := http1.AppendStatusLine(nil, "HTTP/1.1", status, http.StatusText(status))
+	if err != nil {
+		head, _ = http1.AppendStatusLine(nil, "HTTP/1.1", http.StatusInternalServerError, "")
+	}
+	head, _ = appendHeader(head, header, func(error) error { return nil })
+	if bytes.Equal(head, DefaultReplyHead()) {
+		return nil
+	}
+	return head
 }
 
 // appendHeader ends a head with the fields of a message of net/http, but for those that speak of a connection.
@@ -105,8 +120,9 @@ func (r *rewound) Seek(offset int64, whence int) (int64, error) {
 	return 0, nil
 }
 
-// response makes a reply what net/http gives.
-func response(m *streamer.Message, req *http.Request) (*http.Response, error) {
+// Response makes a reply what net/http gives for req. Errors: Malformed, for a head that is none; the
+// body is closed then.
+func Response(m *streamer.Message, req *http.Request) (*http.Response, error) {
 	octets := m.Head
 	if octets == nil {
 		octets = DefaultReplyHead()

@@ -26,7 +26,7 @@ func (s *Session) enqueue(ctx context.Context, m *streamer.Message, wanted bool)
 	}
 	body, err := m.ReadAll(sequence.MaxMessage)
 	if errors.Is(err, &streamer.Error{Code: streamer.TooLarge}) {
-		return nil, &Error{Code: Unsent, At: -1, Err: fmt.Errorf("longer than the %d octets that a sequence takes", sequence.MaxMessage)}
+		return nil, &Error{Code: Unsent, At: -1, Err: fmt.Errorf("longer than the %d octets that a sequence takes: %w", sequence.MaxMessage, err)}
 	}
 	if err != nil {
 		return nil, &Error{Code: Unsent, At: -1, Err: err}

@@ -125,6 +125,13 @@ func (s *Session) Agreed() Agreed {
 	return s.agreed
 }
 
+// tell has Config.OnAgreed know how the session speaks now.
+func (s *Session) tell() {
+	if s.cfg.OnAgreed != nil {
+		s.cfg.OnAgreed(Origin(s.url), s.Agreed())
+	}
+}
+
 // Stream is the session's stream, for its figures, the last one if there were several; nil if there never was one.
 func (s *Session) Stream() *streamer.Stream {
 	s.mu.Lock()
@@ -139,7 +146,7 @@ func (s *Session) Stream() *streamer.Stream {
 // streams (see Config.Headers).
 func (s *Session) HeadersTaken() int64 { return s.taken.Load() }
 
-// Wait waits as long as the other end can send unasked: until ctx is done, whose cause it returns, or until there is no stream and none is to come, also not by
+// Wait waits as long as the other end can send unasked, and asks for a stream if no call has done so: until ctx is done, whose cause it returns, or until there is no stream and none is to come, also not by
 // Config.Reconnect. Then it is an [Error] with the code NoHHFR that says why, or Closed.
 func (s *Session) Wait(ctx context.Context) error {
 	for {
@@ -147,6 +154,11 @@ func (s *Session) Wait(ctx context.Context) error {
 		switch {
 		case err != nil:
 			return err
+		case l == nil && s.claim():
+			if err := s.askNow(ctx); err != nil {
+				return err
+			}
+			continue
 		case l == nil:
 			return &Error{Code: NoHHFR, At: -1, Err: errors.New(s.Agreed().Why)}
 		}

@@ -12,8 +12,8 @@ import (
 	"sync"
 
 	"github.com/hhfr/hhfr/internal/accept"
-	"github.com/hhfr/hhfr/internal/clock"
 	"github.com/hhfr/hhfr/internal/oneport"
+	"github.com/hhfr/hhfr/pkg/clock"
 	"github.com/hhfr/hhfr/pkg/ctxstore"
 	"github.com/hhfr/hhfr/pkg/negotiate"
 	"github.com/hhfr/hhfr/pkg/streamer"

@@ -6,7 +6,7 @@ import (
 	"strconv"
 	"time"
 
-	"github.com/hhfr/hhfr/internal/clock"
+	"github.com/hhfr/hhfr/pkg/clock"
 	"github.com/hhfr/hhfr/pkg/soap"
 	"github.com/hhfr/hhfr/pkg/streamer"
 )

@@ -1,6 +1,7 @@
 package flow
 
 import (
+	"io"
 	"time"
 
 	"github.com/hhfr/hhfr/internal/http1"
@@ -15,8 +16,8 @@ type HTTPConfig struct {
 	Body int64
 	// Unanswered is how many requests may wait for replies; 0 means 1,024. Beyond it the first is given up.
 	Unanswered int
-	// Bodies is where bodies are; nil: a spool of their own.
-	Bodies *spool.Spool
+	// Bodies begins a body; nil: in a spool of their own.
+	Bodies func() Body
 	// Request is told of a request when it is whole, or as far as it is there; Reply of a reply; Unanswered of a request that gets none. They may free the bodies.
 	Request, Reply, NoReply func(*Exchange)
 }
@@ -32,7 +33,8 @@ func (c HTTPConfig) withDefaults() HTTPConfig {
 		c.Unanswered = 1024
 	}
 	if c.Bodies == nil {
-		c.Bodies = new(spool.Spool)
+		own := new(spool.Spool)
+		c.Bodies = func() Body { return own.Body() }
 	}
 	for _, call := range []*func(*Exchange){&c.Request, &c.Reply, &c.NoReply} {
 		if *call == nil {
@@ -62,17 +64,16 @@ func (w Why) String() string { return whyNames[w] }
 
 // Message is one HTTP/1.x message of a flow. Of one that is not complete, everything up to the first missing octet is there.
 type Message struct {
-	// Head is the head as received; Octets alone are set if it is not complete or malformed.
-	Head http1.Head
-	// Octets are those of the head, or what there is of it.
+	head http1.Head // empty if it is not complete or malformed
+	// Octets are the head as received, or what there is of it.
 	Octets []byte
 	// Body is the body without transfer coding and content coding; with it where that cannot be undone (see CodingErr).
-	Body *spool.Body
+	Body Body
 	// Coding is the content coding in lower case, "" for none. CodingErr says why it could not be undone.
 	Coding    string
 	CodingErr error
 	// Doubts are ambiguities of the head.
-	Doubts []http1.Doubt
+	Doubts []string
 	// First is the time of the packet with the first octet, Last that of the message's last packet; FirstPacket and LastPacket are their numbers.
 	First, Last             time.Time
 	FirstPacket, LastPacket int
@@ -82,6 +83,32 @@ type Message struct {
 	Why Why
 	Err error
 }
+
+// Body is where the body of a message is kept.
+type Body interface {
+	io.Writer
+	// Len is the number of bytes.
+	Len() int64
+	// Reader reads them from the start.
+	Reader() io.Reader
+	// Free gives back what they take.
+	Free()
+}
+
+// Field is the value of a field of the head, the first one of that name; false: there is none.
+func (m *Message) Field(name string) (value string, ok bool) {
+	v, ok := m.head.Get(name)
+	return string(v), ok
+}
+
+// Tokens are the members of the lists that all fields of a name make together, in lower case.
+func (m *Message) Tokens(name string) []string { return m.head.Tokens(name) }
+
+// Method is that of a request.
+func (m *Message) Method() string { return string(m.head.Method()) }
+
+// Target is the request target.
+func (m *Message) Target() string { return string(m.head.Target()) }
 
 // Complete reports whether all of the message is there.
 func (m *Message) Complete() bool { return m.Why == 0 }

@@ -9,15 +9,13 @@ import (
 	"fmt"
 	"io"
 	"strings"
-
-	"github.com/hhfr/hhfr/internal/spool"
 )
 
 var errLimit = errors.New("longer than the limit")
 
 // decodeContent undoes the content coding of m's body, up to limit octets.
-func decodeContent(m *Message, limit int64, bodies *spool.Spool) {
-	codings := m.Head.Tokens("Content-Encoding")
+func decodeContent(m *Message, limit int64, bodies func() Body) {
+	codings := m.head.Tokens("Content-Encoding")
 	if len(codings) == 1 && codings[0] == "identity" {
 		return
 	}
@@ -25,7 +23,7 @@ func decodeContent(m *Message, limit int64, bodies *spool.Spool) {
 	if m.Coding == "" || m.Body.Len() == 0 {
 		return
 	}
-	plain := bodies.Body()
+	plain := bodies()
 	err := undo(plain, m.Coding, m.Body.Reader(), limit)
 	if errors.Is(err, io.ErrUnexpectedEOF) && !m.Complete() {
 		err = nil // as far as it is there

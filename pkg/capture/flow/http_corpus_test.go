@@ -92,7 +92,7 @@ func checkMessage(tb testing.TB, m *flow.Message) {
 	require.GreaterOrEqual(tb, m.Wire, int64(len(m.Octets)))
 	require.GreaterOrEqual(tb, m.LastPacket, 1)
 	if m.Complete() {
-		require.NotEmpty(tb, m.Head.Octets)
+		require.NotEmpty(tb, m.Octets)
 		require.Zero(tb, m.Missing)
 	}
 }

@@ -64,18 +64,18 @@ func (h *HTTP) method(m *Message, resumed bool) string {
 			h.asking = before - 1
 		}
 	}
-	if h.asking < 0 || len(h.open[h.asking].Request.Head.Octets) == 0 {
+	if h.asking < 0 || len(h.open[h.asking].Request.head.Octets) == 0 {
 		return ""
 	}
-	return string(h.open[h.asking].Request.Head.Method())
+	return string(h.open[h.asking].Request.head.Method())
 }
 
 // reply adds a reply.
 func (h *HTTP) reply(m *Message, resumed bool) {
-	if len(m.Head.Octets) == 0 {
+	if len(m.head.Octets) == 0 {
 		h.method(m, resumed)
 	}
-	status := m.Head.Status()
+	status := m.head.Status()
 	if status/100 == 1 && status != 101 {
 		const most = 16
 		if m.Body.Free(); len(h.interim) < most {
@@ -106,7 +106,7 @@ func (h *HTTP) reply(m *Message, resumed bool) {
 
 // connects reports whether the request asks for a tunnel.
 func (x *Exchange) connects() bool {
-	return x.Request != nil && len(x.Request.Head.Octets) > 0 && string(x.Request.Head.Method()) == "CONNECT"
+	return x.Request != nil && len(x.Request.head.Octets) > 0 && string(x.Request.head.Method()) == "CONNECT"
 }
 
 // ended reports whether no further message comes in a direction.

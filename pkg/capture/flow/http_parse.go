@@ -170,7 +170,7 @@ func (p *httpParser) head(last bool) bool {
 	}
 	p.http.Heads++
 	p.octets(m, n)
-	m.Head, _, _ = http1.ParseHead(m.Octets, p.http.cfg.Head)
+	m.head, _, _ = http1.ParseHead(m.Octets, p.http.cfg.Head)
 	p.begin(m)
 	return true
 }
@@ -193,19 +193,21 @@ func (p *httpParser) begins() bool {
 func (p *httpParser) begin(m *Message) {
 	var err error
 	if p.replies {
-		p.framing, err = http1.ReplyFraming(&m.Head, p.http.method(m, p.resumed))
+		p.framing, err = http1.ReplyFraming(&m.head, p.http.method(m, p.resumed))
 	} else {
-		p.framing, err = http1.RequestFraming(&m.Head)
+		p.framing, err = http1.RequestFraming(&m.head)
 		p.http.add(m)
 	}
-	m.Doubts = p.framing.Doubts
+	for _, d := range p.framing.Doubts {
+		m.Doubts = append(m.Doubts, d.String())
+	}
 	if err != nil {
 		m.Why, m.Err, p.lost = WhyMalformed, err, true
 		p.give(m)
 		return
 	}
 	p.message, p.body = m, http1.NewBody(p.framing)
-	m.Body = p.http.cfg.Bodies.Body()
+	m.Body = p.http.cfg.Bodies()
 }
 
 // blankLine reports whether a head ends in what is there.
@@ -292,9 +294,9 @@ func (p *httpParser) keep(m *Message, entity []byte) {
 func (p *httpParser) give(m *Message) {
 	p.message, p.body = nil, nil
 	if m.Body == nil {
-		m.Body = p.http.cfg.Bodies.Body()
+		m.Body = p.http.cfg.Bodies()
 	}
-	if len(m.Head.Octets) > 0 {
+	if len(m.head.Octets) > 0 {
 		decodeContent(m, p.http.cfg.Body, p.http.cfg.Bodies)
 	}
 	if p.replies {

@@ -57,11 +57,12 @@ func show(m *flow.Message) string {
 	if m == nil {
 		return "-"
 	}
-	s := string(m.Head.StartLine())
-	if m.Head.IsReply() {
-		s = fmt.Sprint(m.Head.Status())
+	head, _, _ := http1.ParseHead(m.Octets, 0)
+	s := string(head.StartLine())
+	if head.IsReply() {
+		s = fmt.Sprint(head.Status())
 	} else if s != "" {
-		s = string(m.Head.Method())
+		s = string(head.Method())
 	}
 	if b := octets(m); len(b) > 0 {
 		s += " " + string(b)
@@ -204,7 +205,7 @@ func TestDoubtsAreReported(t *testing.T) {
 	flows, _ := flowsOf(t, flow.Limits{}, talkOf(true, q(smuggle+post("1")), a(ok("2")+ok("3")))...)
 	h := httpOf(t, flows[0], flow.HTTPConfig{})
 	assert.Equal(t, []string{"POST > 200 2", "POST 1 > 200 3"}, exchanges(h))
-	assert.True(t, slices.Contains(h.exchanges[0].Request.Doubts, http1.BothLengths))
+	assert.True(t, slices.Contains(h.exchanges[0].Request.Doubts, http1.BothLengths.String()))
 }
 
 // What is behind an upgrade is given as it came: of replies behind the head, of requests behind the body of the one that was

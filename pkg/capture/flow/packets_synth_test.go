@@ -143,6 +143,9 @@ func (httpReceiver) Closed() error { return nil }
 
 // octets are those of a body.
 func octets(m *flow.Message) []byte {
+	if m.Body == nil {
+		return nil
+	}
 	b, _ := io.ReadAll(m.Body.Reader())
 	return b
 }

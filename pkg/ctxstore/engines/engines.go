@@ -7,7 +7,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/hhfr/hhfr/internal/clock"
+	"github.com/hhfr/hhfr/pkg/clock"
 	"github.com/hhfr/hhfr/pkg/ctxstore"
 	"github.com/hhfr/hhfr/pkg/ctxstore/bolt"
 	"github.com/hhfr/hhfr/pkg/ctxstore/directory"

@@ -12,7 +12,7 @@ import (
 	"strings"
 	"sync"
 
-	"github.com/hhfr/hhfr/internal/clock"
+	"github.com/hhfr/hhfr/pkg/clock"
 	"github.com/hhfr/hhfr/pkg/ctxstore"
 	"github.com/hhfr/hhfr/pkg/ctxstore/memory"
 )

@@ -3,7 +3,7 @@ package udp
 import (
 	"time"
 
-	"github.com/hhfr/hhfr/internal/clock"
+	"github.com/hhfr/hhfr/pkg/clock"
 	"github.com/hhfr/hhfr/pkg/wsrm"
 )
 

@@ -1,0 +1,178 @@
+package hhfr
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"net/url"
+	"sync"
+	"time"
+
+	"github.com/hhfr/hhfr/pkg/negotiate"
+	"github.com/hhfr/hhfr/pkg/streamer"
+)
+
+// Client speaks with one service: over a stream where the peer agrees, else in plain SOAP. All
+// methods are safe for concurrent use; exchanges run side by side, and replies may overtake one
+// another.
+type Client struct {
+	cfg      Config
+	url      *url.URL
+	session  *negotiate.Session
+	http     *http.Transport
+	incoming chan *Message
+	changed  signal // the session may have a stream
+
+	close   sync.Once
+	closing chan struct{} // closed when Close is called
+	closed  error
+}
+
+// Dial opens a client for the service at an http or https URL; cfg may be nil. ctx bounds Dial only.
+// Errors are *[Error]: Invalid, Unreachable, with a guarantee or order NoHHFR, or Unsent if ctx ended
+// or the store failed. The caller calls Close in the end.
+func Dial(ctx context.Context, url string, cfg *Config) (*Client, error) {
+	c := &Client{incoming: make(chan *Message), closing: make(chan struct{})}
+	if cfg != nil {
+		c.cfg = *cfg
+	}
+	var err error
+	if c.url, err = parseURL(url); err != nil {
+		return nil, err
+	}
+	c.http = c.cfg.transport()
+	session, err := c.cfg.session(&http.Client{Transport: c.http})
+	if err != nil {
+		return nil, err
+	}
+	session.Handler = c.serve
+	tell := session.OnAgreed
+	session.OnAgreed = func(origin string, a negotiate.Agreed) {
+		c.changed.fire()
+		if tell != nil {
+			tell(origin, a)
+		}
+	}
+	if c.session, err = negotiate.Dial(ctx, url, session); err != nil {
+		c.http.CloseIdleConnections()
+		return nil, fault(err)
+	}
+	return c, nil
+}
+
+// Call sends a message to the service at an http or https URL, by a [Client] of its own, and gives
+// the reply: body is an envelope, or a [Request] that says more. Errors are those of [Dial] and
+// [Client.Call].
+func Call[B string | []byte | *Request](ctx context.Context, url string, body B) (*Reply, error) {
+	var req *Request
+	switch b := any(body).(type) {
+	case string:
+		req = &Request{Body: Body(b)}
+	case []byte:
+		req = &Request{Body: Body(b)}
+	case *Request:
+		req = b
+	}
+	c, err := Dial(ctx, url, nil)
+	if err != nil {
+		req.drop()
+		return nil, err
+	}
+	reply, err := c.Call(ctx, req)
+	if err != nil {
+		_ = c.Close()
+		return nil, err
+	}
+	reply.Body = &answer{reply.Body, func() { _ = c.Close() }}
+	return reply, nil
+}
+
+// Call sends a request and waits for the head of its reply, whose Body must be read to its end or
+// closed. A reply of any status is no error, nor is a fault. ctx bounds the whole exchange, the body
+// of the reply too.
+//
+// Errors are *[Error]: Invalid, Unreachable, Unsent, FateUnknown, Refused, TooLarge; with a guarantee
+// also Kept and NoHHFR. A request that the stream did not carry a byte of goes on: over the next stream
+// as long as Config.Reconnect has it, then as plain SOAP. One that was sent in part is never sent
+// again without a guarantee.
+func (c *Client) Call(ctx context.Context, req *Request) (*Reply, error) {
+	m, err := c.message(ctx, req)
+	if err != nil {
+		return nil, err
+	}
+	reply, err := c.call(ctx, m)
+	if err != nil {
+		return nil, err
+	}
+	resp, err := negotiate.Response(reply, nil)
+	if err != nil {
+		return nil, fault(err)
+	}
+	return &Reply{Status: resp.StatusCode, Header: resp.Header, Body: &answer{ReadCloser: resp.Body}}, nil
+}
+
+// call has the message exchanged. Under a guarantee it lies in the store from Begin on, and the end
+// of ctx changes nothing for it.
+func (c *Client) call(ctx context.Context, m *streamer.Message) (*streamer.Message, error) {
+	if c.cfg.Guarantee == 0 {
+		reply, err := c.session.Call(ctx, m)
+		return reply, fault(err)
+	}
+	pending, err := c.session.Begin(ctx, m)
+	if err != nil {
+		return nil, fault(err)
+	}
+	reply, err := pending.Reply(ctx)
+	if err != nil && ctx.Err() != nil && errors.Is(err, context.Cause(ctx)) {
+		return nil, &Error{Code: Kept, Sent: true, Err: err}
+	}
+	return reply, fault(err)
+}
+
+// Send sends a message that wants no reply. It returns when the message is accepted: by a stream,
+// when it is queued; in plain SOAP, when the peer has answered that it took it; with a guarantee,
+// when it is in the store. Errors are those of [Client.Call].
+func (c *Client) Send(ctx context.Context, req *Request) error {
+	m, err := c.message(ctx, req)
+	if err != nil {
+		return err
+	}
+	return fault(c.session.Send(ctx, m))
+}
+
+// message writes a request down, unless it is too late for it.
+func (c *Client) message(ctx context.Context, req *Request) (*streamer.Message, error) {
+	switch {
+	case req == nil:
+		return nil, invalid(errors.New("no request"))
+	case ctx.Err() != nil:
+		_ = closeBody(req.Body)
+		return nil, &Error{Code: Unsent, Err: context.Cause(ctx)}
+	}
+	return req.message(c.url, &c.cfg)
+}
+
+// finishing bounds how long Close waits for messages under a guarantee.
+const finishing = 10 * time.Second
+
+// Close ends the client, after what it accepted is written, and waits for all that it runs. Replies
+// that are still read come to an end. With a guarantee it waits up to 10 seconds for the service to
+// take what it has not; what is left then is an error Kept, and the next client with the same store
+// and URL goes on with it. It is idempotent.
+func (c *Client) Close() error {
+	c.close.Do(func() {
+		close(c.closing)
+		if c.cfg.Guarantee != 0 {
+			ctx, cancel := context.WithTimeout(context.Background(), finishing)
+			defer cancel()
+			if c.closed = fault(c.session.Finish(ctx)); ctx.Err() != nil {
+				c.closed = &Error{Code: Kept, Sent: true, Err: context.Cause(ctx)}
+			}
+		}
+		if err := c.session.Close(); c.cfg.Guarantee == 0 {
+			c.closed = fault(err)
+		}
+		c.http.CloseIdleConnections()
+	})
+	return c.closed
+}

@@ -1,0 +1,155 @@
+package hhfr
+
+import (
+	"cmp"
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net/http"
+	"sync"
+	"time"
+
+	"github.com/hhfr/hhfr/pkg/ctxstore"
+	"github.com/hhfr/hhfr/pkg/negotiate"
+	"github.com/hhfr/hhfr/pkg/schema"
+	"github.com/hhfr/hhfr/pkg/soap"
+	"github.com/hhfr/hhfr/pkg/wsrm"
+)
+
+// Guarantee is what holds for each message of a client. The zero value is at-most-once: none is
+// sent twice, and one that a broken connection took along is an error that says so.
+type Guarantee uint8
+
+const (
+	// AtLeastOnce has messages sent again until the service has taken them. They wait in
+	// Config.Store meanwhile.
+	AtLeastOnce Guarantee = iota + 1
+	// ExactlyOnce also has the service take none of them twice. Both ends need a store that outlives
+	// the process.
+	ExactlyOnce
+)
+
+var assurances = map[Guarantee]wsrm.Assurance{
+	0: wsrm.AtMostOnce, AtLeastOnce: wsrm.AtLeastOnce, ExactlyOnce: wsrm.ExactlyOnce,
+}
+
+// String is the guarantee in words.
+func (g Guarantee) String() string { return assurances[g].String() }
+
+// Config is what a [Client] or [Transport] works with. The zero value works, and so does nil. It is
+// copied; what it points to is shared and stays the caller's.
+type Config struct {
+	// Store keeps what is known of services, the shapes of messages, and messages under a guarantee;
+	// nil: memory, for as long as the client lives.
+	Store ctxstore.Store
+	// Guarantee is what holds for each message; 0: at-most-once. With any other one the peer must
+	// agree: plain SOAP is not spoken.
+	Guarantee Guarantee
+	// Ordered has messages handled in the order in which they were sent; false: as they come. With
+	// it the peer must agree: plain SOAP is not spoken.
+	Ordered bool
+	// Mode is how a stream comes about: "first-call", by the first request, which is answered in any
+	// case; "met", by what Store remembers of the service; "explicit", by an offer before the first
+	// request; "auto", the first of met, explicit and first-call that goes. "": "auto".
+	Mode negotiate.Mode
+	// TLS is for https URLs: the certificates that are trusted and shown; nil: those of the system,
+	// and none.
+	TLS *tls.Config
+	// Header are HTTP fields of every request, and of what is sent to agree with the peer, such as
+	// Authorization or User-Agent; nil: none. Fields of a request itself come first.
+	Header http.Header
+	// Schema describes the bodies of requests ([schema.Parse]); nil: their shape is learned.
+	Schema *schema.Schema
+	// Reconnect is how long another stream is tried for when one broke, before plain SOAP is spoken;
+	// calls wait meanwhile. 0: 30 seconds; below 0: not at all.
+	Reconnect time.Duration
+	// OnPlain, if given, is told why plain SOAP is spoken where a stream was to be, and what helps
+	// where that is known: once, until there was a stream again. It is called by a goroutine of the
+	// client's; it must not block, nor call the client.
+	OnPlain func(why error)
+	// Log hears what went wrong and was survived; nil: nobody.
+	Log *slog.Logger
+}
+
+const defaultReconnect = 30 * time.Second
+
+// session is the configuration of sessions whose plain SOAP goes over client. Whether it holds
+// together, package negotiate says.
+func (c *Config) session(client *http.Client) (negotiate.Config, error) {
+	assurance, ok := assurances[c.Guarantee]
+	if !ok {
+		return negotiate.Config{}, invalid(fmt.Errorf("no guarantee of number %d", c.Guarantee))
+	}
+	cfg := negotiate.Config{
+		HTTPClient: client, Store: c.Store, Assurance: assurance, Ordered: c.Ordered, RequestSchema: c.Schema,
+		Reconnect: max(c.Reconnect, 0), Log: c.Log, Mode: cmp.Or(c.Mode, negotiate.Auto),
+	}
+	if c.Reconnect == 0 {
+		cfg.Reconnect = defaultReconnect
+	}
+	for name, values := range c.Header {
+		for _, v := range values {
+			cfg.OfferFields = append(cfg.OfferFields, soap.Field{Name: name, Value: v})
+		}
+	}
+	if c.OnPlain != nil {
+		cfg.OnAgreed = (&plainness{tell: c.OnPlain}).agreed
+	}
+	return cfg, nil
+}
+
+// transport is what HTTP goes over.
+func (c *Config) transport() *http.Transport {
+	t, ok := http.DefaultTransport.(*http.Transport)
+	if !ok {
+		t = &http.Transport{Proxy: http.ProxyFromEnvironment, ForceAttemptHTTP2: true}
+	}
+	t = t.Clone()
+	// A request on a connection that the server closes at that moment has an unknown fate: they are
+	// given up before servers do.
+	t.IdleConnTimeout = 5 * time.Second
+	if c.TLS != nil {
+		t.TLSClientConfig = c.TLS.Clone()
+	}
+	return t
+}
+
+// addTo gives a request the fields that all have, but for those it has itself.
+func (c *Config) addTo(header http.Header) {
+	for name, values := range c.Header {
+		if _, ok := header[http.CanonicalHeaderKey(name)]; !ok {
+			header[name] = values
+		}
+	}
+}
+
+// plainness has the application told once when a peer turns to plain SOAP.
+type plainness struct {
+	tell func(why error)
+
+	mu    sync.Mutex
+	plain map[string]bool // by origin: it was told
+}
+
+// agreed is [negotiate.Config.OnAgreed].
+func (p *plainness) agreed(origin string, a negotiate.Agreed) {
+	plain := a.Why != ""
+	p.mu.Lock()
+	told := p.plain[origin]
+	if p.plain == nil {
+		p.plain = map[string]bool{}
+	}
+	if p.plain[origin] = plain; !plain {
+		delete(p.plain, origin)
+	}
+	p.mu.Unlock()
+	if !plain || told {
+		return
+	}
+	why := fmt.Errorf("plain SOAP to %s: %w", origin, errors.New(a.Why))
+	if a.NoStream != "" {
+		why = fmt.Errorf("%w; %s", why, negotiate.BlockedHint)
+	}
+	p.tell(&Error{Code: NoHHFR, Err: why})
+}

@@ -1,0 +1,81 @@
+package hhfr
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"iter"
+
+	"github.com/hhfr/hhfr/pkg/capture"
+	"github.com/hhfr/hhfr/pkg/ctxstore"
+	"github.com/hhfr/hhfr/pkg/negotiate"
+)
+
+// Decode gives the messages of a capture (pcap or pcapng, also packed by gzip), as they were sent:
+// those of hhfr streams and plain SOAP, as they become whole. store has the shapes and sessions that
+// the capture lacks; nil: none. An input that is an [io.Seeker], such as a file, is read twice, so
+// that every message comes with what the checks say of it (Message.Err).
+//
+// An error is an *[Error] of code Malformed, and the last thing there is: no capture, one that is
+// broken, or one without any message. Of a capture that is cut off or lacks packets, what is there is
+// given.
+func Decode(in io.Reader, store ctxstore.Store) iter.Seq2[*Message, error] {
+	return func(yield func(*Message, error) bool) {
+		ctx := context.Background()
+		r := capture.NewReader(ctx, capture.DecodeConfig{Store: store})
+		found := false
+		for event, err := range r.Captures(ctx, capture.Input{Octets: in}) {
+			switch {
+			case err != nil:
+				yield(nil, &Error{Code: Malformed, Err: err})
+				return
+			case event.Message == nil:
+				continue
+			}
+			found = true
+			if !yield(decoded(event.Message), nil) {
+				return
+			}
+		}
+		if !found {
+			yield(nil, &Error{Code: Malformed, Err: capture.ErrNothing})
+		}
+	}
+}
+
+// decoded makes of a message of a capture what programs want of it.
+func decoded(d *capture.Decoded) *Message {
+	m := &Message{
+		OneWay: d.OneWay, Exchange: d.Number, Time: d.First, From: d.Src, To: d.Dst, Body: d.Reader(), Err: unsound(d),
+	}
+	if d.HHFR {
+		m.Session = d.SessionString()
+	}
+	head := d.Head
+	switch {
+	case head == nil && d.Reply:
+		head = negotiate.DefaultReplyHead()
+	case head == nil:
+		head = defaultRequest
+	}
+	m.describe(head)
+	if d.Head == nil {
+		m.Target = "" // that of the session's URL, which its context knows
+	}
+	return m
+}
+
+var defaultRequest = negotiate.DefaultRequestHead("/")
+
+// unsound is why a message is not there as it was sent; nil if it is.
+func unsound(d *capture.Decoded) error {
+	if d.Whole() {
+		return nil
+	}
+	err := errors.New(d.State.String())
+	if d.Why != "" {
+		err = fmt.Errorf("%w: %s", err, d.Why)
+	}
+	return &Error{Code: Malformed, Err: err}
+}

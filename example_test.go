@@ -1,0 +1,145 @@
+package hhfr_test
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"os"
+	"strings"
+
+	"github.com/hhfr/hhfr"
+)
+
+// shout is a service of net/http.
+var shout = http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+	body, _ := io.ReadAll(r.Body)
+	w.Header().Set("Content-Type", "text/xml; charset=utf-8")
+	_, _ = w.Write(bytes.ToUpper(body))
+})
+
+// listening serves on a free port.
+func listening(server *hhfr.Server) (url string, stop func()) {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		panic(err)
+	}
+	served := make(chan error)
+	go func() { served <- server.Serve(l) }()
+	return "http://" + l.Addr().String(), func() { fmt.Println(server.Close(), <-served) }
+}
+
+func Example() {
+	url, stop := listening(&hhfr.Server{Handler: shout})
+	defer stop()
+	ctx := context.Background()
+	client, err := hhfr.Dial(ctx, url, nil)
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	defer client.Close()
+	reply, err := client.Call(ctx, &hhfr.Request{Action: "urn:x:get", Body: hhfr.Body("<get/>")})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	body, err := reply.ReadAll()
+	fmt.Println(reply.Status, string(body), err)
+	// Output:
+	// 200 <GET/> <nil>
+	// <nil> <nil>
+}
+
+func ExampleCall() {
+	url, stop := listening(&hhfr.Server{Handler: shout})
+	defer stop()
+	reply, err := hhfr.Call(context.Background(), url, "<get/>")
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	body, err := reply.ReadAll()
+	fmt.Println(string(body), err)
+	// Output:
+	// <GET/> <nil>
+	// <nil> <nil>
+}
+
+func ExampleError() {
+	ctx, cancel := context.WithCancel(context.Background())
+	cancel()
+	_, err := hhfr.Call(ctx, "http://127.0.0.1:8080/echo", "<get/>")
+	var e *hhfr.Error
+	if errors.As(err, &e) && !e.Sent {
+		fmt.Println("safe to send again:", err)
+	}
+	fmt.Println(errors.Is(err, &hhfr.Error{Code: hhfr.Unsent}), errors.Is(err, context.Canceled))
+	// Output:
+	// safe to send again: hhfr: not sent: context canceled
+	// true true
+}
+
+// An unchanged client of net/http: only its Transport is another.
+func ExampleTransport() {
+	url, stop := listening(&hhfr.Server{Handler: shout})
+	defer stop()
+	transport := &hhfr.Transport{}
+	defer transport.Close()
+	client := &http.Client{Transport: transport}
+	resp, err := client.Post(url, "text/xml", strings.NewReader("<get/>"))
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	defer resp.Body.Close()
+	body, err := io.ReadAll(resp.Body)
+	fmt.Println(resp.Status, string(body), err)
+	// Output:
+	// 200 OK <GET/> <nil>
+	// <nil> <nil>
+}
+
+// Around the services of a server that there is already.
+func ExampleHandler() {
+	handler := &hhfr.Handler{Handler: shout}
+	defer handler.Close()
+	server := &http.Server{Handler: handler}
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		panic(err)
+	}
+	go func() { _ = server.Serve(l) }()
+	defer server.Close()
+	reply, err := hhfr.Call(context.Background(), "http://"+l.Addr().String(), "<get/>")
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	body, err := reply.ReadAll()
+	fmt.Println(string(body), err)
+	// Output: <GET/> <nil>
+}
+
+func ExampleDecode() {
+	file, err := os.Open("testdata/pcap/session.pcapng")
+	if err != nil {
+		panic(err)
+	}
+	defer file.Close()
+	whole := 0
+	for m, err := range hhfr.Decode(file, nil) {
+		if err != nil {
+			fmt.Println(err)
+			return
+		}
+		if m.Err == nil {
+			whole++
+		}
+	}
+	fmt.Println(whole > 0)
+	// Output: true
+}

@@ -1,0 +1,62 @@
+package hhfr
+
+import (
+	"log/slog"
+	"net/http"
+	"sync"
+
+	"github.com/hhfr/hhfr/pkg/ctxstore"
+	"github.com/hhfr/hhfr/pkg/negotiate"
+)
+
+// Handler puts hhfr around the services of an unchanged server of net/http. It serves plain SOAP, and
+// answers clients that ask for more; what comes by a stream reaches the services as requests like any
+// other. The zero value works; fields must not be changed after the first request. It is an
+// [http.Handler], safe for concurrent use.
+//
+// Streams on connections of their own need a [Server].
+type Handler struct {
+	// Handler has the services; nil: [http.DefaultServeMux].
+	Handler http.Handler
+	// Store keeps sessions, the shapes of messages, and what was handled under a guarantee; nil:
+	// memory, for as long as the Handler lives.
+	Store ctxstore.Store
+	// Log hears what went wrong and was survived; nil: nobody.
+	Log *slog.Logger
+
+	once   sync.Once
+	below  *negotiate.Handler
+	broken error
+}
+
+// open makes what is below, once. addresses say where streams are accepted, by transport.
+func (h *Handler) open(addresses map[string]string) error {
+	h.once.Do(func() {
+		services := h.Handler
+		if services == nil {
+			services = http.DefaultServeMux
+		}
+		below, err := negotiate.NewHandler(services, negotiate.ResponderConfig{
+			Addresses: addresses, Store: h.Store, Log: h.Log,
+		})
+		h.below, h.broken = below, fault(err)
+	})
+	return h.broken
+}
+
+// ServeHTTP serves one request; see [http.Handler].
+func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	if err := h.open(nil); err != nil {
+		http.Error(w, err.Error(), http.StatusInternalServerError)
+		return
+	}
+	h.below.ServeHTTP(w, r)
+}
+
+// Close ends all streams, after what was accepted is written, and waits for them. It is idempotent.
+func (h *Handler) Close() error {
+	if err := h.open(nil); err != nil {
+		return err
+	}
+	return fault(h.below.Close())
+}

@@ -1,0 +1,150 @@
+package layers_test
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"go/importer"
+	"go/token"
+	"go/types"
+	"io"
+	"os"
+	"os/exec"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+)
+
+// Nobody outside the module can name a type of its internal packages: none is in what other packages
+// export.
+func TestNoInternalTypesAreExported(t *testing.T) {
+	lookAtEveryFolder(t)
+	files := exportData(t)
+	imported := importer.ForCompiler(token.NewFileSet(), "gc", func(path string) (io.ReadCloser, error) { return os.Open(files[path]) })
+	looked := 0
+	for path := range files {
+		folder, own := ours(path)
+		if !own || within(folder, []string{"internal", "cmd", "testdata"}) || strings.Contains(folder, "/internal") {
+			continue
+		}
+		p, err := imported.Import(path)
+		require.NoError(t, err, path)
+		looked++
+		for _, what := range exposed(p) {
+			t.Errorf("%s: %s", path, what)
+		}
+	}
+	assert.Greater(t, looked, 20)
+}
+
+// exportData finds what the compiler says of each package of the module and of what they import.
+func exportData(t *testing.T) map[string]string {
+	t.Helper()
+	cmd := exec.CommandContext(t.Context(), "go", "list", "-export", "-deps", "-json=ImportPath,Export", module+"/...")
+	var stderr bytes.Buffer
+	cmd.Stderr = &stderr
+	out, err := cmd.Output()
+	require.NoError(t, err, "%s", &stderr)
+	files := map[string]string{}
+	for d := json.NewDecoder(bytes.NewReader(out)); ; {
+		var p struct{ ImportPath, Export string }
+		err := d.Decode(&p)
+		if errors.Is(err, io.EOF) {
+			return files
+		}
+		require.NoError(t, err)
+		if p.Export != "" {
+			files[p.ImportPath] = p.Export
+		}
+	}
+}
+
+// exposed lists the types of internal packages that a package shows.
+func exposed(p *types.Package) []string {
+	w := &walk{pkg: p, seen: map[types.Type]bool{}}
+	for _, name := range p.Scope().Names() {
+		if obj := p.Scope().Lookup(name); obj.Exported() {
+			w.object(name, obj)
+		}
+	}
+	return w.found
+}
+
+// walk goes over what others see of a package.
+type walk struct {
+	pkg   *types.Package
+	seen  map[types.Type]bool
+	found []string
+}
+
+func (w *walk) object(at string, obj types.Object) {
+	named, ok := obj.Type().(*types.Named)
+	if _, isType := obj.(*types.TypeName); !ok || !isType {
+		w.shown(at, obj.Type())
+		return
+	}
+	w.declared(at, named)
+}
+
+// declared looks at the fields and methods of a type of this package.
+func (w *walk) declared(at string, named *types.Named) {
+	if w.seen[named] {
+		return
+	}
+	w.seen[named] = true
+	w.shown(at, named.Underlying())
+	for m := range named.Methods() {
+		if m.Exported() {
+			w.shown(at+"."+m.Name(), m.Type())
+		}
+	}
+}
+
+// shown looks at a type that stands in something exported.
+func (w *walk) shown(at string, t types.Type) {
+	switch t := t.(type) {
+	case *types.Alias:
+		w.shown(at, types.Unalias(t))
+	case *types.Named:
+		w.named(at, t)
+	case *types.Struct:
+		for f := range t.Fields() {
+			if f.Exported() {
+				w.shown(at+"."+f.Name(), f.Type())
+			}
+		}
+	case *types.Interface:
+		for m := range t.Methods() {
+			w.shown(at+"."+m.Name(), m.Type())
+		}
+	case *types.Signature:
+		for _, list := range []*types.Tuple{t.Params(), t.Results()} {
+			for v := range list.Variables() {
+				w.shown(at, v.Type())
+			}
+		}
+	case *types.Map:
+		w.shown(at, t.Key())
+		w.shown(at, t.Elem())
+	case interface{ Elem() types.Type }: // pointers, slices, arrays, channels
+		w.shown(at, t.Elem())
+	}
+}
+
+// named looks at a type that has a name: it must not be one of an internal package. One of this
+// package without an exported name shows what it has.
+func (w *walk) named(at string, t *types.Named) {
+	for a := range t.TypeArgs().Types() {
+		w.shown(at, a)
+	}
+	obj := t.Obj()
+	switch {
+	case obj.Pkg() == nil:
+	case strings.Contains(obj.Pkg().Path()+"/", "/internal/"):
+		w.found = append(w.found, at+" has the type "+obj.Pkg().Name()+"."+obj.Name()+" of an internal package")
+	case obj.Pkg() == w.pkg && !obj.Exported():
+		w.declared(at, t)
+	}
+}

@@ -1,0 +1,188 @@
+package hhfr
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"regexp"
+
+	"github.com/hhfr/hhfr/pkg/negotiate"
+	"github.com/hhfr/hhfr/pkg/soap"
+	"github.com/hhfr/hhfr/pkg/streamer"
+)
+
+// Request is a message to a service.
+type Request struct {
+	// Action is the SOAP action: the field SOAPAction in SOAP 1.1, a parameter of Content-Type in
+	// SOAP 1.2; "": none.
+	Action string
+	// Header are further HTTP fields; nil: none. Content-Type and SOAPAction go before those made of
+	// Action and Body. Those that speak of a connection, such as Host and Content-Length, are left out.
+	Header http.Header
+	// Body is the envelope; nil: empty. It is read once, and closed if it is an [io.Closer]. One that
+	// is in memory, or an [io.Seeker], survives a stream that breaks before anything of it is sent.
+	// Without a Content-Type its first start tag is waited for, to know the version of SOAP; and while
+	// there is no stream, a MiB of it or its end, since many servers want to know the length.
+	Body io.Reader
+}
+
+// Body is text or bytes as the Body of a [Request] or [Reply]. It keeps bytes, and does not copy them.
+func Body[B string | []byte](body B) io.ReadCloser { return memory{bytes.NewReader([]byte(body))} }
+
+// memory is a body in memory.
+type memory struct{ *bytes.Reader }
+
+// Close implements [io.Closer].
+func (memory) Close() error { return nil }
+
+// drop closes the body of a request that is not sent.
+func (r *Request) drop() {
+	if r != nil {
+		_ = closeBody(r.Body)
+	}
+}
+
+// message writes a request down as it goes to the service at u.
+func (r *Request) message(u *url.URL, cfg *Config) (*streamer.Message, error) {
+	body, version := r.Body, soap.V11
+	if memory, ok := body.(memory); ok {
+		body = memory.Reader
+	}
+	if r.Header.Get("Content-Type") == "" && cfg.Header.Get("Content-Type") == "" {
+		body, version = recognized(body)
+	}
+	head, err := r.head(u, cfg, version)
+	if err != nil {
+		r.drop()
+		return nil, err
+	}
+	return &streamer.Message{Head: head, Body: body}, nil
+}
+
+// head is what HTTP says of a request; nil if that is what no head says.
+func (r *Request) head(u *url.URL, cfg *Config, version soap.Version) ([]byte, error) {
+	own, err := soap.RequestFields(version, r.Action)
+	if err != nil {
+		return nil, invalid(fmt.Errorf("action: %w", err))
+	}
+	req := &http.Request{Method: http.MethodPost, URL: u, Header: http.Header{}}
+	for name, values := range r.Header {
+		req.Header[name] = values
+	}
+	cfg.addTo(req.Header)
+	for _, f := range own {
+		if req.Header.Get(f.Name) == "" {
+			req.Header[f.Name] = []string{f.Value}
+		}
+	}
+	head, err := negotiate.RequestHead(req)
+	if err != nil {
+		return nil, invalid(err)
+	}
+	return head, nil
+}
+
+// recognized says which version of SOAP a body is, and gives one that reads as if nobody had looked;
+// SOAP 1.1 where it is none.
+func recognized(body io.Reader) (io.Reader, soap.Version) {
+	switch b := body.(type) {
+	case nil:
+		return nil, soap.V11
+	case memory:
+		return b.Reader, versionOf(b.Reader)
+	case *bytes.Reader:
+		return b, versionOf(b)
+	case io.ReadSeeker:
+		if at, err := b.Seek(0, io.SeekCurrent); err == nil {
+			start, _ := beginning(b)
+			if _, err := b.Seek(at, io.SeekStart); err != nil {
+				return failing{err}, soap.V11
+			}
+			return b, version(start)
+		}
+	}
+	start, err := beginning(body)
+	return &resumed{start: start, err: err, rest: body}, version(start)
+}
+
+func versionOf(b *bytes.Reader) soap.Version {
+	again := *b
+	start, _ := beginning(&again)
+	return version(start)
+}
+
+func version(start []byte) soap.Version {
+	if v := soap.Recognize(start).Version; v != soap.None {
+		return v
+	}
+	return soap.V11
+}
+
+// maxLooked is how much of a body is looked at for the start tag of its envelope, in bytes.
+const maxLooked = 4 << 10
+
+var startTag = regexp.MustCompile(`<[^?!/<>][^<>]*>|^\s*[^<\s]`)
+
+// beginning reads a body as far as it says which version it is: its first start tag, or that it is
+// no XML.
+func beginning(body io.Reader) (start []byte, err error) {
+	start = make([]byte, 0, maxLooked)
+	for len(start) < maxLooked && err == nil && !startTag.Match(start) {
+		var n int
+		n, err = body.Read(start[len(start):maxLooked])
+		start = start[:len(start)+n]
+	}
+	return start, err
+}
+
+// resumed is a body whose beginning, and maybe its end, was read already.
+type resumed struct {
+	start []byte
+	err   error
+	rest  io.Reader
+}
+
+// Read implements [io.Reader].
+func (r *resumed) Read(p []byte) (int, error) {
+	switch {
+	case len(r.start) > 0:
+		n := copy(p, r.start)
+		r.start = r.start[n:]
+		return n, nil
+	case r.err != nil:
+		return 0, r.err
+	}
+	return r.rest.Read(p)
+}
+
+// Close implements [io.Closer].
+func (r *resumed) Close() error { return closeBody(r.rest) }
+
+// failing is a body that cannot be read.
+type failing struct{ err error }
+
+// Read implements [io.Reader].
+func (f failing) Read([]byte) (int, error) { return 0, f.err }
+
+func closeBody(body io.Reader) error {
+	if c, ok := body.(io.Closer); ok {
+		return c.Close()
+	}
+	return nil
+}
+
+// parseURL reads the URL of a service.
+func parseURL(rawURL string) (*url.URL, error) {
+	u, err := url.Parse(rawURL)
+	if err != nil {
+		var of *url.Error // it has the URL, and with it maybe a password
+		if errors.As(err, &of) {
+			err = of.Err
+		}
+		return nil, invalid(fmt.Errorf("URL: %w", err))
+	}
+	return u, nil
+}

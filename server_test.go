@@ -1,0 +1,79 @@
+package hhfr_test
+
+import (
+	"io"
+	"net"
+	"net/http"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/hhfr/hhfr"
+	"github.com/hhfr/hhfr/pkg/negotiate"
+	"github.com/hhfr/hhfr/pkg/streamer"
+	"github.com/hhfr/hhfr/pkg/streamer/udp"
+)
+
+// One number serves plain SOAP, streams of their own over TCP, and over UDP.
+func TestOneAddress(t *testing.T) {
+	addr := start(t, &hhfr.Server{Handler: echo, Store: newStore(t)})
+	for name, transports := range map[string]map[string]streamer.Transport{
+		"tcp": nil, "udp": {"udp": udp.Transport{}},
+	} {
+		s, err := negotiate.Dial(t.Context(), "http://"+addr, negotiate.Config{
+			Store: newStore(t), Transports: transports, RequireHHFR: true,
+		})
+		require.NoError(t, err, name)
+		facts := s.Agreed().Facts
+		assert.Equal(t, negotiate.TransportURI(name), facts.Transport)
+		_, port, err := net.SplitHostPort(addr)
+		require.NoError(t, err)
+		assert.Equal(t, ":"+port, facts.Address)
+		reply, err := s.Call(t.Context(), streamer.NewMessage(nil, []byte("<a/>")))
+		require.NoError(t, err)
+		body, err := reply.ReadAll(1 << 20)
+		require.NoError(t, err)
+		assert.Equal(t, "<a/>", string(body))
+		require.NoError(t, s.Close())
+	}
+}
+
+func TestServersThatCannotServe(t *testing.T) {
+	server := &hhfr.Server{Handler: echo}
+	server.Addr = start(t, server)
+	require.NoError(t, call(t, dial(t, "http://"+server.Addr, nil))) // it serves
+	l, err := new(net.ListenConfig).Listen(t.Context(), "tcp", "127.0.0.1:0")
+	require.NoError(t, err)
+	require.ErrorIs(t, server.Serve(l), &hhfr.Error{Code: hhfr.Invalid})
+	_, err = l.Accept()
+	require.ErrorIs(t, err, net.ErrClosed)
+	other := &hhfr.Server{Addr: server.Addr, Handler: echo}
+	require.ErrorIs(t, other.ListenAndServe(), &hhfr.Error{Code: hhfr.Unreachable})
+	require.NoError(t, other.Close())
+	other.Addr = "127.0.0.1:0"
+	require.NoError(t, other.ListenAndServe(), "it was closed before")
+}
+
+// Unchanged handlers inside a server of net/http are upgraded, and Close ends that.
+func TestHandlerUpgrades(t *testing.T) {
+	copying := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if negotiate.FactsOf(r.Context()) != nil {
+			w.Header().Set("X-Way", stream.seen())
+		}
+		_, _ = io.Copy(w, r.Body) // of a short body the end is known with its last byte
+	})
+	for name, services := range map[string]http.Handler{"reads first": echo, "writes as it reads": copying} {
+		handler := &hhfr.Handler{Handler: services, Store: newStore(t)}
+		c := dial(t, serve(t, plain, handler), nil)
+		require.NoError(t, call(t, c))
+		r, err := c.Call(t.Context(), &hhfr.Request{Body: hhfr.Body("<a/>")})
+		require.NoError(t, err)
+		assert.Equal(t, stream.seen(), r.Header.Get("X-Way"), name)
+		assert.Equal(t, "<a/>", readAll(t, r))
+		require.NoError(t, c.Close())
+		require.NoError(t, handler.Close())
+		require.NoError(t, handler.Close())
+	}
+	require.NoError(t, (&hhfr.Handler{}).Close())
+}

@@ -1,0 +1,98 @@
+package hhfr
+
+import (
+	"errors"
+	"io"
+	"net/http"
+	"net/http/httptrace"
+	"sync"
+	"sync/atomic"
+
+	"github.com/hhfr/hhfr/pkg/negotiate"
+)
+
+// Transport puts hhfr under an unchanged client of net/http: its SOAP requests go over one session for
+// each scheme, host and port. Everything else, and what goes to peers that do not know hhfr, is
+// ordinary HTTP, and no request waits for a peer to agree. The zero value works; fields must not be
+// changed after the first request. It is an [http.RoundTripper], safe for concurrent use.
+//
+// Errors are *[Error] (in the [net/url.Error] of [http.Client]), also those of the bodies of replies;
+// what has to do with one request is as with [Client.Call].
+type Transport struct {
+	// Base carries plain HTTP; nil: one like [http.DefaultTransport], with Config.TLS. With both Base
+	// and Config.TLS, requests fail as Invalid.
+	Base http.RoundTripper
+	// Config is what sessions work with. Config.Header goes with SOAP and all other requests.
+	Config Config
+
+	once   sync.Once
+	below  *negotiate.RoundTripper
+	http   *http.Transport // nil: Base
+	broken error           // Config or Base cannot work
+}
+
+// open makes what is below, once.
+func (t *Transport) open() error {
+	t.once.Do(func() {
+		base := t.Base
+		switch {
+		case base == nil:
+			t.http = t.Config.transport()
+			base = t.http
+		case t.Config.TLS != nil:
+			t.broken = invalid(errors.New("both Base and Config.TLS: set the TLS of Base"))
+			return
+		}
+		cfg, err := t.Config.session(nil)
+		if err == nil {
+			t.below, err = negotiate.NewRoundTripper(base, cfg)
+		}
+		t.broken = fault(err)
+	})
+	return t.broken
+}
+
+// RoundTrip sends one request; see [http.RoundTripper].
+func (t *Transport) RoundTrip(req *http.Request) (*http.Response, error) {
+	if err := t.open(); err != nil {
+		_ = closeBody(req.Body)
+		return nil, err
+	}
+	var connected atomic.Bool
+	trace := &httptrace.ClientTrace{GotConn: func(httptrace.GotConnInfo) { connected.Store(true) }}
+	ctx := httptrace.WithClientTrace(req.Context(), trace)
+	sent := req.WithContext(ctx)
+	if len(t.Config.Header) > 0 {
+		sent.Header = req.Header.Clone()
+		t.Config.addTo(sent.Header)
+	}
+	resp, err := t.below.RoundTrip(sent)
+	if err != nil {
+		return nil, unanswered(ctx, err, connected.Load())
+	}
+	resp.Request = req
+	if _, both := resp.Body.(io.Writer); !both { // else it is the connection of another protocol
+		resp.Body = &answer{ReadCloser: resp.Body}
+	}
+	return resp, nil
+}
+
+// CloseIdleConnections closes connections of plain HTTP that nobody uses.
+func (t *Transport) CloseIdleConnections() {
+	if t.open() == nil {
+		t.below.CloseIdleConnections()
+	}
+}
+
+// Close ends all sessions, and waits for what they run. It is idempotent. Requests behind it are
+// Unsent.
+func (t *Transport) Close() error {
+	if err := t.open(); err != nil {
+		return err
+	}
+	err := t.below.Close()
+	if t.http != nil {
+		t.http.CloseIdleConnections()
+	}
+	return fault(err)
+}

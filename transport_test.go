@@ -1,0 +1,116 @@
+package hhfr_test
+
+import (
+	"io"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/hhfr/hhfr"
+)
+
+// post sends a SOAP message by an unchanged client.
+func post(t *testing.T, transport http.RoundTripper, url, body string) (way string) {
+	t.Helper()
+	client := &http.Client{Transport: transport}
+	resp, err := client.Post(url, "text/xml", strings.NewReader(body))
+	require.NoError(t, err)
+	got, err := io.ReadAll(resp.Body)
+	require.NoError(t, err)
+	require.NoError(t, resp.Body.Close())
+	assert.Equal(t, body, string(got))
+	return resp.Header.Get("X-Way")
+}
+
+// untilStream sends until a message goes by a stream: no request waits for that.
+func untilStream(t *testing.T, transport http.RoundTripper, url string) {
+	t.Helper()
+	for n := 0; post(t, transport, url, envelope("1.1", "<a/>")) != stream.seen(); n++ {
+		require.Less(t, n, 10_000)
+	}
+}
+
+// The zero Transport works under an unchanged client.
+func TestTransport(t *testing.T) {
+	url := serve(t, stream, echo)
+	transport := &hhfr.Transport{}
+	defer transport.Close()
+	untilStream(t, transport, url)
+	var wait sync.WaitGroup
+	for range 8 {
+		wait.Go(func() { assert.Equal(t, stream.seen(), post(t, transport, url, envelope("1.1", "<b/>"))) })
+	}
+	wait.Wait()
+	resp, err := (&http.Client{Transport: transport}).Get(url)
+	require.NoError(t, err)
+	assert.Equal(t, "HTTP", resp.Header.Get("X-Way"), "no SOAP")
+	require.NoError(t, resp.Body.Close())
+	require.NoError(t, transport.Close())
+	_, err = (&http.Client{Transport: transport}).Post(url, "text/xml", strings.NewReader("<a/>")) //nolint:bodyclose // an error
+	require.ErrorIs(t, err, &hhfr.Error{Code: hhfr.Unsent})
+	require.ErrorIs(t, err, net.ErrClosed)
+}
+
+// What a Config says holds for a Transport as for a Client.
+func TestTransportWithConfig(t *testing.T) {
+	url := serve(t, secure, echo)
+	transport := &hhfr.Transport{Config: *config(t)}
+	transport.Config.Header = http.Header{"Authorization": {"Bearer x"}}
+	defer transport.Close()
+	untilStream(t, transport, url)
+	req, err := http.NewRequestWithContext(t.Context(), http.MethodPost, url, strings.NewReader("<a/>"))
+	require.NoError(t, err)
+	req.Header.Set("Content-Type", "text/xml")
+	resp, err := transport.RoundTrip(req)
+	require.NoError(t, err)
+	require.NoError(t, resp.Body.Close())
+	assert.Equal(t, "Bearer x", resp.Header.Get("X-User"))
+	assert.Empty(t, req.Header.Get("Authorization"), "a RoundTripper changes no request")
+	assert.Same(t, req, resp.Request)
+
+	for _, broken := range []*hhfr.Transport{
+		{Base: http.DefaultTransport, Config: *config(t)}, {Config: hhfr.Config{Guarantee: 7}}, {Config: hhfr.Config{Guarantee: hhfr.ExactlyOnce}},
+	} {
+		_, err = (&http.Client{Transport: broken}).Get(url) //nolint:bodyclose // an error
+		require.ErrorIs(t, err, &hhfr.Error{Code: hhfr.Invalid})
+		require.ErrorIs(t, broken.Close(), &hhfr.Error{Code: hhfr.Invalid})
+		broken.CloseIdleConnections()
+	}
+}
+
+// The same failure has the same Code and Sent under an unchanged client, before there is a session and behind.
+func TestTransportsErrors(t *testing.T) {
+	gone := httptest.NewServer(echo)
+	gone.Close()
+	for name, tc := range map[string]struct {
+		url  string
+		want hhfr.Code
+		sent bool
+	}{
+		"nobody there":     {gone.URL, hhfr.Unreachable, false},
+		"plain breaks off": {serve(t, plain, failures["breaks off"]), hhfr.FateUnknown, true},
+		"plain panics":     {serve(t, plain, failures["panics"]), hhfr.FateUnknown, true},
+		"breaks off":       {serve(t, stream, failures["breaks off"]), hhfr.FateUnknown, true},
+		"panics":           {serve(t, stream, failures["panics"]), hhfr.FateUnknown, true},
+	} {
+		transport := &hhfr.Transport{}
+		for range 20 { // some before the session, some behind
+			resp, err := (&http.Client{Transport: transport}).Post(tc.url, "text/xml", strings.NewReader("<a/>"))
+			if err == nil {
+				_, err = io.ReadAll(resp.Body)
+				_ = resp.Body.Close()
+			}
+			var e *hhfr.Error
+			require.ErrorAs(t, err, &e, name)
+			assert.Equal(t, tc.want, e.Code, "%s: %v", name, err)
+			assert.Equal(t, tc.sent, e.Sent, "%s: %v", name, err)
+		}
+		require.NoError(t, transport.Close())
+	}
+}
