@@ -61,7 +61,8 @@ func TestTour(t *testing.T) {
 		assert.GreaterOrEqual(t, w.Millis, w.Expected*0.98, w.Name)
 		if w.Name != demo.SOAP {
 			assert.Equal(t, 2*w.Messages, w.Found, w.Name)
-			assert.Equal(t, 2*w.Messages, w.Rebuilt, w.Name)
+			plain := map[string]int{demo.Stream: 1}[w.Name] // the first request, which asked for the stream
+			assert.Equal(t, 2*w.Messages-plain, w.Rebuilt, w.Name)
 		}
 		if w.Good() {
 			assert.InDelta(t, 0, w.Off(), demo.MaxOff, w.Name)
@@ -75,12 +76,13 @@ func TestTour(t *testing.T) {
 	assert.Equal(t, 1, by[demo.SOAP].Connections)
 	assert.Equal(t, 1+20, by[demo.SOAP].RoundTrips)
 	for _, name := range []string{demo.Stream, demo.Again, demo.Pair} {
-		assert.Equal(t, 2, by[name].Connections, name)
-		assert.Equal(t, 4+20, by[name].RoundTrips, name)
+		assert.Equal(t, 1, by[name].Connections, name)
 		assert.Less(t, by[name].Sent+by[name].Received, (by[demo.SOAP].Sent+by[demo.SOAP].Received)/2, name)
 	}
+	assert.Equal(t, 1+20, by[demo.Stream].RoundTrips)
+	assert.Equal(t, 1+20, by[demo.Again].RoundTrips)
+	assert.Equal(t, 2+20, by[demo.Pair].RoundTrips)
 	assert.Less(t, by[demo.Again].Sent, by[demo.Stream].Sent-800, "no shapes")
-	assert.Greater(t, by[demo.Pair].Sent, by[demo.Stream].Sent, "heads as received")
 
 	rebuildFromFiles(t, cfg.Dir, messages)
 }
@@ -233,7 +235,7 @@ func TestFound(t *testing.T) {
 		return all
 	}
 	assert.Equal(t, 8, demo.Found(sample, told()))
-	besides := append(told(), &capture.Decoded{Number: 5, HHFR: true, Head: []byte("=x\n"), State: capture.Verified}, &capture.Decoded{Body: []byte("<Offer/>"), State: capture.Verified})
+	besides := append(told(), &capture.Decoded{Number: 5, HHFR: true, Head: []byte("=x\n"), State: capture.Verified})
 	assert.Equal(t, 8, demo.Found(sample, besides))
 
 	altered := told()

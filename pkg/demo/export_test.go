@@ -14,4 +14,4 @@ func Sample(list []Message) []Message { return sample(list) }
 
 func BreakEven(soap, way []time.Duration) int { return breakEven(soap, way) }
 
-func Found(sample []Message, messages []*capture.Decoded) int { return found(sample, messages) }
+func Found(sample []Message, messages []*capture.Decoded) int { return found(sample, messages, 0) }

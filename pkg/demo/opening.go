@@ -54,14 +54,17 @@ func (o *opening) open(ctx context.Context, name string) (err error) {
 		o.roundTrips = 1 // the connection
 		return o.plain(ctx, url, o.line.DialContext((&net.Dialer{}).DialContext))
 	case Pair:
-		o.roundTrips = 4 // as a stream
+		o.roundTrips = 2 // connection, question
 		if url, err = o.pair(ctx, url); err != nil {
 			return err
 		}
 		return o.plain(ctx, url, (&net.Dialer{}).DialContext)
+	case Again:
+		o.roundTrips = 1
+		return o.stream(ctx, url, negotiate.Met)
 	default:
-		o.roundTrips = 4 // connection, offer, connection, hello
-		return o.stream(ctx, url)
+		o.roundTrips = 1
+		return o.stream(ctx, url, negotiate.FirstCall)
 	}
 }
 
@@ -120,10 +123,18 @@ func (o *opening) plain(ctx context.Context, url string, dial pcapng.DialFunc) e
 }
 
 // stream opens a session with a stream, and records it.
-func (o *opening) stream(ctx context.Context, url string) error {
+func (o *opening) stream(ctx context.Context, url string, mode negotiate.Mode) error {
+	dial := o.line.DialContext((&net.Dialer{}).DialContext)
+	recorded := func(ctx context.Context, network, addr string) (net.Conn, error) {
+		conn, err := dial(ctx, network, addr)
+		if err != nil {
+			return nil, err
+		}
+		return o.record(conn), nil
+	}
 	return o.dial(ctx, url, negotiate.Config{
-		HTTPClient: o.client(o.line.DialContext((&net.Dialer{}).DialContext)), Transports: o.transports(), Store: o.ends.store, Coders: coders(o.ends.store),
-		RequireHHFR: true, WrapConn: o.record, OnSession: facts,
+		Mode: mode, HTTPClient: o.client(recorded), Transports: o.transports(), Store: o.ends.store, Coders: coders(o.ends.store),
+		WrapConn: o.record, OnSession: facts,
 	})
 }
 
@@ -135,6 +146,12 @@ func (o *opening) record(c net.Conn) net.Conn { return o.rec.Conn(c) }
 
 // facts notes what was agreed on a session beside its hello.
 func facts(f negotiate.Facts, c net.Conn) {
+	for inner, ok := c.(interface{ NetConn() net.Conn }); ok; inner, ok = c.(interface{ NetConn() net.Conn }) {
+		if _, recorded := c.(*pcapng.Conn); recorded {
+			break
+		}
+		c = inner.NetConn()
+	}
 	if conn, ok := c.(*pcapng.Conn); ok {
 		if b, err := json.Marshal(f); err == nil {
 			_ = conn.Comment(string(b)) // a comment that is too long is left out
