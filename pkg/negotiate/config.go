@@ -14,7 +14,6 @@ import (
 	"github.com/hhfr/hhfr/pkg/schema"
 	"github.com/hhfr/hhfr/pkg/soap"
 	"github.com/hhfr/hhfr/pkg/streamer"
-	"github.com/hhfr/hhfr/pkg/streamer/tcp"
 	"github.com/hhfr/hhfr/pkg/streamer/tls"
 	"github.com/hhfr/hhfr/pkg/wsrm"
 )
@@ -25,7 +24,7 @@ type Config struct {
 	// should be given up before servers do: a POST on a connection that the server has closed has an unknown fate.
 	HTTPClient *http.Client
 	// Transports by name ("tls", "tcp", "udp", "inproc"); those missing are not offered. nil means tls for https URLs, with the TLS of HTTPClient where its Transport is one of net/http,
-	// and tcp for others. With none in it, all goes as plain SOAP.
+	// and tcp for others, through the proxy that such a Transport has (by CONNECT). With none in it, all goes as plain SOAP.
 	Transports map[string]streamer.Transport
 	// Mode is how sessions come about; empty means Explicit.
 	Mode Mode
@@ -113,7 +112,9 @@ func (c Config) withDefaults() (Config, error) {
 		c.HTTPClient = http.DefaultClient
 	}
 	if c.Transports == nil {
-		c.Transports = map[string]streamer.Transport{"tls": tls.New(tlsOf(c.HTTPClient), nil), "tcp": tcp.Transport{}}
+		c.Transports = map[string]streamer.Transport{
+			"tls": tls.New(tlsOf(c.HTTPClient), connectingOf(c.HTTPClient, "https")), "tcp": connectingOf(c.HTTPClient, "http"),
+		}
 	}
 	if err := checkHeaders(c.Headers); err != nil {
 		return c, &Error{Code: BadConfig, At: -1, Err: err}

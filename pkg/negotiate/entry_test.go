@@ -295,3 +295,11 @@ func TestTokenAdmitsOnceAcrossNodes(t *testing.T) {
 	assert.NotEqual(t, s.Agreed().Facts.Session, other.Agreed().Facts.Session)
 	require.NoError(t, errors.Join(s.Close(), other.Close()))
 }
+
+// eventually and tick are how long is waited for what comes beside calls.
+const (
+	eventually = 5 * time.Second
+	tick       = time.Millisecond
+)
+
+func message(text string) *streamer.Message { return streamer.NewMessage(nil, []byte(text)) }
