@@ -105,7 +105,7 @@ func readSchema(name string) (*schema.Schema, error) {
 	}
 	s, err := schema.Parse(text)
 	if err != nil {
-		return nil, &problem{exitMalformed, fmt.Errorf("%s: %w", name, err), "the HHFR Schema dialect is told in docs/negotiation.md, section 7"}
+		return nil, &problem{exitMalformed, fmt.Errorf("%s: %w", name, err), "the HHFR Schema dialect is told in docs/negotiation.md, section 8"}
 	}
 	return s, nil
 }

@@ -25,7 +25,7 @@ func (s *Schema) String() string {
 }
 
 // Canonical is the form of the schema that its fingerprint is made of: no prefixes, no white space, empty tags where nothing is inside, attributes in the order
-// name, type, primitives, value, and types as in docs/negotiation.md, section 7. It is a schema itself.
+// name, type, primitives, value, and types as in docs/negotiation.md, section 8. It is a schema itself.
 func (s *Schema) Canonical() []byte {
 	var p printer
 	p.element(s.root)

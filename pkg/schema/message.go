@@ -13,7 +13,7 @@ import (
 	"github.com/hhfr/hhfr/pkg/shape"
 )
 
-// The default envelope: what stands around a message that was given as values, not as XML (docs/negotiation.md, section 7).
+// The default envelope: what stands around a message that was given as values, not as XML (docs/negotiation.md, section 8).
 const (
 	envelopeStart = `<?xml version="1.0" encoding="UTF-8"?>` + "\n" + `<soap:Envelope xmlns:soap="` + xmlns.SOAP11 + `"><soap:Body>`
 	envelopeEnd   = `</soap:Body></soap:Envelope>`

@@ -1,5 +1,5 @@
 // Package schema makes shapes from descriptions of messages. In this version it knows the HHFR Schema of the papers, a small dialect of XML Schema
-// (docs/negotiation.md, section 7): [Parse] reads it, [Schema.String] prints it back, [Schema.URI] names what it describes. A schema describes types and
+// (docs/negotiation.md, section 8): [Parse] reads it, [Schema.String] prints it back, [Schema.URI] names what it describes. A schema describes types and
 // order of what stands in the Body, never its text: the shape is made when the first real message gives that ([Schema.Shape]). For values
 // that come without XML, [Schema.Message] has a default envelope.
 //
