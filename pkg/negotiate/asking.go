@@ -31,7 +31,7 @@ type ask struct {
 	question *negotiation      // that the request is for; nil: it is a call
 	conn     net.Conn          // that the request went to
 	plain    bool              // it goes without the fields
-	declined bool              // a stream that TLS selected was
+	declined bool              // it has had a stream that TLS selected
 	n        *negotiation      // its stream is open
 	pending  *streamer.Pending // for the reply that comes by an upgraded connection
 	reply    *streamer.Message // that came by a stream of TLS
@@ -276,11 +276,6 @@ func (k *ask) again(req *http.Request, resp *http.Response, err error) *http.Req
 	switch {
 	case k.plain || k.n != nil || req.Context().Err() != nil:
 		return nil
-	case errors.Is(err, errDeclined):
-		if k.declined {
-			return nil
-		}
-		k.declined = true
 	case k.question != nil:
 		return nil
 	case err != nil && k.conn == nil: // nobody was there
@@ -314,8 +309,19 @@ func isSafe(method string) bool {
 	return method == http.MethodGet || method == http.MethodHead || method == http.MethodOptions || method == http.MethodTrace
 }
 
-// errDeclined is why a stream that TLS selected carried nothing: its responder did not take the session.
-var errDeclined = errors.New("the stream that TLS selected was declined")
+// unusable is why nothing went over a stream that TLS selected. It has net/http forget the connection, and send the request over
+// another, as that of a connection of HTTP/2 that is over.
+type unusable struct{ err error }
+
+func (e *unusable) Error() string {
+	return fmt.Sprintf("the stream that TLS selected is of no use: %v", e.err)
+}
+
+// Unwrap is why.
+func (e *unusable) Unwrap() error { return e.err }
+
+// IsHTTP2NoCachedConnError is what net/http goes by.
+func (e *unusable) IsHTTP2NoCachedConnError() {}
 
 // selected is a connection on which TLS selected streams. The request that asks goes over it, and any other that gets it.
 type selected struct {
@@ -328,13 +334,18 @@ type selected struct {
 
 // RoundTrip implements [http.RoundTripper].
 func (t *selected) RoundTrip(req *http.Request) (*http.Response, error) {
-	t.once.Do(func() { t.n, t.err = t.open(req) })
-	if t.err != nil {
-		return nil, t.err
-	}
 	asking, ok := req.Context().Value(askKey{}).(*ask)
-	if ok && asking.question != nil {
-		return synthetic(req), t.met(req.Context())
+	if ok {
+		asking.declined = true // the next connection is one of HTTP
+	}
+	t.once.Do(func() { t.n, t.err = t.open(req) })
+	switch {
+	case t.err != nil:
+		return nil, &unusable{t.err}
+	case isDone(t.n.stream):
+		return nil, &unusable{errors.New("it has ended")}
+	case ok && asking.question != nil:
+		return synthetic(req), t.met(req.Context(), asking)
 	}
 	head, err := RequestHead(req)
 	if err != nil {
@@ -344,26 +355,24 @@ func (t *selected) RoundTrip(req *http.Request) (*http.Response, error) {
 	reply, err := t.n.stream.Lane(0).Call(req.Context(), &streamer.Message{Head: head, Body: bodyOf(req)})
 	switch {
 	case errors.Is(err, &streamer.Error{Code: streamer.Unsent}):
-		return nil, fmt.Errorf("%w: %w", errDeclined, err)
+		return nil, &unusable{err}
 	case err != nil:
 		return nil, err
 	case !ok:
 		return Response(reply, req)
-	default:
-		asking.n, asking.reply = t.n, reply
-		return synthetic(req), nil
 	}
+	asking.n, asking.reply = t.n, reply
+	return synthetic(req), nil
 }
 
 // met waits until it is clear that the peer takes the session.
-func (t *selected) met(ctx context.Context) error {
+func (t *selected) met(ctx context.Context, asking *ask) error {
 	select {
 	case <-t.n.stream.Met():
+		asking.n = t.n
 		return nil
 	case <-t.n.stream.Done():
-		err := t.n.stream.Err()
-		t.n.stream = nil
-		return fmt.Errorf("%w: %w", errDeclined, err)
+		return &unusable{t.n.stream.Err()}
 	case <-ctx.Done():
 		return context.Cause(ctx)
 	}

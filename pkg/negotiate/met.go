@@ -192,7 +192,8 @@ func (n *negotiation) question(ctx context.Context) error {
 		_ = resp.Body.Close()
 	}
 	switch {
-	case n.stream != nil:
+	case k.n != nil: // maybe of a call
+		n.stream, n.coder, n.agreed = k.n.stream, k.n.coder, k.n.agreed
 		return nil
 	case k.invited != nil:
 		return n.invited(ctx, k.invited)

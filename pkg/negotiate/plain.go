@@ -94,11 +94,16 @@ func (s *Session) do(ctx context.Context, req *http.Request) (*http.Response, er
 		return resp, nil
 	}
 	var own *Error
+	var useless *unusable
 	var exchange *streamer.Error // of a stream that TLS selected
 	switch {
 	case errors.As(err, &own):
 		return nil, own
-	case errors.As(err, &exchange) && !errors.Is(err, errDeclined):
+	case errors.As(err, &useless):
+		return nil, &Error{Code: Unsent, At: -1, Err: useless}
+	case errors.As(err, &exchange) && exchange.Code == streamer.FateUnknown:
+		return nil, &Error{Code: FateUnknown, At: -1, Err: exchange}
+	case errors.As(err, &exchange):
 		return nil, exchange
 	}
 	if wrong := schemeOf(s.url, err); wrong != nil {

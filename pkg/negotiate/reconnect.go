@@ -64,13 +64,16 @@ func (s *Session) install(n *negotiation) {
 	l := &link{n.stream, n.stream.Lane(0), n.agreed.Facts.Path}
 	s.mu.Lock()
 	s.before = slices.DeleteFunc(s.before, func(l *link) bool { return isDone(l.stream) })
-	if s.link != nil {
+	known := s.link != nil && s.link.stream == n.stream
+	if s.link != nil && !known {
 		s.before = append(s.before, s.link)
 	}
-	s.link, s.agreed, s.fresh = l, n.agreed, false
+	if !known {
+		s.link, s.agreed, s.fresh = l, n.agreed, false
+	}
 	done, closed := s.again, s.closed
 	s.again = nil
-	if !closed && (s.cfg.Reconnect > 0 || s.outbox != nil) {
+	if !closed && !known && (s.cfg.Reconnect > 0 || s.outbox != nil) {
 		s.wait.Go(func() {
 			select {
 			case <-l.stream.Done():
@@ -79,7 +82,7 @@ func (s *Session) install(n *negotiation) {
 			}
 		})
 	}
-	if !closed && s.asker != nil {
+	if !closed && !known && s.asker != nil {
 		s.wait.Go(func() { s.watchMet(l, n) })
 	}
 	s.mu.Unlock()
@@ -217,6 +220,10 @@ func (s *Session) reconnect() {
 		return
 	}
 	s.mu.Lock()
+	if s.again == nil { // a call that was under way has brought a stream
+		s.mu.Unlock()
+		return
+	}
 	s.plain = true
 	s.agreed.Why += "; " + err.Error()
 	s.agreed.Answer, s.agreed.Refused = n.agreed.Answer, n.agreed.Refused
