@@ -3,4 +3,4 @@
 package negotiate_test
 
 // entrySteps is how far apart the places are where connections are cut, in bytes.
-const entrySteps = 89
+const entrySteps = 181

@@ -147,27 +147,29 @@ func (e *exchanges) startLocked(x *Exchange) {
 
 // serve runs the handler of x. It gives the exchange that waits for a handler longest, or nil.
 func (x *Exchange) serve() *Exchange {
-	if x.bind() {
-		if x.first != nil {
-			x.first(x.ctx, x)
-		} else if head, err := x.in.readHead(); err == nil {
+	bound := x.bind()
+	if x.first != nil { // it waits for the exchange, whatever becomes of that
+		x.first(x.ctx, x)
+	} else if bound {
+		if head, err := x.in.readHead(); err == nil {
 			x.message = Message{Head: head, Body: x.s.incoming(&body{in: x.in}), Place: x.place}
 			x.s.handler(x.ctx, x)
 		}
-		x.cancel()
 	}
+	x.cancel()
 	return x.end()
 }
 
-// bind gives the exchange its context, if it still wants its handler.
+// bind gives the exchange its context, and reports whether it still wants its handler; if not, the context is done.
 func (x *Exchange) bind() bool {
 	e := &x.s.exchanges
 	e.mu.Lock()
 	defer e.mu.Unlock()
+	x.ctx, x.cancel = context.WithCancel(x.s.ctx)
 	if x.gone != nil || x.in.failed() != nil || x.s.ending.hasFailed() {
+		x.cancel()
 		return false
 	}
-	x.ctx, x.cancel = context.WithCancel(x.s.ctx)
 	return true
 }
 
