@@ -1,0 +1,136 @@
+//go:build interop
+
+package middleboxes_test
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/hhfr/hhfr/internal/shared"
+	"github.com/hhfr/hhfr/pkg/negotiate"
+)
+
+// passing is what has nginx pass upgrades.
+const passing = `
+	map $http_upgrade $connection_upgrade { default upgrade; "" close; }
+`
+
+const passes = `
+			proxy_http_version 1.1;
+			proxy_set_header Upgrade $http_upgrade;
+			proxy_set_header Connection $connection_upgrade;
+`
+
+// nginxTo runs nginx in front of an origin, with these lines in its location, and gives the URL of the service.
+func nginxTo(t *testing.T, o *origin, location string) string {
+	t.Helper()
+	addr := shared.Addr(t)
+	nginx(t, addr, passing+`
+	upstream kept { server `+o.addr+`; keepalive 4; }
+	server {
+		listen `+addr+`;
+		location / {
+			proxy_pass http://kept;
+`+location+`
+		}
+	}`)
+	return "http://" + addr + "/soap"
+}
+
+var eating = map[string]string{
+	"as it comes": "",
+	"HTTP/1.1":    "proxy_http_version 1.1;",
+	"kept alive":  `proxy_http_version 1.1; proxy_set_header Connection "";`,
+}
+
+func nginxEatsUpgrade(t *testing.T) {
+	for name, location := range eating {
+		t.Run(name, func(t *testing.T) {
+			o := startOrigin(t, "127.0.0.1", nil, nil)
+			c := newClient(t, negotiate.Auto, through())
+			s := c.dial(t, nginxTo(t, o, location))
+			c.say(t, s)
+			streams(t, s, "tcp")
+			c.bothWays(t, s)
+			c.say(t, s)
+			require.NoError(t, s.Close())
+			s = c.dial(t, s.Agreed().Facts.Origin+"/soap") // met
+			require.True(t, s.Agreed().HHFR)
+			c.say(t, s)
+			o.once(t, 3)
+			c.log.silent(t)
+		})
+	}
+}
+
+func nginxEatsUpgradeAndHides(t *testing.T) {
+	for name, location := range eating {
+		t.Run(name, func(t *testing.T) {
+			o := startOrigin(t, "127.0.0.2", nil, nil)
+			c := newClient(t, negotiate.Auto, through())
+			url := nginxTo(t, o, location)
+			s := c.dial(t, url)
+			for range 3 {
+				c.say(t, s)
+			}
+			plain(t, s, "connection refused")
+			assert.Equal(t, "127.0.0.1:"+o.port, s.Agreed().NoStream)
+			c.say(t, s)
+			require.NoError(t, s.Close())
+			s = c.dial(t, url)
+			assert.True(t, s.Agreed().Remembered)
+			c.say(t, s)
+			o.once(t, 5)
+			c.log.warned(t, "connection refused", "open that port")
+		})
+	}
+}
+
+func nginxPassesUpgrade(t *testing.T) {
+	o := startOrigin(t, "127.0.0.2", nil, nil)
+	c := newClient(t, negotiate.Auto, through())
+	url := nginxTo(t, o, passes)
+	for range 3 { // the port of nginx takes no direct streams: each session is a first call
+		s := c.dial(t, url)
+		c.say(t, s)
+		streams(t, s, "upgrade")
+		c.bothWays(t, s)
+		c.say(t, s)
+		require.NoError(t, s.Close())
+	}
+	o.once(t, 6)
+	c.log.silent(t)
+}
+
+// A stream that is silent for longer than proxy_read_timeout ends, and the session goes on over the next one.
+func nginxEndsQuietStreams(t *testing.T) {
+	o := startOrigin(t, "127.0.0.2", nil, nil)
+	c := newClient(t, negotiate.Auto, through())
+	s := c.dial(t, nginxTo(t, o, passes+"proxy_read_timeout 1s; proxy_send_timeout 1s;"))
+	c.say(t, s)
+	streams(t, s, "upgrade")
+	for range 3 {
+		first := s.Stream()
+		select {
+		case <-first.Done():
+		case <-time.After(patience):
+			t.Fatal("nginx did not end the stream")
+		}
+		c.say(t, s)
+		c.say(t, s)
+		streams(t, s, "upgrade")
+	}
+	o.once(t, 7)
+	assert.NotContains(t, strings.ToLower(c.log.String()), "fate")
+}
+
+func TestInteropNginx(t *testing.T) {
+	t.Run("eats", nginxEatsUpgrade)
+	t.Run("hides", nginxEatsUpgradeAndHides)
+	t.Run("passes", nginxPassesUpgrade)
+	t.Run("quiet", nginxEndsQuietStreams)
+}
