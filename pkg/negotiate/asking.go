@@ -476,8 +476,9 @@ func (s *Session) accept(i *invitation) {
 		return
 	}
 	var refused *refusal
-	if errors.As(err, &refused) {
+	if errors.As(err, &refused) && refused.blocked != "" {
 		s.agreed.NoStream = refused.blocked
+		s.cfg.Log.Warn(blockedWarning, "url", loggable(s.url), "why", err, "hint", BlockedHint)
 	}
 	s.refusedLocked(err)
 }

@@ -134,6 +134,9 @@ type refusal struct {
 // BlockedHint says what helps where [Agreed].NoStream is set.
 const BlockedHint = "open that port on the way, or have the peer accept streams on one that is open (--listen, --tcp)"
 
+// blockedWarning is what a log hears of it where no caller is told.
+const blockedWarning = "plain SOAP: a stream was agreed on and cannot be opened"
+
 // noStream is the refusal for a stream that was agreed on and could not be opened.
 func noStream(addr string, err error) *refusal {
 	return &refusal{err: fmt.Errorf("no stream to %s (%w)", addr, cause(err)), passing: true, blocked: addr}

@@ -1,11 +1,13 @@
 package negotiate_test
 
 import (
+	"bytes"
 	"context"
 	cryptotls "crypto/tls"
 	"errors"
 	"fmt"
 	"io"
+	"log/slog"
 	"net"
 	"net/http"
 	"net/http/httptest"
@@ -280,4 +282,24 @@ func TestTokenAdmitsOnceAcrossNodes(t *testing.T) {
 	say(t, other, "c") // by a first call
 	assert.NotEqual(t, s.Agreed().Facts.Session, other.Agreed().Facts.Session)
 	require.NoError(t, errors.Join(s.Close(), other.Close()))
+}
+
+// An address that an answer names and that cannot be reached is warned of, once, with what helps.
+func TestBlockedStreamOfAFirstCallIsWarnedOf(t *testing.T) {
+	h, err := negotiate.NewHandler(http.HandlerFunc(repeat), negotiate.ResponderConfig{Addresses: map[string]string{"tls": deadPort(t)}})
+	require.NoError(t, err)
+	server, base := newServer(h, true, true)
+	defer server.Close()
+	var log bytes.Buffer
+	cfg := negotiate.Config{Mode: negotiate.Auto, HTTPClient: &http.Client{Transport: base}, Log: slog.New(slog.NewTextHandler(&log, nil))}
+	s := dial(t, server.URL, cfg)
+	for range 3 {
+		say(t, s, "plain")
+	}
+	require.Eventually(t, func() bool { return s.Agreed().NoStream != "" }, 5*time.Second, time.Millisecond)
+	say(t, s, "plain")
+	require.NoError(t, errors.Join(s.Close(), h.Close()))
+	base.CloseIdleConnections()
+	assert.Equal(t, 1, strings.Count(log.String(), "level=WARN"), log.String())
+	assert.Contains(t, log.String(), negotiate.BlockedHint)
 }

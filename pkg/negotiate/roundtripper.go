@@ -217,8 +217,7 @@ func (t *RoundTripper) tell(o *originSession, u *url.URL) {
 		cfg.Log.Warn("a stream again", "url", loggable(u), "session", agreed.Facts.Session.String())
 	case agreed.NoStream != "" && !o.fellBack:
 		o.fellBack = true
-		cfg.Log.Warn("plain SOAP: a stream was agreed on and cannot be opened",
-			"url", loggable(u), "why", agreed.Why, "hint", BlockedHint)
+		cfg.Log.Warn(blockedWarning, "url", loggable(u), "why", agreed.Why, "hint", BlockedHint)
 	}
 }
 
