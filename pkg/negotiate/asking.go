@@ -38,6 +38,7 @@ type ask struct {
 	invited  *invitation       // of an answer
 	refused  error             // why there will be no stream
 	passing  bool              // another time it may be otherwise
+	portal   bool              // it is the answer of a portal, maybe
 }
 
 type askKey struct{}
@@ -203,7 +204,8 @@ func (a *asker) answered(asking *ask, req *http.Request, resp *http.Response) (*
 	case resp.StatusCode == http.StatusBadRequest, resp.StatusCode == http.StatusUpgradeRequired, resp.StatusCode == http.StatusNotImplemented:
 		asking.refused = fmt.Errorf("a request that asks for a stream is answered with HTTP status %d", resp.StatusCode)
 	default:
-		asking.passing = resp.StatusCode >= http.StatusBadGateway && resp.StatusCode <= http.StatusGatewayTimeout
+		asking.portal = mayBePortal(resp)
+		asking.passing = asking.portal || resp.StatusCode >= http.StatusBadGateway && resp.StatusCode <= http.StatusGatewayTimeout
 		asking.refused = errors.New("the answer to the first call offers no stream")
 		if value := resp.Header.Get(Field); value != "" {
 			i, err := parseInvitation(value)
@@ -447,6 +449,9 @@ func (s *Session) asked(k *ask, err error) {
 		s.wait.Go(func() { s.accept(k.invited) })
 	case k.refused == nil, k.passing: // nobody was there, or could tell: the next call asks
 		s.fresh = true
+		if k.refused != nil {
+			s.agreed.Why = k.refused.Error()
+		}
 	default:
 		s.refusedLocked(k.refused)
 	}

@@ -107,7 +107,8 @@ func (d *Dialer) dial(ctx context.Context, u *url.URL) (s *Session, err error) {
 	var refused *refusal
 	if errors.As(err, &refused) {
 		s.agreed.Remembered, s.agreed.NoStream = refused.remembered, refused.blocked
-		if !refused.remembered && !refused.unasked && !s.agreed.NoRoom() {
+		s.portal = refused.portal
+		if !refused.remembered && !refused.unasked && !refused.portal && !s.agreed.NoRoom() {
 			d.remember(ctx, u, refused)
 		}
 	}
@@ -127,6 +128,7 @@ type refusal struct {
 	err        error
 	remembered bool
 	passing    bool   // another time it may be otherwise
+	portal     bool   // it may be of somebody else than the peer, and is passing: nobody remembers it
 	unasked    bool   // nobody was asked
 	blocked    string // the address of the stream that could not be opened
 }

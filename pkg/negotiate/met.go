@@ -195,7 +195,7 @@ func (n *negotiation) question(ctx context.Context) error {
 	case k.invited != nil:
 		return n.invited(ctx, k.invited)
 	case err == nil:
-		return &refusal{err: k.refused, passing: k.passing}
+		return &refusal{err: k.refused, passing: k.passing, portal: k.portal}
 	}
 	if wrong := schemeOf(n.url, err); wrong != nil {
 		return wrong
