@@ -252,3 +252,19 @@ func through() *http.Transport { return &http.Transport{} }
 func trusting(cfg *tls.Config, h2 bool) *http.Transport {
 	return &http.Transport{TLSClientConfig: cfg, ForceAttemptHTTP2: h2}
 }
+
+// plainAlways holds that calls go as plain SOAP, each once, and that a session after it knows that.
+func plainAlways(t *testing.T, o *origin, c *client, url, why string) {
+	t.Helper()
+	s := c.dial(t, url)
+	c.say(t, s)
+	plain(t, s, why)
+	for range 3 {
+		c.say(t, s)
+	}
+	require.NoError(t, s.Close())
+	s = c.dial(t, url)
+	assert.True(t, s.Agreed().Remembered, s.Agreed().Why)
+	c.say(t, s)
+	o.once(t, 5)
+}

@@ -3,6 +3,7 @@
 package middleboxes_test
 
 import (
+	"crypto/tls"
 	"strings"
 	"testing"
 	"time"
@@ -128,9 +129,80 @@ func nginxEndsQuietStreams(t *testing.T) {
 	assert.NotContains(t, strings.ToLower(c.log.String()), "fate")
 }
 
-func TestInteropNginx(t *testing.T) {
-	t.Run("eats", nginxEatsUpgrade)
-	t.Run("hides", nginxEatsUpgradeAndHides)
-	t.Run("passes", nginxPassesUpgrade)
-	t.Run("quiet", nginxEndsQuietStreams)
+
+// secureNginx runs nginx in front of an origin with TLS and this option of listen; the client is to trust what it gives.
+func secureNginx(t *testing.T, authority *shared.Authority, option, scheme string, o *origin, location string) (url string, trust *tls.Config) {
+	t.Helper()
+	dir, addr := t.TempDir(), shared.Addr(t)
+	shared.WriteCertificate(t, dir, "server", authority.Issue(time.Hour, "127.0.0.1"))
+	nginx(t, addr, passing+`
+	server {
+		listen `+addr+` ssl `+option+`;
+		ssl_certificate `+dir+`/server.pem;
+		ssl_certificate_key `+dir+`/server.key;
+		location / {
+			proxy_pass `+scheme+`://`+o.addr+`;
+`+location+`
+		}
+	}`)
+	return "https://" + addr + "/soap", &tls.Config{RootCAs: authority.Pool()}
+}
+
+func nginxTLS(t *testing.T) {
+	o := startOrigin(t, "127.0.0.2", nil, nil)
+	url, trust := secureNginx(t, shared.NewAuthority(t), "", "http", o, passes)
+	c := newClient(t, negotiate.Auto, trusting(trust, true))
+	for range 2 {
+		s := c.dial(t, url)
+		c.say(t, s)
+		streams(t, s, "upgrade")
+		c.bothWays(t, s)
+		c.say(t, s)
+		require.NoError(t, s.Close())
+	}
+	o.once(t, 4)
+	c.log.silent(t)
+}
+
+func nginxTLSEatsUpgrade(t *testing.T) {
+	o := startOrigin(t, "127.0.0.1", nil, nil)
+	url, trust := secureNginx(t, shared.NewAuthority(t), "", "http", o, "")
+	plainAlways(t, o, newClient(t, negotiate.Auto, trusting(trust, true)), url, "a stream by tcp, which is not allowed")
+}
+
+func nginxH2(t *testing.T) {
+	o := startOrigin(t, "127.0.0.1", nil, nil)
+	url, trust := secureNginx(t, shared.NewAuthority(t), "http2", "http", o, passes)
+	plainAlways(t, o, newClient(t, negotiate.Auto, trusting(trust, true)), url, "a stream by tcp, which is not allowed")
+}
+
+// nginxH2Beside: the same nginx, and a client that speaks no HTTP/2.
+func nginxH2Beside(t *testing.T) {
+	o := startOrigin(t, "127.0.0.2", nil, nil)
+	url, trust := secureNginx(t, shared.NewAuthority(t), "http2", "http", o, passes)
+	c := newClient(t, negotiate.Auto, trusting(trust, false))
+	s := c.dial(t, url)
+	c.say(t, s)
+	streams(t, s, "upgrade")
+	c.bothWays(t, s)
+	o.once(t, 1)
+	c.log.silent(t)
+}
+
+// nginxH2TLSInside: what stands behind nginx takes TLS, at a port that is reached.
+func nginxH2TLSInside(t *testing.T) {
+	authority := shared.NewAuthority(t)
+	o := startOrigin(t, "127.0.0.1", &tls.Config{Certificates: []tls.Certificate{authority.Issue(time.Hour, "127.0.0.1")}}, nil)
+	url, trust := secureNginx(t, authority, "http2", "https", o, "")
+	c := newClient(t, negotiate.Auto, trusting(trust, true))
+	s := c.dial(t, url)
+	c.say(t, s)
+	streams(t, s, "tls")
+	c.bothWays(t, s)
+	require.NoError(t, s.Close())
+	s = c.dial(t, url)
+	require.True(t, s.Agreed().HHFR, "met")
+	c.say(t, s)
+	o.once(t, 2)
+	c.log.silent(t)
 }
