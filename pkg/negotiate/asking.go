@@ -21,9 +21,10 @@ import (
 // asker carries the requests of a session that go as plain SOAP, the one that asks for a stream among them. Its connections are
 // those of the transport that it was made of, but for streams that TLS selects.
 type asker struct {
-	s    *Session
-	base http.RoundTripper // a copy of the transport, or, of an unknown kind, itself
-	own  bool              // base is one of net/http, which tells of its connections
+	s     *Session
+	base  http.RoundTripper // a copy of the transport, or, of an unknown kind, itself
+	alone *http.Transport   // a copy for questions that go alone; nil: there are none
+	own   bool              // base is one of net/http, which tells of its connections
 }
 
 // ask is what comes of the request that asks, beside its answer.
@@ -32,6 +33,7 @@ type ask struct {
 	conn     net.Conn          // that the request went to
 	plain    bool              // it goes without the fields
 	declined bool              // a stream that TLS selected was
+	alone    bool              // it goes by HTTP/1.1, over a connection that nothing else goes over
 	n        *negotiation      // its stream is open
 	pending  *streamer.Pending // for the reply that comes by an upgraded connection
 	reply    *streamer.Message // that came by a stream of TLS
@@ -55,6 +57,7 @@ func newAsker(s *Session, transport http.RoundTripper) *asker {
 	a.own = true
 	own := t.Clone()
 	a.base = own
+	defer func() { a.alone = oneByOne(own) }()
 	if s.url.Scheme != "https" || t.DialTLSContext != nil || t.DialTLS != nil { //nolint:staticcheck // who set it, dials by it
 		return a
 	}
@@ -77,10 +80,11 @@ func newAsker(s *Session, transport http.RoundTripper) *asker {
 	own.DialTLSContext = func(ctx context.Context, network, addr string) (net.Conn, error) {
 		cfg := config.Clone()
 		cfg.NextProtos = []string{"http/1.1"}
-		if h2 {
+		k, ok := ctx.Value(askKey{}).(*ask)
+		if h2 && !(ok && k.alone) {
 			cfg.NextProtos = []string{"h2", "http/1.1"}
 		}
-		if k, ok := ctx.Value(askKey{}).(*ask); ok && !k.plain && !k.declined {
+		if ok && !k.plain && !k.declined {
 			cfg.NextProtos = slices.Insert(cfg.NextProtos, 0, Protocol)
 		}
 		if cfg.ServerName == "" {
@@ -89,6 +93,16 @@ func newAsker(s *Session, transport http.RoundTripper) *asker {
 		return handshake(ctx, dial, network, addr, cfg, t.TLSHandshakeTimeout)
 	}
 	return a
+}
+
+// oneByOne is a copy of a transport that uses no connection twice, and speaks HTTP/1.1.
+func oneByOne(t *http.Transport) *http.Transport {
+	t = t.Clone()
+	t.DisableKeepAlives, t.ForceAttemptHTTP2 = true, false
+	t.Protocols = new(http.Protocols)
+	t.Protocols.SetHTTP1(true)
+	delete(t.TLSNextProto, "h2")
+	return t
 }
 
 func handshake(ctx context.Context, dial func(context.Context, string, string) (net.Conn, error), network, addr string, cfg *cryptotls.Config, within time.Duration) (net.Conn, error) {
@@ -164,11 +178,19 @@ func (a *asker) try(asking *ask, req *http.Request) (*http.Response, error) {
 		return nil, err
 	}
 	fields.Set(Field, askField(stages))
-	resp, err := a.base.RoundTrip(out)
+	resp, err := a.by(asking).RoundTrip(out)
 	if err != nil {
 		return nil, err
 	}
 	return a.answered(asking, req, resp)
+}
+
+// by is what a request that asks goes by.
+func (a *asker) by(k *ask) http.RoundTripper {
+	if k.alone && a.alone != nil {
+		return a.alone
+	}
+	return a.base
 }
 
 // stages are those that this end asks for.
@@ -464,10 +486,16 @@ func (s *Session) refusedLocked(why error) {
 	s.wait.Go(func() { s.rememberBroken(why) })
 }
 
-// accept opens the stream that an answer named, beside the calls.
+// accept opens the stream that an answer named, beside the calls. Where that cannot be, a request of its own may be upgraded
+// although the call was not: it has no body, which HAProxy upgrades no request with, and goes by HTTP/1.1.
 func (s *Session) accept(i *invitation) {
 	n := s.negotiation()
 	err := n.invited(s.ctx, i)
+	if err != nil && s.ctx.Err() == nil {
+		if by := s.negotiation(); by.upgradedBeside(s.ctx) {
+			n, err = by, nil
+		}
+	}
 	s.mu.Lock()
 	s.joining = false
 	s.mu.Unlock()
