@@ -190,11 +190,16 @@ func exchange(t *testing.T, s *negotiate.Session, head []byte, text string) (str
 	return string(got), err
 }
 
-// streams waits until there is a stream, and holds by what it goes.
+// streams waits until there is a stream by such a transport.
 func streams(t *testing.T, s *negotiate.Session, transport string) {
 	t.Helper()
-	require.Eventually(t, func() bool { return s.Agreed().HHFR }, patience, 5*time.Millisecond, "%+v", s.Agreed())
-	assert.Equal(t, negotiate.TransportURI(transport), s.Agreed().Facts.Transport)
+	var last negotiate.Agreed
+	if !assert.Eventually(t, func() bool {
+		last = s.Agreed()
+		return s.Stream() != nil && last.HHFR && last.Facts.Transport == negotiate.TransportURI(transport)
+	}, patience, 5*time.Millisecond) {
+		t.Fatalf("%+v", last)
+	}
 }
 
 // plain waits until it is clear that there is none, and holds why.

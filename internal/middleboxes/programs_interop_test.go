@@ -52,11 +52,15 @@ func run(t *testing.T, addr, program string, args ...string) {
 	}
 }
 
-// write puts a text into a file of the test's own folder, where programs may write as well.
+// write puts a text into a file of the test's own folder, which programs that change their user can read.
 func write(t *testing.T, name, text string) string {
 	t.Helper()
-	path := filepath.Join(t.TempDir(), name)
-	require.NoError(t, os.WriteFile(path, []byte(text), 0o600))
+	dir := t.TempDir()
+	for _, d := range []string{filepath.Dir(dir), dir} {
+		require.NoError(t, os.Chmod(d, 0o755))
+	}
+	path := filepath.Join(dir, name)
+	require.NoError(t, os.WriteFile(path, []byte(text), 0o644))
 	return path
 }
 
@@ -105,7 +109,7 @@ http_port `+addr+`
 http_access allow all
 cache deny all
 access_log none
-cache_log /dev/stderr
+cache_log /dev/null
 pid_filename none
 netdb_filename none
 pinger_enable off

@@ -12,7 +12,6 @@ func TestInteropMiddleboxes(t *testing.T) {
 	t.Run("tls", nginxTLS)
 	t.Run("tls eats", nginxTLSEatsUpgrade)
 	t.Run("h2", nginxH2)
-	t.Run("h2 beside", nginxH2Beside)
 	t.Run("h2 inside", nginxH2TLSInside)
 	t.Run("haproxy http", haproxyHTTP)
 	t.Run("haproxy tcp", haproxyTCP)
