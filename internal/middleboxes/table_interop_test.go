@@ -20,4 +20,10 @@ func TestInteropMiddleboxes(t *testing.T) {
 	t.Run("squid hides", squidHTTPHides)
 	t.Run("squid upgrade", squidPassesUpgrade)
 	t.Run("squid connect", squidCONNECT)
+	t.Run("portal http", portalHTTP)
+	t.Run("portal https", portalHTTPS)
+	t.Run("portal met", portalMet)
+	t.Run("refusals", refusals)
+	t.Run("safe", safeCalls)
+	t.Run("one port", oneOpenPort)
 }
