@@ -88,6 +88,6 @@ func (c *client) quiet(t *testing.T, s *negotiate.Session) {
 		}
 		c.say(t, s)
 		c.say(t, s)
-		require.Eventually(t, func() bool { return s.Stream() != nil && s.Stream() != stream }, patience, 5*time.Millisecond)
+		require.Eventually(t, func() bool { return s.Stream() != nil && s.Stream() != stream }, patience, tick)
 	}
 }

@@ -6,6 +6,7 @@ import (
 	"bufio"
 	"context"
 	"crypto/tls"
+	"errors"
 	"fmt"
 	"io"
 	"net"
@@ -22,13 +23,17 @@ import (
 	"github.com/hhfr/hhfr/pkg/ctxstore/memory"
 	"github.com/hhfr/hhfr/pkg/negotiate"
 	"github.com/hhfr/hhfr/pkg/streamer"
+	"github.com/hhfr/hhfr/pkg/wsrm"
 )
 
-const patience = 20 * time.Second
+const (
+	patience = 20 * time.Second
+	tick     = 5 * time.Millisecond
+)
 
 // origin is a server with one address for plain SOAP and streams, and a store of its own.
 type origin struct {
-	addr, host, port string
+	addr, port string
 
 	mu    sync.Mutex
 	calls map[string]int // how often each body came
@@ -41,7 +46,14 @@ func startOrigin(t *testing.T, host string, secure *tls.Config, change func(*neg
 	t.Helper()
 	l, err := new(net.ListenConfig).Listen(t.Context(), "tcp", net.JoinHostPort(host, "0"))
 	require.NoError(t, err)
-	o := &origin{addr: l.Addr().String(), host: host, calls: map[string]int{}}
+	return serve(t, l, secure, change)
+}
+
+// serve starts an origin at a listener.
+func serve(t *testing.T, l net.Listener, secure *tls.Config, change func(*negotiate.ResponderConfig)) *origin {
+	t.Helper()
+	o := &origin{addr: l.Addr().String(), calls: map[string]int{}}
+	var err error
 	_, o.port, err = net.SplitHostPort(o.addr)
 	require.NoError(t, err)
 	transport := "tcp"
@@ -49,7 +61,7 @@ func startOrigin(t *testing.T, host string, secure *tls.Config, change func(*neg
 		transport = "tls"
 	}
 	cfg := negotiate.ResponderConfig{
-		Store: memory.New(memory.Config{}), Addresses: map[string]string{transport: ":" + o.port}, OnStream: greet,
+		Store: memory.New(memory.Config{}), Addresses: map[string]string{transport: ":" + o.port}, OnStream: greet, Sequenced: sequenced{o},
 	}
 	if change != nil {
 		change(&cfg)
@@ -96,9 +108,7 @@ func (o *origin) services() http.Handler {
 		if err != nil {
 			return
 		}
-		o.mu.Lock()
-		o.calls[string(body)]++
-		o.mu.Unlock()
+		o.note(body)
 		w.Header().Set("Content-Type", "text/xml; charset=utf-8")
 		_, _ = w.Write(body)
 	})
@@ -111,6 +121,12 @@ func (o *origin) services() http.Handler {
 		}
 	})
 	return mux
+}
+
+func (o *origin) note(body []byte) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.calls[string(body)]++
 }
 
 // once holds that each of n calls came, and came once.
@@ -197,7 +213,7 @@ func streams(t *testing.T, s *negotiate.Session, transport string) {
 	if !assert.Eventually(t, func() bool {
 		last = s.Agreed()
 		return s.Stream() != nil && last.HHFR && last.Facts.Transport == negotiate.TransportURI(transport)
-	}, patience, 5*time.Millisecond) {
+	}, patience, tick) {
 		t.Fatalf("%+v", last)
 	}
 }
@@ -205,7 +221,7 @@ func streams(t *testing.T, s *negotiate.Session, transport string) {
 // plain waits until it is clear that there is none, and holds why.
 func plain(t *testing.T, s *negotiate.Session, why string) {
 	t.Helper()
-	require.Eventually(t, func() bool { return s.Agreed().Why != "" }, patience, 5*time.Millisecond)
+	require.Eventually(t, func() bool { return s.Agreed().Why != "" }, patience, tick)
 	assert.False(t, s.Agreed().HHFR)
 	assert.Contains(t, s.Agreed().Why, why)
 }
@@ -247,7 +263,7 @@ func (c *client) bothWays(t *testing.T, s *negotiate.Session) {
 		c.mu.Lock()
 		defer c.mu.Unlock()
 		return c.greets > 0
-	}, patience, 5*time.Millisecond, "what the server began did not arrive")
+	}, patience, tick, "what the server began did not arrive")
 }
 
 // through is a transport for clients that go straight to a URL.
@@ -272,4 +288,22 @@ func plainAlways(t *testing.T, o *origin, c *client, url, why string) {
 	assert.True(t, s.Agreed().Remembered, s.Agreed().Why)
 	c.say(t, s)
 	o.once(t, 5)
+}
+
+// sequenced is the echo for messages that come in sequences.
+type sequenced struct{ o *origin }
+
+func (sequenced) Transactional(string) bool { return false }
+
+func (sequenced) Transact(context.Context, string, *wsrm.Tx, *streamer.Message) (*streamer.Message, error) {
+	return nil, errors.New("no transactions here")
+}
+
+func (s sequenced) Handle(_ context.Context, _ string, request *streamer.Message) *streamer.Message {
+	body, err := request.ReadAll(1 << 20)
+	if err != nil {
+		return nil
+	}
+	s.o.note(body)
+	return streamer.NewMessage(nil, body)
 }

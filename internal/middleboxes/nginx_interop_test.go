@@ -28,9 +28,15 @@ const passes = `
 // nginxTo runs nginx in front of an origin, with these lines in its location, and gives the URL of the service.
 func nginxTo(t *testing.T, o *origin, location string) string {
 	t.Helper()
-	addr := shared.Addr(t)
+	return "http://" + nginxOf(t, o.addr, location) + "/soap"
+}
+
+// nginxOf runs nginx in front of an address, and gives its own.
+func nginxOf(t *testing.T, of, location string) (addr string) {
+	t.Helper()
+	addr = shared.Addr(t)
 	nginx(t, addr, passing+`
-	upstream kept { server `+o.addr+`; keepalive 4; }
+	upstream kept { server `+of+`; keepalive 4; }
 	server {
 		listen `+addr+`;
 		location / {
@@ -38,7 +44,7 @@ func nginxTo(t *testing.T, o *origin, location string) string {
 `+location+`
 		}
 	}`)
-	return "http://" + addr + "/soap"
+	return addr
 }
 
 var eating = map[string]string{

@@ -26,4 +26,9 @@ func TestInteropMiddleboxes(t *testing.T) {
 	t.Run("refusals", refusals)
 	t.Run("safe", safeCalls)
 	t.Run("one port", oneOpenPort)
+	t.Run("binary", binaryBehindNginx)
+	t.Run("pair", pairBehindNginx)
+	t.Run("nat", natForgets)
+	t.Run("nat under", natForgetsUnderAGuarantee)
+	t.Run("closed port", closedPort)
 }
