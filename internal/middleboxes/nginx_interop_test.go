@@ -4,6 +4,8 @@ package middleboxes_test
 
 import (
 	"crypto/tls"
+	"net/http"
+	"strings"
 	"testing"
 	"time"
 
@@ -191,4 +193,27 @@ func nginxH2TLSInside(t *testing.T) {
 	c.say(t, s)
 	o.once(t, 2)
 	c.log.silent(t)
+}
+
+// nginxGuardsOneRequest: what nginx denies by path it denies to plain SOAP; of a stream it sees the first request and no other.
+func nginxGuardsOneRequest(t *testing.T) {
+	o, addr := startOrigin(t, "127.0.0.2", nil, nil), shared.Addr(t)
+	nginx(t, addr, passing+`
+	server {
+		listen `+addr+`;
+		location / { deny all; }
+		location /soap {
+			proxy_pass http://`+o.addr+`;
+`+passes+`
+		}
+	}`)
+	resp, err := http.Post("http://"+addr+"/lines", "text/xml", strings.NewReader("<line/>\n"))
+	require.NoError(t, err)
+	require.NoError(t, resp.Body.Close())
+	assert.Equal(t, http.StatusForbidden, resp.StatusCode)
+	c := newClient(t, negotiate.Auto, through())
+	s := c.dial(t, "http://"+addr+"/soap")
+	c.say(t, s)
+	streams(t, s, "upgrade")
+	c.bothWays(t, s) // at /lines
 }

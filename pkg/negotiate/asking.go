@@ -81,7 +81,7 @@ func newAsker(s *Session, transport http.RoundTripper) *asker {
 		cfg := config.Clone()
 		cfg.NextProtos = []string{"http/1.1"}
 		k, ok := ctx.Value(askKey{}).(*ask)
-		if h2 && !(ok && k.alone) {
+		if h2 && (!ok || !k.alone) {
 			cfg.NextProtos = []string{"h2", "http/1.1"}
 		}
 		if ok && !k.plain && !k.declined {
