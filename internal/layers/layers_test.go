@@ -76,24 +76,25 @@ var plan = map[string]row{
 	"pkg/shape":         {floor: 0},
 	"pkg/shape/transit": {floor: 0, not: []string{"pkg/shape"}, third: []string{"github.com/klauspost/compress"}},
 
-	"internal/bin":      {floor: base},
-	"internal/xmltext":  {floor: base},
-	"internal/xmlns":    {floor: base},
-	"internal/http1":    {floor: base},
-	"internal/pcapng":   {floor: base, third: []string{"github.com/gopacket/gopacket"}},
-	"internal/clock":    {floor: 0}, // of pkg/clock, which it forwards to
-	"pkg/clock":         {floor: base},
-	"internal/resolve":  {floor: base, third: []string{"golang.org/x/net/dns/dnsmessage"}},
-	"internal/link":     {floor: 0}, // it waits on the clock
-	"internal/accept":   {floor: 0}, // so does it
-	"internal/sock":     {floor: 0}, // and it
-	"internal/oneport":  {floor: 2}, // it knows a hello when it sees one
-	"internal/facing":   {floor: 3}, // it drives pkg/wsrm
-	"internal/workload": {floor: base},
-	"internal/shared":   {floor: base},
-	"internal/spool":    {floor: base},
-	"internal/layers":   {floor: base},
-	"testdata/soap":     {floor: base},
+	"internal/bin":         {floor: base},
+	"internal/xmltext":     {floor: base},
+	"internal/xmlns":       {floor: base},
+	"internal/http1":       {floor: base},
+	"internal/pcapng":      {floor: base, third: []string{"github.com/gopacket/gopacket"}},
+	"internal/clock":       {floor: 0}, // of pkg/clock, which it forwards to
+	"pkg/clock":            {floor: base},
+	"internal/resolve":     {floor: base, third: []string{"golang.org/x/net/dns/dnsmessage"}},
+	"internal/link":        {floor: 0}, // it waits on the clock
+	"internal/accept":      {floor: 0}, // so does it
+	"internal/sock":        {floor: 0}, // and it
+	"internal/oneport":     {floor: 2}, // it knows a hello when it sees one
+	"internal/facing":      {floor: 3}, // it drives pkg/wsrm
+	"internal/workload":    {floor: base},
+	"internal/shared":      {floor: base},
+	"internal/spool":       {floor: base},
+	"internal/layers":      {floor: base},
+	"internal/middleboxes": {floor: 6}, // tests of everything below
+	"testdata/soap":        {floor: base},
 }
 
 // forTests are the modules that any test may use, and no other code.

@@ -21,9 +21,10 @@ import (
 // asker carries the requests of a session that go as plain SOAP, the one that asks for a stream among them. Its connections are
 // those of the transport that it was made of, but for streams that TLS selects.
 type asker struct {
-	s    *Session
-	base http.RoundTripper // a copy of the transport, or, of an unknown kind, itself
-	own  bool              // base is one of net/http, which tells of its connections
+	s     *Session
+	base  http.RoundTripper // a copy of the transport, or, of an unknown kind, itself
+	alone *http.Transport   // a copy for questions that go alone; nil: there are none
+	own   bool              // base is one of net/http, which tells of its connections
 }
 
 // ask is what comes of the request that asks, beside its answer.
@@ -32,12 +33,14 @@ type ask struct {
 	conn     net.Conn          // that the request went to
 	plain    bool              // it goes without the fields
 	declined bool              // it has had a stream that TLS selected
+	alone    bool              // it goes by HTTP/1.1, over a connection that nothing else goes over
 	n        *negotiation      // its stream is open
 	pending  *streamer.Pending // for the reply that comes by an upgraded connection
 	reply    *streamer.Message // that came by a stream of TLS
 	invited  *invitation       // of an answer
 	refused  error             // why there will be no stream
 	passing  bool              // another time it may be otherwise
+	portal   bool              // it is the answer of a portal, maybe
 }
 
 type askKey struct{}
@@ -54,6 +57,7 @@ func newAsker(s *Session, transport http.RoundTripper) *asker {
 	a.own = true
 	own := t.Clone()
 	a.base = own
+	defer func() { a.alone = oneByOne(own) }()
 	if s.url.Scheme != "https" || t.DialTLSContext != nil || t.DialTLS != nil { //nolint:staticcheck // who set it, dials by it
 		return a
 	}
@@ -76,10 +80,11 @@ func newAsker(s *Session, transport http.RoundTripper) *asker {
 	own.DialTLSContext = func(ctx context.Context, network, addr string) (net.Conn, error) {
 		cfg := config.Clone()
 		cfg.NextProtos = []string{"http/1.1"}
-		if h2 {
+		k, ok := ctx.Value(askKey{}).(*ask)
+		if h2 && (!ok || !k.alone) {
 			cfg.NextProtos = []string{"h2", "http/1.1"}
 		}
-		if k, ok := ctx.Value(askKey{}).(*ask); ok && !k.plain && !k.declined {
+		if ok && !k.plain && !k.declined {
 			cfg.NextProtos = slices.Insert(cfg.NextProtos, 0, Protocol)
 		}
 		if cfg.ServerName == "" {
@@ -88,6 +93,16 @@ func newAsker(s *Session, transport http.RoundTripper) *asker {
 		return handshake(ctx, dial, network, addr, cfg, t.TLSHandshakeTimeout)
 	}
 	return a
+}
+
+// oneByOne is a copy of a transport that uses no connection twice, and speaks HTTP/1.1.
+func oneByOne(t *http.Transport) *http.Transport {
+	t = t.Clone()
+	t.DisableKeepAlives, t.ForceAttemptHTTP2 = true, false
+	t.Protocols = new(http.Protocols)
+	t.Protocols.SetHTTP1(true)
+	delete(t.TLSNextProto, "h2")
+	return t
 }
 
 func handshake(ctx context.Context, dial func(context.Context, string, string) (net.Conn, error), network, addr string, cfg *cryptotls.Config, within time.Duration) (net.Conn, error) {
@@ -163,11 +178,19 @@ func (a *asker) try(asking *ask, req *http.Request) (*http.Response, error) {
 		return nil, err
 	}
 	fields[Field] = []string{askField(stages)} // in this case, which Set would change
-	resp, err := a.base.RoundTrip(out)
+	resp, err := a.by(asking).RoundTrip(out)
 	if err != nil {
 		return nil, err
 	}
 	return a.answered(asking, req, resp)
+}
+
+// by is what a request that asks goes by.
+func (a *asker) by(k *ask) http.RoundTripper {
+	if k.alone && a.alone != nil {
+		return a.alone
+	}
+	return a.base
 }
 
 // stages are those that this end asks for.
@@ -203,7 +226,8 @@ func (a *asker) answered(asking *ask, req *http.Request, resp *http.Response) (*
 	case resp.StatusCode == http.StatusBadRequest, resp.StatusCode == http.StatusUpgradeRequired, resp.StatusCode == http.StatusNotImplemented:
 		asking.refused = fmt.Errorf("a request that asks for a stream is answered with HTTP status %d", resp.StatusCode)
 	default:
-		asking.passing = resp.StatusCode >= http.StatusBadGateway && resp.StatusCode <= http.StatusGatewayTimeout
+		asking.portal = mayBePortal(resp)
+		asking.passing = asking.portal || resp.StatusCode >= http.StatusBadGateway && resp.StatusCode <= http.StatusGatewayTimeout
 		asking.refused = errors.New("the answer to the first call offers no stream")
 		if value := resp.Header.Get(Field); value != "" {
 			i, err := parseInvitation(value)
@@ -461,6 +485,9 @@ func (s *Session) asked(k *ask, err error) {
 		s.wait.Go(func() { s.accept(k.invited) })
 	case k.refused == nil, k.passing: // nobody was there, or could tell: the next call asks
 		s.fresh = true
+		if k.refused != nil {
+			s.agreed.Why = k.refused.Error()
+		}
 	default:
 		s.refusedLocked(k.refused)
 	}
@@ -494,10 +521,16 @@ func (s *Session) refusedLocked(why error) {
 	})
 }
 
-// accept opens the stream that an answer named, beside the calls.
+// accept opens the stream that an answer named, beside the calls. Where that cannot be, a request of its own may be upgraded
+// although the call was not: it has no body, which HAProxy upgrades no request with, and goes by HTTP/1.1.
 func (s *Session) accept(i *invitation) {
 	n := s.negotiation()
 	err := n.invited(s.ctx, i)
+	if err != nil && s.ctx.Err() == nil {
+		if by := s.negotiation(); by.upgradedBeside(s.ctx) {
+			n, err = by, nil
+		}
+	}
 	s.mu.Lock()
 	s.joining = false
 	s.mu.Unlock()
@@ -511,8 +544,9 @@ func (s *Session) accept(i *invitation) {
 		return
 	}
 	var refused *refusal
-	if errors.As(err, &refused) {
+	if errors.As(err, &refused) && refused.blocked != "" {
 		s.agreed.NoStream = refused.blocked
+		s.cfg.Log.Warn(blockedWarning, "url", loggable(s.url), "why", err, "hint", BlockedHint)
 	}
 	s.refusedLocked(err)
 }

@@ -107,7 +107,8 @@ func (d *Dialer) dial(ctx context.Context, u *url.URL) (s *Session, err error) {
 	var refused *refusal
 	if errors.As(err, &refused) {
 		s.agreed.Remembered, s.agreed.NoStream = refused.remembered, refused.blocked
-		if !refused.remembered && !refused.unasked && !s.agreed.NoRoom() {
+		s.portal = refused.portal
+		if !refused.remembered && !refused.unasked && !refused.portal && !s.agreed.NoRoom() {
 			d.remember(ctx, u, refused)
 		}
 	}
@@ -128,12 +129,16 @@ type refusal struct {
 	err        error
 	remembered bool
 	passing    bool   // another time it may be otherwise
+	portal     bool   // it may be of somebody else than the peer, and is passing: nobody remembers it
 	unasked    bool   // nobody was asked
 	blocked    string // the address of the stream that could not be opened
 }
 
 // BlockedHint says what helps where [Agreed].NoStream is set.
 const BlockedHint = "open that port on the way, or have the peer accept streams on one that is open (--listen, --tcp)"
+
+// blockedWarning is what a log hears of it where no caller is told.
+const blockedWarning = "plain SOAP: a stream was agreed on and cannot be opened"
 
 // noStream is the refusal for a stream that was agreed on and could not be opened.
 func noStream(addr string, err error) *refusal {

@@ -1,11 +1,13 @@
 package negotiate_test
 
 import (
+	"bytes"
 	"context"
 	cryptotls "crypto/tls"
 	"errors"
 	"fmt"
 	"io"
+	"log/slog"
 	"net"
 	"net/http"
 	"net/http/httptest"
@@ -303,3 +305,52 @@ const (
 )
 
 func message(text string) *streamer.Message { return streamer.NewMessage(nil, []byte(text)) }
+
+// An address that an answer names and that cannot be reached is warned of, once, with what helps.
+func TestBlockedStreamOfAFirstCallIsWarnedOf(t *testing.T) {
+	h, err := negotiate.NewHandler(http.HandlerFunc(repeat), negotiate.ResponderConfig{Addresses: map[string]string{"tls": deadPort(t)}})
+	require.NoError(t, err)
+	server, base := newServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		r.Header.Del("Upgrade") // as intermediaries do
+		h.ServeHTTP(w, r)
+	}), true, true)
+	defer server.Close()
+	var log bytes.Buffer
+	cfg := negotiate.Config{Mode: negotiate.Auto, HTTPClient: &http.Client{Transport: base}, Log: slog.New(slog.NewTextHandler(&log, nil))}
+	s := dial(t, server.URL, cfg)
+	for range 3 {
+		say(t, s, "plain")
+	}
+	require.Eventually(t, func() bool { return s.Agreed().NoStream != "" }, 5*time.Second, time.Millisecond)
+	say(t, s, "plain")
+	require.NoError(t, errors.Join(s.Close(), h.Close()))
+	base.CloseIdleConnections()
+	assert.Equal(t, 1, strings.Count(log.String(), "level=WARN"), log.String())
+	assert.Contains(t, log.String(), negotiate.BlockedHint)
+}
+
+// Where a call is not upgraded and the address in its answer cannot be reached, a request of its own is asked by, without a
+// body and by HTTP/1.1.
+func TestBlockedStreamIsAskedForByAnotherRequest(t *testing.T) {
+	for name, tc := range map[string]struct{ h2, eatsCalls bool }{"HTTP/2": {true, false}, "upgrades no body": {false, true}} {
+		h, err := negotiate.NewHandler(http.HandlerFunc(repeat), negotiate.ResponderConfig{Addresses: map[string]string{"tls": deadPort(t)}})
+		require.NoError(t, err)
+		server, base := newServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			if tc.eatsCalls && r.Method == http.MethodPost {
+				r.Header.Del("Upgrade")
+			}
+			h.ServeHTTP(w, r)
+		}), true, tc.h2)
+		var log bytes.Buffer
+		cfg := negotiate.Config{Mode: negotiate.Auto, HTTPClient: &http.Client{Transport: base}, Log: slog.New(slog.NewTextHandler(&log, nil))}
+		s := dial(t, server.URL, cfg)
+		say(t, s, "plain")
+		require.Eventually(t, func() bool { return s.Agreed().HHFR }, 5*time.Second, time.Millisecond, name)
+		say(t, s, "by the stream")
+		assert.Equal(t, "urn:hhfr:transport:upgrade", s.Agreed().Facts.Transport, name)
+		require.NoError(t, errors.Join(s.Close(), h.Close()))
+		base.CloseIdleConnections()
+		server.Close()
+		assert.NotContains(t, log.String(), "level=WARN", name)
+	}
+}

@@ -181,16 +181,7 @@ func (n *negotiation) question(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, n.dialer.cfg.Timeout)
 	defer cancel()
 	k := &ask{question: n}
-	req, err := http.NewRequestWithContext(context.WithValue(ctx, askKey{}, k), http.MethodOptions, n.url.String(), nil)
-	if err != nil {
-		return &Error{Code: BadConfig, At: -1, Err: err}
-	}
-	n.offerFields(req.Header)
-	http1.NameAgent(req.Header)
-	resp, err := n.asker.RoundTrip(req)
-	if err == nil {
-		_ = resp.Body.Close()
-	}
+	err := n.pose(ctx, k)
 	switch {
 	case k.n != nil: // maybe of a call
 		n.stream, n.coder, n.agreed = k.n.stream, k.n.coder, k.n.agreed
@@ -198,7 +189,7 @@ func (n *negotiation) question(ctx context.Context) error {
 	case k.invited != nil:
 		return n.invited(ctx, k.invited)
 	case err == nil:
-		return &refusal{err: k.refused, passing: k.passing}
+		return &refusal{err: k.refused, passing: k.passing, portal: k.portal}
 	}
 	if wrong := schemeOf(n.url, err); wrong != nil {
 		return wrong
@@ -207,6 +198,29 @@ func (n *negotiation) question(ctx context.Context) error {
 		return &Error{Code: Unreachable, At: -1, Err: err}
 	}
 	return &refusal{err: fmt.Errorf("no answer to a request that asks for a stream: %w", err), passing: true}
+}
+
+// upgradedBeside reports whether a question has opened a stream by itself.
+func (n *negotiation) upgradedBeside(ctx context.Context) bool {
+	ctx, cancel := context.WithTimeout(ctx, n.dialer.cfg.Timeout)
+	defer cancel()
+	_ = n.pose(ctx, &ask{question: n, alone: true})
+	return n.stream != nil
+}
+
+// pose sends a question.
+func (n *negotiation) pose(ctx context.Context, k *ask) error {
+	req, err := http.NewRequestWithContext(context.WithValue(ctx, askKey{}, k), http.MethodOptions, n.url.String(), nil)
+	if err != nil {
+		return err
+	}
+	n.offerFields(req.Header)
+	http1.NameAgent(req.Header)
+	resp, err := n.asker.RoundTrip(req)
+	if err == nil {
+		_ = resp.Body.Close()
+	}
+	return err
 }
 
 // portOf is ":PORT" of a URL.

@@ -168,7 +168,8 @@ func (n *negotiation) ask(ctx context.Context, v soap.Version, offer *Offer) (*A
 	}
 	answer, err := judge(resp, data, offer)
 	if err != nil {
-		return nil, &refusal{err: err, passing: isPassing(resp.StatusCode, err)}
+		portal := mayBePortal(resp)
+		return nil, &refusal{err: err, passing: portal || isPassing(resp.StatusCode, err), portal: portal}
 	}
 	return answer, nil
 }

@@ -227,6 +227,9 @@ func (s *Session) reconnect() {
 	s.plain = true
 	s.agreed.Why += "; " + err.Error()
 	s.agreed.Answer, s.agreed.Refused = n.agreed.Answer, n.agreed.Refused
+	var refused *refusal
+	s.portal = errors.As(err, &refused) && refused.portal
+	portal := s.portal
 	why, done := s.agreed.Why, s.again
 	s.again = nil
 	s.mu.Unlock()
@@ -235,7 +238,7 @@ func (s *Session) reconnect() {
 	} else if s.ctx.Err() == nil {
 		s.cfg.Log.Warn("plain SOAP from now on", "url", loggable(s.url), "why", why)
 		s.tell()
-		if !n.agreed.NoRoom() {
+		if !n.agreed.NoRoom() && !portal {
 			s.rememberBroken(errors.New(why))
 		}
 	}

@@ -159,9 +159,12 @@ func (t *RoundTripper) keep() time.Duration {
 }
 
 // askAgain is when the end of a session that speaks plain SOAP is worth another offer: after keep,
-// but soon if it only had no room.
+// but soon if it only had no room, or if it may not have been the one who answered.
 func (s *Session) askAgain(keep time.Duration) time.Duration {
-	if a := s.Agreed(); a.NoRoom() {
+	s.mu.Lock()
+	soon := s.portal || s.agreed.NoRoom()
+	s.mu.Unlock()
+	if soon {
 		return min(keep, maxBackOff)
 	}
 	return keep
@@ -217,8 +220,7 @@ func (t *RoundTripper) tell(o *originSession, u *url.URL) {
 		cfg.Log.Warn("a stream again", "url", loggable(u), "session", agreed.Facts.Session.String())
 	case agreed.NoStream != "" && !o.fellBack:
 		o.fellBack = true
-		cfg.Log.Warn("plain SOAP: a stream was agreed on and cannot be opened",
-			"url", loggable(u), "why", agreed.Why, "hint", BlockedHint)
+		cfg.Log.Warn(blockedWarning, "url", loggable(u), "why", agreed.Why, "hint", BlockedHint)
 	}
 }
 

@@ -357,3 +357,27 @@ func TestWhatNeverLeftIsUnsent(t *testing.T) {
 		})
 	}
 }
+
+// wholly is a connection behind a proxy that ends it when one of its directions has ended.
+type wholly struct{ net.Conn }
+
+func (c wholly) CloseWrite() error { return c.Close() }
+
+// A stream ends in order also where what is between ends both directions with one.
+func TestCloseBehindAProxyThatKnowsNoHalfOfAConnection(t *testing.T) {
+	for _, first := range []string{"initiator", "responder"} {
+		here, there := inproc.Pipe(0)
+		p := connectOver(t, pairing{handlerb: echo}, wholly{here}, wholly{there})
+		for range 10 {
+			_, err := p.a.Lane(0).Call(t.Context(), streamer.NewMessage(nil, nil))
+			require.NoError(t, err)
+		}
+		closing, other := p.a, p.b
+		if first == "responder" {
+			closing, other = other, closing
+		}
+		require.NoError(t, closing.Close(), first)
+		<-other.Done()
+		require.NoError(t, other.Err(), first)
+	}
+}

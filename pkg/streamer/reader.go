@@ -55,6 +55,9 @@ func (r *reader) run() {
 func (r *reader) loop() *Error {
 	in := r.input
 	for !r.closed {
+		if r.dec.At() == 0 && !frame.MayOpen(in.ahead()) {
+			return r.stranger()
+		}
 		f, err := r.dec.Next(in.ahead())
 		if err != nil {
 			return broke(err, r.dec.At())
@@ -71,6 +74,12 @@ func (r *reader) loop() *Error {
 		in.r += f.Octets
 	}
 	return nil
+}
+
+// stranger is the error of a peer that does not begin with a hello, such as an HTTP proxy that was taken for the end of a
+// stream: it speaks no hhfr, and has processed no message.
+func (r *reader) stranger() *Error {
+	return &Error{Code: Protocol, Err: errors.New("does not begin with the peer's hello"), unprocessed: true}
 }
 
 // more waits for at least one further byte, and makes the memories of idle lanes small meanwhile.

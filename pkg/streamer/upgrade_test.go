@@ -209,3 +209,23 @@ func TestEarlyMessagesLeaveWithHello(t *testing.T) {
 		})
 	}
 }
+
+// A peer that answers the first flight with anything but a hello speaks no hhfr: what was sent was not processed.
+func TestEarlyMessagesToAStrangerAreUnsent(t *testing.T) {
+	early := frame.EarlyLimits
+	for _, says := range []string{"HTTP/1.1 400 Bad Request\r\nContent-Length: 0\r\n\r\n", "<html>\r\n", "\x15\x03\x01\x00\x02\x02\x0a", "\x01HTTP"} {
+		here, there := inproc.Pipe(0)
+		go func() {
+			_, _ = there.Read(make([]byte, 1<<10))
+			_, _ = io.WriteString(there, says)
+			_ = there.Close()
+		}()
+		a, err := streamer.Over(t.Context(), here, streamer.Config{Initiator: true, Session: session, Token: make([]byte, 16),
+			Representation: 1, Coder: newRawCoder(), Early: &early})
+		require.NoError(t, err)
+		_, err = a.Lane(0).Call(t.Context(), streamer.NewMessage(nil, []byte("call")))
+		require.ErrorIs(t, err, &streamer.Error{Code: streamer.Unsent}, says)
+		<-a.Done()
+		require.ErrorContains(t, a.Err(), "does not begin with the peer's hello")
+	}
+}

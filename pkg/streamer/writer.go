@@ -64,11 +64,18 @@ func (w *writer) run() {
 			w.sleep()
 		}
 		if last {
-			if half, ok := s.conn.(interface{ CloseWrite() error }); ok {
-				_ = half.CloseWrite()
-			}
+			w.endDirection()
 			return
 		}
+	}
+}
+
+// endDirection ends our direction of the connection of a stream that failed, which is closed soon: the peer is to read why. One
+// that ends in order has said so by its close frame, and waits for the peer's, which HTTP proxies that upgraded the connection
+// would not pass once a direction has ended.
+func (w *writer) endDirection() {
+	if half, ok := w.s.conn.(interface{ CloseWrite() error }); ok && w.s.ending.hasFailed() {
+		_ = half.CloseWrite()
 	}
 }
 

@@ -1,0 +1,92 @@
+//go:build interop
+
+package middleboxes_test
+
+import (
+	"crypto/tls"
+	"net/http"
+	"net/url"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/hhfr/hhfr/internal/shared"
+	"github.com/hhfr/hhfr/pkg/negotiate"
+)
+
+// by has a transport go through a forward proxy, loopback or not.
+func by(t *testing.T, transport *http.Transport, proxy string) *http.Transport {
+	t.Helper()
+	u, err := url.Parse("http://" + proxy)
+	require.NoError(t, err)
+	transport.Proxy = http.ProxyURL(u)
+	return transport
+}
+
+func squidHTTP(t *testing.T) {
+	o := startOrigin(t, "127.0.0.1", nil, nil)
+	c := newClient(t, negotiate.Auto, by(t, through(), squid(t, "")))
+	s := c.dial(t, "http://"+o.addr+"/soap")
+	c.say(t, s)
+	streams(t, s, "tcp")
+	c.bothWays(t, s)
+	o.once(t, 1)
+	c.log.silent(t)
+}
+
+// squidHTTPHides: nobody but squid reaches the server, whose name only squid knows.
+func squidHTTPHides(t *testing.T) {
+	o := startOrigin(t, "127.0.0.2", nil, nil)
+	hosts := write(t, "hosts", "127.0.0.2 service.invalid\n")
+	c := newClient(t, negotiate.Auto, by(t, through(), squid(t, "hosts_file "+hosts)))
+	plainAlways(t, o, c, "http://service.invalid:"+o.port+"/soap", "no stream to service.invalid")
+	c.log.warned(t, "service.invalid", "open that port")
+}
+
+func squidPassesUpgrade(t *testing.T) {
+	o := startOrigin(t, "127.0.0.2", nil, nil)
+	hosts := write(t, "hosts", "127.0.0.2 service.invalid\n")
+	c := newClient(t, negotiate.Auto, by(t, through(), squid(t, "hosts_file "+hosts+"\nhttp_upgrade_request_protocols hhfr allow all")))
+	s := c.dial(t, "http://service.invalid:"+o.port+"/soap")
+	c.say(t, s)
+	streams(t, s, "upgrade")
+	c.bothWays(t, s)
+	o.once(t, 1)
+	c.log.silent(t)
+}
+
+func squidCONNECT(t *testing.T) {
+	authority := shared.NewAuthority(t)
+	o := startOrigin(t, "127.0.0.2", &tls.Config{Certificates: []tls.Certificate{authority.Issue(time.Hour, "service.invalid")}}, nil)
+	hosts := write(t, "hosts", "127.0.0.2 service.invalid\n")
+	transport := trusting(&tls.Config{RootCAs: authority.Pool()}, false)
+	c := newClient(t, negotiate.Auto, by(t, transport, squid(t, "hosts_file "+hosts)))
+	s := c.dial(t, "https://service.invalid:"+o.port+"/soap")
+	c.say(t, s)
+	streams(t, s, "upgrade")
+	c.bothWays(t, s)
+	o.once(t, 1)
+	c.log.silent(t)
+}
+
+// squidCONNECTMet: the direct stream of a session that was met before, too.
+func squidCONNECTMet(t *testing.T) {
+	authority := shared.NewAuthority(t)
+	o := startOrigin(t, "127.0.0.2", &tls.Config{Certificates: []tls.Certificate{authority.Issue(time.Hour, "service.invalid")}}, nil)
+	hosts := write(t, "hosts", "127.0.0.2 service.invalid\n")
+	transport := trusting(&tls.Config{RootCAs: authority.Pool()}, false)
+	c := newClient(t, negotiate.Auto, by(t, transport, squid(t, "hosts_file "+hosts)))
+	for range 2 {
+		s := c.dial(t, "https://service.invalid:"+o.port+"/soap")
+		c.say(t, s)
+		require.Eventually(t, func() bool { return s.Agreed().HHFR }, patience, tick)
+		c.bothWays(t, s)
+		require.NoError(t, s.Close())
+	}
+	o.once(t, 2)
+	if !strings.Contains(c.log.String(), "transport=urn:hhfr:transport:tls") {
+		t.Skip("direct streams do not go through CONNECT: each session is a first call")
+	}
+}
