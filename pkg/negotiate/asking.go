@@ -12,6 +12,7 @@ import (
 	"net/url"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/hhfr/hhfr/pkg/streamer"
@@ -54,7 +55,7 @@ func newAsker(s *Session, transport http.RoundTripper) *asker {
 	a.own = true
 	own := t.Clone()
 	a.base = own
-	if s.url.Scheme != "https" || t.DialTLSContext != nil || t.DialTLS != nil { //nolint:staticcheck // who set it, dials by it
+	if s.url.Scheme != "https" || t.DialTLS != nil { //nolint:staticcheck // who set it, dials by it
 		return a
 	}
 	h2 := speaksH2(t)
@@ -63,6 +64,9 @@ func newAsker(s *Session, transport http.RoundTripper) *asker {
 	own.Protocols.SetHTTP2(h2)
 	own.TLSNextProto = map[string]func(string, *cryptotls.Conn) http.RoundTripper{
 		Protocol: func(_ string, conn *cryptotls.Conn) http.RoundTripper { return &selected{a: a, conn: conn} },
+	}
+	if t.DialTLSContext != nil {
+		return a
 	}
 	dial := dialerOf(t)
 	config := t.TLSClientConfig
@@ -79,7 +83,7 @@ func newAsker(s *Session, transport http.RoundTripper) *asker {
 		if h2 {
 			cfg.NextProtos = []string{"h2", "http/1.1"}
 		}
-		if k, ok := ctx.Value(askKey{}).(*ask); ok && !k.plain && !k.declined {
+		if AsksByALPN(ctx) {
 			cfg.NextProtos = slices.Insert(cfg.NextProtos, 0, Protocol)
 		}
 		if cfg.ServerName == "" {
@@ -88,6 +92,14 @@ func newAsker(s *Session, transport http.RoundTripper) *asker {
 		return handshake(ctx, dial, network, addr, cfg, t.TLSHandshakeTimeout)
 	}
 	return a
+}
+
+// AsksByALPN is for the DialTLSContext of an [http.Transport] that a client of [Config].HTTPClient has: it reports whether a connection is
+// for a request that asks for a stream. Then [Protocol] may be offered before what HTTP has, and where the server selects it, the *tls.Conn itself
+// is to be returned.
+func AsksByALPN(ctx context.Context) bool {
+	k, ok := ctx.Value(askKey{}).(*ask)
+	return ok && !k.plain && !k.declined
 }
 
 func handshake(ctx context.Context, dial func(context.Context, string, string) (net.Conn, error), network, addr string, cfg *cryptotls.Config, within time.Duration) (net.Conn, error) {
@@ -234,13 +246,14 @@ func (a *asker) upgraded(asking *ask, req *http.Request, resp *http.Response) (*
 	}
 	ctx, cancel := context.WithTimeout(req.Context(), a.s.cfg.Timeout)
 	defer cancel()
-	p, err := n.upgraded(ctx, &restConn{conn, rest}, req.URL, address, req.Method != http.MethodOptions)
+	p, err := n.upgraded(ctx, &restConn{Conn: conn, rest: rest}, req.URL, address, req.Method != http.MethodOptions)
 	if err != nil {
 		return nil, &Error{Code: FateUnknown, At: -1, Err: err}
 	}
 	asking.n, asking.pending = n, p
 	if asking.question == nil {
-		a.s.install(n)
+		n.tried(FirstCall, nil)
+		a.s.begin(n)
 	}
 	return synthetic(req), nil
 }
@@ -253,11 +266,29 @@ func synthetic(req *http.Request) *http.Response {
 // restConn is a connection that net/http has read ahead of.
 type restConn struct {
 	net.Conn
-	rest io.Reader
+	rest           io.Reader
+	sent, received atomic.Int64
 }
 
 // Read reads what was read ahead, and then the rest.
-func (c *restConn) Read(p []byte) (int, error) { return c.rest.Read(p) }
+func (c *restConn) Read(p []byte) (int, error) {
+	n, err := c.rest.Read(p)
+	c.received.Add(int64(n))
+	return n, err
+}
+
+// Write implements [net.Conn].
+func (c *restConn) Write(p []byte) (int, error) {
+	n, err := c.Conn.Write(p)
+	c.sent.Add(int64(n))
+	return n, err
+}
+
+// Carried is how much of the connection the stream has: bytes written, and bytes read.
+func (c *restConn) Carried() (sent, received int64) { return c.sent.Load(), c.received.Load() }
+
+// NetConn is the connection as the HTTP client has dialed it.
+func (c *restConn) NetConn() net.Conn { return c.Conn }
 
 // CloseWrite ends the direction, where the connection can.
 func (c *restConn) CloseWrite() error {
@@ -375,6 +406,7 @@ func (t *selected) open(req *http.Request) (*negotiation, error) {
 	target.RawQuery, target.Fragment, target.User, target.RawPath = "", "", nil, ""
 	facts := n.plainFacts(newSessionID(), "tls", portOf(n.url))
 	facts.Path = pathOf(&target)
+	n.transport, n.address = facts.Transport, t.conn.RemoteAddr().String()
 	ctx := context.WithoutCancel(req.Context())
 	cfg, err := n.streamConfig(ctx, &facts)
 	if err != nil {
@@ -387,7 +419,8 @@ func (t *selected) open(req *http.Request) (*negotiation, error) {
 		return nil, err
 	}
 	if asking == nil || asking.question == nil {
-		t.a.s.install(n)
+		n.tried(FirstCall, nil)
+		t.a.s.begin(n)
 	}
 	return n, nil
 }
@@ -396,6 +429,7 @@ func (t *selected) open(req *http.Request) (*negotiation, error) {
 func (n *negotiation) upgraded(ctx context.Context, conn net.Conn, u *url.URL, address string, exchange bool) (*streamer.Pending, error) {
 	facts := n.plainFacts(SessionID{}, "upgrade", address)
 	facts.Path = pathOf(u)
+	n.transport, n.address = facts.Transport, address
 	cfg, err := n.streamConfig(ctx, &facts)
 	if err != nil {
 		_ = conn.Close()
@@ -431,6 +465,11 @@ func (s *Session) claim() bool {
 func (s *Session) isFresh() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	return s.undecided()
+}
+
+// undecided is isFresh with the lock held.
+func (s *Session) undecided() bool {
 	return (s.fresh || s.asking || s.joining) && !s.plain && !s.closed
 }
 
@@ -445,9 +484,12 @@ func (s *Session) asked(k *ask, err error) {
 	case k.invited != nil:
 		s.fresh, s.joining = false, true
 		s.wait.Go(func() { s.accept(k.invited) })
-	case k.refused == nil, k.passing: // nobody was there, or could tell: the next call asks
+	case k.refused == nil: // nobody was there: the next call asks
 		s.fresh = true
+	case k.passing: // could tell
+		s.fresh, s.agreed.Why = true, k.refused.Error()
 	default:
+		s.agreed.Tried = append(slices.Clip(s.agreed.Tried), Attempt{Mode: FirstCall, Why: k.refused.Error()})
 		s.refusedLocked(k.refused)
 	}
 }
@@ -462,19 +504,17 @@ func (s *Session) refusedLocked(why error) {
 // accept opens the stream that an answer named, beside the calls.
 func (s *Session) accept(i *invitation) {
 	n := s.negotiation()
-	err := n.invited(s.ctx, i)
-	s.mu.Lock()
-	s.joining = false
-	s.mu.Unlock()
+	err := n.try(FirstCall, func() error { return n.invited(s.ctx, i) })
 	if err == nil {
-		s.install(n)
-		return
+		s.begin(n)
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.closed {
+	s.joining = false
+	if err == nil || s.closed {
 		return
 	}
+	s.agreed.Tried = slices.Concat(s.agreed.Tried, n.agreed.Tried)
 	var refused *refusal
 	if errors.As(err, &refused) {
 		s.agreed.NoStream = refused.blocked

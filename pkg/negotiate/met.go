@@ -157,7 +157,7 @@ func (n *negotiation) find(ctx context.Context, now bool) error {
 			return err
 		}
 		if c != nil {
-			if err = n.rejoin(ctx, c); err == nil || ctx.Err() != nil {
+			if err = n.try(Met, func() error { return n.rejoin(ctx, c) }); err == nil || ctx.Err() != nil {
 				return err
 			}
 			d.cfg.Log.Info("session not joined again", "url", loggable(n.url), "err", err)
@@ -165,13 +165,13 @@ func (n *negotiation) find(ctx context.Context, now bool) error {
 	}
 	switch {
 	case mode == Met:
-		return &refusal{err: errNotMet, passing: true, unasked: true}
-	case mode == Explicit, mode == Auto && d.cfg.needsOffer(n.url.Scheme == "https"):
-		return n.open(ctx)
+		return n.try(Met, func() error { return &refusal{err: errNotMet, passing: true, unasked: true} })
+	case mode == Explicit, mode == Auto && d.cfg.needsOffer(n.url.Scheme == "https") != "":
+		return n.try(Explicit, func() error { return n.open(ctx) })
 	case !now:
 		return errUnasked
 	}
-	return n.question(ctx)
+	return n.try(FirstCall, func() error { return n.question(ctx) })
 }
 
 // question asks for a stream beside all calls.

@@ -245,6 +245,9 @@ func (c *aheadConn) Read(p []byte) (int, error) {
 	return c.Conn.Read(p)
 }
 
+// NetConn is the connection as the HTTP server has accepted it.
+func (c *aheadConn) NetConn() net.Conn { return c.Conn }
+
 // CloseWrite ends the direction, where the connection can.
 func (c *aheadConn) CloseWrite() error {
 	if half, ok := c.Conn.(interface{ CloseWrite() error }); ok {
