@@ -34,7 +34,15 @@ func (r *recording) dialed() func(net.Conn) net.Conn {
 	if r.rec == nil {
 		return nil
 	}
-	return func(c net.Conn) net.Conn { return r.rec.Conn(c) }
+	return r.dial
+}
+
+// dial records a connection that was opened here, if anything is recorded.
+func (r *recording) dial(c net.Conn) net.Conn {
+	if r.rec == nil {
+		return c
+	}
+	return r.rec.Conn(c)
 }
 
 // over gives a dial function whose connections are recorded.
@@ -52,12 +60,20 @@ func (r *recording) accepted() func(net.Conn) net.Conn {
 	return func(c net.Conn) net.Conn { return r.rec.Accepted(c) }
 }
 
-// facts notes what was agreed on a session beside its hello.
+// facts notes what was agreed on a session beside its hello. A connection that was upgraded has been recorded from its beginning.
 func (r *recording) facts(f negotiate.Facts, c net.Conn) {
-	if conn, ok := c.(*pcapng.Conn); ok {
-		if b, err := json.Marshal(f); err == nil {
-			_ = conn.Comment(string(b)) // a comment that is too long is left out
+	for {
+		if conn, ok := c.(*pcapng.Conn); ok {
+			if b, err := json.Marshal(f); err == nil {
+				_ = conn.Comment(string(b)) // a comment that is too long is left out
+			}
+			return
 		}
+		below, ok := c.(interface{ NetConn() net.Conn })
+		if !ok {
+			return
+		}
+		c = below.NetConn()
 	}
 }
 

@@ -5,13 +5,11 @@ import (
 	"errors"
 	"fmt"
 	"iter"
-	"net"
 	"net/url"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
-	"sync/atomic"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -25,22 +23,22 @@ import (
 )
 
 type streamOptions struct {
-	url                                                                     string
-	files                                                                   []string
-	repeat, concurrency                                                     int
-	representation, transport, store, action, wrap, saveDir, record, output string
-	link                                                                    string
-	fields, allowHost                                                       []string
-	requireHHFR, plain, oneWay, listen, allowCleartext                      bool
-	unasked                                                                 *listener
-	sync                                                                    size
-	without                                                                 stages
-	timeout, reconnect, negotiateTimeout, remember                          time.Duration
-	schema, replySchema                                                     string
-	headerFiles, headers                                                    []string // of unchanging header blocks; the blocks
-	tls                                                                     clientTLS
-	assurance                                                               string
-	ordered, resume                                                         bool
+	url                                                                           string
+	files                                                                         []string
+	repeat, concurrency                                                           int
+	representation, transport, mode, store, action, wrap, saveDir, record, output string
+	link                                                                          string
+	fields, allowHost                                                             []string
+	requireHHFR, plain, oneWay, listen, allowCleartext                            bool
+	unasked                                                                       *listener
+	sync                                                                          size
+	without                                                                       stages
+	timeout, reconnect, negotiateTimeout, remember                                time.Duration
+	schema, replySchema                                                           string
+	headerFiles, headers                                                          []string // of unchanging header blocks; the blocks
+	tls                                                                           clientTLS
+	assurance                                                                     string
+	ordered, resume                                                               bool
 }
 
 // maxDocument bounds one message from stdin or a file, in octets.
@@ -112,6 +110,7 @@ after which all that is known is printed.`,
 	f.IntVar(&o.concurrency, "concurrency", 32, "exchanges in flight at once")
 	f.StringVar(&o.representation, "representation", "", "binary or xml; empty: whichever the other end takes, binary first")
 	f.StringVar(&o.transport, "transport", "tcp", "tcp, in TLS for an https URL; or udp: reliable sequences over datagrams")
+	modeFlag(f, &o.mode, "met if --store remembers a session, else explicit for what only an offer can express, else first-call")
 	f.BoolVar(&o.allowCleartext, "allow-cleartext", false, "offer streams without encryption for an https URL, too")
 	f.StringVar(&o.link, "link", "", "put an emulated link between here and the service: "+strings.Join(link.Names(), ", ")+"; with udp it may lose datagrams: 14k4,loss=2%,reorder=1%,seed=7")
 	f.StringVar(&o.store, "store", "mem:", "context store: "+strings.Join(engines.Forms(), " or ")+"; a folder keeps shapes for later sessions")
@@ -154,6 +153,8 @@ func (o *streamOptions) check() error {
 		return usage(errors.New("--reconnect, --remember and --timeout are 0 or more"), "")
 	case o.negotiateTimeout <= 0:
 		return usage(errors.New("--negotiate-timeout is more than 0"), "")
+	case checkMode(o.mode) != nil:
+		return checkMode(o.mode)
 	case o.transport != "tcp" && o.transport != "udp":
 		return usage(errors.New("--transport is tcp or udp, not "+o.transport), "")
 	case o.sync > 64<<10:
@@ -263,13 +264,14 @@ func runStream(ctx context.Context, env Env, g *global, o streamOptions) (err er
 	if err != nil {
 		return err
 	}
-	tellPlain(g, session.Agreed())
 	p := &printer{env: env, g: g, o: o, late: late}
+	p.decided(session)
 	sending, stop := context.WithCancel(ctx)
 	defer stop()
 	finished, told := false, false
 	o.begin(g, session)
 	for in := range peer.Send(sending, session, messages(sending, env, g, o), o.concurrency) {
+		p.decided(session)
 		if isAccepted(in.Err) {
 			continue
 		}
@@ -301,6 +303,9 @@ func runStream(ctx context.Context, env Env, g *global, o streamOptions) (err er
 	}
 	err = o.unfinished(err)
 	closed := session.Close()
+	if p.sum.Messages > 0 {
+		p.decided(session)
+	}
 	err = errors.Join(err, p.tell(), p.settle())
 	if len(p.sum.Unknown) > 0 || finished {
 		closed = nil // a stream that broke is what the list is about, or of no interest any more
@@ -366,24 +371,4 @@ func outgoing(o streamOptions, path, name string, body []byte) (m peer.Outgoing,
 	}
 	m.Head, err = peer.RequestHead(path, m.Body, o.action, o.fields)
 	return m, err
-}
-
-// traffic counts the octets of connections.
-type traffic struct{ sent, received atomic.Int64 }
-
-type counted struct {
-	net.Conn
-	wire *traffic
-}
-
-func (c *counted) Read(p []byte) (int, error) {
-	n, err := c.Conn.Read(p)
-	c.wire.received.Add(int64(n))
-	return n, err
-}
-
-func (c *counted) Write(p []byte) (int, error) {
-	n, err := c.Conn.Write(p)
-	c.wire.sent.Add(int64(n))
-	return n, err
 }

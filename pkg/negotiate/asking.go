@@ -482,7 +482,7 @@ func (s *Session) asked(k *ask, err error) {
 	case k.n != nil || s.link != nil || s.closed:
 		s.fresh = false
 	case k.invited != nil:
-		s.fresh, s.joining = false, true
+		s.fresh, s.joining, s.agreed.Why = false, true, "the stream that the answer to the first call names is not open yet"
 		s.wait.Go(func() { s.accept(k.invited) })
 	case k.refused == nil: // nobody was there: the next call asks
 		s.fresh = true
