@@ -60,7 +60,7 @@ func (r *recording) accepted() func(net.Conn) net.Conn {
 	return func(c net.Conn) net.Conn { return r.rec.Accepted(c) }
 }
 
-// facts notes what was agreed on a session beside its hello. A connection that was upgraded has been recorded from its beginning.
+// facts notes what was agreed on a session beside its hello, or behind it on a connection that was upgraded.
 func (r *recording) facts(f negotiate.Facts, c net.Conn) {
 	for {
 		if conn, ok := c.(*pcapng.Conn); ok {
@@ -69,11 +69,11 @@ func (r *recording) facts(f negotiate.Facts, c net.Conn) {
 			}
 			return
 		}
-		below, ok := c.(interface{ NetConn() net.Conn })
+		outer, ok := c.(interface{ NetConn() net.Conn })
 		if !ok {
 			return
 		}
-		c = below.NetConn()
+		c = outer.NetConn()
 	}
 }
 

@@ -246,7 +246,7 @@ func (a *asker) upgraded(asking *ask, req *http.Request, resp *http.Response) (*
 	}
 	ctx, cancel := context.WithTimeout(req.Context(), a.s.cfg.Timeout)
 	defer cancel()
-	p, err := n.upgraded(ctx, &restConn{Conn: conn, rest: rest}, req.URL, address, req.Method != http.MethodOptions)
+	p, err := n.upgraded(ctx, &sharedConn{restConn: restConn{conn, rest}}, req.URL, address, req.Method != http.MethodOptions)
 	if err != nil {
 		return nil, &Error{Code: FateUnknown, At: -1, Err: err}
 	}
@@ -266,28 +266,13 @@ func synthetic(req *http.Request) *http.Response {
 // restConn is a connection that net/http has read ahead of.
 type restConn struct {
 	net.Conn
-	rest           io.Reader
-	sent, received atomic.Int64
+	rest io.Reader
 }
 
 // Read reads what was read ahead, and then the rest.
-func (c *restConn) Read(p []byte) (int, error) {
-	n, err := c.rest.Read(p)
-	c.received.Add(int64(n))
-	return n, err
-}
+func (c *restConn) Read(p []byte) (int, error) { return c.rest.Read(p) }
 
-// Write implements [net.Conn].
-func (c *restConn) Write(p []byte) (int, error) {
-	n, err := c.Conn.Write(p)
-	c.sent.Add(int64(n))
-	return n, err
-}
-
-// Carried is how much of the connection the stream has: bytes written, and bytes read.
-func (c *restConn) Carried() (sent, received int64) { return c.sent.Load(), c.received.Load() }
-
-// NetConn is the connection as the HTTP client has dialed it.
+// NetConn is the connection.
 func (c *restConn) NetConn() net.Conn { return c.Conn }
 
 // CloseWrite ends the direction, where the connection can.
@@ -297,6 +282,29 @@ func (c *restConn) CloseWrite() error {
 	}
 	return nil
 }
+
+// sharedConn is a connection that a stream has behind HTTP, and knows how much of it.
+type sharedConn struct {
+	restConn
+	sent, received atomic.Int64
+}
+
+// Read implements [net.Conn].
+func (c *sharedConn) Read(p []byte) (int, error) {
+	n, err := c.restConn.Read(p)
+	c.received.Add(int64(n))
+	return n, err
+}
+
+// Write implements [net.Conn].
+func (c *sharedConn) Write(p []byte) (int, error) {
+	n, err := c.Conn.Write(p)
+	c.sent.Add(int64(n))
+	return n, err
+}
+
+// Carried is how much the stream has written, and read, in bytes.
+func (c *sharedConn) Carried() (sent, received int64) { return c.sent.Load(), c.received.Load() }
 
 // again is the request to be sent once more, without asking: where the answer says that nothing else is wrong with it, and it
 // can be. nil: the answer counts.

@@ -245,7 +245,7 @@ func (c *aheadConn) Read(p []byte) (int, error) {
 	return c.Conn.Read(p)
 }
 
-// NetConn is the connection as the HTTP server has accepted it.
+// NetConn is the connection.
 func (c *aheadConn) NetConn() net.Conn { return c.Conn }
 
 // CloseWrite ends the direction, where the connection can.
