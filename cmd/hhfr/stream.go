@@ -155,8 +155,6 @@ func (o *streamOptions) check() error {
 		return usage(errors.New("--negotiate-timeout is more than 0"), "")
 	case checkMode(o.mode) != nil:
 		return checkMode(o.mode)
-	case o.transport != "tcp" && o.transport != "udp":
-		return usage(errors.New("--transport is tcp or udp, not "+o.transport), "")
 	case o.sync > 64<<10:
 		return usage(errors.New("--sync is at most 64KiB"), "")
 	case o.wrap != "" && o.wrap != "1.1" && o.wrap != "1.2":
@@ -166,11 +164,8 @@ func (o *streamOptions) check() error {
 	if err != nil {
 		return err
 	}
-	if u.Scheme == "https" && o.transport == "udp" && !o.allowCleartext {
-		return &problem{
-			exitNoPeer, errors.New("--transport udp: streams over UDP are not encrypted, and the URL is https"),
-			"without --transport the stream is in TLS; --allow-cleartext has it in cleartext",
-		}
+	if err := checkTransport(u, o.transport, o.allowCleartext); err != nil {
+		return err
 	}
 	if err := o.checkAssurance(); err != nil {
 		return err
