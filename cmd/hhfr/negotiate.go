@@ -226,7 +226,7 @@ func (o *negotiateOptions) try(ctx context.Context, cfg negotiate.Config, mode n
 	var e *negotiate.Error
 	switch {
 	case err == nil:
-		r.add(session.Agreed())
+		r.add(outcome(ctx, session, o.timeout))
 		if o.sequenced() {
 			err = session.Finish(ctx)
 		}
@@ -236,4 +236,23 @@ func (o *negotiateOptions) try(ctx context.Context, cfg negotiate.Config, mode n
 		return nil
 	}
 	return err
+}
+
+// outcome is what a session came to once its stream's peer has said hello: that of a session which is joined again is not waited for by others.
+func outcome(ctx context.Context, session *negotiate.Session, within time.Duration) negotiate.Agreed {
+	ctx, cancel := context.WithTimeout(ctx, within)
+	defer cancel()
+	agreed, stream := session.Agreed(), session.Stream()
+	select {
+	case <-stream.Met():
+		return agreed
+	case <-stream.Done():
+	case <-ctx.Done():
+	}
+	agreed.HHFR, agreed.Facts, agreed.Why = false, nil, "the peer does not take the session any more"
+	if err := stream.Err(); err != nil {
+		agreed.Why += ": " + err.Error()
+	}
+	agreed.Tried[len(agreed.Tried)-1].Why = agreed.Why
+	return agreed
 }
