@@ -226,7 +226,7 @@ func (o *negotiateOptions) try(ctx context.Context, cfg negotiate.Config, mode n
 	var e *negotiate.Error
 	switch {
 	case err == nil:
-		r.add(outcome(ctx, session, o.timeout))
+		r.add(settled(ctx, session, o.timeout))
 		if o.sequenced() {
 			err = session.Finish(ctx)
 		}
@@ -238,8 +238,8 @@ func (o *negotiateOptions) try(ctx context.Context, cfg negotiate.Config, mode n
 	return err
 }
 
-// outcome is what a session came to once its stream's peer has said hello: that of a session which is joined again is not waited for by others.
-func outcome(ctx context.Context, session *negotiate.Session, within time.Duration) negotiate.Agreed {
+// settled is what a session came to once its stream's peer has said hello: that of a session which is joined again is not waited for by others.
+func settled(ctx context.Context, session *negotiate.Session, within time.Duration) negotiate.Agreed {
 	ctx, cancel := context.WithTimeout(ctx, within)
 	defer cancel()
 	agreed, stream := session.Agreed(), session.Stream()
