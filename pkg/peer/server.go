@@ -119,7 +119,7 @@ func newServer(cfg Config) (*Server, error) {
 	var err error
 	s.responder, err = negotiate.NewResponder(negotiate.ResponderConfig{
 		Store: cfg.Store, Coders: cfg.Coders, Addresses: addresses, Admit: cfg.Admit, Serve: b.serve(cfg.Services.ServeExchange), Sequenced: b.sequenced(cfg.Services), Serves: cfg.Services.Has, ReplySchema: cfg.Services.ReplySchema,
-		WrapConn: b.wrap(cfg.WrapConn), OnSession: cfg.OnSession, OnStream: s.onStream, Stream: cfg.Stream, MaxPerPeer: cfg.Limits.MaxPerPeer, Clock: cfg.Clock, Log: cfg.Log,
+		WrapConn: cfg.WrapConn, OnSession: b.onSession(cfg.OnSession), OnStream: s.onStream, Stream: cfg.Stream, MaxPerPeer: cfg.Limits.MaxPerPeer, Clock: cfg.Clock, Log: cfg.Log,
 	})
 	if err != nil {
 		return nil, err
