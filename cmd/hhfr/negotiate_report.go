@@ -46,8 +46,8 @@ type offeredReport struct {
 }
 
 type agreedReport struct {
-	Mode           string    `json:"mode"`                          // the way that it came by
 	Session        string    `json:"session"`                       // urn:uuid
+	Mode           string    `json:"mode"`                          // the way that it came by
 	Scheme         string    `json:"scheme"`                        // URI-S
 	Representation string    `json:"representation"`                // URI-R
 	Transport      string    `json:"transport"`                     // URI-T

@@ -492,7 +492,7 @@ func (s *Session) asked(k *ask, err error) {
 	case k.invited != nil:
 		s.fresh, s.joining, s.agreed.Why = false, true, "the stream that the answer to the first call names is not open yet"
 		s.wait.Go(func() { s.accept(k.invited) })
-	case k.refused == nil: // nobody was there: the next call asks
+	case k.refused == nil, errors.Is(err, &Error{Code: Unreachable}): // nobody was there: the next call asks
 		s.fresh = true
 	case k.passing: // could tell
 		s.fresh, s.agreed.Why = true, k.refused.Error()

@@ -200,8 +200,11 @@ func (n *negotiation) question(ctx context.Context) error {
 	if wrong := schemeOf(n.url, err); wrong != nil {
 		return wrong
 	}
-	if err = n.late(ctx, withoutURL(err)); k.conn == nil {
+	switch err = n.late(ctx, withoutURL(err)); {
+	case k.conn == nil:
 		return &Error{Code: Unreachable, At: -1, Err: err}
+	case n.dialer.cfg.ProbeTLS && ctx.Err() == nil && n.speaksTLS(ctx):
+		return wrongScheme("https")
 	}
 	return &refusal{err: fmt.Errorf("no answer to a request that asks for a stream: %w", err), passing: true}
 }
