@@ -49,8 +49,19 @@ func newStream(env Env, g *global) *cobra.Command {
 	c := &cobra.Command{
 		Use:   "stream URL FILE…",
 		Short: "Send messages over a negotiated stream, or as plain SOAP where nobody agrees",
-		Long: `stream negotiates with the service at URL, opens the stream, sends the messages and prints the replies in sending order. A service that does
+		Long: `stream agrees with the service at URL on a session, sends the messages over its stream and prints the replies in sending order. A service that does
 not know hhfr gets them as plain SOAP in HTTP.
+
+--mode says how the session comes about:
+
+  first-call  the first message goes alone, as plain SOAP that asks for a stream, which is the connection from then on
+              if the service agrees, or in TLS from its beginning; the others follow when it has its reply
+  met         by the session that --store remembers of the service: the messages leave with the first packet
+  explicit    by an offer before the first message
+  auto        met, if there is something remembered; else explicit for what only an offer can express: schemas, unchanging headers, an assurance or order,
+              --representation xml, --transport udp; else first-call
+
+With --require-hhfr, and under --listen, a request without a message asks in the place of the first one. hhfr negotiate URL tells what each way comes to.
 
 FILE is sent as it is, whatever it holds; - reads a sequence of XML documents from stdin. --wrap puts a body into an envelope first.
 --one-way wants no replies: a message is done when it is on its way, and listed at the end if it was lost. --listen
