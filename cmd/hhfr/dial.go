@@ -11,6 +11,7 @@ import (
 
 	"github.com/spf13/pflag"
 
+	"github.com/hhfr/hhfr/internal/pcapng"
 	"github.com/hhfr/hhfr/pkg/codec/binary"
 	"github.com/hhfr/hhfr/pkg/ctxstore"
 	"github.com/hhfr/hhfr/pkg/negotiate"
@@ -37,9 +38,9 @@ func (d dialer) dial(ctx context.Context) (*negotiate.Session, error) {
 	cfg := negotiate.Config{
 		HTTPClient: &http.Client{Transport: d.http(), CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }},
 		Transports: d.network.transports(d.secure.config), Store: d.store, Coders: negotiate.BookCoders(book), AllowHost: o.allowHost, AllowCleartext: o.allowCleartext,
-		RequireHHFR: o.requireHHFR, ProbeTLS: true, WrapConn: d.network.datagrams.wrap(d.recording.dialed()), OnSession: d.recording.facts, Stream: streamer.Config{SyncBytes: int64(o.sync)}, Log: d.log,
+		RequireHHFR: o.requireHHFR, ProbeTLS: true, WrapConn: d.network.datagrams.wrap(d.recording.dialed()), OnSession: d.session, Stream: streamer.Config{SyncBytes: int64(o.sync)}, Log: d.log,
 		Assurance: o.assure(), Ordered: o.ordered, Resume: o.resume, LateReply: d.late,
-		Headers: o.headers, Reconnect: o.reconnect, Timeout: o.negotiateTimeout, RememberFor: o.remember,
+		Mode: negotiate.Mode(o.mode), Headers: o.headers, Reconnect: o.reconnect, Timeout: o.negotiateTimeout, RememberFor: o.remember,
 	}
 	if o.remember == 0 {
 		cfg.RememberFor = -1
@@ -104,6 +105,12 @@ func tellPlain(g *global, agreed negotiate.Agreed) {
 	}
 }
 
+// session notes a session's facts in the recording, and which part of an HTTP connection is its stream.
+func (d dialer) session(f negotiate.Facts, c net.Conn) {
+	d.recording.facts(f, c)
+	d.network.plain.leave(c)
+}
+
 // http is what negotiation and plain SOAP go over.
 func (d dialer) http() *http.Transport {
 	transport := http.DefaultTransport.(*http.Transport).Clone()
@@ -116,10 +123,27 @@ func (d dialer) http() *http.Transport {
 		if err != nil {
 			return nil, err
 		}
-		return &counted{Conn: c, wire: &d.network.plain}, nil
+		return d.network.plain.count(c), nil
 	}
 	transport.TLSClientConfig = d.secure.config // for those behind a proxy of the environment's
 	transport.DialContext = d.recording.over(open)
-	transport.DialTLSContext = d.recording.over(d.secure.over(open)) // a recording has what is inside
+	transport.DialTLSContext = d.dialTLS(open)
 	return transport
+}
+
+// dialTLS gives a dial function of TLS inside the connections of another. A recording has what is inside; of a connection that the server takes for
+// a stream, it has that as it has every stream.
+func (d dialer) dialTLS(open pcapng.DialFunc) pcapng.DialFunc {
+	secure := d.secure.over(open)
+	return func(ctx context.Context, network, addr string) (net.Conn, error) {
+		c, err := secure(ctx, network, addr)
+		if err != nil {
+			return nil, err
+		}
+		if c.ConnectionState().NegotiatedProtocol == negotiate.Protocol {
+			d.network.plain.drop(c.NetConn())
+			return c, nil
+		}
+		return d.recording.dial(c), nil
+	}
 }

@@ -4,10 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"net/http"
-	"net/url"
 	"os"
+	"path/filepath"
 	"strings"
 	"time"
 
@@ -20,13 +19,15 @@ import (
 	"github.com/hhfr/hhfr/pkg/peer"
 	"github.com/hhfr/hhfr/pkg/schema"
 	"github.com/hhfr/hhfr/pkg/soap"
+	"github.com/hhfr/hhfr/pkg/wsrm"
 )
 
 type negotiateOptions struct {
 	url, representation, soap, schema, replySchema, store, output string
+	mode, transport, assurance                                    string
 	allowHost, headerFiles, fields                                []string
-	requireHHFR                                                   bool
-	timeout                                                       time.Duration
+	requireHHFR, allowCleartext, ordered                          bool
+	timeout, lifetime                                             time.Duration
 	tls                                                           clientTLS
 }
 
@@ -35,13 +36,19 @@ func newNegotiate(env Env, g *global) *cobra.Command {
 	c := &cobra.Command{
 		Use:   "negotiate URL",
 		Short: "Negotiate with a service and tell what was agreed, or why not",
-		Long: `negotiate makes an offer to the service at URL, opens the stream that the answer names, closes it again, and prints what was offered, what was agreed, what was
-refused and why, and which elements each end did not know. It always asks: what is remembered of the service does not count, and nothing is remembered.
+		Long: `negotiate tries the ways to a session with the service at URL, sends no message, and prints what came of each way: what was agreed, or why nothing was. --mode auto takes
+three. What --store remembers is shown, and not used up (met). A request of the method OPTIONS asks for a stream, as the first call of hhfr stream would (first-call). An offer in
+plain SOAP names all items (explicit). The other modes try one way; met joins the session that is remembered, whose next token then is.
+
+Behind that stand what was offered, agreed, refused and why, which elements each end did not know, and the session that was agreed last. That the service spoke plain SOAP
+before does not count, nor is that remembered; the session of first-call is, in --store. Schemas, unchanging headers, --representation xml, --transport udp, --assurance, --ordered and
+--lifetime are for offers alone; first-call is left out then. Assurances are asked for with a sequence of their own: --store is not touched by it.
 
 Exit code 0 also where the outcome is plain SOAP; with --require-hhfr that is 3.`,
 		Example: `  hhfr negotiate http://127.0.0.1:8080/echo
   hhfr negotiate http://127.0.0.1:8080/echo -o json --require-hhfr
-  hhfr negotiate http://127.0.0.1:8080/echo --soap 1.2 --representation xml`,
+  hhfr negotiate http://127.0.0.1:8080/echo --soap 1.2 --representation xml
+  hhfr negotiate http://127.0.0.1:8080/ledger --mode explicit --assurance at-least-once --ordered`,
 		Args: takes("URL"),
 		RunE: func(c *cobra.Command, args []string) error {
 			o.url = args[0]
@@ -49,6 +56,12 @@ Exit code 0 also where the outcome is plain SOAP; with --require-hhfr that is 3.
 		},
 	}
 	f := c.Flags()
+	modeFlag(f, &o.mode, "all, but what is remembered is only shown")
+	f.StringVar(&o.transport, "transport", "tcp", "offer tcp, in TLS for an https URL, or udp")
+	f.BoolVar(&o.allowCleartext, "allow-cleartext", false, "offer streams without encryption for an https URL, too")
+	f.StringVar(&o.assurance, "assurance", wsrm.AtMostOnce.String(), "offer one of "+strings.Join(assurances(), ", "))
+	f.BoolVar(&o.ordered, "ordered", false, "offer messages in order")
+	f.DurationVar(&o.lifetime, "lifetime", 0, "how long the session is to be known; 0: as the service likes")
 	f.StringVar(&o.representation, "representation", "", "offer binary or xml alone; empty: both, binary first")
 	f.StringVar(&o.soap, "soap", "", "version of the offer, 1.1 or 1.2; empty: 1.1, and 1.2 where that is refused for its version")
 	f.StringVar(&o.schema, "schema", "", "HHFR Schema of the requests, a file")
@@ -71,7 +84,8 @@ func (o *negotiateOptions) config(g *global, store ctxstore.Store, secure *secur
 	transport.TLSClientConfig = secure.config
 	cfg = negotiate.Config{
 		HTTPClient: &http.Client{Transport: transport}, Store: store, Coders: negotiate.BookCoders(book),
-		AllowHost: o.allowHost, RequireHHFR: o.requireHHFR, ProbeTLS: true, RememberFor: -1, Timeout: o.timeout, Log: log,
+		Transports: (&network{transport: o.transport}).transports(secure.config), AllowCleartext: o.allowCleartext,
+		Assurance: o.assure(), Ordered: o.ordered, Lifetime: o.lifetime, AllowHost: o.allowHost, ProbeTLS: true, RememberFor: -1, Timeout: o.timeout, Log: log,
 	}
 	if cfg.OfferFields, err = peer.ParseFields(o.fields); err != nil {
 		return cfg, err
@@ -110,14 +124,33 @@ func readSchema(name string) (*schema.Schema, error) {
 	return s, nil
 }
 
-func runNegotiate(ctx context.Context, env Env, g *global, o negotiateOptions) (err error) {
-	if _, err := checkURL("URL", o.url); err != nil {
+func (o *negotiateOptions) check() error {
+	u, err := checkURL("URL", o.url)
+	switch {
+	case err != nil:
+		return err
+	case o.timeout <= 0:
+		return usage(errors.New("--timeout is more than 0"), "")
+	case o.lifetime < 0:
+		return usage(errors.New("--lifetime is 0 or more"), "")
+	case o.assure() == 0:
+		return usage(errors.New("--assurance is "+strings.Join(assurances(), ", ")+", not "+o.assurance), "")
+	case checkMode(o.mode) != nil:
+		return checkMode(o.mode)
+	}
+	if err := checkTransport(u, o.transport, o.allowCleartext); err != nil {
 		return err
 	}
-	if o.timeout <= 0 {
-		return usage(errors.New("--timeout is more than 0"), "")
-	}
-	if err := checkFields(o.fields); err != nil {
+	return checkFields(o.fields)
+}
+
+func (o *negotiateOptions) assure() wsrm.Assurance { return parseAssurance(o.assurance) }
+
+// sequenced reports whether the offer is for messages in a sequence.
+func (o *negotiateOptions) sequenced() bool { return o.ordered || o.assure() > wsrm.AtMostOnce }
+
+func runNegotiate(ctx context.Context, env Env, g *global, o negotiateOptions) (err error) {
+	if err := o.check(); err != nil {
 		return err
 	}
 	secure, err := o.tls.open(env.System)
@@ -135,181 +168,91 @@ func runNegotiate(ctx context.Context, env Env, g *global, o negotiateOptions) (
 		return err
 	}
 	defer cfg.HTTPClient.CloseIdleConnections()
-	var agreed negotiate.Agreed
-	session, err := negotiate.Dial(ctx, o.url, cfg)
-	var e *negotiate.Error
-	switch {
-	case err == nil:
-		agreed = session.Agreed()
-		defer func() { err = errors.Join(err, session.Close()) }()
-	case errors.As(err, &e) && e.Agreed != nil:
-		agreed = *e.Agreed
-		if e.Code == negotiate.NoHHFR {
-			err = &problem{exitNoPeer, err, "without --require-hhfr that is no failure"}
-		}
-	default:
+	r := newNegotiateReport(o.url)
+	if err := o.tryAll(ctx, cfg, r); err != nil {
 		return err
 	}
-	r := newNegotiateReport(o.url, &agreed)
+	if o.requireHHFR && !r.HHFR {
+		err = &problem{exitNoPeer, errors.New("no HHFR: " + r.Why), "without --require-hhfr that is no failure"}
+	}
 	if o.output == "json" {
 		return errors.Join(writeJSON(env.Out, r), err)
 	}
 	return errors.Join(r.print(env.Out), err)
 }
 
-// negotiateReport is what `hhfr negotiate -o json` prints.
-type negotiateReport struct {
-	Version int            `json:"version"`             // of this format
-	URL     string         `json:"url"`                 // as given, without a password
-	HHFR    bool           `json:"hhfr"`                // a stream was agreed on, and opened
-	Why     string         `json:"why_plain,omitempty"` // why it is plain SOAP
-	Offered *offeredReport `json:"offered,omitempty"`   // what the offer said; URIs, preferred first
-	Agreed  *agreedReport  `json:"agreed,omitempty"`    // what the answer selected
-	Refused []refusedItem  `json:"refused"`             // items that the other end did not agree to
-	Ignored ignoredReport  `json:"ignored"`             // elements that were not known, as {namespace}name
-}
-
-type offeredReport struct {
-	Scheme         []string `json:"scheme"`                        // URI-S
-	Representation []string `json:"representation"`                // URI-R
-	Transport      []string `json:"transport"`                     // URI-T
-	Assurance      []string `json:"assurance"`                     // of delivery
-	Security       []string `json:"security"`                      // of the stream
-	Request        string   `json:"request_description,omitempty"` // URI of what describes requests
-	Reply          string   `json:"reply_description,omitempty"`   // URI of what describes replies
-	Headers        int      `json:"unchanging_headers"`            // how many header blocks that messages have in common
-	Shapes         int      `json:"shapes"`                        // how many fingerprints of shapes
-}
-
-type agreedReport struct {
-	Session        string    `json:"session"`                       // urn:uuid
-	Scheme         string    `json:"scheme"`                        // URI-S
-	Representation string    `json:"representation"`                // URI-R
-	Transport      string    `json:"transport"`                     // URI-T
-	Address        string    `json:"address"`                       // where the stream is opened
-	Assurance      string    `json:"assurance,omitempty"`           // of delivery
-	Security       string    `json:"security,omitempty"`            // of the stream
-	Request        string    `json:"request_description,omitempty"` // URI of what describes requests
-	Reply          string    `json:"reply_description,omitempty"`   // URI of what describes replies
-	Headers        int       `json:"unchanging_headers"`            // how many of them are agreed on
-	Shapes         int       `json:"shapes"`                        // how many shapes both ends have
-	Expires        time.Time `json:"expires"`                       // end of the session, if nobody ends it before
-}
-
-// refusedItem is one item that was refused.
-type refusedItem struct {
-	Item string `json:"item"` // name of the element
-	Why  string `json:"why"`  // as the other end said it
-}
-
-type ignoredReport struct {
-	Offer  []string `json:"offer"`  // of the offer, by the other end
-	Answer []string `json:"answer"` // of the answer, by this end
-}
-
-func newNegotiateReport(url string, a *negotiate.Agreed) *negotiateReport {
-	r := &negotiateReport{Version: 1, URL: redacted(url), HHFR: a.HHFR, Why: a.Why, Refused: []refusedItem{}, Ignored: ignoredReport{[]string{}, []string{}}}
-	if o := a.Offer; o != nil {
-		r.Offered = &offeredReport{
-			Scheme: o.Schemes, Representation: o.Representations, Transport: o.Transports, Assurance: o.Assurances, Security: o.Securities,
-			Request: nameOf(o.Request), Reply: nameOf(o.Reply), Headers: len(o.Headers), Shapes: len(o.Shapes),
-		}
+// tryAll goes the ways that --mode names, and notes what comes of each.
+func (o *negotiateOptions) tryAll(ctx context.Context, cfg negotiate.Config, r *negotiateReport) error {
+	if o.mode != string(negotiate.Auto) {
+		return o.try(ctx, cfg, negotiate.Mode(o.mode), r)
 	}
-	if f := a.Facts; f != nil {
-		r.Agreed = &agreedReport{
-			Session: f.Session.String(), Scheme: f.Scheme, Representation: f.Representation, Transport: f.Transport, Address: f.Address, Assurance: f.Assurance, Security: f.Security,
-			Request: f.RequestDescription, Reply: f.ReplyDescription, Headers: len(f.Headers), Shapes: len(f.PeerShapes), Expires: f.Expires.UTC().Truncate(time.Second),
-		}
-	}
-	for _, d := range a.Refused {
-		r.Refused = append(r.Refused, refusedItem{d.Item, d.Why})
-	}
-	offer, answer := a.Ignored()
-	for _, n := range offer {
-		r.Ignored.Offer = append(r.Ignored.Offer, n.String())
-	}
-	for _, n := range answer {
-		r.Ignored.Answer = append(r.Ignored.Answer, n.String())
-	}
-	return r
-}
-
-func nameOf(d *negotiate.Description) string {
-	if d == nil {
-		return ""
-	}
-	uri, err := d.URI()
+	memory, err := negotiate.Remembered(ctx, cfg.Store, o.url)
 	if err != nil {
-		return ""
+		return err
 	}
-	return uri
+	r.remembered(memory)
+	for _, mode := range []negotiate.Mode{negotiate.FirstCall, negotiate.Explicit} {
+		err := o.try(ctx, cfg, mode, r)
+		var e *negotiate.Error
+		if mode == negotiate.FirstCall && errors.As(err, &e) && e.Code == negotiate.BadConfig {
+			r.Tried = append(r.Tried, triedReport{Mode: string(mode), Why: "not tried: " + e.Err.Error()})
+			continue
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
-// redacted is a URL without its password.
-func redacted(raw string) string {
-	u, err := url.Parse(raw)
-	if err != nil {
-		return ""
-	}
-	return u.Redacted()
-}
-
-// print writes the report for people: an item a line, offered and agreed side by side.
-func (r *negotiateReport) print(w io.Writer) error {
-	var b strings.Builder
-	line := func(item, agreed string, offered ...string) {
-		if agreed == "" && len(offered) == 0 {
-			return
+// try goes one way to a session, and ends that.
+func (o *negotiateOptions) try(ctx context.Context, cfg negotiate.Config, mode negotiate.Mode, r *negotiateReport) error {
+	cfg.Mode, cfg.RequireHHFR = mode, true // else the question waits for a call
+	if o.sequenced() {
+		// A sequence of its own, which nobody has messages in.
+		dir, err := os.MkdirTemp("", "hhfr-negotiate-")
+		if err != nil {
+			return err
 		}
-		if r.Agreed == nil {
-			agreed = "-"
+		defer func() { _ = os.RemoveAll(dir) }()
+		store, err := openStore(ctx, "bolt:"+filepath.Join(dir, "store.db"), cfg.Log)
+		if err != nil {
+			return err
 		}
-		fmt.Fprintf(&b, "%-20s %-36s offered %s\n", item, agreed, strings.Join(offered, ", "))
+		defer func() { _ = store.Close() }()
+		cfg.Store, cfg.Coders = store, nil
 	}
-	o, a := r.Offered, r.Agreed
-	if o == nil {
-		o = &offeredReport{}
-	}
-	if a == nil {
-		a = &agreedReport{}
-	}
-	line("scheme", a.Scheme, o.Scheme...)
-	line("representation", a.Representation, o.Representation...)
-	line("transport", a.Transport, o.Transport...)
-	line("assurance", a.Assurance, o.Assurance...)
-	line("security", a.Security, o.Security...)
-	for _, d := range []struct{ item, agreed, offered string }{{"request description", a.Request, o.Request}, {"reply description", a.Reply, o.Reply}} {
-		if d.agreed != "" || d.offered != "" {
-			line(d.item, orNone(d.agreed), orNone(d.offered))
+	session, err := negotiate.Dial(ctx, o.url, cfg)
+	var e *negotiate.Error
+	switch {
+	case err == nil:
+		r.add(settled(ctx, session, o.timeout))
+		if o.sequenced() {
+			err = session.Finish(ctx)
 		}
+		return errors.Join(err, session.Close())
+	case errors.As(err, &e) && e.Code == negotiate.NoHHFR && e.Agreed != nil:
+		r.add(*e.Agreed)
+		return nil
 	}
-	if o.Headers > 0 {
-		line("unchanging headers", fmt.Sprint(a.Headers), fmt.Sprint(o.Headers))
-	}
-	if r.Offered != nil {
-		line("shapes", fmt.Sprint(a.Shapes), fmt.Sprint(o.Shapes))
-	}
-	for _, d := range r.Refused {
-		fmt.Fprintf(&b, "%-20s %s: %s\n", "refused", d.Item, d.Why)
-	}
-	for _, n := range r.Ignored.Offer {
-		fmt.Fprintf(&b, "%-20s %s of the offer\n", "ignored", n)
-	}
-	for _, n := range r.Ignored.Answer {
-		fmt.Fprintf(&b, "%-20s %s of the answer\n", "ignored", n)
-	}
-	if r.HHFR {
-		fmt.Fprintf(&b, "%-20s %s at %s until %s\n", "session", a.Session, a.Address, a.Expires.Format(time.RFC3339))
-	} else {
-		fmt.Fprintf(&b, "%-20s %s\n", "plain SOAP", r.Why)
-	}
-	_, err := io.WriteString(w, b.String())
 	return err
 }
 
-func orNone(s string) string {
-	if s == "" {
-		return "none"
+// settled is what a session came to once its stream's peer has said hello: that of a session which is joined again is not waited for by others.
+func settled(ctx context.Context, session *negotiate.Session, within time.Duration) negotiate.Agreed {
+	ctx, cancel := context.WithTimeout(ctx, within)
+	defer cancel()
+	agreed, stream := session.Agreed(), session.Stream()
+	select {
+	case <-stream.Met():
+		return agreed
+	case <-stream.Done():
+	case <-ctx.Done():
 	}
-	return s
+	agreed.HHFR, agreed.Facts, agreed.Why = false, nil, "the peer does not take the session any more"
+	if err := stream.Err(); err != nil {
+		agreed.Why += ": " + err.Error()
+	}
+	agreed.Tried[len(agreed.Tried)-1].Why = agreed.Why
+	return agreed
 }

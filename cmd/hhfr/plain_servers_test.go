@@ -131,7 +131,7 @@ func TestStreamToPlainServers(t *testing.T) {
 			server := httptest.NewServer(end)
 			defer server.Close()
 			dir := t.TempDir()
-			args := []string{"stream", server.URL + "/service", "--store", filepath.Join(dir, "store"), "--negotiate-timeout", "1m", "-o", "json"}
+			args := []string{"stream", server.URL + "/service", "--store", filepath.Join(dir, "store"), "--negotiate-timeout", "1m", "-o", "json", "--mode", "explicit"}
 			if _, wait, ok := strings.Cut(c.why, "not within "); ok {
 				args[5] = wait
 			} else if c.name == "agreed address that times out" {

@@ -34,7 +34,15 @@ func (r *recording) dialed() func(net.Conn) net.Conn {
 	if r.rec == nil {
 		return nil
 	}
-	return func(c net.Conn) net.Conn { return r.rec.Conn(c) }
+	return r.dial
+}
+
+// dial records a connection that was opened here, if anything is recorded.
+func (r *recording) dial(c net.Conn) net.Conn {
+	if r.rec == nil {
+		return c
+	}
+	return r.rec.Conn(c)
 }
 
 // over gives a dial function whose connections are recorded.

@@ -5,13 +5,11 @@ import (
 	"errors"
 	"fmt"
 	"iter"
-	"net"
 	"net/url"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
-	"sync/atomic"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -25,22 +23,22 @@ import (
 )
 
 type streamOptions struct {
-	url                                                                     string
-	files                                                                   []string
-	repeat, concurrency                                                     int
-	representation, transport, store, action, wrap, saveDir, record, output string
-	link                                                                    string
-	fields, allowHost                                                       []string
-	requireHHFR, plain, oneWay, listen, allowCleartext                      bool
-	unasked                                                                 *listener
-	sync                                                                    size
-	without                                                                 stages
-	timeout, reconnect, negotiateTimeout, remember                          time.Duration
-	schema, replySchema                                                     string
-	headerFiles, headers                                                    []string // of unchanging header blocks; the blocks
-	tls                                                                     clientTLS
-	assurance                                                               string
-	ordered, resume                                                         bool
+	url                                                                           string
+	files                                                                         []string
+	repeat, concurrency                                                           int
+	representation, transport, mode, store, action, wrap, saveDir, record, output string
+	link                                                                          string
+	fields, allowHost                                                             []string
+	requireHHFR, plain, oneWay, listen, allowCleartext                            bool
+	unasked                                                                       *listener
+	sync                                                                          size
+	without                                                                       stages
+	timeout, reconnect, negotiateTimeout, remember                                time.Duration
+	schema, replySchema                                                           string
+	headerFiles, headers                                                          []string // of unchanging header blocks; the blocks
+	tls                                                                           clientTLS
+	assurance                                                                     string
+	ordered, resume                                                               bool
 }
 
 // maxDocument bounds one message from stdin or a file, in octets.
@@ -51,8 +49,19 @@ func newStream(env Env, g *global) *cobra.Command {
 	c := &cobra.Command{
 		Use:   "stream URL FILE…",
 		Short: "Send messages over a negotiated stream, or as plain SOAP where nobody agrees",
-		Long: `stream negotiates with the service at URL, opens the stream, sends the messages and prints the replies in sending order. A service that does
+		Long: `stream agrees with the service at URL on a session, sends the messages over its stream and prints the replies in sending order. A service that does
 not know hhfr gets them as plain SOAP in HTTP.
+
+--mode says how the session comes about:
+
+  first-call  the first message goes alone, as plain SOAP that asks for a stream, which is the connection from then on
+              if the service agrees, or in TLS from its beginning; the others follow when it has its reply
+  met         by the session that --store remembers of the service: the messages leave with the first packet
+  explicit    by an offer before the first message
+  auto        met, if there is something remembered; else explicit for what only an offer can express: schemas, unchanging headers, an assurance or order,
+              --representation xml, --transport udp; else first-call
+
+With --require-hhfr, and under --listen, a request without a message asks in the place of the first one. hhfr negotiate URL tells what each way comes to.
 
 FILE is sent as it is, whatever it holds; - reads a sequence of XML documents from stdin. --wrap puts a body into an envelope first.
 --one-way wants no replies: a message is done when it is on its way, and listed at the end if it was lost. --listen
@@ -112,6 +121,7 @@ after which all that is known is printed.`,
 	f.IntVar(&o.concurrency, "concurrency", 32, "exchanges in flight at once")
 	f.StringVar(&o.representation, "representation", "", "binary or xml; empty: whichever the other end takes, binary first")
 	f.StringVar(&o.transport, "transport", "tcp", "tcp, in TLS for an https URL; or udp: reliable sequences over datagrams")
+	modeFlag(f, &o.mode, "met if --store remembers a session, else explicit for what only an offer can express, else first-call")
 	f.BoolVar(&o.allowCleartext, "allow-cleartext", false, "offer streams without encryption for an https URL, too")
 	f.StringVar(&o.link, "link", "", "put an emulated link between here and the service: "+strings.Join(link.Names(), ", ")+"; with udp it may lose datagrams: 14k4,loss=2%,reorder=1%,seed=7")
 	f.StringVar(&o.store, "store", "mem:", "context store: "+strings.Join(engines.Forms(), " or ")+"; a folder keeps shapes for later sessions")
@@ -154,8 +164,8 @@ func (o *streamOptions) check() error {
 		return usage(errors.New("--reconnect, --remember and --timeout are 0 or more"), "")
 	case o.negotiateTimeout <= 0:
 		return usage(errors.New("--negotiate-timeout is more than 0"), "")
-	case o.transport != "tcp" && o.transport != "udp":
-		return usage(errors.New("--transport is tcp or udp, not "+o.transport), "")
+	case checkMode(o.mode) != nil:
+		return checkMode(o.mode)
 	case o.sync > 64<<10:
 		return usage(errors.New("--sync is at most 64KiB"), "")
 	case o.wrap != "" && o.wrap != "1.1" && o.wrap != "1.2":
@@ -165,11 +175,8 @@ func (o *streamOptions) check() error {
 	if err != nil {
 		return err
 	}
-	if u.Scheme == "https" && o.transport == "udp" && !o.allowCleartext {
-		return &problem{
-			exitNoPeer, errors.New("--transport udp: streams over UDP are not encrypted, and the URL is https"),
-			"without --transport the stream is in TLS; --allow-cleartext has it in cleartext",
-		}
+	if err := checkTransport(u, o.transport, o.allowCleartext); err != nil {
+		return err
 	}
 	if err := o.checkAssurance(); err != nil {
 		return err
@@ -263,13 +270,14 @@ func runStream(ctx context.Context, env Env, g *global, o streamOptions) (err er
 	if err != nil {
 		return err
 	}
-	tellPlain(g, session.Agreed())
 	p := &printer{env: env, g: g, o: o, late: late}
+	p.decided(session)
 	sending, stop := context.WithCancel(ctx)
 	defer stop()
 	finished, told := false, false
 	o.begin(g, session)
 	for in := range peer.Send(sending, session, messages(sending, env, g, o), o.concurrency) {
+		p.decided(session)
 		if isAccepted(in.Err) {
 			continue
 		}
@@ -301,6 +309,9 @@ func runStream(ctx context.Context, env Env, g *global, o streamOptions) (err er
 	}
 	err = o.unfinished(err)
 	closed := session.Close()
+	if p.sum.Messages > 0 {
+		p.decided(session)
+	}
 	err = errors.Join(err, p.tell(), p.settle())
 	if len(p.sum.Unknown) > 0 || finished {
 		closed = nil // a stream that broke is what the list is about, or of no interest any more
@@ -366,24 +377,4 @@ func outgoing(o streamOptions, path, name string, body []byte) (m peer.Outgoing,
 	}
 	m.Head, err = peer.RequestHead(path, m.Body, o.action, o.fields)
 	return m, err
-}
-
-// traffic counts the octets of connections.
-type traffic struct{ sent, received atomic.Int64 }
-
-type counted struct {
-	net.Conn
-	wire *traffic
-}
-
-func (c *counted) Read(p []byte) (int, error) {
-	n, err := c.Conn.Read(p)
-	c.wire.received.Add(int64(n))
-	return n, err
-}
-
-func (c *counted) Write(p []byte) (int, error) {
-	n, err := c.Conn.Write(p)
-	c.wire.sent.Add(int64(n))
-	return n, err
 }

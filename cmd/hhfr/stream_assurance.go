@@ -23,14 +23,17 @@ func assurances() (names []string) {
 	return names
 }
 
-func (o *streamOptions) assure() wsrm.Assurance {
+// parseAssurance reads a value of --assurance; 0 if it is none.
+func parseAssurance(name string) wsrm.Assurance {
 	for a := wsrm.AtMostOnce; a <= wsrm.ExactlyOnce; a++ {
-		if a.String() == o.assurance {
+		if a.String() == name {
 			return a
 		}
 	}
 	return 0
 }
+
+func (o *streamOptions) assure() wsrm.Assurance { return parseAssurance(o.assurance) }
 
 // sequenced tells whether the messages stand in a sequence.
 func (o *streamOptions) sequenced() bool { return o.kept() || o.ordered }

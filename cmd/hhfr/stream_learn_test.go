@@ -27,7 +27,7 @@ func TestSecondSessionAnnouncesNoShapes(t *testing.T) {
 	run := func(files ...string) octets {
 		t.Helper()
 		// Each run has a store of its own: what it knows of shapes it has from its FILEs.
-		code, stdout, stderr := do(t, append([]string{"stream", url, "--require-hhfr", "--repeat", "3", "-H", "X-Trace: 1", "-o", "json"}, files...)...)
+		code, stdout, stderr := do(t, append([]string{"stream", url, "--require-hhfr", "--mode", "explicit", "--repeat", "3", "-H", "X-Trace: 1", "-o", "json"}, files...)...)
 		require.Zero(t, code, stderr)
 		return lastSummary(t, stdout).Shapes
 	}

@@ -3,7 +3,9 @@ package main
 import (
 	"context"
 	"crypto/tls"
+	"errors"
 	"net"
+	"net/url"
 	"sync"
 
 	"github.com/hhfr/hhfr/internal/link"
@@ -44,6 +46,20 @@ func openNetwork(name, transport string) (*network, error) {
 		return nil, usage(err, "--transport udp carries streams by datagrams")
 	}
 	return n, nil
+}
+
+// checkTransport is why streams to a URL cannot have the transport of a flag; nil if they can.
+func checkTransport(u *url.URL, transport string, allowCleartext bool) error {
+	switch {
+	case transport != "tcp" && transport != "udp":
+		return usage(errors.New("--transport is tcp or udp, not "+transport), "")
+	case u.Scheme == "https" && transport == "udp" && !allowCleartext:
+		return &problem{
+			exitNoPeer, errors.New("--transport udp: streams over UDP are not encrypted, and the URL is https"),
+			"without --transport the stream is in TLS; --allow-cleartext has it in cleartext",
+		}
+	}
+	return nil
 }
 
 type dialFunc = func(ctx context.Context, network, addr string) (net.Conn, error)

@@ -20,6 +20,15 @@ type printer struct {
 	sum    summary
 	posted []posted // one-way messages, until it is known what became of them
 	late   *lateReplies
+	told   bool // it is clear how messages travel, and told if it is by plain SOAP
+}
+
+// decided tells that plain SOAP is spoken, once, when that is clear.
+func (p *printer) decided(session *negotiate.Session) {
+	if agreed := session.Agreed(); !p.told && !agreed.Undecided {
+		p.told = true
+		tellPlain(p.g, agreed)
+	}
 }
 
 // exchangeReport is a line of `hhfr stream -o json`.
@@ -36,11 +45,12 @@ type exchangeReport struct {
 	Body      []byte  `json:"body_base64"`           // the reply
 }
 
-// summary is the last line of `hhfr stream -o json`. Octets of stream are those of its frames, of http those of connections for negotiation and plain SOAP.
+// summary is the last line of `hhfr stream -o json`. Octets of stream are those of its frames, of http those of connections for negotiation and plain SOAP: of one that was upgraded, what is none of the stream.
 type summary struct {
 	Version   int            `json:"version"`                     // 1
 	HHFR      bool           `json:"hhfr"`                        // a stream was agreed
 	Session   string         `json:"session,omitempty"`           // its session
+	Mode      string         `json:"mode,omitempty"`              // how that came about: met, first-call or explicit
 	Why       string         `json:"why_plain,omitempty"`         // why plain SOAP was spoken
 	Messages  int            `json:"messages"`                    // replies received
 	Failed    int            `json:"failed"`                      // faults and HTTP errors among them
@@ -52,7 +62,7 @@ type summary struct {
 	Syncs     octets         `json:"stream_sync_octets"`          // the sync frames among them
 	Unasked   int            `json:"unasked,omitempty"`           // messages that came unasked, with --listen
 	LeftOut   uint64         `json:"left_out,omitempty"`          // messages that --resume left out
-	HTTP      octets         `json:"http_octets"`                 // connections for negotiation and plain SOAP
+	HTTP      octets         `json:"http_octets"`                 // connections for negotiation and plain SOAP, without the streams that these became
 	Millis    float64        `json:"ms"`                          // milliseconds, negotiation included
 	Slowest   float64        `json:"slowest_ms"`                  // the slowest exchange
 	Taken     int64          `json:"headers_taken_out,omitempty"` // unchanging headers that did not travel with their messages
@@ -134,11 +144,11 @@ func (s *summary) finish(session *negotiate.Session, over *network, took time.Du
 	a := session.Agreed()
 	s.Version, s.HHFR, s.Why, s.Millis = 1, a.HHFR, a.Why, millis(took)
 	if a.Facts != nil {
-		s.Session = a.Facts.Session.String()
+		s.Session, s.Mode = a.Facts.Session.String(), string(a.Mode)
 	}
 	s.Sequence, s.Taken = sequenceOf(session), session.HeadersTaken()
 	s.Datagrams = over.datagrams.stats()
-	s.HTTP = octets{over.plain.sent.Load(), over.plain.received.Load()}
+	s.HTTP = over.plain.total()
 	if stream := session.Stream(); stream != nil {
 		st := stream.Stats()
 		s.Stream = octets{st.Sent.Octets(), st.Received.Octets()}

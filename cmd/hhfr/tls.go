@@ -74,8 +74,8 @@ func (s *secured) close() {
 }
 
 // over gives a dial function that opens TLS inside the connections of another. A server that speaks something else is told by its error.
-func (s *secured) over(open pcapng.DialFunc) pcapng.DialFunc {
-	return func(ctx context.Context, network, addr string) (net.Conn, error) {
+func (s *secured) over(open pcapng.DialFunc) func(ctx context.Context, network, addr string) (*tls.Conn, error) {
+	return func(ctx context.Context, network, addr string) (*tls.Conn, error) {
 		c, err := open(ctx, network, addr)
 		if err != nil {
 			return nil, err
@@ -85,6 +85,9 @@ func (s *secured) over(open pcapng.DialFunc) pcapng.DialFunc {
 			return nil, errors.Join(err, c.Close())
 		}
 		config.NextProtos = []string{"http/1.1"}
+		if negotiate.AsksByALPN(ctx) {
+			config.NextProtos = []string{negotiate.Protocol, "http/1.1"}
+		}
 		secure := tls.Client(c, config)
 		if err := secure.HandshakeContext(ctx); err != nil {
 			_ = c.Close()

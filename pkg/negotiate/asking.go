@@ -12,6 +12,7 @@ import (
 	"net/url"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/hhfr/hhfr/pkg/streamer"
@@ -58,7 +59,7 @@ func newAsker(s *Session, transport http.RoundTripper) *asker {
 	own := t.Clone()
 	a.base = own
 	defer func() { a.alone = oneByOne(own) }()
-	if s.url.Scheme != "https" || t.DialTLSContext != nil || t.DialTLS != nil { //nolint:staticcheck // who set it, dials by it
+	if s.url.Scheme != "https" || t.DialTLS != nil { //nolint:staticcheck // who set it, dials by it
 		return a
 	}
 	h2 := speaksH2(t)
@@ -67,6 +68,9 @@ func newAsker(s *Session, transport http.RoundTripper) *asker {
 	own.Protocols.SetHTTP2(h2)
 	own.TLSNextProto = map[string]func(string, *cryptotls.Conn) http.RoundTripper{
 		Protocol: func(_ string, conn *cryptotls.Conn) http.RoundTripper { return &selected{a: a, conn: conn} },
+	}
+	if t.DialTLSContext != nil {
+		return a
 	}
 	dial := dialerOf(t)
 	config := t.TLSClientConfig
@@ -84,7 +88,7 @@ func newAsker(s *Session, transport http.RoundTripper) *asker {
 		if h2 && (!ok || !k.alone) {
 			cfg.NextProtos = []string{"h2", "http/1.1"}
 		}
-		if ok && !k.plain && !k.declined {
+		if AsksByALPN(ctx) {
 			cfg.NextProtos = slices.Insert(cfg.NextProtos, 0, Protocol)
 		}
 		if cfg.ServerName == "" {
@@ -103,6 +107,14 @@ func oneByOne(t *http.Transport) *http.Transport {
 	t.Protocols.SetHTTP1(true)
 	delete(t.TLSNextProto, "h2")
 	return t
+}
+
+// AsksByALPN is for the DialTLSContext of an [http.Transport] that a client of [Config].HTTPClient has: it reports whether a connection is
+// for a request that asks for a stream. Then [Protocol] may be offered before what HTTP has, and where the server selects it, the *tls.Conn itself
+// is to be returned.
+func AsksByALPN(ctx context.Context) bool {
+	k, ok := ctx.Value(askKey{}).(*ask)
+	return ok && !k.plain && !k.declined
 }
 
 func handshake(ctx context.Context, dial func(context.Context, string, string) (net.Conn, error), network, addr string, cfg *cryptotls.Config, within time.Duration) (net.Conn, error) {
@@ -258,13 +270,14 @@ func (a *asker) upgraded(asking *ask, req *http.Request, resp *http.Response) (*
 	}
 	ctx, cancel := context.WithTimeout(req.Context(), a.s.cfg.Timeout)
 	defer cancel()
-	p, err := n.upgraded(ctx, &restConn{conn, rest}, req.URL, address, req.Method != http.MethodOptions)
+	p, err := n.upgraded(ctx, &sharedConn{restConn: restConn{conn, rest}}, req.URL, address, req.Method != http.MethodOptions)
 	if err != nil {
 		return nil, &Error{Code: FateUnknown, At: -1, Err: err}
 	}
 	asking.n, asking.pending = n, p
 	if asking.question == nil {
-		a.s.install(n)
+		n.tried(FirstCall, nil)
+		a.s.begin(n)
 	}
 	return synthetic(req), nil
 }
@@ -293,6 +306,29 @@ func (c *restConn) CloseWrite() error {
 	}
 	return nil
 }
+
+// sharedConn is a connection that a stream has behind HTTP, and knows how much of it.
+type sharedConn struct {
+	restConn
+	sent, received atomic.Int64
+}
+
+// Read implements [net.Conn].
+func (c *sharedConn) Read(p []byte) (int, error) {
+	n, err := c.restConn.Read(p)
+	c.received.Add(int64(n))
+	return n, err
+}
+
+// Write implements [net.Conn].
+func (c *sharedConn) Write(p []byte) (int, error) {
+	n, err := c.Conn.Write(p)
+	c.sent.Add(int64(n))
+	return n, err
+}
+
+// Carried is how much the stream has written, and read, in bytes.
+func (c *sharedConn) Carried() (sent, received int64) { return c.sent.Load(), c.received.Load() }
 
 // again is the request to be sent once more, without asking: where the answer says that nothing else is wrong with it, and it
 // can be. nil: the answer counts.
@@ -413,6 +449,7 @@ func (t *selected) open(req *http.Request) (*negotiation, error) {
 	target.RawQuery, target.Fragment, target.User, target.RawPath = "", "", nil, ""
 	facts := n.plainFacts(newSessionID(), "tls", portOf(n.url))
 	facts.Path = pathOf(&target)
+	n.transport, n.address = facts.Transport, t.conn.RemoteAddr().String()
 	ctx := context.WithoutCancel(req.Context())
 	cfg, err := n.streamConfig(ctx, &facts)
 	if err != nil {
@@ -425,7 +462,8 @@ func (t *selected) open(req *http.Request) (*negotiation, error) {
 		return nil, err
 	}
 	if asking == nil || asking.question == nil {
-		t.a.s.install(n)
+		n.tried(FirstCall, nil)
+		t.a.s.begin(n)
 	}
 	return n, nil
 }
@@ -434,6 +472,7 @@ func (t *selected) open(req *http.Request) (*negotiation, error) {
 func (n *negotiation) upgraded(ctx context.Context, conn net.Conn, u *url.URL, address string, exchange bool) (*streamer.Pending, error) {
 	facts := n.plainFacts(SessionID{}, "upgrade", address)
 	facts.Path = pathOf(u)
+	n.transport, n.address = facts.Transport, address
 	cfg, err := n.streamConfig(ctx, &facts)
 	if err != nil {
 		_ = conn.Close()
@@ -469,6 +508,11 @@ func (s *Session) claim() bool {
 func (s *Session) isFresh() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	return s.undecided()
+}
+
+// undecided is isFresh with the lock held.
+func (s *Session) undecided() bool {
 	return (s.fresh || s.asking || s.joining) && !s.plain && !s.closed
 }
 
@@ -481,14 +525,14 @@ func (s *Session) asked(k *ask, err error) {
 	case k.n != nil || s.link != nil || s.closed:
 		s.fresh = false
 	case k.invited != nil:
-		s.fresh, s.joining = false, true
+		s.fresh, s.joining, s.agreed.Why = false, true, "the stream that the answer to the first call names is not open yet"
 		s.wait.Go(func() { s.accept(k.invited) })
-	case k.refused == nil, k.passing: // nobody was there, or could tell: the next call asks
+	case k.refused == nil, errors.Is(err, &Error{Code: Unreachable}): // nobody was there: the next call asks
 		s.fresh = true
-		if k.refused != nil {
-			s.agreed.Why = k.refused.Error()
-		}
+	case k.passing: // could tell
+		s.fresh, s.agreed.Why = true, k.refused.Error()
 	default:
+		s.agreed.Tried = append(slices.Clip(s.agreed.Tried), Attempt{Mode: FirstCall, Why: k.refused.Error()})
 		s.refusedLocked(k.refused)
 	}
 }
@@ -525,24 +569,22 @@ func (s *Session) refusedLocked(why error) {
 // although the call was not: it has no body, which HAProxy upgrades no request with, and goes by HTTP/1.1.
 func (s *Session) accept(i *invitation) {
 	n := s.negotiation()
-	err := n.invited(s.ctx, i)
+	err := n.try(FirstCall, func() error { return n.invited(s.ctx, i) })
 	if err != nil && s.ctx.Err() == nil {
 		if by := s.negotiation(); by.upgradedBeside(s.ctx) {
 			n, err = by, nil
 		}
 	}
-	s.mu.Lock()
-	s.joining = false
-	s.mu.Unlock()
 	if err == nil {
-		s.install(n)
-		return
+		s.begin(n)
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.closed {
+	s.joining = false
+	if err == nil || s.closed {
 		return
 	}
+	s.agreed.Tried = slices.Concat(s.agreed.Tried, n.agreed.Tried)
 	var refused *refusal
 	if errors.As(err, &refused) && refused.blocked != "" {
 		s.agreed.NoStream = refused.blocked

@@ -89,7 +89,9 @@ type Config struct {
 	Handler streamer.Handler
 	// WrapConn, if given, wraps a stream's connection before anything is read or written (a recorder).
 	WrapConn func(net.Conn) net.Conn
-	// OnSession, if given, is told of each session before its hello is sent, with the connection as wrapped.
+	// OnSession, if given, is told of each session before its hello is sent, with the connection as wrapped. That of a request which was upgraded
+	// is one as HTTPClient has dialed it: below a NetConn method, beside which Carried tells how much of it is the stream's. Such a session is told of
+	// when the responder's hello has come.
 	OnSession func(Facts, net.Conn)
 	// OnAgreed, if given, is told how a session speaks to an origin (see [Origin]): when it was opened,
 	// and whenever it loses its stream for good or has another one. It must not block, nor call the

@@ -60,6 +60,9 @@ func (d *Dialer) Dial(ctx context.Context, rawURL string) (*Session, error) {
 
 // dial is Dial for an outbox that may have nothing left but to finish.
 func (d *Dialer) dial(ctx context.Context, u *url.URL) (s *Session, err error) {
+	if needs := d.cfg.needsOffer(u.Scheme == "https"); d.cfg.Mode == FirstCall && needs != "" {
+		return nil, badConfig("a first call cannot ask for %s; mode %s or %s can", needs, Auto, Explicit)
+	}
 	s = newSession(d, u)
 	if d.cfg.sequenced() {
 		if s.outbox, err = d.openOutbox(ctx, u); err != nil {
@@ -80,6 +83,7 @@ func (d *Dialer) dial(ctx context.Context, u *url.URL) (s *Session, err error) {
 	}
 	if errors.Is(err, errUnasked) {
 		s.fresh = true
+		s.agreed.Why, s.agreed.Tried = err.Error(), n.agreed.Tried
 		return s, nil
 	}
 	if s.outbox != nil && (err != nil || ctx.Err() != nil) {
@@ -93,9 +97,7 @@ func (d *Dialer) dial(ctx context.Context, u *url.URL) (s *Session, err error) {
 		return nil, context.Cause(ctx)
 	}
 	if err == nil {
-		f := n.agreed.Facts
-		d.cfg.Log.Info("stream", "url", loggable(u), "session", f.Session.String(), "representation", f.Representation, "transport", f.Transport)
-		s.install(n)
+		s.begin(n)
 		return s, nil
 	}
 	if errors.Is(err, &Error{Code: Unreachable}) {

@@ -159,7 +159,7 @@ func (n *negotiation) find(ctx context.Context, now bool) error {
 			return err
 		}
 		if c != nil {
-			if err = n.rejoin(ctx, c); err == nil || ctx.Err() != nil {
+			if err = n.try(Met, func() error { return n.rejoin(ctx, c) }); err == nil || ctx.Err() != nil {
 				return err
 			}
 			d.cfg.Log.Info("session not joined again", "url", loggable(n.url), "err", err)
@@ -167,13 +167,13 @@ func (n *negotiation) find(ctx context.Context, now bool) error {
 	}
 	switch {
 	case mode == Met:
-		return &refusal{err: errNotMet, passing: true, unasked: true}
-	case mode == Explicit, mode == Auto && d.cfg.needsOffer(n.url.Scheme == "https"):
-		return n.open(ctx)
+		return n.try(Met, func() error { return &refusal{err: errNotMet, passing: true, unasked: true} })
+	case mode == Explicit, mode == Auto && d.cfg.needsOffer(n.url.Scheme == "https") != "":
+		return n.try(Explicit, func() error { return n.open(ctx) })
 	case !now:
 		return errUnasked
 	}
-	return n.question(ctx)
+	return n.try(FirstCall, func() error { return n.question(ctx) })
 }
 
 // question asks for a stream beside all calls.
@@ -194,8 +194,11 @@ func (n *negotiation) question(ctx context.Context) error {
 	if wrong := schemeOf(n.url, err); wrong != nil {
 		return wrong
 	}
-	if err = n.late(ctx, withoutURL(err)); k.conn == nil {
+	switch err = n.late(ctx, withoutURL(err)); {
+	case k.conn == nil:
 		return &Error{Code: Unreachable, At: -1, Err: err}
+	case n.dialer.cfg.ProbeTLS && ctx.Err() == nil && n.speaksTLS(ctx):
+		return wrongScheme("https")
 	}
 	return &refusal{err: fmt.Errorf("no answer to a request that asks for a stream: %w", err), passing: true}
 }

@@ -32,9 +32,10 @@ type negotiation struct {
 	client *http.Client
 	asker  *asker // nil: the mode is Explicit
 
-	agreed Agreed
-	coder  streamer.Coder
-	stream *streamer.Stream
+	transport, address string // of the stream that a way led to
+	agreed             Agreed
+	coder              streamer.Coder
+	stream             *streamer.Stream
 }
 
 // open goes all the way. An error of code Unreachable means that there is no use in plain SOAP either.
@@ -60,7 +61,7 @@ func (n *negotiation) open(ctx context.Context) error {
 	if offer.Shapes, err = n.dialer.known(ctx); err != nil {
 		return err
 	}
-	n.agreed = Agreed{Offer: offer}
+	n.agreed = Agreed{Offer: offer, Tried: n.agreed.Tried}
 	ctx, cancel := context.WithTimeout(ctx, cfg.Timeout)
 	defer cancel()
 	version := cfg.SOAP
@@ -274,6 +275,7 @@ type opening struct {
 
 // openStream opens the stream of a session.
 func (n *negotiation) openStream(ctx context.Context, o *opening) error {
+	n.transport, n.address = o.facts.Transport, o.addr
 	cfg, err := n.streamConfig(ctx, &o.facts)
 	if err != nil {
 		return err

@@ -116,7 +116,7 @@ func (s *Session) do(ctx context.Context, req *http.Request) (*http.Response, er
 		}
 		return nil, &Error{Code: FateUnknown, At: -1, Err: err}
 	}
-	if !connected.Load() {
+	if !connected.Load() || TroubleOf(err) != 0 { // a server that wants another certificate hands on nothing
 		return nil, &Error{Code: Unreachable, At: -1, Err: withoutURL(err)}
 	}
 	return nil, &Error{Code: FateUnknown, At: -1, Err: withoutURL(err)}

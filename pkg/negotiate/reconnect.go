@@ -59,6 +59,14 @@ func (s *Session) streaming() bool {
 	return true
 }
 
+// begin takes the first stream of the session, and tells the log.
+func (s *Session) begin(n *negotiation) {
+	f := n.agreed.Facts
+	s.cfg.Log.Info("stream", "url", loggable(s.url), "mode", string(n.agreed.Mode), "session", f.Session.String(),
+		"representation", f.Representation, "transport", f.Transport)
+	s.install(n)
+}
+
 // install takes a stream that was negotiated.
 func (s *Session) install(n *negotiation) {
 	l := &link{n.stream, n.stream.Lane(0), n.agreed.Facts.Path}
@@ -67,6 +75,8 @@ func (s *Session) install(n *negotiation) {
 	known := s.link != nil && s.link.stream == n.stream
 	if s.link != nil && !known {
 		s.before = append(s.before, s.link)
+	} else {
+		n.agreed.Tried = slices.Concat(s.agreed.Tried, n.agreed.Tried)
 	}
 	if !known {
 		s.link, s.agreed, s.fresh = l, n.agreed, false
@@ -154,6 +164,8 @@ func (s *Session) lost(l *link) {
 		}
 	}
 	if s.asker != nil && s.outbox == nil && !isMet(l.stream) {
+		s.cfg.Log.Info("session not joined again", "url", loggable(s.url), "err", err)
+		s.unmet()
 		s.link, s.fresh = nil, true // what was remembered does not count any more: the next call asks
 		if s.cfg.RequireHHFR {
 			s.fresh, s.again = false, make(chan struct{})
@@ -179,6 +191,15 @@ func (s *Session) lost(l *link) {
 			s.rememberBroken(why)
 		}
 	})
+}
+
+// unmet takes back what was agreed on a stream whose peer never came to it. The lock is held.
+func (s *Session) unmet() {
+	tried := slices.Clone(s.agreed.Tried)
+	if len(tried) > 0 {
+		tried[len(tried)-1].Why = s.agreed.Why
+	}
+	s.agreed = Agreed{Why: s.agreed.Why, Tried: tried}
 }
 
 // rememberBroken has later sessions speak plain SOAP for a while: a stream that broke for good would break again.

@@ -54,3 +54,38 @@ func (d *Dialer) remember(ctx context.Context, u *url.URL, why error) {
 		d.cfg.Log.Warn("plain SOAP not remembered", "url", loggable(u), "err", err)
 	}
 }
+
+// Memory is what a store remembers of a service, from earlier sessions.
+type Memory struct {
+	// Met is the session that can be joined again, once; nil: there is none.
+	Met *Facts
+	// Plain is why plain SOAP is spoken without asking; empty: it is not known to be.
+	Plain string
+}
+
+// Remembered tells what a store remembers of the service at an http or https URL. Nothing of it is used up. Errors: BadConfig for a
+// URL that is none, and those of the store.
+func Remembered(ctx context.Context, store ctxstore.Store, rawURL string) (m Memory, err error) {
+	u, err := url.Parse(rawURL)
+	if err != nil {
+		return m, &Error{Code: BadConfig, At: -1, Err: err}
+	}
+	notFound := &ctxstore.Error{Code: ctxstore.NotFound}
+	entry, err := store.Get(ctx, metURI(u))
+	switch {
+	case err == nil:
+		if c, err := parseContext(entry.Value); err == nil {
+			m.Met = &c.Facts
+		}
+	case !errors.Is(err, notFound):
+		return m, err
+	}
+	entry, err = store.Get(ctx, plainURI(u))
+	switch {
+	case err == nil:
+		m.Plain = string(entry.Value)
+	case !errors.Is(err, notFound):
+		return m, err
+	}
+	return m, nil
+}

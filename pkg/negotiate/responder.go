@@ -64,6 +64,7 @@ type ResponderConfig struct {
 	// WrapConn, if given, wraps a stream's connection before anything is read or written (a recorder).
 	WrapConn func(net.Conn) net.Conn
 	// OnSession, if given, is told of each session when its stream is accepted, before our hello is sent, with the connection as wrapped.
+	// That of a request which was upgraded is one as net/http has it, below a NetConn method where some of it was read ahead.
 	OnSession func(Facts, net.Conn)
 	// OnStream, if given, gets each stream once it is open, to begin exchanges on it. It must not wait.
 	OnStream func(Facts, *streamer.Stream)

@@ -20,6 +20,12 @@ type Agreed struct {
 	HHFR bool
 	// Why says what plain SOAP is spoken for; empty while the stream lives.
 	Why string
+	// Undecided: a call is to ask for a stream, or asks for one; then HHFR is false, and Why tells that there is none yet.
+	Undecided bool
+	// Mode is how the session came about: by Met, FirstCall or Explicit; empty without HHFR.
+	Mode Mode
+	// Tried are the ways to the stream at hand that were tried, in their order, or those after which plain SOAP is spoken.
+	Tried []Attempt
 	// Remembered: Why is from an earlier negotiation, nobody was asked.
 	Remembered bool
 	// NoStream is the address of a stream that was agreed on and could not be opened, of which Why
@@ -123,7 +129,9 @@ func (s *Session) serve(ctx context.Context, x *streamer.Exchange) {
 func (s *Session) Agreed() Agreed {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.agreed
+	agreed := s.agreed
+	agreed.Undecided = s.undecided()
+	return agreed
 }
 
 // tell has Config.OnAgreed know how the session speaks now.

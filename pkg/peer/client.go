@@ -69,7 +69,7 @@ func (in *Incoming) Failed() bool {
 }
 
 // Send sends messages over a session, at most inFlight at once, and yields what came of each in sending order. They leave in that order, too, as far as the way promises any
-// (see negotiate.Session.Begin). It ends when messages do, or ctx is done. An error of messages is yielded and ends it.
+// (see negotiate.Session.Begin). As long as it is undecided whether there is a stream, one is sent at a time, so that none goes as plain SOAP beside the one that asks. It ends when messages do, or ctx is done. An error of messages is yielded and ends it.
 func Send(ctx context.Context, session *negotiate.Session, messages iter.Seq2[Outgoing, error], inFlight int) iter.Seq[*Incoming] {
 	return func(yield func(*Incoming) bool) {
 		ctx, cancel := context.WithCancel(ctx)
@@ -105,6 +105,7 @@ func begin(ctx context.Context, session *negotiate.Session, messages iter.Seq2[O
 		n++
 		in := &Incoming{Number: n, Sent: m, Err: err, Began: time.Now()}
 		var pending *negotiate.Pending
+		alone := session.Agreed().Undecided
 		switch {
 		case err != nil:
 		case m.OneWay:
@@ -112,8 +113,9 @@ func begin(ctx context.Context, session *negotiate.Session, messages iter.Seq2[O
 		default:
 			pending, in.Err = session.Begin(ctx, &streamer.Message{Head: m.Head, Body: bytes.NewReader(m.Body)})
 		}
-		ch := make(chan *Incoming, 1)
+		ch, done := make(chan *Incoming, 1), make(chan struct{})
 		go func() {
+			defer close(done)
 			if in.Err == nil && !m.OneWay {
 				in.receive(ctx, pending)
 			}
@@ -124,6 +126,9 @@ func begin(ctx context.Context, session *negotiate.Session, messages iter.Seq2[O
 		queue <- ch
 		if err != nil {
 			return
+		}
+		if alone {
+			<-done
 		}
 	}
 }

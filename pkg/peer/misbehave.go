@@ -23,7 +23,7 @@ import (
 type Misbehavior struct {
 	kind  misbehavior
 	slow  time.Duration
-	after int
+	count int // of exchanges, or a status
 }
 
 type misbehavior uint8
@@ -36,15 +36,17 @@ const (
 	slow
 	garbage
 	closesAfter
+	noUpgrade
 )
 
 var misbehaviors = []struct{ form, does string }{
-	noHHFR:      {"no-hhfr", "knows nothing of hhfr: offers reach the service"},
-	refuses:     {"refuse", "refuses every offer"},
-	faults:      {"fault", "answers offers with a fault, like a service without such an operation"},
+	noHHFR:      {"no-hhfr", "knows nothing of hhfr: offers reach the service, and calls ask in vain"},
+	refuses:     {"refuse", "refuses every offer, and takes no notice of calls that ask for a stream"},
+	faults:      {"fault", "answers offers with a fault, like a service without such an operation, and calls plainly"},
 	slow:        {"slow=DURATION", "waits so long before each answer"},
-	garbage:     {"garbage", "answers offers with what is no SOAP"},
+	garbage:     {"garbage", "answers offers with what is no SOAP, and calls plainly"},
 	closesAfter: {"close-after=N", "breaks all streams off when the exchange after N of them begins; 0: breaks each off at once"},
+	noUpgrade:   {"upgrade=STATUS", "answers requests that ask for an upgrade with this HTTP status; 0: closes their connections"},
 }
 
 // Misbehaviors lists the forms that [ParseMisbehavior] reads, with what each does.
@@ -71,9 +73,14 @@ func ParseMisbehavior(s string) (m Misbehavior, err error) {
 			err = fmt.Errorf("%v is below 0", m.slow)
 		}
 	case closesAfter:
-		m.after, err = strconv.Atoi(value)
-		if m.after < 0 {
-			err = fmt.Errorf("%d is below 0", m.after)
+		m.count, err = strconv.Atoi(value)
+		if m.count < 0 {
+			err = fmt.Errorf("%d is below 0", m.count)
+		}
+	case noUpgrade:
+		m.count, err = strconv.Atoi(value)
+		if m.count != 0 && (m.count < 200 || m.count > 599) {
+			err = fmt.Errorf("%d is no status of an answer", m.count)
 		}
 	case behaves:
 		if s != "" {
@@ -93,8 +100,25 @@ func (m Misbehavior) handler(c clock.Clock, behaved, services http.Handler) http
 	switch m.kind {
 	case noHHFR:
 		return services
+	case refuses:
+		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			r.Header.Del(negotiate.Field)
+			behaved.ServeHTTP(w, r)
+		})
+	case noUpgrade:
+		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			switch {
+			case r.Header.Get("Upgrade") == "":
+				services.ServeHTTP(w, r)
+			case m.count == 0:
+				panic(http.ErrAbortHandler)
+			default:
+				w.WriteHeader(m.count)
+			}
+		})
 	case faults, garbage:
 		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			r.Header.Del(negotiate.Field)
 			if r.Method != http.MethodPost || !offered(r) {
 				behaved.ServeHTTP(w, r)
 				return
@@ -154,7 +178,7 @@ type breaker struct {
 	clock clock.Clock
 
 	mu    sync.Mutex
-	conns map[*breakable]struct{}
+	conns []net.Conn // of streams, since the last were broken off
 	begun int
 }
 
@@ -162,7 +186,7 @@ func newBreaker(m Misbehavior, c clock.Clock) *breaker {
 	if c == nil {
 		c = clock.Real()
 	}
-	return &breaker{m: m, clock: c, conns: map[*breakable]struct{}{}}
+	return &breaker{m: m, clock: c}
 }
 
 // serve stands before what serves the exchanges of streams.
@@ -190,13 +214,11 @@ func (b *breaker) serve(next func(context.Context, string, *streamer.Exchange)) 
 func (b *breaker) breaks() bool {
 	b.mu.Lock()
 	b.begun++
-	over := b.begun > b.m.after
-	var conns []*breakable
+	over := b.begun > b.m.count
+	var conns []net.Conn
 	if over {
 		b.begun = 0
-		for c := range b.conns {
-			conns = append(conns, c)
-		}
+		conns, b.conns = b.conns, nil
 	}
 	b.mu.Unlock()
 	for _, c := range conns {
@@ -205,39 +227,23 @@ func (b *breaker) breaks() bool {
 	return over
 }
 
-// wrap stands before what wraps the connections of streams; it may be nil.
-func (b *breaker) wrap(next func(net.Conn) net.Conn) func(net.Conn) net.Conn {
+// onSession stands before what is told of sessions; it may be nil.
+func (b *breaker) onSession(next func(negotiate.Facts, net.Conn)) func(negotiate.Facts, net.Conn) {
 	if b.m.kind != closesAfter {
 		return next
 	}
-	return func(conn net.Conn) net.Conn {
-		c := &breakable{Conn: conn, breaker: b}
-		if b.m.after == 0 {
+	return func(facts negotiate.Facts, conn net.Conn) {
+		if next != nil {
+			next(facts, conn)
+		}
+		if b.m.count == 0 {
 			_ = conn.Close()
-		} else {
-			b.mu.Lock()
-			b.conns[c] = struct{}{}
-			b.mu.Unlock()
+			return
 		}
-		if next == nil {
-			return c
-		}
-		return next(c) // outermost, since OnSession is told of the connection that it made
+		b.mu.Lock()
+		defer b.mu.Unlock()
+		b.conns = append(b.conns, conn)
 	}
-}
-
-// breakable is a stream's connection that can be broken off.
-type breakable struct {
-	net.Conn
-	breaker *breaker
-}
-
-// Close closes the connection.
-func (c *breakable) Close() error {
-	c.breaker.mu.Lock()
-	delete(c.breaker.conns, c)
-	c.breaker.mu.Unlock()
-	return c.Conn.Close()
 }
 
 // sequenced stands before what serves the messages of sequences. What such a message does is done; only its stream is broken off.

@@ -116,6 +116,9 @@ type pacedConn struct {
 	stall time.Duration
 }
 
+// NetConn is the connection below.
+func (c *pacedConn) NetConn() net.Conn { return c.Conn }
+
 // Write implements [net.Conn].
 func (c *pacedConn) Write(p []byte) (n int, err error) {
 	for len(p) > 0 && err == nil {

@@ -25,7 +25,7 @@ type Config struct {
 	HTTP net.Listener
 	// TLS, if given, has HTTP take TLS only.
 	TLS *tls.Config
-	// PlainOnly: HTTP takes no streams. Without Streams every offer is refused then.
+	// PlainOnly: HTTP takes no streams, and becomes none. Without Streams every offer is refused then.
 	PlainOnly bool
 	// Streams accept streams at further addresses, by the name of their transport ("tls", "tcp", "udp", "inproc"); those of tls are to take TLS. Answers name them, and for
 	// other transports HTTP. The server closes them.
@@ -119,18 +119,30 @@ func newServer(cfg Config) (*Server, error) {
 	var err error
 	s.responder, err = negotiate.NewResponder(negotiate.ResponderConfig{
 		Store: cfg.Store, Coders: cfg.Coders, Addresses: addresses, Admit: cfg.Admit, Serve: b.serve(cfg.Services.ServeExchange), Sequenced: b.sequenced(cfg.Services), Serves: cfg.Services.Has, ReplySchema: cfg.Services.ReplySchema,
-		WrapConn: b.wrap(cfg.WrapConn), OnSession: cfg.OnSession, OnStream: s.onStream, Stream: cfg.Stream, MaxPerPeer: cfg.Limits.MaxPerPeer, Clock: cfg.Clock, Log: cfg.Log,
+		WrapConn: cfg.WrapConn, OnSession: b.onSession(cfg.OnSession), OnStream: s.onStream, Stream: cfg.Stream, MaxPerPeer: cfg.Limits.MaxPerPeer, Clock: cfg.Clock, Log: cfg.Log,
 	})
 	if err != nil {
 		return nil, err
 	}
-	handler := cfg.Misbehave.handler(cfg.Clock, s.responder.Handler(cfg.Services), cfg.Services)
+	behaved := s.responder.Handler(cfg.Services)
+	if cfg.PlainOnly {
+		behaved = withoutUpgrade(behaved)
+	}
+	handler := cfg.Misbehave.handler(cfg.Clock, behaved, cfg.Services)
 	s.http = &http.Server{
 		Handler:           pacedBodies(cfg.Limits.Stall, handler),
 		ReadHeaderTimeout: headerTimeout, IdleTimeout: idleTimeout, MaxHeaderBytes: maxHeaderBytes,
 		ErrorLog: slog.NewLogLogger(cfg.Log.Handler(), slog.LevelDebug),
 	}
 	return s, nil
+}
+
+// withoutUpgrade has no connection upgraded: who asks for a stream is told of another address, if there is one.
+func withoutUpgrade(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		r.Header.Del("Upgrade")
+		next.ServeHTTP(w, r)
+	})
 }
 
 // onStream hands a stream to the service at whose path it was negotiated, if that wants it.

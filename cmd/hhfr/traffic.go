@@ -1,0 +1,87 @@
+package main
+
+import (
+	"net"
+	"sync"
+	"sync/atomic"
+
+	"github.com/hhfr/hhfr/internal/sock"
+)
+
+// traffic counts the octets of connections, but for those of streams that these became.
+type traffic struct {
+	sent, received atomic.Int64
+
+	mu      sync.Mutex
+	streams []carrier
+}
+
+// carrier is a connection that was upgraded.
+type carrier interface {
+	Carried() (sent, received int64)
+}
+
+// count counts the octets of a connection.
+func (t *traffic) count(c net.Conn) net.Conn { return &counted{Conn: c, wire: t} }
+
+// drop counts a connection no more, and takes back what was counted of it: it is a stream's alone.
+func (t *traffic) drop(c net.Conn) {
+	if c, ok := c.(*counted); ok {
+		c.dropped.Store(true)
+		t.sent.Add(-c.sent.Load())
+		t.received.Add(-c.received.Load())
+	}
+}
+
+// leave notes that a stream has the rest of a connection, if it has.
+func (t *traffic) leave(c net.Conn) {
+	if c, ok := c.(carrier); ok {
+		t.mu.Lock()
+		defer t.mu.Unlock()
+		t.streams = append(t.streams, c)
+	}
+}
+
+// total is what was counted.
+func (t *traffic) total() octets {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	o := octets{t.sent.Load(), t.received.Load()}
+	for _, c := range t.streams {
+		sent, received := c.Carried()
+		o.Sent -= sent
+		o.Received -= received
+	}
+	return o
+}
+
+type counted struct {
+	net.Conn
+	wire           *traffic
+	dropped        atomic.Bool
+	sent, received atomic.Int64
+}
+
+// Read implements [net.Conn].
+func (c *counted) Read(p []byte) (int, error) {
+	n, err := c.Conn.Read(p)
+	c.add(&c.wire.received, &c.received, n)
+	return n, err
+}
+
+// Write implements [net.Conn].
+func (c *counted) Write(p []byte) (int, error) {
+	n, err := c.Conn.Write(p)
+	c.add(&c.wire.sent, &c.sent, n)
+	return n, err
+}
+
+// CloseWrite ends the direction.
+func (c *counted) CloseWrite() error { return sock.CloseWrite(c.Conn) }
+
+func (c *counted) add(all, own *atomic.Int64, n int) {
+	if !c.dropped.Load() {
+		all.Add(int64(n))
+		own.Add(int64(n))
+	}
+}

@@ -1,0 +1,124 @@
+package negotiate_test
+
+import (
+	"io"
+	"log"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/hhfr/hhfr/pkg/ctxstore/memory"
+	"github.com/hhfr/hhfr/pkg/negotiate"
+	"github.com/hhfr/hhfr/pkg/streamer"
+)
+
+// A session tells by which way it came about, which ways were tried, and that a call is still to ask.
+func TestSessionTellsItsMode(t *testing.T) {
+	d := open(t, http.HandlerFunc(repeat), false, nil)
+	cfg := d.config(negotiate.Auto)
+	cfg.Shapes = [][32]byte{{1}} // would be offered first, and are no reason for an offer
+	first := dial(t, d.url, cfg)
+	assert.True(t, first.Agreed().Undecided)
+	assert.NotEmpty(t, first.Agreed().Why)
+	say(t, first, "one")
+	agreed := first.Agreed()
+	assert.False(t, agreed.Undecided)
+	assert.Equal(t, negotiate.FirstCall, agreed.Mode)
+	require.Len(t, agreed.Tried, 1)
+	assert.Equal(t, negotiate.TransportURI("upgrade"), agreed.Tried[0].Transport)
+	assert.Empty(t, agreed.Tried[0].Why)
+	require.NoError(t, first.Close())
+
+	spent := copyOf(t, cfg.Store)
+	remembered, err := negotiate.Remembered(t.Context(), cfg.Store, d.url)
+	require.NoError(t, err)
+	assert.Equal(t, agreed.Facts.Session, remembered.Met.Session)
+	assert.Empty(t, remembered.Plain)
+	again := dial(t, d.url, cfg)
+	assert.Equal(t, negotiate.Met, again.Agreed().Mode)
+	say(t, again, "two")
+	require.NoError(t, again.Close())
+
+	cfg.Store = spent
+	late := dial(t, d.url, cfg)
+	say(t, late, "three")
+	agreed = late.Agreed()
+	assert.Equal(t, negotiate.FirstCall, agreed.Mode)
+	require.Len(t, agreed.Tried, 2)
+	assert.Equal(t, negotiate.Met, agreed.Tried[0].Mode)
+	assert.NotEmpty(t, agreed.Tried[0].Why)
+	require.NoError(t, late.Close())
+
+	cfg = d.config(negotiate.Auto)
+	cfg.Lifetime = time.Minute
+	offered := dial(t, d.url, cfg)
+	assert.Equal(t, negotiate.Explicit, offered.Agreed().Mode)
+	require.NoError(t, offered.Close())
+}
+
+// What only an offer can express is not left out in silence.
+func TestFirstCallCannotAskForAll(t *testing.T) {
+	for name, change := range map[string]func(*negotiate.Config){
+		"order":          func(c *negotiate.Config) { c.Ordered = true },
+		"lifetime":       func(c *negotiate.Config) { c.Lifetime = time.Minute },
+		"representation": func(c *negotiate.Config) { c.Representations = []string{"xml"} },
+		"headers":        func(c *negotiate.Config) { c.Headers = []string{`<t:tenant xmlns:t="urn:t"/>`} },
+		"transport":      func(c *negotiate.Config) { c.Transports = map[string]streamer.Transport{} },
+	} {
+		t.Run(name, func(t *testing.T) {
+			cfg := negotiate.Config{Mode: negotiate.FirstCall}
+			change(&cfg)
+			_, err := negotiate.Dial(t.Context(), "http://127.0.0.1:1/", cfg)
+			require.ErrorIs(t, err, &negotiate.Error{Code: negotiate.BadConfig})
+			assert.ErrorContains(t, err, "a first call cannot ask for "+map[string]string{
+				"order": "an assurance or order", "lifetime": "a lifetime", "representation": "a representation other than binary",
+				"headers": "unchanging headers", "transport": "a transport other than tcp",
+			}[name])
+		})
+	}
+}
+
+// A first call to a server of the other scheme has reached nobody: that is neither plain SOAP, nor remembered as such.
+func TestFirstCallToWrongSchemeIsNotRemembered(t *testing.T) {
+	var calls atomic.Int64
+	server := httptest.NewUnstartedServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { calls.Add(1) }))
+	server.Config.ErrorLog = log.New(io.Discard, "", 0)
+	server.StartTLS()
+	defer server.Close()
+	store := memory.New(memory.Config{})
+	url := "http" + server.URL[len("https"):]
+	s := dial(t, url, negotiate.Config{Mode: negotiate.FirstCall, Store: store, HTTPClient: &http.Client{Transport: &http.Transport{}}})
+	_, err := s.Call(t.Context(), streamer.NewMessage(nil, []byte("<e/>")))
+	require.ErrorIs(t, err, &negotiate.Error{Code: negotiate.Unreachable})
+	assert.True(t, s.Agreed().Undecided)
+	require.NoError(t, s.Close())
+	m, err := negotiate.Remembered(t.Context(), store, url)
+	require.NoError(t, err)
+	assert.Empty(t, m)
+	assert.Zero(t, calls.Load())
+}
+
+// Who is told of a session on a connection that was upgraded has the connection that was dialed, and how much of it the stream has.
+func TestUpgradedConnectionIsShared(t *testing.T) {
+	d := open(t, http.HandlerFunc(repeat), false, nil)
+	cfg := d.config(negotiate.FirstCall)
+	dialed := make(chan net.Conn, 1)
+	cfg.OnSession = func(_ negotiate.Facts, c net.Conn) { dialed <- c }
+	s := dial(t, d.url, cfg)
+	say(t, s, "one")
+	conn := <-dialed
+	require.NoError(t, s.Close())
+	below, ok := conn.(interface{ NetConn() net.Conn })
+	require.True(t, ok)
+	assert.IsType(t, &net.TCPConn{}, below.NetConn())
+	stats := s.Stream().Stats()
+	sent, received := conn.(interface{ Carried() (sent, received int64) }).Carried()
+	assert.Equal(t, stats.Sent.Octets(), sent)
+	assert.Equal(t, stats.Received.Octets(), received)
+}
