@@ -23,7 +23,7 @@ import (
 // at once.
 func thinker(offers chan<- struct{}, release <-chan struct{}) func(net.Conn) {
 	return server(func(h *http1.Head, entity []byte) []byte {
-		if strings.Contains(string(entity), "Offer") {
+		if isOffer(h) {
 			offers <- struct{}{}
 			<-release
 			return []byte("HTTP/1.1 500 No\r\nContent-Length: 0\r\nConnection: close\r\n\r\n")
