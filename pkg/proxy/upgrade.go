@@ -43,8 +43,8 @@ func (p *Proxy) invitation(in *sock.Source, h *http1.Head, n int) []byte {
 
 // upgrade answers a request that asks for a stream over its connection, and serves that to its end: Upgrade is hop by hop, and this is the next
 // one. A near proxy asks by OPTIONS; what else asks speaks for itself. It is false, with nothing taken, for a request that
-// is no such, is too long to be held, or is to have no session: that goes on as it is.
-func (p *Proxy) upgrade(in *sock.Source, h *http1.Head, n int) bool {
+// is no such, is too long to be held, or is to have no session: that goes on as it is. taken is called when the connection is a stream's.
+func (p *Proxy) upgrade(in *sock.Source, h *http1.Head, n int, taken func()) bool {
 	method := string(h.Method())
 	if method != http.MethodOptions && method != http.MethodPost {
 		return false
@@ -72,6 +72,7 @@ func (p *Proxy) upgrade(in *sock.Source, h *http1.Head, n int) bool {
 		u.Message, u.Serve = streamer.NewMessage(head, bytes.Clone(g.entity)), far.serve
 	}
 	err = p.responder.ServeUpgraded(p.ctx, func() (net.Conn, error) {
+		taken()
 		in.Take(n + g.octets)
 		conn := oneport.GiveBack(in)
 		if p.cfg.WrapAccepted != nil {
