@@ -189,6 +189,7 @@ func (n *negotiation) question(ctx context.Context) error {
 	http1.NameAgent(req.Header)
 	resp, err := n.asker.RoundTrip(req)
 	if err == nil {
+		err = schemeReply(n.url, resp)
 		_ = resp.Body.Close()
 	}
 	switch {
@@ -202,7 +203,7 @@ func (n *negotiation) question(ctx context.Context) error {
 	if wrong := schemeOf(n.url, err); wrong != nil {
 		return wrong
 	}
-	if err = n.late(ctx, withoutURL(err)); k.conn == nil {
+	if err = n.late(ctx, withoutURL(err)); k.conn == nil || TroubleOf(err) != 0 {
 		return &Error{Code: Unreachable, At: -1, Err: err}
 	}
 	return &refusal{err: fmt.Errorf("no answer to a request that asks for a stream: %w", err), passing: true}
