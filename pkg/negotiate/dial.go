@@ -128,6 +128,7 @@ type refusal struct {
 	remembered bool
 	passing    bool   // another time it may be otherwise
 	unasked    bool   // nobody was asked
+	unsent     bool   // there was no connection to send anything on
 	blocked    string // the address of the stream that could not be opened
 }
 
