@@ -92,21 +92,22 @@ func (p *Proxy) forward(in *sock.Source) {
 }
 
 // answer answers an offer if that is what the client says next; last: the client wants the
-// connection closed behind it (RFC 9112, section 9.6). An error ends the connection. upgraded is called
+// connection closed behind it. An error ends the connection. upgraded is called
 // when that becomes a stream.
 func (p *Proxy) answer(in *sock.Source, upgraded func()) (answered, last bool, _ error) {
 	h, n, st, _ := readHead(p.ctx, in, 0, p.cfg.Pause, false)
 	if st != stateWhole {
 		return false, false, nil
 	}
+	last = isLast(&h)
 	if p.asks(&h) {
 		if p.upgrade(in, &h, n, upgraded) {
 			return true, true, errUpgraded
 		}
-		if reply := p.invitation(in, &h, n); reply != nil {
+		if reply := p.invitation(in, &h, n, last); reply != nil {
 			in.Take(n)
 			_, err := in.Conn.Write(reply)
-			return true, false, err
+			return true, last, err
 		}
 	}
 	if string(h.Method()) != http.MethodPost {
@@ -120,12 +121,16 @@ func (p *Proxy) answer(in *sock.Source, upgraded func()) (answered, last bool, _
 	if !isOffer {
 		return false, false, nil
 	}
-	last = slices.Contains(h.Tokens("Connection"), "close") ||
-		string(h.Version()) == "HTTP/1.0" && !slices.Contains(h.Tokens("Connection"), "keep-alive")
 	reply := p.reply(in.Conn, in.Peek()[:n+g.octets], last)
 	in.Take(n + g.octets)
 	_, err = in.Conn.Write(reply)
 	return true, last, err
+}
+
+// isLast reports whether the client wants the connection closed behind this request (RFC 9112, section 9.6).
+func isLast(h *http1.Head) bool {
+	connection := h.Tokens("Connection")
+	return slices.Contains(connection, "close") || string(h.Version()) == "HTTP/1.0" && !slices.Contains(connection, "keep-alive")
 }
 
 // offer looks whether a body behind the head of skip octets is an offer, and if so gives all of it.
