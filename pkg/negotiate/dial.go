@@ -133,6 +133,7 @@ type refusal struct {
 	passing    bool   // another time it may be otherwise
 	portal     bool   // it may be of somebody else than the peer, and is passing: nobody remembers it
 	unasked    bool   // nobody was asked
+	unsent     bool   // there was no connection to send anything on
 	blocked    string // the address of the stream that could not be opened
 }
 

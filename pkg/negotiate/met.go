@@ -119,7 +119,26 @@ func (n *negotiation) rejoin(ctx context.Context, c *contextDocument) error {
 	}
 	o := opening{facts: c.Facts, transport: transport, addr: addr, token: c.Token, early: c.Limits, stages: &c.Stages}
 	o.facts.Path = c.Path
-	return n.openStream(ctx, &o)
+	err = n.openStream(ctx, &o)
+	var refused *refusal
+	if errors.As(err, &refused) && refused.unsent {
+		n.dialer.putMetBack(ctx, n.url, c)
+	}
+	return err
+}
+
+// putMetBack has a session that was taken remembered still: no peer has seen its token.
+func (d *Dialer) putMetBack(ctx context.Context, u *url.URL, c *contextDocument) {
+	document, err := c.marshal()
+	if err == nil {
+		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), d.cfg.Timeout)
+		defer cancel()
+		options := ctxstore.PutOptions{IfRevision: ctxstore.If(0), TTL: c.Expires.Sub(d.cfg.Clock.Now())}
+		_, err = d.cfg.Store.Put(ctx, metURI(u), document, options)
+	}
+	if err != nil && !errors.Is(err, &ctxstore.Error{Code: ctxstore.Conflict}) {
+		d.cfg.Log.Warn("session not remembered", "url", loggable(u), "err", err)
+	}
 }
 
 // invited joins the session that the field of an answer names.
@@ -191,11 +210,15 @@ func (n *negotiation) question(ctx context.Context) error {
 	case err == nil:
 		return &refusal{err: k.refused, passing: k.passing, portal: k.portal}
 	}
+	var own *Error
+	if errors.As(err, &own) {
+		return own
+	}
 	if wrong := schemeOf(n.url, err); wrong != nil {
 		return wrong
 	}
 	switch err = n.late(ctx, withoutURL(err)); {
-	case k.conn == nil:
+	case k.conn == nil, TroubleOf(err) != 0:
 		return &Error{Code: Unreachable, At: -1, Err: err}
 	case n.dialer.cfg.ProbeTLS && ctx.Err() == nil && n.speaksTLS(ctx):
 		return wrongScheme("https")
@@ -221,6 +244,7 @@ func (n *negotiation) pose(ctx context.Context, k *ask) error {
 	http1.NameAgent(req.Header)
 	resp, err := n.asker.RoundTrip(req)
 	if err == nil {
+		err = schemeReply(n.url, resp)
 		_ = resp.Body.Close()
 	}
 	return err

@@ -282,7 +282,9 @@ func (n *negotiation) openStream(ctx context.Context, o *opening) error {
 	}
 	conn, err := n.dialer.cfg.Transports[o.transport].Dial(ctx, o.addr)
 	if err != nil {
-		return noStream(o.addr, n.late(ctx, err))
+		refused := noStream(o.addr, n.late(ctx, err))
+		refused.unsent = true
+		return refused
 	}
 	cfg.Session, cfg.Token, cfg.Early = o.facts.Session, o.token, o.early
 	if o.stages != nil {

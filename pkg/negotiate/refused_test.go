@@ -179,7 +179,7 @@ func TestNobodyThereAtTheFirstCall(t *testing.T) {
 		_, err = s.Call(t.Context(), streamer.NewMessage(nil, []byte("x")))
 		require.ErrorIs(t, err, &negotiate.Error{Code: negotiate.Unreachable})
 	}
-	assert.Empty(t, s.Agreed().Why)
+	assert.Equal(t, "no call has asked for a stream yet", s.Agreed().Why)
 	require.NoError(t, s.Close())
 }
 

@@ -35,7 +35,9 @@ func (p *Proxy) serveHTTP(conn net.Conn) (stream net.Conn) {
 		}
 	}()
 	// Who is in the middle of a reply when the proxy closes must not see an end in order: this ends the waiting, and who wrote ends the connection.
-	defer context.AfterFunc(p.ctx, func() { _ = conn.SetWriteDeadline(time.Unix(1, 0)) })()
+	// A stream ends in order.
+	undo := context.AfterFunc(p.ctx, func() { _ = conn.SetWriteDeadline(time.Unix(1, 0)) })
+	defer undo()
 	silence := p.cfg.Silence
 	if oneport.Silent(conn) {
 		silence = -1 // that is over
@@ -49,7 +51,7 @@ func (p *Proxy) serveHTTP(conn net.Conn) (stream net.Conn) {
 	for answered := p.responder != nil; answered; {
 		var last bool
 		var err error
-		if answered, last, err = p.answer(in); err != nil {
+		if answered, last, err = p.answer(in, func() { undo() }); err != nil {
 			return nil
 		}
 		if last {
@@ -90,20 +92,22 @@ func (p *Proxy) forward(in *sock.Source) {
 }
 
 // answer answers an offer if that is what the client says next; last: the client wants the
-// connection closed behind it (RFC 9112, section 9.6). An error ends the connection.
-func (p *Proxy) answer(in *sock.Source) (answered, last bool, _ error) {
+// connection closed behind it. An error ends the connection. upgraded is called
+// when that becomes a stream.
+func (p *Proxy) answer(in *sock.Source, upgraded func()) (answered, last bool, _ error) {
 	h, n, st, _ := readHead(p.ctx, in, 0, p.cfg.Pause, false)
 	if st != stateWhole {
 		return false, false, nil
 	}
+	last = isLast(&h)
 	if p.asks(&h) {
-		if p.upgrade(in, &h, n) {
+		if p.upgrade(in, &h, n, upgraded) {
 			return true, true, errUpgraded
 		}
-		if reply := p.invitation(in, &h, n); reply != nil {
+		if reply := p.invitation(in, &h, n, last); reply != nil {
 			in.Take(n)
 			_, err := in.Conn.Write(reply)
-			return true, false, err
+			return true, last, err
 		}
 	}
 	if string(h.Method()) != http.MethodPost {
@@ -117,12 +121,16 @@ func (p *Proxy) answer(in *sock.Source) (answered, last bool, _ error) {
 	if !isOffer {
 		return false, false, nil
 	}
-	last = slices.Contains(h.Tokens("Connection"), "close") ||
-		string(h.Version()) == "HTTP/1.0" && !slices.Contains(h.Tokens("Connection"), "keep-alive")
 	reply := p.reply(in.Conn, in.Peek()[:n+g.octets], last)
 	in.Take(n + g.octets)
 	_, err = in.Conn.Write(reply)
 	return true, last, err
+}
+
+// isLast reports whether the client wants the connection closed behind this request (RFC 9112, section 9.6).
+func isLast(h *http1.Head) bool {
+	connection := h.Tokens("Connection")
+	return slices.Contains(connection, "close") || string(h.Version()) == "HTTP/1.0" && !slices.Contains(connection, "keep-alive")
 }
 
 // offer looks whether a body behind the head of skip octets is an offer, and if so gives all of it.

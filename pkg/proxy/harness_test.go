@@ -6,6 +6,7 @@ import (
 	"io"
 	"log/slog"
 	"net"
+	"net/http"
 	"net/url"
 	"os"
 	"strings"
@@ -95,6 +96,18 @@ func (o *origin) url() *url.URL {
 
 // question is how an offer of a proxy begins.
 const question = "OPTIONS /service HTTP/1.1\r\nHost: "
+
+// inEachWay runs a test for each way in which proxies agree.
+func inEachWay(t *testing.T, test func(t *testing.T, mode negotiate.Mode)) {
+	for _, mode := range []negotiate.Mode{negotiate.Auto, negotiate.Explicit} {
+		t.Run(string(mode), func(t *testing.T) { test(t, mode) })
+	}
+}
+
+// isOffer reports whether a request is an offer of a proxy: a question, or, in the explicit mode, one in SOAP.
+func isOffer(h *http1.Head) bool {
+	return string(h.Method()) == http.MethodOptions || bytes.Contains(h.Octets, []byte(negotiate.OfferAction))
+}
 
 // received is what connections sent, but for offers and silence, in the order of their first octets as far as tests care.
 func (o *origin) received() (all []string) {

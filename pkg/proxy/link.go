@@ -42,7 +42,7 @@ func (p *Proxy) negotiate(ctx context.Context) (*link, error) {
 	if err != nil {
 		return nil, err
 	}
-	session, err := d.Dial(ctx, p.cfg.Upstream.String())
+	l.session, err = p.meet(ctx, d)
 	var refused *negotiate.Error
 	switch {
 	case errors.As(err, &refused) && refused.Agreed != nil:
@@ -50,14 +50,37 @@ func (p *Proxy) negotiate(ctx context.Context) (*link, error) {
 	case err != nil:
 		return nil, err
 	}
-	facts := session.Agreed().Facts
-	if !facts.Proxy {
-		_ = session.Close()
+	l.stream = l.session.Stream()
+	if !l.stream.Hello().Proxy {
+		_ = l.session.Close()
 		return nil, errNoPartner
 	}
-	l.session, l.stream = session, session.Stream()
-	p.cfg.Log.Info("session", "session", facts.Session.String(), "peer", p.cfg.Upstream.Host)
+	p.cfg.Log.Info("session", "session", l.session.Agreed().Facts.Session.String(), "peer", p.cfg.Upstream.Host)
 	return l, nil
+}
+
+// meet opens a session that the upstream has taken: what is only remembered of one may not hold any more, and no call is to go
+// over a stream that is turned away. In its place another one is asked for.
+func (p *Proxy) meet(ctx context.Context, d *negotiate.Dialer) (*negotiate.Session, error) {
+	for {
+		session, err := d.Dial(ctx, p.cfg.Upstream.String())
+		if err != nil {
+			return nil, err
+		}
+		stream := session.Stream()
+		select {
+		case <-stream.Met():
+			return session, nil
+		case <-stream.Done():
+			p.cfg.Log.Info("session not taken", "session", session.Agreed().Facts.Session.String(), "peer", p.cfg.Upstream.Host, "err", stream.Err())
+		case <-ctx.Done():
+			err = context.Cause(ctx)
+		}
+		_ = session.Close()
+		if err != nil {
+			return nil, err
+		}
+	}
 }
 
 // Alive reports whether the stream takes calls.

@@ -16,7 +16,9 @@ import (
 )
 
 // TestLinkCut: the connection between the ends breaks without a word.
-func TestLinkCut(t *testing.T) {
+func TestLinkCut(t *testing.T) { inEachWay(t, linkCut) }
+
+func linkCut(t *testing.T, mode negotiate.Mode) {
 	arrived, release := make(chan struct{}, 4), make(chan struct{})
 	o := startOrigin(t, "127.0.0.1:0", held(arrived, release))
 	far := startProxy(t, "127.0.0.1:0", o.url(), nil)
@@ -24,6 +26,7 @@ func TestLinkCut(t *testing.T) {
 	var dialled []*net.TCPConn
 	sessions := 0
 	near := startProxy(t, "127.0.0.1:0", far.url(), func(c *proxy.Config) {
+		c.Mode = mode
 		c.WrapDialed = func(conn net.Conn) net.Conn {
 			mu.Lock()
 			defer mu.Unlock()
@@ -59,7 +62,11 @@ func TestLinkCut(t *testing.T) {
 	again.hear(envelope)
 	mu.Lock()
 	defer mu.Unlock()
-	assert.Len(t, dialled, 4, "two offers, two streams, and no plain connection")
+	if mode == negotiate.Explicit {
+		assert.Len(t, dialled, 4, "two offers, two streams, and no plain connection")
+	} else {
+		assert.Len(t, dialled, 2, "the one that was upgraded, the one by which the session was met again, and no plain one")
+	}
 	assert.Len(t, o.received(), 2, "each sent once")
 }
 

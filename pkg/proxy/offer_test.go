@@ -15,6 +15,7 @@ import (
 
 	"github.com/hhfr/hhfr/internal/http1"
 	"github.com/hhfr/hhfr/internal/shared"
+	"github.com/hhfr/hhfr/pkg/negotiate"
 	"github.com/hhfr/hhfr/pkg/proxy"
 	"github.com/hhfr/hhfr/pkg/streamer"
 )
@@ -23,7 +24,7 @@ import (
 // at once.
 func thinker(offers chan<- struct{}, release <-chan struct{}) func(net.Conn) {
 	return server(func(h *http1.Head, entity []byte) []byte {
-		if strings.Contains(string(entity), "Offer") {
+		if isOffer(h) {
 			offers <- struct{}{}
 			<-release
 			return []byte("HTTP/1.1 500 No\r\nContent-Length: 0\r\nConnection: close\r\n\r\n")
@@ -140,7 +141,7 @@ func TestFallBackIsToldOnce(t *testing.T) {
 	far := startFar(func(c *proxy.Config) { c.Streams = moved{elsewhere, blocked} })
 	var offers atomic.Int32
 	near := startProxy(t, "127.0.0.1:0", far.url(), func(c *proxy.Config) {
-		c.RememberFor, c.Log = time.Millisecond, to(&said)
+		c.Mode, c.RememberFor, c.Log = negotiate.Explicit, time.Millisecond, to(&said)
 		c.WrapDialed = func(conn net.Conn) net.Conn {
 			offers.Add(1)
 			return conn

@@ -82,7 +82,9 @@ var secrets = []string{"POST", "Envelope", "urn:hhfr", "text/xml", "x.example", 
 
 // A pair has one address at each end, for clients, offers and streams. Where that takes TLS, clients and the
 // server behind it too, no byte of a message can be read on the link, and nobody need allow anything.
-func TestPairOverOnePort(t *testing.T) {
+func TestPairOverOnePort(t *testing.T) { inEachWay(t, pairOverOnePort) }
+
+func pairOverOnePort(t *testing.T, mode negotiate.Mode) {
 	a := shared.NewAuthority(t)
 	own := &tls.Config{Certificates: []tls.Certificate{a.Issue(time.Hour, "127.0.0.1")}}
 	u, _, _ := secureOrigin(t)
@@ -100,7 +102,7 @@ func TestPairOverOnePort(t *testing.T) {
 			to := far.url()
 			to.Scheme = scheme
 			near := startProxy(t, "127.0.0.1:0", to, func(c *proxy.Config) {
-				c.ListenTLS, c.TLS = own, &tls.Config{RootCAs: a.Pool()}
+				c.Mode, c.ListenTLS, c.TLS = mode, own, &tls.Config{RootCAs: a.Pool()}
 				c.OnSession = func(f negotiate.Facts, _ net.Conn) { facts = append(facts, f) }
 			})
 			require.NoError(t, near.Linked(t.Context()))
@@ -116,11 +118,15 @@ func TestPairOverOnePort(t *testing.T) {
 			}
 			transport := map[string]string{"http": "tcp", "https": "tls"}[scheme]
 			require.Len(t, facts, 1)
-			assert.Equal(t, negotiate.TransportURI(transport), facts[0].Transport)
+			over, connections := "upgrade", 1
+			if mode == negotiate.Explicit {
+				over, connections = transport, 2
+			}
+			assert.Equal(t, negotiate.TransportURI(over), facts[0].Transport)
 			assert.Equal(t, map[string]net.Addr{"http": link.Addr(), transport: link.Addr()}, far.Addrs())
 			require.NoError(t, near.Close())
 			all := link.all()
-			require.Len(t, all, 2, "the offer and the stream")
+			require.Len(t, all, connections, "the offer, whose connection may be the stream's")
 			for _, conn := range all {
 				assert.Equal(t, scheme == "https", conn[0] == 0x16)
 				for _, s := range secrets {
@@ -130,7 +136,7 @@ func TestPairOverOnePort(t *testing.T) {
 				}
 			}
 			if scheme == "http" {
-				assert.Contains(t, strings.Join(all, ""), "Envelope", "the wire shows what is on it")
+				assert.Contains(t, strings.Join(all, ""), "HHFR/1", "the wire shows what is on it")
 			}
 		})
 	}
@@ -187,7 +193,7 @@ func TestStreamsOfClients(t *testing.T) {
 			sessions = append(sessions, f)
 		}
 	})
-	near := startProxy(t, "127.0.0.1:0", far.url(), nil)
+	near := startProxy(t, "127.0.0.1:0", far.url(), func(c *proxy.Config) { c.Mode = negotiate.Explicit })
 	near.linked(t)
 	only := startProxy(t, "127.0.0.1:0", o.url(), func(c *proxy.Config) { c.NearOnly = true })
 	mu.Lock()
@@ -262,7 +268,9 @@ func TestWrongCertificates(t *testing.T) {
 }
 
 // With mutual TLS the pair has its stream; who may have none is forwarded plainly, inside TLS.
-func TestAdmittedByCertificate(t *testing.T) {
+func TestAdmittedByCertificate(t *testing.T) { inEachWay(t, admittedByCertificate) }
+
+func admittedByCertificate(t *testing.T, mode negotiate.Mode) {
 	a := shared.NewAuthority(t)
 	o := startOrigin(t, "127.0.0.1:0", server(echoReply))
 	far := startProxy(t, "127.0.0.1:0", o.url(), func(c *proxy.Config) {
@@ -275,13 +283,17 @@ func TestAdmittedByCertificate(t *testing.T) {
 	to.Scheme = "https"
 	for _, certificates := range [][]tls.Certificate{nil, {a.Issue(time.Hour)}} {
 		near := startProxy(t, "127.0.0.1:0", to, func(c *proxy.Config) {
-			c.TLS = &tls.Config{RootCAs: a.Pool(), Certificates: certificates}
+			c.Mode, c.TLS = mode, &tls.Config{RootCAs: a.Pool(), Certificates: certificates}
 		})
 		err := near.Linked(t.Context())
-		if certificates == nil {
-			require.ErrorContains(t, err, "Admission: sessions are for clients with a certificate")
-		} else {
+		switch {
+		case certificates != nil:
 			require.NoError(t, err)
+		case mode == negotiate.Explicit:
+			require.ErrorContains(t, err, "Admission: sessions are for clients with a certificate")
+		default: // the server answers, as if there was no proxy
+			require.ErrorContains(t, err, "offers no stream")
+			assert.Equal(t, 2, o.offers(), "that of the far proxy, and that of the near one")
 		}
 		c := connect(t, near.url())
 		c.say(post("", envelope))

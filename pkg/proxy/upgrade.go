@@ -5,6 +5,7 @@ import (
 	"bytes"
 	"crypto/tls"
 	"errors"
+	"io"
 	"net"
 	"net/http"
 
@@ -25,7 +26,7 @@ func (p *Proxy) asks(h *http1.Head) bool {
 }
 
 // invitation answers a question whose connection cannot be upgraded with where streams are opened; nil if it is none.
-func (p *Proxy) invitation(in *sock.Source, h *http1.Head, n int) []byte {
+func (p *Proxy) invitation(in *sock.Source, h *http1.Head, n int, last bool) []byte {
 	if string(h.Method()) != http.MethodOptions {
 		return nil
 	}
@@ -38,13 +39,13 @@ func (p *Proxy) invitation(in *sock.Source, h *http1.Head, n int) []byte {
 	if w.header.Get(negotiate.Field) == "" {
 		return nil
 	}
-	return w.octets(false)
+	return w.octets(last)
 }
 
 // upgrade answers a request that asks for a stream over its connection, and serves that to its end: Upgrade is hop by hop, and this is the next
 // one. A near proxy asks by OPTIONS; what else asks speaks for itself. It is false, with nothing taken, for a request that
-// is no such, is too long to be held, or is to have no session: that goes on as it is.
-func (p *Proxy) upgrade(in *sock.Source, h *http1.Head, n int) bool {
+// is no such, is too long to be held, or is to have no session: that goes on as it is. taken is called when the connection is a stream's.
+func (p *Proxy) upgrade(in *sock.Source, h *http1.Head, n int, taken func()) bool {
 	method := string(h.Method())
 	if method != http.MethodOptions && method != http.MethodPost {
 		return false
@@ -65,24 +66,29 @@ func (p *Proxy) upgrade(in *sock.Source, h *http1.Head, n int) bool {
 	defer far.end()
 	u := &negotiate.Upgrade{Request: req}
 	if method == http.MethodPost {
-		head, err := negotiate.TrimHead(bytes.Clone(in.Peek()[:n]))
-		if err != nil {
-			return false
-		}
-		u.Message, u.Serve = streamer.NewMessage(head, bytes.Clone(g.entity)), far.serve
+		u.Message, u.Serve = streamer.NewMessage(bytes.Clone(in.Peek()[:n]), bytes.Clone(g.entity)), far.serve
 	}
+	took := false
 	err = p.responder.ServeUpgraded(p.ctx, func() (net.Conn, error) {
-		in.Take(n + g.octets)
-		conn := oneport.GiveBack(in)
-		if p.cfg.WrapAccepted != nil {
-			conn = p.cfg.WrapAccepted(conn)
-		}
-		return conn, nil
+		took = true
+		taken()
+		return p.upgradable(in, n+g.octets)
 	}, u, far.opens)
 	if err != nil {
 		p.cfg.Log.Info("connection not upgraded", "peer", in.Conn.RemoteAddr(), "err", err)
 	}
-	return err == nil
+	return took
+}
+
+// upgradable gives the connection behind a request of so many octets, which a recorder sees as well.
+func (p *Proxy) upgradable(in *sock.Source, request int) (net.Conn, error) {
+	if p.cfg.WrapAccepted == nil {
+		in.Take(request)
+		return oneport.GiveBack(in), nil
+	}
+	conn := p.cfg.WrapAccepted(oneport.GiveBack(in))
+	_, err := io.CopyN(io.Discard, conn, int64(request))
+	return conn, err
 }
 
 // request is what a client says, as net/http has it.
