@@ -239,8 +239,8 @@ func TestQuestionOverTLS(t *testing.T) {
 	defer func() { _ = store.Close() }()
 	to := &url.URL{Scheme: "https", Host: far.url().Host, Path: "/service"}
 	s, err := negotiate.Dial(t.Context(), to.String(), negotiate.Config{
-		Mode: negotiate.FirstCall, Store: store, Transports: map[string]streamer.Transport{},
-		HTTPClient: &http.Client{Transport: &http.Transport{TLSClientConfig: &tls.Config{RootCAs: a.Pool()}}},
+		Mode: negotiate.FirstCall, Store: store,
+		HTTPClient: &http.Client{Transport: &http.Transport{DialTLSContext: (&tls.Dialer{Config: &tls.Config{RootCAs: a.Pool()}}).DialContext}},
 	})
 	require.NoError(t, err)
 	defer func() { _ = s.Close() }()
