@@ -37,6 +37,7 @@ const (
 	garbage
 	closesAfter
 	noUpgrade
+	drifts
 )
 
 var misbehaviors = []struct{ form, does string }{
@@ -46,6 +47,7 @@ var misbehaviors = []struct{ form, does string }{
 	slow:        {"slow=DURATION", "waits so long before each answer"},
 	garbage:     {"garbage", "answers offers with what is no SOAP, and calls plainly"},
 	closesAfter: {"close-after=N", "breaks all streams off when the exchange after N of them begins; 0: breaks each off at once"},
+	drifts:      {"drift=N", "changes the structure of replies after each N of them, whatever describes them"},
 	noUpgrade:   {"upgrade=STATUS", "answers requests that ask for an upgrade with this HTTP status; 0: closes their connections"},
 }
 
@@ -76,6 +78,11 @@ func ParseMisbehavior(s string) (m Misbehavior, err error) {
 		m.count, err = strconv.Atoi(value)
 		if m.count < 0 {
 			err = fmt.Errorf("%d is below 0", m.count)
+		}
+	case drifts:
+		m.count, err = strconv.Atoi(value)
+		if m.count < 1 {
+			err = fmt.Errorf("%d is below 1", m.count)
 		}
 	case noUpgrade:
 		m.count, err = strconv.Atoi(value)

@@ -24,11 +24,11 @@ import (
 func TestParseMisbehavior(t *testing.T) {
 	forms, does := peer.Misbehaviors()
 	require.Len(t, does, len(forms))
-	for _, good := range []string{"", "no-hhfr", "refuse", "fault", "garbage", "slow=1s", "slow=0s", "close-after=0", "close-after=3"} {
+	for _, good := range []string{"", "no-hhfr", "refuse", "fault", "garbage", "slow=1s", "slow=0s", "close-after=0", "close-after=3", "drift=1"} {
 		_, err := peer.ParseMisbehavior(good)
 		assert.NoError(t, err, good)
 	}
-	for _, bad := range []string{"x", "refuse=1", "slow", "slow=", "slow=x", "slow=-1s", "close-after", "close-after=-1", "close-after=x", "="} {
+	for _, bad := range []string{"x", "refuse=1", "slow", "slow=", "slow=x", "slow=-1s", "close-after", "close-after=-1", "close-after=x", "drift", "drift=0", "="} {
 		_, err := peer.ParseMisbehavior(bad)
 		assert.ErrorIs(t, err, &peer.Error{Code: peer.BadConfig}, bad)
 	}

@@ -29,7 +29,10 @@ type Service interface {
 }
 
 // Services finds services by their paths. It is immutable.
-type Services struct{ byPath map[string]Service }
+type Services struct {
+	byPath map[string]Service
+	drift  *drift // nil: replies stay as they are
+}
 
 // NewServices makes a registry. Errors: BadConfig, for a path that stands twice or does not begin with a slash.
 func NewServices(services ...Service) (*Services, error) {
@@ -90,6 +93,11 @@ func (s *Services) serve(ctx context.Context, t target, request *streamer.Messag
 			return &Error{Code: Twice, At: -1}
 		}
 		replied = true
+		if s.drift != nil {
+			if m, sent = s.drift.alter(m); sent != nil {
+				return sent
+			}
+		}
 		sent = reply(m)
 		return sent
 	})

@@ -108,6 +108,9 @@ func newServer(cfg Config) (*Server, error) {
 			addresses[name] = net.JoinHostPort(cfg.Advertise, port)
 		}
 	}
+	if cfg.Misbehave.kind == drifts {
+		cfg.Services = cfg.Services.drifting(cfg.Misbehave.count)
+	}
 	if cfg.Misbehave.kind == refuses {
 		addresses = nil // without a stream to agree on, every offer is refused
 	}
