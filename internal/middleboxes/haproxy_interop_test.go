@@ -63,11 +63,13 @@ func haproxyTCP(t *testing.T) {
 
 // haproxyEndsQuietStreams: a tunnel that is silent for longer than its time-out ends, and the session goes on.
 func haproxyEndsQuietStreams(t *testing.T) {
-	for _, mode := range []string{"http", "tcp"} {
+	for mode, timeouts := range map[string]string{
+		"http": "timeout tunnel 1s", "tcp": "timeout client 1s\n\ttimeout server 1s",
+	} {
 		t.Run(mode, func(t *testing.T) {
 			o := startOrigin(t, "127.0.0.2", nil, nil)
 			c := newClient(t, negotiate.Auto, through())
-			s := c.dial(t, haproxyTo(t, o, "mode "+mode+"\n\ttimeout tunnel 1s\n\ttimeout client 1s\n\ttimeout server 1s"))
+			s := c.dial(t, haproxyTo(t, o, "mode "+mode+"\n\t"+timeouts))
 			c.say(t, s)
 			streams(t, s, "upgrade")
 			c.quiet(t, s)

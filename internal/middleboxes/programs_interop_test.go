@@ -106,7 +106,6 @@ func squid(t *testing.T, more string) (addr string) {
 	addr = shared.Addr(t)
 	conf := write(t, "squid.conf", `
 http_port `+addr+`
-http_access allow all
 cache deny all
 access_log none
 cache_log /dev/null
@@ -114,7 +113,7 @@ pid_filename none
 netdb_filename none
 pinger_enable off
 shutdown_lifetime 0 seconds
-`+more+"\n")
+`+more+"\nhttp_access allow all\n")
 	run(t, addr, "squid", "-N", "-f", conf)
 	return addr
 }

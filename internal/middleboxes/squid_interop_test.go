@@ -40,7 +40,7 @@ func squidHTTP(t *testing.T) {
 func squidHTTPHides(t *testing.T) {
 	o := startOrigin(t, "127.0.0.2", nil, nil)
 	hosts := write(t, "hosts", "127.0.0.2 service.invalid\n")
-	c := newClient(t, negotiate.Auto, by(t, through(), squid(t, "hosts_file "+hosts)))
+	c := newClient(t, negotiate.Auto, by(t, through(), squid(t, "hosts_file "+hosts+"\nacl tunnels method CONNECT\nhttp_access deny tunnels")))
 	plainAlways(t, o, c, "http://service.invalid:"+o.port+"/soap", "no stream to service.invalid")
 	c.log.warned(t, "service.invalid", "open that port")
 }
@@ -89,4 +89,20 @@ func squidCONNECTMet(t *testing.T) {
 	if !strings.Contains(c.log.String(), "transport=urn:hhfr:transport:tls") {
 		t.Skip("direct streams do not go through CONNECT: each session is a first call")
 	}
+}
+
+// squidHTTPTunnels: nobody but squid reaches the server, and CONNECT to it is allowed.
+func squidHTTPTunnels(t *testing.T) {
+	o := startOrigin(t, "127.0.0.2", nil, nil)
+	hosts := write(t, "hosts", "127.0.0.2 service.invalid\n")
+	c := newClient(t, negotiate.Auto, by(t, through(), squid(t, "hosts_file "+hosts)))
+	s := c.dial(t, "http://service.invalid:"+o.port+"/soap")
+	c.say(t, s)
+	require.Eventually(t, func() bool { return s.Agreed().HHFR || s.Agreed().NoStream != "" }, patience, tick)
+	if !s.Agreed().HHFR {
+		t.Skip("direct streams do not go through CONNECT")
+	}
+	c.bothWays(t, s)
+	o.once(t, 1)
+	c.log.silent(t)
 }

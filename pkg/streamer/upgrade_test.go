@@ -218,6 +218,7 @@ func TestEarlyMessagesToAStrangerAreUnsent(t *testing.T) {
 		go func() {
 			_, _ = there.Read(make([]byte, 1<<10))
 			_, _ = io.WriteString(there, says)
+			_, _ = io.Copy(io.Discard, there)
 			_ = there.Close()
 		}()
 		a, err := streamer.Over(t.Context(), here, streamer.Config{Initiator: true, Session: session, Token: make([]byte, 16),
