@@ -64,7 +64,7 @@ func newCompletion(env Env) *cobra.Command {
 func completeValues(c *cobra.Command) {
 	misbehaviors, _ := peer.Misbehaviors()
 	values := map[string][]string{
-		"as": {"soap", "hhfr"}, "assurance": assurances(), "from": {"xml"}, "link": link.Names(), "log-format": {"text", "json"}, "misbehave": misbehaviors,
+		"as": {"soap", "hhfr"}, "assurance": assurances(), "from": {"xml"}, "link": link.Names(), "log-format": {"text", "json"}, "mode": modes(), "misbehave": misbehaviors,
 		"negotiate":      {"everybody", "nobody", "certificate", "bearer:"},
 		"representation": {"binary", "xml"}, "service": {"concat", "sum"}, "soap": {"1.1", "1.2"}, "transport": {"tcp", "udp"}, "without": wire.StageNames(), "wrap": {"1.1", "1.2"},
 	}
