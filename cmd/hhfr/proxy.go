@@ -25,14 +25,14 @@ import (
 const proxyGrace = 5 * time.Second
 
 type proxyOptions struct {
-	listen, upstream, tcp, advertise, store, record, output string
-	tls                                                     serverTLS
-	upstreamTLS                                             clientTLS
-	allowHost                                               []string
-	allowCleartext, noOffer                                 bool
-	remember, timeout                                       time.Duration
-	sync                                                    size
-	without                                                 stages
+	listen, upstream, mode, tcp, advertise, store, record, output string
+	tls                                                           serverTLS
+	upstreamTLS                                                   clientTLS
+	allowHost                                                     []string
+	allowCleartext, noOffer                                       bool
+	remember, timeout                                             time.Duration
+	sync                                                          size
+	without                                                       stages
 }
 
 func newProxy(env Env, g *global) *cobra.Command {
@@ -41,8 +41,18 @@ func newProxy(env Env, g *global) *cobra.Command {
 		Use:   "proxy",
 		Short: "One half of a pair that carries SOAP over a thin link, for systems that nobody can touch",
 		Long: `proxy takes HTTP connections and forwards them to --upstream. Two of them make a pair, one at each end of the link: the near one, which clients speak to,
-has the far one as its --upstream; the far one has the server. They agree by a POST to the path of --upstream, and from then on only
-what changes in messages travels between them. Heads and bodies arrive octet for octet as they left, what is no SOAP or no HTTP too.
+has the far one as its --upstream; the far one has the server. They agree on a session, and from then on only what
+changes in messages travels between them. Heads and bodies arrive octet for octet as they left, what is no SOAP or no HTTP too.
+
+--mode says how the near one comes to a session, always beside the calls:
+
+  first-call  by a request of the method OPTIONS for the path of --upstream, whose connection becomes the stream
+  met         by the session that --store remembers: nothing is asked
+  explicit    by an offer, a POST to the path of --upstream, whose answer says where the stream is opened
+  auto        met, if there is something remembered and the far one still knows it; else first-call
+
+The far one answers all three. Who else asks it for a stream, by OPTIONS or with a POST, has one: what it sends is
+forwarded as HTTP.
 
 --listen takes everything: clients, offers, and streams of near proxies; what begins like a stream and is none of this
 proxy's is the client's, and forwarded. With --cert and --key it takes TLS only. With --upstream https://FAR:PORT the
@@ -52,7 +62,7 @@ encryption, if the far one has no other. --tcp names another address of streams,
 --client-ca asks clients for a certificate, --upstream-cert shows one to the upstream. --negotiate says who may have a
 session; others are forwarded. The keys of TLS go to the file that the variable SSLKEYLOGFILE names, for Wireshark.
 
-Without a partner, connections are forwarded as they are; a server that does not know hhfr sees one offer, then none for
+Without a partner, connections are forwarded as they are; a server that does not know hhfr sees one question or offer, then none for
 --remember, and with --no-offer none at all. Offers go beside the calls: a connection that comes while there is no
 stream, or none yet, is forwarded as it is, to its end. A stream that cannot be had although there is a partner is told
 on stderr, once, and so is the one that comes back. An upstream that is of another scheme than its URL says, https or
@@ -70,7 +80,8 @@ status 502, and is never sent twice.`,
 	}
 	f := c.Flags()
 	f.StringVar(&o.listen, "listen", "127.0.0.1:8081", "address of everything; port 0 takes a free one")
-	f.StringVar(&o.upstream, "upstream", "", "http or https URL to forward to; its path is where the offer goes, the targets of requests stay as they are")
+	f.StringVar(&o.upstream, "upstream", "", "http or https URL to forward to; its path is where offers go, the targets of requests stay as they are")
+	modeFlag(f, &o.mode, "met if --store remembers a session, else first-call")
 	f.StringVar(&o.tcp, "tcp", "", "another address of streams, in TLS with --cert; none: be near only")
 	f.StringVar(&o.advertise, "advertise", "", "host that answers name for streams, where it is another than that of the URL")
 	f.StringVar(&o.store, "store", "mem:", "context store: "+strings.Join(engines.Forms(), " or "))
@@ -104,6 +115,8 @@ func (o *proxyOptions) check() (*url.URL, error) {
 		return nil, usage(errors.New("--sync is at most 64KiB"), "")
 	case o.noOffer && o.tcp == noAddress:
 		return nil, usage(errors.New("--no-offer and --tcp none leave neither a near proxy nor a far one"), "")
+	case checkMode(o.mode) != nil:
+		return nil, checkMode(o.mode)
 	case o.remember <= 0 || o.timeout <= 0:
 		return nil, usage(errors.New("--remember and --timeout are more than 0"), "")
 	}
@@ -148,7 +161,7 @@ func runProxy(ctx context.Context, env Env, g *global, o proxyOptions) (err erro
 	book.Log, book.Without = log, uint64(o.without)
 	cfg := proxy.Config{
 		Listen: clients, ListenTLS: own, Streams: streams, NearOnly: o.tcp == noAddress, Admit: admit, Advertise: o.advertise, Upstream: upstream, TLS: secure.config, Store: store, Coders: negotiate.BookCoders(book),
-		AllowHost: o.allowHost, AllowCleartext: o.allowCleartext, RememberFor: o.remember, Timeout: o.timeout, Stream: streamer.Config{SyncBytes: int64(o.sync)},
+		Mode: negotiate.Mode(o.mode), AllowHost: o.allowHost, AllowCleartext: o.allowCleartext, RememberFor: o.remember, Timeout: o.timeout, Stream: streamer.Config{SyncBytes: int64(o.sync)},
 		WrapDialed: rec.dialed(), WrapAccepted: rec.accepted(), OnSession: rec.facts, Log: log,
 	}
 	if o.noOffer {
