@@ -46,6 +46,7 @@ func (d dialer) dial(ctx context.Context) (*negotiate.Session, error) {
 		cfg.RememberFor = -1
 	}
 	var err error
+	cfg.OnAgreed = func(string, negotiate.Agreed) {} // the command tells it by itself
 	if cfg.OfferFields, err = peer.ParseFields(o.fields); err != nil {
 		return nil, err
 	}

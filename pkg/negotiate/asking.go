@@ -529,7 +529,7 @@ func (s *Session) asked(k *ask, err error) {
 		s.wait.Go(func() { s.accept(k.invited) })
 	case k.refused == nil, errors.Is(err, &Error{Code: Unreachable}): // nobody was there: the next call asks
 		s.fresh = true
-	case k.passing: // could tell
+	case k.passing, err != nil && s.agreed.HHFR: // could tell, or it has had a stream before
 		s.fresh, s.agreed.Why = true, k.refused.Error()
 	default:
 		s.agreed.Tried = append(slices.Clip(s.agreed.Tried), Attempt{Mode: FirstCall, Why: k.refused.Error()})
@@ -588,7 +588,9 @@ func (s *Session) accept(i *invitation) {
 	var refused *refusal
 	if errors.As(err, &refused) && refused.blocked != "" {
 		s.agreed.NoStream = refused.blocked
-		s.cfg.Log.Warn(blockedWarning, "url", loggable(s.url), "why", err, "hint", BlockedHint)
+		if s.cfg.OnAgreed == nil { // who would be told otherwise
+			s.cfg.Log.Warn(blockedWarning, "url", loggable(s.url), "why", err, "hint", BlockedHint)
+		}
 	}
 	s.refusedLocked(err)
 }
