@@ -22,7 +22,7 @@ func TestBlockedPortIsTold(t *testing.T) {
 	defer server.Close()
 	want := "no stream to 127.0.0.1" + port + " (connection refused)"
 
-	near := startProxyProcess(t, "127.0.0.1:0", server.URL+"/service", "--remember", "1ms", "--mode", "explicit", "--quiet=false")
+	near := startProxyProcess(t, "127.0.0.1:0", server.URL+"/service", "--mode", "explicit", "--remember", "1ms", "--quiet=false")
 	client := &http.Client{Transport: &http.Transport{DisableKeepAlives: true}}
 	offers := 0
 	require.Eventually(t, func() bool {
@@ -41,10 +41,10 @@ func TestBlockedPortIsTold(t *testing.T) {
 	assert.Contains(t, said, "open that port")
 
 	message := shared.Testdata(t, "soap", "cwmp-inform.xml")
-	code, _, stderr := do(t, "stream", server.URL+"/service", message, "--mode", "explicit")
+	code, _, stderr := do(t, "stream", server.URL+"/service", message)
 	assert.Zero(t, code)
 	assert.Contains(t, stderr, "hhfr: plain SOAP: "+want+"\nhhfr: hint: open that port")
-	code, _, stderr = do(t, "stream", server.URL+"/service", message, "--mode", "explicit", "-q")
+	code, _, stderr = do(t, "stream", server.URL+"/service", message, "-q")
 	assert.Zero(t, code)
 	assert.Empty(t, stderr)
 }
