@@ -41,10 +41,10 @@ func TestBlockedPortIsTold(t *testing.T) {
 	assert.Contains(t, said, "open that port")
 
 	message := shared.Testdata(t, "soap", "cwmp-inform.xml")
-	code, _, stderr := do(t, "stream", server.URL+"/service", message)
+	code, _, stderr := do(t, "stream", server.URL+"/service", message, "--mode", "explicit")
 	assert.Zero(t, code)
 	assert.Contains(t, stderr, "hhfr: plain SOAP: "+want+"\nhhfr: hint: open that port")
-	code, _, stderr = do(t, "stream", server.URL+"/service", message, "-q")
+	code, _, stderr = do(t, "stream", server.URL+"/service", message, "--mode", "explicit", "-q")
 	assert.Zero(t, code)
 	assert.Empty(t, stderr)
 }

@@ -77,7 +77,7 @@ func (d *Dialer) dial(ctx context.Context, u *url.URL) (s *Session, err error) {
 	switch {
 	case err != nil:
 	case s.outbox.joined():
-		n, err = s.insist(ctx) // that end was there before
+		n, err = s.insist(ctx, false) // that end was there before
 	default:
 		err = n.find(ctx, d.cfg.RequireHHFR)
 	}

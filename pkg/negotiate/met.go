@@ -119,6 +119,9 @@ func (n *negotiation) rejoin(ctx context.Context, c *contextDocument) error {
 	}
 	o := opening{facts: c.Facts, transport: transport, addr: addr, token: c.Token, early: c.Limits, stages: &c.Stages}
 	o.facts.Path = c.Path
+	if n.careful {
+		o.early = nil
+	}
 	err = n.openStream(ctx, &o)
 	var refused *refusal
 	if errors.As(err, &refused) && refused.unsent {

@@ -31,6 +31,9 @@ type negotiation struct {
 	taken  *atomic.Int64
 	client *http.Client
 	asker  *asker // nil: the mode is Explicit
+	// careful: a stream has just broken, and calls of another one might be of unknown fate as well. It is not used before it is clear
+	// that somebody is there.
+	careful bool
 
 	transport, address string // of the stream that a way led to
 	agreed             Agreed

@@ -210,11 +210,12 @@ func (s *Session) rememberBroken(why error) {
 }
 
 // insist negotiates, ever less often, until there is a stream, an end that does not agree, or no time left.
-func (s *Session) insist(ctx context.Context) (n *negotiation, err error) {
+func (s *Session) insist(ctx context.Context, careful bool) (n *negotiation, err error) {
 	clock := s.cfg.Clock
 	until := clock.Now().Add(s.cfg.Reconnect)
 	for wait := firstBackOff; ; wait = min(2*wait, maxBackOff) {
 		n = s.negotiation()
+		n.careful = careful
 		if err = n.find(ctx, true); err == nil || ctx.Err() != nil {
 			return n, err
 		}
@@ -234,7 +235,7 @@ func (s *Session) insist(ctx context.Context) (n *negotiation, err error) {
 
 // reconnect has the session go on over another stream, or turn to plain SOAP.
 func (s *Session) reconnect() {
-	n, err := s.insist(s.ctx)
+	n, err := s.insist(s.ctx, s.outbox == nil) // what is in a sequence has no unknown fate
 	if err == nil {
 		s.install(n)
 		s.cfg.Log.Info("a stream again", "url", loggable(s.url), "session", n.agreed.Facts.Session.String())
