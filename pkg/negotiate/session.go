@@ -81,10 +81,10 @@ type Session struct {
 	fresh     bool          // no call has asked for a stream yet
 	asking    bool          // one does
 	joining   bool          // the stream that its answer named is being opened
-	met       bool          // there was a stream before whose peer came to it
 	closed    bool
 	fruitless int   // streams in a row that brought nothing
 	progress  int64 // of the sequence when the last stream ended
+	met       bool  // there was a stream before whose peer came to it
 }
 
 // link is one stream of a session.
