@@ -148,7 +148,7 @@ func TestMetServerThatIsAway(t *testing.T) {
 				return
 			}
 			if away.Add(-1) >= 0 {
-				_, _ = io.ReadFull(client, make([]byte, 16)) // of the hello, or of a question
+				_, _ = io.ReadFull(client, make([]byte, 16)) // of the hello
 				_ = client.(*net.TCPConn).SetLinger(0)
 				_ = client.Close()
 				continue
@@ -172,7 +172,7 @@ func TestMetServerThatIsAway(t *testing.T) {
 	first := dial(t, u, cfg)
 	say(t, first, "one")
 	require.NoError(t, first.Close())
-	away.Store(2)
+	away.Store(1)
 	s := dial(t, u, cfg)
 	require.Eventually(t, func() bool { return s.Agreed().Mode == negotiate.FirstCall }, 20*time.Second, 10*time.Millisecond)
 	say(t, s, "two")
