@@ -87,7 +87,7 @@ func (k killedRun) run(t *testing.T) (unknown []int) {
 	}
 	server := startMortal(t, shared.Addr(t), shared.Addr(t), store, more...)
 	recording := filepath.Join(dir, "client.pcapng")
-	args := []string{"stream", server.url, "-o", "json", "--concurrency", strconv.Itoa(k.atOnce), "--reconnect", "2m", "--timeout", "5m", "--record", recording, "--ordered=" + strconv.FormatBool(k.ordered)}
+	args := []string{"stream", server.url, "-o", "json", "--mode", "explicit", "--concurrency", strconv.Itoa(k.atOnce), "--reconnect", "2m", "--timeout", "5m", "--record", recording, "--ordered=" + strconv.FormatBool(k.ordered)}
 	for i := range k.messages {
 		name := filepath.Join(dir, strconv.Itoa(i+1)+".xml")
 		require.NoError(t, os.WriteFile(name, []byte(envelope(i+1)), 0o600))

@@ -1,11 +1,14 @@
 package negotiate_test
 
 import (
+	"context"
 	"io"
 	"log"
 	"net"
 	"net/http"
 	"net/http/httptest"
+	"net/url"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -92,13 +95,13 @@ func TestFirstCallToWrongSchemeIsNotRemembered(t *testing.T) {
 	server.StartTLS()
 	defer server.Close()
 	store := memory.New(memory.Config{})
-	url := "http" + server.URL[len("https"):]
-	s := dial(t, url, negotiate.Config{Mode: negotiate.FirstCall, Store: store, HTTPClient: &http.Client{Transport: &http.Transport{}}})
+	address := "http" + server.URL[len("https"):]
+	s := dial(t, address, negotiate.Config{Mode: negotiate.FirstCall, Store: store, HTTPClient: &http.Client{Transport: &http.Transport{}}})
 	_, err := s.Call(t.Context(), streamer.NewMessage(nil, []byte("<e/>")))
 	require.ErrorIs(t, err, &negotiate.Error{Code: negotiate.Unreachable})
 	assert.True(t, s.Agreed().Undecided)
 	require.NoError(t, s.Close())
-	m, err := negotiate.Remembered(t.Context(), store, url)
+	m, err := negotiate.Remembered(t.Context(), store, address)
 	require.NoError(t, err)
 	assert.Empty(t, m)
 	assert.Zero(t, calls.Load())
@@ -121,4 +124,58 @@ func TestUpgradedConnectionIsShared(t *testing.T) {
 	sent, received := conn.(interface{ Carried() (sent, received int64) }).Carried()
 	assert.Equal(t, stats.Sent.Octets(), sent)
 	assert.Equal(t, stats.Received.Octets(), received)
+}
+
+// A server that goes away while a session is joined again is asked until it is back, without a call that would fail.
+func TestMetServerThatIsAway(t *testing.T) {
+	d := open(t, http.HandlerFunc(repeat), false, nil)
+	l, err := new(net.ListenConfig).Listen(t.Context(), "tcp", "127.0.0.1:0")
+	require.NoError(t, err)
+	var away atomic.Int64 // so many connections are reset
+	var wait sync.WaitGroup
+	ctx, cancel := context.WithCancel(context.Background())
+	t.Cleanup(func() {
+		cancel()
+		_ = l.Close()
+		wait.Wait()
+	})
+	at, err := url.Parse(d.url)
+	require.NoError(t, err)
+	wait.Go(func() {
+		for {
+			client, err := l.Accept()
+			if err != nil {
+				return
+			}
+			if away.Add(-1) >= 0 {
+				_, _ = io.ReadFull(client, make([]byte, 16)) // of the hello
+				_ = client.(*net.TCPConn).SetLinger(0)
+				_ = client.Close()
+				continue
+			}
+			server, err := net.Dial("tcp", at.Host)
+			if !assert.NoError(t, err) {
+				return
+			}
+			for _, pair := range [][2]net.Conn{{client, server}, {server, client}} {
+				context.AfterFunc(ctx, func() { _ = pair[0].Close() })
+				wait.Go(func() {
+					_, _ = io.Copy(pair[0], pair[1])
+					_ = pair[0].(*net.TCPConn).CloseWrite()
+				})
+			}
+		}
+	})
+	cfg := d.config(negotiate.Auto)
+	cfg.Reconnect = time.Minute
+	u := "http://" + l.Addr().String() + "/soap"
+	first := dial(t, u, cfg)
+	say(t, first, "one")
+	require.NoError(t, first.Close())
+	away.Store(1)
+	s := dial(t, u, cfg)
+	require.Eventually(t, func() bool { return s.Agreed().Mode == negotiate.FirstCall }, 20*time.Second, 10*time.Millisecond)
+	say(t, s, "two")
+	assert.True(t, s.Agreed().HHFR)
+	require.NoError(t, s.Close())
 }

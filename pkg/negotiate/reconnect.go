@@ -166,13 +166,16 @@ func (s *Session) lost(l *link) {
 	if s.asker != nil && s.outbox == nil && !isMet(l.stream) && s.cfg.Reconnect == 0 {
 		s.cfg.Log.Info("session not joined again", "url", loggable(s.url), "err", err)
 		s.unmet()
-		s.link, s.fresh = nil, true // what was remembered does not count any more: the next call asks
-		if s.cfg.RequireHHFR {
-			s.fresh, s.again = false, make(chan struct{})
-			s.wait.Go(s.reconnect)
+		s.link = nil
+		if !s.cfg.RequireHHFR && (s.cfg.Reconnect == 0 || isRefused(err)) {
+			s.fresh = true // what was remembered does not count any more: the next call asks
+			return
 		}
+		s.again = make(chan struct{})
+		s.wait.Go(s.reconnect)
 		return
 	}
+	s.met = true
 	if s.fruitless++; s.cfg.Reconnect > 0 && s.fruitless <= maxFruitless {
 		s.again = make(chan struct{})
 		s.wait.Go(s.reconnect)
@@ -199,7 +202,17 @@ func (s *Session) unmet() {
 	if len(tried) > 0 {
 		tried[len(tried)-1].Why = s.agreed.Why
 	}
+	if s.met {
+		s.agreed.Tried = tried // it had a stream before
+		return
+	}
 	s.agreed = Agreed{Why: s.agreed.Why, Tried: tried}
+}
+
+// isRefused reports whether a stream ended since its peer said so.
+func isRefused(err error) bool {
+	var e *streamer.Error
+	return errors.As(err, &e) && e.Remote
 }
 
 // rememberBroken has later sessions speak plain SOAP for a while: a stream that broke for good would break again.

@@ -85,6 +85,7 @@ type Session struct {
 	closed    bool
 	fruitless int   // streams in a row that brought nothing
 	progress  int64 // of the sequence when the last stream ended
+	met       bool  // there was a stream before whose peer came to it
 }
 
 // link is one stream of a session.
