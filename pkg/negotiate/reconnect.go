@@ -163,7 +163,7 @@ func (s *Session) lost(l *link) {
 			s.progress, s.fruitless = progress, 0
 		}
 	}
-	if s.asker != nil && s.outbox == nil && !isMet(l.stream) && s.cfg.Reconnect == 0 {
+	if s.asker != nil && s.outbox == nil && !isMet(l.stream) {
 		s.cfg.Log.Info("session not joined again", "url", loggable(s.url), "err", err)
 		s.unmet()
 		s.link = nil

@@ -7,8 +7,6 @@ import (
 	"io"
 	"net"
 	"net/http"
-	"net/http/httptest"
-	"net/http/httputil"
 	"net/url"
 	"strings"
 	"sync"
@@ -18,7 +16,6 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"github.com/hhfr/hhfr/internal/http1"
 	"github.com/hhfr/hhfr/internal/shared"
 	"github.com/hhfr/hhfr/pkg/codec/binary"
 	"github.com/hhfr/hhfr/pkg/ctxstore"
@@ -335,86 +332,6 @@ func startService(t *testing.T, addr string) (stop func()) {
 	})
 	t.Cleanup(stop)
 	return stop
-}
-
-// TestQuestionsThatAreDeclined: whatever a server that knows nothing of hhfr makes of a question, it sees one, and no call fails.
-func TestQuestionsThatAreDeclined(t *testing.T) {
-	for name, answer := range map[string]string{
-		"200": "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok", "204": "HTTP/1.1 204 No Content\r\nAllow: POST\r\n\r\n",
-		"301": "HTTP/1.1 301 Moved\r\nLocation: /elsewhere\r\nContent-Length: 0\r\n\r\n",
-		"400": "HTTP/1.1 400 Bad Request\r\nContent-Length: 0\r\nConnection: close\r\n\r\n",
-		"401": "HTTP/1.1 401 Unauthorized\r\nWWW-Authenticate: Basic\r\nContent-Length: 0\r\n\r\n",
-		"404": "HTTP/1.1 404 Not Found\r\nContent-Length: 0\r\n\r\n", "405": "HTTP/1.1 405 No\r\nAllow: POST\r\nContent-Length: 0\r\n\r\n",
-		"426": "HTTP/1.1 426 Upgrade Required\r\nUpgrade: TLS/1.3\r\nConnection: Upgrade\r\nContent-Length: 0\r\n\r\n",
-		"500": "HTTP/1.1 500 Oops\r\nContent-Length: 0\r\n\r\n", "501": "HTTP/1.1 501 Not Implemented\r\nContent-Length: 0\r\n\r\n",
-		"503": "HTTP/1.1 503 Busy\r\nContent-Length: 0\r\n\r\n", "another 101": "HTTP/1.1 101 Go\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n\r\n",
-		"nothing": "", "no HTTP": "220 ready\r\n", "endless": "HTTP/1.1 200 OK\r\nContent-Length: 1000000\r\n\r\nx",
-		"a field that is none": "HTTP/1.1 200 OK\r\nHHFR: yes\r\nContent-Length: 0\r\n\r\n",
-	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			o := startOrigin(t, "127.0.0.1:0", server(func(h *http1.Head, entity []byte) []byte {
-				switch {
-				case !isOffer(h):
-					return echoReply(h, entity)
-				case answer == "":
-					return nil
-				}
-				return []byte(answer)
-			}))
-			store := keeping(t)
-			for range 2 { // what is remembered, is so in the store
-				near := startProxy(t, "127.0.0.1:0", o.url(), store)
-				require.Error(t, near.Linked(t.Context()))
-				for range 3 {
-					c := connect(t, near.url())
-					c.say(post("", envelope))
-					c.hear(envelope)
-				}
-				require.NoError(t, near.Close())
-			}
-			asked := 1
-			if name == "301" { // maybe of a captive portal: nobody remembers that
-				asked = 2
-			}
-			assert.Equal(t, asked, o.offers())
-			assert.Len(t, o.received(), 6)
-		})
-	}
-}
-
-// TestIntermediaryThatTakesTheUpgrade: behind an HTTP intermediary that forwards no upgrades, the answer says where streams are
-// opened, and the pair has one beside it.
-func TestIntermediaryThatTakesTheUpgrade(t *testing.T) {
-	o := startOrigin(t, "127.0.0.1:0", server(echoReply))
-	var sessions admitted
-	far := startProxy(t, "127.0.0.1:0", o.url(), sessions.change)
-	var asked sync.Map
-	forward := &httputil.ReverseProxy{Rewrite: func(r *httputil.ProxyRequest) {
-		asked.Store(r.In.Method, true)
-		u := far.url()
-		u.Path = ""
-		r.SetURL(u)
-		r.Out.Header.Del("Upgrade")
-		r.Out.Header.Del("Connection")
-	}}
-	between := httptest.NewServer(forward)
-	defer between.Close()
-	to, err := url.Parse(between.URL + "/service")
-	require.NoError(t, err)
-	near := startProxy(t, "127.0.0.1:0", to, nil)
-	near.linked(t)
-	use(t, near)
-	require.Len(t, sessions.all(), 1)
-	assert.Equal(t, negotiate.TransportURI("tcp"), sessions.all()[0].Transport)
-	_, posts := asked.Load(http.MethodPost)
-	assert.False(t, posts, "all calls go over the stream")
-	assert.Zero(t, func() (n int) {
-		for _, s := range o.received() {
-			n += strings.Count(s, "HHFR")
-		}
-		return n
-	}())
 }
 
 // TestThreeProxies: the one in the middle is far for one and near for the other.

@@ -2,7 +2,7 @@
 // of clients, agrees on a session with the far one behind its upstream URL, and splits; the far one joins and forwards to its own upstream. Heads, bodies
 // and what is no HTTP at all arrive as they left, octet for octet. Where nobody agrees, connections are forwarded plainly.
 //
-// Every [Proxy] is both: far for what comes in with an offer, near for what goes out.
+// Every [Proxy] is both: far for who asks it for a stream, near for what goes out.
 package proxy
 
 import (
@@ -33,13 +33,13 @@ import (
 
 // Config is what a [Proxy] is made of. It is copied; what it points to is shared and stays the caller's.
 type Config struct {
-	// Listen accepts the connections of clients, offers, and streams of near proxies and other ends. Required. The proxy closes it.
+	// Listen accepts the connections of clients, questions and offers, and streams of near proxies and other ends. Required. The proxy closes it.
 	Listen net.Listener
 	// ListenTLS, if given, has Listen take TLS only.
 	ListenTLS *tls.Config
 	// Streams accepts streams at another address, which answers name then; with ListenTLS it is to take TLS as well. nil: that of Listen. The proxy closes it.
 	Streams net.Listener
-	// NearOnly: offers and streams of others are forwarded like everything else.
+	// NearOnly: what asks for a stream, and streams of others, are forwarded like everything else.
 	NearOnly bool
 	// Admit is as in [negotiate.ResponderConfig].
 	Admit func(*http.Request) error

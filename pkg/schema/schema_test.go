@@ -408,7 +408,7 @@ var xmlBlock = regexp.MustCompile("(?s)```xml\n(.*?)```")
 func TestDocumentedExamples(t *testing.T) {
 	page, err := os.ReadFile(filepath.Join("..", "..", "docs", "negotiation.md"))
 	require.NoError(t, err)
-	_, section, ok := strings.Cut(string(page), "## 7. HHFR Schema")
+	_, section, ok := strings.Cut(string(page), "## 8. HHFR Schema")
 	require.True(t, ok)
 	blocks := xmlBlock.FindAllStringSubmatch(section, -1)
 	require.Len(t, blocks, 2)
