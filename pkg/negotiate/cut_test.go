@@ -89,7 +89,7 @@ func (c *cutConn) Write(p []byte) (int, error) {
 		return c.Conn.Write(p)
 	}
 	n, _ = c.Conn.Write(p[:n])
-	_ = c.Conn.Close()
+	_ = c.Close()
 	return n, errCut
 }
 
@@ -100,7 +100,7 @@ func (c *cutConn) Read(p []byte) (int, error) {
 	}
 	n, cut := c.pass(&c.down, n)
 	if cut {
-		_ = c.Conn.Close()
+		_ = c.Close()
 		if n == 0 {
 			return 0, errCut
 		}

@@ -257,7 +257,7 @@ func hijacked(w http.ResponseWriter) (net.Conn, error) {
 	}
 	_ = conn.SetDeadline(time.Time{}) // of the server
 	if n := buffered.Reader.Buffered(); n > 0 {
-		ahead, _ := buffered.Reader.Peek(n)
+		ahead, _ := buffered.Peek(n)
 		return &aheadConn{conn, ahead}, nil
 	}
 	return conn, nil
