@@ -7,7 +7,6 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"path/filepath"
-	"slices"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -124,7 +123,7 @@ func TestInvitedToBlockedPort(t *testing.T) {
 	assert.Equal(t, want, lastSummary(t, out).Why)
 	offers, bodies := end.got()
 	assert.Zero(t, offers)
-	assert.Len(t, slices.DeleteFunc(bodies, func(b string) bool { return b == "" }), 20, "but for a question, each once")
+	assert.Len(t, bodies, 20)
 	code, _, stderr = do(t, "stream", server.URL+"/service", message, "--require-hhfr")
 	assert.Equal(t, exitNoPeer, code)
 	assert.Contains(t, stderr, want)
