@@ -59,8 +59,8 @@ func (p *Proxy) negotiate(ctx context.Context) (*link, error) {
 	return l, nil
 }
 
-// meet opens a session that the upstream has taken: what is only remembered of one may not hold any more, and no call is to go
-// over a stream that is turned away. In its place another one is asked for.
+// meet opens a session that the upstream has taken: what is only remembered of one may not hold any
+// more, and no call is to go over a stream that is turned away. In its place another one is asked for.
 func (p *Proxy) meet(ctx context.Context, d *negotiate.Dialer) (*negotiate.Session, error) {
 	for {
 		session, err := d.Dial(ctx, p.cfg.Upstream.String())
@@ -72,7 +72,8 @@ func (p *Proxy) meet(ctx context.Context, d *negotiate.Dialer) (*negotiate.Sessi
 		case <-stream.Met():
 			return session, nil
 		case <-stream.Done():
-			p.cfg.Log.Info("session not taken", "session", session.Agreed().Facts.Session.String(), "peer", p.cfg.Upstream.Host, "err", stream.Err())
+			id := session.Agreed().Facts.Session
+			p.cfg.Log.Info("session not taken", "session", id.String(), "peer", p.cfg.Upstream.Host, "err", stream.Err())
 		case <-ctx.Done():
 			err = context.Cause(ctx)
 		}

@@ -76,8 +76,9 @@ func use(t *testing.T, near end) (kept *client) {
 	return kept
 }
 
-// TestMetAgain: when one half of a pair has restarted, the session goes on without a question where both have their
-// stores still, and one question brings another where not. Either way calls go over a stream again.
+// TestMetAgain: when one half of a pair has restarted, the session goes on without a question where
+// both have their stores still, and one question brings another where not. Either way calls go over
+// a stream again.
 func TestMetAgain(t *testing.T) {
 	for _, which := range []string{"near", "far"} {
 		for _, stored := range []bool{true, false} {
@@ -138,8 +139,8 @@ func TestMetAgain(t *testing.T) {
 	}
 }
 
-// TestFarEndForgetsWhileCallsCome: a far proxy that has forgotten the session takes its stream for a client's. Calls that come
-// before that is clear lose nothing, and the near one asks anew.
+// TestFarEndForgetsWhileCallsCome: a far proxy that has forgotten the session takes its stream for
+// a client's. Calls that come before that is clear lose nothing, and the near one asks anew.
 func TestFarEndForgetsWhileCallsCome(t *testing.T) {
 	turned, release := make(chan struct{}), make(chan struct{})
 	answering := server(echoReply)
@@ -197,8 +198,8 @@ func (c *peekedConn) Read(p []byte) (int, error) {
 	return c.Conn.Read(p)
 }
 
-// TestSessionsOfOthersInTheStore: a near proxy may share its store with ends that speak for themselves: each joins the session
-// that the other one has left, and both are served.
+// TestSessionsOfOthersInTheStore: a near proxy may share its store with ends that speak for
+// themselves: each joins the session that the other one has left, and both are served.
 func TestSessionsOfOthersInTheStore(t *testing.T) {
 	o := startOrigin(t, "127.0.0.1:0", server(echoReply))
 	var sessions admitted
@@ -246,8 +247,9 @@ func TestSessionsOfOthersInTheStore(t *testing.T) {
 	}
 }
 
-// TestUpstreamThatIsNoProxy: a session with a peer that is no proxy is none for a near one, whether it is remembered or new, and
-// is left to whoever else has the store. A proxy that comes in its place is found.
+// TestUpstreamThatIsNoProxy: a session with a peer that is no proxy is none for a near one, whether
+// it is remembered or new, and is left to whoever else has the store. A proxy that comes in its
+// place is found.
 func TestUpstreamThatIsNoProxy(t *testing.T) {
 	addr := shared.Addr(t)
 	to := &url.URL{Scheme: "http", Host: addr, Path: "/service"}
@@ -257,7 +259,8 @@ func TestUpstreamThatIsNoProxy(t *testing.T) {
 	store(&own)
 	calls := func() {
 		s, err := negotiate.Dial(t.Context(), to.String(), negotiate.Config{
-			Mode: negotiate.Auto, Store: own.Store, Coders: own.Coders, Transports: map[string]streamer.Transport{"tcp": tcp.Transport{}},
+			Mode: negotiate.Auto, Store: own.Store, Coders: own.Coders,
+			Transports: map[string]streamer.Transport{"tcp": tcp.Transport{}},
 		})
 		require.NoError(t, err)
 		for range 2 {

@@ -22,18 +22,22 @@ import (
 	"github.com/hhfr/hhfr/pkg/streamer"
 )
 
-// TestQuestionsThatAreDeclined: whatever a server that knows nothing of hhfr makes of a question, it sees one, and no call fails.
+// TestQuestionsThatAreDeclined: whatever a server that knows nothing of hhfr makes of a question,
+// it sees one, and no call fails.
 func TestQuestionsThatAreDeclined(t *testing.T) {
 	for name, answer := range map[string]string{
 		"200": "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok", "204": "HTTP/1.1 204 No Content\r\nAllow: POST\r\n\r\n",
-		"301": "HTTP/1.1 301 Moved\r\nLocation: /elsewhere\r\nContent-Length: 0\r\n\r\n",
-		"400": "HTTP/1.1 400 Bad Request\r\nContent-Length: 0\r\nConnection: close\r\n\r\n",
-		"401": "HTTP/1.1 401 Unauthorized\r\nWWW-Authenticate: Basic\r\nContent-Length: 0\r\n\r\n",
-		"404": "HTTP/1.1 404 Not Found\r\nContent-Length: 0\r\n\r\n", "405": "HTTP/1.1 405 No\r\nAllow: POST\r\nContent-Length: 0\r\n\r\n",
-		"426": "HTTP/1.1 426 Upgrade Required\r\nUpgrade: TLS/1.3\r\nConnection: Upgrade\r\nContent-Length: 0\r\n\r\n",
-		"500": "HTTP/1.1 500 Oops\r\nContent-Length: 0\r\n\r\n", "501": "HTTP/1.1 501 Not Implemented\r\nContent-Length: 0\r\n\r\n",
-		"503": "HTTP/1.1 503 Busy\r\nContent-Length: 0\r\n\r\n", "another 101": "HTTP/1.1 101 Go\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n\r\n",
-		"nothing": "", "no HTTP": "220 ready\r\n", "endless": "HTTP/1.1 200 OK\r\nContent-Length: 1000000\r\n\r\nx",
+		"301":         "HTTP/1.1 301 Moved\r\nLocation: /elsewhere\r\nContent-Length: 0\r\n\r\n",
+		"400":         "HTTP/1.1 400 Bad Request\r\nContent-Length: 0\r\nConnection: close\r\n\r\n",
+		"401":         "HTTP/1.1 401 Unauthorized\r\nWWW-Authenticate: Basic\r\nContent-Length: 0\r\n\r\n",
+		"404":         "HTTP/1.1 404 Not Found\r\nContent-Length: 0\r\n\r\n",
+		"405":         "HTTP/1.1 405 No\r\nAllow: POST\r\nContent-Length: 0\r\n\r\n",
+		"426":         "HTTP/1.1 426 Upgrade Required\r\nUpgrade: TLS/1.3\r\nConnection: Upgrade\r\nContent-Length: 0\r\n\r\n",
+		"500":         "HTTP/1.1 500 Oops\r\nContent-Length: 0\r\n\r\n",
+		"501":         "HTTP/1.1 501 Not Implemented\r\nContent-Length: 0\r\n\r\n",
+		"503":         "HTTP/1.1 503 Busy\r\nContent-Length: 0\r\n\r\n",
+		"another 101": "HTTP/1.1 101 Go\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n\r\n",
+		"nothing":     "", "no HTTP": "220 ready\r\n", "endless": "HTTP/1.1 200 OK\r\nContent-Length: 1000000\r\n\r\nx",
 		"a field that is none": "HTTP/1.1 200 OK\r\nHHFR: yes\r\nContent-Length: 0\r\n\r\n",
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -68,8 +72,8 @@ func TestQuestionsThatAreDeclined(t *testing.T) {
 	}
 }
 
-// TestIntermediaryThatTakesTheUpgrade: behind an HTTP intermediary that forwards no upgrades, the answer says where streams are
-// opened, and the pair has one beside it.
+// TestIntermediaryThatTakesTheUpgrade: behind an HTTP intermediary that forwards no upgrades, the
+// answer says where streams are opened, and the pair has one beside it.
 func TestIntermediaryThatTakesTheUpgrade(t *testing.T) {
 	o := startOrigin(t, "127.0.0.1:0", server(echoReply))
 	var sessions admitted
@@ -94,8 +98,9 @@ func TestIntermediaryThatTakesTheUpgrade(t *testing.T) {
 	}())
 }
 
-// TestBlockedPortOfAnUpgradedLink: where streams cannot be opened, upgraded connections do without: after a link that was lost, too.
-// What forwards no upgrade either leaves plain HTTP, which is told once.
+// TestBlockedPortOfAnUpgradedLink: where streams cannot be opened, upgraded connections do without:
+// after a link that was lost, too. What forwards no upgrade either leaves plain HTTP, which is told
+// once.
 func TestBlockedPortOfAnUpgradedLink(t *testing.T) {
 	o := startOrigin(t, "127.0.0.1:0", server(echoReply))
 	blocked, err := net.ResolveTCPAddr("tcp", shared.Addr(t))
@@ -120,7 +125,9 @@ func TestBlockedPortOfAnUpgradedLink(t *testing.T) {
 		}
 	})
 	for n := range 3 {
-		require.Eventually(t, func() bool { return len(sessions.all()) == n+1 && near.Linked(t.Context()) == nil }, patience, 10*time.Millisecond)
+		require.Eventually(t, func() bool {
+			return len(sessions.all()) == n+1 && near.Linked(t.Context()) == nil
+		}, patience, 10*time.Millisecond)
 		use(t, near)
 		mu.Lock()
 		require.NoError(t, link.Close())
@@ -134,7 +141,8 @@ func TestBlockedPortOfAnUpgradedLink(t *testing.T) {
 	to, err := url.Parse(between.URL + "/service")
 	require.NoError(t, err)
 	near = startProxy(t, "127.0.0.1:0", to, func(c *proxy.Config) {
-		c.RememberFor, c.Log = time.Millisecond, slog.New(slog.NewTextHandler(&said, &slog.HandlerOptions{Level: slog.LevelWarn}))
+		c.RememberFor = time.Millisecond
+		c.Log = slog.New(slog.NewTextHandler(&said, &slog.HandlerOptions{Level: slog.LevelWarn}))
 	})
 	for range 10 {
 		c := connect(t, near.url())
@@ -157,11 +165,15 @@ func withoutUpgrades(to *url.URL, seen func(method string)) http.Handler {
 	}}
 }
 
-// TestQuestionOnAConnectionToBeClosed: an intermediary that speaks HTTP/1.0, or wants the connection closed, has it closed behind the answer.
+// TestQuestionOnAConnectionToBeClosed: an intermediary that speaks HTTP/1.0, or wants the
+// connection closed, has it closed behind the answer.
 func TestQuestionOnAConnectionToBeClosed(t *testing.T) {
 	o := startOrigin(t, "127.0.0.1:0", server(echoReply))
 	far := startProxy(t, "127.0.0.1:0", o.url(), func(c *proxy.Config) { c.Transports = map[string]streamer.Transport{} })
-	for _, request := range []string{"OPTIONS / HTTP/1.0\r\nHHFR: 1\r\n\r\n", "OPTIONS / HTTP/1.1\r\nHost: x\r\nHHFR: 1\r\nConnection: close\r\n\r\n"} {
+	for _, request := range []string{
+		"OPTIONS / HTTP/1.0\r\nHHFR: 1\r\n\r\n",
+		"OPTIONS / HTTP/1.1\r\nHost: x\r\nHHFR: 1\r\nConnection: close\r\n\r\n",
+	} {
 		c := connect(t, far.url())
 		c.say(request)
 		got := c.rest()

@@ -27,8 +27,8 @@ func record(c *proxy.Config, file io.Writer) *pcapng.Recorder {
 	return rec
 }
 
-// TestUpgradedLinksAreRecorded: the recording of either half has each message once, requests that were upgraded too, and tells
-// them without a store.
+// TestUpgradedLinksAreRecorded: the recording of either half has each message once, requests that
+// were upgraded too, and tells them without a store.
 func TestUpgradedLinksAreRecorded(t *testing.T) {
 	o := startOrigin(t, "127.0.0.1:0", server(echoReply))
 	var files [2]bytes.Buffer
@@ -43,7 +43,8 @@ func TestUpgradedLinksAreRecorded(t *testing.T) {
 	ask := func(to end, n int) { // for a stream with who gets the request
 		c := connect(t, to.url())
 		body := numbered(n)
-		c.say(fmt.Sprintf("POST /service HTTP/1.1\r\nHost: h\r\nContent-Type: text/xml\r\n%sContent-Length: %d\r\n\r\n%s", asking, len(body), body))
+		c.say("POST /service HTTP/1.1\r\nHost: h\r\nContent-Type: text/xml\r\n" + asking +
+			fmt.Sprintf("Content-Length: %d\r\n\r\n%s", len(body), body))
 		s, p := follow(t, c, true)
 		reply, err := p.Reply(t.Context())
 		_, got := read(t, reply, err)

@@ -42,9 +42,11 @@ func (p *Proxy) invitation(in *sock.Source, h *http1.Head, n int, last bool) []b
 	return w.octets(last)
 }
 
-// upgrade answers a request that asks for a stream over its connection, and serves that to its end: Upgrade is hop by hop, and this is the next
-// one. A near proxy asks by OPTIONS; what else asks speaks for itself. It is false, with nothing taken, for a request that
-// is no such, is too long to be held, or is to have no session: that goes on as it is. taken is called when the connection is a stream's.
+// upgrade answers a request that asks for a stream over its connection, and serves that to its end:
+// Upgrade is hop by hop, and this is the next one. A near proxy asks by OPTIONS; what else asks
+// speaks for itself. It is false, with nothing taken, for a request that is no such, is too long to
+// be held, or is to have no session: that goes on as it is. taken is called when the connection is a
+// stream's.
 func (p *Proxy) upgrade(in *sock.Source, h *http1.Head, n int, taken func()) bool {
 	method := string(h.Method())
 	if method != http.MethodOptions && method != http.MethodPost {

@@ -15,7 +15,6 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"github.com/hhfr/hhfr/internal/http1"
 	"github.com/hhfr/hhfr/internal/shared"
 	"github.com/hhfr/hhfr/pkg/codec/binary"
 	"github.com/hhfr/hhfr/pkg/ctxstore"
@@ -44,7 +43,8 @@ func follow(t *testing.T, c *client, exchange bool) (*streamer.Stream, *streamer
 	require.NoError(t, c.SetDeadline(time.Time{}))
 	store := memory.New(memory.Config{})
 	t.Cleanup(func() { _ = store.Close() })
-	coder, err := negotiate.BookCoders(binary.NewBook(ctxstore.Shapes{Store: store}))(t.Context(), negotiate.CoderSpec{Representation: 1})
+	coders := negotiate.BookCoders(binary.NewBook(ctxstore.Shapes{Store: store}))
+	coder, err := coders(t.Context(), negotiate.CoderSpec{Representation: 1})
 	require.NoError(t, err)
 	s, p, err := streamer.DialUpgraded(t.Context(), c, streamer.Config{Initiator: true, Coder: coder}, exchange)
 	require.NoError(t, err)
@@ -61,8 +61,9 @@ func read(t *testing.T, reply *streamer.Message, err error) (head, body string) 
 	return string(reply.Head), string(octets)
 }
 
-// TestRequestsThatAskForAStream: who asks for a stream over the connection of a request has it with the next proxy: the upstream sees
-// the request as HTTP, without what concerned that connection, and the reply comes by the stream, as all that follow.
+// TestRequestsThatAskForAStream: who asks for a stream over the connection of a request has it with
+// the next proxy: the upstream sees the request as HTTP, without what concerned that connection,
+// and the reply comes by the stream, as all that follow.
 func TestRequestsThatAskForAStream(t *testing.T) {
 	o := startOrigin(t, "127.0.0.1:0", server(echoReply))
 	quiet := func(c *proxy.Config) { c.Transports = map[string]streamer.Transport{} }
@@ -83,14 +84,16 @@ func TestRequestsThatAskForAStream(t *testing.T) {
 				if framing == "length" {
 					c.say(head + fmt.Sprintf("Content-Length: %d\r\n\r\n%s", len(envelope), envelope))
 				} else {
-					c.say(head + fmt.Sprintf("Transfer-Encoding: chunked\r\n\r\n%x;e=1\r\n%s\r\n0\r\nT: 1\r\n\r\n", len(envelope), envelope))
+					c.say(head + "Transfer-Encoding: chunked\r\n\r\n" +
+						fmt.Sprintf("%x;e=1\r\n%s\r\n0\r\nT: 1\r\n\r\n", len(envelope), envelope))
 				}
 				s, p := follow(t, c, true)
 				reply, err := p.Reply(t.Context())
 				got, body := read(t, reply, err)
 				assert.Equal(t, envelope, body)
 				assert.True(t, strings.HasPrefix(got, "HTTP/1.1 200 "), "%q", got)
-				reply, err = s.Lane(0).Call(t.Context(), streamer.NewMessage([]byte("POST /service HTTP/1.1\r\n\r\n"), []byte("<next/>")))
+				next := streamer.NewMessage([]byte("POST /service HTTP/1.1\r\n\r\n"), []byte("<next/>"))
+				reply, err = s.Lane(0).Call(t.Context(), next)
 				_, body = read(t, reply, err)
 				assert.Equal(t, "<next/>", body)
 				require.NoError(t, s.Close())
@@ -104,16 +107,18 @@ func TestRequestsThatAskForAStream(t *testing.T) {
 	}
 }
 
-// TestRequestsThatMayNotBecomeStreams: what is too long to be held, expects something first, asks otherwise, or may have no session
-// arrives as it is, with whatever it asks for.
+// TestRequestsThatMayNotBecomeStreams: what is too long to be held, expects something first, asks
+// otherwise, or may have no session arrives as it is, with whatever it asks for.
 func TestRequestsThatMayNotBecomeStreams(t *testing.T) {
 	long := strings.Repeat("<b/>", 64<<10)
 	body := func(fields, method, body string) string {
-		return fmt.Sprintf("%s /service HTTP/1.1\r\nHost: h\r\n%sContent-Length: %d\r\n\r\n%s", method, fields, len(body), body)
+		const request = "%s /service HTTP/1.1\r\nHost: h\r\n%sContent-Length: %d\r\n\r\n%s"
+		return fmt.Sprintf(request, method, fields, len(body), body)
 	}
 	requests := map[string]string{
-		"too long":                body(asking, "POST", long),
-		"too long in chunks":      "POST / HTTP/1.1\r\nHost: h\r\n" + asking + "Transfer-Encoding: chunked\r\n\r\n" + fmt.Sprintf("%x\r\n%s\r\n0\r\n\r\n", len(long), long),
+		"too long": body(asking, "POST", long),
+		"too long in chunks": "POST / HTTP/1.1\r\nHost: h\r\n" + asking + "Transfer-Encoding: chunked\r\n\r\n" +
+			fmt.Sprintf("%x\r\n%s\r\n0\r\n\r\n", len(long), long),
 		"with Expect":             body(asking+"Expect: 100-continue\r\n", "POST", envelope),
 		"GET":                     "GET /service HTTP/1.1\r\nHost: h\r\n" + asking + "\r\n",
 		"PUT":                     body(asking, "PUT", envelope),
@@ -140,7 +145,7 @@ func TestRequestsThatMayNotBecomeStreams(t *testing.T) {
 	}
 	try := func(name, request string, far, near func(*proxy.Config)) {
 		t.Run(fmt.Sprint(name, " near=", near != nil), func(t *testing.T) {
-			o := startOrigin(t, "127.0.0.1:0", server(func(_ *http1.Head, entity []byte) []byte { return echoReply(nil, entity) }))
+			o := startOrigin(t, "127.0.0.1:0", server(echoReply))
 			to := startProxy(t, "127.0.0.1:0", o.url(), far)
 			if near != nil {
 				to = startProxy(t, "127.0.0.1:0", to.url(), near)
@@ -180,7 +185,8 @@ func allOf(o *origin) (all []string) {
 	return all
 }
 
-// TestUpgradesToSomethingElse: other upgrades are tunnels through one proxy and through two, also where the server knows hhfr by name.
+// TestUpgradesToSomethingElse: other upgrades are tunnels through one proxy and through two, also
+// where the server knows hhfr by name.
 func TestUpgradesToSomethingElse(t *testing.T) {
 	o := startOrigin(t, "127.0.0.1:0", func(c net.Conn) {
 		r := &requests{conn: c}
@@ -228,7 +234,8 @@ type deaf struct{ net.Conn }
 
 func (deaf) Write([]byte) (int, error) { return 0, net.ErrClosed }
 
-// TestQuestionOverTLS: a stream may begin inside the TLS of a connection, with a proxy whose clients come by TLS.
+// TestQuestionOverTLS: a stream may begin inside the TLS of a connection, with a proxy whose
+// clients come by TLS.
 func TestQuestionOverTLS(t *testing.T) {
 	a := shared.NewAuthority(t)
 	o := startOrigin(t, "127.0.0.1:0", server(echoReply))
