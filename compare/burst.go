@@ -7,9 +7,9 @@ import (
 	"strconv"
 	"sync"
 
-	"github.com/hhfr/hhfr/internal/clock"
 	emulated "github.com/hhfr/hhfr/internal/link"
 	"github.com/hhfr/hhfr/pkg/bench"
+	"github.com/hhfr/hhfr/pkg/clock"
 )
 
 // burst is how long a hundred messages take over UDP on a bad modem, to the time of their octets and two round trips.

@@ -6,8 +6,8 @@ import (
 	"slices"
 	"strconv"
 
-	"github.com/hhfr/hhfr/internal/clock"
 	"github.com/hhfr/hhfr/pkg/bench"
+	"github.com/hhfr/hhfr/pkg/clock"
 )
 
 // entry is the way in: sessions of ten floats that come back as they are, from their first connection on, on one link, in virtual time.

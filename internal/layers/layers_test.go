@@ -81,7 +81,6 @@ var plan = map[string]row{
 	"internal/xmlns":       {floor: base},
 	"internal/http1":       {floor: base},
 	"internal/pcapng":      {floor: base, third: []string{"github.com/gopacket/gopacket"}},
-	"internal/clock":       {floor: 0}, // of pkg/clock, which it forwards to
 	"pkg/clock":            {floor: base},
 	"internal/resolve":     {floor: base, third: []string{"golang.org/x/net/dns/dnsmessage"}},
 	"internal/link":        {floor: 0}, // it waits on the clock

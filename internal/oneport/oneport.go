@@ -23,7 +23,7 @@ import (
 	"time"
 
 	"github.com/hhfr/hhfr/internal/accept"
-	"github.com/hhfr/hhfr/internal/clock"
+	"github.com/hhfr/hhfr/pkg/clock"
 )
 
 // Protocol is the ALPN name of streams in TLS.

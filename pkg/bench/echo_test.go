@@ -7,9 +7,9 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"github.com/hhfr/hhfr/internal/clock"
 	"github.com/hhfr/hhfr/internal/link"
 	"github.com/hhfr/hhfr/pkg/bench"
+	"github.com/hhfr/hhfr/pkg/clock"
 )
 
 // echo lives through a session in virtual time.

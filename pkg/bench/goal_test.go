@@ -8,9 +8,9 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"github.com/hhfr/hhfr/internal/clock"
 	"github.com/hhfr/hhfr/internal/link"
 	"github.com/hhfr/hhfr/pkg/bench"
+	"github.com/hhfr/hhfr/pkg/clock"
 )
 
 // A hundred messages on a bad modem, through everything, in virtual time. Held against the time of their octets and two round trips.

@@ -6,8 +6,8 @@ import (
 	"net"
 	"sync"
 
-	"github.com/hhfr/hhfr/internal/clock"
 	"github.com/hhfr/hhfr/internal/link"
+	"github.com/hhfr/hhfr/pkg/clock"
 	"github.com/hhfr/hhfr/pkg/streamer"
 	streamertls "github.com/hhfr/hhfr/pkg/streamer/tls"
 	"github.com/hhfr/hhfr/pkg/streamer/udp"

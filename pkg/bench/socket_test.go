@@ -10,8 +10,8 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"github.com/hhfr/hhfr/internal/clock"
 	"github.com/hhfr/hhfr/internal/link"
+	"github.com/hhfr/hhfr/pkg/clock"
 )
 
 // withEnds gives both ends of a connection over a link, in virtual time.

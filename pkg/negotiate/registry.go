@@ -4,7 +4,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/hhfr/hhfr/internal/clock"
+	"github.com/hhfr/hhfr/pkg/clock"
 )
 
 // registry has the sessions of a responder. Those that were negotiated and nobody has joined make

@@ -7,7 +7,7 @@ import (
 	"context"
 	"net"
 
-	"github.com/hhfr/hhfr/internal/clock"
+	"github.com/hhfr/hhfr/pkg/clock"
 	"github.com/hhfr/hhfr/pkg/wsrm"
 )
 
