@@ -3,7 +3,7 @@ package main
 import "github.com/hhfr/hhfr/pkg/bench"
 
 // built is the last issue whose goals hold. Those of later issues are reported as open, and a miss of theirs is no failure.
-const built = 12
+const built = 13
 
 // beyondReach are goals of built issues that cannot be reached, with where it is shown why. They are reported, and a miss of theirs is no failure.
 var beyondReach = func() map[string]string {
@@ -13,14 +13,18 @@ var beyondReach = func() map[string]string {
 			why[folder+what] = "docs/benchmarks.md, What the stages cost"
 		}
 	}
+	why[leastWhat], why[leastTLSWhat] = "docs/benchmarks.md, The way in", "docs/benchmarks.md, The way in"
 	why[echoWhat] = "docs/benchmarks.md, Long echoes through a pair"
 	return why
 }()
 
 const (
-	packWhat   = ", split and pack to split alone"
-	unpackWhat = ", unpack and join to join alone"
-	echoWhat   = "a long text given back while it is read, a pair to one proxy"
+	packWhat     = ", split and pack to split alone"
+	unpackWhat   = ", unpack and join to join alone"
+	leastWhat    = "100 calls in flight of peers that met, to bytes and least round trips"
+	leastTLSWhat = "100 calls in flight of peers that met, in TLS, to bytes and least round trips"
+
+	echoWhat = "a long text given back while it is read, a pair to one proxy"
 )
 
 // thin are links on which bytes count most, fast the others.
@@ -113,8 +117,8 @@ var apart = []goal{
 	{13, "100 calls in flight of peers that met, in TLS, to HTTP/2, thin links", 0.5, false, worstOf(toOther(bench.MetTLSQueued, bench.H2ResumedQueued, inFlight), thin...)},
 	{13, "100 calls in flight of peers that met, to HTTP/2, other links", 0.9, false, worstOf(toOther(bench.MetQueued, bench.H2CQueued, inFlight), fast...)},
 	{13, "100 calls in flight of peers that met, in TLS, to HTTP/2, other links", 0.9, false, worstOf(toOther(bench.MetTLSQueued, bench.H2ResumedQueued, inFlight), fast...)},
-	{13, "100 calls in flight of peers that met, to bytes and least round trips", 1.15, false, worstOf(toLeast(bench.MetQueued))},
-	{13, "100 calls in flight of peers that met, in TLS, to bytes and least round trips", 1.15, false, worstOf(toLeast(bench.MetTLSQueued))},
+	{13, leastWhat, 1.15, false, worstOf(toLeast(bench.MetQueued))},
+	{13, leastTLSWhat, 1.15, false, worstOf(toLeast(bench.MetTLSQueued))},
 }
 
 // overPlain is the largest ratio of any message of corpus and workloads; without the corpus nothing is judged.
