@@ -20,6 +20,7 @@ import (
 	"github.com/hhfr/hhfr/pkg/streamer"
 	"github.com/hhfr/hhfr/pkg/streamer/frame"
 	"github.com/hhfr/hhfr/pkg/streamer/tcp"
+	"github.com/hhfr/hhfr/pkg/wsrm"
 )
 
 // heard is a transport that keeps what was written on each connection.
@@ -194,4 +195,67 @@ func TestFieldsAreShort(t *testing.T) {
 	assert.Positive(t, heads[0])
 	assert.LessOrEqual(t, heads[1]-heads[0], 50)
 	assert.Greater(t, heads[1]-heads[0], 40)
+}
+
+// hush is a transport whose connections hear nothing until they may.
+type hush struct {
+	heard
+	may chan struct{}
+}
+
+func (s *hush) Dial(ctx context.Context, addr string) (net.Conn, error) {
+	conn, err := s.heard.Dial(ctx, addr)
+	if err != nil {
+		return nil, err
+	}
+	return &hushConn{conn, s.may}, nil
+}
+
+type hushConn struct {
+	net.Conn
+	may chan struct{}
+}
+
+func (c *hushConn) Read(p []byte) (int, error) {
+	n, err := c.Conn.Read(p)
+	<-c.may
+	return n, err
+}
+
+// A sequence goes on in the first flight of the next session: hello and its messages leave before the peer has said a word.
+func TestSequencesGoOnInOneFlight(t *testing.T) {
+	d := open(t, http.HandlerFunc(repeat), false, nil)
+	cfg := d.config(negotiate.Auto)
+	cfg.Assurance, cfg.Reconnect = wsrm.AtLeastOnce, eventually
+	quiet := &hush{may: make(chan struct{})}
+	close(quiet.may)
+	cfg.Transports = map[string]streamer.Transport{"tcp": quiet}
+	s := dial(t, d.url, cfg)
+	say(t, s, "by an offer")
+	assert.Equal(t, negotiate.Explicit, s.Agreed().Mode)
+	require.NoError(t, s.Close()) // and not finished: the sequence goes on
+	quiet.may = make(chan struct{})
+	s = dial(t, d.url, cfg)
+	assert.Equal(t, negotiate.Met, s.Agreed().Mode)
+	p, err := s.Begin(t.Context(), message("<e>goes on</e>"))
+	require.NoError(t, err)
+	require.Eventually(t, func() bool {
+		flight := quiet.last()
+		_, n, err := frame.Parse(flight, 0, 0)
+		for err == nil && n > 0 && n < len(flight) {
+			flight = flight[n:]
+			if flight[0] >= 0x80 {
+				return true // data
+			}
+			_, n, err = frame.Parse(flight, 0, 0)
+		}
+		return false
+	}, eventually, tick)
+	close(quiet.may)
+	m, err := p.Reply(t.Context())
+	require.NoError(t, err)
+	got, err := m.ReadAll(100)
+	require.NoError(t, err)
+	assert.Equal(t, "<e>goes on</e>", string(got))
+	require.NoError(t, s.Close())
 }

@@ -11,6 +11,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/hhfr/hhfr/internal/http1"
 	"github.com/hhfr/hhfr/pkg/streamer"
 )
 
@@ -91,11 +92,14 @@ func parseInvitation(value string) (*invitation, error) {
 		return nil, malformed(fmt.Errorf("field %s: %.60q", Field, value))
 	}
 	i := &invitation{Transport: params["transport"], Address: params["address"]}
-	if checkText(i.Address) != nil || checkText(i.Transport) != nil {
+	if checkText(i.Address) != nil || checkText(i.Transport) != nil || strings.ContainsAny(i.Address, `"\`) {
 		return nil, malformed(fmt.Errorf("field %s has a bad value", Field))
 	}
 	if params["token"] == "" {
 		return i, nil
+	}
+	if i.Address == "" || !http1.IsToken([]byte(i.Transport)) {
+		return nil, malformed(fmt.Errorf("field %s: address and transport", Field))
 	}
 	if i.Session, err = ParseSessionID(params["session"]); err != nil {
 		return nil, err
