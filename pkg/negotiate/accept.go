@@ -14,7 +14,6 @@ import (
 	"github.com/hhfr/hhfr/pkg/ctxstore"
 	"github.com/hhfr/hhfr/pkg/schema"
 	"github.com/hhfr/hhfr/pkg/streamer"
-	"github.com/hhfr/hhfr/pkg/streamer/sequence"
 )
 
 // ServeStreams accepts streams on a listener until it fails, or Close is called; then it returns nil. It closes the listener. ctx does the same
@@ -106,8 +105,8 @@ type serving struct {
 	coder   streamer.Coder
 	opened  Opened
 	headers unchanging // of the session, once it is joined
-	queue   *sequence.Sequence
-	left    func() // the sequence
+	entry   *entry     // into the session's sequence; nil: it has none
+	left    func()     // the sequence
 }
 
 // config is what all streams that are accepted have in common.
@@ -116,8 +115,8 @@ func (v *serving) config() streamer.Config {
 	cfg.Initiator, cfg.Coder, cfg.Handler = false, nil, nil
 	cfg.Outgoing, cfg.Incoming = v.headers.outgoing, v.headers.incoming
 	cfg.Acks = func(octets []byte) {
-		if v.queue != nil {
-			v.queue.Acks(octets)
+		if v.entry != nil {
+			v.entry.seq.Acks(octets)
 		}
 	}
 	return cfg
@@ -140,12 +139,12 @@ func (v *serving) admit(ctx context.Context, conn net.Conn) (a streamer.Admissio
 	v.opened = v.open(*facts)
 	handler := v.opened.Handler
 	if facts.Sequence != "" {
-		v.queue, v.left, err = r.enter(ctx, facts)
+		v.entry, v.left, err = r.enter(ctx, facts)
 		if err != nil {
 			r.cfg.Log.Warn("sequence not opened", "session", facts.Session.String(), "err", err)
 			return a, &streamer.Refusal{CloseCode: streamer.CloseInternal, Text: "the sequence could not be opened"}
 		}
-		handler = placed(v.queue, handler, r.cfg.Log)
+		handler = placed(v.entry.seq, handler, r.cfg.Log)
 	}
 	return streamer.Admission{Coder: v.coder, Handler: handler, Token: v.joined.token, Lifetime: v.joined.lifetime, Promised: v.joined.promised}, nil
 }
@@ -159,8 +158,8 @@ func (v *serving) live(running context.Context, conn net.Conn, stream *streamer.
 	}
 	session := v.joined.facts.Session
 	r.cfg.Log.Info("stream", "peer", conn.RemoteAddr(), "session", session.String())
-	if v.queue != nil {
-		v.queue.Attach(stream)
+	if v.entry != nil {
+		v.entry.attach(stream)
 	}
 	if v.opened.Stream != nil {
 		v.opened.Stream(stream)

@@ -61,6 +61,8 @@ func (f *forward) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	_, _ = io.WriteString(from, "HTTP/1.1 200 Connection established\r\n\r\n")
+	f.mu.Lock() // before the test waits
+	defer f.mu.Unlock()
 	f.wait.Go(func() {
 		_, _ = io.Copy(to, from)
 		_ = to.(*net.TCPConn).CloseWrite()
@@ -114,6 +116,8 @@ func TestStreamsGoThroughProxies(t *testing.T) {
 				d.client.CloseIdleConnections()
 				http.DefaultTransport.(*http.Transport).CloseIdleConnections()
 				server.Close()
+				f.mu.Lock()
+				f.mu.Unlock() //nolint:staticcheck // tunnels that began are counted
 				f.wait.Wait()
 			})
 		}

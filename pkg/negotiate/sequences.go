@@ -37,6 +37,29 @@ type opened struct {
 	mu    sync.Mutex // held while it is opened or closed
 	users int        // under sequences.mu
 	seq   *sequence.Sequence
+
+	entered, attached uint64 // streams, in the order in which their sessions were joined
+}
+
+// entry is a stream's place in a sequence.
+type entry struct {
+	o     *opened
+	seq   *sequence.Sequence
+	order uint64
+}
+
+// attach has the sequence go on over a stream, unless one that was joined later has it already.
+func (e *entry) attach(s *streamer.Stream) {
+	e.o.mu.Lock()
+	late := e.order < e.o.attached
+	if !late {
+		e.o.attached = e.order
+		e.seq.Attach(s)
+	}
+	e.o.mu.Unlock()
+	if late {
+		s.Abort(streamer.CloseGoingAway, "the sequence goes on over another stream")
+	}
 }
 
 // sequenceLife is how long a responder keeps the state of a sequence without effect, from its last change.
@@ -69,7 +92,7 @@ func (r *Responder) knows(ctx context.Context, uri string) (bool, error) {
 }
 
 // enter opens the sequence of a session, or joins those that have it open; leave must be called.
-func (r *Responder) enter(ctx context.Context, facts *Facts) (q *sequence.Sequence, leave func(), err error) {
+func (r *Responder) enter(ctx context.Context, facts *Facts) (e *entry, leave func(), err error) {
 	s := &r.sequences
 	s.mu.Lock()
 	if s.open == nil {
@@ -98,7 +121,8 @@ func (r *Responder) enter(ctx context.Context, facts *Facts) (q *sequence.Sequen
 			return nil, leave, err
 		}
 	}
-	return o.seq, leave, nil
+	o.entered++
+	return &entry{o, o.seq, o.entered}, leave, nil
 }
 
 // leave closes a sequence without users. What is handled at that moment is not cut short: its outcome would be unknown, and the initiator may be back before it.
