@@ -1,0 +1,111 @@
+package negotiate
+
+import (
+	"context"
+	cryptotls "crypto/tls"
+	"errors"
+	"fmt"
+	"net/http"
+	"sync"
+
+	"github.com/hhfr/hhfr/pkg/streamer"
+)
+
+// unusable is why nothing went over a stream that TLS selected. It has net/http forget the connection, and send the request over
+// another, as that of a connection of HTTP/2 that is over.
+type unusable struct{ err error }
+
+func (e *unusable) Error() string {
+	return fmt.Sprintf("the stream that TLS selected is of no use: %v", e.err)
+}
+
+// Unwrap is why.
+func (e *unusable) Unwrap() error { return e.err }
+
+// IsHTTP2NoCachedConnError is what net/http goes by.
+func (e *unusable) IsHTTP2NoCachedConnError() {}
+
+// selected is a connection on which TLS selected streams. The request that asks goes over it, and any other that gets it.
+type selected struct {
+	a    *asker
+	conn *cryptotls.Conn
+	once sync.Once
+	n    *negotiation
+	err  error
+}
+
+// RoundTrip implements [http.RoundTripper].
+func (t *selected) RoundTrip(req *http.Request) (*http.Response, error) {
+	asking, ok := req.Context().Value(askKey{}).(*ask)
+	if ok {
+		asking.declined = true // the next connection is one of HTTP
+	}
+	t.once.Do(func() { t.n, t.err = t.open(req) })
+	switch {
+	case t.err != nil:
+		return nil, &unusable{t.err}
+	case isDone(t.n.stream):
+		return nil, &unusable{errors.New("it has ended")}
+	case ok && asking.question != nil:
+		return synthetic(req), t.met(req.Context(), asking)
+	}
+	head, err := RequestHead(req)
+	if err != nil {
+		_ = closeReader(req.Body)
+		return nil, err
+	}
+	reply, err := t.n.stream.Lane(0).Call(req.Context(), &streamer.Message{Head: head, Body: bodyOf(req)})
+	switch {
+	case errors.Is(err, &streamer.Error{Code: streamer.Unsent}):
+		return nil, &unusable{err}
+	case err != nil:
+		return nil, err
+	case !ok:
+		return Response(reply, req)
+	}
+	asking.n, asking.reply = t.n, reply
+	return synthetic(req), nil
+}
+
+// met waits until it is clear that the peer takes the session.
+func (t *selected) met(ctx context.Context, asking *ask) error {
+	select {
+	case <-t.n.stream.Met():
+		asking.n = t.n
+		return nil
+	case <-t.n.stream.Done():
+		return &unusable{t.n.stream.Err()}
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+}
+
+// open begins the stream: it is a first contact with the service that the request is for.
+func (t *selected) open(req *http.Request) (*negotiation, error) {
+	n := t.a.s.negotiation()
+	asking, _ := req.Context().Value(askKey{}).(*ask)
+	if asking != nil && asking.question != nil {
+		n = asking.question
+	}
+	target := *req.URL
+	target.RawQuery, target.Fragment, target.User, target.RawPath = "", "", nil, ""
+	facts := n.plainFacts(newSessionID(), "tls", portOf(n.url))
+	facts.Path = pathOf(&target)
+	n.transport, n.address = facts.Transport, t.conn.RemoteAddr().String()
+	ctx := context.WithoutCancel(req.Context())
+	cfg, err := n.streamConfig(ctx, &facts)
+	if err != nil {
+		_ = t.conn.Close()
+		return nil, err
+	}
+	early := streamer.EarlyLimits
+	cfg.Session, cfg.Target, cfg.Early = facts.Session, target.String(), &early
+	if err := n.over(ctx, t.conn, cfg, &facts, t.conn.RemoteAddr().String()); err != nil {
+		return nil, err
+	}
+	if asking == nil || asking.question == nil {
+		n.tried(FirstCall, nil)
+		t.a.s.begin(n)
+	}
+	return n, nil
+}
