@@ -165,7 +165,7 @@ func (c *Client) waitForEnd(ctx context.Context) {
 	for {
 		changed := c.changed.next()
 		err := c.session.Wait(ctx)
-		if !errors.Is(err, &negotiate.Error{Code: negotiate.NoHHFR}) || c.session.Agreed().Why != "" {
+		if !errors.Is(err, &negotiate.Error{Code: negotiate.NoHHFR}) || !c.session.Agreed().Undecided {
 			return
 		}
 		select { // a call asks for a stream

@@ -62,7 +62,7 @@ func (t *Transport) RoundTrip(req *http.Request) (*http.Response, error) {
 	trace := &httptrace.ClientTrace{GotConn: func(httptrace.GotConnInfo) { connected.Store(true) }}
 	ctx := httptrace.WithClientTrace(req.Context(), trace)
 	sent := req.WithContext(ctx)
-	if len(t.Config.Header) > 0 {
+	if len(t.Config.Header) > 0 && !isElsewhere(req) {
 		sent.Header = req.Header.Clone()
 		t.Config.addTo(sent.Header)
 	}
@@ -75,6 +75,16 @@ func (t *Transport) RoundTrip(req *http.Request) (*http.Response, error) {
 		resp.Body = &answer{ReadCloser: resp.Body}
 	}
 	return resp, nil
+}
+
+// isElsewhere reports whether a redirection has led a request to another host than it was for, which fields of Config.Header may not be
+// meant for.
+func isElsewhere(req *http.Request) bool {
+	first := req
+	for first.Response != nil && first.Response.Request != nil {
+		first = first.Response.Request
+	}
+	return first.URL.Host != req.URL.Host
 }
 
 // CloseIdleConnections closes connections of plain HTTP that nobody uses.

@@ -108,6 +108,8 @@ func (a *asker) stages(ctx context.Context) (uint64, error) {
 func (a *asker) got(k *ask, h http.Header, conn net.Conn) {
 	k.conn = conn
 	if c, ok := conn.(*cryptotls.Conn); ok && c.ConnectionState().NegotiatedProtocol != "" && c.ConnectionState().NegotiatedProtocol != "http/1.1" {
+		h.Del("Connection") // of a connection that was tried before
+		h.Del("Upgrade")
 		return
 	}
 	if !a.own {
@@ -128,7 +130,7 @@ func (a *asker) answered(asking *ask, req *http.Request, resp *http.Response) (*
 		asking.refused = fmt.Errorf("a request that asks for a stream is answered with HTTP status %d", resp.StatusCode)
 	default:
 		asking.portal = mayBePortal(resp)
-		asking.passing = asking.portal || resp.StatusCode >= http.StatusBadGateway && resp.StatusCode <= http.StatusGatewayTimeout
+		asking.passing = asking.portal || saysNothing(resp.StatusCode)
 		asking.refused = errors.New("the answer to the first call offers no stream")
 		if value := resp.Header.Get(Field); value != "" {
 			i, err := parseInvitation(value)
@@ -139,6 +141,16 @@ func (a *asker) answered(asking *ask, req *http.Request, resp *http.Response) (*
 		}
 	}
 	return resp, nil
+}
+
+// saysNothing reports whether an answer with such a status may be somebody else's than the service's, or another one next time, so that it tells
+// nothing of hhfr.
+func saysNothing(status int) bool {
+	switch status {
+	case http.StatusUnauthorized, http.StatusForbidden, http.StatusProxyAuthRequired, http.StatusRequestTimeout, http.StatusTooManyRequests:
+		return true
+	}
+	return status >= http.StatusInternalServerError && status != http.StatusNotImplemented
 }
 
 // upgraded makes a stream of a connection that was upgraded.

@@ -39,13 +39,16 @@ func (s *Session) asked(k *ask, err error) {
 	s.asking = false
 	switch {
 	case k.n != nil || s.link != nil || s.closed:
-		s.fresh = false
+		s.fresh, s.unanswered = false, 0
 	case k.invited != nil:
 		s.fresh, s.joining, s.agreed.Why = false, true, "the stream that the answer to the first call names is not open yet"
 		s.wait.Go(func() { s.accept(k.invited) })
 	case k.refused == nil, errors.Is(err, &Error{Code: Unreachable}): // nobody was there: the next call asks
 		s.fresh = true
-	case k.passing, err != nil && s.agreed.HHFR: // could tell, or it has had a stream before
+	case k.passing, err != nil && s.agreed.HHFR && s.unanswered < maxUnanswered: // could tell, or it has had a stream before
+		if err != nil {
+			s.unanswered++
+		}
 		s.fresh, s.agreed.Why = true, k.refused.Error()
 	default:
 		s.agreed.Tried = append(slices.Clip(s.agreed.Tried), Attempt{Mode: FirstCall, Why: k.refused.Error()})
@@ -55,6 +58,9 @@ func (s *Session) asked(k *ask, err error) {
 
 // askNow asks for a stream beside the calls, in the place of the next one.
 func (s *Session) askNow(ctx context.Context) error {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	defer context.AfterFunc(s.ctx, cancel)()
 	n := s.negotiation()
 	err := n.question(ctx)
 	if err == nil {
@@ -65,11 +71,19 @@ func (s *Session) askNow(ctx context.Context) error {
 	s.asking = false
 	var refused *refusal
 	if errors.As(err, &refused) && !refused.passing {
-		s.refusedLocked(err)
+		if !s.closed {
+			s.refusedLocked(err)
+		}
 		return nil
+	}
+	if refused != nil {
+		return &Error{Code: NoHHFR, At: -1, Err: err}
 	}
 	return err
 }
+
+// maxUnanswered is how many calls in a row may ask in vain in a session that has had a stream: something on the way may have changed.
+const maxUnanswered = 2
 
 // refusedLocked has the session speak plain SOAP: the peer gave a reason.
 func (s *Session) refusedLocked(why error) {
@@ -124,7 +138,11 @@ func (s *Session) firstReply(ctx context.Context, k *ask, err error) (*streamer.
 	l := s.link
 	s.mu.Unlock()
 	if l != nil {
-		_, err = s.judge(ctx, l, err)
+		unsent, failure := s.judge(ctx, l, err)
+		if unsent {
+			failure = &Error{Code: Unsent, At: -1, Err: err}
+		}
+		err = failure
 	}
 	return nil, err
 }

@@ -108,6 +108,10 @@ func (s *Session) watchMet(l *link, n *negotiation) {
 	})
 }
 
+// metDial bounds the connecting to a remembered address, which something on the way may have come to block: a lost packet or two are
+// sent again in that time.
+const metDial = 8 * time.Second
+
 // rejoin opens a stream of a session that was met before. It waits for the connection, and for nothing else.
 func (n *negotiation) rejoin(ctx context.Context, c *contextDocument) error {
 	ctx, cancel := context.WithTimeout(ctx, n.dialer.cfg.Timeout)
@@ -122,9 +126,13 @@ func (n *negotiation) rejoin(ctx context.Context, c *contextDocument) error {
 	if n.careful {
 		o.early = nil
 	}
+	dialing, stop := context.WithTimeout(ctx, metDial)
+	defer stop()
+	o.dialing = dialing
 	err = n.openStream(ctx, &o)
 	var refused *refusal
-	if errors.As(err, &refused) && refused.unsent {
+	// An address that drops packets is not tried again and again.
+	if errors.As(err, &refused) && refused.unsent && dialing.Err() == nil {
 		n.dialer.putMetBack(ctx, n.url, c)
 	}
 	return err

@@ -274,6 +274,7 @@ type opening struct {
 	token           []byte
 	early           *streamer.PeerLimits // that the responder has promised: its hello is not waited for
 	stages          *uint64              // that were agreed on before; nil: all
+	dialing         context.Context      // of the connection alone; nil: that of all
 }
 
 // openStream opens the stream of a session.
@@ -283,7 +284,11 @@ func (n *negotiation) openStream(ctx context.Context, o *opening) error {
 	if err != nil {
 		return err
 	}
-	conn, err := n.dialer.cfg.Transports[o.transport].Dial(ctx, o.addr)
+	dialing := o.dialing
+	if dialing == nil {
+		dialing = ctx
+	}
+	conn, err := n.dialer.cfg.Transports[o.transport].Dial(dialing, o.addr)
 	if err != nil {
 		refused := noStream(o.addr, n.late(ctx, err))
 		refused.unsent = true

@@ -318,3 +318,43 @@ func TestPlainServersKeepTheirConnection(t *testing.T) {
 	assert.Len(t, m.seen(), conns)
 	require.NoError(t, rt.Close())
 }
+
+// Deadlines that a service sets for its request do not end the stream that the connection has become; a service may set fields while its
+// request is read elsewhere, as httputil.ReverseProxy does.
+func TestServicesThatSetDeadlinesAndFields(t *testing.T) {
+	d := open(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		within := time.Millisecond
+		if r.ContentLength < 0 { // it is not read yet
+			within = time.Minute
+		}
+		_ = http.NewResponseController(w).SetReadDeadline(time.Now().Add(within))
+		_ = http.NewResponseController(w).SetWriteDeadline(time.Now().Add(within))
+		read := make(chan []byte)
+		go func() {
+			body, err := io.ReadAll(r.Body)
+			assert.NoError(t, err)
+			read <- body
+		}()
+		for i := range 100 {
+			w.Header().Set(fmt.Sprint("X-", i), "x")
+		}
+		body := <-read
+		time.Sleep(5 * time.Millisecond) // the deadlines are over
+		_, _ = w.Write(body)
+	}), false, nil)
+	for _, long := range []bool{false, true} {
+		s := dial(t, d.url, d.config(negotiate.FirstCall))
+		for i := range 3 {
+			body := io.Reader(strings.NewReader("<e/>"))
+			if long && i == 0 {
+				body = io.MultiReader(strings.NewReader(strings.Repeat("x", 2<<20))) // of no known length
+			}
+			m, err := s.Call(t.Context(), &streamer.Message{Body: body})
+			require.NoError(t, err)
+			_, err = m.ReadAll(3 << 20)
+			require.NoError(t, err)
+			assert.True(t, s.Agreed().HHFR, s.Agreed().Why)
+		}
+		require.NoError(t, s.Close())
+	}
+}

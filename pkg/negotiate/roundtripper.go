@@ -246,6 +246,13 @@ func (t *RoundTripper) CloseIdleConnections() {
 	if c, ok := t.base.(interface{ CloseIdleConnections() }); ok {
 		c.CloseIdleConnections()
 	}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	for _, o := range t.origins {
+		if o.settled() && o.session != nil && o.session.asker != nil {
+			o.session.asker.CloseIdleConnections()
+		}
+	}
 }
 
 // Close ends all sessions, and waits for what they run. It is idempotent.

@@ -72,20 +72,22 @@ type Session struct {
 	cancel context.CancelFunc
 	wait   sync.WaitGroup
 
-	mu        sync.Mutex
-	agreed    Agreed
-	link      *link         // the stream at hand, nil: there never was one
-	before    []*link       // those before it that may not have ended yet
-	again     chan struct{} // closed when an attempt to have a new stream is over; nil: none is under way
-	plain     bool          // plain SOAP from now on
-	fresh     bool          // no call has asked for a stream yet
-	asking    bool          // one does
-	joining   bool          // the stream that its answer named is being opened
-	portal    bool          // the reason for plain SOAP may be that of a portal
-	closed    bool
-	fruitless int   // streams in a row that brought nothing
-	progress  int64 // of the sequence when the last stream ended
-	met       bool  // there was a stream before whose peer came to it
+	mu     sync.Mutex
+	agreed Agreed
+	link   *link         // the stream at hand, nil: there never was one
+	before []*link       // those before it that may not have ended yet
+	again  chan struct{} // closed when an attempt to have a new stream is over; nil: none is under way
+	plain  bool          // plain SOAP from now on
+	fresh  bool          // no call has asked for a stream yet
+	asking bool          // one does
+	// unanswered counts calls that asked and had no answer, since the last stream.
+	unanswered int
+	joining    bool // the stream that its answer named is being opened
+	portal     bool // the reason for plain SOAP may be that of a portal
+	closed     bool
+	fruitless  int   // streams in a row that brought nothing
+	progress   int64 // of the sequence when the last stream ended
+	met        bool  // there was a stream before whose peer came to it
 }
 
 // link is one stream of a session.
@@ -326,7 +328,7 @@ func (s *Session) Close() error {
 	s.mu.Lock()
 	was := s.closed
 	s.closed = true
-	links := s.before
+	links := slices.Clone(s.before)
 	if s.link != nil {
 		links = append(links, s.link)
 	}

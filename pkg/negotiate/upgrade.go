@@ -28,10 +28,9 @@ func (r *Responder) serveAsking(w http.ResponseWriter, req *http.Request, servic
 		services.ServeHTTP(w, req)
 		return
 	}
-	w.Header().Set(Field, fieldScheme) // of an answer that comes too early: another request may be upgraded
 	ctx, cancel := context.WithCancel(req.Context())
 	defer cancel()
-	u := &upgrading{r: r, w: w, stages: stages, ctx: ctx, cancel: cancel, over: make(chan struct{})}
+	u := &upgrading{r: r, w: w, header: w.Header(), stages: stages, ctx: ctx, cancel: cancel, over: make(chan struct{})}
 	defer close(u.over)
 	asking := req.WithContext(ctx)
 	u.req = asking
@@ -53,7 +52,7 @@ func (r *Responder) serveQuestion(w http.ResponseWriter, req *http.Request) bool
 	}
 	if upgrade {
 		// What a body it may have is none of a message.
-		if _, err := io.Copy(io.Discard, io.LimitReader(req.Body, maxPeek)); err != nil {
+		if n, err := io.Copy(io.Discard, io.LimitReader(req.Body, maxPeek+1)); err != nil || n > maxPeek {
 			return false
 		}
 		took := false
@@ -123,6 +122,7 @@ func (r *Responder) invitation(req *http.Request, transport string) (*invitation
 type upgrading struct {
 	r      *Responder
 	w      http.ResponseWriter
+	header http.Header // of w, which the service alone may ask for
 	req    *http.Request
 	stages uint64
 	ctx    context.Context
@@ -131,6 +131,7 @@ type upgrading struct {
 
 	mu      sync.Mutex
 	decided bool            // the request is answered plainly, or its connection is upgraded
+	plain   bool            // it is answered plainly
 	x       *exchangeWriter // nil: plainly
 }
 
@@ -142,7 +143,8 @@ func (u *upgrading) serve(services http.Handler) {
 		x := u.x
 		u.mu.Unlock()
 		if x == nil {
-			return // net/http sees to it, to a panic as well
+			_ = u.to() // of a service that wrote nothing
+			return     // net/http sees to it, to a panic as well
 		}
 		u.r.endReply(x, u.req.URL.Path, ended, recover())
 	}()
@@ -169,15 +171,19 @@ func (b *upgradingBody) Read(p []byte) (int, error) {
 func (u *upgrading) to() http.ResponseWriter {
 	u.mu.Lock()
 	defer u.mu.Unlock()
-	u.decided = true
 	if u.x != nil {
 		return u.x
 	}
+	if !u.plain { // in the service's goroutine, whose fields they are
+		u.plain = true
+		u.header.Set(Field, fieldScheme) // another request may be upgraded
+	}
+	u.decided = true
 	return u.w
 }
 
 // Header gives the fields to be sent.
-func (u *upgrading) Header() http.Header { return u.w.Header() }
+func (u *upgrading) Header() http.Header { return u.header }
 
 // WriteHeader sets the status, once; informational ones are sent at once, and decide nothing.
 func (u *upgrading) WriteHeader(status int) {
@@ -218,8 +224,15 @@ func (u *upgrading) Hijack() (net.Conn, *bufio.ReadWriter, error) {
 	return http.NewResponseController(u.to()).Hijack()
 }
 
-// Unwrap is for [http.ResponseController]: deadlines are those of the connection, as long as it is plain.
-func (u *upgrading) Unwrap() http.ResponseWriter { return u.w }
+// Unwrap is for [http.ResponseController]: deadlines are those of the connection, as long as it is plain; a stream takes none.
+func (u *upgrading) Unwrap() http.ResponseWriter {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	if u.x != nil {
+		return u.x
+	}
+	return u.w
+}
 
 // upgrade makes the connection a stream, unless the reply has begun, or there can be no session.
 func (u *upgrading) upgrade() {
@@ -244,8 +257,7 @@ func (u *upgrading) upgrade() {
 	}
 	go run()
 	x := <-exchange
-	u.w.Header().Del(Field)
-	u.x = &exchangeWriter{ctx: u.ctx, x: x, header: u.w.Header()}
+	u.x = &exchangeWriter{ctx: u.ctx, x: x, header: u.header}
 	context.AfterFunc(x.Context(), u.cancel)
 }
 

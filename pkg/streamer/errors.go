@@ -49,6 +49,23 @@ const (
 	closeBase Code = 32
 )
 
+// told is the code of a message that the peer cancelled. Those that later versions may have mean that it failed: never that it
+// was not processed, nor anything that only this end can say.
+func told(c frame.CancelCode) Code {
+	if c > frame.Failed {
+		return Failed
+	}
+	return Code(c)
+}
+
+// closedBy is the code of a stream that the peer ended, in the same way.
+func closedBy(c frame.CloseCode) Code {
+	if c > frame.CloseInternal {
+		return Internal
+	}
+	return closeBase + Code(c)
+}
+
 var codeNames = map[Code]string{Closed: "stream closed", Unsent: "not sent", FateUnknown: "fate unknown", NoReply: "takes no reply",
 	BadConfig: "bad configuration"}
 

@@ -243,7 +243,7 @@ func (e *exchanges) gaveUpLocked(in *inbound, why *Error) {
 // refused takes what the peer says of a message of ours that it does not take. It gives what ends the
 // stream, as no sequence can do without it.
 func (e *exchanges) refused(f frame.Cancel) error {
-	why := &Error{Code: Code(f.Code), Remote: true, Err: said(f.Text)}
+	why := &Error{Code: told(f.Code), Remote: true, Err: said(f.Text)}
 	request := f.Message
 	request.Reply = false
 	e.mu.Lock()

@@ -183,7 +183,7 @@ func (s *Stream) refusal(in *input) error {
 			err = in.more()
 		}
 		if c, ok := f.(frame.Close); ok && n > 0 {
-			return &Error{Code: closeBase + Code(c.Code), Remote: true, Err: said(c.Text), unprocessed: true}
+			return &Error{Code: closedBy(c.Code), Remote: true, Err: said(c.Text), unprocessed: true}
 		}
 		if err != nil || n > 0 {
 			return &Error{Code: UnknownSession, Remote: true, unprocessed: true}

@@ -90,6 +90,9 @@ func (r *reader) more() error {
 		if !errors.Is(err, os.ErrDeadlineExceeded) || r.s.ending.hasFailed() {
 			return err
 		}
+		if r.waits.IsZero() {
+			r.wake(time.Time{}) // somebody else's deadline
+		}
 	}
 }
 
@@ -165,7 +168,7 @@ func (r *reader) event(at int64, ev *wire.Event) error {
 		}
 	case wire.Cancelled:
 		if in := inboundOf(ev.Message); in != nil {
-			s.exchanges.cancelled(in, &Error{Code: Code(ev.Cancel.Code), Remote: true, Err: said(ev.Cancel.Text)})
+			s.exchanges.cancelled(in, &Error{Code: told(ev.Cancel.Code), Remote: true, Err: said(ev.Cancel.Text)})
 		}
 	case wire.Refused:
 		if err := s.exchanges.refused(ev.Cancel); err != nil {
@@ -252,7 +255,7 @@ func (r *reader) fragment(ev *wire.Event) error {
 func (r *reader) close(at int64, ev *wire.Event) error {
 	if ev.Close.Code != frame.CloseDone {
 		r.closed = true
-		return &Error{Code: closeBase + Code(ev.Close.Code), Remote: true, Err: said(ev.Close.Text)}
+		return &Error{Code: closedBy(ev.Close.Code), Remote: true, Err: said(ev.Close.Text)}
 	}
 	if !ev.Verdict.Right {
 		return &Error{Code: WrongCheck, At: at, Err: errors.New("check of the close frame differs")}

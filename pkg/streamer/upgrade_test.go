@@ -230,3 +230,36 @@ func TestEarlyMessagesToAStrangerAreUnsent(t *testing.T) {
 		require.ErrorContains(t, a.Err(), "does not begin with the peer's hello")
 	}
 }
+
+// A peer cannot say what only this end knows: whatever number it gives as a reason, its word never means that a message was not sent.
+func TestReasonsThatNobodyKnows(t *testing.T) {
+	for _, code := range []frame.CancelCode{8, 16, 17, 18, 33, 255} {
+		h := meetInitiator(t, 10000, streamer.Config{}, newRawCoder(), handHello.Limits)
+		errs := make(chan error, 1)
+		go func() {
+			_, err := h.s.Lane(0).Call(context.Background(), streamer.NewMessage(nil, nil))
+			errs <- err
+		}()
+		d := until[frame.Data](h)
+		h.write(frame.Cancel{Message: frame.Key{Exchange: max(d.Exchange, 1)}, Refused: true, Code: code})
+		err := <-errs
+		var e *streamer.Error
+		require.ErrorAs(t, err, &e)
+		assert.Equal(t, streamer.Failed, e.Code, "%d: %v", code, err)
+		assert.True(t, e.Remote)
+	}
+	for _, code := range []frame.CloseCode{8, 240, 241, 255} {
+		h := meetInitiator(t, 10000, streamer.Config{}, newRawCoder(), handHello.Limits)
+		errs := make(chan error, 1)
+		go func() {
+			_, err := h.s.Lane(0).Call(context.Background(), streamer.NewMessage(nil, nil))
+			errs <- err
+		}()
+		until[frame.Data](h)
+		h.write(frame.Close{Code: code})
+		err := <-errs
+		assert.ErrorIs(t, err, &streamer.Error{Code: streamer.FateUnknown}, "%d", code)
+		assert.ErrorIs(t, err, &streamer.Error{Code: streamer.Internal}, "%d", code)
+		assert.NotErrorIs(t, err, &streamer.Error{Code: streamer.Unsent}, "%d", code)
+	}
+}
