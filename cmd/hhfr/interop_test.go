@@ -25,7 +25,7 @@ func TestInteropTshark(t *testing.T) {
 	soap, err := filepath.Glob(shared.Testdata(t, "soap", "*.xml"))
 	require.NoError(t, err)
 	url, stop := serveHere(t, "--sync", "4KiB")
-	code, _, stderr := do(t, append([]string{"stream", url, "--repeat", "5", "--record", recording, "--require-hhfr"}, soap...)...)
+	code, _, stderr := do(t, append([]string{"stream", url, "--repeat", "5", "--record", recording, "--require-hhfr", "--mode", "explicit"}, soap...)...)
 	require.Zero(t, code, stderr)
 	stop()
 	show := func(args ...string) string {

@@ -209,10 +209,10 @@ func (s *Session) unmet() {
 	s.agreed = Agreed{Why: s.agreed.Why, Tried: tried}
 }
 
-// isRefused reports whether a stream ended since its peer said so.
+// isRefused reports whether a stream whose peer's hello has not come ended since somebody answered: by a refusal, or by what is no stream.
 func isRefused(err error) bool {
 	var e *streamer.Error
-	return errors.As(err, &e) && e.Remote
+	return errors.As(err, &e) && (e.Remote || e.Code == streamer.Protocol)
 }
 
 // rememberBroken has later sessions speak plain SOAP for a while: a stream that broke for good would break again.
