@@ -43,7 +43,7 @@ func outliveTerminal(logger *slog.Logger) (stop func()) {
 		}
 	})
 	return func() {
-		signal.Stop(hangups)
+		signal.Ignore(syscall.SIGHUP) // one that comes while the server ends must not kill it
 		close(over)
 		heard.Wait()
 	}
