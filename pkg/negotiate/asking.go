@@ -48,6 +48,9 @@ func (a *asker) RoundTrip(req *http.Request) (*http.Response, error) {
 	if !ok || Origin(req.URL) != Origin(a.s.url) { // a redirection elsewhere
 		return a.base.RoundTrip(req)
 	}
+	if req.Body != nil && req.Body != http.NoBody && req.GetBody == nil {
+		asking.declined = true // it could not be sent again, should a stream that TLS selects be refused
+	}
 	for {
 		resp, err := a.try(asking, req)
 		again := asking.again(req, resp, err)

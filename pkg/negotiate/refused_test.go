@@ -358,3 +358,27 @@ func TestServicesThatSetDeadlinesAndFields(t *testing.T) {
 		require.NoError(t, s.Close())
 	}
 }
+
+// Where first contacts are refused, as they have no field that admits, a call is none the worse for it, also one whose body can be read
+// once.
+func TestRefusedFirstContactsCostNoCall(t *testing.T) {
+	d := open(t, http.HandlerFunc(repeat), true, func(c *negotiate.ResponderConfig) { c.Admit = negotiate.AdmitBearer([]string{"secret"}) })
+	for _, once := range []bool{false, true} {
+		s := dial(t, d.url, d.config(negotiate.FirstCall))
+		head := "POST /soap HTTP/1.1\r\nContent-Type: text/xml\r\nAuthorization: Bearer secret\r\n\r\n"
+		text := strings.Repeat("x", 2<<20)
+		for range 2 {
+			body := io.Reader(strings.NewReader(text))
+			if once {
+				body = io.MultiReader(body)
+			}
+			m, err := s.Call(t.Context(), &streamer.Message{Head: []byte(head), Body: body})
+			require.NoError(t, err)
+			got, err := m.ReadAll(3 << 20)
+			require.NoError(t, err)
+			assert.Len(t, got, len(text))
+		}
+		assert.True(t, s.Agreed().HHFR, s.Agreed().Why)
+		require.NoError(t, s.Close())
+	}
+}

@@ -54,9 +54,16 @@ func (t *selected) RoundTrip(req *http.Request) (*http.Response, error) {
 		_ = closeReader(req.Body)
 		return nil, err
 	}
-	reply, err := t.n.stream.Lane(0).Call(req.Context(), &streamer.Message{Head: head, Body: bodyOf(req)})
+	body := keep(bodyOf(req))
+	reply, err := t.n.stream.Lane(0).Call(req.Context(), &streamer.Message{Head: head, Body: body.reader()})
+	if !errors.Is(err, &streamer.Error{Code: streamer.Unsent}) {
+		body.release()
+	}
 	switch {
 	case errors.Is(err, &streamer.Error{Code: streamer.Unsent}):
+		if again, ok := body.again(req.Context()); ok { // once the stream has let go of it: net/http looks at its own
+			_ = closeReader(again)
+		}
 		return nil, &unusable{err}
 	case err != nil:
 		return nil, err
