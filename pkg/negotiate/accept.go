@@ -187,8 +187,8 @@ func (v *serving) end() {
 }
 
 // running is the context of a stream: hello ends with the server or the listener; the stream itself ends in order.
-func (r *Responder) running(ctx context.Context) (running context.Context, cancel func()) {
-	running, stop := context.WithCancel(ctx)
+func (r *Responder) running(ctx context.Context, from client) (running context.Context, cancel func()) {
+	running, stop := context.WithCancel(from.context(ctx))
 	undo := context.AfterFunc(r.ctx, stop)
 	return running, func() {
 		undo()
@@ -202,7 +202,7 @@ func (r *Responder) serveConn(ctx context.Context, conn net.Conn, open func(Fact
 	if r.cfg.WrapConn != nil {
 		conn = r.cfg.WrapConn(conn)
 	}
-	running, cancel := r.running(ctx)
+	running, cancel := r.running(ctx, clientOf(from))
 	defer cancel()
 	v := &serving{r: r, open: open, left: func() {}}
 	defer v.end()
@@ -219,6 +219,25 @@ func (r *Responder) serveConn(ctx context.Context, conn net.Conn, open func(Fact
 	}
 	stream, err := streamer.Over(running, conn, cfg)
 	v.live(running, conn, stream, err)
+}
+
+// client is who a stream's connection is with, as net/http has it of a request.
+type client struct {
+	remote string
+	local  any
+	tls    *tls.ConnectionState
+}
+
+func clientOf(req *http.Request) client {
+	return client{req.RemoteAddr, req.Context().Value(http.LocalAddrContextKey), req.TLS}
+}
+
+// clientKey is where the context of a handler has its client.
+type clientKey struct{}
+
+// context is ctx with the client.
+func (c client) context(ctx context.Context) context.Context {
+	return context.WithValue(context.WithValue(ctx, http.LocalAddrContextKey, c.local), clientKey{}, c)
 }
 
 // requestOf is what is known of a stream's connection, as if a request had come by it.

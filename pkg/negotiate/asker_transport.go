@@ -32,7 +32,7 @@ func newAsker(s *Session, transport http.RoundTripper) *asker {
 	own.Protocols.SetHTTP1(true)
 	own.Protocols.SetHTTP2(h2)
 	own.TLSNextProto = map[string]func(string, *cryptotls.Conn) http.RoundTripper{
-		Protocol: func(_ string, conn *cryptotls.Conn) http.RoundTripper { return &selected{a: a, conn: conn} },
+		Protocol: func(_ string, conn *cryptotls.Conn) http.RoundTripper { return newSelected(a, conn) },
 	}
 	if t.DialTLSContext != nil {
 		return a
@@ -79,7 +79,7 @@ func oneByOne(t *http.Transport) *http.Transport {
 // is to be returned.
 func AsksByALPN(ctx context.Context) bool {
 	k, ok := ctx.Value(askKey{}).(*ask)
-	return ok && !k.plain && !k.declined
+	return ok && !k.plain.Load() && !k.declined.Load()
 }
 
 func handshake(ctx context.Context, dial func(context.Context, string, string) (net.Conn, error), network, addr string, cfg *cryptotls.Config, within time.Duration) (net.Conn, error) {

@@ -10,6 +10,7 @@ import (
 	"net/http"
 	"net/http/httptrace"
 	"net/url"
+	"sync/atomic"
 	"time"
 
 	"github.com/hhfr/hhfr/pkg/streamer"
@@ -28,8 +29,6 @@ type asker struct {
 type ask struct {
 	question *negotiation      // that the request is for; nil: it is a call
 	conn     net.Conn          // that the request went to
-	plain    bool              // it goes without the fields
-	declined bool              // it has had a stream that TLS selected
 	alone    bool              // it goes by HTTP/1.1, over a connection that nothing else goes over
 	n        *negotiation      // its stream is open
 	pending  *streamer.Pending // for the reply that comes by an upgraded connection
@@ -38,9 +37,29 @@ type ask struct {
 	refused  error             // why there will be no stream
 	passing  bool              // another time it may be otherwise
 	portal   bool              // it is the answer of a portal, maybe
+
+	// A dial in the background reads these.
+	plain    atomic.Bool // it goes without the fields
+	declined atomic.Bool // it has had a stream that TLS selected
 }
 
 type askKey struct{}
+
+// negotiation is what the request opens a stream for.
+func (k *ask) negotiation(s *Session) *negotiation {
+	if k.question != nil {
+		return k.question
+	}
+	return s.negotiation()
+}
+
+// began has the session use a stream that a call has opened; that of a question is its asker's.
+func (k *ask) began(s *Session, n *negotiation) {
+	if k.question == nil {
+		n.tried(FirstCall, nil)
+		s.begin(n)
+	}
+}
 
 // RoundTrip implements [http.RoundTripper].
 func (a *asker) RoundTrip(req *http.Request) (*http.Response, error) {
@@ -49,7 +68,7 @@ func (a *asker) RoundTrip(req *http.Request) (*http.Response, error) {
 		return a.base.RoundTrip(req)
 	}
 	if req.Body != nil && req.Body != http.NoBody && req.GetBody == nil {
-		asking.declined = true // it could not be sent again, should a stream that TLS selects be refused
+		asking.declined.Store(true) // it could not be sent again, should a stream that TLS selects be refused
 	}
 	for {
 		resp, err := a.try(asking, req)
@@ -66,7 +85,7 @@ func (a *asker) RoundTrip(req *http.Request) (*http.Response, error) {
 
 // try sends the request once.
 func (a *asker) try(asking *ask, req *http.Request) (*http.Response, error) {
-	if asking.plain {
+	if asking.plain.Load() {
 		return a.base.RoundTrip(req)
 	}
 	fields := req.Header.Clone()
@@ -164,10 +183,7 @@ func (a *asker) upgraded(asking *ask, req *http.Request, resp *http.Response) (*
 		_ = resp.Body.Close()
 		return nil, errors.New("status 101 that nobody asked for")
 	}
-	n := asking.question
-	if n == nil {
-		n = a.s.negotiation()
-	}
+	n := asking.negotiation(a.s)
 	address := portOf(n.url)
 	if i, err := parseInvitation(resp.Header.Get(Field)); err == nil && i.Address != "" {
 		address = i.Address
@@ -179,10 +195,7 @@ func (a *asker) upgraded(asking *ask, req *http.Request, resp *http.Response) (*
 		return nil, &Error{Code: FateUnknown, At: -1, Err: err}
 	}
 	asking.n, asking.pending = n, p
-	if asking.question == nil {
-		n.tried(FirstCall, nil)
-		a.s.begin(n)
-	}
+	asking.began(a.s, n)
 	return synthetic(req), nil
 }
 
@@ -195,7 +208,7 @@ func synthetic(req *http.Request) *http.Response {
 // can be. nil: the answer counts.
 func (k *ask) again(req *http.Request, resp *http.Response, err error) *http.Request {
 	switch {
-	case k.plain || k.n != nil || req.Context().Err() != nil:
+	case k.plain.Load() || k.n != nil || req.Context().Err() != nil:
 		return nil
 	case k.question != nil:
 		return nil
@@ -206,9 +219,9 @@ func (k *ask) again(req *http.Request, resp *http.Response, err error) *http.Req
 		if !isSafe(req.Method) {
 			return nil
 		}
-		k.plain = true
+		k.plain.Store(true)
 	case resp.StatusCode == http.StatusUpgradeRequired, k.refused != nil && resp.StatusCode != http.StatusOK && isSafe(req.Method):
-		k.plain = true
+		k.plain.Store(true)
 	default:
 		return nil
 	}

@@ -62,9 +62,9 @@ func (s *Session) askNow(ctx context.Context) error {
 	defer cancel()
 	defer context.AfterFunc(s.ctx, cancel)()
 	n := s.negotiation()
-	err := n.question(ctx)
+	err := n.try(FirstCall, func() error { return n.question(ctx) })
 	if err == nil {
-		s.install(n)
+		s.begin(n)
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -7,7 +7,6 @@ import (
 	"errors"
 	"net/http"
 	"net/url"
-	"slices"
 	"time"
 
 	"github.com/hhfr/hhfr/pkg/ctxstore"
@@ -162,7 +161,11 @@ func (r *Responder) firstContact(ctx context.Context, h streamer.Hello, from *ht
 	return j, err
 }
 
-var errNoRoom = errors.New("too many sessions")
+// What may be otherwise another time.
+var (
+	errNoRoom = errors.New("too many sessions")
+	errNoConn = errors.New("too many connections")
+)
 
 // begin makes a session of a request that is no offer: everything is as this version has it where nothing else is agreed on.
 func (r *Responder) begin(ctx context.Context, req *http.Request, id SessionID, transport string) (*joined, error) {
@@ -213,17 +216,20 @@ func keepKnown(ctx context.Context, store ctxstore.Store, uri string, id Session
 	if err != nil || c.Session != id || !now.Before(c.Expires) {
 		return
 	}
-	known := c.PeerShapes
+	known := make(map[[32]byte]bool, len(c.PeerShapes))
+	for _, fp := range c.PeerShapes {
+		known[fp] = true
+	}
+	learned := false
 	for _, fp := range coder.PeerHas(MaxShapes) {
-		if !slices.Contains(known, [32]byte(fp)) {
-			known = append(known, fp)
+		if !known[fp] {
+			c.PeerShapes, learned = append(c.PeerShapes, fp), true
 		}
 	}
-	known = known[max(0, len(known)-MaxShapes):]
-	if len(known) == len(c.PeerShapes) {
+	if !learned {
 		return
 	}
-	c.PeerShapes = known
+	c.PeerShapes = c.PeerShapes[max(0, len(c.PeerShapes)-MaxShapes):] // the newest
 	document, err := c.marshal()
 	if err == nil {
 		_, err = store.Put(ctx, uri, document, ctxstore.PutOptions{IfRevision: ctxstore.If(entry.Revision), TTL: c.Expires.Sub(now)})

@@ -242,7 +242,11 @@ func (n *negotiation) upgradedBeside(ctx context.Context) bool {
 	ctx, cancel := context.WithTimeout(ctx, n.dialer.cfg.Timeout)
 	defer cancel()
 	_ = n.pose(ctx, &ask{question: n, alone: true})
-	return n.stream != nil
+	if n.stream == nil {
+		return false
+	}
+	n.tried(FirstCall, nil)
+	return true
 }
 
 // pose sends a question.

@@ -23,8 +23,8 @@ type Handler struct {
 // upgraded connections alone, and without cfg.Sequenced the server also gets the messages of sequences
 // as requests, for effects of its own. Errors: BadConfig. The caller calls Close in the end.
 //
-// A request that came by a stream has the head that the initiator gave, the remote address of nobody, and the host of the URL that was negotiated. Its context
-// has the session's facts ([FactsOf]). A reply's head travels without the fields that speak of one connection, and without Date.
+// A request that came by a stream has the head that the initiator gave, the host of the URL that was negotiated, and remote address and TLS of the stream's
+// connection; one of a sequence has neither, as it may have come by several. Its context has the session's facts ([FactsOf]). A reply's head travels without the fields that speak of one connection, and without Date.
 func NewHandler(services http.Handler, cfg ResponderConfig) (*Handler, error) {
 	h := &Handler{services: services}
 	cfg.Serve = h.serveExchange
@@ -96,6 +96,8 @@ func exchangeRequest(ctx context.Context, m *streamer.Message, facts *Facts) (*h
 	if err != nil {
 		return nil, malformed(err)
 	}
+	from, _ := ctx.Value(clientKey{}).(client)
+	req.RemoteAddr, req.TLS = from.remote, from.tls
 	req.RequestURI, req.ContentLength = target, -1
 	if m.Body == nil {
 		req.ContentLength = 0

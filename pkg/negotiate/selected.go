@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"net/http"
 	"sync"
+	"time"
 
 	"github.com/hhfr/hhfr/pkg/streamer"
 )
@@ -25,28 +26,54 @@ func (e *unusable) Unwrap() error { return e.err }
 // IsHTTP2NoCachedConnError is what net/http goes by.
 func (e *unusable) IsHTTP2NoCachedConnError() {}
 
-// selected is a connection on which TLS selected streams. The request that asks goes over it, and any other that gets it.
+// selected is a connection on which TLS selected streams, for the request that asks. One that no such request has come to, as it has
+// gone another way meanwhile, is shut after a while.
 type selected struct {
-	a    *asker
-	conn *cryptotls.Conn
-	once sync.Once
-	n    *negotiation
-	err  error
+	a     *asker
+	conn  *cryptotls.Conn
+	taken func()    // nothing shuts it any more
+	once  sync.Once // it is used, or shut
+	n     *negotiation
+	err   error
+}
+
+// selectedIdle is how long a connection waits for its request: the responder waits longer for hello.
+const selectedIdle = 5 * time.Second
+
+func newSelected(a *asker, conn *cryptotls.Conn) *selected {
+	t := &selected{a: a, conn: conn}
+	idle := time.AfterFunc(selectedIdle, t.shut)
+	stop := context.AfterFunc(a.s.ctx, t.shut)
+	t.taken = func() { idle.Stop(); stop() }
+	return t
+}
+
+// shut ends a connection that is not used.
+func (t *selected) shut() {
+	t.once.Do(func() {
+		t.err = errors.New("it was not used in time")
+		_ = t.conn.Close()
+	})
 }
 
 // RoundTrip implements [http.RoundTripper].
 func (t *selected) RoundTrip(req *http.Request) (*http.Response, error) {
 	asking, ok := req.Context().Value(askKey{}).(*ask)
-	if ok {
-		asking.declined = true // the next connection is one of HTTP
+	if !ok {
+		t.shut()
+		return nil, &unusable{errors.New("the request asks for none")}
 	}
-	t.once.Do(func() { t.n, t.err = t.open(req) })
+	asking.declined.Store(true) // the next connection is one of HTTP
+	t.once.Do(func() {
+		t.taken()
+		t.n, t.err = t.open(req, asking)
+	})
 	switch {
 	case t.err != nil:
 		return nil, &unusable{t.err}
 	case isDone(t.n.stream):
 		return nil, &unusable{errors.New("it has ended")}
-	case ok && asking.question != nil:
+	case asking.question != nil:
 		return synthetic(req), t.met(req.Context(), asking)
 	}
 	head, err := RequestHead(req)
@@ -67,8 +94,6 @@ func (t *selected) RoundTrip(req *http.Request) (*http.Response, error) {
 		return nil, &unusable{err}
 	case err != nil:
 		return nil, err
-	case !ok:
-		return Response(reply, req)
 	}
 	asking.n, asking.reply = t.n, reply
 	return synthetic(req), nil
@@ -88,12 +113,8 @@ func (t *selected) met(ctx context.Context, asking *ask) error {
 }
 
 // open begins the stream: it is a first contact with the service that the request is for.
-func (t *selected) open(req *http.Request) (*negotiation, error) {
-	n := t.a.s.negotiation()
-	asking, _ := req.Context().Value(askKey{}).(*ask)
-	if asking != nil && asking.question != nil {
-		n = asking.question
-	}
+func (t *selected) open(req *http.Request, asking *ask) (*negotiation, error) {
+	n := asking.negotiation(t.a.s)
 	target := *req.URL
 	target.RawQuery, target.Fragment, target.User, target.RawPath = "", "", nil, ""
 	facts := n.plainFacts(newSessionID(), "tls", portOf(n.url))
@@ -110,9 +131,6 @@ func (t *selected) open(req *http.Request) (*negotiation, error) {
 	if err := n.over(ctx, t.conn, cfg, &facts, t.conn.RemoteAddr().String()); err != nil {
 		return nil, err
 	}
-	if asking == nil || asking.question == nil {
-		n.tried(FirstCall, nil)
-		t.a.s.begin(n)
-	}
+	asking.began(t.a.s, n)
 	return n, nil
 }

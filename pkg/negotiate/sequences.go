@@ -114,7 +114,7 @@ func (r *Responder) enter(ctx context.Context, facts *Facts) (e *entry, leave fu
 	}
 	if o.seq == nil {
 		a, ordered, _ := parseAssurance(facts.Assurance)
-		o.seq, err = sequence.Open(context.WithoutCancel(ctx), sequence.Config{
+		o.seq, err = sequence.Open(context.WithoutCancel(r.ctx), sequence.Config{ // of no one stream
 			Assurance: a, Ordered: ordered, Store: r.cfg.Store, URI: facts.Sequence, Life: sequenceLife, Handler: sequencedHandler{r, facts}, Clock: r.cfg.Clock, Log: r.cfg.Log,
 		})
 		if err != nil {

@@ -132,6 +132,7 @@ type upgrading struct {
 	mu      sync.Mutex
 	decided bool            // the request is answered plainly, or its connection is upgraded
 	plain   bool            // it is answered plainly
+	vain    bool            // no other request is upgraded either
 	x       *exchangeWriter // nil: plainly
 }
 
@@ -174,10 +175,10 @@ func (u *upgrading) to() http.ResponseWriter {
 	if u.x != nil {
 		return u.x
 	}
-	if !u.plain { // in the service's goroutine, whose fields they are
-		u.plain = true
+	if !u.plain && !u.vain { // in the service's goroutine, whose fields they are
 		u.header.Set(Field, fieldScheme) // another request may be upgraded
 	}
+	u.plain = true
 	u.decided = true
 	return u.w
 }
@@ -253,6 +254,7 @@ func (u *upgrading) upgrade() {
 	run, err := u.r.upgrade(context.Background(), asked, hijack, u.r.own)
 	if err != nil {
 		u.r.cfg.Log.Info("connection not upgraded", "peer", u.req.RemoteAddr, "err", err)
+		u.vain = !errors.Is(err, errNoRoom) && !errors.Is(err, errNoConn)
 		return
 	}
 	go run()
@@ -337,9 +339,9 @@ func (r *Responder) upgrade(ctx context.Context, u *Upgrade, hijack func() (net.
 	}
 	leave, ok := r.count(remote(u.Request.RemoteAddr))
 	if !ok {
-		return nil, errBusy
+		return nil, errNoConn
 	}
-	running, cancel := r.running(ctx)
+	running, cancel := r.running(ctx, clientOf(u.Request))
 	v := &serving{r: r, open: open, left: func() {}}
 	end := func() {
 		v.end()
