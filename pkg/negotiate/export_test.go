@@ -24,3 +24,6 @@ func Rewriters(blocks []string) (out func(io.Writer) io.WriteCloser, in func(io.
 	u := &unchanging{blocks: blocks}
 	return u.outgoing, u.incoming
 }
+
+// KeepKnown is keepKnown, which the end of a stream calls.
+var KeepKnown = keepKnown

@@ -382,3 +382,25 @@ func TestRefusedFirstContactsCostNoCall(t *testing.T) {
 		require.NoError(t, s.Close())
 	}
 }
+
+// The answer to a request that no stream is for does not ask it to try again.
+func TestAnswersToWhoIsNotAdmittedSayNothingOfStreams(t *testing.T) {
+	d := open(t, http.HandlerFunc(repeat), false, func(c *negotiate.ResponderConfig) { c.Admit = negotiate.AdmitBearer([]string{"secret"}) })
+	for _, upgrade := range []bool{false, true} {
+		req, err := http.NewRequestWithContext(t.Context(), http.MethodPost, d.url, strings.NewReader("<e/>"))
+		require.NoError(t, err)
+		req.Header.Set(negotiate.Field, "1")
+		if upgrade {
+			req.Header.Set("Connection", "Upgrade")
+			req.Header.Set("Upgrade", negotiate.Protocol)
+		}
+		resp, err := (&http.Client{Transport: d.client}).Do(req)
+		require.NoError(t, err)
+		got, err := io.ReadAll(resp.Body)
+		require.NoError(t, err)
+		require.NoError(t, resp.Body.Close())
+		assert.Equal(t, http.StatusOK, resp.StatusCode)
+		assert.Equal(t, "<e/>", string(got))
+		assert.Empty(t, resp.Header.Values(negotiate.Field), "upgrade %v", upgrade)
+	}
+}
