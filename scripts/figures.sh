@@ -3,4 +3,4 @@
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
-exec go run scripts/figures.go
+exec go run ./scripts/figures
