@@ -7,8 +7,8 @@ import (
 	"strconv"
 	"sync"
 
+	"github.com/hhfr/hhfr/internal/bench"
 	emulated "github.com/hhfr/hhfr/internal/link"
-	"github.com/hhfr/hhfr/pkg/bench"
 	"github.com/hhfr/hhfr/pkg/clock"
 )
 

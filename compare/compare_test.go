@@ -14,7 +14,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"github.com/hhfr/hhfr/pkg/bench"
+	"github.com/hhfr/hhfr/internal/bench"
 )
 
 // few gives inputs that are measured quickly.

@@ -12,11 +12,11 @@ import (
 	"net/url"
 	"time"
 
+	"github.com/hhfr/hhfr/internal/proxy"
 	"github.com/hhfr/hhfr/pkg/codec/binary"
 	"github.com/hhfr/hhfr/pkg/ctxstore"
 	"github.com/hhfr/hhfr/pkg/ctxstore/memory"
 	"github.com/hhfr/hhfr/pkg/negotiate"
-	"github.com/hhfr/hhfr/pkg/proxy"
 )
 
 // echo is a long text that a server gives back while it reads, through one proxy and through a pair; nanoseconds are medians.

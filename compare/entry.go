@@ -6,7 +6,7 @@ import (
 	"slices"
 	"strconv"
 
-	"github.com/hhfr/hhfr/pkg/bench"
+	"github.com/hhfr/hhfr/internal/bench"
 	"github.com/hhfr/hhfr/pkg/clock"
 )
 

@@ -10,8 +10,8 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/hhfr/hhfr/internal/bench"
 	"github.com/hhfr/hhfr/internal/link"
-	"github.com/hhfr/hhfr/pkg/bench"
 )
 
 func newBench(env Env, g *global) *cobra.Command {

@@ -9,7 +9,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/hhfr/hhfr/internal/link"
-	"github.com/hhfr/hhfr/pkg/peer"
+	"github.com/hhfr/hhfr/internal/peer"
 	"github.com/hhfr/hhfr/pkg/streamer/wire"
 )
 

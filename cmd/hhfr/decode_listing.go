@@ -5,8 +5,8 @@ import (
 	"encoding/base64"
 	"io"
 
+	"github.com/hhfr/hhfr/internal/proxy"
 	"github.com/hhfr/hhfr/pkg/capture"
-	"github.com/hhfr/hhfr/pkg/proxy"
 )
 
 // listed is a message as it is listed. control says what it is for between two proxies, where it is no HTTP message.

@@ -7,8 +7,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/hhfr/hhfr/internal/peer"
 	"github.com/hhfr/hhfr/pkg/ctxstore"
-	"github.com/hhfr/hhfr/pkg/peer"
 )
 
 // services makes what serve offers; a new service is one line here.

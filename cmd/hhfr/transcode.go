@@ -11,8 +11,8 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/hhfr/hhfr/internal/transcode"
 	"github.com/hhfr/hhfr/pkg/ctxstore/engines"
-	"github.com/hhfr/hhfr/pkg/transcode"
 )
 
 type transcodeOptions struct {

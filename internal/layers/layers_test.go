@@ -36,18 +36,17 @@ const base = -1
 var plan = map[string]row{
 	"cmd/hhfr": {floor: 8, third: []string{"github.com/spf13/cobra", "github.com/spf13/pflag", "golang.org/x/term"}},
 
-	"pkg/replay":    {floor: 7},
-	"pkg/bench":     {floor: 7},
-	"pkg/inspect":   {floor: 7},
-	"pkg/demo":      {floor: 7},
-	"pkg/transcode": {floor: 7, third: []string{"github.com/klauspost/compress"}},
+	"internal/replay":    {floor: 7},
+	"internal/bench":     {floor: 7},
+	"internal/demo":      {floor: 7},
+	"internal/transcode": {floor: 7, third: []string{"github.com/klauspost/compress"}},
 
 	// The door is the root of the module.
 	".": {floor: 6, not: []string{"pkg/streamer/frame", "pkg/shape"}},
 
-	"pkg/peer":    {floor: 5},
-	"pkg/proxy":   {floor: 5},
-	"pkg/capture": {floor: 5, third: []string{"github.com/gopacket/gopacket"}}, // its tests take packets out of captures
+	"internal/peer":  {floor: 5},
+	"internal/proxy": {floor: 5},
+	"pkg/capture":    {floor: 5, third: []string{"github.com/gopacket/gopacket"}}, // its tests take packets out of captures
 	// The packet layer of captures knows nothing of hhfr.
 	"pkg/capture/flow": {floor: 5, not: []string{"pkg/streamer", "pkg/shape", "pkg/soap", "pkg/ctxstore"}, third: []string{"github.com/gopacket/gopacket"}},
 
@@ -63,8 +62,6 @@ var plan = map[string]row{
 	"pkg/streamer/frame": {floor: 1, not: []string{"pkg/shape"}},
 
 	"pkg/codec/binary":       {floor: 2},
-	"pkg/codec/fastinfoset":  {floor: 2},
-	"pkg/codec/per":          {floor: 2},
 	"pkg/wsrm":               {floor: 2},
 	"pkg/ctxstore":           {floor: 2, not: []string{"pkg/schema", "pkg/soap"}},
 	"pkg/ctxstore/bolt":      {floor: 2, not: []string{"pkg/schema", "pkg/soap"}, third: []string{"go.etcd.io/bbolt"}},
@@ -94,6 +91,7 @@ var plan = map[string]row{
 	"internal/layers":      {floor: base},
 	"internal/middleboxes": {floor: 6}, // tests of everything below
 	"testdata/soap":        {floor: base},
+	"scripts/figures":      {floor: base},
 }
 
 // forTests are the modules that any test may use, and no other code.
@@ -135,16 +133,16 @@ func TestProblemsAreFound(t *testing.T) {
 		{"pkg/streamer/tcp", "pkg/shape", false},
 		{"pkg/negotiate", "pkg/streamer/frame", false},
 		{"pkg/negotiate", "pkg/streamer", true},
-		{"pkg/peer", "pkg/capture", false},
+		{"internal/peer", "pkg/capture", false},
 		{"internal/http1", "internal/bin", false},
 		{"pkg/new", "pkg/shape", false},
 		{"pkg/shape", "pkg/new", false},
-		{"cmd/hhfr", "pkg/demo", true},
+		{"cmd/hhfr", "internal/demo", true},
 		{"cmd/hhfr", ".", true},
-		{"pkg/demo", ".", true},
-		{"pkg/proxy", ".", false},
+		{"internal/demo", ".", true},
+		{"internal/proxy", ".", false},
 		{".", "pkg/negotiate", true},
-		{".", "pkg/demo", false},
+		{".", "internal/demo", false},
 		{".", "pkg/streamer/frame", false},
 		{".", "pkg/new", false},
 	} {
@@ -156,16 +154,16 @@ func TestProblemsAreFound(t *testing.T) {
 		fine bool
 	}{
 		{pkg{ImportPath: "cmd/hhfr", Imports: []string{"github.com/spf13/cobra/doc"}}, true},
-		{pkg{ImportPath: "pkg/peer", Imports: []string{"github.com/spf13/cobra"}}, false},
+		{pkg{ImportPath: "internal/peer", Imports: []string{"github.com/spf13/cobra"}}, false},
 		{pkg{ImportPath: "pkg/capture/flow", Imports: []string{"github.com/gopacket/gopacket/layers"}}, true},
 		{pkg{ImportPath: "pkg/capture/flow", Imports: []string{"github.com/gopacket/gopacket/pcap"}}, false},
-		{pkg{ImportPath: "pkg/peer", Imports: []string{"github.com/stretchr/testify/assert"}}, false},
-		{pkg{ImportPath: "pkg/peer", XTestImports: []string{"github.com/stretchr/testify/assert"}}, true},
-		{pkg{ImportPath: "pkg/peer", TestImports: []string{"github.com/other/module"}}, false},
-		{pkg{ImportPath: "pkg/peer", Imports: []string{"unsafe"}}, false},
+		{pkg{ImportPath: "internal/peer", Imports: []string{"github.com/stretchr/testify/assert"}}, false},
+		{pkg{ImportPath: "internal/peer", XTestImports: []string{"github.com/stretchr/testify/assert"}}, true},
+		{pkg{ImportPath: "internal/peer", TestImports: []string{"github.com/other/module"}}, false},
+		{pkg{ImportPath: "internal/peer", Imports: []string{"unsafe"}}, false},
 		{pkg{ImportPath: "internal/bin", Imports: []string{"unsafe"}}, true},
-		{pkg{ImportPath: "pkg/peer", Imports: []string{"C"}}, false},
-		{pkg{ImportPath: "pkg/peer", Imports: []string{"github.com/stretchr/testifyother"}}, false},
+		{pkg{ImportPath: "internal/peer", Imports: []string{"C"}}, false},
+		{pkg{ImportPath: "internal/peer", Imports: []string{"github.com/stretchr/testifyother"}}, false},
 	} {
 		tc.p.ImportPath = module + "/" + tc.p.ImportPath
 		got := problems(tc.p)

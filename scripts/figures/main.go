@@ -47,7 +47,7 @@ func run() error {
 	}{
 		{"lines of the machine that receives", []string{"pkg/streamer/wire/decoder*.go", "pkg/streamer/reader.go"}},
 		{"lines that drive it in pkg/capture", []string{"pkg/capture/direction*.go", "pkg/capture/side*.go"}},
-		{"lines of pkg/proxy", []string{"pkg/proxy/*.go"}},
+		{"lines of internal/proxy", []string{"internal/proxy/*.go"}},
 	} {
 		n := 0
 		for _, pattern := range g.files {
@@ -152,9 +152,9 @@ func handOversPerCall() (float64, error) {
 	if err != nil {
 		return 0, err
 	}
-	defer os.RemoveAll(dir)
+	defer func() { _ = os.RemoveAll(dir) }()
 	trace := filepath.Join(dir, "trace")
-	bench := exec.Command("go", "test", "./pkg/proxy", "-run", "^$", "-bench", "^BenchmarkCall$",
+	bench := exec.Command("go", "test", "./internal/proxy", "-run", "^$", "-bench", "^BenchmarkCall$",
 		"-benchtime", fmt.Sprintf("%dx", calls), "-trace", trace, "-o", filepath.Join(dir, "test"))
 	if out, err := bench.CombinedOutput(); err != nil {
 		return 0, fmt.Errorf("%w: %s", err, out)

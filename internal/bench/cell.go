@@ -1,0 +1,237 @@
+package bench
+
+import (
+	"bytes"
+	"context"
+	"crypto/tls"
+	"fmt"
+	"math"
+	"regexp"
+	"time"
+
+	"github.com/hhfr/hhfr/internal/link"
+	"github.com/hhfr/hhfr/internal/peer"
+	"github.com/hhfr/hhfr/internal/workload"
+	"github.com/hhfr/hhfr/pkg/clock"
+	"github.com/hhfr/hhfr/pkg/ctxstore/memory"
+	"github.com/hhfr/hhfr/pkg/soap"
+)
+
+// Cell is one session. Times are those of the link, in milliseconds; octets those on the link, with 40 for the headers of each packet.
+type Cell struct {
+	Service  string  `json:"service"`            // concat, sum or echo
+	Way      Way     `json:"way"`                // how messages travel, as in the command line
+	Size     int     `json:"size"`               // items in a message
+	N        int     `json:"n"`                  // messages
+	Millis   float64 `json:"ms"`                 // of the whole session, connections and negotiation included, until the last octet of the last reply
+	Setup    float64 `json:"setup_ms"`           // before the first message
+	Expected float64 `json:"expected_ms"`        // octets by bandwidth, and round trips; of queued messages both directions at once, and one round trip for all
+	Least    float64 `json:"least_ms"`           // octets by bandwidth, from the first message on those of the busier direction, one connection and one round trip: no session with these octets takes less
+	Sent     int64   `json:"sent_octets"`        // to the server
+	Received int64   `json:"received_octets"`    // from it
+	Speed    float64 `json:"speed"`              // how many times faster than the link the clock ran
+	CPU      float64 `json:"cpu_share"`          // of the time, as lived through, that this process computed; -1 where the system does not tell
+	Paper    float64 `json:"paper_ms,omitempty"` // what the papers measured
+	Lossy    bool    `json:"lossy,omitempty"`    // the link loses or reorders datagrams: what that costs is in ms and in the octets, and not in expected_ms but for the octets
+}
+
+// Off is how far the session's time is from what was expected, as a share of that.
+func (c Cell) Off() float64 { return (c.Millis - c.Expected) / c.Expected }
+
+// Good tells whether the time is that of the link: within [MaxOff] of what was expected, unless the link loses datagrams, and computing no more than [MaxCPU].
+func (c Cell) Good() bool { return (c.Lossy || math.Abs(c.Off()) <= MaxOff) && c.CPU <= MaxCPU }
+
+// session is one cell.
+type session struct {
+	service   string
+	size, n   int
+	way       Way
+	manner    manner
+	transport string
+	there     known
+	speed     float64
+	profile   link.Profile
+}
+
+// tries is how often a session is lived through that is not good, each time at half the speed: other work on the machine may have come between.
+const tries = 3
+
+// lived lives through a session, again if need be.
+func (s *session) lived(ctx context.Context) (c Cell, err error) {
+	for range tries {
+		began, used := time.Now(), clock.Processor()
+		if c, err = s.live(ctx, clock.Scaled(s.speed)); ctx.Err() != nil {
+			return c, context.Cause(ctx)
+		} else if err != nil {
+			return c, err
+		}
+		c.Speed, c.CPU = s.speed, -1
+		if used >= 0 {
+			c.CPU = float64(clock.Processor()-used) / float64(time.Since(began))
+		}
+		if c.Good() {
+			break
+		}
+		s.speed /= 2
+	}
+	return c, nil
+}
+
+// live opens the link, sends the messages, and counts.
+func (s *session) live(ctx context.Context, ticks clock.Clock) (c Cell, err error) {
+	messages, err := s.messages()
+	if err != nil {
+		return c, err
+	}
+	ends := newSockets(ticks)
+	defer ends.close()
+	srv, err := s.serve(ctx, ticks, ends)
+	if err != nil {
+		return c, err
+	}
+	defer func() { _ = srv.close() }()
+	store := memory.New(memory.Config{})
+	defer func() { _ = store.Close() }()
+	near := &client{session: s, clock: ticks, server: srv, store: store}
+	if s.manner.resumed {
+		near.tickets = tls.NewLRUClientSessionCache(0)
+	}
+	if s.manner.met() {
+		first, before := *near, *s
+		before.manner = s.manner.first()
+		first.session = &before
+		if _, err := first.over(ctx, ends, messages[:1]); err != nil {
+			return c, fmt.Errorf("the session before: %w", err)
+		}
+	}
+	return near.over(ctx, ends, messages)
+}
+
+// over sends messages over a link of their own.
+func (c *client) over(ctx context.Context, ends *sockets, messages [][]byte) (cell Cell, err error) {
+	s := c.session
+	l, err := s.open(c.clock, ends)
+	if err != nil {
+		return cell, err
+	}
+	defer func() { _ = l.Close() }()
+	began := c.clock.Now()
+	t, err := c.open(ctx, l)
+	if err != nil {
+		return cell, err
+	}
+	defer t.close()
+	setup, before := c.clock.Since(began), l.stats()
+	if s.manner.queued {
+		err = s.queue(ctx, t, messages)
+	} else {
+		err = s.inTurn(ctx, t, messages)
+	}
+	if err != nil {
+		return cell, err
+	}
+	took, st := c.clock.Since(began), l.stats()
+	return Cell{
+		Service: s.service, Way: s.way, Size: s.size, N: s.n, Millis: millis(took), Setup: millis(setup),
+		Expected: millis(s.expected(before, st)), Least: millis(s.manner.least(s.profile, before, st)),
+		Sent: st.up.Wire, Received: st.down.Wire, CPU: -1, Lossy: s.profile != s.profile.Reliable(),
+	}, nil
+}
+
+// expected is what the session's octets and round trips take, from what the link carried before the first message and in all.
+func (s *session) expected(before, all directions) time.Duration {
+	rounds := time.Duration(s.manner.rounds(s.n)) * s.profile.RTT
+	if !s.manner.queued {
+		return rounds + all.up.Busy + all.down.Busy
+	}
+	return rounds + before.up.Busy + before.down.Busy + s.bothWays(all.since(before))
+}
+
+// bothWays is how long the link takes for messages that do not wait for each other: both directions at once, but for the first request or the last reply,
+// of which nothing is there before all packets are that it has a part in.
+func (s *session) bothWays(d directions) time.Duration {
+	less := d.up
+	if d.down.Busy < less.Busy {
+		less = d.down
+	}
+	return max(d.up.Busy, d.down.Busy) + min(less.Busy, s.profile.FullPackets(less.Octets/int64(s.n)))
+}
+
+// inTurn sends messages, each when the reply to the one before is there.
+func (s *session) inTurn(ctx context.Context, t *talk, messages [][]byte) error {
+	for _, m := range messages {
+		reply, err := t.begin(ctx, m)
+		if err != nil {
+			return err
+		}
+		body, err := reply()
+		if err != nil {
+			return err
+		}
+		if err := s.checkReply(m, body); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// queue sends messages one behind the other and reads the replies as they come.
+func (s *session) queue(ctx context.Context, t *talk, messages [][]byte) error {
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	begun := make(chan func() ([]byte, error), len(messages))
+	go func() {
+		defer close(begun)
+		for _, m := range messages {
+			reply, err := t.begin(ctx, m)
+			if err != nil {
+				cancel(err)
+				return
+			}
+			begun <- reply
+		}
+	}()
+	var failed error
+	for i := 0; ; i++ {
+		reply, more := <-begun
+		if !more {
+			break
+		}
+		body, err := reply()
+		if err == nil {
+			err = s.checkReply(messages[i], body)
+		}
+		if err != nil && failed == nil {
+			failed = err
+			cancel(err)
+		}
+	}
+	if failed == nil && ctx.Err() != nil {
+		failed = context.Cause(ctx)
+	}
+	return failed
+}
+
+func millis(d time.Duration) float64 { return float64(d.Microseconds()) / 1000 }
+
+var items = regexp.MustCompile(`<item>[^<]*</item>`)
+
+// messages makes the requests, with the values of workloads W1 and W2.
+func (s *session) messages() (list [][]byte, err error) {
+	source := workload.Strings(1, s.size)
+	if s.service != "concat" {
+		source = workload.Floats(1, s.size)
+	}
+	for m := range source {
+		if s.service != "echo" {
+			body := fmt.Sprintf(`<%s xmlns="%s">%s</%s>`, s.service, peer.Namespace, bytes.Join(items.FindAll(m, -1), nil), s.service)
+			if m, err = soap.Wrap(soap.V11, []byte(body)); err != nil {
+				return nil, err
+			}
+		}
+		if list = append(list, m); len(list) == s.n {
+			break
+		}
+	}
+	return list, nil
+}

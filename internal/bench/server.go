@@ -1,0 +1,174 @@
+package bench
+
+import (
+	"bytes"
+	"context"
+	"crypto/ed25519"
+	"crypto/rand"
+	"crypto/tls"
+	"crypto/x509"
+	"errors"
+	"math/big"
+	"net"
+	"net/http"
+	"time"
+
+	"github.com/hhfr/hhfr/internal/peer"
+	"github.com/hhfr/hhfr/pkg/clock"
+	"github.com/hhfr/hhfr/pkg/codec/binary"
+	"github.com/hhfr/hhfr/pkg/ctxstore"
+	"github.com/hhfr/hhfr/pkg/negotiate"
+	"github.com/hhfr/hhfr/pkg/streamer"
+	"github.com/hhfr/hhfr/pkg/streamer/udp"
+)
+
+// Where servers listen beyond the link.
+const (
+	host       = "127.0.0.1"
+	plainAddr  = host + ":80"
+	secureAddr = host + ":443"
+)
+
+// known is what the server knows from one session to the next.
+type known struct {
+	store  ctxstore.Store
+	coders negotiate.Coders
+}
+
+func newKnown(store ctxstore.Store) known {
+	return known{store, negotiate.BookCoders(binary.NewBook(ctxstore.Shapes{Store: store}))}
+}
+
+// server is what a session is with.
+type server struct {
+	url   string // without path
+	addr  string
+	trust *x509.CertPool
+	close func() error
+}
+
+// serve starts the server that the session needs, whose timers run on the link's clock.
+func (s *session) serve(ctx context.Context, ticks clock.Clock, ends *sockets) (*server, error) {
+	services, err := peer.NewServices(peer.Concat(), peer.Sum(), wholeEcho{peer.Echo()})
+	if err != nil {
+		return nil, err
+	}
+	if s.manner.hhfr() || !s.manner.tls && !s.manner.http2 {
+		return s.servePeer(ctx, ticks, ends, services)
+	}
+	return s.serveHTTP(ctx, ends, services)
+}
+
+// secure has the server speak TLS, with a certificate of its own.
+func (s *server) secure() (*tls.Config, error) {
+	cert, err := selfSigned()
+	if err != nil {
+		return nil, err
+	}
+	s.trust = x509.NewCertPool()
+	s.trust.AddCert(cert.Leaf)
+	s.url, s.addr = "https://"+secureAddr, secureAddr
+	return &tls.Config{Certificates: []tls.Certificate{cert}, MinVersion: tls.VersionTLS13}, nil
+}
+
+// wholeEcho replies when it has the whole request, as services do that understand it. A service that
+// begins its reply before has no connection upgraded.
+type wholeEcho struct{ peer.Service }
+
+func (e wholeEcho) Serve(ctx context.Context, request *streamer.Message, reply func(*streamer.Message) error) error {
+	body, err := request.ReadAll(maxReply)
+	if err != nil {
+		return err
+	}
+	return e.Service.Serve(ctx, &streamer.Message{Head: request.Head, Body: bytes.NewReader(body)}, reply)
+}
+
+// servePeer starts hhfr's own, which has one address for all but datagrams.
+func (s *session) servePeer(ctx context.Context, ticks clock.Clock, ends *sockets, services *peer.Services) (srv *server, err error) {
+	srv = &server{url: "http://" + plainAddr, addr: plainAddr}
+	cfg := peer.Config{Services: services, Store: s.there.store, Coders: s.there.coders, Clock: ticks}
+	if s.manner.tls {
+		if cfg.TLS, err = srv.secure(); err != nil {
+			return nil, err
+		}
+	}
+	if cfg.HTTP, err = ends.listen(ctx, srv.addr); err != nil {
+		return nil, err
+	}
+	if s.transport == "udp" {
+		streams, err := udp.Transport{Config: udp.Config{Clock: ticks}}.Listen(ctx, host+":0")
+		if err != nil {
+			return nil, errors.Join(err, cfg.HTTP.Close())
+		}
+		cfg.Streams = map[string]net.Listener{"udp": streams}
+	}
+	p, err := peer.Start(cfg)
+	if err != nil {
+		return nil, err
+	}
+	srv.close = p.Close
+	return srv, nil
+}
+
+// streams is the name of the transport that streams have.
+func (s *session) streams() string {
+	if s.manner.tls {
+		return "tls"
+	}
+	return s.transport
+}
+
+// serveHTTP starts net/http's: with TLS 1.3, or HTTP/2 without.
+func (s *session) serveHTTP(ctx context.Context, ends *sockets, services http.Handler) (srv *server, err error) {
+	srv = &server{url: "http://" + plainAddr, addr: plainAddr}
+	h := &http.Server{Handler: services, Protocols: s.manner.protocols()}
+	serve := h.Serve
+	if s.manner.tls {
+		if h.TLSConfig, err = srv.secure(); err != nil {
+			return nil, err
+		}
+		serve = func(l net.Listener) error { return h.ServeTLS(l, "", "") }
+	}
+	l, err := ends.listen(ctx, srv.addr)
+	if err != nil {
+		return nil, err
+	}
+	served := make(chan error, 1)
+	go func() { served <- serve(l) }()
+	srv.close = func() error {
+		err := h.Close()
+		if why := <-served; !errors.Is(why, http.ErrServerClosed) {
+			err = errors.Join(err, why)
+		}
+		return err
+	}
+	return srv, nil
+}
+
+// protocols are the versions of HTTP that both ends speak.
+func (m manner) protocols() *http.Protocols {
+	p := new(http.Protocols)
+	p.SetHTTP1(!m.http2)
+	p.SetHTTP2(m.http2 && m.tls)
+	p.SetUnencryptedHTTP2(m.http2 && !m.tls)
+	return p
+}
+
+// selfSigned is a certificate as small as they come, so that nothing is held against TLS that other
+// certificates would save. Ed25519: its signatures are all of one length.
+func selfSigned() (c tls.Certificate, err error) {
+	public, private, err := ed25519.GenerateKey(rand.Reader)
+	if err != nil {
+		return c, err
+	}
+	template := &x509.Certificate{
+		SerialNumber: big.NewInt(1), IPAddresses: []net.IP{net.ParseIP(host)},
+		NotBefore: time.Now().Add(-time.Hour), NotAfter: time.Now().AddDate(1, 0, 0),
+	}
+	der, err := x509.CreateCertificate(rand.Reader, template, template, public, private)
+	if err != nil {
+		return c, err
+	}
+	leaf, err := x509.ParseCertificate(der)
+	return tls.Certificate{Certificate: [][]byte{der}, PrivateKey: private, Leaf: leaf}, err
+}

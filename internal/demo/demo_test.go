@@ -1,0 +1,249 @@
+package demo_test
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	"go.uber.org/goleak"
+
+	"github.com/hhfr/hhfr/internal/demo"
+	"github.com/hhfr/hhfr/internal/link"
+	"github.com/hhfr/hhfr/internal/peer"
+	"github.com/hhfr/hhfr/pkg/capture"
+	"github.com/hhfr/hhfr/pkg/ctxstore/directory"
+	"github.com/hhfr/hhfr/pkg/streamer"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+// fast is a tour on a clock that is too fast to be exact: what its times are is for the soak test, on a quiet machine.
+func fast(t *testing.T, messages []demo.Message) demo.Config {
+	return demo.Config{Messages: messages, Link: "3g", Speed: 60, Dir: t.TempDir()}
+}
+
+// TestTour is the main job, with nothing but this repository: SOAP in, binary stream over a thin link, SOAP out, byte for byte; and the same from the captures.
+func TestTour(t *testing.T) {
+	messages, err := demo.Builtin()
+	require.NoError(t, err)
+	cfg := fast(t, messages)
+	rows, ways := 0, 0
+	cfg.Each, cfg.EachWay = func(demo.Row) { rows++ }, func(demo.Way) { ways++ }
+	r, err := demo.Run(t.Context(), cfg)
+	if err != nil {
+		require.ErrorIs(t, err, demo.ErrNotTheLink)
+	}
+	assert.NotErrorIs(t, err, demo.ErrDifferent)
+	assert.True(t, r.Same())
+	assert.Equal(t, len(messages), rows)
+	require.Len(t, r.Rows, len(messages))
+	for _, row := range r.Rows {
+		assert.Positive(t, row.Shapes, row.Name)
+		assert.Less(t, row.Next, row.SOAP/2, row.Name)
+		assert.Greater(t, row.Ratio(), 2.0, row.Name)
+	}
+
+	assert.Equal(t, len(messages), r.Sample)
+	assert.Equal(t, len(demo.Ways), ways)
+	by := map[string]demo.Way{}
+	bad := 0
+	for _, w := range r.Ways {
+		by[w.Name] = w
+		assert.Equal(t, 2*len(messages), w.Messages)
+		assert.GreaterOrEqual(t, w.Millis, w.Expected*0.98, w.Name)
+		if w.Name != demo.SOAP {
+			assert.Equal(t, 2*w.Messages, w.Found, w.Name)
+			plain := map[string]int{demo.Stream: 1}[w.Name] // the first request, which asked for the stream
+			assert.Equal(t, 2*w.Messages-plain, w.Rebuilt, w.Name)
+		}
+		if w.Good() {
+			assert.InDelta(t, 0, w.Off(), demo.MaxOff, w.Name)
+			continue
+		}
+		bad++
+		assert.Equal(t, cfg.Speed/4, w.Speed, "%s: twice at half the speed before", w.Name)
+	}
+	assert.Equal(t, bad > 0, err != nil)
+	require.Len(t, by, len(demo.Ways))
+	assert.Equal(t, 1, by[demo.SOAP].Connections)
+	assert.Equal(t, 1+20, by[demo.SOAP].RoundTrips)
+	for _, name := range []string{demo.Stream, demo.Again, demo.Pair} {
+		assert.Equal(t, 1, by[name].Connections, name)
+		assert.Less(t, by[name].Sent+by[name].Received, (by[demo.SOAP].Sent+by[demo.SOAP].Received)/2, name)
+	}
+	assert.Equal(t, 1+20, by[demo.Stream].RoundTrips)
+	assert.Equal(t, 1+20, by[demo.Again].RoundTrips)
+	assert.Equal(t, 2+20, by[demo.Pair].RoundTrips)
+	assert.Less(t, by[demo.Again].Sent, by[demo.Stream].Sent-800, "no shapes")
+
+	rebuildFromFiles(t, cfg.Dir, messages)
+}
+
+// rebuildFromFiles does what the last lines of the demo say, for the stream of the ends that had met: its shapes are in the store alone.
+func rebuildFromFiles(t *testing.T, dir string, messages []demo.Message) {
+	t.Helper()
+	files, err := filepath.Glob(filepath.Join(dir, demo.Again, "*.bin"))
+	require.NoError(t, err)
+	require.Len(t, files, 2)
+	runs := func() (all []capture.Input) {
+		for _, f := range files {
+			octets, err := os.ReadFile(f)
+			require.NoError(t, err)
+			all = append(all, capture.Input{Name: f, Octets: bytes.NewReader(octets)})
+		}
+		return all
+	}
+	without, err := capture.DecodeStreams(t.Context(), runs(), capture.DecodeConfig{})
+	require.NoError(t, err)
+	assert.Equal(t, 4*len(messages), without.Counts().Undecodable)
+
+	store, err := directory.Open(filepath.Join(dir, demo.StoreDir), directory.Config{})
+	require.NoError(t, err)
+	defer store.Close()
+	with, err := capture.DecodeStreams(t.Context(), runs(), capture.DecodeConfig{Store: store})
+	require.NoError(t, err)
+	assert.Equal(t, 4*len(messages), with.Counts().Verified)
+	for _, m := range with.Messages {
+		assert.True(t, slices.ContainsFunc(messages, func(sent demo.Message) bool { return bytes.Equal(sent.Body, m.Body) }))
+	}
+}
+
+func TestTourOfAnythingElse(t *testing.T) {
+	list := []demo.Message{{Name: "empty"}, {Name: "text", Body: []byte("no XML")}, {Name: "broken", Body: []byte("<a><b></a>")}, {Name: "long", Body: []byte(strings.Repeat("long ", 2000))}}
+	r, err := demo.Run(t.Context(), fast(t, list))
+	if err != nil {
+		require.ErrorIs(t, err, demo.ErrNotTheLink)
+	}
+	assert.True(t, r.Same())
+	assert.Equal(t, 2, r.Sample)
+	assert.Len(t, r.Ways, len(demo.Ways))
+
+	r, err = demo.Run(t.Context(), fast(t, list[:1]))
+	require.NoError(t, err)
+	assert.Empty(t, r.Ways, "nothing for the link")
+}
+
+// tampering is an echo that changes what it gives back of messages that have a word.
+type tampering struct {
+	peer.Service
+	word string
+}
+
+func (s tampering) Serve(ctx context.Context, request *streamer.Message, reply func(*streamer.Message) error) error {
+	return s.Service.Serve(ctx, request, func(m *streamer.Message) error {
+		body, err := m.ReadAll(1 << 20)
+		if err != nil {
+			return err
+		}
+		return reply(&streamer.Message{Head: m.Head, Body: bytes.NewReader(bytes.Replace(body, []byte(s.word), []byte("tampered"), 1))})
+	})
+}
+
+func TestTamperedReplies(t *testing.T) {
+	messages, err := demo.Builtin()
+	require.NoError(t, err)
+	cfg := fast(t, messages[:2])
+	word := "InternetGatewayDevice"
+	require.Contains(t, string(messages[1].Body), word)
+	cfg.SetService(tampering{peer.Echo(), word})
+	r, err := demo.Run(t.Context(), cfg)
+	require.ErrorIs(t, err, demo.ErrDifferent)
+	assert.False(t, r.Same())
+	assert.False(t, r.Rows[1].Same)
+	for _, w := range r.Ways {
+		assert.False(t, w.Same, w.Name)
+		assert.Less(t, w.Found, 2*w.Messages, w.Name)
+	}
+}
+
+func TestTourRefuses(t *testing.T) {
+	messages, err := demo.Builtin()
+	require.NoError(t, err)
+	for profile, why := range map[string]link.Code{"pigeon": link.BadProfile, "edge,loss=1%": link.Unsupported} {
+		cfg := fast(t, messages)
+		cfg.Link = profile
+		r, err := demo.Run(t.Context(), cfg)
+		require.ErrorIs(t, err, &link.Error{Code: why})
+		assert.Nil(t, r)
+	}
+}
+
+func TestTourInterrupted(t *testing.T) {
+	messages, err := demo.Builtin()
+	require.NoError(t, err)
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	cfg := fast(t, messages[:1])
+	cfg.EachWay = func(demo.Way) { cancel() }
+	r, err := demo.Run(ctx, cfg)
+	require.ErrorIs(t, err, context.Canceled)
+	assert.Len(t, r.Rows, 1)
+	assert.Len(t, r.Ways, 1)
+}
+
+func TestGood(t *testing.T) {
+	for _, c := range []struct {
+		ms, cpu float64
+		good    bool
+	}{{1000, 0.01, true}, {1099, 0.05, true}, {1101, 0.01, false}, {901, -1, true}, {899, 0.01, false}, {1000, 0.051, false}} {
+		assert.Equal(t, c.good, demo.Way{Millis: c.ms, Expected: 1000, CPU: c.cpu}.Good(), "%+v", c)
+	}
+}
+
+func TestBreakEven(t *testing.T) {
+	at := func(times ...time.Duration) []time.Duration { return times }
+	soap := at(10, 20, 30, 40)
+	for _, c := range []struct {
+		way  []time.Duration
+		want int
+	}{{at(9, 19, 29, 39), 1}, {at(20, 21, 29, 30), 3}, {at(9, 21, 29, 30), 3}, {at(9, 19, 29, 40), 0}, {at(11, 21, 31, 39), 4}} {
+		assert.Equal(t, c.want, demo.BreakEven(soap, c.way), "%v", c.way)
+	}
+}
+
+func TestSample(t *testing.T) {
+	var list []demo.Message
+	for i := range 101 {
+		list = append(list, demo.Message{Name: fmt.Sprint(i), Body: []byte("x")})
+	}
+	list[0].Body, list[50].Body = nil, make([]byte, 9<<10)
+	var names []string
+	for _, m := range demo.Sample(list) {
+		names = append(names, m.Name)
+	}
+	assert.Equal(t, []string{"1", "10", "20", "30", "40", "51", "61", "71", "81", "91"}, names)
+	assert.Len(t, demo.Sample(list[:5]), 4)
+}
+
+// What is not exactly what was sent, in its order and number, is not found.
+func TestFound(t *testing.T) {
+	sample := []demo.Message{{Body: []byte("<a/>")}, {Body: []byte("<b/>")}}
+	told := func() (all []*capture.Decoded) {
+		for i := range 4 {
+			for _, reply := range []bool{false, true} {
+				all = append(all, &capture.Decoded{Number: i + 1, HHFR: true, Reply: reply, Body: sample[i%2].Body, State: capture.Verified})
+			}
+		}
+		return all
+	}
+	assert.Equal(t, 8, demo.Found(sample, told()))
+	besides := append(told(), &capture.Decoded{Number: 5, HHFR: true, Head: []byte("=x\n"), State: capture.Verified})
+	assert.Equal(t, 8, demo.Found(sample, besides))
+
+	altered := told()
+	altered[3].Body = []byte("<B/>")
+	assert.Equal(t, 7, demo.Found(sample, altered))
+	withdrawn := told()
+	withdrawn[0].State = capture.Withdrawn
+	assert.Equal(t, 7, demo.Found(sample, withdrawn))
+	assert.Zero(t, demo.Found(sample, told()[:7]), "one is missing")
+	assert.Zero(t, demo.Found(sample, append(told(), told()[0])), "one too many")
+}

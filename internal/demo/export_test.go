@@ -1,0 +1,17 @@
+package demo
+
+import (
+	"time"
+
+	"github.com/hhfr/hhfr/internal/peer"
+	"github.com/hhfr/hhfr/pkg/capture"
+)
+
+// SetService has another service than the echo answer.
+func (c *Config) SetService(s peer.Service) { c.service = s }
+
+func Sample(list []Message) []Message { return sample(list) }
+
+func BreakEven(soap, way []time.Duration) int { return breakEven(soap, way) }
+
+func Found(sample []Message, messages []*capture.Decoded) int { return found(sample, messages, 0) }

@@ -1,0 +1,185 @@
+package demo
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"math"
+	"time"
+
+	"github.com/hhfr/hhfr/internal/link"
+	"github.com/hhfr/hhfr/internal/pcapng"
+	"github.com/hhfr/hhfr/internal/peer"
+	"github.com/hhfr/hhfr/pkg/clock"
+	"github.com/hhfr/hhfr/pkg/streamer"
+)
+
+// The ways to the server, in the order in which the tour goes them.
+const (
+	// SOAP is plain SOAP over one connection that is kept.
+	SOAP = "soap"
+	// Stream is a client that negotiates and streams.
+	Stream = "stream"
+	// Again is the same between ends that have met: they know the shapes.
+	Again = "again"
+	// Pair is plain SOAP at both ends, and a pair of proxies that have not met around the link.
+	Pair = "pair"
+)
+
+// Ways are all of them.
+var Ways = []string{SOAP, Stream, Again, Pair}
+
+// Way is one session over the link. Times are those of the link, in milliseconds; octets those on the link, with 40 for the headers of each packet.
+type Way struct {
+	Name        string  `json:"name"`                 // soap (one connection, kept), stream, again (a stream of ends that have met) or pair (of proxies)
+	Messages    int     `json:"messages"`             // requests, each with its reply, one after the other
+	Millis      float64 `json:"ms"`                   // of the whole session, connections and negotiation included
+	Expected    float64 `json:"expected_ms"`          // octets by bandwidth, and round trips
+	RoundTrips  int     `json:"round_trips"`          // of connections, negotiation, hello and messages
+	Connections int     `json:"connections"`          // over the link
+	Sent        int64   `json:"sent_octets"`          // to the server
+	Received    int64   `json:"received_octets"`      // from it
+	Speed       float64 `json:"speed"`                // how many times faster than the link the clock ran
+	CPU         float64 `json:"cpu_share"`            // of the time, as lived through, that this process computed; -1 where the system does not tell
+	BreakEven   int     `json:"break_even,omitempty"` // after so many messages it was faster than soap, and stayed so; left out: never
+	Capture     string  `json:"capture,omitempty"`    // file with what went over the link
+	Octets      string  `json:"octets,omitempty"`     // folder with the octets of the stream alone
+	Found       int     `json:"found,omitempty"`      // messages in the capture that are as they were sent
+	Rebuilt     int     `json:"rebuilt,omitempty"`    // the same from the octets of the stream and the store
+	Same        bool    `json:"same"`                 // what came back, was found and was rebuilt is what was sent
+
+	each []time.Duration // when each message was done
+}
+
+// Off is how far the session's time is from what was expected, as a share of that.
+func (w Way) Off() float64 { return (w.Millis - w.Expected) / w.Expected }
+
+// Good tells whether the time is that of the link: within [MaxOff] of what was expected, and computing no more than [MaxCPU].
+func (w Way) Good() bool { return math.Abs(w.Off()) <= MaxOff && w.CPU <= MaxCPU }
+
+const (
+	// rounds is how often the messages go over the link: the first time a stream sends shapes, then it does not.
+	rounds = 2
+	// tries is how often a session is lived through that is not good: other work on the machine may have come between.
+	tries = 3
+)
+
+// ways lives through all ways.
+func (t *tour) ways(ctx context.Context) error {
+	if len(t.sample) == 0 {
+		return nil
+	}
+	var soap []time.Duration
+	for _, name := range Ways {
+		l, err := t.lived(ctx, name)
+		if err == nil && name != SOAP {
+			l.BreakEven = breakEven(soap, l.each)
+			err = t.tell(ctx, l)
+		}
+		if err != nil {
+			return fmt.Errorf("%s over the link: %w", name, err)
+		}
+		if name == SOAP {
+			soap = l.each
+		}
+		if t.report.Ways = append(t.report.Ways, l.Way); t.EachWay != nil {
+			t.EachWay(l.Way)
+		}
+	}
+	return nil
+}
+
+// breakEven is after how many messages a way is faster, and stays so; 0: never.
+func breakEven(soap, way []time.Duration) int {
+	n := len(way)
+	for n > 0 && way[n-1] < soap[n-1] {
+		n--
+	}
+	if n == len(way) {
+		return 0
+	}
+	return n + 1
+}
+
+// lived is a way, and what is left of it.
+type lived struct {
+	Way
+	capture bytes.Buffer
+	ends    *ends
+}
+
+// lived lives through a way, again if need be.
+func (t *tour) lived(ctx context.Context, name string) (l *lived, err error) {
+	speed := t.Speed
+	for range tries {
+		l, err = t.live(ctx, name, speed)
+		if ctx.Err() != nil {
+			return nil, context.Cause(ctx)
+		}
+		if err != nil || l.Good() {
+			break
+		}
+		speed /= 2
+	}
+	return l, err
+}
+
+// live opens a link and a way over it, sends the messages one after the other, and counts.
+func (t *tour) live(ctx context.Context, name string, speed float64) (*lived, error) {
+	ticks := clock.Scaled(speed)
+	line, err := link.Relay(ticks, t.report.link)
+	if err != nil {
+		return nil, err
+	}
+	l := &lived{Way: Way{Name: name, Messages: rounds * len(t.sample), Speed: speed, CPU: -1, Same: true}}
+	rec := pcapng.NewRecorder(&l.capture, ticks.Now)
+	o := &opening{tour: t, line: line, clock: ticks, rec: rec}
+	o.closers = append(o.closers, line.Close)
+	began, from, used := ticks.Now(), time.Now(), clock.Processor()
+	err = o.open(ctx, name)
+	l.ends = o.ends
+	for range rounds {
+		for _, m := range t.sample {
+			if err == nil {
+				err = l.send(ctx, o, m)
+				l.each = append(l.each, ticks.Since(began))
+			}
+		}
+	}
+	if err == nil {
+		l.RoundTrips = o.roundTrips + l.Messages
+		if used >= 0 {
+			l.CPU = float64(clock.Processor()-used) / float64(time.Since(from))
+		}
+		l.Millis, l.Expected = millis(l.each[len(l.each)-1]), millis(line.Expected(l.RoundTrips))
+		s := line.Stats()
+		l.Sent, l.Received, l.Connections = s.Up.Wire, s.Down.Wire, s.Connections
+	}
+	if closed := o.close(); err == nil {
+		err = closed
+	}
+	if recorded := rec.Close(); err == nil {
+		err = recorded
+	}
+	return l, err
+}
+
+func millis(d time.Duration) float64 { return float64(d.Microseconds()) / 1000 }
+
+// send sends one message and looks at what comes back.
+func (l *lived) send(ctx context.Context, o *opening, m Message) error {
+	head, err := peer.RequestHead(peer.EchoPath, m.Body, "", nil)
+	if err != nil {
+		return err
+	}
+	reply, err := o.session.Call(ctx, &streamer.Message{Head: head, Body: bytes.NewReader(m.Body)})
+	if err != nil {
+		return fmt.Errorf("%s: %w", m.Name, err)
+	}
+	body, err := reply.ReadAll(1 << 30)
+	if err != nil {
+		return fmt.Errorf("%s: %w", m.Name, err)
+	}
+	l.Same = l.Same && bytes.Equal(body, m.Body)
+	return nil
+}

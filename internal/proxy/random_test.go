@@ -1,0 +1,316 @@
+package proxy_test
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"net"
+	"net/http"
+	"os"
+	"regexp"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/hhfr/hhfr/internal/http1"
+	"github.com/hhfr/hhfr/internal/proxy"
+	"github.com/hhfr/hhfr/internal/shared"
+)
+
+// storm is one random run: clients that call through a pair in many ways while the far end is closed, cut off, started again and replaced by a plain server. A failure names
+// its seed; what happens when is up to the machine.
+type storm struct {
+	t    *testing.T
+	seed uint64
+
+	next             atomic.Int64
+	through, failed  atomic.Int64
+	stop             atomic.Bool
+	mu               sync.Mutex
+	seen             map[string]int  // whole requests that the server got
+	answered, unsent map[string]bool // what clients were told
+	links            []*net.TCPConn  // connections of the near end to the far one
+}
+
+var numberOf = regexp.MustCompile(`<n>(\d+)</n>`)
+
+// reply reads the reply to one request, head and entity.
+func (r *requests) reply() (http1.Head, []byte, error) {
+	for {
+		h, err := r.head()
+		if err != nil {
+			return h, nil, err
+		}
+		if h.Status()/100 == 1 {
+			continue
+		}
+		f, err := http1.ReplyFraming(&h, http.MethodPost)
+		if err != nil {
+			return h, nil, err
+		}
+		var entity []byte
+		for b := http1.NewBody(f); !b.Done(); {
+			if len(r.buf) == 0 {
+				if err := r.more(); errors.Is(err, io.EOF) && b.Close() == nil {
+					break
+				} else if err != nil {
+					return h, entity, err
+				}
+			}
+			e, n, err := b.Write(r.buf)
+			entity, r.buf = append(entity, e...), r.buf[n:]
+			if err != nil {
+				return h, entity, err
+			}
+		}
+		return h, entity, nil
+	}
+}
+
+// serve is the server: it gives each request back, in one of some ways, or closes.
+func (s *storm) serve(c net.Conn) {
+	r := &requests{conn: c}
+	for {
+		h, err := r.head()
+		if err != nil {
+			return
+		}
+		if _, waits := h.Get("Expect"); waits {
+			_, _ = io.WriteString(c, "HTTP/1.1 100 Continue\r\n\r\n")
+		}
+		_, entity, err := r.body(&h)
+		if err != nil {
+			return
+		}
+		n := numberOf.FindSubmatch(entity)
+		if n == nil {
+			_, _ = io.WriteString(c, "HTTP/1.1 404 Not Found\r\nContent-Length: 0\r\n\r\n") // an offer
+			continue
+		}
+		s.mu.Lock()
+		s.seen[string(n[1])]++
+		s.mu.Unlock()
+		var out []byte
+		switch len(entity) % 8 {
+		case 0:
+			return
+		case 1:
+			_, _ = c.Write(append([]byte("HTTP/1.1 200 OK\r\nConnection: close\r\n\r\n"), entity...))
+			return
+		case 2, 3:
+			out = chunkedReply(&h, entity)
+		case 4:
+			out = append([]byte("HTTP/1.1 103 Early\r\n\r\n"), echoReply(&h, entity)...)
+		default:
+			out = echoReply(&h, entity)
+		}
+		if _, err := c.Write(out); err != nil {
+			return
+		}
+	}
+}
+
+func (s *storm) body(rnd *rand.Rand) (number, body string) {
+	number = fmt.Sprint(s.next.Add(1))
+	filler := strings.Repeat("x", rnd.IntN(50))
+	if rnd.IntN(3) == 0 {
+		filler += strings.Repeat(fmt.Sprintf("<v>%x</v>", rnd.Uint64()), 1<<rnd.IntN(13))
+	}
+	return number, "<s:Envelope xmlns:s=\"http://schemas.xmlsoap.org/soap/envelope/\"><s:Body><a xmlns=\"urn:x\"><n>" + number + "</n><t>" + filler + "</t></a></s:Body></s:Envelope>"
+}
+
+// request is one way to send a body.
+func (s *storm) request(rnd *rand.Rand, body string) string {
+	switch rnd.IntN(4) {
+	case 0:
+		parts := []string{}
+		for len(body) > 0 {
+			n := min(len(body), 1+rnd.IntN(20_000))
+			parts = append(parts, fmt.Sprintf("%x\r\n", n), body[:n], "\r\n")
+			body = body[n:]
+		}
+		return chunked(append(parts, "0\r\n\r\n")...)
+	case 1:
+		return post("Expect: 100-continue\r\n", body)
+	}
+	return post("", body)
+}
+
+// client calls until the run ends.
+func (s *storm) client(rnd *rand.Rand, near string) {
+	for !s.stop.Load() {
+		conn, err := new(net.Dialer).DialContext(s.t.Context(), "tcp", near)
+		if !assert.NoError(s.t, err) {
+			return
+		}
+		for calls := 1 + rnd.IntN(20); calls > 0 && !s.stop.Load(); calls-- {
+			if !s.calls(rnd, conn) {
+				break
+			}
+		}
+		_ = conn.Close()
+	}
+}
+
+// calls makes one call, or some that do not wait for each other; false: the connection is over.
+func (s *storm) calls(rnd *rand.Rand, conn net.Conn) bool {
+	assert.NoError(s.t, conn.SetDeadline(time.Now().Add(patience)))
+	var numbers, bodies []string
+	var all strings.Builder
+	for range 1 + rnd.IntN(3)*rnd.IntN(2) {
+		n, body := s.body(rnd)
+		numbers, bodies = append(numbers, n), append(bodies, body)
+		all.WriteString(s.request(rnd, body))
+	}
+	wire := all.String()
+	if rnd.IntN(30) == 0 { // gives up
+		_, _ = io.WriteString(conn, wire[:rnd.IntN(len(wire))])
+		s.failed.Add(int64(len(numbers)))
+		return false
+	}
+	sent := make(chan struct{})
+	go func() {
+		defer close(sent)
+		_, _ = io.WriteString(conn, wire)
+	}()
+	defer func() { <-sent }()
+	r := &requests{conn: conn}
+	for i, number := range numbers {
+		h, entity, err := r.reply()
+		if err != nil {
+			assert.NotErrorIs(s.t, err, os.ErrDeadlineExceeded, "seed %d: no end of call %s", s.seed, number)
+			s.failed.Add(int64(len(numbers) - i))
+			_ = conn.Close()
+			return false
+		}
+		switch h.Status() {
+		case http.StatusOK:
+			assert.True(s.t, bodies[i] == string(entity), "seed %d: call %s of %v: sent %d octets, got %d of %q", s.seed, number, numbers, len(bodies[i]), len(entity), numberOf.FindAll(entity, -1))
+			s.note(s.answered, number)
+			s.through.Add(1)
+		default:
+			assert.Contains(s.t, []int{http.StatusBadGateway, http.StatusServiceUnavailable}, h.Status(), "seed %d: %q", s.seed, entity)
+			if strings.Contains(string(entity), "was not ") {
+				s.note(s.unsent, number)
+			}
+			s.failed.Add(int64(len(numbers) - i))
+			_ = conn.Close()
+			return false
+		}
+		if _, closing := h.Get("Connection"); closing {
+			s.failed.Add(int64(len(numbers) - i - 1))
+			_ = conn.Close()
+			return false
+		}
+	}
+	return true
+}
+
+func (s *storm) note(in map[string]bool, number string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	in[number] = true
+}
+
+// cut breaks all connections of the near end to the far one without a word.
+func (s *storm) cut() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, c := range s.links {
+		_ = c.SetLinger(0)
+		_ = c.Close()
+	}
+	s.links = nil
+}
+
+// reset ends a server so that nobody takes that for the end of a reply.
+func (o *origin) reset() {
+	o.mu.Lock()
+	for c := range o.open {
+		_ = c.(*net.TCPConn).SetLinger(0)
+	}
+	o.mu.Unlock()
+	o.close()
+}
+
+// more waits until so many more calls have come to an end.
+func (s *storm) more(calls int64) {
+	for from := s.through.Load() + s.failed.Load(); s.through.Load()+s.failed.Load() < from+calls && !s.t.Failed(); {
+		time.Sleep(time.Millisecond) // the clients decide how long this takes
+	}
+}
+
+// run has some clients call through so many failures.
+func (s *storm) run(failures int) {
+	rnd := rand.New(rand.NewPCG(s.seed, 0))
+	s.seen, s.answered, s.unsent = map[string]int{}, map[string]bool{}, map[string]bool{}
+	o := startOrigin(s.t, "127.0.0.1:0", s.serve)
+	random := func(c *proxy.Config) {
+		c.MaxBuffer = 1 << (10 + rnd.IntN(11))
+		c.Stream.SyncBytes = int64(1 << (10 + rnd.IntN(7)))
+		c.Stream.Limits.MaxFragment = 512 << rnd.IntN(6)
+		c.RememberFor = time.Nanosecond
+	}
+	addr := shared.Addr(s.t)
+	far := startProxy(s.t, addr, o.url(), random)
+	near := startProxy(s.t, "127.0.0.1:0", far.url(), func(c *proxy.Config) {
+		random(c)
+		c.WrapDialed = func(conn net.Conn) net.Conn {
+			s.mu.Lock()
+			defer s.mu.Unlock()
+			s.links = append(s.links, conn.(*net.TCPConn))
+			return conn
+		}
+	})
+	var clients sync.WaitGroup
+	for range 1 + rnd.IntN(8) {
+		own := rand.New(rand.NewPCG(s.seed, rnd.Uint64()))
+		clients.Go(func() { s.client(own, near.Addrs()["http"].String()) })
+	}
+	for range failures {
+		near.linked(s.t)
+		s.more(int64(1 + rnd.IntN(40)))
+		switch rnd.IntN(3) {
+		case 0:
+			s.cut()
+		case 1:
+			require.NoError(s.t, far.Close())
+			far = startProxy(s.t, addr, o.url(), random)
+		case 2:
+			require.NoError(s.t, far.Close())
+			plain := startOrigin(s.t, addr, s.serve)
+			s.more(int64(1 + rnd.IntN(20)))
+			plain.reset()
+			far = startProxy(s.t, addr, o.url(), random)
+		}
+	}
+	s.more(10)
+	s.stop.Store(true)
+	clients.Wait()
+	require.NoError(s.t, near.Close())
+	require.NoError(s.t, far.Close())
+	o.close()
+	for n, times := range s.seen {
+		assert.Equal(s.t, 1, times, "seed %d: request %s", s.seed, n)
+	}
+	for n := range s.answered {
+		assert.Equal(s.t, 1, s.seen[n], "seed %d: request %s has a reply", s.seed, n)
+	}
+	for n := range s.unsent {
+		assert.Zero(s.t, s.seen[n], "seed %d: request %s was said not to be sent", s.seed, n)
+	}
+	assert.Positive(s.t, len(s.answered), "seed %d", s.seed)
+}
+
+func TestRandomCallsThroughFailures(t *testing.T) {
+	for seed := uint64(0); seed < 3 && !t.Failed(); seed++ {
+		s := storm{t: t, seed: seed}
+		s.run(3)
+	}
+}

@@ -1,0 +1,237 @@
+// Package replay sends the requests of a recording or capture again, as messages of a new session, and compares what is replied with what was: [Load], then [Recording.Run].
+// It sends messages, not packets: TCP, sequence numbers and tokens are those of the new session.
+package replay
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"fmt"
+	"io"
+	"iter"
+	"net/url"
+	"slices"
+
+	"github.com/hhfr/hhfr/internal/http1"
+	"github.com/hhfr/hhfr/internal/peer"
+	"github.com/hhfr/hhfr/internal/proxy"
+	"github.com/hhfr/hhfr/pkg/capture"
+	"github.com/hhfr/hhfr/pkg/ctxstore"
+	"github.com/hhfr/hhfr/pkg/negotiate"
+	"github.com/hhfr/hhfr/pkg/soap"
+)
+
+// Exchange is one recorded request and its reply.
+type Exchange struct {
+	// Number is that of [capture.Decode]: exchanges in sending order from 1.
+	Number int
+	// Operation is the local name of the request's operation, empty if it has none.
+	Operation string
+	// Head is the HTTP head to send, without what speaks of one connection; Body the envelope.
+	Head, Body []byte
+	// Answered tells that the whole reply is recorded: Status is that of its head, Reply its body.
+	Answered bool
+	Status   int
+	Reply    []byte
+}
+
+// Recording is what can be sent again.
+type Recording struct {
+	// Exchanges are in sending order.
+	Exchanges []Exchange
+	// Skipped counts requests that are not sent again: those that are not whole, one-way messages,
+	// what proxies pass on in pieces, HTTP requests that are no SOAP, and what was sent on a stream
+	// that was declined, since it was sent elsewhere then. What proxies say to each
+	// other is none.
+	Skipped int
+	// Found says what a capture without any exchange has instead.
+	Found map[string]int
+	// Partial tells that the capture lacks something, as [capture.Result.Partial] has it; CutAt is the offset where it is cut off or damaged, -1 where it is not.
+	Partial bool
+	CutAt   int64
+}
+
+// Load reads a capture. store has shapes that it lacks; nil: none. Errors: those of [capture.Decode]; Nothing if there is no request, the recording is returned with it.
+func Load(ctx context.Context, r io.Reader, store ctxstore.Store) (*Recording, error) {
+	decoded, err := capture.Decode(ctx, r, capture.DecodeConfig{Store: store})
+	if err != nil {
+		return nil, err
+	}
+	rec := &Recording{Found: decoded.Others, Partial: decoded.Partial(), CutAt: -1}
+	rec.Skipped = decoded.Others[capture.OtherRequests]
+	if decoded.Stats.Truncated {
+		rec.CutAt = decoded.Stats.TruncatedAt
+	}
+	byNumber := map[int]*Exchange{}
+	var replies []*capture.Decoded
+	for _, m := range decoded.Messages {
+		switch {
+		case m.Number == 0: // a negotiation: the new session has its own
+		case m.Reply:
+			replies = append(replies, m)
+		case m.HHFR && proxy.Control(m.Head) != "":
+			if proxy.Control(m.Head) == proxy.Tunnel {
+				rec.Skipped++ // what begins one; its further pieces are of the same
+			}
+		default:
+			path := ""
+			if m.Stream > 0 {
+				path = decoded.Streams[m.Stream-1].Service.Path
+			}
+			x, ok := exchange(m, path)
+			if !ok {
+				rec.Skipped++
+				continue
+			}
+			byNumber[m.Number] = x
+		}
+	}
+	for _, m := range replies {
+		if x := byNumber[m.Number]; x != nil && m.Whole() {
+			x.answer(m)
+		}
+	}
+	for _, x := range byNumber {
+		rec.Exchanges = append(rec.Exchanges, *x)
+	}
+	slices.SortFunc(rec.Exchanges, func(a, b Exchange) int { return cmp.Compare(a.Number, b.Number) })
+	if len(rec.Exchanges) == 0 {
+		return rec, &Error{Code: Nothing, At: -1}
+	}
+	return rec, nil
+}
+
+// ofConnection are the fields that speak of one connection, or of the host at its end.
+var ofConnection = []string{"Host", "Content-Length", "Connection", "Transfer-Encoding", "Expect", "Upgrade", negotiate.Field}
+
+// exchange makes a request that can be sent again of a recorded one.
+func exchange(m *capture.Decoded, path string) (*Exchange, bool) {
+	if !m.Whole() || m.OneWay || m.Declined {
+		return nil, false
+	}
+	octets := m.Head
+	if octets == nil {
+		octets = negotiate.DefaultRequestHead(cmp.Or(path, "/"))
+	}
+	h, n, err := http1.ParseHead(octets, 0)
+	if err != nil || h.IsReply() || framed(octets[n:]) {
+		return nil, false
+	}
+	drop := func(f http1.Field) bool {
+		if !m.HHFR && (f.Is("Content-Encoding") || f.Is("Accept-Encoding")) {
+			return true // the decoder has undone the coding, and the replies to compare with are without, too
+		}
+		return slices.ContainsFunc(ofConnection, f.Is)
+	}
+	return &Exchange{Number: m.Number, Operation: m.Operation.Local, Head: http1.AppendEdited(nil, &h, drop, nil), Body: m.Body}, true
+}
+
+// framed reports whether what stands behind an HTTP head says that its body has its framing, between two
+// proxies (docs/proxy.md, section 3).
+func framed(behind []byte) bool { return bytes.HasPrefix(behind, []byte("=r")) }
+
+func (x *Exchange) answer(m *capture.Decoded) {
+	x.Answered, x.Status, x.Reply = true, 200, m.Body
+	if m.Head == nil {
+		return
+	}
+	if h, n, err := http1.ParseHead(m.Head, 0); err == nil && h.IsReply() && !framed(m.Head[n:]) {
+		x.Status = h.Status()
+	} else {
+		x.Answered = false
+	}
+}
+
+// Target gives the heads of all requests the path and query of a URL, if that has a path. Errors: BadTarget.
+func (r *Recording) Target(to *url.URL) error {
+	if pathless(to) {
+		return nil
+	}
+	for i := range r.Exchanges {
+		x := &r.Exchanges[i]
+		h, _, err := http1.ParseHead(x.Head, 0)
+		if err != nil {
+			return &Error{Code: BadTarget, At: -1, Err: err}
+		}
+		head, err := http1.AppendRequestLine(nil, string(h.Method()), to.RequestURI(), "HTTP/1.1")
+		if err != nil {
+			return &Error{Code: BadTarget, At: -1, Err: err}
+		}
+		x.Head = append(head, x.Head[bytes.IndexByte(x.Head[len(h.Before()):], '\n')+len(h.Before())+1:]...)
+	}
+	return nil
+}
+
+// SetFields gives the heads of all requests HTTP fields, in the place of recorded ones of these
+// names.
+func (r *Recording) SetFields(fields []soap.Field) error {
+	var add []byte
+	for _, f := range fields {
+		var err error
+		if add, err = http1.AppendField(add, f.Name, f.Value); err != nil {
+			return &Error{Code: BadTarget, At: -1, Err: err}
+		}
+	}
+	given := func(f http1.Field) bool {
+		return slices.ContainsFunc(fields, func(g soap.Field) bool { return f.Is(g.Name) })
+	}
+	for i := range r.Exchanges {
+		x := &r.Exchanges[i]
+		h, _, err := http1.ParseHead(x.Head, 0)
+		if err != nil {
+			return &Error{Code: BadTarget, At: -1, Err: err}
+		}
+		x.Head = http1.AppendEdited(nil, &h, given, add)
+	}
+	return nil
+}
+
+// Offer is where to negotiate for requests to a URL: there, or, if that has no path and each goes to its own, where the first one goes.
+func (r *Recording) Offer(to *url.URL) *url.URL {
+	if !pathless(to) || len(r.Exchanges) == 0 {
+		return to
+	}
+	if h, _, err := http1.ParseHead(r.Exchanges[0].Head, 0); err == nil {
+		if first, err := url.ParseRequestURI(string(h.Target())); err == nil && first.Host == "" {
+			return to.ResolveReference(first)
+		}
+	}
+	return to
+}
+
+func pathless(to *url.URL) bool {
+	return to.EscapedPath() == "" || to.EscapedPath() == "/" && to.RawQuery == ""
+}
+
+// Result is what came of one request.
+type Result struct {
+	Exchange *Exchange
+	// Incoming is what came; its Err is why there is no reply.
+	*peer.Incoming
+	// Difference is how the reply differs from the recorded one; nil if it does not, or none is recorded.
+	Difference *Difference
+}
+
+// Run sends the requests over a session, at most inFlight at once, and yields what came of each, in order. It ends when all are sent, or ctx is done.
+func (r *Recording) Run(ctx context.Context, session *negotiate.Session, inFlight int) iter.Seq[Result] {
+	messages := func(yield func(peer.Outgoing, error) bool) {
+		for i := range r.Exchanges {
+			x := &r.Exchanges[i]
+			if !yield(peer.Outgoing{Name: fmt.Sprintf("exchange %d", x.Number), Head: x.Head, Body: x.Body}, nil) {
+				return
+			}
+		}
+	}
+	return func(yield func(Result) bool) {
+		for in := range peer.Send(ctx, session, messages, inFlight) {
+			x := &r.Exchanges[in.Number-1]
+			out := Result{Exchange: x, Incoming: in}
+			if in.Err == nil && x.Answered {
+				out.Difference = Compare(x.Status, x.Reply, in.Status(), in.Body)
+			}
+			if !yield(out) {
+				return
+			}
+		}
+	}
+}

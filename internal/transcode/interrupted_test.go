@@ -1,0 +1,46 @@
+package transcode_test
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"iter"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+
+	"github.com/hhfr/hhfr/internal/transcode"
+)
+
+// cancelling is a file that cancels what writes it, when the first message is written.
+type cancelling struct {
+	bytes.Buffer
+	cancel func()
+}
+
+func (c *cancelling) Write(p []byte) (int, error) {
+	if bytes.Contains(p, []byte("written")) {
+		c.cancel()
+	}
+	return c.Buffer.Write(p)
+}
+
+// An end in the middle of a message waits for nobody.
+func TestInterruptedInAMessage(t *testing.T) {
+	why := errors.New("interrupted")
+	var messages iter.Seq2[transcode.Input, error] = func(yield func(transcode.Input, error) bool) {
+		for yield(transcode.Input{Name: "m", Body: []byte("written")}, nil) {
+		}
+	}
+	for range 100 {
+		synctest.Test(t, func(t *testing.T) {
+			ctx, cancel := context.WithCancelCause(t.Context())
+			began := time.Now()
+			_, err := transcode.Pack(ctx, &cancelling{cancel: func() { cancel(why) }}, messages, transcode.Config{}, nil)
+			assert.Error(t, err)
+			assert.Zero(t, time.Since(began))
+		})
+	}
+}
