@@ -114,7 +114,7 @@ func open(data []byte, name soap.Name) (*reader, soap.Version, error) {
 	if f, ok := e.Fault(); ok {
 		return nil, e.Version, malformed(readFault(f))
 	}
-	if f, ok := new(soap.Node).Check(e); !ok {
+	if f, ok := e.Mandatory(); ok {
 		return nil, e.Version, &mustUnderstand{f}
 	}
 	if len(e.Body) != 1 || e.Body[0].Name != name {

@@ -20,18 +20,11 @@ const (
 	BadVersion
 	// BadField: a value that cannot stand in an HTTP field.
 	BadField
-	// Faulted: the other end answered with a fault, which Error.Fault has.
-	Faulted
-	// NotSOAP: the other end answered with something else than SOAP.
-	NotSOAP
-	// Unanswered: no answer came; whether the message arrived is not known unless Err says so.
-	Unanswered
 )
 
 var codeNames = map[Code]string{
 	Malformed: "malformed XML", NoEnvelope: "no SOAP envelope", TooLarge: "above the limit", Forbidden: "document type declaration refused",
 	BadCharset: "unsupported character encoding", BadVersion: "unknown SOAP version", BadField: "not a valid field value",
-	Faulted: "SOAP fault", NotSOAP: "answer is no SOAP", Unanswered: "no answer",
 }
 
 func (c Code) String() string { return codeNames[c] }
@@ -41,17 +34,12 @@ type Error struct {
 	Code Code
 	At   int64
 	Err  error
-	// Fault is what the other end said, or, in an error that a service returns, what it is to be told; nil otherwise.
-	Fault *Fault
 }
 
 func (e *Error) Error() string {
 	s := e.Code.String()
 	if e.At >= 0 {
 		s = fmt.Sprintf("offset %d: %s", e.At, s)
-	}
-	if e.Fault != nil {
-		s += ": " + e.Fault.text()
 	}
 	if e.Err != nil {
 		s += ": " + e.Err.Error()
