@@ -4,6 +4,7 @@ go 1.26
 
 require (
 	github.com/beevik/etree v1.8.1
+	github.com/google/uuid v1.6.0
 	github.com/gopacket/gopacket v1.7.7
 	github.com/klauspost/compress v1.20.3
 	github.com/rogpeppe/go-internal v1.16.0

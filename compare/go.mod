@@ -11,6 +11,9 @@ require (
 	github.com/tdewolff/parse/v2 v2.8.20
 )
 
-require go.yaml.in/yaml/v3 v3.0.5 // indirect
+require (
+	github.com/google/uuid v1.6.0 // indirect
+	go.yaml.in/yaml/v3 v3.0.5 // indirect
+)
 
 replace github.com/hhfr/hhfr => ../

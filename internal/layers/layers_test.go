@@ -50,7 +50,7 @@ var plan = map[string]row{
 	// The packet layer of captures knows nothing of hhfr.
 	"pkg/capture/flow": {floor: 5, not: []string{"pkg/streamer", "pkg/shape", "pkg/soap", "pkg/ctxstore"}, third: []string{"github.com/gopacket/gopacket"}},
 
-	"pkg/negotiate": {floor: 4, not: []string{"pkg/streamer/frame"}},
+	"pkg/negotiate": {floor: 4, not: []string{"pkg/streamer/frame"}, third: []string{"github.com/google/uuid"}},
 
 	"pkg/streamer":        {floor: 3, not: []string{"pkg/shape/transit", "pkg/schema", "pkg/soap", "internal/xmltext", "internal/xmlns"}},
 	"pkg/streamer/tcp":    {floor: 3, not: []string{"pkg/shape"}},

@@ -144,7 +144,7 @@ func (v *serving) admit(ctx context.Context, conn net.Conn) (a streamer.Admissio
 			r.cfg.Log.Warn("sequence not opened", "session", facts.Session.String(), "err", err)
 			return a, &streamer.Refusal{CloseCode: streamer.CloseInternal, Text: "the sequence could not be opened"}
 		}
-		handler = placed(v.entry.seq, handler, r.cfg.Log)
+		handler = v.entry.seq.Handler(handler, r.cfg.Log)
 	}
 	return streamer.Admission{Coder: v.coder, Handler: handler, Token: v.joined.token, Lifetime: v.joined.lifetime, Promised: v.joined.promised}, nil
 }

@@ -7,7 +7,6 @@ import (
 	"errors"
 	"net/http"
 	"strings"
-	"time"
 )
 
 // admit asks the configuration whether who made a request may have a session. Its error is refusedItems.
@@ -56,10 +55,4 @@ func (r *Responder) Knows(ctx context.Context, id SessionID, token []byte) bool 
 	}
 	c, err := parseContext(entry.Value)
 	return err == nil && c.admits(id, token, r.cfg.Clock.Now())
-}
-
-// admits reports whether a token is that of a session whose context this is: not spent, and in time.
-func (c *contextDocument) admits(id SessionID, token []byte, now time.Time) bool {
-	hash := sha256.Sum256(token)
-	return c.Session == id && subtle.ConstantTimeCompare(hash[:], c.TokenHash) == 1 && now.Before(c.Expires)
 }

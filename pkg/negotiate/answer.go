@@ -98,7 +98,7 @@ func ParseAnswer(data []byte) (*Answer, error) {
 		r.fail("Lifetime is missing")
 	}
 	if r.err != nil {
-		return nil, malformed(fmt.Errorf("answer: %w", r.err))
+		return nil, asMalformed(fmt.Errorf("answer: %w", r.err))
 	}
 	return a, nil
 }

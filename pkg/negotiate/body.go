@@ -115,3 +115,19 @@ func closeReader(r io.Reader) error {
 	}
 	return nil
 }
+
+// peeked is a body whose first octets were read already.
+type peeked struct {
+	io.Reader
+	io.Closer
+}
+
+// failing reads as an error; without one, and for the end of the body, as nothing.
+type failing struct{ err error }
+
+func (f failing) Read([]byte) (int, error) {
+	if f.err == nil {
+		return 0, io.EOF
+	}
+	return 0, f.err
+}

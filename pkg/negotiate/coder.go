@@ -2,7 +2,9 @@ package negotiate
 
 import (
 	"context"
+	"errors"
 	"sync/atomic"
+	"time"
 
 	"github.com/hhfr/hhfr/pkg/clock"
 	"github.com/hhfr/hhfr/pkg/codec/binary"
@@ -93,4 +95,46 @@ func (d *describing) describe(message []byte) bool {
 		return false
 	}
 	return true
+}
+
+// keepKnown notes in a context of a session which shapes the peer has. Another stream of the session that does so meanwhile wins.
+func keepKnown(ctx context.Context, store ctxstore.Store, uri string, id SessionID, now time.Time, coder streamer.Coder, failed func(error)) {
+	entry, err := store.Get(ctx, uri)
+	if err != nil {
+		if !errors.Is(err, &ctxstore.Error{Code: ctxstore.NotFound}) {
+			failed(err)
+		}
+		return
+	}
+	c, err := parseContext(entry.Value)
+	if err != nil || c.Session != id || !now.Before(c.Expires) {
+		return
+	}
+	known := make(map[[32]byte]bool, len(c.PeerShapes))
+	for _, fp := range c.PeerShapes {
+		known[fp] = true
+	}
+	learned := false
+	for _, fp := range coder.PeerHas(MaxShapes) {
+		if !known[fp] {
+			c.PeerShapes, learned = append(c.PeerShapes, fp), true
+		}
+	}
+	if !learned {
+		return
+	}
+	c.PeerShapes = c.PeerShapes[max(0, len(c.PeerShapes)-MaxShapes):] // the newest
+	document, err := c.marshal()
+	if err == nil {
+		_, err = store.Put(ctx, uri, document, ctxstore.PutOptions{IfRevision: ctxstore.If(entry.Revision), TTL: c.Expires.Sub(now)})
+	}
+	if err != nil && !errors.Is(err, &ctxstore.Error{Code: ctxstore.Conflict}) {
+		failed(err)
+	}
+}
+
+// keepSchema has a schema in a store for the time of a session.
+func keepSchema(ctx context.Context, store ctxstore.Store, s *schema.Schema, lifetime time.Duration) error {
+	_, err := store.Put(ctx, s.URI(), s.Canonical(), ctxstore.PutOptions{TTL: lifetime})
+	return err
 }

@@ -122,13 +122,13 @@ func (c Config) withDefaults() (Config, error) {
 		return c, &Error{Code: BadConfig, At: -1, Err: err}
 	}
 	if c.Reconnect < 0 || len(c.Shapes) > MaxShapes {
-		return c, badConfig("Reconnect below 0, or more than %d shapes", MaxShapes)
+		return c, badConfigf("Reconnect below 0, or more than %d shapes", MaxShapes)
 	}
 	switch {
 	case c.Assurance > wsrm.ExactlyOnce:
-		return c, badConfig("no assurance of number %d", c.Assurance)
+		return c, badConfigf("no assurance of number %d", c.Assurance)
 	case c.Assurance == wsrm.ExactlyOnce && !ctxstore.Persists(c.Store):
-		return c, badConfig("exactly-once needs a store that persists")
+		return c, badConfigf("exactly-once needs a store that persists")
 	}
 	c.RequireHHFR = c.RequireHHFR || c.sequenced()
 	if err := checkRepresentations(&c.Representations); err != nil {
@@ -140,7 +140,7 @@ func (c Config) withDefaults() (Config, error) {
 	}
 	for name := range c.Transports {
 		if !knownTransport(name) {
-			return c, badConfig("unknown transport %q", name)
+			return c, badConfigf("unknown transport %q", name)
 		}
 	}
 	if c.RememberFor == 0 {
@@ -161,33 +161,6 @@ func tlsOf(client *http.Client) *cryptotls.Config {
 		return t.TLSClientConfig
 	}
 	return nil
-}
-
-// checkRepresentations replaces nil by all, and refuses names that nobody knows.
-func checkRepresentations(names *[]string) error {
-	if *names == nil {
-		for _, r := range representations {
-			*names = append(*names, r.name)
-		}
-	}
-	if len(*names) == 0 || len(*names) > maxChoices {
-		return badConfig("%d representations", len(*names))
-	}
-	for _, n := range *names {
-		if _, ok := representationNumber(RepresentationURI(n)); !ok {
-			return badConfig("unknown representation %q", n)
-		}
-	}
-	return nil
-}
-
-func knownTransport(name string) bool {
-	for _, t := range transports {
-		if t.name == name {
-			return true
-		}
-	}
-	return false
 }
 
 // offerable lists the URIs of transports to offer, preferred first.

@@ -2,11 +2,13 @@ package negotiate
 
 import (
 	"bufio"
+	"bytes"
 	"context"
 	cryptotls "crypto/tls"
 	"encoding/base64"
 	"errors"
 	"fmt"
+	"io"
 	"net"
 	"net/http"
 	"net/url"
@@ -119,7 +121,7 @@ func (c connecting) connect(ctx context.Context, conn net.Conn, u *url.URL, addr
 	}
 	if n := in.Buffered(); n > 0 {
 		ahead, _ := in.Peek(n)
-		return &aheadConn{conn, ahead}, nil
+		return &restConn{conn, io.MultiReader(bytes.NewReader(ahead), conn)}, nil
 	}
 	return conn, nil
 }

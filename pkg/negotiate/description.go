@@ -29,13 +29,13 @@ func (d *Description) URI() (string, error) {
 	case d.Shape != nil:
 		s, err := shape.Parse(d.Shape)
 		if err != nil {
-			return "", malformed(err)
+			return "", asMalformed(err)
 		}
 		return s.Fingerprint().URI(), nil
 	}
 	s, err := schema.Parse([]byte(d.Schema))
 	if err != nil {
-		return "", malformed(err)
+		return "", asMalformed(err)
 	}
 	return s.URI(), nil
 }
@@ -46,7 +46,7 @@ func checkFingerprint(uri string) error {
 		digits, ok = strings.CutPrefix(uri, shape.URIPrefix)
 	}
 	if !ok || len(digits) != 64 || strings.Trim(digits, "0123456789abcdef") != "" {
-		return malformed(fmt.Errorf("%.120q names neither a schema nor a shape", uri))
+		return asMalformed(fmt.Errorf("%.120q names neither a schema nor a shape", uri))
 	}
 	return nil
 }

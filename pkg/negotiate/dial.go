@@ -43,7 +43,7 @@ func (d *Dialer) Dial(ctx context.Context, rawURL string) (*Session, error) {
 		return nil, &Error{Code: BadConfig, At: -1, Err: err}
 	}
 	if (u.Scheme != "http" && u.Scheme != "https") || u.Hostname() == "" {
-		return nil, badConfig("%q is no http or https URL", u.Redacted())
+		return nil, badConfigf("%q is no http or https URL", u.Redacted())
 	}
 	u.Fragment = ""
 	s, err := d.dial(ctx, u)
@@ -61,7 +61,7 @@ func (d *Dialer) Dial(ctx context.Context, rawURL string) (*Session, error) {
 // dial is Dial for an outbox that may have nothing left but to finish.
 func (d *Dialer) dial(ctx context.Context, u *url.URL) (s *Session, err error) {
 	if needs := d.cfg.needsOffer(u.Scheme == "https"); d.cfg.Mode == FirstCall && needs != "" {
-		return nil, badConfig("a first call cannot ask for %s; mode %s or %s can", needs, Auto, Explicit)
+		return nil, badConfigf("a first call cannot ask for %s; mode %s or %s can", needs, Auto, Explicit)
 	}
 	s = newSession(d, u)
 	if d.cfg.sequenced() {

@@ -86,14 +86,14 @@ func (w *writer) element(local string) soap.Element {
 
 func (w *writer) message(v soap.Version, local string) ([]byte, error) {
 	if w.err != nil {
-		return nil, malformed(w.err)
+		return nil, asMalformed(w.err)
 	}
 	data, err := soap.Build(&soap.Envelope{Version: v, Body: []soap.Element{w.element(local)}})
 	if err != nil {
-		return nil, malformed(err)
+		return nil, asMalformed(err)
 	}
 	if len(data) > MaxOffer {
-		return nil, malformed(fmt.Errorf("message of %d octets, at most %d go", len(data), MaxOffer))
+		return nil, asMalformed(fmt.Errorf("message of %d octets, at most %d go", len(data), MaxOffer))
 	}
 	return data, nil
 }
@@ -109,16 +109,16 @@ type reader struct {
 func open(data []byte, name soap.Name) (*reader, soap.Version, error) {
 	e, err := soap.Parse(data, soap.Limits{MaxBytes: MaxOffer, MaxDepth: 16, MaxElements: 512})
 	if err != nil {
-		return nil, soap.None, malformed(err)
+		return nil, soap.None, asMalformed(err)
 	}
 	if f, ok := e.Fault(); ok {
-		return nil, e.Version, malformed(readFault(f))
+		return nil, e.Version, asMalformed(readFault(f))
 	}
 	if f, ok := e.Mandatory(); ok {
 		return nil, e.Version, &mustUnderstand{f}
 	}
 	if len(e.Body) != 1 || e.Body[0].Name != name {
-		return nil, e.Version, malformed(fmt.Errorf("no %s in the Body", name))
+		return nil, e.Version, asMalformed(fmt.Errorf("no %s in the Body", name))
 	}
 	return &reader{el: &e.Body[0], asked: map[string]bool{}}, e.Version, nil
 }

@@ -1,6 +1,8 @@
 package negotiate
 
 import (
+	"crypto/sha256"
+	"crypto/subtle"
 	"encoding/hex"
 	"fmt"
 	"strconv"
@@ -92,7 +94,7 @@ func (c *contextDocument) marshal() ([]byte, error) {
 	w.headers(c.Headers)
 	w.shapes(c.PeerShapes)
 	if w.err != nil {
-		return nil, malformed(fmt.Errorf("session context: %w", w.err))
+		return nil, asMalformed(fmt.Errorf("session context: %w", w.err))
 	}
 	el := w.element(contextName)
 	return soap.BuildElement(&el)
@@ -101,7 +103,7 @@ func (c *contextDocument) marshal() ([]byte, error) {
 func parseContext(data []byte) (*contextDocument, error) {
 	el, err := soap.ParseElement(data, soap.Limits{MaxBytes: maxContext, MaxDepth: 16, MaxElements: 512})
 	if err != nil {
-		return nil, malformed(fmt.Errorf("session context: %w", err))
+		return nil, asMalformed(fmt.Errorf("session context: %w", err))
 	}
 	r := reader{el: el, asked: map[string]bool{}}
 	if el.Name != (soap.Name{Space: xmlns.HHFRContext, Local: contextName}) {
@@ -132,7 +134,7 @@ func parseContext(data []byte) (*contextDocument, error) {
 		c.Stages = r.number("Stages")
 	}
 	if r.err != nil {
-		return nil, malformed(fmt.Errorf("session context: %w", r.err))
+		return nil, asMalformed(fmt.Errorf("session context: %w", r.err))
 	}
 	return c, nil
 }
@@ -144,4 +146,10 @@ func ParseFacts(context []byte) (Facts, error) {
 		return Facts{}, err
 	}
 	return c.Facts, nil
+}
+
+// admits reports whether a token is that of a session whose context this is: not spent, and in time.
+func (c *contextDocument) admits(id SessionID, token []byte, now time.Time) bool {
+	hash := sha256.Sum256(token)
+	return c.Session == id && subtle.ConstantTimeCompare(hash[:], c.TokenHash) == 1 && now.Before(c.Expires)
 }

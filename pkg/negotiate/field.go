@@ -89,27 +89,27 @@ func (i *invitation) String() string {
 func parseInvitation(value string) (*invitation, error) {
 	scheme, params, err := mime.ParseMediaType(value)
 	if err != nil || scheme != fieldScheme {
-		return nil, malformed(fmt.Errorf("field %s: %.60q", Field, value))
+		return nil, asMalformed(fmt.Errorf("field %s: %.60q", Field, value))
 	}
 	i := &invitation{Transport: params["transport"], Address: params["address"]}
 	if checkText(i.Address) != nil || checkText(i.Transport) != nil || strings.ContainsAny(i.Address, `"\`) {
-		return nil, malformed(fmt.Errorf("field %s has a bad value", Field))
+		return nil, asMalformed(fmt.Errorf("field %s has a bad value", Field))
 	}
 	if params["token"] == "" {
 		return i, nil
 	}
 	if i.Address == "" || !http1.IsToken([]byte(i.Transport)) {
-		return nil, malformed(fmt.Errorf("field %s: address and transport", Field))
+		return nil, asMalformed(fmt.Errorf("field %s: address and transport", Field))
 	}
 	if i.Session, err = ParseSessionID(params["session"]); err != nil {
 		return nil, err
 	}
 	if i.Token, err = hex.DecodeString(params["token"]); err != nil || len(i.Token) != streamer.TokenLen {
-		return nil, malformed(fmt.Errorf("field %s: token", Field))
+		return nil, asMalformed(fmt.Errorf("field %s: token", Field))
 	}
 	seconds, err := strconv.ParseUint(params["lifetime"], 10, 31)
 	if err != nil || seconds == 0 {
-		return nil, malformed(fmt.Errorf("field %s: lifetime", Field))
+		return nil, asMalformed(fmt.Errorf("field %s: lifetime", Field))
 	}
 	i.Lifetime = time.Duration(seconds) * time.Second
 	return i, nil

@@ -20,7 +20,7 @@ func ForwardedHead(m *streamer.Message, facts *Facts, server *url.URL) (method s
 		return "", nil, &Error{Code: Malformed, At: int64(n), Remote: true, Err: err}
 	}
 	if err := http1.CheckFields(&h); err != nil {
-		return "", nil, malformed(err)
+		return "", nil, asMalformed(err)
 	}
 	target, err := http1.OriginForm(&h, func(scheme, authority string) bool {
 		u, err := url.Parse(scheme + "://" + authority)
@@ -36,7 +36,7 @@ func ForwardedHead(m *streamer.Message, facts *Facts, server *url.URL) (method s
 		}
 	}
 	if err != nil {
-		return "", nil, malformed(err)
+		return "", nil, asMalformed(err)
 	}
 	return string(h.Method()), append(head, "Host: "+server.Host+"\r\nConnection: close\r\n"...), nil
 }

@@ -80,22 +80,6 @@ func (e *ending) Read(p []byte) (int, error) {
 	return n, nil
 }
 
-// peeked is a body whose first octets were read already.
-type peeked struct {
-	io.Reader
-	io.Closer
-}
-
-// failing reads as an error; without one, and for the end of the body, as nothing.
-type failing struct{ err error }
-
-func (f failing) Read([]byte) (int, error) {
-	if f.err == nil {
-		return 0, io.EOF
-	}
-	return 0, f.err
-}
-
 func (r *Responder) serveOffer(w http.ResponseWriter, req *http.Request, start []byte) {
 	data, err := io.ReadAll(io.LimitReader(req.Body, MaxOffer+1-int64(len(start))))
 	if err != nil {

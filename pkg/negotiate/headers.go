@@ -136,14 +136,3 @@ func (r *reader) count(local string, most int) int {
 	}
 	return int(n)
 }
-
-// takeHeaders says why the blocks are not agreed to; nil if they are.
-func (r *Responder) takeHeaders(path string, blocks []string) error {
-	if len(blocks) == 0 {
-		return nil
-	}
-	if err := checkHeaders(blocks); err != nil || r.cfg.UnchangingHeaders == nil {
-		return err
-	}
-	return r.cfg.UnchangingHeaders(path, blocks)
-}

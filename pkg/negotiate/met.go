@@ -23,14 +23,6 @@ const MetPrefix = xmlns.HHFRNegotiation + ":met:"
 
 func metURI(u *url.URL) string { return MetPrefix + Origin(u) }
 
-// ownTransport is the transport at the address of a URL.
-func ownTransport(secure bool) string {
-	if secure {
-		return "tls"
-	}
-	return "tcp"
-}
-
 // errNotMet is why a session cannot be joined again.
 var errNotMet = errors.New("no session to join again is remembered")
 

@@ -1,40 +1,5 @@
 package negotiate
 
-import (
-	"slices"
-	"strings"
-)
-
-// Mode is how a session comes about (docs/negotiation.md, section 6).
-type Mode string
-
-const (
-	// Explicit: by an offer in plain SOAP, before the first message.
-	Explicit Mode = "explicit"
-	// FirstCall: by the first request, whose connection is upgraded.
-	FirstCall Mode = "first-call"
-	// Met: by joining again a session that is remembered.
-	Met Mode = "met"
-	// Auto: by Met if a session is remembered; else by Explicit if something is configured that only that can express; else by
-	// FirstCall.
-	Auto Mode = "auto"
-)
-
-// Modes are all modes.
-func Modes() []Mode { return []Mode{Auto, FirstCall, Met, Explicit} }
-
-// ParseMode reads the name of a mode. Errors: BadConfig.
-func ParseMode(name string) (Mode, error) {
-	if m := Mode(name); slices.Contains(Modes(), m) {
-		return m, nil
-	}
-	var names []string
-	for _, m := range Modes() {
-		names = append(names, string(m))
-	}
-	return "", badConfig("%q is no mode; there are %s", name, strings.Join(names, ", "))
-}
-
 // needsOffer is what is configured that only an offer can express, for http or https URLs; empty: nothing is. Shapes that are to be offered
 // are none of it: without an offer they travel once.
 func (c *Config) needsOffer(secure bool) string {
@@ -54,15 +19,6 @@ func (c *Config) needsOffer(secure bool) string {
 		return "a lifetime"
 	}
 	return ""
-}
-
-// Attempt is one way to a stream that was tried.
-type Attempt struct {
-	Mode Mode
-	// Transport is the URI of the stream's transport, and Address where it was to be opened; empty where it did not come to that.
-	Transport, Address string
-	// Why is why there was no stream by this way; empty: there was.
-	Why string
 }
 
 // try goes one way, and notes what came of it.

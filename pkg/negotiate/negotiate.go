@@ -7,10 +7,12 @@
 package negotiate
 
 import (
-	"crypto/rand"
-	"encoding/hex"
 	"fmt"
+	"net"
+	"net/url"
 	"strings"
+
+	"github.com/google/uuid"
 
 	"github.com/hhfr/hhfr/pkg/ctxstore"
 )
@@ -85,18 +87,10 @@ func representationNumber(uri string) (number uint64, known bool) {
 type SessionID [16]byte
 
 // newSessionID makes a random one (RFC 9562, version 4).
-func newSessionID() (id SessionID) {
-	rand.Read(id[:])
-	id[6] = id[6]&0x0F | 0x40
-	id[8] = id[8]&0x3F | 0x80
-	return id
-}
+func newSessionID() SessionID { return SessionID(uuid.New()) }
 
 // String is the form of messages and documents: urn:uuid: and the UUID in lower case.
-func (id SessionID) String() string {
-	h := hex.EncodeToString(id[:])
-	return uuidPrefix + strings.Join([]string{h[:8], h[8:12], h[12:16], h[16:20], h[20:]}, "-")
-}
+func (id SessionID) String() string { return uuid.UUID(id).URN() }
 
 // URI is the URI of the session's context in a store.
 func (id SessionID) URI() string { return ctxstore.SessionURI(id) }
@@ -110,15 +104,56 @@ func (id *SessionID) UnmarshalText(b []byte) (err error) {
 	return err
 }
 
-const uuidPrefix = "urn:uuid:"
+// ParseSessionID reads the form of [SessionID.String], in either case. Errors: Malformed.
+func ParseSessionID(s string) (SessionID, error) {
+	const urn = len("urn:uuid:00000000-0000-0000-0000-000000000000")
+	id, err := uuid.Parse(s)
+	if err != nil || len(s) != urn {
+		return SessionID{}, asMalformed(fmt.Errorf("%.60q is no UUID URN", s))
+	}
+	return SessionID(id), nil
+}
 
-// ParseSessionID reads the form of [SessionID.String], in either case.
-func ParseSessionID(s string) (id SessionID, err error) {
-	u, ok := strings.CutPrefix(strings.ToLower(s), uuidPrefix)
-	if ok && len(u) == 36 && u[8] == '-' && u[13] == '-' && u[18] == '-' && u[23] == '-' {
-		if _, err := hex.Decode(id[:], []byte(strings.ReplaceAll(u, "-", ""))); err == nil {
-			return id, nil
+// checkRepresentations replaces nil by all, and refuses names that nobody knows.
+func checkRepresentations(names *[]string) error {
+	if *names == nil {
+		for _, r := range representations {
+			*names = append(*names, r.name)
 		}
 	}
-	return SessionID{}, malformed(fmt.Errorf("%.60q is no UUID URN", s))
+	if len(*names) == 0 || len(*names) > maxChoices {
+		return badConfigf("%d representations", len(*names))
+	}
+	for _, n := range *names {
+		if _, ok := representationNumber(RepresentationURI(n)); !ok {
+			return badConfigf("unknown representation %q", n)
+		}
+	}
+	return nil
+}
+
+func knownTransport(name string) bool {
+	for _, t := range transports {
+		if t.name == name {
+			return true
+		}
+	}
+	return false
+}
+
+// ownTransport is the transport at the address of a URL.
+func ownTransport(secure bool) string {
+	if secure {
+		return "tls"
+	}
+	return "tcp"
+}
+
+// Origin is scheme, host and port of an http or https URL, as [Facts].Origin has them.
+func Origin(u *url.URL) string {
+	port := u.Port()
+	if port == "" {
+		port = map[string]string{"http": "80", "https": "443"}[u.Scheme]
+	}
+	return u.Scheme + "://" + net.JoinHostPort(strings.ToLower(u.Hostname()), port)
 }

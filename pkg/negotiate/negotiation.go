@@ -317,7 +317,7 @@ func (n *negotiation) streamConfig(ctx context.Context, facts *Facts) (cfg strea
 	}
 	if n.outbox != nil {
 		q := n.outbox.sequence()
-		cfg.Acks, cfg.Handler = q.Acks, placed(q, n.serve, d.cfg.Log)
+		cfg.Acks, cfg.Handler = q.Acks, q.Handler(n.serve, d.cfg.Log)
 	}
 	return cfg, nil
 }

@@ -83,18 +83,18 @@ func exchangeRequest(ctx context.Context, m *streamer.Message, facts *Facts) (*h
 		body = http.NoBody
 	}
 	if err := http1.CheckFields(&head); err != nil {
-		return nil, malformed(err)
+		return nil, asMalformed(err)
 	}
 	target, err := http1.OriginForm(&head, func(scheme, authority string) bool {
 		u, err := url.Parse(scheme + "://" + authority)
 		return err == nil && u.User == nil && Origin(u) == facts.Origin
 	})
 	if err != nil {
-		return nil, malformed(err)
+		return nil, asMalformed(err)
 	}
 	req, err := http.NewRequestWithContext(ctx, string(head.Method()), target, body)
 	if err != nil {
-		return nil, malformed(err)
+		return nil, asMalformed(err)
 	}
 	from, _ := ctx.Value(clientKey{}).(client)
 	req.RemoteAddr, req.TLS = from.remote, from.tls

@@ -113,7 +113,7 @@ func (o *outbox) restore(ctx context.Context) error {
 			o.late(n, sequence.Message{}, &sequence.Error{Code: sequence.FateUnknown, Err: errEndedBefore})
 		}
 	case o.entry.assurance != o.d.assurance():
-		return badConfig("the store has a sequence of %s for this URL that is not over: finish it first", o.entry.assurance)
+		return badConfigf("the store has a sequence of %s for this URL that is not over: finish it first", o.entry.assurance)
 	case st.Closed:
 		o.closed = true
 	}
@@ -173,7 +173,7 @@ func (o *outbox) begin(ctx context.Context, run sequence.Run) error {
 func (o *outbox) open(ctx context.Context, e outboxEntry, run sequence.Run) (*sequence.Sequence, error) {
 	a, ordered, ok := parseAssurance(e.assurance)
 	if !ok {
-		return nil, malformed(fmt.Errorf("outbox of assurance %.60q", e.assurance))
+		return nil, asMalformed(fmt.Errorf("outbox of assurance %.60q", e.assurance))
 	}
 	cfg := sequence.Config{
 		Assurance: a, Ordered: ordered, Store: o.store, URI: e.stateURI(), Late: o.late,

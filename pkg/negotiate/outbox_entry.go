@@ -60,7 +60,7 @@ func (e *outboxEntry) marshal() ([]byte, error) {
 		})
 	}
 	if w.err != nil {
-		return nil, malformed(w.err)
+		return nil, asMalformed(w.err)
 	}
 	el := w.element(outboxName)
 	return soap.BuildElement(&el)
@@ -69,7 +69,7 @@ func (e *outboxEntry) marshal() ([]byte, error) {
 func parseOutbox(data []byte) (e outboxEntry, err error) {
 	el, err := soap.ParseElement(data, soap.Limits{MaxBytes: maxContext, MaxDepth: 4, MaxElements: 8 + maxInterrupted})
 	if err != nil {
-		return e, malformed(fmt.Errorf("outbox: %w", err))
+		return e, asMalformed(fmt.Errorf("outbox: %w", err))
 	}
 	r := reader{el: el, asked: map[string]bool{}}
 	var state string
@@ -96,7 +96,7 @@ func parseOutbox(data []byte) (e outboxEntry, err error) {
 		e.interrupted = append(e.interrupted, run)
 	}
 	if r.err != nil || e.sequence == "" {
-		return e, malformed(fmt.Errorf("outbox: %w", errors.Join(r.err, errNoSequence)))
+		return e, asMalformed(fmt.Errorf("outbox: %w", errors.Join(r.err, errNoSequence)))
 	}
 	return e, nil
 }

@@ -130,15 +130,15 @@ func (s *Session) request(ctx context.Context, m *streamer.Message) (*http.Reque
 	}
 	head, _, err := http1.ParseHead(octets, 0)
 	if err != nil {
-		return nil, malformed(err)
+		return nil, asMalformed(err)
 	}
 	if head.IsReply() {
-		return nil, malformed(fmt.Errorf("request with the head %.40q", head.StartLine()))
+		return nil, asMalformed(fmt.Errorf("request with the head %.40q", head.StartLine()))
 	}
 	// The target stays on this scheme, host and port whatever it says: a session belongs to them.
 	target, err := s.url.Parse(string(head.Target()))
 	if err != nil {
-		return nil, malformed(fmt.Errorf("request target: %w", err))
+		return nil, asMalformed(fmt.Errorf("request target: %w", err))
 	}
 	target.Scheme, target.Host, target.User = s.url.Scheme, s.url.Host, s.url.User
 	body, length, err := measure(m.Body)
@@ -147,7 +147,7 @@ func (s *Session) request(ctx context.Context, m *streamer.Message) (*http.Reque
 	}
 	req, err := http.NewRequestWithContext(ctx, string(head.Method()), target.String(), body)
 	if err != nil {
-		return nil, malformed(err)
+		return nil, asMalformed(err)
 	}
 	req.ContentLength = length
 	for _, f := range head.Fields() {

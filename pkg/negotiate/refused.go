@@ -117,3 +117,6 @@ func readFault(f soap.Fault) *faulted {
 	}
 	return e
 }
+
+// errBusy is the reason to refuse an offer that could be met at another time.
+var errBusy = refusedItems{{"Session", "too many sessions"}}

@@ -4,22 +4,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net"
 	"net/url"
-	"strings"
 
 	"github.com/hhfr/hhfr/internal/xmlns"
 	"github.com/hhfr/hhfr/pkg/ctxstore"
 )
-
-// Origin is scheme, host and port of an http or https URL, as [Facts].Origin has them.
-func Origin(u *url.URL) string {
-	port := u.Port()
-	if port == "" {
-		port = map[string]string{"http": "80", "https": "443"}[u.Scheme]
-	}
-	return u.Scheme + "://" + net.JoinHostPort(strings.ToLower(u.Hostname()), port)
-}
 
 // loggable is a URL as logs show it: without query and user, which may be secret.
 func loggable(u *url.URL) string { return Origin(u) + pathOf(u) }

@@ -78,7 +78,7 @@ type ResponderConfig struct {
 
 func (c ResponderConfig) withDefaults() (ResponderConfig, error) {
 	if c.Serve == nil {
-		return c, badConfig("Serve is required")
+		return c, badConfigf("Serve is required")
 	}
 	if c.Clock == nil {
 		c.Clock = clock.Real()
@@ -89,7 +89,7 @@ func (c ResponderConfig) withDefaults() (ResponderConfig, error) {
 	}
 	for name := range c.Addresses {
 		if !knownTransport(name) {
-			return c, badConfig("unknown transport %q", name)
+			return c, badConfigf("unknown transport %q", name)
 		}
 	}
 	if c.MaxLifetime <= 0 {
@@ -142,9 +142,6 @@ func NewResponder(cfg ResponderConfig) (*Responder, error) {
 	r.ctx, r.stop = context.WithCancel(context.Background())
 	return r, nil
 }
-
-// errBusy is the reason to refuse an offer that could be met at another time.
-var errBusy = refusedItems{{"Session", "too many sessions"}}
 
 // answer selects of an offer made by a request, and keeps the session. Its error is refusedItems where it may be told.
 func (r *Responder) answer(ctx context.Context, req *http.Request, o *Offer) (*Answer, error) {
@@ -331,4 +328,15 @@ func (r *Responder) onClose(f func()) (undo func(), ok bool) {
 		defer r.mu.Unlock()
 		delete(r.closers, key)
 	}, true
+}
+
+// takeHeaders says why the blocks are not agreed to; nil if they are.
+func (r *Responder) takeHeaders(path string, blocks []string) error {
+	if len(blocks) == 0 {
+		return nil
+	}
+	if err := checkHeaders(blocks); err != nil || r.cfg.UnchangingHeaders == nil {
+		return err
+	}
+	return r.cfg.UnchangingHeaders(path, blocks)
 }

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"slices"
-	"time"
 
 	"github.com/hhfr/hhfr/pkg/ctxstore"
 	"github.com/hhfr/hhfr/pkg/schema"
@@ -85,10 +84,4 @@ func both(fp [32]byte, a *Answer, facts *Facts) {
 	if !slices.Contains(facts.PeerShapes, fp) && len(facts.PeerShapes) < MaxShapes {
 		facts.PeerShapes = append(facts.PeerShapes[:len(facts.PeerShapes):len(facts.PeerShapes)], fp)
 	}
-}
-
-// keepSchema has a schema in a store for the time of a session.
-func keepSchema(ctx context.Context, store ctxstore.Store, s *schema.Schema, lifetime time.Duration) error {
-	_, err := store.Put(ctx, s.URI(), s.Canonical(), ctxstore.PutOptions{TTL: lifetime})
-	return err
 }

@@ -17,7 +17,7 @@ import (
 func RequestHead(req *http.Request) ([]byte, error) {
 	head, err := http1.AppendRequestLine(nil, req.Method, requestTarget(req.URL), "HTTP/1.1")
 	if err != nil {
-		return nil, malformed(err)
+		return nil, asMalformed(err)
 	}
 	fields := req.Header
 	if req.URL.User != nil && req.Header.Get("Authorization") == "" {
@@ -26,7 +26,7 @@ func RequestHead(req *http.Request) ([]byte, error) {
 		with.SetBasicAuth(req.URL.User.Username(), password)
 		fields = with.Header
 	}
-	return appendHeader(head, fields, func(err error) error { return malformed(err) })
+	return appendHeader(head, fields, func(err error) error { return asMalformed(err) })
 }
 
 // ReplyHead is the head of a reply on a stream, its fields in alphabetical order; nil if it is the

@@ -3,7 +3,6 @@ package negotiate
 import (
 	"context"
 	"errors"
-	"log/slog"
 	"net/http"
 	"net/url"
 	"sync"
@@ -151,19 +150,6 @@ func (r *Responder) leave(uri string, o *opened) {
 	defer s.mu.Unlock()
 	if o.users == 0 { // else someone waits to open it
 		delete(s.open, uri)
-	}
-}
-
-// placed hands messages that have a place to a sequence, and all others on.
-func placed(q *sequence.Sequence, others streamer.Handler, logger *slog.Logger) streamer.Handler {
-	return func(ctx context.Context, x *streamer.Exchange) {
-		if x.Message().Place.Number == 0 {
-			others(ctx, x)
-			return
-		}
-		if err := q.Arrived(ctx, x.Message()); errors.Is(err, &Error{Code: Malformed}) {
-			logger.Warn("message of a sequence not taken", "number", x.Message().Place.Number, "err", err)
-		} // what did not arrive is sent again
 	}
 }
 

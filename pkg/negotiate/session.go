@@ -9,51 +9,9 @@ import (
 	"sync"
 	"sync/atomic"
 
-	"github.com/hhfr/hhfr/pkg/soap"
 	"github.com/hhfr/hhfr/pkg/streamer"
 	"github.com/hhfr/hhfr/pkg/streamer/sequence"
 )
-
-// Agreed is the outcome of a negotiation.
-type Agreed struct {
-	// HHFR: there is a stream, or there was until Why happened to it.
-	HHFR bool
-	// Why says what plain SOAP is spoken for; empty while the stream lives.
-	Why string
-	// Undecided: a call is to ask for a stream, or asks for one; then HHFR is false, and Why tells that there is none yet.
-	Undecided bool
-	// Mode is how the session came about: by Met, FirstCall or Explicit; empty without HHFR.
-	Mode Mode
-	// Tried are the ways to the stream at hand that were tried, in their order, or those after which plain SOAP is spoken.
-	Tried []Attempt
-	// Remembered: Why is from an earlier negotiation, nobody was asked.
-	Remembered bool
-	// NoStream is the address of a stream that was agreed on and could not be opened, of which Why
-	// tells the reason; empty for any other outcome. Often it is a port that something on the way
-	// blocks.
-	NoStream string
-	// Facts are those of the session; nil without HHFR.
-	Facts *Facts
-	// Offer is what was offered, and Answer what came back, without its token; nil if nothing was, or did. They must not be changed.
-	Offer  *Offer
-	Answer *Answer
-	// Refused are items that the other end did not agree to, and said so.
-	Refused []Declined
-}
-
-// NoRoom reports whether the peer would have agreed, but had no room for another session. Nobody
-// remembers that: another time there may be.
-func (a *Agreed) NoRoom() bool {
-	return slices.ContainsFunc(a.Refused, func(d Declined) bool { return a.Answer == nil && d.Item == errBusy[0].Item })
-}
-
-// Ignored names elements that were passed over: those of the offer by the other end, and those of the answer by this one.
-func (a *Agreed) Ignored() (offer, answer []soap.Name) {
-	if a.Answer == nil {
-		return nil, nil
-	}
-	return a.Answer.Ignored, a.Answer.Unknown
-}
 
 // Session speaks with one service, over a stream or in plain SOAP. All methods are safe for concurrent use; exchanges run side by side and
 // replies may overtake one another.
@@ -355,4 +313,15 @@ func (s *Session) Close() error {
 		s.outbox.close() // also the sequence that came in the place of a lost one meanwhile
 	}
 	return err
+}
+
+// headFor is the head of a message as it travels on a stream.
+func (s *Session) headFor(l *link, head []byte) ([]byte, error) {
+	if l.path == s.implicit.path {
+		return s.implicit.forWire(head)
+	}
+	if head == nil {
+		return s.implicit.full, nil
+	}
+	return TrimHead(head)
 }

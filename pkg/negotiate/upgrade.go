@@ -272,36 +272,9 @@ func hijacked(w http.ResponseWriter) (net.Conn, error) {
 	_ = conn.SetDeadline(time.Time{}) // of the server
 	if n := buffered.Reader.Buffered(); n > 0 {
 		ahead, _ := buffered.Peek(n)
-		return &aheadConn{conn, ahead}, nil
+		return &restConn{conn, io.MultiReader(bytes.NewReader(ahead), conn)}, nil
 	}
 	return conn, nil
-}
-
-// aheadConn is a connection of which some was read already.
-type aheadConn struct {
-	net.Conn
-	ahead []byte
-}
-
-// Read gives what was read, and then the rest.
-func (c *aheadConn) Read(p []byte) (int, error) {
-	if len(c.ahead) > 0 {
-		n := copy(p, c.ahead)
-		c.ahead = c.ahead[n:]
-		return n, nil
-	}
-	return c.Conn.Read(p)
-}
-
-// NetConn is the connection.
-func (c *aheadConn) NetConn() net.Conn { return c.Conn }
-
-// CloseWrite ends the direction, where the connection can.
-func (c *aheadConn) CloseWrite() error {
-	if half, ok := c.Conn.(interface{ CloseWrite() error }); ok {
-		return half.CloseWrite()
-	}
-	return nil
 }
 
 // Upgrade is a request that was read to its end and asks for a stream over its connection.

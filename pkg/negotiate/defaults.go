@@ -1,0 +1,61 @@
+package negotiate
+
+import (
+	"net/url"
+	"strings"
+
+	"github.com/hhfr/hhfr/internal/http1"
+	"github.com/hhfr/hhfr/pkg/soap"
+)
+
+// The fields of a message without a head (docs/negotiation.md, section 4).
+var (
+	defaultRequestFields = []soap.Field{{Name: "Content-Type", Value: "text/xml; charset=utf-8"}, {Name: "SOAPAction", Value: `""`}}
+	defaultReplyFields   = []soap.Field{{Name: "Content-Type", Value: "text/xml; charset=utf-8"}}
+)
+
+// isDefault reports whether fields of an offer or answer are those of this version; none means them.
+func isDefault(fields, defaults []soap.Field) bool {
+	if fields == nil {
+		return true
+	}
+	if len(fields) != len(defaults) {
+		return false
+	}
+	for i, f := range fields {
+		if !strings.EqualFold(f.Name, defaults[i].Name) || f.Value != defaults[i].Value {
+			return false
+		}
+	}
+	return true
+}
+
+// DefaultRequestHead is what a request without a head means in a session negotiated at path: a POST there, with the default fields.
+// A path that cannot stand in a request line is taken as "/".
+func DefaultRequestHead(path string) []byte {
+	head, err := http1.AppendRequestLine(nil, "POST", path, "HTTP/1.1")
+	if err != nil {
+		head, _ = http1.AppendRequestLine(nil, "POST", "/", "HTTP/1.1")
+	}
+	return appendFields(head, defaultRequestFields)
+}
+
+// DefaultReplyHead is what a reply without a head means: status 200, with the default fields.
+func DefaultReplyHead() []byte {
+	return appendFields([]byte("HTTP/1.1 200 OK\r\n"), defaultReplyFields)
+}
+
+// appendFields ends a head with fields of our own making.
+func appendFields(head []byte, fields []soap.Field) []byte {
+	for _, f := range fields {
+		head = append(head, f.Name+": "+f.Value+"\r\n"...)
+	}
+	return http1.AppendEnd(head)
+}
+
+func pathOf(u *url.URL) string {
+	if p := u.EscapedPath(); strings.HasPrefix(p, "/") {
+		return p
+	}
+	return "/"
+}
