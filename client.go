@@ -8,6 +8,8 @@ import (
 	"sync"
 	"time"
 
+	"github.com/hhfr/hhfr/internal/httpmsg"
+	"github.com/hhfr/hhfr/internal/session"
 	"github.com/hhfr/hhfr/pkg/negotiate"
 	"github.com/hhfr/hhfr/pkg/streamer"
 )
@@ -18,7 +20,7 @@ import (
 type Client struct {
 	cfg      Config
 	url      *url.URL
-	session  *negotiate.Session
+	session  *session.Session
 	http     *http.Transport
 	incoming chan *Message
 	changed  signal // the session may have a stream
@@ -41,19 +43,19 @@ func Dial(ctx context.Context, url string, cfg *Config) (*Client, error) {
 		return nil, err
 	}
 	c.http = c.cfg.transport()
-	session, err := c.cfg.session(&http.Client{Transport: c.http})
+	below, err := c.cfg.session(&http.Client{Transport: c.http})
 	if err != nil {
 		return nil, err
 	}
-	session.Handler = c.serve
-	tell := session.OnAgreed
-	session.OnAgreed = func(origin string, a negotiate.Agreed) {
+	below.Handler = c.serve
+	tell := below.OnAgreed
+	below.OnAgreed = func(origin string, a negotiate.Agreed) {
 		c.changed.fire()
 		if tell != nil {
 			tell(origin, a)
 		}
 	}
-	if c.session, err = negotiate.Dial(ctx, url, session); err != nil {
+	if c.session, err = session.Dial(ctx, url, below); err != nil {
 		c.http.CloseIdleConnections()
 		return nil, fault(err)
 	}
@@ -104,7 +106,7 @@ func (c *Client) Call(ctx context.Context, req *Request) (*Reply, error) {
 	if err != nil {
 		return nil, err
 	}
-	resp, err := negotiate.Response(reply, nil)
+	resp, err := httpmsg.Response(reply, nil)
 	if err != nil {
 		return nil, fault(err)
 	}

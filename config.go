@@ -10,6 +10,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/hhfr/hhfr/internal/session"
 	"github.com/hhfr/hhfr/pkg/ctxstore"
 	"github.com/hhfr/hhfr/pkg/negotiate"
 	"github.com/hhfr/hhfr/pkg/schema"
@@ -76,12 +77,12 @@ const defaultReconnect = 30 * time.Second
 
 // session is the configuration of sessions whose plain SOAP goes over client. Whether it holds
 // together, package negotiate says.
-func (c *Config) session(client *http.Client) (negotiate.Config, error) {
+func (c *Config) session(client *http.Client) (session.Config, error) {
 	assurance, ok := assurances[c.Guarantee]
 	if !ok {
-		return negotiate.Config{}, invalid(fmt.Errorf("no guarantee of number %d", c.Guarantee))
+		return session.Config{}, invalid(fmt.Errorf("no guarantee of number %d", c.Guarantee))
 	}
-	cfg := negotiate.Config{
+	cfg := session.Config{
 		HTTPClient: client, Store: c.Store, Assurance: assurance, Ordered: c.Ordered, RequestSchema: c.Schema,
 		Reconnect: max(c.Reconnect, 0), Log: c.Log, Mode: cmp.Or(c.Mode, negotiate.Auto),
 	}
@@ -149,7 +150,7 @@ func (p *plainness) agreed(origin string, a negotiate.Agreed) {
 	}
 	why := fmt.Errorf("plain SOAP to %s: %w", origin, errors.New(a.Why))
 	if a.NoStream != "" {
-		why = fmt.Errorf("%w; %s", why, negotiate.BlockedHint)
+		why = fmt.Errorf("%w; %s", why, session.BlockedHint)
 	}
 	p.tell(&Error{Code: NoHHFR, Err: why})
 }

@@ -15,6 +15,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/hhfr/hhfr"
+	"github.com/hhfr/hhfr/internal/responder"
 	"github.com/hhfr/hhfr/pkg/ctxstore"
 	"github.com/hhfr/hhfr/pkg/ctxstore/bolt"
 	"github.com/hhfr/hhfr/pkg/negotiate"
@@ -48,7 +49,7 @@ func blocked(t *testing.T) string {
 	require.NoError(t, l.Close())
 	_, port, err := net.SplitHostPort(l.Addr().String())
 	require.NoError(t, err)
-	h, err := negotiate.NewHandler(echo, negotiate.ResponderConfig{Store: newStore(t), Addresses: map[string]string{"tcp": ":" + port}})
+	h, err := responder.NewHandler(echo, responder.Config{Store: newStore(t), Addresses: map[string]string{"tcp": ":" + port}})
 	require.NoError(t, err)
 	server := httptest.NewServer(h)
 	t.Cleanup(func() {

@@ -5,8 +5,8 @@ import (
 	"net/http"
 	"sync"
 
+	"github.com/hhfr/hhfr/internal/responder"
 	"github.com/hhfr/hhfr/pkg/ctxstore"
-	"github.com/hhfr/hhfr/pkg/negotiate"
 )
 
 // Handler puts hhfr around the services of an unchanged server of net/http. It serves plain SOAP, and
@@ -25,7 +25,7 @@ type Handler struct {
 	Log *slog.Logger
 
 	once   sync.Once
-	below  *negotiate.Handler
+	below  *responder.Handler
 	broken error
 }
 
@@ -36,7 +36,7 @@ func (h *Handler) open(addresses map[string]string) error {
 		if services == nil {
 			services = http.DefaultServeMux
 		}
-		below, err := negotiate.NewHandler(services, negotiate.ResponderConfig{
+		below, err := responder.NewHandler(services, responder.Config{
 			Addresses: addresses, Store: h.Store, Log: h.Log,
 		})
 		h.below, h.broken = below, fault(err)

@@ -16,6 +16,7 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/hhfr/hhfr"
+	"github.com/hhfr/hhfr/internal/responder"
 	"github.com/hhfr/hhfr/internal/shared"
 	"github.com/hhfr/hhfr/pkg/ctxstore"
 	"github.com/hhfr/hhfr/pkg/ctxstore/memory"
@@ -108,7 +109,7 @@ func newStore(t testing.TB) ctxstore.Store {
 // echo answers with the head and body that it got, and with the way they came.
 var echo = http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 	came := "HTTP"
-	if negotiate.FactsOf(r.Context()) != nil {
+	if responder.FactsOf(r.Context()) != nil {
 		came = "stream"
 	}
 	w.Header().Set("Content-Type", r.Header.Get("Content-Type"))

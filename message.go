@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/hhfr/hhfr/internal/http1"
+	"github.com/hhfr/hhfr/internal/httpmsg"
 	"github.com/hhfr/hhfr/pkg/negotiate"
 	"github.com/hhfr/hhfr/pkg/soap"
 	"github.com/hhfr/hhfr/pkg/streamer"
@@ -88,7 +89,7 @@ func (m *Message) Reply(ctx context.Context, r *Reply) error {
 		}
 		header = withField(header, "Content-Type", contentType)
 	}
-	err := m.exchange.Reply(ctx, &streamer.Message{Head: negotiate.ReplyHead(status, header), Body: body})
+	err := m.exchange.Reply(ctx, &streamer.Message{Head: httpmsg.ReplyHead(status, header), Body: body})
 	if errors.Is(err, &streamer.Error{Code: streamer.NoReply}) {
 		return invalid(err)
 	}

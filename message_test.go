@@ -15,6 +15,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/hhfr/hhfr"
+	"github.com/hhfr/hhfr/internal/responder"
 	"github.com/hhfr/hhfr/pkg/capture"
 	"github.com/hhfr/hhfr/pkg/ctxstore/directory"
 	"github.com/hhfr/hhfr/pkg/negotiate"
@@ -30,7 +31,7 @@ func beginner(t *testing.T, begin func(s *streamer.Stream)) string {
 	_, port, err := net.SplitHostPort(l.Addr().String())
 	require.NoError(t, err)
 	begun := make(chan struct{})
-	h, err := negotiate.NewHandler(echo, negotiate.ResponderConfig{
+	h, err := responder.NewHandler(echo, responder.Config{
 		Store: newStore(t), Addresses: map[string]string{"tcp": ":" + port},
 		OnStream: func(_ negotiate.Facts, s *streamer.Stream) {
 			go func() {

@@ -9,7 +9,7 @@ import (
 	"net/url"
 	"regexp"
 
-	"github.com/hhfr/hhfr/pkg/negotiate"
+	"github.com/hhfr/hhfr/internal/httpmsg"
 	"github.com/hhfr/hhfr/pkg/soap"
 	"github.com/hhfr/hhfr/pkg/streamer"
 )
@@ -78,7 +78,7 @@ func (r *Request) head(u *url.URL, cfg *Config, version soap.Version) ([]byte, e
 			req.Header[f.Name] = []string{f.Value}
 		}
 	}
-	head, err := negotiate.RequestHead(req)
+	head, err := httpmsg.RequestHead(req)
 	if err != nil {
 		return nil, invalid(err)
 	}

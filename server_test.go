@@ -10,6 +10,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/hhfr/hhfr"
+	"github.com/hhfr/hhfr/internal/responder"
+	"github.com/hhfr/hhfr/internal/session"
 	"github.com/hhfr/hhfr/pkg/negotiate"
 	"github.com/hhfr/hhfr/pkg/streamer"
 	"github.com/hhfr/hhfr/pkg/streamer/udp"
@@ -21,7 +23,7 @@ func TestOneAddress(t *testing.T) {
 	for name, transports := range map[string]map[string]streamer.Transport{
 		"tcp": nil, "udp": {"udp": udp.Transport{}},
 	} {
-		s, err := negotiate.Dial(t.Context(), "http://"+addr, negotiate.Config{
+		s, err := session.Dial(t.Context(), "http://"+addr, session.Config{
 			Store: newStore(t), Transports: transports, RequireHHFR: true,
 		})
 		require.NoError(t, err, name)
@@ -58,7 +60,7 @@ func TestServersThatCannotServe(t *testing.T) {
 // Unchanged handlers inside a server of net/http are upgraded, and Close ends that.
 func TestHandlerUpgrades(t *testing.T) {
 	copying := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if negotiate.FactsOf(r.Context()) != nil {
+		if responder.FactsOf(r.Context()) != nil {
 			w.Header().Set("X-Way", stream.seen())
 		}
 		_, _ = io.Copy(w, r.Body) // of a short body the end is known with its last byte

@@ -8,7 +8,7 @@ import (
 	"sync"
 	"sync/atomic"
 
-	"github.com/hhfr/hhfr/pkg/negotiate"
+	"github.com/hhfr/hhfr/internal/session"
 )
 
 // Transport puts hhfr under an unchanged client of net/http: its SOAP requests go over one session for
@@ -26,7 +26,7 @@ type Transport struct {
 	Config Config
 
 	once   sync.Once
-	below  *negotiate.RoundTripper
+	below  *session.RoundTripper
 	http   *http.Transport // nil: Base
 	broken error           // Config or Base cannot work
 }
@@ -45,7 +45,7 @@ func (t *Transport) open() error {
 		}
 		cfg, err := t.Config.session(nil)
 		if err == nil {
-			t.below, err = negotiate.NewRoundTripper(base, cfg)
+			t.below, err = session.NewRoundTripper(base, cfg)
 		}
 		t.broken = fault(err)
 	})

@@ -12,11 +12,11 @@ import (
 	"net/url"
 	"time"
 
+	"github.com/hhfr/hhfr/internal/coders"
 	"github.com/hhfr/hhfr/internal/proxy"
 	"github.com/hhfr/hhfr/pkg/codec/binary"
 	"github.com/hhfr/hhfr/pkg/ctxstore"
 	"github.com/hhfr/hhfr/pkg/ctxstore/memory"
-	"github.com/hhfr/hhfr/pkg/negotiate"
 )
 
 // echo is a long text that a server gives back while it reads, through one proxy and through a pair; nanoseconds are medians.
@@ -86,7 +86,7 @@ func startProxy(ctx context.Context, ends *closers, upstream *url.URL) (*proxy.P
 	}
 	store := memory.New(memory.Config{})
 	p, err := proxy.Start(proxy.Config{Listen: listeners[0], Streams: listeners[1], Upstream: upstream, Store: store,
-		Coders: negotiate.BookCoders(binary.NewBook(ctxstore.Shapes{Store: store}))})
+		Coders: coders.OfBook(binary.NewBook(ctxstore.Shapes{Store: store}))})
 	if err != nil {
 		return nil, err
 	}

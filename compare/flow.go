@@ -12,7 +12,8 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/hhfr/hhfr/pkg/negotiate"
+	"github.com/hhfr/hhfr/internal/responder"
+	"github.com/hhfr/hhfr/internal/session"
 )
 
 // flow is a reply that a service writes in three parts, each flushed, by an unchanged client and server of net/http: over a stream, and
@@ -134,14 +135,14 @@ func startFlow(ctx context.Context, ends *closers, overStream bool) (*flowing, e
 		if err != nil {
 			return nil, err
 		}
-		h, err := negotiate.NewHandler(handler, negotiate.ResponderConfig{Addresses: map[string]string{"tcp": ":" + port}})
+		h, err := responder.NewHandler(handler, responder.Config{Addresses: map[string]string{"tcp": ":" + port}})
 		if err != nil {
 			return nil, err
 		}
 		served := make(chan error, 1)
 		go func() { served <- h.ServeStreams(ctx, octetListener{l, w.octets}) }()
 		ends.add(func() error { return errors.Join(h.Close(), <-served) })
-		rt, err := negotiate.NewRoundTripper(w.client.Transport, negotiate.Config{RequireHHFR: true})
+		rt, err := session.NewRoundTripper(w.client.Transport, session.Config{RequireHHFR: true})
 		if err != nil {
 			return nil, err
 		}

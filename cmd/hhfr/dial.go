@@ -11,8 +11,10 @@ import (
 
 	"github.com/spf13/pflag"
 
+	"github.com/hhfr/hhfr/internal/coders"
 	"github.com/hhfr/hhfr/internal/pcapng"
 	"github.com/hhfr/hhfr/internal/peer"
+	"github.com/hhfr/hhfr/internal/session"
 	"github.com/hhfr/hhfr/pkg/codec/binary"
 	"github.com/hhfr/hhfr/pkg/ctxstore"
 	"github.com/hhfr/hhfr/pkg/negotiate"
@@ -31,13 +33,13 @@ type dialer struct {
 }
 
 // dial opens the session, with all connections recorded and their octets counted.
-func (d dialer) dial(ctx context.Context) (*negotiate.Session, error) {
+func (d dialer) dial(ctx context.Context) (*session.Session, error) {
 	o := &d.options
 	book := binary.NewBook(ctxstore.Shapes{Store: d.store})
 	book.Log, book.Without = d.log, uint64(o.without)
-	cfg := negotiate.Config{
+	cfg := session.Config{
 		HTTPClient: &http.Client{Transport: d.http(), CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }},
-		Transports: d.network.transports(d.secure.config), Store: d.store, Coders: negotiate.BookCoders(book), AllowHost: o.allowHost, AllowCleartext: o.allowCleartext,
+		Transports: d.network.transports(d.secure.config), Store: d.store, Coders: coders.OfBook(book), AllowHost: o.allowHost, AllowCleartext: o.allowCleartext,
 		RequireHHFR: o.requireHHFR, ProbeTLS: true, WrapConn: d.network.datagrams.wrap(d.recording.dialed()), OnSession: d.session, Stream: streamer.Config{SyncBytes: int64(o.sync)}, Log: d.log,
 		Assurance: o.assure(), Ordered: o.ordered, Resume: o.resume, LateReply: d.late,
 		Mode: negotiate.Mode(o.mode), Headers: o.headers, Reconnect: o.reconnect, Timeout: o.negotiateTimeout, RememberFor: o.remember,
@@ -68,7 +70,7 @@ func (d dialer) dial(ctx context.Context) (*negotiate.Session, error) {
 	if o.representation != "" {
 		cfg.Representations = []string{o.representation}
 	}
-	return negotiate.Dial(ctx, o.url, cfg)
+	return session.Dial(ctx, o.url, cfg)
 }
 
 // fieldsFlag is -H of commands that make offers.
@@ -102,7 +104,7 @@ func tellPlain(g *global, agreed negotiate.Agreed) {
 	}
 	g.note("plain SOAP: %s", agreed.Why)
 	if agreed.NoStream != "" {
-		g.note("hint: %s", negotiate.BlockedHint)
+		g.note("hint: %s", session.BlockedHint)
 	}
 }
 

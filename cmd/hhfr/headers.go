@@ -8,6 +8,7 @@ import (
 
 	"github.com/spf13/pflag"
 
+	"github.com/hhfr/hhfr/internal/session"
 	"github.com/hhfr/hhfr/pkg/negotiate"
 )
 
@@ -51,14 +52,14 @@ func readHeader(name string) (string, error) {
 }
 
 // tellHeaders says why unchanging headers travel with each message all the same.
-func tellHeaders(g *global, session *negotiate.Session, messages int) {
-	a := session.Agreed()
+func tellHeaders(g *global, sess *session.Session, messages int) {
+	a := sess.Agreed()
 	for _, d := range a.Refused {
 		if d.Item == "UnchangingHeader" {
 			g.warn("unchanging headers travel with each message: refused: %s", d.Why)
 		}
 	}
-	if a.HHFR && len(a.Facts.Headers) > 0 && messages > 0 && session.HeadersTaken() == 0 {
+	if a.HHFR && len(a.Facts.Headers) > 0 && messages > 0 && sess.HeadersTaken() == 0 {
 		g.warn("no message has one of the unchanging headers octet for octet: all travelled as they are")
 	}
 }

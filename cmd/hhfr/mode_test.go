@@ -15,7 +15,9 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/hhfr/hhfr/internal/coders"
 	"github.com/hhfr/hhfr/internal/peer"
+	"github.com/hhfr/hhfr/internal/session"
 	"github.com/hhfr/hhfr/internal/shared"
 	"github.com/hhfr/hhfr/pkg/codec/binary"
 	"github.com/hhfr/hhfr/pkg/ctxstore"
@@ -83,7 +85,7 @@ func startEcho(t *testing.T) string {
 	services, err := peer.NewServices(peer.Echo())
 	require.NoError(t, err)
 	server, err := peer.Start(peer.Config{
-		HTTP: l, Services: services, Store: store, Coders: negotiate.BookCoders(binary.NewBook(ctxstore.Shapes{Store: store})),
+		HTTP: l, Services: services, Store: store, Coders: coders.OfBook(binary.NewBook(ctxstore.Shapes{Store: store})),
 	})
 	require.NoError(t, err)
 	t.Cleanup(func() { assert.NoError(t, server.Close()) })
@@ -120,7 +122,7 @@ func TestInvitedToBlockedPort(t *testing.T) {
 	want := "no stream to 127.0.0.1" + port + " (connection refused)"
 	code, out, stderr := do(t, "stream", server.URL+"/service", message, "--repeat", "20", "-o", "json")
 	assert.Zero(t, code)
-	assert.Equal(t, "hhfr: plain SOAP: "+want+"\nhhfr: hint: "+negotiate.BlockedHint+"\n", stderr)
+	assert.Equal(t, "hhfr: plain SOAP: "+want+"\nhhfr: hint: "+session.BlockedHint+"\n", stderr)
 	assert.Equal(t, want, lastSummary(t, out).Why)
 	offers, bodies := end.got()
 	assert.Zero(t, offers)

@@ -12,7 +12,9 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/hhfr/hhfr/internal/coders"
 	"github.com/hhfr/hhfr/internal/peer"
+	"github.com/hhfr/hhfr/internal/session"
 	"github.com/hhfr/hhfr/pkg/codec/binary"
 	"github.com/hhfr/hhfr/pkg/ctxstore"
 	"github.com/hhfr/hhfr/pkg/ctxstore/engines"
@@ -77,13 +79,13 @@ Exit code 0 also where the outcome is plain SOAP; with --require-hhfr that is 3.
 	return c
 }
 
-func (o *negotiateOptions) config(g *global, store ctxstore.Store, secure *secured) (cfg negotiate.Config, err error) {
+func (o *negotiateOptions) config(g *global, store ctxstore.Store, secure *secured) (cfg session.Config, err error) {
 	book := binary.NewBook(ctxstore.Shapes{Store: store})
 	log := g.logger()
 	transport := http.DefaultTransport.(*http.Transport).Clone()
 	transport.TLSClientConfig = secure.config
-	cfg = negotiate.Config{
-		HTTPClient: &http.Client{Transport: transport}, Store: store, Coders: negotiate.BookCoders(book),
+	cfg = session.Config{
+		HTTPClient: &http.Client{Transport: transport}, Store: store, Coders: coders.OfBook(book),
 		Transports: (&network{transport: o.transport}).transports(secure.config), AllowCleartext: o.allowCleartext,
 		Assurance: o.assure(), Ordered: o.ordered, Lifetime: o.lifetime, AllowHost: o.allowHost, ProbeTLS: true, RememberFor: -1, Timeout: o.timeout, Log: log,
 	}
@@ -182,11 +184,11 @@ func runNegotiate(ctx context.Context, env Env, g *global, o negotiateOptions) (
 }
 
 // tryAll goes the ways that --mode names, and notes what comes of each.
-func (o *negotiateOptions) tryAll(ctx context.Context, cfg negotiate.Config, r *negotiateReport) error {
+func (o *negotiateOptions) tryAll(ctx context.Context, cfg session.Config, r *negotiateReport) error {
 	if o.mode != string(negotiate.Auto) {
 		return o.try(ctx, cfg, negotiate.Mode(o.mode), r)
 	}
-	memory, err := negotiate.Remembered(ctx, cfg.Store, o.url)
+	memory, err := session.Remembered(ctx, cfg.Store, o.url)
 	if err != nil {
 		return err
 	}
@@ -206,7 +208,7 @@ func (o *negotiateOptions) tryAll(ctx context.Context, cfg negotiate.Config, r *
 }
 
 // try goes one way to a session, and ends that.
-func (o *negotiateOptions) try(ctx context.Context, cfg negotiate.Config, mode negotiate.Mode, r *negotiateReport) error {
+func (o *negotiateOptions) try(ctx context.Context, cfg session.Config, mode negotiate.Mode, r *negotiateReport) error {
 	cfg.Mode, cfg.RequireHHFR = mode, true // else the question waits for a call
 	if o.sequenced() {
 		// A sequence of its own, which nobody has messages in.
@@ -222,15 +224,15 @@ func (o *negotiateOptions) try(ctx context.Context, cfg negotiate.Config, mode n
 		defer func() { _ = store.Close() }()
 		cfg.Store, cfg.Coders = store, nil
 	}
-	session, err := negotiate.Dial(ctx, o.url, cfg)
+	sess, err := session.Dial(ctx, o.url, cfg)
 	var e *negotiate.Error
 	switch {
 	case err == nil:
-		r.add(settled(ctx, session, o.timeout))
+		r.add(settled(ctx, sess, o.timeout))
 		if o.sequenced() {
-			err = session.Finish(ctx)
+			err = sess.Finish(ctx)
 		}
-		return errors.Join(err, session.Close())
+		return errors.Join(err, sess.Close())
 	case errors.As(err, &e) && e.Code == negotiate.NoHHFR && e.Agreed != nil:
 		r.add(*e.Agreed)
 		return nil
@@ -239,10 +241,10 @@ func (o *negotiateOptions) try(ctx context.Context, cfg negotiate.Config, mode n
 }
 
 // settled is what a session came to once its stream's peer has said hello: that of a session which is joined again is not waited for by others.
-func settled(ctx context.Context, session *negotiate.Session, within time.Duration) negotiate.Agreed {
+func settled(ctx context.Context, sess *session.Session, within time.Duration) negotiate.Agreed {
 	ctx, cancel := context.WithTimeout(ctx, within)
 	defer cancel()
-	agreed, stream := session.Agreed(), session.Stream()
+	agreed, stream := sess.Agreed(), sess.Stream()
 	select {
 	case <-stream.Met():
 		return agreed

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/hhfr/hhfr/internal/session"
 	"github.com/hhfr/hhfr/pkg/negotiate"
 )
 
@@ -79,7 +80,7 @@ func newNegotiateReport(url string) *negotiateReport {
 }
 
 // remembered notes what a store has, which is not used.
-func (r *negotiateReport) remembered(m negotiate.Memory) {
+func (r *negotiateReport) remembered(m session.Memory) {
 	t := triedReport{Mode: string(negotiate.Met), Why: "nothing is remembered"}
 	switch {
 	case m.Met != nil:

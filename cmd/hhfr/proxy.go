@@ -12,7 +12,9 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/hhfr/hhfr/internal/coders"
 	"github.com/hhfr/hhfr/internal/proxy"
+	"github.com/hhfr/hhfr/internal/session"
 	"github.com/hhfr/hhfr/pkg/codec/binary"
 	"github.com/hhfr/hhfr/pkg/ctxstore"
 	"github.com/hhfr/hhfr/pkg/ctxstore/engines"
@@ -91,7 +93,7 @@ status 502, and is never sent twice.`,
 	f.StringArrayVar(&o.allowHost, "allow-host", nil, "a host that the answer may name for the stream beside that of --upstream")
 	f.BoolVar(&o.allowCleartext, "allow-cleartext", false, "agree on a stream without encryption for an https upstream, too")
 	f.BoolVar(&o.noOffer, "no-offer", false, "never make --upstream an offer: be far only")
-	f.DurationVar(&o.remember, "remember", negotiate.DefaultRememberFor, "how long an upstream that did not agree is not asked again")
+	f.DurationVar(&o.remember, "remember", session.DefaultRememberFor, "how long an upstream that did not agree is not asked again")
 	f.DurationVar(&o.timeout, "timeout", proxy.DefaultTimeout, "bound on negotiation, and on opening a connection")
 	o.tls.flags(f)
 	o.upstreamTLS.flags(f, "upstream")
@@ -160,7 +162,7 @@ func runProxy(ctx context.Context, env Env, g *global, o proxyOptions) (err erro
 	book := binary.NewBook(ctxstore.Shapes{Store: store})
 	book.Log, book.Without = log, uint64(o.without)
 	cfg := proxy.Config{
-		Listen: clients, ListenTLS: own, Streams: streams, NearOnly: o.tcp == noAddress, Admit: admit, Advertise: o.advertise, Upstream: upstream, TLS: secure.config, Store: store, Coders: negotiate.BookCoders(book),
+		Listen: clients, ListenTLS: own, Streams: streams, NearOnly: o.tcp == noAddress, Admit: admit, Advertise: o.advertise, Upstream: upstream, TLS: secure.config, Store: store, Coders: coders.OfBook(book),
 		Mode: negotiate.Mode(o.mode), AllowHost: o.allowHost, AllowCleartext: o.allowCleartext, RememberFor: o.remember, Timeout: o.timeout, Stream: streamer.Config{SyncBytes: int64(o.sync)},
 		WrapDialed: rec.dialed(), WrapAccepted: rec.accepted(), OnSession: rec.facts, Log: log,
 	}

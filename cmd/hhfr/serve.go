@@ -9,11 +9,11 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/hhfr/hhfr/internal/coders"
 	"github.com/hhfr/hhfr/internal/peer"
 	"github.com/hhfr/hhfr/pkg/codec/binary"
 	"github.com/hhfr/hhfr/pkg/ctxstore"
 	"github.com/hhfr/hhfr/pkg/ctxstore/engines"
-	"github.com/hhfr/hhfr/pkg/negotiate"
 	"github.com/hhfr/hhfr/pkg/streamer"
 	"github.com/hhfr/hhfr/pkg/streamer/tcp"
 	"github.com/hhfr/hhfr/pkg/streamer/udp"
@@ -196,7 +196,7 @@ func startServer(g *global, o serveOptions, rec *recording, cfg peer.Config) (*p
 	cfg.Log = g.logger()
 	book := binary.NewBook(ctxstore.Shapes{Store: cfg.Store})
 	book.Log = cfg.Log
-	cfg.Coders, cfg.Stream = negotiate.BookCoders(book), streamer.Config{SyncBytes: int64(o.sync)}
+	cfg.Coders, cfg.Stream = coders.OfBook(book), streamer.Config{SyncBytes: int64(o.sync)}
 	cfg.WrapConn, cfg.OnSession = rec.accepted(), rec.facts
 	return peer.Start(cfg)
 }

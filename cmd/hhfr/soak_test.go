@@ -17,15 +17,16 @@ import (
 	"github.com/stretchr/testify/require"
 	"go.uber.org/goleak"
 
+	"github.com/hhfr/hhfr/internal/coders"
 	"github.com/hhfr/hhfr/internal/pcapng"
 	"github.com/hhfr/hhfr/internal/peer"
+	"github.com/hhfr/hhfr/internal/session"
 	"github.com/hhfr/hhfr/internal/shared"
 	"github.com/hhfr/hhfr/internal/workload"
 	"github.com/hhfr/hhfr/pkg/capture"
 	"github.com/hhfr/hhfr/pkg/codec/binary"
 	"github.com/hhfr/hhfr/pkg/ctxstore"
 	"github.com/hhfr/hhfr/pkg/ctxstore/memory"
-	"github.com/hhfr/hhfr/pkg/negotiate"
 	"github.com/hhfr/hhfr/pkg/streamer"
 	"github.com/hhfr/hhfr/pkg/streamer/tcp"
 )
@@ -84,20 +85,20 @@ func (s *soakSession) run(t *testing.T) {
 	if s.rnd.IntN(8) == 0 {
 		slices.Reverse(representations)
 	}
-	session, err := negotiate.Dial(t.Context(), server.URL(peer.EchoPath), negotiate.Config{
+	sess, err := session.Dial(t.Context(), server.URL(peer.EchoPath), session.Config{
 		HTTPClient: &http.Client{Transport: transport}, Transports: map[string]streamer.Transport{"tcp": tcp.Transport{}}, Store: s.stores[0], Coders: soakCoders(s.stores[0]),
 		Representations: representations, RequireHHFR: true, Stream: here, WrapConn: func(c net.Conn) net.Conn { return rec.Conn(c) },
 	})
 	require.NoError(t, err)
 	inFlight := 1 + s.rnd.IntN(min(32, there.Limits.MaxExchanges))
 	n := 0
-	for in := range peer.Send(t.Context(), session, s.outgoing(), inFlight) {
+	for in := range peer.Send(t.Context(), sess, s.outgoing(), inFlight) {
 		require.NoError(t, in.Err, "message %d of %d", n+1, len(s.messages))
 		require.True(t, bytes.Equal(s.messages[n], in.Body), "message %d of %d", n+1, len(s.messages))
 		n++
 	}
 	require.Equal(t, len(s.messages), n)
-	require.NoError(t, session.Close())
+	require.NoError(t, sess.Close())
 	transport.CloseIdleConnections()
 	require.NoError(t, server.Close())
 	require.NoError(t, rec.Close())
@@ -129,8 +130,8 @@ func (s *soakSession) serve(t *testing.T, stream streamer.Config) *peer.Server {
 	return server
 }
 
-func soakCoders(store ctxstore.Store) negotiate.Coders {
-	return negotiate.BookCoders(binary.NewBook(ctxstore.Shapes{Store: store}))
+func soakCoders(store ctxstore.Store) coders.Func {
+	return coders.OfBook(binary.NewBook(ctxstore.Shapes{Store: store}))
 }
 
 func (s *soakSession) outgoing() iter.Seq2[peer.Outgoing, error] {

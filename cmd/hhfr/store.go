@@ -4,10 +4,10 @@ import (
 	"context"
 	"log/slog"
 
+	"github.com/hhfr/hhfr/internal/session"
 	"github.com/hhfr/hhfr/pkg/ctxstore"
 	"github.com/hhfr/hhfr/pkg/ctxstore/engines"
 	"github.com/hhfr/hhfr/pkg/ctxstore/spare"
-	"github.com/hhfr/hhfr/pkg/negotiate"
 	"github.com/hhfr/hhfr/pkg/schema"
 )
 
@@ -18,5 +18,5 @@ func openStore(ctx context.Context, spec string, log *slog.Logger) (ctxstore.Sto
 	if err != nil {
 		return nil, err
 	}
-	return spare.New(store, spare.Config{Prefixes: []string{schema.URIPrefix, negotiate.PlainPrefix}, Log: log}), nil
+	return spare.New(store, spare.Config{Prefixes: []string{schema.URIPrefix, session.PlainPrefix}, Log: log}), nil
 }

@@ -16,6 +16,7 @@ import (
 
 	"github.com/hhfr/hhfr/internal/link"
 	"github.com/hhfr/hhfr/internal/peer"
+	"github.com/hhfr/hhfr/internal/session"
 	"github.com/hhfr/hhfr/pkg/ctxstore/engines"
 	"github.com/hhfr/hhfr/pkg/negotiate"
 	"github.com/hhfr/hhfr/pkg/soap"
@@ -138,7 +139,7 @@ after which all that is known is printed.`,
 	withoutFlag(f, &o.without, "")
 	f.DurationVar(&o.reconnect, "reconnect", 30*time.Second, "how long to negotiate anew when the stream breaks, before plain SOAP; 0: not at all")
 	f.DurationVar(&o.negotiateTimeout, "negotiate-timeout", negotiate.DefaultTimeout, "plain SOAP, if there is no stream after this time")
-	f.DurationVar(&o.remember, "remember", negotiate.DefaultRememberFor, "how long the store remembers that a service speaks plain SOAP, and it is not asked; 0: ask always")
+	f.DurationVar(&o.remember, "remember", session.DefaultRememberFor, "how long the store remembers that a service speaks plain SOAP, and it is not asked; 0: ask always")
 	f.StringVar(&o.schema, "schema", "", "HHFR Schema of the requests, a file: their types are taken from it")
 	f.StringVar(&o.replySchema, "reply-schema", "", "HHFR Schema of the replies, a file")
 	headerFlag(f, &o.headerFiles)
@@ -266,24 +267,24 @@ func runStream(ctx context.Context, env Env, g *global, o streamOptions) (err er
 	defer func() { _ = over.close() }()
 	began := time.Now()
 	late := &lateReplies{}
-	session, err := dialer{options: o, store: store, secure: secure, recording: rec, network: over, log: g.logger(), late: late.take}.dial(ctx)
+	sess, err := dialer{options: o, store: store, secure: secure, recording: rec, network: over, log: g.logger(), late: late.take}.dial(ctx)
 	if err != nil {
 		return err
 	}
 	p := &printer{env: env, g: g, o: o, late: late}
-	p.decided(session)
+	p.decided(sess)
 	sending, stop := context.WithCancel(ctx)
 	defer stop()
 	finished, told := false, false
-	o.begin(g, session)
-	for in := range peer.Send(sending, session, messages(sending, env, g, o), o.concurrency) {
-		p.decided(session)
+	o.begin(g, sess)
+	for in := range peer.Send(sending, sess, messages(sending, env, g, o), o.concurrency) {
+		p.decided(sess)
 		if isAccepted(in.Err) {
 			continue
 		}
 		if !told {
 			told = true
-			resumed(g, session)
+			resumed(g, sess)
 		}
 		switch {
 		case err == nil:
@@ -295,33 +296,33 @@ func runStream(ctx context.Context, env Env, g *global, o streamOptions) (err er
 		}
 	}
 	if !told {
-		resumed(g, session)
+		resumed(g, sess)
 	}
 	switch {
 	case err != nil:
 	case ctx.Err() != nil:
 		err = context.Cause(ctx)
 	case o.listen:
-		err = o.unasked.wait(ctx, session)
+		err = o.unasked.wait(ctx, sess)
 	case o.sequenced():
-		err = o.finish(ctx, g, session)
+		err = o.finish(ctx, g, sess)
 		finished = err == nil
 	}
 	err = o.unfinished(err)
-	closed := session.Close()
+	closed := sess.Close()
 	if p.sum.Messages > 0 {
-		p.decided(session)
+		p.decided(sess)
 	}
 	err = errors.Join(err, p.tell(), p.settle())
 	if len(p.sum.Unknown) > 0 || finished {
 		closed = nil // a stream that broke is what the list is about, or of no interest any more
 	}
-	p.sum.finish(session, over, time.Since(began))
-	p.sum.Unasked, p.sum.LeftOut = o.unasked.heard(), session.Resumed().LeftOut
-	tellHeaders(g, session, p.sum.Messages)
+	p.sum.finish(sess, over, time.Since(began))
+	p.sum.Unasked, p.sum.LeftOut = o.unasked.heard(), sess.Resumed().LeftOut
+	tellHeaders(g, sess, p.sum.Messages)
 	ended := p.end()
 	if finished && err == nil { // behind all that is told of it
-		err = session.EndRun(context.WithoutCancel(ctx))
+		err = sess.EndRun(context.WithoutCancel(ctx))
 	}
 	return errors.Join(err, closed, ended)
 }

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/hhfr/hhfr/internal/peer"
+	"github.com/hhfr/hhfr/internal/session"
 	"github.com/hhfr/hhfr/pkg/negotiate"
 	"github.com/hhfr/hhfr/pkg/streamer"
 	"github.com/hhfr/hhfr/pkg/streamer/sequence"
@@ -56,8 +57,8 @@ func (o *streamOptions) checkAssurance() error {
 }
 
 // begin tells what an earlier run left.
-func (o *streamOptions) begin(g *global, session *negotiate.Session) {
-	status := session.Sequence()
+func (o *streamOptions) begin(g *global, sess *session.Session) {
+	status := sess.Sequence()
 	if undone := status.Accepted - status.Done; undone > 0 || o.resume {
 		g.detail("going on with a sequence: %s accepted, %d of them not known to be done",
 			count(status.Accepted, "message"), undone)
@@ -69,8 +70,8 @@ func isAccepted(err error) bool { return errors.Is(err, &negotiate.Error{Code: n
 
 // resumed tells what --resume came to. That all was left out, or all sent in spite of it, is told
 // with -q, too.
-func resumed(g *global, session *negotiate.Session) {
-	r := session.Resumed()
+func resumed(g *global, sess *session.Session) {
+	r := sess.Resumed()
 	at := r.At.UTC().Format(time.RFC3339)
 	switch {
 	case r.Ended:
@@ -85,9 +86,9 @@ func resumed(g *global, session *negotiate.Session) {
 }
 
 // finish waits until everything is done. Where nothing is kept, what came of each message is told one by one.
-func (o *streamOptions) finish(ctx context.Context, g *global, session *negotiate.Session) error {
-	err := session.Finish(ctx)
-	status := session.Sequence()
+func (o *streamOptions) finish(ctx context.Context, g *global, sess *session.Session) error {
+	err := sess.Finish(ctx)
+	status := sess.Sequence()
 	g.detail("sequence: %s accepted, %d done, %d sent again in this run",
 		count(status.Accepted, "message"), status.Done, status.Resent)
 	switch {
@@ -114,11 +115,11 @@ type sequenceStats struct {
 }
 
 // sequenceOf is nil for a session without a sequence.
-func sequenceOf(session *negotiate.Session) *sequenceStats {
-	if a := session.Agreed(); a.Facts == nil || a.Facts.Sequence == "" {
+func sequenceOf(sess *session.Session) *sequenceStats {
+	if a := sess.Agreed(); a.Facts == nil || a.Facts.Sequence == "" {
 		return nil
 	}
-	status := session.Sequence()
+	status := sess.Sequence()
 	return &sequenceStats{status.Accepted, status.Done, status.Received, status.Resent}
 }
 

@@ -6,6 +6,7 @@ import (
 	"net/url"
 	"os"
 
+	"github.com/hhfr/hhfr/internal/unchanging"
 	"github.com/hhfr/hhfr/pkg/codec/binary"
 	"github.com/hhfr/hhfr/pkg/negotiate"
 	"github.com/hhfr/hhfr/pkg/streamer/wire"
@@ -59,7 +60,7 @@ func splitFiles(book *binary.Book, o streamOptions, path string, use func(fp [32
 		if bytes.Equal(head, negotiate.DefaultRequestHead(path)) {
 			head = nil // it never travels
 		}
-		body = negotiate.TakeOutHeaders(o.headers, m.Body)
+		body = unchanging.TakeOut(o.headers, m.Body)
 		split := coder.Split(0, segment, collect)
 		if head != nil {
 			err = split.Head(head)

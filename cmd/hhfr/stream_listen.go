@@ -11,7 +11,7 @@ import (
 	"sync"
 
 	"github.com/hhfr/hhfr/internal/http1"
-	"github.com/hhfr/hhfr/pkg/negotiate"
+	"github.com/hhfr/hhfr/internal/session"
 	"github.com/hhfr/hhfr/pkg/soap"
 	"github.com/hhfr/hhfr/pkg/streamer"
 )
@@ -94,8 +94,8 @@ func (l *listener) heard() int {
 }
 
 // wait waits until ctx is done, which is how listening ends, or there is no stream any more.
-func (l *listener) wait(ctx context.Context, session *negotiate.Session) error {
-	err := session.Wait(ctx)
+func (l *listener) wait(ctx context.Context, sess *session.Session) error {
+	err := sess.Wait(ctx)
 	if ctx.Err() != nil {
 		return l.failed()
 	}

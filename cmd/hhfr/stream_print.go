@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/hhfr/hhfr/internal/peer"
+	"github.com/hhfr/hhfr/internal/session"
 	"github.com/hhfr/hhfr/pkg/negotiate"
 	"github.com/hhfr/hhfr/pkg/soap"
 )
@@ -24,8 +25,8 @@ type printer struct {
 }
 
 // decided tells that plain SOAP is spoken, once, when that is clear.
-func (p *printer) decided(session *negotiate.Session) {
-	if agreed := session.Agreed(); !p.told && !agreed.Undecided {
+func (p *printer) decided(sess *session.Session) {
+	if agreed := sess.Agreed(); !p.told && !agreed.Undecided {
 		p.told = true
 		tellPlain(p.g, agreed)
 	}
@@ -140,16 +141,16 @@ func (s *summary) add(in *peer.Incoming) {
 	s.Slowest = max(s.Slowest, millis(in.Took))
 }
 
-func (s *summary) finish(session *negotiate.Session, over *network, took time.Duration) {
-	a := session.Agreed()
+func (s *summary) finish(sess *session.Session, over *network, took time.Duration) {
+	a := sess.Agreed()
 	s.Version, s.HHFR, s.Why, s.Millis = 1, a.HHFR, a.Why, millis(took)
 	if a.Facts != nil {
 		s.Session, s.Mode = a.Facts.Session.String(), string(a.Mode)
 	}
-	s.Sequence, s.Taken = sequenceOf(session), session.HeadersTaken()
+	s.Sequence, s.Taken = sequenceOf(sess), sess.HeadersTaken()
 	s.Datagrams = over.datagrams.stats()
 	s.HTTP = over.plain.total()
-	if stream := session.Stream(); stream != nil {
+	if stream := sess.Stream(); stream != nil {
 		st := stream.Stats()
 		s.Stream = octets{st.Sent.Octets(), st.Received.Octets()}
 		s.Shapes = octets{st.Sent.Shape.Octets, st.Received.Shape.Octets}

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/hhfr/hhfr/internal/peer"
+	"github.com/hhfr/hhfr/internal/session"
 	"github.com/hhfr/hhfr/pkg/negotiate"
 	"github.com/hhfr/hhfr/pkg/soap"
 	"github.com/hhfr/hhfr/pkg/streamer"
@@ -44,7 +45,7 @@ func sentOf(in *peer.Incoming) sent {
 // posted is a one-way message that is on its way.
 type posted struct {
 	sent
-	on *negotiate.Posted
+	on *session.Posted
 }
 
 // settle finds out what became of one-way messages, once the session is over. Errors name those of which nothing was sent, or that the other end refused.

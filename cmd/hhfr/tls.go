@@ -12,6 +12,7 @@ import (
 
 	"github.com/hhfr/hhfr/internal/pcapng"
 	"github.com/hhfr/hhfr/internal/resolve"
+	"github.com/hhfr/hhfr/internal/session"
 	"github.com/hhfr/hhfr/pkg/negotiate"
 )
 
@@ -85,7 +86,7 @@ func (s *secured) over(open pcapng.DialFunc) func(ctx context.Context, network, 
 			return nil, errors.Join(err, c.Close())
 		}
 		config.NextProtos = []string{"http/1.1"}
-		if negotiate.AsksByALPN(ctx) {
+		if session.AsksByALPN(ctx) {
 			config.NextProtos = []string{negotiate.Protocol, "http/1.1"}
 		}
 		secure := tls.Client(c, config)
@@ -126,21 +127,21 @@ func keyPair(certFlag, cert, keyFlag, key string) ([]tls.Certificate, error) {
 }
 
 // troubleHints say what to do about trouble with certificates.
-var troubleHints = map[negotiate.Trouble]string{
-	negotiate.Untrusted: "--cacert FILE trusts those who signed it, --insecure-skip-verify anyone",
-	negotiate.OtherHost: "name a host of its certificate in the URL; --insecure-skip-verify takes any certificate",
-	negotiate.OutOfTime: "have the server show another certificate, or set the clock; --insecure-skip-verify takes any",
-	negotiate.Wanted:    "--cert FILE and --key FILE show one",
-	negotiate.Rejected:  "--cert and --key are to be of those whom the server trusts, and not expired",
+var troubleHints = map[session.Trouble]string{
+	session.Untrusted: "--cacert FILE trusts those who signed it, --insecure-skip-verify anyone",
+	session.OtherHost: "name a host of its certificate in the URL; --insecure-skip-verify takes any certificate",
+	session.OutOfTime: "have the server show another certificate, or set the clock; --insecure-skip-verify takes any",
+	session.Wanted:    "--cert FILE and --key FILE show one",
+	session.Rejected:  "--cert and --key are to be of those whom the server trusts, and not expired",
 }
 
 // unreachableHint says what to do about a server that cannot be reached, or not trusted.
 func unreachableHint(err error) string {
-	if hint := troubleHints[negotiate.TroubleOf(err)]; hint != "" {
+	if hint := troubleHints[session.TroubleOf(err)]; hint != "" {
 		return hint
 	}
 	var unresolved *net.DNSError
-	var wrong *negotiate.SchemeError
+	var wrong *session.SchemeError
 	switch {
 	case errors.As(err, &unresolved) && unresolved.IsNotFound:
 		return "is the name right? --dns IP[:PORT] asks another DNS server"

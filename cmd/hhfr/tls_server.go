@@ -11,7 +11,7 @@ import (
 
 	"github.com/spf13/pflag"
 
-	"github.com/hhfr/hhfr/pkg/negotiate"
+	"github.com/hhfr/hhfr/internal/responder"
 )
 
 // serverTLS are the flags of TLS with whoever calls, and of who may have a session.
@@ -72,7 +72,7 @@ func (o *serverTLS) admit() (func(*http.Request) error, error) {
 	case o.negotiate == "certificate" && o.clientCA == "":
 		return nil, usage(errors.New("--negotiate certificate needs --client-ca"), "name the file of those who sign clients' certificates")
 	case o.negotiate == "certificate":
-		return negotiate.AdmitCertificate, nil
+		return responder.AdmitCertificate, nil
 	case !bearer || file == "":
 		return nil, usage(fmt.Errorf("--negotiate is everybody, nobody, certificate or bearer:FILE, not %q", o.negotiate), "")
 	}
@@ -84,7 +84,7 @@ func (o *serverTLS) admit() (func(*http.Request) error, error) {
 	if len(tokens) == 0 {
 		return nil, usage(fmt.Errorf("--negotiate: %s has no token", file), "one a line")
 	}
-	return negotiate.AdmitBearer(tokens), nil
+	return responder.AdmitBearer(tokens), nil
 }
 
 // certificates reads a PEM file of them.

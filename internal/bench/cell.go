@@ -41,8 +41,8 @@ func (c Cell) Off() float64 { return (c.Millis - c.Expected) / c.Expected }
 // Good tells whether the time is that of the link: within [MaxOff] of what was expected, unless the link loses datagrams, and computing no more than [MaxCPU].
 func (c Cell) Good() bool { return (c.Lossy || math.Abs(c.Off()) <= MaxOff) && c.CPU <= MaxCPU }
 
-// session is one cell.
-type session struct {
+// trial is one cell.
+type trial struct {
 	service   string
 	size, n   int
 	way       Way
@@ -57,7 +57,7 @@ type session struct {
 const tries = 3
 
 // lived lives through a session, again if need be.
-func (s *session) lived(ctx context.Context) (c Cell, err error) {
+func (s *trial) lived(ctx context.Context) (c Cell, err error) {
 	for range tries {
 		began, used := time.Now(), clock.Processor()
 		if c, err = s.live(ctx, clock.Scaled(s.speed)); ctx.Err() != nil {
@@ -78,7 +78,7 @@ func (s *session) lived(ctx context.Context) (c Cell, err error) {
 }
 
 // live opens the link, sends the messages, and counts.
-func (s *session) live(ctx context.Context, ticks clock.Clock) (c Cell, err error) {
+func (s *trial) live(ctx context.Context, ticks clock.Clock) (c Cell, err error) {
 	messages, err := s.messages()
 	if err != nil {
 		return c, err
@@ -92,14 +92,14 @@ func (s *session) live(ctx context.Context, ticks clock.Clock) (c Cell, err erro
 	defer func() { _ = srv.close() }()
 	store := memory.New(memory.Config{})
 	defer func() { _ = store.Close() }()
-	near := &client{session: s, clock: ticks, server: srv, store: store}
+	near := &client{trial: s, clock: ticks, server: srv, store: store}
 	if s.manner.resumed {
 		near.tickets = tls.NewLRUClientSessionCache(0)
 	}
 	if s.manner.met() {
 		first, before := *near, *s
 		before.manner = s.manner.first()
-		first.session = &before
+		first.trial = &before
 		if _, err := first.over(ctx, ends, messages[:1]); err != nil {
 			return c, fmt.Errorf("the session before: %w", err)
 		}
@@ -109,7 +109,7 @@ func (s *session) live(ctx context.Context, ticks clock.Clock) (c Cell, err erro
 
 // over sends messages over a link of their own.
 func (c *client) over(ctx context.Context, ends *sockets, messages [][]byte) (cell Cell, err error) {
-	s := c.session
+	s := c.trial
 	l, err := s.open(c.clock, ends)
 	if err != nil {
 		return cell, err
@@ -139,7 +139,7 @@ func (c *client) over(ctx context.Context, ends *sockets, messages [][]byte) (ce
 }
 
 // expected is what the session's octets and round trips take, from what the link carried before the first message and in all.
-func (s *session) expected(before, all directions) time.Duration {
+func (s *trial) expected(before, all directions) time.Duration {
 	rounds := time.Duration(s.manner.rounds(s.n)) * s.profile.RTT
 	if !s.manner.queued {
 		return rounds + all.up.Busy + all.down.Busy
@@ -149,7 +149,7 @@ func (s *session) expected(before, all directions) time.Duration {
 
 // bothWays is how long the link takes for messages that do not wait for each other: both directions at once, but for the first request or the last reply,
 // of which nothing is there before all packets are that it has a part in.
-func (s *session) bothWays(d directions) time.Duration {
+func (s *trial) bothWays(d directions) time.Duration {
 	less := d.up
 	if d.down.Busy < less.Busy {
 		less = d.down
@@ -158,7 +158,7 @@ func (s *session) bothWays(d directions) time.Duration {
 }
 
 // inTurn sends messages, each when the reply to the one before is there.
-func (s *session) inTurn(ctx context.Context, t *talk, messages [][]byte) error {
+func (s *trial) inTurn(ctx context.Context, t *talk, messages [][]byte) error {
 	for _, m := range messages {
 		reply, err := t.begin(ctx, m)
 		if err != nil {
@@ -176,7 +176,7 @@ func (s *session) inTurn(ctx context.Context, t *talk, messages [][]byte) error 
 }
 
 // queue sends messages one behind the other and reads the replies as they come.
-func (s *session) queue(ctx context.Context, t *talk, messages [][]byte) error {
+func (s *trial) queue(ctx context.Context, t *talk, messages [][]byte) error {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	begun := make(chan func() ([]byte, error), len(messages))
@@ -217,7 +217,7 @@ func millis(d time.Duration) float64 { return float64(d.Microseconds()) / 1000 }
 var items = regexp.MustCompile(`<item>[^<]*</item>`)
 
 // messages makes the requests, with the values of workloads W1 and W2.
-func (s *session) messages() (list [][]byte, err error) {
+func (s *trial) messages() (list [][]byte, err error) {
 	source := workload.Strings(1, s.size)
 	if s.service != "concat" {
 		source = workload.Floats(1, s.size)

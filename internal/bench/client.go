@@ -13,6 +13,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/hhfr/hhfr/internal/session"
 	"github.com/hhfr/hhfr/pkg/clock"
 	"github.com/hhfr/hhfr/pkg/ctxstore"
 	"github.com/hhfr/hhfr/pkg/negotiate"
@@ -22,7 +23,7 @@ import (
 
 // client is the near end of a session, and what it knows from one connection to the next.
 type client struct {
-	session *session
+	trial   *trial
 	clock   clock.Clock
 	server  *server
 	store   ctxstore.Store
@@ -38,7 +39,7 @@ type talk struct {
 
 // open opens what messages go over, on lines.
 func (c *client) open(ctx context.Context, l *lines) (*talk, error) {
-	m := c.session.manner
+	m := c.trial.manner
 	t := &http.Transport{
 		DialContext:       func(ctx context.Context, _, addr string) (net.Conn, error) { return l.connect(ctx, addr) },
 		DisableKeepAlives: !m.kept, DisableCompression: true, Protocols: m.protocols(),
@@ -57,9 +58,9 @@ func (c *client) open(ctx context.Context, l *lines) (*talk, error) {
 
 // openSession opens a session of hhfr.
 func (c *client) openSession(ctx context.Context, l *lines, t *http.Transport) (*talk, error) {
-	m := c.session.manner
-	h, err := negotiate.Dial(ctx, c.url(), negotiate.Config{
-		HTTPClient: &http.Client{Transport: t}, Transports: map[string]streamer.Transport{c.session.streams(): l.streams(t.TLSClientConfig)},
+	m := c.trial.manner
+	h, err := session.Dial(ctx, c.url(), session.Config{
+		HTTPClient: &http.Client{Transport: t}, Transports: map[string]streamer.Transport{c.trial.streams(): l.streams(t.TLSClientConfig)},
 		Mode: m.mode, Store: c.store, Coders: newKnown(c.store).coders, RequireHHFR: m.mode != negotiate.FirstCall, // which would ask before
 		Clock: c.clock, Timeout: time.Hour,
 	})
@@ -117,12 +118,12 @@ func (c *client) openHTTP2(ctx context.Context, t *http.Transport) (*talk, error
 	}}, nil
 }
 
-func (c *client) url() string { return c.server.url + "/" + c.session.service }
+func (c *client) url() string { return c.server.url + "/" + c.trial.service }
 
 // post sends a message as plain SOAP.
 func (c *client) post(ctx context.Context, by http.RoundTripper, message []byte) (reply []byte, err error) {
 	body := message
-	if c.session.manner.gzip {
+	if c.trial.manner.gzip {
 		if body, err = zip(message); err != nil {
 			return nil, err
 		}
@@ -133,7 +134,7 @@ func (c *client) post(ctx context.Context, by http.RoundTripper, message []byte)
 	}
 	request.Header.Set("Content-Type", "text/xml; charset=utf-8")
 	request.Header.Set("SOAPAction", `""`)
-	if c.session.manner.gzip {
+	if c.trial.manner.gzip {
 		request.Header.Set("Content-Encoding", "gzip")
 		request.Header.Set("Accept-Encoding", "gzip")
 	}
@@ -142,7 +143,7 @@ func (c *client) post(ctx context.Context, by http.RoundTripper, message []byte)
 		return nil, err
 	}
 	defer func() { err = errors.Join(err, response.Body.Close()) }()
-	if m := c.session.manner; m.tls && (response.TLS == nil || response.TLS.DidResume != m.resumed) {
+	if m := c.trial.manner; m.tls && (response.TLS == nil || response.TLS.DidResume != m.resumed) {
 		return nil, fmt.Errorf("resumed TLS: not %t, as it should be", m.resumed)
 	}
 	reply, err = io.ReadAll(response.Body)
@@ -165,7 +166,7 @@ func zip(message []byte) ([]byte, error) {
 }
 
 // checkReply reports what is wrong with a reply.
-func (s *session) checkReply(message, reply []byte) error {
+func (s *trial) checkReply(message, reply []byte) error {
 	good := bytes.Contains(reply, []byte("result"))
 	if s.service == "echo" {
 		good = bytes.Equal(message, reply)

@@ -29,6 +29,6 @@ func Echo(ctx context.Context, ticks clock.Clock, linkProfile string, way Way, n
 	}
 	store := memory.New(memory.Config{})
 	defer func() { _ = store.Close() }()
-	s := session{service: "echo", size: echoFloats, n: n, way: way, manner: m, transport: "tcp", there: newKnown(store), profile: profile}
+	s := trial{service: "echo", size: echoFloats, n: n, way: way, manner: m, transport: "tcp", there: newKnown(store), profile: profile}
 	return s.live(ctx, ticks)
 }

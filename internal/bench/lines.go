@@ -16,17 +16,17 @@ import (
 // lines is the link of one session: one for connections, and one for each socket of datagrams. They are never busy at the same time.
 type lines struct {
 	*link.Link
-	clock   clock.Clock
-	session *session
-	ends    *sockets
+	clock clock.Clock
+	trial *trial
+	ends  *sockets
 
 	mu        sync.Mutex
 	datagrams []*link.Datagrams
 }
 
-func (s *session) open(ticks clock.Clock, ends *sockets) (*lines, error) {
+func (s *trial) open(ticks clock.Clock, ends *sockets) (*lines, error) {
 	l, err := link.Relay(ticks, s.profile.Reliable())
-	return &lines{Link: l, clock: ticks, session: s, ends: ends}, err
+	return &lines{Link: l, clock: ticks, trial: s, ends: ends}, err
 }
 
 // connect connects through the link.
@@ -40,7 +40,7 @@ func (l *lines) connect(ctx context.Context, addr string) (net.Conn, error) {
 
 // streams is the transport of the session's streams; secure is for those in TLS.
 func (l *lines) streams(secure *tls.Config) streamer.Transport {
-	switch l.session.streams() {
+	switch l.trial.streams() {
 	case "tls":
 		return streamertls.New(secure, near{l})
 	case "udp":
@@ -63,7 +63,7 @@ func (n near) Listen(ctx context.Context, addr string) (net.Listener, error) {
 }
 
 func (l *lines) through(socket net.PacketConn, remote net.Addr) (net.PacketConn, error) {
-	d, err := link.Through(l.clock, l.session.profile, socket, remote)
+	d, err := link.Through(l.clock, l.trial.profile, socket, remote)
 	if err != nil {
 		return nil, err
 	}
@@ -97,7 +97,7 @@ func (l *lines) stats() directions {
 		}{{&sum.up, up}, {&sum.down, down}} {
 			one.to.Wire += one.path.Wire
 			one.to.Octets += one.path.Wire
-			one.to.Busy += l.session.profile.Busy(one.path)
+			one.to.Busy += l.trial.profile.Busy(one.path)
 		}
 	}
 	return sum

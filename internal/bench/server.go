@@ -13,11 +13,11 @@ import (
 	"net/http"
 	"time"
 
+	"github.com/hhfr/hhfr/internal/coders"
 	"github.com/hhfr/hhfr/internal/peer"
 	"github.com/hhfr/hhfr/pkg/clock"
 	"github.com/hhfr/hhfr/pkg/codec/binary"
 	"github.com/hhfr/hhfr/pkg/ctxstore"
-	"github.com/hhfr/hhfr/pkg/negotiate"
 	"github.com/hhfr/hhfr/pkg/streamer"
 	"github.com/hhfr/hhfr/pkg/streamer/udp"
 )
@@ -32,11 +32,11 @@ const (
 // known is what the server knows from one session to the next.
 type known struct {
 	store  ctxstore.Store
-	coders negotiate.Coders
+	coders coders.Func
 }
 
 func newKnown(store ctxstore.Store) known {
-	return known{store, negotiate.BookCoders(binary.NewBook(ctxstore.Shapes{Store: store}))}
+	return known{store, coders.OfBook(binary.NewBook(ctxstore.Shapes{Store: store}))}
 }
 
 // server is what a session is with.
@@ -48,7 +48,7 @@ type server struct {
 }
 
 // serve starts the server that the session needs, whose timers run on the link's clock.
-func (s *session) serve(ctx context.Context, ticks clock.Clock, ends *sockets) (*server, error) {
+func (s *trial) serve(ctx context.Context, ticks clock.Clock, ends *sockets) (*server, error) {
 	services, err := peer.NewServices(peer.Concat(), peer.Sum(), wholeEcho{peer.Echo()})
 	if err != nil {
 		return nil, err
@@ -84,7 +84,7 @@ func (e wholeEcho) Serve(ctx context.Context, request *streamer.Message, reply f
 }
 
 // servePeer starts hhfr's own, which has one address for all but datagrams.
-func (s *session) servePeer(ctx context.Context, ticks clock.Clock, ends *sockets, services *peer.Services) (srv *server, err error) {
+func (s *trial) servePeer(ctx context.Context, ticks clock.Clock, ends *sockets, services *peer.Services) (srv *server, err error) {
 	srv = &server{url: "http://" + plainAddr, addr: plainAddr}
 	cfg := peer.Config{Services: services, Store: s.there.store, Coders: s.there.coders, Clock: ticks}
 	if s.manner.tls {
@@ -111,7 +111,7 @@ func (s *session) servePeer(ctx context.Context, ticks clock.Clock, ends *socket
 }
 
 // streams is the name of the transport that streams have.
-func (s *session) streams() string {
+func (s *trial) streams() string {
 	if s.manner.tls {
 		return "tls"
 	}
@@ -119,7 +119,7 @@ func (s *session) streams() string {
 }
 
 // serveHTTP starts net/http's: with TLS 1.3, or HTTP/2 without.
-func (s *session) serveHTTP(ctx context.Context, ends *sockets, services http.Handler) (srv *server, err error) {
+func (s *trial) serveHTTP(ctx context.Context, ends *sockets, services http.Handler) (srv *server, err error) {
 	srv = &server{url: "http://" + plainAddr, addr: plainAddr}
 	h := &http.Server{Handler: services, Protocols: s.manner.protocols()}
 	serve := h.Serve

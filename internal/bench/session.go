@@ -163,7 +163,7 @@ func (r *Report) live(ctx context.Context, cfg SessionConfig, service string, th
 				continue
 			}
 			for _, n := range orElse(cfg.Counts, p.counts) {
-				s := session{service: service, size: size, n: n, way: way, manner: m, transport: cfg.Transport, there: there, speed: cfg.Speed, profile: profile}
+				s := trial{service: service, size: size, n: n, way: way, manner: m, transport: cfg.Transport, there: there, speed: cfg.Speed, profile: profile}
 				c, err := s.lived(ctx)
 				if err != nil {
 					return fmt.Errorf("%s(%d), %s, n = %d: %w", service, size, way, n, err)

@@ -21,7 +21,7 @@ func withEnds(t *testing.T, f func(t *testing.T, l *lines, near, beyond net.Conn
 	synctest.Test(t, func(t *testing.T) {
 		all := newSockets(clock.Real())
 		defer all.close() // also those that nobody closes
-		l, err := (&session{profile: profile}).open(clock.Real(), all)
+		l, err := (&trial{profile: profile}).open(clock.Real(), all)
 		require.NoError(t, err)
 		defer func() { assert.NoError(t, l.Close()) }()
 		listener, err := all.listen(t.Context(), plainAddr)

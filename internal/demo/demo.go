@@ -9,6 +9,7 @@ import (
 	"slices"
 
 	"github.com/hhfr/hhfr"
+	"github.com/hhfr/hhfr/internal/coders"
 	"github.com/hhfr/hhfr/internal/link"
 	"github.com/hhfr/hhfr/internal/peer"
 	"github.com/hhfr/hhfr/pkg/codec/binary"
@@ -126,8 +127,8 @@ func (r *Report) check() (err error) {
 
 func newStore() ctxstore.Store { return memory.New(memory.Config{}) }
 
-func coders(store ctxstore.Store) negotiate.Coders {
-	return negotiate.BookCoders(binary.NewBook(ctxstore.Shapes{Store: store}))
+func codersOf(store ctxstore.Store) coders.Func {
+	return coders.OfBook(binary.NewBook(ctxstore.Shapes{Store: store}))
 }
 
 func listen(ctx context.Context) (net.Listener, error) {

@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/hhfr/hhfr/internal/peer"
+	"github.com/hhfr/hhfr/internal/session"
 	"github.com/hhfr/hhfr/pkg/negotiate"
 	"github.com/hhfr/hhfr/pkg/streamer"
 )
@@ -50,14 +51,14 @@ func (t *tour) octets(ctx context.Context) (err error) {
 	}
 	defer func() { err = errors.Join(err, far.stop()) }()
 	near := newStore()
-	session, err := negotiate.Dial(ctx, far.url(peer.EchoPath), negotiate.Config{Store: near, Coders: coders(near), RequireHHFR: true})
+	sess, err := session.Dial(ctx, far.url(peer.EchoPath), session.Config{Store: near, Coders: codersOf(near), RequireHHFR: true})
 	if err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, session.Close()) }()
-	t.report.Agreed = *session.Agreed().Facts
+	defer func() { err = errors.Join(err, sess.Close()) }()
+	t.report.Agreed = *sess.Agreed().Facts
 	for _, m := range t.Messages {
-		row, err := trip(ctx, session, m)
+		row, err := trip(ctx, sess, m)
 		if err != nil {
 			return fmt.Errorf("%s: %w", m.Name, err)
 		}
@@ -70,15 +71,15 @@ func (t *tour) octets(ctx context.Context) (err error) {
 }
 
 // trip sends a message twice and counts.
-func trip(ctx context.Context, session *negotiate.Session, m Message) (Row, error) {
+func trip(ctx context.Context, sess *session.Session, m Message) (Row, error) {
 	row := Row{Name: strings.TrimSuffix(filepath.Base(m.Name), ".xml"), Same: true, SOAP: 2 * int64(len(m.Body))}
 	head, err := peer.RequestHead(peer.EchoPath, m.Body, "", nil)
 	if err != nil {
 		return row, err
 	}
 	for i, octets := range []*int64{&row.First, &row.Next} {
-		before := session.Stream().Stats()
-		reply, err := session.Call(ctx, &streamer.Message{Head: head, Body: bytes.NewReader(m.Body)})
+		before := sess.Stream().Stats()
+		reply, err := sess.Call(ctx, &streamer.Message{Head: head, Body: bytes.NewReader(m.Body)})
 		if err != nil {
 			return row, err
 		}
@@ -87,7 +88,7 @@ func trip(ctx context.Context, session *negotiate.Session, m Message) (Row, erro
 			return row, err
 		}
 		row.Same = row.Same && bytes.Equal(body, m.Body)
-		after := session.Stream().Stats()
+		after := sess.Stream().Stats()
 		*octets = after.Sent.Data.Octets - before.Sent.Data.Octets + after.Received.Data.Octets - before.Received.Data.Octets
 		row.Shapes += after.Sent.Shape.Octets - before.Sent.Shape.Octets + after.Received.Shape.Octets - before.Received.Shape.Octets
 		if i == 0 {

@@ -14,6 +14,7 @@ import (
 	"github.com/hhfr/hhfr/internal/pcapng"
 	"github.com/hhfr/hhfr/internal/peer"
 	"github.com/hhfr/hhfr/internal/proxy"
+	"github.com/hhfr/hhfr/internal/session"
 	"github.com/hhfr/hhfr/pkg/clock"
 	"github.com/hhfr/hhfr/pkg/ctxstore"
 	"github.com/hhfr/hhfr/pkg/negotiate"
@@ -35,7 +36,7 @@ type opening struct {
 	rec   *pcapng.Recorder
 
 	ends    *ends
-	session *negotiate.Session
+	session *session.Session
 	// roundTrips is how many it takes beside those of the messages.
 	roundTrips int
 	closers    []func() error // the last first
@@ -109,9 +110,9 @@ func (o *opening) client(dial pcapng.DialFunc) *http.Client {
 	return &http.Client{Transport: transport}
 }
 
-func (o *opening) dial(ctx context.Context, url string, cfg negotiate.Config) (err error) {
+func (o *opening) dial(ctx context.Context, url string, cfg session.Config) (err error) {
 	cfg.Clock, cfg.Timeout = o.clock, patience
-	if o.session, err = negotiate.Dial(ctx, url, cfg); err == nil {
+	if o.session, err = session.Dial(ctx, url, cfg); err == nil {
 		o.closers = append(o.closers, o.session.Close)
 	}
 	return err
@@ -119,7 +120,7 @@ func (o *opening) dial(ctx context.Context, url string, cfg negotiate.Config) (e
 
 // plain opens a session that speaks plain SOAP.
 func (o *opening) plain(ctx context.Context, url string, dial pcapng.DialFunc) error {
-	return o.dial(ctx, url, negotiate.Config{HTTPClient: o.client(dial), Transports: map[string]streamer.Transport{}})
+	return o.dial(ctx, url, session.Config{HTTPClient: o.client(dial), Transports: map[string]streamer.Transport{}})
 }
 
 // stream opens a session with a stream, and records it.
@@ -132,8 +133,8 @@ func (o *opening) stream(ctx context.Context, url string, mode negotiate.Mode) e
 		}
 		return o.record(conn), nil
 	}
-	return o.dial(ctx, url, negotiate.Config{
-		Mode: mode, HTTPClient: o.client(recorded), Transports: o.transports(), Store: o.ends.store, Coders: coders(o.ends.store),
+	return o.dial(ctx, url, session.Config{
+		Mode: mode, HTTPClient: o.client(recorded), Transports: o.transports(), Store: o.ends.store, Coders: codersOf(o.ends.store),
 		WrapConn: o.record, OnSession: facts,
 	})
 }
@@ -196,7 +197,7 @@ func (o *opening) proxy(ctx context.Context, upstream string, store ctxstore.Sto
 	if err != nil {
 		return nil, err
 	}
-	cfg := proxy.Config{Upstream: u, Store: store, Coders: coders(store), Transports: transports, Clock: o.clock, Timeout: patience, Silence: patience, Pause: patience, Gather: patience, Idle: patience}
+	cfg := proxy.Config{Upstream: u, Store: store, Coders: codersOf(store), Transports: transports, Clock: o.clock, Timeout: patience, Silence: patience, Pause: patience, Gather: patience, Idle: patience}
 	if cfg.Listen, err = listen(ctx); err != nil {
 		return nil, err
 	}

@@ -9,6 +9,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/hhfr/hhfr/internal/session"
 	"github.com/hhfr/hhfr/internal/shared"
 	"github.com/hhfr/hhfr/pkg/negotiate"
 )
@@ -50,12 +51,12 @@ func haproxyTCP(t *testing.T) {
 	streams(t, s, "upgrade")
 	c.bothWays(t, s)
 	require.NoError(t, s.Close())
-	session := s.Agreed().Facts.Session
+	sess := s.Agreed().Facts.Session
 	s = c.dial(t, url)
 	require.True(t, s.Agreed().HHFR, "met")
 	c.say(t, s)
 	streams(t, s, "tcp")
-	assert.Equal(t, session, s.Agreed().Facts.Session)
+	assert.Equal(t, sess, s.Agreed().Facts.Session)
 	c.bothWays(t, s)
 	o.once(t, 2)
 	c.log.silent(t)
@@ -79,7 +80,7 @@ func haproxyEndsQuietStreams(t *testing.T) {
 }
 
 // quiet waits three times until a stream that nothing goes over has ended, and holds that the session goes on over another one.
-func (c *client) quiet(t *testing.T, s *negotiate.Session) {
+func (c *client) quiet(t *testing.T, s *session.Session) {
 	t.Helper()
 	for range 3 {
 		stream := s.Stream()

@@ -20,6 +20,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/hhfr/hhfr/internal/oneport"
+	"github.com/hhfr/hhfr/internal/responder"
+	"github.com/hhfr/hhfr/internal/session"
 	"github.com/hhfr/hhfr/pkg/ctxstore/memory"
 	"github.com/hhfr/hhfr/pkg/negotiate"
 	"github.com/hhfr/hhfr/pkg/streamer"
@@ -42,7 +44,7 @@ type origin struct {
 
 // startOrigin starts one at a host of the loopback, in TLS if that is given. Where a client asks at 127.0.0.1, one at 127.0.0.2
 // has a port that is reached through nothing but what stands between.
-func startOrigin(t *testing.T, host string, secure *tls.Config, change func(*negotiate.ResponderConfig)) *origin {
+func startOrigin(t *testing.T, host string, secure *tls.Config, change func(*responder.Config)) *origin {
 	t.Helper()
 	l, err := new(net.ListenConfig).Listen(t.Context(), "tcp", net.JoinHostPort(host, "0"))
 	require.NoError(t, err)
@@ -50,7 +52,7 @@ func startOrigin(t *testing.T, host string, secure *tls.Config, change func(*neg
 }
 
 // serve starts an origin at a listener.
-func serve(t *testing.T, l net.Listener, secure *tls.Config, change func(*negotiate.ResponderConfig)) *origin {
+func serve(t *testing.T, l net.Listener, secure *tls.Config, change func(*responder.Config)) *origin {
 	t.Helper()
 	o := &origin{addr: l.Addr().String(), calls: map[string]int{}}
 	var err error
@@ -60,13 +62,13 @@ func serve(t *testing.T, l net.Listener, secure *tls.Config, change func(*negoti
 	if secure != nil {
 		transport = "tls"
 	}
-	cfg := negotiate.ResponderConfig{
+	cfg := responder.Config{
 		Store: memory.New(memory.Config{}), Addresses: map[string]string{transport: ":" + o.port}, OnStream: greet, Sequenced: sequenced{o},
 	}
 	if change != nil {
 		change(&cfg)
 	}
-	h, err := negotiate.NewHandler(o.services(), cfg)
+	h, err := responder.NewHandler(o.services(), cfg)
 	require.NoError(t, err)
 	p := oneport.New(l, oneport.Config{TLS: secure})
 	server := &http.Server{Handler: o.count(h), ReadHeaderTimeout: time.Minute}
@@ -142,7 +144,7 @@ func (o *origin) once(t *testing.T, n int) {
 
 // client is what a client has of its own.
 type client struct {
-	cfg negotiate.Config
+	cfg session.Config
 	log *journal
 
 	mu     sync.Mutex
@@ -155,7 +157,7 @@ func newClient(t *testing.T, mode negotiate.Mode, transport *http.Transport) *cl
 	t.Helper()
 	c := &client{log: newJournal()}
 	t.Cleanup(transport.CloseIdleConnections)
-	c.cfg = negotiate.Config{
+	c.cfg = session.Config{
 		Mode: mode, Store: memory.New(memory.Config{}), Timeout: 5 * time.Second, Reconnect: patience, Log: c.log.logger(),
 		HTTPClient: &http.Client{Transport: transport, CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }},
 		Handler: func(_ context.Context, x *streamer.Exchange) {
@@ -169,16 +171,16 @@ func newClient(t *testing.T, mode negotiate.Mode, transport *http.Transport) *cl
 	return c
 }
 
-func (c *client) dial(t *testing.T, url string) *negotiate.Session {
+func (c *client) dial(t *testing.T, url string) *session.Session {
 	t.Helper()
-	s, err := negotiate.Dial(t.Context(), url, c.cfg)
+	s, err := session.Dial(t.Context(), url, c.cfg)
 	require.NoError(t, err)
 	t.Cleanup(func() { _ = s.Close() })
 	return s
 }
 
 // say sends a call that no other one is equal to, and holds that it comes back.
-func (c *client) say(t *testing.T, s *negotiate.Session) {
+func (c *client) say(t *testing.T, s *session.Session) {
 	t.Helper()
 	text := c.text()
 	got, err := exchange(t, s, nil, text)
@@ -193,7 +195,7 @@ func (c *client) text() string {
 	return fmt.Sprintf(`<s:Envelope xmlns:s="http://schemas.xmlsoap.org/soap/envelope/"><s:Body><call>%d</call></s:Body></s:Envelope>`, c.next)
 }
 
-func exchange(t *testing.T, s *negotiate.Session, head []byte, text string) (string, error) {
+func exchange(t *testing.T, s *session.Session, head []byte, text string) (string, error) {
 	t.Helper()
 	m, err := s.Call(t.Context(), streamer.NewMessage(head, []byte(text)))
 	if err != nil {
@@ -207,7 +209,7 @@ func exchange(t *testing.T, s *negotiate.Session, head []byte, text string) (str
 }
 
 // streams waits until there is a stream by such a transport.
-func streams(t *testing.T, s *negotiate.Session, transport string) {
+func streams(t *testing.T, s *session.Session, transport string) {
 	t.Helper()
 	var last negotiate.Agreed
 	if !assert.Eventually(t, func() bool {
@@ -219,7 +221,7 @@ func streams(t *testing.T, s *negotiate.Session, transport string) {
 }
 
 // plain waits until it is clear that there is none, and holds why.
-func plain(t *testing.T, s *negotiate.Session, why string) {
+func plain(t *testing.T, s *session.Session, why string) {
 	t.Helper()
 	if !assert.Eventually(t, func() bool { return strings.Contains(s.Agreed().Why, why) }, patience, tick) {
 		t.Fatalf("%+v", s.Agreed())
@@ -228,7 +230,7 @@ func plain(t *testing.T, s *negotiate.Session, why string) {
 }
 
 // bothWays holds that each line of a request is answered before the next one is written, and that what the peer begins comes.
-func (c *client) bothWays(t *testing.T, s *negotiate.Session) {
+func (c *client) bothWays(t *testing.T, s *session.Session) {
 	t.Helper()
 	r, w := io.Pipe()
 	replied := make(chan error, 1)

@@ -19,6 +19,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"golang.org/x/sys/unix"
 
+	"github.com/hhfr/hhfr/internal/responder"
 	"github.com/hhfr/hhfr/internal/shared"
 	"github.com/hhfr/hhfr/pkg/negotiate"
 	"github.com/hhfr/hhfr/pkg/streamer"
@@ -133,7 +134,7 @@ func (n *network) newClient(t *testing.T, mode negotiate.Mode) *client {
 }
 
 // start starts a server in its namespace.
-func (n *network) start(t *testing.T, change func(*negotiate.ResponderConfig)) *origin {
+func (n *network) start(t *testing.T, change func(*responder.Config)) *origin {
 	t.Helper()
 	l, err := inside{n.server}.Listen(t.Context(), serverIP+":0")
 	require.NoError(t, err)
@@ -189,7 +190,7 @@ func closedPort(t *testing.T) {
 	_, port, err := net.SplitHostPort(l.Addr().String())
 	require.NoError(t, err)
 	n.route(t, "nft", "add", "rule", "ip", "t", "through", "tcp", "dport", port, "drop")
-	o := n.start(t, func(c *negotiate.ResponderConfig) { c.Addresses["tcp"] = ":" + port })
+	o := n.start(t, func(c *responder.Config) { c.Addresses["tcp"] = ":" + port })
 	c := n.newClient(t, negotiate.Explicit)
 	c.cfg.Timeout, c.cfg.Reconnect = time.Second, 0
 	plainAlways(t, o, c, "http://"+o.addr+"/soap", "no stream to "+serverIP)

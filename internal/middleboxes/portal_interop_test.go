@@ -16,6 +16,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/hhfr/hhfr/internal/session"
 	"github.com/hhfr/hhfr/internal/shared"
 	"github.com/hhfr/hhfr/pkg/negotiate"
 )
@@ -96,7 +97,7 @@ func portalHTTPS(t *testing.T) {
 	s := c.dial(t, "https://"+o.addr+"/soap")
 	_, err := exchange(t, s, nil, c.text())
 	require.ErrorIs(t, err, &negotiate.Error{Code: negotiate.Unreachable})
-	assert.NotZero(t, negotiate.TroubleOf(err))
+	assert.NotZero(t, session.TroubleOf(err))
 	p.login.Store(true)
 	c.say(t, s)
 	streams(t, s, "tls")

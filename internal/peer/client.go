@@ -12,7 +12,7 @@ import (
 	"time"
 
 	"github.com/hhfr/hhfr/internal/http1"
-	"github.com/hhfr/hhfr/pkg/negotiate"
+	"github.com/hhfr/hhfr/internal/session"
 	"github.com/hhfr/hhfr/pkg/soap"
 	"github.com/hhfr/hhfr/pkg/streamer"
 )
@@ -42,7 +42,7 @@ type Incoming struct {
 	// Err is why there is no reply.
 	Err error
 	// Posted tells what becomes of a one-way message that is on its way.
-	Posted *negotiate.Posted
+	Posted *session.Posted
 }
 
 // Status is the HTTP status of a reply; 200 if it has the default head, 202 for a one-way message that was sent.
@@ -70,13 +70,13 @@ func (in *Incoming) Failed() bool {
 
 // Send sends messages over a session, at most inFlight at once, and yields what came of each in sending order. They leave in that order, too, as far as the way promises any
 // (see negotiate.Session.Begin). As long as it is undecided whether there is a stream, one is sent at a time, so that none goes as plain SOAP beside the one that asks. It ends when messages do, or ctx is done. An error of messages is yielded and ends it.
-func Send(ctx context.Context, session *negotiate.Session, messages iter.Seq2[Outgoing, error], inFlight int) iter.Seq[*Incoming] {
+func Send(ctx context.Context, to *session.Session, messages iter.Seq2[Outgoing, error], inFlight int) iter.Seq[*Incoming] {
 	return func(yield func(*Incoming) bool) {
 		ctx, cancel := context.WithCancel(ctx)
 		queue := make(chan chan *Incoming, max(inFlight, 1))
 		go func() {
 			defer close(queue)
-			begin(ctx, session, messages, queue)
+			begin(ctx, to, messages, queue)
 		}()
 		defer func() {
 			cancel()
@@ -93,7 +93,7 @@ func Send(ctx context.Context, session *negotiate.Session, messages iter.Seq2[Ou
 }
 
 // begin sends one message after another, as many at once as queue has room for.
-func begin(ctx context.Context, session *negotiate.Session, messages iter.Seq2[Outgoing, error], queue chan<- chan *Incoming) {
+func begin(ctx context.Context, to *session.Session, messages iter.Seq2[Outgoing, error], queue chan<- chan *Incoming) {
 	places := make(chan struct{}, cap(queue))
 	n := 0
 	for m, err := range messages {
@@ -104,14 +104,14 @@ func begin(ctx context.Context, session *negotiate.Session, messages iter.Seq2[O
 		}
 		n++
 		in := &Incoming{Number: n, Sent: m, Err: err, Began: time.Now()}
-		var pending *negotiate.Pending
-		alone := session.Agreed().Undecided
+		var pending *session.Pending
+		alone := to.Agreed().Undecided
 		switch {
 		case err != nil:
 		case m.OneWay:
-			in.Posted, in.Err = session.Post(ctx, &streamer.Message{Head: m.Head, Body: bytes.NewReader(m.Body)})
+			in.Posted, in.Err = to.Post(ctx, &streamer.Message{Head: m.Head, Body: bytes.NewReader(m.Body)})
 		default:
-			pending, in.Err = session.Begin(ctx, &streamer.Message{Head: m.Head, Body: bytes.NewReader(m.Body)})
+			pending, in.Err = to.Begin(ctx, &streamer.Message{Head: m.Head, Body: bytes.NewReader(m.Body)})
 		}
 		ch, done := make(chan *Incoming, 1), make(chan struct{})
 		go func() {
@@ -136,7 +136,7 @@ func begin(ctx context.Context, session *negotiate.Session, messages iter.Seq2[O
 // maxReply bounds a reply, in octets. It is for other ends that never stop; what is sent is not longer either.
 const maxReply = 1 << 30
 
-func (in *Incoming) receive(ctx context.Context, pending *negotiate.Pending) {
+func (in *Incoming) receive(ctx context.Context, pending *session.Pending) {
 	reply, err := pending.Reply(ctx)
 	if err != nil {
 		in.Err = err

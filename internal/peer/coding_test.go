@@ -13,7 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/hhfr/hhfr/internal/peer"
-	"github.com/hhfr/hhfr/pkg/negotiate"
+	"github.com/hhfr/hhfr/internal/session"
 	"github.com/hhfr/hhfr/pkg/soap"
 )
 
@@ -52,7 +52,7 @@ func TestCodings(t *testing.T) {
 	both, one := "<result>ä€😀</result>", "<result>ä</result>"
 	sender := fmt.Sprintf("fault %d: ", soap.Client)
 	le, be, mark := binary.LittleEndian, binary.BigEndian, "\uFEFF"
-	sessions := map[string]*negotiate.Session{
+	sessions := map[string]*session.Session{
 		"http": dial(t, s.URL("/concat"), config(t, false)), "stream": dial(t, s.URL("/concat"), config(t, true)),
 	}
 	for _, c := range []struct{ name, fields, body, reply string }{
@@ -92,13 +92,13 @@ func TestCodings(t *testing.T) {
 		{"a coding that is not known", "Content-Encoding: br\n", plain, ""},
 		{"codings one over the other", "Content-Encoding: gzip, gzip\n", zipped(t, zipped(t, plain)), ""},
 	} {
-		for way, session := range sessions {
+		for way, sess := range sessions {
 			fields := c.fields
 			if !strings.Contains(fields, "Content-Type") {
 				fields += "Content-Type: text/xml\n"
 			}
 			request := "POST /concat HTTP/1.1\n" + fields + "\n"
-			head, body, err := exchange(t.Context(), session, request, strings.NewReader(c.body))
+			head, body, err := exchange(t.Context(), sess, request, strings.NewReader(c.body))
 			require.NoError(t, err, "%s, %s", c.name, way)
 			if c.reply == "" {
 				assert.Contains(t, head, "HTTP/1.1 415 ", "%s, %s", c.name, way)
@@ -117,12 +117,12 @@ func TestHeadersNotUnderstood(t *testing.T) {
 		`<b:Three xmlns:b="urn:b" e:mustUnderstand="true"><x/></b:Three>` +
 		`<c:Four xmlns:c="urn:c" e:mustUnderstand="1" e:role="urn:other" e:actor="urn:other"/></e:Header>`
 	s := start(t, peer.Concat(), peer.NewLedger(newStore(t)))
-	session := dial(t, s.URL("/concat"), config(t, true))
+	sess := dial(t, s.URL("/concat"), config(t, true))
 	for _, v := range []soap.Version{soap.V11, soap.V12} {
 		for _, path := range []string{"/concat", "/ledger"} {
 			request := strings.Replace(envelope(v, "concat", ""), "<e:Body>", header+"<e:Body>", 1)
 			head := "POST " + path + " HTTP/1.1\nContent-Type: text/xml\n\n"
-			_, body, err := exchange(t.Context(), session, head, strings.NewReader(request))
+			_, body, err := exchange(t.Context(), sess, head, strings.NewReader(request))
 			require.NoError(t, err)
 			reply, err := soap.Parse([]byte(body), soap.Limits{})
 			require.NoError(t, err)

@@ -10,7 +10,9 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/hhfr/hhfr/internal/coders"
 	"github.com/hhfr/hhfr/internal/peer"
+	"github.com/hhfr/hhfr/internal/session"
 	"github.com/hhfr/hhfr/pkg/codec/binary"
 	"github.com/hhfr/hhfr/pkg/ctxstore"
 	"github.com/hhfr/hhfr/pkg/negotiate"
@@ -30,11 +32,11 @@ func TestDriftUnderLoad(t *testing.T) {
 		t.Run(string(mode), func(t *testing.T) {
 			s := startMisbehaving(t, fmt.Sprint("drift=", every), peer.Echo())
 			store := newStore(t)
-			cfg := negotiate.Config{Mode: mode, Store: store, Coders: negotiate.BookCoders(binary.NewBook(ctxstore.Shapes{Store: store}))}
+			cfg := session.Config{Mode: mode, Store: store, Coders: coders.OfBook(binary.NewBook(ctxstore.Shapes{Store: store}))}
 			if mode == negotiate.Explicit {
 				cfg.RequestSchema, cfg.ReplySchema = described, described
 			}
-			session := dial(t, s.URL(peer.EchoPath), cfg)
+			sess := dial(t, s.URL(peer.EchoPath), cfg)
 			var mu sync.Mutex
 			seen := map[string]string{} // structures, by the number of the reply
 			var all sync.WaitGroup
@@ -44,7 +46,7 @@ func TestDriftUnderLoad(t *testing.T) {
 						text := fmt.Sprintf("call %d of %d", i, c)
 						// The requests drift, too.
 						body := fmt.Sprintf(`<concat xmlns="urn:hhfr:demo"><item>%s</item>%s</concat>`, text, strings.Repeat("<item/>", i/every))
-						m, err := session.Call(t.Context(), streamer.NewMessage(nil, []byte(envelopeOf(body))))
+						m, err := sess.Call(t.Context(), streamer.NewMessage(nil, []byte(envelopeOf(body))))
 						if !assert.NoError(t, err) {
 							return
 						}
@@ -62,12 +64,12 @@ func TestDriftUnderLoad(t *testing.T) {
 				})
 			}
 			all.Wait()
-			require.True(t, session.Agreed().HHFR, session.Agreed().Why)
+			require.True(t, sess.Agreed().HHFR, sess.Agreed().Why)
 			assert.Len(t, seen, callers*calls-every, "each reply once")
 			for n := every + 1; n <= callers*calls; n++ {
 				assert.Equal(t, fmt.Sprint((n-1)/every), seen[fmt.Sprint(n)])
 			}
-			require.NoError(t, session.Close())
+			require.NoError(t, sess.Close())
 		})
 	}
 }

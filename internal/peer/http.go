@@ -8,6 +8,7 @@ import (
 	"strconv"
 
 	"github.com/hhfr/hhfr/internal/http1"
+	"github.com/hhfr/hhfr/internal/httpmsg"
 	"github.com/hhfr/hhfr/pkg/negotiate"
 	"github.com/hhfr/hhfr/pkg/streamer"
 )
@@ -51,7 +52,7 @@ func requestHead(r *http.Request) []byte {
 		}
 	}
 	head = http1.AppendEnd(head)
-	if trimmed, err := negotiate.TrimHead(head); err == nil {
+	if trimmed, err := httpmsg.TrimHead(head); err == nil {
 		return trimmed
 	}
 	return head

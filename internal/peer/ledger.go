@@ -11,8 +11,8 @@ import (
 	"strings"
 	"sync"
 
+	"github.com/hhfr/hhfr/internal/responder"
 	"github.com/hhfr/hhfr/pkg/ctxstore"
-	"github.com/hhfr/hhfr/pkg/negotiate"
 	"github.com/hhfr/hhfr/pkg/soap"
 	"github.com/hhfr/hhfr/pkg/streamer"
 	"github.com/hhfr/hhfr/pkg/wsrm"
@@ -83,7 +83,7 @@ func (l *Ledger) Serve(ctx context.Context, m *streamer.Message, reply func(*str
 
 // Transact implements [Transacting].
 func (l *Ledger) Transact(ctx context.Context, tx *wsrm.Tx, m *streamer.Message) (*streamer.Message, error) {
-	facts := negotiate.FactsOf(ctx)
+	facts := responder.FactsOf(ctx)
 	if facts == nil || facts.Sequence == "" {
 		return nil, errors.New("a transaction without a sequence")
 	}

@@ -14,8 +14,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/hhfr/hhfr/internal/peer"
+	"github.com/hhfr/hhfr/internal/session"
 	"github.com/hhfr/hhfr/pkg/ctxstore"
-	"github.com/hhfr/hhfr/pkg/negotiate"
 	"github.com/hhfr/hhfr/pkg/soap"
 	"github.com/hhfr/hhfr/pkg/streamer"
 	"github.com/hhfr/hhfr/pkg/wsrm"
@@ -28,7 +28,7 @@ type lasting struct{ ctxstore.Store }
 func startLedger(t testing.TB, store ctxstore.Store) *peer.Server {
 	registry, err := peer.NewServices(peer.NewLedger(store), peer.Echo())
 	require.NoError(t, err)
-	s, err := peer.Start(peer.Config{HTTP: listen(t), Streams: map[string]net.Listener{"tcp": listen(t)}, Services: registry, Store: store, Coders: coders(store)})
+	s, err := peer.Start(peer.Config{HTTP: listen(t), Streams: map[string]net.Listener{"tcp": listen(t)}, Services: registry, Store: store, Coders: codersOf(store)})
 	require.NoError(t, err)
 	t.Cleanup(func() { assert.NoError(t, s.Close()) })
 	return s
@@ -51,7 +51,7 @@ func checksum(ids []string, amounts []int) string {
 	return fmt.Sprintf("%X", sum)
 }
 
-func ask(t testing.TB, s *negotiate.Session, operation, request string) string {
+func ask(t testing.TB, s *session.Session, operation, request string) string {
 	t.Helper()
 	_, reply, err := exchange(t.Context(), s, "", strings.NewReader(request))
 	require.NoError(t, err)
@@ -77,11 +77,11 @@ func TestLedger(t *testing.T) {
 		assert.Equal(t, fmt.Sprintf("<count>%d</count><checksum>%s</checksum>", n, checksum(ids, amounts)), got)
 	}
 	assert.Contains(t, ask(t, plain, "add", addition("p&amp;q", 7)), "<count>1</count>")
-	read := func(s *negotiate.Session, inside string) (all string, list [][]string) {
+	read := func(s *session.Session, inside string) (all string, list [][]string) {
 		all = ask(t, s, "read", envelope(soap.V11, "read", inside))
 		return all, entries.FindAllStringSubmatch(all, -1)
 	}
-	for _, s := range []*negotiate.Session{plain, sequenced} {
+	for _, s := range []*session.Session{plain, sequenced} {
 		all, list := read(s, "")
 		assert.Contains(t, all, fmt.Sprintf("<count>%d</count>", many+1))
 		require.Len(t, list, many+1)
@@ -112,7 +112,7 @@ func TestLedgerRefuses(t *testing.T) {
 	cfg := config(t, true)
 	cfg.Assurance, cfg.Store = wsrm.ExactlyOnce, lasting{newStore(t)}
 	sender := fmt.Sprintf("fault %d: ", soap.Client)
-	for _, s := range []*negotiate.Session{dial(t, server.URL(peer.LedgerPath), cfg), dial(t, server.URL(peer.LedgerPath), config(t, false))} {
+	for _, s := range []*session.Session{dial(t, server.URL(peer.LedgerPath), cfg), dial(t, server.URL(peer.LedgerPath), config(t, false))} {
 		for request, says := range map[string]string{
 			envelope(soap.V11, "add", "<id>a</id>"):                                              sender + "amount is missing",
 			envelope(soap.V12, "add", "<id>a</id><amount>1.5</amount>"):                          sender + `"1.5" is no amount: a whole number`,
@@ -158,7 +158,7 @@ func TestLedgerOverBrokenStreams(t *testing.T) {
 	require.NoError(t, err)
 	misbehave, err := peer.ParseMisbehavior("close-after=7")
 	require.NoError(t, err)
-	server, err := peer.Start(peer.Config{HTTP: listen(t), Streams: map[string]net.Listener{"tcp": listen(t)}, Services: registry, Store: store, Coders: coders(store), Misbehave: misbehave})
+	server, err := peer.Start(peer.Config{HTTP: listen(t), Streams: map[string]net.Listener{"tcp": listen(t)}, Services: registry, Store: store, Coders: codersOf(store), Misbehave: misbehave})
 	require.NoError(t, err)
 	t.Cleanup(func() { assert.NoError(t, server.Close()) })
 	cfg := config(t, true)

@@ -12,6 +12,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/hhfr/hhfr/internal/responder"
 	"github.com/hhfr/hhfr/pkg/clock"
 	"github.com/hhfr/hhfr/pkg/negotiate"
 	"github.com/hhfr/hhfr/pkg/soap"
@@ -254,7 +255,7 @@ func (b *breaker) onSession(next func(negotiate.Facts, net.Conn)) func(negotiate
 }
 
 // sequenced stands before what serves the messages of sequences. What such a message does is done; only its stream is broken off.
-func (b *breaker) sequenced(next negotiate.Sequenced) negotiate.Sequenced {
+func (b *breaker) sequenced(next responder.Sequenced) responder.Sequenced {
 	if b.m.kind != slow && b.m.kind != closesAfter {
 		return next
 	}
@@ -262,7 +263,7 @@ func (b *breaker) sequenced(next negotiate.Sequenced) negotiate.Sequenced {
 }
 
 type breakingSequences struct {
-	negotiate.Sequenced
+	responder.Sequenced
 	b *breaker
 }
 

@@ -53,7 +53,7 @@ func startMisbehaving(t testing.TB, how string, services ...peer.Service) *peer.
 	store := newStore(t)
 	stream, err := tcp.Transport{}.Listen(t.Context(), "127.0.0.1:0")
 	require.NoError(t, err)
-	s, err := peer.Start(peer.Config{HTTP: listen(t), Streams: map[string]net.Listener{"tcp": stream}, Services: list, Store: store, Coders: coders(store), Misbehave: m})
+	s, err := peer.Start(peer.Config{HTTP: listen(t), Streams: map[string]net.Listener{"tcp": stream}, Services: list, Store: store, Coders: codersOf(store), Misbehave: m})
 	require.NoError(t, err)
 	t.Cleanup(func() { assert.NoError(t, s.Close()) })
 	return s
@@ -110,7 +110,7 @@ func TestSlow(t *testing.T) {
 		store := newStore(t)
 		stream, err := tcp.Transport{}.Listen(t.Context(), "127.0.0.1:0")
 		require.NoError(t, err)
-		s, err := peer.Start(peer.Config{HTTP: listen(t), Streams: map[string]net.Listener{"tcp": stream}, Services: list, Store: store, Coders: coders(store),
+		s, err := peer.Start(peer.Config{HTTP: listen(t), Streams: map[string]net.Listener{"tcp": stream}, Services: list, Store: store, Coders: codersOf(store),
 			Misbehave: m, Clock: hours})
 		require.NoError(t, err)
 		_, body, err := exchange(t.Context(), dial(t, s.URL(peer.EchoPath), config(t, hhfr)), "", strings.NewReader("x"))

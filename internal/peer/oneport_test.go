@@ -14,6 +14,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/hhfr/hhfr/internal/peer"
+	"github.com/hhfr/hhfr/internal/session"
 	"github.com/hhfr/hhfr/internal/shared"
 	"github.com/hhfr/hhfr/pkg/negotiate"
 	"github.com/hhfr/hhfr/pkg/streamer"
@@ -70,19 +71,19 @@ func TestOneAddress(t *testing.T) {
 			assert.Equal(t, http.StatusOK, status)
 			assert.Equal(t, "<plain/>", body)
 			cfg.Transports = map[string]streamer.Transport{name: tr}
-			session, err := negotiate.Dial(t.Context(), s.URL(peer.EchoPath), cfg)
+			sess, err := session.Dial(t.Context(), s.URL(peer.EchoPath), cfg)
 			if name == "udp" && secure || name != "udp" && name != transport {
 				require.ErrorIs(t, err, &negotiate.Error{Code: negotiate.NoHHFR}, "%s at %s", name, scheme)
 				continue
 			}
 			require.NoError(t, err)
-			facts := session.Agreed().Facts
+			facts := sess.Agreed().Facts
 			assert.Equal(t, negotiate.TransportURI(name), facts.Transport)
 			assert.Equal(t, scheme+"://"+s.Addrs()["http"].String(), facts.Origin)
-			_, got, err := exchange(t.Context(), session, "", strings.NewReader("x"))
+			_, got, err := exchange(t.Context(), sess, "", strings.NewReader("x"))
 			require.NoError(t, err)
 			assert.Equal(t, "x", got)
-			require.NoError(t, session.Close())
+			require.NoError(t, sess.Close())
 		}
 		resp, err := cfg.HTTPClient.Get(s.URL("/sum") + "?wsdl")
 		require.NoError(t, err)
@@ -126,8 +127,8 @@ func TestCleartextAtHTTPS(t *testing.T) {
 	status, body := post(t, cfg.HTTPClient, url)
 	assert.Equal(t, http.StatusBadRequest, status)
 	assert.Contains(t, body, "takes https only")
-	_, err := negotiate.Dial(t.Context(), url, cfg)
-	var wrong *negotiate.SchemeError
+	_, err := session.Dial(t.Context(), url, cfg)
+	var wrong *session.SchemeError
 	require.ErrorAs(t, err, &wrong)
 	assert.Equal(t, "https", wrong.Scheme)
 }
@@ -135,13 +136,13 @@ func TestCleartextAtHTTPS(t *testing.T) {
 // Where HTTP takes no streams offers are refused, unless there is another address.
 func TestPlainOnly(t *testing.T) {
 	s := startWith(t, func(c *peer.Config) { c.PlainOnly = true }, peer.Echo())
-	_, err := negotiate.Dial(t.Context(), s.URL(peer.EchoPath), config(t, true))
+	_, err := session.Dial(t.Context(), s.URL(peer.EchoPath), config(t, true))
 	require.ErrorIs(t, err, &negotiate.Error{Code: negotiate.NoHHFR})
 	assert.Len(t, s.Addrs(), 1)
 	elsewhere := listen(t)
 	s = startWith(t, func(c *peer.Config) { c.PlainOnly, c.Streams = true, map[string]net.Listener{"tcp": elsewhere} }, peer.Echo())
-	session := dial(t, s.URL(peer.EchoPath), config(t, true))
-	assert.True(t, strings.HasSuffix(elsewhere.Addr().String(), session.Agreed().Facts.Address))
+	sess := dial(t, s.URL(peer.EchoPath), config(t, true))
+	assert.True(t, strings.HasSuffix(elsewhere.Addr().String(), sess.Agreed().Facts.Address))
 }
 
 // Half-open connections, of HTTP, TLS or none, take no more than their share, and end with the server.

@@ -17,7 +17,9 @@ import (
 	"github.com/stretchr/testify/require"
 	"go.uber.org/goleak"
 
+	"github.com/hhfr/hhfr/internal/coders"
 	"github.com/hhfr/hhfr/internal/peer"
+	"github.com/hhfr/hhfr/internal/session"
 	"github.com/hhfr/hhfr/internal/shared"
 	"github.com/hhfr/hhfr/pkg/codec/binary"
 	"github.com/hhfr/hhfr/pkg/ctxstore"
@@ -49,8 +51,8 @@ func newStore(t testing.TB) ctxstore.Store {
 	return s
 }
 
-func coders(store ctxstore.Store) negotiate.Coders {
-	return negotiate.BookCoders(binary.NewBook(ctxstore.Shapes{Store: store}))
+func codersOf(store ctxstore.Store) coders.Func {
+	return coders.OfBook(binary.NewBook(ctxstore.Shapes{Store: store}))
 }
 
 func listen(t testing.TB) net.Listener {
@@ -67,7 +69,7 @@ func startWith(t testing.TB, change func(*peer.Config), services ...peer.Service
 	list, err := peer.NewServices(services...)
 	require.NoError(t, err)
 	store := newStore(t)
-	cfg := peer.Config{HTTP: listen(t), Services: list, Store: store, Coders: coders(store)}
+	cfg := peer.Config{HTTP: listen(t), Services: list, Store: store, Coders: codersOf(store)}
 	if change != nil {
 		change(&cfg)
 	}
@@ -78,11 +80,11 @@ func startWith(t testing.TB, change func(*peer.Config), services ...peer.Service
 }
 
 // config is that of a dialer with a store of its own. Without transports it speaks plain SOAP.
-func config(t testing.TB, hhfr bool) negotiate.Config {
+func config(t testing.TB, hhfr bool) session.Config {
 	client := &http.Client{Transport: &http.Transport{MaxIdleConnsPerHost: 4}}
 	t.Cleanup(client.CloseIdleConnections)
 	store := newStore(t)
-	cfg := negotiate.Config{HTTPClient: client, Store: store, Coders: coders(store), Transports: map[string]streamer.Transport{}, Timeout: 5 * time.Minute} // a busy machine may be late
+	cfg := session.Config{HTTPClient: client, Store: store, Coders: codersOf(store), Transports: map[string]streamer.Transport{}, Timeout: 5 * time.Minute} // a busy machine may be late
 	if hhfr {
 		cfg.Transports = map[string]streamer.Transport{"tcp": tcp.Transport{}}
 		cfg.RequireHHFR = true
@@ -90,14 +92,14 @@ func config(t testing.TB, hhfr bool) negotiate.Config {
 	return cfg
 }
 
-func dial(t testing.TB, url string, cfg negotiate.Config) *negotiate.Session {
-	s, err := negotiate.Dial(t.Context(), url, cfg)
+func dial(t testing.TB, url string, cfg session.Config) *session.Session {
+	s, err := session.Dial(t.Context(), url, cfg)
 	require.NoError(t, err)
 	t.Cleanup(func() { _ = s.Close() })
 	return s
 }
 
-func exchange(ctx context.Context, s *negotiate.Session, head string, body io.Reader) (gotHead, gotBody string, err error) {
+func exchange(ctx context.Context, s *session.Session, head string, body io.Reader) (gotHead, gotBody string, err error) {
 	m := &streamer.Message{Body: body}
 	if head != "" {
 		m.Head = []byte(strings.ReplaceAll(head, "\n", "\r\n"))
@@ -147,8 +149,8 @@ func TestServicesByEitherWay(t *testing.T) {
 	} {
 		for _, hhfr := range []bool{false, true} {
 			t.Run(fmt.Sprintf("%s hhfr=%v", c.name, hhfr), func(t *testing.T) {
-				session := dial(t, s.URL(peer.EchoPath), config(t, hhfr))
-				head, body, err := exchange(t.Context(), session, c.head, strings.NewReader(c.body))
+				sess := dial(t, s.URL(peer.EchoPath), config(t, hhfr))
+				head, body, err := exchange(t.Context(), sess, c.head, strings.NewReader(c.body))
 				require.NoError(t, err)
 				if head == "" {
 					head = string(negotiate.DefaultReplyHead())
@@ -203,11 +205,11 @@ func TestEchoStreams(t *testing.T) {
 	s := start(t)
 	for _, hhfr := range []bool{false, true} {
 		t.Run(fmt.Sprintf("hhfr=%v", hhfr), func(t *testing.T) {
-			session := dial(t, s.URL(peer.EchoPath), config(t, hhfr))
+			sess := dial(t, s.URL(peer.EchoPath), config(t, hhfr))
 			const half = 12 << 20 // more than any end looks ahead
 			gate := make(chan struct{})
 			body := io.MultiReader(&counting{end: half}, waiting(gate), &counting{end: half})
-			reply, err := session.Call(t.Context(), &streamer.Message{Body: body})
+			reply, err := sess.Call(t.Context(), &streamer.Message{Body: body})
 			require.NoError(t, err)
 			first := make([]byte, 1<<20)
 			_, err = io.ReadFull(reply.Body, first)
@@ -247,16 +249,16 @@ func TestManyClients(t *testing.T) {
 	for client := range 64 {
 		cfg := config(t, client%2 == 0)
 		wait.Go(func() {
-			session, err := negotiate.Dial(t.Context(), s.URL(peer.EchoPath), cfg)
+			sess, err := session.Dial(t.Context(), s.URL(peer.EchoPath), cfg)
 			if !assert.NoError(t, err) {
 				return
 			}
-			defer session.Close()
+			defer sess.Close()
 			var calls sync.WaitGroup
 			for n := range 8 {
 				calls.Go(func() {
 					want := fmt.Sprintf(`<s:Envelope xmlns:s="http://schemas.xmlsoap.org/soap/envelope/"><s:Body><who client="%d"><call>%d</call></who></s:Body></s:Envelope>`, client, n)
-					_, got, err := exchange(t.Context(), session, "", strings.NewReader(want))
+					_, got, err := exchange(t.Context(), sess, "", strings.NewReader(want))
 					assert.NoError(t, err)
 					assert.Equal(t, want, got)
 				})
@@ -271,11 +273,11 @@ func TestManyClients(t *testing.T) {
 func TestEchoOfRealMessages(t *testing.T) {
 	paths := shared.Messages(t)
 	s := start(t)
-	session := dial(t, s.URL(peer.EchoPath), config(t, true))
+	sess := dial(t, s.URL(peer.EchoPath), config(t, true))
 	for _, path := range paths {
 		want := shared.Read(t, path)
 		for range 2 {
-			_, got, err := exchange(t.Context(), session, "", bytes.NewReader(want))
+			_, got, err := exchange(t.Context(), sess, "", bytes.NewReader(want))
 			require.NoError(t, err, path)
 			assert.True(t, string(want) == got, path)
 		}
@@ -289,13 +291,13 @@ func TestInproc(t *testing.T) {
 	streams, err := transport.Listen(t.Context(), "peer")
 	require.NoError(t, err)
 	store := newStore(t)
-	s, err := peer.Start(peer.Config{HTTP: listen(t), Streams: map[string]net.Listener{"inproc": streams}, Services: list, Store: store, Coders: coders(store)})
+	s, err := peer.Start(peer.Config{HTTP: listen(t), Streams: map[string]net.Listener{"inproc": streams}, Services: list, Store: store, Coders: codersOf(store)})
 	require.NoError(t, err)
 	defer s.Close()
 	cfg := config(t, true)
 	cfg.Transports = map[string]streamer.Transport{"inproc": transport}
-	session := dial(t, s.URL(peer.EchoPath), cfg)
-	_, got, err := exchange(t.Context(), session, "", strings.NewReader("x"))
+	sess := dial(t, s.URL(peer.EchoPath), cfg)
+	_, got, err := exchange(t.Context(), sess, "", strings.NewReader("x"))
 	require.NoError(t, err)
 	assert.Equal(t, "x", got)
 	assert.Equal(t, []string{"/echo"}, list.Paths())
@@ -312,10 +314,10 @@ func TestCloseIsGraceful(t *testing.T) {
 				<-closing
 				return reply(streamer.NewMessage(nil, []byte("done")))
 			}})
-			session := dial(t, s.URL("/slow"), config(t, hhfr))
+			sess := dial(t, s.URL("/slow"), config(t, hhfr))
 			got := make(chan string)
 			go func() {
-				_, body, err := exchange(context.Background(), session, "", strings.NewReader("x"))
+				_, body, err := exchange(context.Background(), sess, "", strings.NewReader("x"))
 				got <- fmt.Sprint(body, err)
 			}()
 			<-reached
@@ -325,7 +327,7 @@ func TestCloseIsGraceful(t *testing.T) {
 			assert.Equal(t, "done<nil>", <-got)
 			require.NoError(t, <-closed)
 			require.NoError(t, s.Close())
-			_, err := negotiate.Dial(t.Context(), s.URL("/slow"), config(t, hhfr))
+			_, err := session.Dial(t.Context(), s.URL("/slow"), config(t, hhfr))
 			if hhfr {
 				require.ErrorIs(t, err, &negotiate.Error{Code: negotiate.Unreachable})
 			}
@@ -350,7 +352,7 @@ func TestFailed(t *testing.T) {
 	list, err := peer.NewServices(peer.Echo())
 	require.NoError(t, err)
 	store := newStore(t)
-	s, err := peer.Start(peer.Config{HTTP: listen(t), Streams: map[string]net.Listener{"tcp": failing{listen(t)}}, Services: list, Store: store, Coders: coders(store)})
+	s, err := peer.Start(peer.Config{HTTP: listen(t), Streams: map[string]net.Listener{"tcp": failing{listen(t)}}, Services: list, Store: store, Coders: codersOf(store)})
 	require.NoError(t, err)
 	defer s.Close()
 	require.ErrorIs(t, <-s.Failed(), &peer.Error{Code: peer.Failed})

@@ -6,7 +6,7 @@ import (
 	"strings"
 
 	"github.com/hhfr/hhfr/internal/http1"
-	"github.com/hhfr/hhfr/pkg/negotiate"
+	"github.com/hhfr/hhfr/internal/responder"
 	"github.com/hhfr/hhfr/pkg/streamer"
 	"github.com/hhfr/hhfr/pkg/wsrm"
 )
@@ -18,7 +18,7 @@ type Transacting interface {
 	Transact(ctx context.Context, tx *wsrm.Tx, request *streamer.Message) (reply *streamer.Message, err error)
 }
 
-var _ negotiate.Sequenced = (*Services)(nil)
+var _ responder.Sequenced = (*Services)(nil)
 
 // Transactional implements [negotiate.Sequenced].
 func (s *Services) Transactional(path string) bool {

@@ -12,7 +12,9 @@ import (
 	"sync"
 
 	"github.com/hhfr/hhfr/internal/accept"
+	"github.com/hhfr/hhfr/internal/coders"
 	"github.com/hhfr/hhfr/internal/oneport"
+	"github.com/hhfr/hhfr/internal/responder"
 	"github.com/hhfr/hhfr/pkg/clock"
 	"github.com/hhfr/hhfr/pkg/ctxstore"
 	"github.com/hhfr/hhfr/pkg/negotiate"
@@ -38,7 +40,7 @@ type Config struct {
 	Services *Services
 	// Store and Coders are as in [negotiate.ResponderConfig]. Required; they stay the caller's.
 	Store  ctxstore.Store
-	Coders negotiate.Coders
+	Coders coders.Func
 	// Stream gives limits, sizes and hooks of streams.
 	Stream streamer.Config
 	// Limits bound what HTTP clients can take.
@@ -60,7 +62,7 @@ type Config struct {
 type Server struct {
 	cfg       Config
 	port      *oneport.Port
-	responder *negotiate.Responder
+	responder *responder.Responder
 	http      *http.Server
 	wait      sync.WaitGroup
 	close     sync.Once
@@ -120,7 +122,7 @@ func newServer(cfg Config) (*Server, error) {
 	s := &Server{cfg: cfg, failed: make(chan error, 2+len(cfg.Streams))}
 	b := newBreaker(cfg.Misbehave, cfg.Clock)
 	var err error
-	s.responder, err = negotiate.NewResponder(negotiate.ResponderConfig{
+	s.responder, err = responder.New(responder.Config{
 		Store: cfg.Store, Coders: cfg.Coders, Addresses: addresses, Admit: cfg.Admit, Serve: b.serve(cfg.Services.ServeExchange), Sequenced: b.sequenced(cfg.Services), Serves: cfg.Services.Has, ReplySchema: cfg.Services.ReplySchema,
 		WrapConn: cfg.WrapConn, OnSession: b.onSession(cfg.OnSession), OnStream: s.onStream, Stream: cfg.Stream, MaxPerPeer: cfg.Limits.MaxPerPeer, Clock: cfg.Clock, Log: cfg.Log,
 	})

@@ -16,8 +16,10 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/hhfr/hhfr/internal/coders"
 	"github.com/hhfr/hhfr/internal/http1"
 	"github.com/hhfr/hhfr/internal/proxy"
+	"github.com/hhfr/hhfr/internal/session"
 	"github.com/hhfr/hhfr/internal/shared"
 	"github.com/hhfr/hhfr/pkg/codec/binary"
 	"github.com/hhfr/hhfr/pkg/ctxstore"
@@ -357,8 +359,8 @@ func TestEndsThatSpeakForThemselves(t *testing.T) {
 	far := startProxy(t, "127.0.0.1:0", o.url(), nil)
 	store := memory.New(memory.Config{})
 	defer func() { _ = store.Close() }()
-	s, err := negotiate.Dial(t.Context(), far.url().String(), negotiate.Config{
-		Transports: map[string]streamer.Transport{"tcp": tcp.Transport{}}, Store: store, Coders: negotiate.BookCoders(binary.NewBook(ctxstore.Shapes{Store: store})), RequireHHFR: true,
+	s, err := session.Dial(t.Context(), far.url().String(), session.Config{
+		Transports: map[string]streamer.Transport{"tcp": tcp.Transport{}}, Store: store, Coders: coders.OfBook(binary.NewBook(ctxstore.Shapes{Store: store})), RequireHHFR: true,
 	})
 	require.NoError(t, err)
 	defer func() { _ = s.Close() }()
@@ -387,7 +389,7 @@ func TestHeadersOfEndsThatSpeakForThemselves(t *testing.T) {
 			next = startProxy(t, "127.0.0.1:0", next.url(), nil)
 		}
 		store := memory.New(memory.Config{})
-		s, err := negotiate.Dial(t.Context(), next.url().String(), negotiate.Config{
+		s, err := session.Dial(t.Context(), next.url().String(), session.Config{
 			Transports: map[string]streamer.Transport{"tcp": tcp.Transport{}}, Store: store, RequireHHFR: true,
 			Headers: []string{block},
 		})

@@ -5,6 +5,7 @@ import (
 	"net"
 	"sync"
 
+	"github.com/hhfr/hhfr/internal/responder"
 	"github.com/hhfr/hhfr/pkg/negotiate"
 	"github.com/hhfr/hhfr/pkg/streamer"
 )
@@ -34,9 +35,9 @@ func newFar(p *Proxy) *far {
 }
 
 // opens takes the session of the stream, and then the stream.
-func (f *far) opens(facts negotiate.Facts) negotiate.Opened {
+func (f *far) opens(facts negotiate.Facts) responder.Opened {
 	f.facts = facts
-	return negotiate.Opened{Handler: f.serve, Stream: func(s *streamer.Stream) {
+	return responder.Opened{Handler: f.serve, Stream: func(s *streamer.Stream) {
 		f.stream = s
 		close(f.open)
 	}}

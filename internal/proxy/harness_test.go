@@ -17,6 +17,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"go.uber.org/goleak"
 
+	"github.com/hhfr/hhfr/internal/coders"
 	"github.com/hhfr/hhfr/internal/http1"
 	"github.com/hhfr/hhfr/internal/proxy"
 	"github.com/hhfr/hhfr/pkg/codec/binary"
@@ -248,7 +249,7 @@ func startOffering(t testing.TB, addr string, upstream *url.URL, change func(*pr
 		require.NoError(t, err)
 		return l
 	}
-	cfg := proxy.Config{Listen: listen(addr), Upstream: upstream, Store: store, Coders: negotiate.BookCoders(binary.NewBook(ctxstore.Shapes{Store: store}))}
+	cfg := proxy.Config{Listen: listen(addr), Upstream: upstream, Store: store, Coders: coders.OfBook(binary.NewBook(ctxstore.Shapes{Store: store}))}
 	cfg.Silence, cfg.Timeout = patience, patience // a busy machine may be late
 	if os.Getenv("HHFR_TEST_LOG") != "" {
 		cfg.Log = slog.New(slog.NewTextHandler(os.Stderr, nil))

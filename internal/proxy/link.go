@@ -7,6 +7,7 @@ import (
 	"slices"
 	"sync"
 
+	"github.com/hhfr/hhfr/internal/session"
 	"github.com/hhfr/hhfr/pkg/negotiate"
 	"github.com/hhfr/hhfr/pkg/streamer"
 )
@@ -14,7 +15,7 @@ import (
 // link is one session as the near end.
 type link struct {
 	p       *Proxy
-	session *negotiate.Session
+	session *session.Session
 	stream  *streamer.Stream
 
 	mu      sync.Mutex
@@ -33,7 +34,7 @@ func (p *Proxy) negotiate(ctx context.Context) (*link, error) {
 	transport := &http.Transport{
 		DisableKeepAlives: true, DisableCompression: true, DialContext: p.dialOffer(false), DialTLSContext: p.dialOffer(true),
 	}
-	d, err := negotiate.NewDialer(negotiate.Config{
+	d, err := session.NewDialer(session.Config{
 		Mode: p.cfg.Mode, RequireHHFR: true,
 		HTTPClient: &http.Client{Transport: transport}, Transports: p.cfg.Transports, Store: p.cfg.Store, Coders: p.cfg.Coders,
 		AllowHost: p.cfg.AllowHost, AllowCleartext: p.cfg.AllowCleartext, RememberFor: p.cfg.RememberFor, Timeout: p.cfg.Timeout,
@@ -61,23 +62,23 @@ func (p *Proxy) negotiate(ctx context.Context) (*link, error) {
 
 // meet opens a session that the upstream has taken: what is only remembered of one may not hold any
 // more, and no call is to go over a stream that is turned away. In its place another one is asked for.
-func (p *Proxy) meet(ctx context.Context, d *negotiate.Dialer) (*negotiate.Session, error) {
+func (p *Proxy) meet(ctx context.Context, d *session.Dialer) (*session.Session, error) {
 	for {
-		session, err := d.Dial(ctx, p.cfg.Upstream.String())
+		sess, err := d.Dial(ctx, p.cfg.Upstream.String())
 		if err != nil {
 			return nil, err
 		}
-		stream := session.Stream()
+		stream := sess.Stream()
 		select {
 		case <-stream.Met():
-			return session, nil
+			return sess, nil
 		case <-stream.Done():
-			id := session.Agreed().Facts.Session
+			id := sess.Agreed().Facts.Session
 			p.cfg.Log.Info("session not taken", "session", id.String(), "peer", p.cfg.Upstream.Host, "err", stream.Err())
 		case <-ctx.Done():
 			err = context.Cause(ctx)
 		}
-		_ = session.Close()
+		_ = sess.Close()
 		if err != nil {
 			return nil, err
 		}

@@ -5,6 +5,7 @@ import (
 	"log/slog"
 	"time"
 
+	"github.com/hhfr/hhfr/internal/session"
 	"github.com/hhfr/hhfr/pkg/negotiate"
 )
 
@@ -74,14 +75,14 @@ func (t *teller) tell(l *link, err error) {
 	case blocked:
 		t.told = pathLost
 		t.log.Warn("plain HTTP: a stream was agreed on and cannot be opened",
-			"upstream", t.upstream, "why", err, "hint", negotiate.BlockedHint)
+			"upstream", t.upstream, "why", err, "hint", session.BlockedHint)
 	case t.partner:
 		t.told = pathLost
 		t.log.Warn("plain HTTP: no stream to the partner any more; it is tried again",
 			"upstream", t.upstream, "why", err)
-	case negotiate.TroubleOf(err) != 0:
+	case session.TroubleOf(err) != 0:
 		if t.told = pathWrong; before != pathWrong {
-			t.log.Warn("upstream", "peer", t.upstream, "err", err, "hint", hints[negotiate.TroubleOf(err)])
+			t.log.Warn("upstream", "peer", t.upstream, "err", err, "hint", hints[session.TroubleOf(err)])
 		}
 	case before != pathPlain:
 		t.told = pathPlain

@@ -9,6 +9,7 @@ import (
 	"net/http"
 
 	"github.com/hhfr/hhfr/internal/http1"
+	"github.com/hhfr/hhfr/internal/httpmsg"
 	"github.com/hhfr/hhfr/internal/sock"
 	"github.com/hhfr/hhfr/pkg/negotiate"
 	"github.com/hhfr/hhfr/pkg/streamer"
@@ -45,7 +46,7 @@ func (p *Proxy) forwardMessage(ctx context.Context, facts *negotiate.Facts, x *s
 func (p *Proxy) exchange(
 	ctx context.Context, facts *negotiate.Facts, m *streamer.Message,
 ) (reply *streamer.Message, done func(), err error) {
-	method, head, err := negotiate.ForwardedHead(m, facts, p.cfg.Upstream)
+	method, head, err := httpmsg.ForwardedHead(m, facts, p.cfg.Upstream)
 	if err != nil {
 		return nil, nil, malformed("%w", err)
 	}
@@ -75,7 +76,7 @@ func (p *Proxy) exchange(
 		if err != nil {
 			return nil, done, err
 		}
-		head, err := negotiate.TrimHead(h.Octets)
+		head, err := httpmsg.TrimHead(h.Octets)
 		return &streamer.Message{Head: head, Body: &entityReader{ctx: ctx, in: in, body: http1.NewBody(f)}}, done, err
 	}
 }

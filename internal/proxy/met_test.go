@@ -16,7 +16,10 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/hhfr/hhfr/internal/coders"
 	"github.com/hhfr/hhfr/internal/proxy"
+	"github.com/hhfr/hhfr/internal/responder"
+	"github.com/hhfr/hhfr/internal/session"
 	"github.com/hhfr/hhfr/internal/shared"
 	"github.com/hhfr/hhfr/pkg/codec/binary"
 	"github.com/hhfr/hhfr/pkg/ctxstore"
@@ -31,7 +34,7 @@ func keeping(t *testing.T) func(*proxy.Config) {
 	store := memory.New(memory.Config{})
 	t.Cleanup(func() { _ = store.Close() })
 	return func(c *proxy.Config) {
-		c.Store, c.Coders = store, negotiate.BookCoders(binary.NewBook(ctxstore.Shapes{Store: store}))
+		c.Store, c.Coders = store, coders.OfBook(binary.NewBook(ctxstore.Shapes{Store: store}))
 	}
 }
 
@@ -216,7 +219,7 @@ func TestSessionsOfOthersInTheStore(t *testing.T) {
 	speak := func() {
 		var c proxy.Config
 		store(&c)
-		s, err := negotiate.Dial(t.Context(), far.url().String()+"/other", negotiate.Config{
+		s, err := session.Dial(t.Context(), far.url().String()+"/other", session.Config{
 			Mode: negotiate.Auto, RequireHHFR: true, Store: c.Store, Coders: c.Coders,
 			Transports: map[string]streamer.Transport{"tcp": tcp.Transport{}},
 		})
@@ -262,7 +265,7 @@ func TestUpstreamThatIsNoProxy(t *testing.T) {
 	var own proxy.Config
 	store(&own)
 	calls := func() {
-		s, err := negotiate.Dial(t.Context(), to.String(), negotiate.Config{
+		s, err := session.Dial(t.Context(), to.String(), session.Config{
 			Mode: negotiate.Auto, Store: own.Store, Coders: own.Coders,
 			Transports: map[string]streamer.Transport{"tcp": tcp.Transport{}},
 		})
@@ -314,7 +317,7 @@ func startService(t *testing.T, addr string) (stop func()) {
 	require.NoError(t, err)
 	_, port, err := net.SplitHostPort(streams.Addr().String())
 	require.NoError(t, err)
-	responder, err := negotiate.NewResponder(negotiate.ResponderConfig{
+	responder, err := responder.New(responder.Config{
 		Store: store, Addresses: map[string]string{"tcp": ":" + port},
 		Serve: func(ctx context.Context, _ string, x *streamer.Exchange) {
 			body, _ := x.Message().ReadAll(1 << 20)

@@ -18,6 +18,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/hhfr/hhfr/internal/proxy"
+	"github.com/hhfr/hhfr/internal/responder"
 	"github.com/hhfr/hhfr/internal/shared"
 	"github.com/hhfr/hhfr/pkg/negotiate"
 	"github.com/hhfr/hhfr/pkg/streamer"
@@ -277,7 +278,7 @@ func admittedByCertificate(t *testing.T, mode negotiate.Mode) {
 		c.ListenTLS = &tls.Config{
 			Certificates: []tls.Certificate{a.Issue(time.Hour, "127.0.0.1")}, ClientCAs: a.Pool(), ClientAuth: tls.VerifyClientCertIfGiven,
 		}
-		c.Admit = negotiate.AdmitCertificate
+		c.Admit = responder.AdmitCertificate
 	})
 	to := far.url()
 	to.Scheme = "https"

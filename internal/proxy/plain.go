@@ -12,8 +12,8 @@ import (
 
 	"github.com/hhfr/hhfr/internal/http1"
 	"github.com/hhfr/hhfr/internal/oneport"
+	"github.com/hhfr/hhfr/internal/session"
 	"github.com/hhfr/hhfr/internal/sock"
-	"github.com/hhfr/hhfr/pkg/negotiate"
 	"github.com/hhfr/hhfr/pkg/streamer/inproc"
 )
 
@@ -44,7 +44,7 @@ func (p *Proxy) plainOrStream(in *sock.Source, first []byte, silent bool) (strea
 		if !word.isServers() {
 			return
 		}
-		if n == 0 && negotiate.TroubleOf(err) != 0 { // a server says what it thinks of a client's certificate behind the handshake
+		if n == 0 && session.TroubleOf(err) != 0 { // a server says what it thinks of a client's certificate behind the handshake
 			p.warn(err)
 			_, _ = in.Conn.Write(unreachable(err))
 			err = nil
@@ -66,19 +66,19 @@ func (p *Proxy) plainOrStream(in *sock.Source, first []byte, silent bool) (strea
 // warn logs why nothing can be forwarded, with what helps where that is known.
 func (p *Proxy) warn(err error) {
 	args := []any{"peer", p.cfg.Upstream.Host, "err", err}
-	if hint := hints[negotiate.TroubleOf(err)]; hint != "" {
+	if hint := hints[session.TroubleOf(err)]; hint != "" {
 		args = append(args, "hint", hint)
 	}
 	p.cfg.Log.Warn("upstream", args...)
 }
 
 // hints say what helps in trouble with certificates, by the flags of the command.
-var hints = map[negotiate.Trouble]string{
-	negotiate.Untrusted: "--cacert FILE trusts those who signed it",
-	negotiate.OtherHost: "name a host of its certificate in --upstream, or give the upstream another certificate",
-	negotiate.OutOfTime: "give the upstream another certificate, or set the clock",
-	negotiate.Wanted:    "--upstream-cert FILE and --upstream-key FILE show one",
-	negotiate.Rejected:  "--upstream-cert and --upstream-key are to be of those whom the upstream trusts",
+var hints = map[session.Trouble]string{
+	session.Untrusted: "--cacert FILE trusts those who signed it",
+	session.OtherHost: "name a host of its certificate in --upstream, or give the upstream another certificate",
+	session.OutOfTime: "give the upstream another certificate, or set the clock",
+	session.Wanted:    "--upstream-cert FILE and --upstream-key FILE show one",
+	session.Rejected:  "--upstream-cert and --upstream-key are to be of those whom the upstream trusts",
 }
 
 // endBack ends the way to the client as the upstream did. What still goes up may go on for a while: the end of one direction is not that of the other.
@@ -134,14 +134,14 @@ func unreachable(err error) []byte {
 	if errors.Is(err, context.DeadlineExceeded) || errors.Is(err, os.ErrDeadlineExceeded) {
 		return errorReply(http.StatusGatewayTimeout, "hhfr: the upstream did not accept a connection in time; the request was not sent")
 	}
-	var wrong *negotiate.SchemeError
+	var wrong *session.SchemeError
 	if errors.As(err, &wrong) {
 		text := "hhfr: no connection to the upstream: " + wrong.Error() + "; the request was not sent"
 		return errorReply(http.StatusBadGateway, text)
 	}
-	if trouble := negotiate.TroubleOf(err); trouble != 0 {
+	if trouble := session.TroubleOf(err); trouble != 0 {
 		fate := "sent"
-		if trouble == negotiate.Wanted || trouble == negotiate.Rejected {
+		if trouble == session.Wanted || trouble == session.Rejected {
 			fate = "processed" // it was on its way when the server said so
 		}
 		text := "hhfr: no connection to the upstream: " + trouble.String() + "; the request was not " + fate
@@ -170,7 +170,7 @@ func (p *Proxy) dialPlain(ctx context.Context) (net.Conn, error) {
 	if err != nil {
 		var record tls.RecordHeaderError
 		if errors.As(err, &record) {
-			err = &negotiate.SchemeError{Scheme: "http"}
+			err = &session.SchemeError{Scheme: "http"}
 		}
 		return nil, &Error{Code: Unreachable, At: -1, Err: err}
 	}
@@ -219,7 +219,7 @@ func (p *Proxy) dialUpstream(ctx context.Context, tunnel bool) (net.Conn, error)
 // schemeError is why no HTTP can be forwarded to an upstream of another scheme than its URL says;
 // nil for other errors, which leave plain forwarding.
 func schemeError(err error) error {
-	var wrong *negotiate.SchemeError
+	var wrong *session.SchemeError
 	if errors.As(err, &wrong) {
 		return &Error{Code: Unreachable, At: -1, Err: wrong}
 	}

@@ -20,7 +20,10 @@ import (
 	"time"
 
 	"github.com/hhfr/hhfr/internal/accept"
+	"github.com/hhfr/hhfr/internal/coders"
 	"github.com/hhfr/hhfr/internal/oneport"
+	"github.com/hhfr/hhfr/internal/responder"
+	"github.com/hhfr/hhfr/internal/session"
 	"github.com/hhfr/hhfr/internal/sock"
 	"github.com/hhfr/hhfr/pkg/clock"
 	"github.com/hhfr/hhfr/pkg/ctxstore"
@@ -51,7 +54,7 @@ type Config struct {
 	TLS *tls.Config
 	// Store and Coders are as in [negotiate.Config]. Required.
 	Store  ctxstore.Store
-	Coders negotiate.Coders
+	Coders coders.Func
 	// Transports are offered to the upstream; nil means tls, with TLS, and tcp, none at all (not nil) that the proxy
 	// is never near, and makes no offers.
 	Transports map[string]streamer.Transport
@@ -99,7 +102,7 @@ func (c Config) withDefaults() (Config, error) {
 	c.Timeout = cmp.Or(c.Timeout, DefaultTimeout)
 	c.Pause, c.Gather = cmp.Or(c.Pause, DefaultPause), cmp.Or(c.Gather, DefaultGather)
 	c.Silence, c.Idle, c.Stall = cmp.Or(c.Silence, DefaultSilence), cmp.Or(c.Idle, DefaultIdle), cmp.Or(c.Stall, DefaultStall)
-	c.RememberFor = cmp.Or(c.RememberFor, negotiate.DefaultRememberFor)
+	c.RememberFor = cmp.Or(c.RememberFor, session.DefaultRememberFor)
 	c.MaxConns, c.MaxBuffer = cmp.Or(c.MaxConns, DefaultMaxConns), cmp.Or(c.MaxBuffer, DefaultMaxBuffer)
 	c.Stream.Limits.MaxExchanges = cmp.Or(c.Stream.Limits.MaxExchanges, maxFlight)
 	c.Stream.Limits.MaxMessage = endless
@@ -120,9 +123,9 @@ func (c Config) withDefaults() (Config, error) {
 type Proxy struct {
 	cfg       Config
 	port      *oneport.Port
-	responder *negotiate.Responder // nil: never far
+	responder *responder.Responder // nil: never far
 	offers    http.Handler
-	links     negotiate.Keeper[*link]
+	links     Keeper[*link]
 
 	ctx    context.Context
 	stop   context.CancelFunc
@@ -175,7 +178,7 @@ func newProxy(cfg Config) (*Proxy, error) {
 	}
 	p := &Proxy{cfg: cfg, failed: make(chan error, 3), upstreams: make(places, cfg.MaxConns), long: make(places, maxLong)}
 	p.conns.Max, p.conns.Log = cfg.MaxConns, cfg.Log
-	p.links = negotiate.Keeper[*link]{
+	p.links = Keeper[*link]{
 		Open: p.negotiate, Quiet: p.cfg.quiet, FirstBackOff: firstBackOff, MaxBackOff: maxBackOff, Clock: cfg.Clock,
 		Told: (&teller{log: cfg.Log, upstream: cfg.Upstream.Host}).tell,
 	}
@@ -189,7 +192,7 @@ func newProxy(cfg Config) (*Proxy, error) {
 	if err != nil {
 		return nil, &Error{Code: BadConfig, At: -1, Err: err}
 	}
-	p.responder, err = negotiate.NewResponder(negotiate.ResponderConfig{
+	p.responder, err = responder.New(responder.Config{
 		Store: cfg.Store, Coders: cfg.Coders, Addresses: map[string]string{transport: net.JoinHostPort(cfg.Advertise, port)}, Admit: cfg.Admit,
 		Serve:    func(context.Context, string, *streamer.Exchange) {}, // ServeConn has handlers of its own
 		WrapConn: cfg.WrapAccepted, OnSession: cfg.OnSession, Stream: cfg.Stream, MaxSessions: cfg.MaxConns, Clock: cfg.Clock, Log: cfg.Log,

@@ -9,7 +9,9 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/hhfr/hhfr/internal/coders"
 	"github.com/hhfr/hhfr/internal/http1"
+	"github.com/hhfr/hhfr/internal/session"
 	"github.com/hhfr/hhfr/pkg/codec/binary"
 	"github.com/hhfr/hhfr/pkg/ctxstore"
 	"github.com/hhfr/hhfr/pkg/ctxstore/memory"
@@ -25,8 +27,8 @@ func TestHeadsThatAreSentOn(t *testing.T) {
 	far := startProxy(t, "127.0.0.1:0", o.url(), nil)
 	store := memory.New(memory.Config{})
 	defer func() { _ = store.Close() }()
-	s, err := negotiate.Dial(t.Context(), far.url().String(), negotiate.Config{
-		Store: store, Coders: negotiate.BookCoders(binary.NewBook(ctxstore.Shapes{Store: store})), RequireHHFR: true,
+	s, err := session.Dial(t.Context(), far.url().String(), session.Config{
+		Store: store, Coders: coders.OfBook(binary.NewBook(ctxstore.Shapes{Store: store})), RequireHHFR: true,
 	})
 	require.NoError(t, err)
 	defer func() { _ = s.Close() }()

@@ -16,12 +16,12 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/hhfr/hhfr/internal/coders"
 	"github.com/hhfr/hhfr/internal/link"
 	"github.com/hhfr/hhfr/internal/proxy"
 	"github.com/hhfr/hhfr/pkg/codec/binary"
 	"github.com/hhfr/hhfr/pkg/ctxstore"
 	"github.com/hhfr/hhfr/pkg/ctxstore/memory"
-	"github.com/hhfr/hhfr/pkg/negotiate"
 	"github.com/hhfr/hhfr/pkg/streamer"
 	"github.com/hhfr/hhfr/pkg/streamer/inproc"
 )
@@ -156,7 +156,7 @@ func arriveInTime(t *testing.T, rtt, late time.Duration, media, framing string) 
 	start := func(upstream *url.URL, transports map[string]streamer.Transport) (*proxy.Proxy, *host) {
 		store, h := memory.New(memory.Config{}), n.listen()
 		cfg := proxy.Config{Listen: h, Streams: n.listen(), Upstream: upstream, Store: store, Transports: transports,
-			Coders: negotiate.BookCoders(binary.NewBook(ctxstore.Shapes{Store: store}))}
+			Coders: coders.OfBook(binary.NewBook(ctxstore.Shapes{Store: store}))}
 		cfg.Dial(n.dial)
 		p, err := proxy.Start(cfg)
 		require.NoError(t, err)

@@ -11,6 +11,7 @@ import (
 
 	"github.com/hhfr/hhfr/internal/http1"
 	"github.com/hhfr/hhfr/internal/oneport"
+	"github.com/hhfr/hhfr/internal/responder"
 	"github.com/hhfr/hhfr/internal/sock"
 	"github.com/hhfr/hhfr/pkg/negotiate"
 	"github.com/hhfr/hhfr/pkg/streamer"
@@ -31,7 +32,7 @@ func (p *Proxy) invitation(in *sock.Source, h *http1.Head, n int, last bool) []b
 		return nil
 	}
 	req, err := p.request(in.Conn, in.Peek()[:n])
-	if err != nil || req.ContentLength != 0 || negotiate.Upgradable(req) {
+	if err != nil || req.ContentLength != 0 || responder.Upgradable(req) {
 		return nil
 	}
 	w := &answerWriter{header: http.Header{}, status: http.StatusNotFound}
@@ -53,7 +54,7 @@ func (p *Proxy) upgrade(in *sock.Source, h *http1.Head, n int, taken func()) boo
 		return false
 	}
 	req, err := p.request(in.Conn, in.Peek()[:n])
-	if err != nil || !negotiate.Upgradable(req) {
+	if err != nil || !responder.Upgradable(req) {
 		return false
 	}
 	f, err := http1.RequestFraming(h)
@@ -66,7 +67,7 @@ func (p *Proxy) upgrade(in *sock.Source, h *http1.Head, n int, taken func()) boo
 	}
 	far := newFar(p)
 	defer far.end()
-	u := &negotiate.Upgrade{Request: req}
+	u := &responder.Upgrade{Request: req}
 	if method == http.MethodPost {
 		u.Message, u.Serve = streamer.NewMessage(bytes.Clone(in.Peek()[:n]), bytes.Clone(g.entity)), far.serve
 	}

@@ -15,7 +15,9 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/hhfr/hhfr/internal/coders"
 	"github.com/hhfr/hhfr/internal/proxy"
+	"github.com/hhfr/hhfr/internal/session"
 	"github.com/hhfr/hhfr/internal/shared"
 	"github.com/hhfr/hhfr/pkg/codec/binary"
 	"github.com/hhfr/hhfr/pkg/ctxstore"
@@ -43,8 +45,8 @@ func follow(t *testing.T, c *client, exchange bool) (*streamer.Stream, *streamer
 	require.NoError(t, c.SetDeadline(time.Time{}))
 	store := memory.New(memory.Config{})
 	t.Cleanup(func() { _ = store.Close() })
-	coders := negotiate.BookCoders(binary.NewBook(ctxstore.Shapes{Store: store}))
-	coder, err := coders(t.Context(), negotiate.CoderSpec{Representation: 1})
+	made := coders.OfBook(binary.NewBook(ctxstore.Shapes{Store: store}))
+	coder, err := made(t.Context(), coders.Spec{Representation: 1})
 	require.NoError(t, err)
 	s, p, err := streamer.DialUpgraded(t.Context(), c, streamer.Config{Initiator: true, Coder: coder}, exchange)
 	require.NoError(t, err)
@@ -245,7 +247,7 @@ func TestQuestionOverTLS(t *testing.T) {
 	store := memory.New(memory.Config{})
 	defer func() { _ = store.Close() }()
 	to := &url.URL{Scheme: "https", Host: far.url().Host, Path: "/service"}
-	s, err := negotiate.Dial(t.Context(), to.String(), negotiate.Config{
+	s, err := session.Dial(t.Context(), to.String(), session.Config{
 		Mode: negotiate.FirstCall, Store: store,
 		HTTPClient: &http.Client{Transport: &http.Transport{DialTLSContext: (&tls.Dialer{Config: &tls.Config{RootCAs: a.Pool()}}).DialContext}},
 	})

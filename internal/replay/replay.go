@@ -15,6 +15,7 @@ import (
 	"github.com/hhfr/hhfr/internal/http1"
 	"github.com/hhfr/hhfr/internal/peer"
 	"github.com/hhfr/hhfr/internal/proxy"
+	"github.com/hhfr/hhfr/internal/session"
 	"github.com/hhfr/hhfr/pkg/capture"
 	"github.com/hhfr/hhfr/pkg/ctxstore"
 	"github.com/hhfr/hhfr/pkg/negotiate"
@@ -213,7 +214,7 @@ type Result struct {
 }
 
 // Run sends the requests over a session, at most inFlight at once, and yields what came of each, in order. It ends when all are sent, or ctx is done.
-func (r *Recording) Run(ctx context.Context, session *negotiate.Session, inFlight int) iter.Seq[Result] {
+func (r *Recording) Run(ctx context.Context, sess *session.Session, inFlight int) iter.Seq[Result] {
 	messages := func(yield func(peer.Outgoing, error) bool) {
 		for i := range r.Exchanges {
 			x := &r.Exchanges[i]
@@ -223,7 +224,7 @@ func (r *Recording) Run(ctx context.Context, session *negotiate.Session, inFligh
 		}
 	}
 	return func(yield func(Result) bool) {
-		for in := range peer.Send(ctx, session, messages, inFlight) {
+		for in := range peer.Send(ctx, sess, messages, inFlight) {
 			x := &r.Exchanges[in.Number-1]
 			out := Result{Exchange: x, Incoming: in}
 			if in.Err == nil && x.Answered {

@@ -15,9 +15,11 @@ import (
 	"github.com/stretchr/testify/require"
 	"go.uber.org/goleak"
 
+	"github.com/hhfr/hhfr/internal/coders"
 	"github.com/hhfr/hhfr/internal/pcapng"
 	"github.com/hhfr/hhfr/internal/peer"
 	"github.com/hhfr/hhfr/internal/replay"
+	"github.com/hhfr/hhfr/internal/session"
 	"github.com/hhfr/hhfr/internal/shared"
 	"github.com/hhfr/hhfr/pkg/codec/binary"
 	"github.com/hhfr/hhfr/pkg/ctxstore"
@@ -61,16 +63,16 @@ func start(t testing.TB, service peer.Service) *peer.Server {
 	}
 	store := newStore(t)
 	s, err := peer.Start(peer.Config{HTTP: listen(), Streams: map[string]net.Listener{"tcp": listen()}, Services: services, Store: store,
-		Coders: negotiate.BookCoders(binary.NewBook(ctxstore.Shapes{Store: store}))})
+		Coders: coders.OfBook(binary.NewBook(ctxstore.Shapes{Store: store}))})
 	require.NoError(t, err)
 	t.Cleanup(func() { assert.NoError(t, s.Close()) })
 	return s
 }
 
-func dial(t testing.TB, to string, hhfr bool, rec *pcapng.Recorder) *negotiate.Session {
+func dial(t testing.TB, to string, hhfr bool, rec *pcapng.Recorder) *session.Session {
 	store := newStore(t)
 	transport := &http.Transport{DisableCompression: true}
-	cfg := negotiate.Config{HTTPClient: &http.Client{Transport: transport}, Store: store, Coders: negotiate.BookCoders(binary.NewBook(ctxstore.Shapes{Store: store}))}
+	cfg := session.Config{HTTPClient: &http.Client{Transport: transport}, Store: store, Coders: coders.OfBook(binary.NewBook(ctxstore.Shapes{Store: store}))}
 	cfg.Transports, cfg.RequireHHFR = map[string]streamer.Transport{}, hhfr
 	if hhfr {
 		cfg.Transports["tcp"] = tcp.Transport{}
@@ -84,7 +86,7 @@ func dial(t testing.TB, to string, hhfr bool, rec *pcapng.Recorder) *negotiate.S
 			require.NoError(t, c.(*pcapng.Conn).Comment(string(b)))
 		}
 	}
-	s, err := negotiate.Dial(t.Context(), to, cfg)
+	s, err := session.Dial(t.Context(), to, cfg)
 	require.NoError(t, err)
 	t.Cleanup(func() {
 		_ = s.Close()

@@ -7,6 +7,7 @@ import (
 	"io"
 	"slices"
 
+	"github.com/hhfr/hhfr/internal/unchanging"
 	"github.com/hhfr/hhfr/pkg/ctxstore"
 	"github.com/hhfr/hhfr/pkg/negotiate"
 	"github.com/hhfr/hhfr/pkg/soap"
@@ -85,7 +86,7 @@ func (r *Reader) putHeadersBack(d *Decoded) {
 			"and neither capture nor store has the context of its session", name)
 	default:
 		whole := r.bodies.Body()
-		_, err = io.Copy(whole, negotiate.HeadersBack(blocks, d.content.Reader()))
+		_, err = io.Copy(whole, unchanging.Reader(blocks, d.content.Reader()))
 		d.content.Free()
 		d.content = whole
 	}
@@ -111,8 +112,8 @@ func lacksHeader(blocks []string, body io.Reader) (string, error) {
 	for {
 		n, err := io.ReadFull(body, buf[len(buf):cap(buf)])
 		buf = buf[:len(buf)+n]
-		if bytes.Contains(buf, []byte(negotiate.HeaderMark)) {
-			if found = negotiate.LacksHeader(blocks, buf); found != "" {
+		if bytes.Contains(buf, []byte(unchanging.Mark)) {
+			if found = unchanging.Lacks(blocks, buf); found != "" {
 				return found, nil
 			}
 		}

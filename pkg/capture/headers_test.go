@@ -9,9 +9,9 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/hhfr/hhfr/internal/unchanging"
 	"github.com/hhfr/hhfr/pkg/capture"
 	"github.com/hhfr/hhfr/pkg/ctxstore"
-	"github.com/hhfr/hhfr/pkg/negotiate"
 )
 
 const (
@@ -21,21 +21,21 @@ const (
 )
 
 // reference is what stands for tenant.
-var reference = string(negotiate.TakeOutHeaders([]string{tenant}, []byte(tenant)))
+var reference = string(unchanging.TakeOut([]string{tenant}, []byte(tenant)))
 
 // withHeaders are messages that have the blocks in all ways, and such as look as if they had been
 // taken out.
 func withHeaders() (list [][]byte) {
 	headers := []string{
 		tenant + replyTo, replyTo, "", replyTo + "<x/>" + tenant + replyTo,
-		reference, negotiate.HeaderMark + "-/>" + tenant, negotiate.HeaderMark,
+		reference, unchanging.Mark + "-/>" + tenant, unchanging.Mark,
 	}
 	for n := range 60 {
 		list = append(list, fmt.Appendf(nil, `<s:Envelope xmlns:s="http://schemas.xmlsoap.org/soap/envelope/">`+
 			`<s:Header>%s</s:Header><s:Body><op><n>%d</n><v>%s</v></op></s:Body></s:Envelope>`,
 			headers[n%len(headers)], n, strings.Repeat("v", n*n)))
 	}
-	return append(list, []byte(negotiate.HeaderMark), []byte(reference+replyTo), nil)
+	return append(list, []byte(unchanging.Mark), []byte(reference+replyTo), nil)
 }
 
 // Law 3: what an agreement took out of messages is put back, from the negotiation in the capture or

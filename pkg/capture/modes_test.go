@@ -16,6 +16,8 @@ import (
 
 	"github.com/hhfr/hhfr/internal/oneport"
 	"github.com/hhfr/hhfr/internal/pcapng"
+	"github.com/hhfr/hhfr/internal/responder"
+	"github.com/hhfr/hhfr/internal/session"
 	"github.com/hhfr/hhfr/pkg/capture"
 	"github.com/hhfr/hhfr/pkg/ctxstore/memory"
 	"github.com/hhfr/hhfr/pkg/negotiate"
@@ -30,12 +32,12 @@ func recordModes(t *testing.T, messages [][]byte, modes ...negotiate.Mode) []byt
 	require.NoError(t, err)
 	_, port, err := net.SplitHostPort(l.Addr().String())
 	require.NoError(t, err)
-	handler, err := negotiate.NewHandler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+	handler, err := responder.NewHandler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		body, err := io.ReadAll(r.Body)
 		assert.NoError(t, err)
 		w.Header().Set("Content-Type", "text/xml; charset=utf-8")
 		_, _ = w.Write(body)
-	}), negotiate.ResponderConfig{Store: memory.New(memory.Config{}), Addresses: map[string]string{"tcp": ":" + port}})
+	}), responder.Config{Store: memory.New(memory.Config{}), Addresses: map[string]string{"tcp": ":" + port}})
 	require.NoError(t, err)
 	p := oneport.New(l, oneport.Config{})
 	server := &http.Server{Handler: handler, ReadHeaderTimeout: time.Minute}
@@ -48,23 +50,23 @@ func recordModes(t *testing.T, messages [][]byte, modes ...negotiate.Mode) []byt
 	transport := &http.Transport{DialContext: rec.DialContext((&net.Dialer{}).DialContext)}
 	client := memory.New(memory.Config{})
 	for i, mode := range modes {
-		session, err := negotiate.Dial(t.Context(), "http://127.0.0.1:"+port+"/service", negotiate.Config{Mode: mode, Store: client,
+		sess, err := session.Dial(t.Context(), "http://127.0.0.1:"+port+"/service", session.Config{Mode: mode, Store: client,
 			HTTPClient: &http.Client{Transport: transport}, WrapConn: func(c net.Conn) net.Conn { return rec.Conn(c) }})
 		require.NoError(t, err)
 		for _, body := range messages[len(messages)*i/len(modes) : len(messages)*(i+1)/len(modes)] {
-			m, err := session.Call(t.Context(), streamer.NewMessage(nil, body))
+			m, err := sess.Call(t.Context(), streamer.NewMessage(nil, body))
 			require.NoError(t, err)
 			got, err := m.ReadAll(1 << 20)
 			require.NoError(t, err)
 			require.Equal(t, string(body), string(got))
 		}
 		require.Eventually(t, func() bool { // it is remembered for the next one
-			for range client.List(t.Context(), negotiate.MetPrefix) {
+			for range client.List(t.Context(), session.MetPrefix) {
 				return true
 			}
 			return false
 		}, 10*time.Second, time.Millisecond)
-		require.NoError(t, session.Close())
+		require.NoError(t, sess.Close())
 	}
 	transport.CloseIdleConnections()
 	require.NoError(t, handler.Close())

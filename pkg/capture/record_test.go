@@ -14,14 +14,15 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/hhfr/hhfr/internal/coders"
 	"github.com/hhfr/hhfr/internal/pcapng"
 	"github.com/hhfr/hhfr/internal/peer"
+	"github.com/hhfr/hhfr/internal/session"
 	"github.com/hhfr/hhfr/internal/shared"
 	"github.com/hhfr/hhfr/internal/workload"
 	"github.com/hhfr/hhfr/pkg/codec/binary"
 	"github.com/hhfr/hhfr/pkg/ctxstore"
 	"github.com/hhfr/hhfr/pkg/ctxstore/memory"
-	"github.com/hhfr/hhfr/pkg/negotiate"
 	"github.com/hhfr/hhfr/pkg/streamer"
 	"github.com/hhfr/hhfr/pkg/streamer/tcp"
 )
@@ -33,8 +34,8 @@ type recorded struct {
 	server   ctxstore.Store
 }
 
-func coders(s ctxstore.Store) negotiate.Coders {
-	return negotiate.BookCoders(binary.NewBook(ctxstore.Shapes{Store: s}))
+func codersOf(s ctxstore.Store) coders.Func {
+	return coders.OfBook(binary.NewBook(ctxstore.Shapes{Store: s}))
 }
 
 // record sends messages one after the other over a negotiated stream, in a session with unchanging
@@ -50,20 +51,20 @@ func record(t testing.TB, messages [][]byte, sync int64, headers ...string) *rec
 	require.NoError(t, err)
 	r := &recorded{messages: messages, server: memory.New(memory.Config{})}
 	stream := streamer.Config{SyncBytes: sync}
-	server, err := peer.Start(peer.Config{HTTP: plain, Streams: map[string]net.Listener{"tcp": streams}, Services: services, Store: r.server, Coders: coders(r.server), Stream: stream})
+	server, err := peer.Start(peer.Config{HTTP: plain, Streams: map[string]net.Listener{"tcp": streams}, Services: services, Store: r.server, Coders: codersOf(r.server), Stream: stream})
 	require.NoError(t, err)
 	var file bytes.Buffer
 	rec := pcapng.NewRecorder(&file, time.Now)
 	client := memory.New(memory.Config{})
 	transport := &http.Transport{DialContext: rec.DialContext((&net.Dialer{}).DialContext)}
-	session, err := negotiate.Dial(t.Context(), server.URL(peer.EchoPath), negotiate.Config{
+	sess, err := session.Dial(t.Context(), server.URL(peer.EchoPath), session.Config{
 		HTTPClient: &http.Client{Transport: transport}, Transports: map[string]streamer.Transport{"tcp": tcp.Transport{}}, Store: client,
-		Coders: coders(client), RequireHHFR: true, Headers: headers,
+		Coders: codersOf(client), RequireHHFR: true, Headers: headers,
 		Stream: stream, WrapConn: func(c net.Conn) net.Conn { return rec.Conn(c) },
 	})
 	require.NoError(t, err)
 	n := 0
-	for in := range peer.Send(t.Context(), session, func(yield func(peer.Outgoing, error) bool) {
+	for in := range peer.Send(t.Context(), sess, func(yield func(peer.Outgoing, error) bool) {
 		for _, m := range messages {
 			if !yield(peer.Outgoing{Body: m}, nil) {
 				return
@@ -75,7 +76,7 @@ func record(t testing.TB, messages [][]byte, sync int64, headers ...string) *rec
 		n++
 	}
 	require.Equal(t, len(messages), n)
-	require.NoError(t, session.Close())
+	require.NoError(t, sess.Close())
 	transport.CloseIdleConnections()
 	require.NoError(t, server.Close())
 	require.NoError(t, rec.Close())

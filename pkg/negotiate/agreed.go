@@ -37,7 +37,7 @@ type Agreed struct {
 // NoRoom reports whether the peer would have agreed, but had no room for another session. Nobody
 // remembers that: another time there may be.
 func (a *Agreed) NoRoom() bool {
-	return slices.ContainsFunc(a.Refused, func(d Declined) bool { return a.Answer == nil && d.Item == errBusy[0].Item })
+	return slices.ContainsFunc(a.Refused, func(d Declined) bool { return a.Answer == nil && d.Item == Busy[0].Item })
 }
 
 // Ignored names elements that were passed over: those of the offer by the other end, and those of the answer by this one.
@@ -75,7 +75,7 @@ func ParseMode(name string) (Mode, error) {
 	for _, m := range Modes() {
 		names = append(names, string(m))
 	}
-	return "", badConfigf("%q is no mode; there are %s", name, strings.Join(names, ", "))
+	return "", BadConfigf("%q is no mode; there are %s", name, strings.Join(names, ", "))
 }
 
 // Attempt is one way to a stream that was tried.

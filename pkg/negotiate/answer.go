@@ -98,45 +98,45 @@ func ParseAnswer(data []byte) (*Answer, error) {
 		r.fail("Lifetime is missing")
 	}
 	if r.err != nil {
-		return nil, asMalformed(fmt.Errorf("answer: %w", r.err))
+		return nil, AsMalformed(fmt.Errorf("answer: %w", r.err))
 	}
 	return a, nil
 }
 
 // fits says why an answer is none to the offer; nil if it is one.
-func (a *Answer) fits(o *Offer) error {
+func (a *Answer) Fits(o *Offer) error {
 	for _, c := range []struct {
 		what, value string
 		offered     []string
 	}{
 		{"scheme", a.Scheme, o.Schemes}, {"representation", a.Representation, o.Representations}, {"transport", a.Transport, o.Transports},
-		{"assurance", orElse(a.Assurance, AtMostOnce), orOnly(o.Assurances, AtMostOnce)},
-		{"security", orElse(a.Security, TransportSecurity), orOnly(o.Securities, TransportSecurity)},
+		{"assurance", OrElse(a.Assurance, AtMostOnce), OrOnly(o.Assurances, AtMostOnce)},
+		{"security", OrElse(a.Security, TransportSecurity), OrOnly(o.Securities, TransportSecurity)},
 	} {
 		if !slices.Contains(c.offered, c.value) {
 			return fmt.Errorf("answer selects %s %q, which was not offered", c.what, c.value)
 		}
 	}
-	if _, _, ok := parseAssurance(a.Assurance); ok && a.Sequence != o.Sequence {
+	if _, _, ok := ParseAssurance(a.Assurance); ok && a.Sequence != o.Sequence {
 		return errors.New("answer names another sequence than the offer")
 	}
 	if a.HeadersKept != 0 && a.HeadersKept != len(o.Headers) {
 		return fmt.Errorf("answer keeps %d header blocks of %d", a.HeadersKept, len(o.Headers))
 	}
-	if !isDefault(a.RequestHead, defaultRequestFields) || !isDefault(a.ReplyHead, defaultReplyFields) {
+	if !isDefault(a.RequestHead, DefaultRequestFields) || !isDefault(a.ReplyHead, DefaultReplyFields) {
 		return fmt.Errorf("answer selects other default heads than those of %s", Scheme)
 	}
 	return nil
 }
 
-func orElse(v, otherwise string) string {
+func OrElse(v, otherwise string) string {
 	if v == "" {
 		return otherwise
 	}
 	return v
 }
 
-func orOnly(list []string, otherwise string) []string {
+func OrOnly(list []string, otherwise string) []string {
 	if len(list) == 0 {
 		return []string{otherwise}
 	}

@@ -16,7 +16,7 @@ const inOrder = ":in-order"
 
 // AssuranceURI is the URI of an assurance: [AtMostOnce] for wsrm.AtMostOnce without order.
 func AssuranceURI(a wsrm.Assurance, ordered bool) string {
-	uri := assurancePrefix + a.String()
+	uri := AssurancePrefix + a.String()
 	if ordered {
 		uri += inOrder
 	}
@@ -24,10 +24,10 @@ func AssuranceURI(a wsrm.Assurance, ordered bool) string {
 }
 
 // parseAssurance is the reverse, for those that have a sequence.
-func parseAssurance(uri string) (a wsrm.Assurance, ordered, ok bool) {
-	name, ordered := strings.CutSuffix(strings.TrimPrefix(uri, assurancePrefix), inOrder)
+func ParseAssurance(uri string) (a wsrm.Assurance, ordered, ok bool) {
+	name, ordered := strings.CutSuffix(strings.TrimPrefix(uri, AssurancePrefix), inOrder)
 	for a := wsrm.AtMostOnce; a <= wsrm.ExactlyOnce; a++ {
-		if a.String() == name && strings.HasPrefix(uri, assurancePrefix) {
+		if a.String() == name && strings.HasPrefix(uri, AssurancePrefix) {
 			return a, ordered, uri != AtMostOnce
 		}
 	}
@@ -43,7 +43,7 @@ func checkSequence(uri string) error {
 	return nil
 }
 
-var errNoSequence = errors.New("an assurance that needs a Sequence, and none")
+var ErrNoSequence = errors.New("an assurance that needs a Sequence, and none")
 
 // sequence writes which sequence is meant, and in an answer whether its state is known.
 func (w *writer) sequence(uri, state string) {

@@ -10,8 +10,8 @@ import (
 
 // The fields of a message without a head (docs/negotiation.md, section 4).
 var (
-	defaultRequestFields = []soap.Field{{Name: "Content-Type", Value: "text/xml; charset=utf-8"}, {Name: "SOAPAction", Value: `""`}}
-	defaultReplyFields   = []soap.Field{{Name: "Content-Type", Value: "text/xml; charset=utf-8"}}
+	DefaultRequestFields = []soap.Field{{Name: "Content-Type", Value: "text/xml; charset=utf-8"}, {Name: "SOAPAction", Value: `""`}}
+	DefaultReplyFields   = []soap.Field{{Name: "Content-Type", Value: "text/xml; charset=utf-8"}}
 )
 
 // isDefault reports whether fields of an offer or answer are those of this version; none means them.
@@ -37,12 +37,12 @@ func DefaultRequestHead(path string) []byte {
 	if err != nil {
 		head, _ = http1.AppendRequestLine(nil, "POST", "/", "HTTP/1.1")
 	}
-	return appendFields(head, defaultRequestFields)
+	return appendFields(head, DefaultRequestFields)
 }
 
 // DefaultReplyHead is what a reply without a head means: status 200, with the default fields.
 func DefaultReplyHead() []byte {
-	return appendFields([]byte("HTTP/1.1 200 OK\r\n"), defaultReplyFields)
+	return appendFields([]byte("HTTP/1.1 200 OK\r\n"), DefaultReplyFields)
 }
 
 // appendFields ends a head with fields of our own making.
@@ -53,7 +53,7 @@ func appendFields(head []byte, fields []soap.Field) []byte {
 	return http1.AppendEnd(head)
 }
 
-func pathOf(u *url.URL) string {
+func PathOf(u *url.URL) string {
 	if p := u.EscapedPath(); strings.HasPrefix(p, "/") {
 		return p
 	}

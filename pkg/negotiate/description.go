@@ -29,13 +29,13 @@ func (d *Description) URI() (string, error) {
 	case d.Shape != nil:
 		s, err := shape.Parse(d.Shape)
 		if err != nil {
-			return "", asMalformed(err)
+			return "", AsMalformed(err)
 		}
 		return s.Fingerprint().URI(), nil
 	}
 	s, err := schema.Parse([]byte(d.Schema))
 	if err != nil {
-		return "", asMalformed(err)
+		return "", AsMalformed(err)
 	}
 	return s.URI(), nil
 }
@@ -46,13 +46,13 @@ func checkFingerprint(uri string) error {
 		digits, ok = strings.CutPrefix(uri, shape.URIPrefix)
 	}
 	if !ok || len(digits) != 64 || strings.Trim(digits, "0123456789abcdef") != "" {
-		return asMalformed(fmt.Errorf("%.120q names neither a schema nor a shape", uri))
+		return AsMalformed(fmt.Errorf("%.120q names neither a schema nor a shape", uri))
 	}
 	return nil
 }
 
 // describe is a schema as an offer or answer has it; nil for none.
-func describe(s *schema.Schema) *Description {
+func Describe(s *schema.Schema) *Description {
 	if s == nil {
 		return nil
 	}
@@ -128,7 +128,7 @@ func (r *reader) description(local string) *Description {
 }
 
 // name is the URI of what is described, "" if nothing is.
-func (d *Description) name() string {
+func (d *Description) Name() string {
 	if d == nil {
 		return ""
 	}

@@ -23,7 +23,7 @@ func (w *writer) name(local string) soap.Name { return soap.Name{Space: w.ns, Lo
 
 func (w *writer) texts(local string, values ...string) {
 	for _, v := range values {
-		if err := checkText(v); err != nil && w.err == nil {
+		if err := CheckText(v); err != nil && w.err == nil {
 			w.err = fmt.Errorf("%s: %w", local, err)
 		}
 		w.children = append(w.children, soap.Element{Name: w.name(local), Text: v})
@@ -86,14 +86,14 @@ func (w *writer) element(local string) soap.Element {
 
 func (w *writer) message(v soap.Version, local string) ([]byte, error) {
 	if w.err != nil {
-		return nil, asMalformed(w.err)
+		return nil, AsMalformed(w.err)
 	}
 	data, err := soap.Build(&soap.Envelope{Version: v, Body: []soap.Element{w.element(local)}})
 	if err != nil {
-		return nil, asMalformed(err)
+		return nil, AsMalformed(err)
 	}
 	if len(data) > MaxOffer {
-		return nil, asMalformed(fmt.Errorf("message of %d octets, at most %d go", len(data), MaxOffer))
+		return nil, AsMalformed(fmt.Errorf("message of %d octets, at most %d go", len(data), MaxOffer))
 	}
 	return data, nil
 }
@@ -109,27 +109,27 @@ type reader struct {
 func open(data []byte, name soap.Name) (*reader, soap.Version, error) {
 	e, err := soap.Parse(data, soap.Limits{MaxBytes: MaxOffer, MaxDepth: 16, MaxElements: 512})
 	if err != nil {
-		return nil, soap.None, asMalformed(err)
+		return nil, soap.None, AsMalformed(err)
 	}
 	if f, ok := e.Fault(); ok {
-		return nil, e.Version, asMalformed(readFault(f))
+		return nil, e.Version, AsMalformed(readFault(f))
 	}
 	if f, ok := e.Mandatory(); ok {
-		return nil, e.Version, &mustUnderstand{f}
+		return nil, e.Version, &NotUnderstood{f}
 	}
 	if len(e.Body) != 1 || e.Body[0].Name != name {
-		return nil, e.Version, asMalformed(fmt.Errorf("no %s in the Body", name))
+		return nil, e.Version, AsMalformed(fmt.Errorf("no %s in the Body", name))
 	}
 	return &reader{el: &e.Body[0], asked: map[string]bool{}}, e.Version, nil
 }
 
 // mustUnderstand is the one refusal that has a fault code of its own.
-type mustUnderstand struct{ fault soap.Fault }
+type NotUnderstood struct{ Fault soap.Fault }
 
-func (e *mustUnderstand) Error() string { return e.fault.Reason }
+func (e *NotUnderstood) Error() string { return e.Fault.Reason }
 
 // Is makes it a malformed message for callers.
-func (e *mustUnderstand) Is(t error) bool { o, ok := t.(*Error); return ok && o.Code == Malformed }
+func (e *NotUnderstood) Is(t error) bool { o, ok := t.(*Error); return ok && o.Code == Malformed }
 
 func (r *reader) fail(format string, args ...any) {
 	if r.err == nil {
@@ -157,7 +157,7 @@ func (r *reader) texts(local string, max int) []string {
 	var values []string
 	for _, c := range r.all(local, max) {
 		v := strings.TrimSpace(c.Text)
-		if err := checkText(v); err != nil {
+		if err := CheckText(v); err != nil {
 			r.fail("%s: %w", local, err)
 		}
 		if len(c.Children) > 0 {
@@ -265,7 +265,7 @@ func (r *reader) head(local string) []soap.Field {
 			continue
 		}
 		f := soap.Field{Name: c.Attr("name"), Value: strings.TrimSpace(c.Text)}
-		if checkText(f.Value) != nil || checkText(f.Name) != nil || f.Name == "" {
+		if CheckText(f.Value) != nil || CheckText(f.Name) != nil || f.Name == "" {
 			r.fail("%s has a bad field", local)
 		}
 		fields = append(fields, f)
@@ -300,7 +300,7 @@ func (r *reader) shapes() [][32]byte {
 }
 
 // checkText holds the values of simple elements to what can be written, logged and compared without surprise.
-func checkText(s string) error {
+func CheckText(s string) error {
 	if len(s) > maxValue {
 		return fmt.Errorf("value of %d octets, at most %d go", len(s), maxValue)
 	}

@@ -68,8 +68,8 @@ func (e *Error) Is(t error) bool { o, ok := t.(*Error); return ok && o.Code == e
 // Unwrap gives the cause, if there is one.
 func (e *Error) Unwrap() error { return e.Err }
 
-func asMalformed(err error) error { return &Error{Code: Malformed, At: -1, Err: err} }
+func AsMalformed(err error) error { return &Error{Code: Malformed, At: -1, Err: err} }
 
-func badConfigf(format string, args ...any) error {
+func BadConfigf(format string, args ...any) error {
 	return &Error{Code: BadConfig, At: -1, Err: fmt.Errorf(format, args...)}
 }

@@ -44,7 +44,7 @@ type Facts struct {
 }
 
 // contextDocument ties the elements of a context to its fields (docs/negotiation.md, section 5).
-type contextDocument struct {
+type Context struct {
 	Facts
 	// TokenHash is the SHA-256 of the token by which the session may be joined next; only at the responder.
 	TokenHash []byte
@@ -59,7 +59,7 @@ type contextDocument struct {
 
 const contextName = "Session"
 
-func (c *contextDocument) marshal() ([]byte, error) {
+func (c *Context) Marshal() ([]byte, error) {
 	w := writer{ns: xmlns.HHFRContext}
 	w.texts("Session", c.Session.String())
 	w.texts("Scheme", c.Scheme)
@@ -90,26 +90,26 @@ func (c *contextDocument) marshal() ([]byte, error) {
 		w.texts("Stages", strconv.FormatUint(c.Stages, 10))
 		w.limits(c.Limits)
 	}
-	w.heads(defaultRequestFields, defaultReplyFields)
+	w.heads(DefaultRequestFields, DefaultReplyFields)
 	w.headers(c.Headers)
 	w.shapes(c.PeerShapes)
 	if w.err != nil {
-		return nil, asMalformed(fmt.Errorf("session context: %w", w.err))
+		return nil, AsMalformed(fmt.Errorf("session context: %w", w.err))
 	}
 	el := w.element(contextName)
 	return soap.BuildElement(&el)
 }
 
-func parseContext(data []byte) (*contextDocument, error) {
+func ParseContext(data []byte) (*Context, error) {
 	el, err := soap.ParseElement(data, soap.Limits{MaxBytes: maxContext, MaxDepth: 16, MaxElements: 512})
 	if err != nil {
-		return nil, asMalformed(fmt.Errorf("session context: %w", err))
+		return nil, AsMalformed(fmt.Errorf("session context: %w", err))
 	}
 	r := reader{el: el, asked: map[string]bool{}}
 	if el.Name != (soap.Name{Space: xmlns.HHFRContext, Local: contextName}) {
 		r.fail("root is %s", el.Name)
 	}
-	c := &contextDocument{Facts: Facts{
+	c := &Context{Facts: Facts{
 		Session: r.session(), Scheme: r.one("Scheme"), Representation: r.one("Representation"), Transport: r.one("Transport"),
 		Assurance: r.optional("Assurance"), Security: r.optional("Security"), RequestDescription: r.optional("RequestDescription"),
 		ReplyDescription: r.optional("ReplyDescription"), Headers: r.headers(),
@@ -134,14 +134,14 @@ func parseContext(data []byte) (*contextDocument, error) {
 		c.Stages = r.number("Stages")
 	}
 	if r.err != nil {
-		return nil, asMalformed(fmt.Errorf("session context: %w", r.err))
+		return nil, AsMalformed(fmt.Errorf("session context: %w", r.err))
 	}
 	return c, nil
 }
 
 // ParseFacts reads a session's context as it lies in a store. Errors: Malformed.
 func ParseFacts(context []byte) (Facts, error) {
-	c, err := parseContext(context)
+	c, err := ParseContext(context)
 	if err != nil {
 		return Facts{}, err
 	}
@@ -149,7 +149,7 @@ func ParseFacts(context []byte) (Facts, error) {
 }
 
 // admits reports whether a token is that of a session whose context this is: not spent, and in time.
-func (c *contextDocument) admits(id SessionID, token []byte, now time.Time) bool {
+func (c *Context) Admits(id SessionID, token []byte, now time.Time) bool {
 	hash := sha256.Sum256(token)
 	return c.Session == id && subtle.ConstantTimeCompare(hash[:], c.TokenHash) == 1 && now.Before(c.Expires)
 }

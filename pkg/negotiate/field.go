@@ -22,23 +22,23 @@ const (
 	// Protocol is what connections are upgraded to, and the ALPN name of streams in TLS.
 	Protocol = "hhfr/1"
 
-	fieldScheme = "1"
+	FieldScheme = "1"
 )
 
 // switching is the head with status 101; address is where streams are opened later, empty for where this connection goes.
-func switching(address string) []byte {
+func SwitchingProtocols(address string) []byte {
 	head := "HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: " + Protocol + "\r\n"
 	if address != "" {
-		head += Field + ": " + fieldScheme + `;address="` + address + "\"\r\n"
+		head += Field + ": " + FieldScheme + `;address="` + address + "\"\r\n"
 	}
 	return []byte(head + "\r\n")
 }
 
 // asks reports whether a request asks for a stream, with which stages, and whether its connection can be upgraded.
-func asks(req *http.Request) (stages uint64, upgrade, ok bool) {
+func Asks(req *http.Request) (stages uint64, upgrade, ok bool) {
 	value := req.Header.Get(Field)
 	scheme, rest, more := strings.Cut(value, ";")
-	if strings.TrimSpace(scheme) != fieldScheme {
+	if strings.TrimSpace(scheme) != FieldScheme {
 		return 0, false, false
 	}
 	stages = ^uint64(0)
@@ -49,19 +49,19 @@ func asks(req *http.Request) (stages uint64, upgrade, ok bool) {
 		}
 		stages = n
 	}
-	return stages, req.ProtoMajor == 1 && req.ProtoMinor == 1 && hasToken(req.Header, "Connection", "upgrade") && hasToken(req.Header, "Upgrade", Protocol), true
+	return stages, req.ProtoMajor == 1 && req.ProtoMinor == 1 && HasToken(req.Header, "Connection", "upgrade") && HasToken(req.Header, "Upgrade", Protocol), true
 }
 
 // askField is the field of a request that asks, for a stream with these stages.
-func askField(stages uint64) string {
+func AskValue(stages uint64) string {
 	if stages == streamer.AllStages {
-		return fieldScheme
+		return FieldScheme
 	}
-	return fieldScheme + ";" + strconv.FormatUint(stages, 10)
+	return FieldScheme + ";" + strconv.FormatUint(stages, 10)
 }
 
 // hasToken reports whether a list of tokens has one, in any case.
-func hasToken(h http.Header, name, token string) bool {
+func HasToken(h http.Header, name, token string) bool {
 	for _, v := range h.Values(name) {
 		for t := range strings.SplitSeq(v, ",") {
 			if strings.EqualFold(strings.TrimSpace(t), token) {
@@ -73,43 +73,43 @@ func hasToken(h http.Header, name, token string) bool {
 }
 
 // invitation is what the field of an answer says.
-type invitation struct {
+type Invitation struct {
 	Transport, Address string
 	Session            SessionID
 	Token              []byte
 	Lifetime           time.Duration
 }
 
-func (i *invitation) String() string {
-	return fmt.Sprintf(`%s;address="%s";session="%s";token="%s";lifetime=%d;transport=%s`, fieldScheme,
+func (i *Invitation) String() string {
+	return fmt.Sprintf(`%s;address="%s";session="%s";token="%s";lifetime=%d;transport=%s`, FieldScheme,
 		i.Address, i.Session, hex.EncodeToString(i.Token), i.Lifetime/time.Second, i.Transport)
 }
 
 // parseInvitation reads the field of an answer. That of a 101 has an address at most.
-func parseInvitation(value string) (*invitation, error) {
+func ParseInvitation(value string) (*Invitation, error) {
 	scheme, params, err := mime.ParseMediaType(value)
-	if err != nil || scheme != fieldScheme {
-		return nil, asMalformed(fmt.Errorf("field %s: %.60q", Field, value))
+	if err != nil || scheme != FieldScheme {
+		return nil, AsMalformed(fmt.Errorf("field %s: %.60q", Field, value))
 	}
-	i := &invitation{Transport: params["transport"], Address: params["address"]}
-	if checkText(i.Address) != nil || checkText(i.Transport) != nil || strings.ContainsAny(i.Address, `"\`) {
-		return nil, asMalformed(fmt.Errorf("field %s has a bad value", Field))
+	i := &Invitation{Transport: params["transport"], Address: params["address"]}
+	if CheckText(i.Address) != nil || CheckText(i.Transport) != nil || strings.ContainsAny(i.Address, `"\`) {
+		return nil, AsMalformed(fmt.Errorf("field %s has a bad value", Field))
 	}
 	if params["token"] == "" {
 		return i, nil
 	}
 	if i.Address == "" || !http1.IsToken([]byte(i.Transport)) {
-		return nil, asMalformed(fmt.Errorf("field %s: address and transport", Field))
+		return nil, AsMalformed(fmt.Errorf("field %s: address and transport", Field))
 	}
 	if i.Session, err = ParseSessionID(params["session"]); err != nil {
 		return nil, err
 	}
 	if i.Token, err = hex.DecodeString(params["token"]); err != nil || len(i.Token) != streamer.TokenLen {
-		return nil, asMalformed(fmt.Errorf("field %s: token", Field))
+		return nil, AsMalformed(fmt.Errorf("field %s: token", Field))
 	}
 	seconds, err := strconv.ParseUint(params["lifetime"], 10, 31)
 	if err != nil || seconds == 0 {
-		return nil, asMalformed(fmt.Errorf("field %s: lifetime", Field))
+		return nil, AsMalformed(fmt.Errorf("field %s: lifetime", Field))
 	}
 	i.Lifetime = time.Duration(seconds) * time.Second
 	return i, nil
@@ -121,7 +121,7 @@ func WithLocalAddr(ctx context.Context, addr net.Addr) context.Context {
 }
 
 // ownPort is ":PORT" of the address that a request came in at; ":0" if that is not known.
-func ownPort(req *http.Request) string {
+func OwnPort(req *http.Request) string {
 	if local, ok := req.Context().Value(http.LocalAddrContextKey).(net.Addr); ok {
 		if _, port, err := net.SplitHostPort(local.String()); err == nil {
 			return ":" + port

@@ -92,7 +92,7 @@ func checkNames(t xml.StartElement, declared map[string]bool) error {
 var secured = []string{xmlns.WSSE, xmlns.WSSE11, xmlns.WSU, xmlns.DS, xmlns.XENC, xmlns.SAML11, xmlns.SAML20}
 
 // checkHeaders refuses blocks that cannot be unchanging headers, and too many.
-func checkHeaders(blocks []string) error {
+func CheckHeaders(blocks []string) error {
 	if len(blocks) > maxChoices {
 		return fmt.Errorf("%d header blocks, at most %d go", len(blocks), maxChoices)
 	}
@@ -105,7 +105,7 @@ func checkHeaders(blocks []string) error {
 }
 
 func (w *writer) headers(blocks []string) {
-	if err := checkHeaders(blocks); err != nil && w.err == nil {
+	if err := CheckHeaders(blocks); err != nil && w.err == nil {
 		w.err = err
 	}
 	for _, b := range blocks {

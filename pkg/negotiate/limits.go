@@ -1,5 +1,7 @@
 package negotiate
 
+import "time"
+
 const (
 	// MaxOffer is the longest offer or answer, in octets: the fingerprints of a full offer take 45 KiB.
 	MaxOffer = 64 << 10
@@ -17,4 +19,8 @@ const (
 	// maxInterrupted is how many interrupted runs a store remembers of one URL, beside the last:
 	// each is one that was not gone on with, but followed by another.
 	maxInterrupted = 16
+	// DefaultTimeout bounds negotiation together with opening the stream: some ten round trips of the slowest links in use.
+	DefaultTimeout = 30 * time.Second
+	// DefaultLifetime is how long a session's context is kept, when neither end says otherwise.
+	DefaultLifetime = time.Hour
 )

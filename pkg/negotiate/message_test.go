@@ -15,11 +15,6 @@ import (
 	"github.com/hhfr/hhfr/pkg/soap"
 )
 
-var (
-	requestFields = []soap.Field{{Name: "Content-Type", Value: "text/xml; charset=utf-8"}, {Name: "SOAPAction", Value: `""`}}
-	replyFields   = requestFields[:1]
-)
-
 func exampleShapes() [][32]byte {
 	var counting, ones [32]byte
 	for i := range counting {
@@ -33,7 +28,7 @@ func exampleOffer() *negotiate.Offer {
 		Schemes:         []string{negotiate.Scheme},
 		Representations: []string{negotiate.RepresentationURI("binary"), negotiate.RepresentationURI("xml")},
 		Transports:      []string{negotiate.TransportURI("tcp")},
-		Lifetime:        time.Hour, RequestHead: requestFields, ReplyHead: replyFields, Shapes: exampleShapes(),
+		Lifetime:        time.Hour, RequestHead: negotiate.DefaultRequestFields, ReplyHead: negotiate.DefaultReplyFields, Shapes: exampleShapes(),
 	}
 }
 
@@ -42,7 +37,7 @@ func exampleAnswer(t testing.TB) *negotiate.Answer {
 	require.NoError(t, err)
 	a := &negotiate.Answer{
 		Scheme: negotiate.Scheme, Representation: negotiate.RepresentationURI("binary"), Transport: negotiate.TransportURI("tcp"),
-		Address: ":9090", Session: id, Lifetime: time.Hour, RequestHead: requestFields, ReplyHead: replyFields, Shapes: exampleShapes()[:1],
+		Address: ":9090", Session: id, Lifetime: time.Hour, RequestHead: negotiate.DefaultRequestFields, ReplyHead: negotiate.DefaultReplyFields, Shapes: exampleShapes()[:1],
 	}
 	token, err := hex.DecodeString("00112233445566778899aabbccddeeff")
 	require.NoError(t, err)
@@ -137,17 +132,6 @@ func TestUnknownElementsAreIgnored(t *testing.T) {
 	assert.Equal(t, []soap.Name{{Space: xmlns.HHFRNegotiation, Local: "New"}, {Space: "urn:other", Local: "Scheme"}}, offer.Ignored)
 	offer.Ignored = nil
 	assert.Equal(t, exampleOffer(), offer)
-}
-
-func TestTrimHead(t *testing.T) {
-	in := "POST /x HTTP/1.1\r\nhost: a\r\nsoapACTION: \"q\"\r\nContent-Length: 7\r\nX: 1\r\nX: 2\r\nTransfer-Encoding: chunked\r\nConnection: close\r\n\r\n"
-	out, err := negotiate.TrimHead([]byte(in))
-	require.NoError(t, err)
-	assert.Equal(t, "POST /x HTTP/1.1\r\nsoapACTION: \"q\"\r\nX: 1\r\nX: 2\r\n\r\n", string(out))
-	for _, bad := range []string{"", "hello", "POST / HTTP/1.1\r\n", in + "x"} {
-		_, err := negotiate.TrimHead([]byte(bad))
-		require.ErrorIs(t, err, &negotiate.Error{Code: negotiate.Malformed}, "%q", bad)
-	}
 }
 
 // What parses can be written, and parses to the same.

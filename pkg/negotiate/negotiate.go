@@ -1,9 +1,8 @@
-// Package negotiate lets two endpoints agree, over plain SOAP, on a session: how messages are represented and which transport carries
-// them (docs/negotiation.md). A [Dialer] makes offers and gives back a [Session], which speaks over the stream that was agreed on, or plain
-// SOAP when anything is missing. A [Responder] answers offers in front of plain SOAP services and accepts the streams.
+// Package negotiate has what two peers say to agree on a session (docs/negotiation.md): offers and
+// answers in SOAP, the context that both keep, and the HTTP field HHFR that asks for a stream without an
+// offer. It reads, checks, writes and compares; it opens no connection.
 //
-// Messages reach the services the same way by either: an optional HTTP head and a body. What a message without a head means is defined by
-// [DefaultRequestHead] and [DefaultReplyHead].
+// What a message without a head means is defined by [DefaultRequestHead] and [DefaultReplyHead].
 package negotiate
 
 import (
@@ -23,22 +22,22 @@ const Scheme = "urn:hhfr:scheme:1"
 // What sessions of this version assure, and how they are secured.
 const (
 	// AtMostOnce: no message is ever sent twice; one whose fate is unknown is reported.
-	AtMostOnce = assurancePrefix + "at-most-once"
+	AtMostOnce = AssurancePrefix + "at-most-once"
 	// TransportSecurity: the stream is as secure as its transport, and nothing is added.
 	TransportSecurity = securityPrefix + "transport"
 )
 
 const (
-	assurancePrefix      = "urn:hhfr:assurance:"
+	AssurancePrefix      = "urn:hhfr:assurance:"
 	securityPrefix       = "urn:hhfr:security:"
 	representationPrefix = "urn:hhfr:representation:"
-	transportPrefix      = "urn:hhfr:transport:"
+	TransportPrefix      = "urn:hhfr:transport:"
 )
 
 // representations ties the name of a representation to its number in hello (docs/wire-format.md, section 3). The first is preferred.
-var representations = []struct {
-	name   string
-	number uint64
+var Representations = []struct {
+	Name   string
+	Number uint64
 }{
 	{"binary", 1},
 	{"xml", 2},
@@ -47,37 +46,37 @@ var representations = []struct {
 // transports lists those that can be negotiated. The first is preferred. private: what travels there is no less private than HTTPS, so a
 // session negotiated over HTTPS may use it without being asked. httpsOnly: an http URL names nobody whose certificate could be
 // checked. ports: addresses have a port, at the host of the URL or another.
-var transports = []struct {
-	name                      string
-	private, httpsOnly, ports bool
+var Transports = []struct {
+	Name                      string
+	Private, HTTPSOnly, ports bool
 }{
-	{name: "tls", private: true, httpsOnly: true, ports: true},
-	{name: "tcp", ports: true},
-	{name: "udp", ports: true},
-	{name: "inproc", private: true},
+	{Name: "tls", Private: true, HTTPSOnly: true, ports: true},
+	{Name: "tcp", ports: true},
+	{Name: "udp", ports: true},
+	{Name: "inproc", Private: true},
 }
 
 // RepresentationURI is the URI-R of a representation: "binary", "xml".
 func RepresentationURI(name string) string { return representationPrefix + name }
 
 // TransportURI is the URI-T of a transport: "tls", "tcp", "udp", "inproc".
-func TransportURI(name string) string { return transportPrefix + name }
+func TransportURI(name string) string { return TransportPrefix + name }
 
 // hasPorts reports whether addresses of a transport have a port, at the host of the URL or another.
-func hasPorts(name string) bool {
-	for _, t := range transports {
-		if t.name == name {
+func HasPorts(name string) bool {
+	for _, t := range Transports {
+		if t.Name == name {
 			return t.ports
 		}
 	}
 	return false
 }
 
-func representationNumber(uri string) (number uint64, known bool) {
+func RepresentationNumber(uri string) (number uint64, known bool) {
 	name, _ := strings.CutPrefix(uri, representationPrefix)
-	for _, r := range representations {
-		if r.name == name {
-			return r.number, true
+	for _, r := range Representations {
+		if r.Name == name {
+			return r.Number, true
 		}
 	}
 	return 0, false
@@ -87,7 +86,7 @@ func representationNumber(uri string) (number uint64, known bool) {
 type SessionID [16]byte
 
 // newSessionID makes a random one (RFC 9562, version 4).
-func newSessionID() SessionID { return SessionID(uuid.New()) }
+func NewSessionID() SessionID { return SessionID(uuid.New()) }
 
 // String is the form of messages and documents: urn:uuid: and the UUID in lower case.
 func (id SessionID) String() string { return uuid.UUID(id).URN() }
@@ -109,32 +108,32 @@ func ParseSessionID(s string) (SessionID, error) {
 	const urn = len("urn:uuid:00000000-0000-0000-0000-000000000000")
 	id, err := uuid.Parse(s)
 	if err != nil || len(s) != urn {
-		return SessionID{}, asMalformed(fmt.Errorf("%.60q is no UUID URN", s))
+		return SessionID{}, AsMalformed(fmt.Errorf("%.60q is no UUID URN", s))
 	}
 	return SessionID(id), nil
 }
 
 // checkRepresentations replaces nil by all, and refuses names that nobody knows.
-func checkRepresentations(names *[]string) error {
+func CheckRepresentations(names *[]string) error {
 	if *names == nil {
-		for _, r := range representations {
-			*names = append(*names, r.name)
+		for _, r := range Representations {
+			*names = append(*names, r.Name)
 		}
 	}
 	if len(*names) == 0 || len(*names) > maxChoices {
-		return badConfigf("%d representations", len(*names))
+		return BadConfigf("%d representations", len(*names))
 	}
 	for _, n := range *names {
-		if _, ok := representationNumber(RepresentationURI(n)); !ok {
-			return badConfigf("unknown representation %q", n)
+		if _, ok := RepresentationNumber(RepresentationURI(n)); !ok {
+			return BadConfigf("unknown representation %q", n)
 		}
 	}
 	return nil
 }
 
-func knownTransport(name string) bool {
-	for _, t := range transports {
-		if t.name == name {
+func KnownTransport(name string) bool {
+	for _, t := range Transports {
+		if t.Name == name {
 			return true
 		}
 	}
@@ -142,7 +141,7 @@ func knownTransport(name string) bool {
 }
 
 // ownTransport is the transport at the address of a URL.
-func ownTransport(secure bool) string {
+func OwnTransport(secure bool) string {
 	if secure {
 		return "tls"
 	}

@@ -73,7 +73,7 @@ func ParseOffer(data []byte) (*Offer, soap.Version, error) {
 		r.fail("Scheme, Representation or Transport is missing")
 	}
 	if r.err != nil {
-		return nil, v, asMalformed(fmt.Errorf("offer: %w", r.err))
+		return nil, v, AsMalformed(fmt.Errorf("offer: %w", r.err))
 	}
 	return o, v, nil
 }

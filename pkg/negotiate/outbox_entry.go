@@ -15,41 +15,41 @@ import (
 
 // outboxEntry is what lies in the store, as XML. The run at hand lies with the state of the
 // sequence.
-type outboxEntry struct {
-	assurance string // URI
-	sequence  string // URI
+type Outbox struct {
+	Assurance string // URI
+	Sequence  string // URI
 	// joined: a responder has taken the sequence, and knows it from then on.
-	joined bool
+	Joined bool
 	// ended is the run that came to its end last, and at when; zero: none.
-	ended [16]byte
-	at    time.Time
+	Ended [16]byte
+	At    time.Time
 	// behind is the run that another one has begun behind, of which nothing was accepted; zero:
 	// none.
-	behind [16]byte
+	Behind [16]byte
 	// interrupted are runs before the one at hand that did not come to their end, as far as each
 	// came; oldest first.
-	interrupted []sequence.Run
+	Interrupted []sequence.Run
 }
 
 const outboxName = "Outbox"
 
 // stateURI is where the state of the sequence lies.
-func (e *outboxEntry) stateURI() string { return e.sequence + ":initiator" }
+func (e *Outbox) StateURI() string { return e.Sequence + ":initiator" }
 
-func (e *outboxEntry) marshal() ([]byte, error) {
+func (e *Outbox) Marshal() ([]byte, error) {
 	w := writer{ns: xmlns.HHFRContext}
-	w.texts("Assurance", e.assurance)
-	w.sequence(e.sequence, stateName(e.joined))
-	if e.ended != [16]byte{} {
+	w.texts("Assurance", e.Assurance)
+	w.sequence(e.Sequence, stateName(e.Joined))
+	if e.Ended != [16]byte{} {
 		w.children = append(w.children, soap.Element{
-			Name: w.name("Ended"), Text: hex.EncodeToString(e.ended[:]),
-			Attrs: []soap.Attr{{Name: "at", Value: e.at.UTC().Format(time.RFC3339)}},
+			Name: w.name("Ended"), Text: hex.EncodeToString(e.Ended[:]),
+			Attrs: []soap.Attr{{Name: "at", Value: e.At.UTC().Format(time.RFC3339)}},
 		})
 	}
-	if e.behind != [16]byte{} {
-		w.texts("Behind", hex.EncodeToString(e.behind[:]))
+	if e.Behind != [16]byte{} {
+		w.texts("Behind", hex.EncodeToString(e.Behind[:]))
 	}
-	for _, r := range e.interrupted {
+	for _, r := range e.Interrupted {
 		w.children = append(w.children, soap.Element{
 			Name: w.name("Interrupted"), Text: hex.EncodeToString(r.ID[:]),
 			Attrs: []soap.Attr{
@@ -60,30 +60,30 @@ func (e *outboxEntry) marshal() ([]byte, error) {
 		})
 	}
 	if w.err != nil {
-		return nil, asMalformed(w.err)
+		return nil, AsMalformed(w.err)
 	}
 	el := w.element(outboxName)
 	return soap.BuildElement(&el)
 }
 
-func parseOutbox(data []byte) (e outboxEntry, err error) {
+func ParseOutbox(data []byte) (e Outbox, err error) {
 	el, err := soap.ParseElement(data, soap.Limits{MaxBytes: maxContext, MaxDepth: 4, MaxElements: 8 + maxInterrupted})
 	if err != nil {
-		return e, asMalformed(fmt.Errorf("outbox: %w", err))
+		return e, AsMalformed(fmt.Errorf("outbox: %w", err))
 	}
 	r := reader{el: el, asked: map[string]bool{}}
 	var state string
-	e.assurance = r.one("Assurance")
-	e.sequence, state = r.sequence()
-	e.joined = state == sequenceKnown
+	e.Assurance = r.one("Assurance")
+	e.Sequence, state = r.sequence()
+	e.Joined = state == sequenceKnown
 	for _, c := range r.all("Ended", 1) {
-		r.digits("Ended", c.Text, e.ended[:])
-		if e.at, err = time.Parse(time.RFC3339, c.Attr("at")); err != nil {
+		r.digits("Ended", c.Text, e.Ended[:])
+		if e.At, err = time.Parse(time.RFC3339, c.Attr("at")); err != nil {
 			r.fail("Ended: %w", err)
 		}
 	}
 	for _, c := range r.all("Behind", 1) {
-		r.digits("Behind", c.Text, e.behind[:])
+		r.digits("Behind", c.Text, e.Behind[:])
 	}
 	for _, c := range r.all("Interrupted", maxInterrupted) {
 		var run sequence.Run
@@ -93,10 +93,10 @@ func parseOutbox(data []byte) (e outboxEntry, err error) {
 		if run.Messages, err = strconv.ParseUint(c.Attr("messages"), 10, 64); err != nil {
 			r.fail("Interrupted: %w", err)
 		}
-		e.interrupted = append(e.interrupted, run)
+		e.Interrupted = append(e.Interrupted, run)
 	}
-	if r.err != nil || e.sequence == "" {
-		return e, asMalformed(fmt.Errorf("outbox: %w", errors.Join(r.err, errNoSequence)))
+	if r.err != nil || e.Sequence == "" {
+		return e, AsMalformed(fmt.Errorf("outbox: %w", errors.Join(r.err, ErrNoSequence)))
 	}
 	return e, nil
 }
@@ -112,12 +112,12 @@ func (r *reader) digits(local, text string, to []byte) {
 
 // remember puts a run among those that were interrupted, in the place of what is known of it. It
 // reports the one that there is no room for any more.
-func (e *outboxEntry) remember(run sequence.Run) (forgotten *sequence.Run) {
-	e.interrupted = slices.DeleteFunc(slices.Clone(e.interrupted), func(r sequence.Run) bool { return r.ID == run.ID })
-	e.interrupted = append(e.interrupted, run)
-	if len(e.interrupted) > maxInterrupted {
-		forgotten = &e.interrupted[0]
-		e.interrupted = e.interrupted[1:]
+func (e *Outbox) Remember(run sequence.Run) (forgotten *sequence.Run) {
+	e.Interrupted = slices.DeleteFunc(slices.Clone(e.Interrupted), func(r sequence.Run) bool { return r.ID == run.ID })
+	e.Interrupted = append(e.Interrupted, run)
+	if len(e.Interrupted) > maxInterrupted {
+		forgotten = &e.Interrupted[0]
+		e.Interrupted = e.Interrupted[1:]
 	}
 	return forgotten
 }

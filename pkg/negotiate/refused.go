@@ -15,9 +15,9 @@ type Declined struct {
 }
 
 // refusedItems is why an offer is refused as a whole.
-type refusedItems []Declined
+type RefusedItems []Declined
 
-func (items refusedItems) Error() string {
+func (items RefusedItems) Error() string {
 	why := make([]string, len(items))
 	for i, r := range items {
 		why[i] = r.Item + ": " + r.Why
@@ -83,40 +83,40 @@ func (r *reader) unknown() (names []soap.Name) {
 }
 
 // faulted is a fault that came in place of an answer. items are set when the other end knows of HHFR, and says what it does not agree to.
-type faulted struct {
-	fault soap.Fault
-	items refusedItems
+type FaultAnswer struct {
+	Fault soap.Fault
+	Items RefusedItems
 }
 
-func (e *faulted) Error() string {
-	if len(e.items) > 0 {
-		return "refused: " + e.items.Error()
+func (e *FaultAnswer) Error() string {
+	if len(e.Items) > 0 {
+		return "refused: " + e.Items.Error()
 	}
-	return fmt.Sprintf("SOAP fault: %.200q", e.fault.Reason)
+	return fmt.Sprintf("SOAP fault: %.200q", e.Fault.Reason)
 }
 
 // Is makes it no answer for callers.
-func (e *faulted) Is(t error) bool { o, ok := t.(*Error); return ok && o.Code == Malformed }
+func (e *FaultAnswer) Is(t error) bool { o, ok := t.(*Error); return ok && o.Code == Malformed }
 
 // refusalName is the detail of a fault that refuses an offer on purpose.
 var refusalName = soap.Name{Space: OfferName.Space, Local: "Refusal"}
 
 // refusalFault says to an initiator what is not agreed to.
-func refusalFault(items refusedItems) soap.Fault {
+func RefusalFault(items RefusedItems) soap.Fault {
 	w := writer{ns: refusalName.Space}
 	w.refused(items)
 	return soap.Fault{Code: soap.Server, Reason: printable("cannot agree: " + items.Error()), Detail: []soap.Element{w.element(refusalName.Local)}}
 }
 
-func readFault(f soap.Fault) *faulted {
-	e := &faulted{fault: f}
+func readFault(f soap.Fault) *FaultAnswer {
+	e := &FaultAnswer{Fault: f}
 	for i := range f.Detail {
 		if f.Detail[i].Name == refusalName {
-			e.items = (&reader{el: &f.Detail[i], asked: map[string]bool{}}).refused()
+			e.Items = (&reader{el: &f.Detail[i], asked: map[string]bool{}}).refused()
 		}
 	}
 	return e
 }
 
 // errBusy is the reason to refuse an offer that could be met at another time.
-var errBusy = refusedItems{{"Session", "too many sessions"}}
+var Busy = RefusedItems{{"Session", "too many sessions"}}

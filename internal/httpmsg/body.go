@@ -1,0 +1,135 @@
+package httpmsg
+
+import (
+	"bytes"
+	"context"
+	"io"
+	"sync"
+)
+
+// kept is a body that is lent to a stream, and can be had from its start again if the stream did not take the message.
+type KeptBody struct {
+	memory bytes.Reader // a body in memory, as it stood; the stream gets the original
+	lent   *lentBody    // any other
+	body   io.Reader
+}
+
+func Keep(body io.Reader) *KeptBody {
+	k := &KeptBody{body: body}
+	switch b := body.(type) {
+	case nil:
+	case *bytes.Reader:
+		k.memory = *b
+	default:
+		k.lent = &lentBody{body: body, closed: make(chan struct{})}
+		if seeker, ok := body.(io.Seeker); ok {
+			at, err := seeker.Seek(0, io.SeekCurrent)
+			k.lent.start, k.lent.seeks = at, err == nil
+		}
+	}
+	return k
+}
+
+// reader is what the stream gets.
+func (k *KeptBody) Reader() io.Reader {
+	if k.lent != nil {
+		return k.lent
+	}
+	return k.body
+}
+
+// release leaves the body to the stream, which closes it.
+func (k *KeptBody) Release() {
+	if k.lent != nil {
+		k.lent.release()
+	}
+}
+
+// again gives the body from its start, once the stream has let go of it; ok is false when that cannot be, and the body closed.
+func (k *KeptBody) Again(ctx context.Context) (body io.Reader, ok bool) {
+	switch {
+	case k.lent != nil:
+		return k.lent.again(ctx)
+	case k.body == nil:
+		return nil, true
+	}
+	return &k.memory, true
+}
+
+// lentBody keeps a body open when the stream closes it, until it is clear that nobody else needs it.
+type lentBody struct {
+	body  io.Reader
+	start int64
+	seeks bool
+
+	mu       sync.Mutex
+	released bool
+	once     sync.Once
+	closed   chan struct{} // the stream reads no more
+}
+
+// Read reads the body.
+func (l *lentBody) Read(p []byte) (int, error) { return l.body.Read(p) }
+
+// Close is the stream's word that it reads no more.
+func (l *lentBody) Close() error {
+	l.once.Do(func() { close(l.closed) })
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.released {
+		return CloseReader(l.body)
+	}
+	return nil
+}
+
+func (l *lentBody) release() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.released = true
+	select {
+	case <-l.closed:
+		_ = CloseReader(l.body)
+	default:
+	}
+}
+
+func (l *lentBody) again(ctx context.Context) (io.Reader, bool) {
+	select {
+	case <-l.closed:
+	case <-ctx.Done():
+		l.release()
+		return nil, false
+	}
+	if l.seeks {
+		if _, err := l.body.(io.Seeker).Seek(l.start, io.SeekStart); err == nil {
+			return l.body, true
+		}
+	}
+	l.release()
+	return nil, false
+}
+
+func CloseReader(r io.Reader) error {
+	if c, ok := r.(io.Closer); ok {
+		return c.Close()
+	}
+	return nil
+}
+
+// peeked is a body whose first octets were read already.
+type Peeked struct {
+	io.Reader
+	io.Closer
+}
+
+// Failing is a body that reads as an error; without one, and for the end of the body, as nothing.
+func Failing(err error) io.Reader { return failing{err} }
+
+type failing struct{ err error }
+
+func (f failing) Read([]byte) (int, error) {
+	if f.err == nil {
+		return 0, io.EOF
+	}
+	return 0, f.err
+}

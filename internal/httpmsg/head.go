@@ -1,0 +1,84 @@
+package httpmsg
+
+import (
+	"bytes"
+	"encoding/base64"
+	"errors"
+	"net/url"
+
+	"github.com/hhfr/hhfr/internal/http1"
+	"github.com/hhfr/hhfr/pkg/negotiate"
+)
+
+// TrimHead is a message's head as it travels on a stream: without Host, Content-Length, Connection and Transfer-Encoding, which speak of one
+// HTTP connection and of a body's framing on it. It is head itself when there is nothing to leave out. Errors: Malformed, when head is
+// anything else than one whole head.
+func TrimHead(head []byte) ([]byte, error) {
+	h, n, err := http1.ParseHead(head, 0)
+	if err == nil && n != len(head) {
+		err = errors.New("octets behind the empty line")
+	}
+	if err != nil {
+		return nil, &negotiate.Error{Code: negotiate.Malformed, At: int64(n), Err: err}
+	}
+	for _, f := range h.Fields() {
+		if IsFraming(f) {
+			return http1.AppendEdited(nil, &h, IsFraming, nil), nil
+		}
+	}
+	return head, nil
+}
+
+func IsFraming(f http1.Field) bool {
+	return f.Is("Host") || f.Is("Content-Length") || f.Is("Connection") || f.Is("Transfer-Encoding")
+}
+
+// implicit says what messages of a session say without a head.
+type DefaultHead struct {
+	Path string
+	// wire is the head that goes with every message that has none, nil if none needs to: a query or credentials of the URL must not be
+	// written down in the session's context, so they travel with the messages.
+	wire []byte
+	// full is the head of such a message as the service is to see it.
+	Full []byte
+}
+
+func DefaultHeadOf(u *url.URL) DefaultHead {
+	im := DefaultHead{Path: negotiate.PathOf(u)}
+	im.Full = negotiate.DefaultRequestHead(im.Path)
+	if u.RawQuery == "" && u.User == nil {
+		return im
+	}
+	head, err := http1.AppendRequestLine(nil, "POST", requestTarget(u), "HTTP/1.1")
+	if err != nil {
+		return im
+	}
+	_, fields, _ := bytes.Cut(im.Full, []byte("\r\n"))
+	head = append(head, fields...)
+	if u.User != nil {
+		password, _ := u.User.Password()
+		credentials := base64.StdEncoding.EncodeToString([]byte(u.User.Username() + ":" + password))
+		head = append(head[:len(head)-len("\r\n")], "Authorization: Basic "+credentials+"\r\n\r\n"...)
+	}
+	im.wire, im.Full = head, head
+	return im
+}
+
+func requestTarget(u *url.URL) string {
+	if u.RawQuery != "" {
+		return negotiate.PathOf(u) + "?" + u.RawQuery
+	}
+	return negotiate.PathOf(u)
+}
+
+// forWire is the head to send for a caller's head: nil when it says what no head says.
+func (im *DefaultHead) ForWire(head []byte) ([]byte, error) {
+	if head == nil {
+		return im.wire, nil
+	}
+	head, err := TrimHead(head)
+	if err == nil && im.wire == nil && bytes.Equal(head, im.Full) {
+		return nil, nil
+	}
+	return head, err
+}

@@ -1,0 +1,31 @@
+package httpmsg
+
+import (
+	"io"
+	"net"
+)
+
+// restConn is a connection that net/http has read ahead of.
+type ReadAheadConn struct {
+	net.Conn
+	rest io.Reader
+}
+
+// NewReadAheadConn is conn, of which rest gives what was read ahead, and then what comes.
+func NewReadAheadConn(conn net.Conn, rest io.Reader) *ReadAheadConn {
+	return &ReadAheadConn{Conn: conn, rest: rest}
+}
+
+// Read reads what was read ahead, and then the rest.
+func (c *ReadAheadConn) Read(p []byte) (int, error) { return c.rest.Read(p) }
+
+// NetConn is the connection.
+func (c *ReadAheadConn) NetConn() net.Conn { return c.Conn }
+
+// CloseWrite ends the direction, where the connection can.
+func (c *ReadAheadConn) CloseWrite() error {
+	if half, ok := c.Conn.(interface{ CloseWrite() error }); ok {
+		return half.CloseWrite()
+	}
+	return nil
+}

@@ -1,0 +1,183 @@
+package proxy
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"sync"
+	"time"
+
+	"github.com/hhfr/hhfr/internal/session"
+	"github.com/hhfr/hhfr/pkg/clock"
+	"github.com/hhfr/hhfr/pkg/negotiate"
+)
+
+// ErrTrying is why a [Keeper] has no session while an offer is under way, or is to be made soon.
+var ErrTrying = errors.New("there is no stream yet")
+
+// Keepable is a session that a [Keeper] keeps.
+type Keepable interface {
+	comparable
+	// Alive reports whether it takes calls.
+	Alive() bool
+	// Wait waits until it takes none any more, or ctx is done.
+	Wait(ctx context.Context)
+	// Used reports whether anything was sent over it.
+	Used() bool
+	Close() error
+}
+
+// Keeper keeps a session with a peer, where there is one. Its offers go beside the calls: those that come while
+// there is no session find none, and wait for nothing. The fields are set before Run.
+type Keeper[T Keepable] struct {
+	// Open makes one attempt; its error says why there is no session.
+	Open func(context.Context) (T, error)
+	// Quiet is for how long no offer is made after such an error.
+	Quiet func(error) time.Duration
+	// Told is told what came of each attempt.
+	Told func(T, error)
+	// FirstBackOff is the pause before an offer that no call asks for, and MaxBackOff what it grows to.
+	FirstBackOff, MaxBackOff time.Duration
+	Clock                    clock.Clock
+
+	wanted  chan struct{} // holds one when a call has found no session
+	closing sync.WaitGroup
+
+	mu      sync.Mutex
+	current T
+	why     error         // there is none
+	trying  chan struct{} // closed when the attempt under way is over; nil: none is
+	closed  bool
+}
+
+// Init makes it ready; why there is no session until the first attempt.
+func (k *Keeper[T]) Init(why error) { k.wanted, k.why = make(chan struct{}, 1), why }
+
+// Get gives the live session; none, and why, if there is no such. It does not wait.
+func (k *Keeper[T]) Get() (none T, _ error) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if k.current != none && k.current.Alive() {
+		return k.current, nil
+	}
+	select {
+	case k.wanted <- struct{}{}:
+	default:
+	}
+	return none, cmp.Or(k.why, ErrTrying)
+}
+
+// Await waits for the attempt under way; nil: there is a session.
+func (k *Keeper[T]) Await(ctx context.Context) error {
+	var none T
+	for {
+		k.mu.Lock()
+		alive, why, trying := k.current != none && k.current.Alive(), cmp.Or(k.why, ErrTrying), k.trying
+		k.mu.Unlock()
+		switch {
+		case alive:
+			return nil
+		case trying == nil:
+			return why
+		}
+		select {
+		case <-trying:
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		}
+	}
+}
+
+// Begin notes that an attempt is about to be made; Run does so itself for all but the first.
+func (k *Keeper[T]) Begin() {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	var wrong *session.SchemeError
+	if !errors.As(k.why, &wrong) { // calls to a peer of another scheme would fail meanwhile
+		k.why = ErrTrying
+	}
+	if k.trying == nil {
+		k.trying = make(chan struct{})
+	}
+}
+
+// Run makes offers until ctx is done: one at once, and others when a session has ended, when nobody was there,
+// and when calls come after the time of Quiet. It returns when all it began has ended.
+func (k *Keeper[T]) Run(ctx context.Context) {
+	var none T
+	for backOff := k.FirstBackOff; ctx.Err() == nil; backOff = min(2*backOff, k.MaxBackOff) {
+		sess, err := k.Open(ctx)
+		k.settle(ctx, sess, err)
+		if sess != none {
+			began := k.Clock.Now()
+			sess.Wait(ctx)
+			k.closing.Go(func() { _ = sess.Close() })
+			if k.Clock.Since(began) > k.MaxBackOff || sess.Used() {
+				backOff = k.FirstBackOff // it was of use
+			}
+		}
+		if k.Clock.Sleep(ctx, k.Quiet(err)) == nil {
+			k.rest(ctx, sess != none || errors.Is(err, &negotiate.Error{Code: negotiate.Unreachable}), backOff)
+		}
+		k.Begin()
+	}
+	k.settle(ctx, none, &negotiate.Error{Code: negotiate.Closed, At: -1})
+	k.closing.Wait()
+}
+
+// rest waits for the next offer to be worth it: until a call wants it; where a peer may come back, no longer
+// than backOff.
+func (k *Keeper[T]) rest(ctx context.Context, mayComeBack bool, backOff time.Duration) {
+	var again <-chan time.Time
+	if mayComeBack {
+		timer := k.Clock.NewTimer(backOff)
+		defer timer.Stop()
+		again = timer.C()
+	}
+	select {
+	case <-k.wanted: // maybe long ago
+	default:
+	}
+	select {
+	case <-k.wanted:
+	case <-again:
+	case <-ctx.Done():
+	}
+}
+
+// settle takes what came of an attempt.
+func (k *Keeper[T]) settle(ctx context.Context, sess T, err error) {
+	var none T
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if k.closed && sess != none {
+		late := sess
+		k.closing.Go(func() { _ = late.Close() })
+		sess, err = none, &negotiate.Error{Code: negotiate.Closed, At: -1}
+	}
+	k.current, k.why = sess, err
+	close(k.trying)
+	k.trying = nil
+	if ctx.Err() == nil {
+		k.Told(sess, err)
+	}
+}
+
+// IsClosed reports whether Close was called.
+func (k *Keeper[T]) IsClosed() bool {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	return k.closed
+}
+
+// Close ends the session; no other is kept.
+func (k *Keeper[T]) Close() {
+	var none T
+	k.mu.Lock()
+	k.closed = true
+	sess := k.current
+	k.mu.Unlock()
+	if sess != none {
+		_ = sess.Close()
+	}
+}

@@ -1,0 +1,60 @@
+package responder
+
+import (
+	"context"
+	"crypto/sha256"
+	"crypto/subtle"
+	"errors"
+	"net/http"
+	"strings"
+
+	"github.com/hhfr/hhfr/pkg/negotiate"
+)
+
+// admit asks the configuration whether who made a request may have a session. Its error is refusedItems.
+func (r *Responder) admit(req *http.Request) error {
+	if r.cfg.Admit == nil {
+		return nil
+	}
+	if err := r.cfg.Admit(req); err != nil {
+		return negotiate.RefusedItems{{Item: "Admission", Why: err.Error()}}
+	}
+	return nil
+}
+
+// AdmitCertificate is for [ResponderConfig].Admit: who has shown a certificate that the server's TLS has verified may have a session.
+func AdmitCertificate(req *http.Request) error {
+	if req.TLS == nil || len(req.TLS.VerifiedChains) == 0 {
+		return errors.New("sessions are for clients with a certificate")
+	}
+	return nil
+}
+
+// AdmitBearer is for [ResponderConfig].Admit: who sends one of these tokens (RFC 6750, section 2.1) with the offer may have a session.
+func AdmitBearer(tokens []string) func(*http.Request) error {
+	hashes := make([][sha256.Size]byte, len(tokens))
+	for i, t := range tokens {
+		hashes[i] = sha256.Sum256([]byte(t))
+	}
+	return func(req *http.Request) error {
+		scheme, token, _ := strings.Cut(req.Header.Get("Authorization"), " ")
+		hash, known := sha256.Sum256([]byte(strings.TrimSpace(token))), 0
+		for i := range hashes {
+			known |= subtle.ConstantTimeCompare(hash[:], hashes[i][:])
+		}
+		if !strings.EqualFold(scheme, "Bearer") || known != 1 {
+			return errors.New("sessions are for clients with a bearer token that is known here")
+		}
+		return nil
+	}
+}
+
+// Knows reports whether a stream with this session and token could be joined here. The token is not spent.
+func (r *Responder) Knows(ctx context.Context, id negotiate.SessionID, token []byte) bool {
+	entry, err := r.cfg.Store.Get(ctx, id.URI())
+	if err != nil {
+		return false
+	}
+	c, err := negotiate.ParseContext(entry.Value)
+	return err == nil && c.Admits(id, token, r.cfg.Clock.Now())
+}

@@ -1,0 +1,147 @@
+package responder
+
+import (
+	"bytes"
+	"errors"
+	"io"
+	"net/http"
+	"strconv"
+	"strings"
+
+	"github.com/hhfr/hhfr/internal/httpmsg"
+	"github.com/hhfr/hhfr/pkg/negotiate"
+	"github.com/hhfr/hhfr/pkg/soap"
+)
+
+// Handler answers offers made at the paths of services, and passes everything else on to them untouched: a request is an offer if it is a POST
+// whose Body has the child [OfferName] within its first 4 KiB. An offer that cannot be met, or is malformed, is answered with a fault.
+func (r *Responder) Handler(services http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
+		if req.Method == http.MethodOptions && req.Header.Get(negotiate.Field) != "" && r.serveQuestion(w, req) {
+			return
+		}
+		if req.Method != http.MethodPost || (r.cfg.Serves != nil && !r.cfg.Serves(req.URL.Path)) {
+			services.ServeHTTP(w, req)
+			return
+		}
+		start, isOffer, err := peek(req.Body)
+		if !isOffer {
+			// What was read is given back, the error with it.
+			req.Body = &httpmsg.Peeked{Reader: resumed(start, err, req.Body), Closer: req.Body}
+			r.serveAsking(w, req, services)
+			return
+		}
+		r.serveOffer(w, req, start)
+	})
+}
+
+// peek reads until it is clear whether a body is an offer.
+func peek(body io.Reader) (start []byte, isOffer bool, err error) {
+	start = make([]byte, 0, maxPeek)
+	for len(start) < maxPeek && err == nil {
+		var n int
+		n, err = body.Read(start[len(start):maxPeek])
+		start = start[:len(start)+n]
+		if !couldBeXML(start) {
+			return start, false, err
+		}
+		if got := soap.Recognize(start); got.Complete {
+			return start, got.Operation == negotiate.OfferName, err
+		}
+	}
+	return start, false, err
+}
+
+// couldBeXML reports whether an XML document in UTF-8 may begin with these octets, so that of other bodies only the first octets are waited for.
+func couldBeXML(start []byte) bool {
+	const mark = "\xEF\xBB\xBF"
+	if len(start) < len(mark) && strings.HasPrefix(mark, string(start)) {
+		return true
+	}
+	start = bytes.TrimLeft(bytes.TrimPrefix(start, []byte(mark)), " \t\r\n")
+	return len(start) == 0 || start[0] == '<'
+}
+
+// resumed is a body of which some was read already, with the error that came behind that. Its end is told with the last
+// bytes where it is known, as net/http does: a service that writes as it reads is then upgraded like any other.
+func resumed(start []byte, err error, rest io.Reader) io.Reader {
+	if errors.Is(err, io.EOF) {
+		return &ending{start}
+	}
+	return io.MultiReader(bytes.NewReader(start), httpmsg.Failing(err), rest)
+}
+
+// ending reads as bytes that end.
+type ending struct{ left []byte }
+
+func (e *ending) Read(p []byte) (int, error) {
+	n := copy(p, e.left)
+	if e.left = e.left[n:]; len(e.left) == 0 {
+		return n, io.EOF
+	}
+	return n, nil
+}
+
+func (r *Responder) serveOffer(w http.ResponseWriter, req *http.Request, start []byte) {
+	data, err := io.ReadAll(io.LimitReader(req.Body, negotiate.MaxOffer+1-int64(len(start))))
+	if err != nil {
+		// The initiator is gone, or sends nothing more; there is nobody to tell.
+		return
+	}
+	data = append(start, data...)
+	offer, version, err := negotiate.ParseOffer(data)
+	if version == soap.None {
+		version = soap.V11
+	}
+	var unmet *negotiate.NotUnderstood
+	switch {
+	case errors.As(err, &unmet):
+		r.fault(w, version, unmet.Fault)
+		return
+	case err != nil:
+		r.fault(w, version, soap.Fault{Code: soap.Client, Reason: err.Error()})
+		return
+	}
+	answer, err := r.answer(req.Context(), req, offer)
+	if err != nil {
+		r.cfg.Log.Info("offer refused", "peer", req.RemoteAddr, "err", err)
+		var items negotiate.RefusedItems
+		if !errors.As(err, &items) {
+			// A store's error names files; it is not for the peer.
+			items = negotiate.RefusedItems{{Item: "Session", Why: "cannot be kept"}}
+		}
+		r.fault(w, version, negotiate.RefusalFault(items))
+		return
+	}
+	message, err := answer.Message(version)
+	if err != nil {
+		r.registry.remove(answer.Session)
+		r.fault(w, version, soap.Fault{Code: soap.Server, Reason: err.Error()})
+		return
+	}
+	r.write(w, version, http.StatusOK, message)
+}
+
+func (r *Responder) fault(w http.ResponseWriter, v soap.Version, f soap.Fault) {
+	message, err := soap.BuildFault(v, f)
+	if err != nil {
+		r.cfg.Log.Warn("fault not written", "err", err)
+		return
+	}
+	r.write(w, v, soap.FaultStatus(v, f.Code), message)
+}
+
+func (r *Responder) write(w http.ResponseWriter, v soap.Version, status int, message []byte) {
+	contentType, err := soap.ContentType(v, "")
+	if err != nil {
+		contentType = "text/xml"
+	}
+	w.Header().Set("Content-Type", contentType)
+	w.Header().Set("Content-Length", strconv.Itoa(len(message)))
+	// The token in an answer is for this initiator only.
+	w.Header().Set("Cache-Control", "no-store")
+	w.WriteHeader(status)
+	if _, err := w.Write(message); err != nil {
+		r.cfg.Log.Debug("answer not written", "err", err)
+	}
+}

@@ -1,0 +1,206 @@
+package responder
+
+import (
+	"context"
+	"crypto/rand"
+	"crypto/sha256"
+	"errors"
+	"net/http"
+	"net/url"
+	"time"
+
+	"github.com/hhfr/hhfr/internal/coders"
+	"github.com/hhfr/hhfr/pkg/ctxstore"
+	"github.com/hhfr/hhfr/pkg/negotiate"
+	"github.com/hhfr/hhfr/pkg/streamer"
+)
+
+// joined is a session that a stream may be of.
+type joined struct {
+	facts    negotiate.Facts
+	token    []byte        // the next one
+	lifetime time.Duration // of that
+	promised streamer.PeerLimits
+}
+
+// refusedSession is what a peer is told whatever was wrong with its session or token: not which.
+func refusedSession() error {
+	return &streamer.Refusal{CloseCode: streamer.CloseUnknownSession, Text: "session or token not accepted"}
+}
+
+func storeFailed() error {
+	return &streamer.Refusal{CloseCode: streamer.CloseInternal, Text: "the context store failed"}
+}
+
+// enterSession finds the session of an initiator's hello: one that it has a token for, or a first contact.
+func (r *Responder) enterSession(ctx context.Context, h streamer.Hello, from *http.Request) (*joined, error) {
+	if len(h.Token) == 0 {
+		return r.firstContact(ctx, h, from)
+	}
+	return r.join(ctx, h, peerOf(from))
+}
+
+// join takes the session that a peer's hello names: nobody joins with the same token again.
+func (r *Responder) join(ctx context.Context, h streamer.Hello, peer string) (*joined, error) {
+	var j *joined
+	err := errChanged
+	// What an older stream of the session notes at its end is no reason to refuse the next one.
+	for tries := 0; tries < maxTries && errors.Is(err, errChanged); tries++ {
+		j, err = r.spend(ctx, h)
+	}
+	switch {
+	case errors.Is(err, errChanged):
+		return nil, refusedSession()
+	case err != nil:
+		return nil, err
+	}
+	id := negotiate.SessionID(h.Session)
+	r.unretire(id)
+	gone, ok := r.registry.join(id, peer)
+	r.forget(ctx, gone)
+	if !ok {
+		return nil, &streamer.Refusal{CloseCode: streamer.CloseLimits, Text: negotiate.Busy[0].Why}
+	}
+	return j, nil
+}
+
+// maxTries bounds how often a session is read again that somebody else has changed meanwhile.
+const maxTries = 4
+
+// errChanged: somebody else has changed the context of the session meanwhile.
+var errChanged = errors.New("changed meanwhile")
+
+// spend takes the token of a peer's hello, which admits nobody any more.
+func (r *Responder) spend(ctx context.Context, h streamer.Hello) (*joined, error) {
+	id := negotiate.SessionID(h.Session)
+	entry, err := r.cfg.Store.Get(ctx, id.URI())
+	if err != nil {
+		if errors.Is(err, &ctxstore.Error{Code: ctxstore.NotFound}) {
+			return nil, refusedSession()
+		}
+		r.cfg.Log.Warn("session not looked up", "session", id.String(), "err", err)
+		return nil, storeFailed()
+	}
+	c, err := negotiate.ParseContext(entry.Value)
+	if err != nil {
+		r.cfg.Log.Warn("session not read", "session", id.String(), "err", err)
+		return nil, refusedSession()
+	}
+	now := r.cfg.Clock.Now()
+	if !c.Admits(id, h.Token, now) {
+		return nil, refusedSession()
+	}
+	if number, _ := negotiate.RepresentationNumber(c.Representation); number != h.Representation {
+		return nil, &streamer.Refusal{CloseCode: streamer.CloseUnsupported, Text: "another representation was agreed on"}
+	}
+	if (h.Stages&streamer.Headers != 0) != (len(c.Headers) > 0) {
+		return nil, &streamer.Refusal{CloseCode: streamer.CloseUnsupported, Text: "something else was agreed on unchanging headers"}
+	}
+	j := &joined{}
+	if c.Limits != nil {
+		j.promised = *c.Limits
+	}
+	c.Lifetime = cmpDefault(c.Lifetime, negotiate.DefaultLifetime)
+	if err := r.renew(ctx, c, j, ctxstore.If(entry.Revision)); err != nil {
+		return nil, err
+	}
+	return j, nil
+}
+
+// renew spends the token of a session, makes the next one, and keeps the session for its lifetime from now on.
+func (r *Responder) renew(ctx context.Context, c *negotiate.Context, j *joined, revision *uint64) error {
+	c.Expires = r.cfg.Clock.Now().Add(c.Lifetime)
+	c.TokenHash = nil
+	if len(r.cfg.Addresses) > 0 {
+		j.token, j.lifetime = make([]byte, streamer.TokenLen), c.Lifetime
+		rand.Read(j.token)
+		hash := sha256.Sum256(j.token)
+		c.TokenHash = hash[:]
+	}
+	j.facts = c.Facts
+	limits, err := r.cfg.Stream.Limits.Stated()
+	if err != nil {
+		return err
+	}
+	c.Limits = &limits
+	document, err := c.Marshal()
+	if err != nil {
+		return err
+	}
+	_, err = r.cfg.Store.Put(ctx, c.Session.URI(), document, ctxstore.PutOptions{IfRevision: revision, TTL: c.Lifetime})
+	switch {
+	case errors.Is(err, &ctxstore.Error{Code: ctxstore.Conflict}):
+		return errChanged
+	case err != nil:
+		r.cfg.Log.Warn("session not kept", "session", c.Session.String(), "err", err)
+		return storeFailed()
+	}
+	return nil
+}
+
+// firstContact makes a session for the service at the target of a hello.
+func (r *Responder) firstContact(ctx context.Context, h streamer.Hello, from *http.Request) (*joined, error) {
+	u, err := url.Parse(h.Target)
+	if err != nil || (u.Scheme != "http" && u.Scheme != "https") || u.Host == "" || u.User != nil || u.RawQuery != "" || negotiate.CheckText(h.Target) != nil {
+		return nil, refusedSession()
+	}
+	if number, _ := negotiate.RepresentationNumber(negotiate.RepresentationURI("binary")); h.Representation != number || h.Stages&streamer.Headers != 0 {
+		return nil, &streamer.Refusal{CloseCode: streamer.CloseUnsupported, Text: "a first contact is in binary, without unchanging headers"}
+	}
+	req := from.Clone(ctx)
+	req.URL, req.Host = u, u.Host
+	transport := negotiate.OwnTransport(from.TLS != nil)
+	if r.admit(req) != nil || r.cfg.Addresses[transport] == "" || r.cfg.Serves != nil && !r.cfg.Serves(u.Path) {
+		return nil, refusedSession()
+	}
+	j, err := r.begin(ctx, req, negotiate.SessionID(h.Session), transport)
+	switch {
+	case errors.Is(err, errChanged): // somebody else's session has this name
+		return nil, refusedSession()
+	case errors.Is(err, errNoRoom):
+		return nil, &streamer.Refusal{CloseCode: streamer.CloseLimits, Text: negotiate.Busy[0].Why}
+	}
+	return j, err
+}
+
+// What may be otherwise another time.
+var (
+	errNoRoom = errors.New("too many sessions")
+	errNoConn = errors.New("too many connections")
+)
+
+// begin makes a session of a request that is no offer: everything is as this version has it where nothing else is agreed on.
+func (r *Responder) begin(ctx context.Context, req *http.Request, id negotiate.SessionID, transport string) (*joined, error) {
+	gone, ok := r.registry.join(id, peerOf(req))
+	r.forget(ctx, gone)
+	if !ok {
+		return nil, errNoRoom
+	}
+	c := &negotiate.Context{Lifetime: min(negotiate.DefaultLifetime, r.cfg.MaxLifetime), Facts: negotiate.Facts{
+		Session: id, Scheme: negotiate.Scheme, Representation: negotiate.RepresentationURI("binary"), Transport: negotiate.TransportURI(transport),
+		Assurance: negotiate.AtMostOnce, Security: negotiate.TransportSecurity, Origin: requestOrigin(req), Path: negotiate.PathOf(req.URL), Address: r.addressFor(req),
+	}}
+	j := &joined{}
+	if err := r.renew(ctx, c, j, ctxstore.If(0)); err != nil {
+		r.registry.remove(id)
+		return nil, err
+	}
+	return j, nil
+}
+
+// addressFor is where the session of a request can be joined again: ":PORT" or "HOST:PORT"; that of the connection itself if
+// there is no other.
+func (r *Responder) addressFor(req *http.Request) string {
+	transport := negotiate.OwnTransport(req.TLS != nil)
+	if a := r.cfg.Addresses[transport]; a != "" {
+		return a
+	}
+	return negotiate.OwnPort(req)
+}
+
+// keepKnown keeps what the coder of a stream that ends knows of the peer, for the next stream of the session.
+func (r *Responder) keepKnown(ctx context.Context, id negotiate.SessionID, coder streamer.Coder) {
+	coders.KeepKnown(ctx, r.cfg.Store, id.URI(), id, r.cfg.Clock.Now(), coder, func(err error) {
+		r.cfg.Log.Warn("session not kept up to date", "session", id.String(), "err", err)
+	})
+}

@@ -1,0 +1,238 @@
+package responder
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"net/url"
+	"strconv"
+
+	"github.com/hhfr/hhfr/internal/http1"
+	"github.com/hhfr/hhfr/internal/httpmsg"
+	"github.com/hhfr/hhfr/pkg/negotiate"
+	"github.com/hhfr/hhfr/pkg/streamer"
+)
+
+// Handler makes an unchanged SOAP server of net/http speak HHFR: it is an [http.Handler] that answers offers and passes all else on, and
+// [Responder.ServeStreams] accepts the streams, whose messages reach the server as requests. All methods are safe for concurrent use.
+type Handler struct {
+	*Responder
+	services http.Handler
+	plain    http.Handler
+}
+
+// NewHandler makes one for a server. cfg.Serve is not used; without cfg.Addresses streams run over
+// upgraded connections alone, and without cfg.Sequenced the server also gets the messages of sequences
+// as requests, for effects of its own. Errors: BadConfig. The caller calls Close in the end.
+//
+// A request that came by a stream has the head that the initiator gave, the host of the URL that was negotiated, and remote address and TLS of the stream's
+// connection; one of a sequence has neither, as it may have come by several. Its context has the session's facts ([FactsOf]). A reply's head travels without the fields that speak of one connection, and without Date.
+func NewHandler(services http.Handler, cfg Config) (*Handler, error) {
+	h := &Handler{services: services}
+	cfg.Serve = h.serveExchange
+	if cfg.Sequenced == nil {
+		cfg.Sequenced = handled{h}
+	}
+	r, err := New(cfg)
+	if err != nil {
+		return nil, err
+	}
+	h.Responder, h.plain = r, r.Handler(services)
+	return h, nil
+}
+
+// ServeHTTP serves plain SOAP and offers.
+func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) { h.plain.ServeHTTP(w, r) }
+
+// serveExchange has an exchange of a stream served as a request.
+func (h *Handler) serveExchange(ctx context.Context, _ string, x *streamer.Exchange) {
+	facts := FactsOf(ctx)
+	req, err := exchangeRequest(ctx, x.Message(), facts)
+	if err != nil {
+		h.cfg.Log.Info("message without a request head", "err", err)
+		return // the stream tells the other end that the exchange failed
+	}
+	w := &exchangeWriter{ctx: ctx, x: x, header: http.Header{}}
+	ended := false
+	defer func() { h.endReply(w, req.URL.Path, ended, recover()) }()
+	h.services.ServeHTTP(w, req)
+	ended = true
+}
+
+// endReply ends the reply of a service that has returned, or panicked: then the reply ends there, as net/http has it, and
+// the cause is logged as it would be there.
+func (r *Responder) endReply(w *exchangeWriter, path string, ended bool, panicked any) {
+	if err, _ := panicked.(error); panicked != nil && !errors.Is(err, http.ErrAbortHandler) {
+		r.cfg.Log.Error("service panicked", "path", path, "panic", panicked)
+	}
+	if err := w.finish(ended); err != nil {
+		r.cfg.Log.Debug("reply not sent", "err", err)
+	}
+}
+
+// exchangeRequest makes a message a request.
+func exchangeRequest(ctx context.Context, m *streamer.Message, facts *negotiate.Facts) (*http.Request, error) {
+	octets := m.Head
+	if octets == nil {
+		octets = negotiate.DefaultRequestHead(facts.Path)
+	}
+	head, n, err := http1.ParseHead(octets, 0)
+	if err != nil || head.IsReply() {
+		return nil, &negotiate.Error{Code: negotiate.Malformed, At: int64(n), Remote: true, Err: err}
+	}
+	body := m.Body
+	if body == nil {
+		body = http.NoBody
+	}
+	if err := http1.CheckFields(&head); err != nil {
+		return nil, negotiate.AsMalformed(err)
+	}
+	target, err := http1.OriginForm(&head, func(scheme, authority string) bool {
+		u, err := url.Parse(scheme + "://" + authority)
+		return err == nil && u.User == nil && negotiate.Origin(u) == facts.Origin
+	})
+	if err != nil {
+		return nil, negotiate.AsMalformed(err)
+	}
+	req, err := http.NewRequestWithContext(ctx, string(head.Method()), target, body)
+	if err != nil {
+		return nil, negotiate.AsMalformed(err)
+	}
+	from, _ := ctx.Value(clientKey{}).(client)
+	req.RemoteAddr, req.TLS = from.remote, from.tls
+	req.RequestURI, req.ContentLength = target, -1
+	if m.Body == nil {
+		req.ContentLength = 0
+	}
+	for _, f := range head.Fields() {
+		if !httpmsg.IsFraming(f) {
+			req.Header.Add(string(f.Name), string(f.Unfolded()))
+		}
+	}
+	// The host is that of the negotiated URL whatever the target says: a session never leads to another.
+	req.Host, req.URL.Scheme, req.URL.Host, req.URL.User = hostOf(facts.Origin), "", "", nil
+	return req, nil
+}
+
+// hostOf is host and port of an origin.
+func hostOf(origin string) string {
+	req, err := http.NewRequest(http.MethodPost, origin, nil)
+	if err != nil {
+		return ""
+	}
+	return req.URL.Host
+}
+
+// exchangeWriter is the ResponseWriter of an exchange: a short reply is sent as a whole, a long one, or
+// one that is flushed, as it comes.
+type exchangeWriter struct {
+	ctx    context.Context
+	x      *streamer.Exchange
+	header http.Header
+	status int
+	start  []byte // before the reply is begun
+	begun  bool
+	reply  *streamer.Writer
+	err    error
+}
+
+// Header gives the fields to be sent.
+func (w *exchangeWriter) Header() http.Header { return w.header }
+
+// WriteHeader sets the status, once; informational ones are sent at once.
+func (w *exchangeWriter) WriteHeader(status int) {
+	switch {
+	case w.status != 0 || w.x.OneWay():
+	case status >= 100 && status < 200 && status != http.StatusSwitchingProtocols:
+		_ = w.x.Interim(w.ctx, &streamer.Message{Head: w.head(status)}) // the reply itself will fail as well
+	default:
+		w.status = status
+	}
+}
+
+// wholeReply is the longest reply that is held back to be sent as a whole, in octets.
+const wholeReply = 32 << 10
+
+// Write writes the body.
+func (w *exchangeWriter) Write(p []byte) (int, error) {
+	w.WriteHeader(http.StatusOK)
+	if w.x.OneWay() {
+		return len(p), nil
+	}
+	if !w.begun && len(w.start)+len(p) <= wholeReply {
+		w.start = append(w.start, p...)
+		return len(p), nil
+	}
+	if err := w.begin(); err != nil {
+		return 0, err
+	}
+	return w.reply.Write(p)
+}
+
+// Flush sends what there is; see [http.Flusher].
+func (w *exchangeWriter) Flush() { _ = w.FlushError() }
+
+// FlushError does so; see [http.ResponseController].
+func (w *exchangeWriter) FlushError() error {
+	w.WriteHeader(http.StatusOK)
+	if w.x.OneWay() {
+		return nil
+	}
+	if err := w.begin(); err != nil {
+		return err
+	}
+	return w.reply.Flush()
+}
+
+// EnableFullDuplex says that the request can be read while the reply is written, which is always so.
+func (w *exchangeWriter) EnableFullDuplex() error { return nil }
+
+// head writes down what net/http says of the reply.
+func (w *exchangeWriter) head(status int) []byte {
+	w.header.Del("Date")
+	return httpmsg.ReplyHead(status, w.header)
+}
+
+// final is the head of the reply that counts.
+func (w *exchangeWriter) final() []byte {
+	if _, ok := w.header["Content-Type"]; !ok && len(w.start) > 0 {
+		w.header.Set("Content-Type", http.DetectContentType(w.start))
+	}
+	return w.head(w.status)
+}
+
+// begin sends the head and what was held back.
+func (w *exchangeWriter) begin() error {
+	if w.begun {
+		return w.err
+	}
+	w.begun = true
+	length := int64(-1)
+	if n, err := strconv.ParseInt(w.header.Get("Content-Length"), 10, 64); err == nil {
+		length = n
+	}
+	if w.reply, w.err = w.x.Respond(w.ctx, w.final(), length); w.err == nil && len(w.start) > 0 {
+		_, w.err = w.reply.Write(w.start)
+	}
+	return w.err
+}
+
+// finish ends the reply; one that its server did not end is cut short, and the peer is told.
+func (w *exchangeWriter) finish(ended bool) error {
+	switch {
+	case w.x.OneWay() || w.err != nil:
+		return w.err
+	case w.begun && ended:
+		return w.reply.Close()
+	case w.begun:
+		w.reply.Abort(http.ErrAbortHandler)
+		return nil
+	case !ended:
+		return nil // the stream tells the peer that the exchange failed
+	}
+	w.WriteHeader(http.StatusOK)
+	if n, err := strconv.Atoi(w.header.Get("Content-Length")); err == nil && n > len(w.start) {
+		return nil // promised more than it gave
+	}
+	return w.x.Reply(w.ctx, streamer.NewMessage(w.final(), w.start))
+}

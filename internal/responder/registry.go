@@ -1,0 +1,143 @@
+package responder
+
+import (
+	"sync"
+	"time"
+
+	"github.com/hhfr/hhfr/pkg/clock"
+	"github.com/hhfr/hhfr/pkg/negotiate"
+)
+
+// registry has the sessions of a responder. Those that were negotiated and nobody has joined make
+// room for others: first one of the same peer, then one of the peer that has most of them, the
+// oldest first.
+type registry struct {
+	max, perPeer int
+	joinWithin   time.Duration
+	clock        clock.Clock
+
+	mu       sync.Mutex
+	sessions map[negotiate.SessionID]*registered
+	peers    map[string]int // sessions of each peer
+	count    uint64         // of sessions ever registered
+}
+
+type registered struct {
+	peer     string // see accept.Peer; empty: of nobody that is bounded
+	number   uint64 // in the order of registration
+	until    time.Time
+	streams  int    // joined
+	revision uint64 // of its context; 0: not stored yet
+}
+
+// dropped is a session that made room, with the revision of its context; 0 if that was not stored.
+type dropped struct {
+	id       negotiate.SessionID
+	revision uint64
+}
+
+func newRegistry(cfg *Config) *registry {
+	return &registry{
+		max: cfg.MaxSessions, perPeer: cfg.MaxPerPeer, joinWithin: cfg.JoinWithin, clock: cfg.Clock,
+		sessions: map[negotiate.SessionID]*registered{}, peers: map[string]int{},
+	}
+}
+
+// add registers a session that waits to be joined; false: there is no room.
+func (g *registry) add(id negotiate.SessionID, peer string) (gone []dropped, ok bool) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	return g.addLocked(id, &registered{peer: peer, until: g.clock.Now().Add(g.joinWithin)})
+}
+
+func (g *registry) addLocked(id negotiate.SessionID, s *registered) (gone []dropped, ok bool) {
+	for {
+		peerFull := s.peer != "" && g.peers[s.peer] >= g.perPeer
+		if !peerFull && len(g.sessions) < g.max {
+			g.count++
+			s.number = g.count
+			g.sessions[id] = s
+			g.peers[s.peer]++
+			return gone, true
+		}
+		victim, found := g.victim(s.peer, peerFull)
+		if !found {
+			return gone, false
+		}
+		gone = append(gone, dropped{victim, g.sessions[victim].revision})
+		g.removeLocked(victim)
+	}
+}
+
+// victim finds the waiting session that is to make room: one that has expired; else the oldest of
+// the peer that has most of them. With ofPeer, it is one of that peer.
+func (g *registry) victim(peer string, ofPeer bool) (id negotiate.SessionID, found bool) {
+	now := g.clock.Now()
+	oldest, waiting := map[string]negotiate.SessionID{}, map[string]int{}
+	for id, s := range g.sessions {
+		if s.streams > 0 || ofPeer && s.peer != peer {
+			continue
+		}
+		if now.After(s.until) {
+			return id, true
+		}
+		waiting[s.peer]++
+		if o, ok := oldest[s.peer]; !ok || s.number < g.sessions[o].number {
+			oldest[s.peer] = id
+		}
+	}
+	for peer, candidate := range oldest {
+		most := g.sessions[id]
+		if most == nil || waiting[peer] > waiting[most.peer] ||
+			waiting[peer] == waiting[most.peer] && g.sessions[candidate].number < most.number {
+			id, found = candidate, true
+		}
+	}
+	return id, found
+}
+
+// stored notes the revision of a session's context; false: the session has made room meanwhile.
+func (g *registry) stored(id negotiate.SessionID, revision uint64) bool {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	s := g.sessions[id]
+	if s != nil {
+		s.revision = revision
+	}
+	return s != nil
+}
+
+// join notes that a session is joined. It may have been negotiated by another process on the same
+// store; false: then there is no room for it.
+func (g *registry) join(id negotiate.SessionID, peer string) (gone []dropped, ok bool) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if s := g.sessions[id]; s != nil {
+		s.streams++
+		return nil, true
+	}
+	return g.addLocked(id, &registered{peer: peer, streams: 1})
+}
+
+// remove notes that a stream of a session has ended, or that there will be none; gone: there is no other.
+func (g *registry) remove(id negotiate.SessionID) (gone bool) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if s := g.sessions[id]; s != nil && s.streams > 1 {
+		s.streams--
+		return false
+	}
+	g.removeLocked(id)
+	return true
+}
+
+func (g *registry) removeLocked(id negotiate.SessionID) {
+	s := g.sessions[id]
+	if s == nil {
+		return
+	}
+	delete(g.sessions, id)
+	if g.peers[s.peer]--; g.peers[s.peer] == 0 {
+		delete(g.peers, s.peer)
+	}
+}

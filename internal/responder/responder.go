@@ -1,0 +1,347 @@
+// Package responder is the other side of package session: a [Responder] answers offers, upgrades
+// connections and runs their streams in front of SOAP services. A [Handler] does so for unchanged
+// servers of net/http.
+package responder
+
+import (
+	"context"
+	"crypto/rand"
+	"crypto/sha256"
+	"log/slog"
+	"net"
+	"net/http"
+	"net/url"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/hhfr/hhfr/internal/accept"
+	"github.com/hhfr/hhfr/internal/coders"
+	"github.com/hhfr/hhfr/pkg/clock"
+	"github.com/hhfr/hhfr/pkg/ctxstore"
+	"github.com/hhfr/hhfr/pkg/negotiate"
+	"github.com/hhfr/hhfr/pkg/schema"
+	"github.com/hhfr/hhfr/pkg/streamer"
+)
+
+// ResponderConfig is what a [Responder] works with. It is copied; what it points to is shared and stays the caller's.
+type Config struct {
+	// Store keeps sessions and shapes; nil means memory.
+	Store ctxstore.Store
+	// Coders makes the coders of streams; nil means those of a book over Store (see [BookCoders]). Their shapes lie in Store.
+	Coders coders.Func
+	// Addresses says where streams are accepted, by the name of the transport: for tls, tcp and udp ":PORT", or "HOST:PORT" to advertise another host
+	// than that of the URLs, for inproc a name. A transport without an address is not agreed to.
+	Addresses map[string]string
+	// Admit, if given, says who may have a session, by the request of an offer. Others are refused, with the error as the reason,
+	// and go on in plain SOAP. See [AdmitCertificate] and [AdmitBearer]. nil: everybody.
+	Admit func(*http.Request) error
+	// Representations accepted, by name; nil means all.
+	Representations []string
+	// Serve serves an exchange of a stream, in a goroutine of its own. path is that of its head's request target, or of the negotiated URL,
+	// unescaped as in url.URL.Path.
+	// Required.
+	Serve func(ctx context.Context, path string, x *streamer.Exchange)
+	// Sequenced serves messages that come in sequences; nil: only at-most-once without order is agreed to. Exactly-once is agreed to if Store persists.
+	Sequenced Sequenced
+	// Serves reports whether there is a service at a path; offers elsewhere are passed on. nil: everywhere.
+	Serves func(path string) bool
+	// UnchangingHeaders, if given, says whether header blocks are agreed to that the messages for
+	// the service at path have in common (Config.Headers of the initiator). Services get them with
+	// each message either way. An error is told to the initiator. nil: all that are well-formed and
+	// hold no secret are.
+	UnchangingHeaders func(path string, blocks []string) error
+	// ReplySchema, if given, describes the replies of the service at path; nil for those not described.
+	ReplySchema func(path string) *schema.Schema
+	// MaxLifetime is the longest lifetime granted; 0 means [MaxLifetime].
+	MaxLifetime time.Duration
+	// JoinWithin is how long after its answer a session may be joined; 0 means [DefaultJoinWithin].
+	JoinWithin time.Duration
+	// MaxSessions is how many sessions there may be, waiting or joined, and how many connections; 0
+	// means [DefaultMaxSessions]. Where there is no room, sessions that wait to be joined make
+	// some.
+	MaxSessions int
+	// MaxPerPeer is how many of them one IP address may have, or one IPv6 network of 64 bits; 0
+	// means half of MaxSessions. Who has clients behind one address, of a reverse proxy for
+	// example, wants as many as MaxSessions.
+	MaxPerPeer int
+	// WrapConn, if given, wraps a stream's connection before anything is read or written (a recorder).
+	WrapConn func(net.Conn) net.Conn
+	// OnSession, if given, is told of each session when its stream is accepted, before our hello is sent, with the connection as wrapped.
+	// That of a request which was upgraded is one as net/http has it, below a NetConn method where some of it was read ahead.
+	OnSession func(negotiate.Facts, net.Conn)
+	// OnStream, if given, gets each stream once it is open, to begin exchanges on it. It must not wait.
+	OnStream func(negotiate.Facts, *streamer.Stream)
+	// Stream gives limits, sizes and hooks of streams; what negotiation decides is overwritten.
+	Stream streamer.Config
+	// Clock is the clock; nil means the real one.
+	Clock clock.Clock
+	// Log hears of offers refused and streams that failed; nil: nobody.
+	Log *slog.Logger
+}
+
+func (c Config) withDefaults() (Config, error) {
+	if c.Serve == nil {
+		return c, negotiate.BadConfigf("Serve is required")
+	}
+	if c.Clock == nil {
+		c.Clock = clock.Real()
+	}
+	c.Store, c.Coders = coders.WithDefaults(c.Store, c.Coders, c.Clock)
+	if err := negotiate.CheckRepresentations(&c.Representations); err != nil {
+		return c, err
+	}
+	for name := range c.Addresses {
+		if !negotiate.KnownTransport(name) {
+			return c, negotiate.BadConfigf("unknown transport %q", name)
+		}
+	}
+	if c.MaxLifetime <= 0 {
+		c.MaxLifetime = MaxLifetime
+	}
+	if c.JoinWithin <= 0 {
+		c.JoinWithin = DefaultJoinWithin
+	}
+	if c.MaxSessions <= 0 {
+		c.MaxSessions = DefaultMaxSessions
+	}
+	if c.MaxPerPeer <= 0 {
+		c.MaxPerPeer = max(c.MaxSessions/2, 1)
+	}
+	if c.Log == nil {
+		c.Log = slog.New(slog.DiscardHandler)
+	}
+	return c, nil
+}
+
+// Responder answers offers ([Responder.Handler]) and accepts streams ([Responder.ServeStreams]). All methods are safe for concurrent use.
+type Responder struct {
+	cfg Config
+
+	ctx  context.Context
+	stop context.CancelFunc
+	wait sync.WaitGroup
+
+	registry *registry
+	conns    accept.Room
+
+	mu      sync.Mutex
+	closed  bool
+	ended   []endedSession // oldest first
+	closers map[any]func()
+
+	endedWeight int // of them all
+
+	sequences sequences
+}
+
+// NewResponder checks the configuration. Errors: BadConfig. The caller calls Close in the end.
+func New(cfg Config) (*Responder, error) {
+	cfg, err := cfg.withDefaults()
+	if err != nil {
+		return nil, err
+	}
+	r := &Responder{cfg: cfg, registry: newRegistry(&cfg), closers: map[any]func(){}}
+	r.conns.Max, r.conns.PerPeer, r.conns.Log = cfg.MaxSessions, cfg.MaxPerPeer, cfg.Log
+	r.ctx, r.stop = context.WithCancel(context.Background())
+	return r, nil
+}
+
+// answer selects of an offer made by a request, and keeps the session. Its error is refusedItems where it may be told.
+func (r *Responder) answer(ctx context.Context, req *http.Request, o *negotiate.Offer) (*negotiate.Answer, error) {
+	if err := r.admit(req); err != nil {
+		return nil, err
+	}
+	path := req.URL.EscapedPath()
+	a := &negotiate.Answer{Session: negotiate.NewSessionID(), Lifetime: min(cmpDefault(o.Lifetime, negotiate.DefaultLifetime), r.cfg.MaxLifetime), RequestHead: negotiate.DefaultRequestFields, ReplyHead: negotiate.DefaultReplyFields, Ignored: o.Ignored}
+	rand.Read(a.Token[:])
+	if err := r.choose(o, a); err != nil {
+		return nil, err
+	}
+	var err error
+	if a.Assurance != negotiate.AtMostOnce {
+		a.Sequence = o.Sequence
+		if a.SequenceKnown, err = r.knows(ctx, o.Sequence); err != nil {
+			return nil, err
+		}
+	}
+	if a.Shapes, err = r.common(ctx, o.Shapes); err != nil {
+		return nil, err
+	}
+	facts := negotiate.Facts{
+		Session: a.Session, Scheme: a.Scheme, Representation: a.Representation, Transport: a.Transport, Assurance: a.Assurance, Security: a.Security,
+		Sequence: a.Sequence, Origin: requestOrigin(req), Path: path, Address: a.Address, Expires: r.cfg.Clock.Now().Add(a.Lifetime), PeerShapes: o.Shapes,
+	}
+	if err := r.takeHeaders(path, o.Headers); err != nil {
+		a.Refused = append(a.Refused, negotiate.Declined{Item: "UnchangingHeader", Why: err.Error()})
+	} else if len(o.Headers) > 0 {
+		a.HeadersKept, facts.Headers = len(o.Headers), o.Headers
+	}
+	if err := r.describe(ctx, o, a, &facts); err != nil {
+		return nil, err
+	}
+	gone, ok := r.registry.add(a.Session, peerOf(req))
+	r.forget(ctx, gone)
+	if !ok {
+		return nil, negotiate.Busy
+	}
+	revision, err := r.keep(ctx, facts, a)
+	if err != nil {
+		r.registry.remove(a.Session)
+		return nil, err
+	}
+	if !r.registry.stored(a.Session, revision) {
+		r.forget(ctx, []dropped{{a.Session, revision}})
+		return nil, negotiate.Busy
+	}
+	return a, nil
+}
+
+// choose selects where the offer gives a choice. Items with nothing in common refuse the offer.
+func (r *Responder) choose(o *negotiate.Offer, a *negotiate.Answer) error {
+	var refused negotiate.RefusedItems
+	for _, c := range []struct {
+		item    string
+		offered []string
+		ours    func(uri string) bool
+		chosen  *string
+	}{
+		{"Scheme", o.Schemes, func(uri string) bool { return uri == negotiate.Scheme }, &a.Scheme},
+		{"Representation", o.Representations, func(uri string) bool {
+			return slices.ContainsFunc(r.cfg.Representations, func(name string) bool { return negotiate.RepresentationURI(name) == uri })
+		}, &a.Representation},
+		{"Transport", o.Transports, func(uri string) bool { return r.address(uri) != "" }, &a.Transport},
+		{"Assurance", negotiate.OrOnly(o.Assurances, negotiate.AtMostOnce), func(uri string) bool { return r.assure(uri, o) == nil }, &a.Assurance},
+		{"Security", negotiate.OrOnly(o.Securities, negotiate.TransportSecurity), func(uri string) bool { return uri == negotiate.TransportSecurity }, &a.Security},
+	} {
+		at := slices.IndexFunc(c.offered, c.ours)
+		if at < 0 {
+			why := "nothing in common"
+			if c.item == "Assurance" {
+				why = r.assure(o.Assurances[0], o).Error()
+			}
+			refused = append(refused, negotiate.Declined{Item: c.item, Why: why})
+			continue
+		}
+		*c.chosen = c.offered[at]
+	}
+	if refused != nil {
+		return refused
+	}
+	a.Address = r.address(a.Transport)
+	return nil
+}
+
+// address is where streams of a transport are accepted, empty if nowhere.
+func (r *Responder) address(uri string) string {
+	name, _ := strings.CutPrefix(uri, negotiate.TransportPrefix)
+	return r.cfg.Addresses[name]
+}
+
+// peerOf is who made a request, as sessions are counted.
+func peerOf(req *http.Request) string { return accept.Peer(req.RemoteAddr) }
+
+// requestOrigin is scheme and host that a request was made to, as far as it tells; empty if it does not.
+func requestOrigin(req *http.Request) string {
+	scheme := "http"
+	if req.TLS != nil {
+		scheme = "https"
+	}
+	u, err := url.Parse(scheme + "://" + req.Host)
+	if err != nil || u.Host != req.Host || u.Hostname() == "" || negotiate.CheckText(req.Host) != nil {
+		return ""
+	}
+	return negotiate.Origin(u)
+}
+
+func cmpDefault(d, otherwise time.Duration) time.Duration {
+	if d == 0 {
+		return otherwise
+	}
+	return d
+}
+
+// common gives those of the fingerprints whose shapes the store has.
+func (r *Responder) common(ctx context.Context, offered [][32]byte) ([][32]byte, error) {
+	if len(offered) == 0 {
+		return nil, nil
+	}
+	wanted := make(map[[32]byte]bool, len(offered))
+	for _, fp := range offered {
+		wanted[fp] = true
+	}
+	var have [][32]byte
+	// One listing instead of a look-up each: those would read the shapes themselves.
+	for info, err := range r.cfg.Store.List(ctx, ctxstore.ShapePrefix) {
+		if err != nil {
+			if ctx.Err() != nil {
+				return nil, err
+			}
+			r.cfg.Log.Warn("shape not looked at", "err", err)
+			continue
+		}
+		if fp, ok := ctxstore.ParseShapeURI(info.URI); ok && wanted[fp] {
+			have = append(have, fp)
+			delete(wanted, fp)
+		}
+	}
+	return have, nil
+}
+
+// keep writes the session's context. Until it is joined it expires when it may no longer be.
+func (r *Responder) keep(ctx context.Context, facts negotiate.Facts, a *negotiate.Answer) (revision uint64, err error) {
+	hash := sha256.Sum256(a.Token[:])
+	c := negotiate.Context{Facts: facts, TokenHash: hash[:], Lifetime: a.Lifetime}
+	document, err := c.Marshal()
+	if err != nil {
+		return 0, err
+	}
+	o := ctxstore.PutOptions{IfRevision: ctxstore.If(0), TTL: min(r.cfg.JoinWithin, a.Lifetime)}
+	return r.cfg.Store.Put(ctx, a.Session.URI(), document, o)
+}
+
+// Close ends all streams, after what was accepted is written, makes ServeStreams return, and waits for all that it started. It is idempotent.
+// Listeners are closed; Store and Coders are not.
+func (r *Responder) Close() error {
+	r.mu.Lock()
+	r.closed = true
+	closers := make([]func(), 0, len(r.closers))
+	for _, c := range r.closers {
+		closers = append(closers, c)
+	}
+	r.mu.Unlock()
+	for _, c := range closers {
+		r.wait.Go(c)
+	}
+	r.stop()
+	r.wait.Wait()
+	return nil
+}
+
+// onClose has f called by Close; the function returned takes that back. false: it is closed already.
+func (r *Responder) onClose(f func()) (undo func(), ok bool) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.closed {
+		return nil, false
+	}
+	key := new(int)
+	r.closers[key] = f
+	return func() {
+		r.mu.Lock()
+		defer r.mu.Unlock()
+		delete(r.closers, key)
+	}, true
+}
+
+// takeHeaders says why the blocks are not agreed to; nil if they are.
+func (r *Responder) takeHeaders(path string, blocks []string) error {
+	if len(blocks) == 0 {
+		return nil
+	}
+	if err := negotiate.CheckHeaders(blocks); err != nil || r.cfg.UnchangingHeaders == nil {
+		return err
+	}
+	return r.cfg.UnchangingHeaders(path, blocks)
+}

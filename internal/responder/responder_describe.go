@@ -1,0 +1,89 @@
+package responder
+
+import (
+	"context"
+	"errors"
+	"slices"
+
+	"github.com/hhfr/hhfr/internal/coders"
+	"github.com/hhfr/hhfr/pkg/ctxstore"
+	"github.com/hhfr/hhfr/pkg/negotiate"
+	"github.com/hhfr/hhfr/pkg/schema"
+	"github.com/hhfr/hhfr/pkg/shape"
+)
+
+// describe takes the descriptions of an offer, as far as they are understood, and gives our own of replies.
+func (r *Responder) describe(ctx context.Context, o *negotiate.Offer, a *negotiate.Answer, facts *negotiate.Facts) (err error) {
+	if a.Request, err = r.takeDescription(ctx, "RequestDescription", o.Request, a, facts); err != nil {
+		return err
+	}
+	var own *schema.Schema
+	if r.cfg.ReplySchema != nil {
+		own = r.cfg.ReplySchema(unescaped(facts.Path))
+	}
+	if own == nil {
+		a.Reply, err = r.takeDescription(ctx, "ReplyDescription", o.Reply, a, facts)
+	} else {
+		a.Reply = negotiate.Describe(own)
+		if o.Reply != nil {
+			if uri, err := o.Reply.URI(); err == nil && uri == own.URI() {
+				a.Reply = &negotiate.Description{Fingerprint: uri}
+			}
+		}
+		err = coders.KeepSchema(ctx, r.cfg.Store, own, a.Lifetime)
+	}
+	facts.RequestDescription, facts.ReplyDescription = a.Request.Name(), a.Reply.Name()
+	return err
+}
+
+// takeDescription keeps what the offer describes a direction by, and confirms it by its name; what is not understood is refused.
+func (r *Responder) takeDescription(ctx context.Context, item string, d *negotiate.Description, a *negotiate.Answer, facts *negotiate.Facts) (*negotiate.Description, error) {
+	if d == nil {
+		return nil, nil
+	}
+	refuse := func(why string) (*negotiate.Description, error) {
+		a.Refused = append(a.Refused, negotiate.Declined{Item: item, Why: why})
+		return nil, nil
+	}
+	switch {
+	case d.Schema != "":
+		s, err := schema.Parse([]byte(d.Schema))
+		if err != nil {
+			return refuse(err.Error())
+		}
+		if err := coders.KeepSchema(ctx, r.cfg.Store, s, a.Lifetime); err != nil {
+			return nil, err
+		}
+		return &negotiate.Description{Fingerprint: s.URI()}, nil
+	case d.Shape != nil:
+		s, err := shape.Parse(d.Shape)
+		if err != nil {
+			return refuse(err.Error())
+		}
+		fp, err := ctxstore.Shapes{Store: r.cfg.Store}.Put(ctx, s.Octets())
+		if err != nil {
+			return nil, err
+		}
+		both(fp, a, facts)
+		return &negotiate.Description{Fingerprint: s.Fingerprint().URI()}, nil
+	}
+	if _, err := r.cfg.Store.Get(ctx, d.Fingerprint); errors.Is(err, &ctxstore.Error{Code: ctxstore.NotFound}) {
+		return refuse("not known here")
+	} else if err != nil {
+		return nil, err
+	}
+	if fp, ok := ctxstore.ParseShapeURI(d.Fingerprint); ok {
+		both(fp, a, facts)
+	}
+	return &negotiate.Description{Fingerprint: d.Fingerprint}, nil
+}
+
+// both notes that both ends have a shape.
+func both(fp [32]byte, a *negotiate.Answer, facts *negotiate.Facts) {
+	if !slices.Contains(a.Shapes, fp) && len(a.Shapes) < negotiate.MaxShapes {
+		a.Shapes = append(a.Shapes, fp)
+	}
+	if !slices.Contains(facts.PeerShapes, fp) && len(facts.PeerShapes) < negotiate.MaxShapes {
+		facts.PeerShapes = append(facts.PeerShapes[:len(facts.PeerShapes):len(facts.PeerShapes)], fp)
+	}
+}

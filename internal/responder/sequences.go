@@ -1,0 +1,215 @@
+package responder
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"net/url"
+	"sync"
+	"time"
+
+	"github.com/hhfr/hhfr/internal/http1"
+	"github.com/hhfr/hhfr/internal/httpmsg"
+	"github.com/hhfr/hhfr/pkg/ctxstore"
+	"github.com/hhfr/hhfr/pkg/negotiate"
+	"github.com/hhfr/hhfr/pkg/streamer"
+	"github.com/hhfr/hhfr/pkg/streamer/sequence"
+	"github.com/hhfr/hhfr/pkg/wsrm"
+)
+
+// Sequenced are services whose messages come in sequences. Paths are as in [ResponderConfig].Serve; a nil reply is an empty one. See [sequence.Handler].
+type Sequenced interface {
+	// Transactional tells whether the service at path puts its effects into a transaction.
+	Transactional(path string) bool
+	// Transact handles a message whose effects are those of tx.
+	Transact(ctx context.Context, path string, tx *wsrm.Tx, request *streamer.Message) (reply *streamer.Message, err error)
+	// Handle handles a message with effects of its own.
+	Handle(ctx context.Context, path string, request *streamer.Message) (reply *streamer.Message)
+}
+
+// sequences are those of a responder that have a stream.
+type sequences struct {
+	mu   sync.Mutex
+	open map[string]*opened
+}
+
+// opened is a sequence with its users.
+type opened struct {
+	mu    sync.Mutex // held while it is opened or closed
+	users int        // under sequences.mu
+	seq   *sequence.Sequence
+
+	entered, attached uint64 // streams, in the order in which their sessions were joined
+}
+
+// entry is a stream's place in a sequence.
+type entry struct {
+	o     *opened
+	seq   *sequence.Sequence
+	order uint64
+}
+
+// attach has the sequence go on over a stream, unless one that was joined later has it already.
+func (e *entry) attach(s *streamer.Stream) {
+	e.o.mu.Lock()
+	late := e.order < e.o.attached
+	if !late {
+		e.o.attached = e.order
+		e.seq.Attach(s)
+	}
+	e.o.mu.Unlock()
+	if late {
+		s.Abort(streamer.CloseGoingAway, "the sequence goes on over another stream")
+	}
+}
+
+// sequenceLife is how long a responder keeps the state of a sequence without effect, from its last change.
+const sequenceLife = 30 * 24 * time.Hour
+
+// assure says why the responder cannot give an assurance; nil if it can.
+func (r *Responder) assure(uri string, o *negotiate.Offer) error {
+	if uri == negotiate.AtMostOnce {
+		return nil
+	}
+	a, _, ok := negotiate.ParseAssurance(uri)
+	switch {
+	case !ok || r.cfg.Sequenced == nil:
+		return errors.New("nothing in common")
+	case o.Sequence == "":
+		return negotiate.ErrNoSequence
+	case a == wsrm.ExactlyOnce && !ctxstore.Persists(r.cfg.Store):
+		return errors.New("exactly-once needs a context store that persists, and there is none here")
+	}
+	return nil
+}
+
+// knows tells whether the store has the state of a sequence.
+func (r *Responder) knows(ctx context.Context, uri string) (bool, error) {
+	_, err := r.cfg.Store.Get(ctx, uri)
+	if errors.Is(err, &ctxstore.Error{Code: ctxstore.NotFound}) {
+		return false, nil
+	}
+	return err == nil, err
+}
+
+// enter opens the sequence of a session, or joins those that have it open; leave must be called.
+func (r *Responder) enter(ctx context.Context, facts *negotiate.Facts) (e *entry, leave func(), err error) {
+	s := &r.sequences
+	s.mu.Lock()
+	if s.open == nil {
+		s.open = map[string]*opened{}
+	}
+	o := s.open[facts.Sequence]
+	if o == nil {
+		o = &opened{}
+		s.open[facts.Sequence] = o
+	}
+	o.users++
+	s.mu.Unlock()
+	leave = func() { r.leave(facts.Sequence, o) }
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if o.seq != nil && o.seq.Err() != nil && !o.seq.Status().Over {
+		o.seq.Close() // its store failed: what that has goes on
+		o.seq = nil
+	}
+	if o.seq == nil {
+		a, ordered, _ := negotiate.ParseAssurance(facts.Assurance)
+		o.seq, err = sequence.Open(context.WithoutCancel(r.ctx), sequence.Config{ // of no one stream
+			Assurance: a, Ordered: ordered, Store: r.cfg.Store, URI: facts.Sequence, Life: sequenceLife, Handler: sequencedHandler{r, facts}, Clock: r.cfg.Clock, Log: r.cfg.Log,
+		})
+		if err != nil {
+			return nil, leave, err
+		}
+	}
+	o.entered++
+	return &entry{o, o.seq, o.entered}, leave, nil
+}
+
+// leave closes a sequence without users. What is handled at that moment is not cut short: its outcome would be unknown, and the initiator may be back before it.
+func (r *Responder) leave(uri string, o *opened) {
+	o.mu.Lock()
+	q := o.seq
+	o.mu.Unlock()
+	if q != nil {
+		q.Drain(r.ctx)
+	}
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	s := &r.sequences
+	s.mu.Lock()
+	o.users--
+	last := o.users == 0
+	s.mu.Unlock()
+	if !last {
+		return
+	}
+	if o.seq != nil {
+		o.seq.Close()
+		o.seq = nil
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if o.users == 0 { // else someone waits to open it
+		delete(s.open, uri)
+	}
+}
+
+// sequencedHandler has the messages of a sequence handled.
+type sequencedHandler struct {
+	r     *Responder
+	facts *negotiate.Facts
+}
+
+// Transactional implements [sequence.Handler].
+func (h sequencedHandler) Transactional(m sequence.Message) bool {
+	return h.r.cfg.Sequenced.Transactional(pathFor(h.facts, m.Head))
+}
+
+// Transact implements [sequence.Handler].
+func (h sequencedHandler) Transact(ctx context.Context, tx *wsrm.Tx, m sequence.Message) (sequence.Message, error) {
+	reply, err := h.r.cfg.Sequenced.Transact(h.context(ctx), pathFor(h.facts, m.Head), tx, streamer.NewMessage(m.Head, m.Body))
+	if err != nil {
+		return sequence.Message{}, err
+	}
+	return whole(reply), nil
+}
+
+// Handle implements [sequence.Handler].
+func (h sequencedHandler) Handle(ctx context.Context, m sequence.Message) sequence.Message {
+	return whole(h.r.cfg.Sequenced.Handle(h.context(ctx), pathFor(h.facts, m.Head), streamer.NewMessage(m.Head, m.Body)))
+}
+
+func (h sequencedHandler) context(ctx context.Context) context.Context {
+	return context.WithValue(ctx, factsKey{}, h.facts)
+}
+
+// whole reads a reply. One that a sequence does not take, or that breaks off, is told by its status: the message is done all the same.
+func whole(reply *streamer.Message) sequence.Message {
+	if reply == nil {
+		return sequence.Message{}
+	}
+	body, err := reply.ReadAll(sequence.MaxMessage - int64(min(len(reply.Head), sequence.MaxMessage)))
+	_ = httpmsg.CloseReader(reply.Body)
+	if err == nil {
+		return sequence.Message{Head: reply.Head, Body: body}
+	}
+	head, err := http1.AppendStatusLine(nil, "HTTP/1.1", http.StatusInternalServerError, http.StatusText(http.StatusInternalServerError))
+	if err != nil {
+		return sequence.Message{}
+	}
+	return sequence.Message{Head: http1.AppendEnd(head)}
+}
+
+// pathFor is where a message of a session goes: to the path of its head's request target, or the negotiated one.
+func pathFor(facts *negotiate.Facts, head []byte) string {
+	if head != nil {
+		// A head that is none goes where the session was negotiated; the service there sees it as it is.
+		if h, _, err := http1.ParseHead(head, 0); err == nil && !h.IsReply() {
+			if u, err := url.ParseRequestURI(string(h.Target())); err == nil {
+				return u.Path
+			}
+		}
+	}
+	return unescaped(facts.Path)
+}

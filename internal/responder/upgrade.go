@@ -1,0 +1,375 @@
+package responder
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"errors"
+	"io"
+	"net"
+	"net/http"
+	"sync"
+	"time"
+
+	"github.com/hhfr/hhfr/internal/httpmsg"
+	"github.com/hhfr/hhfr/pkg/negotiate"
+	"github.com/hhfr/hhfr/pkg/streamer"
+)
+
+// serveAsking serves a request that asks for a stream: its connection becomes one when the service has read the
+// request to its end, and the reply is that to exchange 1. One that is answered before is answered plainly. Where
+// the connection cannot be upgraded, the answer says where a stream can be opened.
+func (r *Responder) serveAsking(w http.ResponseWriter, req *http.Request, services http.Handler) {
+	stages, upgrade, ok := negotiate.Asks(req)
+	if !ok || r.cfg.Serves != nil && !r.cfg.Serves(req.URL.Path) {
+		services.ServeHTTP(w, req)
+		return
+	}
+	if !upgrade {
+		r.invite(w, req)
+		services.ServeHTTP(w, req)
+		return
+	}
+	ctx, cancel := context.WithCancel(req.Context())
+	defer cancel()
+	u := &upgrading{r: r, w: w, header: w.Header(), stages: stages, ctx: ctx, cancel: cancel, over: make(chan struct{})}
+	defer close(u.over)
+	asking := req.WithContext(ctx)
+	u.req = asking
+	if read, whole := readWhole(req); whole {
+		asking.Body = read
+		u.upgrade()
+	} else {
+		asking.Body = &upgradingBody{read, u}
+	}
+	u.serve(services)
+}
+
+// serveQuestion answers a request of the method OPTIONS that asks for a stream and is no exchange: by an upgrade, or, if the
+// connection cannot be upgraded, by status 204 with the field. It is false where there can be no session.
+func (r *Responder) serveQuestion(w http.ResponseWriter, req *http.Request) bool {
+	stages, upgrade, ok := negotiate.Asks(req)
+	if !ok || r.cfg.Serves != nil && req.URL.Path != "*" && !r.cfg.Serves(req.URL.Path) {
+		return false
+	}
+	if upgrade {
+		// What a body it may have is none of a message.
+		if n, err := io.Copy(io.Discard, io.LimitReader(req.Body, maxPeek+1)); err != nil || n > maxPeek {
+			return false
+		}
+		took := false
+		run, err := r.upgrade(context.Background(), &Upgrade{Request: req, stages: stages}, func() (net.Conn, error) {
+			conn, err := hijacked(w)
+			took = err == nil
+			return conn, err
+		}, r.own)
+		if err != nil {
+			r.cfg.Log.Info("connection not upgraded", "peer", req.RemoteAddr, "err", err)
+			return took
+		}
+		go run()
+		return true
+	}
+	r.invite(w, req)
+	if w.Header().Get(negotiate.Field) == "" {
+		return false
+	}
+	w.WriteHeader(http.StatusNoContent)
+	return true
+}
+
+// shortBody is the longest body that is read before its service begins, in bytes: one of known length that is
+// asked for is then upgraded at once, however the service goes about it.
+const shortBody = 64 << 10
+
+// readWhole reads a short body of known length. It gives the body, and whether that is in memory.
+func readWhole(req *http.Request) (body io.ReadCloser, whole bool) {
+	if req.ContentLength < 0 || req.ContentLength > shortBody {
+		return req.Body, false
+	}
+	data, err := io.ReadAll(req.Body)
+	if err != nil || int64(len(data)) != req.ContentLength {
+		return &httpmsg.Peeked{Reader: io.MultiReader(bytes.NewReader(data), httpmsg.Failing(err)), Closer: req.Body}, false
+	}
+	return &httpmsg.Peeked{Reader: bytes.NewReader(data), Closer: req.Body}, true
+}
+
+// invite says in the field of an answer where a stream can be opened, if one can.
+func (r *Responder) invite(w http.ResponseWriter, req *http.Request) {
+	transport := negotiate.OwnTransport(req.TLS != nil)
+	if r.cfg.Addresses[transport] == "" || r.admit(req) != nil {
+		return
+	}
+	i, err := r.invitation(req, transport)
+	if err != nil {
+		r.cfg.Log.Info("no stream offered", "peer", req.RemoteAddr, "err", err)
+		return
+	}
+	w.Header().Set(negotiate.Field, i.String())
+	// The token is for this initiator only.
+	w.Header().Add("Cache-Control", "no-store")
+}
+
+// invitation makes a session that waits to be joined.
+func (r *Responder) invitation(req *http.Request, transport string) (*negotiate.Invitation, error) {
+	o := &negotiate.Offer{Schemes: []string{negotiate.Scheme}, Representations: []string{negotiate.RepresentationURI("binary")}, Transports: []string{negotiate.TransportURI(transport)}}
+	a, err := r.answer(req.Context(), req, o)
+	if err != nil {
+		return nil, err
+	}
+	return &negotiate.Invitation{Transport: transport, Address: a.Address, Session: a.Session, Token: a.Token[:], Lifetime: a.Lifetime}, nil
+}
+
+// upgrading is a request whose connection may be upgraded. It is the ResponseWriter of its service.
+type upgrading struct {
+	r      *Responder
+	w      http.ResponseWriter
+	header http.Header // of w, which the service alone may ask for
+	req    *http.Request
+	stages uint64
+	ctx    context.Context
+	cancel context.CancelFunc
+	over   chan struct{} // closed when the service has returned
+
+	mu      sync.Mutex
+	decided bool            // the request is answered plainly, or its connection is upgraded
+	plain   bool            // it is answered plainly
+	vain    bool            // no other request is upgraded either
+	x       *exchangeWriter // nil: plainly
+}
+
+// serve has the service serve the request.
+func (u *upgrading) serve(services http.Handler) {
+	ended := false
+	defer func() {
+		u.mu.Lock()
+		x := u.x
+		u.mu.Unlock()
+		if x == nil {
+			_ = u.to() // of a service that wrote nothing
+			return     // net/http sees to it, to a panic as well
+		}
+		u.r.endReply(x, u.req.URL.Path, ended, recover())
+	}()
+	services.ServeHTTP(u, u.req)
+	ended = true
+}
+
+// upgradingBody is the body of a request, at whose end the connection may be upgraded.
+type upgradingBody struct {
+	io.ReadCloser
+	u *upgrading
+}
+
+// Read reads the body.
+func (b *upgradingBody) Read(p []byte) (int, error) {
+	n, err := b.ReadCloser.Read(p)
+	if errors.Is(err, io.EOF) {
+		b.u.upgrade()
+	}
+	return n, err
+}
+
+// to is what the service writes to, from now on.
+func (u *upgrading) to() http.ResponseWriter {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	if u.x != nil {
+		return u.x
+	}
+	if !u.plain && !u.vain { // in the service's goroutine, whose fields they are
+		u.header.Set(negotiate.Field, negotiate.FieldScheme) // another request may be upgraded
+	}
+	u.plain = true
+	u.decided = true
+	return u.w
+}
+
+// Header gives the fields to be sent.
+func (u *upgrading) Header() http.Header { return u.header }
+
+// WriteHeader sets the status, once; informational ones are sent at once, and decide nothing.
+func (u *upgrading) WriteHeader(status int) {
+	if status < 200 && status != http.StatusSwitchingProtocols {
+		u.mu.Lock()
+		defer u.mu.Unlock()
+		if u.x == nil {
+			u.w.WriteHeader(status)
+			return
+		}
+		u.x.WriteHeader(status)
+		return
+	}
+	u.to().WriteHeader(status)
+}
+
+// Write writes the body.
+func (u *upgrading) Write(p []byte) (int, error) { return u.to().Write(p) }
+
+// Flush sends what there is; see [http.Flusher].
+func (u *upgrading) Flush() { _ = u.FlushError() }
+
+// FlushError does so; see [http.ResponseController].
+func (u *upgrading) FlushError() error { return http.NewResponseController(u.to()).Flush() }
+
+// EnableFullDuplex has the request read while the reply is written. It decides nothing: what is written does.
+func (u *upgrading) EnableFullDuplex() error {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	if u.x != nil {
+		return http.NewResponseController(u.x).EnableFullDuplex()
+	}
+	return http.NewResponseController(u.w).EnableFullDuplex()
+}
+
+// Hijack is for services that upgrade to something else.
+func (u *upgrading) Hijack() (net.Conn, *bufio.ReadWriter, error) {
+	return http.NewResponseController(u.to()).Hijack()
+}
+
+// Unwrap is for [http.ResponseController]: deadlines are those of the connection, as long as it is plain; a stream takes none.
+func (u *upgrading) Unwrap() http.ResponseWriter {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	if u.x != nil {
+		return u.x
+	}
+	return u.w
+}
+
+// upgrade makes the connection a stream, unless the reply has begun, or there can be no session.
+func (u *upgrading) upgrade() {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	if u.decided {
+		return
+	}
+	u.decided = true
+	exchange := make(chan *streamer.Exchange, 1)
+	hijack := func() (net.Conn, error) { return hijacked(u.w) }
+	serve := func(_ context.Context, x *streamer.Exchange) {
+		exchange <- x
+		<-u.over
+	}
+	// The service has its request already.
+	asked := &Upgrade{Request: u.req, Message: &streamer.Message{}, Serve: serve, stages: u.stages}
+	run, err := u.r.upgrade(context.Background(), asked, hijack, u.r.own)
+	if err != nil {
+		u.r.cfg.Log.Info("connection not upgraded", "peer", u.req.RemoteAddr, "err", err)
+		u.vain = !errors.Is(err, errNoRoom) && !errors.Is(err, errNoConn)
+		return
+	}
+	go run()
+	x := <-exchange
+	u.x = &exchangeWriter{ctx: u.ctx, x: x, header: u.header}
+	context.AfterFunc(x.Context(), u.cancel)
+}
+
+// hijacked takes a connection out of net/http's hands, with what was read of it.
+func hijacked(w http.ResponseWriter) (net.Conn, error) {
+	conn, buffered, err := http.NewResponseController(w).Hijack()
+	if err != nil {
+		return nil, err
+	}
+	_ = conn.SetDeadline(time.Time{}) // of the server
+	if n := buffered.Reader.Buffered(); n > 0 {
+		ahead, _ := buffered.Peek(n)
+		return httpmsg.NewReadAheadConn(conn, io.MultiReader(bytes.NewReader(ahead), conn)), nil
+	}
+	return conn, nil
+}
+
+// Upgrade is a request that was read to its end and asks for a stream over its connection.
+type Upgrade struct {
+	Request *http.Request
+	// Message is the request as the message of exchange 1, and Serve what serves it; without Serve it is no exchange.
+	Message *streamer.Message
+	Serve   streamer.Handler
+	stages  uint64
+}
+
+// Upgradable reports whether a request asks for a stream over its connection.
+func Upgradable(req *http.Request) bool {
+	_, upgrade, ok := negotiate.Asks(req)
+	return ok && upgrade
+}
+
+// ServeUpgraded has a connection upgraded that the caller accepted, and runs its stream to its end; open is as for [Responder.ServeConn]. take
+// gives the connection, once it is clear that there is a session; an error before leaves it as it is.
+func (r *Responder) ServeUpgraded(ctx context.Context, take func() (net.Conn, error), u *Upgrade, open func(negotiate.Facts) Opened) error {
+	u.stages, _, _ = negotiate.Asks(u.Request)
+	run, err := r.upgrade(ctx, u, take, open)
+	if err != nil {
+		return err
+	}
+	run()
+	return nil
+}
+
+// upgrade begins a session by a request, and gives what runs its stream, over the connection that hijack gives. An error leaves the
+// connection as it is, unless hijack was called.
+func (r *Responder) upgrade(ctx context.Context, u *Upgrade, hijack func() (net.Conn, error), open func(negotiate.Facts) Opened) (run func(), err error) {
+	if err := r.admit(u.Request); err != nil {
+		return nil, err
+	}
+	leave, ok := r.count(remote(u.Request.RemoteAddr))
+	if !ok {
+		return nil, errNoConn
+	}
+	running, cancel := r.running(ctx, clientOf(u.Request))
+	v := &serving{r: r, open: open, left: func() {}}
+	end := func() {
+		v.end()
+		cancel()
+		leave()
+	}
+	defer func() {
+		if err != nil {
+			end()
+		}
+	}()
+	j, err := r.begin(running, u.Request, negotiate.NewSessionID(), "upgrade")
+	if err != nil {
+		return nil, err
+	}
+	if err := v.take(running, j, 1); err != nil {
+		return nil, err
+	}
+	conn, err := hijack()
+	if err != nil {
+		return nil, err
+	}
+	a, err := v.admit(running, conn)
+	if err != nil {
+		_ = conn.Close()
+		return nil, err
+	}
+	cfg := v.config()
+	cfg.Session = j.facts.Session
+	cfg.Outgoing, cfg.Incoming = nil, nil
+	stream, err := streamer.AcceptUpgraded(running, conn, cfg, negotiate.SwitchingProtocols(r.elsewhere(u.Request)), a, u.stages, u.Message, u.Serve)
+	if err != nil {
+		return nil, err
+	}
+	return func() {
+		defer end()
+		v.live(running, conn, stream, nil)
+	}, nil
+}
+
+// elsewhere is where streams are opened later; empty if that is where a request came in.
+func (r *Responder) elsewhere(req *http.Request) string {
+	if a := r.addressFor(req); a != negotiate.OwnPort(req) {
+		return a
+	}
+	return ""
+}
+
+// remote is the address of a request's client.
+type remote string
+
+// Network is tcp, as far as anybody knows.
+func (remote) Network() string { return "tcp" }
+
+// String is the address.
+func (a remote) String() string { return string(a) }

@@ -1,0 +1,272 @@
+package session
+
+import (
+	"context"
+	cryptotls "crypto/tls"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/http/httptrace"
+	"net/url"
+	"sync/atomic"
+	"time"
+
+	"github.com/hhfr/hhfr/internal/coders"
+	"github.com/hhfr/hhfr/internal/httpmsg"
+	"github.com/hhfr/hhfr/pkg/negotiate"
+	"github.com/hhfr/hhfr/pkg/streamer"
+)
+
+// asker carries the requests of a session that go as plain SOAP, the one that asks for a stream among them. Its connections are
+// those of the transport that it was made of, but for streams that TLS selects.
+type asker struct {
+	s     *Session
+	base  http.RoundTripper // a copy of the transport, or, of an unknown kind, itself
+	alone *http.Transport   // a copy for questions that go alone; nil: there are none
+	own   bool              // base is one of net/http, which tells of its connections
+}
+
+// ask is what comes of the request that asks, beside its answer.
+type ask struct {
+	question *negotiation          // that the request is for; nil: it is a call
+	conn     net.Conn              // that the request went to
+	alone    bool                  // it goes by HTTP/1.1, over a connection that nothing else goes over
+	n        *negotiation          // its stream is open
+	pending  *streamer.Pending     // for the reply that comes by an upgraded connection
+	reply    *streamer.Message     // that came by a stream of TLS
+	invited  *negotiate.Invitation // of an answer
+	refused  error                 // why there will be no stream
+	passing  bool                  // another time it may be otherwise
+	portal   bool                  // it is the answer of a portal, maybe
+
+	// A dial in the background reads these.
+	plain    atomic.Bool // it goes without the fields
+	declined atomic.Bool // it has had a stream that TLS selected
+}
+
+type askKey struct{}
+
+// negotiation is what the request opens a stream for.
+func (k *ask) negotiation(s *Session) *negotiation {
+	if k.question != nil {
+		return k.question
+	}
+	return s.negotiation()
+}
+
+// began has the session use a stream that a call has opened; that of a question is its asker's.
+func (k *ask) began(s *Session, n *negotiation) {
+	if k.question == nil {
+		n.tried(negotiate.FirstCall, nil)
+		s.begin(n)
+	}
+}
+
+// RoundTrip implements [http.RoundTripper].
+func (a *asker) RoundTrip(req *http.Request) (*http.Response, error) {
+	asking, ok := req.Context().Value(askKey{}).(*ask)
+	if !ok || negotiate.Origin(req.URL) != negotiate.Origin(a.s.url) { // a redirection elsewhere
+		return a.base.RoundTrip(req)
+	}
+	if req.Body != nil && req.Body != http.NoBody && req.GetBody == nil {
+		asking.declined.Store(true) // it could not be sent again, should a stream that TLS selects be refused
+	}
+	for {
+		resp, err := a.try(asking, req)
+		again := asking.again(req, resp, err)
+		if again == nil {
+			return resp, err
+		}
+		if resp != nil {
+			_ = resp.Body.Close()
+		}
+		req = again
+	}
+}
+
+// try sends the request once.
+func (a *asker) try(asking *ask, req *http.Request) (*http.Response, error) {
+	if asking.plain.Load() {
+		return a.base.RoundTrip(req)
+	}
+	fields := req.Header.Clone()
+	trace := &httptrace.ClientTrace{GotConn: func(info httptrace.GotConnInfo) { a.got(asking, fields, info.Conn) }}
+	out := req.WithContext(httptrace.WithClientTrace(req.Context(), trace))
+	out.Header = fields
+	if fields == nil {
+		out.Header = http.Header{}
+		fields = out.Header
+	}
+	stages, err := a.stages(req.Context())
+	if err != nil {
+		return nil, err
+	}
+	fields[negotiate.Field] = []string{negotiate.AskValue(stages)} // in this case, which Set would change
+	resp, err := a.by(asking).RoundTrip(out)
+	if err != nil {
+		return nil, err
+	}
+	return a.answered(asking, req, resp)
+}
+
+// by is what a request that asks goes by.
+func (a *asker) by(k *ask) http.RoundTripper {
+	if k.alone && a.alone != nil {
+		return a.alone
+	}
+	return a.base
+}
+
+// stages are those that this end asks for.
+func (a *asker) stages(ctx context.Context) (uint64, error) {
+	cfg := &a.s.cfg.Stream
+	coder, err := a.s.cfg.Coders(ctx, coders.Spec{Representation: 1, Limits: cfg.Limits})
+	if err != nil {
+		return 0, err
+	}
+	return coder.Stages() &^ cfg.Without, nil
+}
+
+// got has the request ask for an upgrade of its connection, if that can be: before anything of it is written.
+func (a *asker) got(k *ask, h http.Header, conn net.Conn) {
+	k.conn = conn
+	if c, ok := conn.(*cryptotls.Conn); ok && c.ConnectionState().NegotiatedProtocol != "" && c.ConnectionState().NegotiatedProtocol != "http/1.1" {
+		h.Del("Connection") // of a connection that was tried before
+		h.Del("Upgrade")
+		return
+	}
+	if !a.own {
+		return
+	}
+	h.Set("Connection", "Upgrade")
+	h.Set("Upgrade", negotiate.Protocol)
+}
+
+// answered takes the answer to the request that asks.
+func (a *asker) answered(asking *ask, req *http.Request, resp *http.Response) (*http.Response, error) {
+	switch {
+	case resp.StatusCode == http.StatusSwitchingProtocols:
+		return a.upgraded(asking, req, resp)
+	case asking.n != nil: // selected
+		return resp, nil
+	case resp.StatusCode == http.StatusBadRequest, resp.StatusCode == http.StatusUpgradeRequired, resp.StatusCode == http.StatusNotImplemented:
+		asking.refused = fmt.Errorf("a request that asks for a stream is answered with HTTP status %d", resp.StatusCode)
+	default:
+		asking.portal = mayBePortal(resp)
+		asking.passing = asking.portal || saysNothing(resp.StatusCode)
+		asking.refused = errors.New("the answer to the first call offers no stream")
+		if value := resp.Header.Get(negotiate.Field); value != "" {
+			i, err := negotiate.ParseInvitation(value)
+			if asking.passing = err == nil; asking.passing && i.Token != nil {
+				asking.invited, asking.refused = i, nil
+			}
+			resp.Header.Del(negotiate.Field) // its token is nobody else's
+		}
+	}
+	return resp, nil
+}
+
+// saysNothing reports whether an answer with such a status may be somebody else's than the service's, or another one next time, so that it tells
+// nothing of hhfr.
+func saysNothing(status int) bool {
+	switch status {
+	case http.StatusUnauthorized, http.StatusForbidden, http.StatusProxyAuthRequired, http.StatusRequestTimeout, http.StatusTooManyRequests:
+		return true
+	}
+	return status >= http.StatusInternalServerError && status != http.StatusNotImplemented
+}
+
+// upgraded makes a stream of a connection that was upgraded.
+func (a *asker) upgraded(asking *ask, req *http.Request, resp *http.Response) (*http.Response, error) {
+	rest, ok := resp.Body.(io.ReadWriteCloser)
+	conn := asking.conn
+	if !ok || conn == nil || !negotiate.HasToken(resp.Header, "Upgrade", negotiate.Protocol) {
+		_ = resp.Body.Close()
+		return nil, errors.New("status 101 that nobody asked for")
+	}
+	n := asking.negotiation(a.s)
+	address := portOf(n.url)
+	if i, err := negotiate.ParseInvitation(resp.Header.Get(negotiate.Field)); err == nil && i.Address != "" {
+		address = i.Address
+	}
+	ctx, cancel := context.WithTimeout(req.Context(), a.s.cfg.Timeout)
+	defer cancel()
+	p, err := n.upgraded(ctx, &sharedConn{ReadAheadConn: httpmsg.NewReadAheadConn(conn, rest)}, req.URL, address, req.Method != http.MethodOptions)
+	if err != nil {
+		return nil, &negotiate.Error{Code: negotiate.FateUnknown, At: -1, Err: err}
+	}
+	asking.n, asking.pending = n, p
+	asking.began(a.s, n)
+	return synthetic(req), nil
+}
+
+// synthetic stands for a reply that comes by a stream.
+func synthetic(req *http.Request) *http.Response {
+	return &http.Response{StatusCode: http.StatusOK, ProtoMajor: 1, ProtoMinor: 1, Header: http.Header{}, Body: http.NoBody, Request: req}
+}
+
+// again is the request to be sent once more, without asking: where the answer says that nothing else is wrong with it, and it
+// can be. nil: the answer counts.
+func (k *ask) again(req *http.Request, resp *http.Response, err error) *http.Request {
+	switch {
+	case k.plain.Load() || k.n != nil || req.Context().Err() != nil:
+		return nil
+	case k.question != nil:
+		return nil
+	case err != nil && k.conn == nil: // nobody was there
+		return nil
+	case err != nil:
+		k.refused = fmt.Errorf("no answer to a request that asks for a stream: %w", withoutURL(err))
+		if !isSafe(req.Method) {
+			return nil
+		}
+		k.plain.Store(true)
+	case resp.StatusCode == http.StatusUpgradeRequired, k.refused != nil && resp.StatusCode != http.StatusOK && isSafe(req.Method):
+		k.plain.Store(true)
+	default:
+		return nil
+	}
+	next := req.Clone(req.Context())
+	if req.Body != nil && req.Body != http.NoBody {
+		if req.GetBody == nil {
+			return nil
+		}
+		body, err := req.GetBody()
+		if err != nil {
+			return nil
+		}
+		next.Body = body
+	}
+	return next
+}
+
+func isSafe(method string) bool {
+	return method == http.MethodGet || method == http.MethodHead || method == http.MethodOptions || method == http.MethodTrace
+}
+
+// upgraded makes a stream of a connection on which a request for the URL was answered with 101.
+func (n *negotiation) upgraded(ctx context.Context, conn net.Conn, u *url.URL, address string, exchange bool) (*streamer.Pending, error) {
+	facts := n.plainFacts(negotiate.SessionID{}, "upgrade", address)
+	facts.Path = negotiate.PathOf(u)
+	n.transport, n.address = facts.Transport, address
+	cfg, err := n.streamConfig(ctx, &facts)
+	if err != nil {
+		_ = conn.Close()
+		return nil, err
+	}
+	stream, p, err := streamer.DialUpgraded(ctx, conn, cfg, exchange)
+	if err != nil {
+		return nil, err
+	}
+	hello := stream.Hello()
+	facts.Session = stream.Session()
+	if hello.Lifetime > 0 {
+		facts.Expires = n.dialer.cfg.Clock.Now().Add(time.Duration(min(hello.Lifetime, 1<<31)) * time.Second)
+	}
+	if n.dialer.cfg.OnSession != nil {
+		n.dialer.cfg.OnSession(facts, conn)
+	}
+	return p, n.opened(ctx, stream, &facts)
+}

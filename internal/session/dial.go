@@ -1,0 +1,166 @@
+package session
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"net/url"
+	"os"
+	"strings"
+
+	"github.com/hhfr/hhfr/pkg/negotiate"
+	"github.com/hhfr/hhfr/pkg/streamer"
+)
+
+// Dialer opens sessions. It is safe for concurrent use.
+type Dialer struct{ cfg Config }
+
+// NewDialer checks the configuration. Errors: BadConfig.
+func NewDialer(cfg Config) (*Dialer, error) {
+	cfg, err := cfg.withDefaults()
+	if err != nil {
+		return nil, err
+	}
+	return &Dialer{cfg}, nil
+}
+
+// Dial is for one session; see [Dialer.Dial].
+func Dial(ctx context.Context, rawURL string, cfg Config) (*Session, error) {
+	d, err := NewDialer(cfg)
+	if err != nil {
+		return nil, err
+	}
+	return d.Dial(ctx, rawURL)
+}
+
+// Dial negotiates with the service at an http or https URL and opens the stream. When the other end does not agree, for whatever reason, the
+// session speaks plain SOAP and [Session.Agreed] tells why. An end that is to go on with a sequence is tried for as long as Config.Reconnect says. ctx bounds Dial only. Errors: BadConfig for a URL that is none, Unreachable when
+// nobody is there at all, NoHHFR with RequireHHFR, the error of ctx; with an assurance also a *[ctxstore.Error], Held while another session
+// has the sequence.
+func (d *Dialer) Dial(ctx context.Context, rawURL string) (*Session, error) {
+	u, err := url.Parse(rawURL)
+	if err != nil {
+		return nil, &negotiate.Error{Code: negotiate.BadConfig, At: -1, Err: err}
+	}
+	if (u.Scheme != "http" && u.Scheme != "https") || u.Hostname() == "" {
+		return nil, negotiate.BadConfigf("%q is no http or https URL", u.Redacted())
+	}
+	u.Fragment = ""
+	s, err := d.dial(ctx, u)
+	if err != nil || s.outbox == nil || !s.outbox.closed {
+		return s, err
+	}
+	err = s.Finish(ctx)
+	_ = s.Close() // the other end may have closed the stream behind the sequence
+	if err != nil {
+		return nil, err
+	}
+	return d.dial(ctx, u)
+}
+
+// dial is Dial for an outbox that may have nothing left but to finish.
+func (d *Dialer) dial(ctx context.Context, u *url.URL) (s *Session, err error) {
+	if needs := d.cfg.needsOffer(u.Scheme == "https"); d.cfg.Mode == negotiate.FirstCall && needs != "" {
+		return nil, negotiate.BadConfigf("a first call cannot ask for %s; mode %s or %s can", needs, negotiate.Auto, negotiate.Explicit)
+	}
+	s = newSession(d, u)
+	if d.cfg.sequenced() {
+		if s.outbox, err = d.openOutbox(ctx, u); err != nil {
+			s.cancel()
+			return nil, sequenceError(err)
+		}
+	}
+	n := s.negotiation()
+	if s.outbox == nil { // a sequence waits for whoever knows it, however that end spoke before
+		err = d.recall(ctx, u)
+	}
+	switch {
+	case err != nil:
+	case s.outbox.joined():
+		n, err = s.insist(ctx, false) // that end was there before
+	default:
+		err = n.find(ctx, d.cfg.RequireHHFR)
+	}
+	if errors.Is(err, errUnasked) {
+		s.fresh = true
+		s.agreed.Why, s.agreed.Tried = err.Error(), n.agreed.Tried
+		return s, nil
+	}
+	if s.outbox != nil && (err != nil || ctx.Err() != nil) {
+		s.outbox.close()
+	}
+	if ctx.Err() != nil {
+		if n.stream != nil {
+			n.stream.Abort(streamer.CloseGoingAway, "the caller gave up")
+		}
+		s.cancel()
+		return nil, context.Cause(ctx)
+	}
+	if err == nil {
+		s.begin(n)
+		return s, nil
+	}
+	if errors.Is(err, &negotiate.Error{Code: negotiate.Unreachable}) {
+		s.cancel()
+		return nil, err
+	}
+	s.agreed = n.agreed
+	s.agreed.Why, s.plain = err.Error(), true
+	var refused *refusal
+	if errors.As(err, &refused) {
+		s.agreed.Remembered, s.agreed.NoStream = refused.remembered, refused.blocked
+		s.portal = refused.portal
+		if !refused.remembered && !refused.unasked && !refused.portal && !s.agreed.NoRoom() {
+			d.remember(ctx, u, refused)
+		}
+	}
+	d.cfg.Log.Info("plain SOAP", "url", loggable(u), "why", s.agreed.Why)
+	s.tell()
+	if d.cfg.sequenced() {
+		err = fmt.Errorf("%w; plain SOAP cannot promise %s", err, strings.TrimPrefix(d.assurance(), negotiate.AssurancePrefix))
+	}
+	if d.cfg.RequireHHFR {
+		s.cancel()
+		return nil, &negotiate.Error{Code: negotiate.NoHHFR, At: -1, Remote: refused != nil, Err: err, Agreed: &s.agreed}
+	}
+	return s, nil
+}
+
+// refusal is a reason for plain SOAP that the other end gave, and that is remembered.
+type refusal struct {
+	err        error
+	remembered bool
+	passing    bool   // another time it may be otherwise
+	portal     bool   // it may be of somebody else than the peer, and is passing: nobody remembers it
+	unasked    bool   // nobody was asked
+	unsent     bool   // there was no connection to send anything on
+	blocked    string // the address of the stream that could not be opened
+}
+
+// BlockedHint says what helps where [Agreed].NoStream is set.
+const BlockedHint = "open that port on the way, or have the peer accept streams on one that is open (--listen, --tcp)"
+
+// blockedWarning is what a log hears of it where no caller is told.
+const blockedWarning = "plain SOAP: a stream was agreed on and cannot be opened"
+
+// noStream is the refusal for a stream that was agreed on and could not be opened.
+func noStream(addr string, err error) *refusal {
+	return &refusal{err: fmt.Errorf("no stream to %s (%w)", addr, cause(err)), passing: true, blocked: addr}
+}
+
+// cause is what is left of an error of the network where its address is known already.
+func cause(err error) error {
+	var system *os.SyscallError
+	var op *net.OpError
+	switch {
+	case errors.As(err, &system):
+		return system.Err
+	case errors.As(err, &op):
+		return op.Err
+	}
+	return err
+}
+
+func (r *refusal) Error() string { return r.err.Error() }
+func (r *refusal) Unwrap() error { return r.err }

@@ -1,0 +1,34 @@
+package session
+
+import (
+	"context"
+	"crypto/sha256"
+	"io"
+
+	"github.com/hhfr/hhfr/internal/coders"
+	"github.com/hhfr/hhfr/internal/httpmsg"
+	"github.com/hhfr/hhfr/internal/unchanging"
+	"github.com/hhfr/hhfr/pkg/negotiate"
+)
+
+// ContextDocument writes the context of a session as a responder keeps it before it is joined.
+func ContextDocument(f negotiate.Facts, token [16]byte) ([]byte, error) {
+	hash := sha256.Sum256(token[:])
+	return (&negotiate.Context{Facts: f, TokenHash: hash[:]}).Marshal()
+}
+
+// Lend gives a body as a stream gets it, and what gives it again from its start.
+func Lend(body io.Reader) (lent io.Reader, again func(context.Context) (io.Reader, bool), release func()) {
+	k := httpmsg.Keep(body)
+	return k.Reader(), k.Again, k.Release
+}
+
+// Rewriters give what travels of bodies in a session with these unchanging headers, and the
+// reverse.
+func Rewriters(blocks []string) (out func(io.Writer) io.WriteCloser, in func(io.ReadCloser) io.ReadCloser) {
+	u := &unchanging.Blocks{Texts: blocks}
+	return u.Outgoing, u.Incoming
+}
+
+// KeepKnown is keepKnown, which the end of a stream calls.
+var KeepKnown = coders.KeepKnown

@@ -1,0 +1,162 @@
+package session
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"slices"
+
+	"github.com/hhfr/hhfr/internal/httpmsg"
+	"github.com/hhfr/hhfr/pkg/negotiate"
+	"github.com/hhfr/hhfr/pkg/streamer"
+)
+
+// claim reports whether the next request is the one that asks for a stream.
+func (s *Session) claim() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if !s.fresh || s.asking || s.plain || s.closed {
+		return false
+	}
+	s.asking = true
+	return true
+}
+
+// isFresh reports whether a call is to ask for a stream, or does so.
+func (s *Session) isFresh() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.undecided()
+}
+
+// undecided is isFresh with the lock held.
+func (s *Session) undecided() bool {
+	return (s.fresh || s.asking || s.joining) && !s.plain && !s.closed
+}
+
+// asked takes what came of the request that asked, with its error.
+func (s *Session) asked(k *ask, err error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.asking = false
+	switch {
+	case k.n != nil || s.link != nil || s.closed:
+		s.fresh, s.unanswered = false, 0
+	case k.invited != nil:
+		s.fresh, s.joining, s.agreed.Why = false, true, "the stream that the answer to the first call names is not open yet"
+		s.wait.Go(func() { s.accept(k.invited) })
+	case k.refused == nil, errors.Is(err, &negotiate.Error{Code: negotiate.Unreachable}): // nobody was there: the next call asks
+		s.fresh = true
+	case k.passing, err != nil && s.agreed.HHFR && s.unanswered < maxUnanswered: // could tell, or it has had a stream before
+		if err != nil {
+			s.unanswered++
+		}
+		s.fresh, s.agreed.Why = true, k.refused.Error()
+	default:
+		s.agreed.Tried = append(slices.Clip(s.agreed.Tried), negotiate.Attempt{Mode: negotiate.FirstCall, Why: k.refused.Error()})
+		s.refusedLocked(k.refused)
+	}
+}
+
+// askNow asks for a stream beside the calls, in the place of the next one.
+func (s *Session) askNow(ctx context.Context) error {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	defer context.AfterFunc(s.ctx, cancel)()
+	n := s.negotiation()
+	err := n.try(negotiate.FirstCall, func() error { return n.question(ctx) })
+	if err == nil {
+		s.begin(n)
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.asking = false
+	var refused *refusal
+	if errors.As(err, &refused) && !refused.passing {
+		if !s.closed {
+			s.refusedLocked(err)
+		}
+		return nil
+	}
+	if refused != nil {
+		return &negotiate.Error{Code: negotiate.NoHHFR, At: -1, Err: err}
+	}
+	return err
+}
+
+// maxUnanswered is how many calls in a row may ask in vain in a session that has had a stream: something on the way may have changed.
+const maxUnanswered = 2
+
+// refusedLocked has the session speak plain SOAP: the peer gave a reason.
+func (s *Session) refusedLocked(why error) {
+	s.plain, s.agreed.Why = true, why.Error()
+	s.cfg.Log.Info("plain SOAP", "url", loggable(s.url), "why", why)
+	s.wait.Go(func() {
+		s.tell()
+		s.rememberBroken(why)
+	})
+}
+
+// accept opens the stream that an answer named, beside the calls. Where that cannot be, a request of its own may be upgraded
+// although the call was not: it has no body, which HAProxy upgrades no request with, and goes by HTTP/1.1.
+func (s *Session) accept(i *negotiate.Invitation) {
+	n := s.negotiation()
+	err := n.try(negotiate.FirstCall, func() error { return n.invited(s.ctx, i) })
+	if err != nil && s.ctx.Err() == nil {
+		if by := s.negotiation(); by.upgradedBeside(s.ctx) {
+			n, err = by, nil
+		}
+	}
+	if err == nil {
+		s.begin(n)
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.joining = false
+	if err == nil || s.closed {
+		return
+	}
+	s.agreed.Tried = slices.Concat(s.agreed.Tried, n.agreed.Tried)
+	var refused *refusal
+	if errors.As(err, &refused) && refused.blocked != "" {
+		s.agreed.NoStream = refused.blocked
+		if s.cfg.OnAgreed == nil { // who would be told otherwise
+			s.cfg.Log.Warn(blockedWarning, "url", loggable(s.url), "why", err, "hint", BlockedHint)
+		}
+	}
+	s.refusedLocked(err)
+}
+
+// firstReply is the reply to the request that asked, if it comes by a stream.
+func (s *Session) firstReply(ctx context.Context, k *ask, err error) (*streamer.Message, error) {
+	if err != nil || k.pending == nil {
+		return k.reply, err
+	}
+	reply, err := k.pending.Reply(ctx)
+	if err == nil {
+		return reply, nil
+	}
+	s.mu.Lock()
+	l := s.link
+	s.mu.Unlock()
+	if l != nil {
+		unsent, failure := s.judge(ctx, l, err)
+		if unsent {
+			failure = &negotiate.Error{Code: negotiate.Unsent, At: -1, Err: err}
+		}
+		err = failure
+	}
+	return nil, err
+}
+
+// firstCall sends the request of an HTTP client that asks for a stream.
+func (s *Session) firstCall(req *http.Request) (*http.Response, error) {
+	k := &ask{}
+	resp, err := s.asker.RoundTrip(req.WithContext(context.WithValue(req.Context(), askKey{}, k)))
+	s.asked(k, err)
+	reply, err := s.firstReply(req.Context(), k, err)
+	if err != nil || reply == nil {
+		return resp, err
+	}
+	return httpmsg.Response(reply, req)
+}

@@ -1,0 +1,266 @@
+package session
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"net/url"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/hhfr/hhfr/internal/coders"
+	"github.com/hhfr/hhfr/internal/http1"
+	"github.com/hhfr/hhfr/internal/xmlns"
+	"github.com/hhfr/hhfr/pkg/ctxstore"
+	"github.com/hhfr/hhfr/pkg/negotiate"
+	"github.com/hhfr/hhfr/pkg/streamer"
+)
+
+// MetPrefix begins the URIs of the entries that say how the session with an origin can be joined again. They are secret: each has a
+// token.
+const MetPrefix = xmlns.HHFRNegotiation + ":met:"
+
+func metURI(u *url.URL) string { return MetPrefix + negotiate.Origin(u) }
+
+// errNotMet is why a session cannot be joined again.
+var errNotMet = errors.New("no session to join again is remembered")
+
+// takeMet takes what is remembered of the last session with an end, so that nobody else joins it by the same token; nil if there is
+// nothing that serves the configuration.
+func (d *Dialer) takeMet(ctx context.Context, u *url.URL, outbox *outbox) (*negotiate.Context, error) {
+	entry, err := d.cfg.Store.Get(ctx, metURI(u))
+	if errors.Is(err, &ctxstore.Error{Code: ctxstore.NotFound}) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	c, err := negotiate.ParseContext(entry.Value)
+	if err != nil || !d.serves(c, u, outbox) {
+		return nil, nil // the next session replaces it
+	}
+	err = d.cfg.Store.Delete(ctx, metURI(u), ctxstore.If(entry.Revision))
+	if errors.Is(err, &ctxstore.Error{Code: ctxstore.Conflict}) || errors.Is(err, &ctxstore.Error{Code: ctxstore.NotFound}) {
+		return nil, nil // somebody else has taken it
+	}
+	return c, err
+}
+
+// serves reports whether a session is what the configuration would agree on.
+func (d *Dialer) serves(c *negotiate.Context, u *url.URL, outbox *outbox) bool {
+	transport, _ := strings.CutPrefix(c.Transport, negotiate.TransportPrefix)
+	_, dials := d.cfg.Transports[transport]
+	allowed := slices.Contains(d.cfg.offerable(u.Scheme == "https"), c.Transport)
+	return len(c.Token) == streamer.TokenLen && c.Limits != nil && d.cfg.Clock.Now().Before(c.Expires) && dials && allowed &&
+		c.Representation == negotiate.RepresentationURI(d.cfg.Representations[0]) && negotiate.OrElse(c.Assurance, negotiate.AtMostOnce) == d.assurance() &&
+		c.Sequence == outbox.name() && slices.Equal(c.Headers, d.cfg.Headers) &&
+		c.RequestDescription == negotiate.Describe(d.cfg.RequestSchema).Name() && c.ReplyDescription == negotiate.Describe(d.cfg.ReplySchema).Name()
+}
+
+// rememberMet remembers how the session of a stream can be joined again, once its peer has said so.
+func (s *Session) rememberMet(l *link, facts negotiate.Facts) {
+	hello := l.stream.Hello()
+	if len(hello.Token) == 0 || hello.Lifetime == 0 {
+		return
+	}
+	const most = 10 * 366 * 24 * time.Hour
+	lifetime := time.Duration(min(hello.Lifetime, uint64(most/time.Second))) * time.Second
+	facts.Expires, facts.Proxy = s.cfg.Clock.Now().Add(lifetime), hello.Proxy
+	if facts.Transport == negotiate.TransportURI("upgrade") {
+		facts.Transport = negotiate.TransportURI(negotiate.OwnTransport(s.url.Scheme == "https"))
+	}
+	c := &negotiate.Context{Facts: facts, Token: hello.Token, Stages: hello.Stages, Limits: &hello.Limits}
+	document, err := c.Marshal()
+	if err == nil {
+		ctx, cancel := context.WithTimeout(context.Background(), s.cfg.Timeout)
+		defer cancel()
+		_, err = s.cfg.Store.Put(ctx, metURI(s.url), document, ctxstore.PutOptions{TTL: lifetime})
+	}
+	if err != nil {
+		s.cfg.Log.Warn("session not remembered", "url", loggable(s.url), "err", err)
+	}
+}
+
+// watchMet remembers the session of a stream, from when its peer's hello is there; what the peer then knows, when it ends.
+func (s *Session) watchMet(l *link, n *negotiation) {
+	select {
+	case <-l.stream.Met():
+	case <-l.stream.Done():
+		if !isMet(l.stream) {
+			return
+		}
+	}
+	s.rememberMet(l, *n.agreed.Facts)
+	<-l.stream.Done()
+	ctx, cancel := context.WithTimeout(context.Background(), s.cfg.Timeout)
+	defer cancel()
+	coders.KeepKnown(ctx, s.cfg.Store, metURI(s.url), n.agreed.Facts.Session, s.cfg.Clock.Now(), n.coder, func(err error) {
+		s.cfg.Log.Warn("session not kept up to date", "url", loggable(s.url), "err", err)
+	})
+}
+
+// metDial bounds the connecting to a remembered address, which something on the way may have come to block: a lost packet or two are
+// sent again in that time.
+const metDial = 8 * time.Second
+
+// rejoin opens a stream of a session that was met before. It waits for the connection, and for nothing else.
+func (n *negotiation) rejoin(ctx context.Context, c *negotiate.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, n.dialer.cfg.Timeout)
+	defer cancel()
+	transport, _ := strings.CutPrefix(c.Transport, negotiate.TransportPrefix)
+	addr, err := n.dialer.streamAddr(transport, c.Address, n.url)
+	if err != nil {
+		return &refusal{err: err}
+	}
+	o := opening{facts: c.Facts, transport: transport, addr: addr, token: c.Token, early: c.Limits, stages: &c.Stages}
+	o.facts.Path = c.Path
+	if n.careful {
+		o.early = nil
+	}
+	dialing, stop := context.WithTimeout(ctx, metDial)
+	defer stop()
+	o.dialing = dialing
+	err = n.openStream(ctx, &o)
+	var refused *refusal
+	// An address that drops packets is not tried again and again.
+	if errors.As(err, &refused) && refused.unsent && dialing.Err() == nil {
+		n.dialer.putMetBack(ctx, n.url, c)
+	}
+	return err
+}
+
+// putMetBack has a session that was taken remembered still: no peer has seen its token.
+func (d *Dialer) putMetBack(ctx context.Context, u *url.URL, c *negotiate.Context) {
+	document, err := c.Marshal()
+	if err == nil {
+		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), d.cfg.Timeout)
+		defer cancel()
+		options := ctxstore.PutOptions{IfRevision: ctxstore.If(0), TTL: c.Expires.Sub(d.cfg.Clock.Now())}
+		_, err = d.cfg.Store.Put(ctx, metURI(u), document, options)
+	}
+	if err != nil && !errors.Is(err, &ctxstore.Error{Code: ctxstore.Conflict}) {
+		d.cfg.Log.Warn("session not remembered", "url", loggable(u), "err", err)
+	}
+}
+
+// invited joins the session that the field of an answer names.
+func (n *negotiation) invited(ctx context.Context, i *negotiate.Invitation) error {
+	d := n.dialer
+	ctx, cancel := context.WithTimeout(ctx, d.cfg.Timeout)
+	defer cancel()
+	if !slices.Contains(d.cfg.offerable(n.url.Scheme == "https"), negotiate.TransportURI(i.Transport)) {
+		return &refusal{err: errors.New("the answer names a stream by " + i.Transport + ", which is not allowed")}
+	}
+	addr, err := d.streamAddr(i.Transport, i.Address, n.url)
+	if err != nil {
+		return &refusal{err: err}
+	}
+	facts := n.plainFacts(i.Session, i.Transport, i.Address)
+	facts.Expires = d.cfg.Clock.Now().Add(i.Lifetime)
+	return n.openStream(ctx, &opening{facts: facts, transport: i.Transport, addr: addr, token: i.Token})
+}
+
+// plainFacts are those of a session for which nothing but the usual was agreed on.
+func (n *negotiation) plainFacts(id negotiate.SessionID, transport, address string) negotiate.Facts {
+	return negotiate.Facts{Session: id, Scheme: negotiate.Scheme, Representation: negotiate.RepresentationURI("binary"), Transport: negotiate.TransportURI(transport),
+		Assurance: negotiate.AtMostOnce, Security: negotiate.TransportSecurity, Origin: negotiate.Origin(n.url), Path: negotiate.PathOf(n.url), Address: address,
+		Expires: n.dialer.cfg.Clock.Now().Add(negotiate.DefaultLifetime)}
+}
+
+// errUnasked: the first call will ask for a stream.
+var errUnasked = errors.New("no call has asked for a stream yet")
+
+// find opens a stream by the way that the mode has. now: one that needs no call, else it may be errUnasked.
+func (n *negotiation) find(ctx context.Context, now bool) error {
+	d := n.dialer
+	mode := d.cfg.Mode
+	if mode == negotiate.Auto || mode == negotiate.Met {
+		c, err := d.takeMet(ctx, n.url, n.outbox)
+		if err != nil {
+			return err
+		}
+		if c != nil {
+			if err = n.try(negotiate.Met, func() error { return n.rejoin(ctx, c) }); err == nil || ctx.Err() != nil {
+				return err
+			}
+			d.cfg.Log.Info("session not joined again", "url", loggable(n.url), "err", err)
+		}
+	}
+	switch {
+	case mode == negotiate.Met:
+		return n.try(negotiate.Met, func() error { return &refusal{err: errNotMet, passing: true, unasked: true} })
+	case mode == negotiate.Explicit, mode == negotiate.Auto && d.cfg.needsOffer(n.url.Scheme == "https") != "":
+		return n.try(negotiate.Explicit, func() error { return n.open(ctx) })
+	case !now:
+		return errUnasked
+	}
+	return n.try(negotiate.FirstCall, func() error { return n.question(ctx) })
+}
+
+// question asks for a stream beside all calls.
+func (n *negotiation) question(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, n.dialer.cfg.Timeout)
+	defer cancel()
+	k := &ask{question: n}
+	err := n.pose(ctx, k)
+	switch {
+	case k.n != nil: // maybe of a call
+		n.stream, n.coder, n.agreed = k.n.stream, k.n.coder, k.n.agreed
+		return nil
+	case k.invited != nil:
+		return n.invited(ctx, k.invited)
+	case err == nil:
+		return &refusal{err: k.refused, passing: k.passing, portal: k.portal}
+	}
+	var own *negotiate.Error
+	if errors.As(err, &own) {
+		return own
+	}
+	if wrong := schemeOf(n.url, err); wrong != nil {
+		return wrong
+	}
+	switch err = n.late(ctx, withoutURL(err)); {
+	case k.conn == nil, TroubleOf(err) != 0:
+		return &negotiate.Error{Code: negotiate.Unreachable, At: -1, Err: err}
+	case n.dialer.cfg.ProbeTLS && ctx.Err() == nil && n.speaksTLS(ctx):
+		return wrongScheme("https")
+	}
+	return &refusal{err: fmt.Errorf("no answer to a request that asks for a stream: %w", err), passing: true}
+}
+
+// upgradedBeside reports whether a question has opened a stream by itself.
+func (n *negotiation) upgradedBeside(ctx context.Context) bool {
+	ctx, cancel := context.WithTimeout(ctx, n.dialer.cfg.Timeout)
+	defer cancel()
+	_ = n.pose(ctx, &ask{question: n, alone: true})
+	if n.stream == nil {
+		return false
+	}
+	n.tried(negotiate.FirstCall, nil)
+	return true
+}
+
+// pose sends a question.
+func (n *negotiation) pose(ctx context.Context, k *ask) error {
+	req, err := http.NewRequestWithContext(context.WithValue(ctx, askKey{}, k), http.MethodOptions, n.url.String(), nil)
+	if err != nil {
+		return err
+	}
+	n.offerFields(req.Header)
+	http1.NameAgent(req.Header)
+	resp, err := n.asker.RoundTrip(req)
+	if err == nil {
+		err = schemeReply(n.url, resp)
+		_ = resp.Body.Close()
+	}
+	return err
+}
+
+// portOf is ":PORT" of a URL.
+func portOf(u *url.URL) string {
+	_, port, _ := net.SplitHostPort(strings.TrimPrefix(negotiate.Origin(u), u.Scheme+"://"))
+	return ":" + port
+}

@@ -1,0 +1,292 @@
+package session
+
+import (
+	"context"
+	"crypto/rand"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"net/url"
+	"sync"
+
+	"github.com/hhfr/hhfr/pkg/ctxstore"
+	"github.com/hhfr/hhfr/pkg/ctxstore/memory"
+	"github.com/hhfr/hhfr/pkg/negotiate"
+	"github.com/hhfr/hhfr/pkg/streamer"
+	"github.com/hhfr/hhfr/pkg/streamer/sequence"
+	"github.com/hhfr/hhfr/pkg/wsrm"
+)
+
+// outbox is the initiator's end of the sequence that a store has for one URL, or under at-most-once one session. Its entry names the sequence; the state lies under a URI of its own.
+type outbox struct {
+	d        *Dialer
+	store    ctxstore.Store
+	uri      string        // of the entry
+	release  func()        // of the entry
+	closed   bool          // all is done, and an earlier session was interrupted before both ends knew
+	finished *sequence.Run // that of the session, once all of it is done
+
+	// entryMu is held also while it is decided which run messages are of, and while another
+	// sequence takes the place of a lost one.
+	entryMu  sync.Mutex
+	revision uint64
+	entry    negotiate.Outbox
+	fresh    bool        // the next message is the first of another run
+	over     bool        // all is done, and both ends know
+	resume   *resumption // with Config.Resume, of what the store has; else nil
+
+	mu        sync.Mutex
+	seq       *sequence.Sequence
+	replacing chan struct{}       // closed when a lost sequence was replaced, or the outbox closed; nil: none is lost
+	left      []*sequence.Sending // of a lost sequence, as long as there is no other to send them in
+}
+
+// openOutbox goes on with the sequence that the store has for u, or makes one.
+func (d *Dialer) openOutbox(ctx context.Context, u *url.URL) (*outbox, error) {
+	name := sha256.Sum256([]byte(negotiate.Origin(u) + negotiate.PathOf(u)))
+	o := &outbox{d: d, store: d.cfg.Store, uri: outboxPrefix + hex.EncodeToString(name[:])}
+	if !d.cfg.kept() {
+		o.store = memory.New(memory.Config{Clock: d.cfg.Clock})
+	}
+	release, err := ctxstore.Hold(o.store, o.uri)
+	if err != nil {
+		return nil, err
+	}
+	o.release = release
+	if err := o.restore(ctx); err != nil {
+		o.close()
+		return nil, err
+	}
+	return o, nil
+}
+
+// close lets go of the sequence, and lets another session have it. Nothing replaces the sequence meanwhile.
+func (o *outbox) close() {
+	if q := o.sequence(); q != nil {
+		q.Close()
+	}
+	sequence.Abandon(o.left)
+	o.left = nil
+	o.replaced()
+	o.release()
+}
+
+// replaced lets those go on that wait for another sequence.
+func (o *outbox) replaced() {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if o.replacing != nil {
+		close(o.replacing)
+		o.replacing = nil
+	}
+}
+
+// restore opens the sequence that the store has, or another in its place.
+func (o *outbox) restore(ctx context.Context) error {
+	stored, err := o.store.Get(ctx, o.uri)
+	switch {
+	case errors.Is(err, &ctxstore.Error{Code: ctxstore.NotFound}):
+		return o.begin(ctx, sequence.NewRun())
+	case err != nil:
+		return err
+	}
+	o.revision = stored.Revision
+	if o.entry, err = negotiate.ParseOutbox(stored.Value); err != nil {
+		return err
+	}
+	q, err := o.open(ctx, o.entry, sequence.NewRun())
+	if err != nil {
+		return err
+	}
+	o.use(q)
+	last, err := o.restoreRun(ctx)
+	if err != nil {
+		return err
+	}
+	st := q.Status()
+	switch {
+	case st.Over, st.Closed && st.Accepted > st.Done, st.Accepted == 0 && o.entry.Assurance != o.d.assurance():
+		if err := o.replace(ctx, last); err != nil {
+			return err
+		}
+		for n := st.Done + 1; n <= st.Accepted; n++ {
+			o.late(n, sequence.Message{}, &sequence.Error{Code: sequence.FateUnknown, Err: errEndedBefore})
+		}
+	case o.entry.Assurance != o.d.assurance():
+		return negotiate.BadConfigf("the store has a sequence of %s for this URL that is not over: finish it first", o.entry.Assurance)
+	case st.Closed:
+		o.closed = true
+	}
+	return nil
+}
+
+var errEndedBefore = errors.New("the sequence ended before it was known to be done")
+
+// outboxPrefix begins the URI of an outbox; what follows is the SHA-256 of the URL without query, in hexadecimal digits.
+const outboxPrefix = "urn:hhfr:outbox:"
+
+// assurance is the URI of what is asked for.
+func (d *Dialer) assurance() string {
+	return negotiate.AssuranceURI(max(d.cfg.Assurance, wsrm.AtMostOnce), d.cfg.Ordered)
+}
+
+// sequenced tells whether sessions have a sequence.
+func (c *Config) sequenced() bool { return c.kept() || c.Ordered }
+
+// kept tells whether that outlives them.
+func (c *Config) kept() bool { return c.Assurance > wsrm.AtMostOnce }
+
+// save makes e the entry, unless it cannot be stored.
+func (o *outbox) save(ctx context.Context, e negotiate.Outbox) error {
+	b, err := e.Marshal()
+	if err != nil {
+		return err
+	}
+	revision, err := o.store.Commit(ctx, o.uri, o.revision, b)
+	if err == nil {
+		o.revision, o.entry = revision, e
+	}
+	return err
+}
+
+// begin makes a new sequence, whose messages go on with a run, and the entry that names it. After
+// an error the one before is still there.
+func (o *outbox) begin(ctx context.Context, run sequence.Run) error {
+	var id [16]byte
+	rand.Read(id[:])
+	e := o.entry
+	e.Assurance, e.Sequence, e.Joined = o.d.assurance(), ctxstore.SequenceURI(id), false
+	q, err := o.open(ctx, e, run)
+	if err != nil {
+		return err
+	}
+	if err := o.save(ctx, e); err != nil {
+		q.Close()
+		o.forget(ctx, e)
+		return err
+	}
+	o.use(q)
+	return nil
+}
+
+// open opens the sequence that an entry names; one that the store does not have goes on with a run.
+func (o *outbox) open(ctx context.Context, e negotiate.Outbox, run sequence.Run) (*sequence.Sequence, error) {
+	a, ordered, ok := negotiate.ParseAssurance(e.Assurance)
+	if !ok {
+		return nil, negotiate.AsMalformed(fmt.Errorf("outbox of assurance %.60q", e.Assurance))
+	}
+	cfg := sequence.Config{
+		Assurance: a, Ordered: ordered, Store: o.store, URI: e.StateURI(), Late: o.late,
+		Clock: o.d.cfg.Clock, Log: o.d.cfg.Log,
+	}
+	if o.d.cfg.kept() {
+		cfg.Run = &run
+	}
+	return sequence.Open(ctx, cfg)
+}
+
+// forget deletes the state of the sequence that an entry named.
+func (o *outbox) forget(ctx context.Context, e negotiate.Outbox) {
+	if err := o.store.Delete(ctx, e.StateURI(), nil); err != nil && !errors.Is(err, &ctxstore.Error{Code: ctxstore.NotFound}) {
+		o.d.cfg.Log.Warn("state of an ended sequence not deleted", "uri", e.StateURI(), "err", err)
+	}
+}
+
+func (o *outbox) use(q *sequence.Sequence) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.seq = q
+}
+
+// sequence is the one at hand.
+func (o *outbox) sequence() *sequence.Sequence {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return o.seq
+}
+
+// name is the sequence's URI; "" without an outbox.
+func (o *outbox) name() string {
+	if o == nil {
+		return ""
+	}
+	o.entryMu.Lock()
+	defer o.entryMu.Unlock()
+	return o.entry.Sequence
+}
+
+// joined reports whether a responder has taken the sequence before; false without an outbox.
+func (o *outbox) joined() bool {
+	if o == nil {
+		return false
+	}
+	o.entryMu.Lock()
+	defer o.entryMu.Unlock()
+	return o.entry.Joined
+}
+
+func (o *outbox) late(number uint64, m sequence.Message, err error) {
+	if o.d.cfg.LateReply != nil {
+		o.d.cfg.LateReply(number, streamer.NewMessage(m.Head, m.Body), sequenceError(err))
+	}
+}
+
+// replace begins a new sequence in the place of one that is over, or lost. A run goes on in it.
+func (o *outbox) replace(ctx context.Context, run sequence.Run) error {
+	old := o.entry
+	o.seq.Close()
+	if err := o.begin(ctx, run); err != nil {
+		return err
+	}
+	o.forget(ctx, old)
+	return nil
+}
+
+// lost is for a responder that knew the sequence and knows it no more. What it may have done nobody knows: under at-least-once that is sent again, else reported. After an error it is called again, or the outbox closed.
+func (o *outbox) lost(ctx context.Context) error {
+	o.d.cfg.Log.Warn("the other end lost the state of the sequence", "sequence", o.name())
+	o.mu.Lock()
+	if o.replacing == nil {
+		o.replacing = make(chan struct{})
+	}
+	o.mu.Unlock()
+	o.entryMu.Lock()
+	defer o.entryMu.Unlock()
+	o.left = append(o.left, o.seq.Lose(o.d.cfg.Assurance == wsrm.AtLeastOnce)...)
+	run, _ := o.seq.Run()
+	if err := o.replace(ctx, run); err != nil {
+		return err
+	}
+	o.seq.Take(o.left)
+	o.left = nil
+	o.replaced()
+	return nil
+}
+
+// after is the sequence that came in the place of q, once that is decided; q itself if none did, or ctx ended before.
+func (o *outbox) after(ctx context.Context, q *sequence.Sequence) *sequence.Sequence {
+	o.mu.Lock()
+	replacing := o.replacing
+	o.mu.Unlock()
+	if replacing != nil {
+		select {
+		case <-replacing:
+		case <-ctx.Done():
+			return q
+		}
+	}
+	return o.sequence()
+}
+
+// taken notes that a responder has the sequence.
+func (o *outbox) taken(ctx context.Context) error {
+	o.entryMu.Lock()
+	defer o.entryMu.Unlock()
+	if o.entry.Joined {
+		return nil
+	}
+	e := o.entry
+	e.Joined = true
+	return o.save(ctx, e)
+}

@@ -1,0 +1,292 @@
+package session
+
+import (
+	"context"
+	"errors"
+	"math/rand/v2"
+	"slices"
+	"time"
+
+	"github.com/hhfr/hhfr/pkg/negotiate"
+	"github.com/hhfr/hhfr/pkg/streamer"
+)
+
+// current gives the stream to use now; nil means plain SOAP. While a broken stream is being replaced it waits.
+func (s *Session) current(ctx context.Context) (*link, error) {
+	for {
+		s.mu.Lock()
+		l, again, plain, closed, why := s.link, s.again, s.plain, s.closed, s.agreed.Why
+		s.mu.Unlock()
+		switch {
+		case closed:
+			return nil, &negotiate.Error{Code: negotiate.Closed, At: -1}
+		case plain && s.cfg.RequireHHFR:
+			return nil, &negotiate.Error{Code: negotiate.NoHHFR, At: -1, Err: errors.New(why)}
+		case plain:
+			return nil, nil
+		case again != nil:
+			select {
+			case <-again:
+			case <-ctx.Done():
+				return nil, context.Cause(ctx)
+			}
+			continue
+		case l == nil:
+			return nil, nil
+		}
+		select {
+		case <-l.stream.Done():
+			s.lost(l)
+		default:
+			return l, nil
+		}
+	}
+}
+
+// streaming reports whether messages go over a stream now, or wait for the next one.
+func (s *Session) streaming() bool {
+	s.mu.Lock()
+	l, plain := s.link, s.plain
+	s.mu.Unlock()
+	if plain || l == nil {
+		return false
+	}
+	if isDone(l.stream) {
+		s.lost(l)
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		return !s.plain
+	}
+	return true
+}
+
+// begin takes the first stream of the session, and tells the log.
+func (s *Session) begin(n *negotiation) {
+	f := n.agreed.Facts
+	s.cfg.Log.Info("stream", "url", loggable(s.url), "mode", string(n.agreed.Mode), "session", f.Session.String(),
+		"representation", f.Representation, "transport", f.Transport)
+	s.install(n)
+}
+
+// install takes a stream that was negotiated.
+func (s *Session) install(n *negotiation) {
+	l := &link{n.stream, n.stream.Lane(0), n.agreed.Facts.Path}
+	s.mu.Lock()
+	s.before = slices.DeleteFunc(s.before, func(l *link) bool { return isDone(l.stream) })
+	known := s.link != nil && s.link.stream == n.stream
+	if s.link != nil && !known {
+		s.before = append(s.before, s.link)
+	} else {
+		n.agreed.Tried = slices.Concat(s.agreed.Tried, n.agreed.Tried)
+	}
+	if !known {
+		s.link, s.agreed, s.fresh = l, n.agreed, false
+	}
+	done, closed := s.again, s.closed
+	s.again = nil
+	if !closed && !known && (s.cfg.Reconnect > 0 || s.outbox != nil) {
+		s.wait.Go(func() {
+			select {
+			case <-l.stream.Done():
+				s.lost(l)
+			case <-s.ctx.Done():
+			}
+		})
+	}
+	if !closed && !known && s.asker != nil {
+		s.wait.Go(func() { s.watchMet(l, n) })
+	}
+	s.mu.Unlock()
+	s.tell()
+	if done != nil {
+		close(done)
+	}
+	if closed {
+		_ = l.stream.Close()
+	}
+}
+
+// negotiation begins a way to a stream.
+func (s *Session) negotiation() *negotiation {
+	return &negotiation{dialer: s.dialer, url: s.url, serve: s.serve, outbox: s.outbox, taken: &s.taken, client: s.client, asker: s.asker}
+}
+
+func isDone(s *streamer.Stream) bool {
+	select {
+	case <-s.Done():
+		return true
+	default:
+		return false
+	}
+}
+
+// isMet reports whether the hello of a stream's peer has come.
+func isMet(s *streamer.Stream) bool {
+	select {
+	case <-s.Met():
+		return true
+	default:
+		return false
+	}
+}
+
+// bore notes that a stream brought something.
+func (s *Session) bore(l *link) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.link == l {
+		s.fruitless = 0
+	}
+}
+
+// over notes that a stream has ended, if it has.
+func (s *Session) over(l *link) {
+	if isDone(l.stream) {
+		s.lost(l)
+	}
+}
+
+// lost notes that a stream takes no more messages: it is replaced, or plain SOAP comes next.
+func (s *Session) lost(l *link) {
+	err := l.stream.Err()
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.link != l || s.plain || s.again != nil || s.closed {
+		return
+	}
+	s.agreed.Why = "the stream ended"
+	if err != nil {
+		s.agreed.Why += ": " + err.Error()
+	}
+	if s.outbox != nil {
+		st := s.outbox.sequence().Status()
+		if progress := int64(st.Done+st.Received) - st.GivenUp; progress > s.progress {
+			s.progress, s.fruitless = progress, 0
+		}
+	}
+	if s.asker != nil && s.outbox == nil && !isMet(l.stream) {
+		s.cfg.Log.Info("session not joined again", "url", loggable(s.url), "err", err)
+		s.unmet()
+		s.link = nil
+		if !s.cfg.RequireHHFR && (s.cfg.Reconnect == 0 || isRefused(err)) {
+			s.fresh = true // what was remembered does not count any more: the next call asks
+			return
+		}
+		s.again = make(chan struct{})
+		s.wait.Go(s.reconnect)
+		return
+	}
+	s.met = true
+	if s.fruitless++; s.cfg.Reconnect > 0 && s.fruitless <= maxFruitless {
+		s.again = make(chan struct{})
+		s.wait.Go(s.reconnect)
+		return
+	}
+	s.plain = true
+	if s.outbox != nil {
+		s.wait.Go(s.outbox.sequence().Close)
+		return
+	}
+	why := errors.New(s.agreed.Why)
+	s.wait.Go(func() {
+		s.cfg.Log.Warn("plain SOAP from now on", "url", loggable(s.url), "why", why)
+		s.tell()
+		if err != nil && !errors.Is(err, &streamer.Error{Code: streamer.GoingAway}) {
+			s.rememberBroken(why)
+		}
+	})
+}
+
+// unmet takes back what was agreed on a stream whose peer never came to it. The lock is held.
+func (s *Session) unmet() {
+	tried := slices.Clone(s.agreed.Tried)
+	if len(tried) > 0 {
+		tried[len(tried)-1].Why = s.agreed.Why
+	}
+	if s.met {
+		s.agreed.Tried = tried // it had a stream before
+		return
+	}
+	s.agreed = negotiate.Agreed{Why: s.agreed.Why, Tried: tried}
+}
+
+// isRefused reports whether a stream whose peer's hello has not come ended since somebody answered: by a refusal, or by what is no stream.
+func isRefused(err error) bool {
+	var e *streamer.Error
+	return errors.As(err, &e) && (e.Remote || e.Code == streamer.Protocol)
+}
+
+// rememberBroken has later sessions speak plain SOAP for a while: a stream that broke for good would break again.
+func (s *Session) rememberBroken(why error) {
+	ctx, cancel := context.WithTimeout(context.Background(), s.cfg.Timeout)
+	defer cancel()
+	s.dialer.remember(ctx, s.url, why)
+}
+
+// insist negotiates, ever less often, until there is a stream, an end that does not agree, or no time left.
+func (s *Session) insist(ctx context.Context, careful bool) (n *negotiation, err error) {
+	clock := s.cfg.Clock
+	until := clock.Now().Add(s.cfg.Reconnect)
+	for wait := firstBackOff; ; wait = min(2*wait, maxBackOff) {
+		n = s.negotiation()
+		n.careful = careful
+		if err = n.find(ctx, true); err == nil || ctx.Err() != nil {
+			return n, err
+		}
+		var refused *refusal
+		passing := !errors.As(err, &refused) || refused.passing
+		// Some of the wait is chance, so that the clients of one server do not come back all at once.
+		pause := wait/2 + rand.N(wait/2)
+		if !passing || clock.Now().Add(pause).After(until) {
+			return n, err
+		}
+		s.cfg.Log.Info("no stream yet", "url", loggable(s.url), "err", err)
+		if clock.Sleep(ctx, pause) != nil {
+			return n, err
+		}
+	}
+}
+
+// reconnect has the session go on over another stream, or turn to plain SOAP.
+func (s *Session) reconnect() {
+	n, err := s.insist(s.ctx, s.outbox == nil) // what is in a sequence has no unknown fate
+	if err == nil {
+		s.install(n)
+		s.cfg.Log.Info("a stream again", "url", loggable(s.url), "session", n.agreed.Facts.Session.String())
+		return
+	}
+	s.mu.Lock()
+	if s.again == nil { // a call that was under way has brought a stream
+		s.mu.Unlock()
+		return
+	}
+	s.plain = true
+	s.agreed.Why += "; " + err.Error()
+	s.agreed.Answer, s.agreed.Refused = n.agreed.Answer, n.agreed.Refused
+	var refused *refusal
+	s.portal = errors.As(err, &refused) && refused.portal
+	portal := s.portal
+	why, done := s.agreed.Why, s.again
+	s.again = nil
+	s.mu.Unlock()
+	if s.outbox != nil {
+		s.outbox.close()
+	} else if s.ctx.Err() == nil {
+		s.cfg.Log.Warn("plain SOAP from now on", "url", loggable(s.url), "why", why)
+		s.tell()
+		if !n.agreed.NoRoom() && !portal {
+			s.rememberBroken(errors.New(why))
+		}
+	}
+	close(done)
+}
+
+const (
+	// maxFruitless is how many streams in a row may end without having brought anything before no further one is tried: an end that breaks each of them
+	// would else be asked for ever.
+	maxFruitless = 5
+	// firstBackOff is the pause after the first attempt that failed, maxBackOff the longest one: a server that restarts takes a second or some, and a link
+	// that is down is not loaded by asking.
+	firstBackOff = 200 * time.Millisecond
+	maxBackOff   = 5 * time.Second
+)

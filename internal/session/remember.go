@@ -1,0 +1,81 @@
+package session
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/url"
+
+	"github.com/hhfr/hhfr/internal/xmlns"
+	"github.com/hhfr/hhfr/pkg/ctxstore"
+	"github.com/hhfr/hhfr/pkg/negotiate"
+)
+
+// loggable is a URL as logs show it: without query and user, which may be secret.
+func loggable(u *url.URL) string { return negotiate.Origin(u) + negotiate.PathOf(u) }
+
+// PlainPrefix begins the URIs of the entries that say of an origin that it speaks plain SOAP, and
+// why.
+const PlainPrefix = xmlns.HHFRNegotiation + ":plain:"
+
+// plainURI is where the store keeps that an end speaks plain SOAP.
+func plainURI(u *url.URL) string { return PlainPrefix + negotiate.Origin(u) }
+
+// recall gives the reason for plain SOAP that is remembered of the end, nil if there is none.
+func (d *Dialer) recall(ctx context.Context, u *url.URL) error {
+	if d.cfg.RememberFor < 0 {
+		return nil
+	}
+	entry, err := d.cfg.Store.Get(ctx, plainURI(u))
+	switch {
+	case err == nil:
+		return &refusal{err: fmt.Errorf("remembered: %s", entry.Value), remembered: true}
+	case errors.Is(err, &ctxstore.Error{Code: ctxstore.NotFound}):
+		return nil
+	}
+	return err
+}
+
+func (d *Dialer) remember(ctx context.Context, u *url.URL, why error) {
+	if d.cfg.RememberFor < 0 {
+		return
+	}
+	if _, err := d.cfg.Store.Put(ctx, plainURI(u), []byte(why.Error()), ctxstore.PutOptions{TTL: d.cfg.RememberFor}); err != nil {
+		d.cfg.Log.Warn("plain SOAP not remembered", "url", loggable(u), "err", err)
+	}
+}
+
+// Memory is what a store remembers of a service, from earlier sessions.
+type Memory struct {
+	// Met is the session that can be joined again, once; nil: there is none.
+	Met *negotiate.Facts
+	// Plain is why plain SOAP is spoken without asking; empty: it is not known to be.
+	Plain string
+}
+
+// Remembered tells what a store remembers of the service at an http or https URL. Nothing of it is used up. Errors: BadConfig for a
+// URL that is none, and those of the store.
+func Remembered(ctx context.Context, store ctxstore.Store, rawURL string) (m Memory, err error) {
+	u, err := url.Parse(rawURL)
+	if err != nil {
+		return m, &negotiate.Error{Code: negotiate.BadConfig, At: -1, Err: err}
+	}
+	notFound := &ctxstore.Error{Code: ctxstore.NotFound}
+	entry, err := store.Get(ctx, metURI(u))
+	switch {
+	case err == nil:
+		if c, err := negotiate.ParseContext(entry.Value); err == nil {
+			m.Met = &c.Facts
+		}
+	case !errors.Is(err, notFound):
+		return m, err
+	}
+	entry, err = store.Get(ctx, plainURI(u))
+	switch {
+	case err == nil:
+		m.Plain = string(entry.Value)
+	case !errors.Is(err, notFound):
+		return m, err
+	}
+	return m, nil
+}

@@ -1,0 +1,247 @@
+package session
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/hhfr/hhfr/pkg/negotiate"
+	"github.com/hhfr/hhfr/pkg/streamer/sequence"
+)
+
+// Resumed tells what became of the messages of a session with [Config].Resume.
+type Resumed struct {
+	// LeftOut is how many messages were left out: they are those that an earlier run had accepted.
+	LeftOut uint64
+	// Ended: that run has come to its end, with these messages and no others. Nothing is sent.
+	Ended bool
+	// Other: the store knows a run that has come to its end, whose first message is another. All
+	// messages are sent, as a run of their own.
+	Other bool
+	// At is when that run came to its end.
+	At time.Time
+}
+
+// resumption compares the messages of a session with those of the runs that the store knows. It
+// leaves out what is proved to have been accepted, and lets nothing be sent before that is clear.
+// No message is held back meanwhile, so that input of any length can be compared: one that begins
+// like a run and then differs is refused, for what went before is gone.
+type resumption struct {
+	o    *outbox
+	last sequence.Run // the newest that the store knows; without messages there is none
+
+	// Below: under outbox.entryMu.
+	seen  sequence.Run  // the messages so far
+	goal  *sequence.Run // the run that they begin like; nil: none yet
+	past  bool          // what comes next is sent
+	found Resumed
+	err   error // nothing is sent, nor left out
+}
+
+// restoreRun finds out which run the session's messages go on with, or come behind. It gives the
+// last one that the store has messages of.
+func (o *outbox) restoreRun(ctx context.Context) (last sequence.Run, err error) {
+	last, known := o.seq.Run()
+	if !known {
+		last = sequence.NewRun()
+	}
+	switch {
+	case !o.d.cfg.Resume:
+		o.fresh = true
+		return last, o.interrupted(ctx, last, last.ID)
+	case !known && o.seq.Status().Accepted > 0:
+		return last, &negotiate.Error{Code: negotiate.OldStore, At: -1}
+	case !known || last.ID == o.entry.Behind:
+		o.resume = &resumption{o: o}
+	default:
+		o.resume = &resumption{o: o, last: last}
+	}
+	return last, nil
+}
+
+// take decides which run the next message is of, and reports whether it is left out.
+func (o *outbox) take(ctx context.Context, m sequence.Message, wanted bool) (leftOut bool, err error) {
+	o.entryMu.Lock()
+	defer o.entryMu.Unlock()
+	if o.resume != nil {
+		if leftOut, err = o.resume.take(ctx, m, wanted); leftOut || err != nil {
+			return leftOut, err
+		}
+	}
+	if o.fresh {
+		o.fresh = false
+		o.sequence().BeginRun(sequence.NewRun())
+	}
+	return false, nil
+}
+
+// take reports whether a message is left out; else it is to be sent.
+func (r *resumption) take(ctx context.Context, m sequence.Message, wanted bool) (leftOut bool, err error) {
+	if r.past || r.err != nil {
+		return false, r.err
+	}
+	r.seen.Add(m, wanted)
+	if r.goal == nil {
+		r.choose()
+	}
+	if r.goal == nil {
+		return false, r.err
+	}
+	r.compare(ctx)
+	return true, r.err
+}
+
+// choose finds the run that the first message is of, newest first.
+func (r *resumption) choose() {
+	e := &r.o.entry
+	ended := r.last.Messages > 0 && r.last.ID == e.Ended
+	known := append(slices.Clone(e.Interrupted), r.last)
+	for _, run := range slices.Backward(known) {
+		if run.Messages > 0 && run.First == r.seen.First {
+			r.goal = &run
+			return
+		}
+	}
+	if r.last.Messages > 0 && !ended {
+		r.refuse("the interrupted run began with another message; %d of it were accepted", r.last.Messages)
+		return
+	}
+	r.past, r.o.fresh = true, true
+	if ended {
+		r.found.Other, r.found.At = true, e.At
+	}
+}
+
+// compare holds the messages so far against the run that they begin like.
+func (r *resumption) compare(ctx context.Context) {
+	e, n := &r.o.entry, r.goal.Messages
+	ended := r.goal.ID == e.Ended
+	switch {
+	case r.seen.Messages < n:
+	case r.seen.Messages > n:
+		r.found = Resumed{}
+		r.refuse("a run that came to its end at %s was the same up to its last message, number %d, and there are more",
+			e.At.Format(time.RFC3339), n)
+	case r.seen.Digest != r.goal.Digest && ended:
+		r.refuseLike()
+	case r.seen.Digest != r.goal.Digest:
+		r.refuse("the interrupted run began with the same message, "+
+			"and was not the same in the %d that were accepted", n)
+	case ended:
+		r.found.LeftOut, r.found.Ended, r.found.At = n, true, e.At
+	default:
+		r.found.LeftOut, r.past = n, true
+		if r.goal.ID == r.last.ID {
+			return
+		}
+		if r.err = r.o.interrupted(ctx, r.last, [16]byte{}); r.err == nil {
+			r.o.sequence().BeginRun(*r.goal)
+		}
+	}
+}
+
+// noMore judges the messages when there are no more to come.
+func (o *outbox) noMore() error {
+	o.entryMu.Lock()
+	defer o.entryMu.Unlock()
+	r := o.resume
+	if r == nil {
+		return nil
+	}
+	switch {
+	case r.err != nil || r.goal == nil || r.seen.Messages >= r.goal.Messages:
+	case r.goal.ID == o.entry.Ended:
+		r.refuseLike()
+	default:
+		r.refuse("the interrupted run began with the same message; %d of it were accepted, and there are %d",
+			r.goal.Messages, r.seen.Messages)
+	}
+	return r.err
+}
+
+// refuseLike is for messages that begin like a run that came to its end: whether they are to be
+// sent cannot be told.
+func (r *resumption) refuseLike() {
+	r.refuse("a run that came to its end at %s began with the same message, and was not the same in all",
+		r.o.entry.At.Format(time.RFC3339))
+}
+
+func (r *resumption) refuse(format string, args ...any) {
+	r.err = &negotiate.Error{Code: negotiate.OtherRun, At: -1, Err: fmt.Errorf(format, args...)}
+}
+
+// Resumed tells what became of the messages so far, with [Config].Resume.
+func (s *Session) Resumed() Resumed {
+	if s.outbox == nil {
+		return Resumed{}
+	}
+	s.outbox.entryMu.Lock()
+	defer s.outbox.entryMu.Unlock()
+	if s.outbox.resume == nil {
+		return Resumed{}
+	}
+	return s.outbox.resume.found
+}
+
+// interrupted notes that a run is not gone on with now, unless it came to its end or never began;
+// behind is the run that another one begins behind, if it does. Under entryMu.
+func (o *outbox) interrupted(ctx context.Context, run sequence.Run, behind [16]byte) error {
+	e := o.entry
+	e.Behind = behind
+	var forgotten *sequence.Run
+	if run.Messages > 0 && run.ID != e.Ended {
+		forgotten = e.Remember(run)
+	}
+	if err := o.save(ctx, e); err != nil {
+		return err
+	}
+	if forgotten != nil {
+		o.d.cfg.Log.Warn("too many interrupted runs: the oldest cannot be resumed any more",
+			"messages", forgotten.Messages)
+	}
+	return nil
+}
+
+// finish notes that all of a sequence is done, and the run of the session's messages.
+func (o *outbox) finish(q *sequence.Sequence) {
+	o.entryMu.Lock()
+	defer o.entryMu.Unlock()
+	o.over = true
+	if o.fresh || o.resume != nil && !o.resume.past {
+		return
+	}
+	if run, known := q.Run(); known && run.Messages > 0 {
+		o.finished = &run
+	}
+}
+
+// EndRun notes in the store that the messages of the session were a whole run, after
+// [Session.Finish], and that whoever started it knows: the next session with the same store and URL
+// has messages of another one. It may be called after [Session.Close]. A session that is not
+// finished has no run to end; one without messages had none.
+func (s *Session) EndRun(ctx context.Context) error {
+	o := s.outbox
+	if o == nil || !s.cfg.kept() {
+		return nil
+	}
+	o.entryMu.Lock()
+	defer o.entryMu.Unlock()
+	e := o.entry
+	switch {
+	case o.finished != nil:
+		e.Ended, e.At = o.finished.ID, s.cfg.Clock.Now()
+		alike := func(r sequence.Run) bool { return r.First == o.finished.First }
+		e.Interrupted = slices.DeleteFunc(slices.Clone(e.Interrupted), alike)
+	case !o.over || !o.fresh:
+		return nil
+	}
+	e.Behind = [16]byte{}
+	if err := o.save(ctx, e); err != nil {
+		return fmt.Errorf("all is done, but that could not be noted: %w", err)
+	}
+	return nil
+}
+
+var errAccepted = &negotiate.Error{Code: negotiate.Accepted, At: -1, Err: errors.New("by an earlier run")}

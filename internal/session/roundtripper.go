@@ -1,0 +1,278 @@
+package session
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"net/url"
+	"sync"
+	"time"
+
+	"github.com/hhfr/hhfr/internal/httpmsg"
+	"github.com/hhfr/hhfr/pkg/negotiate"
+	"github.com/hhfr/hhfr/pkg/soap"
+	"github.com/hhfr/hhfr/pkg/streamer"
+)
+
+// RoundTripper puts HHFR under an unchanged SOAP client of net/http: it negotiates once per scheme,
+// host and port, with the URL of the first SOAP message that goes there, and carries the SOAP POSTs
+// that follow over the session. All other requests, those to ends that do not agree, and those that
+// come while that is not known yet, the first one too, go through the RoundTripper below it, as
+// they are and at once; with Config.RequireHHFR they wait for the session. [RoundTripper.Session]
+// waits for it in any case. It is an [http.RoundTripper], safe for concurrent use.
+//
+// The errors of a request are those of [Session.Call]. What reaches the service by a stream is the request as net/http has it; fields that net/http
+// itself adds, User-Agent and Accept-Encoding, are not there.
+type RoundTripper struct {
+	base   http.RoundTripper
+	dialer *Dialer
+
+	wait    sync.WaitGroup
+	mu      sync.Mutex
+	closed  bool
+	origins map[string]*originSession
+}
+
+// originSession is what became of one origin.
+type originSession struct {
+	done    chan struct{} // closed when session and err are set
+	session *Session
+	err     error
+	until   time.Time // when an origin that did not agree is asked again
+	// fellBack: there was to be a stream before, and the log has heard why there was none.
+	fellBack bool
+}
+
+// NewRoundTripper makes one over base; nil means [http.DefaultTransport]. Config.HTTPClient is not used: offers, and messages that fall back to plain
+// SOAP, go through base. Errors: BadConfig. The caller calls Close in the end.
+func NewRoundTripper(base http.RoundTripper, cfg Config) (*RoundTripper, error) {
+	if base == nil {
+		base = http.DefaultTransport
+	}
+	cfg.HTTPClient = &http.Client{Transport: base, CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
+	d, err := NewDialer(cfg)
+	if err != nil {
+		return nil, err
+	}
+	return &RoundTripper{base: base, dialer: d, origins: map[string]*originSession{}}, nil
+}
+
+// RoundTrip sends one request.
+func (t *RoundTripper) RoundTrip(req *http.Request) (*http.Response, error) {
+	if !isSOAP(req) {
+		return t.base.RoundTrip(req)
+	}
+	session, err := t.session(req)
+	if err != nil {
+		_ = httpmsg.CloseReader(req.Body)
+		return nil, err
+	}
+	if session != nil && session.claim() {
+		return session.firstCall(req)
+	}
+	switch {
+	case session == nil:
+		return t.base.RoundTrip(req)
+	case !session.streaming() && session.asker != nil:
+		return session.asker.RoundTrip(req) // it has a connection
+	case !session.streaming():
+		return t.base.RoundTrip(req)
+	}
+	head, err := httpmsg.RequestHead(req)
+	if err != nil {
+		_ = httpmsg.CloseReader(req.Body)
+		return nil, err
+	}
+	reply, err := session.Call(req.Context(), &streamer.Message{Head: head, Body: httpmsg.BodyOf(req)})
+	if err != nil {
+		return nil, err
+	}
+	return httpmsg.Response(reply, req)
+}
+
+// isSOAP tells the requests that sessions are for.
+func isSOAP(req *http.Request) bool {
+	return req.Method == http.MethodPost && req.Body != nil && req.URL != nil && (req.URL.Scheme == "http" || req.URL.Scheme == "https") &&
+		soap.ParseContentType(req.Header.Get("Content-Type")).Version() != soap.None && (req.Host == "" || req.Host == req.URL.Host)
+}
+
+// session gives the session of a request's origin; nil for plain SOAP. The offer goes beside the
+// requests that come meanwhile.
+func (t *RoundTripper) session(req *http.Request) (*Session, error) {
+	origin := negotiate.Origin(req.URL)
+	now := t.dialer.cfg.Clock.Now()
+	t.mu.Lock()
+	if t.closed {
+		t.mu.Unlock()
+		return nil, &negotiate.Error{Code: negotiate.Closed, At: -1}
+	}
+	o, first := t.origins[origin], false
+	if o == nil || o.isOver(now, t.keep()) {
+		if o != nil && o.session != nil {
+			old := o.session
+			t.wait.Go(func() { _ = old.Close() })
+		}
+		fresh := &originSession{done: make(chan struct{}), fellBack: o.hasFallenBack()}
+		t.origins[origin] = fresh
+		t.wait.Go(func() { t.dial(fresh, req.URL) })
+		o, first = fresh, true
+	}
+	t.mu.Unlock()
+	// With other modes than Explicit the first request waits for no more than a connection, which it needs itself.
+	waits := t.dialer.cfg.RequireHHFR || first && t.dialer.cfg.Mode != negotiate.Explicit
+	if !o.settled() && !waits {
+		return nil, nil
+	}
+	select {
+	case <-o.done:
+		return o.session, o.err
+	case <-req.Context().Done():
+		return nil, context.Cause(req.Context())
+	}
+}
+
+func (o *originSession) settled() bool {
+	select {
+	case <-o.done:
+		return true
+	default:
+		return false
+	}
+}
+
+// isOver tells whether it is time to ask an origin again that does not agree, or whose session
+// turned to plain SOAP.
+func (o *originSession) isOver(now time.Time, keep time.Duration) bool {
+	if !o.settled() {
+		return false
+	}
+	if o.until.IsZero() && o.session != nil && !o.session.streaming() && !o.session.isFresh() {
+		o.until = now.Add(o.session.askAgain(keep))
+	}
+	return !o.until.IsZero() && now.After(o.until)
+}
+
+// keep is how long an origin is not asked again.
+func (t *RoundTripper) keep() time.Duration {
+	if t.dialer.cfg.RememberFor < 0 {
+		return DefaultRememberFor
+	}
+	return t.dialer.cfg.RememberFor
+}
+
+// askAgain is when the end of a session that speaks plain SOAP is worth another offer: after keep,
+// but soon if it only had no room, or if it may not have been the one who answered.
+func (s *Session) askAgain(keep time.Duration) time.Duration {
+	s.mu.Lock()
+	soon := s.portal || s.agreed.NoRoom()
+	s.mu.Unlock()
+	if soon {
+		return min(keep, maxBackOff)
+	}
+	return keep
+}
+
+// dial negotiates with an origin. It is bounded by the dialer's timeout, not by the request that came first.
+func (t *RoundTripper) dial(o *originSession, u *url.URL) {
+	defer close(o.done)
+	bare := *u
+	// What is in the query or names a user is this request's, and goes with its own head.
+	bare.RawQuery, bare.User = "", nil
+	session, err := t.dialer.Dial(context.Background(), bare.String())
+	now := t.dialer.cfg.Clock.Now()
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	switch {
+	case errors.Is(err, &negotiate.Error{Code: negotiate.Unreachable}):
+		// The request itself finds out, and so does the next one.
+		o.until = time.Unix(0, 1)
+	case err != nil:
+		o.err, o.until = err, now.Add(t.keep())
+	case t.closed:
+		t.wait.Go(func() { _ = session.Close() })
+		o.err = &negotiate.Error{Code: negotiate.Closed, At: -1}
+	default:
+		o.session = session
+		t.tell(o, u)
+		if !session.Agreed().HHFR && !session.isFresh() {
+			o.until = now.Add(session.askAgain(t.keep()))
+		}
+	}
+}
+
+// hasFallenBack reports whether the log has heard of a fall-back from streams, and not of a stream
+// since.
+func (o *originSession) hasFallenBack() bool {
+	switch {
+	case o == nil:
+		return false
+	case o.session != nil && o.session.Agreed().HHFR && !o.session.streaming():
+		return true // the session has told it
+	}
+	return o.fellBack
+}
+
+// tell has the log hear of a fall-back that no caller is told of, once, and of the stream that
+// comes behind it.
+func (t *RoundTripper) tell(o *originSession, u *url.URL) {
+	agreed, cfg := o.session.Agreed(), &t.dialer.cfg
+	switch {
+	case agreed.HHFR && o.fellBack:
+		o.fellBack = false
+		cfg.Log.Warn("a stream again", "url", loggable(u), "session", agreed.Facts.Session.String())
+	case agreed.NoStream != "" && !o.fellBack:
+		o.fellBack = true
+		cfg.Log.Warn(blockedWarning, "url", loggable(u), "why", agreed.Why, "hint", BlockedHint)
+	}
+}
+
+// Session gives the session of an origin, such as "http://host:80", and false if there is none. It
+// waits for one that is being negotiated.
+func (t *RoundTripper) Session(origin string) (*Session, bool) {
+	u, err := url.Parse(origin)
+	if err != nil {
+		return nil, false
+	}
+	t.mu.Lock()
+	o := t.origins[negotiate.Origin(u)]
+	t.mu.Unlock()
+	if o == nil {
+		return nil, false
+	}
+	<-o.done
+	return o.session, o.session != nil
+}
+
+// CloseIdleConnections does so below, where there is such a method.
+func (t *RoundTripper) CloseIdleConnections() {
+	if c, ok := t.base.(interface{ CloseIdleConnections() }); ok {
+		c.CloseIdleConnections()
+	}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	for _, o := range t.origins {
+		if o.settled() && o.session != nil && o.session.asker != nil {
+			o.session.asker.CloseIdleConnections()
+		}
+	}
+}
+
+// Close ends all sessions, and waits for what they run. It is idempotent.
+func (t *RoundTripper) Close() error {
+	t.mu.Lock()
+	t.closed = true
+	var list []*originSession
+	for _, o := range t.origins {
+		list = append(list, o)
+	}
+	t.mu.Unlock()
+	var errs []error
+	for _, o := range list {
+		<-o.done
+		if o.session != nil {
+			errs = append(errs, o.session.Close())
+		}
+	}
+	t.wait.Wait()
+	return errors.Join(errs...)
+}

@@ -1,0 +1,118 @@
+package session
+
+import (
+	"bytes"
+	"context"
+	"crypto/tls"
+	"errors"
+	"io"
+	"net"
+	"net/http"
+	"net/http/httptrace"
+	"net/url"
+	"regexp"
+	"strings"
+	"sync/atomic"
+	"time"
+
+	"github.com/hhfr/hhfr/internal/httpmsg"
+	"github.com/hhfr/hhfr/pkg/negotiate"
+)
+
+// SchemeError says that a server speaks TLS where the URL is http, or none where it is https.
+// Nothing that was sent there has been processed. It is the cause of an [Error] with the code
+// Unreachable.
+type SchemeError struct {
+	// Scheme is the one that the URL would need.
+	Scheme string
+}
+
+func (e *SchemeError) Error() string {
+	if e.Scheme == "https" {
+		return "the server speaks TLS there: the URL must be https"
+	}
+	return "the server speaks no TLS there: the URL must be http"
+}
+
+func wrongScheme(scheme string) error {
+	return &negotiate.Error{Code: negotiate.Unreachable, At: -1, Err: &SchemeError{scheme}}
+}
+
+// schemeOf finds out whether an error of an HTTP client means that the server does not speak what
+// the URL says; nil if it does not tell.
+func schemeOf(u *url.URL, err error) error {
+	var record tls.RecordHeaderError
+	switch {
+	case u.Scheme == "https" && (errors.Is(err, http.ErrSchemeMismatch) || errors.As(err, &record)):
+		return wrongScheme("http")
+	case u.Scheme == "http" && strings.Contains(err.Error(), alertReply):
+		return wrongScheme("https")
+	}
+	return nil
+}
+
+// alertReply is what net/http, which has no type for it, says of a reply that is a TLS alert.
+const alertReply = `malformed HTTP response "\x15\x03`
+
+// tellsOfTLS are the texts by which servers answer a request without TLS on a port that takes none
+// other: Go and what is written in it, nginx, Apache, Tomcat, hhfr.
+var tellsOfTLS = regexp.MustCompile(`(?i)HTTP request to an HTTPS server|plain HTTP request was sent to HTTPS port|` +
+	`plain HTTP to an SSL-enabled server port|host and port requires TLS|takes https only`)
+
+// maxTold is how much of a reply is looked at for such a text, in octets.
+const maxTold = 4 << 10
+
+// schemeReply finds out whether a reply says that the server speaks TLS there; nil if it does not.
+// Its body can be read as if nobody had looked.
+func schemeReply(u *url.URL, resp *http.Response) error {
+	if u.Scheme != "http" || resp.StatusCode != http.StatusBadRequest {
+		return nil
+	}
+	start, err := io.ReadAll(io.LimitReader(resp.Body, maxTold))
+	if tellsOfTLS.Match(start) {
+		_ = resp.Body.Close()
+		return wrongScheme("https")
+	}
+	resp.Body = httpmsg.Peeked{
+		Reader: io.MultiReader(bytes.NewReader(start), httpmsg.Failing(err), resp.Body), Closer: resp.Body,
+	}
+	return nil
+}
+
+// probeTimeout bounds the look at a server that did not say a word.
+const probeTimeout = 5 * time.Second
+
+// speaksTLS reports whether a server that gave an offer by http no reply at all speaks TLS there:
+// many close the connection without a word. Only a TLS handshake is made, for a request of which
+// nothing is sent. It is for offers: of a message it would not be certain enough, since a port may
+// take both.
+func (n *negotiation) speaksTLS(ctx context.Context) bool {
+	if n.url.Scheme != "http" {
+		return false
+	}
+	ctx, cancel := context.WithTimeout(ctx, probeTimeout)
+	defer cancel()
+	var shaken atomic.Bool
+	ctx = httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{
+		GotConn: func(httptrace.GotConnInfo) { shaken.Store(true) },
+	})
+	secure := *n.url
+	secure.Scheme, secure.User = "https", nil
+	if secure.Port() == "" {
+		secure.Host = net.JoinHostPort(secure.Hostname(), "80")
+	}
+	req, err := http.NewRequestWithContext(ctx, http.MethodPost, secure.String(), nil)
+	if err != nil {
+		return false
+	}
+	// A body that is shorter than it says fails before the head leaves the buffer.
+	req.Body, req.ContentLength = io.NopCloser(bytes.NewReader(nil)), 1
+	resp, err := n.dialer.cfg.HTTPClient.Do(req)
+	if err == nil {
+		_ = resp.Body.Close()
+		return false
+	}
+	var untrusted *tls.CertificateVerificationError
+	var refused *net.OpError // an alert
+	return shaken.Load() || errors.As(err, &untrusted) || errors.As(err, &refused) && refused.Op == "remote error"
+}

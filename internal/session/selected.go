@@ -1,0 +1,138 @@
+package session
+
+import (
+	"context"
+	cryptotls "crypto/tls"
+	"errors"
+	"fmt"
+	"net/http"
+	"sync"
+	"time"
+
+	"github.com/hhfr/hhfr/internal/httpmsg"
+	"github.com/hhfr/hhfr/pkg/negotiate"
+	"github.com/hhfr/hhfr/pkg/streamer"
+)
+
+// unusable is why nothing went over a stream that TLS selected. It has net/http forget the connection, and send the request over
+// another, as that of a connection of HTTP/2 that is over.
+type unusable struct{ err error }
+
+func (e *unusable) Error() string {
+	return fmt.Sprintf("the stream that TLS selected is of no use: %v", e.err)
+}
+
+// Unwrap is why.
+func (e *unusable) Unwrap() error { return e.err }
+
+// IsHTTP2NoCachedConnError is what net/http goes by.
+func (e *unusable) IsHTTP2NoCachedConnError() {}
+
+// selected is a connection on which TLS selected streams, for the request that asks. One that no such request has come to, as it has
+// gone another way meanwhile, is shut after a while.
+type selected struct {
+	a     *asker
+	conn  *cryptotls.Conn
+	taken func()    // nothing shuts it any more
+	once  sync.Once // it is used, or shut
+	n     *negotiation
+	err   error
+}
+
+// selectedIdle is how long a connection waits for its request: the responder waits longer for hello.
+const selectedIdle = 5 * time.Second
+
+func newSelected(a *asker, conn *cryptotls.Conn) *selected {
+	t := &selected{a: a, conn: conn}
+	idle := time.AfterFunc(selectedIdle, t.shut)
+	stop := context.AfterFunc(a.s.ctx, t.shut)
+	t.taken = func() { idle.Stop(); stop() }
+	return t
+}
+
+// shut ends a connection that is not used.
+func (t *selected) shut() {
+	t.once.Do(func() {
+		t.err = errors.New("it was not used in time")
+		_ = t.conn.Close()
+	})
+}
+
+// RoundTrip implements [http.RoundTripper].
+func (t *selected) RoundTrip(req *http.Request) (*http.Response, error) {
+	asking, ok := req.Context().Value(askKey{}).(*ask)
+	if !ok {
+		t.shut()
+		return nil, &unusable{errors.New("the request asks for none")}
+	}
+	asking.declined.Store(true) // the next connection is one of HTTP
+	t.once.Do(func() {
+		t.taken()
+		t.n, t.err = t.open(req, asking)
+	})
+	switch {
+	case t.err != nil:
+		return nil, &unusable{t.err}
+	case isDone(t.n.stream):
+		return nil, &unusable{errors.New("it has ended")}
+	case asking.question != nil:
+		return synthetic(req), t.met(req.Context(), asking)
+	}
+	head, err := httpmsg.RequestHead(req)
+	if err != nil {
+		_ = httpmsg.CloseReader(req.Body)
+		return nil, err
+	}
+	body := httpmsg.Keep(httpmsg.BodyOf(req))
+	reply, err := t.n.stream.Lane(0).Call(req.Context(), &streamer.Message{Head: head, Body: body.Reader()})
+	if !errors.Is(err, &streamer.Error{Code: streamer.Unsent}) {
+		body.Release()
+	}
+	switch {
+	case errors.Is(err, &streamer.Error{Code: streamer.Unsent}):
+		if again, ok := body.Again(req.Context()); ok { // once the stream has let go of it: net/http looks at its own
+			_ = httpmsg.CloseReader(again)
+		}
+		return nil, &unusable{err}
+	case err != nil:
+		return nil, err
+	}
+	asking.n, asking.reply = t.n, reply
+	return synthetic(req), nil
+}
+
+// met waits until it is clear that the peer takes the session.
+func (t *selected) met(ctx context.Context, asking *ask) error {
+	select {
+	case <-t.n.stream.Met():
+		asking.n = t.n
+		return nil
+	case <-t.n.stream.Done():
+		return &unusable{t.n.stream.Err()}
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+}
+
+// open begins the stream: it is a first contact with the service that the request is for.
+func (t *selected) open(req *http.Request, asking *ask) (*negotiation, error) {
+	n := asking.negotiation(t.a.s)
+	target := *req.URL
+	target.RawQuery, target.Fragment, target.User, target.RawPath = "", "", nil, ""
+	facts := n.plainFacts(negotiate.NewSessionID(), "tls", portOf(n.url))
+	facts.Path = negotiate.PathOf(&target)
+	n.transport, n.address = facts.Transport, t.conn.RemoteAddr().String()
+	ctx := context.WithoutCancel(req.Context())
+	cfg, err := n.streamConfig(ctx, &facts)
+	if err != nil {
+		_ = t.conn.Close()
+		return nil, err
+	}
+	early := streamer.EarlyLimits
+	cfg.Session, cfg.Target, cfg.Early = facts.Session, target.String(), &early
+	if err := n.over(ctx, t.conn, cfg, &facts, t.conn.RemoteAddr().String()); err != nil {
+		return nil, err
+	}
+	asking.began(t.a.s, n)
+	return n, nil
+}

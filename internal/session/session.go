@@ -1,0 +1,332 @@
+// Package session is the initiator's side of HHFR. A [Dialer] agrees with a service on a [Session], which
+// speaks over the stream that was agreed on, or plain SOAP where anything is missing; it reconnects, and
+// goes on with sequences of earlier runs. A [RoundTripper] puts sessions below an http.Client.
+package session
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"net/url"
+	"slices"
+	"sync"
+	"sync/atomic"
+
+	"github.com/hhfr/hhfr/internal/httpmsg"
+	"github.com/hhfr/hhfr/pkg/negotiate"
+	"github.com/hhfr/hhfr/pkg/streamer"
+	"github.com/hhfr/hhfr/pkg/streamer/sequence"
+)
+
+// Session speaks with one service, over a stream or in plain SOAP. All methods are safe for concurrent use; exchanges run side by side and
+// replies may overtake one another.
+type Session struct {
+	cfg      *Config
+	dialer   *Dialer
+	url      *url.URL
+	implicit httpmsg.DefaultHead
+	handler  atomic.Pointer[streamer.Handler]
+	outbox   *outbox // nil: no sequence
+	asker    *asker
+	client   *http.Client // that speaks plain SOAP, by the asker
+	taken    atomic.Int64 // unchanging headers taken out of messages
+
+	ctx    context.Context // until Close
+	cancel context.CancelFunc
+	wait   sync.WaitGroup
+
+	mu     sync.Mutex
+	agreed negotiate.Agreed
+	link   *link         // the stream at hand, nil: there never was one
+	before []*link       // those before it that may not have ended yet
+	again  chan struct{} // closed when an attempt to have a new stream is over; nil: none is under way
+	plain  bool          // plain SOAP from now on
+	fresh  bool          // no call has asked for a stream yet
+	asking bool          // one does
+	// unanswered counts calls that asked and had no answer, since the last stream.
+	unanswered int
+	joining    bool // the stream that its answer named is being opened
+	portal     bool // the reason for plain SOAP may be that of a portal
+	closed     bool
+	fruitless  int   // streams in a row that brought nothing
+	progress   int64 // of the sequence when the last stream ended
+	met        bool  // there was a stream before whose peer came to it
+}
+
+// link is one stream of a session.
+type link struct {
+	stream *streamer.Stream
+	lane   *streamer.Lane
+	path   string // where messages without a head go
+}
+
+func newSession(d *Dialer, u *url.URL) *Session {
+	s := &Session{cfg: &d.cfg, dialer: d, url: u, implicit: httpmsg.DefaultHeadOf(u)}
+	s.ctx, s.cancel = context.WithCancel(context.Background())
+	s.client = d.cfg.HTTPClient
+	if d.cfg.Mode != negotiate.Explicit {
+		s.asker = newAsker(s, d.cfg.HTTPClient.Transport)
+		client := *d.cfg.HTTPClient
+		client.Transport = s.asker
+		s.client = &client
+	}
+	if d.cfg.Handler != nil {
+		s.OnMessage(d.cfg.Handler)
+	}
+	return s
+}
+
+// OnMessage names who serves the exchanges that the other end begins, from now on: one-way messages, and requests, which are answered by
+// Exchange.Reply. It may be called at any time, also by the handler. A message that comes before there is a handler is dropped; Config.Handler misses
+// none. In plain SOAP the other end has no way to begin.
+func (s *Session) OnMessage(handler streamer.Handler) { s.handler.Store(&handler) }
+
+// serve hands an exchange to whoever serves now.
+func (s *Session) serve(ctx context.Context, x *streamer.Exchange) {
+	s.mu.Lock()
+	s.fruitless = 0 // a stream that brings something is worth another one
+	s.mu.Unlock()
+	if h := s.handler.Load(); h != nil && *h != nil {
+		(*h)(ctx, x)
+	}
+}
+
+// Agreed tells what was agreed, and why plain SOAP is spoken if it is.
+func (s *Session) Agreed() negotiate.Agreed {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	agreed := s.agreed
+	agreed.Undecided = s.undecided()
+	return agreed
+}
+
+// tell has Config.OnAgreed know how the session speaks now.
+func (s *Session) tell() {
+	if s.cfg.OnAgreed != nil {
+		s.cfg.OnAgreed(negotiate.Origin(s.url), s.Agreed())
+	}
+}
+
+// Stream is the session's stream, for its figures, the last one if there were several; nil if there never was one.
+func (s *Session) Stream() *streamer.Stream {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.link == nil {
+		return nil
+	}
+	return s.link.stream
+}
+
+// HeadersTaken is how many unchanging headers were taken out of messages that this end sent on
+// streams (see Config.Headers).
+func (s *Session) HeadersTaken() int64 { return s.taken.Load() }
+
+// Wait waits as long as the other end can send unasked, and asks for a stream if no call has done so: until ctx is done, whose cause it returns, or until there is no stream and none is to come, also not by
+// Config.Reconnect. Then it is an [Error] with the code NoHHFR that says why, or Closed.
+func (s *Session) Wait(ctx context.Context) error {
+	for {
+		l, err := s.current(ctx)
+		switch {
+		case err != nil:
+			return err
+		case l == nil && s.claim():
+			if err := s.askNow(ctx); err != nil {
+				return err
+			}
+			continue
+		case l == nil:
+			return &negotiate.Error{Code: negotiate.NoHHFR, At: -1, Err: errors.New(s.Agreed().Why)}
+		}
+		select {
+		case <-l.stream.Done():
+		case <-s.ctx.Done():
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		}
+	}
+}
+
+// Call sends a request and waits for the first octets of its reply. A request without a head goes to the session's URL with the default
+// fields; a reply without a head has the default reply head (see [DefaultReplyHead]). The reply's Body must be read to its end or closed, it is an
+// io.ReadCloser.
+//
+// A request that the stream did not carry any octet of goes on, if its Body can still be had from the start: over the next stream if
+// Config.Reconnect brings one, else as plain SOAP. One that was written and not answered is an [Error] with the code FateUnknown, and is never sent
+// twice. So is one that was under way as plain SOAP when ctx ended; on a stream that is a *[streamer.Error] with the code Aborted. What the other end says of one exchange is a *[streamer.Error], too. A
+// fault is a reply.
+//
+// With Config.Assurance the message is in the store before anything of it is sent, and goes over streams until it is done. The errors then are those of [Session.Finish], Unsent for a message that is too long or comes too
+// late, and that of ctx, which changes nothing for the message. With Config.Ordered alone the message is in no store; it is FateUnknown also when ctx ends before there is a reply.
+func (s *Session) Call(ctx context.Context, m *streamer.Message) (reply *streamer.Message, err error) {
+	if s.outbox != nil {
+		sending, err := s.enqueue(ctx, m, true)
+		if err != nil {
+			return nil, err
+		}
+		return s.replyTo(ctx, sending)
+	}
+	err = s.send(ctx, m, func(l *link, m *streamer.Message) (err error) {
+		if l == nil {
+			reply, err = s.post(ctx, m)
+			return err
+		}
+		reply, err = l.lane.Call(ctx, m)
+		return err
+	})
+	return reply, err
+}
+
+// Send sends a one-way message. It returns once the message is accepted: on a stream, when it is queued; in plain SOAP, when the other end has
+// answered that it took it (Refused if it did not); with Config.Assurance, when it is in the store. The rest is as with Call. What the stream may still lose [Session.Post] tells.
+func (s *Session) Send(ctx context.Context, m *streamer.Message) error {
+	p, err := s.Post(ctx, m)
+	if err == nil && p.sequence != nil {
+		err = s.sequenceError(p.sequence.Stored(ctx))
+	}
+	return err
+}
+
+// Posted is a one-way message that was accepted.
+type Posted struct {
+	on       *streamer.Posted
+	s        *Session
+	sequence *sequence.Sending
+}
+
+// Err is what is known against the message, nil if nothing is: see streamer.Posted.Err. After [Session.Close] it is final. In plain SOAP it is always nil. FateUnknown is an [Error] with that
+// code, as is Unsent: such a message is safe to send again.
+func (p *Posted) Err() error {
+	if p.sequence != nil {
+		_, err := p.sequence.Settled()
+		return p.s.sequenceError(err)
+	}
+	if p.on == nil {
+		return nil
+	}
+	err := p.on.Err()
+	switch {
+	case errors.Is(err, &streamer.Error{Code: streamer.FateUnknown}):
+		return &negotiate.Error{Code: negotiate.FateUnknown, At: -1, Err: err}
+	case errors.Is(err, &streamer.Error{Code: streamer.Unsent}):
+		return &negotiate.Error{Code: negotiate.Unsent, At: -1, Err: err}
+	}
+	return err
+}
+
+// Post sends a one-way message as Send does, and tells later what became of it. With Config.Assurance it returns when the message is queued.
+func (s *Session) Post(ctx context.Context, m *streamer.Message) (*Posted, error) {
+	posted := &Posted{s: s}
+	if s.outbox != nil {
+		var err error
+		posted.sequence, err = s.enqueue(ctx, m, false)
+		if err != nil {
+			return nil, err
+		}
+		return posted, nil
+	}
+	err := s.send(ctx, m, func(l *link, m *streamer.Message) (err error) {
+		if l == nil {
+			return s.postOneWay(ctx, m)
+		}
+		posted.on, err = l.lane.Post(ctx, m)
+		return err
+	})
+	if err != nil {
+		return nil, err
+	}
+	return posted, nil
+}
+
+// send has a message sent by whichever way there is, and by the next one as long as it was not.
+func (s *Session) send(ctx context.Context, m *streamer.Message, by func(*link, *streamer.Message) error) error {
+	from := m.Body
+	for {
+		l, err := s.current(ctx)
+		if err != nil {
+			_ = httpmsg.CloseReader(from)
+			return err
+		}
+		if l == nil {
+			return by(nil, &streamer.Message{Head: m.Head, Body: from})
+		}
+		head, err := s.headFor(l, m.Head)
+		if err != nil {
+			return err
+		}
+		body := httpmsg.Keep(from)
+		err = by(l, &streamer.Message{Head: head, Body: body.Reader()})
+		unsent, failure := s.judge(ctx, l, err)
+		if !unsent {
+			body.Release()
+			return failure
+		}
+		var ok bool
+		if from, ok = body.Again(ctx); !ok {
+			return &negotiate.Error{Code: negotiate.Unsent, At: -1, Err: err}
+		}
+	}
+}
+
+// judge sorts what came of an exchange on a stream. unsent: it did not take place, and the next way is to be tried.
+func (s *Session) judge(ctx context.Context, l *link, err error) (unsent bool, _ error) {
+	switch {
+	case err == nil:
+		s.bore(l)
+		return false, nil
+	case ctx.Err() != nil:
+		return false, err
+	case errors.Is(err, &streamer.Error{Code: streamer.FateUnknown}):
+		s.over(l)
+		return false, &negotiate.Error{Code: negotiate.FateUnknown, At: -1, Err: err}
+	case errors.Is(err, &streamer.Error{Code: streamer.Unsent}):
+		s.lost(l)
+		return true, nil
+	}
+	return false, err
+}
+
+// Close ends the stream, after what it accepted is written, and waits for all that it runs. It is idempotent. Replies that are still read come
+// to an end. Its error is that of a stream that lived until now; what ended before is told by [Session.Agreed].
+func (s *Session) Close() error {
+	s.mu.Lock()
+	was := s.closed
+	s.closed = true
+	links := slices.Clone(s.before)
+	if s.link != nil {
+		links = append(links, s.link)
+	}
+	s.mu.Unlock()
+	s.cancel()
+	if was {
+		return nil
+	}
+	if s.outbox != nil {
+		s.outbox.sequence().Close()
+	}
+	var err error
+	for _, l := range links {
+		was := isDone(l.stream)
+		if err = l.stream.Close(); was {
+			err = nil
+		}
+	}
+	s.wait.Wait()
+	if s.asker != nil {
+		s.asker.CloseIdleConnections()
+	}
+	if s.outbox != nil {
+		s.outbox.close() // also the sequence that came in the place of a lost one meanwhile
+	}
+	return err
+}
+
+// headFor is the head of a message as it travels on a stream.
+func (s *Session) headFor(l *link, head []byte) ([]byte, error) {
+	if l.path == s.implicit.Path {
+		return s.implicit.ForWire(head)
+	}
+	if head == nil {
+		return s.implicit.Full, nil
+	}
+	return httpmsg.TrimHead(head)
+}

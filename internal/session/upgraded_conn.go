@@ -1,0 +1,30 @@
+package session
+
+import (
+	"sync/atomic"
+
+	"github.com/hhfr/hhfr/internal/httpmsg"
+)
+
+// sharedConn is a connection that a stream has behind HTTP, and knows how much of it.
+type sharedConn struct {
+	*httpmsg.ReadAheadConn
+	sent, received atomic.Int64
+}
+
+// Read implements [net.Conn].
+func (c *sharedConn) Read(p []byte) (int, error) {
+	n, err := c.ReadAheadConn.Read(p)
+	c.received.Add(int64(n))
+	return n, err
+}
+
+// Write implements [net.Conn].
+func (c *sharedConn) Write(p []byte) (int, error) {
+	n, err := c.Conn.Write(p)
+	c.sent.Add(int64(n))
+	return n, err
+}
+
+// Carried is how much the stream has written, and read, in bytes.
+func (c *sharedConn) Carried() (sent, received int64) { return c.sent.Load(), c.received.Load() }

@@ -1,0 +1,300 @@
+// Package unchanging takes header blocks that both ends have agreed on out of messages, and puts them
+// back.
+package unchanging
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+	"sync/atomic"
+
+	"github.com/hhfr/hhfr/pkg/negotiate"
+)
+
+// HeaderMark begins what stands on a stream in the place of an unchanging header: the mark, the
+// name of the block ([headerName]), and headerEnd. Where a message has these octets itself, it
+// stands there with headerOwn. It looks like an element, so that it is part of a message's shape
+// and costs no octet. The name, and not a number: so the check of a message covers what the block is.
+const (
+	Mark      = "<hhfr:header-"
+	headerEnd = "/>"
+	headerOwn = "-"
+)
+
+// headerName is what a block is called in its place: the first 8 octets of its SHA-256, in hexadecimal digits.
+func headerName(block string) string {
+	sum := sha256.Sum256([]byte(block))
+	return hex.EncodeToString(sum[:headerNameLen])
+}
+
+const headerNameLen = 8
+
+// headerWindow is how much of a body is looked at for unchanging headers, in octets: they stand at
+// its beginning.
+const headerWindow = 64 << 10
+
+// unchanging are the header blocks of a session, as they are taken out of bodies and put back.
+type Blocks struct {
+	Texts []string
+	Taken *atomic.Int64 // counts blocks taken out; nil: nobody wants to know
+}
+
+func (u *Blocks) Outgoing(to io.Writer) io.WriteCloser {
+	return &taker{to: to, rule: taking{unused: slices.Clone(u.Texts), taken: u.Taken}}
+}
+
+func (u *Blocks) Incoming(body io.ReadCloser) io.ReadCloser {
+	return &putter{from: body, rule: putting{Texts: slices.Clone(u.Texts)}}
+}
+
+// TakeOutHeaders makes of a body what travels of it in a session with these unchanging headers
+// (docs/negotiation.md, section 3.2).
+func TakeOut(blocks []string, body []byte) []byte {
+	out, _ := (&taking{unused: slices.Clone(blocks)}).rewrite(nil, body, true) // it refuses nothing
+	return out
+}
+
+// PutBackHeaders is the reverse. Errors: Malformed; what comes before that is returned, too.
+func PutBack(blocks []string, octets []byte) ([]byte, error) {
+	p := &putting{Texts: slices.Clone(blocks)}
+	out, _ := p.rewrite(nil, octets, true)
+	return out, p.err
+}
+
+// HeadersBack is PutBackHeaders for a body as it is read.
+func Reader(blocks []string, body io.Reader) io.Reader {
+	return &putter{from: io.NopCloser(body), rule: putting{Texts: slices.Clone(blocks)}}
+}
+
+// LacksHeader finds a block that stood in a body and is none of these: its name, empty if there is
+// none.
+func Lacks(blocks []string, octets []byte) (name string) {
+	for {
+		at := bytes.Index(octets, []byte(Mark))
+		if at < 0 {
+			return ""
+		}
+		what, length, _ := referred(octets[at:])
+		if isHeaderName(what) && !slices.ContainsFunc(blocks, func(b string) bool { return headerName(b) == what }) {
+			return what
+		}
+		octets = octets[at+max(length, 1):]
+	}
+}
+
+func isHeaderName(s string) bool {
+	octets, err := hex.DecodeString(s)
+	return err == nil && len(octets) == headerNameLen && strings.ToLower(s) == s
+}
+
+// taker writes what travels of a body.
+type taker struct {
+	to   io.Writer
+	rule taking
+	in   []byte // written, and not rewritten
+	made []byte
+}
+
+// Write rewrites what is clear.
+func (t *taker) Write(p []byte) (int, error) {
+	if err := t.write(p, false); err != nil {
+		return 0, err
+	}
+	return len(p), nil
+}
+
+// Close rewrites the rest.
+func (t *taker) Close() error { return t.write(nil, true) }
+
+func (t *taker) write(p []byte, last bool) error {
+	t.in = append(t.in, p...)
+	var taken int
+	t.made, taken = t.rule.rewrite(t.made[:0], t.in, last)
+	t.in = t.in[:copy(t.in, t.in[taken:])]
+	if len(t.made) == 0 {
+		return nil
+	}
+	_, err := t.to.Write(t.made)
+	return err
+}
+
+// putter reads the body of which something else travelled.
+type putter struct {
+	from io.ReadCloser
+	rule putting
+	in   []byte // read, and not rewritten
+	out  []byte // rewritten, and not given out
+	made []byte // where out lies
+	err  error
+}
+
+// Read gives what is there, and waits if that is nothing.
+func (r *putter) Read(p []byte) (int, error) {
+	for len(r.out) == 0 {
+		if r.err != nil {
+			return 0, r.err
+		}
+		r.more()
+	}
+	n := copy(p, r.out)
+	r.out = r.out[n:]
+	return n, nil
+}
+
+// more reads once.
+func (r *putter) more() {
+	const chunk = 16 << 10
+	r.in = slices.Grow(r.in, chunk)
+	n, err := r.from.Read(r.in[len(r.in) : len(r.in)+chunk])
+	r.in = r.in[:len(r.in)+n]
+	var taken int
+	r.made, taken = r.rule.rewrite(r.made[:0], r.in, err != nil)
+	r.out = r.made
+	r.in = r.in[:copy(r.in, r.in[taken:])]
+	if r.err = r.rule.err; r.err == nil {
+		r.err = err
+	}
+}
+
+// Close closes the body below.
+func (r *putter) Close() error { return r.from.Close() }
+
+// taking takes blocks out, each once, where it stands first.
+type taking struct {
+	unused []string // "": taken out
+	at     int      // octets of the body before those at hand
+	taken  *atomic.Int64
+}
+
+// rewrite appends to dst what becomes of the beginning of octets, and tells how many it has taken; the
+// rest is given again, with what follows. last: nothing follows, all is taken.
+func (t *taking) rewrite(dst, octets []byte, last bool) ([]byte, int) {
+	i := 0
+	for {
+		n := bytes.IndexByte(octets[i:], Mark[0])
+		if n < 0 {
+			n = len(octets) - i
+		}
+		dst = append(dst, octets[i:i+n]...)
+		i += n
+		rest := octets[i:]
+		if len(rest) == 0 || t.undecided(rest, t.at+i) && !last {
+			t.at += i
+			return dst, i
+		}
+		switch k := t.block(rest, t.at+i); {
+		case k >= 0:
+			dst = reference(dst, headerName(t.unused[k]))
+			i += len(t.unused[k])
+			t.unused[k] = ""
+			if t.taken != nil {
+				t.taken.Add(1)
+			}
+		case bytes.HasPrefix(rest, []byte(Mark)):
+			dst = reference(dst, headerOwn)
+			i += len(Mark)
+		default:
+			dst = append(dst, rest[0])
+			i++
+		}
+	}
+}
+
+func reference(dst []byte, what string) []byte {
+	dst = append(dst, Mark...)
+	dst = append(dst, what...)
+	return append(dst, headerEnd...)
+}
+
+// block finds the block that octets begin with, at an offset of the body; -1: none.
+func (t *taking) block(octets []byte, at int) int {
+	return slices.IndexFunc(t.unused, func(b string) bool {
+		return b != "" && at+len(b) <= headerWindow && bytes.HasPrefix(octets, []byte(b))
+	})
+}
+
+// undecided reports whether more octets may make a block or the mark of these.
+func (t *taking) undecided(octets []byte, at int) bool {
+	begins := func(s string) bool { return len(octets) < len(s) && s[:len(octets)] == string(octets) }
+	return begins(Mark) || slices.ContainsFunc(t.unused, func(b string) bool {
+		return at+len(b) <= headerWindow && begins(b)
+	})
+}
+
+// putting puts blocks back.
+type putting struct {
+	Texts []string // "": put back
+	at    int      // octets before those at hand
+	err   error
+}
+
+// rewrite is as that of taking; it fails with err.
+func (p *putting) rewrite(dst, octets []byte, last bool) ([]byte, int) {
+	i := 0
+	for {
+		n := bytes.Index(octets[i:], []byte(Mark))
+		if n < 0 {
+			n = len(octets) - i - begun(octets[i:], last)
+			p.at += i + n
+			return append(dst, octets[i:i+n]...), i + n
+		}
+		dst = append(dst, octets[i:i+n]...)
+		i += n
+		what, length, whole := referred(octets[i:])
+		if !whole && !last {
+			p.at += i
+			return dst, i
+		}
+		text, err := p.text(what)
+		if err != nil {
+			p.err = &negotiate.Error{Code: negotiate.Malformed, At: int64(p.at + i), Remote: true, Err: err}
+			return dst, len(octets)
+		}
+		dst = append(dst, text...)
+		i += length
+	}
+}
+
+// begun is how many octets at the end may be the beginning of a mark.
+func begun(octets []byte, last bool) int {
+	for n := min(len(octets), len(Mark)-1); n > 0 && !last; n-- {
+		if string(octets[len(octets)-n:]) == Mark[:n] {
+			return n
+		}
+	}
+	return 0
+}
+
+// referred reads a reference: what it names, and how long it is. Not whole: the octets end before
+// it does.
+func referred(octets []byte) (what string, length int, whole bool) {
+	rest := octets[len(Mark):]
+	const most = 2*headerNameLen + len(headerEnd)
+	n := bytes.Index(rest[:min(len(rest), most)], []byte(headerEnd))
+	if n < 0 {
+		return "", 0, len(rest) >= most
+	}
+	return string(rest[:n]), len(Mark) + n + len(headerEnd), true
+}
+
+// text is what stands in the place of a reference.
+func (p *putting) text(what string) (string, error) {
+	if what == headerOwn {
+		return Mark, nil
+	}
+	if !isHeaderName(what) {
+		return "", errors.New("the place of an unchanging header names none")
+	}
+	k := slices.IndexFunc(p.Texts, func(b string) bool { return b != "" && headerName(b) == what })
+	if k < 0 {
+		return "", fmt.Errorf("unchanging header %s stands there, which was not agreed on, or stands twice", what)
+	}
+	text := p.Texts[k]
+	p.Texts[k] = ""
+	return text, nil
+}

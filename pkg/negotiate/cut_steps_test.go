@@ -1,6 +1,0 @@
-//go:build !soak
-
-package negotiate_test
-
-// entrySteps is how far apart the places are where connections are cut, in bytes.
-const entrySteps = 181
