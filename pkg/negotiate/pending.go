@@ -56,6 +56,7 @@ func (p *Pending) begin(ctx context.Context, from io.Reader) error {
 		}
 		head, err := p.s.headFor(l, p.head)
 		if err != nil {
+			_ = closeReader(from)
 			return err
 		}
 		p.link, p.body = l, keep(from)

@@ -288,6 +288,7 @@ func (s *Session) send(ctx context.Context, m *streamer.Message, by func(*link, 
 		}
 		head, err := s.headFor(l, m.Head)
 		if err != nil {
+			_ = closeReader(from)
 			return err
 		}
 		body := keep(from)
