@@ -85,7 +85,7 @@ func Call[B string | []byte | *Request](ctx context.Context, url string, body B)
 		_ = c.Close()
 		return nil, err
 	}
-	reply.Body = &answer{reply.Body, func() { _ = c.Close() }}
+	reply.Body = &received{reply.Body, func() { _ = c.Close() }}
 	return reply, nil
 }
 
@@ -110,7 +110,7 @@ func (c *Client) Call(ctx context.Context, req *Request) (*Reply, error) {
 	if err != nil {
 		return nil, fault(err)
 	}
-	return &Reply{Status: resp.StatusCode, Header: resp.Header, Body: &answer{ReadCloser: resp.Body}}, nil
+	return &Reply{Status: resp.StatusCode, Header: resp.Header, Body: &received{Reader: resp.Body}}, nil
 }
 
 // call has the message exchanged. Under a guarantee it lies in the store from Begin on, and the end

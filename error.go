@@ -23,7 +23,8 @@ const (
 	// be read, or a stream broke and the body cannot be read again.
 	Unsent
 	// FateUnknown: the request was sent, at least in part, and there is no whole reply. It may have
-	// been processed, and is never sent again by itself.
+	// been processed, and is never sent again by itself. A body that breaks off while it is read says
+	// this, too: of a reply, and of a request to who serves it.
 	FateUnknown
 	// Refused: the peer does not take the message.
 	Refused

@@ -11,8 +11,8 @@ import (
 
 // Handler puts hhfr around the services of an unchanged server of net/http. It serves plain SOAP, and
 // answers clients that ask for more; what comes by a stream reaches the services as requests like any
-// other. The zero value works; fields must not be changed after the first request. It is an
-// [http.Handler], safe for concurrent use.
+// other. A body that breaks off says so by an [Error] of code FateUnknown. The zero value works; fields
+// must not be changed after the first request. It is an [http.Handler], safe for concurrent use.
 //
 // Streams on connections of their own need a [Server].
 type Handler struct {
@@ -36,7 +36,7 @@ func (h *Handler) open(addresses map[string]string) error {
 		if services == nil {
 			services = http.DefaultServeMux
 		}
-		below, err := responder.NewHandler(services, responder.Config{
+		below, err := responder.NewHandler(receiving(services), responder.Config{
 			Addresses: addresses, Store: h.Store, Log: h.Log,
 		})
 		h.below, h.broken = below, fault(err)

@@ -28,7 +28,8 @@ type Message struct {
 	Status int
 	// Header are the HTTP fields.
 	Header http.Header
-	// Body is the envelope. It need not be closed.
+	// Body is the envelope. It need not be closed. Of a message that the peer began, what it says when
+	// it breaks off is an [Error] of code FateUnknown.
 	Body io.Reader
 	// OneWay: no reply is wanted.
 	OneWay bool
@@ -113,7 +114,7 @@ func (c *Client) serve(ctx context.Context, x *streamer.Exchange) {
 	}
 	m.describe(head)
 	if b := x.Message().Body; b != nil {
-		m.Body = b
+		m.Body = &received{Reader: b}
 	}
 	select {
 	case c.incoming <- m:

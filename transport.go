@@ -22,7 +22,8 @@ type Transport struct {
 	// Base carries plain HTTP; nil: one like [http.DefaultTransport], with Config.TLS. With both Base
 	// and Config.TLS, requests fail as Invalid.
 	Base http.RoundTripper
-	// Config is what sessions work with. Config.Header goes with SOAP and all other requests.
+	// Config is what sessions work with. Config.Header goes with SOAP and all other requests, but to no
+	// other scheme, host or port that a redirection leads to.
 	Config Config
 
 	once   sync.Once
@@ -62,7 +63,7 @@ func (t *Transport) RoundTrip(req *http.Request) (*http.Response, error) {
 	trace := &httptrace.ClientTrace{GotConn: func(httptrace.GotConnInfo) { connected.Store(true) }}
 	ctx := httptrace.WithClientTrace(req.Context(), trace)
 	sent := req.WithContext(ctx)
-	if len(t.Config.Header) > 0 && !isElsewhere(req) {
+	if len(t.Config.Header) > 0 && !session.IsElsewhere(req) {
 		sent.Header = req.Header.Clone()
 		t.Config.addTo(sent.Header)
 	}
@@ -72,19 +73,9 @@ func (t *Transport) RoundTrip(req *http.Request) (*http.Response, error) {
 	}
 	resp.Request = req
 	if _, both := resp.Body.(io.Writer); !both { // else it is the connection of another protocol
-		resp.Body = &answer{ReadCloser: resp.Body}
+		resp.Body = &received{Reader: resp.Body}
 	}
 	return resp, nil
-}
-
-// isElsewhere reports whether a redirection has led a request to another host than it was for, which fields of Config.Header may not be
-// meant for.
-func isElsewhere(req *http.Request) bool {
-	first := req
-	for first.Response != nil && first.Response.Request != nil {
-		first = first.Response.Request
-	}
-	return first.URL.Host != req.URL.Host
 }
 
 // CloseIdleConnections closes connections of plain HTTP that nobody uses.

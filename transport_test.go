@@ -4,6 +4,7 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"net/http/httptest"
 	"strings"
 	"sync"
 	"testing"
@@ -12,6 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/hhfr/hhfr"
+	"github.com/hhfr/hhfr/pkg/negotiate"
 )
 
 // post sends a SOAP message by an unchanged client.
@@ -110,5 +112,57 @@ func TestTransportsErrors(t *testing.T) {
 			assert.Equal(t, tc.sent, e.Sent, "%s: %v", name, err)
 		}
 		require.NoError(t, transport.Close())
+	}
+}
+
+// Config.Header goes to whom requests are made for, with all that is sent there, and not where a redirection leads.
+func TestHeaderStaysFromWhereARedirectionLeads(t *testing.T) {
+	type seen struct {
+		offer              bool
+		authorization, key string
+	}
+	var mu sync.Mutex
+	var all []seen
+	offers := make(chan struct{}, 100)
+	second := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		offer := strings.Contains(r.Header.Get("SOAPAction"), negotiate.OfferAction)
+		mu.Lock()
+		all = append(all, seen{offer, r.Header.Get("Authorization"), r.Header.Get("X-Key")})
+		mu.Unlock()
+		if offer {
+			offers <- struct{}{}
+		}
+		knowsNothing(echo).ServeHTTP(w, r)
+	}))
+	defer second.Close()
+	first := serve(t, stream, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		http.Redirect(w, r, second.URL, http.StatusPermanentRedirect)
+	}))
+	transport := &hhfr.Transport{Config: hhfr.Config{Mode: "explicit", Header: http.Header{"Authorization": {"Bearer x"}, "X-Key": {"k"}}}}
+	defer transport.Close()
+	for range 5 {
+		post(t, transport, first, envelope("1.1", "<a/>"))
+	}
+	<-offers
+	mu.Lock()
+	for _, s := range all {
+		assert.Equal(t, seen{offer: s.offer}, s)
+	}
+	all = nil
+	mu.Unlock()
+	for asked, n := false, 0; !asked; n++ { // as soon as the answer to the first offer is there
+		require.Less(t, n, 10_000)
+		post(t, transport, second.URL, envelope("1.1", "<b/>"))
+		select {
+		case <-offers:
+			asked = true
+		default:
+		}
+	}
+	mu.Lock()
+	defer mu.Unlock()
+	assert.GreaterOrEqual(t, len(all), 2)
+	for _, s := range all {
+		assert.Equal(t, seen{s.offer, "Bearer x", "k"}, s)
 	}
 }

@@ -40,28 +40,44 @@ func (r *Responder) enterSession(ctx context.Context, h streamer.Hello, from *ht
 	return r.join(ctx, h, peerOf(from))
 }
 
-// join takes the session that a peer's hello names: nobody joins with the same token again.
-func (r *Responder) join(ctx context.Context, h streamer.Hello, peer string) (*joined, error) {
-	var j *joined
-	err := errChanged
+// join takes the session that a peer's hello names: nobody joins with the same token again. The order matters. Only who has shown a token
+// that admits is given room, for which others may have to go; and only who has room spends the token, so that who is turned away can come
+// again.
+func (r *Responder) join(ctx context.Context, h streamer.Hello, peer string) (j *joined, err error) {
+	var entered *negotiate.Facts // the session, once it has room
+	defer func() {
+		if err != nil && entered != nil {
+			r.retire(ctx, entered)
+		}
+	}()
 	// What an older stream of the session notes at its end is no reason to refuse the next one.
-	for tries := 0; tries < maxTries && errors.Is(err, errChanged); tries++ {
-		j, err = r.spend(ctx, h)
+	for range maxTries {
+		c, revision, err := r.shown(ctx, h)
+		if err != nil {
+			return nil, err
+		}
+		if entered == nil {
+			if err := r.makeRoom(ctx, c.Session, peer); err != nil {
+				return nil, err
+			}
+			entered = &c.Facts
+		}
+		if j, err = r.spend(ctx, c, revision); !errors.Is(err, errChanged) {
+			return j, err
+		}
 	}
-	switch {
-	case errors.Is(err, errChanged):
-		return nil, refusedSession()
-	case err != nil:
-		return nil, err
-	}
-	id := negotiate.SessionID(h.Session)
-	r.unretire(id)
+	return nil, refusedSession()
+}
+
+// makeRoom takes a place for a stream of a session.
+func (r *Responder) makeRoom(ctx context.Context, id negotiate.SessionID, peer string) error {
 	gone, ok := r.registry.join(id, peer)
 	r.forget(ctx, gone)
 	if !ok {
-		return nil, &streamer.Refusal{CloseCode: streamer.CloseLimits, Text: negotiate.Busy[0].Why}
+		return &streamer.Refusal{CloseCode: streamer.CloseLimits, Text: negotiate.Busy[0].Why}
 	}
-	return j, nil
+	r.unretire(id)
+	return nil
 }
 
 // maxTries bounds how often a session is read again that somebody else has changed meanwhile.
@@ -70,38 +86,42 @@ const maxTries = 4
 // errChanged: somebody else has changed the context of the session meanwhile.
 var errChanged = errors.New("changed meanwhile")
 
-// spend takes the token of a peer's hello, which admits nobody any more.
-func (r *Responder) spend(ctx context.Context, h streamer.Hello) (*joined, error) {
+// shown is the context of the session that a peer's hello has a token for, with its revision.
+func (r *Responder) shown(ctx context.Context, h streamer.Hello) (*negotiate.Context, uint64, error) {
 	id := negotiate.SessionID(h.Session)
 	entry, err := r.cfg.Store.Get(ctx, id.URI())
 	if err != nil {
 		if errors.Is(err, &ctxstore.Error{Code: ctxstore.NotFound}) {
-			return nil, refusedSession()
+			return nil, 0, refusedSession()
 		}
 		r.cfg.Log.Warn("session not looked up", "session", id.String(), "err", err)
-		return nil, storeFailed()
+		return nil, 0, storeFailed()
 	}
 	c, err := negotiate.ParseContext(entry.Value)
 	if err != nil {
 		r.cfg.Log.Warn("session not read", "session", id.String(), "err", err)
-		return nil, refusedSession()
+		return nil, 0, refusedSession()
 	}
-	now := r.cfg.Clock.Now()
-	if !c.Admits(id, h.Token, now) {
-		return nil, refusedSession()
+	if !c.Admits(id, h.Token, r.cfg.Clock.Now()) {
+		return nil, 0, refusedSession()
 	}
 	if number, _ := negotiate.RepresentationNumber(c.Representation); number != h.Representation {
-		return nil, &streamer.Refusal{CloseCode: streamer.CloseUnsupported, Text: "another representation was agreed on"}
+		return nil, 0, &streamer.Refusal{CloseCode: streamer.CloseUnsupported, Text: "another representation was agreed on"}
 	}
 	if (h.Stages&streamer.Headers != 0) != (len(c.Headers) > 0) {
-		return nil, &streamer.Refusal{CloseCode: streamer.CloseUnsupported, Text: "something else was agreed on unchanging headers"}
+		return nil, 0, &streamer.Refusal{CloseCode: streamer.CloseUnsupported, Text: "something else was agreed on unchanging headers"}
 	}
+	return c, entry.Revision, nil
+}
+
+// spend takes the token of a session, which admits nobody any more.
+func (r *Responder) spend(ctx context.Context, c *negotiate.Context, revision uint64) (*joined, error) {
 	j := &joined{}
 	if c.Limits != nil {
 		j.promised = *c.Limits
 	}
 	c.Lifetime = cmpDefault(c.Lifetime, negotiate.DefaultLifetime)
-	if err := r.renew(ctx, c, j, ctxstore.If(entry.Revision)); err != nil {
+	if err := r.renew(ctx, c, j, ctxstore.If(revision)); err != nil {
 		return nil, err
 	}
 	return j, nil

@@ -6,11 +6,13 @@ import (
 	"io"
 	"strings"
 	"testing"
+	"testing/iotest"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
 	"github.com/hhfr/hhfr/internal/session"
+	"github.com/hhfr/hhfr/pkg/streamer"
 )
 
 // closable counts how often it is closed.
@@ -85,4 +87,48 @@ func TestBodyAgain(t *testing.T) {
 	body, ok = again(t.Context())
 	assert.True(t, ok)
 	assert.Nil(t, body)
+}
+
+// Who takes a message closes its body, also where nothing of it is sent, as its head is none or the body cannot be read.
+func TestBodiesOfWhatIsNotSentAreClosed(t *testing.T) {
+	services := startServices(t, nil)
+	overStream := dial(t, services.http.URL, config(t))
+	require.True(t, overStream.Agreed().HHFR, overStream.Agreed().Why)
+	cfg := config(t)
+	cfg.Transports = none
+	plainly := dial(t, services.http.URL, cfg)
+	require.False(t, plainly.Agreed().HHFR)
+	unread := iotest.ErrReader(io.ErrNoProgress)
+	for _, tc := range []struct {
+		name, head string
+		session    *session.Session
+		body       io.Reader
+	}{
+		{"stream, no head", "nonsense", overStream, strings.NewReader("<a/>")},
+		{"plain, no head", "nonsense", plainly, strings.NewReader("<a/>")},
+		{"plain, head of a reply", "HTTP/1.1 200 OK\r\n\r\n", plainly, strings.NewReader("<a/>")},
+		{"plain, method", "P<ST / HTTP/1.1\r\n\r\n", plainly, strings.NewReader("<a/>")},
+		{"plain, target", "POST http://[ HTTP/1.1\r\n\r\n", plainly, strings.NewReader("<a/>")},
+		{"plain, body", "POST / HTTP/1.1\r\n\r\n", plainly, unread},
+	} {
+		for way, send := range map[string]func(context.Context, *streamer.Message) error{
+			"Send": tc.session.Send,
+			"Call": func(ctx context.Context, m *streamer.Message) error {
+				_, err := tc.session.Call(ctx, m)
+				return err
+			},
+			"Begin": func(ctx context.Context, m *streamer.Message) error {
+				p, err := tc.session.Begin(ctx, m)
+				if err == nil {
+					_, err = p.Reply(ctx)
+				}
+				return err
+			},
+		} {
+			body := &closable{Reader: tc.body}
+			require.Error(t, send(t.Context(), &streamer.Message{Head: []byte(tc.head), Body: body}), "%s, %s", tc.name, way)
+			assert.Equal(t, 1, body.closed, "%s, %s", tc.name, way)
+		}
+	}
+	assert.Empty(t, services.got())
 }

@@ -19,6 +19,7 @@ import (
 	"github.com/hhfr/hhfr/internal/shared"
 	"github.com/hhfr/hhfr/pkg/negotiate"
 	streamtls "github.com/hhfr/hhfr/pkg/streamer/tls"
+	"github.com/hhfr/hhfr/pkg/wsrm"
 )
 
 // witness is a service that writes down whom its requests are from.
@@ -89,6 +90,27 @@ func TestRequestsOfAnOfferAreFromTheirConnection(t *testing.T) {
 	require.NoError(t, s.Close())
 	require.Len(t, w.all(), 1)
 	from(t, w.all()[0], true, 0)
+}
+
+// One of a sequence may have come by several connections, and has the address and TLS of none.
+func TestRequestsOfASequenceAreFromNoConnection(t *testing.T) {
+	for _, secure := range []bool{false, true} {
+		w := &witness{}
+		d := open(t, w, secure, nil)
+		cfg := d.config(negotiate.Auto)
+		cfg.Assurance = wsrm.AtLeastOnce
+		for range 2 {
+			s := dial(t, d.url, cfg)
+			say(t, s, "in a sequence")
+			require.NoError(t, s.Close()) // and not finished: the sequence goes on
+		}
+		require.Len(t, w.all(), 2)
+		for _, r := range w.all() {
+			assert.Empty(t, r.RemoteAddr)
+			assert.Nil(t, r.TLS)
+			assert.Nil(t, r.Context().Value(http.LocalAddrContextKey))
+		}
+	}
 }
 
 func from(t *testing.T, r *http.Request, secure bool, call int) {

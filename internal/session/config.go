@@ -67,7 +67,8 @@ type Config struct {
 	LateReply func(number uint64, reply *streamer.Message, err error)
 	// OfferFields are HTTP fields that go with offers, such as Authorization for a gateway in front
 	// of the service; those of Config's own offers, and what speaks of a body or a connection, are
-	// left out. They go to the URL, and to no other host.
+	// left out. They go to the URL, and to no other host; those of a [RoundTripper] only to origins
+	// that a request was made for, and not where only a redirection leads.
 	OfferFields []soap.Field
 	// AllowHost lists hosts, without ports, that an answer may name besides that of the URL.
 	AllowHost []string

@@ -90,6 +90,9 @@ func (s *Session) watchMet(l *link, n *negotiation) {
 	case <-l.stream.Met():
 	case <-l.stream.Done():
 		if !isMet(l.stream) {
+			if n.met != nil && isFull(l.stream.Err()) {
+				n.dialer.putMetBack(context.Background(), s.url, n.met)
+			}
 			return
 		}
 	}
@@ -125,14 +128,23 @@ func (n *negotiation) rejoin(ctx context.Context, c *negotiate.Context) error {
 	o.dialing = dialing
 	err = n.openStream(ctx, &o)
 	var refused *refusal
+	switch {
+	case err == nil:
+		n.met = c
 	// An address that drops packets is not tried again and again.
-	if errors.As(err, &refused) && refused.unsent && dialing.Err() == nil {
+	case errors.As(err, &refused) && refused.unsent && dialing.Err() == nil, isFull(err):
 		n.dialer.putMetBack(ctx, n.url, c)
 	}
 	return err
 }
 
-// putMetBack has a session that was taken remembered still: no peer has seen its token.
+// isFull reports whether a peer had no room for a stream, before it came to it: then it has not spent the token.
+func isFull(err error) bool {
+	var e *streamer.Error
+	return errors.As(err, &e) && e.Remote && e.Code == streamer.BeyondLimits
+}
+
+// putMetBack has a session that was taken remembered still: no peer has spent its token.
 func (d *Dialer) putMetBack(ctx context.Context, u *url.URL, c *negotiate.Context) {
 	document, err := c.Marshal()
 	if err == nil {

@@ -39,7 +39,8 @@ type negotiation struct {
 	// that somebody is there.
 	careful bool
 
-	transport, address string // of the stream that a way led to
+	met                *negotiate.Context // of the session that was joined again; nil: it is another
+	transport, address string             // of the stream that a way led to
 	agreed             negotiate.Agreed
 	coder              streamer.Coder
 	stream             *streamer.Stream

@@ -58,6 +58,7 @@ func (p *Pending) begin(ctx context.Context, from io.Reader) error {
 		}
 		head, err := p.s.headFor(l, p.head)
 		if err != nil {
+			_ = httpmsg.CloseReader(from)
 			return err
 		}
 		p.link, p.body = l, httpmsg.Keep(from)

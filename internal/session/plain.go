@@ -124,8 +124,13 @@ func (s *Session) do(ctx context.Context, req *http.Request) (*http.Response, er
 	return nil, &negotiate.Error{Code: negotiate.FateUnknown, At: -1, Err: withoutURL(err)}
 }
 
-// request makes the HTTP request that a message says.
-func (s *Session) request(ctx context.Context, m *streamer.Message) (*http.Request, error) {
+// request makes the HTTP request that a message says. Where it says none, the body is closed.
+func (s *Session) request(ctx context.Context, m *streamer.Message) (req *http.Request, err error) {
+	defer func() {
+		if err != nil {
+			_ = httpmsg.CloseReader(m.Body)
+		}
+	}()
 	octets := m.Head
 	if octets == nil {
 		octets = s.implicit.Full
@@ -147,7 +152,7 @@ func (s *Session) request(ctx context.Context, m *streamer.Message) (*http.Reque
 	if err != nil {
 		return nil, err
 	}
-	req, err := http.NewRequestWithContext(ctx, string(head.Method()), target.String(), body)
+	req, err = http.NewRequestWithContext(ctx, string(head.Method()), target.String(), body)
 	if err != nil {
 		return nil, negotiate.AsMalformed(err)
 	}
@@ -163,25 +168,24 @@ func (s *Session) request(ctx context.Context, m *streamer.Message) (*http.Reque
 	return req, nil
 }
 
-// measure finds out how long a body is, by reading ahead if need be; -1 if it is too long for that.
+// measure finds out how long a body is, by reading ahead if need be; -1 if it is too long for that. One that cannot be read it leaves open.
 func measure(body io.Reader) (io.Reader, int64, error) {
 	switch b := body.(type) {
 	case nil:
 		return http.NoBody, 0, nil
 	case interface{ Len() int }:
 		if b.Len() == 0 {
+			_ = httpmsg.CloseReader(body)
 			return http.NoBody, 0, nil
 		}
 		return body, int64(b.Len()), nil
 	}
 	ahead, err := io.ReadAll(io.LimitReader(body, knownLength))
-	if err != nil || len(ahead) < knownLength {
-		_ = httpmsg.CloseReader(body)
-	}
 	if err != nil {
 		return nil, 0, err
 	}
 	if len(ahead) < knownLength {
+		_ = httpmsg.CloseReader(body)
 		return measure(bytes.NewReader(ahead))
 	}
 	whole := io.MultiReader(bytes.NewReader(ahead), body)

@@ -26,6 +26,8 @@ import (
 type RoundTripper struct {
 	base   http.RoundTripper
 	dialer *Dialer
+	// elsewhere is a dialer without Config.OfferFields, for origins that nobody but a redirection has named.
+	elsewhere *Dialer
 
 	wait    sync.WaitGroup
 	mu      sync.Mutex
@@ -39,6 +41,7 @@ type originSession struct {
 	session *Session
 	err     error
 	until   time.Time // when an origin that did not agree is asked again
+	named   bool      // by a request that was made for it; else a redirection led there
 	// fellBack: there was to be a stream before, and the log has heard why there was none.
 	fellBack bool
 }
@@ -54,7 +57,9 @@ func NewRoundTripper(base http.RoundTripper, cfg Config) (*RoundTripper, error) 
 	if err != nil {
 		return nil, err
 	}
-	return &RoundTripper{base: base, dialer: d, origins: map[string]*originSession{}}, nil
+	bare := d.cfg
+	bare.OfferFields, bare.RememberFor = nil, -1 // that it does not agree to an offer without them tells nothing of one with them
+	return &RoundTripper{base: base, dialer: d, elsewhere: &Dialer{bare}, origins: map[string]*originSession{}}, nil
 }
 
 // RoundTrip sends one request.
@@ -99,7 +104,7 @@ func isSOAP(req *http.Request) bool {
 // session gives the session of a request's origin; nil for plain SOAP. The offer goes beside the
 // requests that come meanwhile.
 func (t *RoundTripper) session(req *http.Request) (*Session, error) {
-	origin := negotiate.Origin(req.URL)
+	origin, named := negotiate.Origin(req.URL), !IsElsewhere(req)
 	now := t.dialer.cfg.Clock.Now()
 	t.mu.Lock()
 	if t.closed {
@@ -107,12 +112,12 @@ func (t *RoundTripper) session(req *http.Request) (*Session, error) {
 		return nil, &negotiate.Error{Code: negotiate.Closed, At: -1}
 	}
 	o, first := t.origins[origin], false
-	if o == nil || o.isOver(now, t.keep()) {
+	if o == nil || o.isOver(now, t.keep()) || named && o.isBare() {
 		if o != nil && o.session != nil {
 			old := o.session
 			t.wait.Go(func() { _ = old.Close() })
 		}
-		fresh := &originSession{done: make(chan struct{}), fellBack: o.hasFallenBack()}
+		fresh := &originSession{done: make(chan struct{}), fellBack: o.hasFallenBack(), named: named}
 		t.origins[origin] = fresh
 		t.wait.Go(func() { t.dial(fresh, req.URL) })
 		o, first = fresh, true
@@ -129,6 +134,18 @@ func (t *RoundTripper) session(req *http.Request) (*Session, error) {
 	case <-req.Context().Done():
 		return nil, context.Cause(req.Context())
 	}
+}
+
+// IsElsewhere reports whether a redirection has led a request to another origin than that of the request which somebody made, so that
+// credentials for the one are not meant for the other. One whose beginning nobody knows counts as such.
+func IsElsewhere(req *http.Request) bool {
+	first := req
+	for first.Response != nil {
+		if first = first.Response.Request; first == nil {
+			return true
+		}
+	}
+	return negotiate.Origin(first.URL) != negotiate.Origin(req.URL)
 }
 
 func (o *originSession) settled() bool {
@@ -150,6 +167,11 @@ func (o *originSession) isOver(now time.Time, keep time.Duration) bool {
 		o.until = now.Add(o.session.askAgain(keep))
 	}
 	return !o.until.IsZero() && now.After(o.until)
+}
+
+// isBare reports whether an origin does not agree that was asked without Config.OfferFields alone.
+func (o *originSession) isBare() bool {
+	return !o.named && o.settled() && (o.session == nil || !o.session.streaming() && !o.session.isFresh())
 }
 
 // keep is how long an origin is not asked again.
@@ -178,7 +200,11 @@ func (t *RoundTripper) dial(o *originSession, u *url.URL) {
 	bare := *u
 	// What is in the query or names a user is this request's, and goes with its own head.
 	bare.RawQuery, bare.User = "", nil
-	session, err := t.dialer.Dial(context.Background(), bare.String())
+	dialer := t.dialer
+	if !o.named {
+		dialer = t.elsewhere
+	}
+	session, err := dialer.Dial(context.Background(), bare.String())
 	now := t.dialer.cfg.Clock.Now()
 	t.mu.Lock()
 	defer t.mu.Unlock()

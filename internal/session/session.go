@@ -251,6 +251,7 @@ func (s *Session) send(ctx context.Context, m *streamer.Message, by func(*link, 
 		}
 		head, err := s.headFor(l, m.Head)
 		if err != nil {
+			_ = httpmsg.CloseReader(from)
 			return err
 		}
 		body := httpmsg.Keep(from)

@@ -1,0 +1,124 @@
+package session_test
+
+import (
+	"context"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"slices"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/hhfr/hhfr/internal/link"
+	"github.com/hhfr/hhfr/internal/responder"
+	"github.com/hhfr/hhfr/internal/session"
+	"github.com/hhfr/hhfr/pkg/negotiate"
+	"github.com/hhfr/hhfr/pkg/streamer"
+	"github.com/hhfr/hhfr/pkg/streamer/udp"
+	"github.com/hhfr/hhfr/pkg/wsrm"
+)
+
+// inProcess is an HTTP client's way to a handler, without a network.
+type inProcess struct{ to http.Handler }
+
+func (p inProcess) RoundTrip(req *http.Request) (*http.Response, error) {
+	w := httptest.NewRecorder()
+	p.to.ServeHTTP(w, req)
+	return w.Result(), nil
+}
+
+// datagram is one that an end has sent.
+type datagram struct {
+	udp.Datagram
+	at time.Time
+}
+
+// watched is a socket that keeps what it sends.
+type watched struct {
+	net.PacketConn
+	sent noted[datagram]
+}
+
+// until are those that it sent before a moment.
+func (w *watched) until(then time.Time) []datagram {
+	all := w.sent.got()
+	return slices.DeleteFunc(all, func(d datagram) bool { return !d.at.Before(then) })
+}
+
+func (w *watched) WriteTo(p []byte, to net.Addr) (int, error) {
+	if d, ok := udp.Parse(slices.Clone(p)); ok {
+		w.sent.note(datagram{d, time.Now()})
+	}
+	return w.PacketConn.WriteTo(p, to)
+}
+
+// linked is the transport over UDP by an emulated link, a new one for each connection, to a responder.
+type linked struct {
+	t         *testing.T
+	to        *responder.Handler
+	profile   string
+	near, far *watched // of the last connection
+	wait      sync.WaitGroup
+}
+
+func (l *linked) Dial(ctx context.Context, _ string) (net.Conn, error) {
+	p, err := link.ParseProfile(l.profile)
+	require.NoError(l.t, err)
+	near, far, err := link.Packets(nil, p)
+	require.NoError(l.t, err)
+	l.near, l.far = &watched{PacketConn: near}, &watched{PacketConn: far}
+	listener, err := udp.Listen(l.far, udp.Config{})
+	require.NoError(l.t, err)
+	l.wait.Go(func() { assert.NoError(l.t, l.to.ServeStreams(context.Background(), listener)) })
+	return udp.Dial(ctx, l.near, far.LocalAddr(), udp.Config{})
+}
+
+func (l *linked) Listen(context.Context, string) (net.Listener, error) { return nil, net.ErrClosed }
+
+// A sequence goes on over UDP in two round trips of the link: one in which the transport asks whether the address is who it says, and one for
+// the rest. Hello and message leave before the peer has said a word, and the reply is in the first flight that comes back.
+func TestSequencesGoOnInOneFlightOfDatagrams(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		const rtt = 600 * time.Millisecond
+		h, err := responder.NewHandler(http.HandlerFunc(repeat), responder.Config{
+			Store: newStore(t), Addresses: map[string]string{"udp": ":1"},
+		})
+		require.NoError(t, err)
+		by := &linked{t: t, to: h, profile: "geo"}
+		cfg := session.Config{
+			Mode: negotiate.Auto, HTTPClient: &http.Client{Transport: inProcess{h}}, Store: newStore(t),
+			Transports: map[string]streamer.Transport{"udp": by}, Assurance: wsrm.AtLeastOnce, Reconnect: eventually,
+		}
+		s := dial(t, "http://127.0.0.1/soap", cfg)
+		say(t, s, "by an offer")
+		assert.Equal(t, negotiate.Explicit, s.Agreed().Mode)
+		require.NoError(t, s.Close()) // and not finished: the sequence goes on
+		synctest.Wait()
+
+		began := time.Now()
+		s = dial(t, "http://127.0.0.1/soap", cfg)
+		say(t, s, "goes on")
+		assert.Equal(t, negotiate.Met, s.Agreed().Mode)
+		assert.Less(t, time.Since(began), 2*rtt+rtt/20, "a third round trip would show, and so would a timer")
+		assert.Equal(t, udp.Ask, by.near.sent.got()[0].Kind)
+		flight := by.near.until(began.Add(2*rtt - rtt/20))[1:]
+		assert.LessOrEqual(t, len(flight), 4)
+		octets := 0
+		for _, d := range flight {
+			assert.Equal(t, udp.Open, d.Kind, "nothing of the peer has been heard")
+			octets += len(d.Packet)
+		}
+		assert.Less(t, octets, 200, "hello and message, once")
+		back := by.far.until(began.Add(3*rtt/2 + rtt/20))
+		require.Greater(t, len(back), 1)
+		assert.Equal(t, udp.Answer, back[0].Kind)
+		require.NoError(t, s.Close())
+		require.NoError(t, h.Close())
+		by.wait.Wait()
+	})
+}

@@ -1,0 +1,63 @@
+package hhfr
+
+import (
+	"errors"
+	"io"
+	"net/http"
+)
+
+// received is the body of a message that came. Where it breaks off, the message is not whole, whichever
+// way it came.
+type received struct {
+	io.Reader
+	over func() // at the end, or when it is closed, once; nil: nothing
+}
+
+// Read implements [io.Reader].
+func (r *received) Read(p []byte) (int, error) {
+	n, err := r.Reader.Read(p)
+	if err == nil {
+		return n, nil
+	}
+	if !errors.Is(err, io.EOF) {
+		err = brokenOff(err)
+	}
+	r.end()
+	return n, err
+}
+
+// Close implements [io.Closer].
+func (r *received) Close() error {
+	err := closeBody(r.Reader)
+	r.end()
+	return err
+}
+
+func (r *received) end() {
+	if r.over != nil {
+		r.over()
+		r.over = nil
+	}
+}
+
+// brokenOff is the error of a message that came in part.
+func brokenOff(err error) error {
+	var own *Error
+	if errors.As(err, &own) && own.Code == FateUnknown {
+		return err
+	}
+	errors.As(fault(err), &own)
+	return &Error{Code: FateUnknown, Remote: own.Remote, Sent: true, Err: err}
+}
+
+// receiving has services read bodies whose errors are those of this package.
+func receiving(services http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.Body != nil && r.Body != http.NoBody { // which services compare with
+			own := *r // as the server goes on with its own
+			own.Body = &received{Reader: r.Body}
+			r = &own
+		}
+		services.ServeHTTP(w, r)
+	})
+}
