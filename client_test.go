@@ -45,7 +45,9 @@ func TestCallByEitherWay(t *testing.T) {
 		t.Run(string(by), func(t *testing.T) {
 			url := serve(t, by, echo)
 			cfg := config(t)
-			require.NoError(t, call(t, dial(t, url, cfg))) // that they have met
+			first := dial(t, url, cfg) // that they have met
+			require.NoError(t, call(t, first))
+			require.NoError(t, first.Close())
 			cfg.Header = http.Header{"X-All": {"1"}}
 			c := dial(t, strings.Replace(url, "//", "//user:pass@", 1)+"/a/b?q=1", cfg)
 			for _, tc := range []struct {
