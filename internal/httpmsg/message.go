@@ -28,7 +28,7 @@ func RequestHead(req *http.Request) ([]byte, error) {
 		with.SetBasicAuth(req.URL.User.Username(), password)
 		fields = with.Header
 	}
-	return AppendHeader(head, fields, func(err error) error { return negotiate.AsMalformed(err) })
+	return appendHeader(head, fields, func(err error) error { return negotiate.AsMalformed(err) })
 }
 
 // ReplyHead is the head of a reply on a stream, its fields in alphabetical order; nil if it is the
@@ -38,7 +38,7 @@ func ReplyHead(status int, header http.Header) []byte {
 	if err != nil {
 		head, _ = http1.AppendStatusLine(nil, "HTTP/1.1", http.StatusInternalServerError, "")
 	}
-	head, _ = AppendHeader(head, header, func(error) error { return nil })
+	head, _ = appendHeader(head, header, func(error) error { return nil })
 	if bytes.Equal(head, negotiate.DefaultReplyHead()) {
 		return nil
 	}
@@ -46,7 +46,7 @@ func ReplyHead(status int, header http.Header) []byte {
 }
 
 // appendHeader ends a head with the fields of a message of net/http, but for those that speak of a connection.
-func AppendHeader(head []byte, header http.Header, failed func(error) error) ([]byte, error) {
+func appendHeader(head []byte, header http.Header, failed func(error) error) ([]byte, error) {
 	names := make([]string, 0, len(header))
 	for name := range header {
 		names = append(names, name)

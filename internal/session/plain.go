@@ -1,7 +1,6 @@
 package session
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -10,14 +9,10 @@ import (
 	"net/http/httptrace"
 	"sync/atomic"
 
-	"github.com/hhfr/hhfr/internal/http1"
 	"github.com/hhfr/hhfr/internal/httpmsg"
 	"github.com/hhfr/hhfr/pkg/negotiate"
 	"github.com/hhfr/hhfr/pkg/streamer"
 )
-
-// knownLength is how much of a body of unknown length is read ahead, in octets, to send it with its length: many SOAP servers take no chunks.
-const knownLength = 1 << 20
 
 // post sends a request as plain SOAP and gives its reply; the first one asks for a stream.
 func (s *Session) post(ctx context.Context, m *streamer.Message) (*streamer.Message, error) {
@@ -25,7 +20,7 @@ func (s *Session) post(ctx context.Context, m *streamer.Message) (*streamer.Mess
 	if err != nil || reply != nil {
 		return reply, err
 	}
-	return &streamer.Message{Head: headOf(resp), Body: &plainReply{ctx, resp.Body}}, nil
+	return &streamer.Message{Head: httpmsg.HeadOf(resp), Body: &plainReply{ctx, resp.Body}}, nil
 }
 
 // plainReply is the body of a reply. Where it breaks off, the request has no reply, and may have been processed.
@@ -69,7 +64,7 @@ func (s *Session) postOneWay(ctx context.Context, m *streamer.Message) error {
 
 // roundTrip sends a request as plain SOAP, whose reply may come by a stream all the same.
 func (s *Session) roundTrip(ctx context.Context, m *streamer.Message) (*http.Response, *streamer.Message, error) {
-	req, err := s.request(ctx, m)
+	req, err := httpmsg.ClientRequest(ctx, m, s.url, s.implicit)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -122,86 +117,4 @@ func (s *Session) do(ctx context.Context, req *http.Request) (*http.Response, er
 		return nil, &negotiate.Error{Code: negotiate.Unreachable, At: -1, Err: withoutURL(err)}
 	}
 	return nil, &negotiate.Error{Code: negotiate.FateUnknown, At: -1, Err: withoutURL(err)}
-}
-
-// request makes the HTTP request that a message says. Where it says none, the body is closed.
-func (s *Session) request(ctx context.Context, m *streamer.Message) (req *http.Request, err error) {
-	defer func() {
-		if err != nil {
-			_ = httpmsg.CloseReader(m.Body)
-		}
-	}()
-	octets := m.Head
-	if octets == nil {
-		octets = s.implicit.Full
-	}
-	head, _, err := http1.ParseHead(octets, 0)
-	if err != nil {
-		return nil, negotiate.AsMalformed(err)
-	}
-	if head.IsReply() {
-		return nil, negotiate.AsMalformed(fmt.Errorf("request with the head %.40q", head.StartLine()))
-	}
-	// The target stays on this scheme, host and port whatever it says: a session belongs to them.
-	target, err := s.url.Parse(string(head.Target()))
-	if err != nil {
-		return nil, negotiate.AsMalformed(fmt.Errorf("request target: %w", err))
-	}
-	target.Scheme, target.Host, target.User = s.url.Scheme, s.url.Host, s.url.User
-	body, length, err := measure(m.Body)
-	if err != nil {
-		return nil, err
-	}
-	req, err = http.NewRequestWithContext(ctx, string(head.Method()), target.String(), body)
-	if err != nil {
-		return nil, negotiate.AsMalformed(err)
-	}
-	req.ContentLength = length
-	for _, f := range head.Fields() {
-		if !httpmsg.IsFraming(f) {
-			// Not by Add: it would change the case of names, which devices compare.
-			name := string(f.Name)
-			req.Header[name] = append(req.Header[name], string(f.Unfolded()))
-		}
-	}
-	http1.NameAgent(req.Header)
-	return req, nil
-}
-
-// measure finds out how long a body is, by reading ahead if need be; -1 if it is too long for that. One that cannot be read it leaves open.
-func measure(body io.Reader) (io.Reader, int64, error) {
-	switch b := body.(type) {
-	case nil:
-		return http.NoBody, 0, nil
-	case interface{ Len() int }:
-		if b.Len() == 0 {
-			_ = httpmsg.CloseReader(body)
-			return http.NoBody, 0, nil
-		}
-		return body, int64(b.Len()), nil
-	}
-	ahead, err := io.ReadAll(io.LimitReader(body, knownLength))
-	if err != nil {
-		return nil, 0, err
-	}
-	if len(ahead) < knownLength {
-		_ = httpmsg.CloseReader(body)
-		return measure(bytes.NewReader(ahead))
-	}
-	whole := io.MultiReader(bytes.NewReader(ahead), body)
-	if c, ok := body.(io.Closer); ok {
-		whole = httpmsg.Peeked{Reader: whole, Closer: c}
-	}
-	return whole, -1, nil
-}
-
-// headOf writes down what net/http still tells of a reply's head: names in its own case, in alphabetical order.
-func headOf(resp *http.Response) []byte {
-	head, err := http1.AppendStatusLine(nil, resp.Proto, resp.StatusCode, http.StatusText(resp.StatusCode))
-	if err != nil {
-		head, _ = http1.AppendStatusLine(nil, "HTTP/1.1", resp.StatusCode, "")
-	}
-	// A field that cannot be written down is left out.
-	head, _ = httpmsg.AppendHeader(head, resp.Header, func(error) error { return nil })
-	return head
 }

@@ -1,0 +1,100 @@
+package httpmsg
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+
+	"github.com/hhfr/hhfr/internal/http1"
+	"github.com/hhfr/hhfr/pkg/negotiate"
+	"github.com/hhfr/hhfr/pkg/streamer"
+)
+
+// knownLength is how much of a body of unknown length is read ahead, in octets, to send it with its length: many SOAP servers take no chunks.
+const knownLength = 1 << 20
+
+// ClientRequest makes a message the request to a server that it stands for, with a length where many
+// servers want one. The request stays at the scheme, host and port of base whatever the message's head
+// says; without a head it has the default one. Errors: Malformed; then the body is closed.
+func ClientRequest(ctx context.Context, m *streamer.Message, base *url.URL, without DefaultHead) (req *http.Request, err error) {
+	defer func() {
+		if err != nil {
+			_ = CloseReader(m.Body)
+		}
+	}()
+	octets := m.Head
+	if octets == nil {
+		octets = without.Full
+	}
+	head, _, err := http1.ParseHead(octets, 0)
+	if err != nil {
+		return nil, negotiate.AsMalformed(err)
+	}
+	if head.IsReply() {
+		return nil, negotiate.AsMalformed(fmt.Errorf("request with the head %.40q", head.StartLine()))
+	}
+	target, err := base.Parse(string(head.Target()))
+	if err != nil {
+		return nil, negotiate.AsMalformed(fmt.Errorf("request target: %w", err))
+	}
+	target.Scheme, target.Host, target.User = base.Scheme, base.Host, base.User
+	body, length, err := measure(m.Body)
+	if err != nil {
+		return nil, err
+	}
+	req, err = http.NewRequestWithContext(ctx, string(head.Method()), target.String(), body)
+	if err != nil {
+		return nil, negotiate.AsMalformed(err)
+	}
+	req.ContentLength = length
+	for _, f := range head.Fields() {
+		if !IsFraming(f) {
+			// Not by Add: it would change the case of names, which devices compare.
+			name := string(f.Name)
+			req.Header[name] = append(req.Header[name], string(f.Unfolded()))
+		}
+	}
+	http1.NameAgent(req.Header)
+	return req, nil
+}
+
+// measure finds out how long a body is, by reading ahead if need be; -1 if it is too long for that. One that cannot be read it leaves open.
+func measure(body io.Reader) (io.Reader, int64, error) {
+	switch b := body.(type) {
+	case nil:
+		return http.NoBody, 0, nil
+	case interface{ Len() int }:
+		if b.Len() == 0 {
+			_ = CloseReader(body)
+			return http.NoBody, 0, nil
+		}
+		return body, int64(b.Len()), nil
+	}
+	ahead, err := io.ReadAll(io.LimitReader(body, knownLength))
+	if err != nil {
+		return nil, 0, err
+	}
+	if len(ahead) < knownLength {
+		_ = CloseReader(body)
+		return measure(bytes.NewReader(ahead))
+	}
+	whole := io.MultiReader(bytes.NewReader(ahead), body)
+	if c, ok := body.(io.Closer); ok {
+		whole = Peeked{Reader: whole, Closer: c}
+	}
+	return whole, -1, nil
+}
+
+// HeadOf writes down what net/http still tells of a reply's head: names in its own case, in alphabetical order.
+func HeadOf(resp *http.Response) []byte {
+	head, err := http1.AppendStatusLine(nil, resp.Proto, resp.StatusCode, http.StatusText(resp.StatusCode))
+	if err != nil {
+		head, _ = http1.AppendStatusLine(nil, "HTTP/1.1", resp.StatusCode, "")
+	}
+	// A field that cannot be written down is left out.
+	head, _ = appendHeader(head, resp.Header, func(error) error { return nil })
+	return head
+}
