@@ -27,7 +27,7 @@ func (q *Sequence) end(a wsrm.Action) {
 	if a.Reason != wsrm.Complete {
 		q.cfg.Log.Warn("a sequence ended before its time", "uri", q.cfg.URI, "remote", a.Remote, "why", a.Reason.String())
 	}
-	if l.over = q.durable.Engine().Over(); l.over || a.Reason == wsrm.Unrecognized {
+	if l.over = q.engine.Over(); l.over || a.Reason == wsrm.Unrecognized {
 		l.after = append(l.after, func() { q.fail(errOver, errEnded) })
 	}
 }
@@ -38,8 +38,8 @@ func (q *Sequence) lose(again bool) (list []*Sending) {
 	if l.dead {
 		return nil
 	}
-	first := q.durable.Engine().Last() + 1
-	q.durable.Engine().Undone(func(n uint64, m []byte, sent bool) bool {
+	first := q.engine.Last() + 1
+	q.engine.Undone(func(n uint64, m []byte, sent bool) bool {
 		s := l.sent[n]
 		switch {
 		case s != nil && !s.settled && (again || !sent):

@@ -60,7 +60,7 @@ func (q *Sequence) Run() (run Run, known bool) {
 // BeginRun makes what is sent from now on a part of another run. The store has it with the next
 // message that is accepted: until then the run has not begun.
 func (q *Sequence) BeginRun(r Run) {
-	q.do(func() { q.runs.begin(r, q.durable.Engine().Last()) })
+	q.do(func() { q.runs.begin(r, q.engine.Last()) })
 }
 
 // runVersion is the first octet of a stored run.

@@ -162,7 +162,7 @@ func (q *Sequence) send() {
 		err := q.step(wsrm.Event{Kind: wsrm.Send, Message: s.payload})
 		switch {
 		case err == nil:
-			l.sent[q.durable.Engine().Last()] = s
+			l.sent[q.engine.Last()] = s
 			q.runs.accepted(s.payload, s.behind...)
 			s.behind = nil
 			l.fresh = append(l.fresh, s)

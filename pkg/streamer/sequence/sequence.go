@@ -56,16 +56,16 @@ type Handler interface {
 }
 
 func (c *Config) engine() wsrm.Config {
-	return wsrm.Config{Assurance: c.Assurance, Ordered: c.Ordered, Carried: true, Window: window, Hold: hold, AckDelay: ackDelay}
+	return wsrm.Config{Assurance: c.Assurance, Ordered: c.Ordered, Window: window, Hold: hold, AckDelay: ackDelay}
 }
 
 // Sequence is one end of a pair of sequences. All methods are safe for concurrent use.
 type Sequence struct {
-	cfg     Config
-	durable *wsrm.Durable // of the driver, as all fields of loop
-	loop    loop
-	place   place   // for messages accepted and not done
-	runs    tracker // the driver's
+	cfg    Config
+	engine *wsrm.Engine // of the driver, as all fields of loop
+	loop   loop
+	place  place   // for messages accepted and not done
+	runs   tracker // the driver's
 
 	ctx    context.Context // of handlers
 	cancel context.CancelFunc
@@ -112,16 +112,16 @@ func Open(ctx context.Context, cfg Config) (*Sequence, error) {
 	if cfg.Store == nil || cfg.URI == "" || cfg.Life < 0 {
 		return nil, &Error{Code: BadConfig, Err: errors.New("needs Store and URI, and a Life of 0 or more")}
 	}
-	d, found, err := restore(ctx, cfg)
+	e, found, err := restore(ctx, cfg)
 	if err != nil {
 		return nil, err
 	}
-	q := &Sequence{cfg: cfg, durable: d, wake: make(chan struct{}, 1), quit: make(chan struct{}), ended: make(chan struct{}), over: make(chan struct{})}
+	q := &Sequence{cfg: cfg, engine: e, wake: make(chan struct{}, 1), quit: make(chan struct{}), ended: make(chan struct{}), over: make(chan struct{})}
 	if err := q.track(found); err != nil {
 		return nil, err
 	}
 	if !found { // whoever has seen the sequence can count on finding it again
-		if _, err := d.Step(ctx, cfg.Clock.Now(), wsrm.Event{Kind: wsrm.Wake}); err != nil {
+		if _, err := e.Step(ctx, cfg.Clock.Now(), wsrm.Event{Kind: wsrm.Wake}); err != nil {
 			return nil, &Error{Code: Unstored, Err: err}
 		}
 	}
@@ -129,7 +129,7 @@ func Open(ctx context.Context, cfg Config) (*Sequence, error) {
 	q.loop.sent = map[uint64]*Sending{}
 	q.note()
 	undone := 0
-	d.Engine().Undone(func(number uint64, m []byte, _ bool) bool {
+	e.Undone(func(number uint64, m []byte, _ bool) bool {
 		undone += len(m)
 		if number > q.runs.at {
 			q.runs.accepted(m)

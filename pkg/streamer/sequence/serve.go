@@ -40,8 +40,8 @@ func (q *Sequence) Arrived(ctx context.Context, m *streamer.Message) error {
 	if err := q.admit(ctx, weight); err != nil {
 		return err
 	}
-	packet := &wsrm.Packet{Floor: 1, Units: []wsrm.Unit{{Number: m.Place.Number, First: true, Last: true, Payload: payload}}}
-	if !q.do(func() { q.arrived(packet, weight) }) {
+	number := m.Place.Number
+	if !q.do(func() { q.arrived(number, payload, weight) }) {
 		q.free(weight)
 		return q.Err()
 	}
@@ -86,11 +86,12 @@ func (q *Sequence) free(weight int) {
 }
 
 // arrived steps the engine. What it delivers weighs until it is done; what it only holds, its own bounds hold.
-func (q *Sequence) arrived(p *wsrm.Packet, weight int) {
+func (q *Sequence) arrived(number uint64, payload []byte, weight int) {
 	q.heard(true)
 	before := len(q.loop.inbox)
-	if err := q.step(wsrm.Event{Kind: wsrm.Arrived, Packet: p}); err != nil && !q.loop.dead {
-		q.cfg.Log.Warn("message of a sequence refused", "uri", q.cfg.URI, "number", p.Units[0].Number, "err", err)
+	err := q.step(wsrm.Event{Kind: wsrm.Arrived, Number: number, Message: payload})
+	if err != nil && !q.loop.dead {
+		q.cfg.Log.Warn("message of a sequence refused", "uri", q.cfg.URI, "number", number, "err", err)
 		q.abort(streamer.CloseProtocol, "a message of the sequence was refused") // it does not come again on this stream
 	}
 	delivered := 0
@@ -121,15 +122,7 @@ func (q *Sequence) takeAcks() {
 	q.mu.Unlock()
 	q.heard(false)
 	for _, octets := range list {
-		var p wsrm.Packet
-		err := q.durable.Engine().Codec().Parse(octets, &p)
-		if err == nil && len(p.Units) > 0 {
-			err = errors.New("units in an acknowledgement")
-		}
-		if err == nil {
-			err = q.step(wsrm.Event{Kind: wsrm.Arrived, Packet: &p})
-		}
-		if err != nil {
+		if err := q.step(wsrm.Event{Kind: wsrm.Heard, Message: octets}); err != nil {
 			q.cfg.Log.Debug("acknowledgement of a sequence refused", "uri", q.cfg.URI, "err", err)
 		}
 	}
@@ -213,7 +206,7 @@ func (q *Sequence) replied(d incoming, m Message, p streamer.Place) {
 func (q *Sequence) transact(d incoming, m Message, p streamer.Place) bool {
 	l := &q.loop
 	failed := false
-	actions, err := q.durable.Deliver(q.ctx, q.cfg.Clock.Now(), wsrm.Action{Number: d.number, Message: d.payload}, handlerFunc(func(ctx context.Context, tx *wsrm.Tx) ([]byte, error) {
+	actions, err := q.engine.Deliver(q.ctx, q.cfg.Clock.Now(), wsrm.Action{Number: d.number, Message: d.payload}, handlerFunc(func(ctx context.Context, tx *wsrm.Tx) ([]byte, error) {
 		reply, err := q.cfg.Handler.Transact(ctx, tx, m)
 		if failed = err != nil; failed || !p.Wanted {
 			return nil, err
@@ -249,7 +242,7 @@ func (q *Sequence) begin(list []incoming) {
 		for i, d := range list {
 			numbers[i] = d.number
 		}
-		actions, err := q.durable.Begin(context.WithoutCancel(q.ctx), q.cfg.Clock.Now(), numbers...)
+		actions, err := q.engine.Begin(context.WithoutCancel(q.ctx), q.cfg.Clock.Now(), numbers...)
 		if q.act(actions, err) != nil {
 			return
 		}

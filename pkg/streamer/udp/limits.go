@@ -3,8 +3,8 @@ package udp
 import (
 	"time"
 
+	"github.com/hhfr/hhfr/internal/arq"
 	"github.com/hhfr/hhfr/pkg/clock"
-	"github.com/hhfr/hhfr/pkg/wsrm"
 )
 
 // Config is how connections behave. A zero field means its default.
@@ -59,9 +59,9 @@ const (
 )
 
 // sequences configures the engine of one connection.
-func (c Config) sequences(rtt time.Duration) wsrm.Config {
-	return wsrm.Config{
-		Assurance: wsrm.ExactlyOnce, Ordered: true, Window: Window, Hold: hold, Inactivity: c.Inactivity, Unanswered: c.Unanswered,
+func (c Config) sequences(rtt time.Duration) arq.Config {
+	return arq.Config{
+		Window: Window, Hold: hold, Inactivity: c.Inactivity, Unanswered: c.Unanswered,
 		Datagram: c.Datagram - openHeader, RTT: rtt,
 	}
 }

@@ -12,13 +12,14 @@ import (
 	"time"
 
 	"github.com/hhfr/hhfr/internal/accept"
-	"github.com/hhfr/hhfr/pkg/wsrm"
+	"github.com/hhfr/hhfr/internal/arq"
+	"github.com/hhfr/hhfr/internal/window"
 )
 
 // Listen waits for connections at a socket, which is the listener's, and that of its connections, from then on.
 func Listen(socket net.PacketConn, cfg Config) (net.Listener, error) {
 	cfg = cfg.withDefaults()
-	if _, err := wsrm.New(cfg.sequences(0)); err != nil {
+	if _, err := arq.New(cfg.sequences(0)); err != nil {
 		_ = socket.Close()
 		return nil, err
 	}
@@ -271,8 +272,8 @@ func (l *listener) rotLocked() {
 
 // refuse tells that there is no such session, in at most three times the octets that came, and to nobody that only says so himself: no two ends can keep each other busy.
 func (l *listener) refuse(g Datagram, from net.Addr) {
-	var p wsrm.Packet
-	if Codec.Parse(g.Packet, &p) != nil || p.Number == 0 {
+	var p window.Packet
+	if p.Parse(g.Packet) != nil || p.Number == 0 {
 		return
 	}
 	if b := unknown(appendNumbers(nil, Data, g.Session)); len(b) <= 3*(dataHeader+len(g.Packet)) {

@@ -17,8 +17,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/hhfr/hhfr/internal/link"
+	"github.com/hhfr/hhfr/internal/window"
 	"github.com/hhfr/hhfr/pkg/streamer/udp"
-	"github.com/hhfr/hhfr/pkg/wsrm"
 )
 
 // anything has a seed decide on the link, the traffic, and when the address of who dialled changes; both directions carry all octets in order, and then end.
@@ -111,8 +111,8 @@ func TestFarewellIsLost(t *testing.T) {
 		a, b, l := connect(t, "lte", udp.Config{}, func(near, far net.PacketConn) (net.PacketConn, net.PacketConn) {
 			return near, filter{far, func(datagram []byte) bool {
 				d, _ := udp.Parse(datagram)
-				var p wsrm.Packet
-				if d.Packet != nil && udp.Codec.Parse(d.Packet, &p) == nil && p.Terminate {
+				var p window.Packet
+				if d.Packet != nil && p.Parse(d.Packet) == nil && p.Terminate {
 					lost.Add(1)
 					return false
 				}

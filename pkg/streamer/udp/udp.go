@@ -8,15 +8,14 @@ import (
 	"net"
 
 	"github.com/hhfr/hhfr/pkg/clock"
-	"github.com/hhfr/hhfr/pkg/wsrm"
 )
 
 var _ interface {
-	Stats() wsrm.Stats
+	Stats() Stats
 	Await(bool)
 } = (*conn)(nil)
 
-// Transport dials and listens. The zero value is ready. Connections have CloseWrite, and Stats, which gives [wsrm.Stats]; their Close waits until the other end has all, at most [Transport.Linger];
+// Transport dials and listens. The zero value is ready. Connections have CloseWrite, and Stats, which gives [Stats]; their Close waits until the other end has all, at most [Transport.Linger];
 // and Await(bool), which is told whether a reply is awaited (see [Config.Unanswered]).
 type Transport struct {
 	Config
