@@ -43,13 +43,15 @@ func sendOne(t testing.TB, cfg arq.Config, n int) *arq.Engine {
 	return e
 }
 
-// An acknowledgement of what was never sent, however long its ranges, is refused at once and changes nothing.
+// An acknowledgement of what was never sent, however long its ranges, is refused at once and
+// changes nothing.
 func TestAcknowledgementsOfWhatWasNeverSent(t *testing.T) {
 	for name, ack := range map[string]window.Ack{
-		"done":            {Done: 11, Echo: 1},
-		"done by far":     {Done: 1 << 62, Echo: 1},
-		"range":           {Echo: 1, Ranges: []window.Range{{First: 2, Last: 11}}},
-		"billions":        {Echo: 1, Ranges: []window.Range{{First: 2, Last: 1_000_000_000}, {First: 1_000_000_002, Last: math.MaxInt64}}},
+		"done":        {Done: 11, Echo: 1},
+		"done by far": {Done: 1 << 62, Echo: 1},
+		"range":       {Echo: 1, Ranges: []window.Range{{First: 2, Last: 11}}},
+		"billions": {Echo: 1, Ranges: []window.Range{{First: 2, Last: 1_000_000_000},
+			{First: 1_000_000_002, Last: math.MaxInt64}}},
 		"nacks":           {Echo: 1, Nacks: []window.Range{{First: 2, Last: 1_000_000_000}}},
 		"echo":            {Done: 1, Echo: 2},
 		"ranges fall":     {Echo: 1, Ranges: []window.Range{{First: 5, Last: 6}, {First: 3, Last: 4}}},
@@ -78,10 +80,14 @@ func TestNumbersOutOfPlace(t *testing.T) {
 		packet window.Packet
 		code   window.Code
 	}{
-		"beyond the window":      {window.Packet{Number: 1, Floor: 1, Units: []window.Unit{unit(1, "a"), unit(65, "b")}}, window.Invalid},
-		"far beyond":             {window.Packet{Number: 1, Floor: 1, Units: []window.Unit{unit(math.MaxInt64, "b")}}, window.Invalid},
-		"a floor out of nothing": {window.Packet{Number: 1, Floor: math.MaxInt64, Units: []window.Unit{unit(math.MaxInt64, "b")}}, window.UnknownSequence},
-		"above the last":         {window.Packet{Number: 1, Floor: 1, Closing: true, Last: 1, Units: []window.Unit{unit(1, "a"), unit(2, "b")}}, window.LastMessageExceeded},
+		"beyond the window": {window.Packet{Number: 1, Floor: 1,
+			Units: []window.Unit{unit(1, "a"), unit(65, "b")}}, window.Invalid},
+		"far beyond": {window.Packet{Number: 1, Floor: 1, Units: []window.Unit{unit(math.MaxInt64, "b")}},
+			window.Invalid},
+		"a floor out of nothing": {window.Packet{Number: 1, Floor: math.MaxInt64,
+			Units: []window.Unit{unit(math.MaxInt64, "b")}}, window.UnknownSequence},
+		"above the last": {window.Packet{Number: 1, Floor: 1, Closing: true, Last: 1,
+			Units: []window.Unit{unit(1, "a"), unit(2, "b")}}, window.LastMessageExceeded},
 	} {
 		e := engine(t, arq.Config{Window: 64})
 		actions, err := arrive(e, start, tc.packet)
@@ -94,7 +100,8 @@ func TestNumbersOutOfPlace(t *testing.T) {
 		assert.EqualValues(t, 1, find(t, actions, arq.Deliver).Number, name)
 	}
 	e := engine(t, arq.Config{})
-	_, err := arrive(e, start, window.Packet{Number: 1, Floor: 1, Closing: true, Last: 5, Units: []window.Unit{unit(1, "a")}})
+	_, err := arrive(e, start, window.Packet{Number: 1, Floor: 1, Closing: true, Last: 5,
+		Units: []window.Unit{unit(1, "a")}})
 	require.NoError(t, err)
 	for _, last := range []uint64{4, 6} {
 		_, err = arrive(e, start, window.Packet{Number: 2, Floor: 1, Closing: true, Last: last})
@@ -104,7 +111,8 @@ func TestNumbersOutOfPlace(t *testing.T) {
 	assert.ErrorIs(t, err, &window.Error{Code: window.LastMessageExceeded})
 }
 
-// A whole sequence heard by somebody and sent again later: nothing is delivered, and each datagram gets at most one answer.
+// A whole sequence heard by somebody and sent again later: nothing is delivered, and each datagram
+// gets at most one answer.
 func TestReplayedSequence(t *testing.T) {
 	w := newWorld(plan{profile: "lte,loss=5%", seed: 3, messages: [2]int{300, 0}, sizes: small})
 	var heard [][]byte
@@ -126,7 +134,8 @@ func TestReplayedSequence(t *testing.T) {
 	assert.LessOrEqual(t, w.packets[1]-sent, len(heard))
 }
 
-// A message whose parts never become whole, at the full length of the window, forever: the destination holds what it may, and ends when the source falls silent.
+// A message whose parts never become whole, at the full length of the window, forever: the
+// destination holds what it may, and ends when the source falls silent.
 func TestSequenceNeverTerminated(t *testing.T) {
 	cfg := arq.Config{Hold: 100_000, Window: 1024, Inactivity: time.Minute}
 	e := engine(t, cfg)
@@ -138,7 +147,8 @@ func TestSequenceNeverTerminated(t *testing.T) {
 	for n := uint64(1); n < 20_000; n++ {
 		now = now.Add(time.Millisecond)
 		// All but the first of a message.
-		_, err := arrive(e, now, window.Packet{Number: n, Floor: 1, Units: []window.Unit{{Number: 2 + n%1000, Payload: part}}})
+		_, err := arrive(e, now, window.Packet{Number: n, Floor: 1,
+			Units: []window.Unit{{Number: 2 + n%1000, Payload: part}}})
 		require.NoError(t, err)
 		actions, err := e.Step(now, arq.Event{Kind: arq.Wake})
 		require.NoError(t, err)

@@ -32,8 +32,8 @@ func TestSteadyStateAllocatesNothing(t *testing.T) {
 	}
 }
 
-// One message is: accepted, put into a datagram, written, read, delivered, committed, acknowledged; on
-// one core.
+// One message is: accepted, put into a datagram, written, read, delivered, committed, acknowledged;
+// on one core.
 func BenchmarkMessages(b *testing.B) {
 	for _, drop := range []int{0, 50} {
 		b.Run(fmt.Sprintf("drop=%d", drop), func(b *testing.B) {

@@ -11,7 +11,8 @@ import (
 	"github.com/hhfr/hhfr/internal/window"
 )
 
-// What is counted of a datagram of flowConfig, with the headers below it, and the window it begins with.
+// What is counted of a datagram of flowConfig, with the headers below it, and the window it begins
+// with.
 const (
 	segment       = 256 + 28
 	initialWindow = 4 * segment
@@ -22,7 +23,8 @@ func flowConfig() arq.Config {
 	return arq.Config{Datagram: 256, Window: 4096, Hold: 1 << 20, RTT: 100 * time.Millisecond}
 }
 
-// flow is an engine with much to send, on a path that takes as long for everything, and acknowledges every datagram.
+// flow is an engine with much to send, on a path that takes as long for everything, and
+// acknowledges every datagram.
 type flow struct {
 	t       *testing.T
 	e       *arq.Engine
@@ -207,7 +209,8 @@ func TestCongestionAvoidance(t *testing.T) {
 	assert.GreaterOrEqual(t, f.e.Stats().Window, first+5*segment, "it does grow")
 }
 
-// Losses of datagrams that were under way together are one event, and halve the window once; one that was sent later is another.
+// Losses of datagrams that were under way together are one event, and halve the window once; one
+// that was sent later is another.
 func TestOneLossEventHalvesOnce(t *testing.T) {
 	for name, tc := range map[string]struct {
 		lost  []uint64
@@ -227,7 +230,8 @@ func TestOneLossEventHalvesOnce(t *testing.T) {
 		for _, fall := range f.falls {
 			assert.Greater(t, fall.flight, 8*segment, name)
 			assert.LessOrEqual(t, fall.window, fall.flight/2, name)
-			assert.GreaterOrEqual(t, fall.window, (fall.flight-segment)/2, "%s: what the acknowledgement covers is not under way any more", name)
+			assert.GreaterOrEqual(t, fall.window, (fall.flight-segment)/2,
+				"%s: what the acknowledgement covers is not under way any more", name)
 		}
 	}
 }
@@ -269,7 +273,8 @@ func TestPacing(t *testing.T) {
 	}
 }
 
-// What is known of the path is forgotten after a pause longer than the timer (RFC 5681 section 4.1), and only then.
+// What is known of the path is forgotten after a pause longer than the timer (RFC 5681 section
+// 4.1), and only then.
 func TestWindowAfterAPause(t *testing.T) {
 	for _, long := range []bool{false, true} {
 		f := newFlow(t)

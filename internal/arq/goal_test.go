@@ -21,7 +21,8 @@ const (
 	sessionID = 8
 )
 
-// goalRun is how long it takes, and how many bytes it sends, until all is acknowledged at the source.
+// goalRun is how long it takes, and how many bytes it sends, until all is acknowledged at the
+// source.
 func goalRun(t testing.TB, seed uint64) (took time.Duration, bytes int64) {
 	t.Helper()
 	p := plan{
@@ -39,7 +40,8 @@ func goalRun(t testing.TB, seed uint64) (took time.Duration, bytes int64) {
 	return w.ends[0].finished.Sub(start), w.bytes[0]
 }
 
-// 100 messages on a bad modem: the time until all are acknowledged, against that of their bytes and two round trips (the goal of reliable sequences on thin links).
+// 100 messages on a bad modem: the time until all are acknowledged, against that of their bytes and
+// two round trips (the goal of reliable sequences on thin links).
 func TestGoalOnAThinLink(t *testing.T) {
 	profile, err := link.ParseProfile("14k4")
 	require.NoError(t, err)
@@ -55,7 +57,9 @@ func TestGoalOnAThinLink(t *testing.T) {
 	}
 	slices.Sort(all)
 	median, tail := float64(all[100])/float64(least), float64(all[190])/float64(least)
-	t.Logf("least %v; median %v, %.2f times; 95th percentile %v, %.2f times; longest %v; %d bytes in the mean, %d are needed", least, all[100], median, all[190], tail, all[199], sum/200, bytes)
+	t.Logf("least %v; median %v, %.2f times; 95th percentile %v, %.2f times; longest %v", least, all[100], median,
+		all[190], tail, all[199])
+	t.Logf("%d bytes in the mean, %d are needed", sum/200, bytes)
 	assert.LessOrEqual(t, median, 1.3)
 	assert.LessOrEqual(t, tail, 2.5)
 }

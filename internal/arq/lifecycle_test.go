@@ -46,7 +46,8 @@ func TestWhatIsNotAccepted(t *testing.T) {
 
 func TestConfigurationsThatCannotWork(t *testing.T) {
 	for _, cfg := range []arq.Config{
-		{Window: 65}, {Window: 32}, {Window: 1 << 17}, {Hold: -1}, {Hold: 1<<30 + 1}, {Datagram: 255}, {Datagram: 65001},
+		{Window: 65}, {Window: 32}, {Window: 1 << 17}, {Hold: -1}, {Hold: 1<<30 +
+			1}, {Datagram: 255}, {Datagram: 65001},
 		{RTT: -1}, {Inactivity: -1}, {Unanswered: -1},
 	} {
 		_, err := arq.New(cfg)
@@ -55,7 +56,8 @@ func TestConfigurationsThatCannotWork(t *testing.T) {
 	assert.NotEmpty(t, arq.Complete.String())
 }
 
-// The retransmission timer, by RFC 6298: 1 s at first, doubled each time, at most 60 s and a quarter, for as long as something is heard or inactivity ends it.
+// The retransmission timer, by RFC 6298: 1 s at first, doubled each time, at most 60 s and a
+// quarter, for as long as something is heard or inactivity ends it.
 func TestTimer(t *testing.T) {
 	e := sendOne(t, arq.Config{}, 1)
 	now, rto := start, time.Second
@@ -136,7 +138,8 @@ func TestMessagesShareDatagrams(t *testing.T) {
 
 // An idle sequence stays, for as long as its ends answer.
 func TestIdleSequenceIsKept(t *testing.T) {
-	w := newWorld(plan{cfg: arq.Config{Inactivity: time.Minute}, profile: "lte,loss=5%", seed: 1, messages: [2]int{0, 0}, sizes: small})
+	w := newWorld(plan{cfg: arq.Config{Inactivity: time.Minute}, profile: "lte,loss=5%", seed: 1,
+		messages: [2]int{0, 0}, sizes: small})
 	for _, e := range w.ends {
 		e.ids = -1 // does not close
 	}
@@ -149,7 +152,8 @@ func TestIdleSequenceIsKept(t *testing.T) {
 	assert.True(t, w.run(13*time.Hour, w.ends[0].engine.Over))
 }
 
-// An end that holds less than the other sends refuses by nacks, also when those get lost, and in the end has all.
+// An end that holds less than the other sends refuses by nacks, also when those get lost, and in
+// the end has all.
 func TestNacks(t *testing.T) {
 	for seed := range uint64(20) {
 		p := plan{
@@ -163,7 +167,8 @@ func TestNacks(t *testing.T) {
 	}
 }
 
-// A destination that crashed has lost what merely arrived: it is sent again, whatever acknowledgements of the life before still say.
+// A destination that crashed has lost what merely arrived: it is sent again, whatever
+// acknowledgements of the life before still say.
 func TestCrashTakesBackWhatArrived(t *testing.T) {
 	e := sendOne(t, arq.Config{}, 3)
 	sent := func(at time.Duration, ack window.Ack) (numbers []uint64) {
@@ -181,9 +186,11 @@ func TestCrashTakesBackWhatArrived(t *testing.T) {
 		}
 		return numbers
 	}
-	assert.Empty(t, sent(100*time.Millisecond, window.Ack{Instance: 1, Echo: 1, Ranges: []window.Range{{First: 1, Last: 3}}}))
+	assert.Empty(t, sent(100*time.Millisecond, window.Ack{Instance: 1, Echo: 1,
+		Ranges: []window.Range{{First: 1, Last: 3}}}))
 	assert.Equal(t, []uint64{2, 3}, sent(200*time.Millisecond, window.Ack{Instance: 2, Done: 1}))
-	assert.Empty(t, sent(210*time.Millisecond, window.Ack{Instance: 1, Done: 1, Echo: 1, Ranges: []window.Range{{First: 2, Last: 3}}}))
+	assert.Empty(t, sent(210*time.Millisecond, window.Ack{Instance: 1, Done: 1, Echo: 1,
+		Ranges: []window.Range{{First: 2, Last: 3}}}))
 	assert.Equal(t, 2, int(e.Stats().Resent))
 	_, err := e.Step(start.Add(20*time.Second), arq.Event{Kind: arq.Wake})
 	require.NoError(t, err)
@@ -211,13 +218,15 @@ func TestLossIsFoundBeforeTheTimer(t *testing.T) {
 	const rtt = 100 * time.Millisecond
 	for last, resent := range map[uint64]int64{2: 0, 3: 0, 4: 1, 5: 1} {
 		e := several(5)
-		_, err := arrive(e, start.Add(rtt), window.Packet{HasAck: true, Ack: window.Ack{Echo: last, Ranges: []window.Range{{First: 2, Last: last}}}})
+		_, err := arrive(e, start.Add(rtt), window.Packet{HasAck: true,
+			Ack: window.Ack{Echo: last, Ranges: []window.Range{{First: 2, Last: last}}}})
 		require.NoError(t, err)
 		assert.Equal(t, resent, wake(e, rtt), "up to %d arrived", last)
 		assert.Zero(t, e.Stats().Timeouts)
 	}
 	e := several(2)
-	_, err := arrive(e, start.Add(rtt), window.Packet{HasAck: true, Ack: window.Ack{Echo: 2, Ranges: []window.Range{{First: 2, Last: 2}}}})
+	_, err := arrive(e, start.Add(rtt), window.Packet{HasAck: true,
+		Ack: window.Ack{Echo: 2, Ranges: []window.Range{{First: 2, Last: 2}}}})
 	require.NoError(t, err)
 	assert.Zero(t, wake(e, rtt))
 	assert.Zero(t, wake(e, rtt+rtt/8-1))
@@ -225,11 +234,13 @@ func TestLossIsFoundBeforeTheTimer(t *testing.T) {
 	assert.Zero(t, e.Stats().Timeouts)
 }
 
-// What comes first is needed first: it takes the room of what comes behind, which is asked for again.
+// What comes first is needed first: it takes the room of what comes behind, which is asked for
+// again.
 func TestRoomIsForWhatComesFirst(t *testing.T) {
 	e := engine(t, arq.Config{Hold: 100})
 	for i, number := range []uint64{3, 2} {
-		_, err := arrive(e, start, window.Packet{Number: uint64(i) + 1, Floor: 1, Units: []window.Unit{{Number: number, First: true, Last: true, Payload: make([]byte, 60)}}})
+		_, err := arrive(e, start, window.Packet{Number: uint64(i) + 1, Floor: 1,
+			Units: []window.Unit{{Number: number, First: true, Last: true, Payload: make([]byte, 60)}}})
 		require.NoError(t, err)
 	}
 	actions, err := e.Step(start, arq.Event{Kind: arq.Wake})
@@ -239,7 +250,8 @@ func TestRoomIsForWhatComesFirst(t *testing.T) {
 	assert.Equal(t, []window.Range{{First: 3, Last: 3}}, ack.Nacks)
 }
 
-// The peer has all, and is gone when it is told the end: the sequence is complete all the same, and soon over.
+// The peer has all, and is gone when it is told the end: the sequence is complete all the same, and
+// soon over.
 func TestFarewellToNobody(t *testing.T) {
 	e := engine(t, arq.Config{Inactivity: time.Hour})
 	_, err := e.Step(start, arq.Event{Kind: arq.Close})
@@ -297,7 +309,8 @@ func TestAsk(t *testing.T) {
 	assert.ErrorIs(t, err, &window.Error{Code: window.Closed})
 }
 
-// A path that is another one: what waited for a timer that had backed off goes on at once, with a window as at the beginning, and a datagram that asks.
+// A path that is another one: what waited for a timer that had backed off goes on at once, with a
+// window as at the beginning, and a datagram that asks.
 func TestMoved(t *testing.T) {
 	e := sendOne(t, arq.Config{RTT: time.Second / 2}, 3)
 	before := e.Stats().Window
@@ -335,7 +348,8 @@ func TestMoved(t *testing.T) {
 	assert.NoError(t, err)
 }
 
-// The last datagram is lost on a fast link: it is sent again after some round trips, once; the timer, far longer, comes after that.
+// The last datagram is lost on a fast link: it is sent again after some round trips, once; the
+// timer, far longer, comes after that.
 func TestTailLossProbe(t *testing.T) {
 	const rtt = 100 * time.Millisecond
 	e := sendOne(t, arq.Config{RTT: rtt}, 3)

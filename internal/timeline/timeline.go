@@ -1,5 +1,5 @@
-// Package timeline has things happen in virtual time, one after the other, for tests of engines that
-// have no clock.
+// Package timeline has things happen in virtual time, one after the other, for tests of engines
+// that have no clock.
 package timeline
 
 import (

@@ -10,8 +10,8 @@ import (
 	"github.com/hhfr/hhfr/internal/window"
 )
 
-// A sender that is done with more than the receiver has it pass over that, up to the last number there
-// is; nothing is delivered twice.
+// A sender that is done with more than the receiver has it pass over that, up to the last number
+// there is; nothing is delivered twice.
 func TestNumbersNearTheLimit(t *testing.T) {
 	const top = window.MaxNumber - 64
 	d := window.NewReceiver(window.ReceiverConfig{Window: 64, Hold: 1000, AckEvery: 2})

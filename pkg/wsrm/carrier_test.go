@@ -81,7 +81,8 @@ func TestRefused(t *testing.T) {
 	}
 }
 
-// A source that closed and died before all was done is open again in its next life; what it said of the end counts no more, in whatever order it comes.
+// A source that closed and died before all was done is open again in its next life; what it said of
+// the end counts no more, in whatever order it comes.
 func TestCarriedCloseIsTakenBack(t *testing.T) {
 	cfg := wsrm.Config{Assurance: wsrm.ExactlyOnce}
 	// says is what an engine says on a new carrier.
@@ -132,8 +133,9 @@ func TestCarriedCloseIsTakenBack(t *testing.T) {
 	}
 }
 
-// At-most-once is done with what the end of a carrier leaves under way: it is told, never sent again,
-// and the floor tells the peer, which passes over it, and over what it delivered and has not committed.
+// At-most-once is done with what the end of a carrier leaves under way: it is told, never sent
+// again, and the floor tells the peer, which passes over it, and over what it delivered and has not
+// committed.
 func TestAtMostOnce(t *testing.T) {
 	cfg := wsrm.Config{Assurance: wsrm.AtMostOnce, Ordered: true, Window: 64}
 	m, peer := machine(t, cfg), machine(t, cfg)
@@ -173,8 +175,8 @@ func TestAtMostOnce(t *testing.T) {
 	assert.EqualValues(t, 3, peer.GivenUp())
 }
 
-// What at-most-once gives up ends where the carrier says that it was handed nothing any more; a carrier
-// that another one follows is gone, whether or not anybody said so.
+// What at-most-once gives up ends where the carrier says that it was handed nothing any more; a
+// carrier that another one follows is gone, whether or not anybody said so.
 func TestGivesUp(t *testing.T) {
 	for name, c := range map[string]struct {
 		ev        wsrm.Event
@@ -219,8 +221,8 @@ func TestGivesUp(t *testing.T) {
 	}
 }
 
-// The peer says that it knows nothing of the sequence: what was sent has an unknown fate, what was not
-// is unsent. An end that gives up itself says so, too, and is over when the peer knows.
+// The peer says that it knows nothing of the sequence: what was sent has an unknown fate, what was
+// not is unsent. An end that gives up itself says so, too, and is over when the peer knows.
 func TestEndsBeforeItsTime(t *testing.T) {
 	for _, ev := range []wsrm.Event{
 		heard(window.Packet{HasAck: true, Ack: window.Ack{Unknown: true}}), {Kind: wsrm.Abort},

@@ -170,7 +170,8 @@ func (o *office) run(messages uint64) {
 		for end := range o.ends {
 			if end == 0 && o.sent < messages {
 				o.sent++
-				_, err := o.ends[0].Step(o.t.Context(), o.now, wsrm.Event{Kind: wsrm.Send, Message: binary.BigEndian.AppendUint64(nil, o.sent)})
+				_, err := o.ends[0].Step(o.t.Context(), o.now,
+					wsrm.Event{Kind: wsrm.Send, Message: binary.BigEndian.AppendUint64(nil, o.sent)})
 				require.NoError(o.t, err)
 			}
 			arrived := o.wire[end]
@@ -191,7 +192,8 @@ func (o *office) run(messages uint64) {
 	o.t.Fatal("it does not end")
 }
 
-// The power fails at each commit in turn, before or after it is written: number, reply and effect of each message are one.
+// The power fails at each commit in turn, before or after it is written: number, reply and effect
+// of each message are one.
 func TestDeliveryIsOneCommit(t *testing.T) {
 	const messages = 12
 	count := 0
@@ -206,7 +208,8 @@ func TestDeliveryIsOneCommit(t *testing.T) {
 			effect := o.ends[1].Effect()
 			require.Len(t, effect, messages*8)
 			for i := range uint64(messages) {
-				assert.Equal(t, i+1, binary.BigEndian.Uint64(effect[i*8:]), "commit %d fails: effects are once each and in order", failAt)
+				assert.Equal(t, i+1, binary.BigEndian.Uint64(effect[i*8:]),
+					"commit %d fails: effects are once each and in order", failAt)
 				assert.Equal(t, i+1, o.replies[i], "so are replies")
 			}
 		}
@@ -233,7 +236,8 @@ func TestDeliveryRefused(t *testing.T) {
 		tx.Set([]byte("whole"))
 		return make([]byte, 2<<20), nil
 	}))
-	require.ErrorIs(t, err, &window.Error{Code: window.TooLarge}, "a reply that cannot be sent takes the effect with it")
+	require.ErrorIs(t, err, &window.Error{Code: window.TooLarge},
+		"a reply that cannot be sent takes the effect with it")
 	assert.Empty(t, d.Effect())
 	_, err = d.Deliver(t.Context(), start, a, handlerFunc(func(tx *wsrm.Tx) ([]byte, error) {
 		tx.Set([]byte("whole"))
@@ -249,7 +253,8 @@ type handlerFunc func(tx *wsrm.Tx) ([]byte, error)
 
 func (f handlerFunc) Deliver(_ context.Context, tx *wsrm.Tx, _ []byte) ([]byte, error) { return f(tx) }
 
-// A handler without a transaction that a crash interrupts: its message is reported, and not repeated.
+// A handler without a transaction that a crash interrupts: its message is reported, and not
+// repeated.
 func TestBegunAndNotCommittedIsUnknown(t *testing.T) {
 	for _, ordered := range []bool{true, false} {
 		cfg := wsrm.Config{Assurance: wsrm.ExactlyOnce, Ordered: ordered}
@@ -323,13 +328,15 @@ func TestStoredBeforeSent(t *testing.T) {
 		}
 		require.NoError(t, err)
 		assert.EqualValues(t, 1, find(t, actions, wsrm.Transmit).Number)
-		again, err := wsrm.Restore(wsrm.Config{Assurance: wsrm.AtLeastOnce}, store, uri(0), store.values[uri(0)], store.revisions[uri(0)])
+		again, err := wsrm.Restore(wsrm.Config{Assurance: wsrm.AtLeastOnce}, store, uri(0), store.values[uri(0)],
+			store.revisions[uri(0)])
 		require.NoError(t, err)
 		assert.EqualValues(t, 1, again.Last())
 	}
 }
 
-// Several messages begin with one commit, and what a value holds can be looked at without its engine.
+// Several messages begin with one commit, and what a value holds can be looked at without its
+// engine.
 func TestBeginStoresOnce(t *testing.T) {
 	store := newDisk()
 	d, err := wsrm.New(wsrm.Config{Assurance: wsrm.ExactlyOnce}, store, uri(0))

@@ -99,9 +99,9 @@ func fuzzed(kind int) wsrm.Config {
 	return cfg
 }
 
-// FuzzEngine has anything happen to two ends, in any order: messages, words made up, connections that
-// break, commits, crashes, time. Nothing panics, a state always comes back, what an honest peer says is
-// never refused, and nothing is delivered again that is done.
+// FuzzEngine has anything happen to two ends, in any order: messages, words made up, connections
+// that break, commits, crashes, time. Nothing panics, a state always comes back, what an honest
+// peer says is never refused, and nothing is delivered again that is done.
 func FuzzEngine(f *testing.F) {
 	// A connection, messages, what they bring, a commit, a crash, another connection.
 	f.Add([]byte{2, 7, 5, 0, 9, 0, 8, 1, 1, 200, 0, 200, 0, 200, 0, 4, 1, 1, 1, 6, 7, 5, 1, 1, 200, 0, 4, 1, 2, 0})

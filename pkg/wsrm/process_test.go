@@ -26,7 +26,8 @@ import (
 	"github.com/hhfr/hhfr/pkg/wsrm"
 )
 
-// A process of this test is told by these what it is: the port of the ledger, the folder of its store, and for the client how many messages it sends.
+// A process of this test is told by these what it is: the port of the ledger, the folder of its
+// store, and for the client how many messages it sends.
 const (
 	envPort  = "WSRM_TEST_PORT"
 	envStore = "WSRM_TEST_STORE"
@@ -64,8 +65,8 @@ func (counter) Deliver(_ context.Context, tx *wsrm.Tx, message []byte) ([]byte, 
 
 const processURI = "urn:test:sequence"
 
-// process is one end: an engine on one connection after another, until its sequences are over, or the
-// peer is gone and has all.
+// process is one end: an engine on one connection after another, until its sequences are over, or
+// the peer is gone and has all.
 func process() error {
 	ctx := context.Background()
 	store, err := directory.Open(os.Getenv(envStore), directory.Config{})
@@ -150,7 +151,7 @@ func (p *party) parted() bool {
 
 // talk goes on over a connection until that, or all, is over.
 func (p *party) talk(conn net.Conn) error {
-	events, ended := make(chan wsrm.Event), make(chan struct{})
+	events, ended := make(chan wsrm.Event, 1024), make(chan struct{})
 	p.conn = conn
 	defer func() {
 		_ = conn.Close()
@@ -174,15 +175,33 @@ func (p *party) talk(conn net.Conn) error {
 		if !p.wake.IsZero() {
 			until = min(until, max(time.Until(p.wake), 0))
 		}
+		ended, err := p.listen(events, until)
+		if err != nil {
+			return err
+		}
+		if ended {
+			return p.step(wsrm.Event{Kind: wsrm.Disconnected})
+		}
+	}
+}
+
+// listen takes in what comes within a while, and with it all that is there: it is stored together.
+func (p *party) listen(events <-chan wsrm.Event, until time.Duration) (ended bool, err error) {
+	late := time.After(until)
+	for {
 		select {
 		case ev, open := <-events:
 			if !open {
-				return p.step(wsrm.Event{Kind: wsrm.Disconnected})
+				return true, nil
 			}
 			if err := p.step(ev); err != nil {
-				return err
+				return false, err
 			}
-		case <-time.After(until):
+		case <-late:
+			return false, nil
+		}
+		if len(events) == 0 {
+			return false, nil
 		}
 	}
 }
@@ -268,7 +287,8 @@ func read(conn net.Conn, events chan<- wsrm.Event, ended <-chan struct{}) {
 	}
 }
 
-// killProcesses has a client send messages to a ledger, two processes that are killed and started again: so often altogether, unless they are done before; at least as often as said.
+// killProcesses has a client send messages to a ledger, two processes that are killed and started
+// again: so often altogether, unless they are done before; at least as often as said.
 func killProcesses(t *testing.T, messages, kills, atLeast int) {
 	t.Helper()
 	_, port, err := net.SplitHostPort(shared.Addr(t))
@@ -324,12 +344,15 @@ func killProcesses(t *testing.T, messages, kills, atLeast int) {
 	entry, err := store.Get(t.Context(), processURI)
 	require.NoError(t, err)
 	require.NoError(t, store.Close())
-	d, err := wsrm.Restore(wsrm.Config{Assurance: wsrm.ExactlyOnce, Ordered: true}, newDisk(), processURI, entry.Value, entry.Revision)
+	d, err := wsrm.Restore(wsrm.Config{Assurance: wsrm.ExactlyOnce, Ordered: true}, newDisk(), processURI, entry.Value,
+		entry.Revision)
 	require.NoError(t, err)
-	assert.EqualValues(t, messages, binary.BigEndian.Uint64(d.Effect()), "the last message is in the ledger, and each came behind the one before")
+	assert.EqualValues(t, messages, binary.BigEndian.Uint64(d.Effect()),
+		"the last message is in the ledger, and each came behind the one before")
 	t.Logf("%d messages, %d kills of %d, %v", messages, killed, kills, time.Since(began).Round(time.Millisecond))
 	assert.GreaterOrEqual(t, killed, atLeast)
 }
 
-// Two processes, killed again and again: each message has its effect once, in order, and none is missing.
+// Two processes, killed again and again: each message has its effect once, in order, and none is
+// missing.
 func TestProcessesAreKilled(t *testing.T) { killProcesses(t, 50_000, 8, 1) }

@@ -83,8 +83,8 @@ func (w *world) over() bool {
 	return true
 }
 
-// untaken is from where on a connection that is cut can say that it was handed nothing of a direction;
-// 0: it cannot.
+// untaken is from where on a connection that is cut can say that it was handed nothing of a
+// direction; 0: it cannot.
 func (w *world) untaken(from int) uint64 {
 	if w.rand.IntN(2) == 0 {
 		return 0

@@ -15,7 +15,8 @@ type post struct {
 	posted *streamer.Posted
 }
 
-// forsake is the end of a stream under at-most-once: what it took along, messages and replies, has an unknown fate. What it did not write, and what is here already, is none of that.
+// forsake is the end of a stream under at-most-once: what it took along, messages and replies, has
+// an unknown fate. What it did not write, and what is here already, is none of that.
 func (q *Sequence) forsake(l *link) {
 	q.answered()
 	_ = q.step(wsrm.Event{Kind: wsrm.Disconnected, Number: l.stop()}) // never refused
@@ -45,7 +46,8 @@ func (q *Sequence) taken(number uint64) {
 	}
 }
 
-// forsaken tells whether the other end has given up a message that was delivered and is not done, as at-most-once does when a stream ends.
+// forsaken tells whether the other end has given up a message that was delivered and is not done,
+// as at-most-once does when a stream ends.
 func (q *Sequence) forsaken(number uint64) bool {
 	_, _, done := q.engine.Positions()
 	return q.cfg.Assurance == wsrm.AtMostOnce && number <= done
@@ -83,7 +85,8 @@ func (l *link) stop() uint64 {
 	defer l.mu.Unlock()
 	l.units = nil
 	from := l.taken + 1
-	for i := len(l.posted) - 1; i >= 0 && l.posted[i].number == from-1 && errors.Is(l.posted[i].posted.Err(), &streamer.Error{Code: streamer.Unsent}); i-- {
+	for i := len(l.posted) - 1; i >= 0 && l.posted[i].number == from-1 &&
+		errors.Is(l.posted[i].posted.Err(), &streamer.Error{Code: streamer.Unsent}); i-- {
 		from--
 	}
 	return from

@@ -20,7 +20,9 @@ import (
 
 var atMostOnce = sequence.Config{Assurance: wsrm.AtMostOnce, Ordered: true}
 
-// Streams break at random, in either direction, and the power of the server fails: no message is handled twice, all are in order, and each that was not answered has an unknown fate. Nothing is sent again.
+// Streams break at random, in either direction, and the power of the server fails: no message is
+// handled twice, all are in order, and each that was not answered has an unknown fate. Nothing is
+// sent again.
 func TestAtMostOnceOverBrokenStreams(t *testing.T) {
 	const messages = 40
 	unknown, restarts := 0, 0
@@ -61,7 +63,8 @@ func TestAtMostOnceOverBrokenStreams(t *testing.T) {
 	assert.Positive(t, restarts, "no power failed")
 }
 
-// A handler that outlasts the stream keeps what comes over the next one waiting; what waited behind it was given up, and is not handled. The first has an unknown fate, though its handler ends well.
+// A handler that outlasts the stream keeps what comes over the next one waiting; what waited behind
+// it was given up, and is not handled. The first has an unknown fate, though its handler ends well.
 func TestAtMostOnceHandlerOutlastsItsStream(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var mu sync.Mutex
@@ -117,7 +120,8 @@ func TestAtMostOnceReplyIsTakenAlong(t *testing.T) {
 	w.close()
 }
 
-// Either process dies: what was under way has an unknown fate and is not handled, nor answered, again. What is closed keeps nothing.
+// Either process dies: what was under way has an unknown fate and is not handled, nor answered,
+// again. What is closed keeps nothing.
 func TestAtMostOnceOverProcesses(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t, atMostOnce, ledger{})
@@ -145,7 +149,8 @@ func TestAtMostOnceOverProcesses(t *testing.T) {
 	})
 }
 
-// What a stream that breaks has not written is not lost with it: it goes over the next one, in its order.
+// What a stream that breaks has not written is not lost with it: it goes over the next one, in its
+// order.
 func TestAtMostOnceLosesOnlyWhatWasWritten(t *testing.T) {
 	const messages, size, cut = 400, 1000, 20_000
 	var handled []uint64
@@ -235,7 +240,8 @@ func TestAtMostOnceReplyIsHere(t *testing.T) {
 	})
 }
 
-// On a stream nothing comes twice. What is refused there ends it, so that the other end gets to know.
+// On a stream nothing comes twice. What is refused there ends it, so that the other end gets to
+// know.
 func TestRefusedMessageBreaksTheStream(t *testing.T) {
 	w := newWorld(t, atMostOnce, worker{echo})
 	w.open()

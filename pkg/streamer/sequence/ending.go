@@ -8,7 +8,8 @@ import (
 	"github.com/hhfr/hhfr/pkg/wsrm"
 )
 
-// finish closes the sequence of this end behind what waits, if that is wanted, or if the other end sends nothing more that could be answered.
+// finish closes the sequence of this end behind what waits, if that is wanted, or if the other end
+// sends nothing more that could be answered.
 func (q *Sequence) finish() {
 	l := &q.loop
 	if !l.finish && !l.remote || l.ending || l.running > 0 || len(l.inbox) > 0 || len(l.outbox) > 0 || len(l.answers) > 0 {
@@ -60,7 +61,8 @@ func (q *Sequence) lose(again bool) (list []*Sending) {
 	return list
 }
 
-// fail settles all that waits with err, and lets nothing more be sent: that is then the error for others.
+// fail settles all that waits with err, and lets nothing more be sent: that is then the error for
+// others.
 func (q *Sequence) fail(err, others *Error) {
 	l := &q.loop
 	q.mu.Lock()
@@ -120,7 +122,8 @@ func (q *Sequence) settleAll() {
 	q.ease()
 }
 
-// Abandon settles messages that a sequence handed over and no other takes: those that were accepted have an unknown fate.
+// Abandon settles messages that a sequence handed over and no other takes: those that were accepted
+// have an unknown fate.
 func Abandon(list []*Sending) {
 	for _, s := range list {
 		code := Unsent

@@ -7,7 +7,8 @@ import (
 	"github.com/hhfr/hhfr/pkg/wsrm"
 )
 
-// link is one stream of a sequence, and what waits to be sent on it. The window bounds the units; of what is said beside them, only the last of each kind counts.
+// link is one stream of a sequence, and what waits to be sent on it. The window bounds the units;
+// of what is said beside them, only the last of each kind counts.
 type link struct {
 	stream *streamer.Stream
 	wake   chan struct{}
@@ -21,7 +22,8 @@ type link struct {
 	posted  []post // at-most-once: those that are not known to be done
 }
 
-// Attach has the sequence go on over a stream, until that ends, in place of the one before. Its handlers and its Acks are to call Arrived and [Sequence.Acks].
+// Attach has the sequence go on over a stream, until that ends, in place of the one before. Its
+// handlers and its Acks are to call Arrived and [Sequence.Acks].
 func (q *Sequence) Attach(s *streamer.Stream) {
 	l := &link{stream: s, wake: make(chan struct{}, 1), idle: make(chan struct{})}
 	q.mu.Lock() // so that what Close waits for is complete when it begins to wait
@@ -148,7 +150,8 @@ func (l *link) run(q *Sequence) {
 		case <-q.ctx.Done():
 		default:
 			q.cfg.Log.Warn("message of a sequence not sent", "uri", q.cfg.URI, "number", u.number, "err", err)
-			q.wait.Go(func() { l.stream.Abort(streamer.CloseInternal, "a message of the sequence cannot be sent") }) // which waits for handlers
+			// which waits for handlers
+			q.wait.Go(func() { l.stream.Abort(streamer.CloseInternal, "a message of the sequence cannot be sent") })
 		}
 		return
 	}

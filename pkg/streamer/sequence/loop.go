@@ -147,7 +147,8 @@ func (l *loop) rest() {
 	l.idle = nil
 }
 
-// heard notes a sign of life, and news if it brought some: an end that only answers when asked is asked less often.
+// heard notes a sign of life, and news if it brought some: an end that only answers when asked is
+// asked less often.
 func (q *Sequence) heard(news bool) {
 	l := &q.loop
 	if news {

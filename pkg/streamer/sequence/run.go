@@ -7,6 +7,7 @@ import (
 	"errors"
 
 	"github.com/hhfr/hhfr/internal/bin"
+	"github.com/hhfr/hhfr/pkg/streamer"
 )
 
 // Run identifies what a program sends in one go, over however many processes and sequences that
@@ -28,7 +29,7 @@ func NewRun() (r Run) {
 }
 
 // Add counts the next message. Whether a reply is wanted is part of it, as head and body are.
-func (r *Run) Add(m Message, wanted bool) { r.add(encode(m, placeOf(wanted))) }
+func (r *Run) Add(m Message, wanted bool) { r.add(encode(m, streamer.Place{Wanted: wanted})) }
 
 // add counts a message as the engine carries it: that encoding tells different messages apart.
 func (r *Run) add(m payload) {

@@ -15,7 +15,8 @@ type incoming struct {
 	payload []byte
 }
 
-// answer is a reply that is to be sent: alone, or, with commits, as the commit of the message it answers.
+// answer is a reply that is to be sent: alone, or, with commits, as the commit of the message it
+// answers.
 type answer struct {
 	answers uint64
 	unknown bool
@@ -28,8 +29,9 @@ type answer struct {
 // perMessage is what one that waits weighs beside its octets.
 const perMessage = 256
 
-// Arrived takes a message of the other end that has a place in the sequence. It is for handlers of streams, and returns when the message is taken: what is sent too fast waits there. ctx ends the waiting. Errors: those of the
-// message's body, and the cause of ctx.
+// Arrived takes a message of the other end that has a place in the sequence. It is for handlers of
+// streams, and returns when the message is taken: what is sent too fast waits there. ctx ends the
+// waiting. Errors: those of the message's body, and the cause of ctx.
 func (q *Sequence) Arrived(ctx context.Context, m *streamer.Message) error {
 	body, err := m.ReadAll(MaxMessage)
 	if err != nil {
@@ -48,7 +50,8 @@ func (q *Sequence) Arrived(ctx context.Context, m *streamer.Message) error {
 	return nil
 }
 
-// admit waits until there is room for what arrives: an end that keeps to the window never waits for long.
+// admit waits until there is room for what arrives: an end that keeps to the window never waits for
+// long.
 func (q *Sequence) admit(ctx context.Context, weight int) error {
 	const most = 2 * (hold + window*perMessage)
 	q.mu.Lock()
@@ -85,7 +88,8 @@ func (q *Sequence) free(weight int) {
 	q.ease()
 }
 
-// arrived steps the engine. What it delivers weighs until it is done; what it only holds, its own bounds hold.
+// arrived steps the engine. What it delivers weighs until it is done; what it only holds, its own
+// bounds hold.
 func (q *Sequence) arrived(number uint64, payload []byte, weight int) {
 	q.heard(true)
 	before := len(q.loop.inbox)
@@ -101,7 +105,8 @@ func (q *Sequence) arrived(number uint64, payload []byte, weight int) {
 	q.free(weight - delivered)
 }
 
-// Acks takes what the other end says of the sequences. It is for [streamer.Config].Acks, and does not block: of what comes faster than it is taken in, the last counts.
+// Acks takes what the other end says of the sequences. It is for [streamer.Config].Acks, and does
+// not block: of what comes faster than it is taken in, the last counts.
 func (q *Sequence) Acks(octets []byte) {
 	q.mu.Lock()
 	first := len(q.acks) == 0
@@ -270,7 +275,8 @@ func (q *Sequence) handle(d incoming) {
 	q.poke()
 }
 
-// bounded is a reply, or an empty one in the place of one that is too long: the message is done, and that must be told.
+// bounded is a reply, or an empty one in the place of one that is too long: the message is done,
+// and that must be told.
 func bounded(m Message) Message {
 	if len(m.Head)+len(m.Body) > MaxMessage {
 		return Message{}

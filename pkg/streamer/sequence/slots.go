@@ -4,85 +4,85 @@ import (
 	"context"
 	"slices"
 	"sync"
-
-	"github.com/hhfr/hhfr/pkg/streamer"
 )
 
-func placeOf(wanted bool) streamer.Place { return streamer.Place{Wanted: wanted} }
-
-// place bounds the messages that are accepted and not done by their number and their octets, first come, first served.
-type place struct {
-	mu     sync.Mutex
-	count  int
-	octets int
-	line   []*ticket
+// slots bounds the messages that are accepted and not done by their number and their bytes, first
+// come, first served.
+type slots struct {
+	mu    sync.Mutex
+	count int
+	bytes int
+	line  []*waiter
 }
 
-type ticket struct {
-	octets int
-	ready  chan struct{}
+// waiter is a caller that waits for a slot.
+type waiter struct {
+	bytes int
+	ready chan struct{}
 }
 
-func (p *place) init(count, octets int) { p.count, p.octets = count, octets }
+func (s *slots) init(count, bytes int) { s.count, s.bytes = count, bytes }
 
-func (p *place) fits(octets int) bool { return p.count < window && p.octets+octets <= hold }
+func (s *slots) fits(bytes int) bool { return s.count < window && s.bytes+bytes <= hold }
 
-// enter waits for room; over ends the waiting too, with no error: the sequence then says why.
-func (p *place) enter(ctx context.Context, over <-chan struct{}, octets int) error {
-	p.mu.Lock()
-	if len(p.line) == 0 && p.fits(octets) {
-		p.count++
-		p.octets += octets
-		p.mu.Unlock()
+func (s *slots) take(bytes int) {
+	s.count++
+	s.bytes += bytes
+}
+
+// acquire waits for a slot; over ends the waiting too, with no error: the sequence then says why.
+func (s *slots) acquire(ctx context.Context, over <-chan struct{}, bytes int) error {
+	s.mu.Lock()
+	if len(s.line) == 0 && s.fits(bytes) {
+		s.take(bytes)
+		s.mu.Unlock()
 		return nil
 	}
-	t := &ticket{octets, make(chan struct{})}
-	p.line = append(p.line, t)
-	p.mu.Unlock()
+	w := &waiter{bytes, make(chan struct{})}
+	s.line = append(s.line, w)
+	s.mu.Unlock()
 	select {
-	case <-t.ready:
+	case <-w.ready:
 		return nil
 	case <-over:
-		p.leave(t)
+		s.leave(w)
 		return nil
 	case <-ctx.Done():
-		if p.leave(t) {
-			p.release(1, octets)
+		if s.leave(w) {
+			s.release(bytes)
 		}
 		return context.Cause(ctx)
 	}
 }
 
-// leave takes a ticket out of the line, and tells whether it had its turn already.
-func (p *place) leave(t *ticket) bool {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	if i := slices.Index(p.line, t); i >= 0 {
-		p.line = slices.Delete(p.line, i, i+1)
+// leave takes a waiter out of the line, and reports whether it had its slot already.
+func (s *slots) leave(w *waiter) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if i := slices.Index(s.line, w); i >= 0 {
+		s.line = slices.Delete(s.line, i, i+1)
 		return false
 	}
 	return true
 }
 
-// force takes room that there may not be.
-func (p *place) force(octets int) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	p.count++
-	p.octets += octets
+// force takes a slot that may not be free.
+func (s *slots) force(bytes int) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.take(bytes)
 }
 
-// release gives room back.
-func (p *place) release(count, octets int) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	p.count -= count
-	p.octets -= octets
-	for len(p.line) > 0 && p.fits(p.line[0].octets) {
-		t := p.line[0]
-		p.line = slices.Delete(p.line, 0, 1)
-		p.count++
-		p.octets += t.octets
-		close(t.ready)
+// release gives a slot back.
+func (s *slots) release(bytes int) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.count--
+	s.bytes -= bytes
+	for len(s.line) > 0 && s.fits(s.line[0].bytes) {
+		w := s.line[0]
+		s.line = slices.Delete(s.line, 0, 1)
+		s.take(w.bytes)
+		close(w.ready)
 	}
 }

@@ -10,7 +10,8 @@ import (
 	"github.com/hhfr/hhfr/pkg/wsrm"
 )
 
-// kept is the store of one state. What has an effect stays for good; else a state goes when nothing has changed it for life.
+// kept is the store of one state. What has an effect stays for good; else a state goes when nothing
+// has changed it for life.
 type kept struct {
 	store ctxstore.Store
 	life  time.Duration

@@ -20,7 +20,8 @@ import (
 	"github.com/hhfr/hhfr/pkg/streamer/udp"
 )
 
-// stage is the socket of a listener, on which a test plays everybody else. It runs within a synctest bubble.
+// stage is the socket of a listener, on which a test plays everybody else. It runs within a
+// synctest bubble.
 type stage struct {
 	tape
 	came chan parcel
@@ -135,7 +136,8 @@ func requireRead(t *testing.T, c net.Conn, want string) {
 	require.Equal(t, want, string(got))
 }
 
-// Nobody is sent more than three times what came in his name, whatever is said; and what others say opens nothing.
+// Nobody is sent more than three times what came in his name, whatever is said; and what others say
+// opens nothing.
 func TestSpoofedAddresses(t *testing.T) {
 	onStage(t, func(t *testing.T, s *stage, l net.Listener, c net.Conn, id uint64) {
 		_, err := c.Write(octets(20_000, 1)) // there is much to be sent
@@ -199,7 +201,8 @@ func TestOpeningTooLate(t *testing.T) {
 	})
 }
 
-// Replayed, the opening of a session that lives opens no other, and what was delivered stays delivered once.
+// Replayed, the opening of a session that lives opens no other, and what was delivered stays
+// delivered once.
 func TestReplayedHandshake(t *testing.T) {
 	onStage(t, func(t *testing.T, s *stage, l net.Listener, c net.Conn, id uint64) {
 		for range 3 {
@@ -218,7 +221,8 @@ func TestReplayedHandshake(t *testing.T) {
 	})
 }
 
-// Acknowledgements of billions, numbers up to the last there is: dropped, at no cost, and the session goes on.
+// Acknowledgements of billions, numbers up to the last there is: dropped, at no cost, and the
+// session goes on.
 func TestNumbersOfAnAttacker(t *testing.T) {
 	onStage(t, func(t *testing.T, s *stage, _ net.Listener, c net.Conn, id uint64) {
 		_, err := c.Write([]byte("there is something to acknowledge"))
@@ -248,7 +252,8 @@ func TestNumbersOfAnAttacker(t *testing.T) {
 	})
 }
 
-// Ten thousand sessions that are opened and never go on: memory is bounded, the oldest make room, those that said something stay, and who comes honestly gets in.
+// Ten thousand sessions that are opened and never go on: memory is bounded, the oldest make room,
+// those that said something stay, and who comes honestly gets in.
 func TestHalfOpenSessions(t *testing.T) {
 	onStage(t, func(t *testing.T, s *stage, l net.Listener, c net.Conn, id uint64) {
 		var accepted []net.Conn
@@ -296,7 +301,8 @@ func TestHalfOpenSessions(t *testing.T) {
 	})
 }
 
-// A connection that is turned away waits for nobody, and leaves no place taken; who opened it learns that.
+// A connection that is turned away waits for nobody, and leaves no place taken; who opened it
+// learns that.
 func TestAbortWaitsForNobody(t *testing.T) {
 	onStage(t, func(t *testing.T, s *stage, l net.Listener, _ net.Conn, _ uint64) {
 		id := s.ask(t, host(2), 3)
@@ -322,7 +328,8 @@ func TestAbortWaitsForNobody(t *testing.T) {
 	})
 }
 
-// Parts of messages that never become whole, in many sessions at once, keep what a session may keep, and end with the silence.
+// Parts of messages that never become whole, in many sessions at once, keep what a session may
+// keep, and end with the silence.
 func TestMessagesNeverWhole(t *testing.T) {
 	onStage(t, func(t *testing.T, s *stage, l net.Listener, _ net.Conn, _ uint64) {
 		part := make([]byte, 5000) // a window of them is more than may be kept

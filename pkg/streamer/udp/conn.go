@@ -34,8 +34,8 @@ type conn struct {
 	inbox    []arrival
 	unread   int // octets of it that are committed
 	inboxed  int // octets of it
-	kept     *kept
-	counted  int64 // what kept counts of this connection
+	usage    *usage
+	counted  int64 // what usage counts of this connection
 	settling bool
 	readErr  error  // behind the inbox
 	peer     string // who opened it, at a listener
@@ -49,10 +49,11 @@ type conn struct {
 	reading, writing deadline
 }
 
-// arrival is a message that was delivered. It is committed at once, or when it was read if too much waits for that: then the other end soon waits too.
+// arrival is a message that was delivered. It is committed at once, or when it was read if too much
+// waits for that: then the other end soon waits too.
 type arrival struct {
 	number uint64 // 0: it is committed
-	octets []byte
+	bytes  []byte
 }
 
 func newConn(cfg Config, remote net.Addr, id, nonce uint64, rtt time.Duration) (*conn, error) {
@@ -60,7 +61,8 @@ func newConn(cfg Config, remote net.Addr, id, nonce uint64, rtt time.Duration) (
 	if err != nil {
 		return nil, err
 	}
-	c := &conn{cfg: cfg, remote: remote, id: id, nonce: nonce, engine: e, kept: &kept{}, changed: make(chan struct{}), reading: newDeadline(), writing: newDeadline()}
+	c := &conn{cfg: cfg, remote: remote, id: id, nonce: nonce, engine: e, usage: &usage{}, changed: make(chan struct{}),
+		reading: newDeadline(), writing: newDeadline()}
 	c.fresh.Store(true)
 	return c, nil
 }

@@ -18,7 +18,8 @@ const (
 	Data
 	// Challenge: session id, and a token that only this address can know; wants a proof.
 	Challenge
-	// Proof: session id, and the token of a challenge: who dialled receives at the address it comes from.
+	// Proof: session id, and the token of a challenge: who dialled receives at the address it comes
+	// from.
 	Proof
 )
 

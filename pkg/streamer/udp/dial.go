@@ -13,7 +13,8 @@ import (
 	"github.com/hhfr/hhfr/internal/arq"
 )
 
-// Dial connects to remote through a socket, which is the connection's from then on. Errors: the cause of ctx; those of the socket.
+// Dial connects to remote through a socket, which is the connection's from then on. Errors: the
+// cause of ctx; those of the socket.
 func Dial(ctx context.Context, socket net.PacketConn, remote net.Addr, cfg Config) (net.Conn, error) {
 	cfg = cfg.withDefaults()
 	d := &dialled{socket: socket, remote: remote, answers: make(chan uint64, 1), refused: make(chan error, 1)}

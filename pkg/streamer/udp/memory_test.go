@@ -28,7 +28,8 @@ func (s *stage) join(t *testing.T, l net.Listener, n int) (net.Conn, uint64) {
 	return c, id
 }
 
-// Many sessions of one address have no more in memory than a listener keeps, and a share each; who comes then is served, and they go on themselves in turn.
+// Many sessions of one address have no more in memory than a listener keeps, and a share each; who
+// comes then is served, and they go on themselves in turn.
 func TestKeptInAll(t *testing.T) {
 	onStage(t, func(t *testing.T, s *stage, l net.Listener, _ net.Conn, _ uint64) {
 		const sessions, most = 20, 200_000
@@ -63,7 +64,8 @@ func TestKeptInAll(t *testing.T) {
 			}()
 			synctest.Wait()
 			for k := range uint64(500) { // what was not kept is sent again
-				s.say(c.RemoteAddr(), data(id, window.Packet{Number: 1000 + k, Floor: 1, Units: []window.Unit{{Number: 2 + k, First: true, Last: true, Payload: part}}}))
+				s.say(c.RemoteAddr(), data(id, window.Packet{Number: 1000 + k, Floor: 1,
+					Units: []window.Unit{{Number: 2 + k, First: true, Last: true, Payload: part}}}))
 			}
 			require.Len(t, whole, 1)
 			require.NoError(t, <-whole)
@@ -129,15 +131,16 @@ func TestMostSessions(t *testing.T) {
 	})
 }
 
-// A listener remembers so many ended sessions of one peer, and so many in all; then nothing of that one opens, and nothing at
-// all, until they are forgotten.
+// A listener remembers so many ended sessions of one peer, and so many in all; then nothing of that
+// one opens, and nothing at all, until they are forgotten.
 func TestMostTombs(t *testing.T) {
 	onStage(t, func(t *testing.T, s *stage, l net.Listener, _ net.Conn, _ uint64) {
 		const backlog, first = 128, 1000 // who waits to be accepted, and is dropped for the next
 		bury := func(peer, sessions int) {
 			for n := range sessions {
 				id := s.ask(t, host(peer), uint64(n)+1)
-				s.came <- parcel{host(peer), opening(id, uint64(n)+1, window.Packet{Number: 1, Floor: 1, Request: true})}
+				s.came <- parcel{host(peer), opening(id, uint64(n)+1,
+					window.Packet{Number: 1, Floor: 1, Request: true})}
 				if n%1000 == 0 {
 					s.say(host(peer))
 				}

@@ -9,8 +9,9 @@ import (
 	"time"
 )
 
-// roaming is a socket that speaks to one other end: nobody else is heard, and that nobody listens there is learned. When this machine changes networks, and can send nothing from the address that the socket has, it goes on
-// with another socket, at the address that the machine then has.
+// roaming is a socket that speaks to one peer: nobody else is heard, and that nobody listens
+// there is learned. When this machine changes networks, and can send nothing from the address that
+// the socket has, it goes on with another socket, at the address that the machine then has.
 type roaming struct {
 	dial func() (net.Conn, error)
 
@@ -20,7 +21,8 @@ type roaming struct {
 	tried  time.Time // when another socket was wanted last
 }
 
-// roamAgain is how long the next attempt waits that follows one for nothing: there may be no network for a while.
+// roamAgain is how long the next attempt waits that follows one for nothing: there may be no
+// network for a while.
 const roamAgain = time.Second
 
 func (r *roaming) current() net.Conn {
@@ -39,12 +41,16 @@ func (r *roaming) WriteTo(b []byte, _ net.Addr) (int, error) {
 	return r.current().Write(b)
 }
 
-// otherwise are reasons for which another socket is no help: nobody listens there, the datagram is too long, sending is forbidden, or too much waits to be sent.
-var otherwise = []error{syscall.ECONNREFUSED, syscall.EMSGSIZE, syscall.EPERM, syscall.EACCES, syscall.ENOBUFS, syscall.ENOMEM, syscall.EAGAIN}
+// otherwise are reasons for which another socket is no help: nobody listens there, the datagram is
+// too long, sending is forbidden, or too much waits to be sent.
+var otherwise = []error{syscall.ECONNREFUSED, syscall.EMSGSIZE, syscall.EPERM, syscall.EACCES, syscall.ENOBUFS,
+	syscall.ENOMEM, syscall.EAGAIN}
 
-// replace takes another socket instead of one that cannot send any more; false: it stays. Another goroutine may have done so before.
+// replace takes another socket instead of one that cannot send any more; false: it stays. Another
+// goroutine may have done so before.
 func (r *roaming) replace(broken net.Conn, why error) bool {
-	if slices.ContainsFunc(otherwise, func(e error) bool { return errors.Is(why, e) }) || errors.Is(why, net.ErrClosed) && !r.left(broken) {
+	if slices.ContainsFunc(otherwise, func(e error) bool { return errors.Is(why, e) }) ||
+		errors.Is(why, net.ErrClosed) && !r.left(broken) {
 		return false
 	}
 	r.mu.Lock()
@@ -63,12 +69,12 @@ func (r *roaming) replace(broken net.Conn, why error) bool {
 	if err != nil {
 		return false
 	}
-	_ = r.conn.Close() // who reads there goes on here
+	_ = r.conn.Close() // a caller that reads there goes on here
 	r.conn = c
 	return true
 }
 
-// left tells that a socket is no longer the one in use.
+// left reports whether a socket is no longer the one in use.
 func (r *roaming) left(c net.Conn) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()

@@ -27,7 +27,8 @@ func (s *stranded) Write(b []byte) (int, error) {
 	return s.Conn.Write(b)
 }
 
-// The machine changes networks: its socket can send nothing any more, and for a moment there is no other. Then the connection goes on, from another address, and nothing is lost.
+// The machine changes networks: its socket can send nothing any more, and for a moment there is no
+// other. Then the connection goes on, from another address, and nothing is lost.
 func TestRoaming(t *testing.T) {
 	l, err := Transport{}.Listen(t.Context(), "127.0.0.1:0")
 	require.NoError(t, err)
@@ -88,6 +89,9 @@ func TestRoamingStays(t *testing.T) {
 		assert.False(t, r.replace(r.conn, &net.OpError{Err: why}))
 		assert.Zero(t, r.tried)
 	}
-	_, err := Transport{Through: func(net.PacketConn, net.Addr) (net.PacketConn, error) { return nil, errors.New("no link") }}.Dial(context.Background(), "127.0.0.1:9")
+	_, err := Transport{Through: func(net.PacketConn, net.Addr) (net.PacketConn, error) {
+		return nil,
+			errors.New("no link")
+	}}.Dial(context.Background(), "127.0.0.1:9")
 	assert.ErrorContains(t, err, "no link")
 }

@@ -45,14 +45,14 @@ func (c *conn) Read(p []byte) (int, error) {
 func (c *conn) consume(p []byte) (n int) {
 	for n < len(p) && len(c.inbox) > 0 {
 		first := &c.inbox[0]
-		some := copy(p[n:], first.octets)
+		some := copy(p[n:], first.bytes)
 		n += some
-		first.octets = first.octets[some:]
+		first.bytes = first.bytes[some:]
 		c.inboxed -= some
 		if first.number == 0 {
 			c.unread -= some
 		}
-		if len(first.octets) == 0 {
+		if len(first.bytes) == 0 {
 			number := first.number
 			c.inbox = c.inbox[1:]
 			c.commit(number)
@@ -82,12 +82,12 @@ func (c *conn) settle() {
 		if a.number == 0 {
 			continue
 		}
-		if !c.closed && c.unread+len(a.octets) > hold {
+		if !c.closed && c.unread+len(a.bytes) > hold {
 			return
 		}
 		number := a.number
 		a.number = 0
-		c.unread += len(a.octets)
+		c.unread += len(a.bytes)
 		c.commit(number)
 	}
 	if c.closed {
@@ -95,7 +95,8 @@ func (c *conn) settle() {
 	}
 }
 
-// Write implements [net.Conn]. It returns when all is accepted, and waits while too much is not acknowledged.
+// Write implements [net.Conn]. It returns when all is accepted, and waits while too much is not
+// acknowledged.
 func (c *conn) Write(p []byte) (n int, err error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -134,7 +135,7 @@ func (c *conn) accept(message []byte) error {
 	}
 }
 
-// CloseWrite ends the writing direction; the other end reads io.EOF behind what was written.
+// CloseWrite ends the writing direction; the peer reads io.EOF after what was written.
 func (c *conn) CloseWrite() error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -145,7 +146,8 @@ func (c *conn) CloseWrite() error {
 	return nil
 }
 
-// Close implements [net.Conn]. It waits until the other end has all that was written, and says so, at most for the linger time; what comes from there is not read any more.
+// Close implements [net.Conn]. It waits until the peer has all that was written, and says so,
+// at most for the linger time; what comes from there is not read any more.
 func (c *conn) Close() error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -172,14 +174,15 @@ func (c *conn) Close() error {
 	return nil
 }
 
-// Abort ends the connection at once: nothing that was written is waited for, and the other end learns that nobody
-// listens any more.
+// Abort ends the connection at once: nothing that was written is waited for, and the other end
+// learns that nobody listens any more.
 func (c *conn) Abort() error {
 	c.drop()
 	return nil
 }
 
-// Await tells whether the other end owes a reply: then a silent one is found out sooner (see [Config.Unanswered]).
+// Await is told whether the peer owes a reply: then a silent one is found out sooner (see
+// [Config.Unanswered]).
 func (c *conn) Await(reply bool) {
 	kind := arq.Rest
 	if reply {
@@ -193,7 +196,8 @@ func (c *conn) Await(reply bool) {
 // LocalAddr implements [net.Conn].
 func (c *conn) LocalAddr() net.Addr { return c.local }
 
-// RemoteAddr implements [net.Conn]. That of an accepted connection changes when the other end moves.
+// RemoteAddr implements [net.Conn]. That of an accepted connection changes when the other end
+// moves.
 func (c *conn) RemoteAddr() net.Addr {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -218,6 +222,6 @@ func (c *conn) set(d *deadline, t time.Time) error {
 		return c.fault("set", net.ErrClosed)
 	}
 	d.set(t)
-	c.changedLocked() // who waits waits for the new one
+	c.changedLocked() // callers that wait go on waiting for the new one
 	return nil
 }

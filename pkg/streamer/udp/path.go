@@ -9,7 +9,8 @@ import (
 	"github.com/hhfr/hhfr/internal/window"
 )
 
-// receive takes in a packet. It tells whether it came from elsewhere than the address that is known to receive.
+// receive takes in a packet. It tells whether it came from elsewhere than the address that is known
+// to receive.
 func (c *conn) receive(packet []byte, from net.Addr) (elsewhere bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -22,7 +23,8 @@ func (c *conn) receive(packet []byte, from net.Addr) (elsewhere bool) {
 	return !same(from, c.remote)
 }
 
-// prove answers a challenge: this end receives at the address where it came from, by a path that may be new.
+// prove answers a challenge: this end receives at the address where it came from, by a path that
+// may be new.
 func (c *conn) prove(token uint64) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

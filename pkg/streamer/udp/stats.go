@@ -6,8 +6,8 @@ import "time"
 type Stats struct {
 	// Sent and Received are datagrams; Refused those that broke a rule.
 	Sent, Received, Refused int64
-	// AcksSent and AcksReceived are acknowledgements, alone or in datagrams with units: a unit is what
-	// fits a datagram.
+	// AcksSent and AcksReceived are acknowledgements, alone or in datagrams with units: a unit is
+	// what fits a datagram.
 	AcksSent, AcksReceived int64
 	// Resent are units sent again, Duplicates units that arrived again.
 	Resent, Duplicates int64
