@@ -92,6 +92,7 @@ var plan = map[string]row{
 	"internal/facing":      {floor: 2}, // it drives internal/arq
 	"internal/workload":    {floor: base},
 	"internal/shared":      {floor: base},
+	"internal/timeline":    {floor: base},
 	"internal/spool":       {floor: base},
 	"internal/layers":      {floor: base},
 	"internal/middleboxes": {floor: 6}, // tests of everything below
