@@ -157,6 +157,16 @@ func TestReport(t *testing.T) {
 	assert.Equal(t, *r, back)
 }
 
+// textOf is what a report prints that has more to tell than sizes and speeds.
+func textOf(t *testing.T, more func(*report)) string {
+	t.Helper()
+	r := newReport(few())
+	more(r)
+	var text bytes.Buffer
+	require.NoError(t, r.write(&text, "text"))
+	return text.String()
+}
+
 func TestBurst(t *testing.T) {
 	b, err := measureBurst(t.Context(), 3)
 	require.NoError(t, err)
@@ -164,11 +174,7 @@ func TestBurst(t *testing.T) {
 	assert.Greater(t, b.Median, 0.5)
 	assert.GreaterOrEqual(t, b.Longest, b.Tail)
 	assert.GreaterOrEqual(t, b.Datagrams, 4.0)
-	r := newReport(few())
-	r.Burst = b
-	var text bytes.Buffer
-	require.NoError(t, r.write(&text, "text"))
-	assert.Contains(t, text.String(), "over UDP on 14k4,loss=5%")
+	assert.Contains(t, textOf(t, func(r *report) { r.Burst = b }), "over UDP on 14k4,loss=5%")
 }
 
 // Time goes on without waiting, and a failure comes through.
@@ -201,11 +207,7 @@ func TestEntry(t *testing.T) {
 	never, ok := breakEven(bench.ExplicitQueued)(e)
 	assert.True(t, ok)
 	assert.InDelta(t, inFlight+1, never, 0)
-	r := newReport(few())
-	r.Entry = list
-	var text bytes.Buffer
-	require.NoError(t, r.write(&text, "text"))
-	assert.Contains(t, text.String(), "| https-resumed-kept-gzip ")
+	assert.Contains(t, textOf(t, func(r *report) { r.Entry = list }), "| https-resumed-kept-gzip ")
 
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
@@ -275,11 +277,7 @@ func TestFlow(t *testing.T) {
 	assert.Positive(t, f.HHFR)
 	assert.Positive(t, f.Plain)
 	assert.Less(t, f.HHFROctets, f.PlainOctets)
-	r := newReport(few())
-	r.Flow = f
-	var text bytes.Buffer
-	require.NoError(t, r.write(&text, "text"))
-	assert.Contains(t, text.String(), "three flushed writes")
+	assert.Contains(t, textOf(t, func(r *report) { r.Flow = f }), "three flushed writes")
 }
 
 func TestEcho(t *testing.T) {
@@ -287,11 +285,7 @@ func TestEcho(t *testing.T) {
 	require.NoError(t, err)
 	assert.Positive(t, e.One)
 	assert.Positive(t, e.Pair)
-	r := newReport(few())
-	r.Echo = e
-	var text bytes.Buffer
-	require.NoError(t, r.write(&text, "text"))
-	assert.Contains(t, text.String(), "through one proxy and through a pair")
+	assert.Contains(t, textOf(t, func(r *report) { r.Echo = e }), "through one proxy and through a pair")
 }
 
 func TestEngine(t *testing.T) {
@@ -299,11 +293,7 @@ func TestEngine(t *testing.T) {
 	require.NoError(t, err)
 	assert.Positive(t, e.Nanos)
 	assert.Zero(t, e.Allocs)
-	r := newReport(few())
-	r.Engine = e
-	var text bytes.Buffer
-	require.NoError(t, r.write(&text, "text"))
-	assert.Contains(t, text.String(), "engines of reliable sequences")
+	assert.Contains(t, textOf(t, func(r *report) { r.Engine = e }), "engines of reliable sequences")
 }
 
 func TestMedian(t *testing.T) {

@@ -4,8 +4,8 @@ import (
 	"context"
 	"runtime"
 
+	"github.com/hhfr/hhfr/internal/arq"
 	"github.com/hhfr/hhfr/internal/facing"
-	"github.com/hhfr/hhfr/pkg/wsrm"
 )
 
 // engine is what a message of 45 octets costs the engine of reliable sequences, both ends together: exactly once, in order, each fiftieth datagram lost.
@@ -21,7 +21,7 @@ func (e *engine) perSecond() float64 { return 1e9 / e.Nanos }
 // measureEngine takes the median of rounds, in processor time.
 func measureEngine(ctx context.Context) (*engine, error) {
 	const rounds, each = 21, 50_000
-	p, err := facing.New(wsrm.Config{Assurance: wsrm.ExactlyOnce, Ordered: true, Window: 4096, Datagram: 1472})
+	p, err := facing.New(arq.Config{Window: 4096, Datagram: 1472})
 	if err != nil {
 		return nil, err
 	}

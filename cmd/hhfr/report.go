@@ -93,28 +93,12 @@ func newReliableReport(m *header.Message) *reliableReport {
 	if m == nil {
 		return nil
 	}
-	r := &reliableReport{Version: m.Version.String()}
-	if m.Sequence != nil {
-		r.Sequence, r.Number, r.Last = m.Sequence.Identifier, m.Sequence.Number, m.Sequence.Last
-	}
-	if m.Control != nil {
-		r.Sequence, r.Control = m.Control.Identifier, string(m.Control.Kind)
-	}
-	for _, a := range m.AckRequested {
-		r.AckRequested = append(r.AckRequested, a.Identifier)
+	r := &reliableReport{
+		Version: m.Version, Sequence: m.Sequence, Number: m.Number, Last: m.Last, Control: m.Control,
+		AckRequested: m.AckRequested, Fault: m.Fault, Broken: m.Broken,
 	}
 	for _, a := range m.Acknowledgements {
-		one := ackReport{Sequence: a.Identifier, Nacks: a.Nacks, None: a.None, Final: a.Final}
-		for _, x := range a.Ranges {
-			one.Ranges = append(one.Ranges, [2]uint64{x.First, x.Last})
-		}
-		r.Acks = append(r.Acks, one)
-	}
-	if m.Fault != nil {
-		r.Fault = m.Fault.Code
-	}
-	for _, b := range m.Broken {
-		r.Broken = append(r.Broken, b.Error())
+		r.Acks = append(r.Acks, ackReport(a))
 	}
 	return r
 }

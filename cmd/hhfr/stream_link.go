@@ -13,7 +13,6 @@ import (
 	"github.com/hhfr/hhfr/pkg/streamer/tcp"
 	streamtls "github.com/hhfr/hhfr/pkg/streamer/tls"
 	"github.com/hhfr/hhfr/pkg/streamer/udp"
-	"github.com/hhfr/hhfr/pkg/wsrm"
 )
 
 // network is what lies between the command and the service, with what it counts; its link, in real time, is that of --link.
@@ -115,13 +114,13 @@ type datagramStats struct {
 // paths remembers the connections of streams that can tell how their datagrams fared.
 type paths struct {
 	mu    sync.Mutex
-	conns []interface{ Stats() wsrm.Stats }
+	conns []interface{ Stats() udp.Stats }
 }
 
 // wrap is a WrapConn that notes connections, and does then what next does.
 func (p *paths) wrap(next func(net.Conn) net.Conn) func(net.Conn) net.Conn {
 	return func(c net.Conn) net.Conn {
-		if s, ok := c.(interface{ Stats() wsrm.Stats }); ok {
+		if s, ok := c.(interface{ Stats() udp.Stats }); ok {
 			p.mu.Lock()
 			p.conns = append(p.conns, s)
 			p.mu.Unlock()

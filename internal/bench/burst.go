@@ -19,7 +19,6 @@ import (
 	"github.com/hhfr/hhfr/pkg/streamer"
 	"github.com/hhfr/hhfr/pkg/streamer/frame"
 	"github.com/hhfr/hhfr/pkg/streamer/udp"
-	"github.com/hhfr/hhfr/pkg/wsrm"
 )
 
 const (
@@ -86,7 +85,7 @@ func Burst(ctx context.Context, ticks clock.Clock, linkProfile string, seed uint
 type burst struct {
 	ticks     clock.Clock
 	from, to  *streamer.Stream
-	sequences interface{ Stats() wsrm.Stats }
+	sequences interface{ Stats() udp.Stats }
 
 	mu      sync.Mutex
 	arrived [][]byte
@@ -112,7 +111,7 @@ func openBurst(ctx context.Context, ticks clock.Clock, profile link.Profile) (*b
 	if err != nil {
 		return nil, err
 	}
-	b.sequences = c.(interface{ Stats() wsrm.Stats })
+	b.sequences = c.(interface{ Stats() udp.Stats })
 	there, err := l.Accept()
 	if err != nil {
 		return nil, errors.Join(err, c.Close())

@@ -1,45 +1,49 @@
-// Package facing puts two engines of reliable sequences before each other, with nothing between them but the octets of datagrams: what the engine costs alone, for tests and comparisons.
+// Package facing puts two engines of reliable datagrams before each other, with nothing between
+// them but the bytes of datagrams: what the engine costs alone, for tests and comparisons.
 package facing
 
 import (
 	"time"
 
-	"github.com/hhfr/hhfr/pkg/wsrm"
+	"github.com/hhfr/hhfr/internal/arq"
+	"github.com/hhfr/hhfr/internal/window"
 )
 
-// Pair is two engines half a millisecond apart, each with an application that commits at once. Not safe for concurrent use.
+// Pair is two engines half a millisecond apart, each with an application that commits at once. Not
+// safe for concurrent use.
 type Pair struct {
 	// Drop has every so many datagrams lost; 0: none.
 	Drop int
 
 	now       time.Time
-	ends      [2]*wsrm.Engine
+	ends      [2]*arq.Engine
 	datagrams [2][][]byte // on their way to that end
 	spare     [][]byte
-	parsed    wsrm.Packet
+	parsed    window.Packet
 	commits   []uint64
 	done      uint64 // acknowledged at end 0
 	sent      int
 }
 
-// New makes one of two engines of the same configuration. Errors: those of [wsrm.New].
-func New(cfg wsrm.Config) (*Pair, error) {
+// New makes one of two engines of the same configuration. Errors: those of [arq.New].
+func New(cfg arq.Config) (*Pair, error) {
 	p := &Pair{now: time.Unix(0, 0)}
 	for i := range p.ends {
 		var err error
-		if p.ends[i], err = wsrm.New(cfg); err != nil {
+		if p.ends[i], err = arq.New(cfg); err != nil {
 			return nil, err
 		}
 	}
 	return p, nil
 }
 
-// Carry sends n messages from one end to the other and lets time pass until all are done: each is accepted, put into a datagram, written, read, delivered, committed and acknowledged. Errors: those of [wsrm.Engine.Step],
-// and of datagrams that are none.
+// Carry sends n messages from one end to the other and lets time pass until all are done: each is
+// accepted, put into a datagram, written, read, delivered, committed and acknowledged. Errors:
+// those of [arq.Engine.Step], and of datagrams that are none.
 func (p *Pair) Carry(message []byte, n int) error {
 	goal := p.done + uint64(n)
 	for p.done < goal {
-		for n > 0 && p.step(0, wsrm.Event{Kind: wsrm.Send, Message: message}) == nil { // else it is full
+		for n > 0 && p.step(0, arq.Event{Kind: arq.Send, Message: message}) == nil { // else it is full
 			n--
 		}
 		if err := p.turn(); err != nil {
@@ -62,7 +66,7 @@ func (p *Pair) turn() error {
 		p.datagrams[end] = p.datagrams[end][:0]
 	}
 	for end := range p.ends {
-		if err := p.step(end, wsrm.Event{Kind: wsrm.Wake}); err != nil {
+		if err := p.step(end, arq.Event{Kind: arq.Wake}); err != nil {
 			return err
 		}
 	}
@@ -70,14 +74,14 @@ func (p *Pair) turn() error {
 }
 
 func (p *Pair) arrive(end int, datagram []byte) error {
-	if err := p.ends[end].Codec().Parse(datagram, &p.parsed); err != nil {
+	if err := p.parsed.Parse(datagram); err != nil {
 		return err
 	}
-	if err := p.step(end, wsrm.Event{Kind: wsrm.Arrived, Packet: &p.parsed}); err != nil {
+	if err := p.step(end, arq.Event{Kind: arq.Arrived, Packet: &p.parsed}); err != nil {
 		return err
 	}
 	for _, number := range p.commits {
-		if err := p.step(end, wsrm.Event{Kind: wsrm.Committed, Number: number}); err != nil {
+		if err := p.step(end, arq.Event{Kind: arq.Committed, Number: number}); err != nil {
 			return err
 		}
 	}
@@ -85,15 +89,15 @@ func (p *Pair) arrive(end int, datagram []byte) error {
 	return nil
 }
 
-func (p *Pair) step(end int, ev wsrm.Event) error {
+func (p *Pair) step(end int, ev arq.Event) error {
 	actions, err := p.ends[end].Step(p.now, ev)
 	for i := range actions {
 		switch a := &actions[i]; a.Kind {
-		case wsrm.Transmit:
+		case arq.Transmit:
 			p.transmit(end, a.Packet)
-		case wsrm.Deliver:
+		case arq.Deliver:
 			p.commits = append(p.commits, a.Number)
-		case wsrm.Acknowledged:
+		case arq.Acknowledged:
 			p.done = a.Number
 		default:
 		}
@@ -101,12 +105,12 @@ func (p *Pair) step(end int, ev wsrm.Event) error {
 	return err
 }
 
-func (p *Pair) transmit(end int, packet *wsrm.Packet) {
+func (p *Pair) transmit(end int, packet *window.Packet) {
 	var b []byte
 	if n := len(p.spare); n > 0 {
 		b, p.spare = p.spare[n-1], p.spare[:n-1]
 	}
-	b = p.ends[end].Codec().Append(b[:0], packet)
+	b = packet.Append(b[:0])
 	if p.sent++; p.Drop > 0 && p.sent%p.Drop == 0 {
 		p.spare = append(p.spare, b)
 		return

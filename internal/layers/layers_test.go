@@ -92,9 +92,12 @@ var plan = map[string]row{
 	"internal/accept":      {floor: 0}, // so does it
 	"internal/sock":        {floor: 0}, // and it
 	"internal/oneport":     {floor: 2}, // it knows a hello when it sees one
-	"internal/facing":      {floor: 3}, // it drives pkg/wsrm
+	"internal/window":      {floor: 0}, // it reads packets with internal/bin
+	"internal/arq":         {floor: 1}, // over the window
+	"internal/facing":      {floor: 2}, // it drives internal/arq
 	"internal/workload":    {floor: base},
 	"internal/shared":      {floor: base},
+	"internal/timeline":    {floor: base},
 	"internal/spool":       {floor: base},
 	"internal/layers":      {floor: base},
 	"internal/middleboxes": {floor: 8}, // tests of everything below

@@ -29,17 +29,7 @@ listen soap
 func haproxyHTTP(t *testing.T) {
 	o := startOrigin(t, "127.0.0.2", nil, nil)
 	c := newClient(t, negotiate.Auto, through())
-	url := haproxyTo(t, o, "mode http")
-	for range 3 {
-		s := c.dial(t, url)
-		c.say(t, s)
-		streams(t, s, "upgrade")
-		c.bothWays(t, s)
-		c.say(t, s)
-		require.NoError(t, s.Close())
-	}
-	o.once(t, 6)
-	c.log.silent(t)
+	c.upgrades(t, o, haproxyTo(t, o, "mode http"), 3)
 }
 
 func haproxyTCP(t *testing.T) {

@@ -269,6 +269,32 @@ func (c *client) bothWays(t *testing.T, s *session.Session) {
 	}, patience, tick, "what the server began did not arrive")
 }
 
+// upgrades makes a session by each of n first calls at a URL, and holds that its connection is upgraded.
+func (c *client) upgrades(t *testing.T, o *origin, url string, n int) {
+	t.Helper()
+	for range n {
+		s := c.dial(t, url)
+		c.say(t, s)
+		streams(t, s, "upgrade")
+		c.bothWays(t, s)
+		c.say(t, s)
+		require.NoError(t, s.Close())
+	}
+	o.once(t, 2*n)
+	c.log.silent(t)
+}
+
+// upgradesOnce holds that a call at a URL upgrades its connection.
+func (c *client) upgradesOnce(t *testing.T, o *origin, url string) {
+	t.Helper()
+	s := c.dial(t, url)
+	c.say(t, s)
+	streams(t, s, "upgrade")
+	c.bothWays(t, s)
+	o.once(t, 1)
+	c.log.silent(t)
+}
+
 // through is a transport for clients that go straight to a URL.
 func through() *http.Transport { return &http.Transport{} }
 

@@ -101,17 +101,8 @@ func nginxEatsUpgradeAndHides(t *testing.T) {
 func nginxPassesUpgrade(t *testing.T) {
 	o := startOrigin(t, "127.0.0.2", nil, nil)
 	c := newClient(t, negotiate.Auto, through())
-	url := nginxTo(t, o, passes)
-	for range 3 { // the port of nginx takes no direct streams: each session is a first call
-		s := c.dial(t, url)
-		c.say(t, s)
-		streams(t, s, "upgrade")
-		c.bothWays(t, s)
-		c.say(t, s)
-		require.NoError(t, s.Close())
-	}
-	o.once(t, 6)
-	c.log.silent(t)
+	// The port of nginx takes no direct streams: each session is a first call.
+	c.upgrades(t, o, nginxTo(t, o, passes), 3)
 }
 
 // A stream that is silent for longer than proxy_read_timeout ends, and the session goes on over the next one.
@@ -147,16 +138,7 @@ func nginxTLS(t *testing.T) {
 	o := startOrigin(t, "127.0.0.2", nil, nil)
 	url, trust := secureNginx(t, shared.NewAuthority(t), "", "http", o, passes)
 	c := newClient(t, negotiate.Auto, trusting(trust, true))
-	for range 2 {
-		s := c.dial(t, url)
-		c.say(t, s)
-		streams(t, s, "upgrade")
-		c.bothWays(t, s)
-		c.say(t, s)
-		require.NoError(t, s.Close())
-	}
-	o.once(t, 4)
-	c.log.silent(t)
+	c.upgrades(t, o, url, 2)
 }
 
 func nginxTLSEatsUpgrade(t *testing.T) {
@@ -169,12 +151,7 @@ func nginxH2(t *testing.T) {
 	o := startOrigin(t, "127.0.0.2", nil, nil)
 	url, trust := secureNginx(t, shared.NewAuthority(t), "http2", "http", o, passes)
 	c := newClient(t, negotiate.Auto, trusting(trust, true))
-	s := c.dial(t, url)
-	c.say(t, s)
-	streams(t, s, "upgrade")
-	c.bothWays(t, s)
-	o.once(t, 1)
-	c.log.silent(t)
+	c.upgradesOnce(t, o, url)
 }
 
 // nginxH2TLSInside: what stands behind nginx takes TLS, at a port that is reached.

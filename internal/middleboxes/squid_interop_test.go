@@ -49,35 +49,29 @@ func squidPassesUpgrade(t *testing.T) {
 	o := startOrigin(t, "127.0.0.2", nil, nil)
 	hosts := write(t, "hosts", "127.0.0.2 service.invalid\n")
 	c := newClient(t, negotiate.Auto, by(t, through(), squid(t, "hosts_file "+hosts+"\nhttp_upgrade_request_protocols hhfr allow all")))
-	s := c.dial(t, "http://service.invalid:"+o.port+"/soap")
-	c.say(t, s)
-	streams(t, s, "upgrade")
-	c.bothWays(t, s)
-	o.once(t, 1)
-	c.log.silent(t)
+	c.upgradesOnce(t, o, "http://service.invalid:"+o.port+"/soap")
+}
+
+// hiddenInTLS is a server with TLS that nobody but squid reaches, by a name that only squid knows, and a client that goes
+// through squid.
+func hiddenInTLS(t *testing.T) (*client, *origin) {
+	t.Helper()
+	authority := shared.NewAuthority(t)
+	certificate := authority.Issue(time.Hour, "service.invalid")
+	o := startOrigin(t, "127.0.0.2", &tls.Config{Certificates: []tls.Certificate{certificate}}, nil)
+	hosts := write(t, "hosts", "127.0.0.2 service.invalid\n")
+	transport := trusting(&tls.Config{RootCAs: authority.Pool()}, false)
+	return newClient(t, negotiate.Auto, by(t, transport, squid(t, "hosts_file "+hosts))), o
 }
 
 func squidCONNECT(t *testing.T) {
-	authority := shared.NewAuthority(t)
-	o := startOrigin(t, "127.0.0.2", &tls.Config{Certificates: []tls.Certificate{authority.Issue(time.Hour, "service.invalid")}}, nil)
-	hosts := write(t, "hosts", "127.0.0.2 service.invalid\n")
-	transport := trusting(&tls.Config{RootCAs: authority.Pool()}, false)
-	c := newClient(t, negotiate.Auto, by(t, transport, squid(t, "hosts_file "+hosts)))
-	s := c.dial(t, "https://service.invalid:"+o.port+"/soap")
-	c.say(t, s)
-	streams(t, s, "upgrade")
-	c.bothWays(t, s)
-	o.once(t, 1)
-	c.log.silent(t)
+	c, o := hiddenInTLS(t)
+	c.upgradesOnce(t, o, "https://service.invalid:"+o.port+"/soap")
 }
 
 // squidCONNECTMet: the direct stream of a session that was met before, too.
 func squidCONNECTMet(t *testing.T) {
-	authority := shared.NewAuthority(t)
-	o := startOrigin(t, "127.0.0.2", &tls.Config{Certificates: []tls.Certificate{authority.Issue(time.Hour, "service.invalid")}}, nil)
-	hosts := write(t, "hosts", "127.0.0.2 service.invalid\n")
-	transport := trusting(&tls.Config{RootCAs: authority.Pool()}, false)
-	c := newClient(t, negotiate.Auto, by(t, transport, squid(t, "hosts_file "+hosts)))
+	c, o := hiddenInTLS(t)
 	for range 2 {
 		s := c.dial(t, "https://service.invalid:"+o.port+"/soap")
 		c.say(t, s)

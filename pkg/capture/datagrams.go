@@ -4,9 +4,9 @@ import (
 	"math"
 	"net/netip"
 
+	"github.com/hhfr/hhfr/internal/window"
 	"github.com/hhfr/hhfr/pkg/capture/flow"
 	"github.com/hhfr/hhfr/pkg/streamer/udp"
-	"github.com/hhfr/hhfr/pkg/wsrm"
 )
 
 // unitCost is what a unit takes beside its octets, against limits in octets.
@@ -23,7 +23,7 @@ type datagrams struct {
 	cost     int64
 	dropped  int64
 	repeated int64
-	packet   wsrm.Packet
+	packet   window.Packet
 	err      error
 }
 
@@ -76,7 +76,7 @@ func (d *datagrams) take(g flow.Datagram) error {
 			s.datagrams++
 		}
 	case udp.Open, udp.Data:
-		if udp.Codec.Parse(h.Packet, &d.packet) != nil {
+		if d.packet.Parse(h.Packet) != nil {
 			return nil
 		}
 		if s := d.session(h, g.Src, g.Dst, g); s != nil {
@@ -153,7 +153,7 @@ func (d *datagrams) carried(s *datagramSession, h udp.Datagram, g flow.Datagram)
 }
 
 // keep keeps a unit that is new.
-func (d *datagrams) keep(to *units, u *wsrm.Unit, g flow.Datagram) {
+func (d *datagrams) keep(to *units, u *window.Unit, g flow.Datagram) {
 	if _, there := to.there[u.Number]; there || u.Number < to.next {
 		d.repeated += int64(len(u.Payload))
 		return

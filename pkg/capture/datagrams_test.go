@@ -22,6 +22,7 @@ import (
 
 	"github.com/hhfr/hhfr/internal/link"
 	"github.com/hhfr/hhfr/internal/shared"
+	"github.com/hhfr/hhfr/internal/window"
 	"github.com/hhfr/hhfr/pkg/capture"
 	"github.com/hhfr/hhfr/pkg/capture/flow"
 	"github.com/hhfr/hhfr/pkg/codec/binary"
@@ -30,7 +31,6 @@ import (
 	"github.com/hhfr/hhfr/pkg/streamer"
 	"github.com/hhfr/hhfr/pkg/streamer/frame"
 	"github.com/hhfr/hhfr/pkg/streamer/udp"
-	"github.com/hhfr/hhfr/pkg/wsrm"
 )
 
 // tapped is a socket whose datagrams are captured.
@@ -330,7 +330,7 @@ func TestOtherDatagrams(t *testing.T) {
 	var more []captured
 	for _, octets := range [][]byte{
 		{}, {4}, []byte("\x12\x34\x01\x00\x00\x01\x00\x00\x00\x00\x00\x00\x03foo\x03bar\x00\x00\x01\x00\x01"),
-		append([]byte{4, 1, 2, 3, 4, 5, 6, 7, 8}, udp.Codec.Append(nil, packetOf(1, 1<<62, "far"))...),
+		append([]byte{4, 1, 2, 3, 4, 5, 6, 7, 8}, packetOf(1, 1<<62, "far").Append(nil)...),
 	} {
 		more = append(more, captured{at: time.Now(), sent: true, octets: octets})
 	}
@@ -357,8 +357,8 @@ func TestOtherDatagrams(t *testing.T) {
 }
 
 // packetOf is a packet with one message.
-func packetOf(number, unit uint64, payload string) *wsrm.Packet {
-	return &wsrm.Packet{Number: number, Floor: 1, Units: []wsrm.Unit{{Number: unit, First: true, Last: true, Payload: []byte(payload)}}}
+func packetOf(number, unit uint64, payload string) *window.Packet {
+	return &window.Packet{Number: number, Floor: 1, Units: []window.Unit{{Number: unit, First: true, Last: true, Payload: []byte(payload)}}}
 }
 
 // tapeOf and gramsOf write datagrams as octets, and read them again: a way, a length, and so many octets each.

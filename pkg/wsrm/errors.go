@@ -1,5 +1,11 @@
 package wsrm
 
+import (
+	"errors"
+
+	"github.com/hhfr/hhfr/internal/window"
+)
+
 // Code tells the kinds of [Error] apart.
 type Code uint8
 
@@ -8,32 +14,19 @@ const (
 	BadConfig Code = iota + 1
 	// BadState: a stored state that is none, or of another configuration.
 	BadState
-	// Misuse: an event that cannot happen now.
-	Misuse
-	// Full: the window, or the octets held, would be exceeded; there is room after the next [Acknowledged].
+	// Refused: an event that cannot happen now, or that breaks a rule of the sequence; Err says
+	// which.
+	Refused
+	// Full: the window, or the bytes held, would be exceeded; more fits after the next
+	// [Acknowledged].
 	Full
-	// TooLarge: a message that the window or the octets held can never take.
-	TooLarge
-	// Closed: the sequence is closed or over (the fault SequenceClosed).
-	Closed
-	// Rollover: the positions are used up (the fault MessageNumberRollover).
-	Rollover
-	// Malformed: a datagram that is none.
-	Malformed
-	// Invalid: an acknowledgement of what was never sent, or that contradicts itself (the fault InvalidAcknowledgement); or numbers beyond the window.
-	Invalid
-	// LastMessageExceeded: a number above that of the last message (the fault LastMessageNumberExceeded of WS-RM 1.0).
-	LastMessageExceeded
-	// UnknownSequence: the datagram goes on with a sequence of which this end knows too little; the other end is told.
-	UnknownSequence
 	// Unstored: the state could not be stored.
 	Unstored
 )
 
 var codeNames = map[Code]string{
-	BadConfig: "bad configuration", BadState: "bad state", Misuse: "event out of place", Full: "window is full", TooLarge: "message is too large", Closed: "sequence is closed",
-	Rollover: "numbers are used up", Malformed: "malformed datagram", Invalid: "invalid acknowledgement or number", LastMessageExceeded: "number above that of the last message",
-	UnknownSequence: "unknown sequence", Unstored: "state could not be stored",
+	BadConfig: "bad configuration", BadState: "bad state", Refused: "refused", Full: "window is full",
+	Unstored: "state could not be stored",
 }
 
 func (c Code) String() string { return codeNames[c] }
@@ -58,12 +51,15 @@ func (e *Error) Is(t error) bool { o, ok := t.(*Error); return ok && o.Code == e
 // Unwrap gives the cause, if there is one.
 func (e *Error) Unwrap() error { return e.Err }
 
-// faults are the errors without a cause, made once: what an attacker provokes allocates nothing.
-var faults = func() (all [Unstored + 1]*Error) {
-	for c := range all {
-		all[c] = &Error{Code: Code(c)}
-	}
-	return all
-}()
+var errFull = &Error{Code: Full}
 
-func fault(c Code) error { return faults[c] }
+// refused is the error of an event that the machine refuses.
+func refused(err error) error {
+	if err == nil {
+		return nil
+	}
+	if errors.Is(err, window.Fault(window.Full)) {
+		return errFull
+	}
+	return &Error{Code: Refused, Err: err}
+}

@@ -8,79 +8,56 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/hhfr/hhfr/internal/window"
 	"github.com/hhfr/hhfr/pkg/wsrm"
 )
 
-// script is what a fuzzer has happen to two ends: octets that are read as steps.
-type script struct{ octets []byte }
+// script is what a fuzzer has happen to two ends: bytes that are read as steps.
+type script struct{ bytes []byte }
 
 func (s *script) next() int {
-	if len(s.octets) == 0 {
+	if len(s.bytes) == 0 {
 		return 0
 	}
-	b := s.octets[0]
-	s.octets = s.octets[1:]
+	b := s.bytes[0]
+	s.bytes = s.bytes[1:]
 	return int(b)
 }
 
 func (s *script) take(n int) []byte {
-	n = min(n, len(s.octets))
-	b := s.octets[:n]
-	s.octets = s.octets[n:]
+	n = min(n, len(s.bytes))
+	b := s.bytes[:n]
+	s.bytes = s.bytes[n:]
 	return b
 }
 
 // puppet is one of the ends.
 type puppet struct {
-	cfg    wsrm.Config
-	engine *wsrm.Engine
-	wire   []piece // on their way to it
-	open   []uint64
-	seen   map[uint64]bool
+	cfg     wsrm.Config
+	machine *wsrm.Machine
+	wire    []wsrm.Event // on their way to it
+	open    []uint64
+	seen    map[uint64]bool // delivered; true: and committed
 }
 
-// piece is what is on its way: octets, or on a carrier a unit.
-type piece struct {
-	octets []byte
-	unit   *wsrm.Unit
-}
-
-// read gives what an engine is told of a piece.
-func (a *puppet) read(t *testing.T, w piece) (p wsrm.Packet) {
-	if w.unit != nil {
-		return wsrm.Packet{Floor: 1, Units: []wsrm.Unit{*w.unit}}
-	}
-	require.NoError(t, a.engine.Codec().Parse(w.octets, &p))
-	return p
-}
-
-// step steps an end; what it sends is on its way to the other.
+// step steps an end; what it sends is on its way to the peer.
 func (a *puppet) step(t *testing.T, b *puppet, now time.Time, ev wsrm.Event) error {
-	actions, err := a.engine.Step(now, ev)
+	actions, err := a.machine.Step(now, ev)
 	if ev.Kind == wsrm.Committed && err == nil {
 		a.seen[ev.Number] = true
 	}
 	for _, action := range actions {
 		switch action.Kind {
 		case wsrm.Transmit:
-			if a.cfg.Carried && len(action.Packet.Units) > 0 {
-				for _, u := range action.Packet.Units {
-					u.Payload = bytes.Clone(u.Payload)
-					b.wire = append(b.wire, piece{unit: &u})
-				}
-				continue
-			}
-			octets := a.engine.Codec().Append(nil, action.Packet)
-			assert.True(t, a.cfg.Carried || len(octets) <= a.cfg.Datagram, "a datagram of %d octets", len(octets))
-			b.wire = append(b.wire, piece{octets: octets})
+			payload := bytes.Clone(action.Message)
+			b.wire = append(b.wire, wsrm.Event{Kind: wsrm.Arrived, Number: action.Number, Message: payload})
+		case wsrm.Say:
+			b.wire = append(b.wire, wsrm.Event{Kind: wsrm.Heard, Message: action.Message})
 		case wsrm.Deliver:
 			_, twice := a.seen[action.Number]
 			assert.False(t, twice, "%d is delivered twice", action.Number)
-			lossy := a.cfg.Assurance == wsrm.AtMostOnce && !a.cfg.Carried
-			a.seen[action.Number] = lossy
-			if !lossy {
-				a.open = append(a.open, action.Number)
-			}
+			a.seen[action.Number] = false
+			a.open = append(a.open, action.Number)
 		case wsrm.WakeAt:
 			assert.False(t, !action.At.IsZero() && action.At.Before(now))
 		default:
@@ -91,9 +68,9 @@ func (a *puppet) step(t *testing.T, b *puppet, now time.Time, ev wsrm.Event) err
 
 // crash begins another life of an end, from the state it kept.
 func (a *puppet) crash(t *testing.T) {
-	restored, err := wsrm.Restore(a.cfg, a.engine.AppendState(nil))
+	restored, err := wsrm.RestoreMachine(a.cfg, a.machine.AppendState(nil))
 	require.NoError(t, err)
-	a.engine, a.open = restored, nil
+	a.machine, a.open = restored, nil
 	// What was not committed may be delivered again.
 	for number, committed := range a.seen {
 		if !committed {
@@ -102,8 +79,8 @@ func (a *puppet) crash(t *testing.T) {
 	}
 }
 
-// carriers cuts the one there is, and has another if up.
-func carriers(t *testing.T, ends [2]*puppet, now time.Time, up bool) {
+// reconnect cuts the connection there is, and makes another if up.
+func reconnect(t *testing.T, ends [2]*puppet, now time.Time, up bool) {
 	for _, kind := range []wsrm.EventKind{wsrm.Disconnected, wsrm.Connected} {
 		if kind == wsrm.Connected && !up {
 			return
@@ -115,141 +92,129 @@ func carriers(t *testing.T, ends [2]*puppet, now time.Time, up bool) {
 	}
 }
 
-// fuzzed is a configuration that an octet chooses.
+// fuzzed is a configuration that a byte chooses.
 func fuzzed(kind int) wsrm.Config {
-	cfg := wsrm.Config{Assurance: wsrm.Assurance(kind%3 + 1), Ordered: kind/3%2 == 0, Carried: kind/6%2 == 1, Window: 64, Hold: 4000, Datagram: 256, Limit: 11, Inactivity: time.Minute, Unanswered: 10 * time.Second}
-	cfg.Ordered = cfg.Ordered || cfg.Carried && cfg.Assurance == wsrm.AtMostOnce
+	cfg := wsrm.Config{Assurance: wsrm.Assurance(kind%3 + 1), Ordered: kind/3%2 == 0, Window: 64, Hold: 4000}
+	cfg.Ordered = cfg.Ordered || cfg.Assurance == wsrm.AtMostOnce
 	return cfg
 }
 
-// FuzzEngine has anything happen to two ends, in any order: messages, datagrams lost, repeated, out of order or made up, carriers that break, commits, crashes, time. Nothing panics, no datagram is too long, a state
-// always comes back, and between ends that only heard each other exactly-once is exactly once.
+// FuzzEngine has anything happen to two ends, in any order: messages, words made up, connections
+// that break, commits, crashes, time. Nothing panics, a state always comes back, what an honest
+// peer says is never refused, and nothing is delivered again that is done.
 func FuzzEngine(f *testing.F) {
-	f.Add([]byte{2, 0, 0, 5, 1, 0, 3, 0, 0, 1, 9, 4, 1, 0})
-	f.Add([]byte{5, 0, 0, 255, 0, 200, 1, 0, 3, 0, 0, 3, 1, 0, 1, 200, 6, 1, 1, 255})
-	f.Add([]byte{0, 0, 0, 9, 8, 1, 12, 1, 1, 2, 1, 0, 3, 'a', 'b', 'c', 1, 1, 1, 9})
+	// A connection, messages, what they bring, a commit, a crash, another connection.
+	f.Add([]byte{2, 7, 5, 0, 9, 0, 8, 1, 1, 200, 0, 200, 0, 200, 0, 4, 1, 1, 1, 6, 7, 5, 1, 1, 200, 0, 4, 1, 2, 0})
+	f.Add([]byte{4, 7, 5, 0, 9, 1, 1, 200, 0, 7, 6, 0, 3, 7, 5, 1, 1, 200, 0, 200, 0, 5, 4, 0, 1, 1, 2, 0})
+	// At-most-once: what a connection took along is given up.
+	f.Add([]byte{0, 7, 5, 0, 9, 0, 8, 1, 1, 200, 0, 4, 1, 7, 5, 0, 7, 1, 1, 200, 0, 200, 0, 4, 1, 1, 1, 6, 7, 5})
+	// Made up: a word that acknowledges nothing.
 	f.Add([]byte{4, 8, 0, 10, 0x10, 0x08, 1, 0, 0, 1, 0, 0xff, 0xff, 1, 7, 0, 7, 1, 5, 0, 1, 90})
-	// On carriers: a connection, messages, what they bring, a commit, a crash, another connection.
-	f.Add([]byte{8, 7, 5, 0, 9, 0, 8, 1, 1, 200, 0, 200, 0, 200, 0, 4, 1, 1, 1, 6, 7, 5, 1, 1, 200, 0, 4, 1, 2, 0})
-	f.Add([]byte{10, 7, 5, 0, 9, 1, 1, 200, 0, 7, 6, 0, 3, 7, 5, 1, 1, 200, 0, 200, 0, 5, 4, 0, 1, 1, 2, 0})
-	// At-most-once: what a carrier took along is given up.
-	f.Add([]byte{6, 7, 5, 0, 9, 0, 8, 1, 1, 200, 0, 4, 1, 7, 5, 0, 7, 1, 1, 200, 0, 200, 0, 4, 1, 1, 1, 6, 7, 5})
-	// Order is given up: three messages, the last two of which arrive, then the first.
-	f.Add([]byte{2, 0, 9, 1, 1, 0, 9, 1, 1, 0, 200, 1, 1, 130, 2, 130, 1, 135, 7, 130, 0, 132, 132, 1, 1})
-	f.Fuzz(func(t *testing.T, octets []byte) {
-		s := &script{octets}
-		cfg := fuzzed(s.next())
-		now := start
-		var ends [2]*puppet
-		for i := range ends {
-			ends[i] = &puppet{cfg: cfg, engine: engine(t, cfg), seen: map[uint64]bool{}}
+	f.Fuzz(func(t *testing.T, script []byte) { play(t, script) })
+}
+
+func play(t *testing.T, octets []byte) {
+	s := &script{octets}
+	cfg := fuzzed(s.next())
+	now, honest := start, true
+	var ends [2]*puppet
+	for i := range ends {
+		ends[i] = &puppet{cfg: cfg, machine: machine(t, cfg), seen: map[uint64]bool{}}
+	}
+	for range 400 {
+		if len(s.bytes) == 0 {
+			return
 		}
-		honest := true
-		for range 400 {
-			if len(s.octets) == 0 {
-				break
+		op := s.next()
+		who := op >> 7
+		a, b := ends[who], ends[1-who]
+		ev := wsrm.Event{Kind: wsrm.Wake}
+		switch op % 9 {
+		case 0:
+			ev = wsrm.Event{Kind: wsrm.Send, Message: make([]byte, s.next()*4)}
+		case 1:
+			now = now.Add(time.Duration(s.next()) * 20 * time.Millisecond)
+		case 2, 3: // the first of those on their way arrives
+			if len(a.wire) == 0 {
+				continue
 			}
-			op := s.next()
-			who := op >> 7
-			a, b := ends[who], ends[1-who]
-			ev := wsrm.Event{Kind: wsrm.Wake}
-			var p wsrm.Packet
-			switch op % 9 {
+			ev = a.wire[0]
+			a.wire = a.wire[1:]
+		case 4:
+			ev = wsrm.Event{Kind: wsrm.Committed, Number: uint64(s.next())}
+			if len(a.open) > 0 {
+				ev.Number = a.open[0]
+				a.open = a.open[1:]
+			}
+		case 5:
+			ev.Kind = wsrm.Close
+		case 6: // a crash, with the state kept
+			a.crash(t)
+			reconnect(t, ends, now, false)
+		case 7:
+			switch s.next() % 7 {
 			case 0:
-				ev = wsrm.Event{Kind: wsrm.Send, Message: make([]byte, s.next()*4)}
+				if len(a.open) > 0 {
+					_, _ = a.machine.Begin(now, a.open[0])
+				}
 			case 1:
-				now = now.Add(time.Duration(s.next()) * 20 * time.Millisecond)
-			case 2, 3: // one of those on their way arrives, on a carrier the first, and with 3 stays on its way, but on a carrier
-				if len(a.wire) == 0 {
-					continue
-				}
-				i := s.next() % len(a.wire)
-				if cfg.Carried {
-					i = 0
-				}
-				p = a.read(t, a.wire[i])
-				ev = wsrm.Event{Kind: wsrm.Arrived, Packet: &p}
-				if op%9 == 2 || cfg.Carried {
-					a.wire = append(a.wire[:i:i], a.wire[i+1:]...)
-				}
-			case 4:
-				ev = wsrm.Event{Kind: wsrm.Committed, Number: uint64(s.next())}
-				if len(a.open) > 0 {
-					ev.Number = a.open[0]
-					a.open = a.open[1:]
-				}
+				ev.Kind = wsrm.Abort
+			case 2, 3, 4:
+				ev.Kind = wsrm.Ask
 			case 5:
-				ev.Kind = wsrm.Close
-			case 6: // a crash, with the state kept
-				a.crash(t)
-				if cfg.Carried {
-					carriers(t, ends, now, false)
-				}
-			case 7:
-				kind := s.next() % 7
-				if (kind == 5 || kind == 6) && cfg.Carried {
-					carriers(t, ends, now, kind == 5)
-					continue
-				}
-				ev.Kind = []wsrm.EventKind{wsrm.Begun, wsrm.Abort, wsrm.Moved, wsrm.Await, wsrm.Rest, wsrm.Connected, wsrm.Disconnected}[kind]
-				if len(a.open) > 0 {
-					ev.Number = a.open[0]
-				}
-			case 8: // something made up
-				if a.engine.Codec().Parse(s.take(s.next()), &p) != nil {
-					continue
-				}
-				honest = false
-				ev = wsrm.Event{Kind: wsrm.Arrived, Packet: &p}
+				reconnect(t, ends, now, true)
+				continue
+			case 6:
+				reconnect(t, ends, now, false)
+				continue
 			}
-			err := a.step(t, b, now, ev)
-			if honest && ev.Kind == wsrm.Arrived {
-				require.NoError(t, err)
-			}
+		case 8: // something made up
+			ev = wsrm.Event{Kind: wsrm.Heard, Message: s.take(s.next())}
+			honest = false
 		}
-	})
+		err := a.step(t, b, now, ev)
+		if honest && (ev.Kind == wsrm.Arrived || ev.Kind == wsrm.Heard) {
+			require.NoError(t, err)
+		}
+	}
 }
 
 // FuzzRestore: whatever a store gives back, it is refused, or an engine comes of it that works.
 func FuzzRestore(f *testing.F) {
 	cfgs := []wsrm.Config{
-		{Assurance: wsrm.AtMostOnce, Window: 64, Hold: 4000, Datagram: 256, Limit: 11}, {Assurance: wsrm.AtLeastOnce, Window: 64, Hold: 4000, Datagram: 256, Limit: 11}, {Assurance: wsrm.ExactlyOnce, Ordered: true, Window: 64, Hold: 4000, Datagram: 256, Limit: 11},
-		{Assurance: wsrm.AtLeastOnce, Carried: true, Window: 64, Hold: 4000, Limit: 11}, {Assurance: wsrm.ExactlyOnce, Ordered: true, Carried: true, Window: 64, Hold: 4000, Limit: 11},
-		{Assurance: wsrm.AtMostOnce, Ordered: true, Carried: true, Window: 64, Hold: 4000, Limit: 11},
+		{Assurance: wsrm.AtMostOnce, Ordered: true, Window: 64, Hold: 4000},
+		{Assurance: wsrm.AtLeastOnce, Window: 64, Hold: 4000},
+		{Assurance: wsrm.ExactlyOnce, Ordered: true, Window: 64, Hold: 4000},
 	}
 	for i, cfg := range cfgs {
-		w := newWorld(plan{cfg: cfg, profile: "gprs,loss=20%", seed: uint64(i), messages: [2]int{50, 10}, sizes: small, commit: time.Second})
+		p := randomPlan(0)
+		p.cfg, p.seed, p.crashes, p.commit = cfg, uint64(i), 0, time.Second
+		w := newWorld(p)
 		for turn := range 4 {
 			w.run(time.Duration(turn)*2*time.Second, func() bool { return false })
-			f.Add(i, w.ends[0].engine.AppendState(nil))
-			f.Add(i, w.ends[1].engine.AppendState(nil))
+			f.Add(i, w.ends[0].machine.AppendState(nil))
+			f.Add(i, w.ends[1].machine.AppendState(nil))
 		}
 	}
 	f.Fuzz(func(t *testing.T, which int, state []byte) {
 		cfg := cfgs[uint(which)%uint(len(cfgs))]
-		e, err := wsrm.Restore(cfg, state)
+		m, err := wsrm.RestoreMachine(cfg, state)
 		if err != nil {
 			assert.ErrorIs(t, err, &wsrm.Error{Code: wsrm.BadState})
 			return
 		}
 		now := start
-		if cfg.Carried {
-			_, err := e.Step(now, wsrm.Event{Kind: wsrm.Connected})
-			require.NoError(t, err)
-		}
+		step(t, m, now, wsrm.Event{Kind: wsrm.Connected})
 		for n := uint64(1); n < 5; n++ {
-			_, _ = e.Step(now, wsrm.Event{Kind: wsrm.Send, Message: make([]byte, 300)})
-			_, _ = arrive(e, now, wsrm.Packet{Number: n, Floor: 1, Units: []wsrm.Unit{unit(n, "x")}, HasAck: true, Ack: wsrm.Ack{Done: n, Echo: n, Ranges: []wsrm.Range{{n + 2, n + 9}}}})
-			actions, err := e.Step(now, wsrm.Event{Kind: wsrm.Wake})
-			require.NoError(t, err)
-			for _, a := range actions {
-				if a.Kind == wsrm.Transmit && !cfg.Carried {
-					assert.LessOrEqual(t, len(e.Codec().Append(nil, a.Packet)), cfg.Datagram)
-				}
-			}
+			_ = send(m, make([]byte, 300))
+			_, _ = m.Step(now, arrived(n, "x"))
+			ranges := []window.Range{{First: n + 2, Last: n + 9}}
+			ack := window.Ack{Done: n, Echo: n, Ranges: ranges}
+			_, _ = m.Step(now, heard(window.Packet{Number: n, Floor: 1, HasAck: true, Ack: ack}))
+			step(t, m, now, wsrm.Event{Kind: wsrm.Wake})
 			now = now.Add(time.Second)
 		}
-		_, err = wsrm.Restore(cfg, e.AppendState(nil))
+		_, err = wsrm.RestoreMachine(cfg, m.AppendState(nil))
 		assert.NoError(t, err)
 	})
 }

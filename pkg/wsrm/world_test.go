@@ -2,101 +2,64 @@ package wsrm_test
 
 import (
 	"bytes"
-	"container/heap"
 	"encoding/binary"
 	"fmt"
 	"math/rand/v2"
 	"time"
 
-	"github.com/hhfr/hhfr/internal/link"
+	"github.com/hhfr/hhfr/internal/timeline"
 	"github.com/hhfr/hhfr/pkg/wsrm"
 )
 
-// world is two ends, the paths between them, and virtual time.
+// world is two ends, the connections between them, one after another, and virtual time.
 type world struct {
-	now     time.Time
-	rand    *rand.Rand
-	queue   happenings
-	serial  int
-	ends    [2]*end
-	paths   [2]*link.Path
-	fails   []string
-	octets  [2]int64 // of datagrams, with 28 octets of headers each
-	packets [2]int
-	beside  int                                       // octets of a datagram beside the packet
-	mangle  func(w *world, from int, datagram []byte) // an attacker on the path
-	carrier carrier
+	timeline.Timeline
+	rand  *rand.Rand
+	ends  [2]*end
+	fails []string
+
+	up       bool
+	carrier  int          // counts the connections
+	next     [2]time.Time // nothing of this direction arrives before
+	arrivals [2]uint64    // the last message of this direction that arrived; 0: none did
 }
 
 // plan is what happens in a world.
 type plan struct {
 	cfg      wsrm.Config
-	profile  string
 	seed     uint64
 	messages [2]int // by each end
 	sizes    func(r *rand.Rand) int
 	every    time.Duration // between messages; 0: all at once
 	commit   time.Duration // the longest time a message takes to be committed
 	crashes  int           // of each end
-	hold     int           // what end 1 holds, if not the same
 	volatile bool          // end 1 keeps no state
-	cuts     int           // of the carrier
+	cuts     int           // of the connection
 }
 
-// lossy tells whether what is delivered is done: at-most-once over datagrams.
-func (p *plan) lossy() bool { return p.cfg.Assurance == wsrm.AtMostOnce && !p.cfg.Carried }
-
-// commits tells whether the effect of a message is that of its commit, so that a crash takes back what was not stored.
-func (p *plan) commits() bool {
-	return p.cfg.Assurance == wsrm.ExactlyOnce || p.cfg.Assurance == wsrm.AtMostOnce && p.cfg.Carried
-}
-
-type happening struct {
-	at     time.Time
-	serial int
-	do     func()
-}
-
-type happenings []happening
-
-func (h happenings) Len() int { return len(h) }
-func (h happenings) Less(i, j int) bool {
-	return h[i].at.Before(h[j].at) || h[i].at.Equal(h[j].at) && h[i].serial < h[j].serial
-}
-func (h happenings) Swap(i, j int) { h[i], h[j] = h[j], h[i] }
-func (h *happenings) Push(x any)   { *h = append(*h, x.(happening)) }
-func (h *happenings) Pop() any {
-	last := (*h)[len(*h)-1]
-	*h = (*h)[:len(*h)-1]
-	return last
-}
+// commits reports whether the effect of a message is that of its commit, so that a crash takes back
+// what was not stored.
+func (p *plan) commits() bool { return p.cfg.Assurance != wsrm.AtLeastOnce }
 
 var start = time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
 
 func newWorld(p plan) *world {
-	w := &world{now: start, rand: rand.New(rand.NewPCG(p.seed, 7))}
-	profile, err := link.ParseProfile(fmt.Sprintf("%s,seed=%d", p.profile, p.seed))
-	if err != nil {
-		panic(err)
-	}
+	w := &world{Timeline: timeline.Timeline{Now: start}, rand: rand.New(rand.NewPCG(p.seed, 7))}
 	for i := range w.ends {
-		if w.paths[i], err = link.NewPath(profile, i); err != nil {
-			panic(err)
+		w.ends[i] = &end{
+			w: w, plan: p, index: i, ids: p.messages[i], keeps: !p.volatile || i == 0, of: map[uint64]int{},
+			acked: map[int]bool{}, lost: map[int]bool{}, given: map[int]bool{},
 		}
-		w.ends[i] = &end{w: w, plan: p, index: i, of: map[uint64]int{}, ids: p.messages[i], keeps: !p.volatile || i == 0, acked: map[int]bool{}, lost: map[int]bool{}, unsent: map[int]bool{}, fate: map[int]bool{},
-			queued: map[int]time.Time{}, arrived: map[int]time.Time{}}
 		w.ends[i].live()
 	}
-	if p.cfg.Carried {
-		w.after(0, w.join)
-		for range p.cuts {
-			w.after(time.Duration(w.rand.Int64N(int64(time.Minute))), w.cut)
-		}
+	w.After(0, w.join)
+	for range p.cuts {
+		w.After(time.Duration(w.rand.Int64N(int64(time.Minute))), w.cut)
 	}
 	for _, e := range w.ends {
-		w.after(0, e.submit)
+		w.After(0, e.submit)
 		for range p.crashes {
-			w.after(time.Duration(w.rand.Int64N(int64(time.Minute))), e.crashSoon)
+			w.After(time.Duration(w.rand.Int64N(int64(time.Minute))), e.crashSoon)
 		}
 	}
 	return w
@@ -106,31 +69,91 @@ func (w *world) failf(format string, args ...any) {
 	w.fails = append(w.fails, fmt.Sprintf(format, args...))
 }
 
-func (w *world) after(d time.Duration, do func()) {
-	w.serial++
-	heap.Push(&w.queue, happening{w.now.Add(d), w.serial, do})
-}
-
-// run lets everything happen until done says so, and tells whether that came before the deadline.
+// run lets everything happen until done says so, and reports whether that came before the deadline.
 func (w *world) run(deadline time.Duration, done func() bool) bool {
-	for len(w.queue) > 0 && !done() {
-		h := heap.Pop(&w.queue).(happening)
-		if h.at.Sub(start) > deadline {
-			return false
-		}
-		w.now = h.at
-		h.do()
-	}
-	return done()
+	return w.Run(start.Add(deadline), done)
 }
 
 func (w *world) over() bool {
 	for _, e := range w.ends {
-		if e.engine == nil || !e.engine.Over() {
+		if e.machine == nil || !e.machine.Over() {
 			return false
 		}
 	}
 	return true
+}
+
+// untaken is from where on a connection that is cut can say that it was handed nothing of a
+// direction; 0: it cannot.
+func (w *world) untaken(from int) uint64 {
+	if w.rand.IntN(2) == 0 {
+		return 0
+	}
+	return w.arrivals[from] + 1 + w.rand.Uint64N(8)
+}
+
+// cut ends the connection; what is under way is lost.
+func (w *world) cut() {
+	if !w.up {
+		return
+	}
+	w.up = false
+	w.carrier++
+	for _, e := range w.ends {
+		if e.machine != nil {
+			if err := e.step(wsrm.Event{Kind: wsrm.Disconnected, Number: w.untaken(e.index)}); err != nil {
+				w.failf("end %d: %v", e.index, err)
+			}
+		}
+	}
+	w.After(time.Duration(w.rand.Int64N(int64(5*time.Second))), w.join)
+}
+
+// join makes a new connection as soon as both ends live.
+func (w *world) join() {
+	for _, e := range w.ends {
+		if e.machine == nil {
+			w.After(time.Second, w.join)
+			return
+		}
+	}
+	w.up, w.arrivals = true, [2]uint64{}
+	for _, e := range w.ends {
+		if e.machine == nil {
+			return // it died meanwhile, and cut the connection
+		}
+		if err := e.step(wsrm.Event{Kind: wsrm.Connected}); err != nil {
+			w.failf("end %d: %v", e.index, err)
+		}
+		e.settle()
+	}
+}
+
+// carry brings to the other end what one sent or said.
+func (w *world) carry(from int, a wsrm.Action) {
+	if !w.up {
+		w.failf("end %d sends without a connection", from)
+		return
+	}
+	ev := wsrm.Event{Kind: wsrm.Heard, Message: bytes.Clone(a.Message)}
+	if a.Kind == wsrm.Transmit {
+		ev.Kind, ev.Number = wsrm.Arrived, a.Number
+	}
+	at := w.Now.Add(time.Duration(w.rand.Int64N(int64(300 * time.Millisecond))))
+	if at.Before(w.next[from]) {
+		at = w.next[from]
+	}
+	w.next[from] = at
+	carrier := w.carrier
+	w.After(at.Sub(w.Now), func() {
+		if w.carrier != carrier {
+			return
+		}
+		if ev.Kind == wsrm.Arrived {
+			w.arrivals[from] = ev.Number
+		}
+		w.ends[1-from].take(ev)
+	})
 }
 
 // stored is what an end finds after a crash.
@@ -149,54 +172,44 @@ const (
 	afterStore
 )
 
-// end is an engine with its application and its store.
+// end is a machine with its application and its store.
 type end struct {
 	w     *world
 	plan  plan
 	index int
 	keeps bool
 
-	engine *wsrm.Engine
-	life   uint64
-	disk   stored
-	crash  crash
-	next   int            // messages handed to the engine; the ids of them are 0 to next-1
-	ids    int            // to be sent in all
-	of     map[uint64]int // position → id
-	log    []int          // ids delivered
-	lives  []int          // where in the log each life began
+	machine *wsrm.Machine // nil: it died
+	life    uint64
+	disk    stored
+	crash   crash
+	next    int            // messages handed to the machine; the ids of them are 0 to next-1
+	ids     int            // to be sent in all
+	of      map[uint64]int // number → id
+	log     []int          // ids delivered
+	lives   []int          // where in the log each life began
 
-	open                      map[uint64]int // delivered, and not committed
-	busy                      time.Time      // until the last commit to come
-	ackedTo, lostTo           uint64
-	acked, lost, unsent, fate map[int]bool
-	ended                     []wsrm.Action
-	finished                  time.Time // when the last message was acknowledged
-
-	queued, arrived map[int]time.Time // when messages were handed to the engine, and when those of the other end were delivered
-}
-
-func (e *end) config() wsrm.Config {
-	cfg := e.plan.cfg
-	cfg.Instance = e.life
-	if e.index == 1 && e.plan.hold > 0 {
-		cfg.Hold = e.plan.hold
-	}
-	return cfg
+	open            map[uint64]int // delivered, and not committed
+	busy            time.Time      // until the last commit to come
+	ackedTo, lostTo uint64
+	acked, lost     map[int]bool
+	given           map[int]bool // told as unsent, or of unknown fate
+	ended           []wsrm.Action
 }
 
 // live starts a life.
 func (e *end) live() {
-	e.life++
 	e.lives = append(e.lives, len(e.log))
 	e.crash = noCrash
 	e.open = map[uint64]int{}
 	var err error
 	if e.disk.state == nil || !e.keeps {
-		e.engine, err = wsrm.New(e.config())
+		if e.machine, err = wsrm.NewMachine(e.plan.cfg); err == nil {
+			e.machine.Forgotten(e.life)
+		}
 		e.next = 0
 	} else {
-		e.engine, err = wsrm.Restore(e.config(), e.disk.state)
+		e.machine, err = wsrm.RestoreMachine(e.plan.cfg, e.disk.state)
 		e.next = e.disk.next
 		if e.plan.commits() {
 			e.log = e.log[:e.disk.effects]
@@ -205,12 +218,13 @@ func (e *end) live() {
 	if err != nil {
 		panic(err)
 	}
+	e.life++
 	e.settle()
 }
 
 func (e *end) crashSoon() {
 	switch mode := e.w.rand.IntN(3); {
-	case e.engine == nil:
+	case e.machine == nil:
 	case mode == 0:
 		e.die()
 	default:
@@ -219,11 +233,9 @@ func (e *end) crashSoon() {
 }
 
 func (e *end) die() {
-	e.engine = nil
-	if e.plan.cfg.Carried {
-		e.w.cut()
-	}
-	e.w.after(time.Duration(e.w.rand.Int64N(int64(20*time.Second))), e.live)
+	e.machine = nil
+	e.w.cut()
+	e.w.After(time.Duration(e.w.rand.Int64N(int64(20*time.Second))), e.live)
 }
 
 // body is the message of an id: it says all of itself.
@@ -237,18 +249,14 @@ func (e *end) body(id int) []byte {
 	return b
 }
 
-// submit hands messages to the engine, and closes behind the last.
+// submit hands messages to the machine, and closes after the last.
 func (e *end) submit() {
-	if e.engine != nil && !e.engine.Over() {
+	if e.machine != nil && !e.machine.Over() {
 		for e.next < e.ids {
-			first := e.engine.Last() + 1
 			if err := e.step(wsrm.Event{Kind: wsrm.Send, Message: e.body(e.next)}); err != nil {
 				break
 			}
-			for position := first; position <= e.engine.Last(); position++ {
-				e.of[position] = e.next
-			}
-			e.queued[e.next] = e.w.now
+			e.of[e.machine.Last()] = e.next
 			e.next++
 			if e.plan.every > 0 {
 				break
@@ -259,29 +267,28 @@ func (e *end) submit() {
 		}
 		e.settle()
 	}
-	if e.engine == nil || !e.engine.Over() {
-		e.w.after(max(e.plan.every, 50*time.Millisecond), e.submit)
+	if e.machine == nil || !e.machine.Over() {
+		e.w.After(max(e.plan.every, 50*time.Millisecond), e.submit)
 	}
 }
 
-// settle stores what must be, then wakes the engine.
+// settle stores what must be, then wakes the machine.
 func (e *end) settle() {
-	if !e.store() {
-		return
+	if e.store() {
+		_ = e.step(wsrm.Event{Kind: wsrm.Wake})
 	}
-	_ = e.step(wsrm.Event{Kind: wsrm.Wake})
 }
 
 // store writes the state if it changed; false: a crash struck.
 func (e *end) store() bool {
-	if e.engine == nil || !e.engine.Changed() {
-		return e.engine != nil
+	if e.machine == nil || !e.machine.Changed() {
+		return e.machine != nil
 	}
 	if e.crash == beforeStore {
 		e.die()
 		return false
 	}
-	e.disk = stored{state: e.engine.AppendState(nil), next: e.next, effects: len(e.log)}
+	e.disk = stored{state: e.machine.AppendState(nil), next: e.next, effects: len(e.log)}
 	if e.crash == afterStore {
 		e.die()
 		return false
@@ -289,69 +296,88 @@ func (e *end) store() bool {
 	return true
 }
 
-// step does what the engine wants.
+// step does what the machine wants.
 func (e *end) step(ev wsrm.Event) error {
-	actions, err := e.engine.Step(e.w.now, ev)
+	actions, err := e.machine.Step(e.w.Now, ev)
 	var delivered []uint64
-	engine := e.engine
+	machine := e.machine
 	for _, a := range actions {
-		if e.engine != engine {
+		if e.machine != machine {
 			return err
 		}
 		switch a.Kind {
-		case wsrm.Transmit:
-			e.transmit(a.Packet)
+		case wsrm.Transmit, wsrm.Say:
+			e.w.carry(e.index, a)
 		case wsrm.WakeAt:
 			e.alarm(a.At)
 		case wsrm.Deliver:
-			if !e.deliver(a) {
-				return err
-			}
+			e.deliver(a)
 			delivered = append(delivered, a.Number)
-		case wsrm.Acknowledged:
-			e.mark(e.ackedTo+1, a.Number, e.acked)
-			e.ackedTo = max(e.ackedTo, a.Number)
-		case wsrm.Lost:
-			if e.plan.cfg.Carried && e.plan.crashes == 0 && a.Number <= max(e.ackedTo, e.lostTo) {
-				e.w.failf("end %d: what became of %d was told before", e.index, a.Number)
-			}
-			e.lostTo = a.Number + a.Count - 1
-			e.mark(a.Number, a.Number+a.Count-1, e.lost)
-		case wsrm.Unsent:
-			e.mark(a.Number, a.Number+a.Count-1, e.unsent)
-		case wsrm.Unknown:
-			if !a.Remote {
-				e.mark(a.Number, a.Number+a.Count-1, e.fate)
-			}
-		case wsrm.Ended:
-			e.ended = append(e.ended, a)
+		default:
+			e.note(a)
 		}
-	}
-	if e.plan.lossy() {
-		return err
 	}
 	for _, number := range delivered {
-		if e.plan.commit == 0 {
-			e.commit(number)
-			continue
-		}
-		at := e.w.now.Add(time.Duration(e.w.rand.Int64N(int64(e.plan.commit))) + 1)
-		if e.plan.cfg.Ordered && at.Before(e.busy) {
-			at = e.busy // one after the other
-		}
-		e.busy = at
-		e.w.after(at.Sub(e.w.now), func() {
-			if e.engine == engine {
-				e.commit(number)
-				e.settle()
-			}
-		})
+		e.commitLater(number)
 	}
 	return err
 }
 
+// note takes in what became of messages.
+func (e *end) note(a wsrm.Action) {
+	last := a.Number + a.Count - 1
+	switch a.Kind {
+	case wsrm.Acknowledged:
+		e.mark(e.ackedTo+1, a.Number, e.acked)
+		e.ackedTo = max(e.ackedTo, a.Number)
+	case wsrm.Lost:
+		if e.plan.crashes == 0 && a.Number <= max(e.ackedTo, e.lostTo) {
+			e.w.failf("end %d: what became of %d was told before", e.index, a.Number)
+		}
+		e.lostTo = last
+		e.mark(a.Number, last, e.lost)
+	case wsrm.Unsent, wsrm.Unknown:
+		if !a.Remote {
+			e.mark(a.Number, last, e.given)
+		}
+	case wsrm.Ended:
+		e.ended = append(e.ended, a)
+	default:
+	}
+}
+
+func (e *end) mark(first, last uint64, as map[int]bool) {
+	for number := first; number <= last; number++ {
+		id, ok := e.of[number]
+		if !ok {
+			e.w.failf("end %d: nothing was ever sent as %d", e.index, number)
+			return
+		}
+		as[id] = true
+	}
+}
+
+func (e *end) commitLater(number uint64) {
+	if e.plan.commit == 0 {
+		e.commit(number)
+		return
+	}
+	at := e.w.Now.Add(time.Duration(e.w.rand.Int64N(int64(e.plan.commit))) + 1)
+	if e.plan.cfg.Ordered && at.Before(e.busy) {
+		at = e.busy // one after the other
+	}
+	e.busy = at
+	machine := e.machine
+	e.w.After(at.Sub(e.w.Now), func() {
+		if e.machine == machine {
+			e.commit(number)
+			e.settle()
+		}
+	})
+}
+
 func (e *end) commit(number uint64) {
-	if _, _, received := e.engine.Positions(); e.plan.cfg.Assurance == wsrm.AtMostOnce && number <= received {
+	if _, _, received := e.machine.Positions(); e.plan.cfg.Assurance == wsrm.AtMostOnce && number <= received {
 		return // given up
 	}
 	if id, ok := e.open[number]; ok {
@@ -362,81 +388,40 @@ func (e *end) commit(number uint64) {
 	}
 }
 
-func (e *end) mark(first, last uint64, as map[int]bool) {
-	for position := first; position <= last; position++ {
-		id, ok := e.of[position]
-		if !ok {
-			e.w.failf("end %d: nothing was ever sent as %d", e.index, position)
-			return
-		}
-		as[id] = true
-	}
-	if len(e.acked) == e.ids && e.finished.IsZero() {
-		e.finished = e.w.now
-	}
-}
-
-// deliver looks at a message and notes it; false: a crash struck.
-func (e *end) deliver(a wsrm.Action) bool {
-	other := e.w.ends[1-e.index]
+// deliver looks at a message and notes it.
+func (e *end) deliver(a wsrm.Action) {
+	peer := e.w.ends[1-e.index]
 	id := int(binary.BigEndian.Uint64(a.Message))
-	e.arrived[id] = e.w.now
-	if !bytes.Equal(a.Message, other.body(id)) {
+	if !bytes.Equal(a.Message, peer.body(id)) {
 		e.w.failf("end %d: message %d is not what was sent", e.index, id)
-	}
-	if e.plan.lossy() && !e.store() {
-		return false
 	}
 	if e.plan.commits() {
 		e.open[a.Number] = id // its effect is part of the commit
-		return true
+		return
 	}
 	e.log = append(e.log, id)
-	return true
 }
 
-// alarm wakes the engine at a moment, if that is still the last it named.
+// alarm wakes the machine at a moment.
 func (e *end) alarm(at time.Time) {
 	if at.IsZero() {
 		return
 	}
-	engine := e.engine
-	e.w.after(max(at.Sub(e.w.now), 0), func() {
-		if e.engine == engine {
+	machine := e.machine
+	e.w.After(max(at.Sub(e.w.Now), 0), func() {
+		if e.machine == machine {
 			e.settle()
 		}
 	})
 }
 
-func (e *end) transmit(p *wsrm.Packet) {
-	if e.plan.cfg.Carried {
-		e.w.carry(e.index, p)
+// take hands the machine what arrived, if there is one.
+func (e *end) take(ev wsrm.Event) {
+	if e.machine == nil {
 		return
 	}
-	datagram := e.engine.Codec().Append(nil, p)
-	if limit := max(e.plan.cfg.Datagram, 0); limit > 0 && len(datagram) > limit {
-		e.w.failf("end %d: a datagram of %d octets", e.index, len(datagram))
+	if err := e.step(ev); err != nil {
+		e.w.failf("end %d refused %+v: %v", e.index, ev, err)
 	}
-	e.w.octets[e.index] += int64(len(datagram) + e.w.beside + 28)
-	e.w.packets[e.index]++
-	if e.w.mangle != nil {
-		e.w.mangle(e.w, e.index, datagram)
-	}
-	for _, at := range e.w.paths[e.index].Send(e.w.now, len(datagram)+e.w.beside) {
-		e.w.after(at.Sub(e.w.now), func() { e.w.ends[1-e.index].receive(datagram) })
-	}
-}
-
-func (e *end) receive(datagram []byte) {
-	if e.engine == nil {
-		return
-	}
-	var p wsrm.Packet
-	if err := e.engine.Codec().Parse(datagram, &p); err != nil {
-		e.w.failf("end %d: %v", e.index, err)
-		return
-	}
-	if err := e.step(wsrm.Event{Kind: wsrm.Arrived, Packet: &p}); err != nil {
-		e.w.failf("end %d refused %+v: %v", e.index, p, err)
-	}
+	e.settle()
 }

@@ -8,7 +8,8 @@ import (
 	"github.com/hhfr/hhfr/pkg/wsrm"
 )
 
-// finish closes the sequence of this end behind what waits, if that is wanted, or if the other end sends nothing more that could be answered.
+// finish closes the sequence of this end behind what waits, if that is wanted, or if the other end
+// sends nothing more that could be answered.
 func (q *Sequence) finish() {
 	l := &q.loop
 	if !l.finish && !l.remote || l.ending || l.running > 0 || len(l.inbox) > 0 || len(l.outbox) > 0 || len(l.answers) > 0 {
@@ -27,7 +28,7 @@ func (q *Sequence) end(a wsrm.Action) {
 	if a.Reason != wsrm.Complete {
 		q.cfg.Log.Warn("a sequence ended before its time", "uri", q.cfg.URI, "remote", a.Remote, "why", a.Reason.String())
 	}
-	if l.over = q.durable.Engine().Over(); l.over || a.Reason == wsrm.Unrecognized {
+	if l.over = q.engine.Over(); l.over || a.Reason == wsrm.Unrecognized {
 		l.after = append(l.after, func() { q.fail(errOver, errEnded) })
 	}
 }
@@ -38,8 +39,8 @@ func (q *Sequence) lose(again bool) (list []*Sending) {
 	if l.dead {
 		return nil
 	}
-	first := q.durable.Engine().Last() + 1
-	q.durable.Engine().Undone(func(n uint64, m []byte, sent bool) bool {
+	first := q.engine.Last() + 1
+	q.engine.Undone(func(n uint64, m []byte, sent bool) bool {
 		s := l.sent[n]
 		switch {
 		case s != nil && !s.settled && (again || !sent):
@@ -60,7 +61,8 @@ func (q *Sequence) lose(again bool) (list []*Sending) {
 	return list
 }
 
-// fail settles all that waits with err, and lets nothing more be sent: that is then the error for others.
+// fail settles all that waits with err, and lets nothing more be sent: that is then the error for
+// others.
 func (q *Sequence) fail(err, others *Error) {
 	l := &q.loop
 	q.mu.Lock()
@@ -120,7 +122,8 @@ func (q *Sequence) settleAll() {
 	q.ease()
 }
 
-// Abandon settles messages that a sequence handed over and no other takes: those that were accepted have an unknown fate.
+// Abandon settles messages that a sequence handed over and no other takes: those that were accepted
+// have an unknown fate.
 func Abandon(list []*Sending) {
 	for _, s := range list {
 		code := Unsent

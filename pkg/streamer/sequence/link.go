@@ -7,7 +7,8 @@ import (
 	"github.com/hhfr/hhfr/pkg/wsrm"
 )
 
-// link is one stream of a sequence, and what waits to be sent on it. The window bounds the units; of what is said beside them, only the last of each kind counts.
+// link is one stream of a sequence, and what waits to be sent on it. The window bounds the units;
+// of what is said beside them, only the last of each kind counts.
 type link struct {
 	stream *streamer.Stream
 	wake   chan struct{}
@@ -16,12 +17,13 @@ type link struct {
 	mu      sync.Mutex
 	control []byte // a packet that asks for an answer
 	ack     []byte
-	units   []wsrm.Unit
+	units   []unit
 	taken   uint64 // the greatest number of a unit that the stream was handed, or is about to be
 	posted  []post // at-most-once: those that are not known to be done
 }
 
-// Attach has the sequence go on over a stream, until that ends, in place of the one before. Its handlers and its Acks are to call Arrived and [Sequence.Acks].
+// Attach has the sequence go on over a stream, until that ends, in place of the one before. Its
+// handlers and its Acks are to call Arrived and [Sequence.Acks].
 func (q *Sequence) Attach(s *streamer.Stream) {
 	l := &link{stream: s, wake: make(chan struct{}, 1), idle: make(chan struct{})}
 	q.mu.Lock() // so that what Close waits for is complete when it begins to wait
@@ -75,20 +77,26 @@ func (q *Sequence) detach(l *link) {
 	_ = q.step(wsrm.Event{Kind: wsrm.Disconnected}) // never refused
 }
 
-// queue takes a packet of the engine, which keeps none of it but the payloads.
-func (l *link) queue(codec wsrm.Codec, p *wsrm.Packet) {
+// unit is a message that the engine has sent.
+type unit struct {
+	number  uint64
+	payload []byte
+}
+
+// queue takes what the engine has sent or said.
+func (l *link) queue(a wsrm.Action) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	switch {
-	case len(p.Units) > 0:
-		l.units = append(l.units, p.Units...)
-	case p.Number != 0:
-		l.control = codec.Append(nil, p)
-		if p.HasAck {
+	case a.Kind == wsrm.Transmit:
+		l.units = append(l.units, unit{a.Number, a.Message})
+	case a.Asks:
+		l.control = a.Message
+		if a.Acks {
 			l.ack = nil
 		}
 	default:
-		l.ack = codec.Append(nil, p)
+		l.ack = a.Message
 	}
 	select {
 	case l.wake <- struct{}{}:
@@ -96,7 +104,7 @@ func (l *link) queue(codec wsrm.Codec, p *wsrm.Packet) {
 	}
 }
 
-func (l *link) take() (said []byte, unit wsrm.Unit, ok bool) {
+func (l *link) take() (said []byte, u unit, ok bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	switch {
@@ -105,20 +113,20 @@ func (l *link) take() (said []byte, unit wsrm.Unit, ok bool) {
 	case l.ack != nil:
 		said, l.ack = l.ack, nil
 	case len(l.units) > 0:
-		unit = l.units[0]
+		u = l.units[0]
 		l.units = l.units[1:]
-		l.taken = max(l.taken, unit.Number)
+		l.taken = max(l.taken, u.number)
 	default:
-		return nil, unit, false
+		return nil, u, false
 	}
-	return said, unit, true
+	return said, u, true
 }
 
 // run sends until the stream ends, or the sequence is closed.
 func (l *link) run(q *Sequence) {
 	defer close(l.idle)
 	for {
-		said, unit, ok := l.take()
+		said, u, ok := l.take()
 		var err error
 		switch {
 		case !ok:
@@ -132,7 +140,7 @@ func (l *link) run(q *Sequence) {
 		case said != nil:
 			err = l.stream.Acknowledge(q.ctx, said)
 		default:
-			err = l.post(q, unit)
+			err = l.post(q, u)
 		}
 		if err == nil {
 			continue
@@ -141,24 +149,25 @@ func (l *link) run(q *Sequence) {
 		case <-l.stream.Done():
 		case <-q.ctx.Done():
 		default:
-			q.cfg.Log.Warn("message of a sequence not sent", "uri", q.cfg.URI, "number", unit.Number, "err", err)
-			q.wait.Go(func() { l.stream.Abort(streamer.CloseInternal, "a message of the sequence cannot be sent") }) // which waits for handlers
+			q.cfg.Log.Warn("message of a sequence not sent", "uri", q.cfg.URI, "number", u.number, "err", err)
+			// which waits for handlers
+			q.wait.Go(func() { l.stream.Abort(streamer.CloseInternal, "a message of the sequence cannot be sent") })
 		}
 		return
 	}
 }
 
-func (l *link) post(q *Sequence, u wsrm.Unit) error {
-	m, place, err := decode(u.Payload)
+func (l *link) post(q *Sequence, u unit) error {
+	m, place, err := decode(u.payload)
 	if err != nil {
 		return err
 	}
-	place.Number = u.Number
+	place.Number = u.number
 	out := streamer.NewMessage(m.Head, m.Body)
 	out.Place = place
 	posted, err := l.stream.Lane(0).Post(q.ctx, out)
 	if q.cfg.Assurance == wsrm.AtMostOnce {
-		l.handed(u.Number, posted, err)
+		l.handed(u.number, posted, err)
 	}
 	return err
 }

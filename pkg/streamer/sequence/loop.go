@@ -67,9 +67,9 @@ func (q *Sequence) run() {
 	l := &q.loop
 	l.timer = q.cfg.Clock.NewTimer(time.Hour)
 	defer l.timer.Stop()
-	l.adopt(q.durable.Engine())
+	l.adopt(q.engine)
 	_ = q.step(wsrm.Event{Kind: wsrm.Disconnected}) // what a crash left unknown is told by the first step, and answered before that is stored
-	if l.over = q.durable.Engine().Over(); l.over {
+	if l.over = q.engine.Over(); l.over {
 		q.fail(errOver, errEnded)
 	}
 	for quit := false; !quit; {
@@ -118,7 +118,7 @@ func (q *Sequence) turn() {
 	q.finish()
 	q.ask()
 	if q.runs.on {
-		q.durable.SetEffect(q.runs.append(nil))
+		q.engine.SetEffect(q.runs.append(nil))
 	}
 	_ = q.step(wsrm.Event{Kind: wsrm.Wake})
 	if l.dead {
@@ -147,7 +147,8 @@ func (l *loop) rest() {
 	l.idle = nil
 }
 
-// heard notes a sign of life, and news if it brought some: an end that only answers when asked is asked less often.
+// heard notes a sign of life, and news if it brought some: an end that only answers when asked is
+// asked less often.
 func (q *Sequence) heard(news bool) {
 	l := &q.loop
 	if news {
@@ -174,8 +175,8 @@ func (q *Sequence) step(ev wsrm.Event) error {
 	if q.loop.dead {
 		return errDead
 	}
-	actions, err := q.durable.Step(context.WithoutCancel(q.ctx), q.cfg.Clock.Now(), ev)
-	if err == nil && (ev.Kind == wsrm.Arrived || ev.Kind == wsrm.Disconnected || ev.Kind == wsrm.Wake) {
+	actions, err := q.engine.Step(context.WithoutCancel(q.ctx), q.cfg.Clock.Now(), ev)
+	if err == nil && (ev.Kind == wsrm.Arrived || ev.Kind == wsrm.Heard || ev.Kind == wsrm.Disconnected || ev.Kind == wsrm.Wake) {
 		q.note() // before anybody is told: whoever asks then finds it counted
 	}
 	return q.act(actions, err)
@@ -201,9 +202,9 @@ func (q *Sequence) act(actions []wsrm.Action, err error) error {
 	}
 	for _, a := range actions {
 		switch a.Kind {
-		case wsrm.Transmit:
+		case wsrm.Transmit, wsrm.Say:
 			if l.link != nil {
-				l.link.queue(q.durable.Engine().Codec(), a.Packet)
+				l.link.queue(a)
 			}
 		case wsrm.WakeAt:
 			l.engine = a.At
@@ -246,11 +247,11 @@ func (q *Sequence) act(actions []wsrm.Action, err error) error {
 
 // note keeps what Status tells: what is stored, and what the other end said.
 func (q *Sequence) note() {
-	e := q.durable.Engine()
+	e := q.engine
 	accepted, done, received := e.Positions()
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	q.status = Status{Accepted: accepted, Done: done, Received: received, Resent: e.Stats().Resent, GivenUp: e.Stats().GivenUp + q.loop.tooLate, Closed: e.Closed(), Over: e.Over()}
+	q.status = Status{Accepted: accepted, Done: done, Received: received, Resent: e.Resent(), GivenUp: e.GivenUp() + q.loop.tooLate, Closed: e.Closed(), Over: e.Over()}
 }
 
 // alarm sets the timer to what comes first.

@@ -7,6 +7,7 @@ import (
 	"errors"
 
 	"github.com/hhfr/hhfr/internal/bin"
+	"github.com/hhfr/hhfr/pkg/streamer"
 )
 
 // Run identifies what a program sends in one go, over however many processes and sequences that
@@ -28,7 +29,7 @@ func NewRun() (r Run) {
 }
 
 // Add counts the next message. Whether a reply is wanted is part of it, as head and body are.
-func (r *Run) Add(m Message, wanted bool) { r.add(encode(m, placeOf(wanted))) }
+func (r *Run) Add(m Message, wanted bool) { r.add(encode(m, streamer.Place{Wanted: wanted})) }
 
 // add counts a message as the engine carries it: that encoding tells different messages apart.
 func (r *Run) add(m payload) {
@@ -60,7 +61,7 @@ func (q *Sequence) Run() (run Run, known bool) {
 // BeginRun makes what is sent from now on a part of another run. The store has it with the next
 // message that is accepted: until then the run has not begun.
 func (q *Sequence) BeginRun(r Run) {
-	q.do(func() { q.runs.begin(r, q.durable.Engine().Last()) })
+	q.do(func() { q.runs.begin(r, q.engine.Last()) })
 }
 
 // runVersion is the first octet of a stored run.

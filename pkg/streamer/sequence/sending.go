@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 
+	"github.com/hhfr/hhfr/pkg/streamer"
 	"github.com/hhfr/hhfr/pkg/wsrm"
 )
 
@@ -28,7 +29,9 @@ func newSending(payload []byte, wanted bool) *Sending {
 	return &Sending{payload: payload, wanted: wanted, stored: make(chan struct{}), done: make(chan struct{})}
 }
 
-// Send queues a message; wanted: a reply is. Messages that one goroutine sends are numbered in that order. It waits while too many messages are not done. Errors: TooLarge, those of [Sequence.Err], and the cause of ctx.
+// Send queues a message; wanted: a reply is. Messages that one goroutine sends are numbered in that
+// order. It waits while too many messages are not done. Errors: TooLarge, those of [Sequence.Err],
+// and the cause of ctx.
 func (q *Sequence) Send(ctx context.Context, m Message, wanted bool) (*Sending, error) {
 	if len(m.Head)+len(m.Body) > MaxMessage {
 		return nil, &Error{Code: TooLarge, Err: fmt.Errorf("%d octets, %d go", len(m.Head)+len(m.Body), MaxMessage)}
@@ -36,8 +39,8 @@ func (q *Sequence) Send(ctx context.Context, m Message, wanted bool) (*Sending, 
 	if err := q.Err(); err != nil {
 		return nil, err
 	}
-	s := newSending(encode(m, placeOf(wanted)), wanted)
-	if err := q.place.enter(ctx, q.over, len(s.payload)); err != nil {
+	s := newSending(encode(m, streamer.Place{Wanted: wanted}), wanted)
+	if err := q.slots.acquire(ctx, q.over, len(s.payload)); err != nil {
 		return nil, err
 	}
 	if !q.do(func() { q.queue(s) }) {
@@ -46,7 +49,8 @@ func (q *Sequence) Send(ctx context.Context, m Message, wanted bool) (*Sending, 
 	return s, nil
 }
 
-// keep tells who waits that the message is stored, or settled: behind done then, so that nobody takes the one for the other.
+// keep tells who waits that the message is stored, or settled: behind done then, so that nobody
+// takes the one for the other.
 func (s *Sending) keep() {
 	if !s.kept {
 		s.kept = true
@@ -54,7 +58,8 @@ func (s *Sending) keep() {
 	}
 }
 
-// Stored waits until the message lies in the store: from then on it arrives, or is reported. Errors: as [Sending.Wait].
+// Stored waits until the message lies in the store: from then on it arrives, or is reported.
+// Errors: as [Sending.Wait].
 func (s *Sending) Stored(ctx context.Context) error {
 	select {
 	case <-s.stored:
@@ -69,7 +74,8 @@ func (s *Sending) Stored(ctx context.Context) error {
 	}
 }
 
-// Wait waits until the message is done, and its reply there if one is wanted. Errors: FateUnknown, Unsent, Kept, Unstored, and the cause of ctx, which changes nothing for the message.
+// Wait waits until the message is done, and its reply there if one is wanted. Errors: FateUnknown,
+// Unsent, Kept, Unstored, and the cause of ctx, which changes nothing for the message.
 func (s *Sending) Wait(ctx context.Context) (Message, error) {
 	select {
 	case <-s.done:
@@ -79,7 +85,8 @@ func (s *Sending) Wait(ctx context.Context) (Message, error) {
 	}
 }
 
-// Accepted tells whether the message had a number in the sequence that handed it over ([Sequence.Lose]).
+// Accepted tells whether the message had a number in the sequence that handed it over
+// ([Sequence.Lose]).
 func (s *Sending) Accepted() bool {
 	select {
 	case <-s.stored:
@@ -107,7 +114,7 @@ func (q *Sequence) acknowledged(number uint64) {
 	}
 	s.acked = true
 	q.heard(true)
-	q.place.release(1, len(s.payload))
+	q.slots.release(len(s.payload))
 	s.payload = nil
 	if !s.wanted || s.late || s.settled { // an earlier process may have had its reply
 		q.settle(number, Message{}, nil)
@@ -129,7 +136,7 @@ func (q *Sequence) settle(number uint64, reply Message, err error) {
 			q.cfg.Late(number, reply, err)
 		}
 		if !s.acked {
-			q.place.release(1, len(s.payload))
+			q.slots.release(len(s.payload))
 		}
 		delete(q.loop.sent, number)
 	}
@@ -148,7 +155,7 @@ func (q *Sequence) refuse(s *Sending, err error) {
 	s.settled, s.err = true, err
 	close(s.done)
 	s.keep()
-	q.place.release(1, len(s.payload))
+	q.slots.release(len(s.payload))
 }
 
 // send hands what waits to the engine, answers first: others wait for those.
@@ -162,7 +169,7 @@ func (q *Sequence) send() {
 		err := q.step(wsrm.Event{Kind: wsrm.Send, Message: s.payload})
 		switch {
 		case err == nil:
-			l.sent[q.durable.Engine().Last()] = s
+			l.sent[q.engine.Last()] = s
 			q.runs.accepted(s.payload, s.behind...)
 			s.behind = nil
 			l.fresh = append(l.fresh, s)

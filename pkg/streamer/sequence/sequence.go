@@ -1,8 +1,12 @@
-// Package sequence carries the messages of a session in a pair of reliable sequences, one in each direction (docs/wire-format.md, section 5.1), over the streams that the session has one after another, of whatever
-// transport. The state lies in a context store: a sequence that is opened again on the same store, by another process, goes on where it was.
+// Package sequence carries the messages of a session in a pair of reliable sequences, one in each
+// direction (docs/wire-format.md, section 5.1), over the streams that the session has one after
+// another, of whatever transport. The state lies in a context store: a sequence that is opened
+// again on the same store, by another process, goes on where it was.
 //
-// The engine is that of package wsrm. This package drives it: one goroutine steps it, stores what changed, many messages at once, and only then lets anything of that be seen: by the other end, by who waits for a
-// reply, by a handler without a transaction. It knows neither SOAP nor how streams come about.
+// The engine is that of package wsrm. This package drives it: one goroutine steps it, stores what
+// changed, many messages at once, and only then lets anything of that be seen: by the other end, by
+// who waits for a reply, by a handler without a transaction. It knows neither SOAP nor how streams
+// come about.
 package sequence
 
 import (
@@ -19,12 +23,15 @@ import (
 
 // Config is what a sequence works by. It is copied.
 type Config struct {
-	// Assurance is that of both directions: AtLeastOnce, or ExactlyOnce, which promises no more than Store: over crashes, if that persists; or AtMostOnce with Ordered: what the end of a stream leaves under way, messages and
-	// replies, is not sent again, and has an unknown fate. Both ends must agree on it, and on Ordered.
+	// Assurance is that of both directions: AtLeastOnce, or ExactlyOnce, which promises no more
+	// than Store: over crashes, if that persists; or AtMostOnce with Ordered: what the end of a
+	// stream leaves under way, messages and replies, is not sent again, and has an unknown fate.
+	// Both ends must agree on it, and on Ordered.
 	Assurance wsrm.Assurance
 	// Ordered delivers messages in the order in which they were sent.
 	Ordered bool
-	// Store keeps the state, under URI; required. Only one process may have a sequence open at a time: of two, one is told by an error Unstored.
+	// Store keeps the state, under URI; required. Only one process may have a sequence open at a
+	// time: of two, one is told by an error Unstored.
 	Store ctxstore.Store
 	URI   string
 	// Run is what the messages of a sequence go on with that the store does not have yet; one that
@@ -35,8 +42,10 @@ type Config struct {
 	Life time.Duration
 	// Handler gets the messages of the other end that are no replies; nil: they are done without.
 	Handler Handler
-	// Late gets replies, and errors in their place, for which nobody waits, as those of messages that an earlier process sent. number is that of the message answered: the how manieth of its sequence it was. It must not
-	// block. nil: they are dropped. So are those of at-most-once, whose messages were told to have an unknown fate.
+	// Late gets replies, and errors in their place, for which nobody waits, as those of messages
+	// that an earlier process sent. number is that of the message answered: the how manieth of its
+	// sequence it was. It must not block. nil: they are dropped. So are those of at-most-once,
+	// whose messages were told to have an unknown fate.
 	Late func(number uint64, reply Message, err error)
 	// Clock is the clock; nil means the real one.
 	Clock clock.Clock
@@ -44,28 +53,33 @@ type Config struct {
 	Log *slog.Logger
 }
 
-// Handler is an application. Its methods get messages in their order, one after the other, if the sequence has one; else Handle is called concurrently. A reply is sent if the other end wants one.
+// Handler is an application. Its methods get messages in their order, one after the other, if the
+// sequence has one; else Handle is called concurrently. A reply is sent if the other end wants one.
 type Handler interface {
-	// Transactional tells whether Transact handles a message, with effects that it puts into a transaction; else Handle does.
+	// Transactional tells whether Transact handles a message, with effects that it puts into a
+	// transaction; else Handle does.
 	Transactional(m Message) bool
-	// Transact handles a message. Number, reply and what it puts into tx are one commit. An error means that nothing happened; it is asked again after a while. Nothing may be kept of m.
+	// Transact handles a message. Number, reply and what it puts into tx are one commit. An error
+	// means that nothing happened; it is asked again after a while. Nothing may be kept of m.
 	Transact(ctx context.Context, tx *wsrm.Tx, m Message) (reply Message, err error)
-	// Handle handles a message with effects of its own. If the process dies meanwhile, nobody knows whether they took place: under exactly-once the other end is told so and Handle not called again, under at-least-once it is
-	// called again. ctx ends a while after [Sequence.Close]; whether a message that was handled beyond that is done, nobody knows either.
+	// Handle handles a message with effects of its own. If the process dies meanwhile, nobody knows
+	// whether they took place: under exactly-once the other end is told so and Handle not called
+	// again, under at-least-once it is called again. ctx ends a while after [Sequence.Close];
+	// whether a message that was handled beyond that is done, nobody knows either.
 	Handle(ctx context.Context, m Message) (reply Message)
 }
 
 func (c *Config) engine() wsrm.Config {
-	return wsrm.Config{Assurance: c.Assurance, Ordered: c.Ordered, Carried: true, Window: window, Hold: hold, AckDelay: ackDelay}
+	return wsrm.Config{Assurance: c.Assurance, Ordered: c.Ordered, Window: window, Hold: hold, AckDelay: ackDelay}
 }
 
 // Sequence is one end of a pair of sequences. All methods are safe for concurrent use.
 type Sequence struct {
-	cfg     Config
-	durable *wsrm.Durable // of the driver, as all fields of loop
-	loop    loop
-	place   place   // for messages accepted and not done
-	runs    tracker // the driver's
+	cfg    Config
+	engine *wsrm.Engine // of the driver, as all fields of loop
+	loop   loop
+	slots  slots   // for messages accepted and not done
+	runs   tracker // the driver's
 
 	ctx    context.Context // of handlers
 	cancel context.CancelFunc
@@ -89,19 +103,23 @@ type Sequence struct {
 
 // Status is how far a sequence is.
 type Status struct {
-	// Accepted is how many messages were accepted for sending, Done how many of these the other end is done with. Both count over all processes that had the sequence.
+	// Accepted is how many messages were accepted for sending, Done how many of these the other end
+	// is done with. Both count over all processes that had the sequence.
 	Accepted, Done uint64
 	// Received is how many messages of the other end are done, without gaps.
 	Received uint64
 	// Resent is how often messages were sent again, by this process.
 	Resent int64
-	// GivenUp is how many messages at-most-once, by this process, gave up with their streams: own ones, which Done counts, and those of the other end, which Received does, also replies that came too late.
+	// GivenUp is how many messages at-most-once, by this process, gave up with their streams: own
+	// ones, which Done counts, and those of the other end, which Received does, also replies that
+	// came too late.
 	GivenUp int64
 	// Closed: nothing more can be sent. Over: that holds for both ends, and all is done.
 	Closed, Over bool
 }
 
-// Open makes a sequence, or goes on with the one that the store has. The caller calls Close in the end. Errors: BadConfig, Unstored.
+// Open makes a sequence, or goes on with the one that the store has. The caller calls Close in the
+// end. Errors: BadConfig, Unstored.
 func Open(ctx context.Context, cfg Config) (*Sequence, error) {
 	if cfg.Clock == nil {
 		cfg.Clock = clock.Real()
@@ -112,16 +130,16 @@ func Open(ctx context.Context, cfg Config) (*Sequence, error) {
 	if cfg.Store == nil || cfg.URI == "" || cfg.Life < 0 {
 		return nil, &Error{Code: BadConfig, Err: errors.New("needs Store and URI, and a Life of 0 or more")}
 	}
-	d, found, err := restore(ctx, cfg)
+	e, found, err := restore(ctx, cfg)
 	if err != nil {
 		return nil, err
 	}
-	q := &Sequence{cfg: cfg, durable: d, wake: make(chan struct{}, 1), quit: make(chan struct{}), ended: make(chan struct{}), over: make(chan struct{})}
+	q := &Sequence{cfg: cfg, engine: e, wake: make(chan struct{}, 1), quit: make(chan struct{}), ended: make(chan struct{}), over: make(chan struct{})}
 	if err := q.track(found); err != nil {
 		return nil, err
 	}
 	if !found { // whoever has seen the sequence can count on finding it again
-		if _, err := d.Step(ctx, cfg.Clock.Now(), wsrm.Event{Kind: wsrm.Wake}); err != nil {
+		if _, err := e.Step(ctx, cfg.Clock.Now(), wsrm.Event{Kind: wsrm.Wake}); err != nil {
 			return nil, &Error{Code: Unstored, Err: err}
 		}
 	}
@@ -129,14 +147,14 @@ func Open(ctx context.Context, cfg Config) (*Sequence, error) {
 	q.loop.sent = map[uint64]*Sending{}
 	q.note()
 	undone := 0
-	d.Engine().Undone(func(number uint64, m []byte, _ bool) bool {
+	e.Undone(func(number uint64, m []byte, _ bool) bool {
 		undone += len(m)
 		if number > q.runs.at {
 			q.runs.accepted(m)
 		}
 		return true
 	})
-	q.place.init(int(q.status.Accepted-q.status.Done), undone)
+	q.slots.init(int(q.status.Accepted-q.status.Done), undone)
 	go q.run()
 	return q, nil
 }
@@ -161,7 +179,8 @@ func (q *Sequence) Err() error {
 	return nil
 }
 
-// Finish lets nothing more be sent, and waits until everything is done in both directions, and both ends know. Errors: the cause of ctx, and what the sequence broke of.
+// Finish lets nothing more be sent, and waits until everything is done in both directions, and both
+// ends know. Errors: the cause of ctx, and what the sequence broke of.
 func (q *Sequence) Finish(ctx context.Context) error {
 	q.do(func() { q.loop.finish = true })
 	select {
@@ -177,8 +196,10 @@ func (q *Sequence) Finish(ctx context.Context) error {
 	return q.why
 }
 
-// Lose gives up a sequence of which the other end knows nothing any more. What was never sent is handed over, to be sent in another sequence; with again, as at-least-once allows, so is what was sent and is not known to be done. Else
-// that has an unknown fate. What is handed over is not in the sequence's run any more.
+// Lose gives up a sequence of which the other end knows nothing any more. What was never sent is
+// handed over, to be sent in another sequence; with again, as at-least-once allows, so is what was
+// sent and is not known to be done. Else that has an unknown fate. What is handed over is not in
+// the sequence's run any more.
 func (q *Sequence) Lose(again bool) []*Sending {
 	out := make(chan []*Sending, 1)
 	if !q.do(func() { out <- q.lose(again) }) {
@@ -196,7 +217,7 @@ func (q *Sequence) Lose(again bool) []*Sending {
 func (q *Sequence) Take(list []*Sending) {
 	q.do(func() {
 		for _, s := range list {
-			q.place.force(len(s.payload))
+			q.slots.force(len(s.payload))
 			q.queue(s)
 		}
 	})
@@ -215,7 +236,9 @@ func (q *Sequence) Drain(ctx context.Context) {
 	}
 }
 
-// Close stores the state and ends all that the sequence runs here, once handlers have returned. Whoever waits is told that the message is kept. Streams go on. It is idempotent, and must not be called by a Handler.
+// Close stores the state and ends all that the sequence runs here, once handlers have returned.
+// Whoever waits is told that the message is kept. Streams go on. It is idempotent, and must not be
+// called by a Handler.
 func (q *Sequence) Close() {
 	q.once.Do(func() { close(q.quit) })
 	<-q.ended

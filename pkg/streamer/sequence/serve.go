@@ -15,7 +15,8 @@ type incoming struct {
 	payload []byte
 }
 
-// answer is a reply that is to be sent: alone, or, with commits, as the commit of the message it answers.
+// answer is a reply that is to be sent: alone, or, with commits, as the commit of the message it
+// answers.
 type answer struct {
 	answers uint64
 	unknown bool
@@ -28,8 +29,9 @@ type answer struct {
 // perMessage is what one that waits weighs beside its octets.
 const perMessage = 256
 
-// Arrived takes a message of the other end that has a place in the sequence. It is for handlers of streams, and returns when the message is taken: what is sent too fast waits there. ctx ends the waiting. Errors: those of the
-// message's body, and the cause of ctx.
+// Arrived takes a message of the other end that has a place in the sequence. It is for handlers of
+// streams, and returns when the message is taken: what is sent too fast waits there. ctx ends the
+// waiting. Errors: those of the message's body, and the cause of ctx.
 func (q *Sequence) Arrived(ctx context.Context, m *streamer.Message) error {
 	body, err := m.ReadAll(MaxMessage)
 	if err != nil {
@@ -40,15 +42,16 @@ func (q *Sequence) Arrived(ctx context.Context, m *streamer.Message) error {
 	if err := q.admit(ctx, weight); err != nil {
 		return err
 	}
-	packet := &wsrm.Packet{Floor: 1, Units: []wsrm.Unit{{Number: m.Place.Number, First: true, Last: true, Payload: payload}}}
-	if !q.do(func() { q.arrived(packet, weight) }) {
+	number := m.Place.Number
+	if !q.do(func() { q.arrived(number, payload, weight) }) {
 		q.free(weight)
 		return q.Err()
 	}
 	return nil
 }
 
-// admit waits until there is room for what arrives: an end that keeps to the window never waits for long.
+// admit waits until there is room for what arrives: an end that keeps to the window never waits for
+// long.
 func (q *Sequence) admit(ctx context.Context, weight int) error {
 	const most = 2 * (hold + window*perMessage)
 	q.mu.Lock()
@@ -85,12 +88,14 @@ func (q *Sequence) free(weight int) {
 	q.ease()
 }
 
-// arrived steps the engine. What it delivers weighs until it is done; what it only holds, its own bounds hold.
-func (q *Sequence) arrived(p *wsrm.Packet, weight int) {
+// arrived steps the engine. What it delivers weighs until it is done; what it only holds, its own
+// bounds hold.
+func (q *Sequence) arrived(number uint64, payload []byte, weight int) {
 	q.heard(true)
 	before := len(q.loop.inbox)
-	if err := q.step(wsrm.Event{Kind: wsrm.Arrived, Packet: p}); err != nil && !q.loop.dead {
-		q.cfg.Log.Warn("message of a sequence refused", "uri", q.cfg.URI, "number", p.Units[0].Number, "err", err)
+	err := q.step(wsrm.Event{Kind: wsrm.Arrived, Number: number, Message: payload})
+	if err != nil && !q.loop.dead {
+		q.cfg.Log.Warn("message of a sequence refused", "uri", q.cfg.URI, "number", number, "err", err)
 		q.abort(streamer.CloseProtocol, "a message of the sequence was refused") // it does not come again on this stream
 	}
 	delivered := 0
@@ -100,7 +105,8 @@ func (q *Sequence) arrived(p *wsrm.Packet, weight int) {
 	q.free(weight - delivered)
 }
 
-// Acks takes what the other end says of the sequences. It is for [streamer.Config].Acks, and does not block: of what comes faster than it is taken in, the last counts.
+// Acks takes what the other end says of the sequences. It is for [streamer.Config].Acks, and does
+// not block: of what comes faster than it is taken in, the last counts.
 func (q *Sequence) Acks(octets []byte) {
 	q.mu.Lock()
 	first := len(q.acks) == 0
@@ -121,15 +127,7 @@ func (q *Sequence) takeAcks() {
 	q.mu.Unlock()
 	q.heard(false)
 	for _, octets := range list {
-		var p wsrm.Packet
-		err := q.durable.Engine().Codec().Parse(octets, &p)
-		if err == nil && len(p.Units) > 0 {
-			err = errors.New("units in an acknowledgement")
-		}
-		if err == nil {
-			err = q.step(wsrm.Event{Kind: wsrm.Arrived, Packet: &p})
-		}
-		if err != nil {
+		if err := q.step(wsrm.Event{Kind: wsrm.Heard, Message: octets}); err != nil {
 			q.cfg.Log.Debug("acknowledgement of a sequence refused", "uri", q.cfg.URI, "err", err)
 		}
 	}
@@ -213,7 +211,7 @@ func (q *Sequence) replied(d incoming, m Message, p streamer.Place) {
 func (q *Sequence) transact(d incoming, m Message, p streamer.Place) bool {
 	l := &q.loop
 	failed := false
-	actions, err := q.durable.Deliver(q.ctx, q.cfg.Clock.Now(), wsrm.Action{Number: d.number, Message: d.payload}, handlerFunc(func(ctx context.Context, tx *wsrm.Tx) ([]byte, error) {
+	actions, err := q.engine.Deliver(q.ctx, q.cfg.Clock.Now(), wsrm.Action{Number: d.number, Message: d.payload}, handlerFunc(func(ctx context.Context, tx *wsrm.Tx) ([]byte, error) {
 		reply, err := q.cfg.Handler.Transact(ctx, tx, m)
 		if failed = err != nil; failed || !p.Wanted {
 			return nil, err
@@ -249,7 +247,7 @@ func (q *Sequence) begin(list []incoming) {
 		for i, d := range list {
 			numbers[i] = d.number
 		}
-		actions, err := q.durable.Begin(context.WithoutCancel(q.ctx), q.cfg.Clock.Now(), numbers...)
+		actions, err := q.engine.Begin(context.WithoutCancel(q.ctx), q.cfg.Clock.Now(), numbers...)
 		if q.act(actions, err) != nil {
 			return
 		}
@@ -277,7 +275,8 @@ func (q *Sequence) handle(d incoming) {
 	q.poke()
 }
 
-// bounded is a reply, or an empty one in the place of one that is too long: the message is done, and that must be told.
+// bounded is a reply, or an empty one in the place of one that is too long: the message is done,
+// and that must be told.
 func bounded(m Message) Message {
 	if len(m.Head)+len(m.Body) > MaxMessage {
 		return Message{}

@@ -10,7 +10,8 @@ import (
 	"github.com/hhfr/hhfr/pkg/wsrm"
 )
 
-// kept is the store of one state. What has an effect stays for good; else a state goes when nothing has changed it for life.
+// kept is the store of one state. What has an effect stays for good; else a state goes when nothing
+// has changed it for life.
 type kept struct {
 	store ctxstore.Store
 	life  time.Duration
@@ -26,32 +27,32 @@ func (k kept) Commit(ctx context.Context, uri string, expect uint64, value []byt
 }
 
 // restore makes an engine of what lies under uri; found is false if there is nothing.
-func restore(ctx context.Context, cfg Config) (d *wsrm.Durable, found bool, err error) {
+func restore(ctx context.Context, cfg Config) (e *wsrm.Engine, found bool, err error) {
 	store := kept{cfg.Store, cfg.Life}
 	entry, err := cfg.Store.Get(ctx, cfg.URI)
 	switch {
 	case errors.Is(err, &ctxstore.Error{Code: ctxstore.NotFound}):
-		d, err = wsrm.NewDurable(cfg.engine(), store, cfg.URI)
+		e, err = wsrm.New(cfg.engine(), store, cfg.URI)
 	case err == nil:
 		found = true
-		d, err = wsrm.RestoreDurable(cfg.engine(), store, cfg.URI, entry.Value, entry.Revision)
+		e, err = wsrm.Restore(cfg.engine(), store, cfg.URI, entry.Value, entry.Revision)
 	default:
 		return nil, false, &Error{Code: Unstored, Err: err}
 	}
 	if err != nil {
 		return nil, found, &Error{Code: BadConfig, Err: err}
 	}
-	return d, found, nil
+	return e, found, nil
 }
 
 // track goes on with the run that the state has, or begins one. The state of an initiator has no
 // other effect.
 func (q *Sequence) track(found bool) error {
-	switch stored := q.durable.Effect(); {
+	switch stored := q.engine.Effect(); {
 	case q.cfg.Run == nil:
 	case !found:
 		q.runs.begin(*q.cfg.Run, 0)
-		q.durable.SetEffect(q.runs.append(nil))
+		q.engine.SetEffect(q.runs.append(nil))
 	case len(stored) > 0:
 		if err := q.runs.restore(stored); err != nil {
 			return &Error{Code: BadConfig, Err: fmt.Errorf("run: %w", err)}

@@ -16,11 +16,12 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/hhfr/hhfr/internal/window"
 	"github.com/hhfr/hhfr/pkg/streamer/udp"
-	"github.com/hhfr/hhfr/pkg/wsrm"
 )
 
-// stage is the socket of a listener, on which a test plays everybody else. It runs within a synctest bubble.
+// stage is the socket of a listener, on which a test plays everybody else. It runs within a
+// synctest bubble.
 type stage struct {
 	tape
 	came chan parcel
@@ -88,17 +89,17 @@ func (s *stage) ask(t *testing.T, from net.Addr, nonce uint64) uint64 {
 	return d.Session
 }
 
-func opening(id, nonce uint64, p wsrm.Packet) []byte {
-	return udp.Codec.Append(numbers(udp.Open, id, nonce), &p)
+func opening(id, nonce uint64, p window.Packet) []byte {
+	return p.Append(numbers(udp.Open, id, nonce))
 }
 
-func data(id uint64, p wsrm.Packet) []byte { return udp.Codec.Append(numbers(udp.Data, id), &p) }
+func data(id uint64, p window.Packet) []byte { return p.Append(numbers(udp.Data, id)) }
 
 // text is a packet with whole messages, the first of a number.
-func text(number, first uint64, texts ...string) wsrm.Packet {
-	p := wsrm.Packet{Number: number, Floor: 1}
+func text(number, first uint64, texts ...string) window.Packet {
+	p := window.Packet{Number: number, Floor: 1}
 	for i, s := range texts {
-		p.Units = append(p.Units, wsrm.Unit{Number: first + uint64(i), First: true, Last: true, Payload: []byte(s)})
+		p.Units = append(p.Units, window.Unit{Number: first + uint64(i), First: true, Last: true, Payload: []byte(s)})
 	}
 	return p
 }
@@ -135,7 +136,8 @@ func requireRead(t *testing.T, c net.Conn, want string) {
 	require.Equal(t, want, string(got))
 }
 
-// Nobody is sent more than three times what came in his name, whatever is said; and what others say opens nothing.
+// Nobody is sent more than three times what came in his name, whatever is said; and what others say
+// opens nothing.
 func TestSpoofedAddresses(t *testing.T) {
 	onStage(t, func(t *testing.T, s *stage, l net.Listener, c net.Conn, id uint64) {
 		_, err := c.Write(octets(20_000, 1)) // there is much to be sent
@@ -145,8 +147,8 @@ func TestSpoofedAddresses(t *testing.T) {
 			{append(numbers(udp.Ask, 1), make([]byte, 23)...), append(numbers(udp.Ask, 2), make([]byte, 23)...)},
 			{opening(other, 12, text(1, 1, "with the id of another address"))},
 			{opening(id, 11, text(2, 2, "x")), data(id, text(3, 2, "x"))},
-			{data(id, wsrm.Packet{HasAck: true, Ack: wsrm.Ack{Echo: 1}}), data(id, wsrm.Packet{HasAck: true, Ack: wsrm.Ack{Echo: 1}})},
-			{data(12345, text(1, 1, "x")), data(12345, wsrm.Packet{HasAck: true})},
+			{data(id, window.Packet{HasAck: true, Ack: window.Ack{Echo: 1}}), data(id, window.Packet{HasAck: true, Ack: window.Ack{Echo: 1}})},
+			{data(12345, text(1, 1, "x")), data(12345, window.Packet{HasAck: true})},
 			{numbers(udp.Challenge, id, 5), numbers(udp.Proof, id, 5), numbers(udp.Answer, 5, id)},
 			{data(id, text(4, 2, "x"))[:12], {4}, {}},
 		} {
@@ -166,7 +168,7 @@ func TestSpoofedAddresses(t *testing.T) {
 		assert.Empty(t, accepted, "somebody else opened a session")
 		requireRead(t, c, "x")
 		// The session knows that all arrived, and ends.
-		s.say(host(1), data(id, wsrm.Packet{HasAck: true, Ack: wsrm.Ack{Unknown: true}}))
+		s.say(host(1), data(id, window.Packet{HasAck: true, Ack: window.Ack{Unknown: true}}))
 	})
 }
 
@@ -187,8 +189,8 @@ func TestOpeningTooLate(t *testing.T) {
 		require.Len(t, got, 1)
 		d, ok := udp.Parse(got[0])
 		require.True(t, ok)
-		var p wsrm.Packet
-		require.NoError(t, udp.Codec.Parse(d.Packet, &p))
+		var p window.Packet
+		require.NoError(t, p.Parse(d.Packet))
 		assert.True(t, p.Ack.Unknown)
 		id = s.ask(t, host(2), 5)
 		s.say(host(2), opening(id, 5, text(1, 1, "again")))
@@ -199,7 +201,8 @@ func TestOpeningTooLate(t *testing.T) {
 	})
 }
 
-// Replayed, the opening of a session that lives opens no other, and what was delivered stays delivered once.
+// Replayed, the opening of a session that lives opens no other, and what was delivered stays
+// delivered once.
 func TestReplayedHandshake(t *testing.T) {
 	onStage(t, func(t *testing.T, s *stage, l net.Listener, c net.Conn, id uint64) {
 		for range 3 {
@@ -218,7 +221,8 @@ func TestReplayedHandshake(t *testing.T) {
 	})
 }
 
-// Acknowledgements of billions, numbers up to the last there is: dropped, at no cost, and the session goes on.
+// Acknowledgements of billions, numbers up to the last there is: dropped, at no cost, and the
+// session goes on.
 func TestNumbersOfAnAttacker(t *testing.T) {
 	onStage(t, func(t *testing.T, s *stage, _ net.Listener, c net.Conn, id uint64) {
 		_, err := c.Write([]byte("there is something to acknowledge"))
@@ -227,13 +231,13 @@ func TestNumbersOfAnAttacker(t *testing.T) {
 		var before, after runtime.MemStats
 		runtime.ReadMemStats(&before)
 		for i := range uint64(1000) {
-			for _, p := range []wsrm.Packet{
-				{HasAck: true, Ack: wsrm.Ack{Echo: 1, Ranges: []wsrm.Range{{First: 2, Last: 1_000_000_000 + i}}}},
-				{HasAck: true, Ack: wsrm.Ack{Done: math.MaxInt64, Echo: math.MaxUint64}},
-				{HasAck: true, Ack: wsrm.Ack{Echo: 1, Nacks: []wsrm.Range{{First: 1, Last: 1 << 60}}}},
-				{Number: math.MaxUint64, Floor: math.MaxInt64, Units: []wsrm.Unit{{Number: math.MaxInt64, First: true, Last: true}}},
-				{Number: 5 + i, Floor: 1, Units: []wsrm.Unit{{Number: math.MaxInt64 - i, First: true, Last: true}}},
-				{Number: 5 + i, Floor: 1, Closing: true, Last: math.MaxInt64, Units: []wsrm.Unit{{Number: 1 << 40, Last: true}}},
+			for _, p := range []window.Packet{
+				{HasAck: true, Ack: window.Ack{Echo: 1, Ranges: []window.Range{{First: 2, Last: 1_000_000_000 + i}}}},
+				{HasAck: true, Ack: window.Ack{Done: math.MaxInt64, Echo: math.MaxUint64}},
+				{HasAck: true, Ack: window.Ack{Echo: 1, Nacks: []window.Range{{First: 1, Last: 1 << 60}}}},
+				{Number: math.MaxUint64, Floor: math.MaxInt64, Units: []window.Unit{{Number: math.MaxInt64, First: true, Last: true}}},
+				{Number: 5 + i, Floor: 1, Units: []window.Unit{{Number: math.MaxInt64 - i, First: true, Last: true}}},
+				{Number: 5 + i, Floor: 1, Closing: true, Last: math.MaxInt64, Units: []window.Unit{{Number: 1 << 40, Last: true}}},
 				{Number: 5 + i, Floor: 1 << 50, Terminate: true},
 			} {
 				s.came <- parcel{host(1), data(id, p)}
@@ -244,11 +248,12 @@ func TestNumbersOfAnAttacker(t *testing.T) {
 		assert.Less(t, int64(after.HeapAlloc)-int64(before.HeapAlloc), int64(16<<20))
 		s.say(host(1), data(id, text(2, 2, "go on")))
 		requireRead(t, c, "go on")
-		s.say(host(1), data(id, wsrm.Packet{HasAck: true, Ack: wsrm.Ack{Done: 1, Echo: 1}}))
+		s.say(host(1), data(id, window.Packet{HasAck: true, Ack: window.Ack{Done: 1, Echo: 1}}))
 	})
 }
 
-// Ten thousand sessions that are opened and never go on: memory is bounded, the oldest make room, those that said something stay, and who comes honestly gets in.
+// Ten thousand sessions that are opened and never go on: memory is bounded, the oldest make room,
+// those that said something stay, and who comes honestly gets in.
 func TestHalfOpenSessions(t *testing.T) {
 	onStage(t, func(t *testing.T, s *stage, l net.Listener, c net.Conn, id uint64) {
 		var accepted []net.Conn
@@ -259,7 +264,7 @@ func TestHalfOpenSessions(t *testing.T) {
 		for n := range all {
 			nonce := uint64(n) + 1
 			half := s.ask(t, host(300+n), nonce)
-			s.say(host(300+n), opening(half, nonce, wsrm.Packet{Number: 1, Floor: 1, Request: true}))
+			s.say(host(300+n), opening(half, nonce, window.Packet{Number: 1, Floor: 1, Request: true}))
 			if n < 2000 { // then nobody accepts any more
 				got, err := l.Accept()
 				require.NoError(t, err)
@@ -296,7 +301,8 @@ func TestHalfOpenSessions(t *testing.T) {
 	})
 }
 
-// A connection that is turned away waits for nobody, and leaves no place taken; who opened it learns that.
+// A connection that is turned away waits for nobody, and leaves no place taken; who opened it
+// learns that.
 func TestAbortWaitsForNobody(t *testing.T) {
 	onStage(t, func(t *testing.T, s *stage, l net.Listener, _ net.Conn, _ uint64) {
 		id := s.ask(t, host(2), 3)
@@ -313,16 +319,17 @@ func TestAbortWaitsForNobody(t *testing.T) {
 		s.mu.Lock()
 		all := slices.Clone(s.sent[host(2).String()])
 		s.mu.Unlock()
-		var last wsrm.Packet
+		var last window.Packet
 		g, ok := udp.Parse(all[len(all)-1])
 		require.True(t, ok)
-		require.NoError(t, udp.Codec.Parse(g.Packet, &last))
+		require.NoError(t, last.Parse(g.Packet))
 		assert.True(t, last.Ack.Unknown)
 		require.NoError(t, c.Close(), "once more")
 	})
 }
 
-// Parts of messages that never become whole, in many sessions at once, keep what a session may keep, and end with the silence.
+// Parts of messages that never become whole, in many sessions at once, keep what a session may
+// keep, and end with the silence.
 func TestMessagesNeverWhole(t *testing.T) {
 	onStage(t, func(t *testing.T, s *stage, l net.Listener, _ net.Conn, _ uint64) {
 		part := make([]byte, 5000) // a window of them is more than may be kept
@@ -330,12 +337,12 @@ func TestMessagesNeverWhole(t *testing.T) {
 		before := heap()
 		for n := range 5 {
 			id := s.ask(t, host(n+2), 4)
-			s.say(host(n+2), opening(id, 4, wsrm.Packet{Number: 1, Floor: 1}))
+			s.say(host(n+2), opening(id, 4, window.Packet{Number: 1, Floor: 1}))
 			c, err := l.Accept()
 			require.NoError(t, err)
 			all = append(all, c)
 			for k := range uint64(3000) {
-				s.came <- parcel{host(n + 2), data(id, wsrm.Packet{Number: 2 + k, Floor: 1, Units: []wsrm.Unit{{Number: 2 + k%1000, Payload: part}}})}
+				s.came <- parcel{host(n + 2), data(id, window.Packet{Number: 2 + k, Floor: 1, Units: []window.Unit{{Number: 2 + k%1000, Payload: part}}})}
 			}
 		}
 		synctest.Wait()

@@ -9,8 +9,9 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/hhfr/hhfr/internal/arq"
+	"github.com/hhfr/hhfr/internal/window"
 	"github.com/hhfr/hhfr/pkg/clock"
-	"github.com/hhfr/hhfr/pkg/wsrm"
 )
 
 // conn is one connection.
@@ -25,16 +26,16 @@ type conn struct {
 	mu       sync.Mutex
 	remote   net.Addr
 	proved   uint64 // the last challenge that was answered
-	engine   *wsrm.Engine
+	engine   *arq.Engine
 	timer    clock.Timer
-	packet   wsrm.Packet
+	packet   window.Packet
 	out      []byte
 	heard    bool // of this session: no need to open it any more
 	inbox    []arrival
 	unread   int // octets of it that are committed
 	inboxed  int // octets of it
-	kept     *kept
-	counted  int64 // what kept counts of this connection
+	usage    *usage
+	counted  int64 // what usage counts of this connection
 	settling bool
 	readErr  error  // behind the inbox
 	peer     string // who opened it, at a listener
@@ -42,38 +43,40 @@ type conn struct {
 	sendErr  error
 	closed   bool
 	left     bool
-	final    wsrm.Stats    // when left
+	final    Stats         // when left
 	changed  chan struct{} // closed at every change
 
 	reading, writing deadline
 }
 
-// arrival is a message that was delivered. It is committed at once, or when it was read if too much waits for that: then the other end soon waits too.
+// arrival is a message that was delivered. It is committed at once, or when it was read if too much
+// waits for that: then the other end soon waits too.
 type arrival struct {
 	number uint64 // 0: it is committed
-	octets []byte
+	bytes  []byte
 }
 
 func newConn(cfg Config, remote net.Addr, id, nonce uint64, rtt time.Duration) (*conn, error) {
-	e, err := wsrm.New(cfg.sequences(rtt))
+	e, err := arq.New(cfg.sequences(rtt))
 	if err != nil {
 		return nil, err
 	}
-	c := &conn{cfg: cfg, remote: remote, id: id, nonce: nonce, engine: e, kept: &kept{}, changed: make(chan struct{}), reading: newDeadline(), writing: newDeadline()}
+	c := &conn{cfg: cfg, remote: remote, id: id, nonce: nonce, engine: e, usage: &usage{}, changed: make(chan struct{}),
+		reading: newDeadline(), writing: newDeadline()}
 	c.fresh.Store(true)
 	return c, nil
 }
 
 // step has something happen to the engine, and does what it wants. The caller has mu.
-func (c *conn) step(ev wsrm.Event) (refused error) {
+func (c *conn) step(ev arq.Event) (refused error) {
 	if c.left {
 		return net.ErrClosed
 	}
-	for again := true; again && !c.left; ev = (wsrm.Event{Kind: wsrm.Wake}) {
+	for again := true; again && !c.left; ev = (arq.Event{Kind: arq.Wake}) {
 		again = false
 		now := c.cfg.Clock.Now()
 		actions, err := c.engine.Step(now, ev)
-		if ev.Kind != wsrm.Wake {
+		if ev.Kind != arq.Wake {
 			refused = err
 		}
 		for _, a := range actions {
@@ -90,24 +93,22 @@ func (c *conn) step(ev wsrm.Event) (refused error) {
 }
 
 // do does one action; true: the engine is to be woken at once.
-func (c *conn) do(a wsrm.Action, now time.Time) (wake bool) {
+func (c *conn) do(a arq.Action, now time.Time) (wake bool) {
 	switch a.Kind {
-	case wsrm.Transmit:
-		c.out = Codec.Append(c.header(c.out[:0]), a.Packet)
+	case arq.Transmit:
+		c.out = a.Packet.Append(c.header(c.out[:0]))
 		c.write(c.out, c.remote)
-	case wsrm.WakeAt:
+	case arq.WakeAt:
 		return c.alarm(a.At, now)
-	case wsrm.Deliver:
+	case arq.Deliver:
 		c.fresh.Store(false)
 		c.inboxed += len(a.Message)
 		c.inbox = append(c.inbox, arrival{a.Number, append([]byte(nil), a.Message...)})
 		c.changedLocked()
-	case wsrm.Acknowledged:
+	case arq.Acknowledged:
 		c.changedLocked()
-	case wsrm.Ended:
+	case arq.Ended:
 		c.ended(a)
-	case wsrm.Lost, wsrm.Unknown, wsrm.Unsent:
-		// Ended says it for the connection as a whole.
 	}
 	return false
 }
@@ -134,14 +135,14 @@ func (c *conn) alarm(at, now time.Time) bool {
 	c.timer = c.cfg.Clock.AfterFunc(at.Sub(now), func() {
 		c.mu.Lock()
 		defer c.mu.Unlock()
-		_ = c.step(wsrm.Event{Kind: wsrm.Wake})
+		_ = c.step(arq.Event{Kind: arq.Wake})
 	})
 	return false
 }
 
-func (c *conn) ended(a wsrm.Action) {
+func (c *conn) ended(a arq.Action) {
 	err := error(io.EOF)
-	if a.Reason != wsrm.Complete {
+	if a.Reason != arq.Complete {
 		err = fmt.Errorf("sequence ended: %v: %w", a.Reason, io.ErrUnexpectedEOF)
 	}
 	if a.Remote {

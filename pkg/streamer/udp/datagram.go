@@ -2,9 +2,6 @@ package udp
 
 import (
 	"encoding/binary"
-	"math"
-
-	"github.com/hhfr/hhfr/pkg/wsrm"
 )
 
 // Kind is the first octet of a datagram (docs/wire-format.md, section 12.1).
@@ -21,7 +18,8 @@ const (
 	Data
 	// Challenge: session id, and a token that only this address can know; wants a proof.
 	Challenge
-	// Proof: session id, and the token of a challenge: who dialled receives at the address it comes from.
+	// Proof: session id, and the token of a challenge: who dialled receives at the address it comes
+	// from.
 	Proof
 )
 
@@ -37,11 +35,8 @@ type Datagram struct {
 	Kind    Kind
 	Session uint64 // its id; not of an ask
 	Nonce   uint64 // of ask, answer and open; the token of challenge and proof
-	Packet  []byte // of open and data, see [Codec]; aliases the datagram
+	Packet  []byte // of open and data (docs/wire-format.md, section 12.2); aliases the datagram
 }
-
-// Codec writes and reads packets.
-var Codec = wsrm.Codec{Limit: math.MaxInt64}
 
 // Parse takes a datagram apart; false: it is none. What is in its packet is not looked at.
 func Parse(b []byte) (d Datagram, ok bool) {

@@ -10,10 +10,11 @@ import (
 	"sync"
 	"time"
 
-	"github.com/hhfr/hhfr/pkg/wsrm"
+	"github.com/hhfr/hhfr/internal/arq"
 )
 
-// Dial connects to remote through a socket, which is the connection's from then on. Errors: the cause of ctx; those of the socket.
+// Dial connects to remote through a socket, which is the connection's from then on. Errors: the
+// cause of ctx; those of the socket.
 func Dial(ctx context.Context, socket net.PacketConn, remote net.Addr, cfg Config) (net.Conn, error) {
 	cfg = cfg.withDefaults()
 	d := &dialled{socket: socket, remote: remote, answers: make(chan uint64, 1), refused: make(chan error, 1)}
@@ -79,7 +80,7 @@ func (d *dialled) open(ctx context.Context, cfg Config) (net.Conn, error) {
 			c.mu.Lock()
 			defer c.mu.Unlock()
 			// The listener shall know of the connection, also if its end is the first to speak.
-			return dialledConn{c, d}, c.step(wsrm.Event{Kind: wsrm.Ask})
+			return dialledConn{c, d}, c.step(arq.Event{Kind: arq.Ask})
 		}
 	}
 	return nil, os.ErrDeadlineExceeded

@@ -10,9 +10,10 @@ const (
 	Share       = share
 )
 
-// KeepAtMost has a listener keep less than it would, as if something else took the rest. kept tells how many octets its sessions have that are not read.
-func KeepAtMost(l net.Listener, octets int64) (kept func() int64) {
-	all := &l.(*listener).kept.octets
-	all.Add(maxKept - octets)
-	return func() int64 { return all.Load() - (maxKept - octets) }
+// KeepAtMost has a listener keep less than it would, as if something else took the rest. kept is
+// how many bytes its sessions have that are not read.
+func KeepAtMost(l net.Listener, bytes int64) (kept func() int64) {
+	all := &l.(*listener).usage.bytes
+	all.Add(maxUsage - bytes)
+	return func() int64 { return all.Load() - (maxUsage - bytes) }
 }

@@ -3,22 +3,28 @@ package udp
 import (
 	"time"
 
+	"github.com/hhfr/hhfr/internal/arq"
 	"github.com/hhfr/hhfr/pkg/clock"
-	"github.com/hhfr/hhfr/pkg/wsrm"
 )
 
 // Config is how connections behave. A zero field means its default.
 type Config struct {
-	// Datagram is the longest datagram sent, in octets of UDP payload, 300 to 65000; default [DefaultDatagram], which nearly every path carries.
+	// Datagram is the longest datagram sent, in octets of UDP payload, 300 to 65000; default
+	// [DefaultDatagram], which nearly every path carries.
 	Datagram int
 	// Linger is how long Close waits for the other end to have all; default 5 s.
 	Linger time.Duration
-	// Inactivity is after what silence an idle connection breaks; default 10 min. Signs of life are asked for three times as often.
+	// Inactivity is after what silence an idle connection breaks; default 10 min. Signs of life are
+	// asked for three times as often.
 	Inactivity time.Duration
-	// Unanswered is after what silence a connection breaks while something is awaited of the other end: what was written has not arrived, or Await said that there is a reply to come. Default 2 min, at most Inactivity;
-	// signs of life are asked for after a quarter of it, and from then on each eighth of it. An accepted connection bears a third of Inactivity more: the other end may be at a new address, which only what it sends tells.
+	// Unanswered is after what silence a connection breaks while something is awaited of the other
+	// end: what was written has not arrived, or Await said that there is a reply to come. Default 2
+	// min, at most Inactivity; signs of life are asked for after a quarter of it, and from then on
+	// each eighth of it. An accepted connection bears a third of Inactivity more: the other end may
+	// be at a new address, which only what it sends tells.
 	Unanswered time.Duration
-	// Clock is what retransmission waits on; nil means the machine's. Deadlines are of the machine's clock in any case.
+	// Clock is what retransmission waits on; nil means the machine's. Deadlines are of the
+	// machine's clock in any case.
 	Clock clock.Clock
 }
 
@@ -27,41 +33,53 @@ const DefaultDatagram = 1200
 
 const (
 	defaultLinger = 5 * time.Second
-	// As over TCP (pkg/streamer/tcp) while something is awaited. An idle session asks less often: it costs some 100 octets each time, both ways.
+	// As over TCP (pkg/streamer/tcp) while something is awaited. An idle session asks less often:
+	// it costs some 100 octets each time, both ways.
 	defaultInactivity = 10 * time.Minute
 	defaultUnanswered = 2 * time.Minute
-	// Window is how many units are above the floor at most in each direction, and hold how many octets wait for their reader: both ends are of the same version, and need not agree anew.
+	// Window is how many units are above the floor at most in each direction, and hold how many
+	// octets wait for their reader: both ends are of the same version, and need not agree anew.
 	Window = 1024
 	hold   = 1 << 20
-	// chunk is how much of a Write becomes one message, in octets: what arrives of it waits for the rest.
+	// chunk is how much of a Write becomes one message, in octets: what arrives of it waits for the
+	// rest.
 	chunk = 8 << 10
-	// maxKept is how many octets that arrived and are not read, in turn or not, the sessions of a listener have together before each of them may have only a share: room for a message that is not whole, so that everyone goes on
-	// in turn. What comes beyond is as good as lost: it is sent again.
-	maxKept = 256 << 20
-	share   = 2 * chunk
-	// backlog is how many connections wait to be accepted, and maxSessions how many a listener has at once.
+	// maxUsage is how many octets that arrived and are not read, in turn or not, the sessions of a
+	// listener have together before each of them may have only a share: room for a message that is
+	// not whole, so that everyone goes on in turn. What comes beyond is as good as lost: it is sent
+	// again.
+	maxUsage = 256 << 20
+	share    = 2 * chunk
+	// backlog is how many connections wait to be accepted, and maxSessions how many a listener has
+	// at once.
 	backlog     = 128
 	maxSessions = 4096
-	// maxHalfOpen is how many of them may be such of which nothing came yet, some 12 KB each: in the time in which an honest one says something, a round trip of a slow link, nobody shall drive it out with few datagrams.
+	// maxHalfOpen is how many of them may be such of which nothing came yet, some 12 KB each: in
+	// the time in which an honest one says something, a round trip of a slow link, nobody shall
+	// drive it out with few datagrams.
 	maxHalfOpen = 1024
-	// cookieLife is how long an answer opens a session for sure; it does no longer after twice that.
+	// cookieLife is how long an answer opens a session for sure; it does no longer after twice
+	// that.
 	cookieLife = 30 * time.Second
-	// tombLife is how long an ended session cannot be opened again: longer than any answer lasts. maxTombs bounds them, at some 100 octets each; beyond, nothing new is opened.
-	// peerTombs bounds those of one peer: beyond, nothing new of that one is.
+	// tombLife is how long an ended session cannot be opened again: longer than any answer lasts.
+	// maxTombs bounds them, at some 100 octets each; beyond, nothing new is opened. peerTombs
+	// bounds those of one peer: beyond, nothing new of that one is.
 	tombLife  = 3 * cookieLife
 	maxTombs  = 1 << 16
 	peerTombs = maxTombs / 16
-	// maxBroken is how many reads of a socket may fail one after the other: some systems report there that a datagram was refused.
+	// maxBroken is how many reads of a socket may fail one after the other: some systems report
+	// there that a datagram was refused.
 	maxBroken = 1000
-	// askAgain is how long the first answer is waited for; each time twice as long, up to maxAskAgain, half a minute in all.
+	// askAgain is how long the first answer is waited for; each time twice as long, up to
+	// maxAskAgain, half a minute in all.
 	askAgain    = time.Second
 	maxAskAgain = 16 * time.Second
 )
 
 // sequences configures the engine of one connection.
-func (c Config) sequences(rtt time.Duration) wsrm.Config {
-	return wsrm.Config{
-		Assurance: wsrm.ExactlyOnce, Ordered: true, Window: Window, Hold: hold, Inactivity: c.Inactivity, Unanswered: c.Unanswered,
+func (c Config) sequences(rtt time.Duration) arq.Config {
+	return arq.Config{
+		Window: Window, Hold: hold, Inactivity: c.Inactivity, Unanswered: c.Unanswered,
 		Datagram: c.Datagram - openHeader, RTT: rtt,
 	}
 }

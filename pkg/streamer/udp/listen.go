@@ -12,13 +12,15 @@ import (
 	"time"
 
 	"github.com/hhfr/hhfr/internal/accept"
-	"github.com/hhfr/hhfr/pkg/wsrm"
+	"github.com/hhfr/hhfr/internal/arq"
+	"github.com/hhfr/hhfr/internal/window"
 )
 
-// Listen waits for connections at a socket, which is the listener's, and that of its connections, from then on.
+// Listen waits for connections at a socket, which is the listener's, and that of its connections,
+// from then on.
 func Listen(socket net.PacketConn, cfg Config) (net.Listener, error) {
 	cfg = cfg.withDefaults()
-	if _, err := wsrm.New(cfg.sequences(0)); err != nil {
+	if _, err := arq.New(cfg.sequences(0)); err != nil {
 		_ = socket.Close()
 		return nil, err
 	}
@@ -35,7 +37,7 @@ type listener struct {
 	arrived chan struct{} // holds one when somebody waits to be accepted
 	done    chan struct{} // closed by Close
 	wait    sync.WaitGroup
-	kept    kept
+	usage   usage
 
 	mu       sync.Mutex
 	closed   bool
@@ -98,7 +100,8 @@ func (l *listener) wakeLocked() {
 // Addr implements [net.Listener].
 func (l *listener) Addr() net.Addr { return l.socket.LocalAddr() }
 
-// Close implements [net.Listener]. Connections that were accepted go on; the socket is closed behind the last of them.
+// Close implements [net.Listener]. Connections that were accepted go on; the socket is closed
+// behind the last of them.
 func (l *listener) Close() error {
 	l.mu.Lock()
 	if l.closed {
@@ -221,7 +224,7 @@ func (l *listener) openLocked(g Datagram, from net.Addr) *conn {
 	if err != nil {
 		return nil
 	}
-	c.local, c.kept, c.peer = l.socket.LocalAddr(), &l.kept, accept.Peer(from.String())
+	c.local, c.usage, c.peer = l.socket.LocalAddr(), &l.usage, accept.Peer(from.String())
 	c.write = func(b []byte, to net.Addr) { _, _ = l.socket.WriteTo(b, to) } // what is not sent is as good as lost
 	c.gone = func() { l.release(c.id) }
 	l.sessions[c.id] = c
@@ -231,7 +234,8 @@ func (l *listener) openLocked(g Datagram, from net.Addr) *conn {
 	return c
 }
 
-// roomLocked tells whether one more connection can be opened, and which one is to be dropped for it: the oldest of which nothing came. Others are never dropped.
+// roomLocked tells whether one more connection can be opened, and which one is to be dropped for
+// it: the oldest of which nothing came. Others are never dropped.
 func (l *listener) roomLocked() (instead *conn, ok bool) {
 	if len(l.halfOpen) >= maxHalfOpen {
 		l.halfOpen = slices.DeleteFunc(l.halfOpen, func(c *conn) bool { return !c.fresh.Load() })
@@ -269,10 +273,11 @@ func (l *listener) rotLocked() {
 	l.buried = slices.Delete(l.buried, 0, n)
 }
 
-// refuse tells that there is no such session, in at most three times the octets that came, and to nobody that only says so himself: no two ends can keep each other busy.
+// refuse tells that there is no such session, in at most three times the octets that came, and to
+// nobody that only says so himself: no two ends can keep each other busy.
 func (l *listener) refuse(g Datagram, from net.Addr) {
-	var p wsrm.Packet
-	if Codec.Parse(g.Packet, &p) != nil || p.Number == 0 {
+	var p window.Packet
+	if p.Parse(g.Packet) != nil || p.Number == 0 {
 		return
 	}
 	if b := unknown(appendNumbers(nil, Data, g.Session)); len(b) <= 3*(dataHeader+len(g.Packet)) {
@@ -283,7 +288,8 @@ func (l *listener) refuse(g Datagram, from net.Addr) {
 // thisPeriod and lastPeriod are those of cookies.
 const thisPeriod, lastPeriod = 0, -1
 
-// cookie is what only who receives at an address can know: a session id, made of his nonce for an answer; a token, made of the session id for a challenge.
+// cookie is what only who receives at an address can know: a session id, made of his nonce for an
+// answer; a token, made of the session id for a challenge.
 func (l *listener) cookie(period int64, k Kind, from net.Addr, number uint64) uint64 {
 	mac := hmac.New(sha256.New, l.secret[:])
 	var b [17]byte

@@ -5,23 +5,26 @@ import (
 	"io"
 	"net"
 
-	"github.com/hhfr/hhfr/pkg/wsrm"
+	"github.com/hhfr/hhfr/internal/arq"
+	"github.com/hhfr/hhfr/internal/window"
 )
 
-// receive takes in a packet. It tells whether it came from elsewhere than the address that is known to receive.
+// receive takes in a packet. It tells whether it came from elsewhere than the address that is known
+// to receive.
 func (c *conn) receive(packet []byte, from net.Addr) (elsewhere bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.left || Codec.Parse(packet, &c.packet) != nil {
+	if c.left || c.packet.Parse(packet) != nil {
 		return false
 	}
 	c.heard = true
 	c.ration()
-	_ = c.step(wsrm.Event{Kind: wsrm.Arrived, Packet: &c.packet}) // what breaks a rule is dropped
+	_ = c.step(arq.Event{Kind: arq.Arrived, Packet: &c.packet}) // what breaks a rule is dropped
 	return !same(from, c.remote)
 }
 
-// prove answers a challenge: this end receives at the address where it came from, by a path that may be new.
+// prove answers a challenge: this end receives at the address where it came from, by a path that
+// may be new.
 func (c *conn) prove(token uint64) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -31,7 +34,7 @@ func (c *conn) prove(token uint64) {
 	c.write(appendNumbers(nil, Proof, c.id, token), c.remote)
 	if token != c.proved {
 		c.proved = token
-		_ = c.step(wsrm.Event{Kind: wsrm.Moved})
+		_ = c.step(arq.Event{Kind: arq.Moved})
 	}
 }
 
@@ -43,7 +46,7 @@ func (c *conn) move(to net.Addr) {
 		return
 	}
 	c.remote = to
-	_ = c.step(wsrm.Event{Kind: wsrm.Moved})
+	_ = c.step(arq.Event{Kind: arq.Moved})
 }
 
 // leave is the end of a connection: the other end is told, once, that nobody listens any more.
@@ -59,21 +62,11 @@ func (c *conn) leave() {
 		c.timer.Stop()
 	}
 	// Whoever still holds the connection holds little.
-	c.final, c.engine, c.packet, c.out, c.inbox = c.engine.Stats(), nil, wsrm.Packet{}, nil, nil
+	c.final, c.engine, c.packet, c.out, c.inbox = Stats(c.engine.Stats()), nil, window.Packet{}, nil, nil
 	c.inboxed = 0
 	c.count()
 	c.fresh.Store(false)
 	c.gone()
-}
-
-// Stats tells what the sequences of the connection did so far: what was sent again, how the path is. Units are what fits a datagram.
-func (c *conn) Stats() wsrm.Stats {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if c.left {
-		return c.final
-	}
-	return c.engine.Stats()
 }
 
 // drop makes room for others: nothing came of this connection.
@@ -89,7 +82,8 @@ var errDropped = fmt.Errorf("dropped for others, nothing came: %w", io.ErrUnexpe
 
 // unknown appends a packet that says that there is no such session.
 func unknown(dst []byte) []byte {
-	return Codec.Append(dst, &wsrm.Packet{HasAck: true, Ack: wsrm.Ack{Unknown: true}})
+	p := window.Packet{HasAck: true, Ack: window.Ack{Unknown: true}}
+	return p.Append(dst)
 }
 
 // same compares addresses, those of UDP without making texts of them.

@@ -17,11 +17,12 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/hhfr/hhfr/internal/link"
+	"github.com/hhfr/hhfr/internal/window"
 	"github.com/hhfr/hhfr/pkg/streamer/udp"
-	"github.com/hhfr/hhfr/pkg/wsrm"
 )
 
-// anything has a seed decide on the link, the traffic, and when the address of who dialled changes; both directions carry all octets in order, and then end.
+// anything has a seed decide on the link, the traffic, and when the address of who dialled changes;
+// both directions carry all octets in order, and then end.
 func anything(t *testing.T, seed uint64) {
 	r := rand.New(rand.NewPCG(seed, 3))
 	pick := func(of ...string) string { return of[r.IntN(len(of))] }
@@ -104,15 +105,16 @@ func TestAnything(t *testing.T) {
 	}
 }
 
-// The last farewell of an end never comes: who has all that was said, and that it was all, reads the end all the same.
+// The last farewell of an end never comes: who has all that was said, and that it was all, reads
+// the end all the same.
 func TestFarewellIsLost(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var lost atomic.Int32
 		a, b, l := connect(t, "lte", udp.Config{}, func(near, far net.PacketConn) (net.PacketConn, net.PacketConn) {
 			return near, filter{far, func(datagram []byte) bool {
 				d, _ := udp.Parse(datagram)
-				var p wsrm.Packet
-				if d.Packet != nil && udp.Codec.Parse(d.Packet, &p) == nil && p.Terminate {
+				var p window.Packet
+				if d.Packet != nil && p.Parse(d.Packet) == nil && p.Terminate {
 					lost.Add(1)
 					return false
 				}

@@ -11,8 +11,8 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/hhfr/hhfr/internal/window"
 	"github.com/hhfr/hhfr/pkg/streamer/udp"
-	"github.com/hhfr/hhfr/pkg/wsrm"
 )
 
 // counting is a socket that counts by itself what a connection tells.
@@ -26,8 +26,8 @@ type counting struct {
 
 func (s *counting) look(b []byte, count, acks, again *int64, units map[uint64]bool) {
 	d, ok := udp.Parse(b)
-	var p wsrm.Packet
-	if !ok || d.Packet == nil || udp.Codec.Parse(d.Packet, &p) != nil {
+	var p window.Packet
+	if !ok || d.Packet == nil || p.Parse(d.Packet) != nil {
 		return
 	}
 	s.mu.Lock()
@@ -80,7 +80,7 @@ func TestStats(t *testing.T) {
 			both.Wait()
 			time.Sleep(10 * time.Second) // for what is under way
 			synctest.Wait()
-			s := a.(interface{ Stats() wsrm.Stats }).Stats()
+			s := a.(interface{ Stats() udp.Stats }).Stats()
 			near.mu.Lock()
 			assert.Equal(t, near.sent, s.Sent)
 			assert.Equal(t, near.received, s.Received)
@@ -101,7 +101,7 @@ func TestStats(t *testing.T) {
 			both.Go(func() { assert.NoError(t, a.Close()) })
 			both.Go(func() { assert.NoError(t, b.Close()) })
 			both.Wait()
-			end := a.(interface{ Stats() wsrm.Stats }).Stats()
+			end := a.(interface{ Stats() udp.Stats }).Stats()
 			assert.Greater(t, end.Sent, s.Sent, "they are there when it is closed, too")
 			require.NoError(t, l.Close())
 		})

@@ -1,6 +1,8 @@
-// Package udp is the transport over UDP: connections are reliable sequences (pkg/wsrm), exactly once and in order, in both directions. Addresses are host:port.
+// Package udp is the transport over UDP: connections are reliable sequences (internal/arq), exactly
+// once and in order, in both directions. Addresses are host:port.
 //
-// Datagrams are those of docs/wire-format.md, section 12. A listener keeps nothing about an address that has not shown that it receives, and sends there at most three times what came from it.
+// Datagrams are those of docs/wire-format.md, section 12. A listener keeps nothing about an address
+// that has not shown that it receives, and sends there at most three times what came from it.
 package udp
 
 import (
@@ -8,23 +10,26 @@ import (
 	"net"
 
 	"github.com/hhfr/hhfr/pkg/clock"
-	"github.com/hhfr/hhfr/pkg/wsrm"
 )
 
 var _ interface {
-	Stats() wsrm.Stats
+	Stats() Stats
 	Await(bool)
 } = (*conn)(nil)
 
-// Transport dials and listens. The zero value is ready. Connections have CloseWrite, and Stats, which gives [wsrm.Stats]; their Close waits until the other end has all, at most [Transport.Linger];
+// Transport dials and listens. The zero value is ready. Connections have CloseWrite, and Stats,
+// which gives [Stats]; their Close waits until the other end has all, at most [Transport.Linger];
 // and Await(bool), which is told whether a reply is awaited (see [Config.Unanswered]).
 type Transport struct {
 	Config
-	// Through, if given, puts something between a socket that dials and the network: an emulated link. Its socket closes the one it is given.
+	// Through, if given, puts something between a socket that dials and the network: an emulated
+	// link. Its socket closes the one it is given.
 	Through func(socket net.PacketConn, remote net.Addr) (net.PacketConn, error)
 }
 
-// Dial connects to addr: it takes a round trip. The connection goes on from another local address when the machine changes networks. It asks again while nobody answers, until ctx is done or half a minute is over.
+// Dial connects to addr: it takes a round trip. The connection goes on from another local address
+// when the machine changes networks. It asks again while nobody answers, until ctx is done or half
+// a minute is over.
 func (t Transport) Dial(ctx context.Context, addr string) (net.Conn, error) {
 	var d net.Dialer
 	c, err := d.DialContext(ctx, "udp", addr)
@@ -44,7 +49,8 @@ func (t Transport) Dial(ctx context.Context, addr string) (net.Conn, error) {
 	return Dial(ctx, through, remote, t.Config)
 }
 
-// Listen waits for connections at addr; port 0 takes a free one. Connections that were accepted outlive the listener.
+// Listen waits for connections at addr; port 0 takes a free one. Connections that were accepted
+// outlive the listener.
 func (t Transport) Listen(ctx context.Context, addr string) (net.Listener, error) {
 	var c net.ListenConfig
 	socket, err := c.ListenPacket(ctx, "udp", addr)

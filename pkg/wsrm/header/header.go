@@ -1,128 +1,53 @@
-// Package header is the SOAP form of WS-ReliableMessaging: header blocks and bodies of 1.0 (February 2005) and of 1.1 and 1.2 (OASIS 200702), read from envelopes. It keeps no sequences; that is package wsrm.
+// Package header reads the SOAP form of WS-ReliableMessaging from envelopes: header blocks and
+// bodies of 1.0 (February 2005) and of 1.1 and 1.2 (OASIS 200702). It keeps no sequences; that is
+// package wsrm.
 package header
 
 import (
-	"fmt"
-
 	"github.com/hhfr/hhfr/internal/xmlns"
 	"github.com/hhfr/hhfr/pkg/soap"
-	"github.com/hhfr/hhfr/pkg/wsrm"
 )
-
-// Version is that of the protocol, which its namespace tells.
-type Version uint8
-
-const (
-	// V10 is WS-ReliableMessaging 1.0.
-	V10 Version = iota + 1
-	// V11 is 1.1 and 1.2, which do not differ on the wire.
-	V11
-)
-
-// Namespace is that of all elements but endpoint references.
-func (v Version) Namespace() string {
-	if v == V10 {
-		return xmlns.WSRM10
-	}
-	return xmlns.WSRM
-}
-
-func (v Version) String() string {
-	if v == V10 {
-		return "1.0"
-	}
-	return "1.1"
-}
 
 // Message is what one SOAP message says about sequences.
 type Message struct {
-	Version Version
-	// Sequence is the place of the message in one; nil: in none.
-	Sequence *Sequence
-	// AckRequested and Acknowledgements may be about several sequences.
-	AckRequested     []AckRequested
+	// Version is 1.0, or 1.1, which does not differ from 1.2 on the wire.
+	Version string
+	// Sequence is the one that the message is of, or that it creates, closes or terminates.
+	Sequence string
+	// Number is that of the message in the sequence (1.1, section 3.7); 0: it has none. Last is the
+	// marker LastMessage of 1.0.
+	Number uint64
+	Last   bool
+	// Control is the name of the body, if it is one that creates, closes or terminates a sequence
+	// (1.1, sections 3.4 to 3.6).
+	Control string
+	// AckRequested are the sequences that acknowledgements are asked for (1.1, section 3.8).
+	AckRequested     []string
 	Acknowledgements []Acknowledgement
-	// Fault is that of the header block SequenceFault, which goes with a fault of SOAP 1.1, or the fault of SOAP 1.2 itself.
-	Fault *Fault
-	// Control is the body, if it is about a sequence itself.
-	Control *Control
-	// Broken are rules that its elements break, at most eight; what these say is left out.
-	Broken []*Error
+	// Fault is the local name of the code of a fault (1.1, section 4): of the header block
+	// SequenceFault, which goes with a fault of SOAP 1.1, or of the fault of SOAP 1.2 itself.
+	Fault string
+	// Broken are rules that its elements break, for people, at most eight; what these say is left
+	// out.
+	Broken []string
 }
 
-// Sequence is the header block of that name (1.1, section 3.7). Last is the marker LastMessage of 1.0.
-type Sequence struct {
-	Identifier string
-	Number     uint64
-	Last       bool
-}
-
-// AckRequested is the header block of that name (1.1, section 3.8). MaxUsed is of 1.0; 0: not said.
-type AckRequested struct {
-	Identifier string
-	MaxUsed    uint64
-}
-
-// Acknowledgement is the header block SequenceAcknowledgement (1.1, section 3.9). Ranges ascend.
-// None and Final are of 1.1. Either there are Nacks, or Ranges, or None.
+// Acknowledgement is the header block SequenceAcknowledgement (1.1, section 3.9). Ranges, of first
+// and last numbers, ascend. None and Final are of 1.1. Either there are Nacks, or Ranges, or None.
 type Acknowledgement struct {
-	Identifier  string
-	Ranges      []wsrm.Range
+	Sequence    string
+	Ranges      [][2]uint64
 	Nacks       []uint64
 	None, Final bool
 }
 
-// Fault is what went wrong (1.1, section 4): the local name of its code, and the sequence it is about, if it says so.
-type Fault struct{ Code, Identifier string }
+// The versions, and the namespaces of all their elements but endpoint references.
+const v10, v11 = "1.0", "1.1"
 
-// Kind tells bodies apart.
-type Kind string
+var namespaces = map[string]string{v10: xmlns.WSRM10, v11: xmlns.WSRM}
 
-// The bodies that create, close and terminate sequences (1.1, sections 3.4 to 3.6). Closing and responses to terminating are of 1.1.
-const (
-	CreateSequence            Kind = "CreateSequence"
-	CreateSequenceResponse    Kind = "CreateSequenceResponse"
-	CloseSequence             Kind = "CloseSequence"
-	CloseSequenceResponse     Kind = "CloseSequenceResponse"
-	TerminateSequence         Kind = "TerminateSequence"
-	TerminateSequenceResponse Kind = "TerminateSequenceResponse"
-)
-
-// Control is a body about a sequence; fields that its kind does not have are empty.
-type Control struct {
-	Kind       Kind
-	Identifier string
-	// AcksTo is the address that acknowledgements go to: of CreateSequence, or of the Accept of its response.
-	AcksTo string
-	// Expires is a duration as it stands; empty: never.
-	Expires string
-	// Offer is a sequence for the way back.
-	Offer *Offer
-	// Incomplete is the IncompleteSequenceBehavior of 1.1.
-	Incomplete string
-	// LastNumber is the LastMsgNumber of 1.1; 0: not said.
-	LastNumber uint64
-}
-
-// Offer is the element of that name in CreateSequence. Endpoint and Incomplete are of 1.1.
-type Offer struct{ Identifier, Endpoint, Expires, Incomplete string }
-
-// maxNumber is the greatest message number.
-const maxNumber = 1<<63 - 1
-
-// Error says which element breaks a rule.
-type Error struct {
-	Element string
-	Err     error
-}
-
-func (e *Error) Error() string { return fmt.Sprintf("wsrm: %s: %v", e.Element, e.Err) }
-
-// Unwrap gives the cause.
-func (e *Error) Unwrap() error { return e.Err }
-
-// versionOf tells which version's elements an envelope has, or which version's fault it is; 0: none.
-func versionOf(e *soap.Envelope, fault *soap.Fault) Version {
+// versionOf is the version whose elements an envelope has, or whose fault it is; empty: none.
+func versionOf(e *soap.Envelope, fault *soap.Fault) string {
 	spaces := []string{fault.SubcodeSpace}
 	for _, list := range [][]soap.Element{e.Header, e.Body} {
 		for i := range list {
@@ -130,12 +55,11 @@ func versionOf(e *soap.Envelope, fault *soap.Fault) Version {
 		}
 	}
 	for _, space := range spaces {
-		switch space {
-		case xmlns.WSRM10:
-			return V10
-		case xmlns.WSRM:
-			return V11
+		for version, namespace := range namespaces {
+			if space == namespace {
+				return version
+			}
 		}
 	}
-	return 0
+	return ""
 }

@@ -2,7 +2,6 @@ package header
 
 import (
 	"cmp"
-	"errors"
 	"fmt"
 	"slices"
 	"strconv"
@@ -10,11 +9,13 @@ import (
 
 	"github.com/hhfr/hhfr/internal/xmlns"
 	"github.com/hhfr/hhfr/pkg/soap"
-	"github.com/hhfr/hhfr/pkg/wsrm"
 )
 
 // maxBroken bounds Message.Broken: who sends more of it has said enough.
 const maxBroken = 8
+
+// maxNumber is the greatest message number.
+const maxNumber = 1<<63 - 1
 
 // Parse reads what an envelope says about sequences; nil if it says nothing. Elements that the
 // version does not have are passed over, as its schema allows. What breaks a rule is left out and
@@ -22,17 +23,12 @@ const maxBroken = 8
 func Parse(e *soap.Envelope) *Message {
 	fault, isFault := e.Fault()
 	r := reader{m: &Message{Version: versionOf(e, &fault)}}
-	if r.m.Version == 0 {
+	if r.m.Version == "" {
 		return nil
 	}
-	r.space = r.m.Version.Namespace()
+	r.space = namespaces[r.m.Version]
 	if isFault && fault.SubcodeSpace == r.space {
-		r.m.Fault = &Fault{Code: fault.Subcode}
-		for i := range fault.Detail {
-			if d := &fault.Detail[i]; d.Name == (soap.Name{Space: r.space, Local: "Identifier"}) {
-				r.m.Fault.Identifier = text(d)
-			}
-		}
+		r.m.Fault = fault.Subcode
 	}
 	r.each(e.Header, r.block)
 	r.each(e.Body, r.control)
@@ -43,7 +39,7 @@ func Parse(e *soap.Envelope) *Message {
 type reader struct {
 	m     *Message
 	space string
-	err   *Error // the first rule that the element at hand breaks
+	err   string // the first rule that the element at hand breaks
 }
 
 // each reads those elements of a list that are of the version. Of one that breaks a rule nothing
@@ -54,23 +50,28 @@ func (r *reader) each(list []soap.Element, read func(*soap.Element)) {
 			continue
 		}
 		before := *r.m
-		if read(&list[i]); r.err != nil {
+		if read(&list[i]); r.err != "" {
 			*r.m = before
 			r.note(r.err)
 		}
-		r.err = nil
+		r.err = ""
 	}
 }
 
-func (r *reader) note(broken *Error) {
+func (r *reader) note(broken string) {
 	if len(r.m.Broken) < maxBroken {
 		r.m.Broken = append(r.m.Broken, broken)
 	}
 }
 
+// broken says which element breaks a rule.
+func broken(e *soap.Element, format string, args ...any) string {
+	return "wsrm: " + e.Name.Local + ": " + fmt.Sprintf(format, args...)
+}
+
 func (r *reader) fail(e *soap.Element, format string, args ...any) {
-	if r.err == nil {
-		r.err = &Error{Element: e.Name.Local, Err: fmt.Errorf(format, args...)}
+	if r.err == "" {
+		r.err = broken(e, format, args...)
 	}
 }
 
@@ -102,140 +103,120 @@ func (r *reader) number(e *soap.Element, s string) uint64 {
 	return n
 }
 
-// optional is the number in a child, 0 if there is none.
-func (r *reader) optional(e *soap.Element, local string) uint64 {
+// optional looks at the number in a child, if there is one.
+func (r *reader) optional(e *soap.Element, local string) {
 	if c := r.child(e, local); c != nil {
-		return r.number(c, c.Text)
+		r.number(c, c.Text)
 	}
-	return 0
 }
 
 func (r *reader) block(h *soap.Element) {
 	switch h.Name.Local {
 	case "Sequence":
-		if r.m.Sequence != nil {
+		if r.m.Sequence != "" {
 			r.fail(h, "a second one")
 		}
-		s := &Sequence{Identifier: r.identifier(h)}
+		r.m.Sequence = r.identifier(h)
 		number := r.child(h, "MessageNumber")
 		if number == nil {
 			r.fail(h, "no MessageNumber")
 			return
 		}
-		s.Number = r.number(number, number.Text)
-		s.Last = r.m.Version == V10 && r.child(h, "LastMessage") != nil
-		r.m.Sequence = s
+		r.m.Number = r.number(number, number.Text)
+		r.m.Last = r.m.Version == v10 && r.child(h, "LastMessage") != nil
 	case "AckRequested":
-		a := AckRequested{Identifier: r.identifier(h)}
-		if r.m.Version == V10 {
-			a.MaxUsed = r.optional(h, "MaxMessageNumberUsed")
+		r.m.AckRequested = append(r.m.AckRequested, r.identifier(h))
+		if r.m.Version == v10 {
+			r.optional(h, "MaxMessageNumberUsed")
 		}
-		r.m.AckRequested = append(r.m.AckRequested, a)
 	case "SequenceAcknowledgement":
 		r.acknowledgement(h)
 	case "SequenceFault":
-		f := &Fault{Code: text(r.child(h, "FaultCode"))}
-		f.Code = f.Code[strings.LastIndexByte(f.Code, ':')+1:]
-		if f.Code == "" {
+		code := text(r.child(h, "FaultCode"))
+		r.m.Fault = code[strings.LastIndexByte(code, ':')+1:]
+		if r.m.Fault == "" {
 			r.fail(h, "no FaultCode")
 		}
-		if detail := r.child(h, "Detail"); detail != nil {
-			f.Identifier = text(r.child(detail, "Identifier"))
-		} else {
-			f.Identifier = text(r.child(h, "Identifier"))
-		}
-		r.m.Fault = f
 	}
 }
 
-var (
-	errNone    = errors.New("ranges beside None")
-	errBoth    = errors.New("nacks beside ranges, None or Final")
-	errNothing = errors.New("neither ranges nor nacks")
-	errOverlap = errors.New("ranges that overlap, or end before they begin")
-)
-
 func (r *reader) acknowledgement(h *soap.Element) {
-	a := Acknowledgement{Identifier: r.identifier(h)}
+	a := Acknowledgement{Sequence: r.identifier(h)}
 	for i := range h.Children {
 		c := &h.Children[i]
 		switch {
 		case c.Name.Space != r.space:
 		case c.Name.Local == "AcknowledgementRange":
-			a.Ranges = append(a.Ranges, wsrm.Range{First: r.number(c, c.Attr("Lower")), Last: r.number(c, c.Attr("Upper"))})
+			a.Ranges = append(a.Ranges, [2]uint64{r.number(c, c.Attr("Lower")), r.number(c, c.Attr("Upper"))})
 		case c.Name.Local == "Nack":
 			a.Nacks = append(a.Nacks, r.number(c, c.Text))
-		case c.Name.Local == "None" && r.m.Version == V11:
+		case c.Name.Local == "None" && r.m.Version == v11:
 			a.None = true
-		case c.Name.Local == "Final" && r.m.Version == V11:
+		case c.Name.Local == "Final" && r.m.Version == v11:
 			a.Final = true
 		}
 	}
-	slices.SortStableFunc(a.Ranges, func(x, y wsrm.Range) int { return cmp.Compare(x.First, y.First) })
+	slices.SortStableFunc(a.Ranges, func(x, y [2]uint64) int { return cmp.Compare(x[0], y[0]) })
 	last := uint64(0)
 	for _, one := range a.Ranges {
-		if one.First <= last || one.Last < one.First {
-			r.fail(h, "%w", errOverlap)
+		if one[0] <= last || one[1] < one[0] {
+			r.fail(h, "ranges that overlap, or end before they begin")
 		}
-		last = one.Last
+		last = one[1]
 	}
 	if len(a.Ranges) > 0 && a.None {
-		a.None = false // Apache CXF writes it behind every range; what the range says has arrived
-		r.note(&Error{Element: h.Name.Local, Err: errNone})
+		a.None = false // Apache CXF writes it after every range; what the range says has arrived
+		r.note(broken(h, "ranges beside None"))
 	}
 	switch covers := len(a.Ranges) > 0 || a.None; {
 	case len(a.Nacks) > 0 && (covers || a.Final):
-		r.fail(h, "%w", errBoth)
+		r.fail(h, "nacks beside ranges, None or Final")
 	case len(a.Nacks) == 0 && !covers:
-		r.fail(h, "%w", errNothing)
+		r.fail(h, "neither ranges nor nacks")
 	}
 	r.m.Acknowledgements = append(r.m.Acknowledgements, a)
 }
 
-// address is that of an endpoint reference, of whichever version of WS-Addressing.
-func (r *reader) address(e *soap.Element) string {
+// address looks for that of an endpoint reference, of whichever version of WS-Addressing.
+func (r *reader) address(e *soap.Element) {
 	if e == nil {
-		return ""
+		return
 	}
 	for _, space := range []string{xmlns.WSA, xmlns.WSA200408} {
-		if a := e.Child(soap.Name{Space: space, Local: "Address"}); a != nil {
-			return text(a)
+		if e.Child(soap.Name{Space: space, Local: "Address"}) != nil {
+			return
 		}
 	}
 	r.fail(e, "no Address")
-	return ""
 }
 
 func (r *reader) control(b *soap.Element) {
-	c := &Control{Kind: Kind(b.Name.Local), Expires: text(r.child(b, "Expires"))}
-	switch c.Kind {
-	case CreateSequence:
+	switch b.Name.Local {
+	case "CreateSequence":
+		r.m.Sequence = ""
 		acksTo := r.child(b, "AcksTo")
 		if acksTo == nil {
 			r.fail(b, "no AcksTo")
 		}
-		c.AcksTo = r.address(acksTo)
+		r.address(acksTo)
 		if o := r.child(b, "Offer"); o != nil {
-			c.Offer = &Offer{Identifier: r.identifier(o), Expires: text(r.child(o, "Expires"))}
-			if r.m.Version == V11 {
-				c.Offer.Endpoint, c.Offer.Incomplete = r.address(r.child(o, "Endpoint")), text(r.child(o, "IncompleteSequenceBehavior"))
+			r.identifier(o)
+			if r.m.Version == v11 {
+				r.address(r.child(o, "Endpoint"))
 			}
 		}
-	case CreateSequenceResponse:
-		c.Identifier = r.identifier(b)
-		if r.m.Version == V11 {
-			c.Incomplete = text(r.child(b, "IncompleteSequenceBehavior"))
-		}
+	case "CreateSequenceResponse":
+		r.m.Sequence = r.identifier(b)
 		if a := r.child(b, "Accept"); a != nil {
-			c.AcksTo = r.address(r.child(a, "AcksTo"))
+			r.address(r.child(a, "AcksTo"))
 		}
-	case CloseSequence, CloseSequenceResponse, TerminateSequence, TerminateSequenceResponse:
-		c.Identifier, c.Expires = r.identifier(b), ""
-		if r.m.Version == V11 {
-			c.LastNumber = r.optional(b, "LastMsgNumber")
+	case "CloseSequence", "CloseSequenceResponse", "TerminateSequence", "TerminateSequenceResponse":
+		r.m.Sequence = r.identifier(b)
+		if r.m.Version == v11 {
+			r.optional(b, "LastMsgNumber")
 		}
 	default:
 		return
 	}
-	r.m.Control = c
+	r.m.Control = b.Name.Local
 }

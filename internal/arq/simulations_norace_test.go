@@ -1,0 +1,6 @@
+//go:build !race
+
+package arq_test
+
+// simulations is how many seeds run.
+const simulations = 500
