@@ -28,7 +28,7 @@ type draft struct {
 
 // slot is a generated prefix; slots of merged declarations are one.
 type slot struct {
-	number int
+	number int64
 	same   *slot
 }
 

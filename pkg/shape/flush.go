@@ -7,7 +7,7 @@ func (s *Splitter) Flush(force bool) (settled int64, err error) {
 	if s.text {
 		return 0, s.out.err
 	}
-	o := &s.p.ops[s.pc]
+	o := &s.p.Ops()[s.pc]
 	switch {
 	case o.code == opValue && s.at < len(s.in):
 		s.partOfValue(o, force)
@@ -48,12 +48,12 @@ func (s *Splitter) partOfValue(o *op, force bool) {
 
 // Settle appends to dst what of the texts behind the last item holds, octets in all: see [Splitter.Flush]. Errors are of type [Error].
 func (j *Joiner) Settle(dst []byte, octets int64) ([]byte, error) {
-	if j.p.encoding.isUTF16() {
+	if j.p.Encoding().isUTF16() {
 		narrow, err := j.settle(j.utf8, octets)
 		if err != nil {
 			return dst, err
 		}
-		wide, n, ok := j.p.encoding.widen(dst, narrow, false)
+		wide, n, ok := widenText(j.p.Encoding(), dst, narrow, false)
 		if !ok {
 			return dst, &Error{Code: Malformed, What: "content that is no UTF-8"}
 		}

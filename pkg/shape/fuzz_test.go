@@ -42,7 +42,10 @@ func FuzzSplit(f *testing.F) {
 			s, err = shape.LearnHead(a)
 		}
 		if err != nil {
-			s, err = shape.LearnPrefix(a)
+			var beginning *shape.Family
+			if beginning, err = shape.LearnFamily(a, false); err == nil {
+				s, err = beginning.Shape()
+			}
 		}
 		if err != nil {
 			var e *shape.Error

@@ -49,13 +49,13 @@ type joinLoop struct {
 // Reset begins a message of p's shape.
 func (j *Joiner) Reset(p *Program) {
 	j.p, j.begun, j.text, j.pending, j.given = p, false, false, j.pending[:0], 0
-	if p.encoding.isUTF16() {
+	if p.Encoding().isUTF16() {
 		j.utf8 = j.utf8[:0]
 	}
 	s := &j.at
 	s.pc, s.inText, s.rows, s.pieces = 0, false, 0, pieceJoiner{}
 	s.loops, s.last = s.loops[:0], s.last[:0]
-	s.slots = slices.Grow(s.slots[:0], p.shape.slots)[:p.shape.slots]
+	s.slots = slices.Grow(s.slots[:0], p.Shape().Slots())[:p.Shape().Slots()]
 	for i := range s.slots {
 		s.slots[i] = s.slots[i][:0]
 	}
@@ -64,7 +64,7 @@ func (j *Joiner) Reset(p *Program) {
 // Join appends to dst what the segment settles, and may write behind its length up to its capacity. last tells that it is the message's last. text tells a segment that stands in place of the rest. Errors are of type [Error];
 // after one the joiner must be reset.
 func (j *Joiner) Join(dst, segment []byte, text, last bool) ([]byte, error) {
-	if j.p.encoding.isUTF16() {
+	if j.p.Encoding().isUTF16() {
 		return j.joinWide(dst, segment, text, last)
 	}
 	return j.joinText(dst, segment, text, last)
@@ -76,7 +76,7 @@ func (j *Joiner) joinWide(dst, segment []byte, text, last bool) ([]byte, error) 
 	if err != nil {
 		return dst, err
 	}
-	wide, n, ok := j.p.encoding.widen(dst, narrow, last)
+	wide, n, ok := widenText(j.p.Encoding(), dst, narrow, last)
 	if !ok {
 		return dst, &Error{Code: Malformed, What: "content that is no UTF-8"}
 	}
@@ -156,7 +156,7 @@ func (j *Joiner) over(n int) error {
 
 // run goes on until the segment has no item for the operation it stands at, or the message is at its end.
 func (j *Joiner) run(last bool) error {
-	s, ops, lits := &j.at, j.p.ops, j.p.lits
+	s, ops, lits := &j.at, j.p.Ops(), j.p.Lits()
 	dst, pc := j.dst, s.pc
 	for {
 		if len(dst)-j.start > maxSegmentJoined {

@@ -83,7 +83,7 @@ func (j *Joiner) group(o *op, n int) error {
 		mantissas.TakeAll(j.mantissas[:k], w)
 		scales.TakeAll(j.scales[:k], v)
 		if o.a >= 0 && (next < 0 || next >= from+k) && most <= maxScale && w < 64 {
-			j.plainRows(&j.p.rows[o.a], k, int(low))
+			j.plainRows(j.p.Row(o.a), k, int(low))
 			continue
 		}
 		for i := range k {
@@ -135,9 +135,9 @@ func (j *Joiner) plainRows(row *plainRow, k, low int) {
 // statics writes texts and prefixes up to the next other operation.
 func (j *Joiner) statics() {
 	for {
-		switch o := &j.p.ops[j.at.pc]; o.code {
+		switch o := &j.p.Ops()[j.at.pc]; o.code {
 		case opText:
-			j.dst = append(j.dst, j.p.lits[o.a:o.b]...)
+			j.dst = append(j.dst, j.p.Lits()[o.a:o.b]...)
 		case opAgain:
 			j.dst = append(j.dst, j.at.slots[o.a]...)
 		default:
@@ -149,8 +149,8 @@ func (j *Joiner) statics() {
 
 // boundRows bounds what a group joins to, before any of it is written: its texts, and for each number the longest there is of its width and scale. It checks slots and places of exceptions.
 func (j *Joiner) boundRows(n int, w uint, scale uint8, rare segmentReader, rares uint64) (bound int, err error) {
-	for pc := j.at.pc + 1; j.p.ops[pc].code != opEnd; pc++ {
-		switch o := &j.p.ops[pc]; o.code {
+	for pc := j.at.pc + 1; j.p.Ops()[pc].code != opEnd; pc++ {
+		switch o := &j.p.Ops()[pc]; o.code {
 		case opText:
 			bound += int(o.b - o.a)
 		case opAgain:

@@ -11,15 +11,6 @@ func Learn(message []byte) (*Shape, error) {
 	return f.Shape()
 }
 
-// LearnPrefix makes a shape from the beginning of a message: what is still open where it ends is expected to be closed without more.
-func LearnPrefix(beginning []byte) (*Shape, error) {
-	f, err := LearnFamily(beginning, false)
-	if err != nil {
-		return nil, err
-	}
-	return f.Shape()
-}
-
 // Family is what was learned from messages of one kind so far: it gives a shape that fits them all, and widens. It is immutable, but must not be used by several goroutines at once.
 type Family struct {
 	encoding      Kind
@@ -27,7 +18,8 @@ type Family struct {
 	root          *draft
 }
 
-// LearnFamily learns from one message, or, if it is not whole, from its beginning; see [Learn] and [LearnPrefix].
+// LearnFamily learns from one message, or, if it is not whole, from its beginning. What is still open where a beginning ends is expected to be
+// closed without more.
 func LearnFamily(message []byte, whole bool) (*Family, error) {
 	encoding := utf16Of(message)
 	if encoding.isUTF16() {
@@ -76,19 +68,19 @@ func (f *Family) Widen(o *Family) *Family {
 
 // Shape gives the shape that fits all messages of the family.
 func (f *Family) Shape() (*Shape, error) {
-	w := newWriter()
+	w := writer{NewBuilder()}
 	if f.encoding.isUTF16() {
-		w.begin(f.encoding)
+		w.Begin(f.encoding)
 	}
-	w.begin(Sequence)
+	w.Begin(Sequence)
 	w.gap(f.before)
 	w.element(f.root)
 	w.gap(f.after)
-	w.end()
+	w.End()
 	if f.encoding.isUTF16() {
-		w.end()
+		w.End()
 	}
-	return w.finish()
+	return w.Shape()
 }
 
 // Size is about what the family takes in memory, in octets.

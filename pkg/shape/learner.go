@@ -204,7 +204,7 @@ func (l *learner) start(tok xmltext.Token) (*draft, error) {
 		if prefix == "xmlns" {
 			b.prefix = local
 			if generated([]byte(local)) && l.slots < maxSlots {
-				b.slot = &slot{number: int(slotNumbers.Add(1))}
+				b.slot = &slot{number: slotNumbers.Add(1)}
 				l.slots++
 			}
 		}

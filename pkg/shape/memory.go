@@ -77,7 +77,7 @@ func (m *Memory) full() bool { return m.weight > MaxMemory }
 
 // Knows reports whether anything is remembered of the shape of a program.
 func (m *Memory) Knows(p *Program) bool {
-	return m.latest != nil && m.latest.program == p || m.shapes[p.shape.Fingerprint()] != nil
+	return m.latest != nil && m.latest.program == p || m.shapes[p.Shape().Fingerprint()] != nil
 }
 
 // of gives what is remembered of a shape.
@@ -85,23 +85,23 @@ func (m *Memory) of(p *Program) *recall {
 	if m.latest != nil && m.latest.program == p {
 		return m.latest
 	}
-	fp := p.shape.Fingerprint()
+	fp := p.Shape().Fingerprint()
 	r := m.shapes[fp]
-	if m.latest != nil && m.latest.program.shape.Fingerprint() == fp {
+	if m.latest != nil && m.latest.program.Shape().Fingerprint() == fp {
 		r = m.latest
 	}
 	if r == nil {
 		r = newRecall(p)
-		if p.pack.places > maxPlaces {
+		if p.Places() > maxPlaces {
 			return r
 		}
 		if m.latest != nil && m.shapes == nil {
-			m.shapes = map[Fingerprint]*recall{m.latest.program.shape.Fingerprint(): m.latest}
+			m.shapes = map[Fingerprint]*recall{m.latest.program.Shape().Fingerprint(): m.latest}
 		}
 		if m.shapes != nil {
 			m.shapes[fp] = r
 		}
-		m.weight += placeWeight * p.pack.places
+		m.weight += placeWeight * p.Places()
 	}
 	r.program, m.latest = p, r
 	return r
@@ -111,7 +111,7 @@ var recalls = sync.Pool{New: func() any { return new(recall) }}
 
 func newRecall(p *Program) *recall {
 	r := recalls.Get().(*recall)
-	r.places = slices.Grow(r.places[:0], p.pack.places)[:p.pack.places]
+	r.places = slices.Grow(r.places[:0], p.Places())[:p.Places()]
 	for i := range r.places {
 		r.places[i] = place{kind: 1, octets: r.places[i].octets[:0]}
 	}
@@ -130,7 +130,7 @@ func (r *recall) free() {
 
 // forgo takes the weight back that a segment of a shape added which is not remembered.
 func (m *Memory) forgo(p *Program, before int) {
-	if p.pack.places > maxPlaces {
+	if p.Places() > maxPlaces {
 		m.weight = before
 	}
 }

@@ -83,7 +83,7 @@ func (f *Folded) Unfold(m *Memory) {
 			if m.shapes == nil {
 				m.shapes = map[Fingerprint]*recall{}
 			}
-			m.shapes[p.shape.Fingerprint()] = r
+			m.shapes[p.Shape().Fingerprint()] = r
 		}
 	}
 	*f = Folded{}

@@ -62,7 +62,7 @@ func (e *packer) pack(p *Program) {
 	e.rows, e.beside = 0, nil
 	for i := range e.gather.events {
 		ev := &e.gather.events[i]
-		o, pl := &p.ops[ev.pc], &e.recall.places[p.pack.steps[ev.pc].place]
+		o, pl := &p.Ops()[ev.pc], &e.recall.places[p.Steps()[ev.pc].place]
 		if ev.leaf >= 0 {
 			e.column(o, pl, ev.pc, ev.sub, &e.gather.leaves[ev.leaf])
 			continue

@@ -33,7 +33,7 @@ type event struct {
 func (g *gatherer) begin(p *Program, w *position, segment []byte, last bool) {
 	g.p, g.walk, g.events, g.used, g.items, g.plain = p, w, g.events[:0], 0, 0, false
 	g.bits = false
-	if n := len(p.ops) * int(subs); cap(g.at) < n {
+	if n := len(p.Ops()) * int(subs); cap(g.at) < n {
 		g.at = make([]int32, n)
 	} else {
 		g.at = g.at[:n]
@@ -73,8 +73,8 @@ func (g *gatherer) usedBits() byte {
 func (g *gatherer) run(last bool) bool {
 	w := g.walk
 	for {
-		w.pc = g.p.pack.steps[w.pc].at
-		if o := &g.p.ops[w.pc]; o.code == opNext {
+		w.pc = g.p.Steps()[w.pc].at
+		if o := &g.p.Ops()[w.pc]; o.code == opNext {
 			g.rest(o)
 		}
 		o, end := w.enter(g.p)

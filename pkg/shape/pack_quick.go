@@ -55,7 +55,7 @@ func (p pen) pair(out []byte, v uint8) (pen, []byte) {
 // quick packs the values outside arrays that a last segment begins with, as far as they have nothing unusual: each is read, compared with what is remembered, and written at one look. It gives where
 // it stopped, before the first that is another or at the end of both. What it wrote cannot be taken back.
 func (e *packer) quick(p *Program, pc int32, seg []byte) (stop int32, from int, bits eye, done bool) {
-	places, steps, t := e.recall.places, p.pack.steps, &e.time
+	places, steps, t := e.recall.places, p.Steps(), &e.time
 	pen, out := e.w.pen()
 	bit, left := uint8(0), uint8(0)
 walk:

@@ -39,10 +39,10 @@ type flatItem[column any] struct {
 
 // flatItems gives the items of the rows of the array o, none if they are not of that sort. at has for each place and sub one more than the index of its column, 0 if there is none yet.
 func flatItems[column any](p *Program, o *op, at []int32, columns []column, room *[maxFlat]flatItem[column]) []flatItem[column] {
-	list := p.pack.flat[o.a]
+	list := p.Flat(o.a)
 	for i, pc := range list {
 		at, f := at[int(pc)*int(subs):][:subs], &room[i]
-		f.pc, f.item, f.kinds, f.values, f.latest = pc, p.pack.steps[pc].item, nil, nil, nil
+		f.pc, f.item, f.kinds, f.values, f.latest = pc, p.Steps()[pc].item, nil, nil, nil
 		values := subNumber
 		switch f.item {
 		case itemText:

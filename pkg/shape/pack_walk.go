@@ -36,22 +36,22 @@ func (w *position) nextRow(p *Program, o *op) bool {
 		return false
 	}
 	w.loops = w.loops[:len(w.loops)-1]
-	w.pc = p.ops[o.a].b
+	w.pc = p.Ops()[o.a].b
 	return true
 }
 
 // enter is the way to the next operation that has an item; end: there is none.
 func (w *position) enter(p *Program) (o *op, end bool) {
 	for {
-		w.pc = p.pack.steps[w.pc].at
-		o = &p.ops[w.pc]
+		w.pc = p.Steps()[w.pc].at
+		o = &p.Ops()[w.pc]
 		switch o.code {
 		case opNext:
 			if w.nextRow(p, o) {
 				continue
 			}
 			w.pc = o.a
-			o = &p.ops[w.pc]
+			o = &p.Ops()[w.pc]
 		case opEnd:
 			return o, true
 		case opRows:

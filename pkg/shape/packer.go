@@ -22,7 +22,7 @@ func (k *Packer) Pack(dst []byte, p *Program, s *Packing, m *Memory, segment []b
 	if w.lost {
 		return append(append(dst, 0), segment...)
 	}
-	quick := last && !m.careful && len(w.loops) == 0 && !w.text && !w.form && p.pack.steps[w.pc].item > itemStop
+	quick := last && !m.careful && len(w.loops) == 0 && !w.text && !w.form && p.Steps()[w.pc].item > itemStop
 	if !quick {
 		if e.gather.begin(p, w, segment, last); !e.gather.gather(segment, last) {
 			return append(append(dst, 0), segment...)

@@ -70,11 +70,32 @@ func (p *Program) Shape() *Shape { return p.shape }
 // Size is about what the program takes in memory, its shape included, in octets.
 func (p *Program) Size() int {
 	const node, operation, texts = 96, 80, 3
-	return p.shape.nodes*node + cap(p.ops)*operation + texts*len(p.shape.octets)
+	return p.shape.Nodes()*node + cap(p.ops)*operation + texts*len(p.shape.Octets())
 }
 
 // Leads are the octets every message of the shape begins with; they must not be changed.
 func (p *Program) Leads() []byte { return p.leads }
+
+// Ops are the operations; they must not be changed, nor what the following give.
+func (p *Program) Ops() []op { return p.ops }
+
+// Lits are the texts, one behind the other.
+func (p *Program) Lits() []byte { return p.lits }
+
+// Row is the plain row of a column whose operation has its place.
+func (p *Program) Row(place int32) *plainRow { return &p.rows[place] }
+
+// Encoding is that of messages, Text: as it comes.
+func (p *Program) Encoding() Kind { return p.encoding }
+
+// Steps are what packing does first at each operation.
+func (p *Program) Steps() []step { return p.pack.steps }
+
+// Places is how many operations have items.
+func (p *Program) Places() int { return p.pack.places }
+
+// Flat gives the values in the rows of the array whose operation is pc, nil if they have anything else.
+func (p *Program) Flat(pc int32) []int32 { return p.pack.flat[pc] }
 
 // compiling has room for the operations and texts of programs, while it is not known how many there are.
 var compiling = sync.Pool{New: func() any { return new(Program) }}
@@ -83,12 +104,12 @@ var compiling = sync.Pool{New: func() any { return new(Program) }}
 func Compile(s *Shape) *Program {
 	room := compiling.Get().(*Program)
 	p := &Program{shape: s, ops: room.ops[:0], lits: room.lits[:0]}
-	p.node(s.root)
+	p.node(s.Root())
 	p.emit(op{code: opEnd})
 	p.lits = append(p.lits, make([]byte, litRoom)...)
 	room.ops, room.lits = p.ops, p.lits
 	p.ops, p.lits = slices.Clone(p.ops), slices.Clone(p.lits)
-	if clear(room.ops); s.nodes <= 4096 { // unless one shape made it large
+	if clear(room.ops); s.Nodes() <= 4096 { // unless one shape made it large
 		compiling.Put(room)
 	}
 	p.pair()
@@ -96,7 +117,7 @@ func Compile(s *Shape) *Program {
 	if first := p.ops[0]; first.code == opText {
 		p.leads = p.lits[first.a:first.b:first.b]
 		if p.encoding.isUTF16() {
-			p.leads, _, _ = p.encoding.widen(nil, p.leads, false)
+			p.leads, _, _ = widenText(p.encoding, nil, p.leads, false)
 		}
 	}
 	return p

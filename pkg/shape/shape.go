@@ -121,6 +121,12 @@ type Shape struct {
 // Root is the root node; it must not be changed.
 func (s *Shape) Root() *Node { return s.root }
 
+// Slots is how many prefix slots the shape has.
+func (s *Shape) Slots() int { return s.slots }
+
+// Nodes is about how many nodes the tree has, never fewer than there are.
+func (s *Shape) Nodes() int { return s.nodes }
+
 // Octets is the canonical serialization; it must not be changed.
 func (s *Shape) Octets() []byte { return s.octets }
 

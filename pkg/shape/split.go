@@ -63,7 +63,7 @@ func (s *Splitter) Reset(p *Program, most int, strict bool, emit func(text bool,
 	s.in, s.at, s.gone, s.own, s.final = nil, 0, 0, s.own[:0], false
 	s.pc, s.run, s.cut, s.inText, s.text, s.ahead = 0, 0, 0, false, false, ahead{}
 	s.scan = scanner{}
-	for len(s.slots) < p.shape.slots {
+	for len(s.slots) < p.Shape().Slots() {
 		s.slots = append(s.slots, nil)
 	}
 	for i := range s.slots {
@@ -73,7 +73,7 @@ func (s *Splitter) Reset(p *Program, most int, strict bool, emit func(text bool,
 	s.out.reset(max(most, MinSegment), emit)
 	s.col.reset()
 	s.piece.reset()
-	if p.encoding.isUTF16() {
+	if p.Encoding().isUTF16() {
 		s.narrow.reset()
 	}
 }
@@ -90,7 +90,7 @@ func (s *Splitter) Lenient() { s.strict = false }
 // Write splits a further chunk of the message. It copies what it has to keep.
 func (s *Splitter) Write(chunk []byte) error {
 	switch {
-	case s.p.encoding.isUTF16():
+	case s.p.Encoding().isUTF16():
 		s.narrowed(chunk, false)
 		s.in = s.own
 	case len(s.own) > 0:
@@ -110,7 +110,7 @@ func (s *Splitter) Write(chunk []byte) error {
 // Close ends the message and hands out its last segment.
 func (s *Splitter) Close() error {
 	s.final = true
-	if s.p.encoding.isUTF16() {
+	if s.p.Encoding().isUTF16() {
 		s.narrowed(nil, true)
 		s.in = s.own
 	}
@@ -125,7 +125,7 @@ func (s *Splitter) Close() error {
 
 // Split splits a whole message.
 func (s *Splitter) Split(message []byte) error {
-	if s.p.encoding.isUTF16() {
+	if s.p.Encoding().isUTF16() {
 		s.own = s.own[:0]
 		s.narrowed(message, true)
 		message = s.own
@@ -142,7 +142,7 @@ func (s *Splitter) Split(message []byte) error {
 
 // narrowed appends a chunk to what is kept, in UTF-8.
 func (s *Splitter) narrowed(chunk []byte, final bool) {
-	s.own = s.narrow.append(s.own, s.p.encoding, chunk, final)
+	s.own = s.narrow.append(s.own, s.p.Encoding(), chunk, final)
 }
 
 func (s *Splitter) pos() int64 { return s.gone + int64(s.at) }
@@ -213,7 +213,7 @@ func (s *Splitter) item() state {
 }
 
 func (s *Splitter) step() state {
-	o := &s.p.ops[s.pc]
+	o := &s.p.Ops()[s.pc]
 	switch o.code {
 	case opText:
 		return s.matchText(o)
@@ -236,7 +236,7 @@ func (s *Splitter) step() state {
 		}
 		return s.rows(o)
 	case opNext:
-		return s.rows(&s.p.ops[o.a])
+		return s.rows(&s.p.Ops()[o.a])
 	case opColumn:
 		return s.column(o)
 	}
@@ -261,7 +261,7 @@ func (s *Splitter) literal(lit []byte) state {
 	return starved
 }
 
-func (s *Splitter) matchText(o *op) state { return s.literal(s.p.lits[o.a:o.b]) }
+func (s *Splitter) matchText(o *op) state { return s.literal(s.p.Lits()[o.a:o.b]) }
 
 func (s *Splitter) matchAgain(o *op) state {
 	if len(s.slots[o.a]) == 0 {
@@ -389,7 +389,7 @@ func (s *Splitter) endRows(o *op) state {
 
 // guard tells whether what comes can begin the operations at pc: their texts and prefixes, up to the first item. Where a choice comes first, one of its alternatives must begin there.
 func (s *Splitter) guard(pc int, nameEnd bool) state {
-	o := &s.p.ops[pc]
+	o := &s.p.Ops()[pc]
 	if o.code != opChoice {
 		return s.begins(pc, nameEnd)
 	}
@@ -406,11 +406,11 @@ func (s *Splitter) begins(pc int, nameEnd bool) state {
 	rest := s.in[s.at:]
 	own := int32(-1)
 	for ; ; pc++ {
-		o := &s.p.ops[pc]
+		o := &s.p.Ops()[pc]
 		var lit []byte
 		switch o.code {
 		case opText:
-			lit = s.p.lits[o.a:o.b]
+			lit = s.p.Lits()[o.a:o.b]
 		case opAgain:
 			if lit = s.slots[o.a]; o.a == own {
 				lit = s.bound

@@ -111,7 +111,7 @@ func (s *Splitter) column(o *op) state {
 		if full && len(c.zigzags) > 0 {
 			s.group(o, true)
 		}
-		if o.a >= 0 && s.plainRows(o, &s.p.rows[o.a]) {
+		if o.a >= 0 && s.plainRows(o, s.p.Row(o.a)) {
 			continue
 		}
 		st := mismatch
@@ -205,7 +205,7 @@ func (s *Splitter) columnRow(o *op) state {
 	var text []byte
 	st := next
 	for s.pc++; st == next; {
-		switch step := &s.p.ops[s.pc]; step.code {
+		switch step := &s.p.Ops()[s.pc]; step.code {
 		case opText:
 			st = s.matchText(step)
 		case opAgain:

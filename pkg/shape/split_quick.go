@@ -8,7 +8,7 @@ func (s *Splitter) quick() {
 	if s.inText || s.scan != (scanner{}) {
 		return
 	}
-	g, in, ops, lits := &s.out, s.in, s.p.ops, s.p.lits
+	g, in, ops, lits := &s.out, s.in, s.p.Ops(), s.p.Lits()
 	at, pc, run := s.at, s.pc, s.run
 	for g.err == nil {
 		o := &ops[pc]
@@ -124,7 +124,7 @@ func (s *Splitter) look(at, pc int, l lead, nameEnd bool) (st state, n int) {
 		s.at = at
 		return s.guard(pc, nameEnd), 0
 	}
-	lit, rest := s.p.lits[l.a:l.b], s.in[at:]
+	lit, rest := s.p.Lits()[l.a:l.b], s.in[at:]
 	switch {
 	case len(rest) <= len(lit):
 		return starved, 0
@@ -154,7 +154,7 @@ func (s *Splitter) quickValue(o *op, rest []byte) int {
 	if o.a == o.b {
 		return -1
 	}
-	g, lit := &s.out, s.p.lits[o.a:o.b]
+	g, lit := &s.out, s.p.Lits()[o.a:o.b]
 	if o.typ.numeric() && len(rest) >= scanRoom+len(lit) {
 		if z, scale, n := scanNumber(rest, o.typ.scaled()); n > 0 && bytes.HasPrefix(rest[n:], lit) {
 			g.decimal(z, scale, o.typ)

@@ -69,7 +69,7 @@ func (u *Unpacker) Unpack(dst []byte, p *Program, s *Packing, m *Memory, packed 
 	u.start, u.most = len(dst), most
 	u.time, u.rows, u.room, u.used = timeline{}, 0, 8*most, 0
 	u.beside, u.arena = nil, slices.Grow(u.arena[:0], most)
-	if n := len(p.ops) * int(subs); len(u.at) < n {
+	if n := len(p.Ops()) * int(subs); len(u.at) < n {
 		u.at = make([]int32, n)
 	}
 	for i := range s.at.loops {
@@ -105,8 +105,8 @@ func (u *Unpacker) run(last bool) error {
 		items = u.r.uvarint()
 	}
 	for u.r.err == nil {
-		w.pc = u.p.pack.steps[w.pc].at
-		if o := &u.p.ops[w.pc]; o.code == opNext {
+		w.pc = u.p.Steps()[w.pc].at
+		if o := &u.p.Ops()[w.pc]; o.code == opNext {
 			items = u.rest(o, items)
 		}
 		o, end := w.enter(u.p)

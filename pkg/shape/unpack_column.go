@@ -33,7 +33,7 @@ func (u *Unpacker) begun(pc int32, s sub) *given {
 		g.n, g.next, g.one, g.place = 0, 0, false, pc*int32(subs)+int32(s)
 		u.used++
 		*at = int32(u.used)
-		u.read(&u.p.ops[pc], &u.recall.places[u.p.pack.steps[pc].place], s, g)
+		u.read(&u.p.Ops()[pc], &u.recall.places[u.p.Steps()[pc].place], s, g)
 	}
 	if u.r.err != nil {
 		return nil
@@ -64,7 +64,7 @@ func (u *Unpacker) kind(o *op) uint16 {
 }
 
 // place is what is remembered of the place at hand.
-func (u *Unpacker) place() *place { return &u.recall.places[u.p.pack.steps[u.walk.pc].place] }
+func (u *Unpacker) place() *place { return &u.recall.places[u.p.Steps()[u.walk.pc].place] }
 
 // minutes reads the offset of a time.
 func (u *Unpacker) minutes() int32 {

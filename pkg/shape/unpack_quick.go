@@ -33,7 +33,7 @@ func (e eye) flag(seg []byte, at int) (eye, int, bool) {
 
 // quick unpacks the values outside arrays that a last segment begins with, as far as they have nothing unusual; done: that is all.
 func (u *Unpacker) quick(p *Program) (done bool) {
-	r, places, steps, t := &u.r, u.recall.places, p.pack.steps, &u.time
+	r, places, steps, t := &u.r, u.recall.places, p.Steps(), &u.time
 	seg, most := r.seg, u.start+u.most
 	eye, at := r.eye()
 	pen, out := u.out.pen()

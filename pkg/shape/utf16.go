@@ -28,7 +28,7 @@ func utf16Of(message []byte) Kind {
 
 func (k Kind) isUTF16() bool { return k == UTF16LE || k == UTF16BE }
 
-func (k Kind) order() binary.ByteOrder {
+func orderOf(k Kind) binary.ByteOrder {
 	if k == UTF16LE {
 		return binary.LittleEndian
 	}
@@ -45,7 +45,7 @@ func (n *narrower) reset() { n.odd, n.high = n.odd[:0], 0 }
 
 // append appends the next chunk; final: nothing follows.
 func (n *narrower) append(dst []byte, k Kind, chunk []byte, final bool) []byte {
-	order := k.order()
+	order := orderOf(k)
 	if len(n.odd) > 0 && len(chunk) > 0 {
 		n.odd = append(n.odd, chunk[0])
 		chunk = chunk[1:]
@@ -107,8 +107,8 @@ func appendSurrogate(dst []byte, u uint16) []byte {
 	return append(dst, 0xE0|byte(u>>12), 0x80|byte(u>>6)&0x3F, 0x80|byte(u)&0x3F)
 }
 
-// widen is the other way: it appends text in UTF-16, and tells how much of it it took, which without final may be less by the beginning of a character. ok is false for octets that are no such UTF-8.
-func (k Kind) widen(dst, text []byte, final bool) (wide []byte, taken int, ok bool) {
+// widenText is the other way: it appends text in UTF-16, and tells how much of it it took, which without final may be less by the beginning of a character. ok is false for octets that are no such UTF-8.
+func widenText(k Kind, dst, text []byte, final bool) (wide []byte, taken int, ok bool) {
 	const ascii = 0x8080808080808080
 	put := binary.LittleEndian.AppendUint16
 	if k == UTF16BE {
@@ -118,7 +118,7 @@ func (k Kind) widen(dst, text []byte, final bool) (wide []byte, taken int, ok bo
 	for at < len(text) {
 		rest := text[at:]
 		if len(rest) >= 8 && binary.LittleEndian.Uint64(rest)&ascii == 0 {
-			dst = k.appendASCII(dst, [8]byte(rest))
+			dst = appendASCII(k, dst, [8]byte(rest))
 			at += 8
 			continue
 		}
@@ -147,7 +147,7 @@ func (k Kind) widen(dst, text []byte, final bool) (wide []byte, taken int, ok bo
 	return dst, at, true
 }
 
-func (k Kind) appendASCII(dst []byte, text [8]byte) []byte {
+func appendASCII(k Kind, dst []byte, text [8]byte) []byte {
 	var wide [16]byte
 	first := 0
 	if k == UTF16BE {
