@@ -6,8 +6,9 @@ import (
 	"sync"
 )
 
-// Builder makes a shape without a tree: it is told, in order, what stands in it. Texts that follow each other become one, a sequence
-// of one node becomes that node, slots are numbered as they come. A sequence inside a sequence, element or attribute makes an invalid shape.
+// Builder makes a shape without a tree: it is told, in order, what stands in it. Texts that follow
+// each other become one, a sequence of one node becomes that node, slots are numbered as they come.
+// A sequence inside a sequence, element or attribute makes an invalid shape.
 type Builder struct {
 	dst   []byte
 	open  []written
@@ -96,7 +97,7 @@ func (b *Builder) End() {
 	switch {
 	case n.kind == Sequence && n.kids == 1:
 		b.dst = append(b.dst[:n.at], b.dst[n.at+2:]...)
-	case n.kind != Array && n.kind != Optional && !n.kind.isUTF16():
+	case n.kind != Array && n.kind != Optional && !n.kind.IsUTF16():
 		b.count(n.at+1, n.kids)
 	}
 }

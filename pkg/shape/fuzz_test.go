@@ -13,6 +13,9 @@ import (
 
 	"github.com/hhfr/hhfr/internal/shared"
 	"github.com/hhfr/hhfr/pkg/shape"
+	"github.com/hhfr/hhfr/pkg/shape/columns"
+	"github.com/hhfr/hhfr/pkg/shape/learn"
+	"github.com/hhfr/hhfr/pkg/shape/program"
 )
 
 func soapFiles(tb testing.TB) (messages [][]byte) {
@@ -22,7 +25,8 @@ func soapFiles(tb testing.TB) (messages [][]byte) {
 	return messages
 }
 
-// FuzzSplit: law 1 for any two messages, both split by a shape learned from both, or from the first if they have too little in common.
+// FuzzSplit: law 1 for any two messages, both split by a shape learned from both, or from the first
+// if they have too little in common.
 func FuzzSplit(f *testing.F) {
 	files := soapFiles(f)
 	for i, m := range files {
@@ -37,13 +41,13 @@ func FuzzSplit(f *testing.F) {
 		f.Add([]byte(c.messages[0]), []byte(c.messages[len(c.messages)-1]), uint16(256))
 	}
 	f.Fuzz(func(t *testing.T, a, b []byte, most uint16) {
-		s, err := shape.Learn(a)
+		s, err := learn.FromMessage(a)
 		if err != nil {
-			s, err = shape.LearnHead(a)
+			s, err = learn.FromHead(a)
 		}
 		if err != nil {
-			var beginning *shape.Family
-			if beginning, err = shape.LearnFamily(a, false); err == nil {
+			var beginning *learn.Family
+			if beginning, err = learn.NewFamily(a, false); err == nil {
 				s, err = beginning.Shape()
 			}
 		}
@@ -52,8 +56,8 @@ func FuzzSplit(f *testing.F) {
 			require.True(t, errors.As(err, &e), "%v", err)
 			return
 		}
-		if one, err := shape.LearnFamily(a, true); err == nil {
-			if other, err := shape.LearnFamily(b, true); err == nil {
+		if one, err := learn.NewFamily(a, true); err == nil {
+			if other, err := learn.NewFamily(b, true); err == nil {
 				if wide := one.Widen(other); wide != nil {
 					if both, err := wide.Shape(); err == nil {
 						s = both
@@ -61,9 +65,9 @@ func FuzzSplit(f *testing.F) {
 				}
 			}
 		}
-		p := shape.Compile(s)
+		p := program.Compile(s)
 		for _, m := range [][]byte{a, b} {
-			size := shape.MinSegment + int(most)%16000
+			size := program.MinSegment + int(most)%16000
 			segments := split(t, p, m, size, 0)
 			require.True(t, bytes.Equal(m, join(t, p, segments)))
 			k := new(packed)
@@ -100,8 +104,8 @@ func FuzzJoin(f *testing.F) {
 		again, err := shape.New(s.Root())
 		require.NoError(t, err)
 		require.Equal(t, s.Fingerprint(), again.Fingerprint(), "what is canonical stays as it is")
-		var j shape.Joiner
-		j.Reset(shape.Compile(s))
+		var j program.Joiner
+		j.Reset(program.Compile(s))
 		out, err := j.Join(nil, first, false, false)
 		if err == nil {
 			before := len(out)
@@ -119,19 +123,19 @@ func TestEveryCutOfContentIsAnError(t *testing.T) {
 	for _, c := range cases() {
 		s, err := shape.New(c.root)
 		require.NoError(t, err)
-		p := shape.Compile(s)
+		p := program.Compile(s)
 		segments := split(t, p, []byte(c.message), 16384, 0)
 		if len(segments) != 1 {
 			continue
 		}
 		content := segments[0].octets
 		for n := range content {
-			var j shape.Joiner
+			var j program.Joiner
 			j.Reset(p)
 			out, err := j.Join(nil, content[:n], false, true)
 			require.Error(t, err, "%s cut at %d of %d gives %q", c.name, n, len(content), out)
 		}
-		var j shape.Joiner
+		var j program.Joiner
 		j.Reset(p)
 		_, err = j.Join(nil, append(bytes.Clone(content), 0), false, true)
 		require.Error(t, err, "%s with an octet more", c.name)
@@ -140,14 +144,14 @@ func TestEveryCutOfContentIsAnError(t *testing.T) {
 
 func TestSteadyStateAllocatesNothing(t *testing.T) {
 	for _, m := range soapFiles(t) {
-		s, err := shape.Learn(m)
+		s, err := learn.FromMessage(m)
 		if err != nil {
 			continue
 		}
-		p := shape.Compile(s)
+		p := program.Compile(s)
 		segments := split(t, p, m, 16384, 0)
-		var sp shape.Splitter
-		var j shape.Joiner
+		var sp program.Splitter
+		var j program.Joiner
 		var out []byte
 		drop := func(bool, []byte) error { return nil }
 		both := func() {
@@ -168,10 +172,10 @@ func TestSteadyStateAllocatesNothing(t *testing.T) {
 		if len(segments) > 1 || segments[0].text {
 			continue
 		}
-		var k shape.Packer
-		var u shape.Unpacker
-		var ours, theirs shape.Memory
-		var at, there shape.Packing
+		var k columns.Packer
+		var u columns.Unpacker
+		var ours, theirs columns.Memory
+		var at, there columns.Packing
 		var packed []byte
 		stages := func() {
 			at.Reset()
