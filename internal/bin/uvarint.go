@@ -5,9 +5,8 @@ import (
 	"math/bits"
 )
 
-const (
-	Ones = 0x0101010101010101
-)
+// Ones has 1 in each octet of a word.
+const Ones = 0x0101010101010101
 
 // Squeeze gives the integer that is written in the lowest octets of w, up to bit end, which is the
 // highest of its last octet.

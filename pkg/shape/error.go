@@ -1,8 +1,6 @@
 package shape
 
-import (
-	"fmt"
-)
+import "fmt"
 
 // Code tells kinds of [Error] apart.
 type Code uint8

@@ -93,11 +93,6 @@ func (s span) with(v int64) span { return span{min(s.low, v), max(s.high, v)} }
 // width is that of the differences to the lowest.
 func (s span) width() uint { return uint(bits.Len64(uint64(s.high) - uint64(s.low))) }
 
-const maxFew = 16
-
-// maxAligned bounds a number at the largest scale of its column.
-const maxAligned = 1 << 62
-
 // alignment brings the decimals of a column to the largest scale among them: 2.5 beside 1.25 is
 // 2.50. Values that are no numbers are left out.
 type alignment struct {

@@ -1,11 +1,5 @@
 package columns
 
-// maxCounted bounds the digits of a number within a text that is counted on.
-const maxCounted = 18
-
-// maxStep bounds the step from one such number to the next.
-const maxStep = 1e18
-
 // counted finds the last run of digits in a text, its last [maxCounted] digits at most: where it
 // begins and ends, and the number they are.
 func counted(b []byte) (from, to int, number int64) {

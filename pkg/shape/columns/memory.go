@@ -9,19 +9,6 @@ import (
 	"github.com/hhfr/hhfr/pkg/shape/program"
 )
 
-// maxMemory bounds what a [Memory] holds beside words and texts, in octets as it counts them
-// (wire-format section 11.6).
-const maxMemory = 96 << 10
-
-const (
-	// placeWeight is what a place of a shape counts for, in octets.
-	placeWeight = 64
-	// maxPlaces is how many places a shape may have that is remembered.
-	maxPlaces = 1024
-	// maxRecalled bounds a text or an octet string that is remembered as the one before, in octets.
-	maxRecalled = 4096
-)
-
 // Memory is what one direction of a lane, or a message in fragments, remembers from segment to
 // segment (wire-format section 11.6). Both ends hold the same. The zero value is empty. Not safe
 // for concurrent use.

@@ -1,18 +1,6 @@
 package columns
 
-import (
-	"github.com/hhfr/hhfr/internal/bin"
-)
-
-const (
-	// longWord is the length from which on it takes more than four bits.
-	longWord = 15
-	// classes of the characters of a word
-	classLower = 0
-	classDigit = 1
-	classAlnum = 2
-	classOctet = 3
-)
+import "github.com/hhfr/hhfr/internal/bin"
 
 // common is the number of octets at the start that a and b share.
 func common(a, b []byte) int {

@@ -5,12 +5,6 @@ import (
 	"sync"
 )
 
-const (
-	maxWords   = 1 << 11
-	maxTexts   = 1 << 8
-	longestRef = 40
-)
-
 // seen is an entry of a ring.
 type seen struct {
 	text [longestRef]byte

@@ -9,8 +9,16 @@ import (
 )
 
 const (
-	// shortestRef and longestRef bound what is entered, in octets.
-	shortestRef = 3
+	// longWord is the length from which on it takes more than four bits.
+	longWord = 15
+)
+
+// Classes of the characters of a word.
+const (
+	classLower = iota
+	classDigit
+	classAlnum
+	classOctet
 )
 
 // Forms of a text that is not words (wire-format section 11.5).
@@ -21,11 +29,7 @@ const (
 	textCount        // the one before, with its last number changed by a step
 )
 
-const (
-	// maxWorded bounds a text that is taken apart into words, in octets.
-	maxWorded = 4096
-)
-
+// classBits are the widths of their characters.
 var classBits = [4]uint{5, 4, 6, 8}
 
 // alnum are the characters of classAlnum.

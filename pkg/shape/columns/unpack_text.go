@@ -1,8 +1,6 @@
 package columns
 
-import (
-	"math/bits"
-)
+import "math/bits"
 
 // readText reads one text; before is the one before it at its place.
 func (u *Unpacker) readText(before []byte) (b []byte) {

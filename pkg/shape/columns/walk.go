@@ -1,8 +1,6 @@
 package columns
 
-import (
-	"github.com/hhfr/hhfr/pkg/shape/internal/code"
-)
+import "github.com/hhfr/hhfr/pkg/shape/internal/code"
 
 // position is where the items of a part stand between two segments, for packing (wire-format
 // section 11). The zero value is the beginning.

@@ -1,11 +1,6 @@
 package learn
 
-import (
-	"slices"
-)
-
-// maxFixed bounds the values of one attribute that are markup.
-const maxFixed = 64
+import "slices"
 
 // mergeAttributes aligns attributes by name and layout; the values of markup are gathered, types
 // widened.
@@ -40,9 +35,6 @@ func mergeAttributes(a, b []*attribute) (merged []*attribute, ok bool) {
 	overfull := func(x *attribute) bool { return len(x.fixed) > maxFixed }
 	return merged, len(merged) <= maxEntries && !slices.ContainsFunc(merged, overfull)
 }
-
-// maxAlign bounds the work of one alignment.
-const maxAlign = 1 << 18
 
 // align gives a longest common subsequence of two lists as pairs of indexes.
 func align(n, k int, same func(i, j int) bool) (pairs [][2]int, ok bool) {

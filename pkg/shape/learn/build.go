@@ -1,8 +1,6 @@
 package learn
 
-import (
-	"github.com/hhfr/hhfr/pkg/shape"
-)
+import "github.com/hhfr/hhfr/pkg/shape"
 
 // writer writes drafts as a shape.
 type writer struct{ *shape.Builder }

@@ -1,8 +1,6 @@
 package learn
 
-import (
-	"slices"
-)
+import "slices"
 
 // alternative adds a form; one that is told by its type is tried before those of its name that are
 // not.

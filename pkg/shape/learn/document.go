@@ -11,11 +11,6 @@ import (
 	"github.com/hhfr/hhfr/pkg/shape/internal/lexical"
 )
 
-const (
-	// maxDeclaration is how long an XML declaration may be that a shape holds, in octets.
-	maxDeclaration = 256
-)
-
 // document is what was learned of a message: its root element and what stands around it.
 type document struct {
 	before, after gap

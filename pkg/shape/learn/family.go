@@ -32,7 +32,7 @@ type Family struct {
 // NewFamily learns from one message, or, if it is not whole, from its beginning. What is still open
 // where a beginning ends is expected to be closed without more.
 func NewFamily(message []byte, whole bool) (*Family, error) {
-	encoding := lexical.Utf16Of(message)
+	encoding := lexical.UTF16Of(message)
 	if encoding.IsUTF16() {
 		var n lexical.Narrower
 		message = n.Append(make([]byte, 0, len(message)/2), encoding, message, whole)
@@ -100,7 +100,3 @@ func (f *Family) Size() int {
 	const message, whole = 4096, 1024 // what its texts may be cut from, and what there is once
 	return message + whole + f.root.size()
 }
-
-// heldMessage bounds the message that a family may keep because its texts are cut from it, in
-// octets.
-const heldMessage = 4096

@@ -10,14 +10,6 @@ import (
 // that its xsi:type tells apart. A choice whose alternatives come together is none: in one order
 // they are optional elements, in no order a list, which is an array of a choice.
 
-// maxAlternatives bounds the alternatives of a choice, since a splitter tries one after the other;
-// an element with more in it has open content.
-const maxAlternatives = 32
-
-// maxEntries bounds the elements that an element may have inside, alternatives of choices counted
-// each, so that siblings without order cannot make shapes without end.
-const maxEntries = 256
-
 // forms yields the alternatives of a choice, in the order in which they are tried, or the entry
 // itself.
 func (e *entry) forms(yield func(*entry) bool) {

@@ -9,10 +9,6 @@ import (
 	"github.com/hhfr/hhfr/pkg/shape"
 )
 
-// maxDepth bounds the nesting of elements: each takes four levels or so of a tree that may have
-// maxDepth.
-const maxDepth = 48
-
 // slotNumbers tells the slots of all families apart; shapes number their own anew.
 var slotNumbers atomic.Int64
 

@@ -1,8 +1,6 @@
 package learn
 
-import (
-	"slices"
-)
+import "slices"
 
 // merger merges two drafts into one that both fit. Declarations of generated prefixes are paired on
 // the way; a merge that fails takes that back.

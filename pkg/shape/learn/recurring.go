@@ -1,8 +1,6 @@
 package learn
 
-import (
-	"slices"
-)
+import "slices"
 
 // minRecurring is how many elements of one message come again behind others until they are a list
 // without order. Fewer are taken for a sequence that has names twice, until another message has it

@@ -1,8 +1,6 @@
 package learn
 
-import (
-	"slices"
-)
+import "slices"
 
 // Rows of an array are mostly alike. One that has no element, attribute or markup that those before
 // it lack is taken into their draft without making another.

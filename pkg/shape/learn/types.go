@@ -40,9 +40,6 @@ func typeOf(text []byte) shape.Type {
 	return shape.TypeText
 }
 
-// guessWindow is how much of a long value is looked at, in octets.
-const guessWindow = 4096
-
 // looksHex tells long runs of hexadecimal digits of one case, an even number of them or in lines.
 func looksHex(b []byte) bool {
 	const least = 16

@@ -9,12 +9,6 @@ import (
 	"github.com/hhfr/hhfr/pkg/shape/internal/lexical"
 )
 
-const (
-	// maxException bounds the text of a row of a column that is no number, in octets, so that it
-	// fits any segment.
-	maxException = 100
-)
-
 // column gathers one group of an array of numbers (wire-format section 10.5).
 type column struct {
 	open    bool // inside an array of numbers

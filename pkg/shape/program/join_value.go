@@ -94,7 +94,7 @@ func (j *Joiner) uuid() error {
 		j.at.inText = true
 		return nil
 	}
-	if form > lexical.UuidForms {
+	if form > lexical.UUIDForms {
 		return j.fail("UUID form %d", form)
 	}
 	octets := j.seg.Take(16)

@@ -11,12 +11,6 @@ import (
 // columnChunk is how many rows of a column are unpacked at a time.
 const columnChunk = 256
 
-const (
-	// maxSegmentJoined bounds what one segment joins to, in octets (wire-format section 10): memory
-	// of a joiner.
-	maxSegmentJoined = 4 << 20
-)
-
 // Joiner puts one message after another together from its content (wire-format section 10). A
 // segment that joins to more than 4 MiB is refused before more than that, and one text, is written;
 // nothing of it is given out. Nothing is allocated once its buffers have grown. Not safe for

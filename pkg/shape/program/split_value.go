@@ -5,12 +5,6 @@ import (
 	"github.com/hhfr/hhfr/pkg/shape/internal/code"
 )
 
-const (
-	// maxLeaf bounds how much of a value without an end a splitter looks at before it lets go of it
-	// in pieces, in octets.
-	maxLeaf = 4096
-)
-
 // value splits a value outside columns.
 func (s *Splitter) value(o *code.Op) state {
 	rest := s.in[s.at:]

@@ -16,12 +16,6 @@ var ErrMismatch = errors.New("message does not fit the shape")
 // MinSegment is the smallest segment size a splitter works with, in octets.
 const MinSegment = 256
 
-const (
-	// segmentCut is where a splitter ends a segment whatever its size, in octets of message, well
-	// below maxSegmentJoined.
-	segmentCut = 1 << 20
-)
-
 // Splitter takes the content out of one message after another (wire-format section 10). It reads a
 // message in chunks of any size and holds of it only what it cannot decide about yet, of one in
 // UTF-16 also the last chunk in UTF-8. It allocates nothing once its buffers have grown. Not safe

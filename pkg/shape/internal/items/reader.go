@@ -7,13 +7,6 @@ import (
 	"github.com/hhfr/hhfr/pkg/shape"
 )
 
-const (
-	// MaxColumn bounds the rows of one group of a column (wire-format section 10.5).
-	MaxColumn = 4096
-	// MaxGroup bounds the rows of one group of an array: seven bits.
-	MaxGroup = 127
-)
-
 // Reader reads items (wire-format sections 10.1 and 10.2) and remembers its first failure.
 type Reader struct {
 	Seg  []byte

@@ -1,8 +1,6 @@
 package lexical
 
-import (
-	"bytes"
-)
+import "bytes"
 
 // Floats as toolkits write them beside plain decimals: with an exponent (Java 1.0E-5, .NET 1E-05, C
 // 1e+10), and the three words of xs:double. The octet that tells a large scale tells these too

@@ -11,15 +11,6 @@ import (
 	"github.com/hhfr/hhfr/internal/bin"
 )
 
-const (
-	// MaxScale bounds the digits after a point (wire-format section 10).
-	MaxScale = 18
-	// MaxMantissa bounds |m| of a number outside columns, exclusive, so that 8·zigzag(m) + 7 fits
-	// 64 bits.
-	MaxMantissa = 1 << 59
-	MaxZigzag   = 2*MaxMantissa - 1 // exclusive, of such a number
-)
-
 // Number is a decimal as it is written: m·10^-scale, with exactly scale digits after the point.
 type Number struct {
 	M     int64

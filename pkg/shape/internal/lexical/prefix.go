@@ -1,10 +1,5 @@
 package lexical
 
-const (
-	// MaxPrefix bounds a generated prefix, in octets (wire-format section 10.2).
-	MaxPrefix = 64
-)
-
 // firstPrefix is the prediction for the first prefix slot of a message: what most toolkits begin
 // with.
 const firstPrefix = "ns1"

@@ -17,9 +17,9 @@ import (
 // octet of UTF-8.
 const loneOctet = 0xFF
 
-// Utf16Of tells messages in UTF-16, with or without byte order mark, by their first four octets:
+// UTF16Of tells messages in UTF-16, with or without byte order mark, by their first four octets:
 // Text for others.
-func Utf16Of(message []byte) shape.Kind {
+func UTF16Of(message []byte) shape.Kind {
 	if len(message) < 4 || message[2] == 0 && message[3] == 0 {
 		return shape.Text
 	}

@@ -10,11 +10,13 @@ import (
 const (
 	uuidURN = "urn:uuid:"
 	uuidLen = 36
-	// UuidForms is the largest form octet: 1 + bit 0 for upper-case digits + bit 1 for urn:uuid: in
+	// UUIDForms is the largest form octet: 1 + bit 0 for upper-case digits + bit 1 for urn:uuid: in
 	// front.
-	UuidForms = 4
+	UUIDForms = 4
 )
 
+// Eight hexadecimal digits are worked on at a time, as the octets of a word, the first in the
+// lowest.
 const (
 	nibbles = 0x0f * bin.Ones
 	// lowerGap and upperGap are how far the first letter stands behind where a digit ten would.
