@@ -22,8 +22,8 @@ type Memory struct {
 	gaps   [2][]byte // the latest between two words, and another that was before it
 	// wordsAt and textsAt are for the sending end: the other reads numbers.
 	wordsAt, textsAt index
-	// careful: sending, a segment turned out not to be packed when part of it was noted already.
-	// Those that follow are looked through before.
+	// careful: values are taken item by item, and a segment that is sent is looked through before.
+	// One turned out not to be packed when part of it was noted already.
 	careful bool
 }
 

@@ -54,7 +54,7 @@ func (u *Unpacker) Unpack(
 	}
 	before := m.weight
 	var err error
-	if last && len(s.at.loops) == 0 && !s.at.text && !s.at.form && u.quick(p) {
+	if last && !m.careful && len(s.at.loops) == 0 && !s.at.text && !s.at.form && u.quick(p) {
 		err = u.r.End()
 	} else {
 		err = u.run(last)
