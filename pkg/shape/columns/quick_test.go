@@ -3,9 +3,11 @@ package columns
 import (
 	"encoding/hex"
 	"encoding/json"
+	"fmt"
 	"iter"
 	"testing"
 
+	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
 	"github.com/hhfr/hhfr/internal/shared"
@@ -85,6 +87,67 @@ func (k *pair) sameMemories(t testing.TB) {
 	}
 }
 
+// values gives the contents of messages with values of every type outside arrays: the same, others,
+// such at the limits, and such that are in no usual form.
+func values(t testing.TB) (p *program.Program, contents [][]byte) {
+	t.Helper()
+	const format = "<m><b>%s</b><i>%s</i><d>%s</d><t>%s</t><z>%s</z><u>%s</u><x>%s</x><s>%s</s><h>%s</h></m>"
+	const uuid, other = "6ba7b810-9dad-11d1-80b4-00c04fd430c8", "urn:uuid:6BA7B810-9DAD-11D1-80B4-00C04FD430C9"
+	const limit, beyond = "576460752303423487", "576460752303423488"
+	const z, day, west = "2006-06-11T04:26:40Z", "2006-06-12T04:26:40.5Z", "2011-01-01T00:00:00-08:00"
+	const base64, hex = "AAECAwQFBgcICQoLDA0ODw==", "00112233445566778899aabb"
+	for _, v := range [][]any{
+		{"true", "7", "1.25", z, west, uuid, base64, "words", hex},
+		{"false", "8", "1.5", day, "2011-01-02T00:00:00-08:00", uuid, base64, "other words", hex},
+		{"false", "9", "1.5", day, "2011-01-02T00:00:00+01:00", other, base64[:20], "words", hex[:20]},
+		{"true", limit, "-" + limit, z, "2011-01-02T00:00:00Z", uuid, base64, "", "00112233445566778899AABB"},
+		{"TRUE", beyond, "1.5E-05", "today", west, "none", "A?", "words", "none"},
+		{"true", "-" + limit, limit[:17] + ".5", z, west, uuid, "", "item 17 of 20", hex},
+		{"false", "0", "0.0000001", day, west, other, base64, "item 18 of 20", hex},
+	} {
+		message := fmt.Appendf(nil, format, v...)
+		if p == nil {
+			s, err := learn.FromMessage(message)
+			require.NoError(t, err)
+			p = program.Compile(s)
+		}
+		var content []byte
+		var s program.Splitter
+		s.Reset(p, 16384, true, func(_ bool, segment []byte) error {
+			content = append(content, segment...)
+			return nil
+		})
+		require.NoError(t, s.Split(message))
+		contents = append(contents, content)
+	}
+	return p, contents
+}
+
+// TestUnpackQuickOfEveryFlip: with any bit of what was packed turned over, both ways give the same, or
+// refuse it.
+func TestUnpackQuickOfEveryFlip(t *testing.T) {
+	p, contents := values(t)
+	refused := 0
+	for i, c := range contents {
+		sender := newPair()
+		before := sender.pack(t, p, contents[(i+1)%len(contents)])
+		packed := sender.pack(t, p, c)
+		for bit := range 8 * len(packed) {
+			k := newPair()
+			_, err := k.unpack(t, p, before)
+			require.NoError(t, err)
+			packed[bit/8] ^= 1 << (bit % 8)
+			if _, err := k.unpack(t, p, packed); err != nil {
+				refused++
+			} else {
+				_, _ = k.unpack(t, p, before) // by what is remembered now, which may not fit
+			}
+			packed[bit/8] ^= 1 << (bit % 8)
+		}
+	}
+	assert.Greater(t, refused, 100)
+}
+
 // addContents seeds a target with shapes and segments: of the vectors, and of the workloads.
 func addContents(f *testing.F) {
 	for _, path := range shared.Files(f, shared.Testdata(f, "vectors", "packed"), nil) {
@@ -109,6 +172,10 @@ func addContents(f *testing.F) {
 				before = segment
 			}
 		}
+	}
+	p, contents := values(f)
+	for i, c := range contents {
+		f.Add(p.Shape().Octets(), c, contents[(i+1)%len(contents)])
 	}
 	all := []iter.Seq[[]byte]{workload.Strings(1, 4), workload.Floats(2, 10), workload.Records(3, 20), workload.Headers(4)}
 	for _, messages := range all {

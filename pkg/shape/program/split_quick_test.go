@@ -4,10 +4,13 @@ import (
 	"bytes"
 	"encoding/hex"
 	"encoding/json"
+	"fmt"
 	"math/rand/v2"
 	"path/filepath"
+	"strings"
 	"testing"
 
+	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
 	"github.com/hhfr/hhfr/internal/shared"
@@ -89,15 +92,40 @@ func FuzzSplitQuick(f *testing.F) {
 		if err != nil || len(message) > 1<<16 {
 			return
 		}
-		p := Compile(s)
-		for _, strict := range []bool{false, true} {
-			var quick, steps Splitter
-			var atOnce, byStep segments
-			quick.Reset(p, MinSegment+int(most), strict, atOnce.add)
-			steps.Reset(p, MinSegment+int(most), strict, byStep.add)
-			require.Equal(t, quick.Split(message), splitByStep(&steps, message))
-			require.Equal(t, byStep, atOnce)
-			require.Equal(t, steps.Exceptions(), quick.Exceptions())
-		}
+		requireQuickIsByStep(t, Compile(s), message, MinSegment+int(most))
 	})
+}
+
+// requireQuickIsByStep gives how many segments the message has.
+func requireQuickIsByStep(t *testing.T, p *Program, message []byte, most int) (n int) {
+	t.Helper()
+	for _, strict := range []bool{false, true} {
+		var quick, steps Splitter
+		var atOnce, byStep segments
+		quick.Reset(p, most, strict, atOnce.add)
+		steps.Reset(p, most, strict, byStep.add)
+		require.Equal(t, quick.Split(message), splitByStep(&steps, message))
+		require.Equal(t, len(byStep), len(atOnce))
+		for i := range byStep {
+			require.Equal(t, byStep[i], atOnce[i], "segment %d", i)
+		}
+		require.Equal(t, steps.Exceptions(), quick.Exceptions())
+		n = len(atOnce)
+	}
+	return n
+}
+
+// A segment ends in time whatever stands for much of the message: values, rows, choices, optionals.
+func TestSplitQuickOfLongMessages(t *testing.T) {
+	text := strings.Repeat("some words ", 5000)
+	const row = "<r><a>1</a><b>%[1]s</b></r><r><a>2</a><c/></r><r><a>3</a><b>%[1]s</b></r>"
+	for _, message := range []string{
+		"<t>" + strings.Repeat(fmt.Sprintf(row, text), 15) + "</t>",
+		"<t>" + strings.Repeat(fmt.Sprintf("<x>%[1]s</x><y>7</y><x>%[1]s</x><z/>", text), 15) + "</t>",
+		"<t>" + strings.Repeat("<r><a>1</a><d>2.5</d></r>", 50_000) + "</t>",
+	} {
+		s, err := learn.FromMessage([]byte(message))
+		require.NoError(t, err)
+		assert.Greater(t, requireQuickIsByStep(t, Compile(s), []byte(message), 4<<20), 1)
+	}
 }
