@@ -6,12 +6,15 @@ import (
 	"encoding/hex"
 	"encoding/json"
 	"errors"
+	"iter"
 	"path/filepath"
+	"slices"
 	"testing"
 
 	"github.com/stretchr/testify/require"
 
 	"github.com/hhfr/hhfr/internal/shared"
+	work "github.com/hhfr/hhfr/internal/workload"
 	"github.com/hhfr/hhfr/pkg/shape"
 	"github.com/hhfr/hhfr/pkg/shape/columns"
 	"github.com/hhfr/hhfr/pkg/shape/learn"
@@ -143,7 +146,11 @@ func TestEveryCutOfContentIsAnError(t *testing.T) {
 }
 
 func TestSteadyStateAllocatesNothing(t *testing.T) {
-	for _, m := range soapFiles(t) {
+	messages := soapFiles(t)
+	for _, all := range []iter.Seq[[]byte]{work.Strings(1, 8), work.Floats(1, 10), work.Records(1, 20)} {
+		messages = slices.AppendSeq(messages, first(1, all))
+	}
+	for _, m := range messages {
 		s, err := learn.FromMessage(m)
 		if err != nil {
 			continue

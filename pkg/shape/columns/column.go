@@ -170,6 +170,7 @@ func same(a, b []byte) bool {
 		return string(a) == string(b)
 	}
 	i, j := min(8, n-8), n-8
-	le := binary.LittleEndian
-	return le.Uint64(a) == le.Uint64(b) && le.Uint64(a[i:]) == le.Uint64(b[i:]) && le.Uint64(a[j:]) == le.Uint64(b[j:])
+	return binary.LittleEndian.Uint64(a) == binary.LittleEndian.Uint64(b) &&
+		binary.LittleEndian.Uint64(a[i:]) == binary.LittleEndian.Uint64(b[i:]) &&
+		binary.LittleEndian.Uint64(a[j:]) == binary.LittleEndian.Uint64(b[j:])
 }

@@ -79,7 +79,7 @@ func (c *column) append(dst []byte, more, scaled bool) []byte {
 		dst = append(binary.AppendUvarint(dst, c.rares), c.rare...)
 	}
 	p := bin.NewPacker(dst)
-	p.PutAll(c.zigzags, w)
+	bin.PutAbove(&p, c.zigzags, 0, w)
 	if v > 0 {
 		for i, scale := range c.scales { // the mantissas are not needed any more
 			c.zigzags[i] = 0
@@ -87,7 +87,7 @@ func (c *column) append(dst []byte, more, scaled bool) []byte {
 				c.zigzags[i] = uint64(scale - low)
 			}
 		}
-		p.PutAll(c.zigzags, v)
+		bin.PutAbove(&p, c.zigzags, 0, v)
 	}
 	return p.Finish()
 }

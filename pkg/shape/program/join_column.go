@@ -83,8 +83,8 @@ func (j *Joiner) group(o *code.Op, n int) error {
 	row := j.at.pc + 1
 	for from := 0; from < n; from += columnChunk {
 		k := min(n-from, columnChunk)
-		mantissas.TakeAll(j.mantissas[:k], w)
-		scales.TakeAll(j.scales[:k], v)
+		bin.TakeAbove(&mantissas, j.mantissas[:k], 0, w)
+		bin.TakeAbove(&scales, j.scales[:k], 0, v)
 		if o.A >= 0 && (next < 0 || next >= from+k) && most <= lexical.MaxScale && w < 64 {
 			j.plainRows(j.p.Row(o.A), k, int(low))
 			continue
