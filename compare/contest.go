@@ -12,7 +12,8 @@ import (
 	"github.com/tdewolff/parse/v2"
 	tdewolff "github.com/tdewolff/parse/v2/xml"
 
-	"github.com/hhfr/hhfr/pkg/shape"
+	"github.com/hhfr/hhfr/pkg/shape/learn"
+	"github.com/hhfr/hhfr/pkg/shape/program"
 )
 
 // The names of contestants, as they stand in the report.
@@ -21,7 +22,7 @@ const (
 	bareJoin    = "bare join"
 	split       = "split"
 	join        = "join"
-	learn       = "learn"
+	learning    = "learn"
 	etreeParse  = "etree"
 	encodingXML = "encoding/xml"
 	tokenizer   = "tdewolff" // the fastest Go tokenizer we could measure
@@ -73,16 +74,16 @@ const segmentOctets = 16 << 10
 
 // addOurs adds split and join by a shape that fits all messages, what stages add to them, and learn.
 func (c *contest) addOurs() error {
-	program, err := programOf(c.messages)
+	p, err := programOf(c.messages)
 	if err != nil {
 		return err
 	}
-	var s shape.Splitter
-	var j shape.Joiner
+	var s program.Splitter
+	var j program.Joiner
 	var out []byte
 	contents := make([]content, len(c.messages))
 	joinAt := func(i int) (err error) {
-		j.Reset(program)
+		j.Reset(p)
 		out = out[:0]
 		for k, seg := range contents[i] {
 			if out, err = j.Join(out, seg.octets, seg.text, k == len(contents[i])-1); err != nil {
@@ -92,7 +93,7 @@ func (c *contest) addOurs() error {
 		return nil
 	}
 	for i, m := range c.messages {
-		s.Reset(program, segmentOctets, true, func(text bool, octets []byte) error {
+		s.Reset(p, segmentOctets, true, func(text bool, octets []byte) error {
 			contents[i] = append(contents[i], segment{bytes.Clone(octets), text})
 			return nil
 		})
@@ -105,57 +106,57 @@ func (c *contest) addOurs() error {
 	}
 	drop := func(bool, []byte) error { return nil }
 	c.add(split, false, func(i int) error {
-		s.Reset(program, segmentOctets, true, drop)
+		s.Reset(p, segmentOctets, true, drop)
 		return s.Split(c.messages[i])
 	})
 	c.add(join, false, joinAt)
-	if err := c.addPacking(program, contents); err != nil {
+	if err := c.addPacking(p, contents); err != nil {
 		return err
 	}
-	c.add(learn, true, func(i int) error {
-		learned, err := shape.Learn(c.messages[i])
+	c.add(learning, true, func(i int) error {
+		learned, err := learn.FromMessage(c.messages[i])
 		if err != nil {
 			return err
 		}
-		s.Reset(shape.Compile(learned), segmentOctets, true, drop)
+		s.Reset(program.Compile(learned), segmentOctets, true, drop)
 		return s.Split(c.messages[i])
 	})
 	return nil
 }
 
 // programOf learns from message after message until one shape fits them all, as a stream would.
-func programOf(messages [][]byte) (*shape.Program, error) {
-	family, err := shape.LearnFamily(messages[0], true)
+func programOf(messages [][]byte) (*program.Program, error) {
+	family, err := learn.NewFamily(messages[0], true)
 	if err != nil {
 		return nil, err
 	}
-	var program *shape.Program
+	var p *program.Program
 	for _, m := range messages {
-		var s shape.Splitter
+		var s program.Splitter
 		for widened := false; ; widened = true {
-			if program == nil {
+			if p == nil {
 				learned, err := family.Shape()
 				if err != nil {
 					return nil, err
 				}
-				program = shape.Compile(learned)
+				p = program.Compile(learned)
 			}
-			s.Reset(program, segmentOctets, true, func(bool, []byte) error { return nil })
+			s.Reset(p, segmentOctets, true, func(bool, []byte) error { return nil })
 			err := s.Split(m)
 			if err == nil {
 				break
 			}
-			another, learnErr := shape.LearnFamily(m, true)
+			another, learnErr := learn.NewFamily(m, true)
 			if widened || learnErr != nil {
 				return nil, errors.Join(err, learnErr)
 			}
 			if family = family.Widen(another); family == nil {
 				return nil, errors.New("messages of more than one kind")
 			}
-			program = nil
+			p = nil
 		}
 	}
-	return program, nil
+	return p, nil
 }
 
 // addBase64 adds Go's base64 alone in place of the bare loop.

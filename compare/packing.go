@@ -5,7 +5,8 @@ import (
 	"fmt"
 	"runtime"
 
-	"github.com/hhfr/hhfr/pkg/shape"
+	"github.com/hhfr/hhfr/pkg/shape/columns"
+	"github.com/hhfr/hhfr/pkg/shape/program"
 )
 
 // The contestants that do what stages add to split and join: with the memory of a lane, and each message for itself.
@@ -29,29 +30,29 @@ type segment struct {
 
 // sender packs message after message as a lane does, receiver unpacks them.
 type sender struct {
-	packer shape.Packer
-	memory shape.Memory
-	at     shape.Packing
+	packer columns.Packer
+	memory columns.Memory
+	at     columns.Packing
 	out    []byte
 	octets int // since the memory was emptied
 }
 
 type receiver struct {
-	unpacker shape.Unpacker
-	memory   shape.Memory
-	at       shape.Packing
+	unpacker columns.Unpacker
+	memory   columns.Memory
+	at       columns.Packing
 	out      []byte
 }
 
 // message packs a message, segment by segment; took gets each.
-func (s *sender) message(p *shape.Program, c content, alone bool, took func(i int, packed []byte)) {
+func (s *sender) message(p *program.Program, c content, alone bool, took func(i int, packed []byte)) {
 	s.at.Reset()
 	switch {
 	case alone || len(c) > 1:
 		s.memory.Reset()
 		s.octets = 0
 	case s.octets > syncOctets:
-		s.memory, s.octets = shape.Memory{}, 0
+		s.memory, s.octets = columns.Memory{}, 0
 	}
 	for i, seg := range c {
 		s.out = s.packer.Pack(s.out[:0], p, &s.at, &s.memory, seg.octets, i == len(c)-1, segmentOctets)
@@ -60,7 +61,7 @@ func (s *sender) message(p *shape.Program, c content, alone bool, took func(i in
 	}
 }
 
-func (r *receiver) message(p *shape.Program, packed [][]byte, reset bool) (err error) {
+func (r *receiver) message(p *program.Program, packed [][]byte, reset bool) (err error) {
 	r.at.Reset()
 	if reset {
 		r.memory.Reset()
@@ -80,7 +81,7 @@ type packedMessage struct {
 }
 
 // packAll packs all messages in their order, again and again until a sync would come, and makes sure of what comes back.
-func packAll(p *shape.Program, contents []content, alone bool) (list []packedMessage, err error) {
+func packAll(p *program.Program, contents []content, alone bool) (list []packedMessage, err error) {
 	var s sender
 	var r receiver
 	for i := 0; i < len(contents) || s.octets > 0 && s.octets <= syncOctets; i++ {
@@ -103,7 +104,7 @@ func packAll(p *shape.Program, contents []content, alone bool) (list []packedMes
 }
 
 // addPacking adds what packing and unpacking take. Messages are unpacked in the order in which they were packed, whatever number is asked for.
-func (c *contest) addPacking(p *shape.Program, contents []content) error {
+func (c *contest) addPacking(p *program.Program, contents []content) error {
 	for _, way := range []struct {
 		pack, unpack string
 		alone        bool
@@ -140,7 +141,7 @@ type room struct {
 }
 
 // measureRoom counts what is reachable before and after.
-func measureRoom(p *shape.Program, contents []content, list []packedMessage) (r room) {
+func measureRoom(p *program.Program, contents []content, list []packedMessage) (r room) {
 	s, u := new(sender), new(receiver)
 	send := func() {
 		for i := range list {

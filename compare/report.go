@@ -112,7 +112,7 @@ func (r *report) writeSpeed(p *printer) {
 		return
 	}
 	p.printf("\nMicroseconds of processor time per message, one core, medians. bare of %s is Go's base64.\n\n", blobName)
-	names := []string{bareSplit, split, bareJoin, join, learn, tokenizer, etreeParse, encodingXML}
+	names := []string{bareSplit, split, bareJoin, join, learning, tokenizer, etreeParse, encodingXML}
 	t := table{append(append([]string{"workload", "octets"}, names...), "split MB/s", "join MB/s")}
 	for _, s := range r.Speed {
 		line := []string{s.Workload, strconv.FormatFloat(s.Octets, 'f', 0, 64)}

@@ -84,13 +84,13 @@ func TestPackedGivesEveryWidthBack(t *testing.T) {
 			for begun := uint(0); begun < 64 && w > 0; begun += 13 {
 				all := bin.NewPacker([]byte{1, 2, 3})
 				all.Put(1, begun)
-				all.PutAll(vals, w)
+				bin.PutAbove(&all, vals, 0, w)
 				all.Put(1, 1)
 				packed := all.Finish()
 				require.Len(t, packed, 3+bin.PackedLen(1, int(begun)+n*int(w)+1))
 				u, got := bin.NewUnpacker(packed[3:]), make([]uint64, n)
 				u.Skip(uint64(begun))
-				u.TakeAll(got, w)
+				bin.TakeAbove(&u, got, 0, w)
 				require.Equal(t, vals, got, "width %d behind %d bits", w, begun)
 				require.Equal(t, uint64(1), u.Take(1))
 			}

@@ -40,9 +40,6 @@ func (p *Packer) Put(v uint64, w uint) {
 // wordWidth is the widest integer that fits a word behind up to seven other bits, with a bit left, so that shifts stay below 64.
 const wordWidth = 64 - 8
 
-// PutAll appends the lowest w bits of each value; the other bits of them are 0.
-func (p *Packer) PutAll(values []uint64, w uint) { PutAbove(p, values, 0, w) }
-
 // PutAbove appends the lowest w bits of what each value is above base; its other bits are 0.
 func PutAbove[T int64 | uint64 | uint16](p *Packer, values []T, base T, w uint) {
 	if w > wordWidth {
@@ -127,9 +124,6 @@ func (u *Unpacker) Take(w uint) uint64 {
 	}
 	return v
 }
-
-// TakeAll reads w bits into each of dst, w at most 64.
-func (u *Unpacker) TakeAll(dst []uint64, w uint) { TakeAbove(u, dst, 0, w) }
 
 // TakeAbove reads w bits for each of dst, w at most 64, which gets as much above base.
 func TakeAbove[T int64 | uint64 | uint16](u *Unpacker, dst []T, base T, w uint) {

@@ -78,8 +78,15 @@ var plan = map[string]row{
 	"pkg/schema": {floor: 1},
 	"pkg/soap":   {floor: 1, third: []string{"github.com/beevik/etree"}},
 
-	"pkg/shape":         {floor: 0},
-	"pkg/shape/transit": {floor: 0, not: []string{"pkg/shape"}, third: []string{"github.com/klauspost/compress"}},
+	// The order of the rooms in this house is in the table inside.
+	"pkg/shape":                  {floor: 0},
+	"pkg/shape/internal/lexical": {floor: 0},
+	"pkg/shape/learn":            {floor: 0},
+	"pkg/shape/internal/code":    {floor: 0, not: []string{"pkg/shape/learn"}},
+	"pkg/shape/internal/items":   {floor: 0, not: []string{"pkg/shape/learn", "pkg/shape/internal/code"}},
+	"pkg/shape/program":          {floor: 0, not: []string{"pkg/shape/learn"}},
+	"pkg/shape/columns":          {floor: 0, not: []string{"pkg/shape/learn"}},
+	"pkg/shape/transit":          {floor: 0, not: []string{"pkg/shape"}, third: []string{"github.com/klauspost/compress"}},
 
 	"internal/bin":         {floor: base},
 	"internal/xmltext":     {floor: base},
@@ -146,6 +153,10 @@ func TestProblemsAreFound(t *testing.T) {
 		{"pkg/negotiate", "pkg/streamer", true},
 		{"internal/peer", "pkg/capture", false},
 		{"internal/http1", "internal/bin", false},
+		{"pkg/shape/columns", "pkg/shape/program", true},
+		{"pkg/shape/program", "pkg/shape/columns", false},
+		{"pkg/shape/program", "pkg/shape/learn", false},
+		{"pkg/shape", "pkg/shape/internal/lexical", false},
 		{"pkg/new", "pkg/shape", false},
 		{"pkg/shape", "pkg/new", false},
 		{"cmd/hhfr", "internal/demo", true},
@@ -224,6 +235,8 @@ func refuse(name string, mine row, imported string) string {
 		return "imports " + imported + ", which has no row"
 	case within(imported, mine.not):
 		return "imports " + imported + ", of which it knows nothing"
+	case above(imported, name):
+		return "imports " + imported + ", which is above it in " + house(name)
 	case house(name) == house(imported):
 		return ""
 	case theirs.floor >= mine.floor:

@@ -22,7 +22,7 @@ import (
 	"github.com/hhfr/hhfr/pkg/ctxstore"
 	"github.com/hhfr/hhfr/pkg/negotiate"
 	"github.com/hhfr/hhfr/pkg/schema"
-	"github.com/hhfr/hhfr/pkg/shape"
+	"github.com/hhfr/hhfr/pkg/shape/learn"
 	"github.com/hhfr/hhfr/pkg/soap"
 	"github.com/hhfr/hhfr/pkg/streamer"
 	"github.com/hhfr/hhfr/pkg/wsrm"
@@ -62,7 +62,7 @@ func fullAnswer(t testing.TB) *negotiate.Answer {
 }
 
 func TestFullMessagesRoundTrip(t *testing.T) {
-	made, err := shape.Learn([]byte(envelope("<a>1</a>")))
+	made, err := learn.FromMessage([]byte(envelope("<a>1</a>")))
 	require.NoError(t, err)
 	for _, v := range []soap.Version{soap.V11, soap.V12} {
 		offer := fullOffer(t)
@@ -167,7 +167,7 @@ func offered(t testing.TB, s *services, o *negotiate.Offer) *negotiate.Answer {
 
 func TestResponderTakesWhatItUnderstands(t *testing.T) {
 	two := papersSchema(t, "strings.xsd")
-	made, err := shape.Learn([]byte(envelope("<a>1</a>")))
+	made, err := learn.FromMessage([]byte(envelope("<a>1</a>")))
 	require.NoError(t, err)
 	var asked []string
 	s := startServices(t, func(c *responder.Config) {
@@ -420,7 +420,7 @@ func TestRepliesAreTyped(t *testing.T) {
 	require.NoError(t, err)
 	typed, _, err := digits.Shape(reply)
 	require.NoError(t, err)
-	untyped, err := shape.Learn(reply)
+	untyped, err := learn.FromMessage(reply)
 	require.NoError(t, err)
 	require.NotEqual(t, typed.Fingerprint(), untyped.Fingerprint())
 	for _, by := range []string{"nobody", "initiator", "responder"} {

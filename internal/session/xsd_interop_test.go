@@ -18,7 +18,7 @@ import (
 	"github.com/hhfr/hhfr/internal/shared"
 	"github.com/hhfr/hhfr/internal/xmlns"
 	"github.com/hhfr/hhfr/pkg/negotiate"
-	"github.com/hhfr/hhfr/pkg/shape"
+	"github.com/hhfr/hhfr/pkg/shape/learn"
 	"github.com/hhfr/hhfr/pkg/soap"
 )
 
@@ -72,7 +72,7 @@ func TestInteropXmllint(t *testing.T) {
 		}
 	}
 	require.GreaterOrEqual(t, len(messages), 7, "messages on the page")
-	made, err := shape.Learn([]byte(envelope("<a>1</a>")))
+	made, err := learn.FromMessage([]byte(envelope("<a>1</a>")))
 	require.NoError(t, err)
 	for _, v := range []soap.Version{soap.V11, soap.V12} {
 		offer := fullOffer(t)

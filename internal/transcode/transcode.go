@@ -17,7 +17,7 @@ import (
 	"github.com/hhfr/hhfr/pkg/codec/binary"
 	"github.com/hhfr/hhfr/pkg/ctxstore"
 	"github.com/hhfr/hhfr/pkg/ctxstore/memory"
-	"github.com/hhfr/hhfr/pkg/shape"
+	"github.com/hhfr/hhfr/pkg/shape/program"
 	"github.com/hhfr/hhfr/pkg/streamer/frame"
 	"github.com/hhfr/hhfr/pkg/streamer/wire"
 )
@@ -229,7 +229,7 @@ func (p *packer) write(f *Figures, got *join) error {
 // join compares what is joined with what is wanted.
 type join struct {
 	want   []byte // still
-	joiner shape.Joiner
+	joiner program.Joiner
 	joined []byte
 	whole  bool
 	took   time.Duration

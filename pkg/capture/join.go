@@ -4,14 +4,14 @@ import (
 	"fmt"
 
 	"github.com/hhfr/hhfr/internal/spool"
-	"github.com/hhfr/hhfr/pkg/shape"
+	"github.com/hhfr/hhfr/pkg/shape/program"
 	"github.com/hhfr/hhfr/pkg/streamer/wire"
 )
 
 // joining is a head or body that comes in.
 type joining struct {
-	joiner *shape.Joiner // nil: text
-	body   *spool.Body   // nil: nothing came
+	joiner *program.Joiner // nil: text
+	body   *spool.Body     // nil: nothing came
 }
 
 // join takes a segment of a head or body.
@@ -23,7 +23,7 @@ func (r *Reader) join(j *joining, p *wire.Part) (err error) {
 		if n := len(r.joiners); n > 0 {
 			j.joiner, r.joiners = r.joiners[n-1], r.joiners[:n-1]
 		} else {
-			j.joiner = new(shape.Joiner)
+			j.joiner = new(program.Joiner)
 		}
 		j.joiner.Reset(p.Program)
 	}

@@ -8,13 +8,13 @@ import (
 
 	"github.com/hhfr/hhfr/pkg/ctxstore"
 	"github.com/hhfr/hhfr/pkg/ctxstore/memory"
-	"github.com/hhfr/hhfr/pkg/shape"
+	"github.com/hhfr/hhfr/pkg/shape/learn"
 	"github.com/hhfr/hhfr/pkg/shape/transit"
 )
 
 // TestNamesOfSyncs: eight octets find a shape in capture or store; where two have them, none is found.
 func TestNamesOfSyncs(t *testing.T) {
-	learned, err := shape.Learn([]byte("<a>1</a>"))
+	learned, err := learn.FromMessage([]byte("<a>1</a>"))
 	require.NoError(t, err)
 	name := transit.NameOf(learned.Fingerprint())
 	store := memory.New(memory.Config{})

@@ -14,7 +14,7 @@ import (
 	"github.com/hhfr/hhfr/internal/spool"
 	"github.com/hhfr/hhfr/pkg/capture/flow"
 	"github.com/hhfr/hhfr/pkg/ctxstore"
-	"github.com/hhfr/hhfr/pkg/shape"
+	"github.com/hhfr/hhfr/pkg/shape/program"
 	"github.com/hhfr/hhfr/pkg/streamer/wire"
 )
 
@@ -67,7 +67,7 @@ type Reader struct {
 	bodies   *spool.Spool
 	numbers  numbers
 	summary  *Summary
-	joiners  []*shape.Joiner
+	joiners  []*program.Joiner
 	scratch  []byte
 
 	compression wire.Compression

@@ -7,6 +7,7 @@ import (
 
 	"github.com/hhfr/hhfr/pkg/ctxstore"
 	"github.com/hhfr/hhfr/pkg/shape"
+	"github.com/hhfr/hhfr/pkg/shape/program"
 	"github.com/hhfr/hhfr/pkg/shape/transit"
 )
 
@@ -14,16 +15,16 @@ import (
 type shapes struct {
 	ctx    context.Context
 	store  ctxstore.Store // nil: none
-	seen   map[shape.Fingerprint]*shape.Program
-	stored map[shape.Fingerprint]*shape.Program // nil: it is not there
+	seen   map[shape.Fingerprint]*program.Program
+	stored map[shape.Fingerprint]*program.Program // nil: it is not there
 	names  map[transit.Name]*alike
 	order  []shape.Fingerprint // of seen, the oldest first
 	size   int
 }
 
 func newShapes(ctx context.Context, store ctxstore.Store) *shapes {
-	return &shapes{ctx: ctx, store: store, seen: map[shape.Fingerprint]*shape.Program{},
-		stored: map[shape.Fingerprint]*shape.Program{}, names: map[transit.Name]*alike{}}
+	return &shapes{ctx: ctx, store: store, seen: map[shape.Fingerprint]*program.Program{},
+		stored: map[shape.Fingerprint]*program.Program{}, names: map[transit.Name]*alike{}}
 }
 
 // alike are the shapes whose fingerprints begin with one name.
@@ -46,13 +47,13 @@ func (a *alike) add(fp shape.Fingerprint) {
 }
 
 // Keep implements [wire.Shapes].
-func (s *shapes) Keep(one *shape.Shape) *shape.Program {
+func (s *shapes) Keep(one *shape.Shape) *program.Program {
 	fp := one.Fingerprint()
 	p := s.seen[fp]
 	if p != nil {
 		return p
 	}
-	p = shape.Compile(one)
+	p = program.Compile(one)
 	s.seen[fp] = p
 	s.alike(transit.NameOf(fp)).add(fp)
 	s.order = append(s.order, fp)
@@ -75,7 +76,7 @@ func (s *shapes) drop(fp shape.Fingerprint) {
 }
 
 // Find implements [wire.Shapes].
-func (s *shapes) Find(fp shape.Fingerprint) *shape.Program {
+func (s *shapes) Find(fp shape.Fingerprint) *program.Program {
 	if p := s.seen[fp]; p != nil || s.store == nil {
 		return p
 	}
@@ -83,7 +84,7 @@ func (s *shapes) Find(fp shape.Fingerprint) *shape.Program {
 	if !looked {
 		octets, _ := ctxstore.Shapes{Store: s.store}.Get(s.ctx, fp)
 		if one, err := shape.Parse(octets); err == nil && one.Fingerprint() == fp {
-			p = shape.Compile(one)
+			p = program.Compile(one)
 		}
 		s.stored[fp] = p
 	}
@@ -91,7 +92,7 @@ func (s *shapes) Find(fp shape.Fingerprint) *shape.Program {
 }
 
 // named finds the shape whose fingerprint begins so; nil if there is none, or more than one.
-func (s *shapes) named(name [8]byte) *shape.Program {
+func (s *shapes) named(name [8]byte) *program.Program {
 	a := s.alike(name)
 	if !a.looked && s.store != nil {
 		a.looked = true

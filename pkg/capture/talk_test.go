@@ -12,6 +12,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/hhfr/hhfr/pkg/shape"
+	"github.com/hhfr/hhfr/pkg/shape/learn"
+	"github.com/hhfr/hhfr/pkg/shape/program"
 	"github.com/hhfr/hhfr/pkg/streamer/frame"
 	"github.com/hhfr/hhfr/pkg/streamer/wire"
 )
@@ -20,7 +22,7 @@ import (
 type knowing map[shape.Fingerprint]bool
 
 func (k knowing) Has(fp shape.Fingerprint) (has, sure bool) { return k[fp], k[fp] }
-func (k knowing) Learned(p *shape.Program)                  { k[p.Shape().Fingerprint()] = true }
+func (k knowing) Learned(p *program.Program)                { k[p.Shape().Fingerprint()] = true }
 
 // talk is a stream whose directions are made by encoders, at once or as packets.
 type talk struct {
@@ -57,9 +59,9 @@ func newTalkOf(t testing.TB, edit func(*frame.Hello)) *talk {
 }
 
 // message sends a message in one direction, under a shape or, with none, as text.
-func (x *talk) message(dir int, m wire.Outgoing, p *shape.Program, body []byte) {
+func (x *talk) message(dir int, m wire.Outgoing, p *program.Program, body []byte) {
 	e := x.enc[dir]
-	var s shape.Splitter
+	var s program.Splitter
 	type piece struct {
 		content []byte
 		text    bool
@@ -100,7 +102,7 @@ func (x *talk) close() {
 }
 
 // calls has so many exchanges on lanes, a request and its reply each.
-func (x *talk) calls(n int, p *shape.Program, body func(i int) []byte) {
+func (x *talk) calls(n int, p *program.Program, body func(i int) []byte) {
 	for i := range n {
 		k := frame.Key{Lane: uint64(i % 3), Exchange: uint64(i/3 + 1)}
 		x.message(0, wire.Outgoing{Key: k}, p, body(i))
@@ -189,8 +191,8 @@ func (c *connection) end() {
 }
 
 // learned compiles the shape of a message.
-func learned(t testing.TB, message []byte) *shape.Program {
-	s, err := shape.Learn(message)
+func learned(t testing.TB, message []byte) *program.Program {
+	s, err := learn.FromMessage(message)
 	require.NoError(t, err)
-	return shape.Compile(s)
+	return program.Compile(s)
 }

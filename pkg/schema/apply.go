@@ -6,12 +6,13 @@ import (
 	"strings"
 
 	"github.com/hhfr/hhfr/pkg/shape"
+	"github.com/hhfr/hhfr/pkg/shape/learn"
 )
 
 // Shape makes the shape of a message that the schema describes: the text is the message's, types of values and lengths of arrays are the schema's. drift tells
-// where the message is not what the schema says; there the shape is as learned. An error of code Drift means that the message is another one; others are those of [shape.Learn].
+// where the message is not what the schema says; there the shape is as learned. An error of code Drift means that the message is another one; others are those of [learn.FromMessage].
 func (s *Schema) Shape(message []byte) (made *shape.Shape, drift []*Error, err error) {
-	learned, err := shape.Learn(message)
+	learned, err := learn.FromMessage(message)
 	if err != nil {
 		return nil, nil, err
 	}

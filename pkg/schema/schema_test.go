@@ -14,6 +14,8 @@ import (
 
 	"github.com/hhfr/hhfr/pkg/schema"
 	"github.com/hhfr/hhfr/pkg/shape"
+	"github.com/hhfr/hhfr/pkg/shape/learn"
+	"github.com/hhfr/hhfr/pkg/shape/program"
 )
 
 func load(t testing.TB, name string) []byte {
@@ -143,16 +145,16 @@ func many(n int) string {
 // carry splits a message by a shape and joins it again.
 func carry(t testing.TB, s *shape.Shape, message []byte) (content, back []byte) {
 	t.Helper()
-	p := shape.Compile(s)
+	p := program.Compile(s)
 	var segments [][]byte
-	var splitter shape.Splitter
+	var splitter program.Splitter
 	splitter.Reset(p, 16<<10, true, func(text bool, segment []byte) error {
 		require.False(t, text, "the shape must fit")
 		segments = append(segments, append([]byte(nil), segment...))
 		return nil
 	})
 	require.NoError(t, splitter.Split(message))
-	var joiner shape.Joiner
+	var joiner program.Joiner
 	joiner.Reset(p)
 	var err error
 	for i, segment := range segments {
@@ -176,7 +178,7 @@ func TestShapeOfTheFirstMessage(t *testing.T) {
 		assert.Equal(t, string(m), string(back))
 		assert.Less(t, len(content), 32)
 	}
-	learned, err := shape.Learn(first)
+	learned, err := learn.FromMessage(first)
 	require.NoError(t, err)
 	assert.NotEqual(t, learned.Fingerprint(), made.Fingerprint(), "digits are learned as numbers, but described as strings")
 	var types []shape.Type
@@ -323,7 +325,7 @@ func TestDrift(t *testing.T) {
 		assert.ErrorIs(t, err, &schema.Error{Code: schema.Drift}, other)
 	}
 	// On a learned shape alone.
-	learned, err := shape.Learn([]byte(strings.Replace(string(good), "<F>0.5</F>", "<G/>", 1)))
+	learned, err := learn.FromMessage([]byte(strings.Replace(string(good), "<F>0.5</F>", "<G/>", 1)))
 	require.NoError(t, err)
 	typed, drift := s.Apply(learned)
 	require.NotNil(t, typed)
@@ -382,13 +384,13 @@ func FuzzShape(f *testing.F) {
 			return
 		}
 		var back []byte
-		var joiner shape.Joiner
+		var joiner program.Joiner
 		var last []byte
 		var lastText, any bool
-		program := shape.Compile(made)
-		joiner.Reset(program)
-		var splitter shape.Splitter
-		splitter.Reset(program, 4096, false, func(text bool, segment []byte) (err error) {
+		p := program.Compile(made)
+		joiner.Reset(p)
+		var splitter program.Splitter
+		splitter.Reset(p, 4096, false, func(text bool, segment []byte) (err error) {
 			if any {
 				back, err = joiner.Join(back, last, lastText, false)
 			}

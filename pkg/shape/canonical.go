@@ -1,6 +1,7 @@
 package shape
 
-// canonical copies a tree into canonical form: texts merged, empty ones gone, sequences unfolded. Slots keep their numbers.
+// canonical copies a tree into canonical form: texts merged, empty ones gone, sequences unfolded.
+// Slots keep their numbers.
 func canonical(n *Node) *Node {
 	c := *n
 	c.Kids = nil
@@ -36,7 +37,8 @@ func appendCanonical(kids []*Node, k *Node) []*Node {
 	return append(kids, k)
 }
 
-// renumberSlots gives slots the numbers 0, 1, 2… in preorder of their first appearance, and makes that one the Slot node and all others Again.
+// renumberSlots gives slots the numbers 0, 1, 2… in preorder of their first appearance, and makes
+// that one the Slot node and all others Again.
 func renumberSlots(root *Node) {
 	numbers := map[int32]int32{}
 	walk(root, func(n *Node) {

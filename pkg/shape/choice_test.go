@@ -10,11 +10,14 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/hhfr/hhfr/pkg/shape"
+	"github.com/hhfr/hhfr/pkg/shape/learn"
+	"github.com/hhfr/hhfr/pkg/shape/program"
 )
 
 const xsi = ` xmlns:xsi="http://www.w3.org/2001/XMLSchema-instance"`
 
-// choices are messages of one kind, and the shape that is learned from them in this order: texts as they are, values as their types, ( | ) choices, ? optional, * arrays.
+// choices are messages of one kind, and the shape that is learned from them in this order: texts as
+// they are, values as their types, ( | ) choices, ? optional, * arrays.
 func choices() []struct {
 	name     string
 	messages []string
@@ -48,9 +51,9 @@ func choices() []struct {
 
 func learnAll(t testing.TB, messages []string) *shape.Shape {
 	t.Helper()
-	var all *shape.Family
+	var all *learn.Family
 	for _, m := range messages {
-		f, err := shape.LearnFamily([]byte(m), true)
+		f, err := learn.NewFamily([]byte(m), true)
 		require.NoError(t, err, m)
 		if all == nil {
 			all = f
@@ -93,13 +96,14 @@ func TestChoices(t *testing.T) {
 		s := learnAll(t, c.messages)
 		assert.Equal(t, c.want, sketch(s.Root()), c.name)
 		for _, m := range c.messages {
-			fits, _ := requireLaw1(t, shape.Compile(s), []byte(m), c.name)
+			fits, _ := requireLaw1(t, program.Compile(s), []byte(m), c.name)
 			assert.True(t, fits, "%s: %s", c.name, m)
 		}
 	}
 }
 
-// TestChoicesAreBounded: elements that are ever different do not make a choice without end, but open content.
+// TestChoicesAreBounded: elements that are ever different do not make a choice without end, but
+// open content.
 func TestChoicesAreBounded(t *testing.T) {
 	var messages []string
 	for i := range 40 {
@@ -115,16 +119,17 @@ func TestChoicesAreBounded(t *testing.T) {
 	assert.Equal(t, "<t><r>{open}</r></t>", sketch(learnAll(t, []string{"<t><r>" + all + all + "</r></t>", "<t><r><e1/>" + all + "</r></t>"}).Root()))
 }
 
-// TestAFamilyFitsWhatItLearned: whatever came, in whatever order, the shape of a family fits every message it was learned from.
+// TestAFamilyFitsWhatItLearned: whatever came, in whatever order, the shape of a family fits every
+// message it was learned from.
 func TestAFamilyFitsWhatItLearned(t *testing.T) {
 	checked := 0
 	for seed := range uint64(1500) {
 		rnd := rand.New(rand.NewPCG(seed, 1))
-		var all *shape.Family
+		var all *learn.Family
 		var messages []string
 		for range 8 {
 			m := "<r" + xsi + "><h/>" + anyContent(rnd, 1) + "<t/></r>"
-			f, err := shape.LearnFamily([]byte(m), true)
+			f, err := learn.NewFamily([]byte(m), true)
 			require.NoError(t, err)
 			if all != nil {
 				if f = all.Widen(f); f == nil {
@@ -134,8 +139,8 @@ func TestAFamilyFitsWhatItLearned(t *testing.T) {
 			all, messages = f, append(messages, m)
 			s, err := all.Shape()
 			require.NoError(t, err)
-			p := shape.Compile(s)
-			var sp shape.Splitter
+			p := program.Compile(s)
+			var sp program.Splitter
 			for i, m := range messages {
 				sp.Reset(p, 4096, true, func(bool, []byte) error { return nil })
 				checked++
@@ -146,7 +151,8 @@ func TestAFamilyFitsWhatItLearned(t *testing.T) {
 	assert.Greater(t, checked, 5000)
 }
 
-// anyContent is a number, a word, a sequence with gaps, one of some elements, many in any order, or variants of one.
+// anyContent is a number, a word, a sequence with gaps, one of some elements, many in any order, or
+// variants of one.
 func anyContent(rnd *rand.Rand, depth int) string {
 	names := "abcdef"
 	var b strings.Builder

@@ -6,10 +6,12 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"github.com/hhfr/hhfr/pkg/shape"
+	"github.com/hhfr/hhfr/pkg/shape/learn"
+	"github.com/hhfr/hhfr/pkg/shape/program"
 )
 
-// A shape holds an XML declaration as XML knows it; what else stands where one does is content, like any processing instruction.
+// A shape holds an XML declaration as XML knows it; what else stands where one does is content,
+// like any processing instruction.
 func TestDeclarationsInShapes(t *testing.T) {
 	for text, markup := range map[string]bool{
 		`<?xml version="1.0"?>`: true,
@@ -25,13 +27,13 @@ func TestDeclarationsInShapes(t *testing.T) {
 		`<?xml-stylesheet href="SECRET"?>`:                                false,
 	} {
 		message := []byte(text + "<a><b>1</b></a>")
-		s, err := shape.Learn(message)
+		s, err := learn.FromMessage(message)
 		require.NoError(t, err, text)
 		assert.NotContains(t, string(s.Octets()), "SECRET")
 		if markup {
 			assert.Contains(t, string(s.Octets()), text)
 		}
-		p := shape.Compile(s)
+		p := program.Compile(s)
 		again := []byte(text + "<a><b>2</b></a>")
 		assert.Equal(t, string(again), string(join(t, p, split(t, p, again, 16384, 0))), text)
 	}

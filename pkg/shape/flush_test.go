@@ -12,18 +12,20 @@ import (
 
 	work "github.com/hhfr/hhfr/internal/workload"
 	"github.com/hhfr/hhfr/pkg/shape"
+	"github.com/hhfr/hhfr/pkg/shape/learn"
+	"github.com/hhfr/hhfr/pkg/shape/program"
 )
 
 // flushing is a message on its way, written in chunks and flushed between.
 type flushing struct {
-	split shape.Splitter
-	join  shape.Joiner
+	split program.Splitter
+	join  program.Joiner
 	last  *segment // handed out, and not joined yet: only the end tells which one is the last
 	got   []byte
 	err   error
 }
 
-func newFlushing(p *shape.Program, most int) *flushing {
+func newFlushing(p *program.Program, most int) *flushing {
 	f := &flushing{}
 	f.join.Reset(p)
 	f.split.Reset(p, most, false, func(text bool, octets []byte) error {
@@ -52,9 +54,9 @@ func (f *flushing) flush(t testing.TB, force bool) {
 	require.NoError(t, f.err)
 }
 
-// flushed sends a message in chunks; cuts are where it is flushed, by force at every second one. Behind a forced flush all that was
-// written is there, otherwise a beginning of it.
-func flushed(t testing.TB, p *shape.Program, message []byte, most int, cuts []int) {
+// flushed sends a message in chunks; cuts are where it is flushed, by force at every second one.
+// Behind a forced flush all that was written is there, otherwise a beginning of it.
+func flushed(t testing.TB, p *program.Program, message []byte, most int, cuts []int) {
 	t.Helper()
 	f := newFlushing(p, most)
 	at := 0
@@ -90,9 +92,9 @@ func TestFlush(t *testing.T) {
 	messages = append(messages, soapFiles(t)...)
 	for i, m := range messages {
 		t.Run(fmt.Sprint(i), func(t *testing.T) {
-			s, err := shape.Learn(m)
+			s, err := learn.FromMessage(m)
 			require.NoError(t, err)
-			p := shape.Compile(s)
+			p := program.Compile(s)
 			for at := range m {
 				if len(m) < 1500 || at%7 == 0 {
 					flushed(t, p, m, 4096, []int{at})
@@ -116,21 +118,22 @@ func TestFlush(t *testing.T) {
 		}
 		s, err := shape.New(c.root)
 		require.NoError(t, err)
-		p := shape.Compile(s)
+		p := program.Compile(s)
 		for at := range c.message {
 			flushed(t, p, []byte(c.message), 256, []int{0, at, at})
 		}
 	}
 }
 
-// A flush by pause, without force, leaves a message under its shape: it takes hardly more than one that was not flushed.
+// A flush by pause, without force, leaves a message under its shape: it takes hardly more than one
+// that was not flushed.
 func TestFlushKeepsTheShape(t *testing.T) {
 	for m := range work.Records(1, 500) {
-		s, err := shape.Learn(m)
+		s, err := learn.FromMessage(m)
 		require.NoError(t, err)
-		p := shape.Compile(s)
+		p := program.Compile(s)
 		count := func(every int) (octets int, text bool) {
-			var split shape.Splitter
+			var split program.Splitter
 			split.Reset(p, 16000, false, func(isText bool, segment []byte) error {
 				octets, text = octets+len(segment), text || isText
 				return nil
@@ -161,11 +164,11 @@ func FuzzFlush(f *testing.F) {
 		f.Add([]byte(c.message), []byte(c.message), uint16(256), []byte{4, 4, 4})
 	}
 	f.Fuzz(func(t *testing.T, a, b []byte, most uint16, steps []byte) {
-		s, err := shape.Learn(a)
+		s, err := learn.FromMessage(a)
 		if err != nil || len(b) > 20000 || len(steps) > 50 || len(s.Octets()) > 20000 {
 			return
 		}
-		p := shape.Compile(s)
+		p := program.Compile(s)
 		if bytes.IndexByte(a, 0) >= 0 {
 			return // of UTF-16, half a character waits
 		}

@@ -6,13 +6,19 @@ import (
 	"encoding/hex"
 	"encoding/json"
 	"errors"
+	"iter"
 	"path/filepath"
+	"slices"
 	"testing"
 
 	"github.com/stretchr/testify/require"
 
 	"github.com/hhfr/hhfr/internal/shared"
+	work "github.com/hhfr/hhfr/internal/workload"
 	"github.com/hhfr/hhfr/pkg/shape"
+	"github.com/hhfr/hhfr/pkg/shape/columns"
+	"github.com/hhfr/hhfr/pkg/shape/learn"
+	"github.com/hhfr/hhfr/pkg/shape/program"
 )
 
 func soapFiles(tb testing.TB) (messages [][]byte) {
@@ -22,7 +28,8 @@ func soapFiles(tb testing.TB) (messages [][]byte) {
 	return messages
 }
 
-// FuzzSplit: law 1 for any two messages, both split by a shape learned from both, or from the first if they have too little in common.
+// FuzzSplit: law 1 for any two messages, both split by a shape learned from both, or from the first
+// if they have too little in common.
 func FuzzSplit(f *testing.F) {
 	files := soapFiles(f)
 	for i, m := range files {
@@ -37,20 +44,23 @@ func FuzzSplit(f *testing.F) {
 		f.Add([]byte(c.messages[0]), []byte(c.messages[len(c.messages)-1]), uint16(256))
 	}
 	f.Fuzz(func(t *testing.T, a, b []byte, most uint16) {
-		s, err := shape.Learn(a)
+		s, err := learn.FromMessage(a)
 		if err != nil {
-			s, err = shape.LearnHead(a)
+			s, err = learn.FromHead(a)
 		}
 		if err != nil {
-			s, err = shape.LearnPrefix(a)
+			var beginning *learn.Family
+			if beginning, err = learn.NewFamily(a, false); err == nil {
+				s, err = beginning.Shape()
+			}
 		}
 		if err != nil {
 			var e *shape.Error
 			require.True(t, errors.As(err, &e), "%v", err)
 			return
 		}
-		if one, err := shape.LearnFamily(a, true); err == nil {
-			if other, err := shape.LearnFamily(b, true); err == nil {
+		if one, err := learn.NewFamily(a, true); err == nil {
+			if other, err := learn.NewFamily(b, true); err == nil {
 				if wide := one.Widen(other); wide != nil {
 					if both, err := wide.Shape(); err == nil {
 						s = both
@@ -58,9 +68,9 @@ func FuzzSplit(f *testing.F) {
 				}
 			}
 		}
-		p := shape.Compile(s)
+		p := program.Compile(s)
 		for _, m := range [][]byte{a, b} {
-			size := shape.MinSegment + int(most)%16000
+			size := program.MinSegment + int(most)%16000
 			segments := split(t, p, m, size, 0)
 			require.True(t, bytes.Equal(m, join(t, p, segments)))
 			k := new(packed)
@@ -97,8 +107,8 @@ func FuzzJoin(f *testing.F) {
 		again, err := shape.New(s.Root())
 		require.NoError(t, err)
 		require.Equal(t, s.Fingerprint(), again.Fingerprint(), "what is canonical stays as it is")
-		var j shape.Joiner
-		j.Reset(shape.Compile(s))
+		var j program.Joiner
+		j.Reset(program.Compile(s))
 		out, err := j.Join(nil, first, false, false)
 		if err == nil {
 			before := len(out)
@@ -116,19 +126,19 @@ func TestEveryCutOfContentIsAnError(t *testing.T) {
 	for _, c := range cases() {
 		s, err := shape.New(c.root)
 		require.NoError(t, err)
-		p := shape.Compile(s)
+		p := program.Compile(s)
 		segments := split(t, p, []byte(c.message), 16384, 0)
 		if len(segments) != 1 {
 			continue
 		}
 		content := segments[0].octets
 		for n := range content {
-			var j shape.Joiner
+			var j program.Joiner
 			j.Reset(p)
 			out, err := j.Join(nil, content[:n], false, true)
 			require.Error(t, err, "%s cut at %d of %d gives %q", c.name, n, len(content), out)
 		}
-		var j shape.Joiner
+		var j program.Joiner
 		j.Reset(p)
 		_, err = j.Join(nil, append(bytes.Clone(content), 0), false, true)
 		require.Error(t, err, "%s with an octet more", c.name)
@@ -136,15 +146,19 @@ func TestEveryCutOfContentIsAnError(t *testing.T) {
 }
 
 func TestSteadyStateAllocatesNothing(t *testing.T) {
-	for _, m := range soapFiles(t) {
-		s, err := shape.Learn(m)
+	messages := soapFiles(t)
+	for _, all := range []iter.Seq[[]byte]{work.Strings(1, 8), work.Floats(1, 10), work.Records(1, 20)} {
+		messages = slices.AppendSeq(messages, first(1, all))
+	}
+	for _, m := range messages {
+		s, err := learn.FromMessage(m)
 		if err != nil {
 			continue
 		}
-		p := shape.Compile(s)
+		p := program.Compile(s)
 		segments := split(t, p, m, 16384, 0)
-		var sp shape.Splitter
-		var j shape.Joiner
+		var sp program.Splitter
+		var j program.Joiner
 		var out []byte
 		drop := func(bool, []byte) error { return nil }
 		both := func() {
@@ -165,10 +179,10 @@ func TestSteadyStateAllocatesNothing(t *testing.T) {
 		if len(segments) > 1 || segments[0].text {
 			continue
 		}
-		var k shape.Packer
-		var u shape.Unpacker
-		var ours, theirs shape.Memory
-		var at, there shape.Packing
+		var k columns.Packer
+		var u columns.Unpacker
+		var ours, theirs columns.Memory
+		var at, there columns.Packing
 		var packed []byte
 		stages := func() {
 			at.Reset()

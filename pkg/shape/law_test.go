@@ -14,6 +14,8 @@ import (
 
 	"github.com/hhfr/hhfr/internal/shared"
 	"github.com/hhfr/hhfr/pkg/shape"
+	"github.com/hhfr/hhfr/pkg/shape/learn"
+	"github.com/hhfr/hhfr/pkg/shape/program"
 )
 
 type segment struct {
@@ -22,9 +24,9 @@ type segment struct {
 }
 
 // split cuts a message that arrives in chunks of the given size (0: whole) into segments.
-func split(t testing.TB, p *shape.Program, message []byte, most, chunk int) (segments []segment) {
+func split(t testing.TB, p *program.Program, message []byte, most, chunk int) (segments []segment) {
 	t.Helper()
-	var s shape.Splitter
+	var s program.Splitter
 	s.Reset(p, most, false, func(text bool, seg []byte) error {
 		require.LessOrEqual(t, len(seg), most)
 		segments = append(segments, segment{text, bytes.Clone(seg)})
@@ -43,9 +45,9 @@ func split(t testing.TB, p *shape.Program, message []byte, most, chunk int) (seg
 	return segments
 }
 
-func join(t testing.TB, p *shape.Program, segments []segment) []byte {
+func join(t testing.TB, p *program.Program, segments []segment) []byte {
 	t.Helper()
-	var j shape.Joiner
+	var j program.Joiner
 	j.Reset(p)
 	var out []byte
 	var err error
@@ -56,8 +58,9 @@ func join(t testing.TB, p *shape.Program, segments []segment) []byte {
 	return out
 }
 
-// requireLaw1 checks join(split(m)) == m in several segmentations, and tells whether the message fitted whole.
-func requireLaw1(t testing.TB, p *shape.Program, message []byte, what string) (fits bool, content int) {
+// requireLaw1 checks join(split(m)) == m in several segmentations, and reports whether the message
+// fitted whole.
+func requireLaw1(t testing.TB, p *program.Program, message []byte, what string) (fits bool, content int) {
 	t.Helper()
 	for _, way := range []struct{ most, chunk int }{{16384, 0}, {16384, 1000}, {4096, 100}, {256, 7}, {300, 1}} {
 		if way.chunk == 1 && len(message) > 20000 {
@@ -90,7 +93,7 @@ func TestLaw1OnTheCorpus(t *testing.T) {
 	learned, raw := 0, map[string]int{}
 	for _, path := range shared.Messages(t) {
 		message := shared.Read(t, path)
-		s, err := shape.Learn(message)
+		s, err := learn.FromMessage(message)
 		if err != nil {
 			var e *shape.Error
 			require.True(t, errors.As(err, &e), "%s: %v", path, err)
@@ -100,7 +103,7 @@ func TestLaw1OnTheCorpus(t *testing.T) {
 		again, err := shape.Parse(s.Octets())
 		require.NoError(t, err, path)
 		require.Equal(t, s.Fingerprint(), again.Fingerprint())
-		fits, _ := requireLaw1(t, shape.Compile(s), message, filepath.Base(path))
+		fits, _ := requireLaw1(t, program.Compile(s), message, filepath.Base(path))
 		assert.True(t, fits, "%s: the message does not fit the shape learned from it", path)
 		learned++
 	}
@@ -108,13 +111,14 @@ func TestLaw1OnTheCorpus(t *testing.T) {
 	assert.Greater(t, learned, 300)
 }
 
-// TestLaw1AcrossMessages splits every message of a family by the shapes of its neighbours: what does not fit goes on as text.
+// TestLaw1AcrossMessages splits every message of a family by the shapes of its neighbours: what
+// does not fit goes on as text.
 func TestLaw1AcrossMessages(t *testing.T) {
 	paths := shared.Messages(t)
-	var programs []*shape.Program
+	var programs []*program.Program
 	for _, path := range paths[:60] {
-		if s, err := shape.Learn(shared.Read(t, path)); err == nil {
-			programs = append(programs, shape.Compile(s))
+		if s, err := learn.FromMessage(shared.Read(t, path)); err == nil {
+			programs = append(programs, program.Compile(s))
 		}
 	}
 	require.NotEmpty(t, programs)
@@ -130,7 +134,7 @@ func TestLaw1AcrossMessages(t *testing.T) {
 
 func TestArrayOf911Records(t *testing.T) {
 	message := shared.Read(t, filepath.Join(shared.Dir(t, "corpus", "messages", "soap11", "jtlm"), "publish911.xml"))
-	s, err := shape.Learn(message)
+	s, err := learn.FromMessage(message)
 	require.NoError(t, err)
 	var arrays []string
 	var visit func(n *shape.Node, depth int)
@@ -144,11 +148,11 @@ func TestArrayOf911Records(t *testing.T) {
 	}
 	visit(s.Root(), 0)
 	require.Len(t, arrays, 1, "the records are one array, at depths %s", strings.Join(arrays, ","))
-	fits, content := requireLaw1(t, shape.Compile(s), message, "publish911")
+	fits, content := requireLaw1(t, program.Compile(s), message, "publish911")
 	assert.True(t, fits)
 	t.Logf("%d octets, content %d", len(message), content)
 	p100 := shared.Read(t, filepath.Join(shared.Dir(t, "corpus", "messages", "soap11", "jtlm"), "publish100.xml"))
-	fits, content = requireLaw1(t, shape.Compile(s), p100, "publish100")
+	fits, content = requireLaw1(t, program.Compile(s), p100, "publish100")
 	t.Log(fits, content)
 }
 
@@ -165,29 +169,30 @@ func TestChoiceOfMany(t *testing.T) {
 	}
 	s, err := shape.New(seq(text("<t>"), array(0, 0, text("<r>"), choice(kids...), text("</r>")), text("</t>")))
 	require.NoError(t, err)
-	fits, content := requireLaw1(t, shape.Compile(s), []byte(message+"</t>"), "choice")
+	fits, content := requireLaw1(t, program.Compile(s), []byte(message+"</t>"), "choice")
 	assert.True(t, fits)
 	assert.Less(t, content, 3*n/37)
 }
 
-// TestChunksMakeNoDifference: what is settled at one look, and what is not since octets are missing, gives the same content.
+// TestChunksMakeNoDifference: what is settled at one look, and what is not since octets are
+// missing, gives the same content.
 func TestChunksMakeNoDifference(t *testing.T) {
 	messages := soapFiles(t)
 	for _, c := range cases() {
 		messages = append(messages, []byte(c.message))
 	}
 	for i, m := range messages {
-		s, err := shape.Learn(m)
+		s, err := learn.FromMessage(m)
 		if err != nil {
 			continue
 		}
 		for _, other := range [][]byte{m, messages[(i+1)%len(messages)]} {
-			whole := split(t, shape.Compile(s), other, 16384, 0)
+			whole := split(t, program.Compile(s), other, 16384, 0)
 			if bytes.Equal(m, other) {
 				require.Len(t, whole, 1+len(m)/(1<<20))
 			}
 			if len(whole) == 1 {
-				require.Equal(t, whole, split(t, shape.Compile(s), other, 16384, 1), "message %d", i)
+				require.Equal(t, whole, split(t, program.Compile(s), other, 16384, 1), "message %d", i)
 			}
 		}
 	}

@@ -10,6 +10,8 @@ import (
 
 	"github.com/hhfr/hhfr/internal/shared"
 	"github.com/hhfr/hhfr/pkg/shape"
+	"github.com/hhfr/hhfr/pkg/shape/columns"
+	"github.com/hhfr/hhfr/pkg/shape/program"
 )
 
 func unhex(tb testing.TB, s string) []byte {
@@ -19,7 +21,8 @@ func unhex(tb testing.TB, s string) []byte {
 	return b
 }
 
-// addVectors seeds a target with each segment of the vectors and the one behind it, in the form that of gives.
+// addVectors seeds a target with each segment of the vectors and the one behind it, in the form
+// that of gives.
 func addVectors(f *testing.F, of func(packedSegment) string) {
 	for _, path := range shared.Files(f, shared.Testdata(f, "vectors", "packed"), nil) {
 		var v packedVector
@@ -33,7 +36,8 @@ func addVectors(f *testing.F, of func(packedSegment) string) {
 	}
 }
 
-// FuzzUnpack: packed segments from a hostile peer make an error or a segment, in bounded work and memory; what they leave in the memory is fit for the next.
+// FuzzUnpack: packed segments from a hostile peer make an error or a segment, in bounded work and
+// memory; what they leave in the memory is fit for the next.
 func FuzzUnpack(f *testing.F) {
 	addVectors(f, func(s packedSegment) string { return s.Packed })
 	f.Fuzz(func(t *testing.T, octets, first, second []byte, last bool) {
@@ -41,10 +45,10 @@ func FuzzUnpack(f *testing.F) {
 		if err != nil || len(first) > 16384 || len(second) > 16384 {
 			return
 		}
-		p := shape.Compile(s)
-		var u shape.Unpacker
-		var m shape.Memory
-		var at shape.Packing
+		p := program.Compile(s)
+		var u columns.Unpacker
+		var m columns.Memory
+		var at columns.Packing
 		for i, packed := range [][]byte{first, second, first} {
 			if last || i == 0 {
 				at.Reset()
@@ -67,7 +71,7 @@ func FuzzPack(f *testing.F) {
 		if err != nil || len(first) > 16384 || len(second) > 16384 {
 			return
 		}
-		p := shape.Compile(s)
+		p := program.Compile(s)
 		ways := [][]segment{{{octets: first}, {octets: second}, {octets: first}}, {{octets: second}}, {{octets: first}}}
 		if last {
 			ways = ways[1:]

@@ -11,14 +11,17 @@ import (
 
 	work "github.com/hhfr/hhfr/internal/workload"
 	"github.com/hhfr/hhfr/pkg/shape"
+	"github.com/hhfr/hhfr/pkg/shape/columns"
+	"github.com/hhfr/hhfr/pkg/shape/learn"
+	"github.com/hhfr/hhfr/pkg/shape/program"
 )
 
 // packed is one end's packer and the other's unpacker, with their memories.
 type packed struct {
-	packer   shape.Packer
-	unpacker shape.Unpacker
-	ours     shape.Memory
-	theirs   shape.Memory
+	packer   columns.Packer
+	unpacker columns.Unpacker
+	ours     columns.Memory
+	theirs   columns.Memory
 	octets   int
 	plain    int // segments that were not packed
 	folds    int // 1 ours, 2 theirs, 3 both: folded and unfolded before each message
@@ -26,7 +29,7 @@ type packed struct {
 
 // fold folds memories and brings them back.
 func (k *packed) fold() {
-	for i, m := range []*shape.Memory{&k.ours, &k.theirs} {
+	for i, m := range []*columns.Memory{&k.ours, &k.theirs} {
 		if k.folds>>i&1 != 0 {
 			f := m.Fold()
 			f.Unfold(m)
@@ -35,10 +38,10 @@ func (k *packed) fold() {
 }
 
 // message sends the segments of a message there, and requires them to come back as they were.
-func (k *packed) message(t testing.TB, p *shape.Program, segments []segment, most int) {
+func (k *packed) message(t testing.TB, p *program.Program, segments []segment, most int) {
 	t.Helper()
 	k.fold()
-	var at, there shape.Packing
+	var at, there columns.Packing
 	for i, s := range segments {
 		if s.text {
 			return
@@ -56,8 +59,8 @@ func (k *packed) message(t testing.TB, p *shape.Program, segments []segment, mos
 	}
 }
 
-// A memory that was folded is the same: what is packed with it is understood by one that was not, and the other way round, and
-// is as short. It takes little room.
+// A memory that was folded is the same: what is packed with it is understood by one that was not,
+// and the other way round, and is as short. It takes little room.
 func TestFoldedMemory(t *testing.T) {
 	for name, messages := range map[string]iter.Seq[[]byte]{
 		"strings": work.Strings(1, 8), "floats": work.Floats(1, 10), "records": work.Records(1, 20), "headers": work.Headers(1),
@@ -85,21 +88,22 @@ func TestFoldedMemory(t *testing.T) {
 			}
 		})
 	}
-	var empty shape.Memory
+	var empty columns.Memory
 	f := empty.Fold()
 	f.Unfold(&empty)
-	assert.Equal(t, shape.Memory{}, empty)
+	assert.Equal(t, columns.Memory{}, empty)
 }
 
-// TestPlainBehindValues: a segment that turns out not to be packed when part of it was noted resets the memory, once; those that follow are looked through before.
+// TestPlainBehindValues: a segment that turns out not to be packed when part of it was noted resets
+// the memory, once; those that follow are looked through before.
 func TestPlainBehindValues(t *testing.T) {
 	s, err := shape.New(element(text("<m>"), value(shape.TypeInt, shape.UntilTag), text("<t>"), value(shape.TypeString, shape.UntilTag), text("</t></m>")))
 	require.NoError(t, err)
-	p := shape.Compile(s)
+	p := program.Compile(s)
 	whole := func(n byte) []byte { return []byte{n, 4, 'a', '-', 'b'} }
 	inPieces := []byte{9, 0, 1, 'a', 3, '-', 'b'}
 	k := new(packed)
-	var at shape.Packing
+	var at columns.Packing
 	pack := func(segment []byte) []byte {
 		at.Reset()
 		packed := k.packer.Pack(nil, p, &at, &k.ours, segment, true, 100)
@@ -112,11 +116,11 @@ func TestPlainBehindValues(t *testing.T) {
 	first := len(pack(whole(7)))
 	require.Less(t, len(pack(whole(7))), first)
 	plain := pack(inPieces)
-	require.True(t, shape.Resets(plain) && !shape.Packed(plain))
+	require.True(t, columns.Resets(plain) && !columns.Packed(plain))
 	require.Len(t, pack(whole(7)), first, "the memory is empty")
 	again := pack(whole(7))
 	plain = pack(inPieces)
-	require.False(t, shape.Resets(plain) || shape.Packed(plain))
+	require.False(t, columns.Resets(plain) || columns.Packed(plain))
 	require.Equal(t, again, pack(whole(7)), "the memory is as it was")
 }
 
@@ -124,9 +128,9 @@ func BenchmarkPack(b *testing.B) {
 	for _, name := range []string{"w1-8strings", "w2-10floats", "w2-1000floats", "w3-20records", "w3-500records", "w5-headers"} {
 		b.Run(name, func(b *testing.B) {
 			p, contents, octets := contentsOf(b, workload(b, name))
-			var k shape.Packer
-			var m shape.Memory
-			var at shape.Packing
+			var k columns.Packer
+			var m columns.Memory
+			var at columns.Packing
 			var out []byte
 			b.ReportAllocs()
 			b.SetBytes(int64(octets))
@@ -142,10 +146,10 @@ func BenchmarkUnpack(b *testing.B) {
 	for _, name := range []string{"w1-8strings", "w2-10floats", "w2-1000floats", "w3-20records", "w3-500records", "w5-headers"} {
 		b.Run(name, func(b *testing.B) {
 			p, contents, octets := contentsOf(b, workload(b, name))
-			var k shape.Packer
-			var u shape.Unpacker
-			var m, theirs shape.Memory
-			var at shape.Packing
+			var k columns.Packer
+			var u columns.Unpacker
+			var m, theirs columns.Memory
+			var at columns.Packing
 			var out []byte
 			var packed [][]byte
 			for i := range 700 { // about as many small messages come between two syncs
@@ -178,10 +182,10 @@ func first(n int, messages iter.Seq[[]byte]) iter.Seq[[]byte] {
 	}
 }
 
-func contentsOf(b testing.TB, messages [][]byte) (p *shape.Program, contents [][]byte, octets int) {
-	s, err := shape.Learn(messages[0])
+func contentsOf(b testing.TB, messages [][]byte) (p *program.Program, contents [][]byte, octets int) {
+	s, err := learn.FromMessage(messages[0])
 	require.NoError(b, err)
-	p = shape.Compile(s)
+	p = program.Compile(s)
 	for _, m := range messages {
 		segments := split(b, p, m, 16384, 0)
 		require.Len(b, segments, 1)

@@ -14,9 +14,12 @@ import (
 
 	"github.com/hhfr/hhfr/internal/shared"
 	"github.com/hhfr/hhfr/pkg/shape"
+	"github.com/hhfr/hhfr/pkg/shape/columns"
+	"github.com/hhfr/hhfr/pkg/shape/program"
 )
 
-// packedVector is one file of testdata/vectors/packed: messages of one shape, one behind the other with one memory, each as its segments before and after they were packed.
+// packedVector is one file of testdata/vectors/packed: messages of one shape, one behind the other
+// with one memory, each as its segments before and after they were packed.
 type packedVector struct {
 	What     string            `json:"what"`
 	Shape    string            `json:"shape"`
@@ -79,7 +82,8 @@ func tableShape() *shape.Node {
 	return seq(text("<t>"), array(0, 0, append(joined(kids), text("</r>"))...), text("</t>"))
 }
 
-// scaled is a message with decimals of different scales, and texts that count up and down, row by row.
+// scaled is a message with decimals of different scales, and texts that count up and down, row by
+// row.
 func scaled(n, step int) string {
 	var b strings.Builder
 	for i := range n {
@@ -129,21 +133,22 @@ func packedCases() (all []packedCase) {
 	)
 }
 
-// TestPackedVectors holds testdata/vectors/packed: what stands there is what we pack, and unpacks to its segments.
+// TestPackedVectors holds testdata/vectors/packed: what stands there is what we pack, and unpacks
+// to its segments.
 func TestPackedVectors(t *testing.T) {
 	dir := shared.Testdata(t, "vectors", "packed")
 	for _, c := range packedCases() {
 		s, err := shape.New(c.root)
 		require.NoError(t, err, c.name)
-		p := shape.Compile(s)
+		p := program.Compile(s)
 		v := packedVector{What: c.what, Shape: hex.EncodeToString(s.Octets())}
-		var k shape.Packer
-		var u shape.Unpacker
-		var m, theirs shape.Memory
+		var k columns.Packer
+		var u columns.Unpacker
+		var m, theirs columns.Memory
 		for _, message := range c.messages {
 			segments := split(t, p, []byte(message), c.most, 0)
 			require.Equal(t, message, string(join(t, p, segments)), c.name)
-			var at, there shape.Packing
+			var at, there columns.Packing
 			var list []packedSegment
 			for i, seg := range segments {
 				require.False(t, seg.text, c.name)

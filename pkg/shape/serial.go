@@ -1,7 +1,6 @@
 package shape
 
 import (
-	"crypto/sha256"
 	"encoding/binary"
 	"errors"
 	"fmt"
@@ -22,7 +21,8 @@ func appendNode(dst []byte, n *Node, depth int) ([]byte, error) {
 		return nil, &Error{Code: TooLarge, At: int64(len(dst)), What: fmt.Sprintf("deeper than %d", maxDepth)}
 	}
 	if len(dst) > maxSerialization {
-		return nil, &Error{Code: TooLarge, At: int64(len(dst)), What: fmt.Sprintf("longer than %d octets", maxSerialization)}
+		what := fmt.Sprintf("longer than %d octets", maxSerialization)
+		return nil, &Error{Code: TooLarge, At: int64(len(dst)), What: what}
 	}
 	dst = append(dst, byte(n.Kind))
 	switch n.Kind {
@@ -44,36 +44,6 @@ func appendNode(dst []byte, n *Node, depth int) ([]byte, error) {
 		}
 	}
 	return dst, nil
-}
-
-// Parse reads a serialization and refuses whatever is not canonical; what it accepts serializes to the same octets. Errors are of type [Error], code Invalid or TooLarge.
-func Parse(octets []byte) (*Shape, error) {
-	return parse(append([]byte(nil), octets...), 0)
-}
-
-// parse keeps the octets. Nodes is how many there are at most, if that is known.
-func parse(octets []byte, nodes int) (*Shape, error) {
-	if len(octets) > maxSerialization {
-		return nil, &Error{Code: TooLarge, What: fmt.Sprintf("shape of %d octets, most are %d", len(octets), maxSerialization)}
-	}
-	p := parser{cur: bin.NewCursor(octets, 0), text: string(octets), stack: make([]*Node, 0, 64), room: make([]Node, nodes), kidRoom: make([]*Node, nodes)}
-	if v := p.cur.U8(); v != version {
-		p.fail(fmt.Sprintf("version %d, not %d", v, version))
-	}
-	p.slots = p.cur.Count(maxSlots)
-	root := p.node(0, 0)
-	if p.cur.Err() == nil && p.cur.Len() > 0 {
-		p.fail("octets after the root node")
-	}
-	if p.cur.Err() == nil && p.seen != p.slots {
-		p.fail(fmt.Sprintf("%d slots announced, %d used", p.slots, p.seen))
-	}
-	if err := p.cur.Err(); err != nil {
-		return nil, invalid(err)
-	}
-	s := &Shape{root: root, slots: p.slots, nodes: p.nodes, octets: octets}
-	s.fingerprint = sha256.Sum256(s.octets)
-	return s, nil
 }
 
 func invalid(err error) error {
@@ -134,7 +104,8 @@ func (p *parser) fail(what string) {
 	p.cur.Fail(&Error{Code: Invalid, At: p.cur.At(), What: what})
 }
 
-// node reads one node below a parent of the given kind (the root: Sequence is allowed there, so its parent counts as Array).
+// node reads one node below a parent of the given kind (the root: Sequence is allowed there, so its
+// parent counts as Array).
 func (p *parser) node(depth int, parent Kind) *Node {
 	if depth > maxDepth {
 		p.cur.Fail(&Error{Code: TooLarge, At: p.cur.At(), What: fmt.Sprintf("deeper than %d", maxDepth)})
@@ -156,12 +127,12 @@ func (p *parser) node(depth int, parent Kind) *Node {
 			p.fail(fmt.Sprintf("value of type %d until %d", n.Type, n.Until))
 		}
 	case Slot:
-		if n.Slot = int32(p.cur.Count(maxSlots)); int(n.Slot) != p.seen {
+		if n.Slot = int32(p.cur.Count(MaxSlots)); int(n.Slot) != p.seen {
 			p.fail(fmt.Sprintf("slot %d where %d comes next", n.Slot, p.seen))
 		}
 		p.seen++
 	case Again:
-		if n.Slot = int32(p.cur.Count(maxSlots)); int(n.Slot) >= p.seen {
+		if n.Slot = int32(p.cur.Count(MaxSlots)); int(n.Slot) >= p.seen {
 			p.fail(fmt.Sprintf("slot %d stands again before it stands first", n.Slot))
 		}
 	case Sequence, Element, Attribute, Choice:
@@ -211,57 +182,7 @@ func (p *parser) checkArray(n *Node) {
 	case p.cur.Err() != nil:
 	case n.Max != 0 && n.Min > n.Max:
 		p.fail(fmt.Sprintf("array of %d to %d", n.Min, n.Max))
-	case n.fixed() && (n.Max > maxFixedRows || !takesContent(n.Kids[0])):
+	case n.Fixed() && (n.Max > maxFixedRows || !takesContent(n.Kids[0])):
 		p.fail(fmt.Sprintf("fixed array of %d rows, at most %d, or rows without content", n.Max, maxFixedRows))
 	}
-}
-
-// fixed tells arrays whose number of rows is no content.
-func (n *Node) fixed() bool { return n.Max != 0 && n.Min == n.Max }
-
-// takesContent tells whether a node takes at least one item of content each time it stands.
-func takesContent(n *Node) bool {
-	switch n.Kind {
-	case Value, Slot, Optional, Choice:
-		return true
-	case Array:
-		return !n.fixed() || n.column() != nil || takesContent(n.Kids[0])
-	case Sequence, Element, Attribute:
-		for _, k := range n.Kids {
-			if takesContent(k) {
-				return true
-			}
-		}
-	}
-	return false
-}
-
-// column gives the one number of an array that is a column (wire-format section 10.5), nil for other nodes.
-func (n *Node) column() *Node {
-	if n.Kind != Array {
-		return nil
-	}
-	value, ok := onlyNumber(n.Kids[0], nil)
-	if !ok {
-		return nil
-	}
-	return value
-}
-
-func onlyNumber(n, found *Node) (*Node, bool) {
-	switch n.Kind {
-	case Text, Again:
-		return found, true
-	case Value:
-		return n, found == nil && n.Type.numeric() && n.Type != TypeScientific
-	case Sequence, Element, Attribute:
-		for _, k := range n.Kids {
-			var ok bool
-			if found, ok = onlyNumber(k, found); !ok {
-				return nil, false
-			}
-		}
-		return found, true
-	}
-	return nil, false
 }

@@ -9,16 +9,19 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/hhfr/hhfr/pkg/shape"
+	"github.com/hhfr/hhfr/pkg/shape/learn"
+	"github.com/hhfr/hhfr/pkg/shape/program"
 )
 
-// TestUTF16OfAnyOctets: characters of all planes, surrogates without partners, in the wrong order, at the end, and an octet more are given back.
+// TestUTF16OfAnyOctets: characters of all planes, surrogates without partners, in the wrong order,
+// at the end, and an octet more are given back.
 func TestUTF16OfAnyOctets(t *testing.T) {
 	units := []uint16{'x', '<', '&', 0xFC, 0x7FF, 0x800, 0x20AC, 0xD800, 0xDBFF, 0xDC00, 0xDFFF, 0xE000, 0xFEFF, 0xFFFD, 0xFFFF, 0}
 	rnd := rand.New(rand.NewPCG(11, 12))
 	for _, order := range []binary.AppendByteOrder{binary.LittleEndian, binary.BigEndian} {
-		s, err := shape.Learn([]byte(wide("<a><b>word</b></a>", order)))
+		s, err := learn.FromMessage([]byte(wide("<a><b>word</b></a>", order)))
 		require.NoError(t, err)
-		p := shape.Compile(s)
+		p := program.Compile(s)
 		for i := range 300 {
 			message := []byte(wide("<a><b>", order))
 			for range rnd.IntN(300) {
@@ -38,34 +41,35 @@ func TestUTF16OfAnyOctets(t *testing.T) {
 // TestUTF16IsLearned: a family is of one encoding, and has the same content as in UTF-8.
 func TestUTF16IsLearned(t *testing.T) {
 	first, second := `<a><b>5</b><c>word</c></a>`, `<a><b>7</b><d>caf&#233; caf`+"\u00e9"+`</d></a>`
-	narrow := shape.Compile(learnAll(t, []string{first, second}))
+	narrow := program.Compile(learnAll(t, []string{first, second}))
 	for _, order := range []binary.AppendByteOrder{binary.LittleEndian, binary.BigEndian} {
 		for _, mark := range []string{"", "\uFEFF"} {
-			p := shape.Compile(learnAll(t, []string{wide(mark+first, order), wide(mark+second, order)}))
+			p := program.Compile(learnAll(t, []string{wide(mark+first, order), wide(mark+second, order)}))
 			fits, _ := requireLaw1(t, p, []byte(wide(mark+second, order)), "UTF-16")
 			assert.True(t, fits)
 			assert.Equal(t, split(t, narrow, []byte(second), 4096, 0), split(t, p, []byte(wide(mark+second, order)), 4096, 0))
 			assert.Equal(t, wide(mark+"<a><b>", order), string(p.Leads()))
 		}
 	}
-	utf8, err := shape.LearnFamily([]byte(first), true)
+	utf8, err := learn.NewFamily([]byte(first), true)
 	require.NoError(t, err)
-	utf16, err := shape.LearnFamily([]byte(wide(second, binary.LittleEndian)), true)
+	utf16, err := learn.NewFamily([]byte(wide(second, binary.LittleEndian)), true)
 	require.NoError(t, err)
 	assert.Nil(t, utf8.Widen(utf16))
 	assert.NotEqual(t, utf8.Key(), utf16.Key())
 }
 
-// TestContentOfUTF16IsUTF8: other octets are malformed, and so is a character that the content ends in.
+// TestContentOfUTF16IsUTF8: other octets are malformed, and so is a character that the content ends
+// in.
 func TestContentOfUTF16IsUTF8(t *testing.T) {
 	s, err := shape.New(utf16Of(shape.UTF16LE, ""))
 	require.NoError(t, err)
-	p := shape.Compile(s)
+	p := program.Compile(s)
 	for text, ok := range map[string]bool{
 		"": true, "\u20AC": true, "\xED\xA0\x80": true, "\xED\xBF\xBF": true, "\U0010FFFF": true, "\uFFFD": true,
 		"\x80": false, "\xC0\x80": false, "\xE0\x80\x80": false, "\xF4\x90\x80\x80": false, "\xE2\x82": false, "\xED\xA0": false, "\xFF": false, "\xFFa": false, "\xFE": false,
 	} {
-		var j shape.Joiner
+		var j program.Joiner
 		j.Reset(p)
 		_, err := j.Join(nil, append([]byte{byte(len(text) + 1)}, text...), false, true)
 		if ok {

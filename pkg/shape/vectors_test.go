@@ -17,11 +17,13 @@ import (
 
 	"github.com/hhfr/hhfr/internal/shared"
 	"github.com/hhfr/hhfr/pkg/shape"
+	"github.com/hhfr/hhfr/pkg/shape/program"
 )
 
 var update = flag.Bool("update", false, "write the vectors anew")
 
-// vector is one file of testdata/vectors/content: a shape and the content of one message, for readers in other languages. Octets are hexadecimal.
+// vector is one file of testdata/vectors/content: a shape and the content of one message, for
+// readers in other languages. Octets are hexadecimal.
 type vector struct {
 	What        string          `json:"what"`
 	Shape       string          `json:"shape"`
@@ -52,7 +54,8 @@ func element(kids ...*shape.Node) *shape.Node {
 	return &shape.Node{Kind: shape.Element, Kids: kids}
 }
 
-// rows is a variable array of records, each with an optional, a choice and a typed leaf of every kind.
+// rows is a variable array of records, each with an optional, a choice and a typed leaf of every
+// kind.
 func rows() *shape.Node {
 	return seq(text("<t>"), array(0, 0,
 		text("<r"), optional(text(` a="`), value(shape.TypeString, shape.UntilQuote), text(`"`)), text(">"),
@@ -175,13 +178,14 @@ func slots() *shape.Node {
 		text("</"), again(7), text(":a>"))
 }
 
-// TestVectors holds testdata/vectors/content: what we split is what stands there, what stands there joins to its message.
+// TestVectors holds testdata/vectors/content: what we split is what stands there, what stands there
+// joins to its message.
 func TestVectors(t *testing.T) {
 	dir := shared.Testdata(t, "vectors", "content")
 	for _, c := range cases() {
 		s, err := shape.New(c.root)
 		require.NoError(t, err, c.name)
-		p := shape.Compile(s)
+		p := program.Compile(s)
 		v := vector{What: c.what, Shape: hex.EncodeToString(s.Octets()), Fingerprint: s.Fingerprint().URI(), Message: hex.EncodeToString([]byte(c.message))}
 		segments := split(t, p, []byte(c.message), c.most, 0)
 		for _, seg := range segments {
@@ -206,7 +210,7 @@ func TestLaw1OnVectors(t *testing.T) {
 	for _, c := range cases() {
 		s, err := shape.New(c.root)
 		require.NoError(t, err)
-		fits, _ := requireLaw1(t, shape.Compile(s), []byte(c.message), c.name)
+		fits, _ := requireLaw1(t, program.Compile(s), []byte(c.message), c.name)
 		assert.Equal(t, !strings.Contains(c.name, "escape"), fits, c.name)
 	}
 }

@@ -8,7 +8,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/hhfr/hhfr/internal/shared"
-	"github.com/hhfr/hhfr/pkg/shape"
+	"github.com/hhfr/hhfr/pkg/shape/learn"
+	"github.com/hhfr/hhfr/pkg/shape/program"
 )
 
 func workload(t testing.TB, name string) (messages [][]byte) {
@@ -23,9 +24,9 @@ func TestWorkloadsShareOneShape(t *testing.T) {
 	for _, dir := range shared.Files(t, shared.Dir(t, "workloads"), func(p string) bool { return filepath.Base(p) == "0001.xml" }) {
 		name := filepath.Base(filepath.Dir(dir))
 		messages := workload(t, name)
-		s, err := shape.Learn(messages[0])
+		s, err := learn.FromMessage(messages[0])
 		require.NoError(t, err)
-		p := shape.Compile(s)
+		p := program.Compile(s)
 		octets, content := 0, 0
 		for i, m := range messages {
 			fits, n := requireLaw1(t, p, m, name)
@@ -40,10 +41,10 @@ func BenchmarkSplit(b *testing.B) {
 	for _, name := range []string{"w1-8strings", "w2-10floats", "w2-1000floats", "w3-20records", "w3-500records", "w5-headers"} {
 		b.Run(name, func(b *testing.B) {
 			m := workload(b, name)
-			s, err := shape.Learn(m[0])
+			s, err := learn.FromMessage(m[0])
 			require.NoError(b, err)
-			p := shape.Compile(s)
-			var sp shape.Splitter
+			p := program.Compile(s)
+			var sp program.Splitter
 			drop := func(bool, []byte) error { return nil }
 			b.ReportAllocs()
 			b.SetBytes(int64(len(m[0])))
@@ -59,11 +60,11 @@ func BenchmarkJoin(b *testing.B) {
 	for _, name := range []string{"w1-8strings", "w2-10floats", "w2-1000floats", "w3-20records", "w3-500records", "w5-headers"} {
 		b.Run(name, func(b *testing.B) {
 			m := workload(b, name)
-			s, err := shape.Learn(m[0])
+			s, err := learn.FromMessage(m[0])
 			require.NoError(b, err)
-			p := shape.Compile(s)
+			p := program.Compile(s)
 			segments := split(b, p, m[0], 16384, 0)
-			var j shape.Joiner
+			var j program.Joiner
 			var out []byte
 			b.ReportAllocs()
 			b.SetBytes(int64(len(m[0])))
@@ -86,9 +87,9 @@ func BenchmarkLearn(b *testing.B) {
 			b.ReportAllocs()
 			b.SetBytes(int64(len(m[0])))
 			for i := 0; b.Loop(); i++ {
-				s, err := shape.Learn(m[i%len(m)])
+				s, err := learn.FromMessage(m[i%len(m)])
 				require.NoError(b, err)
-				shape.Compile(s)
+				program.Compile(s)
 			}
 		})
 	}

@@ -14,6 +14,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/hhfr/hhfr/pkg/shape"
+	"github.com/hhfr/hhfr/pkg/shape/learn"
+	"github.com/hhfr/hhfr/pkg/shape/program"
 	"github.com/hhfr/hhfr/pkg/shape/transit"
 	"github.com/hhfr/hhfr/pkg/streamer"
 	"github.com/hhfr/hhfr/pkg/streamer/frame"
@@ -28,11 +30,11 @@ type rawCoder struct {
 
 	mu    sync.Mutex
 	sure  map[shape.Fingerprint]bool
-	store map[shape.Fingerprint]*shape.Program // what this end has
+	store map[shape.Fingerprint]*program.Program // what this end has
 }
 
 func newRawCoder(kinds ...*kind) *rawCoder {
-	c := &rawCoder{kinds: kinds, believes: map[shape.Fingerprint]bool{}, sure: map[shape.Fingerprint]bool{}, store: map[shape.Fingerprint]*shape.Program{}}
+	c := &rawCoder{kinds: kinds, believes: map[shape.Fingerprint]bool{}, sure: map[shape.Fingerprint]bool{}, store: map[shape.Fingerprint]*program.Program{}}
 	for _, k := range kinds {
 		c.store[k.Fingerprint()] = k.Program
 	}
@@ -41,7 +43,7 @@ func newRawCoder(kinds ...*kind) *rawCoder {
 
 // kind is a shape with one text in it.
 type kind struct {
-	*shape.Program
+	*program.Program
 	begin, end string
 }
 
@@ -56,11 +58,11 @@ func newKind(name string, size int) *kind {
 		}
 		k.begin += "/>"
 	}
-	s, err := shape.Learn([]byte(k.message("text")))
+	s, err := learn.FromMessage([]byte(k.message("text")))
 	if err != nil {
 		panic(err)
 	}
-	k.Program = shape.Compile(s)
+	k.Program = program.Compile(s)
 	return k
 }
 
@@ -77,7 +79,7 @@ func (k *kind) Fingerprint() shape.Fingerprint { return k.Shape().Fingerprint() 
 // content is that of a message of the kind.
 func (k *kind) content(text string) string {
 	var all []byte
-	var s shape.Splitter
+	var s program.Splitter
 	s.Reset(k.Program, frame.MaxPayload, true, func(_ bool, segment []byte) error {
 		all = append(all, segment...)
 		return nil
@@ -110,20 +112,20 @@ func (c *rawCoder) Has(fp shape.Fingerprint) (has, sure bool) {
 	return c.sure[fp] || c.believes[fp], c.sure[fp]
 }
 
-func (c *rawCoder) Learned(p *shape.Program) {
+func (c *rawCoder) Learned(p *program.Program) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.sure[p.Shape().Fingerprint()] = true
 }
 
-func (c *rawCoder) Find(fp shape.Fingerprint) *shape.Program {
+func (c *rawCoder) Find(fp shape.Fingerprint) *program.Program {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.store[fp]
 }
 
-func (c *rawCoder) Keep(s *shape.Shape) *shape.Program {
-	p := shape.Compile(s)
+func (c *rawCoder) Keep(s *shape.Shape) *program.Program {
+	p := program.Compile(s)
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.store[s.Fingerprint()] = p
@@ -164,7 +166,7 @@ func (s *rawSplit) kind(body []byte) *kind {
 
 func (s *rawSplit) under(k *kind, body []byte) error {
 	var parts [][]byte
-	var by shape.Splitter
+	var by program.Splitter
 	by.Reset(k.Program, s.most, true, func(_ bool, segment []byte) error {
 		parts = append(parts, bytes.Clone(segment))
 		return nil

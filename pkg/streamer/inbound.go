@@ -6,7 +6,7 @@ import (
 	"io"
 	"sync"
 
-	"github.com/hhfr/hhfr/pkg/shape"
+	"github.com/hhfr/hhfr/pkg/shape/program"
 	"github.com/hhfr/hhfr/pkg/streamer/frame"
 	"github.com/hhfr/hhfr/pkg/streamer/wire"
 )
@@ -16,7 +16,7 @@ import (
 type segment struct {
 	head, last bool
 	text       bool
-	program    *shape.Program
+	program    *program.Program
 	content    []byte
 	cost       int64
 	settled    int64
@@ -35,7 +35,7 @@ type inbound struct {
 	// The goroutine that reads the message only.
 	total    int64
 	headDone bool
-	joins    [2]*shape.Joiner // of head and body, while they are joined
+	joins    [2]*program.Joiner // of head and body, while they are joined
 
 	mu      sync.Mutex
 	segs    fifo[segment]
@@ -212,7 +212,7 @@ func (in *inbound) failed() *Error {
 	return in.err
 }
 
-var joiners = sync.Pool{New: func() any { return new(shape.Joiner) }}
+var joiners = sync.Pool{New: func() any { return new(program.Joiner) }}
 
 // join joins a segment behind dst.
 func (in *inbound) join(dst []byte, g segment) ([]byte, error) {
@@ -229,7 +229,7 @@ func (in *inbound) join(dst []byte, g segment) ([]byte, error) {
 	case g.program == nil:
 		return append(dst, g.content...), nil
 	case j == nil:
-		j = joiners.Get().(*shape.Joiner)
+		j = joiners.Get().(*program.Joiner)
 		j.Reset(g.program)
 		in.joins[i] = j
 	}

@@ -13,6 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/hhfr/hhfr/pkg/shape"
+	"github.com/hhfr/hhfr/pkg/shape/program"
 	"github.com/hhfr/hhfr/pkg/shape/transit"
 	"github.com/hhfr/hhfr/pkg/streamer"
 	"github.com/hhfr/hhfr/pkg/streamer/frame"
@@ -95,7 +96,7 @@ func TestShapesAreAnnouncedBeforeTheirUse(t *testing.T) {
 		require.NoError(t, h.s.Lane(0).Send(t.Context(), streamer.NewMessage(nil, []byte(m))))
 	}
 	pieces := frame.Pieces{MaxShapes: 9, MaxBytes: 1 << 20}
-	stands := map[uint64]*shape.Program{}
+	stands := map[uint64]*program.Program{}
 	var got []string
 	var full, referred int
 	var base []byte // of the second shape
@@ -119,7 +120,7 @@ func TestShapesAreAnnouncedBeforeTheirUse(t *testing.T) {
 			s, err := shape.Parse(octets)
 			require.NoError(t, err)
 			base = octets
-			stands[f.Number] = shape.Compile(s)
+			stands[f.Number] = program.Compile(s)
 		case frame.Data:
 			number := uint64(f.Payload[0])
 			if number == 0 {
@@ -127,7 +128,7 @@ func TestShapesAreAnnouncedBeforeTheirUse(t *testing.T) {
 				continue
 			}
 			require.NotNil(t, stands[number], "number %d", number)
-			var j shape.Joiner
+			var j program.Joiner
 			j.Reset(stands[number])
 			m, err := j.Join(nil, f.Payload[1:], false, true)
 			require.NoError(t, err)

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/hhfr/hhfr/pkg/shape"
+	"github.com/hhfr/hhfr/pkg/shape/program"
 	"github.com/hhfr/hhfr/pkg/shape/transit"
 	"github.com/hhfr/hhfr/pkg/streamer/wire"
 )
@@ -36,7 +37,7 @@ type Book struct {
 
 // page is one shape in the book.
 type page struct {
-	program *shape.Program
+	program *program.Program
 	key     string
 	used    uint64
 	index   *index
@@ -79,7 +80,7 @@ func (b *Book) Known(most int) (fps []Fingerprint) {
 }
 
 // Program gives the compiled shape behind a fingerprint, from the book or the store. It is false if neither has it.
-func (b *Book) Program(fp Fingerprint) (*shape.Program, bool) {
+func (b *Book) Program(fp Fingerprint) (*program.Program, bool) {
 	b.mu.Lock()
 	p, ok := b.known[fp]
 	b.mu.Unlock()
@@ -100,7 +101,7 @@ func (b *Book) Program(fp Fingerprint) (*shape.Program, bool) {
 }
 
 // Keep writes a shape to the store and adds it to the book.
-func (b *Book) Keep(s *shape.Shape) (*shape.Program, error) {
+func (b *Book) Keep(s *shape.Shape) (*program.Program, error) {
 	ctx, cancel := storeContext()
 	defer cancel()
 	if _, err := b.store.Put(ctx, s.Octets()); err != nil {
@@ -110,12 +111,12 @@ func (b *Book) Keep(s *shape.Shape) (*shape.Program, error) {
 }
 
 // isHead tells shapes of HTTP heads from those of bodies: a body begins with markup or a byte order mark.
-func isHead(p *shape.Program) bool {
+func isHead(p *program.Program) bool {
 	leads := p.Leads()
 	return len(leads) > 0 && leads[0] != '<' && leads[0] > 0 && leads[0] < 0x80
 }
 
-func (b *Book) add(s *shape.Shape) *shape.Program {
+func (b *Book) add(s *shape.Shape) *program.Program {
 	fp := s.Fingerprint()
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -123,7 +124,7 @@ func (b *Book) add(s *shape.Shape) *shape.Program {
 		return p.program
 	}
 	b.turn++
-	p := &page{program: shape.Compile(s), used: b.turn, index: &b.bodies}
+	p := &page{program: program.Compile(s), used: b.turn, index: &b.bodies}
 	if isHead(p.program) {
 		p.index = &b.heads
 	}
@@ -163,7 +164,7 @@ func (b *Book) retire(fp Fingerprint) {
 }
 
 // candidates appends the programs whose leading text the message begins with, the longest text first, at most maxTries.
-func (b *Book) candidates(dst []*shape.Program, beginning []byte, head bool) []*shape.Program {
+func (b *Book) candidates(dst []*program.Program, beginning []byte, head bool) []*program.Program {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	x := &b.bodies
@@ -196,15 +197,15 @@ func (b *Book) mayBegin(beginning []byte) bool {
 
 // worth reports whether a shape may be sent that the other end lacks, for a part of n octets that it fits: it must not be longer than half of that, and the parts that did without it before. One that
 // grew by all messages of a kind may be longer than many a message.
-func (b *Book) worth(program *shape.Program, n int) bool {
-	fp := program.Shape().Fingerprint()
+func (b *Book) worth(by *program.Program, n int) bool {
+	fp := by.Shape().Fingerprint()
 	b.mu.Lock()
 	p := b.known[fp]
 	measured := p != nil && p.cost > 0
 	b.mu.Unlock()
 	cost := 0
 	if !measured {
-		cost = len(transit.Pack(nil, program.Shape().Octets(), nil))
+		cost = len(transit.Pack(nil, by.Shape().Octets(), nil))
 	}
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -222,19 +223,19 @@ func (b *Book) worth(program *shape.Program, n int) bool {
 }
 
 // miss notes that a part of n octets did without a shape that it fits.
-func (b *Book) miss(program *shape.Program, n int) {
+func (b *Book) miss(by *program.Program, n int) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	if p := b.known[program.Shape().Fingerprint()]; p != nil {
+	if p := b.known[by.Shape().Fingerprint()]; p != nil {
 		p.missed += n
 	}
 }
 
 // touch notes that a program fitted.
-func (b *Book) touch(program *shape.Program) {
+func (b *Book) touch(by *program.Program) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	p, ok := b.known[program.Shape().Fingerprint()]
+	p, ok := b.known[by.Shape().Fingerprint()]
 	if !ok {
 		return
 	}

@@ -8,7 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/hhfr/hhfr/pkg/codec/binary"
-	"github.com/hhfr/hhfr/pkg/shape"
+	"github.com/hhfr/hhfr/pkg/shape/learn"
 )
 
 func TestPrefixesAloneMakeNoNewShape(t *testing.T) {
@@ -23,7 +23,7 @@ func TestPrefixesAloneMakeNoNewShape(t *testing.T) {
 
 func TestLoadTriesStoredShapes(t *testing.T) {
 	a := newEnd(binary.Options{})
-	s, err := shape.Learn([]byte("<a><b>1</b></a>"))
+	s, err := learn.FromMessage([]byte("<a><b>1</b></a>"))
 	require.NoError(t, err)
 	_, err = a.store.Put(t.Context(), s.Octets())
 	require.NoError(t, err)

@@ -5,6 +5,7 @@ import (
 	"sync/atomic"
 
 	"github.com/hhfr/hhfr/pkg/shape"
+	"github.com/hhfr/hhfr/pkg/shape/program"
 	"github.com/hhfr/hhfr/pkg/streamer/wire"
 )
 
@@ -66,7 +67,7 @@ func (c *Coder) Has(fp shape.Fingerprint) (has, sure bool) {
 }
 
 // Learned notes that the peer has a shape for sure.
-func (c *Coder) Learned(p *shape.Program) {
+func (c *Coder) Learned(p *program.Program) {
 	c.recent.keep(p, &c.opt)
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -90,7 +91,7 @@ func (c *Coder) PeerHas(most int) []shape.Fingerprint {
 }
 
 // Find gives a shape that the peer refers to; nil if it is not here.
-func (c *Coder) Find(fp shape.Fingerprint) *shape.Program {
+func (c *Coder) Find(fp shape.Fingerprint) *program.Program {
 	p := c.recent.find(fp)
 	if p == nil {
 		known := false
@@ -103,7 +104,7 @@ func (c *Coder) Find(fp shape.Fingerprint) *shape.Program {
 }
 
 // Keep takes a shape that came, and stores it, if the store takes it.
-func (c *Coder) Keep(s *shape.Shape) *shape.Program {
+func (c *Coder) Keep(s *shape.Shape) *program.Program {
 	p, err := c.book.Keep(s)
 	if err != nil {
 		c.book.Log.Warn("shape not stored: what this stream carries cannot be decoded later by the store alone", "shape", s.Fingerprint().URI(), "err", err)

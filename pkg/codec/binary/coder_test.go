@@ -9,6 +9,7 @@ import (
 
 	"github.com/hhfr/hhfr/pkg/codec/binary"
 	"github.com/hhfr/hhfr/pkg/shape"
+	"github.com/hhfr/hhfr/pkg/shape/learn"
 	"github.com/hhfr/hhfr/pkg/streamer/wire"
 )
 
@@ -64,7 +65,7 @@ func TestShapesThatTheStoreForgot(t *testing.T) {
 	d := between(t, newEnd(binary.Options{}), newEnd(binary.Options{MaxShapes: 20}), few)
 	forget := func(e *end) {
 		for i := range 5000 { // more than a book has
-			s, err := shape.Learn(fmt.Appendf(nil, "<other%d/>", i))
+			s, err := learn.FromMessage(fmt.Appendf(nil, "<other%d/>", i))
 			require.NoError(t, err)
 			_, err = e.book.Keep(s)
 			require.NoError(t, err)
@@ -94,13 +95,13 @@ func TestWhatAStreamCarriedIsBounded(t *testing.T) {
 	e.store.broken = true
 	var fps []shape.Fingerprint
 	for i := range 5 {
-		s, err := shape.Learn(fmt.Appendf(nil, "<kind%d>1</kind%d>", i, i))
+		s, err := learn.FromMessage(fmt.Appendf(nil, "<kind%d>1</kind%d>", i, i))
 		require.NoError(t, err)
 		require.NotNil(t, e.coder.Keep(s), "what a stream needs is kept in memory")
 		fps = append(fps, s.Fingerprint())
 	}
 	for i := range 5000 {
-		s, err := shape.Learn(fmt.Appendf(nil, "<other%d/>", i))
+		s, err := learn.FromMessage(fmt.Appendf(nil, "<other%d/>", i))
 		require.NoError(t, err)
 		require.NotNil(t, e.book.Coder(binary.Options{}).Keep(s))
 	}

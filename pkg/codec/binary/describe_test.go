@@ -11,12 +11,13 @@ import (
 
 	"github.com/hhfr/hhfr/pkg/codec/binary"
 	"github.com/hhfr/hhfr/pkg/shape"
+	"github.com/hhfr/hhfr/pkg/shape/learn"
 )
 
 // describing is a direction whose sender has shapes of orders described; asked are the messages
 // that it was asked about.
 func describing(t *testing.T) (d *direction, described *shape.Shape, asked *[][]byte) {
-	described, err := shape.Learn(order(1))
+	described, err := learn.FromMessage(order(1))
 	require.NoError(t, err)
 	asked = new([][]byte)
 	from := newEnd(binary.Options{})
@@ -69,9 +70,9 @@ func TestDescriptionsLongerThanTheirMessages(t *testing.T) {
 	for i := range 50 {
 		fmt.Fprintf(&all, "<field%d>1</field%d>", i*7919, i*7919)
 	}
-	long, err := shape.LearnFamily(enveloped("<order><n>1</n>"+all.String()+"</order>"), true)
+	long, err := learn.NewFamily(enveloped("<order><n>1</n>"+all.String()+"</order>"), true)
 	require.NoError(t, err)
-	short, err := shape.LearnFamily(enveloped("<order><n>1</n></order>"), true)
+	short, err := learn.NewFamily(enveloped("<order><n>1</n></order>"), true)
 	require.NoError(t, err)
 	wide := long.Widen(short)
 	require.NotNil(t, wide)

@@ -13,7 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/hhfr/hhfr/pkg/codec/binary"
-	"github.com/hhfr/hhfr/pkg/shape"
+	"github.com/hhfr/hhfr/pkg/shape/program"
 	"github.com/hhfr/hhfr/pkg/streamer/frame"
 	"github.com/hhfr/hhfr/pkg/streamer/wire"
 )
@@ -114,7 +114,7 @@ type passing struct {
 	held  wire.Part // the last segment of the head: it goes with the first of the body
 
 	frames     [][]byte // data frames that it travelled in
-	joins      [2]*shape.Joiner
+	joins      [2]*program.Joiner
 	head, body []byte
 	whole      bool
 	took       func(body []byte) // if given, it gets what comes of the body
@@ -138,7 +138,7 @@ func (m *passing) emit(head bool, p wire.Part) error {
 	}
 	require.True(m.t, p.There)
 	require.Equal(m.t, !m.begun[part], p.First)
-	require.LessOrEqual(m.t, len(p.Content), max(m.most, shape.MinSegment))
+	require.LessOrEqual(m.t, len(p.Content), max(m.most, program.MinSegment))
 	require.False(m.t, head && m.begun[1], "the head comes first")
 	m.begun[part] = true
 	if p.Text || p.Program == nil {
@@ -265,7 +265,7 @@ func (m *passing) join(i int, dst []byte, p *wire.Part) []byte {
 	case p.Program == nil:
 		return append(dst, p.Content...)
 	case p.First:
-		m.joins[i] = new(shape.Joiner)
+		m.joins[i] = new(program.Joiner)
 		m.joins[i].Reset(p.Program)
 	}
 	dst, err := m.joins[i].Join(dst, p.Content, p.Text, p.Last)

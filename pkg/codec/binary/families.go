@@ -4,6 +4,7 @@ import (
 	"sync"
 
 	"github.com/hhfr/hhfr/pkg/shape"
+	"github.com/hhfr/hhfr/pkg/shape/learn"
 )
 
 const (
@@ -31,14 +32,14 @@ type kind struct {
 }
 
 type branch struct {
-	family *shape.Family
+	family *learn.Family
 	shape  *shape.Shape
 	bytes  int
 }
 
 // learn learns from a message that fits no shape known: it widens what was learned from others of its kind, if that fits, else begins a new branch. old is the shape that the new one takes the place of, nil if none.
 func (f *families) learn(message []byte, whole bool) (s, old *shape.Shape, err error) {
-	one, err := shape.LearnFamily(message, whole)
+	one, err := learn.NewFamily(message, whole)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -69,7 +70,7 @@ func (f *families) learn(message []byte, whole bool) (s, old *shape.Shape, err e
 }
 
 // keep adds a branch to a kind, which is the one used last.
-func (f *families) keep(k *kind, family *shape.Family, s *shape.Shape) {
+func (f *families) keep(k *kind, family *learn.Family, s *shape.Shape) {
 	b := branch{family, s, family.Size()}
 	if b.bytes > familyBytes/16 {
 		return

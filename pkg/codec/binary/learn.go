@@ -1,19 +1,23 @@
 package binary
 
-import "github.com/hhfr/hhfr/pkg/shape"
+import (
+	"github.com/hhfr/hhfr/pkg/shape"
+	"github.com/hhfr/hhfr/pkg/shape/learn"
+	"github.com/hhfr/hhfr/pkg/shape/program"
+)
 
 // mayLearn reports whether shapes are learned of messages on a lane.
 func (c *Coder) mayLearn(a *allowance) bool { return !c.opt.Text && a.may() }
 
 // has reports whether the peer has a shape.
-func (c *Coder) has(p *shape.Program) bool {
+func (c *Coder) has(p *program.Program) bool {
 	has, _ := c.Has(p.Shape().Fingerprint())
 	return has
 }
 
 // learnBody makes a shape of the body, or widens one of its kind, and splits by it; nil if that cannot be, or the learner has done too
 // much for nothing: then the body travels as text.
-func (s *Split) learnBody(body []byte, whole bool) *shape.Program {
+func (s *Split) learnBody(body []byte, whole bool) *program.Program {
 	c := s.c
 	if whole {
 		if p := s.described(body); p != nil {
@@ -34,7 +38,7 @@ func (s *Split) learnBody(body []byte, whole bool) *shape.Program {
 		c.counts.widened.Add(1)
 	}
 	if old != nil && (p == nil || !c.has(p) && !c.book.worth(p, len(body))) {
-		if made, err = shape.Learn(body); err == nil {
+		if made, err = learn.FromMessage(body); err == nil {
 			return s.keep(made, body, whole)
 		}
 	}
@@ -45,18 +49,18 @@ func (s *Split) learnBody(body []byte, whole bool) *shape.Program {
 }
 
 // described has the shape of a body described that is whole, and splits by it; nil if that cannot be.
-func (s *Split) described(body []byte) *shape.Program {
+func (s *Split) described(body []byte) *program.Program {
 	if describe := s.c.opt.Describe; describe == nil || !describe(body) {
 		return nil
 	}
 	return s.find(body, true, false)
 }
 
-func (s *Split) learnHead(head []byte) *shape.Program {
+func (s *Split) learnHead(head []byte) *program.Program {
 	if !s.learning.spend(len(head)) {
 		return nil
 	}
-	made, err := shape.LearnHead(head)
+	made, err := learn.FromHead(head)
 	if err != nil {
 		return nil
 	}
@@ -64,7 +68,7 @@ func (s *Split) learnHead(head []byte) *shape.Program {
 }
 
 // keep stores a shape that was learned and splits by it; nil if either fails.
-func (s *Split) keep(made *shape.Shape, part []byte, whole bool) *shape.Program {
+func (s *Split) keep(made *shape.Shape, part []byte, whole bool) *program.Program {
 	p, err := s.c.book.Keep(made)
 	if err != nil {
 		s.c.book.Log.Warn("shape not stored, message travels as text", "shape", made.Fingerprint().URI(), "err", err)

@@ -4,19 +4,19 @@ import (
 	"slices"
 	"sync"
 
-	"github.com/hhfr/hhfr/pkg/shape"
+	"github.com/hhfr/hhfr/pkg/shape/program"
 )
 
 // recent are shapes that this stream carried, either way: the peer refers to them as to what is here for sure, also when book and store have forgotten them. At most as
 // many as a table has; those carried or looked for longest ago go.
 type recent struct {
 	mu       sync.Mutex
-	programs map[Fingerprint]*shape.Program
+	programs map[Fingerprint]*program.Program
 	order    []Fingerprint
 	sum      int64
 }
 
-func (r *recent) keep(p *shape.Program, opt *Options) {
+func (r *recent) keep(p *program.Program, opt *Options) {
 	fp := p.Shape().Fingerprint()
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -25,7 +25,7 @@ func (r *recent) keep(p *shape.Program, opt *Options) {
 		return
 	}
 	if r.programs == nil {
-		r.programs = map[Fingerprint]*shape.Program{}
+		r.programs = map[Fingerprint]*program.Program{}
 	}
 	r.programs[fp] = p
 	r.order = append(r.order, fp)
@@ -44,7 +44,7 @@ func (r *recent) touch(fp Fingerprint) {
 }
 
 // find is nil for what is not kept.
-func (r *recent) find(fp Fingerprint) *shape.Program {
+func (r *recent) find(fp Fingerprint) *program.Program {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return r.programs[fp]

@@ -4,7 +4,7 @@ import (
 	"bytes"
 	"sync"
 
-	"github.com/hhfr/hhfr/pkg/shape"
+	"github.com/hhfr/hhfr/pkg/shape/program"
 	"github.com/hhfr/hhfr/pkg/streamer/wire"
 )
 
@@ -16,13 +16,13 @@ type Split struct {
 	emit     wire.Emit
 
 	does     splitState
-	splitter shape.Splitter
-	program  *shape.Program // the body is cut by; nil: none is chosen, or it travels as text
-	window   []byte         // of the body: what waits for a shape to be chosen, or as text for a segment to be full
-	upTo     int            // how much waits for a shape at most
-	begun    bool           // the first segment of the body was handed out
-	escaped  bool           // the body goes on as text
-	cut      []byte         // of a body that travels as text since a flush came too early: for learning, when it is whole
+	splitter program.Splitter
+	program  *program.Program // the body is cut by; nil: none is chosen, or it travels as text
+	window   []byte           // of the body: what waits for a shape to be chosen, or as text for a segment to be full
+	upTo     int              // how much waits for a shape at most
+	begun    bool             // the first segment of the body was handed out
+	escaped  bool             // the body goes on as text
+	cut      []byte           // of a body that travels as text since a flush came too early: for learning, when it is whole
 	learns   bool
 	slot     bool // it has one of Coder.learners
 
@@ -31,7 +31,7 @@ type Split struct {
 	ends       []int
 	holding    bool
 	heldText   bool
-	candidates []*shape.Program
+	candidates []*program.Program
 
 	collect, pass func(text bool, segment []byte) error // methods, without an allocation for each message
 }
@@ -122,7 +122,7 @@ func (s *Split) decide() error {
 }
 
 // begin goes on by a program that fits the body so far, nil: as text.
-func (s *Split) begin(p *shape.Program) error {
+func (s *Split) begin(p *program.Program) error {
 	if !s.learns {
 		s.leaveLearners()
 	}
@@ -219,14 +219,14 @@ func (s *Split) passed(text bool, segment []byte) error {
 }
 
 // part hands out a segment of the body.
-func (s *Split) part(p *shape.Program, text bool, segment []byte, last bool) error {
+func (s *Split) part(p *program.Program, text bool, segment []byte, last bool) error {
 	first := !s.begun
 	s.begun = true
 	return s.emit(false, wire.Part{There: true, First: first, Last: last, Text: text, Program: p, Content: segment})
 }
 
 // flush hands out the segments of an attempt; whole: they are all of the part.
-func (s *Split) handOut(head bool, p *shape.Program, whole bool) error {
+func (s *Split) handOut(head bool, p *program.Program, whole bool) error {
 	from := 0
 	for i, end := range s.ends {
 		part := wire.Part{There: true, First: i == 0, Last: whole && i == len(s.ends)-1, Program: p, Content: s.content[from:end]}
@@ -277,7 +277,7 @@ func (s *Split) collected(_ bool, segment []byte) error {
 }
 
 // fits tries a program on a whole part, or on the beginning of one; on success the segments so far are gathered.
-func (s *Split) fits(p *shape.Program, part []byte, whole bool) bool {
+func (s *Split) fits(p *program.Program, part []byte, whole bool) bool {
 	s.content, s.ends = s.content[:0], s.ends[:0]
 	s.splitter.Reset(p, s.most, true, s.collect)
 	if whole {
@@ -287,7 +287,7 @@ func (s *Split) fits(p *shape.Program, part []byte, whole bool) bool {
 }
 
 // choose gives a program that fits the body, or the beginning of it, with its segments gathered; nil: it travels as text.
-func (s *Split) choose(body []byte, whole bool) *shape.Program {
+func (s *Split) choose(body []byte, whole bool) *program.Program {
 	p := s.find(body, whole, false)
 	if p != nil || !s.c.mayLearn(s.learning) {
 		return p
@@ -301,13 +301,13 @@ func (s *Split) choose(body []byte, whole bool) *shape.Program {
 
 // find gives a program of a known shape that fits the part, with its segments gathered; nil if there is none, or none that the peer has
 // or that is worth sending for this message.
-func (s *Split) find(part []byte, whole, head bool) *shape.Program {
+func (s *Split) find(part []byte, whole, head bool) *program.Program {
 	c := s.c
 	if c.opt.Text {
 		return nil
 	}
 	s.candidates = c.book.candidates(s.candidates[:0], part, head)
-	var fresh *shape.Program
+	var fresh *program.Program
 	for _, p := range s.candidates {
 		if !s.fits(p, part, whole) {
 			continue
@@ -325,7 +325,7 @@ func (s *Split) find(part []byte, whole, head bool) *shape.Program {
 	return s.fitted(fresh)
 }
 
-func (s *Split) fitted(p *shape.Program) *shape.Program {
+func (s *Split) fitted(p *program.Program) *program.Program {
 	s.c.book.touch(p)
 	s.learning.earn()
 	return p

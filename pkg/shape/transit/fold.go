@@ -66,7 +66,9 @@ type folder struct {
 	out []byte
 }
 
-// fold writes a serialization with marks in place of what a reader knows: counts, lengths, and the end tags of elements. It is false if the octets are no serialization, or have marks in their texts.
+// fold writes a serialization with marks in place of what a reader knows: counts, lengths, and the
+// end tags of elements. It is false if the octets are no serialization, or have marks in their
+// texts.
 func fold(octets []byte) ([]byte, bool) {
 	f := folder{in: bin.NewCursor(octets, 0), out: make([]byte, 0, len(octets))}
 	version := f.in.U8()
@@ -152,7 +154,8 @@ func (f *folder) list(mark, until byte, level int) {
 	f.out = append(f.out, markEnd)
 }
 
-// tail appends what a list ends with if it ends with [markClose]: an element with its end tag, an attribute with the first quote of its first text. ok is false if no list of its kind ends so.
+// tail appends what a list ends with if it ends with [markClose]: an element with its end tag, an
+// attribute with the first quote of its first text. ok is false if no list of its kind ends so.
 func tail(dst []byte, mark byte, list []byte) (end []byte, ok bool) {
 	n := 0
 	switch {

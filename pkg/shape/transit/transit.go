@@ -1,7 +1,10 @@
-// Package transit makes the serializations of shapes small for their way to the other end (docs/wire-format.md, section 4.1): folded, so that nothing is said
-// twice that markup says twice, then DEFLATE (RFC 1951) with a vocabulary of SOAP and its relatives before it, and another shape that both ends hold, the base.
+// Package transit makes the serializations of shapes small for their way to the other end
+// (docs/wire-format.md, section 4.1): folded, so that nothing is said twice that markup says twice,
+// then DEFLATE (RFC 1951) with a vocabulary of SOAP and its relatives before it, and another shape
+// that both ends hold, the base.
 //
-// A shape has no values of messages, so that what is packed tells nothing about them. Nothing is remembered from one shape to the next: the base is named.
+// A shape has no values of messages, so that what is packed tells nothing about them. Nothing is
+// remembered from one shape to the next: the base is named.
 package transit
 
 import (
@@ -18,7 +21,8 @@ import (
 	"github.com/hhfr/hhfr/internal/bin"
 )
 
-// vocabulary stands before every base. It is part of the wire format: a change of one octet makes another format.
+// vocabulary stands before every base. It is part of the wire format: a change of one octet makes
+// another format.
 //
 //go:embed vocabulary.txt
 var vocabulary []byte
@@ -29,13 +33,17 @@ func Vocabulary() []byte { return vocabulary }
 const (
 	// MaxOctets bounds a serialization, before it is packed: as pkg/shape does.
 	MaxOctets = 1 << 20
-	// Bases is how many shapes are bases: those announced in full last in a direction. Kinds of messages that are alike come close to each other.
+	// Bases is how many shapes are bases: those announced in full last in a direction. Kinds of
+	// messages that are alike come close to each other.
 	Bases = 16
-	// MaxBased bounds the packed form of a base, and of a shape on a base, in octets. So short ones are not interleaved with others, so that both ends agree on what came before.
+	// MaxBased bounds the packed form of a base, and of a shape on a base, in octets. So short ones
+	// are not interleaved with others, so that both ends agree on what came before.
 	MaxBased = 4096
-	// MaxBase bounds the serialization of a base, in octets: DEFLATE looks back no further, and a receiver keeps them all.
+	// MaxBase bounds the serialization of a base, in octets: DEFLATE looks back no further, and a
+	// receiver keeps them all.
 	MaxBase = window
-	// window is how far back DEFLATE reaches, in octets; of what stands before a shape, the rest counts for nothing.
+	// window is how far back DEFLATE reaches, in octets; of what stands before a shape, the rest
+	// counts for nothing.
 	window = 32 << 10
 
 	deflated = 1 << 0 // folded, and deflated
@@ -105,8 +113,10 @@ var packers = sync.Pool{New: func() any {
 	return &packer{w: w}
 }}
 
-// Pack appends the packed form of a serialization to dst. base is another shape's serialization, nil for none; it is left out where the packed form is longer than [MaxBased]
-// with it, or where it has no folded form. What has none itself, or does not get smaller, stays as it is. It may be called concurrently.
+// Pack appends the packed form of a serialization to dst. base is another shape's serialization,
+// nil for none; it is left out where the packed form is longer than [MaxBased] with it, or where it
+// has no folded form. What has none itself, or does not get smaller, stays as it is. It may be
+// called concurrently.
 func Pack(dst, octets, base []byte) []byte {
 	folded, ok := fold(octets)
 	if back, err := unfold(folded); !ok || err != nil || !bytes.Equal(back, octets) {
@@ -138,8 +148,10 @@ func pack(dst, folded, base []byte) []byte {
 	return append(dst, p.out.Bytes()...)
 }
 
-// Unpack gives back the serialization that was packed, in memory of its own; whether it is a shape is for others to say. find gives the serialization behind a name, nil if this end has none.
-// Errors are of type [Error]. It may be called concurrently. Memory and work are bounded by [MaxOctets] whatever comes.
+// Unpack gives back the serialization that was packed, in memory of its own; whether it is a shape
+// is for others to say. find gives the serialization behind a name, nil if this end has none.
+// Errors are of type [Error]. It may be called concurrently. Memory and work are bounded by
+// [MaxOctets] whatever comes.
 func Unpack(packed []byte, find func(Name) []byte) ([]byte, error) {
 	cur := bin.NewCursor(packed, 0)
 	form := cur.U8()

@@ -18,7 +18,7 @@ import (
 
 	"github.com/hhfr/hhfr/internal/bin"
 	"github.com/hhfr/hhfr/internal/shared"
-	"github.com/hhfr/hhfr/pkg/shape"
+	"github.com/hhfr/hhfr/pkg/shape/learn"
 	"github.com/hhfr/hhfr/pkg/shape/transit"
 	messages "github.com/hhfr/hhfr/testdata/soap"
 )
@@ -32,7 +32,7 @@ func serializations(t testing.TB) (all [][]byte) {
 	for _, name := range names {
 		m, err := messages.Files.ReadFile(name)
 		require.NoError(t, err)
-		s, err := shape.Learn(m)
+		s, err := learn.FromMessage(m)
 		require.NoError(t, err)
 		all = append(all, s.Octets())
 	}
@@ -75,10 +75,12 @@ func text(n int) []byte {
 	return bin.AppendBytes([]byte{1, 0, 0}, bytes.Repeat([]byte("x"), n))
 }
 
-// everyNode is a serialization with all that a folded form tells apart: prefix slots in names of elements, texts next to each other, both quotes, arrays with limits, values that end in unusual places,
-// lists with and without their tails.
+// everyNode is a serialization with all that a folded form tells apart: prefix slots in names of
+// elements, texts next to each other, both quotes, arrays with limits, values that end in unusual
+// places, lists with and without their tails.
 const everyNode = "\x01\x01" + "\x04\x06" +
-	"\x05\x06\x00\x01<\x02\x00\x00\x02:a\x06\x03\x00\x04 b='\x01\x01\x02\x00\x01'\x00\x02>x\x05\x03\x00\x01<\x03\x00\x00\x05:c/>!" + // no end tag
+	// no end tag
+	"\x05\x06\x00\x01<\x02\x00\x00\x02:a\x06\x03\x00\x04 b='\x01\x01\x02\x00\x01'\x00\x02>x\x05\x03\x00\x01<\x03\x00\x00\x05:c/>!" +
 	"\x05\x07\x00\x01<\x03\x00\x00\x03:d>\x01\x02\x00\x00\x03 </\x03\x00\x00\x03:d>" +
 	"\x09\x03\x00\x01p\x0a\x00\x02qq\x08\x00\x01r" + // and a kind that is not known
 	"\x07\x02\x90\x01\x05\x02\x00\x03<e>\x00\x05x</e>" +
@@ -194,7 +196,8 @@ func TestVocabularyIsTheOneOfTheDocs(t *testing.T) {
 	assert.Contains(t, string(page), hex.EncodeToString(sum[:]))
 }
 
-// vector is one file of testdata/vectors/transit: what a decoder must unpack. Any packed form of a serialization is right that unpacks to it.
+// vector is one file of testdata/vectors/transit: what a decoder must unpack. Any packed form of a
+// serialization is right that unpacks to it.
 type vector struct {
 	What   string `json:"what"`
 	Packed string `json:"packed"`

@@ -24,7 +24,8 @@ type list struct {
 	index int // of its count
 }
 
-// unfold gives back the serialization that was folded, of at most [MaxOctets]. Whether it is a shape is for others to say.
+// unfold gives back the serialization that was folded, of at most [MaxOctets]. Whether it is a
+// shape is for others to say.
 func unfold(folded []byte) ([]byte, error) {
 	u := unfolder{in: bin.NewCursor(folded, 0), flat: make([]byte, 0, len(folded)+len(folded)/2)}
 	slots := u.in.Uvarint()

@@ -3,7 +3,8 @@ package wire
 import (
 	"errors"
 
-	"github.com/hhfr/hhfr/pkg/shape"
+	"github.com/hhfr/hhfr/pkg/shape/columns"
+	"github.com/hhfr/hhfr/pkg/shape/program"
 	"github.com/hhfr/hhfr/pkg/streamer/frame"
 )
 
@@ -12,7 +13,7 @@ type DecoderConfig struct {
 	// Shapes is where shapes are; required.
 	Shapes Shapes
 	// Named finds a shape by the beginning of its fingerprint, as syncs and bases name shapes; nil: none is found.
-	Named func(name [8]byte) *shape.Program
+	Named func(name [8]byte) *program.Program
 	// MaxFragment bounds the payload of a data frame, in bytes; 0 means 16,384.
 	MaxFragment int
 	// MaxShapes and MaxShapeOctets bound the shapes that stand under numbers; 0 means 1,024 and 4 MiB.
@@ -42,7 +43,7 @@ func (c DecoderConfig) withDefaults() DecoderConfig {
 		c.Compression = new(Compression)
 	}
 	if c.Named == nil {
-		c.Named = func([8]byte) *shape.Program { return nil }
+		c.Named = func([8]byte) *program.Program { return nil }
 	}
 	return c
 }
@@ -55,7 +56,7 @@ const (
 	Met EventKind = iota + 1
 	// Fragment: content of a message, the first of it with Event.First, the last with Event.Last. Event.Err says why there is none.
 	Fragment
-	// Settled: the sender of a message waits. So many octets of the texts behind the last item of its content are there ([shape.Joiner.Settle]).
+	// Settled: the sender of a message waits. So many octets of the texts behind the last item of its content are there ([program.Joiner.Settle]).
 	Settled
 	// Cancelled: the sender gives a message up. Event.Message is nil if nothing of it came here.
 	Cancelled
@@ -104,7 +105,7 @@ type Part struct {
 	// First and Last segment of the part; Text: it goes on as text (section 10.6).
 	First, Last, Text bool
 	// Program is what the part is joined by; nil: by nothing, the content is the text.
-	Program *shape.Program
+	Program *program.Program
 	Content []byte
 }
 
@@ -139,8 +140,8 @@ type Message struct {
 // partIn is a head or body that comes in.
 type partIn struct {
 	entry  *entry // nil: text
-	at     shape.Packing
-	memory *shape.Memory // of its own
+	at     columns.Packing
+	memory *columns.Memory // of its own
 }
 
 // Frame is a frame that was decoded, or bytes that were passed over while a sync was looked for: Passed.

@@ -3,7 +3,7 @@ package wire
 import (
 	"fmt"
 
-	"github.com/hhfr/hhfr/pkg/shape"
+	"github.com/hhfr/hhfr/pkg/shape/columns"
 	"github.com/hhfr/hhfr/pkg/streamer/frame"
 )
 
@@ -154,16 +154,16 @@ func (d *Decoder) content(buf []byte, at *partIn, lane *receivedLane, s *frame.P
 			out = append(buf, segment...)
 			return nil
 		}
-		var memory *shape.Memory
+		var memory *columns.Memory
 		if lane == nil {
 			memory = at.own()
 		} else {
-			if lane.lost = lane.lost && !shape.Resets(segment); lane.lost && shape.Packed(segment) {
+			if lane.lost = lane.lost && !columns.Resets(segment); lane.lost && columns.Packed(segment) {
 				return &Error{Code: Forgotten, At: d.at}
 			}
 			memory = lane.memory.use()
 		}
-		u := unpackers.Get().(*shape.Unpacker)
+		u := unpackers.Get().(*columns.Unpacker)
 		defer unpackers.Put(u)
 		var err error
 		out, err = u.Unpack(buf, at.entry.program, &at.at, memory, segment, s.Last, frame.MaxPayload)
@@ -182,9 +182,9 @@ func (d *Decoder) content(buf []byte, at *partIn, lane *receivedLane, s *frame.P
 }
 
 // own is the memory of a part that no lane remembers.
-func (p *partIn) own() *shape.Memory {
+func (p *partIn) own() *columns.Memory {
 	if p.memory == nil {
-		p.memory = new(shape.Memory)
+		p.memory = new(columns.Memory)
 	}
 	return p.memory
 }

@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	"github.com/hhfr/hhfr/pkg/shape"
+	"github.com/hhfr/hhfr/pkg/shape/program"
 	"github.com/hhfr/hhfr/pkg/shape/transit"
 	"github.com/hhfr/hhfr/pkg/streamer/frame"
 )
@@ -15,7 +16,7 @@ type entry struct {
 	named       bool // the name is known: not where a shape came on a base that is not here
 	fingerprint shape.Fingerprint
 	whole       bool // the fingerprint is known
-	program     *shape.Program
+	program     *program.Program
 	octets      int64
 }
 
@@ -39,7 +40,7 @@ func LackingShape(err error) string {
 	return ""
 }
 
-func entryOf(fp shape.Fingerprint, p *shape.Program) *entry {
+func entryOf(fp shape.Fingerprint, p *program.Program) *entry {
 	e := &entry{name: frame.NameOf(fp), named: true, fingerprint: fp, whole: true, program: p}
 	if p != nil {
 		e.octets = int64(len(p.Shape().Octets()))
@@ -74,7 +75,7 @@ func (t *received) name(number uint64) (name [8]byte, known bool) {
 }
 
 // complete gives an entry the shape that it lacked, if that has come.
-func (t *received) complete(e *entry, p *shape.Program) {
+func (t *received) complete(e *entry, p *program.Program) {
 	if p == nil {
 		return
 	}

@@ -6,6 +6,8 @@ import (
 	"time"
 
 	"github.com/hhfr/hhfr/pkg/shape"
+	"github.com/hhfr/hhfr/pkg/shape/columns"
+	"github.com/hhfr/hhfr/pkg/shape/program"
 	"github.com/hhfr/hhfr/pkg/streamer/frame"
 )
 
@@ -14,7 +16,7 @@ type Peer interface {
 	// Has reports whether the peer has a shape; sure: this stream carried it, one way or the other.
 	Has(fp shape.Fingerprint) (has, sure bool)
 	// Learned notes that it has, for sure.
-	Learned(p *shape.Program)
+	Learned(p *program.Program)
 }
 
 // EncoderConfig says what an encoder is to do. It is copied.
@@ -92,12 +94,12 @@ func (m *Outgoing) Begun() bool { return m.begun }
 // partOut is a head or body that goes out.
 type partOut struct {
 	begun    bool
-	sent     *sent         // the shape under whose number it goes; nil: as text
-	join     *shape.Joiner // of content that had no number to go under: it is joined again, and goes as text
-	at       shape.Packing
-	memory   *shape.Memory // of its own
-	remember bool          // its lane is to remember it
-	fresh    bool          // its lane remembers nothing of the shape yet
+	sent     *sent           // the shape under whose number it goes; nil: as text
+	join     *program.Joiner // of content that had no number to go under: it is joined again, and goes as text
+	at       columns.Packing
+	memory   *columns.Memory // of its own
+	remember bool            // its lane is to remember it
+	fresh    bool            // its lane remembers nothing of the shape yet
 }
 
 // Written is what an encoder has appended: a frame.
@@ -322,7 +324,7 @@ func (e *Encoder) fragment(m *Outgoing, head, body *Part, last bool, now time.Ti
 	return nil
 }
 
-var joiners = sync.Pool{New: func() any { return new(shape.Joiner) }}
+var joiners = sync.Pool{New: func() any { return new(program.Joiner) }}
 
 // number appends the number of the shape that a part is under, where it begins. alone: the message is in one frame.
 func (e *Encoder) number(b []byte, m *Outgoing, i int, s *Part, p *frame.Part, alone bool, now time.Time) []byte {
@@ -357,17 +359,17 @@ func (e *Encoder) pack(dst []byte, m *Outgoing, i int, s *Part, room int) []byte
 	return dst
 }
 
-var packers = sync.Pool{New: func() any { return new(shape.Packer) }}
+var packers = sync.Pool{New: func() any { return new(columns.Packer) }}
 
 func (e *Encoder) packSegment(dst []byte, m *Outgoing, at *partOut, s *Part, most int) []byte {
 	memory := at.memory
 	if at.remember {
 		memory = e.lanes.memory(m.Lane)
 	} else if memory == nil {
-		at.memory = new(shape.Memory)
+		at.memory = new(columns.Memory)
 		memory = at.memory
 	}
-	k := packers.Get().(*shape.Packer)
+	k := packers.Get().(*columns.Packer)
 	defer packers.Put(k)
 	return k.Pack(dst, at.sent.program, &at.at, memory, s.Content, s.Last, most)
 }

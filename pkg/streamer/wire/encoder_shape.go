@@ -7,6 +7,8 @@ import (
 	"time"
 
 	"github.com/hhfr/hhfr/pkg/shape"
+	"github.com/hhfr/hhfr/pkg/shape/learn"
+	"github.com/hhfr/hhfr/pkg/shape/program"
 	"github.com/hhfr/hhfr/pkg/streamer/frame"
 )
 
@@ -28,7 +30,7 @@ type sending struct {
 
 // sent is a shape with a number.
 type sent struct {
-	program   *shape.Program
+	program   *program.Program
 	number    uint64
 	announced bool
 	due       bool   // it was announced for content that has not come yet
@@ -60,7 +62,7 @@ func (t *sending) name(number uint64) (name [8]byte, known bool) {
 }
 
 // of gives the number of a shape that has one.
-func (t *sending) of(p *shape.Program) *sent {
+func (t *sending) of(p *program.Program) *sent {
 	s := t.byShape[p.Shape().Fingerprint()]
 	if s == nil || !s.announced {
 		return nil
@@ -82,13 +84,13 @@ func (t *sending) begin(m *Outgoing, i int, s *Part) {
 		return
 	}
 	m.texts = true
-	at.join = joiners.Get().(*shape.Joiner)
+	at.join = joiners.Get().(*program.Joiner)
 	at.join.Reset(s.Program)
 }
 
 // take gives the number of a shape, a new one if it has none; nil if the peer's table takes no more. A number that the peer has
 // kept since the last sync can be given to another shape, and only a sync takes numbers away.
-func (t *sending) take(p *shape.Program, l frame.Limits) *sent {
+func (t *sending) take(p *program.Program, l frame.Limits) *sent {
 	fp := p.Shape().Fingerprint()
 	if s := t.byShape[fp]; s != nil {
 		return s
@@ -180,7 +182,7 @@ func (t *sending) price() (octets int64) {
 
 // Announce appends what must stand before content under a shape. A transfer that it returns must come to its end before
 // ([Encoder.Piece]); nil: nothing is missing.
-func (e *Encoder) Announce(p *shape.Program, now time.Time) *Transfer {
+func (e *Encoder) Announce(p *program.Program, now time.Time) *Transfer {
 	if p == nil {
 		return nil
 	}
@@ -257,7 +259,7 @@ func (e *Encoder) Piece(t *Transfer, now time.Time) (done bool) {
 
 // placeholder is a shape that no message has.
 var placeholder = sync.OnceValue(func() *shape.Shape {
-	s, err := shape.Learn([]byte("<placeholder/>"))
+	s, err := learn.FromMessage([]byte("<placeholder/>"))
 	if err != nil {
 		panic(err) // it is a constant
 	}

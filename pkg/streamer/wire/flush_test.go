@@ -7,7 +7,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"github.com/hhfr/hhfr/pkg/shape"
+	"github.com/hhfr/hhfr/pkg/shape/program"
 	"github.com/hhfr/hhfr/pkg/streamer/frame"
 	"github.com/hhfr/hhfr/pkg/streamer/wire"
 )
@@ -31,7 +31,7 @@ func TestFlushesWaitWithTheirContent(t *testing.T) {
 			}
 			held = nil
 		}
-		var s shape.Splitter
+		var s program.Splitter
 		s.Reset(by, 4096, false, func(text bool, content []byte) error {
 			data(false)
 			held = &segment{bytes.Clone(content), text}
@@ -72,7 +72,7 @@ func TestFlushesAndCancelsOnALaneThatWaits(t *testing.T) {
 		p.announce(by)
 		p.announce(lacking)
 		m := wire.Outgoing{Key: frame.Key{Lane: 1, Exchange: 1}}
-		var s shape.Splitter
+		var s program.Splitter
 		s.Reset(by, 4096, false, func(text bool, content []byte) error {
 			body := wire.Part{There: true, First: !m.Begun(), Program: by, Text: text, Content: content}
 			return p.enc.Data(&m, &wire.Part{}, &body, false, p.now)
@@ -104,7 +104,7 @@ func TestFlushOfTheExample(t *testing.T) {
 	by := p.learn("<a><b>one</b><c>two</c></a>")
 	p.announce(by)
 	m := wire.Outgoing{Key: frame.Key{Lane: 1, Exchange: 1}}
-	var s shape.Splitter
+	var s program.Splitter
 	s.Reset(by, 4096, false, func(text bool, content []byte) error {
 		body := wire.Part{There: true, First: !m.Begun(), Program: by, Text: text, Content: content}
 		return p.enc.Data(&m, &wire.Part{}, &body, false, p.now)

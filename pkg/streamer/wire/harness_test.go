@@ -14,6 +14,8 @@ import (
 	"github.com/hhfr/hhfr/internal/shared"
 	"github.com/hhfr/hhfr/internal/workload"
 	"github.com/hhfr/hhfr/pkg/shape"
+	"github.com/hhfr/hhfr/pkg/shape/learn"
+	"github.com/hhfr/hhfr/pkg/shape/program"
 	"github.com/hhfr/hhfr/pkg/streamer/frame"
 	"github.com/hhfr/hhfr/pkg/streamer/wire"
 )
@@ -21,29 +23,29 @@ import (
 // shelf is where the shapes of one end are.
 type shelf struct {
 	mu     sync.Mutex
-	shapes map[shape.Fingerprint]*shape.Program
+	shapes map[shape.Fingerprint]*program.Program
 }
 
-func newShelf() *shelf { return &shelf{shapes: map[shape.Fingerprint]*shape.Program{}} }
+func newShelf() *shelf { return &shelf{shapes: map[shape.Fingerprint]*program.Program{}} }
 
-func (s *shelf) Find(fp shape.Fingerprint) *shape.Program {
+func (s *shelf) Find(fp shape.Fingerprint) *program.Program {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.shapes[fp]
 }
 
-func (s *shelf) Keep(one *shape.Shape) *shape.Program {
+func (s *shelf) Keep(one *shape.Shape) *program.Program {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if p := s.shapes[one.Fingerprint()]; p != nil {
 		return p
 	}
-	p := shape.Compile(one)
+	p := program.Compile(one)
 	s.shapes[one.Fingerprint()] = p
 	return p
 }
 
-func (s *shelf) named(name [8]byte) *shape.Program {
+func (s *shelf) named(name [8]byte) *program.Program {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for fp, p := range s.shapes {
@@ -64,7 +66,7 @@ func newPeer() *peer {
 func (p *peer) Has(fp shape.Fingerprint) (has, sure bool) {
 	return p.sure[fp] || p.believed[fp], p.sure[fp]
 }
-func (p *peer) Learned(s *shape.Program) { p.sure[s.Shape().Fingerprint()] = true }
+func (p *peer) Learned(s *program.Program) { p.sure[s.Shape().Fingerprint()] = true }
 
 // segment is a piece of a part's content.
 type segment struct {
@@ -73,7 +75,7 @@ type segment struct {
 }
 
 // contentOf splits a message by a shape, in segments of at most most octets; no program: as text.
-func contentOf(t testing.TB, p *shape.Program, message []byte, most int) (all []segment) {
+func contentOf(t testing.TB, p *program.Program, message []byte, most int) (all []segment) {
 	t.Helper()
 	if p == nil {
 		for {
@@ -84,7 +86,7 @@ func contentOf(t testing.TB, p *shape.Program, message []byte, most int) (all []
 			}
 		}
 	}
-	var s shape.Splitter
+	var s program.Splitter
 	s.Reset(p, most, false, func(text bool, content []byte) error {
 		all = append(all, segment{bytes.Clone(content), text})
 		return nil
@@ -97,7 +99,7 @@ func contentOf(t testing.TB, p *shape.Program, message []byte, most int) (all []
 type sending struct {
 	wire.Outgoing
 	head, body         []byte
-	headBy, bodyBy     *shape.Program
+	headBy, bodyBy     *program.Program
 	headLeft, bodyLeft []segment
 	bodyBegun          bool
 	content            int
@@ -144,7 +146,7 @@ func (l *line) take() {
 }
 
 // begin makes a message ready to be sent.
-func (l *line) begin(lane uint64, reply bool, head, body []byte, headBy, bodyBy *shape.Program) *sending {
+func (l *line) begin(lane uint64, reply bool, head, body []byte, headBy, bodyBy *program.Program) *sending {
 	r := uint64(0)
 	if reply {
 		r = 1
@@ -161,7 +163,7 @@ func (l *line) begin(lane uint64, reply bool, head, body []byte, headBy, bodyBy 
 }
 
 // announce has a shape announced, to the end.
-func (l *line) announce(p *shape.Program) {
+func (l *line) announce(p *program.Program) {
 	if t := l.enc.Announce(p, l.now); t != nil {
 		for !l.enc.Piece(t, l.now) {
 			continue
@@ -204,7 +206,7 @@ func (l *line) whole(s *sending) {
 // received is a message that was decoded, and joined as far as it came.
 type received struct {
 	*wire.Message
-	joins      [2]*shape.Joiner
+	joins      [2]*program.Joiner
 	head, body []byte
 	err        error
 	content    int // of head and body
@@ -305,7 +307,7 @@ func (m *received) join(i int, dst []byte, p *wire.Part) ([]byte, error) {
 		return append(dst, p.Content...), nil
 	}
 	if p.First {
-		m.joins[i] = new(shape.Joiner)
+		m.joins[i] = new(program.Joiner)
 		m.joins[i].Reset(p.Program)
 	}
 	return m.joins[i].Join(dst, p.Content, p.Text, p.Last)
@@ -314,23 +316,23 @@ func (m *received) join(i int, dst []byte, p *wire.Part) ([]byte, error) {
 // kind is a kind of message with the shape of its bodies, and messages.
 type kind struct {
 	head   []byte
-	headBy *shape.Program
-	by     *shape.Program
+	headBy *program.Program
+	by     *program.Program
 	bodies [][]byte
 }
 
 // kinds are messages of all sorts, with shapes that a shelf has.
 func kinds(t testing.TB, s *shelf) (all []kind) {
 	t.Helper()
-	program := func(m []byte, learn func([]byte) (*shape.Shape, error)) *shape.Program {
+	keep := func(m []byte, learn func([]byte) (*shape.Shape, error)) *program.Program {
 		one, err := learn(m)
 		require.NoError(t, err)
 		return s.Keep(one)
 	}
 	head := []byte("POST /a HTTP/1.1\r\nContent-Type: text/xml\r\nAuthorization: Bearer 17\r\n\r\n")
-	headBy := program(head, shape.LearnHead)
+	headBy := keep(head, learn.FromHead)
 	add := func(bodies ...[]byte) {
-		all = append(all, kind{by: program(bodies[0], shape.Learn), bodies: bodies})
+		all = append(all, kind{by: keep(bodies[0], learn.FromMessage), bodies: bodies})
 		if len(all)%2 == 0 {
 			all[len(all)-1].head, all[len(all)-1].headBy = head, headBy
 		}

@@ -5,22 +5,22 @@ import (
 	"sync"
 	"time"
 
-	"github.com/hhfr/hhfr/pkg/shape"
+	"github.com/hhfr/hhfr/pkg/shape/columns"
 	"github.com/hhfr/hhfr/pkg/streamer/frame"
 )
 
-var unpackers = sync.Pool{New: func() any { return new(shape.Unpacker) }}
+var unpackers = sync.Pool{New: func() any { return new(columns.Unpacker) }}
 
 // laneMemory is what a direction of a lane remembers; folded while nobody uses it.
 type laneMemory struct {
-	open   *shape.Memory
-	folded shape.Folded
+	open   *columns.Memory
+	folded columns.Folded
 }
 
 // use gives the memory to be used.
-func (m *laneMemory) use() *shape.Memory {
+func (m *laneMemory) use() *columns.Memory {
 	if m.open == nil {
-		m.open = new(shape.Memory)
+		m.open = new(columns.Memory)
 		m.folded.Unfold(m.open)
 	}
 	return m.open
@@ -132,7 +132,7 @@ func (l *sentLanes) of(lane uint64) *sentLane {
 }
 
 // memory is what a lane remembers.
-func (l *sentLanes) memory(lane uint64) *shape.Memory {
+func (l *sentLanes) memory(lane uint64) *columns.Memory {
 	s := l.of(lane)
 	if s.memory == nil {
 		s.memory = new(laneMemory)

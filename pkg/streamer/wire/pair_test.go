@@ -8,7 +8,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/hhfr/hhfr/pkg/shape"
+	"github.com/hhfr/hhfr/pkg/shape/learn"
+	"github.com/hhfr/hhfr/pkg/shape/program"
 	"github.com/hhfr/hhfr/pkg/streamer/frame"
 	"github.com/hhfr/hhfr/pkg/streamer/wire"
 )
@@ -39,8 +40,8 @@ func (p *pair) forget() {
 }
 
 // learn gives the shape of a message.
-func (p *pair) learn(message string) *shape.Program {
-	family, err := shape.LearnFamily([]byte(message), true)
+func (p *pair) learn(message string) *program.Program {
+	family, err := learn.NewFamily([]byte(message), true)
 	require.NoError(p.t, err)
 	s, err := family.Shape()
 	require.NoError(p.t, err)
@@ -61,7 +62,7 @@ func (p *pair) deliver() error {
 
 // send sends a message by a shape, nil: as text; it gives the segments of its frames as they
 // travel. It must arrive.
-func (p *pair) send(lane uint64, by *shape.Program, message string) (segments [][]byte) {
+func (p *pair) send(lane uint64, by *program.Program, message string) (segments [][]byte) {
 	p.t.Helper()
 	segments = p.put(lane, by, message)
 	m := p.arrive()
@@ -72,7 +73,7 @@ func (p *pair) send(lane uint64, by *shape.Program, message string) (segments []
 }
 
 // put sends a message that has not arrived yet.
-func (p *pair) put(lane uint64, by *shape.Program, message string) (segments [][]byte) {
+func (p *pair) put(lane uint64, by *program.Program, message string) (segments [][]byte) {
 	p.t.Helper()
 	from := len(p.tape)
 	p.whole(p.begin(lane, false, nil, []byte(message), nil, by))

@@ -10,6 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/hhfr/hhfr/pkg/shape"
+	"github.com/hhfr/hhfr/pkg/shape/learn"
 	"github.com/hhfr/hhfr/pkg/shape/transit"
 	"github.com/hhfr/hhfr/pkg/streamer/frame"
 	"github.com/hhfr/hhfr/pkg/streamer/wire"
@@ -66,7 +67,7 @@ func TestBadShapes(t *testing.T) {
 }
 
 func shapeOf(t *testing.T, message string) *shape.Shape {
-	s, err := shape.Learn([]byte(message))
+	s, err := learn.FromMessage([]byte(message))
 	require.NoError(t, err)
 	return s
 }
@@ -284,7 +285,7 @@ func TestBodiesDoNotEndTheirHeads(t *testing.T) {
 	to := wire.DecoderConfig{Shapes: newShelf(), MaxShapes: 2, MaxHeld: -1}
 	p := newPairTo(t, wire.EncoderConfig{Limits: tight(2)}, allStages, to)
 	const head = "POST /a HTTP/1.1\r\nAuthorization: Bearer 17\r\n\r\n"
-	s, err := shape.LearnHead([]byte(head))
+	s, err := learn.FromHead([]byte(head))
 	require.NoError(t, err)
 	headBy := p.shapes.Keep(s)
 	for i := range 20 {

@@ -11,14 +11,15 @@ import (
 	"fmt"
 
 	"github.com/hhfr/hhfr/pkg/shape"
+	"github.com/hhfr/hhfr/pkg/shape/program"
 )
 
 // Shapes is where the shapes behind fingerprints are, for one end. It must be safe for concurrent use.
 type Shapes interface {
 	// Find gives the shape with a fingerprint, compiled; nil if it is not here.
-	Find(fp shape.Fingerprint) *shape.Program
+	Find(fp shape.Fingerprint) *program.Program
 	// Keep keeps a shape that came, and gives it compiled.
-	Keep(s *shape.Shape) *shape.Program
+	Keep(s *shape.Shape) *program.Program
 }
 
 // Emit is handed the segments of a message in order, those of the head first. What a segment holds is good until it returns.
