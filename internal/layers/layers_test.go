@@ -44,9 +44,10 @@ var plan = map[string]row{
 	// The door is the root of the module.
 	".": {floor: 6, not: []string{"pkg/streamer/frame", "pkg/shape"}},
 
-	"internal/peer":  {floor: 5},
-	"internal/proxy": {floor: 5},
-	"pkg/capture":    {floor: 5, third: []string{"github.com/gopacket/gopacket"}}, // its tests take packets out of captures
+	"internal/peer":   {floor: 5},
+	"internal/sender": {floor: 5},
+	"internal/proxy":  {floor: 5},
+	"pkg/capture":     {floor: 5, third: []string{"github.com/gopacket/gopacket"}}, // its tests take packets out of captures
 	// The packet layer of captures knows nothing of hhfr.
 	"pkg/capture/flow": {floor: 5, not: []string{"pkg/streamer", "pkg/shape", "pkg/soap", "pkg/ctxstore"}, third: []string{"github.com/gopacket/gopacket"}},
 
