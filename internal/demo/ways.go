@@ -33,7 +33,7 @@ var Ways = []string{SOAP, Stream, Again, Pair}
 // Way is one session over the link. Times are those of the link, in milliseconds; octets those on
 // the link, with 40 for the headers of each packet.
 type Way struct {
-	Name        string  `json:"name"`                 // soap, stream, again or pair: see [Ways]
+	Name        string  `json:"name"`                 // soap (one connection, kept), stream, again (a stream of ends that have met) or pair (of proxies)
 	Messages    int     `json:"messages"`             // requests, each with its reply, one after the other
 	Millis      float64 `json:"ms"`                   // of the whole session, connections and negotiation included
 	Expected    float64 `json:"expected_ms"`          // octets by bandwidth, and round trips
@@ -42,8 +42,8 @@ type Way struct {
 	Sent        int64   `json:"sent_octets"`          // to the server
 	Received    int64   `json:"received_octets"`      // from it
 	Speed       float64 `json:"speed"`                // how many times faster than the link the clock ran
-	CPU         float64 `json:"cpu_share"`            // of the time that this process computed; -1: not told
-	BreakEven   int     `json:"break_even,omitempty"` // messages from which on it was faster than soap
+	CPU         float64 `json:"cpu_share"`            // of the time, as lived through, that this process computed; -1 where the system does not tell
+	BreakEven   int     `json:"break_even,omitempty"` // after so many messages it was faster than soap, and stayed so; left out: never
 	Capture     string  `json:"capture,omitempty"`    // file with what went over the link
 	Octets      string  `json:"octets,omitempty"`     // folder with the octets of the stream alone
 	Found       int     `json:"found,omitempty"`      // messages in the capture that are as they were sent
