@@ -2,19 +2,19 @@ package main
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"log/slog"
 	"net"
 	"net/http"
 	"time"
 
+	"github.com/hhfr/hhfr/internal/session"
+
 	"github.com/spf13/pflag"
 
 	"github.com/hhfr/hhfr/internal/coders"
 	"github.com/hhfr/hhfr/internal/pcapng"
-	"github.com/hhfr/hhfr/internal/peer"
-	"github.com/hhfr/hhfr/internal/session"
+	"github.com/hhfr/hhfr/internal/sender"
 	"github.com/hhfr/hhfr/pkg/codec/binary"
 	"github.com/hhfr/hhfr/pkg/ctxstore"
 	"github.com/hhfr/hhfr/pkg/negotiate"
@@ -38,18 +38,25 @@ func (d dialer) dial(ctx context.Context) (*session.Session, error) {
 	book := binary.NewBook(ctxstore.Shapes{Store: d.store})
 	book.Log, book.Without = d.log, uint64(o.without)
 	cfg := session.Config{
-		HTTPClient: &http.Client{Transport: d.http(), CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }},
-		Transports: d.network.transports(d.secure.config), Store: d.store, Coders: coders.OfBook(book), AllowHost: o.allowHost, AllowCleartext: o.allowCleartext,
+		HTTPClient: &http.Client{
+			Transport:     d.http(),
+			CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
+		},
+		Transports: d.network.transports(
+			d.secure.config,
+		), Store: d.store, Coders: coders.OfBook(book), AllowHost: o.allowHost, AllowCleartext: o.allowCleartext,
 		RequireHHFR: o.requireHHFR, ProbeTLS: true, WrapConn: d.network.datagrams.wrap(d.recording.dialed()), OnSession: d.session, Stream: streamer.Config{SyncBytes: int64(o.sync)}, Log: d.log,
 		Assurance: o.assure(), Ordered: o.ordered, Resume: o.resume, LateReply: d.late,
-		Mode: negotiate.Mode(o.mode), Headers: o.headers, Reconnect: o.reconnect, Timeout: o.negotiateTimeout, RememberFor: o.remember,
+		Mode: negotiate.Mode(
+			o.mode,
+		), Headers: o.headers, Reconnect: o.reconnect, Timeout: o.negotiateTimeout, RememberFor: o.remember,
 	}
 	if o.remember == 0 {
 		cfg.RememberFor = -1
 	}
 	var err error
 	cfg.OnAgreed = func(string, negotiate.Agreed) {} // the command tells it by itself
-	if cfg.OfferFields, err = peer.ParseFields(o.fields); err != nil {
+	if cfg.OfferFields, err = sender.ParseFields(o.fields); err != nil {
 		return nil, err
 	}
 	if cfg.RequestSchema, err = readSchema(o.schema); err != nil {
@@ -81,19 +88,10 @@ func fieldsFlag(f *pflag.FlagSet, fields *[]string, goesWith string) {
 
 // checkFields is why fields of -H cannot be sent; nil if they can.
 func checkFields(fields []string) error {
-	if _, err := peer.ParseFields(fields); err != nil {
-		return usage(fmt.Errorf("--header: %w", cause(err)), "")
+	if _, err := sender.ParseFields(fields); err != nil {
+		return usage(fmt.Errorf("--header: %w", err), "")
 	}
 	return nil
-}
-
-// cause is what an error of package peer is about, without its kind.
-func cause(err error) error {
-	var e *peer.Error
-	if errors.As(err, &e) && e.Err != nil {
-		return e.Err
-	}
-	return err
 }
 
 // tellPlain warns that a session speaks plain SOAP, if it does, and says what would help where that
@@ -108,7 +106,8 @@ func tellPlain(g *global, agreed negotiate.Agreed) {
 	}
 }
 
-// session notes a session's facts in the recording, and which part of an HTTP connection is its stream.
+// session notes a session's facts in the recording, and which part of an HTTP connection is its
+// stream.
 func (d dialer) session(f negotiate.Facts, c net.Conn) {
 	d.recording.facts(f, c)
 	d.network.plain.leave(c)
@@ -134,8 +133,8 @@ func (d dialer) http() *http.Transport {
 	return transport
 }
 
-// dialTLS gives a dial function of TLS inside the connections of another. A recording has what is inside; of a connection that the server takes for
-// a stream, it has that as it has every stream.
+// dialTLS gives a dial function of TLS inside the connections of another. A recording has what is
+// inside; of a connection that the server takes for a stream, it has that as it has every stream.
 func (d dialer) dialTLS(open pcapng.DialFunc) pcapng.DialFunc {
 	secure := d.secure.over(open)
 	return func(ctx context.Context, network, addr string) (net.Conn, error) {

@@ -7,7 +7,7 @@ import (
 	"path/filepath"
 	"time"
 
-	"github.com/hhfr/hhfr/internal/peer"
+	"github.com/hhfr/hhfr/internal/sender"
 	"github.com/hhfr/hhfr/internal/session"
 	"github.com/hhfr/hhfr/pkg/negotiate"
 	"github.com/hhfr/hhfr/pkg/soap"
@@ -46,7 +46,9 @@ type exchangeReport struct {
 	Body      []byte  `json:"body_base64"`           // the reply
 }
 
-// summary is the last line of `hhfr stream -o json`. Octets of stream are those of its frames, of http those of connections for negotiation and plain SOAP: of one that was upgraded, what is none of the stream.
+// summary is the last line of `hhfr stream -o json`. Octets of stream are those of its frames, of
+// http those of connections for negotiation and plain SOAP: of one that was upgraded, what is none
+// of the stream.
 type summary struct {
 	Version   int            `json:"version"`                     // 1
 	HHFR      bool           `json:"hhfr"`                        // a stream was agreed
@@ -79,7 +81,7 @@ type octets struct {
 func millis(d time.Duration) float64 { return float64(d.Microseconds()) / 1000 }
 
 // incoming takes one result. An error that is not about this message alone ends the command.
-func (p *printer) incoming(in *peer.Incoming) error {
+func (p *printer) incoming(in *sender.Incoming) error {
 	if isUnknown(in.Err) {
 		return p.unknown(sentOf(in), in.Err)
 	}
@@ -106,7 +108,21 @@ func (p *printer) incoming(in *peer.Incoming) error {
 	operation := soap.Recognize(in.Sent.Body).Operation.Local
 	switch p.o.output {
 	case "json":
-		return writeJSON(p.env.Out, exchangeReport{in.Number, in.Sent.Name, operation, in.Status(), in.Failed(), len(in.Sent.Body), len(in.Body), millis(in.Took), in.Head, in.Body})
+		return writeJSON(
+			p.env.Out,
+			exchangeReport{
+				in.Number,
+				in.Sent.Name,
+				operation,
+				in.Status(),
+				in.Failed(),
+				len(in.Sent.Body),
+				len(in.Body),
+				millis(in.Took),
+				in.Head,
+				in.Body,
+			},
+		)
 	case "xml":
 		body := in.Body
 		if in.Sent.OneWay {
@@ -121,12 +137,21 @@ func (p *printer) incoming(in *peer.Incoming) error {
 	if operation == "" {
 		operation = "-"
 	}
-	_, err := fmt.Fprintf(p.env.Out, "%6d  %3d  %-28s %8d -> %8d octets %9.1f ms  %s\n", in.Number, in.Status(), shorten(operation, 28), len(in.Sent.Body), len(in.Body), millis(in.Took),
-		shortName(in.Sent.Name))
+	_, err := fmt.Fprintf(
+		p.env.Out,
+		"%6d  %3d  %-28s %8d -> %8d octets %9.1f ms  %s\n",
+		in.Number,
+		in.Status(),
+		shorten(operation, 28),
+		len(in.Sent.Body),
+		len(in.Body),
+		millis(in.Took),
+		shortName(in.Sent.Name),
+	)
 	return err
 }
 
-func (s *summary) add(in *peer.Incoming) {
+func (s *summary) add(in *sender.Incoming) {
 	s.Messages++
 	if in.Failed() {
 		s.Failed++

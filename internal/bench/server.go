@@ -1,7 +1,6 @@
 package bench
 
 import (
-	"bytes"
 	"context"
 	"crypto/ed25519"
 	"crypto/rand"
@@ -18,7 +17,6 @@ import (
 	"github.com/hhfr/hhfr/pkg/clock"
 	"github.com/hhfr/hhfr/pkg/codec/binary"
 	"github.com/hhfr/hhfr/pkg/ctxstore"
-	"github.com/hhfr/hhfr/pkg/streamer"
 	"github.com/hhfr/hhfr/pkg/streamer/udp"
 )
 
@@ -49,7 +47,7 @@ type server struct {
 
 // serve starts the server that the session needs, whose timers run on the link's clock.
 func (s *trial) serve(ctx context.Context, ticks clock.Clock, ends *sockets) (*server, error) {
-	services, err := peer.NewServices(peer.Concat(), peer.Sum(), wholeEcho{peer.Echo()})
+	services, err := peer.NewServices(peer.Concat(), peer.Sum(), peer.ReadWhole(peer.Echo()))
 	if err != nil {
 		return nil, err
 	}
@@ -71,20 +69,10 @@ func (s *server) secure() (*tls.Config, error) {
 	return &tls.Config{Certificates: []tls.Certificate{cert}, MinVersion: tls.VersionTLS13}, nil
 }
 
-// wholeEcho replies when it has the whole request, as services do that understand it. A service that
-// begins its reply before has no connection upgraded.
-type wholeEcho struct{ peer.Service }
-
-func (e wholeEcho) Serve(ctx context.Context, request *streamer.Message, reply func(*streamer.Message) error) error {
-	body, err := request.ReadAll(maxReply)
-	if err != nil {
-		return err
-	}
-	return e.Service.Serve(ctx, &streamer.Message{Head: request.Head, Body: bytes.NewReader(body)}, reply)
-}
-
 // servePeer starts hhfr's own, which has one address for all but datagrams.
-func (s *trial) servePeer(ctx context.Context, ticks clock.Clock, ends *sockets, services *peer.Services) (srv *server, err error) {
+func (s *trial) servePeer(
+	ctx context.Context, ticks clock.Clock, ends *sockets, services *peer.Services,
+) (srv *server, err error) {
 	srv = &server{url: "http://" + plainAddr, addr: plainAddr}
 	cfg := peer.Config{Services: services, Store: s.there.store, Coders: s.there.coders, Clock: ticks}
 	if s.manner.tls {

@@ -4,6 +4,8 @@ import (
 	"bytes"
 	"context"
 	"fmt"
+	"io"
+	"net/http"
 	"os"
 	"path/filepath"
 	"slices"
@@ -20,17 +22,18 @@ import (
 	"github.com/hhfr/hhfr/internal/peer"
 	"github.com/hhfr/hhfr/pkg/capture"
 	"github.com/hhfr/hhfr/pkg/ctxstore/directory"
-	"github.com/hhfr/hhfr/pkg/streamer"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// fast is a tour on a clock that is too fast to be exact: what its times are is for the soak test, on a quiet machine.
+// fast is a tour on a clock that is too fast to be exact: what its times are is for the soak test,
+// on a quiet machine.
 func fast(t *testing.T, messages []demo.Message) demo.Config {
 	return demo.Config{Messages: messages, Link: "3g", Speed: 60, Dir: t.TempDir()}
 }
 
-// TestTour is the main job, with nothing but this repository: SOAP in, binary stream over a thin link, SOAP out, byte for byte; and the same from the captures.
+// TestTour is the main job, with nothing but this repository: SOAP in, binary stream over a thin
+// link, SOAP out, byte for byte; and the same from the captures.
 func TestTour(t *testing.T) {
 	messages, err := demo.Builtin()
 	require.NoError(t, err)
@@ -87,7 +90,8 @@ func TestTour(t *testing.T) {
 	rebuildFromFiles(t, cfg.Dir, messages)
 }
 
-// rebuildFromFiles does what the last lines of the demo say, for the stream of the ends that had met: its shapes are in the store alone.
+// rebuildFromFiles does what the last lines of the demo say, for the stream of the ends that had
+// met: its shapes are in the store alone.
 func rebuildFromFiles(t *testing.T, dir string, messages []demo.Message) {
 	t.Helper()
 	files, err := filepath.Glob(filepath.Join(dir, demo.Again, "*.bin"))
@@ -112,12 +116,20 @@ func rebuildFromFiles(t *testing.T, dir string, messages []demo.Message) {
 	require.NoError(t, err)
 	assert.Equal(t, 4*len(messages), with.Counts().Verified)
 	for _, m := range with.Messages {
-		assert.True(t, slices.ContainsFunc(messages, func(sent demo.Message) bool { return bytes.Equal(sent.Body, m.Body) }))
+		assert.True(
+			t,
+			slices.ContainsFunc(messages, func(sent demo.Message) bool { return bytes.Equal(sent.Body, m.Body) }),
+		)
 	}
 }
 
 func TestTourOfAnythingElse(t *testing.T) {
-	list := []demo.Message{{Name: "empty"}, {Name: "text", Body: []byte("no XML")}, {Name: "broken", Body: []byte("<a><b></a>")}, {Name: "long", Body: []byte(strings.Repeat("long ", 2000))}}
+	list := []demo.Message{
+		{Name: "empty"},
+		{Name: "text", Body: []byte("no XML")},
+		{Name: "broken", Body: []byte("<a><b></a>")},
+		{Name: "long", Body: []byte(strings.Repeat("long ", 2000))},
+	}
 	r, err := demo.Run(t.Context(), fast(t, list))
 	if err != nil {
 		require.ErrorIs(t, err, demo.ErrNotTheLink)
@@ -132,19 +144,15 @@ func TestTourOfAnythingElse(t *testing.T) {
 }
 
 // tampering is an echo that changes what it gives back of messages that have a word.
-type tampering struct {
-	peer.Service
-	word string
-}
-
-func (s tampering) Serve(ctx context.Context, request *streamer.Message, reply func(*streamer.Message) error) error {
-	return s.Service.Serve(ctx, request, func(m *streamer.Message) error {
-		body, err := m.ReadAll(1 << 20)
+func tampering(word string) peer.Service {
+	return peer.Service{Path: peer.EchoPath, Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		body, err := io.ReadAll(r.Body)
 		if err != nil {
-			return err
+			panic(http.ErrAbortHandler)
 		}
-		return reply(&streamer.Message{Head: m.Head, Body: bytes.NewReader(bytes.Replace(body, []byte(s.word), []byte("tampered"), 1))})
-	})
+		w.Header()["Content-Type"] = r.Header["Content-Type"]
+		_, _ = w.Write(bytes.Replace(body, []byte(word), []byte("tampered"), 1))
+	})}
 }
 
 func TestTamperedReplies(t *testing.T) {
@@ -153,7 +161,7 @@ func TestTamperedReplies(t *testing.T) {
 	cfg := fast(t, messages[:2])
 	word := "InternetGatewayDevice"
 	require.Contains(t, string(messages[1].Body), word)
-	cfg.SetService(tampering{peer.Echo(), word})
+	cfg.SetService(tampering(word))
 	r, err := demo.Run(t.Context(), cfg)
 	require.ErrorIs(t, err, demo.ErrDifferent)
 	assert.False(t, r.Same())
@@ -229,7 +237,16 @@ func TestFound(t *testing.T) {
 	told := func() (all []*capture.Decoded) {
 		for i := range 4 {
 			for _, reply := range []bool{false, true} {
-				all = append(all, &capture.Decoded{Number: i + 1, HHFR: true, Reply: reply, Body: sample[i%2].Body, State: capture.Verified})
+				all = append(
+					all,
+					&capture.Decoded{
+						Number: i + 1,
+						HHFR:   true,
+						Reply:  reply,
+						Body:   sample[i%2].Body,
+						State:  capture.Verified,
+					},
+				)
 			}
 		}
 		return all

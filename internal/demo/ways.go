@@ -10,6 +10,7 @@ import (
 	"github.com/hhfr/hhfr/internal/link"
 	"github.com/hhfr/hhfr/internal/pcapng"
 	"github.com/hhfr/hhfr/internal/peer"
+	"github.com/hhfr/hhfr/internal/sender"
 	"github.com/hhfr/hhfr/pkg/clock"
 	"github.com/hhfr/hhfr/pkg/streamer"
 )
@@ -29,7 +30,8 @@ const (
 // Ways are all of them.
 var Ways = []string{SOAP, Stream, Again, Pair}
 
-// Way is one session over the link. Times are those of the link, in milliseconds; octets those on the link, with 40 for the headers of each packet.
+// Way is one session over the link. Times are those of the link, in milliseconds; octets those on
+// the link, with 40 for the headers of each packet.
 type Way struct {
 	Name        string  `json:"name"`                 // soap (one connection, kept), stream, again (a stream of ends that have met) or pair (of proxies)
 	Messages    int     `json:"messages"`             // requests, each with its reply, one after the other
@@ -54,13 +56,16 @@ type Way struct {
 // Off is how far the session's time is from what was expected, as a share of that.
 func (w Way) Off() float64 { return (w.Millis - w.Expected) / w.Expected }
 
-// Good tells whether the time is that of the link: within [MaxOff] of what was expected, and computing no more than [MaxCPU].
+// Good tells whether the time is that of the link: within [MaxOff] of what was expected, and
+// computing no more than [MaxCPU].
 func (w Way) Good() bool { return math.Abs(w.Off()) <= MaxOff && w.CPU <= MaxCPU }
 
 const (
-	// rounds is how often the messages go over the link: the first time a stream sends shapes, then it does not.
+	// rounds is how often the messages go over the link: the first time a stream sends shapes, then
+	// it does not.
 	rounds = 2
-	// tries is how often a session is lived through that is not good: other work on the machine may have come between.
+	// tries is how often a session is lived through that is not good: other work on the machine may
+	// have come between.
 	tries = 3
 )
 
@@ -168,7 +173,7 @@ func millis(d time.Duration) float64 { return float64(d.Microseconds()) / 1000 }
 
 // send sends one message and looks at what comes back.
 func (l *lived) send(ctx context.Context, o *opening, m Message) error {
-	head, err := peer.RequestHead(peer.EchoPath, m.Body, "", nil)
+	head, err := sender.RequestHead(peer.EchoPath, m.Body, "", nil)
 	if err != nil {
 		return err
 	}

@@ -1,30 +1,33 @@
 package peer
 
 import (
-	"bytes"
 	"context"
 	"encoding/base64"
 	"encoding/binary"
 	"io"
 	"math/rand/v2"
 	"strconv"
+	"strings"
 )
 
 // BlobPath is where [Blob] stands.
 const BlobPath = "/blob"
 
-// maxBlob is the largest payload, in octets: what joined messages may have by default, after base64.
+// maxBlob is the largest payload, in bytes: what joined messages may have by default, after
+// base64.
 const maxBlob = 512 << 20
 
-// Blob gives a payload of the size asked for, in octets, up to 512 MiB: random ones, the same for the same seed, as base64 without line ends. It is made while it is sent.
+// Blob gives a payload of the size asked for, in bytes, up to 512 MiB: random ones, the same for
+// the same seed, as base64 without line ends. It is made while it is sent.
 func Blob() Service {
-	return &operation{
+	return (&operation{
 		name: "blob", documentation: "Gives random octets, as many as asked for, the same for the same seed.",
-		request: `<xs:element name="size" type="xs:unsignedInt"/><xs:element name="seed" type="xs:unsignedLong" minOccurs="0"/>`,
+		request: `<xs:element name="size" type="xs:unsignedInt"/><xs:element name="seed" type="xs:unsignedLong" ` +
+			`minOccurs="0"/>`,
 		reply:   `<xs:element name="payload" type="xs:base64Binary"/>`,
 		example: `<size>30</size>`,
-		answer: func(_ context.Context, r *request) (content, error) {
-			v, err := r.values([]string{"size"}, "seed")
+		answer: func(_ context.Context, e *envelope) (content, error) {
+			v, err := e.values([]string{"size"}, "seed")
 			if err != nil {
 				return content{}, err
 			}
@@ -40,20 +43,21 @@ func Blob() Service {
 			}
 			const from, to = "<payload>", "</payload>"
 			length := len(from) + base64.StdEncoding.EncodedLen(int(size)) + len(to)
-			return content{length: length, stream: io.MultiReader(bytes.NewReader([]byte(from)), newPayload(int(size), seed), bytes.NewReader([]byte(to)))}, nil
+			whole := io.MultiReader(strings.NewReader(from), newPayload(int(size), seed), strings.NewReader(to))
+			return content{length: length, stream: whole}, nil
 		},
-	}
+	}).service()
 }
 
-// payload reads as random octets in base64.
+// payload reads as random bytes in base64.
 type payload struct {
 	random *rand.ChaCha8
-	left   int // octets
+	left   int // bytes
 	text   []byte
 	buffer [4 * blobGroups]byte
 }
 
-// blobGroups is how many groups of three octets are made at once.
+// blobGroups is how many groups of three bytes are made at once.
 const blobGroups = 4096
 
 func newPayload(size int, seed uint64) *payload {
@@ -68,8 +72,8 @@ func (p *payload) Read(to []byte) (int, error) {
 		if p.left == 0 {
 			return 0, io.EOF
 		}
-		var octets [3 * blobGroups]byte
-		some := octets[:min(p.left, len(octets))]
+		var random [3 * blobGroups]byte
+		some := random[:min(p.left, len(random))]
 		_, _ = p.random.Read(some) // never fails
 		p.left -= len(some)
 		p.text = p.buffer[:base64.StdEncoding.EncodedLen(len(some))]

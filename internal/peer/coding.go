@@ -8,34 +8,30 @@ import (
 	"encoding/binary"
 	"errors"
 	"io"
+	"net/http"
 	"strings"
 	"unicode/utf16"
 	"unicode/utf8"
 
-	"github.com/hhfr/hhfr/internal/http1"
 	"github.com/hhfr/hhfr/pkg/soap"
-	"github.com/hhfr/hhfr/pkg/streamer"
 )
 
 const (
-	// inflatedFree and inflatedTimes bound what a body in gzip may unfold to: so many octets in any
+	// inflatedFree and inflatedTimes bound what a body in gzip may unfold to: so many bytes in any
 	// case, beyond them so many times what has come. SOAP gets 10 to 100 times smaller, a bomb
 	// 1,000 times.
 	inflatedFree  = 1 << 20
 	inflatedTimes = 200
-	// sniffed is how much of a body tells how its characters are encoded, in octets.
+	// sniffed is how much of a body tells how its characters are encoded, in bytes.
 	sniffed = 4
 )
 
-// text is the body of a request as XML in UTF-8, at most maxRequest octets of what it is before
+// text is the body of a request as XML in UTF-8, at most maxRequest bytes of what it is before
 // that, with a function that reads what an XML declaration says it is encoded in. What cannot be
 // read is told by a refusal.
-func text(m *streamer.Message) (body io.Reader, declared func(label string, in io.Reader) (io.Reader, error)) {
-	body = m.Body
-	if body == nil {
-		body = strings.NewReader("")
-	}
-	coding, charset := codings(m.Head)
+func text(r *http.Request) (body io.Reader, declared func(label string, in io.Reader) (io.Reader, error)) {
+	body = r.Body
+	coding, charset := codings(r.Header)
 	switch coding {
 	case "", "identity":
 	case "gzip", "x-gzip":
@@ -65,18 +61,11 @@ func text(m *streamer.Message) (body io.Reader, declared func(label string, in i
 	}
 }
 
-// codings are the content coding and the charset that a request's head names, in lower case; empty
-// where it names none.
-func codings(head []byte) (coding, charset string) {
-	h, _, err := http1.ParseHead(head, 0)
-	if err != nil {
-		return "", ""
-	}
-	if all := h.Tokens("Content-Encoding"); len(all) > 0 {
-		coding = strings.Join(all, ", ")
-	}
-	media, _ := h.Get("Content-Type")
-	return coding, soap.ParseContentType(string(media)).Charset
+// codings are the content coding and the charset that a request names, in lower case; empty where
+// it names none.
+func codings(header http.Header) (coding, charset string) {
+	coding = strings.ToLower(strings.Join(header.Values("Content-Encoding"), ", "))
+	return coding, soap.ParseContentType(header.Get("Content-Type")).Charset
 }
 
 func isLatin1(label string) bool {
@@ -88,7 +77,7 @@ type refused struct{ why *refusal }
 
 func (r refused) Read([]byte) (int, error) { return 0, r.why }
 
-// inflated opens a body in gzip, as far as it is worth its octets.
+// inflated opens a body in gzip, as far as it is worth its bytes.
 type inflated struct {
 	from *meter
 	zip  *gzip.Reader

@@ -116,7 +116,7 @@ func TestHeadersNotUnderstood(t *testing.T) {
 	const header = `<e:Header><a:One xmlns:a="urn:a" e:mustUnderstand="1"/><a:Two xmlns:a="urn:a"/>` +
 		`<b:Three xmlns:b="urn:b" e:mustUnderstand="true"><x/></b:Three>` +
 		`<c:Four xmlns:c="urn:c" e:mustUnderstand="1" e:role="urn:other" e:actor="urn:other"/></e:Header>`
-	s := start(t, peer.Concat(), peer.NewLedger(newStore(t)))
+	s := start(t, peer.Concat(), peer.Ledger(newStore(t)))
 	sess := dial(t, s.URL("/concat"), config(t, true))
 	for _, v := range []soap.Version{soap.V11, soap.V12} {
 		for _, path := range []string{"/concat", "/ledger"} {

@@ -2,47 +2,73 @@ package peer
 
 import (
 	"bytes"
-	"errors"
 	"fmt"
+	"net/http"
+	"slices"
+	"strconv"
 	"sync/atomic"
-
-	"github.com/hhfr/hhfr/pkg/streamer"
 )
 
-// drift has replies change their structure, again and again: what described them, or was learned of them, holds no more.
+// drift has replies change their structure, again and again: what described them, or was learned of
+// them, holds no more.
 type drift struct {
 	every   int64 // replies of one structure
 	replies atomic.Int64
 }
 
-// drifting is a copy of services whose replies drift.
-func (s *Services) drifting(every int) *Services {
-	return &Services{byPath: s.byPath, drift: &drift{every: int64(every)}}
+// handler serves what next does, with replies that drift.
+func (d *drift) handler(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		reply := &heldReply{header: w.Header(), status: http.StatusOK}
+		next.ServeHTTP(reply, r)
+		if reply.tooLong {
+			panic(http.ErrAbortHandler)
+		}
+		body := d.alter(reply.body.Bytes())
+		w.Header().Set("Content-Length", strconv.Itoa(len(body)))
+		w.WriteHeader(reply.status)
+		_, _ = w.Write(body) // net/http knows if it is not taken
+	})
 }
 
 // maxDrifting is the longest reply that is held to be changed, in bytes.
 const maxDrifting = 1 << 20
 
-// alter puts an element before the end of the Body, of another name each time that the structure changes; what has no Body, or is longer, stays
-// as it is.
-func (d *drift) alter(m *streamer.Message) (*streamer.Message, error) {
-	body, err := m.ReadAll(maxDrifting)
-	if errors.Is(err, &streamer.Error{Code: streamer.TooLarge}) {
-		return nil, &Error{Code: Failed, At: -1, Err: fmt.Errorf("a reply of more than %d bytes cannot drift", maxDrifting)}
+// heldReply is the ResponseWriter of a reply that is to be changed.
+type heldReply struct {
+	header  http.Header
+	status  int
+	body    bytes.Buffer
+	tooLong bool
+}
+
+// Header gives the fields to be sent.
+func (h *heldReply) Header() http.Header { return h.header }
+
+// WriteHeader sets the status.
+func (h *heldReply) WriteHeader(status int) { h.status = status }
+
+// Write writes the body.
+func (h *heldReply) Write(p []byte) (int, error) {
+	if h.tooLong = h.tooLong || h.body.Len()+len(p) > maxDrifting; h.tooLong {
+		return 0, fmt.Errorf("a reply of more than %d bytes cannot drift", maxDrifting)
 	}
-	if err != nil {
-		return nil, err
-	}
+	return h.body.Write(p)
+}
+
+// alter puts an element before the end of the Body, of another name each time that the structure
+// changes; what has no Body stays as it is.
+func (d *drift) alter(body []byte) []byte {
 	at := endOfBody(body)
 	if at < 0 {
-		return streamer.NewMessage(m.Head, body), nil
+		return body
 	}
 	n := d.replies.Add(1)
 	if n <= d.every {
-		return streamer.NewMessage(m.Head, body), nil
+		return body
 	}
 	element := fmt.Sprintf(`<d:drift%d xmlns:d="urn:hhfr:drift">%d</d:drift%[1]d>`, (n-1)/d.every, n)
-	return streamer.NewMessage(m.Head, append(append(append(make([]byte, 0, len(body)+len(element)), body[:at]...), element...), body[at:]...)), nil
+	return slices.Insert(body, at, []byte(element)...)
 }
 
 // endOfBody is where the end tag of a SOAP Body begins; -1 if there is none.
@@ -53,7 +79,8 @@ func endOfBody(envelope []byte) int {
 			return -1
 		}
 		name, _, _ := bytes.Cut(envelope[at+2:], []byte(">"))
-		if _, local, prefixed := bytes.Cut(name, []byte(":")); string(name) == "Body" || prefixed && string(local) == "Body" {
+		_, local, prefixed := bytes.Cut(name, []byte(":"))
+		if string(name) == "Body" || prefixed && string(local) == "Body" {
 			return at
 		}
 		rest = rest[:at]

@@ -22,8 +22,8 @@ import (
 
 var drifted = regexp.MustCompile(`<d:drift(\d+) xmlns:d="urn:hhfr:drift">(\d+)</d:drift`)
 
-// When the structure of replies changes in mid-session, under load, and that of requests as well, each message arrives as it was sent, whatever
-// described both: new shapes are agreed on the way.
+// When the structure of replies changes in mid-session, under load, and that of requests as well,
+// each message arrives as it was sent, whatever described both: new shapes are agreed on the way.
 func TestDriftUnderLoad(t *testing.T) {
 	const every, callers, calls = 5, 8, 40
 	described, err := schema.Parse([]byte(`<element name="concat"><complexType><element name="item" type="string"/></complexType></element>`))

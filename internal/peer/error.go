@@ -6,10 +6,6 @@ type Code uint8
 const (
 	// BadConfig: services or a server that cannot work as configured.
 	BadConfig Code = iota + 1
-	// Twice: a service replied a second time.
-	Twice
-	// Malformed: a service's reply has a head that is none.
-	Malformed
 	// Failed: a listener failed.
 	Failed
 	// BadRanges: a list of IPv4 ranges that cannot be read.
@@ -18,13 +14,13 @@ const (
 	Slow
 )
 
-var codeNames = map[Code]string{BadConfig: "bad configuration", Twice: "second reply", Malformed: "malformed reply head", Failed: "listener failed", BadRanges: "address ranges",
-	Slow: "body too slow",
+var codeNames = map[Code]string{
+	BadConfig: "bad configuration", Failed: "listener failed", BadRanges: "address ranges", Slow: "body too slow",
 }
 
 func (c Code) String() string { return codeNames[c] }
 
-// Error is what this package returns. At is an octet offset, -1 when there is none.
+// Error is what this package returns. At is an offset in bytes, -1 when there is none.
 type Error struct {
 	Code Code
 	At   int64

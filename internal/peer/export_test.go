@@ -6,10 +6,10 @@ func (r *Ranges) Pack() []byte { return r.pack() }
 // Unpack is the reverse of Pack.
 func Unpack(b []byte) (*Ranges, error) { return unpackRanges(b) }
 
-// BuiltIn are the octets that are built in.
+// BuiltIn are the bytes that are built in.
 func BuiltIn() []byte { return dutch }
 
-// Has tells whether an address, given as text, is in a range.
+// Has reports whether an address, given as text, is in a range.
 func (r *Ranges) Has(address string) bool {
 	a, ok := parseAddress(address)
 	return ok && r.has(a)

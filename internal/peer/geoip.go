@@ -9,17 +9,19 @@ import (
 // GeoIPPath is where [GeoIP] stands.
 const GeoIPPath = "/geoip"
 
-// GeoIP tells whether an IPv4 address lies in a list of ranges: the service of the phones study, with its five answers. They are: GET of the description (/geoip.wsdl), any other GET: 404;
-// a valid POST: true or false; an invalid POST: a fault; what is no HTTP: 400.
+// GeoIP reports whether an IPv4 address lies in a list of ranges: the service of the phones study,
+// with its five answers. They are: GET of the description (/geoip.wsdl), any other GET: 404; a
+// valid POST: true or false; an invalid POST: a fault; what is no HTTP: 400.
 func GeoIP(ranges *Ranges) Service {
-	return &operation{
-		name: "geoip", documentation: "Tells whether an IPv4 address lies in a list of ranges. Those built in are " + DutchRangesOrigin + ".",
+	return (&operation{
+		name: "geoip", documentation: "Tells whether an IPv4 address lies in a list of ranges. Those built in " +
+			"are " + DutchRangesOrigin + ".",
 		request: `<xs:element name="address" type="xs:string"/>`,
 		reply:   `<xs:element name="result" type="xs:boolean"/>`,
 		result:  "boolean",
 		example: `<address>129.125.102.100</address>`,
-		answer: func(_ context.Context, r *request) (content, error) {
-			v, err := r.values([]string{"address"})
+		answer: func(_ context.Context, e *envelope) (content, error) {
+			v, err := e.values([]string{"address"})
 			if err != nil {
 				return content{}, err
 			}
@@ -29,7 +31,7 @@ func GeoIP(ranges *Ranges) Service {
 			}
 			var b bytes.Buffer
 			element(&b, "result", strconv.FormatBool(ranges.has(address)))
-			return content{octets: b.Bytes()}, nil
+			return content{text: b.Bytes()}, nil
 		},
-	}
+	}).service()
 }

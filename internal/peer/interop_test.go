@@ -19,7 +19,8 @@ import (
 // zeep is the release of the Python SOAP client that the services are held to.
 const zeep = "zeep==4.3.3"
 
-// TestInteropZeep: another SOAP library calls the services by their descriptions, in both versions of SOAP. It is installed into a folder of the test's.
+// TestInteropZeep: another SOAP library calls the services by their descriptions, in both versions
+// of SOAP. It is installed into a folder of the test's.
 func TestInteropZeep(t *testing.T) {
 	dir := t.TempDir()
 	run := func(program string, args ...string) string {

@@ -7,6 +7,7 @@ import (
 	"encoding/xml"
 	"errors"
 	"fmt"
+	"net/http"
 	"strconv"
 	"strings"
 	"sync"
@@ -14,133 +15,140 @@ import (
 	"github.com/hhfr/hhfr/internal/responder"
 	"github.com/hhfr/hhfr/pkg/ctxstore"
 	"github.com/hhfr/hhfr/pkg/soap"
-	"github.com/hhfr/hhfr/pkg/streamer"
 	"github.com/hhfr/hhfr/pkg/wsrm"
 )
 
 // LedgerPath is where a [Ledger] stands.
 const LedgerPath = "/ledger"
 
-// Ledger keeps entries, to see what became of messages: each add is an effect, and read tells all of them. What comes in a sequence is appended in the transaction of its message, to a book of that sequence; all
-// else goes to one further book. Entries are as durable as the store.
-type Ledger struct {
+// Ledger keeps entries in a store, that of the server's sequences, to see what became of messages:
+// each add is an effect, and read tells all of them. What comes in a sequence is appended in the
+// transaction of its message, to a book of that sequence; all else goes to one further book.
+// Entries are as durable as the store.
+func Ledger(store ctxstore.Store) Service {
+	return Service{
+		Path: LedgerPath, Handler: &ledger{store: store}, Transactional: true,
+		WSDL: ledgerWSDL, Example: exampleOf("add", "<id>a-1</id><amount>5</amount>"),
+	}
+}
+
+type ledger struct {
 	store ctxstore.Store
 	plain sync.Mutex // held while the further book is changed
 }
 
-// NewLedger makes a ledger over a store, that of the server's sequences.
-func NewLedger(store ctxstore.Store) *Ledger { return &Ledger{store: store} }
-
 const (
-	// maxEntryID is the longest id of an entry, in octets, and maxPage how many entries one read gives.
+	// maxEntryID is the longest id of an entry, in bytes, and maxPage how many entries one read
+	// gives.
 	maxEntryID = 256
 	maxPage    = 10_000
 	// plainBook is the book of what comes in no sequence.
 	plainBook = "plain"
 )
 
-// Path is /ledger.
-func (l *Ledger) Path() string { return LedgerPath }
-
-// Example reads the ledger.
-func (l *Ledger) Example() []byte {
-	return []byte(`<soap:Envelope xmlns:soap="` + soap.V11.Namespace() + `"><soap:Body><add xmlns="` + Namespace + `"><id>a-1</id><amount>5</amount></add></soap:Body></soap:Envelope>`)
-}
-
-// WSDL is as in [Described].
-func (l *Ledger) WSDL(location string) []byte {
-	const sum = `<xs:element name="count" type="xs:long"/><xs:element name="checksum" type="xs:hexBinary"/>`
-	return describeService("ledger", "Keeps entries. add appends one; read gives entries from a number on, of all books one after the other. checksum begins with 32 octets 0 for each book; each entry makes it SHA-256 of the checksum before, "+
-		"the length of the id as four octets, the id and the amount as eight, big-endian; that of a read is those of all books, combined by exclusive or.", location, []port{
-		{name: "add", request: `<xs:element name="id" type="xs:string"/><xs:element name="amount" type="xs:long"/>`, reply: sum},
-		{name: "read", request: `<xs:element name="from" type="xs:long" minOccurs="0"/><xs:element name="most" type="xs:int" minOccurs="0"/>`,
-			reply: sum + `<xs:element name="entry" minOccurs="0" maxOccurs="unbounded"><xs:complexType><xs:sequence><xs:element name="id" type="xs:string"/><xs:element name="amount" type="xs:long"/></xs:sequence></xs:complexType></xs:element>`},
+func ledgerWSDL(location string) []byte {
+	const (
+		documentation = "Keeps entries. add appends one; read gives entries from a number on, of all books one " +
+			"after the other. checksum begins with 32 octets 0 for each book; each entry makes it SHA-256 of the " +
+			"checksum before, the length of the id as four octets, the id and the amount as eight, big-endian; " +
+			"that of a read is those of all books, combined by exclusive or."
+		entry = `<xs:element name="id" type="xs:string"/><xs:element name="amount" type="xs:long"/>`
+		sum   = `<xs:element name="count" type="xs:long"/><xs:element name="checksum" type="xs:hexBinary"/>`
+	)
+	return describeService("ledger", documentation, location, []port{
+		{name: "add", request: entry, reply: sum},
+		{
+			name: "read",
+			request: `<xs:element name="from" type="xs:long" minOccurs="0"/>` +
+				`<xs:element name="most" type="xs:int" minOccurs="0"/>`,
+			reply: sum + `<xs:element name="entry" minOccurs="0" maxOccurs="unbounded"><xs:complexType><xs:sequence>` +
+				entry + `</xs:sequence></xs:complexType></xs:element>`,
+		},
 	})
 }
 
-// Serve handles a message of no sequence.
-func (l *Ledger) Serve(ctx context.Context, m *streamer.Message, reply func(*streamer.Message) error) error {
+// ServeHTTP handles one message.
+func (l *ledger) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	e := newEnvelope(r)
+	tx := responder.TxOf(r.Context())
+	handle := l.alone
+	if tx != nil {
+		handle = func(ctx context.Context, e *envelope) (string, content, error) { return l.within(ctx, tx, e) }
+	}
+	name, c, err := handle(r.Context(), e)
+	switch why := (*refusal)(nil); {
+	case err == nil:
+		sendResult(w, r, e.version, name, c)
+	case tx != nil && !errors.As(err, &why):
+		// The transaction ends without effect, and the message comes again.
+		panic(fmt.Errorf("%w: %w", http.ErrAbortHandler, err))
+	default:
+		sendError(w, r, e.version, err)
+	}
+}
+
+// alone handles a message of no sequence.
+func (l *ledger) alone(ctx context.Context, e *envelope) (name string, c content, err error) {
 	l.plain.Lock()
 	defer l.plain.Unlock()
 	uri := ledgerPrefix + plainBook
-	entry, err := l.store.Get(ctx, uri)
+	stored, err := l.store.Get(ctx, uri)
 	if err != nil && !errors.Is(err, &ctxstore.Error{Code: ctxstore.NotFound}) {
-		return err
+		return "", c, err
 	}
-	b, err := parseBook(plainBook, entry.Value)
+	b, err := parseBook(plainBook, stored.Value)
 	if err != nil {
-		return err
+		return "", c, err
 	}
-	answer, err := l.handle(ctx, b, m)
+	name, c, err = l.handle(ctx, b, e)
 	if err == nil && b.changed {
-		_, err = l.store.Commit(ctx, uri, entry.Revision, b.value())
+		_, err = l.store.Commit(ctx, uri, stored.Revision, b.value())
 	}
-	if err != nil {
-		return err
-	}
-	return reply(answer)
+	return name, c, err
 }
 
-// Transact implements [Transacting].
-func (l *Ledger) Transact(ctx context.Context, tx *wsrm.Tx, m *streamer.Message) (*streamer.Message, error) {
+// within handles a message in its transaction.
+func (l *ledger) within(ctx context.Context, tx *wsrm.Tx, e *envelope) (name string, c content, err error) {
 	facts := responder.FactsOf(ctx)
 	if facts == nil || facts.Sequence == "" {
-		return nil, errors.New("a transaction without a sequence")
+		return "", c, errors.New("a transaction without a sequence")
 	}
 	b, err := parseBook(strings.TrimPrefix(facts.Sequence, ctxstore.SequencePrefix), tx.Value())
 	if err != nil {
-		return nil, err
+		return "", c, err
 	}
-	answer, err := l.handle(ctx, b, m)
+	name, c, err = l.handle(ctx, b, e)
 	if err == nil && b.changed {
 		tx.Set(b.value())
 	}
-	return answer, err
+	return name, c, err
 }
 
-// handle reads a request, changes the book at hand, and gives the reply. Errors are those of the store and of the request's body.
-func (l *Ledger) handle(ctx context.Context, b *book, m *streamer.Message) (*streamer.Message, error) {
-	r := newRequest(m)
-	name, c, err := l.read(ctx, b, r)
-	o := &operation{name: name}
-	var why *refusal
-	switch {
-	case errors.As(err, &why):
-		b.changed = false
-		var fault *streamer.Message
-		err = o.refuse(r.version, why, func(m *streamer.Message) error {
-			fault = m
-			return nil
-		})
-		return fault, err
-	case err != nil:
-		return nil, err
-	}
-	return o.message(r.version, c), nil
-}
-
-func (l *Ledger) read(ctx context.Context, b *book, r *request) (name string, c content, err error) {
-	root, err := r.open()
+// handle reads a request, changes the book at hand, and gives the name of the operation with its
+// result. Errors are refusals, and those of the store and of the request's body.
+func (l *ledger) handle(ctx context.Context, b *book, e *envelope) (name string, c content, err error) {
+	root, err := e.open()
 	if err != nil {
 		return "", c, err
 	}
 	switch root {
 	case xml.Name{Space: Namespace, Local: "add"}:
-		c, err = l.add(ctx, b, r)
+		c, err = l.add(ctx, b, e)
 	case xml.Name{Space: Namespace, Local: "read"}:
-		c, err = l.entries(ctx, b, r)
+		c, err = l.entries(ctx, b, e)
 	default:
-		err = refuse("there is no operation %s here, only add and read of %s", soap.Name{Space: root.Space, Local: root.Local}, Namespace)
+		called := soap.Name{Space: root.Space, Local: root.Local}
+		err = refuse("there is no operation %s here, only add and read of %s", called, Namespace)
 	}
 	if err != nil {
 		return "", c, err
 	}
-	return root.Local, c, r.close()
+	return root.Local, c, e.close()
 }
 
 // add appends an entry to the book.
-func (l *Ledger) add(ctx context.Context, b *book, r *request) (content, error) {
-	v, err := r.values([]string{"id", "amount"})
+func (l *ledger) add(ctx context.Context, b *book, e *envelope) (content, error) {
+	v, err := e.values([]string{"id", "amount"})
 	if err != nil {
 		return content{}, err
 	}
@@ -157,7 +165,7 @@ func (l *Ledger) add(ctx context.Context, b *book, r *request) (content, error) 
 	}
 	var out bytes.Buffer
 	writeSum(&out, b.count, b.sum)
-	return content{octets: out.Bytes()}, nil
+	return content{text: out.Bytes()}, nil
 }
 
 func writeSum(out *bytes.Buffer, count uint64, sum [32]byte) {
@@ -166,8 +174,8 @@ func writeSum(out *bytes.Buffer, count uint64, sum [32]byte) {
 }
 
 // entries reads from all books, that at hand as it is now.
-func (l *Ledger) entries(ctx context.Context, own *book, r *request) (content, error) {
-	v, err := r.values(nil, "from", "most")
+func (l *ledger) entries(ctx context.Context, own *book, e *envelope) (content, error) {
+	v, err := e.values(nil, "from", "most")
 	if err != nil {
 		return content{}, err
 	}
@@ -192,13 +200,13 @@ func (l *Ledger) entries(ctx context.Context, own *book, r *request) (content, e
 	for _, b := range books {
 		first := max(from, count+1) - count
 		for i := first; i <= b.count && left > 0; left-- {
-			e, err := b.entry(ctx, l.store, i)
+			found, err := b.entry(ctx, l.store, i)
 			if err != nil {
 				return content{}, fmt.Errorf("entry %d of book %s: %w", i, b.name, err)
 			}
 			list.WriteString("<entry>")
-			element(&list, "id", e.id)
-			element(&list, "amount", strconv.FormatInt(e.amount, 10))
+			element(&list, "id", found.id)
+			element(&list, "amount", strconv.FormatInt(found.amount, 10))
 			list.WriteString("</entry>")
 			i++
 		}
@@ -209,11 +217,12 @@ func (l *Ledger) entries(ctx context.Context, own *book, r *request) (content, e
 	}
 	writeSum(&out, count, sum)
 	out.Write(list.Bytes())
-	return content{octets: out.Bytes()}, nil
+	return content{text: out.Bytes()}, nil
 }
 
-// books are all books of the store, and the one at hand in its own place, ordered by name, the one of no sequence last.
-func (l *Ledger) books(ctx context.Context, own *book) (books []*book, err error) {
+// books are all books of the store, and the one at hand in its own place, ordered by name, the one
+// of no sequence last.
+func (l *ledger) books(ctx context.Context, own *book) (books []*book, err error) {
 	found := false
 	take := func(name string, value []byte) error {
 		if name == own.name {

@@ -14,7 +14,8 @@ import (
 // ledgerPrefix begins the URIs of a ledger: that of the book of no sequence, and those of pages.
 const ledgerPrefix = "urn:hhfr:ledger:"
 
-// perPage is how many entries a full page has. A commit writes the page that is not full, so it is short; a full one is written once, under a URI of its own, before the commit that names it.
+// perPage is how many entries a full page has. A commit writes the page that is not full, so it is
+// short; a full one is written once, under a URI of its own, before the commit that names it.
 const perPage = 128
 
 // bookMark begins the value of a book.
@@ -25,7 +26,8 @@ type ledgerEntry struct {
 	amount int64
 }
 
-// book is the entries of one sequence: how many there are, a checksum that covers all of them in order, and the last page. The pages before lie in the store.
+// book is the entries of one sequence: how many there are, a checksum that covers all of them in
+// order, and the last page. The pages before lie in the store.
 type book struct {
 	name    string
 	count   uint64
@@ -72,7 +74,8 @@ func (b *book) pageURI(page uint64) string {
 	return fmt.Sprintf("%s%s:%d", ledgerPrefix, b.name, page)
 }
 
-// append adds an entry. A full page goes to the store first: until the book is committed nothing names it, and after a crash it is written again.
+// append adds an entry. A full page goes to the store first: until the book is committed nothing
+// names it, and after a crash it is written again.
 func (b *book) append(ctx context.Context, store ctxstore.Store, e ledgerEntry) error {
 	if b.count > 0 && b.count%perPage == 0 {
 		if _, err := store.Put(ctx, b.pageURI(b.count/perPage), b.page, ctxstore.PutOptions{}); err != nil {

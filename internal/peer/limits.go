@@ -8,7 +8,7 @@ const (
 	headerTimeout = 30 * time.Second
 	// idleTimeout is how long an HTTP connection may wait for its next request.
 	idleTimeout = 2 * time.Minute
-	// maxHeaderBytes is the longest request head, in octets.
+	// maxHeaderBytes is the longest request head, in bytes.
 	maxHeaderBytes = 64 << 10
 	// grace is how long Close waits for HTTP requests that are under way.
 	grace = 5 * time.Second
@@ -18,7 +18,7 @@ const (
 	// DefaultStall is how long [BodyStep] of a request's body may take, and 64 KiB of a reply: a
 	// link of 14.4 kbit/s takes 5 s and 37 s, and an outage of a minute ends nothing.
 	DefaultStall = 2 * time.Minute
-	// BodyStep is how much of a body, in octets, must come in the time of Stall.
+	// BodyStep is how much of a body, in bytes, must come in the time of Stall.
 	BodyStep = 8 << 10
 	// replyStep is how much of a reply must be taken in that time.
 	replyStep = 64 << 10

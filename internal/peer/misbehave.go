@@ -16,11 +16,10 @@ import (
 	"github.com/hhfr/hhfr/pkg/clock"
 	"github.com/hhfr/hhfr/pkg/negotiate"
 	"github.com/hhfr/hhfr/pkg/soap"
-	"github.com/hhfr/hhfr/pkg/streamer"
-	"github.com/hhfr/hhfr/pkg/wsrm"
 )
 
-// Misbehavior is how a [Server] does wrong, for tests of the other end. The zero value: it does not.
+// Misbehavior is how a [Server] does wrong, for tests of the peer. The zero value: it does
+// not.
 type Misbehavior struct {
 	kind  misbehavior
 	slow  time.Duration
@@ -42,14 +41,20 @@ const (
 )
 
 var misbehaviors = []struct{ form, does string }{
-	noHHFR:      {"no-hhfr", "knows nothing of hhfr: offers reach the service, and calls ask in vain"},
-	refuses:     {"refuse", "refuses every offer, and takes no notice of calls that ask for a stream"},
-	faults:      {"fault", "answers offers with a fault, like a service without such an operation, and calls plainly"},
-	slow:        {"slow=DURATION", "waits so long before each answer"},
-	garbage:     {"garbage", "answers offers with what is no SOAP, and calls plainly"},
-	closesAfter: {"close-after=N", "breaks all streams off when the exchange after N of them begins; 0: breaks each off at once"},
-	drifts:      {"drift=N", "changes the structure of replies after each N of them, whatever describes them"},
-	noUpgrade:   {"upgrade=STATUS", "answers requests that ask for an upgrade with this HTTP status; 0: closes their connections"},
+	noHHFR:  {"no-hhfr", "knows nothing of hhfr: offers reach the service, and calls ask in vain"},
+	refuses: {"refuse", "refuses every offer, and takes no notice of calls that ask for a stream"},
+	faults:  {"fault", "answers offers with a fault, like a service without such an operation, and calls plainly"},
+	slow:    {"slow=DURATION", "waits so long before each answer"},
+	garbage: {"garbage", "answers offers with what is no SOAP, and calls plainly"},
+	closesAfter: {
+		"close-after=N",
+		"breaks all streams off when the exchange after N of them begins; 0: breaks each off at once",
+	},
+	drifts: {"drift=N", "changes the structure of replies after each N of them, whatever describes them"},
+	noUpgrade: {
+		"upgrade=STATUS",
+		"answers requests that ask for an upgrade with this HTTP status; 0: closes their connections",
+	},
 }
 
 // Misbehaviors lists the forms that [ParseMisbehavior] reads, with what each does.
@@ -60,7 +65,8 @@ func Misbehaviors() (forms, does []string) {
 	return forms, does
 }
 
-// ParseMisbehavior reads one of the forms of [Misbehaviors]; empty is the zero value. Errors: BadConfig.
+// ParseMisbehavior reads one of the forms of [Misbehaviors]; empty is the zero value. Errors:
+// BadConfig.
 func ParseMisbehavior(s string) (m Misbehavior, err error) {
 	name, value, given := strings.Cut(s, "=")
 	for kind, k := range misbehaviors {
@@ -146,7 +152,7 @@ func (m Misbehavior) handler(c clock.Clock, behaved, services http.Handler) http
 
 // answer is what comes instead of an answer.
 func (m Misbehavior) answer(w http.ResponseWriter) {
-	w.Header().Set(xmlType.Name, xmlType.Value)
+	w.Header().Set("Content-Type", xmlType)
 	if m.kind == garbage {
 		_, _ = io.WriteString(w, "<soap:Envelope \x00\xff this is no SOAP")
 		return
@@ -159,10 +165,11 @@ func (m Misbehavior) answer(w http.ResponseWriter) {
 	_, _ = w.Write(fault)
 }
 
-// maxPeek is how much of a request is looked at to see whether it is an offer, in octets: docs/negotiation.md, section 2.
+// maxPeek is how much of a request is looked at to see whether it is an offer, in bytes:
+// docs/negotiation.md, section 2.
 const maxPeek = 4 << 10
 
-// offered tells whether a request is an offer. Its body can still be read from the start.
+// offered reports whether a request is an offer. Its body can still be read from the start.
 func offered(r *http.Request) bool {
 	b := bufio.NewReaderSize(r.Body, maxPeek)
 	body := r.Body
@@ -197,25 +204,27 @@ func newBreaker(m Misbehavior, c clock.Clock) *breaker {
 	return &breaker{m: m, clock: c}
 }
 
-// serve stands before what serves the exchanges of streams.
-func (b *breaker) serve(next func(context.Context, string, *streamer.Exchange)) func(context.Context, string, *streamer.Exchange) {
-	switch b.m.kind {
-	case slow:
-		return func(ctx context.Context, path string, x *streamer.Exchange) {
-			if b.clock.Sleep(ctx, b.m.slow) == nil {
-				next(ctx, path, x)
-			}
-		}
-	case closesAfter:
-		return func(ctx context.Context, path string, x *streamer.Exchange) {
-			if b.breaks() {
-				return
-			}
-			next(ctx, path, x)
-		}
-	default:
+// handler stands before services, for what comes by streams.
+func (b *breaker) handler(next http.Handler) http.Handler {
+	if b.m.kind != slow && b.m.kind != closesAfter {
 		return next
 	}
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		// What a message of a sequence does is done; only its stream is broken off.
+		if facts := responder.FactsOf(r.Context()); facts != nil && !b.hold(r.Context()) && facts.Sequence == "" {
+			panic(http.ErrAbortHandler)
+		}
+		next.ServeHTTP(w, r)
+	})
+}
+
+// hold is what happens to a request before it is served. It reports whether there is still a stream
+// for the reply.
+func (b *breaker) hold(ctx context.Context) bool {
+	if b.m.kind == slow {
+		return b.clock.Sleep(ctx, b.m.slow) == nil
+	}
+	return !b.breaks()
 }
 
 // breaks counts an exchange, and breaks all streams off behind the last one served.
@@ -252,37 +261,4 @@ func (b *breaker) onSession(next func(negotiate.Facts, net.Conn)) func(negotiate
 		defer b.mu.Unlock()
 		b.conns = append(b.conns, conn)
 	}
-}
-
-// sequenced stands before what serves the messages of sequences. What such a message does is done; only its stream is broken off.
-func (b *breaker) sequenced(next responder.Sequenced) responder.Sequenced {
-	if b.m.kind != slow && b.m.kind != closesAfter {
-		return next
-	}
-	return breakingSequences{next, b}
-}
-
-type breakingSequences struct {
-	responder.Sequenced
-	b *breaker
-}
-
-func (s breakingSequences) hold(ctx context.Context) {
-	if s.b.m.kind == closesAfter {
-		s.b.breaks()
-	} else {
-		_ = s.b.clock.Sleep(ctx, s.b.m.slow)
-	}
-}
-
-// Transact implements [negotiate.Sequenced].
-func (s breakingSequences) Transact(ctx context.Context, path string, tx *wsrm.Tx, request *streamer.Message) (*streamer.Message, error) {
-	s.hold(ctx)
-	return s.Sequenced.Transact(ctx, path, tx, request)
-}
-
-// Handle implements [negotiate.Sequenced].
-func (s breakingSequences) Handle(ctx context.Context, path string, request *streamer.Message) *streamer.Message {
-	s.hold(ctx)
-	return s.Sequenced.Handle(ctx, path, request)
 }

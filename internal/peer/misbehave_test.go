@@ -2,9 +2,10 @@ package peer_test
 
 import (
 	"context"
-	"errors"
+	"fmt"
 	"io"
 	"net"
+	"net/http"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -17,18 +18,19 @@ import (
 	"github.com/hhfr/hhfr/internal/peer"
 	"github.com/hhfr/hhfr/pkg/clock"
 	"github.com/hhfr/hhfr/pkg/negotiate"
-	"github.com/hhfr/hhfr/pkg/streamer"
 	"github.com/hhfr/hhfr/pkg/streamer/tcp"
 )
 
 func TestParseMisbehavior(t *testing.T) {
 	forms, does := peer.Misbehaviors()
 	require.Len(t, does, len(forms))
-	for _, good := range []string{"", "no-hhfr", "refuse", "fault", "garbage", "slow=1s", "slow=0s", "close-after=0", "close-after=3", "drift=1"} {
+	for _, good := range []string{"", "no-hhfr", "refuse", "fault", "garbage", "slow=1s", "slow=0s",
+		"close-after=0", "close-after=3", "drift=1"} {
 		_, err := peer.ParseMisbehavior(good)
 		assert.NoError(t, err, good)
 	}
-	for _, bad := range []string{"x", "refuse=1", "slow", "slow=", "slow=x", "slow=-1s", "close-after", "close-after=-1", "close-after=x", "drift", "drift=0", "="} {
+	for _, bad := range []string{"x", "refuse=1", "slow", "slow=", "slow=x", "slow=-1s",
+		"close-after", "close-after=-1", "close-after=x", "drift", "drift=0", "="} {
 		_, err := peer.ParseMisbehavior(bad)
 		assert.ErrorIs(t, err, &peer.Error{Code: peer.BadConfig}, bad)
 	}
@@ -36,13 +38,16 @@ func TestParseMisbehavior(t *testing.T) {
 
 // counted counts what reaches the service, but for offers, and answers it.
 func counted(calls *atomic.Int64) peer.Service {
-	return service{"/counted", func(_ context.Context, m *streamer.Message, reply func(*streamer.Message) error) error {
-		body, err := m.ReadAll(1 << 20)
+	return service("/counted", func(w http.ResponseWriter, r *http.Request) {
+		body, err := io.ReadAll(r.Body)
+		if err != nil {
+			panic(http.ErrAbortHandler)
+		}
 		if !strings.Contains(string(body), "Offer") {
 			calls.Add(1)
 		}
-		return errors.Join(err, reply(streamer.NewMessage(nil, body)))
-	}}
+		_, _ = w.Write(body)
+	})
 }
 
 func startMisbehaving(t testing.TB, how string, services ...peer.Service) *peer.Server {
@@ -53,7 +58,16 @@ func startMisbehaving(t testing.TB, how string, services ...peer.Service) *peer.
 	store := newStore(t)
 	stream, err := tcp.Transport{}.Listen(t.Context(), "127.0.0.1:0")
 	require.NoError(t, err)
-	s, err := peer.Start(peer.Config{HTTP: listen(t), Streams: map[string]net.Listener{"tcp": stream}, Services: list, Store: store, Coders: codersOf(store), Misbehave: m})
+	s, err := peer.Start(
+		peer.Config{
+			HTTP:      listen(t),
+			Streams:   map[string]net.Listener{"tcp": stream},
+			Services:  list,
+			Store:     store,
+			Coders:    codersOf(store),
+			Misbehave: m,
+		},
+	)
 	require.NoError(t, err)
 	t.Cleanup(func() { assert.NoError(t, s.Close()) })
 	return s
@@ -81,7 +95,8 @@ func TestMisbehaviorEndsInPlainSOAP(t *testing.T) {
 	}
 }
 
-// A stream that is broken off: what was answered stays answered, what was not is of unknown fate, what comes then goes as plain SOAP.
+// A stream that is broken off: what was answered stays answered, what was not is of unknown fate,
+// what comes then goes as plain SOAP.
 func TestCloseAfter(t *testing.T) {
 	var calls atomic.Int64
 	s := startMisbehaving(t, "close-after=2", counted(&calls))
@@ -110,10 +125,24 @@ func TestSlow(t *testing.T) {
 		store := newStore(t)
 		stream, err := tcp.Transport{}.Listen(t.Context(), "127.0.0.1:0")
 		require.NoError(t, err)
-		s, err := peer.Start(peer.Config{HTTP: listen(t), Streams: map[string]net.Listener{"tcp": stream}, Services: list, Store: store, Coders: codersOf(store),
-			Misbehave: m, Clock: hours})
+		s, err := peer.Start(
+			peer.Config{
+				HTTP:      listen(t),
+				Streams:   map[string]net.Listener{"tcp": stream},
+				Services:  list,
+				Store:     store,
+				Coders:    codersOf(store),
+				Misbehave: m,
+				Clock:     hours,
+			},
+		)
 		require.NoError(t, err)
-		_, body, err := exchange(t.Context(), dial(t, s.URL(peer.EchoPath), config(t, hhfr)), "", strings.NewReader("x"))
+		_, body, err := exchange(
+			t.Context(),
+			dial(t, s.URL(peer.EchoPath), config(t, hhfr)),
+			"",
+			strings.NewReader("x"),
+		)
 		require.NoError(t, err)
 		assert.Equal(t, "x", body)
 		want := int64(1)
@@ -139,11 +168,19 @@ func (w *waits) Sleep(ctx context.Context, d time.Duration) error {
 	return w.Clock.Sleep(ctx, d)
 }
 
-// A request whose body comes in pieces is told from an offer all the same, and reaches the service whole.
+// A request whose body comes in pieces is told from an offer all the same, and reaches the service
+// whole.
 func TestGarbageLeavesOthersAlone(t *testing.T) {
 	s := startMisbehaving(t, "garbage", peer.Echo())
-	for _, message := range []string{"", "x", strings.Repeat("no offer ", 1000), "<s:Envelope xmlns:s='http://schemas.xmlsoap.org/soap/envelope/'><s:Body>" + strings.Repeat(" ", 5000) + "<x/></s:Body></s:Envelope>"} {
-		_, body, err := exchange(t.Context(), dial(t, s.URL(peer.EchoPath), config(t, false)), "", io.MultiReader(strings.NewReader(message), strings.NewReader("end")))
+	for _, message := range []string{"", "x", strings.Repeat("no offer ", 1000), "<s:Envelope " +
+		"xmlns:s='http://schemas.xmlsoap.org/soap/envelope/'>" +
+		"<s:Body>" + strings.Repeat(" ", 5000) + "<x/></s:Body></s:Envelope>"} {
+		_, body, err := exchange(
+			t.Context(),
+			dial(t, s.URL(peer.EchoPath), config(t, false)),
+			"",
+			io.MultiReader(strings.NewReader(message), strings.NewReader("end")),
+		)
 		require.NoError(t, err)
 		assert.Equal(t, message+"end", body)
 	}
@@ -155,14 +192,11 @@ func TestTickerOnItsClock(t *testing.T) {
 		ticker := peer.Ticker(nil, time.Minute)
 		from := time.Now()
 		for n := 1; n <= 3; n++ {
-			err := ticker.Serve(t.Context(), streamer.NewMessage(nil, ticker.(peer.Described).Example()), func(m *streamer.Message) error {
-				body, err := m.ReadAll(1 << 16)
-				at := from.Add(time.Duration(n) * time.Minute)
-				assert.True(t, at.Equal(time.Now()))
-				assert.Contains(t, string(body), "<number>"+string(rune('0'+n))+"</number><time>"+at.UTC().Format("2006-01-02T15:04:05.000Z")+"</time>")
-				return err
-			})
-			require.NoError(t, err)
+			body := serve(t, ticker, ticker.Example).Body.String()
+			at := from.Add(time.Duration(n) * time.Minute)
+			assert.True(t, at.Equal(time.Now()))
+			stamp := at.UTC().Format("2006-01-02T15:04:05.000Z")
+			assert.Contains(t, body, fmt.Sprintf("<number>%d</number><time>%s</time>", n, stamp))
 			time.Sleep(time.Second)
 		}
 	})

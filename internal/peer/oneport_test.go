@@ -34,8 +34,9 @@ func post(t *testing.T, client *http.Client, url string) (status int, body strin
 	return resp.StatusCode, string(b)
 }
 
-// One number serves plain SOAP, streams over TCP and streams over UDP; with TLS, all but UDP inside it, and
-// descriptions name https. Sessions, streams and HTTP connections are each seen by a recorder, inside.
+// One number serves plain SOAP, streams over TCP and streams over UDP; with TLS, all but UDP inside
+// it, and descriptions name https. Sessions, streams and HTTP connections are each seen by a
+// recorder, inside.
 func TestOneAddress(t *testing.T) {
 	a := shared.NewAuthority(t)
 	own := &tls.Config{Certificates: []tls.Certificate{a.Issue(time.Hour, "127.0.0.1")}}
@@ -145,7 +146,8 @@ func TestPlainOnly(t *testing.T) {
 	assert.True(t, strings.HasSuffix(elsewhere.Addr().String(), sess.Agreed().Facts.Address))
 }
 
-// Half-open connections, of HTTP, TLS or none, take no more than their share, and end with the server.
+// Half-open connections, of HTTP, TLS or none, take no more than their share, and end with the
+// server.
 func TestHalfOpenConnections(t *testing.T) {
 	a := shared.NewAuthority(t)
 	for _, secure := range []bool{false, true} {

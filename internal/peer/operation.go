@@ -4,156 +4,127 @@ import (
 	"bytes"
 	"context"
 	"encoding/xml"
-	"errors"
 	"fmt"
 	"io"
 	"net/http"
+	"strings"
 
 	"github.com/hhfr/hhfr/pkg/schema"
 	"github.com/hhfr/hhfr/pkg/soap"
-	"github.com/hhfr/hhfr/pkg/streamer"
 )
 
 // Namespace is that of all messages of the services here, but for [Echo], which takes any.
 const Namespace = "urn:hhfr:peer:1"
 
-// Described is a [Service] that can say what it takes.
-type Described interface {
-	Service
-	// WSDL is the service's description, WSDL 1.1, document/literal wrapped, for SOAP 1.1 and 1.2; location is the URL it is to name.
-	WSDL(location string) []byte
-	// Example is an envelope that the service answers without a fault.
-	Example() []byte
-}
-
-// Replying is a [Service] whose replies an HHFR Schema can describe: answers to offers have it.
-type Replying interface {
-	Service
-	// ReplySchema describes replies that are no faults; nil: nothing does.
-	ReplySchema() *schema.Schema
-}
-
-// operation is a service with one operation. A request is an element of its name, with the values as children; children may have the
-// namespace or none. What does not fit is answered by a fault that says why.
+// operation is a service with one operation. A request is an element of its name, with the values
+// as children; children may have the namespace or none. What does not fit is answered by a fault
+// that says why.
 type operation struct {
 	name          string
 	documentation string
-	// request and reply are the children of the elements NAME and NAMEResponse in XML Schema; types is what they refer to, and elements of unasked messages.
+	// request and reply are the children of the elements NAME and NAMEResponse in XML Schema; types
+	// is what they refer to, and elements of server-initiated messages.
 	request, reply, types string
-	// result is the HHFR Schema type of the element result, where that is all that a reply has; empty: replies are not described in negotiations.
+	// result is the HHFR Schema type of the element result, where that is all that a reply has;
+	// empty: replies are not described in negotiations.
 	result string
 	// example is what stands in an element of the example's request.
 	example string
 	// answer reads the children of the request to their end, and gives those of the reply.
-	answer func(ctx context.Context, r *request) (content, error)
+	answer func(ctx context.Context, e *envelope) (content, error)
 }
 
-// content is what stands in a reply's wrapper: octets, then what stream reads, which has length octets.
+// content is what stands in a reply's wrapper: text, then what stream reads, which has length
+// bytes.
 type content struct {
-	octets []byte
+	text   []byte
 	stream io.Reader
 	length int
 }
 
-// Path is a slash and the operation's name.
-func (o *operation) Path() string { return "/" + o.name }
-
-// Example is as in [Described].
-func (o *operation) Example() []byte {
-	return []byte(`<soap:Envelope xmlns:soap="` + soap.V11.Namespace() + `"><soap:Body><` + o.name + ` xmlns="` + Namespace + `">` + o.example + `</` + o.name + `></soap:Body></soap:Envelope>`)
+// service is the operation at the path of its name.
+func (o *operation) service() Service {
+	return Service{
+		Path: "/" + o.name, Handler: o, WSDL: o.wsdl,
+		Example: exampleOf(o.name, o.example), ReplySchema: o.replySchema(),
+	}
 }
 
-// ReplySchema is as in [Replying].
-func (o *operation) ReplySchema() *schema.Schema {
+// exampleOf is an envelope that calls an operation.
+func exampleOf(name, inner string) []byte {
+	return []byte(`<soap:Envelope xmlns:soap="` + soap.V11.Namespace() + `"><soap:Body>` +
+		`<` + name + ` xmlns="` + Namespace + `">` + inner + `</` + name + `></soap:Body></soap:Envelope>`)
+}
+
+// replySchema is that of the service's replies; nil: it has none.
+func (o *operation) replySchema() *schema.Schema {
 	if o.result == "" {
 		return nil
 	}
-	s, err := schema.Parse([]byte(`<element name="` + o.name + `Response"><complexType><element name="result" type="` + o.result + `"/></complexType></element>`))
+	s, err := schema.Parse([]byte(`<element name="` + o.name + `Response"><complexType>` +
+		`<element name="result" type="` + o.result + `"/></complexType></element>`))
 	if err != nil {
 		return nil
 	}
 	return s
 }
 
-// Serve answers one request.
-func (o *operation) Serve(ctx context.Context, m *streamer.Message, reply func(*streamer.Message) error) error {
-	r := newRequest(m)
-	c, err := o.read(ctx, r)
-	var why *refusal
-	switch {
-	case errors.As(err, &why):
-		return o.refuse(r.version, why, reply)
-	case err != nil:
-		return err
+// ServeHTTP answers one request.
+func (o *operation) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	e := newEnvelope(r)
+	c, err := o.read(r.Context(), e)
+	if err != nil {
+		sendError(w, r, e.version, err)
+		return
 	}
-	return reply(o.message(r.version, c))
+	sendResult(w, r, e.version, o.name, c)
 }
 
-func (o *operation) read(ctx context.Context, r *request) (content, error) {
-	name, err := r.open()
+func (o *operation) read(ctx context.Context, e *envelope) (content, error) {
+	name, err := e.open()
 	if err != nil {
 		return content{}, err
 	}
 	if name != (xml.Name{Space: Namespace, Local: o.name}) {
-		return content{}, refuse("there is no operation %s here, only %s of %s", soap.Name{Space: name.Space, Local: name.Local}, o.name, Namespace)
+		called := soap.Name{Space: name.Space, Local: name.Local}
+		return content{}, refuse("there is no operation %s here, only %s of %s", called, o.name, Namespace)
 	}
-	c, err := o.answer(ctx, r)
+	c, err := o.answer(ctx, e)
 	if err != nil {
 		return content{}, err
 	}
-	return c, r.close()
+	return c, e.close()
 }
 
-func (o *operation) message(v soap.Version, c content) *streamer.Message {
+// sendResult sends what an operation gives.
+func sendResult(w http.ResponseWriter, r *http.Request, v soap.Version, operation string, c content) {
 	var b bytes.Buffer
-	open(&b, v, o.name+"Response")
-	b.Write(c.octets)
-	end := closing(o.name + "Response")
+	open(&b, v, operation+"Response")
+	b.Write(c.text)
+	end := closing(operation + "Response")
 	if c.stream == nil {
 		b.WriteString(end)
-		return streamer.NewMessage(replyHead(v), b.Bytes())
+		send(w, r, http.StatusOK, typeOf(v), b.Bytes())
+		return
 	}
-	length := b.Len() + c.length + len(end)
-	return &streamer.Message{Head: replyHead(v), Body: sized{io.MultiReader(&b, c.stream, bytes.NewReader([]byte(end))), length}}
+	sendHead(w, r, http.StatusOK, typeOf(v), b.Len()+c.length+len(end))
+	if _, err := io.Copy(w, io.MultiReader(&b, c.stream, strings.NewReader(end))); err != nil {
+		panic(http.ErrAbortHandler) // a reply cut short must not look whole
+	}
 }
 
 func open(b *bytes.Buffer, v soap.Version, name string) {
-	fmt.Fprintf(b, `<?xml version="1.0" encoding="UTF-8"?>`+"\n"+`<soap:Envelope xmlns:soap="%s"><soap:Body><%s xmlns="%s">`, v.Namespace(), name, Namespace)
+	fmt.Fprintf(b, `<?xml version="1.0" encoding="UTF-8"?>`+"\n"+
+		`<soap:Envelope xmlns:soap="%s"><soap:Body><%s xmlns="%s">`, v.Namespace(), name, Namespace)
 }
 
 func closing(name string) string { return "</" + name + "></soap:Body></soap:Envelope>" }
 
-// replyHead is nil where the default head says the same.
-func replyHead(v soap.Version) []byte {
-	if v != soap.V12 {
-		return nil
-	}
-	return headOf(http.StatusOK, typeOf(v))
-}
-
-func typeOf(v soap.Version) soap.Field {
-	if contentType, err := soap.ContentType(v, ""); err == nil {
-		return soap.Field{Name: "Content-Type", Value: contentType}
-	}
-	return xmlType
-}
-
-func (o *operation) refuse(v soap.Version, why *refusal, reply func(*streamer.Message) error) error {
-	if why.coding {
-		known := soap.Field{Name: "Accept-Encoding", Value: "gzip"}
-		return reply(errorReply(http.StatusUnsupportedMediaType, why.reason+"\n", known))
-	}
-	fault, err := soap.BuildFault(v, soap.Fault{Code: why.code, Reason: why.reason, NotUnderstood: why.notUnderstood})
-	if err != nil {
-		return err
-	}
-	return reply(streamer.NewMessage(headOf(soap.FaultStatus(v, why.code), typeOf(v)), fault))
-}
-
-// children calls do for each child of the element that the request stands in, with its local name. do reads the child to its end.
-func (r *request) children(do func(name string) error) error {
+// children calls do for each child of the element that the request stands in, with its local name.
+// do reads the child to its end.
+func (e *envelope) children(do func(name string) error) error {
 	for {
-		child, ok, err := r.child()
+		child, ok, err := e.child()
 		if err != nil || !ok {
 			return err
 		}
@@ -166,8 +137,9 @@ func (r *request) children(do func(name string) error) error {
 	}
 }
 
-// values reads children that have text only, as it stands: each of the names at most once, all that are not said to be optional.
-func (r *request) values(names []string, optional ...string) (map[string]string, error) {
+// values reads children that have text only, as it stands: each of the names at most once, all that
+// are not said to be optional.
+func (e *envelope) values(names []string, optional ...string) (map[string]string, error) {
 	known := map[string]bool{}
 	for _, n := range names {
 		known[n] = true
@@ -176,11 +148,11 @@ func (r *request) values(names []string, optional ...string) (map[string]string,
 		known[n] = true
 	}
 	got := map[string]string{}
-	err := r.children(func(name string) error {
+	err := e.children(func(name string) error {
 		if _, twice := got[name]; twice || !known[name] {
 			return refuse("%s is not expected here", name)
 		}
-		text, err := r.text(name)
+		text, err := e.text(name)
 		got[name] = text
 		return err
 	})
@@ -203,7 +175,8 @@ func element(b *bytes.Buffer, name, text string) {
 	b.WriteByte('>')
 }
 
-// escape writes text so that it is read back the same: what has a meaning in XML, and carriage returns, as references.
+// escape writes text so that it is read back the same: what has a meaning in XML, and carriage
+// returns, as references.
 func escape(b *bytes.Buffer, text string) {
 	from := 0
 	for i := range len(text) {

@@ -10,7 +10,7 @@ import (
 	"time"
 )
 
-// pacedBodies has bodies of requests come at a minimum pace: [BodyStep] octets in each time of
+// pacedBodies has bodies of requests come at a minimum pace: [BodyStep] bytes in each time of
 // stall. One that is slower is an [Error] with the code Slow to who reads it, and its connection
 // ends behind the reply.
 func pacedBodies(stall time.Duration, next http.Handler) http.Handler {
@@ -38,7 +38,7 @@ type pacedBody struct {
 	stall time.Duration
 
 	time time.Duration // that the present step may still take
-	left int           // octets of it
+	left int           // bytes of it
 	over bool          // no more is read
 }
 
@@ -62,8 +62,9 @@ func (b *pacedBody) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// httpConns gives connections as net/http wants them: wrapped if they are to be, given up where nobody
-// takes what is written, [replyStep] octets having the time of stall, and with the state of their TLS.
+// httpConns gives connections as net/http wants them: wrapped if they are to be, given up where
+// nobody takes what is written, [replyStep] bytes having the time of stall, and with the state of
+// their TLS.
 type httpConns struct {
 	net.Listener
 	stall time.Duration

@@ -15,7 +15,8 @@ import (
 	"strings"
 )
 
-// Ranges is a set of IPv4 addresses as a sorted array: the first address of a range at each even index, its last at the odd one behind. It is immutable.
+// Ranges is a set of IPv4 addresses as a sorted array: the first address of a range at each even
+// index, its last at the odd one behind. It is immutable.
 type Ranges struct{ bounds []uint32 }
 
 // maxRanges bounds a list, in ranges: more than there are prefixes in the world's routing tables.
@@ -38,7 +39,9 @@ func DutchRanges() *Ranges {
 	return r
 }
 
-// ParseRanges reads a list of ranges: one a line, as ADDRESS/LENGTH, FIRST-LAST or ADDRESS; # begins a comment. They may overlap, in any order. An error is of code BadRanges, and names the line.
+// ParseRanges reads a list of ranges: one a line, as ADDRESS/LENGTH, FIRST-LAST or ADDRESS; #
+// begins a comment. They may overlap, in any order. An error is of code BadRanges, and names the
+// line.
 func ParseRanges(r io.Reader) (*Ranges, error) {
 	var pairs [][2]uint32
 	lines := bufio.NewScanner(r)
@@ -108,13 +111,15 @@ func parseAddress(text string) (uint32, bool) {
 // Len is how many ranges there are; those that touch count as one.
 func (r *Ranges) Len() int { return len(r.bounds) / 2 }
 
-// has finds an address by binary search: it is in a range if the first bound not below it is the end of one, or is the address itself.
+// has finds an address by binary search: it is in a range if the first bound not below it is the
+// end of one, or is the address itself.
 func (r *Ranges) has(address uint32) bool {
 	i := sort.Search(len(r.bounds), func(i int) bool { return r.bounds[i] >= address })
 	return i < len(r.bounds) && (i%2 == 1 || r.bounds[i] == address)
 }
 
-// pack writes ranges down: for each a varint with the addresses between it and the one before, and one with its addresses but the first.
+// pack writes ranges down: for each a varint with the addresses between it and the one before, and
+// one with its addresses but the first.
 func (r *Ranges) pack() []byte {
 	var b []byte
 	var end uint32

@@ -9,30 +9,33 @@ import (
 // RecordsPath is where [Records] stands.
 const RecordsPath = "/records"
 
-// Records gives back the records it got, each a string, an int and a boolean, as values: the string as it is, the int without plus sign and leading zeros, the boolean as true or false.
+// Records gives back the records it got, each a string, an int and a boolean, as values: the string
+// as it is, the int without plus sign and leading zeros, the boolean as true or false.
 func Records() Service {
-	return &operation{
+	return (&operation{
 		name: "records", documentation: "Gives back records of a string, an int and a boolean.",
 		request: `<xs:element name="record" type="tns:Record" minOccurs="0" maxOccurs="unbounded"/>`,
 		reply:   `<xs:element name="record" type="tns:Record" minOccurs="0" maxOccurs="unbounded"/>`,
-		types: `<xs:complexType name="Record"><xs:sequence><xs:element name="text" type="xs:string"/><xs:element name="number" type="xs:int"/>` +
+		types: `<xs:complexType name="Record"><xs:sequence><xs:element name="text" type="xs:string"/>` +
+			`<xs:element name="number" type="xs:int"/>` +
 			`<xs:element name="flag" type="xs:boolean"/></xs:sequence></xs:complexType>`,
-		example: `<record><text>one</text><number>1</number><flag>true</flag></record><record><text>two</text><number>2</number><flag>false</flag></record>`,
-		answer: func(_ context.Context, r *request) (content, error) {
+		example: `<record><text>one</text><number>1</number><flag>true</flag></record><record><text>two</text>` +
+			`<number>2</number><flag>false</flag></record>`,
+		answer: func(_ context.Context, e *envelope) (content, error) {
 			var b bytes.Buffer
-			err := r.children(func(name string) error {
+			err := e.children(func(name string) error {
 				if name != "record" {
 					return refuse("%s is not expected here", name)
 				}
-				return record(&b, r)
+				return record(&b, e)
 			})
-			return content{octets: b.Bytes()}, err
+			return content{text: b.Bytes()}, err
 		},
-	}
+	}).service()
 }
 
-func record(b *bytes.Buffer, r *request) error {
-	v, err := r.values([]string{"text", "number", "flag"})
+func record(b *bytes.Buffer, e *envelope) error {
+	v, err := e.values([]string{"text", "number", "flag"})
 	if err != nil {
 		return err
 	}

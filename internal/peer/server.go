@@ -18,39 +18,45 @@ import (
 	"github.com/hhfr/hhfr/pkg/clock"
 	"github.com/hhfr/hhfr/pkg/ctxstore"
 	"github.com/hhfr/hhfr/pkg/negotiate"
+	"github.com/hhfr/hhfr/pkg/schema"
 	"github.com/hhfr/hhfr/pkg/streamer"
 )
 
 // Config is what a [Server] is made of.
 type Config struct {
-	// HTTP accepts plain SOAP, offers, and streams over tcp, or with TLS over tls. Required. The server closes it.
+	// HTTP accepts plain SOAP, offers, and streams over tcp, or with TLS over tls. Required. The
+	// server closes it.
 	HTTP net.Listener
 	// TLS, if given, has HTTP take TLS only.
 	TLS *tls.Config
-	// PlainOnly: HTTP takes no streams, and becomes none. Without Streams every offer is refused then.
+	// PlainOnly: HTTP takes no streams, and becomes none. Without Streams every offer is refused
+	// then.
 	PlainOnly bool
-	// Streams accept streams at further addresses, by the name of their transport ("tls", "tcp", "udp", "inproc"); those of tls are to take TLS. Answers name them, and for
-	// other transports HTTP. The server closes them.
+	// Streams accept streams at further addresses, by the name of their transport ("tls", "tcp",
+	// "udp", "inproc"); those of tls are to take TLS. Answers name them, and for other transports
+	// HTTP. The server closes them.
 	Streams map[string]net.Listener
-	// Admit is as in [negotiate.ResponderConfig].
+	// Admit is as in [responder.Config].
 	Admit func(*http.Request) error
-	// Advertise is the host that answers name for tls, tcp and udp streams; empty: that of the URL, whatever the initiator calls it.
+	// Advertise is the host that answers name for tls, tcp and udp streams; empty: that of the URL,
+	// whatever the initiator calls it.
 	Advertise string
 	// Services are offered. Required.
 	Services *Services
-	// Store and Coders are as in [negotiate.ResponderConfig]. Required; they stay the caller's.
+	// Store and Coders are as in [responder.Config]. Required; they stay the caller's.
 	Store  ctxstore.Store
 	Coders coders.Func
 	// Stream gives limits, sizes and hooks of streams.
 	Stream streamer.Config
 	// Limits bound what HTTP clients can take.
 	Limits Limits
-	// WrapConn, if given, wraps each connection, of HTTP as of streams, inside its TLS (a recorder).
+	// WrapConn, if given, wraps each connection, of HTTP as of streams, inside its TLS (a
+	// recorder).
 	WrapConn func(net.Conn) net.Conn
-	// OnSession and OnStream are as in [negotiate.ResponderConfig]; each may be nil.
+	// OnSession and OnStream are as in [responder.Config]; each may be nil.
 	OnSession func(negotiate.Facts, net.Conn)
 	OnStream  func(negotiate.Facts, *streamer.Stream)
-	// Misbehave makes the server do wrong, for tests of the other end.
+	// Misbehave makes the server do wrong, for tests of the peer.
 	Misbehave Misbehavior
 	// Clock is the clock; nil means the real one.
 	Clock clock.Clock
@@ -60,16 +66,17 @@ type Config struct {
 
 // Server offers services until it is closed. All methods are safe for concurrent use.
 type Server struct {
-	cfg       Config
-	port      *oneport.Port
-	responder *responder.Responder
-	http      *http.Server
-	wait      sync.WaitGroup
-	close     sync.Once
-	failed    chan error
+	cfg         Config
+	port        *oneport.Port
+	negotiating *responder.Handler
+	http        *http.Server
+	wait        sync.WaitGroup
+	close       sync.Once
+	failed      chan error
 }
 
-// Start starts a server. On an error the listeners are closed. Errors: BadConfig, and those of negotiate.NewResponder.
+// Start starts a server. On an error the listeners are closed. Errors: BadConfig, and those of
+// responder.New.
 func Start(cfg Config) (*Server, error) {
 	s, err := newServer(cfg)
 	if err != nil {
@@ -84,9 +91,9 @@ func Start(cfg Config) (*Server, error) {
 	room := &accept.Room{Max: limits.MaxConns, PerPeer: limits.connsPerPeer(), Log: s.cfg.Log}
 	plain := accept.Limit(s.port.HTTP(), room)
 	s.run("http", func() error { return s.http.Serve(httpConns{plain, limits.Stall, cfg.WrapConn}) })
-	s.run("http", func() error { return s.responder.ServeStreams(context.Background(), s.port.Streams()) })
+	s.run("http", func() error { return s.negotiating.ServeStreams(context.Background(), s.port.Streams()) })
 	for name, l := range cfg.Streams {
-		s.run(name, func() error { return s.responder.ServeStreams(context.Background(), l) })
+		s.run(name, func() error { return s.negotiating.ServeStreams(context.Background(), l) })
 	}
 	return s, nil
 }
@@ -110,9 +117,6 @@ func newServer(cfg Config) (*Server, error) {
 			addresses[name] = net.JoinHostPort(cfg.Advertise, port)
 		}
 	}
-	if cfg.Misbehave.kind == drifts {
-		cfg.Services = cfg.Services.drifting(cfg.Misbehave.count)
-	}
 	if cfg.Misbehave.kind == refuses {
 		addresses = nil // without a stream to agree on, every offer is refused
 	}
@@ -121,19 +125,29 @@ func newServer(cfg Config) (*Server, error) {
 	}
 	s := &Server{cfg: cfg, failed: make(chan error, 2+len(cfg.Streams))}
 	b := newBreaker(cfg.Misbehave, cfg.Clock)
+	services := http.Handler(cfg.Services)
+	if cfg.Misbehave.kind == drifts {
+		services = (&drift{every: int64(cfg.Misbehave.count)}).handler(services)
+	}
+	services = b.handler(services)
+	transactional := func(path string) bool { return cfg.Services.At(path).Transactional }
 	var err error
-	s.responder, err = responder.New(responder.Config{
-		Store: cfg.Store, Coders: cfg.Coders, Addresses: addresses, Admit: cfg.Admit, Serve: b.serve(cfg.Services.ServeExchange), Sequenced: b.sequenced(cfg.Services), Serves: cfg.Services.Has, ReplySchema: cfg.Services.ReplySchema,
-		WrapConn: cfg.WrapConn, OnSession: b.onSession(cfg.OnSession), OnStream: s.onStream, Stream: cfg.Stream, MaxPerPeer: cfg.Limits.MaxPerPeer, Clock: cfg.Clock, Log: cfg.Log,
+	s.negotiating, err = responder.NewHandler(services, responder.Config{
+		Store: cfg.Store, Coders: cfg.Coders, Addresses: addresses, Admit: cfg.Admit,
+		Sequenced:   responder.SequencedHandler(services, transactional, cfg.Log),
+		Serves:      cfg.Services.Has,
+		ReplySchema: func(path string) *schema.Schema { return cfg.Services.At(path).ReplySchema },
+		WrapConn:    cfg.WrapConn, OnSession: b.onSession(cfg.OnSession), OnStream: s.onStream,
+		Stream: cfg.Stream, MaxPerPeer: cfg.Limits.MaxPerPeer, Clock: cfg.Clock, Log: cfg.Log,
 	})
 	if err != nil {
 		return nil, err
 	}
-	behaved := s.responder.Handler(cfg.Services)
+	behaved := http.Handler(s.negotiating)
 	if cfg.PlainOnly {
 		behaved = withoutUpgrade(behaved)
 	}
-	handler := cfg.Misbehave.handler(cfg.Clock, behaved, cfg.Services)
+	handler := cfg.Misbehave.handler(cfg.Clock, behaved, services)
 	s.http = &http.Server{
 		Handler:           pacedBodies(cfg.Limits.Stall, handler),
 		ReadHeaderTimeout: headerTimeout, IdleTimeout: idleTimeout, MaxHeaderBytes: maxHeaderBytes,
@@ -142,7 +156,8 @@ func newServer(cfg Config) (*Server, error) {
 	return s, nil
 }
 
-// withoutUpgrade has no connection upgraded: who asks for a stream is told of another address, if there is one.
+// withoutUpgrade has no connection upgraded: who asks for a stream is told of another address, if
+// there is one.
 func withoutUpgrade(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		r.Header.Del("Upgrade")
@@ -159,8 +174,8 @@ func (s *Server) onStream(facts negotiate.Facts, stream *streamer.Stream) {
 	if err != nil {
 		return
 	}
-	a, ok := s.cfg.Services.At(path).(Attendant)
-	if !ok {
+	attend := s.cfg.Services.At(path).Attend
+	if attend == nil {
 		return
 	}
 	ctx, cancel := context.WithCancel(context.Background())
@@ -168,7 +183,7 @@ func (s *Server) onStream(facts negotiate.Facts, stream *streamer.Stream) {
 		defer cancel()
 		<-stream.Done()
 	})
-	s.wait.Go(func() { a.Attend(ctx, stream) })
+	s.wait.Go(func() { attend(ctx, stream) })
 }
 
 func closeListeners(cfg Config) {
@@ -224,15 +239,15 @@ func (s *Server) URL(path string) string {
 	return scheme + "://" + s.cfg.HTTP.Addr().String() + path
 }
 
-// Close accepts nothing more, lets what is under way end within 5 seconds, ends the streams in order, and waits for all that the server
-// started. It is idempotent.
+// Close accepts nothing more, lets what is under way end within 5 seconds, ends the streams in
+// order, and waits for all that the server started. It is idempotent.
 func (s *Server) Close() error {
 	var err error
 	s.close.Do(func() {
 		ctx, cancel := context.WithTimeout(context.Background(), grace)
 		defer cancel()
 		// Streams and HTTP requests end side by side, so that neither takes the other's time.
-		s.wait.Go(func() { _ = s.responder.Close() })
+		s.wait.Go(func() { _ = s.negotiating.Close() })
 		if err = s.http.Shutdown(ctx); err != nil {
 			err = s.http.Close()
 		}

@@ -14,15 +14,10 @@ import (
 // TickerPath is where [Ticker] stands.
 const TickerPath = "/ticker"
 
-// Attendant is a [Service] that does something with each stream negotiated at its path.
-type Attendant interface {
-	Service
-	// Attend runs in a goroutine of its own as long as the stream lives, and ends soon after ctx is done.
-	Attend(ctx context.Context, stream *streamer.Stream)
-}
-
-// Ticker sends messages unasked: one-way messages with a tick to each session negotiated at its path, one per interval. A request, which is all that plain SOAP has, is
-// answered with the next tick. Ticks are counted from 1, one interval after the ticker was made; a link too slow for all of them gets some.
+// Ticker sends server-initiated messages: one-way messages with a tick to each session negotiated
+// at its path, one per interval. A request, which is all that plain SOAP has, is answered with the
+// next tick. Ticks are counted from 1, one interval after the ticker was made; a link too slow for
+// all of them gets some.
 func Ticker(c clock.Clock, interval time.Duration) Service {
 	if c == nil {
 		c = clock.Real()
@@ -31,18 +26,20 @@ func Ticker(c clock.Clock, interval time.Duration) Service {
 		interval = time.Second
 	}
 	t := &ticker{clock: c, interval: interval, start: c.Now()}
-	t.operation = operation{
-		name: "ticker", documentation: "Answers with the next tick; over a stream the element tick also comes unasked.",
-		reply: `<xs:element name="number" type="xs:unsignedLong"/><xs:element name="time" type="xs:dateTime"/>`,
-		types: `<xs:element name="tick"><xs:complexType><xs:sequence><xs:element name="number" type="xs:unsignedLong"/>` +
-			`<xs:element name="time" type="xs:dateTime"/></xs:sequence></xs:complexType></xs:element>`,
+	const values = `<xs:element name="number" type="xs:unsignedLong"/><xs:element name="time" type="xs:dateTime"/>`
+	service := (&operation{
+		name:          "ticker",
+		documentation: "Answers with the next tick; over a stream the element tick also comes unasked.",
+		reply:         values,
+		types: `<xs:element name="tick"><xs:complexType><xs:sequence>` + values +
+			`</xs:sequence></xs:complexType></xs:element>`,
 		answer: t.next,
-	}
-	return t
+	}).service()
+	service.Attend = t.attend
+	return service
 }
 
 type ticker struct {
-	operation
 	clock    clock.Clock
 	interval time.Duration
 	start    time.Time
@@ -61,28 +58,28 @@ func (t *ticker) wait(ctx context.Context) ([]byte, error) {
 	return b.Bytes(), nil
 }
 
-func (t *ticker) next(ctx context.Context, r *request) (content, error) {
-	if _, err := r.values(nil); err != nil {
+func (t *ticker) next(ctx context.Context, e *envelope) (content, error) {
+	if _, err := e.values(nil); err != nil {
 		return content{}, err
 	}
-	octets, err := t.wait(ctx)
-	return content{octets: octets}, err
+	text, err := t.wait(ctx)
+	return content{text: text}, err
 }
 
-// Attend sends ticks over a stream.
-func (t *ticker) Attend(ctx context.Context, stream *streamer.Stream) {
+// attend sends ticks over a stream.
+func (t *ticker) attend(ctx context.Context, stream *streamer.Stream) {
 	lane := stream.Lane(0)
 	for {
-		octets, err := t.wait(ctx)
+		text, err := t.wait(ctx)
 		if err != nil {
 			return
 		}
 		var b bytes.Buffer
 		open(&b, soap.V11, "tick")
-		b.Write(octets)
+		b.Write(text)
 		b.WriteString(closing("tick"))
 		if lane.Send(ctx, streamer.NewMessage(nil, b.Bytes())) != nil {
-			return // the stream is over, or its other end takes nothing unasked
+			return // the stream is over, or its peer takes no server-initiated messages
 		}
 	}
 }

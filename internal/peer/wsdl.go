@@ -5,14 +5,17 @@ import (
 	"net/http"
 	"strings"
 
-	"github.com/hhfr/hhfr/pkg/soap"
-	"github.com/hhfr/hhfr/pkg/streamer"
+	"github.com/hhfr/hhfr/internal/responder"
 )
 
-// description is WSDL 1.1, document/literal wrapped, with a binding and a port for each version of SOAP; 1.1 comes first, which is what most programs take.
-// The words in braces are replaced, the lines of operations once for each. soapAction is empty, so that the default head of a negotiated session is what a client sends.
+// description is WSDL 1.1, document/literal wrapped, with a binding and a port for each version of
+// SOAP; 1.1 comes first, which is what most programs take. The words in braces are replaced, the
+// lines of operations once for each. soapAction is empty, so that the default head of a negotiated
+// session is what a client sends.
 const description = `<?xml version="1.0" encoding="UTF-8"?>
-<wsdl:definitions name="{name}" targetNamespace="{namespace}" xmlns:tns="{namespace}" xmlns:wsdl="http://schemas.xmlsoap.org/wsdl/" xmlns:xs="http://www.w3.org/2001/XMLSchema" xmlns:soap11="http://schemas.xmlsoap.org/wsdl/soap/" xmlns:soap12="http://schemas.xmlsoap.org/wsdl/soap12/">
+<wsdl:definitions name="{name}" targetNamespace="{namespace}" xmlns:tns="{namespace}" ` +
+	`xmlns:wsdl="http://schemas.xmlsoap.org/wsdl/" xmlns:xs="http://www.w3.org/2001/XMLSchema" ` +
+	`xmlns:soap11="http://schemas.xmlsoap.org/wsdl/soap/" xmlns:soap12="http://schemas.xmlsoap.org/wsdl/soap12/">
   <wsdl:documentation>{documentation}</wsdl:documentation>
   <wsdl:types>
     <xs:schema targetNamespace="{namespace}" elementFormDefault="qualified">{elements}
@@ -42,12 +45,15 @@ const (
   <wsdl:message name="{op}Request"><wsdl:part name="parameters" element="tns:{op}"/></wsdl:message>
   <wsdl:message name="{op}Reply"><wsdl:part name="parameters" element="tns:{op}Response"/></wsdl:message>`
 	operationLines = `
-    <wsdl:operation name="{op}"><wsdl:input message="tns:{op}Request"/><wsdl:output message="tns:{op}Reply"/></wsdl:operation>`
+    <wsdl:operation name="{op}"><wsdl:input message="tns:{op}Request"/><wsdl:output message="tns:{op}Reply"/>` +
+		`</wsdl:operation>`
 	boundLines = `
-    <wsdl:operation name="{op}"><{soap}:operation soapAction="" style="document"/><wsdl:input><{soap}:body use="literal"/></wsdl:input><wsdl:output><{soap}:body use="literal"/></wsdl:output></wsdl:operation>`
+    <wsdl:operation name="{op}"><{soap}:operation soapAction="" style="document"/><wsdl:input><{soap}:body ` +
+		`use="literal"/></wsdl:input><wsdl:output><{soap}:body use="literal"/></wsdl:output></wsdl:operation>`
 )
 
-// port is one operation as a description has it: the children of the elements NAME and NAMEResponse in XML Schema, and what these refer to.
+// port is one operation as a description has it: the children of the elements NAME and NAMEResponse
+// in XML Schema, and what these refer to.
 type port struct{ name, request, reply, types string }
 
 // describeService makes a description.
@@ -67,27 +73,58 @@ func describeService(name, documentation, location string, ports []port) []byte 
 	var where, what bytes.Buffer
 	escape(&where, location)
 	escape(&what, documentation)
-	return []byte(strings.NewReplacer("{name}", name, "{namespace}", Namespace, "{documentation}", what.String(), "{location}", where.String(), "{elements}", elements.String(),
-		"{messages}", messages.String(), "{operations}", operations.String(), "{bound11}", bound11.String(), "{bound12}", bound12.String()).Replace(description))
+	return []byte(
+		strings.NewReplacer(
+			"{name}",
+			name,
+			"{namespace}",
+			Namespace,
+			"{documentation}",
+			what.String(),
+			"{location}",
+			where.String(),
+			"{elements}",
+			elements.String(),
+			"{messages}",
+			messages.String(),
+			"{operations}",
+			operations.String(),
+			"{bound11}",
+			bound11.String(),
+			"{bound12}",
+			bound12.String(),
+		).Replace(description),
+	)
 }
 
-// WSDL is as in [Described].
-func (o *operation) WSDL(location string) []byte {
+// wsdl is the description of the one operation.
+func (o *operation) wsdl(location string) []byte {
 	return describeService(o.name, o.documentation, location, []port{{o.name, o.request, o.reply, o.types}})
 }
 
-// describe answers GET: /NAME?wsdl and /NAME.wsdl are descriptions, all else is not found. base is the server's URL as the client calls it; empty: not known, the description then names the path alone.
-func (s *Services) describe(t target, reply func(*streamer.Message) error) error {
-	path, ok := strings.CutSuffix(t.path, ".wsdl")
-	if !ok && !strings.EqualFold(t.query, "wsdl") {
-		return reply(errorReply(http.StatusNotFound, "nothing to get here\n"))
+// describe answers GET: /NAME?wsdl and /NAME.wsdl are descriptions, all else is not found.
+func (s *Services) describe(w http.ResponseWriter, r *http.Request) {
+	path, ok := strings.CutSuffix(r.URL.Path, ".wsdl")
+	if !ok && !strings.EqualFold(r.URL.RawQuery, "wsdl") {
+		sendText(w, r, http.StatusNotFound, "nothing to get here\n")
+		return
 	}
-	service, ok := s.byPath[path].(Described)
-	if !ok {
-		return reply(errorReply(http.StatusNotFound, "no description here\n"))
+	service := s.byPath[path]
+	if service.WSDL == nil {
+		sendText(w, r, http.StatusNotFound, "no description here\n")
+		return
 	}
-	return reply(streamer.NewMessage(headOf(http.StatusOK, soap.Field{Name: "Content-Type", Value: "text/xml; charset=utf-8"}), service.WSDL(t.base+path)))
+	send(w, r, http.StatusOK, xmlType, service.WSDL(baseURL(r)+path))
 }
 
-// target is what a request is for.
-type target struct{ method, path, query, base string }
+// baseURL is the server's, as the client calls it; empty if that is not known.
+func baseURL(r *http.Request) string {
+	facts := responder.FactsOf(r.Context())
+	switch {
+	case facts != nil: // by a stream, whatever transport that has
+		return facts.Origin
+	case r.TLS != nil:
+		return "https://" + r.Host
+	}
+	return "http://" + r.Host
+}

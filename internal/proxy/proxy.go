@@ -44,7 +44,7 @@ type Config struct {
 	Streams net.Listener
 	// NearOnly: what asks for a stream, and streams of others, are forwarded like everything else.
 	NearOnly bool
-	// Admit is as in [negotiate.ResponderConfig].
+	// Admit is as in [responder.Config].
 	Admit func(*http.Request) error
 	// Advertise is the host that answers name for streams; empty: that of the URL, whatever the other end calls it.
 	Advertise string
@@ -52,18 +52,18 @@ type Config struct {
 	Upstream *url.URL
 	// TLS is how https upstreams are spoken to; nil means the system's roots.
 	TLS *tls.Config
-	// Store and Coders are as in [negotiate.Config]. Required.
+	// Store and Coders are as in [session.Config]. Required.
 	Store  ctxstore.Store
 	Coders coders.Func
 	// Transports are offered to the upstream; nil means tls, with TLS, and tcp, none at all (not nil) that the proxy
 	// is never near, and makes no offers.
 	Transports map[string]streamer.Transport
-	// AllowHost and AllowCleartext are as in [negotiate.Config].
+	// AllowHost and AllowCleartext are as in [session.Config].
 	AllowHost      []string
 	AllowCleartext bool
 	// Mode is how sessions with the upstream come about; empty means [negotiate.Auto].
 	Mode negotiate.Mode
-	// RememberFor is how long an upstream that did not agree is not asked again; 0 means negotiate.DefaultRememberFor.
+	// RememberFor is how long an upstream that did not agree is not asked again; 0 means session.DefaultRememberFor.
 	RememberFor time.Duration
 	// Timeout bounds negotiation, and the opening of a connection; 0 means [DefaultTimeout].
 	Timeout time.Duration
@@ -76,7 +76,7 @@ type Config struct {
 	Stream streamer.Config
 	// WrapDialed and WrapAccepted wrap connections before anything is read or written (a recorder): those that carry messages over the link, each message once. nil: none.
 	WrapDialed, WrapAccepted func(net.Conn) net.Conn
-	// OnSession is told of each session, as in [negotiate.Config]; nil: nobody.
+	// OnSession is told of each session, as in [session.Config]; nil: nobody.
 	OnSession func(negotiate.Facts, net.Conn)
 	// Clock is the clock; nil means the real one.
 	Clock clock.Clock
@@ -140,7 +140,7 @@ type Proxy struct {
 	upstreams, long places
 }
 
-// Start starts a proxy. On an error the listeners are closed. Errors: BadConfig, those of [negotiate.NewResponder].
+// Start starts a proxy. On an error the listeners are closed. Errors: BadConfig, those of [responder.New].
 func Start(cfg Config) (*Proxy, error) {
 	listeners := []net.Listener{cfg.Listen, cfg.Streams}
 	p, err := newProxy(cfg)

@@ -2,14 +2,16 @@ package replay_test
 
 import (
 	"bytes"
-	"context"
 	"encoding/json"
 	"fmt"
+	"io"
 	"net"
 	"net/http"
 	"net/url"
 	"strings"
 	"testing"
+
+	"github.com/hhfr/hhfr/internal/session"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -19,7 +21,7 @@ import (
 	"github.com/hhfr/hhfr/internal/pcapng"
 	"github.com/hhfr/hhfr/internal/peer"
 	"github.com/hhfr/hhfr/internal/replay"
-	"github.com/hhfr/hhfr/internal/session"
+	"github.com/hhfr/hhfr/internal/sender"
 	"github.com/hhfr/hhfr/internal/shared"
 	"github.com/hhfr/hhfr/pkg/codec/binary"
 	"github.com/hhfr/hhfr/pkg/ctxstore"
@@ -34,17 +36,17 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 // turned is a service that gives back the body, with one value of one message changed.
 type turned struct{ from, to string }
 
-func (turned) Path() string { return "/echo" }
-
-func (s turned) Serve(_ context.Context, request *streamer.Message, reply func(*streamer.Message) error) error {
-	body, err := request.ReadAll(1 << 20)
+// ServeHTTP implements [http.Handler].
+func (s turned) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	body, err := io.ReadAll(r.Body)
 	if err != nil {
-		return err
+		panic(http.ErrAbortHandler)
 	}
 	if s.from != "" {
 		body = []byte(strings.Replace(string(body), s.from, s.to, 1))
 	}
-	return reply(streamer.NewMessage(nil, body))
+	w.Header().Set("Content-Type", "text/xml; charset=utf-8")
+	_, _ = w.Write(body)
 }
 
 func newStore(t testing.TB) ctxstore.Store {
@@ -53,8 +55,8 @@ func newStore(t testing.TB) ctxstore.Store {
 	return s
 }
 
-func start(t testing.TB, service peer.Service) *peer.Server {
-	services, err := peer.NewServices(service)
+func start(t testing.TB, service turned) *peer.Server {
+	services, err := peer.NewServices(peer.Service{Path: peer.EchoPath, Handler: service})
 	require.NoError(t, err)
 	listen := func() net.Listener {
 		l, err := tcp.Transport{}.Listen(t.Context(), "127.0.0.1:0")
@@ -62,8 +64,10 @@ func start(t testing.TB, service peer.Service) *peer.Server {
 		return l
 	}
 	store := newStore(t)
-	s, err := peer.Start(peer.Config{HTTP: listen(), Streams: map[string]net.Listener{"tcp": listen()}, Services: services, Store: store,
-		Coders: coders.OfBook(binary.NewBook(ctxstore.Shapes{Store: store}))})
+	s, err := peer.Start(
+		peer.Config{HTTP: listen(), Streams: map[string]net.Listener{"tcp": listen()}, Services: services, Store: store,
+			Coders: coders.OfBook(binary.NewBook(ctxstore.Shapes{Store: store}))},
+	)
 	require.NoError(t, err)
 	t.Cleanup(func() { assert.NoError(t, s.Close()) })
 	return s
@@ -72,7 +76,11 @@ func start(t testing.TB, service peer.Service) *peer.Server {
 func dial(t testing.TB, to string, hhfr bool, rec *pcapng.Recorder) *session.Session {
 	store := newStore(t)
 	transport := &http.Transport{DisableCompression: true}
-	cfg := session.Config{HTTPClient: &http.Client{Transport: transport}, Store: store, Coders: coders.OfBook(binary.NewBook(ctxstore.Shapes{Store: store}))}
+	cfg := session.Config{
+		HTTPClient: &http.Client{Transport: transport},
+		Store:      store,
+		Coders:     coders.OfBook(binary.NewBook(ctxstore.Shapes{Store: store})),
+	}
 	cfg.Transports, cfg.RequireHHFR = map[string]streamer.Transport{}, hhfr
 	if hhfr {
 		cfg.Transports["tcp"] = tcp.Transport{}
@@ -100,16 +108,17 @@ func record(t testing.TB, hhfr bool) (recording []byte, n int) {
 	var out bytes.Buffer
 	rec := pcapng.NewRecorder(&out, nil)
 	s := dial(t, start(t, turned{}).URL("/echo"), hhfr, rec)
-	messages := func(yield func(peer.Outgoing, error) bool) {
-		for _, path := range shared.Files(t, shared.Testdata(t, "soap"), func(p string) bool { return strings.HasSuffix(p, ".xml") }) {
+	messages := func(yield func(sender.Outgoing, error) bool) {
+		isXML := func(p string) bool { return strings.HasSuffix(p, ".xml") }
+		for _, path := range shared.Files(t, shared.Testdata(t, "soap"), isXML) {
 			body := shared.Read(t, path)
-			head, err := peer.RequestHead("/echo", body, "urn:a", []string{"X-Trace: 1"})
-			if !yield(peer.Outgoing{Head: head, Body: body}, err) {
+			head, err := sender.RequestHead("/echo", body, "urn:a", []string{"X-Trace: 1"})
+			if !yield(sender.Outgoing{Head: head, Body: body}, err) {
 				return
 			}
 		}
 	}
-	for in := range peer.Send(t.Context(), s, messages, 1) {
+	for in := range sender.Send(t.Context(), s, messages, 1) {
 		require.NoError(t, in.Err)
 		n++
 	}
@@ -129,27 +138,30 @@ func TestReplay(t *testing.T) {
 				{turned{}, nil},
 				{turned{"<SerialNumber>HG26031400417<", "<SerialNumber>HG26031400418<"}, []string{"Inform"}},
 			} {
-				t.Run(fmt.Sprintf("recorded hhfr %t, as hhfr %t, %q", recorded, as, tt.service.from), func(t *testing.T) {
-					rec, err := replay.Load(t.Context(), bytes.NewReader(recording), nil)
-					require.NoError(t, err)
-					assert.Len(t, rec.Exchanges, n)
-					assert.Zero(t, rec.Skipped)
-					server := start(t, tt.service)
-					to, err := url.Parse(server.URL("/echo"))
-					require.NoError(t, err)
-					require.NoError(t, rec.Target(to))
-					var changed []string
-					count := 0
-					for r := range rec.Run(t.Context(), dial(t, to.String(), as, nil), 4) {
-						require.NoError(t, r.Err)
-						assert.True(t, r.Exchange.Answered)
-						if count++; r.Difference != nil {
-							changed = append(changed, r.Exchange.Operation)
+				t.Run(
+					fmt.Sprintf("recorded hhfr %t, as hhfr %t, %q", recorded, as, tt.service.from),
+					func(t *testing.T) {
+						rec, err := replay.Load(t.Context(), bytes.NewReader(recording), nil)
+						require.NoError(t, err)
+						assert.Len(t, rec.Exchanges, n)
+						assert.Zero(t, rec.Skipped)
+						server := start(t, tt.service)
+						to, err := url.Parse(server.URL("/echo"))
+						require.NoError(t, err)
+						require.NoError(t, rec.Target(to))
+						var changed []string
+						count := 0
+						for r := range rec.Run(t.Context(), dial(t, to.String(), as, nil), 4) {
+							require.NoError(t, r.Err)
+							assert.True(t, r.Exchange.Answered)
+							if count++; r.Difference != nil {
+								changed = append(changed, r.Exchange.Operation)
+							}
 						}
-					}
-					assert.Equal(t, n, count)
-					assert.Equal(t, tt.want, changed)
-				})
+						assert.Equal(t, n, count)
+						assert.Equal(t, tt.want, changed)
+					},
+				)
 			}
 		}
 	}
@@ -164,10 +176,21 @@ func TestCompare(t *testing.T) {
 	}{
 		{"a", "a", 200, 200, nil},
 		{"", "", 204, 204, nil},
-		{"a", "a", 200, 500, &replay.Difference{What: "status", Recorded: "200", Now: "500", RecordedOctets: 1, NowOctets: 1}},
-		{"<a>1</a>", "<a>2</a>", 200, 200, &replay.Difference{What: "body", Offset: 3, Recorded: `"<a>1</a>"`, Now: `"<a>2</a>"`, RecordedOctets: 8, NowOctets: 8}},
+		{
+			"a", "a", 200, 500,
+			&replay.Difference{What: "status", Recorded: "200", Now: "500", RecordedOctets: 1, NowOctets: 1},
+		},
+		{
+			"<a>1</a>", "<a>2</a>", 200, 200,
+			&replay.Difference{What: "body", Offset: 3, Recorded: `"<a>1</a>"`, Now: `"<a>2</a>"`,
+				RecordedOctets: 8, NowOctets: 8},
+		},
 		{"a", "", 200, 200, &replay.Difference{What: "body", Recorded: `"a"`, Now: `""`, RecordedOctets: 1}},
-		{long + "1" + long, long, 200, 200, &replay.Difference{What: "body", Offset: 100, Recorded: "…\"" + long[:32] + "1" + long[:31] + "\"…", Now: "…\"" + long[:32] + "\"", RecordedOctets: 201, NowOctets: 100}},
+		{
+			long + "1" + long, long, 200, 200,
+			&replay.Difference{What: "body", Offset: 100, Recorded: "…\"" + long[:32] + "1" + long[:31] + "\"…",
+				Now: "…\"" + long[:32] + "\"", RecordedOctets: 201, NowOctets: 100},
+		},
 	} {
 		assert.Equal(t, tt.want, replay.Compare(tt.wasS, []byte(tt.was), tt.isS, []byte(tt.is)))
 	}

@@ -3,9 +3,11 @@ package responder
 import (
 	"context"
 	"errors"
+	"io"
 	"net/http"
 	"net/url"
 	"strconv"
+	"sync"
 
 	"github.com/hhfr/hhfr/internal/http1"
 	"github.com/hhfr/hhfr/internal/httpmsg"
@@ -23,7 +25,7 @@ type Handler struct {
 
 // NewHandler makes one for a server. cfg.Serve is not used; without cfg.Addresses streams run over
 // upgraded connections alone, and without cfg.Sequenced the server also gets the messages of sequences
-// as requests, for effects of its own. Errors: BadConfig. The caller calls Close in the end.
+// as requests, for effects of its own ([SequencedHandler]). Errors: BadConfig. The caller calls Close in the end.
 //
 // A request that came by a stream has the head that the initiator gave, the host of the URL that was negotiated, and remote address and TLS of the stream's
 // connection; one of a sequence has neither, as it may have come by several. Its context has the session's facts ([FactsOf]). A reply's head travels without the fields that speak of one connection, and without Date.
@@ -31,7 +33,7 @@ func NewHandler(services http.Handler, cfg Config) (*Handler, error) {
 	h := &Handler{services: services}
 	cfg.Serve = h.serveExchange
 	if cfg.Sequenced == nil {
-		cfg.Sequenced = handled{h}
+		cfg.Sequenced = SequencedHandler(services, nil, cfg.Log)
 	}
 	r, err := New(cfg)
 	if err != nil {
@@ -167,6 +169,25 @@ func (w *exchangeWriter) Write(p []byte) (int, error) {
 		return 0, err
 	}
 	return w.reply.Write(p)
+}
+
+// copying are buffers for bodies that are read while they are written.
+var copying = sync.Pool{New: func() any { b := make([]byte, 16<<10); return &b }}
+
+// ReadFrom writes a body as it comes, so that what is there goes out while the rest is waited for; see
+// [io.Copy]. It is held back like any other only as long as nobody says what it is.
+func (w *exchangeWriter) ReadFrom(body io.Reader) (int64, error) {
+	buffer := copying.Get().(*[]byte)
+	defer copying.Put(buffer)
+	to := io.Writer(struct{ io.Writer }{w})
+	if _, typed := w.header["Content-Type"]; typed && !w.x.OneWay() {
+		w.WriteHeader(http.StatusOK)
+		if err := w.begin(); err != nil {
+			return 0, err
+		}
+		to = w.reply
+	}
+	return io.CopyBuffer(to, body, *buffer)
 }
 
 // Flush sends what there is; see [http.Flusher].

@@ -70,15 +70,15 @@ func TestFieldsStayFromWhereARedirectionLeads(t *testing.T) {
 			_, body := post(t, client, first, "text/xml", strings.NewReader(envelope("<a/>")))
 			assert.Equal(t, envelope("<a/>"), body)
 		}
-		session, ok := rt.Session(second)
+		sess, ok := rt.Session(second)
 		require.True(t, ok)
-		assert.True(t, session.Agreed().HHFR, "%s: a redirection leads to a session all the same", mode)
+		assert.True(t, sess.Agreed().HHFR, "%s: a redirection leads to a session all the same", mode)
 		assert.Equal(t, []asked{{method, "Bearer x", "k"}}, ofFirst.got(), mode)
 		assert.Equal(t, []asked{{method, "", ""}}, ofSecond.got(), mode)
 		_, body := post(t, client, second, "text/xml", strings.NewReader(envelope("<b/>")))
 		assert.Equal(t, envelope("<b/>"), body, "%s: who is named later has that session", mode)
 		again, _ := rt.Session(second)
-		assert.Same(t, session, again)
+		assert.Same(t, sess, again)
 	}
 }
 
@@ -91,16 +91,16 @@ func TestWhoIsNamedBehindARedirectionIsAskedAnew(t *testing.T) {
 		c.Transports = map[string]streamer.Transport{"tcp": &loopback{}}
 	})
 	post(t, client, first, "text/xml", strings.NewReader(envelope("<a/>")))
-	session, ok := rt.Session(second)
+	sess, ok := rt.Session(second)
 	require.True(t, ok)
-	assert.False(t, session.Agreed().HHFR)
+	assert.False(t, sess.Agreed().HHFR)
 	post(t, client, first, "text/xml", strings.NewReader(envelope("<a/>")))
 	require.Len(t, ofSecond.got(), 1, "a redirection asks no more")
 	for range 2 {
 		post(t, client, second, "text/xml", strings.NewReader(envelope("<b/>")))
-		session, ok = rt.Session(second)
+		sess, ok = rt.Session(second)
 		require.True(t, ok)
-		assert.True(t, session.Agreed().HHFR, session.Agreed().Why)
+		assert.True(t, sess.Agreed().HHFR, sess.Agreed().Why)
 	}
 	assert.Equal(t, []asked{{"POST", "", ""}, {"POST", "Bearer x", "k"}}, ofSecond.got())
 }

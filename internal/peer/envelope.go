@@ -5,21 +5,22 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net/http"
 	"strings"
 
 	"github.com/hhfr/hhfr/internal/xmlns"
 	"github.com/hhfr/hhfr/pkg/soap"
-	"github.com/hhfr/hhfr/pkg/streamer"
 )
 
 const (
-	// maxRequest is the longest request that a service of ours reads, in octets: room for a million of the numbers or strings of the papers.
+	// maxRequest is the longest request that a service of ours reads, in bytes: room for a million
+	// of the numbers or strings of the papers.
 	maxRequest = 64 << 20
 	// maxDepth is how deep elements may nest: no header we have seen comes near.
 	maxDepth = 64
 	// maxUnknown is how many header blocks a fault names that are not understood.
 	maxUnknown = 16
-	// maxText is the longest value, in octets.
+	// maxText is the longest value, in bytes.
 	maxText = 16 << 20
 )
 
@@ -37,14 +38,15 @@ func refuse(format string, args ...any) error {
 	return &refusal{code: soap.Client, reason: fmt.Sprintf(format, args...)}
 }
 
-// request reads an envelope of either version as it comes, up to the children of the Body's one child. It goes by names and namespaces, never by prefixes.
-type request struct {
+// envelope reads a request of either version as it comes, up to the children of the Body's one
+// child. It goes by names and namespaces, never by prefixes.
+type envelope struct {
 	decoder *xml.Decoder
 	version soap.Version
 	depth   int
 }
 
-// bounded reads up to left octets, and then fails.
+// bounded reads up to left bytes, and then fails.
 type bounded struct {
 	from io.Reader
 	left int
@@ -62,31 +64,31 @@ func (b *bounded) Read(p []byte) (int, error) {
 	return n, err
 }
 
-func newRequest(m *streamer.Message) *request {
-	body, declared := text(m)
+func newEnvelope(r *http.Request) *envelope {
+	body, declared := text(r)
 	d := xml.NewDecoder(body)
 	d.CharsetReader = declared
-	return &request{decoder: d, version: soap.V11}
+	return &envelope{decoder: d, version: soap.V11}
 }
 
 // token gives the next start or end tag, or text; comments and instructions are passed over.
-func (r *request) token() (xml.Token, error) {
+func (e *envelope) token() (xml.Token, error) {
 	for {
-		t, err := r.decoder.Token()
+		t, err := e.decoder.Token()
 		switch {
 		case errors.Is(err, io.EOF):
 			return nil, err
 		case err != nil:
-			return nil, r.judge(err)
+			return nil, e.judge(err)
 		}
 		switch t := t.(type) {
 		case xml.StartElement:
-			if r.depth++; r.depth > maxDepth {
+			if e.depth++; e.depth > maxDepth {
 				return nil, refuse("elements nest deeper than %d", maxDepth)
 			}
 			return t, nil
 		case xml.EndElement:
-			r.depth--
+			e.depth--
 			return t, nil
 		case xml.CharData:
 			return t, nil
@@ -97,7 +99,7 @@ func (r *request) token() (xml.Token, error) {
 }
 
 // judge tells a request that is malformed from one that does not come.
-func (r *request) judge(err error) error {
+func (e *envelope) judge(err error) error {
 	var own *refusal
 	var syntax *xml.SyntaxError
 	switch {
@@ -111,10 +113,11 @@ func (r *request) judge(err error) error {
 	return err
 }
 
-// child goes to the next child element of the element that the request stands in; ok is false at its end, which is passed then. Text between children is white space.
-func (r *request) child() (name xml.StartElement, ok bool, err error) {
+// child goes to the next child element of the element that the request stands in; ok is false at
+// its end, which is passed then. Text between children is white space.
+func (e *envelope) child() (name xml.StartElement, ok bool, err error) {
 	for {
-		t, err := r.token()
+		t, err := e.token()
 		if err != nil {
 			if errors.Is(err, io.EOF) {
 				err = refuse("the request ends too early")
@@ -135,10 +138,10 @@ func (r *request) child() (name xml.StartElement, ok bool, err error) {
 }
 
 // text reads the rest of an element that has text only.
-func (r *request) text(name string) (string, error) {
+func (e *envelope) text(name string) (string, error) {
 	var b strings.Builder
 	for {
-		t, err := r.token()
+		t, err := e.token()
 		switch {
 		case errors.Is(err, io.EOF):
 			return "", refuse("the request ends too early")
@@ -163,9 +166,9 @@ func (r *request) text(name string) (string, error) {
 func collapse(text string) string { return strings.Trim(text, " \t\r\n") }
 
 // skip passes over the rest of an element.
-func (r *request) skip() error {
-	for until := r.depth - 1; r.depth > until; {
-		if _, err := r.token(); err != nil {
+func (e *envelope) skip() error {
+	for until := e.depth - 1; e.depth > until; {
+		if _, err := e.token(); err != nil {
 			if errors.Is(err, io.EOF) {
 				return refuse("the request ends too early")
 			}
@@ -176,8 +179,8 @@ func (r *request) skip() error {
 }
 
 // open reads up to the start tag of the Body's child, which is returned.
-func (r *request) open() (xml.Name, error) {
-	root, err := r.root()
+func (e *envelope) open() (xml.Name, error) {
+	root, err := e.root()
 	if err != nil {
 		return xml.Name{}, err
 	}
@@ -186,24 +189,24 @@ func (r *request) open() (xml.Name, error) {
 		return xml.Name{}, refuse("%s is no SOAP envelope", root.Name.Local)
 	case root.Name.Space == xmlns.SOAP11:
 	case root.Name.Space == xmlns.SOAP12:
-		r.version = soap.V12
+		e.version = soap.V12
 	default:
 		return xml.Name{}, &refusal{code: soap.VersionMismatch, reason: "neither SOAP 1.1 nor SOAP 1.2"}
 	}
-	own := r.version.Namespace()
+	own := e.version.Namespace()
 	for {
-		part, ok, err := r.child()
+		part, ok, err := e.child()
 		switch {
 		case err != nil:
 			return xml.Name{}, err
 		case !ok:
 			return xml.Name{}, refuse("the envelope has no Body")
 		case part.Name == xml.Name{Space: own, Local: "Header"}:
-			if err := r.header(); err != nil {
+			if err := e.header(); err != nil {
 				return xml.Name{}, err
 			}
 		case part.Name == xml.Name{Space: own, Local: "Body"}:
-			child, ok, err := r.child()
+			child, ok, err := e.child()
 			if err == nil && !ok {
 				err = refuse("the Body is empty")
 			}
@@ -214,9 +217,9 @@ func (r *request) open() (xml.Name, error) {
 	}
 }
 
-func (r *request) root() (xml.StartElement, error) {
+func (e *envelope) root() (xml.StartElement, error) {
 	for {
-		t, err := r.token()
+		t, err := e.token()
 		switch {
 		case errors.Is(err, io.EOF):
 			return xml.StartElement{}, refuse("the request is empty")
@@ -236,20 +239,20 @@ func (r *request) root() (xml.StartElement, error) {
 
 // header passes over header blocks. Those that are for us, and may not be ignored, are refused, all
 // at once: the services know none.
-func (r *request) header() error {
+func (e *envelope) header() error {
 	var unknown []soap.Name
 	for {
-		block, ok, err := r.child()
+		block, ok, err := e.child()
 		if err != nil {
 			return err
 		}
 		if !ok {
 			break
 		}
-		if r.mandatory(block.Attr) && len(unknown) < maxUnknown {
+		if e.mandatory(block.Attr) && len(unknown) < maxUnknown {
 			unknown = append(unknown, soap.Name{Space: block.Name.Space, Local: block.Name.Local})
 		}
-		if err := r.skip(); err != nil {
+		if err := e.skip(); err != nil {
 			return err
 		}
 	}
@@ -260,27 +263,29 @@ func (r *request) header() error {
 	return &refusal{code: soap.MustUnderstand, reason: reason, notUnderstood: unknown}
 }
 
-// mandatory tells header blocks that must be understood here (SOAP 1.1, section 4.2.3; SOAP 1.2 part 1, section 5.2.3).
-func (r *request) mandatory(attrs []xml.Attr) bool {
+// mandatory tells header blocks that must be understood here (SOAP 1.1, section 4.2.3; SOAP 1.2
+// part 1, section 5.2.3).
+func (e *envelope) mandatory(attrs []xml.Attr) bool {
 	must, ours := false, true
 	for _, a := range attrs {
-		if a.Name.Space != r.version.Namespace() {
+		if a.Name.Space != e.version.Namespace() {
 			continue
 		}
 		switch a.Name.Local {
 		case "mustUnderstand":
 			must = a.Value == "1" || a.Value == "true"
 		case "actor", "role":
-			ours = a.Value == "" || strings.HasSuffix(a.Value, "/next") || strings.HasSuffix(a.Value, "/ultimateReceiver")
+			ours = a.Value == "" || strings.HasSuffix(a.Value, "/next") ||
+				strings.HasSuffix(a.Value, "/ultimateReceiver")
 		}
 	}
 	return must && ours
 }
 
 // close reads to the end: nothing else stands in the Body, and nothing behind the envelope.
-func (r *request) close() error {
+func (e *envelope) close() error {
 	for range 2 {
-		extra, more, err := r.child()
+		extra, more, err := e.child()
 		if err == nil && more {
 			err = refuse("there is %s where nothing more is expected", extra.Name.Local)
 		}
@@ -289,7 +294,7 @@ func (r *request) close() error {
 		}
 	}
 	for {
-		t, err := r.token()
+		t, err := e.token()
 		switch {
 		case errors.Is(err, io.EOF):
 			return nil

@@ -1,0 +1,95 @@
+// Package peer has services to test and measure with, and a [Server] that offers them in plain SOAP
+// and over negotiated streams alike. Services are handlers of net/http, which know nothing of
+// streams.
+package peer
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"slices"
+	"strings"
+
+	"github.com/hhfr/hhfr/pkg/schema"
+	"github.com/hhfr/hhfr/pkg/streamer"
+)
+
+// Service is one test service, with what is known about it. Its functions are called concurrently.
+type Service struct {
+	// Path is where the service stands, beginning with a slash.
+	Path string
+	// Handler answers what is posted there.
+	Handler http.Handler
+	// WSDL makes the description, WSDL 1.1, document/literal wrapped, for SOAP 1.1 and 1.2;
+	// location is the URL it is to name. nil: there is none.
+	WSDL func(location string) []byte
+	// Example is an envelope that the service answers without a fault; nil: it takes any.
+	Example []byte
+	// ReplySchema describes replies that are no faults; answers to offers have it. nil: nothing
+	// does.
+	ReplySchema *schema.Schema
+	// Transactional: Handler puts the effects of a message that came in a sequence into its
+	// transaction (responder.TxOf).
+	Transactional bool
+	// Attend, if given, does something with each stream negotiated at Path, in a goroutine of its
+	// own. It ends soon after ctx is done.
+	Attend func(ctx context.Context, stream *streamer.Stream)
+}
+
+// Services finds services by their paths. It is immutable.
+type Services struct{ byPath map[string]Service }
+
+// NewServices makes a registry. Errors: BadConfig, for a path that stands twice or does not begin
+// with a slash.
+func NewServices(services ...Service) (*Services, error) {
+	s := &Services{byPath: make(map[string]Service, len(services))}
+	for _, service := range services {
+		if s.Has(service.Path) || !strings.HasPrefix(service.Path, "/") {
+			return nil, &Error{Code: BadConfig, At: -1, Err: fmt.Errorf("service path %q", service.Path)}
+		}
+		s.byPath[service.Path] = service
+	}
+	return s, nil
+}
+
+// Has reports whether a service stands at path.
+func (s *Services) Has(path string) bool {
+	_, ok := s.byPath[path]
+	return ok
+}
+
+// At gives the service at path; zero if there is none.
+func (s *Services) At(path string) Service { return s.byPath[path] }
+
+// Paths lists the paths of all services, sorted.
+func (s *Services) Paths() []string {
+	paths := make([]string, 0, len(s.byPath))
+	for p := range s.byPath {
+		paths = append(paths, p)
+	}
+	slices.Sort(paths)
+	return paths
+}
+
+// ServeHTTP has the service at the path of a request serve it. A GET gives its description.
+func (s *Services) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	tracked := *r
+	tracked.Body = &trackedBody{ReadCloser: r.Body, ended: r.ContentLength == 0}
+	r = &tracked
+	service, ok := s.byPath[r.URL.Path]
+	switch {
+	case r.Method == http.MethodGet || r.Method == http.MethodHead:
+		s.describe(w, r)
+	case !ok:
+		sendText(w, r, http.StatusNotFound, "no service here\n")
+	case r.Method != http.MethodPost:
+		w.Header().Set("Allow", http.MethodPost)
+		sendText(w, r, http.StatusMethodNotAllowed, "SOAP is posted here\n")
+	default:
+		// Without it net/http reads the request's body to its end, and drops it, before the first
+		// byte of the reply. A writer that cannot do it (HTTP/2 needs not) says so, and is used as
+		// it is.
+		_ = http.NewResponseController(w).EnableFullDuplex()
+		service.Handler.ServeHTTP(w, r)
+	}
+}

@@ -1,0 +1,167 @@
+// Package sender sends messages over a session for the commands: many at once, in their order, and
+// tells what came of each.
+package sender
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"io"
+	"iter"
+	"net/http"
+	"time"
+
+	"github.com/hhfr/hhfr/internal/session"
+
+	"github.com/hhfr/hhfr/internal/http1"
+	"github.com/hhfr/hhfr/pkg/soap"
+	"github.com/hhfr/hhfr/pkg/streamer"
+)
+
+// Outgoing is a message to send, by [Send].
+type Outgoing struct {
+	// Name says where it comes from, for people.
+	Name string
+	// Head is its HTTP head; nil: the default one.
+	Head []byte
+	// Body is the envelope.
+	Body []byte
+	// OneWay: no reply is wanted; the message is done when it is on its way (see
+	// session.Session.Post).
+	OneWay bool
+}
+
+// Incoming is what came of one message.
+type Incoming struct {
+	// Number counts messages from 1 in sending order.
+	Number int
+	Sent   Outgoing
+	// Head and Body are the reply's; a nil head is the default one.
+	Head, Body []byte
+	// Began and Took say when it was sent, and how long the whole reply took.
+	Began time.Time
+	Took  time.Duration
+	// Err is why there is no reply.
+	Err error
+	// Posted says what becomes of a one-way message that is on its way.
+	Posted *session.Posted
+}
+
+// Status is the HTTP status of a reply; 200 if it has the default head, 202 for a one-way message
+// that was sent.
+func (in *Incoming) Status() int {
+	switch {
+	case in.Sent.OneWay:
+		return http.StatusAccepted
+	case in.Head == nil:
+		return http.StatusOK
+	}
+	h, _, err := http1.ParseHead(in.Head, 0)
+	if err != nil || !h.IsReply() {
+		return 0
+	}
+	return h.Status()
+}
+
+// Failed reports whether a reply is a failure: an HTTP status that is not one of success, or a
+// fault that is not what was sent.
+func (in *Incoming) Failed() bool {
+	if s := in.Status(); in.Err != nil || s < 200 || s >= 300 {
+		return true
+	}
+	return !in.Sent.OneWay && soap.Recognize(in.Body).Fault && !bytes.Equal(in.Body, in.Sent.Body)
+}
+
+// Send sends messages over a session, at most inFlight at once, and yields what came of each in
+// sending order. They leave in that order, too, as far as the session promises any (see
+// session.Session.Begin). As long as it is undecided whether there is a stream, one is sent at a
+// time, so that none goes as plain SOAP beside the one that asks. It ends when messages do, or ctx
+// is done. An error of messages is yielded and ends it.
+func Send(
+	ctx context.Context, s *session.Session, messages iter.Seq2[Outgoing, error], inFlight int,
+) iter.Seq[*Incoming] {
+	return func(yield func(*Incoming) bool) {
+		ctx, cancel := context.WithCancel(ctx)
+		queue := make(chan chan *Incoming, max(inFlight, 1))
+		go func() {
+			defer close(queue)
+			begin(ctx, s, messages, queue)
+		}()
+		defer func() {
+			cancel()
+			for ch := range queue {
+				<-ch
+			}
+		}()
+		for ch := range queue {
+			if !yield(<-ch) {
+				return
+			}
+		}
+	}
+}
+
+// begin sends one message after another, as many at once as queue has slots.
+func begin(
+	ctx context.Context, s *session.Session, messages iter.Seq2[Outgoing, error], queue chan<- chan *Incoming,
+) {
+	slots := make(chan struct{}, cap(queue))
+	n := 0
+	for m, err := range messages {
+		select {
+		case slots <- struct{}{}:
+		case <-ctx.Done():
+			return
+		}
+		n++
+		in := &Incoming{Number: n, Sent: m, Err: err, Began: time.Now()}
+		var pending *session.Pending
+		alone := s.Agreed().Undecided
+		switch {
+		case err != nil:
+		case m.OneWay:
+			in.Posted, in.Err = s.Post(ctx, &streamer.Message{Head: m.Head, Body: bytes.NewReader(m.Body)})
+		default:
+			pending, in.Err = s.Begin(ctx, &streamer.Message{Head: m.Head, Body: bytes.NewReader(m.Body)})
+		}
+		ch, done := make(chan *Incoming, 1), make(chan struct{})
+		go func() {
+			defer close(done)
+			if in.Err == nil && !m.OneWay {
+				in.receive(ctx, pending)
+			}
+			in.Took = time.Since(in.Began)
+			<-slots
+			ch <- in
+		}()
+		queue <- ch
+		if err != nil {
+			return
+		}
+		if alone {
+			<-done
+		}
+	}
+}
+
+// maxReply bounds a reply, in bytes. It is for peers that never stop; what is sent is not longer
+// either.
+const maxReply = 1 << 30
+
+func (in *Incoming) receive(ctx context.Context, pending *session.Pending) {
+	reply, err := pending.Reply(ctx)
+	if err != nil {
+		in.Err = err
+		return
+	}
+	in.Head = reply.Head
+	if reply.Body == nil {
+		return
+	}
+	if in.Body, err = reply.ReadAll(maxReply); err != nil {
+		in.Err = fmt.Errorf("reply: %w", err)
+	}
+	if c, ok := reply.Body.(io.Closer); ok {
+		_ = c.Close()
+	}
+}
