@@ -6,7 +6,7 @@ import (
 	"github.com/hhfr/hhfr/internal/window"
 )
 
-// EventKind tells what happened to an engine.
+// EventKind is what happened to an engine.
 type EventKind uint8
 
 const (
@@ -44,7 +44,7 @@ type Event struct {
 	Number  uint64
 }
 
-// ActionKind tells what an engine wants.
+// ActionKind is what an engine wants.
 type ActionKind uint8
 
 const (
@@ -110,7 +110,7 @@ type Stats struct {
 	Window, Flight int
 }
 
-// Stats tells how things are.
+// Stats is what the engine did so far.
 func (e *Engine) Stats() Stats {
 	s := e.stats
 	s.Duplicates = e.in.Duplicates

@@ -63,9 +63,9 @@ var fuzzed = arq.Config{
 	Window: 64, Hold: 4000, Datagram: 256, Inactivity: time.Minute, Unanswered: 10 * time.Second,
 }
 
-// FuzzEngine has anything happen to two ends, in any order: messages, datagrams lost, repeated, out of
-// order or made up, commits, time. Nothing panics, no datagram is too long, and what an honest peer
-// sends is never refused, and delivered once, in order.
+// FuzzEngine has anything happen to two ends, in any order: messages, datagrams lost, repeated, out
+// of order or made up, commits, time. Nothing panics, no datagram is too long, and what an honest
+// peer sends is never refused, and delivered once, in order.
 func FuzzEngine(f *testing.F) {
 	f.Add([]byte{0, 0, 5, 1, 0, 3, 0, 0, 1, 9, 4, 1, 0})
 	f.Add([]byte{0, 0, 255, 0, 200, 1, 0, 3, 0, 0, 3, 1, 0, 1, 200, 6, 1, 1, 255})
@@ -73,11 +73,11 @@ func FuzzEngine(f *testing.F) {
 	f.Add([]byte{0, 10, 1, 0, 7, 10, 0x10, 0x08, 1, 0, 0, 1, 0, 0xff, 0xff, 1, 6, 0, 5, 0, 1, 90})
 	// Three messages, the last two of which arrive, then the first.
 	f.Add([]byte{0, 9, 1, 1, 0, 9, 1, 1, 0, 200, 1, 1, 130, 2, 130, 1, 128, 130, 0, 132, 132, 1, 1})
-	f.Fuzz(func(t *testing.T, octets []byte) { play(t, octets) })
+	f.Fuzz(func(t *testing.T, steps []byte) { play(t, steps) })
 }
 
-func play(t *testing.T, octets []byte) {
-	s := (*script)(&octets)
+func play(t *testing.T, steps []byte) {
+	s := (*script)(&steps)
 	now, honest := start, true
 	ends := [2]*puppet{{engine: engine(t, fuzzed)}, {engine: engine(t, fuzzed)}}
 	for range 400 {

@@ -159,7 +159,7 @@ func (e *Engine) timeout() {
 		}
 		s.cwnd = s.segment()
 		s.recovering = s.Packet
-		// One datagram is sent again; what it makes the peer say tells about all others.
+		// One datagram is sent again; the answer to it covers all others.
 		for packet := s.PacketOf(s.oldest); s.oldest != 0 && s.PacketOf(s.oldest) == packet; {
 			s.Lose(s.oldest)
 		}

@@ -3,4 +3,4 @@
 package arq_test
 
 // simulations is how many seeds run.
-const simulations = 500
+const simulations = 250

@@ -3,4 +3,4 @@
 package arq_test
 
 // simulations is how many seeds run: under the race detector one takes about ten times as long.
-const simulations = 250
+const simulations = 60

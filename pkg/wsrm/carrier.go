@@ -1,9 +1,5 @@
 package wsrm
 
-import "errors"
-
-var errUnits = errors.New("messages beside an acknowledgement")
-
 // connected begins with a new carrier: nobody knows what the one before still brought, so whatever
 // is not done is sent again, after a word on what is done on either side.
 func (m *machine) connected() {
@@ -16,8 +12,8 @@ func (m *machine) connected() {
 	}
 }
 
-// abandon has at-most-once be done with what a carrier left under way: the next word tells the peer
-// so by its floor. What the carrier was never handed, from unsent on, waits for the next one.
+// abandon has at-most-once be done with what a carrier left under way: the next packet tells the
+// peer so by its floor. What the carrier was never handed, from unsent on, waits for the next one.
 func (m *machine) abandon(unsent uint64) {
 	s := &m.out
 	if m.cfg.Assurance != AtMostOnce || s.Sent == s.Done || s.phase >= phaseTerminating {

@@ -2,7 +2,7 @@ package wsrm
 
 import "time"
 
-// EventKind tells what happened to an engine.
+// EventKind is what happened to an engine.
 type EventKind uint8
 
 const (
@@ -41,7 +41,7 @@ type Event struct {
 	Number  uint64
 }
 
-// ActionKind tells what an engine wants.
+// ActionKind is what an engine wants.
 type ActionKind uint8
 
 const (

@@ -110,11 +110,11 @@ func FuzzEngine(f *testing.F) {
 	f.Add([]byte{0, 7, 5, 0, 9, 0, 8, 1, 1, 200, 0, 4, 1, 7, 5, 0, 7, 1, 1, 200, 0, 200, 0, 4, 1, 1, 1, 6, 7, 5})
 	// Made up: a word that acknowledges nothing.
 	f.Add([]byte{4, 8, 0, 10, 0x10, 0x08, 1, 0, 0, 1, 0, 0xff, 0xff, 1, 7, 0, 7, 1, 5, 0, 1, 90})
-	f.Fuzz(func(t *testing.T, script []byte) { play(t, script) })
+	f.Fuzz(func(t *testing.T, steps []byte) { play(t, steps) })
 }
 
-func play(t *testing.T, octets []byte) {
-	s := &script{octets}
+func play(t *testing.T, steps []byte) {
+	s := &script{steps}
 	cfg := fuzzed(s.next())
 	now, honest := start, true
 	var ends [2]*puppet

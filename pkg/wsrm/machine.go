@@ -1,6 +1,7 @@
 package wsrm
 
 import (
+	"errors"
 	"time"
 
 	"github.com/hhfr/hhfr/internal/window"
@@ -230,6 +231,8 @@ func (m *machine) committed(number uint64, reply []byte) error {
 	return nil
 }
 
+var errUnits = errors.New("messages beside an acknowledgement")
+
 // heard takes in what the peer said of the sequences.
 func (m *machine) heard(said []byte) error {
 	if err := m.packet.Parse(said); err != nil {
@@ -244,13 +247,13 @@ func (m *machine) heard(said []byte) error {
 // arrived takes in a packet of the peer. What breaks a rule is refused as a whole, before anything
 // changes.
 func (m *machine) arrived(p *window.Packet) error {
-	tells := p.Number != 0 || len(p.Units) > 0 // more than an acknowledgement
+	more := p.Number != 0 || len(p.Units) > 0 // than an acknowledgement
 	if p.HasAck {
 		if err := m.out.Validate(&p.Ack); err != nil {
 			return err
 		}
 	}
-	if tells {
+	if more {
 		if err := m.in.Validate(m.now, p); err != nil {
 			return err
 		}
@@ -258,7 +261,7 @@ func (m *machine) arrived(p *window.Packet) error {
 	if p.HasAck {
 		m.acknowledged(&p.Ack)
 	}
-	if !tells {
+	if !more {
 		return nil
 	}
 	m.in.Take(m.now, p)
