@@ -10,6 +10,7 @@ import (
 
 	"github.com/gopacket/gopacket"
 	"github.com/gopacket/gopacket/layers"
+	"github.com/hhfr/hhfr/internal/netconn"
 )
 
 const (
@@ -250,19 +251,12 @@ func (c *Conn) Write(p []byte) (int, error) {
 
 // CloseWrite ends this end's direction, if the connection can do that alone, else it is errors.ErrUnsupported.
 func (c *Conn) CloseWrite() error {
-	w, ok := c.Conn.(interface{ CloseWrite() error })
+	w, ok := netconn.As[interface{ CloseWrite() error }](c.Conn)
 	if !ok {
 		return errors.ErrUnsupported
 	}
 	c.end(c.out, c.in, false)
 	return w.CloseWrite()
-}
-
-// Await passes on whether a reply is awaited, if the connection has a use for that.
-func (c *Conn) Await(reply bool) {
-	if w, ok := c.Conn.(interface{ Await(bool) }); ok {
-		w.Await(reply)
-	}
 }
 
 // Close closes the connection and records FIN.
@@ -274,14 +268,7 @@ func (c *Conn) Close() error {
 // Abort closes the connection without waiting for what is unsent, over TCP with RST, and records RST.
 func (c *Conn) Abort() error {
 	c.end(c.out, c.in, true)
-	conn := c.Conn
-	if secure, ok := conn.(interface{ NetConn() net.Conn }); ok {
-		conn = secure.NetConn() // the own end of TLS would be one in order
-	}
-	if l, ok := conn.(interface{ SetLinger(sec int) error }); ok {
-		_ = l.SetLinger(0) // Close reports what matters
-	}
-	return conn.Close()
+	return netconn.Abort(c.Conn)
 }
 
 // NetConn is the connection below.

@@ -2,12 +2,12 @@ package sock
 
 import (
 	"context"
-	"crypto/tls"
 	"errors"
 	"log/slog"
 	"net"
 	"time"
 
+	"github.com/hhfr/hhfr/internal/netconn"
 	"github.com/hhfr/hhfr/pkg/clock"
 )
 
@@ -47,10 +47,8 @@ func (w Writer) Write(b []byte) (n int, err error) {
 
 // CloseWrite ends this end's direction of a connection, or all of it where that is not possible.
 func CloseWrite(conn net.Conn) error {
-	if w, ok := conn.(interface{ CloseWrite() error }); ok {
-		if err := w.CloseWrite(); !errors.Is(err, errors.ErrUnsupported) {
-			return err
-		}
+	if err := netconn.CloseWrite(conn); !errors.Is(err, errors.ErrUnsupported) {
+		return err
 	}
 	return conn.Close()
 }
@@ -67,18 +65,5 @@ func Finish(ctx context.Context, in *Source) {
 	_ = in.Conn.Close()
 }
 
-// Reset ends a connection so that the other end does not take it for an end in order.
-func Reset(conn net.Conn) {
-	if a, ok := conn.(interface{ Abort() error }); ok {
-		_ = a.Abort()
-		return
-	}
-	if secure, ok := conn.(*tls.Conn); ok {
-		Reset(secure.NetConn()) // its own end would be one in order
-		return
-	}
-	if l, ok := conn.(interface{ SetLinger(int) error }); ok {
-		_ = l.SetLinger(0)
-	}
-	_ = conn.Close()
-}
+// Reset ends a connection so that the peer does not take it for an end in order.
+func Reset(conn net.Conn) { _ = netconn.Abort(conn) }

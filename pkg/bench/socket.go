@@ -7,6 +7,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/hhfr/hhfr/internal/netconn"
 	"github.com/hhfr/hhfr/pkg/clock"
 	"github.com/hhfr/hhfr/pkg/streamer/inproc"
 )
@@ -91,7 +92,7 @@ func (s *socket) pump() {
 			return
 		case ended && !half:
 			half = true
-			_ = s.Conn.(interface{ CloseWrite() error }).CloseWrite() // all ends here have it
+			_ = netconn.CloseWrite(s.Conn) // all ends here have it
 		}
 	}
 }

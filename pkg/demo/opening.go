@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/hhfr/hhfr/internal/link"
+	"github.com/hhfr/hhfr/internal/netconn"
 	"github.com/hhfr/hhfr/internal/pcapng"
 	"github.com/hhfr/hhfr/pkg/clock"
 	"github.com/hhfr/hhfr/pkg/ctxstore"
@@ -146,13 +147,7 @@ func (o *opening) record(c net.Conn) net.Conn { return o.rec.Conn(c) }
 
 // facts notes what was agreed on a session beside its hello.
 func facts(f negotiate.Facts, c net.Conn) {
-	for inner, ok := c.(interface{ NetConn() net.Conn }); ok; inner, ok = c.(interface{ NetConn() net.Conn }) {
-		if _, recorded := c.(*pcapng.Conn); recorded {
-			break
-		}
-		c = inner.NetConn()
-	}
-	if conn, ok := c.(*pcapng.Conn); ok {
+	if conn, ok := netconn.As[*pcapng.Conn](c); ok {
 		if b, err := json.Marshal(f); err == nil {
 			_ = conn.Comment(string(b)) // a comment that is too long is left out
 		}

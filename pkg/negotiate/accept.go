@@ -11,6 +11,7 @@ import (
 	"strings"
 
 	"github.com/hhfr/hhfr/internal/accept"
+	"github.com/hhfr/hhfr/internal/netconn"
 	"github.com/hhfr/hhfr/pkg/ctxstore"
 	"github.com/hhfr/hhfr/pkg/schema"
 	"github.com/hhfr/hhfr/pkg/streamer"
@@ -76,8 +77,8 @@ func (r *Responder) count(peer net.Addr) (end func(), ok bool) {
 // turnAway ends a connection that nothing was written to. Where closing waits for the other end, which may never
 // answer, others would wait as well: to be accepted behind it, or for the place that it has in its listener.
 func turnAway(conn net.Conn) {
-	if a, ok := conn.(interface{ Abort() error }); ok {
-		_ = a.Abort()
+	if _, ok := netconn.As[netconn.Aborter](conn); ok {
+		_ = netconn.Abort(conn)
 		return
 	}
 	_ = conn.Close()
@@ -198,7 +199,7 @@ func (r *Responder) running(ctx context.Context, from client) (running context.C
 
 // serveConn runs a stream over a connection that was opened for it, to its end.
 func (r *Responder) serveConn(ctx context.Context, conn net.Conn, open func(Facts) Opened) {
-	from := requestOf(conn)
+	from, accepted := requestOf(conn), conn
 	if r.cfg.WrapConn != nil {
 		conn = r.cfg.WrapConn(conn)
 	}
@@ -217,7 +218,7 @@ func (r *Responder) serveConn(ctx context.Context, conn net.Conn, open func(Fact
 		}
 		return v.admit(ctx, conn)
 	}
-	stream, err := streamer.Over(running, conn, cfg)
+	stream, err := streamer.Over(running, netconn.Wrap(conn, accepted), cfg)
 	v.live(running, conn, stream, err)
 }
 
@@ -242,11 +243,8 @@ func (c client) context(ctx context.Context) context.Context {
 
 // requestOf is what is known of a stream's connection, as if a request had come by it.
 func requestOf(conn net.Conn) *http.Request {
-	req := &http.Request{Method: http.MethodOptions, URL: &url.URL{Path: "/"}, Header: http.Header{}, RemoteAddr: conn.RemoteAddr().String()}
-	if c, ok := conn.(interface{ ConnectionState() tls.ConnectionState }); ok {
-		state := c.ConnectionState()
-		req.TLS = &state
-	}
+	req := &http.Request{Method: http.MethodOptions, URL: &url.URL{Path: "/"}, Header: http.Header{},
+		RemoteAddr: conn.RemoteAddr().String(), TLS: netconn.TLS(conn)}
 	return req.WithContext(context.WithValue(context.Background(), http.LocalAddrContextKey, conn.LocalAddr()))
 }
 

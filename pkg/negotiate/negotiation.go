@@ -16,6 +16,7 @@ import (
 	"sync/atomic"
 
 	"github.com/hhfr/hhfr/internal/http1"
+	"github.com/hhfr/hhfr/internal/netconn"
 	"github.com/hhfr/hhfr/pkg/ctxstore"
 	"github.com/hhfr/hhfr/pkg/schema"
 	"github.com/hhfr/hhfr/pkg/soap"
@@ -340,13 +341,14 @@ func (n *negotiation) keepFacts(ctx context.Context, facts *Facts) error {
 // over makes a stream of a connection that was opened for it.
 func (n *negotiation) over(ctx context.Context, conn net.Conn, cfg streamer.Config, facts *Facts, addr string) error {
 	d := n.dialer
+	opened := conn
 	if d.cfg.WrapConn != nil {
 		conn = d.cfg.WrapConn(conn)
 	}
 	if d.cfg.OnSession != nil {
 		d.cfg.OnSession(*facts, conn)
 	}
-	stream, err := streamer.Over(ctx, conn, cfg)
+	stream, err := streamer.Over(ctx, netconn.Wrap(conn, opened), cfg)
 	if err != nil {
 		return noStream(addr, n.late(ctx, err))
 	}

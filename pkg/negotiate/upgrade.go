@@ -296,14 +296,6 @@ func (c *aheadConn) Read(p []byte) (int, error) {
 // NetConn is the connection.
 func (c *aheadConn) NetConn() net.Conn { return c.Conn }
 
-// CloseWrite ends the direction, where the connection can.
-func (c *aheadConn) CloseWrite() error {
-	if half, ok := c.Conn.(interface{ CloseWrite() error }); ok {
-		return half.CloseWrite()
-	}
-	return nil
-}
-
 // Upgrade is a request that was read to its end and asks for a stream over its connection.
 type Upgrade struct {
 	Request *http.Request

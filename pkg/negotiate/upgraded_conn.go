@@ -18,14 +18,6 @@ func (c *restConn) Read(p []byte) (int, error) { return c.rest.Read(p) }
 // NetConn is the connection.
 func (c *restConn) NetConn() net.Conn { return c.Conn }
 
-// CloseWrite ends the direction, where the connection can.
-func (c *restConn) CloseWrite() error {
-	if half, ok := c.Conn.(interface{ CloseWrite() error }); ok {
-		return half.CloseWrite()
-	}
-	return nil
-}
-
 // sharedConn is a connection that a stream has behind HTTP, and knows how much of it.
 type sharedConn struct {
 	restConn

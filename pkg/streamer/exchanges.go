@@ -81,7 +81,7 @@ func (e *exchanges) began(out *outbound) {
 	}
 	e.calls[out.message.Key] = c
 	if len(e.calls) == 1 {
-		e.s.await(true)
+		e.s.conn.Await(true)
 	}
 }
 
@@ -342,7 +342,7 @@ func (e *exchanges) overLocked(c *call) {
 	if e.calls[key] == c {
 		delete(e.calls, key)
 		if len(e.calls) == 0 {
-			e.s.await(false)
+			e.s.conn.Await(false)
 		}
 	}
 	c.out.release()

@@ -86,9 +86,7 @@ func (s *Stream) refuse(why *frame.Close) {
 	if s.say(why) != nil {
 		return
 	}
-	if half, ok := s.conn.(interface{ CloseWrite() error }); ok {
-		_ = half.CloseWrite()
-	}
+	_ = s.conn.CloseWrite()
 	_ = s.conn.SetReadDeadline(time.Now().Add(closeLinger))
 	_, _ = io.CopyN(io.Discard, s.conn, drainOctets)
 }

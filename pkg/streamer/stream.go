@@ -19,6 +19,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/hhfr/hhfr/internal/netconn"
 	"github.com/hhfr/hhfr/pkg/streamer/frame"
 )
 
@@ -106,7 +107,7 @@ func (c Config) withDefaults() (Config, error) {
 // Stream is a live stream. Its methods may be called concurrently, [Stream.Close] and [Stream.Abort]
 // not from a [Handler].
 type Stream struct {
-	conn    net.Conn
+	conn    netconn.Conn
 	cfg     Config
 	hello   frame.Hello                 // ours
 	peer    atomic.Pointer[frame.Hello] // what is known of it, until it is met
@@ -158,7 +159,7 @@ func newStream(conn net.Conn, cfg Config) (*Stream, error) {
 		_ = conn.Close()
 		return nil, err
 	}
-	return &Stream{conn: conn, cfg: cfg, coder: cfg.Coder, handler: cfg.Handler, met: make(chan struct{})}, nil
+	return &Stream{conn: netconn.Of(conn), cfg: cfg, coder: cfg.Coder, handler: cfg.Handler, met: make(chan struct{})}, nil
 }
 
 // start has reader and writer run, once ready has seen to the exchanges that there are already.
@@ -214,11 +215,4 @@ func (s *Stream) Err() error {
 		return e
 	}
 	return nil
-}
-
-// await tells the connection whether a reply is awaited, if it has a use for that.
-func (s *Stream) await(reply bool) {
-	if c, ok := s.conn.(interface{ Await(bool) }); ok {
-		c.Await(reply)
-	}
 }

@@ -103,7 +103,7 @@ func (e *exchanges) resume() *Pending {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	e.calls[out.message.Key] = c
-	e.s.await(true)
+	e.s.conn.Await(true)
 	return &Pending{c}
 }
 

@@ -74,8 +74,8 @@ func (w *writer) run() {
 // that ends in order has said so by its close frame, and waits for the peer's, which HTTP proxies that upgraded the connection
 // would not pass once a direction has ended.
 func (w *writer) endDirection() {
-	if half, ok := w.s.conn.(interface{ CloseWrite() error }); ok && w.s.ending.hasFailed() {
-		_ = half.CloseWrite()
+	if w.s.ending.hasFailed() {
+		_ = w.s.conn.CloseWrite()
 	}
 }
 
