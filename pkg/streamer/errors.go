@@ -168,3 +168,16 @@ func broke(err error, at int64) *Error {
 	}
 	return &Error{Code: Closed, At: at, Err: err}
 }
+
+func unsent(err error) error {
+	if e := (*Error)(nil); errors.As(err, &e) {
+		return e
+	}
+	return &Error{Code: Unsent, Err: err}
+}
+
+func tooLong(limit int64) *Error {
+	return &Error{Code: TooLarge, Err: fmt.Errorf("message above %d octets", limit)}
+}
+
+var errTooLong = errors.New("longer than the peer takes")

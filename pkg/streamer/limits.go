@@ -124,3 +124,8 @@ func (l Limits) stated() frame.Limits {
 	return frame.Limits{MaxFragment: uint64(l.MaxFragment), MaxMessage: uint64(l.MaxMessage), MaxShapes: uint64(l.MaxShapes), MaxShapeBytes: uint64(l.MaxShapeBytes),
 		MaxExchanges: uint64(l.MaxExchanges), Window: uint64(l.Window), MaxHeld: uint64(l.MaxHeld)}
 }
+
+func bounded(v uint64) int64 { return int64(min(v, 1<<62)) }
+
+// inFlight is how many exchanges this end begins at a time with a peer of such limits.
+func inFlight(peer frame.Limits) int64 { return int64(min(peer.MaxExchanges, maxFlight)) }

@@ -2,7 +2,6 @@ package streamer
 
 import (
 	"bytes"
-	"errors"
 	"io"
 )
 
@@ -30,7 +29,9 @@ func (m *Message) ReadAll(limit int64) ([]byte, error) {
 	if m.Body == nil {
 		return nil, nil
 	}
-	if b, ok := m.Body.(*body); ok {
+	if b, ok := m.Body.(interface {
+		readAll(limit int64) ([]byte, error)
+	}); ok {
 		return b.readAll(limit)
 	}
 	all, err := io.ReadAll(io.LimitReader(m.Body, limit+1))
@@ -64,15 +65,6 @@ func inMemory(b io.Reader) bool {
 	return false
 }
 
-// fitsWindow reports whether a body is in memory and surely goes without the peer's reading any of it.
-func (s *Stream) fitsWindow(b io.Reader) bool {
-	if b == nil {
-		return true
-	}
-	sized, ok := b.(interface{ Len() int })
-	return ok && inMemory(b) && int64(sized.Len()) <= creditOf(s.peer.Load().Limits)/2
-}
-
 // take gives the bytes of a body that is in memory, and reads it with that.
 func take(b io.Reader) []byte {
 	var all taken
@@ -89,8 +81,6 @@ func (t *taken) Write(p []byte) (int, error) {
 	*t = p
 	return len(p), nil
 }
-
-var errTooLong = errors.New("longer than the peer takes")
 
 func closeBody(b io.Reader) {
 	if c, ok := b.(io.Closer); ok {

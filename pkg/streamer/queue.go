@@ -7,12 +7,13 @@ import (
 	"sync"
 
 	"github.com/hhfr/hhfr/pkg/streamer/frame"
+	"github.com/hhfr/hhfr/pkg/streamer/wire"
 )
 
 // queue is what waits to be written: what is said about messages and shapes goes first, then shapes
 // and messages have one frame each in turn.
 type queue struct {
-	gate       gate // bytes of content between senders and writer
+	gate       semaphore // bytes of content between senders and writer
 	window     int64
 	maxControl int
 	wake       chan struct{} // for the writer
@@ -40,14 +41,14 @@ type control struct {
 	cancel  frame.Cancel
 	drop    *outbound
 	code    frame.CancelCode // of drop
-	restart *Lane
+	restart *outLane
 }
 
 // turn is one place in the writer's round: a message, a shape in full, or the restart of a lane.
 type turn struct {
 	out     *outbound
 	job     *transfer
-	restart *Lane
+	restart *outLane
 }
 
 // maxAsked bounds the shapes that a peer lacks and that are not on their way yet.
@@ -55,25 +56,9 @@ const maxAsked = 1024
 
 func newQueue(cfg *Config, peer frame.Limits) *queue {
 	return &queue{
-		gate: gate{max: cfg.QueueBytes}, window: creditOf(peer), maxControl: controlSlack + 4*cfg.Limits.MaxExchanges,
+		gate: semaphore{max: cfg.QueueBytes}, window: creditOf(peer), maxControl: controlSlack + 4*cfg.Limits.MaxExchanges,
 		wake: make(chan struct{}, 1), over: make(chan struct{}), live: map[*outbound]struct{}{}, begun: map[frame.Key]*outbound{},
 	}
-}
-
-// meet takes the limits of the peer, once its hello is there. Messages that have begun have the credit that
-// the hello gives them.
-func (q *queue) meet(peer frame.Limits) {
-	q.mu.Lock()
-	defer q.mu.Unlock()
-	before := q.window
-	q.window = creditOf(peer)
-	if more := q.window - before; more > 0 {
-		for out := range q.live {
-			q.creditLocked(out, more)
-		}
-	}
-	q.control.push(control{limits: &peer})
-	q.wakeWriter()
 }
 
 // wakeWriter may be called at any time.
@@ -94,33 +79,6 @@ func (q *queue) admit(out *outbound) error {
 	out.pieces.items = out.space[:0]
 	out.credit = q.window
 	q.live[out] = struct{}{}
-	return nil
-}
-
-// put queues a piece of a message, when there is credit and room for it.
-func (q *queue) put(ctx context.Context, out *outbound, p piece) error {
-	cost := p.cost()
-	if err := q.takeCredit(ctx, out, cost); err != nil {
-		return err
-	}
-	if t := q.gate.enter(cost); t != nil {
-		if err := q.await(ctx, out, t.ready); err != nil {
-			q.gate.leave(t)
-			return err
-		}
-	}
-	q.mu.Lock()
-	defer q.mu.Unlock()
-	if err := q.lost(out); err != nil {
-		q.gate.release(cost)
-		return err
-	}
-	out.pieces.push(p)
-	out.waiting += cost
-	if out.queued != nil && p.first {
-		close(out.queued)
-	}
-	q.enterRingLocked(out)
 	return nil
 }
 
@@ -246,7 +204,7 @@ func (q *queue) sayLocked(c control) bool {
 }
 
 // restart has what follows on a lane build on nothing before.
-func (q *queue) restart(l *Lane) {
+func (q *queue) restart(l *outLane) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	if !l.lost {
@@ -299,7 +257,7 @@ func (q *queue) hasEnded() bool {
 
 // unbegun drops the requests of which nothing was written, since no reply would come.
 func (q *queue) unbegun(why *Error) {
-	q.dropAll(why, func(out *outbound) bool { return out.call != nil && !out.begun })
+	q.dropAll(why, func(out *outbound) bool { return out.asks && !out.begun })
 }
 
 func (q *queue) dropAll(why *Error, which func(*outbound) bool) {
@@ -325,3 +283,27 @@ func (q *queue) isIdle() bool {
 }
 
 var errManyCancels = errors.New("more cancelled messages and lacking shapes wait to be told than there may be")
+
+// transfer is a shape on its way in full, with the turns that wait for its last piece.
+type transfer struct {
+	shape  *wire.Transfer
+	parked []turn
+}
+
+// leaveGate lets others in for a piece.
+func (q *queue) leaveGate(p *piece) {
+	if !p.outside {
+		p.outside = true
+		q.gate.release(p.cost())
+	}
+}
+
+// creditOf is what a message may have of content when it begins.
+func creditOf(peer frame.Limits) int64 { return bounded(max(peer.Window, frame.MinWindow)) }
+
+// state tells how far a message has come, and its key once it is begun.
+func (q *queue) state(out *outbound) (key frame.Key, begun, whole bool) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	return out.message.Key, out.begun, out.whole
+}

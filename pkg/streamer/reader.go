@@ -15,14 +15,14 @@ import (
 // reader is what the goroutine that reads alone knows.
 type reader struct {
 	s      *Stream
-	input  *input
+	input  *readBuffer
 	dec    *wire.Decoder
 	closed bool      // the peer's close has come
 	restAt time.Time // when to look for idle lanes; zero: no memory is in use
 	waits  time.Time // until when the connection waits for bytes
 }
 
-func newReader(s *Stream, in *input) *reader {
+func newReader(s *Stream, in *readBuffer) *reader {
 	own := &s.cfg.Limits
 	return &reader{s: s, input: in, dec: wire.NewDecoder(wire.DecoderConfig{
 		Shapes:         s.coder,

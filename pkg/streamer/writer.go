@@ -8,12 +8,6 @@ import (
 	"github.com/hhfr/hhfr/pkg/streamer/wire"
 )
 
-// transfer is a shape on its way in full, with the turns that wait for its last piece.
-type transfer struct {
-	shape  *wire.Transfer
-	parked []turn
-}
-
 // writer is what the goroutine that writes alone knows.
 type writer struct {
 	s      *Stream
@@ -26,12 +20,6 @@ type writer struct {
 	behind map[uint64]*transfer // lanes whose next request waits for a shape
 	idle   *time.Timer
 	restAt time.Time // when the memory of a lane may be idle; zero: none is in use
-}
-
-// begun is a message whose first frame begins at a byte of the batch.
-type begun struct {
-	out *outbound
-	at  int
 }
 
 func newWriter(s *Stream, peer frame.Limits) *writer {
@@ -190,7 +178,7 @@ func (w *writer) turn(t turn) {
 		return
 	}
 	out := t.out
-	p, ok := out.front()
+	p, ok := w.s.queue.front(out)
 	if !ok || w.waits(t, &p) {
 		return
 	}
@@ -213,13 +201,13 @@ func (w *writer) turn(t turn) {
 		w.restAt = w.now.Add(memoryIdle)
 	}
 	if cost := w.note(out, p.first, p.last); cost != p.cost() {
-		out.charge(cost - p.cost())
+		w.s.queue.charge(out, cost-p.cost())
 	}
 	switch {
 	case !p.last:
-	case out.end():
+	case w.s.queue.written(out):
 		out.over(nil)
-	case out.call != nil: // it was given up while it was written as a whole: its reply is not wanted
+	case out.asks: // it was given up while it was written as a whole: its reply is not wanted
 		w.s.exchanges.say(frame.Cancel{Message: replyTo(out.message.Key), Refused: true, Code: frame.Aborted})
 	}
 }
@@ -230,7 +218,7 @@ func (w *writer) flush(out *outbound, settled int64) {
 		w.s.fail(&Error{Code: Internal, Err: err})
 		return
 	}
-	out.charge(w.note(out, false, false))
+	w.s.queue.charge(out, w.note(out, false, false))
 }
 
 // waits writes what must stand before a piece, and reports whether that takes a while: its message is

@@ -8,8 +8,6 @@ import (
 	"slices"
 )
 
-var castagnoli = crc32.MakeTable(crc32.Castagnoli)
-
 // Origin is what all messages of a direction have in common; every message check begins with it (section 5.2).
 type Origin struct {
 	// Responder: the direction is that of the end that did not open the connection.

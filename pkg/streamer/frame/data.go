@@ -72,33 +72,6 @@ func parsePlace(c *bin.Cursor) (p Place, interim bool) {
 	return p, false
 }
 
-// Key tells the messages of one direction apart.
-type Key struct {
-	Lane     uint64
-	Reply    bool
-	Exchange uint64
-}
-
-// Compare orders keys as section 6 lists them: by lane, requests before replies, exchange.
-func (k Key) Compare(o Key) int {
-	switch {
-	case k.Lane != o.Lane:
-		return order(k.Lane < o.Lane)
-	case k.Reply != o.Reply:
-		return order(!k.Reply)
-	case k.Exchange != o.Exchange:
-		return order(k.Exchange < o.Exchange)
-	}
-	return 0
-}
-
-func order(less bool) int {
-	if less {
-		return -1
-	}
-	return 1
-}
-
 // Key is the message this fragment belongs to; right once lane and exchange are resolved.
 func (f Data) Key() Key { return Key{f.Lane, f.Reply, f.Exchange} }
 

@@ -1,19 +1,8 @@
 package frame
 
 import (
-	"fmt"
-
 	"github.com/hhfr/hhfr/internal/bin"
 )
-
-// String names a message for people.
-func (k Key) String() string {
-	kind := "request"
-	if k.Reply {
-		kind = "reply"
-	}
-	return fmt.Sprintf("%s %d on lane %d", kind, k.Exchange, k.Lane)
-}
 
 // State is what the fragments of a message so far say about the next. The zero value is that before the first.
 type State uint8

@@ -51,3 +51,21 @@ func SyncFree(b []byte, from int) int {
 	}
 	return len(b)
 }
+
+// FindSync looks for the first sync frame in b whose first octet is at index from or later, whose length fits and whose own check holds. It returns
+// its index. The frame's word and offset are not judged: a scanner trusts a word once two candidates agree (section 6). A negative
+// from counts as 0. A candidate that is cut off by the end of b is not found.
+func FindSync(b []byte, from int) (at int, s Sync, ok bool) {
+	for at = max(from, 0); at < len(b); at++ {
+		i := bytes.Index(b[at:], syncMark)
+		if i < 0 {
+			break
+		}
+		at += i
+		f, n, err := Parse(b[at:], int64(at), 0)
+		if err == nil && n > 0 {
+			return at, f.(Sync), true
+		}
+	}
+	return 0, Sync{}, false
+}

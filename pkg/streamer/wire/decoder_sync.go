@@ -69,10 +69,3 @@ func (d *Decoder) mayJoin(s frame.Sync, at int64) bool {
 	}
 	return !d.known || s.Word == d.word && s.Origin() == d.origin && (d.floating && s.Offset >= uint64(d.at) || s.Offset == uint64(at))
 }
-
-func supported(stages uint64) error {
-	if stages&^(allStages|frame.Headers) != 0 {
-		return fmt.Errorf("optional stages %#x, which this version does not know", stages)
-	}
-	return nil
-}

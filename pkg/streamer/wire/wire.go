@@ -93,3 +93,13 @@ func fault(code Code, at int64, err error) error {
 	}
 	return &Error{Code: code, At: at, Err: err}
 }
+
+// Part is a segment of the content of a head or body.
+type Part struct {
+	There bool
+	// First and Last segment of the part; Text: it goes on as text (section 10.6).
+	First, Last, Text bool
+	// Program is what the part is joined by; nil: by nothing, the content is the text.
+	Program *shape.Program
+	Content []byte
+}

@@ -2,56 +2,6 @@ package wire
 
 import "github.com/hhfr/hhfr/pkg/streamer/frame"
 
-// held keeps the fragments of lanes that wait for a shape, in order (section 4).
-type held struct {
-	lanes map[uint64][]heldFragment
-	// octets of payload, and with what keeping them costs.
-	octets, weight int64
-}
-
-// heldWeight is what a fragment that waits costs beside its payload, in bytes.
-const heldWeight = 512
-
-type heldFragment struct {
-	message     *Message
-	first, last bool
-	parts       frame.Parts
-	entries     [2]*entry // of the message when the fragment came
-	epoch       uint64
-	settled     uint64 // by a flush behind it
-}
-
-func (f *heldFragment) size() int64 {
-	return int64(len(f.parts.Head.Segment) + len(f.parts.Body.Segment))
-}
-
-// lane reports whether fragments of a lane wait.
-func (h *held) lane(lane uint64) bool { return len(h.lanes[lane]) > 0 }
-
-// settle notes a flush behind the last fragment of a message, if that waits; it is false if it does not.
-func (h *held) settle(m *Message, settled uint64) bool {
-	lane := h.lanes[m.Lane]
-	for i := len(lane) - 1; i >= 0; i-- {
-		if lane[i].message == m {
-			lane[i].settled = settled
-			return true
-		}
-	}
-	return false
-}
-
-// waits reports whether anything waits for a shape.
-func (h *held) waits(e *entry) bool {
-	for _, lane := range h.lanes {
-		for i := range lane {
-			if lane[i].entries[0] == e || lane[i].entries[1] == e {
-				return true
-			}
-		}
-	}
-	return false
-}
-
 // hold has a fragment wait. If too much does, all of it is given up.
 func (d *Decoder) hold(m *Message, first, last bool, p *frame.Parts) error {
 	f := heldFragment{message: m, first: first, last: last, parts: *p, epoch: d.lanes.epoch}
@@ -100,15 +50,6 @@ func (d *Decoder) release() error {
 		}
 	}
 	return nil
-}
-
-func (f *heldFragment) bound() bool {
-	for _, e := range f.entries {
-		if e != nil && e.program == nil {
-			return false
-		}
-	}
-	return true
 }
 
 // giveUp drops all that waits.

@@ -66,8 +66,7 @@ func (q *queue) close() bool {
 
 // front is the piece of a message whose turn it is, if that is still wanted, and the peer takes it: what went as
 // text before may have cost more than was reckoned. Pieces that wait for credit are in nobody's way.
-func (out *outbound) front() (piece, bool) {
-	q := out.s.queue
+func (q *queue) front(out *outbound) (piece, bool) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	if out.pieces.len() == 0 {
@@ -110,9 +109,8 @@ func (q *queue) commit(t turn) (p piece, ok bool) {
 	return p, true
 }
 
-// end is called when the last of a message is written; it is false if it was dropped meanwhile.
-func (out *outbound) end() bool {
-	q := out.s.queue
+// written is called when the last of a message is; it is false if that was dropped meanwhile.
+func (q *queue) written(out *outbound) bool {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	if _, live := q.live[out]; !live {
@@ -149,4 +147,10 @@ func (q *queue) again(turns []turn) {
 	for _, t := range slices.Backward(turns) {
 		q.ring.unpop(t)
 	}
+}
+
+// begun is a message whose first frame begins at a byte of the batch.
+type begun struct {
+	out *outbound
+	at  int
 }

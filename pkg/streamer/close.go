@@ -3,22 +3,10 @@ package streamer
 import (
 	"context"
 	"errors"
-	"sync"
 	"time"
 
 	"github.com/hhfr/hhfr/pkg/streamer/frame"
 )
-
-// ending is how far a stream is on its way to its end.
-type ending struct {
-	mu       sync.Mutex
-	failed   bool
-	wrote    bool         // our last byte is written
-	deaf     bool         // nothing more is received
-	farewell *frame.Close // what a stream that failed says last
-	err      *Error
-	linger   *time.Timer
-}
 
 // Close ends the stream in order: nothing new begins on either side; what is queued is written; handlers
 // end and their replies are written; calls that wait get their replies. Then both ends say "done". What
@@ -97,40 +85,6 @@ func (s *Stream) failWith(e *Error, farewell *frame.Close) {
 	_ = s.conn.SetDeadline(until)
 	s.ending.mu.Unlock()
 	s.queue.wakeWriter()
-}
-
-// begin is false for a stream that has failed already, or of which nothing is left to fail.
-func (d *ending) begin(e *Error, farewell *frame.Close) bool {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	if d.failed || d.wrote && d.deaf {
-		return false
-	}
-	d.failed, d.err = true, e
-	if !d.wrote {
-		d.farewell = farewell
-	}
-	return true
-}
-
-// failure is why the stream failed, nil if it did not.
-func (d *ending) failure() *Error {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	return d.err
-}
-
-func (d *ending) hasFailed() bool {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	return d.failed
-}
-
-// lastWord is what a stream that failed says; failed is false for one that did not.
-func (d *ending) lastWord() (word *frame.Close, failed bool) {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	return d.farewell, d.failed
 }
 
 // deafen tells that nothing more will be received.

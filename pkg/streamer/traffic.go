@@ -86,29 +86,3 @@ type traffic struct {
 	mu    sync.Mutex
 	stats Stats
 }
-
-// note counts a frame and tells who listens.
-func (s *Stream) note(ev Event) {
-	s.traffic.mu.Lock()
-	t := &s.traffic.stats.Sent
-	if ev.Dir == Received {
-		t = &s.traffic.stats.Received
-	}
-	c := t.of(ev.Kind)
-	c.Frames++
-	c.Octets += int64(ev.Octets)
-	if ev.Last {
-		t.Messages++
-	}
-	s.traffic.mu.Unlock()
-	if s.cfg.Events != nil {
-		s.cfg.Events(ev)
-	}
-}
-
-// Stats is what the stream has carried so far. It may be called at any time.
-func (s *Stream) Stats() Stats {
-	s.traffic.mu.Lock()
-	defer s.traffic.mu.Unlock()
-	return s.traffic.stats
-}
