@@ -83,7 +83,7 @@ func Call[B string | []byte | *Request](ctx context.Context, url string, body B)
 		_ = c.Close()
 		return nil, err
 	}
-	reply.Body = &answer{reply.Body, func() { _ = c.Close() }}
+	reply.Body = &replyBody{reply.Body, func() { _ = c.Close() }}
 	return reply, nil
 }
 
@@ -108,7 +108,7 @@ func (c *Client) Call(ctx context.Context, req *Request) (*Reply, error) {
 	if err != nil {
 		return nil, fault(err)
 	}
-	return &Reply{Status: resp.StatusCode, Header: resp.Header, Body: &answer{ReadCloser: resp.Body}}, nil
+	return &Reply{Status: resp.StatusCode, Header: resp.Header, Body: &replyBody{ReadCloser: resp.Body}}, nil
 }
 
 // call has the message exchanged. Under a guarantee it lies in the store from Begin on, and the end

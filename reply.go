@@ -109,14 +109,14 @@ func (l *looking) Read(p []byte) (int, error) {
 	return l.ReadCloser.Read(p)
 }
 
-// answer is the body of a reply that came. Where it breaks off, the request has no whole reply.
-type answer struct {
+// replyBody is the body of a reply that came. Where it breaks off, the request has no whole reply.
+type replyBody struct {
 	io.ReadCloser
 	over func() // at the end, or when it is closed, once; nil: nothing
 }
 
 // Read implements [io.Reader].
-func (a *answer) Read(p []byte) (int, error) {
+func (a *replyBody) Read(p []byte) (int, error) {
 	n, err := a.ReadCloser.Read(p)
 	if err == nil {
 		return n, nil
@@ -129,13 +129,13 @@ func (a *answer) Read(p []byte) (int, error) {
 }
 
 // Close implements [io.Closer].
-func (a *answer) Close() error {
+func (a *replyBody) Close() error {
 	err := a.ReadCloser.Close()
 	a.end()
 	return err
 }
 
-func (a *answer) end() {
+func (a *replyBody) end() {
 	if a.over != nil {
 		a.over()
 		a.over = nil

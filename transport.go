@@ -72,7 +72,7 @@ func (t *Transport) RoundTrip(req *http.Request) (*http.Response, error) {
 	}
 	resp.Request = req
 	if _, both := resp.Body.(io.Writer); !both { // else it is the connection of another protocol
-		resp.Body = &answer{ReadCloser: resp.Body}
+		resp.Body = &replyBody{ReadCloser: resp.Body}
 	}
 	return resp, nil
 }

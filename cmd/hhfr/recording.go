@@ -63,7 +63,7 @@ func (r *recording) accepted() func(net.Conn) net.Conn {
 
 // facts notes what was agreed on a session beside its hello, or behind it on a connection that was upgraded.
 func (r *recording) facts(f negotiate.Facts, c net.Conn) {
-	if conn, ok := netconn.As[*pcapng.Conn](c); ok {
+	if conn, ok := netconn.As[*pcapng.RecordedConn](c); ok {
 		if b, err := json.Marshal(f); err == nil {
 			_ = conn.Comment(string(b)) // a comment that is too long is left out
 		}

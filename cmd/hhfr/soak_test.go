@@ -133,10 +133,10 @@ func soakCoders(store ctxstore.Store) negotiate.Coders {
 	return negotiate.BookCoders(binary.NewBook(ctxstore.Shapes{Store: store}))
 }
 
-func (s *soakSession) outgoing() iter.Seq2[peer.Outgoing, error] {
-	return func(yield func(peer.Outgoing, error) bool) {
+func (s *soakSession) outgoing() iter.Seq2[peer.ClientRequest, error] {
+	return func(yield func(peer.ClientRequest, error) bool) {
 		for _, m := range s.messages {
-			if !yield(peer.Outgoing{Body: m}, nil) {
+			if !yield(peer.ClientRequest{Body: m}, nil) {
 				return
 			}
 		}

@@ -30,7 +30,7 @@ type streamOptions struct {
 	link                                                                          string
 	fields, allowHost                                                             []string
 	requireHHFR, plain, oneWay, listen, allowCleartext                            bool
-	unasked                                                                       *listener
+	unasked                                                                       *serviceListener
 	sync                                                                          size
 	without                                                                       stages
 	timeout, reconnect, negotiateTimeout, remember                                time.Duration
@@ -257,7 +257,7 @@ func runStream(ctx context.Context, env Env, g *global, o streamOptions) (err er
 	}
 	if o.listen {
 		env.Out = &together{w: env.Out}
-		o.requireHHFR, o.unasked = true, &listener{out: env.Out, output: o.output, saveDir: o.saveDir}
+		o.requireHHFR, o.unasked = true, &serviceListener{out: env.Out, output: o.output, saveDir: o.saveDir}
 	}
 	over, err := openNetwork(o.link, o.transport)
 	if err != nil {
@@ -327,12 +327,12 @@ func runStream(ctx context.Context, env Env, g *global, o streamOptions) (err er
 }
 
 // messages reads what is to be sent.
-func messages(ctx context.Context, env Env, g *global, o streamOptions) iter.Seq2[peer.Outgoing, error] {
+func messages(ctx context.Context, env Env, g *global, o streamOptions) iter.Seq2[peer.ClientRequest, error] {
 	path := "/"
 	if u, err := url.Parse(o.url); err == nil && u.RequestURI() != "" {
 		path = u.RequestURI()
 	}
-	return func(yield func(peer.Outgoing, error) bool) {
+	return func(yield func(peer.ClientRequest, error) bool) {
 		give := func(name string, body []byte) bool {
 			m, err := outgoing(o, path, name, body)
 			return yield(m, err) && err == nil
@@ -342,7 +342,7 @@ func messages(ctx context.Context, env Env, g *global, o streamOptions) iter.Seq
 				if name != "-" {
 					body, err := readMessage(ctx, name)
 					if err != nil {
-						yield(peer.Outgoing{Name: name}, err)
+						yield(peer.ClientRequest{Name: name}, err)
 						return
 					}
 					if !give(name, body) {
@@ -352,7 +352,7 @@ func messages(ctx context.Context, env Env, g *global, o streamOptions) iter.Seq
 				}
 				for doc, err := range documents(ctx, env, g) {
 					if err != nil {
-						yield(peer.Outgoing{Name: name}, err)
+						yield(peer.ClientRequest{Name: name}, err)
 						return
 					}
 					if !give(name, doc) {
@@ -364,8 +364,8 @@ func messages(ctx context.Context, env Env, g *global, o streamOptions) iter.Seq
 	}
 }
 
-func outgoing(o streamOptions, path, name string, body []byte) (m peer.Outgoing, err error) {
-	m = peer.Outgoing{Name: name, Body: body, OneWay: o.oneWay}
+func outgoing(o streamOptions, path, name string, body []byte) (m peer.ClientRequest, err error) {
+	m = peer.ClientRequest{Name: name, Body: body, OneWay: o.oneWay}
 	if o.wrap != "" {
 		version, err := soap.ParseVersion(o.wrap)
 		if err != nil {

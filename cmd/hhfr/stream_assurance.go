@@ -141,7 +141,7 @@ type lateReplies struct {
 }
 
 func (l *lateReplies) take(number uint64, reply *streamer.Message, err error) {
-	in := &peer.Incoming{Number: int(number), Sent: peer.Outgoing{Name: earlierRun}, Err: err}
+	in := &peer.Incoming{Number: int(number), Sent: peer.ClientRequest{Name: earlierRun}, Err: err}
 	if err == nil {
 		in.Head = reply.Head
 		in.Body, in.Err = reply.ReadAll(maxDocument)

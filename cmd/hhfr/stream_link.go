@@ -22,7 +22,7 @@ type network struct {
 	transport string // of streams
 	profile   link.Profile
 	relay     *link.Link // of connections; nil without a link
-	plain     traffic
+	plain     trafficReport
 	datagrams paths
 }
 

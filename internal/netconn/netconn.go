@@ -76,7 +76,7 @@ func As[T any](c net.Conn) (found T, ok bool) {
 		if found, ok = c.(T); ok {
 			return found, true
 		}
-		if j, both := c.(*joined); both {
+		if j, both := c.(*joinedConn); both {
 			if found, ok = As[T](j.Conn); ok {
 				return found, true
 			}
@@ -92,14 +92,14 @@ func As[T any](c net.Conn) (found T, ok bool) {
 	return found, false
 }
 
-// joined is a connection that wraps another one without saying so.
-type joined struct {
+// joinedConn is a connection that wraps another one without saying so.
+type joinedConn struct {
 	net.Conn
 	inner net.Conn
 }
 
 // NetConn is the wrapper.
-func (j *joined) NetConn() net.Conn { return j.Conn }
+func (j *joinedConn) NetConn() net.Conn { return j.Conn }
 
 // Wrap gives outer, which wraps inner, such that what inner can do is found where outer says nothing of
 // it: outer itself, if it names what it wraps. What outer holds back of what was written is its own
@@ -115,7 +115,7 @@ func Wrap(outer, inner net.Conn) net.Conn {
 		}
 		c = w.NetConn()
 	}
-	return &joined{outer, inner}
+	return &joinedConn{outer, inner}
 }
 
 // same reports whether two connections are one. A wrapper may be of a type that cannot be compared.

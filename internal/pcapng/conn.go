@@ -22,14 +22,14 @@ const (
 	windowShift = 14
 )
 
-// Conn is a connection that is recorded. It is as safe for concurrent use as the connection below.
-type Conn struct {
+// RecordedConn is a connection that is recorded. It is as safe for concurrent use as the connection below.
+type RecordedConn struct {
 	net.Conn
 	rec    *Recorder
 	writes sync.Mutex // held over one Write
 
 	// Guarded by rec.mu.
-	out, in  *side // what this end writes, what it reads
+	out, in  *packetSide // what this end writes, what it reads
 	comments []string
 	v6       bool
 	pending  []byte // of the Write that is under way
@@ -38,21 +38,21 @@ type Conn struct {
 	ends     []func()
 }
 
-// side is one direction of a connection.
-type side struct {
+// packetSide is one direction of a connection.
+type packetSide struct {
 	from  netip.AddrPort
 	seq   uint32 // of the next octet
 	acked uint32 // what the other side has acknowledged
 	ended bool
 }
 
-// Conn records c, which this end opened.
-func (r *Recorder) Conn(c net.Conn) *Conn { return r.record(c, true) }
+// RecordedConn records c, which this end opened.
+func (r *Recorder) Conn(c net.Conn) *RecordedConn { return r.record(c, true) }
 
 // Accepted records c, which the other end opened.
-func (r *Recorder) Accepted(c net.Conn) *Conn { return r.record(c, false) }
+func (r *Recorder) Accepted(c net.Conn) *RecordedConn { return r.record(c, false) }
 
-func (r *Recorder) record(c net.Conn, opened bool) *Conn {
+func (r *Recorder) record(c net.Conn, opened bool) *RecordedConn {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	n := r.conns
@@ -64,7 +64,7 @@ func (r *Recorder) record(c net.Conn, opened bool) *Conn {
 	}
 	// An odd factor: no two connections begin alike, so that a reused port is not taken for the connection before.
 	isn := (n + 1) * 0x9E3779B1 // not 0: decoders take an acknowledgement number of 0 for one repeated
-	rc := &Conn{Conn: c, rec: r, out: &side{from: local, seq: isn, acked: isn}, in: &side{from: remote, seq: ^isn, acked: ^isn}}
+	rc := &RecordedConn{Conn: c, rec: r, out: &packetSide{from: local, seq: isn, acked: isn}, in: &packetSide{from: remote, seq: ^isn, acked: ^isn}}
 	rc.v6 = !local.Addr().Is4() || !remote.Addr().Is4()
 	first, second := rc.out, rc.in
 	if !opened {
@@ -108,7 +108,7 @@ func madeUp(n uint32, opened bool) (local, remote netip.AddrPort) {
 type flags struct{ syn, ack, fin, rst bool }
 
 // send writes one packet from one side to the other and moves its sequence number on. The lock is held.
-func (c *Conn) send(from, to *side, f flags, payload []byte) {
+func (c *RecordedConn) send(from, to *packetSide, f flags, payload []byte) {
 	tcp := &layers.TCP{
 		SrcPort: layers.TCPPort(from.from.Port()), DstPort: layers.TCPPort(to.from.Port()), Seq: from.seq, Window: 0xFFFF,
 		SYN: f.syn, ACK: f.ack, FIN: f.fin, RST: f.rst, PSH: len(payload) > 0,
@@ -134,7 +134,7 @@ func (c *Conn) send(from, to *side, f flags, payload []byte) {
 	}
 }
 
-func (c *Conn) ip(src, dst netip.Addr) gopacket.NetworkLayer {
+func (c *RecordedConn) ip(src, dst netip.Addr) gopacket.NetworkLayer {
 	if c.v6 {
 		s, d := src.As16(), dst.As16()
 		return &layers.IPv6{Version: 6, HopLimit: 64, NextHeader: layers.IPProtocolTCP, SrcIP: s[:], DstIP: d[:]}
@@ -144,7 +144,7 @@ func (c *Conn) ip(src, dst netip.Addr) gopacket.NetworkLayer {
 }
 
 // data records p as sent by from. The lock is held.
-func (c *Conn) data(from, to *side, p []byte) {
+func (c *RecordedConn) data(from, to *packetSide, p []byte) {
 	if from.ended {
 		return
 	}
@@ -159,7 +159,7 @@ func (c *Conn) data(from, to *side, p []byte) {
 }
 
 // end records that from sends no more, behind what is being written; a reset ends both directions.
-func (c *Conn) end(from, to *side, reset bool) {
+func (c *RecordedConn) end(from, to *packetSide, reset bool) {
 	c.rec.mu.Lock()
 	defer c.rec.mu.Unlock()
 	if c.writing {
@@ -170,7 +170,7 @@ func (c *Conn) end(from, to *side, reset bool) {
 }
 
 // endNow is end with the lock held.
-func (c *Conn) endNow(from, to *side, reset bool) {
+func (c *RecordedConn) endNow(from, to *packetSide, reset bool) {
 	switch {
 	case from.ended:
 		return
@@ -186,7 +186,7 @@ func (c *Conn) endNow(from, to *side, reset bool) {
 
 // Comment makes the next packet of this connection that has a payload, either way, carry json as its comment; if none comes, the packet that ends the
 // connection does. A comment above 65,535 octets is [CommentTooLong] and is not recorded.
-func (c *Conn) Comment(json string) error {
+func (c *RecordedConn) Comment(json string) error {
 	c.rec.mu.Lock()
 	defer c.rec.mu.Unlock()
 	if len(json) > maxComment {
@@ -197,7 +197,7 @@ func (c *Conn) Comment(json string) error {
 }
 
 // Read reads from the connection and records what came; the end of input as FIN, an error other than a timeout as RST.
-func (c *Conn) Read(p []byte) (int, error) {
+func (c *RecordedConn) Read(p []byte) (int, error) {
 	n, err := c.Conn.Read(p)
 	if n > 0 {
 		c.came(p[:n])
@@ -212,7 +212,7 @@ func (c *Conn) Read(p []byte) (int, error) {
 }
 
 // came records what was read, and before it what is being written: it may be the answer.
-func (c *Conn) came(p []byte) {
+func (c *RecordedConn) came(p []byte) {
 	c.rec.mu.Lock()
 	defer c.rec.mu.Unlock()
 	if c.writing && !c.shown {
@@ -223,7 +223,7 @@ func (c *Conn) came(p []byte) {
 }
 
 // Write writes p to the connection and records what that took, before anything that answers it. If p is not written whole, this direction of the recording ends there with RST.
-func (c *Conn) Write(p []byte) (int, error) {
+func (c *RecordedConn) Write(p []byte) (int, error) {
 	c.writes.Lock()
 	defer c.writes.Unlock()
 	c.rec.mu.Lock()
@@ -250,7 +250,7 @@ func (c *Conn) Write(p []byte) (int, error) {
 }
 
 // CloseWrite ends this end's direction, if the connection can do that alone, else it is errors.ErrUnsupported.
-func (c *Conn) CloseWrite() error {
+func (c *RecordedConn) CloseWrite() error {
 	w, ok := netconn.As[interface{ CloseWrite() error }](c.Conn)
 	if !ok {
 		return errors.ErrUnsupported
@@ -260,16 +260,16 @@ func (c *Conn) CloseWrite() error {
 }
 
 // Close closes the connection and records FIN.
-func (c *Conn) Close() error {
+func (c *RecordedConn) Close() error {
 	c.end(c.out, c.in, false)
 	return c.Conn.Close()
 }
 
 // Abort closes the connection without waiting for what is unsent, over TCP with RST, and records RST.
-func (c *Conn) Abort() error {
+func (c *RecordedConn) Abort() error {
 	c.end(c.out, c.in, true)
 	return netconn.Abort(c.Conn)
 }
 
 // NetConn is the connection below.
-func (c *Conn) NetConn() net.Conn { return c.Conn }
+func (c *RecordedConn) NetConn() net.Conn { return c.Conn }

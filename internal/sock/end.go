@@ -18,9 +18,9 @@ const linger = time.Second
 // step is what an end must take within its time, in bytes.
 const step = 64 << 10
 
-// Writer writes to a connection whose other end may be slow, but not stand still: one that takes longer than
+// StallWriter writes to a connection whose other end may be slow, but not stand still: one that takes longer than
 // Stall for 64 KiB has its connection reset.
-type Writer struct {
+type StallWriter struct {
 	Conn  net.Conn
 	Stall time.Duration
 	Clock clock.Clock
@@ -28,7 +28,7 @@ type Writer struct {
 }
 
 // Write writes in pieces, each of which has its time.
-func (w Writer) Write(b []byte) (n int, err error) {
+func (w StallWriter) Write(b []byte) (n int, err error) {
 	for len(b) > 0 {
 		piece := b[:min(len(b), step)]
 		timer := w.Clock.AfterFunc(w.Stall, func() {

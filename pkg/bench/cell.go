@@ -92,7 +92,7 @@ func (s *session) live(ctx context.Context, ticks clock.Clock) (c Cell, err erro
 	defer func() { _ = srv.close() }()
 	store := memory.New(memory.Config{})
 	defer func() { _ = store.Close() }()
-	near := &client{session: s, clock: ticks, server: srv, store: store}
+	near := &nearEnd{session: s, clock: ticks, server: srv, store: store}
 	if s.manner.resumed {
 		near.tickets = tls.NewLRUClientSessionCache(0)
 	}
@@ -108,7 +108,7 @@ func (s *session) live(ctx context.Context, ticks clock.Clock) (c Cell, err erro
 }
 
 // over sends messages over a link of their own.
-func (c *client) over(ctx context.Context, ends *sockets, messages [][]byte) (cell Cell, err error) {
+func (c *nearEnd) over(ctx context.Context, ends *sockets, messages [][]byte) (cell Cell, err error) {
 	s := c.session
 	l, err := s.open(c.clock, ends)
 	if err != nil {

@@ -10,8 +10,8 @@ import (
 
 // joining is a head or body that comes in.
 type joining struct {
-	joiner *shape.Joiner // nil: text
-	body   *spool.Body   // nil: nothing came
+	joiner *shape.Joiner  // nil: text
+	body   *spool.Spooled // nil: nothing came
 }
 
 // join takes a segment of a head or body.

@@ -63,9 +63,9 @@ func record(t testing.TB, messages [][]byte, sync int64, headers ...string) *rec
 	})
 	require.NoError(t, err)
 	n := 0
-	for in := range peer.Send(t.Context(), session, func(yield func(peer.Outgoing, error) bool) {
+	for in := range peer.Send(t.Context(), session, func(yield func(peer.ClientRequest, error) bool) {
 		for _, m := range messages {
-			if !yield(peer.Outgoing{Body: m}, nil) {
+			if !yield(peer.ClientRequest{Body: m}, nil) {
 				return
 			}
 		}

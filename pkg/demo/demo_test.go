@@ -26,7 +26,7 @@ import (
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 // fast is a tour on a clock that is too fast to be exact: what its times are is for the soak test, on a quiet machine.
-func fast(t *testing.T, messages []demo.Message) demo.Config {
+func fast(t *testing.T, messages []demo.TourMessage) demo.Config {
 	return demo.Config{Messages: messages, Link: "3g", Speed: 60, Dir: t.TempDir()}
 }
 
@@ -36,7 +36,7 @@ func TestTour(t *testing.T) {
 	require.NoError(t, err)
 	cfg := fast(t, messages)
 	rows, ways := 0, 0
-	cfg.Each, cfg.EachWay = func(demo.Row) { rows++ }, func(demo.Way) { ways++ }
+	cfg.Each, cfg.EachWay = func(demo.Row) { rows++ }, func(demo.SessionRun) { ways++ }
 	r, err := demo.Run(t.Context(), cfg)
 	if err != nil {
 		require.ErrorIs(t, err, demo.ErrNotTheLink)
@@ -53,7 +53,7 @@ func TestTour(t *testing.T) {
 
 	assert.Equal(t, len(messages), r.Sample)
 	assert.Equal(t, len(demo.Ways), ways)
-	by := map[string]demo.Way{}
+	by := map[string]demo.SessionRun{}
 	bad := 0
 	for _, w := range r.Ways {
 		by[w.Name] = w
@@ -88,7 +88,7 @@ func TestTour(t *testing.T) {
 }
 
 // rebuildFromFiles does what the last lines of the demo say, for the stream of the ends that had met: its shapes are in the store alone.
-func rebuildFromFiles(t *testing.T, dir string, messages []demo.Message) {
+func rebuildFromFiles(t *testing.T, dir string, messages []demo.TourMessage) {
 	t.Helper()
 	files, err := filepath.Glob(filepath.Join(dir, demo.Again, "*.bin"))
 	require.NoError(t, err)
@@ -112,12 +112,12 @@ func rebuildFromFiles(t *testing.T, dir string, messages []demo.Message) {
 	require.NoError(t, err)
 	assert.Equal(t, 4*len(messages), with.Counts().Verified)
 	for _, m := range with.Messages {
-		assert.True(t, slices.ContainsFunc(messages, func(sent demo.Message) bool { return bytes.Equal(sent.Body, m.Body) }))
+		assert.True(t, slices.ContainsFunc(messages, func(sent demo.TourMessage) bool { return bytes.Equal(sent.Body, m.Body) }))
 	}
 }
 
 func TestTourOfAnythingElse(t *testing.T) {
-	list := []demo.Message{{Name: "empty"}, {Name: "text", Body: []byte("no XML")}, {Name: "broken", Body: []byte("<a><b></a>")}, {Name: "long", Body: []byte(strings.Repeat("long ", 2000))}}
+	list := []demo.TourMessage{{Name: "empty"}, {Name: "text", Body: []byte("no XML")}, {Name: "broken", Body: []byte("<a><b></a>")}, {Name: "long", Body: []byte(strings.Repeat("long ", 2000))}}
 	r, err := demo.Run(t.Context(), fast(t, list))
 	if err != nil {
 		require.ErrorIs(t, err, demo.ErrNotTheLink)
@@ -182,7 +182,7 @@ func TestTourInterrupted(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
 	cfg := fast(t, messages[:1])
-	cfg.EachWay = func(demo.Way) { cancel() }
+	cfg.EachWay = func(demo.SessionRun) { cancel() }
 	r, err := demo.Run(ctx, cfg)
 	require.ErrorIs(t, err, context.Canceled)
 	assert.Len(t, r.Rows, 1)
@@ -194,7 +194,7 @@ func TestGood(t *testing.T) {
 		ms, cpu float64
 		good    bool
 	}{{1000, 0.01, true}, {1099, 0.05, true}, {1101, 0.01, false}, {901, -1, true}, {899, 0.01, false}, {1000, 0.051, false}} {
-		assert.Equal(t, c.good, demo.Way{Millis: c.ms, Expected: 1000, CPU: c.cpu}.Good(), "%+v", c)
+		assert.Equal(t, c.good, demo.SessionRun{Millis: c.ms, Expected: 1000, CPU: c.cpu}.Good(), "%+v", c)
 	}
 }
 
@@ -210,9 +210,9 @@ func TestBreakEven(t *testing.T) {
 }
 
 func TestSample(t *testing.T) {
-	var list []demo.Message
+	var list []demo.TourMessage
 	for i := range 101 {
-		list = append(list, demo.Message{Name: fmt.Sprint(i), Body: []byte("x")})
+		list = append(list, demo.TourMessage{Name: fmt.Sprint(i), Body: []byte("x")})
 	}
 	list[0].Body, list[50].Body = nil, make([]byte, 9<<10)
 	var names []string
@@ -225,7 +225,7 @@ func TestSample(t *testing.T) {
 
 // What is not exactly what was sent, in its order and number, is not found.
 func TestFound(t *testing.T) {
-	sample := []demo.Message{{Body: []byte("<a/>")}, {Body: []byte("<b/>")}}
+	sample := []demo.TourMessage{{Body: []byte("<a/>")}, {Body: []byte("<b/>")}}
 	told := func() (all []*capture.Decoded) {
 		for i := range 4 {
 			for _, reply := range []bool{false, true} {

@@ -70,7 +70,7 @@ func (t *tour) octets(ctx context.Context) (err error) {
 }
 
 // trip sends a message twice and counts.
-func trip(ctx context.Context, session *negotiate.Session, m Message) (Row, error) {
+func trip(ctx context.Context, session *negotiate.Session, m TourMessage) (Row, error) {
 	row := Row{Name: strings.TrimSuffix(filepath.Base(m.Name), ".xml"), Same: true, SOAP: 2 * int64(len(m.Body))}
 	head, err := peer.RequestHead(peer.EchoPath, m.Body, "", nil)
 	if err != nil {

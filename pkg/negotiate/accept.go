@@ -98,20 +98,20 @@ func (r *Responder) own(facts Facts) Opened {
 	return o
 }
 
-// serving is one stream that is accepted.
-type serving struct {
+// servedStream is one stream that is accepted.
+type servedStream struct {
 	r       *Responder
 	open    func(Facts) Opened
 	joined  *joined
 	coder   streamer.Coder
 	opened  Opened
-	headers unchanging // of the session, once it is joined
-	entry   *entry     // into the session's sequence; nil: it has none
-	left    func()     // the sequence
+	headers unchanging     // of the session, once it is joined
+	entry   *sequenceEntry // into the session's sequence; nil: it has none
+	left    func()         // the sequence
 }
 
 // config is what all streams that are accepted have in common.
-func (v *serving) config() streamer.Config {
+func (v *servedStream) config() streamer.Config {
 	cfg := v.r.cfg.Stream
 	cfg.Initiator, cfg.Coder, cfg.Handler = false, nil, nil
 	cfg.Outgoing, cfg.Incoming = v.headers.outgoing, v.headers.incoming
@@ -124,7 +124,7 @@ func (v *serving) config() streamer.Config {
 }
 
 // take makes ready for a session that is joined.
-func (v *serving) take(ctx context.Context, j *joined, representation uint64) (err error) {
+func (v *servedStream) take(ctx context.Context, j *joined, representation uint64) (err error) {
 	r := v.r
 	v.joined, v.headers.blocks = j, j.facts.Headers
 	v.coder, err = r.cfg.Coders(ctx, CoderSpec{Representation: representation, Limits: r.cfg.Stream.Limits, PeerKnows: j.facts.PeerShapes, Schema: r.replySchema(ctx, &j.facts)})
@@ -132,7 +132,7 @@ func (v *serving) take(ctx context.Context, j *joined, representation uint64) (e
 }
 
 // admit opens the session for a connection.
-func (v *serving) admit(ctx context.Context, conn net.Conn) (a streamer.Admission, err error) {
+func (v *servedStream) admit(ctx context.Context, conn net.Conn) (a streamer.Admission, err error) {
 	r, facts := v.r, &v.joined.facts
 	if r.cfg.OnSession != nil {
 		r.cfg.OnSession(*facts, conn)
@@ -151,7 +151,7 @@ func (v *serving) admit(ctx context.Context, conn net.Conn) (a streamer.Admissio
 }
 
 // live runs a stream to its end.
-func (v *serving) live(running context.Context, conn net.Conn, stream *streamer.Stream, err error) {
+func (v *servedStream) live(running context.Context, conn net.Conn, stream *streamer.Stream, err error) {
 	r := v.r
 	if err != nil {
 		r.cfg.Log.Info("stream refused", "peer", conn.RemoteAddr(), "err", err)
@@ -175,7 +175,7 @@ func (v *serving) live(running context.Context, conn net.Conn, stream *streamer.
 }
 
 // end leaves the session, which may be joined again.
-func (v *serving) end() {
+func (v *servedStream) end() {
 	if v.joined != nil {
 		ctx, cancel := context.WithTimeout(context.Background(), DefaultTimeout)
 		defer cancel()
@@ -205,7 +205,7 @@ func (r *Responder) serveConn(ctx context.Context, conn net.Conn, open func(Fact
 	}
 	running, cancel := r.running(ctx, clientOf(from))
 	defer cancel()
-	v := &serving{r: r, open: open, left: func() {}}
+	v := &servedStream{r: r, open: open, left: func() {}}
 	defer v.end()
 	cfg := v.config()
 	cfg.Accept = func(ctx context.Context, h streamer.Hello) (streamer.Admission, error) {
@@ -311,7 +311,7 @@ func (r *Responder) unretire(id SessionID) {
 }
 
 // dispatch hands exchanges to Serve with the path they are for.
-func (r *Responder) dispatch(facts *Facts) streamer.Handler {
+func (r *Responder) dispatch(facts *Facts) streamer.ExchangeHandler {
 	return func(ctx context.Context, x *streamer.Exchange) {
 		ctx = context.WithValue(ctx, factsKey{}, facts)
 		r.cfg.Serve(ctx, pathFor(facts, x.Message().Head), x)

@@ -7,15 +7,15 @@ import (
 	"sync"
 )
 
-// kept is a body that is lent to a stream, and can be had from its start again if the stream did not take the message.
-type kept struct {
+// replayableBody is a body that is lent to a stream, and can be had from its start again if the stream did not take the message.
+type replayableBody struct {
 	memory bytes.Reader // a body in memory, as it stood; the stream gets the original
 	lent   *lentBody    // any other
 	body   io.Reader
 }
 
-func keep(body io.Reader) *kept {
-	k := &kept{body: body}
+func keep(body io.Reader) *replayableBody {
+	k := &replayableBody{body: body}
 	switch b := body.(type) {
 	case nil:
 	case *bytes.Reader:
@@ -30,8 +30,8 @@ func keep(body io.Reader) *kept {
 	return k
 }
 
-// reader is what the stream gets.
-func (k *kept) reader() io.Reader {
+// documentReader is what the stream gets.
+func (k *replayableBody) reader() io.Reader {
 	if k.lent != nil {
 		return k.lent
 	}
@@ -39,14 +39,14 @@ func (k *kept) reader() io.Reader {
 }
 
 // release leaves the body to the stream, which closes it.
-func (k *kept) release() {
+func (k *replayableBody) release() {
 	if k.lent != nil {
 		k.lent.release()
 	}
 }
 
 // again gives the body from its start, once the stream has let go of it; ok is false when that cannot be, and the body closed.
-func (k *kept) again(ctx context.Context) (body io.Reader, ok bool) {
+func (k *replayableBody) again(ctx context.Context) (body io.Reader, ok bool) {
 	switch {
 	case k.lent != nil:
 		return k.lent.again(ctx)

@@ -86,7 +86,7 @@ type Config struct {
 	// Lifetime to ask for; 0: as the responder likes.
 	Lifetime time.Duration
 	// Handler serves exchanges that the responder begins, until [Session.OnMessage] names another; nil: nobody does, and requests are cancelled as failed.
-	Handler streamer.Handler
+	Handler streamer.ExchangeHandler
 	// WrapConn, if given, wraps a stream's connection before anything is read or written (a recorder). A
 	// wrapper that embeds the connection keeps what it can do beside [net.Conn] (see
 	// [streamer.Transport]); one that does such a thing otherwise has the method for it.

@@ -58,7 +58,7 @@ type contextDocument struct {
 const contextName = "Session"
 
 func (c *contextDocument) marshal() ([]byte, error) {
-	w := writer{ns: xmlns.HHFRContext}
+	w := documentWriter{ns: xmlns.HHFRContext}
 	w.texts("Session", c.Session.String())
 	w.texts("Scheme", c.Scheme)
 	w.texts("Representation", c.Representation)
@@ -103,7 +103,7 @@ func parseContext(data []byte) (*contextDocument, error) {
 	if err != nil {
 		return nil, malformed(fmt.Errorf("session context: %w", err))
 	}
-	r := reader{el: el, asked: map[string]bool{}}
+	r := documentReader{el: el, asked: map[string]bool{}}
 	if el.Name != (soap.Name{Space: xmlns.HHFRContext, Local: contextName}) {
 		r.fail("root is %s", el.Name)
 	}

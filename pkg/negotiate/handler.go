@@ -66,7 +66,7 @@ func resumed(start []byte, err error, rest io.Reader) io.Reader {
 	if errors.Is(err, io.EOF) {
 		return &ending{start}
 	}
-	return io.MultiReader(bytes.NewReader(start), failing{err}, rest)
+	return io.MultiReader(bytes.NewReader(start), brokenTransport{err}, rest)
 }
 
 // ending reads as bytes that end.
@@ -86,10 +86,10 @@ type peeked struct {
 	io.Closer
 }
 
-// failing reads as an error; without one, and for the end of the body, as nothing.
-type failing struct{ err error }
+// brokenTransport reads as an error; without one, and for the end of the body, as nothing.
+type brokenTransport struct{ err error }
 
-func (f failing) Read([]byte) (int, error) {
+func (f brokenTransport) Read([]byte) (int, error) {
 	if f.err == nil {
 		return 0, io.EOF
 	}

@@ -125,7 +125,7 @@ func requestTarget(u *url.URL) string {
 }
 
 // headFor is the head of a message as it travels on a stream.
-func (s *Session) headFor(l *link, head []byte) ([]byte, error) {
+func (s *Session) headFor(l *sessionStream, head []byte) ([]byte, error) {
 	if l.path == s.implicit.path {
 		return s.implicit.forWire(head)
 	}

@@ -27,7 +27,7 @@ import (
 type negotiation struct {
 	dialer *Dialer
 	url    *url.URL
-	serve  streamer.Handler
+	serve  streamer.ExchangeHandler
 	outbox *outbox // nil: no sequence
 	taken  *atomic.Int64
 	client *http.Client

@@ -37,7 +37,7 @@ const outboxName = "Outbox"
 func (e *outboxEntry) stateURI() string { return e.sequence + ":initiator" }
 
 func (e *outboxEntry) marshal() ([]byte, error) {
-	w := writer{ns: xmlns.HHFRContext}
+	w := documentWriter{ns: xmlns.HHFRContext}
 	w.texts("Assurance", e.assurance)
 	w.sequence(e.sequence, stateName(e.joined))
 	if e.ended != [16]byte{} {
@@ -71,7 +71,7 @@ func parseOutbox(data []byte) (e outboxEntry, err error) {
 	if err != nil {
 		return e, malformed(fmt.Errorf("outbox: %w", err))
 	}
-	r := reader{el: el, asked: map[string]bool{}}
+	r := documentReader{el: el, asked: map[string]bool{}}
 	var state string
 	e.assurance = r.one("Assurance")
 	e.sequence, state = r.sequence()
@@ -102,7 +102,7 @@ func parseOutbox(data []byte) (e outboxEntry, err error) {
 }
 
 // digits reads hexadecimal digits that fill to.
-func (r *reader) digits(local, text string, to []byte) {
+func (r *documentReader) digits(local, text string, to []byte) {
 	b, err := hex.DecodeString(text)
 	if err != nil || len(b) != len(to) {
 		r.fail("%s is not %d hexadecimal digits", local, 2*len(to))

@@ -12,8 +12,8 @@ import (
 type Pending struct {
 	s      *Session
 	head   []byte
-	body   *kept
-	link   *link
+	body   *replayableBody
+	link   *sessionStream
 	stream *streamer.Pending // nil: plain SOAP
 	plain  chan outcome
 	queued *sequence.Sending // with an assurance

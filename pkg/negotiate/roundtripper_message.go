@@ -81,7 +81,7 @@ func bodyOf(req *http.Request) io.Reader {
 		if err == nil {
 			return bytes.NewReader(data)
 		}
-		return io.MultiReader(bytes.NewReader(data), failing{err})
+		return io.MultiReader(bytes.NewReader(data), brokenTransport{err})
 	}
 	if req.GetBody != nil {
 		return &rewound{body: req.Body, again: req.GetBody}

@@ -70,7 +70,7 @@ func schemeReply(u *url.URL, resp *http.Response) error {
 		_ = resp.Body.Close()
 		return wrongScheme("https")
 	}
-	resp.Body = peeked{io.MultiReader(bytes.NewReader(start), failing{err}, resp.Body), resp.Body}
+	resp.Body = peeked{io.MultiReader(bytes.NewReader(start), brokenTransport{err}, resp.Body), resp.Body}
 	return nil
 }
 

@@ -16,7 +16,7 @@ import (
 	"github.com/hhfr/hhfr/pkg/wsrm"
 )
 
-// Sequenced are services whose messages come in sequences. Paths are as in [ResponderConfig].Serve; a nil reply is an empty one. See [sequence.Handler].
+// Sequenced are services whose messages come in sequences. Paths are as in [ResponderConfig].Serve; a nil reply is an empty one. See [sequence.MessageHandler].
 type Sequenced interface {
 	// Transactional tells whether the service at path puts its effects into a transaction.
 	Transactional(path string) bool
@@ -41,15 +41,15 @@ type opened struct {
 	entered, attached uint64 // streams, in the order in which their sessions were joined
 }
 
-// entry is a stream's place in a sequence.
-type entry struct {
+// sequenceEntry is a stream's place in a sequence.
+type sequenceEntry struct {
 	o     *opened
 	seq   *sequence.Sequence
 	order uint64
 }
 
 // attach has the sequence go on over a stream, unless one that was joined later has it already.
-func (e *entry) attach(s *streamer.Stream) {
+func (e *sequenceEntry) attach(s *streamer.Stream) {
 	e.o.mu.Lock()
 	late := e.order < e.o.attached
 	if !late {
@@ -92,7 +92,7 @@ func (r *Responder) knows(ctx context.Context, uri string) (bool, error) {
 }
 
 // enter opens the sequence of a session, or joins those that have it open; leave must be called.
-func (r *Responder) enter(ctx context.Context, facts *Facts) (e *entry, leave func(), err error) {
+func (r *Responder) enter(ctx context.Context, facts *Facts) (e *sequenceEntry, leave func(), err error) {
 	s := &r.sequences
 	s.mu.Lock()
 	if s.open == nil {
@@ -122,7 +122,7 @@ func (r *Responder) enter(ctx context.Context, facts *Facts) (e *entry, leave fu
 		}
 	}
 	o.entered++
-	return &entry{o, o.seq, o.entered}, leave, nil
+	return &sequenceEntry{o, o.seq, o.entered}, leave, nil
 }
 
 // leave closes a sequence without users. What is handled at that moment is not cut short: its outcome would be unknown, and the initiator may be back before it.
@@ -155,7 +155,7 @@ func (r *Responder) leave(uri string, o *opened) {
 }
 
 // placed hands messages that have a place to a sequence, and all others on.
-func placed(q *sequence.Sequence, others streamer.Handler, logger *slog.Logger) streamer.Handler {
+func placed(q *sequence.Sequence, others streamer.ExchangeHandler, logger *slog.Logger) streamer.ExchangeHandler {
 	return func(ctx context.Context, x *streamer.Exchange) {
 		if x.Message().Place.Number == 0 {
 			others(ctx, x)
@@ -173,12 +173,12 @@ type sequencedHandler struct {
 	facts *Facts
 }
 
-// Transactional implements [sequence.Handler].
+// Transactional implements [sequence.MessageHandler].
 func (h sequencedHandler) Transactional(m sequence.Message) bool {
 	return h.r.cfg.Sequenced.Transactional(pathFor(h.facts, m.Head))
 }
 
-// Transact implements [sequence.Handler].
+// Transact implements [sequence.MessageHandler].
 func (h sequencedHandler) Transact(ctx context.Context, tx *wsrm.Tx, m sequence.Message) (sequence.Message, error) {
 	reply, err := h.r.cfg.Sequenced.Transact(h.context(ctx), pathFor(h.facts, m.Head), tx, streamer.NewMessage(m.Head, m.Body))
 	if err != nil {
@@ -187,7 +187,7 @@ func (h sequencedHandler) Transact(ctx context.Context, tx *wsrm.Tx, m sequence.
 	return whole(reply), nil
 }
 
-// Handle implements [sequence.Handler].
+// Handle implements [sequence.MessageHandler].
 func (h sequencedHandler) Handle(ctx context.Context, m sequence.Message) sequence.Message {
 	return whole(h.r.cfg.Sequenced.Handle(h.context(ctx), pathFor(h.facts, m.Head), streamer.NewMessage(m.Head, m.Body)))
 }

@@ -87,7 +87,7 @@ func readWhole(req *http.Request) (body io.ReadCloser, whole bool) {
 	}
 	data, err := io.ReadAll(req.Body)
 	if err != nil || int64(len(data)) != req.ContentLength {
-		return &peeked{Reader: io.MultiReader(bytes.NewReader(data), failing{err}), Closer: req.Body}, false
+		return &peeked{Reader: io.MultiReader(bytes.NewReader(data), brokenTransport{err}), Closer: req.Body}, false
 	}
 	return &peeked{Reader: bytes.NewReader(data), Closer: req.Body}, true
 }
@@ -301,7 +301,7 @@ type Upgrade struct {
 	Request *http.Request
 	// Message is the request as the message of exchange 1, and Serve what serves it; without Serve it is no exchange.
 	Message *streamer.Message
-	Serve   streamer.Handler
+	Serve   streamer.ExchangeHandler
 	stages  uint64
 }
 
@@ -334,7 +334,7 @@ func (r *Responder) upgrade(ctx context.Context, u *Upgrade, hijack func() (net.
 		return nil, errNoConn
 	}
 	running, cancel := r.running(ctx, clientOf(u.Request))
-	v := &serving{r: r, open: open, left: func() {}}
+	v := &servedStream{r: r, open: open, left: func() {}}
 	end := func() {
 		v.end()
 		cancel()

@@ -23,7 +23,7 @@ func Blob() Service {
 		request: `<xs:element name="size" type="xs:unsignedInt"/><xs:element name="seed" type="xs:unsignedLong" minOccurs="0"/>`,
 		reply:   `<xs:element name="payload" type="xs:base64Binary"/>`,
 		example: `<size>30</size>`,
-		answer: func(_ context.Context, r *request) (content, error) {
+		answer: func(_ context.Context, r *requestReader) (content, error) {
 			v, err := r.values([]string{"size"}, "seed")
 			if err != nil {
 				return content{}, err
@@ -45,8 +45,8 @@ func Blob() Service {
 	}
 }
 
-// payload reads as random octets in base64.
-type payload struct {
+// randomText reads as random octets in base64.
+type randomText struct {
 	random *rand.ChaCha8
 	left   int // octets
 	text   []byte
@@ -56,14 +56,14 @@ type payload struct {
 // blobGroups is how many groups of three octets are made at once.
 const blobGroups = 4096
 
-func newPayload(size int, seed uint64) *payload {
+func newPayload(size int, seed uint64) *randomText {
 	var key [32]byte
 	binary.LittleEndian.PutUint64(key[:], seed)
-	return &payload{random: rand.NewChaCha8(key), left: size}
+	return &randomText{random: rand.NewChaCha8(key), left: size}
 }
 
 // Read implements [io.Reader].
-func (p *payload) Read(to []byte) (int, error) {
+func (p *randomText) Read(to []byte) (int, error) {
 	if len(p.text) == 0 {
 		if p.left == 0 {
 			return 0, io.EOF

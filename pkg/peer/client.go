@@ -17,8 +17,8 @@ import (
 	"github.com/hhfr/hhfr/pkg/streamer"
 )
 
-// Outgoing is a message to send, by [Send].
-type Outgoing struct {
+// ClientRequest is a message to send, by [Send].
+type ClientRequest struct {
 	// Name says where it comes from, for people.
 	Name string
 	// Head is its HTTP head; nil: the default one.
@@ -33,7 +33,7 @@ type Outgoing struct {
 type Incoming struct {
 	// Number counts messages from 1 in sending order.
 	Number int
-	Sent   Outgoing
+	Sent   ClientRequest
 	// Head and Body are the reply's; a nil head is the default one.
 	Head, Body []byte
 	// Began and Took tell when it was sent, and how long the whole reply took.
@@ -70,7 +70,7 @@ func (in *Incoming) Failed() bool {
 
 // Send sends messages over a session, at most inFlight at once, and yields what came of each in sending order. They leave in that order, too, as far as the way promises any
 // (see negotiate.Session.Begin). As long as it is undecided whether there is a stream, one is sent at a time, so that none goes as plain SOAP beside the one that asks. It ends when messages do, or ctx is done. An error of messages is yielded and ends it.
-func Send(ctx context.Context, session *negotiate.Session, messages iter.Seq2[Outgoing, error], inFlight int) iter.Seq[*Incoming] {
+func Send(ctx context.Context, session *negotiate.Session, messages iter.Seq2[ClientRequest, error], inFlight int) iter.Seq[*Incoming] {
 	return func(yield func(*Incoming) bool) {
 		ctx, cancel := context.WithCancel(ctx)
 		queue := make(chan chan *Incoming, max(inFlight, 1))
@@ -93,7 +93,7 @@ func Send(ctx context.Context, session *negotiate.Session, messages iter.Seq2[Ou
 }
 
 // begin sends one message after another, as many at once as queue has room for.
-func begin(ctx context.Context, session *negotiate.Session, messages iter.Seq2[Outgoing, error], queue chan<- chan *Incoming) {
+func begin(ctx context.Context, session *negotiate.Session, messages iter.Seq2[ClientRequest, error], queue chan<- chan *Incoming) {
 	places := make(chan struct{}, cap(queue))
 	n := 0
 	for m, err := range messages {

@@ -16,7 +16,7 @@ func Concat() Service {
 		reply:   `<xs:element name="result" type="xs:string"/>`,
 		result:  "string",
 		example: `<item>thin </item><item>links</item>`,
-		answer: func(_ context.Context, r *request) (content, error) {
+		answer: func(_ context.Context, r *requestReader) (content, error) {
 			var b bytes.Buffer
 			b.WriteString("<result>")
 			err := r.children(func(name string) error {

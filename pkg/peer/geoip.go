@@ -18,7 +18,7 @@ func GeoIP(ranges *Ranges) Service {
 		reply:   `<xs:element name="result" type="xs:boolean"/>`,
 		result:  "boolean",
 		example: `<address>129.125.102.100</address>`,
-		answer: func(_ context.Context, r *request) (content, error) {
+		answer: func(_ context.Context, r *requestReader) (content, error) {
 			v, err := r.values([]string{"address"})
 			if err != nil {
 				return content{}, err

@@ -103,7 +103,7 @@ func (l *Ledger) handle(ctx context.Context, b *book, m *streamer.Message) (*str
 	r := newRequest(m)
 	name, c, err := l.read(ctx, b, r)
 	o := &operation{name: name}
-	var why *refusal
+	var why *complaint
 	switch {
 	case errors.As(err, &why):
 		b.changed = false
@@ -119,7 +119,7 @@ func (l *Ledger) handle(ctx context.Context, b *book, m *streamer.Message) (*str
 	return o.message(r.version, c), nil
 }
 
-func (l *Ledger) read(ctx context.Context, b *book, r *request) (name string, c content, err error) {
+func (l *Ledger) read(ctx context.Context, b *book, r *requestReader) (name string, c content, err error) {
 	root, err := r.open()
 	if err != nil {
 		return "", c, err
@@ -139,7 +139,7 @@ func (l *Ledger) read(ctx context.Context, b *book, r *request) (name string, c 
 }
 
 // add appends an entry to the book.
-func (l *Ledger) add(ctx context.Context, b *book, r *request) (content, error) {
+func (l *Ledger) add(ctx context.Context, b *book, r *requestReader) (content, error) {
 	v, err := r.values([]string{"id", "amount"})
 	if err != nil {
 		return content{}, err
@@ -166,7 +166,7 @@ func writeSum(out *bytes.Buffer, count uint64, sum [32]byte) {
 }
 
 // entries reads from all books, that at hand as it is now.
-func (l *Ledger) entries(ctx context.Context, own *book, r *request) (content, error) {
+func (l *Ledger) entries(ctx context.Context, own *book, r *requestReader) (content, error) {
 	v, err := r.values(nil, "from", "most")
 	if err != nil {
 		return content{}, err

@@ -45,7 +45,7 @@ type operation struct {
 	// example is what stands in an element of the example's request.
 	example string
 	// answer reads the children of the request to their end, and gives those of the reply.
-	answer func(ctx context.Context, r *request) (content, error)
+	answer func(ctx context.Context, r *requestReader) (content, error)
 }
 
 // content is what stands in a reply's wrapper: octets, then what stream reads, which has length octets.
@@ -79,7 +79,7 @@ func (o *operation) ReplySchema() *schema.Schema {
 func (o *operation) Serve(ctx context.Context, m *streamer.Message, reply func(*streamer.Message) error) error {
 	r := newRequest(m)
 	c, err := o.read(ctx, r)
-	var why *refusal
+	var why *complaint
 	switch {
 	case errors.As(err, &why):
 		return o.refuse(r.version, why, reply)
@@ -89,7 +89,7 @@ func (o *operation) Serve(ctx context.Context, m *streamer.Message, reply func(*
 	return reply(o.message(r.version, c))
 }
 
-func (o *operation) read(ctx context.Context, r *request) (content, error) {
+func (o *operation) read(ctx context.Context, r *requestReader) (content, error) {
 	name, err := r.open()
 	if err != nil {
 		return content{}, err
@@ -138,7 +138,7 @@ func typeOf(v soap.Version) soap.Field {
 	return xmlType
 }
 
-func (o *operation) refuse(v soap.Version, why *refusal, reply func(*streamer.Message) error) error {
+func (o *operation) refuse(v soap.Version, why *complaint, reply func(*streamer.Message) error) error {
 	if why.coding {
 		known := soap.Field{Name: "Accept-Encoding", Value: "gzip"}
 		return reply(errorReply(http.StatusUnsupportedMediaType, why.reason+"\n", known))
@@ -151,7 +151,7 @@ func (o *operation) refuse(v soap.Version, why *refusal, reply func(*streamer.Me
 }
 
 // children calls do for each child of the element that the request stands in, with its local name. do reads the child to its end.
-func (r *request) children(do func(name string) error) error {
+func (r *requestReader) children(do func(name string) error) error {
 	for {
 		child, ok, err := r.child()
 		if err != nil || !ok {
@@ -167,7 +167,7 @@ func (r *request) children(do func(name string) error) error {
 }
 
 // values reads children that have text only, as it stands: each of the names at most once, all that are not said to be optional.
-func (r *request) values(names []string, optional ...string) (map[string]string, error) {
+func (r *requestReader) values(names []string, optional ...string) (map[string]string, error) {
 	known := map[string]bool{}
 	for _, n := range names {
 		known[n] = true

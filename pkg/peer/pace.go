@@ -86,17 +86,17 @@ func (l httpConns) Accept() (net.Conn, error) {
 	if secure == nil {
 		return paced, nil
 	}
-	return &secureConn{paced, *secure}, nil
+	return &pacedTLS{paced, *secure}, nil
 }
 
-// secureConn is one inside TLS; net/http asks it for its state.
-type secureConn struct {
+// pacedTLS is one inside TLS; net/http asks it for its state.
+type pacedTLS struct {
 	*pacedConn
 	state tls.ConnectionState
 }
 
 // ConnectionState is that of the TLS below.
-func (c *secureConn) ConnectionState() tls.ConnectionState { return c.state }
+func (c *pacedTLS) ConnectionState() tls.ConnectionState { return c.state }
 
 type pacedConn struct {
 	net.Conn

@@ -18,7 +18,7 @@ func Records() Service {
 		types: `<xs:complexType name="Record"><xs:sequence><xs:element name="text" type="xs:string"/><xs:element name="number" type="xs:int"/>` +
 			`<xs:element name="flag" type="xs:boolean"/></xs:sequence></xs:complexType>`,
 		example: `<record><text>one</text><number>1</number><flag>true</flag></record><record><text>two</text><number>2</number><flag>false</flag></record>`,
-		answer: func(_ context.Context, r *request) (content, error) {
+		answer: func(_ context.Context, r *requestReader) (content, error) {
 			var b bytes.Buffer
 			err := r.children(func(name string) error {
 				if name != "record" {
@@ -31,7 +31,7 @@ func Records() Service {
 	}
 }
 
-func record(b *bytes.Buffer, r *request) error {
+func record(b *bytes.Buffer, r *requestReader) error {
 	v, err := r.values([]string{"text", "number", "flag"})
 	if err != nil {
 		return err

@@ -23,22 +23,22 @@ const (
 	maxText = 16 << 20
 )
 
-// refusal is what is wrong with a request; its sender is told.
-type refusal struct {
+// complaint is what is wrong with a request; its sender is told.
+type complaint struct {
 	code          soap.FaultCode
 	reason        string
 	notUnderstood []soap.Name // header blocks
 	coding        bool        // it is the content coding that is not known
 }
 
-func (r *refusal) Error() string { return r.reason }
+func (r *complaint) Error() string { return r.reason }
 
 func refuse(format string, args ...any) error {
-	return &refusal{code: soap.Client, reason: fmt.Sprintf(format, args...)}
+	return &complaint{code: soap.Client, reason: fmt.Sprintf(format, args...)}
 }
 
-// request reads an envelope of either version as it comes, up to the children of the Body's one child. It goes by names and namespaces, never by prefixes.
-type request struct {
+// requestReader reads an envelope of either version as it comes, up to the children of the Body's one child. It goes by names and namespaces, never by prefixes.
+type requestReader struct {
 	decoder *xml.Decoder
 	version soap.Version
 	depth   int
@@ -62,15 +62,15 @@ func (b *bounded) Read(p []byte) (int, error) {
 	return n, err
 }
 
-func newRequest(m *streamer.Message) *request {
+func newRequest(m *streamer.Message) *requestReader {
 	body, declared := text(m)
 	d := xml.NewDecoder(body)
 	d.CharsetReader = declared
-	return &request{decoder: d, version: soap.V11}
+	return &requestReader{decoder: d, version: soap.V11}
 }
 
 // token gives the next start or end tag, or text; comments and instructions are passed over.
-func (r *request) token() (xml.Token, error) {
+func (r *requestReader) token() (xml.Token, error) {
 	for {
 		t, err := r.decoder.Token()
 		switch {
@@ -97,8 +97,8 @@ func (r *request) token() (xml.Token, error) {
 }
 
 // judge tells a request that is malformed from one that does not come.
-func (r *request) judge(err error) error {
-	var own *refusal
+func (r *requestReader) judge(err error) error {
+	var own *complaint
 	var syntax *xml.SyntaxError
 	switch {
 	case errors.As(err, &own):
@@ -112,7 +112,7 @@ func (r *request) judge(err error) error {
 }
 
 // child goes to the next child element of the element that the request stands in; ok is false at its end, which is passed then. Text between children is white space.
-func (r *request) child() (name xml.StartElement, ok bool, err error) {
+func (r *requestReader) child() (name xml.StartElement, ok bool, err error) {
 	for {
 		t, err := r.token()
 		if err != nil {
@@ -135,7 +135,7 @@ func (r *request) child() (name xml.StartElement, ok bool, err error) {
 }
 
 // text reads the rest of an element that has text only.
-func (r *request) text(name string) (string, error) {
+func (r *requestReader) text(name string) (string, error) {
 	var b strings.Builder
 	for {
 		t, err := r.token()
@@ -163,7 +163,7 @@ func (r *request) text(name string) (string, error) {
 func collapse(text string) string { return strings.Trim(text, " \t\r\n") }
 
 // skip passes over the rest of an element.
-func (r *request) skip() error {
+func (r *requestReader) skip() error {
 	for until := r.depth - 1; r.depth > until; {
 		if _, err := r.token(); err != nil {
 			if errors.Is(err, io.EOF) {
@@ -176,7 +176,7 @@ func (r *request) skip() error {
 }
 
 // open reads up to the start tag of the Body's child, which is returned.
-func (r *request) open() (xml.Name, error) {
+func (r *requestReader) open() (xml.Name, error) {
 	root, err := r.root()
 	if err != nil {
 		return xml.Name{}, err
@@ -188,7 +188,7 @@ func (r *request) open() (xml.Name, error) {
 	case root.Name.Space == xmlns.SOAP12:
 		r.version = soap.V12
 	default:
-		return xml.Name{}, &refusal{code: soap.VersionMismatch, reason: "neither SOAP 1.1 nor SOAP 1.2"}
+		return xml.Name{}, &complaint{code: soap.VersionMismatch, reason: "neither SOAP 1.1 nor SOAP 1.2"}
 	}
 	own := r.version.Namespace()
 	for {
@@ -214,7 +214,7 @@ func (r *request) open() (xml.Name, error) {
 	}
 }
 
-func (r *request) root() (xml.StartElement, error) {
+func (r *requestReader) root() (xml.StartElement, error) {
 	for {
 		t, err := r.token()
 		switch {
@@ -236,7 +236,7 @@ func (r *request) root() (xml.StartElement, error) {
 
 // header passes over header blocks. Those that are for us, and may not be ignored, are refused, all
 // at once: the services know none.
-func (r *request) header() error {
+func (r *requestReader) header() error {
 	var unknown []soap.Name
 	for {
 		block, ok, err := r.child()
@@ -257,11 +257,11 @@ func (r *request) header() error {
 		return nil
 	}
 	reason := fmt.Sprintf("header block %s is not understood", unknown[0])
-	return &refusal{code: soap.MustUnderstand, reason: reason, notUnderstood: unknown}
+	return &complaint{code: soap.MustUnderstand, reason: reason, notUnderstood: unknown}
 }
 
 // mandatory tells header blocks that must be understood here (SOAP 1.1, section 4.2.3; SOAP 1.2 part 1, section 5.2.3).
-func (r *request) mandatory(attrs []xml.Attr) bool {
+func (r *requestReader) mandatory(attrs []xml.Attr) bool {
 	must, ours := false, true
 	for _, a := range attrs {
 		if a.Name.Space != r.version.Namespace() {
@@ -278,7 +278,7 @@ func (r *request) mandatory(attrs []xml.Attr) bool {
 }
 
 // close reads to the end: nothing else stands in the Body, and nothing behind the envelope.
-func (r *request) close() error {
+func (r *requestReader) close() error {
 	for range 2 {
 		extra, more, err := r.child()
 		if err == nil && more {

@@ -25,7 +25,7 @@ func Sum() Service {
 		reply:   `<xs:element name="result" type="xs:float"/>`,
 		result:  "float",
 		example: `<item>1.5</item><item>-0.25</item>`,
-		answer: func(_ context.Context, r *request) (content, error) {
+		answer: func(_ context.Context, r *requestReader) (content, error) {
 			sum := 0.0
 			err := r.children(func(name string) error {
 				if name != "item" {

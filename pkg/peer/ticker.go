@@ -61,7 +61,7 @@ func (t *ticker) wait(ctx context.Context) ([]byte, error) {
 	return b.Bytes(), nil
 }
 
-func (t *ticker) next(ctx context.Context, r *request) (content, error) {
+func (t *ticker) next(ctx context.Context, r *requestReader) (content, error) {
 	if _, err := r.values(nil); err != nil {
 		return content{}, err
 	}

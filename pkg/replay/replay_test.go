@@ -81,7 +81,7 @@ func dial(t testing.TB, to string, hhfr bool, rec *pcapng.Recorder) *negotiate.S
 		cfg.OnSession = func(f negotiate.Facts, c net.Conn) {
 			b, err := json.Marshal(f)
 			require.NoError(t, err)
-			require.NoError(t, c.(*pcapng.Conn).Comment(string(b)))
+			require.NoError(t, c.(*pcapng.RecordedConn).Comment(string(b)))
 		}
 	}
 	s, err := negotiate.Dial(t.Context(), to, cfg)
@@ -98,11 +98,11 @@ func record(t testing.TB, hhfr bool) (recording []byte, n int) {
 	var out bytes.Buffer
 	rec := pcapng.NewRecorder(&out, nil)
 	s := dial(t, start(t, turned{}).URL("/echo"), hhfr, rec)
-	messages := func(yield func(peer.Outgoing, error) bool) {
+	messages := func(yield func(peer.ClientRequest, error) bool) {
 		for _, path := range shared.Files(t, shared.Testdata(t, "soap"), func(p string) bool { return strings.HasSuffix(p, ".xml") }) {
 			body := shared.Read(t, path)
 			head, err := peer.RequestHead("/echo", body, "urn:a", []string{"X-Trace: 1"})
-			if !yield(peer.Outgoing{Head: head, Body: body}, err) {
+			if !yield(peer.ClientRequest{Head: head, Body: body}, err) {
 				return
 			}
 		}

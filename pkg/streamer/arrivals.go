@@ -9,7 +9,7 @@ import (
 )
 
 // take begins an exchange, or refuses it.
-func (e *exchanges) take(m *wire.Message) error {
+func (e *exchanges) take(m *wire.IncomingMessage) error {
 	s := e.s
 	both := new(struct {
 		in inbound
@@ -43,7 +43,7 @@ func (e *exchanges) take(m *wire.Message) error {
 
 // expect binds a reply to its call. One that nobody waits for any more is read and dropped; one to a
 // request that was never sent breaks the rules.
-func (e *exchanges) expect(m *wire.Message) error {
+func (e *exchanges) expect(m *wire.IncomingMessage) error {
 	in := new(inbound)
 	newInbound(in, e.s, m)
 	request := m.Key

@@ -36,7 +36,7 @@ type Writer struct {
 	form     io.WriteCloser // what makes of the body what travels of it; nil: it travels as it is
 	left     int64          // bytes that the message may still have
 	short    bool
-	held     piece // a segment of the head, which may go with the first of the body
+	held     outboundPiece // a segment of the head, which may go with the first of the body
 	holds    bool
 	begun    bool  // a piece was queued
 	told     int64 // what the receiver was told is settled, since the last piece
@@ -97,7 +97,7 @@ func (w *Writer) emit(head bool, p wire.Part) error {
 		if err := w.release(); err != nil {
 			return err
 		}
-		w.held, w.holds = piece{head: p}, true
+		w.held, w.holds = outboundPiece{head: p}, true
 		return nil
 	case w.holds && len(w.held.head.Content)+len(p.Content) <= most:
 		w.held.body, w.held.last = p, p.Last
@@ -106,7 +106,7 @@ func (w *Writer) emit(head bool, p wire.Part) error {
 	if err := w.release(); err != nil {
 		return err
 	}
-	return w.queue(piece{body: p, last: p.Last})
+	return w.queue(outboundPiece{body: p, last: p.Last})
 }
 
 // release queues the piece that is held.
@@ -118,7 +118,7 @@ func (w *Writer) release() error {
 	return w.queue(w.held)
 }
 
-func (w *Writer) queue(p piece) error {
+func (w *Writer) queue(p outboundPiece) error {
 	w.told = 0
 	p.first = !w.begun
 	w.begun = true
@@ -219,7 +219,7 @@ func (w *Writer) flush(force bool) error {
 		err = w.release()
 	}
 	if err == nil && settled != w.told {
-		err = w.queue(piece{flush: true, settled: settled})
+		err = w.queue(outboundPiece{flush: true, settled: settled})
 		w.told = settled
 	}
 	if err != nil {
@@ -293,7 +293,7 @@ func (w *Writer) free() {
 		w.timer = nil
 	}
 	w.split.Free()
-	w.held = piece{}
+	w.held = outboundPiece{}
 }
 
 // giveUp drops the message for an error of its sender's, or why the stream took no more, and returns

@@ -44,8 +44,8 @@ func (c *call) failRepliesLocked(e *Error) {
 	}
 }
 
-// request is what a call needs, in one piece of memory.
-type request struct {
+// callRequest is what a call needs, in one piece of memory.
+type callRequest struct {
 	call call
 	out  outbound
 }

@@ -103,7 +103,7 @@ func (l *Lane) Start(ctx context.Context, head []byte, length int64) (*Pending, 
 
 // enter begins a call.
 func (l *Lane) enter(ctx context.Context, b any) (*call, error) {
-	r := new(request)
+	r := new(callRequest)
 	r.call.s, r.call.out, r.out.owner, r.out.asks = l.s, &r.out, &r.call, true
 	r.out.holds.Store(2)
 	if err := l.admit(ctx, &r.out); err != nil {

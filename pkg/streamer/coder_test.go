@@ -233,8 +233,8 @@ type pair struct {
 type pairing struct {
 	buffer   int
 	a, b     streamer.Config
-	handlera streamer.Handler
-	handlerb streamer.Handler
+	handlera streamer.ExchangeHandler
+	handlerb streamer.ExchangeHandler
 	codera   streamer.Coder
 	coderb   streamer.Coder
 }

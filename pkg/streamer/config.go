@@ -36,7 +36,7 @@ type Config struct {
 	// Accept is the responder's: it judges the hello of the initiator. A *[Refusal] is told to the initiator. ctx is that of Over.
 	Accept func(ctx context.Context, h frame.Hello) (Admission, error)
 	// Handler serves what the other end begins; the responder's comes from Accept. nil: such messages are cancelled as unserved.
-	Handler Handler
+	Handler ExchangeHandler
 	// Limits are what this end takes.
 	Limits Limits
 	// Acks is told what the other end says of a sequence ([Stream.Acknowledge]), by the reader, between the messages that came before and behind it; it must not block. nil: that is passed over.
@@ -96,7 +96,7 @@ func (c Config) withDefaults() (Config, error) {
 type Admission struct {
 	// Coder and Handler are those of the stream.
 	Coder   Coder
-	Handler Handler
+	Handler ExchangeHandler
 	// Token is the one by which the initiator may join the session next, within Lifetime; nil: it may not.
 	Token    []byte
 	Lifetime time.Duration
@@ -105,10 +105,10 @@ type Admission struct {
 	Promised frame.Limits
 }
 
-// Handler serves the exchanges that the peer begins, each in a goroutine of its own, at most
+// ExchangeHandler serves the exchanges that the peer begins, each in a goroutine of its own, at most
 // [Limits.MaxExchanges] at once. It is called when the head of the message is there; the body comes as
 // it is read, also while the reply is sent. A request for which it returns without a reply is
 // cancelled as failed. What it has not read of the body when it returns is dropped. ctx ends when the
 // peer gives the exchange up, when the reply is refused, when the stream is over, and when the handler
 // returns. It must end then. It must not call [Stream.Close] or [Stream.Abort].
-type Handler func(ctx context.Context, x *Exchange)
+type ExchangeHandler func(ctx context.Context, x *Exchange)

@@ -7,8 +7,8 @@ import (
 	"github.com/hhfr/hhfr/pkg/streamer/frame"
 )
 
-// ending is how far a stream is on its way to its end.
-type ending struct {
+// streamEnd is how far a stream is on its way to its end.
+type streamEnd struct {
 	mu       sync.Mutex
 	failed   bool
 	wrote    bool         // our last byte is written
@@ -19,7 +19,7 @@ type ending struct {
 }
 
 // begin is false for a stream that has failed already, or of which nothing is left to fail.
-func (d *ending) begin(e *Error, farewell *frame.Close) bool {
+func (d *streamEnd) begin(e *Error, farewell *frame.Close) bool {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if d.failed || d.wrote && d.deaf {
@@ -33,20 +33,20 @@ func (d *ending) begin(e *Error, farewell *frame.Close) bool {
 }
 
 // failure is why the stream failed, nil if it did not.
-func (d *ending) failure() *Error {
+func (d *streamEnd) failure() *Error {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	return d.err
 }
 
-func (d *ending) hasFailed() bool {
+func (d *streamEnd) hasFailed() bool {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	return d.failed
 }
 
 // lastWord is what a stream that failed says; failed is false for one that did not.
-func (d *ending) lastWord() (word *frame.Close, failed bool) {
+func (d *streamEnd) lastWord() (word *frame.Close, failed bool) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	return d.farewell, d.failed

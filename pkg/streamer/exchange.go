@@ -10,7 +10,7 @@ type Exchange struct {
 	in      *inbound
 	oneway  bool
 	place   Place
-	first   Handler // of the request that upgraded the connection
+	first   ExchangeHandler // of the request that upgraded the connection
 	message Message
 	ctx     context.Context
 	cancel  context.CancelFunc

@@ -111,7 +111,7 @@ func (e *exchanges) refuseLocked(in *inbound, code frame.CancelCode, why *Error)
 // say queues a cancel. What can cause it is bounded by our limits; who goes on all the same ends the
 // stream.
 func (e *exchanges) say(c frame.Cancel) {
-	if !e.s.queue.say(control{cancel: c}) {
+	if !e.s.queue.say(priorityItem{cancel: c}) {
 		go e.s.fail(&Error{Code: BeyondLimits, Err: errManyCancels})
 	}
 }

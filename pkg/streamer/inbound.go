@@ -10,9 +10,9 @@ import (
 	"github.com/hhfr/hhfr/pkg/streamer/wire"
 )
 
-// segment is a piece of an incoming message's content that waits for its reader; or, with settled,
+// inboundSegment is a piece of an incoming message's content that waits for its reader; or, with settled,
 // that its sender waits (docs/wire-format.md, section 5.5).
-type segment struct {
+type inboundSegment struct {
 	head, last bool
 	text       bool
 	program    *shape.Program
@@ -38,18 +38,18 @@ type inbound struct {
 	joins    [2]*shape.Joiner // of head and body, while they are joined
 
 	mu      sync.Mutex
-	segs    fifo[segment]
-	space   [2]segment // what most messages need
-	credit  int64      // what the peer may still send of it, as it knows
-	read    int64      // what was read, and is not granted anew
-	started bool       // someone reads it
+	segs    fifo[inboundSegment]
+	space   [2]inboundSegment // what most messages need
+	credit  int64             // what the peer may still send of it, as it knows
+	read    int64             // what was read, and is not granted anew
+	started bool              // someone reads it
 	whole   bool
 	err     *Error        // nothing more will be taken
 	dropped bool          // what comes is counted as read
 	wait    chan struct{} // made by the goroutine that reads, closed by who has something for it
 }
 
-func newInbound(in *inbound, s *Stream, m *wire.Message) {
+func newInbound(in *inbound, s *Stream, m *wire.IncomingMessage) {
 	in.s, in.key, in.interim, in.hasHead = s, m.Key, m.Interim, m.HasHead
 	in.segs.items = in.space[:0]
 	in.credit = s.cfg.Limits.Window
@@ -109,7 +109,7 @@ func (in *inbound) deliver(ev *wire.Event) (beyond bool) {
 	in.queued(cost)
 	for i, p := range [...]*wire.Part{&ev.Head, &ev.Body} {
 		if p.There {
-			in.segs.push(segment{head: i == 0, last: p.Last, text: p.Text, program: p.Program, content: p.Content, cost: cost})
+			in.segs.push(inboundSegment{head: i == 0, last: p.Last, text: p.Text, program: p.Program, content: p.Content, cost: cost})
 			cost = 0
 		}
 	}
@@ -132,7 +132,7 @@ func (in *inbound) settle(settled uint64) {
 	if in.err != nil {
 		return
 	}
-	flush := segment{settled: bounded(settled)}
+	flush := inboundSegment{settled: bounded(settled)}
 	if n := in.segs.len(); n > 0 && in.segs.items[in.segs.head+n-1].settled > 0 {
 		in.segs.items[in.segs.head+n-1] = flush
 	} else {
@@ -142,7 +142,7 @@ func (in *inbound) settle(settled uint64) {
 }
 
 // take waits for the next segment, and gives its sender credit for more.
-func (in *inbound) take() (segment, error) {
+func (in *inbound) take() (inboundSegment, error) {
 	in.mu.Lock()
 	defer in.mu.Unlock()
 	for in.segs.len() == 0 && in.err == nil {
@@ -155,7 +155,7 @@ func (in *inbound) take() (segment, error) {
 		in.mu.Lock()
 	}
 	if in.err != nil {
-		return segment{}, in.err
+		return inboundSegment{}, in.err
 	}
 	g := in.segs.pop()
 	in.queued(-g.cost)

@@ -12,7 +12,7 @@ import (
 var joiners = sync.Pool{New: func() any { return new(shape.Joiner) }}
 
 // join joins a segment behind dst.
-func (in *inbound) join(dst []byte, g segment) ([]byte, error) {
+func (in *inbound) join(dst []byte, g inboundSegment) ([]byte, error) {
 	i := 1
 	if g.head {
 		i = 0

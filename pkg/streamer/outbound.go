@@ -37,11 +37,11 @@ type outbound struct {
 	payload int64         // written so far; the writer's
 
 	// Below: under queue.mu.
-	pieces  fifo[piece]
-	space   [1]piece      // what most messages need
-	credit  int64         // content that the peer takes beside what waits; the last piece may go beyond
-	waiting int64         // what the pieces that wait cost
-	granted chan struct{} // closed when there is more; made by who waits
+	pieces  fifo[outboundPiece]
+	space   [1]outboundPiece // what most messages need
+	credit  int64            // content that the peer takes beside what waits; the last piece may go beyond
+	waiting int64            // what the pieces that wait cost
+	granted chan struct{}    // closed when there is more; made by who waits
 	inRing  bool
 	begun   bool // its first piece went to the writer, and not in vain
 	whole   bool // its last one, too
@@ -79,8 +79,8 @@ func (out *outbound) release() {
 	}
 }
 
-// piece is what one frame has of a message: a segment of its head, one of its body, or that its sender waits.
-type piece struct {
+// outboundPiece is what one frame has of a message: a segment of its head, one of its body, or that its sender waits.
+type outboundPiece struct {
 	head, body  wire.Part
 	first, last bool // of the message
 	flush       bool
@@ -91,7 +91,7 @@ type piece struct {
 // pieceCost is what a fragment costs of its message's credit beside its content (docs/wire-format.md, section 5.3).
 const pieceCost = 64
 
-func (p *piece) cost() int64 {
+func (p *outboundPiece) cost() int64 {
 	if p.flush {
 		return 0
 	}

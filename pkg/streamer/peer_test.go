@@ -80,7 +80,7 @@ var handHello = frame.Hello{Session: session, Token: make([]byte, 16), Word: [8]
 	Limits: frame.Limits{MaxFragment: 16384, MaxMessage: 1 << 30, MaxShapes: 100, MaxShapeBytes: 1 << 20, MaxExchanges: 100, Window: 1 << 20, MaxHeld: 1 << 20}}
 
 // meetByHand connects a stream, the responder, to an initiator by hand. The pipe is large enough for what tests write.
-func meetByHand(t testing.TB, cfg streamer.Config, coder streamer.Coder, handler streamer.Handler) *byHand {
+func meetByHand(t testing.TB, cfg streamer.Config, coder streamer.Coder, handler streamer.ExchangeHandler) *byHand {
 	t.Helper()
 	here, there := inproc.Pipe(8 << 20)
 	h := &byHand{t: t, conn: here}

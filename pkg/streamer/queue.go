@@ -19,7 +19,7 @@ type queue struct {
 	wake       chan struct{} // for the writer
 
 	mu      sync.Mutex
-	control fifo[control]
+	control fifo[priorityItem]
 	grants  fifo[frame.Window]
 	acks    fifo[[]byte]
 	asked   fifo[uint64] // numbers of ours whose shapes the peer lacks
@@ -32,10 +32,10 @@ type queue struct {
 	idle    bool                    // the writer waits
 }
 
-// control is what goes before all messages: that the shape of a number of the peer's is lacking here, a
+// priorityItem is what goes before all messages: that the shape of a number of the peer's is lacking here, a
 // cancel, that a message of ours is given up, or that what follows on a lane builds on nothing before. The
 // peer's limits are for the writer alone.
-type control struct {
+type priorityItem struct {
 	limits  *frame.Limits
 	ask     uint64
 	cancel  frame.Cancel
@@ -169,7 +169,7 @@ func (q *queue) dropLocked(out *outbound, why *Error, code frame.CancelCode) boo
 	}
 	q.endLocked(out)
 	if out.begun && !q.hasEnded() {
-		q.sayLocked(control{drop: out, code: code})
+		q.sayLocked(priorityItem{drop: out, code: code})
 	}
 	q.wakeWriter()
 	return true
@@ -185,13 +185,13 @@ func (q *queue) endLocked(out *outbound) {
 
 // say queues what goes before all messages. What can cause it is bounded by our limits; it is false
 // for who goes on all the same.
-func (q *queue) say(c control) bool {
+func (q *queue) say(c priorityItem) bool {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	return q.sayLocked(c)
 }
 
-func (q *queue) sayLocked(c control) bool {
+func (q *queue) sayLocked(c priorityItem) bool {
 	if q.hasEnded() || q.said {
 		return true
 	}
@@ -209,7 +209,7 @@ func (q *queue) restart(l *outLane) {
 	defer q.mu.Unlock()
 	if !l.lost {
 		l.lost = true
-		q.sayLocked(control{restart: l})
+		q.sayLocked(priorityItem{restart: l})
 	}
 }
 
@@ -291,7 +291,7 @@ type transfer struct {
 }
 
 // leaveGate lets others in for a piece.
-func (q *queue) leaveGate(p *piece) {
+func (q *queue) leaveGate(p *outboundPiece) {
 	if !p.outside {
 		p.outside = true
 		q.gate.release(p.cost())

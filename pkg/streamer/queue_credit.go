@@ -59,7 +59,7 @@ func (q *queue) charge(out *outbound, more int64) {
 }
 
 // put queues a piece of a message, when there is credit and room for it.
-func (q *queue) put(ctx context.Context, out *outbound, p piece) error {
+func (q *queue) put(ctx context.Context, out *outbound, p outboundPiece) error {
 	cost := p.cost()
 	if err := q.takeCredit(ctx, out, cost); err != nil {
 		return err
@@ -97,6 +97,6 @@ func (q *queue) meet(peer frame.Limits) {
 			q.creditLocked(out, more)
 		}
 	}
-	q.control.push(control{limits: &peer})
+	q.control.push(priorityItem{limits: &peer})
 	q.wakeWriter()
 }

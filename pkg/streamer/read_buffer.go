@@ -13,7 +13,7 @@ type readBuffer struct {
 // ahead are the bytes that are there.
 func (in *readBuffer) ahead() []byte { return in.buf[in.r:in.w] }
 
-// more waits for at least one further byte. The frame that is under way has at most frame.MaxBody
+// more waits for at least one further byte. The frame that is under way has at most 65,536
 // bytes and its beginning: its length was looked at.
 func (in *readBuffer) more() error {
 	if in.r > 0 {

@@ -98,7 +98,7 @@ func (x *Exchange) finished(out *outbound, dropped *Error) {
 }
 
 // adopt serves the upgraded request as exchange 1 of lane 0.
-func (e *exchanges) adopt(m *Message, serve Handler) {
+func (e *exchanges) adopt(m *Message, serve ExchangeHandler) {
 	both := new(struct {
 		in inbound
 		x  Exchange

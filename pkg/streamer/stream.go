@@ -20,7 +20,7 @@ import (
 )
 
 // Stream is a live stream. Its methods may be called concurrently, [Stream.Close] and [Stream.Abort]
-// not from a [Handler].
+// not from a [ExchangeHandler].
 type Stream struct {
 	conn    netconn.Conn
 	cfg     Config
@@ -30,7 +30,7 @@ type Stream struct {
 	awaited *time.Timer                 // ends a stream whose peer's does not come
 	refused atomic.Bool                 // it does not take the session
 	coder   Coder
-	handler Handler
+	handler ExchangeHandler
 	inForm  bool // bodies travel in the form that Config.Outgoing gives them
 
 	ctx    context.Context // of the handlers
@@ -41,8 +41,8 @@ type Stream struct {
 
 	queue     *queue
 	exchanges exchanges
-	traffic   traffic
-	ending    ending
+	traffic   trafficCounter
+	ending    streamEnd
 }
 
 // Met is closed when the hello of the peer is there; maybe never, if the stream is over before.

@@ -81,8 +81,8 @@ func (t *Traffic) of(k frame.Kind) *Count {
 	}
 }
 
-// traffic counts what a stream carries.
-type traffic struct {
+// trafficCounter counts what a stream carries.
+type trafficCounter struct {
 	mu    sync.Mutex
 	stats Stats
 }

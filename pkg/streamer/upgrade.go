@@ -13,7 +13,7 @@ import (
 // 101, which goes out at once with our hello; a is what the initiator has, with stages that it takes. first
 // serves the request as exchange 1 of lane 0, with request as its message; nil: it is no exchange. conn is
 // owned from now on. Config.Session is the new session; Accept is not used. Errors are *[Error].
-func AcceptUpgraded(ctx context.Context, conn net.Conn, cfg Config, preface []byte, a Admission, stages uint64, request *Message, first Handler) (*Stream, error) {
+func AcceptUpgraded(ctx context.Context, conn net.Conn, cfg Config, preface []byte, a Admission, stages uint64, request *Message, first ExchangeHandler) (*Stream, error) {
 	cfg.Initiator, cfg.Representation = false, frame.Binary
 	cfg.Accept = func(context.Context, frame.Hello) (Admission, error) { return a, nil }
 	s, err := newStream(conn, cfg)
@@ -91,7 +91,7 @@ func (h *handshake) follow(_ context.Context) error {
 // resume has the reply to the upgraded request expected: it is as if it had been exchange 1 of lane 0.
 func (e *exchanges) resume() *Pending {
 	l := e.lane(0)
-	r := new(request)
+	r := new(callRequest)
 	c, out := &r.call, &r.out
 	c.s, c.out = e.s, out
 	out.owner, out.asks, out.lane, out.slots = c, true, &l.out, &e.slots

@@ -23,7 +23,7 @@ import (
 const switching = "HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: hhfr/1\r\n\r\n"
 
 // upgraded is both ends of a connection that was upgraded; p is nil without first.
-func upgraded(t *testing.T, here, there net.Conn, cfg streamer.Config, first streamer.Handler) (a, b *streamer.Stream, p *streamer.Pending) {
+func upgraded(t *testing.T, here, there net.Conn, cfg streamer.Config, first streamer.ExchangeHandler) (a, b *streamer.Stream, p *streamer.Pending) {
 	t.Helper()
 	type accepted struct {
 		s   *streamer.Stream

@@ -8,8 +8,8 @@ import (
 	"github.com/hhfr/hhfr/pkg/streamer/wire"
 )
 
-// writer is what the goroutine that writes alone knows.
-type writer struct {
+// streamWriter is what the goroutine that writes alone knows.
+type streamWriter struct {
 	s      *Stream
 	enc    *wire.Encoder
 	noted  int // how many of the frames that were encoded are noted
@@ -22,15 +22,15 @@ type writer struct {
 	restAt time.Time // when the memory of a lane may be idle; zero: none is in use
 }
 
-func newWriter(s *Stream, peer frame.Limits) *writer {
+func newWriter(s *Stream, peer frame.Limits) *streamWriter {
 	now := time.Now()
-	return &writer{s: s, now: now, jobs: map[*wire.Transfer]*transfer{}, behind: map[uint64]*transfer{},
+	return &streamWriter{s: s, now: now, jobs: map[*wire.Transfer]*transfer{}, behind: map[uint64]*transfer{},
 		enc: wire.NewEncoder(wire.EncoderConfig{Origin: s.hello.Origin(), Word: s.hello.Word, Peer: s.coder, Compression: s.coder.Compression(), Limits: peer,
 			SyncBytes: s.cfg.SyncBytes, SyncMessages: s.cfg.SyncMessages, SyncInterval: s.cfg.SyncInterval}, len(s.hello.AppendTo(nil)), now)}
 }
 
 // run writes frames as long as there are any, and sleeps otherwise, until the direction ends.
-func (w *writer) run() {
+func (w *streamWriter) run() {
 	s := w.s
 	defer close(s.mute)
 	for {
@@ -61,14 +61,14 @@ func (w *writer) run() {
 // endDirection ends our direction of the connection of a stream that failed, which is closed soon: the peer is to read why. One
 // that ends in order has said so by its close frame, and waits for the peer's, which HTTP proxies that upgraded the connection
 // would not pass once a direction has ended.
-func (w *writer) endDirection() {
+func (w *streamWriter) endDirection() {
 	if w.s.ending.hasFailed() {
 		_ = w.s.conn.CloseWrite()
 	}
 }
 
 // sleep waits until there may be something to write, or lanes are idle.
-func (w *writer) sleep() {
+func (w *streamWriter) sleep() {
 	wake := w.s.queue.wake
 	if w.restAt.IsZero() {
 		<-wake
@@ -88,7 +88,7 @@ func (w *writer) sleep() {
 }
 
 // rest makes the memories of idle lanes small.
-func (w *writer) rest() {
+func (w *streamWriter) rest() {
 	if w.restAt.IsZero() || w.now.Before(w.restAt) {
 		return
 	}
@@ -101,7 +101,7 @@ func (w *writer) rest() {
 }
 
 // fill collects frames until it has a batch, or nothing more is ready; last: the direction ends with them.
-func (w *writer) fill() (last bool) {
+func (w *streamWriter) fill() (last bool) {
 	s := w.s
 	w.now = time.Now()
 	w.rest()
@@ -127,7 +127,7 @@ func (w *writer) fill() (last bool) {
 	return false
 }
 
-func (w *writer) do(t *task) {
+func (w *streamWriter) do(t *task) {
 	switch t.step {
 	case stepTurn:
 		w.turn(t.turn)
@@ -146,7 +146,7 @@ func (w *writer) do(t *task) {
 	w.note(nil, false, false)
 }
 
-func (w *writer) control(c *control) {
+func (w *streamWriter) control(c *priorityItem) {
 	switch {
 	case c.ask > 0:
 		w.enc.Ask(c.ask)
@@ -168,7 +168,7 @@ func (w *writer) control(c *control) {
 }
 
 // turn writes one frame of a message or of a shape.
-func (w *writer) turn(t turn) {
+func (w *streamWriter) turn(t turn) {
 	switch {
 	case t.job != nil:
 		w.piece(t.job)
@@ -213,7 +213,7 @@ func (w *writer) turn(t turn) {
 }
 
 // flush tells the peer that the sender of a message waits.
-func (w *writer) flush(out *outbound, settled int64) {
+func (w *streamWriter) flush(out *outbound, settled int64) {
 	if err := w.enc.Flush(&out.message, settled, w.now); err != nil {
 		w.s.fail(&Error{Code: Internal, Err: err})
 		return
@@ -224,7 +224,7 @@ func (w *writer) flush(out *outbound, settled int64) {
 // waits writes what must stand before a piece, and reports whether that takes a while: its message is
 // parked then. Requests that begin on its lane later wait behind it: they leave in the order in which
 // they were queued.
-func (w *writer) waits(t turn, p *piece) bool {
+func (w *streamWriter) waits(t turn, p *outboundPiece) bool {
 	request := t.out.lane != nil && p.first
 	if job := w.behind[t.out.message.Lane]; job != nil && request {
 		job.parked = append(job.parked, t)
@@ -250,7 +250,7 @@ func (w *writer) waits(t turn, p *piece) bool {
 }
 
 // job has a shape that is on its way take its turns.
-func (w *writer) job(shape *wire.Transfer) *transfer {
+func (w *streamWriter) job(shape *wire.Transfer) *transfer {
 	job := w.jobs[shape]
 	if job == nil {
 		job = &transfer{shape: shape}
@@ -260,8 +260,8 @@ func (w *writer) job(shape *wire.Transfer) *transfer {
 	return job
 }
 
-// piece writes the next piece of a shape. Behind the last one the turns that waited are taken.
-func (w *writer) piece(job *transfer) {
+// outboundPiece writes the next piece of a shape. Behind the last one the turns that waited are taken.
+func (w *streamWriter) piece(job *transfer) {
 	done := w.enc.Piece(job.shape, w.now)
 	w.note(nil, false, false)
 	if !done {
@@ -279,7 +279,7 @@ func (w *writer) piece(job *transfer) {
 
 // lacks has a shape sent in full whose fingerprint told the peer nothing. The peer holds the messages
 // that use it; later ones wait here.
-func (w *writer) lacks(number uint64) {
+func (w *streamWriter) lacks(number uint64) {
 	shape := w.enc.Lacks(number)
 	if shape == nil || w.jobs[shape] != nil {
 		return
@@ -291,7 +291,7 @@ func (w *writer) lacks(number uint64) {
 
 // restart has what follows on a lane build on nothing that was sent on it before; behind messages of
 // the lane that wait for a shape.
-func (w *writer) restart(t turn) {
+func (w *streamWriter) restart(t turn) {
 	for _, job := range w.jobs {
 		if slices.ContainsFunc(job.parked, func(p turn) bool { return p.out != nil && p.out.message.Lane == t.restart.number }) {
 			job.parked = append(job.parked, t)
@@ -303,7 +303,7 @@ func (w *writer) restart(t turn) {
 
 // note takes note of the frames encoded since the last time; first and last are of the data frames among
 // them, and out, which may be nil, is what they are about. It gives what they cost of the credit of out.
-func (w *writer) note(out *outbound, first, last bool) (cost int64) {
+func (w *streamWriter) note(out *outbound, first, last bool) (cost int64) {
 	all := w.enc.Written()
 	for ; w.noted < len(all); w.noted++ {
 		f := &all[w.noted]

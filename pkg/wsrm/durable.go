@@ -12,8 +12,8 @@ type Store interface {
 	Commit(ctx context.Context, uri string, expect uint64, value []byte) (revision uint64, err error)
 }
 
-// Handler is an application whose effects are what it puts into a transaction.
-type Handler interface {
+// DeliveryHandler is an application whose effects are what it puts into a transaction.
+type DeliveryHandler interface {
 	// Deliver handles a message and gives its reply, nil for none. An error means that nothing happened: the message is not done, and may be delivered again. The slices are only good until Deliver returns, but
 	// for the reply, which is the engine's from then on.
 	Deliver(ctx context.Context, tx *Tx, message []byte) (reply []byte, err error)
@@ -142,7 +142,7 @@ func (d *Durable) save(ctx context.Context) error {
 
 // Deliver has h handle the message of a [Deliver] action. Its number, its reply and its effect are stored as one value, with those of other messages handled meanwhile, when [Wake] is stepped next; nothing of them is seen outside before.
 // Errors: that of h, with nothing changed; those of [Committed], likewise; Unstored.
-func (d *Durable) Deliver(ctx context.Context, now time.Time, a Action, h Handler) ([]Action, error) {
+func (d *Durable) Deliver(ctx context.Context, now time.Time, a Action, h DeliveryHandler) ([]Action, error) {
 	if d.broken != nil {
 		return nil, d.broken
 	}

@@ -117,7 +117,7 @@ func (c collect) Deliver(_ context.Context, tx *wsrm.Tx, message []byte) ([]byte
 }
 
 func (o *office) do(end int, actions []wsrm.Action) bool {
-	handlers := [2]wsrm.Handler{collect{o}, ledger{}}
+	handlers := [2]wsrm.DeliveryHandler{collect{o}, ledger{}}
 	var deliveries []wsrm.Action
 	for _, a := range actions {
 		switch a.Kind {

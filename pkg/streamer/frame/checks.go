@@ -47,7 +47,7 @@ type Checks struct {
 
 // open is a message begun and not whole. blind: its check cannot be told.
 type open struct {
-	state State
+	state MessageState
 	crc   uint32
 	blind bool
 }
@@ -100,7 +100,7 @@ func (c *Checks) Add(f *Data, p *Parts, name func(number uint64) (name [8]byte, 
 		m = c.open[k]
 	}
 	b := f.appendNamed(c.scratch[:0])
-	for _, part := range [...]*Part{&p.Head, &p.Body} {
+	for _, part := range [...]*RawPart{&p.Head, &p.Body} {
 		if !part.First || part.Shape == 0 {
 			continue
 		}

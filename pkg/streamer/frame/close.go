@@ -33,8 +33,8 @@ func (c CloseCode) String() string {
 	return "unknown"
 }
 
-// MaxCloseText is the longest text of a close, in octets.
-const MaxCloseText = 1024
+// maxCloseText is the longest text of a close, in octets.
+const maxCloseText = 1024
 
 // Close ends a direction (section 8). Messages and Check are those since the last sync, as [Checks] counts them.
 type Close struct {
@@ -47,17 +47,17 @@ type Close struct {
 // Kind is [KindClose].
 func (Close) Kind() Kind { return KindClose }
 
-// AppendTo appends the frame; a text above [MaxCloseText] is cut.
+// AppendTo appends the frame; a text above [maxCloseText] is cut.
 func (f Close) AppendTo(b []byte) []byte {
 	return appendFramed(b, []byte{byte(KindClose)}, func(b []byte) []byte {
-		b = bin.AppendBytes(append(b, byte(f.Code)), []byte(cut(f.Text, MaxCloseText)))
+		b = bin.AppendBytes(append(b, byte(f.Code)), []byte(cut(f.Text, maxCloseText)))
 		b = binary.AppendUvarint(b, f.Messages)
 		return binary.LittleEndian.AppendUint32(b, f.Check)
 	})
 }
 
 func parseClose(c *bin.Cursor) Frame {
-	return Close{Code: CloseCode(c.U8()), Text: text(c, MaxCloseText), Messages: c.Uvarint(), Check: c.U32()}
+	return Close{Code: CloseCode(c.U8()), Text: text(c, maxCloseText), Messages: c.Uvarint(), Check: c.U32()}
 }
 
 // text reads bytes that are UTF-8.

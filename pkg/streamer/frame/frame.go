@@ -10,14 +10,14 @@ import (
 )
 
 const (
-	// MaxBody is the longest body of a frame that is no data frame, in octets (section 2).
-	MaxBody = 65536
+	// maxBody is the longest body of a frame that is no data frame, in octets (section 2).
+	maxBody = 65536
 	// MaxPayload is the longest payload of a data frame, in octets: the most that a hello may state (section 3).
 	MaxPayload = 16384
 	// MinPayload is the least that a hello may state as max fragment, in octets.
 	MinPayload = 512
-	// Scheme is the version of the format.
-	Scheme = 1
+	// formatVersion is the version of the format.
+	formatVersion = 1
 	// MaxSyncOctets and MaxSyncMessages bound what a direction carries between two syncs (section 6).
 	MaxSyncOctets   = 65536
 	MaxSyncMessages = 1024

@@ -67,7 +67,7 @@ func (Hello) Kind() Kind { return KindHello }
 // AppendTo appends the frame with its own check.
 func (f Hello) AppendTo(b []byte) []byte {
 	return appendChecked(b, helloMark, func(b []byte) []byte {
-		b = append(b, Scheme, bit(f.Responder, 1)|bit(f.Proxy, 2))
+		b = append(b, formatVersion, bit(f.Responder, 1)|bit(f.Proxy, 2))
 		b = append(b, f.Session[:]...)
 		b = bin.AppendBytes(b, f.Token)
 		b = append(b, f.Word[:]...)
@@ -81,7 +81,7 @@ func (f Hello) AppendTo(b []byte) []byte {
 
 func parseHello(c *bin.Cursor) Frame {
 	var f Hello
-	if at, scheme := c.At(), c.Uvarint(); c.Err() == nil && scheme != Scheme {
+	if at, scheme := c.At(), c.Uvarint(); c.Err() == nil && scheme != formatVersion {
 		c.Fail(fault(Unsupported, at, "scheme %d", scheme))
 	}
 	at := c.At()

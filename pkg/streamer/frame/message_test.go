@@ -177,7 +177,7 @@ func TestChecks(t *testing.T) {
 }
 
 func TestCut(t *testing.T) {
-	type part = frame.Part
+	type part = frame.RawPart
 	for name, tc := range map[string]struct {
 		in   []frame.Data
 		want []frame.Parts

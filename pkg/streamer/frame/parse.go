@@ -38,7 +38,7 @@ func (k Kind) String() string {
 
 // Parse reads the frame that b begins with; at is the offset of b[0] in its direction, used in errors. It returns the frame and the number of
 // its octets. When b holds only the beginning of a frame that may still become a good one, it returns 0 and no error. A payload above
-// maxPayload is refused as soon as its length is there (0 means [MaxPayload]), likewise a body above [MaxBody]. The frame aliases b.
+// maxPayload is refused as soon as its length is there (0 means [MaxPayload]), likewise a body above [maxBody]. The frame aliases b.
 // Errors are *[Error]; after one, nothing in the direction can be trusted.
 func Parse(b []byte, at int64, maxPayload int) (Frame, int, error) {
 	if len(b) == 0 {
@@ -95,7 +95,7 @@ func envelope(b []byte, at int64, mark []byte) (body []byte, n int, err error) {
 		return nil, 0, nil
 	}
 	c := bin.NewCursor(b[start:], at+int64(start))
-	size := c.Count(MaxBody)
+	size := c.Count(maxBody)
 	if c.Err() != nil {
 		return nil, 0, unlessShort(c.Err())
 	}

@@ -41,7 +41,7 @@ const MaxOpen = 1024
 // Open is a message begun and not whole, with its check so far.
 type Open struct {
 	Key   Key
-	State State
+	State MessageState
 	CRC   uint32
 }
 
@@ -115,7 +115,7 @@ func parseSync(c *bin.Cursor) Frame {
 func parseOpen(c *bin.Cursor) Open {
 	o := Open{Key: Key{Lane: c.Uvarint()}}
 	r := direction(c, 1|byte(stateMask))
-	o.Key.Reply, o.State = r&1 != 0, Begun|State(r)&stateMask
+	o.Key.Reply, o.State = r&1 != 0, Begun|MessageState(r)&stateMask
 	o.Key.Exchange, o.CRC = c.Uvarint(), c.U32()
 	return o
 }

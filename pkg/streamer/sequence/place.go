@@ -10,8 +10,8 @@ import (
 
 func placeOf(wanted bool) streamer.Place { return streamer.Place{Wanted: wanted} }
 
-// place bounds the messages that are accepted and not done by their number and their octets, first come, first served.
-type place struct {
+// admission bounds the messages that are accepted and not done by their number and their octets, first come, first served.
+type admission struct {
 	mu     sync.Mutex
 	count  int
 	octets int
@@ -23,12 +23,12 @@ type ticket struct {
 	ready  chan struct{}
 }
 
-func (p *place) init(count, octets int) { p.count, p.octets = count, octets }
+func (p *admission) init(count, octets int) { p.count, p.octets = count, octets }
 
-func (p *place) fits(octets int) bool { return p.count < window && p.octets+octets <= hold }
+func (p *admission) fits(octets int) bool { return p.count < window && p.octets+octets <= hold }
 
 // enter waits for room; over ends the waiting too, with no error: the sequence then says why.
-func (p *place) enter(ctx context.Context, over <-chan struct{}, octets int) error {
+func (p *admission) enter(ctx context.Context, over <-chan struct{}, octets int) error {
 	p.mu.Lock()
 	if len(p.line) == 0 && p.fits(octets) {
 		p.count++
@@ -54,7 +54,7 @@ func (p *place) enter(ctx context.Context, over <-chan struct{}, octets int) err
 }
 
 // leave takes a ticket out of the line, and tells whether it had its turn already.
-func (p *place) leave(t *ticket) bool {
+func (p *admission) leave(t *ticket) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if i := slices.Index(p.line, t); i >= 0 {
@@ -65,7 +65,7 @@ func (p *place) leave(t *ticket) bool {
 }
 
 // force takes room that there may not be.
-func (p *place) force(octets int) {
+func (p *admission) force(octets int) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.count++
@@ -73,7 +73,7 @@ func (p *place) force(octets int) {
 }
 
 // release gives room back.
-func (p *place) release(count, octets int) {
+func (p *admission) release(count, octets int) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.count -= count

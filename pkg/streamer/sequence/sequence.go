@@ -34,7 +34,7 @@ type Config struct {
 	// Life is how long a state without effect is kept after its last change; 0: for ever.
 	Life time.Duration
 	// Handler gets the messages of the other end that are no replies; nil: they are done without.
-	Handler Handler
+	Handler MessageHandler
 	// Late gets replies, and errors in their place, for which nobody waits, as those of messages that an earlier process sent. number is that of the message answered: the how manieth of its sequence it was. It must not
 	// block. nil: they are dropped. So are those of at-most-once, whose messages were told to have an unknown fate.
 	Late func(number uint64, reply Message, err error)
@@ -44,8 +44,8 @@ type Config struct {
 	Log *slog.Logger
 }
 
-// Handler is an application. Its methods get messages in their order, one after the other, if the sequence has one; else Handle is called concurrently. A reply is sent if the other end wants one.
-type Handler interface {
+// MessageHandler is an application. Its methods get messages in their order, one after the other, if the sequence has one; else Handle is called concurrently. A reply is sent if the other end wants one.
+type MessageHandler interface {
 	// Transactional tells whether Transact handles a message, with effects that it puts into a transaction; else Handle does.
 	Transactional(m Message) bool
 	// Transact handles a message. Number, reply and what it puts into tx are one commit. An error means that nothing happened; it is asked again after a while. Nothing may be kept of m.
@@ -64,8 +64,8 @@ type Sequence struct {
 	cfg     Config
 	durable *wsrm.Durable // of the driver, as all fields of loop
 	loop    loop
-	place   place   // for messages accepted and not done
-	runs    tracker // the driver's
+	place   admission // for messages accepted and not done
+	runs    tracker   // the driver's
 
 	ctx    context.Context // of handlers
 	cancel context.CancelFunc

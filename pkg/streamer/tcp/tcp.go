@@ -47,13 +47,13 @@ func (Transport) Listen(ctx context.Context, addr string) (net.Listener, error) 
 	if err != nil {
 		return nil, err
 	}
-	return listener{l}, nil
+	return tunedListener{l}, nil
 }
 
-// listener sets what it accepts up as Dial does.
-type listener struct{ net.Listener }
+// tunedListener sets what it accepts up as Dial does.
+type tunedListener struct{ net.Listener }
 
-func (l listener) Accept() (net.Conn, error) {
+func (l tunedListener) Accept() (net.Conn, error) {
 	conn, err := l.Listener.Accept()
 	if err != nil {
 		return nil, err

@@ -23,21 +23,21 @@ type Decoder struct {
 	syncEnd   int64
 	covered   uint64 // messages up to here have their verdict
 	whole     uint64
-	open      map[frame.Key]*Message
+	open      map[frame.Key]*IncomingMessage
 
 	shapes received
 	lanes  receivedLanes
-	held   held
+	held   blockedLanes
 
 	events  []Event
-	current *Message // of the data frame at hand
+	current *IncomingMessage // of the data frame at hand
 	scratch []byte
 	closed  bool
 }
 
 // NewDecoder makes a decoder of a direction from its first byte on.
 func NewDecoder(cfg DecoderConfig) *Decoder {
-	d := &Decoder{cfg: cfg.withDefaults(), open: map[frame.Key]*Message{}}
+	d := &Decoder{cfg: cfg.withDefaults(), open: map[frame.Key]*IncomingMessage{}}
 	d.shapes.init(&d.cfg)
 	return d
 }
@@ -65,7 +65,7 @@ func (d *Decoder) lose() {
 		d.emit(Event{Kind: Lost, Message: m})
 	}
 	clear(d.open)
-	d.held = held{}
+	d.held = blockedLanes{}
 	d.following, d.covered = false, d.whole
 	d.known = d.known && d.sure
 }

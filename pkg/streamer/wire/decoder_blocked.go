@@ -3,8 +3,8 @@ package wire
 import "github.com/hhfr/hhfr/pkg/streamer/frame"
 
 // hold has a fragment wait. If too much does, all of it is given up.
-func (d *Decoder) hold(m *Message, first, last bool, p *frame.Parts) error {
-	f := heldFragment{message: m, first: first, last: last, parts: *p, epoch: d.lanes.epoch}
+func (d *Decoder) hold(m *IncomingMessage, first, last bool, p *frame.Parts) error {
+	f := blockedFragment{message: m, first: first, last: last, parts: *p, epoch: d.lanes.epoch}
 	for i := range m.parts {
 		f.entries[i] = m.parts[i].entry
 	}
@@ -15,12 +15,12 @@ func (d *Decoder) hold(m *Message, first, last bool, p *frame.Parts) error {
 	f.parts.Head.Segment, f.parts.Body.Segment = b[:head:head], b[head:]
 	h := &d.held
 	if h.lanes == nil {
-		h.lanes = map[uint64][]heldFragment{}
+		h.lanes = map[uint64][]blockedFragment{}
 	}
 	h.lanes[m.Lane] = append(h.lanes[m.Lane], f)
 	h.octets += f.size()
-	h.weight += f.size() + heldWeight
-	if h.octets > d.cfg.MaxHeld || h.weight > 2*d.cfg.MaxHeld+int64(d.cfg.MaxOpen+1)*heldWeight {
+	h.weight += f.size() + blockedWeight
+	if h.octets > d.cfg.MaxHeld || h.weight > 2*d.cfg.MaxHeld+int64(d.cfg.MaxOpen+1)*blockedWeight {
 		d.giveUp()
 	}
 	return nil
@@ -34,7 +34,7 @@ func (d *Decoder) release() error {
 			f := lane[0]
 			lane = lane[1:]
 			h.octets -= f.size()
-			h.weight -= f.size() + heldWeight
+			h.weight -= f.size() + blockedWeight
 			if f.message.dropped {
 				continue // it was given up, and has a memory of its own
 			}
@@ -66,5 +66,5 @@ func (d *Decoder) giveUp() {
 			}
 		}
 	}
-	d.held = held{}
+	d.held = blockedLanes{}
 }

@@ -8,11 +8,11 @@ import (
 
 // Next decodes the frame that b begins with. Errors are [*frame.Error] and [*Error]; after one, [Decoder.Lose] has the decoder
 // look for the next sync, from the byte behind. What comes behind a close is not read.
-func (d *Decoder) Next(b []byte) (Frame, error) {
+func (d *Decoder) Next(b []byte) (DecodedFrame, error) {
 	d.events, d.current = d.events[:0], nil
 	if !d.following {
 		if passed, searching := d.search(b); searching {
-			f := Frame{Passed: true, At: d.at, Octets: passed}
+			f := DecodedFrame{Passed: true, At: d.at, Octets: passed}
 			d.at += int64(passed)
 			return f, nil
 		}
@@ -20,20 +20,20 @@ func (d *Decoder) Next(b []byte) (Frame, error) {
 	if len(b) > 0 && b[0] >= 0x80 {
 		data, n, err := frame.ParseData(b, d.at, d.cfg.MaxFragment)
 		if err != nil || n == 0 {
-			return Frame{}, err
+			return DecodedFrame{}, err
 		}
-		return d.took(Frame{Kind: frame.KindData, Octets: n, First: data.First, Last: data.Last, Payload: len(data.Payload)}, d.data(&data, n))
+		return d.took(DecodedFrame{Kind: frame.KindData, Octets: n, First: data.First, Last: data.Last, Payload: len(data.Payload)}, d.data(&data, n))
 	}
 	f, n, err := frame.Parse(b, d.at, d.cfg.MaxFragment)
 	if err != nil || n == 0 {
-		return Frame{}, err
+		return DecodedFrame{}, err
 	}
-	return d.took(Frame{Kind: f.Kind(), Octets: n}, d.frame(f, n))
+	return d.took(DecodedFrame{Kind: f.Kind(), Octets: n}, d.frame(f, n))
 }
 
-func (d *Decoder) took(f Frame, err error) (Frame, error) {
+func (d *Decoder) took(f DecodedFrame, err error) (DecodedFrame, error) {
 	if err != nil {
-		return Frame{}, fault(OutOfPlace, d.at, err)
+		return DecodedFrame{}, fault(OutOfPlace, d.at, err)
 	}
 	f.At, f.Events, f.Message = d.at, d.events, d.current
 	d.at += int64(f.Octets)

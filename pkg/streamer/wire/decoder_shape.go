@@ -40,7 +40,7 @@ func (d *Decoder) shape(f frame.Shape) error {
 
 // stands has a number stand for a shape. A number that waited for this one has it now; what waits for another that the number
 // stood for will never be joined. It gives what the number stands for.
-func (d *Decoder) stands(number uint64, e *entry) (*entry, error) {
+func (d *Decoder) stands(number uint64, e *numberedShape) (*numberedShape, error) {
 	old := d.shapes.entries[number]
 	if old == nil {
 		old = d.shapes.asked[number]

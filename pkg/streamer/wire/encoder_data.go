@@ -116,7 +116,7 @@ func (e *Encoder) fragment(m *Outgoing, head, body *Part, last bool, now time.Ti
 }
 
 // number appends the number of the shape that a part is under, where it begins. alone: the message is in one frame.
-func (e *Encoder) number(b []byte, m *Outgoing, i int, s *Part, p *frame.Part, alone bool, now time.Time) []byte {
+func (e *Encoder) number(b []byte, m *Outgoing, i int, s *Part, p *frame.RawPart, alone bool, now time.Time) []byte {
 	at := &m.parts[i]
 	p.First, p.Last, p.Text = !at.begun, s.Last, s.Text
 	if at.begun {

@@ -40,7 +40,7 @@ const (
 // Event is something that a frame says. What it refers to holds until the next call, unless the configuration says otherwise.
 type Event struct {
 	Kind    EventKind
-	Message *Message
+	Message *IncomingMessage
 	// Of Fragment: content of head and body, as the shape's join takes it.
 	First, Last bool
 	Head, Body  Part
@@ -63,8 +63,8 @@ type Verdict struct {
 	Right, Known bool
 }
 
-// Message is a message that comes in.
-type Message struct {
+// IncomingMessage is a message that comes in.
+type IncomingMessage struct {
 	frame.Key
 	// Interim is a reply before the one that counts.
 	Interim bool
@@ -86,13 +86,13 @@ type Message struct {
 
 // partIn is a head or body that comes in.
 type partIn struct {
-	entry  *entry // nil: text
+	entry  *numberedShape // nil: text
 	at     shape.Packing
 	memory *shape.Memory // of its own
 }
 
-// Frame is a frame that was decoded, or bytes that were passed over while a sync was looked for: Passed.
-type Frame struct {
+// DecodedFrame is a frame that was decoded, or bytes that were passed over while a sync was looked for: Passed.
+type DecodedFrame struct {
 	Kind   frame.Kind
 	Passed bool
 	At     int64
@@ -100,7 +100,7 @@ type Frame struct {
 	Octets int
 	Events []Event
 	// Message is that of a data frame, nil if it began before a decoder that joined; First and Last say which of its fragments this is.
-	Message     *Message
+	Message     *IncomingMessage
 	First, Last bool
 	Payload     int // octets
 }

@@ -203,7 +203,7 @@ func (l *line) whole(s *sending) {
 
 // received is a message that was decoded, and joined as far as it came.
 type received struct {
-	*wire.Message
+	*wire.IncomingMessage
 	joins      [2]*shape.Joiner
 	head, body []byte
 	err        error
@@ -250,7 +250,7 @@ func (r *reader) event(ev *wire.Event) {
 	switch ev.Kind {
 	case wire.Fragment:
 		if ev.First {
-			m := &received{Message: ev.Message}
+			m := &received{IncomingMessage: ev.Message}
 			ev.Message.User = m
 			r.messages = append(r.messages, m)
 		}

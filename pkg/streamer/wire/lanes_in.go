@@ -31,7 +31,7 @@ func (l *receivedLanes) of(lane, epoch uint64) *receivedLane {
 }
 
 // next ends the memory of all lanes, but of those of which messages from before are still held.
-func (l *receivedLanes) next(h *held) {
+func (l *receivedLanes) next(h *blockedLanes) {
 	l.epoch++
 	for lane := range l.memories {
 		if !h.lane(lane) {
@@ -41,7 +41,7 @@ func (l *receivedLanes) next(h *held) {
 }
 
 // idle gives back what the peer will reset.
-func (l *receivedLanes) idle(lanes []uint64, h *held) {
+func (l *receivedLanes) idle(lanes []uint64, h *blockedLanes) {
 	for _, lane := range lanes {
 		if !h.lane(lane) {
 			delete(l.memories, lane)

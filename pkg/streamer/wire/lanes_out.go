@@ -9,7 +9,7 @@ import (
 // sentLanes are the lanes of a direction that goes out.
 type sentLanes struct {
 	lanes   map[uint64]*sentLane
-	learned map[*sent]learned // since the last sync
+	learned map[*sentShape]learned // since the last sync
 }
 
 type sentLane struct {
@@ -72,7 +72,7 @@ func (l *sentLanes) begin(stages uint64, m *Outgoing, at *partOut, alone bool, n
 // note counts what a part took that is remembered.
 func (l *sentLanes) note(at *partOut, octets int) {
 	if l.learned == nil {
-		l.learned = map[*sent]learned{}
+		l.learned = map[*sentShape]learned{}
 	}
 	n := l.learned[at.sent]
 	c := &n.known

@@ -24,7 +24,7 @@ func (m *Outgoing) Begun() bool { return m.begun }
 // partOut is a head or body that goes out.
 type partOut struct {
 	begun    bool
-	sent     *sent         // the shape under whose number it goes; nil: as text
+	sent     *sentShape    // the shape under whose number it goes; nil: as text
 	join     *shape.Joiner // of content that had no number to go under: it is joined again, and goes as text
 	at       shape.Packing
 	memory   *shape.Memory // of its own

@@ -9,8 +9,8 @@ import (
 	"github.com/hhfr/hhfr/pkg/streamer/frame"
 )
 
-// entry is what a number stands for. One that was found lacking is completed when the shape comes.
-type entry struct {
+// numberedShape is what a number stands for. One that was found lacking is completed when the shape comes.
+type numberedShape struct {
 	name        [8]byte
 	named       bool // the name is known: not where a shape came on a base that is not here
 	fingerprint shape.Fingerprint
@@ -20,7 +20,7 @@ type entry struct {
 }
 
 // Error names the shape, for who lacks it.
-func (e *entry) Error() string {
+func (e *numberedShape) Error() string {
 	switch {
 	case e.whole:
 		return e.fingerprint.URI()
@@ -32,15 +32,15 @@ func (e *entry) Error() string {
 
 // LackingShape is the URI of the shape that an error of code [Lacking] is about, or its beginning; "" for other errors.
 func LackingShape(err error) string {
-	var e *entry
+	var e *numberedShape
 	if errors.As(err, &e) && e.named {
 		return e.Error()
 	}
 	return ""
 }
 
-func entryOf(fp shape.Fingerprint, p *shape.Program) *entry {
-	e := &entry{name: frame.NameOf(fp), named: true, fingerprint: fp, whole: true, program: p}
+func entryOf(fp shape.Fingerprint, p *shape.Program) *numberedShape {
+	e := &numberedShape{name: frame.NameOf(fp), named: true, fingerprint: fp, whole: true, program: p}
 	if p != nil {
 		e.octets = int64(len(p.Shape().Octets()))
 	}
@@ -51,17 +51,17 @@ func entryOf(fp shape.Fingerprint, p *shape.Program) *entry {
 type received struct {
 	cfg     *DecoderConfig
 	pieces  frame.Pieces
-	entries map[uint64]*entry
+	entries map[uint64]*numberedShape
 	octets  int64
 	bases   bases
-	asked   map[uint64]*entry // that the sender was asked for, also when a sync has ended the number since
+	asked   map[uint64]*numberedShape // that the sender was asked for, also when a sync has ended the number since
 }
 
 // maxAsked bounds the shapes that were asked for and have not come, beside those under numbers, where somebody asks.
 const maxAsked = 1024
 
 func (t *received) init(cfg *DecoderConfig) {
-	t.cfg, t.entries, t.asked = cfg, map[uint64]*entry{}, map[uint64]*entry{}
+	t.cfg, t.entries, t.asked = cfg, map[uint64]*numberedShape{}, map[uint64]*numberedShape{}
 	t.pieces = frame.Pieces{MaxShapes: uint64(cfg.MaxShapes), MaxBytes: uint64(cfg.MaxShapeOctets)}
 }
 
@@ -74,7 +74,7 @@ func (t *received) name(number uint64) (name [8]byte, known bool) {
 }
 
 // complete gives an entry the shape that it lacked, if that has come.
-func (t *received) complete(e *entry, p *shape.Program) {
+func (t *received) complete(e *numberedShape, p *shape.Program) {
 	if p == nil {
 		return
 	}
@@ -88,7 +88,7 @@ func (t *received) complete(e *entry, p *shape.Program) {
 }
 
 // set has a number stand for a shape.
-func (t *received) set(number uint64, e *entry) error {
+func (t *received) set(number uint64, e *numberedShape) error {
 	if old := t.entries[number]; old != nil {
 		t.octets -= old.octets
 		delete(t.entries, number)
@@ -114,11 +114,11 @@ func (t *received) stand(shapes []frame.Announced) bool {
 // list has the numbers stand that a sync lists, and no others.
 func (t *received) list(shapes []frame.Announced) {
 	before := t.entries
-	t.entries, t.octets = make(map[uint64]*entry, len(shapes)), 0
+	t.entries, t.octets = make(map[uint64]*numberedShape, len(shapes)), 0
 	for _, s := range shapes {
 		e := before[s.Number]
 		if e == nil || !e.named || e.name != s.Name {
-			e = &entry{name: s.Name, named: true}
+			e = &numberedShape{name: s.Name, named: true}
 			if p := t.cfg.Named(s.Name); p != nil {
 				e = entryOf(p.Shape().Fingerprint(), p)
 			}
@@ -129,7 +129,7 @@ func (t *received) list(shapes []frame.Announced) {
 }
 
 // define makes of a packed shape what a number stands for.
-func (t *received) define(packed []byte) (*entry, error) {
+func (t *received) define(packed []byte) (*numberedShape, error) {
 	octets, err := transit.Unpack(packed, func(name transit.Name) []byte {
 		if base := t.bases.find(name); base != nil {
 			return base
@@ -140,7 +140,7 @@ func (t *received) define(packed []byte) (*entry, error) {
 		return nil
 	})
 	if errors.Is(err, &transit.Error{Code: transit.NoBase}) && t.cfg.MaxHeld < 0 {
-		return &entry{}, nil
+		return &numberedShape{}, nil
 	}
 	if err != nil {
 		return nil, err

@@ -15,8 +15,8 @@ const shapeAtOnce = 4096
 
 // sending is the table of numbers of a direction that goes out.
 type sending struct {
-	byShape  map[shape.Fingerprint]*sent
-	byNumber map[uint64]*sent
+	byShape  map[shape.Fingerprint]*sentShape
+	byNumber map[uint64]*sentShape
 	free     []uint64
 	highest  uint64
 	octets   int64
@@ -25,8 +25,8 @@ type sending struct {
 	bases    bases
 }
 
-// sent is a shape with a number.
-type sent struct {
+// sentShape is a shape with a number.
+type sentShape struct {
 	program   *shape.Program
 	number    uint64
 	announced bool
@@ -45,10 +45,12 @@ type Transfer struct {
 	number uint64
 	full   []byte
 	at     int
-	sent   *sent // nil: the number stands for it no more
+	sent   *sentShape // nil: the number stands for it no more
 }
 
-func (t *sending) init() { t.byShape, t.byNumber = map[shape.Fingerprint]*sent{}, map[uint64]*sent{} }
+func (t *sending) init() {
+	t.byShape, t.byNumber = map[shape.Fingerprint]*sentShape{}, map[uint64]*sentShape{}
+}
 
 // name is how a sync names the shape behind a number.
 func (t *sending) name(number uint64) (name [8]byte, known bool) {
@@ -59,7 +61,7 @@ func (t *sending) name(number uint64) (name [8]byte, known bool) {
 }
 
 // of gives the number of a shape that has one.
-func (t *sending) of(p *shape.Program) *sent {
+func (t *sending) of(p *shape.Program) *sentShape {
 	s := t.byShape[p.Shape().Fingerprint()]
 	if s == nil || !s.announced {
 		return nil
@@ -87,7 +89,7 @@ func (t *sending) begin(m *Outgoing, i int, s *Part) {
 
 // take gives the number of a shape, a new one if it has none; nil if the peer's table takes no more. A number that the peer has
 // kept since the last sync can be given to another shape, and only a sync takes numbers away.
-func (t *sending) take(p *shape.Program, l frame.Limits) *sent {
+func (t *sending) take(p *shape.Program, l frame.Limits) *sentShape {
 	fp := p.Shape().Fingerprint()
 	if s := t.byShape[fp]; s != nil {
 		return s
@@ -101,7 +103,7 @@ func (t *sending) take(p *shape.Program, l frame.Limits) *sent {
 		}
 		t.forget(old)
 	}
-	s := &sent{program: p}
+	s := &sentShape{program: p}
 	if n := len(t.free); n > 0 {
 		s.number, t.free = t.free[n-1], t.free[:n-1]
 	} else {
@@ -114,7 +116,7 @@ func (t *sending) take(p *shape.Program, l frame.Limits) *sent {
 }
 
 // oldest is the shape used longest ago of those that nothing needs.
-func (t *sending) oldest() (old *sent) {
+func (t *sending) oldest() (old *sentShape) {
 	for _, s := range t.byNumber {
 		if s.open == 0 && !s.due && s.transfer == nil && !s.pinned && (old == nil || s.used < old.used) {
 			old = s
@@ -123,7 +125,7 @@ func (t *sending) oldest() (old *sent) {
 	return old
 }
 
-func (t *sending) forget(s *sent) {
+func (t *sending) forget(s *sentShape) {
 	delete(t.byShape, s.program.Shape().Fingerprint())
 	delete(t.byNumber, s.number)
 	t.octets -= int64(len(s.program.Shape().Octets()))
@@ -131,7 +133,7 @@ func (t *sending) forget(s *sent) {
 }
 
 // pin keeps a number until the peer has its shape for sure; it is false if half of the table is pinned already.
-func (t *sending) pin(s *sent, l frame.Limits) bool {
+func (t *sending) pin(s *sentShape, l frame.Limits) bool {
 	if !s.pinned && 2*uint64(t.pinned+1) <= l.MaxShapes {
 		s.pinned = true
 		t.pinned++

@@ -34,8 +34,8 @@ func (v Version) String() string {
 	return "1.1"
 }
 
-// Message is what one SOAP message says about sequences.
-type Message struct {
+// Blocks is what one SOAP message says about sequences.
+type Blocks struct {
 	Version Version
 	// Sequence is the place of the message in one; nil: in none.
 	Sequence *Sequence

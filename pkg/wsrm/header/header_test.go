@@ -15,7 +15,7 @@ import (
 	"github.com/hhfr/hhfr/pkg/wsrm/header"
 )
 
-func parse(t testing.TB, octets []byte) *header.Message {
+func parse(t testing.TB, octets []byte) *header.Blocks {
 	t.Helper()
 	e, err := soap.Parse(octets, soap.Limits{})
 	require.NoError(t, err)
@@ -32,37 +32,37 @@ func identified(local, id, more string) string {
 // all are messages of every kind, by the names of the shared vectors where there are such: header, body and what they say.
 var all = map[string]struct {
 	head, body string
-	says       header.Message
+	says       header.Blocks
 }{
-	"wsrm10-03-app-1":        {identified("Sequence", there, "<r:MessageNumber>1</r:MessageNumber>"), ``, header.Message{Version: header.V10, Sequence: &header.Sequence{Identifier: there, Number: 1}}},
-	"wsrm10-06-last-message": {identified("Sequence", there, "<r:MessageNumber> 4 </r:MessageNumber><r:LastMessage/>"), ``, header.Message{Version: header.V10, Sequence: &header.Sequence{Identifier: there, Number: 4, Last: true}}},
+	"wsrm10-03-app-1":        {identified("Sequence", there, "<r:MessageNumber>1</r:MessageNumber>"), ``, header.Blocks{Version: header.V10, Sequence: &header.Sequence{Identifier: there, Number: 1}}},
+	"wsrm10-06-last-message": {identified("Sequence", there, "<r:MessageNumber> 4 </r:MessageNumber><r:LastMessage/>"), ``, header.Blocks{Version: header.V10, Sequence: &header.Sequence{Identifier: there, Number: 4, Last: true}}},
 	"wsrm10-04-ack-gap": {identified("SequenceAcknowledgement", there, `<r:AcknowledgementRange Lower="1" Upper="1"/><r:AcknowledgementRange Lower="3" Upper="3"/>`), ``,
-		header.Message{Version: header.V10, Acknowledgements: []header.Acknowledgement{{Identifier: there, Ranges: []wsrm.Range{{First: 1, Last: 1}, {First: 3, Last: 3}}}}}},
-	"wsrm10-05-nack":      {identified("SequenceAcknowledgement", there, `<r:Nack>2</r:Nack>`), ``, header.Message{Version: header.V10, Acknowledgements: []header.Acknowledgement{{Identifier: there, Nacks: []uint64{2}}}}},
-	"wsrm10-08-terminate": {``, identified("TerminateSequence", there, ``), header.Message{Version: header.V10, Control: &header.Control{Kind: header.TerminateSequence, Identifier: there}}},
+		header.Blocks{Version: header.V10, Acknowledgements: []header.Acknowledgement{{Identifier: there, Ranges: []wsrm.Range{{First: 1, Last: 1}, {First: 3, Last: 3}}}}}},
+	"wsrm10-05-nack":      {identified("SequenceAcknowledgement", there, `<r:Nack>2</r:Nack>`), ``, header.Blocks{Version: header.V10, Acknowledgements: []header.Acknowledgement{{Identifier: there, Nacks: []uint64{2}}}}},
+	"wsrm10-08-terminate": {``, identified("TerminateSequence", there, ``), header.Blocks{Version: header.V10, Control: &header.Control{Kind: header.TerminateSequence, Identifier: there}}},
 	"wsrm11-03-app-3": {identified("Sequence", there, "<r:MessageNumber>3</r:MessageNumber>") + identified("AckRequested", there, ``), ``,
-		header.Message{Version: header.V11, Sequence: &header.Sequence{Identifier: there, Number: 3}, AckRequested: []header.AckRequested{{Identifier: there}}}},
-	"wsrm11-05-nack":  {identified("SequenceAcknowledgement", there, `<r:Nack>2</r:Nack>`), ``, header.Message{Version: header.V11, Acknowledgements: []header.Acknowledgement{{Identifier: there, Nacks: []uint64{2}}}}},
-	"wsrm11-06-close": {``, identified("CloseSequence", there, `<r:LastMsgNumber>3</r:LastMsgNumber>`), header.Message{Version: header.V11, Control: &header.Control{Kind: header.CloseSequence, Identifier: there, LastNumber: 3}}},
+		header.Blocks{Version: header.V11, Sequence: &header.Sequence{Identifier: there, Number: 3}, AckRequested: []header.AckRequested{{Identifier: there}}}},
+	"wsrm11-05-nack":  {identified("SequenceAcknowledgement", there, `<r:Nack>2</r:Nack>`), ``, header.Blocks{Version: header.V11, Acknowledgements: []header.Acknowledgement{{Identifier: there, Nacks: []uint64{2}}}}},
+	"wsrm11-06-close": {``, identified("CloseSequence", there, `<r:LastMsgNumber>3</r:LastMsgNumber>`), header.Blocks{Version: header.V11, Control: &header.Control{Kind: header.CloseSequence, Identifier: there, LastNumber: 3}}},
 	"wsrm11-07-close-response": {identified("SequenceAcknowledgement", there, `<r:AcknowledgementRange Lower="1" Upper="3"/><r:Final/>`), identified("CloseSequenceResponse", there, ``),
-		header.Message{Version: header.V11, Control: &header.Control{Kind: header.CloseSequenceResponse, Identifier: there},
+		header.Blocks{Version: header.V11, Control: &header.Control{Kind: header.CloseSequenceResponse, Identifier: there},
 			Acknowledgements: []header.Acknowledgement{{Identifier: there, Ranges: []wsrm.Range{{First: 1, Last: 3}}, Final: true}}}},
-	"wsrm11-11-none-ack": {identified("SequenceAcknowledgement", there, `<r:None/>`), ``, header.Message{Version: header.V11, Acknowledgements: []header.Acknowledgement{{Identifier: there, None: true}}}},
+	"wsrm11-11-none-ack": {identified("SequenceAcknowledgement", there, `<r:None/>`), ``, header.Blocks{Version: header.V11, Acknowledgements: []header.Acknowledgement{{Identifier: there, None: true}}}},
 	"wsrm11-02-create-response": {``, identified("CreateSequenceResponse", there,
 		`<r:Expires>PT10M</r:Expires><r:IncompleteSequenceBehavior>NoDiscard</r:IncompleteSequenceBehavior><r:Accept><r:AcksTo><a:Address>http://svc.example/echo</a:Address></r:AcksTo></r:Accept>`),
-		header.Message{Version: header.V11, Control: &header.Control{Kind: header.CreateSequenceResponse, Identifier: there, Expires: "PT10M", Incomplete: "NoDiscard", AcksTo: "http://svc.example/echo"}}},
+		header.Blocks{Version: header.V11, Control: &header.Control{Kind: header.CreateSequenceResponse, Identifier: there, Expires: "PT10M", Incomplete: "NoDiscard", AcksTo: "http://svc.example/echo"}}},
 	"wsrm11-01-create": {``, `<r:CreateSequence><r:AcksTo><a:Address>` + xmlns.WSA + `/anonymous</a:Address></r:AcksTo><r:Expires>PT10M</r:Expires>` + identified("Offer", back,
 		`<r:Endpoint><a:Address>`+xmlns.WSA+`/anonymous</a:Address></r:Endpoint><r:Expires>PT10M</r:Expires><r:IncompleteSequenceBehavior>NoDiscard</r:IncompleteSequenceBehavior>`) + `</r:CreateSequence>`,
-		header.Message{Version: header.V11, Control: &header.Control{Kind: header.CreateSequence, AcksTo: xmlns.WSA + "/anonymous", Expires: "PT10M",
+		header.Blocks{Version: header.V11, Control: &header.Control{Kind: header.CreateSequence, AcksTo: xmlns.WSA + "/anonymous", Expires: "PT10M",
 			Offer: &header.Offer{Identifier: back, Endpoint: xmlns.WSA + "/anonymous", Expires: "PT10M", Incomplete: "NoDiscard"}}}},
 	"many": {identified("AckRequested", there, `<r:MaxMessageNumberUsed>9223372036854775807</r:MaxMessageNumberUsed>`) + identified("AckRequested", back, ``) +
 		`<r:SequenceFault><r:FaultCode>r:UnknownSequence</r:FaultCode><r:Identifier>` + there + `</r:Identifier></r:SequenceFault>`,
 		`<r:CreateSequence><r:AcksTo><Address xmlns="` + xmlns.WSA200408 + `">urn:a</Address></r:AcksTo>` + identified("Offer", back, `<r:Expires>PT0S</r:Expires>`) + `</r:CreateSequence>`,
-		header.Message{Version: header.V10, AckRequested: []header.AckRequested{{Identifier: there, MaxUsed: 1<<63 - 1}, {Identifier: back}},
+		header.Blocks{Version: header.V10, AckRequested: []header.AckRequested{{Identifier: there, MaxUsed: 1<<63 - 1}, {Identifier: back}},
 			Fault:   &header.Fault{Code: "UnknownSequence", Identifier: there},
 			Control: &header.Control{Kind: header.CreateSequence, AcksTo: "urn:a", Offer: &header.Offer{Identifier: back, Expires: "PT0S"}}}},
 	"fault": {`<r:SequenceFault><r:FaultCode>SequenceTerminated</r:FaultCode>` + identified("Detail", back, ``) + `</r:SequenceFault>`, ``,
-		header.Message{Version: header.V11, Fault: &header.Fault{Code: "SequenceTerminated", Identifier: back}}},
+		header.Blocks{Version: header.V11, Fault: &header.Fault{Code: "SequenceTerminated", Identifier: back}}},
 }
 
 func TestRead(t *testing.T) {
@@ -91,7 +91,7 @@ func TestMessagesOfOthers(t *testing.T) {
 		}
 	}
 	assert.Equal(t, 12, seen)
-	for file, want := range map[string]header.Message{
+	for file, want := range map[string]header.Blocks{
 		"Retransmission.xml":  {Version: header.V10, Sequence: &header.Sequence{Identifier: "http://Business456.com/RM/ABC", Number: 2}, AckRequested: []header.AckRequested{{Identifier: "http://Business456.com/RM/ABC"}}},
 		"Acknowledgment2.xml": {Version: header.V10, Acknowledgements: []header.Acknowledgement{{Identifier: "http://Business456.com/RM/ABC", Ranges: []wsrm.Range{{First: 1, Last: 3}}}}},
 	} {
@@ -152,11 +152,11 @@ func TestRefused(t *testing.T) {
 			assert.Equal(t, &header.Sequence{Identifier: "urn:x", Number: 1}, m.Sequence)
 			m.Sequence = nil
 		}
-		beside := &header.Message{Version: header.V11, AckRequested: []header.AckRequested{{Identifier: there}}}
+		beside := &header.Blocks{Version: header.V11, AckRequested: []header.AckRequested{{Identifier: there}}}
 		assert.Equal(t, beside, m, c.head+c.body)
 	}
 	m := parse(t, envelope(xmlns.WSRM, `<r:UsesSequenceSSL/>`, `<r:Else/>`))
-	assert.Equal(t, &header.Message{Version: header.V11}, m)
+	assert.Equal(t, &header.Blocks{Version: header.V11}, m)
 	m = parse(t, envelope(xmlns.WSRM10, `<r:SequenceAcknowledgement>`+id+`<r:AcknowledgementRange Lower="3" Upper="4"/><r:None/><r:AcknowledgementRange Lower="1" Upper="2"/></r:SequenceAcknowledgement>`, ``))
 	assert.Equal(t, []wsrm.Range{{First: 1, Last: 2}, {First: 3, Last: 4}}, m.Acknowledgements[0].Ranges)
 }

@@ -19,9 +19,9 @@ const maxBroken = 8
 // Parse reads what an envelope says about sequences; nil if it says nothing. Elements that the
 // version does not have are passed over, as its schema allows. What breaks a rule is left out and
 // listed in Message.Broken; everything beside it stands.
-func Parse(e *soap.Envelope) *Message {
+func Parse(e *soap.Envelope) *Blocks {
 	fault, isFault := e.Fault()
-	r := reader{m: &Message{Version: versionOf(e, &fault)}}
+	r := reader{m: &Blocks{Version: versionOf(e, &fault)}}
 	if r.m.Version == 0 {
 		return nil
 	}
@@ -41,7 +41,7 @@ func Parse(e *soap.Envelope) *Message {
 
 // reader reads one element after another.
 type reader struct {
-	m     *Message
+	m     *Blocks
 	space string
 	err   *Error // the first rule that the element at hand breaks
 }
