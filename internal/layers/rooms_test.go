@@ -19,8 +19,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// storey is the files of one package from the bottom to the top. What a file refers to stands in files
-// before it, but for so many pairs of files at most.
+// storey is the files of one package from the bottom to the top. What a file refers to stands in
+// files before it, but for so many pairs of files at most.
 type storey struct {
 	files string
 	up    int
@@ -84,9 +84,9 @@ func TestClimbsAreFound(t *testing.T) {
 	assert.Equal(t, []string{"gone is no file", "top has no row"}, problems)
 }
 
-// climbs lists the pairs of files of a package of which the first refers to the second although that
-// stands above it, with the names that it refers to. problems are files that the order lacks, or that
-// do not exist.
+// climbs lists the pairs of files of a package of which the first refers to the second although
+// that stands above it, with the names that it refers to. problems are files that the order lacks,
+// or that do not exist.
 func climbs(
 	t *testing.T, importPath string, sources map[string]string, order []string, exported map[string]string,
 ) (up, problems []string) {

@@ -1,8 +1,8 @@
-// Package netconn finds what connections can do beside what every [net.Conn] can, also where they are
-// wrapped. A wrapper says what it wraps by a method NetConn() net.Conn, as a *[tls.Conn] does, and what
-// it can do itself by having the method for it. One that says nothing, such as a struct that embeds a
-// net.Conn, hides what is below it: who called the code that wrapped the connection joins the two by
-// [Wrap].
+// Package netconn finds what connections can do beside what every [net.Conn] can, also where they
+// are wrapped. A wrapper says what it wraps by a method NetConn() net.Conn, as a *[tls.Conn] does,
+// and what it can do itself by having the method for it. One that says nothing, such as a struct
+// that embeds a net.Conn, hides what is below it: who called the code that wrapped the connection
+// joins the two by [Wrap].
 package netconn
 
 import (
@@ -18,8 +18,8 @@ type Conn interface {
 	// CloseWrite ends this end's direction. Where the connection cannot do that alone, it is
 	// [errors.ErrUnsupported].
 	CloseWrite() error
-	// Await is told when replies are awaited, and when none is any more, so that the connection can look
-	// after a silent peer meanwhile. Most have no use for that.
+	// Await is told when replies are awaited, and when none is any more, so that the connection can
+	// look after a silent peer meanwhile. Most have no use for that.
 	Await(reply bool)
 }
 
@@ -101,9 +101,9 @@ type joinedConn struct {
 // NetConn is the wrapper.
 func (j *joinedConn) NetConn() net.Conn { return j.Conn }
 
-// Wrap gives outer, which wraps inner, such that what inner can do is found where outer says nothing of
-// it: outer itself, if it names what it wraps. What outer holds back of what was written is its own
-// business: then it has a CloseWrite.
+// Wrap gives outer, which wraps inner, such that what inner can do is found where outer says
+// nothing of it: outer itself, if it names what it wraps. What outer holds back of what was written
+// is its own business: then it has a CloseWrite.
 func Wrap(outer, inner net.Conn) net.Conn {
 	for c := outer; c != nil; {
 		if same(c, inner) {
@@ -133,7 +133,8 @@ func CloseWrite(c net.Conn) error {
 }
 
 // Abort ends a connection so that the peer does not take it for an end in order, where that is
-// possible; over TCP by RST, also below TLS, whose own end would be one in order. It waits for nobody.
+// possible; over TCP by RST, also below TLS, whose own end would be one in order. It waits for
+// nobody.
 func Abort(c net.Conn) error {
 	if a, ok := c.(Aborter); ok {
 		return a.Abort()

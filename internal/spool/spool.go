@@ -40,7 +40,7 @@ type Spooled struct {
 	err     error
 }
 
-// Spooled begins a body.
+// Body begins a body.
 func (s *Spool) Body() *Spooled { return &Spooled{spool: s} }
 
 // Close removes the file. Bodies must not be used any more.

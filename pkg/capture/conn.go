@@ -43,7 +43,7 @@ type way struct {
 	gap   bool   // octets were missing
 }
 
-// capturedConn begins a connection.
+// conn begins a connection.
 func (r *Reader) conn(f *flow.Flow) *capturedConn {
 	c := &capturedConn{r: r, flow: f}
 	for i := range c.ways {

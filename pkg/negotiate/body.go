@@ -30,7 +30,7 @@ func keep(body io.Reader) *replayableBody {
 	return k
 }
 
-// documentReader is what the stream gets.
+// reader is what the stream gets.
 func (k *replayableBody) reader() io.Reader {
 	if k.lent != nil {
 		return k.lent

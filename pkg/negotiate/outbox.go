@@ -133,7 +133,7 @@ func (d *Dialer) assurance() string {
 // sequenced tells whether sessions have a sequence.
 func (c *Config) sequenced() bool { return c.kept() || c.Ordered }
 
-// replayableBody tells whether that outlives them.
+// kept tells whether that outlives them.
 func (c *Config) kept() bool { return c.Assurance > wsrm.AtMostOnce }
 
 // save makes e the entry, unless it cannot be stored.

@@ -59,7 +59,7 @@ func (l *lane) serve(ctx context.Context, c *controlMessage, x *streamer.Exchang
 	}
 }
 
-// pendingCall forwards a request, or what begins a tunnel, and sees to its reply.
+// call forwards a request, or what begins a tunnel, and sees to its reply.
 func (l *lane) call(ctx context.Context, c *controlMessage, x *streamer.Exchange) {
 	s := &served{x: x, ctx: ctx, done: make(chan struct{})}
 	if c.kind != tunnel {

@@ -41,8 +41,8 @@ func (e *exchanges) take(m *wire.IncomingMessage) error {
 	return nil
 }
 
-// expect binds a reply to its call. One that nobody waits for any more is read and dropped; one to a
-// request that was never sent breaks the rules.
+// expect binds a reply to its call. One that nobody waits for any more is read and dropped; one to
+// a request that was never sent breaks the rules.
 func (e *exchanges) expect(m *wire.IncomingMessage) error {
 	in := new(inbound)
 	newInbound(in, e.s, m)
@@ -99,8 +99,8 @@ func (e *exchanges) whole(in *inbound) {
 	}
 }
 
-// lose refuses a message that waited for a shape, or cannot be read since others before it were not:
-// it was not processed, unless somebody reads it already.
+// lose refuses a message that waited for a shape, or cannot be read since others before it were
+// not: it was not processed, unless somebody reads it already.
 func (e *exchanges) lose(in *inbound) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -122,8 +122,8 @@ func (e *exchanges) cancelled(in *inbound, why *Error) {
 	e.gaveUpLocked(in, why)
 }
 
-// refused takes what the peer says of a message of ours that it does not take. It gives what ends the
-// stream, as no sequence can do without it.
+// refused takes what the peer says of a message of ours that it does not take. It gives what ends
+// the stream, as no sequence can do without it.
 func (e *exchanges) refused(f frame.Cancel) error {
 	why := &Error{Code: told(f.Code), Remote: true, Err: said(f.Text)}
 	request := f.Message
@@ -155,8 +155,8 @@ func (e *exchanges) refused(f frame.Cancel) error {
 	return nil
 }
 
-// lostLane has what follows on a lane build on nothing before, as the peer may not know what a message
-// that it did not process left there.
+// lostLane has what follows on a lane build on nothing before, as the peer may not know what a
+// message that it did not process left there.
 func (e *exchanges) lostLane(l *Lane, request frame.Key, reply bool) {
 	switch {
 	case reply && e.served[request] == nil, !reply && (l == nil || !l.has(request.Exchange)):

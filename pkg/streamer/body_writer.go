@@ -14,8 +14,8 @@ import (
 
 const (
 	// pause is how long a body may be silent before what was written of it goes out, if the link is
-	// idle; longPause is when it goes whatever the link does, and a number that is cut goes as text.
-	// A body whose length is known and at most shortBody bytes waits for longPause.
+	// idle; longPause is when it goes whatever the link does, and a number that is cut goes as
+	// text. A body whose length is known and at most shortBody bytes waits for longPause.
 	pause     = 20 * time.Millisecond
 	longPause = 200 * time.Millisecond
 	shortBody = 64 << 10
@@ -296,8 +296,8 @@ func (w *Writer) free() {
 	w.held = outboundPiece{}
 }
 
-// giveUp drops the message for an error of its sender's, or why the stream took no more, and returns
-// that as an [Error].
+// giveUp drops the message for an error of its sender's, or why the stream took no more, and
+// returns that as an [Error].
 func (w *Writer) giveUp(err error) error {
 	var own *Error
 	errors.As(w.put, &own)
@@ -343,8 +343,8 @@ func (s *Stream) sendAll(ctx context.Context, out *outbound, m *Message) error {
 	return w.readFrom(m.Body)
 }
 
-// writers are those of messages that are sent as they are read. The timer of the message before may fire
-// late: that is no harm.
+// writers are those of messages that are sent as they are read. The timer of the message before may
+// fire late: that is no harm.
 var writers = sync.Pool{New: func() any {
 	w := new(Writer)
 	w.emitting = w.emit

@@ -12,8 +12,8 @@ type call struct {
 	wait     chan struct{} // made by who waits, closed when there is something
 }
 
-// maxInterims bounds the replies before the one that counts that nobody has taken yet; together they
-// have at most about a window of content.
+// maxInterims bounds the replies before the one that counts that nobody has taken yet; together
+// they have at most about a window of content.
 const maxInterims = 64
 
 // takesInterims reports whether a further one may wait.

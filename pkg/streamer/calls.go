@@ -9,15 +9,15 @@ import (
 	"github.com/hhfr/hhfr/pkg/streamer/frame"
 )
 
-// Call sends a request and waits for the first bytes of its reply, and for the reply's head. Several
-// may be under way at once; replies may overtake one another. The body of the reply comes as it is
-// read; it must be read to its end or closed. Call waits while the peer takes no further exchange, or
-// the queue is full. A body of m that is not a short one in memory is read by a goroutine of the
-// stream's, maybe still after Call has returned.
+// Call sends a request and waits for the first bytes of its reply, and for the reply's head.
+// Several may be under way at once; replies may overtake one another. The body of the reply comes
+// as it is read; it must be read to its end or closed. Call waits while the peer takes no further
+// exchange, or the queue is full. A body of m that is not a short one in memory is read by a
+// goroutine of the stream's, maybe still after Call has returned.
 //
 // When ctx is done before the reply is whole, the exchange is cancelled, and the error is of code
-// [Aborted] and wraps that of ctx. Other errors are *[Error]: with Remote, what the peer said (a cancel
-// of section 7); without: [Unsent], [FateUnknown], [TooLarge].
+// [Aborted] and wraps that of ctx. Other errors are *[Error]: with Remote, what the peer said (a
+// cancel of section 7); without: [Unsent], [FateUnknown], [TooLarge].
 func (l *Lane) Call(ctx context.Context, m *Message) (*Message, error) {
 	var p *Pending
 	var err error
@@ -33,8 +33,8 @@ func (l *Lane) Call(ctx context.Context, m *Message) (*Message, error) {
 }
 
 // Begin queues a request as a whole, and leaves the reply to [Pending.Reply], which must be called.
-// Requests that one goroutine begins leave in that order, which [Lane.Call] in several goroutines does
-// not promise. It waits and fails as Call does.
+// Requests that one goroutine begins leave in that order, which [Lane.Call] in several goroutines
+// does not promise. It waits and fails as Call does.
 func (l *Lane) Begin(ctx context.Context, m *Message) (*Pending, error) {
 	c, err := l.enter(ctx, m.Body)
 	if err != nil {
@@ -46,9 +46,9 @@ func (l *Lane) Begin(ctx context.Context, m *Message) (*Pending, error) {
 	return &Pending{c}, nil
 }
 
-// Open begins a request whose body comes as it is read: it returns when the first of it is queued, and
-// a goroutine of the stream's reads the rest. Requests that one goroutine begins by Open and Begin
-// leave in that order. It waits and fails as [Lane.Call] does.
+// Open begins a request whose body comes as it is read: it returns when the first of it is queued,
+// and a goroutine of the stream's reads the rest. Requests that one goroutine begins by Open and
+// Begin leave in that order. It waits and fails as [Lane.Call] does.
 func (l *Lane) Open(ctx context.Context, m *Message) (*Pending, error) {
 	p, err := l.open(ctx, m)
 	if err != nil {
@@ -85,9 +85,9 @@ func (l *Lane) open(ctx context.Context, m *Message) (*Pending, error) {
 	return &Pending{c}, nil
 }
 
-// Start begins a request whose body is written by the caller; length is that of the body in bytes, -1
-// if it is not known. The Writer must be closed or aborted, and [Pending.Reply] called, also while the
-// body is written. It waits and fails as [Lane.Call] does.
+// Start begins a request whose body is written by the caller; length is that of the body in bytes,
+// -1 if it is not known. The Writer must be closed or aborted, and [Pending.Reply] called, also
+// while the body is written. It waits and fails as [Lane.Call] does.
 func (l *Lane) Start(ctx context.Context, head []byte, length int64) (*Pending, *Writer, error) {
 	c, err := l.enter(ctx, nil)
 	if err != nil {
@@ -115,7 +115,8 @@ func (l *Lane) enter(ctx context.Context, b any) (*call, error) {
 	return &r.call, nil
 }
 
-// fitsWindow reports whether a body is in memory and surely goes without the peer's reading any of it.
+// fitsWindow reports whether a body is in memory and surely goes without the peer's reading any of
+// it.
 func (s *Stream) fitsWindow(b io.Reader) bool {
 	if b == nil {
 		return true
@@ -127,8 +128,8 @@ func (s *Stream) fitsWindow(b io.Reader) bool {
 // Pending is a request that is on its way and waits for its reply.
 type Pending struct{ c *call }
 
-// Reply waits for the first bytes of the reply, and for its head, as [Lane.Call] does. Replies before
-// the one that counts are passed over.
+// Reply waits for the first bytes of the reply, and for its head, as [Lane.Call] does. Replies
+// before the one that counts are passed over.
 func (p *Pending) Reply(ctx context.Context) (*Message, error) {
 	for {
 		m, err := p.Next(ctx)
@@ -139,9 +140,9 @@ func (p *Pending) Reply(ctx context.Context) (*Message, error) {
 	}
 }
 
-// Next waits for the next reply: those with Message.Interim come before the one that counts, and must
-// be read to their end or closed before the next. One that is given up before its head is there is
-// passed over. Errors are those of [Pending.Reply]; behind the reply that counts, NoReply.
+// Next waits for the next reply: those with Message.Interim come before the one that counts, and
+// must be read to their end or closed before the next. One that is given up before its head is
+// there is passed over. Errors are those of [Pending.Reply]; behind the reply that counts, NoReply.
 func (p *Pending) Next(ctx context.Context) (*Message, error) {
 	for {
 		in, err := p.c.next(ctx)
@@ -239,8 +240,8 @@ func (c *call) finished(_ *outbound, dropped *Error) {
 	}
 }
 
-// isAnswered reports whether the reply is whole. It may be so before the request is, the rest of which
-// the peer then wants no more.
+// isAnswered reports whether the reply is whole. It may be so before the request is, the rest of
+// which the peer then wants no more.
 func (c *call) isAnswered() bool {
 	e := &c.s.exchanges
 	e.mu.Lock()

@@ -21,7 +21,8 @@ import (
 	"github.com/hhfr/hhfr/pkg/streamer/wire"
 )
 
-// rawCoder is a coder whose content is the bytes themselves, as text, but of messages of a kind that it has: these have shapes.
+// rawCoder is a coder whose content is the bytes themselves, as text, but of messages of a kind
+// that it has: these have shapes.
 type rawCoder struct {
 	kinds    []*kind
 	believes map[shape.Fingerprint]bool // shapes that it takes the peer to have
@@ -32,7 +33,8 @@ type rawCoder struct {
 }
 
 func newRawCoder(kinds ...*kind) *rawCoder {
-	c := &rawCoder{kinds: kinds, believes: map[shape.Fingerprint]bool{}, sure: map[shape.Fingerprint]bool{}, store: map[shape.Fingerprint]*shape.Program{}}
+	c := &rawCoder{kinds: kinds, believes: map[shape.Fingerprint]bool{}, sure: map[shape.Fingerprint]bool{},
+		store: map[shape.Fingerprint]*shape.Program{}}
 	for _, k := range kinds {
 		c.store[k.Fingerprint()] = k.Program
 	}
@@ -45,7 +47,8 @@ type kind struct {
 	begin, end string
 }
 
-// newKind makes a kind that has its name, and names enough for its shape to have about so many bytes on its way.
+// newKind makes a kind that has its name, and names enough for its shape to have about so many
+// bytes on its way.
 func newKind(name string, size int) *kind {
 	k := &kind{begin: "<" + name + ">", end: "</" + name + ">"}
 	rnd := rand.New(rand.NewPCG(uint64(size), uint64(len(name))))
@@ -173,7 +176,8 @@ func (s *rawSplit) under(k *kind, body []byte) error {
 		return err
 	}
 	for i, p := range parts {
-		if err := s.emit(false, wire.Part{There: true, First: i == 0, Last: i == len(parts)-1, Program: k.Program, Content: p}); err != nil {
+		if err := s.emit(false, wire.Part{There: true, First: i == 0, Last: i == len(parts)-1, Program: k.Program,
+			Content: p}); err != nil {
 			return err
 		}
 	}
@@ -184,7 +188,8 @@ func (s *rawSplit) text(head bool, text []byte, last bool) error {
 	for first := head || !s.begun; ; first = false {
 		n := min(len(text), s.most)
 		s.begun = s.begun || !head
-		if err := s.emit(head, wire.Part{There: true, First: first, Last: last && n == len(text), Content: text[:n]}); err != nil {
+		if err := s.emit(head, wire.Part{There: true, First: first, Last: last && n == len(text),
+			Content: text[:n]}); err != nil {
 			return err
 		}
 		if text = text[n:]; len(text) == 0 {
@@ -261,7 +266,8 @@ func connectOver(t testing.TB, p pairing, here, there net.Conn) *pair {
 	if p.coderb == nil {
 		p.coderb = newRawCoder()
 	}
-	p.a.Initiator, p.a.Session, p.a.Token, p.a.Representation, p.a.Coder, p.a.Handler = true, session, make([]byte, 16), 1, p.codera, p.handlera
+	p.a.Initiator, p.a.Session, p.a.Token, p.a.Representation, p.a.Coder, p.a.Handler = true, session, make([]byte, 16),
+		1, p.codera, p.handlera
 	p.b.Accept = func(_ context.Context, h frame.Hello) (streamer.Admission, error) {
 		return streamer.Admission{Coder: p.coderb, Handler: p.handlerb}, nil
 	}

@@ -108,8 +108,8 @@ func (e *exchanges) refuseLocked(in *inbound, code frame.CancelCode, why *Error)
 	}
 }
 
-// say queues a cancel. What can cause it is bounded by our limits; who goes on all the same ends the
-// stream.
+// say queues a cancel. What can cause it is bounded by our limits; who goes on all the same ends
+// the stream.
 func (e *exchanges) say(c frame.Cancel) {
 	if !e.s.queue.say(priorityItem{cancel: c}) {
 		go e.s.fail(&Error{Code: BeyondLimits, Err: errManyCancels})
@@ -127,8 +127,8 @@ func (e *exchanges) gaveUpLocked(in *inbound, why *Error) {
 	}
 }
 
-// abandon ends a call from this side: the request is given up, or the reply refused, as the case may
-// be. free: also what is here of a whole reply.
+// abandon ends a call from this side: the request is given up, or the reply refused, as the case
+// may be. free: also what is here of a whole reply.
 func (e *exchanges) abandon(c *call, err error, free bool) error {
 	e.mu.Lock()
 	defer e.mu.Unlock()

@@ -39,10 +39,12 @@ func (h *handshake) compose() error {
 	if _, err := io.ReadFull(h.s.cfg.Rand, h.s.hello.Word[:]); err != nil {
 		return &Error{Code: Internal, Err: err}
 	}
-	h.s.hello = frame.Hello{Responder: !h.s.cfg.Initiator, Proxy: h.s.cfg.Proxy, Session: h.s.cfg.Session, Word: h.s.hello.Word,
+	h.s.hello = frame.Hello{Responder: !h.s.cfg.Initiator, Proxy: h.s.cfg.Proxy, Session: h.s.cfg.Session,
+		Word:           h.s.hello.Word,
 		Representation: h.s.cfg.Representation, Limits: h.s.cfg.Limits.stated()}
 	if h.s.cfg.Initiator {
-		h.s.hello.Token, h.s.hello.Target, h.s.hello.Stages = h.s.cfg.Token, h.s.cfg.Target, h.s.cfg.Coder.Stages()&^h.s.cfg.Without
+		h.s.hello.Token, h.s.hello.Target, h.s.hello.Stages = h.s.cfg.Token, h.s.cfg.Target,
+			h.s.cfg.Coder.Stages()&^h.s.cfg.Without
 		if h.s.cfg.Outgoing != nil {
 			h.s.hello.Stages |= frame.Headers
 		}
@@ -73,8 +75,8 @@ func (h *handshake) introduce(ctx context.Context) error {
 	return h.say(nil)
 }
 
-// refuse tells the initiator that its session is not taken. What it has sent meanwhile is read, as closing a connection
-// with unread bytes would take back what was written.
+// refuse tells the initiator that its session is not taken. What it has sent meanwhile is read, as
+// closing a connection with unread bytes would take back what was written.
 func (h *handshake) refuse(why *frame.Close) {
 	h.s.hello.Representation = 0
 	if h.say(why) != nil {
@@ -114,7 +116,8 @@ func (h *handshake) agreeOrTell() error {
 		return h.refusal()
 	}
 	if err := h.s.agree(peer); err != nil {
-		_, _ = h.s.conn.Write(frame.Close{Code: frame.CloseCode(err.Code - closeBase), Text: err.Err.Error()}.AppendTo(nil))
+		_, _ = h.s.conn.Write(frame.Close{Code: frame.CloseCode(err.Code - closeBase),
+			Text: err.Err.Error()}.AppendTo(nil))
 		return err
 	}
 	h.greeted()
@@ -213,7 +216,8 @@ func (h *handshake) judge(ctx context.Context) (*frame.Close, error) {
 	if err != nil {
 		refusal := &Refusal{CloseCode: frame.CloseInternal}
 		errors.As(err, &refusal)
-		return &frame.Close{Code: refusal.CloseCode, Text: refusal.Text}, &Error{Code: closeBase + Code(refusal.CloseCode), Err: err}
+		return &frame.Close{Code: refusal.CloseCode, Text: refusal.Text},
+			&Error{Code: closeBase + Code(refusal.CloseCode), Err: err}
 	}
 	if peer.Stages&frame.Headers != 0 && h.s.cfg.Outgoing == nil || peer.Stages&^frame.Headers&^a.Coder.Stages() != 0 {
 		return refuse()
@@ -254,7 +258,8 @@ func (s *Stream) late(peer *frame.Hello) error {
 	return nil
 }
 
-// mayBegin bounds the exchanges that this end may have in flight, also once the peer's hello is there.
+// mayBegin bounds the exchanges that this end may have in flight, also once the peer's hello is
+// there.
 func (s *Stream) mayBegin() int {
 	select {
 	case <-s.met:

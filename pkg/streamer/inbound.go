@@ -10,8 +10,8 @@ import (
 	"github.com/hhfr/hhfr/pkg/streamer/wire"
 )
 
-// inboundSegment is a piece of an incoming message's content that waits for its reader; or, with settled,
-// that its sender waits (docs/wire-format.md, section 5.5).
+// inboundSegment is a piece of an incoming message's content that waits for its reader; or, with
+// settled, that its sender waits (docs/wire-format.md, section 5.5).
 type inboundSegment struct {
 	head, last bool
 	text       bool
@@ -85,13 +85,13 @@ func (in *inbound) stop() bool {
 	return !was
 }
 
-// maxBeyond is how far a sender may go beyond its credit, in bytes: what one segment joins to, 4 MiB
-// at most, and what the fragments of that cost, the shortest that there may be.
+// maxBeyond is how far a sender may go beyond its credit, in bytes: what one segment joins to, 4
+// MiB at most, and what the fragments of that cost, the shortest that there may be.
 const maxBeyond = 5 << 20
 
 // deliver queues what a fragment has for the goroutine that reads the message. last: the message is
-// whole with it, which who has read it to its end must find it to be. beyond: its sender has no credit
-// for that.
+// whole with it, which who has read it to its end must find it to be. beyond: its sender has no
+// credit for that.
 func (in *inbound) deliver(ev *wire.Event) (beyond bool) {
 	in.mu.Lock()
 	defer in.mu.Unlock()
@@ -109,7 +109,8 @@ func (in *inbound) deliver(ev *wire.Event) (beyond bool) {
 	in.queued(cost)
 	for i, p := range [...]*wire.Part{&ev.Head, &ev.Body} {
 		if p.There {
-			in.segs.push(inboundSegment{head: i == 0, last: p.Last, text: p.Text, program: p.Program, content: p.Content, cost: cost})
+			in.segs.push(inboundSegment{head: i == 0, last: p.Last, text: p.Text, program: p.Program,
+				content: p.Content, cost: cost})
 			cost = 0
 		}
 	}
@@ -124,8 +125,8 @@ func (in *inbound) queued(cost int64) {
 	}
 }
 
-// settle queues that the sender of the message waits. Of flushes without content between them, which
-// costs credit, the last one counts.
+// settle queues that the sender of the message waits. Of flushes without content between them,
+// which costs credit, the last one counts.
 func (in *inbound) settle(settled uint64) {
 	in.mu.Lock()
 	defer in.mu.Unlock()

@@ -1,7 +1,7 @@
 package streamer
 
-// Lane is the exchanges of one client or principal on a stream (docs/wire-format.md, section 5). Its
-// methods may be called concurrently.
+// Lane is the exchanges of one client or principal on a stream (docs/wire-format.md, section 5).
+// Its methods may be called concurrently.
 type Lane struct {
 	s      *Stream
 	out    outLane
@@ -19,9 +19,9 @@ func (l *Lane) has(exchange uint64) bool {
 	return exchange > 0 && exchange <= l.out.last
 }
 
-// Restart gives the lane to another client or principal: nothing that is sent on it from now on builds
-// on what was sent before, so that lengths tell the one nothing of the other. Each end restarts what
-// it sends itself.
+// Restart gives the lane to another client or principal: nothing that is sent on it from now on
+// builds on what was sent before, so that lengths tell the one nothing of the other. Each end
+// restarts what it sends itself.
 func (l *Lane) Restart() {
 	push(l.s.queue, &l.s.queue.ring, turn{restart: &l.out})
 }

@@ -5,17 +5,20 @@ import (
 	"io"
 )
 
-// Message is one message: an optional head, its octets as received, and a body, nil if empty. A Body that is an io.Closer is closed when it is not read any more.
-// The Body of a message that came from a stream is an io.ReadCloser, for one goroutine at a time; it must be read to its end or closed, or it keeps room.
+// Message is one message: an optional head, its octets as received, and a body, nil if empty. A
+// Body that is an io.Closer is closed when it is not read any more. The Body of a message that came
+// from a stream is an io.ReadCloser, for one goroutine at a time; it must be read to its end or
+// closed, or it keeps room.
 type Message struct {
 	Head []byte
 	Body io.Reader
-	// Length is that of the body, in bytes, where it is known and not 0: of a message to be sent, so that a
-	// short body that comes slowly goes in one piece.
+	// Length is that of the body, in bytes, where it is known and not 0: of a message to be sent,
+	// so that a short body that comes slowly goes in one piece.
 	Length int64
 	// Interim says that this is a reply before the one that counts ([Pending.Next]).
 	Interim bool
-	// Place is that of a one-way message in a sequence, for [Lane.Post] and from there; others have none.
+	// Place is that of a one-way message in a sequence, for [Lane.Post] and from there; others have
+	// none.
 	Place Place
 }
 
@@ -24,7 +27,8 @@ func NewMessage(head, body []byte) *Message {
 	return &Message{Head: head, Body: bytes.NewReader(body)}
 }
 
-// ReadAll reads the whole body. A body above limit octets is an error of code [TooLarge], and what was read is returned with it.
+// ReadAll reads the whole body. A body above limit octets is an error of code [TooLarge], and what
+// was read is returned with it.
 func (m *Message) ReadAll(limit int64) ([]byte, error) {
 	if m.Body == nil {
 		return nil, nil

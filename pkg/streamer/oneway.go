@@ -34,11 +34,11 @@ func (l *Lane) Post(ctx context.Context, m *Message) (*Posted, error) {
 	return &Posted{l.s, out}, nil
 }
 
-// Err is what is known against the message, nil if nothing is. It is final once the stream is over (see
-// [Stream.Done]); nil then means that the peer has read all of the message and refused none of it;
-// whether it was processed is not told. Errors are *[Error]: [Unsent], if nothing of it was written;
-// with Remote what the peer said; [FateUnknown] if it was written to a stream that broke, or that the
-// peer closed first: then it may have arrived or not.
+// Err is what is known against the message, nil if nothing is. It is final once the stream is over
+// (see [Stream.Done]); nil then means that the peer has read all of the message and refused none of
+// it; whether it was processed is not told. Errors are *[Error]: [Unsent], if nothing of it was
+// written; with Remote what the peer said; [FateUnknown] if it was written to a stream that broke,
+// or that the peer closed first: then it may have arrived or not.
 func (p *Posted) Err() error {
 	s, out := p.s, p.out
 	q, e := s.queue, &s.exchanges
@@ -70,8 +70,9 @@ func (p *Posted) Err() error {
 	return nil
 }
 
-// Send sends a one-way message. It returns when the message is queued as a whole, and waits and fails
-// as [Lane.Call] does. No one tells whether it was processed; [Lane.Post] tells whether it arrived.
+// Send sends a one-way message. It returns when the message is queued as a whole, and waits and
+// fails as [Lane.Call] does. No one tells whether it was processed; [Lane.Post] tells whether it
+// arrived.
 func (l *Lane) Send(ctx context.Context, m *Message) error {
 	_, err := l.Post(ctx, m)
 	return err

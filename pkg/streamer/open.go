@@ -11,10 +11,10 @@ import (
 	"github.com/hhfr/hhfr/internal/netconn"
 )
 
-// Over makes a stream of a connection: it exchanges hellos and starts reader and writer. It owns conn
-// from now on, also when it fails. ctx bounds the hellos; the contexts of handlers have its values.
-// Errors are *[Error]; with Remote, the code says why the peer refused (a refusal that comes late ends
-// the stream instead).
+// Over makes a stream of a connection: it exchanges hellos and starts reader and writer. It owns
+// conn from now on, also when it fails. ctx bounds the hellos; the contexts of handlers have its
+// values. Errors are *[Error]; with Remote, the code says why the peer refused (a refusal that
+// comes late ends the stream instead).
 func Over(ctx context.Context, conn net.Conn, cfg Config) (*Stream, error) {
 	if cfg.Initiator && len(cfg.Token) == 0 && cfg.Target == "" {
 		_ = conn.Close()
@@ -40,7 +40,8 @@ func newStream(conn net.Conn, cfg Config) (*Stream, error) {
 		_ = conn.Close()
 		return nil, err
 	}
-	return &Stream{conn: netconn.Of(conn), cfg: cfg, coder: cfg.Coder, handler: cfg.Handler, met: make(chan struct{})}, nil
+	return &Stream{conn: netconn.Of(conn), cfg: cfg, coder: cfg.Coder, handler: cfg.Handler, met: make(chan struct{})},
+		nil
 }
 
 // start has reader and writer run, once ready has seen to the exchanges that there are already.

@@ -79,7 +79,8 @@ func (out *outbound) release() {
 	}
 }
 
-// outboundPiece is what one frame has of a message: a segment of its head, one of its body, or that its sender waits.
+// outboundPiece is what one frame has of a message: a segment of its head, one of its body, or that
+// its sender waits.
 type outboundPiece struct {
 	head, body  wire.Part
 	first, last bool // of the message
@@ -88,7 +89,8 @@ type outboundPiece struct {
 	outside     bool // it takes no room at the gate any more
 }
 
-// pieceCost is what a fragment costs of its message's credit beside its content (docs/wire-format.md, section 5.3).
+// pieceCost is what a fragment costs of its message's credit beside its content
+// (docs/wire-format.md, section 5.3).
 const pieceCost = 64
 
 func (p *outboundPiece) cost() int64 {

@@ -32,9 +32,9 @@ type queue struct {
 	idle    bool                    // the writer waits
 }
 
-// priorityItem is what goes before all messages: that the shape of a number of the peer's is lacking here, a
-// cancel, that a message of ours is given up, or that what follows on a lane builds on nothing before. The
-// peer's limits are for the writer alone.
+// priorityItem is what goes before all messages: that the shape of a number of the peer's is
+// lacking here, a cancel, that a message of ours is given up, or that what follows on a lane builds
+// on nothing before. The peer's limits are for the writer alone.
 type priorityItem struct {
 	limits  *frame.Limits
 	ask     uint64
@@ -56,8 +56,13 @@ const maxAsked = 1024
 
 func newQueue(cfg *Config, peer frame.Limits) *queue {
 	return &queue{
-		gate: semaphore{max: cfg.QueueBytes}, window: creditOf(peer), maxControl: controlSlack + 4*cfg.Limits.MaxExchanges,
-		wake: make(chan struct{}, 1), over: make(chan struct{}), live: map[*outbound]struct{}{}, begun: map[frame.Key]*outbound{},
+		gate:       semaphore{max: cfg.QueueBytes},
+		window:     creditOf(peer),
+		maxControl: controlSlack + 4*cfg.Limits.MaxExchanges,
+		wake:       make(chan struct{}, 1),
+		over:       make(chan struct{}),
+		live:       map[*outbound]struct{}{},
+		begun:      map[frame.Key]*outbound{},
 	}
 }
 
@@ -128,15 +133,16 @@ func (q *queue) lost(out *outbound) error {
 	return nil
 }
 
-// drop gives up a message that is not whole. The peer is told, if any of it was written. It is false
-// for one that is over.
+// drop gives up a message that is not whole. The peer is told, if any of it was written. It is
+// false for one that is over.
 func (q *queue) drop(out *outbound, why *Error, code frame.CancelCode) bool {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	return q.dropLocked(out, why, code)
 }
 
-// giveUp drops a message as [queue.drop] does, for a reason that may depend on whether any of it was written.
+// giveUp drops a message as [queue.drop] does, for a reason that may depend on whether any of it
+// was written.
 func (q *queue) giveUp(out *outbound, why func(begun bool) *Error, code frame.CancelCode) (own *Error, dropped bool) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -144,7 +150,8 @@ func (q *queue) giveUp(out *outbound, why func(begun bool) *Error, code frame.Ca
 	return own, q.dropLocked(out, own, code)
 }
 
-// refuse drops a message that is on its way and that the peer does not want; it is false if there is none.
+// refuse drops a message that is on its way and that the peer does not want; it is false if there
+// is none.
 func (q *queue) refuse(key frame.Key, why *Error) bool {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -223,7 +230,8 @@ func push[T any](q *queue, to *fifo[T], v T) {
 	}
 }
 
-// lacks takes note that the peer lacks the shape of a number of ours; it is false if it says so too often.
+// lacks takes note that the peer lacks the shape of a number of ours; it is false if it says so too
+// often.
 func (q *queue) lacks(number uint64) bool {
 	q.mu.Lock()
 	defer q.mu.Unlock()

@@ -51,7 +51,8 @@ func (q *queue) creditLocked(out *outbound, more int64) {
 	}
 }
 
-// charge corrects the credit of a message by what a piece cost beyond what was reckoned, or below it.
+// charge corrects the credit of a message by what a piece cost beyond what was reckoned, or below
+// it.
 func (q *queue) charge(out *outbound, more int64) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -85,8 +86,8 @@ func (q *queue) put(ctx context.Context, out *outbound, p outboundPiece) error {
 	return nil
 }
 
-// meet takes the limits of the peer, once its hello is there. Messages that have begun have the credit that
-// the hello gives them.
+// meet takes the limits of the peer, once its hello is there. Messages that have begun have the
+// credit that the hello gives them.
 func (q *queue) meet(peer frame.Limits) {
 	q.mu.Lock()
 	defer q.mu.Unlock()

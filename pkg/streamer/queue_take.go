@@ -64,8 +64,9 @@ func (q *queue) close() bool {
 	return q.said
 }
 
-// front is the piece of a message whose turn it is, if that is still wanted, and the peer takes it: what went as
-// text before may have cost more than was reckoned. Pieces that wait for credit are in nobody's way.
+// front is the piece of a message whose turn it is, if that is still wanted, and the peer takes it:
+// what went as text before may have cost more than was reckoned. Pieces that wait for credit are in
+// nobody's way.
 func (q *queue) front(out *outbound) (outboundPiece, bool) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -83,7 +84,8 @@ func (q *queue) front(out *outbound) (outboundPiece, bool) {
 	return *out.pieces.front(), true
 }
 
-// commit takes the piece out: from here on it is written. A request gets its exchange with its first one.
+// commit takes the piece out: from here on it is written. A request gets its exchange with its
+// first one.
 func (q *queue) commit(t turn) (p outboundPiece, ok bool) {
 	out := t.out
 	q.mu.Lock()

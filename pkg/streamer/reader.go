@@ -76,8 +76,8 @@ func (r *streamReader) loop() *Error {
 	return nil
 }
 
-// stranger is the error of a peer that does not begin with a hello, such as an HTTP proxy that was taken for the end of a
-// stream: it speaks no hhfr, and has processed no message.
+// stranger is the error of a peer that does not begin with a hello, such as an HTTP proxy that was
+// taken for the end of a stream: it speaks no hhfr, and has processed no message.
 func (r *streamReader) stranger() *Error {
 	return &Error{Code: Protocol, Err: errors.New("does not begin with the peer's hello"), unprocessed: true}
 }

@@ -7,10 +7,10 @@ import (
 	"github.com/hhfr/hhfr/pkg/streamer/frame"
 )
 
-// Reply sends the one reply. It returns when the last of it is queued; m.Body is read until then. ctx
-// ends the waiting for room, usually the handler's. Errors are *[Error]: NoReply for a second reply or
-// that to a one-way message, what the peer said if it waits no longer, Unsent or FateUnknown for a
-// stream that is over, Aborted if m.Body failed.
+// Reply sends the one reply. It returns when the last of it is queued; m.Body is read until then.
+// ctx ends the waiting for room, usually the handler's. Errors are *[Error]: NoReply for a second
+// reply or that to a one-way message, what the peer said if it waits no longer, Unsent or
+// FateUnknown for a stream that is over, Aborted if m.Body failed.
 func (x *Exchange) Reply(ctx context.Context, m *Message) error {
 	out, err := x.begin(false)
 	if err != nil {
@@ -20,9 +20,9 @@ func (x *Exchange) Reply(ctx context.Context, m *Message) error {
 	return x.s.sendAll(ctx, out, m)
 }
 
-// Respond begins the one reply: its head is sent with the first of the body, at a Flush, or after a pause. length is
-// that of the body in bytes, -1 if it is not known. The Writer must be closed or aborted. Errors are
-// those of [Exchange.Reply].
+// Respond begins the one reply: its head is sent with the first of the body, at a Flush, or after a
+// pause. length is that of the body in bytes, -1 if it is not known. The Writer must be closed or
+// aborted. Errors are those of [Exchange.Reply].
 func (x *Exchange) Respond(ctx context.Context, head []byte, length int64) (*Writer, error) {
 	out, err := x.begin(false)
 	if err != nil {
@@ -36,8 +36,8 @@ func (x *Exchange) Respond(ctx context.Context, head []byte, length int64) (*Wri
 }
 
 // Interim sends a reply before the one that counts, as HTTP has them with the statuses 1xx, and
-// returns when it is written. It is given up when it is not by the end of ctx; one of more content than
-// the peer's window is too long. Errors are those of [Exchange.Reply]; others may follow.
+// returns when it is written. It is given up when it is not by the end of ctx; one of more content
+// than the peer's window is too long. Errors are those of [Exchange.Reply]; others may follow.
 func (x *Exchange) Interim(ctx context.Context, m *Message) error {
 	out, err := x.begin(true)
 	if err != nil {

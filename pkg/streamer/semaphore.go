@@ -11,7 +11,8 @@ type waiter struct {
 	ready chan struct{}
 }
 
-// semaphore lets at most max units in, first come, first served. One that wants more than max is let in alone.
+// semaphore lets at most max units in, first come, first served. One that wants more than max is
+// let in alone.
 type semaphore struct {
 	mu   sync.Mutex
 	max  int64
@@ -34,7 +35,8 @@ func (g *semaphore) isShut() bool {
 	return g.max == 0
 }
 
-// enter takes n units; a waiter is returned if it must be waited for, and must be waited for or left.
+// enter takes n units; a waiter is returned if it must be waited for, and must be waited for or
+// left.
 func (g *semaphore) enter(n int64) *waiter {
 	g.mu.Lock()
 	defer g.mu.Unlock()

@@ -37,7 +37,8 @@ func (x *Exchange) serve() *Exchange {
 	return x.end()
 }
 
-// bind gives the exchange its context, and reports whether it still wants its handler; if not, the context is done.
+// bind gives the exchange its context, and reports whether it still wants its handler; if not, the
+// context is done.
 func (x *Exchange) bind() bool {
 	e := &x.s.exchanges
 	e.mu.Lock()

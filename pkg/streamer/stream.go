@@ -1,11 +1,12 @@
-// Package streamer carries the messages of a session over one connection (docs/wire-format.md). What
-// stands on the wire is the business of package wire below it: a [Stream] is a reader goroutine with a
-// decoder, a writer goroutine with an encoder, a queue of what is to be written, and the exchanges
-// that are under way. It knows nothing of SOAP: a head is bytes, a body is a reader.
+// Package streamer carries the messages of a session over one connection (docs/wire-format.md).
+// What stands on the wire is the business of package wire below it: a [Stream] is a reader
+// goroutine with a decoder, a writer goroutine with an encoder, a queue of what is to be written,
+// and the exchanges that are under way. It knows nothing of SOAP: a head is bytes, a body is a
+// reader.
 //
-// The reader never waits for anything but bytes, the writer for nothing but the connection. Who calls,
-// sends and replies waits for credit of the peer and for room in the queue; who reads a message waits
-// for its content.
+// The reader never waits for anything but bytes, the writer for nothing but the connection. Who
+// calls, sends and replies waits for credit of the peer and for room in the queue; who reads a
+// message waits for its content.
 package streamer
 
 import (
@@ -19,8 +20,8 @@ import (
 	"github.com/hhfr/hhfr/pkg/streamer/frame"
 )
 
-// Stream is a live stream. Its methods may be called concurrently, [Stream.Close] and [Stream.Abort]
-// not from a [ExchangeHandler].
+// Stream is a live stream. Its methods may be called concurrently, [Stream.Close] and
+// [Stream.Abort] not from a [ExchangeHandler].
 type Stream struct {
 	conn    netconn.Conn
 	cfg     Config
@@ -54,15 +55,15 @@ func (s *Stream) Hello() frame.Hello { return *s.peer.Load() }
 // Session is the session of the stream.
 func (s *Stream) Session() [16]byte { return s.hello.Session }
 
-// Lane is the lane of a number; the same for the same number. A lane costs nothing on the wire until it
-// is used.
+// Lane is the lane of a number; the same for the same number. A lane costs nothing on the wire
+// until it is used.
 func (s *Stream) Lane(n uint64) *Lane { return s.exchanges.lane(n) }
 
 // Done is closed when the stream is over and its connection closed.
 func (s *Stream) Done() <-chan struct{} { return s.done }
 
-// Err is nil as long as the stream lives, and when it ended in order: by Close, or by the peer's close
-// "done". Otherwise it is an *[Error].
+// Err is nil as long as the stream lives, and when it ended in order: by Close, or by the peer's
+// close "done". Otherwise it is an *[Error].
 func (s *Stream) Err() error {
 	if e := s.ending.failure(); e != nil {
 		return e

@@ -8,12 +8,14 @@ import (
 	"github.com/hhfr/hhfr/pkg/streamer/frame"
 )
 
-// AcceptUpgraded makes the responder's stream of a connection that began as HTTP and is upgraded by a
-// request that was read as a whole (docs/wire-format.md, section 3.1). preface is the head with status
-// 101, which goes out at once with our hello; a is what the initiator has, with stages that it takes. first
-// serves the request as exchange 1 of lane 0, with request as its message; nil: it is no exchange. conn is
-// owned from now on. Config.Session is the new session; Accept is not used. Errors are *[Error].
-func AcceptUpgraded(ctx context.Context, conn net.Conn, cfg Config, preface []byte, a Admission, stages uint64, request *Message, first ExchangeHandler) (*Stream, error) {
+// AcceptUpgraded makes the responder's stream of a connection that began as HTTP and is upgraded by
+// a request that was read as a whole (docs/wire-format.md, section 3.1). preface is the head with
+// status 101, which goes out at once with our hello; a is what the initiator has, with stages that
+// it takes. first serves the request as exchange 1 of lane 0, with request as its message; nil: it
+// is no exchange. conn is owned from now on. Config.Session is the new session; Accept is not used.
+// Errors are *[Error].
+func AcceptUpgraded(ctx context.Context, conn net.Conn, cfg Config, preface []byte, a Admission, stages uint64,
+	request *Message, first ExchangeHandler) (*Stream, error) {
 	cfg.Initiator, cfg.Representation = false, frame.Binary
 	cfg.Accept = func(context.Context, frame.Hello) (Admission, error) { return a, nil }
 	s, err := newStream(conn, cfg)
@@ -45,10 +47,11 @@ func AcceptUpgraded(ctx context.Context, conn net.Conn, cfg Config, preface []by
 	return s, nil
 }
 
-// DialUpgraded makes the initiator's stream of a connection on which a request was answered with 101, behind
-// that head. The Pending is for the reply to the request, which must be taken; without exchange there is
-// none. Config.Session, Token and Target are not used. conn is owned from now on, also when it fails; ctx
-// bounds the hellos. Errors are *[Error]; the fate of the request is then unknown.
+// DialUpgraded makes the initiator's stream of a connection on which a request was answered with
+// 101, behind that head. The Pending is for the reply to the request, which must be taken; without
+// exchange there is none. Config.Session, Token and Target are not used. conn is owned from now on,
+// also when it fails; ctx bounds the hellos. Errors are *[Error]; the fate of the request is then
+// unknown.
 func DialUpgraded(ctx context.Context, conn net.Conn, cfg Config, exchange bool) (*Stream, *Pending, error) {
 	cfg.Initiator, cfg.Token, cfg.Target, cfg.Representation = true, nil, "", frame.Binary
 	s, err := newStream(conn, cfg)
@@ -88,7 +91,8 @@ func (h *handshake) follow(_ context.Context) error {
 	return h.say(nil)
 }
 
-// resume has the reply to the upgraded request expected: it is as if it had been exchange 1 of lane 0.
+// resume has the reply to the upgraded request expected: it is as if it had been exchange 1 of lane
+// 0.
 func (e *exchanges) resume() *Pending {
 	l := e.lane(0)
 	r := new(callRequest)

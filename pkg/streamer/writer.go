@@ -25,8 +25,10 @@ type streamWriter struct {
 func newWriter(s *Stream, peer frame.Limits) *streamWriter {
 	now := time.Now()
 	return &streamWriter{s: s, now: now, jobs: map[*wire.Transfer]*transfer{}, behind: map[uint64]*transfer{},
-		enc: wire.NewEncoder(wire.EncoderConfig{Origin: s.hello.Origin(), Word: s.hello.Word, Peer: s.coder, Compression: s.coder.Compression(), Limits: peer,
-			SyncBytes: s.cfg.SyncBytes, SyncMessages: s.cfg.SyncMessages, SyncInterval: s.cfg.SyncInterval}, len(s.hello.AppendTo(nil)), now)}
+		enc: wire.NewEncoder(wire.EncoderConfig{Origin: s.hello.Origin(), Word: s.hello.Word, Peer: s.coder,
+			Compression: s.coder.Compression(), Limits: peer,
+			SyncBytes: s.cfg.SyncBytes, SyncMessages: s.cfg.SyncMessages, SyncInterval: s.cfg.SyncInterval},
+			len(s.hello.AppendTo(nil)), now)}
 }
 
 // run writes frames as long as there are any, and sleeps otherwise, until the direction ends.
@@ -58,9 +60,10 @@ func (w *streamWriter) run() {
 	}
 }
 
-// endDirection ends our direction of the connection of a stream that failed, which is closed soon: the peer is to read why. One
-// that ends in order has said so by its close frame, and waits for the peer's, which HTTP proxies that upgraded the connection
-// would not pass once a direction has ended.
+// endDirection ends our direction of the connection of a stream that failed, which is closed soon:
+// the peer is to read why. One that ends in order has said so by its close frame, and waits for the
+// peer's, which HTTP proxies that upgraded the connection would not pass once a direction has
+// ended.
 func (w *streamWriter) endDirection() {
 	if w.s.ending.hasFailed() {
 		_ = w.s.conn.CloseWrite()
@@ -100,7 +103,8 @@ func (w *streamWriter) rest() {
 	w.note(nil, false, false)
 }
 
-// fill collects frames until it has a batch, or nothing more is ready; last: the direction ends with them.
+// fill collects frames until it has a batch, or nothing more is ready; last: the direction ends
+// with them.
 func (w *streamWriter) fill() (last bool) {
 	s := w.s
 	w.now = time.Now()
@@ -221,9 +225,9 @@ func (w *streamWriter) flush(out *outbound, settled int64) {
 	w.s.queue.charge(out, w.note(out, false, false))
 }
 
-// waits writes what must stand before a piece, and reports whether that takes a while: its message is
-// parked then. Requests that begin on its lane later wait behind it: they leave in the order in which
-// they were queued.
+// waits writes what must stand before a piece, and reports whether that takes a while: its message
+// is parked then. Requests that begin on its lane later wait behind it: they leave in the order in
+// which they were queued.
 func (w *streamWriter) waits(t turn, p *outboundPiece) bool {
 	request := t.out.lane != nil && p.first
 	if job := w.behind[t.out.message.Lane]; job != nil && request {
@@ -260,7 +264,8 @@ func (w *streamWriter) job(shape *wire.Transfer) *transfer {
 	return job
 }
 
-// outboundPiece writes the next piece of a shape. Behind the last one the turns that waited are taken.
+// piece writes the next piece of a shape. Behind the last one the turns that waited are
+// taken.
 func (w *streamWriter) piece(job *transfer) {
 	done := w.enc.Piece(job.shape, w.now)
 	w.note(nil, false, false)
@@ -277,8 +282,8 @@ func (w *streamWriter) piece(job *transfer) {
 	w.s.queue.again(job.parked)
 }
 
-// lacks has a shape sent in full whose fingerprint told the peer nothing. The peer holds the messages
-// that use it; later ones wait here.
+// lacks has a shape sent in full whose fingerprint told the peer nothing. The peer holds the
+// messages that use it; later ones wait here.
 func (w *streamWriter) lacks(number uint64) {
 	shape := w.enc.Lacks(number)
 	if shape == nil || w.jobs[shape] != nil {
@@ -289,11 +294,14 @@ func (w *streamWriter) lacks(number uint64) {
 	w.piece(job) // at once: other shapes may stand on a short one from now on
 }
 
-// restart has what follows on a lane build on nothing that was sent on it before; behind messages of
-// the lane that wait for a shape.
+// restart has what follows on a lane build on nothing that was sent on it before; behind messages
+// of the lane that wait for a shape.
 func (w *streamWriter) restart(t turn) {
 	for _, job := range w.jobs {
-		if slices.ContainsFunc(job.parked, func(p turn) bool { return p.out != nil && p.out.message.Lane == t.restart.number }) {
+		if slices.ContainsFunc(job.parked, func(p turn) bool {
+			return p.out != nil &&
+				p.out.message.Lane == t.restart.number
+		}) {
 			job.parked = append(job.parked, t)
 			return
 		}
@@ -301,8 +309,9 @@ func (w *streamWriter) restart(t turn) {
 	w.enc.Restart(t.restart.number)
 }
 
-// note takes note of the frames encoded since the last time; first and last are of the data frames among
-// them, and out, which may be nil, is what they are about. It gives what they cost of the credit of out.
+// note takes note of the frames encoded since the last time; first and last are of the data frames
+// among them, and out, which may be nil, is what they are about. It gives what they cost of the
+// credit of out.
 func (w *streamWriter) note(out *outbound, first, last bool) (cost int64) {
 	all := w.enc.Written()
 	for ; w.noted < len(all); w.noted++ {

@@ -125,7 +125,7 @@ type CoderCounts struct {
 
 type counters struct{ learned, widened, texts, exceptions atomic.Int64 }
 
-// CoderCounts tells what was done so far.
+// Counts tells what was done so far.
 func (c *Coder) Counts() CoderCounts {
 	n := &c.counts
 	return CoderCounts{n.learned.Load(), n.widened.Load(), n.texts.Load(), n.exceptions.Load()}

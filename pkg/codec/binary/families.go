@@ -84,7 +84,7 @@ func (f *families) keep(k *messageKind, family *shape.Family, s *shape.Shape) {
 	}
 }
 
-// messageKind gives what is known of a kind.
+// kind gives what is known of a kind.
 func (f *families) kind(key string) *messageKind {
 	if f.kinds == nil {
 		f.kinds = map[string]*messageKind{}

@@ -20,8 +20,9 @@ const (
 	Failed          CancelCode = 7
 )
 
-var cancelNames = map[CancelCode]string{Aborted: "aborted", Busy: "busy", Unprocessed: "unprocessed", MessageTooLarge: "too large",
-	Malformed: "malformed", Unserved: "unserved", Failed: "failed"}
+var cancelNames = map[CancelCode]string{Aborted: "aborted", Busy: "busy", Unprocessed: "unprocessed",
+	MessageTooLarge: "too large",
+	Malformed:       "malformed", Unserved: "unserved", Failed: "failed"}
 
 // String is the name of section 7, or "unknown".
 func (c CancelCode) String() string {
@@ -34,8 +35,9 @@ func (c CancelCode) String() string {
 // maxCancelText is the longest text of a cancel, in octets.
 const maxCancelText = 256
 
-// Cancel ends one message (section 7): one that travels in the frame's own direction and is given up, or, if Refused, one of the other
-// direction that is not taken. Lane, Reply and Exchange name the message.
+// Cancel ends one message (section 7): one that travels in the frame's own direction and is given
+// up, or, if Refused, one of the other direction that is not taken. Lane, Reply and Exchange name
+// the message.
 type Cancel struct {
 	Message Key
 	Refused bool

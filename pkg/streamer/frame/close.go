@@ -22,7 +22,8 @@ const (
 	CloseInternal       CloseCode = 7
 )
 
-var closeNames = map[CloseCode]string{CloseDone: "done", CloseProtocol: "protocol", CloseUnknownSession: "unknown session", CloseLimits: "limits",
+var closeNames = map[CloseCode]string{CloseDone: "done", CloseProtocol: "protocol",
+	CloseUnknownSession: "unknown session", CloseLimits: "limits",
 	CloseUnsupported: "unsupported", CloseCheck: "check", CloseGoingAway: "going away", CloseInternal: "internal"}
 
 // String is the name of section 8, or "unknown".
@@ -36,7 +37,8 @@ func (c CloseCode) String() string {
 // maxCloseText is the longest text of a close, in octets.
 const maxCloseText = 1024
 
-// Close ends a direction (section 8). Messages and Check are those since the last sync, as [Checks] counts them.
+// Close ends a direction (section 8). Messages and Check are those since the last sync, as [Checks]
+// counts them.
 type Close struct {
 	Code     CloseCode
 	Text     string

@@ -1,6 +1,8 @@
-// Package frame has the bytes of the hhfr wire format (docs/wire-format.md, sections 2 to 8): the frames, and what sender, receiver and decoder
-// of a capture must all count in the same way: lane and exchange numbers ([Numbering]), message checks ([Checks]), the parts of payloads
-// ([MessageState]), the pieces of shapes ([Pieces]). It knows no connection and no clock. Nothing in it is safe for concurrent use of one value.
+// Package frame has the bytes of the hhfr wire format (docs/wire-format.md, sections 2 to 8): the
+// frames, and what sender, receiver and decoder of a capture must all count in the same way: lane
+// and exchange numbers ([Numbering]), message checks ([Checks]), the parts of payloads
+// ([MessageState]), the pieces of shapes ([Pieces]). It knows no connection and no clock. Nothing
+// in it is safe for concurrent use of one value.
 package frame
 
 import (
@@ -12,18 +14,21 @@ import (
 const (
 	// maxBody is the longest body of a frame that is no data frame, in octets (section 2).
 	maxBody = 65536
-	// MaxPayload is the longest payload of a data frame, in octets: the most that a hello may state (section 3).
+	// MaxPayload is the longest payload of a data frame, in octets: the most that a hello may state
+	// (section 3).
 	MaxPayload = 16384
 	// MinPayload is the least that a hello may state as max fragment, in octets.
 	MinPayload = 512
 	// formatVersion is the version of the format.
 	formatVersion = 1
-	// MaxSyncOctets and MaxSyncMessages bound what a direction carries between two syncs (section 6).
+	// MaxSyncOctets and MaxSyncMessages bound what a direction carries between two syncs (section
+	// 6).
 	MaxSyncOctets   = 65536
 	MaxSyncMessages = 1024
 )
 
-// Kind is the kind of a frame. Values from 1 to 63 are those of the wire; data frames, which have no kind there, are 0.
+// Kind is the kind of a frame. Values from 1 to 63 are those of the wire; data frames, which have
+// no kind there, are 0.
 type Kind uint8
 
 // The kinds of section 2.
@@ -46,11 +51,13 @@ const (
 	kindMask = 0x3f
 )
 
-// Frame is one frame: [Data], [Hello], [Shape], [Sync], [Ack], [Window], [Cancel], [Close], [Idle], [Flush] or [Skipped], each by value.
+// Frame is one frame: [Data], [Hello], [Shape], [Sync], [Ack], [Window], [Cancel], [Close], [Idle],
+// [Flush] or [Skipped], each by value.
 type Frame interface {
 	// Kind is the kind of the frame.
 	Kind() Kind
-	// AppendTo appends the octets of the frame. What it appends parses back to the same frame if the fields are within the bounds of the format.
+	// AppendTo appends the octets of the frame. What it appends parses back to the same frame if
+	// the fields are within the bounds of the format.
 	AppendTo(b []byte) []byte
 }
 

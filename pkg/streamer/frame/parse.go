@@ -8,7 +8,8 @@ import (
 	"github.com/hhfr/hhfr/internal/bin"
 )
 
-// kinds ties number, name, mark and parser. With a mark it has an own check. Without parser: reserved. skip: it has the skip bit, always.
+// kinds ties number, name, mark and parser. With a mark it has an own check. Without parser:
+// reserved. skip: it has the skip bit, always.
 var kinds = map[Kind]struct {
 	name  string
 	mark  []byte
@@ -36,10 +37,11 @@ func (k Kind) String() string {
 	return "unknown"
 }
 
-// Parse reads the frame that b begins with; at is the offset of b[0] in its direction, used in errors. It returns the frame and the number of
-// its octets. When b holds only the beginning of a frame that may still become a good one, it returns 0 and no error. A payload above
-// maxPayload is refused as soon as its length is there (0 means [MaxPayload]), likewise a body above [maxBody]. The frame aliases b.
-// Errors are *[Error]; after one, nothing in the direction can be trusted.
+// Parse reads the frame that b begins with; at is the offset of b[0] in its direction, used in
+// errors. It returns the frame and the number of its octets. When b holds only the beginning of a
+// frame that may still become a good one, it returns 0 and no error. A payload above maxPayload is
+// refused as soon as its length is there (0 means [MaxPayload]), likewise a body above [maxBody].
+// The frame aliases b. Errors are *[Error]; after one, nothing in the direction can be trusted.
 func Parse(b []byte, at int64, maxPayload int) (Frame, int, error) {
 	if len(b) == 0 {
 		return nil, 0, nil
@@ -82,7 +84,8 @@ func Parse(b []byte, at int64, maxPayload int) (Frame, int, error) {
 	return f, n, nil
 }
 
-// envelope finds the body of a frame that is no data frame: after its mark or first octet, and its length.
+// envelope finds the body of a frame that is no data frame: after its mark or first octet, and its
+// length.
 func envelope(b []byte, at int64, mark []byte) (body []byte, n int, err error) {
 	start := 1
 	if mark != nil {
@@ -115,7 +118,8 @@ func checkOwn(b []byte, at int64) error {
 	return nil
 }
 
-// Skipped is a frame of a kind this version does not know or implement, with the skip bit: it is passed over. Octet is its first one.
+// Skipped is a frame of a kind this version does not know or implement, with the skip bit: it is
+// passed over. Octet is its first one.
 type Skipped struct {
 	Octet byte
 	Body  []byte

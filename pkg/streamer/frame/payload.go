@@ -4,7 +4,8 @@ import (
 	"github.com/hhfr/hhfr/internal/bin"
 )
 
-// MessageState is what the fragments of a message so far say about the next. The zero value is that before the first.
+// MessageState is what the fragments of a message so far say about the next. The zero value is that
+// before the first.
 type MessageState uint8
 
 // The bits of a state; but for Begun, those of an open message in a sync (section 6).
@@ -35,8 +36,9 @@ func (m *MessageState) follow(p *Parts) {
 	}
 }
 
-// RawPart is one segment of head or body, as it lies in a payload. First: the part begins here, under shape number Shape. Last: it ends here.
-// Text: a segment of section 10.6. It aliases the payload.
+// RawPart is one segment of head or body, as it lies in a payload. First: the part begins here,
+// under shape number Shape. Last: it ends here. Text: a segment of section 10.6. It aliases the
+// payload.
 type RawPart struct {
 	First, Last, Text bool
 	Shape             uint64
@@ -49,8 +51,9 @@ type Parts struct {
 	Head, Body       RawPart
 }
 
-// cut takes the payload of the message's next fragment apart (section 5, "Payload"; section 10.6). at is the offset
-// of the payload's first octet. After an error (an *[Error]) the state must not be used again.
+// cut takes the payload of the message's next fragment apart (section 5, "Payload"; section 10.6).
+// at is the offset of the payload's first octet. After an error (an *[Error]) the state must not be
+// used again.
 func (m *MessageState) cut(f *Data, at int64) (Parts, error) {
 	var p Parts
 	switch {

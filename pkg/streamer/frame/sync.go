@@ -8,7 +8,8 @@ import (
 
 var syncMark = []byte{byte(KindSync), 0xC5, 'h', 'h', 'f', 'r', 0x9A, '\n'}
 
-// Sync lets a decoder begin, and a receiver check (section 6). The own check is computed when it is appended and checked when it is parsed.
+// Sync lets a decoder begin, and a receiver check (section 6). The own check is computed when it is
+// appended and checked when it is parsed.
 type Sync struct {
 	Word           [8]byte
 	Offset         uint64
@@ -23,7 +24,8 @@ type Sync struct {
 	Open           []Open
 }
 
-// Announced is a shape number whose announcement stays good, with the first octets of the fingerprint that it stands for.
+// Announced is a shape number whose announcement stays good, with the first octets of the
+// fingerprint that it stands for.
 type Announced struct {
 	Number uint64
 	Name   [8]byte
@@ -32,10 +34,12 @@ type Announced struct {
 // NameOf is how a sync names the shape with this fingerprint.
 func NameOf(fingerprint [32]byte) [8]byte { return [8]byte(fingerprint[:]) }
 
-// LaneNumbers are the exchanges of the last request and of the last reply that were begun on a lane; 0: none yet.
+// LaneNumbers are the exchanges of the last request and of the last reply that were begun on a
+// lane; 0: none yet.
 type LaneNumbers struct{ Lane, Request, Reply uint64 }
 
-// MaxOpen is how many open messages a sync lists at most. Where it lists so many there may be more: no decoder can begin there.
+// MaxOpen is how many open messages a sync lists at most. Where it lists so many there may be more:
+// no decoder can begin there.
 const MaxOpen = 1024
 
 // Open is a message begun and not whole, with its check so far.
@@ -45,7 +49,8 @@ type Open struct {
 	CRC   uint32
 }
 
-// The least octets that an entry of each list takes; a count above what fits the rest of the body is refused before anything is allocated.
+// The least octets that an entry of each list takes; a count above what fits the rest of the body
+// is refused before anything is allocated.
 const (
 	minAnnounced   = 1 + 8
 	minLaneNumbers = 3

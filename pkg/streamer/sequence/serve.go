@@ -285,7 +285,7 @@ func bounded(m Message) Message {
 	return m
 }
 
-// pendingReply has the engine take an answer; false: there is no room yet.
+// answer has the engine take an answer; false: there is no room yet.
 func (q *Sequence) answer(a pendingReply) bool {
 	payload := encode(a.message, streamer.Place{Answers: a.answers, Unknown: a.unknown})
 	if a.commits {

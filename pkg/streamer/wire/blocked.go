@@ -28,7 +28,8 @@ func (f *blockedFragment) size() int64 {
 // lane reports whether fragments of a lane wait.
 func (h *blockedLanes) lane(lane uint64) bool { return len(h.lanes[lane]) > 0 }
 
-// settle notes a flush behind the last fragment of a message, if that waits; it is false if it does not.
+// settle notes a flush behind the last fragment of a message, if that waits; it is false if it does
+// not.
 func (h *blockedLanes) settle(m *IncomingMessage, settled uint64) bool {
 	lane := h.lanes[m.Lane]
 	for i := len(lane) - 1; i >= 0; i-- {

@@ -6,8 +6,9 @@ import (
 	"github.com/hhfr/hhfr/pkg/streamer/frame"
 )
 
-// Decoder turns the bytes of one direction into events. The first frame is a hello, or, where the beginning is missing, the decoder
-// joins at a sync. Of one that no other agreed with yet it lets go when what follows does not fit. Not safe for concurrent use.
+// Decoder turns the bytes of one direction into events. The first frame is a hello, or, where the
+// beginning is missing, the decoder joins at a sync. Of one that no other agreed with yet it lets
+// go when what follows does not fit. Not safe for concurrent use.
 type Decoder struct {
 	cfg       DecoderConfig
 	at        int64

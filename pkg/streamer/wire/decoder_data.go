@@ -49,7 +49,8 @@ func (d *Decoder) message(f *frame.Data) *IncomingMessage {
 	key := f.Key()
 	m := d.open[key]
 	if f.First {
-		m = &IncomingMessage{Key: key, Interim: f.Interim, OneWay: f.OneWay, Place: f.Place, HasHead: f.Head, At: d.at, alone: f.Last}
+		m = &IncomingMessage{Key: key, Interim: f.Interim, OneWay: f.OneWay, Place: f.Place, HasHead: f.Head, At: d.at,
+			alone: f.Last}
 		if !f.Last {
 			d.open[key] = m
 		}

@@ -6,8 +6,9 @@ import (
 	"github.com/hhfr/hhfr/pkg/streamer/frame"
 )
 
-// Next decodes the frame that b begins with. Errors are [*frame.Error] and [*Error]; after one, [Decoder.Lose] has the decoder
-// look for the next sync, from the byte behind. What comes behind a close is not read.
+// Next decodes the frame that b begins with. Errors are [*frame.Error] and [*Error]; after one,
+// [Decoder.Lose] has the decoder look for the next sync, from the byte behind. What comes behind a
+// close is not read.
 func (d *Decoder) Next(b []byte) (DecodedFrame, error) {
 	d.events, d.current = d.events[:0], nil
 	if !d.following {
@@ -22,7 +23,8 @@ func (d *Decoder) Next(b []byte) (DecodedFrame, error) {
 		if err != nil || n == 0 {
 			return DecodedFrame{}, err
 		}
-		return d.took(DecodedFrame{Kind: frame.KindData, Octets: n, First: data.First, Last: data.Last, Payload: len(data.Payload)}, d.data(&data, n))
+		return d.took(DecodedFrame{Kind: frame.KindData, Octets: n, First: data.First, Last: data.Last,
+			Payload: len(data.Payload)}, d.data(&data, n))
 	}
 	f, n, err := frame.Parse(b, d.at, d.cfg.MaxFragment)
 	if err != nil || n == 0 {
@@ -110,8 +112,8 @@ func (d *Decoder) close(f frame.Close) {
 	d.emit(Event{Kind: Closed, Close: f, Verdict: d.verdict(right, known)})
 }
 
-// Lose has the decoder look for the next sync, since bytes are missing, or were malformed: missing many, -1 if nobody knows how
-// many. It returns the messages of which the rest is lost.
+// Lose has the decoder look for the next sync, since bytes are missing, or were malformed: missing
+// many, -1 if nobody knows how many. It returns the messages of which the rest is lost.
 func (d *Decoder) Lose(missing int64) []Event {
 	d.events = d.events[:0]
 	d.lose()

@@ -1,6 +1,7 @@
 package wire
 
-// Rest makes the memories of lanes small on which nothing came since the last call; it reports whether others are left.
+// Rest makes the memories of lanes small on which nothing came since the last call; it reports
+// whether others are left.
 func (d *Decoder) Rest() (left bool) {
 	for _, r := range d.lanes.memories {
 		if r.used {

@@ -38,8 +38,8 @@ func (d *Decoder) shape(f frame.Shape) error {
 	return err
 }
 
-// stands has a number stand for a shape. A number that waited for this one has it now; what waits for another that the number
-// stood for will never be joined. It gives what the number stands for.
+// stands has a number stand for a shape. A number that waited for this one has it now; what waits
+// for another that the number stood for will never be joined. It gives what the number stands for.
 func (d *Decoder) stands(number uint64, e *numberedShape) (*numberedShape, error) {
 	old := d.shapes.entries[number]
 	if old == nil {

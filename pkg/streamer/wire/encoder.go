@@ -6,8 +6,8 @@ import (
 	"github.com/hhfr/hhfr/pkg/streamer/frame"
 )
 
-// Encoder turns content into the frames of one direction, behind its hello. It appends to a buffer that its owner takes. Not safe for
-// concurrent use.
+// Encoder turns content into the frames of one direction, behind its hello. It appends to a buffer
+// that its owner takes. Not safe for concurrent use.
 type Encoder struct {
 	cfg       EncoderConfig
 	at        int64
@@ -29,13 +29,15 @@ type Encoder struct {
 
 // NewEncoder makes the encoder of a direction whose hello took so many octets, at a moment.
 func NewEncoder(cfg EncoderConfig, hello int, now time.Time) *Encoder {
-	e := &Encoder{cfg: cfg.withDefaults(), at: int64(hello), syncEnd: int64(hello), syncedAt: now, before: now, checks: frame.NewChecks(cfg.Origin)}
+	e := &Encoder{cfg: cfg.withDefaults(), at: int64(hello), syncEnd: int64(hello), syncedAt: now, before: now,
+		checks: frame.NewChecks(cfg.Origin)}
 	e.shapes.init()
 	e.Limit(cfg.Limits)
 	return e
 }
 
-// Bytes are those appended since [Encoder.Reset], Written their frames. They hold until the next call.
+// Bytes are those appended since [Encoder.Reset], Written their frames. They hold until the next
+// call.
 func (e *Encoder) Bytes() []byte { return e.buf }
 
 func (e *Encoder) Written() []Written { return e.written }
@@ -48,9 +50,6 @@ func (e *Encoder) Limit(l frame.Limits) {
 	l.MaxShapes = min(l.MaxShapes, maxSyncShapes)
 	e.cfg.Limits = l
 }
-
-// Open is the number of messages begun and not whole.
-func (e *Encoder) Open() int { return e.checks.Len() }
 
 // MaxSegment is the longest segment that fits a fragment, in octets.
 func (e *Encoder) MaxSegment() int { return int(e.cfg.Limits.MaxFragment) - SegmentRoom }
@@ -74,7 +73,8 @@ func (e *Encoder) Cancel(f frame.Cancel) {
 	e.append(f)
 }
 
-// Ack, Grant and Ask append what is said about the other direction: of a sequence, credit, and that a shape is lacking.
+// Ack, Grant and Ask append what is said about the other direction: of a sequence, credit, and that
+// a shape is lacking.
 func (e *Encoder) Ack(octets []byte)    { e.append(frame.Ack{Octets: octets}) }
 func (e *Encoder) Grant(w frame.Window) { e.append(w) }
 func (e *Encoder) Ask(number uint64)    { e.append(frame.Shape{Number: number, Form: frame.Unknown}) }

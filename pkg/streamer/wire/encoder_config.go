@@ -20,16 +20,19 @@ type EncoderConfig struct {
 	Limits frame.Limits
 	// Compression is shared with others; nil: with none.
 	Compression *Compression
-	// SyncBytes and SyncMessages bound what stands between two syncs; 0 means, and at most, 65,536 and 1,024.
+	// SyncBytes and SyncMessages bound what stands between two syncs; 0 means, and at most, 65,536
+	// and 1,024.
 	SyncBytes    int64
 	SyncMessages int
-	// SyncInterval bounds the time between two syncs of a direction that has messages; 0 means 15 minutes, below 0 time does not count.
+	// SyncInterval bounds the time between two syncs of a direction that has messages; 0 means 15
+	// minutes, below 0 time does not count.
 	SyncInterval time.Duration
 }
 
 const (
-	// defaultSyncInterval is how long a decoder that joins waits for a sync; soonestSync is from when on one is sent if it adds no
-	// more than a syncShare-th part to what was sent. syncOctets is about what a sync has beside shapes, laneOctets what it has of a lane.
+	// defaultSyncInterval is how long a decoder that joins waits for a sync; soonestSync is from
+	// when on one is sent if it adds no more than a syncShare-th part to what was sent. syncOctets
+	// is about what a sync has beside shapes, laneOctets what it has of a lane.
 	defaultSyncInterval = 15 * time.Minute
 	soonestSync         = time.Minute
 	syncShare           = 20
@@ -38,13 +41,13 @@ const (
 	// maxSyncShapes and maxSyncLanes bound the lists of a sync, so that it fits a frame.
 	maxSyncShapes = 1024
 	maxSyncLanes  = 256
-	// packRoom is how many octets beyond its own a segment may take when it is packed, where there is room: enough for a memory to
-	// get to know what is new.
+	// packRoom is how many octets beyond its own a segment may take when it is packed, where there
+	// is room: enough for a memory to get to know what is new.
 	packRoom = 64
 )
 
-// SegmentRoom is what the framing of head and body inside one payload may take, in octets: two shape numbers and a length. A segment
-// that is to be sent has at most as much less than a payload.
+// SegmentRoom is what the framing of head and body inside one payload may take, in octets: two
+// shape numbers and a length. A segment that is to be sent has at most as much less than a payload.
 const SegmentRoom = 32
 
 func (c EncoderConfig) withDefaults() EncoderConfig {

@@ -8,8 +8,9 @@ import (
 	"github.com/hhfr/hhfr/pkg/streamer/frame"
 )
 
-// Data appends a fragment of a message: up to one segment of its head and one of its body; what is not There is left out. The shapes
-// of parts that it begins must have been announced ([Encoder.Announce]). last: it is the message's last; then the body has begun.
+// Data appends a fragment of a message: up to one segment of its head and one of its body; what is
+// not There is left out. The shapes of parts that it begins must have been announced
+// ([Encoder.Announce]). last: it is the message's last; then the body has begun.
 func (e *Encoder) Data(m *Outgoing, head, body *Part, last bool, now time.Time) error {
 	e.shapes.begin(m, 0, head)
 	e.shapes.begin(m, 1, body)
@@ -59,8 +60,9 @@ func (e *Encoder) cut(m *Outgoing, i int, part *Part, last bool, now time.Time) 
 	return nil
 }
 
-// Flush appends that the sender of a message waits, whose body has begun and of which so many octets of the texts behind the last
-// item of its content are there ([Splitter.Flush]); of none nothing is said.
+// Flush appends that the sender of a message waits, whose body has begun and of which so many
+// octets of the texts behind the last item of its content are there ([Splitter.Flush]); of none
+// nothing is said.
 func (e *Encoder) Flush(m *Outgoing, settled int64, now time.Time) error {
 	if settled == 0 {
 		return nil
@@ -80,7 +82,8 @@ func (e *Encoder) Flush(m *Outgoing, settled int64, now time.Time) error {
 // fragment appends one data frame.
 func (e *Encoder) fragment(m *Outgoing, head, body *Part, last bool, now time.Time) error {
 	e.syncIfDue(len(head.Content)+len(body.Content)+frame.DataOverhead+SegmentRoom, now)
-	d := frame.Data{First: !m.begun, Last: last, Reply: m.Reply, Interim: m.Interim && !m.begun, OneWay: m.OneWay && !m.begun, Head: head.There,
+	d := frame.Data{First: !m.begun, Last: last, Reply: m.Reply, Interim: m.Interim && !m.begun, OneWay: m.OneWay &&
+		!m.begun, Head: head.There,
 		Lane: m.Lane, Exchange: m.Exchange}
 	if d.First {
 		d.Place = m.Place
@@ -108,14 +111,16 @@ func (e *Encoder) fragment(m *Outgoing, head, body *Part, last bool, now time.Ti
 	m.begun, e.before = true, now
 	from := len(e.buf)
 	e.buf = d.AppendTo(e.buf)
-	e.note(Written{Kind: frame.KindData, Octets: len(e.buf) - from, Payload: len(b), Content: len(head.Content) + len(body.Content)})
+	e.note(Written{Kind: frame.KindData, Octets: len(e.buf) - from, Payload: len(b),
+		Content: len(head.Content) + len(body.Content)})
 	if last {
 		m.finish()
 	}
 	return nil
 }
 
-// number appends the number of the shape that a part is under, where it begins. alone: the message is in one frame.
+// number appends the number of the shape that a part is under, where it begins. alone: the message
+// is in one frame.
 func (e *Encoder) number(b []byte, m *Outgoing, i int, s *Part, p *frame.RawPart, alone bool, now time.Time) []byte {
 	at := &m.parts[i]
 	p.First, p.Last, p.Text = !at.begun, s.Last, s.Text

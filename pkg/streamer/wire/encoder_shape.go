@@ -7,8 +7,8 @@ import (
 	"github.com/hhfr/hhfr/pkg/streamer/frame"
 )
 
-// Announce appends what must stand before content under a shape. A transfer that it returns must come to its end before
-// ([Encoder.Piece]); nil: nothing is missing.
+// Announce appends what must stand before content under a shape. A transfer that it returns must
+// come to its end before ([Encoder.Piece]); nil: nothing is missing.
 func (e *Encoder) Announce(p *shape.Program, now time.Time) *Transfer {
 	if p == nil {
 		return nil
@@ -44,9 +44,10 @@ func (e *Encoder) Announce(p *shape.Program, now time.Time) *Transfer {
 	return t
 }
 
-// Lacks begins to send a shape in full that the peer was referred to, and lacks. For a number that stands for nothing any more, as the
-// asking took very long, it is a placeholder: the peer then refuses what it holds, where it would wait for ever. It is nil for one that
-// the peer was told in full.
+// Lacks begins to send a shape in full that the peer was referred to, and lacks. For a number that
+// stands for nothing any more, as the asking took very long, it is a placeholder: the peer then
+// refuses what it holds, where it would wait for ever. It is nil for one that the peer was told in
+// full.
 func (e *Encoder) Lacks(number uint64) *Transfer {
 	s := e.shapes.byNumber[number]
 	if s == nil {
@@ -72,7 +73,8 @@ func (e *Encoder) Piece(t *Transfer, now time.Time) (done bool) {
 	for again := true; again; again = t.at < len(t.full) && len(t.full) <= shapeAtOnce {
 		n := min(len(t.full)-t.at, int(e.cfg.Limits.MaxFragment))
 		e.syncIfDue(n+frame.ShapeOverhead, now)
-		e.append(frame.Shape{Number: t.number, Form: frame.Full, Total: uint64(len(t.full)), Offset: uint64(t.at), Piece: t.full[t.at : t.at+n]})
+		e.append(frame.Shape{Number: t.number, Form: frame.Full, Total: uint64(len(t.full)), Offset: uint64(t.at),
+			Piece: t.full[t.at : t.at+n]})
 		t.at += n
 	}
 	if t.at < len(t.full) {

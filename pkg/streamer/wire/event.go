@@ -11,9 +11,11 @@ type EventKind uint8
 const (
 	// Met: the direction begins, with Event.Hello.
 	Met EventKind = iota + 1
-	// Fragment: content of a message, the first of it with Event.First, the last with Event.Last. Event.Err says why there is none.
+	// Fragment: content of a message, the first of it with Event.First, the last with Event.Last.
+	// Event.Err says why there is none.
 	Fragment
-	// Settled: the sender of a message waits. So many octets of the texts behind the last item of its content are there ([shape.Joiner.Settle]).
+	// Settled: the sender of a message waits. So many octets of the texts behind the last item of
+	// its content are there ([shape.Joiner.Settle]).
 	Settled
 	// Cancelled: the sender gives a message up. Event.Message is nil if nothing of it came here.
 	Cancelled
@@ -33,11 +35,13 @@ const (
 	Acked
 	// Synced: a sync. Event.Verdict is about the messages since the one before.
 	Synced
-	// Closed: the direction ends, with Event.Close. Event.Verdict is about the messages since the last sync.
+	// Closed: the direction ends, with Event.Close. Event.Verdict is about the messages since the
+	// last sync.
 	Closed
 )
 
-// Event is something that a frame says. What it refers to holds until the next call, unless the configuration says otherwise.
+// Event is something that a frame says. What it refers to holds until the next call, unless the
+// configuration says otherwise.
 type Event struct {
 	Kind    EventKind
 	Message *IncomingMessage
@@ -56,7 +60,8 @@ type Event struct {
 	Verdict Verdict
 }
 
-// Verdict is what a check says of messages: those that became whole from number From+1 on, up to To.
+// Verdict is what a check says of messages: those that became whole from number From+1 on, up to
+// To.
 type Verdict struct {
 	From, To uint64
 	// Right: the check agrees. Known: it could be computed; otherwise Right means nothing.
@@ -71,10 +76,12 @@ type IncomingMessage struct {
 	OneWay  bool
 	Place   frame.Place
 	HasHead bool
-	// At is the offset of its first frame; Wire what its frames take so far, and Payload that without framing, in octets.
+	// At is the offset of its first frame; Wire what its frames take so far, and Payload that
+	// without framing, in octets.
 	At            int64
 	Wire, Payload int64
-	// Number counts the messages of the direction that became whole before a decoder, from 1; 0: it is not whole.
+	// Number counts the messages of the direction that became whole before a decoder, from 1; 0: it
+	// is not whole.
 	Number uint64
 	// User is for who drives the decoder.
 	User any
@@ -91,7 +98,8 @@ type partIn struct {
 	memory *shape.Memory // of its own
 }
 
-// DecodedFrame is a frame that was decoded, or bytes that were passed over while a sync was looked for: Passed.
+// DecodedFrame is a frame that was decoded, or bytes that were passed over while a sync was looked
+// for: Passed.
 type DecodedFrame struct {
 	Kind   frame.Kind
 	Passed bool
@@ -99,7 +107,8 @@ type DecodedFrame struct {
 	// Octets is how many bytes it takes; 0: there are not enough of them yet.
 	Octets int
 	Events []Event
-	// Message is that of a data frame, nil if it began before a decoder that joined; First and Last say which of its fragments this is.
+	// Message is that of a data frame, nil if it began before a decoder that joined; First and Last
+	// say which of its fragments this is.
 	Message     *IncomingMessage
 	First, Last bool
 	Payload     int // octets

@@ -18,7 +18,8 @@ type sentLane struct {
 	used   time.Time
 }
 
-// learned is what parts under a shape took on lanes that remembered nothing of the shape, and on those that did.
+// learned is what parts under a shape took on lanes that remembered nothing of the shape, and on
+// those that did.
 type learned struct{ fresh, known cost }
 
 type cost struct{ octets, parts int64 }

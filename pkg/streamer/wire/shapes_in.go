@@ -9,7 +9,8 @@ import (
 	"github.com/hhfr/hhfr/pkg/streamer/frame"
 )
 
-// numberedShape is what a number stands for. One that was found lacking is completed when the shape comes.
+// numberedShape is what a number stands for. One that was found lacking is completed when the shape
+// comes.
 type numberedShape struct {
 	name        [8]byte
 	named       bool // the name is known: not where a shape came on a base that is not here
@@ -30,7 +31,8 @@ func (e *numberedShape) Error() string {
 	return "a shape on a base that is not here"
 }
 
-// LackingShape is the URI of the shape that an error of code [Lacking] is about, or its beginning; "" for other errors.
+// LackingShape is the URI of the shape that an error of code [Lacking] is about, or its beginning;
+// "" for other errors.
 func LackingShape(err error) string {
 	var e *numberedShape
 	if errors.As(err, &e) && e.named {
@@ -57,7 +59,8 @@ type received struct {
 	asked   map[uint64]*numberedShape // that the sender was asked for, also when a sync has ended the number since
 }
 
-// maxAsked bounds the shapes that were asked for and have not come, beside those under numbers, where somebody asks.
+// maxAsked bounds the shapes that were asked for and have not come, beside those under numbers,
+// where somebody asks.
 const maxAsked = 1024
 
 func (t *received) init(cfg *DecoderConfig) {

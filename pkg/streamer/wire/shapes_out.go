@@ -9,8 +9,8 @@ import (
 	"github.com/hhfr/hhfr/pkg/streamer/frame"
 )
 
-// shapeAtOnce is the longest shape, in octets of its packed form, whose pieces follow each other without those of others: shapes may
-// then stand on it (section 4.1).
+// shapeAtOnce is the longest shape, in octets of its packed form, whose pieces follow each other
+// without those of others: shapes may then stand on it (section 4.1).
 const shapeAtOnce = 4096
 
 // sending is the table of numbers of a direction that goes out.
@@ -34,7 +34,8 @@ type sentShape struct {
 	open      int    // parts of messages under way that are under it
 	times     int    // how often it was used since the last sync
 	used      uint64 // when it was used last
-	// pinned: announced by reference on the word of the negotiation, so that the peer may ask for it at any time.
+	// pinned: announced by reference on the word of the negotiation, so that the peer may ask for
+	// it at any time.
 	pinned   bool
 	referred bool      // announced by reference, and the peer may ask for it
 	transfer *Transfer // it is on its way in full
@@ -72,7 +73,8 @@ func (t *sending) of(p *shape.Program) *sentShape {
 	return s
 }
 
-// begin binds a part that begins to the number of its shape. Without one it is joined, and goes as text.
+// begin binds a part that begins to the number of its shape. Without one it is joined, and goes as
+// text.
 func (t *sending) begin(m *Outgoing, i int, s *Part) {
 	at := &m.parts[i]
 	if at.begun || !s.There || at.sent != nil || at.join != nil || s.Program == nil {
@@ -87,8 +89,9 @@ func (t *sending) begin(m *Outgoing, i int, s *Part) {
 	at.join.Reset(s.Program)
 }
 
-// take gives the number of a shape, a new one if it has none; nil if the peer's table takes no more. A number that the peer has
-// kept since the last sync can be given to another shape, and only a sync takes numbers away.
+// take gives the number of a shape, a new one if it has none; nil if the peer's table takes no
+// more. A number that the peer has kept since the last sync can be given to another shape, and only
+// a sync takes numbers away.
 func (t *sending) take(p *shape.Program, l frame.Limits) *sentShape {
 	fp := p.Shape().Fingerprint()
 	if s := t.byShape[fp]; s != nil {
@@ -132,7 +135,8 @@ func (t *sending) forget(s *sentShape) {
 	t.free = append(t.free, s.number)
 }
 
-// pin keeps a number until the peer has its shape for sure; it is false if half of the table is pinned already.
+// pin keeps a number until the peer has its shape for sure; it is false if half of the table is
+// pinned already.
 func (t *sending) pin(s *sentShape, l frame.Limits) bool {
 	if !s.pinned && 2*uint64(t.pinned+1) <= l.MaxShapes {
 		s.pinned = true
@@ -141,14 +145,15 @@ func (t *sending) pin(s *sentShape, l frame.Limits) bool {
 	return s.pinned
 }
 
-// epoch ends all announcements but those it lists: of what was used more than once since the last sync, and of what is open. What
-// was used once may not come again, and costs no more if it does.
+// epoch ends all announcements but those it lists: of what was used more than once since the last
+// sync, and of what is open. What was used once may not come again, and costs no more if it does.
 func (t *sending) epoch() (listed []frame.Announced) {
 	for _, number := range slices.Sorted(maps.Keys(t.byNumber)) {
 		s := t.byNumber[number]
 		switch keep := s.announced && (s.times > 1 || s.open > 0 || s.due); {
 		case keep && len(listed) < maxSyncShapes:
-			listed = append(listed, frame.Announced{Number: number, Name: frame.NameOf(s.program.Shape().Fingerprint())})
+			listed = append(listed, frame.Announced{Number: number,
+				Name: frame.NameOf(s.program.Shape().Fingerprint())})
 		case s.transfer == nil && !s.pinned:
 			t.forget(s)
 		default:
