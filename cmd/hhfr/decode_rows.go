@@ -18,11 +18,11 @@ type rowLayout struct {
 	all   bool       // idle messages, too
 	ends  func() int // how long addresses are, as far as that is known
 
-	columns []column // once there was a row
+	columns []listColumn // once there was a row
 }
 
-// column is one of a list of messages.
-type column struct {
+// listColumn is one of a list of messages.
+type listColumn struct {
 	title string
 	width int // 0: the last one
 	right bool
@@ -87,7 +87,7 @@ func (l *rowLayout) check(w io.Writer, c *capture.Check) error {
 }
 
 // columnsFor are all columns, by the first message; those of ends only where a capture tells them.
-func (l *rowLayout) columnsFor(first *listed) []column {
+func (l *rowLayout) columnsFor(first *listed) []listColumn {
 	ends := 0
 	if first.Src.IsValid() {
 		const port = 5 // digits
@@ -96,7 +96,7 @@ func (l *rowLayout) columnsFor(first *listed) []column {
 			ends = known
 		}
 	}
-	all := []column{
+	all := []listColumn{
 		{"NUMBER", 6, true, func(m *listed) string { return orDash(m.Number > 0, "%d", m.Number) }},
 		{"TIME", 15, false, func(m *listed) string {
 			return orDash(!m.First.IsZero(), "%s", m.First.UTC().Format("15:04:05.000000"))
@@ -113,7 +113,7 @@ func (l *rowLayout) columnsFor(first *listed) []column {
 		{"STATE", 0, false, stateText},
 	}
 	if ends == 0 {
-		all = slices.DeleteFunc(all, func(c column) bool {
+		all = slices.DeleteFunc(all, func(c listColumn) bool {
 			return slices.Contains([]string{"CLIENT", "", "SERVER"}, c.title)
 		})
 	}
@@ -122,7 +122,7 @@ func (l *rowLayout) columnsFor(first *listed) []column {
 
 // fit leaves out columns until what is left fits the width, and makes the names of operations as
 // wide as they may be then.
-func (l *rowLayout) fit(columns []column) []column {
+func (l *rowLayout) fit(columns []listColumn) []listColumn {
 	if l.width == 0 {
 		return columns
 	}
@@ -139,7 +139,7 @@ func (l *rowLayout) fit(columns []column) []column {
 		if room() >= leastOperation {
 			break
 		}
-		columns = slices.DeleteFunc(columns, func(c column) bool { return c.title == title })
+		columns = slices.DeleteFunc(columns, func(c listColumn) bool { return c.title == title })
 	}
 	for i := range columns {
 		if columns[i].title == "OPERATION" {

@@ -121,10 +121,10 @@ func demoRows(w io.Writer, many int) func(demo.Row) {
 }
 
 // demoWays prints a line for each session over the link, as it is done.
-func demoWays(w io.Writer, cfg demo.Config) func(demo.Way) {
+func demoWays(w io.Writer, cfg demo.Config) func(demo.SessionRun) {
 	names := map[string]string{demo.SOAP: "plain SOAP, connection kept", demo.Stream: "hhfr stream", demo.Again: "hhfr stream, ends met before", demo.Pair: "plain SOAP, proxies between"}
 	begun := false
-	return func(way demo.Way) {
+	return func(way demo.SessionRun) {
 		if !begun {
 			p, _ := link.ParseProfile(cfg.Link) // the tour has parsed it
 			fmt.Fprintf(w, "\nOver the link %s (%g kbit/s, round trip %v), in its own time,\n%s there and back.\n"+
@@ -149,7 +149,7 @@ func demoWays(w io.Writer, cfg demo.Config) func(demo.Way) {
 }
 
 // demoEnd prints what the captures told, and how to look into them.
-func demoEnd(env Env, g *global, cfg demo.Config, r *demo.Report) {
+func demoEnd(env Env, g *global, cfg demo.Config, r *demo.TourReport) {
 	const line = "%-14s %7s %7s  %s\n"
 	store := filepath.Join(cfg.Dir, demo.StoreDir)
 	for _, w := range r.Ways {
@@ -175,7 +175,7 @@ func demoEnd(env Env, g *global, cfg demo.Config, r *demo.Report) {
 }
 
 // demoMessages are those of the corpus if there is one, else those built in.
-func demoMessages() ([]demo.Message, error) {
+func demoMessages() ([]demo.TourMessage, error) {
 	shared := os.Getenv("HHFR_SHARED")
 	if shared == "" {
 		return demo.Builtin()

@@ -28,7 +28,7 @@ func openInput(ctx context.Context, env Env, g *global, name, what string) (io.R
 	if err != nil {
 		return nil, err
 	}
-	return &input{interruptible(ctx, bufio.NewReaderSize(f, 1<<16)), f}, nil
+	return &inputFile{interruptible(ctx, bufio.NewReaderSize(f, 1<<16)), f}, nil
 }
 
 // openStdin is openInput for stdin. Who sits before it is told what is waited for.
@@ -68,14 +68,14 @@ func once(files []string) error {
 	return nil
 }
 
-// input is a file that is read by way of a pipe.
-type input struct {
+// inputFile is a file that is read by way of a pipe.
+type inputFile struct {
 	io.ReadCloser
 	file *os.File
 }
 
 // Close closes pipe and file.
-func (i *input) Close() error {
+func (i *inputFile) Close() error {
 	_ = i.ReadCloser.Close()
 	return i.file.Close()
 }

@@ -31,7 +31,7 @@ var printed = []struct{ command, about, folder, name string }{
 	{"negotiate", "one object", "cmd/hhfr", "negotiateReport"},
 	{"serve", "one object with `version`, `addresses` (host and port by what listens there: `http`, `tcp`) and `services`, which has by name", "cmd/hhfr", "serviceLine"},
 	{"demo", "one object with `version`, `session` (what was agreed), `same` (everything came back as it was sent, and is so in the captures), `link` (the profile), `dir` (the folder with the files), and `rows` and `total`, which have", "internal/demo", "Row"},
-	{"demo", "`ways`, the sessions over the link, have", "internal/demo", "Way"},
+	{"demo", "`ways`, the sessions over the link, have", "internal/demo", "SessionRun"},
 	{"transcode", "with `--stats` a line for each message, and a last one with `version` and in `total` the same fields. Times are in nanoseconds", "internal/transcode", "Figures"},
 	{"replay", "a line for each exchange", "cmd/hhfr", "replayLine"},
 	{"replay", "`difference` has", "internal/replay", "Difference"},

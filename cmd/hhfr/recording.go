@@ -7,6 +7,7 @@ import (
 	"os"
 	"time"
 
+	"github.com/hhfr/hhfr/internal/netconn"
 	"github.com/hhfr/hhfr/internal/pcapng"
 	"github.com/hhfr/hhfr/pkg/negotiate"
 )
@@ -62,18 +63,10 @@ func (r *recording) accepted() func(net.Conn) net.Conn {
 
 // facts notes what was agreed on a session beside its hello, or behind it on a connection that was upgraded.
 func (r *recording) facts(f negotiate.Facts, c net.Conn) {
-	for {
-		if conn, ok := c.(*pcapng.Conn); ok {
-			if b, err := json.Marshal(f); err == nil {
-				_ = conn.Comment(string(b)) // a comment that is too long is left out
-			}
-			return
+	if conn, ok := netconn.As[*pcapng.RecordedConn](c); ok {
+		if b, err := json.Marshal(f); err == nil {
+			_ = conn.Comment(string(b)) // a comment that is too long is left out
 		}
-		outer, ok := c.(interface{ NetConn() net.Conn })
-		if !ok {
-			return
-		}
-		c = outer.NetConn()
 	}
 }
 

@@ -206,7 +206,7 @@ func loadRecording(ctx context.Context, g *global, file string, in io.Reader, st
 	return nil, err
 }
 
-func printReplay(env Env, g *global, o replayOptions, r replay.Result, sum *replaySummary) error {
+func printReplay(env Env, g *global, o replayOptions, r replay.Outcome, sum *replaySummary) error {
 	x, line := r.Exchange, replayLine{
 		Number:     r.Exchange.Number,
 		Operation:  r.Exchange.Operation,

@@ -89,7 +89,7 @@ type ackReport struct {
 	Final    bool        `json:"final,omitempty"`  // nothing more is taken
 }
 
-func newReliableReport(m *header.Message) *reliableReport {
+func newReliableReport(m *header.Blocks) *reliableReport {
 	if m == nil {
 		return nil
 	}

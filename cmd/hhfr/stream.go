@@ -32,7 +32,7 @@ type streamOptions struct {
 	link                                                                          string
 	fields, allowHost                                                             []string
 	requireHHFR, plain, oneWay, listen, allowCleartext                            bool
-	unasked                                                                       *listener
+	unasked                                                                       *serviceListener
 	sync                                                                          size
 	without                                                                       stages
 	timeout, reconnect, negotiateTimeout, remember                                time.Duration
@@ -328,7 +328,7 @@ func runStream(ctx context.Context, env Env, g *global, o streamOptions) (err er
 	}
 	if o.listen {
 		env.Out = &together{w: env.Out}
-		o.requireHHFR, o.unasked = true, &listener{out: env.Out, output: o.output, saveDir: o.saveDir}
+		o.requireHHFR, o.unasked = true, &serviceListener{out: env.Out, output: o.output, saveDir: o.saveDir}
 	}
 	over, err := openNetwork(o.link, o.transport)
 	if err != nil {

@@ -9,6 +9,7 @@ import (
 	"sync"
 
 	"github.com/hhfr/hhfr/internal/link"
+	"github.com/hhfr/hhfr/internal/netconn"
 	"github.com/hhfr/hhfr/pkg/streamer"
 	"github.com/hhfr/hhfr/pkg/streamer/tcp"
 	streamtls "github.com/hhfr/hhfr/pkg/streamer/tls"
@@ -20,7 +21,7 @@ type network struct {
 	transport string // of streams
 	profile   link.Profile
 	relay     *link.Link // of connections; nil without a link
-	plain     traffic
+	plain     trafficReport
 	datagrams paths
 }
 
@@ -120,7 +121,7 @@ type paths struct {
 // wrap is a WrapConn that notes connections, and does then what next does.
 func (p *paths) wrap(next func(net.Conn) net.Conn) func(net.Conn) net.Conn {
 	return func(c net.Conn) net.Conn {
-		if s, ok := c.(interface{ Stats() udp.Stats }); ok {
+		if s, ok := netconn.As[interface{ Stats() udp.Stats }](c); ok {
 			p.mu.Lock()
 			p.conns = append(p.conns, s)
 			p.mu.Unlock()

@@ -26,8 +26,8 @@ type unaskedReport struct {
 	Body      []byte `json:"body_base64"`           // the message
 }
 
-// listener prints what the other end sends unasked.
-type listener struct {
+// serviceListener prints what the other end sends unasked.
+type serviceListener struct {
 	out             io.Writer
 	output, saveDir string
 
@@ -37,7 +37,7 @@ type listener struct {
 }
 
 // serve takes one message. It is called concurrently.
-func (l *listener) serve(ctx context.Context, x *streamer.Exchange) {
+func (l *serviceListener) serve(ctx context.Context, x *streamer.Exchange) {
 	m := x.Message()
 	body, err := m.ReadAll(maxDocument)
 	if err != nil {
@@ -52,7 +52,7 @@ func (l *listener) serve(ctx context.Context, x *streamer.Exchange) {
 	}
 }
 
-func (l *listener) print(r unaskedReport) {
+func (l *serviceListener) print(r unaskedReport) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.count++
@@ -62,7 +62,7 @@ func (l *listener) print(r unaskedReport) {
 	}
 }
 
-func (l *listener) write(r unaskedReport) error {
+func (l *serviceListener) write(r unaskedReport) error {
 	if l.saveDir != "" {
 		if err := os.WriteFile(filepath.Join(l.saveDir, fmt.Sprintf("%06d-unasked.xml", r.Unasked)), r.Body, 0o600); err != nil {
 			return err
@@ -84,7 +84,7 @@ func (l *listener) write(r unaskedReport) error {
 }
 
 // heard is how many messages came; none without --listen.
-func (l *listener) heard() int {
+func (l *serviceListener) heard() int {
 	if l == nil {
 		return 0
 	}
@@ -94,7 +94,7 @@ func (l *listener) heard() int {
 }
 
 // wait waits until ctx is done, which is how listening ends, or there is no stream any more.
-func (l *listener) wait(ctx context.Context, sess *session.Session) error {
+func (l *serviceListener) wait(ctx context.Context, sess *session.Session) error {
 	err := sess.Wait(ctx)
 	if ctx.Err() != nil {
 		return l.failed()
@@ -103,7 +103,7 @@ func (l *listener) wait(ctx context.Context, sess *session.Session) error {
 }
 
 // failed tells why something could not be printed.
-func (l *listener) failed() error {
+func (l *serviceListener) failed() error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.err

@@ -34,20 +34,20 @@ func isUnknown(err error) bool {
 		errors.Is(err, &streamer.Error{Code: streamer.FateUnknown})
 }
 
-// sent is a message as the list of those of unknown fate names it.
-type sent struct {
+// unknownMessage is a message as the list of those of unknown fate names it.
+type unknownMessage struct {
 	number          int
 	name, operation string
 	octets          int
 }
 
-func sentOf(in *sender.Incoming) sent {
-	return sent{in.Number, in.Sent.Name, soap.Recognize(in.Sent.Body).Operation.Local, len(in.Sent.Body)}
+func sentOf(in *sender.Incoming) unknownMessage {
+	return unknownMessage{in.Number, in.Sent.Name, soap.Recognize(in.Sent.Body).Operation.Local, len(in.Sent.Body)}
 }
 
 // posted is a one-way message that is on its way.
 type posted struct {
-	sent
+	unknownMessage
 	on *session.Posted
 }
 
@@ -58,7 +58,7 @@ func (p *printer) settle() (err error) {
 		switch lost := m.on.Err(); {
 		case lost == nil:
 		case isUnknown(lost):
-			err = errors.Join(err, p.unknown(m.sent, lost))
+			err = errors.Join(err, p.unknown(m.unknownMessage, lost))
 		default:
 			p.sum.Failed++
 			err = errors.Join(err, fmt.Errorf("message %d (%s): %w", m.number, m.name, lost))
@@ -68,7 +68,7 @@ func (p *printer) settle() (err error) {
 }
 
 // unknown lists a message of unknown fate; the run goes on.
-func (p *printer) unknown(m sent, why error) error {
+func (p *printer) unknown(m unknownMessage, why error) error {
 	p.sum.Unknown = append(p.sum.Unknown, m.number)
 	switch p.o.output {
 	case "json":

@@ -8,8 +8,8 @@ import (
 	"github.com/hhfr/hhfr/internal/sock"
 )
 
-// traffic counts the octets of connections, but for those of streams that these became.
-type traffic struct {
+// trafficReport counts the octets of connections, but for those of streams that these became.
+type trafficReport struct {
 	sent, received atomic.Int64
 
 	mu      sync.Mutex
@@ -22,10 +22,10 @@ type carrier interface {
 }
 
 // count counts the octets of a connection.
-func (t *traffic) count(c net.Conn) net.Conn { return &counted{Conn: c, wire: t} }
+func (t *trafficReport) count(c net.Conn) net.Conn { return &counted{Conn: c, wire: t} }
 
 // drop counts a connection no more, and takes back what was counted of it: it is a stream's alone.
-func (t *traffic) drop(c net.Conn) {
+func (t *trafficReport) drop(c net.Conn) {
 	if c, ok := c.(*counted); ok {
 		c.dropped.Store(true)
 		t.sent.Add(-c.sent.Load())
@@ -34,7 +34,7 @@ func (t *traffic) drop(c net.Conn) {
 }
 
 // leave notes that a stream has the rest of a connection, if it has.
-func (t *traffic) leave(c net.Conn) {
+func (t *trafficReport) leave(c net.Conn) {
 	if c, ok := c.(carrier); ok {
 		t.mu.Lock()
 		defer t.mu.Unlock()
@@ -43,7 +43,7 @@ func (t *traffic) leave(c net.Conn) {
 }
 
 // total is what was counted.
-func (t *traffic) total() octets {
+func (t *trafficReport) total() octets {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	o := octets{t.sent.Load(), t.received.Load()}
@@ -57,7 +57,7 @@ func (t *traffic) total() octets {
 
 type counted struct {
 	net.Conn
-	wire           *traffic
+	wire           *trafficReport
 	dropped        atomic.Bool
 	sent, received atomic.Int64
 }

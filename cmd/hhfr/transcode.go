@@ -127,18 +127,18 @@ func printFigures(w io.Writer, format string, f transcode.Figures) error {
 }
 
 // packable reads the messages to pack.
-func packable(ctx context.Context, env Env, g *global, files []string) iter.Seq2[transcode.Input, error] {
-	return func(yield func(transcode.Input, error) bool) {
+func packable(ctx context.Context, env Env, g *global, files []string) iter.Seq2[transcode.Packable, error] {
+	return func(yield func(transcode.Packable, error) bool) {
 		for _, name := range files {
 			if name != "-" {
 				body, err := readMessage(ctx, name)
-				if !yield(transcode.Input{Name: name, Body: body}, err) || err != nil {
+				if !yield(transcode.Packable{Name: name, Body: body}, err) || err != nil {
 					return
 				}
 				continue
 			}
 			for doc, err := range documents(ctx, env, g) {
-				if !yield(transcode.Input{Name: name, Body: doc}, err) || err != nil {
+				if !yield(transcode.Packable{Name: name, Body: doc}, err) || err != nil {
 					return
 				}
 			}

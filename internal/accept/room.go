@@ -1,10 +1,13 @@
 package accept
 
 import (
+	"errors"
 	"log/slog"
 	"net"
 	"net/netip"
 	"sync"
+
+	"github.com/hhfr/hhfr/internal/netconn"
 )
 
 // Room counts what peers hold, such as connections. All methods are safe for concurrent use.
@@ -132,8 +135,8 @@ func (g *guest) NetConn() net.Conn { return g.Conn }
 
 // CloseWrite ends this end's direction, or all of the connection where that is not possible.
 func (g *guest) CloseWrite() error {
-	if w, ok := g.Conn.(interface{ CloseWrite() error }); ok {
-		return w.CloseWrite()
+	if err := netconn.CloseWrite(g.Conn); !errors.Is(err, errors.ErrUnsupported) {
+		return err
 	}
 	return g.Close()
 }

@@ -92,7 +92,7 @@ func (s *trial) live(ctx context.Context, ticks clock.Clock) (c Cell, err error)
 	defer func() { _ = srv.close() }()
 	store := memory.New(memory.Config{})
 	defer func() { _ = store.Close() }()
-	near := &client{trial: s, clock: ticks, server: srv, store: store}
+	near := &nearEnd{trial: s, clock: ticks, server: srv, store: store}
 	if s.manner.resumed {
 		near.tickets = tls.NewLRUClientSessionCache(0)
 	}
@@ -108,7 +108,7 @@ func (s *trial) live(ctx context.Context, ticks clock.Clock) (c Cell, err error)
 }
 
 // over sends messages over a link of their own.
-func (c *client) over(ctx context.Context, ends *sockets, messages [][]byte) (cell Cell, err error) {
+func (c *nearEnd) over(ctx context.Context, ends *sockets, messages [][]byte) (cell Cell, err error) {
 	s := c.trial
 	l, err := s.open(c.clock, ends)
 	if err != nil {

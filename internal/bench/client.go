@@ -21,8 +21,8 @@ import (
 	"github.com/hhfr/hhfr/pkg/streamer"
 )
 
-// client is the near end of a session, and what it knows from one connection to the next.
-type client struct {
+// nearEnd is the near end of a session, and what it knows from one connection to the next.
+type nearEnd struct {
 	trial   *trial
 	clock   clock.Clock
 	server  *server
@@ -38,7 +38,7 @@ type talk struct {
 }
 
 // open opens what messages go over, on lines.
-func (c *client) open(ctx context.Context, l *lines) (*talk, error) {
+func (c *nearEnd) open(ctx context.Context, l *sessionLinks) (*talk, error) {
 	m := c.trial.manner
 	t := &http.Transport{
 		DialContext:       func(ctx context.Context, _, addr string) (net.Conn, error) { return l.connect(ctx, addr) },
@@ -57,7 +57,7 @@ func (c *client) open(ctx context.Context, l *lines) (*talk, error) {
 }
 
 // openSession opens a session of hhfr.
-func (c *client) openSession(ctx context.Context, l *lines, t *http.Transport) (*talk, error) {
+func (c *nearEnd) openSession(ctx context.Context, l *sessionLinks, t *http.Transport) (*talk, error) {
 	m := c.trial.manner
 	h, err := session.Dial(ctx, c.url(), session.Config{
 		HTTPClient: &http.Client{Transport: t}, Transports: map[string]streamer.Transport{c.trial.streams(): l.streams(t.TLSClientConfig)},
@@ -95,7 +95,7 @@ func (c *client) openSession(ctx context.Context, l *lines, t *http.Transport) (
 const maxReply = 1 << 24
 
 // openHTTP2 opens a connection for all calls: a transport would open one for each that begins before the first is there.
-func (c *client) openHTTP2(ctx context.Context, t *http.Transport) (*talk, error) {
+func (c *nearEnd) openHTTP2(ctx context.Context, t *http.Transport) (*talk, error) {
 	scheme, _, _ := strings.Cut(c.server.url, ":")
 	conn, err := t.NewClientConn(ctx, scheme, c.server.addr)
 	if err != nil {
@@ -118,10 +118,10 @@ func (c *client) openHTTP2(ctx context.Context, t *http.Transport) (*talk, error
 	}}, nil
 }
 
-func (c *client) url() string { return c.server.url + "/" + c.trial.service }
+func (c *nearEnd) url() string { return c.server.url + "/" + c.trial.service }
 
 // post sends a message as plain SOAP.
-func (c *client) post(ctx context.Context, by http.RoundTripper, message []byte) (reply []byte, err error) {
+func (c *nearEnd) post(ctx context.Context, by http.RoundTripper, message []byte) (reply []byte, err error) {
 	body := message
 	if c.trial.manner.gzip {
 		if body, err = zip(message); err != nil {

@@ -13,8 +13,8 @@ import (
 	"github.com/hhfr/hhfr/pkg/streamer/udp"
 )
 
-// lines is the link of one session: one for connections, and one for each socket of datagrams. They are never busy at the same time.
-type lines struct {
+// sessionLinks is the link of one session: one for connections, and one for each socket of datagrams. They are never busy at the same time.
+type sessionLinks struct {
 	*link.Link
 	clock clock.Clock
 	trial *trial
@@ -24,13 +24,13 @@ type lines struct {
 	datagrams []*link.Datagrams
 }
 
-func (s *trial) open(ticks clock.Clock, ends *sockets) (*lines, error) {
+func (s *trial) open(ticks clock.Clock, ends *sockets) (*sessionLinks, error) {
 	l, err := link.Relay(ticks, s.profile.Reliable())
-	return &lines{Link: l, clock: ticks, trial: s, ends: ends}, err
+	return &sessionLinks{Link: l, clock: ticks, trial: s, ends: ends}, err
 }
 
 // connect connects through the link.
-func (l *lines) connect(ctx context.Context, addr string) (net.Conn, error) {
+func (l *sessionLinks) connect(ctx context.Context, addr string) (net.Conn, error) {
 	c, err := l.Dial(ctx, func(ctx context.Context) (net.Conn, error) { return l.ends.beyond.Dial(ctx, addr) })
 	if err != nil {
 		return nil, err
@@ -39,7 +39,7 @@ func (l *lines) connect(ctx context.Context, addr string) (net.Conn, error) {
 }
 
 // streams is the transport of the session's streams; secure is for those in TLS.
-func (l *lines) streams(secure *tls.Config) streamer.Transport {
+func (l *sessionLinks) streams(secure *tls.Config) streamer.Transport {
 	switch l.trial.streams() {
 	case "tls":
 		return streamertls.New(secure, near{l})
@@ -50,7 +50,7 @@ func (l *lines) streams(secure *tls.Config) streamer.Transport {
 }
 
 // near is the transport at the near end of the link.
-type near struct{ lines *lines }
+type near struct{ lines *sessionLinks }
 
 // Dial connects through the link.
 func (n near) Dial(ctx context.Context, addr string) (net.Conn, error) {
@@ -62,7 +62,7 @@ func (n near) Listen(ctx context.Context, addr string) (net.Listener, error) {
 	return n.lines.ends.listen(ctx, addr)
 }
 
-func (l *lines) through(socket net.PacketConn, remote net.Addr) (net.PacketConn, error) {
+func (l *sessionLinks) through(socket net.PacketConn, remote net.Addr) (net.PacketConn, error) {
 	d, err := link.Through(l.clock, l.trial.profile, socket, remote)
 	if err != nil {
 		return nil, err
@@ -84,7 +84,7 @@ func (d directions) since(before directions) directions {
 	return directions{less(d.up, before.up), less(d.down, before.down)}
 }
 
-func (l *lines) stats() directions {
+func (l *sessionLinks) stats() directions {
 	st := l.Stats()
 	sum := directions{st.Up, st.Down}
 	l.mu.Lock()

@@ -7,14 +7,15 @@ import (
 	"sync"
 	"time"
 
+	"github.com/hhfr/hhfr/internal/netconn"
 	"github.com/hhfr/hhfr/pkg/clock"
 	"github.com/hhfr/hhfr/pkg/streamer/inproc"
 )
 
-// socket is an end of a connection as a kernel has it: who writes does not wait for the line, and what is
+// bufferedConn is an end of a connection as a kernel has it: who writes does not wait for the line, and what is
 // written at one moment leaves together. Nothing of it takes the machine's time, so that sessions
 // can be lived through in virtual time.
-type socket struct {
+type bufferedConn struct {
 	net.Conn
 	clock clock.Clock
 
@@ -27,7 +28,7 @@ type socket struct {
 }
 
 // Write implements [net.Conn]. Errors are those of what was written before.
-func (s *socket) Write(p []byte) (int, error) {
+func (s *bufferedConn) Write(p []byte) (int, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	switch {
@@ -41,7 +42,7 @@ func (s *socket) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-func (s *socket) wakeLocked() {
+func (s *bufferedConn) wakeLocked() {
 	select {
 	case s.wake <- struct{}{}:
 	default:
@@ -49,18 +50,18 @@ func (s *socket) wakeLocked() {
 }
 
 // SetDeadline implements [net.Conn]. No write waits, so the deadline is that of reads.
-func (s *socket) SetDeadline(t time.Time) error { return s.SetReadDeadline(t) }
+func (s *bufferedConn) SetDeadline(t time.Time) error { return s.SetReadDeadline(t) }
 
 // SetWriteDeadline implements [net.Conn]. What was written before is on its way all the same.
-func (s *socket) SetWriteDeadline(time.Time) error { return nil }
+func (s *bufferedConn) SetWriteDeadline(time.Time) error { return nil }
 
 // CloseWrite ends the writing direction behind what was written.
-func (s *socket) CloseWrite() error { return s.end(false) }
+func (s *bufferedConn) CloseWrite() error { return s.end(false) }
 
 // Close implements [net.Conn]. What was written still arrives.
-func (s *socket) Close() error { return s.end(true) }
+func (s *bufferedConn) Close() error { return s.end(true) }
 
-func (s *socket) end(whole bool) error {
+func (s *bufferedConn) end(whole bool) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.ended, s.closed = true, s.closed || whole
@@ -69,7 +70,7 @@ func (s *socket) end(whole bool) error {
 }
 
 // pump sends what was written, until the end.
-func (s *socket) pump() {
+func (s *bufferedConn) pump() {
 	half := false
 	for range s.wake {
 		// A moment of the link's clock is over when nobody computes any more.
@@ -91,7 +92,7 @@ func (s *socket) pump() {
 			return
 		case ended && !half:
 			half = true
-			_ = s.Conn.(interface{ CloseWrite() error }).CloseWrite() // all ends here have it
+			_ = netconn.CloseWrite(s.Conn) // all ends here have it
 		}
 	}
 }
@@ -105,7 +106,7 @@ type sockets struct {
 	clock  clock.Clock
 
 	mu    sync.Mutex
-	all   []*socket
+	all   []*bufferedConn
 	pumps sync.WaitGroup
 }
 
@@ -115,7 +116,7 @@ func newSockets(c clock.Clock) *sockets {
 
 // over is a socket over a connection.
 func (s *sockets) over(conn net.Conn) net.Conn {
-	one := &socket{Conn: conn, clock: s.clock, wake: make(chan struct{}, 1)}
+	one := &bufferedConn{Conn: conn, clock: s.clock, wake: make(chan struct{}, 1)}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.all = append(s.all, one)

@@ -15,7 +15,7 @@ import (
 )
 
 // withEnds gives both ends of a connection over a link, in virtual time.
-func withEnds(t *testing.T, f func(t *testing.T, l *lines, near, beyond net.Conn)) {
+func withEnds(t *testing.T, f func(t *testing.T, l *sessionLinks, near, beyond net.Conn)) {
 	profile, err := link.ParseProfile("14k4")
 	require.NoError(t, err)
 	synctest.Test(t, func(t *testing.T) {
@@ -42,7 +42,7 @@ func withEnds(t *testing.T, f func(t *testing.T, l *lines, near, beyond net.Conn
 // What is written at one moment leaves in one packet, from either end, and a writer does not wait
 // for the line, however thin it is.
 func TestSocketsGather(t *testing.T) {
-	withEnds(t, func(t *testing.T, l *lines, near, beyond net.Conn) {
+	withEnds(t, func(t *testing.T, l *sessionLinks, near, beyond net.Conn) {
 		began := time.Now()
 		for _, c := range []net.Conn{near, beyond} {
 			for range 100 {
@@ -64,7 +64,7 @@ func TestSocketsGather(t *testing.T) {
 // What was written before an end is closed arrives, also if no more may be written: TLS forbids that
 // by a deadline in the past when it closes.
 func TestSocketsCloseBehindWhatWasWritten(t *testing.T) {
-	withEnds(t, func(t *testing.T, _ *lines, near, beyond net.Conn) {
+	withEnds(t, func(t *testing.T, _ *sessionLinks, near, beyond net.Conn) {
 		_, err := beyond.Write([]byte("last"))
 		require.NoError(t, err)
 		require.NoError(t, beyond.SetWriteDeadline(time.Now()))
@@ -79,8 +79,8 @@ func TestSocketsCloseBehindWhatWasWritten(t *testing.T) {
 
 // An end that only stops writing still reads.
 func TestSocketsCloseByHalf(t *testing.T) {
-	withEnds(t, func(t *testing.T, _ *lines, near, beyond net.Conn) {
-		require.NoError(t, near.(*socket).CloseWrite())
+	withEnds(t, func(t *testing.T, _ *sessionLinks, near, beyond net.Conn) {
+		require.NoError(t, near.(*bufferedConn).CloseWrite())
 		got, err := io.ReadAll(beyond)
 		require.NoError(t, err)
 		assert.Empty(t, got)

@@ -79,7 +79,7 @@ func (t *tour) tell(ctx context.Context, l *lived) (err error) {
 
 // found counts messages that are as they were sent and as they came back, in their order, but for so many requests at the beginning.
 // A pair of proxies has messages of its own, which are left out.
-func found(sample []Message, messages []*capture.Decoded, from int) (n int) {
+func found(sample []TourMessage, messages []*capture.Decoded, from int) (n int) {
 	at := [2]int{from, 0} // requests, replies
 	for _, m := range messages {
 		if m.HHFR && m.Number == 0 || len(m.Body) == 0 || bytes.HasPrefix(m.Head, []byte{'='}) {

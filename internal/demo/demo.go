@@ -22,7 +22,7 @@ import (
 // Config is what the tour is made of.
 type Config struct {
 	// Messages are sent to the echo service, some of them over the link. Required.
-	Messages []Message
+	Messages []TourMessage
 	// Link is an emulated link as in the command line; empty: gprs.
 	Link string
 	// Speed is how many times faster than the link the clock runs; 0: what fits the link. Sessions
@@ -34,14 +34,14 @@ type Config struct {
 	Dir string
 	// Each and EachWay, if given, hear of every row and of every way as it is done.
 	Each    func(Row)
-	EachWay func(Way)
+	EachWay func(SessionRun)
 
 	// service answers the messages; zero: peer.Echo.
 	service peer.Service
 }
 
-// Report is what the tour found.
-type Report struct {
+// TourReport is what the tour found.
+type TourReport struct {
 	// Agreed are the facts of the session on loopback.
 	Agreed negotiate.Facts
 	// Rows are what messages cost.
@@ -49,16 +49,14 @@ type Report struct {
 	// Sample is how many of the messages went over the link.
 	Sample int
 	// Ways are the sessions over the link.
-	Ways []Way
+	Ways []SessionRun
 
 	link link.Profile
 }
 
-// Same tells whether every message came back as it was sent, and was found in the captures as it
-// was sent.
-func (r *Report) Same() bool {
-	return !slices.ContainsFunc(r.Rows, func(row Row) bool { return !row.Same }) &&
-		!slices.ContainsFunc(r.Ways, func(w Way) bool { return !w.Same })
+// Same tells whether every message came back as it was sent, and was found in the captures as it was sent.
+func (r *TourReport) Same() bool {
+	return !slices.ContainsFunc(r.Rows, func(row Row) bool { return !row.Same }) && !slices.ContainsFunc(r.Ways, func(w SessionRun) bool { return !w.Same })
 }
 
 const (
@@ -83,16 +81,14 @@ var (
 // tour is one run.
 type tour struct {
 	Config
-	report *Report
-	sample []Message
+	report *TourReport
+	sample []TourMessage
 	met    *ends // of the way Stream
 }
 
-// Run sends each message twice to the echo service over a stream on loopback; then some of them
-// over an emulated link, by each of [Ways]; then reads the captures of that, and compares
-// everything with what was sent. Errors: those of link.ParseProfile and link.Relay, without a
-// report; ErrDifferent and ErrNotTheLink; that of a session.
-func Run(ctx context.Context, cfg Config) (*Report, error) {
+// Run sends each message twice to the echo service over a stream on loopback; then some of them over an emulated link, by each of [Ways]; then reads the captures of that, and compares everything with
+// what was sent. Errors: those of link.ParseProfile and link.Relay, without a report; ErrDifferent and ErrNotTheLink; that of a session.
+func Run(ctx context.Context, cfg Config) (*TourReport, error) {
 	if cfg.Link == "" {
 		cfg.Link = "gprs"
 	}
@@ -114,7 +110,7 @@ func Run(ctx context.Context, cfg Config) (*Report, error) {
 		cfg.service = peer.Echo()
 	}
 	t := &tour{Config: cfg, sample: sample(cfg.Messages)}
-	t.report = &Report{link: profile, Sample: len(t.sample), Ways: []Way{}}
+	t.report = &TourReport{link: profile, Sample: len(t.sample), Ways: []SessionRun{}}
 	if err := t.octets(ctx); err != nil {
 		return t.report, err
 	}
@@ -125,7 +121,7 @@ func Run(ctx context.Context, cfg Config) (*Report, error) {
 }
 
 // check tells what is wrong with the report.
-func (r *Report) check() (err error) {
+func (r *TourReport) check() (err error) {
 	if !r.Same() {
 		err = ErrDifferent
 	}

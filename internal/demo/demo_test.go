@@ -26,9 +26,8 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// fast is a tour on a clock that is too fast to be exact: what its times are is for the soak test,
-// on a quiet machine.
-func fast(t *testing.T, messages []demo.Message) demo.Config {
+// fast is a tour on a clock that is too fast to be exact: what its times are is for the soak test, on a quiet machine.
+func fast(t *testing.T, messages []demo.TourMessage) demo.Config {
 	return demo.Config{Messages: messages, Link: "3g", Speed: 60, Dir: t.TempDir()}
 }
 
@@ -39,7 +38,7 @@ func TestTour(t *testing.T) {
 	require.NoError(t, err)
 	cfg := fast(t, messages)
 	rows, ways := 0, 0
-	cfg.Each, cfg.EachWay = func(demo.Row) { rows++ }, func(demo.Way) { ways++ }
+	cfg.Each, cfg.EachWay = func(demo.Row) { rows++ }, func(demo.SessionRun) { ways++ }
 	r, err := demo.Run(t.Context(), cfg)
 	if err != nil {
 		require.ErrorIs(t, err, demo.ErrNotTheLink)
@@ -56,7 +55,7 @@ func TestTour(t *testing.T) {
 
 	assert.Equal(t, len(messages), r.Sample)
 	assert.Equal(t, len(demo.Ways), ways)
-	by := map[string]demo.Way{}
+	by := map[string]demo.SessionRun{}
 	bad := 0
 	for _, w := range r.Ways {
 		by[w.Name] = w
@@ -90,9 +89,8 @@ func TestTour(t *testing.T) {
 	rebuildFromFiles(t, cfg.Dir, messages)
 }
 
-// rebuildFromFiles does what the last lines of the demo say, for the stream of the ends that had
-// met: its shapes are in the store alone.
-func rebuildFromFiles(t *testing.T, dir string, messages []demo.Message) {
+// rebuildFromFiles does what the last lines of the demo say, for the stream of the ends that had met: its shapes are in the store alone.
+func rebuildFromFiles(t *testing.T, dir string, messages []demo.TourMessage) {
 	t.Helper()
 	files, err := filepath.Glob(filepath.Join(dir, demo.Again, "*.bin"))
 	require.NoError(t, err)
@@ -118,13 +116,13 @@ func rebuildFromFiles(t *testing.T, dir string, messages []demo.Message) {
 	for _, m := range with.Messages {
 		assert.True(
 			t,
-			slices.ContainsFunc(messages, func(sent demo.Message) bool { return bytes.Equal(sent.Body, m.Body) }),
+			slices.ContainsFunc(messages, func(sent demo.TourMessage) bool { return bytes.Equal(sent.Body, m.Body) }),
 		)
 	}
 }
 
 func TestTourOfAnythingElse(t *testing.T) {
-	list := []demo.Message{
+	list := []demo.TourMessage{
 		{Name: "empty"},
 		{Name: "text", Body: []byte("no XML")},
 		{Name: "broken", Body: []byte("<a><b></a>")},
@@ -190,7 +188,7 @@ func TestTourInterrupted(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
 	cfg := fast(t, messages[:1])
-	cfg.EachWay = func(demo.Way) { cancel() }
+	cfg.EachWay = func(demo.SessionRun) { cancel() }
 	r, err := demo.Run(ctx, cfg)
 	require.ErrorIs(t, err, context.Canceled)
 	assert.Len(t, r.Rows, 1)
@@ -202,7 +200,7 @@ func TestGood(t *testing.T) {
 		ms, cpu float64
 		good    bool
 	}{{1000, 0.01, true}, {1099, 0.05, true}, {1101, 0.01, false}, {901, -1, true}, {899, 0.01, false}, {1000, 0.051, false}} {
-		assert.Equal(t, c.good, demo.Way{Millis: c.ms, Expected: 1000, CPU: c.cpu}.Good(), "%+v", c)
+		assert.Equal(t, c.good, demo.SessionRun{Millis: c.ms, Expected: 1000, CPU: c.cpu}.Good(), "%+v", c)
 	}
 }
 
@@ -218,9 +216,9 @@ func TestBreakEven(t *testing.T) {
 }
 
 func TestSample(t *testing.T) {
-	var list []demo.Message
+	var list []demo.TourMessage
 	for i := range 101 {
-		list = append(list, demo.Message{Name: fmt.Sprint(i), Body: []byte("x")})
+		list = append(list, demo.TourMessage{Name: fmt.Sprint(i), Body: []byte("x")})
 	}
 	list[0].Body, list[50].Body = nil, make([]byte, 9<<10)
 	var names []string
@@ -233,7 +231,7 @@ func TestSample(t *testing.T) {
 
 // What is not exactly what was sent, in its order and number, is not found.
 func TestFound(t *testing.T) {
-	sample := []demo.Message{{Body: []byte("<a/>")}, {Body: []byte("<b/>")}}
+	sample := []demo.TourMessage{{Body: []byte("<a/>")}, {Body: []byte("<b/>")}}
 	told := func() (all []*capture.Decoded) {
 		for i := range 4 {
 			for _, reply := range []bool{false, true} {

@@ -10,8 +10,8 @@ import (
 // SetService has another service than the echo answer.
 func (c *Config) SetService(s peer.Service) { c.service = s }
 
-func Sample(list []Message) []Message { return sample(list) }
+func Sample(list []TourMessage) []TourMessage { return sample(list) }
 
 func BreakEven(soap, way []time.Duration) int { return breakEven(soap, way) }
 
-func Found(sample []Message, messages []*capture.Decoded) int { return found(sample, messages, 0) }
+func Found(sample []TourMessage, messages []*capture.Decoded) int { return found(sample, messages, 0) }

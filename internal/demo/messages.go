@@ -8,27 +8,27 @@ import (
 	messages "github.com/hhfr/hhfr/testdata/soap"
 )
 
-// Message is one that the tour sends.
-type Message struct {
+// TourMessage is one that the tour sends.
+type TourMessage struct {
 	Name string
 	Body []byte
 }
 
 // Builtin are the messages the tour has with it, modelled on ONVIF, CWMP and EWS.
-func Builtin() ([]Message, error) {
+func Builtin() ([]TourMessage, error) {
 	return Read(messages.Files, func(name string) bool {
 		return strings.HasPrefix(name, "onvif-") || strings.HasPrefix(name, "cwmp-") || strings.HasPrefix(name, "ews-")
 	})
 }
 
 // Read reads the files that keep takes, below the root of a file system, by name.
-func Read(files fs.FS, keep func(path string) bool) (list []Message, err error) {
+func Read(files fs.FS, keep func(path string) bool) (list []TourMessage, err error) {
 	err = fs.WalkDir(files, ".", func(path string, d fs.DirEntry, err error) error {
 		if err != nil || d.IsDir() || !keep(path) {
 			return err
 		}
 		body, err := fs.ReadFile(files, path)
-		list = append(list, Message{Name: path, Body: body})
+		list = append(list, TourMessage{Name: path, Body: body})
 		return err
 	})
 	if err == nil && len(list) == 0 {
@@ -44,7 +44,7 @@ const (
 )
 
 // sample picks the messages for the link: all, or some spread evenly over those that are not too long.
-func sample(list []Message) (some []Message) {
+func sample(list []TourMessage) (some []TourMessage) {
 	for _, m := range list {
 		if len(m.Body) > 0 && len(m.Body) <= linkOctets {
 			some = append(some, m)

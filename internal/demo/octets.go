@@ -78,7 +78,7 @@ func (t *tour) octets(ctx context.Context) (err error) {
 }
 
 // trip sends a message twice and counts.
-func trip(ctx context.Context, sess *session.Session, m Message) (Row, error) {
+func trip(ctx context.Context, sess *session.Session, m TourMessage) (Row, error) {
 	row := Row{Name: strings.TrimSuffix(filepath.Base(m.Name), ".xml"), Same: true, SOAP: 2 * int64(len(m.Body))}
 	head, err := sender.RequestHead(peer.EchoPath, m.Body, "", nil)
 	if err != nil {

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/hhfr/hhfr/internal/link"
+	"github.com/hhfr/hhfr/internal/netconn"
 	"github.com/hhfr/hhfr/internal/pcapng"
 	"github.com/hhfr/hhfr/internal/peer"
 	"github.com/hhfr/hhfr/internal/proxy"
@@ -28,8 +29,8 @@ type ends struct {
 	store  ctxstore.Store
 }
 
-// opening opens a way over the link.
-type opening struct {
+// opener opens a way over the link.
+type opener struct {
 	tour  *tour
 	line  *link.Link
 	clock clock.Clock
@@ -45,7 +46,7 @@ type opening struct {
 // patience bounds what takes time on a thin link, on its clock: the thinnest takes seconds for an offer.
 const patience = time.Hour
 
-func (o *opening) open(ctx context.Context, name string) (err error) {
+func (o *opener) open(ctx context.Context, name string) (err error) {
 	if o.ends, err = o.meet(ctx, name); err != nil {
 		return err
 	}
@@ -70,7 +71,7 @@ func (o *opening) open(ctx context.Context, name string) (err error) {
 }
 
 // meet gives a way its ends: new ones, but for those who are to have met.
-func (o *opening) meet(ctx context.Context, name string) (*ends, error) {
+func (o *opener) meet(ctx context.Context, name string) (*ends, error) {
 	if name == Again {
 		return o.tour.met, nil
 	}
@@ -97,20 +98,20 @@ func (t *tour) part() error {
 }
 
 // close ends what was opened, the last first.
-func (o *opening) close() (err error) {
+func (o *opener) close() (err error) {
 	for _, c := range slices.Backward(o.closers) {
 		err = errors.Join(err, c())
 	}
 	return err
 }
 
-func (o *opening) client(dial pcapng.DialFunc) *http.Client {
+func (o *opener) client(dial pcapng.DialFunc) *http.Client {
 	transport := &http.Transport{DialContext: dial, DisableCompression: true}
 	o.closers = append(o.closers, func() error { transport.CloseIdleConnections(); return nil })
 	return &http.Client{Transport: transport}
 }
 
-func (o *opening) dial(ctx context.Context, url string, cfg session.Config) (err error) {
+func (o *opener) dial(ctx context.Context, url string, cfg session.Config) (err error) {
 	cfg.Clock, cfg.Timeout = o.clock, patience
 	if o.session, err = session.Dial(ctx, url, cfg); err == nil {
 		o.closers = append(o.closers, o.session.Close)
@@ -119,12 +120,12 @@ func (o *opening) dial(ctx context.Context, url string, cfg session.Config) (err
 }
 
 // plain opens a session that speaks plain SOAP.
-func (o *opening) plain(ctx context.Context, url string, dial pcapng.DialFunc) error {
+func (o *opener) plain(ctx context.Context, url string, dial pcapng.DialFunc) error {
 	return o.dial(ctx, url, session.Config{HTTPClient: o.client(dial), Transports: map[string]streamer.Transport{}})
 }
 
 // stream opens a session with a stream, and records it.
-func (o *opening) stream(ctx context.Context, url string, mode negotiate.Mode) error {
+func (o *opener) stream(ctx context.Context, url string, mode negotiate.Mode) error {
 	dial := o.line.DialContext((&net.Dialer{}).DialContext)
 	recorded := func(ctx context.Context, network, addr string) (net.Conn, error) {
 		conn, err := dial(ctx, network, addr)
@@ -139,21 +140,15 @@ func (o *opening) stream(ctx context.Context, url string, mode negotiate.Mode) e
 	})
 }
 
-func (o *opening) transports() map[string]streamer.Transport {
+func (o *opener) transports() map[string]streamer.Transport {
 	return map[string]streamer.Transport{"tcp": o.line.Over(tcp.Transport{})}
 }
 
-func (o *opening) record(c net.Conn) net.Conn { return o.rec.Conn(c) }
+func (o *opener) record(c net.Conn) net.Conn { return o.rec.Conn(c) }
 
 // facts notes what was agreed on a session beside its hello.
 func facts(f negotiate.Facts, c net.Conn) {
-	for inner, ok := c.(interface{ NetConn() net.Conn }); ok; inner, ok = c.(interface{ NetConn() net.Conn }) {
-		if _, recorded := c.(*pcapng.Conn); recorded {
-			break
-		}
-		c = inner.NetConn()
-	}
-	if conn, ok := c.(*pcapng.Conn); ok {
+	if conn, ok := netconn.As[*pcapng.RecordedConn](c); ok {
 		if b, err := json.Marshal(f); err == nil {
 			_ = conn.Comment(string(b)) // a comment that is too long is left out
 		}
@@ -161,7 +156,7 @@ func facts(f negotiate.Facts, c net.Conn) {
 }
 
 // pair starts two proxies, one at each end of the link, and gives the URL of the near one. The far one has a store of its own.
-func (o *opening) pair(ctx context.Context, server string) (string, error) {
+func (o *opener) pair(ctx context.Context, server string) (string, error) {
 	far, err := o.proxy(ctx, server, newStore(), nil)
 	if err != nil {
 		return "", err
@@ -192,7 +187,7 @@ func (o *opening) pair(ctx context.Context, server string) (string, error) {
 }
 
 // proxy starts a proxy: the near one if it has transports, which is recorded, otherwise the far one.
-func (o *opening) proxy(ctx context.Context, upstream string, store ctxstore.Store, transports map[string]streamer.Transport) (*proxy.Proxy, error) {
+func (o *opener) proxy(ctx context.Context, upstream string, store ctxstore.Store, transports map[string]streamer.Transport) (*proxy.Proxy, error) {
 	u, err := url.Parse(upstream)
 	if err != nil {
 		return nil, err

@@ -30,9 +30,8 @@ const (
 // Ways are all of them.
 var Ways = []string{SOAP, Stream, Again, Pair}
 
-// Way is one session over the link. Times are those of the link, in milliseconds; octets those on
-// the link, with 40 for the headers of each packet.
-type Way struct {
+// SessionRun is one session over the link. Times are those of the link, in milliseconds; octets those on the link, with 40 for the headers of each packet.
+type SessionRun struct {
 	Name        string  `json:"name"`                 // soap (one connection, kept), stream, again (a stream of ends that have met) or pair (of proxies)
 	Messages    int     `json:"messages"`             // requests, each with its reply, one after the other
 	Millis      float64 `json:"ms"`                   // of the whole session, connections and negotiation included
@@ -54,11 +53,10 @@ type Way struct {
 }
 
 // Off is how far the session's time is from what was expected, as a share of that.
-func (w Way) Off() float64 { return (w.Millis - w.Expected) / w.Expected }
+func (w SessionRun) Off() float64 { return (w.Millis - w.Expected) / w.Expected }
 
-// Good tells whether the time is that of the link: within [MaxOff] of what was expected, and
-// computing no more than [MaxCPU].
-func (w Way) Good() bool { return math.Abs(w.Off()) <= MaxOff && w.CPU <= MaxCPU }
+// Good tells whether the time is that of the link: within [MaxOff] of what was expected, and computing no more than [MaxCPU].
+func (w SessionRun) Good() bool { return math.Abs(w.Off()) <= MaxOff && w.CPU <= MaxCPU }
 
 const (
 	// rounds is how often the messages go over the link: the first time a stream sends shapes, then
@@ -87,8 +85,8 @@ func (t *tour) ways(ctx context.Context) error {
 		if name == SOAP {
 			soap = l.each
 		}
-		if t.report.Ways = append(t.report.Ways, l.Way); t.EachWay != nil {
-			t.EachWay(l.Way)
+		if t.report.Ways = append(t.report.Ways, l.SessionRun); t.EachWay != nil {
+			t.EachWay(l.SessionRun)
 		}
 	}
 	return nil
@@ -108,7 +106,7 @@ func breakEven(soap, way []time.Duration) int {
 
 // lived is a way, and what is left of it.
 type lived struct {
-	Way
+	SessionRun
 	capture bytes.Buffer
 	ends    *ends
 }
@@ -136,9 +134,9 @@ func (t *tour) live(ctx context.Context, name string, speed float64) (*lived, er
 	if err != nil {
 		return nil, err
 	}
-	l := &lived{Way: Way{Name: name, Messages: rounds * len(t.sample), Speed: speed, CPU: -1, Same: true}}
+	l := &lived{SessionRun: SessionRun{Name: name, Messages: rounds * len(t.sample), Speed: speed, CPU: -1, Same: true}}
 	rec := pcapng.NewRecorder(&l.capture, ticks.Now)
-	o := &opening{tour: t, line: line, clock: ticks, rec: rec}
+	o := &opener{tour: t, line: line, clock: ticks, rec: rec}
 	o.closers = append(o.closers, line.Close)
 	began, from, used := ticks.Now(), time.Now(), clock.Processor()
 	err = o.open(ctx, name)
@@ -172,7 +170,7 @@ func (t *tour) live(ctx context.Context, name string, speed float64) (*lived, er
 func millis(d time.Duration) float64 { return float64(d.Microseconds()) / 1000 }
 
 // send sends one message and looks at what comes back.
-func (l *lived) send(ctx context.Context, o *opening, m Message) error {
+func (l *lived) send(ctx context.Context, o *opener, m TourMessage) error {
 	head, err := sender.RequestHead(peer.EchoPath, m.Body, "", nil)
 	if err != nil {
 		return err

@@ -13,13 +13,13 @@ var errChunking = &Error{Code: Malformed, What: "line of chunks"}
 // Chunking is how a chunked body was cut, such that a line can say it.
 type Chunking struct {
 	regular bool
-	upper   bool  // digits of sizes
-	sizes   []run // regular: of all chunks but the last
+	upper   bool       // digits of sizes
+	sizes   []chunkRun // regular: of all chunks but the last
 	parts   []FramingPart
 }
 
-// run is so many chunks of one size.
-type run struct{ size, times int64 }
+// chunkRun is so many chunks of one size.
+type chunkRun struct{ size, times int64 }
 
 // maxChunks bounds the chunks that a line may stand for.
 const maxChunks = 1 << 20
@@ -66,7 +66,7 @@ func regular(entity []byte, parts []FramingPart, upper bool) *Chunking {
 			if n := len(g.sizes); n > 0 && g.sizes[n-1].size == size {
 				g.sizes[n-1].times++
 			} else {
-				g.sizes = append(g.sizes, run{size, 1})
+				g.sizes = append(g.sizes, chunkRun{size, 1})
 			}
 		}
 		at = p.At
@@ -92,7 +92,7 @@ func ParseChunking(line []byte) (*Chunking, error) {
 		chunks := int64(0)
 		for s := range strings.FieldsSeq(string(text[3:])) {
 			size, times, many := strings.Cut(s, "*")
-			r := run{times: 1}
+			r := chunkRun{times: 1}
 			var err, err2 error
 			r.size, err = strconv.ParseInt(size, 10, 63)
 			if many {

@@ -7,7 +7,7 @@ import (
 	"sync"
 )
 
-// kept is a body that is lent to a stream, and can be had from its start again if the stream did not take the message.
+// replayableBody is a body that is lent to a stream, and can be had from its start again if the stream did not take the message.
 type KeptBody struct {
 	memory bytes.Reader // a body in memory, as it stood; the stream gets the original
 	lent   *lentBody    // any other

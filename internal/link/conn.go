@@ -10,33 +10,33 @@ import (
 	"time"
 )
 
-// conn is one end of a connection.
-type conn struct {
+// linkConn is one end of a connection.
+type linkConn struct {
 	link          *Link
 	in, out       *flow
 	local, remote net.Addr
 
-	reading, writing deadline
+	reading, writing connDeadline
 	// writes keeps what one Write sends together.
 	writes sync.Mutex
 	once   sync.Once
 }
 
 // Read implements [net.Conn].
-func (c *conn) Read(p []byte) (int, error) {
+func (c *linkConn) Read(p []byte) (int, error) {
 	n, err := c.in.read(c.reading.context(), p)
 	return n, c.fault("read", err)
 }
 
 // Write implements [net.Conn]. It returns when all is queued.
-func (c *conn) Write(p []byte) (int, error) {
+func (c *linkConn) Write(p []byte) (int, error) {
 	c.writes.Lock()
 	defer c.writes.Unlock()
 	n, err := c.out.write(c.writing.context(), p)
 	return n, c.fault("write", err)
 }
 
-func (c *conn) fault(op string, err error) error {
+func (c *linkConn) fault(op string, err error) error {
 	if err == nil || errors.Is(err, io.EOF) {
 		return err
 	}
@@ -44,14 +44,14 @@ func (c *conn) fault(op string, err error) error {
 }
 
 // CloseWrite ends the writing direction; the other end reads io.EOF behind what was written.
-func (c *conn) CloseWrite() error {
+func (c *linkConn) CloseWrite() error {
 	c.writing.close()
 	c.out.end()
 	return nil
 }
 
 // Close implements [net.Conn]. What was written still arrives.
-func (c *conn) Close() error {
+func (c *linkConn) Close() error {
 	c.once.Do(func() {
 		c.reading.close()
 		c.writing.close()
@@ -65,24 +65,24 @@ func (c *conn) Close() error {
 }
 
 // LocalAddr implements [net.Conn].
-func (c *conn) LocalAddr() net.Addr { return c.local }
+func (c *linkConn) LocalAddr() net.Addr { return c.local }
 
 // RemoteAddr implements [net.Conn].
-func (c *conn) RemoteAddr() net.Addr { return c.remote }
+func (c *linkConn) RemoteAddr() net.Addr { return c.remote }
 
 // SetDeadline implements [net.Conn]. Deadlines are moments of the machine's clock, whatever clock the link waits on.
-func (c *conn) SetDeadline(t time.Time) error {
+func (c *linkConn) SetDeadline(t time.Time) error {
 	return errors.Join(c.SetReadDeadline(t), c.SetWriteDeadline(t))
 }
 
 // SetReadDeadline implements [net.Conn].
-func (c *conn) SetReadDeadline(t time.Time) error { return c.fault("set", c.reading.set(t)) }
+func (c *linkConn) SetReadDeadline(t time.Time) error { return c.fault("set", c.reading.set(t)) }
 
 // SetWriteDeadline implements [net.Conn].
-func (c *conn) SetWriteDeadline(t time.Time) error { return c.fault("set", c.writing.set(t)) }
+func (c *linkConn) SetWriteDeadline(t time.Time) error { return c.fault("set", c.writing.set(t)) }
 
-// deadline bounds what one direction of an end waits.
-type deadline struct {
+// connDeadline bounds what one direction of an end waits.
+type connDeadline struct {
 	mu     sync.Mutex
 	ctx    context.Context
 	cancel context.CancelCauseFunc
@@ -91,13 +91,13 @@ type deadline struct {
 }
 
 // context is done when the deadline is over, or the direction closed.
-func (d *deadline) context() context.Context {
+func (d *connDeadline) context() context.Context {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	return d.contextLocked()
 }
 
-func (d *deadline) contextLocked() context.Context {
+func (d *connDeadline) contextLocked() context.Context {
 	if d.ctx == nil {
 		d.ctx, d.cancel = context.WithCancelCause(context.Background())
 	}
@@ -105,7 +105,7 @@ func (d *deadline) contextLocked() context.Context {
 }
 
 // set moves the deadline; a zero t: there is none. What waits already waits for the new one.
-func (d *deadline) set(t time.Time) error {
+func (d *connDeadline) set(t time.Time) error {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if d.closed {
@@ -129,7 +129,7 @@ func (d *deadline) set(t time.Time) error {
 	return nil
 }
 
-func (d *deadline) close() {
+func (d *connDeadline) close() {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if d.closed {

@@ -10,7 +10,7 @@ import (
 // flow is one direction of one connection: packets on their way, and those that arrived and are not read.
 type flow struct {
 	link *Link
-	way  *way
+	way  *linkDirection
 	// window is how many octets may be on their way or unread: enough that the line is never idle for want of it, and a reader that rests
 	// stops its writer.
 	window int
@@ -28,7 +28,7 @@ type packet struct {
 	at     time.Time // when it arrives
 }
 
-func newFlow(l *Link, w *way) *flow {
+func newFlow(l *Link, w *linkDirection) *flow {
 	p := l.profile
 	return &flow{link: l, way: w, window: p.Queue + p.carried(p.RTT/2) + receiveBuffer, changed: make(chan struct{})}
 }
@@ -183,7 +183,7 @@ func (f *flow) end() {
 }
 
 // deafen drops what comes from now on; the writer learns that when the news of it has arrived.
-func (f *flow) deafen(other *way) {
+func (f *flow) deafen(other *linkDirection) {
 	at := other.end()
 	f.mu.Lock()
 	defer f.mu.Unlock()

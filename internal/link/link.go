@@ -21,12 +21,12 @@ import (
 type Link struct {
 	clock   clock.Clock
 	profile Profile
-	up      *way // from near to far
-	down    *way
+	up      *linkDirection // from near to far
+	down    *linkDirection
 
 	mu          sync.Mutex
 	closed      bool
-	conns       map[*conn]struct{}
+	conns       map[*linkConn]struct{}
 	connections int
 	began, last time.Time
 	wait        sync.WaitGroup
@@ -47,7 +47,7 @@ func Relay(c clock.Clock, p Profile) (*Link, error) {
 	if c == nil {
 		c = clock.Real()
 	}
-	return &Link{clock: c, profile: p, up: newWay(c, p), down: newWay(c, p), conns: map[*conn]struct{}{}}, nil
+	return &Link{clock: c, profile: p, up: newWay(c, p), down: newWay(c, p), conns: map[*linkConn]struct{}{}}, nil
 }
 
 // Profile is that of the link, with its defaults.
@@ -68,7 +68,7 @@ type addr string
 func (addr) Network() string  { return "link" }
 func (a addr) String() string { return string(a) }
 
-func (l *Link) pipe(local, remote net.Addr) (near, far *conn, err error) {
+func (l *Link) pipe(local, remote net.Addr) (near, far *linkConn, err error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.closed {
@@ -77,8 +77,8 @@ func (l *Link) pipe(local, remote net.Addr) (near, far *conn, err error) {
 	l.connections++
 	l.startLocked()
 	up, down := newFlow(l, l.up), newFlow(l, l.down)
-	near = &conn{link: l, in: down, out: up, local: local, remote: remote}
-	far = &conn{link: l, in: up, out: down, local: remote, remote: local}
+	near = &linkConn{link: l, in: down, out: up, local: local, remote: remote}
+	far = &linkConn{link: l, in: up, out: down, local: remote, remote: local}
 	l.conns[near], l.conns[far] = struct{}{}, struct{}{}
 	return near, far, nil
 }
@@ -163,7 +163,7 @@ func (o over) Dial(ctx context.Context, addr string) (net.Conn, error) {
 func (l *Link) Close() error {
 	l.mu.Lock()
 	l.closed = true
-	conns := make([]*conn, 0, len(l.conns))
+	conns := make([]*linkConn, 0, len(l.conns))
 	for c := range l.conns {
 		conns = append(conns, c)
 	}
@@ -226,7 +226,7 @@ func (l *Link) Forward(listener net.Listener, next func(context.Context) (net.Co
 				_ = accepted.Close()
 				return
 			}
-			if !l.splice(near.(*conn), accepted) {
+			if !l.splice(near.(*linkConn), accepted) {
 				_ = near.Close()
 			}
 		})

@@ -45,7 +45,7 @@ type socket struct {
 	serial   int
 	closed   bool
 	changed  chan struct{} // holds one when something new arrives
-	reading  deadline
+	reading  connDeadline
 }
 
 // arriving are datagrams on their way, the next one first.

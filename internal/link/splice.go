@@ -1,13 +1,16 @@
 package link
 
 import (
+	"errors"
 	"io"
 	"net"
 	"sync"
+
+	"github.com/hhfr/hhfr/internal/netconn"
 )
 
 // splice joins an end of a connection, mostly the far one, to one beyond the link, until both are over. false: the link is closed; beyond then is, too.
-func (l *Link) splice(far *conn, beyond net.Conn) bool {
+func (l *Link) splice(far *linkConn, beyond net.Conn) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.closed {
@@ -26,19 +29,16 @@ func (l *Link) splice(far *conn, beyond net.Conn) bool {
 }
 
 // outward carries what comes over the link beyond it.
-func outward(far *conn, beyond net.Conn) {
+func outward(far *linkConn, beyond net.Conn) {
 	_, err := io.CopyBuffer(struct{ io.Writer }{beyond}, struct{ io.Reader }{far}, make([]byte, receiveBuffer))
-	half, ok := beyond.(interface{ CloseWrite() error })
-	if err != nil || far.out.abandoned() || !ok {
-		// The near end is closed as a whole, or what is beyond cannot be closed by half.
+	// The near end is closed as a whole, or what is beyond cannot be closed by half.
+	if err != nil || far.out.abandoned() || errors.Is(netconn.CloseWrite(beyond), errors.ErrUnsupported) {
 		_ = beyond.Close()
-		return
 	}
-	_ = half.CloseWrite()
 }
 
 // inward carries what comes from beyond over the link.
-func inward(far *conn, beyond net.Conn) {
+func inward(far *linkConn, beyond net.Conn) {
 	_, err := io.CopyBuffer(struct{ io.Writer }{far}, struct{ io.Reader }{beyond}, make([]byte, receiveBuffer))
 	if err == nil {
 		_ = far.CloseWrite()

@@ -17,8 +17,8 @@ const (
 	receiveBuffer = 8 << 10
 )
 
-// way is one direction of the link: a line that sends one packet after another.
-type way struct {
+// linkDirection is one direction of the link: a line that sends one packet after another.
+type linkDirection struct {
 	clock   clock.Clock
 	profile Profile
 	turn    chan struct{} // held by the writer that is next
@@ -28,8 +28,8 @@ type way struct {
 	count Direction
 }
 
-func newWay(c clock.Clock, p Profile) *way {
-	return &way{clock: c, profile: p, turn: make(chan struct{}, 1)}
+func newWay(c clock.Clock, p Profile) *linkDirection {
+	return &linkDirection{clock: c, profile: p, turn: make(chan struct{}, 1)}
 }
 
 // sending is how long the line takes for so many octets.
@@ -45,7 +45,7 @@ func (p Profile) FullPackets(octets int64) time.Duration {
 }
 
 // room is how long it takes until a packet of so many octets has room in the queue; what is being sent just now counts to it.
-func (w *way) room(octets int64) time.Duration {
+func (w *linkDirection) room(octets int64) time.Duration {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	backlog := max(w.free.Sub(w.clock.Now()), 0)
@@ -53,7 +53,7 @@ func (w *way) room(octets int64) time.Duration {
 }
 
 // send queues a packet with so many octets of content, and says when it arrives.
-func (w *way) send(content int) time.Time {
+func (w *linkDirection) send(content int) time.Time {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if now := w.clock.Now(); w.free.Before(now) {
@@ -68,7 +68,7 @@ func (w *way) send(content int) time.Time {
 }
 
 // end is when something that takes no octets, sent now, arrives: behind all that is queued.
-func (w *way) end() time.Time {
+func (w *linkDirection) end() time.Time {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	at := w.clock.Now()
@@ -78,7 +78,7 @@ func (w *way) end() time.Time {
 	return at.Add(w.profile.RTT / 2)
 }
 
-func (w *way) stats() Direction {
+func (w *linkDirection) stats() Direction {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	d := w.count

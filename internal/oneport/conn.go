@@ -10,8 +10,8 @@ import (
 	"github.com/hhfr/hhfr/internal/sock"
 )
 
-// Conn is a connection whose first bytes were read already: who reads it gets them first.
-type Conn struct {
+// Peeked is a connection whose first bytes were read already: who reads it gets them first.
+type Peeked struct {
 	net.Conn
 
 	mu    sync.Mutex
@@ -19,9 +19,9 @@ type Conn struct {
 	err   error // behind ahead
 }
 
-// secureConn is a [Conn] inside TLS; net/http asks it for its state.
+// secureConn is a [Peeked] inside TLS; net/http asks it for its state.
 type secureConn struct {
-	*Conn
+	*Peeked
 	secure *tls.Conn
 }
 
@@ -29,14 +29,14 @@ type secureConn struct {
 func (c *secureConn) ConnectionState() tls.ConnectionState { return c.secure.ConnectionState() }
 
 // NetConn is the connection below, as that of a *tls.Conn is.
-func (c *Conn) NetConn() net.Conn { return c.Conn }
+func (c *Peeked) NetConn() net.Conn { return c.Conn }
 
 // GiveBack makes what a source has read readable again by its connection.
 func GiveBack(in *sock.Source) net.Conn { return giveBack(in, nil) }
 
 // giveBack is GiveBack behind which the connection may have ended.
 func giveBack(in *sock.Source, err error) net.Conn {
-	c := &Conn{Conn: in.Conn, ahead: append([]byte(nil), in.Peek()...)}
+	c := &Peeked{Conn: in.Conn, ahead: append([]byte(nil), in.Peek()...)}
 	if errors.Is(err, io.EOF) {
 		c.err = io.EOF
 	}
@@ -52,14 +52,14 @@ func Silent(conn net.Conn) bool {
 	return ok && c.silent()
 }
 
-func (c *Conn) silent() bool {
+func (c *Peeked) silent() bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return len(c.ahead) == 0 && c.err == nil
 }
 
 // Read implements [net.Conn].
-func (c *Conn) Read(b []byte) (int, error) {
+func (c *Peeked) Read(b []byte) (int, error) {
 	c.mu.Lock()
 	if len(c.ahead) > 0 {
 		defer c.mu.Unlock()
@@ -78,10 +78,10 @@ func (c *Conn) Read(b []byte) (int, error) {
 }
 
 // CloseWrite ends this end's direction, or all of the connection where that is not possible.
-func (c *Conn) CloseWrite() error { return sock.CloseWrite(c.Conn) }
+func (c *Peeked) CloseWrite() error { return sock.CloseWrite(c.Conn) }
 
 // Abort ends the connection so that the peer does not take it for an end in order.
-func (c *Conn) Abort() error {
+func (c *Peeked) Abort() error {
 	sock.Reset(c.Conn)
 	return nil
 }

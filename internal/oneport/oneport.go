@@ -101,7 +101,7 @@ func New(l net.Listener, cfg Config) *Port {
 	return p
 }
 
-// HTTP gives the connections that are no streams: each a [*Conn], or a *tls.Conn whose client selected a
+// HTTP gives the connections that are no streams: each a [*Peeked], or a *tls.Conn whose client selected a
 // protocol of HTTP. net/http sees the TLS of both.
 func (p *Port) HTTP() net.Listener { return p.http }
 

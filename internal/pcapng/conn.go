@@ -10,25 +10,29 @@ import (
 
 	"github.com/gopacket/gopacket"
 	"github.com/gopacket/gopacket/layers"
+	"github.com/hhfr/hhfr/internal/netconn"
 )
 
 const (
-	// maxSegment is the longest payload of one packet, in octets: what a frame of a stream holds, and far below what an IP packet can.
+	// maxSegment is the longest payload of one packet, in octets: what a frame of a stream holds,
+	// and far below what an IP packet can.
 	maxSegment = 16 << 10
-	// ackEvery is after how many octets the other side's bare acknowledgement is written, so that readers can tell lost packets from late ones.
+	// ackEvery is after how many octets the other side's bare acknowledgement is written, so that
+	// readers can tell lost packets from late ones.
 	ackEvery = 64 << 10
 	// windowShift with the window of 65,535 makes a window that no recording fills.
 	windowShift = 14
 )
 
-// Conn is a connection that is recorded. It is as safe for concurrent use as the connection below.
-type Conn struct {
+// RecordedConn is a connection that is recorded. It is as safe for concurrent use as the connection
+// below.
+type RecordedConn struct {
 	net.Conn
 	rec    *Recorder
 	writes sync.Mutex // held over one Write
 
 	// Guarded by rec.mu.
-	out, in  *side // what this end writes, what it reads
+	out, in  *packetSide // what this end writes, what it reads
 	comments []string
 	v6       bool
 	pending  []byte // of the Write that is under way
@@ -37,8 +41,8 @@ type Conn struct {
 	ends     []func()
 }
 
-// side is one direction of a connection.
-type side struct {
+// packetSide is one direction of a connection.
+type packetSide struct {
 	from  netip.AddrPort
 	seq   uint32 // of the next octet
 	acked uint32 // what the other side has acknowledged
@@ -46,12 +50,12 @@ type side struct {
 }
 
 // Conn records c, which this end opened.
-func (r *Recorder) Conn(c net.Conn) *Conn { return r.record(c, true) }
+func (r *Recorder) Conn(c net.Conn) *RecordedConn { return r.record(c, true) }
 
 // Accepted records c, which the other end opened.
-func (r *Recorder) Accepted(c net.Conn) *Conn { return r.record(c, false) }
+func (r *Recorder) Accepted(c net.Conn) *RecordedConn { return r.record(c, false) }
 
-func (r *Recorder) record(c net.Conn, opened bool) *Conn {
+func (r *Recorder) record(c net.Conn, opened bool) *RecordedConn {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	n := r.conns
@@ -61,9 +65,11 @@ func (r *Recorder) record(c net.Conn, opened bool) *Conn {
 	if !lok || !rok || local == remote {
 		local, remote = madeUp(n, opened)
 	}
-	// An odd factor: no two connections begin alike, so that a reused port is not taken for the connection before.
+	// An odd factor: no two connections begin alike, so that a reused port is not taken for the
+	// connection before.
 	isn := (n + 1) * 0x9E3779B1 // not 0: decoders take an acknowledgement number of 0 for one repeated
-	rc := &Conn{Conn: c, rec: r, out: &side{from: local, seq: isn, acked: isn}, in: &side{from: remote, seq: ^isn, acked: ^isn}}
+	rc := &RecordedConn{Conn: c, rec: r, out: &packetSide{from: local, seq: isn, acked: isn},
+		in: &packetSide{from: remote, seq: ^isn, acked: ^isn}}
 	rc.v6 = !local.Addr().Is4() || !remote.Addr().Is4()
 	first, second := rc.out, rc.in
 	if !opened {
@@ -106,18 +112,21 @@ func madeUp(n uint32, opened bool) (local, remote netip.AddrPort) {
 
 type flags struct{ syn, ack, fin, rst bool }
 
-// send writes one packet from one side to the other and moves its sequence number on. The lock is held.
-func (c *Conn) send(from, to *side, f flags, payload []byte) {
+// send writes one packet from one side to the other and moves its sequence number on. The lock is
+// held.
+func (c *RecordedConn) send(from, to *packetSide, f flags, payload []byte) {
 	tcp := &layers.TCP{
-		SrcPort: layers.TCPPort(from.from.Port()), DstPort: layers.TCPPort(to.from.Port()), Seq: from.seq, Window: 0xFFFF,
-		SYN: f.syn, ACK: f.ack, FIN: f.fin, RST: f.rst, PSH: len(payload) > 0,
+		SrcPort: layers.TCPPort(from.from.Port()), DstPort: layers.TCPPort(to.from.Port()), Seq: from.seq,
+		Window: 0xFFFF,
+		SYN:    f.syn, ACK: f.ack, FIN: f.fin, RST: f.rst, PSH: len(payload) > 0,
 	}
 	if f.ack {
 		tcp.Ack, to.acked = to.seq, to.seq
 	}
 	if f.syn {
 		tcp.Options = []layers.TCPOption{
-			{OptionType: layers.TCPOptionKindMSS, OptionLength: 4, OptionData: []byte{maxSegment >> 8, maxSegment & 0xFF}},
+			{OptionType: layers.TCPOptionKindMSS, OptionLength: 4, OptionData: []byte{maxSegment >> 8,
+				maxSegment & 0xFF}},
 			{OptionType: layers.TCPOptionKindNop, OptionLength: 1},
 			{OptionType: layers.TCPOptionKindWindowScale, OptionLength: 3, OptionData: []byte{windowShift}},
 		}
@@ -133,17 +142,18 @@ func (c *Conn) send(from, to *side, f flags, payload []byte) {
 	}
 }
 
-func (c *Conn) ip(src, dst netip.Addr) gopacket.NetworkLayer {
+func (c *RecordedConn) ip(src, dst netip.Addr) gopacket.NetworkLayer {
 	if c.v6 {
 		s, d := src.As16(), dst.As16()
 		return &layers.IPv6{Version: 6, HopLimit: 64, NextHeader: layers.IPProtocolTCP, SrcIP: s[:], DstIP: d[:]}
 	}
 	c.rec.ipID++
-	return &layers.IPv4{Version: 4, TTL: 64, Id: c.rec.ipID, Flags: layers.IPv4DontFragment, Protocol: layers.IPProtocolTCP, SrcIP: src.AsSlice(), DstIP: dst.AsSlice()}
+	return &layers.IPv4{Version: 4, TTL: 64, Id: c.rec.ipID, Flags: layers.IPv4DontFragment,
+		Protocol: layers.IPProtocolTCP, SrcIP: src.AsSlice(), DstIP: dst.AsSlice()}
 }
 
 // data records p as sent by from. The lock is held.
-func (c *Conn) data(from, to *side, p []byte) {
+func (c *RecordedConn) data(from, to *packetSide, p []byte) {
 	if from.ended {
 		return
 	}
@@ -158,7 +168,7 @@ func (c *Conn) data(from, to *side, p []byte) {
 }
 
 // end records that from sends no more, behind what is being written; a reset ends both directions.
-func (c *Conn) end(from, to *side, reset bool) {
+func (c *RecordedConn) end(from, to *packetSide, reset bool) {
 	c.rec.mu.Lock()
 	defer c.rec.mu.Unlock()
 	if c.writing {
@@ -169,7 +179,7 @@ func (c *Conn) end(from, to *side, reset bool) {
 }
 
 // endNow is end with the lock held.
-func (c *Conn) endNow(from, to *side, reset bool) {
+func (c *RecordedConn) endNow(from, to *packetSide, reset bool) {
 	switch {
 	case from.ended:
 		return
@@ -183,9 +193,10 @@ func (c *Conn) endNow(from, to *side, reset bool) {
 	from.ended = true
 }
 
-// Comment makes the next packet of this connection that has a payload, either way, carry json as its comment; if none comes, the packet that ends the
-// connection does. A comment above 65,535 octets is [CommentTooLong] and is not recorded.
-func (c *Conn) Comment(json string) error {
+// Comment makes the next packet of this connection that has a payload, either way, carry json as
+// its comment; if none comes, the packet that ends the connection does. A comment above 65,535
+// octets is [CommentTooLong] and is not recorded.
+func (c *RecordedConn) Comment(json string) error {
 	c.rec.mu.Lock()
 	defer c.rec.mu.Unlock()
 	if len(json) > maxComment {
@@ -195,8 +206,9 @@ func (c *Conn) Comment(json string) error {
 	return nil
 }
 
-// Read reads from the connection and records what came; the end of input as FIN, an error other than a timeout as RST.
-func (c *Conn) Read(p []byte) (int, error) {
+// Read reads from the connection and records what came; the end of input as FIN, an error other
+// than a timeout as RST.
+func (c *RecordedConn) Read(p []byte) (int, error) {
 	n, err := c.Conn.Read(p)
 	if n > 0 {
 		c.came(p[:n])
@@ -204,14 +216,15 @@ func (c *Conn) Read(p []byte) (int, error) {
 	switch {
 	case errors.Is(err, io.EOF):
 		c.end(c.in, c.out, false)
-	case err != nil && !errors.Is(err, os.ErrDeadlineExceeded) && !errors.Is(err, net.ErrClosed) && !errors.Is(err, io.ErrClosedPipe):
+	case err != nil && !errors.Is(err, os.ErrDeadlineExceeded) && !errors.Is(err, net.ErrClosed) && !errors.Is(err,
+		io.ErrClosedPipe):
 		c.end(c.in, c.out, true)
 	}
 	return n, err
 }
 
 // came records what was read, and before it what is being written: it may be the answer.
-func (c *Conn) came(p []byte) {
+func (c *RecordedConn) came(p []byte) {
 	c.rec.mu.Lock()
 	defer c.rec.mu.Unlock()
 	if c.writing && !c.shown {
@@ -221,8 +234,9 @@ func (c *Conn) came(p []byte) {
 	c.data(c.in, c.out, p)
 }
 
-// Write writes p to the connection and records what that took, before anything that answers it. If p is not written whole, this direction of the recording ends there with RST.
-func (c *Conn) Write(p []byte) (int, error) {
+// Write writes p to the connection and records what that took, before anything that answers it. If
+// p is not written whole, this direction of the recording ends there with RST.
+func (c *RecordedConn) Write(p []byte) (int, error) {
 	c.writes.Lock()
 	defer c.writes.Unlock()
 	c.rec.mu.Lock()
@@ -248,9 +262,10 @@ func (c *Conn) Write(p []byte) (int, error) {
 	return n, err
 }
 
-// CloseWrite ends this end's direction, if the connection can do that alone, else it is errors.ErrUnsupported.
-func (c *Conn) CloseWrite() error {
-	w, ok := c.Conn.(interface{ CloseWrite() error })
+// CloseWrite ends this end's direction, if the connection can do that alone, else it is
+// errors.ErrUnsupported.
+func (c *RecordedConn) CloseWrite() error {
+	w, ok := netconn.As[interface{ CloseWrite() error }](c.Conn)
 	if !ok {
 		return errors.ErrUnsupported
 	}
@@ -258,31 +273,18 @@ func (c *Conn) CloseWrite() error {
 	return w.CloseWrite()
 }
 
-// Await passes on whether a reply is awaited, if the connection has a use for that.
-func (c *Conn) Await(reply bool) {
-	if w, ok := c.Conn.(interface{ Await(bool) }); ok {
-		w.Await(reply)
-	}
-}
-
 // Close closes the connection and records FIN.
-func (c *Conn) Close() error {
+func (c *RecordedConn) Close() error {
 	c.end(c.out, c.in, false)
 	return c.Conn.Close()
 }
 
-// Abort closes the connection without waiting for what is unsent, over TCP with RST, and records RST.
-func (c *Conn) Abort() error {
+// Abort closes the connection without waiting for what is unsent, over TCP with RST, and records
+// RST.
+func (c *RecordedConn) Abort() error {
 	c.end(c.out, c.in, true)
-	conn := c.Conn
-	if secure, ok := conn.(interface{ NetConn() net.Conn }); ok {
-		conn = secure.NetConn() // the own end of TLS would be one in order
-	}
-	if l, ok := conn.(interface{ SetLinger(sec int) error }); ok {
-		_ = l.SetLinger(0) // Close reports what matters
-	}
-	return conn.Close()
+	return netconn.Abort(c.Conn)
 }
 
 // NetConn is the connection below.
-func (c *Conn) NetConn() net.Conn { return c.Conn }
+func (c *RecordedConn) NetConn() net.Conn { return c.Conn }

@@ -152,14 +152,14 @@ func (r *Recorder) packet(ip gopacket.NetworkLayer, tcp *layers.TCP, payload []b
 }
 
 // Listener records every connection that l accepts.
-func (r *Recorder) Listener(l net.Listener) net.Listener { return listener{l, r} }
+func (r *Recorder) Listener(l net.Listener) net.Listener { return recordingListener{l, r} }
 
-type listener struct {
+type recordingListener struct {
 	net.Listener
 	rec *Recorder
 }
 
-func (l listener) Accept() (net.Conn, error) {
+func (l recordingListener) Accept() (net.Conn, error) {
 	c, err := l.Listener.Accept()
 	if err != nil {
 		return nil, err

@@ -199,7 +199,7 @@ func TestListenerAndDialerRecordEveryConnection(t *testing.T) {
 			}
 			_, err = c.Write([]byte("ping"))
 			assert.NoError(t, err)
-			assert.NoError(t, c.(*pcapng.Conn).CloseWrite())
+			assert.NoError(t, c.(*pcapng.RecordedConn).CloseWrite())
 			b, err := io.ReadAll(c)
 			assert.NoError(t, err)
 			assert.Equal(t, "ping", string(b))

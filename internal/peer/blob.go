@@ -49,8 +49,8 @@ func Blob() Service {
 	}).service()
 }
 
-// payload reads as random bytes in base64.
-type payload struct {
+// randomText reads as random bytes in base64.
+type randomText struct {
 	random *rand.ChaCha8
 	left   int // bytes
 	text   []byte
@@ -60,14 +60,14 @@ type payload struct {
 // blobGroups is how many groups of three bytes are made at once.
 const blobGroups = 4096
 
-func newPayload(size int, seed uint64) *payload {
+func newPayload(size int, seed uint64) *randomText {
 	var key [32]byte
 	binary.LittleEndian.PutUint64(key[:], seed)
-	return &payload{random: rand.NewChaCha8(key), left: size}
+	return &randomText{random: rand.NewChaCha8(key), left: size}
 }
 
 // Read implements [io.Reader].
-func (p *payload) Read(to []byte) (int, error) {
+func (p *randomText) Read(to []byte) (int, error) {
 	if len(p.text) == 0 {
 		if p.left == 0 {
 			return 0, io.EOF

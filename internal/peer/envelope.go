@@ -24,21 +24,21 @@ const (
 	maxText = 16 << 20
 )
 
-// refusal is what is wrong with a request; its sender is told.
-type refusal struct {
+// complaint is what is wrong with a request; its sender is told.
+type complaint struct {
 	code          soap.FaultCode
 	reason        string
 	notUnderstood []soap.Name // header blocks
 	coding        bool        // it is the content coding that is not known
 }
 
-func (r *refusal) Error() string { return r.reason }
+func (r *complaint) Error() string { return r.reason }
 
 func refuse(format string, args ...any) error {
-	return &refusal{code: soap.Client, reason: fmt.Sprintf(format, args...)}
+	return &complaint{code: soap.Client, reason: fmt.Sprintf(format, args...)}
 }
 
-// envelope reads a request of either version as it comes, up to the children of the Body's one
+// envelope reads a requestReader of either version as it comes, up to the children of the Body's one
 // child. It goes by names and namespaces, never by prefixes.
 type envelope struct {
 	decoder *xml.Decoder
@@ -100,7 +100,7 @@ func (e *envelope) token() (xml.Token, error) {
 
 // judge tells a request that is malformed from one that does not come.
 func (e *envelope) judge(err error) error {
-	var own *refusal
+	var own *complaint
 	var syntax *xml.SyntaxError
 	switch {
 	case errors.As(err, &own):
@@ -113,7 +113,7 @@ func (e *envelope) judge(err error) error {
 	return err
 }
 
-// child goes to the next child element of the element that the request stands in; ok is false at
+// child goes to the next child element of the element that the requestReader stands in; ok is false at
 // its end, which is passed then. Text between children is white space.
 func (e *envelope) child() (name xml.StartElement, ok bool, err error) {
 	for {
@@ -191,7 +191,7 @@ func (e *envelope) open() (xml.Name, error) {
 	case root.Name.Space == xmlns.SOAP12:
 		e.version = soap.V12
 	default:
-		return xml.Name{}, &refusal{code: soap.VersionMismatch, reason: "neither SOAP 1.1 nor SOAP 1.2"}
+		return xml.Name{}, &complaint{code: soap.VersionMismatch, reason: "neither SOAP 1.1 nor SOAP 1.2"}
 	}
 	own := e.version.Namespace()
 	for {
@@ -260,7 +260,7 @@ func (e *envelope) header() error {
 		return nil
 	}
 	reason := fmt.Sprintf("header block %s is not understood", unknown[0])
-	return &refusal{code: soap.MustUnderstand, reason: reason, notUnderstood: unknown}
+	return &complaint{code: soap.MustUnderstand, reason: reason, notUnderstood: unknown}
 }
 
 // mandatory tells header blocks that must be understood here (SOAP 1.1, section 4.2.3; SOAP 1.2

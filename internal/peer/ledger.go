@@ -76,7 +76,7 @@ func (l *ledger) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		handle = func(ctx context.Context, e *envelope) (string, content, error) { return l.within(ctx, tx, e) }
 	}
 	name, c, err := handle(r.Context(), e)
-	switch why := (*refusal)(nil); {
+	switch why := (*complaint)(nil); {
 	case err == nil:
 		sendResult(w, r, e.version, name, c)
 	case tx != nil && !errors.As(err, &why):
@@ -124,8 +124,8 @@ func (l *ledger) within(ctx context.Context, tx *wsrm.Tx, e *envelope) (name str
 	return name, c, err
 }
 
-// handle reads a request, changes the book at hand, and gives the name of the operation with its
-// result. Errors are refusals, and those of the store and of the request's body.
+// handle reads a requestReader, changes the book at hand, and gives the name of the operation with its
+// result. Errors are refusals, and those of the store and of the requestReader's body.
 func (l *ledger) handle(ctx context.Context, b *book, e *envelope) (name string, c content, err error) {
 	root, err := e.open()
 	if err != nil {

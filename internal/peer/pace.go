@@ -8,6 +8,8 @@ import (
 	"net/http"
 	"os"
 	"time"
+
+	"github.com/hhfr/hhfr/internal/netconn"
 )
 
 // pacedBodies has bodies of requests come at a minimum pace: [BodyStep] bytes in each time of
@@ -77,40 +79,25 @@ func (l httpConns) Accept() (net.Conn, error) {
 	if err != nil {
 		return nil, err
 	}
-	secure := stateOf(conn)
+	secure := netconn.TLS(conn)
 	if l.wrap != nil {
-		conn = l.wrap(conn)
+		conn = netconn.Wrap(l.wrap(conn), conn)
 	}
 	paced := &pacedConn{conn, l.stall}
 	if secure == nil {
 		return paced, nil
 	}
-	return &secureConn{paced, *secure}, nil
+	return &pacedTLS{paced, *secure}, nil
 }
 
-// stateOf is that of the TLS that a connection is inside; nil: of none.
-func stateOf(conn net.Conn) *tls.ConnectionState {
-	for {
-		if secure, ok := conn.(interface{ ConnectionState() tls.ConnectionState }); ok {
-			state := secure.ConnectionState()
-			return &state
-		}
-		wrapped, ok := conn.(interface{ NetConn() net.Conn })
-		if !ok {
-			return nil
-		}
-		conn = wrapped.NetConn()
-	}
-}
-
-// secureConn is one inside TLS; net/http asks it for its state.
-type secureConn struct {
+// pacedTLS is one inside TLS; net/http asks it for its state.
+type pacedTLS struct {
 	*pacedConn
 	state tls.ConnectionState
 }
 
 // ConnectionState is that of the TLS below.
-func (c *secureConn) ConnectionState() tls.ConnectionState { return c.state }
+func (c *pacedTLS) ConnectionState() tls.ConnectionState { return c.state }
 
 type pacedConn struct {
 	net.Conn
@@ -133,8 +120,8 @@ func (c *pacedConn) Write(p []byte) (n int, err error) {
 
 // CloseWrite ends this end's direction, or all of the connection where that is not possible.
 func (c *pacedConn) CloseWrite() error {
-	if w, ok := c.Conn.(interface{ CloseWrite() error }); ok {
-		return w.CloseWrite()
+	if err := netconn.CloseWrite(c.Conn); !errors.Is(err, errors.ErrUnsupported) {
+		return err
 	}
 	return c.Close()
 }

@@ -59,7 +59,7 @@ func sendFault(w http.ResponseWriter, r *http.Request, v soap.Version, f soap.Fa
 // sendError answers a request that has no result: by a fault that says what is wrong with it, or,
 // if that is no fault of its sender's, by one that does not tell why.
 func sendError(w http.ResponseWriter, r *http.Request, v soap.Version, err error) {
-	var why *refusal
+	var why *complaint
 	switch {
 	case errors.As(err, &why) && why.coding:
 		w.Header().Set("Accept-Encoding", "gzip")

@@ -27,7 +27,7 @@ type caller struct {
 	// reading ends with ctx, or when the writer takes the source over.
 	reading context.Context
 	halt    context.CancelFunc
-	calls   chan *call
+	calls   chan *pendingCall
 	over    chan upstreamEnd // holds one: what came last
 
 	mu       sync.Mutex
@@ -36,8 +36,8 @@ type caller struct {
 	closing  bool   // no further call is begun
 }
 
-// call is a request that waits for its reply, or what begins a tunnel.
-type call struct {
+// pendingCall is a request that waits for its reply, or what begins a tunnel.
+type pendingCall struct {
 	method  string // empty: a tunnel
 	raw     []byte // all that was taken of the client for it, where that is kept
 	pending *streamer.Pending
@@ -61,7 +61,7 @@ type upstreamEnd struct {
 func newCaller(p *Proxy, l *link, number uint64, in *sock.Source) *caller {
 	c := &caller{
 		p: p, l: l, number: number, lane: l.stream.Lane(number), in: in,
-		calls: make(chan *call, pipelined), over: make(chan upstreamEnd, 1),
+		calls: make(chan *pendingCall, pipelined), over: make(chan upstreamEnd, 1),
 	}
 	c.ctx, c.cancel = context.WithCancel(p.ctx)
 	c.reading, c.halt = context.WithCancel(c.ctx)
@@ -125,7 +125,7 @@ func closeBody(r io.Reader) {
 }
 
 // upstreamEnded notes that the upstream has closed; the writer sees to it when nothing is under way.
-func (c *caller) upstreamEnded(what control, octets []byte) {
+func (c *caller) upstreamEnded(what controlMessage, octets []byte) {
 	c.noteEnd(upstreamEnd{broken: what.kind == broken, calls: what.number, octets: octets})
 }
 
@@ -206,8 +206,8 @@ func (c *caller) request(h *http1.Head, n int) bool {
 }
 
 // newCall makes a call; waits: what comes behind it depends on its reply.
-func (c *caller) newCall(method string, waits bool) *call {
-	x := &call{method: method, undecided: c.reading, decide: func() {}}
+func (c *caller) newCall(method string, waits bool) *pendingCall {
+	x := &pendingCall{method: method, undecided: c.reading, decide: func() {}}
 	if waits {
 		x.undecided, x.decide = context.WithCancel(c.reading)
 	}
@@ -215,7 +215,7 @@ func (c *caller) newCall(method string, waits bool) *call {
 }
 
 // whole begins a call whose body of so many raw bytes is there.
-func (c *caller) whole(x *call, h *http1.Head, n int, line string, entity []byte, octets int) bool {
+func (c *caller) whole(x *pendingCall, h *http1.Head, n int, line string, entity []byte, octets int) bool {
 	head := withHead(h.Octets, line)
 	if len(entity) <= inlineBody {
 		raw := bytes.Clone(c.in.Peek()[:n+octets])
@@ -239,7 +239,7 @@ func (c *caller) whole(x *call, h *http1.Head, n int, line string, entity []byte
 }
 
 // open begins a call whose body goes out as it comes.
-func (c *caller) open(x *call, h *http1.Head, n int, f http1.Framing, upgrade, expects bool) bool {
+func (c *caller) open(x *pendingCall, h *http1.Head, n int, f http1.Framing, upgrade, expects bool) bool {
 	line := "\n"
 	if upgrade || f.Kind == http1.Chunked {
 		line = restLine
@@ -264,7 +264,7 @@ func (c *caller) open(x *call, h *http1.Head, n int, f http1.Framing, upgrade, e
 // continues waits for the first of a body whose client waits for a word before it sends that. It is false
 // if the reply came without that word: what the client sends now may be the body all the same, or the next
 // request.
-func (c *caller) continues(x *call) bool {
+func (c *caller) continues(x *pendingCall) bool {
 	_, _ = c.in.Wait(x.undecided, 0, 0)
 	return x.undecided.Err() == nil || c.reading.Err() != nil || x.interim
 }
@@ -281,7 +281,7 @@ func (c *caller) behind() bool {
 
 // decided waits, where a request may turn the connection into a tunnel, for what becomes of it. A client
 // that does not wait may speak HTTP or something else: what it says goes on as it is.
-func (c *caller) decided(x *call, w *streamer.Writer) bool {
+func (c *caller) decided(x *pendingCall, w *streamer.Writer) bool {
 	if err := w.Flush(); err != nil {
 		return c.sent(errors.Join(errUntaken, err))
 	}
@@ -322,7 +322,7 @@ func (c *caller) sent(err error) bool {
 
 // start begins a call whose body is written, maybe with its first bytes, and says so to the far end at
 // once. It is nil if that could not be; what was to be sent lies in the source still.
-func (c *caller) start(x *call, head, first []byte) (w *streamer.Writer) {
+func (c *caller) start(x *pendingCall, head, first []byte) (w *streamer.Writer) {
 	c.begin(x, func() (err error) {
 		if x.pending, w, err = c.lane.Start(c.ctx, head, -1); err != nil {
 			return err
@@ -339,7 +339,7 @@ func (c *caller) start(x *call, head, first []byte) (w *streamer.Writer) {
 }
 
 // begin begins a call. Whether it could be is told by its err, and by what the writer makes of it.
-func (c *caller) begin(x *call, send func() error) {
+func (c *caller) begin(x *pendingCall, send func() error) {
 	if x.err = c.enter(); x.err != nil {
 		return
 	}
@@ -365,7 +365,7 @@ func (c *caller) enter() error {
 
 // giveUp ends a call that nobody waits for any more: a stream that ends waits for those that nobody gave
 // up. The error is that of its outcome.
-func (c *caller) giveUp(x *call) error {
+func (c *caller) giveUp(x *pendingCall) error {
 	if x.err != nil {
 		return x.err
 	}

@@ -89,7 +89,7 @@ const (
 )
 
 // serve sees one call through.
-func (c *caller) serve(x *call) fate {
+func (c *caller) serve(x *pendingCall) fate {
 	if x.err != nil {
 		return c.failed(x, x.err)
 	}
@@ -107,7 +107,7 @@ func (c *caller) serve(x *call) fate {
 }
 
 // deliver writes one reply to the client.
-func (c *caller) deliver(x *call, m *streamer.Message) fate {
+func (c *caller) deliver(x *pendingCall, m *streamer.Message) fate {
 	what, err := parse(m.Head)
 	switch {
 	case err != nil || what.kind == none:
@@ -139,7 +139,7 @@ func (c *caller) deliver(x *call, m *streamer.Message) fate {
 
 // reply writes the reply that counts. One that is not whole in the end, or has no other end, ended with
 // the connection of the upstream, and so does that of the client.
-func (c *caller) reply(m *streamer.Message, what *control, f http1.Framing) fate {
+func (c *caller) reply(m *streamer.Message, what *controlMessage, f http1.Framing) fate {
 	client := c.p.patient(c.in.Conn)
 	if what.framing != nil {
 		entity, err := m.ReadAll(int64(c.p.cfg.MaxBuffer) + maxWhole)
@@ -179,7 +179,7 @@ func (c *caller) outlive() fate {
 
 // failed ends the connection for a call that the stream did not see through, or goes on plainly if nothing
 // of it was sent.
-func (c *caller) failed(x *call, err error) fate {
+func (c *caller) failed(x *pendingCall, err error) fate {
 	if c.ctx.Err() != nil {
 		return endBroken
 	}
@@ -197,10 +197,10 @@ func (c *caller) failed(x *call, err error) fate {
 
 // plainly has the upstream get, as plain HTTP, what nothing was sent of, and all that the client sends from
 // now on.
-func (c *caller) plainly(x *call) fate {
+func (c *caller) plainly(x *pendingCall) fate {
 	c.halt()
 	var raw []byte
-	calls := []*call{x}
+	calls := []*pendingCall{x}
 	for x := range c.calls { // requests on its heels were not sent either: the stream was over before them
 		calls = append(calls, x)
 	}

@@ -49,9 +49,9 @@ func Control(head []byte) string {
 	return controlNames[kind(head[1])]
 }
 
-// control is a parsed head part. head is the HTTP head, nil if there is none; framing how the body is put
+// controlMessage is a parsed head part. head is the HTTP head, nil if there is none; framing how the body is put
 // back, nil if it goes on as it is.
-type control struct {
+type controlMessage struct {
 	kind    kind
 	head    http1.Head
 	framing *http1.Chunking
@@ -74,16 +74,16 @@ func withHead(head []byte, line string) []byte {
 }
 
 // parse reads a head part. Errors: Malformed.
-func parse(part []byte) (control, error) {
+func parse(part []byte) (controlMessage, error) {
 	if len(part) == 0 {
-		return control{}, nil
+		return controlMessage{}, nil
 	}
 	if part[0] != '=' {
 		h, n, err := http1.ParseHead(part, maxHeadPart)
 		if err != nil || n == len(part) {
-			return control{}, nil // not from a proxy; whoever gets it judges it
+			return controlMessage{}, nil // not from a proxy; whoever gets it judges it
 		}
-		c := control{kind: whole, head: h}
+		c := controlMessage{kind: whole, head: h}
 		if string(part[n:]) == restLine {
 			c.kind = rest
 		} else {
@@ -95,9 +95,9 @@ func parse(part []byte) (control, error) {
 		return c, nil
 	}
 	if len(part) < 3 || controlNames[kind(part[1])] == "" {
-		return control{}, malformed("head %.40q", part)
+		return controlMessage{}, malformed("head %.40q", part)
 	}
-	c, behind := control{kind: kind(part[1])}, part[2:]
+	c, behind := controlMessage{kind: kind(part[1])}, part[2:]
 	if number, ok := bytes.CutPrefix(behind, []byte{':'}); ok && (c.kind == ended || c.kind == broken) {
 		var err error
 		if c.number, err = strconv.ParseUint(string(bytes.TrimSuffix(number, []byte{'\n'})), 10, 64); err == nil {
@@ -105,7 +105,7 @@ func parse(part []byte) (control, error) {
 		}
 	}
 	if string(behind) != "\n" {
-		return control{}, malformed("head %.40q", part)
+		return controlMessage{}, malformed("head %.40q", part)
 	}
 	return c, nil
 }

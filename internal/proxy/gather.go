@@ -13,22 +13,22 @@ import (
 	"github.com/hhfr/hhfr/pkg/streamer"
 )
 
-// state is what became of waiting for a part of a message.
-type state uint8
+// waitResult is what became of waiting for a part of a message.
+type waitResult uint8
 
 const (
-	stateWhole  state = iota
-	stateFull         // more than is held
-	statePaused       // nothing came for too long
-	stateEnded        // the connection ended, or waiting was given up
-	stateOdd          // not as HTTP has it
+	stateWhole  waitResult = iota
+	stateFull              // more than is held
+	statePaused            // nothing came for too long
+	stateEnded             // the connection ended, or waiting was given up
+	stateOdd               // not as HTTP has it
 )
 
 // readHead waits for a whole HTTP head and leaves it in the source; n bytes belong to it. idle > 0 bounds
 // the waiting for its first byte, pause that for each further one.
 func readHead(
 	ctx context.Context, in *sock.Source, idle, pause time.Duration, reply bool,
-) (h http1.Head, n int, st state, err error) {
+) (h http1.Head, n int, st waitResult, err error) {
 	data, err := in.Wait(ctx, 0, idle)
 	for {
 		if len(data) == 0 {
@@ -69,7 +69,7 @@ type gathered struct {
 // The caller has release called when it is done with what was gathered.
 func (p *Proxy) gather(
 	ctx context.Context, in *sock.Source, skip int, h *http1.Head, f http1.Framing,
-) (g gathered, st state, release func()) {
+) (g gathered, st waitResult, release func()) {
 	release = func() {}
 	g, st = gather(ctx, in, skip, f, p.cfg.MaxBuffer, -1)
 	if (st == statePaused || st == stateFull) && !isXML(h, g.entity) {
@@ -98,7 +98,7 @@ func isXML(h *http1.Head, entity []byte) bool {
 // longer than pause from one byte to the next.
 func gather(
 	ctx context.Context, in *sock.Source, skip int, f http1.Framing, limit int, pause time.Duration,
-) (g gathered, st state) {
+) (g gathered, st waitResult) {
 	g.body, g.chunks = http1.NewBody(f), f.Kind == http1.Chunked
 	g.body.Record()
 	for !g.body.Done() {

@@ -37,7 +37,7 @@ type served struct {
 }
 
 // serve serves one exchange of the client.
-func (l *lane) serve(ctx context.Context, c *control, x *streamer.Exchange) {
+func (l *lane) serve(ctx context.Context, c *controlMessage, x *streamer.Exchange) {
 	if !l.order.enter(ctx, x.Number()) {
 		return
 	}
@@ -60,7 +60,7 @@ func (l *lane) serve(ctx context.Context, c *control, x *streamer.Exchange) {
 }
 
 // call forwards a request, or what begins a tunnel, and sees to its reply.
-func (l *lane) call(ctx context.Context, c *control, x *streamer.Exchange) {
+func (l *lane) call(ctx context.Context, c *controlMessage, x *streamer.Exchange) {
 	s := &served{x: x, ctx: ctx, done: make(chan struct{})}
 	if c.kind != tunnel {
 		s.method = string(c.head.Method())
@@ -97,7 +97,7 @@ func (l *lane) call(ctx context.Context, c *control, x *streamer.Exchange) {
 }
 
 // isLong reports whether a request has a body that is long, or comes when it comes.
-func (c *control) isLong() bool {
+func (c *controlMessage) isLong() bool {
 	if c.kind != whole || c.framing != nil {
 		return c.kind != whole
 	}
@@ -142,7 +142,7 @@ func (l *lane) join(s *served) (*upstream, error) {
 }
 
 // send writes what a message says to the upstream. A failure is seen by who reads the reply.
-func (l *lane) send(up *upstream, c *control, m *streamer.Message) {
+func (l *lane) send(up *upstream, c *controlMessage, m *streamer.Message) {
 	conn := l.f.p.patient(up.in.Conn)
 	if c.framing != nil {
 		entity, err := m.ReadAll(int64(l.f.p.cfg.MaxBuffer) + maxWhole)
@@ -162,7 +162,7 @@ func (l *lane) send(up *upstream, c *control, m *streamer.Message) {
 }
 
 // refuse tells the client that there is no upstream.
-func (l *lane) refuse(c *control, s *served, err error) {
+func (l *lane) refuse(c *controlMessage, s *served, err error) {
 	l.f.p.cfg.Log.Warn("upstream", "peer", l.f.p.cfg.Upstream.Host, "err", err)
 	var text []byte
 	if c.kind != tunnel {

@@ -313,6 +313,6 @@ func (p places) leave() { <-p }
 func (p *Proxy) newSource(conn net.Conn) *sock.Source { return sock.NewSource(conn, p.cfg.Clock) }
 
 // patient writes to an end that may be slow, but not stand still.
-func (p *Proxy) patient(conn net.Conn) sock.Writer {
-	return sock.Writer{Conn: conn, Stall: p.cfg.Stall, Clock: p.cfg.Clock, Log: p.cfg.Log}
+func (p *Proxy) patient(conn net.Conn) sock.StallWriter {
+	return sock.StallWriter{Conn: conn, Stall: p.cfg.Stall, Clock: p.cfg.Clock, Log: p.cfg.Log}
 }

@@ -3,13 +3,13 @@ package proxy
 import (
 	"bufio"
 	"bytes"
-	"crypto/tls"
 	"errors"
 	"io"
 	"net"
 	"net/http"
 
 	"github.com/hhfr/hhfr/internal/http1"
+	"github.com/hhfr/hhfr/internal/netconn"
 	"github.com/hhfr/hhfr/internal/oneport"
 	"github.com/hhfr/hhfr/internal/responder"
 	"github.com/hhfr/hhfr/internal/sock"
@@ -89,7 +89,8 @@ func (p *Proxy) upgradable(in *sock.Source, request int) (net.Conn, error) {
 		in.Take(request)
 		return oneport.GiveBack(in), nil
 	}
-	conn := p.cfg.WrapAccepted(oneport.GiveBack(in))
+	given := oneport.GiveBack(in)
+	conn := netconn.Wrap(p.cfg.WrapAccepted(given), given)
 	_, err := io.CopyN(io.Discard, conn, int64(request))
 	return conn, err
 }
@@ -101,9 +102,6 @@ func (p *Proxy) request(conn net.Conn, octets []byte) (*http.Request, error) {
 		return nil, err
 	}
 	r.RemoteAddr = conn.RemoteAddr().String()
-	if secure, ok := conn.(interface{ ConnectionState() tls.ConnectionState }); ok {
-		state := secure.ConnectionState()
-		r.TLS = &state
-	}
+	r.TLS = netconn.TLS(conn)
 	return r.WithContext(negotiate.WithLocalAddr(p.ctx, conn.LocalAddr())), nil
 }

@@ -23,7 +23,7 @@ import (
 type mock struct {
 	t  *testing.T
 	mu sync.Mutex
-	of map[string][]replay.Exchange
+	of map[string][]replay.RecordedExchange
 }
 
 func (m *mock) ServeHTTP(w http.ResponseWriter, r *http.Request) {
@@ -59,7 +59,7 @@ func TestCapturesOfOtherPrograms(t *testing.T) {
 				return
 			}
 			for _, change := range []bool{false, true} {
-				m := &mock{t: t, of: map[string][]replay.Exchange{}}
+				m := &mock{t: t, of: map[string][]replay.RecordedExchange{}}
 				changed := 0
 				for i, x := range rec.Exchanges {
 					method, rest, _ := strings.Cut(string(x.Head), " ")

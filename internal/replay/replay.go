@@ -24,8 +24,8 @@ import (
 	"github.com/hhfr/hhfr/pkg/soap"
 )
 
-// Exchange is one recorded request and its reply.
-type Exchange struct {
+// RecordedExchange is one recorded request and its reply.
+type RecordedExchange struct {
 	// Number is that of [capture.Decode]: exchanges in sending order from 1.
 	Number int
 	// Operation is the local name of the request's operation, empty if it has none.
@@ -41,7 +41,7 @@ type Exchange struct {
 // Recording is what can be sent again.
 type Recording struct {
 	// Exchanges are in sending order.
-	Exchanges []Exchange
+	Exchanges []RecordedExchange
 	// Skipped counts requests that are not sent again: those that are not whole, one-way messages,
 	// what proxies pass on in pieces, HTTP requests that are no SOAP, and what was sent on a stream
 	// that was declined, since it was sent elsewhere then. What proxies say to each
@@ -67,7 +67,7 @@ func Load(ctx context.Context, r io.Reader, store ctxstore.Store) (*Recording, e
 	if decoded.Stats.Truncated {
 		rec.CutAt = decoded.Stats.TruncatedAt
 	}
-	byNumber := map[int]*Exchange{}
+	byNumber := map[int]*RecordedExchange{}
 	var replies []*capture.Decoded
 	for _, m := range decoded.Messages {
 		switch {
@@ -99,7 +99,7 @@ func Load(ctx context.Context, r io.Reader, store ctxstore.Store) (*Recording, e
 	for _, x := range byNumber {
 		rec.Exchanges = append(rec.Exchanges, *x)
 	}
-	slices.SortFunc(rec.Exchanges, func(a, b Exchange) int { return cmp.Compare(a.Number, b.Number) })
+	slices.SortFunc(rec.Exchanges, func(a, b RecordedExchange) int { return cmp.Compare(a.Number, b.Number) })
 	if len(rec.Exchanges) == 0 {
 		return rec, &Error{Code: Nothing, At: -1}
 	}
@@ -118,7 +118,7 @@ var ofConnection = []string{
 }
 
 // exchange makes a request that can be sent again of a recorded one.
-func exchange(m *capture.Decoded, path string) (*Exchange, bool) {
+func exchange(m *capture.Decoded, path string) (*RecordedExchange, bool) {
 	if !m.Whole() || m.OneWay || m.Declined {
 		return nil, false
 	}
@@ -136,7 +136,7 @@ func exchange(m *capture.Decoded, path string) (*Exchange, bool) {
 		}
 		return slices.ContainsFunc(ofConnection, f.Is)
 	}
-	return &Exchange{
+	return &RecordedExchange{
 		Number:    m.Number,
 		Operation: m.Operation.Local,
 		Head:      http1.AppendEdited(nil, &h, drop, nil),
@@ -148,7 +148,7 @@ func exchange(m *capture.Decoded, path string) (*Exchange, bool) {
 // between two proxies (docs/proxy.md, section 3).
 func framed(behind []byte) bool { return bytes.HasPrefix(behind, []byte("=r")) }
 
-func (x *Exchange) answer(m *capture.Decoded) {
+func (x *RecordedExchange) answer(m *capture.Decoded) {
 	x.Answered, x.Status, x.Reply = true, 200, m.Body
 	if m.Head == nil {
 		return
@@ -223,9 +223,9 @@ func pathless(to *url.URL) bool {
 	return to.EscapedPath() == "" || to.EscapedPath() == "/" && to.RawQuery == ""
 }
 
-// Result is what came of one request.
-type Result struct {
-	Exchange *Exchange
+// Outcome is what came of one request.
+type Outcome struct {
+	Exchange *RecordedExchange
 	// Incoming is what came; its Err is why there is no reply.
 	*sender.Incoming
 	// Difference is how the reply differs from the recorded one; nil if it does not, or none is
@@ -235,7 +235,7 @@ type Result struct {
 
 // Run sends the requests over a session, at most inFlight at once, and yields what came of each, in
 // order. It ends when all are sent, or ctx is done.
-func (r *Recording) Run(ctx context.Context, sess *session.Session, inFlight int) iter.Seq[Result] {
+func (r *Recording) Run(ctx context.Context, sess *session.Session, inFlight int) iter.Seq[Outcome] {
 	messages := func(yield func(sender.Outgoing, error) bool) {
 		for i := range r.Exchanges {
 			x := &r.Exchanges[i]
@@ -244,10 +244,10 @@ func (r *Recording) Run(ctx context.Context, sess *session.Session, inFlight int
 			}
 		}
 	}
-	return func(yield func(Result) bool) {
+	return func(yield func(Outcome) bool) {
 		for in := range sender.Send(ctx, sess, messages, inFlight) {
 			x := &r.Exchanges[in.Number-1]
-			out := Result{Exchange: x, Incoming: in}
+			out := Outcome{Exchange: x, Incoming: in}
 			if in.Err == nil && x.Answered {
 				out.Difference = Compare(x.Status, x.Reply, in.Status(), in.Body)
 			}

@@ -91,7 +91,7 @@ func dial(t testing.TB, to string, hhfr bool, rec *pcapng.Recorder) *session.Ses
 		cfg.OnSession = func(f negotiate.Facts, c net.Conn) {
 			b, err := json.Marshal(f)
 			require.NoError(t, err)
-			require.NoError(t, c.(*pcapng.Conn).Comment(string(b)))
+			require.NoError(t, c.(*pcapng.RecordedConn).Comment(string(b)))
 		}
 	}
 	s, err := session.Dial(t.Context(), to, cfg)

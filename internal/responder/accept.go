@@ -12,6 +12,7 @@ import (
 
 	"github.com/hhfr/hhfr/internal/accept"
 	"github.com/hhfr/hhfr/internal/coders"
+	"github.com/hhfr/hhfr/internal/netconn"
 	"github.com/hhfr/hhfr/internal/unchanging"
 	"github.com/hhfr/hhfr/pkg/ctxstore"
 	"github.com/hhfr/hhfr/pkg/negotiate"
@@ -79,8 +80,8 @@ func (r *Responder) count(peer net.Addr) (end func(), ok bool) {
 // turnAway ends a connection that nothing was written to. Where closing waits for the other end, which may never
 // answer, others would wait as well: to be accepted behind it, or for the place that it has in its listener.
 func turnAway(conn net.Conn) {
-	if a, ok := conn.(interface{ Abort() error }); ok {
-		_ = a.Abort()
+	if _, ok := netconn.As[netconn.Aborter](conn); ok {
+		_ = netconn.Abort(conn)
 		return
 	}
 	_ = conn.Close()
@@ -100,20 +101,20 @@ func (r *Responder) own(facts negotiate.Facts) Opened {
 	return o
 }
 
-// serving is one stream that is accepted.
-type serving struct {
+// servedStream is one stream that is accepted.
+type servedStream struct {
 	r       *Responder
 	open    func(negotiate.Facts) Opened
 	joined  *joined
 	coder   streamer.Coder
 	opened  Opened
 	headers unchanging.Blocks // of the session, once it is joined
-	entry   *entry            // into the session's sequence; nil: it has none
+	entry   *sequenceEntry    // into the session's sequence; nil: it has none
 	left    func()            // the sequence
 }
 
 // config is what all streams that are accepted have in common.
-func (v *serving) config() streamer.Config {
+func (v *servedStream) config() streamer.Config {
 	cfg := v.r.cfg.Stream
 	cfg.Initiator, cfg.Coder, cfg.Handler = false, nil, nil
 	cfg.Outgoing, cfg.Incoming = v.headers.Outgoing, v.headers.Incoming
@@ -126,7 +127,7 @@ func (v *serving) config() streamer.Config {
 }
 
 // take makes ready for a session that is joined.
-func (v *serving) take(ctx context.Context, j *joined, representation uint64) (err error) {
+func (v *servedStream) take(ctx context.Context, j *joined, representation uint64) (err error) {
 	r := v.r
 	v.joined, v.headers.Texts = j, j.facts.Headers
 	v.coder, err = r.cfg.Coders(ctx, coders.Spec{Representation: representation, Limits: r.cfg.Stream.Limits, PeerKnows: j.facts.PeerShapes, Schema: r.replySchema(ctx, &j.facts)})
@@ -134,7 +135,7 @@ func (v *serving) take(ctx context.Context, j *joined, representation uint64) (e
 }
 
 // admit opens the session for a connection.
-func (v *serving) admit(ctx context.Context, conn net.Conn) (a streamer.Admission, err error) {
+func (v *servedStream) admit(ctx context.Context, conn net.Conn) (a streamer.Admission, err error) {
 	r, facts := v.r, &v.joined.facts
 	if r.cfg.OnSession != nil {
 		r.cfg.OnSession(*facts, conn)
@@ -153,7 +154,7 @@ func (v *serving) admit(ctx context.Context, conn net.Conn) (a streamer.Admissio
 }
 
 // live runs a stream to its end.
-func (v *serving) live(running context.Context, conn net.Conn, stream *streamer.Stream, err error) {
+func (v *servedStream) live(running context.Context, conn net.Conn, stream *streamer.Stream, err error) {
 	r := v.r
 	if err != nil {
 		r.cfg.Log.Info("stream refused", "peer", conn.RemoteAddr(), "err", err)
@@ -177,7 +178,7 @@ func (v *serving) live(running context.Context, conn net.Conn, stream *streamer.
 }
 
 // end leaves the session, which may be joined again.
-func (v *serving) end() {
+func (v *servedStream) end() {
 	if v.joined != nil {
 		ctx, cancel := context.WithTimeout(context.Background(), negotiate.DefaultTimeout)
 		defer cancel()
@@ -201,13 +202,13 @@ func (r *Responder) running(ctx context.Context, from client) (running context.C
 
 // serveConn runs a stream over a connection that was opened for it, to its end.
 func (r *Responder) serveConn(ctx context.Context, conn net.Conn, open func(negotiate.Facts) Opened) {
-	from := requestOf(conn)
+	from, accepted := requestOf(conn), conn
 	if r.cfg.WrapConn != nil {
 		conn = r.cfg.WrapConn(conn)
 	}
 	running, cancel := r.running(ctx, clientOf(from))
 	defer cancel()
-	v := &serving{r: r, open: open, left: func() {}}
+	v := &servedStream{r: r, open: open, left: func() {}}
 	defer v.end()
 	cfg := v.config()
 	cfg.Accept = func(ctx context.Context, h streamer.Hello) (streamer.Admission, error) {
@@ -220,7 +221,7 @@ func (r *Responder) serveConn(ctx context.Context, conn net.Conn, open func(nego
 		}
 		return v.admit(ctx, conn)
 	}
-	stream, err := streamer.Over(running, conn, cfg)
+	stream, err := streamer.Over(running, netconn.Wrap(conn, accepted), cfg)
 	v.live(running, conn, stream, err)
 }
 
@@ -245,11 +246,8 @@ func (c client) context(ctx context.Context) context.Context {
 
 // requestOf is what is known of a stream's connection, as if a request had come by it.
 func requestOf(conn net.Conn) *http.Request {
-	req := &http.Request{Method: http.MethodOptions, URL: &url.URL{Path: "/"}, Header: http.Header{}, RemoteAddr: conn.RemoteAddr().String()}
-	if c, ok := conn.(interface{ ConnectionState() tls.ConnectionState }); ok {
-		state := c.ConnectionState()
-		req.TLS = &state
-	}
+	req := &http.Request{Method: http.MethodOptions, URL: &url.URL{Path: "/"}, Header: http.Header{},
+		RemoteAddr: conn.RemoteAddr().String(), TLS: netconn.TLS(conn)}
 	return req.WithContext(context.WithValue(context.Background(), http.LocalAddrContextKey, conn.LocalAddr()))
 }
 
@@ -316,7 +314,7 @@ func (r *Responder) unretire(id negotiate.SessionID) {
 }
 
 // dispatch hands exchanges to Serve with the path they are for.
-func (r *Responder) dispatch(facts *negotiate.Facts) streamer.Handler {
+func (r *Responder) dispatch(facts *negotiate.Facts) streamer.ExchangeHandler {
 	return func(ctx context.Context, x *streamer.Exchange) {
 		ctx = context.WithValue(ctx, factsKey{}, facts)
 		r.cfg.Serve(ctx, pathFor(facts, x.Message().Head), x)

@@ -11,7 +11,7 @@ import (
 // Opened is what an end wants to know of a stream that it accepts by [Responder.ServeConn].
 type Opened struct {
 	// Handler serves the exchanges of this stream, heads as they came. Required.
-	Handler streamer.Handler
+	Handler streamer.ExchangeHandler
 	// Stream, if given, gets the stream once it is open, maybe after the first exchange. It must not wait.
 	Stream func(*streamer.Stream)
 }

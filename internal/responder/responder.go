@@ -66,7 +66,9 @@ type Config struct {
 	// means half of MaxSessions. Who has clients behind one address, of a reverse proxy for
 	// example, wants as many as MaxSessions.
 	MaxPerPeer int
-	// WrapConn, if given, wraps a stream's connection before anything is read or written (a recorder).
+	// WrapConn, if given, wraps a stream's connection before anything is read or written (a recorder). A
+	// wrapper that embeds the connection keeps what it can do beside [net.Conn] (see
+	// [streamer.Transport]); one that does such a thing otherwise has the method for it.
 	WrapConn func(net.Conn) net.Conn
 	// OnSession, if given, is told of each session when its stream is accepted, before our hello is sent, with the connection as wrapped.
 	// That of a request which was upgraded is one as net/http has it, below a NetConn method where some of it was read ahead.

@@ -17,7 +17,7 @@ import (
 	"github.com/hhfr/hhfr/pkg/wsrm"
 )
 
-// Sequenced are services whose messages come in sequences. Paths are as in [ResponderConfig].Serve; a nil reply is an empty one. See [sequence.Handler].
+// Sequenced are services whose messages come in sequences. Paths are as in [ResponderConfig].Serve; a nil reply is an empty one. See [sequence.MessageHandler].
 type Sequenced interface {
 	// Transactional tells whether the service at path puts its effects into a transaction.
 	Transactional(path string) bool
@@ -42,15 +42,15 @@ type opened struct {
 	entered, attached uint64 // streams, in the order in which their sessions were joined
 }
 
-// entry is a stream's place in a sequence.
-type entry struct {
+// sequenceEntry is a stream's place in a sequence.
+type sequenceEntry struct {
 	o     *opened
 	seq   *sequence.Sequence
 	order uint64
 }
 
 // attach has the sequence go on over a stream, unless one that was joined later has it already.
-func (e *entry) attach(s *streamer.Stream) {
+func (e *sequenceEntry) attach(s *streamer.Stream) {
 	e.o.mu.Lock()
 	late := e.order < e.o.attached
 	if !late {
@@ -93,7 +93,7 @@ func (r *Responder) knows(ctx context.Context, uri string) (bool, error) {
 }
 
 // enter opens the sequence of a session, or joins those that have it open; leave must be called.
-func (r *Responder) enter(ctx context.Context, facts *negotiate.Facts) (e *entry, leave func(), err error) {
+func (r *Responder) enter(ctx context.Context, facts *negotiate.Facts) (e *sequenceEntry, leave func(), err error) {
 	s := &r.sequences
 	s.mu.Lock()
 	if s.open == nil {
@@ -123,7 +123,7 @@ func (r *Responder) enter(ctx context.Context, facts *negotiate.Facts) (e *entry
 		}
 	}
 	o.entered++
-	return &entry{o, o.seq, o.entered}, leave, nil
+	return &sequenceEntry{o, o.seq, o.entered}, leave, nil
 }
 
 // leave closes a sequence without users. What is handled at that moment is not cut short: its outcome would be unknown, and the initiator may be back before it.
@@ -161,12 +161,12 @@ type sequencedHandler struct {
 	facts *negotiate.Facts
 }
 
-// Transactional implements [sequence.Handler].
+// Transactional implements [sequence.MessageHandler].
 func (h sequencedHandler) Transactional(m sequence.Message) bool {
 	return h.r.cfg.Sequenced.Transactional(pathFor(h.facts, m.Head))
 }
 
-// Transact implements [sequence.Handler].
+// Transact implements [sequence.MessageHandler].
 func (h sequencedHandler) Transact(ctx context.Context, tx *wsrm.Tx, m sequence.Message) (sequence.Message, error) {
 	reply, err := h.r.cfg.Sequenced.Transact(h.context(ctx), pathFor(h.facts, m.Head), tx, streamer.NewMessage(m.Head, m.Body))
 	if err != nil {
@@ -175,7 +175,7 @@ func (h sequencedHandler) Transact(ctx context.Context, tx *wsrm.Tx, m sequence.
 	return whole(reply), nil
 }
 
-// Handle implements [sequence.Handler].
+// Handle implements [sequence.MessageHandler].
 func (h sequencedHandler) Handle(ctx context.Context, m sequence.Message) sequence.Message {
 	return whole(h.r.cfg.Sequenced.Handle(h.context(ctx), pathFor(h.facts, m.Head), streamer.NewMessage(m.Head, m.Body)))
 }

@@ -284,7 +284,7 @@ type Upgrade struct {
 	Request *http.Request
 	// Message is the request as the message of exchange 1, and Serve what serves it; without Serve it is no exchange.
 	Message *streamer.Message
-	Serve   streamer.Handler
+	Serve   streamer.ExchangeHandler
 	stages  uint64
 }
 
@@ -317,7 +317,7 @@ func (r *Responder) upgrade(ctx context.Context, u *Upgrade, hijack func() (net.
 		return nil, errNoConn
 	}
 	running, cancel := r.running(ctx, clientOf(u.Request))
-	v := &serving{r: r, open: open, left: func() {}}
+	v := &servedStream{r: r, open: open, left: func() {}}
 	end := func() {
 		v.end()
 		cancel()

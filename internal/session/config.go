@@ -89,8 +89,10 @@ type Config struct {
 	// Lifetime to ask for; 0: as the responder likes.
 	Lifetime time.Duration
 	// Handler serves exchanges that the responder begins, until [Session.OnMessage] names another; nil: nobody does, and requests are cancelled as failed.
-	Handler streamer.Handler
-	// WrapConn, if given, wraps a stream's connection before anything is read or written (a recorder).
+	Handler streamer.ExchangeHandler
+	// WrapConn, if given, wraps a stream's connection before anything is read or written (a recorder). A
+	// wrapper that embeds the connection keeps what it can do beside [net.Conn] (see
+	// [streamer.Transport]); one that does such a thing otherwise has the method for it.
 	WrapConn func(net.Conn) net.Conn
 	// OnSession, if given, is told of each session before its hello is sent, with the connection as wrapped. That of a request which was upgraded
 	// is one as HTTPClient has dialed it: below a NetConn method, beside which Carried tells how much of it is the stream's. Such a session is told of

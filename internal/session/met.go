@@ -61,7 +61,7 @@ func (d *Dialer) serves(c *negotiate.Context, u *url.URL, outbox *outbox) bool {
 }
 
 // rememberMet remembers how the session of a stream can be joined again, once its peer has said so.
-func (s *Session) rememberMet(l *link, facts negotiate.Facts) {
+func (s *Session) rememberMet(l *sessionStream, facts negotiate.Facts) {
 	hello := l.stream.Hello()
 	if len(hello.Token) == 0 || hello.Lifetime == 0 {
 		return
@@ -85,7 +85,7 @@ func (s *Session) rememberMet(l *link, facts negotiate.Facts) {
 }
 
 // watchMet remembers the session of a stream, from when its peer's hello is there; what the peer then knows, when it ends.
-func (s *Session) watchMet(l *link, n *negotiation) {
+func (s *Session) watchMet(l *sessionStream, n *negotiation) {
 	select {
 	case <-l.stream.Met():
 	case <-l.stream.Done():

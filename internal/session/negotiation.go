@@ -18,6 +18,7 @@ import (
 	"github.com/hhfr/hhfr/internal/coders"
 	"github.com/hhfr/hhfr/internal/http1"
 	"github.com/hhfr/hhfr/internal/httpmsg"
+	"github.com/hhfr/hhfr/internal/netconn"
 	"github.com/hhfr/hhfr/internal/unchanging"
 	"github.com/hhfr/hhfr/pkg/ctxstore"
 	"github.com/hhfr/hhfr/pkg/negotiate"
@@ -30,7 +31,7 @@ import (
 type negotiation struct {
 	dialer *Dialer
 	url    *url.URL
-	serve  streamer.Handler
+	serve  streamer.ExchangeHandler
 	outbox *outbox // nil: no sequence
 	taken  *atomic.Int64
 	client *http.Client
@@ -345,13 +346,14 @@ func (n *negotiation) keepFacts(ctx context.Context, facts *negotiate.Facts) err
 // over makes a stream of a connection that was opened for it.
 func (n *negotiation) over(ctx context.Context, conn net.Conn, cfg streamer.Config, facts *negotiate.Facts, addr string) error {
 	d := n.dialer
+	opened := conn
 	if d.cfg.WrapConn != nil {
 		conn = d.cfg.WrapConn(conn)
 	}
 	if d.cfg.OnSession != nil {
 		d.cfg.OnSession(*facts, conn)
 	}
-	stream, err := streamer.Over(ctx, conn, cfg)
+	stream, err := streamer.Over(ctx, netconn.Wrap(conn, opened), cfg)
 	if err != nil {
 		return noStream(addr, n.late(ctx, err))
 	}

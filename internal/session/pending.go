@@ -15,7 +15,7 @@ type Pending struct {
 	s      *Session
 	head   []byte
 	body   *httpmsg.KeptBody
-	link   *link
+	link   *sessionStream
 	stream *streamer.Pending // nil: plain SOAP
 	plain  chan outcome
 	queued *sequence.Sending // with an assurance

@@ -12,7 +12,7 @@ import (
 )
 
 // current gives the stream to use now; nil means plain SOAP. While a broken stream is being replaced it waits.
-func (s *Session) current(ctx context.Context) (*link, error) {
+func (s *Session) current(ctx context.Context) (*sessionStream, error) {
 	for {
 		s.mu.Lock()
 		l, again, plain, closed, why := s.link, s.again, s.plain, s.closed, s.agreed.Why
@@ -70,9 +70,9 @@ func (s *Session) begin(n *negotiation) {
 
 // install takes a stream that was negotiated.
 func (s *Session) install(n *negotiation) {
-	l := &link{n.stream, n.stream.Lane(0), n.agreed.Facts.Path}
+	l := &sessionStream{n.stream, n.stream.Lane(0), n.agreed.Facts.Path}
 	s.mu.Lock()
-	s.before = slices.DeleteFunc(s.before, func(l *link) bool { return isDone(l.stream) })
+	s.before = slices.DeleteFunc(s.before, func(l *sessionStream) bool { return isDone(l.stream) })
 	known := s.link != nil && s.link.stream == n.stream
 	if s.link != nil && !known {
 		s.before = append(s.before, s.link)
@@ -131,7 +131,7 @@ func isMet(s *streamer.Stream) bool {
 }
 
 // bore notes that a stream brought something.
-func (s *Session) bore(l *link) {
+func (s *Session) bore(l *sessionStream) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.link == l {
@@ -140,14 +140,14 @@ func (s *Session) bore(l *link) {
 }
 
 // over notes that a stream has ended, if it has.
-func (s *Session) over(l *link) {
+func (s *Session) over(l *sessionStream) {
 	if isDone(l.stream) {
 		s.lost(l)
 	}
 }
 
 // lost notes that a stream takes no more messages: it is replaced, or plain SOAP comes next.
-func (s *Session) lost(l *link) {
+func (s *Session) lost(l *sessionStream) {
 	err := l.stream.Err()
 	s.mu.Lock()
 	defer s.mu.Unlock()

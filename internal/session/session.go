@@ -25,7 +25,7 @@ type Session struct {
 	dialer   *Dialer
 	url      *url.URL
 	implicit httpmsg.DefaultHead
-	handler  atomic.Pointer[streamer.Handler]
+	handler  atomic.Pointer[streamer.ExchangeHandler]
 	outbox   *outbox // nil: no sequence
 	asker    *asker
 	client   *http.Client // that speaks plain SOAP, by the asker
@@ -37,12 +37,12 @@ type Session struct {
 
 	mu     sync.Mutex
 	agreed negotiate.Agreed
-	link   *link         // the stream at hand, nil: there never was one
-	before []*link       // those before it that may not have ended yet
-	again  chan struct{} // closed when an attempt to have a new stream is over; nil: none is under way
-	plain  bool          // plain SOAP from now on
-	fresh  bool          // no call has asked for a stream yet
-	asking bool          // one does
+	link   *sessionStream   // the stream at hand, nil: there never was one
+	before []*sessionStream // those before it that may not have ended yet
+	again  chan struct{}    // closed when an attempt to have a new stream is over; nil: none is under way
+	plain  bool             // plain SOAP from now on
+	fresh  bool             // no call has asked for a stream yet
+	asking bool             // one does
 	// unanswered counts calls that asked and had no answer, since the last stream.
 	unanswered int
 	joining    bool // the stream that its answer named is being opened
@@ -53,8 +53,8 @@ type Session struct {
 	met        bool  // there was a stream before whose peer came to it
 }
 
-// link is one stream of a session.
-type link struct {
+// sessionStream is one stream of a session.
+type sessionStream struct {
 	stream *streamer.Stream
 	lane   *streamer.Lane
 	path   string // where messages without a head go
@@ -79,7 +79,7 @@ func newSession(d *Dialer, u *url.URL) *Session {
 // OnMessage names who serves the exchanges that the other end begins, from now on: one-way messages, and requests, which are answered by
 // Exchange.Reply. It may be called at any time, also by the handler. A message that comes before there is a handler is dropped; Config.Handler misses
 // none. In plain SOAP the other end has no way to begin.
-func (s *Session) OnMessage(handler streamer.Handler) { s.handler.Store(&handler) }
+func (s *Session) OnMessage(handler streamer.ExchangeHandler) { s.handler.Store(&handler) }
 
 // serve hands an exchange to whoever serves now.
 func (s *Session) serve(ctx context.Context, x *streamer.Exchange) {
@@ -165,7 +165,7 @@ func (s *Session) Call(ctx context.Context, m *streamer.Message) (reply *streame
 		}
 		return s.replyTo(ctx, sending)
 	}
-	err = s.send(ctx, m, func(l *link, m *streamer.Message) (err error) {
+	err = s.send(ctx, m, func(l *sessionStream, m *streamer.Message) (err error) {
 		if l == nil {
 			reply, err = s.post(ctx, m)
 			return err
@@ -224,7 +224,7 @@ func (s *Session) Post(ctx context.Context, m *streamer.Message) (*Posted, error
 		}
 		return posted, nil
 	}
-	err := s.send(ctx, m, func(l *link, m *streamer.Message) (err error) {
+	err := s.send(ctx, m, func(l *sessionStream, m *streamer.Message) (err error) {
 		if l == nil {
 			return s.postOneWay(ctx, m)
 		}
@@ -238,7 +238,7 @@ func (s *Session) Post(ctx context.Context, m *streamer.Message) (*Posted, error
 }
 
 // send has a message sent by whichever way there is, and by the next one as long as it was not.
-func (s *Session) send(ctx context.Context, m *streamer.Message, by func(*link, *streamer.Message) error) error {
+func (s *Session) send(ctx context.Context, m *streamer.Message, by func(*sessionStream, *streamer.Message) error) error {
 	from := m.Body
 	for {
 		l, err := s.current(ctx)
@@ -269,7 +269,7 @@ func (s *Session) send(ctx context.Context, m *streamer.Message, by func(*link, 
 }
 
 // judge sorts what came of an exchange on a stream. unsent: it did not take place, and the next way is to be tried.
-func (s *Session) judge(ctx context.Context, l *link, err error) (unsent bool, _ error) {
+func (s *Session) judge(ctx context.Context, l *sessionStream, err error) (unsent bool, _ error) {
 	switch {
 	case err == nil:
 		s.bore(l)
@@ -322,7 +322,7 @@ func (s *Session) Close() error {
 }
 
 // headFor is the head of a message as it travels on a stream.
-func (s *Session) headFor(l *link, head []byte) ([]byte, error) {
+func (s *Session) headFor(l *sessionStream, head []byte) ([]byte, error) {
 	if l.path == s.implicit.Path {
 		return s.implicit.ForWire(head)
 	}

@@ -2,25 +2,25 @@ package sock
 
 import (
 	"context"
-	"crypto/tls"
 	"errors"
 	"log/slog"
 	"net"
 	"time"
 
+	"github.com/hhfr/hhfr/internal/netconn"
 	"github.com/hhfr/hhfr/pkg/clock"
 )
 
-// linger is how long a connection that is closed in order is still read from, so that its last bytes are not
-// lost to a reset.
+// linger is how long a connection that is closed in order is still read from, so that its last
+// bytes are not lost to a reset.
 const linger = time.Second
 
 // step is what an end must take within its time, in bytes.
 const step = 64 << 10
 
-// Writer writes to a connection whose other end may be slow, but not stand still: one that takes longer than
-// Stall for 64 KiB has its connection reset.
-type Writer struct {
+// StallWriter writes to a connection whose other end may be slow, but not stand still: one that
+// takes longer than Stall for 64 KiB has its connection reset.
+type StallWriter struct {
 	Conn  net.Conn
 	Stall time.Duration
 	Clock clock.Clock
@@ -28,7 +28,7 @@ type Writer struct {
 }
 
 // Write writes in pieces, each of which has its time.
-func (w Writer) Write(b []byte) (n int, err error) {
+func (w StallWriter) Write(b []byte) (n int, err error) {
 	for len(b) > 0 {
 		piece := b[:min(len(b), step)]
 		timer := w.Clock.AfterFunc(w.Stall, func() {
@@ -47,16 +47,14 @@ func (w Writer) Write(b []byte) (n int, err error) {
 
 // CloseWrite ends this end's direction of a connection, or all of it where that is not possible.
 func CloseWrite(conn net.Conn) error {
-	if w, ok := conn.(interface{ CloseWrite() error }); ok {
-		if err := w.CloseWrite(); !errors.Is(err, errors.ErrUnsupported) {
-			return err
-		}
+	if err := netconn.CloseWrite(conn); !errors.Is(err, errors.ErrUnsupported) {
+		return err
 	}
 	return conn.Close()
 }
 
-// Finish ends a connection in order: what was written arrives, and what the other end still sends is read for a moment, so that it is no reset that tells it.
-// The waiting ends with ctx.
+// Finish ends a connection in order: what was written arrives, and what the other end still sends
+// is read for a moment, so that it is no reset that tells it. The waiting ends with ctx.
 func Finish(ctx context.Context, in *Source) {
 	if CloseWrite(in.Conn) == nil {
 		ctx, cancel := context.WithCancel(ctx)
@@ -67,18 +65,5 @@ func Finish(ctx context.Context, in *Source) {
 	_ = in.Conn.Close()
 }
 
-// Reset ends a connection so that the other end does not take it for an end in order.
-func Reset(conn net.Conn) {
-	if a, ok := conn.(interface{ Abort() error }); ok {
-		_ = a.Abort()
-		return
-	}
-	if secure, ok := conn.(*tls.Conn); ok {
-		Reset(secure.NetConn()) // its own end would be one in order
-		return
-	}
-	if l, ok := conn.(interface{ SetLinger(int) error }); ok {
-		_ = l.SetLinger(0)
-	}
-	_ = conn.Close()
-}
+// Reset ends a connection so that the peer does not take it for an end in order.
+func Reset(conn net.Conn) { _ = netconn.Abort(conn) }

@@ -31,8 +31,8 @@ type Spool struct {
 // extent is a piece of the file.
 type extent struct{ at, length int64 }
 
-// Body is one body. The zero value is none; [Spool.Body] makes them.
-type Body struct {
+// Spooled is one body. The zero value is none; [Spool.Body] makes them.
+type Spooled struct {
 	spool   *Spool
 	memory  []byte // the end of what was written, that is not in the file
 	extents []extent
@@ -41,7 +41,7 @@ type Body struct {
 }
 
 // Body begins a body.
-func (s *Spool) Body() *Body { return &Body{spool: s} }
+func (s *Spool) Body() *Spooled { return &Spooled{spool: s} }
 
 // Close removes the file. Bodies must not be used any more.
 func (s *Spool) Close() error {
@@ -57,7 +57,7 @@ func (s *Spool) Close() error {
 }
 
 // Len is the number of bytes of a body.
-func (b *Body) Len() int64 {
+func (b *Spooled) Len() int64 {
 	if b == nil {
 		return 0
 	}
@@ -65,7 +65,7 @@ func (b *Body) Len() int64 {
 }
 
 // Write implements [io.Writer]. The error is that of the file, and stays.
-func (b *Body) Write(p []byte) (int, error) {
+func (b *Spooled) Write(p []byte) (int, error) {
 	n := len(p)
 	if b.spool.Short {
 		p = p[:min(int64(n), max(0, Kept-b.size))]
@@ -87,7 +87,7 @@ func (b *Body) Write(p []byte) (int, error) {
 }
 
 // store puts bytes into the file.
-func (b *Body) store(p []byte) error {
+func (b *Spooled) store(p []byte) error {
 	s := b.spool
 	if s.file == nil {
 		f, err := os.CreateTemp("", "hhfr-")
@@ -118,18 +118,18 @@ func (b *Body) store(p []byte) error {
 }
 
 // Free gives back what the body takes; it is empty then.
-func (b *Body) Free() {
+func (b *Spooled) Free() {
 	if b == nil || b.spool == nil {
 		return
 	}
 	s := b.spool
 	s.memory -= int64(len(b.memory))
 	s.stored -= len(b.extents)
-	*b = Body{spool: s}
+	*b = Spooled{spool: s}
 }
 
 // Start gives the first bytes of a body, up to Kept, which are all of it if it has no more.
-func (b *Body) Start() ([]byte, error) {
+func (b *Spooled) Start() ([]byte, error) {
 	if b == nil || b.err != nil || len(b.extents) == 0 {
 		if b == nil {
 			return nil, nil
@@ -146,7 +146,7 @@ func (b *Body) Start() ([]byte, error) {
 }
 
 // Reader reads a body from its first byte on. Of a [Spool.Short] one it reads what is left.
-func (b *Body) Reader() io.Reader {
+func (b *Spooled) Reader() io.Reader {
 	if b == nil {
 		return bytes.NewReader(nil)
 	}

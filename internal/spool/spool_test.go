@@ -18,7 +18,7 @@ func TestBodiesComeBack(t *testing.T) {
 	var s spool.Spool
 	rnd := rand.New(rand.NewPCG(1, 2))
 	for range 3 {
-		want, bodies := make([][]byte, 30), make([]*spool.Body, 30)
+		want, bodies := make([][]byte, 30), make([]*spool.Spooled, 30)
 		for i := range bodies {
 			bodies[i] = s.Body()
 		}
@@ -60,7 +60,7 @@ func TestShortBodies(t *testing.T) {
 	start, err := b.Start()
 	require.NoError(t, err)
 	assert.Len(t, start, spool.Kept)
-	var none *spool.Body
+	var none *spool.Spooled
 	none.Free()
 	assert.Zero(t, none.Len())
 	require.NoError(t, s.Close())

@@ -30,8 +30,8 @@ func (c *cancelling) Write(p []byte) (int, error) {
 // An end in the middle of a message waits for nobody.
 func TestInterruptedInAMessage(t *testing.T) {
 	why := errors.New("interrupted")
-	var messages iter.Seq2[transcode.Input, error] = func(yield func(transcode.Input, error) bool) {
-		for yield(transcode.Input{Name: "m", Body: []byte("written")}, nil) {
+	var messages iter.Seq2[transcode.Packable, error] = func(yield func(transcode.Packable, error) bool) {
+		for yield(transcode.Packable{Name: "m", Body: []byte("written")}, nil) {
 		}
 	}
 	for range 100 {

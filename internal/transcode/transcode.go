@@ -22,8 +22,8 @@ import (
 	"github.com/hhfr/hhfr/pkg/streamer/wire"
 )
 
-// Input is a message to pack.
-type Input struct {
+// Packable is a message to pack.
+type Packable struct {
 	Name string
 	Body []byte
 }
@@ -66,7 +66,7 @@ func (f *Figures) add(o Figures) {
 var ErrDifferent = errors.New("a message did not come back as it was packed")
 
 // Pack writes the messages as one direction of a stream, one-way messages on lane 0, to w. Each is joined again and compared before the next is taken. each, if given, hears of every message; total is the sum.
-func Pack(ctx context.Context, w io.Writer, messages iter.Seq2[Input, error], cfg Config, each func(Figures) error) (total Figures, err error) {
+func Pack(ctx context.Context, w io.Writer, messages iter.Seq2[Packable, error], cfg Config, each func(Figures) error) (total Figures, err error) {
 	p, err := open(w, cfg)
 	if err != nil {
 		return total, err
@@ -93,8 +93,8 @@ func Pack(ctx context.Context, w io.Writer, messages iter.Seq2[Input, error], cf
 	return total, p.close()
 }
 
-// packer is a direction of a stream, which goes to a file and through a decoder.
-type packer struct {
+// filePacker is a direction of a stream, which goes to a file and through a decoder.
+type filePacker struct {
 	out    io.Writer
 	stores []ctxstore.Store // made here
 	coder  *binary.Coder    // of the end that sends
@@ -104,7 +104,7 @@ type packer struct {
 	parts  []wire.Part
 }
 
-func (p *packer) store(cfg *Config) ctxstore.Store {
+func (p *filePacker) store(cfg *Config) ctxstore.Store {
 	if cfg.Store != nil {
 		return cfg.Store
 	}
@@ -113,8 +113,8 @@ func (p *packer) store(cfg *Config) ctxstore.Store {
 	return s
 }
 
-func open(w io.Writer, cfg Config) (*packer, error) {
-	p := &packer{out: w}
+func open(w io.Writer, cfg Config) (*filePacker, error) {
+	p := &filePacker{out: w}
 	p.coder = binary.NewBook(ctxstore.Shapes{Store: p.store(&cfg)}).Coder(binary.Options{Refer: cfg.Store != nil, Without: cfg.Without})
 	reader := binary.NewBook(ctxstore.Shapes{Store: p.store(&cfg)}).Coder(binary.Options{})
 	hello := frame.Hello{Token: make([]byte, frame.TokenLen), Representation: frame.Binary, Stages: p.coder.Stages(), Limits: frame.Limits{
@@ -138,7 +138,7 @@ func open(w io.Writer, cfg Config) (*packer, error) {
 }
 
 // split cuts a message into the parts at hand, and tells how long that took.
-func (p *packer) split(body []byte) (took time.Duration, err error) {
+func (p *filePacker) split(body []byte) (took time.Duration, err error) {
 	p.parts = p.parts[:0]
 	began, away := time.Now(), time.Duration(0)
 	cut := p.coder.Split(0, p.enc.MaxSegment(), func(_ bool, part wire.Part) error {
@@ -153,7 +153,7 @@ func (p *packer) split(body []byte) (took time.Duration, err error) {
 	return time.Since(began) - away, err
 }
 
-func (p *packer) message(m Input, measure bool) (Figures, error) {
+func (p *filePacker) message(m Packable, measure bool) (Figures, error) {
 	f := Figures{Name: m.Name, Raw: int64(len(m.Body))}
 	before := p.coder.Counts()
 	took, err := p.split(m.Body)
@@ -185,7 +185,7 @@ func (p *packer) message(m Input, measure bool) (Figures, error) {
 }
 
 // encode makes frames of a part; a file has no use for the time of day.
-func (p *packer) encode(out *wire.Outgoing, part *wire.Part, last bool) error {
+func (p *filePacker) encode(out *wire.Outgoing, part *wire.Part, last bool) error {
 	if shape := p.enc.Announce(part.Program, time.Time{}); shape != nil {
 		for !p.enc.Piece(shape, time.Time{}) {
 			continue
@@ -195,7 +195,7 @@ func (p *packer) encode(out *wire.Outgoing, part *wire.Part, last bool) error {
 }
 
 // write writes the frames that were encoded, and has them decoded.
-func (p *packer) write(f *Figures, got *join) error {
+func (p *filePacker) write(f *Figures, got *join) error {
 	for _, w := range p.enc.Written() {
 		switch w.Kind {
 		case frame.KindShape:
@@ -284,7 +284,7 @@ func alone(b []byte) (gz, zs int64, err error) {
 	return gz, int64(len(z.EncodeAll(b, nil))), z.Close()
 }
 
-func (p *packer) close() error {
+func (p *filePacker) close() error {
 	p.enc.Close(frame.CloseDone, "")
 	err := p.write(new(Figures), new(join))
 	for _, s := range p.stores {

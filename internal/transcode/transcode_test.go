@@ -20,10 +20,10 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-func inputs(messages [][]byte) iter.Seq2[transcode.Input, error] {
-	return func(yield func(transcode.Input, error) bool) {
+func inputs(messages [][]byte) iter.Seq2[transcode.Packable, error] {
+	return func(yield func(transcode.Packable, error) bool) {
 		for _, m := range messages {
-			if !yield(transcode.Input{Name: "m", Body: m}, nil) {
+			if !yield(transcode.Packable{Name: "m", Body: m}, nil) {
 				return
 			}
 		}
@@ -91,7 +91,7 @@ func TestPackReportsWhatFails(t *testing.T) {
 	broken := errors.New("no space left")
 	_, err := transcode.Pack(t.Context(), failing{broken}, inputs(own(t)), transcode.Config{}, nil)
 	assert.ErrorIs(t, err, broken)
-	_, err = transcode.Pack(t.Context(), &bytes.Buffer{}, func(yield func(transcode.Input, error) bool) { yield(transcode.Input{}, broken) }, transcode.Config{}, nil)
+	_, err = transcode.Pack(t.Context(), &bytes.Buffer{}, func(yield func(transcode.Packable, error) bool) { yield(transcode.Packable{}, broken) }, transcode.Config{}, nil)
 	assert.ErrorIs(t, err, broken)
 }
 

@@ -8,9 +8,9 @@ import (
 	"github.com/hhfr/hhfr/pkg/streamer/frame"
 )
 
-// conn is a connection, or a session over datagrams, or raw octets of a stream: it finds out what its octets are, from what comes first. A hello or
+// capturedConn is a connection, or a session over datagrams, or raw octets of a stream: it finds out what its octets are, from what comes first. A hello or
 // a sync makes a stream of it, the head of an HTTP message makes HTTP of it, whatever stands in it later.
-type conn struct {
+type capturedConn struct {
 	r      *Reader
 	flow   *flow.Flow
 	ways   [2]way
@@ -18,8 +18,8 @@ type conn struct {
 	http   *httpReader // nil: not, or no more
 	facts  string
 
-	upgraded bool    // HTTP ended with an upgrade to hhfr
-	service  Service // of the request that was upgraded
+	upgraded bool     // HTTP ended with an upgrade to hhfr
+	service  Endpoint // of the request that was upgraded
 
 	sequences map[sequenceKey]*sequence
 }
@@ -32,7 +32,7 @@ type sequenceKey struct {
 
 // way is one direction of a connection.
 type way struct {
-	conn *conn
+	conn *capturedConn
 	side
 	tape  tape
 	looks frames
@@ -44,8 +44,8 @@ type way struct {
 }
 
 // conn begins a connection.
-func (r *Reader) conn(f *flow.Flow) *conn {
-	c := &conn{r: r, flow: f}
+func (r *Reader) conn(f *flow.Flow) *capturedConn {
+	c := &capturedConn{r: r, flow: f}
 	for i := range c.ways {
 		c.ways[i].conn = c
 		c.ways[i].looks.all = &r.looks
@@ -55,7 +55,7 @@ func (r *Reader) conn(f *flow.Flow) *conn {
 }
 
 // Octets implements [flow.Receiver].
-func (c *conn) Octets(dir int, gap int64, b []byte, m flow.Mark) error {
+func (c *capturedConn) Octets(dir int, gap int64, b []byte, m flow.Mark) error {
 	if c.facts == "" {
 		c.facts = facts(m)
 	}
@@ -83,7 +83,7 @@ func (c *conn) Octets(dir int, gap int64, b []byte, m flow.Mark) error {
 }
 
 // settle has the connection be HTTP: nobody looks for anything else in it.
-func (c *conn) settle() {
+func (c *capturedConn) settle() {
 	for i := range c.ways {
 		w := &c.ways[i]
 		w.looks.end()
@@ -150,7 +150,7 @@ func (w *way) follow() {
 }
 
 // Closed implements [flow.Receiver].
-func (c *conn) Closed() error {
+func (c *capturedConn) Closed() error {
 	if c.http != nil {
 		c.http.Close(c.flow.Ends)
 		if c.http.Tunnel { // all of the request is there that will come
@@ -176,7 +176,7 @@ func (c *conn) Closed() error {
 }
 
 // summarize says what the connection was.
-func (c *conn) summarize() {
+func (c *capturedConn) summarize() {
 	others := c.r.summary.Others
 	switch {
 	case c.stream != nil:
@@ -198,14 +198,14 @@ func (c *conn) summarize() {
 }
 
 // found reports whether it is a stream.
-func (c *conn) found() bool { return c.stream != nil }
+func (c *capturedConn) found() bool { return c.stream != nil }
 
-func (c *conn) looksLike() bool { return c.ways[0].looks.yes || c.ways[1].looks.yes }
+func (c *capturedConn) looksLike() bool { return c.ways[0].looks.yes || c.ways[1].looks.yes }
 
-func (c *conn) octets() int64 { return c.ways[0].total + c.ways[1].total }
+func (c *capturedConn) octets() int64 { return c.ways[0].total + c.ways[1].total }
 
 // kind names a connection that is neither HTTP nor hhfr.
-func (c *conn) kind() string {
+func (c *capturedConn) kind() string {
 	for i := range c.ways {
 		b := c.ways[i].first
 		switch {
@@ -232,7 +232,7 @@ func facts(m flow.Mark) string {
 }
 
 // begin makes a stream of the connection.
-func (c *conn) begin(session [16]byte) {
+func (c *capturedConn) begin(session [16]byte) {
 	if c.stream == nil {
 		c.http = nil
 		for i := range c.ways {
@@ -253,7 +253,7 @@ func (c *conn) begin(session [16]byte) {
 }
 
 // streamEnds says what is to be said of a stream.
-func (c *conn) streamEnds() {
+func (c *capturedConn) streamEnds() {
 	s := c.stream
 	s.Facts, s.Service = c.facts, c.serves()
 	for i := range c.ways {
@@ -272,7 +272,7 @@ func (c *conn) streamEnds() {
 }
 
 // sequence is that of an exchange that a direction began on a lane.
-func (c *conn) sequence(origin int, lane uint64) *sequence {
+func (c *capturedConn) sequence(origin int, lane uint64) *sequence {
 	key := sequenceKey{origin, lane}
 	s := c.sequences[key]
 	if s == nil {

@@ -161,7 +161,7 @@ func TestUpgradedByLiveEnds(t *testing.T) {
 		assert.Equal(t, map[bool]string{true: "unchecked", false: "verified"}[plain], state, k)
 	}
 	require.Len(t, r.Streams, 1)
-	assert.Equal(t, capture.Service{Path: "/service"}, r.Streams[0].Service)
+	assert.Equal(t, capture.Endpoint{Path: "/service"}, r.Streams[0].Service)
 }
 
 // A stream without negotiation is with the service that its hello names, unless the store knows its session.
@@ -182,7 +182,7 @@ func TestFirstContacts(t *testing.T) {
 	r := decode(t, file, nil)
 	assert.Equal(t, 2, r.Counts().Verified)
 	require.Len(t, r.Streams, 1)
-	assert.Equal(t, capture.Service{Origin: "https://example.org:8443", Path: "/a/b"}, r.Streams[0].Service)
+	assert.Equal(t, capture.Endpoint{Origin: "https://example.org:8443", Path: "/a/b"}, r.Streams[0].Service)
 
 	raw, err := decodeStreams(t, runsOf(t, file, nil), capture.DecodeConfig{})
 	require.NoError(t, err)
@@ -196,7 +196,7 @@ func TestFirstContacts(t *testing.T) {
 <n:Expires>2099-01-02T03:04:05Z</n:Expires></n:Session>`), ctxstore.PutOptions{})
 	require.NoError(t, err)
 	stored := decode(t, file, store).Streams[0].Service
-	assert.Equal(t, capture.Service{Origin: "http://other:80", Path: "/echo"}, stored, "the store comes first")
+	assert.Equal(t, capture.Endpoint{Origin: "http://other:80", Path: "/echo"}, stored, "the store comes first")
 }
 
 // What was sent to a responder that did not take the session is listed so; that the initiator goes away then

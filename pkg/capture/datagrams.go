@@ -29,7 +29,7 @@ type datagrams struct {
 
 // datagramSession is one connection. The address of who opened it may change.
 type datagramSession struct {
-	*conn
+	*capturedConn
 	flow      flow.Flow
 	datagrams int
 	nonce     uint64
@@ -56,7 +56,7 @@ func newDatagrams(r *Reader, l flow.Limits) *datagrams {
 }
 
 // take takes in one datagram. What is none of hhfr, or was not captured whole, is only counted.
-func (d *datagrams) take(g flow.Datagram) error {
+func (d *datagrams) take(g flow.UDPDatagram) error {
 	d.seen++
 	if g.Missing > 0 {
 		return nil
@@ -92,7 +92,7 @@ func (d *datagrams) take(g flow.Datagram) error {
 }
 
 // session finds or begins that of a datagram; src opened it as far as is known.
-func (d *datagrams) session(h udp.Datagram, src, dst netip.AddrPort, g flow.Datagram) *datagramSession {
+func (d *datagrams) session(h udp.Datagram, src, dst netip.AddrPort, g flow.UDPDatagram) *datagramSession {
 	s := d.sessions[h.Session]
 	switch {
 	case s != nil:
@@ -101,7 +101,7 @@ func (d *datagrams) session(h udp.Datagram, src, dst netip.AddrPort, g flow.Data
 		return nil
 	default:
 		s = &datagramSession{flow: flow.Flow{ID: -1 - len(d.order), Src: src, Dst: dst, First: g.Time, FirstPacket: g.PacketNo}}
-		s.conn = d.reader.conn(&s.flow)
+		s.capturedConn = d.reader.conn(&s.flow)
 		for i := range s.ways {
 			s.ways[i] = units{there: map[uint64]unit{}, next: 1}
 		}
@@ -113,7 +113,7 @@ func (d *datagrams) session(h udp.Datagram, src, dst netip.AddrPort, g flow.Data
 }
 
 // carried takes in a packet of a session.
-func (d *datagrams) carried(s *datagramSession, h udp.Datagram, g flow.Datagram) {
+func (d *datagrams) carried(s *datagramSession, h udp.Datagram, g flow.UDPDatagram) {
 	if h.Kind == udp.Open {
 		s.nonce, s.opened = h.Nonce, true
 		if g.Src == s.flow.Dst && g.Dst == s.flow.Src && !s.ways[0].begun && !s.ways[1].begun { // the first one seen came from the other end
@@ -153,7 +153,7 @@ func (d *datagrams) carried(s *datagramSession, h udp.Datagram, g flow.Datagram)
 }
 
 // keep keeps a unit that is new.
-func (d *datagrams) keep(to *units, u *window.Unit, g flow.Datagram) {
+func (d *datagrams) keep(to *units, u *window.Unit, g flow.UDPDatagram) {
 	if _, there := to.there[u.Number]; there || u.Number < to.next {
 		d.repeated += int64(len(u.Payload))
 		return
@@ -234,8 +234,8 @@ func (d *datagrams) close(st *flow.Stats, others map[string]int) error {
 		own := s.datagrams + d.asks[s.nonce]
 		switch {
 		case s.found():
-			for i := range s.conn.ways {
-				t := &s.conn.ways[i].tape
+			for i := range s.capturedConn.ways {
+				t := &s.capturedConn.ways[i].tape
 				st.Gaps += t.gaps
 				st.MissingOctets += t.missing
 				if s.flow.Ends[i].GapAfter > 0 {

@@ -389,7 +389,7 @@ func FuzzDatagrams(f *testing.F) {
 		file, err := flow.Open(bytes.NewReader(shared.Read(f, shared.Testdata(f, "pcap", name))))
 		require.NoError(f, err)
 		var grams []captured
-		_, err = flow.Read(flow.Config{Datagram: func(d flow.Datagram) error {
+		_, err = flow.Read(flow.Config{Datagram: func(d flow.UDPDatagram) error {
 			grams = append(grams, captured{sent: d.Src.Port() == uint16(client.Port), octets: d.Data})
 			return nil
 		}}, file)

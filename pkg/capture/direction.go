@@ -36,7 +36,7 @@ type direction struct {
 
 	buf   []byte // octets that are not decoded yet, from at on
 	at    int
-	marks []mark // of the packets that brought what is in buf
+	marks []arrivalMark // of the packets that brought what is in buf
 
 	fragments int
 	origin    frame.Origin
@@ -52,8 +52,8 @@ type direction struct {
 	problems  []string
 }
 
-// mark says that the octets from at on came with a packet.
-type mark struct {
+// arrivalMark says that the octets from at on came with a packet.
+type arrivalMark struct {
 	at int
 	flow.Mark
 }
@@ -61,7 +61,7 @@ type mark struct {
 // StreamOctets are the octets of a direction by what they were for. Data counts the frames of messages, payload and framing.
 type StreamOctets struct{ Data, Shape, Sync, Other int64 }
 
-func (o *StreamOctets) add(f *wire.Frame) {
+func (o *StreamOctets) add(f *wire.DecodedFrame) {
 	n := &o.Other
 	switch f.Kind {
 	case frame.KindData:
@@ -93,7 +93,7 @@ func (d *direction) write(b []byte, m flow.Mark) {
 	if d.at > 0 {
 		d.forget()
 	}
-	d.buf, d.marks = append(d.buf, b...), append(d.marks, mark{len(d.buf), m})
+	d.buf, d.marks = append(d.buf, b...), append(d.marks, arrivalMark{len(d.buf), m})
 	for d.at < len(d.buf) && !d.closed {
 		following := d.dec.Following()
 		f, err := d.dec.Next(d.buf[d.at:])
@@ -190,7 +190,7 @@ func (d *direction) lost(events []wire.Event, why string) {
 }
 
 // give gives a message out of which the rest will not come.
-func (d *direction) give(m *wire.Message, s State, why string) {
+func (d *direction) give(m *wire.IncomingMessage, s State, why string) {
 	if m == nil || m.User == nil {
 		return
 	}
@@ -200,7 +200,7 @@ func (d *direction) give(m *wire.Message, s State, why string) {
 }
 
 // frame does what a frame says. following: nothing was missing since the check before.
-func (d *direction) frame(f *wire.Frame, following bool) {
+func (d *direction) frame(f *wire.DecodedFrame, following bool) {
 	for i := range f.Events {
 		switch ev := &f.Events[i]; ev.Kind {
 		case wire.Met:
@@ -296,7 +296,7 @@ type incoming struct {
 	err    error
 }
 
-func (d *direction) begin(m *wire.Message) *incoming {
+func (d *direction) begin(m *wire.IncomingMessage) *incoming {
 	first := d.markAt(d.at)
 	in := &incoming{Decoded: &Decoded{HHFR: true, Session: d.origin.Session, Lane: m.Lane, Exchange: m.Exchange, Reply: m.Reply, Interim: m.Interim, OneWay: m.OneWay,
 		Place: m.Place, First: first.Time, Packet: first.PacketNo, inForm: d.origin.Stages&frame.Headers != 0}}

@@ -26,7 +26,7 @@ type contexts struct {
 // agreement is what is known of a session.
 type agreement struct {
 	headers []string
-	service Service
+	service Endpoint
 }
 
 func newContexts(store ctxstore.Store) contexts {
@@ -54,7 +54,7 @@ func (c *contexts) kept(ctx context.Context, session [16]byte) agreement {
 		c.stored[session] = agreement{}
 		if entry, err := c.store.Get(ctx, ctxstore.SessionURI(session)); err == nil {
 			if facts, err := negotiate.ParseFacts(entry.Value); err == nil {
-				c.stored[session] = agreement{facts.Headers, Service{facts.Origin, facts.Path}}
+				c.stored[session] = agreement{facts.Headers, Endpoint{facts.Origin, facts.Path}}
 			}
 		}
 	}

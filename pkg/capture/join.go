@@ -11,7 +11,7 @@ import (
 // joining is a head or body that comes in.
 type joining struct {
 	joiner *program.Joiner // nil: text
-	body   *spool.Body     // nil: nothing came
+	body   *spool.Spooled  // nil: nothing came
 }
 
 // join takes a segment of a head or body.

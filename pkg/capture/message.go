@@ -69,7 +69,7 @@ type Decoded struct {
 	Version   soap.Version
 	Operation soap.Name
 	// Reliable is what the envelope says about sequences of WS-ReliableMessaging; nil: nothing, or nothing that can be read.
-	Reliable *header.Message
+	Reliable *header.Blocks
 	// Wire is the octets on the wire: of its data frames, or of its HTTP message.
 	Wire int64
 	// State says how far the message can be trusted; plain SOAP is [Unchecked] or [Incomplete]. Why tells more, for people.
@@ -84,9 +84,9 @@ type Decoded struct {
 	// is [Undecodable]: its Body is not given then.
 	LacksContext string
 
-	content *spool.Body // nil: Body has all
-	inForm  bool        // unchanging headers may have been taken out of the body
-	origin  int         // which direction of its flow began the exchange
+	content *spool.Spooled // nil: Body has all
+	inForm  bool           // unchanging headers may have been taken out of the body
+	origin  int            // which direction of its flow began the exchange
 	flow    int
 }
 
@@ -157,7 +157,7 @@ type Stream struct {
 	// Facts is the JSON comment of a recording, "" if there is none.
 	Facts string
 	// Service is that of its session, as far as it is known.
-	Service Service
+	Service Endpoint
 	// Octets of the two directions, Src to Dst first.
 	Octets [2]StreamOctets
 	// Problems say where a direction could not be followed.

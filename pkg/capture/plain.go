@@ -17,7 +17,7 @@ const OtherRequests = "HTTP requests without SOAP"
 // httpReader takes the plain SOAP out of the HTTP messages of a connection.
 type httpReader struct {
 	*flow.HTTP
-	conn   *conn
+	conn   *capturedConn
 	soap   int // messages
 	others int // requests with a body and no SOAP in them, nor in their replies
 	offers map[int]*negotiate.Offer
@@ -30,13 +30,13 @@ type plain struct {
 	waits   bool
 }
 
-func newHTTPReader(c *conn) *httpReader {
+func newHTTPReader(c *capturedConn) *httpReader {
 	h := &httpReader{conn: c}
-	h.HTTP = flow.NewHTTP(flow.HTTPConfig{Body: c.r.cfg.MaxMessage, Bodies: func() flow.Body { return c.r.bodies.Body() }, Request: h.request, Reply: h.reply, NoReply: h.noReply})
+	h.HTTP = flow.NewHTTP(flow.HTTPConfig{Body: c.r.cfg.MaxMessage, Bodies: func() flow.KeptBody { return c.r.bodies.Body() }, Request: h.request, Reply: h.reply, NoReply: h.noReply})
 	return h
 }
 
-func (h *httpReader) request(x *flow.Exchange) {
+func (h *httpReader) request(x *flow.HTTPExchange) {
 	p := &plain{request: h.decode(x, x.Request, false)}
 	x.User = p
 	if p.waits = !isSOAP(p.request); !p.waits {
@@ -45,7 +45,7 @@ func (h *httpReader) request(x *flow.Exchange) {
 	}
 }
 
-func (h *httpReader) reply(x *flow.Exchange) {
+func (h *httpReader) reply(x *flow.HTTPExchange) {
 	if x == h.Switch && upgrades(x.Reply) {
 		h.upgrade(x)
 		x.Reply.Body.Free()
@@ -72,7 +72,7 @@ func (h *httpReader) reply(x *flow.Exchange) {
 	}
 }
 
-func (h *httpReader) noReply(x *flow.Exchange) {
+func (h *httpReader) noReply(x *flow.HTTPExchange) {
 	if p, _ := x.User.(*plain); p != nil && p.waits {
 		h.other(p.request)
 	}
@@ -125,8 +125,8 @@ func (h *httpReader) learn(d *Decoded) {
 
 func isSOAP(d *Decoded) bool { return d.Version != soap.None }
 
-func (h *httpReader) decode(x *flow.Exchange, m *flow.Message, reply bool) *Decoded {
-	body, _ := m.Body.(*spool.Body)
+func (h *httpReader) decode(x *flow.HTTPExchange, m *flow.HTTPMessage, reply bool) *Decoded {
+	body, _ := m.Body.(*spool.Spooled)
 	d := &Decoded{Head: m.Octets, Wire: m.Wire, First: m.First, Last: m.Last, Packet: m.FirstPacket, State: Unchecked,
 		Exchange: uint64(x.ID), origin: h.Requests, Reply: reply, flow: h.conn.flow.ID, content: body, Src: h.conn.flow.Src, Dst: h.conn.flow.Dst}
 	if (d.origin == 1) != reply {

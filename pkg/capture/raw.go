@@ -57,7 +57,7 @@ type rawPiece struct {
 
 // rawStream is the directions of a stream.
 type rawStream struct {
-	*conn
+	*capturedConn
 	dirs [2]*rawDirection // nil: it is not there
 }
 
@@ -106,7 +106,7 @@ func pair(directions []*rawDirection, found []*rawStream) (all []*rawStream) {
 	}
 	alone := map[half][]*rawStream{}
 	for i, d := range directions {
-		c := found[i].conn
+		c := found[i].capturedConn
 		if c.stream == nil {
 			all = append(all, &rawStream{dirs: [2]*rawDirection{d}})
 			continue
@@ -136,7 +136,7 @@ func pair(directions []*rawDirection, found []*rawStream) (all []*rawStream) {
 // rawStreams reads them, one behind the other.
 func (r *Reader) rawStreams(ctx context.Context, all []*rawStream) error {
 	for i, s := range all {
-		s.conn = r.conn(&flow.Flow{ID: -1 - i})
+		s.capturedConn = r.conn(&flow.Flow{ID: -1 - i})
 		for k, d := range s.dirs {
 			if d != nil {
 				s.ways[k].past = r.rawFound(d.name)
@@ -170,7 +170,7 @@ func (s *rawStream) read(ctx context.Context) error {
 		if next < 0 {
 			return nil
 		}
-		if err := s.dirs[next].read(s.conn, next, buf); err != nil {
+		if err := s.dirs[next].read(s.capturedConn, next, buf); err != nil {
 			return err
 		}
 	}
@@ -178,7 +178,7 @@ func (s *rawStream) read(ctx context.Context) error {
 }
 
 // read gives a connection the next octets of a direction.
-func (d *rawDirection) read(c *conn, dir int, buf []byte) error {
+func (d *rawDirection) read(c *capturedConn, dir int, buf []byte) error {
 	r := &d.runs[d.run]
 	n, err := r.octets.Read(buf)
 	if n > 0 {

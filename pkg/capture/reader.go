@@ -167,7 +167,7 @@ func (r *Reader) rawFound(name string) *found {
 }
 
 // keeps reports whether the octets of a connection may be wanted that is no stream yet.
-func (r *Reader) keeps(c *conn) bool {
+func (r *Reader) keeps(c *capturedConn) bool {
 	return r.cfg.Octets != nil && !r.surveying && (!r.twice || r.streams[c.flow.ID])
 }
 

@@ -12,7 +12,7 @@ import (
 var reliableLimits = soap.Limits{MaxBytes: 1 << 20, MaxDepth: 256, MaxElements: 1 << 16}
 
 // reliable gives what a message says about WS-RM sequences, nil if nothing, or nothing that could be read.
-func reliable(body []byte) *header.Message {
+func reliable(body []byte) *header.Blocks {
 	if !bytes.Contains(body, []byte(xmlns.WSRM)) && !bytes.Contains(body, []byte(xmlns.WSRM10)) {
 		return nil
 	}

@@ -7,12 +7,12 @@ import (
 	"github.com/hhfr/hhfr/pkg/negotiate"
 )
 
-// Service is what a session is with: scheme, host and port, empty where only the path is known, and where
+// Endpoint is what a session is with: scheme, host and port, empty where only the path is known, and where
 // requests without a head go.
-type Service struct{ Origin, Path string }
+type Endpoint struct{ Origin, Path string }
 
-func serviceOf(u *url.URL) Service {
-	s := Service{Path: u.EscapedPath()}
+func serviceOf(u *url.URL) Endpoint {
+	s := Endpoint{Path: u.EscapedPath()}
 	if u.Scheme != "" && u.Host != "" {
 		s.Origin = u.Scheme + "://" + u.Host
 	}
@@ -21,7 +21,7 @@ func serviceOf(u *url.URL) Service {
 
 // serves is the service of a stream: as the context of its session in the store has it, or what a recording
 // says of the stream, or what it begins with.
-func (c *conn) serves() Service {
+func (c *capturedConn) serves() Endpoint {
 	contexts, session := &c.r.contexts, c.stream.Session
 	if kept := contexts.kept(c.r.shapes.ctx, session); kept.service.Path != "" {
 		return kept.service
@@ -36,7 +36,7 @@ func (c *conn) serves() Service {
 	}
 	var facts negotiate.Facts
 	if json.Unmarshal([]byte(c.facts), &facts) == nil && facts.Path != "" {
-		told = Service{facts.Origin, facts.Path}
+		told = Endpoint{facts.Origin, facts.Path}
 	}
 	if told.Path != "" {
 		contexts.seen(session).service = told

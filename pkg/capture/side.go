@@ -7,7 +7,7 @@ import (
 // side takes the messages of one direction of a stream.
 type side struct {
 	in    *direction // nil: nothing of a stream was found in it yet
-	conn  *conn
+	conn  *capturedConn
 	dir   int
 	given []*Decoded // whole, and given out since the last check
 	past  *found     // of the first pass

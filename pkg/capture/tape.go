@@ -23,7 +23,7 @@ type tape struct {
 // reel is a run that waits for its offset, or for somebody who wants it.
 type reel struct {
 	offset int64
-	octets *spool.Body
+	octets *spool.Spooled
 }
 
 // gap says that octets are missing, -1 if nobody knows how many.

@@ -14,7 +14,7 @@ import (
 const OtherUpgraded = "connections upgraded to hhfr without a hello behind"
 
 // upgrades reports whether a head asks for a stream, or agrees to one (docs/wire-format.md, section 3.1).
-func upgrades(m *flow.Message) bool {
+func upgrades(m *flow.HTTPMessage) bool {
 	return m != nil && slices.Contains(m.Tokens("Upgrade"), negotiate.Protocol) &&
 		slices.Contains(m.Tokens("Connection"), "upgrade")
 }
@@ -33,7 +33,7 @@ func (h *httpReader) passed(dir int, b []byte) bool {
 }
 
 // unseen begins a stream with a packet that shows one. Only a hello tells where its direction begins.
-func (c *conn) unseen(dir int, b []byte, m flow.Mark) error {
+func (c *capturedConn) unseen(dir int, b []byte, m flow.Mark) error {
 	if err := c.tunnel(); err != nil {
 		return err
 	}
@@ -51,7 +51,7 @@ func (c *conn) unseen(dir int, b []byte, m flow.Mark) error {
 }
 
 // upgrade has the reply to a request come as a message of the stream: the one to the first exchange of lane 0.
-func (h *httpReader) upgrade(x *flow.Exchange) {
+func (h *httpReader) upgrade(x *flow.HTTPExchange) {
 	h.conn.upgraded = true
 	p, _ := x.User.(*plain)
 	if p == nil {
@@ -73,7 +73,7 @@ func (h *httpReader) upgrade(x *flow.Exchange) {
 }
 
 // tunnel begins anew where HTTP ends.
-func (c *conn) tunnel() error {
+func (c *capturedConn) tunnel() error {
 	h := c.http
 	c.http = nil
 	if x := h.Waiting(); h.Switch == nil && x != nil && upgrades(x.Request) {

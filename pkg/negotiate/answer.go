@@ -48,7 +48,7 @@ type Answer struct {
 
 // Message writes the answer as a SOAP message of the version. Errors: Malformed, when it is beyond the limits.
 func (a *Answer) Message(v soap.Version) ([]byte, error) {
-	w := writer{ns: xmlns.HHFRNegotiation}
+	w := documentWriter{ns: xmlns.HHFRNegotiation}
 	w.texts("Scheme", a.Scheme)
 	w.texts("Representation", a.Representation)
 	w.texts("Transport", a.Transport)

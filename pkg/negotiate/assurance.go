@@ -46,7 +46,7 @@ func checkSequence(uri string) error {
 var ErrNoSequence = errors.New("an assurance that needs a Sequence, and none")
 
 // sequence writes which sequence is meant, and in an answer whether its state is known.
-func (w *writer) sequence(uri, state string) {
+func (w *documentWriter) sequence(uri, state string) {
 	if uri == "" {
 		return
 	}
@@ -61,7 +61,7 @@ func (w *writer) sequence(uri, state string) {
 }
 
 // sequence reads it; state is "" where there is none.
-func (r *reader) sequence() (uri, state string) {
+func (r *documentReader) sequence() (uri, state string) {
 	found := r.all("Sequence", 1)
 	if len(found) == 0 {
 		return "", ""

@@ -59,7 +59,7 @@ func Describe(s *schema.Schema) *Description {
 	return &Description{Schema: s.String()}
 }
 
-func (w *writer) description(local string, d *Description) {
+func (w *documentWriter) description(local string, d *Description) {
 	if d == nil {
 		return
 	}
@@ -82,7 +82,7 @@ func (w *writer) description(local string, d *Description) {
 }
 
 // description reads the one description of a direction; nil if there is none. What it describes is for others to judge.
-func (r *reader) description(local string) *Description {
+func (r *documentReader) description(local string) *Description {
 	found := r.all(local, 1)
 	if len(found) == 0 {
 		return nil

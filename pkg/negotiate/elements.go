@@ -12,16 +12,16 @@ import (
 	"github.com/hhfr/hhfr/pkg/streamer"
 )
 
-// writer collects the children of an offer, an answer or a context document.
-type writer struct {
+// documentWriter collects the children of an offer, an answer or a context document.
+type documentWriter struct {
 	ns       string
 	children []soap.Element
 	err      error
 }
 
-func (w *writer) name(local string) soap.Name { return soap.Name{Space: w.ns, Local: local} }
+func (w *documentWriter) name(local string) soap.Name { return soap.Name{Space: w.ns, Local: local} }
 
-func (w *writer) texts(local string, values ...string) {
+func (w *documentWriter) texts(local string, values ...string) {
 	for _, v := range values {
 		if err := CheckText(v); err != nil && w.err == nil {
 			w.err = fmt.Errorf("%s: %w", local, err)
@@ -30,14 +30,14 @@ func (w *writer) texts(local string, values ...string) {
 	}
 }
 
-func (w *writer) lifetime(d time.Duration) {
+func (w *documentWriter) lifetime(d time.Duration) {
 	if d > 0 {
 		w.texts("Lifetime", strconv.FormatInt(int64(max(d/time.Second, 1)), 10))
 	}
 }
 
 // limits writes those of a hello, in its order.
-func (w *writer) limits(l *streamer.PeerLimits) {
+func (w *documentWriter) limits(l *streamer.PeerLimits) {
 	list := make([]string, 0, 7)
 	for _, v := range eachLimit(l) {
 		list = append(list, strconv.FormatUint(*v, 10))
@@ -49,7 +49,7 @@ func eachLimit(l *streamer.PeerLimits) []*uint64 {
 	return []*uint64{&l.MaxFragment, &l.MaxMessage, &l.MaxShapes, &l.MaxShapeBytes, &l.MaxExchanges, &l.Window, &l.MaxHeld}
 }
 
-func (w *writer) heads(request, reply []soap.Field) {
+func (w *documentWriter) heads(request, reply []soap.Field) {
 	for _, h := range []struct {
 		local  string
 		fields []soap.Field
@@ -66,7 +66,7 @@ func (w *writer) heads(request, reply []soap.Field) {
 }
 
 // shapes writes fingerprints in base64url: a full offer of hexadecimal ones would not fit [MaxOffer].
-func (w *writer) shapes(fps [][32]byte) {
+func (w *documentWriter) shapes(fps [][32]byte) {
 	if len(fps) == 0 {
 		return
 	}
@@ -80,11 +80,11 @@ func (w *writer) shapes(fps [][32]byte) {
 	w.children = append(w.children, soap.Element{Name: w.name("Shapes"), Text: strings.Join(list, " ")})
 }
 
-func (w *writer) element(local string) soap.Element {
+func (w *documentWriter) element(local string) soap.Element {
 	return soap.Element{Name: w.name(local), Children: w.children}
 }
 
-func (w *writer) message(v soap.Version, local string) ([]byte, error) {
+func (w *documentWriter) message(v soap.Version, local string) ([]byte, error) {
 	if w.err != nil {
 		return nil, AsMalformed(w.err)
 	}
@@ -98,15 +98,15 @@ func (w *writer) message(v soap.Version, local string) ([]byte, error) {
 	return data, nil
 }
 
-// reader takes the children of an offer, an answer or a context document, and remembers the first failure.
-type reader struct {
+// documentReader takes the children of an offer, an answer or a context document, and remembers the first failure.
+type documentReader struct {
 	el    *soap.Element
 	asked map[string]bool // local names that were looked for
 	err   error
 }
 
 // open parses a message and gives its Body child, which must have the name and stand alone.
-func open(data []byte, name soap.Name) (*reader, soap.Version, error) {
+func open(data []byte, name soap.Name) (*documentReader, soap.Version, error) {
 	e, err := soap.Parse(data, soap.Limits{MaxBytes: MaxOffer, MaxDepth: 16, MaxElements: 512})
 	if err != nil {
 		return nil, soap.None, AsMalformed(err)
@@ -120,7 +120,7 @@ func open(data []byte, name soap.Name) (*reader, soap.Version, error) {
 	if len(e.Body) != 1 || e.Body[0].Name != name {
 		return nil, e.Version, AsMalformed(fmt.Errorf("no %s in the Body", name))
 	}
-	return &reader{el: &e.Body[0], asked: map[string]bool{}}, e.Version, nil
+	return &documentReader{el: &e.Body[0], asked: map[string]bool{}}, e.Version, nil
 }
 
 // mustUnderstand is the one refusal that has a fault code of its own.
@@ -131,14 +131,14 @@ func (e *NotUnderstood) Error() string { return e.Fault.Reason }
 // Is makes it a malformed message for callers.
 func (e *NotUnderstood) Is(t error) bool { o, ok := t.(*Error); return ok && o.Code == Malformed }
 
-func (r *reader) fail(format string, args ...any) {
+func (r *documentReader) fail(format string, args ...any) {
 	if r.err == nil {
 		r.err = fmt.Errorf(format, args...)
 	}
 }
 
 // all gives the children of that name; more than max are a failure.
-func (r *reader) all(local string, max int) []*soap.Element {
+func (r *documentReader) all(local string, max int) []*soap.Element {
 	var found []*soap.Element
 	r.asked[local] = true
 	for i := range r.el.Children {
@@ -153,7 +153,7 @@ func (r *reader) all(local string, max int) []*soap.Element {
 	return found
 }
 
-func (r *reader) texts(local string, max int) []string {
+func (r *documentReader) texts(local string, max int) []string {
 	var values []string
 	for _, c := range r.all(local, max) {
 		v := strings.TrimSpace(c.Text)
@@ -169,7 +169,7 @@ func (r *reader) texts(local string, max int) []string {
 }
 
 // optional gives the value of an element that stands at most once, "" when it is not there.
-func (r *reader) optional(local string) string {
+func (r *documentReader) optional(local string) string {
 	if v := r.texts(local, 1); len(v) == 1 {
 		return v[0]
 	}
@@ -177,7 +177,7 @@ func (r *reader) optional(local string) string {
 }
 
 // one gives the value of an element that must be there.
-func (r *reader) one(local string) string {
+func (r *documentReader) one(local string) string {
 	v := r.optional(local)
 	if v == "" {
 		r.fail("%s is missing", local)
@@ -185,7 +185,7 @@ func (r *reader) one(local string) string {
 	return v
 }
 
-func (r *reader) hex(local string, size int) []byte {
+func (r *documentReader) hex(local string, size int) []byte {
 	v := r.one(local)
 	b, err := hex.DecodeString(v)
 	if err != nil || len(b) != size {
@@ -195,7 +195,7 @@ func (r *reader) hex(local string, size int) []byte {
 	return b
 }
 
-func (r *reader) session() SessionID {
+func (r *documentReader) session() SessionID {
 	id, err := ParseSessionID(r.one("Session"))
 	if err != nil {
 		r.fail("Session: %w", err)
@@ -203,7 +203,7 @@ func (r *reader) session() SessionID {
 	return id
 }
 
-func (r *reader) lifetime() time.Duration {
+func (r *documentReader) lifetime() time.Duration {
 	v := r.optional("Lifetime")
 	if v == "" {
 		return 0
@@ -219,7 +219,7 @@ func (r *reader) lifetime() time.Duration {
 }
 
 // limits reads what a writer's limits wrote; nil if there is none.
-func (r *reader) limits() *streamer.PeerLimits {
+func (r *documentReader) limits() *streamer.PeerLimits {
 	text := r.optional("Limits")
 	if text == "" {
 		return nil
@@ -241,7 +241,7 @@ func (r *reader) limits() *streamer.PeerLimits {
 }
 
 // number reads an element that must be there.
-func (r *reader) number(local string) uint64 {
+func (r *documentReader) number(local string) uint64 {
 	n, err := strconv.ParseUint(r.one(local), 10, 63)
 	if err != nil {
 		r.fail("%s: %w", local, err)
@@ -249,11 +249,11 @@ func (r *reader) number(local string) uint64 {
 	return n
 }
 
-func (r *reader) heads() (request, reply []soap.Field) {
+func (r *documentReader) heads() (request, reply []soap.Field) {
 	return r.head("RequestHead"), r.head("ReplyHead")
 }
 
-func (r *reader) head(local string) []soap.Field {
+func (r *documentReader) head(local string) []soap.Field {
 	found := r.all(local, 1)
 	if len(found) == 0 {
 		return nil
@@ -276,7 +276,7 @@ func (r *reader) head(local string) []soap.Field {
 	return fields
 }
 
-func (r *reader) shapes() [][32]byte {
+func (r *documentReader) shapes() [][32]byte {
 	var fps [][32]byte
 	for _, c := range r.all("Shapes", 1) {
 		for word := range strings.FieldsSeq(c.Text) {

@@ -60,7 +60,7 @@ type Context struct {
 const contextName = "Session"
 
 func (c *Context) Marshal() ([]byte, error) {
-	w := writer{ns: xmlns.HHFRContext}
+	w := documentWriter{ns: xmlns.HHFRContext}
 	w.texts("Session", c.Session.String())
 	w.texts("Scheme", c.Scheme)
 	w.texts("Representation", c.Representation)
@@ -105,7 +105,7 @@ func ParseContext(data []byte) (*Context, error) {
 	if err != nil {
 		return nil, AsMalformed(fmt.Errorf("session context: %w", err))
 	}
-	r := reader{el: el, asked: map[string]bool{}}
+	r := documentReader{el: el, asked: map[string]bool{}}
 	if el.Name != (soap.Name{Space: xmlns.HHFRContext, Local: contextName}) {
 		r.fail("root is %s", el.Name)
 	}

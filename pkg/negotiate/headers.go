@@ -104,7 +104,7 @@ func CheckHeaders(blocks []string) error {
 	return nil
 }
 
-func (w *writer) headers(blocks []string) {
+func (w *documentWriter) headers(blocks []string) {
 	if err := CheckHeaders(blocks); err != nil && w.err == nil {
 		w.err = err
 	}
@@ -113,7 +113,7 @@ func (w *writer) headers(blocks []string) {
 	}
 }
 
-func (r *reader) headers() (blocks []string) {
+func (r *documentReader) headers() (blocks []string) {
 	for _, c := range r.all("UnchangingHeader", maxChoices) {
 		if len(c.Text) > maxHeader || c.Text == "" || len(c.Children) > 0 {
 			r.fail("UnchangingHeader of %d octets, 1 to %d go, as text", len(c.Text), maxHeader)
@@ -125,7 +125,7 @@ func (r *reader) headers() (blocks []string) {
 }
 
 // count reads the number in an element that may be there; 0 if it is not.
-func (r *reader) count(local string, most int) int {
+func (r *documentReader) count(local string, most int) int {
 	v := r.optional(local)
 	if v == "" {
 		return 0

@@ -37,7 +37,7 @@ type Offer struct {
 
 // Message writes the offer as a SOAP message of the version. Errors: Malformed, when it is beyond the limits.
 func (o *Offer) Message(v soap.Version) ([]byte, error) {
-	w := writer{ns: xmlns.HHFRNegotiation}
+	w := documentWriter{ns: xmlns.HHFRNegotiation}
 	w.texts("Scheme", o.Schemes...)
 	w.texts("Representation", o.Representations...)
 	w.texts("Transport", o.Transports...)

@@ -37,7 +37,7 @@ const outboxName = "Outbox"
 func (e *Outbox) StateURI() string { return e.Sequence + ":initiator" }
 
 func (e *Outbox) Marshal() ([]byte, error) {
-	w := writer{ns: xmlns.HHFRContext}
+	w := documentWriter{ns: xmlns.HHFRContext}
 	w.texts("Assurance", e.Assurance)
 	w.sequence(e.Sequence, stateName(e.Joined))
 	if e.Ended != [16]byte{} {
@@ -71,7 +71,7 @@ func ParseOutbox(data []byte) (e Outbox, err error) {
 	if err != nil {
 		return e, AsMalformed(fmt.Errorf("outbox: %w", err))
 	}
-	r := reader{el: el, asked: map[string]bool{}}
+	r := documentReader{el: el, asked: map[string]bool{}}
 	var state string
 	e.Assurance = r.one("Assurance")
 	e.Sequence, state = r.sequence()
@@ -102,7 +102,7 @@ func ParseOutbox(data []byte) (e Outbox, err error) {
 }
 
 // digits reads hexadecimal digits that fill to.
-func (r *reader) digits(local, text string, to []byte) {
+func (r *documentReader) digits(local, text string, to []byte) {
 	b, err := hex.DecodeString(text)
 	if err != nil || len(b) != len(to) {
 		r.fail("%s is not %d hexadecimal digits", local, 2*len(to))

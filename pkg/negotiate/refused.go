@@ -26,7 +26,7 @@ func (items RefusedItems) Error() string {
 }
 
 // elements writes refused items as an answer, or the detail of a fault, has them.
-func (w *writer) refused(items []Declined) {
+func (w *documentWriter) refused(items []Declined) {
 	for i, r := range items {
 		if i == maxChoices {
 			return
@@ -47,7 +47,7 @@ func printable(s string) string {
 	return strings.TrimSpace(string(b))
 }
 
-func (r *reader) refused() (items []Declined) {
+func (r *documentReader) refused() (items []Declined) {
 	for _, c := range r.all("Refused", maxChoices) {
 		items = append(items, Declined{printable(c.Attr("item")), printable(strings.TrimSpace(c.Text))})
 	}
@@ -55,7 +55,7 @@ func (r *reader) refused() (items []Declined) {
 }
 
 // ignored writes the names of elements that were passed over.
-func (w *writer) ignored(names []soap.Name) {
+func (w *documentWriter) ignored(names []soap.Name) {
 	for i, n := range names {
 		if i == maxChoices {
 			return
@@ -64,7 +64,7 @@ func (w *writer) ignored(names []soap.Name) {
 	}
 }
 
-func (r *reader) ignored() (names []soap.Name) {
+func (r *documentReader) ignored() (names []soap.Name) {
 	for _, c := range r.all("Ignored", maxChoices) {
 		names = append(names, soap.Name{Space: printable(c.Attr("namespace")), Local: printable(strings.TrimSpace(c.Text))})
 	}
@@ -72,7 +72,7 @@ func (r *reader) ignored() (names []soap.Name) {
 }
 
 // unknown lists children that nothing asked for, at most as many as go into a message.
-func (r *reader) unknown() (names []soap.Name) {
+func (r *documentReader) unknown() (names []soap.Name) {
 	for i := range r.el.Children {
 		n := r.el.Children[i].Name
 		if (n.Space != r.el.Name.Space || !r.asked[n.Local]) && len(names) < maxChoices {
@@ -103,7 +103,7 @@ var refusalName = soap.Name{Space: OfferName.Space, Local: "Refusal"}
 
 // refusalFault says to an initiator what is not agreed to.
 func RefusalFault(items RefusedItems) soap.Fault {
-	w := writer{ns: refusalName.Space}
+	w := documentWriter{ns: refusalName.Space}
 	w.refused(items)
 	return soap.Fault{Code: soap.Server, Reason: printable("cannot agree: " + items.Error()), Detail: []soap.Element{w.element(refusalName.Local)}}
 }
@@ -112,7 +112,7 @@ func readFault(f soap.Fault) *FaultAnswer {
 	e := &FaultAnswer{Fault: f}
 	for i := range f.Detail {
 		if f.Detail[i].Name == refusalName {
-			e.Items = (&reader{el: &f.Detail[i], asked: map[string]bool{}}).refused()
+			e.Items = (&documentReader{el: &f.Detail[i], asked: map[string]bool{}}).refused()
 		}
 	}
 	return e

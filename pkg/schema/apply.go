@@ -61,8 +61,8 @@ func clone(n *shape.Node) *shape.Node {
 	return &c
 }
 
-// part is an element of a shape, with the array it is a row of, if it is.
-type part struct {
+// shapeElement is an element of a shape, with the array it is a row of, if it is.
+type shapeElement struct {
 	local string
 	node  *shape.Node
 	array *shape.Node
@@ -70,13 +70,13 @@ type part struct {
 }
 
 // parts lists the elements directly inside a node, in order; those of all forms that an element may have.
-func parts(n *shape.Node) (found []part) {
+func parts(n *shape.Node) (found []shapeElement) {
 	tight := false
 	var look func(k, array *shape.Node)
 	look = func(k, array *shape.Node) {
 		switch k.Kind {
 		case shape.Element:
-			found = append(found, part{localName(k), k, array, tight})
+			found = append(found, shapeElement{localName(k), k, array, tight})
 			tight = true
 		case shape.Text:
 			tight = strings.HasSuffix(k.Text, ">")
@@ -119,7 +119,7 @@ func localName(n *shape.Node) string {
 }
 
 // bodyChild finds the one element inside the Body of an envelope.
-func bodyChild(root *shape.Node) *part {
+func bodyChild(root *shape.Node) *shapeElement {
 	top := root
 	if top.Kind != shape.Element {
 		found := parts(top)
@@ -151,7 +151,7 @@ func (a *applier) differs(path, format string, args ...any) {
 	}
 }
 
-func (a *applier) element(e *Element, p *part, path string) {
+func (a *applier) element(e *Element, p *shapeElement, path string) {
 	switch {
 	case e.Array:
 		a.array(e, p, path)
@@ -163,7 +163,7 @@ func (a *applier) element(e *Element, p *part, path string) {
 	a.attributes(e, p.node, path)
 	found := parts(p.node)
 	for _, c := range e.Children {
-		at := slices.IndexFunc(found, func(f part) bool { return f.local == c.Name })
+		at := slices.IndexFunc(found, func(f shapeElement) bool { return f.local == c.Name })
 		if at < 0 {
 			a.differs(path, "element %s is missing, or out of order", c.Name)
 			continue
@@ -185,7 +185,7 @@ func (a *applier) element(e *Element, p *part, path string) {
 }
 
 // array types the items of an array, and fixes their number.
-func (a *applier) array(e *Element, p *part, path string) {
+func (a *applier) array(e *Element, p *shapeElement, path string) {
 	items := parts(p.node)
 	if len(items) != 1 {
 		if len(items) > 1 {

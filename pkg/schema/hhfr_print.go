@@ -19,7 +19,7 @@ func typeName(t shape.Type) string {
 
 // String prints the schema, a declaration a line, with the prefix it came with.
 func (s *Schema) String() string {
-	p := printer{prefix: s.prefix, indent: "\n"}
+	p := hhfrPrinter{prefix: s.prefix, indent: "\n"}
 	p.element(s.root)
 	return strings.TrimPrefix(p.b.String(), "\n") + "\n"
 }
@@ -27,19 +27,19 @@ func (s *Schema) String() string {
 // Canonical is the form of the schema that its fingerprint is made of: no prefixes, no white space, empty tags where nothing is inside, attributes in the order
 // name, type, primitives, value, and types as in docs/negotiation.md, section 8. It is a schema itself.
 func (s *Schema) Canonical() []byte {
-	var p printer
+	var p hhfrPrinter
 	p.element(s.root)
 	return []byte(p.b.String())
 }
 
-type printer struct {
+type hhfrPrinter struct {
 	b      strings.Builder
 	prefix string
 	indent string // what stands before a tag; empty: nothing
 }
 
 // tag writes a tag: its name with a slash before or none, and attributes as pairs.
-func (p *printer) tag(slash, local, end string, attrs ...string) {
+func (p *hhfrPrinter) tag(slash, local, end string, attrs ...string) {
 	p.b.WriteString(p.indent + "<" + slash + p.prefix + local)
 	for i := 0; i+1 < len(attrs); i += 2 {
 		p.b.WriteString(" " + attrs[i] + `="` + attrs[i+1] + `"`)
@@ -47,13 +47,13 @@ func (p *printer) tag(slash, local, end string, attrs ...string) {
 	p.b.WriteString(end)
 }
 
-func (p *printer) nest(by int) {
+func (p *hhfrPrinter) nest(by int) {
 	if p.indent != "" {
 		p.indent = "\n" + strings.Repeat("  ", (len(p.indent)-1)/2+by)
 	}
 }
 
-func (p *printer) element(e *Element) {
+func (p *hhfrPrinter) element(e *Element) {
 	switch {
 	case e.Array && e.Items > 0:
 		p.tag("", "element", "/>", "name", e.Name, "type", "array", "primitives", typeName(e.Type), "value", strconv.Itoa(e.Items))

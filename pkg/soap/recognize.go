@@ -42,7 +42,7 @@ func Recognize(prefix []byte) Recognized {
 		if at < 0 {
 			break
 		}
-		s := scanner{b: b, at: at}
+		s := envelopeScanner{b: b, at: at}
 		if r := s.envelope(); r.Version != None {
 			return r
 		}
@@ -129,14 +129,14 @@ type scope struct {
 	prefix, ns []byte
 }
 
-type scanner struct {
+type envelopeScanner struct {
 	b      []byte
 	at     int
 	scopes []scope
 }
 
 // envelope walks from the Envelope's start tag to the first child of its Body.
-func (s *scanner) envelope() Recognized {
+func (s *envelopeScanner) envelope() Recognized {
 	var r Recognized
 	const (
 		outside = iota
@@ -209,7 +209,7 @@ type tag struct {
 }
 
 // tag reads the next start or end tag; ok is false when the octets end first, or are no XML. depth is that of a start tag found here.
-func (s *scanner) tag(depth int) (tag, bool) {
+func (s *envelopeScanner) tag(depth int) (tag, bool) {
 	for {
 		n := bytes.IndexByte(s.b[s.at:], '<')
 		if n < 0 {
@@ -238,7 +238,7 @@ func (s *scanner) tag(depth int) (tag, bool) {
 	}
 }
 
-func (s *scanner) skipPast(mark string) bool {
+func (s *envelopeScanner) skipPast(mark string) bool {
 	n := bytes.Index(s.b[s.at:], []byte(mark))
 	if n < 0 {
 		return false
@@ -247,7 +247,7 @@ func (s *scanner) skipPast(mark string) bool {
 	return true
 }
 
-func (s *scanner) startTag(depth int) (tag, bool) {
+func (s *envelopeScanner) startTag(depth int) (tag, bool) {
 	t := tag{at: s.at}
 	i := s.at + 1
 	from := i
@@ -284,7 +284,7 @@ func (s *scanner) startTag(depth int) (tag, bool) {
 }
 
 // attribute reads one attribute at i and keeps it if it declares a namespace; it returns the offset behind it.
-func (s *scanner) attribute(i, depth int) (int, bool) {
+func (s *envelopeScanner) attribute(i, depth int) (int, bool) {
 	from := i
 	for i < len(s.b) && isNameByte(s.b[i]) {
 		i++
@@ -321,7 +321,7 @@ func (s *scanner) attribute(i, depth int) (int, bool) {
 	return i + n + 2, true
 }
 
-func (s *scanner) namespace(prefix []byte) string {
+func (s *envelopeScanner) namespace(prefix []byte) string {
 	for i := len(s.scopes) - 1; i >= 0; i-- {
 		if bytes.Equal(s.scopes[i].prefix, prefix) {
 			return unescape(string(s.scopes[i].ns))
@@ -331,7 +331,7 @@ func (s *scanner) namespace(prefix []byte) string {
 }
 
 // drop forgets the declarations made at depth or deeper.
-func (s *scanner) drop(depth int) {
+func (s *envelopeScanner) drop(depth int) {
 	for n := len(s.scopes); n > 0 && s.scopes[n-1].depth >= depth; n-- {
 		s.scopes = s.scopes[:n-1]
 	}

@@ -44,7 +44,8 @@ func TestCallGivenUpEndsTheHandlersContext(t *testing.T) {
 
 func TestReplyGivenUpWhileItComes(t *testing.T) {
 	ended := make(chan error, 2)
-	p := connect(t, pairing{buffer: 1000, b: streamer.Config{QueueBytes: 1000}, handlerb: func(ctx context.Context, x *streamer.Exchange) {
+	p := connect(t, pairing{buffer: 1000, b: streamer.Config{QueueBytes: 1000}, handlerb: func(ctx context.Context,
+		x *streamer.Exchange) {
 		ended <- x.Reply(ctx, &streamer.Message{Body: endless{}})
 	}})
 	r, err := p.a.Lane(0).Call(t.Context(), streamer.NewMessage(nil, nil))
@@ -82,14 +83,17 @@ func TestRefusals(t *testing.T) {
 		code   streamer.Code
 		remote bool
 	}{
-		"nobody serves":          {pairing{}, "x", streamer.Unserved, true},
-		"no reply":               {pairing{handlerb: func(context.Context, *streamer.Exchange) {}}, "x", streamer.Failed, true},
+		"nobody serves": {pairing{}, "x", streamer.Unserved, true},
+		"no reply": {pairing{handlerb: func(context.Context, *streamer.Exchange) {}}, "x",
+			streamer.Failed, true},
 		"reply could not begin":  {pairing{handlerb: replyBroken}, "x", streamer.Failed, true},
 		"reply broke":            {replyThatBreaks(), "x", streamer.Aborted, true},
 		"longer than peer takes": {pairing{b: small, handlerb: echo}, long, streamer.TooLarge, false},
 		"reply too long":         {pairing{a: small, handlerb: replyLong}, "x", streamer.Failed, true},
-		"content does not fit":   {pairing{codera: &liar{newRawCoder()}, handlerb: echo}, "x", streamer.Malformed, true},
-		"reply does not fit":     {pairing{coderb: &liar{newRawCoder()}, handlerb: echo}, "x", streamer.FateUnknown, false},
+		"content does not fit": {pairing{codera: &liar{newRawCoder()}, handlerb: echo}, "x", streamer.Malformed,
+			true},
+		"reply does not fit": {pairing{coderb: &liar{newRawCoder()}, handlerb: echo}, "x", streamer.FateUnknown,
+			false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			p := connect(t, tc.p)
@@ -117,7 +121,8 @@ func (l *liar) Split(_ uint64, _ int, emit wire.Emit) wire.Splitter {
 type lie struct{ rawSplit }
 
 func (l *lie) All([]byte) error {
-	return l.emit(false, wire.Part{There: true, First: true, Last: true, Program: one.Program, Content: []byte{0xff, 0xff, 0xff}})
+	return l.emit(false, wire.Part{There: true, First: true, Last: true, Program: one.Program, Content: []byte{0xff,
+		0xff, 0xff}})
 }
 
 func (l *lie) Close() error { return l.All(nil) }
@@ -139,7 +144,8 @@ func replyThatBreaks() pairing {
 			}
 		}},
 		handlerb: func(ctx context.Context, x *streamer.Exchange) {
-			_ = x.Reply(ctx, &streamer.Message{Body: io.MultiReader(strings.NewReader(strings.Repeat("x", 40000)), errReader{sent})})
+			_ = x.Reply(ctx, &streamer.Message{Body: io.MultiReader(strings.NewReader(strings.Repeat("x", 40000)),
+				errReader{sent})})
 		},
 	}
 }
@@ -150,7 +156,8 @@ func replyLong(ctx context.Context, x *streamer.Exchange) {
 
 func TestReceivedMessageTooLargeIsRefused(t *testing.T) {
 	errs := make(chan error, 1)
-	h := meetByHand(t, streamer.Config{Limits: streamer.Limits{MaxMessage: 100}}, newRawCoder(), func(_ context.Context, x *streamer.Exchange) {
+	h := meetByHand(t, streamer.Config{Limits: streamer.Limits{MaxMessage: 100}}, newRawCoder(), func(_ context.Context,
+		x *streamer.Exchange) {
 		_, err := x.Message().ReadAll(1000)
 		errs <- err
 	})
@@ -169,7 +176,8 @@ func TestBeyondWhatHelloStatesIsBusy(t *testing.T) {
 	t.Run("exchanges", func(t *testing.T) {
 		h := meetByHand(t, streamer.Config{Limits: streamer.Limits{MaxExchanges: 2}}, newRawCoder(), handler)
 		h.write(request("\x00a"), request("\x00b"), request("\x00c"))
-		assert.Equal(t, frame.Cancel{Message: frame.Key{Exchange: 3}, Refused: true, Code: frame.Busy, Text: "busy"}, h.next())
+		assert.Equal(t, frame.Cancel{Message: frame.Key{Exchange: 3}, Refused: true, Code: frame.Busy, Text: "busy"},
+			h.next())
 		release <- struct{}{}
 		release <- struct{}{}
 		assert.True(t, until[frame.Data](h).Last)
@@ -179,7 +187,8 @@ func TestBeyondWhatHelloStatesIsBusy(t *testing.T) {
 		assert.Equal(t, "\x00d", string(until[frame.Data](h).Payload))
 	})
 	t.Run("credit", func(t *testing.T) {
-		h := meetByHand(t, streamer.Config{Limits: streamer.Limits{Window: 32 << 10}}, newRawCoder(), func(ctx context.Context, _ *streamer.Exchange) { <-ctx.Done() })
+		h := meetByHand(t, streamer.Config{Limits: streamer.Limits{Window: 32 << 10}}, newRawCoder(),
+			func(ctx context.Context, _ *streamer.Exchange) { <-ctx.Done() })
 		d := newDirection(t)
 		fragment := frame.Data{Exchange: 1, Payload: make([]byte, 16000)}
 		first := fragment
@@ -194,7 +203,8 @@ func TestBeyondWhatHelloStatesIsBusy(t *testing.T) {
 		assert.Equal(t, frame.CloseLimits, until[frame.Close](h).Code)
 	})
 	t.Run("one-way messages of no octets", func(t *testing.T) {
-		h := meetByHand(t, streamer.Config{Limits: streamer.Limits{MaxExchanges: 1, MaxQueued: 10000}}, newRawCoder(), func(ctx context.Context, x *streamer.Exchange) { <-release })
+		h := meetByHand(t, streamer.Config{Limits: streamer.Limits{MaxExchanges: 1, MaxQueued: 10000}}, newRawCoder(),
+			func(ctx context.Context, x *streamer.Exchange) { <-release })
 		for range 100 {
 			h.write(frame.Data{First: true, Last: true, OneWay: true, Payload: []byte{0}})
 		}
@@ -249,7 +259,8 @@ func TestContextEndsTheWaitForCredit(t *testing.T) {
 		r <- err
 	}()
 	d := until[frame.Data](h)
-	h.write(frame.Data{First: true, Last: true, Reply: true, NamesLane: true, Lane: d.Lane, NamesExchange: true, Exchange: 1, Payload: d.Payload})
+	h.write(frame.Data{First: true, Last: true, Reply: true, NamesLane: true, Lane: d.Lane, NamesExchange: true,
+		Exchange: 1, Payload: d.Payload})
 	assert.NoError(t, <-r)
 	cancel()
 	wg.Wait()
@@ -274,7 +285,8 @@ func TestRefusedWhileItIsSent(t *testing.T) {
 }
 
 func TestRestOfARequestIsRefusedAfterTheReply(t *testing.T) {
-	p := connect(t, pairing{buffer: 1000, a: streamer.Config{QueueBytes: 1000}, handlerb: func(ctx context.Context, x *streamer.Exchange) {
+	p := connect(t, pairing{buffer: 1000, a: streamer.Config{QueueBytes: 1000}, handlerb: func(ctx context.Context,
+		x *streamer.Exchange) {
 		_ = x.Reply(ctx, streamer.NewMessage(nil, []byte("enough")))
 	}})
 	var closed closing
@@ -299,7 +311,8 @@ func (c *closing) Close() error {
 }
 
 func TestEchoOfAStreamWithoutEnd(t *testing.T) {
-	p := connect(t, pairing{buffer: 5000, a: streamer.Config{QueueBytes: 50000}, b: streamer.Config{QueueBytes: 50000}, handlerb: echo})
+	p := connect(t, pairing{buffer: 5000, a: streamer.Config{QueueBytes: 50000}, b: streamer.Config{QueueBytes: 50000},
+		handlerb: echo})
 	r, w := io.Pipe()
 	go func() {
 		for range 2000 {

@@ -21,11 +21,12 @@ import (
 func TestBrokenConnectionTellsWhatWasSent(t *testing.T) {
 	here, there := inproc.Pipe(0)
 	began, ended := make(chan struct{}), make(chan struct{})
-	p := connectOver(t, pairing{b: streamer.Config{Limits: streamer.Limits{MaxExchanges: 1}}, handlerb: func(ctx context.Context, x *streamer.Exchange) {
-		close(began)
-		<-ctx.Done()
-		close(ended)
-	}}, here, there)
+	p := connectOver(t, pairing{b: streamer.Config{Limits: streamer.Limits{MaxExchanges: 1}},
+		handlerb: func(ctx context.Context, x *streamer.Exchange) {
+			close(began)
+			<-ctx.Done()
+			close(ended)
+		}}, here, there)
 	var wg sync.WaitGroup
 	wg.Go(func() {
 		_, err := p.a.Lane(0).Call(t.Context(), streamer.NewMessage(nil, nil))
@@ -47,7 +48,8 @@ func TestBrokenConnectionTellsWhatWasSent(t *testing.T) {
 	}
 	_, err := p.a.Lane(0).Call(t.Context(), streamer.NewMessage(nil, nil))
 	assert.ErrorIs(t, err, &streamer.Error{Code: streamer.Unsent})
-	assert.ErrorIs(t, p.b.Lane(0).Send(t.Context(), streamer.NewMessage(nil, nil)), &streamer.Error{Code: streamer.Unsent})
+	assert.ErrorIs(t, p.b.Lane(0).Send(t.Context(), streamer.NewMessage(nil, nil)),
+		&streamer.Error{Code: streamer.Unsent})
 }
 
 func TestAbortTellsTheOtherEnd(t *testing.T) {
@@ -59,7 +61,8 @@ func TestAbortTellsTheOtherEnd(t *testing.T) {
 	}()
 	p.a.Abort(streamer.CloseGoingAway, "idle")
 	err := <-errs
-	assert.True(t, errors.Is(err, &streamer.Error{Code: streamer.FateUnknown}) || errors.Is(err, &streamer.Error{Code: streamer.Unsent}), "%v", err)
+	assert.True(t, errors.Is(err, &streamer.Error{Code: streamer.FateUnknown}) || errors.Is(err,
+		&streamer.Error{Code: streamer.Unsent}), "%v", err)
 	<-p.b.Done()
 	var e *streamer.Error
 	require.ErrorAs(t, p.b.Err(), &e)
@@ -131,7 +134,8 @@ func TestHelloRefused(t *testing.T) {
 	accept := func(_ context.Context, h streamer.Hello) (streamer.Admission, error) {
 		switch h.Token[0] {
 		case 1:
-			return streamer.Admission{}, &streamer.Refusal{CloseCode: streamer.CloseUnknownSession, Text: "no such session"}
+			return streamer.Admission{}, &streamer.Refusal{CloseCode: streamer.CloseUnknownSession,
+				Text: "no such session"}
 		case 2:
 			return streamer.Admission{}, errors.New("secret cause")
 		}
@@ -199,7 +203,8 @@ func TestInitiatorSeesWhyItIsRefused(t *testing.T) {
 	hello.Responder, hello.Token, hello.Representation = true, nil, 0
 	_, err := there.Write(frame.Close{Code: frame.CloseUnknownSession, Text: "gone"}.AppendTo(hello.AppendTo(nil)))
 	require.NoError(t, err)
-	_, err = streamer.Over(t.Context(), here, streamer.Config{Initiator: true, Session: session, Token: make([]byte, 16), Representation: 1, Coder: newRawCoder()})
+	_, err = streamer.Over(t.Context(), here, streamer.Config{Initiator: true, Session: session, Token: make([]byte,
+		16), Representation: 1, Coder: newRawCoder()})
 	var e *streamer.Error
 	require.ErrorAs(t, err, &e)
 	assert.Equal(t, streamer.UnknownSession, e.Code)
@@ -216,17 +221,20 @@ func TestInitiatorSeesWhyItIsRefused(t *testing.T) {
 		change(&other)
 		_, err := there.Write(other.AppendTo(nil))
 		require.NoError(t, err)
-		_, err = streamer.Over(t.Context(), here, streamer.Config{Initiator: true, Session: session, Token: make([]byte, 16), Representation: 1, Coder: newRawCoder()})
+		_, err = streamer.Over(t.Context(), here, streamer.Config{Initiator: true, Session: session, Token: make([]byte,
+			16), Representation: 1, Coder: newRawCoder()})
 		assert.Error(t, err, name)
 	}
 }
 
-// A responder says in its hello that it does not take the session, and then why: whatever the reason is, it has
-// processed nothing.
+// A responder says in its hello that it does not take the session, and then why: whatever the
+// reason is, it has processed nothing.
 func TestLateRefusalMeansNothingWasProcessed(t *testing.T) {
-	for _, code := range []frame.CloseCode{frame.CloseUnknownSession, frame.CloseLimits, frame.CloseInternal, frame.CloseUnsupported} {
+	for _, code := range []frame.CloseCode{frame.CloseUnknownSession, frame.CloseLimits, frame.CloseInternal,
+		frame.CloseUnsupported} {
 		here, there := inproc.Pipe(0)
-		s, err := streamer.Over(t.Context(), here, streamer.Config{Initiator: true, Session: session, Token: make([]byte, 16),
+		s, err := streamer.Over(t.Context(), here, streamer.Config{Initiator: true, Session: session,
+			Token:          make([]byte, 16),
 			Representation: 1, Coder: newRawCoder(), Early: &frame.EarlyLimits})
 		require.NoError(t, err)
 		posted, errs := post(t, s, "one-way"), make(chan error, 1)
@@ -291,7 +299,8 @@ func TestConfigIsChecked(t *testing.T) {
 	}
 }
 
-// A call that nobody waits for does not keep the stream open when the other end has said that it sends no more.
+// A call that nobody waits for does not keep the stream open when the other end has said that it
+// sends no more.
 func TestCallsWithoutAWaiterEndWithTheOtherEnd(t *testing.T) {
 	h := meetByHand(t, streamer.Config{}, newRawCoder(), echo)
 	pending, err := h.s.Lane(1).Begin(t.Context(), streamer.NewMessage(nil, []byte("x")))
@@ -304,7 +313,8 @@ func TestCallsWithoutAWaiterEndWithTheOtherEnd(t *testing.T) {
 	assert.ErrorIs(t, err, &streamer.Error{Code: streamer.FateUnknown})
 }
 
-// failing is a connection whose writes can be made to wait for a word: how many octets they take before they fail, -1: all, and they do not.
+// failing is a connection whose writes can be made to wait for a word: how many octets they take
+// before they fail, -1: all, and they do not.
 type failing struct {
 	net.Conn
 	mu    sync.Mutex
@@ -328,7 +338,8 @@ func (c *failing) Write(p []byte) (int, error) {
 	return n, errors.Join(err, io.ErrShortWrite)
 }
 
-// TestWhatNeverLeftIsUnsent: a write that fails tells how much the connection took. What begins behind that was not sent.
+// TestWhatNeverLeftIsUnsent: a write that fails tells how much the connection took. What begins
+// behind that was not sent.
 func TestWhatNeverLeftIsUnsent(t *testing.T) {
 	for name, tc := range map[string]struct {
 		taken int

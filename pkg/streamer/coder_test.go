@@ -23,7 +23,8 @@ import (
 	"github.com/hhfr/hhfr/pkg/streamer/wire"
 )
 
-// rawCoder is a coder whose content is the bytes themselves, as text, but of messages of a kind that it has: these have shapes.
+// rawCoder is a coder whose content is the bytes themselves, as text, but of messages of a kind
+// that it has: these have shapes.
 type rawCoder struct {
 	kinds    []*kind
 	believes map[shape.Fingerprint]bool // shapes that it takes the peer to have
@@ -47,7 +48,8 @@ type kind struct {
 	begin, end string
 }
 
-// newKind makes a kind that has its name, and names enough for its shape to have about so many bytes on its way.
+// newKind makes a kind that has its name, and names enough for its shape to have about so many
+// bytes on its way.
 func newKind(name string, size int) *kind {
 	k := &kind{begin: "<" + name + ">", end: "</" + name + ">"}
 	rnd := rand.New(rand.NewPCG(uint64(size), uint64(len(name))))
@@ -175,7 +177,8 @@ func (s *rawSplit) under(k *kind, body []byte) error {
 		return err
 	}
 	for i, p := range parts {
-		if err := s.emit(false, wire.Part{There: true, First: i == 0, Last: i == len(parts)-1, Program: k.Program, Content: p}); err != nil {
+		if err := s.emit(false, wire.Part{There: true, First: i == 0, Last: i == len(parts)-1, Program: k.Program,
+			Content: p}); err != nil {
 			return err
 		}
 	}
@@ -186,7 +189,8 @@ func (s *rawSplit) text(head bool, text []byte, last bool) error {
 	for first := head || !s.begun; ; first = false {
 		n := min(len(text), s.most)
 		s.begun = s.begun || !head
-		if err := s.emit(head, wire.Part{There: true, First: first, Last: last && n == len(text), Content: text[:n]}); err != nil {
+		if err := s.emit(head, wire.Part{There: true, First: first, Last: last && n == len(text),
+			Content: text[:n]}); err != nil {
 			return err
 		}
 		if text = text[n:]; len(text) == 0 {
@@ -235,8 +239,8 @@ type pair struct {
 type pairing struct {
 	buffer   int
 	a, b     streamer.Config
-	handlera streamer.Handler
-	handlerb streamer.Handler
+	handlera streamer.ExchangeHandler
+	handlerb streamer.ExchangeHandler
 	codera   streamer.Coder
 	coderb   streamer.Coder
 }
@@ -263,7 +267,8 @@ func connectOver(t testing.TB, p pairing, here, there net.Conn) *pair {
 	if p.coderb == nil {
 		p.coderb = newRawCoder()
 	}
-	p.a.Initiator, p.a.Session, p.a.Token, p.a.Representation, p.a.Coder, p.a.Handler = true, session, make([]byte, 16), 1, p.codera, p.handlera
+	p.a.Initiator, p.a.Session, p.a.Token, p.a.Representation, p.a.Coder, p.a.Handler = true, session, make([]byte, 16),
+		1, p.codera, p.handlera
 	p.b.Accept = func(_ context.Context, h frame.Hello) (streamer.Admission, error) {
 		return streamer.Admission{Coder: p.coderb, Handler: p.handlerb}, nil
 	}

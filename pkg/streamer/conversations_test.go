@@ -13,8 +13,8 @@ import (
 	"github.com/hhfr/hhfr/pkg/streamer"
 )
 
-// talk sends a request as a conversation: in writes of any length, with flushes and pauses, while the
-// reply is read, as far as it is; now and then either is given up.
+// talk sends a request as a conversation: in writes of any length, with flushes and pauses, while
+// the reply is read, as far as it is; now and then either is given up.
 func (s *side) talk(lane *streamer.Lane, n uint64, patience time.Duration, rnd *rand.Rand) {
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()
@@ -56,7 +56,8 @@ func (s *side) talk(lane *streamer.Lane, n uint64, patience time.Duration, rnd *
 	}
 }
 
-// inPieces writes a body in a few pieces, flushed or not, and closes it, or gives it up in the middle.
+// inPieces writes a body in a few pieces, flushed or not, and closes it, or gives it up in the
+// middle.
 func inPieces(w *streamer.Writer, all []byte, rnd *rand.Rand, aborts bool) error {
 	for range rnd.IntN(12) {
 		n := rnd.IntN(len(all) + 1)

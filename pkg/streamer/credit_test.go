@@ -34,12 +34,14 @@ func TestOneWayMessagesThatNobodyReads(t *testing.T) {
 	})
 }
 
-// narrow are limits under which no shape gets a number: all that is sent is joined again, and goes as text.
+// narrow are limits under which no shape gets a number: all that is sent is joined again, and goes
+// as text.
 var narrow = streamer.Config{Limits: streamer.Limits{MaxShapeBytes: 1, Window: 32 << 10}}
 
 // Content that goes as text may take more than it was, or less: credit is what the peer counts.
 func TestCreditOfWhatGoesAsText(t *testing.T) {
-	flags := "<rows>" + strings.Repeat("<row><thisIsAFlagWithALongName>true</thisIsAFlagWithALongName></row>", 1<<18) + "</rows>"
+	flags := "<rows>" + strings.Repeat("<row><thisIsAFlagWithALongName>true</thisIsAFlagWithALongName></row>",
+		1<<18) + "</rows>"
 	t.Run("more", func(t *testing.T) {
 		flag := []byte(flags[:10_000] + "</rows>")
 		p := connect(t, pairing{b: narrow, codera: learning(t, flag), coderb: learning(t), handlerb: echo})

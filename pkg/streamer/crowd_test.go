@@ -17,7 +17,8 @@ func TestMoreOpenMessagesThanASyncLists(t *testing.T) {
 	const calls = 700
 	for name, queue := range map[string]int64{"a queue for one fragment": 400, "a queue for most": 512 << 9} {
 		t.Run(name, func(t *testing.T) {
-			cfg := streamer.Config{QueueBytes: queue, Limits: streamer.Limits{MaxExchanges: 2 * calls, MaxFragment: 512}}
+			cfg := streamer.Config{QueueBytes: queue, Limits: streamer.Limits{MaxExchanges: 2 * calls,
+				MaxFragment: 512}}
 			p := connect(t, pairing{a: cfg, b: cfg, handlera: echo, handlerb: echo})
 			want := bytes.Repeat([]byte("0123456789"), 300)
 			var all sync.WaitGroup

@@ -11,8 +11,9 @@ import (
 // Code tells the kinds of [Error] apart.
 type Code uint8
 
-// The codes of a message that was cancelled, as in section 7 of the wire format. With Remote, the other end said so. Only Unprocessed means that
-// a request was not processed and is safe to send again.
+// The codes of a message that was cancelled, as in section 7 of the wire format. With Remote, the
+// other end said so. Only Unprocessed means that a request was not processed and is safe to send
+// again.
 const (
 	Aborted     = Code(frame.Aborted)
 	Busy        = Code(frame.Busy)
@@ -26,9 +27,11 @@ const (
 const (
 	// Closed: the stream is over, by Close, or because the connection ended.
 	Closed Code = iota + 16
-	// Unsent: nothing of the message was written, or the other end never took the session; it is safe to send elsewhere.
+	// Unsent: nothing of the message was written, or the other end never took the session; it is
+	// safe to send elsewhere.
 	Unsent
-	// FateUnknown: the request was written, at least in part, and no reply came, or it was lost on this side. It may have been processed.
+	// FateUnknown: the request was written, at least in part, and no reply came, or it was lost on
+	// this side. It may have been processed.
 	FateUnknown
 	// NoReply: an exchange takes no reply, or no further one.
 	NoReply
@@ -36,7 +39,8 @@ const (
 	BadConfig
 )
 
-// The codes of a stream that broke, as in section 8 of the wire format. With Remote, the other end said so.
+// The codes of a stream that broke, as in section 8 of the wire format. With Remote, the other end
+// said so.
 const (
 	Protocol       = closeBase + Code(frame.CloseProtocol)
 	UnknownSession = closeBase + Code(frame.CloseUnknownSession)
@@ -49,8 +53,8 @@ const (
 	closeBase Code = 32
 )
 
-// told is the code of a message that the peer cancelled. Those that later versions may have mean that it failed: never that it
-// was not processed, nor anything that only this end can say.
+// told is the code of a message that the peer cancelled. Those that later versions may have mean
+// that it failed: never that it was not processed, nor anything that only this end can say.
 func told(c frame.CancelCode) Code {
 	if c > frame.Failed {
 		return Failed
@@ -66,10 +70,12 @@ func closedBy(c frame.CloseCode) Code {
 	return closeBase + Code(c)
 }
 
-var codeNames = map[Code]string{Closed: "stream closed", Unsent: "not sent", FateUnknown: "fate unknown", NoReply: "takes no reply",
+var codeNames = map[Code]string{Closed: "stream closed", Unsent: "not sent", FateUnknown: "fate unknown",
+	NoReply:   "takes no reply",
 	BadConfig: "bad configuration"}
 
-// String is the name of the code: for cancelled messages and broken streams those of the wire format.
+// String is the name of the code: for cancelled messages and broken streams those of the wire
+// format.
 func (c Code) String() string {
 	if n, ok := codeNames[c]; ok {
 		return n
@@ -80,9 +86,10 @@ func (c Code) String() string {
 	return frame.CancelCode(c).String()
 }
 
-// Error is why a message, or a stream, did not go through. At is an offset in octets in the direction that was wrong (received, unless Remote),
-// 0 where that means nothing. Remote tells that the other end said so; Err then has its text. For a message that a broken stream took along,
-// Err is the stream's Error.
+// Error is why a message, or a stream, did not go through. At is an offset in octets in the
+// direction that was wrong (received, unless Remote), 0 where that means nothing. Remote tells that
+// the other end said so; Err then has its text. For a message that a broken stream took along, Err
+// is the stream's Error.
 type Error struct {
 	Code   Code
 	At     int64
@@ -124,7 +131,8 @@ func (e *Error) took(code Code) *Error {
 	return &Error{Code: code, Err: e}
 }
 
-// Refusal is what [Config.Accept] returns to have the initiator told why, by a close frame. Other errors of Accept are told as "internal", without their text.
+// Refusal is what [Config.Accept] returns to have the initiator told why, by a close frame. Other
+// errors of Accept are told as "internal", without their text.
 type Refusal struct {
 	CloseCode frame.CloseCode
 	Text      string
@@ -168,3 +176,16 @@ func broke(err error, at int64) *Error {
 	}
 	return &Error{Code: Closed, At: at, Err: err}
 }
+
+func unsent(err error) error {
+	if e := (*Error)(nil); errors.As(err, &e) {
+		return e
+	}
+	return &Error{Code: Unsent, Err: err}
+}
+
+func tooLong(limit int64) *Error {
+	return &Error{Code: TooLarge, Err: fmt.Errorf("message above %d octets", limit)}
+}
+
+var errTooLong = errors.New("longer than the peer takes")

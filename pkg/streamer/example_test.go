@@ -27,7 +27,8 @@ func Example() {
 			_ = s.Close()
 		}
 	}()
-	s, err := streamer.Over(ctx, here, streamer.Config{Initiator: true, Token: make([]byte, 16), Representation: 1, Coder: newRawCoder()})
+	s, err := streamer.Over(ctx, here, streamer.Config{Initiator: true, Token: make([]byte, 16), Representation: 1,
+		Coder: newRawCoder()})
 	if err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		return

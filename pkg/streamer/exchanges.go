@@ -2,19 +2,17 @@ package streamer
 
 import (
 	"errors"
-	"fmt"
 	"sync"
 	"sync/atomic"
 
 	"github.com/hhfr/hhfr/pkg/streamer/frame"
-	"github.com/hhfr/hhfr/pkg/streamer/wire"
 )
 
 // exchanges are those under way on a stream: calls of this end, and what it serves.
 type exchanges struct {
 	s      *Stream
-	slots  gate         // exchanges in flight that this end began
-	queued atomic.Int64 // content of one-way messages that waits for the application, with what keeping it costs
+	slots  semaphore    // exchanges in flight that this end began
+	unread atomic.Int64 // content of one-way messages that waits for the application, with what keeping it costs
 
 	mu      sync.Mutex
 	lanes   map[uint64]*Lane
@@ -43,7 +41,7 @@ func (e *exchanges) lane(n uint64) *Lane {
 	defer e.mu.Unlock()
 	l := e.lanes[n]
 	if l == nil {
-		l = &Lane{s: e.s, number: n}
+		l = &Lane{s: e.s, out: outLane{number: n}}
 		e.lanes[n] = l
 	}
 	return l
@@ -66,8 +64,8 @@ func (e *exchanges) drained() bool {
 
 // began has the reply of a request expected, which is about to be written.
 func (e *exchanges) began(out *outbound) {
-	c := out.call
-	if c == nil {
+	c, ok := out.owner.(*call)
+	if !ok {
 		return
 	}
 	e.mu.Lock()
@@ -81,95 +79,7 @@ func (e *exchanges) began(out *outbound) {
 	}
 	e.calls[out.message.Key] = c
 	if len(e.calls) == 1 {
-		e.s.await(true)
-	}
-}
-
-// take begins an exchange, or refuses it.
-func (e *exchanges) take(m *wire.Message) error {
-	s := e.s
-	both := new(struct {
-		in inbound
-		x  Exchange
-	})
-	in, x := &both.in, &both.x
-	newInbound(in, s, m)
-	*x = Exchange{s: s, in: in, oneway: m.OneWay, place: m.Place}
-	in.x = x
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	if e.served[in.key] != nil {
-		return fmt.Errorf("second %s", in.key)
-	}
-	e.served[in.key] = x
-	e.flight++
-	x.counted = true
-	switch limits := &s.cfg.Limits; {
-	case s.handler == nil:
-		e.refuseLocked(in, frame.Unserved, &Error{Code: Unserved})
-	case e.closing:
-		e.refuseLocked(in, frame.Unprocessed, &Error{Code: Unprocessed})
-	case e.flight > limits.MaxExchanges, e.queued.Load()+int64(e.waiting.len())*exchangeWeight > limits.MaxQueued:
-		e.refuseLocked(in, frame.Busy, &Error{Code: Busy})
-	}
-	return nil
-}
-
-// expect binds a reply to its call. One that nobody waits for any more is read and dropped; one to a
-// request that was never sent breaks the rules.
-func (e *exchanges) expect(m *wire.Message) error {
-	in := new(inbound)
-	newInbound(in, e.s, m)
-	request := m.Key
-	request.Reply = false
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	c, l := e.calls[request], e.lanes[m.Lane]
-	switch {
-	case c != nil && !c.answered:
-		in.call = c
-		c.answered = !m.Interim
-		if !c.takesInterims() {
-			e.refuseLocked(in, frame.Busy, &Error{Code: Busy, Err: errors.New("nobody reads the replies before")})
-		}
-	case l == nil || !l.has(m.Exchange) || c != nil:
-		return fmt.Errorf("%s answers nothing", m.Key)
-	default:
-		in.err = &Error{Code: Aborted}
-	}
-	return nil
-}
-
-// begin has someone read a message whose first fragment was delivered.
-func (e *exchanges) begin(in *inbound) {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	if in.started || in.failed() != nil {
-		return
-	}
-	in.started = true
-	if in.x != nil {
-		e.startLocked(in.x)
-		return
-	}
-	in.call.replies = append(in.call.replies, in)
-	in.call.wakeLocked()
-}
-
-// whole is called before the last of a message is delivered, so that who has read it to its end
-// finds it whole.
-func (e *exchanges) whole(in *inbound) {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	if in.x != nil && in.x.oneway {
-		e.uncountLocked(in.x)
-		delete(e.served, in.key)
-		if e.closing {
-			e.s.queue.wakeWriter()
-		}
-	}
-	if in.call != nil && !in.interim && !in.call.over {
-		e.overLocked(in.call)
+		e.s.conn.Await(true)
 	}
 }
 
@@ -198,35 +108,12 @@ func (e *exchanges) refuseLocked(in *inbound, code frame.CancelCode, why *Error)
 	}
 }
 
-// say queues a cancel. What can cause it is bounded by our limits; who goes on all the same ends the
-// stream.
+// say queues a cancel. What can cause it is bounded by our limits; who goes on all the same ends
+// the stream.
 func (e *exchanges) say(c frame.Cancel) {
-	if !e.s.queue.say(control{cancel: c}) {
+	if !e.s.queue.say(priorityItem{cancel: c}) {
 		go e.s.fail(&Error{Code: BeyondLimits, Err: errManyCancels})
 	}
-}
-
-// lose refuses a message that waited for a shape, or cannot be read since others before it were not:
-// it was not processed, unless somebody reads it already.
-func (e *exchanges) lose(in *inbound) {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	code := frame.Unprocessed
-	if in.started {
-		code = frame.Busy
-	}
-	e.refuseLocked(in, code, &Error{Code: Code(code)})
-}
-
-// cancelled ends an exchange whose message the peer gave up.
-func (e *exchanges) cancelled(in *inbound, why *Error) {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	in.mu.Lock()
-	in.whole = true
-	in.failLocked(why)
-	in.mu.Unlock()
-	e.gaveUpLocked(in, why)
 }
 
 // gaveUpLocked ends the exchange of an incoming message that its sender gave up.
@@ -240,53 +127,8 @@ func (e *exchanges) gaveUpLocked(in *inbound, why *Error) {
 	}
 }
 
-// refused takes what the peer says of a message of ours that it does not take. It gives what ends the
-// stream, as no sequence can do without it.
-func (e *exchanges) refused(f frame.Cancel) error {
-	why := &Error{Code: told(f.Code), Remote: true, Err: said(f.Text)}
-	request := f.Message
-	request.Reply = false
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	l := e.lanes[request.Lane]
-	if f.Code == frame.Unprocessed {
-		e.lostLane(l, request, f.Message.Reply)
-	}
-	switch {
-	case !f.Message.Reply && l != nil && l.placed:
-		return why
-	case f.Message.Reply:
-		if x := e.served[request]; x != nil {
-			e.endLocked(x, why)
-		}
-	case e.calls[request] != nil:
-		e.failLocked(e.calls[request], why)
-	case e.s.queue.refuse(request, why), l == nil || !l.has(request.Exchange):
-	case len(e.refusals) >= maxRefusals:
-		e.refusedMore = true
-	default:
-		if e.refusals == nil {
-			e.refusals = map[frame.Key]*Error{}
-		}
-		e.refusals[request] = why
-	}
-	return nil
-}
-
-// lostLane has what follows on a lane build on nothing before, as the peer may not know what a message
-// that it did not process left there.
-func (e *exchanges) lostLane(l *Lane, request frame.Key, reply bool) {
-	switch {
-	case reply && e.served[request] == nil, !reply && (l == nil || !l.has(request.Exchange)):
-		return
-	case l == nil:
-		l = &Lane{s: e.s, number: request.Lane}
-	}
-	e.s.queue.restart(l)
-}
-
-// abandon ends a call from this side: the request is given up, or the reply refused, as the case may
-// be. free: also what is here of a whole reply.
+// abandon ends a call from this side: the request is given up, or the reply refused, as the case
+// may be. free: also what is here of a whole reply.
 func (e *exchanges) abandon(c *call, err error, free bool) error {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -303,7 +145,7 @@ func (e *exchanges) abandon(c *call, err error, free bool) error {
 	if !errors.As(err, &own) {
 		own = &Error{Code: Aborted, Err: err}
 	}
-	if key, _, whole := c.out.state(); whole {
+	if key, _, whole := e.s.queue.state(c.out); whole {
 		e.say(frame.Cancel{Message: replyTo(key), Refused: true, Code: frame.Aborted})
 	}
 	e.failLocked(c, own)
@@ -338,11 +180,11 @@ func (e *exchanges) failCall(c *call, why *Error) {
 // overLocked forgets a call whose reply is whole, or will not be.
 func (e *exchanges) overLocked(c *call) {
 	c.over = true
-	key, _, _ := c.out.state()
+	key, _, _ := e.s.queue.state(c.out)
 	if e.calls[key] == c {
 		delete(e.calls, key)
 		if len(e.calls) == 0 {
-			e.s.await(false)
+			e.s.conn.Await(false)
 		}
 	}
 	c.out.release()
@@ -364,7 +206,7 @@ func (e *exchanges) deafen(why *Error) {
 		}
 	}
 	for _, c := range e.calls {
-		_, begun, _ := c.out.state()
+		_, begun, _ := e.s.queue.state(c.out)
 		e.failLocked(c, why.took(fate(begun)))
 	}
 }
@@ -403,4 +245,44 @@ func (e *exchanges) close() bool {
 
 func replyTo(request frame.Key) frame.Key {
 	return frame.Key{Lane: request.Lane, Reply: true, Exchange: request.Exchange}
+}
+
+// endLocked ends what is between the ends about x. The handler may go on until it sees that its
+// context is done.
+func (e *exchanges) endLocked(x *Exchange, why *Error) {
+	if x.gone != nil {
+		return
+	}
+	x.gone = why
+	e.uncountLocked(x)
+	delete(e.served, x.in.key)
+	if e.closing {
+		e.s.queue.wakeWriter()
+	}
+	if !x.replied && x.cancel != nil {
+		x.cancel()
+	}
+	for _, out := range [...]*outbound{x.interim, x.out} {
+		if out != nil {
+			e.s.queue.drop(out, why, frame.Aborted)
+		}
+	}
+}
+
+var errReplied = &Error{Code: NoReply, Err: errors.New("reply was sent")}
+
+// uncountLocked takes x out of what is in flight.
+func (e *exchanges) uncountLocked(x *Exchange) {
+	if x.counted {
+		x.counted = false
+		e.flight--
+	}
+}
+
+// refuseRestLocked stops a request that is still coming in when nobody reads it any more: after the
+// reply, lest that be thrown away.
+func (e *exchanges) refuseRestLocked(x *Exchange) {
+	if x.ended && x.replied && x.in.stop() {
+		e.say(frame.Cancel{Message: x.in.key, Refused: true, Code: frame.Aborted})
+	}
 }

@@ -16,12 +16,14 @@ import (
 	"github.com/hhfr/hhfr/pkg/streamer/frame"
 )
 
-// A lane of one-way messages goes on when the peer did not process one, and lost what it remembers by that.
+// A lane of one-way messages goes on when the peer did not process one, and lost what it remembers
+// by that.
 func TestOneWayLanesThatLostMemory(t *testing.T) {
 	came := make(chan []byte, 100)
 	lacking := []byte("<other><of>1</of><another><kind>2</kind></another></other>")
 	p := connect(t, pairing{codera: learning(t, lacking), coderb: learning(t),
-		b: streamer.Config{Limits: streamer.Limits{MaxHeld: 1}}, handlerb: func(_ context.Context, x *streamer.Exchange) {
+		b: streamer.Config{Limits: streamer.Limits{MaxHeld: 1}}, handlerb: func(_ context.Context,
+			x *streamer.Exchange) {
 			m, err := x.Message().ReadAll(1 << 20)
 			if assert.NoError(t, err) {
 				came <- m
@@ -39,7 +41,8 @@ func TestOneWayLanesThatLostMemory(t *testing.T) {
 	for i := range 5 {
 		posted, err := lane.Post(t.Context(), streamer.NewMessage(nil, event(i, "behind")))
 		require.NoError(t, err)
-		require.Eventually(t, func() bool { return len(came) > 0 || posted.Err() != nil }, 10*time.Second, time.Millisecond)
+		require.Eventually(t, func() bool { return len(came) > 0 || posted.Err() != nil }, 10*time.Second,
+			time.Millisecond)
 		require.NoError(t, posted.Err())
 		assert.Equal(t, event(i, "behind"), <-came)
 	}

@@ -56,7 +56,8 @@ var parts = []string{
 	"xt</text></event></feed>",
 }
 
-// What is written and flushed arrives then, in requests and replies, whatever the coder makes of it.
+// What is written and flushed arrives then, in requests and replies, whatever the coder makes of
+// it.
 func TestWhatIsFlushedArrives(t *testing.T) {
 	coders(t, func(t *testing.T, a, b streamer.Coder) {
 		synctest.Test(t, func(t *testing.T) {
@@ -110,13 +111,16 @@ func writeParts(t *testing.T, w *streamer.Writer) {
 	assert.NoError(t, w.Close())
 }
 
-// A body that pauses goes on its way without a word: after 20 ms if the link is idle, a short one of a known length after 200 ms.
+// A body that pauses goes on its way without a word: after 20 ms if the link is idle, a short one
+// of a known length after 200 ms.
 func TestPausesCutBodies(t *testing.T) {
 	coders(t, func(t *testing.T, a, b streamer.Coder) {
-		for length, want := range map[int64]time.Duration{-1: 20 * time.Millisecond, 1000: 200 * time.Millisecond, 100_000: 20 * time.Millisecond} {
+		for length, want := range map[int64]time.Duration{-1: 20 * time.Millisecond, 1000: 200 * time.Millisecond,
+			100_000: 20 * time.Millisecond} {
 			synctest.Test(t, func(t *testing.T) {
 				came := make(chan []arrival, 1)
-				p := connect(t, pairing{codera: a, coderb: b, handlerb: func(ctx context.Context, x *streamer.Exchange) {
+				p := connect(t, pairing{codera: a, coderb: b, handlerb: func(ctx context.Context,
+					x *streamer.Exchange) {
 					came <- arrivals(t, x.Message().Body, time.Now().Add(-want))
 					_ = x.Reply(ctx, streamer.NewMessage(nil, nil))
 				}})
@@ -131,7 +135,8 @@ func TestPausesCutBodies(t *testing.T) {
 				_, err = io.WriteString(w, parts[2])
 				require.NoError(t, err)
 				require.NoError(t, w.Close())
-				assert.Equal(t, []arrival{{parts[0], want}, {parts[1], time.Second + want}, {parts[2], 2 * time.Second}}, <-came)
+				assert.Equal(t, []arrival{{parts[0], want}, {parts[1], time.Second + want}, {parts[2],
+					2 * time.Second}}, <-came)
 				_, err = call.Reply(t.Context())
 				require.NoError(t, err)
 				end(t, p)
@@ -145,7 +150,8 @@ func TestReadersThatPauseAreCut(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p := connect(t, pairing{codera: learning(t), coderb: learning(t), handlerb: echo})
 		r, w := io.Pipe()
-		pending, err := p.a.Lane(1).Open(t.Context(), &streamer.Message{Body: r, Head: []byte("POST / HTTP/1.1\r\n\r\n")})
+		pending, err := p.a.Lane(1).Open(t.Context(), &streamer.Message{Body: r,
+			Head: []byte("POST / HTTP/1.1\r\n\r\n")})
 		require.NoError(t, err)
 		go func() {
 			for _, part := range parts {
@@ -171,7 +177,8 @@ func TestReadersThatPauseAreCut(t *testing.T) {
 	})
 }
 
-// A kind that was cut before it was known travels as text, and is learned when it is whole: the next of it has a shape.
+// A kind that was cut before it was known travels as text, and is learned when it is whole: the
+// next of it has a shape.
 func TestCutMessagesAreLearned(t *testing.T) {
 	p := connect(t, pairing{codera: learning(t), coderb: learning(t), handlerb: echo})
 	for i := range 2 {
@@ -190,7 +197,8 @@ func TestCutMessagesAreLearned(t *testing.T) {
 	}
 }
 
-// Both bodies of an exchange are open at the same time: each line is answered before the next is sent.
+// Both bodies of an exchange are open at the same time: each line is answered before the next is
+// sent.
 func TestConversationInOneExchange(t *testing.T) {
 	coders(t, func(t *testing.T, a, b streamer.Coder) {
 		p := connect(t, pairing{codera: a, coderb: b, handlerb: func(ctx context.Context, x *streamer.Exchange) {
@@ -233,10 +241,12 @@ func TestConversationInOneExchange(t *testing.T) {
 	})
 }
 
-// Replies before the one that counts arrive before it, each at its time, and who does not ask for them does not see them.
+// Replies before the one that counts arrive before it, each at its time, and who does not ask for
+// them does not see them.
 func TestInterimReplies(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		p := connect(t, pairing{codera: learning(t), coderb: learning(t), handlerb: func(ctx context.Context, x *streamer.Exchange) {
+		p := connect(t, pairing{codera: learning(t), coderb: learning(t), handlerb: func(ctx context.Context,
+			x *streamer.Exchange) {
 			for i := range 3 {
 				assert.NoError(t, x.Interim(ctx, &streamer.Message{Head: fmt.Appendf(nil, "HTTP/1.1 10%d\r\n\r\n", i)}))
 				time.Sleep(time.Second)
@@ -266,7 +276,8 @@ func TestInterimReplies(t *testing.T) {
 	})
 }
 
-// Bodies that nobody reads, requests and replies, wait for their credit and hinder nobody; when they are read they go on.
+// Bodies that nobody reads, requests and replies, wait for their credit and hinder nobody; when
+// they are read they go on.
 func TestBodiesThatNobodyReads(t *testing.T) {
 	const bodies, size = 40, 1 << 20
 	long := strings.Repeat("0123456789abcdef", size/16)
@@ -313,15 +324,16 @@ func TestBodiesThatNobodyReads(t *testing.T) {
 	}
 }
 
-// Fragments of an exchange's replies, and what says that their sender waits, are told from those of the message before by their
-// keys; a hand-written peer that breaks the order is refused.
+// Fragments of an exchange's replies, and what says that their sender waits, are told from those of
+// the message before by their keys; a hand-written peer that breaks the order is refused.
 func TestInterimRepliesOneByOne(t *testing.T) {
 	h := meetInitiator(t, 1<<20, streamer.Config{}, newRawCoder(), handHello.Limits)
 	call, err := h.s.Lane(0).Begin(t.Context(), streamer.NewMessage(nil, []byte("x")))
 	require.NoError(t, err)
 	until[frame.Data](h)
 	h.write(
-		frame.Data{First: true, Reply: true, Interim: true, NamesExchange: true, Exchange: 1, Payload: []byte("\x00ear")},
+		frame.Data{First: true, Reply: true, Interim: true, NamesExchange: true, Exchange: 1,
+			Payload: []byte("\x00ear")},
 		frame.Data{First: true, Reply: true, NamesExchange: true, Exchange: 1, Payload: []byte("\x00twice")})
 	assert.Equal(t, frame.CloseProtocol, until[frame.Close](h).Code)
 	for err == nil {

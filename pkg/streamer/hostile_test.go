@@ -51,32 +51,48 @@ func TestBrokenRulesEndTheStreamAndSayWhere(t *testing.T) {
 		code   streamer.Code
 		back   int64 // how far before the end of what was written the error is; -1: anywhere
 	}{
-		"unknown kind":             {raw: []byte{0x08}, code: streamer.Protocol, back: 1},
-		"second hello":             {frames: []frame.Frame{handHello}, code: streamer.Protocol, back: int64(len(handHello.AppendTo(nil)))},
-		"payload too long":         {frames: []frame.Frame{request(string(big))}, code: streamer.Protocol, back: int64(len(big)) + 2},
-		"later fragment first":     {frames: []frame.Frame{frame.Data{Payload: []byte("x")}}, code: streamer.Protocol, back: 3},
-		"later of unknown message": {frames: []frame.Frame{named(frame.Data{Payload: []byte("x")}, 5)}, code: streamer.Protocol, back: 4},
-		"request number again":     {frames: []frame.Frame{request("\x00a"), named(request("\x00"), 1)}, code: streamer.Protocol, back: 4},
-		"reply to nothing":         {frames: []frame.Frame{frame.Data{First: true, Last: true, Reply: true, Payload: []byte{0}}}, code: streamer.Protocol, back: 3},
-		"shape not announced":      {frames: []frame.Frame{request("\x05")}, code: streamer.Protocol, back: 3},
-		"payload without shape":    {frames: []frame.Frame{request("")}, code: streamer.Protocol, back: 0},
-		"head too long":            {frames: []frame.Frame{frame.Data{First: true, Last: true, Head: true, Payload: []byte("\x00\x08abc")}}, code: streamer.Protocol, back: 3},
-		"bad shape":                {frames: []frame.Frame{frame.Shape{Number: 1, Form: frame.Full, Total: 3, Piece: []byte("bad")}}, code: streamer.Protocol, back: 9},
-		"piece out of order":       {frames: []frame.Frame{frame.Shape{Number: 1, Form: frame.Full, Total: 9, Offset: 3, Piece: []byte("bad")}}, code: streamer.Protocol, back: 9},
-		"shape too large":          {frames: []frame.Frame{frame.Shape{Number: 1, Form: frame.Full, Total: 1 << 40, Piece: []byte("x")}}, code: streamer.Protocol, back: -1},
+		"unknown kind": {raw: []byte{0x08}, code: streamer.Protocol, back: 1},
+		"second hello": {frames: []frame.Frame{handHello}, code: streamer.Protocol,
+			back: int64(len(handHello.AppendTo(nil)))},
+		"payload too long": {frames: []frame.Frame{request(string(big))}, code: streamer.Protocol,
+			back: int64(len(big)) + 2},
+		"later fragment first": {frames: []frame.Frame{frame.Data{Payload: []byte("x")}}, code: streamer.Protocol,
+			back: 3},
+		"later of unknown message": {frames: []frame.Frame{named(frame.Data{Payload: []byte("x")}, 5)},
+			code: streamer.Protocol, back: 4},
+		"request number again": {frames: []frame.Frame{request("\x00a"), named(request("\x00"), 1)},
+			code: streamer.Protocol, back: 4},
+		"reply to nothing": {frames: []frame.Frame{frame.Data{First: true, Last: true, Reply: true,
+			Payload: []byte{0}}}, code: streamer.Protocol, back: 3},
+		"shape not announced":   {frames: []frame.Frame{request("\x05")}, code: streamer.Protocol, back: 3},
+		"payload without shape": {frames: []frame.Frame{request("")}, code: streamer.Protocol, back: 0},
+		"head too long": {frames: []frame.Frame{frame.Data{First: true, Last: true, Head: true,
+			Payload: []byte("\x00\x08abc")}}, code: streamer.Protocol, back: 3},
+		"bad shape": {frames: []frame.Frame{frame.Shape{Number: 1, Form: frame.Full, Total: 3,
+			Piece: []byte("bad")}}, code: streamer.Protocol, back: 9},
+		"piece out of order": {frames: []frame.Frame{frame.Shape{Number: 1, Form: frame.Full, Total: 9, Offset: 3,
+			Piece: []byte("bad")}}, code: streamer.Protocol, back: 9},
+		"shape too large": {frames: []frame.Frame{frame.Shape{Number: 1, Form: frame.Full, Total: 1 << 40,
+			Piece: []byte("x")}}, code: streamer.Protocol, back: -1},
 		// 16 numbers may be used before the other end's hello is read, whatever that says.
-		"too many shapes":      {frames: references(17), code: streamer.BeyondLimits, back: 36},
-		"sync of other word":   {frames: []frame.Frame{frame.Sync{Session: session}}, code: streamer.WrongCheck, back: -1},
-		"sync at other offset": {frames: []frame.Frame{sync}, code: streamer.WrongCheck, back: int64(len(sync.AppendTo(nil)))},
-		"sync of other shape":  {frames: []frame.Frame{one.full(1), listing(1, two)}, code: streamer.WrongCheck, back: int64(len(listing(1, one).AppendTo(nil)))},
-		"sync of new shape":    {frames: []frame.Frame{listing(1, one)}, code: streamer.WrongCheck, back: int64(len(listing(1, one).AppendTo(nil)))},
+		"too many shapes": {frames: references(17), code: streamer.BeyondLimits, back: 36},
+		"sync of other word": {frames: []frame.Frame{frame.Sync{Session: session}}, code: streamer.WrongCheck,
+			back: -1},
+		"sync at other offset": {frames: []frame.Frame{sync}, code: streamer.WrongCheck,
+			back: int64(len(sync.AppendTo(nil)))},
+		"sync of other shape": {frames: []frame.Frame{one.full(1), listing(1, two)}, code: streamer.WrongCheck,
+			back: int64(len(listing(1, one).AppendTo(nil)))},
+		"sync of new shape": {frames: []frame.Frame{listing(1, one)}, code: streamer.WrongCheck,
+			back: int64(len(listing(1, one).AppendTo(nil)))},
 		"close of other check": {frames: []frame.Frame{frame.Close{Messages: 1}}, code: streamer.WrongCheck, back: -1},
-		"no sync for too long": {frames: append(many(128, frame.Skipped{Octet: 0x7f, Body: big}), request("\x00")), code: streamer.Protocol, back: 3},
+		"no sync for too long": {frames: append(many(128, frame.Skipped{Octet: 0x7f, Body: big}), request("\x00")),
+			code: streamer.Protocol, back: 3},
 		"no sync for too many": {frames: many(1026, request("\x00")), code: streamer.Protocol, back: 3},
 		"too many open":        {frames: openMany(), code: streamer.BeyondLimits, back: 3},
 	} {
 		t.Run(name, func(t *testing.T) {
-			cfg := streamer.Config{Limits: streamer.Limits{MaxFragment: 512, MaxExchanges: 4, MaxShapes: 2, MaxShapeBytes: 1000}}
+			cfg := streamer.Config{Limits: streamer.Limits{MaxFragment: 512, MaxExchanges: 4, MaxShapes: 2,
+				MaxShapeBytes: 1000}}
 			h := meetByHand(t, cfg, newRawCoder(), echo)
 			h.write(tc.frames...)
 			h.raw(tc.raw)
@@ -96,7 +112,8 @@ func TestBrokenRulesEndTheStreamAndSayWhere(t *testing.T) {
 	}
 }
 
-// recorded is what an initiator writes in a stream of some messages, hello included, and the length of the hello.
+// recorded is what an initiator writes in a stream of some messages, hello included, and the length
+// of the hello.
 func recorded(t testing.TB) (all []byte, hello int) {
 	var b []byte
 	b = handHello.AppendTo(b)
@@ -120,7 +137,8 @@ func recorded(t testing.TB) (all []byte, hello int) {
 	return b, hello
 }
 
-// receive has a stream take b from an initiator that then goes away, and returns the stream's error.
+// receive has a stream take b from an initiator that then goes away, and returns the stream's
+// error.
 func receive(t testing.TB, b []byte) error {
 	here, there := inproc.Pipe(1 << 20)
 	return receiveOver(t, b, here, there)
@@ -131,7 +149,8 @@ func receiveOver(t testing.TB, b []byte, here, there net.Conn) error {
 	_, err := here.Write(b)
 	require.NoError(t, err)
 	require.NoError(t, here.(interface{ CloseWrite() error }).CloseWrite())
-	limits := streamer.Limits{MaxFragment: 512, MaxExchanges: 4, MaxShapes: 4, MaxShapeBytes: 1000, Window: 32 << 10, MaxQueued: 4096, MaxHeld: 1024, MaxMessage: 10000}
+	limits := streamer.Limits{MaxFragment: 512, MaxExchanges: 4, MaxShapes: 4, MaxShapeBytes: 1000, Window: 32 << 10,
+		MaxQueued: 4096, MaxHeld: 1024, MaxMessage: 10000}
 	s, err := streamer.Over(context.Background(), there, streamer.Config{Limits: limits,
 		Accept: func(context.Context, frame.Hello) (streamer.Admission, error) {
 			return streamer.Admission{Coder: newRawCoder(), Handler: func(ctx context.Context, x *streamer.Exchange) {
@@ -183,7 +202,8 @@ func FuzzReader(f *testing.F) {
 	})
 }
 
-// A peer that refers to ever more shapes that are not here, and sends none, does not fill the memory.
+// A peer that refers to ever more shapes that are not here, and sends none, does not fill the
+// memory.
 func TestShapesThatNeverComeAreBounded(t *testing.T) {
 	h := meetByHand(t, streamer.Config{Limits: streamer.Limits{MaxShapes: 16}}, newRawCoder(), echo)
 	d := newDirection(t)

@@ -44,8 +44,8 @@ func (c *stalling) Write(p []byte) (int, error) {
 	return c.Conn.Write(p)
 }
 
-// An interim reply that is given up, too long, not read, or that takes too long to be written, changes
-// nothing of the reply that counts.
+// An interim reply that is given up, too long, not read, or that takes too long to be written,
+// changes nothing of the reply that counts.
 func TestInterimRepliesThatFail(t *testing.T) {
 	long := strings.Repeat("0123456789abcdef", 8192)
 	for name, tc := range map[string]struct {

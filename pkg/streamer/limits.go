@@ -7,27 +7,34 @@ import (
 	"github.com/hhfr/hhfr/pkg/streamer/frame"
 )
 
-// Limits are what this end takes from the other; its hello states them (docs/wire-format.md, section 3). A zero field means its default.
+// Limits are what this end takes from the other; its hello states them (docs/wire-format.md,
+// section 3). A zero field means its default.
 type Limits struct {
-	// MaxFragment is the longest payload of one data frame, in octets, 512 to 16384; default 16384: long enough that framing costs nothing.
+	// MaxFragment is the longest payload of one data frame, in octets, 512 to 16384; default 16384:
+	// long enough that framing costs nothing.
 	MaxFragment int
-	// MaxMessage is the longest joined message, head and body, in octets; default 1 GiB: a bound on work, as no message is held as a whole.
+	// MaxMessage is the longest joined message, head and body, in octets; default 1 GiB: a bound on
+	// work, as no message is held as a whole.
 	MaxMessage int64
-	// MaxShapes is how many shape numbers of the other end are kept; default 1024: some ten services of a hundred operations. Less than 16, or less than 64 KiB
-	// of MaxShapeBytes, binds a sender from when it has read the hello; that much is taken until then.
+	// MaxShapes is how many shape numbers of the other end are kept; default 1024: some ten
+	// services of a hundred operations. Less than 16, or less than 64 KiB of MaxShapeBytes, binds a
+	// sender from when it has read the hello; that much is taken until then.
 	MaxShapes int
 	// MaxShapeBytes is the sum of their serializations, in octets; default 4 MiB: 4 KiB a shape.
 	MaxShapeBytes int64
-	// MaxExchanges is how many exchanges begun by the other end are in flight, and how many handlers run, at once; default 256.
+	// MaxExchanges is how many exchanges begun by the other end are in flight, and how many
+	// handlers run, at once; default 256.
 	MaxExchanges int
-	// Window is how much content of a message the peer may send ahead of who reads it here, in bytes, 32 KiB
-	// at least; default 256 KiB: what a link of 40 Mbit/s carries in 50 ms. Credit for more is given as it
-	// is read, so that a body that nobody reads stops its own exchange and no other.
+	// Window is how much content of a message the peer may send ahead of who reads it here, in
+	// bytes, 32 KiB at least; default 256 KiB: what a link of 40 Mbit/s carries in 50 ms. Credit
+	// for more is given as it is read, so that a body that nobody reads stops its own exchange and
+	// no other.
 	Window int64
-	// MaxQueued is how much content of one-way messages waits for the application, in bytes; default 64 MiB.
-	// Further ones are refused as busy. It is not stated.
+	// MaxQueued is how much content of one-way messages waits for the application, in bytes;
+	// default 64 MiB. Further ones are refused as busy. It is not stated.
 	MaxQueued int64
-	// MaxHeld is how much payload waits for a shape, in octets; default 1 MiB: a round trip on a fast link.
+	// MaxHeld is how much payload waits for a shape, in octets; default 1 MiB: a round trip on a
+	// fast link.
 	MaxHeld int64
 }
 
@@ -36,30 +43,35 @@ const (
 	defaultQueueBytes = 1 << 20
 	// defaultHelloTimeout is several round trips of the slowest link.
 	defaultHelloTimeout = 30 * time.Second
-	// maxHead bounds the joined head of a message, in octets: unlike a body it is handed over as a whole.
+	// maxHead bounds the joined head of a message, in octets: unlike a body it is handed over as a
+	// whole.
 	maxHead = 1 << 20
-	// batchOctets is when the writer stops collecting frames and writes: about one fragment, so that a late small message waits for no more.
+	// batchOctets is when the writer stops collecting frames and writes: about one fragment, so
+	// that a late small message waits for no more.
 	batchOctets = frame.MaxPayload
 	// maxRefusals bounds the refusals of one-way messages that are kept for who asks.
 	maxRefusals = 4096
 	// maxFlight bounds the exchanges this end has in flight, whatever the other end would take.
 	maxFlight = 4096
-	// controlSlack is how many cancels may wait beside those that the other end's permitted exchanges can cause.
+	// controlSlack is how many cancels may wait beside those that the other end's permitted
+	// exchanges can cause.
 	controlSlack = 1024
-	// inlineBody is the longest body in memory, in bytes, that is sent in the goroutine of Call, if it is within half a window; longer
-	// ones have their own, so that a reply may begin before the request is through.
+	// inlineBody is the longest body in memory, in bytes, that is sent in the goroutine of Call, if
+	// it is within half a window; longer ones have their own, so that a reply may begin before the
+	// request is through.
 	inlineBody = 64 << 10
 	// exchangeWeight is what a message that waits for a handler costs beside its content, in bytes.
 	exchangeWeight = 768
-	// closeLinger is how long Close, or the close of the other end, waits for what is under way; failLinger how long a broken stream tries
-	// to tell the other end why.
+	// closeLinger is how long Close, or the close of the other end, waits for what is under way;
+	// failLinger how long a broken stream tries to tell the other end why.
 	closeLinger = 5 * time.Second
 	failLinger  = time.Second
-	// memoryIdle is how long a lane is silent before its memory is made small, or given back if that cannot be, at both ends;
-	// memoryRest is how much earlier, so that lanes do it together.
+	// memoryIdle is how long a lane is silent before its memory is made small, or given back if
+	// that cannot be, at both ends; memoryRest is how much earlier, so that lanes do it together.
 	memoryIdle = 30 * time.Second
 	memoryRest = time.Second
-	// drainOctets bounds what a broken stream still reads, so that a close frame is not lost to a connection reset.
+	// drainOctets bounds what a broken stream still reads, so that a close frame is not lost to a
+	// connection reset.
 	drainOctets = 1 << 20
 	// minReadBuffer is the read buffer's first size; it grows to the longest frame that comes.
 	minReadBuffer = 4 << 10
@@ -76,13 +88,15 @@ func (l Limits) withDefaults() (Limits, error) {
 	fill(&l.MaxQueued, 64<<20)
 	fill(&l.MaxHeld, 1<<20)
 	if l.MaxFragment < frame.MinPayload || l.MaxFragment > frame.MaxPayload {
-		return l, fmt.Errorf("max fragment %d is not within %d and %d", l.MaxFragment, frame.MinPayload, frame.MaxPayload)
+		return l, fmt.Errorf("max fragment %d is not within %d and %d", l.MaxFragment, frame.MinPayload,
+			frame.MaxPayload)
 	}
 	if l.Window < frame.MinWindow {
 		return l, fmt.Errorf("window %d is less than %d", l.Window, frame.MinWindow)
 	}
-	for name, v := range map[string]int64{"max message": l.MaxMessage, "max shapes": int64(l.MaxShapes), "max shape octets": l.MaxShapeBytes,
-		"max exchanges": int64(l.MaxExchanges), "max queued": l.MaxQueued, "max held": l.MaxHeld} {
+	for name, v := range map[string]int64{"max message": l.MaxMessage, "max shapes": int64(l.MaxShapes),
+		"max shape octets": l.MaxShapeBytes,
+		"max exchanges":    int64(l.MaxExchanges), "max queued": l.MaxQueued, "max held": l.MaxHeld} {
 		if v < 0 {
 			return l, fmt.Errorf("%s is negative: %d", name, v)
 		}
@@ -121,6 +135,12 @@ func (l Limits) Stated() (PeerLimits, error) {
 }
 
 func (l Limits) stated() frame.Limits {
-	return frame.Limits{MaxFragment: uint64(l.MaxFragment), MaxMessage: uint64(l.MaxMessage), MaxShapes: uint64(l.MaxShapes), MaxShapeBytes: uint64(l.MaxShapeBytes),
+	return frame.Limits{MaxFragment: uint64(l.MaxFragment), MaxMessage: uint64(l.MaxMessage),
+		MaxShapes: uint64(l.MaxShapes), MaxShapeBytes: uint64(l.MaxShapeBytes),
 		MaxExchanges: uint64(l.MaxExchanges), Window: uint64(l.Window), MaxHeld: uint64(l.MaxHeld)}
 }
+
+func bounded(v uint64) int64 { return int64(min(v, 1<<62)) }
+
+// inFlight is how many exchanges this end begins at a time with a peer of such limits.
+func inFlight(peer frame.Limits) int64 { return int64(min(peer.MaxExchanges, maxFlight)) }

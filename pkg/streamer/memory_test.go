@@ -44,9 +44,11 @@ func callWith(t testing.TB, s *streamer.Stream, lane uint64, m []byte) {
 	}
 }
 
-// What lanes remember follows the order of the frames, whoever sends, and whatever syncs come between.
+// What lanes remember follows the order of the frames, whoever sends, and whatever syncs come
+// between.
 func TestMemoryFollowsTheOrderOfFrames(t *testing.T) {
-	p := connect(t, pairing{a: streamer.Config{SyncMessages: 7}, codera: learning(t), coderb: learning(t), handlerb: echo})
+	p := connect(t, pairing{a: streamer.Config{SyncMessages: 7}, codera: learning(t), coderb: learning(t),
+		handlerb: echo})
 	var wg sync.WaitGroup
 	for lane := range uint64(4) {
 		for range 2 {
@@ -63,7 +65,8 @@ func TestMemoryFollowsTheOrderOfFrames(t *testing.T) {
 
 // Messages that wait for a shape which the peer lacks go on in order, and those behind them.
 func TestMemoryOfHeldMessages(t *testing.T) {
-	p := connect(t, pairing{a: streamer.Config{SyncMessages: 3}, codera: learning(t, event(1, "a")), coderb: learning(t), handlerb: echo})
+	p := connect(t, pairing{a: streamer.Config{SyncMessages: 3}, codera: learning(t, event(1, "a")),
+		coderb: learning(t), handlerb: echo})
 	var wg sync.WaitGroup
 	for i := range 20 {
 		wg.Go(func() { callWith(t, p.a, uint64(i%2), event(i, "held")) })
@@ -102,7 +105,8 @@ func TestRefusedMessagesCountForTheMemory(t *testing.T) {
 	assert.NoError(t, p.b.Err())
 }
 
-// Streams that are idle for long, again and again, say nothing of it where their memories are small, and go on in step.
+// Streams that are idle for long, again and again, say nothing of it where their memories are
+// small, and go on in step.
 func TestIdleStreamsGoOn(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p := connect(t, pairing{codera: learning(t), coderb: learning(t), handlerb: echo})
@@ -123,8 +127,9 @@ func TestIdleStreamsGoOn(t *testing.T) {
 	})
 }
 
-// Lanes that are idle and whose memories are too large to keep give them back: those that are idle at about the same time share a
-// frame, another lane that is never silent keeps its own, and all go on in step.
+// Lanes that are idle and whose memories are too large to keep give them back: those that are idle
+// at about the same time share a frame, another lane that is never silent keeps its own, and all go
+// on in step.
 func TestIdleLanesGiveTheirMemoryBack(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p := connect(t, pairing{codera: learning(t), coderb: learning(t), handlerb: echo})

@@ -2,21 +2,23 @@ package streamer
 
 import (
 	"bytes"
-	"errors"
 	"io"
 )
 
-// Message is one message: an optional head, its octets as received, and a body, nil if empty. A Body that is an io.Closer is closed when it is not read any more.
-// The Body of a message that came from a stream is an io.ReadCloser, for one goroutine at a time; it must be read to its end or closed, or it keeps room.
+// Message is one message: an optional head, its octets as received, and a body, nil if empty. A
+// Body that is an io.Closer is closed when it is not read any more. The Body of a message that came
+// from a stream is an io.ReadCloser, for one goroutine at a time; it must be read to its end or
+// closed, or it keeps room.
 type Message struct {
 	Head []byte
 	Body io.Reader
-	// Length is that of the body, in bytes, where it is known and not 0: of a message to be sent, so that a
-	// short body that comes slowly goes in one piece.
+	// Length is that of the body, in bytes, where it is known and not 0: of a message to be sent,
+	// so that a short body that comes slowly goes in one piece.
 	Length int64
 	// Interim says that this is a reply before the one that counts ([Pending.Next]).
 	Interim bool
-	// Place is that of a one-way message in a sequence, for [Lane.Post] and from there; others have none.
+	// Place is that of a one-way message in a sequence, for [Lane.Post] and from there; others have
+	// none.
 	Place Place
 }
 
@@ -25,12 +27,15 @@ func NewMessage(head, body []byte) *Message {
 	return &Message{Head: head, Body: bytes.NewReader(body)}
 }
 
-// ReadAll reads the whole body. A body above limit octets is an error of code [TooLarge], and what was read is returned with it.
+// ReadAll reads the whole body. A body above limit octets is an error of code [TooLarge], and what
+// was read is returned with it.
 func (m *Message) ReadAll(limit int64) ([]byte, error) {
 	if m.Body == nil {
 		return nil, nil
 	}
-	if b, ok := m.Body.(*body); ok {
+	if b, ok := m.Body.(interface {
+		readAll(limit int64) ([]byte, error)
+	}); ok {
 		return b.readAll(limit)
 	}
 	all, err := io.ReadAll(io.LimitReader(m.Body, limit+1))
@@ -64,15 +69,6 @@ func inMemory(b io.Reader) bool {
 	return false
 }
 
-// fitsWindow reports whether a body is in memory and surely goes without the peer's reading any of it.
-func (s *Stream) fitsWindow(b io.Reader) bool {
-	if b == nil {
-		return true
-	}
-	sized, ok := b.(interface{ Len() int })
-	return ok && inMemory(b) && int64(sized.Len()) <= creditOf(s.peer.Load().Limits)/2
-}
-
 // take gives the bytes of a body that is in memory, and reads it with that.
 func take(b io.Reader) []byte {
 	var all taken
@@ -89,8 +85,6 @@ func (t *taken) Write(p []byte) (int, error) {
 	*t = p
 	return len(p), nil
 }
-
-var errTooLong = errors.New("longer than the peer takes")
 
 func closeBody(b io.Reader) {
 	if c, ok := b.(io.Closer); ok {

@@ -29,8 +29,8 @@ func TestSyncsEndAnnouncements(t *testing.T) {
 	assert.Equal(t, frame.CloseProtocol, until[frame.Close](h).Code)
 }
 
-// A part is joined by what its number stood for when it came, also when it is held behind another message and the number is given to
-// another shape meanwhile.
+// A part is joined by what its number stood for when it came, also when it is held behind another
+// message and the number is given to another shape meanwhile.
 func TestHeldPartsKeepTheirShapes(t *testing.T) {
 	came := make(chan string, 2)
 	h := meetByHand(t, streamer.Config{}, newRawCoder(), func(_ context.Context, x *streamer.Exchange) {
@@ -51,14 +51,16 @@ func TestHeldForAShapeThatIsGone(t *testing.T) {
 		h := meetByHand(t, streamer.Config{}, newRawCoder(), echo)
 		h.write(two.reference(2), request("\x02"+two.content("a")), again)
 		c := until[frame.Cancel](h)
-		assert.Equal(t, frame.Cancel{Message: frame.Key{Exchange: 1}, Refused: true, Code: frame.Unprocessed, Text: "unprocessed"}, c)
+		assert.Equal(t, frame.Cancel{Message: frame.Key{Exchange: 1}, Refused: true, Code: frame.Unprocessed,
+			Text: "unprocessed"}, c)
 	}
 }
 
 // What somebody reads already is not called unprocessed when there is no room to hold it.
 func TestHeldPartsOfMessagesThatAreRead(t *testing.T) {
 	reading := make(chan struct{})
-	h := meetByHand(t, streamer.Config{Limits: streamer.Limits{MaxHeld: 10}}, newRawCoder(), func(_ context.Context, x *streamer.Exchange) {
+	h := meetByHand(t, streamer.Config{Limits: streamer.Limits{MaxHeld: 10}}, newRawCoder(), func(_ context.Context,
+		x *streamer.Exchange) {
 		close(reading)
 		_, _ = io.Copy(io.Discard, x.Message().Body)
 	})
@@ -73,8 +75,8 @@ func TestHeldPartsOfMessagesThatAreRead(t *testing.T) {
 	assert.Equal(t, map[uint64]frame.CancelCode{1: frame.Busy, 2: frame.Unprocessed}, codes)
 }
 
-// A peer that asks again and again for shapes that it was told is not answered, and one that asks for
-// what was never there without end is cut off.
+// A peer that asks again and again for shapes that it was told is not answered, and one that asks
+// for what was never there without end is cut off.
 func TestShapesAskedForInVain(t *testing.T) {
 	coder := newRawCoder(one)
 	h := meetInitiator(t, 1<<20, streamer.Config{}, coder, handHello.Limits)

@@ -20,7 +20,8 @@ import (
 	"github.com/hhfr/hhfr/pkg/streamer/inproc"
 )
 
-// meetInitiator is a stream under test, the initiator, with a responder by hand that has read nothing but the hello. limits are the responder's.
+// meetInitiator is a stream under test, the initiator, with a responder by hand that has read
+// nothing but the hello. limits are the responder's.
 func meetInitiator(t testing.TB, buffer int, cfg streamer.Config, coder streamer.Coder, limits frame.Limits) *byHand {
 	t.Helper()
 	here, there := inproc.Pipe(buffer)
@@ -91,7 +92,8 @@ func TestShapesAreAnnouncedBeforeTheirUse(t *testing.T) {
 	coder := newRawCoder(one, large, three)
 	coder.believes[three.Fingerprint()] = true
 	h := meetInitiator(t, 1<<20, streamer.Config{}, coder, handHello.Limits)
-	sent := []string{one.message("a"), large.message("b"), one.message("c"), three.message("d"), "none", large.message("e")}
+	sent := []string{one.message("a"), large.message("b"), one.message("c"), three.message("d"), "none",
+		large.message("e")}
 	for _, m := range sent {
 		require.NoError(t, h.s.Lane(0).Send(t.Context(), streamer.NewMessage(nil, []byte(m))))
 	}
@@ -150,7 +152,8 @@ func TestLargeShapeLetsOthersPass(t *testing.T) {
 	}
 }
 
-// TestBeginKeepsTheOrder: requests that one goroutine begins have their numbers in that order, whatever their shapes and sizes; replies come in any.
+// TestBeginKeepsTheOrder: requests that one goroutine begins have their numbers in that order,
+// whatever their shapes and sizes; replies come in any.
 func TestBeginKeepsTheOrder(t *testing.T) {
 	var kinds []*kind
 	for n := range 50 {
@@ -199,7 +202,8 @@ func TestWhatIsHeldAtTheEndIsUnprocessed(t *testing.T) {
 	h := meetByHand(t, streamer.Config{}, newRawCoder(), echo)
 	d := newDirection(t)
 	h.write(d.fill(one.reference(1)))
-	h.write(d.fill(frame.Data{First: true, Last: true, OneWay: true, Exchange: 1, Payload: []byte("\x01" + one.content("held"))}))
+	h.write(d.fill(frame.Data{First: true, Last: true, OneWay: true, Exchange: 1,
+		Payload: []byte("\x01" + one.content("held"))}))
 	h.write(d.fill(frame.Close{}))
 	assert.Equal(t, frame.Unprocessed, until[frame.Cancel](h).Code)
 	assert.Equal(t, frame.CloseDone, until[frame.Close](h).Code)
@@ -260,15 +264,18 @@ func TestHeldFramesGoOnInOrder(t *testing.T) {
 }
 
 func TestHeldBeyondTheLimitIsUnprocessed(t *testing.T) {
-	h := meetByHand(t, streamer.Config{Limits: streamer.Limits{MaxHeld: 10}}, newRawCoder(), func(ctx context.Context, x *streamer.Exchange) {
+	h := meetByHand(t, streamer.Config{Limits: streamer.Limits{MaxHeld: 10}}, newRawCoder(), func(ctx context.Context,
+		x *streamer.Exchange) {
 		assert.Contains(t, []uint64{4, 5}, x.Number())
 		_ = x.Reply(ctx, x.Message())
 	})
-	h.write(one.reference(1), request("\x01"+one.content("b")), frame.Data{First: true, Payload: []byte("\x00part")}, request("\x00 too much"))
+	h.write(one.reference(1), request("\x01"+one.content("b")), frame.Data{First: true, Payload: []byte("\x00part")},
+		request("\x00 too much"))
 	assert.Equal(t, frame.Shape{Number: 1, Form: frame.Unknown}, h.next())
 	for _, exchange := range []uint64{1, 2, 3} {
 		c := until[frame.Cancel](h)
-		assert.Equal(t, frame.Cancel{Message: frame.Key{Exchange: exchange}, Refused: true, Code: frame.Unprocessed, Text: "unprocessed"}, c)
+		assert.Equal(t, frame.Cancel{Message: frame.Key{Exchange: exchange}, Refused: true, Code: frame.Unprocessed,
+			Text: "unprocessed"}, c)
 	}
 	h.write(named(frame.Data{Last: true, Payload: []byte("dropped")}, 2), request("\x00good again"),
 		one.full(1), request("\x01"+one.content("known")))
@@ -287,13 +294,15 @@ func TestSyncsAreSentAndChecked(t *testing.T) {
 			for n := range 8 {
 				kinds = append(kinds, newKind(fmt.Sprintf("k%d", n), 0))
 			}
-			p := connect(t, pairing{a: cfg, b: cfg, handlerb: echo, codera: newRawCoder(kinds...), coderb: newRawCoder(kinds[4:]...)})
+			p := connect(t, pairing{a: cfg, b: cfg, handlerb: echo, codera: newRawCoder(kinds...),
+				coderb: newRawCoder(kinds[4:]...)})
 			var wg sync.WaitGroup
 			for i := range 8 {
 				wg.Go(func() {
 					for range 10 {
 						want := kinds[i].message(strings.Repeat("x", i*5000))
-						r, err := p.a.Lane(uint64(i)).Call(t.Context(), streamer.NewMessage([]byte("head"), []byte(want)))
+						r, err := p.a.Lane(uint64(i)).Call(t.Context(), streamer.NewMessage([]byte("head"),
+							[]byte(want)))
 						if assert.NoError(t, err) {
 							assert.Equal(t, want, body(t, r))
 						}

@@ -3,16 +3,30 @@ package streamer
 import (
 	"sync/atomic"
 
-	"github.com/hhfr/hhfr/pkg/streamer/frame"
 	"github.com/hhfr/hhfr/pkg/streamer/wire"
 )
 
+// sender is whose message goes out: a call or an exchange that is served.
+type sender interface {
+	// finished is told once that a message is whole, or was dropped; nobody holds a lock.
+	finished(out *outbound, dropped *Error)
+}
+
+// outLane is what the queue knows of a lane.
+type outLane struct {
+	number uint64
+
+	// Under queue.mu.
+	last uint64 // the exchange begun last
+	lost bool   // a restart is queued, since the peer lost what it remembered
+}
+
 // outbound is a message on its way from a sender to the writer.
 type outbound struct {
-	s       *Stream
-	lane    *Lane         // of a request, which has its exchange from it
-	call    *call         // of a request that wants a reply
-	x       *Exchange     // of a reply
+	owner   sender        // nil: nobody wants to know how it ends
+	asks    bool          // it is a request that wants a reply
+	lane    *outLane      // of a request, or a one-way message, which has its exchange from it
+	slots   *semaphore    // where such a one has its place in flight
 	written chan struct{} // closed when an interim reply is whole
 	queued  chan struct{} // closed when the first piece is queued; nil: nobody waits
 	sent    chan struct{} // closed when the sender has ended
@@ -23,11 +37,11 @@ type outbound struct {
 	payload int64         // written so far; the writer's
 
 	// Below: under queue.mu.
-	pieces  fifo[piece]
-	space   [1]piece      // what most messages need
-	credit  int64         // content that the peer takes beside what waits; the last piece may go beyond
-	waiting int64         // what the pieces that wait cost
-	granted chan struct{} // closed when there is more; made by who waits
+	pieces  fifo[outboundPiece]
+	space   [1]outboundPiece // what most messages need
+	credit  int64            // content that the peer takes beside what waits; the last piece may go beyond
+	waiting int64            // what the pieces that wait cost
+	granted chan struct{}    // closed when there is more; made by who waits
 	inRing  bool
 	begun   bool // its first piece went to the writer, and not in vain
 	whole   bool // its last one, too
@@ -50,29 +64,44 @@ func fate(begun bool) Code {
 	return Unsent
 }
 
-// state tells how far a message has come, and its key once it is begun.
-func (out *outbound) state() (key frame.Key, begun, whole bool) {
-	q := out.s.queue
-	q.mu.Lock()
-	defer q.mu.Unlock()
-	return out.message.Key, out.begun, out.whole
-}
-
 // over is called once when the message is whole, or was dropped; nobody holds a lock.
 func (out *outbound) over(dropped *Error) {
-	if out.x != nil {
-		out.s.exchanges.replied(out, dropped)
-		return
-	}
 	out.release()
-	if dropped != nil && out.call != nil {
-		out.s.exchanges.failCall(out.call, dropped)
+	if out.owner != nil {
+		out.owner.finished(out, dropped)
 	}
 }
 
 // release takes one hold off a request's place in flight.
 func (out *outbound) release() {
-	if out.lane != nil && out.holds.Add(-1) == 0 {
-		out.s.exchanges.slots.release(1)
+	if out.slots != nil && out.holds.Add(-1) == 0 {
+		out.slots.release(1)
 	}
 }
+
+// outboundPiece is what one frame has of a message: a segment of its head, one of its body, or that
+// its sender waits.
+type outboundPiece struct {
+	head, body  wire.Part
+	first, last bool // of the message
+	flush       bool
+	settled     int64
+	outside     bool // it takes no room at the gate any more
+}
+
+// pieceCost is what a fragment costs of its message's credit beside its content
+// (docs/wire-format.md, section 5.3).
+const pieceCost = 64
+
+func (p *outboundPiece) cost() int64 {
+	if p.flush {
+		return 0
+	}
+	return int64(len(p.head.Content) + len(p.body.Content) + pieceCost)
+}
+
+// mayGo reports whether the peer takes the next piece: as it counts, nothing that waits was sent.
+func (out *outbound) mayGo() bool { return out.credit+out.waiting > 0 }
+
+// maxCredit is as good as any credit above it.
+const maxCredit = 1 << 60

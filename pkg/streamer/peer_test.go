@@ -34,11 +34,12 @@ type direction struct {
 }
 
 func newDirection(t testing.TB) *direction {
-	return &direction{t: t, checks: frame.NewChecks(handHello.Origin()), names: map[uint64][8]byte{}, offset: int64(len(handHello.AppendTo(nil)))}
+	return &direction{t: t, checks: frame.NewChecks(handHello.Origin()), names: map[uint64][8]byte{},
+		offset: int64(len(handHello.AppendTo(nil)))}
 }
 
-// fill completes f as the next frame behind the hello: the numbers of data, the checks of sync and close. A sync
-// lists the shapes that it is given by number alone, all lanes, and what is open.
+// fill completes f as the next frame behind the hello: the numbers of data, the checks of sync and
+// close. A sync lists the shapes that it is given by number alone, all lanes, and what is open.
 func (d *direction) fill(f frame.Frame) frame.Frame {
 	d.t.Helper()
 	switch v := f.(type) {
@@ -58,8 +59,10 @@ func (d *direction) fill(f frame.Frame) frame.Frame {
 			d.names[v.Number] = frame.NameOf(sha256.Sum256(octets))
 		}
 	case frame.Sync:
-		v.Word, v.Session, v.Representation, v.Offset = handHello.Word, handHello.Session, handHello.Representation, uint64(d.offset)
-		v.Messages, v.Check, v.Lanes, v.Open = d.checks.Messages(), d.checks.Check(), d.numbering.Lanes(9), d.checks.Open()
+		v.Word, v.Session, v.Representation, v.Offset = handHello.Word, handHello.Session, handHello.Representation,
+			uint64(d.offset)
+		v.Messages, v.Check, v.Lanes, v.Open = d.checks.Messages(), d.checks.Check(), d.numbering.Lanes(9),
+			d.checks.Open()
 		for i, s := range v.Shapes {
 			v.Shapes[i].Name = d.names[s.Number]
 		}
@@ -77,10 +80,12 @@ func (d *direction) fill(f frame.Frame) frame.Frame {
 }
 
 var handHello = frame.Hello{Session: session, Token: make([]byte, 16), Word: [8]byte{7}, Representation: 1,
-	Limits: frame.Limits{MaxFragment: 16384, MaxMessage: 1 << 30, MaxShapes: 100, MaxShapeBytes: 1 << 20, MaxExchanges: 100, Window: 1 << 20, MaxHeld: 1 << 20}}
+	Limits: frame.Limits{MaxFragment: 16384, MaxMessage: 1 << 30, MaxShapes: 100, MaxShapeBytes: 1 << 20,
+		MaxExchanges: 100, Window: 1 << 20, MaxHeld: 1 << 20}}
 
-// meetByHand connects a stream, the responder, to an initiator by hand. The pipe is large enough for what tests write.
-func meetByHand(t testing.TB, cfg streamer.Config, coder streamer.Coder, handler streamer.Handler) *byHand {
+// meetByHand connects a stream, the responder, to an initiator by hand. The pipe is large enough
+// for what tests write.
+func meetByHand(t testing.TB, cfg streamer.Config, coder streamer.Coder, handler streamer.ExchangeHandler) *byHand {
 	t.Helper()
 	here, there := inproc.Pipe(8 << 20)
 	h := &byHand{t: t, conn: here}

@@ -25,7 +25,8 @@ func TestPlacesTravel(t *testing.T) {
 	for _, tc := range []struct {
 		place streamer.Place
 		size  int
-	}{{streamer.Place{Number: 1, Wanted: true}, 3}, {streamer.Place{Number: 70000, Answers: 9}, 60_000}, {streamer.Place{}, 1}} {
+	}{{streamer.Place{Number: 1, Wanted: true}, 3}, {streamer.Place{Number: 70000, Answers: 9}, 60_000},
+		{streamer.Place{}, 1}} {
 		m := streamer.NewMessage(nil, make([]byte, tc.size))
 		m.Place = tc.place
 		_, err := p.a.Lane(0).Post(t.Context(), m)
@@ -36,7 +37,8 @@ func TestPlacesTravel(t *testing.T) {
 	require.NoError(t, p.a.Close())
 }
 
-// Acknowledgements go to whoever listens, in their order among the messages, and are passed over where nobody does.
+// Acknowledgements go to whoever listens, in their order among the messages, and are passed over
+// where nobody does.
 func TestAcknowledgementsTravel(t *testing.T) {
 	got := make(chan string, 2)
 	h := meetByHand(t, streamer.Config{Acks: func(b []byte) { got <- string(b) }}, newRawCoder(), echo)
@@ -54,7 +56,8 @@ func TestAcknowledgementsTravel(t *testing.T) {
 	assert.ErrorIs(t, deaf.s.Acknowledge(t.Context(), []byte("late")), &streamer.Error{Code: streamer.Unsent})
 }
 
-// No sequence can do without a message that the other end refused: the stream breaks, and says what was said.
+// No sequence can do without a message that the other end refused: the stream breaks, and says what
+// was said.
 func TestRefusedPlaceBreaksTheStream(t *testing.T) {
 	h := meetByHand(t, streamer.Config{}, newRawCoder(), echo)
 	m := streamer.NewMessage(nil, []byte("x"))

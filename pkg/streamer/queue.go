@@ -7,18 +7,19 @@ import (
 	"sync"
 
 	"github.com/hhfr/hhfr/pkg/streamer/frame"
+	"github.com/hhfr/hhfr/pkg/streamer/wire"
 )
 
 // queue is what waits to be written: what is said about messages and shapes goes first, then shapes
 // and messages have one frame each in turn.
 type queue struct {
-	gate       gate // bytes of content between senders and writer
+	gate       semaphore // bytes of content between senders and writer
 	window     int64
 	maxControl int
 	wake       chan struct{} // for the writer
 
 	mu      sync.Mutex
-	control fifo[control]
+	control fifo[priorityItem]
 	grants  fifo[frame.Window]
 	acks    fifo[[]byte]
 	asked   fifo[uint64] // numbers of ours whose shapes the peer lacks
@@ -31,23 +32,23 @@ type queue struct {
 	idle    bool                    // the writer waits
 }
 
-// control is what goes before all messages: that the shape of a number of the peer's is lacking here, a
-// cancel, that a message of ours is given up, or that what follows on a lane builds on nothing before. The
-// peer's limits are for the writer alone.
-type control struct {
+// priorityItem is what goes before all messages: that the shape of a number of the peer's is
+// lacking here, a cancel, that a message of ours is given up, or that what follows on a lane builds
+// on nothing before. The peer's limits are for the writer alone.
+type priorityItem struct {
 	limits  *frame.Limits
 	ask     uint64
 	cancel  frame.Cancel
 	drop    *outbound
 	code    frame.CancelCode // of drop
-	restart *Lane
+	restart *outLane
 }
 
 // turn is one place in the writer's round: a message, a shape in full, or the restart of a lane.
 type turn struct {
 	out     *outbound
 	job     *transfer
-	restart *Lane
+	restart *outLane
 }
 
 // maxAsked bounds the shapes that a peer lacks and that are not on their way yet.
@@ -55,25 +56,14 @@ const maxAsked = 1024
 
 func newQueue(cfg *Config, peer frame.Limits) *queue {
 	return &queue{
-		gate: gate{max: cfg.QueueBytes}, window: creditOf(peer), maxControl: controlSlack + 4*cfg.Limits.MaxExchanges,
-		wake: make(chan struct{}, 1), over: make(chan struct{}), live: map[*outbound]struct{}{}, begun: map[frame.Key]*outbound{},
+		gate:       semaphore{max: cfg.QueueBytes},
+		window:     creditOf(peer),
+		maxControl: controlSlack + 4*cfg.Limits.MaxExchanges,
+		wake:       make(chan struct{}, 1),
+		over:       make(chan struct{}),
+		live:       map[*outbound]struct{}{},
+		begun:      map[frame.Key]*outbound{},
 	}
-}
-
-// meet takes the limits of the peer, once its hello is there. Messages that have begun have the credit that
-// the hello gives them.
-func (q *queue) meet(peer frame.Limits) {
-	q.mu.Lock()
-	defer q.mu.Unlock()
-	before := q.window
-	q.window = creditOf(peer)
-	if more := q.window - before; more > 0 {
-		for out := range q.live {
-			q.creditLocked(out, more)
-		}
-	}
-	q.control.push(control{limits: &peer})
-	q.wakeWriter()
 }
 
 // wakeWriter may be called at any time.
@@ -94,33 +84,6 @@ func (q *queue) admit(out *outbound) error {
 	out.pieces.items = out.space[:0]
 	out.credit = q.window
 	q.live[out] = struct{}{}
-	return nil
-}
-
-// put queues a piece of a message, when there is credit and room for it.
-func (q *queue) put(ctx context.Context, out *outbound, p piece) error {
-	cost := p.cost()
-	if err := q.takeCredit(ctx, out, cost); err != nil {
-		return err
-	}
-	if t := q.gate.enter(cost); t != nil {
-		if err := q.await(ctx, out, t.ready); err != nil {
-			q.gate.leave(t)
-			return err
-		}
-	}
-	q.mu.Lock()
-	defer q.mu.Unlock()
-	if err := q.lost(out); err != nil {
-		q.gate.release(cost)
-		return err
-	}
-	out.pieces.push(p)
-	out.waiting += cost
-	if out.queued != nil && p.first {
-		close(out.queued)
-	}
-	q.enterRingLocked(out)
 	return nil
 }
 
@@ -170,15 +133,16 @@ func (q *queue) lost(out *outbound) error {
 	return nil
 }
 
-// drop gives up a message that is not whole. The peer is told, if any of it was written. It is false
-// for one that is over.
+// drop gives up a message that is not whole. The peer is told, if any of it was written. It is
+// false for one that is over.
 func (q *queue) drop(out *outbound, why *Error, code frame.CancelCode) bool {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	return q.dropLocked(out, why, code)
 }
 
-// giveUp drops a message as [queue.drop] does, for a reason that may depend on whether any of it was written.
+// giveUp drops a message as [queue.drop] does, for a reason that may depend on whether any of it
+// was written.
 func (q *queue) giveUp(out *outbound, why func(begun bool) *Error, code frame.CancelCode) (own *Error, dropped bool) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -186,7 +150,8 @@ func (q *queue) giveUp(out *outbound, why func(begun bool) *Error, code frame.Ca
 	return own, q.dropLocked(out, own, code)
 }
 
-// refuse drops a message that is on its way and that the peer does not want; it is false if there is none.
+// refuse drops a message that is on its way and that the peer does not want; it is false if there
+// is none.
 func (q *queue) refuse(key frame.Key, why *Error) bool {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -211,7 +176,7 @@ func (q *queue) dropLocked(out *outbound, why *Error, code frame.CancelCode) boo
 	}
 	q.endLocked(out)
 	if out.begun && !q.hasEnded() {
-		q.sayLocked(control{drop: out, code: code})
+		q.sayLocked(priorityItem{drop: out, code: code})
 	}
 	q.wakeWriter()
 	return true
@@ -227,13 +192,13 @@ func (q *queue) endLocked(out *outbound) {
 
 // say queues what goes before all messages. What can cause it is bounded by our limits; it is false
 // for who goes on all the same.
-func (q *queue) say(c control) bool {
+func (q *queue) say(c priorityItem) bool {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	return q.sayLocked(c)
 }
 
-func (q *queue) sayLocked(c control) bool {
+func (q *queue) sayLocked(c priorityItem) bool {
 	if q.hasEnded() || q.said {
 		return true
 	}
@@ -246,12 +211,12 @@ func (q *queue) sayLocked(c control) bool {
 }
 
 // restart has what follows on a lane build on nothing before.
-func (q *queue) restart(l *Lane) {
+func (q *queue) restart(l *outLane) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	if !l.lost {
 		l.lost = true
-		q.sayLocked(control{restart: l})
+		q.sayLocked(priorityItem{restart: l})
 	}
 }
 
@@ -265,7 +230,8 @@ func push[T any](q *queue, to *fifo[T], v T) {
 	}
 }
 
-// lacks takes note that the peer lacks the shape of a number of ours; it is false if it says so too often.
+// lacks takes note that the peer lacks the shape of a number of ours; it is false if it says so too
+// often.
 func (q *queue) lacks(number uint64) bool {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -299,7 +265,7 @@ func (q *queue) hasEnded() bool {
 
 // unbegun drops the requests of which nothing was written, since no reply would come.
 func (q *queue) unbegun(why *Error) {
-	q.dropAll(why, func(out *outbound) bool { return out.call != nil && !out.begun })
+	q.dropAll(why, func(out *outbound) bool { return out.asks && !out.begun })
 }
 
 func (q *queue) dropAll(why *Error, which func(*outbound) bool) {
@@ -325,3 +291,27 @@ func (q *queue) isIdle() bool {
 }
 
 var errManyCancels = errors.New("more cancelled messages and lacking shapes wait to be told than there may be")
+
+// transfer is a shape on its way in full, with the turns that wait for its last piece.
+type transfer struct {
+	shape  *wire.Transfer
+	parked []turn
+}
+
+// leaveGate lets others in for a piece.
+func (q *queue) leaveGate(p *outboundPiece) {
+	if !p.outside {
+		p.outside = true
+		q.gate.release(p.cost())
+	}
+}
+
+// creditOf is what a message may have of content when it begins.
+func creditOf(peer frame.Limits) int64 { return bounded(max(peer.Window, frame.MinWindow)) }
+
+// state tells how far a message has come, and its key once it is begun.
+func (q *queue) state(out *outbound) (key frame.Key, begun, whole bool) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	return out.message.Key, out.begun, out.whole
+}

@@ -12,19 +12,19 @@ import (
 	"github.com/hhfr/hhfr/pkg/streamer/wire"
 )
 
-// reader is what the goroutine that reads alone knows.
-type reader struct {
+// streamReader is what the goroutine that reads alone knows.
+type streamReader struct {
 	s      *Stream
-	input  *input
+	input  *readBuffer
 	dec    *wire.Decoder
 	closed bool      // the peer's close has come
 	restAt time.Time // when to look for idle lanes; zero: no memory is in use
 	waits  time.Time // until when the connection waits for bytes
 }
 
-func newReader(s *Stream, in *input) *reader {
+func newReader(s *Stream, in *readBuffer) *streamReader {
 	own := &s.cfg.Limits
-	return &reader{s: s, input: in, dec: wire.NewDecoder(wire.DecoderConfig{
+	return &streamReader{s: s, input: in, dec: wire.NewDecoder(wire.DecoderConfig{
 		Shapes:         s.coder,
 		Compression:    s.coder.Compression(),
 		MaxFragment:    own.MaxFragment,
@@ -36,7 +36,7 @@ func newReader(s *Stream, in *input) *reader {
 }
 
 // run reads frames until the direction ends.
-func (r *reader) run() {
+func (r *streamReader) run() {
 	s := r.s
 	err := r.loop()
 	lost := err != nil && err.Code == Closed && !s.ending.hasFailed()
@@ -52,7 +52,7 @@ func (r *reader) run() {
 	}
 }
 
-func (r *reader) loop() *Error {
+func (r *streamReader) loop() *Error {
 	in := r.input
 	for !r.closed {
 		if r.dec.At() == 0 && !frame.MayOpen(in.ahead()) {
@@ -76,14 +76,14 @@ func (r *reader) loop() *Error {
 	return nil
 }
 
-// stranger is the error of a peer that does not begin with a hello, such as an HTTP proxy that was taken for the end of a
-// stream: it speaks no hhfr, and has processed no message.
-func (r *reader) stranger() *Error {
+// stranger is the error of a peer that does not begin with a hello, such as an HTTP proxy that was
+// taken for the end of a stream: it speaks no hhfr, and has processed no message.
+func (r *streamReader) stranger() *Error {
 	return &Error{Code: Protocol, Err: errors.New("does not begin with the peer's hello"), unprocessed: true}
 }
 
 // more waits for at least one further byte, and makes the memories of idle lanes small meanwhile.
-func (r *reader) more() error {
+func (r *streamReader) more() error {
 	for {
 		r.rest()
 		err := r.input.more()
@@ -97,7 +97,7 @@ func (r *reader) more() error {
 }
 
 // rest looks now and then for lanes that are idle, as long as any memory is in use.
-func (r *reader) rest() {
+func (r *streamReader) rest() {
 	if now := time.Now(); !r.restAt.IsZero() && !now.Before(r.restAt) {
 		r.restAt = time.Time{}
 		if r.dec.Rest() {
@@ -111,7 +111,7 @@ func (r *reader) rest() {
 }
 
 // wake has the reader wait for bytes until then, unless the stream has failed, which sets an end.
-func (r *reader) wake(at time.Time) {
+func (r *streamReader) wake(at time.Time) {
 	d := &r.s.ending
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -121,7 +121,7 @@ func (r *reader) wake(at time.Time) {
 }
 
 // ended is what the end of the connection means when no close frame came.
-func (r *reader) ended(err error) *Error {
+func (r *streamReader) ended(err error) *Error {
 	if errors.Is(err, io.EOF) {
 		err = io.ErrUnexpectedEOF
 	}
@@ -129,7 +129,7 @@ func (r *reader) ended(err error) *Error {
 }
 
 // handle takes a frame, and what it says.
-func (r *reader) handle(f *wire.Frame) error {
+func (r *streamReader) handle(f *wire.DecodedFrame) error {
 	r.note(f)
 	for i := range f.Events {
 		if err := r.event(f.At, &f.Events[i]); err != nil {
@@ -143,7 +143,7 @@ func (r *reader) handle(f *wire.Frame) error {
 	return nil
 }
 
-func (r *reader) note(f *wire.Frame) {
+func (r *streamReader) note(f *wire.DecodedFrame) {
 	ev := Event{Dir: Received, Kind: f.Kind, At: f.At, Octets: f.Octets}
 	if m := f.Message; m != nil {
 		ev.Lane, ev.Exchange, ev.Reply, ev.OneWay = m.Lane, m.Exchange, m.Reply, m.OneWay
@@ -157,7 +157,7 @@ func (r *reader) note(f *wire.Frame) {
 	r.s.note(ev)
 }
 
-func (r *reader) event(at int64, ev *wire.Event) error {
+func (r *streamReader) event(at int64, ev *wire.Event) error {
 	s := r.s
 	switch ev.Kind {
 	case wire.Fragment:
@@ -181,7 +181,7 @@ func (r *reader) event(at int64, ev *wire.Event) error {
 		}
 		s.exchanges.lose(in)
 	case wire.Lacks:
-		if !s.queue.say(control{ask: ev.Number}) {
+		if !s.queue.say(priorityItem{ask: ev.Number}) {
 			return &Error{Code: BeyondLimits, Err: errManyCancels}
 		}
 	case wire.Asked:
@@ -207,7 +207,7 @@ func (r *reader) event(at int64, ev *wire.Event) error {
 	return nil
 }
 
-func inboundOf(m *wire.Message) *inbound {
+func inboundOf(m *wire.IncomingMessage) *inbound {
 	if m == nil || m.User == nil {
 		return nil
 	}
@@ -215,7 +215,7 @@ func inboundOf(m *wire.Message) *inbound {
 }
 
 // inbound finds the message of an event, or begins it.
-func (r *reader) inbound(m *wire.Message) (*inbound, error) {
+func (r *streamReader) inbound(m *wire.IncomingMessage) (*inbound, error) {
 	in := inboundOf(m)
 	if in != nil {
 		return in, nil
@@ -231,7 +231,7 @@ func (r *reader) inbound(m *wire.Message) (*inbound, error) {
 }
 
 // fragment passes content on to its message.
-func (r *reader) fragment(ev *wire.Event) error {
+func (r *streamReader) fragment(ev *wire.Event) error {
 	e := &r.s.exchanges
 	in, err := r.inbound(ev.Message)
 	if err != nil {
@@ -252,7 +252,7 @@ func (r *reader) fragment(ev *wire.Event) error {
 	return nil
 }
 
-func (r *reader) close(at int64, ev *wire.Event) error {
+func (r *streamReader) close(at int64, ev *wire.Event) error {
 	if ev.Close.Code != frame.CloseDone {
 		r.closed = true
 		return &Error{Code: closedBy(ev.Close.Code), Remote: true, Err: said(ev.Close.Text)}

@@ -35,8 +35,8 @@ func TestRandomSessions(t *testing.T) {
 	}
 }
 
-// TestSessionsThatEndInTheMiddle: whatever ends a session, all who wait are told, and what is said not
-// to be sent did not come.
+// TestSessionsThatEndInTheMiddle: whatever ends a session, all who wait are told, and what is said
+// not to be sent did not come.
 func TestSessionsThatEndInTheMiddle(t *testing.T) {
 	material := workload.Mixed(5)
 	for seed := range uint64(60) {
@@ -44,7 +44,8 @@ func TestSessionsThatEndInTheMiddle(t *testing.T) {
 	}
 }
 
-// runBroken runs a random session that somebody ends at any time: in order, at once, or as the connection does.
+// runBroken runs a random session that somebody ends at any time: in order, at once, or as the
+// connection does.
 func runBroken(t *testing.T, seed uint64, material [][]byte) {
 	rnd := rand.New(rand.NewPCG(seed, 9))
 	after, how := time.Duration(rnd.IntN(8000))*time.Microsecond, rnd.IntN(4)
@@ -63,14 +64,16 @@ func runBroken(t *testing.T, seed uint64, material [][]byte) {
 	})
 }
 
-// randomSession is two ends with random limits, and what both have to say. A seed gives limits and messages; which exchange is when is up to the machine.
+// randomSession is two ends with random limits, and what both have to say. A seed gives limits and
+// messages; which exchange is when is up to the machine.
 type randomSession struct {
 	t     *testing.T
 	seed  uint64
 	sides [2]*side
 }
 
-// side is one end of a session: it sends messages with a number of their own in the head, and counts those that come.
+// side is one end of a session: it sends messages with a number of their own in the head, and
+// counts those that come.
 type side struct {
 	stream   *streamer.Stream
 	cfg      streamer.Config
@@ -91,7 +94,8 @@ func runSession(t *testing.T, seed uint64, material [][]byte) (messages int) {
 }
 
 // runSessionUntil runs a session to its end, or until finish ends it.
-func runSessionUntil(t *testing.T, seed uint64, material [][]byte, finish func(a, b *streamer.Stream, conn net.Conn)) (messages int) {
+func runSessionUntil(t *testing.T, seed uint64, material [][]byte, finish func(a, b *streamer.Stream,
+	conn net.Conn)) (messages int) {
 	t.Helper()
 	rnd := rand.New(rand.NewPCG(seed, 1))
 	var wrong sync.Once
@@ -101,7 +105,8 @@ func runSessionUntil(t *testing.T, seed uint64, material [][]byte, finish func(a
 	for i := range r.sides {
 		stores[i] = memory.New(memory.Config{})
 		books[i] = codec.NewBook(ctxstore.Shapes{Store: stores[i]})
-		s := &side{cfg: randomConfig(rnd), messages: randomMessages(rnd, material), cancels: rnd.IntN(3) == 0, ends: finish != nil, came: map[uint64]int{}, posted: map[uint64]*streamer.Posted{}}
+		s := &side{cfg: randomConfig(rnd), messages: randomMessages(rnd, material), cancels: rnd.IntN(3) == 0,
+			ends: finish != nil, came: map[uint64]int{}, posted: map[uint64]*streamer.Posted{}}
 		s.odd = func(format string, args ...any) {
 			wrong.Do(func() { assert.Fail(t, "session goes wrong", "seed %d: %s", seed, fmt.Sprintf(format, args...)) })
 		}
@@ -113,12 +118,14 @@ func runSessionUntil(t *testing.T, seed uint64, material [][]byte, finish func(a
 	text := rnd.IntN(4) == 0
 	coder := func(i int) *codec.Coder {
 		l := r.sides[i].cfg.Limits
-		return books[i].Coder(codec.Options{Text: text, PeerKnows: lies, MaxShapes: l.MaxShapes, MaxShapeBytes: l.MaxShapeBytes})
+		return books[i].Coder(codec.Options{Text: text, PeerKnows: lies, MaxShapes: l.MaxShapes,
+			MaxShapeBytes: l.MaxShapeBytes})
 	}
 	coders := [2]*codec.Coder{coder(0), coder(1)}
 	buffer := 1 << (8 + rnd.IntN(9))
 	here, there := inproc.Pipe(buffer)
-	a.cfg.Initiator, a.cfg.Session, a.cfg.Token, a.cfg.Representation, a.cfg.Coder, a.cfg.Handler = true, session, make([]byte, 16), 1, coders[0], a.serve
+	a.cfg.Initiator, a.cfg.Session, a.cfg.Token, a.cfg.Representation, a.cfg.Coder, a.cfg.Handler = true, session,
+		make([]byte, 16), 1, coders[0], a.serve
 	b.cfg.Accept = func(context.Context, frame.Hello) (streamer.Admission, error) {
 		return streamer.Admission{Coder: coders[1], Handler: b.serve}, nil
 	}
@@ -148,7 +155,8 @@ func runSessionUntil(t *testing.T, seed uint64, material [][]byte, finish func(a
 	return len(a.messages) + len(b.messages)
 }
 
-// knownShapes has one end learn shapes before the session, and maybe the other: the list says that both know them.
+// knownShapes has one end learn shapes before the session, and maybe the other: the list says that
+// both know them.
 func knownShapes(t *testing.T, rnd *rand.Rand, books [2]*codec.Book, material [][]byte) (list [][32]byte) {
 	if rnd.IntN(2) == 0 {
 		return nil
@@ -165,17 +173,23 @@ func knownShapes(t *testing.T, rnd *rand.Rand, books [2]*codec.Book, material []
 func randomConfig(rnd *rand.Rand) streamer.Config {
 	upTo := func(n int) int { return 1 + rnd.IntN(n) }
 	return streamer.Config{
-		SyncBytes: int64(1) << (6 + rnd.IntN(11)), SyncMessages: upTo(1 << upTo(10)), QueueBytes: int64(1) << (10 + rnd.IntN(11)),
-		Limits: streamer.Limits{MaxFragment: 512 + rnd.IntN(16384-512), MaxShapes: upTo(1 << upTo(7)), MaxShapeBytes: int64(1) << (8 + rnd.IntN(14)),
-			MaxExchanges: upTo(1 << upTo(6)), Window: 32<<10 + int64(rnd.IntN(1<<18)), MaxQueued: int64(1) << (9 + rnd.IntN(18)), MaxHeld: int64(1) << (6 + rnd.IntN(15)), MaxMessage: int64(1) << (18 + rnd.IntN(8))},
+		SyncBytes: int64(1) << (6 + rnd.IntN(11)), SyncMessages: upTo(1 << upTo(10)),
+		QueueBytes: int64(1) << (10 + rnd.IntN(11)),
+		Limits: streamer.Limits{MaxFragment: 512 + rnd.IntN(16384-512), MaxShapes: upTo(1 << upTo(7)),
+			MaxShapeBytes: int64(1) << (8 + rnd.IntN(14)),
+			MaxExchanges:  upTo(1 << upTo(6)), Window: 32<<10 + int64(rnd.IntN(1<<18)),
+			MaxQueued: int64(1) << (9 + rnd.IntN(18)), MaxHeld: int64(1) << (6 + rnd.IntN(15)),
+			MaxMessage: int64(1) << (18 + rnd.IntN(8))},
 	}
 }
 
-// randomMessages draws messages: as they are, cut off, with octets or pieces changed, or of octets that are no XML.
+// randomMessages draws messages: as they are, cut off, with octets or pieces changed, or of octets
+// that are no XML.
 func randomMessages(rnd *rand.Rand, material [][]byte) (list [][]byte) {
 	few := material
 	if rnd.IntN(2) == 0 {
-		few = [][]byte{material[rnd.IntN(len(material))], material[rnd.IntN(len(material))], material[rnd.IntN(len(material))]}
+		few = [][]byte{material[rnd.IntN(len(material))], material[rnd.IntN(len(material))],
+			material[rnd.IntN(len(material))]}
 	}
 	for range 1 + rnd.IntN(60) {
 		m := bytes.Clone(few[rnd.IntN(len(few))])
@@ -209,7 +223,8 @@ func (d dripping) Read(p []byte) (int, error) {
 	return d.from.Read(p[:min(len(p), 700)])
 }
 
-// say sends all messages of this side over a few lanes, as calls and one-way, some of which it gives up.
+// say sends all messages of this side over a few lanes, as calls and one-way, some of which it
+// gives up.
 func (s *side) say(rnd *rand.Rand) {
 	work := make(chan func())
 	var workers sync.WaitGroup
@@ -281,7 +296,8 @@ func (s *side) one(lane *streamer.Lane, n uint64, oneway, drip, closes bool, pat
 	}
 }
 
-// failed judges the error of an exchange: limits, cancels and the closing of a body are all that explains one.
+// failed judges the error of an exchange: limits, cancels and the closing of a body are all that
+// explains one.
 func (s *side) failed(ctx context.Context, n uint64, err error, closed bool) {
 	var e *streamer.Error
 	switch {
@@ -291,7 +307,8 @@ func (s *side) failed(ctx context.Context, n uint64, err error, closed bool) {
 		s.odd("message %d came, and is said not to be sent: %v", n, err)
 	case ctx.Err() != nil || closed || s.ends:
 	case e.Code == streamer.Busy, e.Code == streamer.Unprocessed, e.Code == streamer.TooLarge:
-	case e.Code == streamer.FateUnknown && (errors.Is(e.Err, &streamer.Error{Code: streamer.Busy}) || errors.Is(e.Err, &streamer.Error{Code: streamer.Unprocessed})):
+	case e.Code == streamer.FateUnknown && (errors.Is(e.Err, &streamer.Error{Code: streamer.Busy}) || errors.Is(e.Err,
+		&streamer.Error{Code: streamer.Unprocessed})):
 	case e.Code == streamer.Failed && int64(len(s.messages[n])+8) > s.cfg.Limits.MaxMessage: // the reply could not begin
 	default:
 		s.odd("message %d: %v", n, err)
@@ -346,7 +363,8 @@ func (s *side) serve(ctx context.Context, x *streamer.Exchange) {
 	}
 }
 
-// checkPosted tells that one-way messages of which nothing else is said came, and that no message came twice.
+// checkPosted tells that one-way messages of which nothing else is said came, and that no message
+// came twice.
 func (s *side) checkPosted() {
 	for n, p := range s.posted {
 		if err := p.Err(); err != nil {

@@ -9,7 +9,8 @@ import (
 	"github.com/hhfr/hhfr/pkg/streamer/wire"
 )
 
-// Flushes cost their sender no credit: of any number of them, for a message that nobody reads, one is kept behind each fragment.
+// Flushes cost their sender no credit: of any number of them, for a message that nobody reads, one
+// is kept behind each fragment.
 func TestFlushesThatNobodyReadsAreBounded(t *testing.T) {
 	in := &inbound{s: &Stream{cfg: Config{Limits: Limits{Window: 32 << 10}}}}
 	in.credit = in.s.cfg.Limits.Window

@@ -20,8 +20,9 @@ var (
 	soakSeed = flag.Uint64("soakseed", 0, "run this session only, a hundred times")
 )
 
-// TestSoakSessions: random messages between two ends with random limits and sync sizes, in both directions, some cancelled, arrive once and as they
-// are, or end in an error that limits or cancels explain; no stream breaks. A failure names its seed.
+// TestSoakSessions: random messages between two ends with random limits and sync sizes, in both
+// directions, some cancelled, arrive once and as they are, or end in an error that limits or
+// cancels explain; no stream breaks. A failure names its seed.
 func TestSoakSessions(t *testing.T) {
 	material := append(shared.Envelopes(t, true), workload.Mixed(5)...)
 	if *soakSeed != 0 {

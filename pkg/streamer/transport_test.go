@@ -35,7 +35,8 @@ var transports = map[string]struct {
 // secure is TLS between ends that trust each other.
 func secure(t *testing.T) streamer.Transport {
 	a := shared.NewAuthority(t)
-	return tls.New(&cryptotls.Config{Certificates: []cryptotls.Certificate{a.Issue(time.Hour, "127.0.0.1")}, RootCAs: a.Pool()}, nil)
+	return tls.New(&cryptotls.Config{Certificates: []cryptotls.Certificate{a.Issue(time.Hour, "127.0.0.1")},
+		RootCAs: a.Pool()}, nil)
 }
 
 // join is a connection between a dialler and a listener.

@@ -8,12 +8,14 @@ import (
 	"github.com/hhfr/hhfr/pkg/streamer/frame"
 )
 
-// AcceptUpgraded makes the responder's stream of a connection that began as HTTP and is upgraded by a
-// request that was read as a whole (docs/wire-format.md, section 3.1). preface is the head with status
-// 101, which goes out at once with our hello; a is what the initiator has, with stages that it takes. first
-// serves the request as exchange 1 of lane 0, with request as its message; nil: it is no exchange. conn is
-// owned from now on. Config.Session is the new session; Accept is not used. Errors are *[Error].
-func AcceptUpgraded(ctx context.Context, conn net.Conn, cfg Config, preface []byte, a Admission, stages uint64, request *Message, first Handler) (*Stream, error) {
+// AcceptUpgraded makes the responder's stream of a connection that began as HTTP and is upgraded by
+// a request that was read as a whole (docs/wire-format.md, section 3.1). preface is the head with
+// status 101, which goes out at once with our hello; a is what the initiator has, with stages that
+// it takes. first serves the request as exchange 1 of lane 0, with request as its message; nil: it
+// is no exchange. conn is owned from now on. Config.Session is the new session; Accept is not used.
+// Errors are *[Error].
+func AcceptUpgraded(ctx context.Context, conn net.Conn, cfg Config, preface []byte, a Admission, stages uint64,
+	request *Message, first ExchangeHandler) (*Stream, error) {
 	cfg.Initiator, cfg.Representation = false, frame.Binary
 	cfg.Accept = func(context.Context, frame.Hello) (Admission, error) { return a, nil }
 	s, err := newStream(conn, cfg)
@@ -21,22 +23,23 @@ func AcceptUpgraded(ctx context.Context, conn net.Conn, cfg Config, preface []by
 		return nil, err
 	}
 	s.coder, s.handler = a.Coder, a.Handler
-	if err := s.compose(); err != nil {
+	h := newHandshake(s)
+	if err := h.compose(); err != nil {
 		_ = conn.Close()
 		return nil, err
 	}
 	s.hello.Stages = a.Coder.Stages() & stages
 	s.hello.Token, s.hello.Lifetime = a.Token, seconds(a.Lifetime)
-	s.provisional(frame.EarlyLimits)
+	h.provisional(frame.EarlyLimits)
 	b := s.hello.AppendTo(append([]byte(nil), preface...))
 	_ = conn.SetWriteDeadline(time.Now().Add(s.cfg.HelloTimeout))
-	if err := s.write(b); err != nil {
+	if err := h.write(b); err != nil {
 		_ = conn.Close()
 		return nil, err
 	}
 	_ = conn.SetWriteDeadline(time.Time{})
 	s.note(Event{Dir: Sent, Kind: frame.KindHello, Octets: len(b) - len(preface)})
-	s.start(ctx, &input{conn: conn}, func() {
+	s.start(ctx, h.in, func() {
 		if first != nil {
 			s.exchanges.adopt(request, first)
 		}
@@ -44,23 +47,24 @@ func AcceptUpgraded(ctx context.Context, conn net.Conn, cfg Config, preface []by
 	return s, nil
 }
 
-// DialUpgraded makes the initiator's stream of a connection on which a request was answered with 101, behind
-// that head. The Pending is for the reply to the request, which must be taken; without exchange there is
-// none. Config.Session, Token and Target are not used. conn is owned from now on, also when it fails; ctx
-// bounds the hellos. Errors are *[Error]; the fate of the request is then unknown.
+// DialUpgraded makes the initiator's stream of a connection on which a request was answered with
+// 101, behind that head. The Pending is for the reply to the request, which must be taken; without
+// exchange there is none. Config.Session, Token and Target are not used. conn is owned from now on,
+// also when it fails; ctx bounds the hellos. Errors are *[Error]; the fate of the request is then
+// unknown.
 func DialUpgraded(ctx context.Context, conn net.Conn, cfg Config, exchange bool) (*Stream, *Pending, error) {
 	cfg.Initiator, cfg.Token, cfg.Target, cfg.Representation = true, nil, "", frame.Binary
 	s, err := newStream(conn, cfg)
 	if err != nil {
 		return nil, nil, err
 	}
-	in, err := s.meet(ctx, s.follow)
-	if err != nil {
+	h := newHandshake(s)
+	if err := h.meet(ctx, h.follow); err != nil {
 		_ = conn.Close()
 		return nil, nil, err
 	}
 	var p *Pending
-	s.start(ctx, in, func() {
+	s.start(ctx, h.in, func() {
 		if exchange {
 			p = s.exchanges.resume()
 		}
@@ -69,57 +73,41 @@ func DialUpgraded(ctx context.Context, conn net.Conn, cfg Config, exchange bool)
 }
 
 // follow is the initiator's side of a connection that was upgraded: the responder speaks first.
-func (s *Stream) follow(_ context.Context, in *input) error {
-	if err := s.compose(); err != nil {
+func (h *handshake) follow(_ context.Context) error {
+	if err := h.compose(); err != nil {
 		return err
 	}
-	if err := s.hear(in); err != nil {
+	if err := h.hear(); err != nil {
 		return err
 	}
-	peer := s.peer.Load()
-	s.hello.Session = peer.Session
-	if peer.Stages&^s.hello.Stages == 0 {
-		s.hello.Stages = peer.Stages
+	peer := h.s.peer.Load()
+	h.s.hello.Session = peer.Session
+	if peer.Stages&^h.s.hello.Stages == 0 {
+		h.s.hello.Stages = peer.Stages
 	}
-	if err := s.agreeOrTell(in); err != nil {
+	if err := h.agreeOrTell(); err != nil {
 		return err
 	}
-	return s.say(nil)
+	return h.say(nil)
 }
 
-// resume has the reply to the upgraded request expected: it is as if it had been exchange 1 of lane 0.
+// resume has the reply to the upgraded request expected: it is as if it had been exchange 1 of lane
+// 0.
 func (e *exchanges) resume() *Pending {
 	l := e.lane(0)
-	r := new(request)
+	r := new(callRequest)
 	c, out := &r.call, &r.out
-	c.out, out.call = out, c
-	out.s, out.lane = e.s, l
+	c.s, c.out = e.s, out
+	out.owner, out.asks, out.lane, out.slots = c, true, &l.out, &e.slots
 	out.message.Exchange, out.begun, out.whole = 1, true, true
 	out.holds.Store(1) // its reply
 	e.slots.enter(1)
 	e.s.queue.mu.Lock()
-	l.last = 1
+	l.out.last = 1
 	e.s.queue.mu.Unlock()
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	e.calls[out.message.Key] = c
-	e.s.await(true)
+	e.s.conn.Await(true)
 	return &Pending{c}
-}
-
-// adopt serves the upgraded request as exchange 1 of lane 0.
-func (e *exchanges) adopt(m *Message, serve Handler) {
-	both := new(struct {
-		in inbound
-		x  Exchange
-	})
-	in, x := &both.in, &both.x
-	in.s, in.key, in.x = e.s, frame.Key{Exchange: 1}, x
-	in.started, in.whole, in.headDone = true, true, true
-	*x = Exchange{s: e.s, in: in, counted: true, first: serve, message: *m}
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	e.served[in.key] = x
-	e.flight++
-	e.startLocked(x)
 }

@@ -23,7 +23,8 @@ import (
 const switching = "HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: hhfr/1\r\n\r\n"
 
 // upgraded is both ends of a connection that was upgraded; p is nil without first.
-func upgraded(t *testing.T, here, there net.Conn, cfg streamer.Config, first streamer.Handler) (a, b *streamer.Stream, p *streamer.Pending) {
+func upgraded(t *testing.T, here, there net.Conn, cfg streamer.Config, first streamer.ExchangeHandler) (a,
+	b *streamer.Stream, p *streamer.Pending) {
 	t.Helper()
 	type accepted struct {
 		s   *streamer.Stream
@@ -34,7 +35,8 @@ func upgraded(t *testing.T, here, there net.Conn, cfg streamer.Config, first str
 		c := cfg
 		c.Session = session
 		s, err := streamer.AcceptUpgraded(context.Background(), there, c, []byte(switching),
-			streamer.Admission{Coder: newRawCoder(), Handler: echo, Token: []byte("the next token 1"), Lifetime: time.Hour}, 0, &streamer.Message{}, first)
+			streamer.Admission{Coder: newRawCoder(), Handler: echo, Token: []byte("the next token 1"),
+				Lifetime: time.Hour}, 0, &streamer.Message{}, first)
 		theirs <- accepted{s, err}
 	}()
 	head := make([]byte, len(switching))
@@ -92,12 +94,15 @@ func TestUpgradeWithoutAnExchange(t *testing.T) {
 	require.NoError(t, b.Close())
 }
 
-// A reply that is longer than the credit before hello waits for that, and then comes whole; so does a failing one.
+// A reply that is longer than the credit before hello waits for that, and then comes whole; so does
+// a failing one.
 func TestLongReplyToTheUpgradedRequest(t *testing.T) {
-	for name, limits := range map[string]streamer.Limits{"usual": {}, "narrow": {MaxFragment: 512, Window: 32 << 10, MaxExchanges: 1}} {
+	for name, limits := range map[string]streamer.Limits{"usual": {}, "narrow": {MaxFragment: 512, Window: 32 << 10,
+		MaxExchanges: 1}} {
 		here, there := inproc.Pipe(0)
 		long := strings.Repeat("long ", 1<<18)
-		a, b, p := upgraded(t, here, there, streamer.Config{Limits: limits}, func(ctx context.Context, x *streamer.Exchange) {
+		a, b, p := upgraded(t, here, there, streamer.Config{Limits: limits}, func(ctx context.Context,
+			x *streamer.Exchange) {
 			assert.NoError(t, x.Reply(ctx, streamer.NewMessage(nil, []byte(long))), name)
 		})
 		m, err := p.Reply(t.Context())
@@ -115,7 +120,10 @@ func TestLongReplyToTheUpgradedRequest(t *testing.T) {
 
 func TestUpgradedStreamThatBreaksLeavesTheFateUnknown(t *testing.T) {
 	here, there := inproc.Pipe(0)
-	a, b, p := upgraded(t, here, there, streamer.Config{}, func(ctx context.Context, _ *streamer.Exchange) { <-ctx.Done() })
+	a, b, p := upgraded(t, here, there, streamer.Config{}, func(ctx context.Context,
+		_ *streamer.Exchange) {
+		<-ctx.Done()
+	})
 	_ = there.Close()
 	_, err := p.Reply(t.Context())
 	assert.ErrorIs(t, err, &streamer.Error{Code: streamer.FateUnknown})
@@ -127,7 +135,8 @@ func TestHelloThatDoesNotComeEndsAnUpgradedStream(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		here, there := inproc.Pipe(0)
 		go func() { _, _ = io.Copy(io.Discard, here) }()
-		b, err := streamer.AcceptUpgraded(t.Context(), there, streamer.Config{Session: session, HelloTimeout: time.Minute}, []byte(switching),
+		b, err := streamer.AcceptUpgraded(t.Context(), there, streamer.Config{Session: session,
+			HelloTimeout: time.Minute}, []byte(switching),
 			streamer.Admission{Coder: newRawCoder(), Handler: echo}, 0, nil, nil)
 		require.NoError(t, err)
 		began := time.Now()
@@ -147,7 +156,10 @@ func TestHelloOfAnotherSessionEndsAnUpgradedStream(t *testing.T) {
 	} {
 		here, there := inproc.Pipe(0)
 		b, err := streamer.AcceptUpgraded(t.Context(), there, streamer.Config{Session: session}, nil,
-			streamer.Admission{Coder: newRawCoder(), Handler: func(context.Context, *streamer.Exchange) { t.Error("served") }}, 0, nil, nil)
+			streamer.Admission{Coder: newRawCoder(), Handler: func(context.Context,
+				*streamer.Exchange) {
+				t.Error("served")
+			}}, 0, nil, nil)
 		require.NoError(t, err)
 		hello := handHello
 		hello.Token = nil
@@ -162,14 +174,15 @@ func TestHelloOfAnotherSessionEndsAnUpgradedStream(t *testing.T) {
 	}
 }
 
-// What is sent before the responder's hello leaves with ours, in the first flight: a stream that was met before
-// costs one round trip, with as many calls as the peer took then.
+// What is sent before the responder's hello leaves with ours, in the first flight: a stream that
+// was met before costs one round trip, with as many calls as the peer took then.
 func TestEarlyMessagesLeaveWithHello(t *testing.T) {
 	for name, tc := range map[string]struct {
 		early frame.Limits
 		trips int64
 	}{
-		"met before":    {frame.Limits{MaxFragment: 16384, MaxMessage: 1 << 30, MaxShapes: 1024, MaxShapeBytes: 4 << 20, MaxExchanges: 256, Window: 256 << 10, MaxHeld: 1 << 20}, 1},
+		"met before": {frame.Limits{MaxFragment: 16384, MaxMessage: 1 << 30, MaxShapes: 1024, MaxShapeBytes: 4 << 20,
+			MaxExchanges: 256, Window: 256 << 10, MaxHeld: 1 << 20}, 1},
 		"first contact": {frame.EarlyLimits, 2},
 	} {
 		synctest.Test(t, func(t *testing.T) {
@@ -180,21 +193,24 @@ func TestEarlyMessagesLeaveWithHello(t *testing.T) {
 			require.NoError(t, err)
 			met := make(chan *streamer.Stream, 1)
 			go func() {
-				s, err := streamer.Over(context.Background(), there, streamer.Config{Accept: func(context.Context, frame.Hello) (streamer.Admission, error) {
+				s, err := streamer.Over(context.Background(), there, streamer.Config{Accept: func(context.Context,
+					frame.Hello) (streamer.Admission, error) {
 					return streamer.Admission{Coder: newRawCoder(), Handler: echo, Promised: tc.early}, nil
 				}, Limits: streamer.Limits{Window: 32 << 10}})
 				assert.NoError(t, err)
 				met <- s
 			}()
 			began := time.Now()
-			a, err := streamer.Over(context.Background(), here, streamer.Config{Initiator: true, Session: session, Token: make([]byte, 16),
+			a, err := streamer.Over(context.Background(), here, streamer.Config{Initiator: true, Session: session,
+				Token:          make([]byte, 16),
 				Representation: 1, Coder: newRawCoder(), Early: &tc.early})
 			require.NoError(t, err)
 			assert.Zero(t, time.Since(began))
 			errs := make(chan error, 100)
 			for i := range 100 {
 				go func() {
-					m, err := a.Lane(0).Call(context.Background(), streamer.NewMessage(nil, []byte(fmt.Sprint("call ", i))))
+					m, err := a.Lane(0).Call(context.Background(), streamer.NewMessage(nil, []byte(fmt.Sprint("call ",
+						i))))
 					if err == nil {
 						_, err = m.ReadAll(100)
 					}
@@ -210,10 +226,12 @@ func TestEarlyMessagesLeaveWithHello(t *testing.T) {
 	}
 }
 
-// A peer that answers the first flight with anything but a hello speaks no hhfr: what was sent was not processed.
+// A peer that answers the first flight with anything but a hello speaks no hhfr: what was sent was
+// not processed.
 func TestEarlyMessagesToAStrangerAreUnsent(t *testing.T) {
 	early := frame.EarlyLimits
-	for _, says := range []string{"HTTP/1.1 400 Bad Request\r\nContent-Length: 0\r\n\r\n", "<html>\r\n", "\x15\x03\x01\x00\x02\x02\x0a", "\x01HTTP"} {
+	for _, says := range []string{"HTTP/1.1 400 Bad Request\r\nContent-Length: 0\r\n\r\n", "<html>\r\n",
+		"\x15\x03\x01\x00\x02\x02\x0a", "\x01HTTP"} {
 		here, there := inproc.Pipe(0)
 		go func() {
 			_, _ = there.Read(make([]byte, 1<<10))
@@ -221,7 +239,8 @@ func TestEarlyMessagesToAStrangerAreUnsent(t *testing.T) {
 			_, _ = io.Copy(io.Discard, there)
 			_ = there.Close()
 		}()
-		a, err := streamer.Over(t.Context(), here, streamer.Config{Initiator: true, Session: session, Token: make([]byte, 16),
+		a, err := streamer.Over(t.Context(), here, streamer.Config{Initiator: true, Session: session,
+			Token:          make([]byte, 16),
 			Representation: 1, Coder: newRawCoder(), Early: &early})
 		require.NoError(t, err)
 		_, err = a.Lane(0).Call(t.Context(), streamer.NewMessage(nil, []byte("call")))
@@ -231,7 +250,8 @@ func TestEarlyMessagesToAStrangerAreUnsent(t *testing.T) {
 	}
 }
 
-// A peer cannot say what only this end knows: whatever number it gives as a reason, its word never means that a message was not sent.
+// A peer cannot say what only this end knows: whatever number it gives as a reason, its word never
+// means that a message was not sent.
 func TestReasonsThatNobodyKnows(t *testing.T) {
 	for _, code := range []frame.CancelCode{8, 16, 17, 18, 33, 255} {
 		h := meetInitiator(t, 10000, streamer.Config{}, newRawCoder(), handHello.Limits)

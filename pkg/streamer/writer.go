@@ -8,14 +8,8 @@ import (
 	"github.com/hhfr/hhfr/pkg/streamer/wire"
 )
 
-// transfer is a shape on its way in full, with the turns that wait for its last piece.
-type transfer struct {
-	shape  *wire.Transfer
-	parked []turn
-}
-
-// writer is what the goroutine that writes alone knows.
-type writer struct {
+// streamWriter is what the goroutine that writes alone knows.
+type streamWriter struct {
 	s      *Stream
 	enc    *wire.Encoder
 	noted  int // how many of the frames that were encoded are noted
@@ -28,21 +22,17 @@ type writer struct {
 	restAt time.Time // when the memory of a lane may be idle; zero: none is in use
 }
 
-// begun is a message whose first frame begins at a byte of the batch.
-type begun struct {
-	out *outbound
-	at  int
-}
-
-func newWriter(s *Stream, peer frame.Limits) *writer {
+func newWriter(s *Stream, peer frame.Limits) *streamWriter {
 	now := time.Now()
-	return &writer{s: s, now: now, jobs: map[*wire.Transfer]*transfer{}, behind: map[uint64]*transfer{},
-		enc: wire.NewEncoder(wire.EncoderConfig{Origin: s.hello.Origin(), Word: s.hello.Word, Peer: s.coder, Compression: s.coder.Compression(), Limits: peer,
-			SyncBytes: s.cfg.SyncBytes, SyncMessages: s.cfg.SyncMessages, SyncInterval: s.cfg.SyncInterval}, len(s.hello.AppendTo(nil)), now)}
+	return &streamWriter{s: s, now: now, jobs: map[*wire.Transfer]*transfer{}, behind: map[uint64]*transfer{},
+		enc: wire.NewEncoder(wire.EncoderConfig{Origin: s.hello.Origin(), Word: s.hello.Word, Peer: s.coder,
+			Compression: s.coder.Compression(), Limits: peer,
+			SyncBytes: s.cfg.SyncBytes, SyncMessages: s.cfg.SyncMessages, SyncInterval: s.cfg.SyncInterval},
+			len(s.hello.AppendTo(nil)), now)}
 }
 
 // run writes frames as long as there are any, and sleeps otherwise, until the direction ends.
-func (w *writer) run() {
+func (w *streamWriter) run() {
 	s := w.s
 	defer close(s.mute)
 	for {
@@ -70,17 +60,18 @@ func (w *writer) run() {
 	}
 }
 
-// endDirection ends our direction of the connection of a stream that failed, which is closed soon: the peer is to read why. One
-// that ends in order has said so by its close frame, and waits for the peer's, which HTTP proxies that upgraded the connection
-// would not pass once a direction has ended.
-func (w *writer) endDirection() {
-	if half, ok := w.s.conn.(interface{ CloseWrite() error }); ok && w.s.ending.hasFailed() {
-		_ = half.CloseWrite()
+// endDirection ends our direction of the connection of a stream that failed, which is closed soon:
+// the peer is to read why. One that ends in order has said so by its close frame, and waits for the
+// peer's, which HTTP proxies that upgraded the connection would not pass once a direction has
+// ended.
+func (w *streamWriter) endDirection() {
+	if w.s.ending.hasFailed() {
+		_ = w.s.conn.CloseWrite()
 	}
 }
 
 // sleep waits until there may be something to write, or lanes are idle.
-func (w *writer) sleep() {
+func (w *streamWriter) sleep() {
 	wake := w.s.queue.wake
 	if w.restAt.IsZero() {
 		<-wake
@@ -100,7 +91,7 @@ func (w *writer) sleep() {
 }
 
 // rest makes the memories of idle lanes small.
-func (w *writer) rest() {
+func (w *streamWriter) rest() {
 	if w.restAt.IsZero() || w.now.Before(w.restAt) {
 		return
 	}
@@ -112,8 +103,9 @@ func (w *writer) rest() {
 	w.note(nil, false, false)
 }
 
-// fill collects frames until it has a batch, or nothing more is ready; last: the direction ends with them.
-func (w *writer) fill() (last bool) {
+// fill collects frames until it has a batch, or nothing more is ready; last: the direction ends
+// with them.
+func (w *streamWriter) fill() (last bool) {
 	s := w.s
 	w.now = time.Now()
 	w.rest()
@@ -139,7 +131,7 @@ func (w *writer) fill() (last bool) {
 	return false
 }
 
-func (w *writer) do(t *task) {
+func (w *streamWriter) do(t *task) {
 	switch t.step {
 	case stepTurn:
 		w.turn(t.turn)
@@ -158,7 +150,7 @@ func (w *writer) do(t *task) {
 	w.note(nil, false, false)
 }
 
-func (w *writer) control(c *control) {
+func (w *streamWriter) control(c *priorityItem) {
 	switch {
 	case c.ask > 0:
 		w.enc.Ask(c.ask)
@@ -180,7 +172,7 @@ func (w *writer) control(c *control) {
 }
 
 // turn writes one frame of a message or of a shape.
-func (w *writer) turn(t turn) {
+func (w *streamWriter) turn(t turn) {
 	switch {
 	case t.job != nil:
 		w.piece(t.job)
@@ -190,7 +182,7 @@ func (w *writer) turn(t turn) {
 		return
 	}
 	out := t.out
-	p, ok := out.front()
+	p, ok := w.s.queue.front(out)
 	if !ok || w.waits(t, &p) {
 		return
 	}
@@ -213,30 +205,30 @@ func (w *writer) turn(t turn) {
 		w.restAt = w.now.Add(memoryIdle)
 	}
 	if cost := w.note(out, p.first, p.last); cost != p.cost() {
-		out.charge(cost - p.cost())
+		w.s.queue.charge(out, cost-p.cost())
 	}
 	switch {
 	case !p.last:
-	case out.end():
+	case w.s.queue.written(out):
 		out.over(nil)
-	case out.call != nil: // it was given up while it was written as a whole: its reply is not wanted
+	case out.asks: // it was given up while it was written as a whole: its reply is not wanted
 		w.s.exchanges.say(frame.Cancel{Message: replyTo(out.message.Key), Refused: true, Code: frame.Aborted})
 	}
 }
 
 // flush tells the peer that the sender of a message waits.
-func (w *writer) flush(out *outbound, settled int64) {
+func (w *streamWriter) flush(out *outbound, settled int64) {
 	if err := w.enc.Flush(&out.message, settled, w.now); err != nil {
 		w.s.fail(&Error{Code: Internal, Err: err})
 		return
 	}
-	out.charge(w.note(out, false, false))
+	w.s.queue.charge(out, w.note(out, false, false))
 }
 
-// waits writes what must stand before a piece, and reports whether that takes a while: its message is
-// parked then. Requests that begin on its lane later wait behind it: they leave in the order in which
-// they were queued.
-func (w *writer) waits(t turn, p *piece) bool {
+// waits writes what must stand before a piece, and reports whether that takes a while: its message
+// is parked then. Requests that begin on its lane later wait behind it: they leave in the order in
+// which they were queued.
+func (w *streamWriter) waits(t turn, p *outboundPiece) bool {
 	request := t.out.lane != nil && p.first
 	if job := w.behind[t.out.message.Lane]; job != nil && request {
 		job.parked = append(job.parked, t)
@@ -262,7 +254,7 @@ func (w *writer) waits(t turn, p *piece) bool {
 }
 
 // job has a shape that is on its way take its turns.
-func (w *writer) job(shape *wire.Transfer) *transfer {
+func (w *streamWriter) job(shape *wire.Transfer) *transfer {
 	job := w.jobs[shape]
 	if job == nil {
 		job = &transfer{shape: shape}
@@ -272,8 +264,9 @@ func (w *writer) job(shape *wire.Transfer) *transfer {
 	return job
 }
 
-// piece writes the next piece of a shape. Behind the last one the turns that waited are taken.
-func (w *writer) piece(job *transfer) {
+// piece writes the next piece of a shape. Behind the last one the turns that waited are
+// taken.
+func (w *streamWriter) piece(job *transfer) {
 	done := w.enc.Piece(job.shape, w.now)
 	w.note(nil, false, false)
 	if !done {
@@ -289,9 +282,9 @@ func (w *writer) piece(job *transfer) {
 	w.s.queue.again(job.parked)
 }
 
-// lacks has a shape sent in full whose fingerprint told the peer nothing. The peer holds the messages
-// that use it; later ones wait here.
-func (w *writer) lacks(number uint64) {
+// lacks has a shape sent in full whose fingerprint told the peer nothing. The peer holds the
+// messages that use it; later ones wait here.
+func (w *streamWriter) lacks(number uint64) {
 	shape := w.enc.Lacks(number)
 	if shape == nil || w.jobs[shape] != nil {
 		return
@@ -301,11 +294,14 @@ func (w *writer) lacks(number uint64) {
 	w.piece(job) // at once: other shapes may stand on a short one from now on
 }
 
-// restart has what follows on a lane build on nothing that was sent on it before; behind messages of
-// the lane that wait for a shape.
-func (w *writer) restart(t turn) {
+// restart has what follows on a lane build on nothing that was sent on it before; behind messages
+// of the lane that wait for a shape.
+func (w *streamWriter) restart(t turn) {
 	for _, job := range w.jobs {
-		if slices.ContainsFunc(job.parked, func(p turn) bool { return p.out != nil && p.out.message.Lane == t.restart.number }) {
+		if slices.ContainsFunc(job.parked, func(p turn) bool {
+			return p.out != nil &&
+				p.out.message.Lane == t.restart.number
+		}) {
 			job.parked = append(job.parked, t)
 			return
 		}
@@ -313,9 +309,10 @@ func (w *writer) restart(t turn) {
 	w.enc.Restart(t.restart.number)
 }
 
-// note takes note of the frames encoded since the last time; first and last are of the data frames among
-// them, and out, which may be nil, is what they are about. It gives what they cost of the credit of out.
-func (w *writer) note(out *outbound, first, last bool) (cost int64) {
+// note takes note of the frames encoded since the last time; first and last are of the data frames
+// among them, and out, which may be nil, is what they are about. It gives what they cost of the
+// credit of out.
+func (w *streamWriter) note(out *outbound, first, last bool) (cost int64) {
 	all := w.enc.Written()
 	for ; w.noted < len(all); w.noted++ {
 		f := &all[w.noted]

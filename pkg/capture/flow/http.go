@@ -17,9 +17,9 @@ type HTTPConfig struct {
 	// Unanswered is how many requests may wait for replies; 0 means 1,024. Beyond it the first is given up.
 	Unanswered int
 	// Bodies begins a body; nil: in a spool of their own.
-	Bodies func() Body
+	Bodies func() KeptBody
 	// Request is told of a request when it is whole, or as far as it is there; Reply of a reply; Unanswered of a request that gets none. They may free the bodies.
-	Request, Reply, NoReply func(*Exchange)
+	Request, Reply, NoReply func(*HTTPExchange)
 }
 
 func (c HTTPConfig) withDefaults() HTTPConfig {
@@ -34,11 +34,11 @@ func (c HTTPConfig) withDefaults() HTTPConfig {
 	}
 	if c.Bodies == nil {
 		own := new(spool.Spool)
-		c.Bodies = func() Body { return own.Body() }
+		c.Bodies = func() KeptBody { return own.Body() }
 	}
-	for _, call := range []*func(*Exchange){&c.Request, &c.Reply, &c.NoReply} {
+	for _, call := range []*func(*HTTPExchange){&c.Request, &c.Reply, &c.NoReply} {
 		if *call == nil {
-			*call = func(*Exchange) {}
+			*call = func(*HTTPExchange) {}
 		}
 	}
 	return c
@@ -62,13 +62,13 @@ var whyNames = map[Why]string{0: "", WhyGap: "gap", WhyCut: "cut", WhyMalformed:
 
 func (w Why) String() string { return whyNames[w] }
 
-// Message is one HTTP/1.x message of a flow. Of one that is not complete, everything up to the first missing octet is there.
-type Message struct {
+// HTTPMessage is one HTTP/1.x message of a flow. Of one that is not complete, everything up to the first missing octet is there.
+type HTTPMessage struct {
 	head http1.Head // empty if it is not complete or malformed
 	// Octets are the head as received, or what there is of it.
 	Octets []byte
 	// Body is the body without transfer coding and content coding; with it where that cannot be undone (see CodingErr).
-	Body Body
+	Body KeptBody
 	// Coding is the content coding in lower case, "" for none. CodingErr says why it could not be undone.
 	Coding    string
 	CodingErr error
@@ -84,8 +84,8 @@ type Message struct {
 	Err error
 }
 
-// Body is where the body of a message is kept.
-type Body interface {
+// KeptBody is where the body of a message is kept.
+type KeptBody interface {
 	io.Writer
 	// Len is the number of bytes.
 	Len() int64
@@ -96,32 +96,32 @@ type Body interface {
 }
 
 // Field is the value of a field of the head, the first one of that name; false: there is none.
-func (m *Message) Field(name string) (value string, ok bool) {
+func (m *HTTPMessage) Field(name string) (value string, ok bool) {
 	v, ok := m.head.Get(name)
 	return string(v), ok
 }
 
 // Tokens are the members of the lists that all fields of a name make together, in lower case.
-func (m *Message) Tokens(name string) []string { return m.head.Tokens(name) }
+func (m *HTTPMessage) Tokens(name string) []string { return m.head.Tokens(name) }
 
 // Method is that of a request.
-func (m *Message) Method() string { return string(m.head.Method()) }
+func (m *HTTPMessage) Method() string { return string(m.head.Method()) }
 
 // Target is the request target.
-func (m *Message) Target() string { return string(m.head.Target()) }
+func (m *HTTPMessage) Target() string { return string(m.head.Target()) }
 
 // Complete reports whether all of the message is there.
-func (m *Message) Complete() bool { return m.Why == 0 }
+func (m *HTTPMessage) Complete() bool { return m.Why == 0 }
 
 // End is the offset behind the message in its direction.
-func (m *Message) End() int64 { return m.Offset + m.Wire + m.Missing }
+func (m *HTTPMessage) End() int64 { return m.Offset + m.Wire + m.Missing }
 
-// Exchange is a request and its reply; either is nil if the capture does not have it. Interim are 1xx replies before the reply.
-type Exchange struct {
+// HTTPExchange is a request and its reply; either is nil if the capture does not have it. Interim are 1xx replies before the reply.
+type HTTPExchange struct {
 	// ID counts the exchanges of a connection from 1, in the order in which they began.
 	ID             int
-	Request, Reply *Message
-	Interim        []*Message
+	Request, Reply *HTTPMessage
+	Interim        []*HTTPMessage
 
 	// User is for who takes it.
 	User any
@@ -142,7 +142,7 @@ type HTTP struct {
 	// head of Switch.Reply on, in that of requests from the byte behind the body of Switch.Request.
 	Tunnel bool
 	// Switch is the exchange that HTTP ends with, once there is one. Tunnel waits for all of its request.
-	Switch *Exchange
+	Switch *HTTPExchange
 	// Skipped counts octets of each direction that belong to no message.
 	Skipped [2]int64
 
@@ -195,11 +195,11 @@ func (h *HTTP) Close(ends [2]End) {
 func (h *HTTP) Lost(dir int) bool { return h.dirs[dir].lost }
 
 // Waiting is the last request without a reply so far; nil: there is none.
-func (h *HTTP) Waiting() *Exchange {
+func (h *HTTP) Waiting() *HTTPExchange {
 	if len(h.open) == 0 {
 		return nil
 	}
-	return h.open[len(h.open)-1].Exchange
+	return h.open[len(h.open)-1].HTTPExchange
 }
 
 // Rest gives what a tunnel has in a direction so far, and forgets it.

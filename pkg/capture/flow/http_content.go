@@ -14,7 +14,7 @@ import (
 var errLimit = errors.New("longer than the limit")
 
 // decodeContent undoes the content coding of m's body, up to limit octets.
-func decodeContent(m *Message, limit int64, bodies func() Body) {
+func decodeContent(m *HTTPMessage, limit int64, bodies func() KeptBody) {
 	codings := m.head.Tokens("Content-Encoding")
 	if len(codings) == 1 && codings[0] == "identity" {
 		return

@@ -41,7 +41,7 @@ func read(tb testing.TB, b []byte) tally {
 		h := httpOf(tb, f, flow.HTTPConfig{})
 		s.http = append(s.http, h)
 		for _, e := range h.exchanges {
-			for _, m := range append([]*flow.Message{e.Request, e.Reply}, e.Interim...) {
+			for _, m := range append([]*flow.HTTPMessage{e.Request, e.Reply}, e.Interim...) {
 				if m != nil {
 					checkMessage(tb, m)
 					if !m.Complete() {
@@ -86,7 +86,7 @@ func checkFlow(tb testing.TB, f *whole) {
 	}
 }
 
-func checkMessage(tb testing.TB, m *flow.Message) {
+func checkMessage(tb testing.TB, m *flow.HTTPMessage) {
 	tb.Helper()
 	require.NotEmpty(tb, m.Octets)
 	require.GreaterOrEqual(tb, m.Wire, int64(len(m.Octets)))
@@ -177,7 +177,7 @@ func TestEnvelopesOfARealSession(t *testing.T) {
 		soap := 0
 		for _, h := range read(t, b).http {
 			for _, e := range h.exchanges {
-				for _, m := range []*flow.Message{e.Request, e.Reply} {
+				for _, m := range []*flow.HTTPMessage{e.Request, e.Reply} {
 					if m != nil && bytes.Contains(octets(m), []byte("Envelope>")) {
 						soap++
 					}

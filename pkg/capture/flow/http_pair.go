@@ -8,19 +8,19 @@ type pairing struct {
 	open    []*waiting // requests without a reply
 	last    int        // the number of the last packet that a request began in
 	ids     int
-	early   *Exchange // answered before the end of its request
-	interim []*Message
+	early   *HTTPExchange // answered before the end of its request
+	interim []*HTTPMessage
 	asking  int // of open: the request that the reply being read answers, -1 for none
 }
 
 // waiting is a request that has no reply yet. sent is the number of the last packet that one up to here began in.
 type waiting struct {
-	*Exchange
+	*HTTPExchange
 	sent int
 }
 
 // add takes the next request, whose head is there.
-func (h *HTTP) add(m *Message) {
+func (h *HTTP) add(m *HTTPMessage) {
 	requests := &h.dirs[h.Requests]
 	if requests.begun == m {
 		requests.begun = nil
@@ -28,14 +28,14 @@ func (h *HTTP) add(m *Message) {
 	}
 	h.last = max(h.last, m.FirstPacket)
 	h.ids++
-	h.open = append(h.open, &waiting{&Exchange{ID: h.ids, Request: m}, h.last})
+	h.open = append(h.open, &waiting{&HTTPExchange{ID: h.ids, Request: m}, h.last})
 	if len(h.open) > h.cfg.Unanswered {
 		h.unanswered(1)
 	}
 }
 
 // asked gives a request out that is whole.
-func (h *HTTP) asked(m *Message) {
+func (h *HTTP) asked(m *HTTPMessage) {
 	if x := h.early; x != nil && x.Request == m {
 		h.early, h.Tunnel = nil, h.Switch != nil
 		h.cfg.Request(x)
@@ -45,13 +45,13 @@ func (h *HTTP) asked(m *Message) {
 	for _, x := range h.open {
 		if x.Request == m {
 			x.told = true
-			h.cfg.Request(x.Exchange)
+			h.cfg.Request(x.HTTPExchange)
 		}
 	}
 }
 
 // method is the method of the request that a reply answers; it is remembered for the call of reply that follows.
-func (h *HTTP) method(m *Message, resumed bool) string {
+func (h *HTTP) method(m *HTTPMessage, resumed bool) string {
 	h.asking = -1
 	if requests := &h.dirs[h.Requests]; len(h.open) == 0 && requests.begun == nil && requests.begins() {
 		begun := requests.next()
@@ -71,7 +71,7 @@ func (h *HTTP) method(m *Message, resumed bool) string {
 }
 
 // reply adds a reply.
-func (h *HTTP) reply(m *Message, resumed bool) {
+func (h *HTTP) reply(m *HTTPMessage, resumed bool) {
 	if len(m.head.Octets) == 0 {
 		h.method(m, resumed)
 	}
@@ -83,10 +83,10 @@ func (h *HTTP) reply(m *Message, resumed bool) {
 		}
 		return
 	}
-	x := &Exchange{}
+	x := &HTTPExchange{}
 	if h.asking >= 0 {
 		h.unanswered(h.asking)
-		x = h.open[0].Exchange
+		x = h.open[0].HTTPExchange
 		h.drop(1)
 	} else {
 		h.ids++
@@ -105,7 +105,7 @@ func (h *HTTP) reply(m *Message, resumed bool) {
 }
 
 // connects reports whether the request asks for a tunnel.
-func (x *Exchange) connects() bool {
+func (x *HTTPExchange) connects() bool {
 	return x.Request != nil && len(x.Request.head.Octets) > 0 && string(x.Request.head.Method()) == "CONNECT"
 }
 
@@ -116,7 +116,7 @@ func (h *HTTP) ended(replies bool) bool { return h.Switch != nil && (replies || 
 func (h *HTTP) unanswered(n int) {
 	for _, x := range h.open[:n] {
 		if x.told {
-			h.cfg.NoReply(x.Exchange)
+			h.cfg.NoReply(x.HTTPExchange)
 		}
 	}
 	h.drop(n)

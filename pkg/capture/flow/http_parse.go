@@ -17,21 +17,21 @@ type httpParser struct {
 	buf    []byte // what came and belongs to no message yet, from at on
 	at     int
 	offset int64 // of buf in the direction
-	marks  []mark
+	marks  []packetMark
 	mark   Mark // the last one
 	fin    bool
 
-	lost    bool     // look for the next start line
-	resumed bool     // octets were lost between the message before and the one that comes
-	looked  int      // of buf: no head ends before
-	begun   *Message // whose head is not whole, and that waits for a reply already
-	message *Message
+	lost    bool         // look for the next start line
+	resumed bool         // octets were lost between the message before and the one that comes
+	looked  int          // of buf: no head ends before
+	begun   *HTTPMessage // whose head is not whole, and that waits for a reply already
+	message *HTTPMessage
 	body    *http1.Body // of message; nil: it has none yet
 	framing http1.Framing
 }
 
-// mark says that the octets of buf from At on came with a packet.
-type mark struct {
+// packetMark says that the octets of buf from At on came with a packet.
+type packetMark struct {
 	At int
 	Mark
 }
@@ -55,7 +55,7 @@ func undecided(b []byte) bool {
 
 // take takes the octets of a packet.
 func (p *httpParser) take(b []byte, m Mark) {
-	p.marks = append(p.marks, mark{len(p.buf), m})
+	p.marks = append(p.marks, packetMark{len(p.buf), m})
 	p.mark = m
 	if len(p.buf) > 0 {
 		p.buf = append(p.buf, b...)
@@ -176,10 +176,10 @@ func (p *httpParser) head(last bool) bool {
 }
 
 // next is the message that begins with the octet at hand.
-func (p *httpParser) next() *Message {
+func (p *httpParser) next() *HTTPMessage {
 	if p.begun == nil {
 		first := p.marks[p.markAt()]
-		return &Message{Offset: p.offset + int64(p.at), First: first.Time, FirstPacket: first.PacketNo}
+		return &HTTPMessage{Offset: p.offset + int64(p.at), First: first.Time, FirstPacket: first.PacketNo}
 	}
 	return p.begun
 }
@@ -190,7 +190,7 @@ func (p *httpParser) begins() bool {
 }
 
 // begin reads what a head says of the body behind it.
-func (p *httpParser) begin(m *Message) {
+func (p *httpParser) begin(m *HTTPMessage) {
 	var err error
 	if p.replies {
 		p.framing, err = http1.ReplyFraming(&m.head, p.http.method(m, p.resumed))
@@ -218,7 +218,7 @@ func (p *httpParser) blankLine() bool {
 }
 
 // octets makes the next n octets those of a head.
-func (p *httpParser) octets(m *Message, n int) {
+func (p *httpParser) octets(m *HTTPMessage, n int) {
 	m.Octets = bytes.Clone(p.buf[p.at : p.at+n])
 	p.advance(m, n)
 }
@@ -245,7 +245,7 @@ func (p *httpParser) nextMark() int {
 }
 
 // advance makes the next n octets of the run part of m.
-func (p *httpParser) advance(m *Message, n int) {
+func (p *httpParser) advance(m *HTTPMessage, n int) {
 	if n == 0 {
 		return
 	}
@@ -278,7 +278,7 @@ func (p *httpParser) entity() bool {
 	return true
 }
 
-func (p *httpParser) keep(m *Message, entity []byte) {
+func (p *httpParser) keep(m *HTTPMessage, entity []byte) {
 	if m.Why != 0 || len(entity) == 0 {
 		return
 	}
@@ -291,7 +291,7 @@ func (p *httpParser) keep(m *Message, entity []byte) {
 }
 
 // give ends a message.
-func (p *httpParser) give(m *Message) {
+func (p *httpParser) give(m *HTTPMessage) {
 	p.message, p.body = nil, nil
 	if m.Body == nil {
 		m.Body = p.http.cfg.Bodies()
@@ -341,7 +341,7 @@ func (p *httpParser) endOfRun(gap int64, last bool) {
 }
 
 // overGap goes on behind a gap, if the body does; else it ends the message.
-func (p *httpParser) overGap(m *Message, gap int64) {
+func (p *httpParser) overGap(m *HTTPMessage, gap int64) {
 	if m.Why == 0 {
 		m.Why = WhyGap
 	}

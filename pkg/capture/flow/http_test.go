@@ -53,7 +53,7 @@ func talkOf(ended bool, turns ...turn) [][]byte {
 }
 
 // show writes a message as its start line, its body, and why it is not complete.
-func show(m *flow.Message) string {
+func show(m *flow.HTTPMessage) string {
 	if m == nil {
 		return "-"
 	}

@@ -17,9 +17,9 @@ import (
 	"github.com/gopacket/gopacket/pcapgo"
 )
 
-// Packet is one packet of a capture. No counts from 1 in file order. Link is the LINKTYPE number of its interface. Length is the packet's length on
+// CapturedPacket is one packet of a capture. No counts from 1 in file order. Link is the LINKTYPE number of its interface. Length is the packet's length on
 // the wire, which Data may fall short of. At is the offset of the packet's record, or of the first block after the packet before, in octets after gzip.
-type Packet struct {
+type CapturedPacket struct {
 	No       int
 	At       int64
 	Time     time.Time
@@ -116,11 +116,11 @@ func (f *File) at() int64 { return f.count.n - int64(f.in.Buffered()) }
 
 // Next gives the next packet, whose slices are the caller's. At the end the error is io.EOF; a file that is cut off or damaged gives its whole packets, then
 // [Truncated], [Malformed] or [ReadFailed]. The error stays.
-func (f *File) Next() (Packet, error) {
+func (f *File) Next() (CapturedPacket, error) {
 	if f.err != nil {
-		return Packet{}, f.err
+		return CapturedPacket{}, f.err
 	}
-	p := Packet{No: f.no + 1, At: f.at()}
+	p := CapturedPacket{No: f.no + 1, At: f.at()}
 	var err error
 	if f.ng != nil {
 		err = f.nextNg(&p)
@@ -129,13 +129,13 @@ func (f *File) Next() (Packet, error) {
 	}
 	if err != nil {
 		f.err = f.fail(p.At, err)
-		return Packet{}, f.err
+		return CapturedPacket{}, f.err
 	}
 	f.no++
 	return p, nil
 }
 
-func (f *File) nextPcap(p *Packet) error {
+func (f *File) nextPcap(p *CapturedPacket) error {
 	data, ci, err := f.pcap.ReadPacketData()
 	if err != nil {
 		if errors.Is(err, io.EOF) && f.at() > p.At {
@@ -147,7 +147,7 @@ func (f *File) nextPcap(p *Packet) error {
 	return nil
 }
 
-func (f *File) nextNg(p *Packet) error {
+func (f *File) nextNg(p *CapturedPacket) error {
 	data, ci, opts, err := f.ng.ReadPacketDataWithOptions()
 	if err != nil {
 		return err
@@ -176,7 +176,7 @@ func (f *File) fail(at int64, err error) error {
 // error, [Stats.Truncated] tells; errors are those of reading ([ReadFailed]) and of the receivers.
 func Read(c Config, files ...*File) (Stats, error) {
 	a := NewAssembler(c)
-	next := make([]*Packet, len(files))
+	next := make([]*CapturedPacket, len(files))
 	fill := func(i int) error {
 		p, err := files[i].Next()
 		var e *Error

@@ -16,8 +16,8 @@ const maxLayers = 32
 // maxExtensions bounds the extension headers of one IPv6 packet.
 const maxExtensions = 16
 
-// segment is what a packet carries for a TCP connection, or a UDP datagram.
-type segment struct {
+// payloadPart is what a packet carries for a TCP connection, or a UDP datagram.
+type payloadPart struct {
 	time     time.Time
 	no       int
 	comments []string
@@ -52,12 +52,12 @@ const (
 // decoder finds the segment in a packet.
 type decoder struct {
 	frags fragments
-	seg   segment
+	seg   payloadPart
 }
 
 // decode reports why there is no segment, "" if there is one in d.seg, or that a fragment waits for others.
-func (d *decoder) decode(p Packet) (reason string, waits bool) {
-	d.seg = segment{time: p.Time, no: p.No, comments: p.Comments}
+func (d *decoder) decode(p CapturedPacket) (reason string, waits bool) {
+	d.seg = payloadPart{time: p.Time, no: p.No, comments: p.Comments}
 	w := &walk{decoder: d, data: p.Data, link: true, next: p.Link}
 	for range maxLayers {
 		if done := w.step(); done {

@@ -106,7 +106,7 @@ func flowsOf(tb testing.TB, l flow.Limits, packets ...[]byte) ([]*whole, flow.St
 		return nil
 	}))
 	for i, p := range packets {
-		require.NoError(tb, a.Add(flow.Packet{No: i + 1, Time: time.Unix(int64(i), 0), Link: 101, Length: len(p), Data: p}))
+		require.NoError(tb, a.Add(flow.CapturedPacket{No: i + 1, Time: time.Unix(int64(i), 0), Link: 101, Length: len(p), Data: p}))
 	}
 	stats, err := a.Close()
 	require.NoError(tb, err)
@@ -116,12 +116,12 @@ func flowsOf(tb testing.TB, l flow.Limits, packets ...[]byte) ([]*whole, flow.St
 // told is what the HTTP messages of a connection are.
 type told struct {
 	requests  int
-	exchanges []*flow.Exchange
+	exchanges []*flow.HTTPExchange
 }
 
 func httpOf(tb testing.TB, w *whole, c flow.HTTPConfig) (t told) {
 	tb.Helper()
-	add := func(x *flow.Exchange) {
+	add := func(x *flow.HTTPExchange) {
 		if !slices.Contains(t.exchanges, x) {
 			t.exchanges = append(t.exchanges, x)
 		}
@@ -132,7 +132,7 @@ func httpOf(tb testing.TB, w *whole, c flow.HTTPConfig) (t told) {
 		require.NoError(tb, call(httpReceiver{h}))
 	}
 	h.Close(w.Ends)
-	slices.SortFunc(t.exchanges, func(a, b *flow.Exchange) int { return a.ID - b.ID })
+	slices.SortFunc(t.exchanges, func(a, b *flow.HTTPExchange) int { return a.ID - b.ID })
 	t.requests = h.Requests
 	return t
 }
@@ -142,7 +142,7 @@ type httpReceiver struct{ *flow.HTTP }
 func (httpReceiver) Closed() error { return nil }
 
 // octets are those of a body.
-func octets(m *flow.Message) []byte {
+func octets(m *flow.HTTPMessage) []byte {
 	if m.Body == nil {
 		return nil
 	}

@@ -193,8 +193,8 @@ func TestDatagramsAndComments(t *testing.T) {
 	udp := append([]byte{0x45, 0, 0, 31, 0, 0, 0, 0, 9, 17, 0, 0, 1, 1, 1, 1, 2, 2, 2, 2, 0, 9, 0, 10, 0, 11, 0, 0}, "abc.."...)
 	f, err := flow.Open(bytes.NewReader(pcapOf(101, udp)))
 	require.NoError(t, err)
-	var got []flow.Datagram
-	_, err = flow.Read(flow.Config{Datagram: func(d flow.Datagram) error { got = append(got, d); return nil }}, f)
+	var got []flow.UDPDatagram
+	_, err = flow.Read(flow.Config{Datagram: func(d flow.UDPDatagram) error { got = append(got, d); return nil }}, f)
 	require.NoError(t, err)
 	require.Len(t, got, 1)
 	assert.Equal(t, "abc", string(got[0].Data))

@@ -39,7 +39,7 @@ type Config struct {
 	// Flow is told of each TCP connection before its first octets, or at its end if it has none, and says who takes it; nil: nobody.
 	Flow func(*Flow) Receiver
 	// Datagram is given each UDP datagram; nil means that they are only counted. An error ends the reading.
-	Datagram func(Datagram) error
+	Datagram func(UDPDatagram) error
 }
 
 // Receiver takes the octets of one connection, in order, as they come. An error ends the reading.
@@ -74,8 +74,8 @@ type Mark struct {
 	Comments []string
 }
 
-// Datagram is one UDP datagram; Missing octets of it were not captured.
-type Datagram struct {
+// UDPDatagram is one UDP datagram; Missing octets of it were not captured.
+type UDPDatagram struct {
 	Src, Dst netip.AddrPort
 	Time     time.Time
 	PacketNo int
@@ -140,7 +140,7 @@ func NewAssembler(c Config) *Assembler {
 }
 
 // Add takes the next packet and keeps its slices. Errors are those of the callbacks.
-func (a *Assembler) Add(p Packet) error {
+func (a *Assembler) Add(p CapturedPacket) error {
 	a.stats.Packets++
 	if len(p.Data) < p.Length {
 		a.stats.CutPackets++
@@ -158,7 +158,7 @@ func (a *Assembler) Add(p Packet) error {
 		if a.cfg.Datagram == nil {
 			return nil
 		}
-		return a.cfg.Datagram(Datagram{Src: s.src, Dst: s.dst, Time: s.time, PacketNo: s.no, Data: s.payload, Missing: s.short, Comments: s.comments})
+		return a.cfg.Datagram(UDPDatagram{Src: s.src, Dst: s.dst, Time: s.time, PacketNo: s.no, Data: s.payload, Missing: s.short, Comments: s.comments})
 	default:
 		return a.tcp(s)
 	}

@@ -14,7 +14,7 @@ type assembly struct {
 	next    int64     // the offset behind what is in order
 	nextSeq uint32    // its sequence number; before known, that of position 0
 	gap     int64     // missing in front of what comes next
-	pending []piece
+	pending []latePiece
 	oldest  int   // the number of a packet: none that waits in pending came before
 	waiting int   // octets in pending
 	cost    int64 // what pending and ready count against limits
@@ -23,8 +23,8 @@ type assembly struct {
 	sure    int   // packets that acknowledged what waits
 }
 
-// piece is data that waits for what is missing in front of it.
-type piece struct {
+// latePiece is data that waits for what is missing in front of it.
+type latePiece struct {
 	at   int64
 	data []byte
 	mark Mark
@@ -32,11 +32,11 @@ type piece struct {
 
 // ordered is a piece that is in order; gap octets are missing in front of it.
 type ordered struct {
-	piece
+	latePiece
 	gap int64
 }
 
-func (p piece) end() int64 { return p.at + int64(len(p.data)) }
+func (p latePiece) end() int64 { return p.at + int64(len(p.data)) }
 
 // pos is the position of a sequence number: the one nearest to next.
 func (d *assembly) pos(seq uint32) int64 { return d.next + int64(int32(seq-d.nextSeq)) }
@@ -73,7 +73,7 @@ func (d *assembly) establish(at int64) {
 }
 
 // add takes the payload of a segment.
-func (d *assembly) add(seq uint32, s *segment, st *Stats, l Limits) {
+func (d *assembly) add(seq uint32, s *payloadPart, st *Stats, l Limits) {
 	if !d.known && len(d.pending) == 0 && d.given == 0 {
 		d.nextSeq, d.next = seq, 0
 	}
@@ -89,10 +89,10 @@ func (d *assembly) add(seq uint32, s *segment, st *Stats, l Limits) {
 	}
 	mark := Mark{Time: s.time, PacketNo: s.no, Comments: s.comments}
 	if d.known && at == d.next && len(d.pending) == 0 {
-		d.give(piece{at, data, mark}, st)
+		d.give(latePiece{at, data, mark}, st)
 		return
 	}
-	d.insert(piece{at, data, mark}, st)
+	d.insert(latePiece{at, data, mark}, st)
 	d.drain(st)
 	for d.waiting > l.PendingOctets || len(d.pending) > l.PendingPieces {
 		d.jump(st)
@@ -100,11 +100,11 @@ func (d *assembly) add(seq uint32, s *segment, st *Stats, l Limits) {
 }
 
 // insert puts what is new of p into pending; of what overlaps the first counts.
-func (d *assembly) insert(p piece, st *Stats) {
+func (d *assembly) insert(p latePiece, st *Stats) {
 	if len(d.pending) == 0 {
 		d.oldest = p.mark.PacketNo
 	}
-	i, _ := slices.BinarySearchFunc(d.pending, p.at, func(q piece, at int64) int { return int(min(max(q.end()-at-1, -1), 1)) })
+	i, _ := slices.BinarySearchFunc(d.pending, p.at, func(q latePiece, at int64) int { return int(min(max(q.end()-at-1, -1), 1)) })
 	for len(p.data) > 0 {
 		n := len(p.data)
 		if i < len(d.pending) {
@@ -118,7 +118,7 @@ func (d *assembly) insert(p piece, st *Stats) {
 			}
 			n = int(min(int64(n), q.at-p.at))
 		}
-		d.pending = slices.Insert(d.pending, i, piece{p.at, slices.Clone(p.data[:n]), p.mark})
+		d.pending = slices.Insert(d.pending, i, latePiece{p.at, slices.Clone(p.data[:n]), p.mark})
 		d.waiting += n
 		d.cost += int64(n + markCost)
 		p.at, p.data = p.at+int64(n), p.data[n:]
@@ -138,12 +138,12 @@ func (d *assembly) drain(st *Stats) {
 		n++
 	}
 	if d.pending = slices.Delete(d.pending, 0, n); n > 0 && len(d.pending) > 0 {
-		d.oldest = slices.MinFunc(d.pending, func(a, b piece) int { return a.mark.PacketNo - b.mark.PacketNo }).mark.PacketNo
+		d.oldest = slices.MinFunc(d.pending, func(a, b latePiece) int { return a.mark.PacketNo - b.mark.PacketNo }).mark.PacketNo
 	}
 }
 
 // give gives out a piece that is in order.
-func (d *assembly) give(p piece, st *Stats) {
+func (d *assembly) give(p latePiece, st *Stats) {
 	gap := d.gap
 	if d.given == 0 && !d.opening {
 		gap = -1

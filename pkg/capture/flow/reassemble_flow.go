@@ -3,7 +3,7 @@ package flow
 import "net/netip"
 
 // tcp puts a segment where it belongs.
-func (a *Assembler) tcp(s *segment) error {
+func (a *Assembler) tcp(s *payloadPart) error {
 	key := flowKey{s.src, s.dst, s.encap}
 	if s.dst.Compare(s.src) < 0 {
 		key.a, key.b = s.dst, s.src
@@ -40,7 +40,7 @@ func (a *Assembler) tcp(s *segment) error {
 	return a.tidy(s.time)
 }
 
-func (a *Assembler) begin(key flowKey, s *segment) *openFlow {
+func (a *Assembler) begin(key flowKey, s *payloadPart) *openFlow {
 	a.stats.TCPFlows++
 	f := &openFlow{key: key}
 	f.Flow = Flow{ID: a.stats.TCPFlows, Src: s.src, Dst: s.dst, First: s.time, FirstPacket: s.no}
@@ -63,7 +63,7 @@ func (f *openFlow) dir(src netip.AddrPort) int {
 
 // isOther reports whether a segment with SYN belongs to another connection, of the same addresses. It does not if its sequence number is the one already known, or fits in front
 // of all that was seen.
-func (f *openFlow) isOther(s *segment) bool {
+func (f *openFlow) isOther(s *payloadPart) bool {
 	i := f.dir(s.src)
 	d, other := &f.dirs[i], &f.dirs[1-i]
 	begin := s.seq + 1
@@ -82,7 +82,7 @@ func (f *openFlow) isOther(s *segment) bool {
 const maxReorder = 1 << 20
 
 // take is what a segment does to both directions.
-func (f *openFlow) take(s *segment, st *Stats, l Limits) {
+func (f *openFlow) take(s *payloadPart, st *Stats, l Limits) {
 	i := f.dir(s.src)
 	d, other := &f.dirs[i], &f.dirs[1-i]
 	seq := s.seq

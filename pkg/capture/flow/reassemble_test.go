@@ -103,7 +103,7 @@ func TestEndedConnectionsAreGivenOutEarly(t *testing.T) {
 	at := 0
 	add := func(data []byte) {
 		at++
-		require.NoError(t, a.Add(flow.Packet{No: at, Time: at2time(at), Link: 101, Length: len(data), Data: data}))
+		require.NoError(t, a.Add(flow.CapturedPacket{No: at, Time: at2time(at), Link: 101, Length: len(data), Data: data}))
 	}
 	add(seg(1, 1, ack|fin, 1, 1, "x"))
 	add(seg(2, 1, ack|fin, 1, 3, "y"))
@@ -120,7 +120,7 @@ func TestEndedConnectionsAreGivenOutEarly(t *testing.T) {
 }
 
 // recording is a connection recorded: its packets, and what both ends said.
-func recording(tb testing.TB, seed uint64) (packets []flow.Packet, said [2][]byte, file []byte) {
+func recording(tb testing.TB, seed uint64) (packets []flow.CapturedPacket, said [2][]byte, file []byte) {
 	tb.Helper()
 	rnd := rand.New(rand.NewPCG(seed, 1))
 	client, server := net.Pipe()
@@ -186,7 +186,7 @@ func TestLostPacketsLeaveExactGaps(t *testing.T) {
 	for seed := range uint64(60) {
 		packets, said, _ := recording(t, seed%4)
 		rnd := rand.New(rand.NewPCG(seed, 2))
-		kept := slices.DeleteFunc(slices.Clone(packets), func(flow.Packet) bool { return rnd.IntN(4) == 0 })
+		kept := slices.DeleteFunc(slices.Clone(packets), func(flow.CapturedPacket) bool { return rnd.IntN(4) == 0 })
 		if seed%3 == 0 { // a run of packets instead
 			at, n := rnd.IntN(len(packets)), rnd.IntN(20)
 			kept = slices.Concat(packets[:at], packets[min(at+n, len(packets)):])

@@ -26,21 +26,21 @@ type Book struct {
 	compression wire.Compression
 
 	mu       sync.Mutex
-	known    map[Fingerprint]*page
-	bodies   index
-	heads    index
+	known    map[Fingerprint]*bookPage
+	bodies   leadIndex
+	heads    leadIndex
 	bytes    int
 	turn     uint64
-	found    []*page
+	found    []*bookPage
 	families families
 }
 
-// page is one shape in the book.
-type page struct {
+// bookPage is one shape in the book.
+type bookPage struct {
 	program *program.Program
 	key     string
 	used    uint64
-	index   *index
+	index   *leadIndex
 	retired bool // a wider shape has taken its place: it is known, but no message is tried on it
 	cost    int  // octets of its packed form without a base, so at most what it takes to send it; 0: not known yet
 	missed  int  // octets of the parts that did without it, since it was not worth that
@@ -48,7 +48,7 @@ type page struct {
 
 // NewBook makes an empty book over a store, to which every shape it learns is written before it is used.
 func NewBook(store Shapes) *Book {
-	return &Book{Log: slog.New(slog.DiscardHandler), store: store, known: map[Fingerprint]*page{}}
+	return &Book{Log: slog.New(slog.DiscardHandler), store: store, known: map[Fingerprint]*bookPage{}}
 }
 
 func storeContext() (context.Context, context.CancelFunc) {
@@ -124,7 +124,7 @@ func (b *Book) add(s *shape.Shape) *program.Program {
 		return p.program
 	}
 	b.turn++
-	p := &page{program: program.Compile(s), used: b.turn, index: &b.bodies}
+	p := &bookPage{program: program.Compile(s), used: b.turn, index: &b.bodies}
 	if isHead(p.program) {
 		p.index = &b.heads
 	}

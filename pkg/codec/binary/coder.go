@@ -114,8 +114,8 @@ func (c *Coder) Keep(s *shape.Shape) *program.Program {
 	return p
 }
 
-// Counts are what a coder's Split has done so far.
-type Counts struct {
+// CoderCounts are what a coder's Split has done so far.
+type CoderCounts struct {
 	// Learned are shapes made of a message of a new kind, Widened those made of one that did not fit the shape of its kind.
 	Learned, Widened int64
 	// Texts are parts that travelled as text, from the start or from some place on.
@@ -127,7 +127,7 @@ type Counts struct {
 type counters struct{ learned, widened, texts, exceptions atomic.Int64 }
 
 // Counts tells what was done so far.
-func (c *Coder) Counts() Counts {
+func (c *Coder) Counts() CoderCounts {
 	n := &c.counts
-	return Counts{n.learned.Load(), n.widened.Load(), n.texts.Load(), n.exceptions.Load()}
+	return CoderCounts{n.learned.Load(), n.widened.Load(), n.texts.Load(), n.exceptions.Load()}
 }

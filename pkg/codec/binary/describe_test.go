@@ -43,7 +43,7 @@ func TestDescribe(t *testing.T) {
 	d.carry(t, order(2))
 	d.carry(t, order(3))
 	require.Equal(t, [][]byte{order(2)}, *asked, "the kind is known then")
-	assert.Equal(t, binary.Counts{}, d.from.coder.Counts(), "nothing was learned, and nothing travelled as text")
+	assert.Equal(t, binary.CoderCounts{}, d.from.coder.Counts(), "nothing was learned, and nothing travelled as text")
 	assert.Contains(t, d.to.store.octets, binary.Fingerprint(described.Fingerprint()))
 
 	other := enveloped("<other>1</other>")
@@ -61,7 +61,7 @@ func TestDescriptionsThatDoNotFit(t *testing.T) {
 	d.carry(t, m)
 	d.carry(t, m)
 	assert.Len(t, *asked, 1)
-	assert.Equal(t, binary.Counts{Learned: 1}, d.from.coder.Counts())
+	assert.Equal(t, binary.CoderCounts{Learned: 1}, d.from.coder.Counts())
 }
 
 // A described shape that is long for its message is not sent with it: the message is learned from.
@@ -85,7 +85,7 @@ func TestDescriptionsLongerThanTheirMessages(t *testing.T) {
 	}})
 	d := between(t, from, newEnd(binary.Options{}), limits)
 	d.carry(t, enveloped("<order><n>2</n></order>"))
-	assert.Equal(t, binary.Counts{Learned: 1}, d.from.coder.Counts())
+	assert.Equal(t, binary.CoderCounts{Learned: 1}, d.from.coder.Counts())
 	assert.Less(t, d.full, len(described.Octets())/4)
 }
 
@@ -95,7 +95,7 @@ func TestDescribeBehindAFlush(t *testing.T) {
 	for i := range 2 {
 		d.flushed(t, order(i), 4096, always, 90)
 		require.Equal(t, [][]byte{order(0)}, *asked, "as a whole, and once")
-		assert.Equal(t, binary.Counts{Texts: 1}, d.from.coder.Counts(), "message %d", i)
+		assert.Equal(t, binary.CoderCounts{Texts: 1}, d.from.coder.Counts(), "message %d", i)
 	}
 	assert.Contains(t, d.to.store.octets, binary.Fingerprint(described.Fingerprint()))
 }

@@ -21,12 +21,12 @@ const (
 // families are what was learned from messages of each kind. They are one end's, over all its streams.
 type families struct {
 	mu    sync.Mutex
-	kinds map[string]*kind
+	kinds map[string]*messageKind
 	turn  uint64
 	bytes int // what all branches take
 }
 
-type kind struct {
+type messageKind struct {
 	branches []branch
 	used     uint64
 }
@@ -70,7 +70,7 @@ func (f *families) learn(message []byte, whole bool) (s, old *shape.Shape, err e
 }
 
 // keep adds a branch to a kind, which is the one used last.
-func (f *families) keep(k *kind, family *learn.Family, s *shape.Shape) {
+func (f *families) keep(k *messageKind, family *learn.Family, s *shape.Shape) {
 	b := branch{family, s, family.Size()}
 	if b.bytes > familyBytes/16 {
 		return
@@ -86,9 +86,9 @@ func (f *families) keep(k *kind, family *learn.Family, s *shape.Shape) {
 }
 
 // kind gives what is known of a kind.
-func (f *families) kind(key string) *kind {
+func (f *families) kind(key string) *messageKind {
 	if f.kinds == nil {
-		f.kinds = map[string]*kind{}
+		f.kinds = map[string]*messageKind{}
 	}
 	f.turn++
 	k := f.kinds[key]
@@ -96,7 +96,7 @@ func (f *families) kind(key string) *kind {
 		if len(f.kinds) == maxFamilies {
 			f.forget()
 		}
-		k = &kind{}
+		k = &messageKind{}
 		f.kinds[key] = k
 	}
 	k.used = f.turn

@@ -222,7 +222,7 @@ func TestUnknownKindsThatAreCutAreLearned(t *testing.T) {
 			d := newDirection(t, opt)
 			for i, m := range [][]byte{message(1), message(2)} {
 				d.flushed(t, m, 4096, always, 115)
-				assert.Equal(t, binary.Counts{Learned: 1, Texts: 1}, d.from.coder.Counts(), "message %d", i)
+				assert.Equal(t, binary.CoderCounts{Learned: 1, Texts: 1}, d.from.coder.Counts(), "message %d", i)
 			}
 			assert.Equal(t, 2, d.texts, "what was written before the flush, and the rest")
 			assert.Positive(t, d.full)
@@ -237,7 +237,7 @@ func TestUnknownKindsThatAreCutAreLearned(t *testing.T) {
 			m.flush(true)
 			m.write(wider[20:])
 			m.close()
-			assert.Equal(t, binary.Counts{Learned: 1, Widened: 1, Texts: 1}, other.from.coder.Counts())
+			assert.Equal(t, binary.CoderCounts{Learned: 1, Widened: 1, Texts: 1}, other.from.coder.Counts())
 			texts := other.texts
 			other.carry(t, wider)
 			other.carry(t, message(5))

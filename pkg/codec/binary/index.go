@@ -2,27 +2,27 @@ package binary
 
 import "slices"
 
-// index finds the pages whose leading text a message begins with: a radix tree over these texts, so that the time does not depend on how many shapes are known.
-type index struct{ root node }
+// leadIndex finds the pages whose leading text a message begins with: a radix tree over these texts, so that the time does not depend on how many shapes are known.
+type leadIndex struct{ root leadNode }
 
-// node is a place in the tree: label leads to it from the one above.
-type node struct {
+// leadNode is a place in the tree: label leads to it from the one above.
+type leadNode struct {
 	label string
-	pages []*page // those whose text ends here, the last that fitted first
-	kids  []*node // by the first octet of their labels
+	pages []*bookPage // those whose text ends here, the last that fitted first
+	kids  []*leadNode // by the first octet of their labels
 }
 
-func (n *node) kid(c byte) (int, bool) {
-	return slices.BinarySearchFunc(n.kids, c, func(k *node, c byte) int { return int(k.label[0]) - int(c) })
+func (n *leadNode) kid(c byte) (int, bool) {
+	return slices.BinarySearchFunc(n.kids, c, func(k *leadNode, c byte) int { return int(k.label[0]) - int(c) })
 }
 
 // add puts a page where its text ends.
-func (x *index) add(p *page) {
+func (x *leadIndex) add(p *bookPage) {
 	n, rest := &x.root, p.key
 	for len(rest) > 0 {
 		i, ok := n.kid(rest[0])
 		if !ok {
-			n.kids = slices.Insert(n.kids, i, &node{label: rest, pages: []*page{p}})
+			n.kids = slices.Insert(n.kids, i, &leadNode{label: rest, pages: []*bookPage{p}})
 			return
 		}
 		k := n.kids[i]
@@ -31,7 +31,7 @@ func (x *index) add(p *page) {
 			common++
 		}
 		if common < len(k.label) {
-			upper := &node{label: k.label[:common], kids: []*node{k}}
+			upper := &leadNode{label: k.label[:common], kids: []*leadNode{k}}
 			k.label = k.label[common:]
 			n.kids[i] = upper
 			k = upper
@@ -42,11 +42,11 @@ func (x *index) add(p *page) {
 }
 
 // remove takes a page out.
-func (x *index) remove(p *page) { x.root.remove(p, p.key) }
+func (x *leadIndex) remove(p *bookPage) { x.root.remove(p, p.key) }
 
-func (n *node) remove(p *page, rest string) {
+func (n *leadNode) remove(p *bookPage, rest string) {
 	if rest == "" {
-		n.pages = slices.DeleteFunc(n.pages, func(q *page) bool { return q == p })
+		n.pages = slices.DeleteFunc(n.pages, func(q *bookPage) bool { return q == p })
 		return
 	}
 	i, ok := n.kid(rest[0])
@@ -67,7 +67,7 @@ func (n *node) remove(p *page, rest string) {
 }
 
 // first moves a page to the front of its place.
-func (x *index) first(p *page) {
+func (x *leadIndex) first(p *bookPage) {
 	n, rest := &x.root, p.key
 	for len(rest) > 0 {
 		i, ok := n.kid(rest[0])
@@ -84,7 +84,7 @@ func (x *index) first(p *page) {
 }
 
 // find appends the pages whose texts the message begins with, shorter texts first.
-func (x *index) find(dst []*page, beginning []byte) []*page {
+func (x *leadIndex) find(dst []*bookPage, beginning []byte) []*bookPage {
 	n := &x.root
 	for {
 		dst = append(dst, n.pages...)
@@ -104,7 +104,7 @@ func (x *index) find(dst []*page, beginning []byte) []*page {
 }
 
 // goesOn reports whether a page has a text that is longer, and has this beginning.
-func (x *index) goesOn(beginning []byte) bool {
+func (x *leadIndex) goesOn(beginning []byte) bool {
 	n := &x.root
 	for {
 		if len(beginning) == 0 {

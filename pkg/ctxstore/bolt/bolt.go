@@ -31,7 +31,7 @@ type Config struct {
 // Store implements [ctxstore.Store].
 type Store struct {
 	cfg  Config
-	file *file
+	file *sharedFile
 
 	open   context.Context // done once the store is closed
 	shut   context.CancelFunc

@@ -35,7 +35,7 @@ func TestConformance(t *testing.T) {
 		require.NoError(t, err)
 		return s
 	}
-	storetest.Run(t, storetest.Engine{
+	storetest.Run(t, storetest.Subject{
 		Open: func(t testing.TB, o storetest.Options) ctxstore.Store {
 			path = filepath.Join(t.TempDir(), "not", "there", "yet.db")
 			return again(t, o)

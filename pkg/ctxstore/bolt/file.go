@@ -25,15 +25,15 @@ const lockWait = time.Second
 
 // process holds the one handle per file of this process. Two handles would shut each other out; on Android, where the lock belongs to the process
 // and not to the handle, they would not, and destroy the file.
-var process = registry{files: map[*file]struct{}{}}
+var process = fileRegistry{files: map[*sharedFile]struct{}{}}
 
-type registry struct {
+type fileRegistry struct {
 	mu    sync.Mutex
-	files map[*file]struct{}
+	files map[*sharedFile]struct{}
 }
 
-// file is an open file, shared by the stores on it.
-type file struct {
+// sharedFile is an open file, shared by the stores on it.
+type sharedFile struct {
 	path     string
 	readOnly bool
 	info     os.FileInfo
@@ -50,7 +50,7 @@ type file struct {
 }
 
 // open gives the file's handle to one more user.
-func (r *registry) open(path string, readOnly bool) (*file, error) {
+func (r *fileRegistry) open(path string, readOnly bool) (*sharedFile, error) {
 	path, err := filepath.Abs(path)
 	if err != nil {
 		return nil, fault("", path, err)
@@ -84,7 +84,7 @@ func (r *registry) open(path string, readOnly bool) (*file, error) {
 }
 
 // close takes one user away, and closes the file behind the last.
-func (r *registry) close(f *file) error {
+func (r *fileRegistry) close(f *sharedFile) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if f.users--; f.users > 0 {
@@ -97,8 +97,8 @@ func (r *registry) close(f *file) error {
 // errLocked: another process has the lock.
 var errLocked = errors.New("another process holds it")
 
-func openFile(path string, readOnly bool) (_ *file, err error) {
-	f := &file{path: path, readOnly: readOnly, users: 1, unlock: func() {}, watchers: map[chan struct{}]struct{}{}, touched: map[string]uint64{}}
+func openFile(path string, readOnly bool) (_ *sharedFile, err error) {
+	f := &sharedFile{path: path, readOnly: readOnly, users: 1, unlock: func() {}, watchers: map[chan struct{}]struct{}{}, touched: map[string]uint64{}}
 	if !readOnly {
 		if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
 			return nil, fault("", path, err)
@@ -129,7 +129,7 @@ func openFile(path string, readOnly bool) (_ *file, err error) {
 }
 
 // prepare makes the buckets of a new file, and refuses a file of another program.
-func (f *file) prepare() (err error) {
+func (f *sharedFile) prepare() (err error) {
 	if f.info, err = os.Stat(f.path); err != nil {
 		return err
 	}
@@ -160,7 +160,7 @@ func (f *file) prepare() (err error) {
 	})
 }
 
-func (f *file) close() error {
+func (f *sharedFile) close() error {
 	var err error
 	if !f.readOnly && len(f.touched) > 0 {
 		err = f.transaction("", true, Config{}, func(*tx) error { return nil })
@@ -171,7 +171,7 @@ func (f *file) close() error {
 }
 
 // transaction runs do on the file's state at one moment; with write, what do changed is kept if it returns no error.
-func (f *file) transaction(uri string, write bool, cfg Config, do func(*tx) error) error {
+func (f *sharedFile) transaction(uri string, write bool, cfg Config, do func(*tx) error) error {
 	err := guard(uri, f.path, func() error {
 		run := f.db.View
 		if write {
@@ -242,19 +242,19 @@ func conflict(uri string, want, have uint64) error {
 	return &ctxstore.Error{Code: ctxstore.Conflict, URI: uri, Err: fmt.Errorf("expected revision %d, found %d", want, have)}
 }
 
-func (f *file) watch(wake chan struct{}) {
+func (f *sharedFile) watch(wake chan struct{}) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.watchers[wake] = struct{}{}
 }
 
-func (f *file) unwatch(wake chan struct{}) {
+func (f *sharedFile) unwatch(wake chan struct{}) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	delete(f.watchers, wake)
 }
 
-func (f *file) wake() {
+func (f *sharedFile) wake() {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	for w := range f.watchers {
@@ -266,7 +266,7 @@ func (f *file) wake() {
 }
 
 // touch notes that a shape was used. The next write takes that into the file.
-func (f *file) touch(uri string) {
+func (f *sharedFile) touch(uri string) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.use++
@@ -276,7 +276,7 @@ func (f *file) touch(uri string) {
 }
 
 // takeTouched gives what was noted, and forgets it.
-func (f *file) takeTouched() (touched map[string]uint64, use uint64) {
+func (f *sharedFile) takeTouched() (touched map[string]uint64, use uint64) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	touched = f.touched

@@ -73,7 +73,7 @@ func (r *record) check(uri string, value []byte) error {
 
 // tx is one transaction.
 type tx struct {
-	file                *file
+	file                *sharedFile
 	cfg                 Config
 	meta, entries, uses *bbolt.Bucket
 }
@@ -213,7 +213,7 @@ func (t *tx) makeRoom(uri string, need int64) error {
 }
 
 // noted is a copy of the uses that the file does not know yet.
-func (f *file) noted() map[string]uint64 {
+func (f *sharedFile) noted() map[string]uint64 {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	m := make(map[string]uint64, len(f.touched))

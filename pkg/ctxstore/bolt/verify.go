@@ -50,11 +50,11 @@ func verify(path string) error {
 		return err
 	}
 	defer func() { _ = f.Close() }()
-	c := &checker{file: f, size: info.Size(), pageSize: int64(db.Info().PageSize)}
+	c := &fileChecker{file: f, size: info.Size(), pageSize: int64(db.Info().PageSize)}
 	return c.check()
 }
 
-type checker struct {
+type fileChecker struct {
 	file     io.ReaderAt
 	size     int64
 	pageSize int64
@@ -73,7 +73,7 @@ type page struct {
 	overflow uint64
 }
 
-func (c *checker) check() error {
+func (c *fileChecker) check() error {
 	m, err := c.meta()
 	if err != nil {
 		return err
@@ -84,12 +84,12 @@ func (c *checker) check() error {
 			return err
 		}
 	}
-	return c.tree(m.root, true, &order{})
+	return c.tree(m.root, true, &keyOrder{})
 }
 
 // meta reads the newer of the two meta pages that bbolt takes: it has checked them when it opened
 // the file.
-func (c *checker) meta() (newest meta, err error) {
+func (c *fileChecker) meta() (newest meta, err error) {
 	for id := range int64(2) {
 		b := make([]byte, metaSize)
 		if _, err := c.file.ReadAt(b, id*c.pageSize); err != nil {
@@ -108,7 +108,7 @@ func (c *checker) meta() (newest meta, err error) {
 }
 
 // take reads the head of a page, and takes it and those that it goes on over.
-func (c *checker) take(id uint64) (p page, err error) {
+func (c *fileChecker) take(id uint64) (p page, err error) {
 	var b [headerSize]byte
 	if id >= c.high {
 		return p, fmt.Errorf("page %d is beyond the last", id)
@@ -130,7 +130,7 @@ func (c *checker) take(id uint64) (p page, err error) {
 }
 
 // read gives n octets from a place behind the head of a page.
-func (c *checker) read(p page, at, n int64) ([]byte, error) {
+func (c *fileChecker) read(p page, at, n int64) ([]byte, error) {
 	if room := (int64(p.overflow)+1)*c.pageSize - headerSize; at > room || n > room-at {
 		return nil, fmt.Errorf("page %d says that it has more than it can have", p.id)
 	}
@@ -141,7 +141,7 @@ func (c *checker) read(p page, at, n int64) ([]byte, error) {
 	return b, nil
 }
 
-func (c *checker) freelist(id uint64) error {
+func (c *fileChecker) freelist(id uint64) error {
 	p, err := c.take(id)
 	if err != nil {
 		return err
@@ -173,22 +173,22 @@ func (c *checker) freelist(id uint64) error {
 	return nil
 }
 
-// order holds the keys of a tree against their order: that of a branch's element is no higher than
+// keyOrder holds the keys of a tree against their order: that of a branch's element is no higher than
 // those below it.
-type order struct {
+type keyOrder struct {
 	key  []byte
 	leaf bool // it is that of a leaf
 }
 
-func (o *order) next(key []byte, leaf bool) bool {
+func (o *keyOrder) next(key []byte, leaf bool) bool {
 	by := bytes.Compare(key, o.key)
 	ok := by > 0 || by == 0 && !o.leaf
-	*o = order{key, leaf}
+	*o = keyOrder{key, leaf}
 	return ok
 }
 
 // tree looks at the pages of a bucket. The root has buckets for values.
-func (c *checker) tree(id uint64, root bool, o *order) error {
+func (c *fileChecker) tree(id uint64, root bool, o *keyOrder) error {
 	p, err := c.take(id)
 	if err != nil {
 		return err
@@ -223,7 +223,7 @@ func (c *checker) tree(id uint64, root bool, o *order) error {
 // leaf looks at an element of a leaf, whose key stands between two places behind the page's head,
 // and its value behind that. A value has a check of its own; a bucket has a tree, unless it is
 // small and stands in the value.
-func (c *checker) leaf(p page, from, to, value int64, bucket bool, o *order) error {
+func (c *fileChecker) leaf(p page, from, to, value int64, bucket bool, o *keyOrder) error {
 	if err := c.key(p, from, to-from, o, true); err != nil {
 		return err
 	}
@@ -238,13 +238,13 @@ func (c *checker) leaf(p page, from, to, value int64, bucket bool, o *order) err
 		return fmt.Errorf("page %d has a bucket that is none", p.id)
 	}
 	if root := native.Uint64(b); root != 0 {
-		return c.tree(root, false, &order{})
+		return c.tree(root, false, &keyOrder{})
 	}
 	return nil
 }
 
 // key looks at one behind the head of a page.
-func (c *checker) key(p page, at, n int64, o *order, leaf bool) error {
+func (c *fileChecker) key(p page, at, n int64, o *keyOrder, leaf bool) error {
 	key, err := c.read(p, at, min(n, bbolt.MaxKeySize+1))
 	switch {
 	case err != nil:

@@ -31,7 +31,7 @@ func TestConformance(t *testing.T) {
 		require.NoError(t, err)
 		return s
 	}
-	storetest.Run(t, storetest.Engine{
+	storetest.Run(t, storetest.Subject{
 		Open: func(t testing.TB, o storetest.Options) ctxstore.Store {
 			dir = filepath.Join(t.TempDir(), "not", "there", "yet")
 			return open(t, o)

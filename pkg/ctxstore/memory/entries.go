@@ -14,7 +14,7 @@ import (
 
 // What follows is called with the lock held, but for list.
 
-func (s *Store) find(uri string) *entry {
+func (s *Store) find(uri string) *storedEntry {
 	e := s.entries[uri]
 	if e == nil || s.expired(e) {
 		return nil
@@ -22,11 +22,11 @@ func (s *Store) find(uri string) *entry {
 	return e
 }
 
-func (s *Store) expired(e *entry) bool {
+func (s *Store) expired(e *storedEntry) bool {
 	return !e.expires.IsZero() && !s.clock.Now().Before(e.expires)
 }
 
-func (s *Store) touch(e *entry) {
+func (s *Store) touch(e *storedEntry) {
 	s.use++
 	e.used = s.use
 }
@@ -41,14 +41,14 @@ func (s *Store) replace(uri string, value []byte, ifRevision *uint64, expires ti
 			return 0, conflict(uri, *ifRevision, have)
 		}
 	}
-	if err := s.set(uri, &entry{value: slices.Clone(value), revision: s.revision + 1, expires: expires}); err != nil {
+	if err := s.set(uri, &storedEntry{value: slices.Clone(value), revision: s.revision + 1, expires: expires}); err != nil {
 		return 0, err
 	}
 	s.revision++
 	return s.revision, nil
 }
 
-func (s *Store) set(uri string, e *entry) error {
+func (s *Store) set(uri string, e *storedEntry) error {
 	need := size(uri, e)
 	if old := s.entries[uri]; old != nil {
 		need -= size(uri, old)
@@ -133,7 +133,7 @@ func (s *Store) wake() {
 	}
 }
 
-func size(uri string, e *entry) int64 { return int64(len(uri) + len(e.value)) }
+func size(uri string, e *storedEntry) int64 { return int64(len(uri) + len(e.value)) }
 
 func conflict(uri string, want, have uint64) error {
 	return &ctxstore.Error{Code: ctxstore.Conflict, URI: uri, Err: fmt.Errorf("expected revision %d, found %d", want, have)}

@@ -28,7 +28,7 @@ type Store struct {
 	clock clock.Clock
 
 	mu       sync.Mutex
-	entries  map[string]*entry
+	entries  map[string]*storedEntry
 	used     int64
 	revision uint64 // last one given to a mutable entry
 	use      uint64 // counts uses, to know which was longest ago
@@ -41,7 +41,7 @@ type Store struct {
 	holds ctxstore.Holds
 }
 
-type entry struct {
+type storedEntry struct {
 	value    []byte
 	revision uint64
 	expires  time.Time
@@ -61,7 +61,7 @@ func New(cfg Config) *Store {
 	if cfg.Clock == nil {
 		cfg.Clock = clock.Real()
 	}
-	s := &Store{max: cfg.MaxBytes, clock: cfg.Clock, entries: map[string]*entry{}, watchers: map[chan struct{}]bool{}}
+	s := &Store{max: cfg.MaxBytes, clock: cfg.Clock, entries: map[string]*storedEntry{}, watchers: map[chan struct{}]bool{}}
 	s.open, s.shut = context.WithCancel(context.Background())
 	return s
 }
@@ -99,7 +99,7 @@ func (s *Store) Put(ctx context.Context, uri string, value []byte, opt ctxstore.
 			s.touch(e)
 			return e.revision, nil
 		}
-		return 1, s.set(uri, &entry{value: slices.Clone(value), revision: 1})
+		return 1, s.set(uri, &storedEntry{value: slices.Clone(value), revision: 1})
 	}
 	var expires time.Time
 	if opt.TTL > 0 {

@@ -13,7 +13,7 @@ import (
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 func TestConformance(t *testing.T) {
-	storetest.Run(t, storetest.Engine{
+	storetest.Run(t, storetest.Subject{
 		Open: func(_ testing.TB, o storetest.Options) ctxstore.Store {
 			return memory.New(memory.Config{MaxBytes: o.MaxBytes})
 		},

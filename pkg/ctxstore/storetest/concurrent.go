@@ -16,7 +16,7 @@ import (
 	"github.com/hhfr/hhfr/pkg/ctxstore"
 )
 
-func (e Engine) timeToLive(t *testing.T) {
+func (e Subject) timeToLive(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s, ctx := e.open(t, Options{}), t.Context()
 		rev, err := s.Put(ctx, a, []byte("1"), ctxstore.PutOptions{TTL: time.Minute})
@@ -49,7 +49,7 @@ func (e Engine) timeToLive(t *testing.T) {
 	})
 }
 
-func (e Engine) watch(t *testing.T) {
+func (e Subject) watch(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := e.open(t, Options{})
 		ctx, cancel := context.WithCancel(t.Context())
@@ -89,7 +89,7 @@ func (e Engine) watch(t *testing.T) {
 }
 
 // Of those who set the same revision, exactly one wins, every time.
-func (e Engine) oneWinner(t *testing.T) {
+func (e Subject) oneWinner(t *testing.T) {
 	s, ctx := e.open(t, Options{}), t.Context()
 	handles := []ctxstore.Store{s}
 	if e.Again != nil {
@@ -123,7 +123,7 @@ func (e Engine) oneWinner(t *testing.T) {
 }
 
 // A reader sees one value or another, never a part or a mix.
-func (e Engine) noTornValues(t *testing.T) {
+func (e Subject) noTornValues(t *testing.T) {
 	s, ctx := e.open(t, Options{}), t.Context()
 	value := func(i int) []byte { return bytes.Repeat([]byte{byte(i)}, 1000*(1+i%5)) }
 	_, err := s.Put(ctx, b, value(0), ctxstore.PutOptions{})
@@ -155,7 +155,7 @@ func (e Engine) noTornValues(t *testing.T) {
 	wg.Wait()
 }
 
-func (e Engine) twoHandles(t *testing.T) {
+func (e Subject) twoHandles(t *testing.T) {
 	one, ctx := e.open(t, Options{}), t.Context()
 	two := e.Again(t, Options{})
 	t.Cleanup(func() { assert.NoError(t, two.Close()) })
@@ -207,7 +207,7 @@ func Count(t testing.TB, s ctxstore.Store, uri string, n int) {
 	}
 }
 
-func (e Engine) hold(t *testing.T) {
+func (e Subject) hold(t *testing.T) {
 	one := e.open(t, Options{})
 	stores := []ctxstore.Store{one}
 	if e.Again != nil {

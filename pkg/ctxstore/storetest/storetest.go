@@ -20,8 +20,8 @@ type Options struct {
 	MaxBytes int64
 }
 
-// Engine is what is tested. The suite closes what it opens.
-type Engine struct {
+// Subject is what is tested. The suite closes what it opens.
+type Subject struct {
 	// Open returns a new, empty store. Time to live runs on the machine's clock, which may be a synctest bubble's.
 	Open func(t testing.TB, o Options) ctxstore.Store
 	// Again returns another handle on what the store opened last keeps; nil if the engine has no such thing.
@@ -29,7 +29,7 @@ type Engine struct {
 }
 
 // Run holds the engine to what [ctxstore.Store] says.
-func Run(t *testing.T, e Engine) {
+func Run(t *testing.T, e Subject) {
 	t.Run("values", e.values)
 	t.Run("compare and set", e.compareAndSet)
 	t.Run("revisions grow over deletion", e.revisionsGrow)
@@ -57,14 +57,14 @@ const (
 	b = "http://example.org/contexts/b?x=1#y"
 )
 
-func (e Engine) open(t testing.TB, o Options) ctxstore.Store {
+func (e Subject) open(t testing.TB, o Options) ctxstore.Store {
 	t.Helper()
 	s := e.Open(t, o)
 	t.Cleanup(func() { assert.NoError(t, s.Close()) })
 	return s
 }
 
-func (e Engine) values(t *testing.T) {
+func (e Subject) values(t *testing.T) {
 	s, ctx := e.open(t, Options{}), t.Context()
 	_, err := s.Get(ctx, a)
 	code(t, ctxstore.NotFound, err)
@@ -94,7 +94,7 @@ func (e Engine) values(t *testing.T) {
 	assert.Equal(t, "mine", string(got.Value), "and gives a copy")
 }
 
-func (e Engine) compareAndSet(t *testing.T) {
+func (e Subject) compareAndSet(t *testing.T) {
 	s, ctx := e.open(t, Options{}), t.Context()
 	_, err := s.Put(ctx, a, []byte("0"), ctxstore.PutOptions{IfRevision: ctxstore.If(7)})
 	code(t, ctxstore.Conflict, err)
@@ -110,7 +110,7 @@ func (e Engine) compareAndSet(t *testing.T) {
 	holds(t, s, a, "2")
 }
 
-func (e Engine) revisionsGrow(t *testing.T) {
+func (e Subject) revisionsGrow(t *testing.T) {
 	s, ctx := e.open(t, Options{}), t.Context()
 	old, err := s.Put(ctx, a, []byte("1"), ctxstore.PutOptions{})
 	require.NoError(t, err)
@@ -122,7 +122,7 @@ func (e Engine) revisionsGrow(t *testing.T) {
 	code(t, ctxstore.Conflict, err)
 }
 
-func (e Engine) commit(t *testing.T) {
+func (e Subject) commit(t *testing.T) {
 	s, ctx := e.open(t, Options{}), t.Context()
 	_, err := s.Commit(ctx, b, 3, []byte("x"))
 	code(t, ctxstore.Conflict, err)
@@ -138,7 +138,7 @@ func (e Engine) commit(t *testing.T) {
 	code(t, ctxstore.Invalid, err)
 }
 
-func (e Engine) delete(t *testing.T) {
+func (e Subject) delete(t *testing.T) {
 	s, ctx := e.open(t, Options{}), t.Context()
 	code(t, ctxstore.NotFound, s.Delete(ctx, a, nil))
 	rev, err := s.Put(ctx, a, []byte("1"), ctxstore.PutOptions{})
@@ -155,7 +155,7 @@ func (e Engine) delete(t *testing.T) {
 	code(t, ctxstore.NotFound, s.Delete(ctx, ctxstore.ShapeURI(fp), nil))
 }
 
-func (e Engine) shapes(t *testing.T) {
+func (e Subject) shapes(t *testing.T) {
 	s, ctx := e.open(t, Options{}), t.Context()
 	shapes := ctxstore.Shapes{Store: s}
 	_, err := shapes.Get(ctx, [32]byte{1})
@@ -179,7 +179,7 @@ func (e Engine) shapes(t *testing.T) {
 }
 
 // Whatever a URI looks like, it names its own entry and no other.
-func (e Engine) hostileNames(t *testing.T) {
+func (e Subject) hostileNames(t *testing.T) {
 	s, ctx := e.open(t, Options{}), t.Context()
 	good := []string{
 		"urn:hhfr:session:../../etc/passwd", "urn:hhfr:session:..", "../x", "/etc/passwd", "..", ".", "lock", "C:\\x", "con",
@@ -216,7 +216,7 @@ func (e Engine) hostileNames(t *testing.T) {
 	}
 }
 
-func (e Engine) limits(t *testing.T) {
+func (e Subject) limits(t *testing.T) {
 	s, ctx := e.open(t, Options{}), t.Context()
 	_, err := s.Put(ctx, a, make([]byte, ctxstore.MaxValue+1), ctxstore.PutOptions{})
 	code(t, ctxstore.Invalid, err)
@@ -231,7 +231,7 @@ func (e Engine) limits(t *testing.T) {
 }
 
 // Shapes make room for each other, and for what is mutable; that is never dropped.
-func (e Engine) room(t *testing.T) {
+func (e Subject) room(t *testing.T) {
 	const limit = 64 << 10
 	s, ctx := e.open(t, Options{MaxBytes: limit}), t.Context()
 	shapes := ctxstore.Shapes{Store: s}
@@ -267,7 +267,7 @@ func (e Engine) room(t *testing.T) {
 	require.NoError(t, err, "the value it replaces gives way too")
 }
 
-func (e Engine) list(t *testing.T) {
+func (e Subject) list(t *testing.T) {
 	s, ctx := e.open(t, Options{}), t.Context()
 	fp, err := ctxstore.Shapes{Store: s}.Put(ctx, []byte("shape"))
 	require.NoError(t, err)
@@ -304,7 +304,7 @@ func (e Engine) list(t *testing.T) {
 	}
 }
 
-func (e Engine) done(t *testing.T) {
+func (e Subject) done(t *testing.T) {
 	s := e.open(t, Options{})
 	ctx, cancel := context.WithCancelCause(t.Context())
 	cancel(fmt.Errorf("enough"))
@@ -313,7 +313,7 @@ func (e Engine) done(t *testing.T) {
 	}
 }
 
-func (e Engine) closed(t *testing.T) {
+func (e Subject) closed(t *testing.T) {
 	s := e.open(t, Options{})
 	changes, err := s.Watch(t.Context(), "")
 	require.NoError(t, err)

@@ -98,8 +98,8 @@ func (e *Error) Is(t error) bool { o, ok := t.(*Error); return ok && o.Code == e
 // Unwrap gives the cause.
 func (e *Error) Unwrap() error { return e.Err }
 
-// packer is a compressor with its buffers, which are far larger than most shapes.
-type packer struct {
+// shapePacker is a compressor with its buffers, which are far larger than most shapes.
+type shapePacker struct {
 	w      *flate.Writer
 	before []byte
 	out    bytes.Buffer
@@ -110,7 +110,7 @@ var packers = sync.Pool{New: func() any {
 	if err != nil {
 		panic(err) // the level is one that the package names
 	}
-	return &packer{w: w}
+	return &shapePacker{w: w}
 }}
 
 // Pack appends the packed form of a serialization to dst. base is another shape's serialization,
@@ -136,7 +136,7 @@ func Pack(dst, octets, base []byte) []byte {
 
 // pack appends a folded form, deflated behind vocabulary and base.
 func pack(dst, folded, base []byte) []byte {
-	p := packers.Get().(*packer)
+	p := packers.Get().(*shapePacker)
 	defer packers.Put(p)
 	p.before = append(append(p.before[:0], vocabulary...), base...)
 	p.out.Reset()

@@ -2,7 +2,8 @@ package frame
 
 import "github.com/hhfr/hhfr/internal/bin"
 
-// Ack says what is done of a sequence (section 5.1). Octets are those of a packet of section 12.2 without units; they are not looked at here.
+// Ack says what is done of a sequence (section 5.1). Octets are those of a packet of section 12.2
+// without units; they are not looked at here.
 type Ack struct{ Octets []byte }
 
 // Kind is [KindAck].

@@ -20,8 +20,9 @@ const (
 	Failed          CancelCode = 7
 )
 
-var cancelNames = map[CancelCode]string{Aborted: "aborted", Busy: "busy", Unprocessed: "unprocessed", MessageTooLarge: "too large",
-	Malformed: "malformed", Unserved: "unserved", Failed: "failed"}
+var cancelNames = map[CancelCode]string{Aborted: "aborted", Busy: "busy", Unprocessed: "unprocessed",
+	MessageTooLarge: "too large",
+	Malformed:       "malformed", Unserved: "unserved", Failed: "failed"}
 
 // String is the name of section 7, or "unknown".
 func (c CancelCode) String() string {
@@ -31,11 +32,12 @@ func (c CancelCode) String() string {
 	return "unknown"
 }
 
-// MaxCancelText is the longest text of a cancel, in octets.
-const MaxCancelText = 256
+// maxCancelText is the longest text of a cancel, in octets.
+const maxCancelText = 256
 
-// Cancel ends one message (section 7): one that travels in the frame's own direction and is given up, or, if Refused, one of the other
-// direction that is not taken. Lane, Reply and Exchange name the message.
+// Cancel ends one message (section 7): one that travels in the frame's own direction and is given
+// up, or, if Refused, one of the other direction that is not taken. Lane, Reply and Exchange name
+// the message.
 type Cancel struct {
 	Message Key
 	Refused bool
@@ -46,13 +48,13 @@ type Cancel struct {
 // Kind is [KindCancel].
 func (Cancel) Kind() Kind { return KindCancel }
 
-// AppendTo appends the frame; a text above [MaxCancelText] is cut.
+// AppendTo appends the frame; a text above [maxCancelText] is cut.
 func (f Cancel) AppendTo(b []byte) []byte {
 	return appendFramed(b, []byte{byte(KindCancel)}, func(b []byte) []byte {
 		b = binary.AppendUvarint(b, f.Message.Lane)
 		b = append(b, bit(f.Message.Reply, 1)|bit(f.Refused, 2))
 		b = binary.AppendUvarint(b, f.Message.Exchange)
-		return bin.AppendBytes(append(b, byte(f.Code)), []byte(cut(f.Text, MaxCancelText)))
+		return bin.AppendBytes(append(b, byte(f.Code)), []byte(cut(f.Text, maxCancelText)))
 	})
 }
 
@@ -67,6 +69,6 @@ func parseCancel(c *bin.Cursor) Frame {
 	if c.Err() == nil && f.Code == 0 {
 		c.Fail(fault(BadValue, at, "cancel code 0"))
 	}
-	f.Text = text(c, MaxCancelText)
+	f.Text = text(c, maxCancelText)
 	return f
 }

@@ -8,9 +8,8 @@ import (
 	"slices"
 )
 
-var castagnoli = crc32.MakeTable(crc32.Castagnoli)
-
-// Origin is what all messages of a direction have in common; every message check begins with it (section 5.2).
+// Origin is what all messages of a direction have in common; every message check begins with it
+// (section 5.2).
 type Origin struct {
 	// Responder: the direction is that of the end that did not open the connection.
 	Responder      bool
@@ -35,9 +34,9 @@ func (o Origin) sum() uint32 {
 	return crc32.Checksum(b, castagnoli)
 }
 
-// Checks knows the messages of a direction that are open, takes their fragments apart, and counts the whole
-// ones and their checks since the last sync (sections 5.2 and 6). Sender, receiver and decoder of a capture
-// each keep one per direction. [NewChecks] makes one.
+// Checks knows the messages of a direction that are open, takes their fragments apart, and counts
+// the whole ones and their checks since the last sync (sections 5.2 and 6). Sender, receiver and
+// decoder of a capture each keep one per direction. [NewChecks] makes one.
 type Checks struct {
 	origin   uint32
 	open     map[Key]open
@@ -49,7 +48,7 @@ type Checks struct {
 
 // open is a message begun and not whole. blind: its check cannot be told.
 type open struct {
-	state State
+	state MessageState
 	crc   uint32
 	blind bool
 }
@@ -57,9 +56,10 @@ type open struct {
 // NewChecks is the state of a direction behind its hello.
 func NewChecks(o Origin) Checks { return Checks{origin: o.sum(), open: map[Key]open{}} }
 
-// Cut takes the payload of a data frame apart whose numbers are resolved (section 5, "Payload"; section 10.6). at is
-// the offset of the frame, payloadAt that of its payload. A sender cuts what it is about to pack. [Checks.Add] must
-// follow, with the payload as it travels. Errors, with the code [BadState] among others, change nothing.
+// Cut takes the payload of a data frame apart whose numbers are resolved (section 5, "Payload";
+// section 10.6). at is the offset of the frame, payloadAt that of its payload. A sender cuts what
+// it is about to pack. [Checks.Add] must follow, with the payload as it travels. Errors, with the
+// code [BadState] among others, change nothing.
 func (c *Checks) Cut(f *Data, at, payloadAt int64) (Parts, error) {
 	k := f.Key()
 	m, begun := c.open[k]
@@ -93,8 +93,9 @@ func (c *Checks) Put(f *Data, p *Parts, name func(number uint64) (name [8]byte, 
 	c.Add(f, p, name)
 }
 
-// Add takes a data frame into the check of its message. p is what [Checks.Cut] gave for it; name is how syncs
-// name the shape behind a number. If one is not known the check cannot be told: see [Checks.Agree].
+// Add takes a data frame into the check of its message. p is what [Checks.Cut] gave for it; name is
+// how syncs name the shape behind a number. If one is not known the check cannot be told: see
+// [Checks.Agree].
 func (c *Checks) Add(f *Data, p *Parts, name func(number uint64) (name [8]byte, known bool)) {
 	k := f.Key()
 	m := open{crc: c.origin}
@@ -102,7 +103,7 @@ func (c *Checks) Add(f *Data, p *Parts, name func(number uint64) (name [8]byte, 
 		m = c.open[k]
 	}
 	b := f.appendNamed(c.scratch[:0])
-	for _, part := range [...]*Part{&p.Head, &p.Body} {
+	for _, part := range [...]*RawPart{&p.Head, &p.Body} {
 		if !part.First || part.Shape == 0 {
 			continue
 		}
@@ -124,9 +125,9 @@ func (c *Checks) Add(f *Data, p *Parts, name func(number uint64) (name [8]byte, 
 	}
 }
 
-// chain takes the check of a message, or of a cancel frame, into that of the next sync. A CRC would not do here:
-// what changes several messages alike, as one octet does that tells the number of the next ones too, would change
-// it not at all where their lengths and places suit.
+// chain takes the check of a message, or of a cancel frame, into that of the next sync. A CRC would
+// not do here: what changes several messages alike, as one octet does that tells the number of the
+// next ones too, would change it not at all where their lengths and places suit.
 func (c *Checks) chain(crc uint32) {
 	if c.sum == nil {
 		c.sum = sha256.New()
@@ -135,8 +136,8 @@ func (c *Checks) chain(crc uint32) {
 	c.sum.Write(c.scratch)
 }
 
-// Cancel takes a cancel frame into the check of the next sync. If that gives up a message of this direction,
-// the message is open no more; false if it was not.
+// Cancel takes a cancel frame into the check of the next sync. If that gives up a message of this
+// direction, the message is open no more; false if it was not.
 func (c *Checks) Cancel(f Cancel) bool {
 	c.scratch = f.AppendTo(c.scratch[:0])
 	c.chain(crc32.Update(c.origin, castagnoli, c.scratch))
@@ -154,7 +155,8 @@ func (c *Checks) Len() int { return len(c.open) }
 // Messages and Check are those that a sync or close states: since the sync before.
 func (c *Checks) Messages() uint64 { return c.messages }
 
-// Check is that of the checks of the whole messages and of the cancels since the sync before, 0 if there are none.
+// Check is that of the checks of the whole messages and of the cancels since the sync before, 0 if
+// there are none.
 func (c *Checks) Check() uint32 {
 	if c.sum == nil {
 		return 0
@@ -199,8 +201,8 @@ func (c *Checks) Next(s Sync) {
 	}
 }
 
-// Seed begins at a sync: nothing counted, open what it lists. A decoder that joins in the middle starts so; it
-// drops the content of these.
+// Seed begins at a sync: nothing counted, open what it lists. A decoder that joins in the middle
+// starts so; it drops the content of these.
 func (c *Checks) Seed(s Sync) {
 	*c = NewChecks(s.Origin())
 	for _, o := range s.Open {

@@ -22,7 +22,8 @@ const (
 	CloseInternal       CloseCode = 7
 )
 
-var closeNames = map[CloseCode]string{CloseDone: "done", CloseProtocol: "protocol", CloseUnknownSession: "unknown session", CloseLimits: "limits",
+var closeNames = map[CloseCode]string{CloseDone: "done", CloseProtocol: "protocol",
+	CloseUnknownSession: "unknown session", CloseLimits: "limits",
 	CloseUnsupported: "unsupported", CloseCheck: "check", CloseGoingAway: "going away", CloseInternal: "internal"}
 
 // String is the name of section 8, or "unknown".
@@ -33,10 +34,11 @@ func (c CloseCode) String() string {
 	return "unknown"
 }
 
-// MaxCloseText is the longest text of a close, in octets.
-const MaxCloseText = 1024
+// maxCloseText is the longest text of a close, in octets.
+const maxCloseText = 1024
 
-// Close ends a direction (section 8). Messages and Check are those since the last sync, as [Checks] counts them.
+// Close ends a direction (section 8). Messages and Check are those since the last sync, as [Checks]
+// counts them.
 type Close struct {
 	Code     CloseCode
 	Text     string
@@ -47,17 +49,17 @@ type Close struct {
 // Kind is [KindClose].
 func (Close) Kind() Kind { return KindClose }
 
-// AppendTo appends the frame; a text above [MaxCloseText] is cut.
+// AppendTo appends the frame; a text above [maxCloseText] is cut.
 func (f Close) AppendTo(b []byte) []byte {
 	return appendFramed(b, []byte{byte(KindClose)}, func(b []byte) []byte {
-		b = bin.AppendBytes(append(b, byte(f.Code)), []byte(cut(f.Text, MaxCloseText)))
+		b = bin.AppendBytes(append(b, byte(f.Code)), []byte(cut(f.Text, maxCloseText)))
 		b = binary.AppendUvarint(b, f.Messages)
 		return binary.LittleEndian.AppendUint32(b, f.Check)
 	})
 }
 
 func parseClose(c *bin.Cursor) Frame {
-	return Close{Code: CloseCode(c.U8()), Text: text(c, MaxCloseText), Messages: c.Uvarint(), Check: c.U32()}
+	return Close{Code: CloseCode(c.U8()), Text: text(c, maxCloseText), Messages: c.Uvarint(), Check: c.U32()}
 }
 
 // text reads bytes that are UTF-8.

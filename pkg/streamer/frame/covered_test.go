@@ -91,7 +91,8 @@ func checkOf(t *testing.T, h frame.Hello, name [8]byte, frames ...frame.Frame) u
 // Every field of every frame is in the check of messages, or there is a reason why it need not be.
 func TestEveryFieldIsCovered(t *testing.T) {
 	hello := frames["hello-initiator"].(frame.Hello)
-	whole := frame.Data{First: true, Last: true, OneWay: true, Lane: 4, Exchange: 8, Place: frame.Place{Number: 2, Answers: 4}, Payload: []byte("\x01\x02\x02\x04")}
+	whole := frame.Data{First: true, Last: true, OneWay: true, Lane: 4, Exchange: 8, Place: frame.Place{Number: 2,
+		Answers: 4}, Payload: []byte("\x01\x02\x02\x04")}
 	cancel := frame.Cancel{Message: frame.Key{Lane: 4, Exchange: 8}, Refused: true, Code: frame.Failed, Text: "text"}
 	before := checkOf(t, hello, [8]byte{1}, whole, cancel)
 	differs := func(what string, after uint32) bool { return assert.NotEqual(t, before, after, what) }
@@ -118,14 +119,23 @@ func TestEveryFieldIsCovered(t *testing.T) {
 			}
 		}
 	}
-	walk("Hello", reflect.ValueOf(&hello).Elem(), func() bool { return differs("hello", checkOf(t, hello, [8]byte{1}, whole, cancel)) })
-	walk("Cancel", reflect.ValueOf(&cancel).Elem(), func() bool { return differs("cancel", checkOf(t, hello, [8]byte{1}, whole, cancel)) })
+	walk("Hello", reflect.ValueOf(&hello).Elem(), func() bool {
+		return differs("hello", checkOf(t, hello, [8]byte{1},
+			whole, cancel))
+	})
+	walk("Cancel", reflect.ValueOf(&cancel).Elem(), func() bool {
+		return differs("cancel", checkOf(t, hello, [8]byte{1},
+			whole, cancel))
+	})
 	for name, d := range map[string]frame.Data{
-		"answer":  whole,
-		"wants":   {First: true, Last: true, OneWay: true, Exchange: 8, Place: frame.Place{Number: 2, Wanted: true}, Payload: []byte("\x01\x02\x03")},
+		"answer": whole,
+		"wants": {First: true, Last: true, OneWay: true, Exchange: 8, Place: frame.Place{Number: 2, Wanted: true},
+			Payload: []byte("\x01\x02\x03")},
 		"one-way": {First: true, Last: true, OneWay: true, Exchange: 8, Payload: []byte("\x01\x02\x03")},
-		"interim": {First: true, Last: true, Reply: true, Interim: true, Head: true, Exchange: 8, Payload: []byte("\x01\x02\x03\x01\x01\x01\x01\x01\x01\x01\x01")},
-		"reply":   {First: true, Last: true, Reply: true, Head: true, Exchange: 8, Payload: []byte("\x01\x02\x03\x01\x01\x01\x01\x01\x01\x01\x01")},
+		"interim": {First: true, Last: true, Reply: true, Interim: true, Head: true, Exchange: 8,
+			Payload: []byte("\x01\x02\x03\x01\x01\x01\x01\x01\x01\x01\x01")},
+		"reply": {First: true, Last: true, Reply: true, Head: true, Exchange: 8,
+			Payload: []byte("\x01\x02\x03\x01\x01\x01\x01\x01\x01\x01\x01")},
 	} {
 		before = checkOf(t, hello, [8]byte{1}, d)
 		walk("Data", reflect.ValueOf(&d).Elem(), func() bool {
@@ -148,7 +158,8 @@ func TestEveryFieldIsCovered(t *testing.T) {
 	for field, covered := range seen {
 		assert.True(t, covered, "no frame was found that shows %s to be covered", field)
 	}
-	for _, f := range []frame.Frame{frame.Shape{}, frame.Sync{}, frame.Ack{}, frame.Close{}, frame.Idle{}, frame.Window{}, frame.Flush{}, frame.Skipped{}} {
+	for _, f := range []frame.Frame{frame.Shape{}, frame.Sync{}, frame.Ack{}, frame.Close{}, frame.Idle{},
+		frame.Window{}, frame.Flush{}, frame.Skipped{}} {
 		v := reflect.ValueOf(f)
 		walk(v.Type().Name(), v, nil)
 	}

@@ -20,8 +20,9 @@ const (
 // DataOverhead is the most octets a data frame has beside its payload.
 const DataOverhead = 1 + 3 + 4*binary.MaxVarintLen64
 
-// Data carries a fragment of a message (section 5). As parsed, Lane and Exchange are those the frame names, if NamesLane and NamesExchange
-// say so; [Numbering.Resolve] fills in what it does not name. OneWay goes with First, Text without it; Place with First and OneWay.
+// Data carries a fragment of a message (section 5). As parsed, Lane and Exchange are those the
+// frame names, if NamesLane and NamesExchange say so; [Numbering.Resolve] fills in what it does not
+// name. OneWay goes with First, Text without it; Place with First and OneWay.
 type Data struct {
 	First, Last, Reply, Head, OneWay, Text bool
 	// Interim goes with First and Reply: another reply follows in the exchange (section 5.4).
@@ -32,15 +33,19 @@ type Data struct {
 	Payload                  []byte
 }
 
-// Place is where a one-way message stands in the sequence of its direction (section 5.1); the zero value: in none.
+// Place is where a one-way message stands in the sequence of its direction (section 5.1); the zero
+// value: in none.
 type Place struct {
-	// Number is that of the message, from 1 on; 0: it stands in no sequence, and the other fields are empty.
+	// Number is that of the message, from 1 on; 0: it stands in no sequence, and the other fields
+	// are empty.
 	Number uint64
-	// Answers is the number of the message of the other direction that this is the reply to; 0: it is none.
+	// Answers is the number of the message of the other direction that this is the reply to; 0: it
+	// is none.
 	Answers uint64
 	// Wanted: a reply is. Not with Answers.
 	Wanted bool
-	// Unknown: there is no reply, as the fate of the message it would answer is unknown. Only with Answers.
+	// Unknown: there is no reply, as the fate of the message it would answer is unknown. Only with
+	// Answers.
 	Unknown bool
 }
 
@@ -72,33 +77,6 @@ func parsePlace(c *bin.Cursor) (p Place, interim bool) {
 	return p, false
 }
 
-// Key tells the messages of one direction apart.
-type Key struct {
-	Lane     uint64
-	Reply    bool
-	Exchange uint64
-}
-
-// Compare orders keys as section 6 lists them: by lane, requests before replies, exchange.
-func (k Key) Compare(o Key) int {
-	switch {
-	case k.Lane != o.Lane:
-		return order(k.Lane < o.Lane)
-	case k.Reply != o.Reply:
-		return order(!k.Reply)
-	case k.Exchange != o.Exchange:
-		return order(k.Exchange < o.Exchange)
-	}
-	return 0
-}
-
-func order(less bool) int {
-	if less {
-		return -1
-	}
-	return 1
-}
-
 // Key is the message this fragment belongs to; right once lane and exchange are resolved.
 func (f Data) Key() Key { return Key{f.Lane, f.Reply, f.Exchange} }
 
@@ -110,15 +88,16 @@ func (f Data) AppendTo(b []byte) []byte {
 	return append(f.appendBeginning(b), f.Payload...)
 }
 
-// appendNamed appends the frame up to its payload as it is when lane and exchange are named: what of it is in the
-// check of its message, beside the payload (section 5.2).
+// appendNamed appends the frame up to its payload as it is when lane and exchange are named: what
+// of it is in the check of its message, beside the payload (section 5.2).
 func (f Data) appendNamed(b []byte) []byte {
 	f.NamesLane, f.NamesExchange = true, true
 	return f.appendBeginning(b)
 }
 
 func (f *Data) appendBeginning(b []byte) []byte {
-	b = append(b, dataBit|bit(f.First, bitF)|bit(f.Last, bitL)|bit(f.Reply || f.Place.Number != 0, bitR)|bit(f.Head, bitH)|
+	b = append(b, dataBit|bit(f.First, bitF)|bit(f.Last, bitL)|bit(f.Reply || f.Place.Number != 0, bitR)|bit(f.Head,
+		bitH)|
 		bit(f.OneWay || f.Text || f.Interim, bitT)|bit(f.NamesExchange, bitX)|bit(f.NamesLane, bitY))
 	if f.NamesLane {
 		b = binary.AppendUvarint(b, f.Lane)
@@ -141,7 +120,8 @@ func ParseData(b []byte, at int64, maxPayload int) (Data, int, error) {
 	o := c.U8()
 	first := o&bitF != 0
 	f := Data{
-		First: first, Last: o&bitL != 0, Reply: o&bitR != 0, Head: o&bitH != 0, OneWay: first && o&bitT != 0, Text: !first && o&bitT != 0,
+		First: first, Last: o&bitL != 0, Reply: o&bitR != 0, Head: o&bitH != 0, OneWay: first && o&bitT != 0,
+		Text:          !first && o&bitT != 0,
 		NamesExchange: o&bitX != 0, NamesLane: o&bitY != 0,
 	}
 	placed := f.OneWay && f.Reply // no reply is one-way: the two bits together say that

@@ -31,21 +31,25 @@ const (
 	BadSum
 	// BadNumber: lane or exchange of a data frame cannot be told, or break the order of section 5.
 	BadNumber
-	// BadState: a fragment does not fit what its message has had so far; or a piece of a shape does not follow the one before.
+	// BadState: a fragment does not fit what its message has had so far; or a piece of a shape does
+	// not follow the one before.
 	BadState
 	// Unsupported: a hello of another scheme.
 	Unsupported
 )
 
 var codeNames = map[Code]string{
-	Truncated: "ends inside a field", Overlong: "integer is not in its shortest form", TooLarge: "length above the limit", BadMark: "wrong mark",
-	BadKind: "unknown kind", Trailing: "octets left over", BadValue: "impossible value", BadOrder: "list not ascending", BadSum: "own check is wrong",
+	Truncated: "ends inside a field", Overlong: "integer is not in its shortest form",
+	TooLarge: "length above the limit", BadMark: "wrong mark",
+	BadKind: "unknown kind", Trailing: "octets left over", BadValue: "impossible value", BadOrder: "list not ascending",
+	BadSum:    "own check is wrong",
 	BadNumber: "lane or exchange out of order", BadState: "fragment out of place", Unsupported: "unsupported scheme",
 }
 
 func (c Code) String() string { return codeNames[c] }
 
-// Error is why octets are no frame, or not one that may stand where it stands. At is the offset in the direction, in octets, of the field that is wrong.
+// Error is why octets are no frame, or not one that may stand where it stands. At is the offset in
+// the direction, in octets, of the field that is wrong.
 type Error struct {
 	Code Code
 	At   int64

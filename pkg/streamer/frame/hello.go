@@ -21,11 +21,12 @@ const (
 	XML    uint64 = 2
 )
 
-// Headers is the one optional stage that is not the representation's: unchanging headers stand in bodies by their
-// names (docs/negotiation.md, section 3.2).
+// Headers is the one optional stage that is not the representation's: unchanging headers stand in
+// bodies by their names (docs/negotiation.md, section 3.2).
 const Headers uint64 = 8
 
-// Limits are what an end states in its hello (section 3). Octets but for MaxShapes and MaxExchanges, which are counts.
+// Limits are what an end states in its hello (section 3). Octets but for MaxShapes and
+// MaxExchanges, which are counts.
 type Limits struct {
 	MaxFragment   uint64
 	MaxMessage    uint64
@@ -40,7 +41,8 @@ type Limits struct {
 const MinWindow = 32 << 10
 
 // EarlyLimits are those an initiator keeps to until it has the hello of the responder.
-var EarlyLimits = Limits{MaxFragment: MinPayload, MaxShapes: 16, MaxShapeBytes: 65536, MaxExchanges: 1, Window: 65536, MaxMessage: math.MaxInt64, MaxHeld: 0}
+var EarlyLimits = Limits{MaxFragment: MinPayload, MaxShapes: 16, MaxShapeBytes: 65536, MaxExchanges: 1, Window: 65536,
+	MaxMessage: math.MaxInt64, MaxHeld: 0}
 
 // Hello opens a direction (section 3).
 type Hello struct {
@@ -48,8 +50,8 @@ type Hello struct {
 	// Proxy: this end is half of a pair of proxies (docs/proxy.md).
 	Proxy   bool
 	Session [16]byte
-	// Token has [TokenLen] octets, or none. An initiator's is what it joins the session by; a responder's
-	// is the one to join it by next, once, within Lifetime seconds.
+	// Token has [TokenLen] octets, or none. An initiator's is what it joins the session by; a
+	// responder's is the one to join it by next, once, within Lifetime seconds.
 	Token []byte
 	Word  [8]byte
 	// Representation of a responder is 0 if it does not take the session; a close follows.
@@ -67,11 +69,12 @@ func (Hello) Kind() Kind { return KindHello }
 // AppendTo appends the frame with its own check.
 func (f Hello) AppendTo(b []byte) []byte {
 	return appendChecked(b, helloMark, func(b []byte) []byte {
-		b = append(b, Scheme, bit(f.Responder, 1)|bit(f.Proxy, 2))
+		b = append(b, formatVersion, bit(f.Responder, 1)|bit(f.Proxy, 2))
 		b = append(b, f.Session[:]...)
 		b = bin.AppendBytes(b, f.Token)
 		b = append(b, f.Word[:]...)
-		for _, v := range []uint64{f.Representation, f.Stages, f.Limits.MaxFragment, f.Limits.MaxMessage, f.Limits.MaxShapes,
+		for _, v := range []uint64{f.Representation, f.Stages, f.Limits.MaxFragment, f.Limits.MaxMessage,
+			f.Limits.MaxShapes,
 			f.Limits.MaxShapeBytes, f.Limits.MaxExchanges, f.Limits.Window, f.Limits.MaxHeld, f.Lifetime} {
 			b = binary.AppendUvarint(b, v)
 		}
@@ -81,7 +84,7 @@ func (f Hello) AppendTo(b []byte) []byte {
 
 func parseHello(c *bin.Cursor) Frame {
 	var f Hello
-	if at, scheme := c.At(), c.Uvarint(); c.Err() == nil && scheme != Scheme {
+	if at, scheme := c.At(), c.Uvarint(); c.Err() == nil && scheme != formatVersion {
 		c.Fail(fault(Unsupported, at, "scheme %d", scheme))
 	}
 	at := c.At()
@@ -104,7 +107,8 @@ func parseHello(c *bin.Cursor) Frame {
 	if c.Err() == nil && (l.MaxFragment < MinPayload || l.MaxFragment > MaxPayload) {
 		c.Fail(fault(BadValue, at, "max fragment %d", l.MaxFragment))
 	}
-	for _, v := range []*uint64{&l.MaxMessage, &l.MaxShapes, &l.MaxShapeBytes, &l.MaxExchanges, &l.Window, &l.MaxHeld, &f.Lifetime} {
+	for _, v := range []*uint64{&l.MaxMessage, &l.MaxShapes, &l.MaxShapeBytes, &l.MaxExchanges, &l.Window, &l.MaxHeld,
+		&f.Lifetime} {
 		*v = c.Uvarint()
 	}
 	at = c.At()

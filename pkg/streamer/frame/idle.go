@@ -6,8 +6,9 @@ import (
 	"github.com/hhfr/hhfr/internal/bin"
 )
 
-// Idle names lanes whose memory the sender has given back: its next packed segment on each of them resets the memory, so that the receiver may give it back too (section 11.6). Lanes ascend.
-// It has the skip bit.
+// Idle names lanes whose memory the sender has given back: its next packed segment on each of them
+// resets the memory, so that the receiver may give it back too (section 11.6). Lanes ascend. It has
+// the skip bit.
 type Idle struct{ Lanes []uint64 }
 
 // Kind is [KindIdle].

@@ -76,8 +76,9 @@ func TestNumberingRefuses(t *testing.T) {
 		"later fragment at the start":       {frame.Numbering{}, frame.Data{}},
 		"later fragment after a sync":       {after, frame.Data{}},
 		"first fragment on a lane unlisted": {after, frame.Data{First: true}},
-		"request number not higher":         {after, frame.Data{First: true, NamesLane: true, Lane: 1, NamesExchange: true, Exchange: 4}},
-		"no number left":                    {after, frame.Data{First: true, Reply: true, NamesLane: true, Lane: 1}},
+		"request number not higher": {after, frame.Data{First: true, NamesLane: true, Lane: 1,
+			NamesExchange: true, Exchange: 4}},
+		"no number left": {after, frame.Data{First: true, Reply: true, NamesLane: true, Lane: 1}},
 	} {
 		assert.ErrorIs(t, tc.n.Resolve(&tc.d, 7), &frame.Error{Code: frame.BadNumber}, name)
 	}
@@ -92,13 +93,15 @@ func TestLanesListsThoseUsedLast(t *testing.T) {
 	assert.Equal(t, []frame.LaneNumbers{{Lane: 1, Request: 1}, {Lane: 3, Request: 2}}, n.Lanes(2))
 }
 
-// One octet can tell the lanes and exchanges of many messages: what it changes in all their checks alike must not
-// cancel out in that of a sync, wherever these messages stand and however long they are.
+// One octet can tell the lanes and exchanges of many messages: what it changes in all their checks
+// alike must not cancel out in that of a sync, wherever these messages stand and however long they
+// are.
 func TestChangesInCommonDoNotCancelOut(t *testing.T) {
 	check := func(lane, first uint64, lengths ...int) uint32 {
 		c := frame.NewChecks(frame.Origin{})
 		for i, n := range lengths {
-			d := frame.Data{First: true, Last: true, Lane: lane, Exchange: first + uint64(i), Payload: make([]byte, 1+n)}
+			d := frame.Data{First: true, Last: true, Lane: lane, Exchange: first + uint64(i), Payload: make([]byte,
+				1+n)}
 			p, err := c.Cut(&d, 0, 0)
 			require.NoError(t, err)
 			c.Add(&d, &p, nil)
@@ -108,14 +111,16 @@ func TestChangesInCommonDoNotCancelOut(t *testing.T) {
 	for longer := range 64 {
 		lengths := []int{20, 20 + longer, 20 + 2*longer, 20 + 3*longer}
 		for n := 1; n <= len(lengths); n++ {
-			assert.NotEqual(t, check(4, 8, lengths[:n]...), check(4, 40, lengths[:n]...), "exchanges of %v", lengths[:n])
+			assert.NotEqual(t, check(4, 8, lengths[:n]...), check(4, 40, lengths[:n]...), "exchanges of %v",
+				lengths[:n])
 			assert.NotEqual(t, check(4, 8, lengths[:n]...), check(5, 8, lengths[:n]...), "lanes of %v", lengths[:n])
 		}
 	}
 }
 
-// The check of a message is over its fragments with all named, and the names of the shapes that begin in them, behind
-// what the direction is; that of a sync over the checks of messages and cancels.
+// The check of a message is over its fragments with all named, and the names of the shapes that
+// begin in them, behind what the direction is; that of a sync over the checks of messages and
+// cancels.
 func TestChecks(t *testing.T) {
 	table := crc32.MakeTable(crc32.Castagnoli)
 	crc := func(s string) uint32 { return crc32.Checksum([]byte(s), table) }
@@ -133,19 +138,26 @@ func TestChecks(t *testing.T) {
 	add := func(d frame.Data) error {
 		p, err := c.Cut(&d, 3, 9)
 		if err == nil {
-			c.Add(&d, &p, func(n uint64) ([8]byte, bool) { return [8]byte([]byte("shape-" + string(rune('0'+n)) + "!")), n < 5 })
+			c.Add(&d, &p, func(n uint64) ([8]byte, bool) {
+				return [8]byte([]byte("shape-" + string(rune('0'+n)) + "!")),
+					n < 5
+			})
 		}
 		return err
 	}
-	one, given := frame.Data{First: true, Exchange: 1, Payload: []byte("\x03on")}, frame.Data{First: true, Lane: 2, Exchange: 1, Payload: []byte("\x00given up")}
-	reply := frame.Data{First: true, Last: true, Reply: true, Head: true, Exchange: 200, Payload: []byte("\x01\x02h\x02reply")}
+	one, given := frame.Data{First: true, Exchange: 1, Payload: []byte("\x03on")}, frame.Data{First: true, Lane: 2,
+		Exchange: 1, Payload: []byte("\x00given up")}
+	reply := frame.Data{First: true, Last: true, Reply: true, Head: true, Exchange: 200,
+		Payload: []byte("\x01\x02h\x02reply")}
 	require.NoError(t, add(one))
 	require.NoError(t, add(reply))
 	require.NoError(t, add(given))
 	assert.ErrorIs(t, add(one), &frame.Error{Code: frame.BadState})
-	assert.ErrorIs(t, add(frame.Data{Reply: true, Exchange: 200, Payload: []byte("x")}), &frame.Error{Code: frame.BadState})
+	assert.ErrorIs(t, add(frame.Data{Reply: true, Exchange: 200, Payload: []byte("x")}),
+		&frame.Error{Code: frame.BadState})
 	begun := "\xc3\x00\x01\x03shape-3!\x03on"
-	assert.Equal(t, []frame.Open{{one.Key(), frame.Begun | frame.BodyBegun, crc(before + begun)}, {given.Key(), frame.Begun | frame.BodyBegun, crc(before + "\xc3\x02\x01\x09\x00given up")}}, c.Open())
+	assert.Equal(t, []frame.Open{{one.Key(), frame.Begun | frame.BodyBegun, crc(before + begun)}, {given.Key(),
+		frame.Begun | frame.BodyBegun, crc(before + "\xc3\x02\x01\x09\x00given up")}}, c.Open())
 	cancel := frame.Cancel{Message: given.Key(), Code: frame.Aborted}
 	assert.True(t, c.Cancel(cancel))
 	assert.False(t, c.Cancel(cancel))
@@ -177,7 +189,7 @@ func TestChecks(t *testing.T) {
 }
 
 func TestCut(t *testing.T) {
-	type part = frame.Part
+	type part = frame.RawPart
 	for name, tc := range map[string]struct {
 		in   []frame.Data
 		want []frame.Parts
@@ -193,7 +205,8 @@ func TestCut(t *testing.T) {
 				HasBody: true, Body: part{First: true, Last: true, Shape: 1, Segment: []byte("b")}}},
 		},
 		"all in pieces": {
-			in: []frame.Data{{First: true, Head: true, Payload: []byte("\x02\x03h")}, {Head: true, Payload: []byte("\x02i")}, {Payload: []byte("\x01b")},
+			in: []frame.Data{{First: true, Head: true, Payload: []byte("\x02\x03h")}, {Head: true,
+				Payload: []byte("\x02i")}, {Payload: []byte("\x01b")},
 				{Payload: []byte("c")}, {Text: true, Payload: []byte("\x00t")}, {Text: true, Last: true, Payload: nil}},
 			want: []frame.Parts{
 				{HasHead: true, Head: part{First: true, Shape: 2, Segment: []byte("h")}},
@@ -205,28 +218,44 @@ func TestCut(t *testing.T) {
 			},
 		},
 		"head ends and body begins": {
-			in: []frame.Data{{First: true, Head: true, Payload: []byte("\x02\x03h")}, {Head: true, Last: true, Payload: []byte("\x02i\x00")}},
+			in: []frame.Data{{First: true, Head: true, Payload: []byte("\x02\x03h")}, {Head: true, Last: true,
+				Payload: []byte("\x02i\x00")}},
 			want: []frame.Parts{
 				{HasHead: true, Head: part{First: true, Shape: 2, Segment: []byte("h")}},
-				{HasHead: true, Head: part{Last: true, Segment: []byte("i")}, HasBody: true, Body: part{First: true, Last: true, Segment: []byte{}}},
+				{HasHead: true, Head: part{Last: true, Segment: []byte("i")}, HasBody: true, Body: part{First: true,
+					Last: true, Segment: []byte{}}},
 			},
 		},
-		"octets after a head that goes on": {in: []frame.Data{{First: true, Head: true, Payload: []byte("\x02\x03hi")}}, code: frame.Trailing},
-		"head segment too long":            {in: []frame.Data{{First: true, Head: true, Payload: []byte("\x02\x06hi")}}, code: frame.Truncated},
-		"head segment huge":                {in: []frame.Data{{First: true, Head: true, Payload: []byte("\x02\xff\xff\xff\xff\xff\xff\xff\xff\xff\x01")}}, code: frame.Truncated},
-		"no body in the last":              {in: []frame.Data{{First: true, Last: true, Head: true, Payload: []byte("\x02\x02h")}}, code: frame.BadState},
-		"no shape number":                  {in: []frame.Data{{First: true, Payload: nil}}, code: frame.Truncated},
-		"overlong shape number":            {in: []frame.Data{{First: true, Payload: []byte{0x81, 0}}}, code: frame.Overlong},
-		"head where none goes on": {in: []frame.Data{{First: true, Payload: []byte("\x01b")}, {Head: true, Payload: []byte("\x02h")}},
-			want: []frame.Parts{{HasBody: true, Body: part{First: true, Shape: 1, Segment: []byte("b")}}}, code: frame.BadState},
-		"no head where it goes on": {in: []frame.Data{{First: true, Head: true, Payload: []byte("\x02\x03h")}, {Payload: []byte("\x01b")}},
-			want: []frame.Parts{{HasHead: true, Head: part{First: true, Shape: 2, Segment: []byte("h")}}}, code: frame.BadState},
-		"no T after T": {in: []frame.Data{{First: true, Payload: []byte("\x01b")}, {Text: true, Payload: []byte("\x00t")}, {Payload: []byte("t")}},
-			want: []frame.Parts{{HasBody: true, Body: part{First: true, Shape: 1, Segment: []byte("b")}}, {HasBody: true, Body: part{Text: true, Segment: []byte("\x00t")}}},
+		"octets after a head that goes on": {in: []frame.Data{{First: true, Head: true, Payload: []byte("\x02\x03hi")}},
+			code: frame.Trailing},
+		"head segment too long": {in: []frame.Data{{First: true, Head: true, Payload: []byte("\x02\x06hi")}},
+			code: frame.Truncated},
+		"head segment huge": {in: []frame.Data{{First: true, Head: true,
+			Payload: []byte("\x02\xff\xff\xff\xff\xff\xff\xff\xff\xff\x01")}}, code: frame.Truncated},
+		"no body in the last": {in: []frame.Data{{First: true, Last: true, Head: true,
+			Payload: []byte("\x02\x02h")}}, code: frame.BadState},
+		"no shape number": {in: []frame.Data{{First: true, Payload: nil}}, code: frame.Truncated},
+		"overlong shape number": {in: []frame.Data{{First: true, Payload: []byte{0x81, 0}}},
+			code: frame.Overlong},
+		"head where none goes on": {in: []frame.Data{{First: true, Payload: []byte("\x01b")}, {Head: true,
+			Payload: []byte("\x02h")}},
+			want: []frame.Parts{{HasBody: true, Body: part{First: true, Shape: 1, Segment: []byte("b")}}},
 			code: frame.BadState},
-		"text in a head": {in: []frame.Data{{First: true, Head: true, Payload: []byte("\x02\x03h")}, {Head: true, Text: true, Payload: []byte("\x02h")}},
-			want: []frame.Parts{{HasHead: true, Head: part{First: true, Shape: 2, Segment: []byte("h")}}}, code: frame.BadState},
-		"second first":       {in: []frame.Data{{First: true, Payload: []byte{0}}, {First: true, Payload: []byte{0}}}, want: []frame.Parts{{HasBody: true, Body: part{First: true, Segment: []byte{}}}}, code: frame.BadState},
+		"no head where it goes on": {in: []frame.Data{{First: true, Head: true, Payload: []byte("\x02\x03h")},
+			{Payload: []byte("\x01b")}},
+			want: []frame.Parts{{HasHead: true, Head: part{First: true, Shape: 2, Segment: []byte("h")}}},
+			code: frame.BadState},
+		"no T after T": {in: []frame.Data{{First: true, Payload: []byte("\x01b")}, {Text: true,
+			Payload: []byte("\x00t")}, {Payload: []byte("t")}},
+			want: []frame.Parts{{HasBody: true, Body: part{First: true, Shape: 1, Segment: []byte("b")}},
+				{HasBody: true, Body: part{Text: true, Segment: []byte("\x00t")}}},
+			code: frame.BadState},
+		"text in a head": {in: []frame.Data{{First: true, Head: true, Payload: []byte("\x02\x03h")}, {Head: true,
+			Text: true, Payload: []byte("\x02h")}},
+			want: []frame.Parts{{HasHead: true, Head: part{First: true, Shape: 2, Segment: []byte("h")}}},
+			code: frame.BadState},
+		"second first": {in: []frame.Data{{First: true, Payload: []byte{0}}, {First: true, Payload: []byte{0}}},
+			want: []frame.Parts{{HasBody: true, Body: part{First: true, Segment: []byte{}}}}, code: frame.BadState},
 		"later at the start": {in: []frame.Data{{Payload: []byte("x")}}, code: frame.BadState},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -248,7 +277,8 @@ func TestCut(t *testing.T) {
 func TestPieces(t *testing.T) {
 	p := frame.Pieces{MaxShapes: 2, MaxBytes: 10}
 	add := func(number, total, offset uint64, piece string) (string, error) {
-		full, err := p.Add(frame.Shape{Number: number, Form: frame.Full, Total: total, Offset: offset, Piece: []byte(piece)}, 9)
+		full, err := p.Add(frame.Shape{Number: number, Form: frame.Full, Total: total, Offset: offset,
+			Piece: []byte(piece)}, 9)
 		return string(full), err
 	}
 	for _, s := range []struct {

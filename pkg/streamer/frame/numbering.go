@@ -2,9 +2,11 @@ package frame
 
 import "slices"
 
-// Numbering is what a direction remembers of lanes and exchanges, so that a data frame need not name them (section 5, "Lane" and "Exchange"; section 6).
-// Sender, receiver and decoder of a capture each keep one per direction, and tell it of every data and sync frame, in order. The zero value is that of a
-// direction after its hello. It grows by a lane for each that data names, and shrinks to those listed with every sync.
+// Numbering is what a direction remembers of lanes and exchanges, so that a data frame need not
+// name them (section 5, "Lane" and "Exchange"; section 6). Sender, receiver and decoder of a
+// capture each keep one per direction, and tell it of every data and sync frame, in order. The zero
+// value is that of a direction after its hello. It grows by a lane for each that data names, and
+// shrinks to those listed with every sync.
 type Numbering struct {
 	lanes  map[uint64]laneState
 	before Key
@@ -26,8 +28,9 @@ func (n *Numbering) next(lane uint64, reply bool) (exchange uint64, ok bool) {
 	return l.begun[side(reply)] + 1, known || !n.synced
 }
 
-// Resolve fills in the lane, the exchange and, for a later fragment that names no exchange, R of a frame as parsed (whose own R is not looked
-// at there). at is the frame's offset. Its errors have the code [BadNumber].
+// Resolve fills in the lane, the exchange and, for a later fragment that names no exchange, R of a
+// frame as parsed (whose own R is not looked at there). at is the frame's offset. Its errors have
+// the code [BadNumber].
 func (n *Numbering) Resolve(f *Data, at int64) error {
 	if !f.NamesLane {
 		f.Lane = n.before.Lane
@@ -52,7 +55,8 @@ func (n *Numbering) Resolve(f *Data, at int64) error {
 	return nil
 }
 
-// Choose decides what a frame whose Lane, Exchange and Reply are set must name, and remembers it: the sender's side of [Numbering.Resolve].
+// Choose decides what a frame whose Lane, Exchange and Reply are set must name, and remembers it:
+// the sender's side of [Numbering.Resolve].
 func (n *Numbering) Choose(f *Data) {
 	f.NamesLane = f.Lane != n.before.Lane
 	if f.First {
@@ -96,7 +100,8 @@ func (n *Numbering) Lanes(most int) []LaneNumbers {
 	return all
 }
 
-// Sync goes on from a sync frame: with the lanes it lists and no others, and with no data frame before. It seeds a decoder that begins there, too.
+// Sync goes on from a sync frame: with the lanes it lists and no others, and with no data frame
+// before. It seeds a decoder that begins there, too.
 func (n *Numbering) Sync(s Sync) {
 	lanes := make(map[uint64]laneState, len(s.Lanes))
 	for _, l := range s.Lanes {

@@ -1,43 +1,33 @@
 package frame
 
 import (
-	"fmt"
-
 	"github.com/hhfr/hhfr/internal/bin"
 )
 
-// String names a message for people.
-func (k Key) String() string {
-	kind := "request"
-	if k.Reply {
-		kind = "reply"
-	}
-	return fmt.Sprintf("%s %d on lane %d", kind, k.Exchange, k.Lane)
-}
-
-// State is what the fragments of a message so far say about the next. The zero value is that before the first.
-type State uint8
+// MessageState is what the fragments of a message so far say about the next. The zero value is that
+// before the first.
+type MessageState uint8
 
 // The bits of a state; but for Begun, those of an open message in a sync (section 6).
 const (
-	HeadGoesOn State = 2
-	BodyBegun  State = 4
-	BodyIsText State = 8
-	Begun      State = 16
+	HeadGoesOn MessageState = 2
+	BodyBegun  MessageState = 4
+	BodyIsText MessageState = 8
+	Begun      MessageState = 16
 
 	stateMask = HeadGoesOn | BodyBegun | BodyIsText
 )
 
-func (m State) has(bit State) bool { return m&bit != 0 }
+func (m MessageState) has(bit MessageState) bool { return m&bit != 0 }
 
-func (m *State) set(bit State, on bool) {
+func (m *MessageState) set(bit MessageState, on bool) {
 	if *m &^= bit; on {
 		*m |= bit
 	}
 }
 
 // follow takes note of a fragment with these parts.
-func (m *State) follow(p *Parts) {
+func (m *MessageState) follow(p *Parts) {
 	m.set(Begun, true)
 	m.set(HeadGoesOn, p.HasHead && !p.Head.Last)
 	if p.HasBody {
@@ -46,9 +36,10 @@ func (m *State) follow(p *Parts) {
 	}
 }
 
-// Part is one segment of head or body, as it lies in a payload. First: the part begins here, under shape number Shape. Last: it ends here.
-// Text: a segment of section 10.6. It aliases the payload.
-type Part struct {
+// RawPart is one segment of head or body, as it lies in a payload. First: the part begins here,
+// under shape number Shape. Last: it ends here. Text: a segment of section 10.6. It aliases the
+// payload.
+type RawPart struct {
 	First, Last, Text bool
 	Shape             uint64
 	Segment           []byte
@@ -57,12 +48,13 @@ type Part struct {
 // Parts are what a payload holds: up to one segment of the head and one of the body.
 type Parts struct {
 	HasHead, HasBody bool
-	Head, Body       Part
+	Head, Body       RawPart
 }
 
-// cut takes the payload of the message's next fragment apart (section 5, "Payload"; section 10.6). at is the offset
-// of the payload's first octet. After an error (an *[Error]) the state must not be used again.
-func (m *State) cut(f *Data, at int64) (Parts, error) {
+// cut takes the payload of the message's next fragment apart (section 5, "Payload"; section 10.6).
+// at is the offset of the payload's first octet. After an error (an *[Error]) the state must not be
+// used again.
+func (m *MessageState) cut(f *Data, at int64) (Parts, error) {
 	var p Parts
 	switch {
 	case m.has(Begun) && f.Head != m.has(HeadGoesOn):

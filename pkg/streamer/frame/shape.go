@@ -16,7 +16,8 @@ const (
 	Unknown   Form = 2
 )
 
-// Shape says what a number stands for (section 4). Fingerprint goes with [Reference]; Total, Offset and Piece with [Full].
+// Shape says what a number stands for (section 4). Fingerprint goes with [Reference]; Total, Offset
+// and Piece with [Full].
 type Shape struct {
 	Number        uint64
 	Form          Form
@@ -63,7 +64,8 @@ func parseShape(c *bin.Cursor) Frame {
 		f.Total, f.Offset = c.Uvarint(), c.Uvarint()
 		at = c.At()
 		f.Piece = c.Rest()
-		if left := f.Total - f.Offset; c.Err() == nil && (f.Offset > f.Total || uint64(len(f.Piece)) > left || len(f.Piece) == 0) {
+		if left := f.Total - f.Offset; c.Err() == nil && (f.Offset > f.Total || uint64(len(f.Piece)) > left ||
+			len(f.Piece) == 0) {
 			c.Fail(fault(BadValue, at, "piece of %d octets at %d of %d", len(f.Piece), f.Offset, f.Total))
 		}
 	case Unknown:
@@ -73,7 +75,8 @@ func parseShape(c *bin.Cursor) Frame {
 	return f
 }
 
-// Pieces puts full shapes together. Both bounds are on what is not complete yet. The zero value refuses everything.
+// Pieces puts full shapes together. Both bounds are on what is not complete yet. The zero value
+// refuses everything.
 type Pieces struct {
 	// MaxShapes bounds the number of shapes that are under way, MaxBytes the sum of their octets.
 	MaxShapes uint64
@@ -83,13 +86,15 @@ type Pieces struct {
 	sum       uint64
 }
 
-// Add takes a frame of form [Full], whose first octet has the offset at, and returns the serialization when this was its last piece, else nil.
-// What it returns is a copy. Memory grows with what has arrived, not with what was promised.
+// Add takes a frame of form [Full], whose first octet has the offset at, and returns the
+// serialization when this was its last piece, else nil. What it returns is a copy. Memory grows
+// with what has arrived, not with what was promised.
 func (p *Pieces) Add(f Shape, at int64) ([]byte, error) {
 	have, begun := p.open[f.Number]
 	switch {
 	case begun && f.Total != p.total[f.Number], f.Offset != uint64(len(have)):
-		return nil, fault(BadState, at, "shape %d: piece at %d of %d, have %d of %d", f.Number, f.Offset, f.Total, len(have), p.total[f.Number])
+		return nil, fault(BadState, at, "shape %d: piece at %d of %d, have %d of %d", f.Number, f.Offset, f.Total,
+			len(have), p.total[f.Number])
 	case !begun && (uint64(len(p.open)) >= p.MaxShapes || f.Total > p.MaxBytes || p.sum > p.MaxBytes-f.Total):
 		return nil, fault(TooLarge, at, "shape %d of %d octets, %d under way", f.Number, f.Total, p.sum)
 	}

@@ -2,7 +2,8 @@ package frame
 
 import "bytes"
 
-// BeginsStream tells whether b begins with the mark of a hello: whether it may be the first octets of a direction (section 3).
+// BeginsStream tells whether b begins with the mark of a hello: whether it may be the first octets
+// of a direction (section 3).
 func BeginsStream(b []byte) bool { return bytes.HasPrefix(b, helloMark) }
 
 // Opening is the hello that b begins with, if that is whole and its own check holds.
@@ -26,14 +27,15 @@ func MayOpen(b []byte) bool {
 	return bytes.Equal(b[:n], helloMark[:n])
 }
 
-// Incomplete reports whether b holds only the beginning of a frame that may still become a good one.
+// Incomplete reports whether b holds only the beginning of a frame that may still become a good
+// one.
 func Incomplete(b []byte) bool {
 	_, n, err := Parse(b, 0, 0)
 	return n == 0 && err == nil
 }
 
-// SyncFree is how many octets of b, in which [FindSync] finds none from an index on, can be passed over: no sync begins in them,
-// whatever comes behind b.
+// SyncFree is how many octets of b, in which [FindSync] finds none from an index on, can be passed
+// over: no sync begins in them, whatever comes behind b.
 func SyncFree(b []byte, from int) int {
 	for at := from; ; at++ {
 		i := bytes.Index(b[at:], syncMark)
@@ -50,4 +52,23 @@ func SyncFree(b []byte, from int) int {
 		}
 	}
 	return len(b)
+}
+
+// FindSync looks for the first sync frame in b whose first octet is at index from or later, whose
+// length fits and whose own check holds. It returns its index. The frame's word and offset are not
+// judged: a scanner trusts a word once two candidates agree (section 6). A negative from counts as
+// 0. A candidate that is cut off by the end of b is not found.
+func FindSync(b []byte, from int) (at int, s Sync, ok bool) {
+	for at = max(from, 0); at < len(b); at++ {
+		i := bytes.Index(b[at:], syncMark)
+		if i < 0 {
+			break
+		}
+		at += i
+		f, n, err := Parse(b[at:], int64(at), 0)
+		if err == nil && n > 0 {
+			return at, f.(Sync), true
+		}
+	}
+	return 0, Sync{}, false
 }

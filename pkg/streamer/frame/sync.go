@@ -1,7 +1,6 @@
 package frame
 
 import (
-	"bytes"
 	"encoding/binary"
 
 	"github.com/hhfr/hhfr/internal/bin"
@@ -9,7 +8,8 @@ import (
 
 var syncMark = []byte{byte(KindSync), 0xC5, 'h', 'h', 'f', 'r', 0x9A, '\n'}
 
-// Sync lets a decoder begin, and a receiver check (section 6). The own check is computed when it is appended and checked when it is parsed.
+// Sync lets a decoder begin, and a receiver check (section 6). The own check is computed when it is
+// appended and checked when it is parsed.
 type Sync struct {
 	Word           [8]byte
 	Offset         uint64
@@ -24,7 +24,8 @@ type Sync struct {
 	Open           []Open
 }
 
-// Announced is a shape number whose announcement stays good, with the first octets of the fingerprint that it stands for.
+// Announced is a shape number whose announcement stays good, with the first octets of the
+// fingerprint that it stands for.
 type Announced struct {
 	Number uint64
 	Name   [8]byte
@@ -33,20 +34,23 @@ type Announced struct {
 // NameOf is how a sync names the shape with this fingerprint.
 func NameOf(fingerprint [32]byte) [8]byte { return [8]byte(fingerprint[:]) }
 
-// LaneNumbers are the exchanges of the last request and of the last reply that were begun on a lane; 0: none yet.
+// LaneNumbers are the exchanges of the last request and of the last reply that were begun on a
+// lane; 0: none yet.
 type LaneNumbers struct{ Lane, Request, Reply uint64 }
 
-// MaxOpen is how many open messages a sync lists at most. Where it lists so many there may be more: no decoder can begin there.
+// MaxOpen is how many open messages a sync lists at most. Where it lists so many there may be more:
+// no decoder can begin there.
 const MaxOpen = 1024
 
 // Open is a message begun and not whole, with its check so far.
 type Open struct {
 	Key   Key
-	State State
+	State MessageState
 	CRC   uint32
 }
 
-// The least octets that an entry of each list takes; a count above what fits the rest of the body is refused before anything is allocated.
+// The least octets that an entry of each list takes; a count above what fits the rest of the body
+// is refused before anything is allocated.
 const (
 	minAnnounced   = 1 + 8
 	minLaneNumbers = 3
@@ -116,7 +120,7 @@ func parseSync(c *bin.Cursor) Frame {
 func parseOpen(c *bin.Cursor) Open {
 	o := Open{Key: Key{Lane: c.Uvarint()}}
 	r := direction(c, 1|byte(stateMask))
-	o.Key.Reply, o.State = r&1 != 0, Begun|State(r)&stateMask
+	o.Key.Reply, o.State = r&1 != 0, Begun|MessageState(r)&stateMask
 	o.Key.Exchange, o.CRC = c.Uvarint(), c.U32()
 	return o
 }
@@ -150,22 +154,4 @@ func direction(c *bin.Cursor, most byte) byte {
 		c.Fail(fault(BadValue, at, "R is %d", r))
 	}
 	return r
-}
-
-// FindSync looks for the first sync frame in b whose first octet is at index from or later, whose length fits and whose own check holds. It returns
-// its index. The frame's word and offset are not judged: a scanner trusts a word once two candidates agree (section 6). A negative
-// from counts as 0. A candidate that is cut off by the end of b is not found.
-func FindSync(b []byte, from int) (at int, s Sync, ok bool) {
-	for at = max(from, 0); at < len(b); at++ {
-		i := bytes.Index(b[at:], syncMark)
-		if i < 0 {
-			break
-		}
-		at += i
-		f, n, err := Parse(b[at:], int64(at), 0)
-		if err == nil && n > 0 {
-			return at, f.(Sync), true
-		}
-	}
-	return 0, Sync{}, false
 }

@@ -16,7 +16,7 @@ type Transport struct {
 	Buffer int
 
 	mu     sync.Mutex
-	at     map[string]*listener
+	at     map[string]*pipeListener
 	unique int
 }
 
@@ -45,7 +45,7 @@ func (t *Transport) Listen(_ context.Context, addr string) (net.Listener, error)
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if t.at == nil {
-		t.at = map[string]*listener{}
+		t.at = map[string]*pipeListener{}
 	}
 	if n := len(addr); n == 0 || n >= 2 && addr[n-2:] == ":0" {
 		t.unique++
@@ -54,7 +54,7 @@ func (t *Transport) Listen(_ context.Context, addr string) (net.Listener, error)
 	if t.at[addr] != nil {
 		return nil, &net.OpError{Op: "listen", Net: network, Addr: Addr(addr), Err: syscall.EADDRINUSE}
 	}
-	l := &listener{t: t, addr: Addr(addr), pending: make(chan net.Conn), closed: make(chan struct{})}
+	l := &pipeListener{t: t, addr: Addr(addr), pending: make(chan net.Conn), closed: make(chan struct{})}
 	t.at[addr] = l
 	return l, nil
 }
@@ -70,7 +70,7 @@ func (Addr) Network() string { return network }
 // String is the name.
 func (a Addr) String() string { return string(a) }
 
-type listener struct {
+type pipeListener struct {
 	t       *Transport
 	addr    Addr
 	pending chan net.Conn
@@ -78,9 +78,9 @@ type listener struct {
 	closed  chan struct{}
 }
 
-func (l *listener) Addr() net.Addr { return l.addr }
+func (l *pipeListener) Addr() net.Addr { return l.addr }
 
-func (l *listener) Accept() (net.Conn, error) {
+func (l *pipeListener) Accept() (net.Conn, error) {
 	select {
 	case c := <-l.pending:
 		return c, nil
@@ -89,7 +89,7 @@ func (l *listener) Accept() (net.Conn, error) {
 	}
 }
 
-func (l *listener) Close() error {
+func (l *pipeListener) Close() error {
 	err := fmt.Errorf("close %s: %w", l.addr, net.ErrClosed)
 	l.once.Do(func() {
 		err = nil

@@ -18,72 +18,72 @@ func pipe(buffer int, addr Addr) (net.Conn, net.Conn) {
 		buffer = defaultBuffer
 	}
 	a, b := newWay(buffer), newWay(buffer)
-	return &conn{in: a, out: b, addr: addr}, &conn{in: b, out: a, addr: addr}
+	return &pipeEnd{in: a, out: b, addr: addr}, &pipeEnd{in: b, out: a, addr: addr}
 }
 
-// conn is one end: it reads from one way and writes to the other.
-type conn struct {
-	in, out *way
+// pipeEnd is one end: it reads from one way and writes to the other.
+type pipeEnd struct {
+	in, out *pipeBuffer
 	addr    Addr
 }
 
-func (c *conn) Read(p []byte) (int, error)  { return c.in.read(p) }
-func (c *conn) Write(p []byte) (int, error) { return c.out.write(p) }
-func (c *conn) LocalAddr() net.Addr         { return c.addr }
-func (c *conn) RemoteAddr() net.Addr        { return c.addr }
+func (c *pipeEnd) Read(p []byte) (int, error)  { return c.in.read(p) }
+func (c *pipeEnd) Write(p []byte) (int, error) { return c.out.write(p) }
+func (c *pipeEnd) LocalAddr() net.Addr         { return c.addr }
+func (c *pipeEnd) RemoteAddr() net.Addr        { return c.addr }
 
 // Close ends both ways: the other end reads what is there and then EOF, and writes in vain.
-func (c *conn) Close() error {
+func (c *pipeEnd) Close() error {
 	c.out.endWriting()
 	c.in.endReading()
 	return nil
 }
 
 // CloseWrite ends the way out.
-func (c *conn) CloseWrite() error {
+func (c *pipeEnd) CloseWrite() error {
 	c.out.endWriting()
 	return nil
 }
 
-func (c *conn) SetDeadline(t time.Time) error {
+func (c *pipeEnd) SetDeadline(t time.Time) error {
 	c.in.until(&c.in.reader, t)
 	c.out.until(&c.out.writer, t)
 	return nil
 }
 
-func (c *conn) SetReadDeadline(t time.Time) error {
+func (c *pipeEnd) SetReadDeadline(t time.Time) error {
 	c.in.until(&c.in.reader, t)
 	return nil
 }
 
-func (c *conn) SetWriteDeadline(t time.Time) error {
+func (c *pipeEnd) SetWriteDeadline(t time.Time) error {
 	c.out.until(&c.out.writer, t)
 	return nil
 }
 
-// way is one direction: a ring of octets.
-type way struct {
+// pipeBuffer is one direction: a ring of octets.
+type pipeBuffer struct {
 	mu             sync.Mutex
 	changed        sync.Cond
 	buf            []byte
 	start, used    int
-	reader, writer deadline
+	reader, writer pipeDeadline
 	ended, deaf    bool // the writing end has closed, the reading end has
 }
 
-// deadline is that of one end of a way; late tells that it has passed.
-type deadline struct {
+// pipeDeadline is that of one end of a way; late tells that it has passed.
+type pipeDeadline struct {
 	timer *time.Timer
 	late  bool
 }
 
-func newWay(buffer int) *way {
-	w := &way{buf: make([]byte, buffer)}
+func newWay(buffer int) *pipeBuffer {
+	w := &pipeBuffer{buf: make([]byte, buffer)}
 	w.changed.L = &w.mu
 	return w
 }
 
-func (w *way) read(p []byte) (int, error) {
+func (w *pipeBuffer) read(p []byte) (int, error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	for {
@@ -105,7 +105,7 @@ func (w *way) read(p []byte) (int, error) {
 	}
 }
 
-func (w *way) write(p []byte) (n int, err error) {
+func (w *pipeBuffer) write(p []byte) (n int, err error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	for {
@@ -130,7 +130,7 @@ func (w *way) write(p []byte) (n int, err error) {
 	}
 }
 
-func (w *way) endWriting() {
+func (w *pipeBuffer) endWriting() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.ended = true
@@ -138,7 +138,7 @@ func (w *way) endWriting() {
 	w.changed.Broadcast()
 }
 
-func (w *way) endReading() {
+func (w *pipeBuffer) endReading() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.deaf = true
@@ -146,7 +146,7 @@ func (w *way) endReading() {
 	w.changed.Broadcast()
 }
 
-func (w *way) stop(d *deadline) {
+func (w *pipeBuffer) stop(d *pipeDeadline) {
 	if d.timer != nil {
 		d.timer.Stop()
 		d.timer = nil
@@ -154,7 +154,7 @@ func (w *way) stop(d *deadline) {
 }
 
 // until sets a deadline; the zero time is none.
-func (w *way) until(d *deadline, t time.Time) {
+func (w *pipeBuffer) until(d *pipeDeadline, t time.Time) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.stop(d)

@@ -133,7 +133,7 @@ func anyLinkAndCrashes(t *testing.T, seed uint64) (came tally) {
 			cfg.Assurance = wsrm.AtLeastOnce
 		}
 		notes := &notebook{}
-		var handler sequence.Handler = notes
+		var handler sequence.MessageHandler = notes
 		transactions := r.IntN(2) == 0
 		if transactions {
 			handler = ledger{}

@@ -15,9 +15,8 @@ type post struct {
 	posted *streamer.Posted
 }
 
-// forsake is the end of a stream under at-most-once: what it took along, messages and replies, has
-// an unknown fate. What it did not write, and what is here already, is none of that.
-func (q *Sequence) forsake(l *link) {
+// forsake is the end of a stream under at-most-once: what it took along, messages and replies, has an unknown fate. What it did not write, and what is here already, is none of that.
+func (q *Sequence) forsake(l *streamLink) {
 	q.answered()
 	_ = q.step(wsrm.Event{Kind: wsrm.Disconnected, Number: l.stop()}) // never refused
 	for _, n := range slices.Sorted(maps.Keys(q.loop.sent)) {
@@ -54,7 +53,7 @@ func (q *Sequence) forsaken(number uint64) bool {
 }
 
 // handed notes what became of handing a message to the stream.
-func (l *link) handed(number uint64, posted *streamer.Posted, err error) {
+func (l *streamLink) handed(number uint64, posted *streamer.Posted, err error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	switch {
@@ -66,7 +65,7 @@ func (l *link) handed(number uint64, posted *streamer.Posted, err error) {
 }
 
 // settled forgets what is done.
-func (l *link) settled(to uint64) {
+func (l *streamLink) settled(to uint64) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	for len(l.posted) > 0 && l.posted[0].number <= to {
@@ -75,7 +74,7 @@ func (l *link) settled(to uint64) {
 }
 
 // stop hands the stream nothing more, and gives the number from which on it has written nothing.
-func (l *link) stop() uint64 {
+func (l *streamLink) stop() uint64 {
 	select {
 	case <-l.stream.Done():
 		<-l.idle // which is at once

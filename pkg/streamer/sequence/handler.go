@@ -9,7 +9,7 @@ import (
 
 // Handler hands messages that have a place in the sequence to it, and all others on. What does not
 // arrive is sent again by the peer.
-func (q *Sequence) Handler(others streamer.Handler, logger *slog.Logger) streamer.Handler {
+func (q *Sequence) Handler(others streamer.ExchangeHandler, logger *slog.Logger) streamer.ExchangeHandler {
 	return func(ctx context.Context, x *streamer.Exchange) {
 		if x.Message().Place.Number == 0 {
 			others(ctx, x)

@@ -7,9 +7,8 @@ import (
 	"github.com/hhfr/hhfr/pkg/wsrm"
 )
 
-// link is one stream of a sequence, and what waits to be sent on it. The window bounds the units;
-// of what is said beside them, only the last of each kind counts.
-type link struct {
+// streamLink is one stream of a sequence, and what waits to be sent on it. The window bounds the units; of what is said beside them, only the last of each kind counts.
+type streamLink struct {
 	stream *streamer.Stream
 	wake   chan struct{}
 	idle   chan struct{} // closed when nothing more is sent
@@ -25,7 +24,7 @@ type link struct {
 // Attach has the sequence go on over a stream, until that ends, in place of the one before. Its
 // handlers and its Acks are to call Arrived and [Sequence.Acks].
 func (q *Sequence) Attach(s *streamer.Stream) {
-	l := &link{stream: s, wake: make(chan struct{}, 1), idle: make(chan struct{})}
+	l := &streamLink{stream: s, wake: make(chan struct{}, 1), idle: make(chan struct{})}
 	q.mu.Lock() // so that what Close waits for is complete when it begins to wait
 	defer q.mu.Unlock()
 	if !q.doLocked(func() { q.attach(l) }) {
@@ -41,7 +40,7 @@ func (q *Sequence) Attach(s *streamer.Stream) {
 	})
 }
 
-func (q *Sequence) attach(l *link) {
+func (q *Sequence) attach(l *streamLink) {
 	if old := q.loop.link; old != nil {
 		q.detach(old)
 		// It may hang: of two streams, the other end has opened the last.
@@ -65,7 +64,7 @@ func (q *Sequence) abort(code streamer.CloseCode, why string) {
 	}
 }
 
-func (q *Sequence) detach(l *link) {
+func (q *Sequence) detach(l *streamLink) {
 	if l == nil || q.loop.link != l {
 		return
 	}
@@ -84,7 +83,7 @@ type unit struct {
 }
 
 // queue takes what the engine has sent or said.
-func (l *link) queue(a wsrm.Action) {
+func (l *streamLink) queue(a wsrm.Action) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	switch {
@@ -104,7 +103,7 @@ func (l *link) queue(a wsrm.Action) {
 	}
 }
 
-func (l *link) take() (said []byte, u unit, ok bool) {
+func (l *streamLink) take() (said []byte, u unit, ok bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	switch {
@@ -123,7 +122,7 @@ func (l *link) take() (said []byte, u unit, ok bool) {
 }
 
 // run sends until the stream ends, or the sequence is closed.
-func (l *link) run(q *Sequence) {
+func (l *streamLink) run(q *Sequence) {
 	defer close(l.idle)
 	for {
 		said, u, ok := l.take()
@@ -157,7 +156,7 @@ func (l *link) run(q *Sequence) {
 	}
 }
 
-func (l *link) post(q *Sequence, u unit) error {
+func (l *streamLink) post(q *Sequence, u unit) error {
 	m, place, err := decode(u.payload)
 	if err != nil {
 		return err

@@ -16,11 +16,11 @@ type loop struct {
 	sent     map[uint64]*Sending // accepted, and not settled
 	doneTo   uint64              // the other end is done with all up to there
 	outbox   []*Sending          // not accepted yet
-	answers  []answer            // not accepted yet
-	inbox    []incoming          // delivered, and not handled
+	answers  []pendingReply      // not accepted yet
+	inbox    []deliveredMessage  // delivered, and not handled
 	running  int                 // handlers
 	idle     []chan struct{}     // closed when none runs
-	link     *link
+	link     *streamLink
 	timer    clock.Timer
 	due      time.Time     // what the timer is set to; zero: it is not
 	engine   time.Time     // when the engine wants to be woken; zero: not
@@ -209,7 +209,7 @@ func (q *Sequence) act(actions []wsrm.Action, err error) error {
 		case wsrm.WakeAt:
 			l.engine = a.At
 		case wsrm.Deliver:
-			l.inbox = append(l.inbox, incoming{number: a.Number, payload: slices.Clone(a.Message)})
+			l.inbox = append(l.inbox, deliveredMessage{number: a.Number, payload: slices.Clone(a.Message)})
 		case wsrm.Acknowledged:
 			if l.link != nil {
 				l.link.settled(a.Number)
@@ -224,7 +224,7 @@ func (q *Sequence) act(actions []wsrm.Action, err error) error {
 			}
 			for n := a.Number; n < a.Number+a.Count; n++ {
 				if a.Remote {
-					l.answers = append(l.answers, answer{answers: n, unknown: true})
+					l.answers = append(l.answers, pendingReply{answers: n, unknown: true})
 				} else {
 					q.settle(n, Message{}, &Error{Code: FateUnknown, Err: errors.New("the sequence ended before it was known to be done")})
 				}

@@ -41,11 +41,9 @@ type Config struct {
 	// Life is how long a state without effect is kept after its last change; 0: for ever.
 	Life time.Duration
 	// Handler gets the messages of the other end that are no replies; nil: they are done without.
-	Handler Handler
-	// Late gets replies, and errors in their place, for which nobody waits, as those of messages
-	// that an earlier process sent. number is that of the message answered: the how manieth of its
-	// sequence it was. It must not block. nil: they are dropped. So are those of at-most-once,
-	// whose messages were told to have an unknown fate.
+	Handler MessageHandler
+	// Late gets replies, and errors in their place, for which nobody waits, as those of messages that an earlier process sent. number is that of the message answered: the how manieth of its sequence it was. It must not
+	// block. nil: they are dropped. So are those of at-most-once, whose messages were told to have an unknown fate.
 	Late func(number uint64, reply Message, err error)
 	// Clock is the clock; nil means the real one.
 	Clock clock.Clock
@@ -53,11 +51,9 @@ type Config struct {
 	Log *slog.Logger
 }
 
-// Handler is an application. Its methods get messages in their order, one after the other, if the
-// sequence has one; else Handle is called concurrently. A reply is sent if the other end wants one.
-type Handler interface {
-	// Transactional tells whether Transact handles a message, with effects that it puts into a
-	// transaction; else Handle does.
+// MessageHandler is an application. Its methods get messages in their order, one after the other, if the sequence has one; else Handle is called concurrently. A reply is sent if the other end wants one.
+type MessageHandler interface {
+	// Transactional tells whether Transact handles a message, with effects that it puts into a transaction; else Handle does.
 	Transactional(m Message) bool
 	// Transact handles a message. Number, reply and what it puts into tx are one commit. An error
 	// means that nothing happened; it is asked again after a while. Nothing may be kept of m.

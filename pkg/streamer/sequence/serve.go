@@ -9,15 +9,14 @@ import (
 	"github.com/hhfr/hhfr/pkg/wsrm"
 )
 
-// incoming is a message that was delivered.
-type incoming struct {
+// deliveredMessage is a message that was delivered.
+type deliveredMessage struct {
 	number  uint64
 	payload []byte
 }
 
-// answer is a reply that is to be sent: alone, or, with commits, as the commit of the message it
-// answers.
-type answer struct {
+// pendingReply is a reply that is to be sent: alone, or, with commits, as the commit of the message it answers.
+type pendingReply struct {
 	answers uint64
 	unknown bool
 	commits bool
@@ -140,7 +139,7 @@ func (q *Sequence) serve() {
 		return
 	}
 	l.retryAt = time.Time{}
-	var begin []incoming
+	var begin []deliveredMessage
 	for len(l.inbox) > 0 && !l.dead {
 		d := l.inbox[0]
 		m, p, err := decode(d.payload)
@@ -172,7 +171,7 @@ func (q *Sequence) serve() {
 }
 
 // commit is done with a message. The reply to one that the other end has given up is dropped.
-func (q *Sequence) commit(d incoming, reply []byte) bool {
+func (q *Sequence) commit(d deliveredMessage, reply []byte) bool {
 	if q.forsaken(d.number) {
 		q.free(len(d.payload) + perMessage)
 		return true
@@ -189,7 +188,7 @@ func (q *Sequence) commit(d incoming, reply []byte) bool {
 }
 
 // replied is done with a reply, and hands it over once that is stored.
-func (q *Sequence) replied(d incoming, m Message, p streamer.Place) {
+func (q *Sequence) replied(d deliveredMessage, m Message, p streamer.Place) {
 	if q.cfg.Assurance == wsrm.AtMostOnce && q.loop.sent[p.Answers] == nil && !q.forsaken(d.number) {
 		q.loop.tooLate++
 	}
@@ -208,7 +207,7 @@ func (q *Sequence) replied(d incoming, m Message, p streamer.Place) {
 }
 
 // transact has a message handled in a transaction; false: not now.
-func (q *Sequence) transact(d incoming, m Message, p streamer.Place) bool {
+func (q *Sequence) transact(d deliveredMessage, m Message, p streamer.Place) bool {
 	l := &q.loop
 	failed := false
 	actions, err := q.engine.Deliver(q.ctx, q.cfg.Clock.Now(), wsrm.Action{Number: d.number, Message: d.payload}, handlerFunc(func(ctx context.Context, tx *wsrm.Tx) ([]byte, error) {
@@ -238,7 +237,7 @@ func (f handlerFunc) Deliver(ctx context.Context, tx *wsrm.Tx, _ []byte) ([]byte
 }
 
 // begin runs handlers without a transaction, once it is stored that they run.
-func (q *Sequence) begin(list []incoming) {
+func (q *Sequence) begin(list []deliveredMessage) {
 	if len(list) == 0 || q.loop.dead {
 		return
 	}
@@ -259,7 +258,7 @@ func (q *Sequence) begin(list []incoming) {
 }
 
 // handle runs the handler of one message, in a goroutine of its own.
-func (q *Sequence) handle(d incoming) {
+func (q *Sequence) handle(d deliveredMessage) {
 	m, p, _ := decode(d.payload)
 	reply := bounded(q.cfg.Handler.Handle(q.ctx, m))
 	cut := q.ctx.Err() != nil
@@ -270,7 +269,7 @@ func (q *Sequence) handle(d incoming) {
 		if cut {
 			return // what it did before it was told to end, nobody knows
 		}
-		q.loop.answers = append(q.loop.answers, answer{answers: d.number, commits: true, message: reply, wanted: p.Wanted, octets: len(d.payload)})
+		q.loop.answers = append(q.loop.answers, pendingReply{answers: d.number, commits: true, message: reply, wanted: p.Wanted, octets: len(d.payload)})
 	})
 	q.poke()
 }
@@ -285,13 +284,13 @@ func bounded(m Message) Message {
 }
 
 // answer has the engine take an answer; false: there is no room yet.
-func (q *Sequence) answer(a answer) bool {
+func (q *Sequence) answer(a pendingReply) bool {
 	payload := encode(a.message, streamer.Place{Answers: a.answers, Unknown: a.unknown})
 	if a.commits {
 		if !a.wanted {
 			payload = nil
 		}
-		return q.commit(incoming{number: a.answers, payload: make([]byte, a.octets)}, payload)
+		return q.commit(deliveredMessage{number: a.answers, payload: make([]byte, a.octets)}, payload)
 	}
 	return !errors.Is(q.step(wsrm.Event{Kind: wsrm.Send, Message: payload}), &wsrm.Error{Code: wsrm.Full})
 }

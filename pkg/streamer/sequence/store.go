@@ -10,15 +10,14 @@ import (
 	"github.com/hhfr/hhfr/pkg/wsrm"
 )
 
-// kept is the store of one state. What has an effect stays for good; else a state goes when nothing
-// has changed it for life.
-type kept struct {
+// stateStore is the store of one state. What has an effect stays for good; else a state goes when nothing has changed it for life.
+type stateStore struct {
 	store ctxstore.Store
 	life  time.Duration
 }
 
 // Commit implements [wsrm.Store].
-func (k kept) Commit(ctx context.Context, uri string, expect uint64, value []byte) (uint64, error) {
+func (k stateStore) Commit(ctx context.Context, uri string, expect uint64, value []byte) (uint64, error) {
 	o := ctxstore.PutOptions{IfRevision: &expect, TTL: k.life}
 	if effect, err := wsrm.EffectOf(value); err != nil || len(effect) > 0 {
 		o.TTL = 0
@@ -28,7 +27,7 @@ func (k kept) Commit(ctx context.Context, uri string, expect uint64, value []byt
 
 // restore makes an engine of what lies under uri; found is false if there is nothing.
 func restore(ctx context.Context, cfg Config) (e *wsrm.Engine, found bool, err error) {
-	store := kept{cfg.Store, cfg.Life}
+	store := stateStore{cfg.Store, cfg.Life}
 	entry, err := cfg.Store.Get(ctx, cfg.URI)
 	switch {
 	case errors.Is(err, &ctxstore.Error{Code: ctxstore.NotFound}):

@@ -77,7 +77,7 @@ type world struct {
 	restarts int
 	failed   [2]int // of them, of each end
 	cfg      sequence.Config
-	handler  sequence.Handler
+	handler  sequence.MessageHandler
 	run0     sequence.Run // the client's, at its beginning
 	disks    [2]*disk
 	ends     [2]*sequence.Sequence
@@ -99,7 +99,7 @@ type reply struct {
 	err   error
 }
 
-func newWorld(t *testing.T, cfg sequence.Config, handler sequence.Handler) *world {
+func newWorld(t *testing.T, cfg sequence.Config, handler sequence.MessageHandler) *world {
 	w := &world{
 		t: t, cfg: cfg, handler: handler, run0: sequence.NewRun(),
 		disks: [2]*disk{newDisk(), newDisk()}, replies: map[uint64]reply{},

@@ -9,7 +9,8 @@ import (
 // userTimeout is TCP_USER_TIMEOUT of linux/tcp.h, in milliseconds; package syscall lacks its name.
 const userTimeout = 18
 
-// giveUpAfter has the system end a connection on which nothing was acknowledged for so long. Where it cannot, its own time-outs hold.
+// giveUpAfter has the system end a connection on which nothing was acknowledged for so long. Where
+// it cannot, its own time-outs hold.
 func giveUpAfter(conn *net.TCPConn, d time.Duration) {
 	raw, err := conn.SyscallConn()
 	if err != nil {

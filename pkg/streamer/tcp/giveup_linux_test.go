@@ -25,7 +25,8 @@ func option(t *testing.T, conn net.Conn, level, name int) (value int) {
 	return value
 }
 
-// TestSilentEndsAreFoundOut: what the system is told to find out about an end that is gone, at both ends of a connection.
+// TestSilentEndsAreFoundOut: what the system is told to find out about an end that is gone, at both
+// ends of a connection.
 func TestSilentEndsAreFoundOut(t *testing.T) {
 	const userTimeout = 18 // of linux/tcp.h
 	l, err := tcp.Transport{}.Listen(t.Context(), "127.0.0.1:0")

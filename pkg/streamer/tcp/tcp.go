@@ -7,20 +7,24 @@ import (
 	"time"
 )
 
-// Transport dials and listens. The zero value is ready. Small frames leave at once (TCP_NODELAY is on, as the writer batches by itself); connections
-// have CloseWrite.
+// Transport dials and listens. The zero value is ready. Small frames leave at once (TCP_NODELAY is
+// on, as the writer batches by itself); connections have CloseWrite.
 //
-// A connection whose other end is gone without a word (its host, or the memory of a router between) ends about two minutes after the last octet that came. A silent one is probed from
-// 30 s on, which also keeps routers from forgetting it; what is sent and not acknowledged for so long ends it on Linux and Android, elsewhere after what the system has for that.
+// A connection whose other end is gone without a word (its host, or the memory of a router between)
+// ends about two minutes after the last octet that came. A silent one is probed from 30 s on, which
+// also keeps routers from forgetting it; what is sent and not acknowledged for so long ends it on
+// Linux and Android, elsewhere after what the system has for that.
 type Transport struct{}
 
 const (
-	// probeIdle is shorter than what common routers forget a connection after; a probe has some 80 octets, both ways.
+	// probeIdle is shorter than what common routers forget a connection after; a probe has some 80
+	// octets, both ways.
 	probeIdle = 30 * time.Second
 	// With these, deadAfter have passed without a word.
 	probeInterval = 15 * time.Second
 	probeCount    = 6
-	// deadAfter is several times what a queue on the slowest link holds (docs/cli.md, profiles), so that a link is slow rather than dead.
+	// deadAfter is several times what a queue on the slowest link holds (docs/cli.md, profiles), so
+	// that a link is slow rather than dead.
 	deadAfter = probeIdle + probeCount*probeInterval
 )
 
@@ -47,13 +51,13 @@ func (Transport) Listen(ctx context.Context, addr string) (net.Listener, error) 
 	if err != nil {
 		return nil, err
 	}
-	return listener{l}, nil
+	return tunedListener{l}, nil
 }
 
-// listener sets what it accepts up as Dial does.
-type listener struct{ net.Listener }
+// tunedListener sets what it accepts up as Dial does.
+type tunedListener struct{ net.Listener }
 
-func (l listener) Accept() (net.Conn, error) {
+func (l tunedListener) Accept() (net.Conn, error) {
 	conn, err := l.Listener.Accept()
 	if err != nil {
 		return nil, err

@@ -1,5 +1,6 @@
-// Package tls is the transport over TLS 1.3 on TCP. Addresses are host:port. Both ends select hhfr/1 by ALPN, so that a
-// listener can have HTTP at the same address ([github.com/hhfr/hhfr/internal/oneport]).
+// Package tls is the transport over TLS 1.3 on TCP. Addresses are host:port. Both ends select
+// hhfr/1 by ALPN, so that a listener can have HTTP at the same address
+// ([github.com/hhfr/hhfr/internal/oneport]).
 package tls
 
 import (
@@ -15,7 +16,8 @@ import (
 // Protocol is the ALPN name of streams.
 const Protocol = oneport.Protocol
 
-// sessions is how many servers' tickets are kept: each makes the next handshake with that server one without certificates.
+// sessions is how many servers' tickets are kept: each makes the next handshake with that server
+// one without certificates.
 const sessions = 64
 
 // Below is what TLS runs over.
@@ -30,10 +32,11 @@ type Transport struct {
 	below  Below
 }
 
-// New makes a transport. cfg is copied, nil means the system's roots; a certificate in it is shown to who asks for one, and listening
-// needs one. Streams have TLS 1.3 and Protocol whatever it says; without a ClientSessionCache it gets one, so that a
-// stream that is opened anew resumes its session. below is what TLS runs over; nil means [tcp.Transport], whose probes end a
-// connection whose peer is gone.
+// New makes a transport. cfg is copied, nil means the system's roots; a certificate in it is shown
+// to who asks for one, and listening needs one. Streams have TLS 1.3 and Protocol whatever it says;
+// without a ClientSessionCache it gets one, so that a stream that is opened anew resumes its
+// session. below is what TLS runs over; nil means [tcp.Transport], whose probes end a connection
+// whose peer is gone.
 func New(cfg *tls.Config, below Below) *Transport {
 	if cfg == nil {
 		cfg = &tls.Config{}
@@ -49,7 +52,8 @@ func New(cfg *tls.Config, below Below) *Transport {
 	return &Transport{config: cfg, below: below}
 }
 
-// Dial connects to addr and opens TLS with the host that it names, unless the configuration names another.
+// Dial connects to addr and opens TLS with the host that it names, unless the configuration names
+// another.
 func (t *Transport) Dial(ctx context.Context, addr string) (net.Conn, error) {
 	host, _, err := net.SplitHostPort(addr)
 	if err != nil {
@@ -76,7 +80,8 @@ func (t *Transport) Dial(ctx context.Context, addr string) (net.Conn, error) {
 	return secure, nil
 }
 
-// Listen waits for connections at addr; port 0 takes a free one. Those that are no streams are closed.
+// Listen waits for connections at addr; port 0 takes a free one. Those that are no streams are
+// closed.
 func (t *Transport) Listen(ctx context.Context, addr string) (net.Listener, error) {
 	l, err := t.below.Listen(ctx, addr)
 	if err != nil {

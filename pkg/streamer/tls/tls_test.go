@@ -55,7 +55,8 @@ func exchange(t *testing.T, conn net.Conn) *tls.Conn {
 	return secure
 }
 
-// A stream that is opened anew by the same transport resumes the session, with TLS 1.3 and the ALPN name each time.
+// A stream that is opened anew by the same transport resumes the session, with TLS 1.3 and the ALPN
+// name each time.
 func TestResumption(t *testing.T) {
 	a := shared.NewAuthority(t)
 	addr := echo(t, &tls.Config{Certificates: []tls.Certificate{a.Issue(time.Hour, "127.0.0.1")}})

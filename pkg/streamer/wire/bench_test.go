@@ -9,7 +9,8 @@ import (
 	"github.com/hhfr/hhfr/pkg/streamer/wire"
 )
 
-// BenchmarkMachines encodes and decodes small one-way messages of one kind: the machines alone, without split and join.
+// BenchmarkMachines encodes and decodes small one-way messages of one kind: the machines alone,
+// without split and join.
 func BenchmarkMachines(b *testing.B) {
 	ours := newShelf()
 	k := kinds(b, ours)[0]

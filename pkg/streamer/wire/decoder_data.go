@@ -19,7 +19,7 @@ func (d *Decoder) data(f *frame.Data, n int) error {
 	if err != nil {
 		return err
 	}
-	both := [2]*frame.Part{&parts.Head, &parts.Body}
+	both := [2]*frame.RawPart{&parts.Head, &parts.Body}
 	for _, p := range both {
 		if p.First && p.Shape != 0 && d.shapes.entries[p.Shape] == nil {
 			return &Error{Code: Unannounced, At: d.at, Err: fmt.Errorf("number %d", p.Shape)}
@@ -45,11 +45,12 @@ func (d *Decoder) data(f *frame.Data, n int) error {
 }
 
 // message finds the message of a fragment, or begins it.
-func (d *Decoder) message(f *frame.Data) *Message {
+func (d *Decoder) message(f *frame.Data) *IncomingMessage {
 	key := f.Key()
 	m := d.open[key]
 	if f.First {
-		m = &Message{Key: key, Interim: f.Interim, OneWay: f.OneWay, Place: f.Place, HasHead: f.Head, At: d.at, alone: f.Last}
+		m = &IncomingMessage{Key: key, Interim: f.Interim, OneWay: f.OneWay, Place: f.Place, HasHead: f.Head, At: d.at,
+			alone: f.Last}
 		if !f.Last {
 			d.open[key] = m
 		}
@@ -63,7 +64,7 @@ func (d *Decoder) message(f *frame.Data) *Message {
 }
 
 // pass gives a fragment out, or holds it.
-func (d *Decoder) pass(m *Message, first, last bool, p *frame.Parts) error {
+func (d *Decoder) pass(m *IncomingMessage, first, last bool, p *frame.Parts) error {
 	if m.dropped {
 		return nil
 	}
@@ -74,7 +75,7 @@ func (d *Decoder) pass(m *Message, first, last bool, p *frame.Parts) error {
 }
 
 // bound reports whether the shapes of the parts that have begun are here.
-func (m *Message) bound() bool {
+func (m *IncomingMessage) bound() bool {
 	for i := range m.parts {
 		if e := m.parts[i].entry; e != nil && e.program == nil {
 			return false
@@ -84,7 +85,7 @@ func (m *Message) bound() bool {
 }
 
 // deliver gives a fragment out that came behind so many syncs.
-func (d *Decoder) deliver(m *Message, first, last bool, p *frame.Parts, epoch uint64) error {
+func (d *Decoder) deliver(m *IncomingMessage, first, last bool, p *frame.Parts, epoch uint64) error {
 	ev := Event{Kind: Fragment, Message: m, First: first, Last: last}
 	if d.cfg.Skim {
 		d.emit(ev)
@@ -116,7 +117,7 @@ func expectedContent(octets int, stages uint64) int {
 }
 
 // part appends the content of a segment to buf.
-func (d *Decoder) part(buf []byte, m *Message, i int, s *frame.Part, epoch uint64) ([]byte, Part, error) {
+func (d *Decoder) part(buf []byte, m *IncomingMessage, i int, s *frame.RawPart, epoch uint64) ([]byte, Part, error) {
 	at := &m.parts[i]
 	p := Part{There: true, First: s.First, Last: s.Last, Text: s.Text}
 	var lane *receivedLane
@@ -144,7 +145,7 @@ func (d *Decoder) part(buf []byte, m *Message, i int, s *frame.Part, epoch uint6
 }
 
 // content undoes what the stages made of a segment.
-func (d *Decoder) content(buf []byte, at *partIn, lane *receivedLane, s *frame.Part) (out []byte, err error) {
+func (d *Decoder) content(buf []byte, at *partIn, lane *receivedLane, s *frame.RawPart) (out []byte, err error) {
 	packed := at.entry != nil && !s.Text && d.origin.Stages&Columns != 0
 	undo := func(segment []byte) error {
 		if !packed {

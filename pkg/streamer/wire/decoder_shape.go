@@ -1,133 +1,10 @@
 package wire
 
 import (
-	"errors"
 	"fmt"
 
-	"github.com/hhfr/hhfr/pkg/shape"
-	"github.com/hhfr/hhfr/pkg/shape/program"
-	"github.com/hhfr/hhfr/pkg/shape/transit"
 	"github.com/hhfr/hhfr/pkg/streamer/frame"
 )
-
-// entry is what a number stands for. One that was found lacking is completed when the shape comes.
-type entry struct {
-	name        [8]byte
-	named       bool // the name is known: not where a shape came on a base that is not here
-	fingerprint shape.Fingerprint
-	whole       bool // the fingerprint is known
-	program     *program.Program
-	octets      int64
-}
-
-// Error names the shape, for who lacks it.
-func (e *entry) Error() string {
-	switch {
-	case e.whole:
-		return e.fingerprint.URI()
-	case e.named:
-		return fmt.Sprintf("%s%x…", shape.URIPrefix, e.name)
-	}
-	return "a shape on a base that is not here"
-}
-
-// LackingShape is the URI of the shape that an error of code [Lacking] is about, or its beginning; "" for other errors.
-func LackingShape(err error) string {
-	var e *entry
-	if errors.As(err, &e) && e.named {
-		return e.Error()
-	}
-	return ""
-}
-
-func entryOf(fp shape.Fingerprint, p *program.Program) *entry {
-	e := &entry{name: frame.NameOf(fp), named: true, fingerprint: fp, whole: true, program: p}
-	if p != nil {
-		e.octets = int64(len(p.Shape().Octets()))
-	}
-	return e
-}
-
-// received is the table of numbers of a direction.
-type received struct {
-	cfg     *DecoderConfig
-	pieces  frame.Pieces
-	entries map[uint64]*entry
-	octets  int64
-	bases   bases
-	asked   map[uint64]*entry // that the sender was asked for, also when a sync has ended the number since
-}
-
-// maxAsked bounds the shapes that were asked for and have not come, beside those under numbers, where somebody asks.
-const maxAsked = 1024
-
-func (t *received) init(cfg *DecoderConfig) {
-	t.cfg, t.entries, t.asked = cfg, map[uint64]*entry{}, map[uint64]*entry{}
-	t.pieces = frame.Pieces{MaxShapes: uint64(cfg.MaxShapes), MaxBytes: uint64(cfg.MaxShapeOctets)}
-}
-
-// name is how a sync names the shape behind a number.
-func (t *received) name(number uint64) (name [8]byte, known bool) {
-	if e := t.entries[number]; e != nil {
-		return e.name, e.named
-	}
-	return name, false
-}
-
-// complete gives an entry the shape that it lacked, if that has come.
-func (t *received) complete(e *entry, p *program.Program) {
-	if p == nil {
-		return
-	}
-	octets := int64(len(p.Shape().Octets()))
-	for _, listed := range t.entries {
-		if listed == e {
-			t.octets += octets
-		}
-	}
-	e.program, e.octets = p, octets
-}
-
-// set has a number stand for a shape.
-func (t *received) set(number uint64, e *entry) error {
-	if old := t.entries[number]; old != nil {
-		t.octets -= old.octets
-		delete(t.entries, number)
-	}
-	if len(t.entries) >= t.cfg.MaxShapes || t.octets+e.octets > t.cfg.MaxShapeOctets {
-		return fmt.Errorf("%d shapes of %d octets stand under numbers", len(t.entries)+1, t.octets+e.octets)
-	}
-	t.octets += e.octets
-	t.entries[number] = e
-	return nil
-}
-
-// stand reports whether numbers stand for the shapes that a sync lists.
-func (t *received) stand(shapes []frame.Announced) bool {
-	for _, s := range shapes {
-		if e := t.entries[s.Number]; e == nil || e.named && e.name != s.Name {
-			return false
-		}
-	}
-	return true
-}
-
-// list has the numbers stand that a sync lists, and no others.
-func (t *received) list(shapes []frame.Announced) {
-	before := t.entries
-	t.entries, t.octets = make(map[uint64]*entry, len(shapes)), 0
-	for _, s := range shapes {
-		e := before[s.Number]
-		if e == nil || !e.named || e.name != s.Name {
-			e = &entry{name: s.Name, named: true}
-			if p := t.cfg.Named(s.Name); p != nil {
-				e = entryOf(p.Shape().Fingerprint(), p)
-			}
-		}
-		t.entries[s.Number] = e
-		t.octets += e.octets
-	}
-}
 
 // shape takes what the sender says of a number of its own, or asks of one of the other direction.
 func (d *Decoder) shape(f frame.Shape) error {
@@ -161,34 +38,9 @@ func (d *Decoder) shape(f frame.Shape) error {
 	return err
 }
 
-// define makes of a packed shape what a number stands for.
-func (t *received) define(packed []byte) (*entry, error) {
-	octets, err := transit.Unpack(packed, func(name transit.Name) []byte {
-		if base := t.bases.find(name); base != nil {
-			return base
-		}
-		if p := t.cfg.Named(name); p != nil {
-			return p.Shape().Octets()
-		}
-		return nil
-	})
-	if errors.Is(err, &transit.Error{Code: transit.NoBase}) && t.cfg.MaxHeld < 0 {
-		return &entry{}, nil
-	}
-	if err != nil {
-		return nil, err
-	}
-	s, err := shape.Parse(octets)
-	if err != nil {
-		return nil, err
-	}
-	t.bases.keep(s, len(packed), sketch{})
-	return entryOf(s.Fingerprint(), t.cfg.Shapes.Keep(s)), nil
-}
-
-// stands has a number stand for a shape. A number that waited for this one has it now; what waits for another that the number
-// stood for will never be joined. It gives what the number stands for.
-func (d *Decoder) stands(number uint64, e *entry) (*entry, error) {
+// stands has a number stand for a shape. A number that waited for this one has it now; what waits
+// for another that the number stood for will never be joined. It gives what the number stands for.
+func (d *Decoder) stands(number uint64, e *numberedShape) (*numberedShape, error) {
 	old := d.shapes.entries[number]
 	if old == nil {
 		old = d.shapes.asked[number]

@@ -10,7 +10,8 @@ import (
 // sync checks what came since the one before, and goes on from this one.
 func (d *Decoder) sync(f frame.Sync, n int) error {
 	if d.known && (f.Word != d.word || f.Origin() != d.origin) || d.following && f.Offset != uint64(d.at) {
-		return &Error{Code: WrongCheck, At: d.at, Err: errors.New("a sync that is not of this direction, or not at its place")}
+		return &Error{Code: WrongCheck, At: d.at,
+			Err: errors.New("a sync that is not of this direction, or not at its place")}
 	}
 	if err := supported(f.Stages); err != nil {
 		return err
@@ -30,7 +31,8 @@ func (d *Decoder) sync(f frame.Sync, n int) error {
 		d.lose()
 		d.checks.Seed(f)
 	}
-	d.known, d.following, d.floating, d.word, d.origin = true, v.Right || len(f.Open) < frame.MaxOpen, false, f.Word, f.Origin()
+	d.known, d.following, d.floating, d.word, d.origin = true, v.Right || len(f.Open) < frame.MaxOpen, false, f.Word,
+		f.Origin()
 	d.at = int64(f.Offset)
 	d.numbering.Sync(f)
 	d.shapes.list(f.Shapes)
@@ -40,8 +42,8 @@ func (d *Decoder) sync(f frame.Sync, n int) error {
 	return d.release()
 }
 
-// search looks for the beginning of the direction, or for a sync, and tells how many bytes are passed over. It is false when what
-// b begins with is to be decoded.
+// search looks for the beginning of the direction, or for a sync, and tells how many bytes are
+// passed over. It is false when what b begins with is to be decoded.
 func (d *Decoder) search(b []byte) (passed int, searching bool) {
 	if !d.known && d.at == 0 && !d.floating {
 		if frame.MayOpen(b) {
@@ -67,12 +69,6 @@ func (d *Decoder) mayJoin(s frame.Sync, at int64) bool {
 	if len(s.Open) >= frame.MaxOpen {
 		return false
 	}
-	return !d.known || s.Word == d.word && s.Origin() == d.origin && (d.floating && s.Offset >= uint64(d.at) || s.Offset == uint64(at))
-}
-
-func supported(stages uint64) error {
-	if stages&^(allStages|frame.Headers) != 0 {
-		return fmt.Errorf("optional stages %#x, which this version does not know", stages)
-	}
-	return nil
+	return !d.known || s.Word == d.word && s.Origin() == d.origin && (d.floating && s.Offset >= uint64(d.at) ||
+		s.Offset == uint64(at))
 }

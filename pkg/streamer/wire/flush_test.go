@@ -61,8 +61,8 @@ func TestFlushesWaitWithTheirContent(t *testing.T) {
 	}
 }
 
-// A flush behind content that was given out counts at once, though other messages of the lane wait for
-// their shape; and what waits of a message that is given up meanwhile is not given out.
+// A flush behind content that was given out counts at once, though other messages of the lane wait
+// for their shape; and what waits of a message that is given up meanwhile is not given out.
 func TestFlushesAndCancelsOnALaneThatWaits(t *testing.T) {
 	message := order(17, "somebody")
 	for cut := range message {

@@ -105,10 +105,13 @@ type sending struct {
 	content            int
 }
 
-var origin = frame.Origin{Session: [16]byte{1, 2, 3}, Representation: frame.Binary, Stages: wire.Columns | wire.Memory | wire.Zstd}
+var origin = frame.Origin{Session: [16]byte{1, 2, 3}, Representation: frame.Binary, Stages: wire.Columns | wire.Memory |
+	wire.Zstd}
 
-var hello = frame.Hello{Session: origin.Session, Token: make([]byte, frame.TokenLen), Word: [8]byte{9, 8, 7}, Representation: frame.Binary,
-	Limits: frame.Limits{MaxFragment: 16384, MaxMessage: 1 << 30, MaxShapes: 1024, MaxShapeBytes: 4 << 20, MaxExchanges: 100, Window: 1 << 20}}
+var hello = frame.Hello{Session: origin.Session, Token: make([]byte, frame.TokenLen), Word: [8]byte{9, 8, 7},
+	Representation: frame.Binary,
+	Limits: frame.Limits{MaxFragment: 16384, MaxMessage: 1 << 30, MaxShapes: 1024, MaxShapeBytes: 4 << 20,
+		MaxExchanges: 100, Window: 1 << 20}}
 
 // line is a direction: an encoder, and what it has written.
 type line struct {
@@ -124,7 +127,8 @@ type line struct {
 func newLine(t testing.TB, cfg wire.EncoderConfig, stages uint64) *line {
 	h := hello
 	h.Stages = stages
-	l := &line{t: t, peer: newPeer(), now: time.Unix(1e9, 0), numbers: map[[2]uint64]uint64{}, sent: map[frame.Key]*sending{}}
+	l := &line{t: t, peer: newPeer(), now: time.Unix(1e9, 0), numbers: map[[2]uint64]uint64{},
+		sent: map[frame.Key]*sending{}}
 	cfg.Origin, cfg.Word, cfg.Peer = h.Origin(), h.Word, l.peer
 	if cfg.Limits.MaxFragment == 0 {
 		cfg.Limits = h.Limits
@@ -152,7 +156,8 @@ func (l *line) begin(lane uint64, reply bool, head, body []byte, headBy, bodyBy 
 		r = 1
 	}
 	l.numbers[[2]uint64{lane, r}]++
-	s := &sending{Outgoing: wire.Outgoing{Key: frame.Key{Lane: lane, Reply: reply, Exchange: l.numbers[[2]uint64{lane, r}]}}, head: head, body: body, headBy: headBy, bodyBy: bodyBy}
+	s := &sending{Outgoing: wire.Outgoing{Key: frame.Key{Lane: lane, Reply: reply, Exchange: l.numbers[[2]uint64{lane,
+		r}]}}, head: head, body: body, headBy: headBy, bodyBy: bodyBy}
 	most := l.enc.MaxSegment()
 	if head != nil {
 		s.headLeft = contentOf(l.t, headBy, head, most)
@@ -182,7 +187,8 @@ func (l *line) next(s *sending) bool {
 		}
 	}
 	if len(s.headLeft) == 0 && (!head.There || len(head.Content)+len(s.bodyLeft[0].content) <= l.enc.MaxSegment()) {
-		body = wire.Part{There: true, Program: s.bodyBy, Content: s.bodyLeft[0].content, Text: s.bodyLeft[0].text, Last: len(s.bodyLeft) == 1}
+		body = wire.Part{There: true, Program: s.bodyBy, Content: s.bodyLeft[0].content, Text: s.bodyLeft[0].text,
+			Last: len(s.bodyLeft) == 1}
 		s.bodyLeft = s.bodyLeft[1:]
 		if !s.bodyBegun {
 			l.announce(s.bodyBy)
@@ -205,7 +211,7 @@ func (l *line) whole(s *sending) {
 
 // received is a message that was decoded, and joined as far as it came.
 type received struct {
-	*wire.Message
+	*wire.IncomingMessage
 	joins      [2]*program.Joiner
 	head, body []byte
 	err        error
@@ -252,7 +258,7 @@ func (r *reader) event(ev *wire.Event) {
 	switch ev.Kind {
 	case wire.Fragment:
 		if ev.First {
-			m := &received{Message: ev.Message}
+			m := &received{IncomingMessage: ev.Message}
 			ev.Message.User = m
 			r.messages = append(r.messages, m)
 		}
@@ -274,7 +280,8 @@ func (r *reader) event(ev *wire.Event) {
 		}
 	case wire.Cancelled, wire.Lost, wire.Dropped:
 		if ev.Message != nil && ev.Message.User != nil {
-			of().state = map[wire.EventKind]string{wire.Cancelled: "cancelled", wire.Lost: "lost", wire.Dropped: "dropped"}[ev.Kind]
+			of().state = map[wire.EventKind]string{wire.Cancelled: "cancelled", wire.Lost: "lost",
+				wire.Dropped: "dropped"}[ev.Kind]
 		}
 	case wire.Lacks:
 		r.lacks = append(r.lacks, ev.Number)
@@ -337,10 +344,12 @@ func kinds(t testing.TB, s *shelf) (all []kind) {
 			all[len(all)-1].head, all[len(all)-1].headBy = head, headBy
 		}
 	}
-	for _, messages := range [][][]byte{take(12, workload.Floats(1, 10)), take(5, workload.Records(1, 20)), take(8, workload.Headers(1)), take(2, workload.Records(1, 500)), take(2, workload.Floats(1, 1000))} {
+	for _, messages := range [][][]byte{take(12, workload.Floats(1, 10)), take(5, workload.Records(1, 20)), take(8,
+		workload.Headers(1)), take(2, workload.Records(1, 500)), take(2, workload.Floats(1, 1000))} {
 		add(messages...)
 	}
-	for _, path := range shared.Files(t, shared.Testdata(t, "soap"), func(p string) bool { return filepath.Ext(p) == ".xml" }) {
+	for _, path := range shared.Files(t, shared.Testdata(t, "soap"),
+		func(p string) bool { return filepath.Ext(p) == ".xml" }) {
 		b := shared.Read(t, path)
 		add(b, bytes.ReplaceAll(b, []byte("1"), []byte("7")))
 	}

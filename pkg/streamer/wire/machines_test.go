@@ -14,8 +14,8 @@ import (
 	"github.com/hhfr/hhfr/pkg/streamer/wire"
 )
 
-// traffic has messages of all sorts on some lanes, in fragments that interleave, some given up, with pauses; every message that
-// was sent whole is in line.sent.
+// traffic has messages of all sorts on some lanes, in fragments that interleave, some given up,
+// with pauses; every message that was sent whole is in line.sent.
 func traffic(t testing.TB, l *line, all []kind, rnd *rand.Rand, messages int) {
 	var open []*sending
 	for messages > 0 || len(open) > 0 {
@@ -49,7 +49,8 @@ func traffic(t testing.TB, l *line, all []kind, rnd *rand.Rand, messages int) {
 	}
 }
 
-// What is encoded is decoded, with every set of stages, whatever the limits of the peer, cut anywhere; all is verified.
+// What is encoded is decoded, with every set of stages, whatever the limits of the peer, cut
+// anywhere; all is verified.
 func TestWhatIsEncodedIsDecoded(t *testing.T) {
 	ours := newShelf()
 	all := kinds(t, ours)
@@ -69,7 +70,8 @@ func TestWhatIsEncodedIsDecoded(t *testing.T) {
 			l.enc.Close(frame.CloseDone, "")
 			l.take()
 			theirs := newShelf()
-			r := newReader(wire.DecoderConfig{Shapes: theirs, MaxFragment: int(cfg.Limits.MaxFragment), MaxShapes: int(cfg.Limits.MaxShapes), MaxShapeOctets: int64(cfg.Limits.MaxShapeBytes),
+			r := newReader(wire.DecoderConfig{Shapes: theirs, MaxFragment: int(cfg.Limits.MaxFragment),
+				MaxShapes: int(cfg.Limits.MaxShapes), MaxShapeOctets: int64(cfg.Limits.MaxShapeBytes),
 				MaxHeld: 1 << 20, MaxOpen: 100, Scratch: seed%3 == 0})
 			var b []byte
 			for rest := l.tape; len(rest) > 0; {
@@ -119,7 +121,8 @@ func requireSent(t *testing.T, l *line, r *reader, all bool) (whole int) {
 	return whole
 }
 
-// A decoder that begins anywhere reads from the next sync on; one that misses octets goes on at the next sync behind them.
+// A decoder that begins anywhere reads from the next sync on; one that misses octets goes on at the
+// next sync behind them.
 func TestJoiningAnywhere(t *testing.T) {
 	ours := newShelf()
 	all := kinds(t, ours)
@@ -171,7 +174,8 @@ func TestJoiningAnywhere(t *testing.T) {
 	}
 }
 
-// A shape that the decoder lacks is asked for; what needs it waits, and all behind it on its lane; other lanes go on.
+// A shape that the decoder lacks is asked for; what needs it waits, and all behind it on its lane;
+// other lanes go on.
 func TestLackingShapesAreAskedFor(t *testing.T) {
 	ours := newShelf()
 	all := kinds(t, ours)
@@ -204,13 +208,15 @@ func TestLackingShapesAreAskedFor(t *testing.T) {
 	requireSent(t, l, r, true)
 }
 
-// What waits is dropped when there is too much of it, or its number is given to another shape; its lane goes on when its memory begins anew.
+// What waits is dropped when there is too much of it, or its number is given to another shape; its
+// lane goes on when its memory begins anew.
 func TestWhatWaitsTooLongIsDropped(t *testing.T) {
 	ours := newShelf()
 	all := kinds(t, ours)
 	a, b := all[0], all[2]
 	begin := func(most int64) (*line, *reader) {
-		l := newLine(t, wire.EncoderConfig{Limits: frame.Limits{MaxFragment: 16384, MaxShapes: 4, MaxShapeBytes: 1 << 20}}, 7)
+		l := newLine(t, wire.EncoderConfig{Limits: frame.Limits{MaxFragment: 16384, MaxShapes: 4,
+			MaxShapeBytes: 1 << 20}}, 7)
 		for fp := range ours.shapes {
 			l.peer.believed[fp] = true
 		}
@@ -233,7 +239,8 @@ func TestWhatWaitsTooLongIsDropped(t *testing.T) {
 			l, r := begin(most)
 			if name == "another shape" {
 				more(l, r, func() {
-					l.tape = frame.Shape{Number: 1, Form: frame.Reference, Fingerprint: b.by.Shape().Fingerprint()}.AppendTo(l.tape)
+					l.tape = frame.Shape{Number: 1, Form: frame.Reference,
+						Fingerprint: b.by.Shape().Fingerprint()}.AppendTo(l.tape)
 				})
 			}
 			for _, m := range l.sent {
@@ -247,13 +254,15 @@ func TestWhatWaitsTooLongIsDropped(t *testing.T) {
 	}
 }
 
-// A direction whose bit is flipped anywhere gives no message as verified that was not sent, and never fails in another way than by an error.
+// A direction whose bit is flipped anywhere gives no message as verified that was not sent, and
+// never fails in another way than by an error.
 func TestNothingDamagedIsVerified(t *testing.T) {
 	ours := newShelf()
 	all := kinds(t, ours)[:4]
 	all[3].bodies = all[3].bodies[:1]
 	for _, stages := range []uint64{0, 1, 3, 4, 7} {
-		l := newLine(t, wire.EncoderConfig{SyncMessages: 3, SyncBytes: 500, Limits: frame.Limits{MaxFragment: 512, MaxShapes: 8, MaxShapeBytes: 1 << 20}}, stages)
+		l := newLine(t, wire.EncoderConfig{SyncMessages: 3, SyncBytes: 500, Limits: frame.Limits{MaxFragment: 512,
+			MaxShapes: 8, MaxShapeBytes: 1 << 20}}, stages)
 		traffic(t, l, all, rand.New(rand.NewPCG(stages, 9)), 8)
 		l.enc.Close(frame.CloseDone, "")
 		l.take()
@@ -279,8 +288,10 @@ func TestNothingDamagedIsVerified(t *testing.T) {
 				}
 				verified++
 				s := l.sent[m.Key]
-				if s == nil || s.OneWay != m.OneWay || string(s.head) != string(m.head) || string(s.body) != string(m.body) {
-					assert.Fail(t, "verified, and not what was sent", "stages %d, bit %d of octet %d: %s", stages, bit%8, bit/8, m)
+				if s == nil || s.OneWay != m.OneWay || string(s.head) != string(m.head) ||
+					string(s.body) != string(m.body) {
+					assert.Fail(t, "verified, and not what was sent", "stages %d, bit %d of octet %d: %s", stages,
+						bit%8, bit/8, m)
 				}
 			}
 		}
@@ -288,8 +299,8 @@ func TestNothingDamagedIsVerified(t *testing.T) {
 	}
 }
 
-// A sync that stands alone, in front of those of the stream, costs what comes before the next of these; no message behind it is
-// verified that was not sent.
+// A sync that stands alone, in front of those of the stream, costs what comes before the next of
+// these; no message behind it is verified that was not sent.
 func TestJoiningAtAStraySync(t *testing.T) {
 	ours := newShelf()
 	all := kinds(t, ours)[:3]

@@ -140,8 +140,9 @@ func TestTablesAreLimited(t *testing.T) {
 	_, err = newReader(few).read(append(b, define(3)...))
 	require.ErrorIs(t, err, &wire.Error{Code: wire.Limits})
 
-	first := frame.Data{First: true, Last: true, OneWay: true, NamesLane: true, NamesExchange: true, Lane: 1, Exchange: 1,
-		Payload: []byte{99, 'x'}}
+	first := frame.Data{First: true, Last: true, OneWay: true, NamesLane: true, NamesExchange: true, Lane: 1,
+		Exchange: 1,
+		Payload:  []byte{99, 'x'}}
 	_, err = newReader(cfg).read(first.AppendTo(slices.Clone(l.tape)))
 	require.ErrorIs(t, err, &wire.Error{Code: wire.Unannounced})
 }

@@ -11,19 +11,22 @@ import (
 	"github.com/hhfr/hhfr/pkg/shape/transit"
 )
 
-// How a segment begins on a stream with the stage [Zstd] (wire-format section 11.7). No packed segment begins so, nor any text in UTF-8.
+// How a segment begins on a stream with the stage [Zstd] (wire-format section 11.7). No packed
+// segment begins so, nor any text in UTF-8.
 const (
 	markFrame = 0xfc // a frame follows
 	markPlain = 0xf8 // the segment follows, which begins with a mark itself; never before a packed one
 )
 
 const (
-	// leastText and leastPacked are from how many octets on segments are compressed. Packed ones that are shorter hardly ever get smaller.
+	// leastText and leastPacked are from how many octets on segments are compressed. Packed ones
+	// that are shorter hardly ever get smaller.
 	leastText   = 64
 	leastPacked = 512
 	// maxExpanded bounds what a frame says it expands to, in octets: a payload.
 	maxExpanded = 16384
-	// mostMisses bounds how many segments in a row are left alone, after others did not get smaller: 2 to that power, less one.
+	// mostMisses bounds how many segments in a row are left alone, after others did not get
+	// smaller: 2 to that power, less one.
 	mostMisses = 4
 
 	magicLen = 4
@@ -32,7 +35,8 @@ const (
 // magic is what a frame begins with, and none on the wire does.
 var magic = []byte{0x28, 0xb5, 0x2f, 0xfd}
 
-// compressor and expander have buffers of their own, for as long as one segment takes; nothing of it is of use for the next.
+// compressor and expander have buffers of their own, for as long as one segment takes; nothing of
+// it is of use for the next.
 type compressor struct {
 	*zstd.Encoder
 	out []byte
@@ -43,13 +47,15 @@ type expander struct {
 	in, out []byte
 }
 
-// Compression has the buffers of the stage [Zstd], for as many segments as there are at once. Machines share one. The zero value is
-// ready, and it may be used concurrently.
+// Compression has the buffers of the stage [Zstd], for as many segments as there are at once.
+// Machines share one. The zero value is ready, and it may be used concurrently.
 type Compression struct{ compressors, expanders sync.Pool }
 
 func newCompressor() *compressor {
-	e, err := zstd.NewWriter(nil, zstd.WithEncoderLevel(zstd.SpeedFastest), zstd.WithEncoderConcurrency(1), zstd.WithLowerEncoderMem(true), zstd.WithWindowSize(2*maxExpanded),
-		zstd.WithSingleSegment(true), zstd.WithEncoderCRC(false), zstd.WithAllLitEntropyCompression(true), zstd.WithEncoderDictRaw(0, transit.Vocabulary()))
+	e, err := zstd.NewWriter(nil, zstd.WithEncoderLevel(zstd.SpeedFastest), zstd.WithEncoderConcurrency(1),
+		zstd.WithLowerEncoderMem(true), zstd.WithWindowSize(2*maxExpanded),
+		zstd.WithSingleSegment(true), zstd.WithEncoderCRC(false), zstd.WithAllLitEntropyCompression(true),
+		zstd.WithEncoderDictRaw(0, transit.Vocabulary()))
 	if err != nil {
 		panic(err) // the options are constants
 	}
@@ -57,14 +63,16 @@ func newCompressor() *compressor {
 }
 
 func newExpander() *expander {
-	d, err := zstd.NewReader(nil, zstd.WithDecoderConcurrency(1), zstd.WithDecoderMaxMemory(maxExpanded), zstd.WithDecodeAllCapLimit(true), zstd.WithDecoderDictRaw(0, transit.Vocabulary()))
+	d, err := zstd.NewReader(nil, zstd.WithDecoderConcurrency(1), zstd.WithDecoderMaxMemory(maxExpanded),
+		zstd.WithDecodeAllCapLimit(true), zstd.WithDecoderDictRaw(0, transit.Vocabulary()))
 	if err != nil {
 		panic(err)
 	}
 	return &expander{Decoder: d, out: make([]byte, 0, maxExpanded)}
 }
 
-// trials tells whether compressing is worth a try: each segment in a row that did not get smaller has twice as many left alone. It belongs to a lane, so that no lane's octets tell of another's.
+// trials tells whether compressing is worth a try: each segment in a row that did not get smaller
+// has twice as many left alone. It belongs to a lane, so that no lane's octets tell of another's.
 type trials struct{ misses, leave uint8 }
 
 func (t *trials) worth() bool {
@@ -116,8 +124,10 @@ func (z *Compression) compress(dst []byte, from int, packed bool, t *trials) []b
 
 var errFrame = errors.New("malformed zstd frame")
 
-// expand calls use with what a segment was before the stage [Zstd] (wire-format section 11.7); packed tells segments that travel packed from others. What use gets is good until it returns.
-// The error is that of use, or tells of a malformed segment. Work and memory are bounded by what a payload can be.
+// expand calls use with what a segment was before the stage [Zstd] (wire-format section 11.7);
+// packed tells segments that travel packed from others. What use gets is good until it returns. The
+// error is that of use, or tells of a malformed segment. Work and memory are bounded by what a
+// payload can be.
 func (z *Compression) expand(segment []byte, packed bool, use func(segment []byte) error) error {
 	switch {
 	case len(segment) == 0:
@@ -149,7 +159,8 @@ func (z *Compression) expand(segment []byte, packed bool, use func(segment []byt
 	return use(segment)
 }
 
-// checkFrame holds the outline of a frame against what the stage allows, before anything is expanded: it tells its size, and has no other dictionary, no check, and nothing behind it.
+// checkFrame holds the outline of a frame against what the stage allows, before anything is
+// expanded: it tells its size, and has no other dictionary, no check, and nothing behind it.
 func checkFrame(b []byte) (size int, err error) {
 	switch {
 	case len(b) > 2 && b[0] == 0x20:

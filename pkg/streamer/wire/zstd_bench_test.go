@@ -50,7 +50,8 @@ func BenchmarkZstd(b *testing.B) {
 	for _, v := range []struct {
 		name    string
 		segment []byte
-	}{{"text-655", read("ews-getitem-request.xml")}, {"text-4409", read("ews-finditem-response.xml")}, {"noise-512", noise(512)}, {"noise-16000", noise(16000)}} {
+	}{{"text-655", read("ews-getitem-request.xml")}, {"text-4409", read("ews-finditem-response.xml")}, {"noise-512",
+		noise(512)}, {"noise-16000", noise(16000)}} {
 		compress, expand := wire.NewCompressor(), wire.NewExpander()
 		b.Run("Compress/"+v.name, func(b *testing.B) {
 			b.ReportAllocs()

@@ -154,10 +154,14 @@ func TestZstdVectors(t *testing.T) {
 		was, err := expand(packed, true)
 		require.NoError(t, err)
 		for name, v := range map[string]compressedVector{
-			"text":       {What: "an envelope", Segment: hex.EncodeToString(soap), Compressed: hex.EncodeToString(p.text(2, soap))},
-			"text-short": {What: "an envelope below 256 octets: its size is one octet", Segment: hex.EncodeToString(soap[:250]), Compressed: hex.EncodeToString(p.text(2, soap[:250]))},
-			"text-plain": {What: "octets that begin with a mark", Segment: "fc00", Compressed: hex.EncodeToString(p.text(2, []byte{0xfc, 0}))},
-			"packed":     {What: "a packed segment", Packed: true, Segment: hex.EncodeToString(was), Compressed: hex.EncodeToString(packed)},
+			"text": {What: "an envelope", Segment: hex.EncodeToString(soap),
+				Compressed: hex.EncodeToString(p.text(2, soap))},
+			"text-short": {What: "an envelope below 256 octets: its size is one octet",
+				Segment: hex.EncodeToString(soap[:250]), Compressed: hex.EncodeToString(p.text(2, soap[:250]))},
+			"text-plain": {What: "octets that begin with a mark", Segment: "fc00",
+				Compressed: hex.EncodeToString(p.text(2, []byte{0xfc, 0}))},
+			"packed": {What: "a packed segment", Packed: true, Segment: hex.EncodeToString(was),
+				Compressed: hex.EncodeToString(packed)},
 		} {
 			b, err := json.MarshalIndent(v, "", "  ")
 			require.NoError(t, err)
@@ -209,12 +213,13 @@ func TestMalformedFrames(t *testing.T) {
 		return string([]byte{byte(n<<3) | 2 | last, byte(n >> 5), byte(n >> 13), 'x'})
 	}
 	for name, segment := range map[string][]byte{
-		"nothing behind the mark":       good[:1],
-		"header cut off":                good[:3],
-		"blocks cut off":                good[:len(good)-1],
-		"no blocks":                     good[:4],
-		"octets behind the frame":       append(bytes.Clone(good), 0),
-		"a second frame":                append(bytes.Clone(good), append([]byte{0x28, 0xb5, 0x2f, 0xfd}, good[1:]...)...),
+		"nothing behind the mark": good[:1],
+		"header cut off":          good[:3],
+		"blocks cut off":          good[:len(good)-1],
+		"no blocks":               good[:4],
+		"octets behind the frame": append(bytes.Clone(good), 0),
+		"a second frame": append(bytes.Clone(good), append([]byte{0x28, 0xb5, 0x2f, 0xfd},
+			good[1:]...)...),
 		"a window":                      edit(1, 0x40),
 		"a check":                       edit(1, 0x64),
 		"another dictionary":            edit(1, 0x61),

@@ -8,8 +8,8 @@ import (
 	"github.com/hhfr/hhfr/pkg/soap"
 )
 
-// Message is what one SOAP message says about sequences.
-type Message struct {
+// Blocks is what one SOAP message says about sequences.
+type Blocks struct {
 	// Version is 1.0, or 1.1, which does not differ from 1.2 on the wire.
 	Version string
 	// Sequence is the one that the message is of, or that it creates, closes or terminates.

@@ -14,7 +14,7 @@ import (
 	"github.com/hhfr/hhfr/pkg/wsrm/header"
 )
 
-func parse(t testing.TB, octets []byte) *header.Message {
+func parse(t testing.TB, octets []byte) *header.Blocks {
 	t.Helper()
 	e, err := soap.Parse(octets, soap.Limits{})
 	require.NoError(t, err)
@@ -41,26 +41,26 @@ func covers(lower, upper string) string {
 }
 
 // acknowledges is a message that says one acknowledgement.
-func acknowledges(version string, a header.Acknowledgement) header.Message {
+func acknowledges(version string, a header.Acknowledgement) header.Blocks {
 	a.Sequence = there
-	return header.Message{Version: version, Acknowledgements: []header.Acknowledgement{a}}
+	return header.Blocks{Version: version, Acknowledgements: []header.Acknowledgement{a}}
 }
 
 // example is a header and a body, and what they say.
 type example struct {
 	head, body string
-	says       header.Message
+	says       header.Blocks
 }
 
 // all are messages of every kind, by the names of the shared vectors where there are such.
 var all = map[string]example{
 	"wsrm10-03-app-1": {
 		identified("Sequence", there, "<r:MessageNumber>1</r:MessageNumber>"), ``,
-		header.Message{Version: "1.0", Sequence: there, Number: 1},
+		header.Blocks{Version: "1.0", Sequence: there, Number: 1},
 	},
 	"wsrm10-06-last-message": {
 		identified("Sequence", there, "<r:MessageNumber> 4 </r:MessageNumber><r:LastMessage/>"), ``,
-		header.Message{Version: "1.0", Sequence: there, Number: 4, Last: true},
+		header.Blocks{Version: "1.0", Sequence: there, Number: 4, Last: true},
 	},
 	"wsrm10-04-ack-gap": {
 		identified("SequenceAcknowledgement", there, covers("1", "1")+covers("3", "3")), ``,
@@ -72,12 +72,12 @@ var all = map[string]example{
 	},
 	"wsrm10-08-terminate": {
 		``, identified("TerminateSequence", there, ``),
-		header.Message{Version: "1.0", Sequence: there, Control: "TerminateSequence"},
+		header.Blocks{Version: "1.0", Sequence: there, Control: "TerminateSequence"},
 	},
 	"wsrm11-03-app-3": {
 		identified("Sequence", there, "<r:MessageNumber>3</r:MessageNumber>") +
 			identified("AckRequested", there, ``), ``,
-		header.Message{Version: "1.1", Sequence: there, Number: 3, AckRequested: []string{there}},
+		header.Blocks{Version: "1.1", Sequence: there, Number: 3, AckRequested: []string{there}},
 	},
 	"wsrm11-05-nack": {
 		identified("SequenceAcknowledgement", there, `<r:Nack>2</r:Nack>`), ``,
@@ -85,12 +85,12 @@ var all = map[string]example{
 	},
 	"wsrm11-06-close": {
 		``, identified("CloseSequence", there, `<r:LastMsgNumber>3</r:LastMsgNumber>`),
-		header.Message{Version: "1.1", Sequence: there, Control: "CloseSequence"},
+		header.Blocks{Version: "1.1", Sequence: there, Control: "CloseSequence"},
 	},
 	"wsrm11-07-close-response": {
 		identified("SequenceAcknowledgement", there, covers("1", "3")+`<r:Final/>`),
 		identified("CloseSequenceResponse", there, ``),
-		header.Message{
+		header.Blocks{
 			Version: "1.1", Sequence: there, Control: "CloseSequenceResponse",
 			Acknowledgements: []header.Acknowledgement{{Sequence: there, Ranges: [][2]uint64{{1, 3}}, Final: true}},
 		},
@@ -102,12 +102,12 @@ var all = map[string]example{
 	"wsrm11-02-create-response": {
 		``, identified("CreateSequenceResponse", there,
 			terms+`<r:Accept><r:AcksTo><a:Address>http://svc.example/echo</a:Address></r:AcksTo></r:Accept>`),
-		header.Message{Version: "1.1", Sequence: there, Control: "CreateSequenceResponse"},
+		header.Blocks{Version: "1.1", Sequence: there, Control: "CreateSequenceResponse"},
 	},
 	"wsrm11-01-create": {
 		``, `<r:CreateSequence><r:AcksTo>` + anonymous + `</r:AcksTo><r:Expires>PT10M</r:Expires>` +
 			identified("Offer", back, `<r:Endpoint>`+anonymous+`</r:Endpoint>`+terms) + `</r:CreateSequence>`,
-		header.Message{Version: "1.1", Control: "CreateSequence"},
+		header.Blocks{Version: "1.1", Control: "CreateSequence"},
 	},
 	"many": {
 		identified("AckRequested", there, `<r:MaxMessageNumberUsed>9223372036854775807</r:MaxMessageNumberUsed>`) +
@@ -115,14 +115,14 @@ var all = map[string]example{
 			`<r:Identifier>` + there + `</r:Identifier></r:SequenceFault>`,
 		`<r:CreateSequence><r:AcksTo><Address xmlns="` + xmlns.WSA200408 + `">urn:a</Address></r:AcksTo>` +
 			identified("Offer", back, `<r:Expires>PT0S</r:Expires>`) + `</r:CreateSequence>`,
-		header.Message{
+		header.Blocks{
 			Version: "1.0", AckRequested: []string{there, back}, Fault: "UnknownSequence", Control: "CreateSequence",
 		},
 	},
 	"fault": {
 		`<r:SequenceFault><r:FaultCode>SequenceTerminated</r:FaultCode>` +
 			identified("Detail", back, ``) + `</r:SequenceFault>`, ``,
-		header.Message{Version: "1.1", Fault: "SequenceTerminated"},
+		header.Blocks{Version: "1.1", Fault: "SequenceTerminated"},
 	},
 }
 
@@ -151,7 +151,7 @@ func TestMessagesOfOthers(t *testing.T) {
 		}
 	}
 	assert.Equal(t, 12, seen)
-	for file, want := range map[string]header.Message{
+	for file, want := range map[string]header.Blocks{
 		"Retransmission.xml": {Version: "1.0", Sequence: "http://Business456.com/RM/ABC", Number: 2,
 			AckRequested: []string{"http://Business456.com/RM/ABC"}},
 		"Acknowledgment2.xml": {Version: "1.0",
@@ -223,11 +223,11 @@ func TestRefused(t *testing.T) {
 			assert.EqualValues(t, 1, m.Number)
 			m.Sequence, m.Number = "", 0
 		}
-		beside := &header.Message{Version: "1.1", AckRequested: []string{there}}
+		beside := &header.Blocks{Version: "1.1", AckRequested: []string{there}}
 		assert.Equal(t, beside, m, c.head+c.body)
 	}
 	m := parse(t, envelope(xmlns.WSRM, `<r:UsesSequenceSSL/>`, `<r:Else/>`))
-	assert.Equal(t, &header.Message{Version: "1.1"}, m)
+	assert.Equal(t, &header.Blocks{Version: "1.1"}, m)
 	m = parse(t, envelope(xmlns.WSRM10,
 		`<r:SequenceAcknowledgement>`+id+covers("3", "4")+`<r:None/>`+covers("1",
 			"2")+`</r:SequenceAcknowledgement>`, ``))

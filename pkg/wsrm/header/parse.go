@@ -11,7 +11,7 @@ import (
 	"github.com/hhfr/hhfr/pkg/soap"
 )
 
-// maxBroken bounds Message.Broken: who sends more of it has said enough.
+// maxBroken bounds Blocks.Broken: who sends more of it has said enough.
 const maxBroken = 8
 
 // maxNumber is the greatest message number.
@@ -20,9 +20,9 @@ const maxNumber = 1<<63 - 1
 // Parse reads what an envelope says about sequences; nil if it says nothing. Elements that the
 // version does not have are passed over, as its schema allows. What breaks a rule is left out and
 // listed in Message.Broken; everything beside it stands.
-func Parse(e *soap.Envelope) *Message {
+func Parse(e *soap.Envelope) *Blocks {
 	fault, isFault := e.Fault()
-	r := reader{m: &Message{Version: versionOf(e, &fault)}}
+	r := reader{m: &Blocks{Version: versionOf(e, &fault)}}
 	if r.m.Version == "" {
 		return nil
 	}
@@ -37,7 +37,7 @@ func Parse(e *soap.Envelope) *Message {
 
 // reader reads one element after another.
 type reader struct {
-	m     *Message
+	m     *Blocks
 	space string
 	err   string // the first rule that the element at hand breaks
 }

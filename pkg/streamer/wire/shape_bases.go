@@ -14,7 +14,8 @@ const (
 	gram = 8
 )
 
-// sketch is a set of the grams of a serialization: what two sketches share tells how alike two shapes are.
+// sketch is a set of the grams of a serialization: what two sketches share tells how alike two
+// shapes are.
 type sketch [sketchBits / 64]uint64
 
 func sketchOf(octets []byte) (s sketch) {
@@ -36,7 +37,8 @@ func (s *sketch) shared(t *sketch) (n int) {
 	return n
 }
 
-// bases are the shapes announced in full last in one direction that are small when packed: both ends have the same (wire-format section 4.1). Only one goroutine uses them.
+// bases are the shapes announced in full last in one direction that are small when packed: both
+// ends have the same (wire-format section 4.1). Only one goroutine uses them.
 type bases struct {
 	kept [transit.Bases]base
 	next int

@@ -8,11 +8,11 @@ import (
 
 // The side of the queue that the writer sees.
 
-// step is what the writer does next.
-type step uint8
+// writerStep is what the writer does next.
+type writerStep uint8
 
 const (
-	stepNone step = iota
+	stepNone writerStep = iota
 	stepControl
 	stepAck
 	stepGrant
@@ -22,8 +22,8 @@ const (
 
 // task is a step, and what it is about.
 type task struct {
-	step    step
-	control control
+	step    writerStep
+	control priorityItem
 	ack     []byte
 	grant   frame.Window
 	asked   uint64
@@ -64,28 +64,29 @@ func (q *queue) close() bool {
 	return q.said
 }
 
-// front is the piece of a message whose turn it is, if that is still wanted, and the peer takes it: what went as
-// text before may have cost more than was reckoned. Pieces that wait for credit are in nobody's way.
-func (out *outbound) front() (piece, bool) {
-	q := out.s.queue
+// front is the piece of a message whose turn it is, if that is still wanted, and the peer takes it:
+// what went as text before may have cost more than was reckoned. Pieces that wait for credit are in
+// nobody's way.
+func (q *queue) front(out *outbound) (outboundPiece, bool) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	if out.pieces.len() == 0 {
 		out.inRing = false
-		return piece{}, false
+		return outboundPiece{}, false
 	}
 	if !out.mayGo() {
 		out.inRing = false
 		for i := out.pieces.head; i < len(out.pieces.items); i++ {
 			q.leaveGate(&out.pieces.items[i])
 		}
-		return piece{}, false
+		return outboundPiece{}, false
 	}
 	return *out.pieces.front(), true
 }
 
-// commit takes the piece out: from here on it is written. A request gets its exchange with its first one.
-func (q *queue) commit(t turn) (p piece, ok bool) {
+// commit takes the piece out: from here on it is written. A request gets its exchange with its
+// first one.
+func (q *queue) commit(t turn) (p outboundPiece, ok bool) {
 	out := t.out
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -110,9 +111,8 @@ func (q *queue) commit(t turn) (p piece, ok bool) {
 	return p, true
 }
 
-// end is called when the last of a message is written; it is false if it was dropped meanwhile.
-func (out *outbound) end() bool {
-	q := out.s.queue
+// written is called when the last of a message is; it is false if that was dropped meanwhile.
+func (q *queue) written(out *outbound) bool {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	if _, live := q.live[out]; !live {
@@ -149,4 +149,10 @@ func (q *queue) again(turns []turn) {
 	for _, t := range slices.Backward(turns) {
 		q.ring.unpop(t)
 	}
+}
+
+// begun is a message whose first frame begins at a byte of the batch.
+type begun struct {
+	out *outbound
+	at  int
 }

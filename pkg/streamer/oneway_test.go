@@ -40,8 +40,9 @@ func TestPostedOnAStreamThatEndsOtherwise(t *testing.T) {
 		end  func(h *byHand)
 		code streamer.Code
 	}{
-		"connection lost":        {func(h *byHand) { _ = h.conn.Close() }, streamer.FateUnknown},
-		"other end breaks":       {func(h *byHand) { h.write(frame.Close{Code: frame.CloseGoingAway}) }, streamer.FateUnknown},
+		"connection lost": {func(h *byHand) { _ = h.conn.Close() }, streamer.FateUnknown},
+		"other end breaks": {func(h *byHand) { h.write(frame.Close{Code: frame.CloseGoingAway}) },
+			streamer.FateUnknown},
 		"other end closes first": {func(h *byHand) { h.write(frame.Close{}) }, streamer.FateUnknown},
 	} {
 		t.Run(name, func(t *testing.T) {

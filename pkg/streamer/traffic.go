@@ -23,9 +23,11 @@ func (d Dir) String() string {
 	return "received"
 }
 
-// Event is a frame that was cut for sending, or taken from the other end. At is the offset of its first octet in its direction, Octets its
-// length on the wire. Lane, Exchange and Reply are those of data and cancel frames; the rest is of data frames: Payload is the octets of payload in it, Message those of its message up
-// to here, so with Last of the whole message (0 for what was refused).
+// Event is a frame that was cut for sending, or taken from the other end. At is the offset of its
+// first octet in its direction, Octets its length on the wire. Lane, Exchange and Reply are those
+// of data and cancel frames; the rest is of data frames: Payload is the octets of payload in it,
+// Message those of its message up to here, so with Last of the whole message (0 for what was
+// refused).
 type Event struct {
 	Dir            Dir
 	Kind           frame.Kind
@@ -42,7 +44,8 @@ type Event struct {
 // Count is a number of frames and their octets on the wire.
 type Count struct{ Frames, Octets int64 }
 
-// Traffic is what one direction has carried. Other counts idle and skipped frames. Messages are whole ones.
+// Traffic is what one direction has carried. Other counts idle and skipped frames. Messages are
+// whole ones.
 type Traffic struct {
 	Hello, Shape, Data, Sync, Ack, Cancel, Close, Other Count
 	Messages                                            int64
@@ -81,34 +84,8 @@ func (t *Traffic) of(k frame.Kind) *Count {
 	}
 }
 
-// traffic counts what a stream carries.
-type traffic struct {
+// trafficCounter counts what a stream carries.
+type trafficCounter struct {
 	mu    sync.Mutex
 	stats Stats
-}
-
-// note counts a frame and tells who listens.
-func (s *Stream) note(ev Event) {
-	s.traffic.mu.Lock()
-	t := &s.traffic.stats.Sent
-	if ev.Dir == Received {
-		t = &s.traffic.stats.Received
-	}
-	c := t.of(ev.Kind)
-	c.Frames++
-	c.Octets += int64(ev.Octets)
-	if ev.Last {
-		t.Messages++
-	}
-	s.traffic.mu.Unlock()
-	if s.cfg.Events != nil {
-		s.cfg.Events(ev)
-	}
-}
-
-// Stats is what the stream has carried so far. It may be called at any time.
-func (s *Stream) Stats() Stats {
-	s.traffic.mu.Lock()
-	defer s.traffic.mu.Unlock()
-	return s.traffic.stats
 }

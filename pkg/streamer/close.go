@@ -3,37 +3,26 @@ package streamer
 import (
 	"context"
 	"errors"
-	"sync"
 	"time"
 
 	"github.com/hhfr/hhfr/pkg/streamer/frame"
 )
 
-// ending is how far a stream is on its way to its end.
-type ending struct {
-	mu       sync.Mutex
-	failed   bool
-	wrote    bool         // our last byte is written
-	deaf     bool         // nothing more is received
-	farewell *frame.Close // what a stream that failed says last
-	err      *Error
-	linger   *time.Timer
-}
-
-// Close ends the stream in order: nothing new begins on either side; what is queued is written; handlers
-// end and their replies are written; calls that wait get their replies. Then both ends say "done". What
-// takes longer than 5 s is given up. Close returns when all goroutines of the stream have ended; its
-// error is that of [Stream.Err].
+// Close ends the stream in order: nothing new begins on either side; what is queued is written;
+// handlers end and their replies are written; calls that wait get their replies. Then both ends say
+// "done". What takes longer than 5 s is given up. Close returns when all goroutines of the stream
+// have ended; its error is that of [Stream.Err].
 //
-// A one-way message whose shape the peer turns out to lack is lost when the close overtakes the asking;
-// the peer says so by a cancel "unprocessed".
+// A one-way message whose shape the peer turns out to lack is lost when the close overtakes the
+// asking; the peer says so by a cancel "unprocessed".
 func (s *Stream) Close() error {
 	s.drain()
 	return s.ended()
 }
 
-// Abort ends the stream at once, and tells the peer why if the connection takes it; of a stream that is
-// ending already, the first reason counts. It returns when all goroutines of the stream have ended.
+// Abort ends the stream at once, and tells the peer why if the connection takes it; of a stream
+// that is ending already, the first reason counts. It returns when all goroutines of the stream
+// have ended.
 func (s *Stream) Abort(code frame.CloseCode, text string) {
 	e := &Error{Code: closeBase + Code(code)}
 	if text != "" {
@@ -52,8 +41,8 @@ func (s *Stream) ended() error {
 	return s.Err()
 }
 
-// drain lets nothing new begin; the writer says "done" when all is written, and a timer sees to it that
-// this comes.
+// drain lets nothing new begin; the writer says "done" when all is written, and a timer sees to it
+// that this comes.
 func (s *Stream) drain() {
 	if !s.exchanges.close() {
 		return
@@ -66,8 +55,8 @@ func (s *Stream) drain() {
 	s.queue.wakeWriter()
 }
 
-// fail ends the stream at once: who waits is told, the connection is given a moment to carry the reason,
-// and reader and writer end. Of several reasons the first counts.
+// fail ends the stream at once: who waits is told, the connection is given a moment to carry the
+// reason, and reader and writer end. Of several reasons the first counts.
 func (s *Stream) fail(e *Error) {
 	if s.refused.Load() {
 		e.unprocessed = true
@@ -97,40 +86,6 @@ func (s *Stream) failWith(e *Error, farewell *frame.Close) {
 	_ = s.conn.SetDeadline(until)
 	s.ending.mu.Unlock()
 	s.queue.wakeWriter()
-}
-
-// begin is false for a stream that has failed already, or of which nothing is left to fail.
-func (d *ending) begin(e *Error, farewell *frame.Close) bool {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	if d.failed || d.wrote && d.deaf {
-		return false
-	}
-	d.failed, d.err = true, e
-	if !d.wrote {
-		d.farewell = farewell
-	}
-	return true
-}
-
-// failure is why the stream failed, nil if it did not.
-func (d *ending) failure() *Error {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	return d.err
-}
-
-func (d *ending) hasFailed() bool {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	return d.failed
-}
-
-// lastWord is what a stream that failed says; failed is false for one that did not.
-func (d *ending) lastWord() (word *frame.Close, failed bool) {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	return d.farewell, d.failed
 }
 
 // deafen tells that nothing more will be received.

@@ -2,8 +2,8 @@ package streamer
 
 import "net"
 
-// input reads a direction into a buffer that grows to the longest frame in it.
-type input struct {
+// readBuffer reads a direction into a buffer that grows to the longest frame in it.
+type readBuffer struct {
 	conn  net.Conn
 	buf   []byte
 	r, w  int
@@ -11,11 +11,11 @@ type input struct {
 }
 
 // ahead are the bytes that are there.
-func (in *input) ahead() []byte { return in.buf[in.r:in.w] }
+func (in *readBuffer) ahead() []byte { return in.buf[in.r:in.w] }
 
-// more waits for at least one further byte. The frame that is under way has at most frame.MaxBody
+// more waits for at least one further byte. The frame that is under way has at most 65,536
 // bytes and its beginning: its length was looked at.
-func (in *input) more() error {
+func (in *readBuffer) more() error {
 	if in.r > 0 {
 		in.w = copy(in.buf, in.buf[in.r:in.w])
 		in.r = 0

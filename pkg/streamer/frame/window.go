@@ -6,7 +6,8 @@ import (
 	"github.com/hhfr/hhfr/internal/bin"
 )
 
-// Window grants credit for a message of the other direction (section 5.3): so many octets of content more.
+// Window grants credit for a message of the other direction (section 5.3): so many octets of
+// content more.
 type Window struct {
 	Message Key
 	Octets  uint64
@@ -23,8 +24,9 @@ func parseWindow(c *bin.Cursor) Frame {
 	return Window{message, octets}
 }
 
-// Flush says that the sender of a message waits, maybe for long, before it goes on (section 5.5): the receiver
-// gives out what there is of the body. Settled octets of the texts behind the last item of its content are there.
+// Flush says that the sender of a message waits, maybe for long, before it goes on (section 5.5):
+// the receiver gives out what there is of the body. Settled octets of the texts behind the last
+// item of its content are there.
 type Flush struct {
 	Message Key
 	Settled uint64

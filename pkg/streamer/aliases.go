@@ -5,7 +5,8 @@ import (
 	"github.com/hhfr/hhfr/pkg/streamer/wire"
 )
 
-// Hello is what an end says first (docs/wire-format.md, section 3); here for those who judge one and know nothing else of frames.
+// Hello is what an end says first (docs/wire-format.md, section 3); here for those who judge one
+// and know nothing else of frames.
 type Hello = frame.Hello
 
 // PeerLimits are what a hello states.
@@ -14,13 +15,11 @@ type PeerLimits = frame.Limits
 // EarlyLimits are those that every responder takes before its hello is there (section 3).
 var EarlyLimits = frame.EarlyLimits
 
-// TokenLen is the length of a join token, in bytes; MaxTarget that of the longest target of a hello.
-const (
-	TokenLen  = frame.TokenLen
-	MaxTarget = frame.MaxTarget
-)
+// TokenLen is the length of a join token, in bytes.
+const TokenLen = frame.TokenLen
 
-// Place is where a one-way message stands in a sequence (section 5.1). What it means is the business of who sends and who serves it.
+// Place is where a one-way message stands in a sequence (section 5.1). What it means is the
+// business of who sends and who serves it.
 type Place = frame.Place
 
 // Headers is the stage of unchanging headers (section 3).
@@ -32,14 +31,12 @@ const AllStages = wire.Columns | wire.Memory | wire.Zstd
 // CloseCode is why a stream ends (section 8).
 type CloseCode = frame.CloseCode
 
-// The close codes of section 8.
+// Close codes of section 8.
 const (
-	CloseDone           = frame.CloseDone
 	CloseProtocol       = frame.CloseProtocol
 	CloseUnknownSession = frame.CloseUnknownSession
 	CloseLimits         = frame.CloseLimits
 	CloseUnsupported    = frame.CloseUnsupported
-	CloseCheck          = frame.CloseCheck
 	CloseGoingAway      = frame.CloseGoingAway
 	CloseInternal       = frame.CloseInternal
 )

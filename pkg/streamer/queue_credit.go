@@ -5,27 +5,7 @@ import (
 	"errors"
 
 	"github.com/hhfr/hhfr/pkg/streamer/frame"
-	"github.com/hhfr/hhfr/pkg/streamer/wire"
 )
-
-// piece is what one frame has of a message: a segment of its head, one of its body, or that its sender waits.
-type piece struct {
-	head, body  wire.Part
-	first, last bool // of the message
-	flush       bool
-	settled     int64
-	outside     bool // it takes no room at the gate any more
-}
-
-// pieceCost is what a fragment costs of its message's credit beside its content (docs/wire-format.md, section 5.3).
-const pieceCost = 64
-
-func (p *piece) cost() int64 {
-	if p.flush {
-		return 0
-	}
-	return int64(len(p.head.Content) + len(p.body.Content) + pieceCost)
-}
 
 // takeCredit waits until the peer takes more of a message (docs/wire-format.md, section 5.3).
 func (q *queue) takeCredit(ctx context.Context, out *outbound, cost int64) error {
@@ -71,27 +51,53 @@ func (q *queue) creditLocked(out *outbound, more int64) {
 	}
 }
 
-// maxCredit is as good as any credit above it.
-const maxCredit = 1 << 60
-
-// mayGo reports whether the peer takes the next piece: as it counts, nothing that waits was sent.
-func (out *outbound) mayGo() bool { return out.credit+out.waiting > 0 }
-
-// charge corrects the credit of a message by what a piece cost beyond what was reckoned, or below it.
-func (out *outbound) charge(more int64) {
-	q := out.s.queue
+// charge corrects the credit of a message by what a piece cost beyond what was reckoned, or below
+// it.
+func (q *queue) charge(out *outbound, more int64) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	q.creditLocked(out, -more)
 }
 
-// leaveGate lets others in for a piece.
-func (q *queue) leaveGate(p *piece) {
-	if !p.outside {
-		p.outside = true
-		q.gate.release(p.cost())
+// put queues a piece of a message, when there is credit and room for it.
+func (q *queue) put(ctx context.Context, out *outbound, p outboundPiece) error {
+	cost := p.cost()
+	if err := q.takeCredit(ctx, out, cost); err != nil {
+		return err
 	}
+	if t := q.gate.enter(cost); t != nil {
+		if err := q.await(ctx, out, t.ready); err != nil {
+			q.gate.leave(t)
+			return err
+		}
+	}
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	if err := q.lost(out); err != nil {
+		q.gate.release(cost)
+		return err
+	}
+	out.pieces.push(p)
+	out.waiting += cost
+	if out.queued != nil && p.first {
+		close(out.queued)
+	}
+	q.enterRingLocked(out)
+	return nil
 }
 
-// creditOf is what a message may have of content when it begins.
-func creditOf(peer frame.Limits) int64 { return bounded(max(peer.Window, frame.MinWindow)) }
+// meet takes the limits of the peer, once its hello is there. Messages that have begun have the
+// credit that the hello gives them.
+func (q *queue) meet(peer frame.Limits) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	before := q.window
+	q.window = creditOf(peer)
+	if more := q.window - before; more > 0 {
+		for out := range q.live {
+			q.creditLocked(out, more)
+		}
+	}
+	q.control.push(priorityItem{limits: &peer})
+	q.wakeWriter()
+}

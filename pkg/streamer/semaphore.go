@@ -5,22 +5,23 @@ import (
 	"sync"
 )
 
-// ticket is a place in a line; ready is closed when its turn has come.
-type ticket struct {
+// waiter is a place in a line; ready is closed when its turn has come.
+type waiter struct {
 	n     int64
 	ready chan struct{}
 }
 
-// gate lets at most max units in, first come, first served. One that wants more than max is let in alone.
-type gate struct {
+// semaphore lets at most max units in, first come, first served. One that wants more than max is
+// let in alone.
+type semaphore struct {
 	mu   sync.Mutex
 	max  int64
 	used int64
-	line []*ticket
+	line []*waiter
 }
 
 // widen sets the bound anew.
-func (g *gate) widen(most int64) {
+func (g *semaphore) widen(most int64) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	g.max = most
@@ -28,29 +29,30 @@ func (g *gate) widen(most int64) {
 }
 
 // isShut reports whether it lets nobody in.
-func (g *gate) isShut() bool {
+func (g *semaphore) isShut() bool {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	return g.max == 0
 }
 
-// enter takes n units; a ticket is returned if it must be waited for, and must be waited for or left.
-func (g *gate) enter(n int64) *ticket {
+// enter takes n units; a waiter is returned if it must be waited for, and must be waited for or
+// left.
+func (g *semaphore) enter(n int64) *waiter {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	if len(g.line) == 0 && g.fits(n) {
 		g.used += n
 		return nil
 	}
-	t := &ticket{n: n, ready: make(chan struct{})}
+	t := &waiter{n: n, ready: make(chan struct{})}
 	g.line = append(g.line, t)
 	return t
 }
 
-func (g *gate) fits(n int64) bool { return g.used == 0 || g.used+n <= g.max }
+func (g *semaphore) fits(n int64) bool { return g.used == 0 || g.used+n <= g.max }
 
-// leave gives up a ticket, whether its turn had come or not.
-func (g *gate) leave(t *ticket) {
+// leave gives up a waiter, whether its turn had come or not.
+func (g *semaphore) leave(t *waiter) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	if i := slices.Index(g.line, t); i >= 0 {
@@ -62,14 +64,14 @@ func (g *gate) leave(t *ticket) {
 }
 
 // release gives n units back.
-func (g *gate) release(n int64) {
+func (g *semaphore) release(n int64) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	g.used -= n
 	g.admit()
 }
 
-func (g *gate) admit() {
+func (g *semaphore) admit() {
 	for len(g.line) > 0 && g.fits(g.line[0].n) {
 		t := g.line[0]
 		g.line = slices.Delete(g.line, 0, 1)

@@ -14,8 +14,8 @@ import (
 
 const (
 	// pause is how long a body may be silent before what was written of it goes out, if the link is
-	// idle; longPause is when it goes whatever the link does, and a number that is cut goes as text.
-	// A body whose length is known and at most shortBody bytes waits for longPause.
+	// idle; longPause is when it goes whatever the link does, and a number that is cut goes as
+	// text. A body whose length is known and at most shortBody bytes waits for longPause.
 	pause     = 20 * time.Millisecond
 	longPause = 200 * time.Millisecond
 	shortBody = 64 << 10
@@ -27,6 +27,7 @@ const (
 // guess. Errors are *[Error] as with [Lane.Call]; after one, the message is given up.
 type Writer struct {
 	ctx context.Context
+	s   *Stream
 	out *outbound
 
 	mu       sync.Mutex
@@ -35,7 +36,7 @@ type Writer struct {
 	form     io.WriteCloser // what makes of the body what travels of it; nil: it travels as it is
 	left     int64          // bytes that the message may still have
 	short    bool
-	held     piece // a segment of the head, which may go with the first of the body
+	held     outboundPiece // a segment of the head, which may go with the first of the body
 	holds    bool
 	begun    bool  // a piece was queued
 	told     int64 // what the receiver was told is settled, since the last piece
@@ -50,15 +51,14 @@ type Writer struct {
 func (s *Stream) send(ctx context.Context, out *outbound, head []byte, length int64) (*Writer, error) {
 	w := new(Writer)
 	w.emitting = w.emit
-	return w, w.begin(ctx, out, head, length)
+	return w, w.begin(ctx, s, out, head, length)
 }
 
 // begin has a writer that is new, or done, write a message.
-func (w *Writer) begin(ctx context.Context, out *outbound, head []byte, length int64) error {
-	s := out.s
+func (w *Writer) begin(ctx context.Context, s *Stream, out *outbound, head []byte, length int64) error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	w.ctx, w.out, w.form = ctx, out, nil
+	w.ctx, w.s, w.out, w.form = ctx, s, out, nil
 	w.left, w.short = bounded(s.peer.Load().Limits.MaxMessage)-int64(len(head)), length >= 0 && length <= shortBody
 	w.holds, w.begun, w.told, w.dirty, w.put, w.err, w.closed = false, false, 0, time.Time{}, nil, nil, false
 	w.split = s.coder.Split(out.message.Lane, int(s.peer.Load().Limits.MaxFragment)-wire.SegmentRoom, w.emitting)
@@ -91,13 +91,13 @@ func (w splitting) Write(p []byte) (int, error) {
 // emit queues the segments of the message. It copies them.
 func (w *Writer) emit(head bool, p wire.Part) error {
 	p.Content = bytes.Clone(p.Content)
-	most := int(w.out.s.peer.Load().Limits.MaxFragment) - wire.SegmentRoom
+	most := int(w.s.peer.Load().Limits.MaxFragment) - wire.SegmentRoom
 	switch {
 	case head:
 		if err := w.release(); err != nil {
 			return err
 		}
-		w.held, w.holds = piece{head: p}, true
+		w.held, w.holds = outboundPiece{head: p}, true
 		return nil
 	case w.holds && len(w.held.head.Content)+len(p.Content) <= most:
 		w.held.body, w.held.last = p, p.Last
@@ -106,7 +106,7 @@ func (w *Writer) emit(head bool, p wire.Part) error {
 	if err := w.release(); err != nil {
 		return err
 	}
-	return w.queue(piece{body: p, last: p.Last})
+	return w.queue(outboundPiece{body: p, last: p.Last})
 }
 
 // release queues the piece that is held.
@@ -118,11 +118,11 @@ func (w *Writer) release() error {
 	return w.queue(w.held)
 }
 
-func (w *Writer) queue(p piece) error {
+func (w *Writer) queue(p outboundPiece) error {
 	w.told = 0
 	p.first = !w.begun
 	w.begun = true
-	w.put = w.out.s.queue.put(w.ctx, w.out, p)
+	w.put = w.s.queue.put(w.ctx, w.out, p)
 	return w.put
 }
 
@@ -193,7 +193,7 @@ func (w *Writer) paused() {
 		w.timer.Reset(longPause - silent)
 	case silent < pause:
 		w.timer.Reset(pause - silent)
-	case silent < longPause && !w.out.s.queue.isIdle():
+	case silent < longPause && !w.s.queue.isIdle():
 		w.timer.Reset(pause)
 	default:
 		force := silent >= longPause
@@ -219,7 +219,7 @@ func (w *Writer) flush(force bool) error {
 		err = w.release()
 	}
 	if err == nil && settled != w.told {
-		err = w.queue(piece{flush: true, settled: settled})
+		err = w.queue(outboundPiece{flush: true, settled: settled})
 		w.told = settled
 	}
 	if err != nil {
@@ -293,11 +293,11 @@ func (w *Writer) free() {
 		w.timer = nil
 	}
 	w.split.Free()
-	w.held = piece{}
+	w.held = outboundPiece{}
 }
 
-// giveUp drops the message for an error of its sender's, or why the stream took no more, and returns
-// that as an [Error].
+// giveUp drops the message for an error of its sender's, or why the stream took no more, and
+// returns that as an [Error].
 func (w *Writer) giveUp(err error) error {
 	var own *Error
 	errors.As(w.put, &own)
@@ -312,7 +312,7 @@ func (w *Writer) drop(err error, own *Error) *Error {
 	if own == nil && errors.Is(err, errTooLong) {
 		code = frame.MessageTooLarge
 	}
-	own, dropped := w.out.s.queue.giveUp(w.out, func(begun bool) *Error {
+	own, dropped := w.s.queue.giveUp(w.out, func(begun bool) *Error {
 		switch {
 		case own != nil:
 			return own
@@ -334,7 +334,7 @@ func (s *Stream) sendAll(ctx context.Context, out *outbound, m *Message) error {
 	defer closeBody(m.Body)
 	w := writers.Get().(*Writer)
 	defer w.recycle()
-	if err := w.begin(ctx, out, m.Head, m.length()); err != nil {
+	if err := w.begin(ctx, s, out, m.Head, m.length()); err != nil {
 		return err
 	}
 	if inMemory(m.Body) {
@@ -343,8 +343,8 @@ func (s *Stream) sendAll(ctx context.Context, out *outbound, m *Message) error {
 	return w.readFrom(m.Body)
 }
 
-// writers are those of messages that are sent as they are read. The timer of the message before may fire
-// late: that is no harm.
+// writers are those of messages that are sent as they are read. The timer of the message before may
+// fire late: that is no harm.
 var writers = sync.Pool{New: func() any {
 	w := new(Writer)
 	w.emitting = w.emit
@@ -354,7 +354,7 @@ var writers = sync.Pool{New: func() any {
 // recycle gives a writer back that is done, without the stream that it wrote to.
 func (w *Writer) recycle() {
 	w.mu.Lock()
-	w.ctx, w.out, w.split, w.form, w.put, w.err = nil, nil, nil, nil, nil, nil
+	w.ctx, w.s, w.out, w.split, w.form, w.put, w.err = nil, nil, nil, nil, nil, nil, nil
 	w.mu.Unlock()
 	writers.Put(w)
 }

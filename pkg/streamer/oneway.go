@@ -6,7 +6,10 @@ import (
 )
 
 // Posted is a one-way message that was queued. Its method may be called at any time, concurrently.
-type Posted struct{ out *outbound }
+type Posted struct {
+	s   *Stream
+	out *outbound
+}
 
 // Post sends a one-way message as [Lane.Send] does, and tells later what became of it. One that the
 // peer refuses on a lane where messages have a [Place] breaks the stream, with what was said: no
@@ -28,16 +31,16 @@ func (l *Lane) Post(ctx context.Context, m *Message) (*Posted, error) {
 	if err := l.s.sendAll(ctx, out, m); err != nil {
 		return nil, err
 	}
-	return &Posted{out}, nil
+	return &Posted{l.s, out}, nil
 }
 
-// Err is what is known against the message, nil if nothing is. It is final once the stream is over (see
-// [Stream.Done]); nil then means that the peer has read all of the message and refused none of it;
-// whether it was processed is not told. Errors are *[Error]: [Unsent], if nothing of it was written;
-// with Remote what the peer said; [FateUnknown] if it was written to a stream that broke, or that the
-// peer closed first: then it may have arrived or not.
+// Err is what is known against the message, nil if nothing is. It is final once the stream is over
+// (see [Stream.Done]); nil then means that the peer has read all of the message and refused none of
+// it; whether it was processed is not told. Errors are *[Error]: [Unsent], if nothing of it was
+// written; with Remote what the peer said; [FateUnknown] if it was written to a stream that broke,
+// or that the peer closed first: then it may have arrived or not.
 func (p *Posted) Err() error {
-	s, out := p.out.s, p.out
+	s, out := p.s, p.out
 	q, e := s.queue, &s.exchanges
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -65,4 +68,12 @@ func (p *Posted) Err() error {
 		return &Error{Code: FateUnknown, Err: errors.New("too many messages were refused to tell which")}
 	}
 	return nil
+}
+
+// Send sends a one-way message. It returns when the message is queued as a whole, and waits and
+// fails as [Lane.Call] does. No one tells whether it was processed; [Lane.Post] tells whether it
+// arrived.
+func (l *Lane) Send(ctx context.Context, m *Message) error {
+	_, err := l.Post(ctx, m)
+	return err
 }

@@ -1,0 +1,166 @@
+// Package netconn finds what connections can do beside what every [net.Conn] can, also where they
+// are wrapped. A wrapper says what it wraps by a method NetConn() net.Conn, as a *[tls.Conn] does,
+// and what it can do itself by having the method for it. One that says nothing, such as a struct
+// that embeds a net.Conn, hides what is below it: who called the code that wrapped the connection
+// joins the two by [Wrap].
+package netconn
+
+import (
+	"crypto/tls"
+	"errors"
+	"net"
+	"reflect"
+)
+
+// Conn is a connection with all that a stream asks of one; [Of] makes it of any connection.
+type Conn interface {
+	net.Conn
+	// CloseWrite ends this end's direction. Where the connection cannot do that alone, it is
+	// [errors.ErrUnsupported].
+	CloseWrite() error
+	// Await is told when replies are awaited, and when none is any more, so that the connection can
+	// look after a silent peer meanwhile. Most have no use for that.
+	Await(reply bool)
+}
+
+// Aborter is a connection that can end at once, without an end in order.
+type Aborter interface{ Abort() error }
+
+type (
+	halfCloser interface{ CloseWrite() error }
+	awaiter    interface{ Await(reply bool) }
+	lingerer   interface {
+		net.Conn
+		SetLinger(sec int) error
+	}
+	encrypted interface{ ConnectionState() tls.ConnectionState }
+	wrapper   interface{ NetConn() net.Conn }
+)
+
+// Of gives a connection that can do what c, or what it wraps, can do.
+func Of(c net.Conn) Conn {
+	f := &full{Conn: c}
+	f.half, _ = As[halfCloser](c)
+	f.await, _ = As[awaiter](c)
+	return f
+}
+
+// full is a connection, and those in its chain that can do more.
+type full struct {
+	net.Conn
+	half  halfCloser
+	await awaiter
+}
+
+// NetConn is the connection as it was given.
+func (f *full) NetConn() net.Conn { return f.Conn }
+
+// CloseWrite implements [Conn].
+func (f *full) CloseWrite() error {
+	if f.half == nil {
+		return errors.ErrUnsupported
+	}
+	return f.half.CloseWrite()
+}
+
+// Await implements [Conn].
+func (f *full) Await(reply bool) {
+	if f.await != nil {
+		f.await.Await(reply)
+	}
+}
+
+// As finds the first T among c, what c wraps, and so on.
+func As[T any](c net.Conn) (found T, ok bool) {
+	for c != nil {
+		if found, ok = c.(T); ok {
+			return found, true
+		}
+		if j, both := c.(*joinedConn); both {
+			if found, ok = As[T](j.Conn); ok {
+				return found, true
+			}
+			c = j.inner
+			continue
+		}
+		w, wraps := c.(wrapper)
+		if !wraps {
+			break
+		}
+		c = w.NetConn()
+	}
+	return found, false
+}
+
+// joinedConn is a connection that wraps another one without saying so.
+type joinedConn struct {
+	net.Conn
+	inner net.Conn
+}
+
+// NetConn is the wrapper.
+func (j *joinedConn) NetConn() net.Conn { return j.Conn }
+
+// Wrap gives outer, which wraps inner, such that what inner can do is found where outer says
+// nothing of it: outer itself, if it names what it wraps. What outer holds back of what was written
+// is its own business: then it has a CloseWrite.
+func Wrap(outer, inner net.Conn) net.Conn {
+	for c := outer; c != nil; {
+		if same(c, inner) {
+			return outer
+		}
+		w, wraps := c.(wrapper)
+		if !wraps {
+			break
+		}
+		c = w.NetConn()
+	}
+	return &joinedConn{outer, inner}
+}
+
+// same reports whether two connections are one. A wrapper may be of a type that cannot be compared.
+func same(a, b net.Conn) bool {
+	return reflect.ValueOf(a).Comparable() && reflect.ValueOf(b).Comparable() && a == b
+}
+
+// CloseWrite ends this end's direction of a connection, as [Conn] does.
+func CloseWrite(c net.Conn) error {
+	half, ok := As[halfCloser](c)
+	if !ok {
+		return errors.ErrUnsupported
+	}
+	return half.CloseWrite()
+}
+
+// Abort ends a connection so that the peer does not take it for an end in order, where that is
+// possible; over TCP by RST, also below TLS, whose own end would be one in order. It waits for
+// nobody.
+func Abort(c net.Conn) error {
+	if a, ok := c.(Aborter); ok {
+		return a.Abort()
+	}
+	if a, ok := As[Aborter](c); ok {
+		err := a.Abort()
+		_ = c.Close() // what wraps it is over, too
+		return err
+	}
+	if l, ok := As[lingerer](c); ok {
+		_ = l.SetLinger(0) // Close reports what matters
+		if err := l.Close(); err != nil {
+			return err
+		}
+		_ = c.Close()
+		return nil
+	}
+	return c.Close()
+}
+
+// TLS is the state of the TLS that a connection is inside; nil: of none.
+func TLS(c net.Conn) *tls.ConnectionState {
+	secure, ok := As[encrypted](c)
+	if !ok {
+		return nil
+	}
+	state := secure.ConnectionState()
+	return &state
+}

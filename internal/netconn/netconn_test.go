@@ -1,0 +1,125 @@
+package netconn_test
+
+import (
+	"crypto/tls"
+	"errors"
+	"io"
+	"net"
+	"syscall"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/hhfr/hhfr/internal/netconn"
+)
+
+// able is a connection with all abilities, and notes what it is asked.
+type able struct {
+	net.Conn
+	asked []string
+}
+
+func (a *able) note(what string)  { a.asked = append(a.asked, what) }
+func (a *able) CloseWrite() error { a.note("close write"); return nil }
+func (a *able) Abort() error      { a.note("abort"); return nil }
+func (a *able) Close() error      { a.note("close"); return nil }
+func (a *able) Await(reply bool) {
+	if reply {
+		a.note("await")
+	}
+}
+
+type (
+	// hiding is a wrapper that says nothing of what it wraps; values of it cannot be compared.
+	hiding struct {
+		net.Conn
+		_ []int
+	}
+	// telling is one that does.
+	telling struct{ net.Conn }
+	// closing is one that does, and ends its direction in its own way.
+	closing struct {
+		telling
+		own *bool
+	}
+)
+
+func (t telling) NetConn() net.Conn { return t.Conn }
+
+func (c closing) CloseWrite() error { *c.own = true; return nil }
+
+func TestAbilitiesBelowWrappers(t *testing.T) {
+	for name, wrap := range map[string]func(net.Conn) net.Conn{
+		"not wrapped": func(c net.Conn) net.Conn { return c },
+		"telling":     func(c net.Conn) net.Conn { return telling{c} },
+		"hiding":      func(c net.Conn) net.Conn { return hiding{Conn: c} },
+		"telling of what hides": func(c net.Conn) net.Conn {
+			return telling{netconn.Wrap(hiding{Conn: c}, c)}
+		},
+		"hiding what tells":   func(c net.Conn) net.Conn { return hiding{Conn: telling{c}} },
+		"made ready before":   func(c net.Conn) net.Conn { return netconn.Of(c) },
+		"hiding it and ready": func(c net.Conn) net.Conn { return hiding{Conn: netconn.Of(c)} },
+	} {
+		t.Run(name, func(t *testing.T) {
+			below := &able{}
+			c := netconn.Of(netconn.Wrap(wrap(below), below))
+			require.NoError(t, c.CloseWrite())
+			c.Await(true)
+			assert.Equal(t, []string{"close write", "await"}, below.asked)
+			require.NoError(t, netconn.Abort(c))
+			assert.Equal(t, "abort", below.asked[2])
+			found, ok := netconn.As[*able](c)
+			assert.True(t, ok)
+			assert.Same(t, below, found)
+		})
+	}
+}
+
+// What a wrapper does itself is asked of it, and of nobody below.
+func TestOutermostCounts(t *testing.T) {
+	below, own := &able{}, false
+	c := closing{telling{below}, &own}
+	assert.Equal(t, c, netconn.Wrap(c, below), "it tells what it wraps")
+	require.NoError(t, netconn.CloseWrite(c))
+	assert.True(t, own)
+	assert.Empty(t, below.asked)
+}
+
+func TestNothingIsMadeUp(t *testing.T) {
+	a, b := net.Pipe()
+	defer func() { _, _ = a.Close(), b.Close() }()
+	c := netconn.Of(hiding{Conn: a})
+	require.ErrorIs(t, c.CloseWrite(), errors.ErrUnsupported)
+	require.ErrorIs(t, netconn.CloseWrite(a), errors.ErrUnsupported)
+	c.Await(true)
+	assert.Nil(t, netconn.TLS(c))
+	_, ok := netconn.As[netconn.Aborter](telling{nil})
+	assert.False(t, ok)
+}
+
+// An abort is a reset of TCP, whatever wraps the connection, also TLS, and what wraps it is over.
+func TestAbortResets(t *testing.T) {
+	for name, wrap := range map[string]func(net.Conn) net.Conn{
+		"TCP":     func(c net.Conn) net.Conn { return c },
+		"telling": func(c net.Conn) net.Conn { return telling{c} },
+		"TLS":     func(c net.Conn) net.Conn { return tls.Client(c, &tls.Config{ServerName: "x"}) },
+		"hiding":  func(c net.Conn) net.Conn { return netconn.Wrap(hiding{Conn: c}, c) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			l, err := net.Listen("tcp", "127.0.0.1:0")
+			require.NoError(t, err)
+			defer func() { _ = l.Close() }()
+			c, err := net.Dial("tcp", l.Addr().String())
+			require.NoError(t, err)
+			peer, err := l.Accept()
+			require.NoError(t, err)
+			defer func() { _ = peer.Close() }()
+			require.NoError(t, netconn.Abort(wrap(c)))
+			_, err = io.ReadAll(peer)
+			require.ErrorIs(t, err, syscall.ECONNRESET)
+			_, err = c.Write([]byte("x"))
+			require.ErrorIs(t, err, net.ErrClosed)
+		})
+	}
+}

@@ -1,0 +1,51 @@
+package streamer
+
+// call is a request that waits for its reply. Fields are under exchanges.mu.
+type call struct {
+	s        *Stream
+	out      *outbound
+	replies  []*inbound // that nobody has taken yet
+	reading  *inbound   // that was taken last
+	answered bool       // the reply that counts has begun
+	err      *Error
+	over     bool          // no (further) byte of a reply counts
+	wait     chan struct{} // made by who waits, closed when there is something
+}
+
+// maxInterims bounds the replies before the one that counts that nobody has taken yet; together
+// they have at most about a window of content.
+const maxInterims = 64
+
+// takesInterims reports whether a further one may wait.
+func (c *call) takesInterims() bool {
+	kept := int64(0)
+	for _, in := range c.replies {
+		kept += in.taken()
+	}
+	return len(c.replies) < maxInterims && kept <= c.s.cfg.Limits.Window
+}
+
+func (c *call) wakeLocked() {
+	if c.wait != nil {
+		close(c.wait)
+		c.wait = nil
+	}
+}
+
+// taken reports whether somebody has the reply that counts.
+func (c *call) taken() bool { return c.reading != nil && !c.reading.interim }
+
+func (c *call) failRepliesLocked(e *Error) {
+	for _, in := range c.replies {
+		in.fail(e)
+	}
+	if c.reading != nil {
+		c.reading.fail(e)
+	}
+}
+
+// callRequest is what a call needs, in one piece of memory.
+type callRequest struct {
+	call call
+	out  outbound
+}

@@ -1,0 +1,250 @@
+package streamer
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+
+	"github.com/hhfr/hhfr/pkg/streamer/frame"
+)
+
+// Call sends a request and waits for the first bytes of its reply, and for the reply's head.
+// Several may be under way at once; replies may overtake one another. The body of the reply comes
+// as it is read; it must be read to its end or closed. Call waits while the peer takes no further
+// exchange, or the queue is full. A body of m that is not a short one in memory is read by a
+// goroutine of the stream's, maybe still after Call has returned.
+//
+// When ctx is done before the reply is whole, the exchange is cancelled, and the error is of code
+// [Aborted] and wraps that of ctx. Other errors are *[Error]: with Remote, what the peer said (a
+// cancel of section 7); without: [Unsent], [FateUnknown], [TooLarge].
+func (l *Lane) Call(ctx context.Context, m *Message) (*Message, error) {
+	var p *Pending
+	var err error
+	if l.s.fitsWindow(m.Body) {
+		p, err = l.Begin(ctx, m)
+	} else {
+		p, err = l.open(ctx, m)
+	}
+	if err != nil {
+		return nil, err
+	}
+	return p.Reply(ctx)
+}
+
+// Begin queues a request as a whole, and leaves the reply to [Pending.Reply], which must be called.
+// Requests that one goroutine begins leave in that order, which [Lane.Call] in several goroutines
+// does not promise. It waits and fails as Call does.
+func (l *Lane) Begin(ctx context.Context, m *Message) (*Pending, error) {
+	c, err := l.enter(ctx, m.Body)
+	if err != nil {
+		return nil, err
+	}
+	if err := l.s.sendAll(ctx, c.out, m); err != nil && !c.isAnswered() {
+		return nil, l.s.exchanges.abandon(c, err, true)
+	}
+	return &Pending{c}, nil
+}
+
+// Open begins a request whose body comes as it is read: it returns when the first of it is queued,
+// and a goroutine of the stream's reads the rest. Requests that one goroutine begins by Open and
+// Begin leave in that order. It waits and fails as [Lane.Call] does.
+func (l *Lane) Open(ctx context.Context, m *Message) (*Pending, error) {
+	p, err := l.open(ctx, m)
+	if err != nil {
+		return nil, err
+	}
+	select {
+	case <-p.c.out.queued:
+		return p, nil
+	case <-p.c.out.sent:
+	}
+	e := &l.s.exchanges
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if p.c.err != nil && len(p.c.replies) == 0 {
+		return nil, p.c.err
+	}
+	return p, nil
+}
+
+func (l *Lane) open(ctx context.Context, m *Message) (*Pending, error) {
+	c, err := l.enter(ctx, m.Body)
+	if err != nil {
+		return nil, err
+	}
+	c.out.queued, c.out.sent = make(chan struct{}), make(chan struct{})
+	l.s.tasks.Add(1)
+	go func() {
+		defer l.s.tasks.Done()
+		defer close(c.out.sent)
+		if err := l.s.sendAll(ctx, c.out, m); err != nil && !c.isAnswered() {
+			_ = l.s.exchanges.abandon(c, err, false)
+		}
+	}()
+	return &Pending{c}, nil
+}
+
+// Start begins a request whose body is written by the caller; length is that of the body in bytes,
+// -1 if it is not known. The Writer must be closed or aborted, and [Pending.Reply] called, also
+// while the body is written. It waits and fails as [Lane.Call] does.
+func (l *Lane) Start(ctx context.Context, head []byte, length int64) (*Pending, *Writer, error) {
+	c, err := l.enter(ctx, nil)
+	if err != nil {
+		return nil, nil, err
+	}
+	w, err := l.s.send(ctx, c.out, head, length)
+	if err != nil {
+		return nil, nil, l.s.exchanges.abandon(c, err, true)
+	}
+	w.expect()
+	return &Pending{c}, w, nil
+}
+
+// enter begins a call.
+func (l *Lane) enter(ctx context.Context, b any) (*call, error) {
+	r := new(callRequest)
+	r.call.s, r.call.out, r.out.owner, r.out.asks = l.s, &r.out, &r.call, true
+	r.out.holds.Store(2)
+	if err := l.admit(ctx, &r.out); err != nil {
+		if b, ok := b.(interface{ Close() error }); ok {
+			_ = b.Close()
+		}
+		return nil, err
+	}
+	return &r.call, nil
+}
+
+// fitsWindow reports whether a body is in memory and surely goes without the peer's reading any of
+// it.
+func (s *Stream) fitsWindow(b io.Reader) bool {
+	if b == nil {
+		return true
+	}
+	sized, ok := b.(interface{ Len() int })
+	return ok && inMemory(b) && int64(sized.Len()) <= creditOf(s.peer.Load().Limits)/2
+}
+
+// Pending is a request that is on its way and waits for its reply.
+type Pending struct{ c *call }
+
+// Reply waits for the first bytes of the reply, and for its head, as [Lane.Call] does. Replies
+// before the one that counts are passed over.
+func (p *Pending) Reply(ctx context.Context) (*Message, error) {
+	for {
+		m, err := p.Next(ctx)
+		if err != nil || !m.Interim {
+			return m, err
+		}
+		_ = m.Body.(io.Closer).Close()
+	}
+}
+
+// Next waits for the next reply: those with Message.Interim come before the one that counts, and
+// must be read to their end or closed before the next. One that is given up before its head is
+// there is passed over. Errors are those of [Pending.Reply]; behind the reply that counts, NoReply.
+func (p *Pending) Next(ctx context.Context) (*Message, error) {
+	for {
+		in, err := p.c.next(ctx)
+		if err != nil {
+			return nil, err
+		}
+		if m, err := p.open(ctx, in); err == nil || !in.interim {
+			return m, err
+		}
+	}
+}
+
+// open gives a reply once its head is there.
+func (p *Pending) open(ctx context.Context, in *inbound) (*Message, error) {
+	c := p.c
+	e := &c.s.exchanges
+	b := &body{in: in}
+	if !in.interim {
+		b.call = c
+	}
+	if !in.isWhole() {
+		b.stop = context.AfterFunc(ctx, func() { _ = e.abandon(c, &Error{Code: Aborted, Err: ctx.Err()}, false) })
+	}
+	head, err := in.readHead()
+	if err != nil {
+		b.finish()
+		return nil, err
+	}
+	return &Message{Head: head, Body: c.s.incoming(b), Interim: in.interim}, nil
+}
+
+// next waits for a reply that has begun.
+func (c *call) next(ctx context.Context) (*inbound, error) {
+	e := &c.s.exchanges
+	e.mu.Lock()
+	for len(c.replies) == 0 && c.err == nil && !c.taken() {
+		if c.wait == nil {
+			c.wait = make(chan struct{})
+		}
+		wait := c.wait
+		e.mu.Unlock()
+		select {
+		case <-wait:
+		case <-ctx.Done():
+			return nil, e.abandon(c, &Error{Code: Aborted, Err: ctx.Err()}, true)
+		}
+		e.mu.Lock()
+	}
+	defer e.mu.Unlock()
+	switch {
+	case len(c.replies) > 0:
+	case c.err != nil:
+		return nil, c.err
+	default:
+		return nil, &Error{Code: NoReply, Err: errors.New("the reply was taken")}
+	}
+	in := c.replies[0]
+	c.replies, c.reading = c.replies[1:], in
+	return in, nil
+}
+
+// admit takes a place in flight for a request.
+func (l *Lane) admit(ctx context.Context, out *outbound) error {
+	s := l.s
+	e := &s.exchanges
+	out.message.Lane = l.out.number
+	if e.slots.isShut() {
+		return &Error{Code: Busy, Remote: true, Err: fmt.Errorf("takes no exchanges")}
+	}
+	if t := e.slots.enter(1); t != nil {
+		if err := s.queue.await(ctx, nil, t.ready); err != nil {
+			e.slots.leave(t)
+			return unsent(err)
+		}
+	}
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	err := s.queue.admit(out)
+	if err == nil && e.closing {
+		err = (*Error)(nil).took(Unsent)
+		s.queue.drop(out, &Error{Code: Unsent}, frame.Aborted)
+	}
+	if err != nil {
+		e.slots.release(1)
+		return err
+	}
+	out.lane, out.slots = &l.out, &e.slots
+	return nil
+}
+
+// finished implements sender.
+func (c *call) finished(_ *outbound, dropped *Error) {
+	if dropped != nil {
+		c.s.exchanges.failCall(c, dropped)
+	}
+}
+
+// isAnswered reports whether the reply is whole. It may be so before the request is, the rest of
+// which the peer then wants no more.
+func (c *call) isAnswered() bool {
+	e := &c.s.exchanges
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	return c.over && c.err == nil && c.answered
+}

@@ -1,0 +1,123 @@
+package streamer
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"io"
+	"time"
+
+	"github.com/hhfr/hhfr/pkg/streamer/frame"
+)
+
+// Config says what a stream is to be. It is copied.
+type Config struct {
+	// Initiator is the end that opened the connection.
+	Initiator bool
+	// Session and Token are what the initiator's hello says. Token has 16 bytes; with none, the
+	// hello is a first contact with the service at Target, a URL.
+	Session [16]byte
+	Token   []byte
+	Target  string
+	// Early, if given, are limits that the responder keeps to, before its hello tells what they
+	// are: [frame.EarlyLimits], or those that its last hello in this session stated. Over then
+	// waits for no hello, and what is sent leaves in one flight with ours; a peer that does not
+	// take the session ends the stream, with all messages Unsent.
+	Early *frame.Limits
+	// Proxy: this end is half of a pair of proxies, as its hello says.
+	Proxy bool
+	// Without are stages that an initiator does not ask for although its Coder has them.
+	Without uint64
+	// Representation is 1 binary or 2 xml (docs/wire-format.md, section 3). A responder takes 0 for
+	// whatever Accept agrees to.
+	Representation uint64
+	// Coder is the initiator's.
+	Coder Coder
+	// Accept is the responder's: it judges the hello of the initiator. A *[Refusal] is told to the
+	// initiator. ctx is that of Over.
+	Accept func(ctx context.Context, h frame.Hello) (Admission, error)
+	// Handler serves what the other end begins; the responder's comes from Accept. nil: such
+	// messages are cancelled as unserved.
+	Handler ExchangeHandler
+	// Limits are what this end takes.
+	Limits Limits
+	// Acks is told what the other end says of a sequence ([Stream.Acknowledge]), by the reader,
+	// between the messages that came before and behind it; it must not block. nil: that is passed
+	// over.
+	Acks func(octets []byte)
+	// Outgoing, if given, makes of the body of a message what travels of it, which it writes to to;
+	// its Close does not close that. Incoming is the reverse: what the one makes is for the other
+	// of the peer. An initiator with them asks for the stage [frame.Headers]; where a hello has
+	// that, they are called for every message of either direction that has a body, once the
+	// responder's Accept has returned.
+	Outgoing func(to io.Writer) io.WriteCloser
+	Incoming func(body io.ReadCloser) io.ReadCloser
+	// QueueBytes bounds the content between senders and writer, in bytes; 0 means 1 MiB.
+	QueueBytes int64
+	// SyncBytes and SyncMessages bound what is sent between two syncs, in octets and messages; 0
+	// means, and at most, 65 536 and 1 024.
+	SyncBytes    int64
+	SyncMessages int
+	// SyncInterval bounds the time between two syncs of a direction that has messages, so that a
+	// decoder that joins need not wait longer; from a minute on a sync is sent as soon as it adds
+	// no more than a twentieth to what was sent since the last one. 0 means 15 minutes; below 0,
+	// time does not count.
+	SyncInterval time.Duration
+	// HelloTimeout bounds the wait for the other end's hello; 0 means 30 s.
+	HelloTimeout time.Duration
+	// Rand is where the sync word comes from; nil means crypto/rand.
+	Rand io.Reader
+	// Events is told of every frame, by reader and writer, maybe at once; it must not block, nor
+	// call the stream. nil: no one is told.
+	Events func(Event)
+}
+
+func (c Config) withDefaults() (Config, error) {
+	var err error
+	c.Limits, err = c.Limits.withDefaults()
+	c.QueueBytes = orDefault(c.QueueBytes, defaultQueueBytes)
+	c.HelloTimeout = orDefault(c.HelloTimeout, defaultHelloTimeout)
+	if c.Rand == nil {
+		c.Rand = rand.Reader
+	}
+	switch {
+	case err != nil:
+	case c.Initiator && c.Coder == nil:
+		err = errors.New("initiator without a coder")
+	case len(c.Token) != 0 && (len(c.Token) != frame.TokenLen || c.Target != ""), len(c.Target) > frame.MaxTarget:
+		err = fmt.Errorf("token of %d bytes, target of %d", len(c.Token), len(c.Target))
+	case c.Initiator && c.Representation == 0:
+		err = errors.New("initiator without a representation")
+	case !c.Initiator && c.Accept == nil:
+		err = errors.New("responder without Accept")
+	case c.QueueBytes < 0 || c.SyncBytes < 0 || c.SyncMessages < 0 || c.HelloTimeout < 0:
+		err = errors.New("negative bound")
+	}
+	if err != nil {
+		return c, &Error{Code: BadConfig, Err: err}
+	}
+	return c, nil
+}
+
+// Admission is what a responder agrees to for the hello of an initiator.
+type Admission struct {
+	// Coder and Handler are those of the stream.
+	Coder   Coder
+	Handler ExchangeHandler
+	// Token is the one by which the initiator may join the session next, within Lifetime; nil: it
+	// may not.
+	Token    []byte
+	Lifetime time.Duration
+	// Promised is what an earlier hello in the session stated: an initiator may keep to it until it
+	// has read this one, so that it holds beside Config.Limits.
+	Promised frame.Limits
+}
+
+// ExchangeHandler serves the exchanges that the peer begins, each in a goroutine of its own, at
+// most [Limits.MaxExchanges] at once. It is called when the head of the message is there; the body
+// comes as it is read, also while the reply is sent. A request for which it returns without a reply
+// is cancelled as failed. What it has not read of the body when it returns is dropped. ctx ends
+// when the peer gives the exchange up, when the reply is refused, when the stream is over, and when
+// the handler returns. It must end then. It must not call [Stream.Close] or [Stream.Abort].
+type ExchangeHandler func(ctx context.Context, x *Exchange)

@@ -1,0 +1,53 @@
+package streamer
+
+import (
+	"sync"
+	"time"
+
+	"github.com/hhfr/hhfr/pkg/streamer/frame"
+)
+
+// streamEnd is how far a stream is on its way to its end.
+type streamEnd struct {
+	mu       sync.Mutex
+	failed   bool
+	wrote    bool         // our last byte is written
+	deaf     bool         // nothing more is received
+	farewell *frame.Close // what a stream that failed says last
+	err      *Error
+	linger   *time.Timer
+}
+
+// begin is false for a stream that has failed already, or of which nothing is left to fail.
+func (d *streamEnd) begin(e *Error, farewell *frame.Close) bool {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.failed || d.wrote && d.deaf {
+		return false
+	}
+	d.failed, d.err = true, e
+	if !d.wrote {
+		d.farewell = farewell
+	}
+	return true
+}
+
+// failure is why the stream failed, nil if it did not.
+func (d *streamEnd) failure() *Error {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return d.err
+}
+
+func (d *streamEnd) hasFailed() bool {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return d.failed
+}
+
+// lastWord is what a stream that failed says; failed is false for one that did not.
+func (d *streamEnd) lastWord() (word *frame.Close, failed bool) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return d.farewell, d.failed
+}

@@ -1,0 +1,270 @@
+package streamer
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"time"
+
+	"github.com/hhfr/hhfr/pkg/streamer/frame"
+)
+
+// handshake is the exchange of hellos of a stream that begins (docs/wire-format.md, section 3).
+type handshake struct {
+	s  *Stream
+	in *readBuffer // what the peer says, from its hello on
+}
+
+func newHandshake(s *Stream) *handshake { return &handshake{s, &readBuffer{conn: s.conn}} }
+
+// meet exchanges hellos as far as the stream needs them to begin.
+func (h *handshake) meet(ctx context.Context, by func(context.Context) error) error {
+	_ = h.s.conn.SetDeadline(time.Now().Add(h.s.cfg.HelloTimeout))
+	stop := context.AfterFunc(ctx, func() { _ = h.s.conn.SetDeadline(time.Unix(1, 0)) })
+	err := by(ctx)
+	if !stop() {
+		return &Error{Code: Unsent, Err: ctx.Err()}
+	}
+	if err != nil {
+		return err
+	}
+	_ = h.s.conn.SetDeadline(time.Time{})
+	return nil
+}
+
+// compose fills in our hello but for what an initiator's decides.
+func (h *handshake) compose() error {
+	if _, err := io.ReadFull(h.s.cfg.Rand, h.s.hello.Word[:]); err != nil {
+		return &Error{Code: Internal, Err: err}
+	}
+	h.s.hello = frame.Hello{Responder: !h.s.cfg.Initiator, Proxy: h.s.cfg.Proxy, Session: h.s.cfg.Session,
+		Word:           h.s.hello.Word,
+		Representation: h.s.cfg.Representation, Limits: h.s.cfg.Limits.stated()}
+	if h.s.cfg.Initiator {
+		h.s.hello.Token, h.s.hello.Target, h.s.hello.Stages = h.s.cfg.Token, h.s.cfg.Target,
+			h.s.cfg.Coder.Stages()&^h.s.cfg.Without
+		if h.s.cfg.Outgoing != nil {
+			h.s.hello.Stages |= frame.Headers
+		}
+	}
+	return nil
+}
+
+func (h *handshake) introduce(ctx context.Context) error {
+	if err := h.compose(); err != nil {
+		return err
+	}
+	if h.s.cfg.Initiator {
+		return h.join()
+	}
+	if err := h.hear(); err != nil {
+		var f *frame.Error
+		if errors.As(err, &f) && f.Code == frame.Unsupported {
+			h.refuse(&frame.Close{Code: frame.CloseUnsupported, Text: f.Error()})
+		}
+		return err
+	}
+	refusal, err := h.judge(ctx)
+	if refusal != nil {
+		h.refuse(refusal)
+		return err
+	}
+	h.greeted()
+	return h.say(nil)
+}
+
+// refuse tells the initiator that its session is not taken. What it has sent meanwhile is read, as
+// closing a connection with unread bytes would take back what was written.
+func (h *handshake) refuse(why *frame.Close) {
+	h.s.hello.Representation = 0
+	if h.say(why) != nil {
+		return
+	}
+	_ = h.s.conn.CloseWrite()
+	_ = h.s.conn.SetReadDeadline(time.Now().Add(closeLinger))
+	_, _ = io.CopyN(io.Discard, h.s.conn, drainOctets)
+}
+
+// join is the initiator's side of a connection that it opened.
+func (h *handshake) join() error {
+	if err := h.say(nil); err != nil {
+		return err
+	}
+	if h.s.cfg.Early != nil {
+		h.provisional(*h.s.cfg.Early)
+		return nil
+	}
+	if err := h.hear(); err != nil {
+		return err
+	}
+	return h.agreeOrTell()
+}
+
+// provisional is what is known of the peer until its hello comes.
+func (h *handshake) provisional(l frame.Limits) {
+	h.s.peer.Store(&frame.Hello{Responder: h.s.cfg.Initiator, Session: h.s.hello.Session,
+		Representation: h.s.hello.Representation, Stages: h.s.hello.Stages, Limits: l})
+	h.s.inForm = h.s.hello.Stages&frame.Headers != 0
+}
+
+// agreeOrTell is agree for a stream that has not begun.
+func (h *handshake) agreeOrTell() error {
+	peer := h.s.peer.Load()
+	if peer.Representation == 0 {
+		return h.refusal()
+	}
+	if err := h.s.agree(peer); err != nil {
+		_, _ = h.s.conn.Write(frame.Close{Code: frame.CloseCode(err.Code - closeBase),
+			Text: err.Err.Error()}.AppendTo(nil))
+		return err
+	}
+	h.greeted()
+	return nil
+}
+
+// greeted notes that both hellos are there.
+func (h *handshake) greeted() {
+	h.s.inForm = h.s.peer.Load().Stages&frame.Headers != 0
+	close(h.s.met)
+}
+
+// say writes our hello, and with it, if not nil, why that is all.
+func (h *handshake) say(last *frame.Close) error {
+	b := h.s.hello.AppendTo(nil)
+	h.s.note(Event{Dir: Sent, Kind: frame.KindHello, Octets: len(b)})
+	if last != nil {
+		b = last.AppendTo(b)
+	}
+	return h.write(b)
+}
+
+func (h *handshake) write(b []byte) error {
+	if _, err := h.s.conn.Write(b); err != nil {
+		return &Error{Code: Closed, Err: fmt.Errorf("sending hello: %w", err)}
+	}
+	return nil
+}
+
+// hear reads the peer's hello, and leaves it where it is for the decoder.
+func (h *handshake) hear() error {
+	for {
+		f, n, err := frame.Parse(h.in.ahead(), 0, 0)
+		if err != nil {
+			return broke(err, 0)
+		}
+		if n > 0 {
+			hello, ok := f.(frame.Hello)
+			if !ok || hello.Responder != h.s.cfg.Initiator {
+				return &Error{Code: Protocol, Err: errors.New("does not begin with the peer's hello")}
+			}
+			hello.Token = bytes.Clone(hello.Token)
+			h.s.peer.Store(&hello)
+			h.in.hello = n
+			return nil
+		}
+		if err := h.in.more(); err != nil {
+			return &Error{Code: Closed, At: int64(len(h.in.ahead())), Err: fmt.Errorf("waiting for hello: %w", err)}
+		}
+	}
+}
+
+// refusal reads why the responder does not take the session.
+func (h *handshake) refusal() error {
+	for {
+		f, n, err := frame.Parse(h.in.ahead()[h.in.hello:], int64(h.in.hello), 0)
+		if err == nil && n == 0 {
+			err = h.in.more()
+		}
+		if c, ok := f.(frame.Close); ok && n > 0 {
+			return &Error{Code: closedBy(c.Code), Remote: true, Err: said(c.Text), unprocessed: true}
+		}
+		if err != nil || n > 0 {
+			return &Error{Code: UnknownSession, Remote: true, unprocessed: true}
+		}
+	}
+}
+
+// agree is the initiator's look at the responder's hello.
+func (s *Stream) agree(peer *frame.Hello) *Error {
+	switch {
+	case peer.Session != s.hello.Session:
+		return &Error{Code: Protocol, Err: errors.New("hello of another session")}
+	case peer.Representation != s.hello.Representation || peer.Stages != s.hello.Stages:
+		return unsupported(peer)
+	}
+	return nil
+}
+
+func unsupported(peer *frame.Hello) *Error {
+	return &Error{Code: Unsupported, Err: fmt.Errorf("representation %d, stages %#x", peer.Representation, peer.Stages)}
+}
+
+// judge is the responder's look at the initiator's hello.
+func (h *handshake) judge(ctx context.Context) (*frame.Close, error) {
+	peer := h.s.peer.Load()
+	h.s.hello.Session = peer.Session
+	refuse := func() (*frame.Close, error) {
+		e := unsupported(peer)
+		return &frame.Close{Code: frame.CloseUnsupported, Text: e.Err.Error()}, e
+	}
+	if want := h.s.cfg.Representation; want != 0 && want != peer.Representation {
+		return refuse()
+	}
+	a, err := h.s.cfg.Accept(ctx, *peer)
+	if err != nil {
+		refusal := &Refusal{CloseCode: frame.CloseInternal}
+		errors.As(err, &refusal)
+		return &frame.Close{Code: refusal.CloseCode, Text: refusal.Text},
+			&Error{Code: closeBase + Code(refusal.CloseCode), Err: err}
+	}
+	if peer.Stages&frame.Headers != 0 && h.s.cfg.Outgoing == nil || peer.Stages&^frame.Headers&^a.Coder.Stages() != 0 {
+		return refuse()
+	}
+	h.s.coder, h.s.handler = a.Coder, a.Handler
+	h.s.hello.Representation, h.s.hello.Stages = peer.Representation, peer.Stages
+	h.s.hello.Token, h.s.hello.Lifetime = a.Token, seconds(a.Lifetime)
+	h.s.cfg.Limits = h.s.cfg.Limits.atLeast(&a.Promised)
+	return nil, nil
+}
+
+func seconds(d time.Duration) uint64 { return uint64(max(d, 0) / time.Second) }
+
+// late takes the hello of a peer that the stream began without.
+func (s *Stream) late(peer *frame.Hello) error {
+	select {
+	case <-s.met:
+		return nil // it was there before
+	default:
+	}
+	if peer.Responder != s.cfg.Initiator {
+		return errors.New("does not begin with the peer's hello")
+	}
+	if peer.Responder && peer.Representation == 0 {
+		s.refused.Store(true) // a close follows
+		return nil
+	}
+	if err := s.agree(peer); err != nil {
+		return err
+	}
+	own := *peer // the event is overwritten
+	own.Token = bytes.Clone(peer.Token)
+	s.peer.Store(&own)
+	s.awaited.Stop()
+	s.exchanges.slots.widen(inFlight(peer.Limits))
+	s.queue.meet(peer.Limits)
+	close(s.met)
+	return nil
+}
+
+// mayBegin bounds the exchanges that this end may have in flight, also once the peer's hello is
+// there.
+func (s *Stream) mayBegin() int {
+	select {
+	case <-s.met:
+		return int(inFlight(s.peer.Load().Limits))
+	default:
+		return maxFlight
+	}
+}

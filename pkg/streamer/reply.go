@@ -1,0 +1,87 @@
+package streamer
+
+import (
+	"context"
+	"errors"
+
+	"github.com/hhfr/hhfr/pkg/streamer/frame"
+)
+
+// Reply sends the one reply. It returns when the last of it is queued; m.Body is read until then.
+// ctx ends the waiting for room, usually the handler's. Errors are *[Error]: NoReply for a second
+// reply or that to a one-way message, what the peer said if it waits no longer, Unsent or
+// FateUnknown for a stream that is over, Aborted if m.Body failed.
+func (x *Exchange) Reply(ctx context.Context, m *Message) error {
+	out, err := x.begin(false)
+	if err != nil {
+		closeBody(m.Body)
+		return err
+	}
+	return x.s.sendAll(ctx, out, m)
+}
+
+// Respond begins the one reply: its head is sent with the first of the body, at a Flush, or after a
+// pause. length is that of the body in bytes, -1 if it is not known. The Writer must be closed or
+// aborted. Errors are those of [Exchange.Reply].
+func (x *Exchange) Respond(ctx context.Context, head []byte, length int64) (*Writer, error) {
+	out, err := x.begin(false)
+	if err != nil {
+		return nil, err
+	}
+	w, err := x.s.send(ctx, out, head, length)
+	if err == nil {
+		w.expect()
+	}
+	return w, err
+}
+
+// Interim sends a reply before the one that counts, as HTTP has them with the statuses 1xx, and
+// returns when it is written. It is given up when it is not by the end of ctx; one of more content
+// than the peer's window is too long. Errors are those of [Exchange.Reply]; others may follow.
+func (x *Exchange) Interim(ctx context.Context, m *Message) error {
+	out, err := x.begin(true)
+	if err != nil {
+		closeBody(m.Body)
+		return err
+	}
+	if err := x.s.sendAll(ctx, out, m); err != nil {
+		return err
+	}
+	err = x.s.queue.await(ctx, out, out.written)
+	own := (*Error)(nil)
+	if err == nil || errors.As(err, &own) {
+		return err
+	}
+	own = &Error{Code: Aborted, Err: err}
+	if !x.s.queue.drop(out, own, frame.Aborted) { // it is over meanwhile
+		return nil
+	}
+	return own
+}
+
+// begin lets a reply in, if one is still wanted.
+func (x *Exchange) begin(interim bool) (*outbound, error) {
+	out := &outbound{owner: x}
+	out.message.Key, out.message.Interim = replyTo(x.in.key), interim
+	e := &x.s.exchanges
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	switch {
+	case x.oneway:
+		return nil, &Error{Code: NoReply, Err: errors.New("message is one-way")}
+	case x.out != nil:
+		return nil, &Error{Code: NoReply, Err: errors.New("second reply")}
+	case x.gone != nil:
+		return nil, x.gone
+	}
+	if err := x.s.queue.admit(out); err != nil {
+		return nil, err
+	}
+	if interim {
+		out.written = make(chan struct{})
+		x.interim = out
+	} else {
+		x.out = out
+	}
+	return out, nil
+}
