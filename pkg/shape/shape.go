@@ -2,10 +2,10 @@
 //
 // A [Shape] is what stays the same from one message of a kind to the next: structure, the types of
 // values, and the exact text around them. It is immutable and named by the SHA-256 of its
-// serialization (docs/wire-format.md, section 9). It comes from a tree ([New]), from a serialization
-// ([Parse]), from whoever tells a [Builder] what stands in it, or from messages (package learn).
-// Package program takes content out of messages by it and puts them together again; package columns
-// packs that content; package transit packs shapes themselves.
+// serialization (docs/wire-format.md, section 9). It comes from a tree ([New]), from a
+// serialization ([Parse]), from whoever tells a [Builder] what stands in it, or from messages
+// (package learn). Package program takes content out of messages by it and puts them together
+// again; package columns packs that content; package transit packs shapes themselves.
 //
 // Shapes may be used concurrently.
 package shape

@@ -21,7 +21,8 @@ func (d *dictionary) numbers(nums []int64) int {
 		h := uint64(v) * golden >> (64 - 8)
 		seen[h>>6] |= 1 << (h & 63)
 	}
-	first, second := bits.OnesCount64(seen[0])+bits.OnesCount64(seen[1]), bits.OnesCount64(seen[2])+bits.OnesCount64(seen[3])
+	first, second := bits.OnesCount64(seen[0])+bits.OnesCount64(seen[1]),
+		bits.OnesCount64(seen[2])+bits.OnesCount64(seen[3])
 	if first+second > maxFew {
 		return 0
 	}

@@ -123,8 +123,8 @@ func values(t testing.TB) (p *program.Program, contents [][]byte) {
 	return p, contents
 }
 
-// TestUnpackQuickOfEveryFlip: with any bit of what was packed turned over, both ways give the same, or
-// refuse it.
+// TestUnpackQuickOfEveryFlip: with any bit of what was packed turned over, both ways give the same,
+// or refuse it.
 func TestUnpackQuickOfEveryFlip(t *testing.T) {
 	p, contents := values(t)
 	refused := 0
@@ -177,7 +177,8 @@ func addContents(f *testing.F) {
 	for i, c := range contents {
 		f.Add(p.Shape().Octets(), c, contents[(i+1)%len(contents)])
 	}
-	all := []iter.Seq[[]byte]{workload.Strings(1, 4), workload.Floats(2, 10), workload.Records(3, 20), workload.Headers(4)}
+	all := []iter.Seq[[]byte]{workload.Strings(1, 4), workload.Floats(2, 10), workload.Records(3, 20),
+		workload.Headers(4)}
 	for _, messages := range all {
 		var p *program.Program
 		var before []byte
@@ -206,8 +207,8 @@ func addContents(f *testing.F) {
 	}
 }
 
-// FuzzPackQuick: what is packed and unpacked at one look, and what is item by item, is the same, and
-// leaves the same in the memories of both ends.
+// FuzzPackQuick: what is packed and unpacked at one look, and what is item by item, is the same,
+// and leaves the same in the memories of both ends.
 func FuzzPackQuick(f *testing.F) {
 	addContents(f)
 	f.Fuzz(func(t *testing.T, octets, first, second []byte) {

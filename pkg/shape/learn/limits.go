@@ -6,11 +6,11 @@ const (
 	maxDepth = 48
 	// maxDeclaration is how long an XML declaration may be that a shape holds, in octets.
 	maxDeclaration = 256
-	// maxAlternatives bounds the alternatives of a choice, since a splitter tries one after the other;
-	// an element with more in it has open content.
+	// maxAlternatives bounds the alternatives of a choice, since a splitter tries one after the
+	// other; an element with more in it has open content.
 	maxAlternatives = 32
-	// maxEntries bounds the elements that an element may have inside, alternatives of choices counted
-	// each, so that siblings without order cannot make shapes without end.
+	// maxEntries bounds the elements that an element may have inside, alternatives of choices
+	// counted each, so that siblings without order cannot make shapes without end.
 	maxEntries = 256
 	// maxFixed bounds the values of one attribute that are markup.
 	maxFixed = 64

@@ -23,8 +23,12 @@ func TestFloatsAreLearned(t *testing.T) {
 }
 
 func TestFloatsAndOthers(t *testing.T) {
-	for text, typ := range map[string]shape.Type{"1.0E-5": shape.TypeScientific, "1E-05": shape.TypeScientific, "1e+10": shape.TypeScientific, "NaN": shape.TypeFloat, "INF": shape.TypeFloat, "-INF": shape.TypeFloat, "1.5e3": shape.TypeScientific, "0.0E0": shape.TypeScientific,
-		"5E10": shape.TypeText, "1E-0": shape.TypeText, "1.E5": shape.TypeText, "01.0E5": shape.TypeText, "1.0E": shape.TypeText, "1.0E+": shape.TypeText, "1.0E+0001": shape.TypeText, "1.0E5x": shape.TypeText, "E5": shape.TypeText, "nan": shape.TypeText, "Infinity": shape.TypeText, "1.0e1000": shape.TypeText} {
+	for text, typ := range map[string]shape.Type{"1.0E-5": shape.TypeScientific, "1E-05": shape.TypeScientific,
+		"1e+10": shape.TypeScientific, "NaN": shape.TypeFloat, "INF": shape.TypeFloat, "-INF": shape.TypeFloat,
+		"1.5e3": shape.TypeScientific, "0.0E0": shape.TypeScientific,
+		"5E10": shape.TypeText, "1E-0": shape.TypeText, "1.E5": shape.TypeText, "01.0E5": shape.TypeText,
+		"1.0E": shape.TypeText, "1.0E+": shape.TypeText, "1.0E+0001": shape.TypeText, "1.0E5x": shape.TypeText,
+		"E5": shape.TypeText, "nan": shape.TypeText, "Infinity": shape.TypeText, "1.0e1000": shape.TypeText} {
 		assert.Equal(t, typ, typeOf([]byte(text)), text)
 	}
 }

@@ -1,6 +1,6 @@
 // Package program takes the content out of messages and puts them together again: [Compile] turns a
-// shape into a [Program], by which a [Splitter] takes a message apart and a [Joiner] builds it again,
-// byte for byte (docs/wire-format.md, section 10).
+// shape into a [Program], by which a [Splitter] takes a message apart and a [Joiner] builds it
+// again, byte for byte (docs/wire-format.md, section 10).
 //
 // Programs may be used concurrently; splitters and joiners may not.
 package program

@@ -1,5 +1,5 @@
-// Package items reads the items of content (docs/wire-format.md, sections 10.1 to 10.5), for joining
-// and for packing.
+// Package items reads the items of content (docs/wire-format.md, sections 10.1 to 10.5), for
+// joining and for packing.
 package items
 
 import (

@@ -1,6 +1,6 @@
 // Package lexical reads and writes the texts of values: numbers, dates and times, UUIDs, base64 and
-// hexadecimal lines, generated prefixes, UTF-16 (docs/wire-format.md, sections 10.2 to 10.4 and 10.8).
-// What it reads it writes again byte for byte; whatever it could not it refuses.
+// hexadecimal lines, generated prefixes, UTF-16 (docs/wire-format.md, sections 10.2 to 10.4 and
+// 10.8). What it reads it writes again byte for byte; whatever it could not it refuses.
 package lexical
 
 import (

@@ -16,8 +16,10 @@ func TestUUIDs(t *testing.T) {
 		text string
 		form byte
 	}{
-		{text, 1}, {strings.ToUpper(text), 2}, {"urn:uuid:" + text, 3}, {"urn:uuid:" + strings.ToUpper(text), 4}, {digitsOnly, 1}, {"urn:uuid:" + digitsOnly, 3},
-		{"URN:UUID:" + text, 0}, {text[1:], 0}, {text + "0", 0}, {strings.ReplaceAll(text, "-", ""), 0}, {"{" + text + "}", 0}, {"", 0},
+		{text, 1}, {strings.ToUpper(text), 2}, {"urn:uuid:" + text, 3}, {"urn:uuid:" + strings.ToUpper(text), 4},
+		{digitsOnly, 1}, {"urn:uuid:" + digitsOnly, 3},
+		{"URN:UUID:" + text, 0}, {text[1:], 0}, {text + "0", 0}, {strings.ReplaceAll(text, "-", ""), 0},
+		{"{" + text + "}", 0}, {"", 0},
 		{strings.Replace(text, "fd", "FD", 1), 0}, {strings.Replace(text, "1d72", "1D72", 1), 0},
 	} {
 		form, octets := ParseUUID([]byte(tc.text))
