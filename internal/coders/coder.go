@@ -32,8 +32,8 @@ type Spec struct {
 // Coders makes the coder of one end of one stream. It may be called concurrently.
 type Func func(context.Context, Spec) (streamer.Coder, error)
 
-// BookCoders makes coders that share the shapes of a book. Those that the other end has are tried first on messages. The first message that a schema
-// describes gets a shape by it.
+// BookCoders makes coders that share the shapes of a book. Those that the other end has are tried
+// first on messages. The first message that a schema describes gets a shape by it.
 func OfBook(book *binary.Book) Func {
 	return func(ctx context.Context, spec Spec) (streamer.Coder, error) {
 		book.Load(ctx, spec.PeerKnows)
@@ -62,9 +62,11 @@ func WithDefaults(store ctxstore.Store, coders Func, c clock.Clock) (ctxstore.St
 }
 
 const (
-	// describedTries is how many messages are looked at for the one that a schema describes: where there are others, there are few of them first.
+	// describedTries is how many messages are looked at for the one that a schema describes: where
+	// there are others, there are few of them first.
 	describedTries = 16
-	// describedWindow is the longest message that is looked at, in octets; longer ones are learned as others are.
+	// describedWindow is the longest message that is looked at, in octets; longer ones are learned
+	// as others are.
 	describedWindow = 256 << 10
 )
 
@@ -99,7 +101,8 @@ func (d *describing) describe(message []byte) bool {
 	return true
 }
 
-// keepKnown notes in a context of a session which shapes the peer has. Another stream of the session that does so meanwhile wins.
+// keepKnown notes in a context of a session which shapes the peer has. Another stream of the
+// session that does so meanwhile wins.
 func KeepKnown(ctx context.Context, store ctxstore.Store, uri string, id negotiate.SessionID, now time.Time, coder streamer.Coder, failed func(error)) {
 	entry, err := store.Get(ctx, uri)
 	if err != nil {

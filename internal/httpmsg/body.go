@@ -7,7 +7,8 @@ import (
 	"sync"
 )
 
-// kept is a body that is lent to a stream, and can be had from its start again if the stream did not take the message.
+// kept is a body that is lent to a stream, and can be had from its start again if the stream did
+// not take the message.
 type KeptBody struct {
 	memory bytes.Reader // a body in memory, as it stood; the stream gets the original
 	lent   *lentBody    // any other
@@ -45,7 +46,8 @@ func (k *KeptBody) Release() {
 	}
 }
 
-// again gives the body from its start, once the stream has let go of it; ok is false when that cannot be, and the body closed.
+// again gives the body from its start, once the stream has let go of it; ok is false when that
+// cannot be, and the body closed.
 func (k *KeptBody) Again(ctx context.Context) (body io.Reader, ok bool) {
 	switch {
 	case k.lent != nil:
@@ -56,7 +58,8 @@ func (k *KeptBody) Again(ctx context.Context) (body io.Reader, ok bool) {
 	return &k.memory, true
 }
 
-// lentBody keeps a body open when the stream closes it, until it is clear that nobody else needs it.
+// lentBody keeps a body open when the stream closes it, until it is clear that nobody else needs
+// it.
 type lentBody struct {
 	body  io.Reader
 	start int64

@@ -13,12 +13,14 @@ import (
 	"github.com/hhfr/hhfr/pkg/streamer"
 )
 
-// knownLength is how much of a body of unknown length is read ahead, in octets, to send it with its length: many SOAP servers take no chunks.
+// knownLength is how much of a body of unknown length is read ahead, in octets, to send it with its
+// length: many SOAP servers take no chunks.
 const knownLength = 1 << 20
 
-// ClientRequest makes a message the request to a server that it stands for, with a length where many
-// servers want one. The request stays at the scheme, host and port of base whatever the message's head
-// says; without a head it has the default one. Errors: Malformed; then the body is closed.
+// ClientRequest makes a message the request to a server that it stands for, with a length where
+// many servers want one. The request stays at the scheme, host and port of base whatever the
+// message's head says; without a head it has the default one. Errors: Malformed; then the body is
+// closed.
 func ClientRequest(ctx context.Context, m *streamer.Message, base *url.URL, without DefaultHead) (req *http.Request, err error) {
 	defer func() {
 		if err != nil {
@@ -61,7 +63,8 @@ func ClientRequest(ctx context.Context, m *streamer.Message, base *url.URL, with
 	return req, nil
 }
 
-// measure finds out how long a body is, by reading ahead if need be; -1 if it is too long for that. One that cannot be read it leaves open.
+// measure finds out how long a body is, by reading ahead if need be; -1 if it is too long for that.
+// One that cannot be read it leaves open.
 func measure(body io.Reader) (io.Reader, int64, error) {
 	switch b := body.(type) {
 	case nil:
@@ -88,7 +91,8 @@ func measure(body io.Reader) (io.Reader, int64, error) {
 	return whole, -1, nil
 }
 
-// HeadOf writes down what net/http still tells of a reply's head: names in its own case, in alphabetical order.
+// HeadOf writes down what net/http still tells of a reply's head: names in its own case, in
+// alphabetical order.
 func HeadOf(resp *http.Response) []byte {
 	head, err := http1.AppendStatusLine(nil, resp.Proto, resp.StatusCode, http.StatusText(resp.StatusCode))
 	if err != nil {

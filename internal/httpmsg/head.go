@@ -10,9 +10,10 @@ import (
 	"github.com/hhfr/hhfr/pkg/negotiate"
 )
 
-// TrimHead is a message's head as it travels on a stream: without Host, Content-Length, Connection and Transfer-Encoding, which speak of one
-// HTTP connection and of a body's framing on it. It is head itself when there is nothing to leave out. Errors: Malformed, when head is
-// anything else than one whole head.
+// TrimHead is a message's head as it travels on a stream: without Host, Content-Length, Connection
+// and Transfer-Encoding, which speak of one HTTP connection and of a body's framing on it. It is
+// head itself when there is nothing to leave out. Errors: Malformed, when head is anything else
+// than one whole head.
 func TrimHead(head []byte) ([]byte, error) {
 	h, n, err := http1.ParseHead(head, 0)
 	if err == nil && n != len(head) {
@@ -36,8 +37,9 @@ func IsFraming(f http1.Field) bool {
 // implicit says what messages of a session say without a head.
 type DefaultHead struct {
 	Path string
-	// wire is the head that goes with every message that has none, nil if none needs to: a query or credentials of the URL must not be
-	// written down in the session's context, so they travel with the messages.
+	// wire is the head that goes with every message that has none, nil if none needs to: a query or
+	// credentials of the URL must not be written down in the session's context, so they travel with
+	// the messages.
 	wire []byte
 	// full is the head of such a message as the service is to see it.
 	Full []byte

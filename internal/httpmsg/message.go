@@ -45,7 +45,8 @@ func ReplyHead(status int, header http.Header) []byte {
 	return head
 }
 
-// appendHeader ends a head with the fields of a message of net/http, but for those that speak of a connection.
+// appendHeader ends a head with the fields of a message of net/http, but for those that speak of a
+// connection.
 func appendHeader(head []byte, header http.Header, failed func(error) error) ([]byte, error) {
 	names := make([]string, 0, len(header))
 	for name := range header {
@@ -70,7 +71,8 @@ func appendHeader(head []byte, header http.Header, failed func(error) error) ([]
 	return http1.AppendEnd(head), nil
 }
 
-// bodyOf is a request's body as a session likes it: in memory if it is short, else one that can be read again if the request knows how.
+// bodyOf is a request's body as a session likes it: in memory if it is short, else one that can be
+// read again if the request knows how.
 func BodyOf(req *http.Request) io.Reader {
 	const short = 64 << 10
 	if req.Body == http.NoBody {
@@ -122,8 +124,8 @@ func (r *rewound) Seek(offset int64, whence int) (int64, error) {
 	return 0, nil
 }
 
-// Response makes a reply what net/http gives for req. Errors: Malformed, for a head that is none; the
-// body is closed then.
+// Response makes a reply what net/http gives for req. Errors: Malformed, for a head that is none;
+// the body is closed then.
 func Response(m *streamer.Message, req *http.Request) (*http.Response, error) {
 	octets := m.Head
 	if octets == nil {

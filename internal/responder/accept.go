@@ -19,8 +19,8 @@ import (
 	"github.com/hhfr/hhfr/pkg/streamer"
 )
 
-// ServeStreams accepts streams on a listener until it fails, or Close is called; then it returns nil. It closes the listener. ctx does the same
-// as Close, for this listener and its streams.
+// ServeStreams accepts streams on a listener until it fails, or Close is called; then it returns
+// nil. It closes the listener. ctx does the same as Close, for this listener and its streams.
 func (r *Responder) ServeStreams(ctx context.Context, listener net.Listener) error {
 	listener = accept.Steady(listener, r.cfg.Clock, r.cfg.Log)
 	undo, ok := r.onClose(func() { _ = listener.Close() })
@@ -76,8 +76,9 @@ func (r *Responder) count(peer net.Addr) (end func(), ok bool) {
 	}, true
 }
 
-// turnAway ends a connection that nothing was written to. Where closing waits for the other end, which may never
-// answer, others would wait as well: to be accepted behind it, or for the place that it has in its listener.
+// turnAway ends a connection that nothing was written to. Where closing waits for the other end,
+// which may never answer, others would wait as well: to be accepted behind it, or for the place
+// that it has in its listener.
 func turnAway(conn net.Conn) {
 	if a, ok := conn.(interface{ Abort() error }); ok {
 		_ = a.Abort()
@@ -189,7 +190,8 @@ func (v *serving) end() {
 	v.left()
 }
 
-// running is the context of a stream: hello ends with the server or the listener; the stream itself ends in order.
+// running is the context of a stream: hello ends with the server or the listener; the stream itself
+// ends in order.
 func (r *Responder) running(ctx context.Context, from client) (running context.Context, cancel func()) {
 	running, stop := context.WithCancel(from.context(ctx))
 	undo := context.AfterFunc(r.ctx, stop)
@@ -274,8 +276,8 @@ type endedSession struct {
 	weight int
 }
 
-// retire notes that a session's stream has ended. Its context stays until it expires, for who joins the session again or decodes a
-// recording, but only so many do.
+// retire notes that a session's stream has ended. Its context stays until it expires, for who joins
+// the session again or decodes a recording, but only so many do.
 func (r *Responder) retire(ctx context.Context, facts *negotiate.Facts) {
 	const plain = 1 << 10 // octets of a context without headers, or so
 	weight := 1
@@ -326,13 +328,15 @@ func (r *Responder) dispatch(facts *negotiate.Facts) streamer.Handler {
 // factsKey is where the context of a handler has the session's facts.
 type factsKey struct{}
 
-// FactsOf gives the facts of the session that a handler serves, by the context it got; nil if it is of no session. They must not be changed.
+// FactsOf gives the facts of the session that a handler serves, by the context it got; nil if it is
+// of no session. They must not be changed.
 func FactsOf(ctx context.Context) *negotiate.Facts {
 	facts, _ := ctx.Value(factsKey{}).(*negotiate.Facts)
 	return facts
 }
 
-// replySchema is the schema that the replies of a session were described by; nil if they were not, or by a shape.
+// replySchema is the schema that the replies of a session were described by; nil if they were not,
+// or by a shape.
 func (r *Responder) replySchema(ctx context.Context, facts *negotiate.Facts) *schema.Schema {
 	if r.cfg.ReplySchema != nil {
 		if own := r.cfg.ReplySchema(unescaped(facts.Path)); own != nil {

@@ -13,8 +13,9 @@ import (
 	"github.com/hhfr/hhfr/pkg/soap"
 )
 
-// Handler answers offers made at the paths of services, and passes everything else on to them untouched: a request is an offer if it is a POST
-// whose Body has the child [OfferName] within its first 4 KiB. An offer that cannot be met, or is malformed, is answered with a fault.
+// Handler answers offers made at the paths of services, and passes everything else on to them
+// untouched: a request is an offer if it is a POST whose Body has the child [OfferName] within its
+// first 4 KiB. An offer that cannot be met, or is malformed, is answered with a fault.
 func (r *Responder) Handler(services http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
 		if req.Method == http.MethodOptions && req.Header.Get(negotiate.Field) != "" && r.serveQuestion(w, req) {
@@ -52,7 +53,8 @@ func peek(body io.Reader) (start []byte, isOffer bool, err error) {
 	return start, false, err
 }
 
-// couldBeXML reports whether an XML document in UTF-8 may begin with these octets, so that of other bodies only the first octets are waited for.
+// couldBeXML reports whether an XML document in UTF-8 may begin with these octets, so that of other
+// bodies only the first octets are waited for.
 func couldBeXML(start []byte) bool {
 	const mark = "\xEF\xBB\xBF"
 	if len(start) < len(mark) && strings.HasPrefix(mark, string(start)) {
@@ -62,8 +64,9 @@ func couldBeXML(start []byte) bool {
 	return len(start) == 0 || start[0] == '<'
 }
 
-// resumed is a body of which some was read already, with the error that came behind that. Its end is told with the last
-// bytes where it is known, as net/http does: a service that writes as it reads is then upgraded like any other.
+// resumed is a body of which some was read already, with the error that came behind that. Its end
+// is told with the last bytes where it is known, as net/http does: a service that writes as it
+// reads is then upgraded like any other.
 func resumed(start []byte, err error, rest io.Reader) io.Reader {
 	if errors.Is(err, io.EOF) {
 		return &ending{start}

@@ -32,7 +32,8 @@ func storeFailed() error {
 	return &streamer.Refusal{CloseCode: streamer.CloseInternal, Text: "the context store failed"}
 }
 
-// enterSession finds the session of an initiator's hello: one that it has a token for, or a first contact.
+// enterSession finds the session of an initiator's hello: one that it has a token for, or a first
+// contact.
 func (r *Responder) enterSession(ctx context.Context, h streamer.Hello, from *http.Request) (*joined, error) {
 	if len(h.Token) == 0 {
 		return r.firstContact(ctx, h, from)
@@ -40,9 +41,9 @@ func (r *Responder) enterSession(ctx context.Context, h streamer.Hello, from *ht
 	return r.join(ctx, h, peerOf(from))
 }
 
-// join takes the session that a peer's hello names: nobody joins with the same token again. The order matters. Only who has shown a token
-// that admits is given room, for which others may have to go; and only who has room spends the token, so that who is turned away can come
-// again.
+// join takes the session that a peer's hello names: nobody joins with the same token again. The
+// order matters. Only who has shown a token that admits is given room, for which others may have to
+// go; and only who has room spends the token, so that who is turned away can come again.
 func (r *Responder) join(ctx context.Context, h streamer.Hello, peer string) (j *joined, err error) {
 	var entered *negotiate.Facts // the session, once it has room
 	defer func() {
@@ -127,7 +128,8 @@ func (r *Responder) spend(ctx context.Context, c *negotiate.Context, revision ui
 	return j, nil
 }
 
-// renew spends the token of a session, makes the next one, and keeps the session for its lifetime from now on.
+// renew spends the token of a session, makes the next one, and keeps the session for its lifetime
+// from now on.
 func (r *Responder) renew(ctx context.Context, c *negotiate.Context, j *joined, revision *uint64) error {
 	c.Expires = r.cfg.Clock.Now().Add(c.Lifetime)
 	c.TokenHash = nil
@@ -189,7 +191,8 @@ var (
 	errNoConn = errors.New("too many connections")
 )
 
-// begin makes a session of a request that is no offer: everything is as this version has it where nothing else is agreed on.
+// begin makes a session of a request that is no offer: everything is as this version has it where
+// nothing else is agreed on.
 func (r *Responder) begin(ctx context.Context, req *http.Request, id negotiate.SessionID, transport string) (*joined, error) {
 	gone, ok := r.registry.join(id, peerOf(req))
 	r.forget(ctx, gone)
@@ -208,8 +211,8 @@ func (r *Responder) begin(ctx context.Context, req *http.Request, id negotiate.S
 	return j, nil
 }
 
-// addressFor is where the session of a request can be joined again: ":PORT" or "HOST:PORT"; that of the connection itself if
-// there is no other.
+// addressFor is where the session of a request can be joined again: ":PORT" or "HOST:PORT"; that of
+// the connection itself if there is no other.
 func (r *Responder) addressFor(req *http.Request) string {
 	transport := negotiate.OwnTransport(req.TLS != nil)
 	if a := r.cfg.Addresses[transport]; a != "" {
@@ -218,7 +221,8 @@ func (r *Responder) addressFor(req *http.Request) string {
 	return negotiate.OwnPort(req)
 }
 
-// keepKnown keeps what the coder of a stream that ends knows of the peer, for the next stream of the session.
+// keepKnown keeps what the coder of a stream that ends knows of the peer, for the next stream of
+// the session.
 func (r *Responder) keepKnown(ctx context.Context, id negotiate.SessionID, coder streamer.Coder) {
 	coders.KeepKnown(ctx, r.cfg.Store, id.URI(), id, r.cfg.Clock.Now(), coder, func(err error) {
 		r.cfg.Log.Warn("session not kept up to date", "session", id.String(), "err", err)

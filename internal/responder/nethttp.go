@@ -13,8 +13,9 @@ import (
 	"github.com/hhfr/hhfr/pkg/streamer"
 )
 
-// Handler makes an unchanged SOAP server of net/http speak HHFR: it is an [http.Handler] that answers offers and passes all else on, and
-// [Responder.ServeStreams] accepts the streams, whose messages reach the server as requests. All methods are safe for concurrent use.
+// Handler makes an unchanged SOAP server of net/http speak HHFR: it is an [http.Handler] that
+// answers offers and passes all else on, and [Responder.ServeStreams] accepts the streams, whose
+// messages reach the server as requests. All methods are safe for concurrent use.
 type Handler struct {
 	*Responder
 	services http.Handler
@@ -22,11 +23,14 @@ type Handler struct {
 }
 
 // NewHandler makes one for a server. cfg.Serve is not used; without cfg.Addresses streams run over
-// upgraded connections alone, and without cfg.Sequenced the server also gets the messages of sequences
-// as requests, for effects of its own. Errors: BadConfig. The caller calls Close in the end.
+// upgraded connections alone, and without cfg.Sequenced the server also gets the messages of
+// sequences as requests, for effects of its own. Errors: BadConfig. The caller calls Close in the
+// end.
 //
-// A request that came by a stream has the head that the initiator gave, the host of the URL that was negotiated, and remote address and TLS of the stream's
-// connection; one of a sequence has neither, as it may have come by several. Its context has the session's facts ([FactsOf]). A reply's head travels without the fields that speak of one connection, and without Date.
+// A request that came by a stream has the head that the initiator gave, the host of the URL that
+// was negotiated, and remote address and TLS of the stream's connection; one of a sequence has
+// neither, as it may have come by several. Its context has the session's facts ([FactsOf]). A
+// reply's head travels without the fields that speak of one connection, and without Date.
 func NewHandler(services http.Handler, cfg Config) (*Handler, error) {
 	h := &Handler{services: services}
 	cfg.Serve = h.serveExchange
@@ -59,8 +63,8 @@ func (h *Handler) serveExchange(ctx context.Context, _ string, x *streamer.Excha
 	ended = true
 }
 
-// endReply ends the reply of a service that has returned, or panicked: then the reply ends there, as net/http has it, and
-// the cause is logged as it would be there.
+// endReply ends the reply of a service that has returned, or panicked: then the reply ends there,
+// as net/http has it, and the cause is logged as it would be there.
 func (r *Responder) endReply(w *exchangeWriter, path string, ended bool, panicked any) {
 	if err, _ := panicked.(error); panicked != nil && !errors.Is(err, http.ErrAbortHandler) {
 		r.cfg.Log.Error("service panicked", "path", path, "panic", panicked)
@@ -109,7 +113,8 @@ func exchangeRequest(ctx context.Context, m *streamer.Message, facts *negotiate.
 			req.Header.Add(string(f.Name), string(f.Unfolded()))
 		}
 	}
-	// The host is that of the negotiated URL whatever the target says: a session never leads to another.
+	// The host is that of the negotiated URL whatever the target says: a session never leads to
+	// another.
 	req.Host, req.URL.Scheme, req.URL.Host, req.URL.User = hostOf(facts.Origin), "", "", nil
 	return req, nil
 }
@@ -123,8 +128,8 @@ func hostOf(origin string) string {
 	return req.URL.Host
 }
 
-// exchangeWriter is the ResponseWriter of an exchange: a short reply is sent as a whole, a long one, or
-// one that is flushed, as it comes.
+// exchangeWriter is the ResponseWriter of an exchange: a short reply is sent as a whole, a long
+// one, or one that is flushed, as it comes.
 type exchangeWriter struct {
 	ctx    context.Context
 	x      *streamer.Exchange
@@ -184,7 +189,8 @@ func (w *exchangeWriter) FlushError() error {
 	return w.reply.Flush()
 }
 
-// EnableFullDuplex says that the request can be read while the reply is written, which is always so.
+// EnableFullDuplex says that the request can be read while the reply is written, which is always
+// so.
 func (w *exchangeWriter) EnableFullDuplex() error { return nil }
 
 // head writes down what net/http says of the reply.

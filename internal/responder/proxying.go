@@ -12,13 +12,16 @@ import (
 type Opened struct {
 	// Handler serves the exchanges of this stream, heads as they came. Required.
 	Handler streamer.Handler
-	// Stream, if given, gets the stream once it is open, maybe after the first exchange. It must not wait.
+	// Stream, if given, gets the stream once it is open, maybe after the first exchange. It must
+	// not wait.
 	Stream func(*streamer.Stream)
 }
 
-// ServeConn runs one stream over a connection that the caller accepted, to its end. It is [Responder.ServeStreams] for ends that tell streams apart: open is called when
-// a session is joined, and what it returns serves this stream alone; Serve and OnStream of the configuration are not used. It owns conn. It returns false at once when there are
-// too many connections, or the responder is closed.
+// ServeConn runs one stream over a connection that the caller accepted, to its end. It is
+// [Responder.ServeStreams] for ends that tell streams apart: open is called when a session is
+// joined, and what it returns serves this stream alone; Serve and OnStream of the configuration are
+// not used. It owns conn. It returns false at once when there are too many connections, or the
+// responder is closed.
 func (r *Responder) ServeConn(ctx context.Context, conn net.Conn, open func(negotiate.Facts) Opened) bool {
 	end, ok := r.enterConn(conn)
 	if !ok {

@@ -119,7 +119,8 @@ func (g *registry) join(id negotiate.SessionID, peer string) (gone []dropped, ok
 	return g.addLocked(id, &registered{peer: peer, streams: 1})
 }
 
-// remove notes that a stream of a session has ended, or that there will be none; gone: there is no other.
+// remove notes that a stream of a session has ended, or that there will be none; gone: there is no
+// other.
 func (g *registry) remove(id negotiate.SessionID) (gone bool) {
 	g.mu.Lock()
 	defer g.mu.Unlock()

@@ -25,34 +25,40 @@ import (
 	"github.com/hhfr/hhfr/pkg/streamer"
 )
 
-// ResponderConfig is what a [Responder] works with. It is copied; what it points to is shared and stays the caller's.
+// ResponderConfig is what a [Responder] works with. It is copied; what it points to is shared and
+// stays the caller's.
 type Config struct {
 	// Store keeps sessions and shapes; nil means memory.
 	Store ctxstore.Store
-	// Coders makes the coders of streams; nil means those of a book over Store (see [BookCoders]). Their shapes lie in Store.
+	// Coders makes the coders of streams; nil means those of a book over Store (see [BookCoders]).
+	// Their shapes lie in Store.
 	Coders coders.Func
-	// Addresses says where streams are accepted, by the name of the transport: for tls, tcp and udp ":PORT", or "HOST:PORT" to advertise another host
-	// than that of the URLs, for inproc a name. A transport without an address is not agreed to.
+	// Addresses says where streams are accepted, by the name of the transport: for tls, tcp and udp
+	// ":PORT", or "HOST:PORT" to advertise another host than that of the URLs, for inproc a name. A
+	// transport without an address is not agreed to.
 	Addresses map[string]string
-	// Admit, if given, says who may have a session, by the request of an offer. Others are refused, with the error as the reason,
-	// and go on in plain SOAP. See [AdmitCertificate] and [AdmitBearer]. nil: everybody.
+	// Admit, if given, says who may have a session, by the request of an offer. Others are refused,
+	// with the error as the reason, and go on in plain SOAP. See [AdmitCertificate] and
+	// [AdmitBearer]. nil: everybody.
 	Admit func(*http.Request) error
 	// Representations accepted, by name; nil means all.
 	Representations []string
-	// Serve serves an exchange of a stream, in a goroutine of its own. path is that of its head's request target, or of the negotiated URL,
-	// unescaped as in url.URL.Path.
-	// Required.
+	// Serve serves an exchange of a stream, in a goroutine of its own. path is that of its head's
+	// request target, or of the negotiated URL, unescaped as in url.URL.Path. Required.
 	Serve func(ctx context.Context, path string, x *streamer.Exchange)
-	// Sequenced serves messages that come in sequences; nil: only at-most-once without order is agreed to. Exactly-once is agreed to if Store persists.
+	// Sequenced serves messages that come in sequences; nil: only at-most-once without order is
+	// agreed to. Exactly-once is agreed to if Store persists.
 	Sequenced Sequenced
-	// Serves reports whether there is a service at a path; offers elsewhere are passed on. nil: everywhere.
+	// Serves reports whether there is a service at a path; offers elsewhere are passed on. nil:
+	// everywhere.
 	Serves func(path string) bool
 	// UnchangingHeaders, if given, says whether header blocks are agreed to that the messages for
 	// the service at path have in common (Config.Headers of the initiator). Services get them with
 	// each message either way. An error is told to the initiator. nil: all that are well-formed and
 	// hold no secret are.
 	UnchangingHeaders func(path string, blocks []string) error
-	// ReplySchema, if given, describes the replies of the service at path; nil for those not described.
+	// ReplySchema, if given, describes the replies of the service at path; nil for those not
+	// described.
 	ReplySchema func(path string) *schema.Schema
 	// MaxLifetime is the longest lifetime granted; 0 means [MaxLifetime].
 	MaxLifetime time.Duration
@@ -66,12 +72,15 @@ type Config struct {
 	// means half of MaxSessions. Who has clients behind one address, of a reverse proxy for
 	// example, wants as many as MaxSessions.
 	MaxPerPeer int
-	// WrapConn, if given, wraps a stream's connection before anything is read or written (a recorder).
+	// WrapConn, if given, wraps a stream's connection before anything is read or written (a
+	// recorder).
 	WrapConn func(net.Conn) net.Conn
-	// OnSession, if given, is told of each session when its stream is accepted, before our hello is sent, with the connection as wrapped.
-	// That of a request which was upgraded is one as net/http has it, below a NetConn method where some of it was read ahead.
+	// OnSession, if given, is told of each session when its stream is accepted, before our hello is
+	// sent, with the connection as wrapped. That of a request which was upgraded is one as net/http
+	// has it, below a NetConn method where some of it was read ahead.
 	OnSession func(negotiate.Facts, net.Conn)
-	// OnStream, if given, gets each stream once it is open, to begin exchanges on it. It must not wait.
+	// OnStream, if given, gets each stream once it is open, to begin exchanges on it. It must not
+	// wait.
 	OnStream func(negotiate.Facts, *streamer.Stream)
 	// Stream gives limits, sizes and hooks of streams; what negotiation decides is overwritten.
 	Stream streamer.Config
@@ -115,7 +124,8 @@ func (c Config) withDefaults() (Config, error) {
 	return c, nil
 }
 
-// Responder answers offers ([Responder.Handler]) and accepts streams ([Responder.ServeStreams]). All methods are safe for concurrent use.
+// Responder answers offers ([Responder.Handler]) and accepts streams ([Responder.ServeStreams]).
+// All methods are safe for concurrent use.
 type Responder struct {
 	cfg Config
 
@@ -148,7 +158,8 @@ func New(cfg Config) (*Responder, error) {
 	return r, nil
 }
 
-// answer selects of an offer made by a request, and keeps the session. Its error is refusedItems where it may be told.
+// answer selects of an offer made by a request, and keeps the session. Its error is refusedItems
+// where it may be told.
 func (r *Responder) answer(ctx context.Context, req *http.Request, o *negotiate.Offer) (*negotiate.Answer, error) {
 	if err := r.admit(req); err != nil {
 		return nil, err
@@ -242,7 +253,8 @@ func (r *Responder) address(uri string) string {
 // peerOf is who made a request, as sessions are counted.
 func peerOf(req *http.Request) string { return accept.Peer(req.RemoteAddr) }
 
-// requestOrigin is scheme and host that a request was made to, as far as it tells; empty if it does not.
+// requestOrigin is scheme and host that a request was made to, as far as it tells; empty if it does
+// not.
 func requestOrigin(req *http.Request) string {
 	scheme := "http"
 	if req.TLS != nil {
@@ -301,8 +313,8 @@ func (r *Responder) keep(ctx context.Context, facts negotiate.Facts, a *negotiat
 	return r.cfg.Store.Put(ctx, a.Session.URI(), document, o)
 }
 
-// Close ends all streams, after what was accepted is written, makes ServeStreams return, and waits for all that it started. It is idempotent.
-// Listeners are closed; Store and Coders are not.
+// Close ends all streams, after what was accepted is written, makes ServeStreams return, and waits
+// for all that it started. It is idempotent. Listeners are closed; Store and Coders are not.
 func (r *Responder) Close() error {
 	r.mu.Lock()
 	r.closed = true
@@ -319,7 +331,8 @@ func (r *Responder) Close() error {
 	return nil
 }
 
-// onClose has f called by Close; the function returned takes that back. false: it is closed already.
+// onClose has f called by Close; the function returned takes that back. false: it is closed
+// already.
 func (r *Responder) onClose(f func()) (undo func(), ok bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()

@@ -12,7 +12,8 @@ import (
 	"github.com/hhfr/hhfr/pkg/shape"
 )
 
-// describe takes the descriptions of an offer, as far as they are understood, and gives our own of replies.
+// describe takes the descriptions of an offer, as far as they are understood, and gives our own of
+// replies.
 func (r *Responder) describe(ctx context.Context, o *negotiate.Offer, a *negotiate.Answer, facts *negotiate.Facts) (err error) {
 	if a.Request, err = r.takeDescription(ctx, "RequestDescription", o.Request, a, facts); err != nil {
 		return err
@@ -36,7 +37,8 @@ func (r *Responder) describe(ctx context.Context, o *negotiate.Offer, a *negotia
 	return err
 }
 
-// takeDescription keeps what the offer describes a direction by, and confirms it by its name; what is not understood is refused.
+// takeDescription keeps what the offer describes a direction by, and confirms it by its name; what
+// is not understood is refused.
 func (r *Responder) takeDescription(ctx context.Context, item string, d *negotiate.Description, a *negotiate.Answer, facts *negotiate.Facts) (*negotiate.Description, error) {
 	if d == nil {
 		return nil, nil

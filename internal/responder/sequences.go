@@ -17,7 +17,8 @@ import (
 	"github.com/hhfr/hhfr/pkg/wsrm"
 )
 
-// Sequenced are services whose messages come in sequences. Paths are as in [ResponderConfig].Serve; a nil reply is an empty one. See [sequence.Handler].
+// Sequenced are services whose messages come in sequences. Paths are as in [ResponderConfig].Serve;
+// a nil reply is an empty one. See [sequence.Handler].
 type Sequenced interface {
 	// Transactional tells whether the service at path puts its effects into a transaction.
 	Transactional(path string) bool
@@ -63,7 +64,8 @@ func (e *entry) attach(s *streamer.Stream) {
 	}
 }
 
-// sequenceLife is how long a responder keeps the state of a sequence without effect, from its last change.
+// sequenceLife is how long a responder keeps the state of a sequence without effect, from its last
+// change.
 const sequenceLife = 30 * 24 * time.Hour
 
 // assure says why the responder cannot give an assurance; nil if it can.
@@ -126,7 +128,8 @@ func (r *Responder) enter(ctx context.Context, facts *negotiate.Facts) (e *entry
 	return &entry{o, o.seq, o.entered}, leave, nil
 }
 
-// leave closes a sequence without users. What is handled at that moment is not cut short: its outcome would be unknown, and the initiator may be back before it.
+// leave closes a sequence without users. What is handled at that moment is not cut short: its
+// outcome would be unknown, and the initiator may be back before it.
 func (r *Responder) leave(uri string, o *opened) {
 	o.mu.Lock()
 	q := o.seq
@@ -184,7 +187,8 @@ func (h sequencedHandler) context(ctx context.Context) context.Context {
 	return context.WithValue(ctx, factsKey{}, h.facts)
 }
 
-// whole reads a reply. One that a sequence does not take, or that breaks off, is told by its status: the message is done all the same.
+// whole reads a reply. One that a sequence does not take, or that breaks off, is told by its
+// status: the message is done all the same.
 func whole(reply *streamer.Message) sequence.Message {
 	if reply == nil {
 		return sequence.Message{}
@@ -201,10 +205,12 @@ func whole(reply *streamer.Message) sequence.Message {
 	return sequence.Message{Head: http1.AppendEnd(head)}
 }
 
-// pathFor is where a message of a session goes: to the path of its head's request target, or the negotiated one.
+// pathFor is where a message of a session goes: to the path of its head's request target, or the
+// negotiated one.
 func pathFor(facts *negotiate.Facts, head []byte) string {
 	if head != nil {
-		// A head that is none goes where the session was negotiated; the service there sees it as it is.
+		// A head that is none goes where the session was negotiated; the service there sees it as
+		// it is.
 		if h, _, err := http1.ParseHead(head, 0); err == nil && !h.IsReply() {
 			if u, err := url.ParseRequestURI(string(h.Target())); err == nil {
 				return u.Path

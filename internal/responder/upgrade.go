@@ -16,9 +16,10 @@ import (
 	"github.com/hhfr/hhfr/pkg/streamer"
 )
 
-// serveAsking serves a request that asks for a stream: its connection becomes one when the service has read the
-// request to its end, and the reply is that to exchange 1. One that is answered before is answered plainly. Where
-// the connection cannot be upgraded, the answer says where a stream can be opened.
+// serveAsking serves a request that asks for a stream: its connection becomes one when the service
+// has read the request to its end, and the reply is that to exchange 1. One that is answered before
+// is answered plainly. Where the connection cannot be upgraded, the answer says where a stream can
+// be opened.
 func (r *Responder) serveAsking(w http.ResponseWriter, req *http.Request, services http.Handler) {
 	stages, upgrade, ok := negotiate.Asks(req)
 	if !ok || r.cfg.Serves != nil && !r.cfg.Serves(req.URL.Path) {
@@ -45,8 +46,9 @@ func (r *Responder) serveAsking(w http.ResponseWriter, req *http.Request, servic
 	u.serve(services)
 }
 
-// serveQuestion answers a request of the method OPTIONS that asks for a stream and is no exchange: by an upgrade, or, if the
-// connection cannot be upgraded, by status 204 with the field. It is false where there can be no session.
+// serveQuestion answers a request of the method OPTIONS that asks for a stream and is no exchange:
+// by an upgrade, or, if the connection cannot be upgraded, by status 204 with the field. It is
+// false where there can be no session.
 func (r *Responder) serveQuestion(w http.ResponseWriter, req *http.Request) bool {
 	stages, upgrade, ok := negotiate.Asks(req)
 	if !ok || r.cfg.Serves != nil && req.URL.Path != "*" && !r.cfg.Serves(req.URL.Path) {
@@ -78,8 +80,8 @@ func (r *Responder) serveQuestion(w http.ResponseWriter, req *http.Request) bool
 	return true
 }
 
-// shortBody is the longest body that is read before its service begins, in bytes: one of known length that is
-// asked for is then upgraded at once, however the service goes about it.
+// shortBody is the longest body that is read before its service begins, in bytes: one of known
+// length that is asked for is then upgraded at once, however the service goes about it.
 const shortBody = 64 << 10
 
 // readWhole reads a short body of known length. It gives the body, and whether that is in memory.
@@ -212,7 +214,8 @@ func (u *upgrading) Flush() { _ = u.FlushError() }
 // FlushError does so; see [http.ResponseController].
 func (u *upgrading) FlushError() error { return http.NewResponseController(u.to()).Flush() }
 
-// EnableFullDuplex has the request read while the reply is written. It decides nothing: what is written does.
+// EnableFullDuplex has the request read while the reply is written. It decides nothing: what is
+// written does.
 func (u *upgrading) EnableFullDuplex() error {
 	u.mu.Lock()
 	defer u.mu.Unlock()
@@ -227,7 +230,8 @@ func (u *upgrading) Hijack() (net.Conn, *bufio.ReadWriter, error) {
 	return http.NewResponseController(u.to()).Hijack()
 }
 
-// Unwrap is for [http.ResponseController]: deadlines are those of the connection, as long as it is plain; a stream takes none.
+// Unwrap is for [http.ResponseController]: deadlines are those of the connection, as long as it is
+// plain; a stream takes none.
 func (u *upgrading) Unwrap() http.ResponseWriter {
 	u.mu.Lock()
 	defer u.mu.Unlock()
@@ -282,7 +286,8 @@ func hijacked(w http.ResponseWriter) (net.Conn, error) {
 // Upgrade is a request that was read to its end and asks for a stream over its connection.
 type Upgrade struct {
 	Request *http.Request
-	// Message is the request as the message of exchange 1, and Serve what serves it; without Serve it is no exchange.
+	// Message is the request as the message of exchange 1, and Serve what serves it; without Serve
+	// it is no exchange.
 	Message *streamer.Message
 	Serve   streamer.Handler
 	stages  uint64
@@ -294,8 +299,9 @@ func Upgradable(req *http.Request) bool {
 	return ok && upgrade
 }
 
-// ServeUpgraded has a connection upgraded that the caller accepted, and runs its stream to its end; open is as for [Responder.ServeConn]. take
-// gives the connection, once it is clear that there is a session; an error before leaves it as it is.
+// ServeUpgraded has a connection upgraded that the caller accepted, and runs its stream to its end;
+// open is as for [Responder.ServeConn]. take gives the connection, once it is clear that there is a
+// session; an error before leaves it as it is.
 func (r *Responder) ServeUpgraded(ctx context.Context, take func() (net.Conn, error), u *Upgrade, open func(negotiate.Facts) Opened) error {
 	u.stages, _, _ = negotiate.Asks(u.Request)
 	run, err := r.upgrade(ctx, u, take, open)
@@ -306,8 +312,8 @@ func (r *Responder) ServeUpgraded(ctx context.Context, take func() (net.Conn, er
 	return nil
 }
 
-// upgrade begins a session by a request, and gives what runs its stream, over the connection that hijack gives. An error leaves the
-// connection as it is, unless hijack was called.
+// upgrade begins a session by a request, and gives what runs its stream, over the connection that
+// hijack gives. An error leaves the connection as it is, unless hijack was called.
 func (r *Responder) upgrade(ctx context.Context, u *Upgrade, hijack func() (net.Conn, error), open func(negotiate.Facts) Opened) (run func(), err error) {
 	if err := r.admit(u.Request); err != nil {
 		return nil, err

@@ -75,9 +75,10 @@ func oneByOne(t *http.Transport) *http.Transport {
 	return t
 }
 
-// AsksByALPN is for the DialTLSContext of an [http.Transport] that a client of [Config].HTTPClient has: it reports whether a connection is
-// for a request that asks for a stream. Then [Protocol] may be offered before what HTTP has, and where the server selects it, the *tls.Conn itself
-// is to be returned.
+// AsksByALPN is for the DialTLSContext of an [http.Transport] that a client of [Config].HTTPClient
+// has: it reports whether a connection is for a request that asks for a stream. Then [Protocol] may
+// be offered before what HTTP has, and where the server selects it, the *tls.Conn itself is to be
+// returned.
 func AsksByALPN(ctx context.Context) bool {
 	k, ok := ctx.Value(askKey{}).(*ask)
 	return ok && !k.plain.Load() && !k.declined.Load()

@@ -19,8 +19,9 @@ import (
 	"github.com/hhfr/hhfr/pkg/streamer"
 )
 
-// asker carries the requests of a session that go as plain SOAP, the one that asks for a stream among them. Its connections are
-// those of the transport that it was made of, but for streams that TLS selects.
+// asker carries the requests of a session that go as plain SOAP, the one that asks for a stream
+// among them. Its connections are those of the transport that it was made of, but for streams that
+// TLS selects.
 type asker struct {
 	s     *Session
 	base  http.RoundTripper // a copy of the transport, or, of an unknown kind, itself
@@ -129,7 +130,8 @@ func (a *asker) stages(ctx context.Context) (uint64, error) {
 	return coder.Stages() &^ cfg.Without, nil
 }
 
-// got has the request ask for an upgrade of its connection, if that can be: before anything of it is written.
+// got has the request ask for an upgrade of its connection, if that can be: before anything of it
+// is written.
 func (a *asker) got(k *ask, h http.Header, conn net.Conn) {
 	k.conn = conn
 	if c, ok := conn.(*cryptotls.Conn); ok && c.ConnectionState().NegotiatedProtocol != "" && c.ConnectionState().NegotiatedProtocol != "http/1.1" {
@@ -168,8 +170,8 @@ func (a *asker) answered(asking *ask, req *http.Request, resp *http.Response) (*
 	return resp, nil
 }
 
-// saysNothing reports whether an answer with such a status may be somebody else's than the service's, or another one next time, so that it tells
-// nothing of hhfr.
+// saysNothing reports whether an answer with such a status may be somebody else's than the
+// service's, or another one next time, so that it tells nothing of hhfr.
 func saysNothing(status int) bool {
 	switch status {
 	case http.StatusUnauthorized, http.StatusForbidden, http.StatusProxyAuthRequired, http.StatusRequestTimeout, http.StatusTooManyRequests:
@@ -207,8 +209,8 @@ func synthetic(req *http.Request) *http.Response {
 	return &http.Response{StatusCode: http.StatusOK, ProtoMajor: 1, ProtoMinor: 1, Header: http.Header{}, Body: http.NoBody, Request: req}
 }
 
-// again is the request to be sent once more, without asking: where the answer says that nothing else is wrong with it, and it
-// can be. nil: the answer counts.
+// again is the request to be sent once more, without asking: where the answer says that nothing
+// else is wrong with it, and it can be. nil: the answer counts.
 func (k *ask) again(req *http.Request, resp *http.Response, err error) *http.Request {
 	switch {
 	case k.plain.Load() || k.n != nil || req.Context().Err() != nil:

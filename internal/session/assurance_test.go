@@ -31,7 +31,8 @@ type lasting struct{ ctxstore.Store }
 
 func newLasting(t testing.TB) ctxstore.Store { return lasting{newStore(t)} }
 
-// teller serves messages of sequences: those to /book by a transaction that counts, all others with effects of its own. It replies with the body and the path.
+// teller serves messages of sequences: those to /book by a transaction that counts, all others with
+// effects of its own. It replies with the body and the path.
 type teller struct {
 	mu      sync.Mutex
 	handled []string
@@ -183,7 +184,9 @@ func TestAssurancesRefused(t *testing.T) {
 	assert.ErrorContains(t, at(url, assured(t, wsrm.AtLeastOnce, store)), "not over")
 }
 
-// In order, at-most-once goes over streams that break: nothing is handled twice, and what is not answered has an unknown fate. Nothing of it is in the initiator's store, so that sessions do not meet.
+// In order, at-most-once goes over streams that break: nothing is handled twice, and what is not
+// answered has an unknown fate. Nothing of it is in the initiator's store, so that sessions do not
+// meet.
 func TestAtMostOnceInOrder(t *testing.T) {
 	m := newBank(t, &teller{})
 	store := newLasting(t)
@@ -227,7 +230,8 @@ func TestAtMostOnceInOrder(t *testing.T) {
 	}
 }
 
-// Whoever does not wait for the reply is told that the fate is unknown: the message lies in no store, and nobody tells of it later.
+// Whoever does not wait for the reply is told that the fate is unknown: the message lies in no
+// store, and nobody tells of it later.
 func TestAtMostOnceNobodyWaits(t *testing.T) {
 	l := &teller{hold: make(chan struct{}), begun: make(chan struct{}, 2)}
 	m := newBank(t, l)
@@ -260,7 +264,8 @@ func (b breaker) Handle(_ context.Context, _ string, m *streamer.Message) *strea
 	return m
 }
 
-// An end that breaks each stream does not get one message after the other: what it took along is no progress.
+// An end that breaks each stream does not get one message after the other: what it took along is no
+// progress.
 func TestAtMostOnceFruitlessStreams(t *testing.T) {
 	b := breaker{make(chan net.Conn, 100)}
 	s := startServices(t, func(c *responder.Config) {
@@ -281,7 +286,8 @@ func TestAtMostOnceFruitlessStreams(t *testing.T) {
 	assert.GreaterOrEqual(t, unknown, 6)
 }
 
-// The peer dies again and again while messages are sent: each has its effect once, in order, and a reply.
+// The peer dies again and again while messages are sent: each has its effect once, in order, and a
+// reply.
 func TestSequenceOverReconnections(t *testing.T) {
 	m := newBank(t, &teller{})
 	sess := dial(t, m.url("/book"), assured(t, wsrm.ExactlyOnce, newLasting(t)))
@@ -302,7 +308,8 @@ func TestSequenceOverReconnections(t *testing.T) {
 	assert.Equal(t, 1, sequences)
 }
 
-// A session ends before its messages are done; the next one on the same store goes on with them, and gets their replies.
+// A session ends before its messages are done; the next one on the same store goes on with them,
+// and gets their replies.
 func TestSequenceOutlivesSessions(t *testing.T) {
 	m := newBank(t, &teller{})
 	store := newLasting(t)
@@ -382,7 +389,8 @@ func TestSequenceOutlivesSessions(t *testing.T) {
 	assert.Contains(t, possible, sequences)
 }
 
-// Two sessions, as of two processes, never have one sequence at a time: each would take the messages of the other for its own.
+// Two sessions, as of two processes, never have one sequence at a time: each would take the
+// messages of the other for its own.
 func TestOneSessionHasTheSequence(t *testing.T) {
 	m := newBank(t, &teller{})
 	folder := t.TempDir()
@@ -411,7 +419,8 @@ func TestOneSessionHasTheSequence(t *testing.T) {
 	assert.Equal(t, 2, sequences, "that of the other service has no effect")
 }
 
-// The responder loses its store while messages are under way: exactly-once reports what it may have done, at-least-once sends it again.
+// The responder loses its store while messages are under way: exactly-once reports what it may have
+// done, at-least-once sends it again.
 func TestResponderLosesTheSequence(t *testing.T) {
 	for _, a := range []wsrm.Assurance{wsrm.AtLeastOnce, wsrm.ExactlyOnce} {
 		t.Run(a.String(), func(t *testing.T) {

@@ -66,7 +66,8 @@ func (h *heard) last() []byte {
 	return append([]byte(nil), c.all...)
 }
 
-// refusalOf sends octets over a connection of its own, and gives the hello that comes back, with why.
+// refusalOf sends octets over a connection of its own, and gives the hello that comes back, with
+// why.
 func refusalOf(t *testing.T, addr string, octets []byte) (frame.Hello, frame.Close) {
 	t.Helper()
 	conn, err := new(net.Dialer).DialContext(t.Context(), "tcp", addr)
@@ -84,7 +85,8 @@ func refusalOf(t *testing.T, addr string, octets []byte) (frame.Hello, frame.Clo
 	return hello.(frame.Hello), last.(frame.Close)
 }
 
-// A first flight that is sent again, whole, by whoever heard it, is refused, and its message not processed; so is a forged token.
+// A first flight that is sent again, whole, by whoever heard it, is refused, and its message not
+// processed; so is a forged token.
 func TestFirstFlightsAreTakenOnce(t *testing.T) {
 	var processed atomic.Int64
 	d := open(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -120,8 +122,8 @@ func TestFirstFlightsAreTakenOnce(t *testing.T) {
 	require.NoError(t, s.Close())
 }
 
-// One peer that opens sessions and does not go on, by upgrades without a hello and by first contacts that stop, keeps no other from its
-// session, and gets no more than its share.
+// One peer that opens sessions and does not go on, by upgrades without a hello and by first
+// contacts that stop, keeps no other from its session, and gets no more than its share.
 func TestHalfAgreedSessionsOfOnePeer(t *testing.T) {
 	d := open(t, http.HandlerFunc(repeat), false, func(c *responder.Config) { c.MaxSessions, c.MaxPerPeer = 16, 8 })
 	addr := strings.TrimSuffix(strings.TrimPrefix(d.url, "http://"), "/soap")
@@ -224,7 +226,8 @@ func (c *hushConn) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// A sequence goes on in the first flight of the next session: hello and its messages leave before the peer has said a word.
+// A sequence goes on in the first flight of the next session: hello and its messages leave before
+// the peer has said a word.
 func TestSequencesGoOnInOneFlight(t *testing.T) {
 	d := open(t, http.HandlerFunc(repeat), false, nil)
 	cfg := d.config(negotiate.Auto)

@@ -34,7 +34,8 @@ func newFile(s string) *file {
 	return &file{closable{Reader: r}, r}
 }
 
-// A body that a stream did not take can be had again from where it stood, if it can go back at all; and it is closed once, by whoever is last.
+// A body that a stream did not take can be had again from where it stood, if it can go back at all;
+// and it is closed once, by whoever is last.
 func TestBodyAgain(t *testing.T) {
 	read := func(r io.Reader, n int64) string {
 		b, err := io.ReadAll(io.LimitReader(r, n))
@@ -89,7 +90,8 @@ func TestBodyAgain(t *testing.T) {
 	assert.Nil(t, body)
 }
 
-// Who takes a message closes its body, also where nothing of it is sent, as its head is none or the body cannot be read.
+// Who takes a message closes its body, also where nothing of it is sent, as its head is none or the
+// body cannot be read.
 func TestBodiesOfWhatIsNotSentAreClosed(t *testing.T) {
 	services := startServices(t, nil)
 	overStream := dial(t, services.http.URL, config(t))

@@ -41,8 +41,8 @@ func (s *witness) all() []*http.Request {
 	return s.seen
 }
 
-// A request by a stream is from where its connection is, as a plain one is: in the first call, in later ones, and where the session is met
-// again; in TLS with what the connection has.
+// A request by a stream is from where its connection is, as a plain one is: in the first call, in
+// later ones, and where the session is met again; in TLS with what the connection has.
 func TestRequestsAreFromTheirConnection(t *testing.T) {
 	for _, secure := range []bool{false, true} {
 		t.Run(fmt.Sprint("secure ", secure), func(t *testing.T) {
@@ -141,7 +141,8 @@ func (c *tracked) Close() error {
 	return c.Conn.Close()
 }
 
-// A connection on which TLS selects a stream, for a call that has gone meanwhile, is shut after a while, and with the session.
+// A connection on which TLS selects a stream, for a call that has gone meanwhile, is shut after a
+// while, and with the session.
 func TestConnectionsThatNoCallUsesAreShut(t *testing.T) {
 	for _, closes := range []bool{false, true} {
 		t.Run(fmt.Sprint("session closes ", closes), func(t *testing.T) {

@@ -20,26 +20,32 @@ import (
 	"github.com/hhfr/hhfr/pkg/wsrm"
 )
 
-// Config is what a [Dialer] works with. It is copied; what it points to is shared and stays the caller's.
+// Config is what a [Dialer] works with. It is copied; what it points to is shared and stays the
+// caller's.
 type Config struct {
-	// HTTPClient carries offers and plain SOAP; nil means [http.DefaultClient]. Offers follow no redirects. Its idle connections
-	// should be given up before servers do: a POST on a connection that the server has closed has an unknown fate.
+	// HTTPClient carries offers and plain SOAP; nil means [http.DefaultClient]. Offers follow no
+	// redirects. Its idle connections should be given up before servers do: a POST on a connection
+	// that the server has closed has an unknown fate.
 	HTTPClient *http.Client
-	// Transports by name ("tls", "tcp", "udp", "inproc"); those missing are not offered. nil means tls for https URLs, with the TLS of HTTPClient where its Transport is one of net/http,
-	// and tcp for others, through the proxy that such a Transport has (by CONNECT). With none in it, all goes as plain SOAP.
+	// Transports by name ("tls", "tcp", "udp", "inproc"); those missing are not offered. nil means
+	// tls for https URLs, with the TLS of HTTPClient where its Transport is one of net/http, and
+	// tcp for others, through the proxy that such a Transport has (by CONNECT). With none in it,
+	// all goes as plain SOAP.
 	Transports map[string]streamer.Transport
 	// Mode is how sessions come about; empty means Explicit.
 	Mode negotiate.Mode
-	// Store keeps sessions, shapes, and which ends speak plain SOAP; nil means memory, one for all sessions of the dialer.
+	// Store keeps sessions, shapes, and which ends speak plain SOAP; nil means memory, one for all
+	// sessions of the dialer.
 	Store ctxstore.Store
-	// Coders makes the coders of streams; nil means those of a book over Store (see [BookCoders]). Their shapes lie in Store.
+	// Coders makes the coders of streams; nil means those of a book over Store (see [BookCoders]).
+	// Their shapes lie in Store.
 	Coders coders.Func
 	// SOAP is the version of offers; None means 1.1, and 1.2 where that is refused for its version.
 	SOAP soap.Version
 	// Representations to offer by name, preferred first; nil means binary, then xml.
 	Representations []string
-	// RequestSchema and ReplySchema describe the messages of each direction; nil: they are not described. The shape of requests is made by the
-	// first that RequestSchema describes.
+	// RequestSchema and ReplySchema describe the messages of each direction; nil: they are not
+	// described. The shape of requests is made by the first that RequestSchema describes.
 	RequestSchema, ReplySchema *schema.Schema
 	// Shapes are fingerprints to offer before all others in Store, of shapes that lie there.
 	Shapes [][32]byte
@@ -48,22 +54,28 @@ type Config struct {
 	// with messages in which they stand octet for octet: they are taken out before, and put back
 	// behind the stream, so that nobody notices (docs/negotiation.md, section 3.2).
 	Headers []string
-	// Reconnect is how long a session whose stream broke tries to negotiate anew, ever less often, before it turns to plain SOAP; 0: not at all. What is called
-	// meanwhile waits.
+	// Reconnect is how long a session whose stream broke tries to negotiate anew, ever less often,
+	// before it turns to plain SOAP; 0: not at all. What is called meanwhile waits.
 	Reconnect time.Duration
-	// Assurance is what holds for each message; 0 or wsrm.AtMostOnce: none is sent twice. Under wsrm.AtLeastOnce and wsrm.ExactlyOnce the messages of a session stand in a sequence that Store has for the URL, and
-	// go on over streams, reconnections, and later sessions with the same store, until they are done. An end that does not agree gets nothing: RequireHHFR is implied. Exactly-once is BadConfig with a store
-	// that does not persist. Only one session at a time can have the sequence of a store and URL. At-most-once in order has a sequence too, but that of the session alone, in memory: what a stream that breaks takes along, messages
-	// and replies, has an unknown fate and is not sent again; what was not sent goes on.
+	// Assurance is what holds for each message; 0 or wsrm.AtMostOnce: none is sent twice. Under
+	// wsrm.AtLeastOnce and wsrm.ExactlyOnce the messages of a session stand in a sequence that
+	// Store has for the URL, and go on over streams, reconnections, and later sessions with the
+	// same store, until they are done. An end that does not agree gets nothing: RequireHHFR is
+	// implied. Exactly-once is BadConfig with a store that does not persist. Only one session at a
+	// time can have the sequence of a store and URL. At-most-once in order has a sequence too, but
+	// that of the session alone, in memory: what a stream that breaks takes along, messages and
+	// replies, has an unknown fate and is not sent again; what was not sent goes on.
 	Assurance wsrm.Assurance
-	// Ordered has messages handled in the order in which they were sent; they stand in a sequence then, under any assurance, and RequireHHFR is implied.
+	// Ordered has messages handled in the order in which they were sent; they stand in a sequence
+	// then, under any assurance, and RequireHHFR is implied.
 	Ordered bool
 	// Resume: the messages are those of an earlier session with the same Store and URL, which did
 	// not come to its end. Sent one after another, those that it had accepted, as the store proves,
 	// are an [Error] with the code Accepted; what follows is sent. Others than those are OtherRun,
 	// and none is sent (docs/cli.md, hhfr stream; [Session.Resumed]).
 	Resume bool
-	// LateReply, if given, gets replies to messages of earlier sessions, by the number of the message in its sequence, from 1, or why there will be none. It must not block.
+	// LateReply, if given, gets replies to messages of earlier sessions, by the number of the
+	// message in its sequence, from 1, or why there will be none. It must not block.
 	LateReply func(number uint64, reply *streamer.Message, err error)
 	// OfferFields are HTTP fields that go with offers, such as Authorization for a gateway in front
 	// of the service; those of Config's own offers, and what speaks of a body or a connection, are
@@ -72,10 +84,12 @@ type Config struct {
 	OfferFields []soap.Field
 	// AllowHost lists hosts, without ports, that an answer may name besides that of the URL.
 	AllowHost []string
-	// AllowCleartext: offer transports without encryption for https URLs too. Whoever listens on the way can then read what HTTPS hid.
+	// AllowCleartext: offer transports without encryption for https URLs too. Whoever listens on
+	// the way can then read what HTTPS hid.
 	AllowCleartext bool
-	// RememberFor is how long an end that did not agree is spoken to in plain SOAP without asking again; 0 means [DefaultRememberFor], below 0:
-	// neither remember nor look whether something is remembered.
+	// RememberFor is how long an end that did not agree is spoken to in plain SOAP without asking
+	// again; 0 means [DefaultRememberFor], below 0: neither remember nor look whether something is
+	// remembered.
 	RememberFor time.Duration
 	// ProbeTLS has a server that closes the connection of an offer by http without a word tried
 	// with a TLS handshake: if it answers that, the URL has the wrong scheme (see [SchemeError]),
@@ -84,21 +98,25 @@ type Config struct {
 	ProbeTLS bool
 	// RequireHHFR: fail with NoHHFR instead of speaking plain SOAP.
 	RequireHHFR bool
-	// Timeout bounds negotiation and opening the stream, together; 0 means [negotiate.DefaultTimeout].
+	// Timeout bounds negotiation and opening the stream, together; 0 means
+	// [negotiate.DefaultTimeout].
 	Timeout time.Duration
 	// Lifetime to ask for; 0: as the responder likes.
 	Lifetime time.Duration
-	// Handler serves exchanges that the responder begins, until [Session.OnMessage] names another; nil: nobody does, and requests are cancelled as failed.
+	// Handler serves exchanges that the responder begins, until [Session.OnMessage] names another;
+	// nil: nobody does, and requests are cancelled as failed.
 	Handler streamer.Handler
-	// WrapConn, if given, wraps a stream's connection before anything is read or written (a recorder).
+	// WrapConn, if given, wraps a stream's connection before anything is read or written (a
+	// recorder).
 	WrapConn func(net.Conn) net.Conn
-	// OnSession, if given, is told of each session before its hello is sent, with the connection as wrapped. That of a request which was upgraded
-	// is one as HTTPClient has dialed it: below a NetConn method, beside which Carried tells how much of it is the stream's. Such a session is told of
-	// when the responder's hello has come.
+	// OnSession, if given, is told of each session before its hello is sent, with the connection as
+	// wrapped. That of a request which was upgraded is one as HTTPClient has dialed it: below a
+	// NetConn method, beside which Carried tells how much of it is the stream's. Such a session is
+	// told of when the responder's hello has come.
 	OnSession func(negotiate.Facts, net.Conn)
-	// OnAgreed, if given, is told how a session speaks to an origin (see [Origin]): when it was opened,
-	// and whenever it loses its stream for good or has another one. It must not block, nor call the
-	// session.
+	// OnAgreed, if given, is told how a session speaks to an origin (see [Origin]): when it was
+	// opened, and whenever it loses its stream for good or has another one. It must not block, nor
+	// call the session.
 	OnAgreed func(origin string, agreed negotiate.Agreed)
 	// Stream gives limits, sizes and hooks of streams; what negotiation decides is overwritten.
 	Stream streamer.Config
@@ -158,7 +176,8 @@ func (c Config) withDefaults() (Config, error) {
 	return c, nil
 }
 
-// tlsOf is how an HTTP client speaks to https URLs, as far as it tells; nil: by what the system trusts.
+// tlsOf is how an HTTP client speaks to https URLs, as far as it tells; nil: by what the system
+// trusts.
 func tlsOf(client *http.Client) *cryptotls.Config {
 	if t, ok := client.Transport.(*http.Transport); ok {
 		return t.TLSClientConfig

@@ -19,15 +19,16 @@ import (
 	"github.com/hhfr/hhfr/pkg/streamer/tcp"
 )
 
-// connecting is a transport over TCP that goes through the HTTP proxy that a client has for URLs of a scheme, by the method CONNECT
-// (RFC 9110, section 9.3.6); where it has none, directly.
+// connecting is a transport over TCP that goes through the HTTP proxy that a client has for URLs of
+// a scheme, by the method CONNECT (RFC 9110, section 9.3.6); where it has none, directly.
 type connecting struct {
 	tcp.Transport
 	through *http.Transport // whose proxy, and what belongs to that
 	scheme  string
 }
 
-// connectingOf is tcp for the streams of URLs of a scheme, through the proxy of an HTTP client that is one of net/http.
+// connectingOf is tcp for the streams of URLs of a scheme, through the proxy of an HTTP client that
+// is one of net/http.
 func connectingOf(client *http.Client, scheme string) streamer.Transport {
 	transport := client.Transport
 	if transport == nil {

@@ -18,7 +18,8 @@ import (
 	"github.com/hhfr/hhfr/pkg/negotiate"
 )
 
-// forward is a forward proxy: it takes Upgrade out, as it is hop by hop, and opens tunnels unless it is told not to.
+// forward is a forward proxy: it takes Upgrade out, as it is hop by hop, and opens tunnels unless
+// it is told not to.
 type forward struct {
 	tunnels bool
 

@@ -34,10 +34,12 @@ func Dial(ctx context.Context, rawURL string, cfg Config) (*Session, error) {
 	return d.Dial(ctx, rawURL)
 }
 
-// Dial negotiates with the service at an http or https URL and opens the stream. When the other end does not agree, for whatever reason, the
-// session speaks plain SOAP and [Session.Agreed] tells why. An end that is to go on with a sequence is tried for as long as Config.Reconnect says. ctx bounds Dial only. Errors: BadConfig for a URL that is none, Unreachable when
-// nobody is there at all, NoHHFR with RequireHHFR, the error of ctx; with an assurance also a *[ctxstore.Error], Held while another session
-// has the sequence.
+// Dial negotiates with the service at an http or https URL and opens the stream. When the other end
+// does not agree, for whatever reason, the session speaks plain SOAP and [Session.Agreed] tells
+// why. An end that is to go on with a sequence is tried for as long as Config.Reconnect says. ctx
+// bounds Dial only. Errors: BadConfig for a URL that is none, Unreachable when nobody is there at
+// all, NoHHFR with RequireHHFR, the error of ctx; with an assurance also a *[ctxstore.Error], Held
+// while another session has the sequence.
 func (d *Dialer) Dial(ctx context.Context, rawURL string) (*Session, error) {
 	u, err := url.Parse(rawURL)
 	if err != nil {

@@ -88,7 +88,8 @@ var (
 	word     = regexp.MustCompile("`([A-Za-z]+)`")
 )
 
-// Every element that docs/negotiation.xsd declares is told in docs/negotiation.md, and every one in its tables of offers, answers and descriptions is declared.
+// Every element that docs/negotiation.xsd declares is told in docs/negotiation.md, and every one in
+// its tables of offers, answers and descriptions is declared.
 func TestSchemaAndPageNameTheSame(t *testing.T) {
 	read := func(name string) string {
 		text, err := os.ReadFile(filepath.Join("..", "..", "docs", name))

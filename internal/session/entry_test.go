@@ -242,7 +242,8 @@ func TestMetBefore(t *testing.T) {
 	}
 }
 
-// Who has nothing to join, or comes with a token that does not admit, begins with a first call, and nothing is lost or sent twice.
+// Who has nothing to join, or comes with a token that does not admit, begins with a first call, and
+// nothing is lost or sent twice.
 func TestTokenThatDoesNotAdmitIsAFirstCall(t *testing.T) {
 	var mu sync.Mutex
 	seen := map[string]int{}
@@ -331,8 +332,8 @@ func TestBlockedStreamOfAFirstCallIsWarnedOf(t *testing.T) {
 	assert.Contains(t, log.String(), session.BlockedHint)
 }
 
-// Where a call is not upgraded and the address in its answer cannot be reached, a request of its own is asked by, without a
-// body and by HTTP/1.1.
+// Where a call is not upgraded and the address in its answer cannot be reached, a request of its
+// own is asked by, without a body and by HTTP/1.1.
 func TestBlockedStreamIsAskedForByAnotherRequest(t *testing.T) {
 	for name, tc := range map[string]struct{ h2, eatsCalls bool }{"HTTP/2": {true, false}, "upgrades no body": {false, true}} {
 		h, err := responder.NewHandler(http.HandlerFunc(repeat), responder.Config{Addresses: map[string]string{"tls": deadPort(t)}})

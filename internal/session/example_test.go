@@ -91,7 +91,8 @@ func (account) Transact(_ context.Context, _ string, tx *wsrm.Tx, _ *streamer.Me
 
 func (account) Handle(context.Context, string, *streamer.Message) *streamer.Message { return nil }
 
-// Each message is done once, whatever breaks on the way, as long as the stores at both ends survive.
+// Each message is done once, whatever breaks on the way, as long as the stores at both ends
+// survive.
 func ExampleSession_Finish() {
 	ctx := context.Background()
 	dir, err := os.MkdirTemp("", "hhfr")

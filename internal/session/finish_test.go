@@ -76,7 +76,8 @@ func (f *fuse) isBurnt() bool {
 	return f.burnt
 }
 
-// A session breaks off behind any octet of its Finish. The next one on its store can send at once; what was accepted before is done once, in order, and no reply is lost.
+// A session breaks off behind any octet of its Finish. The next one on its store can send at once;
+// what was accepted before is done once, in order, and no reply is lost.
 func TestFinishIsCutAnywhere(t *testing.T) {
 	for direction := range 2 {
 		for at, burnt := 1, true; burnt; at++ {
@@ -147,7 +148,8 @@ func (f *forgetful) Commit(ctx context.Context, uri string, expect uint64, value
 	return f.Store.Commit(ctx, uri, expect, value)
 }
 
-// The responder loses the sequence, and the store here takes no other for a while, or for good: what was under way goes on once it does, and else its fate is told.
+// The responder loses the sequence, and the store here takes no other for a while, or for good:
+// what was under way goes on once it does, and else its fate is told.
 func TestLostSequenceAndAStoreThatFails(t *testing.T) {
 	for name, refusals := range map[string]int64{"for a while": 2, "for good": 1 << 40} {
 		t.Run(name, func(t *testing.T) {

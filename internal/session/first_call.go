@@ -84,7 +84,8 @@ func (s *Session) askNow(ctx context.Context) error {
 	return err
 }
 
-// maxUnanswered is how many calls in a row may ask in vain in a session that has had a stream: something on the way may have changed.
+// maxUnanswered is how many calls in a row may ask in vain in a session that has had a stream:
+// something on the way may have changed.
 const maxUnanswered = 2
 
 // refusedLocked has the session speak plain SOAP: the peer gave a reason.
@@ -97,8 +98,9 @@ func (s *Session) refusedLocked(why error) {
 	})
 }
 
-// accept opens the stream that an answer named, beside the calls. Where that cannot be, a request of its own may be upgraded
-// although the call was not: it has no body, which HAProxy upgrades no request with, and goes by HTTP/1.1.
+// accept opens the stream that an answer named, beside the calls. Where that cannot be, a request
+// of its own may be upgraded although the call was not: it has no body, which HAProxy upgrades no
+// request with, and goes by HTTP/1.1.
 func (s *Session) accept(i *negotiate.Invitation) {
 	n := s.negotiation()
 	err := n.try(negotiate.FirstCall, func() error { return n.invited(s.ctx, i) })

@@ -57,7 +57,8 @@ func (w *watched) WriteTo(p []byte, to net.Addr) (int, error) {
 	return w.PacketConn.WriteTo(p, to)
 }
 
-// linked is the transport over UDP by an emulated link, a new one for each connection, to a responder.
+// linked is the transport over UDP by an emulated link, a new one for each connection, to a
+// responder.
 type linked struct {
 	t         *testing.T
 	to        *responder.Handler
@@ -80,8 +81,9 @@ func (l *linked) Dial(ctx context.Context, _ string) (net.Conn, error) {
 
 func (l *linked) Listen(context.Context, string) (net.Listener, error) { return nil, net.ErrClosed }
 
-// A sequence goes on over UDP in two round trips of the link: one in which the transport asks whether the address is who it says, and one for
-// the rest. Hello and message leave before the peer has said a word, and the reply is in the first flight that comes back.
+// A sequence goes on over UDP in two round trips of the link: one in which the transport asks
+// whether the address is who it says, and one for the rest. Hello and message leave before the peer
+// has said a word, and the reply is in the first flight that comes back.
 func TestSequencesGoOnInOneFlightOfDatagrams(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const rtt = 600 * time.Millisecond

@@ -27,8 +27,9 @@ func (fromNine) Dial(ctx context.Context, addr string) (net.Conn, error) {
 	return from.DialContext(ctx, "tcp", addr)
 }
 
-// A peer that was met before, and finds all room taken, is turned away and loses nothing by that: as soon as there is room it joins the same
-// session by the same token, whether a hello of its alone was refused, or messages that left with it.
+// A peer that was met before, and finds all room taken, is turned away and loses nothing by that:
+// as soon as there is room it joins the same session by the same token, whether a hello of its
+// alone was refused, or messages that left with it.
 func TestTokensOutliveAFullRegistry(t *testing.T) {
 	for name, change := range map[string]func(*session.Config){
 		"message with the hello": func(*session.Config) {},
@@ -45,7 +46,8 @@ func TestTokensOutliveAFullRegistry(t *testing.T) {
 			require.NoError(t, s.Close())
 			met := s.Agreed().Facts.Session
 
-			// The room of the address is taken by sessions whose streams are from another one, so that nothing but they are in the way.
+			// The room of the address is taken by sessions whose streams are from another one, so
+			// that nothing but they are in the way.
 			holding := d.config(negotiate.Explicit)
 			holding.Transports, holding.RememberFor = map[string]streamer.Transport{"tcp": fromNine{}}, -1
 			var holders []*session.Session
@@ -92,7 +94,8 @@ func isOver(s *streamer.Stream) bool {
 	}
 }
 
-// Of hellos that show one token at the same time one is admitted, and what the others held meanwhile is given back.
+// Of hellos that show one token at the same time one is admitted, and what the others held
+// meanwhile is given back.
 func TestOneTokenAtTheSameTime(t *testing.T) {
 	const sessions = 16
 	s := startServices(t, func(c *responder.Config) { c.MaxSessions, c.MaxPerPeer = sessions, sessions })
@@ -135,7 +138,8 @@ func TestOneTokenAtTheSameTime(t *testing.T) {
 	}, eventually, tick, "all places are there")
 }
 
-// Who shows no token that admits drives nobody out, also not in the name of a session that has ended and would need room.
+// Who shows no token that admits drives nobody out, also not in the name of a session that has
+// ended and would need room.
 func TestHellosWithoutTokenTakeNoRoom(t *testing.T) {
 	const sessions = 4
 	s := startServices(t, func(c *responder.Config) { c.MaxSessions, c.MaxPerPeer = sessions, sessions })

@@ -130,7 +130,8 @@ func (n *noted[T]) note(m T) {
 
 func (n *noted[T]) got() []T { return n.atLeast(0) }
 
-// atLeast waits until so many are there: those that want no reply may come in beside what was sent after them.
+// atLeast waits until so many are there: those that want no reply may come in beside what was sent
+// after them.
 func (n *noted[T]) atLeast(count int) []T {
 	for {
 		n.mu.Lock()

@@ -22,7 +22,8 @@ import (
 	"github.com/hhfr/hhfr/pkg/streamer"
 )
 
-// unchanged is a SOAP server as one would write it for net/http, that knows nothing of HHFR. It notes the headers and hosts that it sees.
+// unchanged is a SOAP server as one would write it for net/http, that knows nothing of HHFR. It
+// notes the headers and hosts that it sees.
 type unchanged struct {
 	mu   sync.Mutex
 	seen []*http.Request
@@ -126,7 +127,8 @@ func post(t testing.TB, c *http.Client, url, contentType string, body io.Reader)
 // required has calls wait for the stream.
 func required(c *session.Config) { c.RequireHHFR = true }
 
-// An unchanged net/http SOAP program with the RoundTripper swapped in speaks HHFR, and the unchanged server with the Handler around it sees the same.
+// An unchanged net/http SOAP program with the RoundTripper swapped in speaks HHFR, and the
+// unchanged server with the Handler around it sees the same.
 func TestUnchangedPrograms(t *testing.T) {
 	service := &unchanged{}
 	url := speaking(t, service)
@@ -266,7 +268,8 @@ func (c *counting) RoundTrip(r *http.Request) (*http.Response, error) {
 	return c.RoundTripper.RoundTrip(r)
 }
 
-// With the RoundTripper swapped in, the only HTTP request is the offer: all messages and replies are in frames.
+// With the RoundTripper swapped in, the only HTTP request is the offer: all messages and replies
+// are in frames.
 func TestFramesCarryMessages(t *testing.T) {
 	url := speaking(t, &unchanged{})
 	transport := &http.Transport{}

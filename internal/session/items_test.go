@@ -82,7 +82,8 @@ func TestFullMessagesRoundTrip(t *testing.T) {
 	}
 }
 
-// turned is a message with the children of its offer or answer in the reverse order, and a foreign one before each.
+// turned is a message with the children of its offer or answer in the reverse order, and a foreign
+// one before each.
 func turned(t testing.TB, message []byte) (back []byte, foreign int) {
 	e, err := soap.Parse(message, soap.Limits{})
 	require.NoError(t, err)
@@ -344,7 +345,8 @@ func TestForeignElementsAreNamed(t *testing.T) {
 	assert.Equal(t, []soap.Name{{Space: "urn:x", Local: "More"}}, a.Ignored)
 }
 
-// Both HHFR Schema examples of the papers negotiate, and carry messages made of values, typed as they say.
+// Both HHFR Schema examples of the papers negotiate, and carry messages made of values, typed as
+// they say.
 func TestPapersSchemasNegotiateAndCarry(t *testing.T) {
 	floats := make([]float32, 90)
 	for i := range floats {
@@ -413,7 +415,8 @@ func TestFactsOfASession(t *testing.T) {
 	assert.Nil(t, responder.FactsOf(t.Context()))
 }
 
-// A reply that the initiator described is typed as it says, also by a service that describes nothing; so is one that the service describes, which the initiator then has.
+// A reply that the initiator described is typed as it says, also by a service that describes
+// nothing; so is one that the service describes, which the initiator then has.
 func TestRepliesAreTyped(t *testing.T) {
 	digits := papersSchema(t, "strings.xsd") // two strings, that look like numbers
 	reply, err := digits.Message(map[string]any{"String1": "12", "String2": "34"})

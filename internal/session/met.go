@@ -19,8 +19,8 @@ import (
 	"github.com/hhfr/hhfr/pkg/streamer"
 )
 
-// MetPrefix begins the URIs of the entries that say how the session with an origin can be joined again. They are secret: each has a
-// token.
+// MetPrefix begins the URIs of the entries that say how the session with an origin can be joined
+// again. They are secret: each has a token.
 const MetPrefix = xmlns.HHFRNegotiation + ":met:"
 
 func metURI(u *url.URL) string { return MetPrefix + negotiate.Origin(u) }
@@ -28,8 +28,8 @@ func metURI(u *url.URL) string { return MetPrefix + negotiate.Origin(u) }
 // errNotMet is why a session cannot be joined again.
 var errNotMet = errors.New("no session to join again is remembered")
 
-// takeMet takes what is remembered of the last session with an end, so that nobody else joins it by the same token; nil if there is
-// nothing that serves the configuration.
+// takeMet takes what is remembered of the last session with an end, so that nobody else joins it by
+// the same token; nil if there is nothing that serves the configuration.
 func (d *Dialer) takeMet(ctx context.Context, u *url.URL, outbox *outbox) (*negotiate.Context, error) {
 	entry, err := d.cfg.Store.Get(ctx, metURI(u))
 	if errors.Is(err, &ctxstore.Error{Code: ctxstore.NotFound}) {
@@ -84,7 +84,8 @@ func (s *Session) rememberMet(l *link, facts negotiate.Facts) {
 	}
 }
 
-// watchMet remembers the session of a stream, from when its peer's hello is there; what the peer then knows, when it ends.
+// watchMet remembers the session of a stream, from when its peer's hello is there; what the peer
+// then knows, when it ends.
 func (s *Session) watchMet(l *link, n *negotiation) {
 	select {
 	case <-l.stream.Met():
@@ -105,11 +106,12 @@ func (s *Session) watchMet(l *link, n *negotiation) {
 	})
 }
 
-// metDial bounds the connecting to a remembered address, which something on the way may have come to block: a lost packet or two are
-// sent again in that time.
+// metDial bounds the connecting to a remembered address, which something on the way may have come
+// to block: a lost packet or two are sent again in that time.
 const metDial = 8 * time.Second
 
-// rejoin opens a stream of a session that was met before. It waits for the connection, and for nothing else.
+// rejoin opens a stream of a session that was met before. It waits for the connection, and for
+// nothing else.
 func (n *negotiation) rejoin(ctx context.Context, c *negotiate.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, n.dialer.cfg.Timeout)
 	defer cancel()
@@ -138,7 +140,8 @@ func (n *negotiation) rejoin(ctx context.Context, c *negotiate.Context) error {
 	return err
 }
 
-// isFull reports whether a peer had no room for a stream, before it came to it: then it has not spent the token.
+// isFull reports whether a peer had no room for a stream, before it came to it: then it has not
+// spent the token.
 func isFull(err error) bool {
 	var e *streamer.Error
 	return errors.As(err, &e) && e.Remote && e.Code == streamer.BeyondLimits
@@ -185,7 +188,8 @@ func (n *negotiation) plainFacts(id negotiate.SessionID, transport, address stri
 // errUnasked: the first call will ask for a stream.
 var errUnasked = errors.New("no call has asked for a stream yet")
 
-// find opens a stream by the way that the mode has. now: one that needs no call, else it may be errUnasked.
+// find opens a stream by the way that the mode has. now: one that needs no call, else it may be
+// errUnasked.
 func (n *negotiation) find(ctx context.Context, now bool) error {
 	d := n.dialer
 	mode := d.cfg.Mode

@@ -2,8 +2,8 @@ package session
 
 import "github.com/hhfr/hhfr/pkg/negotiate"
 
-// needsOffer is what is configured that only an offer can express, for http or https URLs; empty: nothing is. Shapes that are to be offered
-// are none of it: without an offer they travel once.
+// needsOffer is what is configured that only an offer can express, for http or https URLs; empty:
+// nothing is. Shapes that are to be offered are none of it: without an offer they travel once.
 func (c *Config) needsOffer(secure bool) string {
 	_, streams := c.Transports[negotiate.OwnTransport(secure)]
 	switch {

@@ -22,7 +22,8 @@ import (
 	"github.com/hhfr/hhfr/pkg/streamer"
 )
 
-// A session tells by which way it came about, which ways were tried, and that a call is still to ask.
+// A session tells by which way it came about, which ways were tried, and that a call is still to
+// ask.
 func TestSessionTellsItsMode(t *testing.T) {
 	d := open(t, http.HandlerFunc(repeat), false, nil)
 	cfg := d.config(negotiate.Auto)
@@ -88,7 +89,8 @@ func TestFirstCallCannotAskForAll(t *testing.T) {
 	}
 }
 
-// A first call to a server of the other scheme has reached nobody: that is neither plain SOAP, nor remembered as such.
+// A first call to a server of the other scheme has reached nobody: that is neither plain SOAP, nor
+// remembered as such.
 func TestFirstCallToWrongSchemeIsNotRemembered(t *testing.T) {
 	var calls atomic.Int64
 	server := httptest.NewUnstartedServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { calls.Add(1) }))
@@ -108,7 +110,8 @@ func TestFirstCallToWrongSchemeIsNotRemembered(t *testing.T) {
 	assert.Zero(t, calls.Load())
 }
 
-// Who is told of a session on a connection that was upgraded has the connection that was dialed, and how much of it the stream has.
+// Who is told of a session on a connection that was upgraded has the connection that was dialed,
+// and how much of it the stream has.
 func TestUpgradedConnectionIsShared(t *testing.T) {
 	d := open(t, http.HandlerFunc(repeat), false, nil)
 	cfg := d.config(negotiate.FirstCall)
@@ -127,7 +130,8 @@ func TestUpgradedConnectionIsShared(t *testing.T) {
 	assert.Equal(t, stats.Received.Octets(), received)
 }
 
-// A server that goes away while a session is joined again is asked until it is back, without a call that would fail.
+// A server that goes away while a session is joined again is asked until it is back, without a call
+// that would fail.
 func TestMetServerThatIsAway(t *testing.T) {
 	d := open(t, http.HandlerFunc(repeat), false, nil)
 	l, err := new(net.ListenConfig).Listen(t.Context(), "tcp", "127.0.0.1:0")

@@ -35,8 +35,8 @@ type negotiation struct {
 	taken  *atomic.Int64
 	client *http.Client
 	asker  *asker // nil: the mode is Explicit
-	// careful: a stream has just broken, and calls of another one might be of unknown fate as well. It is not used before it is clear
-	// that somebody is there.
+	// careful: a stream has just broken, and calls of another one might be of unknown fate as well.
+	// It is not used before it is clear that somebody is there.
 	careful bool
 
 	met                *negotiate.Context // of the session that was joined again; nil: it is another
@@ -46,7 +46,8 @@ type negotiation struct {
 	stream             *streamer.Stream
 }
 
-// open goes all the way. An error of code Unreachable means that there is no use in plain SOAP either.
+// open goes all the way. An error of code Unreachable means that there is no use in plain SOAP
+// either.
 func (n *negotiation) open(ctx context.Context) error {
 	cfg := &n.dialer.cfg
 	secure := n.url.Scheme == "https"
@@ -199,7 +200,8 @@ func isOffersOwn(f soap.Field) bool {
 		httpmsg.IsFraming(http1.Field{Name: []byte(name)})
 }
 
-// isPassing tells refusals of an end that may agree in a while: gateways whose server is just starting, and responders without room.
+// isPassing tells refusals of an end that may agree in a while: gateways whose server is just
+// starting, and responders without room.
 func isPassing(status int, err error) bool {
 	var f *negotiate.FaultAnswer
 	if errors.As(err, &f) {
@@ -208,7 +210,8 @@ func isPassing(status int, err error) bool {
 	return status == http.StatusBadGateway || status == http.StatusServiceUnavailable || status == http.StatusGatewayTimeout
 }
 
-// withoutURL takes the URL, whose query may be secret, out of an error of an HTTP client: what remains is told and stored.
+// withoutURL takes the URL, whose query may be secret, out of an error of an HTTP client: what
+// remains is told and stored.
 func withoutURL(err error) error {
 	var of *url.Error
 	if errors.As(err, &of) {
@@ -334,7 +337,8 @@ func (n *negotiation) keepFacts(ctx context.Context, facts *negotiate.Facts) err
 		return err
 	}
 	store, now := n.dialer.cfg.Store, n.dialer.cfg.Clock.Now()
-	// Another session of this name at this end can only be one that is joined again, or the same store at the peer: that one is not overwritten.
+	// Another session of this name at this end can only be one that is joined again, or the same
+	// store at the peer: that one is not overwritten.
 	_, err = store.Put(ctx, facts.Session.URI(), document, ctxstore.PutOptions{IfRevision: ctxstore.If(0), TTL: facts.Expires.Sub(now)})
 	if errors.Is(err, &ctxstore.Error{Code: ctxstore.Conflict}) {
 		return nil
@@ -380,7 +384,8 @@ func (n *negotiation) opened(ctx context.Context, stream *streamer.Stream, facts
 	return nil
 }
 
-// keepSchemas keeps the schemas that were agreed on, as the other end does: with them the session's context tells what its messages are.
+// keepSchemas keeps the schemas that were agreed on, as the other end does: with them the session's
+// context tells what its messages are.
 func (d *Dialer) keepSchemas(ctx context.Context, a *negotiate.Answer) error {
 	for _, c := range []struct {
 		ours   *schema.Schema
@@ -406,8 +411,8 @@ func (d *Dialer) keepSchemas(ctx context.Context, a *negotiate.Answer) error {
 	return nil
 }
 
-// streamAddr says where to open the stream, and refuses hosts that the URL did not name and nobody allowed: an answer must not send
-// messages, or connections from inside a network, elsewhere.
+// streamAddr says where to open the stream, and refuses hosts that the URL did not name and nobody
+// allowed: an answer must not send messages, or connections from inside a network, elsewhere.
 func (d *Dialer) streamAddr(transport, address string, u *url.URL) (string, error) {
 	if !negotiate.HasPorts(transport) {
 		return address, nil

@@ -18,7 +18,8 @@ import (
 	"github.com/hhfr/hhfr/pkg/wsrm"
 )
 
-// outbox is the initiator's end of the sequence that a store has for one URL, or under at-most-once one session. Its entry names the sequence; the state lies under a URI of its own.
+// outbox is the initiator's end of the sequence that a store has for one URL, or under at-most-once
+// one session. Its entry names the sequence; the state lies under a URI of its own.
 type outbox struct {
 	d        *Dialer
 	store    ctxstore.Store
@@ -61,7 +62,8 @@ func (d *Dialer) openOutbox(ctx context.Context, u *url.URL) (*outbox, error) {
 	return o, nil
 }
 
-// close lets go of the sequence, and lets another session have it. Nothing replaces the sequence meanwhile.
+// close lets go of the sequence, and lets another session have it. Nothing replaces the sequence
+// meanwhile.
 func (o *outbox) close() {
 	if q := o.sequence(); q != nil {
 		q.Close()
@@ -123,7 +125,8 @@ func (o *outbox) restore(ctx context.Context) error {
 
 var errEndedBefore = errors.New("the sequence ended before it was known to be done")
 
-// outboxPrefix begins the URI of an outbox; what follows is the SHA-256 of the URL without query, in hexadecimal digits.
+// outboxPrefix begins the URI of an outbox; what follows is the SHA-256 of the URL without query,
+// in hexadecimal digits.
 const outboxPrefix = "urn:hhfr:outbox:"
 
 // assurance is the URI of what is asked for.
@@ -243,7 +246,9 @@ func (o *outbox) replace(ctx context.Context, run sequence.Run) error {
 	return nil
 }
 
-// lost is for a responder that knew the sequence and knows it no more. What it may have done nobody knows: under at-least-once that is sent again, else reported. After an error it is called again, or the outbox closed.
+// lost is for a responder that knew the sequence and knows it no more. What it may have done nobody
+// knows: under at-least-once that is sent again, else reported. After an error it is called again,
+// or the outbox closed.
 func (o *outbox) lost(ctx context.Context) error {
 	o.d.cfg.Log.Warn("the other end lost the state of the sequence", "sequence", o.name())
 	o.mu.Lock()
@@ -264,7 +269,8 @@ func (o *outbox) lost(ctx context.Context) error {
 	return nil
 }
 
-// after is the sequence that came in the place of q, once that is decided; q itself if none did, or ctx ended before.
+// after is the sequence that came in the place of q, once that is decided; q itself if none did, or
+// ctx ended before.
 func (o *outbox) after(ctx context.Context, q *sequence.Sequence) *sequence.Sequence {
 	o.mu.Lock()
 	replacing := o.replacing

@@ -26,8 +26,9 @@ type outcome struct {
 	err   error
 }
 
-// Begin sends a request and leaves its reply to [Pending.Reply], which must be called. On a stream, requests that one goroutine begins leave in that order; in plain
-// SOAP each has a connection of its own or waits for one, and there is no order. The rest is as with [Session.Call].
+// Begin sends a request and leaves its reply to [Pending.Reply], which must be called. On a stream,
+// requests that one goroutine begins leave in that order; in plain SOAP each has a connection of
+// its own or waits for one, and there is no order. The rest is as with [Session.Call].
 func (s *Session) Begin(ctx context.Context, m *streamer.Message) (*Pending, error) {
 	p := &Pending{s: s, head: m.Head}
 	if s.outbox != nil {

@@ -23,7 +23,8 @@ func (s *Session) post(ctx context.Context, m *streamer.Message) (*streamer.Mess
 	return &streamer.Message{Head: httpmsg.HeadOf(resp), Body: &plainReply{ctx, resp.Body}}, nil
 }
 
-// plainReply is the body of a reply. Where it breaks off, the request has no reply, and may have been processed.
+// plainReply is the body of a reply. Where it breaks off, the request has no reply, and may have
+// been processed.
 type plainReply struct {
 	ctx context.Context
 	io.ReadCloser

@@ -77,7 +77,8 @@ func muteStream(t testing.TB, says string) string {
 	return ":" + port
 }
 
-// Ends of all kinds that know nothing of HHFR, or only say so: the application gets plain SOAP, and each end is asked once.
+// Ends of all kinds that know nothing of HHFR, or only say so: the application gets plain SOAP, and
+// each end is asked once.
 func TestPlainServers(t *testing.T) {
 	fault, err := soap.BuildFault(soap.V11, soap.Fault{Code: soap.Client, Reason: "no such operation"})
 	require.NoError(t, err)

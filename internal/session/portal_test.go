@@ -65,7 +65,8 @@ var pages = map[string]http.HandlerFunc{
 	},
 }
 
-// What a portal answers goes to the caller, and is forgotten with it: the next call, or session, has a stream.
+// What a portal answers goes to the caller, and is forgotten with it: the next call, or session,
+// has a stream.
 func TestPortalIsNotRemembered(t *testing.T) {
 	for name, page := range pages {
 		for _, mode := range []negotiate.Mode{negotiate.Explicit, negotiate.FirstCall, negotiate.Auto} {

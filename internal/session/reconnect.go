@@ -11,7 +11,8 @@ import (
 	"github.com/hhfr/hhfr/pkg/streamer"
 )
 
-// current gives the stream to use now; nil means plain SOAP. While a broken stream is being replaced it waits.
+// current gives the stream to use now; nil means plain SOAP. While a broken stream is being
+// replaced it waits.
 func (s *Session) current(ctx context.Context) (*link, error) {
 	for {
 		s.mu.Lock()
@@ -210,20 +211,23 @@ func (s *Session) unmet() {
 	s.agreed = negotiate.Agreed{Why: s.agreed.Why, Tried: tried}
 }
 
-// isRefused reports whether a stream whose peer's hello has not come ended since somebody answered: by a refusal, or by what is no stream.
+// isRefused reports whether a stream whose peer's hello has not come ended since somebody answered:
+// by a refusal, or by what is no stream.
 func isRefused(err error) bool {
 	var e *streamer.Error
 	return errors.As(err, &e) && (e.Remote || e.Code == streamer.Protocol)
 }
 
-// rememberBroken has later sessions speak plain SOAP for a while: a stream that broke for good would break again.
+// rememberBroken has later sessions speak plain SOAP for a while: a stream that broke for good
+// would break again.
 func (s *Session) rememberBroken(why error) {
 	ctx, cancel := context.WithTimeout(context.Background(), s.cfg.Timeout)
 	defer cancel()
 	s.dialer.remember(ctx, s.url, why)
 }
 
-// insist negotiates, ever less often, until there is a stream, an end that does not agree, or no time left.
+// insist negotiates, ever less often, until there is a stream, an end that does not agree, or no
+// time left.
 func (s *Session) insist(ctx context.Context, careful bool) (n *negotiation, err error) {
 	clock := s.cfg.Clock
 	until := clock.Now().Add(s.cfg.Reconnect)
@@ -235,7 +239,8 @@ func (s *Session) insist(ctx context.Context, careful bool) (n *negotiation, err
 		}
 		var refused *refusal
 		passing := !errors.As(err, &refused) || refused.passing
-		// Some of the wait is chance, so that the clients of one server do not come back all at once.
+		// Some of the wait is chance, so that the clients of one server do not come back all at
+		// once.
 		pause := wait/2 + rand.N(wait/2)
 		if !passing || clock.Now().Add(pause).After(until) {
 			return n, err
@@ -282,11 +287,11 @@ func (s *Session) reconnect() {
 }
 
 const (
-	// maxFruitless is how many streams in a row may end without having brought anything before no further one is tried: an end that breaks each of them
-	// would else be asked for ever.
+	// maxFruitless is how many streams in a row may end without having brought anything before no
+	// further one is tried: an end that breaks each of them would else be asked for ever.
 	maxFruitless = 5
-	// firstBackOff is the pause after the first attempt that failed, maxBackOff the longest one: a server that restarts takes a second or some, and a link
-	// that is down is not loaded by asking.
+	// firstBackOff is the pause after the first attempt that failed, maxBackOff the longest one: a
+	// server that restarts takes a second or some, and a link that is down is not loaded by asking.
 	firstBackOff = 200 * time.Millisecond
 	maxBackOff   = 5 * time.Second
 )

@@ -22,7 +22,8 @@ import (
 	"github.com/hhfr/hhfr/pkg/streamer"
 )
 
-// mortal is a peer on fixed ports that can be killed, so that its connections break without a word, and started again on the same store.
+// mortal is a peer on fixed ports that can be killed, so that its connections break without a word,
+// and started again on the same store.
 type mortal struct {
 	t             testing.TB
 	store         ctxstore.Store
@@ -106,7 +107,8 @@ func (m *mortal) echo(ctx context.Context, x *streamer.Exchange) {
 	}
 }
 
-// forEver is how long a session on such a clock tries to reconnect, however busy the machine is: an hour passes within a second or two.
+// forEver is how long a session on such a clock tries to reconnect, however busy the machine is: an
+// hour passes within a second or two.
 const forEver = 10_000 * time.Hour
 
 // quick is the real clock with sleeps cut short: back-off goes as fast as the machine.
@@ -124,7 +126,8 @@ func newMortal(t testing.TB) *mortal {
 	return m
 }
 
-// The peer dies and comes back: what was written and not answered is reported, what was not sent goes over the next stream, and nothing twice.
+// The peer dies and comes back: what was written and not answered is reported, what was not sent
+// goes over the next stream, and nothing twice.
 func TestReconnect(t *testing.T) {
 	m := newMortal(t)
 	reached := make(chan struct{})
@@ -176,7 +179,8 @@ func TestReconnect(t *testing.T) {
 	require.ErrorIs(t, posted.Err(), &negotiate.Error{Code: negotiate.FateUnknown})
 }
 
-// Requests that wait behind one another when the peer dies: each is answered, or reported as unknown, and none arrives twice.
+// Requests that wait behind one another when the peer dies: each is answered, or reported as
+// unknown, and none arrives twice.
 func TestKilledInMidRun(t *testing.T) {
 	m := newMortal(t)
 	var served, caught atomic.Int32
@@ -273,7 +277,8 @@ func TestReconnectGivesUp(t *testing.T) {
 	assert.Contains(t, stored(t, cfg.Store), ":plain:")
 }
 
-// A plain server has taken the peer's place: what follows goes there as plain SOAP at once, each once.
+// A plain server has taken the peer's place: what follows goes there as plain SOAP at once, each
+// once.
 func TestReplacedByAPlainServer(t *testing.T) {
 	m := newMortal(t)
 	cfg := config(t)
@@ -447,7 +452,8 @@ func TestWait(t *testing.T) {
 	require.ErrorIs(t, dial(t, "http://"+m.http+"/x", cfg).Wait(t.Context()), &negotiate.Error{Code: negotiate.NoHHFR})
 }
 
-// Streams that only bring messages unasked are not fruitless: one that breaks every now and then is replaced as often as that.
+// Streams that only bring messages unasked are not fruitless: one that breaks every now and then is
+// replaced as often as that.
 func TestUnaskedMessagesAreFruit(t *testing.T) {
 	s := startServices(t, func(c *responder.Config) {
 		c.OnStream = func(_ negotiate.Facts, st *streamer.Stream) {

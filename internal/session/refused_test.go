@@ -22,7 +22,8 @@ import (
 	"github.com/hhfr/hhfr/pkg/streamer"
 )
 
-// middlebox answers requests with Upgrade as it is told, and others with what they say. It notes what it got.
+// middlebox answers requests with Upgrade as it is told, and others with what they say. It notes
+// what it got.
 type middlebox struct {
 	url    string
 	answer string // to a request with Upgrade; empty: it closes
@@ -90,8 +91,8 @@ func status(line string) string {
 	return "HTTP/1.1 " + line + "\r\nContent-Type: text/plain\r\nContent-Length: 4\r\n\r\nsays"
 }
 
-// Who answers a request with Upgrade by a refusal, or by nothing, is remembered and not asked again. The call is repeated only where the
-// answer says that nothing else was wrong with it.
+// Who answers a request with Upgrade by a refusal, or by nothing, is remembered and not asked
+// again. The call is repeated only where the answer says that nothing else was wrong with it.
 func TestServersThatRefuseUpgrade(t *testing.T) {
 	for name, tc := range map[string]struct {
 		answer string
@@ -185,7 +186,8 @@ func TestNobodyThereAtTheFirstCall(t *testing.T) {
 	require.NoError(t, s.Close())
 }
 
-// A service that replies before it has read its request is answered plainly, and the next call asks.
+// A service that replies before it has read its request is answered plainly, and the next call
+// asks.
 func TestEarlyRepliesArePlain(t *testing.T) {
 	early := make(chan bool, 1)
 	early <- true
@@ -216,7 +218,8 @@ func TestEarlyRepliesArePlain(t *testing.T) {
 	require.NoError(t, s.Close())
 }
 
-// A service that panics ends the first reply there, and not the stream; one that flushes is heard at once; 100 Continue comes before 101.
+// A service that panics ends the first reply there, and not the stream; one that flushes is heard
+// at once; 100 Continue comes before 101.
 func TestServicesOfTheFirstCall(t *testing.T) {
 	d := open(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		body, err := io.ReadAll(r.Body)
@@ -321,8 +324,9 @@ func TestPlainServersKeepTheirConnection(t *testing.T) {
 	require.NoError(t, rt.Close())
 }
 
-// Deadlines that a service sets for its request do not end the stream that the connection has become; a service may set fields while its
-// request is read elsewhere, as httputil.ReverseProxy does.
+// Deadlines that a service sets for its request do not end the stream that the connection has
+// become; a service may set fields while its request is read elsewhere, as httputil.ReverseProxy
+// does.
 func TestServicesThatSetDeadlinesAndFields(t *testing.T) {
 	d := open(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		within := time.Millisecond
@@ -361,8 +365,8 @@ func TestServicesThatSetDeadlinesAndFields(t *testing.T) {
 	}
 }
 
-// Where first contacts are refused, as they have no field that admits, a call is none the worse for it, also one whose body can be read
-// once.
+// Where first contacts are refused, as they have no field that admits, a call is none the worse for
+// it, also one whose body can be read once.
 func TestRefusedFirstContactsCostNoCall(t *testing.T) {
 	d := open(t, http.HandlerFunc(repeat), true, func(c *responder.Config) { c.Admit = responder.AdmitBearer([]string{"secret"}) })
 	for _, once := range []bool{false, true} {

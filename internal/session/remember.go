@@ -53,8 +53,8 @@ type Memory struct {
 	Plain string
 }
 
-// Remembered tells what a store remembers of the service at an http or https URL. Nothing of it is used up. Errors: BadConfig for a
-// URL that is none, and those of the store.
+// Remembered tells what a store remembers of the service at an http or https URL. Nothing of it is
+// used up. Errors: BadConfig for a URL that is none, and those of the store.
 func Remembered(ctx context.Context, store ctxstore.Store, rawURL string) (m Memory, err error) {
 	u, err := url.Parse(rawURL)
 	if err != nil {

@@ -373,7 +373,8 @@ func TestResumeOverALostSequence(t *testing.T) {
 			assert.EqualValues(t, 4, sess.Resumed().LeftOut)
 			require.NoError(t, sess.Finish(t.Context()))
 			got, _ := effect(t, m.store)
-			// Once, but for those that were written before the loss, which exactly-once does not send again.
+			// Once, but for those that were written before the loss, which exactly-once does not
+			// send again.
 			assert.Regexp(t, "^(a )?(b )?(c )?d e $", got)
 			if a == wsrm.AtLeastOnce {
 				assert.Contains(t, got, "b c d e ")

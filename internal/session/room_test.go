@@ -128,8 +128,8 @@ func TestNoRoomIsRememberedByNobody(t *testing.T) {
 	}, time.Minute, 10*time.Millisecond)
 }
 
-// crowd is a listener whose first connections are those of one peer that says nothing, also not when it is
-// closed on: they close as connections over datagrams do, which wait for the other end.
+// crowd is a listener whose first connections are those of one peer that says nothing, also not
+// when it is closed on: they close as connections over datagrams do, which wait for the other end.
 type crowd struct {
 	net.Listener
 	left int

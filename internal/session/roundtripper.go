@@ -21,12 +21,14 @@ import (
 // they are and at once; with Config.RequireHHFR they wait for the session. [RoundTripper.Session]
 // waits for it in any case. It is an [http.RoundTripper], safe for concurrent use.
 //
-// The errors of a request are those of [Session.Call]. What reaches the service by a stream is the request as net/http has it; fields that net/http
-// itself adds, User-Agent and Accept-Encoding, are not there.
+// The errors of a request are those of [Session.Call]. What reaches the service by a stream is the
+// request as net/http has it; fields that net/http itself adds, User-Agent and Accept-Encoding, are
+// not there.
 type RoundTripper struct {
 	base   http.RoundTripper
 	dialer *Dialer
-	// elsewhere is a dialer without Config.OfferFields, for origins that nobody but a redirection has named.
+	// elsewhere is a dialer without Config.OfferFields, for origins that nobody but a redirection
+	// has named.
 	elsewhere *Dialer
 
 	wait    sync.WaitGroup
@@ -46,8 +48,9 @@ type originSession struct {
 	fellBack bool
 }
 
-// NewRoundTripper makes one over base; nil means [http.DefaultTransport]. Config.HTTPClient is not used: offers, and messages that fall back to plain
-// SOAP, go through base. Errors: BadConfig. The caller calls Close in the end.
+// NewRoundTripper makes one over base; nil means [http.DefaultTransport]. Config.HTTPClient is not
+// used: offers, and messages that fall back to plain SOAP, go through base. Errors: BadConfig. The
+// caller calls Close in the end.
 func NewRoundTripper(base http.RoundTripper, cfg Config) (*RoundTripper, error) {
 	if base == nil {
 		base = http.DefaultTransport
@@ -123,7 +126,8 @@ func (t *RoundTripper) session(req *http.Request) (*Session, error) {
 		o, first = fresh, true
 	}
 	t.mu.Unlock()
-	// With other modes than Explicit the first request waits for no more than a connection, which it needs itself.
+	// With other modes than Explicit the first request waits for no more than a connection, which
+	// it needs itself.
 	waits := t.dialer.cfg.RequireHHFR || first && t.dialer.cfg.Mode != negotiate.Explicit
 	if !o.settled() && !waits {
 		return nil, nil
@@ -136,8 +140,9 @@ func (t *RoundTripper) session(req *http.Request) (*Session, error) {
 	}
 }
 
-// IsElsewhere reports whether a redirection has led a request to another origin than that of the request which somebody made, so that
-// credentials for the one are not meant for the other. One whose beginning nobody knows counts as such.
+// IsElsewhere reports whether a redirection has led a request to another origin than that of the
+// request which somebody made, so that credentials for the one are not meant for the other. One
+// whose beginning nobody knows counts as such.
 func IsElsewhere(req *http.Request) bool {
 	first := req
 	for first.Response != nil {
@@ -194,7 +199,8 @@ func (s *Session) askAgain(keep time.Duration) time.Duration {
 	return keep
 }
 
-// dial negotiates with an origin. It is bounded by the dialer's timeout, not by the request that came first.
+// dial negotiates with an origin. It is bounded by the dialer's timeout, not by the request that
+// came first.
 func (t *RoundTripper) dial(o *originSession, u *url.URL) {
 	defer close(o.done)
 	bare := *u

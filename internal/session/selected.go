@@ -14,8 +14,8 @@ import (
 	"github.com/hhfr/hhfr/pkg/streamer"
 )
 
-// unusable is why nothing went over a stream that TLS selected. It has net/http forget the connection, and send the request over
-// another, as that of a connection of HTTP/2 that is over.
+// unusable is why nothing went over a stream that TLS selected. It has net/http forget the
+// connection, and send the request over another, as that of a connection of HTTP/2 that is over.
 type unusable struct{ err error }
 
 func (e *unusable) Error() string {
@@ -28,8 +28,8 @@ func (e *unusable) Unwrap() error { return e.err }
 // IsHTTP2NoCachedConnError is what net/http goes by.
 func (e *unusable) IsHTTP2NoCachedConnError() {}
 
-// selected is a connection on which TLS selected streams, for the request that asks. One that no such request has come to, as it has
-// gone another way meanwhile, is shut after a while.
+// selected is a connection on which TLS selected streams, for the request that asks. One that no
+// such request has come to, as it has gone another way meanwhile, is shut after a while.
 type selected struct {
 	a     *asker
 	conn  *cryptotls.Conn
@@ -39,7 +39,8 @@ type selected struct {
 	err   error
 }
 
-// selectedIdle is how long a connection waits for its request: the responder waits longer for hello.
+// selectedIdle is how long a connection waits for its request: the responder waits longer for
+// hello.
 const selectedIdle = 5 * time.Second
 
 func newSelected(a *asker, conn *cryptotls.Conn) *selected {

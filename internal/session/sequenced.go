@@ -50,7 +50,8 @@ func (s *Session) enqueue(ctx context.Context, m *streamer.Message, wanted bool)
 	}
 }
 
-// replyTo waits for the reply to a message of the sequence. Whoever ends the waiting of one that nobody keeps does not get to know its fate.
+// replyTo waits for the reply to a message of the sequence. Whoever ends the waiting of one that
+// nobody keeps does not get to know its fate.
 func (s *Session) replyTo(ctx context.Context, sending *sequence.Sending) (*streamer.Message, error) {
 	m, err := sending.Wait(ctx)
 	if err != nil && !s.cfg.kept() {
@@ -104,10 +105,12 @@ func (s *Session) Sequence() (status sequence.Status) {
 	return status
 }
 
-// Finish waits until all messages of the session's sequence, also those of earlier processes, are done, their replies are there, and both ends know that; nothing can be sent any more then. A session without a sequence has
-// nothing to wait for. Errors: the cause of ctx, Kept if no stream can be had any more
-// (at-most-once: Unsent), FateUnknown if the other end lost the sequence, and OtherRun, at once, if
-// there were fewer messages than the run that Config.Resume goes on with had accepted.
+// Finish waits until all messages of the session's sequence, also those of earlier processes, are
+// done, their replies are there, and both ends know that; nothing can be sent any more then. A
+// session without a sequence has nothing to wait for. Errors: the cause of ctx, Kept if no stream
+// can be had any more (at-most-once: Unsent), FateUnknown if the other end lost the sequence, and
+// OtherRun, at once, if there were fewer messages than the run that Config.Resume goes on with had
+// accepted.
 func (s *Session) Finish(ctx context.Context) error {
 	q := s.sequence()
 	if q == nil {

@@ -1,6 +1,7 @@
-// Package session is the initiator's side of HHFR. A [Dialer] agrees with a service on a [Session], which
-// speaks over the stream that was agreed on, or plain SOAP where anything is missing; it reconnects, and
-// goes on with sequences of earlier runs. A [RoundTripper] puts sessions below an http.Client.
+// Package session is the initiator's side of HHFR. A [Dialer] agrees with a service on a [Session],
+// which speaks over the stream that was agreed on, or plain SOAP where anything is missing; it
+// reconnects, and goes on with sequences of earlier runs. A [RoundTripper] puts sessions below an
+// http.Client.
 package session
 
 import (
@@ -18,8 +19,8 @@ import (
 	"github.com/hhfr/hhfr/pkg/streamer/sequence"
 )
 
-// Session speaks with one service, over a stream or in plain SOAP. All methods are safe for concurrent use; exchanges run side by side and
-// replies may overtake one another.
+// Session speaks with one service, over a stream or in plain SOAP. All methods are safe for
+// concurrent use; exchanges run side by side and replies may overtake one another.
 type Session struct {
 	cfg      *Config
 	dialer   *Dialer
@@ -76,8 +77,9 @@ func newSession(d *Dialer, u *url.URL) *Session {
 	return s
 }
 
-// OnMessage names who serves the exchanges that the other end begins, from now on: one-way messages, and requests, which are answered by
-// Exchange.Reply. It may be called at any time, also by the handler. A message that comes before there is a handler is dropped; Config.Handler misses
+// OnMessage names who serves the exchanges that the other end begins, from now on: one-way
+// messages, and requests, which are answered by Exchange.Reply. It may be called at any time, also
+// by the handler. A message that comes before there is a handler is dropped; Config.Handler misses
 // none. In plain SOAP the other end has no way to begin.
 func (s *Session) OnMessage(handler streamer.Handler) { s.handler.Store(&handler) }
 
@@ -107,7 +109,8 @@ func (s *Session) tell() {
 	}
 }
 
-// Stream is the session's stream, for its figures, the last one if there were several; nil if there never was one.
+// Stream is the session's stream, for its figures, the last one if there were several; nil if there
+// never was one.
 func (s *Session) Stream() *streamer.Stream {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -121,8 +124,10 @@ func (s *Session) Stream() *streamer.Stream {
 // streams (see Config.Headers).
 func (s *Session) HeadersTaken() int64 { return s.taken.Load() }
 
-// Wait waits as long as the other end can send unasked, and asks for a stream if no call has done so: until ctx is done, whose cause it returns, or until there is no stream and none is to come, also not by
-// Config.Reconnect. Then it is an [Error] with the code NoHHFR that says why, or Closed.
+// Wait waits as long as the other end can send unasked, and asks for a stream if no call has done
+// so: until ctx is done, whose cause it returns, or until there is no stream and none is to come,
+// also not by Config.Reconnect. Then it is an [Error] with the code NoHHFR that says why, or
+// Closed.
 func (s *Session) Wait(ctx context.Context) error {
 	for {
 		l, err := s.current(ctx)
@@ -146,17 +151,23 @@ func (s *Session) Wait(ctx context.Context) error {
 	}
 }
 
-// Call sends a request and waits for the first octets of its reply. A request without a head goes to the session's URL with the default
-// fields; a reply without a head has the default reply head (see [DefaultReplyHead]). The reply's Body must be read to its end or closed, it is an
+// Call sends a request and waits for the first octets of its reply. A request without a head goes
+// to the session's URL with the default fields; a reply without a head has the default reply head
+// (see [DefaultReplyHead]). The reply's Body must be read to its end or closed, it is an
 // io.ReadCloser.
 //
-// A request that the stream did not carry any octet of goes on, if its Body can still be had from the start: over the next stream if
-// Config.Reconnect brings one, else as plain SOAP. One that was written and not answered is an [Error] with the code FateUnknown, and is never sent
-// twice. So is one that was under way as plain SOAP when ctx ended; on a stream that is a *[streamer.Error] with the code Aborted. What the other end says of one exchange is a *[streamer.Error], too. A
-// fault is a reply.
+// A request that the stream did not carry any octet of goes on, if its Body can still be had from
+// the start: over the next stream if Config.Reconnect brings one, else as plain SOAP. One that was
+// written and not answered is an [Error] with the code FateUnknown, and is never sent twice. So is
+// one that was under way as plain SOAP when ctx ended; on a stream that is a *[streamer.Error] with
+// the code Aborted. What the other end says of one exchange is a *[streamer.Error], too. A fault is
+// a reply.
 //
-// With Config.Assurance the message is in the store before anything of it is sent, and goes over streams until it is done. The errors then are those of [Session.Finish], Unsent for a message that is too long or comes too
-// late, and that of ctx, which changes nothing for the message. With Config.Ordered alone the message is in no store; it is FateUnknown also when ctx ends before there is a reply.
+// With Config.Assurance the message is in the store before anything of it is sent, and goes over
+// streams until it is done. The errors then are those of [Session.Finish], Unsent for a message
+// that is too long or comes too late, and that of ctx, which changes nothing for the message. With
+// Config.Ordered alone the message is in no store; it is FateUnknown also when ctx ends before
+// there is a reply.
 func (s *Session) Call(ctx context.Context, m *streamer.Message) (reply *streamer.Message, err error) {
 	if s.outbox != nil {
 		sending, err := s.enqueue(ctx, m, true)
@@ -176,8 +187,10 @@ func (s *Session) Call(ctx context.Context, m *streamer.Message) (reply *streame
 	return reply, err
 }
 
-// Send sends a one-way message. It returns once the message is accepted: on a stream, when it is queued; in plain SOAP, when the other end has
-// answered that it took it (Refused if it did not); with Config.Assurance, when it is in the store. The rest is as with Call. What the stream may still lose [Session.Post] tells.
+// Send sends a one-way message. It returns once the message is accepted: on a stream, when it is
+// queued; in plain SOAP, when the other end has answered that it took it (Refused if it did not);
+// with Config.Assurance, when it is in the store. The rest is as with Call. What the stream may
+// still lose [Session.Post] tells.
 func (s *Session) Send(ctx context.Context, m *streamer.Message) error {
 	p, err := s.Post(ctx, m)
 	if err == nil && p.sequence != nil {
@@ -193,7 +206,8 @@ type Posted struct {
 	sequence *sequence.Sending
 }
 
-// Err is what is known against the message, nil if nothing is: see streamer.Posted.Err. After [Session.Close] it is final. In plain SOAP it is always nil. FateUnknown is an [Error] with that
+// Err is what is known against the message, nil if nothing is: see streamer.Posted.Err. After
+// [Session.Close] it is final. In plain SOAP it is always nil. FateUnknown is an [Error] with that
 // code, as is Unsent: such a message is safe to send again.
 func (p *Posted) Err() error {
 	if p.sequence != nil {
@@ -213,7 +227,8 @@ func (p *Posted) Err() error {
 	return err
 }
 
-// Post sends a one-way message as Send does, and tells later what became of it. With Config.Assurance it returns when the message is queued.
+// Post sends a one-way message as Send does, and tells later what became of it. With
+// Config.Assurance it returns when the message is queued.
 func (s *Session) Post(ctx context.Context, m *streamer.Message) (*Posted, error) {
 	posted := &Posted{s: s}
 	if s.outbox != nil {
@@ -268,7 +283,8 @@ func (s *Session) send(ctx context.Context, m *streamer.Message, by func(*link, 
 	}
 }
 
-// judge sorts what came of an exchange on a stream. unsent: it did not take place, and the next way is to be tried.
+// judge sorts what came of an exchange on a stream. unsent: it did not take place, and the next way
+// is to be tried.
 func (s *Session) judge(ctx context.Context, l *link, err error) (unsent bool, _ error) {
 	switch {
 	case err == nil:
@@ -286,8 +302,9 @@ func (s *Session) judge(ctx context.Context, l *link, err error) (unsent bool, _
 	return false, err
 }
 
-// Close ends the stream, after what it accepted is written, and waits for all that it runs. It is idempotent. Replies that are still read come
-// to an end. Its error is that of a stream that lived until now; what ended before is told by [Session.Agreed].
+// Close ends the stream, after what it accepted is written, and waits for all that it runs. It is
+// idempotent. Replies that are still read come to an end. Its error is that of a stream that lived
+// until now; what ended before is told by [Session.Agreed].
 func (s *Session) Close() error {
 	s.mu.Lock()
 	was := s.closed

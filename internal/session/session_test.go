@@ -85,7 +85,8 @@ func TestSessionOverStream(t *testing.T) {
 	require.ErrorIs(t, err, &negotiate.Error{Code: negotiate.Closed})
 }
 
-// Query and credentials of the URL go with every message, by either way, and are written down nowhere.
+// Query and credentials of the URL go with every message, by either way, and are written down
+// nowhere.
 func TestSecretsOfTheURL(t *testing.T) {
 	s := startServices(t, nil)
 	cfg := config(t)
@@ -267,7 +268,8 @@ func TestJoin(t *testing.T) {
 	assert.EqualValues(t, 1, won.Load())
 }
 
-// A call that was written and not answered is reported and not repeated; what comes after goes as plain SOAP.
+// A call that was written and not answered is reported and not repeated; what comes after goes as
+// plain SOAP.
 func TestFateUnknown(t *testing.T) {
 	reached := make(chan struct{})
 	s := startServices(t, func(c *responder.Config) {
@@ -367,7 +369,8 @@ func TestPrivacyOfHTTPS(t *testing.T) {
 	assert.True(t, dial(t, tls.URL, cfg).Agreed().HHFR)
 }
 
-// TestStoresThatForgetShapes: stores of both ends have room for the session and a shape or two. The stream goes on, with all kinds of messages.
+// TestStoresThatForgetShapes: stores of both ends have room for the session and a shape or two. The
+// stream goes on, with all kinds of messages.
 func TestStoresThatForgetShapes(t *testing.T) {
 	small := func() ctxstore.Store {
 		store := memory.New(memory.Config{MaxBytes: 5 << 10})

@@ -59,8 +59,8 @@ func trusting(t *testing.T, a *shared.Authority) session.Config {
 	return cfg
 }
 
-// A session negotiated over https has its stream in TLS, and the next one of the dialer resumes; cleartext is
-// offered only if that was allowed, and behind TLS.
+// A session negotiated over https has its stream in TLS, and the next one of the dialer resumes;
+// cleartext is offered only if that was allowed, and behind TLS.
 func TestStreamsInTLS(t *testing.T) {
 	a := shared.NewAuthority(t)
 	url := secureServices(t, a, nil)
@@ -137,7 +137,8 @@ func TestAdmit(t *testing.T) {
 	}
 }
 
-// A token is known from its answer until it is spent, by whoever asks and however often, and no other is.
+// A token is known from its answer until it is spent, by whoever asks and however often, and no
+// other is.
 func TestKnows(t *testing.T) {
 	clock := newLater()
 	var sess negotiate.SessionID
@@ -171,7 +172,8 @@ func TestKnows(t *testing.T) {
 	assert.False(t, s.Knows(t.Context(), sess, token[:]), "too late")
 }
 
-// What is wrong with a certificate is told, and nothing is spoken with that server: neither an offer nor plain SOAP.
+// What is wrong with a certificate is told, and nothing is spoken with that server: neither an
+// offer nor plain SOAP.
 func TestTroubleWithCertificates(t *testing.T) {
 	a, other := shared.NewAuthority(t), shared.NewAuthority(t)
 	good := a.Issue(time.Hour, "127.0.0.1")

@@ -59,7 +59,8 @@ func lint(t *testing.T) func(message []byte) error {
 
 var xmlBlock = regexp.MustCompile("(?s)```xml\n(.*?)```")
 
-// TestInteropXmllint: every message of docs/negotiation.md, and of the tests, is valid against docs/negotiation.xsd.
+// TestInteropXmllint: every message of docs/negotiation.md, and of the tests, is valid against
+// docs/negotiation.xsd.
 func TestInteropXmllint(t *testing.T) {
 	valid := lint(t)
 	page, err := os.ReadFile(filepath.Join("..", "..", "docs", "negotiation.md"))

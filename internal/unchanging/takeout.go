@@ -1,5 +1,5 @@
-// Package unchanging takes header blocks that both ends have agreed on out of messages, and puts them
-// back.
+// Package unchanging takes header blocks that both ends have agreed on out of messages, and puts
+// them back.
 package unchanging
 
 import (
@@ -19,14 +19,16 @@ import (
 // HeaderMark begins what stands on a stream in the place of an unchanging header: the mark, the
 // name of the block ([headerName]), and headerEnd. Where a message has these octets itself, it
 // stands there with headerOwn. It looks like an element, so that it is part of a message's shape
-// and costs no octet. The name, and not a number: so the check of a message covers what the block is.
+// and costs no octet. The name, and not a number: so the check of a message covers what the block
+// is.
 const (
 	Mark      = "<hhfr:header-"
 	headerEnd = "/>"
 	headerOwn = "-"
 )
 
-// headerName is what a block is called in its place: the first 8 octets of its SHA-256, in hexadecimal digits.
+// headerName is what a block is called in its place: the first 8 octets of its SHA-256, in
+// hexadecimal digits.
 func headerName(block string) string {
 	sum := sha256.Sum256([]byte(block))
 	return hex.EncodeToString(sum[:headerNameLen])
@@ -171,8 +173,8 @@ type taking struct {
 	taken  *atomic.Int64
 }
 
-// rewrite appends to dst what becomes of the beginning of octets, and tells how many it has taken; the
-// rest is given again, with what follows. last: nothing follows, all is taken.
+// rewrite appends to dst what becomes of the beginning of octets, and tells how many it has taken;
+// the rest is given again, with what follows. last: nothing follows, all is taken.
 func (t *taking) rewrite(dst, octets []byte, last bool) ([]byte, int) {
 	i := 0
 	for {

@@ -35,7 +35,8 @@ type run struct {
 	octets []byte
 }
 
-// runsOf are the raw runs of a capture, as reconstruct has them, of each stream those of who opened it first.
+// runsOf are the raw runs of a capture, as reconstruct has them, of each stream those of who opened
+// it first.
 func runsOf(t testing.TB, file []byte, store ctxstore.Store) (runs []run) {
 	t.Helper()
 	type way struct{ stream, direction int }
@@ -123,7 +124,8 @@ type key struct {
 	exchange uint64
 }
 
-// layout finds out, from a whole recording, where messages lie, and sync frames and the close frame behind them.
+// layout finds out, from a whole recording, where messages lie, and sync frames and the close frame
+// behind them.
 func layout(t testing.TB, rec *recorded) (messages map[key]place, syncs [2][]int64) {
 	messages = map[key]place{}
 	for dir, one := range runsOf(t, rec.file, nil) {
@@ -157,7 +159,9 @@ func layout(t testing.TB, rec *recorded) (messages map[key]place, syncs [2][]int
 // hole is what is missing of a direction: octets from from on, up to to.
 type hole struct{ from, to int64 }
 
-// requireWhatIsThere checks a decoded remainder: every message that is given whole and not withdrawn is right, and all are given that end before the hole, or begin behind the first sync frame after it.
+// requireWhatIsThere checks a decoded remainder: every message that is given whole and not
+// withdrawn is right, and all are given that end before the hole, or begin behind the first sync
+// frame after it.
 func requireWhatIsThere(t testing.TB, rec *recorded, messages map[key]place, syncs [2][]int64, r *capture.Result, holes [2]hole, what string) {
 	t.Helper()
 	got := map[key]*capture.Decoded{}
@@ -233,7 +237,8 @@ func TestCutAnywhere(t *testing.T) {
 	}
 }
 
-// packetEnd is one packet: where its record ends in the file and, if it carries octets of the stream, up to which offset of which direction.
+// packetEnd is one packet: where its record ends in the file and, if it carries octets of the
+// stream, up to which offset of which direction.
 type packetEnd struct {
 	at       int
 	dir      int
@@ -336,7 +341,8 @@ func (m *missing) without(t testing.TB, from, to int) {
 	}
 }
 
-// Of a stream whose hello is not in a capture, and no sync yet, it is said what it may be, and when more is known.
+// Of a stream whose hello is not in a capture, and no sync yet, it is said what it may be, and when
+// more is known.
 func TestStreamsWithoutSync(t *testing.T) {
 	m := newMissing(t, tree(t), 65536)
 	told := 0

@@ -8,8 +8,9 @@ import (
 	"github.com/hhfr/hhfr/pkg/streamer/frame"
 )
 
-// conn is a connection, or a session over datagrams, or raw octets of a stream: it finds out what its octets are, from what comes first. A hello or
-// a sync makes a stream of it, the head of an HTTP message makes HTTP of it, whatever stands in it later.
+// conn is a connection, or a session over datagrams, or raw octets of a stream: it finds out what
+// its octets are, from what comes first. A hello or a sync makes a stream of it, the head of an
+// HTTP message makes HTTP of it, whatever stands in it later.
 type conn struct {
 	r      *Reader
 	flow   *flow.Flow

@@ -67,8 +67,8 @@ func call(t *testing.T, s *streamer.Stream, body []byte) {
 	require.Equal(t, string(body), string(got))
 }
 
-// upgradedLive is a connection that both ends upgrade behind so many plain exchanges: each message is sent,
-// and comes back.
+// upgradedLive is a connection that both ends upgrade behind so many plain exchanges: each message
+// is sent, and comes back.
 func upgradedLive(t *testing.T, plain int, messages [][]byte) []byte {
 	return contact(t, func(c net.Conn) {
 		in := bufio.NewReader(c)
@@ -164,7 +164,8 @@ func TestUpgradedByLiveEnds(t *testing.T) {
 	assert.Equal(t, capture.Service{Path: "/service"}, r.Streams[0].Service)
 }
 
-// A stream without negotiation is with the service that its hello names, unless the store knows its session.
+// A stream without negotiation is with the service that its hello names, unless the store knows its
+// session.
 func TestFirstContacts(t *testing.T) {
 	file := contact(t, func(c net.Conn) {
 		early := frame.EarlyLimits
@@ -199,8 +200,8 @@ func TestFirstContacts(t *testing.T) {
 	assert.Equal(t, capture.Service{Origin: "http://other:80", Path: "/echo"}, stored, "the store comes first")
 }
 
-// What was sent to a responder that did not take the session is listed so; that the initiator goes away then
-// is no lack.
+// What was sent to a responder that did not take the session is listed so; that the initiator goes
+// away then is no lack.
 func TestDeclinedSessions(t *testing.T) {
 	x := newTalkOf(t, func(h *frame.Hello) {
 		if h.Session = [16]byte{6}; h.Responder {

@@ -12,7 +12,8 @@ import (
 // unitCost is what a unit takes beside its octets, against limits in octets.
 const unitCost = 128
 
-// datagrams finds the sessions of hhfr over UDP, and puts the units of their sequences in order (docs/wire-format.md, section 12).
+// datagrams finds the sessions of hhfr over UDP, and puts the units of their sequences in order
+// (docs/wire-format.md, section 12).
 type datagrams struct {
 	reader   *Reader
 	limits   flow.Limits
@@ -168,7 +169,8 @@ func (d *datagrams) keep(to *units, u *wsrm.Unit, g flow.Datagram) {
 	to.there[u.Number] = unit{u.Payload, flow.Mark{Time: g.Time, PacketNo: g.PacketNo, Comments: g.Comments}}
 }
 
-// give gives out the units that are in order, and all below a number, whatever is missing between them.
+// give gives out the units that are in order, and all below a number, whatever is missing between
+// them.
 func (d *datagrams) give(s *datagramSession, way int, below uint64) {
 	u := &s.ways[way]
 	for d.err == nil {

@@ -15,7 +15,8 @@ import (
 	"github.com/hhfr/hhfr/internal/shared"
 )
 
-// TestInteropDatagrams: tshark reads the captures that the tests make, finds nothing odd in them, and counts the same datagrams.
+// TestInteropDatagrams: tshark reads the captures that the tests make, finds nothing odd in them,
+// and counts the same datagrams.
 func TestInteropDatagrams(t *testing.T) {
 	tshark := shared.Program(t, "tshark")
 	grams, _ := overUDP(t, badLink+"4", 4096, tree(t))

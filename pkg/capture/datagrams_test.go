@@ -67,13 +67,15 @@ func (s *tapped) ReadFrom(p []byte) (int, net.Addr, error) {
 	return n, from, err
 }
 
-// overUDP sends messages to an echo service over a stream over UDP, on an emulated link, and captures the datagrams at the near end.
+// overUDP sends messages to an echo service over a stream over UDP, on an emulated link, and
+// captures the datagrams at the near end.
 func overUDP(t *testing.T, profile string, sync int64, messages [][]byte) (grams []captured, store ctxstore.Store) {
 	t.Helper()
 	return overUDPAs(t, profile, streamer.Config{SyncBytes: sync}, 1, messages)
 }
 
-// overUDPAs does so over a stream that is as its initiator wants, with so many messages under way at once.
+// overUDPAs does so over a stream that is as its initiator wants, with so many messages under way
+// at once.
 func overUDPAs(t *testing.T, profile string, initiator streamer.Config, atOnce int, messages [][]byte) (grams []captured, store ctxstore.Store) {
 	t.Helper()
 	sync := initiator.SyncBytes
@@ -204,7 +206,8 @@ func pcapOf(t testing.TB, grams []captured, f form) []byte {
 
 const badLink = "3g,loss=8%,reorder=5%,dup=5%,jitter=20ms,seed="
 
-// Whatever the link did to the datagrams, their capture gives the messages, and the octets of the streams.
+// Whatever the link did to the datagrams, their capture gives the messages, and the octets of the
+// streams.
 func TestLaw3OverUDP(t *testing.T) {
 	messages := mixed(t)
 	for seed, f := range []form{{}, {v6: true, ng: true}, {fragment: 400}} {
@@ -241,7 +244,8 @@ func TestDatagramsFromNewAddresses(t *testing.T) {
 	assert.Equal(t, 2*len(messages), right(t, r, messages))
 }
 
-// right tells that all messages that a decoder gives are those that were sent, and how many there are.
+// right tells that all messages that a decoder gives are those that were sent, and how many there
+// are.
 func right(t *testing.T, r *capture.Result, messages [][]byte) (whole int) {
 	t.Helper()
 	for _, m := range r.Messages {
@@ -267,7 +271,8 @@ func TestDatagramsFromTheMiddle(t *testing.T) {
 	}
 }
 
-// Datagrams that are not in the capture: those that were sent again are no loss; those that were not cost what stood between two syncs.
+// Datagrams that are not in the capture: those that were sent again are no loss; those that were
+// not cost what stood between two syncs.
 func TestDatagramsMissing(t *testing.T) {
 	messages := slices.Repeat(mixed(t), 2)
 	grams, store := overUDP(t, badLink+"6", 2048, messages)
@@ -308,7 +313,8 @@ func TestDatagramsInTheTree(t *testing.T) {
 	})
 }
 
-// inTheTree decodes a capture in testdata, which -update makes anew; it has all messages, and datagrams that came again.
+// inTheTree decodes a capture in testdata, which -update makes anew; it has all messages, and
+// datagrams that came again.
 func inTheTree(t *testing.T, name string, anew func() []captured) {
 	t.Helper()
 	name = shared.Testdata(t, "pcap", name)
@@ -361,7 +367,8 @@ func packetOf(number, unit uint64, payload string) *wsrm.Packet {
 	return &wsrm.Packet{Number: number, Floor: 1, Units: []wsrm.Unit{{Number: unit, First: true, Last: true, Payload: []byte(payload)}}}
 }
 
-// tapeOf and gramsOf write datagrams as octets, and read them again: a way, a length, and so many octets each.
+// tapeOf and gramsOf write datagrams as octets, and read them again: a way, a length, and so many
+// octets each.
 func tapeOf(grams []captured) (tape []byte) {
 	for _, g := range grams {
 		way := byte(0)
@@ -383,7 +390,8 @@ func gramsOf(tape []byte) (grams []captured) {
 	return grams
 }
 
-// FuzzDatagrams: whatever datagrams a capture has, its runs are in order, and no longer than what came.
+// FuzzDatagrams: whatever datagrams a capture has, its runs are in order, and no longer than what
+// came.
 func FuzzDatagrams(f *testing.F) {
 	for _, name := range []string{"datagrams.pcap"} {
 		file, err := flow.Open(bytes.NewReader(shared.Read(f, shared.Testdata(f, "pcap", name))))

@@ -51,7 +51,8 @@ func (s *Summary) uncount(d *Decoded) {
 	*s.counts.of(d.State)--
 }
 
-// Partial tells that something is missing: octets, the end of the capture, shapes, or messages that failed their check. Messages that nothing covers yet do not count.
+// Partial tells that something is missing: octets, the end of the capture, shapes, or messages that
+// failed their check. Messages that nothing covers yet do not count.
 func (s *Summary) Partial() bool {
 	c := s.counts
 	if s.Others[OtherUpgraded] > 0 || c.Withdrawn+c.Incomplete+c.Undecodable > 0 ||

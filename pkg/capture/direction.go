@@ -28,7 +28,8 @@ type receiver interface {
 	declined()
 }
 
-// direction drives a decoder over the octets of one direction of a stream, as they come, and joins its messages.
+// direction drives a decoder over the octets of one direction of a stream, as they come, and joins
+// its messages.
 type direction struct {
 	r   *Reader
 	dec *wire.Decoder
@@ -58,7 +59,8 @@ type mark struct {
 	flow.Mark
 }
 
-// StreamOctets are the octets of a direction by what they were for. Data counts the frames of messages, payload and framing.
+// StreamOctets are the octets of a direction by what they were for. Data counts the frames of
+// messages, payload and framing.
 type StreamOctets struct{ Data, Shape, Sync, Other int64 }
 
 func (o *StreamOctets) add(f *wire.Frame) {
@@ -165,14 +167,14 @@ func (d *direction) end() {
 	d.buf, d.marks, d.at = nil, nil, 0
 }
 
-// cut reports whether the direction begins without its hello, ends without its close, or lacks octets. One
-// that was declined may end as it likes.
+// cut reports whether the direction begins without its hello, ends without its close, or lacks
+// octets. One that was declined may end as it likes.
 func (d *direction) cut(declined bool) bool {
 	return (d.left > 0 || d.found && !d.closed) && !declined || d.gaps > 0 || d.found && !d.opened
 }
 
-// declines reports whether it is of a responder that does not take the session: a close follows, and it has
-// processed nothing.
+// declines reports whether it is of a responder that does not take the session: a close follows,
+// and it has processed nothing.
 func (d *direction) declines() bool {
 	return d.opened && d.origin.Responder && d.origin.Representation == 0
 }
@@ -333,7 +335,8 @@ func (d *direction) finish(in *incoming) {
 	d.to.ended(in)
 }
 
-// why says for people why a message could not be decoded, and which shape is missing, if that is why.
+// why says for people why a message could not be decoded, and which shape is missing, if that is
+// why.
 func why(err error) (text, lacks string) {
 	switch {
 	case errors.Is(err, &wire.Error{Code: wire.Lacking}):

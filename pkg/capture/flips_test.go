@@ -58,7 +58,8 @@ func newDamage(t *testing.T, input []byte, decode func(input []byte) *capture.Re
 	return d
 }
 
-// verified counts the messages of a damaged input that are verified, and fails for one that is not what was sent.
+// verified counts the messages of a damaged input that are verified, and fails for one that is not
+// what was sent.
 func (d *damage) verified(t *testing.T, input []byte, what string) (n int) {
 	for _, m := range d.decode(input).Messages {
 		if m.State != capture.Verified {
@@ -151,8 +152,8 @@ func text(head, body string) *streamer.Message {
 	return streamer.NewMessage([]byte(head), []byte(body))
 }
 
-// kinds has every stage on and off, both representations, announcements in full and by name, syncs, heads, messages of
-// several frames, and such that go on as text.
+// kinds has every stage on and off, both representations, announcements in full and by name, syncs,
+// heads, messages of several frames, and such that go on as text.
 func kinds() []kind {
 	head := "POST /a HTTP/1.1\r\nSOAPAction: \"q\"\r\n\r\n"
 	few := func() []*streamer.Message {
@@ -179,8 +180,9 @@ func kinds() []kind {
 	}
 }
 
-// recordStream sends the messages of a kind over a stream in memory: some as requests that are echoed, some one-way,
-// on two lanes, some in a sequence. It returns the octets of the directions, and the store of the responder.
+// recordStream sends the messages of a kind over a stream in memory: some as requests that are
+// echoed, some one-way, on two lanes, some in a sequence. It returns the octets of the directions,
+// and the store of the responder.
 func recordStream(t *testing.T, k kind) (out, back []byte, store ctxstore.Store) {
 	t.Helper()
 	here, there := inproc.Pipe(1 << 20)
@@ -244,8 +246,8 @@ func recordStream(t *testing.T, k kind) (out, back []byte, store ctxstore.Store)
 	return a.tape, b.tape, store
 }
 
-// Law 3: whatever bit of a recorded stream is flipped, and whatever else happens to its octets, no message is given as
-// verified that is not what was sent.
+// Law 3: whatever bit of a recorded stream is flipped, and whatever else happens to its octets, no
+// message is given as verified that is not what was sent.
 func TestNothingDamagedIsVerified(t *testing.T) {
 	const octets = 150 // whose every bit is flipped; of what is longer as many bits
 	damageStreams(t, func(d *damage) {
@@ -254,8 +256,9 @@ func TestNothingDamagedIsVerified(t *testing.T) {
 	})
 }
 
-// The same where one octet says something of many messages, the lane and the first exchange of them: each is four
-// octets longer than the one before, so that what changes in their checks stands as far apart as the checks do.
+// The same where one octet says something of many messages, the lane and the first exchange of
+// them: each is four octets longer than the one before, so that what changes in their checks stands
+// as far apart as the checks do.
 func TestNothingSaidOfManyMessagesIsVerifiedWrongly(t *testing.T) {
 	hello := frame.Hello{Token: make([]byte, frame.TokenLen), Representation: frame.XML, Limits: frame.Limits{MaxFragment: 512}}
 	octets, checks := hello.AppendTo(nil), frame.NewChecks(hello.Origin())
@@ -301,7 +304,8 @@ func damageStreams(t *testing.T, damage func(d *damage)) {
 	}
 }
 
-// The same of captures: what is flipped may be the length of a packet, an address, or the number of a datagram.
+// The same of captures: what is flipped may be the length of a packet, an address, or the number of
+// a datagram.
 func TestNothingDamagedInACaptureIsVerified(t *testing.T) {
 	for _, name := range []string{"session.pcapng", "datagrams.pcap", "upgraded.pcapng"} {
 		t.Run(name, func(t *testing.T) {

@@ -14,8 +14,8 @@ import (
 )
 
 // contexts tell what holds for all streams of a session: which unchanging headers it has
-// (docs/negotiation.md, section 3.2), and which service it is with. What they tell of headers needs no
-// check: bodies name the blocks by their digests.
+// (docs/negotiation.md, section 3.2), and which service it is with. What they tell of headers needs
+// no check: bodies name the blocks by their digests.
 type contexts struct {
 	store  ctxstore.Store
 	agreed map[[16]byte]*agreement // by the capture
@@ -69,7 +69,8 @@ func (c *contexts) headers(ctx context.Context, session [16]byte) (blocks []stri
 	return slices.Concat(blocks, c.kept(ctx, session).headers)
 }
 
-// putHeadersBack makes a message of a stream whole: what its session agreed to take out of it stands in it again.
+// putHeadersBack makes a message of a stream whole: what its session agreed to take out of it
+// stands in it again.
 func (r *Reader) putHeadersBack(d *Decoded) {
 	if !d.inForm || d.State == Undecodable || d.content.Len() == 0 {
 		return
@@ -104,7 +105,8 @@ func (r *Reader) putHeadersBack(d *Decoded) {
 // absent is what [lacksHeader] says of a body in which nothing stands for a header.
 const absent = "-"
 
-// lacksHeader finds a block that stood in a body and is none of these: its name; empty if all are there, [absent] if nothing was taken out.
+// lacksHeader finds a block that stood in a body and is none of these: its name; empty if all are
+// there, [absent] if nothing was taken out.
 func lacksHeader(blocks []string, body io.Reader) (string, error) {
 	const chunk, overlap = 64 << 10, 256
 	buf := make([]byte, 0, chunk+overlap)

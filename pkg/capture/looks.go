@@ -6,8 +6,8 @@ import (
 	"github.com/hhfr/hhfr/pkg/streamer/frame"
 )
 
-// frames finds out whether octets that nothing else tells anything of look like frames of a stream: whether one of the first packets of a run
-// begins a row of whole frames that goes on to its end.
+// frames finds out whether octets that nothing else tells anything of look like frames of a stream:
+// whether one of the first packets of a run begins a row of whole frames that goes on to its end.
 type frames struct {
 	buf  []byte // from the first octet on that a row needs
 	rows []row
@@ -82,8 +82,8 @@ func (f *frames) end() {
 	f.buf, f.rows, f.seen = nil, nil, 0
 }
 
-// unsynced names connections whose octets look like frames of a stream, of which neither a hello nor a sync was
-// captured. A guess, for people.
+// unsynced names connections whose octets look like frames of a stream, of which neither a hello
+// nor a sync was captured. A guess, for people.
 func unsynced(octets int64) string {
 	return fmt.Sprintf("connections with what may be an hhfr stream (no sync frame in %d octets; "+
 		"the next is due 64 KiB, 1,024 messages or 15 minutes after the last)", octets)

@@ -29,7 +29,8 @@ const (
 	Cancelled
 	// Undecodable: whole, but its shape is missing or does not fit its content.
 	Undecodable
-	// Unchecked: whole plain SOAP, of which nothing in the capture says whether it is what was sent.
+	// Unchecked: whole plain SOAP, of which nothing in the capture says whether it is what was
+	// sent.
 	Unchecked
 )
 
@@ -39,7 +40,9 @@ func (s State) String() string { return stateNames[s] }
 
 // Decoded is one message of a capture: of an hhfr stream, or plain SOAP in HTTP.
 type Decoded struct {
-	// Number counts exchanges in sending order from 1; request and reply of one exchange share it. Exchanges of which nothing was seen keep their numbers. 0: a negotiation, which is not counted.
+	// Number counts exchanges in sending order from 1; request and reply of one exchange share it.
+	// Exchanges of which nothing was seen keep their numbers. 0: a negotiation, which is not
+	// counted.
 	Number int
 	// HHFR tells messages of streams; Session, Lane, Exchange and OneWay are theirs.
 	HHFR     bool
@@ -50,35 +53,44 @@ type Decoded struct {
 	OneWay   bool
 	// Interim tells a reply before the one that counts (docs/wire-format.md, section 5.4).
 	Interim bool
-	// Place is where the message stands in the sequence of its direction (docs/wire-format.md, section 5.1); zero: in none.
+	// Place is where the message stands in the sequence of its direction (docs/wire-format.md,
+	// section 5.1); zero: in none.
 	Place frame.Place
 	// Src and Dst are the ends; zero where only stream octets are there.
 	Src, Dst netip.AddrPort
-	// First and Last are the times of its first and last octets, zero where no capture tells; Packet is the number of the packet with the first.
+	// First and Last are the times of its first and last octets, zero where no capture tells;
+	// Packet is the number of the packet with the first.
 	First, Last time.Time
 	Packet      int
-	// Stream counts the streams from 1, 0 for plain SOAP; Direction is 0 for what who opened it sends. Index counts the messages of a direction that became whole from 1; 0: it did not.
+	// Stream counts the streams from 1, 0 for plain SOAP; Direction is 0 for what who opened it
+	// sends. Index counts the messages of a direction that became whole from 1; 0: it did not.
 	Stream, Direction int
 	Index             uint64
-	// Head is the HTTP head as received; of a message of a stream nil if it is the default one (docs/negotiation.md).
+	// Head is the HTTP head as received; of a message of a stream nil if it is the default one
+	// (docs/negotiation.md).
 	Head []byte
-	// Body is the entity after transfer coding, or its first MiB if it is longer; [Decoded.WriteBody] gives all of it, BodyOctets is its length. It is good until the next event.
+	// Body is the entity after transfer coding, or its first MiB if it is longer;
+	// [Decoded.WriteBody] gives all of it, BodyOctets is its length. It is good until the next
+	// event.
 	Body       []byte
 	BodyOctets int64
 	// Version and Operation are what the envelope says.
 	Version   soap.Version
 	Operation soap.Name
-	// Reliable is what the envelope says about sequences of WS-ReliableMessaging; nil: nothing, or nothing that can be read.
+	// Reliable is what the envelope says about sequences of WS-ReliableMessaging; nil: nothing, or
+	// nothing that can be read.
 	Reliable *header.Message
 	// Wire is the octets on the wire: of its data frames, or of its HTTP message.
 	Wire int64
-	// State says how far the message can be trusted; plain SOAP is [Unchecked] or [Incomplete]. Why tells more, for people.
+	// State says how far the message can be trusted; plain SOAP is [Unchecked] or [Incomplete]. Why
+	// tells more, for people.
 	State State
 	Why   string
-	// Declined tells a message of a stream whose responder did not take the session, and so processed
-	// nothing: its sender may send it elsewhere.
+	// Declined tells a message of a stream whose responder did not take the session, and so
+	// processed nothing: its sender may send it elsewhere.
 	Declined bool
-	// Lacks is the fingerprint of the shape that is missing, as a URI, or the beginning of that, if that is why the message is [Undecodable].
+	// Lacks is the fingerprint of the shape that is missing, as a URI, or the beginning of that, if
+	// that is why the message is [Undecodable].
 	Lacks string
 	// LacksContext is the URI of the session's context that is missing, if that is why the message
 	// is [Undecodable]: its Body is not given then.

@@ -24,8 +24,8 @@ import (
 	"github.com/hhfr/hhfr/pkg/streamer"
 )
 
-// recordModes sends messages in sessions of the modes, one behind the other, of one client with one server, which
-// do not share a store.
+// recordModes sends messages in sessions of the modes, one behind the other, of one client with one
+// server, which do not share a store.
 func recordModes(t *testing.T, messages [][]byte, modes ...negotiate.Mode) []byte {
 	t.Helper()
 	l, err := new(net.ListenConfig).Listen(t.Context(), "tcp", "127.0.0.1:0")
@@ -77,8 +77,8 @@ func recordModes(t *testing.T, messages [][]byte, modes ...negotiate.Mode) []byt
 	return file.Bytes()
 }
 
-// A session that comes about by the first call, and is met again, is listed as one after the other: the streams
-// share the session, and no message is of another one.
+// A session that comes about by the first call, and is met again, is listed as one after the other:
+// the streams share the session, and no message is of another one.
 func TestModes(t *testing.T) {
 	var messages [][]byte
 	for i := range 9 {

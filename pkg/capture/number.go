@@ -15,7 +15,8 @@ const (
 // numbers gives exchanges their numbers, at first sight.
 type numbers struct{ last int }
 
-// sequence is the exchanges that one end began on one lane: those with numbers in sending order. Exchanges that were not seen keep theirs.
+// sequence is the exchanges that one end began on one lane: those with numbers in sending order.
+// Exchanges that were not seen keep theirs.
 type sequence struct {
 	last uint64 // exchange
 	runs []numberRun

@@ -7,8 +7,8 @@ import (
 	"github.com/stretchr/testify/assert"
 )
 
-// Exchanges have their numbers at first sight; those of one lane are in the order of their exchanges, also where they come out of order, and those
-// that were not seen keep theirs.
+// Exchanges have their numbers at first sight; those of one lane are in the order of their
+// exchanges, also where they come out of order, and those that were not seen keep theirs.
 func TestNumbers(t *testing.T) {
 	var n numbers
 	var a, b sequence

@@ -23,7 +23,8 @@ type httpReader struct {
 	offers map[int]*negotiate.Offer
 }
 
-// plain is what is known of an exchange. A request that is no SOAP waits for its reply, which may be.
+// plain is what is known of an exchange. A request that is no SOAP waits for its reply, which may
+// be.
 type plain struct {
 	number  int
 	request *Decoded
@@ -148,7 +149,8 @@ func (h *httpReader) decode(x *flow.Exchange, m *flow.Message, reply bool) *Deco
 	return d
 }
 
-// negotiation tells the messages by which two ends agree on a session; they are listed, but not counted.
+// negotiation tells the messages by which two ends agree on a session; they are listed, but not
+// counted.
 func (d *Decoded) negotiation() bool {
 	return !d.HHFR && (d.Operation.Space == xmlns.HHFRNegotiation)
 }

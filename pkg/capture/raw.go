@@ -22,8 +22,9 @@ func RunName(stream, direction int, offset int64) string {
 	return fmt.Sprintf("stream%d-%s-%d.bin", stream, [2]string{"out", "back"}[direction], offset)
 }
 
-// Streams decodes raw stream octets, without any capture: runs with names of the form NAME-OFFSET.bin are those of one direction NAME; others are directions of their own.
-// Two directions that belong to one stream are put together, if they can be read twice.
+// Streams decodes raw stream octets, without any capture: runs with names of the form
+// NAME-OFFSET.bin are those of one direction NAME; others are directions of their own. Two
+// directions that belong to one stream are put together, if they can be read twice.
 func (r *Reader) Streams(ctx context.Context, runs ...Input) iter.Seq2[Event, error] {
 	var pairs []*rawStream
 	return r.run(runs, func() error {
@@ -95,9 +96,9 @@ func apart(directions []*rawDirection) (all []*rawStream) {
 // wayName is what [RunName] calls a direction.
 var wayName = regexp.MustCompile(`^(.*stream\d+)-(out|back)$`)
 
-// pair puts those directions together that belong to one stream, as they were found to when they were read
-// apart: two of one session, one from each end. A session may have several streams: names tell them apart
-// where they are those of [RunName], else the first goes with the first.
+// pair puts those directions together that belong to one stream, as they were found to when they
+// were read apart: two of one session, one from each end. A session may have several streams: names
+// tell them apart where they are those of [RunName], else the first goes with the first.
 func pair(directions []*rawDirection, found []*rawStream) (all []*rawStream) {
 	type half struct {
 		session   [16]byte
@@ -157,7 +158,8 @@ func (r *Reader) rawStreams(ctx context.Context, all []*rawStream) error {
 	return ctx.Err()
 }
 
-// read reads both directions side by side, a bit more of the one that has fewer messages so far: replies come soon behind their requests.
+// read reads both directions side by side, a bit more of the one that has fewer messages so far:
+// replies come soon behind their requests.
 func (s *rawStream) read(ctx context.Context) error {
 	buf := make([]byte, 4<<10)
 	for ctx.Err() == nil {

@@ -1,5 +1,5 @@
-// Package capture finds sessions and messages in captures, recordings and raw stream octets, and gives them back as they were sent, while it reads: [Reader]. Its packet
-// layer is package flow.
+// Package capture finds sessions and messages in captures, recordings and raw stream octets, and
+// gives them back as they were sent, while it reads: [Reader]. Its packet layer is package flow.
 package capture
 
 import (
@@ -29,13 +29,15 @@ type DecodeConfig struct {
 	Limits flow.Limits
 	// Starts: of bodies no more than the first MiB is of use.
 	Starts bool
-	// Octets, if given, is told what the directions of hhfr streams are made of, in order, with the number of the stream, from 1, and 0 for the direction of who opened it. Octets
-	// that are missing leave a gap between two offsets.
+	// Octets, if given, is told what the directions of hhfr streams are made of, in order, with the
+	// number of the stream, from 1, and 0 for the direction of who opened it. Octets that are
+	// missing leave a gap between two offsets.
 	Octets func(stream, direction int, offset int64, b []byte) error
 }
 
-// Input is a capture, or, for [Reader.Streams], the octets of one contiguous run of one direction of a stream, as [RunName] names it or with any name. One that is an
-// [io.Seeker] can be read twice.
+// Input is a capture, or, for [Reader.Streams], the octets of one contiguous run of one direction
+// of a stream, as [RunName] names it or with any name. One that is an [io.Seeker] can be read
+// twice.
 type Input struct {
 	Name   string
 	Octets io.Reader
@@ -47,7 +49,8 @@ type Event struct {
 	Check   *Check
 }
 
-// Check is what a check of a stream says of messages that were given as [Unverified] before: those of one direction from index From on, up to To.
+// Check is what a check of a stream says of messages that were given as [Unverified] before: those
+// of one direction from index From on, up to To.
 type Check struct {
 	State             State // Verified or Withdrawn
 	Session           [16]byte
@@ -57,9 +60,10 @@ type Check struct {
 	Messages []*Decoded
 }
 
-// Reader decodes captures, or octets of streams, as they come. What it keeps does not grow with them. An input that can be read twice is: its messages have
-// their final state when they are given, and find shapes that come later. Of any other input a message is given when it is whole, and a [Check] when one says more of it.
-// A reader is for one input.
+// Reader decodes captures, or octets of streams, as they come. What it keeps does not grow with
+// them. An input that can be read twice is: its messages have their final state when they are
+// given, and find shapes that come later. Of any other input a message is given when it is whole,
+// and a [Check] when one says more of it. A reader is for one input.
 type Reader struct {
 	cfg      DecodeConfig
 	shapes   *shapes
@@ -105,7 +109,8 @@ func (r *Reader) Summary() *Summary { return r.summary }
 // Twice reports whether the input is read again: messages have their final states.
 func (r *Reader) Twice() bool { return r.twice }
 
-// Widest is how long the addresses of those who send messages are, as text, as far as they are known.
+// Widest is how long the addresses of those who send messages are, as text, as far as they are
+// known.
 func (r *Reader) Widest() int { return r.widest }
 
 // met notes addresses of those who send messages.
@@ -225,8 +230,10 @@ func (r *Reader) pass(read func() error) error {
 	return err
 }
 
-// Captures decodes captures: the messages of hhfr streams, found by content, and plain SOAP in HTTP. Several are put together in the order of the times of their packets. A capture that is cut off or lacks packets is
-// no error; [Summary.Partial] tells. Errors are [flow.Error], those of the store's context, and those of [DecodeConfig.Octets].
+// Captures decodes captures: the messages of hhfr streams, found by content, and plain SOAP in
+// HTTP. Several are put together in the order of the times of their packets. A capture that is cut
+// off or lacks packets is no error; [Summary.Partial] tells. Errors are [flow.Error], those of the
+// store's context, and those of [DecodeConfig.Octets].
 func (r *Reader) Captures(ctx context.Context, inputs ...Input) iter.Seq2[Event, error] {
 	return r.run(inputs, func() error { return r.captures(ctx, inputs) })
 }

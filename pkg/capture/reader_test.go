@@ -47,7 +47,8 @@ func events(t testing.TB, cfg capture.DecodeConfig, inputs ...io.Reader) (all []
 	return all, r.Summary()
 }
 
-// A pipe's messages are unverified when they come, and each is in one check; a file's have the states that these say.
+// A pipe's messages are unverified when they come, and each is in one check; a file's have the
+// states that these say.
 func TestChecksFromAPipe(t *testing.T) {
 	file := record(t, mixed(t), 2048).file
 	from, sum := events(t, capture.DecodeConfig{}, once{bytes.NewReader(file)})
@@ -88,7 +89,8 @@ func TestChecksFromAPipe(t *testing.T) {
 	assert.Equal(t, sum.Counts(), again.Counts())
 }
 
-// A wrong check withdraws: the messages since the one before, and no others, from a pipe and from a file.
+// A wrong check withdraws: the messages since the one before, and no others, from a pipe and from a
+// file.
 func TestWithdrawn(t *testing.T) {
 	x := newTalk(t, 1)
 	for i := range 6 {
@@ -134,7 +136,8 @@ func TestWithdrawn(t *testing.T) {
 	}
 }
 
-// However the octets are cut into packets, and however connections stand between each other, messages are the same.
+// However the octets are cut into packets, and however connections stand between each other,
+// messages are the same.
 func TestAnyPackets(t *testing.T) {
 	program := learned(t, body(1))
 	for _, most := range []int{1, 2, 7, 1400} {
@@ -343,7 +346,8 @@ func TestReadingStops(t *testing.T) {
 	}
 }
 
-// The octets of streams are the same from a pipe, also from captures that begin in the middle, and of datagrams that are missing.
+// The octets of streams are the same from a pipe, also from captures that begin in the middle, and
+// of datagrams that are missing.
 func TestOctetsFromAPipe(t *testing.T) {
 	grams, _ := overUDP(t, badLink+"3", 2048, slices.Repeat(tree(t), 3))
 	m := newMissing(t, mixed(t), 2048)

@@ -84,7 +84,8 @@ func record(t testing.TB, messages [][]byte, sync int64, headers ...string) *rec
 	return r
 }
 
-// mixed are messages of all sorts: workloads, the messages of testdata, text that is no XML, nothing at all.
+// mixed are messages of all sorts: workloads, the messages of testdata, text that is no XML,
+// nothing at all.
 func mixed(t testing.TB) (list [][]byte) {
 	take := func(n int, messages func(yield func([]byte) bool)) {
 		for m := range messages {

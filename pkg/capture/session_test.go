@@ -13,7 +13,8 @@ import (
 	"github.com/hhfr/hhfr/pkg/ctxstore/directory"
 )
 
-// tree are the messages of testdata/soap, which testdata/pcap/session.pcapng records (scripts/session.sh).
+// tree are the messages of testdata/soap, which testdata/pcap/session.pcapng records
+// (scripts/session.sh).
 func tree(t testing.TB) (messages [][]byte) {
 	for _, path := range shared.Files(t, shared.Testdata(t, "soap"), func(p string) bool { return filepath.Ext(p) == ".xml" }) {
 		messages = append(messages, shared.Read(t, path))
@@ -33,7 +34,8 @@ func TestRecordingInTheTree(t *testing.T) {
 	requireSaved(t, dir, tree(t))
 }
 
-// TestIndependentDecoder: a decoder written by a reader of docs/wire-format.md alone reads the vectors and the recordings.
+// TestIndependentDecoder: a decoder written by a reader of docs/wire-format.md alone reads the
+// vectors and the recordings.
 func TestIndependentDecoder(t *testing.T) {
 	python := shared.Program(t, "python3")
 	script := shared.Testdata(t, "..", "scripts", "decode.py")

@@ -10,7 +10,8 @@ import (
 	"github.com/hhfr/hhfr/pkg/shape/transit"
 )
 
-// shapes are those that came in full, and those of the store. They are what [wire.Decoder] finds shapes in.
+// shapes are those that came in full, and those of the store. They are what [wire.Decoder] finds
+// shapes in.
 type shapes struct {
 	ctx    context.Context
 	store  ctxstore.Store // nil: none

@@ -45,7 +45,8 @@ func TestSoakPacketsMissing(t *testing.T) {
 	}
 }
 
-// TestSoakNothingDamagedIsVerified: every bit of every kind of stream and of the captures in the tree.
+// TestSoakNothingDamagedIsVerified: every bit of every kind of stream and of the captures in the
+// tree.
 func TestSoakNothingDamagedIsVerified(t *testing.T) {
 	damageStreams(t, func(d *damage) {
 		d.flips(t, 1)

@@ -6,8 +6,9 @@ import (
 	"github.com/hhfr/hhfr/internal/spool"
 )
 
-// tape is the octets of a direction with their offsets, as [DecodeConfig.Octets] is given them. How long a gap between datagrams is nobody knows until a sync
-// behind it says where it stands; what comes before that is held.
+// tape is the octets of a direction with their offsets, as [DecodeConfig.Octets] is given them. How
+// long a gap between datagrams is nobody knows until a sync behind it says where it stands; what
+// comes before that is held.
 type tape struct {
 	out   func(offset int64, b []byte) error // nil: nobody wants them, or not yet
 	held  []reel

@@ -54,7 +54,8 @@ var (
 	secrets = regexp.MustCompile(`Xk2vO8m1R5eJwq7FhYpLzS0nTcA=|c2l4dGVlbi1ieXRlcy0wMQ==`)
 )
 
-// polls are what a camera is asked all day: identifiers, times, digests and nonces change, and now and then what happened.
+// polls are what a camera is asked all day: identifiers, times, digests and nonces change, and now
+// and then what happened.
 func polls(t *testing.T, every time.Duration) iter.Seq[pair] {
 	request := shared.Read(t, shared.Testdata(t, "soap", "onvif-pullmessages-request.xml"))
 	reply := shared.Read(t, shared.Testdata(t, "soap", "onvif-pullmessages-response.xml"))
@@ -120,7 +121,8 @@ func (c *timed) Write(p []byte) (int, error) {
 	return c.taped.Write(p)
 }
 
-// slowly has calls made for so long, in fast motion, over a stream whose ends send syncs after an interval.
+// slowly has calls made for so long, in fast motion, over a stream whose ends send syncs after an
+// interval.
 func slowly(t *testing.T, messages iter.Seq[pair], every, long time.Duration, syncs streamer.Config) (s slowStream) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
@@ -170,7 +172,8 @@ func slowly(t *testing.T, messages iter.Seq[pair], every, long time.Duration, sy
 	return s
 }
 
-// joined is how long a decoder that begins at a moment waits for the first message of a direction that it reads.
+// joined is how long a decoder that begins at a moment waits for the first message of a direction
+// that it reads.
 func (s *slowStream) joined(t *testing.T, direction int, from time.Duration) time.Duration {
 	t.Helper()
 	clock := s.clock[direction]
@@ -201,8 +204,8 @@ func slow(t *testing.T, day bool, measure func(name string, every, long time.Dur
 	}
 }
 
-// Syncs by time let a decoder that begins anywhere read within a quarter of an hour, and add at most a twentieth to the octets
-// of a conversation that is not slower than they are worth.
+// Syncs by time let a decoder that begins anywhere read within a quarter of an hour, and add at
+// most a twentieth to the octets of a conversation that is not slower than they are worth.
 func TestSlowConversationsHaveSyncs(t *testing.T) { slowConversations(t, false) }
 
 func slowConversations(t *testing.T, day bool) {

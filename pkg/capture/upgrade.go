@@ -9,18 +9,19 @@ import (
 	"github.com/hhfr/hhfr/pkg/streamer/frame"
 )
 
-// OtherUpgraded is the kind in [Summary.Others] of connections that were upgraded to hhfr, and on which
-// no hello came then.
+// OtherUpgraded is the kind in [Summary.Others] of connections that were upgraded to hhfr, and on
+// which no hello came then.
 const OtherUpgraded = "connections upgraded to hhfr without a hello behind"
 
-// upgrades reports whether a head asks for a stream, or agrees to one (docs/wire-format.md, section 3.1).
+// upgrades reports whether a head asks for a stream, or agrees to one (docs/wire-format.md, section
+// 3.1).
 func upgrades(m *flow.Message) bool {
 	return m != nil && slices.Contains(m.Tokens("Upgrade"), negotiate.Protocol) &&
 		slices.Contains(m.Tokens("Connection"), "upgrade")
 }
 
-// passed reports whether the octets of a packet, which are of no HTTP message, are of a stream: then the
-// reply that agreed to it is not in the capture.
+// passed reports whether the octets of a packet, which are of no HTTP message, are of a stream:
+// then the reply that agreed to it is not in the capture.
 func (h *httpReader) passed(dir int, b []byte) bool {
 	if h.Heads == 0 || !h.Lost(dir) {
 		return false
@@ -32,7 +33,8 @@ func (h *httpReader) passed(dir int, b []byte) bool {
 	return ok
 }
 
-// unseen begins a stream with a packet that shows one. Only a hello tells where its direction begins.
+// unseen begins a stream with a packet that shows one. Only a hello tells where its direction
+// begins.
 func (c *conn) unseen(dir int, b []byte, m flow.Mark) error {
 	if err := c.tunnel(); err != nil {
 		return err
@@ -50,7 +52,8 @@ func (c *conn) unseen(dir int, b []byte, m flow.Mark) error {
 	return c.r.failed()
 }
 
-// upgrade has the reply to a request come as a message of the stream: the one to the first exchange of lane 0.
+// upgrade has the reply to a request come as a message of the stream: the one to the first exchange
+// of lane 0.
 func (h *httpReader) upgrade(x *flow.Exchange) {
 	h.conn.upgraded = true
 	p, _ := x.User.(*plain)

@@ -20,8 +20,9 @@ import (
 	"github.com/hhfr/hhfr/pkg/capture"
 )
 
-// A capture of an upgraded connection that ends at any octet, or lacks any packet, or two: nothing is verified that was
-// not sent, and nothing under another number but where exchanges before are not there.
+// A capture of an upgraded connection that ends at any octet, or lacks any packet, or two: nothing
+// is verified that was not sent, and nothing under another number but where exchanges before are
+// not there.
 func TestUpgradesCutAnywhere(t *testing.T) {
 	head, request, _ := strings.Cut(posted("Expect: 100-continue\r\n"+asksUpgrade, messageOf(2, false)), "\r\n\r\n")
 	u := upgrade(t, 1, 2, out(head+"\r\n\r\n"),
@@ -85,7 +86,8 @@ func TestNothingDamagedInAnUpgradeIsVerified(t *testing.T) {
 	d.random(t, 100)
 }
 
-// TestIndependentDecoderOfUpgrades: it finds the same streams behind HTTP, and the request that was upgraded.
+// TestIndependentDecoderOfUpgrades: it finds the same streams behind HTTP, and the request that was
+// upgraded.
 func TestIndependentDecoderOfUpgrades(t *testing.T) {
 	python, script := shared.Program(t, "python3"), shared.Testdata(t, "..", "scripts", "decode.py")
 	options := out("OPTIONS /service HTTP/1.1\r\n" + asksUpgrade + "\r\n")
@@ -122,8 +124,8 @@ func TestIndependentDecoderOfUpgrades(t *testing.T) {
 	}
 }
 
-// tapeOfTurns and turnsOf write turns as octets, and read them again: a direction, and whether it is lost, a length, and
-// so many octets each.
+// tapeOfTurns and turnsOf write turns as octets, and read them again: a direction, and whether it
+// is lost, a length, and so many octets each.
 func tapeOfTurns(turns []turn) (tape []byte) {
 	for _, s := range turns {
 		tape = append(tape, byte(s.dir|2*b2i(s.lost)), byte(len(s.octets)>>8), byte(len(s.octets)))
@@ -141,8 +143,8 @@ func turnsOf(tape []byte) (turns []turn) {
 	return turns
 }
 
-// FuzzUpgrades: whatever stands before, in and behind an upgrade, the runs of streams are in order and no longer than
-// what came, and what is verified was sent.
+// FuzzUpgrades: whatever stands before, in and behind an upgrade, the runs of streams are in order
+// and no longer than what came, and what is verified was sent.
 func FuzzUpgrades(f *testing.F) {
 	u := upgrade(f, 1, 2)
 	options := upgrade(f, 0, 1, out("OPTIONS * HTTP/1.1\r\n"+asksUpgrade+"\r\n"))

@@ -67,7 +67,8 @@ func b2i(b bool) int {
 	return 0
 }
 
-// upgraded is a connection with plain exchanges, an upgraded one, and ones that follow on the stream.
+// upgraded is a connection with plain exchanges, an upgraded one, and ones that follow on the
+// stream.
 type upgraded struct {
 	x         *talk
 	turns     []turn
@@ -146,8 +147,8 @@ func fileOf(t testing.TB, turns []turn, most int) []byte {
 	return p.bytes()
 }
 
-// brief is a listing: of each message its number, q or a for question and answer, and its state, ! for verified and
-// nothing for unchecked.
+// brief is a listing: of each message its number, q or a for question and answer, and its state, !
+// for verified and nothing for unchecked.
 func brief(messages []*capture.Decoded) string {
 	var all []string
 	for _, m := range messages {
@@ -167,8 +168,8 @@ func brief(messages []*capture.Decoded) string {
 	return strings.Join(all, " ")
 }
 
-// requireRight requires of the messages that are whole that they are what was sent under their numbers, or, where what
-// came before is not there, under later ones.
+// requireRight requires of the messages that are whole that they are what was sent under their
+// numbers, or, where what came before is not there, under later ones.
 func requireRight(t testing.TB, messages []*capture.Decoded, exact bool, what string) {
 	t.Helper()
 	sent := map[string]bool{}
@@ -188,8 +189,8 @@ func requireRight(t testing.TB, messages []*capture.Decoded, exact bool, what st
 	}
 }
 
-// A request that is upgraded and the reply to exchange 1 of the stream are one exchange, numbered with those before and
-// behind, however the connection is cut into packets.
+// A request that is upgraded and the reply to exchange 1 of the stream are one exchange, numbered
+// with those before and behind, however the connection is cut into packets.
 func TestUpgradedConnection(t *testing.T) {
 	for _, plain := range []int{0, 2} {
 		u := upgrade(t, plain, 3)

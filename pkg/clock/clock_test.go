@@ -15,7 +15,8 @@ import (
 	"github.com/hhfr/hhfr/pkg/clock"
 )
 
-// Inside a bubble the machine's clock is fake and exact, so the ratio of two clocks can be held exactly.
+// Inside a bubble the machine's clock is fake and exact, so the ratio of two clocks can be held
+// exactly.
 func TestClocksRunAtTheirRate(t *testing.T) {
 	for _, tc := range []struct {
 		name string
@@ -84,7 +85,8 @@ func TestTimers(t *testing.T) {
 		time.Sleep(time.Minute)
 		assert.False(t, never.Stop())
 
-		// As with those of package time, a timer that fired unheard is stopped, and what it said is gone.
+		// As with those of package time, a timer that fired unheard is stopped, and what it said is
+		// gone.
 		for _, c := range []clock.Clock{clock.Real(), clock.Scaled(10)} {
 			unheard := c.NewTimer(time.Second)
 			time.Sleep(time.Minute)

@@ -5,10 +5,12 @@ import (
 	"time"
 )
 
-// lead is how much of a wait is left to [rest]: more than the runtime's timers are late, and little, since it holds a thread.
+// lead is how much of a wait is left to [rest]: more than the runtime's timers are late, and
+// little, since it holds a thread.
 const lead = 1500 * time.Microsecond
 
-// exact is a timer that the runtime's timer wakes a little early, and that waits out the rest on a thread.
+// exact is a timer that the runtime's timer wakes a little early, and that waits out the rest on a
+// thread.
 type exact struct {
 	clock *clock
 	ch    chan time.Time // nil if f is to be run

@@ -42,7 +42,8 @@ func (c Code) String() string {
 	return fmt.Sprintf("code %d", uint8(c))
 }
 
-// Error is what every function of a store fails with. Compare with errors.Is and an Error of the code in question.
+// Error is what every function of a store fails with. Compare with errors.Is and an Error of the
+// code in question.
 type Error struct {
 	Code Code
 	URI  string // of the entry; empty if the error is not about one

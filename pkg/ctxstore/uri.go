@@ -28,8 +28,8 @@ func SessionURI(id [16]byte) string { return SessionPrefix + hex.EncodeToString(
 // SequenceURI is the URI of the sequence with this identity.
 func SequenceURI(id [16]byte) string { return SequencePrefix + hex.EncodeToString(id[:]) }
 
-// ParseShapeURI gives back the fingerprint in a shape's URI. Only the form that [ShapeURI] writes counts: 64 digits in
-// lower case.
+// ParseShapeURI gives back the fingerprint in a shape's URI. Only the form that [ShapeURI] writes
+// counts: 64 digits in lower case.
 func ParseShapeURI(uri string) (fp [32]byte, ok bool) {
 	digits, ok := strings.CutPrefix(uri, ShapePrefix)
 	if !ok || len(digits) != 2*len(fp) || strings.ToLower(digits) != digits {
@@ -39,8 +39,8 @@ func ParseShapeURI(uri string) (fp [32]byte, ok bool) {
 	return fp, err == nil
 }
 
-// CheckURI is for engines: it refuses a URI that is empty, longer than [MaxURI], no UTF-8, has white space or control
-// characters, or begins like a shape's and is none; with [Invalid].
+// CheckURI is for engines: it refuses a URI that is empty, longer than [MaxURI], no UTF-8, has
+// white space or control characters, or begins like a shape's and is none; with [Invalid].
 func CheckURI(uri string) error {
 	switch {
 	case uri == "":
@@ -60,7 +60,8 @@ func CheckURI(uri string) error {
 	return nil
 }
 
-// CheckPut is for engines: [CheckURI], and that the value is within [MaxValue], and is the shape that its URI names.
+// CheckPut is for engines: [CheckURI], and that the value is within [MaxValue], and is the shape
+// that its URI names.
 func CheckPut(uri string, value []byte, opt PutOptions) error {
 	if err := CheckURI(uri); err != nil {
 		return err

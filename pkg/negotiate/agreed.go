@@ -13,11 +13,13 @@ type Agreed struct {
 	HHFR bool
 	// Why says what plain SOAP is spoken for; empty while the stream lives.
 	Why string
-	// Undecided: a call is to ask for a stream, or asks for one; then HHFR is false, and Why tells that there is none yet.
+	// Undecided: a call is to ask for a stream, or asks for one; then HHFR is false, and Why tells
+	// that there is none yet.
 	Undecided bool
 	// Mode is how the session came about: by Met, FirstCall or Explicit; empty without HHFR.
 	Mode Mode
-	// Tried are the ways to the stream at hand that were tried, in their order, or those after which plain SOAP is spoken.
+	// Tried are the ways to the stream at hand that were tried, in their order, or those after
+	// which plain SOAP is spoken.
 	Tried []Attempt
 	// Remembered: Why is from an earlier negotiation, nobody was asked.
 	Remembered bool
@@ -27,7 +29,8 @@ type Agreed struct {
 	NoStream string
 	// Facts are those of the session; nil without HHFR.
 	Facts *Facts
-	// Offer is what was offered, and Answer what came back, without its token; nil if nothing was, or did. They must not be changed.
+	// Offer is what was offered, and Answer what came back, without its token; nil if nothing was,
+	// or did. They must not be changed.
 	Offer  *Offer
 	Answer *Answer
 	// Refused are items that the other end did not agree to, and said so.
@@ -40,7 +43,8 @@ func (a *Agreed) NoRoom() bool {
 	return slices.ContainsFunc(a.Refused, func(d Declined) bool { return a.Answer == nil && d.Item == Busy[0].Item })
 }
 
-// Ignored names elements that were passed over: those of the offer by the other end, and those of the answer by this one.
+// Ignored names elements that were passed over: those of the offer by the other end, and those of
+// the answer by this one.
 func (a *Agreed) Ignored() (offer, answer []soap.Name) {
 	if a.Answer == nil {
 		return nil, nil
@@ -58,8 +62,8 @@ const (
 	FirstCall Mode = "first-call"
 	// Met: by joining again a session that is remembered.
 	Met Mode = "met"
-	// Auto: by Met if a session is remembered; else by Explicit if something is configured that only that can express; else by
-	// FirstCall.
+	// Auto: by Met if a session is remembered; else by Explicit if something is configured that
+	// only that can express; else by FirstCall.
 	Auto Mode = "auto"
 )
 
@@ -81,7 +85,8 @@ func ParseMode(name string) (Mode, error) {
 // Attempt is one way to a stream that was tried.
 type Attempt struct {
 	Mode Mode
-	// Transport is the URI of the stream's transport, and Address where it was to be opened; empty where it did not come to that.
+	// Transport is the URI of the stream's transport, and Address where it was to be opened; empty
+	// where it did not come to that.
 	Transport, Address string
 	// Why is why there was no stream by this way; empty: there was.
 	Why string

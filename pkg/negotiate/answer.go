@@ -18,12 +18,15 @@ var AnswerName = soap.Name{Space: xmlns.HHFRNegotiation, Local: "Answer"}
 // Answer is what a responder selects of an offer (docs/negotiation.md, section 3).
 type Answer struct {
 	Scheme, Representation, Transport string // URIs, of those offered
-	// Assurance and Security are URIs, of those offered, or at-most-once and nothing beyond what the transport has; empty means these.
+	// Assurance and Security are URIs, of those offered, or at-most-once and nothing beyond what
+	// the transport has; empty means these.
 	Assurance, Security string
-	// Sequence names that of the session, and SequenceKnown tells whether the responder has its state; "" under at-most-once without order.
+	// Sequence names that of the session, and SequenceKnown tells whether the responder has its
+	// state; "" under at-most-once without order.
 	Sequence      string
 	SequenceKnown bool
-	// Request confirms the offer's description of requests; Reply is the responder's of replies, or confirms that of the offer. nil: none.
+	// Request confirms the offer's description of requests; Reply is the responder's of replies, or
+	// confirms that of the offer. nil: none.
 	Request, Reply *Description
 	// HeadersKept is how many of the offer's header blocks are agreed on: all, or none.
 	HeadersKept int
@@ -31,22 +34,26 @@ type Answer struct {
 	Refused []Declined
 	// Ignored names the elements of the offer that the responder does not know; at most 16.
 	Ignored []soap.Name
-	// Unknown names elements of the answer that this version does not know. It is read, not written.
+	// Unknown names elements of the answer that this version does not know. It is read, not
+	// written.
 	Unknown []soap.Name
-	// Address is where the stream is opened: for tcp and udp ":PORT" (the host is that of the negotiated URL) or "HOST:PORT", for inproc a name.
+	// Address is where the stream is opened: for tcp and udp ":PORT" (the host is that of the
+	// negotiated URL) or "HOST:PORT", for inproc a name.
 	Address string
 	Session SessionID
 	// Token admits whoever shows it to the session, once. The responder keeps its SHA-256 only.
 	Token [16]byte
 	// Lifetime is how long the session lasts from now on; whole seconds, more than 0.
 	Lifetime time.Duration
-	// RequestHead and ReplyHead are the fields of messages without a head; nil means those of this version.
+	// RequestHead and ReplyHead are the fields of messages without a head; nil means those of this
+	// version.
 	RequestHead, ReplyHead []soap.Field
 	// Shapes are those of the offer's fingerprints whose shapes the responder has too.
 	Shapes [][32]byte
 }
 
-// Message writes the answer as a SOAP message of the version. Errors: Malformed, when it is beyond the limits.
+// Message writes the answer as a SOAP message of the version. Errors: Malformed, when it is beyond
+// the limits.
 func (a *Answer) Message(v soap.Version) ([]byte, error) {
 	w := writer{ns: xmlns.HHFRNegotiation}
 	w.texts("Scheme", a.Scheme)
@@ -75,8 +82,8 @@ func (a *Answer) Message(v soap.Version) ([]byte, error) {
 	return w.message(v, AnswerName.Local)
 }
 
-// ParseAnswer reads a SOAP message of either version that is an answer. Errors: Malformed; for a fault, and for anything else that is no
-// answer, too.
+// ParseAnswer reads a SOAP message of either version that is an answer. Errors: Malformed; for a
+// fault, and for anything else that is no answer, too.
 func ParseAnswer(data []byte) (*Answer, error) {
 	r, _, err := open(data, AnswerName)
 	if err != nil {

@@ -34,7 +34,8 @@ func ParseAssurance(uri string) (a wsrm.Assurance, ordered, ok bool) {
 	return 0, false, false
 }
 
-// checkSequence refuses what is no URI of a sequence: 16 octets in hexadecimal digits of lower case.
+// checkSequence refuses what is no URI of a sequence: 16 octets in hexadecimal digits of lower
+// case.
 func checkSequence(uri string) error {
 	digits, ok := strings.CutPrefix(uri, ctxstore.SequencePrefix)
 	if id, err := hex.DecodeString(digits); !ok || err != nil || len(id) != 16 || strings.ToLower(digits) != digits {

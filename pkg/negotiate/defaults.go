@@ -14,7 +14,8 @@ var (
 	DefaultReplyFields   = []soap.Field{{Name: "Content-Type", Value: "text/xml; charset=utf-8"}}
 )
 
-// isDefault reports whether fields of an offer or answer are those of this version; none means them.
+// isDefault reports whether fields of an offer or answer are those of this version; none means
+// them.
 func isDefault(fields, defaults []soap.Field) bool {
 	if fields == nil {
 		return true
@@ -30,8 +31,8 @@ func isDefault(fields, defaults []soap.Field) bool {
 	return true
 }
 
-// DefaultRequestHead is what a request without a head means in a session negotiated at path: a POST there, with the default fields.
-// A path that cannot stand in a request line is taken as "/".
+// DefaultRequestHead is what a request without a head means in a session negotiated at path: a POST
+// there, with the default fields. A path that cannot stand in a request line is taken as "/".
 func DefaultRequestHead(path string) []byte {
 	head, err := http1.AppendRequestLine(nil, "POST", path, "HTTP/1.1")
 	if err != nil {

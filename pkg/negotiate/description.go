@@ -11,7 +11,8 @@ import (
 	"github.com/hhfr/hhfr/pkg/soap"
 )
 
-// Description says what the messages of one direction look like, in one of three ways (docs/negotiation.md, section 3).
+// Description says what the messages of one direction look like, in one of three ways
+// (docs/negotiation.md, section 3).
 type Description struct {
 	// Schema is the text of an HHFR Schema.
 	Schema string
@@ -81,7 +82,8 @@ func (w *writer) description(local string, d *Description) {
 	w.children = append(w.children, el)
 }
 
-// description reads the one description of a direction; nil if there is none. What it describes is for others to judge.
+// description reads the one description of a direction; nil if there is none. What it describes is
+// for others to judge.
 func (r *reader) description(local string) *Description {
 	found := r.all(local, 1)
 	if len(found) == 0 {

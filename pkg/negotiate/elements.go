@@ -65,7 +65,8 @@ func (w *writer) heads(request, reply []soap.Field) {
 	}
 }
 
-// shapes writes fingerprints in base64url: a full offer of hexadecimal ones would not fit [MaxOffer].
+// shapes writes fingerprints in base64url: a full offer of hexadecimal ones would not fit
+// [MaxOffer].
 func (w *writer) shapes(fps [][32]byte) {
 	if len(fps) == 0 {
 		return
@@ -98,7 +99,8 @@ func (w *writer) message(v soap.Version, local string) ([]byte, error) {
 	return data, nil
 }
 
-// reader takes the children of an offer, an answer or a context document, and remembers the first failure.
+// reader takes the children of an offer, an answer or a context document, and remembers the first
+// failure.
 type reader struct {
 	el    *soap.Element
 	asked map[string]bool // local names that were looked for
@@ -299,7 +301,8 @@ func (r *reader) shapes() [][32]byte {
 	return fps
 }
 
-// checkText holds the values of simple elements to what can be written, logged and compared without surprise.
+// checkText holds the values of simple elements to what can be written, logged and compared without
+// surprise.
 func CheckText(s string) error {
 	if len(s) > maxValue {
 		return fmt.Errorf("value of %d octets, at most %d go", len(s), maxValue)

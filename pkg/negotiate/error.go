@@ -8,19 +8,23 @@ type Code uint8
 const (
 	// BadConfig: a Config or a URL that cannot work.
 	BadConfig Code = iota + 1
-	// Malformed: an offer, an answer, a stored context or a message's head that is not as it must be.
+	// Malformed: an offer, an answer, a stored context or a message's head that is not as it must
+	// be.
 	Malformed
 	// NoHHFR: nothing was agreed, and plain SOAP is not wanted.
 	NoHHFR
 	// Unreachable: no connection to the peer; nothing was sent.
 	Unreachable
-	// FateUnknown: the request was written, at least in part, and no reply came. It was not sent again, and may have been processed.
+	// FateUnknown: the request was written, at least in part, and no reply came. It was not sent
+	// again, and may have been processed.
 	FateUnknown
 	// Unsent: the request was not sent, and cannot be sent another way since its body is read.
 	Unsent
-	// Refused: the peer answered a one-way message over HTTP with a status that says that it was not taken.
+	// Refused: the peer answered a one-way message over HTTP with a status that says that it was
+	// not taken.
 	Refused
-	// Kept: the message is in the store, and not known to be done. A session with the same store and URL goes on with it.
+	// Kept: the message is in the store, and not known to be done. A session with the same store
+	// and URL goes on with it.
 	Kept
 	// Accepted: the message was accepted by an earlier run, and is not sent again (Config.Resume).
 	Accepted
@@ -43,14 +47,15 @@ var codeNames = map[Code]string{
 
 func (c Code) String() string { return codeNames[c] }
 
-// Error is what this package returns, but for errors of contexts and those of package streamer about a single exchange. At is an octet
-// offset, -1 when there is none. Remote: the peer said so.
+// Error is what this package returns, but for errors of contexts and those of package streamer
+// about a single exchange. At is an octet offset, -1 when there is none. Remote: the peer said so.
 type Error struct {
 	Code   Code
 	At     int64
 	Remote bool
 	Err    error
-	// Agreed tells what was offered and what became of it, in an error NoHHFR of Dial; else it is nil.
+	// Agreed tells what was offered and what became of it, in an error NoHHFR of Dial; else it is
+	// nil.
 	Agreed *Agreed
 }
 

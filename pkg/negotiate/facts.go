@@ -13,8 +13,9 @@ import (
 	"github.com/hhfr/hhfr/pkg/streamer"
 )
 
-// Facts are what was agreed on a session: its context, kept in the stores of both ends under [SessionID.URI] until it expires, and what
-// recordings say of it. It holds no secret: the join token is not part of it, nor is anything of the URL but scheme, host and path.
+// Facts are what was agreed on a session: its context, kept in the stores of both ends under
+// [SessionID.URI] until it expires, and what recordings say of it. It holds no secret: the join
+// token is not part of it, nor is anything of the URL but scheme, host and path.
 type Facts struct {
 	Session        SessionID `json:"session"`
 	Scheme         string    `json:"scheme"`         // URI-S
@@ -22,9 +23,11 @@ type Facts struct {
 	Transport      string    `json:"transport"`      // URI-T
 	Assurance      string    `json:"assurance,omitempty"`
 	Security       string    `json:"security,omitempty"`
-	// Sequence names that of the session, "" if there is none. Whoever knows it could offer to go on with it, so recordings do not tell.
+	// Sequence names that of the session, "" if there is none. Whoever knows it could offer to go
+	// on with it, so recordings do not tell.
 	Sequence string `json:"-"`
-	// RequestDescription and ReplyDescription name what describes the messages; empty: nothing does.
+	// RequestDescription and ReplyDescription name what describes the messages; empty: nothing
+	// does.
 	RequestDescription string `json:"request_description,omitempty"`
 	ReplyDescription   string `json:"reply_description,omitempty"`
 	// Headers are the unchanging header blocks that were agreed on, as XML text, in the order of
@@ -46,12 +49,14 @@ type Facts struct {
 // contextDocument ties the elements of a context to its fields (docs/negotiation.md, section 5).
 type Context struct {
 	Facts
-	// TokenHash is the SHA-256 of the token by which the session may be joined next; only at the responder.
+	// TokenHash is the SHA-256 of the token by which the session may be joined next; only at the
+	// responder.
 	TokenHash []byte
-	// Lifetime is how long the session lasts from when it was agreed on or joined last; only at the responder.
+	// Lifetime is how long the session lasts from when it was agreed on or joined last; only at the
+	// responder.
 	Lifetime time.Duration
-	// Token, Stages and Limits are what an initiator joins the session by: its token, and what the responder's
-	// hello stated. A responder has the limits that it stated last. nil: none.
+	// Token, Stages and Limits are what an initiator joins the session by: its token, and what the
+	// responder's hello stated. A responder has the limits that it stated last. nil: none.
 	Token  []byte
 	Stages uint64
 	Limits *streamer.PeerLimits
@@ -148,7 +153,8 @@ func ParseFacts(context []byte) (Facts, error) {
 	return c.Facts, nil
 }
 
-// admits reports whether a token is that of a session whose context this is: not spent, and in time.
+// admits reports whether a token is that of a session whose context this is: not spent, and in
+// time.
 func (c *Context) Admits(id SessionID, token []byte, now time.Time) bool {
 	hash := sha256.Sum256(token)
 	return c.Session == id && subtle.ConstantTimeCompare(hash[:], c.TokenHash) == 1 && now.Before(c.Expires)

@@ -15,7 +15,8 @@ import (
 	"github.com/hhfr/hhfr/pkg/streamer"
 )
 
-// The fields by which a request asks for a stream, and an answer offers one (docs/negotiation.md, section 6).
+// The fields by which a request asks for a stream, and an answer offers one (docs/negotiation.md,
+// section 6).
 const (
 	// Field is in requests that ask, and in answers that could not upgrade their connection.
 	Field = "HHFR"
@@ -25,7 +26,8 @@ const (
 	FieldScheme = "1"
 )
 
-// switching is the head with status 101; address is where streams are opened later, empty for where this connection goes.
+// switching is the head with status 101; address is where streams are opened later, empty for where
+// this connection goes.
 func SwitchingProtocols(address string) []byte {
 	head := "HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: " + Protocol + "\r\n"
 	if address != "" {
@@ -34,7 +36,8 @@ func SwitchingProtocols(address string) []byte {
 	return []byte(head + "\r\n")
 }
 
-// asks reports whether a request asks for a stream, with which stages, and whether its connection can be upgraded.
+// asks reports whether a request asks for a stream, with which stages, and whether its connection
+// can be upgraded.
 func Asks(req *http.Request) (stages uint64, upgrade, ok bool) {
 	value := req.Header.Get(Field)
 	scheme, rest, more := strings.Cut(value, ";")

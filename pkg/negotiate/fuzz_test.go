@@ -7,7 +7,8 @@ import (
 	"github.com/hhfr/hhfr/pkg/streamer"
 )
 
-// FuzzField reads the fields of requests that ask, and of answers; what is read of an answer is written alike.
+// FuzzField reads the fields of requests that ask, and of answers; what is read of an answer is
+// written alike.
 func FuzzField(f *testing.F) {
 	i := Invitation{Transport: "tls", Address: ":8443", Session: SessionID{1}, Token: make([]byte, streamer.TokenLen), Lifetime: 3600e9}
 	for _, seed := range []string{"1", "1;7", "1;0", "1;address=\":9090\"", i.String(), "2", "1;x", "1;token=\"00\"", "1; lifetime=0", ""} {

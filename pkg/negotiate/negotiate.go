@@ -1,6 +1,6 @@
 // Package negotiate has what two peers say to agree on a session (docs/negotiation.md): offers and
-// answers in SOAP, the context that both keep, and the HTTP field HHFR that asks for a stream without an
-// offer. It reads, checks, writes and compares; it opens no connection.
+// answers in SOAP, the context that both keep, and the HTTP field HHFR that asks for a stream
+// without an offer. It reads, checks, writes and compares; it opens no connection.
 //
 // What a message without a head means is defined by [DefaultRequestHead] and [DefaultReplyHead].
 package negotiate
@@ -34,7 +34,8 @@ const (
 	TransportPrefix      = "urn:hhfr:transport:"
 )
 
-// representations ties the name of a representation to its number in hello (docs/wire-format.md, section 3). The first is preferred.
+// representations ties the name of a representation to its number in hello (docs/wire-format.md,
+// section 3). The first is preferred.
 var Representations = []struct {
 	Name   string
 	Number uint64
@@ -43,9 +44,10 @@ var Representations = []struct {
 	{"xml", 2},
 }
 
-// transports lists those that can be negotiated. The first is preferred. private: what travels there is no less private than HTTPS, so a
-// session negotiated over HTTPS may use it without being asked. httpsOnly: an http URL names nobody whose certificate could be
-// checked. ports: addresses have a port, at the host of the URL or another.
+// transports lists those that can be negotiated. The first is preferred. private: what travels
+// there is no less private than HTTPS, so a session negotiated over HTTPS may use it without being
+// asked. httpsOnly: an http URL names nobody whose certificate could be checked. ports: addresses
+// have a port, at the host of the URL or another.
 var Transports = []struct {
 	Name                      string
 	Private, HTTPSOnly, ports bool

@@ -35,7 +35,8 @@ func (w *writer) refused(items []Declined) {
 	}
 }
 
-// printable makes a text one that elements hold: what else stands in it becomes '?', and it ends at 300 octets.
+// printable makes a text one that elements hold: what else stands in it becomes '?', and it ends at
+// 300 octets.
 func printable(s string) string {
 	const most = 300
 	b := []byte(s[:min(len(s), most)])
@@ -82,7 +83,8 @@ func (r *reader) unknown() (names []soap.Name) {
 	return names
 }
 
-// faulted is a fault that came in place of an answer. items are set when the other end knows of HHFR, and says what it does not agree to.
+// faulted is a fault that came in place of an answer. items are set when the other end knows of
+// HHFR, and says what it does not agree to.
 type FaultAnswer struct {
 	Fault soap.Fault
 	Items RefusedItems

@@ -8,8 +8,10 @@ import (
 	"github.com/hhfr/hhfr/pkg/shape"
 )
 
-// Shape makes the shape of a message that the schema describes: the text is the message's, types of values and lengths of arrays are the schema's. drift tells
-// where the message is not what the schema says; there the shape is as learned. An error of code Drift means that the message is another one; others are those of [shape.Learn].
+// Shape makes the shape of a message that the schema describes: the text is the message's, types of
+// values and lengths of arrays are the schema's. drift tells where the message is not what the
+// schema says; there the shape is as learned. An error of code Drift means that the message is
+// another one; others are those of [shape.Learn].
 func (s *Schema) Shape(message []byte) (made *shape.Shape, drift []*Error, err error) {
 	learned, err := shape.Learn(message)
 	if err != nil {
@@ -26,8 +28,9 @@ func (s *Schema) Shape(message []byte) (made *shape.Shape, drift []*Error, err e
 	return made, drift, nil
 }
 
-// Apply types a shape that was learned from messages: values get the schema's types, arrays its numbers of items. drift tells where the
-// structure is not what the schema says. The shape is nil, and drift says why, if what stands in the Body is something else.
+// Apply types a shape that was learned from messages: values get the schema's types, arrays its
+// numbers of items. drift tells where the structure is not what the schema says. The shape is nil,
+// and drift says why, if what stands in the Body is something else.
 func (s *Schema) Apply(learned *shape.Shape) (typed *shape.Shape, drift []*Error) {
 	return s.apply(learned, true)
 }
@@ -68,7 +71,8 @@ type part struct {
 	tight bool // nothing stands between it and the tag before
 }
 
-// parts lists the elements directly inside a node, in order; those of all forms that an element may have.
+// parts lists the elements directly inside a node, in order; those of all forms that an element may
+// have.
 func parts(n *shape.Node) (found []part) {
 	tight := false
 	var look func(k, array *shape.Node)
@@ -241,7 +245,8 @@ func (a *applier) attributes(e *Element, n *shape.Node, path string) {
 	}
 }
 
-// eachValue visits the values among nodes, but for those of elements and attributes inside and those that may hold markup.
+// eachValue visits the values among nodes, but for those of elements and attributes inside and
+// those that may hold markup.
 func eachValue(nodes []*shape.Node, visit func(*shape.Node)) {
 	for _, k := range nodes {
 		switch k.Kind {

@@ -13,7 +13,8 @@ import (
 	"github.com/hhfr/hhfr/pkg/shape"
 )
 
-// Check compares a message with the schema and tells where it differs, at most 32 places. An error of code Drift means that the message is another one, or is no XML.
+// Check compares a message with the schema and tells where it differs, at most 32 places. An error
+// of code Drift means that the message is another one, or is no XML.
 func (s *Schema) Check(message []byte) ([]*Error, error) {
 	root, err := read(message)
 	if err != nil {

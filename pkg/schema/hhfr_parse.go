@@ -12,7 +12,8 @@ import (
 	"github.com/hhfr/hhfr/pkg/shape"
 )
 
-// hhfrTypes are the five types of the dialect, by all spellings; the first of a type is the one written.
+// hhfrTypes are the five types of the dialect, by all spellings; the first of a type is the one
+// written.
 var hhfrTypes = []struct {
 	name string
 	typ  shape.Type
@@ -21,8 +22,8 @@ var hhfrTypes = []struct {
 	{"boolean", shape.TypeBoolean}, {"Boolean", shape.TypeBoolean},
 }
 
-// Parse reads an HHFR Schema: one element declaration, prefixed xs:, by another declared prefix, or not at all. Errors are *[Error] with line and
-// column: Malformed, Unsupported, TooLarge.
+// Parse reads an HHFR Schema: one element declaration, prefixed xs:, by another declared prefix, or
+// not at all. Errors are *[Error] with line and column: Malformed, Unsupported, TooLarge.
 func Parse(text []byte) (*Schema, error) {
 	if len(text) > MaxSchema {
 		return nil, &Error{Code: TooLarge, At: MaxSchema, What: fmt.Sprintf("more than %d octets", MaxSchema)}
@@ -107,8 +108,8 @@ func (p *hhfrParser) next() error {
 	}
 }
 
-// takePrefixes finds which prefixes are those of XML Schema: xs and xsd, unless the first tag says otherwise, and those that it declares as such. The schema is printed with
-// that of the first tag.
+// takePrefixes finds which prefixes are those of XML Schema: xs and xsd, unless the first tag says
+// otherwise, and those that it declares as such. The schema is printed with that of the first tag.
 func (p *hhfrParser) takePrefixes() {
 	p.prefixes = map[string]bool{"xs": true, "xsd": true}
 	for _, a := range p.attrs {

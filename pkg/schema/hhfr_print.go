@@ -24,8 +24,9 @@ func (s *Schema) String() string {
 	return strings.TrimPrefix(p.b.String(), "\n") + "\n"
 }
 
-// Canonical is the form of the schema that its fingerprint is made of: no prefixes, no white space, empty tags where nothing is inside, attributes in the order
-// name, type, primitives, value, and types as in docs/negotiation.md, section 8. It is a schema itself.
+// Canonical is the form of the schema that its fingerprint is made of: no prefixes, no white space,
+// empty tags where nothing is inside, attributes in the order name, type, primitives, value, and
+// types as in docs/negotiation.md, section 8. It is a schema itself.
 func (s *Schema) Canonical() []byte {
 	var p printer
 	p.element(s.root)

@@ -13,16 +13,20 @@ import (
 	"github.com/hhfr/hhfr/pkg/shape"
 )
 
-// The default envelope: what stands around a message that was given as values, not as XML (docs/negotiation.md, section 8).
+// The default envelope: what stands around a message that was given as values, not as XML
+// (docs/negotiation.md, section 8).
 const (
 	envelopeStart = `<?xml version="1.0" encoding="UTF-8"?>` + "\n" + `<soap:Envelope xmlns:soap="` + xmlns.SOAP11 + `"><soap:Body>`
 	envelopeEnd   = `</soap:Body></soap:Envelope>`
 	itemName      = "item"
 )
 
-// Message writes values as a message in the default envelope: SOAP 1.1, without white space between tags, elements in no namespace, items of arrays named item. values has, for each element of the schema's root by name, a value; an
-// attribute's name has an @ in front. Values are strings (also of numbers), bools, numbers of Go, [json.Number]; slices for arrays; and map[string]any for elements with elements inside: what
-// package json makes of a JSON object will do. None may be left out, or be too many. Errors: BadValue, with Path.
+// Message writes values as a message in the default envelope: SOAP 1.1, without white space between
+// tags, elements in no namespace, items of arrays named item. values has, for each element of the
+// schema's root by name, a value; an attribute's name has an @ in front. Values are strings (also
+// of numbers), bools, numbers of Go, [json.Number]; slices for arrays; and map[string]any for
+// elements with elements inside: what package json makes of a JSON object will do. None may be left
+// out, or be too many. Errors: BadValue, with Path.
 func (s *Schema) Message(values map[string]any) ([]byte, error) {
 	w := valueWriter{b: []byte(envelopeStart)}
 	if s.root.Array || s.root.Leaf() {
@@ -152,7 +156,8 @@ func unwritable(r rune) bool {
 // escapes keeps what a parser would change: white space in attributes, and carriage returns.
 var escapes = strings.NewReplacer("&", "&amp;", "<", "&lt;", ">", "&gt;", `"`, "&quot;", "\r", "&#13;", "\n", "&#10;", "\t", "&#9;")
 
-// textOf writes a value as text of a type, floats as short as their precision allows and without an exponent.
+// textOf writes a value as text of a type, floats as short as their precision allows and without an
+// exponent.
 func textOf(t shape.Type, v any) (text string, ok bool) {
 	switch v := v.(type) {
 	case string:

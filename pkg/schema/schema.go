@@ -1,7 +1,9 @@
-// Package schema makes shapes from descriptions of messages. In this version it knows the HHFR Schema of the papers, a small dialect of XML Schema
-// (docs/negotiation.md, section 8): [Parse] reads it, [Schema.String] prints it back, [Schema.URI] names what it describes. A schema describes types and
-// order of what stands in the Body, never its text: the shape is made when the first real message gives that ([Schema.Shape]). For values
-// that come without XML, [Schema.Message] has a default envelope.
+// Package schema makes shapes from descriptions of messages. In this version it knows the HHFR
+// Schema of the papers, a small dialect of XML Schema (docs/negotiation.md, section 8): [Parse]
+// reads it, [Schema.String] prints it back, [Schema.URI] names what it describes. A schema
+// describes types and order of what stands in the Body, never its text: the shape is made when the
+// first real message gives that ([Schema.Shape]). For values that come without XML,
+// [Schema.Message] has a default envelope.
 //
 // Each description language has its files: hhfr_*.go this one; WSDL and XSD are to come beside it.
 package schema
@@ -27,7 +29,8 @@ func (s *Schema) Root() *Element { return s.root }
 type Element struct {
 	// Name is its local name; a schema knows no namespaces.
 	Name string
-	// Type is that of its text, or of the items of an array; TypeOpen for an element with elements inside.
+	// Type is that of its text, or of the items of an array; TypeOpen for an element with elements
+	// inside.
 	Type shape.Type
 	// Array: it holds items, elements of any one name, each a value of Type.
 	Array bool
@@ -53,7 +56,8 @@ const URIPrefix = "urn:hhfr:schema:sha256:"
 // Fingerprint is the SHA-256 of [Schema.Canonical].
 func (s *Schema) Fingerprint() [32]byte { return sha256.Sum256(s.Canonical()) }
 
-// URI names what the schema describes: schemas that differ in prefixes, white space or the spelling of types have the same.
+// URI names what the schema describes: schemas that differ in prefixes, white space or the spelling
+// of types have the same.
 func (s *Schema) URI() string {
 	fp := s.Fingerprint()
 	return URIPrefix + hex.EncodeToString(fp[:])
@@ -79,8 +83,9 @@ var codeNames = map[Code]string{Malformed: "malformed schema", Unsupported: "not
 
 func (c Code) String() string { return codeNames[c] }
 
-// Error is the error of this package. At is an offset in octets into the schema, -1 where there is none; Line and Column count from 1, columns in octets, and are 0
-// where there is none. Path says where in the message, by names of elements.
+// Error is the error of this package. At is an offset in octets into the schema, -1 where there is
+// none; Line and Column count from 1, columns in octets, and are 0 where there is none. Path says
+// where in the message, by names of elements.
 type Error struct {
 	Code         Code
 	At           int64

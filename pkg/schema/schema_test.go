@@ -35,7 +35,8 @@ const all = `<xsd:element xmlns:xsd="http://www.w3.org/2001/XMLSchema" name="All
  <xsd:element name="Y" type="byte"/><xsd:element name="In"><xsd:complexType><xsd:element name="I" type="int"/></xsd:complexType></xsd:element>
  <xsd:element name="F" type="float"/><xsd:element name="Any" type="array" primitives="int"/></xsd:complexType></xsd:element>`
 
-// Both examples of the papers parse, and are printed back as they are printed there, white space apart.
+// Both examples of the papers parse, and are printed back as they are printed there, white space
+// apart.
 func TestPapersExamples(t *testing.T) {
 	two := parse(t, string(load(t, "strings.xsd")))
 	assert.Equal(t, string(load(t, "strings.xsd")), two.String())
@@ -163,7 +164,8 @@ func carry(t testing.TB, s *shape.Shape, message []byte) (content, back []byte) 
 	return content, back
 }
 
-// The first real message gives the text; the schema the types; other messages of the kind then fit, byte for byte.
+// The first real message gives the text; the schema the types; other messages of the kind then fit,
+// byte for byte.
 func TestShapeOfTheFirstMessage(t *testing.T) {
 	two := parse(t, string(load(t, "strings.xsd")))
 	first := []byte(`<e:Envelope xmlns:e="http://schemas.xmlsoap.org/soap/envelope/"><e:Body>

@@ -10,8 +10,9 @@ import (
 // Field is one HTTP field, its name in the case it is to be written in.
 type Field struct{ Name, Value string }
 
-// ContentType is the media type of an envelope of the version in UTF-8. SOAP 1.2 has the action as a parameter when it is not empty;
-// for SOAP 1.1 action is ignored. An action that cannot stand in a field is an [Error] with the code BadField.
+// ContentType is the media type of an envelope of the version in UTF-8. SOAP 1.2 has the action as
+// a parameter when it is not empty; for SOAP 1.1 action is ignored. An action that cannot stand in
+// a field is an [Error] with the code BadField.
 func ContentType(v Version, action string) (string, error) {
 	if err := checkValue(action); err != nil {
 		return "", err
@@ -26,8 +27,8 @@ func ContentType(v Version, action string) (string, error) {
 	return s, nil
 }
 
-// RequestFields are the fields of a request that carries an envelope of the version: Content-Type, and for SOAP 1.1 a quoted SOAPAction,
-// `""` when action is empty. SOAP 1.2 has no SOAPAction.
+// RequestFields are the fields of a request that carries an envelope of the version: Content-Type,
+// and for SOAP 1.1 a quoted SOAPAction, `""` when action is empty. SOAP 1.2 has no SOAPAction.
 func RequestFields(v Version, action string) ([]Field, error) {
 	contentType, err := ContentType(v, action)
 	if err != nil {
@@ -35,7 +36,8 @@ func RequestFields(v Version, action string) ([]Field, error) {
 	}
 	fields := []Field{{"Content-Type", contentType}}
 	if v != V12 {
-		// The canonical form of net/http, Soapaction, is refused by devices in the field; the name keeps this case on the wire.
+		// The canonical form of net/http, Soapaction, is refused by devices in the field; the name
+		// keeps this case on the wire.
 		fields = append(fields, Field{"SOAPAction", `"` + action + `"`})
 	}
 	return fields, nil
@@ -64,8 +66,8 @@ type Media struct {
 	Boundary string
 }
 
-// ParseContentType reads a Content-Type. It is tolerant: parameters that do not parse are left out, and an empty value gives an empty
-// Media.
+// ParseContentType reads a Content-Type. It is tolerant: parameters that do not parse are left out,
+// and an empty value gives an empty Media.
 func ParseContentType(value string) Media {
 	kind, params, err := mime.ParseMediaType(value)
 	if err != nil {
@@ -78,7 +80,8 @@ func ParseContentType(value string) Media {
 	}
 }
 
-// Version is the SOAP version that the media type announces; None when it announces none (multipart types without start-info, others).
+// Version is the SOAP version that the media type announces; None when it announces none (multipart
+// types without start-info, others).
 func (m Media) Version() Version {
 	kind := m.Type
 	if strings.HasPrefix(kind, "multipart/") {
@@ -112,7 +115,8 @@ func ParseAction(value string) string {
 	return value
 }
 
-// FaultStatus is the HTTP status of a reply with a fault: 500, but 400 for SOAP 1.2 when the sender is at fault.
+// FaultStatus is the HTTP status of a reply with a fault: 500, but 400 for SOAP 1.2 when the sender
+// is at fault.
 func FaultStatus(v Version, code FaultCode) int {
 	if v == V12 && code == Client {
 		return http.StatusBadRequest

@@ -12,7 +12,8 @@ import (
 
 // Limits of [Parse]. Zero values mean the defaults.
 type Limits struct {
-	// MaxBytes is the longest message, in octets; 0 means 64 KiB, room for every message that hhfr itself answers.
+	// MaxBytes is the longest message, in octets; 0 means 64 KiB, room for every message that hhfr
+	// itself answers.
 	MaxBytes int
 	// MaxDepth is the deepest nesting of elements; 0 means 32.
 	MaxDepth int
@@ -33,8 +34,9 @@ func (l Limits) withDefaults() Limits {
 	return l
 }
 
-// Element is one element of a small message: no comments, no mixed content, attributes without a namespace only. What is said of header blocks
-// is read and written where the element is one, that is in [Envelope.Header].
+// Element is one element of a small message: no comments, no mixed content, attributes without a
+// namespace only. What is said of header blocks is read and written where the element is one, that
+// is in [Envelope.Header].
 type Element struct {
 	Name     Name
 	Attrs    []Attr
@@ -42,7 +44,8 @@ type Element struct {
 	Children []Element
 	// MustUnderstand: the header block may not be ignored by whom it is for.
 	MustUnderstand bool
-	// Role is the URI that says whom the header block is for (1.1: actor); empty: the ultimate receiver. See [Node].
+	// Role is the URI that says whom the header block is for (1.1: actor); empty: the ultimate
+	// receiver. See [Node].
 	Role string
 	// Relay: who does not process the header block is to pass it on (1.2).
 	Relay bool
@@ -81,8 +84,8 @@ type Envelope struct {
 	notUnderstood, supported []Name // what header blocks of a 1.2 fault name
 }
 
-// Parse reads a whole envelope in UTF-8. Errors are of type *[Error]: TooLarge, Forbidden (a DTD), BadCharset, Malformed, BadVersion (an envelope of a
-// version that we do not know), NoEnvelope.
+// Parse reads a whole envelope in UTF-8. Errors are of type *[Error]: TooLarge, Forbidden (a DTD),
+// BadCharset, Malformed, BadVersion (an envelope of a version that we do not know), NoEnvelope.
 func Parse(data []byte, limits Limits) (*Envelope, error) {
 	root, err := parseRoot(data, limits)
 	if err != nil {
@@ -91,7 +94,8 @@ func Parse(data []byte, limits Limits) (*Envelope, error) {
 	return envelopeOf(root)
 }
 
-// ParseElement reads a document that is no envelope, such as a stored context, under the same limits.
+// ParseElement reads a document that is no envelope, such as a stored context, under the same
+// limits.
 func ParseElement(data []byte, limits Limits) (*Element, error) {
 	root, err := parseRoot(data, limits)
 	if err != nil {
@@ -217,7 +221,8 @@ func elementOf(t *etree.Element) (Element, error) {
 	return e, nil
 }
 
-// resolve gives the name that a text with a prefix stands for inside an element; none when the prefix is not declared there.
+// resolve gives the name that a text with a prefix stands for inside an element; none when the
+// prefix is not declared there.
 func resolve(t *etree.Element, qname string) Name {
 	prefix, local, ok := strings.Cut(qname, ":")
 	if !ok || len(qname) > maxQName || local == "" {
@@ -236,8 +241,8 @@ func resolve(t *etree.Element, qname string) Name {
 // maxQName is the longest text that is looked at as a name, in octets.
 const maxQName = 512
 
-// Build writes an envelope in UTF-8, with an XML declaration. Elements of other namespaces than SOAP's get the prefix n. It is
-// for messages of our own making: names are taken as they are.
+// Build writes an envelope in UTF-8, with an XML declaration. Elements of other namespaces than
+// SOAP's get the prefix n. It is for messages of our own making: names are taken as they are.
 func Build(e *Envelope) ([]byte, error) {
 	if e.Version.Namespace() == "" {
 		return nil, &Error{Code: BadVersion, At: -1}
@@ -261,14 +266,16 @@ func Build(e *Envelope) ([]byte, error) {
 	return out, nil
 }
 
-// newDocument makes one that is written with no more escapes than needed: quotes stay quotes in text.
+// newDocument makes one that is written with no more escapes than needed: quotes stay quotes in
+// text.
 func newDocument() *etree.Document {
 	doc := etree.NewDocument()
 	doc.WriteSettings.CanonicalText = true
 	return doc
 }
 
-// BuildElement writes an element as a document of its own, in UTF-8; its namespace gets the prefix n.
+// BuildElement writes an element as a document of its own, in UTF-8; its namespace gets the prefix
+// n.
 func BuildElement(e *Element) ([]byte, error) {
 	doc := newDocument()
 	addAll(&doc.Element, []Element{*e}, None, "")
@@ -279,7 +286,8 @@ func BuildElement(e *Element) ([]byte, error) {
 	return out, nil
 }
 
-// addAll appends children to parent. bound is the namespace that the prefix n stands for at this place.
+// addAll appends children to parent. bound is the namespace that the prefix n stands for at this
+// place.
 func addAll(parent *etree.Element, children []Element, v Version, bound string) {
 	for i := range children {
 		c := &children[i]

@@ -29,7 +29,8 @@ var codeNames = map[Code]string{
 
 func (c Code) String() string { return codeNames[c] }
 
-// Error is what this package returns. At is the offset of the offending octet, -1 when it is not known.
+// Error is what this package returns. At is the offset of the offending octet, -1 when it is not
+// known.
 type Error struct {
 	Code Code
 	At   int64

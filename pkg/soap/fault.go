@@ -16,7 +16,8 @@ const (
 	MustUnderstand
 	// VersionMismatch: the envelope's version is not served.
 	VersionMismatch
-	// DataEncodingUnknown: values are encoded in a way that is not served (1.2; in 1.1 it is written as Client).
+	// DataEncodingUnknown: values are encoded in a way that is not served (1.2; in 1.1 it is
+	// written as Client).
 	DataEncodingUnknown
 )
 
@@ -50,17 +51,21 @@ func (n faultName) in(v Version) string {
 type Fault struct {
 	// Code is who is at fault. A fault of OtherFault is written as Server.
 	Code FaultCode
-	// Subcode is a refinement: what follows the dot of a 1.1 code, or the local name of the first Subcode of 1.2.
+	// Subcode is a refinement: what follows the dot of a 1.1 code, or the local name of the first
+	// Subcode of 1.2.
 	Subcode string
-	// SubcodeSpace is the namespace of Subcode, where it has one. In SOAP 1.1 the two together then stand in place of Code, which is read as OtherFault.
+	// SubcodeSpace is the namespace of Subcode, where it has one. In SOAP 1.1 the two together then
+	// stand in place of Code, which is read as OtherFault.
 	SubcodeSpace string
 	// Reason is for people.
 	Reason string
-	// Actor is the URI of the one who was at fault (1.2: the role it acted in), empty for the ultimate receiver; Node is its own URI (1.2).
+	// Actor is the URI of the one who was at fault (1.2: the role it acted in), empty for the
+	// ultimate receiver; Node is its own URI (1.2).
 	Actor, Node string
 	// NotUnderstood names the header blocks that a MustUnderstand fault is about (1.2).
 	NotUnderstood []Name
-	// Supported are the versions that the one who found a VersionMismatch speaks, preferred first (1.2).
+	// Supported are the versions that the one who found a VersionMismatch speaks, preferred first
+	// (1.2).
 	Supported []Version
 	// Detail is what the fault carries besides; only for faults that the Body caused.
 	Detail []Element
@@ -128,7 +133,8 @@ func (f *Fault) envelope12() *Envelope {
 	return &Envelope{Version: V12, Header: f.header12(), Body: []Element{fault}}
 }
 
-// header12 are the header blocks that say what was not understood, or which versions are (SOAP 1.2 part 1, sections 5.4.7 and 5.4.8).
+// header12 are the header blocks that say what was not understood, or which versions are (SOAP 1.2
+// part 1, sections 5.4.7 and 5.4.8).
 func (f *Fault) header12() (blocks []Element) {
 	named := func(local string, n Name) Element {
 		e := Element{Name: Name{V12.Namespace(), local}, Attrs: []Attr{{"qname", n.Local}}}

@@ -28,9 +28,9 @@ func (e *Element) forReceiver(v Version) bool {
 	return false
 }
 
-// Mandatory returns the fault that answers a message with header blocks that its ultimate receiver must
-// understand, from a receiver that understands none (SOAP 1.1, section 4.2.3; SOAP 1.2 part 1, section 2.6).
-// ok is false if there are no such blocks: the message may be processed.
+// Mandatory returns the fault that answers a message with header blocks that its ultimate receiver
+// must understand, from a receiver that understands none (SOAP 1.1, section 4.2.3; SOAP 1.2 part 1,
+// section 2.6). ok is false if there are no such blocks: the message may be processed.
 func (e *Envelope) Mandatory() (f Fault, ok bool) {
 	for i := range e.Header {
 		if b := &e.Header[i]; b.MustUnderstand && b.forReceiver(e.Version) {
@@ -48,7 +48,8 @@ func (e *Envelope) Mandatory() (f Fault, ok bool) {
 	return f, true
 }
 
-// blockAttrs are the attributes of header blocks that are read; of others not even the namespace is looked up.
+// blockAttrs are the attributes of header blocks that are read; of others not even the namespace is
+// looked up.
 var blockAttrs = []string{"mustUnderstand", "relay", "actor", "role"}
 
 // block reads what an element says as a header block.

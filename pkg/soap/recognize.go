@@ -7,33 +7,38 @@ import (
 	"github.com/hhfr/hhfr/internal/xmlns"
 )
 
-// MaxRecognize is how much of a message [Recognize] looks at, in octets. Headers with security tokens run to some tens of KiB; what
-// comes later than this is not worth looking for.
+// MaxRecognize is how much of a message [Recognize] looks at, in octets. Headers with security
+// tokens run to some tens of KiB; what comes later than this is not worth looking for.
 const MaxRecognize = 64 << 10
 
-// maxCandidates bounds the tags named Envelope that are looked at, so that hostile octets do not make the search quadratic.
+// maxCandidates bounds the tags named Envelope that are looked at, so that hostile octets do not
+// make the search quadratic.
 const maxCandidates = 16
 
 // maxScopes bounds the namespace declarations kept while recognising.
 const maxScopes = 256
 
-// Recognized is what the beginning of a message tells. Fields that the octets seen so far do not tell are empty.
+// Recognized is what the beginning of a message tells. Fields that the octets seen so far do not
+// tell are empty.
 type Recognized struct {
 	// Version is None when no envelope was found.
 	Version Version
-	// Operation is the first child of Body. Its local part is empty when it was not reached, or the Body is empty.
+	// Operation is the first child of Body. Its local part is empty when it was not reached, or the
+	// Body is empty.
 	Operation Name
 	// Action is the text of the WS-Addressing Action header, if it came before the operation.
 	Action string
 	// Fault: the operation is the Fault of this version.
 	Fault bool
-	// Complete: the Body was reached and its first child, or its end, was seen; more octets would tell nothing new.
+	// Complete: the Body was reached and its first child, or its end, was seen; more octets would
+	// tell nothing new.
 	Complete bool
 }
 
-// Recognize looks at the first octets of a message, at most [MaxRecognize]. It accepts envelopes in UTF-8 and all encodings that agree
-// with ASCII, in UTF-16, and behind anything that stands before an envelope (MIME headers of a first part). It never fails, keeps
-// nothing of prefix, and costs one pass without a parser.
+// Recognize looks at the first octets of a message, at most [MaxRecognize]. It accepts envelopes in
+// UTF-8 and all encodings that agree with ASCII, in UTF-16, and behind anything that stands before
+// an envelope (MIME headers of a first part). It never fails, keeps nothing of prefix, and costs
+// one pass without a parser.
 func Recognize(prefix []byte) Recognized {
 	b := narrow(prefix[:min(len(prefix), MaxRecognize)])
 	from := 0
@@ -51,7 +56,8 @@ func Recognize(prefix []byte) Recognized {
 	return Recognized{}
 }
 
-// narrow turns UTF-16 into something the scanner can read: names and namespaces of SOAP are ASCII, what is not becomes '?'.
+// narrow turns UTF-16 into something the scanner can read: names and namespaces of SOAP are ASCII,
+// what is not becomes '?'.
 func narrow(b []byte) []byte {
 	var hi int // place of the high octet in each pair
 	switch {
@@ -75,8 +81,8 @@ func narrow(b []byte) []byte {
 	return out
 }
 
-// findEnvelope gives the offset of the next '<' that begins a tag with the local name Envelope; -1 if there is none. Comments before it
-// are passed over when the text is XML from its start.
+// findEnvelope gives the offset of the next '<' that begins a tag with the local name Envelope; -1
+// if there is none. Comments before it are passed over when the text is XML from its start.
 func findEnvelope(b []byte, from int) int {
 	comments := true
 	for i := from; i < len(b); {
@@ -208,7 +214,8 @@ type tag struct {
 	end, empty bool
 }
 
-// tag reads the next start or end tag; ok is false when the octets end first, or are no XML. depth is that of a start tag found here.
+// tag reads the next start or end tag; ok is false when the octets end first, or are no XML. depth
+// is that of a start tag found here.
 func (s *scanner) tag(depth int) (tag, bool) {
 	for {
 		n := bytes.IndexByte(s.b[s.at:], '<')
@@ -283,7 +290,8 @@ func (s *scanner) startTag(depth int) (tag, bool) {
 	return t, len(raw) > 0
 }
 
-// attribute reads one attribute at i and keeps it if it declares a namespace; it returns the offset behind it.
+// attribute reads one attribute at i and keeps it if it declares a namespace; it returns the offset
+// behind it.
 func (s *scanner) attribute(i, depth int) (int, bool) {
 	from := i
 	for i < len(s.b) && isNameByte(s.b[i]) {

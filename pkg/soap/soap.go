@@ -1,9 +1,11 @@
-// Package soap knows SOAP envelopes of both versions as far as carriers, the negotiation and small endpoints need them: it recognises an envelope by its
-// first octets without parsing it, builds and parses small ones, writes faults, and knows the HTTP binding.
+// Package soap knows SOAP envelopes of both versions as far as carriers, the negotiation and small
+// endpoints need them: it recognises an envelope by its first octets without parsing it, builds and
+// parses small ones, writes faults, and knows the HTTP binding.
 //
-// Carriers look at messages with [Recognize] only, which never fails. [Parse] is for messages that an endpoint processes; it
-// refuses what a hostile peer could use: document type declarations, depth, size. [Handler] serves such an endpoint and [Caller] calls one; [Node]
-// decides about header blocks that must be understood.
+// Carriers look at messages with [Recognize] only, which never fails. [Parse] is for messages that
+// an endpoint processes; it refuses what a hostile peer could use: document type declarations,
+// depth, size. [Handler] serves such an endpoint and [Caller] calls one; [Node] decides about
+// header blocks that must be understood.
 package soap
 
 import (
@@ -46,7 +48,8 @@ func (v Version) Namespace() string {
 	return ""
 }
 
-// ParseVersion reads "1.1" or "1.2"; anything else gives None and an [Error] with the code BadVersion.
+// ParseVersion reads "1.1" or "1.2"; anything else gives None and an [Error] with the code
+// BadVersion.
 func ParseVersion(s string) (Version, error) {
 	for v := V11; int(v) < len(versions); v++ {
 		if s == versions[v].name {

@@ -12,13 +12,16 @@ import (
 type HTTPConfig struct {
 	// Head is the longest head in octets; 0 means 64 KiB.
 	Head int
-	// Body is the longest entity, before and after content decoding, in octets; 0 means 64 MiB. A longer one is cut, with [WhyLimit].
+	// Body is the longest entity, before and after content decoding, in octets; 0 means 64 MiB. A
+	// longer one is cut, with [WhyLimit].
 	Body int64
-	// Unanswered is how many requests may wait for replies; 0 means 1,024. Beyond it the first is given up.
+	// Unanswered is how many requests may wait for replies; 0 means 1,024. Beyond it the first is
+	// given up.
 	Unanswered int
 	// Bodies begins a body; nil: in a spool of their own.
 	Bodies func() Body
-	// Request is told of a request when it is whole, or as far as it is there; Reply of a reply; Unanswered of a request that gets none. They may free the bodies.
+	// Request is told of a request when it is whole, or as far as it is there; Reply of a reply;
+	// Unanswered of a request that gets none. They may free the bodies.
 	Request, Reply, NoReply func(*Exchange)
 }
 
@@ -62,24 +65,30 @@ var whyNames = map[Why]string{0: "", WhyGap: "gap", WhyCut: "cut", WhyMalformed:
 
 func (w Why) String() string { return whyNames[w] }
 
-// Message is one HTTP/1.x message of a flow. Of one that is not complete, everything up to the first missing octet is there.
+// Message is one HTTP/1.x message of a flow. Of one that is not complete, everything up to the
+// first missing octet is there.
 type Message struct {
 	head http1.Head // empty if it is not complete or malformed
 	// Octets are the head as received, or what there is of it.
 	Octets []byte
-	// Body is the body without transfer coding and content coding; with it where that cannot be undone (see CodingErr).
+	// Body is the body without transfer coding and content coding; with it where that cannot be
+	// undone (see CodingErr).
 	Body Body
-	// Coding is the content coding in lower case, "" for none. CodingErr says why it could not be undone.
+	// Coding is the content coding in lower case, "" for none. CodingErr says why it could not be
+	// undone.
 	Coding    string
 	CodingErr error
 	// Doubts are ambiguities of the head.
 	Doubts []string
-	// First is the time of the packet with the first octet, Last that of the message's last packet; FirstPacket and LastPacket are their numbers.
+	// First is the time of the packet with the first octet, Last that of the message's last packet;
+	// FirstPacket and LastPacket are their numbers.
 	First, Last             time.Time
 	FirstPacket, LastPacket int
-	// Offset is where the message begins in its direction; Wire is its length there, missing octets not counted; Missing are those known to be missing.
+	// Offset is where the message begins in its direction; Wire is its length there, missing octets
+	// not counted; Missing are those known to be missing.
 	Offset, Wire, Missing int64
-	// Why is 0 for a complete message. Err is the cause for [WhyMalformed], or what kept the body from being kept.
+	// Why is 0 for a complete message. Err is the cause for [WhyMalformed], or what kept the body
+	// from being kept.
 	Why Why
 	Err error
 }
@@ -116,7 +125,8 @@ func (m *Message) Complete() bool { return m.Why == 0 }
 // End is the offset behind the message in its direction.
 func (m *Message) End() int64 { return m.Offset + m.Wire + m.Missing }
 
-// Exchange is a request and its reply; either is nil if the capture does not have it. Interim are 1xx replies before the reply.
+// Exchange is a request and its reply; either is nil if the capture does not have it. Interim are
+// 1xx replies before the reply.
 type Exchange struct {
 	// ID counts the exchanges of a connection from 1, in the order in which they began.
 	ID             int
@@ -129,8 +139,8 @@ type Exchange struct {
 	told bool // the request was given out
 }
 
-// HTTP finds the HTTP/1.x messages of a connection as its octets come: from the start, and after a gap or what is malformed from the next packet that begins with
-// a start line. It is a [Receiver].
+// HTTP finds the HTTP/1.x messages of a connection as its octets come: from the start, and after a
+// gap or what is malformed from the next packet that begins with a start line. It is a [Receiver].
 type HTTP struct {
 	cfg      HTTPConfig
 	dirs     [2]httpParser
@@ -138,10 +148,12 @@ type HTTP struct {
 	Requests int
 	// Heads counts heads that are whole.
 	Heads int
-	// Tunnel: what follows is no HTTP, after Upgrade or CONNECT: in the direction of replies from the byte behind the
-	// head of Switch.Reply on, in that of requests from the byte behind the body of Switch.Request.
+	// Tunnel: what follows is no HTTP, after Upgrade or CONNECT: in the direction of replies from
+	// the byte behind the head of Switch.Reply on, in that of requests from the byte behind the
+	// body of Switch.Request.
 	Tunnel bool
-	// Switch is the exchange that HTTP ends with, once there is one. Tunnel waits for all of its request.
+	// Switch is the exchange that HTTP ends with, once there is one. Tunnel waits for all of its
+	// request.
 	Switch *Exchange
 	// Skipped counts octets of each direction that belong to no message.
 	Skipped [2]int64
@@ -176,8 +188,8 @@ func (h *HTTP) Octets(dir int, gap int64, b []byte, m Mark) error {
 	return nil
 }
 
-// maxAhead bounds what comes behind a switch before all of its request is there, in bytes: captures have packets out of
-// order, above all those of different directions.
+// maxAhead bounds what comes behind a switch before all of its request is there, in bytes: captures
+// have packets out of order, above all those of different directions.
 const maxAhead = 1 << 20
 
 // Close says that nothing more comes; ends say how the directions ended.
@@ -191,7 +203,8 @@ func (h *HTTP) Close(ends [2]End) {
 	h.finish()
 }
 
-// Lost reports whether what came last in a direction is of no message, and the next one is looked for.
+// Lost reports whether what came last in a direction is of no message, and the next one is looked
+// for.
 func (h *HTTP) Lost(dir int) bool { return h.dirs[dir].lost }
 
 // Waiting is the last request without a reply so far; nil: there is none.

@@ -97,8 +97,9 @@ func checkMessage(tb testing.TB, m *flow.Message) {
 	}
 }
 
-// counts are what a capture holds: TCP connections, UDP datagrams, requests, replies, interim replies, messages not complete, gaps. Checked with tshark;
-// where the two differ, the comment says why.
+// counts are what a capture holds: TCP connections, UDP datagrams, requests, replies, interim
+// replies, messages not complete, gaps. Checked with tshark; where the two differ, the comment says
+// why.
 var counts = map[string][7]int{
 	"soap/arkime-wireshark-retrans-xmlpost.pcap":           {1, 0, 4, 4, 0, 0, 0},
 	"soap/corelight-omi-wsman.pcap":                        {1, 0, 1, 1, 0, 0, 0},

@@ -2,8 +2,9 @@ package flow
 
 import "sort"
 
-// pairing finds the request that each reply answers: the next one, for HTTP/1.x replies come in order; but never one that was sent after
-// the reply, and after lost octets the latest one before it, since the replies to those between may be among what was lost.
+// pairing finds the request that each reply answers: the next one, for HTTP/1.x replies come in
+// order; but never one that was sent after the reply, and after lost octets the latest one before
+// it, since the replies to those between may be among what was lost.
 type pairing struct {
 	open    []*waiting // requests without a reply
 	last    int        // the number of the last packet that a request began in
@@ -13,7 +14,8 @@ type pairing struct {
 	asking  int // of open: the request that the reply being read answers, -1 for none
 }
 
-// waiting is a request that has no reply yet. sent is the number of the last packet that one up to here began in.
+// waiting is a request that has no reply yet. sent is the number of the last packet that one up to
+// here began in.
 type waiting struct {
 	*Exchange
 	sent int
@@ -50,7 +52,8 @@ func (h *HTTP) asked(m *Message) {
 	}
 }
 
-// method is the method of the request that a reply answers; it is remembered for the call of reply that follows.
+// method is the method of the request that a reply answers; it is remembered for the call of reply
+// that follows.
 func (h *HTTP) method(m *Message, resumed bool) string {
 	h.asking = -1
 	if requests := &h.dirs[h.Requests]; len(h.open) == 0 && requests.begun == nil && requests.begins() {

@@ -307,8 +307,8 @@ func (p *httpParser) give(m *Message) {
 	p.resumed = p.lost
 }
 
-// endOfRun ends what is open, before octets that are missing, or at the end: -1 if nobody knows how many. The body of a message goes on over
-// a gap where its length is known.
+// endOfRun ends what is open, before octets that are missing, or at the end: -1 if nobody knows how
+// many. The body of a message goes on over a gap where its length is known.
 func (p *httpParser) endOfRun(gap int64, last bool) {
 	p.parse(true)
 	m := p.message

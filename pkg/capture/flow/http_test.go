@@ -208,8 +208,8 @@ func TestDoubtsAreReported(t *testing.T) {
 	assert.True(t, slices.Contains(h.exchanges[0].Request.Doubts, http1.BothLengths.String()))
 }
 
-// What is behind an upgrade is given as it came: of replies behind the head, of requests behind the body of the one that was
-// upgraded, although the reply is captured before that is whole.
+// What is behind an upgrade is given as it came: of replies behind the head, of requests behind the
+// body of the one that was upgraded, although the reply is captured before that is whole.
 func TestSwitch(t *testing.T) {
 	up := "POST / HTTP/1.1\r\nUpgrade: hhfr/1\r\nContent-Length: 3\r\n\r\n"
 	sw := "HTTP/1.1 101 Switching Protocols\r\nUpgrade: hhfr/1\r\n\r\n"

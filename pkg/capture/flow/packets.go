@@ -1,5 +1,5 @@
-// Package flow is the packet layer of captures: it reads capture files ([Open]), puts TCP connections together with exact gaps ([Flows]), and
-// finds the HTTP messages in them ([HTTP]).
+// Package flow is the packet layer of captures: it reads capture files ([Open]), puts TCP
+// connections together with exact gaps ([Flows]), and finds the HTTP messages in them ([HTTP]).
 package flow
 
 import (
@@ -17,8 +17,10 @@ import (
 	"github.com/gopacket/gopacket/pcapgo"
 )
 
-// Packet is one packet of a capture. No counts from 1 in file order. Link is the LINKTYPE number of its interface. Length is the packet's length on
-// the wire, which Data may fall short of. At is the offset of the packet's record, or of the first block after the packet before, in octets after gzip.
+// Packet is one packet of a capture. No counts from 1 in file order. Link is the LINKTYPE number of
+// its interface. Length is the packet's length on the wire, which Data may fall short of. At is the
+// offset of the packet's record, or of the first block after the packet before, in octets after
+// gzip.
 type Packet struct {
 	No       int
 	At       int64
@@ -55,8 +57,9 @@ func (c *countReader) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// Open reads the beginning of a capture: pcap of either byte order with micro- or nanoseconds, or pcapng; both also in gzip. The error is
-// [NoCapture], or [Truncated] if there is only part of a file header.
+// Open reads the beginning of a capture: pcap of either byte order with micro- or nanoseconds, or
+// pcapng; both also in gzip. The error is [NoCapture], or [Truncated] if there is only part of a
+// file header.
 func Open(r io.Reader) (*File, error) {
 	in := bufio.NewReader(r)
 	if magic, _ := in.Peek(2); len(magic) == 2 && magic[0] == 0x1F && magic[1] == 0x8B {
@@ -114,8 +117,9 @@ func begins(b []byte) bool {
 
 func (f *File) at() int64 { return f.count.n - int64(f.in.Buffered()) }
 
-// Next gives the next packet, whose slices are the caller's. At the end the error is io.EOF; a file that is cut off or damaged gives its whole packets, then
-// [Truncated], [Malformed] or [ReadFailed]. The error stays.
+// Next gives the next packet, whose slices are the caller's. At the end the error is io.EOF; a file
+// that is cut off or damaged gives its whole packets, then [Truncated], [Malformed] or
+// [ReadFailed]. The error stays.
 func (f *File) Next() (Packet, error) {
 	if f.err != nil {
 		return Packet{}, f.err
@@ -172,8 +176,9 @@ func (f *File) fail(at int64, err error) error {
 	return &Error{Code: ReadFailed, At: at, Err: err}
 }
 
-// Read gives an assembler the packets of captures, in the order of their times, numbered in that order. A capture that is cut off or damaged is no
-// error, [Stats.Truncated] tells; errors are those of reading ([ReadFailed]) and of the receivers.
+// Read gives an assembler the packets of captures, in the order of their times, numbered in that
+// order. A capture that is cut off or damaged is no error, [Stats.Truncated] tells; errors are
+// those of reading ([ReadFailed]) and of the receivers.
 func Read(c Config, files ...*File) (Stats, error) {
 	a := NewAssembler(c)
 	next := make([]*Packet, len(files))

@@ -7,8 +7,9 @@ import (
 	"time"
 )
 
-// The headers around TCP and UDP are walked by hand: a header is a few octets at fixed places, options are of no interest here and often odd in
-// the wild, and defragmentation sits in the middle of the walk.
+// The headers around TCP and UDP are walked by hand: a header is a few octets at fixed places,
+// options are of no interest here and often odd in the wild, and defragmentation sits in the middle
+// of the walk.
 
 // maxLayers bounds nested headers of one packet.
 const maxLayers = 32
@@ -39,7 +40,8 @@ const (
 	flagACK
 )
 
-// Reasons why a packet was not decoded, for [Stats.Undecoded]; a link type that is not known has its number.
+// Reasons why a packet was not decoded, for [Stats.Undecoded]; a link type that is not known has
+// its number.
 const (
 	ReasonShort    = "header cut off"
 	ReasonNotIP    = "not IP"
@@ -55,7 +57,8 @@ type decoder struct {
 	seg   segment
 }
 
-// decode reports why there is no segment, "" if there is one in d.seg, or that a fragment waits for others.
+// decode reports why there is no segment, "" if there is one in d.seg, or that a fragment waits for
+// others.
 func (d *decoder) decode(p Packet) (reason string, waits bool) {
 	d.seg = segment{time: p.Time, no: p.No, comments: p.Comments}
 	w := &walk{decoder: d, data: p.Data, link: true, next: p.Link}

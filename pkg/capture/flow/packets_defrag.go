@@ -7,13 +7,15 @@ import (
 )
 
 const (
-	// maxDatagrams is how many fragmented datagrams wait at a time; a datagram is at most 64 KiB, so they take at most 16 MiB.
+	// maxDatagrams is how many fragmented datagrams wait at a time; a datagram is at most 64 KiB,
+	// so they take at most 16 MiB.
 	maxDatagrams = 256
 	// maxFragments bounds the fragments of one datagram.
 	maxFragments = 1024
 	// maxDatagram is the longest payload that IP can fragment, in octets.
 	maxDatagram = 1<<16 - 1
-	// fragmentAge is how long a datagram waits (RFC 8200, section 4.5): beyond it identifications come again.
+	// fragmentAge is how long a datagram waits (RFC 8200, section 4.5): beyond it identifications
+	// come again.
 	fragmentAge = 60 * time.Second
 )
 

@@ -20,7 +20,8 @@ var codeNames = map[Code]string{NoCapture: "not a capture", Truncated: "capture 
 
 func (c Code) String() string { return codeNames[c] }
 
-// Error is the error of this package. At is an offset in the capture, after gzip, in octets: where the packet or block began that could not be read.
+// Error is the error of this package. At is an offset in the capture, after gzip, in octets: where
+// the packet or block began that could not be read.
 type Error struct {
 	Code Code
 	At   int64

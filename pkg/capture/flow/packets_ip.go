@@ -33,7 +33,8 @@ func (w *walk) ip() bool {
 	return w.stop(ReasonNotIP)
 }
 
-// ip4 reads an IPv4 header. What stands behind the packet's length is padding; checksums are of no interest.
+// ip4 reads an IPv4 header. What stands behind the packet's length is padding; checksums are of no
+// interest.
 func (w *walk) ip4() bool {
 	b := w.data
 	if len(b) < 20 {

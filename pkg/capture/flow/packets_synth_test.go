@@ -53,7 +53,8 @@ func pcapOf(link uint32, packets ...[]byte) []byte {
 	return w.Bytes()
 }
 
-// run is a piece of a direction without a gap; gapBefore is how many octets are missing in front of it, -1 if nobody knows.
+// run is a piece of a direction without a gap; gapBefore is how many octets are missing in front of
+// it, -1 if nobody knows.
 type run struct {
 	offset, gapBefore int64
 	data              []byte

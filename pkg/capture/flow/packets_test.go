@@ -79,7 +79,8 @@ func TestCutGzipAndFailingDisk(t *testing.T) {
 	assert.True(t, stats.Truncated)
 	assert.Greater(t, stats.Packets, 500)
 
-	// One that is cut off within the first octets that are read at once has what is before the cut, too.
+	// One that is cut off within the first octets that are read at once has what is before the cut,
+	// too.
 	z.Reset()
 	w = gzip.NewWriter(&z)
 	_, err = w.Write(pcapOf(101, p, p, p))

@@ -10,11 +10,14 @@ import (
 
 // Limits bound what reassembly keeps. The zero value works.
 type Limits struct {
-	// Octets is what waits for others in front of it, of all connections together; 0 means 16 MiB. Beyond it the connection that was idle longest is given out as it is.
+	// Octets is what waits for others in front of it, of all connections together; 0 means 16 MiB.
+	// Beyond it the connection that was idle longest is given out as it is.
 	Octets int64
-	// Flows is how many connections may be open; 0 means 8,192. Beyond it the one that was idle longest is given out as it is.
+	// Flows is how many connections may be open; 0 means 8,192. Beyond it the one that was idle
+	// longest is given out as it is.
 	Flows int
-	// PendingOctets and PendingPieces are what one direction keeps behind a gap before the gap counts as missing; 0 means 4 MiB and 4,096.
+	// PendingOctets and PendingPieces are what one direction keeps behind a gap before the gap
+	// counts as missing; 0 means 4 MiB and 4,096.
 	PendingOctets, PendingPieces int
 }
 
@@ -36,22 +39,27 @@ const markCost = 64
 // Config says what an [Assembler] does with what it finds.
 type Config struct {
 	Limits Limits
-	// Flow is told of each TCP connection before its first octets, or at its end if it has none, and says who takes it; nil: nobody.
+	// Flow is told of each TCP connection before its first octets, or at its end if it has none,
+	// and says who takes it; nil: nobody.
 	Flow func(*Flow) Receiver
-	// Datagram is given each UDP datagram; nil means that they are only counted. An error ends the reading.
+	// Datagram is given each UDP datagram; nil means that they are only counted. An error ends the
+	// reading.
 	Datagram func(Datagram) error
 }
 
 // Receiver takes the octets of one connection, in order, as they come. An error ends the reading.
 type Receiver interface {
-	// Octets takes those of one packet in a direction: 0 from Src to Dst. gap is how many octets are missing in front of them; -1 for the first ones of a direction whose
-	// beginning is not known. b is good until the call returns.
+	// Octets takes those of one packet in a direction: 0 from Src to Dst. gap is how many octets
+	// are missing in front of them; -1 for the first ones of a direction whose beginning is not
+	// known. b is good until the call returns.
 	Octets(dir int, gap int64, b []byte, m Mark) error
-	// Closed says that nothing more comes: the connection ended, or the capture did, or a limit asks for it.
+	// Closed says that nothing more comes: the connection ended, or the capture did, or a limit
+	// asks for it.
 	Closed() error
 }
 
-// Flow is one TCP connection. Src opened it, if Opened; else it is who sent its first packet in the capture. Last and Ends grow while it lasts.
+// Flow is one TCP connection. Src opened it, if Opened; else it is who sent its first packet in the
+// capture. Last and Ends grow while it lasts.
 type Flow struct {
 	ID          int // from 1, in the order of first packets
 	Src, Dst    netip.AddrPort
@@ -61,7 +69,8 @@ type Flow struct {
 	Ends        [2]End
 }
 
-// End is how a direction ends. GapAfter is how many octets are missing behind the last one that is there, as far as acknowledgements or FIN tell.
+// End is how a direction ends. GapAfter is how many octets are missing behind the last one that is
+// there, as far as acknowledgements or FIN tell.
 type End struct {
 	GapAfter      int64
 	SYN, FIN, RST bool

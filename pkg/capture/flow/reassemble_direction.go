@@ -2,8 +2,8 @@ package flow
 
 import "slices"
 
-// assembly puts one direction in order. Positions count octets; until known they count from the first octet seen and may be negative,
-// afterwards they are offsets.
+// assembly puts one direction in order. Positions count octets; until known they count from the
+// first octet seen and may be negative, afterwards they are offsets.
 type assembly struct {
 	End
 	ready   []ordered // what is in order, and waits for what the other direction had before
@@ -174,7 +174,8 @@ func (d *assembly) jump(st *Stats) {
 	d.drain(st)
 }
 
-// acknowledged notes how far the other end has the direction. If it has what waits here, then what is missing in front will not come again.
+// acknowledged notes how far the other end has the direction. If it has what waits here, then what
+// is missing in front will not come again.
 func (d *assembly) acknowledged(ack uint32, st *Stats) {
 	if !d.known && len(d.pending) == 0 {
 		return
@@ -199,8 +200,8 @@ func (d *assembly) acknowledged(ack uint32, st *Stats) {
 	}
 }
 
-// ackSlack is how many packets have to acknowledge what waits before the gap in front counts as missing: captures, too, have packets out of order, above all
-// those of different directions.
+// ackSlack is how many packets have to acknowledge what waits before the gap in front counts as
+// missing: captures, too, have packets out of order, above all those of different directions.
 const ackSlack = 16
 
 // maxLost is how far beyond all that was seen an acknowledgement or a FIN is believed, in octets.

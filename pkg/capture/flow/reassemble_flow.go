@@ -61,8 +61,9 @@ func (f *openFlow) dir(src netip.AddrPort) int {
 	return 1
 }
 
-// isOther reports whether a segment with SYN belongs to another connection, of the same addresses. It does not if its sequence number is the one already known, or fits in front
-// of all that was seen.
+// isOther reports whether a segment with SYN belongs to another connection, of the same addresses.
+// It does not if its sequence number is the one already known, or fits in front of all that was
+// seen.
 func (f *openFlow) isOther(s *segment) bool {
 	i := f.dir(s.src)
 	d, other := &f.dirs[i], &f.dirs[1-i]
@@ -126,7 +127,8 @@ func (f *openFlow) ended() bool {
 
 func (f *openFlow) size() int64 { return f.dirs[0].cost + f.dirs[1].cost }
 
-// flush gives out what is in order, of both directions in the order of their packets: no reply comes before its request.
+// flush gives out what is in order, of both directions in the order of their packets: no reply
+// comes before its request.
 func (f *openFlow) flush() {
 	for f.err == nil {
 		i, other := 0, 1
@@ -139,7 +141,8 @@ func (f *openFlow) flush() {
 	}
 }
 
-// first gives out the first piece of a direction that is in order, if nothing of the other one has to come before.
+// first gives out the first piece of a direction that is in order, if nothing of the other one has
+// to come before.
 func (f *openFlow) first(i, other int) bool {
 	d := &f.dirs[i]
 	if len(d.ready) == 0 || f.dirs[other].holdsBack(d.ready[0].mark.PacketNo) {

@@ -181,7 +181,8 @@ func TestRecordingsGiveBackWhatWasSent(t *testing.T) {
 	}
 }
 
-// TestLostPacketsLeaveExactGaps takes any packets away: what is left stands where it stood, and the gaps are exactly what was taken.
+// TestLostPacketsLeaveExactGaps takes any packets away: what is left stands where it stood, and the
+// gaps are exactly what was taken.
 func TestLostPacketsLeaveExactGaps(t *testing.T) {
 	for seed := range uint64(60) {
 		packets, said, _ := recording(t, seed%4)

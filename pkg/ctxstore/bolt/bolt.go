@@ -1,5 +1,6 @@
-// Package bolt is the context store in one file, for one process at a time: a B+tree of pages (bbolt) with a commit to the medium for every
-// change. All stores that one process opens on a file share its one handle.
+// Package bolt is the context store in one file, for one process at a time: a B+tree of pages
+// (bbolt) with a commit to the medium for every change. All stores that one process opens on a file
+// share its one handle.
 //
 // The file never shrinks: what is dropped makes room for what comes.
 package bolt
@@ -18,13 +19,15 @@ import (
 
 // Config of a store. The zero value works.
 type Config struct {
-	// ReadOnly opens a file that must exist, and writes nothing; Put, Commit and Delete fail with [ctxstore.Permission]. Several processes can read a
-	// file that none writes.
+	// ReadOnly opens a file that must exist, and writes nothing; Put, Commit and Delete fail with
+	// [ctxstore.Permission]. Several processes can read a file that none writes.
 	ReadOnly bool
-	// MaxBytes is the room for URIs and values together, in octets; 0 means [ctxstore.DefaultMaxBytes]. Beyond it the shapes not used for longest go;
-	// when there are none left, Put fails with [ctxstore.Full]. The file is larger: pages are not always full.
+	// MaxBytes is the room for URIs and values together, in octets; 0 means
+	// [ctxstore.DefaultMaxBytes]. Beyond it the shapes not used for longest go; when there are none
+	// left, Put fails with [ctxstore.Full]. The file is larger: pages are not always full.
 	MaxBytes int64
-	// Clock is what time to live is counted on; nil means the machine's. The lock is waited for in real time.
+	// Clock is what time to live is counted on; nil means the machine's. The lock is waited for in
+	// real time.
 	Clock clock.Clock
 }
 
@@ -46,8 +49,9 @@ var (
 	_ ctxstore.Holder = (*Store)(nil)
 )
 
-// Open opens the store in the file at path, and makes the file (mode 0600, its folder 0700) if it is missing. A lock held by another process is
-// [ctxstore.Unavailable] after one second. [ctxstore.NotFound] if the file is missing and cfg.ReadOnly, [ctxstore.Corrupt] if it is none of
+// Open opens the store in the file at path, and makes the file (mode 0600, its folder 0700) if it
+// is missing. A lock held by another process is [ctxstore.Unavailable] after one second.
+// [ctxstore.NotFound] if the file is missing and cfg.ReadOnly, [ctxstore.Corrupt] if it is none of
 // ours, [ctxstore.Permission] if it may not be opened.
 func Open(path string, cfg Config) (*Store, error) {
 	if cfg.MaxBytes <= 0 {
@@ -183,7 +187,8 @@ func (s *Store) List(ctx context.Context, prefix string) iter.Seq2[ctxstore.Info
 	}
 }
 
-// Watch implements [ctxstore.Store]. Changes come at once, since no other process can make any; that a value expired is noticed with the next change.
+// Watch implements [ctxstore.Store]. Changes come at once, since no other process can make any;
+// that a value expired is noticed with the next change.
 func (s *Store) Watch(ctx context.Context, prefix string) (<-chan ctxstore.Change, error) {
 	wake := make(chan struct{}, 1)
 	s.file.watch(wake)

@@ -20,11 +20,13 @@ import (
 	"github.com/hhfr/hhfr/pkg/ctxstore"
 )
 
-// lockWait is how long a lock that another process holds is waited for: one that ends just now is worth that, one that runs is not.
+// lockWait is how long a lock that another process holds is waited for: one that ends just now is
+// worth that, one that runs is not.
 const lockWait = time.Second
 
-// process holds the one handle per file of this process. Two handles would shut each other out; on Android, where the lock belongs to the process
-// and not to the handle, they would not, and destroy the file.
+// process holds the one handle per file of this process. Two handles would shut each other out; on
+// Android, where the lock belongs to the process and not to the handle, they would not, and destroy
+// the file.
 var process = registry{files: map[*file]struct{}{}}
 
 type registry struct {
@@ -170,7 +172,8 @@ func (f *file) close() error {
 	return err
 }
 
-// transaction runs do on the file's state at one moment; with write, what do changed is kept if it returns no error.
+// transaction runs do on the file's state at one moment; with write, what do changed is kept if it
+// returns no error.
 func (f *file) transaction(uri string, write bool, cfg Config, do func(*tx) error) error {
 	err := guard(uri, f.path, func() error {
 		run := f.db.View
@@ -207,7 +210,8 @@ func guard(uri, path string, do func() error) (err error) {
 	return fault(uri, path, do())
 }
 
-// fault says what an error means; nil stays nil, and errors of ours and of contexts stay as they are.
+// fault says what an error means; nil stays nil, and errors of ours and of contexts stay as they
+// are.
 func fault(uri, path string, err error) error {
 	var own *ctxstore.Error
 	if err == nil || errors.As(err, &own) || errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) {

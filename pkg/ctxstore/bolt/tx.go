@@ -29,7 +29,8 @@ var (
 // format is the version of what a file looks like.
 const format = 1
 
-// recordSize is the length of a record, in octets: revision, expiry as seconds and nanoseconds, check.
+// recordSize is the length of a record, in octets: revision, expiry as seconds and nanoseconds,
+// check.
 const recordSize = 8 + 8 + 4 + 4
 
 var castagnoli = crc32.MakeTable(crc32.Castagnoli)
@@ -157,7 +158,8 @@ func room(uri string, stored []byte) int64 {
 	return int64(len(uri) + max(len(stored)-recordSize, 0))
 }
 
-// makeRoom sees to it that an entry of need octets can be put at uri. It drops what expired, then the shapes not used for longest, until a tenth is free, so that not every Put has to.
+// makeRoom sees to it that an entry of need octets can be put at uri. It drops what expired, then
+// the shapes not used for longest, until a tenth is free, so that not every Put has to.
 func (t *tx) makeRoom(uri string, need int64) error {
 	if old := t.entries.Get([]byte(uri)); old != nil {
 		need -= room(uri, old)
@@ -223,7 +225,8 @@ func (f *file) noted() map[string]uint64 {
 	return m
 }
 
-// flush takes the uses noted into the file. Those of a transaction that fails in the end are lost, which only makes the choice of what to drop less good.
+// flush takes the uses noted into the file. Those of a transaction that fails in the end are lost,
+// which only makes the choice of what to drop less good.
 func (t *tx) flush() error {
 	touched, use := t.file.takeTouched()
 	if len(touched) == 0 {

@@ -6,8 +6,8 @@
 //	holds/HEX       empty; locked by who has the entry with that name for itself
 //	lock            held while something is written; contains the last revision given
 //
-// Files are written aside and renamed, with mode 0600, so a reader needs no lock and sees the old value or the new one,
-// also after a crash. A copy of the folder is a store as well.
+// Files are written aside and renamed, with mode 0600, so a reader needs no lock and sees the old
+// value or the new one, also after a crash. A copy of the folder is a store as well.
 package directory
 
 import (
@@ -26,11 +26,13 @@ import (
 
 // Config of a store. The zero value works.
 type Config struct {
-	// ReadOnly opens a folder that must exist, and writes nothing in it; Put, Commit and Delete fail with [ctxstore.Permission].
+	// ReadOnly opens a folder that must exist, and writes nothing in it; Put, Commit and Delete
+	// fail with [ctxstore.Permission].
 	ReadOnly bool
-	// MaxBytes is the room for all files together, in octets; 0 means [ctxstore.DefaultMaxBytes]. Beyond it the shapes not
-	// used for longest go; when there are none left, Put fails with [ctxstore.Full]. Several processes together may
-	// exceed it for a moment: each counts its own writes, and looks at the folder again only now and then.
+	// MaxBytes is the room for all files together, in octets; 0 means [ctxstore.DefaultMaxBytes].
+	// Beyond it the shapes not used for longest go; when there are none left, Put fails with
+	// [ctxstore.Full]. Several processes together may exceed it for a moment: each counts its own
+	// writes, and looks at the folder again only now and then.
 	MaxBytes int64
 	// Clock is what time to live and polling are counted on; nil means the machine's.
 	Clock clock.Clock
@@ -56,8 +58,9 @@ var (
 	_ ctxstore.Holder = (*Store)(nil)
 )
 
-// Open opens the store in dir, and makes the folder (mode 0700) if it is missing. [ctxstore.Invalid] if something else
-// stands there, [ctxstore.Permission] if it cannot be written, [ctxstore.NotFound] if it is missing and cfg.ReadOnly.
+// Open opens the store in dir, and makes the folder (mode 0700) if it is missing.
+// [ctxstore.Invalid] if something else stands there, [ctxstore.Permission] if it cannot be written,
+// [ctxstore.NotFound] if it is missing and cfg.ReadOnly.
 func Open(dir string, cfg Config) (*Store, error) {
 	if cfg.MaxBytes <= 0 {
 		cfg.MaxBytes = ctxstore.DefaultMaxBytes
@@ -197,7 +200,8 @@ func (s *Store) List(ctx context.Context, prefix string) iter.Seq2[ctxstore.Info
 	}
 }
 
-// Watch implements [ctxstore.Store]. It looks every Config.Poll; entries that cannot be read are left out.
+// Watch implements [ctxstore.Store]. It looks every Config.Poll; entries that cannot be read are
+// left out.
 func (s *Store) Watch(ctx context.Context, prefix string) (<-chan ctxstore.Change, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

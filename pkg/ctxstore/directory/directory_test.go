@@ -183,7 +183,8 @@ func TestCorruptFilesAreNamedAndHealed(t *testing.T) {
 	}
 }
 
-// A file under a wrong name, or a folder in place of a file, is an error of its own and hides nothing else.
+// A file under a wrong name, or a folder in place of a file, is an error of its own and hides
+// nothing else.
 func TestListGoesOnBehindACorruptFile(t *testing.T) {
 	dir, ctx := t.TempDir(), t.Context()
 	s := open(t, dir, directory.Config{})
@@ -235,7 +236,8 @@ func TestShapesInUseStay(t *testing.T) {
 	require.ErrorIs(t, err, &ctxstore.Error{Code: ctxstore.NotFound})
 }
 
-// What a killed process left half written goes when room is looked for, but not what somebody may be writing.
+// What a killed process left half written goes when room is looked for, but not what somebody may
+// be writing.
 func TestLeftoversGo(t *testing.T) {
 	dir, ctx := t.TempDir(), t.Context()
 	require.NoError(t, os.MkdirAll(filepath.Join(dir, "shapes"), 0o700))

@@ -24,12 +24,14 @@ const (
 	holdsDir    = "holds"
 
 	magic = "hhfr-context 1\n"
-	// maxHeader is the longest header line, in octets: a URI of which JSON writes every octet as six, and the rest.
+	// maxHeader is the longest header line, in octets: a URI of which JSON writes every octet as
+	// six, and the rest.
 	maxHeader = 6*ctxstore.MaxURI + 1024
 	maxFile   = int64(len(magic) + maxHeader + ctxstore.MaxValue)
 )
 
-// header is the second line of a file of a mutable entry, as JSON; magic comes before it and the value after.
+// header is the second line of a file of a mutable entry, as JSON; magic comes before it and the
+// value after.
 type header struct {
 	URI      string    `json:"uri"`
 	Revision uint64    `json:"revision"`
@@ -140,7 +142,8 @@ func (s *Store) readShape(uri string, fp [32]byte) ([]byte, error) {
 	return b, nil
 }
 
-// used notes, to within an hour, that a shape is in use; it only decides which go first when room is short.
+// used notes, to within an hour, that a shape is in use; it only decides which go first when room
+// is short.
 func (s *Store) used(path string) {
 	if s.cfg.ReadOnly {
 		return

@@ -14,9 +14,11 @@ import (
 
 const (
 	lockFile = "lock"
-	// revisionWidth is the fixed length of a revision in the lock file, in digits: rewriting it never needs new room.
+	// revisionWidth is the fixed length of a revision in the lock file, in digits: rewriting it
+	// never needs new room.
 	revisionWidth = 20
-	// lockWait is the first pause before another attempt at a lock held by another process; maxLockWait the longest.
+	// lockWait is the first pause before another attempt at a lock held by another process;
+	// maxLockWait the longest.
 	lockWait, maxLockWait = time.Millisecond, 32 * time.Millisecond
 )
 
@@ -86,7 +88,8 @@ func readLock(f *os.File) (*lock, error) {
 		f.Close()
 		return nil, fault("", f.Name(), err)
 	}
-	// A file that is new or damaged counts from 0 on: every write also looks at the revision it replaces.
+	// A file that is new or damaged counts from 0 on: every write also looks at the revision it
+	// replaces.
 	revision, _ := strconv.ParseUint(strings.TrimSpace(string(b[:n])), 10, 64)
 	return &lock{f: f, revision: revision}, nil
 }

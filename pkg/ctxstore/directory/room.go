@@ -16,7 +16,8 @@ import (
 )
 
 const (
-	// countEvery is after how many writes the folder is counted again, to see what other processes wrote.
+	// countEvery is after how many writes the folder is counted again, to see what other processes
+	// wrote.
 	countEvery = 1024
 	// staleAfter is how old a temporary file is when nobody writes it any more.
 	staleAfter = time.Hour
@@ -36,8 +37,8 @@ type file struct {
 	at   time.Time
 }
 
-// makeRoom sees to it that need octets can be written at path. It drops what expired, then the shapes not used for
-// longest, until a tenth is free.
+// makeRoom sees to it that need octets can be written at path. It drops what expired, then the
+// shapes not used for longest, until a tenth is free.
 func (s *Store) makeRoom(uri, path string, need int64) error {
 	if info, err := os.Lstat(path); err == nil {
 		need -= info.Size()
@@ -68,7 +69,8 @@ func (s *Store) makeRoom(uri, path string, need int64) error {
 	return nil
 }
 
-// evict removes shapes, the longest unused first, until at most target octets are used; never the one about to be written.
+// evict removes shapes, the longest unused first, until at most target octets are used; never the
+// one about to be written.
 func (s *Store) evict(shapes []file, keep string, target int64) {
 	slices.SortFunc(shapes, func(a, b file) int {
 		return cmp.Or(a.at.Compare(b.at), strings.Compare(a.path, b.path))
@@ -83,7 +85,8 @@ func (s *Store) evict(shapes []file, keep string, target int64) {
 	}
 }
 
-// count looks at all files, and removes on the way what expired (but for keep) and what a crash left behind.
+// count looks at all files, and removes on the way what expired (but for keep) and what a crash
+// left behind.
 func (s *Store) count(keep string) (shapes []file, mutable int64, err error) {
 	for _, folder := range []string{shapesDir, sessionsDir, contextsDir} {
 		files, err := s.files(folder)

@@ -35,7 +35,8 @@ func lockedFile(path string) (*os.File, error) {
 	}
 }
 
-// stillThere is false if the file was removed, and perhaps made again, between opening and locking it.
+// stillThere is false if the file was removed, and perhaps made again, between opening and locking
+// it.
 func stillThere(f *os.File) bool {
 	mine, err := f.Stat()
 	if err != nil {

@@ -32,7 +32,8 @@ func lockedFile(path string) (*os.File, error) {
 	return os.NewFile(uintptr(h), path), nil
 }
 
-// rename replaces to by from at once. A reader that has to open keeps it for a moment: then it tries again.
+// rename replaces to by from at once. A reader that has to open keeps it for a moment: then it
+// tries again.
 func rename(from, to string) error {
 	for wait := time.Millisecond; ; wait *= 2 {
 		err := os.Rename(from, to)

@@ -33,7 +33,8 @@ func (s *Store) replace(ctx context.Context, uri string, value []byte, ifRevisio
 		if err := s.makeRoom(uri, path, int64(len(b))); err != nil {
 			return err
 		}
-		// First the revision, then the value: a crash in between skips a revision, and never gives one twice.
+		// First the revision, then the value: a crash in between skips a revision, and never gives
+		// one twice.
 		if err := l.give(revision); err != nil {
 			return err
 		}
@@ -45,7 +46,8 @@ func (s *Store) replace(ctx context.Context, uri string, value []byte, ifRevisio
 	return revision, nil
 }
 
-// current returns the header that lies under uri, and the same if it counts: a missing or expired entry has none.
+// current returns the header that lies under uri, and the same if it counts: a missing or expired
+// entry has none.
 func (s *Store) current(uri string) (found, live header, err error) {
 	found, _, err = s.read(uri)
 	if errors.Is(err, &ctxstore.Error{Code: ctxstore.NotFound}) {
@@ -115,7 +117,8 @@ func (s *Store) remove(l *lock, uri string, ifRevision *uint64) error {
 	return fault(uri, path, os.Remove(path))
 }
 
-// write puts b at path by way of a file beside it; if anything fails, what was at path stays and nothing else is left.
+// write puts b at path by way of a file beside it; if anything fails, what was at path stays and
+// nothing else is left.
 func (s *Store) write(uri, path string, b []byte) (err error) {
 	folder := filepath.Dir(path)
 	if err := os.MkdirAll(folder, 0o700); err != nil {

@@ -46,8 +46,9 @@ func Forms() []string {
 	return forms
 }
 
-// Open opens the store that spec names: "mem:", "bolt:" and the path of a file, or the path of a folder. A spec that looks like the name of an engine
-// hhfr does not have is [ctxstore.Invalid], not a folder.
+// Open opens the store that spec names: "mem:", "bolt:" and the path of a file, or the path of a
+// folder. A spec that looks like the name of an engine hhfr does not have is [ctxstore.Invalid],
+// not a folder.
 func Open(ctx context.Context, spec string, o Options) (ctxstore.Store, error) {
 	i := slices.IndexFunc(table, func(e engine) bool { return e.prefix != "" && strings.HasPrefix(spec, e.prefix) })
 	if i < 0 {

@@ -64,7 +64,8 @@ func (s *Store) set(uri string, e *entry) error {
 	return nil
 }
 
-// makeRoom drops what expired, then the shapes not used for longest, until a tenth is free, so that not every Put has to.
+// makeRoom drops what expired, then the shapes not used for longest, until a tenth is free, so that
+// not every Put has to.
 func (s *Store) makeRoom(uri string, need int64) error {
 	if s.used+need <= s.max {
 		return nil

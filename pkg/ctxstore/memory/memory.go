@@ -15,8 +15,9 @@ import (
 
 // Config of a store. The zero value works.
 type Config struct {
-	// MaxBytes is the room for URIs and values together, in octets; 0 means [ctxstore.DefaultMaxBytes]. Beyond it the
-	// shapes not used for longest go; when there are none left, Put fails with [ctxstore.Full].
+	// MaxBytes is the room for URIs and values together, in octets; 0 means
+	// [ctxstore.DefaultMaxBytes]. Beyond it the shapes not used for longest go; when there are none
+	// left, Put fails with [ctxstore.Full].
 	MaxBytes int64
 	// Clock is what time to live is counted on; nil means the machine's.
 	Clock clock.Clock
@@ -163,7 +164,8 @@ func (s *Store) List(ctx context.Context, prefix string) iter.Seq2[ctxstore.Info
 	}
 }
 
-// Watch implements [ctxstore.Store]. Changes come at once; that a value expired is noticed with the next change.
+// Watch implements [ctxstore.Store]. Changes come at once; that a value expired is noticed with the
+// next change.
 func (s *Store) Watch(ctx context.Context, prefix string) (<-chan ctxstore.Change, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

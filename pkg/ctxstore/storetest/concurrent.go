@@ -185,7 +185,8 @@ func (e Engine) twoHandles(t *testing.T) {
 	holds(t, one, b, "100")
 }
 
-// Count adds one to the decimal number under uri n times, each by get and commit, again when somebody was faster.
+// Count adds one to the decimal number under uri n times, each by get and commit, again when
+// somebody was faster.
 func Count(t testing.TB, s ctxstore.Store, uri string, n int) {
 	for range n {
 		for {

@@ -16,15 +16,18 @@ import (
 
 // Options of a store that the suite asks for.
 type Options struct {
-	// MaxBytes is the room the store may take for values, in octets, give or take what it needs itself; 0: its default.
+	// MaxBytes is the room the store may take for values, in octets, give or take what it needs
+	// itself; 0: its default.
 	MaxBytes int64
 }
 
 // Engine is what is tested. The suite closes what it opens.
 type Engine struct {
-	// Open returns a new, empty store. Time to live runs on the machine's clock, which may be a synctest bubble's.
+	// Open returns a new, empty store. Time to live runs on the machine's clock, which may be a
+	// synctest bubble's.
 	Open func(t testing.TB, o Options) ctxstore.Store
-	// Again returns another handle on what the store opened last keeps; nil if the engine has no such thing.
+	// Again returns another handle on what the store opened last keeps; nil if the engine has no
+	// such thing.
 	Again func(t testing.TB, o Options) ctxstore.Store
 }
 
