@@ -103,7 +103,10 @@ func (d *describing) describe(message []byte) bool {
 
 // keepKnown notes in a context of a session which shapes the peer has. Another stream of the
 // session that does so meanwhile wins.
-func KeepKnown(ctx context.Context, store ctxstore.Store, uri string, id negotiate.SessionID, now time.Time, coder streamer.Coder, failed func(error)) {
+func KeepKnown(
+	ctx context.Context, store ctxstore.Store, uri string, id negotiate.SessionID, now time.Time, coder streamer.Coder,
+	failed func(error),
+) {
 	entry, err := store.Get(ctx, uri)
 	if err != nil {
 		if !errors.Is(err, &ctxstore.Error{Code: ctxstore.NotFound}) {
@@ -131,7 +134,8 @@ func KeepKnown(ctx context.Context, store ctxstore.Store, uri string, id negotia
 	c.PeerShapes = c.PeerShapes[max(0, len(c.PeerShapes)-negotiate.MaxShapes):] // the newest
 	document, err := c.Marshal()
 	if err == nil {
-		_, err = store.Put(ctx, uri, document, ctxstore.PutOptions{IfRevision: ctxstore.If(entry.Revision), TTL: c.Expires.Sub(now)})
+		_, err = store.Put(ctx, uri, document,
+			ctxstore.PutOptions{IfRevision: ctxstore.If(entry.Revision), TTL: c.Expires.Sub(now)})
 	}
 	if err != nil && !errors.Is(err, &ctxstore.Error{Code: ctxstore.Conflict}) {
 		failed(err)

@@ -21,7 +21,9 @@ const knownLength = 1 << 20
 // many servers want one. The request stays at the scheme, host and port of base whatever the
 // message's head says; without a head it has the default one. Errors: Malformed; then the body is
 // closed.
-func ClientRequest(ctx context.Context, m *streamer.Message, base *url.URL, without DefaultHead) (req *http.Request, err error) {
+func ClientRequest(
+	ctx context.Context, m *streamer.Message, base *url.URL, without DefaultHead,
+) (req *http.Request, err error) {
 	defer func() {
 		if err != nil {
 			_ = CloseReader(m.Body)

@@ -26,14 +26,16 @@ func ForwardedHead(m *streamer.Message, facts *negotiate.Facts, server *url.URL)
 	}
 	target, err := http1.OriginForm(&h, func(scheme, authority string) bool {
 		u, err := url.Parse(scheme + "://" + authority)
-		return err == nil && u.User == nil && (negotiate.Origin(u) == facts.Origin || negotiate.Origin(u) == negotiate.Origin(server))
+		return err == nil && u.User == nil &&
+			(negotiate.Origin(u) == facts.Origin || negotiate.Origin(u) == negotiate.Origin(server))
 	})
 	if err == nil {
 		head, err = http1.AppendRequestLine(nil, string(h.Method()), target, "HTTP/1.1")
 	}
 	connection := h.Tokens("Connection")
 	for _, f := range h.Fields() {
-		if err == nil && !f.Is("Host") && !f.Is(negotiate.Field) && !f.Is("Content-Length") && !f.Is("Expect") && !http1.IsHop(f, connection) {
+		if err == nil && !f.Is("Host") && !f.Is(negotiate.Field) && !f.Is("Content-Length") && !f.Is("Expect") &&
+			!http1.IsHop(f, connection) {
 			head, err = http1.AppendField(head, string(f.Name), string(f.Unfolded()))
 		}
 	}

@@ -137,8 +137,15 @@ func Response(m *streamer.Message, req *http.Request) (*http.Response, error) {
 		return nil, &negotiate.Error{Code: negotiate.Malformed, At: int64(n), Remote: true, Err: err}
 	}
 	resp := &http.Response{
-		Status: strings.TrimSpace(string(head.StartLine()[min(len(head.Version())+1, len(head.StartLine())):])), StatusCode: head.Status(),
-		Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1, Header: http.Header{}, ContentLength: -1, Request: req, Body: http.NoBody,
+		Status:        strings.TrimSpace(string(head.StartLine()[min(len(head.Version())+1, len(head.StartLine())):])),
+		StatusCode:    head.Status(),
+		Proto:         "HTTP/1.1",
+		ProtoMajor:    1,
+		ProtoMinor:    1,
+		Header:        http.Header{},
+		ContentLength: -1,
+		Request:       req,
+		Body:          http.NoBody,
 	}
 	for _, f := range head.Fields() {
 		resp.Header.Add(string(f.Name), string(f.Unfolded()))

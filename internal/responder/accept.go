@@ -130,7 +130,12 @@ func (v *serving) config() streamer.Config {
 func (v *serving) take(ctx context.Context, j *joined, representation uint64) (err error) {
 	r := v.r
 	v.joined, v.headers.Texts = j, j.facts.Headers
-	v.coder, err = r.cfg.Coders(ctx, coders.Spec{Representation: representation, Limits: r.cfg.Stream.Limits, PeerKnows: j.facts.PeerShapes, Schema: r.replySchema(ctx, &j.facts)})
+	v.coder, err = r.cfg.Coders(ctx, coders.Spec{
+		Representation: representation,
+		Limits:         r.cfg.Stream.Limits,
+		PeerKnows:      j.facts.PeerShapes,
+		Schema:         r.replySchema(ctx, &j.facts),
+	})
 	return err
 }
 
@@ -150,7 +155,13 @@ func (v *serving) admit(ctx context.Context, conn net.Conn) (a streamer.Admissio
 		}
 		handler = v.entry.seq.Handler(handler, r.cfg.Log)
 	}
-	return streamer.Admission{Coder: v.coder, Handler: handler, Token: v.joined.token, Lifetime: v.joined.lifetime, Promised: v.joined.promised}, nil
+	return streamer.Admission{
+		Coder:    v.coder,
+		Handler:  handler,
+		Token:    v.joined.token,
+		Lifetime: v.joined.lifetime,
+		Promised: v.joined.promised,
+	}, nil
 }
 
 // live runs a stream to its end.
@@ -247,7 +258,12 @@ func (c client) context(ctx context.Context) context.Context {
 
 // requestOf is what is known of a stream's connection, as if a request had come by it.
 func requestOf(conn net.Conn) *http.Request {
-	req := &http.Request{Method: http.MethodOptions, URL: &url.URL{Path: "/"}, Header: http.Header{}, RemoteAddr: conn.RemoteAddr().String()}
+	req := &http.Request{
+		Method:     http.MethodOptions,
+		URL:        &url.URL{Path: "/"},
+		Header:     http.Header{},
+		RemoteAddr: conn.RemoteAddr().String(),
+	}
 	if c, ok := conn.(interface{ ConnectionState() tls.ConnectionState }); ok {
 		state := c.ConnectionState()
 		req.TLS = &state

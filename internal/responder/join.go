@@ -107,10 +107,16 @@ func (r *Responder) shown(ctx context.Context, h streamer.Hello) (*negotiate.Con
 		return nil, 0, refusedSession()
 	}
 	if number, _ := negotiate.RepresentationNumber(c.Representation); number != h.Representation {
-		return nil, 0, &streamer.Refusal{CloseCode: streamer.CloseUnsupported, Text: "another representation was agreed on"}
+		return nil, 0, &streamer.Refusal{
+			CloseCode: streamer.CloseUnsupported,
+			Text:      "another representation was agreed on",
+		}
 	}
 	if (h.Stages&streamer.Headers != 0) != (len(c.Headers) > 0) {
-		return nil, 0, &streamer.Refusal{CloseCode: streamer.CloseUnsupported, Text: "something else was agreed on unchanging headers"}
+		return nil, 0, &streamer.Refusal{
+			CloseCode: streamer.CloseUnsupported,
+			Text:      "something else was agreed on unchanging headers",
+		}
 	}
 	return c, entry.Revision, nil
 }
@@ -163,11 +169,16 @@ func (r *Responder) renew(ctx context.Context, c *negotiate.Context, j *joined, 
 // firstContact makes a session for the service at the target of a hello.
 func (r *Responder) firstContact(ctx context.Context, h streamer.Hello, from *http.Request) (*joined, error) {
 	u, err := url.Parse(h.Target)
-	if err != nil || (u.Scheme != "http" && u.Scheme != "https") || u.Host == "" || u.User != nil || u.RawQuery != "" || negotiate.CheckText(h.Target) != nil {
+	if err != nil || (u.Scheme != "http" && u.Scheme != "https") || u.Host == "" || u.User != nil || u.RawQuery != "" ||
+		negotiate.CheckText(h.Target) != nil {
 		return nil, refusedSession()
 	}
-	if number, _ := negotiate.RepresentationNumber(negotiate.RepresentationURI("binary")); h.Representation != number || h.Stages&streamer.Headers != 0 {
-		return nil, &streamer.Refusal{CloseCode: streamer.CloseUnsupported, Text: "a first contact is in binary, without unchanging headers"}
+	if number, _ := negotiate.RepresentationNumber(negotiate.RepresentationURI("binary")); h.Representation != number ||
+		h.Stages&streamer.Headers != 0 {
+		return nil, &streamer.Refusal{
+			CloseCode: streamer.CloseUnsupported,
+			Text:      "a first contact is in binary, without unchanging headers",
+		}
 	}
 	req := from.Clone(ctx)
 	req.URL, req.Host = u, u.Host
@@ -193,15 +204,24 @@ var (
 
 // begin makes a session of a request that is no offer: everything is as this version has it where
 // nothing else is agreed on.
-func (r *Responder) begin(ctx context.Context, req *http.Request, id negotiate.SessionID, transport string) (*joined, error) {
+func (r *Responder) begin(
+	ctx context.Context, req *http.Request, id negotiate.SessionID, transport string,
+) (*joined, error) {
 	gone, ok := r.registry.join(id, peerOf(req))
 	r.forget(ctx, gone)
 	if !ok {
 		return nil, errNoRoom
 	}
 	c := &negotiate.Context{Lifetime: min(negotiate.DefaultLifetime, r.cfg.MaxLifetime), Facts: negotiate.Facts{
-		Session: id, Scheme: negotiate.Scheme, Representation: negotiate.RepresentationURI("binary"), Transport: negotiate.TransportURI(transport),
-		Assurance: negotiate.AtMostOnce, Security: negotiate.TransportSecurity, Origin: requestOrigin(req), Path: negotiate.PathOf(req.URL), Address: r.addressFor(req),
+		Session:        id,
+		Scheme:         negotiate.Scheme,
+		Representation: negotiate.RepresentationURI("binary"),
+		Transport:      negotiate.TransportURI(transport),
+		Assurance:      negotiate.AtMostOnce,
+		Security:       negotiate.TransportSecurity,
+		Origin:         requestOrigin(req),
+		Path:           negotiate.PathOf(req.URL),
+		Address:        r.addressFor(req),
 	}}
 	j := &joined{}
 	if err := r.renew(ctx, c, j, ctxstore.If(0)); err != nil {

@@ -165,7 +165,13 @@ func (r *Responder) answer(ctx context.Context, req *http.Request, o *negotiate.
 		return nil, err
 	}
 	path := req.URL.EscapedPath()
-	a := &negotiate.Answer{Session: negotiate.NewSessionID(), Lifetime: min(cmpDefault(o.Lifetime, negotiate.DefaultLifetime), r.cfg.MaxLifetime), RequestHead: negotiate.DefaultRequestFields, ReplyHead: negotiate.DefaultReplyFields, Ignored: o.Ignored}
+	a := &negotiate.Answer{
+		Session:     negotiate.NewSessionID(),
+		Lifetime:    min(cmpDefault(o.Lifetime, negotiate.DefaultLifetime), r.cfg.MaxLifetime),
+		RequestHead: negotiate.DefaultRequestFields,
+		ReplyHead:   negotiate.DefaultReplyFields,
+		Ignored:     o.Ignored,
+	}
 	rand.Read(a.Token[:])
 	if err := r.choose(o, a); err != nil {
 		return nil, err
@@ -181,8 +187,18 @@ func (r *Responder) answer(ctx context.Context, req *http.Request, o *negotiate.
 		return nil, err
 	}
 	facts := negotiate.Facts{
-		Session: a.Session, Scheme: a.Scheme, Representation: a.Representation, Transport: a.Transport, Assurance: a.Assurance, Security: a.Security,
-		Sequence: a.Sequence, Origin: requestOrigin(req), Path: path, Address: a.Address, Expires: r.cfg.Clock.Now().Add(a.Lifetime), PeerShapes: o.Shapes,
+		Session:        a.Session,
+		Scheme:         a.Scheme,
+		Representation: a.Representation,
+		Transport:      a.Transport,
+		Assurance:      a.Assurance,
+		Security:       a.Security,
+		Sequence:       a.Sequence,
+		Origin:         requestOrigin(req),
+		Path:           path,
+		Address:        a.Address,
+		Expires:        r.cfg.Clock.Now().Add(a.Lifetime),
+		PeerShapes:     o.Shapes,
 	}
 	if err := r.takeHeaders(path, o.Headers); err != nil {
 		a.Refused = append(a.Refused, negotiate.Declined{Item: "UnchangingHeader", Why: err.Error()})
@@ -220,11 +236,14 @@ func (r *Responder) choose(o *negotiate.Offer, a *negotiate.Answer) error {
 	}{
 		{"Scheme", o.Schemes, func(uri string) bool { return uri == negotiate.Scheme }, &a.Scheme},
 		{"Representation", o.Representations, func(uri string) bool {
-			return slices.ContainsFunc(r.cfg.Representations, func(name string) bool { return negotiate.RepresentationURI(name) == uri })
+			return slices.ContainsFunc(r.cfg.Representations,
+				func(name string) bool { return negotiate.RepresentationURI(name) == uri })
 		}, &a.Representation},
 		{"Transport", o.Transports, func(uri string) bool { return r.address(uri) != "" }, &a.Transport},
-		{"Assurance", negotiate.OrOnly(o.Assurances, negotiate.AtMostOnce), func(uri string) bool { return r.assure(uri, o) == nil }, &a.Assurance},
-		{"Security", negotiate.OrOnly(o.Securities, negotiate.TransportSecurity), func(uri string) bool { return uri == negotiate.TransportSecurity }, &a.Security},
+		{"Assurance", negotiate.OrOnly(o.Assurances, negotiate.AtMostOnce),
+			func(uri string) bool { return r.assure(uri, o) == nil }, &a.Assurance},
+		{"Security", negotiate.OrOnly(o.Securities, negotiate.TransportSecurity),
+			func(uri string) bool { return uri == negotiate.TransportSecurity }, &a.Security},
 	} {
 		at := slices.IndexFunc(c.offered, c.ours)
 		if at < 0 {

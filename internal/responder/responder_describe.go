@@ -14,7 +14,9 @@ import (
 
 // describe takes the descriptions of an offer, as far as they are understood, and gives our own of
 // replies.
-func (r *Responder) describe(ctx context.Context, o *negotiate.Offer, a *negotiate.Answer, facts *negotiate.Facts) (err error) {
+func (r *Responder) describe(
+	ctx context.Context, o *negotiate.Offer, a *negotiate.Answer, facts *negotiate.Facts,
+) (err error) {
 	if a.Request, err = r.takeDescription(ctx, "RequestDescription", o.Request, a, facts); err != nil {
 		return err
 	}
@@ -39,7 +41,9 @@ func (r *Responder) describe(ctx context.Context, o *negotiate.Offer, a *negotia
 
 // takeDescription keeps what the offer describes a direction by, and confirms it by its name; what
 // is not understood is refused.
-func (r *Responder) takeDescription(ctx context.Context, item string, d *negotiate.Description, a *negotiate.Answer, facts *negotiate.Facts) (*negotiate.Description, error) {
+func (r *Responder) takeDescription(
+	ctx context.Context, item string, d *negotiate.Description, a *negotiate.Answer, facts *negotiate.Facts,
+) (*negotiate.Description, error) {
 	if d == nil {
 		return nil, nil
 	}

@@ -23,7 +23,9 @@ type Sequenced interface {
 	// Transactional tells whether the service at path puts its effects into a transaction.
 	Transactional(path string) bool
 	// Transact handles a message whose effects are those of tx.
-	Transact(ctx context.Context, path string, tx *wsrm.Tx, request *streamer.Message) (reply *streamer.Message, err error)
+	Transact(
+		ctx context.Context, path string, tx *wsrm.Tx, request *streamer.Message,
+	) (reply *streamer.Message, err error)
 	// Handle handles a message with effects of its own.
 	Handle(ctx context.Context, path string, request *streamer.Message) (reply *streamer.Message)
 }
@@ -118,7 +120,14 @@ func (r *Responder) enter(ctx context.Context, facts *negotiate.Facts) (e *entry
 	if o.seq == nil {
 		a, ordered, _ := negotiate.ParseAssurance(facts.Assurance)
 		o.seq, err = sequence.Open(context.WithoutCancel(r.ctx), sequence.Config{ // of no one stream
-			Assurance: a, Ordered: ordered, Store: r.cfg.Store, URI: facts.Sequence, Life: sequenceLife, Handler: sequencedHandler{r, facts}, Clock: r.cfg.Clock, Log: r.cfg.Log,
+			Assurance: a,
+			Ordered:   ordered,
+			Store:     r.cfg.Store,
+			URI:       facts.Sequence,
+			Life:      sequenceLife,
+			Handler:   sequencedHandler{r, facts},
+			Clock:     r.cfg.Clock,
+			Log:       r.cfg.Log,
 		})
 		if err != nil {
 			return nil, leave, err
@@ -171,7 +180,8 @@ func (h sequencedHandler) Transactional(m sequence.Message) bool {
 
 // Transact implements [sequence.Handler].
 func (h sequencedHandler) Transact(ctx context.Context, tx *wsrm.Tx, m sequence.Message) (sequence.Message, error) {
-	reply, err := h.r.cfg.Sequenced.Transact(h.context(ctx), pathFor(h.facts, m.Head), tx, streamer.NewMessage(m.Head, m.Body))
+	reply, err := h.r.cfg.Sequenced.Transact(h.context(ctx), pathFor(h.facts, m.Head), tx,
+		streamer.NewMessage(m.Head, m.Body))
 	if err != nil {
 		return sequence.Message{}, err
 	}
@@ -180,7 +190,8 @@ func (h sequencedHandler) Transact(ctx context.Context, tx *wsrm.Tx, m sequence.
 
 // Handle implements [sequence.Handler].
 func (h sequencedHandler) Handle(ctx context.Context, m sequence.Message) sequence.Message {
-	return whole(h.r.cfg.Sequenced.Handle(h.context(ctx), pathFor(h.facts, m.Head), streamer.NewMessage(m.Head, m.Body)))
+	return whole(h.r.cfg.Sequenced.Handle(h.context(ctx), pathFor(h.facts, m.Head),
+		streamer.NewMessage(m.Head, m.Body)))
 }
 
 func (h sequencedHandler) context(ctx context.Context) context.Context {
@@ -198,7 +209,8 @@ func whole(reply *streamer.Message) sequence.Message {
 	if err == nil {
 		return sequence.Message{Head: reply.Head, Body: body}
 	}
-	head, err := http1.AppendStatusLine(nil, "HTTP/1.1", http.StatusInternalServerError, http.StatusText(http.StatusInternalServerError))
+	head, err := http1.AppendStatusLine(nil, "HTTP/1.1", http.StatusInternalServerError,
+		http.StatusText(http.StatusInternalServerError))
 	if err != nil {
 		return sequence.Message{}
 	}

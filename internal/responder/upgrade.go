@@ -91,7 +91,10 @@ func readWhole(req *http.Request) (body io.ReadCloser, whole bool) {
 	}
 	data, err := io.ReadAll(req.Body)
 	if err != nil || int64(len(data)) != req.ContentLength {
-		return &httpmsg.Peeked{Reader: io.MultiReader(bytes.NewReader(data), httpmsg.Failing(err)), Closer: req.Body}, false
+		return &httpmsg.Peeked{
+			Reader: io.MultiReader(bytes.NewReader(data), httpmsg.Failing(err)),
+			Closer: req.Body,
+		}, false
 	}
 	return &httpmsg.Peeked{Reader: bytes.NewReader(data), Closer: req.Body}, true
 }
@@ -114,12 +117,22 @@ func (r *Responder) invite(w http.ResponseWriter, req *http.Request) {
 
 // invitation makes a session that waits to be joined.
 func (r *Responder) invitation(req *http.Request, transport string) (*negotiate.Invitation, error) {
-	o := &negotiate.Offer{Schemes: []string{negotiate.Scheme}, Representations: []string{negotiate.RepresentationURI("binary")}, Transports: []string{negotiate.TransportURI(transport)}}
+	o := &negotiate.Offer{
+		Schemes:         []string{negotiate.Scheme},
+		Representations: []string{negotiate.RepresentationURI("binary")},
+		Transports:      []string{negotiate.TransportURI(transport)},
+	}
 	a, err := r.answer(req.Context(), req, o)
 	if err != nil {
 		return nil, err
 	}
-	return &negotiate.Invitation{Transport: transport, Address: a.Address, Session: a.Session, Token: a.Token[:], Lifetime: a.Lifetime}, nil
+	return &negotiate.Invitation{
+		Transport: transport,
+		Address:   a.Address,
+		Session:   a.Session,
+		Token:     a.Token[:],
+		Lifetime:  a.Lifetime,
+	}, nil
 }
 
 // upgrading is a request whose connection may be upgraded. It is the ResponseWriter of its service.
@@ -302,7 +315,9 @@ func Upgradable(req *http.Request) bool {
 // ServeUpgraded has a connection upgraded that the caller accepted, and runs its stream to its end;
 // open is as for [Responder.ServeConn]. take gives the connection, once it is clear that there is a
 // session; an error before leaves it as it is.
-func (r *Responder) ServeUpgraded(ctx context.Context, take func() (net.Conn, error), u *Upgrade, open func(negotiate.Facts) Opened) error {
+func (r *Responder) ServeUpgraded(
+	ctx context.Context, take func() (net.Conn, error), u *Upgrade, open func(negotiate.Facts) Opened,
+) error {
 	u.stages, _, _ = negotiate.Asks(u.Request)
 	run, err := r.upgrade(ctx, u, take, open)
 	if err != nil {
@@ -314,7 +329,9 @@ func (r *Responder) ServeUpgraded(ctx context.Context, take func() (net.Conn, er
 
 // upgrade begins a session by a request, and gives what runs its stream, over the connection that
 // hijack gives. An error leaves the connection as it is, unless hijack was called.
-func (r *Responder) upgrade(ctx context.Context, u *Upgrade, hijack func() (net.Conn, error), open func(negotiate.Facts) Opened) (run func(), err error) {
+func (r *Responder) upgrade(
+	ctx context.Context, u *Upgrade, hijack func() (net.Conn, error), open func(negotiate.Facts) Opened,
+) (run func(), err error) {
 	if err := r.admit(u.Request); err != nil {
 		return nil, err
 	}
@@ -353,7 +370,8 @@ func (r *Responder) upgrade(ctx context.Context, u *Upgrade, hijack func() (net.
 	cfg := v.config()
 	cfg.Session = j.facts.Session
 	cfg.Outgoing, cfg.Incoming = nil, nil
-	stream, err := streamer.AcceptUpgraded(running, conn, cfg, negotiate.SwitchingProtocols(r.elsewhere(u.Request)), a, u.stages, u.Message, u.Serve)
+	stream, err := streamer.AcceptUpgraded(running, conn, cfg, negotiate.SwitchingProtocols(r.elsewhere(u.Request)), a,
+		u.stages, u.Message, u.Serve)
 	if err != nil {
 		return nil, err
 	}

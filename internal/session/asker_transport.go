@@ -84,7 +84,10 @@ func AsksByALPN(ctx context.Context) bool {
 	return ok && !k.plain.Load() && !k.declined.Load()
 }
 
-func handshake(ctx context.Context, dial func(context.Context, string, string) (net.Conn, error), network, addr string, cfg *cryptotls.Config, within time.Duration) (net.Conn, error) {
+func handshake(
+	ctx context.Context, dial func(context.Context, string, string) (net.Conn, error), network, addr string,
+	cfg *cryptotls.Config, within time.Duration,
+) (net.Conn, error) {
 	raw, err := dial(ctx, network, addr)
 	if err != nil {
 		return nil, err
@@ -110,7 +113,8 @@ func speaksH2(t *http.Transport) bool {
 	case t.TLSNextProto != nil:
 		return t.TLSNextProto["h2"] != nil
 	}
-	return t.ForceAttemptHTTP2 || t.TLSClientConfig == nil && t.DialContext == nil && t.Dial == nil //nolint:staticcheck // as above
+	return t.ForceAttemptHTTP2 ||
+		t.TLSClientConfig == nil && t.DialContext == nil && t.Dial == nil //nolint:staticcheck // as above
 }
 
 func dialerOf(t *http.Transport) func(context.Context, string, string) (net.Conn, error) {

@@ -134,7 +134,8 @@ func (a *asker) stages(ctx context.Context) (uint64, error) {
 // is written.
 func (a *asker) got(k *ask, h http.Header, conn net.Conn) {
 	k.conn = conn
-	if c, ok := conn.(*cryptotls.Conn); ok && c.ConnectionState().NegotiatedProtocol != "" && c.ConnectionState().NegotiatedProtocol != "http/1.1" {
+	if c, ok := conn.(*cryptotls.Conn); ok && c.ConnectionState().NegotiatedProtocol != "" &&
+		c.ConnectionState().NegotiatedProtocol != "http/1.1" {
 		h.Del("Connection") // of a connection that was tried before
 		h.Del("Upgrade")
 		return
@@ -153,7 +154,9 @@ func (a *asker) answered(asking *ask, req *http.Request, resp *http.Response) (*
 		return a.upgraded(asking, req, resp)
 	case asking.n != nil: // selected
 		return resp, nil
-	case resp.StatusCode == http.StatusBadRequest, resp.StatusCode == http.StatusUpgradeRequired, resp.StatusCode == http.StatusNotImplemented:
+	case resp.StatusCode == http.StatusBadRequest,
+		resp.StatusCode == http.StatusUpgradeRequired,
+		resp.StatusCode == http.StatusNotImplemented:
 		asking.refused = fmt.Errorf("a request that asks for a stream is answered with HTTP status %d", resp.StatusCode)
 	default:
 		asking.portal = mayBePortal(resp)
@@ -174,7 +177,11 @@ func (a *asker) answered(asking *ask, req *http.Request, resp *http.Response) (*
 // service's, or another one next time, so that it tells nothing of hhfr.
 func saysNothing(status int) bool {
 	switch status {
-	case http.StatusUnauthorized, http.StatusForbidden, http.StatusProxyAuthRequired, http.StatusRequestTimeout, http.StatusTooManyRequests:
+	case http.StatusUnauthorized,
+		http.StatusForbidden,
+		http.StatusProxyAuthRequired,
+		http.StatusRequestTimeout,
+		http.StatusTooManyRequests:
 		return true
 	}
 	return status >= http.StatusInternalServerError && status != http.StatusNotImplemented
@@ -195,7 +202,8 @@ func (a *asker) upgraded(asking *ask, req *http.Request, resp *http.Response) (*
 	}
 	ctx, cancel := context.WithTimeout(req.Context(), a.s.cfg.Timeout)
 	defer cancel()
-	p, err := n.upgraded(ctx, &sharedConn{ReadAheadConn: httpmsg.NewReadAheadConn(conn, rest)}, req.URL, address, req.Method != http.MethodOptions)
+	p, err := n.upgraded(ctx, &sharedConn{ReadAheadConn: httpmsg.NewReadAheadConn(conn, rest)}, req.URL, address,
+		req.Method != http.MethodOptions)
 	if err != nil {
 		return nil, &negotiate.Error{Code: negotiate.FateUnknown, At: -1, Err: err}
 	}
@@ -206,7 +214,14 @@ func (a *asker) upgraded(asking *ask, req *http.Request, resp *http.Response) (*
 
 // synthetic stands for a reply that comes by a stream.
 func synthetic(req *http.Request) *http.Response {
-	return &http.Response{StatusCode: http.StatusOK, ProtoMajor: 1, ProtoMinor: 1, Header: http.Header{}, Body: http.NoBody, Request: req}
+	return &http.Response{
+		StatusCode: http.StatusOK,
+		ProtoMajor: 1,
+		ProtoMinor: 1,
+		Header:     http.Header{},
+		Body:       http.NoBody,
+		Request:    req,
+	}
 }
 
 // again is the request to be sent once more, without asking: where the answer says that nothing
@@ -225,7 +240,8 @@ func (k *ask) again(req *http.Request, resp *http.Response, err error) *http.Req
 			return nil
 		}
 		k.plain.Store(true)
-	case resp.StatusCode == http.StatusUpgradeRequired, k.refused != nil && resp.StatusCode != http.StatusOK && isSafe(req.Method):
+	case resp.StatusCode == http.StatusUpgradeRequired,
+		k.refused != nil && resp.StatusCode != http.StatusOK && isSafe(req.Method):
 		k.plain.Store(true)
 	default:
 		return nil
@@ -245,11 +261,14 @@ func (k *ask) again(req *http.Request, resp *http.Response, err error) *http.Req
 }
 
 func isSafe(method string) bool {
-	return method == http.MethodGet || method == http.MethodHead || method == http.MethodOptions || method == http.MethodTrace
+	return method == http.MethodGet || method == http.MethodHead || method == http.MethodOptions ||
+		method == http.MethodTrace
 }
 
 // upgraded makes a stream of a connection on which a request for the URL was answered with 101.
-func (n *negotiation) upgraded(ctx context.Context, conn net.Conn, u *url.URL, address string, exchange bool) (*streamer.Pending, error) {
+func (n *negotiation) upgraded(
+	ctx context.Context, conn net.Conn, u *url.URL, address string, exchange bool,
+) (*streamer.Pending, error) {
 	facts := n.plainFacts(negotiate.SessionID{}, "upgrade", address)
 	facts.Path = negotiate.PathOf(u)
 	n.transport, n.address = facts.Transport, address

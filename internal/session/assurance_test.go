@@ -42,7 +42,9 @@ type teller struct {
 
 func (*teller) Transactional(path string) bool { return path == "/book" }
 
-func (l *teller) Transact(ctx context.Context, path string, tx *wsrm.Tx, m *streamer.Message) (*streamer.Message, error) {
+func (l *teller) Transact(
+	ctx context.Context, path string, tx *wsrm.Tx, m *streamer.Message,
+) (*streamer.Message, error) {
 	if responder.FactsOf(ctx) == nil {
 		return nil, errors.New("no facts")
 	}
@@ -111,7 +113,8 @@ func TestAssurancesAreAgreed(t *testing.T) {
 					assert.Equal(t, path+" "+strconv.Itoa(n), body)
 				}
 				require.NoError(t, sess.Send(t.Context(), streamer.NewMessage(nil, []byte("3"))))
-				posted, err := sess.Post(t.Context(), streamer.NewMessage([]byte("POST /book HTTP/1.1\r\n\r\n"), []byte("4")))
+				posted, err := sess.Post(t.Context(),
+					streamer.NewMessage([]byte("POST /book HTTP/1.1\r\n\r\n"), []byte("4")))
 				require.NoError(t, err)
 				pending, err := sess.Begin(t.Context(), streamer.NewMessage(nil, []byte("5")))
 				require.NoError(t, err)
@@ -155,12 +158,18 @@ func TestAssurancesRefused(t *testing.T) {
 		says string
 		edit func(*session.Config)
 	}{
-		"store here does not persist":  {volatile.http.URL, negotiate.BadConfig, "a store that persists", func(c *session.Config) { c.Store = newStore(t) }},
-		"store there does not persist": {volatile.http.URL, negotiate.NoHHFR, "none here; plain SOAP cannot promise exactly-once", nil},
-		"no sequences there":           {none.http.URL, negotiate.NoHHFR, "plain SOAP cannot promise exactly-once", nil},
-		"no HHFR there":                {plain.http.URL, negotiate.NoHHFR, "plain SOAP cannot promise exactly-once", nil},
-		"at-most-once, no sequences":   {none.http.URL, negotiate.NoHHFR, "plain SOAP cannot promise at-most-once:in-order", func(c *session.Config) { c.Assurance = 0 }},
-		"no such assurance":            {volatile.http.URL, negotiate.BadConfig, "assurance", func(c *session.Config) { c.Assurance = 9 }},
+		"store here does not persist": {volatile.http.URL, negotiate.BadConfig, "a store that persists",
+			func(c *session.Config) { c.Store = newStore(t) }},
+		"store there does not persist": {volatile.http.URL, negotiate.NoHHFR,
+			"none here; plain SOAP cannot promise exactly-once", nil},
+		"no sequences there": {none.http.URL, negotiate.NoHHFR, "plain SOAP cannot promise exactly-once",
+			nil},
+		"no HHFR there": {plain.http.URL, negotiate.NoHHFR, "plain SOAP cannot promise exactly-once",
+			nil},
+		"at-most-once, no sequences": {none.http.URL, negotiate.NoHHFR,
+			"plain SOAP cannot promise at-most-once:in-order", func(c *session.Config) { c.Assurance = 0 }},
+		"no such assurance": {volatile.http.URL, negotiate.BadConfig, "assurance",
+			func(c *session.Config) { c.Assurance = 9 }},
 	} {
 		cfg := assured(t, wsrm.ExactlyOnce, newLasting(t))
 		if tc.edit != nil {
@@ -281,7 +290,11 @@ func TestAtMostOnceFruitlessStreams(t *testing.T) {
 		}
 		require.ErrorIs(t, err, &negotiate.Error{Code: negotiate.FateUnknown})
 		unknown++
-		require.Less(t, unknown, 50) // six, and those of which the next stream told that they were done, and only their replies were lost
+		require.Less(
+			t,
+			unknown,
+			50,
+		) // six, and those of which the next stream told that they were done, and only their replies were lost
 	}
 	assert.GreaterOrEqual(t, unknown, 6)
 }
@@ -384,7 +397,10 @@ func TestSequenceOutlivesSessions(t *testing.T) {
 	_, sequences := effect(t, m.store)
 	possible := []int{3}
 	if accepted == 1 {
-		possible = append(possible, 4) // nothing may have been left but the farewell of the first, and then the next session had one of its own
+		possible = append(
+			possible,
+			4,
+		) // nothing may have been left but the farewell of the first, and then the next session had one of its own
 	}
 	assert.Contains(t, possible, sequences)
 }
@@ -514,7 +530,8 @@ func TestSequencesInMessages(t *testing.T) {
 	require.NotEmpty(t, offer.Sequence)
 	text, err := offer.Message(soap.V11)
 	require.NoError(t, err)
-	for name, as := range map[string]string{"short": "urn:hhfr:sequence:00", "upper case": strings.ToUpper(offer.Sequence), "another": "urn:uuid:" + strings.Repeat("0", 32)} {
+	for name, as := range map[string]string{"short": "urn:hhfr:sequence:00",
+		"upper case": strings.ToUpper(offer.Sequence), "another": "urn:uuid:" + strings.Repeat("0", 32)} {
 		_, _, err := negotiate.ParseOffer([]byte(strings.Replace(string(text), offer.Sequence, as, 1)))
 		assert.ErrorIs(t, err, &negotiate.Error{Code: negotiate.Malformed}, name)
 	}

@@ -109,7 +109,8 @@ func TestFirstFlightsAreTakenOnce(t *testing.T) {
 	forged := hello.(frame.Hello)
 	forged.Token = append([]byte(nil), forged.Token...)
 	forged.Token[0]++
-	for name, octets := range map[string][]byte{"again": flight, "forged": append(forged.AppendTo(nil), flight[n:]...)} {
+	for name, octets := range map[string][]byte{"again": flight,
+		"forged": append(forged.AppendTo(nil), flight[n:]...)} {
 		back, why := refusalOf(t, addr, octets)
 		assert.Zero(t, back.Representation, name)
 		assert.Empty(t, back.Token, name)
@@ -135,7 +136,8 @@ func TestHalfAgreedSessionsOfOnePeer(t *testing.T) {
 		require.NoError(t, err)
 		conns = append(conns, conn)
 		if i%2 == 0 {
-			_, err = fmt.Fprintf(conn, "OPTIONS /soap HTTP/1.1\r\nHost: %s\r\nConnection: Upgrade\r\nUpgrade: hhfr/1\r\nHHFR: 1\r\n\r\n", addr)
+			_, err = fmt.Fprintf(conn,
+				"OPTIONS /soap HTTP/1.1\r\nHost: %s\r\nConnection: Upgrade\r\nUpgrade: hhfr/1\r\nHHFR: 1\r\n\r\n", addr)
 			require.NoError(t, err)
 			require.NoError(t, conn.SetReadDeadline(time.Now().Add(eventually)))
 			resp, err := http.ReadResponse(bufio.NewReader(conn), nil)
@@ -145,7 +147,13 @@ func TestHalfAgreedSessionsOfOnePeer(t *testing.T) {
 			}
 			continue
 		}
-		h := frame.Hello{Session: [16]byte{byte(i)}, Target: "http://" + addr + "/soap", Representation: 1, Stages: streamer.AllStages, Limits: streamer.EarlyLimits}
+		h := frame.Hello{
+			Session:        [16]byte{byte(i)},
+			Target:         "http://" + addr + "/soap",
+			Representation: 1,
+			Stages:         streamer.AllStages,
+			Limits:         streamer.EarlyLimits,
+		}
 		_, err = conn.Write(h.AppendTo(nil))
 		require.NoError(t, err)
 	}
@@ -189,7 +197,8 @@ func TestFieldsAreShort(t *testing.T) {
 		}
 	})
 	for _, mode := range []negotiate.Mode{negotiate.FirstCall, negotiate.Met} {
-		s := dial(t, "http://"+l.Addr().String(), session.Config{Mode: mode, HTTPClient: &http.Client{Transport: &http.Transport{}}, RememberFor: -1})
+		s := dial(t, "http://"+l.Addr().String(),
+			session.Config{Mode: mode, HTTPClient: &http.Client{Transport: &http.Transport{}}, RememberFor: -1})
 		_, err := s.Call(t.Context(), message("<e/>"))
 		require.NoError(t, err)
 		require.NoError(t, s.Close())

@@ -128,7 +128,8 @@ func TestBodiesOfWhatIsNotSentAreClosed(t *testing.T) {
 			},
 		} {
 			body := &closable{Reader: tc.body}
-			require.Error(t, send(t.Context(), &streamer.Message{Head: []byte(tc.head), Body: body}), "%s, %s", tc.name, way)
+			require.Error(t, send(t.Context(), &streamer.Message{Head: []byte(tc.head), Body: body}), "%s, %s", tc.name,
+				way)
 			assert.Equal(t, 1, body.closed, "%s, %s", tc.name, way)
 		}
 	}

@@ -136,7 +136,8 @@ func (c Config) withDefaults() (Config, error) {
 	}
 	if c.Transports == nil {
 		c.Transports = map[string]streamer.Transport{
-			"tls": tls.New(tlsOf(c.HTTPClient), connectingOf(c.HTTPClient, "https")), "tcp": connectingOf(c.HTTPClient, "http"),
+			"tls": tls.New(tlsOf(c.HTTPClient), connectingOf(c.HTTPClient, "https")),
+			"tcp": connectingOf(c.HTTPClient, "http"),
 		}
 	}
 	if err := negotiate.CheckHeaders(c.Headers); err != nil {

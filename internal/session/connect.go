@@ -43,7 +43,12 @@ func connectingOf(client *http.Client, scheme string) streamer.Transport {
 
 // Dial connects to addr.
 func (c connecting) Dial(ctx context.Context, addr string) (net.Conn, error) {
-	u, err := c.through.Proxy(&http.Request{Method: http.MethodPost, URL: &url.URL{Scheme: c.scheme, Host: addr}, Host: addr, Header: http.Header{}})
+	u, err := c.through.Proxy(&http.Request{
+		Method: http.MethodPost,
+		URL:    &url.URL{Scheme: c.scheme, Host: addr},
+		Host:   addr,
+		Header: http.Header{},
+	})
 	if err != nil {
 		return nil, err
 	}
@@ -106,7 +111,8 @@ func (c connecting) connect(ctx context.Context, conn net.Conn, u *url.URL, addr
 		header = c.through.ProxyConnectHeader.Clone()
 	}
 	if password, ok := u.User.Password(); ok && header.Get("Proxy-Authorization") == "" {
-		header.Set("Proxy-Authorization", "Basic "+base64.StdEncoding.EncodeToString([]byte(u.User.Username()+":"+password)))
+		header.Set("Proxy-Authorization",
+			"Basic "+base64.StdEncoding.EncodeToString([]byte(u.User.Username()+":"+password)))
 	}
 	req := &http.Request{Method: http.MethodConnect, URL: &url.URL{Opaque: addr}, Host: addr, Header: header}
 	if err := req.Write(conn); err != nil {

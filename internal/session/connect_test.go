@@ -93,7 +93,11 @@ func TestStreamsGoThroughProxies(t *testing.T) {
 				require.NoError(t, err)
 				u.User = url.UserPassword("u", "p")
 				d.client.Proxy = http.ProxyURL(u)
-				cfg := session.Config{Mode: negotiate.Auto, HTTPClient: &http.Client{Transport: d.client}, Store: memory.New(memory.Config{})}
+				cfg := session.Config{
+					Mode:       negotiate.Auto,
+					HTTPClient: &http.Client{Transport: d.client},
+					Store:      memory.New(memory.Config{}),
+				}
 				if secure && !tunnels { // nothing goes at all
 					s := dial(t, d.url, cfg)
 					_, err := s.Call(t.Context(), message("x"))
@@ -105,7 +109,8 @@ func TestStreamsGoThroughProxies(t *testing.T) {
 						say(t, s, "first")
 						want := tunnels
 						require.Eventually(t, func() bool {
-							return s.Agreed().HHFR == want && (want || s.Agreed().NoStream != "" || s.Agreed().Remembered)
+							return s.Agreed().HHFR == want &&
+								(want || s.Agreed().NoStream != "" || s.Agreed().Remembered)
 						}, eventually, tick)
 						say(t, s, "second")
 						require.NoError(t, s.Close())

@@ -211,12 +211,14 @@ func (w *cutWorld) call(t *testing.T, s *session.Session, sure bool) {
 		assert.Equal(t, 1, processed, text)
 	case sure:
 		require.NoError(t, err)
-	case errors.Is(err, &negotiate.Error{Code: negotiate.Unreachable}), errors.Is(err, &negotiate.Error{Code: negotiate.Unsent}):
+	case errors.Is(err, &negotiate.Error{Code: negotiate.Unreachable}),
+		errors.Is(err, &negotiate.Error{Code: negotiate.Unsent}):
 		assert.Zero(t, processed, "%s: %v", text, err)
 	default:
 		var own *negotiate.Error
 		var stream *streamer.Error
-		require.True(t, errors.As(err, &own) && own.Code == negotiate.FateUnknown || errors.As(err, &stream), "%s: %v", text, err)
+		require.True(t, errors.As(err, &own) && own.Code == negotiate.FateUnknown || errors.As(err, &stream), "%s: %v",
+			text, err)
 		assert.LessOrEqual(t, processed, 1, text)
 	}
 }

@@ -64,7 +64,8 @@ func (d *Dialer) Dial(ctx context.Context, rawURL string) (*Session, error) {
 // dial is Dial for an outbox that may have nothing left but to finish.
 func (d *Dialer) dial(ctx context.Context, u *url.URL) (s *Session, err error) {
 	if needs := d.cfg.needsOffer(u.Scheme == "https"); d.cfg.Mode == negotiate.FirstCall && needs != "" {
-		return nil, negotiate.BadConfigf("a first call cannot ask for %s; mode %s or %s can", needs, negotiate.Auto, negotiate.Explicit)
+		return nil, negotiate.BadConfigf("a first call cannot ask for %s; mode %s or %s can", needs, negotiate.Auto,
+			negotiate.Explicit)
 	}
 	s = newSession(d, u)
 	if d.cfg.sequenced() {
@@ -120,11 +121,18 @@ func (d *Dialer) dial(ctx context.Context, u *url.URL) (s *Session, err error) {
 	d.cfg.Log.Info("plain SOAP", "url", loggable(u), "why", s.agreed.Why)
 	s.tell()
 	if d.cfg.sequenced() {
-		err = fmt.Errorf("%w; plain SOAP cannot promise %s", err, strings.TrimPrefix(d.assurance(), negotiate.AssurancePrefix))
+		err = fmt.Errorf("%w; plain SOAP cannot promise %s", err,
+			strings.TrimPrefix(d.assurance(), negotiate.AssurancePrefix))
 	}
 	if d.cfg.RequireHHFR {
 		s.cancel()
-		return nil, &negotiate.Error{Code: negotiate.NoHHFR, At: -1, Remote: refused != nil, Err: err, Agreed: &s.agreed}
+		return nil, &negotiate.Error{
+			Code:   negotiate.NoHHFR,
+			At:     -1,
+			Remote: refused != nil,
+			Err:    err,
+			Agreed: &s.agreed,
+		}
 	}
 	return s, nil
 }

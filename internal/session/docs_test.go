@@ -30,8 +30,13 @@ func TestDocumentedExamples(t *testing.T) {
 	}
 	answer := exampleAnswer(t)
 	facts := negotiate.Facts{
-		Session: answer.Session, Scheme: answer.Scheme, Representation: answer.Representation, Transport: answer.Transport,
-		Path: "/echo", Address: answer.Address, Expires: time.Date(2027, 1, 2, 3, 4, 5, 0, time.UTC),
+		Session:        answer.Session,
+		Scheme:         answer.Scheme,
+		Representation: answer.Representation,
+		Transport:      answer.Transport,
+		Path:           "/echo",
+		Address:        answer.Address,
+		Expires:        time.Date(2027, 1, 2, 3, 4, 5, 0, time.UTC),
 	}
 	document, err := session.ContextDocument(facts, answer.Token)
 	require.NoError(t, err)
@@ -43,11 +48,14 @@ func TestDocumentedExamples(t *testing.T) {
 	require.NoError(t, err)
 	s := startServices(t, nil)
 	owl := strings.Replace(string(offerMessage(t, soap.V11)), "transport:tcp", "transport:owl", 1)
-	strange := strings.Replace(string(offerMessage(t, soap.V12)), "<soap:Body>", `<soap:Header><q:Block xmlns:q="urn:example:h" soap:mustUnderstand="true"/></soap:Header><soap:Body>`, 1)
+	strange := strings.Replace(string(offerMessage(t, soap.V12)), "<soap:Body>",
+		`<soap:Header><q:Block xmlns:q="urn:example:h" soap:mustUnderstand="true"/></soap:Header><soap:Body>`, 1)
 	for name, want := range map[string]string{
 		"full offer": string(fullOffer), "full answer": string(fullAnswer), "plain fault": string(plain),
-		"refusal": answered(t, s, "text/xml", owl), "header block not understood": answered(t, s, "application/soap+xml", strange),
-		"offer": string(offerMessage(t, soap.V11)), "answer": string(answerMessage(t, soap.V11)), "context": string(document),
+		"refusal":                     answered(t, s, "text/xml", owl),
+		"header block not understood": answered(t, s, "application/soap+xml", strange),
+		"offer":                       string(offerMessage(t, soap.V11)), "answer": string(answerMessage(t, soap.V11)),
+		"context": string(document),
 	} {
 		between := regexp.MustCompile(`>\s+<`)
 		assert.Equal(t, want, strings.TrimSpace(between.ReplaceAllString(examples[name], "><")), name)

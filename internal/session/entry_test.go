@@ -152,7 +152,9 @@ func TestFirstCallUpgradesItsConnection(t *testing.T) {
 			assert.Equal(t, int64(1), d.conns.Load(), "one connection for all")
 			agreed := s.Agreed()
 			require.True(t, agreed.HHFR, agreed.Why)
-			assert.Equal(t, map[bool]string{false: "urn:hhfr:transport:upgrade", true: "urn:hhfr:transport:tls"}[secure], agreed.Facts.Transport)
+			assert.Equal(t,
+				map[bool]string{false: "urn:hhfr:transport:upgrade", true: "urn:hhfr:transport:tls"}[secure],
+				agreed.Facts.Transport)
 			require.NoError(t, s.Close())
 		})
 	}
@@ -196,12 +198,18 @@ func TestHandlerAloneUpgrades(t *testing.T) {
 // Over HTTP/2 nothing can be upgraded: the answer names the address.
 func TestOverHTTP2TheAnswerNamesTheAddress(t *testing.T) {
 	d := open(t, http.HandlerFunc(repeat), true, nil)
-	h, err := responder.NewHandler(http.HandlerFunc(repeat), responder.Config{Store: d.store, Addresses: map[string]string{"tls": strings.TrimSuffix(strings.TrimPrefix(d.url, "https://127.0.0.1"), "/soap")}})
+	h, err := responder.NewHandler(http.HandlerFunc(repeat), responder.Config{
+		Store: d.store,
+		Addresses: map[string]string{
+			"tls": strings.TrimSuffix(strings.TrimPrefix(d.url, "https://127.0.0.1"), "/soap"),
+		},
+	})
 	require.NoError(t, err)
 	server, base := newServer(h, true, true)
 	base.TLSClientConfig.RootCAs = nil
 	base.TLSClientConfig.InsecureSkipVerify = true
-	s := dial(t, server.URL, session.Config{Mode: negotiate.Auto, HTTPClient: &http.Client{Transport: base}, Transports: nil})
+	s := dial(t, server.URL,
+		session.Config{Mode: negotiate.Auto, HTTPClient: &http.Client{Transport: base}, Transports: nil})
 	say(t, s, "plain")
 	require.Eventually(t, func() bool { return s.Agreed().HHFR }, 5*time.Second, time.Millisecond, s.Agreed().Why)
 	say(t, s, "by the stream")
@@ -311,7 +319,8 @@ func message(text string) *streamer.Message { return streamer.NewMessage(nil, []
 
 // An address that an answer names and that cannot be reached is warned of, once, with what helps.
 func TestBlockedStreamOfAFirstCallIsWarnedOf(t *testing.T) {
-	h, err := responder.NewHandler(http.HandlerFunc(repeat), responder.Config{Addresses: map[string]string{"tls": deadPort(t)}})
+	h, err := responder.NewHandler(http.HandlerFunc(repeat),
+		responder.Config{Addresses: map[string]string{"tls": deadPort(t)}})
 	require.NoError(t, err)
 	server, base := newServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		r.Header.Del("Upgrade") // as intermediaries do
@@ -319,7 +328,11 @@ func TestBlockedStreamOfAFirstCallIsWarnedOf(t *testing.T) {
 	}), true, true)
 	defer server.Close()
 	var log bytes.Buffer
-	cfg := session.Config{Mode: negotiate.Auto, HTTPClient: &http.Client{Transport: base}, Log: slog.New(slog.NewTextHandler(&log, nil))}
+	cfg := session.Config{
+		Mode:       negotiate.Auto,
+		HTTPClient: &http.Client{Transport: base},
+		Log:        slog.New(slog.NewTextHandler(&log, nil)),
+	}
 	s := dial(t, server.URL, cfg)
 	for range 3 {
 		say(t, s, "plain")
@@ -335,8 +348,10 @@ func TestBlockedStreamOfAFirstCallIsWarnedOf(t *testing.T) {
 // Where a call is not upgraded and the address in its answer cannot be reached, a request of its
 // own is asked by, without a body and by HTTP/1.1.
 func TestBlockedStreamIsAskedForByAnotherRequest(t *testing.T) {
-	for name, tc := range map[string]struct{ h2, eatsCalls bool }{"HTTP/2": {true, false}, "upgrades no body": {false, true}} {
-		h, err := responder.NewHandler(http.HandlerFunc(repeat), responder.Config{Addresses: map[string]string{"tls": deadPort(t)}})
+	for name, tc := range map[string]struct{ h2, eatsCalls bool }{"HTTP/2": {true, false},
+		"upgrades no body": {false, true}} {
+		h, err := responder.NewHandler(http.HandlerFunc(repeat),
+			responder.Config{Addresses: map[string]string{"tls": deadPort(t)}})
 		require.NoError(t, err)
 		server, base := newServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 			if tc.eatsCalls && r.Method == http.MethodPost {
@@ -345,7 +360,11 @@ func TestBlockedStreamIsAskedForByAnotherRequest(t *testing.T) {
 			h.ServeHTTP(w, r)
 		}), true, tc.h2)
 		var log bytes.Buffer
-		cfg := session.Config{Mode: negotiate.Auto, HTTPClient: &http.Client{Transport: base}, Log: slog.New(slog.NewTextHandler(&log, nil))}
+		cfg := session.Config{
+			Mode:       negotiate.Auto,
+			HTTPClient: &http.Client{Transport: base},
+			Log:        slog.New(slog.NewTextHandler(&log, nil)),
+		}
 		s := dial(t, server.URL, cfg)
 		say(t, s, "plain")
 		require.Eventually(t, func() bool { return s.Agreed().HHFR }, 5*time.Second, time.Millisecond, name)

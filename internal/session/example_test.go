@@ -109,7 +109,8 @@ func ExampleSession_Finish() {
 	}
 	url, stop := exampleServer(responder.Config{Store: stores[0], Sequenced: account{}})
 	defer stop()
-	sess, err := session.Dial(ctx, url, session.Config{Store: stores[1], Assurance: wsrm.ExactlyOnce, Ordered: true, Reconnect: time.Minute})
+	sess, err := session.Dial(ctx, url,
+		session.Config{Store: stores[1], Assurance: wsrm.ExactlyOnce, Ordered: true, Reconnect: time.Minute})
 	if err != nil {
 		fmt.Println(err)
 		return
@@ -156,10 +157,11 @@ func ExampleSession_OnMessage() {
 	}})
 	defer stop()
 	got := make(chan string)
-	sess, err := session.Dial(context.Background(), url, session.Config{Handler: func(_ context.Context, x *streamer.Exchange) {
-		body, _ := x.Message().ReadAll(1 << 20)
-		got <- string(body)
-	}})
+	sess, err := session.Dial(context.Background(), url,
+		session.Config{Handler: func(_ context.Context, x *streamer.Exchange) {
+			body, _ := x.Message().ReadAll(1 << 20)
+			got <- string(body)
+		}})
 	if err != nil {
 		fmt.Println(err)
 		return

@@ -118,7 +118,8 @@ func TestFinishIsCutAnywhere(t *testing.T) {
 				before += strconv.FormatUint(n+1, 10) + " "
 			}
 			got, _ := effect(t, m.store)
-			assert.Contains(t, []string{before + "4 ", "4 " + before}, got, "%d octets of direction %d: what is new may have a sequence of its own", at, direction)
+			assert.Contains(t, []string{before + "4 ", "4 " + before}, got,
+				"%d octets of direction %d: what is new may have a sequence of its own", at, direction)
 			if status.Accepted == 3 && replied != nil {
 				assert.Equal(t, 1, late[3], "%d octets of direction %d: the reply comes late", at, direction)
 			}

@@ -43,17 +43,21 @@ func (s *Session) asked(k *ask, err error) {
 	case k.n != nil || s.link != nil || s.closed:
 		s.fresh, s.unanswered = false, 0
 	case k.invited != nil:
-		s.fresh, s.joining, s.agreed.Why = false, true, "the stream that the answer to the first call names is not open yet"
+		s.fresh, s.joining, s.agreed.Why = false, true,
+			"the stream that the answer to the first call names is not open yet"
 		s.wait.Go(func() { s.accept(k.invited) })
-	case k.refused == nil, errors.Is(err, &negotiate.Error{Code: negotiate.Unreachable}): // nobody was there: the next call asks
+	case k.refused == nil, errors.Is(err, &negotiate.Error{Code: negotiate.Unreachable}):
+		// No server was there: the next call asks again.
 		s.fresh = true
-	case k.passing, err != nil && s.agreed.HHFR && s.unanswered < maxUnanswered: // could tell, or it has had a stream before
+	case k.passing, err != nil && s.agreed.HHFR && s.unanswered < maxUnanswered:
+		// The refusal may pass, or the server has served a stream before.
 		if err != nil {
 			s.unanswered++
 		}
 		s.fresh, s.agreed.Why = true, k.refused.Error()
 	default:
-		s.agreed.Tried = append(slices.Clip(s.agreed.Tried), negotiate.Attempt{Mode: negotiate.FirstCall, Why: k.refused.Error()})
+		s.agreed.Tried = append(slices.Clip(s.agreed.Tried),
+			negotiate.Attempt{Mode: negotiate.FirstCall, Why: k.refused.Error()})
 		s.refusedLocked(k.refused)
 	}
 }

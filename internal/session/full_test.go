@@ -37,7 +37,8 @@ func TestTokensOutliveAFullRegistry(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			const places = 8
-			d := open(t, http.HandlerFunc(repeat), false, func(c *responder.Config) { c.MaxSessions, c.MaxPerPeer = 2*places, places })
+			d := open(t, http.HandlerFunc(repeat), false,
+				func(c *responder.Config) { c.MaxSessions, c.MaxPerPeer = 2*places, places })
 			cfg := d.config(negotiate.Auto)
 			change(&cfg)
 			s := dial(t, d.url, cfg)
@@ -67,7 +68,8 @@ func TestTokensOutliveAFullRegistry(t *testing.T) {
 					assert.False(t, s.Agreed().HHFR)
 				}
 				if err == nil {
-					require.Eventually(t, func() bool { return s.Stream() == nil || isOver(s.Stream()) }, eventually, tick)
+					require.Eventually(t, func() bool { return s.Stream() == nil || isOver(s.Stream()) }, eventually,
+						tick)
 					require.NoError(t, s.Close())
 				}
 				require.Contains(t, stored(t, cfg.Store), session.MetPrefix)
@@ -75,7 +77,8 @@ func TestTokensOutliveAFullRegistry(t *testing.T) {
 			for _, h := range holders {
 				require.NoError(t, h.Close())
 			}
-			require.Eventually(t, func() bool { return offerFrom(t, d.handler, "127.0.0.1:1").Code == http.StatusOK }, eventually, tick)
+			require.Eventually(t, func() bool { return offerFrom(t, d.handler, "127.0.0.1:1").Code == http.StatusOK },
+				eventually, tick)
 			s = dial(t, d.url, cfg)
 			say(t, s, "again")
 			require.True(t, s.Agreed().HHFR, s.Agreed().Why)
@@ -112,7 +115,11 @@ func TestOneTokenAtTheSameTime(t *testing.T) {
 					return
 				}
 				stream, err := streamer.Over(t.Context(), conn, streamer.Config{
-					Initiator: true, Session: answer.Session, Token: answer.Token[:], Representation: 1, Coder: textCoder(),
+					Initiator:      true,
+					Session:        answer.Session,
+					Token:          answer.Token[:],
+					Representation: 1,
+					Coder:          textCoder(),
 				})
 				if err == nil {
 					mu.Lock()

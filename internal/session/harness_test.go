@@ -94,7 +94,12 @@ var none = map[string]streamer.Transport{}
 func config(t testing.TB) session.Config {
 	client := &http.Client{Transport: &http.Transport{}}
 	t.Cleanup(client.CloseIdleConnections)
-	return session.Config{HTTPClient: client, Transports: map[string]streamer.Transport{"tcp": &loopback{}}, Store: newStore(t), Coders: textCoders}
+	return session.Config{
+		HTTPClient: client,
+		Transports: map[string]streamer.Transport{"tcp": &loopback{}},
+		Store:      newStore(t),
+		Coders:     textCoders,
+	}
 }
 
 // seen is one message as a service got it, and by which way.
@@ -180,7 +185,11 @@ func startServicesOn(
 	require.NoError(t, err)
 	s.http = httptest.NewServer(s.Handler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		body, _ := io.ReadAll(r.Body)
-		s.note(seen{"http", r.URL.Path, r.Method + " " + r.RequestURI + " " + r.Header.Get("SOAPAction") + " " + r.Header.Get("Authorization"), string(body)})
+		s.note(
+			seen{"http", r.URL.Path,
+				r.Method + " " + r.RequestURI + " " + r.Header.Get("SOAPAction") + " " + r.Header.Get("Authorization"),
+				string(body)},
+		)
 		w.Header().Set("Content-Type", "text/xml; charset=utf-8")
 		_, _ = w.Write(body)
 	})))

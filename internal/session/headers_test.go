@@ -212,7 +212,13 @@ func TestHeadersThatWereNotAgreedOn(t *testing.T) {
 	require.Equal(t, 2, a.HeadersKept)
 	conn, err := new(loopback).Dial(t.Context(), s.stream.Addr().String())
 	require.NoError(t, err)
-	cfg := streamer.Config{Initiator: true, Session: a.Session, Token: a.Token[:], Representation: 1, Coder: textCoder()}
+	cfg := streamer.Config{
+		Initiator:      true,
+		Session:        a.Session,
+		Token:          a.Token[:],
+		Representation: 1,
+		Coder:          textCoder(),
+	}
 	_, err = streamer.Over(t.Context(), conn, cfg)
 	require.ErrorIs(t, err, &streamer.Error{Code: streamer.Unsupported}, "its hello knows nothing of them")
 	conn, err = new(loopback).Dial(t.Context(), s.stream.Addr().String())

@@ -28,7 +28,8 @@ import (
 	"github.com/hhfr/hhfr/pkg/wsrm"
 )
 
-const addressing = `<wsa:ReplyTo xmlns:wsa="http://www.w3.org/2005/08/addressing"><wsa:Address>urn:me</wsa:Address></wsa:ReplyTo>`
+const addressing = `<wsa:ReplyTo xmlns:wsa="http://www.w3.org/2005/08/addressing"><wsa:Address>urn:me</wsa:Address>` +
+	`</wsa:ReplyTo>`
 
 // papersSchema is one of the papers' two examples of HHFR Schema.
 func papersSchema(t testing.TB, name string) *schema.Schema {
@@ -43,7 +44,8 @@ const exampleSequence = "urn:hhfr:sequence:0f1e2d3c4b5a69788796a5b4c3d2e1f0"
 
 func fullOffer(t testing.TB) *negotiate.Offer {
 	o := exampleOffer()
-	o.Assurances, o.Securities = []string{negotiate.AssuranceURI(wsrm.ExactlyOnce, true)}, []string{negotiate.TransportSecurity}
+	o.Assurances = []string{negotiate.AssuranceURI(wsrm.ExactlyOnce, true)}
+	o.Securities = []string{negotiate.TransportSecurity}
 	o.Sequence = exampleSequence
 	o.Request = &negotiate.Description{Schema: papersSchema(t, "strings.xsd").String()}
 	o.Reply = &negotiate.Description{Fingerprint: papersSchema(t, "floats.xsd").URI()}
@@ -53,7 +55,8 @@ func fullOffer(t testing.TB) *negotiate.Offer {
 
 func fullAnswer(t testing.TB) *negotiate.Answer {
 	a := exampleAnswer(t)
-	a.Assurance, a.Security, a.HeadersKept = negotiate.AssuranceURI(wsrm.ExactlyOnce, true), negotiate.TransportSecurity, 1
+	a.Assurance = negotiate.AssuranceURI(wsrm.ExactlyOnce, true)
+	a.Security, a.HeadersKept = negotiate.TransportSecurity, 1
 	a.Sequence = exampleSequence
 	a.Request = &negotiate.Description{Fingerprint: papersSchema(t, "strings.xsd").URI()}
 	a.Refused = []negotiate.Declined{{Item: "ReplyDescription", Why: "not known here"}}
@@ -66,7 +69,8 @@ func TestFullMessagesRoundTrip(t *testing.T) {
 	require.NoError(t, err)
 	for _, v := range []soap.Version{soap.V11, soap.V12} {
 		offer := fullOffer(t)
-		for _, d := range []*negotiate.Description{offer.Reply, {Shape: made.Octets()}, {Schema: "<element name=\"a&amp;\"\r\n"}} {
+		for _, d := range []*negotiate.Description{offer.Reply, {Shape: made.Octets()},
+			{Schema: "<element name=\"a&amp;\"\r\n"}} {
 			offer.Reply = d
 			data, err := offer.Message(v)
 			require.NoError(t, err)
@@ -89,7 +93,8 @@ func turned(t testing.TB, message []byte) (back []byte, foreign int) {
 	require.NoError(t, err)
 	var children []soap.Element
 	for i := len(e.Body[0].Children) - 1; i >= 0; i-- {
-		children = append(children, soap.Element{Name: soap.Name{Space: "urn:foreign", Local: "Scheme"}, Text: "x"}, e.Body[0].Children[i])
+		children = append(children, soap.Element{Name: soap.Name{Space: "urn:foreign", Local: "Scheme"}, Text: "x"},
+			e.Body[0].Children[i])
 	}
 	e.Body[0].Children = children
 	back, err = soap.Build(e)
@@ -125,15 +130,23 @@ func TestDescriptionsAreChecked(t *testing.T) {
 	good, err := fullOffer(t).Message(soap.V11)
 	require.NoError(t, err)
 	for name, in := range map[string]string{
-		"empty":            strings.Replace(string(good), "<n:Fingerprint>"+papersSchema(t, "floats.xsd").URI()+"</n:Fingerprint>", "", 1),
-		"two":              strings.Replace(string(good), "<n:Fingerprint>", "<n:Shape>AAAA</n:Shape><n:Fingerprint>", 1),
-		"no shape":         strings.Replace(string(good), "Fingerprint>"+papersSchema(t, "floats.xsd").URI()+"</n:Fingerprint>", "Shape></n:Shape>", 1),
-		"not base64":       strings.Replace(string(good), "Fingerprint>"+papersSchema(t, "floats.xsd").URI()+"</n:Fingerprint>", "Shape>A</n:Shape>", 1),
-		"no fingerprint":   strings.Replace(string(good), "urn:hhfr:schema:sha256:", "urn:hhfr:schema:md5:", 1),
-		"two requests":     strings.Replace(string(good), "<n:ReplyDescription>", "<n:RequestDescription><n:Schema>x</n:Schema></n:RequestDescription><n:ReplyDescription>", 1),
-		"empty header":     strings.Replace(string(good), "<n:RequestDescription>", "<n:UnchangingHeader/><n:RequestDescription>", 1),
-		"header in pieces": strings.Replace(string(good), "<n:RequestDescription>", "<n:UnchangingHeader>x<a/></n:UnchangingHeader><n:RequestDescription>", 1),
-		"many headers":     strings.Replace(string(good), "<n:RequestDescription>", strings.Repeat("<n:UnchangingHeader>x</n:UnchangingHeader>", 16)+"<n:RequestDescription>", 1),
+		"empty": strings.Replace(string(good),
+			"<n:Fingerprint>"+papersSchema(t, "floats.xsd").URI()+"</n:Fingerprint>", "", 1),
+		"two": strings.Replace(string(good), "<n:Fingerprint>", "<n:Shape>AAAA</n:Shape><n:Fingerprint>",
+			1),
+		"no shape": strings.Replace(string(good),
+			"Fingerprint>"+papersSchema(t, "floats.xsd").URI()+"</n:Fingerprint>", "Shape></n:Shape>", 1),
+		"not base64": strings.Replace(string(good),
+			"Fingerprint>"+papersSchema(t, "floats.xsd").URI()+"</n:Fingerprint>", "Shape>A</n:Shape>", 1),
+		"no fingerprint": strings.Replace(string(good), "urn:hhfr:schema:sha256:", "urn:hhfr:schema:md5:", 1),
+		"two requests": strings.Replace(string(good), "<n:ReplyDescription>",
+			"<n:RequestDescription><n:Schema>x</n:Schema></n:RequestDescription><n:ReplyDescription>", 1),
+		"empty header": strings.Replace(string(good), "<n:RequestDescription>",
+			"<n:UnchangingHeader/><n:RequestDescription>", 1),
+		"header in pieces": strings.Replace(string(good), "<n:RequestDescription>",
+			"<n:UnchangingHeader>x<a/></n:UnchangingHeader><n:RequestDescription>", 1),
+		"many headers": strings.Replace(string(good), "<n:RequestDescription>",
+			strings.Repeat("<n:UnchangingHeader>x</n:UnchangingHeader>", 16)+"<n:RequestDescription>", 1),
 	} {
 		require.NotEqual(t, string(good), in, name)
 		_, _, err := negotiate.ParseOffer([]byte(in))
@@ -215,7 +228,8 @@ func TestResponderTakesWhatItUnderstands(t *testing.T) {
 	o.Reply = &negotiate.Description{Fingerprint: made.Fingerprint().URI()}
 	assert.Equal(t, o.Reply, offered(t, s, o).Reply)
 
-	o.Request, o.Reply = &negotiate.Description{Schema: "<element name='a' type='decimal'/>"}, &negotiate.Description{Shape: []byte("no")}
+	o.Request = &negotiate.Description{Schema: "<element name='a' type='decimal'/>"}
+	o.Reply = &negotiate.Description{Shape: []byte("no")}
 	a = offered(t, s, o)
 	require.Len(t, a.Refused, 2)
 	assert.Equal(t, "RequestDescription", a.Refused[0].Item)
@@ -267,7 +281,8 @@ func TestRefusedOnPurpose(t *testing.T) {
 	assert.Nil(t, agreed.Answer)
 
 	o := exampleOffer()
-	o.Schemes, o.Assurances, o.Securities = []string{"urn:x"}, []string{"urn:hhfr:assurance:exactly-once"}, []string{"urn:hhfr:security:x"}
+	o.Schemes, o.Assurances = []string{"urn:x"}, []string{"urn:hhfr:assurance:exactly-once"}
+	o.Securities = []string{"urn:hhfr:security:x"}
 	data, err := o.Message(soap.V12)
 	require.NoError(t, err)
 	resp, err := s.http.Client().Post(s.http.URL, "application/soap+xml", bytes.NewReader(data))
@@ -324,17 +339,20 @@ func TestVersionOfOffers(t *testing.T) {
 
 func TestForeignElementsAreNamed(t *testing.T) {
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		data := bytes.Replace(answerMessage(t, soap.V11), []byte("<n:Scheme>"), []byte(`<x:More xmlns:x="urn:x">1</x:More><n:Later/><n:Scheme>`), 1)
+		data := bytes.Replace(answerMessage(t, soap.V11), []byte("<n:Scheme>"),
+			[]byte(`<x:More xmlns:x="urn:x">1</x:More><n:Later/><n:Scheme>`), 1)
 		data = bytes.Replace(data, []byte(":9090"), []byte(deadPort(t)), 1)
 		reply(200, "text/xml", string(data))(w, r)
 	}))
 	defer server.Close()
 	agreed := dial(t, server.URL, config(t)).Agreed()
 	_, answer := agreed.Ignored()
-	assert.Equal(t, []soap.Name{{Space: "urn:x", Local: "More"}, {Space: negotiate.OfferName.Space, Local: "Later"}}, answer)
+	assert.Equal(t, []soap.Name{{Space: "urn:x", Local: "More"}, {Space: negotiate.OfferName.Space, Local: "Later"}},
+		answer)
 
 	s := startServices(t, nil)
-	data := bytes.Replace(offerMessage(t, soap.V11), []byte("<n:Scheme>"), []byte(`<x:More xmlns:x="urn:x">1</x:More><n:Scheme>`), 1)
+	data := bytes.Replace(offerMessage(t, soap.V11), []byte("<n:Scheme>"),
+		[]byte(`<x:More xmlns:x="urn:x">1</x:More><n:Scheme>`), 1)
 	resp, err := s.http.Client().Post(s.http.URL, "text/xml", bytes.NewReader(data))
 	require.NoError(t, err)
 	defer resp.Body.Close()

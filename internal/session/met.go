@@ -43,7 +43,8 @@ func (d *Dialer) takeMet(ctx context.Context, u *url.URL, outbox *outbox) (*nego
 		return nil, nil // the next session replaces it
 	}
 	err = d.cfg.Store.Delete(ctx, metURI(u), ctxstore.If(entry.Revision))
-	if errors.Is(err, &ctxstore.Error{Code: ctxstore.Conflict}) || errors.Is(err, &ctxstore.Error{Code: ctxstore.NotFound}) {
+	if errors.Is(err, &ctxstore.Error{Code: ctxstore.Conflict}) ||
+		errors.Is(err, &ctxstore.Error{Code: ctxstore.NotFound}) {
 		return nil, nil // somebody else has taken it
 	}
 	return c, err
@@ -54,10 +55,13 @@ func (d *Dialer) serves(c *negotiate.Context, u *url.URL, outbox *outbox) bool {
 	transport, _ := strings.CutPrefix(c.Transport, negotiate.TransportPrefix)
 	_, dials := d.cfg.Transports[transport]
 	allowed := slices.Contains(d.cfg.offerable(u.Scheme == "https"), c.Transport)
-	return len(c.Token) == streamer.TokenLen && c.Limits != nil && d.cfg.Clock.Now().Before(c.Expires) && dials && allowed &&
-		c.Representation == negotiate.RepresentationURI(d.cfg.Representations[0]) && negotiate.OrElse(c.Assurance, negotiate.AtMostOnce) == d.assurance() &&
+	return len(c.Token) == streamer.TokenLen && c.Limits != nil && d.cfg.Clock.Now().Before(c.Expires) && dials &&
+		allowed &&
+		c.Representation == negotiate.RepresentationURI(d.cfg.Representations[0]) &&
+		negotiate.OrElse(c.Assurance, negotiate.AtMostOnce) == d.assurance() &&
 		c.Sequence == outbox.name() && slices.Equal(c.Headers, d.cfg.Headers) &&
-		c.RequestDescription == negotiate.Describe(d.cfg.RequestSchema).Name() && c.ReplyDescription == negotiate.Describe(d.cfg.ReplySchema).Name()
+		c.RequestDescription == negotiate.Describe(d.cfg.RequestSchema).Name() &&
+		c.ReplyDescription == negotiate.Describe(d.cfg.ReplySchema).Name()
 }
 
 // rememberMet remembers how the session of a stream can be joined again, once its peer has said so.
@@ -101,9 +105,10 @@ func (s *Session) watchMet(l *link, n *negotiation) {
 	<-l.stream.Done()
 	ctx, cancel := context.WithTimeout(context.Background(), s.cfg.Timeout)
 	defer cancel()
-	coders.KeepKnown(ctx, s.cfg.Store, metURI(s.url), n.agreed.Facts.Session, s.cfg.Clock.Now(), n.coder, func(err error) {
-		s.cfg.Log.Warn("session not kept up to date", "url", loggable(s.url), "err", err)
-	})
+	coders.KeepKnown(ctx, s.cfg.Store, metURI(s.url), n.agreed.Facts.Session, s.cfg.Clock.Now(), n.coder,
+		func(err error) {
+			s.cfg.Log.Warn("session not kept up to date", "url", loggable(s.url), "err", err)
+		})
 }
 
 // metDial bounds the connecting to a remembered address, which something on the way may have come
@@ -180,9 +185,18 @@ func (n *negotiation) invited(ctx context.Context, i *negotiate.Invitation) erro
 
 // plainFacts are those of a session for which nothing but the usual was agreed on.
 func (n *negotiation) plainFacts(id negotiate.SessionID, transport, address string) negotiate.Facts {
-	return negotiate.Facts{Session: id, Scheme: negotiate.Scheme, Representation: negotiate.RepresentationURI("binary"), Transport: negotiate.TransportURI(transport),
-		Assurance: negotiate.AtMostOnce, Security: negotiate.TransportSecurity, Origin: negotiate.Origin(n.url), Path: negotiate.PathOf(n.url), Address: address,
-		Expires: n.dialer.cfg.Clock.Now().Add(negotiate.DefaultLifetime)}
+	return negotiate.Facts{
+		Session:        id,
+		Scheme:         negotiate.Scheme,
+		Representation: negotiate.RepresentationURI("binary"),
+		Transport:      negotiate.TransportURI(transport),
+		Assurance:      negotiate.AtMostOnce,
+		Security:       negotiate.TransportSecurity,
+		Origin:         negotiate.Origin(n.url),
+		Path:           negotiate.PathOf(n.url),
+		Address:        address,
+		Expires:        n.dialer.cfg.Clock.Now().Add(negotiate.DefaultLifetime),
+	}
 }
 
 // errUnasked: the first call will ask for a stream.

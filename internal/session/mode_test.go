@@ -82,8 +82,9 @@ func TestFirstCallCannotAskForAll(t *testing.T) {
 			_, err := session.Dial(t.Context(), "http://127.0.0.1:1/", cfg)
 			require.ErrorIs(t, err, &negotiate.Error{Code: negotiate.BadConfig})
 			assert.ErrorContains(t, err, "a first call cannot ask for "+map[string]string{
-				"order": "an assurance or order", "lifetime": "a lifetime", "representation": "a representation other than binary",
-				"headers": "unchanging headers", "transport": "a transport other than tcp",
+				"order": "an assurance or order", "lifetime": "a lifetime",
+				"representation": "a representation other than binary",
+				"headers":        "unchanging headers", "transport": "a transport other than tcp",
 			}[name])
 		})
 	}
@@ -99,7 +100,8 @@ func TestFirstCallToWrongSchemeIsNotRemembered(t *testing.T) {
 	defer server.Close()
 	store := memory.New(memory.Config{})
 	address := "http" + server.URL[len("https"):]
-	s := dial(t, address, session.Config{Mode: negotiate.FirstCall, Store: store, HTTPClient: &http.Client{Transport: &http.Transport{}}})
+	s := dial(t, address,
+		session.Config{Mode: negotiate.FirstCall, Store: store, HTTPClient: &http.Client{Transport: &http.Transport{}}})
 	_, err := s.Call(t.Context(), streamer.NewMessage(nil, []byte("<e/>")))
 	require.ErrorIs(t, err, &negotiate.Error{Code: negotiate.Unreachable})
 	assert.True(t, s.Agreed().Undecided)
@@ -179,7 +181,8 @@ func TestMetServerThatIsAway(t *testing.T) {
 	require.NoError(t, first.Close())
 	away.Store(1)
 	s := dial(t, u, cfg)
-	require.Eventually(t, func() bool { return s.Agreed().Mode == negotiate.FirstCall }, 20*time.Second, 10*time.Millisecond)
+	require.Eventually(t, func() bool { return s.Agreed().Mode == negotiate.FirstCall }, 20*time.Second,
+		10*time.Millisecond)
 	say(t, s, "two")
 	assert.True(t, s.Agreed().HHFR)
 	require.NoError(t, s.Close())

@@ -52,10 +52,17 @@ func (n *negotiation) open(ctx context.Context) error {
 	cfg := &n.dialer.cfg
 	secure := n.url.Scheme == "https"
 	offer := &negotiate.Offer{
-		Sequence: n.outbox.name(),
-		Schemes:  []string{negotiate.Scheme}, Transports: cfg.offerable(secure), Lifetime: cfg.Lifetime, Assurances: []string{n.dialer.assurance()}, Securities: []string{negotiate.TransportSecurity},
-		Request: negotiate.Describe(cfg.RequestSchema), Reply: negotiate.Describe(cfg.ReplySchema), Headers: cfg.Headers,
-		RequestHead: negotiate.DefaultRequestFields, ReplyHead: negotiate.DefaultReplyFields,
+		Sequence:    n.outbox.name(),
+		Schemes:     []string{negotiate.Scheme},
+		Transports:  cfg.offerable(secure),
+		Lifetime:    cfg.Lifetime,
+		Assurances:  []string{n.dialer.assurance()},
+		Securities:  []string{negotiate.TransportSecurity},
+		Request:     negotiate.Describe(cfg.RequestSchema),
+		Reply:       negotiate.Describe(cfg.ReplySchema),
+		Headers:     cfg.Headers,
+		RequestHead: negotiate.DefaultRequestFields,
+		ReplyHead:   negotiate.DefaultReplyFields,
 	}
 	for _, name := range cfg.Representations {
 		offer.Representations = append(offer.Representations, negotiate.RepresentationURI(name))
@@ -138,7 +145,8 @@ func (n *negotiation) ask(ctx context.Context, v soap.Version, offer *negotiate.
 		return nil, err
 	}
 	var connected atomic.Bool
-	traced := httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{GotConn: func(httptrace.GotConnInfo) { connected.Store(true) }})
+	traced := httptrace.WithClientTrace(ctx,
+		&httptrace.ClientTrace{GotConn: func(httptrace.GotConnInfo) { connected.Store(true) }})
 	req, err := http.NewRequestWithContext(traced, http.MethodPost, n.url.String(), bytes.NewReader(body))
 	if err != nil {
 		return nil, &negotiate.Error{Code: negotiate.BadConfig, At: -1, Err: err}
@@ -207,7 +215,8 @@ func isPassing(status int, err error) bool {
 	if errors.As(err, &f) {
 		return slices.ContainsFunc(f.Items, func(i negotiate.Declined) bool { return i.Item == negotiate.Busy[0].Item })
 	}
-	return status == http.StatusBadGateway || status == http.StatusServiceUnavailable || status == http.StatusGatewayTimeout
+	return status == http.StatusBadGateway || status == http.StatusServiceUnavailable ||
+		status == http.StatusGatewayTimeout
 }
 
 // withoutURL takes the URL, whose query may be secret, out of an error of an HTTP client: what
@@ -262,9 +271,20 @@ func (n *negotiation) join(ctx context.Context, a *negotiate.Answer) error {
 		return &refusal{err: err}
 	}
 	facts := negotiate.Facts{
-		Session: a.Session, Scheme: a.Scheme, Representation: a.Representation, Transport: a.Transport, Assurance: a.Assurance, Security: a.Security, Sequence: a.Sequence,
-		RequestDescription: a.Request.Name(), ReplyDescription: a.Reply.Name(),
-		Origin: negotiate.Origin(n.url), Path: negotiate.PathOf(n.url), Address: a.Address, Expires: d.cfg.Clock.Now().Add(a.Lifetime), PeerShapes: a.Shapes,
+		Session:            a.Session,
+		Scheme:             a.Scheme,
+		Representation:     a.Representation,
+		Transport:          a.Transport,
+		Assurance:          a.Assurance,
+		Security:           a.Security,
+		Sequence:           a.Sequence,
+		RequestDescription: a.Request.Name(),
+		ReplyDescription:   a.Reply.Name(),
+		Origin:             negotiate.Origin(n.url),
+		Path:               negotiate.PathOf(n.url),
+		Address:            a.Address,
+		Expires:            d.cfg.Clock.Now().Add(a.Lifetime),
+		PeerShapes:         a.Shapes,
 	}
 	if a.HeadersKept > 0 {
 		facts.Headers = d.cfg.Headers
@@ -313,7 +333,12 @@ func (n *negotiation) openStream(ctx context.Context, o *opening) error {
 func (n *negotiation) streamConfig(ctx context.Context, facts *negotiate.Facts) (cfg streamer.Config, err error) {
 	d := n.dialer
 	number, _ := negotiate.RepresentationNumber(facts.Representation)
-	n.coder, err = d.cfg.Coders(ctx, coders.Spec{Representation: number, Limits: d.cfg.Stream.Limits, PeerKnows: facts.PeerShapes, Schema: d.cfg.RequestSchema})
+	n.coder, err = d.cfg.Coders(ctx, coders.Spec{
+		Representation: number,
+		Limits:         d.cfg.Stream.Limits,
+		PeerKnows:      facts.PeerShapes,
+		Schema:         d.cfg.RequestSchema,
+	})
 	if err != nil {
 		return cfg, err
 	}
@@ -339,7 +364,8 @@ func (n *negotiation) keepFacts(ctx context.Context, facts *negotiate.Facts) err
 	store, now := n.dialer.cfg.Store, n.dialer.cfg.Clock.Now()
 	// Another session of this name at this end can only be one that is joined again, or the same
 	// store at the peer: that one is not overwritten.
-	_, err = store.Put(ctx, facts.Session.URI(), document, ctxstore.PutOptions{IfRevision: ctxstore.If(0), TTL: facts.Expires.Sub(now)})
+	_, err = store.Put(ctx, facts.Session.URI(), document,
+		ctxstore.PutOptions{IfRevision: ctxstore.If(0), TTL: facts.Expires.Sub(now)})
 	if errors.Is(err, &ctxstore.Error{Code: ctxstore.Conflict}) {
 		return nil
 	}
@@ -347,7 +373,9 @@ func (n *negotiation) keepFacts(ctx context.Context, facts *negotiate.Facts) err
 }
 
 // over makes a stream of a connection that was opened for it.
-func (n *negotiation) over(ctx context.Context, conn net.Conn, cfg streamer.Config, facts *negotiate.Facts, addr string) error {
+func (n *negotiation) over(
+	ctx context.Context, conn net.Conn, cfg streamer.Config, facts *negotiate.Facts, addr string,
+) error {
 	d := n.dialer
 	if d.cfg.WrapConn != nil {
 		conn = d.cfg.WrapConn(conn)

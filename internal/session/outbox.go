@@ -116,7 +116,8 @@ func (o *outbox) restore(ctx context.Context) error {
 			o.late(n, sequence.Message{}, &sequence.Error{Code: sequence.FateUnknown, Err: errEndedBefore})
 		}
 	case o.entry.Assurance != o.d.assurance():
-		return negotiate.BadConfigf("the store has a sequence of %s for this URL that is not over: finish it first", o.entry.Assurance)
+		return negotiate.BadConfigf("the store has a sequence of %s for this URL that is not over: finish it first",
+			o.entry.Assurance)
 	case st.Closed:
 		o.closed = true
 	}
@@ -191,7 +192,8 @@ func (o *outbox) open(ctx context.Context, e negotiate.Outbox, run sequence.Run)
 
 // forget deletes the state of the sequence that an entry named.
 func (o *outbox) forget(ctx context.Context, e negotiate.Outbox) {
-	if err := o.store.Delete(ctx, e.StateURI(), nil); err != nil && !errors.Is(err, &ctxstore.Error{Code: ctxstore.NotFound}) {
+	if err := o.store.Delete(ctx, e.StateURI(), nil); err != nil &&
+		!errors.Is(err, &ctxstore.Error{Code: ctxstore.NotFound}) {
 		o.d.cfg.Log.Warn("state of an ended sequence not deleted", "uri", e.StateURI(), "err", err)
 	}
 }

@@ -56,7 +56,12 @@ func (s *Session) postOneWay(ctx context.Context, m *streamer.Message) error {
 	}
 	defer resp.Body.Close()
 	if resp.StatusCode >= 300 {
-		return &negotiate.Error{Code: negotiate.Refused, At: -1, Remote: true, Err: fmt.Errorf("HTTP status %s", resp.Status)}
+		return &negotiate.Error{
+			Code:   negotiate.Refused,
+			At:     -1,
+			Remote: true,
+			Err:    fmt.Errorf("HTTP status %s", resp.Status),
+		}
 	}
 	// A short body is read so that the connection can be used again; what it says does not matter.
 	_, _ = io.CopyN(io.Discard, resp.Body, 4<<10)
@@ -83,7 +88,10 @@ func (s *Session) roundTrip(ctx context.Context, m *streamer.Message) (*http.Res
 // do sends a request.
 func (s *Session) do(ctx context.Context, req *http.Request) (*http.Response, error) {
 	var connected atomic.Bool
-	req = req.WithContext(httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{GotConn: func(httptrace.GotConnInfo) { connected.Store(true) }}))
+	req = req.WithContext(
+		httptrace.WithClientTrace(ctx,
+			&httptrace.ClientTrace{GotConn: func(httptrace.GotConnInfo) { connected.Store(true) }}),
+	)
 	resp, err := s.client.Do(req)
 	if err == nil {
 		if err := schemeReply(s.url, resp); err != nil {

@@ -111,22 +111,30 @@ func TestPlainServers(t *testing.T) {
 			reply(500, "text/xml", string(answerMessage(t, soap.V11)))(w, r)
 		}, "500"},
 		"hangs up": {func(http.ResponseWriter, *http.Request) { panic(http.ErrAbortHandler) }, "EOF"},
-		"hangs":    {func(_ http.ResponseWriter, r *http.Request) { _, _ = io.Copy(io.Discard, r.Body); <-r.Context().Done() }, "no reply to the offer: not within 500ms"},
+		"hangs": {func(_ http.ResponseWriter, r *http.Request) {
+			_, _ = io.Copy(io.Discard, r.Body)
+			<-r.Context().Done()
+		}, "no reply to the offer: not within 500ms"},
 		"cut": {func(w http.ResponseWriter, _ *http.Request) {
 			w.Header().Set("Content-Length", "99")
 			w.Header().Set("Content-Type", "text/xml")
 			w.WriteHeader(200)
 		}, "broke off"},
-		"not offered":       {wrong(func(a *negotiate.Answer) { a.Transport = negotiate.TransportURI("owl") }), "not offered"},
-		"other scheme":      {wrong(func(a *negotiate.Answer) { a.Scheme = "urn:hhfr:scheme:2" }), "not offered"},
-		"other heads":       {wrong(func(a *negotiate.Answer) { a.RequestHead = []soap.Field{{Name: "X", Value: "y"}} }), "default heads"},
+		"not offered": {wrong(func(a *negotiate.Answer) { a.Transport = negotiate.TransportURI("owl") }),
+			"not offered"},
+		"other scheme": {wrong(func(a *negotiate.Answer) { a.Scheme = "urn:hhfr:scheme:2" }), "not offered"},
+		"other heads": {wrong(func(a *negotiate.Answer) {
+			a.RequestHead = []soap.Field{{Name: "X", Value: "y"}}
+		}), "default heads"},
 		"other host":        {wrong(func(a *negotiate.Answer) { a.Address = "example.org:9090" }), "nor allowed"},
 		"other IP":          {wrong(func(a *negotiate.Answer) { a.Address = "127.0.0.2:9090" }), "nor allowed"},
 		"no port":           {wrong(func(a *negotiate.Answer) { a.Address = "9090" }), "address"},
 		"named port":        {wrong(func(a *negotiate.Answer) { a.Address = ":http" }), "address"},
 		"refused port":      {wrong(func(a *negotiate.Answer) { a.Address = deadPort(t) }), "(connection refused)"},
 		"stream speaks not": {wrong(func(a *negotiate.Answer) { a.Address = muteStream(t, "") }), "(not within 3s)"},
-		"stream is HTTP":    {wrong(func(a *negotiate.Answer) { a.Address = muteStream(t, "HTTP/1.1 400 Bad Request\r\n\r\n") }), "stream"},
+		"stream is HTTP": {wrong(func(a *negotiate.Answer) {
+			a.Address = muteStream(t, "HTTP/1.1 400 Bad Request\r\n\r\n")
+		}), "stream"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			var offers, calls atomic.Int32
@@ -161,7 +169,8 @@ func TestPlainServers(t *testing.T) {
 			assert.Contains(t, agreed.Why, c.why)
 			assert.Equal(t, name == "refused port" || strings.HasPrefix(name, "stream "), agreed.NoStream != "")
 
-			head, body := call(t, sess, crlf("POST /other HTTP/1.1\nSOAPAction: \"urn:a\"\nContent-Type: text/xml\n\n"), envelope("<q/>"))
+			head, body := call(t, sess, crlf("POST /other HTTP/1.1\nSOAPAction: \"urn:a\"\nContent-Type: text/xml\n\n"),
+				envelope("<q/>"))
 			assert.Equal(t, envelope("<q/>"), body)
 			assert.Contains(t, head, "HTTP/1.1 500 Internal Server Error\r\n")
 			assert.Contains(t, head, "\r\nX-Action: \"urn:a\"\r\n")
@@ -183,7 +192,10 @@ func TestPlainServers(t *testing.T) {
 
 func TestPlainIsRememberedForAWhile(t *testing.T) {
 	var offers atomic.Int32
-	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { offers.Add(1); http.Error(w, "no", 500) }))
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		offers.Add(1)
+		http.Error(w, "no", 500)
+	}))
 	defer server.Close()
 	clock := newLater()
 	cfg := config(t)
@@ -311,7 +323,8 @@ func TestPlainRequests(t *testing.T) {
 	assert.Contains(t, got, "\r\nSOAPAction: \"\"\r\n")
 	assert.Contains(t, got, "\r\nContent-Length: 3\r\n")
 	require.NoError(t, sess.Send(t.Context(), &streamer.Message{
-		Head: []byte(crlf("POST http://example.org/x HTTP/1.1\nsoapACTION: \"a\"\nHost: example.org\n\n")), Body: body(""),
+		Head: []byte(crlf("POST http://example.org/x HTTP/1.1\nsoapACTION: \"a\"\nHost: example.org\n\n")),
+		Body: body(""),
 	}))
 	got = <-raw
 	assert.Contains(t, got, "POST /x HTTP/1.1\r\nHost: 127.0.0.1")
@@ -351,7 +364,8 @@ func TestPlainLongBody(t *testing.T) {
 	defer server.Close()
 	cfg := config(t)
 	cfg.Transports = none
-	reply, err := dial(t, server.URL, cfg).Call(t.Context(), &streamer.Message{Body: io.MultiReader(bytes.NewReader(long))})
+	reply, err := dial(t, server.URL,
+		cfg).Call(t.Context(), &streamer.Message{Body: io.MultiReader(bytes.NewReader(long))})
 	require.NoError(t, err)
 	data, err := reply.ReadAll(1 << 24)
 	require.NoError(t, err)

@@ -29,10 +29,13 @@ func startPortal(t *testing.T, transport *http.Transport, page http.HandlerFunc)
 	var err error
 	p.Listener, err = new(net.ListenConfig).Listen(t.Context(), "tcp", "127.0.0.1:0")
 	require.NoError(t, err)
-	server := &http.Server{ReadHeaderTimeout: time.Minute, Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		w.Header().Set("Connection", "close")
-		page(w, r)
-	})}
+	server := &http.Server{
+		ReadHeaderTimeout: time.Minute,
+		Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			w.Header().Set("Connection", "close")
+			page(w, r)
+		}),
+	}
 	done := make(chan struct{})
 	go func() {
 		_ = server.Serve(p.Listener)
@@ -73,7 +76,9 @@ func TestPortalIsNotRemembered(t *testing.T) {
 			t.Run(name+" "+string(mode), func(t *testing.T) {
 				d := open(t, http.HandlerFunc(repeat), false, nil)
 				cfg := d.config(mode)
-				cfg.HTTPClient.CheckRedirect = func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
+				cfg.HTTPClient.CheckRedirect = func(*http.Request, []*http.Request) error {
+					return http.ErrUseLastResponse
+				}
 				p := startPortal(t, d.client, page)
 				s := dial(t, d.url, cfg)
 				_, body := call(t, s, "", "<e>through the portal</e>")
@@ -127,11 +132,13 @@ func TestRoundTripperBehindAPortal(t *testing.T) {
 // What an HTTP server says in SOAP, or refuses, is its own: it is remembered.
 func TestAnswersThatAreNoPortals(t *testing.T) {
 	for name, answer := range map[string]http.HandlerFunc{
-		"SOAP":            repeat,
-		"accepted":        func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusAccepted) },
-		"bad request":     func(w http.ResponseWriter, _ *http.Request) { http.Error(w, "no", http.StatusBadRequest) },
-		"not found":       http.NotFound,
-		"not implemented": func(w http.ResponseWriter, _ *http.Request) { http.Error(w, "no", http.StatusNotImplemented) },
+		"SOAP":        repeat,
+		"accepted":    func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusAccepted) },
+		"bad request": func(w http.ResponseWriter, _ *http.Request) { http.Error(w, "no", http.StatusBadRequest) },
+		"not found":   http.NotFound,
+		"not implemented": func(w http.ResponseWriter, _ *http.Request) {
+			http.Error(w, "no", http.StatusNotImplemented)
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			asked := new(atomic.Int32)

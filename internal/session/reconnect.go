@@ -109,7 +109,15 @@ func (s *Session) install(n *negotiation) {
 
 // negotiation begins a way to a stream.
 func (s *Session) negotiation() *negotiation {
-	return &negotiation{dialer: s.dialer, url: s.url, serve: s.serve, outbox: s.outbox, taken: &s.taken, client: s.client, asker: s.asker}
+	return &negotiation{
+		dialer: s.dialer,
+		url:    s.url,
+		serve:  s.serve,
+		outbox: s.outbox,
+		taken:  &s.taken,
+		client: s.client,
+		asker:  s.asker,
+	}
 }
 
 func isDone(s *streamer.Stream) bool {

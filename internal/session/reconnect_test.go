@@ -60,20 +60,27 @@ func (m *mortal) start() {
 	}
 	plain := m.plain
 	cfg := responder.Config{
-		Store: m.store, Coders: textCoders, Addresses: map[string]string{"tcp": ":" + port}, WrapConn: keep, Sequenced: m.sequenced,
-		Serve:  func(ctx context.Context, _ string, x *streamer.Exchange) { m.serve(ctx, x) },
-		Serves: func(string) bool { return !plain },
+		Store:     m.store,
+		Coders:    textCoders,
+		Addresses: map[string]string{"tcp": ":" + port},
+		WrapConn:  keep,
+		Sequenced: m.sequenced,
+		Serve:     func(ctx context.Context, _ string, x *streamer.Exchange) { m.serve(ctx, x) },
+		Serves:    func(string) bool { return !plain },
 	}
 	if m.refuse {
 		refuseHeaders(&cfg)
 	}
 	r, err := responder.New(cfg)
 	require.NoError(m.t, err)
-	server := &http.Server{ReadHeaderTimeout: time.Minute, Handler: r.Handler(http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
-		body, _ := io.ReadAll(req.Body)
-		m.note("http " + string(body))
-		_, _ = w.Write(body)
-	}))}
+	server := &http.Server{
+		ReadHeaderTimeout: time.Minute,
+		Handler: r.Handler(http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
+			body, _ := io.ReadAll(req.Body)
+			m.note("http " + string(body))
+			_, _ = w.Write(body)
+		})),
+	}
 	var wait sync.WaitGroup
 	wait.Go(func() { _ = server.Serve(l) })
 	wait.Go(func() { _ = r.ServeStreams(context.Background(), streams) })
@@ -173,7 +180,8 @@ func TestReconnect(t *testing.T) {
 	assert.Empty(t, sess.Agreed().Why)
 	assert.NotEqual(t, first, sess.Agreed().Facts.Session)
 	got := m.atLeast(5)
-	assert.ElementsMatch(t, []string{"stream caught", "stream waiting", "stream begun", "stream sent", "stream last"}, got)
+	assert.ElementsMatch(t, []string{"stream caught", "stream waiting", "stream begun", "stream sent", "stream last"},
+		got)
 	require.NoError(t, posted.Err())
 	sess.Stream().Abort(streamer.CloseGoingAway, "")
 	require.ErrorIs(t, posted.Err(), &negotiate.Error{Code: negotiate.FateUnknown})

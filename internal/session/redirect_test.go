@@ -29,7 +29,8 @@ func recording(t *testing.T, guarded bool, services http.HandlerFunc) (url strin
 	require.NoError(t, err)
 	_, port, err := net.SplitHostPort(l.Addr().String())
 	require.NoError(t, err)
-	h, err := responder.NewHandler(services, responder.Config{Store: newStore(t), Addresses: map[string]string{"tcp": ":" + port}})
+	h, err := responder.NewHandler(services,
+		responder.Config{Store: newStore(t), Addresses: map[string]string{"tcp": ":" + port}})
 	require.NoError(t, err)
 	served := make(chan error, 1)
 	go func() { served <- h.ServeStreams(context.Background(), l) }()
@@ -61,7 +62,8 @@ var secrets = []soap.Field{{Name: "Authorization", Value: "Bearer x"}, {Name: "X
 // What a user has go with offers and questions goes to whom the user names, and not where a
 // redirection leads, by whichever way a session comes about.
 func TestFieldsStayFromWhereARedirectionLeads(t *testing.T) {
-	for mode, method := range map[negotiate.Mode]string{negotiate.Explicit: http.MethodPost, negotiate.FirstCall: http.MethodOptions} {
+	for mode, method := range map[negotiate.Mode]string{negotiate.Explicit: http.MethodPost,
+		negotiate.FirstCall: http.MethodOptions} {
 		second, ofSecond := recording(t, false, repeat)
 		first, ofFirst := recording(t, false, redirecting(second+"/there"))
 		client, rt := swapped(t, func(c *session.Config) {
@@ -120,7 +122,8 @@ func TestIsElsewhere(t *testing.T) {
 	own := request("http://a.example/x", nil)
 	assert.False(t, session.IsElsewhere(own))
 	for to, elsewhere := range map[string]bool{
-		"http://a.example:80/y": false, "http://A.example/x": false, "http://b.example/x": true, "https://a.example/x": true,
+		"http://a.example:80/y": false, "http://A.example/x": false, "http://b.example/x": true,
+		"https://a.example/x":   true,
 		"http://a.example:81/x": true, "http://sub.a.example/x": true,
 	} {
 		assert.Equal(t, elsewhere, session.IsElsewhere(request(to, own)), to)

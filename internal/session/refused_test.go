@@ -71,11 +71,13 @@ func (m *middlebox) serve(conn net.Conn) {
 		m.mu.Lock()
 		m.got = append(m.got, fmt.Sprintf("%s %t %s", req.Method, asks, body))
 		m.mu.Unlock()
-		answer := fmt.Sprintf("HTTP/1.1 200 OK\r\nContent-Type: text/xml; charset=utf-8\r\nContent-Length: %d\r\n\r\n%s", len(body), body)
+		answer := fmt.Sprintf("HTTP/1.1 200 OK\r\nContent-Type: text/xml; charset=utf-8\r\n"+
+			"Content-Length: %d\r\n\r\n%s", len(body), body)
 		if asks {
 			answer = m.answer
 		}
-		if _, err := io.WriteString(conn, answer); err != nil || answer == "" || strings.Contains(answer, "Connection: close") {
+		if _, err := io.WriteString(conn, answer); err != nil || answer == "" ||
+			strings.Contains(answer, "Connection: close") {
 			return
 		}
 	}
@@ -99,17 +101,24 @@ func TestServersThatRefuseUpgrade(t *testing.T) {
 		first  string // the reply of the first call; empty: its fate is unknown
 		seen   []string
 	}{
-		"400":      {status("400 Bad Request"), "400 says", []string{"POST true one", "POST false two"}},
-		"501":      {status("501 Not Implemented"), "501 says", []string{"POST true one", "POST false two"}},
-		"426":      {status("426 Upgrade Required"), "200 one", []string{"POST true one", "POST false one", "POST false two"}},
-		"closes":   {"", "", []string{"POST true one", "POST false two"}},
-		"ignores":  {status("200 OK"), "200 says", []string{"POST true one", "POST false two"}},
-		"h2c":      {"HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: h2c\r\n\r\n", "", []string{"POST true one", "POST false two"}},
-		"no hello": {"HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: hhfr/1\r\n\r\nConnection: close", "", []string{"POST true one", "POST false two"}},
+		"400": {status("400 Bad Request"), "400 says", []string{"POST true one", "POST false two"}},
+		"501": {status("501 Not Implemented"), "501 says", []string{"POST true one", "POST false two"}},
+		"426": {status("426 Upgrade Required"), "200 one",
+			[]string{"POST true one", "POST false one", "POST false two"}},
+		"closes":  {"", "", []string{"POST true one", "POST false two"}},
+		"ignores": {status("200 OK"), "200 says", []string{"POST true one", "POST false two"}},
+		"h2c": {"HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: h2c\r\n\r\n", "",
+			[]string{"POST true one", "POST false two"}},
+		"no hello": {"HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: " +
+			"hhfr/1\r\n\r\nConnection: close", "", []string{"POST true one", "POST false two"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			m := newMiddlebox(t, tc.answer)
-			cfg := session.Config{Mode: negotiate.Auto, HTTPClient: &http.Client{Transport: &http.Transport{}}, Store: memory.New(memory.Config{})}
+			cfg := session.Config{
+				Mode:       negotiate.Auto,
+				HTTPClient: &http.Client{Transport: &http.Transport{}},
+				Store:      memory.New(memory.Config{}),
+			}
 			for round := range 2 { // the second session remembers
 				s := dial(t, m.url, cfg)
 				for i, text := range []string{"one", "two"} {
@@ -153,7 +162,11 @@ func TestGatewaysThatAreBusyAreAskedAgain(t *testing.T) {
 // RequireHHFR asks before the first call, and sends nothing to who refuses.
 func TestRequireHHFRAsksBeforeTheFirstCall(t *testing.T) {
 	m := newMiddlebox(t, status("501 Not Implemented"))
-	cfg := session.Config{Mode: negotiate.Auto, RequireHHFR: true, HTTPClient: &http.Client{Transport: &http.Transport{}}}
+	cfg := session.Config{
+		Mode:        negotiate.Auto,
+		RequireHHFR: true,
+		HTTPClient:  &http.Client{Transport: &http.Transport{}},
+	}
 	_, err := session.Dial(t.Context(), m.url, cfg)
 	require.ErrorIs(t, err, &negotiate.Error{Code: negotiate.NoHHFR})
 	assert.Equal(t, []string{"OPTIONS true "}, m.seen())
@@ -274,7 +287,8 @@ func TestCallsBesideTheFirstOneWaitForNothing(t *testing.T) {
 	slow := make(chan error, 1)
 	go func() {
 		head := "POST /soap HTTP/1.1\r\nContent-Type: text/xml\r\nX-Slow: 1\r\n\r\n"
-		m, err := s.Call(t.Context(), &streamer.Message{Head: []byte(head), Body: io.MultiReader(strings.NewReader(strings.Repeat("x", 2<<20)))})
+		m, err := s.Call(t.Context(),
+			&streamer.Message{Head: []byte(head), Body: io.MultiReader(strings.NewReader(strings.Repeat("x", 2<<20)))})
 		if err == nil {
 			_, err = m.ReadAll(3 << 20)
 		}
@@ -297,7 +311,8 @@ func TestRoundTripperByTheFirstCall(t *testing.T) {
 		require.NoError(t, err)
 		client := &http.Client{Transport: rt}
 		for i := range 5 {
-			_, body := post(t, client, d.url, "text/xml; charset=utf-8", strings.NewReader(fmt.Sprint("<e>", i, "</e>")))
+			_, body := post(t, client, d.url, "text/xml; charset=utf-8",
+				strings.NewReader(fmt.Sprint("<e>", i, "</e>")))
 			assert.Equal(t, fmt.Sprint("<e>", i, "</e>"), body)
 		}
 		assert.Equal(t, int64(1), d.conns.Load())
@@ -368,7 +383,8 @@ func TestServicesThatSetDeadlinesAndFields(t *testing.T) {
 // Where first contacts are refused, as they have no field that admits, a call is none the worse for
 // it, also one whose body can be read once.
 func TestRefusedFirstContactsCostNoCall(t *testing.T) {
-	d := open(t, http.HandlerFunc(repeat), true, func(c *responder.Config) { c.Admit = responder.AdmitBearer([]string{"secret"}) })
+	d := open(t, http.HandlerFunc(repeat), true,
+		func(c *responder.Config) { c.Admit = responder.AdmitBearer([]string{"secret"}) })
 	for _, once := range []bool{false, true} {
 		s := dial(t, d.url, d.config(negotiate.FirstCall))
 		head := "POST /soap HTTP/1.1\r\nContent-Type: text/xml\r\nAuthorization: Bearer secret\r\n\r\n"
@@ -391,7 +407,8 @@ func TestRefusedFirstContactsCostNoCall(t *testing.T) {
 
 // The answer to a request that no stream is for does not ask it to try again.
 func TestAnswersToWhoIsNotAdmittedSayNothingOfStreams(t *testing.T) {
-	d := open(t, http.HandlerFunc(repeat), false, func(c *responder.Config) { c.Admit = responder.AdmitBearer([]string{"secret"}) })
+	d := open(t, http.HandlerFunc(repeat), false,
+		func(c *responder.Config) { c.Admit = responder.AdmitBearer([]string{"secret"}) })
 	for _, upgrade := range []bool{false, true} {
 		req, err := http.NewRequestWithContext(t.Context(), http.MethodPost, d.url, strings.NewReader("<e/>"))
 		require.NoError(t, err)

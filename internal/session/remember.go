@@ -40,7 +40,8 @@ func (d *Dialer) remember(ctx context.Context, u *url.URL, why error) {
 	if d.cfg.RememberFor < 0 {
 		return
 	}
-	if _, err := d.cfg.Store.Put(ctx, plainURI(u), []byte(why.Error()), ctxstore.PutOptions{TTL: d.cfg.RememberFor}); err != nil {
+	if _, err := d.cfg.Store.Put(ctx, plainURI(u), []byte(why.Error()),
+		ctxstore.PutOptions{TTL: d.cfg.RememberFor}); err != nil {
 		d.cfg.Log.Warn("plain SOAP not remembered", "url", loggable(u), "err", err)
 	}
 }

@@ -55,13 +55,17 @@ func NewRoundTripper(base http.RoundTripper, cfg Config) (*RoundTripper, error) 
 	if base == nil {
 		base = http.DefaultTransport
 	}
-	cfg.HTTPClient = &http.Client{Transport: base, CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
+	cfg.HTTPClient = &http.Client{
+		Transport:     base,
+		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
+	}
 	d, err := NewDialer(cfg)
 	if err != nil {
 		return nil, err
 	}
 	bare := d.cfg
-	bare.OfferFields, bare.RememberFor = nil, -1 // that it does not agree to an offer without them tells nothing of one with them
+	// that it does not agree to an offer without them tells nothing of one with them
+	bare.OfferFields, bare.RememberFor = nil, -1
 	return &RoundTripper{base: base, dialer: d, elsewhere: &Dialer{bare}, origins: map[string]*originSession{}}, nil
 }
 
@@ -100,8 +104,10 @@ func (t *RoundTripper) RoundTrip(req *http.Request) (*http.Response, error) {
 
 // isSOAP tells the requests that sessions are for.
 func isSOAP(req *http.Request) bool {
-	return req.Method == http.MethodPost && req.Body != nil && req.URL != nil && (req.URL.Scheme == "http" || req.URL.Scheme == "https") &&
-		soap.ParseContentType(req.Header.Get("Content-Type")).Version() != soap.None && (req.Host == "" || req.Host == req.URL.Host)
+	return req.Method == http.MethodPost && req.Body != nil && req.URL != nil &&
+		(req.URL.Scheme == "http" || req.URL.Scheme == "https") &&
+		soap.ParseContentType(req.Header.Get("Content-Type")).Version() != soap.None &&
+		(req.Host == "" || req.Host == req.URL.Host)
 }
 
 // session gives the session of a request's origin; nil for plain SOAP. The offer goes beside the

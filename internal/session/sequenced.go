@@ -28,7 +28,11 @@ func (s *Session) enqueue(ctx context.Context, m *streamer.Message, wanted bool)
 	}
 	body, err := m.ReadAll(sequence.MaxMessage)
 	if errors.Is(err, &streamer.Error{Code: streamer.TooLarge}) {
-		return nil, &negotiate.Error{Code: negotiate.Unsent, At: -1, Err: fmt.Errorf("longer than the %d octets that a sequence takes: %w", sequence.MaxMessage, err)}
+		return nil, &negotiate.Error{
+			Code: negotiate.Unsent,
+			At:   -1,
+			Err:  fmt.Errorf("longer than the %d octets that a sequence takes: %w", sequence.MaxMessage, err),
+		}
 	}
 	if err != nil {
 		return nil, &negotiate.Error{Code: negotiate.Unsent, At: -1, Err: err}

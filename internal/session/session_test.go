@@ -55,7 +55,15 @@ func TestSessionOverStream(t *testing.T) {
 	assert.Empty(t, head)
 	assert.Equal(t, "one", body)
 	// The default head, written out, is no head; framing fields are none of the stream's.
-	call(t, sess, crlf("POST /a/b HTTP/1.1\nContent-Length: 3\nContent-Type: text/xml; charset=utf-8\nSOAPAction: \"\"\nHost: x\n\n"), "two")
+	call(
+		t,
+		sess,
+		crlf(
+			"POST /a/b HTTP/1.1\nContent-Length: 3\nContent-Type: text/xml; charset=utf-8\nSOAPAction: "+
+				"\"\"\nHost: x\n\n",
+		),
+		"two",
+	)
 	call(t, sess, crlf("POST /other%20place?q HTTP/1.1\nhost: x\nsoapaction: urn:x\n\n"), "three")
 	posted, err := sess.Post(t.Context(), streamer.NewMessage(nil, []byte("four")))
 	require.NoError(t, err)
@@ -108,7 +116,15 @@ func TestSecretsOfTheURL(t *testing.T) {
 	require.ErrorIs(t, err, &negotiate.Error{Code: negotiate.Unreachable})
 	assert.NotContains(t, err.Error(), "secret")
 	assert.Equal(t, []seen{
-		{"stream", "/p", crlf("POST /p?key=secret HTTP/1.1\nContent-Type: text/xml; charset=utf-8\nSOAPAction: \"\"\nAuthorization: Basic dXNlcjpoaWRkZW4=\n\n"), "one"},
+		{
+			"stream",
+			"/p",
+			crlf(
+				"POST /p?key=secret HTTP/1.1\nContent-Type: text/xml; charset=utf-8\nSOAPAction: " +
+					"\"\"\nAuthorization: Basic dXNlcjpoaWRkZW4=\n\n",
+			),
+			"one",
+		},
 		{"http", "/p", `POST /p?key=secret "" Basic dXNlcjpoaWRkZW4=`, "two"},
 	}, s.got())
 }
@@ -169,9 +185,10 @@ func TestResponderIsAskedOnlyByOffers(t *testing.T) {
 	assert.Equal(t, soap.V12, soap.Recognize([]byte(got)).Version)
 
 	for name, in := range map[string]string{
-		"Client":         string(bytes.Replace([]byte(offer), []byte("<n:Lifetime>3600"), []byte("<n:Lifetime>x"), 1)),
-		"Server":         string(bytes.Replace([]byte(offer), []byte("transport:tcp"), []byte("transport:owl"), 1)),
-		"MustUnderstand": string(bytes.Replace([]byte(offer), []byte("<soap:Body>"), []byte(`<soap:Header><h soap:mustUnderstand="1"/></soap:Header><soap:Body>`), 1)),
+		"Client": string(bytes.Replace([]byte(offer), []byte("<n:Lifetime>3600"), []byte("<n:Lifetime>x"), 1)),
+		"Server": string(bytes.Replace([]byte(offer), []byte("transport:tcp"), []byte("transport:owl"), 1)),
+		"MustUnderstand": string(bytes.Replace([]byte(offer), []byte("<soap:Body>"),
+			[]byte(`<soap:Header><h soap:mustUnderstand="1"/></soap:Header><soap:Body>`), 1)),
 	} {
 		status, got := post(http.MethodPost, "/svc", in)
 		assert.Equal(t, 500, status, name)
@@ -229,7 +246,13 @@ func TestJoin(t *testing.T) {
 	join := func(a *negotiate.Answer, representation uint64) error {
 		conn, err := new(net.Dialer).DialContext(t.Context(), "tcp", s.stream.Addr().String())
 		require.NoError(t, err)
-		stream, err := streamer.Over(t.Context(), conn, streamer.Config{Initiator: true, Session: a.Session, Token: a.Token[:], Representation: representation, Coder: textCoder()})
+		stream, err := streamer.Over(t.Context(), conn, streamer.Config{
+			Initiator:      true,
+			Session:        a.Session,
+			Token:          a.Token[:],
+			Representation: representation,
+			Coder:          textCoder(),
+		})
 		if err == nil {
 			require.NoError(t, stream.Close())
 		}
@@ -381,7 +404,8 @@ func TestStoresThatForgetShapes(t *testing.T) {
 		return coders.OfBook(binary.NewBook(ctxstore.Shapes{Store: store}))
 	}
 	limits := streamer.Config{SyncMessages: 5, Limits: streamer.Limits{MaxShapes: 16, MaxShapeBytes: 64 << 10}}
-	s := startServices(t, func(c *responder.Config) { c.Store = small(); c.Coders = coders(c.Store); c.Stream = limits })
+	s := startServices(t,
+		func(c *responder.Config) { c.Store = small(); c.Coders = coders(c.Store); c.Stream = limits })
 	cfg := config(t)
 	cfg.Store, cfg.RequireHHFR, cfg.Stream = small(), true, limits
 	cfg.Coders = coders(cfg.Store)
@@ -389,7 +413,8 @@ func TestStoresThatForgetShapes(t *testing.T) {
 	first := sess.Stream()
 	for range 3 {
 		for kind := range 60 {
-			m := envelope(fmt.Sprintf(`<k%d xmlns="urn:kinds">%s</k%d>`, kind, strings.Repeat("<v>1</v>", kind%5), kind))
+			m := envelope(fmt.Sprintf(`<k%d xmlns="urn:kinds">%s</k%d>`, kind, strings.Repeat("<v>1</v>", kind%5),
+				kind))
 			_, got := call(t, sess, "", m)
 			require.Equal(t, m, got)
 		}

@@ -74,7 +74,8 @@ func TestTakeOutHeaders(t *testing.T) {
 // What no sender makes is refused, with its offset; a reader gets what comes before.
 func TestPutBackRefuses(t *testing.T) {
 	for _, rest := range []string{
-		"945caf21865fd82e/>", "945CAF21865FD82D/>", "945caf21865fd82/>", "945caf21865fd82d0/>", "945caf21865fd82d", "945caf21865fd82d/",
+		"945caf21865fd82e/>", "945CAF21865FD82D/>", "945caf21865fd82/>", "945caf21865fd82d0/>", "945caf21865fd82d",
+		"945caf21865fd82d/",
 		"945caf21865fd82d>", "945caf21865fd82d />", "1/>", "/>", "x/>", "--/>", "",
 	} {
 		in := "before" + mark + rest
@@ -133,15 +134,17 @@ func TestCheckHeader(t *testing.T) {
 		`<p:a/>`:                    "not declared",
 		`<a xmlns="urn:x"/> `:       "does not end with its tag",
 		"\n" + `<a xmlns="urn:x"/>`: "does not begin with its tag",
-		`<?xml version="1.0"?><a xmlns="urn:x"/>`:                                 "does not begin with its tag",
-		`<!-- c --><a xmlns="urn:x"/>`:                                            "does not begin with its tag",
-		`<a xmlns="urn:x"/><a xmlns="urn:x"/>`:                                    "root elements",
-		`<!DOCTYPE a><a xmlns="urn:x"/>`:                                          "header block",
-		`<a xmlns="urn:x" s:mustUnderstand="1"/>`:                                 "prefix of s:mustUnderstand is not declared",
-		`<a xmlns="urn:x">&unknown;</a>`:                                          "header block",
-		`<a xmlns="` + wsse + `"/>`:                                               "may hold a secret",
-		`<a xmlns="urn:x"><b xmlns="` + ds + `"/></a>`:                            "may hold a secret",
-		`<a xmlns="urn:x" xmlns:u="` + wsu + `" u:Id="1"/>`:                       "{" + wsu + "}Id may hold a secret, or be part of a signature",
+		`<?xml version="1.0"?><a xmlns="urn:x"/>`: "does not begin with its tag",
+		`<!-- c --><a xmlns="urn:x"/>`:            "does not begin with its tag",
+		`<a xmlns="urn:x"/><a xmlns="urn:x"/>`:    "root elements",
+		`<!DOCTYPE a><a xmlns="urn:x"/>`:          "header block",
+		`<a xmlns="urn:x" s:mustUnderstand="1"/>`: "prefix of s:mustUnderstand is " +
+			"not declared",
+		`<a xmlns="urn:x">&unknown;</a>`:               "header block",
+		`<a xmlns="` + wsse + `"/>`:                    "may hold a secret",
+		`<a xmlns="urn:x"><b xmlns="` + ds + `"/></a>`: "may hold a secret",
+		`<a xmlns="urn:x" xmlns:u="` + wsu + `" u:Id="1"/>`: "{" + wsu +
+			"}Id may hold a secret, or be part of a signature",
 		`<a xmlns="urn:x"><b xmlns:u="&#x68;` + wsu[1:] + `" u:Id="1"/></a>`:      "may hold a secret",
 		`<a xmlns="urn:x"><E xmlns="http://www.w3.org/2001/04/xmlenc#"/></a>`:     "may hold a secret",
 		`<a xmlns="urn:x"><A xmlns="urn:oasis:names:tc:SAML:2.0:assertion"/></a>`: "may hold a secret",

@@ -26,7 +26,9 @@ import (
 func secureServices(t *testing.T, a *shared.Authority, edit func(*responder.Config)) (url string) {
 	t.Helper()
 	own := &tls.Config{
-		Certificates: []tls.Certificate{a.Issue(time.Hour, "127.0.0.1")}, ClientCAs: a.Pool(), ClientAuth: tls.VerifyClientCertIfGiven,
+		Certificates: []tls.Certificate{a.Issue(time.Hour, "127.0.0.1")},
+		ClientCAs:    a.Pool(),
+		ClientAuth:   tls.VerifyClientCertIfGiven,
 	}
 	l, err := streamtls.New(own, nil).Listen(t.Context(), "127.0.0.1:0")
 	require.NoError(t, err)
@@ -111,12 +113,14 @@ func TestAdmit(t *testing.T) {
 		cert   bool
 		why    string
 	}{
-		"everybody":           {nil, "", false, ""},
-		"a certificate":       {responder.AdmitCertificate, "", true, ""},
-		"no certificate":      {responder.AdmitCertificate, "", false, "Admission: sessions are for clients with a certificate"},
-		"a token":             {bearer, "Bearer another", false, ""},
-		"scheme in any case":  {bearer, "bearer first-one", false, ""},
-		"no token":            {bearer, "", false, "Admission: sessions are for clients with a bearer token that is known here"},
+		"everybody":     {nil, "", false, ""},
+		"a certificate": {responder.AdmitCertificate, "", true, ""},
+		"no certificate": {responder.AdmitCertificate, "", false,
+			"Admission: sessions are for clients with a certificate"},
+		"a token":            {bearer, "Bearer another", false, ""},
+		"scheme in any case": {bearer, "bearer first-one", false, ""},
+		"no token": {bearer, "", false,
+			"Admission: sessions are for clients with a bearer token that is known here"},
 		"wrong token":         {bearer, "Bearer first-two", false, "bearer token"},
 		"empty token":         {bearer, "Bearer ", false, "bearer token"},
 		"token by other ways": {bearer, "Basic another", false, "bearer token"},
@@ -163,7 +167,8 @@ func TestKnows(t *testing.T) {
 	}
 	conn, err := new(net.Dialer).DialContext(t.Context(), "tcp", s.stream.Addr().String())
 	require.NoError(t, err)
-	stream, err := streamer.Over(t.Context(), conn, streamer.Config{Initiator: true, Session: sess, Token: token[:], Representation: 1, Coder: textCoder()})
+	stream, err := streamer.Over(t.Context(), conn,
+		streamer.Config{Initiator: true, Session: sess, Token: token[:], Representation: 1, Coder: textCoder()})
 	require.NoError(t, err)
 	assert.False(t, s.Knows(t.Context(), sess, token[:]), "spent")
 	require.NoError(t, stream.Close())
@@ -186,11 +191,18 @@ func TestTroubleWithCertificates(t *testing.T) {
 		session.OtherHost: {server: a.Issue(time.Hour, "far.example")},
 		session.OutOfTime: {server: a.Issue(-time.Hour, "127.0.0.1")},
 		session.Wanted:    {server: good, asks: tls.RequireAndVerifyClientCert},
-		session.Rejected:  {server: good, asks: tls.RequireAndVerifyClientCert, client: []tls.Certificate{other.Issue(time.Hour)}},
+		session.Rejected: {server: good, asks: tls.RequireAndVerifyClientCert,
+			client: []tls.Certificate{other.Issue(time.Hour)}},
 	} {
 		t.Run(want.String(), func(t *testing.T) {
-			server := httptest.NewUnstartedServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { t.Error("a request arrived") }))
-			server.TLS = &tls.Config{Certificates: []tls.Certificate{tc.server}, ClientCAs: a.Pool(), ClientAuth: tc.asks}
+			server := httptest.NewUnstartedServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {
+				t.Error("a request arrived")
+			}))
+			server.TLS = &tls.Config{
+				Certificates: []tls.Certificate{tc.server},
+				ClientCAs:    a.Pool(),
+				ClientAuth:   tc.asks,
+			}
 			server.Config.ErrorLog = log.New(io.Discard, "", 0)
 			server.StartTLS()
 			defer server.Close()

@@ -25,7 +25,8 @@ func BenchmarkCaptures(b *testing.B) {
 		c.end()
 		file := p.bytes()
 		for name, input := range map[string]func() io.Reader{
-			"file": func() io.Reader { return bytes.NewReader(file) }, "pipe": func() io.Reader { return once{bytes.NewReader(file)} },
+			"file": func() io.Reader { return bytes.NewReader(file) },
+			"pipe": func() io.Reader { return once{bytes.NewReader(file)} },
 		} {
 			b.Run(fmt.Sprintf("%s/%d", name, messages), func(b *testing.B) {
 				b.ReportAllocs()

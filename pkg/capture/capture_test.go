@@ -41,19 +41,21 @@ func runsOf(t testing.TB, file []byte, store ctxstore.Store) (runs []run) {
 	t.Helper()
 	type way struct{ stream, direction int }
 	all, end := map[way][]run{}, map[way]int64{}
-	_, err := capture.Decode(t.Context(), bytes.NewReader(file), capture.DecodeConfig{Store: store, Octets: func(stream, direction int, offset int64, b []byte) error {
-		w := way{stream, direction}
-		list := all[w]
-		if len(list) == 0 || offset != end[w] {
-			assert.GreaterOrEqual(t, offset, end[w])
-			list = append(list, run{name: capture.RunName(stream, direction, offset)})
-		}
-		list[len(list)-1].octets = append(list[len(list)-1].octets, b...)
-		all[w], end[w] = list, offset+int64(len(b))
-		return nil
-	}})
+	_, err := capture.Decode(t.Context(), bytes.NewReader(file),
+		capture.DecodeConfig{Store: store, Octets: func(stream, direction int, offset int64, b []byte) error {
+			w := way{stream, direction}
+			list := all[w]
+			if len(list) == 0 || offset != end[w] {
+				assert.GreaterOrEqual(t, offset, end[w])
+				list = append(list, run{name: capture.RunName(stream, direction, offset)})
+			}
+			list[len(list)-1].octets = append(list[len(list)-1].octets, b...)
+			all[w], end[w] = list, offset+int64(len(b))
+			return nil
+		}})
 	require.NoError(t, err)
-	for _, w := range slices.SortedFunc(maps.Keys(all), func(a, b way) int { return cmp.Or(a.stream-b.stream, a.direction-b.direction) }) {
+	for _, w := range slices.SortedFunc(maps.Keys(all),
+		func(a, b way) int { return cmp.Or(a.stream-b.stream, a.direction-b.direction) }) {
 		runs = append(runs, all[w]...)
 	}
 	return runs
@@ -105,7 +107,8 @@ func requireLaw3(t *testing.T, rec *recorded) {
 		files := readDir(t, dir)
 		require.Len(t, files, len(rec.messages))
 		for n, m := range rec.messages {
-			require.True(t, bytes.Equal(m, files[fmt.Sprintf("%06d-%s.xml", n+1, kind)]), "%s %d of one direction", kind, n+1)
+			require.True(t, bytes.Equal(m, files[fmt.Sprintf("%06d-%s.xml", n+1, kind)]), "%s %d of one direction",
+				kind, n+1)
 		}
 	}
 }
@@ -162,7 +165,10 @@ type hole struct{ from, to int64 }
 // requireWhatIsThere checks a decoded remainder: every message that is given whole and not
 // withdrawn is right, and all are given that end before the hole, or begin behind the first sync
 // frame after it.
-func requireWhatIsThere(t testing.TB, rec *recorded, messages map[key]place, syncs [2][]int64, r *capture.Result, holes [2]hole, what string) {
+func requireWhatIsThere(
+	t testing.TB, rec *recorded, messages map[key]place, syncs [2][]int64, r *capture.Result, holes [2]hole,
+	what string,
+) {
 	t.Helper()
 	got := map[key]*capture.Decoded{}
 	for _, m := range r.Messages {
@@ -273,7 +279,8 @@ func packetEnds(t testing.TB, file []byte) (ends []packetEnd) {
 			base[side], port[side] = seq, segment[1]
 		}
 		for side := range base {
-			if base[side] != 0 && len(payload) > 0 && segment[1] == port[side] && int32(seq-base[side]) >= 0 && int32(seq-base[side]) < 1<<26 {
+			if base[side] != 0 && len(payload) > 0 && segment[1] == port[side] && int32(seq-base[side]) >= 0 &&
+				int32(seq-base[side]) < 1<<26 {
 				e.dir, e.from, e.to = side, int64(seq-base[side]), int64(seq-base[side])+int64(len(payload))
 			}
 		}

@@ -246,7 +246,9 @@ func (c *conn) begin(session [16]byte) {
 		c.r.met(c.flow)
 		if c.r.cfg.Octets != nil && !c.r.surveying {
 			for i := range c.ways {
-				c.ways[i].tape.out = func(offset int64, b []byte) error { return c.r.cfg.Octets(c.stream.number, i, offset, b) }
+				c.ways[i].tape.out = func(offset int64, b []byte) error {
+					return c.r.cfg.Octets(c.stream.number, i, offset, b)
+				}
 			}
 		}
 	}

@@ -134,7 +134,8 @@ func TestUpgradedInTheTree(t *testing.T) {
 	r := decode(t, shared.Read(t, name), nil)
 	assert.False(t, r.Partial())
 	all := 2 * len(tree(t))
-	assert.Equal(t, capture.Counts{Messages: all, Verified: all - 1, Unchecked: 1}, r.Counts(), "the request that was upgraded")
+	assert.Equal(t, capture.Counts{Messages: all, Verified: all - 1, Unchecked: 1}, r.Counts(),
+		"the request that was upgraded")
 	dir := t.TempDir()
 	save(t, r, dir)
 	requireSaved(t, dir, tree(t))

@@ -53,7 +53,12 @@ type unit struct {
 }
 
 func newDatagrams(r *Reader, l flow.Limits) *datagrams {
-	return &datagrams{reader: r, limits: l.WithDefaults(), sessions: map[uint64]*datagramSession{}, asks: map[uint64]int{}}
+	return &datagrams{
+		reader:   r,
+		limits:   l.WithDefaults(),
+		sessions: map[uint64]*datagramSession{},
+		asks:     map[uint64]int{},
+	}
 }
 
 // take takes in one datagram. What is none of hhfr, or was not captured whole, is only counted.
@@ -101,7 +106,9 @@ func (d *datagrams) session(h udp.Datagram, src, dst netip.AddrPort, g flow.Data
 		d.dropped += int64(len(g.Data))
 		return nil
 	default:
-		s = &datagramSession{flow: flow.Flow{ID: -1 - len(d.order), Src: src, Dst: dst, First: g.Time, FirstPacket: g.PacketNo}}
+		s = &datagramSession{
+			flow: flow.Flow{ID: -1 - len(d.order), Src: src, Dst: dst, First: g.Time, FirstPacket: g.PacketNo},
+		}
 		s.conn = d.reader.conn(&s.flow)
 		for i := range s.ways {
 			s.ways[i] = units{there: map[uint64]unit{}, next: 1}
@@ -117,7 +124,8 @@ func (d *datagrams) session(h udp.Datagram, src, dst netip.AddrPort, g flow.Data
 func (d *datagrams) carried(s *datagramSession, h udp.Datagram, g flow.Datagram) {
 	if h.Kind == udp.Open {
 		s.nonce, s.opened = h.Nonce, true
-		if g.Src == s.flow.Dst && g.Dst == s.flow.Src && !s.ways[0].begun && !s.ways[1].begun { // the first one seen came from the other end
+		if g.Src == s.flow.Dst && g.Dst == s.flow.Src && !s.ways[0].begun &&
+			!s.ways[1].begun { // the first one seen came from the other end
 			s.flow.Src, s.flow.Dst = g.Src, g.Dst
 			s.ways[0], s.ways[1] = s.ways[1], s.ways[0]
 		}

@@ -33,8 +33,9 @@ type Result struct {
 type Counts struct{ Messages, Verified, Unverified, Withdrawn, Incomplete, Cancelled, Undecodable, Unchecked int }
 
 func (c *Counts) of(s State) *int {
-	return map[State]*int{Verified: &c.Verified, Unverified: &c.Unverified, Withdrawn: &c.Withdrawn, Incomplete: &c.Incomplete,
-		Cancelled: &c.Cancelled, Undecodable: &c.Undecodable, Unchecked: &c.Unchecked}[s]
+	return map[State]*int{Verified: &c.Verified, Unverified: &c.Unverified, Withdrawn: &c.Withdrawn,
+		Incomplete: &c.Incomplete,
+		Cancelled:  &c.Cancelled, Undecodable: &c.Undecodable, Unchecked: &c.Unchecked}[s]
 }
 
 // Counts counts messages by state.

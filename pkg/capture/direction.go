@@ -79,8 +79,15 @@ func (o *StreamOctets) add(f *wire.Frame) {
 
 func newDirection(r *Reader, to receiver) *direction {
 	return &direction{r: r, to: to, dec: wire.NewDecoder(wire.DecoderConfig{
-		Shapes: r.shapes, Named: r.shapes.named, Compression: &r.compression, MaxShapes: maxShapes, MaxShapeOctets: maxShapeOctets,
-		MaxHeld: -1, Scratch: true, Skim: r.surveying})}
+		Shapes:         r.shapes,
+		Named:          r.shapes.named,
+		Compression:    &r.compression,
+		MaxShapes:      maxShapes,
+		MaxShapeOctets: maxShapeOctets,
+		MaxHeld:        -1,
+		Scratch:        true,
+		Skim:           r.surveying,
+	})}
 }
 
 // behind is how many of the octets that came are not decoded.
@@ -300,8 +307,21 @@ type incoming struct {
 
 func (d *direction) begin(m *wire.Message) *incoming {
 	first := d.markAt(d.at)
-	in := &incoming{Decoded: &Decoded{HHFR: true, Session: d.origin.Session, Lane: m.Lane, Exchange: m.Exchange, Reply: m.Reply, Interim: m.Interim, OneWay: m.OneWay,
-		Place: m.Place, First: first.Time, Packet: first.PacketNo, inForm: d.origin.Stages&frame.Headers != 0}}
+	in := &incoming{
+		Decoded: &Decoded{
+			HHFR:     true,
+			Session:  d.origin.Session,
+			Lane:     m.Lane,
+			Exchange: m.Exchange,
+			Reply:    m.Reply,
+			Interim:  m.Interim,
+			OneWay:   m.OneWay,
+			Place:    m.Place,
+			First:    first.Time,
+			Packet:   first.PacketNo,
+			inForm:   d.origin.Stages&frame.Headers != 0,
+		},
+	}
 	if !d.r.surveying {
 		d.to.begun(in)
 	}

@@ -81,7 +81,8 @@ func (d *damage) flips(t *testing.T, step int) {
 		verified += d.verified(t, damaged, fmt.Sprintf("bit %d of octet %d flipped", bit%8, bit/8))
 		damaged[bit/8] ^= 1 << (bit % 8)
 	}
-	t.Logf("%d octets; %.1f of %d messages verified with a bit flipped", len(d.input), float64(verified)*float64(step)/float64(8*len(d.input)), len(d.right))
+	t.Logf("%d octets; %.1f of %d messages verified with a bit flipped", len(d.input),
+		float64(verified)*float64(step)/float64(8*len(d.input)), len(d.right))
 	assert.Positive(t, verified, "the test shows nothing")
 }
 
@@ -142,7 +143,8 @@ type kind struct {
 }
 
 func envelope(operation, header, body string) string {
-	return `<s:Envelope xmlns:s="http://schemas.xmlsoap.org/soap/envelope/">` + header + `<s:Body><` + operation + `>` + body + `</` + operation + `></s:Body></s:Envelope>`
+	return `<s:Envelope xmlns:s="http://schemas.xmlsoap.org/soap/envelope/">` + header + `<s:Body><` + operation + `>` +
+		body + `</` + operation + `></s:Body></s:Envelope>`
 }
 
 func text(head, body string) *streamer.Message {
@@ -157,11 +159,14 @@ func text(head, body string) *streamer.Message {
 func kinds() []kind {
 	head := "POST /a HTTP/1.1\r\nSOAPAction: \"q\"\r\n\r\n"
 	few := func() []*streamer.Message {
-		return []*streamer.Message{text("", envelope("a", "", "<n>1</n>")), text(head, envelope("a", "", "<n>22</n>")), text("", envelope("a", "", "<n>22</n>")), text("", "no XML")}
+		return []*streamer.Message{text("", envelope("a", "", "<n>1</n>")), text(head, envelope("a", "", "<n>22</n>")),
+			text("", envelope("a", "", "<n>22</n>")), text("", "no XML")}
 	}
 	long := func() []*streamer.Message {
-		odd := envelope("b", "", "<n>1</n>"+strings.Repeat("<v>12.5</v>", 60)+"<n><!-- "+strings.Repeat("odd ", 120)+"--></n>")
-		return []*streamer.Message{text("", envelope("b", "", "<n>1</n>"+strings.Repeat("<v>12.5</v>", 10))), text(head+strings.Repeat("x", 600), odd), text("", odd)}
+		odd := envelope("b", "",
+			"<n>1</n>"+strings.Repeat("<v>12.5</v>", 60)+"<n><!-- "+strings.Repeat("odd ", 120)+"--></n>")
+		return []*streamer.Message{text("", envelope("b", "", "<n>1</n>"+strings.Repeat("<v>12.5</v>", 10))),
+			text(head+strings.Repeat("x", 600), odd), text("", odd)}
 	}
 	stage := func(name string, without uint64) kind {
 		return kind{name: name, options: binary.Options{Without: without}, messages: few()}
@@ -176,7 +181,11 @@ func kinds() []kind {
 		{name: "syncs", stream: streamer.Config{SyncMessages: 1}, messages: few()},
 		{name: "store", known: true, messages: few()},
 		{name: "store and syncs", known: true, stream: streamer.Config{SyncMessages: 2}, messages: few()},
-		{name: "fragments", stream: streamer.Config{Limits: streamer.Limits{MaxFragment: 512}, SyncBytes: 700}, messages: long()},
+		{
+			name:     "fragments",
+			stream:   streamer.Config{Limits: streamer.Limits{MaxFragment: 512}, SyncBytes: 700},
+			messages: long(),
+		},
 	}
 }
 
@@ -188,7 +197,8 @@ func recordStream(t *testing.T, k kind) (out, back []byte, store ctxstore.Store)
 	here, there := inproc.Pipe(1 << 20)
 	a, b := &taped{Conn: here}, &taped{Conn: there}
 	store = memory.New(memory.Config{})
-	book := [2]*binary.Book{binary.NewBook(ctxstore.Shapes{Store: memory.New(memory.Config{})}), binary.NewBook(ctxstore.Shapes{Store: store})}
+	book := [2]*binary.Book{binary.NewBook(ctxstore.Shapes{Store: memory.New(memory.Config{})}),
+		binary.NewBook(ctxstore.Shapes{Store: store})}
 	if k.known {
 		for _, m := range k.messages {
 			body, err := m.ReadAll(1 << 20)
@@ -222,7 +232,8 @@ func recordStream(t *testing.T, k kind) (out, back []byte, store ctxstore.Store)
 		assert.NoError(t, err)
 		server = s
 	})
-	initiator.Initiator, initiator.Session, initiator.Token, initiator.Coder = true, [16]byte{9, 8, 7}, make([]byte, frame.TokenLen), coder[0]
+	initiator.Initiator, initiator.Session, initiator.Token, initiator.Coder = true, [16]byte{9, 8,
+		7}, make([]byte, frame.TokenLen), coder[0]
 	if initiator.Representation = frame.Binary; k.xml {
 		initiator.Representation = frame.XML
 	}
@@ -260,11 +271,23 @@ func TestNothingDamagedIsVerified(t *testing.T) {
 // them: each is four octets longer than the one before, so that what changes in their checks stands
 // as far apart as the checks do.
 func TestNothingSaidOfManyMessagesIsVerifiedWrongly(t *testing.T) {
-	hello := frame.Hello{Token: make([]byte, frame.TokenLen), Representation: frame.XML, Limits: frame.Limits{MaxFragment: 512}}
+	hello := frame.Hello{
+		Token:          make([]byte, frame.TokenLen),
+		Representation: frame.XML,
+		Limits:         frame.Limits{MaxFragment: 512},
+	}
 	octets, checks := hello.AppendTo(nil), frame.NewChecks(hello.Origin())
 	for i := range 4 {
-		d := frame.Data{First: true, Last: true, OneWay: true, Lane: 4, Exchange: uint64(8 + i), NamesLane: i == 0, NamesExchange: i == 0,
-			Payload: []byte("\x00" + envelope("a", "", strings.Repeat("four", i)))}
+		d := frame.Data{
+			First:         true,
+			Last:          true,
+			OneWay:        true,
+			Lane:          4,
+			Exchange:      uint64(8 + i),
+			NamesLane:     i == 0,
+			NamesExchange: i == 0,
+			Payload:       []byte("\x00" + envelope("a", "", strings.Repeat("four", i))),
+		}
 		octets = d.AppendTo(octets)
 		parts, err := checks.Cut(&d, 0, 0)
 		require.NoError(t, err)

@@ -34,7 +34,15 @@ const (
 	Unchecked
 )
 
-var stateNames = map[State]string{Unverified: "unverified", Verified: "verified", Withdrawn: "withdrawn", Incomplete: "incomplete", Cancelled: "cancelled", Undecodable: "undecodable", Unchecked: "unchecked"}
+var stateNames = map[State]string{
+	Unverified:  "unverified",
+	Verified:    "verified",
+	Withdrawn:   "withdrawn",
+	Incomplete:  "incomplete",
+	Cancelled:   "cancelled",
+	Undecodable: "undecodable",
+	Unchecked:   "unchecked",
+}
 
 func (s State) String() string { return stateNames[s] }
 

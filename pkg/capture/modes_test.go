@@ -50,8 +50,14 @@ func recordModes(t *testing.T, messages [][]byte, modes ...negotiate.Mode) []byt
 	transport := &http.Transport{DialContext: rec.DialContext((&net.Dialer{}).DialContext)}
 	client := memory.New(memory.Config{})
 	for i, mode := range modes {
-		sess, err := session.Dial(t.Context(), "http://127.0.0.1:"+port+"/service", session.Config{Mode: mode, Store: client,
-			HTTPClient: &http.Client{Transport: transport}, WrapConn: func(c net.Conn) net.Conn { return rec.Conn(c) }})
+		sess, err := session.Dial(t.Context(), "http://127.0.0.1:"+port+"/service", session.Config{
+			Mode:  mode,
+			Store: client,
+			HTTPClient: &http.Client{
+				Transport: transport,
+			},
+			WrapConn: func(c net.Conn) net.Conn { return rec.Conn(c) },
+		})
 		require.NoError(t, err)
 		for _, body := range messages[len(messages)*i/len(modes) : len(messages)*(i+1)/len(modes)] {
 			m, err := sess.Call(t.Context(), streamer.NewMessage(nil, body))

@@ -46,7 +46,8 @@ func (n *numbers) of(s *sequence, exchange uint64) int {
 	r := numberRun{exchange: exchange - hole, count: hole + 1, number: n.last + 1}
 	n.last += int(hole) + 1
 	s.last = exchange
-	if k := len(s.runs) - 1; k >= 0 && s.runs[k].exchange+s.runs[k].count == r.exchange && s.runs[k].number+int(s.runs[k].count) == r.number {
+	if k := len(s.runs) - 1; k >= 0 && s.runs[k].exchange+s.runs[k].count == r.exchange &&
+		s.runs[k].number+int(s.runs[k].count) == r.number {
 		s.runs[k].count += r.count
 		return n.last
 	}

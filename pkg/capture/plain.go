@@ -33,7 +33,13 @@ type plain struct {
 
 func newHTTPReader(c *conn) *httpReader {
 	h := &httpReader{conn: c}
-	h.HTTP = flow.NewHTTP(flow.HTTPConfig{Body: c.r.cfg.MaxMessage, Bodies: func() flow.Body { return c.r.bodies.Body() }, Request: h.request, Reply: h.reply, NoReply: h.noReply})
+	h.HTTP = flow.NewHTTP(flow.HTTPConfig{
+		Body:    c.r.cfg.MaxMessage,
+		Bodies:  func() flow.Body { return c.r.bodies.Body() },
+		Request: h.request,
+		Reply:   h.reply,
+		NoReply: h.noReply,
+	})
 	return h
 }
 
@@ -128,8 +134,21 @@ func isSOAP(d *Decoded) bool { return d.Version != soap.None }
 
 func (h *httpReader) decode(x *flow.Exchange, m *flow.Message, reply bool) *Decoded {
 	body, _ := m.Body.(*spool.Body)
-	d := &Decoded{Head: m.Octets, Wire: m.Wire, First: m.First, Last: m.Last, Packet: m.FirstPacket, State: Unchecked,
-		Exchange: uint64(x.ID), origin: h.Requests, Reply: reply, flow: h.conn.flow.ID, content: body, Src: h.conn.flow.Src, Dst: h.conn.flow.Dst}
+	d := &Decoded{
+		Head:     m.Octets,
+		Wire:     m.Wire,
+		First:    m.First,
+		Last:     m.Last,
+		Packet:   m.FirstPacket,
+		State:    Unchecked,
+		Exchange: uint64(x.ID),
+		origin:   h.Requests,
+		Reply:    reply,
+		flow:     h.conn.flow.ID,
+		content:  body,
+		Src:      h.conn.flow.Src,
+		Dst:      h.conn.flow.Dst,
+	}
 	if (d.origin == 1) != reply {
 		d.Src, d.Dst = d.Dst, d.Src
 	}

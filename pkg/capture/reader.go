@@ -100,7 +100,14 @@ func NewReader(ctx context.Context, cfg DecodeConfig) *Reader {
 	if cfg.MaxMessage == 0 {
 		cfg.MaxMessage = defaultMaxMessage
 	}
-	return &Reader{cfg: cfg, shapes: newShapes(ctx, cfg.Store), contexts: newContexts(cfg.Store), survey: map[wayKey]*found{}, streams: map[int]bool{}, summary: newSummary()}
+	return &Reader{
+		cfg:      cfg,
+		shapes:   newShapes(ctx, cfg.Store),
+		contexts: newContexts(cfg.Store),
+		survey:   map[wayKey]*found{},
+		streams:  map[int]bool{},
+		summary:  newSummary(),
+	}
 }
 
 // Summary is what was found so far.
@@ -249,11 +256,13 @@ func (r *Reader) captures(ctx context.Context, inputs []Input) (err error) {
 		}
 	}
 	grams := newDatagrams(r, r.cfg.Limits)
-	r.summary.Stats, err = flow.Read(flow.Config{Limits: r.cfg.Limits, Datagram: grams.take, Flow: func(f *flow.Flow) flow.Receiver {
-		c := r.conn(f)
-		c.http = newHTTPReader(c)
-		return c
-	}}, files...)
+	r.summary.Stats, err = flow.Read(
+		flow.Config{Limits: r.cfg.Limits, Datagram: grams.take, Flow: func(f *flow.Flow) flow.Receiver {
+			c := r.conn(f)
+			c.http = newHTTPReader(c)
+			return c
+		}},
+		files...)
 	if err != nil {
 		return err
 	}

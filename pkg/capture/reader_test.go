@@ -94,7 +94,8 @@ func TestChecksFromAPipe(t *testing.T) {
 func TestWithdrawn(t *testing.T) {
 	x := newTalk(t, 1)
 	for i := range 6 {
-		x.message(0, wire.Outgoing{Key: frame.Key{Exchange: uint64(i + 1)}, OneWay: true}, nil, fmt.Appendf(nil, "message %d", i))
+		x.message(0, wire.Outgoing{Key: frame.Key{Exchange: uint64(i + 1)}, OneWay: true}, nil,
+			fmt.Appendf(nil, "message %d", i))
 		if i%2 == 1 {
 			x.enc[0].Sync(timeZero)
 			x.take(0)
@@ -107,7 +108,8 @@ func TestWithdrawn(t *testing.T) {
 	c.carry(x, 50)
 	c.end()
 	want := []string{"verified", "verified", "withdrawn", "withdrawn", "verified", "verified"}
-	for name, in := range map[string]io.Reader{"pipe": once{bytes.NewReader(p.bytes())}, "file": bytes.NewReader(p.bytes())} {
+	for name, in := range map[string]io.Reader{"pipe": once{bytes.NewReader(p.bytes())},
+		"file": bytes.NewReader(p.bytes())} {
 		all, sum := events(t, capture.DecodeConfig{}, in)
 		got := make([]string, 6)
 		dir := t.TempDir()
@@ -131,8 +133,13 @@ func TestWithdrawn(t *testing.T) {
 		for _, f := range files {
 			names = append(names, f.Name())
 		}
-		assert.Equal(t, []string{"000001-request.xml", "000002-request.xml", "000003-request.xml.withdrawn", "000004-request.xml.withdrawn",
-			"000005-request.xml", "000006-request.xml"}, names, name)
+		assert.Equal(
+			t,
+			[]string{"000001-request.xml", "000002-request.xml", "000003-request.xml.withdrawn",
+				"000004-request.xml.withdrawn", "000005-request.xml", "000006-request.xml"},
+			names,
+			name,
+		)
 	}
 }
 
@@ -149,7 +156,8 @@ func TestAnyPackets(t *testing.T) {
 		}
 		for range 5 {
 			for i, x := range talks {
-				x.message(0, wire.Outgoing{Key: frame.Key{Exchange: uint64(len(x.said[0]))}, OneWay: true}, program, body(i))
+				x.message(0, wire.Outgoing{Key: frame.Key{Exchange: uint64(len(x.said[0]))}, OneWay: true}, program,
+					body(i))
 				conns[i].carry(x, most)
 			}
 		}
@@ -174,8 +182,16 @@ func TestShapesThatComeLater(t *testing.T) {
 	p := newPackets(t)
 	first, second := newTalk(t, 1), newTalk(t, 2)
 	// Who has the shape already: it travels as a reference.
-	first.enc[0] = wire.NewEncoder(wire.EncoderConfig{Origin: frame.Origin{Session: [16]byte{1}, Representation: frame.Binary, Stages: allStages}, Word: [8]byte{9, 8, 0},
-		Peer: knowing{program.Shape().Fingerprint(): true}, Limits: frame.Limits{MaxFragment: 16384, MaxShapes: 10, MaxShapeBytes: 1 << 20}}, len(first.said[0]), timeZero)
+	first.enc[0] = wire.NewEncoder(
+		wire.EncoderConfig{
+			Origin: frame.Origin{Session: [16]byte{1}, Representation: frame.Binary, Stages: allStages},
+			Word:   [8]byte{9, 8, 0},
+			Peer:   knowing{program.Shape().Fingerprint(): true},
+			Limits: frame.Limits{MaxFragment: 16384, MaxShapes: 10, MaxShapeBytes: 1 << 20},
+		},
+		len(first.said[0]),
+		timeZero,
+	)
 	for i, x := range []*talk{first, second} {
 		x.calls(5, program, body)
 		x.close()
@@ -208,7 +224,8 @@ func TestSeveralCaptures(t *testing.T) {
 	for i := range files {
 		writeEvery(t, &files[i], m.packets, func(n int) bool { return n%3 == i })
 	}
-	inputs := []io.Reader{bytes.NewReader(files[2].Bytes()), bytes.NewReader(files[0].Bytes()), bytes.NewReader(files[1].Bytes())}
+	inputs := []io.Reader{bytes.NewReader(files[2].Bytes()), bytes.NewReader(files[0].Bytes()),
+		bytes.NewReader(files[1].Bytes())}
 	r := capture.NewReader(t.Context(), capture.DecodeConfig{})
 	var all []string
 	for ev, err := range r.Captures(t.Context(), named(inputs)...) {
@@ -216,7 +233,8 @@ func TestSeveralCaptures(t *testing.T) {
 		all = append(all, said(ev.Message))
 	}
 	var want []string
-	for ev, err := range capture.NewReader(t.Context(), capture.DecodeConfig{}).Captures(t.Context(), capture.Input{Octets: bytes.NewReader(m.rec.file)}) {
+	for ev, err := range capture.NewReader(t.Context(), capture.DecodeConfig{}).Captures(t.Context(),
+		capture.Input{Octets: bytes.NewReader(m.rec.file)}) {
 		require.NoError(t, err)
 		want = append(want, said(ev.Message))
 	}
@@ -245,8 +263,12 @@ func TestInterimReplies(t *testing.T) {
 		got = append(got, fmt.Sprintf("%d %v %v %s %s", m.Number, m.Reply, m.Interim, m.Body, m.FileName()))
 		require.NoError(t, m.Save(dir))
 	}
-	assert.Equal(t, []string{"1 false false asked 000001-request.xml", "1 true true wait 0 000001-interim-1-1.xml", "1 true true wait 1 000001-interim-1-2.xml",
-		"1 true false done 000001-reply.xml"}, got)
+	assert.Equal(
+		t,
+		[]string{"1 false false asked 000001-request.xml", "1 true true wait 0 000001-interim-1-1.xml",
+			"1 true true wait 1 000001-interim-1-2.xml", "1 true false done 000001-reply.xml"},
+		got,
+	)
 	assert.Len(t, readDir(t, dir), 4)
 }
 
@@ -281,7 +303,8 @@ func TestStreamsInHTTPBodies(t *testing.T) {
 	soap := envelope("op", "", "1")
 	p := newPackets(t)
 	c := p.connect(1000)
-	c.segment(0, flagACK, fmt.Appendf(nil, "POST /a HTTP/1.1\r\nContent-Length: %d\r\n\r\n%s", len(x.said[0]), x.said[0]))
+	c.segment(0, flagACK,
+		fmt.Appendf(nil, "POST /a HTTP/1.1\r\nContent-Length: %d\r\n\r\n%s", len(x.said[0]), x.said[0]))
 	c.segment(1, flagACK, []byte("HTTP/1.1 204 No Content\r\n\r\n"))
 	c.segment(0, flagACK, fmt.Appendf(nil, "POST /a HTTP/1.1\r\nContent-Length: %d\r\n\r\n%s", len(soap), soap))
 	c.end()
@@ -336,7 +359,8 @@ func TestReadingStops(t *testing.T) {
 	file := record(t, tree(t), 4096).file
 	for _, in := range []io.Reader{once{bytes.NewReader(file)}, bytes.NewReader(file)} {
 		n := 0
-		for _, err := range capture.NewReader(t.Context(), capture.DecodeConfig{}).Captures(t.Context(), capture.Input{Octets: in}) {
+		for _, err := range capture.NewReader(t.Context(), capture.DecodeConfig{}).Captures(t.Context(),
+			capture.Input{Octets: in}) {
 			require.NoError(t, err)
 			if n++; n == 5 {
 				break
@@ -354,20 +378,22 @@ func TestOctetsFromAPipe(t *testing.T) {
 	var middle bytes.Buffer
 	writeEvery(t, &middle, m.packets, func(n int) bool { return n > 30 && n != 60 })
 	for name, file := range map[string][]byte{
-		"session": m.rec.file, "middle": middle.Bytes(), "datagrams": pcapOf(t, grams, form{}), "some": pcapOf(t, slices.Concat(grams[20:50], grams[52:]), form{}),
+		"session": m.rec.file, "middle": middle.Bytes(), "datagrams": pcapOf(t, grams, form{}),
+		"some": pcapOf(t, slices.Concat(grams[20:50], grams[52:]), form{}),
 	} {
 		octets := func(in io.Reader) map[string]string {
 			all := map[string]string{}
 			var name [2]string
 			var end [2]int64
-			_, err := capture.Decode(t.Context(), in, capture.DecodeConfig{Octets: func(stream, direction int, offset int64, b []byte) error {
-				if name[direction] == "" || offset != end[direction] {
-					name[direction] = capture.RunName(stream, direction, offset)
-				}
-				all[name[direction]] += string(b)
-				end[direction] = offset + int64(len(b))
-				return nil
-			}})
+			_, err := capture.Decode(t.Context(), in,
+				capture.DecodeConfig{Octets: func(stream, direction int, offset int64, b []byte) error {
+					if name[direction] == "" || offset != end[direction] {
+						name[direction] = capture.RunName(stream, direction, offset)
+					}
+					all[name[direction]] += string(b)
+					end[direction] = offset + int64(len(b))
+					return nil
+				}})
 			require.NoError(t, err)
 			return all
 		}

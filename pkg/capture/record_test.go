@@ -51,16 +51,30 @@ func record(t testing.TB, messages [][]byte, sync int64, headers ...string) *rec
 	require.NoError(t, err)
 	r := &recorded{messages: messages, server: memory.New(memory.Config{})}
 	stream := streamer.Config{SyncBytes: sync}
-	server, err := peer.Start(peer.Config{HTTP: plain, Streams: map[string]net.Listener{"tcp": streams}, Services: services, Store: r.server, Coders: codersOf(r.server), Stream: stream})
+	server, err := peer.Start(peer.Config{
+		HTTP:     plain,
+		Streams:  map[string]net.Listener{"tcp": streams},
+		Services: services,
+		Store:    r.server,
+		Coders:   codersOf(r.server),
+		Stream:   stream,
+	})
 	require.NoError(t, err)
 	var file bytes.Buffer
 	rec := pcapng.NewRecorder(&file, time.Now)
 	client := memory.New(memory.Config{})
 	transport := &http.Transport{DialContext: rec.DialContext((&net.Dialer{}).DialContext)}
 	sess, err := session.Dial(t.Context(), server.URL(peer.EchoPath), session.Config{
-		HTTPClient: &http.Client{Transport: transport}, Transports: map[string]streamer.Transport{"tcp": tcp.Transport{}}, Store: client,
-		Coders: codersOf(client), RequireHHFR: true, Headers: headers,
-		Stream: stream, WrapConn: func(c net.Conn) net.Conn { return rec.Conn(c) },
+		HTTPClient: &http.Client{
+			Transport: transport,
+		},
+		Transports:  map[string]streamer.Transport{"tcp": tcp.Transport{}},
+		Store:       client,
+		Coders:      codersOf(client),
+		RequireHHFR: true,
+		Headers:     headers,
+		Stream:      stream,
+		WrapConn:    func(c net.Conn) net.Conn { return rec.Conn(c) },
 	})
 	require.NoError(t, err)
 	n := 0
@@ -99,7 +113,8 @@ func mixed(t testing.TB) (list [][]byte) {
 	take(10, workload.Records(2, 20))
 	take(3, workload.Records(3, 500))
 	take(10, workload.Headers(4))
-	for _, path := range shared.Files(t, shared.Testdata(t, "soap"), func(p string) bool { return filepath.Ext(p) == ".xml" }) {
+	for _, path := range shared.Files(t, shared.Testdata(t, "soap"),
+		func(p string) bool { return filepath.Ext(p) == ".xml" }) {
 		list = append(list, shared.Read(t, path), shared.Read(t, path))
 	}
 	noise := make([]byte, 80000) // which gets no smaller, so that the recording has many packets
@@ -107,7 +122,8 @@ func mixed(t testing.TB) (list [][]byte) {
 	for i := range noise {
 		noise[i] = byte(rnd.Uint32())
 	}
-	list = append(list, []byte("no XML at all"), nil, []byte("<a><b></a>"), bytes.Repeat([]byte("0123456789abcdef"), 5000), noise)
+	list = append(list, []byte("no XML at all"), nil, []byte("<a><b></a>"),
+		bytes.Repeat([]byte("0123456789abcdef"), 5000), noise)
 	take(20, workload.Floats(5, 10))
 	return list
 }

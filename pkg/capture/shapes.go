@@ -69,7 +69,8 @@ func (s *shapes) drop(fp shape.Fingerprint) {
 	delete(s.seen, fp)
 	if name := transit.NameOf(fp); s.Find(fp) == nil {
 		a := s.names[name]
-		if a.all = slices.DeleteFunc(a.all, func(other shape.Fingerprint) bool { return other == fp }); len(a.all) == 0 {
+		if a.all = slices.DeleteFunc(a.all,
+			func(other shape.Fingerprint) bool { return other == fp }); len(a.all) == 0 {
 			delete(s.names, name)
 		}
 	}

@@ -119,7 +119,14 @@ func (s *side) checked(from, to uint64, state State) {
 	if r.twice || to == from {
 		return
 	}
-	check := &Check{State: state, Stream: s.conn.stream.number, Direction: s.dir, From: from + 1, To: to, Session: s.in.origin.Session}
+	check := &Check{
+		State:     state,
+		Stream:    s.conn.stream.number,
+		Direction: s.dir,
+		From:      from + 1,
+		To:        to,
+		Session:   s.in.origin.Session,
+	}
 	for _, d := range given {
 		if d.Index > from && d.Index <= to {
 			r.summary.uncount(d)

@@ -47,11 +47,23 @@ func newTalk(t testing.TB, session byte) *talk {
 func newTalkOf(t testing.TB, edit func(*frame.Hello)) *talk {
 	x := &talk{t: t}
 	for i := range x.enc {
-		h := frame.Hello{Responder: i == 1, Word: [8]byte{9, 8, byte(i)}, Representation: frame.Binary, Stages: allStages,
-			Limits: frame.Limits{MaxFragment: 16384, MaxMessage: 1 << 40, MaxShapes: 1024, MaxShapeBytes: 4 << 20, MaxExchanges: 1000}}
+		h := frame.Hello{
+			Responder:      i == 1,
+			Word:           [8]byte{9, 8, byte(i)},
+			Representation: frame.Binary,
+			Stages:         allStages,
+			Limits: frame.Limits{
+				MaxFragment:   16384,
+				MaxMessage:    1 << 40,
+				MaxShapes:     1024,
+				MaxShapeBytes: 4 << 20,
+				MaxExchanges:  1000,
+			},
+		}
 		edit(&h)
 		x.said[i] = h.AppendTo(nil)
-		x.enc[i] = wire.NewEncoder(wire.EncoderConfig{Origin: h.Origin(), Word: h.Word, Peer: knowing{}, Limits: h.Limits}, len(x.said[i]), time.Time{})
+		x.enc[i] = wire.NewEncoder(wire.EncoderConfig{Origin: h.Origin(), Word: h.Word, Peer: knowing{},
+			Limits: h.Limits}, len(x.said[i]), time.Time{})
 	}
 	return x
 }
@@ -168,7 +180,8 @@ func (c *connection) segment(dir int, flags byte, b []byte) {
 	}
 	c.at = c.at.Add(time.Millisecond)
 	n := len(h) + len(b)
-	require.NoError(c.t, c.w.WritePacket(gopacket.CaptureInfo{Timestamp: c.at, CaptureLength: n, Length: n}, append(h, b...)))
+	require.NoError(c.t,
+		c.w.WritePacket(gopacket.CaptureInfo{Timestamp: c.at, CaptureLength: n, Length: n}, append(h, b...)))
 }
 
 // carry sends what was said and not sent yet, at most so many octets a packet.

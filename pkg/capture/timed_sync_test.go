@@ -130,15 +130,19 @@ func slowly(t *testing.T, messages iter.Seq[pair], every, long time.Duration, sy
 		began := time.Now()
 		a, b := &timed{taped: &taped{Conn: here}, began: began}, &timed{taped: &taped{Conn: there}, began: began}
 		s.store = memory.New(memory.Config{})
-		book := [2]*binary.Book{binary.NewBook(ctxstore.Shapes{Store: s.store}), binary.NewBook(ctxstore.Shapes{Store: memory.New(memory.Config{})})}
+		book := [2]*binary.Book{binary.NewBook(ctxstore.Shapes{Store: s.store}),
+			binary.NewBook(ctxstore.Shapes{Store: memory.New(memory.Config{})})}
 		var answer []byte
 		initiator, responder := syncs, syncs
 		responder.Accept = func(context.Context, frame.Hello) (streamer.Admission, error) {
-			return streamer.Admission{Coder: book[1].Coder(binary.Options{}), Handler: func(ctx context.Context, x *streamer.Exchange) {
-				_, err := io.Copy(io.Discard, x.Message().Body)
-				assert.NoError(t, err)
-				assert.NoError(t, x.Reply(ctx, streamer.NewMessage(nil, answer)))
-			}}, nil
+			return streamer.Admission{
+				Coder: book[1].Coder(binary.Options{}),
+				Handler: func(ctx context.Context, x *streamer.Exchange) {
+					_, err := io.Copy(io.Discard, x.Message().Body)
+					assert.NoError(t, err)
+					assert.NoError(t, x.Reply(ctx, streamer.NewMessage(nil, answer)))
+				},
+			}, nil
 		}
 		var server *streamer.Stream
 		var met sync.WaitGroup
@@ -179,7 +183,8 @@ func (s *slowStream) joined(t *testing.T, direction int, from time.Duration) tim
 	clock := s.clock[direction]
 	i, _ := slices.BinarySearchFunc(clock, from, func(m moment, d time.Duration) int { return int(m.at - d) })
 	wait := func(octets int) bool {
-		r, err := decodeStreams(t, []run{{"x-1000.bin", s.tapes[direction][clock[i].offset:octets]}}, capture.DecodeConfig{Store: s.store})
+		r, err := decodeStreams(t, []run{{"x-1000.bin", s.tapes[direction][clock[i].offset:octets]}},
+			capture.DecodeConfig{Store: s.store})
 		require.NoError(t, err)
 		return slices.ContainsFunc(r.Messages, func(m *capture.Decoded) bool { return m.Whole() })
 	}
@@ -194,13 +199,17 @@ func (s *slowStream) joined(t *testing.T, direction int, from time.Duration) tim
 }
 
 // slow are the conversations measured: how often there is a call, and for how long.
-func slow(t *testing.T, day bool, measure func(name string, every, long time.Duration, messages func() iter.Seq[pair])) {
-	for _, c := range []struct{ every, long time.Duration }{{time.Second, 30 * time.Minute}, {5 * time.Second, 2 * time.Hour}, {time.Minute, 6 * time.Hour}} {
+func slow(
+	t *testing.T, day bool, measure func(name string, every, long time.Duration, messages func() iter.Seq[pair]),
+) {
+	for _, c := range []struct{ every, long time.Duration }{{time.Second, 30 * time.Minute},
+		{5 * time.Second, 2 * time.Hour}, {time.Minute, 6 * time.Hour}} {
 		if day {
 			c.long = 24 * time.Hour
 		}
 		measure(fmt.Sprintf("trades each %v", c.every), c.every, c.long, trades)
-		measure(fmt.Sprintf("polls each %v", c.every), c.every, c.long, func() iter.Seq[pair] { return polls(t, c.every) })
+		measure(fmt.Sprintf("polls each %v", c.every), c.every, c.long,
+			func() iter.Seq[pair] { return polls(t, c.every) })
 	}
 }
 
@@ -214,7 +223,8 @@ func slowConversations(t *testing.T, day bool) {
 			without := slowly(t, messages(), every, long, streamer.Config{SyncInterval: -1})
 			with := slowly(t, messages(), every, long, streamer.Config{})
 			calls := float64(long / every)
-			t.Logf("%.0f calls: %.1f octets a call without syncs by time, %.1f with, %.1f %% more", calls, float64(without.octets)/calls, float64(with.octets)/calls,
+			t.Logf("%.0f calls: %.1f octets a call without syncs by time, %.1f with, %.1f %% more", calls,
+				float64(without.octets)/calls, float64(with.octets)/calls,
 				100*(float64(with.octets)/float64(without.octets)-1))
 			if every < time.Minute {
 				assert.LessOrEqual(t, float64(with.octets), 1.05*float64(without.octets))

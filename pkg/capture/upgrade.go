@@ -71,7 +71,10 @@ func (h *httpReader) upgrade(x *flow.Exchange) {
 		h.other(p.request)
 	}
 	if p.waits = false; p.number > 0 && !options {
-		*h.conn.sequence(h.Requests, 0) = sequence{last: 1, runs: []numberRun{{exchange: 1, count: 1, number: p.number}}}
+		*h.conn.sequence(h.Requests, 0) = sequence{
+			last: 1,
+			runs: []numberRun{{exchange: 1, count: 1, number: p.number}},
+		}
 	}
 }
 

@@ -60,7 +60,8 @@ func TestUpgradesCutAnywhere(t *testing.T) {
 		for b := a; b < min(a+12, len(packets)); b++ {
 			var some bytes.Buffer
 			writeEvery(t, &some, packets, func(n int) bool { return n != a && n != b })
-			requireRight(t, decode(t, some.Bytes(), nil).Messages, false, fmt.Sprintf("without packets %d and %d", a, b))
+			requireRight(t, decode(t, some.Bytes(), nil).Messages, false,
+				fmt.Sprintf("without packets %d and %d", a, b))
 		}
 	}
 }
@@ -101,7 +102,8 @@ func TestIndependentDecoderOfUpgrades(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			file, dir := filepath.Join(t.TempDir(), "c.pcapng"), t.TempDir()
 			require.NoError(t, os.WriteFile(file, fileOf(t, turns, 100), 0o600))
-			out, err := exec.CommandContext(t.Context(), python, script, "capture", file, "--save-dir", dir).CombinedOutput()
+			out, err := exec.CommandContext(t.Context(), python, script, "capture", file, "--save-dir",
+				dir).CombinedOutput()
 			if name == "refused" {
 				require.Error(t, err)
 				require.Contains(t, string(out), "nothing found")

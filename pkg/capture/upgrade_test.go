@@ -101,7 +101,8 @@ func upgrade(t testing.TB, plain, streamed int, request ...turn) *upgraded {
 		u.exchanges--
 		exchange = 0
 	} else {
-		x.message(1, wire.Outgoing{Key: frame.Key{Reply: true, Exchange: 1}}, program, []byte(messageOf(u.exchanges, true)))
+		x.message(1, wire.Outgoing{Key: frame.Key{Reply: true, Exchange: 1}}, program,
+			[]byte(messageOf(u.exchanges, true)))
 	}
 	u.turns = append(u.turns, back(agreesUpgrade+x.new(1)))
 	for range streamed {
@@ -273,7 +274,8 @@ func TestUpgrades(t *testing.T) {
 			others: map[string]int{capture.OtherUpgraded: 1}, cut: true},
 		"something else behind": {turns: []turn{out(posted(asksUpgrade, one)), back(agreesUpgrade + answered("x"))},
 			want: "1q", others: map[string]int{capture.OtherUpgraded: 1}, cut: true},
-		"websocket": {turns: []turn{out(posted(web, one)), back(strings.Replace(agreesUpgrade, "hhfr/1", "websocket", 1)),
+		"websocket": {turns: []turn{out(posted(web, one)),
+			back(strings.Replace(agreesUpgrade, "hhfr/1", "websocket", 1)),
 			out("\x81\x85")},
 			want: "1q 1a", others: map[string]int{"other TCP connections": 1}},
 	} {
@@ -316,7 +318,8 @@ func TestUpgradesInPart(t *testing.T) {
 		"without its head": {turns: slices.Concat(turns[:request], u.turns[u.first].cut(40)[:1],
 			[]turn{{lost: true, octets: u.turns[u.first].octets[40:]}}, turns[switching:]),
 			want: "1q 1a 2q:incomplete 2a! 3q! 3a! 4q! 4a! 5q! 5a!"},
-		"without the upgrade": {lost: []int{request, rest, switching, opening, reply}, want: "1q 1a 3q! 4q! 4a! 5q! 5a!"},
+		"without the upgrade": {lost: []int{request, rest, switching, opening, reply},
+			want: "1q 1a 3q! 4q! 4a! 5q! 5a!"},
 		"without hellos": {lost: []int{switching, opening, reply, reply + 1},
 			want: "1q 1a 2q 4a:undecodable 5q:undecodable 5a:undecodable"},
 		"begins with the request": {turns: turns[request:], want: "1q 1a! 2q! 2a! 3q! 3a! 4q! 4a!"},
@@ -324,7 +327,8 @@ func TestUpgradesInPart(t *testing.T) {
 		"begins with hello":       {turns: turns[opening:], want: "1a! 2q! 2a! 3q! 3a! 4q! 4a!"},
 		"initiator alone":         {turns: only(turns, 0), want: "1q 2q 3q! 4q! 5q!"},
 		"responder alone":         {turns: only(turns, 1), want: "1a 2a! 3a! 4a! 5a!"},
-		"out of order": {turns: slices.Concat(turns[:rest], turns[switching:reply], turns[rest:switching], turns[reply:]),
+		"out of order": {turns: slices.Concat(turns[:rest], turns[switching:reply], turns[rest:switching],
+			turns[reply:]),
 			want: "1q 1a 2q 2a! 3q! 3a! 4q! 4a! 5q! 5a!"},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -90,10 +90,20 @@ func ParseAnswer(data []byte) (*Answer, error) {
 		return nil, err
 	}
 	a := &Answer{
-		Scheme: r.one("Scheme"), Representation: r.one("Representation"), Transport: r.one("Transport"), Address: r.one("Address"),
-		Assurance: r.optional("Assurance"), Security: r.optional("Security"),
-		Request: r.description("RequestDescription"), Reply: r.description("ReplyDescription"), HeadersKept: r.count("UnchangingHeaders", maxChoices),
-		Session: r.session(), Lifetime: r.lifetime(), Shapes: r.shapes(), Refused: r.refused(), Ignored: r.ignored(),
+		Scheme:         r.one("Scheme"),
+		Representation: r.one("Representation"),
+		Transport:      r.one("Transport"),
+		Address:        r.one("Address"),
+		Assurance:      r.optional("Assurance"),
+		Security:       r.optional("Security"),
+		Request:        r.description("RequestDescription"),
+		Reply:          r.description("ReplyDescription"),
+		HeadersKept:    r.count("UnchangingHeaders", maxChoices),
+		Session:        r.session(),
+		Lifetime:       r.lifetime(),
+		Shapes:         r.shapes(),
+		Refused:        r.refused(),
+		Ignored:        r.ignored(),
 	}
 	copy(a.Token[:], r.hex("Token", len(a.Token)))
 	var state string
@@ -116,7 +126,8 @@ func (a *Answer) Fits(o *Offer) error {
 		what, value string
 		offered     []string
 	}{
-		{"scheme", a.Scheme, o.Schemes}, {"representation", a.Representation, o.Representations}, {"transport", a.Transport, o.Transports},
+		{"scheme", a.Scheme, o.Schemes}, {"representation", a.Representation, o.Representations},
+		{"transport", a.Transport, o.Transports},
 		{"assurance", OrElse(a.Assurance, AtMostOnce), OrOnly(o.Assurances, AtMostOnce)},
 		{"security", OrElse(a.Security, TransportSecurity), OrOnly(o.Securities, TransportSecurity)},
 	} {

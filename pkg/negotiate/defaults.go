@@ -10,8 +10,11 @@ import (
 
 // The fields of a message without a head (docs/negotiation.md, section 4).
 var (
-	DefaultRequestFields = []soap.Field{{Name: "Content-Type", Value: "text/xml; charset=utf-8"}, {Name: "SOAPAction", Value: `""`}}
-	DefaultReplyFields   = []soap.Field{{Name: "Content-Type", Value: "text/xml; charset=utf-8"}}
+	DefaultRequestFields = []soap.Field{
+		{Name: "Content-Type", Value: "text/xml; charset=utf-8"},
+		{Name: "SOAPAction", Value: `""`},
+	}
+	DefaultReplyFields = []soap.Field{{Name: "Content-Type", Value: "text/xml; charset=utf-8"}}
 )
 
 // isDefault reports whether fields of an offer or answer are those of this version; none means

@@ -46,7 +46,8 @@ func (w *writer) limits(l *streamer.PeerLimits) {
 }
 
 func eachLimit(l *streamer.PeerLimits) []*uint64 {
-	return []*uint64{&l.MaxFragment, &l.MaxMessage, &l.MaxShapes, &l.MaxShapeBytes, &l.MaxExchanges, &l.Window, &l.MaxHeld}
+	return []*uint64{&l.MaxFragment, &l.MaxMessage, &l.MaxShapes, &l.MaxShapeBytes, &l.MaxExchanges, &l.Window,
+		&l.MaxHeld}
 }
 
 func (w *writer) heads(request, reply []soap.Field) {
@@ -59,7 +60,8 @@ func (w *writer) heads(request, reply []soap.Field) {
 		}
 		el := soap.Element{Name: w.name(h.local)}
 		for _, f := range h.fields {
-			el.Children = append(el.Children, soap.Element{Name: w.name("Field"), Attrs: []soap.Attr{{Name: "name", Value: f.Name}}, Text: f.Value})
+			el.Children = append(el.Children,
+				soap.Element{Name: w.name("Field"), Attrs: []soap.Attr{{Name: "name", Value: f.Name}}, Text: f.Value})
 		}
 		w.children = append(w.children, el)
 	}

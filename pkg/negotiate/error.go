@@ -39,10 +39,18 @@ const (
 )
 
 var codeNames = map[Code]string{
-	BadConfig: "bad configuration", Malformed: "malformed", NoHHFR: "no HHFR", Unreachable: "no connection", FateUnknown: "fate unknown",
-	Unsent: "not sent", Refused: "refused", Kept: "kept in the store, not known to be done",
-	Accepted: "accepted already", OtherRun: "no run to go on with",
-	OldStore: "the store does not say which messages were accepted: an older version wrote it", Closed: "closed",
+	BadConfig:   "bad configuration",
+	Malformed:   "malformed",
+	NoHHFR:      "no HHFR",
+	Unreachable: "no connection",
+	FateUnknown: "fate unknown",
+	Unsent:      "not sent",
+	Refused:     "refused",
+	Kept:        "kept in the store, not known to be done",
+	Accepted:    "accepted already",
+	OtherRun:    "no run to go on with",
+	OldStore:    "the store does not say which messages were accepted: an older version wrote it",
+	Closed:      "closed",
 }
 
 func (c Code) String() string { return codeNames[c] }

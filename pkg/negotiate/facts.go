@@ -71,7 +71,8 @@ func (c *Context) Marshal() ([]byte, error) {
 	w.texts("Representation", c.Representation)
 	w.texts("Transport", c.Transport)
 	for _, f := range []struct{ local, value string }{
-		{"Assurance", c.Assurance}, {"Security", c.Security}, {"RequestDescription", c.RequestDescription}, {"ReplyDescription", c.ReplyDescription}, {"Origin", c.Origin},
+		{"Assurance", c.Assurance}, {"Security", c.Security}, {"RequestDescription", c.RequestDescription},
+		{"ReplyDescription", c.ReplyDescription}, {"Origin", c.Origin},
 	} {
 		if f.value != "" {
 			w.texts(f.local, f.value)
@@ -115,10 +116,19 @@ func ParseContext(data []byte) (*Context, error) {
 		r.fail("root is %s", el.Name)
 	}
 	c := &Context{Facts: Facts{
-		Session: r.session(), Scheme: r.one("Scheme"), Representation: r.one("Representation"), Transport: r.one("Transport"),
-		Assurance: r.optional("Assurance"), Security: r.optional("Security"), RequestDescription: r.optional("RequestDescription"),
-		ReplyDescription: r.optional("ReplyDescription"), Headers: r.headers(),
-		Origin: r.optional("Origin"), Path: r.one("Path"), Address: r.one("Address"), PeerShapes: r.shapes(),
+		Session:            r.session(),
+		Scheme:             r.one("Scheme"),
+		Representation:     r.one("Representation"),
+		Transport:          r.one("Transport"),
+		Assurance:          r.optional("Assurance"),
+		Security:           r.optional("Security"),
+		RequestDescription: r.optional("RequestDescription"),
+		ReplyDescription:   r.optional("ReplyDescription"),
+		Headers:            r.headers(),
+		Origin:             r.optional("Origin"),
+		Path:               r.one("Path"),
+		Address:            r.one("Address"),
+		PeerShapes:         r.shapes(),
 	}}
 	c.Sequence, _ = r.sequence()
 	expires, err := time.Parse(time.RFC3339, r.one("Expires"))

@@ -52,7 +52,8 @@ func Asks(req *http.Request) (stages uint64, upgrade, ok bool) {
 		}
 		stages = n
 	}
-	return stages, req.ProtoMajor == 1 && req.ProtoMinor == 1 && HasToken(req.Header, "Connection", "upgrade") && HasToken(req.Header, "Upgrade", Protocol), true
+	return stages, req.ProtoMajor == 1 && req.ProtoMinor == 1 && HasToken(req.Header, "Connection", "upgrade") &&
+		HasToken(req.Header, "Upgrade", Protocol), true
 }
 
 // askField is the field of a request that asks, for a stream with these stages.

@@ -67,10 +67,16 @@ func ParseOffer(data []byte) (*Offer, soap.Version, error) {
 		return nil, v, err
 	}
 	o := &Offer{
-		Schemes: r.texts("Scheme", maxChoices), Representations: r.texts("Representation", maxChoices), Transports: r.texts("Transport", maxChoices),
-		Assurances: r.texts("Assurance", maxChoices), Securities: r.texts("Security", maxChoices),
-		Request: r.description("RequestDescription"), Reply: r.description("ReplyDescription"), Headers: r.headers(),
-		Lifetime: r.lifetime(), Shapes: r.shapes(),
+		Schemes:         r.texts("Scheme", maxChoices),
+		Representations: r.texts("Representation", maxChoices),
+		Transports:      r.texts("Transport", maxChoices),
+		Assurances:      r.texts("Assurance", maxChoices),
+		Securities:      r.texts("Security", maxChoices),
+		Request:         r.description("RequestDescription"),
+		Reply:           r.description("ReplyDescription"),
+		Headers:         r.headers(),
+		Lifetime:        r.lifetime(),
+		Shapes:          r.shapes(),
 	}
 	o.Sequence, _ = r.sequence()
 	o.RequestHead, o.ReplyHead = r.heads()

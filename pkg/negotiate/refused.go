@@ -31,7 +31,11 @@ func (w *writer) refused(items []Declined) {
 		if i == maxChoices {
 			return
 		}
-		w.children = append(w.children, soap.Element{Name: w.name("Refused"), Attrs: []soap.Attr{{Name: "item", Value: printable(r.Item)}}, Text: printable(r.Why)})
+		w.children = append(w.children, soap.Element{
+			Name:  w.name("Refused"),
+			Attrs: []soap.Attr{{Name: "item", Value: printable(r.Item)}},
+			Text:  printable(r.Why),
+		})
 	}
 }
 
@@ -61,13 +65,18 @@ func (w *writer) ignored(names []soap.Name) {
 		if i == maxChoices {
 			return
 		}
-		w.children = append(w.children, soap.Element{Name: w.name("Ignored"), Attrs: []soap.Attr{{Name: "namespace", Value: printable(n.Space)}}, Text: printable(n.Local)})
+		w.children = append(w.children, soap.Element{
+			Name:  w.name("Ignored"),
+			Attrs: []soap.Attr{{Name: "namespace", Value: printable(n.Space)}},
+			Text:  printable(n.Local),
+		})
 	}
 }
 
 func (r *reader) ignored() (names []soap.Name) {
 	for _, c := range r.all("Ignored", maxChoices) {
-		names = append(names, soap.Name{Space: printable(c.Attr("namespace")), Local: printable(strings.TrimSpace(c.Text))})
+		names = append(names,
+			soap.Name{Space: printable(c.Attr("namespace")), Local: printable(strings.TrimSpace(c.Text))})
 	}
 	return names
 }
@@ -107,7 +116,11 @@ var refusalName = soap.Name{Space: OfferName.Space, Local: "Refusal"}
 func RefusalFault(items RefusedItems) soap.Fault {
 	w := writer{ns: refusalName.Space}
 	w.refused(items)
-	return soap.Fault{Code: soap.Server, Reason: printable("cannot agree: " + items.Error()), Detail: []soap.Element{w.element(refusalName.Local)}}
+	return soap.Fault{
+		Code:   soap.Server,
+		Reason: printable("cannot agree: " + items.Error()),
+		Detail: []soap.Element{w.element(refusalName.Local)},
+	}
 }
 
 func readFault(f soap.Fault) *FaultAnswer {

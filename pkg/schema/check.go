@@ -70,7 +70,12 @@ func read(message []byte) (*node, error) {
 				return nil, &Error{Code: TooLarge, At: -1, What: "the message is nested too deeply"}
 			}
 			name := string(message[tok.NameFrom:tok.NameTo])
-			k := &node{local: name[strings.LastIndexByte(name, ':')+1:], at: tok.From, attrs: slices.Clone(tk.Attrs()), textFrom: tok.To}
+			k := &node{
+				local:    name[strings.LastIndexByte(name, ':')+1:],
+				at:       tok.From,
+				attrs:    slices.Clone(tk.Attrs()),
+				textFrom: tok.To,
+			}
 			n.kids = append(n.kids, k)
 			if tok.Kind == xmltext.Start {
 				open = append(open, k)
@@ -103,7 +108,14 @@ func (c *checker) differs(n *node, path, format string, args ...any) {
 
 func (c *checker) drifted(n *node, path, format string, args ...any) *Error {
 	line, column := xmltext.Position(c.src, n.at)
-	e := &Error{Code: Drift, At: int64(n.at), Line: line, Column: column, Path: path, What: fmt.Sprintf(format, args...)}
+	e := &Error{
+		Code:   Drift,
+		At:     int64(n.at),
+		Line:   line,
+		Column: column,
+		Path:   path,
+		What:   fmt.Sprintf(format, args...),
+	}
 	if len(c.drift) < maxDrifts {
 		c.drift = append(c.drift, e)
 	}
@@ -125,7 +137,8 @@ func (c *checker) element(e *Element, n *node, path string) {
 		return
 	}
 	for _, d := range e.Attributes {
-		at := slices.IndexFunc(n.attrs, func(a xmltext.Attr) bool { return string(c.src[a.NameFrom:a.NameTo]) == d.Name })
+		at := slices.IndexFunc(n.attrs,
+			func(a xmltext.Attr) bool { return string(c.src[a.NameFrom:a.NameTo]) == d.Name })
 		switch {
 		case at < 0:
 			c.differs(n, path, "attribute %s is missing", d.Name)

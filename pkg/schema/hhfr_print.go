@@ -57,7 +57,8 @@ func (p *printer) nest(by int) {
 func (p *printer) element(e *Element) {
 	switch {
 	case e.Array && e.Items > 0:
-		p.tag("", "element", "/>", "name", e.Name, "type", "array", "primitives", typeName(e.Type), "value", strconv.Itoa(e.Items))
+		p.tag("", "element", "/>", "name", e.Name, "type", "array", "primitives", typeName(e.Type), "value",
+			strconv.Itoa(e.Items))
 		return
 	case e.Array:
 		p.tag("", "element", "/>", "name", e.Name, "type", "array", "primitives", typeName(e.Type))

@@ -16,9 +16,10 @@ import (
 // The default envelope: what stands around a message that was given as values, not as XML
 // (docs/negotiation.md, section 8).
 const (
-	envelopeStart = `<?xml version="1.0" encoding="UTF-8"?>` + "\n" + `<soap:Envelope xmlns:soap="` + xmlns.SOAP11 + `"><soap:Body>`
-	envelopeEnd   = `</soap:Body></soap:Envelope>`
-	itemName      = "item"
+	envelopeStart = `<?xml version="1.0" encoding="UTF-8"?>` + "\n" + `<soap:Envelope xmlns:soap="` + xmlns.SOAP11 +
+		`"><soap:Body>`
+	envelopeEnd = `</soap:Body></soap:Envelope>`
+	itemName    = "item"
 )
 
 // Message writes values as a message in the default envelope: SOAP 1.1, without white space between
@@ -50,7 +51,12 @@ type valueWriter struct{ b []byte }
 
 func (w *valueWriter) element(e *Element, v any, path string) error {
 	if len(w.b) > maxMessage {
-		return &Error{Code: TooLarge, At: -1, Path: path, What: fmt.Sprintf("a message of more than %d octets", maxMessage)}
+		return &Error{
+			Code: TooLarge,
+			At:   -1,
+			Path: path,
+			What: fmt.Sprintf("a message of more than %d octets", maxMessage),
+		}
 	}
 	w.b = append(w.b, "<"+e.Name...)
 	var err error
@@ -154,7 +160,8 @@ func unwritable(r rune) bool {
 }
 
 // escapes keeps what a parser would change: white space in attributes, and carriage returns.
-var escapes = strings.NewReplacer("&", "&amp;", "<", "&lt;", ">", "&gt;", `"`, "&quot;", "\r", "&#13;", "\n", "&#10;", "\t", "&#9;")
+var escapes = strings.NewReplacer("&", "&amp;", "<", "&lt;", ">", "&gt;", `"`, "&quot;", "\r", "&#13;", "\n", "&#10;",
+	"\t", "&#9;")
 
 // textOf writes a value as text of a type, floats as short as their precision allows and without an
 // exponent.

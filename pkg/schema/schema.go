@@ -79,7 +79,13 @@ const (
 	BadValue
 )
 
-var codeNames = map[Code]string{Malformed: "malformed schema", Unsupported: "not in the HHFR Schema dialect", TooLarge: "over the limit", Drift: "message drifts from its schema", BadValue: "bad value"}
+var codeNames = map[Code]string{
+	Malformed:   "malformed schema",
+	Unsupported: "not in the HHFR Schema dialect",
+	TooLarge:    "over the limit",
+	Drift:       "message drifts from its schema",
+	BadValue:    "bad value",
+}
 
 func (c Code) String() string { return codeNames[c] }
 

@@ -23,8 +23,13 @@ const (
 )
 
 var codeNames = map[Code]string{
-	Malformed: "malformed XML", NoEnvelope: "no SOAP envelope", TooLarge: "above the limit", Forbidden: "document type declaration refused",
-	BadCharset: "unsupported character encoding", BadVersion: "unknown SOAP version", BadField: "not a valid field value",
+	Malformed:  "malformed XML",
+	NoEnvelope: "no SOAP envelope",
+	TooLarge:   "above the limit",
+	Forbidden:  "document type declaration refused",
+	BadCharset: "unsupported character encoding",
+	BadVersion: "unknown SOAP version",
+	BadField:   "not a valid field value",
 }
 
 func (c Code) String() string { return codeNames[c] }

@@ -95,7 +95,10 @@ func (f *Fault) envelope11() *Envelope {
 	case f.Subcode != "":
 		code.Text += "." + f.Subcode
 	}
-	fault := Element{Name: Name{V11.Namespace(), "Fault"}, Children: []Element{code, {Name: Name{"", "faultstring"}, Text: f.Reason}}}
+	fault := Element{
+		Name:     Name{V11.Namespace(), "Fault"},
+		Children: []Element{code, {Name: Name{"", "faultstring"}, Text: f.Reason}},
+	}
 	if f.Actor != "" {
 		fault.Children = append(fault.Children, Element{Name: Name{"", "faultactor"}, Text: f.Actor})
 	}

@@ -21,7 +21,8 @@ func Wrap(v Version, body []byte) ([]byte, error) {
 	}
 	body = bytes.TrimPrefix(body, []byte("\xEF\xBB\xBF"))
 	if d := declaration.Find(body); d != nil {
-		if m := declaredEncoding.FindSubmatch(d); m != nil && !strings.EqualFold(string(m[1]), "utf-8") && !strings.EqualFold(string(m[1]), "us-ascii") {
+		if m := declaredEncoding.FindSubmatch(d); m != nil && !strings.EqualFold(string(m[1]), "utf-8") &&
+			!strings.EqualFold(string(m[1]), "us-ascii") {
 			return nil, &Error{Code: BadCharset, At: 0, Err: fmt.Errorf("%q", m[1])}
 		}
 		body = body[len(d):]

@@ -103,7 +103,8 @@ func Open(r io.Reader) (*File, error) {
 var errEmpty = errors.New("it is empty")
 
 // magics are how captures begin: pcapng, and pcap of either byte order with micro- and nanoseconds.
-var magics = []string{"\x0A\x0D\x0D\x0A", "\xD4\xC3\xB2\xA1", "\xA1\xB2\xC3\xD4", "\x4D\x3C\xB2\xA1", "\xA1\xB2\x3C\x4D"}
+var magics = []string{"\x0A\x0D\x0D\x0A", "\xD4\xC3\xB2\xA1", "\xA1\xB2\xC3\xD4", "\x4D\x3C\xB2\xA1",
+	"\xA1\xB2\x3C\x4D"}
 
 // IsCapture reports whether b, at least four octets, begins like a capture, or one in gzip.
 func IsCapture(b []byte) bool {

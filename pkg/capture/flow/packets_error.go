@@ -16,7 +16,12 @@ const (
 	ReadFailed
 )
 
-var codeNames = map[Code]string{NoCapture: "not a capture", Truncated: "capture is cut off", Malformed: "capture is damaged", ReadFailed: "reading the capture"}
+var codeNames = map[Code]string{
+	NoCapture:  "not a capture",
+	Truncated:  "capture is cut off",
+	Malformed:  "capture is damaged",
+	ReadFailed: "reading the capture",
+}
 
 func (c Code) String() string { return codeNames[c] }
 

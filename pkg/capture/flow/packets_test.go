@@ -106,8 +106,10 @@ func TestLinkTypes(t *testing.T) {
 	ether := append(make([]byte, 12), 0x08, 0)
 	cat := func(parts ...[]byte) []byte { return slices.Concat(parts...) }
 	pad := make([]byte, 7)
-	ip6 := cat([]byte{0x60, 0, 0, 0, 0, byte(len(ip)-20) + 16, 0, 64}, make([]byte, 32), []byte{60, 0, 1, 4, 0, 0, 0, 0}, []byte{6, 0, 1, 4, 0, 0, 0, 0}, ip[20:])
-	gre := cat([]byte{0x45, 0, 0, byte(24 + len(ip)), 0, 0, 0, 0, 9, 47, 0, 0, 1, 1, 1, 1, 2, 2, 2, 2}, []byte{0, 0, 8, 0}, ip)
+	ip6 := cat([]byte{0x60, 0, 0, 0, 0, byte(len(ip)-20) + 16, 0, 64}, make([]byte, 32),
+		[]byte{60, 0, 1, 4, 0, 0, 0, 0}, []byte{6, 0, 1, 4, 0, 0, 0, 0}, ip[20:])
+	gre := cat([]byte{0x45, 0, 0, byte(24 + len(ip)), 0, 0, 0, 0, 9, 47, 0, 0, 1, 1, 1, 1, 2, 2, 2, 2},
+		[]byte{0, 0, 8, 0}, ip)
 	for name, tt := range map[string]struct {
 		link uint32
 		data []byte
@@ -166,7 +168,8 @@ func TestFragmentsInAnyOrder(t *testing.T) {
 	require.Len(t, frags, 4)
 	for range len(frags) {
 		frags = append(frags[1:], frags[0])
-		for _, order := range [][][]byte{frags, {frags[3], frags[2], frags[1], frags[0]}, {frags[0], frags[0], frags[2], frags[1], frags[3]}} {
+		for _, order := range [][][]byte{frags, {frags[3], frags[2], frags[1], frags[0]},
+			{frags[0], frags[0], frags[2], frags[1], frags[3]}} {
 			flows, stats := flowsOf(t, flow.Limits{}, order...)
 			require.Len(t, flows, 1)
 			assert.Equal(t, "a payload of forty octets, cut in pieces", string(flows[0].dirs[0][0].data))
@@ -191,7 +194,9 @@ func TestFragmentsAreBounded(t *testing.T) {
 }
 
 func TestDatagramsAndComments(t *testing.T) {
-	udp := append([]byte{0x45, 0, 0, 31, 0, 0, 0, 0, 9, 17, 0, 0, 1, 1, 1, 1, 2, 2, 2, 2, 0, 9, 0, 10, 0, 11, 0, 0}, "abc.."...)
+	udp := append(
+		[]byte{0x45, 0, 0, 31, 0, 0, 0, 0, 9, 17, 0, 0, 1, 1, 1, 1, 2, 2, 2, 2, 0, 9, 0, 10, 0, 11, 0, 0},
+		"abc.."...)
 	f, err := flow.Open(bytes.NewReader(pcapOf(101, udp)))
 	require.NoError(t, err)
 	var got []flow.Datagram

@@ -145,7 +145,12 @@ type openFlow struct {
 // NewAssembler calls back as c says.
 func NewAssembler(c Config) *Assembler {
 	c.Limits = c.Limits.WithDefaults()
-	return &Assembler{cfg: c, flows: map[flowKey]*openFlow{}, recent: list.New(), stats: Stats{Undecoded: map[string]int{}}}
+	return &Assembler{
+		cfg:    c,
+		flows:  map[flowKey]*openFlow{},
+		recent: list.New(),
+		stats:  Stats{Undecoded: map[string]int{}},
+	}
 }
 
 // Add takes the next packet and keeps its slices. Errors are those of the callbacks.
@@ -167,7 +172,15 @@ func (a *Assembler) Add(p Packet) error {
 		if a.cfg.Datagram == nil {
 			return nil
 		}
-		return a.cfg.Datagram(Datagram{Src: s.src, Dst: s.dst, Time: s.time, PacketNo: s.no, Data: s.payload, Missing: s.short, Comments: s.comments})
+		return a.cfg.Datagram(Datagram{
+			Src:      s.src,
+			Dst:      s.dst,
+			Time:     s.time,
+			PacketNo: s.no,
+			Data:     s.payload,
+			Missing:  s.short,
+			Comments: s.comments,
+		})
 	default:
 		return a.tcp(s)
 	}
@@ -210,7 +223,8 @@ func (a *Assembler) give(f *openFlow) error {
 
 // tidy gives out connections that ended a while ago, and those that limits leave no room for.
 func (a *Assembler) tidy(now time.Time) error {
-	for len(a.closing) > 0 && (a.closing[0].gone || now.Sub(a.closing[0].closedAt) > closedFor || len(a.flows) > a.cfg.Limits.Flows) {
+	for len(a.closing) > 0 && (a.closing[0].gone || now.Sub(a.closing[0].closedAt) > closedFor ||
+		len(a.flows) > a.cfg.Limits.Flows) {
 		f := a.closing[0]
 		a.closing[0] = nil
 		a.closing = a.closing[1:]

@@ -25,7 +25,8 @@ func (a *Assembler) tcp(s *segment) error {
 	f.flush()
 	for i := range f.dirs { // what waits for the other direction waits no longer than what waits in its own
 		d, other := &f.dirs[i], &f.dirs[1-i]
-		for l := &a.cfg.Limits; len(other.pending) > 0 && (len(d.ready) > l.PendingPieces || d.cost > int64(2*l.PendingOctets)); f.flush() {
+		for l := &a.cfg.Limits; len(other.pending) > 0 &&
+			(len(d.ready) > l.PendingPieces || d.cost > int64(2*l.PendingOctets)); f.flush() {
 			other.jump(&a.stats)
 		}
 	}
@@ -132,7 +133,8 @@ func (f *openFlow) size() int64 { return f.dirs[0].cost + f.dirs[1].cost }
 func (f *openFlow) flush() {
 	for f.err == nil {
 		i, other := 0, 1
-		if a, b := f.dirs[0].ready, f.dirs[1].ready; len(a) == 0 || len(b) > 0 && b[0].mark.PacketNo < a[0].mark.PacketNo {
+		if a, b := f.dirs[0].ready, f.dirs[1].ready; len(a) == 0 ||
+			len(b) > 0 && b[0].mark.PacketNo < a[0].mark.PacketNo {
 			i, other = 1, 0
 		}
 		if !f.first(i, other) && !f.first(other, i) {

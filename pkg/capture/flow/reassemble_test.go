@@ -35,28 +35,50 @@ func TestReassembly(t *testing.T) {
 		want    []any
 		second  []any // of a second connection
 	}{
-		"in order":                        {append(open, c(ack, 101, "ab"), c(ack|fin, 103, "cd")), []any{int64(0), "abcd", int64(0)}, nil},
-		"out of order":                    {append(open, c(ack, 105, "ef"), c(ack, 103, "cd"), c(ack, 101, "ab")), []any{int64(0), "abcdef", int64(0)}, nil},
-		"repeated":                        {append(open, c(ack, 101, "ab"), c(ack, 101, "ab"), c(ack, 103, "cd"), c(ack, 101, "abcd")), []any{int64(0), "abcd", int64(0)}, nil},
-		"first wins":                      {append(open, c(ack, 101, "ab"), c(ack, 102, "XYZ")), []any{int64(0), "abYZ", int64(0)}, nil},
-		"first wins waiting":              {append(open, c(ack, 103, "cd"), c(ack, 105, "ef"), c(ack, 102, "XYZVW"), c(ack, 101, "a")), []any{int64(0), "aXcdef", int64(0)}, nil},
-		"keep-alive":                      {append(open, c(ack, 101, "ab"), c(ack, 102, "\x00"), c(ack, 103, "cd")), []any{int64(0), "abcd", int64(0)}, nil},
-		"gap acknowledged":                {append(append(slices.Clip(open), c(ack, 101, "ab"), c(ack, 106, "fg")), append(slices.Repeat([][]byte{s(ack, 108, "")}, 16), c(ack, 103, "cde"))...), []any{int64(0), "ab", int64(3), "fg", int64(0)}, nil},
-		"acknowledgement overtakes":       {append(open, c(ack, 101, "ab"), c(ack, 106, "fg"), s(ack, 108, ""), c(ack, 103, "cde")), []any{int64(0), "abcdefg", int64(0)}, nil},
-		"gap at the end":                  {append(open, c(ack, 101, "ab"), c(ack, 106, "fg")), []any{int64(0), "ab", int64(3), "fg", int64(0)}, nil},
-		"gap waits":                       {append(open, c(ack, 106, "fg"), s(ack, 101, ""), c(ack, 101, "abcde")), []any{int64(0), "abcdefg", int64(0)}, nil},
-		"gap in front":                    {append(open, c(ack, 103, "cd")), []any{int64(2), "cd", int64(0)}, nil},
-		"end known by ack":                {append(open, c(ack, 101, "ab"), s(ack, 110, "")), []any{int64(0), "ab", int64(7)}, nil},
-		"end known by fin":                {append(open, c(ack, 101, "ab"), c(ack|fin, 106, "")), []any{int64(0), "ab", int64(3)}, nil},
-		"fin acknowledged":                {append(open, c(ack, 101, "ab"), s(ack, 104, "")), []any{int64(0), "ab", int64(0)}, nil},
-		"wrap":                            {append(wrap, c(ack, 0xFFFFFFFE, "ab"), c(ack, 2, "ef"), c(ack, 0, "cd")), []any{int64(0), "abcdef", int64(0)}, nil},
-		"no handshake":                    {[][]byte{c(ack, 105, "ef"), c(ack, 103, "cd"), s(ack, 107, ""), c(ack, 107, "gh")}, []any{int64(-1), "cdefgh", int64(0)}, nil},
-		"only the reply of the handshake": {[][]byte{open[1], c(ack, 103, "cd"), c(ack, 101, "ab")}, []any{int64(0), "abcd", int64(0)}, nil},
-		"handshake after data":            {[][]byte{c(ack, 101, "ab"), open[0], open[1], c(ack, 103, "cd")}, []any{int64(0), "abcd", int64(0)}, nil},
-		"data with syn":                   {[][]byte{seg(1, 1000, syn, 100, 0, "ab"), open[1], c(ack, 103, "cd")}, []any{int64(0), "abcd", int64(0)}, nil},
-		"reset carries no data":           {append(open, c(ack, 101, "ab"), c(rst|ack, 103, "why")), []any{int64(0), "ab", int64(0)}, nil},
-		"syn again":                       {append(open, open[0], open[1], c(ack, 101, "ab")), []any{int64(0), "ab", int64(0)}, nil},
-		"port reused": {append(open, c(ack, 101, "ab"), c(fin|ack, 103, ""), s(fin|ack, 104, ""), seg(1, 1000, syn, 9000, 0, ""), c(ack, 9001, "cd")),
+		"in order": {append(open, c(ack, 101, "ab"), c(ack|fin, 103, "cd")),
+			[]any{int64(0), "abcd", int64(0)}, nil},
+		"out of order": {append(open, c(ack, 105, "ef"), c(ack, 103, "cd"), c(ack, 101, "ab")),
+			[]any{int64(0), "abcdef", int64(0)}, nil},
+		"repeated": {append(open, c(ack, 101, "ab"), c(ack, 101, "ab"), c(ack, 103, "cd"),
+			c(ack, 101, "abcd")), []any{int64(0), "abcd", int64(0)}, nil},
+		"first wins": {append(open, c(ack, 101, "ab"), c(ack, 102, "XYZ")),
+			[]any{int64(0), "abYZ", int64(0)}, nil},
+		"first wins waiting": {append(open, c(ack, 103, "cd"), c(ack, 105, "ef"), c(ack, 102, "XYZVW"),
+			c(ack, 101, "a")), []any{int64(0), "aXcdef", int64(0)}, nil},
+		"keep-alive": {append(open, c(ack, 101, "ab"), c(ack, 102, "\x00"), c(ack, 103, "cd")),
+			[]any{int64(0), "abcd", int64(0)}, nil},
+		"gap acknowledged": {append(append(slices.Clip(open), c(ack, 101, "ab"), c(ack, 106, "fg")),
+			append(slices.Repeat([][]byte{s(ack, 108, "")}, 16), c(ack, 103, "cde"))...),
+			[]any{int64(0), "ab", int64(3), "fg", int64(0)}, nil},
+		"acknowledgement overtakes": {append(open, c(ack, 101, "ab"), c(ack, 106, "fg"), s(ack, 108, ""),
+			c(ack, 103, "cde")), []any{int64(0), "abcdefg", int64(0)}, nil},
+		"gap at the end": {append(open, c(ack, 101, "ab"), c(ack, 106, "fg")),
+			[]any{int64(0), "ab", int64(3), "fg", int64(0)}, nil},
+		"gap waits": {append(open, c(ack, 106, "fg"), s(ack, 101, ""), c(ack, 101, "abcde")),
+			[]any{int64(0), "abcdefg", int64(0)}, nil},
+		"gap in front": {append(open, c(ack, 103, "cd")), []any{int64(2), "cd", int64(0)}, nil},
+		"end known by ack": {append(open, c(ack, 101, "ab"), s(ack, 110, "")),
+			[]any{int64(0), "ab", int64(7)}, nil},
+		"end known by fin": {append(open, c(ack, 101, "ab"), c(ack|fin, 106, "")),
+			[]any{int64(0), "ab", int64(3)}, nil},
+		"fin acknowledged": {append(open, c(ack, 101, "ab"), s(ack, 104, "")),
+			[]any{int64(0), "ab", int64(0)}, nil},
+		"wrap": {append(wrap, c(ack, 0xFFFFFFFE, "ab"), c(ack, 2, "ef"), c(ack, 0, "cd")),
+			[]any{int64(0), "abcdef", int64(0)}, nil},
+		"no handshake": {[][]byte{c(ack, 105, "ef"), c(ack, 103, "cd"), s(ack, 107, ""),
+			c(ack, 107, "gh")}, []any{int64(-1), "cdefgh", int64(0)}, nil},
+		"only the reply of the handshake": {[][]byte{open[1], c(ack, 103, "cd"), c(ack, 101, "ab")},
+			[]any{int64(0), "abcd", int64(0)}, nil},
+		"handshake after data": {[][]byte{c(ack, 101, "ab"), open[0], open[1], c(ack, 103, "cd")},
+			[]any{int64(0), "abcd", int64(0)}, nil},
+		"data with syn": {[][]byte{seg(1, 1000, syn, 100, 0, "ab"), open[1], c(ack, 103, "cd")},
+			[]any{int64(0), "abcd", int64(0)}, nil},
+		"reset carries no data": {append(open, c(ack, 101, "ab"), c(rst|ack, 103, "why")),
+			[]any{int64(0), "ab", int64(0)}, nil},
+		"syn again": {append(open, open[0], open[1], c(ack, 101, "ab")),
+			[]any{int64(0), "ab", int64(0)}, nil},
+		"port reused": {append(open, c(ack, 101, "ab"), c(fin|ack, 103, ""), s(fin|ack, 104, ""),
+			seg(1, 1000, syn, 9000, 0, ""), c(ack, 9001, "cd")),
 			[]any{int64(0), "ab", int64(0)}, []any{int64(0), "cd", int64(0)}},
 	} {
 		flows, _ := flowsOf(t, flow.Limits{}, slices.Clone(tt.packets)...)
@@ -193,7 +215,8 @@ func TestLostPacketsLeaveExactGaps(t *testing.T) {
 			kept = slices.Concat(packets[:at], packets[min(at+n, len(packets)):])
 		}
 		for i := range kept { // late packets, of either direction
-			if j := i + 1; seed%2 == 0 && j < len(kept) && len(kept[i].Data) > 40 && len(kept[j].Data) > 40 && rnd.IntN(3) == 0 {
+			if j := i + 1; seed%2 == 0 && j < len(kept) && len(kept[i].Data) > 40 && len(kept[j].Data) > 40 &&
+				rnd.IntN(3) == 0 {
 				kept[i], kept[j] = kept[j], kept[i]
 			}
 		}

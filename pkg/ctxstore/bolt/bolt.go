@@ -98,7 +98,9 @@ func (s *Store) Get(ctx context.Context, uri string) (e ctxstore.Entry, err erro
 }
 
 // Put implements [ctxstore.Store].
-func (s *Store) Put(ctx context.Context, uri string, value []byte, opt ctxstore.PutOptions) (revision uint64, err error) {
+func (s *Store) Put(
+	ctx context.Context, uri string, value []byte, opt ctxstore.PutOptions,
+) (revision uint64, err error) {
 	if err := ctxstore.CheckPut(uri, value, opt); err != nil {
 		return 0, err
 	}
@@ -209,7 +211,8 @@ func (s *Store) Watch(ctx context.Context, prefix string) (<-chan ctxstore.Chang
 		defer s.file.unwatch(wake)
 		defer cancel()
 		defer context.AfterFunc(s.open, cancel)()
-		follow.Run(ctx, known, wake, func(ctx context.Context) (map[string]uint64, error) { return s.revisions(ctx, prefix) }, out)
+		follow.Run(ctx, known, wake,
+			func(ctx context.Context) (map[string]uint64, error) { return s.revisions(ctx, prefix) }, out)
 	})
 	return out, nil
 }
@@ -266,7 +269,12 @@ func (s *Store) update(ctx context.Context, uri string, do func(*tx) error) erro
 		return err
 	}
 	if s.cfg.ReadOnly {
-		return &ctxstore.Error{Code: ctxstore.Permission, URI: uri, At: s.file.path, Err: errors.New("opened for reading only")}
+		return &ctxstore.Error{
+			Code: ctxstore.Permission,
+			URI:  uri,
+			At:   s.file.path,
+			Err:  errors.New("opened for reading only"),
+		}
 	}
 	return s.file.transaction(uri, true, s.cfg, do)
 }

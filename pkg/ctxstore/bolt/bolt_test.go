@@ -150,7 +150,8 @@ func TestDamage(t *testing.T) {
 	require.NoError(t, s.Close())
 	octets, err := os.ReadFile(path)
 	require.NoError(t, err)
-	require.NoError(t, os.WriteFile(path, bytes.ReplaceAll(octets, []byte("the value itself"), []byte("the value damage")), 0o600))
+	require.NoError(t,
+		os.WriteFile(path, bytes.ReplaceAll(octets, []byte("the value itself"), []byte("the value damage")), 0o600))
 
 	s = open(t, path, bolt.Config{})
 	_, err = s.Get(ctx, uri)

@@ -62,14 +62,23 @@ func (r *registry) open(path string, readOnly bool) (*file, error) {
 	info, err := os.Stat(path)
 	switch {
 	case err == nil && info.IsDir():
-		return nil, &ctxstore.Error{Code: ctxstore.Invalid, At: path, Err: errors.New("a folder"), Hint: "a store in a folder is named without bolt:"}
+		return nil, &ctxstore.Error{
+			Code: ctxstore.Invalid,
+			At:   path,
+			Err:  errors.New("a folder"),
+			Hint: "a store in a folder is named without bolt:",
+		}
 	case err == nil:
 		for f := range r.files {
 			if !os.SameFile(f.info, info) {
 				continue
 			}
 			if f.readOnly && !readOnly {
-				return nil, &ctxstore.Error{Code: ctxstore.Permission, At: path, Err: errors.New("this process has it open for reading only")}
+				return nil, &ctxstore.Error{
+					Code: ctxstore.Permission,
+					At:   path,
+					Err:  errors.New("this process has it open for reading only"),
+				}
 			}
 			f.users++
 			return f, nil
@@ -100,7 +109,14 @@ func (r *registry) close(f *file) error {
 var errLocked = errors.New("another process holds it")
 
 func openFile(path string, readOnly bool) (_ *file, err error) {
-	f := &file{path: path, readOnly: readOnly, users: 1, unlock: func() {}, watchers: map[chan struct{}]struct{}{}, touched: map[string]uint64{}}
+	f := &file{
+		path:     path,
+		readOnly: readOnly,
+		users:    1,
+		unlock:   func() {},
+		watchers: map[chan struct{}]struct{}{},
+		touched:  map[string]uint64{},
+	}
 	if !readOnly {
 		if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
 			return nil, fault("", path, err)
@@ -115,7 +131,8 @@ func openFile(path string, readOnly bool) (_ *file, err error) {
 		if err := verify(path); err != nil {
 			return err
 		}
-		f.db, err = bbolt.Open(path, 0o600, &bbolt.Options{Timeout: lockWait, ReadOnly: readOnly, FreelistType: bbolt.FreelistMapType})
+		f.db, err = bbolt.Open(path, 0o600,
+			&bbolt.Options{Timeout: lockWait, ReadOnly: readOnly, FreelistType: bbolt.FreelistMapType})
 		return err
 	})
 	if err != nil {
@@ -181,7 +198,13 @@ func (f *file) transaction(uri string, write bool, cfg Config, do func(*tx) erro
 			run = f.db.Update
 		}
 		return run(func(t *bbolt.Tx) error {
-			own := &tx{file: f, cfg: cfg, meta: t.Bucket(metaBucket), entries: t.Bucket(entriesBucket), uses: t.Bucket(usesBucket)}
+			own := &tx{
+				file:    f,
+				cfg:     cfg,
+				meta:    t.Bucket(metaBucket),
+				entries: t.Bucket(entriesBucket),
+				uses:    t.Bucket(usesBucket),
+			}
 			if own.meta == nil || own.entries == nil || own.uses == nil {
 				return corrupt(uri, f.path, errors.New("a bucket is missing"))
 			}
@@ -214,7 +237,8 @@ func guard(uri, path string, do func() error) (err error) {
 // are.
 func fault(uri, path string, err error) error {
 	var own *ctxstore.Error
-	if err == nil || errors.As(err, &own) || errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) {
+	if err == nil || errors.As(err, &own) || errors.Is(err, context.Canceled) ||
+		errors.Is(err, context.DeadlineExceeded) {
 		return err
 	}
 	e := &ctxstore.Error{Code: ctxstore.Unavailable, URI: uri, At: path, Err: err}
@@ -239,11 +263,21 @@ func fault(uri, path string, err error) error {
 }
 
 func corrupt(uri, path string, err error) error {
-	return &ctxstore.Error{Code: ctxstore.Corrupt, URI: uri, At: path, Err: err, Hint: "move the file away, or restore it from a copy"}
+	return &ctxstore.Error{
+		Code: ctxstore.Corrupt,
+		URI:  uri,
+		At:   path,
+		Err:  err,
+		Hint: "move the file away, or restore it from a copy",
+	}
 }
 
 func conflict(uri string, want, have uint64) error {
-	return &ctxstore.Error{Code: ctxstore.Conflict, URI: uri, Err: fmt.Errorf("expected revision %d, found %d", want, have)}
+	return &ctxstore.Error{
+		Code: ctxstore.Conflict,
+		URI:  uri,
+		Err:  fmt.Errorf("expected revision %d, found %d", want, have),
+	}
 }
 
 func (f *file) watch(wake chan struct{}) {

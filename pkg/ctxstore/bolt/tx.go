@@ -67,7 +67,12 @@ func parseRecord(b []byte) (r record, value []byte, err error) {
 
 func (r *record) check(uri string, value []byte) error {
 	if crc32.Checksum(value, castagnoli) != r.sum {
-		return &ctxstore.Error{Code: ctxstore.Corrupt, URI: uri, Err: errors.New("its check is wrong"), Hint: "delete the entry, or restore the file from a copy"}
+		return &ctxstore.Error{
+			Code: ctxstore.Corrupt,
+			URI:  uri,
+			Err:  errors.New("its check is wrong"),
+			Hint: "delete the entry, or restore the file from a copy",
+		}
 	}
 	return nil
 }
@@ -195,8 +200,13 @@ func (t *tx) makeRoom(uri string, need int64) error {
 		return err
 	}
 	if mutable+need > limit {
-		return &ctxstore.Error{Code: ctxstore.Full, URI: uri, At: t.file.path,
-			Err: fmt.Errorf("%d more octets, the limit is %d", need, limit), Hint: "raise the limit, delete contexts, or name another file"}
+		return &ctxstore.Error{
+			Code: ctxstore.Full,
+			URI:  uri,
+			At:   t.file.path,
+			Err:  fmt.Errorf("%d more octets, the limit is %d", need, limit),
+			Hint: "raise the limit, delete contexts, or name another file",
+		}
 	}
 	slices.SortFunc(shapes, func(a, b shape) int { return cmp.Compare(a.use, b.use) })
 	for _, s := range shapes {
@@ -253,7 +263,8 @@ func (t *tx) list(prefix string) (list []ctxstore.Info, failed []error) {
 			continue
 		}
 		if !t.expired(&r) {
-			list = append(list, ctxstore.Info{URI: string(k), Revision: r.revision, Size: int64(len(value)), Expires: r.expires})
+			list = append(list,
+				ctxstore.Info{URI: string(k), Revision: r.revision, Size: int64(len(value)), Expires: r.expires})
 		}
 	}
 	return list, failed

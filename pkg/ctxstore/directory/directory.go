@@ -1,7 +1,7 @@
 // Package directory is the context store in a folder, shared by all processes of a user:
 //
 //	shapes/HEX      one serialization per fingerprint, immutable, checked against its name when read
-//	sessions/HEX    one session each, under SHA-256 of its URI, with a header line that says what it is
+//	sessions/HEX    one session each, under SHA-256 of its URI, with a header line that names it
 //	contexts/HEX    everything else, likewise
 //	holds/HEX       empty; locked by who has the entry with that name for itself
 //	lock            held while something is written; contains the last revision given
@@ -262,7 +262,12 @@ func (s *Store) ready(ctx context.Context) error {
 
 func (s *Store) writable(ctx context.Context, uri string) error {
 	if s.cfg.ReadOnly {
-		return &ctxstore.Error{Code: ctxstore.Permission, URI: uri, At: s.dir, Err: errors.New("opened for reading only")}
+		return &ctxstore.Error{
+			Code: ctxstore.Permission,
+			URI:  uri,
+			At:   s.dir,
+			Err:  errors.New("opened for reading only"),
+		}
 	}
 	return s.ready(ctx)
 }

@@ -120,8 +120,10 @@ func TestOpenSaysWhatIsWrong(t *testing.T) {
 	}{
 		{"no name", "", directory.Config{}, ctxstore.Invalid, "no folder named"},
 		{"a file", file, directory.Config{}, ctxstore.Invalid, "not a folder"},
-		{"below a file", filepath.Join(file, "x"), directory.Config{}, ctxstore.Invalid, "file stands where a folder should be"},
-		{"missing, to read", filepath.Join(dir, "x"), directory.Config{ReadOnly: true}, ctxstore.NotFound, "no such file"},
+		{"below a file", filepath.Join(file, "x"), directory.Config{}, ctxstore.Invalid,
+			"file stands where a folder should be"},
+		{"missing, to read", filepath.Join(dir, "x"), directory.Config{ReadOnly: true}, ctxstore.NotFound,
+			"no such file"},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			if runtime.GOOS == "windows" && tc.name != "a file" {
@@ -299,7 +301,12 @@ func FuzzEntryFile(f *testing.F) {
 		require.NoError(t, os.WriteFile(names[0], b, 0o600))
 		e, err := s.Get(t.Context(), session)
 		if err != nil {
-			require.Contains(t, []bool{errors.Is(err, &ctxstore.Error{Code: ctxstore.Corrupt}), errors.Is(err, &ctxstore.Error{Code: ctxstore.NotFound})}, true)
+			require.Contains(
+				t,
+				[]bool{errors.Is(err, &ctxstore.Error{Code: ctxstore.Corrupt}),
+					errors.Is(err, &ctxstore.Error{Code: ctxstore.NotFound})},
+				true,
+			)
 			return
 		}
 		require.True(t, bytes.HasSuffix(b, e.Value))

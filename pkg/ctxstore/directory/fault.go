@@ -21,7 +21,8 @@ func fault(uri, path string, err error) error {
 	case is(fs.ErrNotExist):
 		e.Code = ctxstore.NotFound
 	case is(syscall.ENOTDIR):
-		e.Code, e.Hint = ctxstore.Invalid, "a file stands where a folder should be: name another place, or move the file away"
+		e.Code, e.Hint = ctxstore.Invalid,
+			"a file stands where a folder should be: name another place, or move the file away"
 	case is(fs.ErrPermission), is(syscall.EROFS):
 		e.Code, e.Hint = ctxstore.Permission, "check owner and mode of the folder, or name another"
 	case slices.ContainsFunc(fullErrors, is):
@@ -31,7 +32,13 @@ func fault(uri, path string, err error) error {
 }
 
 func corrupt(uri, path string, err error) error {
-	return &ctxstore.Error{Code: ctxstore.Corrupt, URI: uri, At: path, Err: err, Hint: "delete the file, or restore it from a copy"}
+	return &ctxstore.Error{
+		Code: ctxstore.Corrupt,
+		URI:  uri,
+		At:   path,
+		Err:  err,
+		Hint: "delete the file, or restore it from a copy",
+	}
 }
 
 // cause takes away what package os says about path and operation: an Error says it itself.

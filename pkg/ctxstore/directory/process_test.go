@@ -40,7 +40,8 @@ func inRole(t *testing.T, role, dir, binary string, before ...string) *exec.Cmd 
 	t.Helper()
 	argv := append(before, binary, "-test.run=^TestRole$", "-test.v")
 	cmd := exec.CommandContext(t.Context(), argv[0], argv[1:]...)
-	cmd.Env = append(os.Environ(), roleVariable+"="+role, dirVariable+"="+dir, "TMPDIR="+filepath.Dir(binary), "GOCOVERDIR=")
+	cmd.Env = append(os.Environ(), roleVariable+"="+role, dirVariable+"="+dir, "TMPDIR="+filepath.Dir(binary),
+		"GOCOVERDIR=")
 	return cmd
 }
 

@@ -103,7 +103,8 @@ func (s *Store) count(keep string) (shapes []file, mutable int64, err error) {
 			case folder == shapesDir:
 				shapes = append(shapes, f)
 			default:
-				if h, err := readHeader(f.path); err == nil && s.expired(h) && f.path != keep && os.Remove(f.path) == nil {
+				if h, err := readHeader(f.path); err == nil && s.expired(h) && f.path != keep &&
+					os.Remove(f.path) == nil {
 					continue
 				}
 				mutable += f.size

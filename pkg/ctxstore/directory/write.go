@@ -15,7 +15,9 @@ import (
 const temporary = ".new-"
 
 // replace writes a mutable entry under the lock; expires is handed the header of the entry before.
-func (s *Store) replace(ctx context.Context, uri string, value []byte, ifRevision *uint64, expires func(header) time.Time) (revision uint64, err error) {
+func (s *Store) replace(
+	ctx context.Context, uri string, value []byte, ifRevision *uint64, expires func(header) time.Time,
+) (revision uint64, err error) {
 	err = s.locked(ctx, func(l *lock) error {
 		before, live, err := s.current(uri)
 		if err != nil && (ifRevision != nil || !errors.Is(err, &ctxstore.Error{Code: ctxstore.Corrupt})) {
@@ -73,7 +75,8 @@ func (s *Store) putShape(ctx context.Context, uri string, fp [32]byte, value []b
 	if err == nil {
 		return nil
 	}
-	if !errors.Is(err, &ctxstore.Error{Code: ctxstore.NotFound}) && !errors.Is(err, &ctxstore.Error{Code: ctxstore.Corrupt}) {
+	if !errors.Is(err, &ctxstore.Error{Code: ctxstore.NotFound}) &&
+		!errors.Is(err, &ctxstore.Error{Code: ctxstore.Corrupt}) {
 		return err
 	}
 	return s.locked(ctx, func(*lock) error {

@@ -54,8 +54,12 @@ func Open(ctx context.Context, spec string, o Options) (ctxstore.Store, error) {
 	if i < 0 {
 		i = len(table) - 1
 		if scheme, _, ok := strings.Cut(spec, ":"); ok && looksLikeScheme(scheme) {
-			return nil, &ctxstore.Error{Code: ctxstore.Invalid, Err: fmt.Errorf("no engine for %q", spec),
-				Hint: "known forms: " + strings.Join(Forms(), ", ") + "; a folder with a colon in its name is written ./" + spec}
+			return nil, &ctxstore.Error{
+				Code: ctxstore.Invalid,
+				Err:  fmt.Errorf("no engine for %q", spec),
+				Hint: "known forms: " + strings.Join(Forms(),
+					", ") + "; a folder with a colon in its name is written ./" + spec,
+			}
 		}
 	}
 	e := table[i]
@@ -64,12 +68,17 @@ func Open(ctx context.Context, spec string, o Options) (ctxstore.Store, error) {
 
 // looksLikeScheme leaves out paths, and the drive letters of Windows.
 func looksLikeScheme(s string) bool {
-	return len(s) > 1 && !strings.ContainsFunc(s, func(r rune) bool { return (r < 'a' || r > 'z') && (r < '0' || r > '9') })
+	return len(s) > 1 &&
+		!strings.ContainsFunc(s, func(r rune) bool { return (r < 'a' || r > 'z') && (r < '0' || r > '9') })
 }
 
 func openMemory(_ context.Context, rest string, o Options) (ctxstore.Store, error) {
 	if rest != "" {
-		return nil, &ctxstore.Error{Code: ctxstore.Invalid, Err: fmt.Errorf("mem: takes no %q", rest), Hint: "write mem: alone"}
+		return nil, &ctxstore.Error{
+			Code: ctxstore.Invalid,
+			Err:  fmt.Errorf("mem: takes no %q", rest),
+			Hint: "write mem: alone",
+		}
 	}
 	return memory.New(memory.Config{MaxBytes: o.MaxBytes, Clock: o.Clock}), nil
 }

@@ -52,7 +52,8 @@ func New(store ctxstore.Store, cfg Config) *Store {
 		prefixes: append([]string{ctxstore.ShapePrefix, ctxstore.SessionPrefix}, cfg.Prefixes...),
 		warn: func(err error) {
 			once.Do(func() {
-				cfg.Log.Warn("the context store is full: new shapes and sessions are kept in memory, for this process", "err", err)
+				cfg.Log.Warn("the context store is full: new shapes and sessions are kept in memory, for this process",
+					"err", err)
 			})
 		},
 	}
