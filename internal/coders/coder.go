@@ -23,7 +23,7 @@ type Spec struct {
 	Representation uint64
 	// Limits are this end's, as the stream states them; zero fields mean the stream's defaults.
 	Limits streamer.Limits
-	// PeerKnows are fingerprints of shapes that the other end has, so that they can be referred to.
+	// PeerKnows are fingerprints of shapes that the peer has, so that they can be referred to.
 	PeerKnows [][32]byte
 	// Schema describes the messages that this end sends; nil: nothing does.
 	Schema *schema.Schema
@@ -32,7 +32,7 @@ type Spec struct {
 // Coders makes the coder of one end of one stream. It may be called concurrently.
 type Func func(context.Context, Spec) (streamer.Coder, error)
 
-// BookCoders makes coders that share the shapes of a book. Those that the other end has are tried
+// BookCoders makes coders that share the shapes of a book. Those that the peer has are tried
 // first on messages. The first message that a schema describes gets a shape by it.
 func OfBook(book *binary.Book) Func {
 	return func(ctx context.Context, spec Spec) (streamer.Coder, error) {
@@ -65,7 +65,7 @@ const (
 	// describedTries is how many messages are looked at for the one that a schema describes: where
 	// there are others, there are few of them first.
 	describedTries = 16
-	// describedWindow is the longest message that is looked at, in octets; longer ones are learned
+	// describedWindow is the longest message that is looked at, in bytes; longer ones are learned
 	// as others are.
 	describedWindow = 256 << 10
 )

@@ -119,7 +119,7 @@ func CloseReader(r io.Reader) error {
 	return nil
 }
 
-// peeked is a body whose first octets were read already.
+// peeked is a body whose first bytes were read already.
 type Peeked struct {
 	io.Reader
 	io.Closer

@@ -13,7 +13,7 @@ import (
 	"github.com/hhfr/hhfr/pkg/streamer"
 )
 
-// knownLength is how much of a body of unknown length is read ahead, in octets, to send it with its
+// knownLength is how much of a body of unknown length is read ahead, in bytes, to send it with its
 // length: many SOAP servers take no chunks.
 const knownLength = 1 << 20
 

@@ -76,7 +76,7 @@ func (r *Responder) count(peer net.Addr) (end func(), ok bool) {
 	}, true
 }
 
-// turnAway ends a connection that nothing was written to. Where closing waits for the other end,
+// turnAway ends a connection that nothing was written to. Where closing waits for the peer,
 // which may never answer, others would wait as well: to be accepted behind it, or for the place
 // that it has in its listener.
 func turnAway(conn net.Conn) {
@@ -295,7 +295,7 @@ type endedSession struct {
 // retire notes that a session's stream has ended. Its context stays until it expires, for who joins
 // the session again or decodes a recording, but only so many do.
 func (r *Responder) retire(ctx context.Context, facts *negotiate.Facts) {
-	const plain = 1 << 10 // octets of a context without headers, or so
+	const plain = 1 << 10 // bytes of a context without headers, or so
 	weight := 1
 	for _, block := range facts.Headers {
 		weight += 1 + len(block)/plain

@@ -53,8 +53,8 @@ func peek(body io.Reader) (start []byte, isOffer bool, err error) {
 	return start, false, err
 }
 
-// couldBeXML reports whether an XML document in UTF-8 may begin with these octets, so that of other
-// bodies only the first octets are waited for.
+// couldBeXML reports whether an XML document in UTF-8 may begin with these bytes, so that of other
+// bodies only the first bytes are waited for.
 func couldBeXML(start []byte) bool {
 	const mark = "\xEF\xBB\xBF"
 	if len(start) < len(mark) && strings.HasPrefix(mark, string(start)) {

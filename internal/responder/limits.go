@@ -16,6 +16,6 @@ const (
 	// as so many as take its room.
 	keptContexts = 4
 	// maxPeek is how far the Body's first child of a request may be from its start for the request
-	// to be recognised as an offer, in octets.
+	// to be recognised as an offer, in bytes.
 	maxPeek = 4 << 10
 )

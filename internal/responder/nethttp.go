@@ -54,7 +54,7 @@ func (h *Handler) serveExchange(ctx context.Context, _ string, x *streamer.Excha
 	req, err := exchangeRequest(ctx, x.Message(), facts)
 	if err != nil {
 		h.cfg.Log.Info("message without a request head", "err", err)
-		return // the stream tells the other end that the exchange failed
+		return // the stream tells the peer that the exchange failed
 	}
 	w := &exchangeWriter{ctx: ctx, x: x, header: http.Header{}}
 	ended := false
@@ -155,7 +155,7 @@ func (w *exchangeWriter) WriteHeader(status int) {
 	}
 }
 
-// wholeReply is the longest reply that is held back to be sent as a whole, in octets.
+// wholeReply is the longest reply that is held back to be sent as a whole, in bytes.
 const wholeReply = 32 << 10
 
 // Write writes the body.

@@ -20,7 +20,7 @@ import (
 // Sequenced are services whose messages come in sequences. Paths are as in [ResponderConfig].Serve;
 // a nil reply is an empty one. See [sequence.Handler].
 type Sequenced interface {
-	// Transactional tells whether the service at path puts its effects into a transaction.
+	// Transactional reports whether the service at path puts its effects into a transaction.
 	Transactional(path string) bool
 	// Transact handles a message whose effects are those of tx.
 	Transact(
@@ -87,7 +87,7 @@ func (r *Responder) assure(uri string, o *negotiate.Offer) error {
 	return nil
 }
 
-// knows tells whether the store has the state of a sequence.
+// knows reports whether the store has the state of a sequence.
 func (r *Responder) knows(ctx context.Context, uri string) (bool, error) {
 	_, err := r.cfg.Store.Get(ctx, uri)
 	if errors.Is(err, &ctxstore.Error{Code: ctxstore.NotFound}) {

@@ -379,7 +379,7 @@ func TestSequenceOutlivesSessions(t *testing.T) {
 	}
 	assert.Equal(t, accepted, goOn(3))
 	require.NoError(t, sess.Finish(t.Context()))
-	_ = sess.Close() // the other end may be quicker
+	_ = sess.Close() // the peer may be quicker
 	got, _ := effect(t, m.store)
 	assert.Equal(t, "0 1 2 3 ", got)
 
@@ -393,14 +393,14 @@ func TestSequenceOutlivesSessions(t *testing.T) {
 	cfg.Resume = false
 	sess = dial(t, m.url("/book"), cfg)
 	assert.Zero(t, sess.Resumed(), "another run")
-	_ = sess.Close() // as soon as it was opened, the other end may be quicker
+	_ = sess.Close() // as soon as it was opened, the peer may be quicker
 	_, sequences := effect(t, m.store)
 	possible := []int{3}
 	if accepted == 1 {
 		possible = append(
 			possible,
 			4,
-		) // nothing may have been left but the farewell of the first, and then the next session had one of its own
+		) // nothing may have been left but the close frame of the first, and then the next session had one of its own
 	}
 	assert.Contains(t, possible, sequences)
 }

@@ -66,7 +66,7 @@ func (h *heard) last() []byte {
 	return append([]byte(nil), c.all...)
 }
 
-// refusalOf sends octets over a connection of its own, and gives the hello that comes back, with
+// refusalOf sends bytes over a connection of its own, and gives the hello that comes back, with
 // why.
 func refusalOf(t *testing.T, addr string, octets []byte) (frame.Hello, frame.Close) {
 	t.Helper()

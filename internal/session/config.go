@@ -50,8 +50,8 @@ type Config struct {
 	// Shapes are fingerprints to offer before all others in Store, of shapes that lie there.
 	Shapes [][32]byte
 	// Headers are SOAP header blocks, as XML text, that stand in messages again and again, at most
-	// 16 of 4 KiB; none with secrets ([CheckHeader]). If the other end agrees, they do not travel
-	// with messages in which they stand octet for octet: they are taken out before, and put back
+	// 16 of 4 KiB; none with secrets ([CheckHeader]). If the peer agrees, they do not travel
+	// with messages in which they stand byte for byte: they are taken out before, and put back
 	// behind the stream, so that nobody notices (docs/negotiation.md, section 3.2).
 	Headers []string
 	// Reconnect is how long a session whose stream broke tries to negotiate anew, ever less often,

@@ -34,7 +34,7 @@ func Dial(ctx context.Context, rawURL string, cfg Config) (*Session, error) {
 	return d.Dial(ctx, rawURL)
 }
 
-// Dial negotiates with the service at an http or https URL and opens the stream. When the other end
+// Dial negotiates with the service at an http or https URL and opens the stream. When the peer
 // does not agree, for whatever reason, the session speaks plain SOAP and [Session.Agreed] tells
 // why. An end that is to go on with a sequence is tried for as long as Config.Reconnect says. ctx
 // bounds Dial only. Errors: BadConfig for a URL that is none, Unreachable when nobody is there at
@@ -54,7 +54,7 @@ func (d *Dialer) Dial(ctx context.Context, rawURL string) (*Session, error) {
 		return s, err
 	}
 	err = s.Finish(ctx)
-	_ = s.Close() // the other end may have closed the stream behind the sequence
+	_ = s.Close() // the peer may have closed the stream behind the sequence
 	if err != nil {
 		return nil, err
 	}
@@ -137,7 +137,7 @@ func (d *Dialer) dial(ctx context.Context, u *url.URL) (s *Session, err error) {
 	return s, nil
 }
 
-// refusal is a reason for plain SOAP that the other end gave, and that is remembered.
+// refusal is a reason for plain SOAP that the peer gave, and that is remembered.
 type refusal struct {
 	err        error
 	remembered bool

@@ -20,11 +20,11 @@ import (
 	"github.com/hhfr/hhfr/pkg/wsrm"
 )
 
-// fuse is a connection that breaks some octets of one direction after it was lit.
+// fuse is a connection that breaks some bytes of one direction after it was lit.
 type fuse struct {
 	net.Conn
 	mu    sync.Mutex
-	left  [2]int // octets that it still takes, in and out; 0: any number
+	left  [2]int // bytes that it still takes, in and out; 0: any number
 	burnt bool
 }
 
@@ -34,7 +34,7 @@ func (f *fuse) light(direction, octets int) {
 	f.left[direction] = octets
 }
 
-// burn takes n octets off and tells how many of them go through.
+// burn takes n bytes off and tells how many of them go through.
 func (f *fuse) burn(direction, n int) int {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -76,7 +76,7 @@ func (f *fuse) isBurnt() bool {
 	return f.burnt
 }
 
-// A session breaks off behind any octet of its Finish. The next one on its store can send at once;
+// A session breaks off behind any byte of its Finish. The next one on its store can send at once;
 // what was accepted before is done once, in order, and no reply is lost.
 func TestFinishIsCutAnywhere(t *testing.T) {
 	for direction := range 2 {

@@ -412,7 +412,7 @@ func (n *negotiation) opened(ctx context.Context, stream *streamer.Stream, facts
 	return nil
 }
 
-// keepSchemas keeps the schemas that were agreed on, as the other end does: with them the session's
+// keepSchemas keeps the schemas that were agreed on, as the peer does: with them the session's
 // context tells what its messages are.
 func (d *Dialer) keepSchemas(ctx context.Context, a *negotiate.Answer) error {
 	for _, c := range []struct {

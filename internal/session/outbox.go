@@ -135,10 +135,10 @@ func (d *Dialer) assurance() string {
 	return negotiate.AssuranceURI(max(d.cfg.Assurance, wsrm.AtMostOnce), d.cfg.Ordered)
 }
 
-// sequenced tells whether sessions have a sequence.
+// sequenced reports whether sessions have a sequence.
 func (c *Config) sequenced() bool { return c.kept() || c.Ordered }
 
-// kept tells whether that outlives them.
+// kept reports whether that outlives them.
 func (c *Config) kept() bool { return c.Assurance > wsrm.AtMostOnce }
 
 // save makes e the entry, unless it cannot be stored.

@@ -89,7 +89,7 @@ func (p *Pending) post(ctx context.Context, body io.Reader) {
 	}()
 }
 
-// Reply waits for the first octets of the reply; see [Session.Call].
+// Reply waits for the first bytes of the reply; see [Session.Call].
 func (p *Pending) Reply(ctx context.Context) (*streamer.Message, error) {
 	if p.queued != nil {
 		return p.s.replyTo(ctx, p.queued)

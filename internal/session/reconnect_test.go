@@ -376,7 +376,7 @@ func TestBrokenStreamsAreRemembered(t *testing.T) {
 	}
 }
 
-// Messages that the other end sends unasked, over a stream and the next one.
+// Messages that the peer sends server-initiated, over a stream and the next one.
 func TestOnMessage(t *testing.T) {
 	m := newMortal(t)
 	m.serve = func(ctx context.Context, x *streamer.Exchange) {
@@ -460,7 +460,7 @@ func TestWait(t *testing.T) {
 	require.ErrorIs(t, dial(t, "http://"+m.http+"/x", cfg).Wait(t.Context()), &negotiate.Error{Code: negotiate.NoHHFR})
 }
 
-// Streams that only bring messages unasked are not fruitless: one that breaks every now and then is
+// Streams that only bring messages server-initiated are not fruitless: one that breaks every now and then is
 // replaced as often as that.
 func TestUnaskedMessagesAreFruit(t *testing.T) {
 	s := startServices(t, func(c *responder.Config) {

@@ -111,7 +111,7 @@ func (r *runs) run(changes int, resume bool, messages ...string) (o outcome) {
 		o.err = sess.Finish(r.t.Context())
 	}
 	o.Resumed = sess.Resumed()
-	_ = sess.Close() // the other end may be quicker
+	_ = sess.Close() // the peer may be quicker
 	if o.err == nil {
 		o.err = sess.EndRun(r.t.Context())
 		o.ended = o.err == nil
@@ -292,7 +292,7 @@ func TestResumeOfOtherMessages(t *testing.T) {
 	})
 }
 
-// Messages that differ in no octet, and repeat: how many were accepted counts.
+// Messages that differ in no byte, and repeat: how many were accepted counts.
 func TestResumeOfEqualMessages(t *testing.T) {
 	r := newRuns(t)
 	r.dies(false, "a", "a", "a")

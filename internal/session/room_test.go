@@ -129,7 +129,7 @@ func TestNoRoomIsRememberedByNobody(t *testing.T) {
 }
 
 // crowd is a listener whose first connections are those of one peer that says nothing, also not
-// when it is closed on: they close as connections over datagrams do, which wait for the other end.
+// when it is closed on: they close as connections over datagrams do, which wait for the peer.
 type crowd struct {
 	net.Listener
 	left int

@@ -168,7 +168,7 @@ func (o *originSession) settled() bool {
 	}
 }
 
-// isOver tells whether it is time to ask an origin again that does not agree, or whose session
+// isOver reports whether it is time to ask an origin again that does not agree, or whose session
 // turned to plain SOAP.
 func (o *originSession) isOver(now time.Time, keep time.Duration) bool {
 	if !o.settled() {

@@ -59,7 +59,7 @@ const alertReply = `malformed HTTP response "\x15\x03`
 var tellsOfTLS = regexp.MustCompile(`(?i)HTTP request to an HTTPS server|plain HTTP request was sent to HTTPS port|` +
 	`plain HTTP to an SSL-enabled server port|host and port requires TLS|takes https only`)
 
-// maxTold is how much of a reply is looked at for such a text, in octets.
+// maxTold is how much of a reply is looked at for such a text, in bytes.
 const maxTold = 4 << 10
 
 // schemeReply finds out whether a reply says that the server speaks TLS there; nil if it does not.

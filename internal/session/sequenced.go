@@ -48,7 +48,7 @@ func (s *Session) enqueue(ctx context.Context, m *streamer.Message, wanted bool)
 		q := s.sequence()
 		sending, err := q.Send(ctx, message, wanted)
 		if err != nil && ctx.Err() == nil && s.outbox.after(ctx, q) != q {
-			continue // the other end had lost that one
+			continue // the peer had lost that one
 		}
 		return sending, s.sequenceError(err)
 	}
@@ -112,7 +112,7 @@ func (s *Session) Sequence() (status sequence.Status) {
 // Finish waits until all messages of the session's sequence, also those of earlier processes, are
 // done, their replies are there, and both ends know that; nothing can be sent any more then. A
 // session without a sequence has nothing to wait for. Errors: the cause of ctx, Kept if no stream
-// can be had any more (at-most-once: Unsent), FateUnknown if the other end lost the sequence, and
+// can be had any more (at-most-once: Unsent), FateUnknown if the peer lost the sequence, and
 // OtherRun, at once, if there were fewer messages than the run that Config.Resume goes on with had
 // accepted.
 func (s *Session) Finish(ctx context.Context) error {

@@ -77,10 +77,10 @@ func newSession(d *Dialer, u *url.URL) *Session {
 	return s
 }
 
-// OnMessage names who serves the exchanges that the other end begins, from now on: one-way
+// OnMessage names who serves the exchanges that the peer begins, from now on: one-way
 // messages, and requests, which are answered by Exchange.Reply. It may be called at any time, also
 // by the handler. A message that comes before there is a handler is dropped; Config.Handler misses
-// none. In plain SOAP the other end has no way to begin.
+// none. In plain SOAP the peer has no way to begin.
 func (s *Session) OnMessage(handler streamer.Handler) { s.handler.Store(&handler) }
 
 // serve hands an exchange to whoever serves now.
@@ -124,7 +124,7 @@ func (s *Session) Stream() *streamer.Stream {
 // streams (see Config.Headers).
 func (s *Session) HeadersTaken() int64 { return s.taken.Load() }
 
-// Wait waits as long as the other end can send unasked, and asks for a stream if no call has done
+// Wait waits as long as the peer can send server-initiated, and asks for a stream if no call has done
 // so: until ctx is done, whose cause it returns, or until there is no stream and none is to come,
 // also not by Config.Reconnect. Then it is an [Error] with the code NoHHFR that says why, or
 // Closed.
@@ -151,16 +151,16 @@ func (s *Session) Wait(ctx context.Context) error {
 	}
 }
 
-// Call sends a request and waits for the first octets of its reply. A request without a head goes
+// Call sends a request and waits for the first bytes of its reply. A request without a head goes
 // to the session's URL with the default fields; a reply without a head has the default reply head
 // (see [DefaultReplyHead]). The reply's Body must be read to its end or closed, it is an
 // io.ReadCloser.
 //
-// A request that the stream did not carry any octet of goes on, if its Body can still be had from
+// A request that the stream did not carry any byte of goes on, if its Body can still be had from
 // the start: over the next stream if Config.Reconnect brings one, else as plain SOAP. One that was
 // written and not answered is an [Error] with the code FateUnknown, and is never sent twice. So is
 // one that was under way as plain SOAP when ctx ended; on a stream that is a *[streamer.Error] with
-// the code Aborted. What the other end says of one exchange is a *[streamer.Error], too. A fault is
+// the code Aborted. What the peer says of one exchange is a *[streamer.Error], too. A fault is
 // a reply.
 //
 // With Config.Assurance the message is in the store before anything of it is sent, and goes over
@@ -188,7 +188,7 @@ func (s *Session) Call(ctx context.Context, m *streamer.Message) (reply *streame
 }
 
 // Send sends a one-way message. It returns once the message is accepted: on a stream, when it is
-// queued; in plain SOAP, when the other end has answered that it took it (Refused if it did not);
+// queued; in plain SOAP, when the peer has answered that it took it (Refused if it did not);
 // with Config.Assurance, when it is in the store. The rest is as with Call. What the stream may
 // still lose [Session.Post] tells.
 func (s *Session) Send(ctx context.Context, m *streamer.Message) error {

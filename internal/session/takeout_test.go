@@ -93,7 +93,7 @@ func TestPutBackRefuses(t *testing.T) {
 }
 
 // A header comes into an agreement as an element alone, with a namespace of its own, without
-// anything secret or signed; and it stays, octet for octet, over offers and contexts.
+// anything secret or signed; and it stays, byte for byte, over offers and contexts.
 func TestCheckHeader(t *testing.T) {
 	for _, good := range []string{
 		addressing, mustHeader, `<a xmlns="urn:x"/>`, `<p:a xmlns:p="urn:x" xml:lang="de"><p:b p:c="1"/></p:a>`,
@@ -211,7 +211,7 @@ func TestPutBackIsTheReverse(t *testing.T) {
 // onlyReader has no WriteTo.
 type onlyReader struct{ io.Reader }
 
-// inPieces reads octets in pieces of random lengths.
+// inPieces reads bytes in pieces of random lengths.
 func inPieces(r *rand.Rand, b []byte) io.Reader {
 	switch r.IntN(4) {
 	case 0:

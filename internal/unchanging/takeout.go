@@ -17,9 +17,9 @@ import (
 )
 
 // HeaderMark begins what stands on a stream in the place of an unchanging header: the mark, the
-// name of the block ([headerName]), and headerEnd. Where a message has these octets itself, it
+// name of the block ([headerName]), and headerEnd. Where a message has these bytes itself, it
 // stands there with headerOwn. It looks like an element, so that it is part of a message's shape
-// and costs no octet. The name, and not a number: so the check of a message covers what the block
+// and costs no byte. The name, and not a number: so the check of a message covers what the block
 // is.
 const (
 	Mark      = "<hhfr:header-"
@@ -27,7 +27,7 @@ const (
 	headerOwn = "-"
 )
 
-// headerName is what a block is called in its place: the first 8 octets of its SHA-256, in
+// headerName is what a block is called in its place: the first 8 bytes of its SHA-256, in
 // hexadecimal digits.
 func headerName(block string) string {
 	sum := sha256.Sum256([]byte(block))
@@ -36,7 +36,7 @@ func headerName(block string) string {
 
 const headerNameLen = 8
 
-// headerWindow is how much of a body is looked at for unchanging headers, in octets: they stand at
+// headerWindow is how much of a body is looked at for unchanging headers, in bytes: they stand at
 // its beginning.
 const headerWindow = 64 << 10
 
@@ -169,11 +169,11 @@ func (r *putter) Close() error { return r.from.Close() }
 // taking takes blocks out, each once, where it stands first.
 type taking struct {
 	unused []string // "": taken out
-	at     int      // octets of the body before those at hand
+	at     int      // bytes of the body before those at hand
 	taken  *atomic.Int64
 }
 
-// rewrite appends to dst what becomes of the beginning of octets, and tells how many it has taken;
+// rewrite appends to dst what becomes of the beginning of bytes, and tells how many it has taken;
 // the rest is given again, with what follows. last: nothing follows, all is taken.
 func (t *taking) rewrite(dst, octets []byte, last bool) ([]byte, int) {
 	i := 0
@@ -213,14 +213,14 @@ func reference(dst []byte, what string) []byte {
 	return append(dst, headerEnd...)
 }
 
-// block finds the block that octets begin with, at an offset of the body; -1: none.
+// block finds the block that bytes begin with, at an offset of the body; -1: none.
 func (t *taking) block(octets []byte, at int) int {
 	return slices.IndexFunc(t.unused, func(b string) bool {
 		return b != "" && at+len(b) <= headerWindow && bytes.HasPrefix(octets, []byte(b))
 	})
 }
 
-// undecided reports whether more octets may make a block or the mark of these.
+// undecided reports whether more bytes may make a block or the mark of these.
 func (t *taking) undecided(octets []byte, at int) bool {
 	begins := func(s string) bool { return len(octets) < len(s) && s[:len(octets)] == string(octets) }
 	return begins(Mark) || slices.ContainsFunc(t.unused, func(b string) bool {
@@ -231,7 +231,7 @@ func (t *taking) undecided(octets []byte, at int) bool {
 // putting puts blocks back.
 type putting struct {
 	Texts []string // "": put back
-	at    int      // octets before those at hand
+	at    int      // bytes before those at hand
 	err   error
 }
 
@@ -262,7 +262,7 @@ func (p *putting) rewrite(dst, octets []byte, last bool) ([]byte, int) {
 	}
 }
 
-// begun is how many octets at the end may be the beginning of a mark.
+// begun is how many bytes at the end may be the beginning of a mark.
 func begun(octets []byte, last bool) int {
 	for n := min(len(octets), len(Mark)-1); n > 0 && !last; n-- {
 		if string(octets[len(octets)-n:]) == Mark[:n] {
@@ -272,7 +272,7 @@ func begun(octets []byte, last bool) int {
 	return 0
 }
 
-// referred reads a reference: what it names, and how long it is. Not whole: the octets end before
+// referred reads a reference: what it names, and how long it is. Not whole: the bytes end before
 // it does.
 func referred(octets []byte) (what string, length int, whole bool) {
 	rest := octets[len(Mark):]

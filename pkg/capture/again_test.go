@@ -67,7 +67,7 @@ func requireApart(t testing.TB, r *capture.Result, streams int) {
 }
 
 // The streams of one session, each a connection, are not taken for each other: in a capture, and as
-// raw octets, whatever directions are there and however they are named.
+// raw bytes, whatever directions are there and however they are named.
 func TestStreamsOfOneSession(t *testing.T) {
 	const streams = 11
 	file := again(t, streams)

@@ -29,7 +29,7 @@ func decode(t testing.TB, file []byte, store ctxstore.Store) *capture.Result {
 	return r
 }
 
-// run is the octets of a run of a direction.
+// run is the bytes of a run of a direction.
 type run struct {
 	name   string
 	octets []byte
@@ -159,7 +159,7 @@ func layout(t testing.TB, rec *recorded) (messages map[key]place, syncs [2][]int
 	return messages, syncs
 }
 
-// hole is what is missing of a direction: octets from from on, up to to.
+// hole is what is missing of a direction: bytes from from on, up to to.
 type hole struct{ from, to int64 }
 
 // requireWhatIsThere checks a decoded remainder: every message that is given whole and not
@@ -243,7 +243,7 @@ func TestCutAnywhere(t *testing.T) {
 	}
 }
 
-// packetEnd is one packet: where its record ends in the file and, if it carries octets of the
+// packetEnd is one packet: where its record ends in the file and, if it carries bytes of the
 // stream, up to which offset of which direction.
 type packetEnd struct {
 	at       int

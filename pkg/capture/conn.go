@@ -8,8 +8,8 @@ import (
 	"github.com/hhfr/hhfr/pkg/streamer/frame"
 )
 
-// conn is a connection, or a session over datagrams, or raw octets of a stream: it finds out what
-// its octets are, from what comes first. A hello or a sync makes a stream of it, the head of an
+// conn is a connection, or a session over datagrams, or raw bytes of a stream: it finds out what
+// its bytes are, from what comes first. A hello or a sync makes a stream of it, the head of an
 // HTTP message makes HTTP of it, whatever stands in it later.
 type conn struct {
 	r      *Reader
@@ -37,11 +37,11 @@ type way struct {
 	side
 	tape  tape
 	looks frames
-	total int64  // octets
-	since int64  // octets since the last gap
-	tail  []byte // the last octets, in which the mark of a sync may begin
-	first []byte // the first octets
-	gap   bool   // octets were missing
+	total int64  // bytes
+	since int64  // bytes since the last gap
+	tail  []byte // the last bytes, in which the mark of a sync may begin
+	first []byte // the first bytes
+	gap   bool   // bytes were missing
 }
 
 // conn begins a connection.
@@ -55,7 +55,7 @@ func (r *Reader) conn(f *flow.Flow) *conn {
 	return c
 }
 
-// Octets implements [flow.Receiver].
+// Bytes implements [flow.Receiver].
 func (c *conn) Octets(dir int, gap int64, b []byte, m flow.Mark) error {
 	if c.facts == "" {
 		c.facts = facts(m)
@@ -94,7 +94,7 @@ func (c *conn) settle() {
 	}
 }
 
-// taped takes octets to where they are wanted.
+// taped takes bytes to where they are wanted.
 func (w *way) taped(gap int64, b []byte) error {
 	if gap != 0 {
 		w.since = 0
@@ -108,7 +108,7 @@ func (w *way) taped(gap int64, b []byte) error {
 	return w.tape.write(b, c.r.keeps(c) && (c.http == nil || c.http.Heads == 0), c.r.bodies)
 }
 
-// octets looks for a stream in what comes, or goes on with it.
+// bytes looks for a stream in what comes, or goes on with it.
 func (w *way) octets(gap int64, b []byte, m flow.Mark) {
 	first := w.total == int64(len(b))
 	if gap != 0 && !first {
@@ -125,7 +125,7 @@ func (w *way) octets(gap int64, b []byte, m flow.Mark) {
 		w.tail = nil
 		w.in.write(tail, m)
 	default:
-		const mark = 8 // octets
+		const mark = 8 // bytes
 		w.tail = append(w.tail, b...)
 		w.tail = append([]byte(nil), w.tail[max(0, len(w.tail)-mark+1):]...)
 	}

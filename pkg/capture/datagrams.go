@@ -9,7 +9,7 @@ import (
 	"github.com/hhfr/hhfr/pkg/wsrm"
 )
 
-// unitCost is what a unit takes beside its octets, against limits in octets.
+// unitCost is what a unit takes beside its bytes, against limits in bytes.
 const unitCost = 128
 
 // datagrams finds the sessions of hhfr over UDP, and puts the units of their sequences in order
@@ -125,7 +125,7 @@ func (d *datagrams) carried(s *datagramSession, h udp.Datagram, g flow.Datagram)
 	if h.Kind == udp.Open {
 		s.nonce, s.opened = h.Nonce, true
 		if g.Src == s.flow.Dst && g.Dst == s.flow.Src && !s.ways[0].begun &&
-			!s.ways[1].begun { // the first one seen came from the other end
+			!s.ways[1].begun { // the first one seen came from the peer
 			s.flow.Src, s.flow.Dst = g.Src, g.Dst
 			s.ways[0], s.ways[1] = s.ways[1], s.ways[0]
 		}

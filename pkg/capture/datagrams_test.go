@@ -149,7 +149,7 @@ func overUDPAs(
 // form is how a capture is written.
 type form struct {
 	v6, ng   bool
-	fragment int // octets of an IPv4 packet; 0: as long as need be
+	fragment int // bytes of an IPv4 packet; 0: as long as need be
 }
 
 var (
@@ -238,7 +238,7 @@ func pcapOf(t testing.TB, grams []captured, f form) []byte {
 
 const badLink = "3g,loss=8%,reorder=5%,dup=5%,jitter=20ms,seed="
 
-// Whatever the link did to the datagrams, their capture gives the messages, and the octets of the
+// Whatever the link did to the datagrams, their capture gives the messages, and the bytes of the
 // streams.
 func TestLaw3OverUDP(t *testing.T) {
 	messages := mixed(t)
@@ -407,8 +407,8 @@ func packetOf(number, unit uint64, payload string) *wsrm.Packet {
 	}
 }
 
-// tapeOf and gramsOf write datagrams as octets, and read them again: a way, a length, and so many
-// octets each.
+// tapeOf and gramsOf write datagrams as bytes, and read them again: a way, a length, and so many
+// bytes each.
 func tapeOf(grams []captured) (tape []byte) {
 	for _, g := range grams {
 		way := byte(0)

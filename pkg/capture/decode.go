@@ -25,7 +25,7 @@ func newSummary() *Summary { return &Summary{Others: map[string]int{}} }
 // Result is all that was found.
 type Result struct {
 	Summary
-	// Messages are in the order of their first octets.
+	// Messages are in the order of their first bytes.
 	Messages []*Decoded
 }
 
@@ -52,7 +52,7 @@ func (s *Summary) uncount(d *Decoded) {
 	*s.counts.of(d.State)--
 }
 
-// Partial tells that something is missing: octets, the end of the capture, shapes, or messages that
+// Partial tells that something is missing: bytes, the end of the capture, shapes, or messages that
 // failed their check. Messages that nothing covers yet do not count.
 func (s *Summary) Partial() bool {
 	c := s.counts

@@ -14,9 +14,9 @@ import (
 
 // receiver takes what a direction has.
 type receiver interface {
-	// met is told of a hello, and of a sync where octets were missing.
+	// met is told of a hello, and of a sync where bytes were missing.
 	met()
-	// begun is told of a message whose first octets are there.
+	// begun is told of a message whose first bytes are there.
 	begun(*incoming)
 	// ended is told when it is whole, or when the rest of it will not come.
 	ended(*incoming)
@@ -28,14 +28,14 @@ type receiver interface {
 	declined()
 }
 
-// direction drives a decoder over the octets of one direction of a stream, as they come, and joins
+// direction drives a decoder over the bytes of one direction of a stream, as they come, and joins
 // its messages.
 type direction struct {
 	r   *Reader
 	dec *wire.Decoder
 	to  receiver
 
-	buf   []byte // octets that are not decoded yet, from at on
+	buf   []byte // bytes that are not decoded yet, from at on
 	at    int
 	marks []mark // of the packets that brought what is in buf
 
@@ -44,22 +44,22 @@ type direction struct {
 	found     bool   // there was a hello, or a sync
 	opened    bool   // a hello
 	target    string // that of the hello
-	floated   bool   // octets were missing before the last sync, nobody knows how many
+	floated   bool   // bytes were missing before the last sync, nobody knows how many
 	syncAt    int64  // offset of that
 	closed    bool
 	gaps      int
-	left      int // octets that are no whole frame, or stand behind a close
+	left      int // bytes that are no whole frame, or stand behind a close
 	octets    StreamOctets
 	problems  []string
 }
 
-// mark says that the octets from at on came with a packet.
+// mark says that the bytes from at on came with a packet.
 type mark struct {
 	at int
 	flow.Mark
 }
 
-// StreamOctets are the octets of a direction by what they were for. Data counts the frames of
+// StreamOctets are the bytes of a direction by what they were for. Data counts the frames of
 // messages, payload and framing.
 type StreamOctets struct{ Data, Shape, Sync, Other int64 }
 
@@ -90,10 +90,10 @@ func newDirection(r *Reader, to receiver) *direction {
 	})}
 }
 
-// behind is how many of the octets that came are not decoded.
+// behind is how many of the bytes that came are not decoded.
 func (d *direction) behind() int { return len(d.buf) - d.at }
 
-// write takes octets that a packet brought.
+// write takes bytes that a packet brought.
 func (d *direction) write(b []byte, m flow.Mark) {
 	if d.closed {
 		d.left += len(b)
@@ -141,13 +141,13 @@ func (d *direction) forget() {
 	d.at = 0
 }
 
-// markAt is that of the packet that brought the octet with an index.
+// markAt is that of the packet that brought the byte with an index.
 func (d *direction) markAt(i int) flow.Mark {
 	n := sort.Search(len(d.marks), func(k int) bool { return d.marks[k].at > i }) - 1
 	return d.marks[max(n, 0)].Mark
 }
 
-// gap says that octets are missing, -1 if nobody knows how many.
+// gap says that bytes are missing, -1 if nobody knows how many.
 func (d *direction) gap(missing int64) {
 	if d.closed {
 		return
@@ -175,7 +175,7 @@ func (d *direction) end() {
 }
 
 // cut reports whether the direction begins without its hello, ends without its close, or lacks
-// octets. One that was declined may end as it likes.
+// bytes. One that was declined may end as it likes.
 func (d *direction) cut(declined bool) bool {
 	return (d.left > 0 || d.found && !d.closed) && !declined || d.gaps > 0 || d.found && !d.opened
 }
@@ -268,7 +268,7 @@ func (d *direction) verdict(at int64, v wire.Verdict) {
 	}
 }
 
-// fragment takes a fragment of a message from a data frame of so many octets.
+// fragment takes a fragment of a message from a data frame of so many bytes.
 func (d *direction) fragment(ev *wire.Event, octets int) {
 	if d.fragments++; d.fragments%restAfter == 0 {
 		d.dec.Rest() // what lanes remember on which nothing comes any more

@@ -117,7 +117,7 @@ func (d *damage) random(t *testing.T, runs int) {
 	}
 }
 
-// taped is a connection whose written octets are kept.
+// taped is a connection whose written bytes are kept.
 type taped struct {
 	net.Conn
 	mu   sync.Mutex
@@ -190,7 +190,7 @@ func kinds() []kind {
 }
 
 // recordStream sends the messages of a kind over a stream in memory: some as requests that are
-// echoed, some one-way, on two lanes, some in a sequence. It returns the octets of the directions,
+// echoed, some one-way, on two lanes, some in a sequence. It returns the bytes of the directions,
 // and the store of the responder.
 func recordStream(t *testing.T, k kind) (out, back []byte, store ctxstore.Store) {
 	t.Helper()
@@ -257,7 +257,7 @@ func recordStream(t *testing.T, k kind) (out, back []byte, store ctxstore.Store)
 	return a.tape, b.tape, store
 }
 
-// Law 3: whatever bit of a recorded stream is flipped, and whatever else happens to its octets, no
+// Law 3: whatever bit of a recorded stream is flipped, and whatever else happens to its bytes, no
 // message is given as verified that is not what was sent.
 func TestNothingDamagedIsVerified(t *testing.T) {
 	const octets = 150 // whose every bit is flipped; of what is longer as many bits
@@ -267,8 +267,8 @@ func TestNothingDamagedIsVerified(t *testing.T) {
 	})
 }
 
-// The same where one octet says something of many messages, the lane and the first exchange of
-// them: each is four octets longer than the one before, so that what changes in their checks stands
+// The same where one byte says something of many messages, the lane and the first exchange of
+// them: each is four bytes longer than the one before, so that what changes in their checks stands
 // as far apart as the checks do.
 func TestNothingSaidOfManyMessagesIsVerifiedWrongly(t *testing.T) {
 	hello := frame.Hello{

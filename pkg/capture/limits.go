@@ -11,11 +11,11 @@ const (
 	// restAfter is after how many fragments the memories of lanes are made small that were not used
 	// since.
 	restAfter = 1024
-	// maxKept bounds the shapes that are kept for later streams, in octets of their programs.
+	// maxKept bounds the shapes that are kept for later streams, in bytes of their programs.
 	maxKept = 16 << 20
 	// maxSessions bounds the sessions whose unchanging headers are remembered.
 	maxSessions = 4096
-	// maxLooks bounds what all connections together have that may be frames, in octets.
+	// maxLooks bounds what all connections together have that may be frames, in bytes.
 	maxLooks = 4 << 20
 	// maxSurveys bounds how often an input is read before its messages are given, until no more is
 	// found out.
@@ -24,6 +24,6 @@ const (
 	maxOffers = 64
 	// maxProblems bounds the texts kept about one direction.
 	maxProblems = 100
-	// defaultMaxMessage bounds one joined message, head and body, in octets.
+	// defaultMaxMessage bounds one joined message, head and body, in bytes.
 	defaultMaxMessage = 1 << 30
 )

@@ -6,20 +6,20 @@ import (
 	"github.com/hhfr/hhfr/pkg/streamer/frame"
 )
 
-// frames finds out whether octets that nothing else tells anything of look like frames of a stream:
+// frames finds out whether bytes that nothing else tells anything of look like frames of a stream:
 // whether one of the first packets of a run begins a row of whole frames that goes on to its end.
 type frames struct {
-	buf  []byte // from the first octet on that a row needs
+	buf  []byte // from the first byte on that a row needs
 	rows []row
 	seen int // packets of this run
 	yes  bool
-	all  *int // octets that all connections have here
+	all  *int // bytes that all connections have here
 }
 
 // row is whole frames, one behind the other. next is where in buf the next one begins.
 type row struct{ next, frames, messages int }
 
-// write takes the octets of a packet.
+// write takes the bytes of a packet.
 func (f *frames) write(b []byte) {
 	const packets = 20
 	if f.seen++; f.seen <= packets && !f.yes {
@@ -82,7 +82,7 @@ func (f *frames) end() {
 	f.buf, f.rows, f.seen = nil, nil, 0
 }
 
-// unsynced names connections whose octets look like frames of a stream, of which neither a hello
+// unsynced names connections whose bytes look like frames of a stream, of which neither a hello
 // nor a sync was captured. A guess, for people.
 func unsynced(octets int64) string {
 	return fmt.Sprintf("connections with what may be an hhfr stream (no sync frame in %d octets; "+

@@ -64,9 +64,9 @@ type Decoded struct {
 	// Place is where the message stands in the sequence of its direction (docs/wire-format.md,
 	// section 5.1); zero: in none.
 	Place frame.Place
-	// Src and Dst are the ends; zero where only stream octets are there.
+	// Src and Dst are the ends; zero where only stream bytes are there.
 	Src, Dst netip.AddrPort
-	// First and Last are the times of its first and last octets, zero where no capture tells;
+	// First and Last are the times of its first and last bytes, zero where no capture tells;
 	// Packet is the number of the packet with the first.
 	First, Last time.Time
 	Packet      int
@@ -88,7 +88,7 @@ type Decoded struct {
 	// Reliable is what the envelope says about sequences of WS-ReliableMessaging; nil: nothing, or
 	// nothing that can be read.
 	Reliable *header.Message
-	// Wire is the octets on the wire: of its data frames, or of its HTTP message.
+	// Wire is the bytes on the wire: of its data frames, or of its HTTP message.
 	Wire int64
 	// State says how far the message can be trusted; plain SOAP is [Unchecked] or [Incomplete]. Why
 	// tells more, for people.
@@ -120,7 +120,7 @@ func (d *Decoded) SessionString() string {
 }
 
 // Client is the end that opened the connection of a stream, as far as the capture tells, and that
-// asks in plain SOAP; zero where only stream octets are there.
+// asks in plain SOAP; zero where only stream bytes are there.
 func (d *Decoded) Client() netip.AddrPort {
 	if !d.HHFR && d.Reply || d.HHFR && (d.origin == 1) != d.Reply {
 		return d.Dst
@@ -164,7 +164,7 @@ func (d *Decoded) open() error {
 	return err
 }
 
-// Whole tells whether the body is there, as it was sent.
+// Whole reports whether the body is there, as it was sent.
 func (d *Decoded) Whole() bool {
 	return d.State == Verified || d.State == Unverified || d.State == Unchecked
 }
@@ -178,11 +178,11 @@ type Stream struct {
 	Facts string
 	// Service is that of its session, as far as it is known.
 	Service Service
-	// Octets of the two directions, Src to Dst first.
+	// Bytes of the two directions, Src to Dst first.
 	Octets [2]StreamOctets
 	// Problems say where a direction could not be followed.
 	Problems []string
-	// Cut tells that a direction begins without its hello, ends without its close, or lacks octets.
+	// Cut tells that a direction begins without its hello, ends without its close, or lacks bytes.
 	Cut bool
 }
 

@@ -12,7 +12,7 @@ import (
 	"github.com/hhfr/hhfr/pkg/shape/transit"
 )
 
-// TestNamesOfSyncs: eight octets find a shape in capture or store; where two have them, none is
+// TestNamesOfSyncs: eight bytes find a shape in capture or store; where two have them, none is
 // found.
 func TestNamesOfSyncs(t *testing.T) {
 	learned, err := shape.Learn([]byte("<a>1</a>"))

@@ -22,7 +22,7 @@ func RunName(stream, direction int, offset int64) string {
 	return fmt.Sprintf("stream%d-%s-%d.bin", stream, [2]string{"out", "back"}[direction], offset)
 }
 
-// Streams decodes raw stream octets, without any capture: runs with names of the form
+// Streams decodes raw stream bytes, without any capture: runs with names of the form
 // NAME-OFFSET.bin are those of one direction NAME; others are directions of their own. Two
 // directions that belong to one stream are put together, if they can be read twice.
 func (r *Reader) Streams(ctx context.Context, runs ...Input) iter.Seq2[Event, error] {
@@ -179,7 +179,7 @@ func (s *rawStream) read(ctx context.Context) error {
 	return ctx.Err()
 }
 
-// read gives a connection the next octets of a direction.
+// read gives a connection the next bytes of a direction.
 func (d *rawDirection) read(c *conn, dir int, buf []byte) error {
 	r := &d.runs[d.run]
 	n, err := r.octets.Read(buf)
@@ -201,7 +201,7 @@ func (d *rawDirection) read(c *conn, dir int, buf []byte) error {
 	return err
 }
 
-// DecodeStreams decodes raw stream octets, as [Reader.Streams] does, and keeps all messages.
+// DecodeStreams decodes raw stream bytes, as [Reader.Streams] does, and keeps all messages.
 func DecodeStreams(ctx context.Context, runs []Input, cfg DecodeConfig) (*Result, error) {
 	r := NewReader(ctx, cfg)
 	return r.collected(r.Streams(ctx, runs...))

@@ -1,4 +1,4 @@
-// Package capture finds sessions and messages in captures, recordings and raw stream octets, and
+// Package capture finds sessions and messages in captures, recordings and raw stream bytes, and
 // gives them back as they were sent, while it reads: [Reader]. Its packet layer is package flow.
 package capture
 
@@ -23,19 +23,19 @@ type DecodeConfig struct {
 	// Store has shapes that the input lacks, and the contexts of sessions: which are known, and
 	// what unchanging headers they have; nil: none.
 	Store ctxstore.Store
-	// MaxMessage is the longest joined message, in octets; 0 means 1 GiB.
+	// MaxMessage is the longest joined message, in bytes; 0 means 1 GiB.
 	MaxMessage int64
 	// Limits are those of reassembly.
 	Limits flow.Limits
 	// Starts: of bodies no more than the first MiB is of use.
 	Starts bool
-	// Octets, if given, is told what the directions of hhfr streams are made of, in order, with the
-	// number of the stream, from 1, and 0 for the direction of who opened it. Octets that are
+	// Bytes, if given, is told what the directions of hhfr streams are made of, in order, with the
+	// number of the stream, from 1, and 0 for the direction of who opened it. Bytes that are
 	// missing leave a gap between two offsets.
 	Octets func(stream, direction int, offset int64, b []byte) error
 }
 
-// Input is a capture, or, for [Reader.Streams], the octets of one contiguous run of one direction
+// Input is a capture, or, for [Reader.Streams], the bytes of one contiguous run of one direction
 // of a stream, as [RunName] names it or with any name. One that is an [io.Seeker] can be read
 // twice.
 type Input struct {
@@ -60,7 +60,7 @@ type Check struct {
 	Messages []*Decoded
 }
 
-// Reader decodes captures, or octets of streams, as they come. What it keeps does not grow with
+// Reader decodes captures, or bytes of streams, as they come. What it keeps does not grow with
 // them. An input that can be read twice is: its messages have their final state when they are
 // given, and find shapes that come later. Of any other input a message is given when it is whole,
 // and a [Check] when one says more of it. A reader is for one input.
@@ -84,7 +84,7 @@ type Reader struct {
 	streams   map[int]bool      // connections that are streams, as was found before
 
 	widest int // see Widest
-	looks  int // octets that may be frames, see frames
+	looks  int // bytes that may be frames, see frames
 
 	collect bool // bodies stay with their messages
 	yield   func(Event, error) bool
@@ -178,7 +178,7 @@ func (r *Reader) rawFound(name string) *found {
 	return r.raw[name]
 }
 
-// keeps reports whether the octets of a connection may be wanted that is no stream yet.
+// keeps reports whether the bytes of a connection may be wanted that is no stream yet.
 func (r *Reader) keeps(c *conn) bool {
 	return r.cfg.Octets != nil && !r.surveying && (!r.twice || r.streams[c.flow.ID])
 }

@@ -143,7 +143,7 @@ func TestWithdrawn(t *testing.T) {
 	}
 }
 
-// However the octets are cut into packets, and however connections stand between each other,
+// However the bytes are cut into packets, and however connections stand between each other,
 // messages are the same.
 func TestAnyPackets(t *testing.T) {
 	program := learned(t, body(1))
@@ -370,7 +370,7 @@ func TestReadingStops(t *testing.T) {
 	}
 }
 
-// The octets of streams are the same from a pipe, also from captures that begin in the middle, and
+// The bytes of streams are the same from a pipe, also from captures that begin in the middle, and
 // of datagrams that are missing.
 func TestOctetsFromAPipe(t *testing.T) {
 	grams, _ := overUDP(t, badLink+"3", 2048, slices.Repeat(tree(t), 3))

@@ -138,7 +138,7 @@ func (s *side) checked(from, to uint64, state State) {
 	r.tell(Event{Check: check})
 }
 
-// refusal says why the other end did not take a message; empty: nobody said that it did not.
+// refusal says why the peer did not take a message; empty: nobody said that it did not.
 func (f *found) refusal(k frame.Key) string {
 	if f.declined {
 		return "refused: the session was not accepted"

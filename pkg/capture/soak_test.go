@@ -13,7 +13,7 @@ import (
 	"github.com/hhfr/hhfr/pkg/capture/flow"
 )
 
-// TestSoakCutAtEveryByte: a recording that ends at any octet gives what is whole of it.
+// TestSoakCutAtEveryByte: a recording that ends at any byte gives what is whole of it.
 func TestSoakCutAtEveryByte(t *testing.T) {
 	rec := record(t, append(tree(t), tree(t)...), 1024)
 	messages, syncs := layout(t, rec)

@@ -27,7 +27,7 @@ type talk struct {
 	t    testing.TB
 	enc  [2]*wire.Encoder
 	said [2][]byte
-	took [2]int // octets that were taken as packets
+	took [2]int // bytes that were taken as packets
 }
 
 // timeZero is a moment at which no sync is due.
@@ -184,7 +184,7 @@ func (c *connection) segment(dir int, flags byte, b []byte) {
 		c.w.WritePacket(gopacket.CaptureInfo{Timestamp: c.at, CaptureLength: n, Length: n}, append(h, b...)))
 }
 
-// carry sends what was said and not sent yet, at most so many octets a packet.
+// carry sends what was said and not sent yet, at most so many bytes a packet.
 func (c *connection) carry(x *talk, most int) {
 	for dir := range x.said {
 		for x.took[dir] < len(x.said[dir]) {

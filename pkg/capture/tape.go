@@ -6,7 +6,7 @@ import (
 	"github.com/hhfr/hhfr/internal/spool"
 )
 
-// tape is the octets of a direction with their offsets, as [DecodeConfig.Octets] is given them. How
+// tape is the bytes of a direction with their offsets, as [DecodeConfig.Octets] is given them. How
 // long a gap between datagrams is nobody knows until a sync behind it says where it stands; what
 // comes before that is held.
 type tape struct {
@@ -27,7 +27,7 @@ type reel struct {
 	octets *spool.Body
 }
 
-// gap says that octets are missing, -1 if nobody knows how many.
+// gap says that bytes are missing, -1 if nobody knows how many.
 func (t *tape) gap(missing int64) {
 	t.place(0)
 	if missing >= 0 {
@@ -39,7 +39,7 @@ func (t *tape) gap(missing int64) {
 	}
 }
 
-// place says which offset the first octet behind the gap has; one that cannot be is none.
+// place says which offset the first byte behind the gap has; one that cannot be is none.
 func (t *tape) place(offset int64) {
 	if !t.float {
 		return
@@ -65,7 +65,7 @@ func (t *tape) place(offset int64) {
 	t.begun = true
 }
 
-// write takes octets. keep: they are held until there is an out.
+// write takes bytes. keep: they are held until there is an out.
 func (t *tape) write(b []byte, keep bool, bodies *spool.Spool) (err error) {
 	t.begun = t.begun || !t.float
 	switch {

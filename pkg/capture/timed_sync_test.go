@@ -96,7 +96,7 @@ func polls(t *testing.T, every time.Duration) iter.Seq[pair] {
 // slowStream is a conversation with a call each so often.
 type slowStream struct {
 	octets int64
-	// Of both directions: what was written, and when the octets from an offset on were.
+	// Of both directions: what was written, and when the bytes from an offset on were.
 	tapes [2][]byte
 	clock [2][]moment
 	store ctxstore.Store
@@ -107,7 +107,7 @@ type moment struct {
 	at     time.Duration
 }
 
-// timed is a taped connection that notes when octets were written.
+// timed is a taped connection that notes when bytes were written.
 type timed struct {
 	*taped
 	began time.Time
@@ -214,7 +214,7 @@ func slow(
 }
 
 // Syncs by time let a decoder that begins anywhere read within a quarter of an hour, and add at
-// most a twentieth to the octets of a conversation that is not slower than they are worth.
+// most a twentieth to the bytes of a conversation that is not slower than they are worth.
 func TestSlowConversationsHaveSyncs(t *testing.T) { slowConversations(t, false) }
 
 func slowConversations(t *testing.T, day bool) {

@@ -20,7 +20,7 @@ func upgrades(m *flow.Message) bool {
 		slices.Contains(m.Tokens("Connection"), "upgrade")
 }
 
-// passed reports whether the octets of a packet, which are of no HTTP message, are of a stream:
+// passed reports whether the bytes of a packet, which are of no HTTP message, are of a stream:
 // then the reply that agreed to it is not in the capture.
 func (h *httpReader) passed(dir int, b []byte) bool {
 	if h.Heads == 0 || !h.Lost(dir) {

@@ -20,7 +20,7 @@ import (
 	"github.com/hhfr/hhfr/pkg/capture"
 )
 
-// A capture of an upgraded connection that ends at any octet, or lacks any packet, or two: nothing
+// A capture of an upgraded connection that ends at any byte, or lacks any packet, or two: nothing
 // is verified that was not sent, and nothing under another number but where exchanges before are
 // not there.
 func TestUpgradesCutAnywhere(t *testing.T) {
@@ -39,7 +39,7 @@ func TestUpgradesCutAnywhere(t *testing.T) {
 		}
 	}
 	whole := u.x.said
-	for dir := range whole { // the stream ends at any octet
+	for dir := range whole { // the stream ends at any byte
 		for cut := range whole[dir] {
 			turns := slices.Clone(u.turns)
 			left := cut
@@ -126,8 +126,8 @@ func TestIndependentDecoderOfUpgrades(t *testing.T) {
 	}
 }
 
-// tapeOfTurns and turnsOf write turns as octets, and read them again: a direction, and whether it
-// is lost, a length, and so many octets each.
+// tapeOfTurns and turnsOf write turns as bytes, and read them again: a direction, and whether it
+// is lost, a length, and so many bytes each.
 func tapeOfTurns(turns []turn) (tape []byte) {
 	for _, s := range turns {
 		tape = append(tape, byte(s.dir|2*b2i(s.lost)), byte(len(s.octets)>>8), byte(len(s.octets)))

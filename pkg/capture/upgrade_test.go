@@ -129,7 +129,7 @@ func (x *talk) new(dir int) string {
 	return string(b)
 }
 
-// file is a capture of it in packets of so many octets, from a turn on.
+// file is a capture of it in packets of so many bytes, from a turn on.
 func (u *upgraded) file(t testing.TB, most int) []byte { return fileOf(t, u.turns, most) }
 
 func fileOf(t testing.TB, turns []turn, most int) []byte {
@@ -346,7 +346,7 @@ func TestUpgradesInPart(t *testing.T) {
 	}
 }
 
-// openingLen is how long the hello is that octets begin with.
+// openingLen is how long the hello is that bytes begin with.
 func openingLen(t testing.TB, b []byte) int {
 	_, n, err := frame.Parse(b, 0, 0)
 	require.NoError(t, err)

@@ -62,7 +62,7 @@ type Entry struct {
 	Expires  time.Time // zero: never
 }
 
-// Info is an entry without its value. Size is the length of the value in octets.
+// Info is an entry without its value. Size is the length of the value in bytes.
 type Info struct {
 	URI      string
 	Revision uint64
@@ -90,7 +90,7 @@ type PutOptions struct {
 // If is a condition for [PutOptions] and Delete: the revision to find.
 func If(revision uint64) *uint64 { return &revision }
 
-// Persists tells whether what a store keeps outlives its process. Engines do, but for those with a
+// Persists reports whether what a store keeps outlives its process. Engines do, but for those with a
 // method Volatile that says otherwise.
 func Persists(s Store) bool {
 	v, ok := s.(interface{ Volatile() bool })

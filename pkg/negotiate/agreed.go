@@ -33,7 +33,7 @@ type Agreed struct {
 	// or did. They must not be changed.
 	Offer  *Offer
 	Answer *Answer
-	// Refused are items that the other end did not agree to, and said so.
+	// Refused are items that the peer did not agree to, and said so.
 	Refused []Declined
 }
 
@@ -43,7 +43,7 @@ func (a *Agreed) NoRoom() bool {
 	return slices.ContainsFunc(a.Refused, func(d Declined) bool { return a.Answer == nil && d.Item == Busy[0].Item })
 }
 
-// Ignored names elements that were passed over: those of the offer by the other end, and those of
+// Ignored names elements that were passed over: those of the offer by the peer, and those of
 // the answer by this one.
 func (a *Agreed) Ignored() (offer, answer []soap.Name) {
 	if a.Answer == nil {

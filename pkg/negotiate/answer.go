@@ -21,7 +21,7 @@ type Answer struct {
 	// Assurance and Security are URIs, of those offered, or at-most-once and nothing beyond what
 	// the transport has; empty means these.
 	Assurance, Security string
-	// Sequence names that of the session, and SequenceKnown tells whether the responder has its
+	// Sequence names that of the session, and SequenceKnown reports whether the responder has its
 	// state; "" under at-most-once without order.
 	Sequence      string
 	SequenceKnown bool

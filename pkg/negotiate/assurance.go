@@ -34,7 +34,7 @@ func ParseAssurance(uri string) (a wsrm.Assurance, ordered, ok bool) {
 	return 0, false, false
 }
 
-// checkSequence refuses what is no URI of a sequence: 16 octets in hexadecimal digits of lower
+// checkSequence refuses what is no URI of a sequence: 16 bytes in hexadecimal digits of lower
 // case.
 func checkSequence(uri string) error {
 	digits, ok := strings.CutPrefix(uri, ctxstore.SequencePrefix)

@@ -18,7 +18,7 @@ type Description struct {
 	Schema string
 	// Shape is the canonical serialization of a shape (docs/wire-format.md, section 9).
 	Shape []byte
-	// Fingerprint is the URI of a schema or shape that the other end may know.
+	// Fingerprint is the URI of a schema or shape that the peer may know.
 	Fingerprint string
 }
 

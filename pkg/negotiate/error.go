@@ -56,7 +56,7 @@ var codeNames = map[Code]string{
 func (c Code) String() string { return codeNames[c] }
 
 // Error is what this package returns, but for errors of contexts and those of package streamer
-// about a single exchange. At is an octet offset, -1 when there is none. Remote: the peer said so.
+// about a single exchange. At is an byte offset, -1 when there is none. Remote: the peer said so.
 type Error struct {
 	Code   Code
 	At     int64

@@ -42,7 +42,7 @@ type Facts struct {
 	Expires time.Time `json:"expires"`
 	// Proxy: the responder is half of a pair of proxies (docs/proxy.md).
 	Proxy bool `json:"proxy,omitempty"`
-	// PeerShapes are fingerprints of shapes that the other end said it has.
+	// PeerShapes are fingerprints of shapes that the peer said it has.
 	PeerShapes [][32]byte `json:"-"`
 }
 

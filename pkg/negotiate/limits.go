@@ -3,7 +3,7 @@ package negotiate
 import "time"
 
 const (
-	// MaxOffer is the longest offer or answer, in octets: the fingerprints of a full offer take 45
+	// MaxOffer is the longest offer or answer, in bytes: the fingerprints of a full offer take 45
 	// KiB.
 	MaxOffer = 64 << 10
 	// MaxShapes is how many fingerprints an offer names, and an answer: as many as a stream's table
@@ -11,12 +11,12 @@ const (
 	MaxShapes = 1024
 	// maxChoices bounds the schemes, representations and transports that an offer lists.
 	maxChoices = 16
-	// maxContext bounds the context of a session, in octets: what an offer holds of it, escaped.
+	// maxContext bounds the context of a session, in bytes: what an offer holds of it, escaped.
 	maxContext = 2 * MaxOffer
-	// maxHeader bounds one unchanging header block, in octets: WS-Addressing and device headers are
+	// maxHeader bounds one unchanging header block, in bytes: WS-Addressing and device headers are
 	// below 1 KiB.
 	maxHeader = 4 << 10
-	// maxValue bounds the text of one element but for the fingerprints, in octets: what HTTP
+	// maxValue bounds the text of one element but for the fingerprints, in bytes: what HTTP
 	// servers accept as a path.
 	maxValue = 2048
 

@@ -40,7 +40,7 @@ func (w *writer) refused(items []Declined) {
 }
 
 // printable makes a text one that elements hold: what else stands in it becomes '?', and it ends at
-// 300 octets.
+// 300 bytes.
 func printable(s string) string {
 	const most = 300
 	b := []byte(s[:min(len(s), most)])
@@ -92,7 +92,7 @@ func (r *reader) unknown() (names []soap.Name) {
 	return names
 }
 
-// faulted is a fault that came in place of an answer. items are set when the other end knows of
+// faulted is a fault that came in place of an answer. items are set when the peer knows of
 // HHFR, and says what it does not agree to.
 type FaultAnswer struct {
 	Fault soap.Fault

@@ -132,7 +132,7 @@ func (p *hhfrParser) local(name string) string {
 
 func (p *hhfrParser) name() string { return string(p.src[p.tok.NameFrom:p.tok.NameTo]) }
 
-// is tells whether the tag at hand is the dialect's of that name. The prefix may be left out.
+// is reports whether the tag at hand is the dialect's of that name. The prefix may be left out.
 func (p *hhfrParser) is(local string) bool { return p.local(p.name()) == local }
 
 // attributes gives the tag's attributes by name; only those known may stand there.

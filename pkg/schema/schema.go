@@ -89,8 +89,8 @@ var codeNames = map[Code]string{
 
 func (c Code) String() string { return codeNames[c] }
 
-// Error is the error of this package. At is an offset in octets into the schema, -1 where there is
-// none; Line and Column count from 1, columns in octets, and are 0 where there is none. Path says
+// Error is the error of this package. At is an offset in bytes into the schema, -1 where there is
+// none; Line and Column count from 1, columns in bytes, and are 0 where there is none. Path says
 // where in the message, by names of elements.
 type Error struct {
 	Code         Code

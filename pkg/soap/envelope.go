@@ -12,7 +12,7 @@ import (
 
 // Limits of [Parse]. Zero values mean the defaults.
 type Limits struct {
-	// MaxBytes is the longest message, in octets; 0 means 64 KiB, room for every message that hhfr
+	// MaxBytes is the longest message, in bytes; 0 means 64 KiB, room for every message that hhfr
 	// itself answers.
 	MaxBytes int
 	// MaxDepth is the deepest nesting of elements; 0 means 32.
@@ -238,7 +238,7 @@ func resolve(t *etree.Element, qname string) Name {
 	return Name{}
 }
 
-// maxQName is the longest text that is looked at as a name, in octets.
+// maxQName is the longest text that is looked at as a name, in bytes.
 const maxQName = 512
 
 // Build writes an envelope in UTF-8, with an XML declaration. Elements of other namespaces than

@@ -6,7 +6,7 @@ import "fmt"
 type Code uint8
 
 const (
-	// Malformed: the octets are no well-formed XML of the kind asked for.
+	// Malformed: the bytes are no well-formed XML of the kind asked for.
 	Malformed Code = iota + 1
 	// NoEnvelope: well-formed, but no SOAP envelope of a known version.
 	NoEnvelope
@@ -34,7 +34,7 @@ var codeNames = map[Code]string{
 
 func (c Code) String() string { return codeNames[c] }
 
-// Error is what this package returns. At is the offset of the offending octet, -1 when it is not
+// Error is what this package returns. At is the offset of the offending byte, -1 when it is not
 // known.
 type Error struct {
 	Code Code

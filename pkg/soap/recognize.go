@@ -7,18 +7,18 @@ import (
 	"github.com/hhfr/hhfr/internal/xmlns"
 )
 
-// MaxRecognize is how much of a message [Recognize] looks at, in octets. Headers with security
+// MaxRecognize is how much of a message [Recognize] looks at, in bytes. Headers with security
 // tokens run to some tens of KiB; what comes later than this is not worth looking for.
 const MaxRecognize = 64 << 10
 
-// maxCandidates bounds the tags named Envelope that are looked at, so that hostile octets do not
+// maxCandidates bounds the tags named Envelope that are looked at, so that hostile bytes do not
 // make the search quadratic.
 const maxCandidates = 16
 
 // maxScopes bounds the namespace declarations kept while recognising.
 const maxScopes = 256
 
-// Recognized is what the beginning of a message tells. Fields that the octets seen so far do not
+// Recognized is what the beginning of a message tells. Fields that the bytes seen so far do not
 // tell are empty.
 type Recognized struct {
 	// Version is None when no envelope was found.
@@ -30,12 +30,12 @@ type Recognized struct {
 	Action string
 	// Fault: the operation is the Fault of this version.
 	Fault bool
-	// Complete: the Body was reached and its first child, or its end, was seen; more octets would
+	// Complete: the Body was reached and its first child, or its end, was seen; more bytes would
 	// tell nothing new.
 	Complete bool
 }
 
-// Recognize looks at the first octets of a message, at most [MaxRecognize]. It accepts envelopes in
+// Recognize looks at the first bytes of a message, at most [MaxRecognize]. It accepts envelopes in
 // UTF-8 and all encodings that agree with ASCII, in UTF-16, and behind anything that stands before
 // an envelope (MIME headers of a first part). It never fails, keeps nothing of prefix, and costs
 // one pass without a parser.
@@ -59,7 +59,7 @@ func Recognize(prefix []byte) Recognized {
 // narrow turns UTF-16 into something the scanner can read: names and namespaces of SOAP are ASCII,
 // what is not becomes '?'.
 func narrow(b []byte) []byte {
-	var hi int // place of the high octet in each pair
+	var hi int // place of the high byte in each pair
 	switch {
 	case len(b) < 4:
 		return b
@@ -214,7 +214,7 @@ type tag struct {
 	end, empty bool
 }
 
-// tag reads the next start or end tag; ok is false when the octets end first, or are no XML. depth
+// tag reads the next start or end tag; ok is false when the bytes end first, or are no XML. depth
 // is that of a start tag found here.
 func (s *scanner) tag(depth int) (tag, bool) {
 	for {

@@ -1,5 +1,5 @@
 // Package soap knows SOAP envelopes of both versions as far as carriers, the negotiation and small
-// endpoints need them: it recognises an envelope by its first octets without parsing it, builds and
+// endpoints need them: it recognises an envelope by its first bytes without parsing it, builds and
 // parses small ones, writes faults, and knows the HTTP binding.
 //
 // Carriers look at messages with [Recognize] only, which never fails. [Parse] is for messages that

@@ -10,9 +10,9 @@ import (
 
 // HTTPConfig says what [HTTP] keeps, and who takes it. The zero value works.
 type HTTPConfig struct {
-	// Head is the longest head in octets; 0 means 64 KiB.
+	// Head is the longest head in bytes; 0 means 64 KiB.
 	Head int
-	// Body is the longest entity, before and after content decoding, in octets; 0 means 64 MiB. A
+	// Body is the longest entity, before and after content decoding, in bytes; 0 means 64 MiB. A
 	// longer one is cut, with [WhyLimit].
 	Body int64
 	// Unanswered is how many requests may wait for replies; 0 means 1,024. Beyond it the first is
@@ -51,7 +51,7 @@ func (c HTTPConfig) withDefaults() HTTPConfig {
 type Why uint8
 
 const (
-	// WhyGap: octets of it are not in the capture.
+	// WhyGap: bytes of it are not in the capture.
 	WhyGap Why = iota + 1
 	// WhyCut: the connection or the capture ended inside it.
 	WhyCut
@@ -66,10 +66,10 @@ var whyNames = map[Why]string{0: "", WhyGap: "gap", WhyCut: "cut", WhyMalformed:
 func (w Why) String() string { return whyNames[w] }
 
 // Message is one HTTP/1.x message of a flow. Of one that is not complete, everything up to the
-// first missing octet is there.
+// first missing byte is there.
 type Message struct {
 	head http1.Head // empty if it is not complete or malformed
-	// Octets are the head as received, or what there is of it.
+	// Bytes are the head as received, or what there is of it.
 	Octets []byte
 	// Body is the body without transfer coding and content coding; with it where that cannot be
 	// undone (see CodingErr).
@@ -80,11 +80,11 @@ type Message struct {
 	CodingErr error
 	// Doubts are ambiguities of the head.
 	Doubts []string
-	// First is the time of the packet with the first octet, Last that of the message's last packet;
+	// First is the time of the packet with the first byte, Last that of the message's last packet;
 	// FirstPacket and LastPacket are their numbers.
 	First, Last             time.Time
 	FirstPacket, LastPacket int
-	// Offset is where the message begins in its direction; Wire is its length there, missing octets
+	// Offset is where the message begins in its direction; Wire is its length there, missing bytes
 	// not counted; Missing are those known to be missing.
 	Offset, Wire, Missing int64
 	// Why is 0 for a complete message. Err is the cause for [WhyMalformed], or what kept the body
@@ -139,7 +139,7 @@ type Exchange struct {
 	told bool // the request was given out
 }
 
-// HTTP finds the HTTP/1.x messages of a connection as its octets come: from the start, and after a
+// HTTP finds the HTTP/1.x messages of a connection as its bytes come: from the start, and after a
 // gap or what is malformed from the next packet that begins with a start line. It is a [Receiver].
 type HTTP struct {
 	cfg      HTTPConfig
@@ -155,7 +155,7 @@ type HTTP struct {
 	// Switch is the exchange that HTTP ends with, once there is one. Tunnel waits for all of its
 	// request.
 	Switch *Exchange
-	// Skipped counts octets of each direction that belong to no message.
+	// Skipped counts bytes of each direction that belong to no message.
 	Skipped [2]int64
 
 	pairing
@@ -170,7 +170,7 @@ func NewHTTP(c HTTPConfig) *HTTP {
 	return h
 }
 
-// Octets implements [Receiver].
+// Bytes implements [Receiver].
 func (h *HTTP) Octets(dir int, gap int64, b []byte, m Mark) error {
 	p := &h.dirs[dir]
 	if h.Tunnel {

@@ -13,7 +13,7 @@ import (
 
 var errLimit = errors.New("longer than the limit")
 
-// decodeContent undoes the content coding of m's body, up to limit octets.
+// decodeContent undoes the content coding of m's body, up to limit bytes.
 func decodeContent(m *Message, limit int64, bodies func() Body) {
 	codings := m.head.Tokens("Content-Encoding")
 	if len(codings) == 1 && codings[0] == "identity" {
@@ -36,7 +36,7 @@ func decodeContent(m *Message, limit int64, bodies func() Body) {
 	plain.Free()
 }
 
-// undo writes what is coded, up to limit octets.
+// undo writes what is coded, up to limit bytes.
 func undo(to io.Writer, coding string, coded io.Reader, limit int64) error {
 	in := bufio.NewReader(coded)
 	var r io.Reader

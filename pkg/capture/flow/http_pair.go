@@ -3,7 +3,7 @@ package flow
 import "sort"
 
 // pairing finds the request that each reply answers: the next one, for HTTP/1.x replies come in
-// order; but never one that was sent after the reply, and after lost octets the latest one before
+// order; but never one that was sent after the reply, and after lost bytes the latest one before
 // it, since the replies to those between may be among what was lost.
 type pairing struct {
 	open    []*waiting // requests without a reply

@@ -22,7 +22,7 @@ type httpParser struct {
 	fin    bool
 
 	lost    bool     // look for the next start line
-	resumed bool     // octets were lost between the message before and the one that comes
+	resumed bool     // bytes were lost between the message before and the one that comes
 	looked  int      // of buf: no head ends before
 	begun   *Message // whose head is not whole, and that waits for a reply already
 	message *Message
@@ -30,7 +30,7 @@ type httpParser struct {
 	framing http1.Framing
 }
 
-// mark says that the octets of buf from At on came with a packet.
+// mark says that the bytes of buf from At on came with a packet.
 type mark struct {
 	At int
 	Mark
@@ -53,7 +53,7 @@ func undecided(b []byte) bool {
 	return len(b) < enough && bytes.IndexByte(b, '\n') < 0
 }
 
-// take takes the octets of a packet.
+// take takes the bytes of a packet.
 func (p *httpParser) take(b []byte, m Mark) {
 	p.marks = append(p.marks, mark{len(p.buf), m})
 	p.mark = m
@@ -87,7 +87,7 @@ func (p *httpParser) forget() {
 	p.at = 0
 }
 
-// markAt is the index of the mark of the packet that brought the octet at hand.
+// markAt is the index of the mark of the packet that brought the byte at hand.
 func (p *httpParser) markAt() int {
 	return sort.Search(len(p.marks), func(i int) bool { return p.marks[i].At > p.at }) - 1
 }
@@ -175,7 +175,7 @@ func (p *httpParser) head(last bool) bool {
 	return true
 }
 
-// next is the message that begins with the octet at hand.
+// next is the message that begins with the byte at hand.
 func (p *httpParser) next() *Message {
 	if p.begun == nil {
 		first := p.marks[p.markAt()]
@@ -217,13 +217,13 @@ func (p *httpParser) blankLine() bool {
 	return bytes.Contains(p.buf[from:], []byte("\n\r\n")) || bytes.Contains(p.buf[from:], []byte("\n\n"))
 }
 
-// octets makes the next n octets those of a head.
+// bytes makes the next n bytes those of a head.
 func (p *httpParser) octets(m *Message, n int) {
 	m.Octets = bytes.Clone(p.buf[p.at : p.at+n])
 	p.advance(m, n)
 }
 
-// pass gives up on the octet at hand: it begins no message. seek counts the others.
+// pass gives up on the byte at hand: it begins no message. seek counts the others.
 func (p *httpParser) pass() {
 	p.lost, p.resumed = true, true
 	if m := p.begun; m != nil { // a reply took it for its request
@@ -236,7 +236,7 @@ func (p *httpParser) pass() {
 	p.http.Skipped[p.dir]++
 }
 
-// nextMark is where the next packet's octets begin.
+// nextMark is where the next packet's bytes begin.
 func (p *httpParser) nextMark() int {
 	if i := p.markAt() + 1; i < len(p.marks) {
 		return p.marks[i].At
@@ -244,7 +244,7 @@ func (p *httpParser) nextMark() int {
 	return len(p.buf)
 }
 
-// advance makes the next n octets of the run part of m.
+// advance makes the next n bytes of the run part of m.
 func (p *httpParser) advance(m *Message, n int) {
 	if n == 0 {
 		return
@@ -307,7 +307,7 @@ func (p *httpParser) give(m *Message) {
 	p.resumed = p.lost
 }
 
-// endOfRun ends what is open, before octets that are missing, or at the end: -1 if nobody knows how
+// endOfRun ends what is open, before bytes that are missing, or at the end: -1 if nobody knows how
 // many. The body of a message goes on over a gap where its length is known.
 func (p *httpParser) endOfRun(gap int64, last bool) {
 	p.parse(true)

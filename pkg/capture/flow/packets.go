@@ -19,7 +19,7 @@ import (
 
 // Packet is one packet of a capture. No counts from 1 in file order. Link is the LINKTYPE number of
 // its interface. Length is the packet's length on the wire, which Data may fall short of. At is the
-// offset of the packet's record, or of the first block after the packet before, in octets after
+// offset of the packet's record, or of the first block after the packet before, in bytes after
 // gzip.
 type Packet struct {
 	No       int
@@ -75,7 +75,7 @@ func Open(r io.Reader) (*File, error) {
 	f.in = bufio.NewReaderSize(f.count, 64<<10)
 	magic, err := f.in.Peek(4)
 	switch {
-	case err != nil && f.count.err != nil: // one that comes behind the first octets is for Next to tell
+	case err != nil && f.count.err != nil: // one that comes behind the first bytes is for Next to tell
 		return nil, f.fail(0, f.count.err)
 	case err != nil && len(magic) == 0:
 		return nil, &Error{Code: NoCapture, Err: errEmpty}
@@ -106,12 +106,12 @@ var errEmpty = errors.New("it is empty")
 var magics = []string{"\x0A\x0D\x0D\x0A", "\xD4\xC3\xB2\xA1", "\xA1\xB2\xC3\xD4", "\x4D\x3C\xB2\xA1",
 	"\xA1\xB2\x3C\x4D"}
 
-// IsCapture reports whether b, at least four octets, begins like a capture, or one in gzip.
+// IsCapture reports whether b, at least four bytes, begins like a capture, or one in gzip.
 func IsCapture(b []byte) bool {
 	return len(b) >= 4 && (begins(b[:4]) || b[0] == 0x1F && b[1] == 0x8B)
 }
 
-// begins tells whether b, up to four octets, may be the beginning of a capture.
+// begins reports whether b, up to four bytes, may be the beginning of a capture.
 func begins(b []byte) bool {
 	return slices.ContainsFunc(magics, func(m string) bool { return strings.HasPrefix(m, string(b)) })
 }

@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// The headers around TCP and UDP are walked by hand: a header is a few octets at fixed places,
+// The headers around TCP and UDP are walked by hand: a header is a few bytes at fixed places,
 // options are of no interest here and often odd in the wild, and defragmentation sits in the middle
 // of the walk.
 
@@ -28,7 +28,7 @@ type segment struct {
 	seq, ack uint32
 	flags    byte
 	payload  []byte
-	short    int // octets of payload that were not captured
+	short    int // bytes of payload that were not captured
 }
 
 // TCP flags.
@@ -93,7 +93,7 @@ const (
 
 func (w *walk) stop(reason string) bool { w.reason = reason; return true }
 
-// skip drops n octets from the front; false if there are not so many.
+// skip drops n bytes from the front; false if there are not so many.
 func (w *walk) skip(n int) bool {
 	if n > len(w.data) {
 		return false

@@ -12,7 +12,7 @@ const (
 	maxDatagrams = 256
 	// maxFragments bounds the fragments of one datagram.
 	maxFragments = 1024
-	// maxDatagram is the longest payload that IP can fragment, in octets.
+	// maxDatagram is the longest payload that IP can fragment, in bytes.
 	maxDatagram = 1<<16 - 1
 	// fragmentAge is how long a datagram waits (RFC 8200, section 4.5): beyond it identifications
 	// come again.
@@ -88,7 +88,7 @@ func (f *fragments) drop(i int) {
 	f.lost++
 }
 
-// insert adds what data has of octets that are not there yet.
+// insert adds what data has of bytes that are not there yet.
 func (d *datagram) insert(at int, data []byte) {
 	if d.total >= 0 && at+len(data) > d.total {
 		data = data[:max(0, d.total-at)]
@@ -113,7 +113,7 @@ func (d *datagram) insert(at int, data []byte) {
 	}
 }
 
-// join gives the octets up to the first hole.
+// join gives the bytes up to the first hole.
 func (d *datagram) join() []byte {
 	b := make([]byte, 0, d.total)
 	for _, p := range d.parts {

@@ -25,7 +25,7 @@ var codeNames = map[Code]string{
 
 func (c Code) String() string { return codeNames[c] }
 
-// Error is the error of this package. At is an offset in the capture, after gzip, in octets: where
+// Error is the error of this package. At is an offset in the capture, after gzip, in bytes: where
 // the packet or block began that could not be read.
 type Error struct {
 	Code Code

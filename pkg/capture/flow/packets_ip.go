@@ -62,7 +62,7 @@ func (w *walk) ip4() bool {
 	return w.proto(proto)
 }
 
-// cut leaves the payload of an IP packet of length octets in data, and notes what was not captured.
+// cut leaves the payload of an IP packet of length bytes in data, and notes what was not captured.
 func (w *walk) cut(b []byte, head, length int) {
 	w.short = 0
 	if length > len(b) {

@@ -53,7 +53,7 @@ func pcapOf(link uint32, packets ...[]byte) []byte {
 	return w.Bytes()
 }
 
-// run is a piece of a direction without a gap; gapBefore is how many octets are missing in front of
+// run is a piece of a direction without a gap; gapBefore is how many bytes are missing in front of
 // it, -1 if nobody knows.
 type run struct {
 	offset, gapBefore int64
@@ -143,7 +143,7 @@ type httpReceiver struct{ *flow.HTTP }
 
 func (httpReceiver) Closed() error { return nil }
 
-// octets are those of a body.
+// bytes are those of a body.
 func octets(m *flow.Message) []byte {
 	if m.Body == nil {
 		return nil

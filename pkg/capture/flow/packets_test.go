@@ -79,14 +79,14 @@ func TestCutGzipAndFailingDisk(t *testing.T) {
 	assert.True(t, stats.Truncated)
 	assert.Greater(t, stats.Packets, 500)
 
-	// One that is cut off within the first octets that are read at once has what is before the cut,
+	// One that is cut off within the first bytes that are read at once has what is before the cut,
 	// too.
 	z.Reset()
 	w = gzip.NewWriter(&z)
 	_, err = w.Write(pcapOf(101, p, p, p))
 	require.NoError(t, err)
 	require.NoError(t, w.Close())
-	f, err = flow.Open(bytes.NewReader(z.Bytes()[:z.Len()-9])) // its checksum and length, and an octet of data
+	f, err = flow.Open(bytes.NewReader(z.Bytes()[:z.Len()-9])) // its checksum and length, and an byte of data
 	require.NoError(t, err)
 	stats, err = flow.Read(flow.Config{}, f)
 	require.NoError(t, err)
@@ -146,7 +146,7 @@ func TestLinkTypes(t *testing.T) {
 	assert.Equal(t, map[string]int{"link type 105": 1}, s.stats.Undecoded)
 }
 
-// fragmentsOf cuts an IPv4 packet into fragments of size octets.
+// fragmentsOf cuts an IPv4 packet into fragments of size bytes.
 func fragmentsOf(ip []byte, size int) [][]byte {
 	var out [][]byte
 	for at := 0; at < len(ip)-20; at += size {

@@ -10,7 +10,7 @@ import (
 
 // Limits bound what reassembly keeps. The zero value works.
 type Limits struct {
-	// Octets is what waits for others in front of it, of all connections together; 0 means 16 MiB.
+	// Bytes is what waits for others in front of it, of all connections together; 0 means 16 MiB.
 	// Beyond it the connection that was idle longest is given out as it is.
 	Octets int64
 	// Flows is how many connections may be open; 0 means 8,192. Beyond it the one that was idle
@@ -33,13 +33,13 @@ func (l Limits) WithDefaults() Limits {
 // closedFor is how long, in packet time, a connection that has ended waits for late packets.
 const closedFor = 30 * time.Second
 
-// markCost is what a mark counts against octet limits.
+// markCost is what a mark counts against byte limits.
 const markCost = 64
 
 // Config says what an [Assembler] does with what it finds.
 type Config struct {
 	Limits Limits
-	// Flow is told of each TCP connection before its first octets, or at its end if it has none,
+	// Flow is told of each TCP connection before its first bytes, or at its end if it has none,
 	// and says who takes it; nil: nobody.
 	Flow func(*Flow) Receiver
 	// Datagram is given each UDP datagram; nil means that they are only counted. An error ends the
@@ -47,9 +47,9 @@ type Config struct {
 	Datagram func(Datagram) error
 }
 
-// Receiver takes the octets of one connection, in order, as they come. An error ends the reading.
+// Receiver takes the bytes of one connection, in order, as they come. An error ends the reading.
 type Receiver interface {
-	// Octets takes those of one packet in a direction: 0 from Src to Dst. gap is how many octets
+	// Bytes takes those of one packet in a direction: 0 from Src to Dst. gap is how many bytes
 	// are missing in front of them; -1 for the first ones of a direction whose beginning is not
 	// known. b is good until the call returns.
 	Octets(dir int, gap int64, b []byte, m Mark) error
@@ -69,21 +69,21 @@ type Flow struct {
 	Ends        [2]End
 }
 
-// End is how a direction ends. GapAfter is how many octets are missing behind the last one that is
+// End is how a direction ends. GapAfter is how many bytes are missing behind the last one that is
 // there, as far as acknowledgements or FIN tell.
 type End struct {
 	GapAfter      int64
 	SYN, FIN, RST bool
 }
 
-// Mark is the packet that brought octets.
+// Mark is the packet that brought bytes.
 type Mark struct {
 	Time     time.Time
 	PacketNo int
 	Comments []string
 }
 
-// Datagram is one UDP datagram; Missing octets of it were not captured.
+// Datagram is one UDP datagram; Missing bytes of it were not captured.
 type Datagram struct {
 	Src, Dst netip.AddrPort
 	Time     time.Time
@@ -104,8 +104,8 @@ type Stats struct {
 	UDPDatagrams  int
 	Gaps          int   // in directions of connections
 	MissingOctets int64 // in gaps; of those between datagrams the least that is known
-	Repeated      int64 // octets that were there before
-	Dropped       int64 // octets beyond limits
+	Repeated      int64 // bytes that were there before
+	Dropped       int64 // bytes beyond limits
 	CutPackets    int   // packets captured in part
 	Evicted       int   // connections given out early, for a limit
 	Truncated     bool  // the capture is cut off or damaged

@@ -2,12 +2,12 @@ package flow
 
 import "slices"
 
-// assembly puts one direction in order. Positions count octets; until known they count from the
-// first octet seen and may be negative, afterwards they are offsets.
+// assembly puts one direction in order. Positions count bytes; until known they count from the
+// first byte seen and may be negative, afterwards they are offsets.
 type assembly struct {
 	End
 	ready   []ordered // what is in order, and waits for what the other direction had before
-	given   int64     // octets that are in order
+	given   int64     // bytes that are in order
 	known   bool      // where the direction begins, or is said to
 	opening bool      // and that is where the connection began
 	base    uint32    // sequence number of offset 0, if known
@@ -16,7 +16,7 @@ type assembly struct {
 	gap     int64     // missing in front of what comes next
 	pending []piece
 	oldest  int   // the number of a packet: none that waits in pending came before
-	waiting int   // octets in pending
+	waiting int   // bytes in pending
 	cost    int64 // what pending and ready count against limits
 	finAt   int64
 	ackAt   int64 // highest position acknowledged
@@ -30,7 +30,7 @@ type piece struct {
 	mark Mark
 }
 
-// ordered is a piece that is in order; gap octets are missing in front of it.
+// ordered is a piece that is in order; gap bytes are missing in front of it.
 type ordered struct {
 	piece
 	gap int64
@@ -176,7 +176,7 @@ func (d *assembly) jump(st *Stats) {
 	d.drain(st)
 }
 
-// acknowledged notes how far the other end has the direction. If it has what waits here, then what
+// acknowledged notes how far the peer has the direction. If it has what waits here, then what
 // is missing in front will not come again.
 func (d *assembly) acknowledged(ack uint32, st *Stats) {
 	if !d.known && len(d.pending) == 0 {
@@ -206,7 +206,7 @@ func (d *assembly) acknowledged(ack uint32, st *Stats) {
 // missing: captures, too, have packets out of order, above all those of different directions.
 const ackSlack = 16
 
-// maxLost is how far beyond all that was seen an acknowledgement or a FIN is believed, in octets.
+// maxLost is how far beyond all that was seen an acknowledgement or a FIN is believed, in bytes.
 const maxLost = 64 << 20
 
 func (d *assembly) fin(seq uint32) {

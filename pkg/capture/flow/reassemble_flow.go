@@ -80,7 +80,7 @@ func (f *openFlow) isOther(s *segment) bool {
 	return f.closed
 }
 
-// maxReorder is how far before the first octet seen a late SYN may lie, in octets.
+// maxReorder is how far before the first byte seen a late SYN may lie, in bytes.
 const maxReorder = 1 << 20
 
 // take is what a segment does to both directions.
@@ -93,7 +93,7 @@ func (f *openFlow) take(s *segment, st *Stats, l Limits) {
 		d.SYN = true
 		d.begin(seq)
 		if s.flags&flagACK == 0 && d.given+other.given == 0 && !f.Opened && i == 1 {
-			f.turn() // the first packet seen came from the other end
+			f.turn() // the first packet seen came from the peer
 			d, other = other, d
 		}
 		f.Opened = true

@@ -96,7 +96,7 @@ func TestLimits(t *testing.T) {
 	begin := [][]byte{seg(1, 1000, syn, 0, 0, ""), seg(2, 1000, syn|ack, 0, 1, "")}
 	data := bytes.Repeat([]byte("0123456789"), 10)
 	packets := slices.Clone(begin)
-	for i := range 100 { // behind a gap of 1 octet
+	for i := range 100 { // behind a gap of 1 byte
 		packets = append(packets, seg(1, 1000, ack, uint32(2+100*i), 1, string(data)))
 	}
 	flows, stats := flowsOf(t, flow.Limits{PendingPieces: 10}, packets...)

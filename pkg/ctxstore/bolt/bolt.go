@@ -22,7 +22,7 @@ type Config struct {
 	// ReadOnly opens a file that must exist, and writes nothing; Put, Commit and Delete fail with
 	// [ctxstore.Permission]. Several processes can read a file that none writes.
 	ReadOnly bool
-	// MaxBytes is the room for URIs and values together, in octets; 0 means
+	// MaxBytes is the room for URIs and values together, in bytes; 0 means
 	// [ctxstore.DefaultMaxBytes]. Beyond it the shapes not used for longest go; when there are none
 	// left, Put fails with [ctxstore.Full]. The file is larger: pages are not always full.
 	MaxBytes int64

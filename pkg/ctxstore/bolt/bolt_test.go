@@ -140,7 +140,7 @@ func TestRefused(t *testing.T) {
 	}
 }
 
-// Octets of a value that changed in the file are noticed.
+// Bytes of a value that changed in the file are noticed.
 func TestDamage(t *testing.T) {
 	path, ctx := filepath.Join(t.TempDir(), "store.db"), t.Context()
 	s, err := bolt.Open(path, bolt.Config{})

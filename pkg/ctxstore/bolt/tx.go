@@ -29,7 +29,7 @@ var (
 // format is the version of what a file looks like.
 const format = 1
 
-// recordSize is the length of a record, in octets: revision, expiry as seconds and nanoseconds,
+// recordSize is the length of a record, in bytes: revision, expiry as seconds and nanoseconds,
 // check.
 const recordSize = 8 + 8 + 4 + 4
 
@@ -158,12 +158,12 @@ func (t *tx) setNumber(key []byte, n uint64) error {
 	return t.meta.Put(key, binary.BigEndian.AppendUint64(nil, n))
 }
 
-// room is what an entry takes of the limit, in octets.
+// room is what an entry takes of the limit, in bytes.
 func room(uri string, stored []byte) int64 {
 	return int64(len(uri) + max(len(stored)-recordSize, 0))
 }
 
-// makeRoom sees to it that an entry of need octets can be put at uri. It drops what expired, then
+// makeRoom sees to it that an entry of need bytes can be put at uri. It drops what expired, then
 // the shapes not used for longest, until a tenth is free, so that not every Put has to.
 func (t *tx) makeRoom(uri string, need int64) error {
 	if old := t.entries.Get([]byte(uri)); old != nil {

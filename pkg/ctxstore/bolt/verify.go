@@ -15,7 +15,7 @@ import (
 // billion pages. So the pages of a file are looked at before it is used: each belongs to one tree,
 // or to the free list, and is what its header says.
 
-// The parts of a page (bbolt's format, version 2), in octets.
+// The parts of a page (bbolt's format, version 2), in bytes.
 const (
 	headerSize  = 16 // id, flags (16 bits), count (16 bits), overflow (32 bits)
 	elementSize = 16 // of a branch: position, key size, page; of a leaf: flags, position, key size, value size
@@ -129,7 +129,7 @@ func (c *checker) take(id uint64) (p page, err error) {
 	return p, nil
 }
 
-// read gives n octets from a place behind the head of a page.
+// read gives n bytes from a place behind the head of a page.
 func (c *checker) read(p page, at, n int64) ([]byte, error) {
 	if room := (int64(p.overflow)+1)*c.pageSize - headerSize; at > room || n > room-at {
 		return nil, fmt.Errorf("page %d says that it has more than it can have", p.id)

@@ -29,7 +29,7 @@ type Config struct {
 	// ReadOnly opens a folder that must exist, and writes nothing in it; Put, Commit and Delete
 	// fail with [ctxstore.Permission].
 	ReadOnly bool
-	// MaxBytes is the room for all files together, in octets; 0 means [ctxstore.DefaultMaxBytes].
+	// MaxBytes is the room for all files together, in bytes; 0 means [ctxstore.DefaultMaxBytes].
 	// Beyond it the shapes not used for longest go; when there are none left, Put fails with
 	// [ctxstore.Full]. Several processes together may exceed it for a moment: each counts its own
 	// writes, and looks at the folder again only now and then.

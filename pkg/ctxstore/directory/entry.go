@@ -24,7 +24,7 @@ const (
 	holdsDir    = "holds"
 
 	magic = "hhfr-context 1\n"
-	// maxHeader is the longest header line, in octets: a URI of which JSON writes every octet as
+	// maxHeader is the longest header line, in bytes: a URI of which JSON writes every byte as
 	// six, and the rest.
 	maxHeader = 6*ctxstore.MaxURI + 1024
 	maxFile   = int64(len(magic) + maxHeader + ctxstore.MaxValue)
@@ -154,7 +154,7 @@ func (s *Store) used(path string) {
 	}
 }
 
-// readBounded reads a regular file of at most limit octets.
+// readBounded reads a regular file of at most limit bytes.
 func readBounded(uri, path string, limit int64) ([]byte, error) {
 	f, err := os.Open(path)
 	if err != nil {

@@ -23,7 +23,7 @@ const (
 	staleAfter = time.Hour
 )
 
-// room is what this process believes the files take, in octets; negative: not known.
+// room is what this process believes the files take, in bytes; negative: not known.
 type room struct {
 	used   int64
 	writes int
@@ -37,7 +37,7 @@ type file struct {
 	at   time.Time
 }
 
-// makeRoom sees to it that need octets can be written at path. It drops what expired, then the
+// makeRoom sees to it that need bytes can be written at path. It drops what expired, then the
 // shapes not used for longest, until a tenth is free.
 func (s *Store) makeRoom(uri, path string, need int64) error {
 	if info, err := os.Lstat(path); err == nil {
@@ -69,7 +69,7 @@ func (s *Store) makeRoom(uri, path string, need int64) error {
 	return nil
 }
 
-// evict removes shapes, the longest unused first, until at most target octets are used; never the
+// evict removes shapes, the longest unused first, until at most target bytes are used; never the
 // one about to be written.
 func (s *Store) evict(shapes []file, keep string, target int64) {
 	slices.SortFunc(shapes, func(a, b file) int {

@@ -18,7 +18,7 @@ import (
 type Options struct {
 	// ReadOnly opens what must exist already, and writes nothing.
 	ReadOnly bool
-	// MaxBytes is the room the store may take, in octets; 0 means [ctxstore.DefaultMaxBytes].
+	// MaxBytes is the room the store may take, in bytes; 0 means [ctxstore.DefaultMaxBytes].
 	MaxBytes int64
 	// Clock is what time to live is counted on; nil means the machine's.
 	Clock clock.Clock

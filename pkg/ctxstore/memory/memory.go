@@ -15,7 +15,7 @@ import (
 
 // Config of a store. The zero value works.
 type Config struct {
-	// MaxBytes is the room for URIs and values together, in octets; 0 means
+	// MaxBytes is the room for URIs and values together, in bytes; 0 means
 	// [ctxstore.DefaultMaxBytes]. Beyond it the shapes not used for longest go; when there are none
 	// left, Put fails with [ctxstore.Full].
 	MaxBytes int64

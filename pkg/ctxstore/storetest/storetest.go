@@ -16,7 +16,7 @@ import (
 
 // Options of a store that the suite asks for.
 type Options struct {
-	// MaxBytes is the room the store may take for values, in octets, give or take what it needs
+	// MaxBytes is the room the store may take for values, in bytes, give or take what it needs
 	// itself; 0: its default.
 	MaxBytes int64
 }
