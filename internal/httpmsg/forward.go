@@ -8,10 +8,10 @@ import (
 	"github.com/hhfr/hhfr/pkg/streamer"
 )
 
-// ForwardedHead is the head of an HTTP request that a message of a stream becomes on its way to a
-// server, up to the fields of its body and the empty line, with its method. What RFC 9112 forbids,
-// or leads elsewhere than to that server or where the session was negotiated, is refused. Errors:
-// Malformed.
+// ForwardedHead returns the head of the HTTP request that a message of a stream becomes when it
+// goes to a server, up to the fields of its body and the empty line, with its method. It refuses
+// what RFC 9112 forbids, and what leads elsewhere than to that server or to where the session was
+// negotiated. Errors: Malformed.
 func ForwardedHead(m *streamer.Message, facts *negotiate.Facts, server *url.URL) (method string, head []byte, _ error) {
 	octets := m.Head
 	if octets == nil {

@@ -15,15 +15,16 @@ import (
 	"github.com/hhfr/hhfr/pkg/streamer"
 )
 
-// joined is a session that a stream may be of.
+// joined is a session that a stream may belong to.
 type joined struct {
 	facts    negotiate.Facts
-	token    []byte        // the next one
-	lifetime time.Duration // of that
+	token    []byte        // the next token
+	lifetime time.Duration // the lifetime of that token
 	promised streamer.PeerLimits
 }
 
-// refusedSession is what a peer is told whatever was wrong with its session or token: not which.
+// refusedSession is the refusal for any fault in a session or token. It does not say which was
+// wrong.
 func refusedSession() error {
 	return &streamer.Refusal{CloseCode: streamer.CloseUnknownSession, Text: "session or token not accepted"}
 }
@@ -41,17 +42,19 @@ func (r *Responder) enterSession(ctx context.Context, h streamer.Hello, from *ht
 	return r.join(ctx, h, peerOf(from))
 }
 
-// join takes the session that a peer's hello names: nobody joins with the same token again. The
-// order matters. Only who has shown a token that admits is given room, for which others may have to
-// go; and only who has room spends the token, so that who is turned away can come again.
+// join takes the session that a peer's hello names: nobody can join with the same token again. The
+// order matters. Only a peer with a valid token gets a slot, for which other sessions may be
+// dropped. Only a peer with a slot uses up the token, so that a peer that is turned away can come
+// again.
 func (r *Responder) join(ctx context.Context, h streamer.Hello, peer string) (j *joined, err error) {
-	var entered *negotiate.Facts // the session, once it has room
+	var entered *negotiate.Facts // the session, once it has a slot
 	defer func() {
 		if err != nil && entered != nil {
 			r.retire(ctx, entered)
 		}
 	}()
-	// What an older stream of the session notes at its end is no reason to refuse the next one.
+	// An older stream of the session may write the context at its end. That is no reason to refuse
+	// the next stream.
 	for range maxTries {
 		c, revision, err := r.shown(ctx, h)
 		if err != nil {
@@ -70,7 +73,7 @@ func (r *Responder) join(ctx context.Context, h streamer.Hello, peer string) (j 
 	return nil, refusedSession()
 }
 
-// makeRoom takes a place for a stream of a session.
+// makeRoom reserves a slot for a stream of a session.
 func (r *Responder) makeRoom(ctx context.Context, id negotiate.SessionID, peer string) error {
 	gone, ok := r.registry.join(id, peer)
 	r.forget(ctx, gone)
@@ -81,13 +84,13 @@ func (r *Responder) makeRoom(ctx context.Context, id negotiate.SessionID, peer s
 	return nil
 }
 
-// maxTries bounds how often a session is read again that somebody else has changed meanwhile.
+// maxTries bounds how often a session is read again that was changed concurrently.
 const maxTries = 4
 
-// errChanged: somebody else has changed the context of the session meanwhile.
+// errChanged: the context of the session was changed concurrently.
 var errChanged = errors.New("changed meanwhile")
 
-// shown is the context of the session that a peer's hello has a token for, with its revision.
+// shown returns the context of the session that a peer's hello has a token for, with its revision.
 func (r *Responder) shown(ctx context.Context, h streamer.Hello) (*negotiate.Context, uint64, error) {
 	id := negotiate.SessionID(h.Session)
 	entry, err := r.cfg.Store.Get(ctx, id.URI())
@@ -121,7 +124,7 @@ func (r *Responder) shown(ctx context.Context, h streamer.Hello) (*negotiate.Con
 	return c, entry.Revision, nil
 }
 
-// spend takes the token of a session, which admits nobody any more.
+// spend uses up the token of a session, which admits nobody any more.
 func (r *Responder) spend(ctx context.Context, c *negotiate.Context, revision uint64) (*joined, error) {
 	j := &joined{}
 	if c.Limits != nil {
@@ -134,7 +137,7 @@ func (r *Responder) spend(ctx context.Context, c *negotiate.Context, revision ui
 	return j, nil
 }
 
-// renew spends the token of a session, makes the next one, and keeps the session for its lifetime
+// renew uses up the token of a session, makes the next one, and keeps the session for its lifetime
 // from now on.
 func (r *Responder) renew(ctx context.Context, c *negotiate.Context, j *joined, revision *uint64) error {
 	c.Expires = r.cfg.Clock.Now().Add(c.Lifetime)
@@ -188,7 +191,7 @@ func (r *Responder) firstContact(ctx context.Context, h streamer.Hello, from *ht
 	}
 	j, err := r.begin(ctx, req, negotiate.SessionID(h.Session), transport)
 	switch {
-	case errors.Is(err, errChanged): // somebody else's session has this name
+	case errors.Is(err, errChanged): // another peer's session has this name
 		return nil, refusedSession()
 	case errors.Is(err, errNoRoom):
 		return nil, &streamer.Refusal{CloseCode: streamer.CloseLimits, Text: negotiate.Busy[0].Why}
@@ -196,14 +199,14 @@ func (r *Responder) firstContact(ctx context.Context, h streamer.Hello, from *ht
 	return j, err
 }
 
-// What may be otherwise another time.
+// These refusals may pass.
 var (
 	errNoRoom = errors.New("too many sessions")
 	errNoConn = errors.New("too many connections")
 )
 
-// begin makes a session of a request that is no offer: everything is as this version has it where
-// nothing else is agreed on.
+// begin makes a session for a request that is no offer. It has the defaults of this version, as
+// nothing else was agreed on.
 func (r *Responder) begin(
 	ctx context.Context, req *http.Request, id negotiate.SessionID, transport string,
 ) (*joined, error) {
@@ -231,8 +234,8 @@ func (r *Responder) begin(
 	return j, nil
 }
 
-// addressFor is where the session of a request can be joined again: ":PORT" or "HOST:PORT"; that of
-// the connection itself if there is no other.
+// addressFor returns the address at which the session of a request can be joined again: ":PORT" or
+// "HOST:PORT"; that of the connection itself if there is no other.
 func (r *Responder) addressFor(req *http.Request) string {
 	transport := negotiate.OwnTransport(req.TLS != nil)
 	if a := r.cfg.Addresses[transport]; a != "" {
@@ -241,8 +244,8 @@ func (r *Responder) addressFor(req *http.Request) string {
 	return negotiate.OwnPort(req)
 }
 
-// keepKnown keeps what the coder of a stream that ends knows of the peer, for the next stream of
-// the session.
+// keepKnown stores what the coder of an ending stream knows of the peer, for the next stream of the
+// session.
 func (r *Responder) keepKnown(ctx context.Context, id negotiate.SessionID, coder streamer.Coder) {
 	coders.KeepKnown(ctx, r.cfg.Store, id.URI(), id, r.cfg.Clock.Now(), coder, func(err error) {
 		r.cfg.Log.Warn("session not kept up to date", "session", id.String(), "err", err)

@@ -10,8 +10,8 @@ import (
 	"github.com/hhfr/hhfr/pkg/wsrm"
 )
 
-// handled are services of net/http for messages that come in sequences: they have effects of their
-// own, and each request is served at most once for each time that the sequence hands it over.
+// handled are services of net/http for messages that come in sequences. They have effects of their
+// own. Each request is served at most once for each time that the sequence delivers it.
 type handled struct{ h *Handler }
 
 // Transactional implements [Sequenced].
@@ -48,17 +48,17 @@ func (s handled) Handle(ctx context.Context, _ string, request *streamer.Message
 	return streamer.NewMessage(httpmsg.ReplyHead(w.status, w.header), w.body.Bytes())
 }
 
-// wholeWriter is the ResponseWriter of a reply that goes as a whole.
+// wholeWriter is the ResponseWriter of a reply that is sent as a whole.
 type wholeWriter struct {
 	header http.Header
 	status int
 	body   bytes.Buffer
 }
 
-// Header gives the fields to be sent.
+// Header returns the fields to be sent.
 func (w *wholeWriter) Header() http.Header { return w.header }
 
-// WriteHeader sets the status, once; nobody waits for informational ones.
+// WriteHeader sets the status, once; informational ones are dropped, as nobody waits for them.
 func (w *wholeWriter) WriteHeader(status int) {
 	if w.status == 0 && status >= 200 {
 		w.status = status

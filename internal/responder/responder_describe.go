@@ -12,8 +12,8 @@ import (
 	"github.com/hhfr/hhfr/pkg/shape"
 )
 
-// describe takes the descriptions of an offer, as far as they are understood, and gives our own of
-// replies.
+// describe takes the descriptions of an offer, as far as they are understood, and adds our own
+// description of replies.
 func (r *Responder) describe(
 	ctx context.Context, o *negotiate.Offer, a *negotiate.Answer, facts *negotiate.Facts,
 ) (err error) {
@@ -39,8 +39,8 @@ func (r *Responder) describe(
 	return err
 }
 
-// takeDescription keeps what the offer describes a direction by, and confirms it by its name; what
-// is not understood is refused.
+// takeDescription stores what the offer describes a direction by, and confirms it by its name. It
+// refuses what it does not understand.
 func (r *Responder) takeDescription(
 	ctx context.Context, item string, d *negotiate.Description, a *negotiate.Answer, facts *negotiate.Facts,
 ) (*negotiate.Description, error) {
@@ -84,7 +84,7 @@ func (r *Responder) takeDescription(
 	return &negotiate.Description{Fingerprint: d.Fingerprint}, nil
 }
 
-// both notes that both ends have a shape.
+// both records that both ends have a shape.
 func both(fp [32]byte, a *negotiate.Answer, facts *negotiate.Facts) {
 	if !slices.Contains(a.Shapes, fp) && len(a.Shapes) < negotiate.MaxShapes {
 		a.Shapes = append(a.Shapes, fp)

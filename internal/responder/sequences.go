@@ -17,7 +17,7 @@ import (
 	"github.com/hhfr/hhfr/pkg/wsrm"
 )
 
-// Sequenced are services whose messages come in sequences. Paths are as in [ResponderConfig].Serve;
+// Sequenced are services whose messages come in sequences. Paths are as in [Config].Serve;
 // a nil reply is an empty one. See [sequence.Handler].
 type Sequenced interface {
 	// Transactional reports whether the service at path puts its effects into a transaction.
@@ -30,7 +30,7 @@ type Sequenced interface {
 	Handle(ctx context.Context, path string, request *streamer.Message) (reply *streamer.Message)
 }
 
-// sequences are those of a responder that have a stream.
+// sequences are the sequences of a responder that a stream uses.
 type sequences struct {
 	mu   sync.Mutex
 	open map[string]*opened
@@ -38,8 +38,8 @@ type sequences struct {
 
 // opened is a sequence with its users.
 type opened struct {
-	mu    sync.Mutex // held while it is opened or closed
-	users int        // under sequences.mu
+	mu    sync.Mutex // locked while it is opened or closed
+	users int        // guarded by sequences.mu
 	seq   *sequence.Sequence
 
 	entered, attached uint64 // streams, in the order in which their sessions were joined
@@ -52,7 +52,7 @@ type entry struct {
 	order uint64
 }
 
-// attach has the sequence go on over a stream, unless one that was joined later has it already.
+// attach moves the sequence to a stream, unless a stream that was joined later has it already.
 func (e *entry) attach(s *streamer.Stream) {
 	e.o.mu.Lock()
 	late := e.order < e.o.attached
@@ -66,11 +66,11 @@ func (e *entry) attach(s *streamer.Stream) {
 	}
 }
 
-// sequenceLife is how long a responder keeps the state of a sequence without effect, from its last
-// change.
+// sequenceLife is how long a responder keeps the state of a sequence without progress, from its
+// last change.
 const sequenceLife = 30 * 24 * time.Hour
 
-// assure says why the responder cannot give an assurance; nil if it can.
+// assure returns the reason why the responder cannot give an assurance; nil if it can.
 func (r *Responder) assure(uri string, o *negotiate.Offer) error {
 	if uri == negotiate.AtMostOnce {
 		return nil
@@ -114,12 +114,12 @@ func (r *Responder) enter(ctx context.Context, facts *negotiate.Facts) (e *entry
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	if o.seq != nil && o.seq.Err() != nil && !o.seq.Status().Over {
-		o.seq.Close() // its store failed: what that has goes on
+		o.seq.Close() // its store failed: only the committed state is left
 		o.seq = nil
 	}
 	if o.seq == nil {
 		a, ordered, _ := negotiate.ParseAssurance(facts.Assurance)
-		o.seq, err = sequence.Open(context.WithoutCancel(r.ctx), sequence.Config{ // of no one stream
+		o.seq, err = sequence.Open(context.WithoutCancel(r.ctx), sequence.Config{ // not bound to one stream
 			Assurance: a,
 			Ordered:   ordered,
 			Store:     r.cfg.Store,
@@ -137,8 +137,8 @@ func (r *Responder) enter(ctx context.Context, facts *negotiate.Facts) (e *entry
 	return &entry{o, o.seq, o.entered}, leave, nil
 }
 
-// leave closes a sequence without users. What is handled at that moment is not cut short: its
-// outcome would be unknown, and the initiator may be back before it.
+// leave closes a sequence without users. A message that is being handled at that moment is not
+// interrupted: its outcome would be unknown, and the initiator may be back before it.
 func (r *Responder) leave(uri string, o *opened) {
 	o.mu.Lock()
 	q := o.seq
@@ -167,7 +167,7 @@ func (r *Responder) leave(uri string, o *opened) {
 	}
 }
 
-// sequencedHandler has the messages of a sequence handled.
+// sequencedHandler handles the messages of a sequence.
 type sequencedHandler struct {
 	r     *Responder
 	facts *negotiate.Facts
@@ -198,8 +198,8 @@ func (h sequencedHandler) context(ctx context.Context) context.Context {
 	return context.WithValue(ctx, factsKey{}, h.facts)
 }
 
-// whole reads a reply. One that a sequence does not take, or that breaks off, is told by its
-// status: the message is done all the same.
+// whole reads a reply. A reply that a sequence does not take, or that breaks off, becomes a status:
+// the message is committed all the same.
 func whole(reply *streamer.Message) sequence.Message {
 	if reply == nil {
 		return sequence.Message{}
@@ -217,12 +217,12 @@ func whole(reply *streamer.Message) sequence.Message {
 	return sequence.Message{Head: http1.AppendEnd(head)}
 }
 
-// pathFor is where a message of a session goes: to the path of its head's request target, or the
-// negotiated one.
+// pathFor returns the path that a message of a session goes to: that of the request target in its
+// head, or the negotiated one.
 func pathFor(facts *negotiate.Facts, head []byte) string {
 	if head != nil {
-		// A head that is none goes where the session was negotiated; the service there sees it as
-		// it is.
+		// A malformed head goes where the session was negotiated; the service there sees it as it
+		// is.
 		if h, _, err := http1.ParseHead(head, 0); err == nil && !h.IsReply() {
 			if u, err := url.ParseRequestURI(string(h.Target())); err == nil {
 				return u.Path

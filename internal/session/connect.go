@@ -20,15 +20,16 @@ import (
 )
 
 // connecting is a transport over TCP that goes through the HTTP proxy that a client has for URLs of
-// a scheme, by the method CONNECT (RFC 9110, section 9.3.6); where it has none, directly.
+// a scheme, by the method CONNECT (RFC 9110, section 9.3.6). Where the client has no proxy, it
+// connects directly.
 type connecting struct {
 	tcp.Transport
-	through *http.Transport // whose proxy, and what belongs to that
+	through *http.Transport // the proxy and its settings are taken from it
 	scheme  string
 }
 
-// connectingOf is tcp for the streams of URLs of a scheme, through the proxy of an HTTP client that
-// is one of net/http.
+// connectingOf returns tcp for the streams of URLs of a scheme, through the proxy of an HTTP client
+// whose transport is one of net/http.
 func connectingOf(client *http.Client, scheme string) streamer.Transport {
 	transport := client.Transport
 	if transport == nil {
@@ -97,7 +98,7 @@ func (c connecting) dialProxy(ctx context.Context, u *url.URL) (net.Conn, error)
 	return secure, nil
 }
 
-// connect asks for a tunnel.
+// connect asks the proxy for a tunnel.
 func (c connecting) connect(ctx context.Context, conn net.Conn, u *url.URL, addr string) (net.Conn, error) {
 	header := http.Header{}
 	switch {

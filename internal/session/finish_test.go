@@ -108,7 +108,7 @@ func TestFinishIsCutAnywhere(t *testing.T) {
 				late[number]++
 			}
 			sess, err = session.Dial(t.Context(), m.url("/book"), cfg)
-			require.NoError(t, err, "%d octets of direction %d", at, direction)
+			require.NoError(t, err, "%d bytes of direction %d", at, direction)
 			_, body := call(t, sess, "", "4")
 			assert.Equal(t, "/book 4", body)
 			require.NoError(t, sess.Finish(t.Context()))
@@ -119,9 +119,9 @@ func TestFinishIsCutAnywhere(t *testing.T) {
 			}
 			got, _ := effect(t, m.store)
 			assert.Contains(t, []string{before + "4 ", "4 " + before}, got,
-				"%d octets of direction %d: what is new may have a sequence of its own", at, direction)
+				"%d bytes of direction %d: what is new may have a sequence of its own", at, direction)
 			if status.Accepted == 3 && replied != nil {
-				assert.Equal(t, 1, late[3], "%d octets of direction %d: the reply comes late", at, direction)
+				assert.Equal(t, 1, late[3], "%d bytes of direction %d: the reply comes late", at, direction)
 			}
 			m.kill()
 			if t.Failed() {

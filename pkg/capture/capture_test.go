@@ -366,7 +366,7 @@ func TestStreamsWithoutSync(t *testing.T) {
 		}
 		require.NoError(t, w.Flush())
 		for what := range decode(t, file.Bytes(), m.store).Others {
-			if regexp.MustCompile(`^connections with what may be an hhfr stream \(no sync frame in \d+ octets; ` +
+			if regexp.MustCompile(`^connections with what may be an hhfr stream \(no sync frame in \d+ bytes; ` +
 				`the next is due 64 KiB, 1,024 messages or 15 minutes after the last\)$`).MatchString(what) {
 				told++
 			}

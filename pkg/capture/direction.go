@@ -123,7 +123,7 @@ func (d *direction) write(b []byte, m flow.Mark) {
 	}
 	if d.closed {
 		d.left = len(d.buf) - d.at
-		d.lost(d.dec.Lose(0), "octets missing")
+		d.lost(d.dec.Lose(0), "bytes missing")
 	}
 }
 
@@ -158,7 +158,7 @@ func (d *direction) gap(missing int64) {
 		d.floated = true
 	}
 	d.gaps++
-	d.lost(d.dec.Lose(missing), "octets missing")
+	d.lost(d.dec.Lose(missing), "bytes missing")
 	d.buf, d.marks, d.at = d.buf[:0], d.marks[:0], 0
 }
 
@@ -170,7 +170,7 @@ func (d *direction) end() {
 	if d.dec.Following() {
 		d.left = len(d.buf) - d.at
 	}
-	d.lost(d.dec.Lose(0), "octets missing")
+	d.lost(d.dec.Lose(0), "bytes missing")
 	d.buf, d.marks, d.at = nil, nil, 0
 }
 
@@ -338,7 +338,7 @@ func (d *direction) finish(in *incoming) {
 	}
 	head, err := in.parts[0].body.Start()
 	if err == nil && in.parts[0].body.Len() > int64(len(head)) {
-		err = fmt.Errorf("head of %d octets", in.parts[0].body.Len())
+		err = fmt.Errorf("head of %d bytes", in.parts[0].body.Len())
 	}
 	if in.err == nil {
 		in.err = err

@@ -81,7 +81,7 @@ func (d *damage) flips(t *testing.T, step int) {
 		verified += d.verified(t, damaged, fmt.Sprintf("bit %d of octet %d flipped", bit%8, bit/8))
 		damaged[bit/8] ^= 1 << (bit % 8)
 	}
-	t.Logf("%d octets; %.1f of %d messages verified with a bit flipped", len(d.input),
+	t.Logf("%d bytes; %.1f of %d messages verified with a bit flipped", len(d.input),
 		float64(verified)*float64(step)/float64(8*len(d.input)), len(d.right))
 	assert.Positive(t, verified, "the test shows nothing")
 }

@@ -37,7 +37,7 @@ func (r *Reader) join(j *joining, p *wire.Part) (err error) {
 		}
 	}
 	if _, err = j.body.Write(octets); err == nil && j.body.Len() > r.cfg.MaxMessage {
-		err = fmt.Errorf("longer than %d octets", r.cfg.MaxMessage)
+		err = fmt.Errorf("longer than %d bytes", r.cfg.MaxMessage)
 	}
 	return err
 }

@@ -85,6 +85,6 @@ func (f *frames) end() {
 // unsynced names connections whose bytes look like frames of a stream, of which neither a hello
 // nor a sync was captured. A guess, for people.
 func unsynced(octets int64) string {
-	return fmt.Sprintf("connections with what may be an hhfr stream (no sync frame in %d octets; "+
+	return fmt.Sprintf("connections with what may be an hhfr stream (no sync frame in %d bytes; "+
 		"the next is due 64 KiB, 1,024 messages or 15 minutes after the last)", octets)
 }

@@ -167,7 +167,7 @@ func TestAnyPackets(t *testing.T) {
 			conns[i].end()
 		}
 		r := decode(t, p.bytes(), nil)
-		require.Len(t, r.Messages, 15, "%d octets a packet", most)
+		require.Len(t, r.Messages, 15, "%d bytes a packet", most)
 		for i, m := range r.Messages {
 			require.Equal(t, capture.Verified, m.State)
 			require.Equal(t, string(body(i%3)), string(m.Body))

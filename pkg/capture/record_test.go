@@ -166,7 +166,7 @@ func requireSaved(t testing.TB, dir string, messages [][]byte) {
 			name := fmt.Sprintf("%06d-%s.xml", i+1, kind)
 			got, there := files[name]
 			require.True(t, there, name)
-			require.True(t, bytes.Equal(m, got), "%s: %d octets, not %d", name, len(got), len(m))
+			require.True(t, bytes.Equal(m, got), "%s: %d bytes, not %d", name, len(got), len(m))
 		}
 	}
 }

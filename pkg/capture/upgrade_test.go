@@ -209,7 +209,7 @@ func TestUpgradedConnection(t *testing.T) {
 		for _, most := range []int{1, 7, 1400} {
 			file := u.file(t, most)
 			r := decode(t, file, nil)
-			require.Equal(t, strings.Join(want, " "), brief(r.Messages), "%d octets a packet", most)
+			require.Equal(t, strings.Join(want, " "), brief(r.Messages), "%d bytes a packet", most)
 			assert.False(t, r.Partial())
 			assert.Empty(t, r.Others)
 			require.Len(t, r.Streams, 1)

@@ -46,7 +46,7 @@ func CheckURI(uri string) error {
 	case uri == "":
 		return invalid(uri, errors.New("the URI is empty"))
 	case len(uri) > MaxURI:
-		return invalid("", fmt.Errorf("the URI has %d octets, the limit is %d", len(uri), MaxURI))
+		return invalid("", fmt.Errorf("the URI has %d bytes, the limit is %d", len(uri), MaxURI))
 	case !utf8.ValidString(uri):
 		return invalid(uri, errors.New("the URI is not UTF-8"))
 	case strings.ContainsFunc(uri, func(r rune) bool { return unicode.IsSpace(r) || unicode.IsControl(r) }):
@@ -67,7 +67,7 @@ func CheckPut(uri string, value []byte, opt PutOptions) error {
 		return err
 	}
 	if len(value) > MaxValue {
-		return invalid(uri, fmt.Errorf("the value has %d octets, the limit is %d", len(value), MaxValue))
+		return invalid(uri, fmt.Errorf("the value has %d bytes, the limit is %d", len(value), MaxValue))
 	}
 	if opt.TTL < 0 {
 		return invalid(uri, fmt.Errorf("the time to live is %v", opt.TTL))

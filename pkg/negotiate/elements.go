@@ -36,7 +36,7 @@ func (w *writer) lifetime(d time.Duration) {
 	}
 }
 
-// limits writes those of a hello, in its order.
+// limits writes the limits of a hello, in the order of hello.
 func (w *writer) limits(l *streamer.PeerLimits) {
 	list := make([]string, 0, 7)
 	for _, v := range eachLimit(l) {
@@ -67,7 +67,7 @@ func (w *writer) heads(request, reply []soap.Field) {
 	}
 }
 
-// shapes writes fingerprints in base64url: a full offer of hexadecimal ones would not fit
+// shapes writes fingerprints in base64url: a full offer with hexadecimal ones would not fit
 // [MaxOffer].
 func (w *writer) shapes(fps [][32]byte) {
 	if len(fps) == 0 {
@@ -96,20 +96,20 @@ func (w *writer) message(v soap.Version, local string) ([]byte, error) {
 		return nil, AsMalformed(err)
 	}
 	if len(data) > MaxOffer {
-		return nil, AsMalformed(fmt.Errorf("message of %d octets, at most %d go", len(data), MaxOffer))
+		return nil, AsMalformed(fmt.Errorf("message of %d bytes, at most %d go", len(data), MaxOffer))
 	}
 	return data, nil
 }
 
-// reader takes the children of an offer, an answer or a context document, and remembers the first
+// reader reads the children of an offer, an answer or a context document, and remembers the first
 // failure.
 type reader struct {
 	el    *soap.Element
-	asked map[string]bool // local names that were looked for
+	asked map[string]bool // local names that were searched for
 	err   error
 }
 
-// open parses a message and gives its Body child, which must have the name and stand alone.
+// open parses a message and returns its Body child, which must have the name and be the only one.
 func open(data []byte, name soap.Name) (*reader, soap.Version, error) {
 	e, err := soap.Parse(data, soap.Limits{MaxBytes: MaxOffer, MaxDepth: 16, MaxElements: 512})
 	if err != nil {
@@ -127,7 +127,7 @@ func open(data []byte, name soap.Name) (*reader, soap.Version, error) {
 	return &reader{el: &e.Body[0], asked: map[string]bool{}}, e.Version, nil
 }
 
-// mustUnderstand is the one refusal that has a fault code of its own.
+// NotUnderstood is the one refusal that has a fault code of its own.
 type NotUnderstood struct{ Fault soap.Fault }
 
 func (e *NotUnderstood) Error() string { return e.Fault.Reason }
@@ -141,7 +141,7 @@ func (r *reader) fail(format string, args ...any) {
 	}
 }
 
-// all gives the children of that name; more than max are a failure.
+// all returns the children with that name; more than max are a failure.
 func (r *reader) all(local string, max int) []*soap.Element {
 	var found []*soap.Element
 	r.asked[local] = true
@@ -172,7 +172,7 @@ func (r *reader) texts(local string, max int) []string {
 	return values
 }
 
-// optional gives the value of an element that stands at most once, "" when it is not there.
+// optional returns the value of an element that may be there once, "" when it is not.
 func (r *reader) optional(local string) string {
 	if v := r.texts(local, 1); len(v) == 1 {
 		return v[0]
@@ -180,7 +180,7 @@ func (r *reader) optional(local string) string {
 	return ""
 }
 
-// one gives the value of an element that must be there.
+// one returns the value of an element that must be there.
 func (r *reader) one(local string) string {
 	v := r.optional(local)
 	if v == "" {
@@ -222,7 +222,7 @@ func (r *reader) lifetime() time.Duration {
 	return time.Duration(n) * time.Second
 }
 
-// limits reads what a writer's limits wrote; nil if there is none.
+// limits reads what a writer's limits wrote; nil if there are none.
 func (r *reader) limits() *streamer.PeerLimits {
 	text := r.optional("Limits")
 	if text == "" {
@@ -303,15 +303,14 @@ func (r *reader) shapes() [][32]byte {
 	return fps
 }
 
-// checkText holds the values of simple elements to what can be written, logged and compared without
-// surprise.
+// CheckText refuses values of simple elements that cannot safely be written, logged and compared.
 func CheckText(s string) error {
 	if len(s) > maxValue {
-		return fmt.Errorf("value of %d octets, at most %d go", len(s), maxValue)
+		return fmt.Errorf("value of %d bytes, at most %d go", len(s), maxValue)
 	}
 	for i := 0; i < len(s); i++ {
 		if s[i] < 0x20 || s[i] >= 0x7F {
-			return fmt.Errorf("octet %#02x in %.60q", s[i], s)
+			return fmt.Errorf("byte %#02x in %.60q", s[i], s)
 		}
 	}
 	return nil

@@ -25,12 +25,23 @@ func ExampleSchema_Message() {
 	// Output:
 	// urn:hhfr:schema:sha256:c05419dd5e507fcd472c5efdb28f750aa9d117bd2792fb4864e1d175a31b92ed
 	// <?xml version="1.0" encoding="UTF-8"?>
-	// <soap:Envelope xmlns:soap="http://schemas.xmlsoap.org/soap/envelope/"><soap:Body><HHFR><String1>thin</String1><String2>links</String2></HHFR></soap:Body></soap:Envelope> <nil>
+	// <soap:Envelope xmlns:soap="http://schemas.xmlsoap.org/soap/envelope/">
+	// <soap:Body>
+	// <HHFR>
+	// <String1>thin</String1>
+	// <String2>links</String2>
+	// </HHFR>
+	// </soap:Body>
+	// </soap:Envelope> <nil>
 }
 
 // What is not in the dialect is told with line and column.
 func ExampleParse() {
 	_, err := schema.Parse([]byte("<element name=\"a\">\n  <complexType><choice/></complexType>\n</element>"))
 	fmt.Println(strings.ReplaceAll(err.Error(), ": ", ":\n"))
-	// Output: line 2, column 16: not in the HHFR Schema dialect: choice: elements stand in a complexType itself, in their order
+	// Output:
+	// line 2, column 16:
+	// not in the HHFR Schema dialect:
+	// choice:
+	// elements stand in a complexType itself, in their order
 }

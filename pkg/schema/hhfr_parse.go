@@ -26,7 +26,7 @@ var hhfrTypes = []struct {
 // not at all. Errors are *[Error] with line and column: Malformed, Unsupported, TooLarge.
 func Parse(text []byte) (*Schema, error) {
 	if len(text) > MaxSchema {
-		return nil, &Error{Code: TooLarge, At: MaxSchema, What: fmt.Sprintf("more than %d octets", MaxSchema)}
+		return nil, &Error{Code: TooLarge, At: MaxSchema, What: fmt.Sprintf("more than %d bytes", MaxSchema)}
 	}
 	p := hhfrParser{src: text, tk: xmltext.New(text)}
 	if err := p.next(); err != nil {
@@ -168,7 +168,7 @@ func (p *hhfrParser) declared(values map[string]string) (string, error) {
 	case name == "":
 		return "", p.fail(Malformed, "%s without a name", p.name())
 	case len(name) > maxName:
-		return "", p.fail(TooLarge, "a name of %d octets, at most %d go", len(name), maxName)
+		return "", p.fail(TooLarge, "a name of %d bytes, at most %d go", len(name), maxName)
 	case !isName(name):
 		return "", p.fail(Malformed, "%.60q is no name", name)
 	}

@@ -55,7 +55,7 @@ func (w *valueWriter) element(e *Element, v any, path string) error {
 			Code: TooLarge,
 			At:   -1,
 			Path: path,
-			What: fmt.Sprintf("a message of more than %d octets", maxMessage),
+			What: fmt.Sprintf("a message of more than %d bytes", maxMessage),
 		}
 	}
 	w.b = append(w.b, "<"+e.Name...)

@@ -234,7 +234,7 @@ func TestFixedAndFreeArrays(t *testing.T) {
 	assert.Empty(t, drift)
 	content, back := carry(t, made, message)
 	assert.Equal(t, string(message), string(back))
-	assert.Less(t, len(content), 360, "90 floats take less than 4 octets each")
+	assert.Less(t, len(content), 360, "90 floats take less than 4 bytes each")
 	array := find(made.Root(), shape.Array)
 	require.NotNil(t, array)
 	assert.EqualValues(t, 90, array.Min)

@@ -108,7 +108,7 @@ func ParseElement(data []byte, limits Limits) (*Element, error) {
 func parseRoot(data []byte, limits Limits) (*etree.Element, error) {
 	l := limits.withDefaults()
 	if len(data) > l.MaxBytes {
-		return nil, &Error{Code: TooLarge, At: int64(l.MaxBytes), Err: fmt.Errorf("more than %d octets", l.MaxBytes)}
+		return nil, &Error{Code: TooLarge, At: int64(l.MaxBytes), Err: fmt.Errorf("more than %d bytes", l.MaxBytes)}
 	}
 	data = bytes.TrimPrefix(data, []byte("\xEF\xBB\xBF"))
 	// Each element and each declaration begins with '<': counted before a tree is built of them.

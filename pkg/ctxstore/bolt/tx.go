@@ -55,7 +55,7 @@ func (r record) appendTo(b []byte) []byte {
 
 func parseRecord(b []byte) (r record, value []byte, err error) {
 	if len(b) < recordSize {
-		return r, nil, fmt.Errorf("%d octets, a record has %d", len(b), recordSize)
+		return r, nil, fmt.Errorf("%d bytes, a record has %d", len(b), recordSize)
 	}
 	r.revision = binary.BigEndian.Uint64(b)
 	if seconds := binary.BigEndian.Uint64(b[8:]); seconds != 0 {
@@ -204,7 +204,7 @@ func (t *tx) makeRoom(uri string, need int64) error {
 			Code: ctxstore.Full,
 			URI:  uri,
 			At:   t.file.path,
-			Err:  fmt.Errorf("%d more octets, the limit is %d", need, limit),
+			Err:  fmt.Errorf("%d more bytes, the limit is %d", need, limit),
 			Hint: "raise the limit, delete contexts, or name another file",
 		}
 	}

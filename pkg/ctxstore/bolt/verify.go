@@ -102,7 +102,7 @@ func (c *checker) meta() (newest meta, err error) {
 		}
 	}
 	if newest.high > uint64(c.size/c.pageSize) {
-		return newest, fmt.Errorf("the file has %d octets, not %d pages of %d", c.size, newest.high, c.pageSize)
+		return newest, fmt.Errorf("the file has %d bytes, not %d pages of %d", c.size, newest.high, c.pageSize)
 	}
 	return newest, nil
 }

@@ -82,7 +82,7 @@ func decodeHeader(r *bufio.Reader) (h header, err error) {
 	}
 	line, err := r.ReadSlice('\n')
 	if err != nil {
-		return h, fmt.Errorf("header: no end within %d octets", maxHeader)
+		return h, fmt.Errorf("header: no end within %d bytes", maxHeader)
 	}
 	if err := json.Unmarshal(line, &h); err != nil {
 		return h, fmt.Errorf("header: %w", err)
@@ -122,7 +122,7 @@ func (s *Store) read(uri string) (header, []byte, error) {
 	case h.URI != uri:
 		return h, nil, corrupt(uri, path, fmt.Errorf("it is the context %q", h.URI))
 	case h.Size != int64(len(value)):
-		return h, nil, corrupt(uri, path, fmt.Errorf("%d octets instead of %d", len(value), h.Size))
+		return h, nil, corrupt(uri, path, fmt.Errorf("%d bytes instead of %d", len(value), h.Size))
 	case h.SHA256 != hex.EncodeToString(sum[:]):
 		return h, nil, corrupt(uri, path, errors.New("the checksum differs"))
 	}
@@ -166,7 +166,7 @@ func readBounded(uri, path string, limit int64) ([]byte, error) {
 		return nil, fault(uri, path, err)
 	}
 	if !info.Mode().IsRegular() || info.Size() > limit {
-		return nil, corrupt(uri, path, fmt.Errorf("%v of %d octets", info.Mode().Type(), info.Size()))
+		return nil, corrupt(uri, path, fmt.Errorf("%v of %d bytes", info.Mode().Type(), info.Size()))
 	}
 	b := make([]byte, info.Size())
 	if _, err := io.ReadFull(f, b); err != nil {

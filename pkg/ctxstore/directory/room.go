@@ -55,7 +55,7 @@ func (s *Store) makeRoom(uri, path string, need int64) error {
 	if mutable+need > limit {
 		r.forget()
 		return &ctxstore.Error{Code: ctxstore.Full, URI: uri, At: s.dir,
-			Err:  fmt.Errorf("%d more octets, the limit is %d", need, limit),
+			Err:  fmt.Errorf("%d more bytes, the limit is %d", need, limit),
 			Hint: "raise the limit, delete contexts, or name another folder"}
 	}
 	r.used = mutable

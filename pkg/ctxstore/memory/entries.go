@@ -85,7 +85,7 @@ func (s *Store) makeRoom(uri string, need int64) error {
 		return &ctxstore.Error{
 			Code: ctxstore.Full,
 			URI:  uri,
-			Err:  fmt.Errorf("%d more octets, the limit is %d", need, s.max),
+			Err:  fmt.Errorf("%d more bytes, the limit is %d", need, s.max),
 		}
 	}
 	slices.SortFunc(shapes, func(a, b string) int { return cmp.Compare(s.entries[a].used, s.entries[b].used) })
