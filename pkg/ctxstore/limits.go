@@ -7,7 +7,7 @@ const (
 	// MaxValue is the length of the longest value, in bytes: four times the shapes that one stream
 	// keeps by default.
 	MaxValue = 16 << 20
-	// DefaultMaxBytes is the room an engine takes for values unless told otherwise, in bytes.
-	// Beyond it the shapes that were not used for longest go.
+	// DefaultMaxBytes is the default space that an engine takes for values, in bytes. Beyond it the
+	// least recently used shapes are dropped.
 	DefaultMaxBytes = 256 << 20
 )

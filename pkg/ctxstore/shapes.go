@@ -5,7 +5,7 @@ import (
 	"crypto/sha256"
 )
 
-// Shapes looks shapes up in a store by their fingerprints. It has no state of its own.
+// Shapes finds shapes in a store by their fingerprints. It has no state of its own.
 type Shapes struct{ Store Store }
 
 // Get returns the serialization of the shape with this fingerprint, checked against it; [NotFound]

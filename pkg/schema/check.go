@@ -13,8 +13,8 @@ import (
 	"github.com/hhfr/hhfr/pkg/shape"
 )
 
-// Check compares a message with the schema and tells where it differs, at most 32 places. An error
-// of code Drift means that the message is another one, or is no XML.
+// Check compares a message with the schema and reports where it differs, at most 32 places. An
+// error of code Drift means that the message is another one, or is no XML.
 func (s *Schema) Check(message []byte) ([]*Error, error) {
 	root, err := read(message)
 	if err != nil {
@@ -32,7 +32,7 @@ func (s *Schema) Check(message []byte) ([]*Error, error) {
 	return c.drift, nil
 }
 
-// node is an element of a message, as far as a schema speaks of it.
+// node is an element of a message, with what a schema can describe of it.
 type node struct {
 	local    string
 	at       int
@@ -191,7 +191,8 @@ func (c *checker) value(t shape.Type, n *node, path string) {
 	}
 }
 
-// valid tells texts of a type, as XML Schema part 2 writes them. Strings are everything.
+// valid reports whether a text is of a type, as XML Schema part 2 writes it. Every text is a
+// string.
 func valid(t shape.Type, text string) bool {
 	if t == shape.TypeString {
 		return true

@@ -13,7 +13,7 @@ const (
 	maxItems = 1 << 20
 	// maxName is the longest name, in bytes.
 	maxName = 256
-	// maxDrifts is how many differences are told of one message.
+	// maxDrifts is how many differences are reported for one message.
 	maxDrifts = 32
 	// maxMessage is the longest message made of values, in bytes.
 	maxMessage = 64 << 20

@@ -6,7 +6,7 @@ import "fmt"
 type Code uint8
 
 const (
-	// Malformed: the bytes are no well-formed XML of the kind asked for.
+	// Malformed: the bytes are not well-formed XML of the kind expected.
 	Malformed Code = iota + 1
 	// NoEnvelope: well-formed, but no SOAP envelope of a known version.
 	NoEnvelope
@@ -16,7 +16,7 @@ const (
 	Forbidden
 	// BadCharset: an encoding other than UTF-8 where only that is read.
 	BadCharset
-	// BadVersion: a SOAP version that we do not know.
+	// BadVersion: an unknown SOAP version.
 	BadVersion
 	// BadField: a value that cannot stand in an HTTP field.
 	BadField
@@ -56,5 +56,5 @@ func (e *Error) Error() string {
 // Is compares codes.
 func (e *Error) Is(t error) bool { o, ok := t.(*Error); return ok && o.Code == e.Code }
 
-// Unwrap gives the cause, if there is one.
+// Unwrap returns the cause, if there is one.
 func (e *Error) Unwrap() error { return e.Err }

@@ -49,10 +49,10 @@ func (e *Envelope) Mandatory() (f Fault, ok bool) {
 }
 
 // blockAttrs are the attributes of header blocks that are read; of others not even the namespace is
-// looked up.
+// resolved.
 var blockAttrs = []string{"mustUnderstand", "relay", "actor", "role"}
 
-// block reads what an element says as a header block.
+// block reads the attributes of an element as a header block.
 func (e *Envelope) block(b *Element, t *etree.Element) {
 	for _, a := range t.Attr {
 		if a.Space == "" || !slices.Contains(blockAttrs, a.Key) || a.NamespaceURI() != e.Version.Namespace() {
@@ -91,7 +91,7 @@ func qnameAttr(t *etree.Element) Name {
 	return Name{"", value}
 }
 
-// mark writes what a header block says besides its content.
+// mark writes the attributes of a header block.
 func (e *Element) mark(t *etree.Element, v Version) {
 	if e.Role != "" {
 		key := "soap:role"

@@ -2,7 +2,7 @@
 // (bbolt) with a commit to the medium for every change. All stores that one process opens on a file
 // share its one handle.
 //
-// The file never shrinks: what is dropped makes room for what comes.
+// The file never shrinks: the space of dropped entries is used for new ones.
 package bolt
 
 import (
@@ -22,12 +22,12 @@ type Config struct {
 	// ReadOnly opens a file that must exist, and writes nothing; Put, Commit and Delete fail with
 	// [ctxstore.Permission]. Several processes can read a file that none writes.
 	ReadOnly bool
-	// MaxBytes is the room for URIs and values together, in bytes; 0 means
-	// [ctxstore.DefaultMaxBytes]. Beyond it the shapes not used for longest go; when there are none
-	// left, Put fails with [ctxstore.Full]. The file is larger: pages are not always full.
+	// MaxBytes is the space for URIs and values together, in bytes; 0 means
+	// [ctxstore.DefaultMaxBytes]. Beyond it the least recently used shapes are dropped; when there
+	// are none left, Put fails with [ctxstore.Full]. The file is larger: pages are not always full.
 	MaxBytes int64
-	// Clock is what time to live is counted on; nil means the machine's. The lock is waited for in
-	// real time.
+	// Clock is the clock for times to live; nil means the machine's. Waiting for the lock uses real
+	// time.
 	Clock clock.Clock
 }
 
@@ -38,10 +38,10 @@ type Store struct {
 
 	open   context.Context // done once the store is closed
 	shut   context.CancelFunc
-	mu     sync.RWMutex // held for reading while something is done, for writing by Close
+	mu     sync.RWMutex // read-locked by operations, write-locked by Close
 	active sync.WaitGroup
 	once   sync.Once
-	closed error // what Close came to
+	closed error // the result of Close
 }
 
 var (
@@ -50,9 +50,9 @@ var (
 )
 
 // Open opens the store in the file at path, and makes the file (mode 0600, its folder 0700) if it
-// is missing. A lock held by another process is [ctxstore.Unavailable] after one second.
-// [ctxstore.NotFound] if the file is missing and cfg.ReadOnly, [ctxstore.Corrupt] if it is none of
-// ours, [ctxstore.Permission] if it may not be opened.
+// is missing. A lock held by another process is [ctxstore.Unavailable] after one second. Other
+// errors: [ctxstore.NotFound] if the file is missing and cfg.ReadOnly, [ctxstore.Corrupt] if it is
+// not a file of this format, [ctxstore.Permission] if it may not be opened.
 func Open(path string, cfg Config) (*Store, error) {
 	if cfg.MaxBytes <= 0 {
 		cfg.MaxBytes = ctxstore.DefaultMaxBytes
@@ -118,7 +118,7 @@ func (s *Store) Put(
 	return revision, err
 }
 
-// putShape stores a shape, unless it is there and whole.
+// putShape stores a shape, unless it is there and intact.
 func (s *Store) putShape(ctx context.Context, uri string, value []byte) error {
 	if !s.cfg.ReadOnly {
 		if _, err := s.Get(ctx, uri); err == nil {
@@ -189,8 +189,8 @@ func (s *Store) List(ctx context.Context, prefix string) iter.Seq2[ctxstore.Info
 	}
 }
 
-// Watch implements [ctxstore.Store]. Changes come at once, since no other process can make any;
-// that a value expired is noticed with the next change.
+// Watch implements [ctxstore.Store]. Changes are reported at once, since no other process can make
+// any. Expired values are reported with the next change.
 func (s *Store) Watch(ctx context.Context, prefix string) (<-chan ctxstore.Change, error) {
 	wake := make(chan struct{}, 1)
 	s.file.watch(wake)
@@ -229,7 +229,7 @@ func (s *Store) revisions(ctx context.Context, prefix string) (map[string]uint64
 	return m, err
 }
 
-// Close implements [ctxstore.Store]. The last store on a file closes it, and gives the lock back.
+// Close implements [ctxstore.Store]. The last store on a file closes it, and releases the lock.
 func (s *Store) Close() error {
 	s.once.Do(func() {
 		s.shut()
@@ -251,7 +251,7 @@ func (s *Store) ready(ctx context.Context) error {
 	return nil
 }
 
-// view reads at one moment.
+// view reads a consistent state.
 func (s *Store) view(ctx context.Context, uri string, do func(*tx) error) error {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
@@ -261,7 +261,7 @@ func (s *Store) view(ctx context.Context, uri string, do func(*tx) error) error 
 	return s.file.transaction(uri, false, s.cfg, do)
 }
 
-// update changes what lies in the file: all that do does, or nothing.
+// update changes the file: either everything that do does, or nothing.
 func (s *Store) update(ctx context.Context, uri string, do func(*tx) error) error {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
@@ -279,7 +279,8 @@ func (s *Store) update(ctx context.Context, uri string, do func(*tx) error) erro
 	return s.file.transaction(uri, true, s.cfg, do)
 }
 
-// Hold implements [ctxstore.Holder]: other processes do not have the file.
+// Hold implements [ctxstore.Holder]. It needs no lock of the system: other processes cannot open
+// the file.
 func (s *Store) Hold(uri string) (release func(), err error) {
 	return s.file.holds.Hold(s.file.path, uri)
 }

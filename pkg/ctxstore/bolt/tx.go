@@ -15,18 +15,18 @@ import (
 	"github.com/hhfr/hhfr/pkg/ctxstore"
 )
 
-// The buckets of a file, and what lies in meta.
+// The buckets of a file, and the keys in meta.
 var (
 	metaBucket    = []byte("meta")
 	entriesBucket = []byte("entries") // URI: record and value
-	usesBucket    = []byte("uses")    // URI of a shape: when it was used last, on the file's counter
+	usesBucket    = []byte("uses")    // URI of a shape: when it was last used, on the file's counter
 	formatKey     = []byte("format")
-	revisionKey   = []byte("revision") // last one given to a mutable entry
-	octetsKey     = []byte("octets")   // of all URIs and values
+	revisionKey   = []byte("revision") // last revision given to a mutable entry
+	octetsKey     = []byte("octets")   // length of all URIs and values
 	useKey        = []byte("use")      // the counter of uses
 )
 
-// format is the version of what a file looks like.
+// format is the version of the file format.
 const format = 1
 
 // recordSize is the length of a record, in bytes: revision, expiry as seconds and nanoseconds,
@@ -35,7 +35,7 @@ const recordSize = 8 + 8 + 4 + 4
 
 var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 
-// record stands before each value.
+// record precedes each value.
 type record struct {
 	revision uint64
 	expires  time.Time // zero: never
@@ -84,7 +84,7 @@ type tx struct {
 	meta, entries, uses *bbolt.Bucket
 }
 
-// find gives a live entry; nil if there is none. The value is valid within the transaction.
+// find returns a live entry; nil if there is none. The value is valid within the transaction.
 func (t *tx) find(uri string) (*record, []byte, error) {
 	b := t.entries.Get([]byte(uri))
 	if b == nil {
@@ -158,13 +158,13 @@ func (t *tx) setNumber(key []byte, n uint64) error {
 	return t.meta.Put(key, binary.BigEndian.AppendUint64(nil, n))
 }
 
-// room is what an entry takes of the limit, in bytes.
+// room returns how much of the limit an entry takes, in bytes.
 func room(uri string, stored []byte) int64 {
 	return int64(len(uri) + max(len(stored)-recordSize, 0))
 }
 
-// makeRoom sees to it that an entry of need bytes can be put at uri. It drops what expired, then
-// the shapes not used for longest, until a tenth is free, so that not every Put has to.
+// makeRoom makes space for an entry of need bytes at uri. It drops expired entries, then the least
+// recently used shapes, until a tenth is free, so that not every Put has to.
 func (t *tx) makeRoom(uri string, need int64) error {
 	if old := t.entries.Get([]byte(uri)); old != nil {
 		need -= room(uri, old)
@@ -224,7 +224,7 @@ func (t *tx) makeRoom(uri string, need int64) error {
 	return nil
 }
 
-// noted is a copy of the uses that the file does not know yet.
+// noted returns a copy of the uses that are not in the file yet.
 func (f *file) noted() map[string]uint64 {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -235,8 +235,8 @@ func (f *file) noted() map[string]uint64 {
 	return m
 }
 
-// flush takes the uses noted into the file. Those of a transaction that fails in the end are lost,
-// which only makes the choice of what to drop less good.
+// flush writes the recorded uses into the file. Those of a transaction that fails in the end are
+// lost, which only makes the choice of shapes to drop less good.
 func (t *tx) flush() error {
 	touched, use := t.file.takeTouched()
 	if len(touched) == 0 {
@@ -253,7 +253,8 @@ func (t *tx) flush() error {
 	return t.setNumber(useKey, use)
 }
 
-// list gives the live entries under prefix, ordered by URI, and what could not be read.
+// list returns the live entries under prefix, ordered by URI, and the errors for those that could
+// not be read.
 func (t *tx) list(prefix string) (list []ctxstore.Info, failed []error) {
 	c := t.entries.Cursor()
 	for k, b := c.Seek([]byte(prefix)); k != nil && bytes.HasPrefix(k, []byte(prefix)); k, b = c.Next() {

@@ -24,8 +24,8 @@ const (
 	holdsDir    = "holds"
 
 	magic = "hhfr-context 1\n"
-	// maxHeader is the longest header line, in bytes: a URI of which JSON writes every byte as
-	// six, and the rest.
+	// maxHeader is the longest header line, in bytes: a URI of which JSON writes every byte as six,
+	// and the other fields.
 	maxHeader = 6*ctxstore.MaxURI + 1024
 	maxFile   = int64(len(magic) + maxHeader + ctxstore.MaxValue)
 )
@@ -74,7 +74,7 @@ func encode(h header, value []byte) ([]byte, error) {
 	return append(b, value...), nil
 }
 
-// decodeHeader reads up to where the value begins.
+// decodeHeader reads up to the beginning of the value.
 func decodeHeader(r *bufio.Reader) (h header, err error) {
 	start := make([]byte, len(magic))
 	if _, err := io.ReadFull(r, start); err != nil || string(start) != magic {
@@ -104,7 +104,7 @@ func readHeader(path string) (header, error) {
 	return h, nil
 }
 
-// read returns the entry of uri, also if it expired.
+// read returns the entry of uri, even if it expired.
 func (s *Store) read(uri string) (header, []byte, error) {
 	path := s.entryPath(uri)
 	b, err := readBounded(uri, path, maxFile)
@@ -142,15 +142,15 @@ func (s *Store) readShape(uri string, fp [32]byte) ([]byte, error) {
 	return b, nil
 }
 
-// used notes, to within an hour, that a shape is in use; it only decides which go first when room
-// is short.
+// used records, to within an hour, that a shape is in use; it only decides which shapes are dropped
+// first when space is short.
 func (s *Store) used(path string) {
 	if s.cfg.ReadOnly {
 		return
 	}
 	now := s.cfg.Clock.Now()
 	if info, err := os.Stat(path); err == nil && now.Sub(info.ModTime()) > time.Hour {
-		_ = os.Chtimes(path, now, now) // another user's file, or a file gone meanwhile: it keeps its place in the order
+		_ = os.Chtimes(path, now, now) // another user's file, or a file that is gone: its rank stays as it is
 	}
 }
 

@@ -52,7 +52,7 @@ func full(t *testing.T, dir string) {
 		_, err := s.Put(ctx, uri, make([]byte, 1<<20), ctxstore.PutOptions{})
 		require.ErrorIs(t, err, &ctxstore.Error{Code: ctxstore.Full})
 		assert.ErrorContains(t, err, dir)
-		assert.ErrorContains(t, err, "make room there, or name another folder")
+		assert.ErrorContains(t, err, "free space there, or name another folder")
 	}
 	_, err := ctxstore.Shapes{Store: s}.Put(ctx, make([]byte, 1<<20))
 	require.ErrorIs(t, err, &ctxstore.Error{Code: ctxstore.Full})

@@ -12,7 +12,7 @@ import (
 	"github.com/hhfr/hhfr/pkg/ctxstore"
 )
 
-// What follows is called with the lock held, but for list.
+// The functions below are called with the lock held, except for list.
 
 func (s *Store) find(uri string) *entry {
 	e := s.entries[uri]
@@ -64,8 +64,8 @@ func (s *Store) set(uri string, e *entry) error {
 	return nil
 }
 
-// makeRoom drops what expired, then the shapes not used for longest, until a tenth is free, so that
-// not every Put has to.
+// makeRoom drops expired entries, then the least recently used shapes, until a tenth is free, so
+// that not every Put has to.
 func (s *Store) makeRoom(uri string, need int64) error {
 	if s.used+need <= s.max {
 		return nil

@@ -16,22 +16,22 @@ import (
 
 // Options of a store that the suite asks for.
 type Options struct {
-	// MaxBytes is the room the store may take for values, in bytes, give or take what it needs
+	// MaxBytes is the space the store may take for values, in bytes, apart from what it needs
 	// itself; 0: its default.
 	MaxBytes int64
 }
 
-// Engine is what is tested. The suite closes what it opens.
+// Engine is the engine under test. The suite closes what it opens.
 type Engine struct {
 	// Open returns a new, empty store. Time to live runs on the machine's clock, which may be a
 	// synctest bubble's.
 	Open func(t testing.TB, o Options) ctxstore.Store
-	// Again returns another handle on what the store opened last keeps; nil if the engine has no
-	// such thing.
+	// Again returns another handle on the content of the store opened last; nil if the engine has
+	// no such thing.
 	Again func(t testing.TB, o Options) ctxstore.Store
 }
 
-// Run holds the engine to what [ctxstore.Store] says.
+// Run tests whether the engine keeps what [ctxstore.Store] promises.
 func Run(t *testing.T, e Engine) {
 	t.Run("values", e.values)
 	t.Run("compare and set", e.compareAndSet)
@@ -232,7 +232,7 @@ func (e Engine) limits(t *testing.T) {
 	assert.Len(t, got.Value, len(big))
 }
 
-// Shapes make room for each other, and for what is mutable; that is never dropped.
+// Shapes are dropped for other shapes, and for mutable entries; mutable entries are never dropped.
 func (e Engine) room(t *testing.T) {
 	const limit = 64 << 10
 	s, ctx := e.open(t, Options{MaxBytes: limit}), t.Context()
