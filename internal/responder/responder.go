@@ -30,8 +30,8 @@ import (
 type Config struct {
 	// Store keeps sessions and shapes; nil means memory.
 	Store ctxstore.Store
-	// Coders makes the coders of streams; nil means those of a book over Store (see [coders.OfBook]),
-	// with their shapes in Store.
+	// Coders makes the coders of streams; nil means those of a book over Store (see
+	// [coders.OfBook]), with their shapes in Store.
 	Coders coders.Func
 	// Addresses are the addresses where streams are accepted, by the name of the transport: for
 	// tls, tcp and udp ":PORT", or "HOST:PORT" to advertise another host than that of the URLs; for

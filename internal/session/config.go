@@ -37,8 +37,8 @@ type Config struct {
 	// Store keeps sessions, shapes, and which peers speak plain SOAP. nil means one store in memory
 	// for all sessions of the dialer.
 	Store ctxstore.Store
-	// Coders makes the coders of streams; nil means those of a book over Store (see [coders.OfBook]),
-	// with their shapes in Store.
+	// Coders makes the coders of streams; nil means those of a book over Store (see
+	// [coders.OfBook]), with their shapes in Store.
 	Coders coders.Func
 	// SOAP is the version of offers. None means 1.1, and 1.2 where the peer refuses 1.1 for its
 	// version.

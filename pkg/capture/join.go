@@ -8,7 +8,7 @@ import (
 	"github.com/hhfr/hhfr/pkg/streamer/wire"
 )
 
-// joining is a head or body that comes in.
+// joining is a head or body that is being received.
 type joining struct {
 	joiner *shape.Joiner // nil: text
 	body   *spool.Body   // nil: nothing came
@@ -42,7 +42,7 @@ func (r *Reader) join(j *joining, p *wire.Part) (err error) {
 	return err
 }
 
-// release gives back what joined a part.
+// release frees what joined a part.
 func (r *Reader) release(j *joining) {
 	if j.joiner != nil && len(r.joiners) < maxJoiners {
 		r.joiners = append(r.joiners, j.joiner)

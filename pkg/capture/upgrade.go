@@ -10,7 +10,7 @@ import (
 )
 
 // OtherUpgraded is the kind in [Summary.Others] of connections that were upgraded to hhfr, and on
-// which no hello came then.
+// which no hello followed.
 const OtherUpgraded = "connections upgraded to hhfr without a hello behind"
 
 // upgrades reports whether a head asks for a stream, or agrees to one (docs/wire-format.md, section
@@ -20,8 +20,8 @@ func upgrades(m *flow.Message) bool {
 		slices.Contains(m.Tokens("Connection"), "upgrade")
 }
 
-// passed reports whether the bytes of a packet, which are of no HTTP message, are of a stream:
-// then the reply that agreed to it is not in the capture.
+// passed reports whether the bytes of a packet, which belong to no HTTP message, are those of a
+// stream: then the reply that agreed to it is not in the capture.
 func (h *httpReader) passed(dir int, b []byte) bool {
 	if h.Heads == 0 || !h.Lost(dir) {
 		return false
@@ -33,7 +33,7 @@ func (h *httpReader) passed(dir int, b []byte) bool {
 	return ok
 }
 
-// unseen begins a stream with a packet that shows one. Only a hello tells where its direction
+// unseen begins a stream with a packet that shows one. Only a hello shows where its direction
 // begins.
 func (c *conn) unseen(dir int, b []byte, m flow.Mark) error {
 	if err := c.tunnel(); err != nil {
@@ -52,8 +52,8 @@ func (c *conn) unseen(dir int, b []byte, m flow.Mark) error {
 	return c.r.failed()
 }
 
-// upgrade has the reply to a request come as a message of the stream: the one to the first exchange
-// of lane 0.
+// upgrade makes the reply to a request a message of the stream: the one to the first exchange of
+// lane 0.
 func (h *httpReader) upgrade(x *flow.Exchange) {
 	h.conn.upgraded = true
 	p, _ := x.User.(*plain)
@@ -78,7 +78,7 @@ func (h *httpReader) upgrade(x *flow.Exchange) {
 	}
 }
 
-// tunnel begins anew where HTTP ends.
+// tunnel starts over where HTTP ends.
 func (c *conn) tunnel() error {
 	h := c.http
 	c.http = nil

@@ -26,7 +26,7 @@ func decodeContent(m *Message, limit int64, bodies func() Body) {
 	plain := bodies()
 	err := undo(plain, m.Coding, m.Body.Reader(), limit)
 	if errors.Is(err, io.ErrUnexpectedEOF) && !m.Complete() {
-		err = nil // as far as it is there
+		err = nil // as far as it was captured
 	}
 	if m.CodingErr = err; err == nil || errors.Is(err, errLimit) {
 		m.Body.Free()
@@ -36,7 +36,7 @@ func decodeContent(m *Message, limit int64, bodies func() Body) {
 	plain.Free()
 }
 
-// undo writes what is coded, up to limit bytes.
+// undo writes the decoded content, up to limit bytes.
 func undo(to io.Writer, coding string, coded io.Reader, limit int64) error {
 	in := bufio.NewReader(coded)
 	var r io.Reader

@@ -1,5 +1,5 @@
-// Package flow is the packet layer of captures: it reads capture files ([Open]), puts TCP
-// connections together with exact gaps ([Flows]), and finds the HTTP messages in them ([HTTP]).
+// Package flow is the packet layer of captures: it reads capture files ([Open]), reassembles TCP
+// connections with exact gaps ([Flows]), and finds the HTTP messages in them ([HTTP]).
 package flow
 
 import (
@@ -18,9 +18,8 @@ import (
 )
 
 // Packet is one packet of a capture. No counts from 1 in file order. Link is the LINKTYPE number of
-// its interface. Length is the packet's length on the wire, which Data may fall short of. At is the
-// offset of the packet's record, or of the first block after the packet before, in bytes after
-// gzip.
+// its interface. Length is the packet's length on the wire; Data may be shorter. At is the offset
+// of the packet's record, or of the first block after the packet before, in bytes after gzip.
 type Packet struct {
 	No       int
 	At       int64
@@ -41,7 +40,8 @@ type File struct {
 	err   error
 }
 
-// countReader counts what was read and remembers why reading stopped, if that was no end of file.
+// countReader counts the bytes read and remembers the error that ended reading, if that was not the
+// end of the file.
 type countReader struct {
 	r   io.Reader
 	n   int64
@@ -75,7 +75,7 @@ func Open(r io.Reader) (*File, error) {
 	f.in = bufio.NewReaderSize(f.count, 64<<10)
 	magic, err := f.in.Peek(4)
 	switch {
-	case err != nil && f.count.err != nil: // one that comes behind the first bytes is for Next to tell
+	case err != nil && f.count.err != nil: // an error after the first bytes is for Next to report
 		return nil, f.fail(0, f.count.err)
 	case err != nil && len(magic) == 0:
 		return nil, &Error{Code: NoCapture, Err: errEmpty}
@@ -84,7 +84,7 @@ func Open(r io.Reader) (*File, error) {
 	case err != nil:
 		return nil, &Error{Code: Truncated, Err: io.ErrUnexpectedEOF}
 	case string(magic) == "\x0A\x0D\x0D\x0A":
-		// pcapgo takes over a bufio.Reader that is large enough, so that offsets can be told.
+		// pcapgo uses a bufio.Reader that is large enough as it is, so that offsets are known.
 		f.ng, err = pcapgo.NewNgReader(f.in, pcapgo.NgReaderOptions{WantMixedLinkType: true, SkipUnknownVersion: true})
 	default:
 		f.pcap, err = pcapgo.NewReader(f.in)
@@ -118,8 +118,8 @@ func begins(b []byte) bool {
 
 func (f *File) at() int64 { return f.count.n - int64(f.in.Buffered()) }
 
-// Next gives the next packet, whose slices are the caller's. At the end the error is io.EOF; a file
-// that is cut off or damaged gives its whole packets, then [Truncated], [Malformed] or
+// Next returns the next packet, whose slices are the caller's. At the end the error is io.EOF. A
+// file that is cut off or damaged gives its whole packets, then [Truncated], [Malformed] or
 // [ReadFailed]. The error stays.
 func (f *File) Next() (Packet, error) {
 	if f.err != nil {
@@ -177,9 +177,9 @@ func (f *File) fail(at int64, err error) error {
 	return &Error{Code: ReadFailed, At: at, Err: err}
 }
 
-// Read gives an assembler the packets of captures, in the order of their times, numbered in that
-// order. A capture that is cut off or damaged is no error, [Stats.Truncated] tells; errors are
-// those of reading ([ReadFailed]) and of the receivers.
+// Read passes the packets of captures to an assembler, in the order of their times, numbered in
+// that order. A capture that is cut off or damaged is no error; [Stats.Truncated] reports it.
+// Errors are those of reading ([ReadFailed]) and of the receivers.
 func Read(c Config, files ...*File) (Stats, error) {
 	a := NewAssembler(c)
 	next := make([]*Packet, len(files))

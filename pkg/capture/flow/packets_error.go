@@ -25,8 +25,8 @@ var codeNames = map[Code]string{
 
 func (c Code) String() string { return codeNames[c] }
 
-// Error is the error of this package. At is an offset in the capture, after gzip, in bytes: where
-// the packet or block began that could not be read.
+// Error is the error of this package. At is an offset in the capture, after gzip, in bytes: the
+// beginning of the packet or block that could not be read.
 type Error struct {
 	Code Code
 	At   int64
@@ -43,5 +43,5 @@ func (e *Error) Error() string {
 // Is compares codes.
 func (e *Error) Is(t error) bool { o, ok := t.(*Error); return ok && o.Code == e.Code }
 
-// Unwrap is the cause, if there is one.
+// Unwrap returns the cause, if there is one.
 func (e *Error) Unwrap() error { return e.Err }

@@ -2,20 +2,20 @@ package flow
 
 import "slices"
 
-// assembly puts one direction in order. Positions count bytes; until known they count from the
-// first byte seen and may be negative, afterwards they are offsets.
+// assembly puts one direction in order. Positions count bytes. Until the beginning is known they
+// count from the first byte seen and may be negative, afterwards they are offsets.
 type assembly struct {
 	End
-	ready   []ordered // what is in order, and waits for what the other direction had before
+	ready   []ordered // pieces in order that wait for earlier ones of the other direction
 	given   int64     // bytes that are in order
-	known   bool      // where the direction begins, or is said to
+	known   bool      // the beginning of the direction is known, or assumed
 	opening bool      // and that is where the connection began
 	base    uint32    // sequence number of offset 0, if known
-	next    int64     // the offset behind what is in order
+	next    int64     // the offset after what is in order
 	nextSeq uint32    // its sequence number; before known, that of position 0
-	gap     int64     // missing in front of what comes next
+	gap     int64     // bytes missing before the next ones
 	pending []piece
-	oldest  int   // the number of a packet: none that waits in pending came before
+	oldest  int   // a packet number: no piece in pending came before it
 	waiting int   // bytes in pending
 	cost    int64 // what pending and ready count against limits
 	finAt   int64
@@ -23,14 +23,14 @@ type assembly struct {
 	sure    int   // packets that acknowledged what waits
 }
 
-// piece is data that waits for what is missing in front of it.
+// piece is data that waits for missing bytes before it.
 type piece struct {
 	at   int64
 	data []byte
 	mark Mark
 }
 
-// ordered is a piece that is in order; gap bytes are missing in front of it.
+// ordered is a piece that is in order; gap bytes are missing before it.
 type ordered struct {
 	piece
 	gap int64
@@ -38,10 +38,10 @@ type ordered struct {
 
 func (p piece) end() int64 { return p.at + int64(len(p.data)) }
 
-// pos is the position of a sequence number: the one nearest to next.
+// pos returns the position of a sequence number: the one nearest to next.
 func (d *assembly) pos(seq uint32) int64 { return d.next + int64(int32(seq-d.nextSeq)) }
 
-// begin says that the direction begins at a sequence number.
+// begin reports that the direction begins at a sequence number.
 func (d *assembly) begin(seq uint32) {
 	if d.known {
 		return
@@ -53,7 +53,7 @@ func (d *assembly) begin(seq uint32) {
 	d.establish(min(d.pos(seq), d.lowest()))
 }
 
-// lowest is the lowest position that waits, or next.
+// lowest returns the lowest position that waits, or next.
 func (d *assembly) lowest() int64 {
 	if len(d.pending) > 0 {
 		return d.pending[0].at
@@ -99,7 +99,7 @@ func (d *assembly) add(seq uint32, s *segment, st *Stats, l Limits) {
 	}
 }
 
-// insert puts what is new of p into pending; of what overlaps the first counts.
+// insert puts the new bytes of p into pending; where pieces overlap, the first counts.
 func (d *assembly) insert(p piece, st *Stats) {
 	if len(d.pending) == 0 {
 		d.oldest = p.mark.PacketNo
@@ -128,7 +128,7 @@ func (d *assembly) insert(p piece, st *Stats) {
 	}
 }
 
-// drain gives out what is in order now.
+// drain passes on what is in order now.
 func (d *assembly) drain(st *Stats) {
 	n := 0
 	for d.known && n < len(d.pending) && d.pending[n].at == d.next {
@@ -144,7 +144,7 @@ func (d *assembly) drain(st *Stats) {
 	}
 }
 
-// give gives out a piece that is in order.
+// give passes on a piece that is in order.
 func (d *assembly) give(p piece, st *Stats) {
 	gap := d.gap
 	if d.given == 0 && !d.opening {
@@ -162,7 +162,7 @@ func (d *assembly) give(p piece, st *Stats) {
 // holdsBack reports whether something waits here that came before a packet of the other direction.
 func (d *assembly) holdsBack(packet int) bool { return len(d.pending) > 0 && d.oldest < packet }
 
-// jump gives up waiting for what is missing in front of pending.
+// jump stops waiting for what is missing before pending.
 func (d *assembly) jump(st *Stats) {
 	if !d.known {
 		d.establish(d.lowest())
@@ -176,8 +176,8 @@ func (d *assembly) jump(st *Stats) {
 	d.drain(st)
 }
 
-// acknowledged notes how far the peer has the direction. If it has what waits here, then what
-// is missing in front will not come again.
+// acknowledged records how far the peer has received the direction. If the peer has what waits
+// here, the missing bytes before that will not come again.
 func (d *assembly) acknowledged(ack uint32, st *Stats) {
 	if !d.known && len(d.pending) == 0 {
 		return
@@ -202,7 +202,7 @@ func (d *assembly) acknowledged(ack uint32, st *Stats) {
 	}
 }
 
-// ackSlack is how many packets have to acknowledge what waits before the gap in front counts as
+// ackSlack is how many packets have to acknowledge what waits before the gap before it counts as
 // missing: captures, too, have packets out of order, above all those of different directions.
 const ackSlack = 16
 
@@ -216,7 +216,7 @@ func (d *assembly) fin(seq uint32) {
 	d.FIN, d.finAt = true, d.pos(seq)
 }
 
-// finish gives up waiting altogether and works out what is missing at the end.
+// finish stops all waiting and computes what is missing at the end.
 func (d *assembly) finish(st *Stats) {
 	for len(d.pending) > 0 {
 		d.jump(st)
