@@ -66,8 +66,8 @@ func (h *heard) last() []byte {
 	return append([]byte(nil), c.all...)
 }
 
-// refusalOf sends bytes over a connection of its own, and gives the hello that comes back, with
-// why.
+// refusalOf sends bytes over a connection of its own, and returns the hello that comes back, with
+// the reason.
 func refusalOf(t *testing.T, addr string, octets []byte) (frame.Hello, frame.Close) {
 	t.Helper()
 	conn, err := new(net.Dialer).DialContext(t.Context(), "tcp", addr)
@@ -85,8 +85,8 @@ func refusalOf(t *testing.T, addr string, octets []byte) (frame.Hello, frame.Clo
 	return hello.(frame.Hello), last.(frame.Close)
 }
 
-// A first flight that is sent again, whole, by whoever heard it, is refused, and its message not
-// processed; so is a forged token.
+// A first flight that is replayed as a whole is refused, and its message not processed; so is a
+// forged token.
 func TestFirstFlightsAreTakenOnce(t *testing.T) {
 	var processed atomic.Int64
 	d := open(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -117,13 +117,13 @@ func TestFirstFlightsAreTakenOnce(t *testing.T) {
 		assert.Equal(t, frame.CloseUnknownSession, why.Code, name)
 	}
 	assert.Equal(t, int64(2), processed.Load())
-	s := dial(t, d.url, cfg) // the session is joined all the same, by who has its token
+	s := dial(t, d.url, cfg) // the session is joined all the same, by the owner of its token
 	say(t, s, "y")
 	assert.Equal(t, negotiate.Met, s.Agreed().Mode)
 	require.NoError(t, s.Close())
 }
 
-// One peer that opens sessions and does not go on, by upgrades without a hello and by first
+// One peer that opens sessions and does not continue, by upgrades without a hello and by first
 // contacts that stop, keeps no other from its session, and gets no more than its share.
 func TestHalfAgreedSessionsOfOnePeer(t *testing.T) {
 	d := open(t, http.HandlerFunc(repeat), false, func(c *responder.Config) { c.MaxSessions, c.MaxPerPeer = 16, 8 })
@@ -210,7 +210,7 @@ func TestFieldsAreShort(t *testing.T) {
 	assert.Greater(t, heads[1]-heads[0], 40)
 }
 
-// hush is a transport whose connections hear nothing until they may.
+// hush is a transport whose connections receive nothing until allowed.
 type hush struct {
 	heard
 	may chan struct{}
@@ -235,8 +235,8 @@ func (c *hushConn) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// A sequence goes on in the first flight of the next session: hello and its messages leave before
-// the peer has said a word.
+// A sequence continues in the first flight of the next session: hello and its messages leave before
+// the peer has sent anything.
 func TestSequencesGoOnInOneFlight(t *testing.T) {
 	d := open(t, http.HandlerFunc(repeat), false, nil)
 	cfg := d.config(negotiate.Auto)

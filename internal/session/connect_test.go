@@ -18,8 +18,8 @@ import (
 	"github.com/hhfr/hhfr/pkg/negotiate"
 )
 
-// forward is a forward proxy: it takes Upgrade out, as it is hop by hop, and opens tunnels unless
-// it is told not to.
+// forward is a forward proxy: it removes Upgrade, as it is hop by hop, and opens tunnels unless it
+// is told not to.
 type forward struct {
 	tunnels bool
 
@@ -81,7 +81,7 @@ func (f *forward) methods() []string {
 	return append([]string(nil), f.asked...)
 }
 
-// Behind a forward proxy streams go through tunnels, where it lets them; else it is plain SOAP.
+// Behind a forward proxy streams go through tunnels, where it allows them; else it is plain SOAP.
 func TestStreamsGoThroughProxies(t *testing.T) {
 	for _, secure := range []bool{false, true} {
 		for _, tunnels := range []bool{true, false} {

@@ -20,7 +20,7 @@ import (
 	"github.com/hhfr/hhfr/pkg/streamer/tcp"
 )
 
-// cutting dials connections of which one, by its number from 1, breaks behind so many bytes in one
+// cutting dials connections of which one, by its number from 1, breaks after so many bytes in one
 // direction.
 type cutting struct {
 	number   int
@@ -111,9 +111,9 @@ func (c *cutConn) Read(p []byte) (int, error) {
 }
 
 // A connection that breaks anywhere, in a first call, in a session that is met again, in TLS or
-// not, leaves both ends able to go on: no message is processed twice, each call has its own reply,
-// or an error that says whether it may have been processed; calls behind it succeed, and so does
-// another session with the same stores.
+// not, leaves both ends able to continue. No message is processed twice. Each call has its own
+// reply, or an error that reports whether it may have been processed. Calls after it succeed, and
+// so does another session with the same stores.
 func TestEntryIsCutAnywhere(t *testing.T) {
 	const most = 4000 // more than there are bytes in a direction, but for handshakes
 	step := entrySteps

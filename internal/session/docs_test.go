@@ -20,7 +20,7 @@ import (
 
 var exampleBlock = regexp.MustCompile("(?s)<!-- example: ([a-z ]+) -->\n```[a-z]+\n(.*?)```")
 
-// The examples of docs/negotiation.md are what is written, but for white space between tags.
+// The examples of docs/negotiation.md are what is written, except for white space between tags.
 func TestDocumentedExamples(t *testing.T) {
 	page, err := os.ReadFile(filepath.Join("..", "..", "docs", "negotiation.md"))
 	require.NoError(t, err)
@@ -80,7 +80,7 @@ func TestDocumentedExamples(t *testing.T) {
 	assert.Equal(t, facts, kept)
 }
 
-// answered posts a message and gives what comes back.
+// answered posts a message and returns the answer.
 func answered(t testing.TB, s *services, contentType, message string) string {
 	resp, err := s.http.Client().Post(s.http.URL, contentType, strings.NewReader(message))
 	require.NoError(t, err)
@@ -96,8 +96,8 @@ var (
 	word     = regexp.MustCompile("`([A-Za-z]+)`")
 )
 
-// Every element that docs/negotiation.xsd declares is told in docs/negotiation.md, and every one in
-// its tables of offers, answers and descriptions is declared.
+// Every element that docs/negotiation.xsd declares is described in docs/negotiation.md, and every
+// one in its tables of offers, answers and descriptions is declared.
 func TestSchemaAndPageNameTheSame(t *testing.T) {
 	read := func(name string) string {
 		text, err := os.ReadFile(filepath.Join("..", "..", "docs", name))

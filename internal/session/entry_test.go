@@ -89,7 +89,7 @@ func open(t testing.TB, service http.Handler, secure bool, change func(*responde
 	return d
 }
 
-// newServer is a server of net/http, and a client for it.
+// newServer returns a server of net/http, and a client for it.
 func newServer(h http.Handler, secure, h2 bool) (*httptest.Server, *http.Transport) {
 	server := httptest.NewUnstartedServer(h)
 	server.EnableHTTP2 = h2
@@ -101,7 +101,7 @@ func newServer(h http.Handler, secure, h2 bool) (*httptest.Server, *http.Transpo
 	return server, server.Client().Transport.(*http.Transport).Clone()
 }
 
-// copyOf is a store with the same entries.
+// copyOf returns a store with the same entries.
 func copyOf(t testing.TB, store ctxstore.Store) ctxstore.Store {
 	t.Helper()
 	to := memory.New(memory.Config{})
@@ -115,7 +115,7 @@ func copyOf(t testing.TB, store ctxstore.Store) ctxstore.Store {
 	return to
 }
 
-// config is that of a client with a store of its own.
+// config returns that of a client with a store of its own.
 func (d *door) config(mode negotiate.Mode) session.Config {
 	return session.Config{Mode: mode, HTTPClient: &http.Client{Transport: d.client}, Store: memory.New(memory.Config{})}
 }
@@ -160,7 +160,7 @@ func TestFirstCallUpgradesItsConnection(t *testing.T) {
 	}
 }
 
-// A service that says early that it may write while it reads has not replied by that.
+// A service that enables writing while it reads has not replied by that.
 func TestFullDuplexIsNoReply(t *testing.T) {
 	d := open(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		assert.NoError(t, http.NewResponseController(w).EnableFullDuplex())
@@ -226,7 +226,7 @@ func TestMetBefore(t *testing.T) {
 			t.Run(fmt.Sprint(first, secure), func(t *testing.T) {
 				d := open(t, http.HandlerFunc(repeat), secure, nil)
 				cfg := d.config(first)
-				if first == negotiate.Explicit { // it remembers for who asks for it
+				if first == negotiate.Explicit { // it remembers for the client that asks for it
 					cfg.Mode = negotiate.Auto
 					cfg.Lifetime = time.Hour
 				}
@@ -250,8 +250,8 @@ func TestMetBefore(t *testing.T) {
 	}
 }
 
-// Who has nothing to join, or comes with a token that does not admit, begins with a first call, and
-// nothing is lost or sent twice.
+// A client with no session to join, or with a token that is not valid, begins with a first call,
+// and nothing is lost or sent twice.
 func TestTokenThatDoesNotAdmitIsAFirstCall(t *testing.T) {
 	var mu sync.Mutex
 	seen := map[string]int{}
@@ -291,7 +291,7 @@ func TestTokenThatDoesNotAdmitIsAFirstCall(t *testing.T) {
 	say(t, s, "plain")
 }
 
-// What a token admits to, it admits to once, whoever comes.
+// A token admits once, whoever shows it.
 func TestTokenAdmitsOnceAcrossNodes(t *testing.T) {
 	d := open(t, http.HandlerFunc(repeat), false, nil)
 	cfg := d.config(negotiate.Auto)
@@ -309,7 +309,7 @@ func TestTokenAdmitsOnceAcrossNodes(t *testing.T) {
 	require.NoError(t, errors.Join(s.Close(), other.Close()))
 }
 
-// eventually and tick are how long is waited for what comes beside calls.
+// eventually and tick bound the wait for what happens concurrently with calls.
 const (
 	eventually = 5 * time.Second
 	tick       = time.Millisecond
@@ -317,7 +317,7 @@ const (
 
 func message(text string) *streamer.Message { return streamer.NewMessage(nil, []byte(text)) }
 
-// An address that an answer names and that cannot be reached is warned of, once, with what helps.
+// An address that an answer names and that cannot be reached causes one warning, with advice.
 func TestBlockedStreamOfAFirstCallIsWarnedOf(t *testing.T) {
 	h, err := responder.NewHandler(http.HandlerFunc(repeat),
 		responder.Config{Addresses: map[string]string{"tls": deadPort(t)}})
@@ -346,7 +346,7 @@ func TestBlockedStreamOfAFirstCallIsWarnedOf(t *testing.T) {
 }
 
 // Where a call is not upgraded and the address in its answer cannot be reached, a request of its
-// own is asked by, without a body and by HTTP/1.1.
+// own asks, without a body and by HTTP/1.1.
 func TestBlockedStreamIsAskedForByAnotherRequest(t *testing.T) {
 	for name, tc := range map[string]struct{ h2, eatsCalls bool }{"HTTP/2": {true, false},
 		"upgrades no body": {false, true}} {

@@ -91,7 +91,7 @@ func (account) Transact(_ context.Context, _ string, tx *wsrm.Tx, _ *streamer.Me
 
 func (account) Handle(context.Context, string, *streamer.Message) *streamer.Message { return nil }
 
-// Each message is done once, whatever breaks on the way, as long as the stores at both ends
+// Each message is committed once, whatever breaks on the path, as long as the stores at both ends
 // survive.
 func ExampleSession_Finish() {
 	ctx := context.Background()
@@ -133,7 +133,7 @@ func ExampleSession_Finish() {
 	// <nil>
 }
 
-// An end that knows nothing of HHFR gets plain SOAP.
+// A peer that knows nothing of HHFR gets plain SOAP.
 func ExampleDial_plain() {
 	server := httptest.NewServer(hello)
 	defer server.Close()
@@ -168,12 +168,12 @@ func ExampleSession_OnMessage() {
 	}
 	defer sess.Close()
 	fmt.Println(<-got)
-	sess.OnMessage(func(context.Context, *streamer.Exchange) {}) // what comes now is dropped
+	sess.OnMessage(func(context.Context, *streamer.Exchange) {}) // later messages are dropped
 	// Output: tick
 }
 
 // An unchanged net/http program: only its Transport is another. The first request does not wait for
-// the session, which is negotiated beside it.
+// the session, which is negotiated concurrently.
 func ExampleNewRoundTripper() {
 	url, stop := exampleServer(responder.Config{})
 	defer stop()

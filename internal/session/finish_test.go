@@ -20,7 +20,7 @@ import (
 	"github.com/hhfr/hhfr/pkg/wsrm"
 )
 
-// fuse is a connection that breaks some bytes of one direction after it was lit.
+// fuse is a connection that breaks after some bytes of one direction once it was lit.
 type fuse struct {
 	net.Conn
 	mu    sync.Mutex
@@ -34,7 +34,7 @@ func (f *fuse) light(direction, octets int) {
 	f.left[direction] = octets
 }
 
-// burn takes n bytes off and tells how many of them go through.
+// burn subtracts n bytes and returns how many of them go through.
 func (f *fuse) burn(direction, n int) int {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -76,8 +76,8 @@ func (f *fuse) isBurnt() bool {
 	return f.burnt
 }
 
-// A session breaks off behind any byte of its Finish. The next one on its store can send at once;
-// what was accepted before is done once, in order, and no reply is lost.
+// A session breaks off after any byte of its Finish. The next one on its store can send at once;
+// what was accepted before is committed once, in order, and no reply is lost.
 func TestFinishIsCutAnywhere(t *testing.T) {
 	for direction := range 2 {
 		for at, burnt := 1, true; burnt; at++ {
@@ -149,8 +149,8 @@ func (f *forgetful) Commit(ctx context.Context, uri string, expect uint64, value
 	return f.Store.Commit(ctx, uri, expect, value)
 }
 
-// The responder loses the sequence, and the store here takes no other for a while, or for good:
-// what was under way goes on once it does, and else its fate is told.
+// The responder loses the sequence, and the store here takes no other for a while, or for good.
+// Messages in flight continue once it does, and otherwise their fate is reported.
 func TestLostSequenceAndAStoreThatFails(t *testing.T) {
 	for name, refusals := range map[string]int64{"for a while": 2, "for good": 1 << 40} {
 		t.Run(name, func(t *testing.T) {

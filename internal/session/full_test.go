@@ -27,9 +27,9 @@ func (fromNine) Dial(ctx context.Context, addr string) (net.Conn, error) {
 	return from.DialContext(ctx, "tcp", addr)
 }
 
-// A peer that was met before, and finds all room taken, is turned away and loses nothing by that:
-// as soon as there is room it joins the same session by the same token, whether a hello of its
-// alone was refused, or messages that left with it.
+// A peer that was met before, and finds all slots taken, is turned away and loses nothing by that.
+// As soon as there is a slot it joins the same session with the same token, whether a hello alone
+// was refused, or messages that left with it.
 func TestTokensOutliveAFullRegistry(t *testing.T) {
 	for name, change := range map[string]func(*session.Config){
 		"message with the hello": func(*session.Config) {},
@@ -47,8 +47,8 @@ func TestTokensOutliveAFullRegistry(t *testing.T) {
 			require.NoError(t, s.Close())
 			met := s.Agreed().Facts.Session
 
-			// The room of the address is taken by sessions whose streams are from another one, so
-			// that nothing but they are in the way.
+			// The slots of the address are taken by sessions whose streams are from another one, so
+			// that only they are in the way.
 			holding := d.config(negotiate.Explicit)
 			holding.Transports, holding.RememberFor = map[string]streamer.Transport{"tcp": fromNine{}}, -1
 			var holders []*session.Session
@@ -97,8 +97,8 @@ func isOver(s *streamer.Stream) bool {
 	}
 }
 
-// Of hellos that show one token at the same time one is admitted, and what the others held
-// meanwhile is given back.
+// Of hellos that show one token at the same time one is admitted, and the slots that the others had
+// meanwhile are freed.
 func TestOneTokenAtTheSameTime(t *testing.T) {
 	const sessions = 16
 	s := startServices(t, func(c *responder.Config) { c.MaxSessions, c.MaxPerPeer = sessions, sessions })
@@ -145,8 +145,8 @@ func TestOneTokenAtTheSameTime(t *testing.T) {
 	}, eventually, tick, "all places are there")
 }
 
-// Who shows no token that admits drives nobody out, also not in the name of a session that has
-// ended and would need room.
+// A peer without a valid token makes no session be dropped, also not in the name of a session that
+// has ended and would need a slot.
 func TestHellosWithoutTokenTakeNoRoom(t *testing.T) {
 	const sessions = 4
 	s := startServices(t, func(c *responder.Config) { c.MaxSessions, c.MaxPerPeer = sessions, sessions })

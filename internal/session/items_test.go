@@ -86,8 +86,8 @@ func TestFullMessagesRoundTrip(t *testing.T) {
 	}
 }
 
-// turned is a message with the children of its offer or answer in the reverse order, and a foreign
-// one before each.
+// turned returns a message with the children of its offer or answer in the reverse order, and a
+// foreign one before each.
 func turned(t testing.TB, message []byte) (back []byte, foreign int) {
 	e, err := soap.Parse(message, soap.Limits{})
 	require.NoError(t, err)
@@ -102,7 +102,7 @@ func turned(t testing.TB, message []byte) (back []byte, foreign int) {
 	return back, len(children) / 2
 }
 
-// The same children in any order, with foreign ones between them, say the same.
+// The same children in any order, with foreign ones between them, mean the same.
 func TestAnyOrder(t *testing.T) {
 	data, err := fullAnswer(t).Message(soap.V12)
 	require.NoError(t, err)
@@ -164,7 +164,7 @@ func TestDescriptionsAreChecked(t *testing.T) {
 	}
 }
 
-// offered posts an offer and gives the answer.
+// offered posts an offer and returns the answer.
 func offered(t testing.TB, s *services, o *negotiate.Offer) *negotiate.Answer {
 	data, err := o.Message(soap.V12)
 	require.NoError(t, err)
@@ -214,7 +214,7 @@ func TestResponderTakesWhatItUnderstands(t *testing.T) {
 	assert.Equal(t, two.URI(), facts.RequestDescription)
 	assert.Equal(t, s.http.URL, facts.Origin)
 
-	// By its fingerprint alone it is known now; a shape that was described is one that both have.
+	// Its fingerprint alone is enough now; a shape that was described is one that both have.
 	o = exampleOffer()
 	o.Request = &negotiate.Description{Fingerprint: two.URI()}
 	o.Reply = &negotiate.Description{Shape: made.Octets()}
@@ -248,7 +248,7 @@ func TestResponderTakesWhatItUnderstands(t *testing.T) {
 	assert.Zero(t, offered(t, plain, o).HeadersKept)
 }
 
-// refuseHeaders has a responder agree to no unchanging headers.
+// refuseHeaders makes a responder agree to no unchanging headers.
 func refuseHeaders(c *responder.Config) {
 	c.UnchangingHeaders = func(string, []string) error { return errors.New("not here") }
 }
@@ -267,7 +267,7 @@ func TestResponderDescribesItsReplies(t *testing.T) {
 	assert.Equal(t, &negotiate.Description{Fingerprint: two.URI()}, offered(t, s, o).Reply)
 }
 
-// An offer that leaves nothing in common is refused on purpose, and says in what.
+// An offer that leaves nothing in common is refused explicitly, with the items.
 func TestRefusedOnPurpose(t *testing.T) {
 	s := startServices(t, func(c *responder.Config) { c.Representations = []string{"xml"} })
 	cfg := config(t)
@@ -363,8 +363,8 @@ func TestForeignElementsAreNamed(t *testing.T) {
 	assert.Equal(t, []soap.Name{{Space: "urn:x", Local: "More"}}, a.Ignored)
 }
 
-// Both HHFR Schema examples of the papers negotiate, and carry messages made of values, typed as
-// they say.
+// Both HHFR Schema examples of the papers negotiate, and carry messages made of values, with the
+// types of the schema.
 func TestPapersSchemasNegotiateAndCarry(t *testing.T) {
 	floats := make([]float32, 90)
 	for i := range floats {
@@ -433,8 +433,8 @@ func TestFactsOfASession(t *testing.T) {
 	assert.Nil(t, responder.FactsOf(t.Context()))
 }
 
-// A reply that the initiator described is typed as it says, also by a service that describes
-// nothing; so is one that the service describes, which the initiator then has.
+// A reply that the initiator described has the types of the description, also from a service that
+// describes nothing; so has one that the service describes, which the initiator then has.
 func TestRepliesAreTyped(t *testing.T) {
 	digits := papersSchema(t, "strings.xsd") // two strings, that look like numbers
 	reply, err := digits.Message(map[string]any{"String1": "12", "String2": "34"})

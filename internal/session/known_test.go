@@ -32,7 +32,7 @@ func fingerprints(from, to int) (fps []shape.Fingerprint) {
 	return fps
 }
 
-// A context remembers the shapes of its peer that were last met, also when it is full.
+// A context remembers the most recent shapes of its peer, also when it is full.
 func TestFullContextsGoOnLearning(t *testing.T) {
 	store, now := memory.New(memory.Config{}), time.Now()
 	facts := negotiate.Facts{

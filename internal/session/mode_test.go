@@ -22,8 +22,7 @@ import (
 	"github.com/hhfr/hhfr/pkg/streamer"
 )
 
-// A session tells by which way it came about, which ways were tried, and that a call is still to
-// ask.
+// A session reports how it was negotiated, which modes were tried, and that a call is still to ask.
 func TestSessionTellsItsMode(t *testing.T) {
 	d := open(t, http.HandlerFunc(repeat), false, nil)
 	cfg := d.config(negotiate.Auto)
@@ -67,7 +66,7 @@ func TestSessionTellsItsMode(t *testing.T) {
 	require.NoError(t, offered.Close())
 }
 
-// What only an offer can express is not left out in silence.
+// A setting that only an offer can express is not dropped silently.
 func TestFirstCallCannotAskForAll(t *testing.T) {
 	for name, change := range map[string]func(*session.Config){
 		"order":          func(c *session.Config) { c.Ordered = true },
@@ -90,8 +89,8 @@ func TestFirstCallCannotAskForAll(t *testing.T) {
 	}
 }
 
-// A first call to a server of the other scheme has reached nobody: that is neither plain SOAP, nor
-// remembered as such.
+// A first call to a server of the other scheme has reached no service: that is neither plain SOAP,
+// nor remembered as such.
 func TestFirstCallToWrongSchemeIsNotRemembered(t *testing.T) {
 	var calls atomic.Int64
 	server := httptest.NewUnstartedServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { calls.Add(1) }))
@@ -112,8 +111,8 @@ func TestFirstCallToWrongSchemeIsNotRemembered(t *testing.T) {
 	assert.Zero(t, calls.Load())
 }
 
-// Who is told of a session on a connection that was upgraded has the connection that was dialed,
-// and how much of it the stream has.
+// OnSession gets, for a connection that was upgraded, the connection that was dialed, and how much
+// of it is the stream's.
 func TestUpgradedConnectionIsShared(t *testing.T) {
 	d := open(t, http.HandlerFunc(repeat), false, nil)
 	cfg := d.config(negotiate.FirstCall)

@@ -28,7 +28,7 @@ import (
 	"github.com/hhfr/hhfr/pkg/streamer"
 )
 
-// answerWith gives the example answer with changes.
+// answerWith returns the example answer with changes.
 func answerWith(t testing.TB, change func(*negotiate.Answer)) func(http.ResponseWriter, *http.Request) {
 	a := exampleAnswer(t)
 	change(a)
@@ -51,7 +51,7 @@ func deadPort(t testing.TB) string {
 	return ":" + port
 }
 
-// muteStream is a port that takes connections and says nothing, or what it is given.
+// muteStream is a port that accepts connections and sends nothing, or only what it is given.
 func muteStream(t testing.TB, says string) string {
 	l, err := new(net.ListenConfig).Listen(t.Context(), "tcp", "127.0.0.1:0")
 	require.NoError(t, err)
@@ -77,8 +77,8 @@ func muteStream(t testing.TB, says string) string {
 	return ":" + port
 }
 
-// Ends of all kinds that know nothing of HHFR, or only say so: the application gets plain SOAP, and
-// each end is asked once.
+// Peers of all kinds that know nothing of HHFR, or only pretend to: the application gets plain
+// SOAP, and each peer is asked once.
 func TestPlainServers(t *testing.T) {
 	fault, err := soap.BuildFault(soap.V11, soap.Fault{Code: soap.Client, Reason: "no such operation"})
 	require.NoError(t, err)
@@ -139,7 +139,7 @@ func TestPlainServers(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			var offers, calls atomic.Int32
 			server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-				// Peeking would read the body; servers of old answer without.
+				// Peeking would read the body; old servers answer without that.
 				if strings.Contains(r.Header.Get("SOAPAction"), "negotiation") {
 					offers.Add(1)
 					c.toOffer(w, r)
@@ -354,7 +354,7 @@ func TestPlainRefusals(t *testing.T) {
 	require.ErrorIs(t, err, &negotiate.Error{Code: negotiate.Refused})
 }
 
-// A body too long to be read ahead goes as it comes.
+// A body too long to be read ahead is streamed.
 func TestPlainLongBody(t *testing.T) {
 	long := bytes.Repeat([]byte(hex.EncodeToString([]byte("long"))), 1<<18)
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -372,7 +372,7 @@ func TestPlainLongBody(t *testing.T) {
 	assert.True(t, bytes.Equal(long, data))
 }
 
-// Logs and reasons name an end without the query and user of its URL.
+// Logs and reasons name a peer without the query and user of its URL.
 func TestLogsKeepSecrets(t *testing.T) {
 	m := newMortal(t)
 	var log syncBuffer
@@ -399,7 +399,7 @@ func TestLogsKeepSecrets(t *testing.T) {
 	}
 }
 
-// syncBuffer is a buffer that several write to.
+// syncBuffer is a buffer for several writers.
 type syncBuffer struct {
 	mu sync.Mutex
 	b  bytes.Buffer

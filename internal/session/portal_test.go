@@ -17,7 +17,7 @@ import (
 	"github.com/hhfr/hhfr/pkg/negotiate"
 )
 
-// portal has the connections of a transport answered by a page, until somebody logs in.
+// portal makes a page answer the connections of a transport, until somebody logs in.
 type portal struct {
 	net.Listener
 	gone atomic.Bool
@@ -68,8 +68,8 @@ var pages = map[string]http.HandlerFunc{
 	},
 }
 
-// What a portal answers goes to the caller, and is forgotten with it: the next call, or session,
-// has a stream.
+// The answer of a portal goes to the caller, and is not remembered: the next call, or session, has
+// a stream.
 func TestPortalIsNotRemembered(t *testing.T) {
 	for name, page := range pages {
 		for _, mode := range []negotiate.Mode{negotiate.Explicit, negotiate.FirstCall, negotiate.Auto} {
@@ -129,7 +129,7 @@ func TestRoundTripperBehindAPortal(t *testing.T) {
 	}
 }
 
-// What an HTTP server says in SOAP, or refuses, is its own: it is remembered.
+// An answer of an HTTP server in SOAP, or a refusal, is its own: it is remembered.
 func TestAnswersThatAreNoPortals(t *testing.T) {
 	for name, answer := range map[string]http.HandlerFunc{
 		"SOAP":        repeat,

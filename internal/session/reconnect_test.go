@@ -22,15 +22,15 @@ import (
 	"github.com/hhfr/hhfr/pkg/streamer"
 )
 
-// mortal is a peer on fixed ports that can be killed, so that its connections break without a word,
-// and started again on the same store.
+// mortal is a peer on fixed ports that can be killed, so that its connections break without a
+// close, and started again on the same store.
 type mortal struct {
 	t             testing.TB
 	store         ctxstore.Store
 	http, stream  string // addresses, once started
 	serve         func(ctx context.Context, x *streamer.Exchange)
 	sequenced     responder.Sequenced
-	noted[string]      // way and body
+	noted[string]      // path and body
 	refuse        bool // unchanging headers
 	plain         bool // it knows no offers
 
@@ -101,7 +101,7 @@ func (m *mortal) start() {
 	})
 }
 
-// killed waits until it is.
+// killed waits until the peer is killed.
 func (m *mortal) killed() { <-m.gone }
 
 func (m *mortal) url(path string) string { return "http://" + m.http + path }
@@ -118,7 +118,7 @@ func (m *mortal) echo(ctx context.Context, x *streamer.Exchange) {
 // hour passes within a second or two.
 const forEver = 10_000 * time.Hour
 
-// quick is the real clock with sleeps cut short: back-off goes as fast as the machine.
+// quick is the real clock with shortened sleeps: back-off goes as fast as the machine.
 type quick struct{ *later }
 
 func (q quick) Sleep(ctx context.Context, d time.Duration) error {
@@ -156,7 +156,7 @@ func TestReconnect(t *testing.T) {
 	<-reached
 	m.kill()
 	require.ErrorIs(t, <-failed, &negotiate.Error{Code: negotiate.FateUnknown})
-	// Begun while nobody is there.
+	// Begun while no peer is there.
 	waiting := make(chan error)
 	go func() {
 		reply, err := sess.Call(context.Background(), streamer.NewMessage(nil, []byte("waiting")))
@@ -187,7 +187,7 @@ func TestReconnect(t *testing.T) {
 	require.ErrorIs(t, posted.Err(), &negotiate.Error{Code: negotiate.FateUnknown})
 }
 
-// Requests that wait behind one another when the peer dies: each is answered, or reported as
+// Requests that wait one after another when the peer dies: each is answered, or reported as
 // unknown, and none arrives twice.
 func TestKilledInMidRun(t *testing.T) {
 	m := newMortal(t)
@@ -285,7 +285,7 @@ func TestReconnectGivesUp(t *testing.T) {
 	assert.Contains(t, stored(t, cfg.Store), ":plain:")
 }
 
-// A plain server has taken the peer's place: what follows goes there as plain SOAP at once, each
+// A plain server has replaced the peer: what follows goes there as plain SOAP at once, each message
 // once.
 func TestReplacedByAPlainServer(t *testing.T) {
 	m := newMortal(t)
@@ -319,7 +319,7 @@ func TestReplacedByAPlainServer(t *testing.T) {
 	assert.Contains(t, sess.Agreed().Why, "404")
 }
 
-// An end that takes every session and then breaks its stream is not asked for ever.
+// A peer that takes every session and then breaks its stream is not asked forever.
 func TestFruitlessStreams(t *testing.T) {
 	conns := make(chan net.Conn, 100)
 	s := startServices(t, func(c *responder.Config) {
@@ -376,7 +376,7 @@ func TestBrokenStreamsAreRemembered(t *testing.T) {
 	}
 }
 
-// Messages that the peer sends server-initiated, over a stream and the next one.
+// Messages that the peer begins, over a stream and the next one.
 func TestOnMessage(t *testing.T) {
 	m := newMortal(t)
 	m.serve = func(ctx context.Context, x *streamer.Exchange) {
@@ -415,12 +415,12 @@ func TestOnMessage(t *testing.T) {
 	three := func() []string { return []string{<-got, <-got, <-got} }
 	assert.ElementsMatch(t, []string{"hello /tick", "question", "thanks"}, three())
 	sess.OnMessage(func(ctx context.Context, x *streamer.Exchange) { cfg.Handler(ctx, x) })
-	// Nobody calls; the session is brought up again all the same.
+	// There are no calls; the session is opened again all the same.
 	require.NoError(t, (<-conns).Close())
 	assert.ElementsMatch(t, []string{"hello /tick", "question", "thanks"}, three())
 }
 
-// Whoever only listens waits over streams that break, until there is none to come.
+// A session that only listens waits over streams that break, until none will come.
 func TestWait(t *testing.T) {
 	m := newMortal(t)
 	cfg := config(t)
@@ -460,8 +460,8 @@ func TestWait(t *testing.T) {
 	require.ErrorIs(t, dial(t, "http://"+m.http+"/x", cfg).Wait(t.Context()), &negotiate.Error{Code: negotiate.NoHHFR})
 }
 
-// Streams that only bring messages server-initiated are not fruitless: one that breaks every now and then is
-// replaced as often as that.
+// Streams that carry only messages of the peer make progress: one that breaks now and then is
+// replaced each time.
 func TestUnaskedMessagesAreFruit(t *testing.T) {
 	s := startServices(t, func(c *responder.Config) {
 		c.OnStream = func(_ negotiate.Facts, st *streamer.Stream) {

@@ -21,8 +21,8 @@ import (
 // asked is a request by which a peer is asked for a stream, or got an offer.
 type asked struct{ method, authorization, key string }
 
-// recording serves over HTTP and streams, and notes how it is asked. guarded: who shows no
-// credentials gets no answer.
+// recording serves over HTTP and streams, and records how it is asked. guarded: requests without
+// credentials get no answer.
 func recording(t *testing.T, guarded bool, services http.HandlerFunc) (url string, all *noted[asked]) {
 	t.Helper()
 	l, err := new(loopback).Listen(t.Context(), "127.0.0.1:0")
@@ -59,8 +59,8 @@ func redirecting(to string) http.HandlerFunc {
 
 var secrets = []soap.Field{{Name: "Authorization", Value: "Bearer x"}, {Name: "X-Key", Value: "k"}}
 
-// What a user has go with offers and questions goes to whom the user names, and not where a
-// redirection leads, by whichever way a session comes about.
+// The fields that a user configures for offers and questions go to the hosts that the user names,
+// and not where a redirection leads, in every mode.
 func TestFieldsStayFromWhereARedirectionLeads(t *testing.T) {
 	for mode, method := range map[negotiate.Mode]string{negotiate.Explicit: http.MethodPost,
 		negotiate.FirstCall: http.MethodOptions} {
@@ -86,8 +86,8 @@ func TestFieldsStayFromWhereARedirectionLeads(t *testing.T) {
 	}
 }
 
-// An origin that refuses for want of those fields is asked with them as soon as the user names it,
-// with a store that would remember a refusal.
+// An origin that refuses because those fields are missing is asked with them as soon as the user
+// names it, with a store that would remember a refusal.
 func TestWhoIsNamedBehindARedirectionIsAskedAnew(t *testing.T) {
 	second, ofSecond := recording(t, true, repeat)
 	first, _ := recording(t, false, redirecting(second))

@@ -22,7 +22,7 @@ import (
 	"github.com/hhfr/hhfr/pkg/streamer"
 )
 
-// middlebox answers requests with Upgrade as it is told, and others with what they say. It notes
+// middlebox answers requests with Upgrade as it is told, and others with their body. It records
 // what it got.
 type middlebox struct {
 	url    string
@@ -93,8 +93,8 @@ func status(line string) string {
 	return "HTTP/1.1 " + line + "\r\nContent-Type: text/plain\r\nContent-Length: 4\r\n\r\nsays"
 }
 
-// Who answers a request with Upgrade by a refusal, or by nothing, is remembered and not asked
-// again. The call is repeated only where the answer says that nothing else was wrong with it.
+// A server that answers a request with Upgrade by a refusal, or not at all, is remembered and not
+// asked again. The call is repeated only where the answer says that nothing else was wrong with it.
 func TestServersThatRefuseUpgrade(t *testing.T) {
 	for name, tc := range map[string]struct {
 		answer string
@@ -147,7 +147,7 @@ func TestServersThatRefuseUpgrade(t *testing.T) {
 	}
 }
 
-// Answers of gateways whose server is away say nothing of the server.
+// Answers of gateways whose server is away prove nothing about the server.
 func TestGatewaysThatAreBusyAreAskedAgain(t *testing.T) {
 	m := newMiddlebox(t, status("503 Service Unavailable"))
 	s := dial(t, m.url, session.Config{Mode: negotiate.Auto, HTTPClient: &http.Client{Transport: &http.Transport{}}})
@@ -159,7 +159,7 @@ func TestGatewaysThatAreBusyAreAskedAgain(t *testing.T) {
 	require.NoError(t, s.Close())
 }
 
-// RequireHHFR asks before the first call, and sends nothing to who refuses.
+// RequireHHFR asks before the first call, and sends nothing to a server that refuses.
 func TestRequireHHFRAsksBeforeTheFirstCall(t *testing.T) {
 	m := newMiddlebox(t, status("501 Not Implemented"))
 	cfg := session.Config{
@@ -184,7 +184,7 @@ func TestRequireHHFRAsksBeforeTheFirstCall(t *testing.T) {
 	}
 }
 
-// Nobody there: nothing was sent, and the next call asks.
+// No server is there: nothing was sent, and the next call asks.
 func TestNobodyThereAtTheFirstCall(t *testing.T) {
 	l, err := new(net.ListenConfig).Listen(t.Context(), "tcp", "127.0.0.1:0")
 	require.NoError(t, err)
@@ -199,7 +199,7 @@ func TestNobodyThereAtTheFirstCall(t *testing.T) {
 	require.NoError(t, s.Close())
 }
 
-// A service that replies before it has read its request is answered plainly, and the next call
+// A service that replies before it has read its request answers in plain HTTP, and the next call
 // asks.
 func TestEarlyRepliesArePlain(t *testing.T) {
 	early := make(chan bool, 1)
@@ -231,8 +231,8 @@ func TestEarlyRepliesArePlain(t *testing.T) {
 	require.NoError(t, s.Close())
 }
 
-// A service that panics ends the first reply there, and not the stream; one that flushes is heard
-// at once; 100 Continue comes before 101.
+// A service that panics ends the first reply there, and not the stream; the output of one that
+// flushes arrives at once; 100 Continue comes before 101.
 func TestServicesOfTheFirstCall(t *testing.T) {
 	d := open(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		body, err := io.ReadAll(r.Body)
@@ -242,7 +242,7 @@ func TestServicesOfTheFirstCall(t *testing.T) {
 		}
 		_, _ = io.WriteString(w, "flushed")
 		assert.NoError(t, http.NewResponseController(w).Flush())
-		<-r.Context().Done() // the client has heard it, and gives up
+		<-r.Context().Done() // the client has received it, and stops waiting
 	}), false, nil)
 	s := dial(t, d.url, d.config(negotiate.Auto))
 	_, err := s.Call(t.Context(), streamer.NewMessage(nil, []byte("panic")))
@@ -340,7 +340,7 @@ func TestPlainServersKeepTheirConnection(t *testing.T) {
 }
 
 // Deadlines that a service sets for its request do not end the stream that the connection has
-// become; a service may set fields while its request is read elsewhere, as httputil.ReverseProxy
+// become. A service may set fields while its request is read elsewhere, as httputil.ReverseProxy
 // does.
 func TestServicesThatSetDeadlinesAndFields(t *testing.T) {
 	d := open(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -380,8 +380,8 @@ func TestServicesThatSetDeadlinesAndFields(t *testing.T) {
 	}
 }
 
-// Where first contacts are refused, as they have no field that admits, a call is none the worse for
-// it, also one whose body can be read once.
+// Where first contacts are refused, because they have no field that admits, a call still succeeds,
+// also one whose body can be read once.
 func TestRefusedFirstContactsCostNoCall(t *testing.T) {
 	d := open(t, http.HandlerFunc(repeat), true,
 		func(c *responder.Config) { c.Admit = responder.AdmitBearer([]string{"secret"}) })

@@ -54,7 +54,7 @@ func TestSessionOverStream(t *testing.T) {
 	head, body := call(t, sess, "", "one")
 	assert.Empty(t, head)
 	assert.Equal(t, "one", body)
-	// The default head, written out, is no head; framing fields are none of the stream's.
+	// The default head, written out, counts as no head; framing fields do not belong to the stream.
 	call(
 		t,
 		sess,
@@ -93,8 +93,7 @@ func TestSessionOverStream(t *testing.T) {
 	require.ErrorIs(t, err, &negotiate.Error{Code: negotiate.Closed})
 }
 
-// Query and credentials of the URL go with every message, by either way, and are written down
-// nowhere.
+// Query and credentials of the URL go with every message, by either path, and are stored nowhere.
 func TestSecretsOfTheURL(t *testing.T) {
 	s := startServices(t, nil)
 	cfg := config(t)
@@ -203,8 +202,8 @@ func TestResponderIsAskedOnlyByOffers(t *testing.T) {
 	assert.True(t, soap.Recognize([]byte(got)).Fault)
 }
 
-// Contexts of ended sessions stay for a while, but not without bound; those with headers that were
-// agreed on take more of the room.
+// Contexts of ended sessions stay for a while, but their number is bounded; those with headers that
+// were agreed on take more of the space.
 func TestEndedSessionsAreBounded(t *testing.T) {
 	for kept, headers := range map[int][]string{4: nil, 1: {`<a xmlns="urn:x">` + strings.Repeat("x", 1500) + `</a>`}} {
 		clock := newLater()
@@ -212,7 +211,7 @@ func TestEndedSessionsAreBounded(t *testing.T) {
 		cfg := config(t)
 		cfg.RememberFor, cfg.Headers = -1, headers
 		for range 7 {
-			// The place of the session before is free only once the responder has seen its end; a
+			// The slot of the session before is free only once the responder has seen its end; a
 			// session agreed on but not joined by then keeps its own for a while.
 			require.Eventually(t, func() bool {
 				sess := dial(t, s.http.URL, cfg)
@@ -224,12 +223,12 @@ func TestEndedSessionsAreBounded(t *testing.T) {
 			}, time.Minute, 10*time.Millisecond)
 		}
 		require.NoError(t, s.Close())
-		// One that was agreed on and not joined may be there beside those that ended.
+		// One that was agreed on and not joined may be there besides those that ended.
 		assert.Contains(t, []int{kept, kept + 1}, strings.Count(stored(t, s.store), "<n:Session>"))
 	}
 }
 
-// Only who has the token of a waiting session gets a stream, and only once.
+// Only the owner of the token of a waiting session gets a stream, and only once.
 func TestJoin(t *testing.T) {
 	clock := newLater()
 	s := startServices(t, func(c *responder.Config) { c.Clock = clock })
@@ -392,8 +391,8 @@ func TestPrivacyOfHTTPS(t *testing.T) {
 	assert.True(t, dial(t, tls.URL, cfg).Agreed().HHFR)
 }
 
-// TestStoresThatForgetShapes: stores of both ends have room for the session and a shape or two. The
-// stream goes on, with all kinds of messages.
+// TestStoresThatForgetShapes: stores of both ends have space for the session and a shape or two.
+// The stream continues, with all kinds of messages.
 func TestStoresThatForgetShapes(t *testing.T) {
 	small := func() ctxstore.Store {
 		store := memory.New(memory.Config{MaxBytes: 5 << 10})

@@ -24,7 +24,7 @@ const (
 	mustHeader = `<t:Tenant xmlns:t="urn:example:tenant" xmlns:s="http://schemas.xmlsoap.org/soap/envelope/"` +
 		` s:mustUnderstand="1">7</t:Tenant>`
 	mark = "<hhfr:header-"
-	// What stands in the places of the two.
+	// The references to the two.
 	one = mark + "945caf21865fd82d/>"
 	two = mark + "a91e0e2cf5516b24/>"
 )
@@ -92,8 +92,8 @@ func TestPutBackRefuses(t *testing.T) {
 	assert.Equal(t, "a91e0e2cf5516b24", unchanging.Lacks(twoHeaders[:1], []byte(one+mark+"-/>"+two+one)))
 }
 
-// A header comes into an agreement as an element alone, with a namespace of its own, without
-// anything secret or signed; and it stays, byte for byte, over offers and contexts.
+// A header enters an agreement only as one element, with a namespace of its own, without anything
+// secret or signed; and it stays, byte for byte, over offers and contexts.
 func TestCheckHeader(t *testing.T) {
 	for _, good := range []string{
 		addressing, mustHeader, `<a xmlns="urn:x"/>`, `<p:a xmlns:p="urn:x" xml:lang="de"><p:b p:c="1"/></p:a>`,
@@ -156,7 +156,7 @@ func TestCheckHeader(t *testing.T) {
 	}
 }
 
-// fragments are what messages are made of that attack the taking out.
+// fragments are the pieces of messages that attack the taking out.
 func fragments() []string {
 	list := []string{
 		"<", ">", "/>", "-/>", one[len(mark):], "<hhfr:", mark, one, two, mark + "-", "<hhfr:header",
@@ -180,7 +180,7 @@ func randomMessage(r *rand.Rand) []byte {
 	return b
 }
 
-// Law 1: whatever a message is, and however it comes and is read, it is what it was; and what
+// Law 1: whatever a message is, and however it comes and is read, it stays the same; and what
 // travels of it does not depend on how it came.
 func TestPutBackIsTheReverse(t *testing.T) {
 	r := rand.New(rand.NewPCG(5, 6))
@@ -224,7 +224,7 @@ func inPieces(r *rand.Rand, b []byte) io.Reader {
 	return bytes.NewReader(b)
 }
 
-// A body that breaks off does so behind the stream, too, with all that came; one that is malformed
+// A body that breaks off does so after the stream, too, with all that came; one that is malformed
 // with all before that.
 func TestRewrittenBodiesBreakOff(t *testing.T) {
 	broken := errors.New("broken")
@@ -250,7 +250,7 @@ func FuzzHeaders(f *testing.F) {
 		back, err := unchanging.PutBack(twoHeaders, travels)
 		require.NoError(t, err)
 		require.True(t, bytes.Equal(octets, back))
-		// What a hostile end sends is refused, or stands for one message.
+		// What a hostile peer sends is refused, or stands for one message.
 		made, err := unchanging.PutBack(twoHeaders, octets)
 		require.LessOrEqual(t, len(made), len(octets)+len(addressing)+len(mustHeader))
 		if err == nil {

@@ -53,7 +53,7 @@ func secureServices(t *testing.T, a *shared.Authority, edit func(*responder.Conf
 	return server.URL
 }
 
-// trusting is a configuration without Transports, whose HTTP client trusts an authority.
+// trusting returns a configuration without Transports, whose HTTP client trusts an authority.
 func trusting(t *testing.T, a *shared.Authority) session.Config {
 	cfg := config(t)
 	cfg.HTTPClient.Transport.(*http.Transport).TLSClientConfig = &tls.Config{RootCAs: a.Pool()}
@@ -90,7 +90,7 @@ func TestStreamsInTLS(t *testing.T) {
 	}
 }
 
-// TLS is not offered by http, where nobody could say whose certificate it must be.
+// TLS is not offered for http URLs, where it is not known whose certificate it must be.
 func TestNoTLSByHTTP(t *testing.T) {
 	s := startServices(t, nil)
 	cfg := config(t)
@@ -102,7 +102,7 @@ func TestNoTLSByHTTP(t *testing.T) {
 	assert.Equal(t, "no transport to offer", dial(t, s.http.URL, cfg).Agreed().Why)
 }
 
-// Who is not admitted gets plain SOAP, and the reason.
+// A client that is not admitted gets plain SOAP, and the reason.
 func TestAdmit(t *testing.T) {
 	a := shared.NewAuthority(t)
 	certificate := a.Issue(time.Hour)
@@ -141,7 +141,7 @@ func TestAdmit(t *testing.T) {
 	}
 }
 
-// A token is known from its answer until it is spent, by whoever asks and however often, and no
+// A token is known from its answer until it is used up, whoever asks and however often, and no
 // other is.
 func TestKnows(t *testing.T) {
 	clock := newLater()
@@ -177,8 +177,8 @@ func TestKnows(t *testing.T) {
 	assert.False(t, s.Knows(t.Context(), sess, token[:]), "too late")
 }
 
-// What is wrong with a certificate is told, and nothing is spoken with that server: neither an
-// offer nor plain SOAP.
+// Trouble with a certificate is reported, and nothing is sent to that server: neither an offer nor
+// plain SOAP.
 func TestTroubleWithCertificates(t *testing.T) {
 	a, other := shared.NewAuthority(t), shared.NewAuthority(t)
 	good := a.Issue(time.Hour, "127.0.0.1")

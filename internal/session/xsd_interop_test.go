@@ -22,7 +22,7 @@ import (
 	"github.com/hhfr/hhfr/pkg/soap"
 )
 
-// envelopeSchema is enough of SOAP to hold what stands in a Body against its own schema.
+// envelopeSchema is enough of SOAP to validate the content of a Body against its own schema.
 const envelopeSchema = `<xs:schema xmlns:xs="http://www.w3.org/2001/XMLSchema" xmlns="NS" targetNamespace="NS"
  elementFormDefault="qualified">
 <xs:element name="Envelope"><xs:complexType><xs:sequence>
@@ -39,7 +39,7 @@ const envelopeSchema = `<xs:schema xmlns:xs="http://www.w3.org/2001/XMLSchema" x
 </xs:sequence></xs:complexType></xs:element>
 </xs:schema>`
 
-// lint gives a function that validates messages by xmllint against docs/negotiation.xsd.
+// lint returns a function that validates messages by xmllint against docs/negotiation.xsd.
 func lint(t *testing.T) func(message []byte) error {
 	tool := shared.Program(t, "xmllint")
 	dir := t.TempDir()

@@ -43,7 +43,7 @@ func again(t testing.TB, streams int) []byte {
 	return p.bytes()
 }
 
-// requireApart requires that what came on one stream is listed as of one.
+// requireApart requires that what came on one stream is listed as that of one.
 func requireApart(t testing.TB, r *capture.Result, streams int) {
 	t.Helper()
 	require.Len(t, r.Streams, streams)

@@ -11,7 +11,7 @@ import (
 	"github.com/hhfr/hhfr/pkg/capture"
 )
 
-// BenchmarkCaptures: time and memory for a message, whether there are twenty thousand or ten times
+// BenchmarkCaptures measures time and memory per message, for twenty thousand messages or ten times
 // as many.
 func BenchmarkCaptures(b *testing.B) {
 	for _, messages := range []int{20_000, 200_000} {

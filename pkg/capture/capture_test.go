@@ -35,8 +35,8 @@ type run struct {
 	octets []byte
 }
 
-// runsOf are the raw runs of a capture, as reconstruct has them, of each stream those of who opened
-// it first.
+// runsOf returns the raw runs of a capture, as reconstruct has them, of each stream those of the
+// end that opened it first.
 func runsOf(t testing.TB, file []byte, store ctxstore.Store) (runs []run) {
 	t.Helper()
 	type way struct{ stream, direction int }
@@ -78,7 +78,8 @@ func save(t testing.TB, r *capture.Result, dir string) {
 	}
 }
 
-// requireLaw3 holds every way from a recording back to its messages against what was sent.
+// requireLaw3 compares what every path from a recording back to its messages gives with what was
+// sent.
 func requireLaw3(t *testing.T, rec *recorded) {
 	r := decode(t, rec.file, nil)
 	assert.False(t, r.Partial())
@@ -116,7 +117,7 @@ func requireLaw3(t *testing.T, rec *recorded) {
 func TestLaw3(t *testing.T)            { requireLaw3(t, record(t, mixed(t), 4096)) }
 func TestLaw3OnTheCorpus(t *testing.T) { requireLaw3(t, record(t, corpus(t), 4096)) }
 
-// place is where a message lies: in which direction, from which offset to which.
+// place is where a message is: in which direction, from which offset to which.
 type place struct {
 	dir      int
 	from, to int64
@@ -127,8 +128,8 @@ type key struct {
 	exchange uint64
 }
 
-// layout finds out, from a whole recording, where messages lie, and sync frames and the close frame
-// behind them.
+// layout finds out, from a whole recording, the offsets of messages, and of the sync frames and the
+// close frame after them.
 func layout(t testing.TB, rec *recorded) (messages map[key]place, syncs [2][]int64) {
 	messages = map[key]place{}
 	for dir, one := range runsOf(t, rec.file, nil) {
@@ -162,9 +163,9 @@ func layout(t testing.TB, rec *recorded) (messages map[key]place, syncs [2][]int
 // hole is what is missing of a direction: bytes from from on, up to to.
 type hole struct{ from, to int64 }
 
-// requireWhatIsThere checks a decoded remainder: every message that is given whole and not
-// withdrawn is right, and all are given that end before the hole, or begin behind the first sync
-// frame after it.
+// requireWhatIsThere checks a decoded remainder. Every message that is given whole and not
+// withdrawn is right. All are given that end before the hole, or begin after the first sync frame
+// after it.
 func requireWhatIsThere(
 	t testing.TB, rec *recorded, messages map[key]place, syncs [2][]int64, r *capture.Result, holes [2]hole,
 	what string,
@@ -299,7 +300,7 @@ func TestPacketsMissing(t *testing.T) {
 	}
 }
 
-// missing is a recording from which packets are taken.
+// missing is a recording from which packets are removed.
 type missing struct {
 	rec      *recorded
 	messages map[key]place
@@ -316,7 +317,7 @@ func newMissing(t testing.TB, messages [][]byte, sync int64) *missing {
 	return m
 }
 
-// without requires of the recording without some packets what can still be known.
+// without checks everything that can still be known of the recording without some packets.
 func (m *missing) without(t testing.TB, from, to int) {
 	t.Helper()
 	what := fmt.Sprintf("packets %d to %d of %d", from, to, len(m.packets))
@@ -348,8 +349,8 @@ func (m *missing) without(t testing.TB, from, to int) {
 	}
 }
 
-// Of a stream whose hello is not in a capture, and no sync yet, it is said what it may be, and when
-// more is known.
+// For a stream whose hello is not in a capture, and without a sync yet, the summary says what it
+// may be, and when more will be known.
 func TestStreamsWithoutSync(t *testing.T) {
 	m := newMissing(t, tree(t), 65536)
 	told := 0

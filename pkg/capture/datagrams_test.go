@@ -40,7 +40,7 @@ type tapped struct {
 	grams []captured
 }
 
-// captured is one datagram: what the socket's end sent, or what came.
+// captured is one datagram: what the socket's end sent, or what arrived.
 type captured struct {
 	at     time.Time
 	sent   bool
@@ -74,8 +74,8 @@ func overUDP(t *testing.T, profile string, sync int64, messages [][]byte) (grams
 	return overUDPAs(t, profile, streamer.Config{SyncBytes: sync}, 1, messages)
 }
 
-// overUDPAs does so over a stream that is as its initiator wants, with so many messages under way
-// at once.
+// overUDPAs does so over a stream with its initiator's configuration, with so many messages in
+// flight at once.
 func overUDPAs(
 	t *testing.T, profile string, initiator streamer.Config, atOnce int, messages [][]byte,
 ) (grams []captured, store ctxstore.Store) {
@@ -263,7 +263,7 @@ func TestLaw3OverUDP(t *testing.T) {
 	}
 }
 
-// Who dialled came from other addresses later: it is one session.
+// The dialing side used other addresses later: it is one session.
 func TestDatagramsFromNewAddresses(t *testing.T) {
 	messages := mixed(t)
 	grams, _ := overUDP(t, badLink+"9", 4096, messages)
@@ -276,7 +276,7 @@ func TestDatagramsFromNewAddresses(t *testing.T) {
 	assert.Equal(t, 2*len(messages), right(t, r, messages))
 }
 
-// right tells that all messages that a decoder gives are those that were sent, and how many there
+// right reports that all messages that a decoder gives are those that were sent, and how many there
 // are.
 func right(t *testing.T, r *capture.Result, messages [][]byte) (whole int) {
 	t.Helper()
@@ -291,7 +291,7 @@ func right(t *testing.T, r *capture.Result, messages [][]byte) (whole int) {
 	return whole
 }
 
-// From the middle on, without the shapes before: all from the next sync on is there.
+// From the middle on, without the shapes before: everything from the next sync on is there.
 func TestDatagramsFromTheMiddle(t *testing.T) {
 	messages := slices.Repeat(mixed(t), 2)
 	grams, store := overUDP(t, badLink+"5", 2048, messages)
@@ -305,8 +305,8 @@ func TestDatagramsFromTheMiddle(t *testing.T) {
 	}
 }
 
-// Datagrams that are not in the capture: those that were sent again are no loss; those that were
-// not cost what stood between two syncs.
+// Datagrams that are not in the capture: those that were sent again are no loss; each of the others
+// costs what was between two syncs.
 func TestDatagramsMissing(t *testing.T) {
 	messages := slices.Repeat(mixed(t), 2)
 	grams, store := overUDP(t, badLink+"6", 2048, messages)
@@ -348,7 +348,7 @@ func TestDatagramsInTheTree(t *testing.T) {
 }
 
 // inTheTree decodes a capture in testdata, which -update makes anew; it has all messages, and
-// datagrams that came again.
+// datagrams that were sent again.
 func inTheTree(t *testing.T, name string, anew func() []captured) {
 	t.Helper()
 	name = shared.Testdata(t, "pcap", name)
@@ -363,7 +363,7 @@ func inTheTree(t *testing.T, name string, anew func() []captured) {
 	requireSaved(t, dir, tree(t))
 }
 
-// Other datagrams are told apart.
+// Other datagrams are counted by kind.
 func TestOtherDatagrams(t *testing.T) {
 	messages := tree(t)[:3]
 	grams, _ := overUDP(t, "lte", 4096, messages)
@@ -407,8 +407,8 @@ func packetOf(number, unit uint64, payload string) *wsrm.Packet {
 	}
 }
 
-// tapeOf and gramsOf write datagrams as bytes, and read them again: a way, a length, and so many
-// bytes each.
+// tapeOf and gramsOf write datagrams as bytes, and read them again: a direction, a length, and so
+// many bytes each.
 func tapeOf(grams []captured) (tape []byte) {
 	for _, g := range grams {
 		way := byte(0)

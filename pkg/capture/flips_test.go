@@ -26,7 +26,7 @@ import (
 	"github.com/hhfr/hhfr/pkg/streamer/wire"
 )
 
-// said is a message as a decoder gives it, with all that the check of a stream vouches for.
+// said is a message as a decoder gives it, with everything that the check of a stream covers.
 func said(m *capture.Decoded) string {
 	b, _ := json.Marshal(struct {
 		Session       [16]byte
@@ -38,7 +38,7 @@ func said(m *capture.Decoded) string {
 	return string(b)
 }
 
-// damage decodes what an input becomes when it is damaged, and compares.
+// damage decodes a damaged input, and compares.
 type damage struct {
 	decode func(input []byte) *capture.Result
 	right  map[string]bool
@@ -72,7 +72,7 @@ func (d *damage) verified(t *testing.T, input []byte, what string) (n int) {
 	return n
 }
 
-// flips flips every bit in turn, or every one of so many.
+// flips flips every bit in turn, or one in so many.
 func (d *damage) flips(t *testing.T, step int) {
 	damaged := bytes.Clone(d.input)
 	verified := 0
@@ -155,7 +155,7 @@ func text(head, body string) *streamer.Message {
 }
 
 // kinds has every stage on and off, both representations, announcements in full and by name, syncs,
-// heads, messages of several frames, and such that go on as text.
+// heads, messages of several frames, and messages that travel as text.
 func kinds() []kind {
 	head := "POST /a HTTP/1.1\r\nSOAPAction: \"q\"\r\n\r\n"
 	few := func() []*streamer.Message {
@@ -267,9 +267,9 @@ func TestNothingDamagedIsVerified(t *testing.T) {
 	})
 }
 
-// The same where one byte says something of many messages, the lane and the first exchange of
-// them: each is four bytes longer than the one before, so that what changes in their checks stands
-// as far apart as the checks do.
+// The same where one byte affects many messages, such as their lane and first exchange: each is
+// four bytes longer than the one before, so that the changes in their checks are as far apart as
+// the checks.
 func TestNothingSaidOfManyMessagesIsVerifiedWrongly(t *testing.T) {
 	hello := frame.Hello{
 		Token:          make([]byte, frame.TokenLen),
@@ -327,8 +327,8 @@ func damageStreams(t *testing.T, damage func(d *damage)) {
 	}
 }
 
-// The same of captures: what is flipped may be the length of a packet, an address, or the number of
-// a datagram.
+// The same for captures: the flipped bit may be in the length of a packet, an address, or the
+// number of a datagram.
 func TestNothingDamagedInACaptureIsVerified(t *testing.T) {
 	for _, name := range []string{"session.pcapng", "datagrams.pcap", "upgraded.pcapng"} {
 		t.Run(name, func(t *testing.T) {

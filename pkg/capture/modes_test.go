@@ -24,7 +24,7 @@ import (
 	"github.com/hhfr/hhfr/pkg/streamer"
 )
 
-// recordModes sends messages in sessions of the modes, one behind the other, of one client with one
+// recordModes sends messages in sessions of the modes, one after the other, from one client to one
 // server, which do not share a store.
 func recordModes(t *testing.T, messages [][]byte, modes ...negotiate.Mode) []byte {
 	t.Helper()
@@ -83,8 +83,8 @@ func recordModes(t *testing.T, messages [][]byte, modes ...negotiate.Mode) []byt
 	return file.Bytes()
 }
 
-// A session that comes about by the first call, and is met again, is listed as one after the other:
-// the streams share the session, and no message is of another one.
+// A session that is negotiated by the first call, and is met again, is listed as one after the
+// other: the streams share the session, and no message belongs to another one.
 func TestModes(t *testing.T) {
 	var messages [][]byte
 	for i := range 9 {

@@ -31,7 +31,7 @@ func named(inputs []io.Reader) (all []capture.Input) {
 	return all
 }
 
-// events are all that a reader gives of a capture.
+// events returns everything that a reader gives of a capture.
 func events(t testing.TB, cfg capture.DecodeConfig, inputs ...io.Reader) (all []capture.Event, s *capture.Summary) {
 	t.Helper()
 	r := capture.NewReader(t.Context(), cfg)
@@ -47,8 +47,8 @@ func events(t testing.TB, cfg capture.DecodeConfig, inputs ...io.Reader) (all []
 	return all, r.Summary()
 }
 
-// A pipe's messages are unverified when they come, and each is in one check; a file's have the
-// states that these say.
+// A pipe's messages are unverified when they come, and each is covered by one check; a file's
+// messages have the states from these checks.
 func TestChecksFromAPipe(t *testing.T) {
 	file := record(t, mixed(t), 2048).file
 	from, sum := events(t, capture.DecodeConfig{}, once{bytes.NewReader(file)})
@@ -89,7 +89,7 @@ func TestChecksFromAPipe(t *testing.T) {
 	assert.Equal(t, sum.Counts(), again.Counts())
 }
 
-// A wrong check withdraws: the messages since the one before, and no others, from a pipe and from a
+// A wrong check withdraws the messages since the one before, and no others, from a pipe and from a
 // file.
 func TestWithdrawn(t *testing.T) {
 	x := newTalk(t, 1)
@@ -143,8 +143,8 @@ func TestWithdrawn(t *testing.T) {
 	}
 }
 
-// However the bytes are cut into packets, and however connections stand between each other,
-// messages are the same.
+// However the bytes are cut into packets, and however connections interleave, messages are the
+// same.
 func TestAnyPackets(t *testing.T) {
 	program := learned(t, body(1))
 	for _, most := range []int{1, 2, 7, 1400} {
@@ -176,12 +176,12 @@ func TestAnyPackets(t *testing.T) {
 	}
 }
 
-// A shape that one stream refers to and another one behind it announces is found in a file.
+// A shape that one stream refers to and a later one announces is found in a file.
 func TestShapesThatComeLater(t *testing.T) {
 	program := learned(t, body(1))
 	p := newPackets(t)
 	first, second := newTalk(t, 1), newTalk(t, 2)
-	// Who has the shape already: it travels as a reference.
+	// The peer has the shape already: it travels as a reference.
 	first.enc[0] = wire.NewEncoder(
 		wire.EncoderConfig{
 			Origin: frame.Origin{Session: [16]byte{1}, Representation: frame.Binary, Stages: allStages},
@@ -217,7 +217,7 @@ func writeEvery(t testing.TB, file io.Writer, packets []packetEnd, which func(n 
 	require.NoError(t, w.Flush())
 }
 
-// Captures are put together in the order of the times of their packets.
+// Captures are merged in the order of the times of their packets.
 func TestSeveralCaptures(t *testing.T) {
 	m := newMissing(t, tree(t), 4096)
 	var files [3]bytes.Buffer
@@ -242,7 +242,7 @@ func TestSeveralCaptures(t *testing.T) {
 	assert.False(t, r.Summary().Partial())
 }
 
-// An interim reply is told from the one that counts, and has a file of its own.
+// An interim reply is distinguished from the final one, and has a file of its own.
 func TestInterimReplies(t *testing.T) {
 	x := newTalk(t, 1)
 	k := frame.Key{Exchange: 1}
@@ -315,7 +315,8 @@ func TestStreamsInHTTPBodies(t *testing.T) {
 	assert.Equal(t, map[string]int{capture.OtherRequests: 1}, r.Others)
 }
 
-// Long bodies are given from where they lie; only their beginnings are kept if no more is wanted.
+// Long bodies are read from where they are stored; only their beginnings are kept if no more is
+// needed.
 func TestLongBodies(t *testing.T) {
 	long := []byte(envelope("op", "", strings.Repeat("<r>long enough to be of no use in memory</r>", 60000)))
 	require.Greater(t, len(long), 2<<20)
@@ -354,7 +355,7 @@ func TestLongBodies(t *testing.T) {
 	}
 }
 
-// What is read stops where nobody takes more.
+// Reading stops when the caller takes no more.
 func TestReadingStops(t *testing.T) {
 	file := record(t, tree(t), 4096).file
 	for _, in := range []io.Reader{once{bytes.NewReader(file)}, bytes.NewReader(file)} {
@@ -371,7 +372,7 @@ func TestReadingStops(t *testing.T) {
 }
 
 // The bytes of streams are the same from a pipe, also from captures that begin in the middle, and
-// of datagrams that are missing.
+// with missing datagrams.
 func TestOctetsFromAPipe(t *testing.T) {
 	grams, _ := overUDP(t, badLink+"3", 2048, slices.Repeat(tree(t), 3))
 	m := newMissing(t, mixed(t), 2048)

@@ -35,8 +35,8 @@ func TestRecordingInTheTree(t *testing.T) {
 	requireSaved(t, dir, tree(t))
 }
 
-// TestIndependentDecoder: a decoder written by a reader of docs/wire-format.md alone reads the
-// vectors and the recordings.
+// TestIndependentDecoder: a decoder written only from docs/wire-format.md reads the vectors and the
+// recordings.
 func TestIndependentDecoder(t *testing.T) {
 	python := shared.Program(t, "python3")
 	script := shared.Testdata(t, "..", "scripts", "decode.py")

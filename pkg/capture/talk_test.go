@@ -16,7 +16,7 @@ import (
 	"github.com/hhfr/hhfr/pkg/streamer/wire"
 )
 
-// knowing is a peer that has nothing but what it was sent.
+// knowing is a peer that has only what it was sent.
 type knowing map[shape.Fingerprint]bool
 
 func (k knowing) Has(fp shape.Fingerprint) (has, sure bool) { return k[fp], k[fp] }
@@ -111,7 +111,7 @@ func (x *talk) close() {
 	}
 }
 
-// calls has so many exchanges on lanes, a request and its reply each.
+// calls makes so many exchanges on lanes, a request and its reply each.
 func (x *talk) calls(n int, p *shape.Program, body func(i int) []byte) {
 	for i := range n {
 		k := frame.Key{Lane: uint64(i % 3), Exchange: uint64(i/3 + 1)}
@@ -184,7 +184,7 @@ func (c *connection) segment(dir int, flags byte, b []byte) {
 		c.w.WritePacket(gopacket.CaptureInfo{Timestamp: c.at, CaptureLength: n, Length: n}, append(h, b...)))
 }
 
-// carry sends what was said and not sent yet, at most so many bytes a packet.
+// carry sends what was written and not sent yet, at most so many bytes per packet.
 func (c *connection) carry(x *talk, most int) {
 	for dir := range x.said {
 		for x.took[dir] < len(x.said[dir]) {

@@ -32,7 +32,7 @@ import (
 // pair is a request with its reply.
 type pair struct{ request, reply []byte }
 
-// trades are messages of much header, and what they are answered.
+// trades are messages with large headers, and their replies.
 func trades() iter.Seq[pair] {
 	return func(yield func(pair) bool) {
 		next, stop := iter.Pull(workload.Headers(7))
@@ -54,8 +54,8 @@ var (
 	secrets = regexp.MustCompile(`Xk2vO8m1R5eJwq7FhYpLzS0nTcA=|c2l4dGVlbi1ieXRlcy0wMQ==`)
 )
 
-// polls are what a camera is asked all day: identifiers, times, digests and nonces change, and now
-// and then what happened.
+// polls are what a camera is asked all day: identifiers, times, digests and nonces change, and
+// sometimes the events.
 func polls(t *testing.T, every time.Duration) iter.Seq[pair] {
 	request := shared.Read(t, shared.Testdata(t, "soap", "onvif-pullmessages-request.xml"))
 	reply := shared.Read(t, shared.Testdata(t, "soap", "onvif-pullmessages-response.xml"))
@@ -93,10 +93,10 @@ func polls(t *testing.T, every time.Duration) iter.Seq[pair] {
 	}
 }
 
-// slowStream is a conversation with a call each so often.
+// slowStream is a conversation with calls at an interval.
 type slowStream struct {
 	octets int64
-	// Of both directions: what was written, and when the bytes from an offset on were.
+	// Of both directions: the bytes written, and when the bytes from an offset on were written.
 	tapes [2][]byte
 	clock [2][]moment
 	store ctxstore.Store
@@ -107,7 +107,7 @@ type moment struct {
 	at     time.Duration
 }
 
-// timed is a taped connection that notes when bytes were written.
+// timed is a taped connection that records when bytes were written.
 type timed struct {
 	*taped
 	began time.Time
@@ -121,7 +121,7 @@ func (c *timed) Write(p []byte) (int, error) {
 	return c.taped.Write(p)
 }
 
-// slowly has calls made for so long, in fast motion, over a stream whose ends send syncs after an
+// slowly makes calls for so long, in fast motion, over a stream whose ends send syncs after an
 // interval.
 func slowly(t *testing.T, messages iter.Seq[pair], every, long time.Duration, syncs streamer.Config) (s slowStream) {
 	t.Helper()
@@ -176,8 +176,8 @@ func slowly(t *testing.T, messages iter.Seq[pair], every, long time.Duration, sy
 	return s
 }
 
-// joined is how long a decoder that begins at a moment waits for the first message of a direction
-// that it reads.
+// joined returns how long a decoder that begins at a moment waits for the first message of a
+// direction that it reads.
 func (s *slowStream) joined(t *testing.T, direction int, from time.Duration) time.Duration {
 	t.Helper()
 	clock := s.clock[direction]
@@ -198,7 +198,7 @@ func (s *slowStream) joined(t *testing.T, direction int, from time.Duration) tim
 	return clock[i+n-1].at - from
 }
 
-// slow are the conversations measured: how often there is a call, and for how long.
+// slow are the measured conversations: the interval of the calls, and the duration.
 func slow(
 	t *testing.T, day bool, measure func(name string, every, long time.Duration, messages func() iter.Seq[pair]),
 ) {
@@ -213,8 +213,8 @@ func slow(
 	}
 }
 
-// Syncs by time let a decoder that begins anywhere read within a quarter of an hour, and add at
-// most a twentieth to the bytes of a conversation that is not slower than they are worth.
+// Syncs by time let a decoder that begins anywhere read within a quarter of an hour. They add at
+// most a twentieth to the bytes of a conversation, unless its calls are too rare for that.
 func TestSlowConversationsHaveSyncs(t *testing.T) { slowConversations(t, false) }
 
 func slowConversations(t *testing.T, day bool) {

@@ -20,9 +20,9 @@ import (
 	"github.com/hhfr/hhfr/pkg/capture"
 )
 
-// A capture of an upgraded connection that ends at any byte, or lacks any packet, or two: nothing
-// is verified that was not sent, and nothing under another number but where exchanges before are
-// not there.
+// A capture of an upgraded connection that ends at any byte, or lacks any packet, or two. Nothing
+// is verified that was not sent, and nothing has another number unless exchanges before it are
+// missing.
 func TestUpgradesCutAnywhere(t *testing.T) {
 	head, request, _ := strings.Cut(posted("Expect: 100-continue\r\n"+asksUpgrade, messageOf(2, false)), "\r\n\r\n")
 	u := upgrade(t, 1, 2, out(head+"\r\n\r\n"),
@@ -66,7 +66,7 @@ func TestUpgradesCutAnywhere(t *testing.T) {
 	}
 }
 
-// segmentsOf are the packets of a capture.
+// segmentsOf returns the packets of a capture.
 func segmentsOf(t testing.TB, file []byte) (all []packetEnd) {
 	r, err := pcapgo.NewNgReader(bytes.NewReader(file), pcapgo.DefaultNgReaderOptions)
 	require.NoError(t, err)
@@ -80,14 +80,14 @@ func segmentsOf(t testing.TB, file []byte) (all []packetEnd) {
 	}
 }
 
-// What is damaged in an upgraded connection is not verified.
+// Damaged messages of an upgraded connection are not verified.
 func TestNothingDamagedInAnUpgradeIsVerified(t *testing.T) {
 	d := damagedIn(t, upgrade(t, 1, 3).file(t, 1400))
 	d.flips(t, 8*len(d.input)/400)
 	d.random(t, 100)
 }
 
-// TestIndependentDecoderOfUpgrades: it finds the same streams behind HTTP, and the request that was
+// TestIndependentDecoderOfUpgrades: it finds the same streams after HTTP, and the request that was
 // upgraded.
 func TestIndependentDecoderOfUpgrades(t *testing.T) {
 	python, script := shared.Program(t, "python3"), shared.Testdata(t, "..", "scripts", "decode.py")
@@ -111,7 +111,7 @@ func TestIndependentDecoderOfUpgrades(t *testing.T) {
 			}
 			require.NoError(t, err, "%s", out)
 			want := map[string][]byte{}
-			first := 0 // it numbers what belongs to streams alone
+			first := 0 // it numbers only what belongs to streams
 			for _, m := range decode(t, fileOf(t, turns, 100), nil).Messages {
 				if m.HHFR || m.Number > 1 || name != "behind plain SOAP" {
 					m.Number -= first
@@ -145,8 +145,8 @@ func turnsOf(tape []byte) (turns []turn) {
 	return turns
 }
 
-// FuzzUpgrades: whatever stands before, in and behind an upgrade, the runs of streams are in order
-// and no longer than what came, and what is verified was sent.
+// FuzzUpgrades: whatever is before, in and after an upgrade, the runs of streams are in order and
+// no longer than what came, and what is verified was sent.
 func FuzzUpgrades(f *testing.F) {
 	u := upgrade(f, 1, 2)
 	options := upgrade(f, 0, 1, out("OPTIONS * HTTP/1.1\r\n"+asksUpgrade+"\r\n"))

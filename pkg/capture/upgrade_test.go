@@ -15,18 +15,18 @@ import (
 	"github.com/hhfr/hhfr/pkg/streamer/wire"
 )
 
-// turn is what one end says before the other one says something.
+// turn is what one end sends before the other one sends something.
 type turn struct {
 	dir    int
 	octets string
 	lost   bool // it is not in the capture
 }
 
-// out and back are what the client says, and the server.
+// out and back are what the client sends, and the server.
 func out(octets string) turn  { return turn{dir: 0, octets: octets} }
 func back(octets string) turn { return turn{dir: 1, octets: octets} }
 
-// cut makes more turns of one.
+// cut makes several turns of one.
 func (s turn) cut(at ...int) (all []turn) {
 	from := 0
 	for _, to := range append(at, len(s.octets)) {
@@ -57,7 +57,7 @@ func answered(body string) string {
 	return fmt.Sprintf("HTTP/1.1 200 OK\r\nContent-Type: text/xml\r\nContent-Length: %d\r\n\r\n%s", len(body), body)
 }
 
-// message are the bodies of the exchange with a number: 0 of the request, 1 of its reply.
+// message returns the bodies of the exchange with a number: 0 of the request, 1 of its reply.
 func messageOf(n int, reply bool) string { return string(body(2*n + b2i(reply))) }
 
 func b2i(b bool) int {
@@ -76,7 +76,8 @@ type upgraded struct {
 	first     int // turn of the request that was upgraded
 }
 
-// upgrade makes one; exchange 1 of lane 0 is the request that was upgraded, unless that is none.
+// upgrade makes one; exchange 1 of lane 0 is the request that was upgraded, unless that is no
+// exchange.
 func upgrade(t testing.TB, plain, streamed int, request ...turn) *upgraded {
 	x := newTalkOf(t, func(h *frame.Hello) {
 		if h.Session[0] = 1; h.Responder {
@@ -122,7 +123,7 @@ func upgrade(t testing.TB, plain, streamed int, request ...turn) *upgraded {
 	return u
 }
 
-// new is what was said since.
+// new returns what was sent since.
 func (x *talk) new(dir int) string {
 	b := x.said[dir][x.took[dir]:]
 	x.took[dir] = len(x.said[dir])
@@ -169,8 +170,8 @@ func brief(messages []*capture.Decoded) string {
 	return strings.Join(all, " ")
 }
 
-// requireRight requires of the messages that are whole that they are what was sent under their
-// numbers, or, where what came before is not there, under later ones.
+// requireRight requires that the whole messages are what was sent under their numbers, or, where
+// earlier ones are missing, under later numbers.
 func requireRight(t testing.TB, messages []*capture.Decoded, exact bool, what string) {
 	t.Helper()
 	sent := map[string]bool{}
@@ -191,7 +192,7 @@ func requireRight(t testing.TB, messages []*capture.Decoded, exact bool, what st
 }
 
 // A request that is upgraded and the reply to exchange 1 of the stream are one exchange, numbered
-// with those before and behind, however the connection is cut into packets.
+// with those before and after it, however the connection is cut into packets.
 func TestUpgradedConnection(t *testing.T) {
 	for _, plain := range []int{0, 2} {
 		u := upgrade(t, plain, 3)
@@ -296,7 +297,7 @@ func TestUpgrades(t *testing.T) {
 	}
 }
 
-// Where a part of an upgraded connection is not in a capture, what is there is found.
+// Where a part of an upgraded connection is not in a capture, the rest is found.
 func TestUpgradesInPart(t *testing.T) {
 	const plain = 1
 	u := upgrade(t, plain, 3)
@@ -346,14 +347,14 @@ func TestUpgradesInPart(t *testing.T) {
 	}
 }
 
-// openingLen is how long the hello is that bytes begin with.
+// openingLen returns the length of the hello that bytes begin with.
 func openingLen(t testing.TB, b []byte) int {
 	_, n, err := frame.Parse(b, 0, 0)
 	require.NoError(t, err)
 	return n
 }
 
-// only is one direction.
+// only returns one direction.
 func only(turns []turn, dir int) []turn {
 	return slices.DeleteFunc(slices.Clone(turns), func(s turn) bool { return s.dir != dir })
 }

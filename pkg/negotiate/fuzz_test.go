@@ -8,7 +8,7 @@ import (
 )
 
 // FuzzField reads the fields of requests that ask, and of answers; what is read of an answer is
-// written alike.
+// written the same.
 func FuzzField(f *testing.F) {
 	i := Invitation{
 		Transport: "tls",

@@ -137,7 +137,7 @@ func TestParseRefuses(t *testing.T) {
 	}
 }
 
-// What a later version may add does not disturb this one.
+// Elements that a later version may add do not disturb this one.
 func TestUnknownElementsAreIgnored(t *testing.T) {
 	in := bytes.Replace(offerMessage(t, soap.V11), []byte("<n:Scheme>"),
 		[]byte(`<n:New x="y"><n:Scheme>z</n:Scheme></n:New><Scheme xmlns="urn:other">q</Scheme><n:Scheme>`), 1)
@@ -163,7 +163,7 @@ func FuzzNegotiation(f *testing.F) {
 		if offer, v, err := negotiate.ParseOffer(in); err == nil {
 			data, err := offer.Message(v)
 			if err != nil && len(in) > negotiate.MaxOffer/8 {
-				return // longer for what is escaped
+				return // longer because of escapes
 			}
 			require.NoError(t, err)
 			again, _, err := negotiate.ParseOffer(data)

@@ -35,7 +35,7 @@ func ExampleSchema_Message() {
 	// </soap:Envelope> <nil>
 }
 
-// What is not in the dialect is told with line and column.
+// Text that is not in the dialect is reported with line and column.
 func ExampleParse() {
 	_, err := schema.Parse([]byte("<element name=\"a\">\n  <complexType><choice/></complexType>\n</element>"))
 	fmt.Println(strings.ReplaceAll(err.Error(), ": ", ":\n"))

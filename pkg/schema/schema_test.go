@@ -91,7 +91,7 @@ func TestPrefixesAndSpellingsDoNotCount(t *testing.T) {
 	everything := parse(t, all)
 	assert.Equal(t, everything.Root(), parse(t, everything.String()).Root())
 	assert.Equal(t, everything.Root(), parse(t, string(everything.Canonical())).Root())
-	// A fixed vector, so that the fingerprint cannot change unseen.
+	// A fixed vector, so that the fingerprint cannot change unnoticed.
 	assert.Equal(t, "urn:hhfr:schema:sha256:c139e0881bc65ff37ec9818b189711e8190feb65112b88d258f1fe66c450fd3e", a.URI())
 }
 
@@ -250,7 +250,7 @@ func TestFixedAndFreeArrays(t *testing.T) {
 	_, back = carry(t, made, short)
 	assert.Equal(t, string(short), string(back))
 
-	// Without a value any number goes, also where the first message has one item only.
+	// Without a value any number is accepted, also where the first message has one item only.
 	free := parse(t, `<element name="L" type="array" primitives="int"/>`)
 	one, err := free.Message(map[string]any{"L": []int{7}})
 	require.NoError(t, err)
@@ -421,7 +421,7 @@ func FuzzParse(f *testing.F) {
 	})
 }
 
-// A schema and a message never fit badly enough to break anything, and a typed shape is a shape.
+// No schema and message break anything, however badly they fit, and a typed shape is a shape.
 func FuzzShape(f *testing.F) {
 	f.Add(load(f, "strings.xsd"),
 		[]byte(`<Envelope><Body><HHFR><String1>a</String1><String2/></HHFR></Body></Envelope>`))
@@ -458,7 +458,7 @@ func FuzzShape(f *testing.F) {
 
 var xmlBlock = regexp.MustCompile("(?s)```xml\n(.*?)```")
 
-// The schemas on docs/negotiation.md are schemas.
+// The schemas in docs/negotiation.md are valid schemas.
 func TestDocumentedExamples(t *testing.T) {
 	page, err := os.ReadFile(filepath.Join("..", "..", "docs", "negotiation.md"))
 	require.NoError(t, err)

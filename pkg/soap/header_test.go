@@ -26,7 +26,7 @@ func TestHeaderBlocks(t *testing.T) {
 		require.NoError(t, err)
 		assert.Equal(t, in, out)
 	}
-	// Attributes of the other version say nothing.
+	// Attributes of the other version are ignored.
 	e, err := soap.Parse(
 		[]byte(
 			open12+`<Header><a xmlns:o="http://schemas.xmlsoap.org/soap/envelope/" o:mustUnderstand="1" `+

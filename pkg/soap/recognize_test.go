@@ -92,8 +92,8 @@ func utf16Of(s, order string) []byte {
 	return b
 }
 
-// Cutting a message anywhere never makes something else of it: a field is as in the whole message,
-// or empty.
+// Cutting a message anywhere never changes its meaning: a field is as in the whole message, or
+// empty.
 func TestRecognizeCut(t *testing.T) {
 	for _, c := range recognizeTable {
 		if c.want.Version == soap.None || strings.HasPrefix(c.in, "<!--") {
@@ -115,7 +115,7 @@ func TestRecognizeIsLinear(t *testing.T) {
 	}
 }
 
-// Every real message of the corpus that an XML parser takes for an envelope is recognised, with the
+// Every real message of the corpus that an XML parser takes for an envelope is recognized, with the
 // version its folder names.
 func TestRecognizeCorpus(t *testing.T) {
 	paths := shared.Messages(t)

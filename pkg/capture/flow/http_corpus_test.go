@@ -20,7 +20,7 @@ func corpusFiles(tb testing.TB) []string {
 	return shared.Files(tb, shared.Dir(tb, "corpus", "pcap"), nil)
 }
 
-// tally is what the corpus test looks at of one capture.
+// tally is what the corpus test counts of one capture.
 type tally struct {
 	stats                              flow.Stats
 	flows                              []*whole
@@ -63,7 +63,7 @@ func read(tb testing.TB, b []byte) tally {
 	return s
 }
 
-// checkFlow holds what every flow keeps to.
+// checkFlow checks what holds for every flow.
 func checkFlow(tb testing.TB, f *whole) {
 	tb.Helper()
 	require.Positive(tb, f.ID)
@@ -97,7 +97,7 @@ func checkMessage(tb testing.TB, m *flow.Message) {
 	}
 }
 
-// counts are what a capture holds: TCP connections, UDP datagrams, requests, replies, interim
+// counts are what a capture contains: TCP connections, UDP datagrams, requests, replies, interim
 // replies, messages not complete, gaps. Checked with tshark; where the two differ, the comment says
 // why.
 var counts = map[string][7]int{
@@ -185,7 +185,7 @@ func TestCorpus(t *testing.T) {
 			}
 		}
 		assert.Equal(t, s.stats.TCPOctets, octets, name)
-		for i := 1; i < 12; i++ { // cut anywhere, it is read as far as it goes
+		for i := 1; i < 12; i++ { // cut anywhere, it is read up to the cut
 			cut := read(t, b[:len(b)*i/12])
 			assert.LessOrEqual(t, cut.stats.Packets, s.stats.Packets, name)
 		}

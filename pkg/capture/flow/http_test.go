@@ -15,7 +15,7 @@ import (
 	"github.com/hhfr/hhfr/pkg/capture/flow"
 )
 
-// turn is what one end says in one packet; lost packets are not in the capture.
+// turn is what one end sends in one packet; lost packets are not in the capture.
 type turn struct {
 	reply bool
 	text  string
@@ -237,7 +237,7 @@ func TestDoubtsAreReported(t *testing.T) {
 	assert.True(t, slices.Contains(h.exchanges[0].Request.Doubts, http1.BothLengths.String()))
 }
 
-// What is behind an upgrade is given as it came: of replies behind the head, of requests behind the
+// Bytes after an upgrade are given as they came: of replies after the head, of requests after the
 // body of the one that was upgraded, although the reply is captured before that is whole.
 func TestSwitch(t *testing.T) {
 	up := "POST / HTTP/1.1\r\nUpgrade: hhfr/1\r\nContent-Length: 3\r\n\r\n"
@@ -270,7 +270,7 @@ func TestSwitch(t *testing.T) {
 	}
 }
 
-// switched takes what is behind HTTP.
+// switched reads the bytes after HTTP.
 type switched struct {
 	*flow.HTTP
 	rest *[2]string
@@ -292,7 +292,7 @@ func (s switched) Closed() error {
 	return nil
 }
 
-// A request whose rest never comes does not keep all that comes behind its reply.
+// A request whose rest never comes does not keep everything that follows its reply.
 func TestSwitchIsBounded(t *testing.T) {
 	h := flow.NewHTTP(flow.HTTPConfig{})
 	mark := flow.Mark{PacketNo: 1}

@@ -79,14 +79,14 @@ func TestCutGzipAndFailingDisk(t *testing.T) {
 	assert.True(t, stats.Truncated)
 	assert.Greater(t, stats.Packets, 500)
 
-	// One that is cut off within the first bytes that are read at once has what is before the cut,
-	// too.
+	// A file that is cut off within the first bytes, which are read at once, also gives what is
+	// before the cut.
 	z.Reset()
 	w = gzip.NewWriter(&z)
 	_, err = w.Write(pcapOf(101, p, p, p))
 	require.NoError(t, err)
 	require.NoError(t, w.Close())
-	f, err = flow.Open(bytes.NewReader(z.Bytes()[:z.Len()-9])) // its checksum and length, and an byte of data
+	f, err = flow.Open(bytes.NewReader(z.Bytes()[:z.Len()-9])) // its checksum and length, and a byte of data
 	require.NoError(t, err)
 	stats, err = flow.Read(flow.Config{}, f)
 	require.NoError(t, err)

@@ -16,7 +16,7 @@ import (
 	"github.com/hhfr/hhfr/pkg/capture/flow"
 )
 
-// runs shows a direction: each run with its gap in front, then the gap at the end.
+// runs shows a direction: each run with the gap before it, then the gap at the end.
 func runs(w *whole, dir int) []any {
 	out := []any{}
 	for _, r := range w.dirs[dir] {
@@ -96,7 +96,7 @@ func TestLimits(t *testing.T) {
 	begin := [][]byte{seg(1, 1000, syn, 0, 0, ""), seg(2, 1000, syn|ack, 0, 1, "")}
 	data := bytes.Repeat([]byte("0123456789"), 10)
 	packets := slices.Clone(begin)
-	for i := range 100 { // behind a gap of 1 byte
+	for i := range 100 { // after a gap of 1 byte
 		packets = append(packets, seg(1, 1000, ack, uint32(2+100*i), 1, string(data)))
 	}
 	flows, stats := flowsOf(t, flow.Limits{PendingPieces: 10}, packets...)
@@ -141,7 +141,7 @@ func TestEndedConnectionsAreGivenOutEarly(t *testing.T) {
 	assert.ErrorIs(t, err, stop)
 }
 
-// recording is a connection recorded: its packets, and what both ends said.
+// recording is a recorded connection: its packets, and what both ends sent.
 func recording(tb testing.TB, seed uint64) (packets []flow.Packet, said [2][]byte, file []byte) {
 	tb.Helper()
 	rnd := rand.New(rand.NewPCG(seed, 1))
@@ -203,8 +203,8 @@ func TestRecordingsGiveBackWhatWasSent(t *testing.T) {
 	}
 }
 
-// TestLostPacketsLeaveExactGaps takes any packets away: what is left stands where it stood, and the
-// gaps are exactly what was taken.
+// TestLostPacketsLeaveExactGaps removes any packets: the remaining bytes stay at their offsets, and
+// the gaps are exactly what was removed.
 func TestLostPacketsLeaveExactGaps(t *testing.T) {
 	for seed := range uint64(60) {
 		packets, said, _ := recording(t, seed%4)
@@ -245,7 +245,7 @@ func TestLostPacketsLeaveExactGaps(t *testing.T) {
 			}
 			at := int64(-1)
 			for _, r := range d {
-				if at < 0 { // where the first run stands is known if the handshake was seen
+				if at < 0 { // the offset of the first run is known if the handshake was seen
 					at = int64(bytes.Index(sent, r.data))
 					require.GreaterOrEqual(t, at, int64(0), "seed %d", seed)
 					if r.gapBefore >= 0 {

@@ -83,7 +83,7 @@ func TestWhatIsPutStays(t *testing.T) {
 	assert.Greater(t, next, first)
 }
 
-// The shapes used last are known after the file was closed and opened again.
+// The most recently used shapes are known after the file was closed and opened again.
 func TestUsesStay(t *testing.T) {
 	path, ctx := filepath.Join(t.TempDir(), "store.db"), t.Context()
 	const limit = 16 << 10
@@ -161,7 +161,7 @@ func TestDamage(t *testing.T) {
 
 const pathVariable = "HHFR_TEST_BOLT"
 
-// TestOther is what the other process of TestLock runs.
+// TestOther is run by the other process of TestLock.
 func TestOther(t *testing.T) {
 	path := os.Getenv(pathVariable)
 	if path == "" {

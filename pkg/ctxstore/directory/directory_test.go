@@ -216,7 +216,7 @@ func TestListGoesOnBehindACorruptFile(t *testing.T) {
 	assert.ErrorContains(t, errs[0], moved)
 }
 
-// The shapes that go first are those that nobody used for longest.
+// The least recently used shapes are dropped first.
 func TestShapesInUseStay(t *testing.T) {
 	dir, ctx := t.TempDir(), t.Context()
 	shapes := ctxstore.Shapes{Store: open(t, dir, directory.Config{MaxBytes: 64 << 10})}
@@ -238,8 +238,8 @@ func TestShapesInUseStay(t *testing.T) {
 	require.ErrorIs(t, err, &ctxstore.Error{Code: ctxstore.NotFound})
 }
 
-// What a killed process left half written goes when room is looked for, but not what somebody may
-// be writing.
+// A half-written file of a killed process is removed when space is searched for, but not a file
+// that may still be written.
 func TestLeftoversGo(t *testing.T) {
 	dir, ctx := t.TempDir(), t.Context()
 	require.NoError(t, os.MkdirAll(filepath.Join(dir, "shapes"), 0o700))

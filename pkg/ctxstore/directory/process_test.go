@@ -24,7 +24,7 @@ var roles = map[string]func(t *testing.T, dir string){
 	"count": func(t *testing.T, dir string) { storetest.Count(t, open(t, dir, directory.Config{}), counter, 100) },
 }
 
-// TestRole is what those other processes run.
+// TestRole is run by those other processes.
 func TestRole(t *testing.T) {
 	role := os.Getenv(roleVariable)
 	if role == "" {
@@ -35,7 +35,7 @@ func TestRole(t *testing.T) {
 	do(t, os.Getenv(dirVariable))
 }
 
-// inRole is a process in a role; before is a command that starts it.
+// inRole returns a process in a role; before is a command that starts it.
 func inRole(t *testing.T, role, dir, binary string, before ...string) *exec.Cmd {
 	t.Helper()
 	argv := append(before, binary, "-test.run=^TestRole$", "-test.v")

@@ -60,7 +60,7 @@ func full(t *testing.T, dir string) {
 	require.NoError(t, err)
 }
 
-// As another user, none of our files can be read, and the store says so and what to do.
+// As another user, none of our files can be read, and the store reports that and what to do.
 func TestPermissions(t *testing.T) {
 	base, err := os.MkdirTemp("", "hhfr-permissions-")
 	require.NoError(t, err)
@@ -88,7 +88,7 @@ func TestPermissions(t *testing.T) {
 	}
 }
 
-// asNobody is how to start binary without the rights of root, which no mode stops.
+// asNobody returns how to start binary without the rights of root, which ignore file modes.
 func asNobody(t *testing.T, base string) (before []string, binary string) {
 	t.Helper()
 	if os.Geteuid() != 0 {

@@ -19,7 +19,7 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// narrow is a store that has no room for anything new once it is full.
+// narrow is a store that has no space for anything new once it is full.
 type narrow struct {
 	ctxstore.Store
 	full bool
