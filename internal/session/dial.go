@@ -151,7 +151,7 @@ type refusal struct {
 }
 
 // BlockedHint is the advice where [Agreed].NoStream is set.
-const BlockedHint = "open that port on the way, or have the peer accept streams on one that is open (--listen, --tcp)"
+const BlockedHint = "open that port on the path, or let the peer accept streams on an open port (--listen, --tcp)"
 
 // blockedWarning is the log line for it where no caller is told.
 const blockedWarning = "plain SOAP: a stream was agreed on and cannot be opened"

@@ -124,7 +124,7 @@ func (o *outbox) restore(ctx context.Context) error {
 	return nil
 }
 
-var errEndedBefore = errors.New("the sequence ended before it was known to be done")
+var errEndedBefore = errors.New("the sequence ended before the message was known to be committed")
 
 // outboxPrefix begins the URI of an outbox. The SHA-256 of the URL without query follows, in
 // hexadecimal digits.

@@ -456,7 +456,7 @@ func FuzzDatagrams(f *testing.F) {
 			capture.DecodeConfig{Octets: func(n, direction int, offset int64, b []byte) error {
 				at := [2]int{n, direction}
 				if offset < end[at] || len(b) == 0 {
-					return fmt.Errorf("%d bytes at %d behind %d", len(b), offset, end[at])
+					return fmt.Errorf("%d bytes at %d after %d", len(b), offset, end[at])
 				}
 				end[at] = offset + int64(len(b))
 				octets += len(b)

@@ -223,14 +223,14 @@ func slowConversations(t *testing.T, day bool) {
 			without := slowly(t, messages(), every, long, streamer.Config{SyncInterval: -1})
 			with := slowly(t, messages(), every, long, streamer.Config{})
 			calls := float64(long / every)
-			t.Logf("%.0f calls: %.1f octets a call without syncs by time, %.1f with, %.1f %% more", calls,
+			t.Logf("%.0f calls: %.1f bytes a call without syncs by time, %.1f with, %.1f %% more", calls,
 				float64(without.octets)/calls, float64(with.octets)/calls,
 				100*(float64(with.octets)/float64(without.octets)-1))
 			if every < time.Minute {
 				assert.LessOrEqual(t, float64(with.octets), 1.05*float64(without.octets))
 			} else {
 				each := slowly(t, messages(), every, long, streamer.Config{SyncMessages: 1})
-				t.Logf("%.1f octets a call with a sync behind each message", float64(each.octets)/calls)
+				t.Logf("%.1f bytes a call with a sync after each message", float64(each.octets)/calls)
 				assert.Less(t, with.octets, each.octets)
 			}
 			rnd := rand.New(rand.NewPCG(3, 4))

@@ -26,9 +26,9 @@ func TestURIs(t *testing.T) {
 }
 
 func TestErrors(t *testing.T) {
-	err := error(&ctxstore.Error{Code: ctxstore.Full, URI: "urn:x", At: "/store", Hint: "make room",
+	err := error(&ctxstore.Error{Code: ctxstore.Full, URI: "urn:x", At: "/store", Hint: "free space",
 		Err: io.ErrShortWrite})
-	assert.Equal(t, `context store "/store": "urn:x": full: short write (make room)`, err.Error())
+	assert.Equal(t, `context store "/store": "urn:x": full: short write (free space)`, err.Error())
 	assert.ErrorIs(t, err, &ctxstore.Error{Code: ctxstore.Full})
 	assert.NotErrorIs(t, err, &ctxstore.Error{Code: ctxstore.Closed})
 	assert.ErrorIs(t, err, io.ErrShortWrite)

@@ -75,7 +75,8 @@ func (w *writer) description(local string, d *Description) {
 		el.Children = []soap.Element{{Name: w.name("Shape"), Text: base64.StdEncoding.EncodeToString(d.Shape)}}
 	default:
 		if len(d.Schema) > schema.MaxSchema && w.err == nil {
-			w.err = fmt.Errorf("%s: a schema of %d bytes, at most %d go", local, len(d.Schema), schema.MaxSchema)
+			w.err = fmt.Errorf("%s: a schema of %d bytes, at most %d are allowed", local, len(d.Schema),
+				schema.MaxSchema)
 		}
 		el.Children = []soap.Element{{Name: w.name("Schema"), Text: d.Schema}}
 	}

@@ -74,7 +74,7 @@ func (w *writer) shapes(fps [][32]byte) {
 		return
 	}
 	if len(fps) > MaxShapes && w.err == nil {
-		w.err = fmt.Errorf("%d fingerprints, at most %d go", len(fps), MaxShapes)
+		w.err = fmt.Errorf("%d fingerprints, at most %d are allowed", len(fps), MaxShapes)
 	}
 	list := make([]string, len(fps))
 	for i, fp := range fps {
@@ -96,7 +96,7 @@ func (w *writer) message(v soap.Version, local string) ([]byte, error) {
 		return nil, AsMalformed(err)
 	}
 	if len(data) > MaxOffer {
-		return nil, AsMalformed(fmt.Errorf("message of %d bytes, at most %d go", len(data), MaxOffer))
+		return nil, AsMalformed(fmt.Errorf("message of %d bytes, at most %d are allowed", len(data), MaxOffer))
 	}
 	return data, nil
 }
@@ -151,7 +151,7 @@ func (r *reader) all(local string, max int) []*soap.Element {
 		}
 	}
 	if len(found) > max {
-		r.fail("%d elements %s, at most %d go", len(found), local, max)
+		r.fail("%d elements %s, at most %d are allowed", len(found), local, max)
 		return nil
 	}
 	return found
@@ -275,7 +275,7 @@ func (r *reader) head(local string) []soap.Field {
 		fields = append(fields, f)
 	}
 	if len(fields) > maxChoices {
-		r.fail("%s has %d fields, at most %d go", local, len(fields), maxChoices)
+		r.fail("%s has %d fields, at most %d are allowed", local, len(fields), maxChoices)
 	}
 	return fields
 }
@@ -306,7 +306,7 @@ func (r *reader) shapes() [][32]byte {
 // CheckText refuses values of simple elements that cannot safely be written, logged and compared.
 func CheckText(s string) error {
 	if len(s) > maxValue {
-		return fmt.Errorf("value of %d bytes, at most %d go", len(s), maxValue)
+		return fmt.Errorf("value of %d bytes, at most %d are allowed", len(s), maxValue)
 	}
 	for i := 0; i < len(s); i++ {
 		if s[i] < 0x20 || s[i] >= 0x7F {

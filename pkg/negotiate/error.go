@@ -46,7 +46,7 @@ var codeNames = map[Code]string{
 	FateUnknown: "fate unknown",
 	Unsent:      "not sent",
 	Refused:     "refused",
-	Kept:        "kept in the store, not known to be done",
+	Kept:        "pending in the store, not known to be committed",
 	Accepted:    "accepted already",
 	OtherRun:    "no run to go on with",
 	OldStore:    "the store does not say which messages were accepted: an older version wrote it",

@@ -25,7 +25,7 @@ func CheckHeader(block string) error {
 
 func checkHeader(block string) error {
 	if len(block) > maxHeader {
-		return fmt.Errorf("header block of %d bytes, at most %d go", len(block), maxHeader)
+		return fmt.Errorf("header block of %d bytes, at most %d are allowed", len(block), maxHeader)
 	}
 	el, err := soap.ParseElement([]byte(block), soap.Limits{MaxBytes: maxHeader, MaxDepth: 16, MaxElements: 256})
 	if err != nil {
@@ -94,7 +94,7 @@ var secured = []string{xmlns.WSSE, xmlns.WSSE11, xmlns.WSU, xmlns.DS, xmlns.XENC
 // CheckHeaders refuses blocks that cannot be unchanging headers, and too many.
 func CheckHeaders(blocks []string) error {
 	if len(blocks) > maxChoices {
-		return fmt.Errorf("%d header blocks, at most %d go", len(blocks), maxChoices)
+		return fmt.Errorf("%d header blocks, at most %d are allowed", len(blocks), maxChoices)
 	}
 	for _, b := range blocks {
 		if err := checkHeader(b); err != nil {
@@ -116,7 +116,7 @@ func (w *writer) headers(blocks []string) {
 func (r *reader) headers() (blocks []string) {
 	for _, c := range r.all("UnchangingHeader", maxChoices) {
 		if len(c.Text) > maxHeader || c.Text == "" || len(c.Children) > 0 {
-			r.fail("UnchangingHeader of %d bytes, 1 to %d go, as text", len(c.Text), maxHeader)
+			r.fail("UnchangingHeader of %d bytes, 1 to %d are allowed, as text", len(c.Text), maxHeader)
 			return nil
 		}
 		blocks = append(blocks, c.Text)

@@ -169,7 +169,7 @@ func (p *hhfrParser) declared(values map[string]string) (string, error) {
 	case name == "":
 		return "", p.fail(Malformed, "%s without a name", p.name())
 	case len(name) > maxName:
-		return "", p.fail(TooLarge, "a name of %d bytes, at most %d go", len(name), maxName)
+		return "", p.fail(TooLarge, "a name of %d bytes, at most %d are allowed", len(name), maxName)
 	case !isName(name):
 		return "", p.fail(Malformed, "%.60q is no name", name)
 	}
@@ -221,7 +221,7 @@ func (p *hhfrParser) element(depth int) (*Element, error) {
 	case typed && p.local(typ) == "array":
 		err = p.array(e, values)
 	case values["primitives"] != "" || values["value"] != "":
-		err = p.fail(Malformed, "primitives and value go with type=\"array\"")
+		err = p.fail(Malformed, "primitives and value are only for type=\"array\"")
 	case typed:
 		e.Type, err = p.typeOf(typ)
 	}
@@ -252,7 +252,7 @@ func (p *hhfrParser) array(e *Element, values map[string]string) (err error) {
 	case err != nil || n == 0:
 		return p.fail(Malformed, "value=%.20q is no number of items", v)
 	case n > maxItems:
-		return p.fail(TooLarge, "an array of %d items, at most %d go", n, maxItems)
+		return p.fail(TooLarge, "an array of %d items, at most %d are allowed", n, maxItems)
 	}
 	e.Items = int(n)
 	return nil

@@ -21,7 +21,7 @@ func FuzzCapture(f *testing.F) {
 				q("2out"))...),
 	)
 	f.Add(pcapOf(1, append(append(make([]byte, 12), 0x81, 0, 0, 6, 8, 0), seg(1, 1, syn|ack, 1, 1, "x")...)))
-	f.Add(pcapOf(101, fragmentsOf(seg(1, 1000, ack, 1, 1, "a payload of forty octets, cut in pieces"), 16)...))
+	f.Add(pcapOf(101, fragmentsOf(seg(1, 1000, ack, 1, 1, "a payload of forty bytes, in 3 fragments"), 16)...))
 	_, _, file := recording(f, 1)
 	f.Add(file[:3000])
 	if shared.Has(f) {
@@ -34,7 +34,7 @@ func FuzzCapture(f *testing.F) {
 	f.Fuzz(func(t *testing.T, in []byte) {
 		s := read(t, in)
 		if s.stats.TCPOctets > int64(len(in)) && (len(in) < 2 || in[0] != 0x1F) {
-			t.Fatalf("%d octets out of %d", s.stats.TCPOctets, len(in))
+			t.Fatalf("%d bytes out of %d", s.stats.TCPOctets, len(in))
 		}
 	})
 }

@@ -164,7 +164,7 @@ func fragmentsOf(ip []byte, size int) [][]byte {
 }
 
 func TestFragmentsInAnyOrder(t *testing.T) {
-	frags := fragmentsOf(seg(1, 1000, ack, 1, 1, "a payload of forty octets, cut in pieces"), 16)
+	frags := fragmentsOf(seg(1, 1000, ack, 1, 1, "a payload of forty bytes, in 3 fragments"), 16)
 	require.Len(t, frags, 4)
 	for range len(frags) {
 		frags = append(frags[1:], frags[0])
@@ -172,7 +172,7 @@ func TestFragmentsInAnyOrder(t *testing.T) {
 			{frags[0], frags[0], frags[2], frags[1], frags[3]}} {
 			flows, stats := flowsOf(t, flow.Limits{}, order...)
 			require.Len(t, flows, 1)
-			assert.Equal(t, "a payload of forty octets, cut in pieces", string(flows[0].dirs[0][0].data))
+			assert.Equal(t, "a payload of forty bytes, in 3 fragments", string(flows[0].dirs[0][0].data))
 			assert.Zero(t, stats.LostDatagrams)
 		}
 	}

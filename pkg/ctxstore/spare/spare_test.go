@@ -25,7 +25,7 @@ type narrow struct {
 	full bool
 }
 
-var errFull = &ctxstore.Error{Code: ctxstore.Full, Err: errors.New("no space left on device"), Hint: "make room there"}
+var errFull = &ctxstore.Error{Code: ctxstore.Full, Err: errors.New("no space left on device"), Hint: "free space there"}
 
 func (n *narrow) Put(ctx context.Context, uri string, value []byte, opt ctxstore.PutOptions) (uint64, error) {
 	if n.full {
@@ -99,6 +99,6 @@ func TestFullStore(t *testing.T) {
 		_, err = s.Put(ctx, session(10+i), fmt.Append(nil, i), ctxstore.PutOptions{})
 		require.NoError(t, err)
 		_, err = inner.Get(ctx, session(10+i))
-		require.NoError(t, err, "there is room again")
+		require.NoError(t, err, "there is space again")
 	}
 }

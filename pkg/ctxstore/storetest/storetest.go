@@ -41,7 +41,7 @@ func Run(t *testing.T, e Engine) {
 	t.Run("shapes", e.shapes)
 	t.Run("hostile names", e.hostileNames)
 	t.Run("limits", e.limits)
-	t.Run("room", e.room)
+	t.Run("limit", e.room)
 	t.Run("list", e.list)
 	t.Run("contexts that are done", e.done)
 	t.Run("close", e.closed)
@@ -264,9 +264,9 @@ func (e Engine) room(t *testing.T) {
 	_, err = s.Get(ctx, b)
 	code(t, ctxstore.NotFound, err)
 	_, err = s.Put(ctx, b, make([]byte, limit-(12<<10)), ctxstore.PutOptions{})
-	require.NoError(t, err, "shapes give way")
+	require.NoError(t, err, "shapes are dropped")
 	_, err = s.Put(ctx, b, make([]byte, limit-(12<<10)), ctxstore.PutOptions{})
-	require.NoError(t, err, "the value it replaces gives way too")
+	require.NoError(t, err, "the value it replaces is dropped too")
 }
 
 func (e Engine) list(t *testing.T) {

@@ -78,7 +78,7 @@ func (d *damage) flips(t *testing.T, step int) {
 	verified := 0
 	for bit := 0; bit < 8*len(damaged) && !t.Failed(); bit += step {
 		damaged[bit/8] ^= 1 << (bit % 8)
-		verified += d.verified(t, damaged, fmt.Sprintf("bit %d of octet %d flipped", bit%8, bit/8))
+		verified += d.verified(t, damaged, fmt.Sprintf("bit %d of byte %d flipped", bit%8, bit/8))
 		damaged[bit/8] ^= 1 << (bit % 8)
 	}
 	t.Logf("%d bytes; %.1f of %d messages verified with a bit flipped", len(d.input),
