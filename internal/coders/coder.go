@@ -96,7 +96,7 @@ func (d *describing) describe(message []byte) bool {
 	}
 	d.left.Store(0)
 	if _, err := d.book.Keep(made); err != nil {
-		d.book.Log.Warn("shape not kept", "err", err)
+		d.book.Log.Warn("shape not stored", "err", err)
 		return false
 	}
 	return true

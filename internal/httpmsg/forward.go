@@ -9,9 +9,9 @@ import (
 )
 
 // ForwardedHead returns the head of the HTTP request that a message of a stream becomes when it
-// goes to a server, up to the fields of its body and the empty line, with its method. It refuses
-// what RFC 9112 forbids, and what leads elsewhere than to that server or to where the session was
-// negotiated. Errors: Malformed.
+// goes to a server, with its method. The head ends before the fields of the body and the empty
+// line. ForwardedHead refuses what RFC 9112 forbids, and what leads elsewhere than to that server
+// or to where the session was negotiated. Errors: Malformed.
 func ForwardedHead(m *streamer.Message, facts *negotiate.Facts, server *url.URL) (method string, head []byte, _ error) {
 	octets := m.Head
 	if octets == nil {

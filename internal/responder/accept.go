@@ -283,7 +283,7 @@ func (r *Responder) forget(ctx context.Context, gone []dropped) {
 		err := r.cfg.Store.Delete(ctx, d.id.URI(), ctxstore.If(d.revision))
 		gone, joined := &ctxstore.Error{Code: ctxstore.NotFound}, &ctxstore.Error{Code: ctxstore.Conflict}
 		if err != nil && !errors.Is(err, gone) && !errors.Is(err, joined) {
-			r.cfg.Log.Warn("context of a session that nobody joined not deleted", "session", d.id.String(), "err", err)
+			r.cfg.Log.Warn("context of an unjoined session not deleted", "session", d.id.String(), "err", err)
 		}
 	}
 }

@@ -14,8 +14,8 @@ import (
 )
 
 // Handler answers offers made at the paths of services, and passes everything else on to them
-// unchanged. A request is an offer if it is a POST whose Body has the child [OfferName] within its
-// first 4 KiB. An offer that cannot be met, or is malformed, is answered with a fault.
+// unchanged. A request is an offer if it is a POST whose Body has the child [negotiate.OfferName]
+// within its first 4 KiB. An offer that cannot be met, or is malformed, is answered with a fault.
 func (r *Responder) Handler(services http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
 		if req.Method == http.MethodOptions && req.Header.Get(negotiate.Field) != "" && r.serveQuestion(w, req) {
@@ -111,7 +111,7 @@ func (r *Responder) serveOffer(w http.ResponseWriter, req *http.Request, start [
 		var items negotiate.RefusedItems
 		if !errors.As(err, &items) {
 			// A store's error names files; it must not reach the peer.
-			items = negotiate.RefusedItems{{Item: "Session", Why: "cannot be kept"}}
+			items = negotiate.RefusedItems{{Item: "Session", Why: "cannot be stored"}}
 		}
 		r.fault(w, version, negotiate.RefusalFault(items))
 		return

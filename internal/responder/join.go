@@ -163,7 +163,7 @@ func (r *Responder) renew(ctx context.Context, c *negotiate.Context, j *joined, 
 	case errors.Is(err, &ctxstore.Error{Code: ctxstore.Conflict}):
 		return errChanged
 	case err != nil:
-		r.cfg.Log.Warn("session not kept", "session", c.Session.String(), "err", err)
+		r.cfg.Log.Warn("session not stored", "session", c.Session.String(), "err", err)
 		return storeFailed()
 	}
 	return nil
@@ -248,6 +248,6 @@ func (r *Responder) addressFor(req *http.Request) string {
 // session.
 func (r *Responder) keepKnown(ctx context.Context, id negotiate.SessionID, coder streamer.Coder) {
 	coders.KeepKnown(ctx, r.cfg.Store, id.URI(), id, r.cfg.Clock.Now(), coder, func(err error) {
-		r.cfg.Log.Warn("session not kept up to date", "session", id.String(), "err", err)
+		r.cfg.Log.Warn("session not updated", "session", id.String(), "err", err)
 	})
 }

@@ -27,11 +27,11 @@ type Handler struct {
 // sequences as requests, for effects of its own. The caller must call Close in the end. Errors:
 // BadConfig.
 //
-// A request that came over a stream has the head that the initiator gave, the host of the URL that
-// was negotiated, and remote address and TLS of the stream's connection. One of a sequence has
-// neither address nor TLS, as it may have come over several connections. Its context has the
-// session's facts ([FactsOf]). A reply's head travels without the fields about one connection, and
-// without Date.
+// A request that came over a stream has the head that the initiator gave, and the host of the URL
+// that was negotiated. Its remote address and TLS are those of the stream's connection. A request
+// of a sequence has neither address nor TLS, as it may have come over several connections. The
+// context of a request has the session's facts ([FactsOf]). A reply's head travels without the
+// fields about one connection, and without Date.
 func NewHandler(services http.Handler, cfg Config) (*Handler, error) {
 	h := &Handler{services: services}
 	cfg.Serve = h.serveExchange

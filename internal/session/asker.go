@@ -194,7 +194,7 @@ func (a *asker) upgraded(asking *ask, req *http.Request, resp *http.Response) (*
 	conn := asking.conn
 	if !ok || conn == nil || !negotiate.HasToken(resp.Header, "Upgrade", negotiate.Protocol) {
 		_ = resp.Body.Close()
-		return nil, errors.New("status 101 that nobody asked for")
+		return nil, errors.New("status 101 that was not asked for")
 	}
 	n := asking.negotiation(a.s)
 	address := portOf(n.url)

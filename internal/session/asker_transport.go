@@ -76,9 +76,9 @@ func oneByOne(t *http.Transport) *http.Transport {
 }
 
 // AsksByALPN reports whether a connection is for a request that asks for a stream. It is for the
-// DialTLSContext of an [http.Transport] that a client of [Config].HTTPClient has. Then [Protocol]
-// may be offered before the protocols of HTTP. Where the server selects it, DialTLSContext must
-// return the *tls.Conn itself.
+// DialTLSContext of an [http.Transport] that a client of [Config].HTTPClient has. Then
+// [negotiate.Protocol] may be offered before the protocols of HTTP. Where the server selects it,
+// DialTLSContext must return the *tls.Conn itself.
 func AsksByALPN(ctx context.Context) bool {
 	k, ok := ctx.Value(askKey{}).(*ask)
 	return ok && !k.plain.Load() && !k.declined.Load()

@@ -482,7 +482,7 @@ func TestResponderLosesTheSequence(t *testing.T) {
 					assert.Equal(t, "/other "+strconv.Itoa(n), string(text), "another sequence goes on")
 					continue
 				}
-				// It was written to a stream that nobody had seen to be dead.
+				// It was written to a broken stream before that was noticed.
 				require.Equal(t, wsrm.ExactlyOnce, a)
 				require.ErrorIs(t, err, &negotiate.Error{Code: negotiate.FateUnknown})
 			}

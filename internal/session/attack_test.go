@@ -247,7 +247,7 @@ func TestSequencesGoOnInOneFlight(t *testing.T) {
 	s := dial(t, d.url, cfg)
 	say(t, s, "by an offer")
 	assert.Equal(t, negotiate.Explicit, s.Agreed().Mode)
-	require.NoError(t, s.Close()) // and not finished: the sequence goes on
+	require.NoError(t, s.Close()) // and not finished: the sequence continues
 	quiet.may = make(chan struct{})
 	s = dial(t, d.url, cfg)
 	assert.Equal(t, negotiate.Met, s.Agreed().Mode)

@@ -25,7 +25,7 @@ const (
 )
 
 var troubles = map[Trouble]string{
-	Untrusted: "nobody who is trusted here signed the server's certificate",
+	Untrusted: "the server's certificate is signed by no authority that is trusted here",
 	OtherHost: "the server's certificate is for other hosts",
 	OutOfTime: "the server's certificate has expired or is not valid yet",
 	Wanted:    "the server wants a certificate of the client",

@@ -51,9 +51,9 @@ type Config struct {
 	// Shapes are fingerprints of shapes in Store, to offer before all others in Store.
 	Shapes [][32]byte
 	// Headers are SOAP header blocks, as XML text, that recur in messages: at most 16 of 4 KiB
-	// each, and none with secrets ([CheckHeader]). If the peer agrees, they do not travel with
-	// messages that contain them byte for byte. They are taken out before the stream and put back
-	// after it, transparently to the applications (docs/negotiation.md, section 3.2).
+	// each, and none with secrets ([negotiate.CheckHeader]). If the peer agrees, they do not travel
+	// with messages that contain them byte for byte. They are taken out before the stream and put
+	// back after it, transparently to the applications (docs/negotiation.md, section 3.2).
 	Headers []string
 	// Reconnect is how long a session whose stream broke tries to negotiate again, at growing
 	// intervals, before it turns to plain SOAP; 0: not at all. Calls wait meanwhile.
@@ -74,12 +74,13 @@ type Config struct {
 	Ordered bool
 	// Resume: the messages are those of an earlier session with the same Store and URL, which was
 	// interrupted. They must be sent one after another. For each message that the earlier session
-	// accepted, as the store proves, sending returns an [Error] with the code Accepted; the
-	// messages after those are sent. Other messages than the earlier ones are OtherRun, and none of
-	// them is sent (docs/cli.md, hhfr stream; [Session.Resumed]).
+	// accepted, as the store proves, sending returns a [negotiate.Error] with the code Accepted;
+	// the messages after those are sent. Other messages than the earlier ones are OtherRun, and
+	// none of them is sent (docs/cli.md, hhfr stream; [Session.Resumed]).
 	Resume bool
-	// LateReply, if given, receives replies to messages of earlier sessions, with the number of the
-	// message in its sequence, from 1, or the error why there will be no reply. It must not block.
+	// LateReply, if given, is called with replies to messages of earlier sessions. number is that
+	// of the message in its sequence, from 1. err is why there will be no reply. LateReply must not
+	// block.
 	LateReply func(number uint64, reply *streamer.Message, err error)
 	// OfferFields are HTTP fields that go with offers, such as Authorization for a gateway in front
 	// of the service. Fields of Config's own offers, and fields about a body or a connection, are
@@ -118,9 +119,9 @@ type Config struct {
 	// dialed: it stands below a NetConn method, and a method Carried reports how many of its bytes
 	// are the stream's. OnSession is called for such a session when the responder's hello has come.
 	OnSession func(negotiate.Facts, net.Conn)
-	// OnAgreed, if given, is told how a session speaks to an origin (see [Origin]): when the
-	// session was opened, and whenever it loses its stream for good or has another one. It must not
-	// block, nor call the session.
+	// OnAgreed, if given, is told how a session speaks to an origin (see [negotiate.Origin]): when
+	// the session was opened, and whenever it loses its stream for good or has another one. It must
+	// not block, nor call the session.
 	OnAgreed func(origin string, agreed negotiate.Agreed)
 	// Stream gives limits, sizes and hooks of streams. Negotiation overwrites what it decides.
 	Stream streamer.Config

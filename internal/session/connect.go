@@ -19,9 +19,9 @@ import (
 	"github.com/hhfr/hhfr/pkg/streamer/tcp"
 )
 
-// connecting is a transport over TCP that goes through the HTTP proxy that a client has for URLs of
-// a scheme, by the method CONNECT (RFC 9110, section 9.3.6). Where the client has no proxy, it
-// connects directly.
+// connecting is a transport over TCP through the HTTP proxy that a client has for URLs of a scheme.
+// It uses the method CONNECT (RFC 9110, section 9.3.6). Where the client has no proxy, it connects
+// directly.
 type connecting struct {
 	tcp.Transport
 	through *http.Transport // the proxy and its settings are taken from it

@@ -150,7 +150,7 @@ type refusal struct {
 	blocked    string // the address of the stream that could not be opened
 }
 
-// BlockedHint is the advice where [Agreed].NoStream is set.
+// BlockedHint is the advice where [negotiate.Agreed].NoStream is set.
 const BlockedHint = "open that port on the path, or let the peer accept streams on an open port (--listen, --tcp)"
 
 // blockedWarning is the log line for it where no caller is told.

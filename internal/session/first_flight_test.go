@@ -99,7 +99,7 @@ func TestSequencesGoOnInOneFlightOfDatagrams(t *testing.T) {
 		s := dial(t, "http://127.0.0.1/soap", cfg)
 		say(t, s, "by an offer")
 		assert.Equal(t, negotiate.Explicit, s.Agreed().Mode)
-		require.NoError(t, s.Close()) // and not finished: the sequence goes on
+		require.NoError(t, s.Close()) // and not finished: the sequence continues
 		synctest.Wait()
 
 		began := time.Now()

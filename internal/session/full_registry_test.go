@@ -48,7 +48,7 @@ func TestTokensOutliveAFullRegistry(t *testing.T) {
 			met := s.Agreed().Facts.Session
 
 			// The slots of the address are taken by sessions whose streams are from another one, so
-			// that only they are in the way.
+			// that only they use up the limit.
 			holding := d.config(negotiate.Explicit)
 			holding.Transports, holding.RememberFor = map[string]streamer.Transport{"tcp": fromNine{}}, -1
 			var holders []*session.Session

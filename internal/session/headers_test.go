@@ -125,7 +125,7 @@ func TestHeadersInSequences(t *testing.T) {
 	assert.False(t, strings.Contains(tap.all(), "<t:Tenant "))
 	m.kill()
 	kept := withHeader(mustHeader, "2")
-	// It may find out that nobody is there any more.
+	// It may find out that the peer is gone.
 	_ = sess.Send(t.Context(), streamer.NewMessage(nil, []byte(kept)))
 	accepted := sess.Sequence().Accepted
 	_ = sess.Close()

@@ -155,7 +155,7 @@ func TestUnchangedPrograms(t *testing.T) {
 		assert.Equal(t, []string{`"urn:a"`}, r.Header["Soapaction"])
 	}
 
-	// What is no SOAP POST goes its own way.
+	// Other requests than SOAP POSTs go through base.
 	resp, err := client.Get(url + "/echo")
 	require.NoError(t, err)
 	require.NoError(t, resp.Body.Close())

@@ -108,7 +108,7 @@ func (s *Session) watchMet(l *link, n *negotiation) {
 	defer cancel()
 	coders.KeepKnown(ctx, s.cfg.Store, metURI(s.url), n.agreed.Facts.Session, s.cfg.Clock.Now(), n.coder,
 		func(err error) {
-			s.cfg.Log.Warn("session not kept up to date", "url", loggable(s.url), "err", err)
+			s.cfg.Log.Warn("session not updated", "url", loggable(s.url), "err", err)
 		})
 }
 

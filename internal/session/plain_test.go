@@ -212,7 +212,7 @@ func TestPlainIsRememberedForAWhile(t *testing.T) {
 	assert.EqualValues(t, 2, offers.Load())
 	clock.forward(time.Hour - time.Minute)
 	dial(t, server.URL, cfg)
-	assert.EqualValues(t, 2, offers.Load(), "as long as it is told")
+	assert.EqualValues(t, 2, offers.Load(), "for as long as configured")
 	clock.forward(2 * time.Minute)
 	dial(t, server.URL, cfg)
 	assert.EqualValues(t, 3, offers.Load())

@@ -255,7 +255,7 @@ func TestKilledInMidRun(t *testing.T) {
 	wait.Wait()
 	<-restarted
 	assert.Len(t, answered, 200-len(unknown))
-	assert.Len(t, unknown, inFlight, "exactly those that were under way")
+	assert.Len(t, unknown, inFlight, "exactly those that were in flight")
 	times := map[string]int{}
 	for _, g := range m.got() {
 		times[g]++

@@ -80,7 +80,7 @@ func TestFieldsStayFromWhereARedirectionLeads(t *testing.T) {
 		assert.Equal(t, []asked{{method, "Bearer x", "k"}}, ofFirst.got(), mode)
 		assert.Equal(t, []asked{{method, "", ""}}, ofSecond.got(), mode)
 		_, body := post(t, client, second, "text/xml", strings.NewReader(envelope("<b/>")))
-		assert.Equal(t, envelope("<b/>"), body, "%s: who is named later has that session", mode)
+		assert.Equal(t, envelope("<b/>"), body, "%s: an origin named later has that session", mode)
 		again, _ := rt.Session(second)
 		assert.Same(t, session, again)
 	}
@@ -132,5 +132,5 @@ func TestIsElsewhere(t *testing.T) {
 	}
 	lost := request("http://a.example/x", own)
 	lost.Response.Request = nil
-	assert.True(t, session.IsElsewhere(lost), "nobody knows whose it was")
+	assert.True(t, session.IsElsewhere(lost), "its origin is not known")
 }

@@ -104,7 +104,7 @@ func TestRequestsOfASequenceAreFromNoConnection(t *testing.T) {
 		for range 2 {
 			s := dial(t, d.url, cfg)
 			say(t, s, "in a sequence")
-			require.NoError(t, s.Close()) // and not finished: the sequence goes on
+			require.NoError(t, s.Close()) // and not finished: the sequence continues
 		}
 		require.Len(t, w.all(), 2)
 		for _, r := range w.all() {

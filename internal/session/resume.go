@@ -122,7 +122,7 @@ func (r *resumption) compare(ctx context.Context) {
 	case r.seen.Messages < n:
 	case r.seen.Messages > n:
 		r.found = Resumed{}
-		r.refuse("a run that came to its end at %s was the same up to its last message, number %d, and there are more",
+		r.refuse("a run completed at %s was the same up to its last message, number %d, and there are more",
 			e.At.Format(time.RFC3339), n)
 	case r.seen.Digest != r.goal.Digest && ended:
 		r.refuseLike()
@@ -164,7 +164,7 @@ func (o *outbox) noMore() error {
 // refuseLike refuses messages that begin like a complete run: whether they are to be sent cannot be
 // decided.
 func (r *resumption) refuseLike() {
-	r.refuse("a run that came to its end at %s began with the same message, and was not the same in all",
+	r.refuse("a run completed at %s began with the same message, and was not the same in all",
 		r.o.entry.At.Format(time.RFC3339))
 }
 
@@ -198,7 +198,7 @@ func (o *outbox) interrupted(ctx context.Context, run sequence.Run, behind [16]b
 		return err
 	}
 	if forgotten != nil {
-		o.d.cfg.Log.Warn("too many interrupted runs: the oldest cannot be resumed any more",
+		o.d.cfg.Log.Warn("too many interrupted runs: the oldest can no longer be resumed",
 			"messages", forgotten.Messages)
 	}
 	return nil

@@ -250,13 +250,13 @@ func TestResumeOfOtherMessages(t *testing.T) {
 		assert.Equal(t, outcome{Resumed: session.Resumed{LeftOut: 3}, sent: 2, ended: true}, o)
 		assert.Equal(t, "a b c d d x", r.done())
 	})
-	t.Run("all was accepted and not told", func(t *testing.T) {
+	t.Run("all was accepted and not reported", func(t *testing.T) {
 		r := newRuns(t)
 		r.dies(false, "a", "b")
 		assert.Equal(t, outcome{Resumed: session.Resumed{LeftOut: 2}, ended: true}, r.run(immortal, true, "a", "b"))
 		assert.Equal(t, "a b", r.done())
 	})
-	t.Run("another one came behind it", func(t *testing.T) {
+	t.Run("another one came after it", func(t *testing.T) {
 		r := newRuns(t)
 		r.dies(false, "a", "b")
 		require.NoError(t, r.run(immortal, false, "x", "y").err)

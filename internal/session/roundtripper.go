@@ -146,8 +146,8 @@ func (t *RoundTripper) session(req *http.Request) (*Session, error) {
 }
 
 // IsElsewhere reports whether a redirection has led a request to another origin than that of the
-// original request, so that credentials for the one are not meant for the other. A request whose
-// origin cannot be found counts as such.
+// original request. Credentials for one origin are not meant for the other. A request whose origin
+// cannot be found counts as such.
 func IsElsewhere(req *http.Request) bool {
 	first := req
 	for first.Response != nil {

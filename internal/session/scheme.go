@@ -20,8 +20,8 @@ import (
 )
 
 // SchemeError means that a server speaks TLS where the URL is http, or none where it is https. The
-// server has processed nothing of what was sent. It is the cause of an [Error] with the code
-// Unreachable.
+// server has processed nothing of what was sent. It is the cause of a [negotiate.Error] with the
+// code Unreachable.
 type SchemeError struct {
 	// Scheme is the scheme that the URL would need.
 	Scheme string

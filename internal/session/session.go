@@ -126,8 +126,8 @@ func (s *Session) HeadersTaken() int64 { return s.taken.Load() }
 
 // Wait waits as long as the peer can begin exchanges, and asks for a stream if no call has done so.
 // It waits until ctx is done, whose cause it returns, or until there is no stream and none will
-// come, by Config.Reconnect either. Then the error is an [Error] with the code NoHHFR that gives
-// the reason, or Closed.
+// come, by Config.Reconnect either. Then the error is a [negotiate.Error] with the code NoHHFR that
+// gives the reason, or Closed.
 func (s *Session) Wait(ctx context.Context) error {
 	for {
 		l, err := s.current(ctx)
@@ -153,14 +153,15 @@ func (s *Session) Wait(ctx context.Context) error {
 
 // Call sends a request and waits for the first bytes of its reply. A request without a head goes to
 // the session's URL with the default fields; a reply without a head has the default reply head (see
-// [DefaultReplyHead]). The reply's Body must be read to its end or closed; it is an io.ReadCloser.
+// [negotiate.DefaultReplyHead]). The reply's Body must be read to its end or closed; it is an
+// io.ReadCloser.
 //
 // If the stream carried no byte of a request, the request goes on if its Body can still be read
 // from the start: over the next stream if Config.Reconnect brings one, else as plain SOAP. A
-// request that was written and not answered is an [Error] with the code FateUnknown, and is never
-// sent twice. So is a request that was in flight as plain SOAP when ctx ended; on a stream that is
-// a *[streamer.Error] with the code Aborted. An error that the peer reports for one exchange is a
-// *[streamer.Error], too. A fault is a reply.
+// request that was written and not answered is a [negotiate.Error] with the code FateUnknown, and
+// is never sent twice. So is a request that was in flight as plain SOAP when ctx ended; on a stream
+// that is a *[streamer.Error] with the code Aborted. An error that the peer reports for one
+// exchange is a *[streamer.Error], too. A fault is a reply.
 //
 // With Config.Assurance the message is in the store before anything of it is sent, and goes over
 // streams until it is committed. The errors then are those of [Session.Finish], Unsent for a
@@ -207,7 +208,8 @@ type Posted struct {
 
 // Err returns the error that is known for the message, nil if there is none: see
 // streamer.Posted.Err. After [Session.Close] it is final. In plain SOAP it is always nil.
-// FateUnknown is an [Error] with that code, and so is Unsent: such a message is safe to send again.
+// FateUnknown is a [negotiate.Error] with that code, and so is Unsent: such a message is safe to
+// send again.
 func (p *Posted) Err() error {
 	if p.sequence != nil {
 		_, err := p.sequence.Settled()

@@ -72,11 +72,11 @@ func TestOffersThatNobodyJoins(t *testing.T) {
 	}
 	newest := flood()
 	assert.LessOrEqual(t, strings.Count(stored(t, s.store), "<n:Session>"), sessions)
-	require.NoError(t, s.joins(t, slow), "who was answered before the flood")
+	require.NoError(t, s.joins(t, slow), "a peer that was answered before the flood")
 	require.NoError(t, s.joins(t, newest), "the newest are there still")
 	flood()
 	cfg := config(t)
-	assert.True(t, dial(t, s.http.URL, cfg).Agreed().HHFR, "who comes after it")
+	assert.True(t, dial(t, s.http.URL, cfg).Agreed().HHFR, "a peer that comes after it")
 
 	// One address alone has no more than its share.
 	alone := startServices(t, func(c *responder.Config) { c.MaxSessions, c.MaxPerPeer = sessions, 2 })

@@ -149,7 +149,7 @@ func TestCheckHeader(t *testing.T) {
 		`<a xmlns="urn:x"><E xmlns="http://www.w3.org/2001/04/xmlenc#"/></a>`:     "may hold a secret",
 		`<a xmlns="urn:x"><A xmlns="urn:oasis:names:tc:SAML:2.0:assertion"/></a>`: "may hold a secret",
 		`<a xmlns="urn:x">` + strings.Repeat("x", 4096-20) +
-			`</a>`:               "4097 bytes, at most 4096 are allowed",
+			`</a>`: "4097 bytes, at most 4096 are allowed",
 	} {
 		err := negotiate.CheckHeader(bad)
 		require.ErrorIs(t, err, &negotiate.Error{Code: negotiate.BadConfig}, "%q", bad)

@@ -29,9 +29,9 @@ type DecodeConfig struct {
 	Limits flow.Limits
 	// Starts: only the first MiB of each body is needed.
 	Starts bool
-	// Octets, if given, is called with the bytes of the directions of hhfr streams, in order, with
-	// the number of the stream, from 1, and 0 for the direction of the end that opened it. Missing
-	// bytes leave a gap between two offsets.
+	// Octets, if given, is called with the bytes of the directions of hhfr streams, in order.
+	// stream is the number of the stream, from 1. direction is 0 for the end that opened it.
+	// Missing bytes leave a gap between two offsets.
 	Octets func(stream, direction int, offset int64, b []byte) error
 }
 

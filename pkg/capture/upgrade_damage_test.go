@@ -94,10 +94,10 @@ func TestIndependentDecoderOfUpgrades(t *testing.T) {
 	options := out("OPTIONS /service HTTP/1.1\r\n" + asksUpgrade + "\r\n")
 	after := upgrade(t, 1, 2)
 	for name, turns := range map[string][]turn{
-		"at once":           upgrade(t, 0, 2).turns,
-		"chunked":           upgrade(t, 0, 2, chunked(messageOf(1, false))).turns,
-		"OPTIONS":           upgrade(t, 0, 2, options).turns,
-		"behind plain SOAP": after.turns, "refused": after.turns[:after.first],
+		"at once":          upgrade(t, 0, 2).turns,
+		"chunked":          upgrade(t, 0, 2, chunked(messageOf(1, false))).turns,
+		"OPTIONS":          upgrade(t, 0, 2, options).turns,
+		"after plain SOAP": after.turns, "refused": after.turns[:after.first],
 	} {
 		t.Run(name, func(t *testing.T) {
 			file, dir := filepath.Join(t.TempDir(), "c.pcapng"), t.TempDir()
@@ -113,7 +113,7 @@ func TestIndependentDecoderOfUpgrades(t *testing.T) {
 			want := map[string][]byte{}
 			first := 0 // it numbers only what belongs to streams
 			for _, m := range decode(t, fileOf(t, turns, 100), nil).Messages {
-				if m.HHFR || m.Number > 1 || name != "behind plain SOAP" {
+				if m.HHFR || m.Number > 1 || name != "after plain SOAP" {
 					m.Number -= first
 					want[m.FileName()] = m.Body
 				} else {

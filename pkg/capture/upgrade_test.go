@@ -273,7 +273,7 @@ func TestUpgrades(t *testing.T) {
 			want: "1q 1a 2q 2a!"},
 		"without hello": {turns: []turn{out(posted(asksUpgrade, one)), back(agreesUpgrade)}, want: "1q",
 			others: map[string]int{capture.OtherUpgraded: 1}, cut: true},
-		"something else behind": {turns: []turn{out(posted(asksUpgrade, one)), back(agreesUpgrade + answered("x"))},
+		"something else after it": {turns: []turn{out(posted(asksUpgrade, one)), back(agreesUpgrade + answered("x"))},
 			want: "1q", others: map[string]int{capture.OtherUpgraded: 1}, cut: true},
 		"websocket": {turns: []turn{out(posted(web, one)),
 			back(strings.Replace(agreesUpgrade, "hhfr/1", "websocket", 1)),

@@ -26,9 +26,10 @@ type Store interface {
 	Get(ctx context.Context, uri string) (Entry, error)
 
 	// Put stores a copy of value and returns its revision. The revisions of one URI only grow, also
-	// over a deletion; a shape's is 1, whatever opt says. Errors: [Conflict] if opt.IfRevision does
-	// not hold, [Invalid] if uri or value are beyond the limits, or a shape's value does not match
-	// its name, [Full] if there is no space. A Put that fails changes nothing.
+	// over a deletion; a shape's is 1, whatever opt says. A Put that fails changes nothing.
+	//
+	// Errors: [Conflict] if opt.IfRevision does not hold; [Invalid] if uri or value are beyond the
+	// limits, or a shape's value does not match its name; [Full] if there is no space.
 	Put(ctx context.Context, uri string, value []byte, opt PutOptions) (revision uint64, err error)
 
 	// Commit stores value if the entry's revision is expect (0: there is none), and preserves the

@@ -48,7 +48,7 @@ var codeNames = map[Code]string{
 	Refused:     "refused",
 	Kept:        "pending in the store, not known to be committed",
 	Accepted:    "accepted already",
-	OtherRun:    "no run to go on with",
+	OtherRun:    "no run to resume",
 	OldStore:    "the store does not say which messages were accepted: an older version wrote it",
 	Closed:      "closed",
 }

@@ -148,9 +148,9 @@ type HTTP struct {
 	Requests int
 	// Heads counts whole heads.
 	Heads int
-	// Tunnel: what follows is not HTTP, after Upgrade or CONNECT. That is, in the direction of
-	// replies from the byte after the head of Switch.Reply on, in that of requests from the byte
-	// after the body of Switch.Request.
+	// Tunnel: what follows is not HTTP, after Upgrade or CONNECT. In the direction of replies that
+	// begins with the byte after the head of Switch.Reply. In that of requests it begins with the
+	// byte after the body of Switch.Request.
 	Tunnel bool
 	// Switch is the exchange that HTTP ends with, once there is one. Tunnel is set only when its
 	// request is whole.

@@ -130,7 +130,7 @@ func TestHTTP(t *testing.T) {
 		"malformed chunk": {turns: []turn{q(post("1")),
 			a("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\nzz\r\n"), q(post("2")), a(ok("3"))},
 			want: []string{"POST 1 > 200 (malformed)", "POST 2 > 200 3"}},
-		"nul behind": {turns: []turn{q(post("1") + "\x00\x00"), a(ok("2") + "\r\n")},
+		"nul after it": {turns: []turn{q(post("1") + "\x00\x00"), a(ok("2") + "\r\n")},
 			want: []string{"POST 1 > 200 2"}},
 		"no HTTP": {turns: []turn{q("\x01HHFR/1\n"), a("SSH-2.0-x\r\n")}},
 		"reply first": {turns: []turn{lost(q(post("1"))), a(ok("2")), q(post("3")), a(ok("4"))},
@@ -243,12 +243,12 @@ func TestSwitch(t *testing.T) {
 	up := "POST / HTTP/1.1\r\nUpgrade: hhfr/1\r\nContent-Length: 3\r\n\r\n"
 	sw := "HTTP/1.1 101 Switching Protocols\r\nUpgrade: hhfr/1\r\n\r\n"
 	for name, turns := range map[string][]turn{
-		"in order":           {q(up + "123"), a(sw + "back"), q("out")},
-		"reply first":        {q(up + "1"), a(sw + "ba"), q("2"), a("ck"), q("3"), q("out")},
-		"within the head":    {q(up[:20]), a(sw + "ba"), q(up[20:] + "12"), a("ck"), q("3out")},
-		"rest of it lost":    {q(up + "1"), a(sw + "back"), lost(q("23")), q("out")},
-		"after an interim":   {q(up), a("HTTP/1.1 100 Continue\r\n\r\n"), q("123"), a(sw), a("back"), q("out")},
-		"behind an exchange": {q(post("0")), a(ok("0")), q(up + "123"), a(sw + "back"), q("out")},
+		"in order":          {q(up + "123"), a(sw + "back"), q("out")},
+		"reply first":       {q(up + "1"), a(sw + "ba"), q("2"), a("ck"), q("3"), q("out")},
+		"within the head":   {q(up[:20]), a(sw + "ba"), q(up[20:] + "12"), a("ck"), q("3out")},
+		"rest of it lost":   {q(up + "1"), a(sw + "back"), lost(q("23")), q("out")},
+		"after an interim":  {q(up), a("HTTP/1.1 100 Continue\r\n\r\n"), q("123"), a(sw), a("back"), q("out")},
+		"after an exchange": {q(post("0")), a(ok("0")), q(up + "123"), a(sw + "back"), q("out")},
 	} {
 		var rest [2]string
 		var h *flow.HTTP

@@ -132,7 +132,7 @@ func (c *checker) take(id uint64) (p page, err error) {
 // read returns n bytes from an offset after the header of a page.
 func (c *checker) read(p page, at, n int64) ([]byte, error) {
 	if room := (int64(p.overflow)+1)*c.pageSize - headerSize; at > room || n > room-at {
-		return nil, fmt.Errorf("page %d says that it has more than it can have", p.id)
+		return nil, fmt.Errorf("page %d states more content than it can have", p.id)
 	}
 	b := make([]byte, n)
 	if _, err := c.file.ReadAt(b, int64(p.id)*c.pageSize+headerSize+at); err != nil {
@@ -147,7 +147,7 @@ func (c *checker) freelist(id uint64) error {
 		return err
 	}
 	if p.flags != freelistPage {
-		return fmt.Errorf("page %d is no free list", id)
+		return fmt.Errorf("page %d is not a free list", id)
 	}
 	skip, n := int64(0), int64(p.count)
 	if p.count == maxCount {
@@ -194,7 +194,7 @@ func (c *checker) tree(id uint64, root bool, o *order) error {
 		return err
 	}
 	if p.flags != branchPage && p.flags != leafPage {
-		return fmt.Errorf("page %d is none of a tree", id)
+		return fmt.Errorf("page %d does not belong to a tree", id)
 	}
 	all, err := c.read(p, 0, int64(p.count)*elementSize)
 	if err != nil {
@@ -228,14 +228,14 @@ func (c *checker) leaf(p page, from, to, value int64, bucket bool, o *order) err
 		return err
 	}
 	if room := (int64(p.overflow)+1)*c.pageSize - headerSize; value > room-to {
-		return fmt.Errorf("page %d says that it has more than it can have", p.id)
+		return fmt.Errorf("page %d states more content than it can have", p.id)
 	}
 	if !bucket {
 		return nil
 	}
 	b, err := c.read(p, to, headerSize)
 	if err != nil || value < headerSize {
-		return fmt.Errorf("page %d has a bucket that is none", p.id)
+		return fmt.Errorf("page %d has an invalid bucket", p.id)
 	}
 	if root := native.Uint64(b); root != 0 {
 		return c.tree(root, false, &order{})
