@@ -17,23 +17,23 @@ import (
 	"github.com/hhfr/hhfr/pkg/streamer"
 )
 
-// CoderSpec is what a session agreed on that its coder must know.
+// Spec is what a session agreed on that its coder must know.
 type Spec struct {
 	// Representation is the number in hello (docs/wire-format.md, section 3): 1 binary, 2 xml.
 	Representation uint64
 	// Limits are this end's, as the stream states them; zero fields mean the stream's defaults.
 	Limits streamer.Limits
-	// PeerKnows are fingerprints of shapes that the other end has, so that they can be referred to.
+	// PeerKnows are fingerprints of shapes that the peer has, so that they can be referred to.
 	PeerKnows [][32]byte
-	// Schema describes the messages that this end sends; nil: nothing does.
+	// Schema describes the messages that this end sends; nil: there is none.
 	Schema *schema.Schema
 }
 
-// Coders makes the coder of one end of one stream. It may be called concurrently.
+// Func makes the coder of one end of one stream. It may be called concurrently.
 type Func func(context.Context, Spec) (streamer.Coder, error)
 
-// BookCoders makes coders that share the shapes of a book. Those that the other end has are tried first on messages. The first message that a schema
-// describes gets a shape by it.
+// OfBook makes coders that share the shapes of a book. Shapes that the peer has are tried first on
+// messages. The first message that a schema describes gets its shape from the schema.
 func OfBook(book *binary.Book) Func {
 	return func(ctx context.Context, spec Spec) (streamer.Coder, error) {
 		book.Load(ctx, spec.PeerKnows)
@@ -50,7 +50,7 @@ func OfBook(book *binary.Book) Func {
 	}
 }
 
-// keepIn gives store and coders where there are none.
+// WithDefaults replaces a nil store and nil coders with the defaults.
 func WithDefaults(store ctxstore.Store, coders Func, c clock.Clock) (ctxstore.Store, Func) {
 	if store == nil {
 		store = memory.New(memory.Config{Clock: c})
@@ -62,9 +62,11 @@ func WithDefaults(store ctxstore.Store, coders Func, c clock.Clock) (ctxstore.St
 }
 
 const (
-	// describedTries is how many messages are looked at for the one that a schema describes: where there are others, there are few of them first.
+	// describedTries is how many messages are examined for the one that a schema describes. Where a
+	// service has other messages too, few of them come first.
 	describedTries = 16
-	// describedWindow is the longest message that is looked at, in octets; longer ones are learned as others are.
+	// describedWindow is the longest message that is examined, in bytes; shapes of longer ones are
+	// learned as usual.
 	describedWindow = 256 << 10
 )
 
@@ -72,10 +74,11 @@ const (
 type describing struct {
 	book   *binary.Book
 	schema *schema.Schema
-	left   atomic.Int32 // tries
+	left   atomic.Int32 // tries left
 }
 
-// describe puts the shape of a message into the book; false if the schema does not describe it.
+// describe puts the shape of a message into the book; it returns false if the schema does not
+// describe the message.
 func (d *describing) describe(message []byte) bool {
 	if len(message) > describedWindow || d.left.Load() <= 0 || d.left.Add(-1) < 0 {
 		return false
@@ -93,14 +96,18 @@ func (d *describing) describe(message []byte) bool {
 	}
 	d.left.Store(0)
 	if _, err := d.book.Keep(made); err != nil {
-		d.book.Log.Warn("shape not kept", "err", err)
+		d.book.Log.Warn("shape not stored", "err", err)
 		return false
 	}
 	return true
 }
 
-// keepKnown notes in a context of a session which shapes the peer has. Another stream of the session that does so meanwhile wins.
-func KeepKnown(ctx context.Context, store ctxstore.Store, uri string, id negotiate.SessionID, now time.Time, coder streamer.Coder, failed func(error)) {
+// KeepKnown records in the context of a session which shapes the peer has. If another stream of the
+// session does so at the same time, the other one wins.
+func KeepKnown(
+	ctx context.Context, store ctxstore.Store, uri string, id negotiate.SessionID, now time.Time, coder streamer.Coder,
+	failed func(error),
+) {
 	entry, err := store.Get(ctx, uri)
 	if err != nil {
 		if !errors.Is(err, &ctxstore.Error{Code: ctxstore.NotFound}) {
@@ -128,14 +135,15 @@ func KeepKnown(ctx context.Context, store ctxstore.Store, uri string, id negotia
 	c.PeerShapes = c.PeerShapes[max(0, len(c.PeerShapes)-negotiate.MaxShapes):] // the newest
 	document, err := c.Marshal()
 	if err == nil {
-		_, err = store.Put(ctx, uri, document, ctxstore.PutOptions{IfRevision: ctxstore.If(entry.Revision), TTL: c.Expires.Sub(now)})
+		_, err = store.Put(ctx, uri, document,
+			ctxstore.PutOptions{IfRevision: ctxstore.If(entry.Revision), TTL: c.Expires.Sub(now)})
 	}
 	if err != nil && !errors.Is(err, &ctxstore.Error{Code: ctxstore.Conflict}) {
 		failed(err)
 	}
 }
 
-// keepSchema has a schema in a store for the time of a session.
+// KeepSchema stores a schema for the lifetime of a session.
 func KeepSchema(ctx context.Context, store ctxstore.Store, s *schema.Schema, lifetime time.Duration) error {
 	_, err := store.Put(ctx, s.URI(), s.Canonical(), ctxstore.PutOptions{TTL: lifetime})
 	return err

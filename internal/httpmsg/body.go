@@ -7,9 +7,10 @@ import (
 	"sync"
 )
 
-// replayableBody is a body that is lent to a stream, and can be had from its start again if the stream did not take the message.
+// KeptBody is a body that is lent to a stream. It can be read from its start again if the stream
+// did not take the message.
 type KeptBody struct {
-	memory bytes.Reader // a body in memory, as it stood; the stream gets the original
+	memory bytes.Reader // a body in memory, as it was; the stream gets the original
 	lent   *lentBody    // any other
 	body   io.Reader
 }
@@ -30,7 +31,7 @@ func Keep(body io.Reader) *KeptBody {
 	return k
 }
 
-// reader is what the stream gets.
+// Reader returns what the stream reads.
 func (k *KeptBody) Reader() io.Reader {
 	if k.lent != nil {
 		return k.lent
@@ -38,14 +39,15 @@ func (k *KeptBody) Reader() io.Reader {
 	return k.body
 }
 
-// release leaves the body to the stream, which closes it.
+// Release leaves the body to the stream, which closes it.
 func (k *KeptBody) Release() {
 	if k.lent != nil {
 		k.lent.release()
 	}
 }
 
-// again gives the body from its start, once the stream has let go of it; ok is false when that cannot be, and the body closed.
+// Again returns the body from its start, once the stream has released it. ok is false when that is
+// not possible; the body is then closed.
 func (k *KeptBody) Again(ctx context.Context) (body io.Reader, ok bool) {
 	switch {
 	case k.lent != nil:
@@ -56,7 +58,8 @@ func (k *KeptBody) Again(ctx context.Context) (body io.Reader, ok bool) {
 	return &k.memory, true
 }
 
-// lentBody keeps a body open when the stream closes it, until it is clear that nobody else needs it.
+// lentBody keeps a body open when the stream closes it, until it is clear that nobody else needs
+// it.
 type lentBody struct {
 	body  io.Reader
 	start int64
@@ -65,13 +68,13 @@ type lentBody struct {
 	mu       sync.Mutex
 	released bool
 	once     sync.Once
-	closed   chan struct{} // the stream reads no more
+	closed   chan struct{} // closed when the stream reads no more
 }
 
 // Read reads the body.
 func (l *lentBody) Read(p []byte) (int, error) { return l.body.Read(p) }
 
-// Close is the stream's word that it reads no more.
+// Close records that the stream reads no more.
 func (l *lentBody) Close() error {
 	l.once.Do(func() { close(l.closed) })
 	l.mu.Lock()
@@ -116,13 +119,14 @@ func CloseReader(r io.Reader) error {
 	return nil
 }
 
-// peeked is a body whose first octets were read already.
+// Peeked is a body whose first bytes were read already.
 type Peeked struct {
 	io.Reader
 	io.Closer
 }
 
-// Failing is a body that reads as an error; without one, and for the end of the body, as nothing.
+// Failing returns a body that reads as an error. Without an error, and for io.EOF, it reads as
+// empty.
 func Failing(err error) io.Reader { return failing{err} }
 
 type failing struct{ err error }

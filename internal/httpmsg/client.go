@@ -13,13 +13,17 @@ import (
 	"github.com/hhfr/hhfr/pkg/streamer"
 )
 
-// knownLength is how much of a body of unknown length is read ahead, in octets, to send it with its length: many SOAP servers take no chunks.
+// knownLength is how much of a body of unknown length is read ahead, in bytes, to send it with its
+// length: many SOAP servers accept no chunks.
 const knownLength = 1 << 20
 
-// ClientRequest makes a message the request to a server that it stands for, with a length where many
-// servers want one. The request stays at the scheme, host and port of base whatever the message's head
-// says; without a head it has the default one. Errors: Malformed; then the body is closed.
-func ClientRequest(ctx context.Context, m *streamer.Message, base *url.URL, without DefaultHead) (req *http.Request, err error) {
+// ClientRequest turns a message into the request to a server that it stands for, with a length
+// where many servers require one. The request stays at the scheme, host and port of base whatever
+// the message's head says; without a head it has the default one. Errors: Malformed; then the body
+// is closed.
+func ClientRequest(
+	ctx context.Context, m *streamer.Message, base *url.URL, without DefaultHead,
+) (req *http.Request, err error) {
 	defer func() {
 		if err != nil {
 			_ = CloseReader(m.Body)
@@ -52,7 +56,7 @@ func ClientRequest(ctx context.Context, m *streamer.Message, base *url.URL, with
 	req.ContentLength = length
 	for _, f := range head.Fields() {
 		if !IsFraming(f) {
-			// Not by Add: it would change the case of names, which devices compare.
+			// Add would change the case of names, which devices compare.
 			name := string(f.Name)
 			req.Header[name] = append(req.Header[name], string(f.Unfolded()))
 		}
@@ -61,7 +65,8 @@ func ClientRequest(ctx context.Context, m *streamer.Message, base *url.URL, with
 	return req, nil
 }
 
-// measure finds out how long a body is, by reading ahead if need be; -1 if it is too long for that. One that cannot be read it leaves open.
+// measure finds out how long a body is, by reading ahead if need be; -1 if it is too long for that.
+// A body that cannot be read stays open.
 func measure(body io.Reader) (io.Reader, int64, error) {
 	switch b := body.(type) {
 	case nil:
@@ -88,13 +93,14 @@ func measure(body io.Reader) (io.Reader, int64, error) {
 	return whole, -1, nil
 }
 
-// HeadOf writes down what net/http still tells of a reply's head: names in its own case, in alphabetical order.
+// HeadOf returns the head of a reply as far as net/http preserves it: names in the case of
+// net/http, in alphabetical order.
 func HeadOf(resp *http.Response) []byte {
 	head, err := http1.AppendStatusLine(nil, resp.Proto, resp.StatusCode, http.StatusText(resp.StatusCode))
 	if err != nil {
 		head, _ = http1.AppendStatusLine(nil, "HTTP/1.1", resp.StatusCode, "")
 	}
-	// A field that cannot be written down is left out.
+	// A field that cannot be written is left out.
 	head, _ = appendHeader(head, resp.Header, func(error) error { return nil })
 	return head
 }

@@ -8,9 +8,10 @@ import (
 	"github.com/hhfr/hhfr/pkg/streamer"
 )
 
-// ForwardedHead is the head of an HTTP request that a message of a stream becomes on its way to a server, up to
-// the fields of its body and the empty line, with its method. What RFC 9112 forbids, or leads elsewhere than to
-// that server or where the session was negotiated, is refused. Errors: Malformed.
+// ForwardedHead returns the head of the HTTP request that a message of a stream becomes when it
+// goes to a server, with its method. The head ends before the fields of the body and the empty
+// line. ForwardedHead refuses what RFC 9112 forbids, and what leads elsewhere than to that server
+// or to where the session was negotiated. Errors: Malformed.
 func ForwardedHead(m *streamer.Message, facts *negotiate.Facts, server *url.URL) (method string, head []byte, _ error) {
 	octets := m.Head
 	if octets == nil {
@@ -25,14 +26,16 @@ func ForwardedHead(m *streamer.Message, facts *negotiate.Facts, server *url.URL)
 	}
 	target, err := http1.OriginForm(&h, func(scheme, authority string) bool {
 		u, err := url.Parse(scheme + "://" + authority)
-		return err == nil && u.User == nil && (negotiate.Origin(u) == facts.Origin || negotiate.Origin(u) == negotiate.Origin(server))
+		return err == nil && u.User == nil &&
+			(negotiate.Origin(u) == facts.Origin || negotiate.Origin(u) == negotiate.Origin(server))
 	})
 	if err == nil {
 		head, err = http1.AppendRequestLine(nil, string(h.Method()), target, "HTTP/1.1")
 	}
 	connection := h.Tokens("Connection")
 	for _, f := range h.Fields() {
-		if err == nil && !f.Is("Host") && !f.Is(negotiate.Field) && !f.Is("Content-Length") && !f.Is("Expect") && !http1.IsHop(f, connection) {
+		if err == nil && !f.Is("Host") && !f.Is(negotiate.Field) && !f.Is("Content-Length") && !f.Is("Expect") &&
+			!http1.IsHop(f, connection) {
 			head, err = http1.AppendField(head, string(f.Name), string(f.Unfolded()))
 		}
 	}

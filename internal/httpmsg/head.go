@@ -10,13 +10,14 @@ import (
 	"github.com/hhfr/hhfr/pkg/negotiate"
 )
 
-// TrimHead is a message's head as it travels on a stream: without Host, Content-Length, Connection and Transfer-Encoding, which speak of one
-// HTTP connection and of a body's framing on it. It is head itself when there is nothing to leave out. Errors: Malformed, when head is
-// anything else than one whole head.
+// TrimHead returns a message's head as it travels on a stream: without Host, Content-Length,
+// Connection and Transfer-Encoding, which are about one HTTP connection and a body's framing on it.
+// It returns head itself when there is nothing to leave out. Errors: Malformed, when head is
+// anything other than one whole head.
 func TrimHead(head []byte) ([]byte, error) {
 	h, n, err := http1.ParseHead(head, 0)
 	if err == nil && n != len(head) {
-		err = errors.New("octets behind the empty line")
+		err = errors.New("bytes after the empty line")
 	}
 	if err != nil {
 		return nil, &negotiate.Error{Code: negotiate.Malformed, At: int64(n), Err: err}
@@ -33,13 +34,14 @@ func IsFraming(f http1.Field) bool {
 	return f.Is("Host") || f.Is("Content-Length") || f.Is("Connection") || f.Is("Transfer-Encoding")
 }
 
-// implicit says what messages of a session say without a head.
+// DefaultHead is the head that messages of a session without a head stand for.
 type DefaultHead struct {
 	Path string
-	// wire is the head that goes with every message that has none, nil if none needs to: a query or credentials of the URL must not be
-	// written down in the session's context, so they travel with the messages.
+	// wire is the head that goes with every message that has none; nil if none needs to. A query or
+	// credentials of the URL must not be written to the session's context, so they travel with the
+	// messages.
 	wire []byte
-	// full is the head of such a message as the service is to see it.
+	// Full is the head of such a message as the service is to see it.
 	Full []byte
 }
 
@@ -71,7 +73,7 @@ func requestTarget(u *url.URL) string {
 	return negotiate.PathOf(u)
 }
 
-// forWire is the head to send for a caller's head: nil when it says what no head says.
+// ForWire returns the head to send for a caller's head: nil when it says the same as no head.
 func (im *DefaultHead) ForWire(head []byte) ([]byte, error) {
 	if head == nil {
 		return im.wire, nil

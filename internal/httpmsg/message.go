@@ -14,8 +14,8 @@ import (
 	"github.com/hhfr/hhfr/pkg/streamer"
 )
 
-// RequestHead is the head that a request of net/http has on a stream, its fields in alphabetical
-// order. Errors: Malformed.
+// RequestHead returns the head that a request of net/http has on a stream, its fields in
+// alphabetical order. Errors: Malformed.
 func RequestHead(req *http.Request) ([]byte, error) {
 	head, err := http1.AppendRequestLine(nil, req.Method, requestTarget(req.URL), "HTTP/1.1")
 	if err != nil {
@@ -31,8 +31,8 @@ func RequestHead(req *http.Request) ([]byte, error) {
 	return appendHeader(head, fields, func(err error) error { return negotiate.AsMalformed(err) })
 }
 
-// ReplyHead is the head of a reply on a stream, its fields in alphabetical order; nil if it is the
-// default one. A field that cannot be written down is left out.
+// ReplyHead returns the head of a reply on a stream, its fields in alphabetical order; nil if it is
+// the default one. A field that cannot be written is left out.
 func ReplyHead(status int, header http.Header) []byte {
 	head, err := http1.AppendStatusLine(nil, "HTTP/1.1", status, http.StatusText(status))
 	if err != nil {
@@ -45,7 +45,8 @@ func ReplyHead(status int, header http.Header) []byte {
 	return head
 }
 
-// appendHeader ends a head with the fields of a message of net/http, but for those that speak of a connection.
+// appendHeader completes a head with the fields of a message of net/http, except for those about a
+// connection.
 func appendHeader(head []byte, header http.Header, failed func(error) error) ([]byte, error) {
 	names := make([]string, 0, len(header))
 	for name := range header {
@@ -70,7 +71,8 @@ func appendHeader(head []byte, header http.Header, failed func(error) error) ([]
 	return http1.AppendEnd(head), nil
 }
 
-// bodyOf is a request's body as a session likes it: in memory if it is short, else one that can be read again if the request knows how.
+// BodyOf returns a request's body in the form that a session prefers: in memory if it is short,
+// else one that can be read again if the request allows that.
 func BodyOf(req *http.Request) io.Reader {
 	const short = 64 << 10
 	if req.Body == http.NoBody {
@@ -91,7 +93,7 @@ func BodyOf(req *http.Request) io.Reader {
 	return req.Body
 }
 
-// rewound makes a request's GetBody a seek to the start.
+// rewound turns a request's GetBody into a seek to the start.
 type rewound struct {
 	body  io.ReadCloser
 	again func() (io.ReadCloser, error)
@@ -105,7 +107,7 @@ func (r *rewound) Read(p []byte) (int, error) {
 
 func (r *rewound) Close() error { return r.body.Close() }
 
-// Seek goes to the start, and tells where it is only there.
+// Seek goes to the start, and reports where it is only there.
 func (r *rewound) Seek(offset int64, whence int) (int64, error) {
 	switch {
 	case offset != 0 || whence == io.SeekEnd || whence == io.SeekCurrent && r.moved:
@@ -122,8 +124,8 @@ func (r *rewound) Seek(offset int64, whence int) (int64, error) {
 	return 0, nil
 }
 
-// Response makes a reply what net/http gives for req. Errors: Malformed, for a head that is none; the
-// body is closed then.
+// Response turns a reply into the response that net/http gives for req. Errors: Malformed, for a
+// malformed head; the body is closed then.
 func Response(m *streamer.Message, req *http.Request) (*http.Response, error) {
 	octets := m.Head
 	if octets == nil {
@@ -135,8 +137,15 @@ func Response(m *streamer.Message, req *http.Request) (*http.Response, error) {
 		return nil, &negotiate.Error{Code: negotiate.Malformed, At: int64(n), Remote: true, Err: err}
 	}
 	resp := &http.Response{
-		Status: strings.TrimSpace(string(head.StartLine()[min(len(head.Version())+1, len(head.StartLine())):])), StatusCode: head.Status(),
-		Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1, Header: http.Header{}, ContentLength: -1, Request: req, Body: http.NoBody,
+		Status:        strings.TrimSpace(string(head.StartLine()[min(len(head.Version())+1, len(head.StartLine())):])),
+		StatusCode:    head.Status(),
+		Proto:         "HTTP/1.1",
+		ProtoMajor:    1,
+		ProtoMinor:    1,
+		Header:        http.Header{},
+		ContentLength: -1,
+		Request:       req,
+		Body:          http.NoBody,
 	}
 	for _, f := range head.Fields() {
 		resp.Header.Add(string(f.Name), string(f.Unfolded()))

@@ -10,7 +10,8 @@ import (
 )
 
 func TestTrimHead(t *testing.T) {
-	in := "POST /x HTTP/1.1\r\nhost: a\r\nsoapACTION: \"q\"\r\nContent-Length: 7\r\nX: 1\r\nX: 2\r\nTransfer-Encoding: chunked\r\nConnection: close\r\n\r\n"
+	in := "POST /x HTTP/1.1\r\nhost: a\r\nsoapACTION: \"q\"\r\nContent-Length: 7\r\nX: 1\r\nX: " +
+		"2\r\nTransfer-Encoding: chunked\r\nConnection: close\r\n\r\n"
 	out, err := httpmsg.TrimHead([]byte(in))
 	require.NoError(t, err)
 	assert.Equal(t, "POST /x HTTP/1.1\r\nsoapACTION: \"q\"\r\nX: 1\r\nX: 2\r\n\r\n", string(out))

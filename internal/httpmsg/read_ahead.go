@@ -5,13 +5,14 @@ import (
 	"net"
 )
 
-// restConn is a connection that net/http has read ahead of.
+// ReadAheadConn is a connection that net/http has read ahead of.
 type ReadAheadConn struct {
 	net.Conn
 	rest io.Reader
 }
 
-// NewReadAheadConn is conn, of which rest gives what was read ahead, and then what comes.
+// NewReadAheadConn returns conn with rest as its reader: first what was read ahead, and then what
+// arrives.
 func NewReadAheadConn(conn net.Conn, rest io.Reader) *ReadAheadConn {
 	return &ReadAheadConn{Conn: conn, rest: rest}
 }
@@ -19,10 +20,10 @@ func NewReadAheadConn(conn net.Conn, rest io.Reader) *ReadAheadConn {
 // Read reads what was read ahead, and then the rest.
 func (c *ReadAheadConn) Read(p []byte) (int, error) { return c.rest.Read(p) }
 
-// NetConn is the connection.
+// NetConn returns the underlying connection.
 func (c *ReadAheadConn) NetConn() net.Conn { return c.Conn }
 
-// CloseWrite ends the direction, where the connection can.
+// CloseWrite closes the write direction, where the connection can.
 func (c *ReadAheadConn) CloseWrite() error {
 	if half, ok := c.Conn.(interface{ CloseWrite() error }); ok {
 		return half.CloseWrite()

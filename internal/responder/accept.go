@@ -20,8 +20,9 @@ import (
 	"github.com/hhfr/hhfr/pkg/streamer"
 )
 
-// ServeStreams accepts streams on a listener until it fails, or Close is called; then it returns nil. It closes the listener. ctx does the same
-// as Close, for this listener and its streams.
+// ServeStreams accepts streams on a listener until it fails, or Close is called; then it returns
+// nil. It closes the listener. When ctx is done, that is like Close for this listener and its
+// streams.
 func (r *Responder) ServeStreams(ctx context.Context, listener net.Listener) error {
 	listener = accept.Steady(listener, r.cfg.Clock, r.cfg.Log)
 	undo, ok := r.onClose(func() { _ = listener.Close() })
@@ -51,7 +52,8 @@ func (r *Responder) ServeStreams(ctx context.Context, listener net.Listener) err
 	}
 }
 
-// enterConn counts a connection until end; one for which there is no room is ended at once.
+// enterConn counts a connection until end is called. A connection beyond the limit is closed at
+// once.
 func (r *Responder) enterConn(conn net.Conn) (end func(), ok bool) {
 	if end, ok = r.count(conn.RemoteAddr()); !ok {
 		turnAway(conn)
@@ -59,7 +61,7 @@ func (r *Responder) enterConn(conn net.Conn) (end func(), ok bool) {
 	return end, ok
 }
 
-// count takes a place for a connection, until end; false: there is none.
+// count reserves a slot for a connection, until end is called; false: there is none.
 func (r *Responder) count(peer net.Addr) (end func(), ok bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -77,8 +79,9 @@ func (r *Responder) count(peer net.Addr) (end func(), ok bool) {
 	}, true
 }
 
-// turnAway ends a connection that nothing was written to. Where closing waits for the other end, which may never
-// answer, others would wait as well: to be accepted behind it, or for the place that it has in its listener.
+// turnAway ends a connection that nothing was written to, without waiting for the peer where it can
+// be aborted. Closing may wait for a peer that never answers. Others would then wait as well: to be
+// accepted after it, or for its slot in the listener.
 func turnAway(conn net.Conn) {
 	if _, ok := netconn.As[netconn.Aborter](conn); ok {
 		_ = netconn.Abort(conn)
@@ -92,7 +95,7 @@ func (r *Responder) serveStream(ctx context.Context, conn net.Conn) {
 	r.serveConn(ctx, conn, r.own)
 }
 
-// own has the exchanges of a stream served as the configuration says.
+// own makes the handler of the configuration serve the exchanges of a stream.
 func (r *Responder) own(facts negotiate.Facts) Opened {
 	o := Opened{Handler: r.dispatch(&facts)}
 	if r.cfg.OnStream != nil {
@@ -101,19 +104,19 @@ func (r *Responder) own(facts negotiate.Facts) Opened {
 	return o
 }
 
-// servedStream is one stream that is accepted.
+// servedStream is one accepted stream.
 type servedStream struct {
 	r       *Responder
 	open    func(negotiate.Facts) Opened
 	joined  *joined
 	coder   streamer.Coder
 	opened  Opened
-	headers unchanging.Blocks // of the session, once it is joined
-	entry   *sequenceEntry    // into the session's sequence; nil: it has none
-	left    func()            // the sequence
+	headers unchanging.Blocks // unchanging headers of the session, once it is joined
+	entry   *sequenceEntry            // the stream's place in the session's sequence; nil: it has none
+	left    func()            // leaves the sequence
 }
 
-// config is what all streams that are accepted have in common.
+// config returns what all accepted streams have in common.
 func (v *servedStream) config() streamer.Config {
 	cfg := v.r.cfg.Stream
 	cfg.Initiator, cfg.Coder, cfg.Handler = false, nil, nil
@@ -126,11 +129,16 @@ func (v *servedStream) config() streamer.Config {
 	return cfg
 }
 
-// take makes ready for a session that is joined.
+// take prepares the stream for a session that is joined.
 func (v *servedStream) take(ctx context.Context, j *joined, representation uint64) (err error) {
 	r := v.r
 	v.joined, v.headers.Texts = j, j.facts.Headers
-	v.coder, err = r.cfg.Coders(ctx, coders.Spec{Representation: representation, Limits: r.cfg.Stream.Limits, PeerKnows: j.facts.PeerShapes, Schema: r.replySchema(ctx, &j.facts)})
+	v.coder, err = r.cfg.Coders(ctx, coders.Spec{
+		Representation: representation,
+		Limits:         r.cfg.Stream.Limits,
+		PeerKnows:      j.facts.PeerShapes,
+		Schema:         r.replySchema(ctx, &j.facts),
+	})
 	return err
 }
 
@@ -150,7 +158,13 @@ func (v *servedStream) admit(ctx context.Context, conn net.Conn) (a streamer.Adm
 		}
 		handler = v.entry.seq.Handler(handler, r.cfg.Log)
 	}
-	return streamer.Admission{Coder: v.coder, Handler: handler, Token: v.joined.token, Lifetime: v.joined.lifetime, Promised: v.joined.promised}, nil
+	return streamer.Admission{
+		Coder:    v.coder,
+		Handler:  handler,
+		Token:    v.joined.token,
+		Lifetime: v.joined.lifetime,
+		Promised: v.joined.promised,
+	}, nil
 }
 
 // live runs a stream to its end.
@@ -190,7 +204,8 @@ func (v *servedStream) end() {
 	v.left()
 }
 
-// running is the context of a stream: hello ends with the server or the listener; the stream itself ends in order.
+// running returns the context of a stream. hello ends with the server or the listener; the stream
+// itself closes in order.
 func (r *Responder) running(ctx context.Context, from client) (running context.Context, cancel func()) {
 	running, stop := context.WithCancel(from.context(ctx))
 	undo := context.AfterFunc(r.ctx, stop)
@@ -225,7 +240,7 @@ func (r *Responder) serveConn(ctx context.Context, conn net.Conn, open func(nego
 	v.live(running, conn, stream, err)
 }
 
-// client is who a stream's connection is with, as net/http has it of a request.
+// client is the peer of a stream's connection, as net/http describes it for a request.
 type client struct {
 	remote string
 	local  any
@@ -236,22 +251,23 @@ func clientOf(req *http.Request) client {
 	return client{req.RemoteAddr, req.Context().Value(http.LocalAddrContextKey), req.TLS}
 }
 
-// clientKey is where the context of a handler has its client.
+// clientKey is the key of the client in the context of a handler.
 type clientKey struct{}
 
-// context is ctx with the client.
+// context returns ctx with the client.
 func (c client) context(ctx context.Context) context.Context {
 	return context.WithValue(context.WithValue(ctx, http.LocalAddrContextKey, c.local), clientKey{}, c)
 }
 
-// requestOf is what is known of a stream's connection, as if a request had come by it.
+// requestOf returns what is known of a stream's connection, in the form of a request that came over
+// it.
 func requestOf(conn net.Conn) *http.Request {
 	req := &http.Request{Method: http.MethodOptions, URL: &url.URL{Path: "/"}, Header: http.Header{},
 		RemoteAddr: conn.RemoteAddr().String(), TLS: netconn.TLS(conn)}
 	return req.WithContext(context.WithValue(context.Background(), http.LocalAddrContextKey, conn.LocalAddr()))
 }
 
-// forget deletes the contexts of sessions that made room: nobody joins them any more.
+// forget deletes the contexts of sessions that were dropped: they can no longer be joined.
 func (r *Responder) forget(ctx context.Context, gone []dropped) {
 	for _, d := range gone {
 		if d.revision == 0 {
@@ -260,22 +276,23 @@ func (r *Responder) forget(ctx context.Context, gone []dropped) {
 		err := r.cfg.Store.Delete(ctx, d.id.URI(), ctxstore.If(d.revision))
 		gone, joined := &ctxstore.Error{Code: ctxstore.NotFound}, &ctxstore.Error{Code: ctxstore.Conflict}
 		if err != nil && !errors.Is(err, gone) && !errors.Is(err, joined) {
-			r.cfg.Log.Warn("context of a session that nobody joined not deleted", "session", d.id.String(), "err", err)
+			r.cfg.Log.Warn("context of an unjoined session not deleted", "session", d.id.String(), "err", err)
 		}
 	}
 }
 
-// endedSession is a session whose context still lies in the store, and how much room that takes, in
-// contexts without headers.
+// endedSession is a session whose context is still in the store, with the space that the context
+// takes, in contexts without headers.
 type endedSession struct {
 	id     negotiate.SessionID
 	weight int
 }
 
-// retire notes that a session's stream has ended. Its context stays until it expires, for who joins the session again or decodes a
-// recording, but only so many do.
+// retire records that a session's stream has ended. Its context stays until it expires, for a peer
+// that joins the session again and for decoding a recording; the number of such contexts is
+// bounded.
 func (r *Responder) retire(ctx context.Context, facts *negotiate.Facts) {
-	const plain = 1 << 10 // octets of a context without headers, or so
+	const plain = 1 << 10 // bytes of a context without headers, roughly
 	weight := 1
 	for _, block := range facts.Headers {
 		weight += 1 + len(block)/plain
@@ -303,7 +320,7 @@ func (r *Responder) retire(ctx context.Context, facts *negotiate.Facts) {
 	}
 }
 
-// unretire notes that an ended session is joined again.
+// unretire records that an ended session is joined again.
 func (r *Responder) unretire(id negotiate.SessionID) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -313,7 +330,7 @@ func (r *Responder) unretire(id negotiate.SessionID) {
 	}
 }
 
-// dispatch hands exchanges to Serve with the path they are for.
+// dispatch hands exchanges to Serve with their path.
 func (r *Responder) dispatch(facts *negotiate.Facts) streamer.ExchangeHandler {
 	return func(ctx context.Context, x *streamer.Exchange) {
 		ctx = context.WithValue(ctx, factsKey{}, facts)
@@ -321,16 +338,18 @@ func (r *Responder) dispatch(facts *negotiate.Facts) streamer.ExchangeHandler {
 	}
 }
 
-// factsKey is where the context of a handler has the session's facts.
+// factsKey is the key of the session's facts in the context of a handler.
 type factsKey struct{}
 
-// FactsOf gives the facts of the session that a handler serves, by the context it got; nil if it is of no session. They must not be changed.
+// FactsOf returns the facts of the session that a handler serves, from the context it got; nil if
+// the context belongs to no session. They must not be changed.
 func FactsOf(ctx context.Context) *negotiate.Facts {
 	facts, _ := ctx.Value(factsKey{}).(*negotiate.Facts)
 	return facts
 }
 
-// replySchema is the schema that the replies of a session were described by; nil if they were not, or by a shape.
+// replySchema returns the schema that describes the replies of a session; nil if none does, or a
+// shape does.
 func (r *Responder) replySchema(ctx context.Context, facts *negotiate.Facts) *schema.Schema {
 	if r.cfg.ReplySchema != nil {
 		if own := r.cfg.ReplySchema(unescaped(facts.Path)); own != nil {

@@ -11,7 +11,8 @@ import (
 	"github.com/hhfr/hhfr/pkg/negotiate"
 )
 
-// admit asks the configuration whether who made a request may have a session. Its error is refusedItems.
+// admit asks the configuration whether the sender of a request may have a session. Its error is
+// refusedItems.
 func (r *Responder) admit(req *http.Request) error {
 	if r.cfg.Admit == nil {
 		return nil
@@ -22,7 +23,8 @@ func (r *Responder) admit(req *http.Request) error {
 	return nil
 }
 
-// AdmitCertificate is for [ResponderConfig].Admit: who has shown a certificate that the server's TLS has verified may have a session.
+// AdmitCertificate is for [Config].Admit: clients that presented a certificate which the
+// server's TLS has verified may have a session.
 func AdmitCertificate(req *http.Request) error {
 	if req.TLS == nil || len(req.TLS.VerifiedChains) == 0 {
 		return errors.New("sessions are for clients with a certificate")
@@ -30,7 +32,8 @@ func AdmitCertificate(req *http.Request) error {
 	return nil
 }
 
-// AdmitBearer is for [ResponderConfig].Admit: who sends one of these tokens (RFC 6750, section 2.1) with the offer may have a session.
+// AdmitBearer is for [Config].Admit: clients that send one of these tokens (RFC 6750,
+// section 2.1) with the offer may have a session.
 func AdmitBearer(tokens []string) func(*http.Request) error {
 	hashes := make([][sha256.Size]byte, len(tokens))
 	for i, t := range tokens {
@@ -49,7 +52,8 @@ func AdmitBearer(tokens []string) func(*http.Request) error {
 	}
 }
 
-// Knows reports whether a stream with this session and token could be joined here. The token is not spent.
+// Knows reports whether a stream with this session and token could be joined here. It does not use
+// up the token.
 func (r *Responder) Knows(ctx context.Context, id negotiate.SessionID, token []byte) bool {
 	entry, err := r.cfg.Store.Get(ctx, id.URI())
 	if err != nil {

@@ -13,8 +13,9 @@ import (
 	"github.com/hhfr/hhfr/pkg/soap"
 )
 
-// Handler answers offers made at the paths of services, and passes everything else on to them untouched: a request is an offer if it is a POST
-// whose Body has the child [OfferName] within its first 4 KiB. An offer that cannot be met, or is malformed, is answered with a fault.
+// Handler answers offers made at the paths of services, and passes everything else on to them
+// unchanged. A request is an offer if it is a POST whose Body has the child [negotiate.OfferName]
+// within its first 4 KiB. An offer that cannot be met, or is malformed, is answered with a fault.
 func (r *Responder) Handler(services http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
 		if req.Method == http.MethodOptions && req.Header.Get(negotiate.Field) != "" && r.serveQuestion(w, req) {
@@ -26,7 +27,7 @@ func (r *Responder) Handler(services http.Handler) http.Handler {
 		}
 		start, isOffer, err := peek(req.Body)
 		if !isOffer {
-			// What was read is given back, the error with it.
+			// The service reads what was read here again, and the error with it.
 			req.Body = &httpmsg.Peeked{Reader: resumed(start, err, req.Body), Closer: req.Body}
 			r.serveAsking(w, req, services)
 			return
@@ -52,7 +53,8 @@ func peek(body io.Reader) (start []byte, isOffer bool, err error) {
 	return start, false, err
 }
 
-// couldBeXML reports whether an XML document in UTF-8 may begin with these octets, so that of other bodies only the first octets are waited for.
+// couldBeXML reports whether an XML document in UTF-8 may begin with these bytes. Of other bodies
+// only the first bytes are waited for.
 func couldBeXML(start []byte) bool {
 	const mark = "\xEF\xBB\xBF"
 	if len(start) < len(mark) && strings.HasPrefix(mark, string(start)) {
@@ -62,8 +64,9 @@ func couldBeXML(start []byte) bool {
 	return len(start) == 0 || start[0] == '<'
 }
 
-// resumed is a body of which some was read already, with the error that came behind that. Its end is told with the last
-// bytes where it is known, as net/http does: a service that writes as it reads is then upgraded like any other.
+// resumed returns a body of which start was read already, with the error that followed. It reports
+// the end together with the last bytes where the end is known, as net/http does: then a service
+// that writes while it reads is upgraded like any other.
 func resumed(start []byte, err error, rest io.Reader) io.Reader {
 	if errors.Is(err, io.EOF) {
 		return &ending{start}
@@ -71,7 +74,7 @@ func resumed(start []byte, err error, rest io.Reader) io.Reader {
 	return io.MultiReader(bytes.NewReader(start), httpmsg.Failing(err), rest)
 }
 
-// ending reads as bytes that end.
+// ending is a reader that returns io.EOF with its last bytes.
 type ending struct{ left []byte }
 
 func (e *ending) Read(p []byte) (int, error) {
@@ -85,7 +88,7 @@ func (e *ending) Read(p []byte) (int, error) {
 func (r *Responder) serveOffer(w http.ResponseWriter, req *http.Request, start []byte) {
 	data, err := io.ReadAll(io.LimitReader(req.Body, negotiate.MaxOffer+1-int64(len(start))))
 	if err != nil {
-		// The initiator is gone, or sends nothing more; there is nobody to tell.
+		// The initiator is gone, or sends nothing more; nobody would read an answer.
 		return
 	}
 	data = append(start, data...)
@@ -107,8 +110,8 @@ func (r *Responder) serveOffer(w http.ResponseWriter, req *http.Request, start [
 		r.cfg.Log.Info("offer refused", "peer", req.RemoteAddr, "err", err)
 		var items negotiate.RefusedItems
 		if !errors.As(err, &items) {
-			// A store's error names files; it is not for the peer.
-			items = negotiate.RefusedItems{{Item: "Session", Why: "cannot be kept"}}
+			// A store's error names files; it must not reach the peer.
+			items = negotiate.RefusedItems{{Item: "Session", Why: "cannot be stored"}}
 		}
 		r.fault(w, version, negotiate.RefusalFault(items))
 		return

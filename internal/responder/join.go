@@ -15,15 +15,16 @@ import (
 	"github.com/hhfr/hhfr/pkg/streamer"
 )
 
-// joined is a session that a stream may be of.
+// joined is a session that a stream may belong to.
 type joined struct {
 	facts    negotiate.Facts
-	token    []byte        // the next one
-	lifetime time.Duration // of that
+	token    []byte        // the next token
+	lifetime time.Duration // the lifetime of that token
 	promised streamer.PeerLimits
 }
 
-// refusedSession is what a peer is told whatever was wrong with its session or token: not which.
+// refusedSession is the refusal for any fault in a session or token. It does not say which was
+// wrong.
 func refusedSession() error {
 	return &streamer.Refusal{CloseCode: streamer.CloseUnknownSession, Text: "session or token not accepted"}
 }
@@ -32,7 +33,8 @@ func storeFailed() error {
 	return &streamer.Refusal{CloseCode: streamer.CloseInternal, Text: "the context store failed"}
 }
 
-// enterSession finds the session of an initiator's hello: one that it has a token for, or a first contact.
+// enterSession finds the session of an initiator's hello: one that it has a token for, or a first
+// contact.
 func (r *Responder) enterSession(ctx context.Context, h streamer.Hello, from *http.Request) (*joined, error) {
 	if len(h.Token) == 0 {
 		return r.firstContact(ctx, h, from)
@@ -40,17 +42,19 @@ func (r *Responder) enterSession(ctx context.Context, h streamer.Hello, from *ht
 	return r.join(ctx, h, peerOf(from))
 }
 
-// join takes the session that a peer's hello names: nobody joins with the same token again. The order matters. Only who has shown a token
-// that admits is given room, for which others may have to go; and only who has room spends the token, so that who is turned away can come
+// join takes the session that a peer's hello names: nobody can join with the same token again. The
+// order matters. Only a peer with a valid token gets a slot, for which other sessions may be
+// dropped. Only a peer with a slot uses up the token, so that a peer that is turned away can come
 // again.
 func (r *Responder) join(ctx context.Context, h streamer.Hello, peer string) (j *joined, err error) {
-	var entered *negotiate.Facts // the session, once it has room
+	var entered *negotiate.Facts // the session, once it has a slot
 	defer func() {
 		if err != nil && entered != nil {
 			r.retire(ctx, entered)
 		}
 	}()
-	// What an older stream of the session notes at its end is no reason to refuse the next one.
+	// An older stream of the session may write the context at its end. That is no reason to refuse
+	// the next stream.
 	for range maxTries {
 		c, revision, err := r.shown(ctx, h)
 		if err != nil {
@@ -69,7 +73,7 @@ func (r *Responder) join(ctx context.Context, h streamer.Hello, peer string) (j 
 	return nil, refusedSession()
 }
 
-// makeRoom takes a place for a stream of a session.
+// makeRoom reserves a slot for a stream of a session.
 func (r *Responder) makeRoom(ctx context.Context, id negotiate.SessionID, peer string) error {
 	gone, ok := r.registry.join(id, peer)
 	r.forget(ctx, gone)
@@ -80,13 +84,13 @@ func (r *Responder) makeRoom(ctx context.Context, id negotiate.SessionID, peer s
 	return nil
 }
 
-// maxTries bounds how often a session is read again that somebody else has changed meanwhile.
+// maxTries bounds how often a session is read again that was changed concurrently.
 const maxTries = 4
 
-// errChanged: somebody else has changed the context of the session meanwhile.
+// errChanged: the context of the session was changed concurrently.
 var errChanged = errors.New("changed meanwhile")
 
-// shown is the context of the session that a peer's hello has a token for, with its revision.
+// shown returns the context of the session that a peer's hello has a token for, with its revision.
 func (r *Responder) shown(ctx context.Context, h streamer.Hello) (*negotiate.Context, uint64, error) {
 	id := negotiate.SessionID(h.Session)
 	entry, err := r.cfg.Store.Get(ctx, id.URI())
@@ -106,15 +110,21 @@ func (r *Responder) shown(ctx context.Context, h streamer.Hello) (*negotiate.Con
 		return nil, 0, refusedSession()
 	}
 	if number, _ := negotiate.RepresentationNumber(c.Representation); number != h.Representation {
-		return nil, 0, &streamer.Refusal{CloseCode: streamer.CloseUnsupported, Text: "another representation was agreed on"}
+		return nil, 0, &streamer.Refusal{
+			CloseCode: streamer.CloseUnsupported,
+			Text:      "another representation was agreed on",
+		}
 	}
 	if (h.Stages&streamer.Headers != 0) != (len(c.Headers) > 0) {
-		return nil, 0, &streamer.Refusal{CloseCode: streamer.CloseUnsupported, Text: "something else was agreed on unchanging headers"}
+		return nil, 0, &streamer.Refusal{
+			CloseCode: streamer.CloseUnsupported,
+			Text:      "something else was agreed on unchanging headers",
+		}
 	}
 	return c, entry.Revision, nil
 }
 
-// spend takes the token of a session, which admits nobody any more.
+// spend uses up the token of a session, which admits nobody any more.
 func (r *Responder) spend(ctx context.Context, c *negotiate.Context, revision uint64) (*joined, error) {
 	j := &joined{}
 	if c.Limits != nil {
@@ -127,7 +137,8 @@ func (r *Responder) spend(ctx context.Context, c *negotiate.Context, revision ui
 	return j, nil
 }
 
-// renew spends the token of a session, makes the next one, and keeps the session for its lifetime from now on.
+// renew uses up the token of a session, makes the next one, and keeps the session for its lifetime
+// from now on.
 func (r *Responder) renew(ctx context.Context, c *negotiate.Context, j *joined, revision *uint64) error {
 	c.Expires = r.cfg.Clock.Now().Add(c.Lifetime)
 	c.TokenHash = nil
@@ -152,7 +163,7 @@ func (r *Responder) renew(ctx context.Context, c *negotiate.Context, j *joined, 
 	case errors.Is(err, &ctxstore.Error{Code: ctxstore.Conflict}):
 		return errChanged
 	case err != nil:
-		r.cfg.Log.Warn("session not kept", "session", c.Session.String(), "err", err)
+		r.cfg.Log.Warn("session not stored", "session", c.Session.String(), "err", err)
 		return storeFailed()
 	}
 	return nil
@@ -161,11 +172,16 @@ func (r *Responder) renew(ctx context.Context, c *negotiate.Context, j *joined, 
 // firstContact makes a session for the service at the target of a hello.
 func (r *Responder) firstContact(ctx context.Context, h streamer.Hello, from *http.Request) (*joined, error) {
 	u, err := url.Parse(h.Target)
-	if err != nil || (u.Scheme != "http" && u.Scheme != "https") || u.Host == "" || u.User != nil || u.RawQuery != "" || negotiate.CheckText(h.Target) != nil {
+	if err != nil || (u.Scheme != "http" && u.Scheme != "https") || u.Host == "" || u.User != nil || u.RawQuery != "" ||
+		negotiate.CheckText(h.Target) != nil {
 		return nil, refusedSession()
 	}
-	if number, _ := negotiate.RepresentationNumber(negotiate.RepresentationURI("binary")); h.Representation != number || h.Stages&streamer.Headers != 0 {
-		return nil, &streamer.Refusal{CloseCode: streamer.CloseUnsupported, Text: "a first contact is in binary, without unchanging headers"}
+	if number, _ := negotiate.RepresentationNumber(negotiate.RepresentationURI("binary")); h.Representation != number ||
+		h.Stages&streamer.Headers != 0 {
+		return nil, &streamer.Refusal{
+			CloseCode: streamer.CloseUnsupported,
+			Text:      "a first contact is in binary, without unchanging headers",
+		}
 	}
 	req := from.Clone(ctx)
 	req.URL, req.Host = u, u.Host
@@ -175,7 +191,7 @@ func (r *Responder) firstContact(ctx context.Context, h streamer.Hello, from *ht
 	}
 	j, err := r.begin(ctx, req, negotiate.SessionID(h.Session), transport)
 	switch {
-	case errors.Is(err, errChanged): // somebody else's session has this name
+	case errors.Is(err, errChanged): // another peer's session has this name
 		return nil, refusedSession()
 	case errors.Is(err, errNoRoom):
 		return nil, &streamer.Refusal{CloseCode: streamer.CloseLimits, Text: negotiate.Busy[0].Why}
@@ -183,22 +199,32 @@ func (r *Responder) firstContact(ctx context.Context, h streamer.Hello, from *ht
 	return j, err
 }
 
-// What may be otherwise another time.
+// These refusals may pass.
 var (
 	errNoRoom = errors.New("too many sessions")
 	errNoConn = errors.New("too many connections")
 )
 
-// begin makes a session of a request that is no offer: everything is as this version has it where nothing else is agreed on.
-func (r *Responder) begin(ctx context.Context, req *http.Request, id negotiate.SessionID, transport string) (*joined, error) {
+// begin makes a session for a request that is no offer. It has the defaults of this version, as
+// nothing else was agreed on.
+func (r *Responder) begin(
+	ctx context.Context, req *http.Request, id negotiate.SessionID, transport string,
+) (*joined, error) {
 	gone, ok := r.registry.join(id, peerOf(req))
 	r.forget(ctx, gone)
 	if !ok {
 		return nil, errNoRoom
 	}
 	c := &negotiate.Context{Lifetime: min(negotiate.DefaultLifetime, r.cfg.MaxLifetime), Facts: negotiate.Facts{
-		Session: id, Scheme: negotiate.Scheme, Representation: negotiate.RepresentationURI("binary"), Transport: negotiate.TransportURI(transport),
-		Assurance: negotiate.AtMostOnce, Security: negotiate.TransportSecurity, Origin: requestOrigin(req), Path: negotiate.PathOf(req.URL), Address: r.addressFor(req),
+		Session:        id,
+		Scheme:         negotiate.Scheme,
+		Representation: negotiate.RepresentationURI("binary"),
+		Transport:      negotiate.TransportURI(transport),
+		Assurance:      negotiate.AtMostOnce,
+		Security:       negotiate.TransportSecurity,
+		Origin:         requestOrigin(req),
+		Path:           negotiate.PathOf(req.URL),
+		Address:        r.addressFor(req),
 	}}
 	j := &joined{}
 	if err := r.renew(ctx, c, j, ctxstore.If(0)); err != nil {
@@ -208,8 +234,8 @@ func (r *Responder) begin(ctx context.Context, req *http.Request, id negotiate.S
 	return j, nil
 }
 
-// addressFor is where the session of a request can be joined again: ":PORT" or "HOST:PORT"; that of the connection itself if
-// there is no other.
+// addressFor returns the address at which the session of a request can be joined again: ":PORT" or
+// "HOST:PORT"; that of the connection itself if there is no other.
 func (r *Responder) addressFor(req *http.Request) string {
 	transport := negotiate.OwnTransport(req.TLS != nil)
 	if a := r.cfg.Addresses[transport]; a != "" {
@@ -218,9 +244,10 @@ func (r *Responder) addressFor(req *http.Request) string {
 	return negotiate.OwnPort(req)
 }
 
-// keepKnown keeps what the coder of a stream that ends knows of the peer, for the next stream of the session.
+// keepKnown stores what the coder of an ending stream knows of the peer, for the next stream of the
+// session.
 func (r *Responder) keepKnown(ctx context.Context, id negotiate.SessionID, coder streamer.Coder) {
 	coders.KeepKnown(ctx, r.cfg.Store, id.URI(), id, r.cfg.Clock.Now(), coder, func(err error) {
-		r.cfg.Log.Warn("session not kept up to date", "session", id.String(), "err", err)
+		r.cfg.Log.Warn("session not updated", "session", id.String(), "err", err)
 	})
 }

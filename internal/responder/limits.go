@@ -5,14 +5,17 @@ import "time"
 const (
 	// MaxLifetime is the longest lifetime a responder grants unless told otherwise.
 	MaxLifetime = 24 * time.Hour
-	// DefaultJoinWithin is how long after the answer a stream must be opened: sessions that nobody joins cost room.
+	// DefaultJoinWithin is how long after the answer a stream must be opened: sessions that nobody
+	// joins cost space.
 	DefaultJoinWithin = time.Minute
-	// DefaultMaxSessions is how many sessions a responder keeps, negotiated or joined; beyond it offers are refused with a fault. Each that waits
-	// takes up to 64 KiB of the store.
+	// DefaultMaxSessions is how many sessions a responder keeps, negotiated or joined; beyond it
+	// offers are refused with a fault. Each waiting session takes up to 64 KiB of the store.
 	DefaultMaxSessions = 1024
-	// keptContexts is how many contexts of ended sessions stay in the store, for each session there may be; a context without fingerprints takes
-	// about 1 KiB. One with unchanging headers counts as so many as take its room.
+	// keptContexts is how many contexts of ended sessions stay in the store, for each session that
+	// the limit allows. A context without fingerprints takes about 1 KiB. One with unchanging
+	// headers counts as many times as its space requires.
 	keptContexts = 4
-	// maxPeek is how far the Body's first child of a request may be from its start for the request to be recognised as an offer, in octets.
+	// maxPeek is how far the Body's first child of a request may be from its start for the request
+	// to be recognized as an offer, in bytes.
 	maxPeek = 4 << 10
 )

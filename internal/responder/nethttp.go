@@ -15,20 +15,25 @@ import (
 	"github.com/hhfr/hhfr/pkg/streamer"
 )
 
-// Handler makes an unchanged SOAP server of net/http speak HHFR: it is an [http.Handler] that answers offers and passes all else on, and
-// [Responder.ServeStreams] accepts the streams, whose messages reach the server as requests. All methods are safe for concurrent use.
+// Handler makes an unchanged SOAP server of net/http speak HHFR. It is an [http.Handler] that
+// answers offers and passes everything else on. [Responder.ServeStreams] accepts the streams, whose
+// messages reach the server as requests. All methods are safe for concurrent use.
 type Handler struct {
 	*Responder
 	services http.Handler
 	plain    http.Handler
 }
 
-// NewHandler makes one for a server. cfg.Serve is not used; without cfg.Addresses streams run over
-// upgraded connections alone, and without cfg.Sequenced the server also gets the messages of sequences
-// as requests, for effects of its own ([SequencedHandler]). Errors: BadConfig. The caller calls Close in the end.
+// NewHandler makes one for a server. cfg.Serve is not used. Without cfg.Addresses streams run over
+// upgraded connections alone, and without cfg.Sequenced the server also gets the messages of
+// sequences as requests, for effects of its own ([SequencedHandler]). The caller must call Close in the end. Errors:
+// BadConfig.
 //
-// A request that came by a stream has the head that the initiator gave, the host of the URL that was negotiated, and remote address and TLS of the stream's
-// connection; one of a sequence has neither, as it may have come by several. Its context has the session's facts ([FactsOf]). A reply's head travels without the fields that speak of one connection, and without Date.
+// A request that came over a stream has the head that the initiator gave, and the host of the URL
+// that was negotiated. Its remote address and TLS are those of the stream's connection. A request
+// of a sequence has neither address nor TLS, as it may have come over several connections. The
+// context of a request has the session's facts ([FactsOf]). A reply's head travels without the
+// fields about one connection, and without Date.
 func NewHandler(services http.Handler, cfg Config) (*Handler, error) {
 	h := &Handler{services: services}
 	cfg.Serve = h.serveExchange
@@ -46,13 +51,13 @@ func NewHandler(services http.Handler, cfg Config) (*Handler, error) {
 // ServeHTTP serves plain SOAP and offers.
 func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) { h.plain.ServeHTTP(w, r) }
 
-// serveExchange has an exchange of a stream served as a request.
+// serveExchange serves an exchange of a stream as a request.
 func (h *Handler) serveExchange(ctx context.Context, _ string, x *streamer.Exchange) {
 	facts := FactsOf(ctx)
 	req, err := exchangeRequest(ctx, x.Message(), facts)
 	if err != nil {
 		h.cfg.Log.Info("message without a request head", "err", err)
-		return // the stream tells the other end that the exchange failed
+		return // the stream tells the peer that the exchange failed
 	}
 	w := &exchangeWriter{ctx: ctx, x: x, header: http.Header{}}
 	ended := false
@@ -61,8 +66,8 @@ func (h *Handler) serveExchange(ctx context.Context, _ string, x *streamer.Excha
 	ended = true
 }
 
-// endReply ends the reply of a service that has returned, or panicked: then the reply ends there, as net/http has it, and
-// the cause is logged as it would be there.
+// endReply ends the reply of a service that has returned, or panicked. After a panic the reply ends
+// there, as with net/http, and the cause is logged as net/http would log it.
 func (r *Responder) endReply(w *exchangeWriter, path string, ended bool, panicked any) {
 	if err, _ := panicked.(error); panicked != nil && !errors.Is(err, http.ErrAbortHandler) {
 		r.cfg.Log.Error("service panicked", "path", path, "panic", panicked)
@@ -72,7 +77,7 @@ func (r *Responder) endReply(w *exchangeWriter, path string, ended bool, panicke
 	}
 }
 
-// exchangeRequest makes a message a request.
+// exchangeRequest turns a message into a request.
 func exchangeRequest(ctx context.Context, m *streamer.Message, facts *negotiate.Facts) (*http.Request, error) {
 	octets := m.Head
 	if octets == nil {
@@ -111,12 +116,13 @@ func exchangeRequest(ctx context.Context, m *streamer.Message, facts *negotiate.
 			req.Header.Add(string(f.Name), string(f.Unfolded()))
 		}
 	}
-	// The host is that of the negotiated URL whatever the target says: a session never leads to another.
+	// The host is that of the negotiated URL whatever the target is: a session never leads to
+	// another host.
 	req.Host, req.URL.Scheme, req.URL.Host, req.URL.User = hostOf(facts.Origin), "", "", nil
 	return req, nil
 }
 
-// hostOf is host and port of an origin.
+// hostOf returns host and port of an origin.
 func hostOf(origin string) string {
 	req, err := http.NewRequest(http.MethodPost, origin, nil)
 	if err != nil {
@@ -125,8 +131,8 @@ func hostOf(origin string) string {
 	return req.URL.Host
 }
 
-// exchangeWriter is the ResponseWriter of an exchange: a short reply is sent as a whole, a long one, or
-// one that is flushed, as it comes.
+// exchangeWriter is the ResponseWriter of an exchange: a short reply is sent as a whole, a long
+// one, or one that is flushed, as it comes.
 type exchangeWriter struct {
 	ctx    context.Context
 	x      *streamer.Exchange
@@ -138,7 +144,7 @@ type exchangeWriter struct {
 	err    error
 }
 
-// Header gives the fields to be sent.
+// Header returns the fields to be sent.
 func (w *exchangeWriter) Header() http.Header { return w.header }
 
 // WriteHeader sets the status, once; informational ones are sent at once.
@@ -152,7 +158,7 @@ func (w *exchangeWriter) WriteHeader(status int) {
 	}
 }
 
-// wholeReply is the longest reply that is held back to be sent as a whole, in octets.
+// wholeReply is the longest reply that is buffered to be sent as a whole, in bytes.
 const wholeReply = 32 << 10
 
 // Write writes the body.
@@ -190,10 +196,10 @@ func (w *exchangeWriter) ReadFrom(body io.Reader) (int64, error) {
 	return io.CopyBuffer(to, body, *buffer)
 }
 
-// Flush sends what there is; see [http.Flusher].
+// Flush sends what is buffered; see [http.Flusher].
 func (w *exchangeWriter) Flush() { _ = w.FlushError() }
 
-// FlushError does so; see [http.ResponseController].
+// FlushError is Flush with an error; see [http.ResponseController].
 func (w *exchangeWriter) FlushError() error {
 	w.WriteHeader(http.StatusOK)
 	if w.x.OneWay() {
@@ -205,16 +211,16 @@ func (w *exchangeWriter) FlushError() error {
 	return w.reply.Flush()
 }
 
-// EnableFullDuplex says that the request can be read while the reply is written, which is always so.
+// EnableFullDuplex does nothing: the request can always be read while the reply is written.
 func (w *exchangeWriter) EnableFullDuplex() error { return nil }
 
-// head writes down what net/http says of the reply.
+// head writes the head of the reply as net/http has it.
 func (w *exchangeWriter) head(status int) []byte {
 	w.header.Del("Date")
 	return httpmsg.ReplyHead(status, w.header)
 }
 
-// final is the head of the reply that counts.
+// final returns the head of the final reply.
 func (w *exchangeWriter) final() []byte {
 	if _, ok := w.header["Content-Type"]; !ok && len(w.start) > 0 {
 		w.header.Set("Content-Type", http.DetectContentType(w.start))
@@ -222,7 +228,7 @@ func (w *exchangeWriter) final() []byte {
 	return w.head(w.status)
 }
 
-// begin sends the head and what was held back.
+// begin sends the head and what was buffered.
 func (w *exchangeWriter) begin() error {
 	if w.begun {
 		return w.err
@@ -253,7 +259,7 @@ func (w *exchangeWriter) finish(ended bool) error {
 	}
 	w.WriteHeader(http.StatusOK)
 	if n, err := strconv.Atoi(w.header.Get("Content-Length")); err == nil && n > len(w.start) {
-		return nil // promised more than it gave
+		return nil // shorter than its Content-Length
 	}
 	return w.x.Reply(w.ctx, streamer.NewMessage(w.final(), w.start))
 }

@@ -97,7 +97,7 @@ func emptyReply(status int) *streamer.Message {
 	return streamer.NewMessage(httpmsg.ReplyHead(status, nil), nil)
 }
 
-// wholeWriter is the ResponseWriter of a reply that goes as a whole.
+// wholeWriter is the ResponseWriter of a reply that is sent as a whole.
 type wholeWriter struct {
 	header  http.Header
 	status  int
@@ -105,10 +105,10 @@ type wholeWriter struct {
 	tooLong bool
 }
 
-// Header gives the fields to be sent.
+// Header returns the fields to be sent.
 func (w *wholeWriter) Header() http.Header { return w.header }
 
-// WriteHeader sets the status, once; nobody waits for informational ones.
+// WriteHeader sets the status, once; informational ones are dropped, as nobody waits for them.
 func (w *wholeWriter) WriteHeader(status int) {
 	if w.status == 0 && status >= 200 {
 		w.status = status

@@ -8,9 +8,9 @@ import (
 	"github.com/hhfr/hhfr/pkg/negotiate"
 )
 
-// registry has the sessions of a responder. Those that were negotiated and nobody has joined make
-// room for others: first one of the same peer, then one of the peer that has most of them, the
-// oldest first.
+// registry holds the sessions of a responder. Those that were negotiated and not joined are dropped
+// for others when the limit is reached: first one of the same peer, then one of the peer that has
+// most of them, the oldest first.
 type registry struct {
 	max, perPeer int
 	joinWithin   time.Duration
@@ -18,19 +18,20 @@ type registry struct {
 
 	mu       sync.Mutex
 	sessions map[negotiate.SessionID]*registered
-	peers    map[string]int // sessions of each peer
-	count    uint64         // of sessions ever registered
+	peers    map[string]int // number of sessions of each peer
+	count    uint64         // number of sessions ever registered
 }
 
 type registered struct {
-	peer     string // see accept.Peer; empty: of nobody that is bounded
-	number   uint64 // in the order of registration
+	peer     string // see accept.Peer; empty: of a peer without a limit
+	number   uint64 // rank in the order of registration
 	until    time.Time
-	streams  int    // joined
-	revision uint64 // of its context; 0: not stored yet
+	streams  int    // number of streams; 0: not joined
+	revision uint64 // revision of its context; 0: not stored yet
 }
 
-// dropped is a session that made room, with the revision of its context; 0 if that was not stored.
+// dropped is a session that was dropped for another, with the revision of its context; 0 if that
+// was not stored.
 type dropped struct {
 	id       negotiate.SessionID
 	revision uint64
@@ -43,7 +44,7 @@ func newRegistry(cfg *Config) *registry {
 	}
 }
 
-// add registers a session that waits to be joined; false: there is no room.
+// add registers a session that waits to be joined; false: there is no slot.
 func (g *registry) add(id negotiate.SessionID, peer string) (gone []dropped, ok bool) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -69,8 +70,8 @@ func (g *registry) addLocked(id negotiate.SessionID, s *registered) (gone []drop
 	}
 }
 
-// victim finds the waiting session that is to make room: one that has expired; else the oldest of
-// the peer that has most of them. With ofPeer, it is one of that peer.
+// victim finds the waiting session to drop: one that has expired; else the oldest of the peer that
+// has most of them. With ofPeer, it is one of that peer.
 func (g *registry) victim(peer string, ofPeer bool) (id negotiate.SessionID, found bool) {
 	now := g.clock.Now()
 	oldest, waiting := map[string]negotiate.SessionID{}, map[string]int{}
@@ -96,7 +97,7 @@ func (g *registry) victim(peer string, ofPeer bool) (id negotiate.SessionID, fou
 	return id, found
 }
 
-// stored notes the revision of a session's context; false: the session has made room meanwhile.
+// stored records the revision of a session's context; false: the session was dropped meanwhile.
 func (g *registry) stored(id negotiate.SessionID, revision uint64) bool {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -107,8 +108,8 @@ func (g *registry) stored(id negotiate.SessionID, revision uint64) bool {
 	return s != nil
 }
 
-// join notes that a session is joined. It may have been negotiated by another process on the same
-// store; false: then there is no room for it.
+// join records that a session is joined. The session may have been negotiated by another process on
+// the same store; false: then there is no slot for it.
 func (g *registry) join(id negotiate.SessionID, peer string) (gone []dropped, ok bool) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -119,7 +120,8 @@ func (g *registry) join(id negotiate.SessionID, peer string) (gone []dropped, ok
 	return g.addLocked(id, &registered{peer: peer, streams: 1})
 }
 
-// remove notes that a stream of a session has ended, or that there will be none; gone: there is no other.
+// remove records that a stream of a session has ended, or that there will be none; gone: the
+// session has no other.
 func (g *registry) remove(id negotiate.SessionID) (gone bool) {
 	g.mu.Lock()
 	defer g.mu.Unlock()

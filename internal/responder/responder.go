@@ -1,6 +1,6 @@
-// Package responder is the other side of package session: a [Responder] answers offers, upgrades
-// connections and runs their streams in front of SOAP services. A [Handler] does so for unchanged
-// servers of net/http.
+// Package responder is the responder's side of HHFR, the counterpart of package session. A
+// [Responder] answers offers, upgrades connections and runs their streams in front of SOAP
+// services. A [Handler] does so for unchanged servers of net/http.
 package responder
 
 import (
@@ -25,61 +25,69 @@ import (
 	"github.com/hhfr/hhfr/pkg/streamer"
 )
 
-// ResponderConfig is what a [Responder] works with. It is copied; what it points to is shared and stays the caller's.
+// Config is the configuration of a [Responder]. It is copied; what it points to is shared and stays
+// the caller's.
 type Config struct {
 	// Store keeps sessions and shapes; nil means memory.
 	Store ctxstore.Store
-	// Coders makes the coders of streams; nil means those of a book over Store (see [BookCoders]). Their shapes lie in Store.
+	// Coders makes the coders of streams; nil means those of a book over Store (see
+	// [coders.OfBook]), with their shapes in Store.
 	Coders coders.Func
-	// Addresses says where streams are accepted, by the name of the transport: for tls, tcp and udp ":PORT", or "HOST:PORT" to advertise another host
-	// than that of the URLs, for inproc a name. A transport without an address is not agreed to.
+	// Addresses are the addresses where streams are accepted, by the name of the transport: for
+	// tls, tcp and udp ":PORT", or "HOST:PORT" to advertise another host than that of the URLs; for
+	// inproc a name. A transport without an address is not agreed to.
 	Addresses map[string]string
-	// Admit, if given, says who may have a session, by the request of an offer. Others are refused, with the error as the reason,
-	// and go on in plain SOAP. See [AdmitCertificate] and [AdmitBearer]. nil: everybody.
+	// Admit, if given, decides from the request of an offer who may have a session. Others are
+	// refused, with the error as the reason, and continue in plain SOAP. See [AdmitCertificate] and
+	// [AdmitBearer]. nil: everybody.
 	Admit func(*http.Request) error
 	// Representations accepted, by name; nil means all.
 	Representations []string
-	// Serve serves an exchange of a stream, in a goroutine of its own. path is that of its head's request target, or of the negotiated URL,
-	// unescaped as in url.URL.Path.
-	// Required.
+	// Serve serves an exchange of a stream, in a goroutine of its own. path is that of the request
+	// target in its head, or of the negotiated URL, unescaped as in url.URL.Path. Required.
 	Serve func(ctx context.Context, path string, x *streamer.Exchange)
-	// Sequenced serves messages that come in sequences; nil: only at-most-once without order is agreed to. Exactly-once is agreed to if Store persists.
+	// Sequenced serves messages that come in sequences; nil: only at-most-once without order is
+	// agreed to. Exactly-once is agreed to if Store persists.
 	Sequenced Sequenced
-	// Serves reports whether there is a service at a path; offers elsewhere are passed on. nil: everywhere.
+	// Serves reports whether there is a service at a path; offers elsewhere are passed on. nil:
+	// everywhere.
 	Serves func(path string) bool
-	// UnchangingHeaders, if given, says whether header blocks are agreed to that the messages for
-	// the service at path have in common (Config.Headers of the initiator). Services get them with
-	// each message either way. An error is told to the initiator. nil: all that are well-formed and
-	// hold no secret are.
+	// UnchangingHeaders, if given, decides whether header blocks that the messages for the service
+	// at path have in common are agreed to (Config.Headers of the initiator). Services get the
+	// blocks with each message either way. An error is sent to the initiator. nil: all blocks that
+	// are well-formed and contain no secret are agreed to.
 	UnchangingHeaders func(path string, blocks []string) error
-	// ReplySchema, if given, describes the replies of the service at path; nil for those not described.
+	// ReplySchema, if given, returns the schema of the replies of the service at path; nil if there
+	// is none.
 	ReplySchema func(path string) *schema.Schema
 	// MaxLifetime is the longest lifetime granted; 0 means [MaxLifetime].
 	MaxLifetime time.Duration
 	// JoinWithin is how long after its answer a session may be joined; 0 means [DefaultJoinWithin].
 	JoinWithin time.Duration
 	// MaxSessions is how many sessions there may be, waiting or joined, and how many connections; 0
-	// means [DefaultMaxSessions]. Where there is no room, sessions that wait to be joined make
-	// some.
+	// means [DefaultMaxSessions]. When the limit is reached, sessions that wait to be joined are
+	// dropped for others.
 	MaxSessions int
 	// MaxPerPeer is how many of them one IP address may have, or one IPv6 network of 64 bits; 0
-	// means half of MaxSessions. Who has clients behind one address, of a reverse proxy for
-	// example, wants as many as MaxSessions.
+	// means half of MaxSessions. A server with clients behind one address, of a reverse proxy for
+	// example, needs as many as MaxSessions.
 	MaxPerPeer int
 	// WrapConn, if given, wraps a stream's connection before anything is read or written (a recorder). A
 	// wrapper that embeds the connection keeps what it can do beside [net.Conn] (see
 	// [streamer.Transport]); one that does such a thing otherwise has the method for it.
 	WrapConn func(net.Conn) net.Conn
-	// OnSession, if given, is told of each session when its stream is accepted, before our hello is sent, with the connection as wrapped.
-	// That of a request which was upgraded is one as net/http has it, below a NetConn method where some of it was read ahead.
+	// OnSession, if given, is called for each session when its stream is accepted, before our hello
+	// is sent, with the connection as wrapped. For a request that was upgraded, the connection is
+	// the one that net/http has; it stands below a NetConn method where some of it was read ahead.
 	OnSession func(negotiate.Facts, net.Conn)
-	// OnStream, if given, gets each stream once it is open, to begin exchanges on it. It must not wait.
+	// OnStream, if given, is called with each stream once it is open, to begin exchanges on it. It
+	// must not block.
 	OnStream func(negotiate.Facts, *streamer.Stream)
-	// Stream gives limits, sizes and hooks of streams; what negotiation decides is overwritten.
+	// Stream gives limits, sizes and hooks of streams. Negotiation overwrites what it decides.
 	Stream streamer.Config
 	// Clock is the clock; nil means the real one.
 	Clock clock.Clock
-	// Log hears of offers refused and streams that failed; nil: nobody.
+	// Log receives refused offers and failed streams; nil: they are not logged.
 	Log *slog.Logger
 }
 
@@ -117,7 +125,8 @@ func (c Config) withDefaults() (Config, error) {
 	return c, nil
 }
 
-// Responder answers offers ([Responder.Handler]) and accepts streams ([Responder.ServeStreams]). All methods are safe for concurrent use.
+// Responder answers offers ([Responder.Handler]) and accepts streams ([Responder.ServeStreams]).
+// All methods are safe for concurrent use.
 type Responder struct {
 	cfg Config
 
@@ -133,12 +142,12 @@ type Responder struct {
 	ended   []endedSession // oldest first
 	closers map[any]func()
 
-	endedWeight int // of them all
+	endedWeight int // weight of them all
 
 	sequences sequences
 }
 
-// NewResponder checks the configuration. Errors: BadConfig. The caller calls Close in the end.
+// New checks the configuration. The caller must call Close in the end. Errors: BadConfig.
 func New(cfg Config) (*Responder, error) {
 	cfg, err := cfg.withDefaults()
 	if err != nil {
@@ -150,13 +159,20 @@ func New(cfg Config) (*Responder, error) {
 	return r, nil
 }
 
-// answer selects of an offer made by a request, and keeps the session. Its error is refusedItems where it may be told.
+// answer selects from an offer made by a request, and stores the session. Its error is refusedItems
+// where it may be sent to the peer.
 func (r *Responder) answer(ctx context.Context, req *http.Request, o *negotiate.Offer) (*negotiate.Answer, error) {
 	if err := r.admit(req); err != nil {
 		return nil, err
 	}
 	path := req.URL.EscapedPath()
-	a := &negotiate.Answer{Session: negotiate.NewSessionID(), Lifetime: min(cmpDefault(o.Lifetime, negotiate.DefaultLifetime), r.cfg.MaxLifetime), RequestHead: negotiate.DefaultRequestFields, ReplyHead: negotiate.DefaultReplyFields, Ignored: o.Ignored}
+	a := &negotiate.Answer{
+		Session:     negotiate.NewSessionID(),
+		Lifetime:    min(cmpDefault(o.Lifetime, negotiate.DefaultLifetime), r.cfg.MaxLifetime),
+		RequestHead: negotiate.DefaultRequestFields,
+		ReplyHead:   negotiate.DefaultReplyFields,
+		Ignored:     o.Ignored,
+	}
 	rand.Read(a.Token[:])
 	if err := r.choose(o, a); err != nil {
 		return nil, err
@@ -172,8 +188,18 @@ func (r *Responder) answer(ctx context.Context, req *http.Request, o *negotiate.
 		return nil, err
 	}
 	facts := negotiate.Facts{
-		Session: a.Session, Scheme: a.Scheme, Representation: a.Representation, Transport: a.Transport, Assurance: a.Assurance, Security: a.Security,
-		Sequence: a.Sequence, Origin: requestOrigin(req), Path: path, Address: a.Address, Expires: r.cfg.Clock.Now().Add(a.Lifetime), PeerShapes: o.Shapes,
+		Session:        a.Session,
+		Scheme:         a.Scheme,
+		Representation: a.Representation,
+		Transport:      a.Transport,
+		Assurance:      a.Assurance,
+		Security:       a.Security,
+		Sequence:       a.Sequence,
+		Origin:         requestOrigin(req),
+		Path:           path,
+		Address:        a.Address,
+		Expires:        r.cfg.Clock.Now().Add(a.Lifetime),
+		PeerShapes:     o.Shapes,
 	}
 	if err := r.takeHeaders(path, o.Headers); err != nil {
 		a.Refused = append(a.Refused, negotiate.Declined{Item: "UnchangingHeader", Why: err.Error()})
@@ -211,11 +237,14 @@ func (r *Responder) choose(o *negotiate.Offer, a *negotiate.Answer) error {
 	}{
 		{"Scheme", o.Schemes, func(uri string) bool { return uri == negotiate.Scheme }, &a.Scheme},
 		{"Representation", o.Representations, func(uri string) bool {
-			return slices.ContainsFunc(r.cfg.Representations, func(name string) bool { return negotiate.RepresentationURI(name) == uri })
+			return slices.ContainsFunc(r.cfg.Representations,
+				func(name string) bool { return negotiate.RepresentationURI(name) == uri })
 		}, &a.Representation},
 		{"Transport", o.Transports, func(uri string) bool { return r.address(uri) != "" }, &a.Transport},
-		{"Assurance", negotiate.OrOnly(o.Assurances, negotiate.AtMostOnce), func(uri string) bool { return r.assure(uri, o) == nil }, &a.Assurance},
-		{"Security", negotiate.OrOnly(o.Securities, negotiate.TransportSecurity), func(uri string) bool { return uri == negotiate.TransportSecurity }, &a.Security},
+		{"Assurance", negotiate.OrOnly(o.Assurances, negotiate.AtMostOnce),
+			func(uri string) bool { return r.assure(uri, o) == nil }, &a.Assurance},
+		{"Security", negotiate.OrOnly(o.Securities, negotiate.TransportSecurity),
+			func(uri string) bool { return uri == negotiate.TransportSecurity }, &a.Security},
 	} {
 		at := slices.IndexFunc(c.offered, c.ours)
 		if at < 0 {
@@ -235,16 +264,17 @@ func (r *Responder) choose(o *negotiate.Offer, a *negotiate.Answer) error {
 	return nil
 }
 
-// address is where streams of a transport are accepted, empty if nowhere.
+// address returns where streams of a transport are accepted; empty if nowhere.
 func (r *Responder) address(uri string) string {
 	name, _ := strings.CutPrefix(uri, negotiate.TransportPrefix)
 	return r.cfg.Addresses[name]
 }
 
-// peerOf is who made a request, as sessions are counted.
+// peerOf returns the sender of a request, as sessions are counted.
 func peerOf(req *http.Request) string { return accept.Peer(req.RemoteAddr) }
 
-// requestOrigin is scheme and host that a request was made to, as far as it tells; empty if it does not.
+// requestOrigin returns the scheme and host that a request was made to, as far as it shows them;
+// empty if it does not.
 func requestOrigin(req *http.Request) string {
 	scheme := "http"
 	if req.TLS != nil {
@@ -264,7 +294,7 @@ func cmpDefault(d, otherwise time.Duration) time.Duration {
 	return d
 }
 
-// common gives those of the fingerprints whose shapes the store has.
+// common returns the fingerprints whose shapes the store has.
 func (r *Responder) common(ctx context.Context, offered [][32]byte) ([][32]byte, error) {
 	if len(offered) == 0 {
 		return nil, nil
@@ -291,7 +321,8 @@ func (r *Responder) common(ctx context.Context, offered [][32]byte) ([][32]byte,
 	return have, nil
 }
 
-// keep writes the session's context. Until it is joined it expires when it may no longer be.
+// keep writes the session's context. Until the session is joined, its context expires when it may
+// no longer be joined.
 func (r *Responder) keep(ctx context.Context, facts negotiate.Facts, a *negotiate.Answer) (revision uint64, err error) {
 	hash := sha256.Sum256(a.Token[:])
 	c := negotiate.Context{Facts: facts, TokenHash: hash[:], Lifetime: a.Lifetime}
@@ -303,8 +334,8 @@ func (r *Responder) keep(ctx context.Context, facts negotiate.Facts, a *negotiat
 	return r.cfg.Store.Put(ctx, a.Session.URI(), document, o)
 }
 
-// Close ends all streams, after what was accepted is written, makes ServeStreams return, and waits for all that it started. It is idempotent.
-// Listeners are closed; Store and Coders are not.
+// Close ends all streams, after what was accepted is written, makes ServeStreams return, and waits
+// for everything that it started. It is idempotent. Listeners are closed; Store and Coders are not.
 func (r *Responder) Close() error {
 	r.mu.Lock()
 	r.closed = true
@@ -321,7 +352,8 @@ func (r *Responder) Close() error {
 	return nil
 }
 
-// onClose has f called by Close; the function returned takes that back. false: it is closed already.
+// onClose makes Close call f; the function returned undoes that. false: the responder is closed
+// already.
 func (r *Responder) onClose(f func()) (undo func(), ok bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -337,7 +369,7 @@ func (r *Responder) onClose(f func()) (undo func(), ok bool) {
 	}, true
 }
 
-// takeHeaders says why the blocks are not agreed to; nil if they are.
+// takeHeaders returns the reason why the blocks are not agreed to; nil if they are.
 func (r *Responder) takeHeaders(path string, blocks []string) error {
 	if len(blocks) == 0 {
 		return nil

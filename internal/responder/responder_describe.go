@@ -12,8 +12,11 @@ import (
 	"github.com/hhfr/hhfr/pkg/shape"
 )
 
-// describe takes the descriptions of an offer, as far as they are understood, and gives our own of replies.
-func (r *Responder) describe(ctx context.Context, o *negotiate.Offer, a *negotiate.Answer, facts *negotiate.Facts) (err error) {
+// describe takes the descriptions of an offer, as far as they are understood, and adds our own
+// description of replies.
+func (r *Responder) describe(
+	ctx context.Context, o *negotiate.Offer, a *negotiate.Answer, facts *negotiate.Facts,
+) (err error) {
 	if a.Request, err = r.takeDescription(ctx, "RequestDescription", o.Request, a, facts); err != nil {
 		return err
 	}
@@ -36,8 +39,11 @@ func (r *Responder) describe(ctx context.Context, o *negotiate.Offer, a *negotia
 	return err
 }
 
-// takeDescription keeps what the offer describes a direction by, and confirms it by its name; what is not understood is refused.
-func (r *Responder) takeDescription(ctx context.Context, item string, d *negotiate.Description, a *negotiate.Answer, facts *negotiate.Facts) (*negotiate.Description, error) {
+// takeDescription stores what the offer describes a direction by, and confirms it by its name. It
+// refuses what it does not understand.
+func (r *Responder) takeDescription(
+	ctx context.Context, item string, d *negotiate.Description, a *negotiate.Answer, facts *negotiate.Facts,
+) (*negotiate.Description, error) {
 	if d == nil {
 		return nil, nil
 	}
@@ -78,7 +84,7 @@ func (r *Responder) takeDescription(ctx context.Context, item string, d *negotia
 	return &negotiate.Description{Fingerprint: d.Fingerprint}, nil
 }
 
-// both notes that both ends have a shape.
+// both records that both ends have a shape.
 func both(fp [32]byte, a *negotiate.Answer, facts *negotiate.Facts) {
 	if !slices.Contains(a.Shapes, fp) && len(a.Shapes) < negotiate.MaxShapes {
 		a.Shapes = append(a.Shapes, fp)

@@ -17,17 +17,19 @@ import (
 	"github.com/hhfr/hhfr/pkg/wsrm"
 )
 
-// Sequenced are services whose messages come in sequences. Paths are as in [ResponderConfig].Serve; a nil reply is an empty one. See [sequence.MessageHandler].
+// Sequenced are services whose messages come in sequences. Paths are as in [Config].Serve; a nil reply is an empty one. See [sequence.MessageHandler].
 type Sequenced interface {
-	// Transactional tells whether the service at path puts its effects into a transaction.
+	// Transactional reports whether the service at path puts its effects into a transaction.
 	Transactional(path string) bool
 	// Transact handles a message whose effects are those of tx.
-	Transact(ctx context.Context, path string, tx *wsrm.Tx, request *streamer.Message) (reply *streamer.Message, err error)
+	Transact(
+		ctx context.Context, path string, tx *wsrm.Tx, request *streamer.Message,
+	) (reply *streamer.Message, err error)
 	// Handle handles a message with effects of its own.
 	Handle(ctx context.Context, path string, request *streamer.Message) (reply *streamer.Message)
 }
 
-// sequences are those of a responder that have a stream.
+// sequences are the sequences of a responder that a stream uses.
 type sequences struct {
 	mu   sync.Mutex
 	open map[string]*opened
@@ -35,8 +37,8 @@ type sequences struct {
 
 // opened is a sequence with its users.
 type opened struct {
-	mu    sync.Mutex // held while it is opened or closed
-	users int        // under sequences.mu
+	mu    sync.Mutex // locked while it is opened or closed
+	users int        // guarded by sequences.mu
 	seq   *sequence.Sequence
 
 	entered, attached uint64 // streams, in the order in which their sessions were joined
@@ -49,7 +51,7 @@ type sequenceEntry struct {
 	order uint64
 }
 
-// attach has the sequence go on over a stream, unless one that was joined later has it already.
+// attach moves the sequence to a stream, unless a stream that was joined later has it already.
 func (e *sequenceEntry) attach(s *streamer.Stream) {
 	e.o.mu.Lock()
 	late := e.order < e.o.attached
@@ -63,10 +65,11 @@ func (e *sequenceEntry) attach(s *streamer.Stream) {
 	}
 }
 
-// sequenceLife is how long a responder keeps the state of a sequence without effect, from its last change.
+// sequenceLife is how long a responder keeps the state of a sequence without progress, from its
+// last change.
 const sequenceLife = 30 * 24 * time.Hour
 
-// assure says why the responder cannot give an assurance; nil if it can.
+// assure returns the reason why the responder cannot give an assurance; nil if it can.
 func (r *Responder) assure(uri string, o *negotiate.Offer) error {
 	if uri == negotiate.AtMostOnce {
 		return nil
@@ -83,7 +86,7 @@ func (r *Responder) assure(uri string, o *negotiate.Offer) error {
 	return nil
 }
 
-// knows tells whether the store has the state of a sequence.
+// knows reports whether the store has the state of a sequence.
 func (r *Responder) knows(ctx context.Context, uri string) (bool, error) {
 	_, err := r.cfg.Store.Get(ctx, uri)
 	if errors.Is(err, &ctxstore.Error{Code: ctxstore.NotFound}) {
@@ -110,13 +113,20 @@ func (r *Responder) enter(ctx context.Context, facts *negotiate.Facts) (e *seque
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	if o.seq != nil && o.seq.Err() != nil && !o.seq.Status().Over {
-		o.seq.Close() // its store failed: what that has goes on
+		o.seq.Close() // its store failed: only the committed state is left
 		o.seq = nil
 	}
 	if o.seq == nil {
 		a, ordered, _ := negotiate.ParseAssurance(facts.Assurance)
-		o.seq, err = sequence.Open(context.WithoutCancel(r.ctx), sequence.Config{ // of no one stream
-			Assurance: a, Ordered: ordered, Store: r.cfg.Store, URI: facts.Sequence, Life: sequenceLife, Handler: sequencedHandler{r, facts}, Clock: r.cfg.Clock, Log: r.cfg.Log,
+		o.seq, err = sequence.Open(context.WithoutCancel(r.ctx), sequence.Config{ // not bound to one stream
+			Assurance: a,
+			Ordered:   ordered,
+			Store:     r.cfg.Store,
+			URI:       facts.Sequence,
+			Life:      sequenceLife,
+			Handler:   sequencedHandler{r, facts},
+			Clock:     r.cfg.Clock,
+			Log:       r.cfg.Log,
 		})
 		if err != nil {
 			return nil, leave, err
@@ -126,7 +136,8 @@ func (r *Responder) enter(ctx context.Context, facts *negotiate.Facts) (e *seque
 	return &sequenceEntry{o, o.seq, o.entered}, leave, nil
 }
 
-// leave closes a sequence without users. What is handled at that moment is not cut short: its outcome would be unknown, and the initiator may be back before it.
+// leave closes a sequence without users. A message that is being handled at that moment is not
+// interrupted: its outcome would be unknown, and the initiator may be back before it.
 func (r *Responder) leave(uri string, o *opened) {
 	o.mu.Lock()
 	q := o.seq
@@ -155,7 +166,7 @@ func (r *Responder) leave(uri string, o *opened) {
 	}
 }
 
-// sequencedHandler has the messages of a sequence handled.
+// sequencedHandler handles the messages of a sequence.
 type sequencedHandler struct {
 	r     *Responder
 	facts *negotiate.Facts
@@ -168,7 +179,8 @@ func (h sequencedHandler) Transactional(m sequence.Message) bool {
 
 // Transact implements [sequence.MessageHandler].
 func (h sequencedHandler) Transact(ctx context.Context, tx *wsrm.Tx, m sequence.Message) (sequence.Message, error) {
-	reply, err := h.r.cfg.Sequenced.Transact(h.context(ctx), pathFor(h.facts, m.Head), tx, streamer.NewMessage(m.Head, m.Body))
+	reply, err := h.r.cfg.Sequenced.Transact(h.context(ctx), pathFor(h.facts, m.Head), tx,
+		streamer.NewMessage(m.Head, m.Body))
 	if err != nil {
 		return sequence.Message{}, err
 	}
@@ -177,14 +189,16 @@ func (h sequencedHandler) Transact(ctx context.Context, tx *wsrm.Tx, m sequence.
 
 // Handle implements [sequence.MessageHandler].
 func (h sequencedHandler) Handle(ctx context.Context, m sequence.Message) sequence.Message {
-	return whole(h.r.cfg.Sequenced.Handle(h.context(ctx), pathFor(h.facts, m.Head), streamer.NewMessage(m.Head, m.Body)))
+	return whole(h.r.cfg.Sequenced.Handle(h.context(ctx), pathFor(h.facts, m.Head),
+		streamer.NewMessage(m.Head, m.Body)))
 }
 
 func (h sequencedHandler) context(ctx context.Context) context.Context {
 	return context.WithValue(ctx, factsKey{}, h.facts)
 }
 
-// whole reads a reply. One that a sequence does not take, or that breaks off, is told by its status: the message is done all the same.
+// whole reads a reply. A reply that a sequence does not take, or that breaks off, becomes a status:
+// the message is committed all the same.
 func whole(reply *streamer.Message) sequence.Message {
 	if reply == nil {
 		return sequence.Message{}
@@ -194,17 +208,20 @@ func whole(reply *streamer.Message) sequence.Message {
 	if err == nil {
 		return sequence.Message{Head: reply.Head, Body: body}
 	}
-	head, err := http1.AppendStatusLine(nil, "HTTP/1.1", http.StatusInternalServerError, http.StatusText(http.StatusInternalServerError))
+	head, err := http1.AppendStatusLine(nil, "HTTP/1.1", http.StatusInternalServerError,
+		http.StatusText(http.StatusInternalServerError))
 	if err != nil {
 		return sequence.Message{}
 	}
 	return sequence.Message{Head: http1.AppendEnd(head)}
 }
 
-// pathFor is where a message of a session goes: to the path of its head's request target, or the negotiated one.
+// pathFor returns the path that a message of a session goes to: that of the request target in its
+// head, or the negotiated one.
 func pathFor(facts *negotiate.Facts, head []byte) string {
 	if head != nil {
-		// A head that is none goes where the session was negotiated; the service there sees it as it is.
+		// A malformed head goes where the session was negotiated; the service there sees it as it
+		// is.
 		if h, _, err := http1.ParseHead(head, 0); err == nil && !h.IsReply() {
 			if u, err := url.ParseRequestURI(string(h.Target())); err == nil {
 				return u.Path

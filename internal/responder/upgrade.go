@@ -16,9 +16,10 @@ import (
 	"github.com/hhfr/hhfr/pkg/streamer"
 )
 
-// serveAsking serves a request that asks for a stream: its connection becomes one when the service has read the
-// request to its end, and the reply is that to exchange 1. One that is answered before is answered plainly. Where
-// the connection cannot be upgraded, the answer says where a stream can be opened.
+// serveAsking serves a request that asks for a stream. Its connection becomes a stream when the
+// service has read the request to its end; the reply is then that to exchange 1. If the service
+// replies before that, the reply goes as plain HTTP. Where the connection cannot be upgraded, the
+// answer names the address where a stream can be opened.
 func (r *Responder) serveAsking(w http.ResponseWriter, req *http.Request, services http.Handler) {
 	stages, upgrade, ok := negotiate.Asks(req)
 	if !ok || r.cfg.Serves != nil && !r.cfg.Serves(req.URL.Path) {
@@ -45,15 +46,16 @@ func (r *Responder) serveAsking(w http.ResponseWriter, req *http.Request, servic
 	u.serve(services)
 }
 
-// serveQuestion answers a request of the method OPTIONS that asks for a stream and is no exchange: by an upgrade, or, if the
-// connection cannot be upgraded, by status 204 with the field. It is false where there can be no session.
+// serveQuestion answers a request of the method OPTIONS that asks for a stream and is no exchange:
+// by an upgrade, or, if the connection cannot be upgraded, by status 204 with the field. It returns
+// false where there can be no session.
 func (r *Responder) serveQuestion(w http.ResponseWriter, req *http.Request) bool {
 	stages, upgrade, ok := negotiate.Asks(req)
 	if !ok || r.cfg.Serves != nil && req.URL.Path != "*" && !r.cfg.Serves(req.URL.Path) {
 		return false
 	}
 	if upgrade {
-		// What a body it may have is none of a message.
+		// If the request has a body, that body belongs to no message.
 		if n, err := io.Copy(io.Discard, io.LimitReader(req.Body, maxPeek+1)); err != nil || n > maxPeek {
 			return false
 		}
@@ -78,23 +80,26 @@ func (r *Responder) serveQuestion(w http.ResponseWriter, req *http.Request) bool
 	return true
 }
 
-// shortBody is the longest body that is read before its service begins, in bytes: one of known length that is
-// asked for is then upgraded at once, however the service goes about it.
+// shortBody is the longest body that is read before its service begins, in bytes. A request that
+// asks, with such a body of known length, is then upgraded at once, whatever the service does.
 const shortBody = 64 << 10
 
-// readWhole reads a short body of known length. It gives the body, and whether that is in memory.
+// readWhole reads a short body of known length. It returns the body, and whether that is in memory.
 func readWhole(req *http.Request) (body io.ReadCloser, whole bool) {
 	if req.ContentLength < 0 || req.ContentLength > shortBody {
 		return req.Body, false
 	}
 	data, err := io.ReadAll(req.Body)
 	if err != nil || int64(len(data)) != req.ContentLength {
-		return &httpmsg.Peeked{Reader: io.MultiReader(bytes.NewReader(data), httpmsg.Failing(err)), Closer: req.Body}, false
+		return &httpmsg.Peeked{
+			Reader: io.MultiReader(bytes.NewReader(data), httpmsg.Failing(err)),
+			Closer: req.Body,
+		}, false
 	}
 	return &httpmsg.Peeked{Reader: bytes.NewReader(data), Closer: req.Body}, true
 }
 
-// invite says in the field of an answer where a stream can be opened, if one can.
+// invite names in the field of an answer where a stream can be opened, if one can.
 func (r *Responder) invite(w http.ResponseWriter, req *http.Request) {
 	transport := negotiate.OwnTransport(req.TLS != nil)
 	if r.cfg.Addresses[transport] == "" || r.admit(req) != nil {
@@ -112,19 +117,29 @@ func (r *Responder) invite(w http.ResponseWriter, req *http.Request) {
 
 // invitation makes a session that waits to be joined.
 func (r *Responder) invitation(req *http.Request, transport string) (*negotiate.Invitation, error) {
-	o := &negotiate.Offer{Schemes: []string{negotiate.Scheme}, Representations: []string{negotiate.RepresentationURI("binary")}, Transports: []string{negotiate.TransportURI(transport)}}
+	o := &negotiate.Offer{
+		Schemes:         []string{negotiate.Scheme},
+		Representations: []string{negotiate.RepresentationURI("binary")},
+		Transports:      []string{negotiate.TransportURI(transport)},
+	}
 	a, err := r.answer(req.Context(), req, o)
 	if err != nil {
 		return nil, err
 	}
-	return &negotiate.Invitation{Transport: transport, Address: a.Address, Session: a.Session, Token: a.Token[:], Lifetime: a.Lifetime}, nil
+	return &negotiate.Invitation{
+		Transport: transport,
+		Address:   a.Address,
+		Session:   a.Session,
+		Token:     a.Token[:],
+		Lifetime:  a.Lifetime,
+	}, nil
 }
 
 // upgrading is a request whose connection may be upgraded. It is the ResponseWriter of its service.
 type upgrading struct {
 	r      *Responder
 	w      http.ResponseWriter
-	header http.Header // of w, which the service alone may ask for
+	header http.Header // the header of w, which only the service may ask for
 	req    *http.Request
 	stages uint64
 	ctx    context.Context
@@ -132,13 +147,13 @@ type upgrading struct {
 	over   chan struct{} // closed when the service has returned
 
 	mu      sync.Mutex
-	decided bool            // the request is answered plainly, or its connection is upgraded
-	plain   bool            // it is answered plainly
+	decided bool            // the request is answered as plain HTTP, or its connection is upgraded
+	plain   bool            // the request is answered as plain HTTP
 	vain    bool            // no other request is upgraded either
-	x       *exchangeWriter // nil: plainly
+	x       *exchangeWriter // nil: plain HTTP
 }
 
-// serve has the service serve the request.
+// serve runs the service with the request.
 func (u *upgrading) serve(services http.Handler) {
 	ended := false
 	defer func() {
@@ -146,8 +161,8 @@ func (u *upgrading) serve(services http.Handler) {
 		x := u.x
 		u.mu.Unlock()
 		if x == nil {
-			_ = u.to() // of a service that wrote nothing
-			return     // net/http sees to it, to a panic as well
+			_ = u.to() // for a service that wrote nothing
+			return     // net/http handles it, and a panic as well
 		}
 		u.r.endReply(x, u.req.URL.Path, ended, recover())
 	}()
@@ -170,14 +185,14 @@ func (b *upgradingBody) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// to is what the service writes to, from now on.
+// to returns what the service writes to from now on.
 func (u *upgrading) to() http.ResponseWriter {
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	if u.x != nil {
 		return u.x
 	}
-	if !u.plain && !u.vain { // in the service's goroutine, whose fields they are
+	if !u.plain && !u.vain { // in the service's goroutine, to which the fields belong
 		u.header.Set(negotiate.Field, negotiate.FieldScheme) // another request may be upgraded
 	}
 	u.plain = true
@@ -185,7 +200,7 @@ func (u *upgrading) to() http.ResponseWriter {
 	return u.w
 }
 
-// Header gives the fields to be sent.
+// Header returns the fields to be sent.
 func (u *upgrading) Header() http.Header { return u.header }
 
 // WriteHeader sets the status, once; informational ones are sent at once, and decide nothing.
@@ -206,13 +221,14 @@ func (u *upgrading) WriteHeader(status int) {
 // Write writes the body.
 func (u *upgrading) Write(p []byte) (int, error) { return u.to().Write(p) }
 
-// Flush sends what there is; see [http.Flusher].
+// Flush sends what is buffered; see [http.Flusher].
 func (u *upgrading) Flush() { _ = u.FlushError() }
 
-// FlushError does so; see [http.ResponseController].
+// FlushError is Flush with an error; see [http.ResponseController].
 func (u *upgrading) FlushError() error { return http.NewResponseController(u.to()).Flush() }
 
-// EnableFullDuplex has the request read while the reply is written. It decides nothing: what is written does.
+// EnableFullDuplex lets the request be read while the reply is written. It decides nothing; only
+// writing does.
 func (u *upgrading) EnableFullDuplex() error {
 	u.mu.Lock()
 	defer u.mu.Unlock()
@@ -222,12 +238,13 @@ func (u *upgrading) EnableFullDuplex() error {
 	return http.NewResponseController(u.w).EnableFullDuplex()
 }
 
-// Hijack is for services that upgrade to something else.
+// Hijack is for services that upgrade to another protocol.
 func (u *upgrading) Hijack() (net.Conn, *bufio.ReadWriter, error) {
 	return http.NewResponseController(u.to()).Hijack()
 }
 
-// Unwrap is for [http.ResponseController]: deadlines are those of the connection, as long as it is plain; a stream takes none.
+// Unwrap is for [http.ResponseController]: deadlines are those of the connection, as long as that
+// is plain HTTP; a stream takes none.
 func (u *upgrading) Unwrap() http.ResponseWriter {
 	u.mu.Lock()
 	defer u.mu.Unlock()
@@ -265,13 +282,13 @@ func (u *upgrading) upgrade() {
 	context.AfterFunc(x.Context(), u.cancel)
 }
 
-// hijacked takes a connection out of net/http's hands, with what was read of it.
+// hijacked takes a connection from net/http, together with what net/http has read ahead of it.
 func hijacked(w http.ResponseWriter) (net.Conn, error) {
 	conn, buffered, err := http.NewResponseController(w).Hijack()
 	if err != nil {
 		return nil, err
 	}
-	_ = conn.SetDeadline(time.Time{}) // of the server
+	_ = conn.SetDeadline(time.Time{}) // set by the server
 	if n := buffered.Reader.Buffered(); n > 0 {
 		ahead, _ := buffered.Peek(n)
 		return httpmsg.NewReadAheadConn(conn, io.MultiReader(bytes.NewReader(ahead), conn)), nil
@@ -282,7 +299,8 @@ func hijacked(w http.ResponseWriter) (net.Conn, error) {
 // Upgrade is a request that was read to its end and asks for a stream over its connection.
 type Upgrade struct {
 	Request *http.Request
-	// Message is the request as the message of exchange 1, and Serve what serves it; without Serve it is no exchange.
+	// Message is the request as the message of exchange 1, and Serve is what serves it. Without
+	// Serve it is no exchange.
 	Message *streamer.Message
 	Serve   streamer.ExchangeHandler
 	stages  uint64
@@ -294,9 +312,12 @@ func Upgradable(req *http.Request) bool {
 	return ok && upgrade
 }
 
-// ServeUpgraded has a connection upgraded that the caller accepted, and runs its stream to its end; open is as for [Responder.ServeConn]. take
-// gives the connection, once it is clear that there is a session; an error before leaves it as it is.
-func (r *Responder) ServeUpgraded(ctx context.Context, take func() (net.Conn, error), u *Upgrade, open func(negotiate.Facts) Opened) error {
+// ServeUpgraded upgrades a connection that the caller accepted, and runs its stream to its end;
+// open is as for [Responder.ServeConn]. take returns the connection, once it is clear that there is
+// a session. An error before that leaves the connection as it is.
+func (r *Responder) ServeUpgraded(
+	ctx context.Context, take func() (net.Conn, error), u *Upgrade, open func(negotiate.Facts) Opened,
+) error {
 	u.stages, _, _ = negotiate.Asks(u.Request)
 	run, err := r.upgrade(ctx, u, take, open)
 	if err != nil {
@@ -306,9 +327,12 @@ func (r *Responder) ServeUpgraded(ctx context.Context, take func() (net.Conn, er
 	return nil
 }
 
-// upgrade begins a session by a request, and gives what runs its stream, over the connection that hijack gives. An error leaves the
-// connection as it is, unless hijack was called.
-func (r *Responder) upgrade(ctx context.Context, u *Upgrade, hijack func() (net.Conn, error), open func(negotiate.Facts) Opened) (run func(), err error) {
+// upgrade begins a session from a request, and returns the function that runs its stream, over the
+// connection that hijack returns. An error leaves the connection as it is, unless hijack was
+// called.
+func (r *Responder) upgrade(
+	ctx context.Context, u *Upgrade, hijack func() (net.Conn, error), open func(negotiate.Facts) Opened,
+) (run func(), err error) {
 	if err := r.admit(u.Request); err != nil {
 		return nil, err
 	}
@@ -347,7 +371,8 @@ func (r *Responder) upgrade(ctx context.Context, u *Upgrade, hijack func() (net.
 	cfg := v.config()
 	cfg.Session = j.facts.Session
 	cfg.Outgoing, cfg.Incoming = nil, nil
-	stream, err := streamer.AcceptUpgraded(running, conn, cfg, negotiate.SwitchingProtocols(r.elsewhere(u.Request)), a, u.stages, u.Message, u.Serve)
+	stream, err := streamer.AcceptUpgraded(running, conn, cfg, negotiate.SwitchingProtocols(r.elsewhere(u.Request)), a,
+		u.stages, u.Message, u.Serve)
 	if err != nil {
 		return nil, err
 	}
@@ -357,7 +382,8 @@ func (r *Responder) upgrade(ctx context.Context, u *Upgrade, hijack func() (net.
 	}, nil
 }
 
-// elsewhere is where streams are opened later; empty if that is where a request came in.
+// elsewhere returns the address where streams are opened later; empty if that is where a request
+// came in.
 func (r *Responder) elsewhere(req *http.Request) string {
 	if a := r.addressFor(req); a != negotiate.OwnPort(req) {
 		return a
@@ -368,8 +394,8 @@ func (r *Responder) elsewhere(req *http.Request) string {
 // remote is the address of a request's client.
 type remote string
 
-// Network is tcp, as far as anybody knows.
+// Network returns "tcp", which is assumed.
 func (remote) Network() string { return "tcp" }
 
-// String is the address.
+// String returns the address.
 func (a remote) String() string { return string(a) }

@@ -65,7 +65,7 @@ func newAsker(s *Session, transport http.RoundTripper) *asker {
 	return a
 }
 
-// oneByOne is a copy of a transport that uses no connection twice, and speaks HTTP/1.1.
+// oneByOne returns a copy of a transport that uses no connection twice and speaks HTTP/1.1.
 func oneByOne(t *http.Transport) *http.Transport {
 	t = t.Clone()
 	t.DisableKeepAlives, t.ForceAttemptHTTP2 = true, false
@@ -75,15 +75,19 @@ func oneByOne(t *http.Transport) *http.Transport {
 	return t
 }
 
-// AsksByALPN is for the DialTLSContext of an [http.Transport] that a client of [Config].HTTPClient has: it reports whether a connection is
-// for a request that asks for a stream. Then [Protocol] may be offered before what HTTP has, and where the server selects it, the *tls.Conn itself
-// is to be returned.
+// AsksByALPN reports whether a connection is for a request that asks for a stream. It is for the
+// DialTLSContext of an [http.Transport] that a client of [Config].HTTPClient has. Then
+// [negotiate.Protocol] may be offered before the protocols of HTTP. Where the server selects it,
+// DialTLSContext must return the *tls.Conn itself.
 func AsksByALPN(ctx context.Context) bool {
 	k, ok := ctx.Value(askKey{}).(*ask)
 	return ok && !k.plain.Load() && !k.declined.Load()
 }
 
-func handshake(ctx context.Context, dial func(context.Context, string, string) (net.Conn, error), network, addr string, cfg *cryptotls.Config, within time.Duration) (net.Conn, error) {
+func handshake(
+	ctx context.Context, dial func(context.Context, string, string) (net.Conn, error), network, addr string,
+	cfg *cryptotls.Config, within time.Duration,
+) (net.Conn, error) {
 	raw, err := dial(ctx, network, addr)
 	if err != nil {
 		return nil, err
@@ -101,7 +105,7 @@ func handshake(ctx context.Context, dial func(context.Context, string, string) (
 	return conn, nil
 }
 
-// speaksH2 reports whether a transport would speak HTTP/2 to who selects it.
+// speaksH2 reports whether a transport would speak HTTP/2 to a server that selects it.
 func speaksH2(t *http.Transport) bool {
 	switch {
 	case t.Protocols != nil:
@@ -109,7 +113,8 @@ func speaksH2(t *http.Transport) bool {
 	case t.TLSNextProto != nil:
 		return t.TLSNextProto["h2"] != nil
 	}
-	return t.ForceAttemptHTTP2 || t.TLSClientConfig == nil && t.DialContext == nil && t.Dial == nil //nolint:staticcheck // as above
+	return t.ForceAttemptHTTP2 ||
+		t.TLSClientConfig == nil && t.DialContext == nil && t.Dial == nil //nolint:staticcheck // as above
 }
 
 func dialerOf(t *http.Transport) func(context.Context, string, string) (net.Conn, error) {
@@ -119,7 +124,7 @@ func dialerOf(t *http.Transport) func(context.Context, string, string) (net.Conn
 	return func(ctx context.Context, _, addr string) (net.Conn, error) { return tcp.Transport{}.Dial(ctx, addr) }
 }
 
-// CloseIdleConnections ends connections that nothing goes over, if they are the asker's own.
+// CloseIdleConnections closes idle connections if they are the asker's own.
 func (a *asker) CloseIdleConnections() {
 	if own, ok := a.base.(*http.Transport); ok {
 		own.CloseIdleConnections()

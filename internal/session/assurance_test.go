@@ -26,22 +26,25 @@ import (
 	"github.com/hhfr/hhfr/pkg/wsrm"
 )
 
-// lasting is a store that tests keep beyond the ends that use it.
+// lasting is a store that tests keep longer than the peers that use it.
 type lasting struct{ ctxstore.Store }
 
 func newLasting(t testing.TB) ctxstore.Store { return lasting{newStore(t)} }
 
-// teller serves messages of sequences: those to /book by a transaction that counts, all others with effects of its own. It replies with the body and the path.
+// teller serves messages of sequences: those to /book by a transaction that counts, all others with
+// effects of its own. It replies with the body and the path.
 type teller struct {
 	mu      sync.Mutex
 	handled []string
-	hold    chan struct{} // Handle waits for it; nil: it does not
+	hold    chan struct{} // Handle waits for it; nil: it does not wait
 	begun   chan struct{}
 }
 
 func (*teller) Transactional(path string) bool { return path == "/book" }
 
-func (l *teller) Transact(ctx context.Context, path string, tx *wsrm.Tx, m *streamer.Message) (*streamer.Message, error) {
+func (l *teller) Transact(
+	ctx context.Context, path string, tx *wsrm.Tx, m *streamer.Message,
+) (*streamer.Message, error) {
 	if responder.FactsOf(ctx) == nil {
 		return nil, errors.New("no facts")
 	}
@@ -73,7 +76,7 @@ func newBank(t testing.TB, l *teller) *mortal {
 	return m
 }
 
-// assured is the configuration of a dialer that asks for more than at-most-once.
+// assured returns the configuration of a dialer that asks for more than at-most-once.
 func assured(t testing.TB, a wsrm.Assurance, store ctxstore.Store) session.Config {
 	cfg := config(t)
 	cfg.Assurance, cfg.Ordered, cfg.Store = a, true, store
@@ -81,7 +84,7 @@ func assured(t testing.TB, a wsrm.Assurance, store ctxstore.Store) session.Confi
 	return cfg
 }
 
-// effect is what the store has of the one sequence in it.
+// effect returns what the store has of the one sequence in it.
 func effect(t testing.TB, store ctxstore.Store) (effect string, sequences int) {
 	for info, err := range store.List(t.Context(), ctxstore.SequencePrefix) {
 		require.NoError(t, err)
@@ -110,7 +113,8 @@ func TestAssurancesAreAgreed(t *testing.T) {
 					assert.Equal(t, path+" "+strconv.Itoa(n), body)
 				}
 				require.NoError(t, sess.Send(t.Context(), streamer.NewMessage(nil, []byte("3"))))
-				posted, err := sess.Post(t.Context(), streamer.NewMessage([]byte("POST /book HTTP/1.1\r\n\r\n"), []byte("4")))
+				posted, err := sess.Post(t.Context(),
+					streamer.NewMessage([]byte("POST /book HTTP/1.1\r\n\r\n"), []byte("4")))
 				require.NoError(t, err)
 				pending, err := sess.Begin(t.Context(), streamer.NewMessage(nil, []byte("5")))
 				require.NoError(t, err)
@@ -154,12 +158,18 @@ func TestAssurancesRefused(t *testing.T) {
 		says string
 		edit func(*session.Config)
 	}{
-		"store here does not persist":  {volatile.http.URL, negotiate.BadConfig, "a store that persists", func(c *session.Config) { c.Store = newStore(t) }},
-		"store there does not persist": {volatile.http.URL, negotiate.NoHHFR, "none here; plain SOAP cannot promise exactly-once", nil},
-		"no sequences there":           {none.http.URL, negotiate.NoHHFR, "plain SOAP cannot promise exactly-once", nil},
-		"no HHFR there":                {plain.http.URL, negotiate.NoHHFR, "plain SOAP cannot promise exactly-once", nil},
-		"at-most-once, no sequences":   {none.http.URL, negotiate.NoHHFR, "plain SOAP cannot promise at-most-once:in-order", func(c *session.Config) { c.Assurance = 0 }},
-		"no such assurance":            {volatile.http.URL, negotiate.BadConfig, "assurance", func(c *session.Config) { c.Assurance = 9 }},
+		"store here does not persist": {volatile.http.URL, negotiate.BadConfig, "a store that persists",
+			func(c *session.Config) { c.Store = newStore(t) }},
+		"store there does not persist": {volatile.http.URL, negotiate.NoHHFR,
+			"none here; plain SOAP cannot promise exactly-once", nil},
+		"no sequences there": {none.http.URL, negotiate.NoHHFR, "plain SOAP cannot promise exactly-once",
+			nil},
+		"no HHFR there": {plain.http.URL, negotiate.NoHHFR, "plain SOAP cannot promise exactly-once",
+			nil},
+		"at-most-once, no sequences": {none.http.URL, negotiate.NoHHFR,
+			"plain SOAP cannot promise at-most-once:in-order", func(c *session.Config) { c.Assurance = 0 }},
+		"no such assurance": {volatile.http.URL, negotiate.BadConfig, "assurance",
+			func(c *session.Config) { c.Assurance = 9 }},
 	} {
 		cfg := assured(t, wsrm.ExactlyOnce, newLasting(t))
 		if tc.edit != nil {
@@ -173,7 +183,7 @@ func TestAssurancesRefused(t *testing.T) {
 	sess := dial(t, volatile.http.URL+"/x", cfg)
 	require.NoError(t, sess.Finish(t.Context()), "at-least-once needs no store that persists")
 
-	// One sequence at a time: another assurance waits until that is over.
+	// One sequence at a time: another assurance waits until that sequence is over.
 	store := newLasting(t)
 	first := dial(t, newBank(t, &teller{}).url("/book"), assured(t, wsrm.ExactlyOnce, store))
 	_, body := call(t, first, "", "x")
@@ -183,7 +193,9 @@ func TestAssurancesRefused(t *testing.T) {
 	assert.ErrorContains(t, at(url, assured(t, wsrm.AtLeastOnce, store)), "not over")
 }
 
-// In order, at-most-once goes over streams that break: nothing is handled twice, and what is not answered has an unknown fate. Nothing of it is in the initiator's store, so that sessions do not meet.
+// In order, at-most-once continues over streams that break: nothing is handled twice, and messages
+// without an answer have an unknown fate. The initiator's store has nothing of it, so that sessions
+// do not interfere.
 func TestAtMostOnceInOrder(t *testing.T) {
 	m := newBank(t, &teller{})
 	store := newLasting(t)
@@ -227,7 +239,8 @@ func TestAtMostOnceInOrder(t *testing.T) {
 	}
 }
 
-// Whoever does not wait for the reply is told that the fate is unknown: the message lies in no store, and nobody tells of it later.
+// A caller that does not wait for the reply gets the error that the fate is unknown: the message is
+// in no store, and nobody reports its fate later.
 func TestAtMostOnceNobodyWaits(t *testing.T) {
 	l := &teller{hold: make(chan struct{}), begun: make(chan struct{}, 2)}
 	m := newBank(t, l)
@@ -260,7 +273,8 @@ func (b breaker) Handle(_ context.Context, _ string, m *streamer.Message) *strea
 	return m
 }
 
-// An end that breaks each stream does not get one message after the other: what it took along is no progress.
+// A peer that breaks each stream does not get one message after the other: messages that were lost
+// with a stream are no progress.
 func TestAtMostOnceFruitlessStreams(t *testing.T) {
 	b := breaker{make(chan net.Conn, 100)}
 	s := startServices(t, func(c *responder.Config) {
@@ -276,12 +290,17 @@ func TestAtMostOnceFruitlessStreams(t *testing.T) {
 		}
 		require.ErrorIs(t, err, &negotiate.Error{Code: negotiate.FateUnknown})
 		unknown++
-		require.Less(t, unknown, 50) // six, and those of which the next stream told that they were done, and only their replies were lost
+		require.Less(
+			t,
+			unknown,
+			50,
+		) // six, and those that were committed and lost only their replies, as the next stream reported
 	}
 	assert.GreaterOrEqual(t, unknown, 6)
 }
 
-// The peer dies again and again while messages are sent: each has its effect once, in order, and a reply.
+// The peer dies repeatedly while messages are sent: each has its effect once, in order, and a
+// reply.
 func TestSequenceOverReconnections(t *testing.T) {
 	m := newBank(t, &teller{})
 	sess := dial(t, m.url("/book"), assured(t, wsrm.ExactlyOnce, newLasting(t)))
@@ -302,7 +321,8 @@ func TestSequenceOverReconnections(t *testing.T) {
 	assert.Equal(t, 1, sequences)
 }
 
-// A session ends before its messages are done; the next one on the same store goes on with them, and gets their replies.
+// A session ends before its messages are committed; the next one on the same store continues with
+// them, and gets their replies.
 func TestSequenceOutlivesSessions(t *testing.T) {
 	m := newBank(t, &teller{})
 	store := newLasting(t)
@@ -338,7 +358,7 @@ func TestSequenceOutlivesSessions(t *testing.T) {
 		assert.NoError(t, err)
 		late <- number
 	}
-	// go on sends the messages up to last once more, as the first session did.
+	// goOn sends the messages up to last once more, as the first session did.
 	goOn := func(last int) (leftOut uint64) {
 		sess = dial(t, m.url("/book"), cfg)
 		for n := 0; n <= last; n++ {
@@ -359,11 +379,11 @@ func TestSequenceOutlivesSessions(t *testing.T) {
 	}
 	assert.Equal(t, accepted, goOn(3))
 	require.NoError(t, sess.Finish(t.Context()))
-	_ = sess.Close() // the other end may be quicker
+	_ = sess.Close() // the peer may be quicker
 	got, _ := effect(t, m.store)
 	assert.Equal(t, "0 1 2 3 ", got)
 
-	// What was done is not sent again, and what is new goes into a sequence of its own.
+	// Committed messages are not sent again, and new ones go into a sequence of their own.
 	assert.EqualValues(t, 4, goOn(4))
 	_ = sess.Close()
 	assert.EqualValues(t, 5, goOn(4), "over both sequences of the run")
@@ -373,16 +393,22 @@ func TestSequenceOutlivesSessions(t *testing.T) {
 	cfg.Resume = false
 	sess = dial(t, m.url("/book"), cfg)
 	assert.Zero(t, sess.Resumed(), "another run")
-	_ = sess.Close() // as soon as it was opened, the other end may be quicker
+	_ = sess.Close() // as soon as it was opened, the peer may be quicker
 	_, sequences := effect(t, m.store)
 	possible := []int{3}
 	if accepted == 1 {
-		possible = append(possible, 4) // nothing may have been left but the farewell of the first, and then the next session had one of its own
+		possible = append(
+			possible,
+			4,
+		// only the close frame of the first may have been missing, and then the next session had a
+		// sequence of its own
+		)
 	}
 	assert.Contains(t, possible, sequences)
 }
 
-// Two sessions, as of two processes, never have one sequence at a time: each would take the messages of the other for its own.
+// Two sessions, as of two processes, never have one sequence at a time: each would take the
+// messages of the other for its own.
 func TestOneSessionHasTheSequence(t *testing.T) {
 	m := newBank(t, &teller{})
 	folder := t.TempDir()
@@ -411,7 +437,8 @@ func TestOneSessionHasTheSequence(t *testing.T) {
 	assert.Equal(t, 2, sequences, "that of the other service has no effect")
 }
 
-// The responder loses its store while messages are under way: exactly-once reports what it may have done, at-least-once sends it again.
+// The responder loses its store while messages are in flight: exactly-once reports those that it
+// may have handled, at-least-once sends them again.
 func TestResponderLosesTheSequence(t *testing.T) {
 	for _, a := range []wsrm.Assurance{wsrm.AtLeastOnce, wsrm.ExactlyOnce} {
 		t.Run(a.String(), func(t *testing.T) {
@@ -455,7 +482,7 @@ func TestResponderLosesTheSequence(t *testing.T) {
 					assert.Equal(t, "/other "+strconv.Itoa(n), string(text), "another sequence goes on")
 					continue
 				}
-				// It was written to a stream that nobody had seen to be dead.
+				// It was written to a broken stream before that was noticed.
 				require.Equal(t, wsrm.ExactlyOnce, a)
 				require.ErrorIs(t, err, &negotiate.Error{Code: negotiate.FateUnknown})
 			}
@@ -470,7 +497,8 @@ func TestResponderLosesTheSequence(t *testing.T) {
 	}
 }
 
-// What a sequence does not take is told at once, and a reply that it does not take by its status.
+// A message that a sequence does not take fails at once, and a reply that it does not take becomes
+// a status.
 func TestSequencesTakeNoLongMessages(t *testing.T) {
 	m := newBank(t, &teller{})
 	long := &longReplies{}
@@ -505,7 +533,8 @@ func TestSequencesInMessages(t *testing.T) {
 	require.NotEmpty(t, offer.Sequence)
 	text, err := offer.Message(soap.V11)
 	require.NoError(t, err)
-	for name, as := range map[string]string{"short": "urn:hhfr:sequence:00", "upper case": strings.ToUpper(offer.Sequence), "another": "urn:uuid:" + strings.Repeat("0", 32)} {
+	for name, as := range map[string]string{"short": "urn:hhfr:sequence:00",
+		"upper case": strings.ToUpper(offer.Sequence), "another": "urn:uuid:" + strings.Repeat("0", 32)} {
 		_, _, err := negotiate.ParseOffer([]byte(strings.Replace(string(text), offer.Sequence, as, 1)))
 		assert.ErrorIs(t, err, &negotiate.Error{Code: negotiate.Malformed}, name)
 	}

@@ -66,7 +66,8 @@ func (h *heard) last() []byte {
 	return append([]byte(nil), c.all...)
 }
 
-// refusalOf sends octets over a connection of its own, and gives the hello that comes back, with why.
+// refusalOf sends bytes over a connection of its own, and returns the hello that comes back, with
+// the reason.
 func refusalOf(t *testing.T, addr string, octets []byte) (frame.Hello, frame.Close) {
 	t.Helper()
 	conn, err := new(net.Dialer).DialContext(t.Context(), "tcp", addr)
@@ -84,7 +85,8 @@ func refusalOf(t *testing.T, addr string, octets []byte) (frame.Hello, frame.Clo
 	return hello.(frame.Hello), last.(frame.Close)
 }
 
-// A first flight that is sent again, whole, by whoever heard it, is refused, and its message not processed; so is a forged token.
+// A first flight that is replayed as a whole is refused, and its message not processed; so is a
+// forged token.
 func TestFirstFlightsAreTakenOnce(t *testing.T) {
 	var processed atomic.Int64
 	d := open(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -107,21 +109,22 @@ func TestFirstFlightsAreTakenOnce(t *testing.T) {
 	forged := hello.(frame.Hello)
 	forged.Token = append([]byte(nil), forged.Token...)
 	forged.Token[0]++
-	for name, octets := range map[string][]byte{"again": flight, "forged": append(forged.AppendTo(nil), flight[n:]...)} {
+	for name, octets := range map[string][]byte{"again": flight,
+		"forged": append(forged.AppendTo(nil), flight[n:]...)} {
 		back, why := refusalOf(t, addr, octets)
 		assert.Zero(t, back.Representation, name)
 		assert.Empty(t, back.Token, name)
 		assert.Equal(t, frame.CloseUnknownSession, why.Code, name)
 	}
 	assert.Equal(t, int64(2), processed.Load())
-	s := dial(t, d.url, cfg) // the session is joined all the same, by who has its token
+	s := dial(t, d.url, cfg) // the session is joined all the same, by the owner of its token
 	say(t, s, "y")
 	assert.Equal(t, negotiate.Met, s.Agreed().Mode)
 	require.NoError(t, s.Close())
 }
 
-// One peer that opens sessions and does not go on, by upgrades without a hello and by first contacts that stop, keeps no other from its
-// session, and gets no more than its share.
+// One peer that opens sessions and does not continue, by upgrades without a hello and by first
+// contacts that stop, keeps no other from its session, and gets no more than its share.
 func TestHalfAgreedSessionsOfOnePeer(t *testing.T) {
 	d := open(t, http.HandlerFunc(repeat), false, func(c *responder.Config) { c.MaxSessions, c.MaxPerPeer = 16, 8 })
 	addr := strings.TrimSuffix(strings.TrimPrefix(d.url, "http://"), "/soap")
@@ -133,7 +136,8 @@ func TestHalfAgreedSessionsOfOnePeer(t *testing.T) {
 		require.NoError(t, err)
 		conns = append(conns, conn)
 		if i%2 == 0 {
-			_, err = fmt.Fprintf(conn, "OPTIONS /soap HTTP/1.1\r\nHost: %s\r\nConnection: Upgrade\r\nUpgrade: hhfr/1\r\nHHFR: 1\r\n\r\n", addr)
+			_, err = fmt.Fprintf(conn,
+				"OPTIONS /soap HTTP/1.1\r\nHost: %s\r\nConnection: Upgrade\r\nUpgrade: hhfr/1\r\nHHFR: 1\r\n\r\n", addr)
 			require.NoError(t, err)
 			require.NoError(t, conn.SetReadDeadline(time.Now().Add(eventually)))
 			resp, err := http.ReadResponse(bufio.NewReader(conn), nil)
@@ -143,7 +147,13 @@ func TestHalfAgreedSessionsOfOnePeer(t *testing.T) {
 			}
 			continue
 		}
-		h := frame.Hello{Session: [16]byte{byte(i)}, Target: "http://" + addr + "/soap", Representation: 1, Stages: streamer.AllStages, Limits: streamer.EarlyLimits}
+		h := frame.Hello{
+			Session:        [16]byte{byte(i)},
+			Target:         "http://" + addr + "/soap",
+			Representation: 1,
+			Stages:         streamer.AllStages,
+			Limits:         streamer.EarlyLimits,
+		}
 		_, err = conn.Write(h.AppendTo(nil))
 		require.NoError(t, err)
 	}
@@ -187,7 +197,8 @@ func TestFieldsAreShort(t *testing.T) {
 		}
 	})
 	for _, mode := range []negotiate.Mode{negotiate.FirstCall, negotiate.Met} {
-		s := dial(t, "http://"+l.Addr().String(), session.Config{Mode: mode, HTTPClient: &http.Client{Transport: &http.Transport{}}, RememberFor: -1})
+		s := dial(t, "http://"+l.Addr().String(),
+			session.Config{Mode: mode, HTTPClient: &http.Client{Transport: &http.Transport{}}, RememberFor: -1})
 		_, err := s.Call(t.Context(), message("<e/>"))
 		require.NoError(t, err)
 		require.NoError(t, s.Close())
@@ -199,7 +210,7 @@ func TestFieldsAreShort(t *testing.T) {
 	assert.Greater(t, heads[1]-heads[0], 40)
 }
 
-// hush is a transport whose connections hear nothing until they may.
+// hush is a transport whose connections receive nothing until allowed.
 type hush struct {
 	heard
 	may chan struct{}
@@ -224,7 +235,8 @@ func (c *hushConn) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// A sequence goes on in the first flight of the next session: hello and its messages leave before the peer has said a word.
+// A sequence continues in the first flight of the next session: hello and its messages leave before
+// the peer has sent anything.
 func TestSequencesGoOnInOneFlight(t *testing.T) {
 	d := open(t, http.HandlerFunc(repeat), false, nil)
 	cfg := d.config(negotiate.Auto)
@@ -235,7 +247,7 @@ func TestSequencesGoOnInOneFlight(t *testing.T) {
 	s := dial(t, d.url, cfg)
 	say(t, s, "by an offer")
 	assert.Equal(t, negotiate.Explicit, s.Agreed().Mode)
-	require.NoError(t, s.Close()) // and not finished: the sequence goes on
+	require.NoError(t, s.Close()) // and not finished: the sequence continues
 	quiet.may = make(chan struct{})
 	s = dial(t, d.url, cfg)
 	assert.Equal(t, negotiate.Met, s.Agreed().Mode)

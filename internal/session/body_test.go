@@ -23,7 +23,7 @@ type closable struct {
 
 func (c *closable) Close() error { c.closed++; return nil }
 
-// file is a closable that can go back.
+// file is a closable that can seek.
 type file struct {
 	closable
 	io.Seeker
@@ -34,7 +34,8 @@ func newFile(s string) *file {
 	return &file{closable{Reader: r}, r}
 }
 
-// A body that a stream did not take can be had again from where it stood, if it can go back at all; and it is closed once, by whoever is last.
+// A body that a stream did not take can be read again from where it stood, if it can seek at all;
+// and it is closed once, by the last user.
 func TestBodyAgain(t *testing.T) {
 	read := func(r io.Reader, n int64) string {
 		b, err := io.ReadAll(io.LimitReader(r, n))
@@ -89,7 +90,8 @@ func TestBodyAgain(t *testing.T) {
 	assert.Nil(t, body)
 }
 
-// Who takes a message closes its body, also where nothing of it is sent, as its head is none or the body cannot be read.
+// Whoever takes a message closes its body, also where nothing of it is sent, because its head is
+// malformed or the body cannot be read.
 func TestBodiesOfWhatIsNotSentAreClosed(t *testing.T) {
 	services := startServices(t, nil)
 	overStream := dial(t, services.http.URL, config(t))
@@ -126,7 +128,8 @@ func TestBodiesOfWhatIsNotSentAreClosed(t *testing.T) {
 			},
 		} {
 			body := &closable{Reader: tc.body}
-			require.Error(t, send(t.Context(), &streamer.Message{Head: []byte(tc.head), Body: body}), "%s, %s", tc.name, way)
+			require.Error(t, send(t.Context(), &streamer.Message{Head: []byte(tc.head), Body: body}), "%s, %s", tc.name,
+				way)
 			assert.Equal(t, 1, body.closed, "%s, %s", tc.name, way)
 		}
 	}

@@ -7,35 +7,35 @@ import (
 	"strings"
 )
 
-// Trouble is what is wrong with a certificate where TLS failed for one.
+// Trouble is what is wrong with a certificate when TLS failed because of it.
 type Trouble uint8
 
-// The troubles there are. The zero value is none.
+// The kinds of trouble. The zero value means none.
 const (
-	// Untrusted: nobody who is trusted signed the server's.
+	// Untrusted: the server's certificate is signed by nobody who is trusted.
 	Untrusted Trouble = iota + 1
-	// OtherHost: the server's is for other hosts than that of the URL.
+	// OtherHost: the server's certificate is for other hosts than that of the URL.
 	OtherHost
-	// OutOfTime: the server's has expired, or is not valid yet.
+	// OutOfTime: the server's certificate has expired, or is not valid yet.
 	OutOfTime
-	// Wanted: the server wants one of the client, which showed none.
+	// Wanted: the server wants a certificate of the client, which presented none.
 	Wanted
-	// Rejected: the server does not accept that of the client.
+	// Rejected: the server does not accept the client's certificate.
 	Rejected
 )
 
 var troubles = map[Trouble]string{
-	Untrusted: "nobody who is trusted here signed the server's certificate",
+	Untrusted: "the server's certificate is signed by no authority that is trusted here",
 	OtherHost: "the server's certificate is for other hosts",
 	OutOfTime: "the server's certificate has expired or is not valid yet",
 	Wanted:    "the server wants a certificate of the client",
 	Rejected:  "the server does not accept the client's certificate",
 }
 
-// String says what is wrong; empty for none.
+// String describes the trouble; it is empty for none.
 func (t Trouble) String() string { return troubles[t] }
 
-// TroubleOf finds out whether an error of TLS is about a certificate; 0: it is not.
+// TroubleOf reports which trouble with a certificate caused an error of TLS; 0: none.
 func TroubleOf(err error) Trouble {
 	var authority x509.UnknownAuthorityError
 	var host x509.HostnameError

@@ -20,93 +20,115 @@ import (
 	"github.com/hhfr/hhfr/pkg/wsrm"
 )
 
-// Config is what a [Dialer] works with. It is copied; what it points to is shared and stays the caller's.
+// Config is the configuration of a [Dialer]. It is copied; what it points to is shared and stays
+// the caller's.
 type Config struct {
-	// HTTPClient carries offers and plain SOAP; nil means [http.DefaultClient]. Offers follow no redirects. Its idle connections
-	// should be given up before servers do: a POST on a connection that the server has closed has an unknown fate.
+	// HTTPClient carries offers and plain SOAP; nil means [http.DefaultClient]. Offers follow no
+	// redirects. The client should close idle connections before servers do: a POST on a connection
+	// that the server has closed has an unknown fate.
 	HTTPClient *http.Client
-	// Transports by name ("tls", "tcp", "udp", "inproc"); those missing are not offered. nil means tls for https URLs, with the TLS of HTTPClient where its Transport is one of net/http,
-	// and tcp for others, through the proxy that such a Transport has (by CONNECT). With none in it, all goes as plain SOAP.
+	// Transports by name ("tls", "tcp", "udp", "inproc"); those missing are not offered. nil means
+	// tls for https URLs, with the TLS configuration of HTTPClient where its Transport is one of
+	// net/http. For other URLs nil means tcp, through the proxy that such a Transport has (by
+	// CONNECT). If the map is empty, everything goes as plain SOAP.
 	Transports map[string]streamer.Transport
-	// Mode is how sessions come about; empty means Explicit.
+	// Mode is how sessions are negotiated; empty means Explicit.
 	Mode negotiate.Mode
-	// Store keeps sessions, shapes, and which ends speak plain SOAP; nil means memory, one for all sessions of the dialer.
+	// Store keeps sessions, shapes, and which peers speak plain SOAP. nil means one store in memory
+	// for all sessions of the dialer.
 	Store ctxstore.Store
-	// Coders makes the coders of streams; nil means those of a book over Store (see [BookCoders]). Their shapes lie in Store.
+	// Coders makes the coders of streams; nil means those of a book over Store (see
+	// [coders.OfBook]), with their shapes in Store.
 	Coders coders.Func
-	// SOAP is the version of offers; None means 1.1, and 1.2 where that is refused for its version.
+	// SOAP is the version of offers. None means 1.1, and 1.2 where the peer refuses 1.1 for its
+	// version.
 	SOAP soap.Version
 	// Representations to offer by name, preferred first; nil means binary, then xml.
 	Representations []string
-	// RequestSchema and ReplySchema describe the messages of each direction; nil: they are not described. The shape of requests is made by the
-	// first that RequestSchema describes.
+	// RequestSchema and ReplySchema describe the messages of each direction; nil: no description.
+	// The first request that RequestSchema describes gets its shape from the schema.
 	RequestSchema, ReplySchema *schema.Schema
-	// Shapes are fingerprints to offer before all others in Store, of shapes that lie there.
+	// Shapes are fingerprints of shapes in Store, to offer before all others in Store.
 	Shapes [][32]byte
-	// Headers are SOAP header blocks, as XML text, that stand in messages again and again, at most
-	// 16 of 4 KiB; none with secrets ([CheckHeader]). If the other end agrees, they do not travel
-	// with messages in which they stand octet for octet: they are taken out before, and put back
-	// behind the stream, so that nobody notices (docs/negotiation.md, section 3.2).
+	// Headers are SOAP header blocks, as XML text, that recur in messages: at most 16 of 4 KiB
+	// each, and none with secrets ([negotiate.CheckHeader]). If the peer agrees, they do not travel
+	// with messages that contain them byte for byte. They are taken out before the stream and put
+	// back after it, transparently to the applications (docs/negotiation.md, section 3.2).
 	Headers []string
-	// Reconnect is how long a session whose stream broke tries to negotiate anew, ever less often, before it turns to plain SOAP; 0: not at all. What is called
-	// meanwhile waits.
+	// Reconnect is how long a session whose stream broke tries to negotiate again, at growing
+	// intervals, before it turns to plain SOAP; 0: not at all. Calls wait meanwhile.
 	Reconnect time.Duration
-	// Assurance is what holds for each message; 0 or wsrm.AtMostOnce: none is sent twice. Under wsrm.AtLeastOnce and wsrm.ExactlyOnce the messages of a session stand in a sequence that Store has for the URL, and
-	// go on over streams, reconnections, and later sessions with the same store, until they are done. An end that does not agree gets nothing: RequireHHFR is implied. Exactly-once is BadConfig with a store
-	// that does not persist. Only one session at a time can have the sequence of a store and URL. At-most-once in order has a sequence too, but that of the session alone, in memory: what a stream that breaks takes along, messages
-	// and replies, has an unknown fate and is not sent again; what was not sent goes on.
+	// Assurance is the delivery guarantee of each message; 0 or wsrm.AtMostOnce: none is sent
+	// twice. Under wsrm.AtLeastOnce and wsrm.ExactlyOnce the messages of a session belong to a
+	// sequence that Store has for the URL. They go on over streams, reconnections, and later
+	// sessions with the same store, until they are committed. A peer that does not agree gets
+	// nothing: RequireHHFR is implied. Exactly-once is BadConfig with a store that does not
+	// persist. Only one session at a time can have the sequence of a store and URL.
+	//
+	// At-most-once in order has a sequence too, but one of the session alone, in memory. Messages
+	// and replies that a broken stream takes along have an unknown fate and are not sent again.
+	// Messages that were not sent go on.
 	Assurance wsrm.Assurance
-	// Ordered has messages handled in the order in which they were sent; they stand in a sequence then, under any assurance, and RequireHHFR is implied.
+	// Ordered makes the peer handle messages in the order in which they were sent. They then belong
+	// to a sequence under any assurance, and RequireHHFR is implied.
 	Ordered bool
-	// Resume: the messages are those of an earlier session with the same Store and URL, which did
-	// not come to its end. Sent one after another, those that it had accepted, as the store proves,
-	// are an [Error] with the code Accepted; what follows is sent. Others than those are OtherRun,
-	// and none is sent (docs/cli.md, hhfr stream; [Session.Resumed]).
+	// Resume: the messages are those of an earlier session with the same Store and URL, which was
+	// interrupted. They must be sent one after another. For each message that the earlier session
+	// accepted, as the store proves, sending returns a [negotiate.Error] with the code Accepted;
+	// the messages after those are sent. Other messages than the earlier ones are OtherRun, and
+	// none of them is sent (docs/cli.md, hhfr stream; [Session.Resumed]).
 	Resume bool
-	// LateReply, if given, gets replies to messages of earlier sessions, by the number of the message in its sequence, from 1, or why there will be none. It must not block.
+	// LateReply, if given, is called with replies to messages of earlier sessions. number is that
+	// of the message in its sequence, from 1. err is why there will be no reply. LateReply must not
+	// block.
 	LateReply func(number uint64, reply *streamer.Message, err error)
 	// OfferFields are HTTP fields that go with offers, such as Authorization for a gateway in front
-	// of the service; those of Config's own offers, and what speaks of a body or a connection, are
-	// left out. They go to the URL, and to no other host; those of a [RoundTripper] only to origins
-	// that a request was made for, and not where only a redirection leads.
+	// of the service. Fields of Config's own offers, and fields about a body or a connection, are
+	// left out. OfferFields go to the URL, and to no other host. Those of a [RoundTripper] go only
+	// to origins that a request was made for, and not where only a redirection leads.
 	OfferFields []soap.Field
 	// AllowHost lists hosts, without ports, that an answer may name besides that of the URL.
 	AllowHost []string
-	// AllowCleartext: offer transports without encryption for https URLs too. Whoever listens on the way can then read what HTTPS hid.
+	// AllowCleartext: offer transports without encryption for https URLs too. Anyone who listens on
+	// the path can then read what HTTPS hid.
 	AllowCleartext bool
-	// RememberFor is how long an end that did not agree is spoken to in plain SOAP without asking again; 0 means [DefaultRememberFor], below 0:
-	// neither remember nor look whether something is remembered.
+	// RememberFor is how long a peer that did not agree is spoken to in plain SOAP without asking
+	// again. 0 means [DefaultRememberFor]; below 0: neither remember nor look up what is
+	// remembered.
 	RememberFor time.Duration
-	// ProbeTLS has a server that closes the connection of an offer by http without a word tried
-	// with a TLS handshake: if it answers that, the URL has the wrong scheme (see [SchemeError]),
-	// and nothing is sent. Who does not want to be seen to try leaves it out; the offer then ends
-	// in plain SOAP.
+	// ProbeTLS: if a server closes the connection of an offer by http without a reply, try a TLS
+	// handshake with it. If the server answers the handshake, the URL has the wrong scheme (see
+	// [SchemeError]), and nothing is sent. Without ProbeTLS no such attempt is made, and the offer
+	// ends in plain SOAP.
 	ProbeTLS bool
 	// RequireHHFR: fail with NoHHFR instead of speaking plain SOAP.
 	RequireHHFR bool
-	// Timeout bounds negotiation and opening the stream, together; 0 means [negotiate.DefaultTimeout].
+	// Timeout bounds negotiation and the opening of the stream, together; 0 means
+	// [negotiate.DefaultTimeout].
 	Timeout time.Duration
-	// Lifetime to ask for; 0: as the responder likes.
+	// Lifetime to ask for; 0: the responder chooses.
 	Lifetime time.Duration
-	// Handler serves exchanges that the responder begins, until [Session.OnMessage] names another; nil: nobody does, and requests are cancelled as failed.
+	// Handler serves exchanges that the responder begins, until [Session.OnMessage] names another.
+	// nil: there is none, and requests are cancelled as failed.
 	Handler streamer.ExchangeHandler
 	// WrapConn, if given, wraps a stream's connection before anything is read or written (a recorder). A
 	// wrapper that embeds the connection keeps what it can do beside [net.Conn] (see
 	// [streamer.Transport]); one that does such a thing otherwise has the method for it.
 	WrapConn func(net.Conn) net.Conn
-	// OnSession, if given, is told of each session before its hello is sent, with the connection as wrapped. That of a request which was upgraded
-	// is one as HTTPClient has dialed it: below a NetConn method, beside which Carried tells how much of it is the stream's. Such a session is told of
-	// when the responder's hello has come.
+	// OnSession, if given, is called for each session before its hello is sent, with the connection
+	// as wrapped. For a request that was upgraded, the connection is the one that HTTPClient
+	// dialed: it stands below a NetConn method, and a method Carried reports how many of its bytes
+	// are the stream's. OnSession is called for such a session when the responder's hello has come.
 	OnSession func(negotiate.Facts, net.Conn)
-	// OnAgreed, if given, is told how a session speaks to an origin (see [Origin]): when it was opened,
-	// and whenever it loses its stream for good or has another one. It must not block, nor call the
-	// session.
+	// OnAgreed, if given, is told how a session speaks to an origin (see [negotiate.Origin]): when
+	// the session was opened, and whenever it loses its stream for good or has another one. It must
+	// not block, nor call the session.
 	OnAgreed func(origin string, agreed negotiate.Agreed)
-	// Stream gives limits, sizes and hooks of streams; what negotiation decides is overwritten.
+	// Stream gives limits, sizes and hooks of streams. Negotiation overwrites what it decides.
 	Stream streamer.Config
 	// Clock is the clock; nil means the real one.
 	Clock clock.Clock
-	// Log hears what went wrong and was survived; nil: nobody.
+	// Log receives errors that were recovered from; nil: they are not logged.
 	Log *slog.Logger
 }
 
@@ -120,7 +142,8 @@ func (c Config) withDefaults() (Config, error) {
 	}
 	if c.Transports == nil {
 		c.Transports = map[string]streamer.Transport{
-			"tls": tls.New(tlsOf(c.HTTPClient), connectingOf(c.HTTPClient, "https")), "tcp": connectingOf(c.HTTPClient, "http"),
+			"tls": tls.New(tlsOf(c.HTTPClient), connectingOf(c.HTTPClient, "https")),
+			"tcp": connectingOf(c.HTTPClient, "http"),
 		}
 	}
 	if err := negotiate.CheckHeaders(c.Headers); err != nil {
@@ -160,7 +183,8 @@ func (c Config) withDefaults() (Config, error) {
 	return c, nil
 }
 
-// tlsOf is how an HTTP client speaks to https URLs, as far as it tells; nil: by what the system trusts.
+// tlsOf returns how an HTTP client speaks to https URLs, as far as the client shows it. nil: the
+// system's trust store applies.
 func tlsOf(client *http.Client) *cryptotls.Config {
 	if t, ok := client.Transport.(*http.Transport); ok {
 		return t.TLSClientConfig

@@ -19,15 +19,17 @@ import (
 	"github.com/hhfr/hhfr/pkg/streamer/tcp"
 )
 
-// connecting is a transport over TCP that goes through the HTTP proxy that a client has for URLs of a scheme, by the method CONNECT
-// (RFC 9110, section 9.3.6); where it has none, directly.
+// connecting is a transport over TCP through the HTTP proxy that a client has for URLs of a scheme.
+// It uses the method CONNECT (RFC 9110, section 9.3.6). Where the client has no proxy, it connects
+// directly.
 type connecting struct {
 	tcp.Transport
-	through *http.Transport // whose proxy, and what belongs to that
+	through *http.Transport // the proxy and its settings are taken from it
 	scheme  string
 }
 
-// connectingOf is tcp for the streams of URLs of a scheme, through the proxy of an HTTP client that is one of net/http.
+// connectingOf returns tcp for the streams of URLs of a scheme, through the proxy of an HTTP client
+// whose transport is one of net/http.
 func connectingOf(client *http.Client, scheme string) streamer.Transport {
 	transport := client.Transport
 	if transport == nil {
@@ -42,7 +44,12 @@ func connectingOf(client *http.Client, scheme string) streamer.Transport {
 
 // Dial connects to addr.
 func (c connecting) Dial(ctx context.Context, addr string) (net.Conn, error) {
-	u, err := c.through.Proxy(&http.Request{Method: http.MethodPost, URL: &url.URL{Scheme: c.scheme, Host: addr}, Host: addr, Header: http.Header{}})
+	u, err := c.through.Proxy(&http.Request{
+		Method: http.MethodPost,
+		URL:    &url.URL{Scheme: c.scheme, Host: addr},
+		Host:   addr,
+		Header: http.Header{},
+	})
 	if err != nil {
 		return nil, err
 	}
@@ -91,7 +98,7 @@ func (c connecting) dialProxy(ctx context.Context, u *url.URL) (net.Conn, error)
 	return secure, nil
 }
 
-// connect asks for a tunnel.
+// connect asks the proxy for a tunnel.
 func (c connecting) connect(ctx context.Context, conn net.Conn, u *url.URL, addr string) (net.Conn, error) {
 	header := http.Header{}
 	switch {
@@ -105,7 +112,8 @@ func (c connecting) connect(ctx context.Context, conn net.Conn, u *url.URL, addr
 		header = c.through.ProxyConnectHeader.Clone()
 	}
 	if password, ok := u.User.Password(); ok && header.Get("Proxy-Authorization") == "" {
-		header.Set("Proxy-Authorization", "Basic "+base64.StdEncoding.EncodeToString([]byte(u.User.Username()+":"+password)))
+		header.Set("Proxy-Authorization",
+			"Basic "+base64.StdEncoding.EncodeToString([]byte(u.User.Username()+":"+password)))
 	}
 	req := &http.Request{Method: http.MethodConnect, URL: &url.URL{Opaque: addr}, Host: addr, Header: header}
 	if err := req.Write(conn); err != nil {

@@ -18,7 +18,8 @@ import (
 	"github.com/hhfr/hhfr/pkg/negotiate"
 )
 
-// forward is a forward proxy: it takes Upgrade out, as it is hop by hop, and opens tunnels unless it is told not to.
+// forward is a forward proxy: it removes Upgrade, as it is hop by hop, and opens tunnels unless it
+// is told not to.
 type forward struct {
 	tunnels bool
 
@@ -80,7 +81,7 @@ func (f *forward) methods() []string {
 	return append([]string(nil), f.asked...)
 }
 
-// Behind a forward proxy streams go through tunnels, where it lets them; else it is plain SOAP.
+// Behind a forward proxy streams go through tunnels, where it allows them; else it is plain SOAP.
 func TestStreamsGoThroughProxies(t *testing.T) {
 	for _, secure := range []bool{false, true} {
 		for _, tunnels := range []bool{true, false} {
@@ -92,7 +93,11 @@ func TestStreamsGoThroughProxies(t *testing.T) {
 				require.NoError(t, err)
 				u.User = url.UserPassword("u", "p")
 				d.client.Proxy = http.ProxyURL(u)
-				cfg := session.Config{Mode: negotiate.Auto, HTTPClient: &http.Client{Transport: d.client}, Store: memory.New(memory.Config{})}
+				cfg := session.Config{
+					Mode:       negotiate.Auto,
+					HTTPClient: &http.Client{Transport: d.client},
+					Store:      memory.New(memory.Config{}),
+				}
 				if secure && !tunnels { // nothing goes at all
 					s := dial(t, d.url, cfg)
 					_, err := s.Call(t.Context(), message("x"))
@@ -104,7 +109,8 @@ func TestStreamsGoThroughProxies(t *testing.T) {
 						say(t, s, "first")
 						want := tunnels
 						require.Eventually(t, func() bool {
-							return s.Agreed().HHFR == want && (want || s.Agreed().NoStream != "" || s.Agreed().Remembered)
+							return s.Agreed().HHFR == want &&
+								(want || s.Agreed().NoStream != "" || s.Agreed().Remembered)
 						}, eventually, tick)
 						say(t, s, "second")
 						require.NoError(t, s.Close())

@@ -20,7 +20,8 @@ import (
 	"github.com/hhfr/hhfr/pkg/streamer/tcp"
 )
 
-// cutting dials connections of which one, by its number from 1, breaks behind so many bytes in one direction.
+// cutting dials connections of which one, by its number from 1, breaks after so many bytes in one
+// direction.
 type cutting struct {
 	number   int
 	up, down int // bytes that pass; below 0: all
@@ -109,9 +110,10 @@ func (c *cutConn) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// A connection that breaks anywhere, in a first call, in a session that is met again, in TLS or not, leaves both ends able to go on:
-// no message is processed twice, each call has its own reply, or an error that says whether it may have been processed; calls behind it
-// succeed, and so does another session with the same stores.
+// A connection that breaks anywhere, in a first call, in a session that is met again, in TLS or
+// not, leaves both ends able to continue. No message is processed twice. Each call has its own
+// reply, or an error that reports whether it may have been processed. Calls after it succeed, and
+// so does another session with the same stores.
 func TestEntryIsCutAnywhere(t *testing.T) {
 	const most = 4000 // more than there are bytes in a direction, but for handshakes
 	step := entrySteps
@@ -209,12 +211,14 @@ func (w *cutWorld) call(t *testing.T, s *session.Session, sure bool) {
 		assert.Equal(t, 1, processed, text)
 	case sure:
 		require.NoError(t, err)
-	case errors.Is(err, &negotiate.Error{Code: negotiate.Unreachable}), errors.Is(err, &negotiate.Error{Code: negotiate.Unsent}):
+	case errors.Is(err, &negotiate.Error{Code: negotiate.Unreachable}),
+		errors.Is(err, &negotiate.Error{Code: negotiate.Unsent}):
 		assert.Zero(t, processed, "%s: %v", text, err)
 	default:
 		var own *negotiate.Error
 		var stream *streamer.Error
-		require.True(t, errors.As(err, &own) && own.Code == negotiate.FateUnknown || errors.As(err, &stream), "%s: %v", text, err)
+		require.True(t, errors.As(err, &own) && own.Code == negotiate.FateUnknown || errors.As(err, &stream), "%s: %v",
+			text, err)
 		assert.LessOrEqual(t, processed, 1, text)
 	}
 }

@@ -25,7 +25,7 @@ func NewDialer(cfg Config) (*Dialer, error) {
 	return &Dialer{cfg}, nil
 }
 
-// Dial is for one session; see [Dialer.Dial].
+// Dial opens one session; see [Dialer.Dial].
 func Dial(ctx context.Context, rawURL string, cfg Config) (*Session, error) {
 	d, err := NewDialer(cfg)
 	if err != nil {
@@ -34,10 +34,14 @@ func Dial(ctx context.Context, rawURL string, cfg Config) (*Session, error) {
 	return d.Dial(ctx, rawURL)
 }
 
-// Dial negotiates with the service at an http or https URL and opens the stream. When the other end does not agree, for whatever reason, the
-// session speaks plain SOAP and [Session.Agreed] tells why. An end that is to go on with a sequence is tried for as long as Config.Reconnect says. ctx bounds Dial only. Errors: BadConfig for a URL that is none, Unreachable when
-// nobody is there at all, NoHHFR with RequireHHFR, the error of ctx; with an assurance also a *[ctxstore.Error], Held while another session
-// has the sequence.
+// Dial negotiates with the service at an http or https URL and opens the stream. When the peer does
+// not agree, for whatever reason, the session speaks plain SOAP and [Session.Agreed] gives the
+// reason. A peer that is to continue a sequence is tried for as long as Config.Reconnect allows.
+// ctx bounds Dial only.
+//
+// Errors: BadConfig for a URL that is none; Unreachable when no server is there at all; NoHHFR with
+// RequireHHFR; the error of ctx; with an assurance also a *[ctxstore.Error], Held while another
+// session has the sequence.
 func (d *Dialer) Dial(ctx context.Context, rawURL string) (*Session, error) {
 	u, err := url.Parse(rawURL)
 	if err != nil {
@@ -52,17 +56,18 @@ func (d *Dialer) Dial(ctx context.Context, rawURL string) (*Session, error) {
 		return s, err
 	}
 	err = s.Finish(ctx)
-	_ = s.Close() // the other end may have closed the stream behind the sequence
+	_ = s.Close() // the peer may have closed the stream after the sequence
 	if err != nil {
 		return nil, err
 	}
 	return d.dial(ctx, u)
 }
 
-// dial is Dial for an outbox that may have nothing left but to finish.
+// dial is Dial for an outbox that may only have a close handshake left to complete.
 func (d *Dialer) dial(ctx context.Context, u *url.URL) (s *Session, err error) {
 	if needs := d.cfg.needsOffer(u.Scheme == "https"); d.cfg.Mode == negotiate.FirstCall && needs != "" {
-		return nil, negotiate.BadConfigf("a first call cannot ask for %s; mode %s or %s can", needs, negotiate.Auto, negotiate.Explicit)
+		return nil, negotiate.BadConfigf("a first call cannot ask for %s; mode %s or %s can", needs, negotiate.Auto,
+			negotiate.Explicit)
 	}
 	s = newSession(d, u)
 	if d.cfg.sequenced() {
@@ -72,13 +77,13 @@ func (d *Dialer) dial(ctx context.Context, u *url.URL) (s *Session, err error) {
 		}
 	}
 	n := s.negotiation()
-	if s.outbox == nil { // a sequence waits for whoever knows it, however that end spoke before
+	if s.outbox == nil { // a sequence waits for the peer that knows it, whatever that peer spoke before
 		err = d.recall(ctx, u)
 	}
 	switch {
 	case err != nil:
 	case s.outbox.joined():
-		n, err = s.insist(ctx, false) // that end was there before
+		n, err = s.retry(ctx, false) // that peer was there before
 	default:
 		err = n.find(ctx, d.cfg.RequireHHFR)
 	}
@@ -118,38 +123,46 @@ func (d *Dialer) dial(ctx context.Context, u *url.URL) (s *Session, err error) {
 	d.cfg.Log.Info("plain SOAP", "url", loggable(u), "why", s.agreed.Why)
 	s.tell()
 	if d.cfg.sequenced() {
-		err = fmt.Errorf("%w; plain SOAP cannot promise %s", err, strings.TrimPrefix(d.assurance(), negotiate.AssurancePrefix))
+		err = fmt.Errorf("%w; plain SOAP cannot promise %s", err,
+			strings.TrimPrefix(d.assurance(), negotiate.AssurancePrefix))
 	}
 	if d.cfg.RequireHHFR {
 		s.cancel()
-		return nil, &negotiate.Error{Code: negotiate.NoHHFR, At: -1, Remote: refused != nil, Err: err, Agreed: &s.agreed}
+		return nil, &negotiate.Error{
+			Code:   negotiate.NoHHFR,
+			At:     -1,
+			Remote: refused != nil,
+			Err:    err,
+			Agreed: &s.agreed,
+		}
 	}
 	return s, nil
 }
 
-// refusal is a reason for plain SOAP that the other end gave, and that is remembered.
+// refusal is a reason for plain SOAP that the peer gave, and that is remembered.
 type refusal struct {
 	err        error
 	remembered bool
-	passing    bool   // another time it may be otherwise
-	portal     bool   // it may be of somebody else than the peer, and is passing: nobody remembers it
-	unasked    bool   // nobody was asked
+	passing    bool   // it may pass
+	portal     bool   // it may come from somebody else than the peer, and is passing: it is not remembered
+	unasked    bool   // no peer was asked
 	unsent     bool   // there was no connection to send anything on
 	blocked    string // the address of the stream that could not be opened
 }
 
-// BlockedHint says what helps where [Agreed].NoStream is set.
-const BlockedHint = "open that port on the way, or have the peer accept streams on one that is open (--listen, --tcp)"
+// BlockedHint is the advice where [negotiate.Agreed].NoStream is set.
+const BlockedHint = "open that port on the path, or let the peer accept streams on an open port (--listen, --tcp)"
 
-// blockedWarning is what a log hears of it where no caller is told.
+// blockedWarning is the log line for it where no caller is told.
 const blockedWarning = "plain SOAP: a stream was agreed on and cannot be opened"
 
-// noStream is the refusal for a stream that was agreed on and could not be opened.
+// noStream returns the refusal for a stream that was agreed on and could not be opened.
 func noStream(addr string, err error) *refusal {
 	return &refusal{err: fmt.Errorf("no stream to %s (%w)", addr, cause(err)), passing: true, blocked: addr}
 }
 
-// cause is what is left of an error of the network where its address is known already.
+// cause returns an error of the network without its address, for texts that name the address
+// already.
 func cause(err error) error {
 	var system *os.SyscallError
 	var op *net.OpError

@@ -20,7 +20,7 @@ import (
 
 var exampleBlock = regexp.MustCompile("(?s)<!-- example: ([a-z ]+) -->\n```[a-z]+\n(.*?)```")
 
-// The examples of docs/negotiation.md are what is written, but for white space between tags.
+// The examples of docs/negotiation.md are what is written, except for white space between tags.
 func TestDocumentedExamples(t *testing.T) {
 	page, err := os.ReadFile(filepath.Join("..", "..", "docs", "negotiation.md"))
 	require.NoError(t, err)
@@ -30,8 +30,13 @@ func TestDocumentedExamples(t *testing.T) {
 	}
 	answer := exampleAnswer(t)
 	facts := negotiate.Facts{
-		Session: answer.Session, Scheme: answer.Scheme, Representation: answer.Representation, Transport: answer.Transport,
-		Path: "/echo", Address: answer.Address, Expires: time.Date(2027, 1, 2, 3, 4, 5, 0, time.UTC),
+		Session:        answer.Session,
+		Scheme:         answer.Scheme,
+		Representation: answer.Representation,
+		Transport:      answer.Transport,
+		Path:           "/echo",
+		Address:        answer.Address,
+		Expires:        time.Date(2027, 1, 2, 3, 4, 5, 0, time.UTC),
 	}
 	document, err := session.ContextDocument(facts, answer.Token)
 	require.NoError(t, err)
@@ -43,11 +48,14 @@ func TestDocumentedExamples(t *testing.T) {
 	require.NoError(t, err)
 	s := startServices(t, nil)
 	owl := strings.Replace(string(offerMessage(t, soap.V11)), "transport:tcp", "transport:owl", 1)
-	strange := strings.Replace(string(offerMessage(t, soap.V12)), "<soap:Body>", `<soap:Header><q:Block xmlns:q="urn:example:h" soap:mustUnderstand="true"/></soap:Header><soap:Body>`, 1)
+	strange := strings.Replace(string(offerMessage(t, soap.V12)), "<soap:Body>",
+		`<soap:Header><q:Block xmlns:q="urn:example:h" soap:mustUnderstand="true"/></soap:Header><soap:Body>`, 1)
 	for name, want := range map[string]string{
 		"full offer": string(fullOffer), "full answer": string(fullAnswer), "plain fault": string(plain),
-		"refusal": answered(t, s, "text/xml", owl), "header block not understood": answered(t, s, "application/soap+xml", strange),
-		"offer": string(offerMessage(t, soap.V11)), "answer": string(answerMessage(t, soap.V11)), "context": string(document),
+		"refusal":                     answered(t, s, "text/xml", owl),
+		"header block not understood": answered(t, s, "application/soap+xml", strange),
+		"offer":                       string(offerMessage(t, soap.V11)), "answer": string(answerMessage(t, soap.V11)),
+		"context": string(document),
 	} {
 		between := regexp.MustCompile(`>\s+<`)
 		assert.Equal(t, want, strings.TrimSpace(between.ReplaceAllString(examples[name], "><")), name)
@@ -72,7 +80,7 @@ func TestDocumentedExamples(t *testing.T) {
 	assert.Equal(t, facts, kept)
 }
 
-// answered posts a message and gives what comes back.
+// answered posts a message and returns the answer.
 func answered(t testing.TB, s *services, contentType, message string) string {
 	resp, err := s.http.Client().Post(s.http.URL, contentType, strings.NewReader(message))
 	require.NoError(t, err)
@@ -88,7 +96,8 @@ var (
 	word     = regexp.MustCompile("`([A-Za-z]+)`")
 )
 
-// Every element that docs/negotiation.xsd declares is told in docs/negotiation.md, and every one in its tables of offers, answers and descriptions is declared.
+// Every element that docs/negotiation.xsd declares is described in docs/negotiation.md, and every
+// one in its tables of offers, answers and descriptions is declared.
 func TestSchemaAndPageNameTheSame(t *testing.T) {
 	read := func(name string) string {
 		text, err := os.ReadFile(filepath.Join("..", "..", "docs", name))

@@ -91,7 +91,8 @@ func (account) Transact(_ context.Context, _ string, tx *wsrm.Tx, _ *streamer.Me
 
 func (account) Handle(context.Context, string, *streamer.Message) *streamer.Message { return nil }
 
-// Each message is done once, whatever breaks on the way, as long as the stores at both ends survive.
+// Each message is committed once, whatever breaks on the path, as long as the stores at both ends
+// survive.
 func ExampleSession_Finish() {
 	ctx := context.Background()
 	dir, err := os.MkdirTemp("", "hhfr")
@@ -108,7 +109,8 @@ func ExampleSession_Finish() {
 	}
 	url, stop := exampleServer(responder.Config{Store: stores[0], Sequenced: account{}})
 	defer stop()
-	sess, err := session.Dial(ctx, url, session.Config{Store: stores[1], Assurance: wsrm.ExactlyOnce, Ordered: true, Reconnect: time.Minute})
+	sess, err := session.Dial(ctx, url,
+		session.Config{Store: stores[1], Assurance: wsrm.ExactlyOnce, Ordered: true, Reconnect: time.Minute})
 	if err != nil {
 		fmt.Println(err)
 		return
@@ -131,7 +133,7 @@ func ExampleSession_Finish() {
 	// <nil>
 }
 
-// An end that knows nothing of HHFR gets plain SOAP.
+// A peer that knows nothing of HHFR gets plain SOAP.
 func ExampleDial_plain() {
 	server := httptest.NewServer(hello)
 	defer server.Close()
@@ -155,22 +157,23 @@ func ExampleSession_OnMessage() {
 	}})
 	defer stop()
 	got := make(chan string)
-	sess, err := session.Dial(context.Background(), url, session.Config{Handler: func(_ context.Context, x *streamer.Exchange) {
-		body, _ := x.Message().ReadAll(1 << 20)
-		got <- string(body)
-	}})
+	sess, err := session.Dial(context.Background(), url,
+		session.Config{Handler: func(_ context.Context, x *streamer.Exchange) {
+			body, _ := x.Message().ReadAll(1 << 20)
+			got <- string(body)
+		}})
 	if err != nil {
 		fmt.Println(err)
 		return
 	}
 	defer sess.Close()
 	fmt.Println(<-got)
-	sess.OnMessage(func(context.Context, *streamer.Exchange) {}) // what comes now is dropped
+	sess.OnMessage(func(context.Context, *streamer.Exchange) {}) // later messages are dropped
 	// Output: tick
 }
 
 // An unchanged net/http program: only its Transport is another. The first request does not wait for
-// the session, which is negotiated beside it.
+// the session, which is negotiated concurrently.
 func ExampleNewRoundTripper() {
 	url, stop := exampleServer(responder.Config{})
 	defer stop()

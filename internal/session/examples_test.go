@@ -23,7 +23,10 @@ func exampleOffer() *negotiate.Offer {
 		Schemes:         []string{negotiate.Scheme},
 		Representations: []string{negotiate.RepresentationURI("binary"), negotiate.RepresentationURI("xml")},
 		Transports:      []string{negotiate.TransportURI("tcp")},
-		Lifetime:        time.Hour, RequestHead: negotiate.DefaultRequestFields, ReplyHead: negotiate.DefaultReplyFields, Shapes: exampleShapes(),
+		Lifetime:        time.Hour,
+		RequestHead:     negotiate.DefaultRequestFields,
+		ReplyHead:       negotiate.DefaultReplyFields,
+		Shapes:          exampleShapes(),
 	}
 }
 
@@ -31,8 +34,15 @@ func exampleAnswer(t testing.TB) *negotiate.Answer {
 	id, err := negotiate.ParseSessionID("urn:uuid:6f1c3c62-9d0f-4c5e-8a55-0f2d6f0e7b41")
 	require.NoError(t, err)
 	a := &negotiate.Answer{
-		Scheme: negotiate.Scheme, Representation: negotiate.RepresentationURI("binary"), Transport: negotiate.TransportURI("tcp"),
-		Address: ":9090", Session: id, Lifetime: time.Hour, RequestHead: negotiate.DefaultRequestFields, ReplyHead: negotiate.DefaultReplyFields, Shapes: exampleShapes()[:1],
+		Scheme:         negotiate.Scheme,
+		Representation: negotiate.RepresentationURI("binary"),
+		Transport:      negotiate.TransportURI("tcp"),
+		Address:        ":9090",
+		Session:        id,
+		Lifetime:       time.Hour,
+		RequestHead:    negotiate.DefaultRequestFields,
+		ReplyHead:      negotiate.DefaultReplyFields,
+		Shapes:         exampleShapes()[:1],
 	}
 	token, err := hex.DecodeString("00112233445566778899aabbccddeeff")
 	require.NoError(t, err)

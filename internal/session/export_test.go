@@ -17,14 +17,14 @@ func ContextDocument(f negotiate.Facts, token [16]byte) ([]byte, error) {
 	return (&negotiate.Context{Facts: f, TokenHash: hash[:]}).Marshal()
 }
 
-// Lend gives a body as a stream gets it, and what gives it again from its start.
+// Lend returns a body as a stream gets it, and the function that returns it again from its start.
 func Lend(body io.Reader) (lent io.Reader, again func(context.Context) (io.Reader, bool), release func()) {
 	k := httpmsg.Keep(body)
 	return k.Reader(), k.Again, k.Release
 }
 
-// Rewriters give what travels of bodies in a session with these unchanging headers, and the
-// reverse.
+// Rewriters return the functions that take unchanging headers out of bodies in a session, and put
+// them back.
 func Rewriters(blocks []string) (out func(io.Writer) io.WriteCloser, in func(io.ReadCloser) io.ReadCloser) {
 	u := &unchanging.Blocks{Texts: blocks}
 	return u.Outgoing, u.Incoming

@@ -20,11 +20,11 @@ import (
 	"github.com/hhfr/hhfr/pkg/wsrm"
 )
 
-// fuse is a connection that breaks some octets of one direction after it was lit.
+// fuse is a connection that breaks after some bytes of one direction once it was lit.
 type fuse struct {
 	net.Conn
 	mu    sync.Mutex
-	left  [2]int // octets that it still takes, in and out; 0: any number
+	left  [2]int // bytes that it still takes, in and out; 0: any number
 	burnt bool
 }
 
@@ -34,7 +34,7 @@ func (f *fuse) light(direction, octets int) {
 	f.left[direction] = octets
 }
 
-// burn takes n octets off and tells how many of them go through.
+// burn subtracts n bytes and returns how many of them go through.
 func (f *fuse) burn(direction, n int) int {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -76,7 +76,8 @@ func (f *fuse) isBurnt() bool {
 	return f.burnt
 }
 
-// A session breaks off behind any octet of its Finish. The next one on its store can send at once; what was accepted before is done once, in order, and no reply is lost.
+// A session breaks off after any byte of its Finish. The next one on its store can send at once;
+// what was accepted before is committed once, in order, and no reply is lost.
 func TestFinishIsCutAnywhere(t *testing.T) {
 	for direction := range 2 {
 		for at, burnt := 1, true; burnt; at++ {
@@ -107,7 +108,7 @@ func TestFinishIsCutAnywhere(t *testing.T) {
 				late[number]++
 			}
 			sess, err = session.Dial(t.Context(), m.url("/book"), cfg)
-			require.NoError(t, err, "%d octets of direction %d", at, direction)
+			require.NoError(t, err, "%d bytes of direction %d", at, direction)
 			_, body := call(t, sess, "", "4")
 			assert.Equal(t, "/book 4", body)
 			require.NoError(t, sess.Finish(t.Context()))
@@ -117,9 +118,10 @@ func TestFinishIsCutAnywhere(t *testing.T) {
 				before += strconv.FormatUint(n+1, 10) + " "
 			}
 			got, _ := effect(t, m.store)
-			assert.Contains(t, []string{before + "4 ", "4 " + before}, got, "%d octets of direction %d: what is new may have a sequence of its own", at, direction)
+			assert.Contains(t, []string{before + "4 ", "4 " + before}, got,
+				"%d bytes of direction %d: what is new may have a sequence of its own", at, direction)
 			if status.Accepted == 3 && replied != nil {
-				assert.Equal(t, 1, late[3], "%d octets of direction %d: the reply comes late", at, direction)
+				assert.Equal(t, 1, late[3], "%d bytes of direction %d: the reply comes late", at, direction)
 			}
 			m.kill()
 			if t.Failed() {
@@ -147,7 +149,8 @@ func (f *forgetful) Commit(ctx context.Context, uri string, expect uint64, value
 	return f.Store.Commit(ctx, uri, expect, value)
 }
 
-// The responder loses the sequence, and the store here takes no other for a while, or for good: what was under way goes on once it does, and else its fate is told.
+// The responder loses the sequence, and the store here takes no other for a while, or for good.
+// Messages in flight continue once it does, and otherwise their fate is reported.
 func TestLostSequenceAndAStoreThatFails(t *testing.T) {
 	for name, refusals := range map[string]int64{"for a while": 2, "for good": 1 << 40} {
 		t.Run(name, func(t *testing.T) {

@@ -11,7 +11,8 @@ import (
 	"github.com/hhfr/hhfr/pkg/streamer"
 )
 
-// claim reports whether the next request is the one that asks for a stream.
+// claim reports whether the next request is the one that asks for a stream, and reserves that for
+// it.
 func (s *Session) claim() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -22,7 +23,7 @@ func (s *Session) claim() bool {
 	return true
 }
 
-// isFresh reports whether a call is to ask for a stream, or does so.
+// isFresh reports whether a call is to ask for a stream, or is asking.
 func (s *Session) isFresh() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -34,7 +35,7 @@ func (s *Session) undecided() bool {
 	return (s.fresh || s.asking || s.joining) && !s.plain && !s.closed
 }
 
-// asked takes what came of the request that asked, with its error.
+// asked records the outcome of the request that asked, with its error.
 func (s *Session) asked(k *ask, err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -43,22 +44,26 @@ func (s *Session) asked(k *ask, err error) {
 	case k.n != nil || s.link != nil || s.closed:
 		s.fresh, s.unanswered = false, 0
 	case k.invited != nil:
-		s.fresh, s.joining, s.agreed.Why = false, true, "the stream that the answer to the first call names is not open yet"
+		s.fresh, s.joining, s.agreed.Why = false, true,
+			"the stream that the answer to the first call names is not open yet"
 		s.wait.Go(func() { s.accept(k.invited) })
-	case k.refused == nil, errors.Is(err, &negotiate.Error{Code: negotiate.Unreachable}): // nobody was there: the next call asks
+	case k.refused == nil, errors.Is(err, &negotiate.Error{Code: negotiate.Unreachable}):
+		// No server was there: the next call asks again.
 		s.fresh = true
-	case k.passing, err != nil && s.agreed.HHFR && s.unanswered < maxUnanswered: // could tell, or it has had a stream before
+	case k.passing, err != nil && s.agreed.HHFR && s.unanswered < maxUnanswered:
+		// The refusal may pass, or the server has served a stream before.
 		if err != nil {
 			s.unanswered++
 		}
 		s.fresh, s.agreed.Why = true, k.refused.Error()
 	default:
-		s.agreed.Tried = append(slices.Clip(s.agreed.Tried), negotiate.Attempt{Mode: negotiate.FirstCall, Why: k.refused.Error()})
+		s.agreed.Tried = append(slices.Clip(s.agreed.Tried),
+			negotiate.Attempt{Mode: negotiate.FirstCall, Why: k.refused.Error()})
 		s.refusedLocked(k.refused)
 	}
 }
 
-// askNow asks for a stream beside the calls, in the place of the next one.
+// askNow asks for a stream with a request of its own, instead of with the next call.
 func (s *Session) askNow(ctx context.Context) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
@@ -84,10 +89,11 @@ func (s *Session) askNow(ctx context.Context) error {
 	return err
 }
 
-// maxUnanswered is how many calls in a row may ask in vain in a session that has had a stream: something on the way may have changed.
+// maxUnanswered is how many calls in a row may ask without an answer in a session that has had a
+// stream: something on the path may have changed.
 const maxUnanswered = 2
 
-// refusedLocked has the session speak plain SOAP: the peer gave a reason.
+// refusedLocked makes the session speak plain SOAP: the peer gave a reason.
 func (s *Session) refusedLocked(why error) {
 	s.plain, s.agreed.Why = true, why.Error()
 	s.cfg.Log.Info("plain SOAP", "url", loggable(s.url), "why", why)
@@ -97,8 +103,9 @@ func (s *Session) refusedLocked(why error) {
 	})
 }
 
-// accept opens the stream that an answer named, beside the calls. Where that cannot be, a request of its own may be upgraded
-// although the call was not: it has no body, which HAProxy upgrades no request with, and goes by HTTP/1.1.
+// accept opens the stream that an answer named, while calls go on. Where that is not possible, a
+// request of its own may be upgraded although the call was not. That request has no body, since
+// HAProxy upgrades no request with one, and goes by HTTP/1.1.
 func (s *Session) accept(i *negotiate.Invitation) {
 	n := s.negotiation()
 	err := n.try(negotiate.FirstCall, func() error { return n.invited(s.ctx, i) })
@@ -120,14 +127,14 @@ func (s *Session) accept(i *negotiate.Invitation) {
 	var refused *refusal
 	if errors.As(err, &refused) && refused.blocked != "" {
 		s.agreed.NoStream = refused.blocked
-		if s.cfg.OnAgreed == nil { // who would be told otherwise
+		if s.cfg.OnAgreed == nil { // OnAgreed would report it otherwise
 			s.cfg.Log.Warn(blockedWarning, "url", loggable(s.url), "why", err, "hint", BlockedHint)
 		}
 	}
 	s.refusedLocked(err)
 }
 
-// firstReply is the reply to the request that asked, if it comes by a stream.
+// firstReply returns the reply to the request that asked, if it comes over a stream.
 func (s *Session) firstReply(ctx context.Context, k *ask, err error) (*streamer.Message, error) {
 	if err != nil || k.pending == nil {
 		return k.reply, err

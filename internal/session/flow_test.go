@@ -11,8 +11,9 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// A handler that writes, flushes and waits three times arrives three times: it goes on only when its client has what came
-// before. So does a client that writes its request in three parts, while the reply comes.
+// The three parts of a handler that writes, flushes and waits three times arrive separately: it
+// continues only when its client has the earlier ones. So does a client that writes its request in
+// three parts, while the reply comes.
 func TestFlushesArrive(t *testing.T) {
 	heard := make(chan string)
 	for name, flush := range map[string]func(http.ResponseWriter) error{

@@ -90,23 +90,28 @@ func (l *later) forward(d time.Duration) {
 // none are the transports of a dialer that speaks plain SOAP only.
 var none = map[string]streamer.Transport{}
 
-// config is a dialer's, with a store and an HTTP client of its own.
+// config returns that of a dialer, with a store and an HTTP client of its own.
 func config(t testing.TB) session.Config {
 	client := &http.Client{Transport: &http.Transport{}}
 	t.Cleanup(client.CloseIdleConnections)
-	return session.Config{HTTPClient: client, Transports: map[string]streamer.Transport{"tcp": &loopback{}}, Store: newStore(t), Coders: textCoders}
+	return session.Config{
+		HTTPClient: client,
+		Transports: map[string]streamer.Transport{"tcp": &loopback{}},
+		Store:      newStore(t),
+		Coders:     textCoders,
+	}
 }
 
-// seen is one message as a service got it, and by which way.
+// seen is one message as a service got it, with its path.
 type seen struct{ way, path, head, body string }
 
-// services is an end with a responder in front of an echoing service, which notes what it gets.
+// services is an end with a responder in front of an echoing service, which records what it gets.
 type services struct {
 	*responder.Responder
 	http     *httptest.Server
 	stream   net.Listener
 	listener func(net.Listener) net.Listener
-	served   chan error // what ServeStreams came to
+	served   chan error // result of ServeStreams
 	store    ctxstore.Store
 	noted[seen]
 }
@@ -130,7 +135,8 @@ func (n *noted[T]) note(m T) {
 
 func (n *noted[T]) got() []T { return n.atLeast(0) }
 
-// atLeast waits until so many are there: those that want no reply may come in beside what was sent after them.
+// atLeast waits until so many are there: messages without a reply may arrive concurrently with what
+// was sent after them.
 func (n *noted[T]) atLeast(count int) []T {
 	for {
 		n.mu.Lock()
@@ -179,7 +185,11 @@ func startServicesOn(
 	require.NoError(t, err)
 	s.http = httptest.NewServer(s.Handler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		body, _ := io.ReadAll(r.Body)
-		s.note(seen{"http", r.URL.Path, r.Method + " " + r.RequestURI + " " + r.Header.Get("SOAPAction") + " " + r.Header.Get("Authorization"), string(body)})
+		s.note(
+			seen{"http", r.URL.Path,
+				r.Method + " " + r.RequestURI + " " + r.Header.Get("SOAPAction") + " " + r.Header.Get("Authorization"),
+				string(body)},
+		)
 		w.Header().Set("Content-Type", "text/xml; charset=utf-8")
 		_, _ = w.Write(body)
 	})))
@@ -223,7 +233,7 @@ func envelope(body string) string {
 
 func crlf(s string) string { return strings.ReplaceAll(s, "\n", "\r\n") }
 
-// stored is all that a store holds, as one text.
+// stored returns everything in a store, as one text.
 func stored(t testing.TB, store ctxstore.Store) string {
 	var all bytes.Buffer
 	for info, err := range store.List(t.Context(), "") {

@@ -48,7 +48,7 @@ func (w *wiretap) all() string {
 	return w.octets.String()
 }
 
-// tapped has the streams of a dialer tapped.
+// tapped taps the streams of a dialer.
 func tapped(cfg *session.Config) *wiretap {
 	w := &wiretap{}
 	cfg.WrapConn = func(c net.Conn) net.Conn {
@@ -58,8 +58,8 @@ func tapped(cfg *session.Config) *wiretap {
 	return w
 }
 
-// messagesWithHeaders are those that a session with twoHeaders is to carry, in every way that they
-// may stand in them.
+// messagesWithHeaders are those that a session with twoHeaders is to carry, with the headers in
+// every possible form.
 func messagesWithHeaders() (list []string) {
 	for n, blocks := range []string{
 		addressing + mustHeader, mustHeader + addressing, addressing, "", addressing + addressing,
@@ -71,7 +71,7 @@ func messagesWithHeaders() (list []string) {
 }
 
 // A session with unchanging headers gives services whole messages, and callers whole replies,
-// whichever way they go. On the stream the blocks are not there.
+// whichever path they take. On the stream the blocks are not there.
 func TestHeadersArePutBack(t *testing.T) {
 	for name, coders := range map[string]coders.Func{"as text": textCoders, "binary": nil} {
 		t.Run(name, func(t *testing.T) {
@@ -111,8 +111,8 @@ func TestHeadersArePutBack(t *testing.T) {
 	}
 }
 
-// In sequences messages are kept whole: whatever the next session agrees to, the service gets what
-// was sent.
+// In sequences messages are stored whole: whatever the next session agrees to, the service gets
+// what was sent.
 func TestHeadersInSequences(t *testing.T) {
 	m := newBank(t, &teller{})
 	cfg := assured(t, wsrm.ExactlyOnce, newLasting(t))
@@ -125,7 +125,7 @@ func TestHeadersInSequences(t *testing.T) {
 	assert.False(t, strings.Contains(tap.all(), "<t:Tenant "))
 	m.kill()
 	kept := withHeader(mustHeader, "2")
-	// It may find out that nobody is there any more.
+	// It may find out that the peer is gone.
 	_ = sess.Send(t.Context(), streamer.NewMessage(nil, []byte(kept)))
 	accepted := sess.Sequence().Accepted
 	_ = sess.Close()
@@ -148,7 +148,7 @@ func TestHeadersInSequences(t *testing.T) {
 	assert.Equal(t, 1, contexts, "of the first session alone")
 }
 
-// A session that goes on over another stream, whose responder refuses the headers, or as plain
+// A session that continues over another stream, whose responder refuses the headers, or as plain
 // SOAP, sends them with each message.
 func TestHeadersOverReconnections(t *testing.T) {
 	m := newMortal(t)
@@ -182,7 +182,7 @@ func TestHeadersOverReconnections(t *testing.T) {
 	assert.Contains(t, sess.Agreed().Why, "the reply is no answer")
 }
 
-// An unchanged program gets its headers as it sent them, mustUnderstand and all, also behind a
+// An unchanged program gets its headers as it sent them, mustUnderstand included, also behind a
 // Handler.
 func TestHeadersForUnchangedPrograms(t *testing.T) {
 	url := speaking(t, &unchanged{})
@@ -196,7 +196,7 @@ func TestHeadersForUnchangedPrograms(t *testing.T) {
 	assert.EqualValues(t, 4, sess.HeadersTaken())
 }
 
-// What an initiator has no right to say fails as its own message, with the reason.
+// A reference that an initiator must not send makes its own message fail, with the reason.
 func TestHeadersThatWereNotAgreedOn(t *testing.T) {
 	got := make(chan error, 1)
 	s := startServices(t, func(c *responder.Config) {
@@ -212,7 +212,13 @@ func TestHeadersThatWereNotAgreedOn(t *testing.T) {
 	require.Equal(t, 2, a.HeadersKept)
 	conn, err := new(loopback).Dial(t.Context(), s.stream.Addr().String())
 	require.NoError(t, err)
-	cfg := streamer.Config{Initiator: true, Session: a.Session, Token: a.Token[:], Representation: 1, Coder: textCoder()}
+	cfg := streamer.Config{
+		Initiator:      true,
+		Session:        a.Session,
+		Token:          a.Token[:],
+		Representation: 1,
+		Coder:          textCoder(),
+	}
 	_, err = streamer.Over(t.Context(), conn, cfg)
 	require.ErrorIs(t, err, &streamer.Error{Code: streamer.Unsupported}, "its hello knows nothing of them")
 	conn, err = new(loopback).Dial(t.Context(), s.stream.Addr().String())
@@ -229,7 +235,7 @@ func TestHeadersThatWereNotAgreedOn(t *testing.T) {
 	assert.ErrorContains(t, err, "unchanging header 0123456789abcdef")
 }
 
-// asIs writes what it is given.
+// asIs writes bytes unchanged.
 type asIs struct{ io.Writer }
 
 func (asIs) Close() error { return nil }

@@ -22,7 +22,8 @@ import (
 	"github.com/hhfr/hhfr/pkg/streamer"
 )
 
-// unchanged is a SOAP server as one would write it for net/http, that knows nothing of HHFR. It notes the headers and hosts that it sees.
+// unchanged is a SOAP server as one would write it for net/http, that knows nothing of HHFR. It
+// records the headers and hosts that it sees.
 type unchanged struct {
 	mu   sync.Mutex
 	seen []*http.Request
@@ -95,7 +96,7 @@ func speaking(t testing.TB, service http.Handler) (url string) {
 	return server.URL
 }
 
-// swapped is a client of net/http with the RoundTripper put in.
+// swapped returns a client of net/http with the RoundTripper put in.
 func swapped(t testing.TB, change func(*session.Config)) (*http.Client, *session.RoundTripper) {
 	base := &http.Transport{}
 	t.Cleanup(base.CloseIdleConnections)
@@ -123,10 +124,11 @@ func post(t testing.TB, c *http.Client, url, contentType string, body io.Reader)
 	return resp, string(data)
 }
 
-// required has calls wait for the stream.
+// required makes calls wait for the stream.
 func required(c *session.Config) { c.RequireHHFR = true }
 
-// An unchanged net/http SOAP program with the RoundTripper swapped in speaks HHFR, and the unchanged server with the Handler around it sees the same.
+// An unchanged net/http SOAP program with the RoundTripper swapped in speaks HHFR, and the
+// unchanged server with the Handler around it sees the same.
 func TestUnchangedPrograms(t *testing.T) {
 	service := &unchanged{}
 	url := speaking(t, service)
@@ -153,14 +155,14 @@ func TestUnchangedPrograms(t *testing.T) {
 		assert.Equal(t, []string{`"urn:a"`}, r.Header["Soapaction"])
 	}
 
-	// What is no SOAP POST goes its own way.
+	// Other requests than SOAP POSTs go through base.
 	resp, err := client.Get(url + "/echo")
 	require.NoError(t, err)
 	require.NoError(t, resp.Body.Close())
 	post(t, client, url+"/echo", "application/json", strings.NewReader("{}"))
 	assert.Equal(t, 6, service.ways(true))
 
-	// Bodies of any length, both ways; that of unknown length too.
+	// Bodies of any length, in both directions; of unknown length too.
 	long := make([]byte, 3<<20)
 	_, err = rand.Read(long)
 	require.NoError(t, err)
@@ -266,7 +268,8 @@ func (c *counting) RoundTrip(r *http.Request) (*http.Response, error) {
 	return c.RoundTripper.RoundTrip(r)
 }
 
-// With the RoundTripper swapped in, the only HTTP request is the offer: all messages and replies are in frames.
+// With the RoundTripper swapped in, the only HTTP request is the offer: all messages and replies
+// are in frames.
 func TestFramesCarryMessages(t *testing.T) {
 	url := speaking(t, &unchanged{})
 	transport := &http.Transport{}
@@ -294,7 +297,7 @@ func TestFramesCarryMessages(t *testing.T) {
 	assert.Equal(t, map[streamer.Dir]int{streamer.Sent: 5, streamer.Received: 5}, frames)
 }
 
-// Heads that HTTP forbids, or that name another host, reach no server by a stream, as they would
+// Heads that HTTP forbids, or that name another host, reach no server over a stream, as they would
 // reach none over HTTP; an absolute target that names this one does.
 func TestHeadsThatNoServerGets(t *testing.T) {
 	service := &unchanged{}

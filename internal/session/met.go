@@ -19,17 +19,17 @@ import (
 	"github.com/hhfr/hhfr/pkg/streamer"
 )
 
-// MetPrefix begins the URIs of the entries that say how the session with an origin can be joined again. They are secret: each has a
-// token.
+// MetPrefix begins the URIs of the entries that record how the session with an origin can be joined
+// again. They are secret: each has a token.
 const MetPrefix = xmlns.HHFRNegotiation + ":met:"
 
 func metURI(u *url.URL) string { return MetPrefix + negotiate.Origin(u) }
 
-// errNotMet is why a session cannot be joined again.
+// errNotMet means that there is no session to join again.
 var errNotMet = errors.New("no session to join again is remembered")
 
-// takeMet takes what is remembered of the last session with an end, so that nobody else joins it by the same token; nil if there is
-// nothing that serves the configuration.
+// takeMet takes what is remembered of the last session with a peer, so that nobody else joins it
+// with the same token; nil if nothing remembered fits the configuration.
 func (d *Dialer) takeMet(ctx context.Context, u *url.URL, outbox *outbox) (*negotiate.Context, error) {
 	entry, err := d.cfg.Store.Get(ctx, metURI(u))
 	if errors.Is(err, &ctxstore.Error{Code: ctxstore.NotFound}) {
@@ -43,8 +43,9 @@ func (d *Dialer) takeMet(ctx context.Context, u *url.URL, outbox *outbox) (*nego
 		return nil, nil // the next session replaces it
 	}
 	err = d.cfg.Store.Delete(ctx, metURI(u), ctxstore.If(entry.Revision))
-	if errors.Is(err, &ctxstore.Error{Code: ctxstore.Conflict}) || errors.Is(err, &ctxstore.Error{Code: ctxstore.NotFound}) {
-		return nil, nil // somebody else has taken it
+	if errors.Is(err, &ctxstore.Error{Code: ctxstore.Conflict}) ||
+		errors.Is(err, &ctxstore.Error{Code: ctxstore.NotFound}) {
+		return nil, nil // another session has taken it
 	}
 	return c, err
 }
@@ -54,13 +55,17 @@ func (d *Dialer) serves(c *negotiate.Context, u *url.URL, outbox *outbox) bool {
 	transport, _ := strings.CutPrefix(c.Transport, negotiate.TransportPrefix)
 	_, dials := d.cfg.Transports[transport]
 	allowed := slices.Contains(d.cfg.offerable(u.Scheme == "https"), c.Transport)
-	return len(c.Token) == streamer.TokenLen && c.Limits != nil && d.cfg.Clock.Now().Before(c.Expires) && dials && allowed &&
-		c.Representation == negotiate.RepresentationURI(d.cfg.Representations[0]) && negotiate.OrElse(c.Assurance, negotiate.AtMostOnce) == d.assurance() &&
+	return len(c.Token) == streamer.TokenLen && c.Limits != nil && d.cfg.Clock.Now().Before(c.Expires) && dials &&
+		allowed &&
+		c.Representation == negotiate.RepresentationURI(d.cfg.Representations[0]) &&
+		negotiate.OrElse(c.Assurance, negotiate.AtMostOnce) == d.assurance() &&
 		c.Sequence == outbox.name() && slices.Equal(c.Headers, d.cfg.Headers) &&
-		c.RequestDescription == negotiate.Describe(d.cfg.RequestSchema).Name() && c.ReplyDescription == negotiate.Describe(d.cfg.ReplySchema).Name()
+		c.RequestDescription == negotiate.Describe(d.cfg.RequestSchema).Name() &&
+		c.ReplyDescription == negotiate.Describe(d.cfg.ReplySchema).Name()
 }
 
-// rememberMet remembers how the session of a stream can be joined again, once its peer has said so.
+// rememberMet remembers how the session of a stream can be joined again, once its peer has allowed
+// it.
 func (s *Session) rememberMet(l *sessionStream, facts negotiate.Facts) {
 	hello := l.stream.Hello()
 	if len(hello.Token) == 0 || hello.Lifetime == 0 {
@@ -84,7 +89,8 @@ func (s *Session) rememberMet(l *sessionStream, facts negotiate.Facts) {
 	}
 }
 
-// watchMet remembers the session of a stream, from when its peer's hello is there; what the peer then knows, when it ends.
+// watchMet remembers the session of a stream, from when its peer's hello has come; and, when the
+// stream ends, what the peer then knows.
 func (s *Session) watchMet(l *sessionStream, n *negotiation) {
 	select {
 	case <-l.stream.Met():
@@ -100,16 +106,17 @@ func (s *Session) watchMet(l *sessionStream, n *negotiation) {
 	<-l.stream.Done()
 	ctx, cancel := context.WithTimeout(context.Background(), s.cfg.Timeout)
 	defer cancel()
-	coders.KeepKnown(ctx, s.cfg.Store, metURI(s.url), n.agreed.Facts.Session, s.cfg.Clock.Now(), n.coder, func(err error) {
-		s.cfg.Log.Warn("session not kept up to date", "url", loggable(s.url), "err", err)
-	})
+	coders.KeepKnown(ctx, s.cfg.Store, metURI(s.url), n.agreed.Facts.Session, s.cfg.Clock.Now(), n.coder,
+		func(err error) {
+			s.cfg.Log.Warn("session not updated", "url", loggable(s.url), "err", err)
+		})
 }
 
-// metDial bounds the connecting to a remembered address, which something on the way may have come to block: a lost packet or two are
-// sent again in that time.
+// metDial bounds the connecting to a remembered address, which something on the path may block by
+// now: one or two lost packets are sent again in that time.
 const metDial = 8 * time.Second
 
-// rejoin opens a stream of a session that was met before. It waits for the connection, and for nothing else.
+// rejoin opens a stream of a session that was met before. It waits only for the connection.
 func (n *negotiation) rejoin(ctx context.Context, c *negotiate.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, n.dialer.cfg.Timeout)
 	defer cancel()
@@ -131,20 +138,21 @@ func (n *negotiation) rejoin(ctx context.Context, c *negotiate.Context) error {
 	switch {
 	case err == nil:
 		n.met = c
-	// An address that drops packets is not tried again and again.
+	// An address that drops packets is not tried repeatedly.
 	case errors.As(err, &refused) && refused.unsent && dialing.Err() == nil, isFull(err):
 		n.dialer.putMetBack(ctx, n.url, c)
 	}
 	return err
 }
 
-// isFull reports whether a peer had no room for a stream, before it came to it: then it has not spent the token.
+// isFull reports whether a peer had no slot for a stream, before the peer accepted it: then it has
+// not used up the token.
 func isFull(err error) bool {
 	var e *streamer.Error
 	return errors.As(err, &e) && e.Remote && e.Code == streamer.BeyondLimits
 }
 
-// putMetBack has a session that was taken remembered still: no peer has spent its token.
+// putMetBack remembers a session again that was taken: no peer has used up its token.
 func (d *Dialer) putMetBack(ctx context.Context, u *url.URL, c *negotiate.Context) {
 	document, err := c.Marshal()
 	if err == nil {
@@ -175,17 +183,27 @@ func (n *negotiation) invited(ctx context.Context, i *negotiate.Invitation) erro
 	return n.openStream(ctx, &opening{facts: facts, transport: i.Transport, addr: addr, token: i.Token})
 }
 
-// plainFacts are those of a session for which nothing but the usual was agreed on.
+// plainFacts returns those of a session with the defaults for everything.
 func (n *negotiation) plainFacts(id negotiate.SessionID, transport, address string) negotiate.Facts {
-	return negotiate.Facts{Session: id, Scheme: negotiate.Scheme, Representation: negotiate.RepresentationURI("binary"), Transport: negotiate.TransportURI(transport),
-		Assurance: negotiate.AtMostOnce, Security: negotiate.TransportSecurity, Origin: negotiate.Origin(n.url), Path: negotiate.PathOf(n.url), Address: address,
-		Expires: n.dialer.cfg.Clock.Now().Add(negotiate.DefaultLifetime)}
+	return negotiate.Facts{
+		Session:        id,
+		Scheme:         negotiate.Scheme,
+		Representation: negotiate.RepresentationURI("binary"),
+		Transport:      negotiate.TransportURI(transport),
+		Assurance:      negotiate.AtMostOnce,
+		Security:       negotiate.TransportSecurity,
+		Origin:         negotiate.Origin(n.url),
+		Path:           negotiate.PathOf(n.url),
+		Address:        address,
+		Expires:        n.dialer.cfg.Clock.Now().Add(negotiate.DefaultLifetime),
+	}
 }
 
-// errUnasked: the first call will ask for a stream.
+// errUnasked means that no call has asked for a stream yet; the first one will.
 var errUnasked = errors.New("no call has asked for a stream yet")
 
-// find opens a stream by the way that the mode has. now: one that needs no call, else it may be errUnasked.
+// find opens a stream by the path of the mode. now: one that needs no call, else the error may be
+// errUnasked.
 func (n *negotiation) find(ctx context.Context, now bool) error {
 	d := n.dialer
 	mode := d.cfg.Mode
@@ -212,14 +230,14 @@ func (n *negotiation) find(ctx context.Context, now bool) error {
 	return n.try(negotiate.FirstCall, func() error { return n.question(ctx) })
 }
 
-// question asks for a stream beside all calls.
+// question asks for a stream with a request of its own.
 func (n *negotiation) question(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, n.dialer.cfg.Timeout)
 	defer cancel()
 	k := &ask{question: n}
 	err := n.pose(ctx, k)
 	switch {
-	case k.n != nil: // maybe of a call
+	case k.n != nil: // maybe that of a call
 		n.stream, n.coder, n.agreed = k.n.stream, k.n.coder, k.n.agreed
 		return nil
 	case k.invited != nil:
@@ -271,7 +289,7 @@ func (n *negotiation) pose(ctx context.Context, k *ask) error {
 	return err
 }
 
-// portOf is ":PORT" of a URL.
+// portOf returns ":PORT" of a URL.
 func portOf(u *url.URL) string {
 	_, port, _ := net.SplitHostPort(strings.TrimPrefix(negotiate.Origin(u), u.Scheme+"://"))
 	return ":" + port

@@ -2,8 +2,8 @@ package session
 
 import "github.com/hhfr/hhfr/pkg/negotiate"
 
-// needsOffer is what is configured that only an offer can express, for http or https URLs; empty: nothing is. Shapes that are to be offered
-// are none of it: without an offer they travel once.
+// needsOffer returns the name of a setting that only an offer can express, for http or https URLs;
+// empty: there is none. Shapes to be offered do not count: without an offer they travel once.
 func (c *Config) needsOffer(secure bool) string {
 	_, streams := c.Transports[negotiate.OwnTransport(secure)]
 	switch {
@@ -23,7 +23,7 @@ func (c *Config) needsOffer(secure bool) string {
 	return ""
 }
 
-// try goes one way, and notes what came of it.
+// try tries one path to a stream, and records the outcome.
 func (n *negotiation) try(mode negotiate.Mode, way func() error) error {
 	n.transport, n.address = "", ""
 	err := way()
@@ -31,7 +31,7 @@ func (n *negotiation) try(mode negotiate.Mode, way func() error) error {
 	return err
 }
 
-// tried notes what came of a way.
+// tried records the outcome of a path.
 func (n *negotiation) tried(mode negotiate.Mode, err error) {
 	a := negotiate.Attempt{Mode: mode, Transport: n.transport, Address: n.address}
 	if err != nil {

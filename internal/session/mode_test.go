@@ -22,7 +22,7 @@ import (
 	"github.com/hhfr/hhfr/pkg/streamer"
 )
 
-// A session tells by which way it came about, which ways were tried, and that a call is still to ask.
+// A session reports how it was negotiated, which modes were tried, and that a call is still to ask.
 func TestSessionTellsItsMode(t *testing.T) {
 	d := open(t, http.HandlerFunc(repeat), false, nil)
 	cfg := d.config(negotiate.Auto)
@@ -66,7 +66,7 @@ func TestSessionTellsItsMode(t *testing.T) {
 	require.NoError(t, offered.Close())
 }
 
-// What only an offer can express is not left out in silence.
+// A setting that only an offer can express is not dropped silently.
 func TestFirstCallCannotAskForAll(t *testing.T) {
 	for name, change := range map[string]func(*session.Config){
 		"order":          func(c *session.Config) { c.Ordered = true },
@@ -81,14 +81,16 @@ func TestFirstCallCannotAskForAll(t *testing.T) {
 			_, err := session.Dial(t.Context(), "http://127.0.0.1:1/", cfg)
 			require.ErrorIs(t, err, &negotiate.Error{Code: negotiate.BadConfig})
 			assert.ErrorContains(t, err, "a first call cannot ask for "+map[string]string{
-				"order": "an assurance or order", "lifetime": "a lifetime", "representation": "a representation other than binary",
-				"headers": "unchanging headers", "transport": "a transport other than tcp",
+				"order": "an assurance or order", "lifetime": "a lifetime",
+				"representation": "a representation other than binary",
+				"headers":        "unchanging headers", "transport": "a transport other than tcp",
 			}[name])
 		})
 	}
 }
 
-// A first call to a server of the other scheme has reached nobody: that is neither plain SOAP, nor remembered as such.
+// A first call to a server of the other scheme has reached no service: that is neither plain SOAP,
+// nor remembered as such.
 func TestFirstCallToWrongSchemeIsNotRemembered(t *testing.T) {
 	var calls atomic.Int64
 	server := httptest.NewUnstartedServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { calls.Add(1) }))
@@ -97,7 +99,8 @@ func TestFirstCallToWrongSchemeIsNotRemembered(t *testing.T) {
 	defer server.Close()
 	store := memory.New(memory.Config{})
 	address := "http" + server.URL[len("https"):]
-	s := dial(t, address, session.Config{Mode: negotiate.FirstCall, Store: store, HTTPClient: &http.Client{Transport: &http.Transport{}}})
+	s := dial(t, address,
+		session.Config{Mode: negotiate.FirstCall, Store: store, HTTPClient: &http.Client{Transport: &http.Transport{}}})
 	_, err := s.Call(t.Context(), streamer.NewMessage(nil, []byte("<e/>")))
 	require.ErrorIs(t, err, &negotiate.Error{Code: negotiate.Unreachable})
 	assert.True(t, s.Agreed().Undecided)
@@ -108,7 +111,8 @@ func TestFirstCallToWrongSchemeIsNotRemembered(t *testing.T) {
 	assert.Zero(t, calls.Load())
 }
 
-// Who is told of a session on a connection that was upgraded has the connection that was dialed, and how much of it the stream has.
+// OnSession gets, for a connection that was upgraded, the connection that was dialed, and how much
+// of it is the stream's.
 func TestUpgradedConnectionIsShared(t *testing.T) {
 	d := open(t, http.HandlerFunc(repeat), false, nil)
 	cfg := d.config(negotiate.FirstCall)
@@ -127,7 +131,8 @@ func TestUpgradedConnectionIsShared(t *testing.T) {
 	assert.Equal(t, stats.Received.Octets(), received)
 }
 
-// A server that goes away while a session is joined again is asked until it is back, without a call that would fail.
+// A server that goes away while a session is joined again is asked until it is back, without a call
+// that would fail.
 func TestMetServerThatIsAway(t *testing.T) {
 	d := open(t, http.HandlerFunc(repeat), false, nil)
 	l, err := new(net.ListenConfig).Listen(t.Context(), "tcp", "127.0.0.1:0")
@@ -175,7 +180,8 @@ func TestMetServerThatIsAway(t *testing.T) {
 	require.NoError(t, first.Close())
 	away.Store(1)
 	s := dial(t, u, cfg)
-	require.Eventually(t, func() bool { return s.Agreed().Mode == negotiate.FirstCall }, 20*time.Second, 10*time.Millisecond)
+	require.Eventually(t, func() bool { return s.Agreed().Mode == negotiate.FirstCall }, 20*time.Second,
+		10*time.Millisecond)
 	say(t, s, "two")
 	assert.True(t, s.Agreed().HHFR)
 	require.NoError(t, s.Close())

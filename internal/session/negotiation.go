@@ -27,7 +27,7 @@ import (
 	"github.com/hhfr/hhfr/pkg/streamer"
 )
 
-// negotiation is one way from an offer to a stream.
+// negotiation is one attempt, from an offer to a stream.
 type negotiation struct {
 	dialer *Dialer
 	url    *url.URL
@@ -36,26 +36,35 @@ type negotiation struct {
 	taken  *atomic.Int64
 	client *http.Client
 	asker  *asker // nil: the mode is Explicit
-	// careful: a stream has just broken, and calls of another one might be of unknown fate as well. It is not used before it is clear
-	// that somebody is there.
+	// careful: a stream has just broken, and calls on another one might have an unknown fate as
+	// well. The stream is not used before it is clear that the peer is there.
 	careful bool
 
-	met                *negotiate.Context // of the session that was joined again; nil: it is another
-	transport, address string             // of the stream that a way led to
+	// the context of the session that was joined again; nil: it is another session
+	met                *negotiate.Context
+	transport, address string // of the stream that was opened
 	agreed             negotiate.Agreed
 	coder              streamer.Coder
 	stream             *streamer.Stream
 }
 
-// open goes all the way. An error of code Unreachable means that there is no use in plain SOAP either.
+// open negotiates and opens the stream. An error of code Unreachable means that plain SOAP is of no
+// use either.
 func (n *negotiation) open(ctx context.Context) error {
 	cfg := &n.dialer.cfg
 	secure := n.url.Scheme == "https"
 	offer := &negotiate.Offer{
-		Sequence: n.outbox.name(),
-		Schemes:  []string{negotiate.Scheme}, Transports: cfg.offerable(secure), Lifetime: cfg.Lifetime, Assurances: []string{n.dialer.assurance()}, Securities: []string{negotiate.TransportSecurity},
-		Request: negotiate.Describe(cfg.RequestSchema), Reply: negotiate.Describe(cfg.ReplySchema), Headers: cfg.Headers,
-		RequestHead: negotiate.DefaultRequestFields, ReplyHead: negotiate.DefaultReplyFields,
+		Sequence:    n.outbox.name(),
+		Schemes:     []string{negotiate.Scheme},
+		Transports:  cfg.offerable(secure),
+		Lifetime:    cfg.Lifetime,
+		Assurances:  []string{n.dialer.assurance()},
+		Securities:  []string{negotiate.TransportSecurity},
+		Request:     negotiate.Describe(cfg.RequestSchema),
+		Reply:       negotiate.Describe(cfg.ReplySchema),
+		Headers:     cfg.Headers,
+		RequestHead: negotiate.DefaultRequestFields,
+		ReplyHead:   negotiate.DefaultReplyFields,
 	}
 	for _, name := range cfg.Representations {
 		offer.Representations = append(offer.Representations, negotiate.RepresentationURI(name))
@@ -102,7 +111,7 @@ func (n *negotiation) open(ctx context.Context) error {
 	return n.join(ctx, answer)
 }
 
-// late puts the time there was in the place of an error that comes of its end.
+// late replaces an error that comes from the end of the time with the time that there was.
 func (n *negotiation) late(ctx context.Context, err error) error {
 	if errors.Is(ctx.Err(), context.DeadlineExceeded) {
 		return fmt.Errorf("not within %v", n.dialer.cfg.Timeout)
@@ -110,7 +119,7 @@ func (n *negotiation) late(ctx context.Context, err error) error {
 	return err
 }
 
-// known lists fingerprints of shapes that the store has.
+// known returns fingerprints of shapes that the store has.
 func (d *Dialer) known(ctx context.Context) ([][32]byte, error) {
 	fps := d.cfg.Shapes
 	for info, err := range d.cfg.Store.List(ctx, ctxstore.ShapePrefix) {
@@ -131,14 +140,15 @@ func (d *Dialer) known(ctx context.Context) ([][32]byte, error) {
 	return fps, nil
 }
 
-// ask posts the offer and takes the answer.
+// ask posts the offer and reads the answer.
 func (n *negotiation) ask(ctx context.Context, v soap.Version, offer *negotiate.Offer) (*negotiate.Answer, error) {
 	body, err := offer.Message(v)
 	if err != nil {
 		return nil, err
 	}
 	var connected atomic.Bool
-	traced := httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{GotConn: func(httptrace.GotConnInfo) { connected.Store(true) }})
+	traced := httptrace.WithClientTrace(ctx,
+		&httptrace.ClientTrace{GotConn: func(httptrace.GotConnInfo) { connected.Store(true) }})
 	req, err := http.NewRequestWithContext(traced, http.MethodPost, n.url.String(), bytes.NewReader(body))
 	if err != nil {
 		return nil, &negotiate.Error{Code: negotiate.BadConfig, At: -1, Err: err}
@@ -193,23 +203,26 @@ func (n *negotiation) offerFields(h http.Header) {
 	}
 }
 
-// isOffersOwn tells fields that speak of an offer's own body, action or connection.
+// isOffersOwn reports whether a field is about an offer's own body, action or connection.
 func isOffersOwn(f soap.Field) bool {
 	name := strings.ToLower(f.Name)
 	return strings.HasPrefix(name, "content-") || name == "soapaction" || name == "expect" || name == "upgrade" ||
 		httpmsg.IsFraming(http1.Field{Name: []byte(name)})
 }
 
-// isPassing tells refusals of an end that may agree in a while: gateways whose server is just starting, and responders without room.
+// isPassing reports whether the refusal may pass: gateways whose server is just starting, and
+// responders without space for another session.
 func isPassing(status int, err error) bool {
 	var f *negotiate.FaultAnswer
 	if errors.As(err, &f) {
 		return slices.ContainsFunc(f.Items, func(i negotiate.Declined) bool { return i.Item == negotiate.Busy[0].Item })
 	}
-	return status == http.StatusBadGateway || status == http.StatusServiceUnavailable || status == http.StatusGatewayTimeout
+	return status == http.StatusBadGateway || status == http.StatusServiceUnavailable ||
+		status == http.StatusGatewayTimeout
 }
 
-// withoutURL takes the URL, whose query may be secret, out of an error of an HTTP client: what remains is told and stored.
+// withoutURL removes the URL, whose query may be secret, from an error of an HTTP client: the error
+// is logged and stored.
 func withoutURL(err error) error {
 	var of *url.Error
 	if errors.As(err, &of) {
@@ -218,7 +231,7 @@ func withoutURL(err error) error {
 	return err
 }
 
-// judge tells an answer from everything else that may come back.
+// judge tells an answer apart from everything else that may come back.
 func judge(resp *http.Response, data []byte, offer *negotiate.Offer) (*negotiate.Answer, error) {
 	media, _, _ := mime.ParseMediaType(resp.Header.Get("Content-Type"))
 	if resp.StatusCode != http.StatusOK {
@@ -238,7 +251,8 @@ func judge(resp *http.Response, data []byte, offer *negotiate.Offer) (*negotiate
 	return answer, answer.Fits(offer)
 }
 
-// noAnswer says in what a reply with status 200 is no answer. A fault speaks for itself.
+// noAnswer returns the error for a reply with status 200 that is no answer. The text of a fault is
+// used as it is.
 func noAnswer(err error) error {
 	var f *negotiate.FaultAnswer
 	if errors.As(err, &f) {
@@ -260,9 +274,20 @@ func (n *negotiation) join(ctx context.Context, a *negotiate.Answer) error {
 		return &refusal{err: err}
 	}
 	facts := negotiate.Facts{
-		Session: a.Session, Scheme: a.Scheme, Representation: a.Representation, Transport: a.Transport, Assurance: a.Assurance, Security: a.Security, Sequence: a.Sequence,
-		RequestDescription: a.Request.Name(), ReplyDescription: a.Reply.Name(),
-		Origin: negotiate.Origin(n.url), Path: negotiate.PathOf(n.url), Address: a.Address, Expires: d.cfg.Clock.Now().Add(a.Lifetime), PeerShapes: a.Shapes,
+		Session:            a.Session,
+		Scheme:             a.Scheme,
+		Representation:     a.Representation,
+		Transport:          a.Transport,
+		Assurance:          a.Assurance,
+		Security:           a.Security,
+		Sequence:           a.Sequence,
+		RequestDescription: a.Request.Name(),
+		ReplyDescription:   a.Reply.Name(),
+		Origin:             negotiate.Origin(n.url),
+		Path:               negotiate.PathOf(n.url),
+		Address:            a.Address,
+		Expires:            d.cfg.Clock.Now().Add(a.Lifetime),
+		PeerShapes:         a.Shapes,
 	}
 	if a.HeadersKept > 0 {
 		facts.Headers = d.cfg.Headers
@@ -273,14 +298,14 @@ func (n *negotiation) join(ctx context.Context, a *negotiate.Answer) error {
 	return n.openStream(ctx, &opening{facts: facts, transport: transport, addr: addr, token: a.Token[:]})
 }
 
-// opening is what a stream is opened by.
+// opening is what openStream needs to open a stream.
 type opening struct {
 	facts           negotiate.Facts
 	transport, addr string
 	token           []byte
-	early           *streamer.PeerLimits // that the responder has promised: its hello is not waited for
-	stages          *uint64              // that were agreed on before; nil: all
-	dialing         context.Context      // of the connection alone; nil: that of all
+	early           *streamer.PeerLimits // limits that the responder has promised: its hello is not waited for
+	stages          *uint64              // stages that were agreed on before; nil: all
+	dialing         context.Context      // bounds the dialing alone; nil: the context of all
 }
 
 // openStream opens the stream of a session.
@@ -307,11 +332,16 @@ func (n *negotiation) openStream(ctx context.Context, o *opening) error {
 	return n.over(ctx, conn, cfg, &o.facts, o.addr)
 }
 
-// streamConfig keeps the facts of a session, and makes ready for its stream.
+// streamConfig stores the facts of a session, and prepares the configuration of its stream.
 func (n *negotiation) streamConfig(ctx context.Context, facts *negotiate.Facts) (cfg streamer.Config, err error) {
 	d := n.dialer
 	number, _ := negotiate.RepresentationNumber(facts.Representation)
-	n.coder, err = d.cfg.Coders(ctx, coders.Spec{Representation: number, Limits: d.cfg.Stream.Limits, PeerKnows: facts.PeerShapes, Schema: d.cfg.RequestSchema})
+	n.coder, err = d.cfg.Coders(ctx, coders.Spec{
+		Representation: number,
+		Limits:         d.cfg.Stream.Limits,
+		PeerKnows:      facts.PeerShapes,
+		Schema:         d.cfg.RequestSchema,
+	})
 	if err != nil {
 		return cfg, err
 	}
@@ -328,15 +358,17 @@ func (n *negotiation) streamConfig(ctx context.Context, facts *negotiate.Facts) 
 	return cfg, nil
 }
 
-// keepFacts keeps the context of a session for whoever decodes a recording of it.
+// keepFacts stores the context of a session for whoever decodes a recording of it.
 func (n *negotiation) keepFacts(ctx context.Context, facts *negotiate.Facts) error {
 	document, err := (&negotiate.Context{Facts: *facts}).Marshal()
 	if err != nil {
 		return err
 	}
 	store, now := n.dialer.cfg.Store, n.dialer.cfg.Clock.Now()
-	// Another session of this name at this end can only be one that is joined again, or the same store at the peer: that one is not overwritten.
-	_, err = store.Put(ctx, facts.Session.URI(), document, ctxstore.PutOptions{IfRevision: ctxstore.If(0), TTL: facts.Expires.Sub(now)})
+	// If this end has another session of this name, it can only be one that is joined again, or the
+	// peer uses the same store. That session is not overwritten.
+	_, err = store.Put(ctx, facts.Session.URI(), document,
+		ctxstore.PutOptions{IfRevision: ctxstore.If(0), TTL: facts.Expires.Sub(now)})
 	if errors.Is(err, &ctxstore.Error{Code: ctxstore.Conflict}) {
 		return nil
 	}
@@ -344,7 +376,9 @@ func (n *negotiation) keepFacts(ctx context.Context, facts *negotiate.Facts) err
 }
 
 // over makes a stream of a connection that was opened for it.
-func (n *negotiation) over(ctx context.Context, conn net.Conn, cfg streamer.Config, facts *negotiate.Facts, addr string) error {
+func (n *negotiation) over(
+	ctx context.Context, conn net.Conn, cfg streamer.Config, facts *negotiate.Facts, addr string,
+) error {
 	d := n.dialer
 	opened := conn
 	if d.cfg.WrapConn != nil {
@@ -360,12 +394,12 @@ func (n *negotiation) over(ctx context.Context, conn net.Conn, cfg streamer.Conf
 	return n.opened(ctx, stream, facts)
 }
 
-// opened takes a stream that is open.
+// opened takes over a stream that is open.
 func (n *negotiation) opened(ctx context.Context, stream *streamer.Stream, facts *negotiate.Facts) error {
 	select {
 	case <-stream.Met():
 		facts.Proxy = stream.Hello().Proxy
-	default: // what was remembered of the peer counts
+	default: // what was remembered of the peer applies
 	}
 	err := n.keepFacts(ctx, facts)
 	if err == nil && n.outbox != nil {
@@ -382,7 +416,8 @@ func (n *negotiation) opened(ctx context.Context, stream *streamer.Stream, facts
 	return nil
 }
 
-// keepSchemas keeps the schemas that were agreed on, as the other end does: with them the session's context tells what its messages are.
+// keepSchemas stores the schemas that were agreed on, as the peer does: with them the session's
+// context describes its messages.
 func (d *Dialer) keepSchemas(ctx context.Context, a *negotiate.Answer) error {
 	for _, c := range []struct {
 		ours   *schema.Schema
@@ -408,8 +443,9 @@ func (d *Dialer) keepSchemas(ctx context.Context, a *negotiate.Answer) error {
 	return nil
 }
 
-// streamAddr says where to open the stream, and refuses hosts that the URL did not name and nobody allowed: an answer must not send
-// messages, or connections from inside a network, elsewhere.
+// streamAddr returns the address at which to open the stream. It refuses hosts that the URL did not
+// name and the configuration does not allow: an answer must not send messages, or connections from
+// inside a network, elsewhere.
 func (d *Dialer) streamAddr(transport, address string, u *url.URL) (string, error) {
 	if !negotiate.HasPorts(transport) {
 		return address, nil

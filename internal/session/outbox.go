@@ -18,31 +18,32 @@ import (
 	"github.com/hhfr/hhfr/pkg/wsrm"
 )
 
-// outbox is the initiator's end of the sequence that a store has for one URL, or under at-most-once one session. Its entry names the sequence; the state lies under a URI of its own.
+// outbox is the initiator's end of the sequence that a store has for one URL, or under at-most-once
+// one session. Its entry names the sequence; the state has a URI of its own.
 type outbox struct {
 	d        *Dialer
 	store    ctxstore.Store
 	uri      string        // of the entry
 	release  func()        // of the entry
-	closed   bool          // all is done, and an earlier session was interrupted before both ends knew
-	finished *sequence.Run // that of the session, once all of it is done
+	closed   bool          // all messages are committed, and an earlier session was interrupted before both ends knew
+	finished *sequence.Run // the run of the session, once all of it is committed
 
-	// entryMu is held also while it is decided which run messages are of, and while another
-	// sequence takes the place of a lost one.
+	// entryMu is also locked while it is decided which run messages belong to, and while another
+	// sequence replaces a lost one.
 	entryMu  sync.Mutex
 	revision uint64
 	entry    negotiate.Outbox
 	fresh    bool        // the next message is the first of another run
-	over     bool        // all is done, and both ends know
-	resume   *resumption // with Config.Resume, of what the store has; else nil
+	over     bool        // all messages are committed, and both ends know
+	resume   *resumption // with Config.Resume, for the runs that the store has; else nil
 
 	mu        sync.Mutex
 	seq       *sequence.Sequence
 	replacing chan struct{}       // closed when a lost sequence was replaced, or the outbox closed; nil: none is lost
-	left      []*sequence.Sending // of a lost sequence, as long as there is no other to send them in
+	left      []*sequence.Sending // messages of a lost sequence, as long as there is no other to send them in
 }
 
-// openOutbox goes on with the sequence that the store has for u, or makes one.
+// openOutbox continues the sequence that the store has for u, or makes one.
 func (d *Dialer) openOutbox(ctx context.Context, u *url.URL) (*outbox, error) {
 	name := sha256.Sum256([]byte(negotiate.Origin(u) + negotiate.PathOf(u)))
 	o := &outbox{d: d, store: d.cfg.Store, uri: outboxPrefix + hex.EncodeToString(name[:])}
@@ -61,7 +62,8 @@ func (d *Dialer) openOutbox(ctx context.Context, u *url.URL) (*outbox, error) {
 	return o, nil
 }
 
-// close lets go of the sequence, and lets another session have it. Nothing replaces the sequence meanwhile.
+// close releases the sequence so that another session can have it. Nothing replaces the sequence
+// meanwhile.
 func (o *outbox) close() {
 	if q := o.sequence(); q != nil {
 		q.Close()
@@ -72,7 +74,7 @@ func (o *outbox) close() {
 	o.release()
 }
 
-// replaced lets those go on that wait for another sequence.
+// replaced wakes those that wait for another sequence.
 func (o *outbox) replaced() {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -114,27 +116,29 @@ func (o *outbox) restore(ctx context.Context) error {
 			o.late(n, sequence.Message{}, &sequence.Error{Code: sequence.FateUnknown, Err: errEndedBefore})
 		}
 	case o.entry.Assurance != o.d.assurance():
-		return negotiate.BadConfigf("the store has a sequence of %s for this URL that is not over: finish it first", o.entry.Assurance)
+		return negotiate.BadConfigf("the store has a sequence of %s for this URL that is not over: finish it first",
+			o.entry.Assurance)
 	case st.Closed:
 		o.closed = true
 	}
 	return nil
 }
 
-var errEndedBefore = errors.New("the sequence ended before it was known to be done")
+var errEndedBefore = errors.New("the sequence ended before the message was known to be committed")
 
-// outboxPrefix begins the URI of an outbox; what follows is the SHA-256 of the URL without query, in hexadecimal digits.
+// outboxPrefix begins the URI of an outbox. The SHA-256 of the URL without query follows, in
+// hexadecimal digits.
 const outboxPrefix = "urn:hhfr:outbox:"
 
-// assurance is the URI of what is asked for.
+// assurance returns the URI of the configured assurance.
 func (d *Dialer) assurance() string {
 	return negotiate.AssuranceURI(max(d.cfg.Assurance, wsrm.AtMostOnce), d.cfg.Ordered)
 }
 
-// sequenced tells whether sessions have a sequence.
+// sequenced reports whether sessions have a sequence.
 func (c *Config) sequenced() bool { return c.kept() || c.Ordered }
 
-// kept tells whether that outlives them.
+// kept reports whether the sequence outlives its sessions.
 func (c *Config) kept() bool { return c.Assurance > wsrm.AtMostOnce }
 
 // save makes e the entry, unless it cannot be stored.
@@ -150,8 +154,8 @@ func (o *outbox) save(ctx context.Context, e negotiate.Outbox) error {
 	return err
 }
 
-// begin makes a new sequence, whose messages go on with a run, and the entry that names it. After
-// an error the one before is still there.
+// begin makes a new sequence, whose messages continue a run, and the entry that names it. After an
+// error the earlier sequence is still there.
 func (o *outbox) begin(ctx context.Context, run sequence.Run) error {
 	var id [16]byte
 	rand.Read(id[:])
@@ -170,7 +174,8 @@ func (o *outbox) begin(ctx context.Context, run sequence.Run) error {
 	return nil
 }
 
-// open opens the sequence that an entry names; one that the store does not have goes on with a run.
+// open opens the sequence that an entry names. A sequence that the store does not have continues a
+// run.
 func (o *outbox) open(ctx context.Context, e negotiate.Outbox, run sequence.Run) (*sequence.Sequence, error) {
 	a, ordered, ok := negotiate.ParseAssurance(e.Assurance)
 	if !ok {
@@ -188,7 +193,8 @@ func (o *outbox) open(ctx context.Context, e negotiate.Outbox, run sequence.Run)
 
 // forget deletes the state of the sequence that an entry named.
 func (o *outbox) forget(ctx context.Context, e negotiate.Outbox) {
-	if err := o.store.Delete(ctx, e.StateURI(), nil); err != nil && !errors.Is(err, &ctxstore.Error{Code: ctxstore.NotFound}) {
+	if err := o.store.Delete(ctx, e.StateURI(), nil); err != nil &&
+		!errors.Is(err, &ctxstore.Error{Code: ctxstore.NotFound}) {
 		o.d.cfg.Log.Warn("state of an ended sequence not deleted", "uri", e.StateURI(), "err", err)
 	}
 }
@@ -199,14 +205,14 @@ func (o *outbox) use(q *sequence.Sequence) {
 	o.seq = q
 }
 
-// sequence is the one at hand.
+// sequence returns the current sequence.
 func (o *outbox) sequence() *sequence.Sequence {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	return o.seq
 }
 
-// name is the sequence's URI; "" without an outbox.
+// name returns the sequence's URI; "" without an outbox.
 func (o *outbox) name() string {
 	if o == nil {
 		return ""
@@ -232,7 +238,8 @@ func (o *outbox) late(number uint64, m sequence.Message, err error) {
 	}
 }
 
-// replace begins a new sequence in the place of one that is over, or lost. A run goes on in it.
+// replace begins a new sequence in the place of one that is over, or lost. The new sequence
+// continues a run.
 func (o *outbox) replace(ctx context.Context, run sequence.Run) error {
 	old := o.entry
 	o.seq.Close()
@@ -243,9 +250,11 @@ func (o *outbox) replace(ctx context.Context, run sequence.Run) error {
 	return nil
 }
 
-// lost is for a responder that knew the sequence and knows it no more. What it may have done nobody knows: under at-least-once that is sent again, else reported. After an error it is called again, or the outbox closed.
+// lost is called when a responder that knew the sequence no longer knows it. Nobody knows which
+// messages it handled: under at-least-once those are sent again, else reported. After an error it
+// is called again, or the outbox closed.
 func (o *outbox) lost(ctx context.Context) error {
-	o.d.cfg.Log.Warn("the other end lost the state of the sequence", "sequence", o.name())
+	o.d.cfg.Log.Warn("the peer lost the state of the sequence", "sequence", o.name())
 	o.mu.Lock()
 	if o.replacing == nil {
 		o.replacing = make(chan struct{})
@@ -264,7 +273,8 @@ func (o *outbox) lost(ctx context.Context) error {
 	return nil
 }
 
-// after is the sequence that came in the place of q, once that is decided; q itself if none did, or ctx ended before.
+// after returns the sequence that replaced q, once that is decided; q itself if none did, or ctx
+// ended before.
 func (o *outbox) after(ctx context.Context, q *sequence.Sequence) *sequence.Sequence {
 	o.mu.Lock()
 	replacing := o.replacing
@@ -279,7 +289,7 @@ func (o *outbox) after(ctx context.Context, q *sequence.Sequence) *sequence.Sequ
 	return o.sequence()
 }
 
-// taken notes that a responder has the sequence.
+// taken records that a responder has the sequence.
 func (o *outbox) taken(ctx context.Context) error {
 	o.entryMu.Lock()
 	defer o.entryMu.Unlock()

@@ -10,7 +10,7 @@ import (
 	"github.com/hhfr/hhfr/pkg/streamer/sequence"
 )
 
-// Pending is a request on its way, whose reply is not there yet.
+// Pending is a request in flight, whose reply has not arrived yet.
 type Pending struct {
 	s      *Session
 	head   []byte
@@ -26,8 +26,10 @@ type outcome struct {
 	err   error
 }
 
-// Begin sends a request and leaves its reply to [Pending.Reply], which must be called. On a stream, requests that one goroutine begins leave in that order; in plain
-// SOAP each has a connection of its own or waits for one, and there is no order. The rest is as with [Session.Call].
+// Begin sends a request and leaves its reply to [Pending.Reply], which must be called. On a stream,
+// requests that one goroutine begins leave in that order. In plain SOAP each request has a
+// connection of its own or waits for one, and there is no order. Otherwise it is like
+// [Session.Call].
 func (s *Session) Begin(ctx context.Context, m *streamer.Message) (*Pending, error) {
 	p := &Pending{s: s, head: m.Head}
 	if s.outbox != nil {
@@ -44,7 +46,7 @@ func (s *Session) Begin(ctx context.Context, m *streamer.Message) (*Pending, err
 	return p, nil
 }
 
-// begin sends the request by whichever way there is.
+// begin sends the request by the path there is.
 func (p *Pending) begin(ctx context.Context, from io.Reader) error {
 	for {
 		l, err := p.s.current(ctx)
@@ -88,7 +90,7 @@ func (p *Pending) post(ctx context.Context, body io.Reader) {
 	}()
 }
 
-// Reply waits for the first octets of the reply; see [Session.Call].
+// Reply waits for the first bytes of the reply; see [Session.Call].
 func (p *Pending) Reply(ctx context.Context) (*streamer.Message, error) {
 	if p.queued != nil {
 		return p.s.replyTo(ctx, p.queued)

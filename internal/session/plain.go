@@ -14,7 +14,7 @@ import (
 	"github.com/hhfr/hhfr/pkg/streamer"
 )
 
-// post sends a request as plain SOAP and gives its reply; the first one asks for a stream.
+// post sends a request as plain SOAP and returns its reply; the first one asks for a stream.
 func (s *Session) post(ctx context.Context, m *streamer.Message) (*streamer.Message, error) {
 	resp, reply, err := s.roundTrip(ctx, m)
 	if err != nil || reply != nil {
@@ -23,7 +23,8 @@ func (s *Session) post(ctx context.Context, m *streamer.Message) (*streamer.Mess
 	return &streamer.Message{Head: httpmsg.HeadOf(resp), Body: &plainReply{ctx, resp.Body}}, nil
 }
 
-// plainReply is the body of a reply. Where it breaks off, the request has no reply, and may have been processed.
+// plainReply is the body of a reply. If it breaks off, the request has no reply, and may have been
+// processed.
 type plainReply struct {
 	ctx context.Context
 	io.ReadCloser
@@ -41,7 +42,7 @@ func (r *plainReply) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// postOneWay sends a message as plain SOAP and wants no reply but that it was taken.
+// postOneWay sends a message as plain SOAP and expects only that it was accepted.
 func (s *Session) postOneWay(ctx context.Context, m *streamer.Message) error {
 	resp, reply, err := s.roundTrip(ctx, m)
 	if err != nil {
@@ -55,14 +56,19 @@ func (s *Session) postOneWay(ctx context.Context, m *streamer.Message) error {
 	}
 	defer resp.Body.Close()
 	if resp.StatusCode >= 300 {
-		return &negotiate.Error{Code: negotiate.Refused, At: -1, Remote: true, Err: fmt.Errorf("HTTP status %s", resp.Status)}
+		return &negotiate.Error{
+			Code:   negotiate.Refused,
+			At:     -1,
+			Remote: true,
+			Err:    fmt.Errorf("HTTP status %s", resp.Status),
+		}
 	}
-	// A short body is read so that the connection can be used again; what it says does not matter.
+	// A short body is read so that the connection can be used again; its content does not matter.
 	_, _ = io.CopyN(io.Discard, resp.Body, 4<<10)
 	return nil
 }
 
-// roundTrip sends a request as plain SOAP, whose reply may come by a stream all the same.
+// roundTrip sends a request as plain SOAP. Its reply may come over a stream all the same.
 func (s *Session) roundTrip(ctx context.Context, m *streamer.Message) (*http.Response, *streamer.Message, error) {
 	req, err := httpmsg.ClientRequest(ctx, m, s.url, s.implicit)
 	if err != nil {
@@ -82,7 +88,10 @@ func (s *Session) roundTrip(ctx context.Context, m *streamer.Message) (*http.Res
 // do sends a request.
 func (s *Session) do(ctx context.Context, req *http.Request) (*http.Response, error) {
 	var connected atomic.Bool
-	req = req.WithContext(httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{GotConn: func(httptrace.GotConnInfo) { connected.Store(true) }}))
+	req = req.WithContext(
+		httptrace.WithClientTrace(ctx,
+			&httptrace.ClientTrace{GotConn: func(httptrace.GotConnInfo) { connected.Store(true) }}),
+	)
 	resp, err := s.client.Do(req)
 	if err == nil {
 		if err := schemeReply(s.url, resp); err != nil {
@@ -92,7 +101,7 @@ func (s *Session) do(ctx context.Context, req *http.Request) (*http.Response, er
 	}
 	var own *negotiate.Error
 	var useless *unusable
-	var exchange *streamer.Error // of a stream that TLS selected
+	var exchange *streamer.Error // an error of a stream that TLS selected
 	switch {
 	case errors.As(err, &own):
 		return nil, own
@@ -113,7 +122,8 @@ func (s *Session) do(ctx context.Context, req *http.Request) (*http.Response, er
 		}
 		return nil, &negotiate.Error{Code: negotiate.FateUnknown, At: -1, Err: err}
 	}
-	if !connected.Load() || TroubleOf(err) != 0 { // a server that wants another certificate hands on nothing
+	// a server that wants another certificate does not pass the request on
+	if !connected.Load() || TroubleOf(err) != 0 {
 		return nil, &negotiate.Error{Code: negotiate.Unreachable, At: -1, Err: withoutURL(err)}
 	}
 	return nil, &negotiate.Error{Code: negotiate.FateUnknown, At: -1, Err: withoutURL(err)}

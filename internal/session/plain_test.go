@@ -28,7 +28,7 @@ import (
 	"github.com/hhfr/hhfr/pkg/streamer"
 )
 
-// answerWith gives the example answer with changes.
+// answerWith returns the example answer with changes.
 func answerWith(t testing.TB, change func(*negotiate.Answer)) func(http.ResponseWriter, *http.Request) {
 	a := exampleAnswer(t)
 	change(a)
@@ -51,7 +51,7 @@ func deadPort(t testing.TB) string {
 	return ":" + port
 }
 
-// muteStream is a port that takes connections and says nothing, or what it is given.
+// muteStream is a port that accepts connections and sends nothing, or only what it is given.
 func muteStream(t testing.TB, says string) string {
 	l, err := new(net.ListenConfig).Listen(t.Context(), "tcp", "127.0.0.1:0")
 	require.NoError(t, err)
@@ -77,7 +77,8 @@ func muteStream(t testing.TB, says string) string {
 	return ":" + port
 }
 
-// Ends of all kinds that know nothing of HHFR, or only say so: the application gets plain SOAP, and each end is asked once.
+// Peers of all kinds that know nothing of HHFR, or only pretend to: the application gets plain
+// SOAP, and each peer is asked once.
 func TestPlainServers(t *testing.T) {
 	fault, err := soap.BuildFault(soap.V11, soap.Fault{Code: soap.Client, Reason: "no such operation"})
 	require.NoError(t, err)
@@ -110,27 +111,35 @@ func TestPlainServers(t *testing.T) {
 			reply(500, "text/xml", string(answerMessage(t, soap.V11)))(w, r)
 		}, "500"},
 		"hangs up": {func(http.ResponseWriter, *http.Request) { panic(http.ErrAbortHandler) }, "EOF"},
-		"hangs":    {func(_ http.ResponseWriter, r *http.Request) { _, _ = io.Copy(io.Discard, r.Body); <-r.Context().Done() }, "no reply to the offer: not within 500ms"},
+		"hangs": {func(_ http.ResponseWriter, r *http.Request) {
+			_, _ = io.Copy(io.Discard, r.Body)
+			<-r.Context().Done()
+		}, "no reply to the offer: not within 500ms"},
 		"cut": {func(w http.ResponseWriter, _ *http.Request) {
 			w.Header().Set("Content-Length", "99")
 			w.Header().Set("Content-Type", "text/xml")
 			w.WriteHeader(200)
 		}, "broke off"},
-		"not offered":       {wrong(func(a *negotiate.Answer) { a.Transport = negotiate.TransportURI("owl") }), "not offered"},
-		"other scheme":      {wrong(func(a *negotiate.Answer) { a.Scheme = "urn:hhfr:scheme:2" }), "not offered"},
-		"other heads":       {wrong(func(a *negotiate.Answer) { a.RequestHead = []soap.Field{{Name: "X", Value: "y"}} }), "default heads"},
+		"not offered": {wrong(func(a *negotiate.Answer) { a.Transport = negotiate.TransportURI("owl") }),
+			"not offered"},
+		"other scheme": {wrong(func(a *negotiate.Answer) { a.Scheme = "urn:hhfr:scheme:2" }), "not offered"},
+		"other heads": {wrong(func(a *negotiate.Answer) {
+			a.RequestHead = []soap.Field{{Name: "X", Value: "y"}}
+		}), "default heads"},
 		"other host":        {wrong(func(a *negotiate.Answer) { a.Address = "example.org:9090" }), "nor allowed"},
 		"other IP":          {wrong(func(a *negotiate.Answer) { a.Address = "127.0.0.2:9090" }), "nor allowed"},
 		"no port":           {wrong(func(a *negotiate.Answer) { a.Address = "9090" }), "address"},
 		"named port":        {wrong(func(a *negotiate.Answer) { a.Address = ":http" }), "address"},
 		"refused port":      {wrong(func(a *negotiate.Answer) { a.Address = deadPort(t) }), "(connection refused)"},
 		"stream speaks not": {wrong(func(a *negotiate.Answer) { a.Address = muteStream(t, "") }), "(not within 3s)"},
-		"stream is HTTP":    {wrong(func(a *negotiate.Answer) { a.Address = muteStream(t, "HTTP/1.1 400 Bad Request\r\n\r\n") }), "stream"},
+		"stream is HTTP": {wrong(func(a *negotiate.Answer) {
+			a.Address = muteStream(t, "HTTP/1.1 400 Bad Request\r\n\r\n")
+		}), "stream"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			var offers, calls atomic.Int32
 			server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-				// Peeking would read the body; servers of old answer without.
+				// Peeking would read the body; old servers answer without that.
 				if strings.Contains(r.Header.Get("SOAPAction"), "negotiation") {
 					offers.Add(1)
 					c.toOffer(w, r)
@@ -160,7 +169,8 @@ func TestPlainServers(t *testing.T) {
 			assert.Contains(t, agreed.Why, c.why)
 			assert.Equal(t, name == "refused port" || strings.HasPrefix(name, "stream "), agreed.NoStream != "")
 
-			head, body := call(t, sess, crlf("POST /other HTTP/1.1\nSOAPAction: \"urn:a\"\nContent-Type: text/xml\n\n"), envelope("<q/>"))
+			head, body := call(t, sess, crlf("POST /other HTTP/1.1\nSOAPAction: \"urn:a\"\nContent-Type: text/xml\n\n"),
+				envelope("<q/>"))
 			assert.Equal(t, envelope("<q/>"), body)
 			assert.Contains(t, head, "HTTP/1.1 500 Internal Server Error\r\n")
 			assert.Contains(t, head, "\r\nX-Action: \"urn:a\"\r\n")
@@ -182,7 +192,10 @@ func TestPlainServers(t *testing.T) {
 
 func TestPlainIsRememberedForAWhile(t *testing.T) {
 	var offers atomic.Int32
-	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { offers.Add(1); http.Error(w, "no", 500) }))
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		offers.Add(1)
+		http.Error(w, "no", 500)
+	}))
 	defer server.Close()
 	clock := newLater()
 	cfg := config(t)
@@ -199,7 +212,7 @@ func TestPlainIsRememberedForAWhile(t *testing.T) {
 	assert.EqualValues(t, 2, offers.Load())
 	clock.forward(time.Hour - time.Minute)
 	dial(t, server.URL, cfg)
-	assert.EqualValues(t, 2, offers.Load(), "as long as it is told")
+	assert.EqualValues(t, 2, offers.Load(), "for as long as configured")
 	clock.forward(2 * time.Minute)
 	dial(t, server.URL, cfg)
 	assert.EqualValues(t, 3, offers.Load())
@@ -310,7 +323,8 @@ func TestPlainRequests(t *testing.T) {
 	assert.Contains(t, got, "\r\nSOAPAction: \"\"\r\n")
 	assert.Contains(t, got, "\r\nContent-Length: 3\r\n")
 	require.NoError(t, sess.Send(t.Context(), &streamer.Message{
-		Head: []byte(crlf("POST http://example.org/x HTTP/1.1\nsoapACTION: \"a\"\nHost: example.org\n\n")), Body: body(""),
+		Head: []byte(crlf("POST http://example.org/x HTTP/1.1\nsoapACTION: \"a\"\nHost: example.org\n\n")),
+		Body: body(""),
 	}))
 	got = <-raw
 	assert.Contains(t, got, "POST /x HTTP/1.1\r\nHost: 127.0.0.1")
@@ -340,7 +354,7 @@ func TestPlainRefusals(t *testing.T) {
 	require.ErrorIs(t, err, &negotiate.Error{Code: negotiate.Refused})
 }
 
-// A body too long to be read ahead goes as it comes.
+// A body too long to be read ahead is streamed.
 func TestPlainLongBody(t *testing.T) {
 	long := bytes.Repeat([]byte(hex.EncodeToString([]byte("long"))), 1<<18)
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -350,14 +364,15 @@ func TestPlainLongBody(t *testing.T) {
 	defer server.Close()
 	cfg := config(t)
 	cfg.Transports = none
-	reply, err := dial(t, server.URL, cfg).Call(t.Context(), &streamer.Message{Body: io.MultiReader(bytes.NewReader(long))})
+	reply, err := dial(t, server.URL,
+		cfg).Call(t.Context(), &streamer.Message{Body: io.MultiReader(bytes.NewReader(long))})
 	require.NoError(t, err)
 	data, err := reply.ReadAll(1 << 24)
 	require.NoError(t, err)
 	assert.True(t, bytes.Equal(long, data))
 }
 
-// Logs and reasons name an end without the query and user of its URL.
+// Logs and reasons name a peer without the query and user of its URL.
 func TestLogsKeepSecrets(t *testing.T) {
 	m := newMortal(t)
 	var log syncBuffer
@@ -384,7 +399,7 @@ func TestLogsKeepSecrets(t *testing.T) {
 	}
 }
 
-// syncBuffer is a buffer that several write to.
+// syncBuffer is a buffer for several writers.
 type syncBuffer struct {
 	mu sync.Mutex
 	b  bytes.Buffer

@@ -6,8 +6,9 @@ import (
 	"github.com/hhfr/hhfr/pkg/soap"
 )
 
-// mayBePortal reports whether an answer is such as networks give in the place of a server, until somebody logs in there: a
-// redirection, status 511, or a page. It says nothing of the server, so nobody remembers it.
+// mayBePortal reports whether an answer looks like one that networks give in the place of a server,
+// until somebody logs in there: a redirection, status 511, or a page. Such an answer proves nothing
+// about the server, so it is not remembered.
 func mayBePortal(resp *http.Response) bool {
 	switch status := resp.StatusCode; {
 	case status == http.StatusNetworkAuthenticationRequired, status >= 300 && status < 400:

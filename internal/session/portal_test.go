@@ -17,7 +17,7 @@ import (
 	"github.com/hhfr/hhfr/pkg/negotiate"
 )
 
-// portal has the connections of a transport answered by a page, until somebody logs in.
+// portal makes a page answer the connections of a transport, until somebody logs in.
 type portal struct {
 	net.Listener
 	gone atomic.Bool
@@ -29,10 +29,13 @@ func startPortal(t *testing.T, transport *http.Transport, page http.HandlerFunc)
 	var err error
 	p.Listener, err = new(net.ListenConfig).Listen(t.Context(), "tcp", "127.0.0.1:0")
 	require.NoError(t, err)
-	server := &http.Server{ReadHeaderTimeout: time.Minute, Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		w.Header().Set("Connection", "close")
-		page(w, r)
-	})}
+	server := &http.Server{
+		ReadHeaderTimeout: time.Minute,
+		Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			w.Header().Set("Connection", "close")
+			page(w, r)
+		}),
+	}
 	done := make(chan struct{})
 	go func() {
 		_ = server.Serve(p.Listener)
@@ -65,14 +68,17 @@ var pages = map[string]http.HandlerFunc{
 	},
 }
 
-// What a portal answers goes to the caller, and is forgotten with it: the next call, or session, has a stream.
+// The answer of a portal goes to the caller, and is not remembered: the next call, or session, has
+// a stream.
 func TestPortalIsNotRemembered(t *testing.T) {
 	for name, page := range pages {
 		for _, mode := range []negotiate.Mode{negotiate.Explicit, negotiate.FirstCall, negotiate.Auto} {
 			t.Run(name+" "+string(mode), func(t *testing.T) {
 				d := open(t, http.HandlerFunc(repeat), false, nil)
 				cfg := d.config(mode)
-				cfg.HTTPClient.CheckRedirect = func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
+				cfg.HTTPClient.CheckRedirect = func(*http.Request, []*http.Request) error {
+					return http.ErrUseLastResponse
+				}
 				p := startPortal(t, d.client, page)
 				s := dial(t, d.url, cfg)
 				_, body := call(t, s, "", "<e>through the portal</e>")
@@ -123,14 +129,16 @@ func TestRoundTripperBehindAPortal(t *testing.T) {
 	}
 }
 
-// What an HTTP server says in SOAP, or refuses, is its own: it is remembered.
+// An answer of an HTTP server in SOAP, or a refusal, is its own: it is remembered.
 func TestAnswersThatAreNoPortals(t *testing.T) {
 	for name, answer := range map[string]http.HandlerFunc{
-		"SOAP":            repeat,
-		"accepted":        func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusAccepted) },
-		"bad request":     func(w http.ResponseWriter, _ *http.Request) { http.Error(w, "no", http.StatusBadRequest) },
-		"not found":       http.NotFound,
-		"not implemented": func(w http.ResponseWriter, _ *http.Request) { http.Error(w, "no", http.StatusNotImplemented) },
+		"SOAP":        repeat,
+		"accepted":    func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusAccepted) },
+		"bad request": func(w http.ResponseWriter, _ *http.Request) { http.Error(w, "no", http.StatusBadRequest) },
+		"not found":   http.NotFound,
+		"not implemented": func(w http.ResponseWriter, _ *http.Request) {
+			http.Error(w, "no", http.StatusNotImplemented)
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			asked := new(atomic.Int32)

@@ -11,7 +11,7 @@ import (
 	"github.com/hhfr/hhfr/pkg/streamer"
 )
 
-// current gives the stream to use now; nil means plain SOAP. While a broken stream is being replaced it waits.
+// current returns the stream to use now; nil means plain SOAP. While a broken stream is being replaced it waits.
 func (s *Session) current(ctx context.Context) (*sessionStream, error) {
 	for {
 		s.mu.Lock()
@@ -60,7 +60,7 @@ func (s *Session) streaming() bool {
 	return true
 }
 
-// begin takes the first stream of the session, and tells the log.
+// begin takes the first stream of the session, and logs it.
 func (s *Session) begin(n *negotiation) {
 	f := n.agreed.Facts
 	s.cfg.Log.Info("stream", "url", loggable(s.url), "mode", string(n.agreed.Mode), "session", f.Session.String(),
@@ -68,7 +68,7 @@ func (s *Session) begin(n *negotiation) {
 	s.install(n)
 }
 
-// install takes a stream that was negotiated.
+// install makes a negotiated stream the current one.
 func (s *Session) install(n *negotiation) {
 	l := &sessionStream{n.stream, n.stream.Lane(0), n.agreed.Facts.Path}
 	s.mu.Lock()
@@ -106,9 +106,17 @@ func (s *Session) install(n *negotiation) {
 	}
 }
 
-// negotiation begins a way to a stream.
+// negotiation starts an attempt to get a stream.
 func (s *Session) negotiation() *negotiation {
-	return &negotiation{dialer: s.dialer, url: s.url, serve: s.serve, outbox: s.outbox, taken: &s.taken, client: s.client, asker: s.asker}
+	return &negotiation{
+		dialer: s.dialer,
+		url:    s.url,
+		serve:  s.serve,
+		outbox: s.outbox,
+		taken:  &s.taken,
+		client: s.client,
+		asker:  s.asker,
+	}
 }
 
 func isDone(s *streamer.Stream) bool {
@@ -130,23 +138,23 @@ func isMet(s *streamer.Stream) bool {
 	}
 }
 
-// bore notes that a stream brought something.
-func (s *Session) bore(l *sessionStream) {
+// recordProgress records that a stream carried a message.
+func (s *Session) recordProgress(l *sessionStream) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.link == l {
-		s.fruitless = 0
+		s.failedStreams = 0
 	}
 }
 
-// over notes that a stream has ended, if it has.
+// over records that a stream has ended, if it has.
 func (s *Session) over(l *sessionStream) {
 	if isDone(l.stream) {
 		s.lost(l)
 	}
 }
 
-// lost notes that a stream takes no more messages: it is replaced, or plain SOAP comes next.
+// lost records that a stream takes no more messages: it is replaced, or plain SOAP comes next.
 func (s *Session) lost(l *sessionStream) {
 	err := l.stream.Err()
 	s.mu.Lock()
@@ -161,7 +169,7 @@ func (s *Session) lost(l *sessionStream) {
 	if s.outbox != nil {
 		st := s.outbox.sequence().Status()
 		if progress := int64(st.Done+st.Received) - st.GivenUp; progress > s.progress {
-			s.progress, s.fruitless = progress, 0
+			s.progress, s.failedStreams = progress, 0
 		}
 	}
 	if s.asker != nil && s.outbox == nil && !isMet(l.stream) {
@@ -169,7 +177,7 @@ func (s *Session) lost(l *sessionStream) {
 		s.unmet()
 		s.link = nil
 		if !s.cfg.RequireHHFR && (s.cfg.Reconnect == 0 || isRefused(err)) {
-			s.fresh = true // what was remembered does not count any more: the next call asks
+			s.fresh = true // what was remembered is no longer valid: the next call asks
 			return
 		}
 		s.again = make(chan struct{})
@@ -177,7 +185,7 @@ func (s *Session) lost(l *sessionStream) {
 		return
 	}
 	s.met = true
-	if s.fruitless++; s.cfg.Reconnect > 0 && s.fruitless <= maxFruitless {
+	if s.failedStreams++; s.cfg.Reconnect > 0 && s.failedStreams <= maxFailedStreams {
 		s.again = make(chan struct{})
 		s.wait.Go(s.reconnect)
 		return
@@ -197,7 +205,7 @@ func (s *Session) lost(l *sessionStream) {
 	})
 }
 
-// unmet takes back what was agreed on a stream whose peer never came to it. The lock is held.
+// unmet undoes what was agreed for a stream that the peer never accepted. s.mu is locked.
 func (s *Session) unmet() {
 	tried := slices.Clone(s.agreed.Tried)
 	if len(tried) > 0 {
@@ -210,21 +218,24 @@ func (s *Session) unmet() {
 	s.agreed = negotiate.Agreed{Why: s.agreed.Why, Tried: tried}
 }
 
-// isRefused reports whether a stream whose peer's hello has not come ended since somebody answered: by a refusal, or by what is no stream.
+// isRefused reports whether a stream ended before the peer's hello because a server answered: with
+// a refusal, or with something that is no stream.
 func isRefused(err error) bool {
 	var e *streamer.Error
 	return errors.As(err, &e) && (e.Remote || e.Code == streamer.Protocol)
 }
 
-// rememberBroken has later sessions speak plain SOAP for a while: a stream that broke for good would break again.
+// rememberBroken makes later sessions speak plain SOAP for a while: a stream that broke for good
+// would break again.
 func (s *Session) rememberBroken(why error) {
 	ctx, cancel := context.WithTimeout(context.Background(), s.cfg.Timeout)
 	defer cancel()
 	s.dialer.remember(ctx, s.url, why)
 }
 
-// insist negotiates, ever less often, until there is a stream, an end that does not agree, or no time left.
-func (s *Session) insist(ctx context.Context, careful bool) (n *negotiation, err error) {
+// retry negotiates, at growing intervals, until there is a stream, a peer that does not agree, or
+// no time left.
+func (s *Session) retry(ctx context.Context, careful bool) (n *negotiation, err error) {
 	clock := s.cfg.Clock
 	until := clock.Now().Add(s.cfg.Reconnect)
 	for wait := firstBackOff; ; wait = min(2*wait, maxBackOff) {
@@ -235,7 +246,8 @@ func (s *Session) insist(ctx context.Context, careful bool) (n *negotiation, err
 		}
 		var refused *refusal
 		passing := !errors.As(err, &refused) || refused.passing
-		// Some of the wait is chance, so that the clients of one server do not come back all at once.
+		// Part of the wait is random, so that the clients of one server do not come back all at
+		// once.
 		pause := wait/2 + rand.N(wait/2)
 		if !passing || clock.Now().Add(pause).After(until) {
 			return n, err
@@ -247,16 +259,16 @@ func (s *Session) insist(ctx context.Context, careful bool) (n *negotiation, err
 	}
 }
 
-// reconnect has the session go on over another stream, or turn to plain SOAP.
+// reconnect continues the session over another stream, or turns it to plain SOAP.
 func (s *Session) reconnect() {
-	n, err := s.insist(s.ctx, s.outbox == nil) // what is in a sequence has no unknown fate
+	n, err := s.retry(s.ctx, s.outbox == nil) // messages of a sequence have no unknown fate
 	if err == nil {
 		s.install(n)
 		s.cfg.Log.Info("a stream again", "url", loggable(s.url), "session", n.agreed.Facts.Session.String())
 		return
 	}
 	s.mu.Lock()
-	if s.again == nil { // a call that was under way has brought a stream
+	if s.again == nil { // a call that was in flight has opened a stream
 		s.mu.Unlock()
 		return
 	}
@@ -282,11 +294,11 @@ func (s *Session) reconnect() {
 }
 
 const (
-	// maxFruitless is how many streams in a row may end without having brought anything before no further one is tried: an end that breaks each of them
-	// would else be asked for ever.
-	maxFruitless = 5
-	// firstBackOff is the pause after the first attempt that failed, maxBackOff the longest one: a server that restarts takes a second or some, and a link
-	// that is down is not loaded by asking.
+	// maxFailedStreams is how many streams in a row may end without progress before no further one
+	// is tried: a peer that breaks each of them would else be asked forever.
+	maxFailedStreams = 5
+	// firstBackOff is the pause after the first failed attempt, maxBackOff the longest one. A
+	// server that restarts takes a second or more, and a link that is down is not loaded by asking.
 	firstBackOff = 200 * time.Millisecond
 	maxBackOff   = 5 * time.Second
 )

@@ -22,14 +22,15 @@ import (
 	"github.com/hhfr/hhfr/pkg/streamer"
 )
 
-// mortal is a peer on fixed ports that can be killed, so that its connections break without a word, and started again on the same store.
+// mortal is a peer on fixed ports that can be killed, so that its connections break without a
+// close, and started again on the same store.
 type mortal struct {
 	t             testing.TB
 	store         ctxstore.Store
 	http, stream  string // addresses, once started
 	serve         func(ctx context.Context, x *streamer.Exchange)
 	sequenced     responder.Sequenced
-	noted[string]      // way and body
+	noted[string]      // path and body
 	refuse        bool // unchanging headers
 	plain         bool // it knows no offers
 
@@ -59,20 +60,27 @@ func (m *mortal) start() {
 	}
 	plain := m.plain
 	cfg := responder.Config{
-		Store: m.store, Coders: textCoders, Addresses: map[string]string{"tcp": ":" + port}, WrapConn: keep, Sequenced: m.sequenced,
-		Serve:  func(ctx context.Context, _ string, x *streamer.Exchange) { m.serve(ctx, x) },
-		Serves: func(string) bool { return !plain },
+		Store:     m.store,
+		Coders:    textCoders,
+		Addresses: map[string]string{"tcp": ":" + port},
+		WrapConn:  keep,
+		Sequenced: m.sequenced,
+		Serve:     func(ctx context.Context, _ string, x *streamer.Exchange) { m.serve(ctx, x) },
+		Serves:    func(string) bool { return !plain },
 	}
 	if m.refuse {
 		refuseHeaders(&cfg)
 	}
 	r, err := responder.New(cfg)
 	require.NoError(m.t, err)
-	server := &http.Server{ReadHeaderTimeout: time.Minute, Handler: r.Handler(http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
-		body, _ := io.ReadAll(req.Body)
-		m.note("http " + string(body))
-		_, _ = w.Write(body)
-	}))}
+	server := &http.Server{
+		ReadHeaderTimeout: time.Minute,
+		Handler: r.Handler(http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
+			body, _ := io.ReadAll(req.Body)
+			m.note("http " + string(body))
+			_, _ = w.Write(body)
+		})),
+	}
 	var wait sync.WaitGroup
 	wait.Go(func() { _ = server.Serve(l) })
 	wait.Go(func() { _ = r.ServeStreams(context.Background(), streams) })
@@ -93,7 +101,7 @@ func (m *mortal) start() {
 	})
 }
 
-// killed waits until it is.
+// killed waits until the peer is killed.
 func (m *mortal) killed() { <-m.gone }
 
 func (m *mortal) url(path string) string { return "http://" + m.http + path }
@@ -106,10 +114,11 @@ func (m *mortal) echo(ctx context.Context, x *streamer.Exchange) {
 	}
 }
 
-// forEver is how long a session on such a clock tries to reconnect, however busy the machine is: an hour passes within a second or two.
+// forEver is how long a session on such a clock tries to reconnect, however busy the machine is: an
+// hour passes within a second or two.
 const forEver = 10_000 * time.Hour
 
-// quick is the real clock with sleeps cut short: back-off goes as fast as the machine.
+// quick is the real clock with shortened sleeps: back-off goes as fast as the machine.
 type quick struct{ *later }
 
 func (q quick) Sleep(ctx context.Context, d time.Duration) error {
@@ -124,7 +133,8 @@ func newMortal(t testing.TB) *mortal {
 	return m
 }
 
-// The peer dies and comes back: what was written and not answered is reported, what was not sent goes over the next stream, and nothing twice.
+// The peer dies and comes back: what was written and not answered is reported, what was not sent
+// goes over the next stream, and nothing twice.
 func TestReconnect(t *testing.T) {
 	m := newMortal(t)
 	reached := make(chan struct{})
@@ -146,7 +156,7 @@ func TestReconnect(t *testing.T) {
 	<-reached
 	m.kill()
 	require.ErrorIs(t, <-failed, &negotiate.Error{Code: negotiate.FateUnknown})
-	// Begun while nobody is there.
+	// Begun while no peer is there.
 	waiting := make(chan error)
 	go func() {
 		reply, err := sess.Call(context.Background(), streamer.NewMessage(nil, []byte("waiting")))
@@ -170,13 +180,15 @@ func TestReconnect(t *testing.T) {
 	assert.Empty(t, sess.Agreed().Why)
 	assert.NotEqual(t, first, sess.Agreed().Facts.Session)
 	got := m.atLeast(5)
-	assert.ElementsMatch(t, []string{"stream caught", "stream waiting", "stream begun", "stream sent", "stream last"}, got)
+	assert.ElementsMatch(t, []string{"stream caught", "stream waiting", "stream begun", "stream sent", "stream last"},
+		got)
 	require.NoError(t, posted.Err())
 	sess.Stream().Abort(streamer.CloseGoingAway, "")
 	require.ErrorIs(t, posted.Err(), &negotiate.Error{Code: negotiate.FateUnknown})
 }
 
-// Requests that wait behind one another when the peer dies: each is answered, or reported as unknown, and none arrives twice.
+// Requests that wait one after another when the peer dies: each is answered, or reported as
+// unknown, and none arrives twice.
 func TestKilledInMidRun(t *testing.T) {
 	m := newMortal(t)
 	var served, caught atomic.Int32
@@ -243,7 +255,7 @@ func TestKilledInMidRun(t *testing.T) {
 	wait.Wait()
 	<-restarted
 	assert.Len(t, answered, 200-len(unknown))
-	assert.Len(t, unknown, inFlight, "exactly those that were under way")
+	assert.Len(t, unknown, inFlight, "exactly those that were in flight")
 	times := map[string]int{}
 	for _, g := range m.got() {
 		times[g]++
@@ -273,7 +285,8 @@ func TestReconnectGivesUp(t *testing.T) {
 	assert.Contains(t, stored(t, cfg.Store), ":plain:")
 }
 
-// A plain server has taken the peer's place: what follows goes there as plain SOAP at once, each once.
+// A plain server has replaced the peer: what follows goes there as plain SOAP at once, each message
+// once.
 func TestReplacedByAPlainServer(t *testing.T) {
 	m := newMortal(t)
 	cfg := config(t)
@@ -306,7 +319,7 @@ func TestReplacedByAPlainServer(t *testing.T) {
 	assert.Contains(t, sess.Agreed().Why, "404")
 }
 
-// An end that takes every session and then breaks its stream is not asked for ever.
+// A peer that takes every session and then breaks its stream is not asked forever.
 func TestFruitlessStreams(t *testing.T) {
 	conns := make(chan net.Conn, 100)
 	s := startServices(t, func(c *responder.Config) {
@@ -363,7 +376,7 @@ func TestBrokenStreamsAreRemembered(t *testing.T) {
 	}
 }
 
-// Messages that the other end sends unasked, over a stream and the next one.
+// Messages that the peer begins, over a stream and the next one.
 func TestOnMessage(t *testing.T) {
 	m := newMortal(t)
 	m.serve = func(ctx context.Context, x *streamer.Exchange) {
@@ -402,12 +415,12 @@ func TestOnMessage(t *testing.T) {
 	three := func() []string { return []string{<-got, <-got, <-got} }
 	assert.ElementsMatch(t, []string{"hello /tick", "question", "thanks"}, three())
 	sess.OnMessage(func(ctx context.Context, x *streamer.Exchange) { cfg.Handler(ctx, x) })
-	// Nobody calls; the session is brought up again all the same.
+	// There are no calls; the session is opened again all the same.
 	require.NoError(t, (<-conns).Close())
 	assert.ElementsMatch(t, []string{"hello /tick", "question", "thanks"}, three())
 }
 
-// Whoever only listens waits over streams that break, until there is none to come.
+// A session that only listens waits over streams that break, until none will come.
 func TestWait(t *testing.T) {
 	m := newMortal(t)
 	cfg := config(t)
@@ -447,7 +460,8 @@ func TestWait(t *testing.T) {
 	require.ErrorIs(t, dial(t, "http://"+m.http+"/x", cfg).Wait(t.Context()), &negotiate.Error{Code: negotiate.NoHHFR})
 }
 
-// Streams that only bring messages unasked are not fruitless: one that breaks every now and then is replaced as often as that.
+// Streams that carry only messages of the peer make progress: one that breaks now and then is
+// replaced each time.
 func TestUnaskedMessagesAreFruit(t *testing.T) {
 	s := startServices(t, func(c *responder.Config) {
 		c.OnStream = func(_ negotiate.Facts, st *streamer.Stream) {

@@ -21,14 +21,16 @@ import (
 // asked is a request by which a peer is asked for a stream, or got an offer.
 type asked struct{ method, authorization, key string }
 
-// recording serves over HTTP and streams, and notes how it is asked. guarded: who shows no credentials gets no answer.
+// recording serves over HTTP and streams, and records how it is asked. guarded: requests without
+// credentials get no answer.
 func recording(t *testing.T, guarded bool, services http.HandlerFunc) (url string, all *noted[asked]) {
 	t.Helper()
 	l, err := new(loopback).Listen(t.Context(), "127.0.0.1:0")
 	require.NoError(t, err)
 	_, port, err := net.SplitHostPort(l.Addr().String())
 	require.NoError(t, err)
-	h, err := responder.NewHandler(services, responder.Config{Store: newStore(t), Addresses: map[string]string{"tcp": ":" + port}})
+	h, err := responder.NewHandler(services,
+		responder.Config{Store: newStore(t), Addresses: map[string]string{"tcp": ":" + port}})
 	require.NoError(t, err)
 	served := make(chan error, 1)
 	go func() { served <- h.ServeStreams(context.Background(), l) }()
@@ -57,9 +59,11 @@ func redirecting(to string) http.HandlerFunc {
 
 var secrets = []soap.Field{{Name: "Authorization", Value: "Bearer x"}, {Name: "X-Key", Value: "k"}}
 
-// What a user has go with offers and questions goes to whom the user names, and not where a redirection leads, by whichever way a session comes about.
+// The fields that a user configures for offers and questions go to the hosts that the user names,
+// and not where a redirection leads, in every mode.
 func TestFieldsStayFromWhereARedirectionLeads(t *testing.T) {
-	for mode, method := range map[negotiate.Mode]string{negotiate.Explicit: http.MethodPost, negotiate.FirstCall: http.MethodOptions} {
+	for mode, method := range map[negotiate.Mode]string{negotiate.Explicit: http.MethodPost,
+		negotiate.FirstCall: http.MethodOptions} {
 		second, ofSecond := recording(t, false, repeat)
 		first, ofFirst := recording(t, false, redirecting(second+"/there"))
 		client, rt := swapped(t, func(c *session.Config) {
@@ -76,13 +80,14 @@ func TestFieldsStayFromWhereARedirectionLeads(t *testing.T) {
 		assert.Equal(t, []asked{{method, "Bearer x", "k"}}, ofFirst.got(), mode)
 		assert.Equal(t, []asked{{method, "", ""}}, ofSecond.got(), mode)
 		_, body := post(t, client, second, "text/xml", strings.NewReader(envelope("<b/>")))
-		assert.Equal(t, envelope("<b/>"), body, "%s: who is named later has that session", mode)
+		assert.Equal(t, envelope("<b/>"), body, "%s: an origin named later has that session", mode)
 		again, _ := rt.Session(second)
 		assert.Same(t, sess, again)
 	}
 }
 
-// An origin that refuses for want of those fields is asked with them as soon as the user names it, with a store that would remember a refusal.
+// An origin that refuses because those fields are missing is asked with them as soon as the user
+// names it, with a store that would remember a refusal.
 func TestWhoIsNamedBehindARedirectionIsAskedAnew(t *testing.T) {
 	second, ofSecond := recording(t, true, repeat)
 	first, _ := recording(t, false, redirecting(second))
@@ -117,7 +122,8 @@ func TestIsElsewhere(t *testing.T) {
 	own := request("http://a.example/x", nil)
 	assert.False(t, session.IsElsewhere(own))
 	for to, elsewhere := range map[string]bool{
-		"http://a.example:80/y": false, "http://A.example/x": false, "http://b.example/x": true, "https://a.example/x": true,
+		"http://a.example:80/y": false, "http://A.example/x": false, "http://b.example/x": true,
+		"https://a.example/x":   true,
 		"http://a.example:81/x": true, "http://sub.a.example/x": true,
 	} {
 		assert.Equal(t, elsewhere, session.IsElsewhere(request(to, own)), to)
@@ -126,5 +132,5 @@ func TestIsElsewhere(t *testing.T) {
 	}
 	lost := request("http://a.example/x", own)
 	lost.Response.Request = nil
-	assert.True(t, session.IsElsewhere(lost), "nobody knows whose it was")
+	assert.True(t, session.IsElsewhere(lost), "its origin is not known")
 }

@@ -22,7 +22,8 @@ import (
 	"github.com/hhfr/hhfr/pkg/streamer"
 )
 
-// middlebox answers requests with Upgrade as it is told, and others with what they say. It notes what it got.
+// middlebox answers requests with Upgrade as it is told, and others with their body. It records
+// what it got.
 type middlebox struct {
 	url    string
 	answer string // to a request with Upgrade; empty: it closes
@@ -70,11 +71,13 @@ func (m *middlebox) serve(conn net.Conn) {
 		m.mu.Lock()
 		m.got = append(m.got, fmt.Sprintf("%s %t %s", req.Method, asks, body))
 		m.mu.Unlock()
-		answer := fmt.Sprintf("HTTP/1.1 200 OK\r\nContent-Type: text/xml; charset=utf-8\r\nContent-Length: %d\r\n\r\n%s", len(body), body)
+		answer := fmt.Sprintf("HTTP/1.1 200 OK\r\nContent-Type: text/xml; charset=utf-8\r\n"+
+			"Content-Length: %d\r\n\r\n%s", len(body), body)
 		if asks {
 			answer = m.answer
 		}
-		if _, err := io.WriteString(conn, answer); err != nil || answer == "" || strings.Contains(answer, "Connection: close") {
+		if _, err := io.WriteString(conn, answer); err != nil || answer == "" ||
+			strings.Contains(answer, "Connection: close") {
 			return
 		}
 	}
@@ -90,25 +93,32 @@ func status(line string) string {
 	return "HTTP/1.1 " + line + "\r\nContent-Type: text/plain\r\nContent-Length: 4\r\n\r\nsays"
 }
 
-// Who answers a request with Upgrade by a refusal, or by nothing, is remembered and not asked again. The call is repeated only where the
-// answer says that nothing else was wrong with it.
+// A server that answers a request with Upgrade by a refusal, or not at all, is remembered and not
+// asked again. The call is repeated only where the answer says that nothing else was wrong with it.
 func TestServersThatRefuseUpgrade(t *testing.T) {
 	for name, tc := range map[string]struct {
 		answer string
 		first  string // the reply of the first call; empty: its fate is unknown
 		seen   []string
 	}{
-		"400":      {status("400 Bad Request"), "400 says", []string{"POST true one", "POST false two"}},
-		"501":      {status("501 Not Implemented"), "501 says", []string{"POST true one", "POST false two"}},
-		"426":      {status("426 Upgrade Required"), "200 one", []string{"POST true one", "POST false one", "POST false two"}},
-		"closes":   {"", "", []string{"POST true one", "POST false two"}},
-		"ignores":  {status("200 OK"), "200 says", []string{"POST true one", "POST false two"}},
-		"h2c":      {"HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: h2c\r\n\r\n", "", []string{"POST true one", "POST false two"}},
-		"no hello": {"HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: hhfr/1\r\n\r\nConnection: close", "", []string{"POST true one", "POST false two"}},
+		"400": {status("400 Bad Request"), "400 says", []string{"POST true one", "POST false two"}},
+		"501": {status("501 Not Implemented"), "501 says", []string{"POST true one", "POST false two"}},
+		"426": {status("426 Upgrade Required"), "200 one",
+			[]string{"POST true one", "POST false one", "POST false two"}},
+		"closes":  {"", "", []string{"POST true one", "POST false two"}},
+		"ignores": {status("200 OK"), "200 says", []string{"POST true one", "POST false two"}},
+		"h2c": {"HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: h2c\r\n\r\n", "",
+			[]string{"POST true one", "POST false two"}},
+		"no hello": {"HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: " +
+			"hhfr/1\r\n\r\nConnection: close", "", []string{"POST true one", "POST false two"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			m := newMiddlebox(t, tc.answer)
-			cfg := session.Config{Mode: negotiate.Auto, HTTPClient: &http.Client{Transport: &http.Transport{}}, Store: memory.New(memory.Config{})}
+			cfg := session.Config{
+				Mode:       negotiate.Auto,
+				HTTPClient: &http.Client{Transport: &http.Transport{}},
+				Store:      memory.New(memory.Config{}),
+			}
 			for round := range 2 { // the second session remembers
 				s := dial(t, m.url, cfg)
 				for i, text := range []string{"one", "two"} {
@@ -137,7 +147,7 @@ func TestServersThatRefuseUpgrade(t *testing.T) {
 	}
 }
 
-// Answers of gateways whose server is away say nothing of the server.
+// Answers of gateways whose server is away prove nothing about the server.
 func TestGatewaysThatAreBusyAreAskedAgain(t *testing.T) {
 	m := newMiddlebox(t, status("503 Service Unavailable"))
 	s := dial(t, m.url, session.Config{Mode: negotiate.Auto, HTTPClient: &http.Client{Transport: &http.Transport{}}})
@@ -149,10 +159,14 @@ func TestGatewaysThatAreBusyAreAskedAgain(t *testing.T) {
 	require.NoError(t, s.Close())
 }
 
-// RequireHHFR asks before the first call, and sends nothing to who refuses.
+// RequireHHFR asks before the first call, and sends nothing to a server that refuses.
 func TestRequireHHFRAsksBeforeTheFirstCall(t *testing.T) {
 	m := newMiddlebox(t, status("501 Not Implemented"))
-	cfg := session.Config{Mode: negotiate.Auto, RequireHHFR: true, HTTPClient: &http.Client{Transport: &http.Transport{}}}
+	cfg := session.Config{
+		Mode:        negotiate.Auto,
+		RequireHHFR: true,
+		HTTPClient:  &http.Client{Transport: &http.Transport{}},
+	}
 	_, err := session.Dial(t.Context(), m.url, cfg)
 	require.ErrorIs(t, err, &negotiate.Error{Code: negotiate.NoHHFR})
 	assert.Equal(t, []string{"OPTIONS true "}, m.seen())
@@ -170,7 +184,7 @@ func TestRequireHHFRAsksBeforeTheFirstCall(t *testing.T) {
 	}
 }
 
-// Nobody there: nothing was sent, and the next call asks.
+// No server is there: nothing was sent, and the next call asks.
 func TestNobodyThereAtTheFirstCall(t *testing.T) {
 	l, err := new(net.ListenConfig).Listen(t.Context(), "tcp", "127.0.0.1:0")
 	require.NoError(t, err)
@@ -185,7 +199,8 @@ func TestNobodyThereAtTheFirstCall(t *testing.T) {
 	require.NoError(t, s.Close())
 }
 
-// A service that replies before it has read its request is answered plainly, and the next call asks.
+// A service that replies before it has read its request answers in plain HTTP, and the next call
+// asks.
 func TestEarlyRepliesArePlain(t *testing.T) {
 	early := make(chan bool, 1)
 	early <- true
@@ -216,7 +231,8 @@ func TestEarlyRepliesArePlain(t *testing.T) {
 	require.NoError(t, s.Close())
 }
 
-// A service that panics ends the first reply there, and not the stream; one that flushes is heard at once; 100 Continue comes before 101.
+// A service that panics ends the first reply there, and not the stream; the output of one that
+// flushes arrives at once; 100 Continue comes before 101.
 func TestServicesOfTheFirstCall(t *testing.T) {
 	d := open(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		body, err := io.ReadAll(r.Body)
@@ -226,7 +242,7 @@ func TestServicesOfTheFirstCall(t *testing.T) {
 		}
 		_, _ = io.WriteString(w, "flushed")
 		assert.NoError(t, http.NewResponseController(w).Flush())
-		<-r.Context().Done() // the client has heard it, and gives up
+		<-r.Context().Done() // the client has received it, and stops waiting
 	}), false, nil)
 	s := dial(t, d.url, d.config(negotiate.Auto))
 	_, err := s.Call(t.Context(), streamer.NewMessage(nil, []byte("panic")))
@@ -271,7 +287,8 @@ func TestCallsBesideTheFirstOneWaitForNothing(t *testing.T) {
 	slow := make(chan error, 1)
 	go func() {
 		head := "POST /soap HTTP/1.1\r\nContent-Type: text/xml\r\nX-Slow: 1\r\n\r\n"
-		m, err := s.Call(t.Context(), &streamer.Message{Head: []byte(head), Body: io.MultiReader(strings.NewReader(strings.Repeat("x", 2<<20)))})
+		m, err := s.Call(t.Context(),
+			&streamer.Message{Head: []byte(head), Body: io.MultiReader(strings.NewReader(strings.Repeat("x", 2<<20)))})
 		if err == nil {
 			_, err = m.ReadAll(3 << 20)
 		}
@@ -294,7 +311,8 @@ func TestRoundTripperByTheFirstCall(t *testing.T) {
 		require.NoError(t, err)
 		client := &http.Client{Transport: rt}
 		for i := range 5 {
-			_, body := post(t, client, d.url, "text/xml; charset=utf-8", strings.NewReader(fmt.Sprint("<e>", i, "</e>")))
+			_, body := post(t, client, d.url, "text/xml; charset=utf-8",
+				strings.NewReader(fmt.Sprint("<e>", i, "</e>")))
 			assert.Equal(t, fmt.Sprint("<e>", i, "</e>"), body)
 		}
 		assert.Equal(t, int64(1), d.conns.Load())
@@ -321,8 +339,9 @@ func TestPlainServersKeepTheirConnection(t *testing.T) {
 	require.NoError(t, rt.Close())
 }
 
-// Deadlines that a service sets for its request do not end the stream that the connection has become; a service may set fields while its
-// request is read elsewhere, as httputil.ReverseProxy does.
+// Deadlines that a service sets for its request do not end the stream that the connection has
+// become. A service may set fields while its request is read elsewhere, as httputil.ReverseProxy
+// does.
 func TestServicesThatSetDeadlinesAndFields(t *testing.T) {
 	d := open(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		within := time.Millisecond
@@ -361,10 +380,11 @@ func TestServicesThatSetDeadlinesAndFields(t *testing.T) {
 	}
 }
 
-// Where first contacts are refused, as they have no field that admits, a call is none the worse for it, also one whose body can be read
-// once.
+// Where first contacts are refused, because they have no field that admits, a call still succeeds,
+// also one whose body can be read once.
 func TestRefusedFirstContactsCostNoCall(t *testing.T) {
-	d := open(t, http.HandlerFunc(repeat), true, func(c *responder.Config) { c.Admit = responder.AdmitBearer([]string{"secret"}) })
+	d := open(t, http.HandlerFunc(repeat), true,
+		func(c *responder.Config) { c.Admit = responder.AdmitBearer([]string{"secret"}) })
 	for _, once := range []bool{false, true} {
 		s := dial(t, d.url, d.config(negotiate.FirstCall))
 		head := "POST /soap HTTP/1.1\r\nContent-Type: text/xml\r\nAuthorization: Bearer secret\r\n\r\n"
@@ -387,7 +407,8 @@ func TestRefusedFirstContactsCostNoCall(t *testing.T) {
 
 // The answer to a request that no stream is for does not ask it to try again.
 func TestAnswersToWhoIsNotAdmittedSayNothingOfStreams(t *testing.T) {
-	d := open(t, http.HandlerFunc(repeat), false, func(c *responder.Config) { c.Admit = responder.AdmitBearer([]string{"secret"}) })
+	d := open(t, http.HandlerFunc(repeat), false,
+		func(c *responder.Config) { c.Admit = responder.AdmitBearer([]string{"secret"}) })
 	for _, upgrade := range []bool{false, true} {
 		req, err := http.NewRequestWithContext(t.Context(), http.MethodPost, d.url, strings.NewReader("<e/>"))
 		require.NoError(t, err)

@@ -11,17 +11,17 @@ import (
 	"github.com/hhfr/hhfr/pkg/negotiate"
 )
 
-// loggable is a URL as logs show it: without query and user, which may be secret.
+// loggable returns a URL as logs show it: without query and user, which may be secret.
 func loggable(u *url.URL) string { return negotiate.Origin(u) + negotiate.PathOf(u) }
 
-// PlainPrefix begins the URIs of the entries that say of an origin that it speaks plain SOAP, and
+// PlainPrefix begins the URIs of the entries which record that an origin speaks plain SOAP, and
 // why.
 const PlainPrefix = xmlns.HHFRNegotiation + ":plain:"
 
-// plainURI is where the store keeps that an end speaks plain SOAP.
+// plainURI returns the URI under which the store records that a peer speaks plain SOAP.
 func plainURI(u *url.URL) string { return PlainPrefix + negotiate.Origin(u) }
 
-// recall gives the reason for plain SOAP that is remembered of the end, nil if there is none.
+// recall returns the reason for plain SOAP that is remembered for the peer, nil if there is none.
 func (d *Dialer) recall(ctx context.Context, u *url.URL) error {
 	if d.cfg.RememberFor < 0 {
 		return nil
@@ -40,7 +40,8 @@ func (d *Dialer) remember(ctx context.Context, u *url.URL, why error) {
 	if d.cfg.RememberFor < 0 {
 		return
 	}
-	if _, err := d.cfg.Store.Put(ctx, plainURI(u), []byte(why.Error()), ctxstore.PutOptions{TTL: d.cfg.RememberFor}); err != nil {
+	if _, err := d.cfg.Store.Put(ctx, plainURI(u), []byte(why.Error()),
+		ctxstore.PutOptions{TTL: d.cfg.RememberFor}); err != nil {
 		d.cfg.Log.Warn("plain SOAP not remembered", "url", loggable(u), "err", err)
 	}
 }
@@ -49,12 +50,12 @@ func (d *Dialer) remember(ctx context.Context, u *url.URL, why error) {
 type Memory struct {
 	// Met is the session that can be joined again, once; nil: there is none.
 	Met *negotiate.Facts
-	// Plain is why plain SOAP is spoken without asking; empty: it is not known to be.
+	// Plain is why plain SOAP is spoken without asking; empty: no reason is remembered.
 	Plain string
 }
 
-// Remembered tells what a store remembers of the service at an http or https URL. Nothing of it is used up. Errors: BadConfig for a
-// URL that is none, and those of the store.
+// Remembered returns what a store remembers of the service at an http or https URL. It changes
+// nothing in the store. Errors: BadConfig for a URL that is none, and those of the store.
 func Remembered(ctx context.Context, store ctxstore.Store, rawURL string) (m Memory, err error) {
 	u, err := url.Parse(rawURL)
 	if err != nil {

@@ -11,23 +11,23 @@ import (
 	"github.com/hhfr/hhfr/pkg/streamer/sequence"
 )
 
-// Resumed tells what became of the messages of a session with [Config].Resume.
+// Resumed reports what became of the messages of a session with [Config].Resume.
 type Resumed struct {
-	// LeftOut is how many messages were left out: they are those that an earlier run had accepted.
+	// LeftOut is how many messages were left out because an earlier run had accepted them.
 	LeftOut uint64
-	// Ended: that run has come to its end, with these messages and no others. Nothing is sent.
+	// Ended: that run is complete, with these messages and no others. Nothing is sent.
 	Ended bool
-	// Other: the store knows a run that has come to its end, whose first message is another. All
-	// messages are sent, as a run of their own.
+	// Other: the store knows a complete run whose first message is another. All messages are sent,
+	// as a run of their own.
 	Other bool
-	// At is when that run came to its end.
+	// At is when that run was completed.
 	At time.Time
 }
 
 // resumption compares the messages of a session with those of the runs that the store knows. It
-// leaves out what is proved to have been accepted, and lets nothing be sent before that is clear.
-// No message is held back meanwhile, so that input of any length can be compared: one that begins
-// like a run and then differs is refused, for what went before is gone.
+// leaves out messages that are proved to have been accepted, and lets nothing be sent before that
+// is clear. It stores no message meanwhile, so that input of any length can be compared. Input that
+// begins like a run and then differs is refused, because the messages before are gone.
 type resumption struct {
 	o    *outbox
 	last sequence.Run // the newest that the store knows; without messages there is none
@@ -35,13 +35,13 @@ type resumption struct {
 	// Below: under outbox.entryMu.
 	seen  sequence.Run  // the messages so far
 	goal  *sequence.Run // the run that they begin like; nil: none yet
-	past  bool          // what comes next is sent
+	past  bool          // the messages that follow are sent
 	found Resumed
 	err   error // nothing is sent, nor left out
 }
 
-// restoreRun finds out which run the session's messages go on with, or come behind. It gives the
-// last one that the store has messages of.
+// restoreRun finds the run that the session's messages continue, or come after. It returns the last
+// run that the store has messages of.
 func (o *outbox) restoreRun(ctx context.Context) (last sequence.Run, err error) {
 	last, known := o.seq.Run()
 	if !known {
@@ -61,7 +61,7 @@ func (o *outbox) restoreRun(ctx context.Context) (last sequence.Run, err error) 
 	return last, nil
 }
 
-// take decides which run the next message is of, and reports whether it is left out.
+// take decides which run the next message belongs to, and reports whether it is left out.
 func (o *outbox) take(ctx context.Context, m sequence.Message, wanted bool) (leftOut bool, err error) {
 	o.entryMu.Lock()
 	defer o.entryMu.Unlock()
@@ -77,7 +77,7 @@ func (o *outbox) take(ctx context.Context, m sequence.Message, wanted bool) (lef
 	return false, nil
 }
 
-// take reports whether a message is left out; else it is to be sent.
+// take reports whether a message is left out; otherwise it is to be sent.
 func (r *resumption) take(ctx context.Context, m sequence.Message, wanted bool) (leftOut bool, err error) {
 	if r.past || r.err != nil {
 		return false, r.err
@@ -93,7 +93,7 @@ func (r *resumption) take(ctx context.Context, m sequence.Message, wanted bool) 
 	return true, r.err
 }
 
-// choose finds the run that the first message is of, newest first.
+// choose finds the run that begins with the first message, newest first.
 func (r *resumption) choose() {
 	e := &r.o.entry
 	ended := r.last.Messages > 0 && r.last.ID == e.Ended
@@ -114,7 +114,7 @@ func (r *resumption) choose() {
 	}
 }
 
-// compare holds the messages so far against the run that they begin like.
+// compare compares the messages so far with the run that they begin like.
 func (r *resumption) compare(ctx context.Context) {
 	e, n := &r.o.entry, r.goal.Messages
 	ended := r.goal.ID == e.Ended
@@ -122,7 +122,7 @@ func (r *resumption) compare(ctx context.Context) {
 	case r.seen.Messages < n:
 	case r.seen.Messages > n:
 		r.found = Resumed{}
-		r.refuse("a run that came to its end at %s was the same up to its last message, number %d, and there are more",
+		r.refuse("a run completed at %s was the same up to its last message, number %d, and there are more",
 			e.At.Format(time.RFC3339), n)
 	case r.seen.Digest != r.goal.Digest && ended:
 		r.refuseLike()
@@ -142,7 +142,7 @@ func (r *resumption) compare(ctx context.Context) {
 	}
 }
 
-// noMore judges the messages when there are no more to come.
+// noMore judges the messages when no more will come.
 func (o *outbox) noMore() error {
 	o.entryMu.Lock()
 	defer o.entryMu.Unlock()
@@ -161,10 +161,10 @@ func (o *outbox) noMore() error {
 	return r.err
 }
 
-// refuseLike is for messages that begin like a run that came to its end: whether they are to be
-// sent cannot be told.
+// refuseLike refuses messages that begin like a complete run: whether they are to be sent cannot be
+// decided.
 func (r *resumption) refuseLike() {
-	r.refuse("a run that came to its end at %s began with the same message, and was not the same in all",
+	r.refuse("a run completed at %s began with the same message, and was not the same in all",
 		r.o.entry.At.Format(time.RFC3339))
 }
 
@@ -172,7 +172,7 @@ func (r *resumption) refuse(format string, args ...any) {
 	r.err = &negotiate.Error{Code: negotiate.OtherRun, At: -1, Err: fmt.Errorf(format, args...)}
 }
 
-// Resumed tells what became of the messages so far, with [Config].Resume.
+// Resumed reports what became of the messages so far, with [Config].Resume.
 func (s *Session) Resumed() Resumed {
 	if s.outbox == nil {
 		return Resumed{}
@@ -185,8 +185,8 @@ func (s *Session) Resumed() Resumed {
 	return s.outbox.resume.found
 }
 
-// interrupted notes that a run is not gone on with now, unless it came to its end or never began;
-// behind is the run that another one begins behind, if it does. Under entryMu.
+// interrupted records that a run is not continued now, unless it is complete or never began. behind
+// is the run that another one follows, if it does. entryMu is locked.
 func (o *outbox) interrupted(ctx context.Context, run sequence.Run, behind [16]byte) error {
 	e := o.entry
 	e.Behind = behind
@@ -198,13 +198,14 @@ func (o *outbox) interrupted(ctx context.Context, run sequence.Run, behind [16]b
 		return err
 	}
 	if forgotten != nil {
-		o.d.cfg.Log.Warn("too many interrupted runs: the oldest cannot be resumed any more",
+		o.d.cfg.Log.Warn("too many interrupted runs: the oldest can no longer be resumed",
 			"messages", forgotten.Messages)
 	}
 	return nil
 }
 
-// finish notes that all of a sequence is done, and the run of the session's messages.
+// finish records that all messages of a sequence are committed, and the run of the session's
+// messages.
 func (o *outbox) finish(q *sequence.Sequence) {
 	o.entryMu.Lock()
 	defer o.entryMu.Unlock()
@@ -217,10 +218,10 @@ func (o *outbox) finish(q *sequence.Sequence) {
 	}
 }
 
-// EndRun notes in the store that the messages of the session were a whole run, after
-// [Session.Finish], and that whoever started it knows: the next session with the same store and URL
-// has messages of another one. It may be called after [Session.Close]. A session that is not
-// finished has no run to end; one without messages had none.
+// EndRun records in the store that the messages of the session were a whole run, after
+// [Session.Finish], and that whoever started it knows. The next session with the same store and URL
+// then has messages of another run. EndRun may be called after [Session.Close]. A session that is
+// not finished has no run to end; one without messages had none.
 func (s *Session) EndRun(ctx context.Context) error {
 	o := s.outbox
 	if o == nil || !s.cfg.kept() {
@@ -239,7 +240,7 @@ func (s *Session) EndRun(ctx context.Context) error {
 	}
 	e.Behind = [16]byte{}
 	if err := o.save(ctx, e); err != nil {
-		return fmt.Errorf("all is done, but that could not be noted: %w", err)
+		return fmt.Errorf("all messages are committed, but that could not be recorded: %w", err)
 	}
 	return nil
 }

@@ -27,7 +27,7 @@ import (
 type mortalStore struct {
 	ctxstore.Store
 	mu   sync.Mutex
-	left int // changes
+	left int // changes left
 }
 
 const immortal = 1 << 30
@@ -68,7 +68,7 @@ func (m *mortalStore) Delete(ctx context.Context, uri string, ifRevision *uint64
 	return m.Store.Delete(ctx, uri, ifRevision)
 }
 
-// runs has one run after another with one service and store.
+// runs starts one run after another with one service and store.
 type runs struct {
 	t     *testing.T
 	bank  *mortal
@@ -79,7 +79,7 @@ func newRuns(t *testing.T) *runs {
 	return &runs{t, newBank(t, &teller{}), newLasting(t)}
 }
 
-// outcome is what came of a run.
+// outcome is the result of a run.
 type outcome struct {
 	session.Resumed
 	sent  int   // messages
@@ -89,7 +89,7 @@ type outcome struct {
 }
 
 // run is a process that dies after so many changes to its store: it sends messages, waits until
-// they are done, and says so.
+// they are committed, and records that.
 func (r *runs) run(changes int, resume bool, messages ...string) (o outcome) {
 	store := &mortalStore{Store: r.store, left: changes}
 	cfg := assured(r.t, wsrm.ExactlyOnce, store)
@@ -111,7 +111,7 @@ func (r *runs) run(changes int, resume bool, messages ...string) (o outcome) {
 		o.err = sess.Finish(r.t.Context())
 	}
 	o.Resumed = sess.Resumed()
-	_ = sess.Close() // the other end may be quicker
+	_ = sess.Close() // the peer may be quicker
 	if o.err == nil {
 		o.err = sess.EndRun(r.t.Context())
 		o.ended = o.err == nil
@@ -142,7 +142,7 @@ func (r *runs) dies(resume bool, messages ...string) outcome {
 	return o
 }
 
-// done gives what the service has, sorted.
+// done returns what the service has, sorted.
 func (r *runs) done() string {
 	got, _ := effect(r.t, r.bank.store)
 	list := strings.Fields(got)
@@ -150,7 +150,7 @@ func (r *runs) done() string {
 	return strings.Join(list, " ")
 }
 
-// refused checks that nothing was sent of messages that are not those of the run to go on with.
+// refused checks that nothing was sent of messages that are not those of the run to continue.
 func (r *runs) refused(o outcome, why string) {
 	r.t.Helper()
 	assert.ErrorIs(r.t, o.err, &negotiate.Error{Code: negotiate.OtherRun})
@@ -159,9 +159,9 @@ func (r *runs) refused(o outcome, why string) {
 	assert.False(r.t, o.ended)
 }
 
-// A run dies behind every change that it makes to its store, a run that goes on with it too, and a
-// third one comes to the end: each message is done once, whatever the store knew, though another
-// run had come to its end before.
+// A run dies after every change that it makes to its store, a run that continues it too, and a
+// third one is completed: each message is committed once, whatever the store knew, though another
+// run had been completed before.
 func TestRunsDieAnywhere(t *testing.T) {
 	a, b := []string{"a1", "a2"}, []string{"b1", "b2", "b3"}
 	deaths := 0
@@ -191,7 +191,7 @@ func TestRunsDieAnywhere(t *testing.T) {
 	assert.Greater(t, deaths, 40, "a run makes more changes than these")
 }
 
-// What --resume of other messages comes to, by what the store knows.
+// The outcome of --resume with other messages, by what the store knows.
 func TestResumeOfOtherMessages(t *testing.T) {
 	t.Run("nothing is known", func(t *testing.T) {
 		r := newRuns(t)
@@ -250,13 +250,13 @@ func TestResumeOfOtherMessages(t *testing.T) {
 		assert.Equal(t, outcome{Resumed: session.Resumed{LeftOut: 3}, sent: 2, ended: true}, o)
 		assert.Equal(t, "a b c d d x", r.done())
 	})
-	t.Run("all was accepted and not told", func(t *testing.T) {
+	t.Run("all was accepted and not reported", func(t *testing.T) {
 		r := newRuns(t)
 		r.dies(false, "a", "b")
 		assert.Equal(t, outcome{Resumed: session.Resumed{LeftOut: 2}, ended: true}, r.run(immortal, true, "a", "b"))
 		assert.Equal(t, "a b", r.done())
 	})
-	t.Run("another one came behind it", func(t *testing.T) {
+	t.Run("another one came after it", func(t *testing.T) {
 		r := newRuns(t)
 		r.dies(false, "a", "b")
 		require.NoError(t, r.run(immortal, false, "x", "y").err)
@@ -292,7 +292,7 @@ func TestResumeOfOtherMessages(t *testing.T) {
 	})
 }
 
-// Messages that differ in no octet, and repeat: how many were accepted counts.
+// Messages that differ in no byte, and repeat: how many were accepted counts.
 func TestResumeOfEqualMessages(t *testing.T) {
 	r := newRuns(t)
 	r.dies(false, "a", "a", "a")
@@ -334,8 +334,8 @@ func TestResumeWithAnOlderStore(t *testing.T) {
 	assert.Equal(t, "a b", r.done())
 }
 
-// The responder loses the sequence in the middle of a run: what the next sequence takes over of it
-// is as accepted as before, and so is what nobody knows the fate of.
+// The responder loses the sequence in the middle of a run: messages that the next sequence takes
+// over are as accepted as before, and so are those of unknown fate.
 func TestResumeOverALostSequence(t *testing.T) {
 	for _, a := range []wsrm.Assurance{wsrm.AtLeastOnce, wsrm.ExactlyOnce} {
 		t.Run(a.String(), func(t *testing.T) {
@@ -373,7 +373,8 @@ func TestResumeOverALostSequence(t *testing.T) {
 			assert.EqualValues(t, 4, sess.Resumed().LeftOut)
 			require.NoError(t, sess.Finish(t.Context()))
 			got, _ := effect(t, m.store)
-			// Once, but for those that were written before the loss, which exactly-once does not send again.
+			// Once, except for those that were written before the loss, which exactly-once does not
+			// send again.
 			assert.Regexp(t, "^(a )?(b )?(c )?d e $", got)
 			if a == wsrm.AtLeastOnce {
 				assert.Contains(t, got, "b c d e ")

@@ -14,19 +14,20 @@ import (
 	"github.com/hhfr/hhfr/pkg/streamer"
 )
 
-// RoundTripper puts HHFR under an unchanged SOAP client of net/http: it negotiates once per scheme,
-// host and port, with the URL of the first SOAP message that goes there, and carries the SOAP POSTs
-// that follow over the session. All other requests, those to ends that do not agree, and those that
-// come while that is not known yet, the first one too, go through the RoundTripper below it, as
-// they are and at once; with Config.RequireHHFR they wait for the session. [RoundTripper.Session]
+// RoundTripper puts HHFR under an unchanged SOAP client of net/http. It negotiates once per scheme,
+// host and port, with the URL of the first SOAP message that goes there. It carries the SOAP POSTs
+// that follow over the session. All other requests go through the RoundTripper below it, unchanged
+// and at once: those to peers that do not agree, and those that come before that is known, the
+// first one included. With Config.RequireHHFR they wait for the session. [RoundTripper.Session]
 // waits for it in any case. It is an [http.RoundTripper], safe for concurrent use.
 //
-// The errors of a request are those of [Session.Call]. What reaches the service by a stream is the request as net/http has it; fields that net/http
-// itself adds, User-Agent and Accept-Encoding, are not there.
+// The errors of a request are those of [Session.Call]. A stream carries the request to the service
+// as net/http has it, without the fields that net/http itself adds, User-Agent and Accept-Encoding.
 type RoundTripper struct {
 	base   http.RoundTripper
 	dialer *Dialer
-	// elsewhere is a dialer without Config.OfferFields, for origins that nobody but a redirection has named.
+	// elsewhere is a dialer without Config.OfferFields, for origins that only a redirection has
+	// named.
 	elsewhere *Dialer
 
 	wait    sync.WaitGroup
@@ -35,30 +36,35 @@ type RoundTripper struct {
 	origins map[string]*originSession
 }
 
-// originSession is what became of one origin.
+// originSession is the state of one origin.
 type originSession struct {
 	done    chan struct{} // closed when session and err are set
 	session *Session
 	err     error
 	until   time.Time // when an origin that did not agree is asked again
-	named   bool      // by a request that was made for it; else a redirection led there
-	// fellBack: there was to be a stream before, and the log has heard why there was none.
+	named   bool      // named by a request that was made for it; else a redirection led there
+	// fellBack: a stream was expected before, and the log has the reason why there was none.
 	fellBack bool
 }
 
-// NewRoundTripper makes one over base; nil means [http.DefaultTransport]. Config.HTTPClient is not used: offers, and messages that fall back to plain
-// SOAP, go through base. Errors: BadConfig. The caller calls Close in the end.
+// NewRoundTripper makes one over base; nil means [http.DefaultTransport]. Config.HTTPClient is not
+// used: offers, and messages that fall back to plain SOAP, go through base. The caller must call
+// Close in the end. Errors: BadConfig.
 func NewRoundTripper(base http.RoundTripper, cfg Config) (*RoundTripper, error) {
 	if base == nil {
 		base = http.DefaultTransport
 	}
-	cfg.HTTPClient = &http.Client{Transport: base, CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
+	cfg.HTTPClient = &http.Client{
+		Transport:     base,
+		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
+	}
 	d, err := NewDialer(cfg)
 	if err != nil {
 		return nil, err
 	}
 	bare := d.cfg
-	bare.OfferFields, bare.RememberFor = nil, -1 // that it does not agree to an offer without them tells nothing of one with them
+	// a refusal of an offer without OfferFields does not apply to offers with them
+	bare.OfferFields, bare.RememberFor = nil, -1
 	return &RoundTripper{base: base, dialer: d, elsewhere: &Dialer{bare}, origins: map[string]*originSession{}}, nil
 }
 
@@ -79,7 +85,7 @@ func (t *RoundTripper) RoundTrip(req *http.Request) (*http.Response, error) {
 	case session == nil:
 		return t.base.RoundTrip(req)
 	case !session.streaming() && session.asker != nil:
-		return session.asker.RoundTrip(req) // it has a connection
+		return session.asker.RoundTrip(req) // the request has a connection already
 	case !session.streaming():
 		return t.base.RoundTrip(req)
 	}
@@ -95,14 +101,16 @@ func (t *RoundTripper) RoundTrip(req *http.Request) (*http.Response, error) {
 	return httpmsg.Response(reply, req)
 }
 
-// isSOAP tells the requests that sessions are for.
+// isSOAP reports whether a request is one that sessions carry.
 func isSOAP(req *http.Request) bool {
-	return req.Method == http.MethodPost && req.Body != nil && req.URL != nil && (req.URL.Scheme == "http" || req.URL.Scheme == "https") &&
-		soap.ParseContentType(req.Header.Get("Content-Type")).Version() != soap.None && (req.Host == "" || req.Host == req.URL.Host)
+	return req.Method == http.MethodPost && req.Body != nil && req.URL != nil &&
+		(req.URL.Scheme == "http" || req.URL.Scheme == "https") &&
+		soap.ParseContentType(req.Header.Get("Content-Type")).Version() != soap.None &&
+		(req.Host == "" || req.Host == req.URL.Host)
 }
 
-// session gives the session of a request's origin; nil for plain SOAP. The offer goes beside the
-// requests that come meanwhile.
+// session returns the session of a request's origin; nil for plain SOAP. The offer is made
+// concurrently with the requests that come meanwhile.
 func (t *RoundTripper) session(req *http.Request) (*Session, error) {
 	origin, named := negotiate.Origin(req.URL), !IsElsewhere(req)
 	now := t.dialer.cfg.Clock.Now()
@@ -123,7 +131,8 @@ func (t *RoundTripper) session(req *http.Request) (*Session, error) {
 		o, first = fresh, true
 	}
 	t.mu.Unlock()
-	// With other modes than Explicit the first request waits for no more than a connection, which it needs itself.
+	// With other modes than Explicit the first request waits only for a connection, which it needs
+	// itself.
 	waits := t.dialer.cfg.RequireHHFR || first && t.dialer.cfg.Mode != negotiate.Explicit
 	if !o.settled() && !waits {
 		return nil, nil
@@ -136,8 +145,9 @@ func (t *RoundTripper) session(req *http.Request) (*Session, error) {
 	}
 }
 
-// IsElsewhere reports whether a redirection has led a request to another origin than that of the request which somebody made, so that
-// credentials for the one are not meant for the other. One whose beginning nobody knows counts as such.
+// IsElsewhere reports whether a redirection has led a request to another origin than that of the
+// original request. Credentials for one origin are not meant for the other. A request whose origin
+// cannot be found counts as such.
 func IsElsewhere(req *http.Request) bool {
 	first := req
 	for first.Response != nil {
@@ -157,7 +167,7 @@ func (o *originSession) settled() bool {
 	}
 }
 
-// isOver tells whether it is time to ask an origin again that does not agree, or whose session
+// isOver reports whether it is time to ask an origin again that does not agree, or whose session
 // turned to plain SOAP.
 func (o *originSession) isOver(now time.Time, keep time.Duration) bool {
 	if !o.settled() {
@@ -169,12 +179,12 @@ func (o *originSession) isOver(now time.Time, keep time.Duration) bool {
 	return !o.until.IsZero() && now.After(o.until)
 }
 
-// isBare reports whether an origin does not agree that was asked without Config.OfferFields alone.
+// isBare reports whether an origin that does not agree was asked only without Config.OfferFields.
 func (o *originSession) isBare() bool {
 	return !o.named && o.settled() && (o.session == nil || !o.session.streaming() && !o.session.isFresh())
 }
 
-// keep is how long an origin is not asked again.
+// keep returns how long an origin is not asked again.
 func (t *RoundTripper) keep() time.Duration {
 	if t.dialer.cfg.RememberFor < 0 {
 		return DefaultRememberFor
@@ -182,8 +192,8 @@ func (t *RoundTripper) keep() time.Duration {
 	return t.dialer.cfg.RememberFor
 }
 
-// askAgain is when the end of a session that speaks plain SOAP is worth another offer: after keep,
-// but soon if it only had no room, or if it may not have been the one who answered.
+// askAgain returns when a session that speaks plain SOAP is worth another offer. It is after keep,
+// but sooner if the peer only had no space, or may not have been the one that answered.
 func (s *Session) askAgain(keep time.Duration) time.Duration {
 	s.mu.Lock()
 	soon := s.portal || s.agreed.NoRoom()
@@ -194,11 +204,12 @@ func (s *Session) askAgain(keep time.Duration) time.Duration {
 	return keep
 }
 
-// dial negotiates with an origin. It is bounded by the dialer's timeout, not by the request that came first.
+// dial negotiates with an origin. It is bounded by the dialer's timeout, not by the request that
+// came first.
 func (t *RoundTripper) dial(o *originSession, u *url.URL) {
 	defer close(o.done)
 	bare := *u
-	// What is in the query or names a user is this request's, and goes with its own head.
+	// The query and the user belong to this request, and go with its own head.
 	bare.RawQuery, bare.User = "", nil
 	dialer := t.dialer
 	if !o.named {
@@ -226,20 +237,18 @@ func (t *RoundTripper) dial(o *originSession, u *url.URL) {
 	}
 }
 
-// hasFallenBack reports whether the log has heard of a fall-back from streams, and not of a stream
-// since.
+// hasFallenBack reports whether a fall-back from streams was logged, and no stream since.
 func (o *originSession) hasFallenBack() bool {
 	switch {
 	case o == nil:
 		return false
 	case o.session != nil && o.session.Agreed().HHFR && !o.session.streaming():
-		return true // the session has told it
+		return true // the session has logged it
 	}
 	return o.fellBack
 }
 
-// tell has the log hear of a fall-back that no caller is told of, once, and of the stream that
-// comes behind it.
+// tell logs, once, a fall-back that no caller is told of, and the stream that follows it.
 func (t *RoundTripper) tell(o *originSession, u *url.URL) {
 	agreed, cfg := o.session.Agreed(), &t.dialer.cfg
 	switch {
@@ -252,8 +261,8 @@ func (t *RoundTripper) tell(o *originSession, u *url.URL) {
 	}
 }
 
-// Session gives the session of an origin, such as "http://host:80", and false if there is none. It
-// waits for one that is being negotiated.
+// Session returns the session of an origin, such as "http://host:80", and false if there is none.
+// It waits for one that is being negotiated.
 func (t *RoundTripper) Session(origin string) (*Session, bool) {
 	u, err := url.Parse(origin)
 	if err != nil {
@@ -269,7 +278,7 @@ func (t *RoundTripper) Session(origin string) (*Session, bool) {
 	return o.session, o.session != nil
 }
 
-// CloseIdleConnections does so below, where there is such a method.
+// CloseIdleConnections calls the same method of base, where there is one.
 func (t *RoundTripper) CloseIdleConnections() {
 	if c, ok := t.base.(interface{ CloseIdleConnections() }); ok {
 		c.CloseIdleConnections()

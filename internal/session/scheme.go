@@ -19,11 +19,11 @@ import (
 	"github.com/hhfr/hhfr/pkg/negotiate"
 )
 
-// SchemeError says that a server speaks TLS where the URL is http, or none where it is https.
-// Nothing that was sent there has been processed. It is the cause of an [Error] with the code
-// Unreachable.
+// SchemeError means that a server speaks TLS where the URL is http, or none where it is https. The
+// server has processed nothing of what was sent. It is the cause of a [negotiate.Error] with the
+// code Unreachable.
 type SchemeError struct {
-	// Scheme is the one that the URL would need.
+	// Scheme is the scheme that the URL would need.
 	Scheme string
 }
 
@@ -38,8 +38,8 @@ func wrongScheme(scheme string) error {
 	return &negotiate.Error{Code: negotiate.Unreachable, At: -1, Err: &SchemeError{scheme}}
 }
 
-// schemeOf finds out whether an error of an HTTP client means that the server does not speak what
-// the URL says; nil if it does not tell.
+// schemeOf reports whether an error of an HTTP client means that the server does not speak what the
+// URL says; nil if the error does not show it.
 func schemeOf(u *url.URL, err error) error {
 	var record tls.RecordHeaderError
 	switch {
@@ -51,19 +51,19 @@ func schemeOf(u *url.URL, err error) error {
 	return nil
 }
 
-// alertReply is what net/http, which has no type for it, says of a reply that is a TLS alert.
+// alertReply is what net/http, which has no type for it, reports of a reply that is a TLS alert.
 const alertReply = `malformed HTTP response "\x15\x03`
 
-// tellsOfTLS are the texts by which servers answer a request without TLS on a port that takes none
-// other: Go and what is written in it, nginx, Apache, Tomcat, hhfr.
+// tellsOfTLS matches the texts by which servers answer a request without TLS on a port for TLS
+// only: Go and what is written in it, nginx, Apache, Tomcat, hhfr.
 var tellsOfTLS = regexp.MustCompile(`(?i)HTTP request to an HTTPS server|plain HTTP request was sent to HTTPS port|` +
 	`plain HTTP to an SSL-enabled server port|host and port requires TLS|takes https only`)
 
-// maxTold is how much of a reply is looked at for such a text, in octets.
+// maxTold is how much of a reply is searched for such a text, in bytes.
 const maxTold = 4 << 10
 
-// schemeReply finds out whether a reply says that the server speaks TLS there; nil if it does not.
-// Its body can be read as if nobody had looked.
+// schemeReply reports whether a reply says that the server speaks TLS there; nil if it does not.
+// The reply's body can be read afterwards as if it had not been searched.
 func schemeReply(u *url.URL, resp *http.Response) error {
 	if u.Scheme != "http" || resp.StatusCode != http.StatusBadRequest {
 		return nil
@@ -79,13 +79,13 @@ func schemeReply(u *url.URL, resp *http.Response) error {
 	return nil
 }
 
-// probeTimeout bounds the look at a server that did not say a word.
+// probeTimeout bounds the TLS handshake with a server that sent no reply.
 const probeTimeout = 5 * time.Second
 
-// speaksTLS reports whether a server that gave an offer by http no reply at all speaks TLS there:
-// many close the connection without a word. Only a TLS handshake is made, for a request of which
-// nothing is sent. It is for offers: of a message it would not be certain enough, since a port may
-// take both.
+// speaksTLS reports whether a server that sent no reply at all to an offer by http speaks TLS
+// there: many such servers close the connection without a reply. Only a TLS handshake is made, for
+// a request of which nothing is sent. It is used for offers only: for a message it would not be
+// certain enough, since a port may take both.
 func (n *negotiation) speaksTLS(ctx context.Context) bool {
 	if n.url.Scheme != "http" {
 		return false
@@ -105,7 +105,7 @@ func (n *negotiation) speaksTLS(ctx context.Context) bool {
 	if err != nil {
 		return false
 	}
-	// A body that is shorter than it says fails before the head leaves the buffer.
+	// A body that is shorter than its length fails before the head leaves the buffer.
 	req.Body, req.ContentLength = io.NopCloser(bytes.NewReader(nil)), 1
 	resp, err := n.dialer.cfg.HTTPClient.Do(req)
 	if err == nil {

@@ -1,6 +1,7 @@
-// Package session is the initiator's side of HHFR. A [Dialer] agrees with a service on a [Session], which
-// speaks over the stream that was agreed on, or plain SOAP where anything is missing; it reconnects, and
-// goes on with sequences of earlier runs. A [RoundTripper] puts sessions below an http.Client.
+// Package session is the initiator's side of HHFR. A [Dialer] agrees with a service on a [Session].
+// The session speaks over the stream that was agreed on, or plain SOAP where anything is missing;
+// it reconnects, and continues sequences of earlier runs. A [RoundTripper] puts sessions below an
+// http.Client.
 package session
 
 import (
@@ -18,8 +19,8 @@ import (
 	"github.com/hhfr/hhfr/pkg/streamer/sequence"
 )
 
-// Session speaks with one service, over a stream or in plain SOAP. All methods are safe for concurrent use; exchanges run side by side and
-// replies may overtake one another.
+// Session speaks with one service, over a stream or in plain SOAP. All methods are safe for
+// concurrent use; exchanges run side by side, and replies may overtake one another.
 type Session struct {
 	cfg      *Config
 	dialer   *Dialer
@@ -28,36 +29,36 @@ type Session struct {
 	handler  atomic.Pointer[streamer.ExchangeHandler]
 	outbox   *outbox // nil: no sequence
 	asker    *asker
-	client   *http.Client // that speaks plain SOAP, by the asker
-	taken    atomic.Int64 // unchanging headers taken out of messages
+	client   *http.Client // the client that speaks plain SOAP, through the asker
+	taken    atomic.Int64 // number of unchanging headers taken out of messages
 
-	ctx    context.Context // until Close
+	ctx    context.Context // done at Close
 	cancel context.CancelFunc
 	wait   sync.WaitGroup
 
 	mu     sync.Mutex
 	agreed negotiate.Agreed
-	link   *sessionStream   // the stream at hand, nil: there never was one
-	before []*sessionStream // those before it that may not have ended yet
-	again  chan struct{}    // closed when an attempt to have a new stream is over; nil: none is under way
-	plain  bool             // plain SOAP from now on
-	fresh  bool             // no call has asked for a stream yet
-	asking bool             // one does
-	// unanswered counts calls that asked and had no answer, since the last stream.
-	unanswered int
-	joining    bool // the stream that its answer named is being opened
-	portal     bool // the reason for plain SOAP may be that of a portal
-	closed     bool
-	fruitless  int   // streams in a row that brought nothing
-	progress   int64 // of the sequence when the last stream ended
-	met        bool  // there was a stream before whose peer came to it
+	link   *sessionStream         // the current stream; nil: there never was one
+	before []*sessionStream       // earlier streams that may not have ended yet
+	again  chan struct{} // closed when an attempt to open a new stream is over; nil: no attempt runs
+	plain  bool          // plain SOAP from now on
+	fresh  bool          // no call has asked for a stream yet
+	asking bool          // a call is asking for a stream
+	// unanswered counts calls that asked for a stream and had no answer, since the last stream.
+	unanswered    int
+	joining       bool // the stream that the answer named is being opened
+	portal        bool // the reason for plain SOAP may come from a portal
+	closed        bool
+	failedStreams int   // streams in a row that made no progress
+	progress      int64 // progress of the sequence when the last stream ended
+	met           bool  // there was a stream before that the peer accepted
 }
 
 // sessionStream is one stream of a session.
 type sessionStream struct {
 	stream *streamer.Stream
 	lane   *streamer.Lane
-	path   string // where messages without a head go
+	path   string // path for messages without a head
 }
 
 func newSession(d *Dialer, u *url.URL) *Session {
@@ -76,22 +77,23 @@ func newSession(d *Dialer, u *url.URL) *Session {
 	return s
 }
 
-// OnMessage names who serves the exchanges that the other end begins, from now on: one-way messages, and requests, which are answered by
-// Exchange.Reply. It may be called at any time, also by the handler. A message that comes before there is a handler is dropped; Config.Handler misses
-// none. In plain SOAP the other end has no way to begin.
+// OnMessage sets the handler of the exchanges that the peer begins, from now on: one-way messages,
+// and requests, which are answered by Exchange.Reply. It may be called at any time, also by the
+// handler. A message that arrives before there is a handler is dropped; Config.Handler misses none.
+// In plain SOAP the peer cannot begin exchanges.
 func (s *Session) OnMessage(handler streamer.ExchangeHandler) { s.handler.Store(&handler) }
 
-// serve hands an exchange to whoever serves now.
+// serve hands an exchange to the current handler.
 func (s *Session) serve(ctx context.Context, x *streamer.Exchange) {
 	s.mu.Lock()
-	s.fruitless = 0 // a stream that brings something is worth another one
+	s.failedStreams = 0 // a stream that carries a message justifies another one
 	s.mu.Unlock()
 	if h := s.handler.Load(); h != nil && *h != nil {
 		(*h)(ctx, x)
 	}
 }
 
-// Agreed tells what was agreed, and why plain SOAP is spoken if it is.
+// Agreed returns what was agreed, and the reason for plain SOAP if that is spoken.
 func (s *Session) Agreed() negotiate.Agreed {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -100,14 +102,15 @@ func (s *Session) Agreed() negotiate.Agreed {
 	return agreed
 }
 
-// tell has Config.OnAgreed know how the session speaks now.
+// tell calls Config.OnAgreed with how the session speaks now.
 func (s *Session) tell() {
 	if s.cfg.OnAgreed != nil {
 		s.cfg.OnAgreed(negotiate.Origin(s.url), s.Agreed())
 	}
 }
 
-// Stream is the session's stream, for its figures, the last one if there were several; nil if there never was one.
+// Stream returns the session's stream, for its figures; the last one if there were several; nil if
+// there never was one.
 func (s *Session) Stream() *streamer.Stream {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -121,8 +124,10 @@ func (s *Session) Stream() *streamer.Stream {
 // streams (see Config.Headers).
 func (s *Session) HeadersTaken() int64 { return s.taken.Load() }
 
-// Wait waits as long as the other end can send unasked, and asks for a stream if no call has done so: until ctx is done, whose cause it returns, or until there is no stream and none is to come, also not by
-// Config.Reconnect. Then it is an [Error] with the code NoHHFR that says why, or Closed.
+// Wait waits as long as the peer can begin exchanges, and asks for a stream if no call has done so.
+// It waits until ctx is done, whose cause it returns, or until there is no stream and none will
+// come, by Config.Reconnect either. Then the error is a [negotiate.Error] with the code NoHHFR that
+// gives the reason, or Closed.
 func (s *Session) Wait(ctx context.Context) error {
 	for {
 		l, err := s.current(ctx)
@@ -146,17 +151,23 @@ func (s *Session) Wait(ctx context.Context) error {
 	}
 }
 
-// Call sends a request and waits for the first octets of its reply. A request without a head goes to the session's URL with the default
-// fields; a reply without a head has the default reply head (see [DefaultReplyHead]). The reply's Body must be read to its end or closed, it is an
+// Call sends a request and waits for the first bytes of its reply. A request without a head goes to
+// the session's URL with the default fields; a reply without a head has the default reply head (see
+// [negotiate.DefaultReplyHead]). The reply's Body must be read to its end or closed; it is an
 // io.ReadCloser.
 //
-// A request that the stream did not carry any octet of goes on, if its Body can still be had from the start: over the next stream if
-// Config.Reconnect brings one, else as plain SOAP. One that was written and not answered is an [Error] with the code FateUnknown, and is never sent
-// twice. So is one that was under way as plain SOAP when ctx ended; on a stream that is a *[streamer.Error] with the code Aborted. What the other end says of one exchange is a *[streamer.Error], too. A
-// fault is a reply.
+// If the stream carried no byte of a request, the request goes on if its Body can still be read
+// from the start: over the next stream if Config.Reconnect brings one, else as plain SOAP. A
+// request that was written and not answered is a [negotiate.Error] with the code FateUnknown, and
+// is never sent twice. So is a request that was in flight as plain SOAP when ctx ended; on a stream
+// that is a *[streamer.Error] with the code Aborted. An error that the peer reports for one
+// exchange is a *[streamer.Error], too. A fault is a reply.
 //
-// With Config.Assurance the message is in the store before anything of it is sent, and goes over streams until it is done. The errors then are those of [Session.Finish], Unsent for a message that is too long or comes too
-// late, and that of ctx, which changes nothing for the message. With Config.Ordered alone the message is in no store; it is FateUnknown also when ctx ends before there is a reply.
+// With Config.Assurance the message is in the store before anything of it is sent, and goes over
+// streams until it is committed. The errors then are those of [Session.Finish], Unsent for a
+// message that is too long or comes too late, and that of ctx, which changes nothing for the
+// message. With Config.Ordered alone the message is in no store; it is FateUnknown also when ctx
+// ends before there is a reply.
 func (s *Session) Call(ctx context.Context, m *streamer.Message) (reply *streamer.Message, err error) {
 	if s.outbox != nil {
 		sending, err := s.enqueue(ctx, m, true)
@@ -176,8 +187,10 @@ func (s *Session) Call(ctx context.Context, m *streamer.Message) (reply *streame
 	return reply, err
 }
 
-// Send sends a one-way message. It returns once the message is accepted: on a stream, when it is queued; in plain SOAP, when the other end has
-// answered that it took it (Refused if it did not); with Config.Assurance, when it is in the store. The rest is as with Call. What the stream may still lose [Session.Post] tells.
+// Send sends a one-way message. It returns once the message is accepted: on a stream, when it is
+// queued; in plain SOAP, when the peer has answered that it took it (Refused if it did not); with
+// Config.Assurance, when it is in the store. Otherwise it is like Call. [Session.Post] also reports
+// what the stream may still lose.
 func (s *Session) Send(ctx context.Context, m *streamer.Message) error {
 	p, err := s.Post(ctx, m)
 	if err == nil && p.sequence != nil {
@@ -193,8 +206,10 @@ type Posted struct {
 	sequence *sequence.Sending
 }
 
-// Err is what is known against the message, nil if nothing is: see streamer.Posted.Err. After [Session.Close] it is final. In plain SOAP it is always nil. FateUnknown is an [Error] with that
-// code, as is Unsent: such a message is safe to send again.
+// Err returns the error that is known for the message, nil if there is none: see
+// streamer.Posted.Err. After [Session.Close] it is final. In plain SOAP it is always nil.
+// FateUnknown is a [negotiate.Error] with that code, and so is Unsent: such a message is safe to
+// send again.
 func (p *Posted) Err() error {
 	if p.sequence != nil {
 		_, err := p.sequence.Settled()
@@ -213,7 +228,8 @@ func (p *Posted) Err() error {
 	return err
 }
 
-// Post sends a one-way message as Send does, and tells later what became of it. With Config.Assurance it returns when the message is queued.
+// Post sends a one-way message as Send does; the result reports later what became of it. With
+// Config.Assurance it returns when the message is queued.
 func (s *Session) Post(ctx context.Context, m *streamer.Message) (*Posted, error) {
 	posted := &Posted{s: s}
 	if s.outbox != nil {
@@ -237,7 +253,7 @@ func (s *Session) Post(ctx context.Context, m *streamer.Message) (*Posted, error
 	return posted, nil
 }
 
-// send has a message sent by whichever way there is, and by the next one as long as it was not.
+// send sends a message by the path there is, and by the next one as long as it was not sent.
 func (s *Session) send(ctx context.Context, m *streamer.Message, by func(*sessionStream, *streamer.Message) error) error {
 	from := m.Body
 	for {
@@ -268,11 +284,12 @@ func (s *Session) send(ctx context.Context, m *streamer.Message, by func(*sessio
 	}
 }
 
-// judge sorts what came of an exchange on a stream. unsent: it did not take place, and the next way is to be tried.
+// judge classifies the outcome of an exchange on a stream. unsent: the exchange did not take place,
+// and the next path is to be tried.
 func (s *Session) judge(ctx context.Context, l *sessionStream, err error) (unsent bool, _ error) {
 	switch {
 	case err == nil:
-		s.bore(l)
+		s.recordProgress(l)
 		return false, nil
 	case ctx.Err() != nil:
 		return false, err
@@ -286,8 +303,9 @@ func (s *Session) judge(ctx context.Context, l *sessionStream, err error) (unsen
 	return false, err
 }
 
-// Close ends the stream, after what it accepted is written, and waits for all that it runs. It is idempotent. Replies that are still read come
-// to an end. Its error is that of a stream that lived until now; what ended before is told by [Session.Agreed].
+// Close ends the stream, after what it accepted is written, and waits for everything that the
+// session runs. It is idempotent. Replies that are still being read end. Its error is that of a
+// stream that was open until now; errors of earlier streams are in [Session.Agreed].
 func (s *Session) Close() error {
 	s.mu.Lock()
 	was := s.closed
@@ -316,12 +334,12 @@ func (s *Session) Close() error {
 		s.asker.CloseIdleConnections()
 	}
 	if s.outbox != nil {
-		s.outbox.close() // also the sequence that came in the place of a lost one meanwhile
+		s.outbox.close() // also the sequence that replaced a lost one meanwhile
 	}
 	return err
 }
 
-// headFor is the head of a message as it travels on a stream.
+// headFor returns the head of a message as it travels on a stream.
 func (s *Session) headFor(l *sessionStream, head []byte) ([]byte, error) {
 	if l.path == s.implicit.Path {
 		return s.implicit.ForWire(head)

@@ -54,8 +54,16 @@ func TestSessionOverStream(t *testing.T) {
 	head, body := call(t, sess, "", "one")
 	assert.Empty(t, head)
 	assert.Equal(t, "one", body)
-	// The default head, written out, is no head; framing fields are none of the stream's.
-	call(t, sess, crlf("POST /a/b HTTP/1.1\nContent-Length: 3\nContent-Type: text/xml; charset=utf-8\nSOAPAction: \"\"\nHost: x\n\n"), "two")
+	// The default head, written out, counts as no head; framing fields do not belong to the stream.
+	call(
+		t,
+		sess,
+		crlf(
+			"POST /a/b HTTP/1.1\nContent-Length: 3\nContent-Type: text/xml; charset=utf-8\nSOAPAction: "+
+				"\"\"\nHost: x\n\n",
+		),
+		"two",
+	)
 	call(t, sess, crlf("POST /other%20place?q HTTP/1.1\nhost: x\nsoapaction: urn:x\n\n"), "three")
 	posted, err := sess.Post(t.Context(), streamer.NewMessage(nil, []byte("four")))
 	require.NoError(t, err)
@@ -85,7 +93,7 @@ func TestSessionOverStream(t *testing.T) {
 	require.ErrorIs(t, err, &negotiate.Error{Code: negotiate.Closed})
 }
 
-// Query and credentials of the URL go with every message, by either way, and are written down nowhere.
+// Query and credentials of the URL go with every message, by either path, and are stored nowhere.
 func TestSecretsOfTheURL(t *testing.T) {
 	s := startServices(t, nil)
 	cfg := config(t)
@@ -107,7 +115,15 @@ func TestSecretsOfTheURL(t *testing.T) {
 	require.ErrorIs(t, err, &negotiate.Error{Code: negotiate.Unreachable})
 	assert.NotContains(t, err.Error(), "secret")
 	assert.Equal(t, []seen{
-		{"stream", "/p", crlf("POST /p?key=secret HTTP/1.1\nContent-Type: text/xml; charset=utf-8\nSOAPAction: \"\"\nAuthorization: Basic dXNlcjpoaWRkZW4=\n\n"), "one"},
+		{
+			"stream",
+			"/p",
+			crlf(
+				"POST /p?key=secret HTTP/1.1\nContent-Type: text/xml; charset=utf-8\nSOAPAction: " +
+					"\"\"\nAuthorization: Basic dXNlcjpoaWRkZW4=\n\n",
+			),
+			"one",
+		},
 		{"http", "/p", `POST /p?key=secret "" Basic dXNlcjpoaWRkZW4=`, "two"},
 	}, s.got())
 }
@@ -168,9 +184,10 @@ func TestResponderIsAskedOnlyByOffers(t *testing.T) {
 	assert.Equal(t, soap.V12, soap.Recognize([]byte(got)).Version)
 
 	for name, in := range map[string]string{
-		"Client":         string(bytes.Replace([]byte(offer), []byte("<n:Lifetime>3600"), []byte("<n:Lifetime>x"), 1)),
-		"Server":         string(bytes.Replace([]byte(offer), []byte("transport:tcp"), []byte("transport:owl"), 1)),
-		"MustUnderstand": string(bytes.Replace([]byte(offer), []byte("<soap:Body>"), []byte(`<soap:Header><h soap:mustUnderstand="1"/></soap:Header><soap:Body>`), 1)),
+		"Client": string(bytes.Replace([]byte(offer), []byte("<n:Lifetime>3600"), []byte("<n:Lifetime>x"), 1)),
+		"Server": string(bytes.Replace([]byte(offer), []byte("transport:tcp"), []byte("transport:owl"), 1)),
+		"MustUnderstand": string(bytes.Replace([]byte(offer), []byte("<soap:Body>"),
+			[]byte(`<soap:Header><h soap:mustUnderstand="1"/></soap:Header><soap:Body>`), 1)),
 	} {
 		status, got := post(http.MethodPost, "/svc", in)
 		assert.Equal(t, 500, status, name)
@@ -185,8 +202,8 @@ func TestResponderIsAskedOnlyByOffers(t *testing.T) {
 	assert.True(t, soap.Recognize([]byte(got)).Fault)
 }
 
-// Contexts of ended sessions stay for a while, but not without bound; those with headers that were
-// agreed on take more of the room.
+// Contexts of ended sessions stay for a while, but their number is bounded; those with headers that
+// were agreed on take more of the space.
 func TestEndedSessionsAreBounded(t *testing.T) {
 	for kept, headers := range map[int][]string{4: nil, 1: {`<a xmlns="urn:x">` + strings.Repeat("x", 1500) + `</a>`}} {
 		clock := newLater()
@@ -194,7 +211,7 @@ func TestEndedSessionsAreBounded(t *testing.T) {
 		cfg := config(t)
 		cfg.RememberFor, cfg.Headers = -1, headers
 		for range 7 {
-			// The place of the session before is free only once the responder has seen its end; a
+			// The slot of the session before is free only once the responder has seen its end; a
 			// session agreed on but not joined by then keeps its own for a while.
 			require.Eventually(t, func() bool {
 				sess := dial(t, s.http.URL, cfg)
@@ -206,12 +223,12 @@ func TestEndedSessionsAreBounded(t *testing.T) {
 			}, time.Minute, 10*time.Millisecond)
 		}
 		require.NoError(t, s.Close())
-		// One that was agreed on and not joined may be there beside those that ended.
+		// One that was agreed on and not joined may be there besides those that ended.
 		assert.Contains(t, []int{kept, kept + 1}, strings.Count(stored(t, s.store), "<n:Session>"))
 	}
 }
 
-// Only who has the token of a waiting session gets a stream, and only once.
+// Only the owner of the token of a waiting session gets a stream, and only once.
 func TestJoin(t *testing.T) {
 	clock := newLater()
 	s := startServices(t, func(c *responder.Config) { c.Clock = clock })
@@ -228,7 +245,13 @@ func TestJoin(t *testing.T) {
 	join := func(a *negotiate.Answer, representation uint64) error {
 		conn, err := new(net.Dialer).DialContext(t.Context(), "tcp", s.stream.Addr().String())
 		require.NoError(t, err)
-		stream, err := streamer.Over(t.Context(), conn, streamer.Config{Initiator: true, Session: a.Session, Token: a.Token[:], Representation: representation, Coder: textCoder()})
+		stream, err := streamer.Over(t.Context(), conn, streamer.Config{
+			Initiator:      true,
+			Session:        a.Session,
+			Token:          a.Token[:],
+			Representation: representation,
+			Coder:          textCoder(),
+		})
 		if err == nil {
 			require.NoError(t, stream.Close())
 		}
@@ -267,7 +290,8 @@ func TestJoin(t *testing.T) {
 	assert.EqualValues(t, 1, won.Load())
 }
 
-// A call that was written and not answered is reported and not repeated; what comes after goes as plain SOAP.
+// A call that was written and not answered is reported and not repeated; what comes after goes as
+// plain SOAP.
 func TestFateUnknown(t *testing.T) {
 	reached := make(chan struct{})
 	s := startServices(t, func(c *responder.Config) {
@@ -367,7 +391,8 @@ func TestPrivacyOfHTTPS(t *testing.T) {
 	assert.True(t, dial(t, tls.URL, cfg).Agreed().HHFR)
 }
 
-// TestStoresThatForgetShapes: stores of both ends have room for the session and a shape or two. The stream goes on, with all kinds of messages.
+// TestStoresThatForgetShapes: stores of both ends have space for the session and a shape or two.
+// The stream continues, with all kinds of messages.
 func TestStoresThatForgetShapes(t *testing.T) {
 	small := func() ctxstore.Store {
 		store := memory.New(memory.Config{MaxBytes: 5 << 10})
@@ -378,7 +403,8 @@ func TestStoresThatForgetShapes(t *testing.T) {
 		return coders.OfBook(binary.NewBook(ctxstore.Shapes{Store: store}))
 	}
 	limits := streamer.Config{SyncMessages: 5, Limits: streamer.Limits{MaxShapes: 16, MaxShapeBytes: 64 << 10}}
-	s := startServices(t, func(c *responder.Config) { c.Store = small(); c.Coders = coders(c.Store); c.Stream = limits })
+	s := startServices(t,
+		func(c *responder.Config) { c.Store = small(); c.Coders = coders(c.Store); c.Stream = limits })
 	cfg := config(t)
 	cfg.Store, cfg.RequireHHFR, cfg.Stream = small(), true, limits
 	cfg.Coders = coders(cfg.Store)
@@ -386,7 +412,8 @@ func TestStoresThatForgetShapes(t *testing.T) {
 	first := sess.Stream()
 	for range 3 {
 		for kind := range 60 {
-			m := envelope(fmt.Sprintf(`<k%d xmlns="urn:kinds">%s</k%d>`, kind, strings.Repeat("<v>1</v>", kind%5), kind))
+			m := envelope(fmt.Sprintf(`<k%d xmlns="urn:kinds">%s</k%d>`, kind, strings.Repeat("<v>1</v>", kind%5),
+				kind))
 			_, got := call(t, sess, "", m)
 			require.Equal(t, m, got)
 		}

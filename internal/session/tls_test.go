@@ -26,7 +26,9 @@ import (
 func secureServices(t *testing.T, a *shared.Authority, edit func(*responder.Config)) (url string) {
 	t.Helper()
 	own := &tls.Config{
-		Certificates: []tls.Certificate{a.Issue(time.Hour, "127.0.0.1")}, ClientCAs: a.Pool(), ClientAuth: tls.VerifyClientCertIfGiven,
+		Certificates: []tls.Certificate{a.Issue(time.Hour, "127.0.0.1")},
+		ClientCAs:    a.Pool(),
+		ClientAuth:   tls.VerifyClientCertIfGiven,
 	}
 	l, err := streamtls.New(own, nil).Listen(t.Context(), "127.0.0.1:0")
 	require.NoError(t, err)
@@ -51,7 +53,7 @@ func secureServices(t *testing.T, a *shared.Authority, edit func(*responder.Conf
 	return server.URL
 }
 
-// trusting is a configuration without Transports, whose HTTP client trusts an authority.
+// trusting returns a configuration without Transports, whose HTTP client trusts an authority.
 func trusting(t *testing.T, a *shared.Authority) session.Config {
 	cfg := config(t)
 	cfg.HTTPClient.Transport.(*http.Transport).TLSClientConfig = &tls.Config{RootCAs: a.Pool()}
@@ -59,8 +61,8 @@ func trusting(t *testing.T, a *shared.Authority) session.Config {
 	return cfg
 }
 
-// A session negotiated over https has its stream in TLS, and the next one of the dialer resumes; cleartext is
-// offered only if that was allowed, and behind TLS.
+// A session negotiated over https has its stream in TLS, and the next one of the dialer resumes;
+// cleartext is offered only if that was allowed, and behind TLS.
 func TestStreamsInTLS(t *testing.T) {
 	a := shared.NewAuthority(t)
 	url := secureServices(t, a, nil)
@@ -88,7 +90,7 @@ func TestStreamsInTLS(t *testing.T) {
 	}
 }
 
-// TLS is not offered by http, where nobody could say whose certificate it must be.
+// TLS is not offered for http URLs, where it is not known whose certificate it must be.
 func TestNoTLSByHTTP(t *testing.T) {
 	s := startServices(t, nil)
 	cfg := config(t)
@@ -100,7 +102,7 @@ func TestNoTLSByHTTP(t *testing.T) {
 	assert.Equal(t, "no transport to offer", dial(t, s.http.URL, cfg).Agreed().Why)
 }
 
-// Who is not admitted gets plain SOAP, and the reason.
+// A client that is not admitted gets plain SOAP, and the reason.
 func TestAdmit(t *testing.T) {
 	a := shared.NewAuthority(t)
 	certificate := a.Issue(time.Hour)
@@ -111,12 +113,14 @@ func TestAdmit(t *testing.T) {
 		cert   bool
 		why    string
 	}{
-		"everybody":           {nil, "", false, ""},
-		"a certificate":       {responder.AdmitCertificate, "", true, ""},
-		"no certificate":      {responder.AdmitCertificate, "", false, "Admission: sessions are for clients with a certificate"},
-		"a token":             {bearer, "Bearer another", false, ""},
-		"scheme in any case":  {bearer, "bearer first-one", false, ""},
-		"no token":            {bearer, "", false, "Admission: sessions are for clients with a bearer token that is known here"},
+		"everybody":     {nil, "", false, ""},
+		"a certificate": {responder.AdmitCertificate, "", true, ""},
+		"no certificate": {responder.AdmitCertificate, "", false,
+			"Admission: sessions are for clients with a certificate"},
+		"a token":            {bearer, "Bearer another", false, ""},
+		"scheme in any case": {bearer, "bearer first-one", false, ""},
+		"no token": {bearer, "", false,
+			"Admission: sessions are for clients with a bearer token that is known here"},
 		"wrong token":         {bearer, "Bearer first-two", false, "bearer token"},
 		"empty token":         {bearer, "Bearer ", false, "bearer token"},
 		"token by other ways": {bearer, "Basic another", false, "bearer token"},
@@ -137,7 +141,8 @@ func TestAdmit(t *testing.T) {
 	}
 }
 
-// A token is known from its answer until it is spent, by whoever asks and however often, and no other is.
+// A token is known from its answer until it is used up, whoever asks and however often, and no
+// other is.
 func TestKnows(t *testing.T) {
 	clock := newLater()
 	var sess negotiate.SessionID
@@ -162,7 +167,8 @@ func TestKnows(t *testing.T) {
 	}
 	conn, err := new(net.Dialer).DialContext(t.Context(), "tcp", s.stream.Addr().String())
 	require.NoError(t, err)
-	stream, err := streamer.Over(t.Context(), conn, streamer.Config{Initiator: true, Session: sess, Token: token[:], Representation: 1, Coder: textCoder()})
+	stream, err := streamer.Over(t.Context(), conn,
+		streamer.Config{Initiator: true, Session: sess, Token: token[:], Representation: 1, Coder: textCoder()})
 	require.NoError(t, err)
 	assert.False(t, s.Knows(t.Context(), sess, token[:]), "spent")
 	require.NoError(t, stream.Close())
@@ -171,7 +177,8 @@ func TestKnows(t *testing.T) {
 	assert.False(t, s.Knows(t.Context(), sess, token[:]), "too late")
 }
 
-// What is wrong with a certificate is told, and nothing is spoken with that server: neither an offer nor plain SOAP.
+// Trouble with a certificate is reported, and nothing is sent to that server: neither an offer nor
+// plain SOAP.
 func TestTroubleWithCertificates(t *testing.T) {
 	a, other := shared.NewAuthority(t), shared.NewAuthority(t)
 	good := a.Issue(time.Hour, "127.0.0.1")
@@ -184,11 +191,18 @@ func TestTroubleWithCertificates(t *testing.T) {
 		session.OtherHost: {server: a.Issue(time.Hour, "far.example")},
 		session.OutOfTime: {server: a.Issue(-time.Hour, "127.0.0.1")},
 		session.Wanted:    {server: good, asks: tls.RequireAndVerifyClientCert},
-		session.Rejected:  {server: good, asks: tls.RequireAndVerifyClientCert, client: []tls.Certificate{other.Issue(time.Hour)}},
+		session.Rejected: {server: good, asks: tls.RequireAndVerifyClientCert,
+			client: []tls.Certificate{other.Issue(time.Hour)}},
 	} {
 		t.Run(want.String(), func(t *testing.T) {
-			server := httptest.NewUnstartedServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { t.Error("a request arrived") }))
-			server.TLS = &tls.Config{Certificates: []tls.Certificate{tc.server}, ClientCAs: a.Pool(), ClientAuth: tc.asks}
+			server := httptest.NewUnstartedServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {
+				t.Error("a request arrived")
+			}))
+			server.TLS = &tls.Config{
+				Certificates: []tls.Certificate{tc.server},
+				ClientCAs:    a.Pool(),
+				ClientAuth:   tc.asks,
+			}
 			server.Config.ErrorLog = log.New(io.Discard, "", 0)
 			server.StartTLS()
 			defer server.Close()

@@ -6,7 +6,7 @@ import (
 	"github.com/hhfr/hhfr/internal/httpmsg"
 )
 
-// sharedConn is a connection that a stream has behind HTTP, and knows how much of it.
+// sharedConn is a connection that a stream takes over after HTTP; it counts the stream's bytes.
 type sharedConn struct {
 	*httpmsg.ReadAheadConn
 	sent, received atomic.Int64
@@ -26,5 +26,5 @@ func (c *sharedConn) Write(p []byte) (int, error) {
 	return n, err
 }
 
-// Carried is how much the stream has written, and read, in bytes.
+// Carried returns how many bytes the stream has written, and read.
 func (c *sharedConn) Carried() (sent, received int64) { return c.sent.Load(), c.received.Load() }

@@ -22,15 +22,24 @@ import (
 	"github.com/hhfr/hhfr/pkg/soap"
 )
 
-// envelopeSchema is enough of SOAP to hold what stands in a Body against its own schema.
-const envelopeSchema = `<xs:schema xmlns:xs="http://www.w3.org/2001/XMLSchema" xmlns="NS" targetNamespace="NS" elementFormDefault="qualified">
-<xs:element name="Envelope"><xs:complexType><xs:sequence><xs:element ref="Header" minOccurs="0"/><xs:element ref="Body"/></xs:sequence></xs:complexType></xs:element>
-<xs:element name="Header"><xs:complexType><xs:sequence><xs:any minOccurs="0" maxOccurs="unbounded" processContents="lax"/></xs:sequence></xs:complexType></xs:element>
-<xs:element name="Body"><xs:complexType><xs:sequence><xs:any processContents="strict"/></xs:sequence></xs:complexType></xs:element>
-<xs:element name="Fault"><xs:complexType><xs:sequence><xs:any minOccurs="0" maxOccurs="unbounded" processContents="lax"/></xs:sequence></xs:complexType></xs:element>
+// envelopeSchema is enough of SOAP to validate the content of a Body against its own schema.
+const envelopeSchema = `<xs:schema xmlns:xs="http://www.w3.org/2001/XMLSchema" xmlns="NS" targetNamespace="NS"
+ elementFormDefault="qualified">
+<xs:element name="Envelope"><xs:complexType><xs:sequence>
+ <xs:element ref="Header" minOccurs="0"/><xs:element ref="Body"/>
+</xs:sequence></xs:complexType></xs:element>
+<xs:element name="Header"><xs:complexType><xs:sequence>
+ <xs:any minOccurs="0" maxOccurs="unbounded" processContents="lax"/>
+</xs:sequence></xs:complexType></xs:element>
+<xs:element name="Body"><xs:complexType><xs:sequence>
+ <xs:any processContents="strict"/>
+</xs:sequence></xs:complexType></xs:element>
+<xs:element name="Fault"><xs:complexType><xs:sequence>
+ <xs:any minOccurs="0" maxOccurs="unbounded" processContents="lax"/>
+</xs:sequence></xs:complexType></xs:element>
 </xs:schema>`
 
-// lint gives a function that validates messages by xmllint against docs/negotiation.xsd.
+// lint returns a function that validates messages by xmllint against docs/negotiation.xsd.
 func lint(t *testing.T) func(message []byte) error {
 	tool := shared.Program(t, "xmllint")
 	dir := t.TempDir()
@@ -44,12 +53,15 @@ func lint(t *testing.T) func(message []byte) error {
 	write("negotiation.xsd", string(xsd))
 	write("soap11.xsd", strings.ReplaceAll(envelopeSchema, "NS", xmlns.SOAP11))
 	write("soap12.xsd", strings.ReplaceAll(envelopeSchema, "NS", xmlns.SOAP12))
-	driver := write("all.xsd", `<xs:schema xmlns:xs="http://www.w3.org/2001/XMLSchema"><xs:import namespace="`+xmlns.SOAP11+`" schemaLocation="soap11.xsd"/><xs:import namespace="`+
-		xmlns.SOAP12+`" schemaLocation="soap12.xsd"/><xs:import namespace="`+xmlns.HHFRNegotiation+`" schemaLocation="negotiation.xsd"/></xs:schema>`)
+	driver := write("all.xsd", `<xs:schema xmlns:xs="http://www.w3.org/2001/XMLSchema">`+
+		`<xs:import namespace="`+xmlns.SOAP11+`" schemaLocation="soap11.xsd"/>`+
+		`<xs:import namespace="`+xmlns.SOAP12+`" schemaLocation="soap12.xsd"/>`+
+		`<xs:import namespace="`+xmlns.HHFRNegotiation+`" schemaLocation="negotiation.xsd"/></xs:schema>`)
 	n := 0
 	return func(message []byte) error {
 		n++
-		out, err := exec.CommandContext(t.Context(), tool, "--nonet", "--noout", "--schema", driver, write(strconv.Itoa(n)+".xml", string(message))).CombinedOutput()
+		out, err := exec.CommandContext(t.Context(), tool, "--nonet", "--noout", "--schema", driver,
+			write(strconv.Itoa(n)+".xml", string(message))).CombinedOutput()
 		if err != nil {
 			t.Logf("%s", out)
 		}
@@ -59,7 +71,8 @@ func lint(t *testing.T) func(message []byte) error {
 
 var xmlBlock = regexp.MustCompile("(?s)```xml\n(.*?)```")
 
-// TestInteropXmllint: every message of docs/negotiation.md, and of the tests, is valid against docs/negotiation.xsd.
+// TestInteropXmllint: every message of docs/negotiation.md, and of the tests, is valid against
+// docs/negotiation.xsd.
 func TestInteropXmllint(t *testing.T) {
 	valid := lint(t)
 	page, err := os.ReadFile(filepath.Join("..", "..", "docs", "negotiation.md"))
@@ -91,7 +104,8 @@ func TestInteropXmllint(t *testing.T) {
 	// What initiators and responders really write.
 	s := startServices(t, nil)
 	cfg := config(t)
-	cfg.RequestSchema, cfg.ReplySchema, cfg.Headers = papersSchema(t, "strings.xsd"), papersSchema(t, "floats.xsd"), []string{addressing}
+	cfg.RequestSchema, cfg.ReplySchema, cfg.Headers = papersSchema(t,
+		"strings.xsd"), papersSchema(t, "floats.xsd"), []string{addressing}
 	agreed := dial(t, s.http.URL, cfg).Agreed()
 	offer, err := agreed.Offer.Message(soap.V11)
 	require.NoError(t, err)

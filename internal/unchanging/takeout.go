@@ -1,5 +1,5 @@
-// Package unchanging takes header blocks that both ends have agreed on out of messages, and puts them
-// back.
+// Package unchanging takes header blocks that both ends have agreed on out of messages, and puts
+// them back.
 package unchanging
 
 import (
@@ -16,17 +16,19 @@ import (
 	"github.com/hhfr/hhfr/pkg/negotiate"
 )
 
-// HeaderMark begins what stands on a stream in the place of an unchanging header: the mark, the
-// name of the block ([headerName]), and headerEnd. Where a message has these octets itself, it
-// stands there with headerOwn. It looks like an element, so that it is part of a message's shape
-// and costs no octet. The name, and not a number: so the check of a message covers what the block is.
+// HeaderMark begins the reference that stands on a stream in the place of an unchanging header: the
+// mark, the name of the block ([headerName]), and headerEnd. Where a message contains these bytes
+// itself, they are written with headerOwn. The reference looks like an element, so that it is part
+// of a message's shape and costs no byte. It has the name and not a number, so that the check of a
+// message covers the content of the block.
 const (
 	Mark      = "<hhfr:header-"
 	headerEnd = "/>"
 	headerOwn = "-"
 )
 
-// headerName is what a block is called in its place: the first 8 octets of its SHA-256, in hexadecimal digits.
+// headerName returns the name of a block in its reference: the first 8 bytes of its SHA-256, in
+// hexadecimal digits.
 func headerName(block string) string {
 	sum := sha256.Sum256([]byte(block))
 	return hex.EncodeToString(sum[:headerNameLen])
@@ -34,14 +36,14 @@ func headerName(block string) string {
 
 const headerNameLen = 8
 
-// headerWindow is how much of a body is looked at for unchanging headers, in octets: they stand at
-// its beginning.
+// headerWindow is how much of a body is searched for unchanging headers, in bytes: they are at its
+// beginning.
 const headerWindow = 64 << 10
 
-// unchanging are the header blocks of a session, as they are taken out of bodies and put back.
+// Blocks are the header blocks of a session, as they are taken out of bodies and put back.
 type Blocks struct {
 	Texts []string
-	Taken *atomic.Int64 // counts blocks taken out; nil: nobody wants to know
+	Taken *atomic.Int64 // counts blocks taken out; nil: they are not counted
 }
 
 func (u *Blocks) Outgoing(to io.Writer) io.WriteCloser {
@@ -52,27 +54,28 @@ func (u *Blocks) Incoming(body io.ReadCloser) io.ReadCloser {
 	return &putter{from: body, rule: putting{Texts: slices.Clone(u.Texts)}}
 }
 
-// TakeOutHeaders makes of a body what travels of it in a session with these unchanging headers
+// TakeOut returns the part of a body that travels in a session with these unchanging headers
 // (docs/negotiation.md, section 3.2).
 func TakeOut(blocks []string, body []byte) []byte {
 	out, _ := (&taking{unused: slices.Clone(blocks)}).rewrite(nil, body, true) // it refuses nothing
 	return out
 }
 
-// PutBackHeaders is the reverse. Errors: Malformed; what comes before that is returned, too.
+// PutBack is the reverse of TakeOut. Errors: Malformed; what comes before the error is returned,
+// too.
 func PutBack(blocks []string, octets []byte) ([]byte, error) {
 	p := &putting{Texts: slices.Clone(blocks)}
 	out, _ := p.rewrite(nil, octets, true)
 	return out, p.err
 }
 
-// HeadersBack is PutBackHeaders for a body as it is read.
+// Reader is PutBack for a body while it is read.
 func Reader(blocks []string, body io.Reader) io.Reader {
 	return &putter{from: io.NopCloser(body), rule: putting{Texts: slices.Clone(blocks)}}
 }
 
-// LacksHeader finds a block that stood in a body and is none of these: its name, empty if there is
-// none.
+// Lacks finds a reference in a body to a block that is none of these, and returns its name; empty
+// if there is none.
 func Lacks(blocks []string, octets []byte) (name string) {
 	for {
 		at := bytes.Index(octets, []byte(Mark))
@@ -92,15 +95,15 @@ func isHeaderName(s string) bool {
 	return err == nil && len(octets) == headerNameLen && strings.ToLower(s) == s
 }
 
-// taker writes what travels of a body.
+// taker writes the part of a body that travels.
 type taker struct {
 	to   io.Writer
 	rule taking
-	in   []byte // written, and not rewritten
+	in   []byte // written, and not yet rewritten
 	made []byte
 }
 
-// Write rewrites what is clear.
+// Write rewrites what is decided.
 func (t *taker) Write(p []byte) (int, error) {
 	if err := t.write(p, false); err != nil {
 		return 0, err
@@ -123,17 +126,17 @@ func (t *taker) write(p []byte, last bool) error {
 	return err
 }
 
-// putter reads the body of which something else travelled.
+// putter reads the body from what travelled of it.
 type putter struct {
 	from io.ReadCloser
 	rule putting
-	in   []byte // read, and not rewritten
-	out  []byte // rewritten, and not given out
-	made []byte // where out lies
+	in   []byte // read, and not yet rewritten
+	out  []byte // rewritten, and not yet returned
+	made []byte // the memory of out
 	err  error
 }
 
-// Read gives what is there, and waits if that is nothing.
+// Read returns what is there, and waits if there is nothing.
 func (r *putter) Read(p []byte) (int, error) {
 	for len(r.out) == 0 {
 		if r.err != nil {
@@ -164,15 +167,15 @@ func (r *putter) more() {
 // Close closes the body below.
 func (r *putter) Close() error { return r.from.Close() }
 
-// taking takes blocks out, each once, where it stands first.
+// taking takes blocks out, each once, at its first occurrence.
 type taking struct {
 	unused []string // "": taken out
-	at     int      // octets of the body before those at hand
+	at     int      // bytes of the body before the current ones
 	taken  *atomic.Int64
 }
 
-// rewrite appends to dst what becomes of the beginning of octets, and tells how many it has taken; the
-// rest is given again, with what follows. last: nothing follows, all is taken.
+// rewrite appends to dst the rewritten beginning of bytes, and reports how many it has taken; the
+// rest is passed again, with what follows. last: nothing follows, all is taken.
 func (t *taking) rewrite(dst, octets []byte, last bool) ([]byte, int) {
 	i := 0
 	for {
@@ -211,14 +214,14 @@ func reference(dst []byte, what string) []byte {
 	return append(dst, headerEnd...)
 }
 
-// block finds the block that octets begin with, at an offset of the body; -1: none.
+// block returns the index of the block that bytes begin with, at an offset of the body; -1: none.
 func (t *taking) block(octets []byte, at int) int {
 	return slices.IndexFunc(t.unused, func(b string) bool {
 		return b != "" && at+len(b) <= headerWindow && bytes.HasPrefix(octets, []byte(b))
 	})
 }
 
-// undecided reports whether more octets may make a block or the mark of these.
+// undecided reports whether more bytes may turn these into a block or the mark.
 func (t *taking) undecided(octets []byte, at int) bool {
 	begins := func(s string) bool { return len(octets) < len(s) && s[:len(octets)] == string(octets) }
 	return begins(Mark) || slices.ContainsFunc(t.unused, func(b string) bool {
@@ -229,11 +232,11 @@ func (t *taking) undecided(octets []byte, at int) bool {
 // putting puts blocks back.
 type putting struct {
 	Texts []string // "": put back
-	at    int      // octets before those at hand
+	at    int      // bytes before the current ones
 	err   error
 }
 
-// rewrite is as that of taking; it fails with err.
+// rewrite is like that of taking; it fails with err.
 func (p *putting) rewrite(dst, octets []byte, last bool) ([]byte, int) {
 	i := 0
 	for {
@@ -260,7 +263,7 @@ func (p *putting) rewrite(dst, octets []byte, last bool) ([]byte, int) {
 	}
 }
 
-// begun is how many octets at the end may be the beginning of a mark.
+// begun returns how many bytes at the end may be the beginning of a mark.
 func begun(octets []byte, last bool) int {
 	for n := min(len(octets), len(Mark)-1); n > 0 && !last; n-- {
 		if string(octets[len(octets)-n:]) == Mark[:n] {
@@ -270,8 +273,8 @@ func begun(octets []byte, last bool) int {
 	return 0
 }
 
-// referred reads a reference: what it names, and how long it is. Not whole: the octets end before
-// it does.
+// referred reads a reference: the name, and the length of the reference. Not whole: the bytes end
+// before the reference does.
 func referred(octets []byte) (what string, length int, whole bool) {
 	rest := octets[len(Mark):]
 	const most = 2*headerNameLen + len(headerEnd)
@@ -282,7 +285,7 @@ func referred(octets []byte) (what string, length int, whole bool) {
 	return string(rest[:n]), len(Mark) + n + len(headerEnd), true
 }
 
-// text is what stands in the place of a reference.
+// text returns the text that replaces a reference.
 func (p *putting) text(what string) (string, error) {
 	if what == headerOwn {
 		return Mark, nil

@@ -11,7 +11,8 @@ import (
 	"github.com/hhfr/hhfr/pkg/capture"
 )
 
-// BenchmarkCaptures: time and memory for a message, whether there are twenty thousand or ten times as many.
+// BenchmarkCaptures measures time and memory per message, for twenty thousand messages or ten times
+// as many.
 func BenchmarkCaptures(b *testing.B) {
 	for _, messages := range []int{20_000, 200_000} {
 		x := newTalk(b, 1)
@@ -24,7 +25,8 @@ func BenchmarkCaptures(b *testing.B) {
 		c.end()
 		file := p.bytes()
 		for name, input := range map[string]func() io.Reader{
-			"file": func() io.Reader { return bytes.NewReader(file) }, "pipe": func() io.Reader { return once{bytes.NewReader(file)} },
+			"file": func() io.Reader { return bytes.NewReader(file) },
+			"pipe": func() io.Reader { return once{bytes.NewReader(file)} },
 		} {
 			b.Run(fmt.Sprintf("%s/%d", name, messages), func(b *testing.B) {
 				b.ReportAllocs()

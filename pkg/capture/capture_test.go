@@ -29,30 +29,33 @@ func decode(t testing.TB, file []byte, store ctxstore.Store) *capture.Result {
 	return r
 }
 
-// run is the octets of a run of a direction.
+// run is the bytes of a run of a direction.
 type run struct {
 	name   string
 	octets []byte
 }
 
-// runsOf are the raw runs of a capture, as reconstruct has them, of each stream those of who opened it first.
+// runsOf returns the raw runs of a capture, as reconstruct has them, of each stream those of the
+// end that opened it first.
 func runsOf(t testing.TB, file []byte, store ctxstore.Store) (runs []run) {
 	t.Helper()
 	type way struct{ stream, direction int }
 	all, end := map[way][]run{}, map[way]int64{}
-	_, err := capture.Decode(t.Context(), bytes.NewReader(file), capture.DecodeConfig{Store: store, Octets: func(stream, direction int, offset int64, b []byte) error {
-		w := way{stream, direction}
-		list := all[w]
-		if len(list) == 0 || offset != end[w] {
-			assert.GreaterOrEqual(t, offset, end[w])
-			list = append(list, run{name: capture.RunName(stream, direction, offset)})
-		}
-		list[len(list)-1].octets = append(list[len(list)-1].octets, b...)
-		all[w], end[w] = list, offset+int64(len(b))
-		return nil
-	}})
+	_, err := capture.Decode(t.Context(), bytes.NewReader(file),
+		capture.DecodeConfig{Store: store, Octets: func(stream, direction int, offset int64, b []byte) error {
+			w := way{stream, direction}
+			list := all[w]
+			if len(list) == 0 || offset != end[w] {
+				assert.GreaterOrEqual(t, offset, end[w])
+				list = append(list, run{name: capture.RunName(stream, direction, offset)})
+			}
+			list[len(list)-1].octets = append(list[len(list)-1].octets, b...)
+			all[w], end[w] = list, offset+int64(len(b))
+			return nil
+		}})
 	require.NoError(t, err)
-	for _, w := range slices.SortedFunc(maps.Keys(all), func(a, b way) int { return cmp.Or(a.stream-b.stream, a.direction-b.direction) }) {
+	for _, w := range slices.SortedFunc(maps.Keys(all),
+		func(a, b way) int { return cmp.Or(a.stream-b.stream, a.direction-b.direction) }) {
 		runs = append(runs, all[w]...)
 	}
 	return runs
@@ -75,7 +78,8 @@ func save(t testing.TB, r *capture.Result, dir string) {
 	}
 }
 
-// requireLaw3 holds every way from a recording back to its messages against what was sent.
+// requireLaw3 compares what every path from a recording back to its messages gives with what was
+// sent.
 func requireLaw3(t *testing.T, rec *recorded) {
 	r := decode(t, rec.file, nil)
 	assert.False(t, r.Partial())
@@ -104,7 +108,8 @@ func requireLaw3(t *testing.T, rec *recorded) {
 		files := readDir(t, dir)
 		require.Len(t, files, len(rec.messages))
 		for n, m := range rec.messages {
-			require.True(t, bytes.Equal(m, files[fmt.Sprintf("%06d-%s.xml", n+1, kind)]), "%s %d of one direction", kind, n+1)
+			require.True(t, bytes.Equal(m, files[fmt.Sprintf("%06d-%s.xml", n+1, kind)]), "%s %d of one direction",
+				kind, n+1)
 		}
 	}
 }
@@ -112,7 +117,7 @@ func requireLaw3(t *testing.T, rec *recorded) {
 func TestLaw3(t *testing.T)            { requireLaw3(t, record(t, mixed(t), 4096)) }
 func TestLaw3OnTheCorpus(t *testing.T) { requireLaw3(t, record(t, corpus(t), 4096)) }
 
-// place is where a message lies: in which direction, from which offset to which.
+// place is where a message is: in which direction, from which offset to which.
 type place struct {
 	dir      int
 	from, to int64
@@ -123,7 +128,8 @@ type key struct {
 	exchange uint64
 }
 
-// layout finds out, from a whole recording, where messages lie, and sync frames and the close frame behind them.
+// layout finds out, from a whole recording, the offsets of messages, and of the sync frames and the
+// close frame after them.
 func layout(t testing.TB, rec *recorded) (messages map[key]place, syncs [2][]int64) {
 	messages = map[key]place{}
 	for dir, one := range runsOf(t, rec.file, nil) {
@@ -154,11 +160,16 @@ func layout(t testing.TB, rec *recorded) (messages map[key]place, syncs [2][]int
 	return messages, syncs
 }
 
-// hole is what is missing of a direction: octets from from on, up to to.
+// hole is what is missing of a direction: bytes from from on, up to to.
 type hole struct{ from, to int64 }
 
-// requireWhatIsThere checks a decoded remainder: every message that is given whole and not withdrawn is right, and all are given that end before the hole, or begin behind the first sync frame after it.
-func requireWhatIsThere(t testing.TB, rec *recorded, messages map[key]place, syncs [2][]int64, r *capture.Result, holes [2]hole, what string) {
+// requireWhatIsThere checks a decoded remainder. Every message that is given whole and not
+// withdrawn is right. All are given that end before the hole, or begin after the first sync frame
+// after it.
+func requireWhatIsThere(
+	t testing.TB, rec *recorded, messages map[key]place, syncs [2][]int64, r *capture.Result, holes [2]hole,
+	what string,
+) {
 	t.Helper()
 	got := map[key]*capture.Decoded{}
 	for _, m := range r.Messages {
@@ -233,7 +244,8 @@ func TestCutAnywhere(t *testing.T) {
 	}
 }
 
-// packetEnd is one packet: where its record ends in the file and, if it carries octets of the stream, up to which offset of which direction.
+// packetEnd is one packet: where its record ends in the file and, if it carries bytes of the
+// stream, up to which offset of which direction.
 type packetEnd struct {
 	at       int
 	dir      int
@@ -268,7 +280,8 @@ func packetEnds(t testing.TB, file []byte) (ends []packetEnd) {
 			base[side], port[side] = seq, segment[1]
 		}
 		for side := range base {
-			if base[side] != 0 && len(payload) > 0 && segment[1] == port[side] && int32(seq-base[side]) >= 0 && int32(seq-base[side]) < 1<<26 {
+			if base[side] != 0 && len(payload) > 0 && segment[1] == port[side] && int32(seq-base[side]) >= 0 &&
+				int32(seq-base[side]) < 1<<26 {
 				e.dir, e.from, e.to = side, int64(seq-base[side]), int64(seq-base[side])+int64(len(payload))
 			}
 		}
@@ -287,7 +300,7 @@ func TestPacketsMissing(t *testing.T) {
 	}
 }
 
-// missing is a recording from which packets are taken.
+// missing is a recording from which packets are removed.
 type missing struct {
 	rec      *recorded
 	messages map[key]place
@@ -304,7 +317,7 @@ func newMissing(t testing.TB, messages [][]byte, sync int64) *missing {
 	return m
 }
 
-// without requires of the recording without some packets what can still be known.
+// without checks everything that can still be known of the recording without some packets.
 func (m *missing) without(t testing.TB, from, to int) {
 	t.Helper()
 	what := fmt.Sprintf("packets %d to %d of %d", from, to, len(m.packets))
@@ -336,7 +349,8 @@ func (m *missing) without(t testing.TB, from, to int) {
 	}
 }
 
-// Of a stream whose hello is not in a capture, and no sync yet, it is said what it may be, and when more is known.
+// For a stream whose hello is not in a capture, and without a sync yet, the summary says what it
+// may be, and when more will be known.
 func TestStreamsWithoutSync(t *testing.T) {
 	m := newMissing(t, tree(t), 65536)
 	told := 0
@@ -353,7 +367,7 @@ func TestStreamsWithoutSync(t *testing.T) {
 		}
 		require.NoError(t, w.Flush())
 		for what := range decode(t, file.Bytes(), m.store).Others {
-			if regexp.MustCompile(`^connections with what may be an hhfr stream \(no sync frame in \d+ octets; ` +
+			if regexp.MustCompile(`^connections with what may be an hhfr stream \(no sync frame in \d+ bytes; ` +
 				`the next is due 64 KiB, 1,024 messages or 15 minutes after the last\)$`).MatchString(what) {
 				told++
 			}

@@ -8,18 +8,19 @@ import (
 	"github.com/hhfr/hhfr/pkg/streamer/frame"
 )
 
-// capturedConn is a connection, or a session over datagrams, or raw octets of a stream: it finds out what its octets are, from what comes first. A hello or
-// a sync makes a stream of it, the head of an HTTP message makes HTTP of it, whatever stands in it later.
+// capturedConn is a connection, or a session over datagrams, or raw bytes of a stream. It finds out what
+// its bytes are from what comes first: a hello or a sync makes it a stream, the head of an HTTP
+// message makes it HTTP, whatever follows later.
 type capturedConn struct {
 	r      *Reader
 	flow   *flow.Flow
 	ways   [2]way
 	stream *Stream     // once a hello or a sync was found
-	http   *httpReader // nil: not, or no more
+	http   *httpReader // nil: it is not HTTP, or no longer
 	facts  string
 
-	upgraded bool     // HTTP ended with an upgrade to hhfr
-	service  Endpoint // of the request that was upgraded
+	upgraded bool    // HTTP ended with an upgrade to hhfr
+	service  Endpoint // service of the request that was upgraded
 
 	sequences map[sequenceKey]*sequence
 }
@@ -36,11 +37,11 @@ type way struct {
 	side
 	tape  tape
 	looks frames
-	total int64  // octets
-	since int64  // octets since the last gap
-	tail  []byte // the last octets, in which the mark of a sync may begin
-	first []byte // the first octets
-	gap   bool   // octets were missing
+	total int64  // bytes
+	since int64  // bytes since the last gap
+	tail  []byte // the last bytes, in which the mark of a sync may begin
+	first []byte // the first bytes
+	gap   bool   // bytes were missing
 }
 
 // conn begins a connection.
@@ -82,7 +83,7 @@ func (c *capturedConn) Octets(dir int, gap int64, b []byte, m flow.Mark) error {
 	return c.r.failed()
 }
 
-// settle has the connection be HTTP: nobody looks for anything else in it.
+// settle makes the connection HTTP: nothing else is searched for in it.
 func (c *capturedConn) settle() {
 	for i := range c.ways {
 		w := &c.ways[i]
@@ -93,7 +94,7 @@ func (c *capturedConn) settle() {
 	}
 }
 
-// taped takes octets to where they are wanted.
+// taped passes bytes to the tape if they are needed.
 func (w *way) taped(gap int64, b []byte) error {
 	if gap != 0 {
 		w.since = 0
@@ -107,7 +108,7 @@ func (w *way) taped(gap int64, b []byte) error {
 	return w.tape.write(b, c.r.keeps(c) && (c.http == nil || c.http.Heads == 0), c.r.bodies)
 }
 
-// octets looks for a stream in what comes, or goes on with it.
+// octets searches for a stream in new bytes, or continues with it.
 func (w *way) octets(gap int64, b []byte, m flow.Mark) {
 	first := w.total == int64(len(b))
 	if gap != 0 && !first {
@@ -124,7 +125,7 @@ func (w *way) octets(gap int64, b []byte, m flow.Mark) {
 		w.tail = nil
 		w.in.write(tail, m)
 	default:
-		const mark = 8 // octets
+		const mark = 8 // bytes
 		w.tail = append(w.tail, b...)
 		w.tail = append([]byte(nil), w.tail[max(0, len(w.tail)-mark+1):]...)
 	}
@@ -144,7 +145,7 @@ func (w *way) missing(gap int64) {
 	}
 }
 
-// follow has a decoder read the direction from here on.
+// follow lets a decoder read the direction from here on.
 func (w *way) follow() {
 	w.in = newDirection(w.conn.r, &w.side)
 }
@@ -153,7 +154,7 @@ func (w *way) follow() {
 func (c *capturedConn) Closed() error {
 	if c.http != nil {
 		c.http.Close(c.flow.Ends)
-		if c.http.Tunnel { // all of the request is there that will come
+		if c.http.Tunnel { // no more of the request will come
 			if err := c.tunnel(); err != nil {
 				return err
 			}
@@ -175,7 +176,7 @@ func (c *capturedConn) Closed() error {
 	return c.r.failed()
 }
 
-// summarize says what the connection was.
+// summarize counts what the connection was.
 func (c *capturedConn) summarize() {
 	others := c.r.summary.Others
 	switch {
@@ -221,7 +222,7 @@ func (c *capturedConn) kind() string {
 	return "TCP connections without data"
 }
 
-// facts is the first packet comment that is JSON.
+// facts returns the first packet comment that is JSON.
 func facts(m flow.Mark) string {
 	for _, c := range m.Comments {
 		if strings.HasPrefix(c, "{") {
@@ -245,14 +246,16 @@ func (c *capturedConn) begin(session [16]byte) {
 		c.r.met(c.flow)
 		if c.r.cfg.Octets != nil && !c.r.surveying {
 			for i := range c.ways {
-				c.ways[i].tape.out = func(offset int64, b []byte) error { return c.r.cfg.Octets(c.stream.number, i, offset, b) }
+				c.ways[i].tape.out = func(offset int64, b []byte) error {
+					return c.r.cfg.Octets(c.stream.number, i, offset, b)
+				}
 			}
 		}
 	}
 	c.stream.Session = session
 }
 
-// streamEnds says what is to be said of a stream.
+// streamEnds sets the final properties of a stream.
 func (c *capturedConn) streamEnds() {
 	s := c.stream
 	s.Facts, s.Service = c.facts, c.serves()
@@ -271,7 +274,7 @@ func (c *capturedConn) streamEnds() {
 	}
 }
 
-// sequence is that of an exchange that a direction began on a lane.
+// sequence returns that of an exchange which a direction began on a lane.
 func (c *capturedConn) sequence(origin int, lane uint64) *sequence {
 	key := sequenceKey{origin, lane}
 	s := c.sequences[key]

@@ -9,10 +9,11 @@ import (
 	"github.com/hhfr/hhfr/pkg/streamer/udp"
 )
 
-// unitCost is what a unit takes beside its octets, against limits in octets.
+// unitCost is what a unit counts besides its bytes, against limits in bytes.
 const unitCost = 128
 
-// datagrams finds the sessions of hhfr over UDP, and puts the units of their sequences in order (docs/wire-format.md, section 12).
+// datagrams finds the sessions of hhfr over UDP, and puts the units of their sequences in order
+// (docs/wire-format.md, section 12).
 type datagrams struct {
 	reader   *Reader
 	limits   flow.Limits
@@ -27,22 +28,22 @@ type datagrams struct {
 	err      error
 }
 
-// datagramSession is one connection. The address of who opened it may change.
+// datagramSession is one connection. The address of the end that opened it may change.
 type datagramSession struct {
 	*capturedConn
 	flow      flow.Flow
 	datagrams int
 	nonce     uint64
-	opened    bool // its answer or its opening is there
+	opened    bool // its answer or its opening was seen
 	ways      [2]units
 }
 
-// units are what one direction carried, by number: those that wait for others in front of them.
+// units are what one direction carried, by number: those that wait for earlier ones.
 type units struct {
 	there map[uint64]unit
-	next  uint64 // the number of the one that is given out next
-	gap   bool   // in front of it
-	begun bool   // one was given out
+	next  uint64 // number of the unit to pass on next
+	gap   bool   // a gap is before it
+	begun bool   // at least one was passed on
 	end   uint64 // the greatest number that is known to have been sent
 }
 
@@ -52,10 +53,16 @@ type unit struct {
 }
 
 func newDatagrams(r *Reader, l flow.Limits) *datagrams {
-	return &datagrams{reader: r, limits: l.WithDefaults(), sessions: map[uint64]*datagramSession{}, asks: map[uint64]int{}}
+	return &datagrams{
+		reader:   r,
+		limits:   l.WithDefaults(),
+		sessions: map[uint64]*datagramSession{},
+		asks:     map[uint64]int{},
+	}
 }
 
-// take takes in one datagram. What is none of hhfr, or was not captured whole, is only counted.
+// take reads one datagram. A datagram that is not hhfr's, or was not captured whole, is only
+// counted.
 func (d *datagrams) take(g flow.UDPDatagram) error {
 	d.seen++
 	if g.Missing > 0 {
@@ -91,7 +98,7 @@ func (d *datagrams) take(g flow.UDPDatagram) error {
 	return nil
 }
 
-// session finds or begins that of a datagram; src opened it as far as is known.
+// session finds or begins the session of a datagram; src opened it as far as is known.
 func (d *datagrams) session(h udp.Datagram, src, dst netip.AddrPort, g flow.UDPDatagram) *datagramSession {
 	s := d.sessions[h.Session]
 	switch {
@@ -112,11 +119,12 @@ func (d *datagrams) session(h udp.Datagram, src, dst netip.AddrPort, g flow.UDPD
 	return s
 }
 
-// carried takes in a packet of a session.
+// carried reads a packet of a session.
 func (d *datagrams) carried(s *datagramSession, h udp.Datagram, g flow.UDPDatagram) {
 	if h.Kind == udp.Open {
 		s.nonce, s.opened = h.Nonce, true
-		if g.Src == s.flow.Dst && g.Dst == s.flow.Src && !s.ways[0].begun && !s.ways[1].begun { // the first one seen came from the other end
+		if g.Src == s.flow.Dst && g.Dst == s.flow.Src && !s.ways[0].begun &&
+			!s.ways[1].begun { // the first one seen came from the peer
 			s.flow.Src, s.flow.Dst = g.Src, g.Dst
 			s.ways[0], s.ways[1] = s.ways[1], s.ways[0]
 		}
@@ -127,7 +135,7 @@ func (d *datagrams) carried(s *datagramSession, h udp.Datagram, g flow.UDPDatagr
 	case g.Src == s.flow.Dst || g.Dst == s.flow.Src:
 		way = 1
 	default:
-		return // of nobody who takes part
+		return // not from a participant
 	}
 	s.datagrams++
 	p := &d.packet
@@ -139,9 +147,9 @@ func (d *datagrams) carried(s *datagramSession, h udp.Datagram, g flow.UDPDatagr
 		return
 	}
 	if n := len(p.Units); n > 0 && p.Units[n-1].Number-p.Floor >= udp.Window {
-		return // which no receiver takes either
+		return // no receiver takes it either
 	}
-	d.give(s, way, p.Floor) // what is below does not come again
+	d.give(s, way, p.Floor) // units below the floor do not come again
 	to.end = max(to.end, p.Floor-1)
 	if p.Closing && p.Last-p.Floor+1 <= udp.Window {
 		to.end = max(to.end, p.Last)
@@ -152,7 +160,7 @@ func (d *datagrams) carried(s *datagramSession, h udp.Datagram, g flow.UDPDatagr
 	d.give(s, way, 0)
 }
 
-// keep keeps a unit that is new.
+// keep stores a unit that is new.
 func (d *datagrams) keep(to *units, u *window.Unit, g flow.UDPDatagram) {
 	if _, there := to.there[u.Number]; there || u.Number < to.next {
 		d.repeated += int64(len(u.Payload))
@@ -168,7 +176,8 @@ func (d *datagrams) keep(to *units, u *window.Unit, g flow.UDPDatagram) {
 	to.there[u.Number] = unit{u.Payload, flow.Mark{Time: g.Time, PacketNo: g.PacketNo, Comments: g.Comments}}
 }
 
-// give gives out the units that are in order, and all below a number, whatever is missing between them.
+// give passes on the units that are in order, and all below a number, whatever is missing between
+// them.
 func (d *datagrams) give(s *datagramSession, way int, below uint64) {
 	u := &s.ways[way]
 	for d.err == nil {
@@ -194,7 +203,7 @@ func (d *datagrams) give(s *datagramSession, way int, below uint64) {
 	}
 }
 
-// lowest is the least number that waits.
+// lowest returns the least number that waits.
 func (u *units) lowest() uint64 {
 	least := uint64(math.MaxUint64)
 	for n := range u.there {
@@ -203,7 +212,7 @@ func (u *units) lowest() uint64 {
 	return least
 }
 
-// highest is the greatest number that waits, or the one that was given out last.
+// highest returns the greatest number that waits, or the one that was passed on last.
 func (u *units) highest() uint64 {
 	most := u.next - 1
 	for n := range u.there {

@@ -40,7 +40,7 @@ type tapped struct {
 	grams []captured
 }
 
-// captured is one datagram: what the socket's end sent, or what came.
+// captured is one datagram: what the socket's end sent, or what arrived.
 type captured struct {
 	at     time.Time
 	sent   bool
@@ -67,14 +67,18 @@ func (s *tapped) ReadFrom(p []byte) (int, net.Addr, error) {
 	return n, from, err
 }
 
-// overUDP sends messages to an echo service over a stream over UDP, on an emulated link, and captures the datagrams at the near end.
+// overUDP sends messages to an echo service over a stream over UDP, on an emulated link, and
+// captures the datagrams at the near end.
 func overUDP(t *testing.T, profile string, sync int64, messages [][]byte) (grams []captured, store ctxstore.Store) {
 	t.Helper()
 	return overUDPAs(t, profile, streamer.Config{SyncBytes: sync}, 1, messages)
 }
 
-// overUDPAs does so over a stream that is as its initiator wants, with so many messages under way at once.
-func overUDPAs(t *testing.T, profile string, initiator streamer.Config, atOnce int, messages [][]byte) (grams []captured, store ctxstore.Store) {
+// overUDPAs does so over a stream with its initiator's configuration, with so many messages in
+// flight at once.
+func overUDPAs(
+	t *testing.T, profile string, initiator streamer.Config, atOnce int, messages [][]byte,
+) (grams []captured, store ctxstore.Store) {
 	t.Helper()
 	sync := initiator.SyncBytes
 	store = memory.New(memory.Config{})
@@ -92,20 +96,28 @@ func overUDPAs(t *testing.T, profile string, initiator streamer.Config, atOnce i
 			c, err := l.Accept()
 			require.NoError(t, err)
 			coder := binary.NewBook(ctxstore.Shapes{Store: store}).Coder(binary.Options{})
-			s, err := streamer.Over(t.Context(), c, streamer.Config{SyncBytes: sync, Accept: func(context.Context, frame.Hello) (streamer.Admission, error) {
-				return streamer.Admission{Coder: coder, Handler: func(ctx context.Context, x *streamer.Exchange) {
-					body, err := x.Message().ReadAll(1 << 20)
-					assert.NoError(t, err)
-					assert.NoError(t, x.Reply(ctx, streamer.NewMessage(nil, body)))
-				}}, nil
-			}})
+			s, err := streamer.Over(t.Context(), c, streamer.Config{
+				SyncBytes: sync,
+				Accept: func(context.Context, frame.Hello) (streamer.Admission, error) {
+					return streamer.Admission{
+						Coder: coder,
+						Handler: func(ctx context.Context, x *streamer.Exchange) {
+							body, err := x.Message().ReadAll(1 << 20)
+							assert.NoError(t, err)
+							assert.NoError(t, x.Reply(ctx, streamer.NewMessage(nil, body)))
+						},
+					}, nil
+				},
+			})
 			require.NoError(t, err)
 			served <- s
 		}()
 		c, err := udp.Dial(t.Context(), tap, far.LocalAddr(), cfg)
 		require.NoError(t, err)
 		coder := binary.NewBook(ctxstore.Shapes{Store: memory.New(memory.Config{})}).Coder(binary.Options{})
-		initiator.Initiator, initiator.Session, initiator.Token, initiator.Representation, initiator.Coder = true, [16]byte{7}, make([]byte, frame.TokenLen), frame.Binary, coder
+		initiator.Initiator, initiator.Session = true, [16]byte{7}
+		initiator.Token, initiator.Representation = make([]byte, frame.TokenLen), frame.Binary
+		initiator.Coder = coder
 		s, err := streamer.Over(t.Context(), c, initiator)
 		require.NoError(t, err)
 		var pending []*streamer.Pending
@@ -137,7 +149,7 @@ func overUDPAs(t *testing.T, profile string, initiator streamer.Config, atOnce i
 // form is how a capture is written.
 type form struct {
 	v6, ng   bool
-	fragment int // octets of an IPv4 packet; 0: as long as need be
+	fragment int // bytes of an IPv4 packet; 0: as long as need be
 }
 
 var (
@@ -164,8 +176,13 @@ func pcapOf(t testing.TB, grams []captured, f form) []byte {
 	}
 	buf := gopacket.NewSerializeBuffer()
 	put := func(at time.Time, ls ...gopacket.SerializableLayer) {
-		require.NoError(t, gopacket.SerializeLayers(buf, gopacket.SerializeOptions{FixLengths: true, ComputeChecksums: true}, ls...))
-		require.NoError(t, write(gopacket.CaptureInfo{Timestamp: at, CaptureLength: len(buf.Bytes()), Length: len(buf.Bytes())}, buf.Bytes()))
+		require.NoError(t,
+			gopacket.SerializeLayers(buf, gopacket.SerializeOptions{FixLengths: true, ComputeChecksums: true}, ls...))
+		require.NoError(
+			t,
+			write(gopacket.CaptureInfo{Timestamp: at, CaptureLength: len(buf.Bytes()), Length: len(buf.Bytes())},
+				buf.Bytes()),
+		)
 	}
 	for i, g := range grams {
 		src, dst := client, server
@@ -176,18 +193,35 @@ func pcapOf(t testing.TB, grams []captured, f form) []byte {
 		u := &layers.UDP{SrcPort: layers.UDPPort(src.Port), DstPort: layers.UDPPort(dst.Port)}
 		if f.v6 {
 			v6 := func(a net.UDPAddr) net.IP { return append(net.ParseIP("2001:db8::")[:12], a.IP.To4()...) }
-			ip := &layers.IPv6{Version: 6, HopLimit: 9, NextHeader: layers.IPProtocolUDP, SrcIP: v6(src), DstIP: v6(dst)}
+			ip := &layers.IPv6{
+				Version:    6,
+				HopLimit:   9,
+				NextHeader: layers.IPProtocolUDP,
+				SrcIP:      v6(src),
+				DstIP:      v6(dst),
+			}
 			require.NoError(t, u.SetNetworkLayerForChecksum(ip))
 			put(g.at, ip, u, gopacket.Payload(g.octets))
 			continue
 		}
-		ip := &layers.IPv4{Version: 4, TTL: 9, Id: uint16(i), Protocol: layers.IPProtocolUDP, SrcIP: src.IP.To4(), DstIP: dst.IP.To4()}
+		ip := &layers.IPv4{
+			Version:  4,
+			TTL:      9,
+			Id:       uint16(i),
+			Protocol: layers.IPProtocolUDP,
+			SrcIP:    src.IP.To4(),
+			DstIP:    dst.IP.To4(),
+		}
 		require.NoError(t, u.SetNetworkLayerForChecksum(ip))
 		if f.fragment == 0 || len(g.octets) <= f.fragment {
 			put(g.at, ip, u, gopacket.Payload(g.octets))
 			continue
 		}
-		require.NoError(t, gopacket.SerializeLayers(buf, gopacket.SerializeOptions{FixLengths: true, ComputeChecksums: true}, u, gopacket.Payload(g.octets)))
+		require.NoError(
+			t,
+			gopacket.SerializeLayers(buf, gopacket.SerializeOptions{FixLengths: true, ComputeChecksums: true}, u,
+				gopacket.Payload(g.octets)),
+		)
 		whole := bytes.Clone(buf.Bytes())
 		for from := 0; from < len(whole); from += f.fragment {
 			to := min(from+f.fragment, len(whole))
@@ -204,7 +238,8 @@ func pcapOf(t testing.TB, grams []captured, f form) []byte {
 
 const badLink = "3g,loss=8%,reorder=5%,dup=5%,jitter=20ms,seed="
 
-// Whatever the link did to the datagrams, their capture gives the messages, and the octets of the streams.
+// Whatever the link did to the datagrams, their capture gives the messages, and the bytes of the
+// streams.
 func TestLaw3OverUDP(t *testing.T) {
 	messages := mixed(t)
 	for seed, f := range []form{{}, {v6: true, ng: true}, {fragment: 400}} {
@@ -228,7 +263,7 @@ func TestLaw3OverUDP(t *testing.T) {
 	}
 }
 
-// Who dialled came from other addresses later: it is one session.
+// The dialing side used other addresses later: it is one session.
 func TestDatagramsFromNewAddresses(t *testing.T) {
 	messages := mixed(t)
 	grams, _ := overUDP(t, badLink+"9", 4096, messages)
@@ -241,20 +276,22 @@ func TestDatagramsFromNewAddresses(t *testing.T) {
 	assert.Equal(t, 2*len(messages), right(t, r, messages))
 }
 
-// right tells that all messages that a decoder gives are those that were sent, and how many there are.
+// right reports that all messages that a decoder gives are those that were sent, and how many there
+// are.
 func right(t *testing.T, r *capture.Result, messages [][]byte) (whole int) {
 	t.Helper()
 	for _, m := range r.Messages {
 		if m.Whole() {
 			whole++
-			require.True(t, slices.ContainsFunc(messages, func(sent []byte) bool { return bytes.Equal(sent, m.Body) }), "exchange %d was never sent like that", m.Exchange)
+			require.True(t, slices.ContainsFunc(messages, func(sent []byte) bool { return bytes.Equal(sent, m.Body) }),
+				"exchange %d was never sent like that", m.Exchange)
 			require.True(t, bytes.Equal(messages[m.Exchange-1], m.Body), "exchange %d", m.Exchange)
 		}
 	}
 	return whole
 }
 
-// From the middle on, without the shapes before: all from the next sync on is there.
+// From the middle on, without the shapes before: everything from the next sync on is there.
 func TestDatagramsFromTheMiddle(t *testing.T) {
 	messages := slices.Repeat(mixed(t), 2)
 	grams, store := overUDP(t, badLink+"5", 2048, messages)
@@ -263,11 +300,13 @@ func TestDatagramsFromTheMiddle(t *testing.T) {
 		r := decode(t, pcapOf(t, grams[from:], form{}), store)
 		assert.True(t, r.Partial())
 		require.Len(t, r.Streams, 1)
-		assert.Greater(t, right(t, r, messages), 2*len(messages)*(72-share)/100, "from %d %% on; how far it is to the next sync depends on what was lost", share)
+		assert.Greater(t, right(t, r, messages), 2*len(messages)*(72-share)/100,
+			"from %d %% on; how far it is to the next sync depends on what was lost", share)
 	}
 }
 
-// Datagrams that are not in the capture: those that were sent again are no loss; those that were not cost what stood between two syncs.
+// Datagrams that are not in the capture: those that were sent again are no loss; each of the others
+// costs what was between two syncs.
 func TestDatagramsMissing(t *testing.T) {
 	messages := slices.Repeat(mixed(t), 2)
 	grams, store := overUDP(t, badLink+"6", 2048, messages)
@@ -308,7 +347,8 @@ func TestDatagramsInTheTree(t *testing.T) {
 	})
 }
 
-// inTheTree decodes a capture in testdata, which -update makes anew; it has all messages, and datagrams that came again.
+// inTheTree decodes a capture in testdata, which -update makes anew; it has all messages, and
+// datagrams that were sent again.
 func inTheTree(t *testing.T, name string, anew func() []captured) {
 	t.Helper()
 	name = shared.Testdata(t, "pcap", name)
@@ -323,7 +363,7 @@ func inTheTree(t *testing.T, name string, anew func() []captured) {
 	requireSaved(t, dir, tree(t))
 }
 
-// Other datagrams are told apart.
+// Other datagrams are counted by kind.
 func TestOtherDatagrams(t *testing.T) {
 	messages := tree(t)[:3]
 	grams, _ := overUDP(t, "lte", 4096, messages)
@@ -342,7 +382,8 @@ func TestOtherDatagrams(t *testing.T) {
 	r = decode(t, pcapOf(t, grams[:4], form{}), nil)
 	assert.Empty(t, r.Messages, "hello alone")
 	long, _ := overUDP(t, "lte", 4096, slices.Repeat(tree(t), 2))
-	for from := len(long) - 1; len(r.Streams) == 0; from-- { // from the end on, until there is one sync frame, which no other contradicts
+	// from the end on, until there is one sync frame, which no other contradicts
+	for from := len(long) - 1; len(r.Streams) == 0; from-- {
 		require.Positive(t, from)
 		r = decode(t, pcapOf(t, long[from:], form{}), nil)
 	}
@@ -350,7 +391,8 @@ func TestOtherDatagrams(t *testing.T) {
 	for _, m := range r.Messages {
 		assert.NotEqual(t, capture.Withdrawn, m.State)
 	}
-	limited, err := capture.Decode(t.Context(), bytes.NewReader(pcapOf(t, grams, form{})), capture.DecodeConfig{Limits: flow.Limits{Octets: 1}})
+	limited, err := capture.Decode(t.Context(), bytes.NewReader(pcapOf(t, grams, form{})),
+		capture.DecodeConfig{Limits: flow.Limits{Octets: 1}})
 	require.NoError(t, err)
 	assert.Positive(t, limited.Stats.Dropped)
 	assert.True(t, limited.Partial())
@@ -361,7 +403,8 @@ func packetOf(number, unit uint64, payload string) *window.Packet {
 	return &window.Packet{Number: number, Floor: 1, Units: []window.Unit{{Number: unit, First: true, Last: true, Payload: []byte(payload)}}}
 }
 
-// tapeOf and gramsOf write datagrams as octets, and read them again: a way, a length, and so many octets each.
+// tapeOf and gramsOf write datagrams as bytes, and read them again: a direction, a length, and so
+// many bytes each.
 func tapeOf(grams []captured) (tape []byte) {
 	for _, g := range grams {
 		way := byte(0)
@@ -377,13 +420,15 @@ func tapeOf(grams []captured) (tape []byte) {
 func gramsOf(tape []byte) (grams []captured) {
 	for len(tape) >= 3 {
 		n := min(int(tape[1])<<8|int(tape[2]), len(tape)-3)
-		grams = append(grams, captured{at: time.Unix(int64(len(grams)), 0), sent: tape[0]&1 != 0, octets: tape[3 : 3+n]})
+		grams = append(grams,
+			captured{at: time.Unix(int64(len(grams)), 0), sent: tape[0]&1 != 0, octets: tape[3 : 3+n]})
 		tape = tape[3+n:]
 	}
 	return grams
 }
 
-// FuzzDatagrams: whatever datagrams a capture has, its runs are in order, and no longer than what came.
+// FuzzDatagrams: whatever datagrams a capture has, its runs are in order, and no longer than what
+// came.
 func FuzzDatagrams(f *testing.F) {
 	for _, name := range []string{"datagrams.pcap"} {
 		file, err := flow.Open(bytes.NewReader(shared.Read(f, shared.Testdata(f, "pcap", name))))
@@ -403,15 +448,16 @@ func FuzzDatagrams(f *testing.F) {
 		grams := gramsOf(tape)
 		end := map[[2]int]int64{} // by stream and direction
 		octets := 0
-		_, err := capture.Decode(t.Context(), bytes.NewReader(pcapOf(t, grams, form{})), capture.DecodeConfig{Octets: func(n, direction int, offset int64, b []byte) error {
-			at := [2]int{n, direction}
-			if offset < end[at] || len(b) == 0 {
-				return fmt.Errorf("%d octets at %d behind %d", len(b), offset, end[at])
-			}
-			end[at] = offset + int64(len(b))
-			octets += len(b)
-			return nil
-		}})
+		_, err := capture.Decode(t.Context(), bytes.NewReader(pcapOf(t, grams, form{})),
+			capture.DecodeConfig{Octets: func(n, direction int, offset int64, b []byte) error {
+				at := [2]int{n, direction}
+				if offset < end[at] || len(b) == 0 {
+					return fmt.Errorf("%d bytes at %d after %d", len(b), offset, end[at])
+				}
+				end[at] = offset + int64(len(b))
+				octets += len(b)
+				return nil
+			}})
 		require.NoError(t, err)
 		assert.LessOrEqual(t, octets, len(tape))
 	})

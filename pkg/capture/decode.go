@@ -7,14 +7,14 @@ import (
 	"github.com/hhfr/hhfr/pkg/capture/flow"
 )
 
-// ErrNothing says that an input has neither hhfr nor SOAP.
+// ErrNothing reports that an input has neither hhfr nor SOAP.
 var ErrNothing = errors.New("no hhfr stream and no SOAP")
 
-// Summary is what was found beside the messages.
+// Summary is what was found besides the messages.
 type Summary struct {
 	Streams []*Stream
 	Stats   flow.Stats
-	// Others says what was found instead of SOAP and hhfr, by kind, in connections or datagrams.
+	// Others counts what was found instead of SOAP and hhfr, by kind, in connections or datagrams.
 	Others map[string]int
 
 	counts Counts
@@ -22,19 +22,20 @@ type Summary struct {
 
 func newSummary() *Summary { return &Summary{Others: map[string]int{}} }
 
-// Result is all that was found.
+// Result is everything that was found.
 type Result struct {
 	Summary
-	// Messages are in the order of their first octets.
+	// Messages are in the order of their first bytes.
 	Messages []*Decoded
 }
 
-// Counts are what people want to know of the messages.
+// Counts are the numbers of messages, by state.
 type Counts struct{ Messages, Verified, Unverified, Withdrawn, Incomplete, Cancelled, Undecodable, Unchecked int }
 
 func (c *Counts) of(s State) *int {
-	return map[State]*int{Verified: &c.Verified, Unverified: &c.Unverified, Withdrawn: &c.Withdrawn, Incomplete: &c.Incomplete,
-		Cancelled: &c.Cancelled, Undecodable: &c.Undecodable, Unchecked: &c.Unchecked}[s]
+	return map[State]*int{Verified: &c.Verified, Unverified: &c.Unverified, Withdrawn: &c.Withdrawn,
+		Incomplete: &c.Incomplete,
+		Cancelled:  &c.Cancelled, Undecodable: &c.Undecodable, Unchecked: &c.Unchecked}[s]
 }
 
 // Counts counts messages by state.
@@ -45,13 +46,14 @@ func (s *Summary) count(d *Decoded) {
 	*s.counts.of(d.State)++
 }
 
-// uncount takes back what was counted.
+// uncount removes a message from the counts.
 func (s *Summary) uncount(d *Decoded) {
 	s.counts.Messages--
 	*s.counts.of(d.State)--
 }
 
-// Partial tells that something is missing: octets, the end of the capture, shapes, or messages that failed their check. Messages that nothing covers yet do not count.
+// Partial reports whether something is missing: bytes, the end of the capture, shapes, or messages
+// that failed their check. Messages that no check covers yet do not count.
 func (s *Summary) Partial() bool {
 	c := s.counts
 	if s.Others[OtherUpgraded] > 0 || c.Withdrawn+c.Incomplete+c.Undecodable > 0 ||

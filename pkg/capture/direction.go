@@ -12,53 +12,56 @@ import (
 	"github.com/hhfr/hhfr/pkg/streamer/wire"
 )
 
-// receiver takes what a direction has.
+// receiver is told what a direction contains.
 type receiver interface {
-	// met is told of a hello, and of a sync where octets were missing.
+	// met is called for a hello, and for a sync where bytes were missing.
 	met()
-	// begun is told of a message whose first octets are there.
+	// begun is called for a message whose first bytes have come.
 	begun(*incoming)
-	// ended is told when it is whole, or when the rest of it will not come.
+	// ended is called when a message is whole, or when the rest of it will not come.
 	ended(*incoming)
-	// checked is told what a check says of the messages from number from+1 on, up to to.
+	// checked is called with the result of a check, for the messages from number from+1 on, up to
+	// to.
 	checked(from, to uint64, s State)
-	// refused is told of messages of the other direction that this end did not take.
+	// refused is called for messages of the other direction that this end did not take.
 	refused(k frame.Key, why string)
-	// declined is told where it took none at all.
+	// declined is called when it took none at all.
 	declined()
 }
 
-// direction drives a decoder over the octets of one direction of a stream, as they come, and joins its messages.
+// direction drives a decoder over the bytes of one direction of a stream, as they come, and joins
+// its messages.
 type direction struct {
 	r   *Reader
 	dec *wire.Decoder
 	to  receiver
 
-	buf   []byte // octets that are not decoded yet, from at on
+	buf   []byte // bytes that are not decoded yet, from at on
 	at    int
-	marks []arrivalMark // of the packets that brought what is in buf
+	marks []arrivalMark // marks of the packets that brought what is in buf
 
 	fragments int
 	origin    frame.Origin
 	found     bool   // there was a hello, or a sync
 	opened    bool   // a hello
-	target    string // that of the hello
-	floated   bool   // octets were missing before the last sync, nobody knows how many
+	target    string // target in the hello
+	floated   bool   // an unknown number of bytes was missing before the last sync
 	syncAt    int64  // offset of that
 	closed    bool
 	gaps      int
-	left      int // octets that are no whole frame, or stand behind a close
+	left      int // bytes that are no whole frame, or come after a close
 	octets    StreamOctets
 	problems  []string
 }
 
-// arrivalMark says that the octets from at on came with a packet.
+// arrivalMark records that the bytes from at on came with a packet.
 type arrivalMark struct {
 	at int
 	flow.Mark
 }
 
-// StreamOctets are the octets of a direction by what they were for. Data counts the frames of messages, payload and framing.
+// StreamOctets are the numbers of bytes of a direction by their purpose. Data counts the frames of
+// messages, payload and framing.
 type StreamOctets struct{ Data, Shape, Sync, Other int64 }
 
 func (o *StreamOctets) add(f *wire.DecodedFrame) {
@@ -77,14 +80,21 @@ func (o *StreamOctets) add(f *wire.DecodedFrame) {
 
 func newDirection(r *Reader, to receiver) *direction {
 	return &direction{r: r, to: to, dec: wire.NewDecoder(wire.DecoderConfig{
-		Shapes: r.shapes, Named: r.shapes.named, Compression: &r.compression, MaxShapes: maxShapes, MaxShapeOctets: maxShapeOctets,
-		MaxHeld: -1, Scratch: true, Skim: r.surveying})}
+		Shapes:         r.shapes,
+		Named:          r.shapes.named,
+		Compression:    &r.compression,
+		MaxShapes:      maxShapes,
+		MaxShapeOctets: maxShapeOctets,
+		MaxHeld:        -1,
+		Scratch:        true,
+		Skim:           r.surveying,
+	})}
 }
 
-// behind is how many of the octets that came are not decoded.
+// behind returns how many of the bytes that came are not decoded.
 func (d *direction) behind() int { return len(d.buf) - d.at }
 
-// write takes octets that a packet brought.
+// write takes bytes that a packet brought.
 func (d *direction) write(b []byte, m flow.Mark) {
 	if d.closed {
 		d.left += len(b)
@@ -114,7 +124,7 @@ func (d *direction) write(b []byte, m flow.Mark) {
 	}
 	if d.closed {
 		d.left = len(d.buf) - d.at
-		d.lost(d.dec.Lose(0), "octets missing")
+		d.lost(d.dec.Lose(0), "bytes missing")
 	}
 }
 
@@ -132,13 +142,13 @@ func (d *direction) forget() {
 	d.at = 0
 }
 
-// markAt is that of the packet that brought the octet with an index.
+// markAt returns the mark of the packet that brought the byte with an index.
 func (d *direction) markAt(i int) flow.Mark {
 	n := sort.Search(len(d.marks), func(k int) bool { return d.marks[k].at > i }) - 1
 	return d.marks[max(n, 0)].Mark
 }
 
-// gap says that octets are missing, -1 if nobody knows how many.
+// gap reports that bytes are missing, -1 if the number is not known.
 func (d *direction) gap(missing int64) {
 	if d.closed {
 		return
@@ -149,11 +159,11 @@ func (d *direction) gap(missing int64) {
 		d.floated = true
 	}
 	d.gaps++
-	d.lost(d.dec.Lose(missing), "octets missing")
+	d.lost(d.dec.Lose(missing), "bytes missing")
 	d.buf, d.marks, d.at = d.buf[:0], d.marks[:0], 0
 }
 
-// end says that nothing more comes.
+// end reports that nothing more comes.
 func (d *direction) end() {
 	if d.closed {
 		return
@@ -161,18 +171,18 @@ func (d *direction) end() {
 	if d.dec.Following() {
 		d.left = len(d.buf) - d.at
 	}
-	d.lost(d.dec.Lose(0), "octets missing")
+	d.lost(d.dec.Lose(0), "bytes missing")
 	d.buf, d.marks, d.at = nil, nil, 0
 }
 
-// cut reports whether the direction begins without its hello, ends without its close, or lacks octets. One
-// that was declined may end as it likes.
+// cut reports whether the direction begins without its hello, ends without its close, or lacks
+// bytes. A direction that was declined may end in any way.
 func (d *direction) cut(declined bool) bool {
 	return (d.left > 0 || d.found && !d.closed) && !declined || d.gaps > 0 || d.found && !d.opened
 }
 
-// declines reports whether it is of a responder that does not take the session: a close follows, and it has
-// processed nothing.
+// declines reports whether the direction is that of a responder which does not take the session: a
+// close follows, and it has processed nothing.
 func (d *direction) declines() bool {
 	return d.opened && d.origin.Responder && d.origin.Representation == 0
 }
@@ -189,7 +199,7 @@ func (d *direction) lost(events []wire.Event, why string) {
 	}
 }
 
-// give gives a message out of which the rest will not come.
+// give ends a message of which the rest will not come.
 func (d *direction) give(m *wire.IncomingMessage, s State, why string) {
 	if m == nil || m.User == nil {
 		return
@@ -199,7 +209,7 @@ func (d *direction) give(m *wire.IncomingMessage, s State, why string) {
 	d.finish(in)
 }
 
-// frame does what a frame says. following: nothing was missing since the check before.
+// frame processes a frame. following: nothing was missing since the check before.
 func (d *direction) frame(f *wire.DecodedFrame, following bool) {
 	for i := range f.Events {
 		switch ev := &f.Events[i]; ev.Kind {
@@ -211,7 +221,7 @@ func (d *direction) frame(f *wire.DecodedFrame, following bool) {
 			}
 		case wire.Fragment:
 			d.fragment(ev, f.Octets)
-		case wire.Lost: // by a sync
+		case wire.Lost: // lost by a sync
 			d.give(ev.Message, Incomplete, "check does not agree")
 		case wire.Cancelled:
 			d.give(ev.Message, Cancelled, reason(ev.Cancel))
@@ -244,7 +254,7 @@ func reason(f frame.Cancel) string {
 	return f.Code.String() + ": " + f.Text
 }
 
-// verdict settles the state of the messages since the last check.
+// verdict sets the state of the messages since the last check.
 func (d *direction) verdict(at int64, v wire.Verdict) {
 	switch {
 	case v.Right && !v.Known:
@@ -259,10 +269,10 @@ func (d *direction) verdict(at int64, v wire.Verdict) {
 	}
 }
 
-// fragment takes a fragment of a message from a data frame of so many octets.
+// fragment takes a fragment of a message from a data frame of that many bytes.
 func (d *direction) fragment(ev *wire.Event, octets int) {
 	if d.fragments++; d.fragments%restAfter == 0 {
-		d.dec.Rest() // what lanes remember on which nothing comes any more
+		d.dec.Rest() // makes the memories of unused lanes small
 	}
 	if ev.First {
 		ev.Message.User = d.begin(ev.Message)
@@ -288,25 +298,38 @@ func (d *direction) fragment(ev *wire.Event, octets int) {
 	}
 }
 
-// incoming is a message that comes in.
+// incoming is a message that is being received.
 type incoming struct {
 	*Decoded
-	number uint64 // of those of its direction that became whole; 0: it did not
+	number uint64 // among the whole messages of its direction; 0: it is not whole
 	parts  [2]joining
 	err    error
 }
 
 func (d *direction) begin(m *wire.IncomingMessage) *incoming {
 	first := d.markAt(d.at)
-	in := &incoming{Decoded: &Decoded{HHFR: true, Session: d.origin.Session, Lane: m.Lane, Exchange: m.Exchange, Reply: m.Reply, Interim: m.Interim, OneWay: m.OneWay,
-		Place: m.Place, First: first.Time, Packet: first.PacketNo, inForm: d.origin.Stages&frame.Headers != 0}}
+	in := &incoming{
+		Decoded: &Decoded{
+			HHFR:     true,
+			Session:  d.origin.Session,
+			Lane:     m.Lane,
+			Exchange: m.Exchange,
+			Reply:    m.Reply,
+			Interim:  m.Interim,
+			OneWay:   m.OneWay,
+			Place:    m.Place,
+			First:    first.Time,
+			Packet:   first.PacketNo,
+			inForm:   d.origin.Stages&frame.Headers != 0,
+		},
+	}
 	if !d.r.surveying {
 		d.to.begun(in)
 	}
 	return in
 }
 
-// finish gives out what there is of a message.
+// finish passes on what there is of a message.
 func (d *direction) finish(in *incoming) {
 	if d.r.surveying {
 		return
@@ -316,7 +339,7 @@ func (d *direction) finish(in *incoming) {
 	}
 	head, err := in.parts[0].body.Start()
 	if err == nil && in.parts[0].body.Len() > int64(len(head)) {
-		err = fmt.Errorf("head of %d octets", in.parts[0].body.Len())
+		err = fmt.Errorf("head of %d bytes", in.parts[0].body.Len())
 	}
 	if in.err == nil {
 		in.err = err
@@ -333,7 +356,8 @@ func (d *direction) finish(in *incoming) {
 	d.to.ended(in)
 }
 
-// why says for people why a message could not be decoded, and which shape is missing, if that is why.
+// why returns, for people, the reason why a message could not be decoded, and the shape that is
+// missing, if that is the reason.
 func why(err error) (text, lacks string) {
 	switch {
 	case errors.Is(err, &wire.Error{Code: wire.Lacking}):

@@ -13,14 +13,14 @@ import (
 	"github.com/hhfr/hhfr/pkg/soap"
 )
 
-// contexts tell what holds for all streams of a session: which unchanging headers it has
-// (docs/negotiation.md, section 3.2), and which service it is with. What they tell of headers needs no
-// check: bodies name the blocks by their digests.
+// contexts hold what applies to all streams of a session: its unchanging headers
+// (docs/negotiation.md, section 3.2), and its service. Headers need no further check: bodies name
+// the blocks by their digests.
 type contexts struct {
 	store  ctxstore.Store
-	agreed map[[16]byte]*agreement // by the capture
-	order  [][16]byte              // of those
-	stored map[[16]byte]agreement  // by the contexts of the store
+	agreed map[[16]byte]*agreement // from the capture
+	order  [][16]byte              // the sessions in agreed
+	stored map[[16]byte]agreement  // from the contexts of the store
 }
 
 // agreement is what is known of a session.
@@ -33,7 +33,7 @@ func newContexts(store ctxstore.Store) contexts {
 	return contexts{store: store, agreed: map[[16]byte]*agreement{}, stored: map[[16]byte]agreement{}}
 }
 
-// seen is where to note what the capture tells of a session.
+// seen returns the entry for what the capture shows of a session.
 func (c *contexts) seen(session [16]byte) *agreement {
 	if c.agreed[session] == nil {
 		c.agreed[session] = &agreement{}
@@ -45,7 +45,7 @@ func (c *contexts) seen(session [16]byte) *agreement {
 	return c.agreed[session]
 }
 
-// kept is what the store has of a session.
+// kept returns what the store has of a session.
 func (c *contexts) kept(ctx context.Context, session [16]byte) agreement {
 	if _, looked := c.stored[session]; !looked && c.store != nil {
 		if len(c.stored) >= maxSessions {
@@ -61,7 +61,7 @@ func (c *contexts) kept(ctx context.Context, session [16]byte) agreement {
 	return c.stored[session]
 }
 
-// headers gives those of a session, as far as they are known.
+// headers returns those of a session, as far as they are known.
 func (c *contexts) headers(ctx context.Context, session [16]byte) (blocks []string) {
 	if seen := c.agreed[session]; seen != nil {
 		blocks = seen.headers
@@ -69,7 +69,8 @@ func (c *contexts) headers(ctx context.Context, session [16]byte) (blocks []stri
 	return slices.Concat(blocks, c.kept(ctx, session).headers)
 }
 
-// putHeadersBack makes a message of a stream whole: what its session agreed to take out of it stands in it again.
+// putHeadersBack makes a message of a stream whole: it puts back the headers that its session
+// agreed to take out.
 func (r *Reader) putHeadersBack(d *Decoded) {
 	if !d.inForm || d.State == Undecodable || d.content.Len() == 0 {
 		return
@@ -101,10 +102,11 @@ func (r *Reader) putHeadersBack(d *Decoded) {
 	}
 }
 
-// absent is what [lacksHeader] says of a body in which nothing stands for a header.
+// absent is the result of [lacksHeader] for a body in which nothing was taken out.
 const absent = "-"
 
-// lacksHeader finds a block that stood in a body and is none of these: its name; empty if all are there, [absent] if nothing was taken out.
+// lacksHeader finds a reference in a body to a block that is none of these, and returns its name;
+// empty if all are there, [absent] if nothing was taken out.
 func lacksHeader(blocks []string, body io.Reader) (string, error) {
 	const chunk, overlap = 64 << 10, 256
 	buf := make([]byte, 0, chunk+overlap)

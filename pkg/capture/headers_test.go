@@ -20,11 +20,11 @@ const (
 		`<wsa:Address>urn:me</wsa:Address></wsa:ReplyTo>`
 )
 
-// reference is what stands for tenant.
+// reference is the reference that replaces tenant.
 var reference = string(unchanging.TakeOut([]string{tenant}, []byte(tenant)))
 
-// withHeaders are messages that have the blocks in all ways, and such as look as if they had been
-// taken out.
+// withHeaders are messages that have the blocks in all forms, and messages that look as if blocks
+// had been taken out.
 func withHeaders() (list [][]byte) {
 	headers := []string{
 		tenant + replyTo, replyTo, "", replyTo + "<x/>" + tenant + replyTo,
@@ -38,8 +38,8 @@ func withHeaders() (list [][]byte) {
 	return append(list, []byte(unchanging.Mark), []byte(reference+replyTo), nil)
 }
 
-// Law 3: what an agreement took out of messages is put back, from the negotiation in the capture or
-// the context in the store.
+// Law 3: headers that were taken out of messages are put back, from the negotiation in the capture
+// or the context in the store.
 func TestLaw3WithHeaders(t *testing.T) {
 	rec := record(t, append(withHeaders(), mixed(t)...), 4096, tenant, replyTo)
 	for _, one := range runsOf(t, rec.file, nil) {
@@ -48,7 +48,7 @@ func TestLaw3WithHeaders(t *testing.T) {
 	requireLaw3(t, rec)
 }
 
-// From the middle on, too: there the context in the store alone tells what was agreed.
+// From the middle on, too: then only the context in the store has what was agreed.
 func TestHeadersFromTheMiddle(t *testing.T) {
 	rec := record(t, withHeaders(), 1024, tenant, replyTo)
 	store := copyStore(t, rec.server)
@@ -68,8 +68,8 @@ func TestHeadersFromTheMiddle(t *testing.T) {
 	}
 }
 
-// A third party without the context is told so, and gets nothing that looks whole and is not; what
-// had no headers it gets.
+// A third party without the context is told so, and gets nothing that looks whole and is not. It
+// gets messages without such headers.
 func TestHeadersWithoutTheContext(t *testing.T) {
 	rec := record(t, withHeaders(), 4096, tenant, replyTo)
 	runs := runsOf(t, rec.file, nil)
@@ -96,7 +96,7 @@ func TestHeadersWithoutTheContext(t *testing.T) {
 	assert.Greater(t, whole, 10)
 	assert.Greater(t, lacking, 50)
 
-	// A context that is another one's does not fit.
+	// The context of another session does not fit.
 	store := copyStore(t, rec.server)
 	for info, err := range store.List(t.Context(), ctxstore.SessionPrefix) {
 		require.NoError(t, err)

@@ -8,7 +8,7 @@ import (
 	"github.com/hhfr/hhfr/pkg/streamer/wire"
 )
 
-// joining is a head or body that comes in.
+// joining is a head or body that is being received.
 type joining struct {
 	joiner *program.Joiner // nil: text
 	body   *spool.Spooled  // nil: nothing came
@@ -37,12 +37,12 @@ func (r *Reader) join(j *joining, p *wire.Part) (err error) {
 		}
 	}
 	if _, err = j.body.Write(octets); err == nil && j.body.Len() > r.cfg.MaxMessage {
-		err = fmt.Errorf("longer than %d octets", r.cfg.MaxMessage)
+		err = fmt.Errorf("longer than %d bytes", r.cfg.MaxMessage)
 	}
 	return err
 }
 
-// release gives back what joined a part.
+// release frees what joined a part.
 func (r *Reader) release(j *joining) {
 	if j.joiner != nil && len(r.joiners) < maxJoiners {
 		r.joiners = append(r.joiners, j.joiner)

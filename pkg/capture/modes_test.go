@@ -24,8 +24,8 @@ import (
 	"github.com/hhfr/hhfr/pkg/streamer"
 )
 
-// recordModes sends messages in sessions of the modes, one behind the other, of one client with one server, which
-// do not share a store.
+// recordModes sends messages in sessions of the modes, one after the other, from one client to one
+// server, which do not share a store.
 func recordModes(t *testing.T, messages [][]byte, modes ...negotiate.Mode) []byte {
 	t.Helper()
 	l, err := new(net.ListenConfig).Listen(t.Context(), "tcp", "127.0.0.1:0")
@@ -50,8 +50,14 @@ func recordModes(t *testing.T, messages [][]byte, modes ...negotiate.Mode) []byt
 	transport := &http.Transport{DialContext: rec.DialContext((&net.Dialer{}).DialContext)}
 	client := memory.New(memory.Config{})
 	for i, mode := range modes {
-		sess, err := session.Dial(t.Context(), "http://127.0.0.1:"+port+"/service", session.Config{Mode: mode, Store: client,
-			HTTPClient: &http.Client{Transport: transport}, WrapConn: func(c net.Conn) net.Conn { return rec.Conn(c) }})
+		sess, err := session.Dial(t.Context(), "http://127.0.0.1:"+port+"/service", session.Config{
+			Mode:  mode,
+			Store: client,
+			HTTPClient: &http.Client{
+				Transport: transport,
+			},
+			WrapConn: func(c net.Conn) net.Conn { return rec.Conn(c) },
+		})
 		require.NoError(t, err)
 		for _, body := range messages[len(messages)*i/len(modes) : len(messages)*(i+1)/len(modes)] {
 			m, err := sess.Call(t.Context(), streamer.NewMessage(nil, body))
@@ -77,8 +83,8 @@ func recordModes(t *testing.T, messages [][]byte, modes ...negotiate.Mode) []byt
 	return file.Bytes()
 }
 
-// A session that comes about by the first call, and is met again, is listed as one after the other: the streams
-// share the session, and no message is of another one.
+// A session that is negotiated by the first call, and is met again, is listed as one after the
+// other: the streams share the session, and no message belongs to another one.
 func TestModes(t *testing.T) {
 	var messages [][]byte
 	for i := range 9 {

@@ -7,8 +7,8 @@ import (
 	"github.com/stretchr/testify/assert"
 )
 
-// Exchanges have their numbers at first sight; those of one lane are in the order of their exchanges, also where they come out of order, and those
-// that were not seen keep theirs.
+// Exchanges get their numbers when they are first seen. Those of one lane are in the order of their
+// exchanges, also where they come out of order, and those that were not seen keep theirs.
 func TestNumbers(t *testing.T) {
 	var n numbers
 	var a, b sequence
@@ -26,7 +26,7 @@ func TestNumbers(t *testing.T) {
 	assert.Equal(t, 7+maxHole+2, n.next())
 }
 
-// What is kept of numbers is bounded, however lanes are mixed, and right for what is not long ago.
+// The stored numbers are bounded, however lanes are mixed, and right for recent exchanges.
 func TestNumbersAreBounded(t *testing.T) {
 	var n numbers
 	lanes := make([]sequence, 5)

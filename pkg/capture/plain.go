@@ -10,11 +10,11 @@ import (
 	"github.com/hhfr/hhfr/pkg/soap"
 )
 
-// OtherRequests is the kind in [Summary.Others] of HTTP requests with a body that is no SOAP, over
-// connections that carry SOAP, too.
+// OtherRequests is the kind in [Summary.Others] of HTTP requests with a body that is not SOAP, also
+// over connections that carry SOAP.
 const OtherRequests = "HTTP requests without SOAP"
 
-// httpReader takes the plain SOAP out of the HTTP messages of a connection.
+// httpReader extracts the plain SOAP from the HTTP messages of a connection.
 type httpReader struct {
 	*flow.HTTP
 	conn   *capturedConn
@@ -23,7 +23,8 @@ type httpReader struct {
 	offers map[int]*negotiate.Offer
 }
 
-// plain is what is known of an exchange. A request that is no SOAP waits for its reply, which may be.
+// plain is what is known of an exchange. A request that is not SOAP waits for its reply, which may
+// be.
 type plain struct {
 	number  int
 	request *Decoded
@@ -86,7 +87,7 @@ func (h *httpReader) other(d *Decoded) {
 	d.content.Free()
 }
 
-// give gives a message out.
+// give passes a message on.
 func (h *httpReader) give(p *plain, d *Decoded) {
 	h.soap++
 	h.conn.r.met(h.conn.flow)
@@ -100,7 +101,7 @@ func (h *httpReader) give(p *plain, d *Decoded) {
 	h.conn.r.give(d)
 }
 
-// learn takes what a negotiation agrees on.
+// learn reads what a negotiation agrees on.
 func (h *httpReader) learn(d *Decoded) {
 	if !d.negotiation() || !d.Whole() {
 		return
@@ -148,7 +149,8 @@ func (h *httpReader) decode(x *flow.HTTPExchange, m *flow.HTTPMessage, reply boo
 	return d
 }
 
-// negotiation tells the messages by which two ends agree on a session; they are listed, but not counted.
+// negotiation reports whether the message is one by which two ends agree on a session; such
+// messages are listed, but not counted.
 func (d *Decoded) negotiation() bool {
 	return !d.HHFR && (d.Operation.Space == xmlns.HHFRNegotiation)
 }

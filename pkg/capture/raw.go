@@ -17,13 +17,14 @@ import (
 
 var runName = regexp.MustCompile(`^(.*)-(\d+)\.bin$`)
 
-// RunName is the file name of a run: stream and direction, and the offset in the direction.
+// RunName returns the file name of a run: stream and direction, and the offset in the direction.
 func RunName(stream, direction int, offset int64) string {
 	return fmt.Sprintf("stream%d-%s-%d.bin", stream, [2]string{"out", "back"}[direction], offset)
 }
 
-// Streams decodes raw stream octets, without any capture: runs with names of the form NAME-OFFSET.bin are those of one direction NAME; others are directions of their own.
-// Two directions that belong to one stream are put together, if they can be read twice.
+// Streams decodes raw stream bytes, without any capture. Runs with names of the form
+// NAME-OFFSET.bin are those of one direction NAME; others are directions of their own. Two
+// directions that belong to one stream are combined, if they can be read twice.
 func (r *Reader) Streams(ctx context.Context, runs ...Input) iter.Seq2[Event, error] {
 	var pairs []*rawStream
 	return r.run(runs, func() error {
@@ -44,8 +45,8 @@ func (r *Reader) Streams(ctx context.Context, runs ...Input) iter.Seq2[Event, er
 type rawDirection struct {
 	name string
 	runs []rawPiece
-	run  int   // that is being read
-	end  int64 // of what was read, once it has begun
+	run  int   // index of the current run
+	end  int64 // offset of what was read, once it has begun
 
 	begun bool
 }
@@ -92,12 +93,12 @@ func apart(directions []*rawDirection) (all []*rawStream) {
 	return all
 }
 
-// wayName is what [RunName] calls a direction.
+// wayName matches the names that [RunName] gives directions.
 var wayName = regexp.MustCompile(`^(.*stream\d+)-(out|back)$`)
 
-// pair puts those directions together that belong to one stream, as they were found to when they were read
-// apart: two of one session, one from each end. A session may have several streams: names tell them apart
-// where they are those of [RunName], else the first goes with the first.
+// pair combines directions that belong to one stream, as was found when they were read apart: two
+// of one session, one from each end. A session may have several streams. Names tell them apart
+// where they are those of [RunName]; otherwise the first is combined with the first.
 func pair(directions []*rawDirection, found []*rawStream) (all []*rawStream) {
 	type half struct {
 		session   [16]byte
@@ -133,7 +134,7 @@ func pair(directions []*rawDirection, found []*rawStream) (all []*rawStream) {
 	return all
 }
 
-// rawStreams reads them, one behind the other.
+// rawStreams reads the streams, one after the other.
 func (r *Reader) rawStreams(ctx context.Context, all []*rawStream) error {
 	for i, s := range all {
 		s.capturedConn = r.conn(&flow.Flow{ID: -1 - i})
@@ -157,7 +158,8 @@ func (r *Reader) rawStreams(ctx context.Context, all []*rawStream) error {
 	return ctx.Err()
 }
 
-// read reads both directions side by side, a bit more of the one that has fewer messages so far: replies come soon behind their requests.
+// read reads both directions side by side, preferring the one that has fewer messages so far:
+// replies come soon after their requests.
 func (s *rawStream) read(ctx context.Context) error {
 	buf := make([]byte, 4<<10)
 	for ctx.Err() == nil {
@@ -177,13 +179,13 @@ func (s *rawStream) read(ctx context.Context) error {
 	return ctx.Err()
 }
 
-// read gives a connection the next octets of a direction.
+// read passes the next bytes of a direction to a connection.
 func (d *rawDirection) read(c *capturedConn, dir int, buf []byte) error {
 	r := &d.runs[d.run]
 	n, err := r.octets.Read(buf)
 	if n > 0 {
 		gap := int64(0)
-		if d.begun { // else it begins here, whatever its name says
+		if d.begun { // otherwise it begins here, whatever its name says
 			gap = max(r.offset-d.end, 0)
 		}
 		r.offset += int64(n)
@@ -199,7 +201,7 @@ func (d *rawDirection) read(c *capturedConn, dir int, buf []byte) error {
 	return err
 }
 
-// DecodeStreams decodes raw stream octets, as [Reader.Streams] does, and keeps all messages.
+// DecodeStreams decodes raw stream bytes, as [Reader.Streams] does, and keeps all messages.
 func DecodeStreams(ctx context.Context, runs []Input, cfg DecodeConfig) (*Result, error) {
 	r := NewReader(ctx, cfg)
 	return r.collected(r.Streams(ctx, runs...))

@@ -1,5 +1,5 @@
-// Package capture finds sessions and messages in captures, recordings and raw stream octets, and gives them back as they were sent, while it reads: [Reader]. Its packet
-// layer is package flow.
+// Package capture finds sessions and messages in captures, recordings and raw stream bytes, and
+// returns them as they were sent, while it reads: [Reader]. Its packet layer is package flow.
 package capture
 
 import (
@@ -18,48 +18,51 @@ import (
 	"github.com/hhfr/hhfr/pkg/streamer/wire"
 )
 
-// DecodeConfig is what a [Reader] needs beside its input. The zero value works.
+// DecodeConfig is what a [Reader] needs besides its input. The zero value works.
 type DecodeConfig struct {
 	// Store has shapes that the input lacks, and the contexts of sessions: which are known, and
 	// what unchanging headers they have; nil: none.
 	Store ctxstore.Store
-	// MaxMessage is the longest joined message, in octets; 0 means 1 GiB.
+	// MaxMessage is the longest joined message, in bytes; 0 means 1 GiB.
 	MaxMessage int64
 	// Limits are those of reassembly.
 	Limits flow.Limits
-	// Starts: of bodies no more than the first MiB is of use.
+	// Starts: only the first MiB of each body is needed.
 	Starts bool
-	// Octets, if given, is told what the directions of hhfr streams are made of, in order, with the number of the stream, from 1, and 0 for the direction of who opened it. Octets
-	// that are missing leave a gap between two offsets.
+	// Octets, if given, is called with the bytes of the directions of hhfr streams, in order.
+	// stream is the number of the stream, from 1. direction is 0 for the end that opened it.
+	// Missing bytes leave a gap between two offsets.
 	Octets func(stream, direction int, offset int64, b []byte) error
 }
 
-// Input is a capture, or, for [Reader.Streams], the octets of one contiguous run of one direction of a stream, as [RunName] names it or with any name. One that is an
-// [io.Seeker] can be read twice.
+// Input is a capture, or, for [Reader.Streams], the bytes of one contiguous run of one direction of
+// a stream, named by [RunName] or otherwise. An input that is an [io.Seeker] can be read twice.
 type Input struct {
 	Name   string
 	Octets io.Reader
 }
 
-// Event is something that a [Reader] gives: a message or a check.
+// Event is a result of a [Reader]: a message or a check.
 type Event struct {
 	Message *Decoded
 	Check   *Check
 }
 
-// Check is what a check of a stream says of messages that were given as [Unverified] before: those of one direction from index From on, up to To.
+// Check is the result of a check of a stream, for messages that were given as [Unverified] before:
+// those of one direction from index From on, up to To.
 type Check struct {
 	State             State // Verified or Withdrawn
 	Session           [16]byte
 	Stream, Direction int
 	From, To          uint64
-	// Messages are those, with their new states, without their bodies.
+	// Messages are those messages, with their new states, without their bodies.
 	Messages []*Decoded
 }
 
-// Reader decodes captures, or octets of streams, as they come. What it keeps does not grow with them. An input that can be read twice is: its messages have
-// their final state when they are given, and find shapes that come later. Of any other input a message is given when it is whole, and a [Check] when one says more of it.
-// A reader is for one input.
+// Reader decodes captures, or bytes of streams, as they come. Its memory does not grow with them.
+// An input that can be read twice is read twice: its messages have their final state when they are
+// given, and find shapes that come later. For any other input, a message is given when it is whole,
+// and a [Check] when there is one. A reader is for one input.
 type Reader struct {
 	cfg      DecodeConfig
 	shapes   *shapes
@@ -72,15 +75,15 @@ type Reader struct {
 
 	compression wire.Compression
 
-	surveying bool // messages are not given: the input is read for what is to be known before
-	twice     bool // it was
-	blind     bool // there was a check that could not be told
+	surveying bool // messages are not given: this pass collects what must be known before
+	twice     bool // there was such a pass
+	blind     bool // there was a check that could not be applied
 	survey    map[wayKey]*found
-	raw       map[string]*found // of files
-	streams   map[int]bool      // connections that are streams, as was found before
+	raw       map[string]*found // by the names of files
+	streams   map[int]bool      // connections that were found to be streams before
 
 	widest int // see Widest
-	looks  int // octets that may be frames, see frames
+	looks  int // bytes that may be frames, see frames
 
 	collect bool // bodies stay with their messages
 	yield   func(Event, error) bool
@@ -91,24 +94,32 @@ type Reader struct {
 // wayKey names a direction of a connection.
 type wayKey struct{ flow, dir int }
 
-// NewReader makes a reader.
+// NewReader returns a reader.
 func NewReader(ctx context.Context, cfg DecodeConfig) *Reader {
 	if cfg.MaxMessage == 0 {
 		cfg.MaxMessage = defaultMaxMessage
 	}
-	return &Reader{cfg: cfg, shapes: newShapes(ctx, cfg.Store), contexts: newContexts(cfg.Store), survey: map[wayKey]*found{}, streams: map[int]bool{}, summary: newSummary()}
+	return &Reader{
+		cfg:      cfg,
+		shapes:   newShapes(ctx, cfg.Store),
+		contexts: newContexts(cfg.Store),
+		survey:   map[wayKey]*found{},
+		streams:  map[int]bool{},
+		summary:  newSummary(),
+	}
 }
 
-// Summary is what was found so far.
+// Summary returns what was found so far.
 func (r *Reader) Summary() *Summary { return r.summary }
 
 // Twice reports whether the input is read again: messages have their final states.
 func (r *Reader) Twice() bool { return r.twice }
 
-// Widest is how long the addresses of those who send messages are, as text, as far as they are known.
+// Widest returns the length of the longest address of an end that sends messages, as text, as far
+// as they are known.
 func (r *Reader) Widest() int { return r.widest }
 
-// met notes addresses of those who send messages.
+// met records addresses of ends that send messages.
 func (r *Reader) met(f *flow.Flow) {
 	if f.Src.IsValid() {
 		r.widest = max(r.widest, len(f.Src.String()), len(f.Dst.String()))
@@ -117,7 +128,7 @@ func (r *Reader) met(f *flow.Flow) {
 
 var errStopped = errors.New("nobody takes more")
 
-// failed is why nothing more is to be read.
+// failed returns the reason why nothing more is to be read.
 func (r *Reader) failed() error {
 	if r.stopped {
 		return errStopped
@@ -125,7 +136,7 @@ func (r *Reader) failed() error {
 	return r.err
 }
 
-// tell gives an event to who reads.
+// tell passes an event to the caller.
 func (r *Reader) tell(ev Event) {
 	if r.surveying || r.stopped {
 		return
@@ -133,7 +144,7 @@ func (r *Reader) tell(ev Event) {
 	r.stopped = !r.yield(ev, nil)
 }
 
-// give gives a message out.
+// give passes a message on.
 func (r *Reader) give(d *Decoded) {
 	r.summary.count(d)
 	r.tell(Event{Message: d})
@@ -143,7 +154,7 @@ func (r *Reader) give(d *Decoded) {
 	}
 }
 
-// found is what a first pass finds out of a direction.
+// found returns what a first pass finds out about a direction.
 func (r *Reader) found(flow, dir int) *found {
 	if !r.surveying && !r.twice {
 		return new(found)
@@ -155,7 +166,7 @@ func (r *Reader) found(flow, dir int) *found {
 	return r.survey[key]
 }
 
-// rawFound is the same of a direction in a file.
+// rawFound does the same for a direction in a file.
 func (r *Reader) rawFound(name string) *found {
 	if r.raw == nil {
 		r.raw = map[string]*found{}
@@ -166,12 +177,12 @@ func (r *Reader) rawFound(name string) *found {
 	return r.raw[name]
 }
 
-// keeps reports whether the octets of a connection may be wanted that is no stream yet.
+// keeps reports whether the bytes of a connection that is no stream yet may be needed.
 func (r *Reader) keeps(c *capturedConn) bool {
 	return r.cfg.Octets != nil && !r.surveying && (!r.twice || r.streams[c.flow.ID])
 }
 
-// run reads inputs by way of a function, twice if they can be.
+// run reads inputs with a function, twice if they can be.
 func (r *Reader) run(inputs []Input, read func() error) iter.Seq2[Event, error] {
 	return func(yield func(Event, error) bool) {
 		r.yield = yield
@@ -225,8 +236,10 @@ func (r *Reader) pass(read func() error) error {
 	return err
 }
 
-// Captures decodes captures: the messages of hhfr streams, found by content, and plain SOAP in HTTP. Several are put together in the order of the times of their packets. A capture that is cut off or lacks packets is
-// no error; [Summary.Partial] tells. Errors are [flow.Error], those of the store's context, and those of [DecodeConfig.Octets].
+// Captures decodes captures: the messages of hhfr streams, found by content, and plain SOAP in
+// HTTP. Several captures are merged in the order of the times of their packets. A capture that is
+// cut off or lacks packets is no error; [Summary.Partial] reports it. Errors are [flow.Error],
+// those of the store's context, and those of [DecodeConfig.Octets].
 func (r *Reader) Captures(ctx context.Context, inputs ...Input) iter.Seq2[Event, error] {
 	return r.run(inputs, func() error { return r.captures(ctx, inputs) })
 }
@@ -242,11 +255,13 @@ func (r *Reader) captures(ctx context.Context, inputs []Input) (err error) {
 		}
 	}
 	grams := newDatagrams(r, r.cfg.Limits)
-	r.summary.Stats, err = flow.Read(flow.Config{Limits: r.cfg.Limits, Datagram: grams.take, Flow: func(f *flow.Flow) flow.Receiver {
-		c := r.conn(f)
-		c.http = newHTTPReader(c)
-		return c
-	}}, files...)
+	r.summary.Stats, err = flow.Read(
+		flow.Config{Limits: r.cfg.Limits, Datagram: grams.take, Flow: func(f *flow.Flow) flow.Receiver {
+			c := r.conn(f)
+			c.http = newHTTPReader(c)
+			return c
+		}},
+		files...)
 	if err != nil {
 		return err
 	}

@@ -31,7 +31,7 @@ func named(inputs []io.Reader) (all []capture.Input) {
 	return all
 }
 
-// events are all that a reader gives of a capture.
+// events returns everything that a reader gives of a capture.
 func events(t testing.TB, cfg capture.DecodeConfig, inputs ...io.Reader) (all []capture.Event, s *capture.Summary) {
 	t.Helper()
 	r := capture.NewReader(t.Context(), cfg)
@@ -47,7 +47,8 @@ func events(t testing.TB, cfg capture.DecodeConfig, inputs ...io.Reader) (all []
 	return all, r.Summary()
 }
 
-// A pipe's messages are unverified when they come, and each is in one check; a file's have the states that these say.
+// A pipe's messages are unverified when they come, and each is covered by one check; a file's
+// messages have the states from these checks.
 func TestChecksFromAPipe(t *testing.T) {
 	file := record(t, mixed(t), 2048).file
 	from, sum := events(t, capture.DecodeConfig{}, once{bytes.NewReader(file)})
@@ -88,11 +89,13 @@ func TestChecksFromAPipe(t *testing.T) {
 	assert.Equal(t, sum.Counts(), again.Counts())
 }
 
-// A wrong check withdraws: the messages since the one before, and no others, from a pipe and from a file.
+// A wrong check withdraws the messages since the one before, and no others, from a pipe and from a
+// file.
 func TestWithdrawn(t *testing.T) {
 	x := newTalk(t, 1)
 	for i := range 6 {
-		x.message(0, wire.Outgoing{Key: frame.Key{Exchange: uint64(i + 1)}, OneWay: true}, nil, fmt.Appendf(nil, "message %d", i))
+		x.message(0, wire.Outgoing{Key: frame.Key{Exchange: uint64(i + 1)}, OneWay: true}, nil,
+			fmt.Appendf(nil, "message %d", i))
 		if i%2 == 1 {
 			x.enc[0].Sync(timeZero)
 			x.take(0)
@@ -105,7 +108,8 @@ func TestWithdrawn(t *testing.T) {
 	c.carry(x, 50)
 	c.end()
 	want := []string{"verified", "verified", "withdrawn", "withdrawn", "verified", "verified"}
-	for name, in := range map[string]io.Reader{"pipe": once{bytes.NewReader(p.bytes())}, "file": bytes.NewReader(p.bytes())} {
+	for name, in := range map[string]io.Reader{"pipe": once{bytes.NewReader(p.bytes())},
+		"file": bytes.NewReader(p.bytes())} {
 		all, sum := events(t, capture.DecodeConfig{}, in)
 		got := make([]string, 6)
 		dir := t.TempDir()
@@ -129,12 +133,18 @@ func TestWithdrawn(t *testing.T) {
 		for _, f := range files {
 			names = append(names, f.Name())
 		}
-		assert.Equal(t, []string{"000001-request.xml", "000002-request.xml", "000003-request.xml.withdrawn", "000004-request.xml.withdrawn",
-			"000005-request.xml", "000006-request.xml"}, names, name)
+		assert.Equal(
+			t,
+			[]string{"000001-request.xml", "000002-request.xml", "000003-request.xml.withdrawn",
+				"000004-request.xml.withdrawn", "000005-request.xml", "000006-request.xml"},
+			names,
+			name,
+		)
 	}
 }
 
-// However the octets are cut into packets, and however connections stand between each other, messages are the same.
+// However the bytes are cut into packets, and however connections interleave, messages are the
+// same.
 func TestAnyPackets(t *testing.T) {
 	program := learned(t, body(1))
 	for _, most := range []int{1, 2, 7, 1400} {
@@ -146,7 +156,8 @@ func TestAnyPackets(t *testing.T) {
 		}
 		for range 5 {
 			for i, x := range talks {
-				x.message(0, wire.Outgoing{Key: frame.Key{Exchange: uint64(len(x.said[0]))}, OneWay: true}, program, body(i))
+				x.message(0, wire.Outgoing{Key: frame.Key{Exchange: uint64(len(x.said[0]))}, OneWay: true}, program,
+					body(i))
 				conns[i].carry(x, most)
 			}
 		}
@@ -156,7 +167,7 @@ func TestAnyPackets(t *testing.T) {
 			conns[i].end()
 		}
 		r := decode(t, p.bytes(), nil)
-		require.Len(t, r.Messages, 15, "%d octets a packet", most)
+		require.Len(t, r.Messages, 15, "%d bytes a packet", most)
 		for i, m := range r.Messages {
 			require.Equal(t, capture.Verified, m.State)
 			require.Equal(t, string(body(i%3)), string(m.Body))
@@ -165,14 +176,22 @@ func TestAnyPackets(t *testing.T) {
 	}
 }
 
-// A shape that one stream refers to and another one behind it announces is found in a file.
+// A shape that one stream refers to and a later one announces is found in a file.
 func TestShapesThatComeLater(t *testing.T) {
 	program := learned(t, body(1))
 	p := newPackets(t)
 	first, second := newTalk(t, 1), newTalk(t, 2)
-	// Who has the shape already: it travels as a reference.
-	first.enc[0] = wire.NewEncoder(wire.EncoderConfig{Origin: frame.Origin{Session: [16]byte{1}, Representation: frame.Binary, Stages: allStages}, Word: [8]byte{9, 8, 0},
-		Peer: knowing{program.Shape().Fingerprint(): true}, Limits: frame.Limits{MaxFragment: 16384, MaxShapes: 10, MaxShapeBytes: 1 << 20}}, len(first.said[0]), timeZero)
+	// The peer has the shape already: it travels as a reference.
+	first.enc[0] = wire.NewEncoder(
+		wire.EncoderConfig{
+			Origin: frame.Origin{Session: [16]byte{1}, Representation: frame.Binary, Stages: allStages},
+			Word:   [8]byte{9, 8, 0},
+			Peer:   knowing{program.Shape().Fingerprint(): true},
+			Limits: frame.Limits{MaxFragment: 16384, MaxShapes: 10, MaxShapeBytes: 1 << 20},
+		},
+		len(first.said[0]),
+		timeZero,
+	)
 	for i, x := range []*talk{first, second} {
 		x.calls(5, program, body)
 		x.close()
@@ -198,14 +217,15 @@ func writeEvery(t testing.TB, file io.Writer, packets []packetEnd, which func(n 
 	require.NoError(t, w.Flush())
 }
 
-// Captures are put together in the order of the times of their packets.
+// Captures are merged in the order of the times of their packets.
 func TestSeveralCaptures(t *testing.T) {
 	m := newMissing(t, tree(t), 4096)
 	var files [3]bytes.Buffer
 	for i := range files {
 		writeEvery(t, &files[i], m.packets, func(n int) bool { return n%3 == i })
 	}
-	inputs := []io.Reader{bytes.NewReader(files[2].Bytes()), bytes.NewReader(files[0].Bytes()), bytes.NewReader(files[1].Bytes())}
+	inputs := []io.Reader{bytes.NewReader(files[2].Bytes()), bytes.NewReader(files[0].Bytes()),
+		bytes.NewReader(files[1].Bytes())}
 	r := capture.NewReader(t.Context(), capture.DecodeConfig{})
 	var all []string
 	for ev, err := range r.Captures(t.Context(), named(inputs)...) {
@@ -213,7 +233,8 @@ func TestSeveralCaptures(t *testing.T) {
 		all = append(all, said(ev.Message))
 	}
 	var want []string
-	for ev, err := range capture.NewReader(t.Context(), capture.DecodeConfig{}).Captures(t.Context(), capture.Input{Octets: bytes.NewReader(m.rec.file)}) {
+	for ev, err := range capture.NewReader(t.Context(), capture.DecodeConfig{}).Captures(t.Context(),
+		capture.Input{Octets: bytes.NewReader(m.rec.file)}) {
 		require.NoError(t, err)
 		want = append(want, said(ev.Message))
 	}
@@ -221,7 +242,7 @@ func TestSeveralCaptures(t *testing.T) {
 	assert.False(t, r.Summary().Partial())
 }
 
-// An interim reply is told from the one that counts, and has a file of its own.
+// An interim reply is distinguished from the final one, and has a file of its own.
 func TestInterimReplies(t *testing.T) {
 	x := newTalk(t, 1)
 	k := frame.Key{Exchange: 1}
@@ -242,8 +263,12 @@ func TestInterimReplies(t *testing.T) {
 		got = append(got, fmt.Sprintf("%d %v %v %s %s", m.Number, m.Reply, m.Interim, m.Body, m.FileName()))
 		require.NoError(t, m.Save(dir))
 	}
-	assert.Equal(t, []string{"1 false false asked 000001-request.xml", "1 true true wait 0 000001-interim-1-1.xml", "1 true true wait 1 000001-interim-1-2.xml",
-		"1 true false done 000001-reply.xml"}, got)
+	assert.Equal(
+		t,
+		[]string{"1 false false asked 000001-request.xml", "1 true true wait 0 000001-interim-1-1.xml",
+			"1 true true wait 1 000001-interim-1-2.xml", "1 true false done 000001-reply.xml"},
+		got,
+	)
 	assert.Len(t, readDir(t, dir), 4)
 }
 
@@ -278,7 +303,8 @@ func TestStreamsInHTTPBodies(t *testing.T) {
 	soap := envelope("op", "", "1")
 	p := newPackets(t)
 	c := p.connect(1000)
-	c.segment(0, flagACK, fmt.Appendf(nil, "POST /a HTTP/1.1\r\nContent-Length: %d\r\n\r\n%s", len(x.said[0]), x.said[0]))
+	c.segment(0, flagACK,
+		fmt.Appendf(nil, "POST /a HTTP/1.1\r\nContent-Length: %d\r\n\r\n%s", len(x.said[0]), x.said[0]))
 	c.segment(1, flagACK, []byte("HTTP/1.1 204 No Content\r\n\r\n"))
 	c.segment(0, flagACK, fmt.Appendf(nil, "POST /a HTTP/1.1\r\nContent-Length: %d\r\n\r\n%s", len(soap), soap))
 	c.end()
@@ -289,7 +315,8 @@ func TestStreamsInHTTPBodies(t *testing.T) {
 	assert.Equal(t, map[string]int{capture.OtherRequests: 1}, r.Others)
 }
 
-// Long bodies are given from where they lie; only their beginnings are kept if no more is wanted.
+// Long bodies are read from where they are stored; only their beginnings are kept if no more is
+// needed.
 func TestLongBodies(t *testing.T) {
 	long := []byte(envelope("op", "", strings.Repeat("<r>long enough to be of no use in memory</r>", 60000)))
 	require.Greater(t, len(long), 2<<20)
@@ -328,12 +355,13 @@ func TestLongBodies(t *testing.T) {
 	}
 }
 
-// What is read stops where nobody takes more.
+// Reading stops when the caller takes no more.
 func TestReadingStops(t *testing.T) {
 	file := record(t, tree(t), 4096).file
 	for _, in := range []io.Reader{once{bytes.NewReader(file)}, bytes.NewReader(file)} {
 		n := 0
-		for _, err := range capture.NewReader(t.Context(), capture.DecodeConfig{}).Captures(t.Context(), capture.Input{Octets: in}) {
+		for _, err := range capture.NewReader(t.Context(), capture.DecodeConfig{}).Captures(t.Context(),
+			capture.Input{Octets: in}) {
 			require.NoError(t, err)
 			if n++; n == 5 {
 				break
@@ -343,27 +371,30 @@ func TestReadingStops(t *testing.T) {
 	}
 }
 
-// The octets of streams are the same from a pipe, also from captures that begin in the middle, and of datagrams that are missing.
+// The bytes of streams are the same from a pipe, also from captures that begin in the middle, and
+// with missing datagrams.
 func TestOctetsFromAPipe(t *testing.T) {
 	grams, _ := overUDP(t, badLink+"3", 2048, slices.Repeat(tree(t), 3))
 	m := newMissing(t, mixed(t), 2048)
 	var middle bytes.Buffer
 	writeEvery(t, &middle, m.packets, func(n int) bool { return n > 30 && n != 60 })
 	for name, file := range map[string][]byte{
-		"session": m.rec.file, "middle": middle.Bytes(), "datagrams": pcapOf(t, grams, form{}), "some": pcapOf(t, slices.Concat(grams[20:50], grams[52:]), form{}),
+		"session": m.rec.file, "middle": middle.Bytes(), "datagrams": pcapOf(t, grams, form{}),
+		"some": pcapOf(t, slices.Concat(grams[20:50], grams[52:]), form{}),
 	} {
 		octets := func(in io.Reader) map[string]string {
 			all := map[string]string{}
 			var name [2]string
 			var end [2]int64
-			_, err := capture.Decode(t.Context(), in, capture.DecodeConfig{Octets: func(stream, direction int, offset int64, b []byte) error {
-				if name[direction] == "" || offset != end[direction] {
-					name[direction] = capture.RunName(stream, direction, offset)
-				}
-				all[name[direction]] += string(b)
-				end[direction] = offset + int64(len(b))
-				return nil
-			}})
+			_, err := capture.Decode(t.Context(), in,
+				capture.DecodeConfig{Octets: func(stream, direction int, offset int64, b []byte) error {
+					if name[direction] == "" || offset != end[direction] {
+						name[direction] = capture.RunName(stream, direction, offset)
+					}
+					all[name[direction]] += string(b)
+					end[direction] = offset + int64(len(b))
+					return nil
+				}})
 			require.NoError(t, err)
 			return all
 		}

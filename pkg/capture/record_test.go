@@ -97,8 +97,8 @@ func record(t testing.TB, messages [][]byte, sync int64, headers ...string) *rec
 	return r
 }
 
-// mixed are messages of all sorts: workloads, the messages of testdata, text that is no XML,
-// nothing at all.
+// mixed are messages of all kinds: workloads, the messages of testdata, text that is not XML, empty
+// messages.
 func mixed(t testing.TB) (list [][]byte) {
 	take := func(n int, messages func(yield func([]byte) bool)) {
 		for m := range messages {
@@ -116,7 +116,7 @@ func mixed(t testing.TB) (list [][]byte) {
 	for _, path := range shared.Files(t, shared.Testdata(t, "soap"), isXML) {
 		list = append(list, shared.Read(t, path), shared.Read(t, path))
 	}
-	noise := make([]byte, 80000) // which gets no smaller, so that the recording has many packets
+	noise := make([]byte, 80000) // which cannot be compressed, so that the recording has many packets
 	rnd := rand.New(rand.NewPCG(6, 7))
 	for i := range noise {
 		noise[i] = byte(rnd.Uint32())
@@ -171,7 +171,7 @@ func requireSaved(t testing.TB, dir string, messages [][]byte) {
 			name := fmt.Sprintf("%06d-%s.xml", i+1, kind)
 			got, there := files[name]
 			require.True(t, there, name)
-			require.True(t, bytes.Equal(m, got), "%s: %d octets, not %d", name, len(got), len(m))
+			require.True(t, bytes.Equal(m, got), "%s: %d bytes, not %d", name, len(got), len(m))
 		}
 	}
 }

@@ -6,10 +6,11 @@ import (
 	"path/filepath"
 )
 
-// WithdrawnSuffix is what names of files end in whose messages were withdrawn.
+// WithdrawnSuffix ends the names of files with withdrawn messages.
 const WithdrawnSuffix = ".withdrawn"
 
-// FileName is the name under which a message is saved: its number and kind. Negotiations, which have no number, are told apart by their exchange.
+// FileName returns the name under which a message is saved: its number and kind. Negotiations,
+// which have no number, are distinguished by their exchange.
 func (d *Decoded) FileName() string {
 	kind := "request"
 	switch {
@@ -24,7 +25,8 @@ func (d *Decoded) FileName() string {
 	return fmt.Sprintf("%06d-%s.xml", d.Number, kind)
 }
 
-// Save writes the body of a whole message below dir; that of a withdrawn one under a name that ends in [WithdrawnSuffix]. Incomplete and undecodable ones are left out.
+// Save writes the body of a whole message below dir; that of a withdrawn one under a name that ends
+// in [WithdrawnSuffix]. Incomplete and undecodable messages are left out.
 func (d *Decoded) Save(dir string) (err error) {
 	name := filepath.Join(dir, d.FileName())
 	switch {

@@ -7,8 +7,8 @@ import (
 	"github.com/hhfr/hhfr/pkg/negotiate"
 )
 
-// Endpoint is what a session is with: scheme, host and port, empty where only the path is known, and where
-// requests without a head go.
+// Endpoint is the service of a session: scheme, host and port, empty where only the path is known,
+// and the path of requests without a head.
 type Endpoint struct{ Origin, Path string }
 
 func serviceOf(u *url.URL) Endpoint {
@@ -19,8 +19,8 @@ func serviceOf(u *url.URL) Endpoint {
 	return s
 }
 
-// serves is the service of a stream: as the context of its session in the store has it, or what a recording
-// says of the stream, or what it begins with.
+// serves returns the service of a stream: from the context of its session in the store, from a
+// recording, or from the beginning of the stream.
 func (c *capturedConn) serves() Endpoint {
 	contexts, session := &c.r.contexts, c.stream.Session
 	if kept := contexts.kept(c.r.shapes.ctx, session); kept.service.Path != "" {
@@ -44,7 +44,7 @@ func (c *capturedConn) serves() Endpoint {
 	return told
 }
 
-// serve has streams of which nothing else tells it have the service of another stream of their session.
+// serve gives streams without a known service that of another stream of their session.
 func (r *Reader) serve() {
 	for _, s := range r.summary.Streams {
 		if seen := r.contexts.agreed[s.Session]; seen != nil && s.Service.Path == "" {

@@ -13,9 +13,11 @@ import (
 	"github.com/hhfr/hhfr/pkg/ctxstore/directory"
 )
 
-// tree are the messages of testdata/soap, which testdata/pcap/session.pcapng records (scripts/session.sh).
+// tree are the messages of testdata/soap, which testdata/pcap/session.pcapng records
+// (scripts/session.sh).
 func tree(t testing.TB) (messages [][]byte) {
-	for _, path := range shared.Files(t, shared.Testdata(t, "soap"), func(p string) bool { return filepath.Ext(p) == ".xml" }) {
+	for _, path := range shared.Files(t, shared.Testdata(t, "soap"),
+		func(p string) bool { return filepath.Ext(p) == ".xml" }) {
 		messages = append(messages, shared.Read(t, path))
 	}
 	return messages
@@ -33,7 +35,8 @@ func TestRecordingInTheTree(t *testing.T) {
 	requireSaved(t, dir, tree(t))
 }
 
-// TestIndependentDecoder: a decoder written by a reader of docs/wire-format.md alone reads the vectors and the recordings.
+// TestIndependentDecoder: a decoder written only from docs/wire-format.md reads the vectors and the
+// recordings.
 func TestIndependentDecoder(t *testing.T) {
 	python := shared.Program(t, "python3")
 	script := shared.Testdata(t, "..", "scripts", "decode.py")
@@ -42,7 +45,8 @@ func TestIndependentDecoder(t *testing.T) {
 		lines += bytes.Count(shared.Read(t, shared.Testdata(t, "..", "scripts", name)), []byte{'\n'})
 	}
 	assert.LessOrEqual(t, lines, 600, "lines of the decoder")
-	assert.LessOrEqual(t, bytes.Count(shared.Read(t, shared.Testdata(t, "..", "scripts", "fold.py")), []byte{'\n'}), 70, "lines for packed shapes")
+	assert.LessOrEqual(t, bytes.Count(shared.Read(t, shared.Testdata(t, "..", "scripts", "fold.py")), []byte{'\n'}), 70,
+		"lines for packed shapes")
 	run := func(args ...string) {
 		t.Helper()
 		out, err := exec.CommandContext(t.Context(), python, append([]string{script}, args...)...).CombinedOutput()
@@ -51,7 +55,8 @@ func TestIndependentDecoder(t *testing.T) {
 	run("vectors", shared.Testdata(t, "vectors"))
 	for _, name := range []string{"session.pcapng", "upgraded.pcapng"} {
 		dir := t.TempDir()
-		run("capture", shared.Testdata(t, "pcap", name), "--store", shared.Testdata(t, "pcap", "store"), "--save-dir", dir)
+		run("capture", shared.Testdata(t, "pcap", name), "--store", shared.Testdata(t, "pcap", "store"), "--save-dir",
+			dir)
 		requireSaved(t, dir, tree(t))
 	}
 }

@@ -11,14 +11,14 @@ import (
 	"github.com/hhfr/hhfr/pkg/shape/transit"
 )
 
-// shapes are those that came in full, and those of the store. They are what [wire.Decoder] finds shapes in.
+// shapes are those that came in full, and those of the store. [wire.Decoder] searches them.
 type shapes struct {
 	ctx    context.Context
 	store  ctxstore.Store // nil: none
 	seen   map[shape.Fingerprint]*program.Program
-	stored map[shape.Fingerprint]*program.Program // nil: it is not there
+	stored map[shape.Fingerprint]*program.Program // nil: the store does not have it
 	names  map[transit.Name]*alike
-	order  []shape.Fingerprint // of seen, the oldest first
+	order  []shape.Fingerprint // keys of seen, the oldest first
 	size   int
 }
 
@@ -30,7 +30,7 @@ func newShapes(ctx context.Context, store ctxstore.Store) *shapes {
 // alike are the shapes whose fingerprints begin with one name.
 type alike struct {
 	all    []shape.Fingerprint
-	looked bool // in the store
+	looked bool // the store was searched
 }
 
 func (s *shapes) alike(name transit.Name) *alike {
@@ -63,13 +63,14 @@ func (s *shapes) Keep(one *shape.Shape) *program.Program {
 	return p
 }
 
-// drop forgets a shape that came; streams that use it have it still.
+// drop forgets a shape that came; streams that use it still have it.
 func (s *shapes) drop(fp shape.Fingerprint) {
 	s.size -= s.seen[fp].Size()
 	delete(s.seen, fp)
 	if name := transit.NameOf(fp); s.Find(fp) == nil {
 		a := s.names[name]
-		if a.all = slices.DeleteFunc(a.all, func(other shape.Fingerprint) bool { return other == fp }); len(a.all) == 0 {
+		if a.all = slices.DeleteFunc(a.all,
+			func(other shape.Fingerprint) bool { return other == fp }); len(a.all) == 0 {
 			delete(s.names, name)
 		}
 	}
@@ -91,7 +92,7 @@ func (s *shapes) Find(fp shape.Fingerprint) *program.Program {
 	return p
 }
 
-// named finds the shape whose fingerprint begins so; nil if there is none, or more than one.
+// named returns the shape whose fingerprint begins so; nil if there is none, or more than one.
 func (s *shapes) named(name [8]byte) *program.Program {
 	a := s.alike(name)
 	if !a.looked && s.store != nil {
@@ -111,5 +112,5 @@ func (s *shapes) named(name [8]byte) *program.Program {
 	return s.Find(a.all[0])
 }
 
-// count is how many came in full.
+// count returns how many came in full.
 func (s *shapes) count() int { return len(s.seen) }

@@ -4,34 +4,34 @@ import (
 	"github.com/hhfr/hhfr/pkg/streamer/frame"
 )
 
-// side takes the messages of one direction of a stream.
+// side receives the messages of one direction of a stream.
 type side struct {
 	in    *direction // nil: nothing of a stream was found in it yet
 	conn  *capturedConn
 	dir   int
-	given []*Decoded // whole, and given out since the last check
-	past  *found     // of the first pass
+	given []*Decoded // whole, and given since the last check
+	past  *found     // result of the first pass
 	whole int        // messages
 }
 
-// found is what a first pass found out of a direction.
+// found is what a first pass found out about a direction.
 type found struct {
 	verdicts []verdict
-	at       int // of verdicts: the next one
+	at       int // index of the next verdict
 	refusals map[frame.Key]string
-	declined bool // all of them
+	declined bool // all messages
 }
 
-// verdict is the state of the messages up to a number, from that of the verdict before on.
+// verdict is the state of the messages up to a number, starting after that of the verdict before.
 type verdict struct {
 	to    uint64
 	state State
 }
 
-// maxRefusals bounds what is kept of the refusals of a direction.
+// maxRefusals bounds the stored refusals of a direction.
 const maxRefusals = 1 << 14
 
-// what gives what was found, or is to be found, of the direction.
+// what returns what was found, or is to be found, about the direction.
 func (s *side) what() *found {
 	if s.past == nil {
 		s.past = s.conn.r.found(s.conn.flow.ID, s.dir)
@@ -94,7 +94,7 @@ func (s *side) final(d *Decoded) {
 	}
 }
 
-// settle gives a whole message the state that a check says.
+// settle gives a whole message the state from a check.
 func (d *Decoded) settle(s State) {
 	switch {
 	case s == Withdrawn:
@@ -119,7 +119,14 @@ func (s *side) checked(from, to uint64, state State) {
 	if r.twice || to == from {
 		return
 	}
-	check := &Check{State: state, Stream: s.conn.stream.number, Direction: s.dir, From: from + 1, To: to, Session: s.in.origin.Session}
+	check := &Check{
+		State:     state,
+		Stream:    s.conn.stream.number,
+		Direction: s.dir,
+		From:      from + 1,
+		To:        to,
+		Session:   s.in.origin.Session,
+	}
 	for _, d := range given {
 		if d.Index > from && d.Index <= to {
 			r.summary.uncount(d)
@@ -131,7 +138,7 @@ func (s *side) checked(from, to uint64, state State) {
 	r.tell(Event{Check: check})
 }
 
-// refusal says why the other end did not take a message; empty: nobody said that it did not.
+// refusal returns why the peer did not take a message; empty: no refusal is known.
 func (f *found) refusal(k frame.Key) string {
 	if f.declined {
 		return "refused: the session was not accepted"

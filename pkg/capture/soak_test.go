@@ -13,7 +13,7 @@ import (
 	"github.com/hhfr/hhfr/pkg/capture/flow"
 )
 
-// TestSoakCutAtEveryByte: a recording that ends at any octet gives what is whole of it.
+// TestSoakCutAtEveryByte: a recording that ends at any byte gives its whole messages.
 func TestSoakCutAtEveryByte(t *testing.T) {
 	rec := record(t, append(tree(t), tree(t)...), 1024)
 	messages, syncs := layout(t, rec)
@@ -35,7 +35,7 @@ func TestSoakCutAtEveryByte(t *testing.T) {
 	}
 }
 
-// TestSoakPacketsMissing: the same with every run of one to three packets taken out.
+// TestSoakPacketsMissing: the same with every run of one to three packets removed.
 func TestSoakPacketsMissing(t *testing.T) {
 	m := newMissing(t, mixed(t), 1024)
 	for n := 1; n <= 3; n++ {
@@ -45,7 +45,8 @@ func TestSoakPacketsMissing(t *testing.T) {
 	}
 }
 
-// TestSoakNothingDamagedIsVerified: every bit of every kind of stream and of the captures in the tree.
+// TestSoakNothingDamagedIsVerified: every bit of every kind of stream and of the captures in the
+// tree.
 func TestSoakNothingDamagedIsVerified(t *testing.T) {
 	damageStreams(t, func(d *damage) {
 		d.flips(t, 1)

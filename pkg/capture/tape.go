@@ -6,27 +6,28 @@ import (
 	"github.com/hhfr/hhfr/internal/spool"
 )
 
-// tape is the octets of a direction with their offsets, as [DecodeConfig.Octets] is given them. How long a gap between datagrams is nobody knows until a sync
-// behind it says where it stands; what comes before that is held.
+// tape is the bytes of a direction with their offsets, as passed to [DecodeConfig.Octets]. The
+// length of a gap between datagrams is not known until a sync after it states an offset; bytes
+// before that wait.
 type tape struct {
-	out   func(offset int64, b []byte) error // nil: nobody wants them, or not yet
+	out   func(offset int64, b []byte) error // nil: they are not needed, or not yet
 	held  []reel
-	next  int64 // offset of what comes
-	float bool  // that is not known
-	end   int64 // of what came before the gap
-	begun bool  // something came
+	next  int64 // offset of the next bytes
+	float bool  // that offset is not known
+	end   int64 // offset of the end before the gap
+	begun bool  // some bytes have come
 
 	gaps    int
 	missing int64
 }
 
-// reel is a run that waits for its offset, or for somebody who wants it.
+// reel is a run that waits for its offset, or for a receiver.
 type reel struct {
 	offset int64
 	octets *spool.Spooled
 }
 
-// gap says that octets are missing, -1 if nobody knows how many.
+// gap reports that bytes are missing, -1 if the number is not known.
 func (t *tape) gap(missing int64) {
 	t.place(0)
 	if missing >= 0 {
@@ -34,11 +35,11 @@ func (t *tape) gap(missing int64) {
 		return
 	}
 	if t.end, t.float = t.next, true; t.begun {
-		t.next++ // for want of anything better
+		t.next++ // the least possible number
 	}
 }
 
-// place says which offset the first octet behind the gap has; one that cannot be is none.
+// place states the offset of the first byte after the gap; an impossible offset is ignored.
 func (t *tape) place(offset int64) {
 	if !t.float {
 		return
@@ -64,7 +65,7 @@ func (t *tape) place(offset int64) {
 	t.begun = true
 }
 
-// write takes octets. keep: they are held until there is an out.
+// write takes bytes. keep: they wait until there is an out.
 func (t *tape) write(b []byte, keep bool, bodies *spool.Spool) (err error) {
 	t.begun = t.begun || !t.float
 	switch {
@@ -82,7 +83,7 @@ func (t *tape) write(b []byte, keep bool, bodies *spool.Spool) (err error) {
 	return err
 }
 
-// drop forgets what is held.
+// drop forgets the bytes that wait.
 func (t *tape) drop() {
 	for _, r := range t.held {
 		r.octets.Free()
@@ -90,7 +91,7 @@ func (t *tape) drop() {
 	t.held = nil
 }
 
-// flush gives out what is held.
+// flush passes on the bytes that wait.
 func (t *tape) flush() error {
 	if t.out == nil || t.float {
 		return nil
@@ -104,7 +105,7 @@ func (t *tape) flush() error {
 	return nil
 }
 
-// reelWriter gives out a run.
+// reelWriter passes on a run.
 type reelWriter struct {
 	*tape
 	at int64

@@ -32,7 +32,7 @@ import (
 // pair is a request with its reply.
 type pair struct{ request, reply []byte }
 
-// trades are messages of much header, and what they are answered.
+// trades are messages with large headers, and their replies.
 func trades() iter.Seq[pair] {
 	return func(yield func(pair) bool) {
 		next, stop := iter.Pull(workload.Headers(7))
@@ -54,7 +54,8 @@ var (
 	secrets = regexp.MustCompile(`Xk2vO8m1R5eJwq7FhYpLzS0nTcA=|c2l4dGVlbi1ieXRlcy0wMQ==`)
 )
 
-// polls are what a camera is asked all day: identifiers, times, digests and nonces change, and now and then what happened.
+// polls are what a camera is asked all day: identifiers, times, digests and nonces change, and
+// sometimes the events.
 func polls(t *testing.T, every time.Duration) iter.Seq[pair] {
 	request := shared.Read(t, shared.Testdata(t, "soap", "onvif-pullmessages-request.xml"))
 	reply := shared.Read(t, shared.Testdata(t, "soap", "onvif-pullmessages-response.xml"))
@@ -92,10 +93,10 @@ func polls(t *testing.T, every time.Duration) iter.Seq[pair] {
 	}
 }
 
-// slowStream is a conversation with a call each so often.
+// slowStream is a conversation with calls at an interval.
 type slowStream struct {
 	octets int64
-	// Of both directions: what was written, and when the octets from an offset on were.
+	// Of both directions: the bytes written, and when the bytes from an offset on were written.
 	tapes [2][]byte
 	clock [2][]moment
 	store ctxstore.Store
@@ -106,7 +107,7 @@ type moment struct {
 	at     time.Duration
 }
 
-// timed is a taped connection that notes when octets were written.
+// timed is a taped connection that records when bytes were written.
 type timed struct {
 	*taped
 	began time.Time
@@ -120,7 +121,8 @@ func (c *timed) Write(p []byte) (int, error) {
 	return c.taped.Write(p)
 }
 
-// slowly has calls made for so long, in fast motion, over a stream whose ends send syncs after an interval.
+// slowly makes calls for so long, in fast motion, over a stream whose ends send syncs after an
+// interval.
 func slowly(t *testing.T, messages iter.Seq[pair], every, long time.Duration, syncs streamer.Config) (s slowStream) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
@@ -128,15 +130,19 @@ func slowly(t *testing.T, messages iter.Seq[pair], every, long time.Duration, sy
 		began := time.Now()
 		a, b := &timed{taped: &taped{Conn: here}, began: began}, &timed{taped: &taped{Conn: there}, began: began}
 		s.store = memory.New(memory.Config{})
-		book := [2]*binary.Book{binary.NewBook(ctxstore.Shapes{Store: s.store}), binary.NewBook(ctxstore.Shapes{Store: memory.New(memory.Config{})})}
+		book := [2]*binary.Book{binary.NewBook(ctxstore.Shapes{Store: s.store}),
+			binary.NewBook(ctxstore.Shapes{Store: memory.New(memory.Config{})})}
 		var answer []byte
 		initiator, responder := syncs, syncs
 		responder.Accept = func(context.Context, frame.Hello) (streamer.Admission, error) {
-			return streamer.Admission{Coder: book[1].Coder(binary.Options{}), Handler: func(ctx context.Context, x *streamer.Exchange) {
-				_, err := io.Copy(io.Discard, x.Message().Body)
-				assert.NoError(t, err)
-				assert.NoError(t, x.Reply(ctx, streamer.NewMessage(nil, answer)))
-			}}, nil
+			return streamer.Admission{
+				Coder: book[1].Coder(binary.Options{}),
+				Handler: func(ctx context.Context, x *streamer.Exchange) {
+					_, err := io.Copy(io.Discard, x.Message().Body)
+					assert.NoError(t, err)
+					assert.NoError(t, x.Reply(ctx, streamer.NewMessage(nil, answer)))
+				},
+			}, nil
 		}
 		var server *streamer.Stream
 		var met sync.WaitGroup
@@ -170,13 +176,15 @@ func slowly(t *testing.T, messages iter.Seq[pair], every, long time.Duration, sy
 	return s
 }
 
-// joined is how long a decoder that begins at a moment waits for the first message of a direction that it reads.
+// joined returns how long a decoder that begins at a moment waits for the first message of a
+// direction that it reads.
 func (s *slowStream) joined(t *testing.T, direction int, from time.Duration) time.Duration {
 	t.Helper()
 	clock := s.clock[direction]
 	i, _ := slices.BinarySearchFunc(clock, from, func(m moment, d time.Duration) int { return int(m.at - d) })
 	wait := func(octets int) bool {
-		r, err := decodeStreams(t, []run{{"x-1000.bin", s.tapes[direction][clock[i].offset:octets]}}, capture.DecodeConfig{Store: s.store})
+		r, err := decodeStreams(t, []run{{"x-1000.bin", s.tapes[direction][clock[i].offset:octets]}},
+			capture.DecodeConfig{Store: s.store})
 		require.NoError(t, err)
 		return slices.ContainsFunc(r.Messages, func(m *capture.Decoded) bool { return m.Whole() })
 	}
@@ -190,19 +198,23 @@ func (s *slowStream) joined(t *testing.T, direction int, from time.Duration) tim
 	return clock[i+n-1].at - from
 }
 
-// slow are the conversations measured: how often there is a call, and for how long.
-func slow(t *testing.T, day bool, measure func(name string, every, long time.Duration, messages func() iter.Seq[pair])) {
-	for _, c := range []struct{ every, long time.Duration }{{time.Second, 30 * time.Minute}, {5 * time.Second, 2 * time.Hour}, {time.Minute, 6 * time.Hour}} {
+// slow are the measured conversations: the interval of the calls, and the duration.
+func slow(
+	t *testing.T, day bool, measure func(name string, every, long time.Duration, messages func() iter.Seq[pair]),
+) {
+	for _, c := range []struct{ every, long time.Duration }{{time.Second, 30 * time.Minute},
+		{5 * time.Second, 2 * time.Hour}, {time.Minute, 6 * time.Hour}} {
 		if day {
 			c.long = 24 * time.Hour
 		}
 		measure(fmt.Sprintf("trades each %v", c.every), c.every, c.long, trades)
-		measure(fmt.Sprintf("polls each %v", c.every), c.every, c.long, func() iter.Seq[pair] { return polls(t, c.every) })
+		measure(fmt.Sprintf("polls each %v", c.every), c.every, c.long,
+			func() iter.Seq[pair] { return polls(t, c.every) })
 	}
 }
 
-// Syncs by time let a decoder that begins anywhere read within a quarter of an hour, and add at most a twentieth to the octets
-// of a conversation that is not slower than they are worth.
+// Syncs by time let a decoder that begins anywhere read within a quarter of an hour. They add at
+// most a twentieth to the bytes of a conversation, unless its calls are too rare for that.
 func TestSlowConversationsHaveSyncs(t *testing.T) { slowConversations(t, false) }
 
 func slowConversations(t *testing.T, day bool) {
@@ -211,13 +223,14 @@ func slowConversations(t *testing.T, day bool) {
 			without := slowly(t, messages(), every, long, streamer.Config{SyncInterval: -1})
 			with := slowly(t, messages(), every, long, streamer.Config{})
 			calls := float64(long / every)
-			t.Logf("%.0f calls: %.1f octets a call without syncs by time, %.1f with, %.1f %% more", calls, float64(without.octets)/calls, float64(with.octets)/calls,
+			t.Logf("%.0f calls: %.1f bytes a call without syncs by time, %.1f with, %.1f %% more", calls,
+				float64(without.octets)/calls, float64(with.octets)/calls,
 				100*(float64(with.octets)/float64(without.octets)-1))
 			if every < time.Minute {
 				assert.LessOrEqual(t, float64(with.octets), 1.05*float64(without.octets))
 			} else {
 				each := slowly(t, messages(), every, long, streamer.Config{SyncMessages: 1})
-				t.Logf("%.1f octets a call with a sync behind each message", float64(each.octets)/calls)
+				t.Logf("%.1f bytes a call with a sync after each message", float64(each.octets)/calls)
 				assert.Less(t, with.octets, each.octets)
 			}
 			rnd := rand.New(rand.NewPCG(3, 4))

@@ -9,8 +9,8 @@ import (
 	"github.com/hhfr/hhfr/pkg/streamer/frame"
 )
 
-// OtherUpgraded is the kind in [Summary.Others] of connections that were upgraded to hhfr, and on which
-// no hello came then.
+// OtherUpgraded is the kind in [Summary.Others] of connections that were upgraded to hhfr, and on
+// which no hello followed.
 const OtherUpgraded = "connections upgraded to hhfr without a hello behind"
 
 // upgrades reports whether a head asks for a stream, or agrees to one (docs/wire-format.md, section 3.1).
@@ -19,8 +19,8 @@ func upgrades(m *flow.HTTPMessage) bool {
 		slices.Contains(m.Tokens("Connection"), "upgrade")
 }
 
-// passed reports whether the octets of a packet, which are of no HTTP message, are of a stream: then the
-// reply that agreed to it is not in the capture.
+// passed reports whether the bytes of a packet, which belong to no HTTP message, are those of a
+// stream: then the reply that agreed to it is not in the capture.
 func (h *httpReader) passed(dir int, b []byte) bool {
 	if h.Heads == 0 || !h.Lost(dir) {
 		return false
@@ -32,7 +32,7 @@ func (h *httpReader) passed(dir int, b []byte) bool {
 	return ok
 }
 
-// unseen begins a stream with a packet that shows one. Only a hello tells where its direction begins.
+// unseen begins a stream with a packet that shows one. Only a hello shows where its direction begins.
 func (c *capturedConn) unseen(dir int, b []byte, m flow.Mark) error {
 	if err := c.tunnel(); err != nil {
 		return err
@@ -50,7 +50,8 @@ func (c *capturedConn) unseen(dir int, b []byte, m flow.Mark) error {
 	return c.r.failed()
 }
 
-// upgrade has the reply to a request come as a message of the stream: the one to the first exchange of lane 0.
+// upgrade makes the reply to a request a message of the stream: the one to the first exchange of
+// lane 0.
 func (h *httpReader) upgrade(x *flow.HTTPExchange) {
 	h.conn.upgraded = true
 	p, _ := x.User.(*plain)
@@ -68,11 +69,14 @@ func (h *httpReader) upgrade(x *flow.HTTPExchange) {
 		h.other(p.request)
 	}
 	if p.waits = false; p.number > 0 && !options {
-		*h.conn.sequence(h.Requests, 0) = sequence{last: 1, runs: []numberRun{{exchange: 1, count: 1, number: p.number}}}
+		*h.conn.sequence(h.Requests, 0) = sequence{
+			last: 1,
+			runs: []numberRun{{exchange: 1, count: 1, number: p.number}},
+		}
 	}
 }
 
-// tunnel begins anew where HTTP ends.
+// tunnel starts over where HTTP ends.
 func (c *capturedConn) tunnel() error {
 	h := c.http
 	c.http = nil

@@ -20,8 +20,9 @@ import (
 	"github.com/hhfr/hhfr/pkg/capture"
 )
 
-// A capture of an upgraded connection that ends at any octet, or lacks any packet, or two: nothing is verified that was
-// not sent, and nothing under another number but where exchanges before are not there.
+// A capture of an upgraded connection that ends at any byte, or lacks any packet, or two. Nothing
+// is verified that was not sent, and nothing has another number unless exchanges before it are
+// missing.
 func TestUpgradesCutAnywhere(t *testing.T) {
 	head, request, _ := strings.Cut(posted("Expect: 100-continue\r\n"+asksUpgrade, messageOf(2, false)), "\r\n\r\n")
 	u := upgrade(t, 1, 2, out(head+"\r\n\r\n"),
@@ -38,7 +39,7 @@ func TestUpgradesCutAnywhere(t *testing.T) {
 		}
 	}
 	whole := u.x.said
-	for dir := range whole { // the stream ends at any octet
+	for dir := range whole { // the stream ends at any byte
 		for cut := range whole[dir] {
 			turns := slices.Clone(u.turns)
 			left := cut
@@ -59,12 +60,13 @@ func TestUpgradesCutAnywhere(t *testing.T) {
 		for b := a; b < min(a+12, len(packets)); b++ {
 			var some bytes.Buffer
 			writeEvery(t, &some, packets, func(n int) bool { return n != a && n != b })
-			requireRight(t, decode(t, some.Bytes(), nil).Messages, false, fmt.Sprintf("without packets %d and %d", a, b))
+			requireRight(t, decode(t, some.Bytes(), nil).Messages, false,
+				fmt.Sprintf("without packets %d and %d", a, b))
 		}
 	}
 }
 
-// segmentsOf are the packets of a capture.
+// segmentsOf returns the packets of a capture.
 func segmentsOf(t testing.TB, file []byte) (all []packetEnd) {
 	r, err := pcapgo.NewNgReader(bytes.NewReader(file), pcapgo.DefaultNgReaderOptions)
 	require.NoError(t, err)
@@ -78,28 +80,30 @@ func segmentsOf(t testing.TB, file []byte) (all []packetEnd) {
 	}
 }
 
-// What is damaged in an upgraded connection is not verified.
+// Damaged messages of an upgraded connection are not verified.
 func TestNothingDamagedInAnUpgradeIsVerified(t *testing.T) {
 	d := damagedIn(t, upgrade(t, 1, 3).file(t, 1400))
 	d.flips(t, 8*len(d.input)/400)
 	d.random(t, 100)
 }
 
-// TestIndependentDecoderOfUpgrades: it finds the same streams behind HTTP, and the request that was upgraded.
+// TestIndependentDecoderOfUpgrades: it finds the same streams after HTTP, and the request that was
+// upgraded.
 func TestIndependentDecoderOfUpgrades(t *testing.T) {
 	python, script := shared.Program(t, "python3"), shared.Testdata(t, "..", "scripts", "decode.py")
 	options := out("OPTIONS /service HTTP/1.1\r\n" + asksUpgrade + "\r\n")
 	after := upgrade(t, 1, 2)
 	for name, turns := range map[string][]turn{
-		"at once":           upgrade(t, 0, 2).turns,
-		"chunked":           upgrade(t, 0, 2, chunked(messageOf(1, false))).turns,
-		"OPTIONS":           upgrade(t, 0, 2, options).turns,
-		"behind plain SOAP": after.turns, "refused": after.turns[:after.first],
+		"at once":          upgrade(t, 0, 2).turns,
+		"chunked":          upgrade(t, 0, 2, chunked(messageOf(1, false))).turns,
+		"OPTIONS":          upgrade(t, 0, 2, options).turns,
+		"after plain SOAP": after.turns, "refused": after.turns[:after.first],
 	} {
 		t.Run(name, func(t *testing.T) {
 			file, dir := filepath.Join(t.TempDir(), "c.pcapng"), t.TempDir()
 			require.NoError(t, os.WriteFile(file, fileOf(t, turns, 100), 0o600))
-			out, err := exec.CommandContext(t.Context(), python, script, "capture", file, "--save-dir", dir).CombinedOutput()
+			out, err := exec.CommandContext(t.Context(), python, script, "capture", file, "--save-dir",
+				dir).CombinedOutput()
 			if name == "refused" {
 				require.Error(t, err)
 				require.Contains(t, string(out), "nothing found")
@@ -107,9 +111,9 @@ func TestIndependentDecoderOfUpgrades(t *testing.T) {
 			}
 			require.NoError(t, err, "%s", out)
 			want := map[string][]byte{}
-			first := 0 // it numbers what belongs to streams alone
+			first := 0 // it numbers only what belongs to streams
 			for _, m := range decode(t, fileOf(t, turns, 100), nil).Messages {
-				if m.HHFR || m.Number > 1 || name != "behind plain SOAP" {
+				if m.HHFR || m.Number > 1 || name != "after plain SOAP" {
 					m.Number -= first
 					want[m.FileName()] = m.Body
 				} else {
@@ -122,8 +126,8 @@ func TestIndependentDecoderOfUpgrades(t *testing.T) {
 	}
 }
 
-// tapeOfTurns and turnsOf write turns as octets, and read them again: a direction, and whether it is lost, a length, and
-// so many octets each.
+// tapeOfTurns and turnsOf write turns as bytes, and read them again: a direction, and whether it
+// is lost, a length, and so many bytes each.
 func tapeOfTurns(turns []turn) (tape []byte) {
 	for _, s := range turns {
 		tape = append(tape, byte(s.dir|2*b2i(s.lost)), byte(len(s.octets)>>8), byte(len(s.octets)))
@@ -141,8 +145,8 @@ func turnsOf(tape []byte) (turns []turn) {
 	return turns
 }
 
-// FuzzUpgrades: whatever stands before, in and behind an upgrade, the runs of streams are in order and no longer than
-// what came, and what is verified was sent.
+// FuzzUpgrades: whatever is before, in and after an upgrade, the runs of streams are in order and
+// no longer than what came, and what is verified was sent.
 func FuzzUpgrades(f *testing.F) {
 	u := upgrade(f, 1, 2)
 	options := upgrade(f, 0, 1, out("OPTIONS * HTTP/1.1\r\n"+asksUpgrade+"\r\n"))
@@ -173,7 +177,7 @@ func FuzzUpgrades(f *testing.F) {
 				Octets: func(n, direction int, offset int64, b []byte) error {
 					at := [2]int{n, direction}
 					if offset < end[at] || len(b) == 0 {
-						return fmt.Errorf("%d octets at %d behind %d", len(b), offset, end[at])
+						return fmt.Errorf("%d bytes at %d after %d", len(b), offset, end[at])
 					}
 					end[at] = offset + int64(len(b))
 					octets += len(b)

@@ -15,18 +15,18 @@ import (
 	"github.com/hhfr/hhfr/pkg/streamer/wire"
 )
 
-// turn is what one end says before the other one says something.
+// turn is what one end sends before the other one sends something.
 type turn struct {
 	dir    int
 	octets string
 	lost   bool // it is not in the capture
 }
 
-// out and back are what the client says, and the server.
+// out and back are what the client sends, and the server.
 func out(octets string) turn  { return turn{dir: 0, octets: octets} }
 func back(octets string) turn { return turn{dir: 1, octets: octets} }
 
-// cut makes more turns of one.
+// cut makes several turns of one.
 func (s turn) cut(at ...int) (all []turn) {
 	from := 0
 	for _, to := range append(at, len(s.octets)) {
@@ -57,7 +57,7 @@ func answered(body string) string {
 	return fmt.Sprintf("HTTP/1.1 200 OK\r\nContent-Type: text/xml\r\nContent-Length: %d\r\n\r\n%s", len(body), body)
 }
 
-// message are the bodies of the exchange with a number: 0 of the request, 1 of its reply.
+// message returns the bodies of the exchange with a number: 0 of the request, 1 of its reply.
 func messageOf(n int, reply bool) string { return string(body(2*n + b2i(reply))) }
 
 func b2i(b bool) int {
@@ -67,7 +67,8 @@ func b2i(b bool) int {
 	return 0
 }
 
-// upgraded is a connection with plain exchanges, an upgraded one, and ones that follow on the stream.
+// upgraded is a connection with plain exchanges, an upgraded one, and ones that follow on the
+// stream.
 type upgraded struct {
 	x         *talk
 	turns     []turn
@@ -75,7 +76,8 @@ type upgraded struct {
 	first     int // turn of the request that was upgraded
 }
 
-// upgrade makes one; exchange 1 of lane 0 is the request that was upgraded, unless that is none.
+// upgrade makes one; exchange 1 of lane 0 is the request that was upgraded, unless that is no
+// exchange.
 func upgrade(t testing.TB, plain, streamed int, request ...turn) *upgraded {
 	x := newTalkOf(t, func(h *frame.Hello) {
 		if h.Session[0] = 1; h.Responder {
@@ -100,7 +102,8 @@ func upgrade(t testing.TB, plain, streamed int, request ...turn) *upgraded {
 		u.exchanges--
 		exchange = 0
 	} else {
-		x.message(1, wire.Outgoing{Key: frame.Key{Reply: true, Exchange: 1}}, program, []byte(messageOf(u.exchanges, true)))
+		x.message(1, wire.Outgoing{Key: frame.Key{Reply: true, Exchange: 1}}, program,
+			[]byte(messageOf(u.exchanges, true)))
 	}
 	u.turns = append(u.turns, back(agreesUpgrade+x.new(1)))
 	for range streamed {
@@ -120,14 +123,14 @@ func upgrade(t testing.TB, plain, streamed int, request ...turn) *upgraded {
 	return u
 }
 
-// new is what was said since.
+// new returns what was sent since.
 func (x *talk) new(dir int) string {
 	b := x.said[dir][x.took[dir]:]
 	x.took[dir] = len(x.said[dir])
 	return string(b)
 }
 
-// file is a capture of it in packets of so many octets, from a turn on.
+// file is a capture of it in packets of so many bytes, from a turn on.
 func (u *upgraded) file(t testing.TB, most int) []byte { return fileOf(t, u.turns, most) }
 
 func fileOf(t testing.TB, turns []turn, most int) []byte {
@@ -146,8 +149,8 @@ func fileOf(t testing.TB, turns []turn, most int) []byte {
 	return p.bytes()
 }
 
-// brief is a listing: of each message its number, q or a for question and answer, and its state, ! for verified and
-// nothing for unchecked.
+// brief is a listing: of each message its number, q or a for question and answer, and its state, !
+// for verified and nothing for unchecked.
 func brief(messages []*capture.Decoded) string {
 	var all []string
 	for _, m := range messages {
@@ -167,8 +170,8 @@ func brief(messages []*capture.Decoded) string {
 	return strings.Join(all, " ")
 }
 
-// requireRight requires of the messages that are whole that they are what was sent under their numbers, or, where what
-// came before is not there, under later ones.
+// requireRight requires that the whole messages are what was sent under their numbers, or, where
+// earlier ones are missing, under later numbers.
 func requireRight(t testing.TB, messages []*capture.Decoded, exact bool, what string) {
 	t.Helper()
 	sent := map[string]bool{}
@@ -188,8 +191,8 @@ func requireRight(t testing.TB, messages []*capture.Decoded, exact bool, what st
 	}
 }
 
-// A request that is upgraded and the reply to exchange 1 of the stream are one exchange, numbered with those before and
-// behind, however the connection is cut into packets.
+// A request that is upgraded and the reply to exchange 1 of the stream are one exchange, numbered
+// with those before and after it, however the connection is cut into packets.
 func TestUpgradedConnection(t *testing.T) {
 	for _, plain := range []int{0, 2} {
 		u := upgrade(t, plain, 3)
@@ -207,7 +210,7 @@ func TestUpgradedConnection(t *testing.T) {
 		for _, most := range []int{1, 7, 1400} {
 			file := u.file(t, most)
 			r := decode(t, file, nil)
-			require.Equal(t, strings.Join(want, " "), brief(r.Messages), "%d octets a packet", most)
+			require.Equal(t, strings.Join(want, " "), brief(r.Messages), "%d bytes a packet", most)
 			assert.False(t, r.Partial())
 			assert.Empty(t, r.Others)
 			require.Len(t, r.Streams, 1)
@@ -270,9 +273,10 @@ func TestUpgrades(t *testing.T) {
 			want: "1q 1a 2q 2a!"},
 		"without hello": {turns: []turn{out(posted(asksUpgrade, one)), back(agreesUpgrade)}, want: "1q",
 			others: map[string]int{capture.OtherUpgraded: 1}, cut: true},
-		"something else behind": {turns: []turn{out(posted(asksUpgrade, one)), back(agreesUpgrade + answered("x"))},
+		"something else after it": {turns: []turn{out(posted(asksUpgrade, one)), back(agreesUpgrade + answered("x"))},
 			want: "1q", others: map[string]int{capture.OtherUpgraded: 1}, cut: true},
-		"websocket": {turns: []turn{out(posted(web, one)), back(strings.Replace(agreesUpgrade, "hhfr/1", "websocket", 1)),
+		"websocket": {turns: []turn{out(posted(web, one)),
+			back(strings.Replace(agreesUpgrade, "hhfr/1", "websocket", 1)),
 			out("\x81\x85")},
 			want: "1q 1a", others: map[string]int{"other TCP connections": 1}},
 	} {
@@ -293,7 +297,7 @@ func TestUpgrades(t *testing.T) {
 	}
 }
 
-// Where a part of an upgraded connection is not in a capture, what is there is found.
+// Where a part of an upgraded connection is not in a capture, the rest is found.
 func TestUpgradesInPart(t *testing.T) {
 	const plain = 1
 	u := upgrade(t, plain, 3)
@@ -315,7 +319,8 @@ func TestUpgradesInPart(t *testing.T) {
 		"without its head": {turns: slices.Concat(turns[:request], u.turns[u.first].cut(40)[:1],
 			[]turn{{lost: true, octets: u.turns[u.first].octets[40:]}}, turns[switching:]),
 			want: "1q 1a 2q:incomplete 2a! 3q! 3a! 4q! 4a! 5q! 5a!"},
-		"without the upgrade": {lost: []int{request, rest, switching, opening, reply}, want: "1q 1a 3q! 4q! 4a! 5q! 5a!"},
+		"without the upgrade": {lost: []int{request, rest, switching, opening, reply},
+			want: "1q 1a 3q! 4q! 4a! 5q! 5a!"},
 		"without hellos": {lost: []int{switching, opening, reply, reply + 1},
 			want: "1q 1a 2q 4a:undecodable 5q:undecodable 5a:undecodable"},
 		"begins with the request": {turns: turns[request:], want: "1q 1a! 2q! 2a! 3q! 3a! 4q! 4a!"},
@@ -323,7 +328,8 @@ func TestUpgradesInPart(t *testing.T) {
 		"begins with hello":       {turns: turns[opening:], want: "1a! 2q! 2a! 3q! 3a! 4q! 4a!"},
 		"initiator alone":         {turns: only(turns, 0), want: "1q 2q 3q! 4q! 5q!"},
 		"responder alone":         {turns: only(turns, 1), want: "1a 2a! 3a! 4a! 5a!"},
-		"out of order": {turns: slices.Concat(turns[:rest], turns[switching:reply], turns[rest:switching], turns[reply:]),
+		"out of order": {turns: slices.Concat(turns[:rest], turns[switching:reply], turns[rest:switching],
+			turns[reply:]),
 			want: "1q 1a 2q 2a! 3q! 3a! 4q! 4a! 5q! 5a!"},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -341,14 +347,14 @@ func TestUpgradesInPart(t *testing.T) {
 	}
 }
 
-// openingLen is how long the hello is that octets begin with.
+// openingLen returns the length of the hello that bytes begin with.
 func openingLen(t testing.TB, b []byte) int {
 	_, n, err := frame.Parse(b, 0, 0)
 	require.NoError(t, err)
 	return n
 }
 
-// only is one direction.
+// only returns one direction.
 func only(turns []turn, dir int) []turn {
 	return slices.DeleteFunc(slices.Clone(turns), func(s turn) bool { return s.dir != dir })
 }

@@ -1,5 +1,6 @@
-// Package clock is the one clock that is injected wherever a package waits or looks at the time: the machine's own, or
-// one that runs K times faster, so that an hour on a slow link can be lived through in a minute (design: one clock).
+// Package clock is the one clock that is injected wherever a package waits or reads the time: the
+// machine's own, or one that runs K times faster, so that an hour on a slow link can be run in a
+// minute (design: one clock).
 package clock
 
 import (
@@ -10,35 +11,39 @@ import (
 
 // A Clock tells the time and waits. Every method is safe for concurrent use.
 type Clock interface {
-	// Now is the time on this clock.
+	// Now returns the time on this clock.
 	Now() time.Time
-	// Since is the time on this clock from t until now; never wall-clock steps, when t came from this clock's Now.
+	// Since returns the time on this clock from t until now; it has no wall-clock steps when t came
+	// from this clock's Now.
 	Since(t time.Time) time.Duration
-	// Sleep waits for d, or until ctx is done; then it returns the cause of ctx. It looks at ctx first, also for d <= 0.
+	// Sleep waits for d, or until ctx is done; then it returns the cause of ctx. It checks ctx
+	// first, also for d <= 0.
 	Sleep(ctx context.Context, d time.Duration) error
-	// NewTimer returns a timer that fires once after d. Stop it when it is not needed any more.
+	// NewTimer returns a timer that fires once after d. Stop it when it is no longer needed.
 	NewTimer(d time.Duration) Timer
-	// AfterFunc runs f in a goroutine of its own after d, unless it is stopped before. The timer's C is nil.
+	// AfterFunc runs f in a goroutine of its own after d, unless it is stopped before. The timer's
+	// C is nil.
 	AfterFunc(d time.Duration, f func()) Timer
 }
 
-// A Timer waits on the [Clock] that made it; durations are that clock's. Its methods are those of [time.Timer],
-// with the same guarantees.
+// A Timer waits on the [Clock] that made it; durations are on that clock. Its methods are those of
+// [time.Timer], with the same guarantees.
 type Timer interface {
-	// C receives once when the timer fires. Only the fact counts: the value is not on this clock, ask Now.
+	// C receives once when the timer fires. The value is not on this clock: ask Now.
 	C() <-chan time.Time
-	// Stop ends the timer and says whether that was in time.
+	// Stop ends the timer and reports whether that was in time.
 	Stop() bool
-	// Reset starts the timer again with d and says whether it was running.
+	// Reset starts the timer again with d and reports whether it was running.
 	Reset(d time.Duration) bool
 }
 
-// Real is the machine's clock.
+// Real returns the machine's clock.
 func Real() Clock { return &clock{k: 1, start: time.Now()} }
 
-// Scaled is a clock that starts at the present and from then on runs k times faster than the machine's: a timer of one
-// second fires after 1/k seconds. k below 1 is slow motion; 0 and less mean 1. No timer fires early on it: waits are rounded up. Where the system
-// can, its waits end within some 0.1 ms, for lateness counts k times; the machine's end up to 1 ms late.
+// Scaled returns a clock that starts at the present and from then on runs k times faster than the
+// machine's: a timer of one second fires after 1/k seconds. k below 1 is slow motion; 0 and less
+// mean 1. No timer fires early on it: waits are rounded up. Where the system can, its waits end
+// within some 0.1 ms, because lateness counts k times; the machine's end up to 1 ms late.
 func Scaled(k float64) Clock {
 	if !(k > 0) {
 		k = 1
@@ -92,7 +97,7 @@ func (c *clock) AfterFunc(d time.Duration, f func()) Timer {
 	return timer{time.AfterFunc(c.real(d), f), c}
 }
 
-// real is how long d lasts on the machine's clock.
+// real returns how long d lasts on the machine's clock.
 func (c *clock) real(d time.Duration) time.Duration {
 	if d <= 0 || c.k == 1 {
 		return d
@@ -102,7 +107,7 @@ func (c *clock) real(d time.Duration) time.Duration {
 		return math.MaxInt64
 	}
 	if time.Duration(q*c.k) < d {
-		q++ // by rounding, of a k that is no whole number
+		q++ // because of rounding, for a k that is no whole number
 	}
 	return time.Duration(q)
 }

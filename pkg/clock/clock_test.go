@@ -15,7 +15,8 @@ import (
 	"github.com/hhfr/hhfr/pkg/clock"
 )
 
-// Inside a bubble the machine's clock is fake and exact, so the ratio of two clocks can be held exactly.
+// Inside a bubble the machine's clock is fake and exact, so the ratio of two clocks can be tested
+// exactly.
 func TestClocksRunAtTheirRate(t *testing.T) {
 	for _, tc := range []struct {
 		name string
@@ -84,7 +85,8 @@ func TestTimers(t *testing.T) {
 		time.Sleep(time.Minute)
 		assert.False(t, never.Stop())
 
-		// As with those of package time, a timer that fired unheard is stopped, and what it said is gone.
+		// As with those of package time, a timer that fired and was not received is stopped, and
+		// its value is gone.
 		for _, c := range []clock.Clock{clock.Real(), clock.Scaled(10)} {
 			unheard := c.NewTimer(time.Second)
 			time.Sleep(time.Minute)
@@ -99,7 +101,7 @@ func TestTimers(t *testing.T) {
 	})
 }
 
-// A timer may be started again and again while earlier starts are about to fire.
+// A timer may be started repeatedly while earlier starts are about to fire.
 func TestTimersAreStartedAgain(t *testing.T) {
 	c := clock.Scaled(1000)
 	tm := c.NewTimer(time.Second)

@@ -5,10 +5,12 @@ import (
 	"time"
 )
 
-// lead is how much of a wait is left to [rest]: more than the runtime's timers are late, and little, since it holds a thread.
+// lead is the part of a wait that is left to [rest]: more than the runtime's timers are late, and
+// short, since it blocks a thread.
 const lead = 1500 * time.Microsecond
 
-// exact is a timer that the runtime's timer wakes a little early, and that waits out the rest on a thread.
+// exact is a timer that the runtime's timer wakes a little early, and that waits for the remaining
+// time on a thread.
 type exact struct {
 	clock *clock
 	ch    chan time.Time // nil if f is to be run
@@ -16,7 +18,7 @@ type exact struct {
 
 	mu      sync.Mutex
 	coarse  *time.Timer
-	start   uint64 // counts the starts: what belongs to an earlier one fires no more
+	start   uint64 // counts the starts: waits of an earlier one no longer fire
 	running bool
 }
 
@@ -49,7 +51,7 @@ func (e *exact) fire(start uint64, due time.Time) {
 	}
 	e.running = false
 	if e.ch != nil {
-		e.ch <- time.Now() // empty, and nobody else fills it
+		e.ch <- time.Now() // it is empty, and nobody else fills it
 	}
 	e.mu.Unlock()
 	if e.f != nil {
@@ -72,7 +74,7 @@ func (e *exact) stopLocked() (was bool) {
 	e.coarse.Stop()
 	select {
 	case <-e.ch:
-		was = true // fired, and not received: as if it had not
+		was = true // it fired and was not received: as if it had not fired
 	default:
 	}
 	return was

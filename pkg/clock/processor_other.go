@@ -4,5 +4,5 @@ package clock
 
 import "time"
 
-// Processor is not known here: below 0.
+// Processor returns a value below 0: the time is not known on this system.
 func Processor() time.Duration { return -1 }

@@ -7,7 +7,8 @@ import (
 	"time"
 )
 
-// Processor is what this process has computed so far, on all processors; below 0 where the system does not tell.
+// Processor returns the processor time of this process so far, on all processors; below 0 where the
+// system does not report it.
 func Processor() time.Duration {
 	var u syscall.Rusage
 	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &u); err != nil {

@@ -9,15 +9,15 @@ import (
 type Code uint8
 
 const (
-	// NotFound: nothing lies under the URI, or the store to open is not there.
+	// NotFound: nothing is stored under the URI, or the store to open does not exist.
 	NotFound Code = iota + 1
 	// Conflict: the entry's revision is not the expected one.
 	Conflict
 	// Invalid: the URI, value or option can never be stored.
 	Invalid
-	// Corrupt: what lies in the store is not what was put there.
+	// Corrupt: what is stored is not what was put there.
 	Corrupt
-	// Full: no room, on the medium or within the store's own limit.
+	// Full: no space, on the medium or within the store's own limit.
 	Full
 	// Permission: the store may not be read or written, or was opened for reading only.
 	Permission
@@ -25,7 +25,7 @@ const (
 	Closed
 	// Unavailable: the medium failed in another way.
 	Unavailable
-	// Held: somebody else has the entry for itself.
+	// Held: another user holds the entry.
 	Held
 )
 
@@ -42,7 +42,8 @@ func (c Code) String() string {
 	return fmt.Sprintf("code %d", uint8(c))
 }
 
-// Error is what every function of a store fails with. Compare with errors.Is and an Error of the code in question.
+// Error is the type of every error of a store. Compare with errors.Is and an Error of the code in
+// question.
 type Error struct {
 	Code Code
 	URI  string // of the entry; empty if the error is not about one
@@ -51,7 +52,7 @@ type Error struct {
 	Err  error  // the cause; may be nil
 }
 
-// Error says what, where, why, and what to do.
+// Error gives what, where, why, and what to do.
 func (e *Error) Error() string {
 	var b strings.Builder
 	b.WriteString("context store")
@@ -77,5 +78,5 @@ func (e *Error) Is(target error) bool {
 	return ok && o.Code == e.Code
 }
 
-// Unwrap is the cause.
+// Unwrap returns the cause.
 func (e *Error) Unwrap() error { return e.Err }

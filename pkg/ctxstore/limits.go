@@ -1,11 +1,13 @@
 package ctxstore
 
 const (
-	// MaxURI is the length of the longest URI, in octets: what HTTP servers accept in a request line, rounded down.
+	// MaxURI is the length of the longest URI, in bytes: what HTTP servers accept in a request
+	// line, rounded down.
 	MaxURI = 2048
-	// MaxValue is the length of the longest value, in octets: four times the shapes that one stream keeps by default.
+	// MaxValue is the length of the longest value, in bytes: four times the shapes that one stream
+	// keeps by default.
 	MaxValue = 16 << 20
-	// DefaultMaxBytes is the room an engine takes for values unless told otherwise, in octets. Beyond it the shapes that
-	// were not used for longest go.
+	// DefaultMaxBytes is the default space that an engine takes for values, in bytes. Beyond it the
+	// least recently used shapes are dropped.
 	DefaultMaxBytes = 256 << 20
 )

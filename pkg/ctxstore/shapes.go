@@ -5,10 +5,11 @@ import (
 	"crypto/sha256"
 )
 
-// Shapes looks shapes up in a store by their fingerprints. It has no state of its own.
+// Shapes finds shapes in a store by their fingerprints. It has no state of its own.
 type Shapes struct{ Store Store }
 
-// Get returns the serialization of the shape with this fingerprint, checked against it; [NotFound] if there is none.
+// Get returns the serialization of the shape with this fingerprint, checked against it; [NotFound]
+// if there is none.
 func (s Shapes) Get(ctx context.Context, fp [32]byte) ([]byte, error) {
 	uri := ShapeURI(fp)
 	e, err := s.Store.Get(ctx, uri)

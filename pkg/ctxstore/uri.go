@@ -19,17 +19,17 @@ const (
 	SequencePrefix = "urn:hhfr:sequence:"
 )
 
-// ShapeURI is the URI of the shape with this fingerprint.
+// ShapeURI returns the URI of the shape with this fingerprint.
 func ShapeURI(fp [32]byte) string { return ShapePrefix + hex.EncodeToString(fp[:]) }
 
-// SessionURI is the URI of the session with this identity.
+// SessionURI returns the URI of the session with this identity.
 func SessionURI(id [16]byte) string { return SessionPrefix + hex.EncodeToString(id[:]) }
 
-// SequenceURI is the URI of the sequence with this identity.
+// SequenceURI returns the URI of the sequence with this identity.
 func SequenceURI(id [16]byte) string { return SequencePrefix + hex.EncodeToString(id[:]) }
 
-// ParseShapeURI gives back the fingerprint in a shape's URI. Only the form that [ShapeURI] writes counts: 64 digits in
-// lower case.
+// ParseShapeURI returns the fingerprint in a shape's URI. Only the form that [ShapeURI] writes is
+// accepted: 64 digits in lower case.
 func ParseShapeURI(uri string) (fp [32]byte, ok bool) {
 	digits, ok := strings.CutPrefix(uri, ShapePrefix)
 	if !ok || len(digits) != 2*len(fp) || strings.ToLower(digits) != digits {
@@ -39,14 +39,14 @@ func ParseShapeURI(uri string) (fp [32]byte, ok bool) {
 	return fp, err == nil
 }
 
-// CheckURI is for engines: it refuses a URI that is empty, longer than [MaxURI], no UTF-8, has white space or control
-// characters, or begins like a shape's and is none; with [Invalid].
+// CheckURI is for engines. It refuses, with [Invalid], a URI that is empty, longer than [MaxURI],
+// not UTF-8, has white space or control characters, or begins like a shape's and is not one.
 func CheckURI(uri string) error {
 	switch {
 	case uri == "":
 		return invalid(uri, errors.New("the URI is empty"))
 	case len(uri) > MaxURI:
-		return invalid("", fmt.Errorf("the URI has %d octets, the limit is %d", len(uri), MaxURI))
+		return invalid("", fmt.Errorf("the URI has %d bytes, the limit is %d", len(uri), MaxURI))
 	case !utf8.ValidString(uri):
 		return invalid(uri, errors.New("the URI is not UTF-8"))
 	case strings.ContainsFunc(uri, func(r rune) bool { return unicode.IsSpace(r) || unicode.IsControl(r) }):
@@ -60,13 +60,14 @@ func CheckURI(uri string) error {
 	return nil
 }
 
-// CheckPut is for engines: [CheckURI], and that the value is within [MaxValue], and is the shape that its URI names.
+// CheckPut is for engines: it checks [CheckURI], that the value is within [MaxValue], and that it
+// is the shape that its URI names.
 func CheckPut(uri string, value []byte, opt PutOptions) error {
 	if err := CheckURI(uri); err != nil {
 		return err
 	}
 	if len(value) > MaxValue {
-		return invalid(uri, fmt.Errorf("the value has %d octets, the limit is %d", len(value), MaxValue))
+		return invalid(uri, fmt.Errorf("the value has %d bytes, the limit is %d", len(value), MaxValue))
 	}
 	if opt.TTL < 0 {
 		return invalid(uri, fmt.Errorf("the time to live is %v", opt.TTL))
@@ -84,7 +85,7 @@ func CheckPut(uri string, value []byte, opt PutOptions) error {
 	return nil
 }
 
-// CheckCommit is for engines: [CheckPut], and that the URI is no shape's.
+// CheckCommit is for engines: it checks [CheckPut], and that the URI is no shape's.
 func CheckCommit(uri string, value []byte) error {
 	if strings.HasPrefix(uri, ShapePrefix) {
 		return invalid(uri, errors.New("a shape cannot be committed to"))

@@ -17,7 +17,8 @@ func TestURIs(t *testing.T) {
 	got, ok := ctxstore.ParseShapeURI(uri)
 	assert.True(t, ok)
 	assert.Equal(t, fp, got)
-	for _, bad := range []string{"", ctxstore.ShapePrefix, strings.ToUpper(uri), ctxstore.ShapePrefix + strings.Repeat("AB", 32), uri + "0", uri[1:]} {
+	for _, bad := range []string{"", ctxstore.ShapePrefix, strings.ToUpper(uri),
+		ctxstore.ShapePrefix + strings.Repeat("AB", 32), uri + "0", uri[1:]} {
 		_, ok := ctxstore.ParseShapeURI(bad)
 		assert.False(t, ok, bad)
 	}
@@ -25,8 +26,9 @@ func TestURIs(t *testing.T) {
 }
 
 func TestErrors(t *testing.T) {
-	err := error(&ctxstore.Error{Code: ctxstore.Full, URI: "urn:x", At: "/store", Hint: "make room", Err: io.ErrShortWrite})
-	assert.Equal(t, `context store "/store": "urn:x": full: short write (make room)`, err.Error())
+	err := error(&ctxstore.Error{Code: ctxstore.Full, URI: "urn:x", At: "/store", Hint: "free space",
+		Err: io.ErrShortWrite})
+	assert.Equal(t, `context store "/store": "urn:x": full: short write (free space)`, err.Error())
 	assert.ErrorIs(t, err, &ctxstore.Error{Code: ctxstore.Full})
 	assert.NotErrorIs(t, err, &ctxstore.Error{Code: ctxstore.Closed})
 	assert.ErrorIs(t, err, io.ErrShortWrite)
@@ -35,7 +37,8 @@ func TestErrors(t *testing.T) {
 
 // Whatever is accepted as a URI is safe to print and to put into a line of text.
 func FuzzCheckURI(f *testing.F) {
-	for _, s := range []string{"", "urn:x", "a b", ctxstore.ShapePrefix, ctxstore.ShapeURI([32]byte{1}), "\xff", "../../x", "a\n"} {
+	for _, s := range []string{"", "urn:x", "a b", ctxstore.ShapePrefix, ctxstore.ShapeURI([32]byte{1}), "\xff",
+		"../../x", "a\n"} {
 		f.Add(s)
 	}
 	f.Fuzz(func(t *testing.T, s string) {

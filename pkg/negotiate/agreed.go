@@ -11,36 +11,40 @@ import (
 type Agreed struct {
 	// HHFR: there is a stream, or there was until Why happened to it.
 	HHFR bool
-	// Why says what plain SOAP is spoken for; empty while the stream lives.
+	// Why is the reason for plain SOAP; empty while the stream is open.
 	Why string
-	// Undecided: a call is to ask for a stream, or asks for one; then HHFR is false, and Why tells that there is none yet.
+	// Undecided: a call is to ask for a stream, or asks for one. HHFR is then false, and Why says
+	// that there is no stream yet.
 	Undecided bool
-	// Mode is how the session came about: by Met, FirstCall or Explicit; empty without HHFR.
+	// Mode is how the session was negotiated: by Met, FirstCall or Explicit; empty without HHFR.
 	Mode Mode
-	// Tried are the ways to the stream at hand that were tried, in their order, or those after which plain SOAP is spoken.
+	// Tried are the attempts that led to the current stream, in their order, or those after which
+	// plain SOAP is spoken.
 	Tried []Attempt
-	// Remembered: Why is from an earlier negotiation, nobody was asked.
+	// Remembered: Why is from an earlier negotiation; no peer was asked.
 	Remembered bool
-	// NoStream is the address of a stream that was agreed on and could not be opened, of which Why
-	// tells the reason; empty for any other outcome. Often it is a port that something on the way
+	// NoStream is the address of a stream that was agreed on and could not be opened, for the
+	// reason in Why; empty for any other outcome. Often it is a port that something on the path
 	// blocks.
 	NoStream string
 	// Facts are those of the session; nil without HHFR.
 	Facts *Facts
-	// Offer is what was offered, and Answer what came back, without its token; nil if nothing was, or did. They must not be changed.
+	// Offer is what was offered, and Answer what was answered, without its token; nil if there was
+	// none. They must not be changed.
 	Offer  *Offer
 	Answer *Answer
-	// Refused are items that the other end did not agree to, and said so.
+	// Refused are items that the peer explicitly did not agree to.
 	Refused []Declined
 }
 
-// NoRoom reports whether the peer would have agreed, but had no room for another session. Nobody
-// remembers that: another time there may be.
+// NoRoom reports whether the peer would have agreed, but had no space for another session. That is
+// not remembered, as it may pass.
 func (a *Agreed) NoRoom() bool {
 	return slices.ContainsFunc(a.Refused, func(d Declined) bool { return a.Answer == nil && d.Item == Busy[0].Item })
 }
 
-// Ignored names elements that were passed over: those of the offer by the other end, and those of the answer by this one.
+// Ignored names elements that were ignored: those of the offer by the peer, and those of the answer
+// by this end.
 func (a *Agreed) Ignored() (offer, answer []soap.Name) {
 	if a.Answer == nil {
 		return nil, nil
@@ -48,7 +52,7 @@ func (a *Agreed) Ignored() (offer, answer []soap.Name) {
 	return a.Answer.Ignored, a.Answer.Unknown
 }
 
-// Mode is how a session comes about (docs/negotiation.md, section 6).
+// Mode is how a session is negotiated (docs/negotiation.md, section 6).
 type Mode string
 
 const (
@@ -58,12 +62,12 @@ const (
 	FirstCall Mode = "first-call"
 	// Met: by joining again a session that is remembered.
 	Met Mode = "met"
-	// Auto: by Met if a session is remembered; else by Explicit if something is configured that only that can express; else by
-	// FirstCall.
+	// Auto: by Met if a session is remembered; else by Explicit if a setting needs an offer; else
+	// by FirstCall.
 	Auto Mode = "auto"
 )
 
-// Modes are all modes.
+// Modes returns all modes.
 func Modes() []Mode { return []Mode{Auto, FirstCall, Met, Explicit} }
 
 // ParseMode reads the name of a mode. Errors: BadConfig.
@@ -78,11 +82,12 @@ func ParseMode(name string) (Mode, error) {
 	return "", BadConfigf("%q is no mode; there are %s", name, strings.Join(names, ", "))
 }
 
-// Attempt is one way to a stream that was tried.
+// Attempt is one attempt to get a stream.
 type Attempt struct {
 	Mode Mode
-	// Transport is the URI of the stream's transport, and Address where it was to be opened; empty where it did not come to that.
+	// Transport is the URI of the stream's transport, and Address where it was to be opened; empty
+	// if the attempt ended before that.
 	Transport, Address string
-	// Why is why there was no stream by this way; empty: there was.
+	// Why is why this attempt led to no stream; empty: it did.
 	Why string
 }

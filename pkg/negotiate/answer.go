@@ -15,15 +15,18 @@ import (
 // AnswerName is the Body child that makes a SOAP message an answer.
 var AnswerName = soap.Name{Space: xmlns.HHFRNegotiation, Local: "Answer"}
 
-// Answer is what a responder selects of an offer (docs/negotiation.md, section 3).
+// Answer is what a responder selects from an offer (docs/negotiation.md, section 3).
 type Answer struct {
-	Scheme, Representation, Transport string // URIs, of those offered
-	// Assurance and Security are URIs, of those offered, or at-most-once and nothing beyond what the transport has; empty means these.
+	Scheme, Representation, Transport string // URIs from the offer
+	// Assurance and Security are URIs from the offer. Empty means at-most-once, and no security
+	// beyond that of the transport.
 	Assurance, Security string
-	// Sequence names that of the session, and SequenceKnown tells whether the responder has its state; "" under at-most-once without order.
+	// Sequence is the URI of the session's sequence, and SequenceKnown reports whether the
+	// responder has its state; "" under at-most-once without order.
 	Sequence      string
 	SequenceKnown bool
-	// Request confirms the offer's description of requests; Reply is the responder's of replies, or confirms that of the offer. nil: none.
+	// Request confirms the offer's description of requests. Reply is the responder's description of
+	// replies, or confirms that of the offer. nil: none.
 	Request, Reply *Description
 	// HeadersKept is how many of the offer's header blocks are agreed on: all, or none.
 	HeadersKept int
@@ -31,22 +34,26 @@ type Answer struct {
 	Refused []Declined
 	// Ignored names the elements of the offer that the responder does not know; at most 16.
 	Ignored []soap.Name
-	// Unknown names elements of the answer that this version does not know. It is read, not written.
+	// Unknown names elements of the answer that this version does not know. It is read, not
+	// written.
 	Unknown []soap.Name
-	// Address is where the stream is opened: for tcp and udp ":PORT" (the host is that of the negotiated URL) or "HOST:PORT", for inproc a name.
+	// Address is where the stream is opened: for tcp and udp ":PORT" (the host is that of the
+	// negotiated URL) or "HOST:PORT", for inproc a name.
 	Address string
 	Session SessionID
-	// Token admits whoever shows it to the session, once. The responder keeps its SHA-256 only.
+	// Token admits its bearer to the session, once. The responder stores only its SHA-256.
 	Token [16]byte
 	// Lifetime is how long the session lasts from now on; whole seconds, more than 0.
 	Lifetime time.Duration
-	// RequestHead and ReplyHead are the fields of messages without a head; nil means those of this version.
+	// RequestHead and ReplyHead are the fields of messages without a head; nil means those of this
+	// version.
 	RequestHead, ReplyHead []soap.Field
-	// Shapes are those of the offer's fingerprints whose shapes the responder has too.
+	// Shapes are the fingerprints of the offer whose shapes the responder has too.
 	Shapes [][32]byte
 }
 
-// Message writes the answer as a SOAP message of the version. Errors: Malformed, when it is beyond the limits.
+// Message writes the answer as a SOAP message of the version. Errors: Malformed, when it exceeds
+// the limits.
 func (a *Answer) Message(v soap.Version) ([]byte, error) {
 	w := documentWriter{ns: xmlns.HHFRNegotiation}
 	w.texts("Scheme", a.Scheme)
@@ -75,18 +82,28 @@ func (a *Answer) Message(v soap.Version) ([]byte, error) {
 	return w.message(v, AnswerName.Local)
 }
 
-// ParseAnswer reads a SOAP message of either version that is an answer. Errors: Malformed; for a fault, and for anything else that is no
-// answer, too.
+// ParseAnswer reads a SOAP message of either version that is an answer. Errors: Malformed, also for
+// a fault and for anything else that is no answer.
 func ParseAnswer(data []byte) (*Answer, error) {
 	r, _, err := open(data, AnswerName)
 	if err != nil {
 		return nil, err
 	}
 	a := &Answer{
-		Scheme: r.one("Scheme"), Representation: r.one("Representation"), Transport: r.one("Transport"), Address: r.one("Address"),
-		Assurance: r.optional("Assurance"), Security: r.optional("Security"),
-		Request: r.description("RequestDescription"), Reply: r.description("ReplyDescription"), HeadersKept: r.count("UnchangingHeaders", maxChoices),
-		Session: r.session(), Lifetime: r.lifetime(), Shapes: r.shapes(), Refused: r.refused(), Ignored: r.ignored(),
+		Scheme:         r.one("Scheme"),
+		Representation: r.one("Representation"),
+		Transport:      r.one("Transport"),
+		Address:        r.one("Address"),
+		Assurance:      r.optional("Assurance"),
+		Security:       r.optional("Security"),
+		Request:        r.description("RequestDescription"),
+		Reply:          r.description("ReplyDescription"),
+		HeadersKept:    r.count("UnchangingHeaders", maxChoices),
+		Session:        r.session(),
+		Lifetime:       r.lifetime(),
+		Shapes:         r.shapes(),
+		Refused:        r.refused(),
+		Ignored:        r.ignored(),
 	}
 	copy(a.Token[:], r.hex("Token", len(a.Token)))
 	var state string
@@ -103,13 +120,14 @@ func ParseAnswer(data []byte) (*Answer, error) {
 	return a, nil
 }
 
-// fits says why an answer is none to the offer; nil if it is one.
+// Fits returns an error if the answer does not fit the offer; nil if it does.
 func (a *Answer) Fits(o *Offer) error {
 	for _, c := range []struct {
 		what, value string
 		offered     []string
 	}{
-		{"scheme", a.Scheme, o.Schemes}, {"representation", a.Representation, o.Representations}, {"transport", a.Transport, o.Transports},
+		{"scheme", a.Scheme, o.Schemes}, {"representation", a.Representation, o.Representations},
+		{"transport", a.Transport, o.Transports},
 		{"assurance", OrElse(a.Assurance, AtMostOnce), OrOnly(o.Assurances, AtMostOnce)},
 		{"security", OrElse(a.Security, TransportSecurity), OrOnly(o.Securities, TransportSecurity)},
 	} {

@@ -14,7 +14,7 @@ import (
 // inOrder ends the URI of an assurance whose messages are delivered in order.
 const inOrder = ":in-order"
 
-// AssuranceURI is the URI of an assurance: [AtMostOnce] for wsrm.AtMostOnce without order.
+// AssuranceURI returns the URI of an assurance: [AtMostOnce] for wsrm.AtMostOnce without order.
 func AssuranceURI(a wsrm.Assurance, ordered bool) string {
 	uri := AssurancePrefix + a.String()
 	if ordered {
@@ -23,7 +23,7 @@ func AssuranceURI(a wsrm.Assurance, ordered bool) string {
 	return uri
 }
 
-// parseAssurance is the reverse, for those that have a sequence.
+// ParseAssurance is the reverse, for assurances that have a sequence.
 func ParseAssurance(uri string) (a wsrm.Assurance, ordered, ok bool) {
 	name, ordered := strings.CutSuffix(strings.TrimPrefix(uri, AssurancePrefix), inOrder)
 	for a := wsrm.AtMostOnce; a <= wsrm.ExactlyOnce; a++ {
@@ -34,7 +34,8 @@ func ParseAssurance(uri string) (a wsrm.Assurance, ordered, ok bool) {
 	return 0, false, false
 }
 
-// checkSequence refuses what is no URI of a sequence: 16 octets in hexadecimal digits of lower case.
+// checkSequence refuses a text that is no URI of a sequence: 16 bytes in hexadecimal digits of
+// lower case.
 func checkSequence(uri string) error {
 	digits, ok := strings.CutPrefix(uri, ctxstore.SequencePrefix)
 	if id, err := hex.DecodeString(digits); !ok || err != nil || len(id) != 16 || strings.ToLower(digits) != digits {
@@ -45,7 +46,7 @@ func checkSequence(uri string) error {
 
 var ErrNoSequence = errors.New("an assurance that needs a Sequence, and none")
 
-// sequence writes which sequence is meant, and in an answer whether its state is known.
+// sequence writes the URI of a sequence, and in an answer whether its state is known.
 func (w *documentWriter) sequence(uri, state string) {
 	if uri == "" {
 		return
@@ -60,7 +61,7 @@ func (w *documentWriter) sequence(uri, state string) {
 	w.children = append(w.children, el)
 }
 
-// sequence reads it; state is "" where there is none.
+// sequence reads what the writer's sequence wrote; state is "" where there is none.
 func (r *documentReader) sequence() (uri, state string) {
 	found := r.all("Sequence", 1)
 	if len(found) == 0 {

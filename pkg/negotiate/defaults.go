@@ -10,11 +10,15 @@ import (
 
 // The fields of a message without a head (docs/negotiation.md, section 4).
 var (
-	DefaultRequestFields = []soap.Field{{Name: "Content-Type", Value: "text/xml; charset=utf-8"}, {Name: "SOAPAction", Value: `""`}}
-	DefaultReplyFields   = []soap.Field{{Name: "Content-Type", Value: "text/xml; charset=utf-8"}}
+	DefaultRequestFields = []soap.Field{
+		{Name: "Content-Type", Value: "text/xml; charset=utf-8"},
+		{Name: "SOAPAction", Value: `""`},
+	}
+	DefaultReplyFields = []soap.Field{{Name: "Content-Type", Value: "text/xml; charset=utf-8"}}
 )
 
-// isDefault reports whether fields of an offer or answer are those of this version; none means them.
+// isDefault reports whether fields of an offer or answer are those of this version; no fields mean
+// those.
 func isDefault(fields, defaults []soap.Field) bool {
 	if fields == nil {
 		return true
@@ -30,8 +34,9 @@ func isDefault(fields, defaults []soap.Field) bool {
 	return true
 }
 
-// DefaultRequestHead is what a request without a head means in a session negotiated at path: a POST there, with the default fields.
-// A path that cannot stand in a request line is taken as "/".
+// DefaultRequestHead returns the head that a request without one has in a session negotiated at
+// path: a POST to path, with the default fields. A path that cannot stand in a request line is
+// replaced by "/".
 func DefaultRequestHead(path string) []byte {
 	head, err := http1.AppendRequestLine(nil, "POST", path, "HTTP/1.1")
 	if err != nil {
@@ -40,12 +45,13 @@ func DefaultRequestHead(path string) []byte {
 	return appendFields(head, DefaultRequestFields)
 }
 
-// DefaultReplyHead is what a reply without a head means: status 200, with the default fields.
+// DefaultReplyHead returns the head that a reply without one has: status 200, with the default
+// fields.
 func DefaultReplyHead() []byte {
 	return appendFields([]byte("HTTP/1.1 200 OK\r\n"), DefaultReplyFields)
 }
 
-// appendFields ends a head with fields of our own making.
+// appendFields completes a head with fields that this package made.
 func appendFields(head []byte, fields []soap.Field) []byte {
 	for _, f := range fields {
 		head = append(head, f.Name+": "+f.Value+"\r\n"...)

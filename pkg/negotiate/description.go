@@ -11,17 +11,18 @@ import (
 	"github.com/hhfr/hhfr/pkg/soap"
 )
 
-// Description says what the messages of one direction look like, in one of three ways (docs/negotiation.md, section 3).
+// Description describes the messages of one direction, in one of three forms (docs/negotiation.md,
+// section 3).
 type Description struct {
 	// Schema is the text of an HHFR Schema.
 	Schema string
 	// Shape is the canonical serialization of a shape (docs/wire-format.md, section 9).
 	Shape []byte
-	// Fingerprint is the URI of a schema or shape that the other end may know.
+	// Fingerprint is the URI of a schema or shape that the peer may know.
 	Fingerprint string
 }
 
-// URI names what is described. Errors: Malformed, for a schema or shape that is none.
+// URI names what is described. Errors: Malformed, for an invalid schema or shape.
 func (d *Description) URI() (string, error) {
 	switch {
 	case d.Fingerprint != "":
@@ -51,7 +52,7 @@ func checkFingerprint(uri string) error {
 	return nil
 }
 
-// describe is a schema as an offer or answer has it; nil for none.
+// Describe returns a schema as an offer or answer has it; nil for none.
 func Describe(s *schema.Schema) *Description {
 	if s == nil {
 		return nil
@@ -74,14 +75,16 @@ func (w *documentWriter) description(local string, d *Description) {
 		el.Children = []soap.Element{{Name: w.name("Shape"), Text: base64.StdEncoding.EncodeToString(d.Shape)}}
 	default:
 		if len(d.Schema) > schema.MaxSchema && w.err == nil {
-			w.err = fmt.Errorf("%s: a schema of %d octets, at most %d go", local, len(d.Schema), schema.MaxSchema)
+			w.err = fmt.Errorf("%s: a schema of %d bytes, at most %d are allowed", local, len(d.Schema),
+				schema.MaxSchema)
 		}
 		el.Children = []soap.Element{{Name: w.name("Schema"), Text: d.Schema}}
 	}
 	w.children = append(w.children, el)
 }
 
-// description reads the one description of a direction; nil if there is none. What it describes is for others to judge.
+// description reads the one description of a direction; nil if there is none. It does not check
+// what is described.
 func (r *documentReader) description(local string) *Description {
 	found := r.all(local, 1)
 	if len(found) == 0 {
@@ -99,7 +102,7 @@ func (r *documentReader) description(local string) *Description {
 		case "Schema":
 			read = &Description{Schema: c.Text}
 			if len(c.Text) > schema.MaxSchema || strings.TrimSpace(c.Text) == "" {
-				err = fmt.Errorf("a schema of %d octets", len(c.Text))
+				err = fmt.Errorf("a schema of %d bytes", len(c.Text))
 			}
 		case "Shape":
 			read = &Description{}
@@ -127,7 +130,7 @@ func (r *documentReader) description(local string) *Description {
 	return d
 }
 
-// name is the URI of what is described, "" if nothing is.
+// Name returns the URI of what is described, "" if nothing is.
 func (d *Description) Name() string {
 	if d == nil {
 		return ""

@@ -36,7 +36,7 @@ func (w *documentWriter) lifetime(d time.Duration) {
 	}
 }
 
-// limits writes those of a hello, in its order.
+// limits writes the limits of a hello, in the order of hello.
 func (w *documentWriter) limits(l *streamer.PeerLimits) {
 	list := make([]string, 0, 7)
 	for _, v := range eachLimit(l) {
@@ -46,7 +46,8 @@ func (w *documentWriter) limits(l *streamer.PeerLimits) {
 }
 
 func eachLimit(l *streamer.PeerLimits) []*uint64 {
-	return []*uint64{&l.MaxFragment, &l.MaxMessage, &l.MaxShapes, &l.MaxShapeBytes, &l.MaxExchanges, &l.Window, &l.MaxHeld}
+	return []*uint64{&l.MaxFragment, &l.MaxMessage, &l.MaxShapes, &l.MaxShapeBytes, &l.MaxExchanges, &l.Window,
+		&l.MaxHeld}
 }
 
 func (w *documentWriter) heads(request, reply []soap.Field) {
@@ -59,19 +60,20 @@ func (w *documentWriter) heads(request, reply []soap.Field) {
 		}
 		el := soap.Element{Name: w.name(h.local)}
 		for _, f := range h.fields {
-			el.Children = append(el.Children, soap.Element{Name: w.name("Field"), Attrs: []soap.Attr{{Name: "name", Value: f.Name}}, Text: f.Value})
+			el.Children = append(el.Children,
+				soap.Element{Name: w.name("Field"), Attrs: []soap.Attr{{Name: "name", Value: f.Name}}, Text: f.Value})
 		}
 		w.children = append(w.children, el)
 	}
 }
 
-// shapes writes fingerprints in base64url: a full offer of hexadecimal ones would not fit [MaxOffer].
+// shapes writes fingerprints in base64url: a full offer with hexadecimal ones would not fit [MaxOffer].
 func (w *documentWriter) shapes(fps [][32]byte) {
 	if len(fps) == 0 {
 		return
 	}
 	if len(fps) > MaxShapes && w.err == nil {
-		w.err = fmt.Errorf("%d fingerprints, at most %d go", len(fps), MaxShapes)
+		w.err = fmt.Errorf("%d fingerprints, at most %d are allowed", len(fps), MaxShapes)
 	}
 	list := make([]string, len(fps))
 	for i, fp := range fps {
@@ -93,19 +95,19 @@ func (w *documentWriter) message(v soap.Version, local string) ([]byte, error) {
 		return nil, AsMalformed(err)
 	}
 	if len(data) > MaxOffer {
-		return nil, AsMalformed(fmt.Errorf("message of %d octets, at most %d go", len(data), MaxOffer))
+		return nil, AsMalformed(fmt.Errorf("message of %d bytes, at most %d are allowed", len(data), MaxOffer))
 	}
 	return data, nil
 }
 
-// documentReader takes the children of an offer, an answer or a context document, and remembers the first failure.
+// documentReader reads the children of an offer, an answer or a context document, and remembers the first failure.
 type documentReader struct {
 	el    *soap.Element
-	asked map[string]bool // local names that were looked for
+	asked map[string]bool // local names that were searched for
 	err   error
 }
 
-// open parses a message and gives its Body child, which must have the name and stand alone.
+// open parses a message and returns its Body child, which must have the name and be the only one.
 func open(data []byte, name soap.Name) (*documentReader, soap.Version, error) {
 	e, err := soap.Parse(data, soap.Limits{MaxBytes: MaxOffer, MaxDepth: 16, MaxElements: 512})
 	if err != nil {
@@ -123,7 +125,7 @@ func open(data []byte, name soap.Name) (*documentReader, soap.Version, error) {
 	return &documentReader{el: &e.Body[0], asked: map[string]bool{}}, e.Version, nil
 }
 
-// mustUnderstand is the one refusal that has a fault code of its own.
+// NotUnderstood is the one refusal that has a fault code of its own.
 type NotUnderstood struct{ Fault soap.Fault }
 
 func (e *NotUnderstood) Error() string { return e.Fault.Reason }
@@ -137,7 +139,7 @@ func (r *documentReader) fail(format string, args ...any) {
 	}
 }
 
-// all gives the children of that name; more than max are a failure.
+// all returns the children with that name; more than max are a failure.
 func (r *documentReader) all(local string, max int) []*soap.Element {
 	var found []*soap.Element
 	r.asked[local] = true
@@ -147,7 +149,7 @@ func (r *documentReader) all(local string, max int) []*soap.Element {
 		}
 	}
 	if len(found) > max {
-		r.fail("%d elements %s, at most %d go", len(found), local, max)
+		r.fail("%d elements %s, at most %d are allowed", len(found), local, max)
 		return nil
 	}
 	return found
@@ -168,7 +170,7 @@ func (r *documentReader) texts(local string, max int) []string {
 	return values
 }
 
-// optional gives the value of an element that stands at most once, "" when it is not there.
+// optional returns the value of an element that may be there once, "" when it is not.
 func (r *documentReader) optional(local string) string {
 	if v := r.texts(local, 1); len(v) == 1 {
 		return v[0]
@@ -176,7 +178,7 @@ func (r *documentReader) optional(local string) string {
 	return ""
 }
 
-// one gives the value of an element that must be there.
+// one returns the value of an element that must be there.
 func (r *documentReader) one(local string) string {
 	v := r.optional(local)
 	if v == "" {
@@ -218,7 +220,7 @@ func (r *documentReader) lifetime() time.Duration {
 	return time.Duration(n) * time.Second
 }
 
-// limits reads what a writer's limits wrote; nil if there is none.
+// limits reads what a writer's limits wrote; nil if there are none.
 func (r *documentReader) limits() *streamer.PeerLimits {
 	text := r.optional("Limits")
 	if text == "" {
@@ -271,7 +273,7 @@ func (r *documentReader) head(local string) []soap.Field {
 		fields = append(fields, f)
 	}
 	if len(fields) > maxChoices {
-		r.fail("%s has %d fields, at most %d go", local, len(fields), maxChoices)
+		r.fail("%s has %d fields, at most %d are allowed", local, len(fields), maxChoices)
 	}
 	return fields
 }
@@ -299,14 +301,14 @@ func (r *documentReader) shapes() [][32]byte {
 	return fps
 }
 
-// checkText holds the values of simple elements to what can be written, logged and compared without surprise.
+// CheckText refuses values of simple elements that cannot safely be written, logged and compared.
 func CheckText(s string) error {
 	if len(s) > maxValue {
-		return fmt.Errorf("value of %d octets, at most %d go", len(s), maxValue)
+		return fmt.Errorf("value of %d bytes, at most %d are allowed", len(s), maxValue)
 	}
 	for i := 0; i < len(s); i++ {
 		if s[i] < 0x20 || s[i] >= 0x7F {
-			return fmt.Errorf("octet %#02x in %.60q", s[i], s)
+			return fmt.Errorf("byte %#02x in %.60q", s[i], s)
 		}
 	}
 	return nil

@@ -13,8 +13,9 @@ import (
 	"github.com/hhfr/hhfr/pkg/streamer"
 )
 
-// Facts are what was agreed on a session: its context, kept in the stores of both ends under [SessionID.URI] until it expires, and what
-// recordings say of it. It holds no secret: the join token is not part of it, nor is anything of the URL but scheme, host and path.
+// Facts are what was agreed on for a session: its context, kept in the stores of both ends under
+// [SessionID.URI] until it expires, and the part of it in recordings. It contains no secret: the
+// join token is not part of it, nor is anything of the URL but scheme, host and path.
 type Facts struct {
 	Session        SessionID `json:"session"`
 	Scheme         string    `json:"scheme"`         // URI-S
@@ -22,9 +23,11 @@ type Facts struct {
 	Transport      string    `json:"transport"`      // URI-T
 	Assurance      string    `json:"assurance,omitempty"`
 	Security       string    `json:"security,omitempty"`
-	// Sequence names that of the session, "" if there is none. Whoever knows it could offer to go on with it, so recordings do not tell.
+	// Sequence is the URI of the session's sequence, "" if there is none. Whoever knows it could
+	// offer to continue the sequence, so recordings leave it out.
 	Sequence string `json:"-"`
-	// RequestDescription and ReplyDescription name what describes the messages; empty: nothing does.
+	// RequestDescription and ReplyDescription name what describes the messages; empty: there is
+	// none.
 	RequestDescription string `json:"request_description,omitempty"`
 	ReplyDescription   string `json:"reply_description,omitempty"`
 	// Headers are the unchanging header blocks that were agreed on, as XML text, in the order of
@@ -32,26 +35,28 @@ type Facts struct {
 	Headers []string `json:"-"`
 	// Origin is scheme, host and port of the negotiated URL; empty where only its path is known.
 	Origin string `json:"origin,omitempty"`
-	// Path is that of the negotiated URL: where requests without a head go.
+	// Path is that of the negotiated URL: requests without a head go there.
 	Path string `json:"path"`
 	// Address is where the stream is opened, as in the answer.
 	Address string    `json:"address"`
 	Expires time.Time `json:"expires"`
 	// Proxy: the responder is half of a pair of proxies (docs/proxy.md).
 	Proxy bool `json:"proxy,omitempty"`
-	// PeerShapes are fingerprints of shapes that the other end said it has.
+	// PeerShapes are fingerprints of shapes that the peer announced.
 	PeerShapes [][32]byte `json:"-"`
 }
 
-// contextDocument ties the elements of a context to its fields (docs/negotiation.md, section 5).
+// Context ties the elements of a context document to its fields (docs/negotiation.md, section 5).
 type Context struct {
 	Facts
-	// TokenHash is the SHA-256 of the token by which the session may be joined next; only at the responder.
+	// TokenHash is the SHA-256 of the token by which the session may be joined next; only at the
+	// responder.
 	TokenHash []byte
-	// Lifetime is how long the session lasts from when it was agreed on or joined last; only at the responder.
+	// Lifetime is how long the session lasts from when it was agreed on or last joined; only at the
+	// responder.
 	Lifetime time.Duration
-	// Token, Stages and Limits are what an initiator joins the session by: its token, and what the responder's
-	// hello stated. A responder has the limits that it stated last. nil: none.
+	// Token, Stages and Limits are what an initiator needs to join the session: its token, and what
+	// the responder's hello stated. A responder has the limits that it stated last. nil: none.
 	Token  []byte
 	Stages uint64
 	Limits *streamer.PeerLimits
@@ -66,7 +71,8 @@ func (c *Context) Marshal() ([]byte, error) {
 	w.texts("Representation", c.Representation)
 	w.texts("Transport", c.Transport)
 	for _, f := range []struct{ local, value string }{
-		{"Assurance", c.Assurance}, {"Security", c.Security}, {"RequestDescription", c.RequestDescription}, {"ReplyDescription", c.ReplyDescription}, {"Origin", c.Origin},
+		{"Assurance", c.Assurance}, {"Security", c.Security}, {"RequestDescription", c.RequestDescription},
+		{"ReplyDescription", c.ReplyDescription}, {"Origin", c.Origin},
 	} {
 		if f.value != "" {
 			w.texts(f.local, f.value)
@@ -110,10 +116,19 @@ func ParseContext(data []byte) (*Context, error) {
 		r.fail("root is %s", el.Name)
 	}
 	c := &Context{Facts: Facts{
-		Session: r.session(), Scheme: r.one("Scheme"), Representation: r.one("Representation"), Transport: r.one("Transport"),
-		Assurance: r.optional("Assurance"), Security: r.optional("Security"), RequestDescription: r.optional("RequestDescription"),
-		ReplyDescription: r.optional("ReplyDescription"), Headers: r.headers(),
-		Origin: r.optional("Origin"), Path: r.one("Path"), Address: r.one("Address"), PeerShapes: r.shapes(),
+		Session:            r.session(),
+		Scheme:             r.one("Scheme"),
+		Representation:     r.one("Representation"),
+		Transport:          r.one("Transport"),
+		Assurance:          r.optional("Assurance"),
+		Security:           r.optional("Security"),
+		RequestDescription: r.optional("RequestDescription"),
+		ReplyDescription:   r.optional("ReplyDescription"),
+		Headers:            r.headers(),
+		Origin:             r.optional("Origin"),
+		Path:               r.one("Path"),
+		Address:            r.one("Address"),
+		PeerShapes:         r.shapes(),
 	}}
 	c.Sequence, _ = r.sequence()
 	expires, err := time.Parse(time.RFC3339, r.one("Expires"))
@@ -139,7 +154,7 @@ func ParseContext(data []byte) (*Context, error) {
 	return c, nil
 }
 
-// ParseFacts reads a session's context as it lies in a store. Errors: Malformed.
+// ParseFacts reads a session's context as it is in a store. Errors: Malformed.
 func ParseFacts(context []byte) (Facts, error) {
 	c, err := ParseContext(context)
 	if err != nil {
@@ -148,7 +163,8 @@ func ParseFacts(context []byte) (Facts, error) {
 	return c.Facts, nil
 }
 
-// admits reports whether a token is that of a session whose context this is: not spent, and in time.
+// Admits reports whether a token is that of the session of this context: not used up, and not
+// expired.
 func (c *Context) Admits(id SessionID, token []byte, now time.Time) bool {
 	hash := sha256.Sum256(token)
 	return c.Session == id && subtle.ConstantTimeCompare(hash[:], c.TokenHash) == 1 && now.Before(c.Expires)

@@ -15,9 +15,11 @@ import (
 	"github.com/hhfr/hhfr/pkg/streamer"
 )
 
-// The fields by which a request asks for a stream, and an answer offers one (docs/negotiation.md, section 6).
+// The fields by which a request asks for a stream, and an answer offers one (docs/negotiation.md,
+// section 6).
 const (
-	// Field is in requests that ask, and in answers that could not upgrade their connection.
+	// Field is in requests that ask, and in answers to requests whose connection could not be
+	// upgraded.
 	Field = "HHFR"
 	// Protocol is what connections are upgraded to, and the ALPN name of streams in TLS.
 	Protocol = "hhfr/1"
@@ -25,7 +27,8 @@ const (
 	FieldScheme = "1"
 )
 
-// switching is the head with status 101; address is where streams are opened later, empty for where this connection goes.
+// SwitchingProtocols returns the head with status 101. address is where streams are opened later;
+// empty for where this connection goes.
 func SwitchingProtocols(address string) []byte {
 	head := "HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: " + Protocol + "\r\n"
 	if address != "" {
@@ -34,7 +37,8 @@ func SwitchingProtocols(address string) []byte {
 	return []byte(head + "\r\n")
 }
 
-// asks reports whether a request asks for a stream, with which stages, and whether its connection can be upgraded.
+// Asks reports whether a request asks for a stream, with which stages, and whether its connection
+// can be upgraded.
 func Asks(req *http.Request) (stages uint64, upgrade, ok bool) {
 	value := req.Header.Get(Field)
 	scheme, rest, more := strings.Cut(value, ";")
@@ -49,10 +53,11 @@ func Asks(req *http.Request) (stages uint64, upgrade, ok bool) {
 		}
 		stages = n
 	}
-	return stages, req.ProtoMajor == 1 && req.ProtoMinor == 1 && HasToken(req.Header, "Connection", "upgrade") && HasToken(req.Header, "Upgrade", Protocol), true
+	return stages, req.ProtoMajor == 1 && req.ProtoMinor == 1 && HasToken(req.Header, "Connection", "upgrade") &&
+		HasToken(req.Header, "Upgrade", Protocol), true
 }
 
-// askField is the field of a request that asks, for a stream with these stages.
+// AskValue returns the field of a request that asks, for a stream with these stages.
 func AskValue(stages uint64) string {
 	if stages == streamer.AllStages {
 		return FieldScheme
@@ -60,7 +65,7 @@ func AskValue(stages uint64) string {
 	return FieldScheme + ";" + strconv.FormatUint(stages, 10)
 }
 
-// hasToken reports whether a list of tokens has one, in any case.
+// HasToken reports whether a list of tokens has one, in any case.
 func HasToken(h http.Header, name, token string) bool {
 	for _, v := range h.Values(name) {
 		for t := range strings.SplitSeq(v, ",") {
@@ -72,7 +77,7 @@ func HasToken(h http.Header, name, token string) bool {
 	return false
 }
 
-// invitation is what the field of an answer says.
+// Invitation is the content of the field in an answer.
 type Invitation struct {
 	Transport, Address string
 	Session            SessionID
@@ -85,7 +90,7 @@ func (i *Invitation) String() string {
 		i.Address, i.Session, hex.EncodeToString(i.Token), i.Lifetime/time.Second, i.Transport)
 }
 
-// parseInvitation reads the field of an answer. That of a 101 has an address at most.
+// ParseInvitation reads the field of an answer. That of a 101 has at most an address.
 func ParseInvitation(value string) (*Invitation, error) {
 	scheme, params, err := mime.ParseMediaType(value)
 	if err != nil || scheme != FieldScheme {
@@ -115,12 +120,13 @@ func ParseInvitation(value string) (*Invitation, error) {
 	return i, nil
 }
 
-// WithLocalAddr says at which address a request came in, as the server of net/http does.
+// WithLocalAddr adds the address at which a request came in to a context, as the server of net/http
+// does.
 func WithLocalAddr(ctx context.Context, addr net.Addr) context.Context {
 	return context.WithValue(ctx, http.LocalAddrContextKey, addr)
 }
 
-// ownPort is ":PORT" of the address that a request came in at; ":0" if that is not known.
+// OwnPort returns ":PORT" of the address that a request came in at; ":0" if that is not known.
 func OwnPort(req *http.Request) string {
 	if local, ok := req.Context().Value(http.LocalAddrContextKey).(net.Addr); ok {
 		if _, port, err := net.SplitHostPort(local.String()); err == nil {

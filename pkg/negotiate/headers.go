@@ -13,9 +13,9 @@ import (
 	"github.com/hhfr/hhfr/pkg/soap"
 )
 
-// CheckHeader refuses what cannot be an unchanging header: what is no header block alone, as it
-// stands in messages, or may hold a secret or a part of a signature, as a context lies in stores.
-// Errors: BadConfig.
+// CheckHeader refuses what cannot be an unchanging header: text that is not exactly one header
+// block, as it stands in messages; and a block that may hold a secret or a part of a signature,
+// because contexts are kept in stores. Errors: BadConfig.
 func CheckHeader(block string) error {
 	if err := checkHeader(block); err != nil {
 		return &Error{Code: BadConfig, At: -1, Err: err}
@@ -25,7 +25,7 @@ func CheckHeader(block string) error {
 
 func checkHeader(block string) error {
 	if len(block) > maxHeader {
-		return fmt.Errorf("header block of %d octets, at most %d go", len(block), maxHeader)
+		return fmt.Errorf("header block of %d bytes, at most %d are allowed", len(block), maxHeader)
 	}
 	el, err := soap.ParseElement([]byte(block), soap.Limits{MaxBytes: maxHeader, MaxDepth: 16, MaxElements: 256})
 	if err != nil {
@@ -37,7 +37,7 @@ func checkHeader(block string) error {
 	return checkTokens(block, el.Name)
 }
 
-// checkTokens looks at all names in a block, and that it is an element and nothing else.
+// checkTokens checks all names in a block, and that it is one element and nothing else.
 func checkTokens(block string, name soap.Name) error {
 	d := xml.NewDecoder(strings.NewReader(block))
 	declared := map[string]bool{}
@@ -66,7 +66,7 @@ func checkTokens(block string, name soap.Name) error {
 	}
 }
 
-// checkNames refuses names of security, and those whose namespace stands elsewhere.
+// checkNames refuses names of security, and those whose namespace is declared elsewhere.
 func checkNames(t xml.StartElement, declared map[string]bool) error {
 	for _, a := range t.Attr {
 		if a.Name.Space == "xmlns" || a.Name == (xml.Name{Local: "xmlns"}) {
@@ -88,13 +88,13 @@ func checkNames(t xml.StartElement, declared map[string]bool) error {
 	return nil
 }
 
-// secured are namespaces of which nothing stands in an unchanging header.
+// secured are namespaces whose names an unchanging header must not contain.
 var secured = []string{xmlns.WSSE, xmlns.WSSE11, xmlns.WSU, xmlns.DS, xmlns.XENC, xmlns.SAML11, xmlns.SAML20}
 
-// checkHeaders refuses blocks that cannot be unchanging headers, and too many.
+// CheckHeaders refuses blocks that cannot be unchanging headers, and too many.
 func CheckHeaders(blocks []string) error {
 	if len(blocks) > maxChoices {
-		return fmt.Errorf("%d header blocks, at most %d go", len(blocks), maxChoices)
+		return fmt.Errorf("%d header blocks, at most %d are allowed", len(blocks), maxChoices)
 	}
 	for _, b := range blocks {
 		if err := checkHeader(b); err != nil {
@@ -116,7 +116,7 @@ func (w *documentWriter) headers(blocks []string) {
 func (r *documentReader) headers() (blocks []string) {
 	for _, c := range r.all("UnchangingHeader", maxChoices) {
 		if len(c.Text) > maxHeader || c.Text == "" || len(c.Children) > 0 {
-			r.fail("UnchangingHeader of %d octets, 1 to %d go, as text", len(c.Text), maxHeader)
+			r.fail("UnchangingHeader of %d bytes, 1 to %d are allowed, as text", len(c.Text), maxHeader)
 			return nil
 		}
 		blocks = append(blocks, c.Text)

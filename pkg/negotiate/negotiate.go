@@ -1,8 +1,9 @@
-// Package negotiate has what two peers say to agree on a session (docs/negotiation.md): offers and
-// answers in SOAP, the context that both keep, and the HTTP field HHFR that asks for a stream without an
-// offer. It reads, checks, writes and compares; it opens no connection.
+// Package negotiate defines the messages by which two peers agree on a session
+// (docs/negotiation.md): offers and answers in SOAP, the context that both keep, and the HTTP field
+// HHFR that asks for a stream without an offer. It reads, checks, writes and compares; it opens no
+// connection.
 //
-// What a message without a head means is defined by [DefaultRequestHead] and [DefaultReplyHead].
+// [DefaultRequestHead] and [DefaultReplyHead] define the meaning of a message without a head.
 package negotiate
 
 import (
@@ -19,9 +20,9 @@ import (
 // Scheme is the URI-S of this version of the HHFR rules.
 const Scheme = "urn:hhfr:scheme:1"
 
-// What sessions of this version assure, and how they are secured.
+// The assurance and the security of sessions of this version.
 const (
-	// AtMostOnce: no message is ever sent twice; one whose fate is unknown is reported.
+	// AtMostOnce: no message is ever sent twice; a message whose fate is unknown is reported.
 	AtMostOnce = AssurancePrefix + "at-most-once"
 	// TransportSecurity: the stream is as secure as its transport, and nothing is added.
 	TransportSecurity = securityPrefix + "transport"
@@ -34,7 +35,8 @@ const (
 	TransportPrefix      = "urn:hhfr:transport:"
 )
 
-// representations ties the name of a representation to its number in hello (docs/wire-format.md, section 3). The first is preferred.
+// Representations ties the name of a representation to its number in hello (docs/wire-format.md,
+// section 3). The first is preferred.
 var Representations = []struct {
 	Name   string
 	Number uint64
@@ -43,9 +45,10 @@ var Representations = []struct {
 	{"xml", 2},
 }
 
-// transports lists those that can be negotiated. The first is preferred. private: what travels there is no less private than HTTPS, so a
-// session negotiated over HTTPS may use it without being asked. httpsOnly: an http URL names nobody whose certificate could be
-// checked. ports: addresses have a port, at the host of the URL or another.
+// Transports lists the transports that can be negotiated. The first is preferred. private: the
+// transport is as private as HTTPS, so a session negotiated over HTTPS may use it without being
+// configured to. httpsOnly: an http URL names nobody whose certificate could be checked. ports:
+// addresses have a port, at the host of the URL or another.
 var Transports = []struct {
 	Name                      string
 	Private, HTTPSOnly, ports bool
@@ -56,13 +59,13 @@ var Transports = []struct {
 	{Name: "inproc", Private: true},
 }
 
-// RepresentationURI is the URI-R of a representation: "binary", "xml".
+// RepresentationURI returns the URI-R of a representation: "binary", "xml".
 func RepresentationURI(name string) string { return representationPrefix + name }
 
-// TransportURI is the URI-T of a transport: "tls", "tcp", "udp", "inproc".
+// TransportURI returns the URI-T of a transport: "tls", "tcp", "udp", "inproc".
 func TransportURI(name string) string { return TransportPrefix + name }
 
-// hasPorts reports whether addresses of a transport have a port, at the host of the URL or another.
+// HasPorts reports whether addresses of a transport have a port, at the host of the URL or another.
 func HasPorts(name string) bool {
 	for _, t := range Transports {
 		if t.Name == name {
@@ -85,16 +88,16 @@ func RepresentationNumber(uri string) (number uint64, known bool) {
 // SessionID is the identity of a session, a UUID.
 type SessionID [16]byte
 
-// newSessionID makes a random one (RFC 9562, version 4).
+// NewSessionID makes a random one (RFC 9562, version 4).
 func NewSessionID() SessionID { return SessionID(uuid.New()) }
 
-// String is the form of messages and documents: urn:uuid: and the UUID in lower case.
+// String returns the form in messages and documents: urn:uuid: and the UUID in lower case.
 func (id SessionID) String() string { return uuid.UUID(id).URN() }
 
-// URI is the URI of the session's context in a store.
+// URI returns the URI of the session's context in a store.
 func (id SessionID) URI() string { return ctxstore.SessionURI(id) }
 
-// MarshalText is String.
+// MarshalText returns the text of String.
 func (id SessionID) MarshalText() ([]byte, error) { return []byte(id.String()), nil }
 
 // UnmarshalText reads what MarshalText wrote.
@@ -113,7 +116,7 @@ func ParseSessionID(s string) (SessionID, error) {
 	return SessionID(id), nil
 }
 
-// checkRepresentations replaces nil by all, and refuses names that nobody knows.
+// CheckRepresentations replaces nil by all, and refuses unknown names.
 func CheckRepresentations(names *[]string) error {
 	if *names == nil {
 		for _, r := range Representations {
@@ -140,7 +143,7 @@ func KnownTransport(name string) bool {
 	return false
 }
 
-// ownTransport is the transport at the address of a URL.
+// OwnTransport returns the transport at the address of a URL.
 func OwnTransport(secure bool) string {
 	if secure {
 		return "tls"
@@ -148,7 +151,7 @@ func OwnTransport(secure bool) string {
 	return "tcp"
 }
 
-// Origin is scheme, host and port of an http or https URL, as [Facts].Origin has them.
+// Origin returns scheme, host and port of an http or https URL, as [Facts].Origin has them.
 func Origin(u *url.URL) string {
 	port := u.Port()
 	if port == "" {

@@ -11,23 +11,28 @@ import (
 // OfferName is the Body child that makes a SOAP message an offer.
 var OfferName = soap.Name{Space: xmlns.HHFRNegotiation, Local: "Offer"}
 
-// OfferAction is the SOAPAction of an offer. Responders go by the Body alone.
+// OfferAction is the SOAPAction of an offer. Responders look at the Body alone.
 const OfferAction = xmlns.HHFRNegotiation + ":offer"
 
-// Offer is what an initiator proposes (docs/negotiation.md, section 2). Lists have the preferred value first.
+// Offer is what an initiator proposes (docs/negotiation.md, section 2). Lists begin with the
+// preferred value.
 type Offer struct {
 	Schemes, Representations, Transports []string // URIs
-	// Assurances and Securities are URIs; none means at-most-once, and nothing beyond what the transport has.
+	// Assurances and Securities are URIs. None means at-most-once, and no security beyond that of
+	// the transport.
 	Assurances, Securities []string
-	// Sequence names that of the session, urn:hhfr:sequence:…; "" without an assurance that needs one.
+	// Sequence is the URI of the session's sequence, urn:hhfr:sequence:…; "" without an assurance
+	// that needs one.
 	Sequence string
 	// Request and Reply describe the messages of each direction; nil: not described.
 	Request, Reply *Description
 	// Headers are header blocks that messages have in common, as XML text, at most 16 of 4 KiB.
 	Headers []string
-	// Lifetime is how long the initiator would like the session to last; 0: as the responder likes. Whole seconds.
+	// Lifetime is how long the initiator would like the session to last, in whole seconds; 0: the
+	// responder chooses.
 	Lifetime time.Duration
-	// RequestHead and ReplyHead are the fields of messages without a head; nil means those of this version.
+	// RequestHead and ReplyHead are the fields of messages without a head; nil means those of this
+	// version.
 	RequestHead, ReplyHead []soap.Field
 	// Shapes are fingerprints of shapes that the initiator has, at most [MaxShapes].
 	Shapes [][32]byte
@@ -35,7 +40,8 @@ type Offer struct {
 	Ignored []soap.Name
 }
 
-// Message writes the offer as a SOAP message of the version. Errors: Malformed, when it is beyond the limits.
+// Message writes the offer as a SOAP message of the version. Errors: Malformed, when it exceeds the
+// limits.
 func (o *Offer) Message(v soap.Version) ([]byte, error) {
 	w := documentWriter{ns: xmlns.HHFRNegotiation}
 	w.texts("Scheme", o.Schemes...)
@@ -53,18 +59,24 @@ func (o *Offer) Message(v soap.Version) ([]byte, error) {
 	return w.message(v, OfferName.Local)
 }
 
-// ParseOffer reads a SOAP message of either version that is an offer. Elements that this version does not know are ignored; a header block
-// that must be understood is not. Errors: Malformed.
+// ParseOffer reads a SOAP message of either version that is an offer. Elements that this version
+// does not know are ignored; header blocks that must be understood are not. Errors: Malformed.
 func ParseOffer(data []byte) (*Offer, soap.Version, error) {
 	r, v, err := open(data, OfferName)
 	if err != nil {
 		return nil, v, err
 	}
 	o := &Offer{
-		Schemes: r.texts("Scheme", maxChoices), Representations: r.texts("Representation", maxChoices), Transports: r.texts("Transport", maxChoices),
-		Assurances: r.texts("Assurance", maxChoices), Securities: r.texts("Security", maxChoices),
-		Request: r.description("RequestDescription"), Reply: r.description("ReplyDescription"), Headers: r.headers(),
-		Lifetime: r.lifetime(), Shapes: r.shapes(),
+		Schemes:         r.texts("Scheme", maxChoices),
+		Representations: r.texts("Representation", maxChoices),
+		Transports:      r.texts("Transport", maxChoices),
+		Assurances:      r.texts("Assurance", maxChoices),
+		Securities:      r.texts("Security", maxChoices),
+		Request:         r.description("RequestDescription"),
+		Reply:           r.description("ReplyDescription"),
+		Headers:         r.headers(),
+		Lifetime:        r.lifetime(),
+		Shapes:          r.shapes(),
 	}
 	o.Sequence, _ = r.sequence()
 	o.RequestHead, o.ReplyHead = r.heads()

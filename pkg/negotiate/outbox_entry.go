@@ -13,27 +13,27 @@ import (
 	"github.com/hhfr/hhfr/pkg/streamer/sequence"
 )
 
-// outboxEntry is what lies in the store, as XML. The run at hand lies with the state of the
+// Outbox is the entry in the store, as XML. The current run is stored with the state of the
 // sequence.
 type Outbox struct {
 	Assurance string // URI
 	Sequence  string // URI
-	// joined: a responder has taken the sequence, and knows it from then on.
+	// Joined: a responder has taken the sequence, and knows it from then on.
 	Joined bool
-	// ended is the run that came to its end last, and at when; zero: none.
+	// Ended is the run that was completed last, and at is when; zero: none.
 	Ended [16]byte
 	At    time.Time
-	// behind is the run that another one has begun behind, of which nothing was accepted; zero:
+	// Behind is the run after which another one has begun, of which nothing was accepted; zero:
 	// none.
 	Behind [16]byte
-	// interrupted are runs before the one at hand that did not come to their end, as far as each
-	// came; oldest first.
+	// Interrupted are runs before the current one that were not completed, as far as each came;
+	// oldest first.
 	Interrupted []sequence.Run
 }
 
 const outboxName = "Outbox"
 
-// stateURI is where the state of the sequence lies.
+// StateURI returns the URI of the state of the sequence.
 func (e *Outbox) StateURI() string { return e.Sequence + ":initiator" }
 
 func (e *Outbox) Marshal() ([]byte, error) {
@@ -110,8 +110,8 @@ func (r *documentReader) digits(local, text string, to []byte) {
 	copy(to, b)
 }
 
-// remember puts a run among those that were interrupted, in the place of what is known of it. It
-// reports the one that there is no room for any more.
+// Remember adds a run to those that were interrupted, and replaces what is known of it. It returns
+// the run that there is no space for any more.
 func (e *Outbox) Remember(run sequence.Run) (forgotten *sequence.Run) {
 	e.Interrupted = slices.DeleteFunc(slices.Clone(e.Interrupted), func(r sequence.Run) bool { return r.ID == run.ID })
 	e.Interrupted = append(e.Interrupted, run)

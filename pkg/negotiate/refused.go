@@ -7,14 +7,14 @@ import (
 	"github.com/hhfr/hhfr/pkg/soap"
 )
 
-// Declined is one item of an offer that the responder did not agree to, and why.
+// Declined is one item of an offer that the responder did not agree to, with the reason.
 type Declined struct {
 	// Item is the name of the element, "Transport" for example.
 	Item string `json:"item"`
 	Why  string `json:"why"`
 }
 
-// refusedItems is why an offer is refused as a whole.
+// RefusedItems is why an offer is refused as a whole.
 type RefusedItems []Declined
 
 func (items RefusedItems) Error() string {
@@ -25,17 +25,22 @@ func (items RefusedItems) Error() string {
 	return strings.Join(why, "; ")
 }
 
-// elements writes refused items as an answer, or the detail of a fault, has them.
+// refused writes refused items as they stand in an answer, or in the detail of a fault.
 func (w *documentWriter) refused(items []Declined) {
 	for i, r := range items {
 		if i == maxChoices {
 			return
 		}
-		w.children = append(w.children, soap.Element{Name: w.name("Refused"), Attrs: []soap.Attr{{Name: "item", Value: printable(r.Item)}}, Text: printable(r.Why)})
+		w.children = append(w.children, soap.Element{
+			Name:  w.name("Refused"),
+			Attrs: []soap.Attr{{Name: "item", Value: printable(r.Item)}},
+			Text:  printable(r.Why),
+		})
 	}
 }
 
-// printable makes a text one that elements hold: what else stands in it becomes '?', and it ends at 300 octets.
+// printable makes a text fit for an element: other characters become '?', and the text ends at 300
+// bytes.
 func printable(s string) string {
 	const most = 300
 	b := []byte(s[:min(len(s), most)])
@@ -54,24 +59,29 @@ func (r *documentReader) refused() (items []Declined) {
 	return items
 }
 
-// ignored writes the names of elements that were passed over.
+// ignored writes the names of elements that were ignored.
 func (w *documentWriter) ignored(names []soap.Name) {
 	for i, n := range names {
 		if i == maxChoices {
 			return
 		}
-		w.children = append(w.children, soap.Element{Name: w.name("Ignored"), Attrs: []soap.Attr{{Name: "namespace", Value: printable(n.Space)}}, Text: printable(n.Local)})
+		w.children = append(w.children, soap.Element{
+			Name:  w.name("Ignored"),
+			Attrs: []soap.Attr{{Name: "namespace", Value: printable(n.Space)}},
+			Text:  printable(n.Local),
+		})
 	}
 }
 
 func (r *documentReader) ignored() (names []soap.Name) {
 	for _, c := range r.all("Ignored", maxChoices) {
-		names = append(names, soap.Name{Space: printable(c.Attr("namespace")), Local: printable(strings.TrimSpace(c.Text))})
+		names = append(names,
+			soap.Name{Space: printable(c.Attr("namespace")), Local: printable(strings.TrimSpace(c.Text))})
 	}
 	return names
 }
 
-// unknown lists children that nothing asked for, at most as many as go into a message.
+// unknown lists children that were not read, at most as many as go into a message.
 func (r *documentReader) unknown() (names []soap.Name) {
 	for i := range r.el.Children {
 		n := r.el.Children[i].Name
@@ -82,7 +92,8 @@ func (r *documentReader) unknown() (names []soap.Name) {
 	return names
 }
 
-// faulted is a fault that came in place of an answer. items are set when the other end knows of HHFR, and says what it does not agree to.
+// FaultAnswer is a fault that came in place of an answer. items are set when the peer supports
+// HHFR, and names what it does not agree to.
 type FaultAnswer struct {
 	Fault soap.Fault
 	Items RefusedItems
@@ -95,17 +106,21 @@ func (e *FaultAnswer) Error() string {
 	return fmt.Sprintf("SOAP fault: %.200q", e.Fault.Reason)
 }
 
-// Is makes it no answer for callers.
+// Is makes it a malformed answer for callers.
 func (e *FaultAnswer) Is(t error) bool { o, ok := t.(*Error); return ok && o.Code == Malformed }
 
 // refusalName is the detail of a fault that refuses an offer on purpose.
 var refusalName = soap.Name{Space: OfferName.Space, Local: "Refusal"}
 
-// refusalFault says to an initiator what is not agreed to.
+// RefusalFault names to an initiator what is not agreed to.
 func RefusalFault(items RefusedItems) soap.Fault {
 	w := documentWriter{ns: refusalName.Space}
 	w.refused(items)
-	return soap.Fault{Code: soap.Server, Reason: printable("cannot agree: " + items.Error()), Detail: []soap.Element{w.element(refusalName.Local)}}
+	return soap.Fault{
+		Code:   soap.Server,
+		Reason: printable("cannot agree: " + items.Error()),
+		Detail: []soap.Element{w.element(refusalName.Local)},
+	}
 }
 
 func readFault(f soap.Fault) *FaultAnswer {
@@ -118,5 +133,5 @@ func readFault(f soap.Fault) *FaultAnswer {
 	return e
 }
 
-// errBusy is the reason to refuse an offer that could be met at another time.
+// Busy is the reason to refuse an offer that could be met at another time.
 var Busy = RefusedItems{{"Session", "too many sessions"}}

@@ -9,8 +9,10 @@ import (
 	"github.com/hhfr/hhfr/pkg/shape/learn"
 )
 
-// Shape makes the shape of a message that the schema describes: the text is the message's, types of values and lengths of arrays are the schema's. drift tells
-// where the message is not what the schema says; there the shape is as learned. An error of code Drift means that the message is another one; others are those of [learn.FromMessage].
+// Shape makes the shape of a message that the schema describes. The text is the message's; types of
+// values and lengths of arrays are the schema's. drift reports where the message differs from the
+// schema; there the shape is as learned. An error of code Drift means that the message is another
+// one; other errors are those of [learn.FromMessage].
 func (s *Schema) Shape(message []byte) (made *shape.Shape, drift []*Error, err error) {
 	learned, err := learn.FromMessage(message)
 	if err != nil {
@@ -27,8 +29,9 @@ func (s *Schema) Shape(message []byte) (made *shape.Shape, drift []*Error, err e
 	return made, drift, nil
 }
 
-// Apply types a shape that was learned from messages: values get the schema's types, arrays its numbers of items. drift tells where the
-// structure is not what the schema says. The shape is nil, and drift says why, if what stands in the Body is something else.
+// Apply adds types to a shape that was learned from messages: values get the schema's types, arrays
+// its numbers of items. drift reports where the structure differs from the schema. If the Body has
+// other content, the shape is nil, and drift gives the reason.
 func (s *Schema) Apply(learned *shape.Shape) (typed *shape.Shape, drift []*Error) {
 	return s.apply(learned, true)
 }
@@ -61,15 +64,16 @@ func clone(n *shape.Node) *shape.Node {
 	return &c
 }
 
-// shapeElement is an element of a shape, with the array it is a row of, if it is.
+// shapeElement is an element of a shape, with the array that it is a row of, if any.
 type shapeElement struct {
 	local string
 	node  *shape.Node
 	array *shape.Node
-	tight bool // nothing stands between it and the tag before
+	tight bool // nothing is between it and the tag before
 }
 
-// parts lists the elements directly inside a node, in order; those of all forms that an element may have.
+// parts lists the elements directly inside a node, in order; for an element with several forms,
+// those of all forms.
 func parts(n *shape.Node) (found []shapeElement) {
 	tight := false
 	var look func(k, array *shape.Node)
@@ -139,7 +143,7 @@ func bodyChild(root *shape.Node) *shapeElement {
 	return nil
 }
 
-// applier types the nodes of a copied shape, in place.
+// applier sets the types of the nodes of a copied shape, in place.
 type applier struct {
 	fix   bool // arrays get their lengths
 	drift []*Error
@@ -184,14 +188,14 @@ func (a *applier) element(e *Element, p *shapeElement, path string) {
 	}
 }
 
-// array types the items of an array, and fixes their number.
+// array sets the types of the items of an array, and fixes their number.
 func (a *applier) array(e *Element, p *shapeElement, path string) {
 	items := parts(p.node)
 	if len(items) != 1 {
 		if len(items) > 1 {
 			a.differs(path, "items of several names")
 		}
-		return // an empty array does not tell what its items look like
+		return // an empty array does not show what its items look like
 	}
 	item := items[0]
 	a.value(item.node, e.Type, path+"/"+item.local)
@@ -205,7 +209,7 @@ func (a *applier) array(e *Element, p *shapeElement, path string) {
 	}
 }
 
-// value types the text of an element without elements.
+// value sets the type of the text of an element without elements.
 func (a *applier) value(n *shape.Node, t shape.Type, path string) {
 	if len(parts(n)) > 0 {
 		a.differs(path, "has elements inside where a value of type %s is described", typeName(t))
@@ -242,7 +246,8 @@ func (a *applier) attributes(e *Element, n *shape.Node, path string) {
 	}
 }
 
-// eachValue visits the values among nodes, but for those of elements and attributes inside and those that may hold markup.
+// eachValue visits the values among nodes, except for those of elements and attributes inside and
+// those that may hold markup.
 func eachValue(nodes []*shape.Node, visit func(*shape.Node)) {
 	for _, k := range nodes {
 		switch k.Kind {

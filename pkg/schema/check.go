@@ -13,7 +13,8 @@ import (
 	"github.com/hhfr/hhfr/pkg/shape"
 )
 
-// Check compares a message with the schema and tells where it differs, at most 32 places. An error of code Drift means that the message is another one, or is no XML.
+// Check compares a message with the schema and reports where it differs, at most 32 places. An
+// error of code Drift means that the message is another one, or is no XML.
 func (s *Schema) Check(message []byte) ([]*Error, error) {
 	root, err := read(message)
 	if err != nil {
@@ -31,7 +32,7 @@ func (s *Schema) Check(message []byte) ([]*Error, error) {
 	return c.drift, nil
 }
 
-// node is an element of a message, as far as a schema speaks of it.
+// node is an element of a message, with what a schema can describe of it.
 type node struct {
 	local    string
 	at       int
@@ -69,7 +70,12 @@ func read(message []byte) (*node, error) {
 				return nil, &Error{Code: TooLarge, At: -1, What: "the message is nested too deeply"}
 			}
 			name := string(message[tok.NameFrom:tok.NameTo])
-			k := &node{local: name[strings.LastIndexByte(name, ':')+1:], at: tok.From, attrs: slices.Clone(tk.Attrs()), textFrom: tok.To}
+			k := &node{
+				local:    name[strings.LastIndexByte(name, ':')+1:],
+				at:       tok.From,
+				attrs:    slices.Clone(tk.Attrs()),
+				textFrom: tok.To,
+			}
 			n.kids = append(n.kids, k)
 			if tok.Kind == xmltext.Start {
 				open = append(open, k)
@@ -102,7 +108,14 @@ func (c *checker) differs(n *node, path, format string, args ...any) {
 
 func (c *checker) drifted(n *node, path, format string, args ...any) *Error {
 	line, column := xmltext.Position(c.src, n.at)
-	e := &Error{Code: Drift, At: int64(n.at), Line: line, Column: column, Path: path, What: fmt.Sprintf(format, args...)}
+	e := &Error{
+		Code:   Drift,
+		At:     int64(n.at),
+		Line:   line,
+		Column: column,
+		Path:   path,
+		What:   fmt.Sprintf(format, args...),
+	}
 	if len(c.drift) < maxDrifts {
 		c.drift = append(c.drift, e)
 	}
@@ -124,7 +137,8 @@ func (c *checker) element(e *Element, n *node, path string) {
 		return
 	}
 	for _, d := range e.Attributes {
-		at := slices.IndexFunc(n.attrs, func(a xmltext.Attr) bool { return string(c.src[a.NameFrom:a.NameTo]) == d.Name })
+		at := slices.IndexFunc(n.attrs,
+			func(a xmltext.Attr) bool { return string(c.src[a.NameFrom:a.NameTo]) == d.Name })
 		switch {
 		case at < 0:
 			c.differs(n, path, "attribute %s is missing", d.Name)
@@ -177,7 +191,8 @@ func (c *checker) value(t shape.Type, n *node, path string) {
 	}
 }
 
-// valid tells texts of a type, as XML Schema part 2 writes them. Strings are everything.
+// valid reports whether a text is of a type, as XML Schema part 2 writes it. Every text is a
+// string.
 func valid(t shape.Type, text string) bool {
 	if t == shape.TypeString {
 		return true

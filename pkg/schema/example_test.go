@@ -2,6 +2,7 @@ package schema_test
 
 import (
 	"fmt"
+	"strings"
 
 	"github.com/hhfr/hhfr/pkg/schema"
 )
@@ -20,16 +21,27 @@ func ExampleSchema_Message() {
 	}
 	message, err := s.Message(map[string]any{"String1": "thin", "String2": "links"})
 	fmt.Println(s.URI())
-	fmt.Println(string(message), err)
+	fmt.Println(strings.ReplaceAll(string(message), "><", ">\n<"), err)
 	// Output:
 	// urn:hhfr:schema:sha256:c05419dd5e507fcd472c5efdb28f750aa9d117bd2792fb4864e1d175a31b92ed
 	// <?xml version="1.0" encoding="UTF-8"?>
-	// <soap:Envelope xmlns:soap="http://schemas.xmlsoap.org/soap/envelope/"><soap:Body><HHFR><String1>thin</String1><String2>links</String2></HHFR></soap:Body></soap:Envelope> <nil>
+	// <soap:Envelope xmlns:soap="http://schemas.xmlsoap.org/soap/envelope/">
+	// <soap:Body>
+	// <HHFR>
+	// <String1>thin</String1>
+	// <String2>links</String2>
+	// </HHFR>
+	// </soap:Body>
+	// </soap:Envelope> <nil>
 }
 
-// What is not in the dialect is told with line and column.
+// Text that is not in the dialect is reported with line and column.
 func ExampleParse() {
 	_, err := schema.Parse([]byte("<element name=\"a\">\n  <complexType><choice/></complexType>\n</element>"))
-	fmt.Println(err)
-	// Output: line 2, column 16: not in the HHFR Schema dialect: choice: elements stand in a complexType itself, in their order
+	fmt.Println(strings.ReplaceAll(err.Error(), ": ", ":\n"))
+	// Output:
+	// line 2, column 16:
+	// not in the HHFR Schema dialect:
+	// choice:
+	// elements stand in a complexType itself, in their order
 }

@@ -12,7 +12,8 @@ import (
 	"github.com/hhfr/hhfr/pkg/shape"
 )
 
-// hhfrTypes are the five types of the dialect, by all spellings; the first of a type is the one written.
+// hhfrTypes are the five types of the dialect, in all spellings; the first spelling of a type is
+// the one written.
 var hhfrTypes = []struct {
 	name string
 	typ  shape.Type
@@ -21,11 +22,11 @@ var hhfrTypes = []struct {
 	{"boolean", shape.TypeBoolean}, {"Boolean", shape.TypeBoolean},
 }
 
-// Parse reads an HHFR Schema: one element declaration, prefixed xs:, by another declared prefix, or not at all. Errors are *[Error] with line and
-// column: Malformed, Unsupported, TooLarge.
+// Parse reads an HHFR Schema: one element declaration, with the prefix xs:, another declared
+// prefix, or none. Errors are *[Error] with line and column: Malformed, Unsupported, TooLarge.
 func Parse(text []byte) (*Schema, error) {
 	if len(text) > MaxSchema {
-		return nil, &Error{Code: TooLarge, At: MaxSchema, What: fmt.Sprintf("more than %d octets", MaxSchema)}
+		return nil, &Error{Code: TooLarge, At: MaxSchema, What: fmt.Sprintf("more than %d bytes", MaxSchema)}
 	}
 	p := hhfrParser{src: text, tk: xmltext.New(text)}
 	if err := p.next(); err != nil {
@@ -51,15 +52,15 @@ func Parse(text []byte) (*Schema, error) {
 	return &Schema{root: root, prefix: p.prefix}, nil
 }
 
-// hhfrParser is a recursive descent over the tags of a schema; text between them does not count.
+// hhfrParser is a recursive descent parser over the tags of a schema; text between them is ignored.
 type hhfrParser struct {
 	src    []byte
 	tk     *xmltext.Tokenizer
-	tok    xmltext.Token // the tag at hand
+	tok    xmltext.Token // the current tag
 	attrs  []xmltext.Attr
 	done   bool
-	prefix string // of the first tag, with its colon; empty: none
-	// prefixes tells of prefixes whether they are those of XML Schema.
+	prefix string // that of the first tag, with its colon; empty: none
+	// prefixes records for prefixes whether they are those of XML Schema.
 	prefixes map[string]bool
 	nodes    int
 }
@@ -107,8 +108,9 @@ func (p *hhfrParser) next() error {
 	}
 }
 
-// takePrefixes finds which prefixes are those of XML Schema: xs and xsd, unless the first tag says otherwise, and those that it declares as such. The schema is printed with
-// that of the first tag.
+// takePrefixes finds which prefixes are those of XML Schema: xs and xsd, unless the first tag
+// declares otherwise, and those that it declares as such. The schema is printed with the prefix of
+// the first tag.
 func (p *hhfrParser) takePrefixes() {
 	p.prefixes = map[string]bool{"xs": true, "xsd": true}
 	for _, a := range p.attrs {
@@ -121,7 +123,7 @@ func (p *hhfrParser) takePrefixes() {
 	}
 }
 
-// local takes a prefix of XML Schema off a name.
+// local removes a prefix of XML Schema from a name.
 func (p *hhfrParser) local(name string) string {
 	if prefix, local, ok := strings.Cut(name, ":"); ok && p.prefixes[prefix] {
 		return local
@@ -131,10 +133,10 @@ func (p *hhfrParser) local(name string) string {
 
 func (p *hhfrParser) name() string { return string(p.src[p.tok.NameFrom:p.tok.NameTo]) }
 
-// is tells whether the tag at hand is the dialect's of that name. The prefix may be left out.
+// is reports whether the current tag is the dialect's with that name. The prefix may be left out.
 func (p *hhfrParser) is(local string) bool { return p.local(p.name()) == local }
 
-// attributes gives the tag's attributes by name; only those known may stand there.
+// attributes returns the tag's attributes by name; only known ones are allowed.
 func (p *hhfrParser) attributes(known ...string) (map[string]string, error) {
 	values := map[string]string{}
 	for _, a := range p.attrs {
@@ -167,14 +169,14 @@ func (p *hhfrParser) declared(values map[string]string) (string, error) {
 	case name == "":
 		return "", p.fail(Malformed, "%s without a name", p.name())
 	case len(name) > maxName:
-		return "", p.fail(TooLarge, "a name of %d octets, at most %d go", len(name), maxName)
+		return "", p.fail(TooLarge, "a name of %d bytes, at most %d are allowed", len(name), maxName)
 	case !isName(name):
 		return "", p.fail(Malformed, "%.60q is no name", name)
 	}
 	return name, nil
 }
 
-// isName tells names without a colon, as far as ASCII goes.
+// isName reports whether a text is a name without a colon, as far as ASCII goes.
 func isName(s string) bool {
 	for i, c := range s {
 		letter := c == '_' || c >= 'A' && c <= 'Z' || c >= 'a' && c <= 'z' || c >= 0x80 && c != '\uFFFD'
@@ -219,7 +221,7 @@ func (p *hhfrParser) element(depth int) (*Element, error) {
 	case typed && p.local(typ) == "array":
 		err = p.array(e, values)
 	case values["primitives"] != "" || values["value"] != "":
-		err = p.fail(Malformed, "primitives and value go with type=\"array\"")
+		err = p.fail(Malformed, "primitives and value are only for type=\"array\"")
 	case typed:
 		e.Type, err = p.typeOf(typ)
 	}
@@ -235,7 +237,7 @@ func (p *hhfrParser) element(depth int) (*Element, error) {
 	return e, p.complex(e, depth)
 }
 
-// array reads what type="array" needs (paper 1, section 3.4.2).
+// array reads the attributes that type="array" needs (paper 1, section 3.4.2).
 func (p *hhfrParser) array(e *Element, values map[string]string) (err error) {
 	e.Array = true
 	if e.Type, err = p.typeOf(values["primitives"]); err != nil {
@@ -250,13 +252,13 @@ func (p *hhfrParser) array(e *Element, values map[string]string) (err error) {
 	case err != nil || n == 0:
 		return p.fail(Malformed, "value=%.20q is no number of items", v)
 	case n > maxItems:
-		return p.fail(TooLarge, "an array of %d items, at most %d go", n, maxItems)
+		return p.fail(TooLarge, "an array of %d items, at most %d are allowed", n, maxItems)
 	}
 	e.Items = int(n)
 	return nil
 }
 
-// empty goes over the end tag of a declaration that has nothing inside.
+// empty reads the end tag of a declaration without content.
 func (p *hhfrParser) empty() error {
 	if p.tok.Kind == xmltext.Empty {
 		return nil

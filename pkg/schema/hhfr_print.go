@@ -7,7 +7,7 @@ import (
 	"github.com/hhfr/hhfr/pkg/shape"
 )
 
-// typeName is how a type is written.
+// typeName returns the spelling of a type.
 func typeName(t shape.Type) string {
 	for _, h := range hhfrTypes {
 		if h.typ == t {
@@ -17,15 +17,16 @@ func typeName(t shape.Type) string {
 	return t.String()
 }
 
-// String prints the schema, a declaration a line, with the prefix it came with.
+// String prints the schema, one declaration per line, with the prefix it was read with.
 func (s *Schema) String() string {
 	p := hhfrPrinter{prefix: s.prefix, indent: "\n"}
 	p.element(s.root)
 	return strings.TrimPrefix(p.b.String(), "\n") + "\n"
 }
 
-// Canonical is the form of the schema that its fingerprint is made of: no prefixes, no white space, empty tags where nothing is inside, attributes in the order
-// name, type, primitives, value, and types as in docs/negotiation.md, section 8. It is a schema itself.
+// Canonical returns the form of the schema that its fingerprint is made of: no prefixes, no white
+// space, empty tags where there is no content, attributes in the order name, type, primitives,
+// value, and types as in docs/negotiation.md, section 8. It is a schema itself.
 func (s *Schema) Canonical() []byte {
 	var p hhfrPrinter
 	p.element(s.root)
@@ -35,10 +36,10 @@ func (s *Schema) Canonical() []byte {
 type hhfrPrinter struct {
 	b      strings.Builder
 	prefix string
-	indent string // what stands before a tag; empty: nothing
+	indent string // written before each tag; empty: nothing
 }
 
-// tag writes a tag: its name with a slash before or none, and attributes as pairs.
+// tag writes a tag: its name with or without a slash before it, and attributes as pairs.
 func (p *hhfrPrinter) tag(slash, local, end string, attrs ...string) {
 	p.b.WriteString(p.indent + "<" + slash + p.prefix + local)
 	for i := 0; i+1 < len(attrs); i += 2 {
@@ -56,7 +57,8 @@ func (p *hhfrPrinter) nest(by int) {
 func (p *hhfrPrinter) element(e *Element) {
 	switch {
 	case e.Array && e.Items > 0:
-		p.tag("", "element", "/>", "name", e.Name, "type", "array", "primitives", typeName(e.Type), "value", strconv.Itoa(e.Items))
+		p.tag("", "element", "/>", "name", e.Name, "type", "array", "primitives", typeName(e.Type), "value",
+			strconv.Itoa(e.Items))
 		return
 	case e.Array:
 		p.tag("", "element", "/>", "name", e.Name, "type", "array", "primitives", typeName(e.Type))

@@ -13,16 +13,21 @@ import (
 	"github.com/hhfr/hhfr/pkg/shape"
 )
 
-// The default envelope: what stands around a message that was given as values, not as XML (docs/negotiation.md, section 8).
+// The default envelope: it surrounds a message that was given as values, not as XML
+// (docs/negotiation.md, section 8).
 const (
-	envelopeStart = `<?xml version="1.0" encoding="UTF-8"?>` + "\n" + `<soap:Envelope xmlns:soap="` + xmlns.SOAP11 + `"><soap:Body>`
-	envelopeEnd   = `</soap:Body></soap:Envelope>`
-	itemName      = "item"
+	envelopeStart = `<?xml version="1.0" encoding="UTF-8"?>` + "\n" + `<soap:Envelope xmlns:soap="` + xmlns.SOAP11 +
+		`"><soap:Body>`
+	envelopeEnd = `</soap:Body></soap:Envelope>`
+	itemName    = "item"
 )
 
-// Message writes values as a message in the default envelope: SOAP 1.1, without white space between tags, elements in no namespace, items of arrays named item. values has, for each element of the schema's root by name, a value; an
-// attribute's name has an @ in front. Values are strings (also of numbers), bools, numbers of Go, [json.Number]; slices for arrays; and map[string]any for elements with elements inside: what
-// package json makes of a JSON object will do. None may be left out, or be too many. Errors: BadValue, with Path.
+// Message writes values as a message in the default envelope: SOAP 1.1, without white space between
+// tags, elements in no namespace, items of arrays named item. values has a value for each element
+// of the schema's root, by name; the name of an attribute has an @ in front. Values are strings
+// (also of numbers), bools, numbers of Go, [json.Number]; slices for arrays; and map[string]any for
+// elements with elements inside. What package json makes of a JSON object is accepted. None may be
+// missing, and there may be no others. Errors: BadValue, with Path.
 func (s *Schema) Message(values map[string]any) ([]byte, error) {
 	w := valueWriter{b: []byte(envelopeStart)}
 	if s.root.Array || s.root.Leaf() {
@@ -46,7 +51,12 @@ type valueWriter struct{ b []byte }
 
 func (w *valueWriter) element(e *Element, v any, path string) error {
 	if len(w.b) > maxMessage {
-		return &Error{Code: TooLarge, At: -1, Path: path, What: fmt.Sprintf("a message of more than %d octets", maxMessage)}
+		return &Error{
+			Code: TooLarge,
+			At:   -1,
+			Path: path,
+			What: fmt.Sprintf("a message of more than %d bytes", maxMessage),
+		}
 	}
 	w.b = append(w.b, "<"+e.Name...)
 	var err error
@@ -144,15 +154,17 @@ func (w *valueWriter) value(t shape.Type, v any, path string) error {
 	return nil
 }
 
-// unwritable tells characters that XML 1.0 has no way to write.
+// unwritable reports whether XML 1.0 has no way to write a character.
 func unwritable(r rune) bool {
 	return r < 0x20 && r != '\t' && r != '\n' && r != '\r' || r == 0xFFFE || r == 0xFFFF
 }
 
-// escapes keeps what a parser would change: white space in attributes, and carriage returns.
-var escapes = strings.NewReplacer("&", "&amp;", "<", "&lt;", ">", "&gt;", `"`, "&quot;", "\r", "&#13;", "\n", "&#10;", "\t", "&#9;")
+// escapes preserves what a parser would change: white space in attributes, and carriage returns.
+var escapes = strings.NewReplacer("&", "&amp;", "<", "&lt;", ">", "&gt;", `"`, "&quot;", "\r", "&#13;", "\n", "&#10;",
+	"\t", "&#9;")
 
-// textOf writes a value as text of a type, floats as short as their precision allows and without an exponent.
+// textOf returns a value as text of a type, floats as short as their precision allows and without
+// an exponent.
 func textOf(t shape.Type, v any) (text string, ok bool) {
 	switch v := v.(type) {
 	case string:

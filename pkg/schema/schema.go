@@ -1,9 +1,12 @@
-// Package schema makes shapes from descriptions of messages. In this version it knows the HHFR Schema of the papers, a small dialect of XML Schema
-// (docs/negotiation.md, section 8): [Parse] reads it, [Schema.String] prints it back, [Schema.URI] names what it describes. A schema describes types and
-// order of what stands in the Body, never its text: the shape is made when the first real message gives that ([Schema.Shape]). For values
-// that come without XML, [Schema.Message] has a default envelope.
+// Package schema makes shapes from descriptions of messages. In this version it reads the HHFR
+// Schema of the papers, a small dialect of XML Schema (docs/negotiation.md, section 8): [Parse]
+// reads it, [Schema.String] prints it, [Schema.URI] names what it describes. A schema describes
+// types and order of the content of the Body, never its text: the shape is made when the first real
+// message gives that ([Schema.Shape]). For values that come without XML, [Schema.Message] has a
+// default envelope.
 //
-// Each description language has its files: hhfr_*.go this one; WSDL and XSD are to come beside it.
+// Each description language has its own files: hhfr_*.go this one; WSDL and XSD are to be added
+// beside it.
 package schema
 
 import (
@@ -17,28 +20,29 @@ import (
 // Schema describes one kind of message. It is immutable and may be used concurrently.
 type Schema struct {
 	root   *Element
-	prefix string // that of the dialect's elements, with its colon; empty: none
+	prefix string // prefix of the dialect's elements, with its colon; empty: none
 }
 
-// Root describes the child of Body. It must not be changed.
+// Root returns the description of the child of Body. It must not be changed.
 func (s *Schema) Root() *Element { return s.root }
 
 // Element describes one element, in the order of the message.
 type Element struct {
-	// Name is its local name; a schema knows no namespaces.
+	// Name is its local name; a schema has no namespaces.
 	Name string
-	// Type is that of its text, or of the items of an array; TypeOpen for an element with elements inside.
+	// Type is that of its text, or of the items of an array; TypeOpen for an element with elements
+	// inside.
 	Type shape.Type
-	// Array: it holds items, elements of any one name, each a value of Type.
+	// Array: it contains items, elements of any one name, each a value of Type.
 	Array bool
-	// Items is how many an array has; 0: any number.
+	// Items is how many items an array has; 0: any number.
 	Items int
 	// Attributes and Children of an element with elements inside.
 	Attributes []Attribute
 	Children   []*Element
 }
 
-// Leaf tells elements with a single value.
+// Leaf reports whether an element has a single value.
 func (e *Element) Leaf() bool { return !e.Array && len(e.Children) == 0 }
 
 // Attribute describes an attribute without a namespace.
@@ -53,7 +57,8 @@ const URIPrefix = "urn:hhfr:schema:sha256:"
 // Fingerprint is the SHA-256 of [Schema.Canonical].
 func (s *Schema) Fingerprint() [32]byte { return sha256.Sum256(s.Canonical()) }
 
-// URI names what the schema describes: schemas that differ in prefixes, white space or the spelling of types have the same.
+// URI names what the schema describes: schemas that differ only in prefixes, white space or the
+// spelling of types have the same URI.
 func (s *Schema) URI() string {
 	fp := s.Fingerprint()
 	return URIPrefix + hex.EncodeToString(fp[:])
@@ -69,18 +74,25 @@ const (
 	Unsupported
 	// TooLarge: beyond a limit of this package (limits.go).
 	TooLarge
-	// Drift: a message that is not what the schema describes.
+	// Drift: a message that differs from what the schema describes.
 	Drift
 	// BadValue: a value that is not of its type, or has no place in the schema.
 	BadValue
 )
 
-var codeNames = map[Code]string{Malformed: "malformed schema", Unsupported: "not in the HHFR Schema dialect", TooLarge: "over the limit", Drift: "message drifts from its schema", BadValue: "bad value"}
+var codeNames = map[Code]string{
+	Malformed:   "malformed schema",
+	Unsupported: "not in the HHFR Schema dialect",
+	TooLarge:    "over the limit",
+	Drift:       "message drifts from its schema",
+	BadValue:    "bad value",
+}
 
 func (c Code) String() string { return codeNames[c] }
 
-// Error is the error of this package. At is an offset in octets into the schema, -1 where there is none; Line and Column count from 1, columns in octets, and are 0
-// where there is none. Path says where in the message, by names of elements.
+// Error is the error of this package. At is an offset in bytes into the schema, -1 where there is
+// none. Line and Column count from 1, columns in bytes, and are 0 where there is none. Path is the
+// place in the message, by names of elements.
 type Error struct {
 	Code         Code
 	At           int64
@@ -110,5 +122,5 @@ func (e *Error) Error() string {
 // Is compares codes.
 func (e *Error) Is(t error) bool { o, ok := t.(*Error); return ok && o.Code == e.Code }
 
-// Unwrap gives the cause.
+// Unwrap returns the cause.
 func (e *Error) Unwrap() error { return e.Err }

@@ -32,35 +32,59 @@ func parse(t testing.TB, text string) *schema.Schema {
 }
 
 // all has one of everything.
-const all = `<xsd:element xmlns:xsd="http://www.w3.org/2001/XMLSchema" name="All"><xsd:complexType mixed="true"><!-- c -->
- <xsd:element name="S" type="xsd:string"></xsd:element><xsd:attribute name="a" type="int"/><element name="B" type="Boolean"/>
- <xsd:element name="Y" type="byte"/><xsd:element name="In"><xsd:complexType><xsd:element name="I" type="int"/></xsd:complexType></xsd:element>
- <xsd:element name="F" type="float"/><xsd:element name="Any" type="array" primitives="int"/></xsd:complexType></xsd:element>`
+const all = `<xsd:element xmlns:xsd="http://www.w3.org/2001/XMLSchema" name="All">
+<xsd:complexType mixed="true"><!-- c -->
+ <xsd:element name="S" type="xsd:string"></xsd:element><xsd:attribute name="a" type="int"/>
+ <element name="B" type="Boolean"/><xsd:element name="Y" type="byte"/>
+ <xsd:element name="In"><xsd:complexType><xsd:element name="I" type="int"/></xsd:complexType></xsd:element>
+ <xsd:element name="F" type="float"/><xsd:element name="Any" type="array" primitives="int"/>
+</xsd:complexType></xsd:element>`
 
-// Both examples of the papers parse, and are printed back as they are printed there, white space apart.
+// Both examples of the papers parse, and are printed back as they are printed there, white space
+// apart.
 func TestPapersExamples(t *testing.T) {
 	two := parse(t, string(load(t, "strings.xsd")))
 	assert.Equal(t, string(load(t, "strings.xsd")), two.String())
-	assert.Equal(t, &schema.Element{Name: "HHFR", Type: shape.TypeOpen, Children: []*schema.Element{{Name: "String1", Type: shape.TypeString}, {Name: "String2", Type: shape.TypeString}}}, two.Root())
+	assert.Equal(
+		t,
+		&schema.Element{
+			Name: "HHFR",
+			Type: shape.TypeOpen,
+			Children: []*schema.Element{
+				{Name: "String1", Type: shape.TypeString},
+				{Name: "String2", Type: shape.TypeString},
+			},
+		},
+		two.Root(),
+	)
 
 	floats := parse(t, string(load(t, "floats.xsd")))
-	assert.Equal(t, &schema.Element{Name: "MyArray", Type: shape.TypeFloat, Array: true, Items: 90}, floats.Root().Children[0])
+	assert.Equal(t, &schema.Element{Name: "MyArray", Type: shape.TypeFloat, Array: true, Items: 90},
+		floats.Root().Children[0])
 	assert.Equal(t, strings.ReplaceAll(string(load(t, "floats.xsd")), ">\n    </element>", "/>"), floats.String())
 }
 
 func TestPrefixesAndSpellingsDoNotCount(t *testing.T) {
-	a := parse(t, `<xs:element name="E"><xs:complexType><xs:element name="B" type="xs:boolean"/></xs:complexType></xs:element>`)
-	b := parse(t, "\xEF\xBB\xBF<?xml version='1.0'?>\n<element name='E'>\n<complexType><element name='B' type='Boolean'></element></complexType>\n</element>\n")
+	a := parse(t,
+		`<xs:element name="E"><xs:complexType><xs:element name="B" type="xs:boolean"/></xs:complexType></xs:element>`)
+	b := parse(
+		t,
+		"\xEF\xBB\xBF<?xml version='1.0'?>\n<element name='E'>\n<complexType><element name='B' type='Boolean'>"+
+			"</element></complexType>\n</element>\n",
+	)
 	assert.Equal(t, a.URI(), b.URI())
 	for _, same := range []string{
 		`<element name="E"><complexType><element name="B" type="xs:boolean"/></complexType></element>`,
 		`<xsd:element name="E"><complexType><xs:element name="B" type="Boolean"/></complexType></xsd:element>`,
-		`<s:element name="E" xmlns:s="http://www.w3.org/2001/XMLSchema"><s:complexType><s:element name="B" type="s:boolean"/></s:complexType></s:element>`,
-		`<element name="E" xmlns="http://www.w3.org/2001/XMLSchema" xmlns:s="http://www.w3.org/2001/XMLSchema"><complexType><element name="B" type="s:boolean"/></complexType></element>`,
+		`<s:element name="E" xmlns:s="http://www.w3.org/2001/XMLSchema"><s:complexType><s:element name="B" ` +
+			`type="s:boolean"/></s:complexType></s:element>`,
+		`<element name="E" xmlns="http://www.w3.org/2001/XMLSchema" xmlns:s="http://www.w3.org/2001/XMLSchema">` +
+			`<complexType><element name="B" type="s:boolean"/></complexType></element>`,
 	} {
 		assert.Equal(t, a.URI(), parse(t, same).URI(), same)
 	}
-	assert.Equal(t, `<element name="E"><complexType><element name="B" type="boolean"/></complexType></element>`, string(a.Canonical()))
+	assert.Equal(t, `<element name="E"><complexType><element name="B" type="boolean"/></complexType></element>`,
+		string(a.Canonical()))
 	assert.Regexp(t, `^urn:hhfr:schema:sha256:[0-9a-f]{64}$`, a.URI())
 	assert.Contains(t, a.String(), "xs:element")
 	assert.NotContains(t, b.String(), "xs:")
@@ -69,7 +93,7 @@ func TestPrefixesAndSpellingsDoNotCount(t *testing.T) {
 	everything := parse(t, all)
 	assert.Equal(t, everything.Root(), parse(t, everything.String()).Root())
 	assert.Equal(t, everything.Root(), parse(t, string(everything.Canonical())).Root())
-	// A fixed vector, so that the fingerprint cannot change unseen.
+	// A fixed vector, so that the fingerprint cannot change unnoticed.
 	assert.Equal(t, "urn:hhfr:schema:sha256:c139e0881bc65ff37ec9818b189711e8190feb65112b88d258f1fe66c450fd3e", a.URI())
 }
 
@@ -117,7 +141,8 @@ func TestParseRefuses(t *testing.T) {
 		{`<element name="a"><complexType>` + leaf, schema.Malformed, "1:62"},
 		{`<element name="a"><complexType>` + leaf + `</element></complexType>`, schema.Malformed, "1:62"},
 		{`<element name="a"><complexType>` + leaf + `</complexType>` + leaf + `</element>`, schema.Malformed, "1:76"},
-		{`<element name="a"><complexType><attribute name="x" type="int"/><attribute name="x" type="int"/>` + leaf + `</complexType></element>`, schema.Malformed, "1:64"},
+		{`<element name="a"><complexType><attribute name="x" type="int"/><attribute name="x" type="int"/>` + leaf +
+			`</complexType></element>`, schema.Malformed, "1:64"},
 		{strings.Repeat(`<element name="a"><complexType>`, 50), schema.TooLarge, "1:1272"},
 		{`<element name="a"><complexType>` + many(2000) + `</complexType></element>`, schema.TooLarge, ""},
 		{strings.Repeat(" ", schema.MaxSchema+1), schema.TooLarge, ""},
@@ -165,7 +190,8 @@ func carry(t testing.TB, s *shape.Shape, message []byte) (content, back []byte) 
 	return content, back
 }
 
-// The first real message gives the text; the schema the types; other messages of the kind then fit, byte for byte.
+// The first real message gives the text; the schema the types; other messages of the kind then fit,
+// byte for byte.
 func TestShapeOfTheFirstMessage(t *testing.T) {
 	two := parse(t, string(load(t, "strings.xsd")))
 	first := []byte(`<e:Envelope xmlns:e="http://schemas.xmlsoap.org/soap/envelope/"><e:Body>
@@ -173,14 +199,16 @@ func TestShapeOfTheFirstMessage(t *testing.T) {
 	made, drift, err := two.Shape(first)
 	require.NoError(t, err)
 	assert.Empty(t, drift)
-	for _, m := range [][]byte{first, []byte(strings.Replace(strings.Replace(string(first), ">1<", ">some words<", 1), ">2<", ">&amp;<", 1))} {
+	for _, m := range [][]byte{first,
+		[]byte(strings.Replace(strings.Replace(string(first), ">1<", ">some words<", 1), ">2<", ">&amp;<", 1))} {
 		content, back := carry(t, made, m)
 		assert.Equal(t, string(m), string(back))
 		assert.Less(t, len(content), 32)
 	}
 	learned, err := learn.FromMessage(first)
 	require.NoError(t, err)
-	assert.NotEqual(t, learned.Fingerprint(), made.Fingerprint(), "digits are learned as numbers, but described as strings")
+	assert.NotEqual(t, learned.Fingerprint(), made.Fingerprint(),
+		"digits are learned as numbers, but described as strings")
 	var types []shape.Type
 	values(made.Root(), &types)
 	assert.Equal(t, []shape.Type{shape.TypeString, shape.TypeString}, types)
@@ -208,7 +236,7 @@ func TestFixedAndFreeArrays(t *testing.T) {
 	assert.Empty(t, drift)
 	content, back := carry(t, made, message)
 	assert.Equal(t, string(message), string(back))
-	assert.Less(t, len(content), 360, "90 floats take less than 4 octets each")
+	assert.Less(t, len(content), 360, "90 floats take less than 4 bytes each")
 	array := find(made.Root(), shape.Array)
 	require.NotNil(t, array)
 	assert.EqualValues(t, 90, array.Min)
@@ -224,7 +252,7 @@ func TestFixedAndFreeArrays(t *testing.T) {
 	_, back = carry(t, made, short)
 	assert.Equal(t, string(short), string(back))
 
-	// Without a value any number goes, also where the first message has one item only.
+	// Without a value any number is accepted, also where the first message has one item only.
 	free := parse(t, `<element name="L" type="array" primitives="int"/>`)
 	one, err := free.Message(map[string]any{"L": []int{7}})
 	require.NoError(t, err)
@@ -255,10 +283,24 @@ func find(n *shape.Node, kind shape.Kind) *shape.Node {
 
 func TestDefaultEnvelope(t *testing.T) {
 	s := parse(t, all)
-	message, err := s.Message(map[string]any{"@a": 1, "S": "x<y\r\n", "B": true, "Y": int8(-7), "In": map[string]any{"I": 3.0}, "F": 0.1, "Any": []any{1, "2"}})
+	message, err := s.Message(map[string]any{
+		"@a":  1,
+		"S":   "x<y\r\n",
+		"B":   true,
+		"Y":   int8(-7),
+		"In":  map[string]any{"I": 3.0},
+		"F":   0.1,
+		"Any": []any{1, "2"},
+	})
 	require.NoError(t, err)
-	assert.Equal(t, `<?xml version="1.0" encoding="UTF-8"?>`+"\n"+`<soap:Envelope xmlns:soap="http://schemas.xmlsoap.org/soap/envelope/"><soap:Body>`+
-		`<All a="1"><S>x&lt;y&#13;&#10;</S><B>true</B><Y>-7</Y><In><I>3</I></In><F>0.1</F><Any><item>1</item><item>2</item></Any></All></soap:Body></soap:Envelope>`, string(message))
+	assert.Equal(
+		t,
+		`<?xml version="1.0" encoding="UTF-8"?>`+"\n"+`<soap:Envelope `+
+			`xmlns:soap="http://schemas.xmlsoap.org/soap/envelope/"><soap:Body>`+
+			`<All a="1"><S>x&lt;y&#13;&#10;</S><B>true</B><Y>-7</Y><In><I>3</I></In><F>0.1</F><Any><item>1</item>`+
+			`<item>2</item></Any></All></soap:Body></soap:Envelope>`,
+		string(message),
+	)
 	drift, err := s.Check(message)
 	require.NoError(t, err)
 	assert.Empty(t, drift)
@@ -274,17 +316,19 @@ func TestDefaultEnvelope(t *testing.T) {
 	assert.Contains(t, string(message), "<L>1000000</L>")
 
 	for path, values := range map[string]map[string]any{
-		"All/S":       {"@a": 1, "S": "\x00", "B": true, "Y": 1, "In": map[string]any{"I": 1}, "F": 1, "Any": []int{}},
-		"All/Y":       {"@a": 1, "S": "", "B": true, "Y": 128, "In": map[string]any{"I": 1}, "F": 1, "Any": []int{}},
-		"All/B":       {"@a": 1, "S": "", "B": 1, "Y": 1, "In": map[string]any{"I": 1}, "F": 1, "Any": []int{}},
-		"All/In":      {"@a": 1, "S": "", "B": true, "Y": 1, "In": 5, "F": 1, "Any": []int{}},
-		"All/In/I":    {"@a": 1, "S": "", "B": true, "Y": 1, "In": map[string]any{"I": 1.5}, "F": 1, "Any": []int{}},
-		"All/F":       {"@a": 1, "S": "", "B": true, "Y": 1, "In": map[string]any{"I": 1}, "F": "1x", "Any": []int{}},
-		"All/Any":     {"@a": 1, "S": "", "B": true, "Y": 1, "In": map[string]any{"I": 1}, "F": 1, "Any": nil},
-		"All/Any[2]":  {"@a": 1, "S": "", "B": true, "Y": 1, "In": map[string]any{"I": 1}, "F": 1, "Any": []any{1, nil}},
-		"All/@a":      {"@a": "x", "S": "", "B": true, "Y": 1, "In": map[string]any{"I": 1}, "F": 1, "Any": []int{}},
-		"All":         {"S": ""},
-		"All: \"more": {"@a": 1, "S": "", "B": true, "Y": 1, "In": map[string]any{"I": 1}, "F": 1, "Any": []int{}, "more": 1},
+		"All/S":    {"@a": 1, "S": "\x00", "B": true, "Y": 1, "In": map[string]any{"I": 1}, "F": 1, "Any": []int{}},
+		"All/Y":    {"@a": 1, "S": "", "B": true, "Y": 128, "In": map[string]any{"I": 1}, "F": 1, "Any": []int{}},
+		"All/B":    {"@a": 1, "S": "", "B": 1, "Y": 1, "In": map[string]any{"I": 1}, "F": 1, "Any": []int{}},
+		"All/In":   {"@a": 1, "S": "", "B": true, "Y": 1, "In": 5, "F": 1, "Any": []int{}},
+		"All/In/I": {"@a": 1, "S": "", "B": true, "Y": 1, "In": map[string]any{"I": 1.5}, "F": 1, "Any": []int{}},
+		"All/F":    {"@a": 1, "S": "", "B": true, "Y": 1, "In": map[string]any{"I": 1}, "F": "1x", "Any": []int{}},
+		"All/Any":  {"@a": 1, "S": "", "B": true, "Y": 1, "In": map[string]any{"I": 1}, "F": 1, "Any": nil},
+		"All/Any[2]": {"@a": 1, "S": "", "B": true, "Y": 1, "In": map[string]any{"I": 1}, "F": 1,
+			"Any": []any{1, nil}},
+		"All/@a": {"@a": "x", "S": "", "B": true, "Y": 1, "In": map[string]any{"I": 1}, "F": 1, "Any": []int{}},
+		"All":    {"S": ""},
+		"All: \"more": {"@a": 1, "S": "", "B": true, "Y": 1, "In": map[string]any{"I": 1}, "F": 1, "Any": []int{},
+			"more": 1},
 	} {
 		_, err := s.Message(values)
 		require.ErrorIs(t, err, &schema.Error{Code: schema.BadValue}, path)
@@ -294,7 +338,15 @@ func TestDefaultEnvelope(t *testing.T) {
 
 func TestDrift(t *testing.T) {
 	s := parse(t, all)
-	good, err := s.Message(map[string]any{"@a": 1, "S": "x", "B": true, "Y": 7, "In": map[string]any{"I": 3}, "F": 0.5, "Any": []int{1, 2}})
+	good, err := s.Message(map[string]any{
+		"@a":  1,
+		"S":   "x",
+		"B":   true,
+		"Y":   7,
+		"In":  map[string]any{"I": 3},
+		"F":   0.5,
+		"Any": []int{1, 2},
+	})
 	require.NoError(t, err)
 	for _, c := range []struct{ old, new, says string }{
 		{`a="1"`, ``, "All: attribute a is missing"},
@@ -320,7 +372,8 @@ func TestDrift(t *testing.T) {
 		_, back := carry(t, made, m)
 		assert.Equal(t, string(m), string(back), "drift or not: nothing is lost")
 	}
-	for _, other := range []string{"", "<a/>", "<a>", "</a>", "<a/><b/>", "<Envelope><Body/></Envelope>", "<Envelope><Body><Other/></Body></Envelope>"} {
+	for _, other := range []string{"", "<a/>", "<a>", "</a>", "<a/><b/>", "<Envelope><Body/></Envelope>",
+		"<Envelope><Body><Other/></Body></Envelope>"} {
 		_, err := s.Check([]byte(other))
 		assert.ErrorIs(t, err, &schema.Error{Code: schema.Drift}, other)
 	}
@@ -370,9 +423,10 @@ func FuzzParse(f *testing.F) {
 	})
 }
 
-// A schema and a message never fit badly enough to break anything, and a typed shape is a shape.
+// No schema and message break anything, however badly they fit, and a typed shape is a shape.
 func FuzzShape(f *testing.F) {
-	f.Add(load(f, "strings.xsd"), []byte(`<Envelope><Body><HHFR><String1>a</String1><String2/></HHFR></Body></Envelope>`))
+	f.Add(load(f, "strings.xsd"),
+		[]byte(`<Envelope><Body><HHFR><String1>a</String1><String2/></HHFR></Body></Envelope>`))
 	f.Add([]byte(all), []byte(`<Envelope><Body><All a="1"><S/><Any><i>1</i></Any></All></Body></Envelope>`))
 	f.Fuzz(func(t *testing.T, text, message []byte) {
 		s, err := schema.Parse(text)
@@ -406,7 +460,7 @@ func FuzzShape(f *testing.F) {
 
 var xmlBlock = regexp.MustCompile("(?s)```xml\n(.*?)```")
 
-// The schemas on docs/negotiation.md are schemas.
+// The schemas in docs/negotiation.md are valid schemas.
 func TestDocumentedExamples(t *testing.T) {
 	page, err := os.ReadFile(filepath.Join("..", "..", "docs", "negotiation.md"))
 	require.NoError(t, err)

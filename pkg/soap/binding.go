@@ -7,11 +7,12 @@ import (
 	"strings"
 )
 
-// Field is one HTTP field, its name in the case it is to be written in.
+// Field is one HTTP field, with its name in the case in which it is written.
 type Field struct{ Name, Value string }
 
-// ContentType is the media type of an envelope of the version in UTF-8. SOAP 1.2 has the action as a parameter when it is not empty;
-// for SOAP 1.1 action is ignored. An action that cannot stand in a field is an [Error] with the code BadField.
+// ContentType returns the media type of an envelope of the version in UTF-8. SOAP 1.2 has the
+// action as a parameter when it is not empty; for SOAP 1.1 action is ignored. An action that cannot
+// stand in a field is an [Error] with the code BadField.
 func ContentType(v Version, action string) (string, error) {
 	if err := checkValue(action); err != nil {
 		return "", err
@@ -26,8 +27,9 @@ func ContentType(v Version, action string) (string, error) {
 	return s, nil
 }
 
-// RequestFields are the fields of a request that carries an envelope of the version: Content-Type, and for SOAP 1.1 a quoted SOAPAction,
-// `""` when action is empty. SOAP 1.2 has no SOAPAction.
+// RequestFields returns the fields of a request that carries an envelope of the version:
+// Content-Type, and for SOAP 1.1 a quoted SOAPAction, `""` when action is empty. SOAP 1.2 has no
+// SOAPAction.
 func RequestFields(v Version, action string) ([]Field, error) {
 	contentType, err := ContentType(v, action)
 	if err != nil {
@@ -35,7 +37,8 @@ func RequestFields(v Version, action string) ([]Field, error) {
 	}
 	fields := []Field{{"Content-Type", contentType}}
 	if v != V12 {
-		// The canonical form of net/http, Soapaction, is refused by devices in the field; the name keeps this case on the wire.
+		// The canonical form of net/http, Soapaction, is refused by devices in the field; the name
+		// keeps this case on the wire.
 		fields = append(fields, Field{"SOAPAction", `"` + action + `"`})
 	}
 	return fields, nil
@@ -44,13 +47,13 @@ func RequestFields(v Version, action string) ([]Field, error) {
 func checkValue(s string) error {
 	for i := 0; i < len(s); i++ {
 		if c := s[i]; c < 0x20 || c == 0x7F || c == '"' || c == '\\' {
-			return &Error{Code: BadField, At: int64(i), Err: fmt.Errorf("octet %#02x in %q", c, s)}
+			return &Error{Code: BadField, At: int64(i), Err: fmt.Errorf("byte %#02x in %q", c, s)}
 		}
 	}
 	return nil
 }
 
-// Media is what a Content-Type tells about a message.
+// Media is what a Content-Type says about a message.
 type Media struct {
 	// Type is the media type in lower case, without parameters.
 	Type string
@@ -64,8 +67,8 @@ type Media struct {
 	Boundary string
 }
 
-// ParseContentType reads a Content-Type. It is tolerant: parameters that do not parse are left out, and an empty value gives an empty
-// Media.
+// ParseContentType reads a Content-Type. It is tolerant: parameters that do not parse are left out,
+// and an empty value gives an empty Media.
 func ParseContentType(value string) Media {
 	kind, params, err := mime.ParseMediaType(value)
 	if err != nil {
@@ -78,7 +81,8 @@ func ParseContentType(value string) Media {
 	}
 }
 
-// Version is the SOAP version that the media type announces; None when it announces none (multipart types without start-info, others).
+// Version returns the SOAP version that the media type announces; None when it announces none
+// (multipart types without start-info, others).
 func (m Media) Version() Version {
 	kind := m.Type
 	if strings.HasPrefix(kind, "multipart/") {
@@ -92,15 +96,15 @@ func (m Media) Version() Version {
 	return None
 }
 
-// binaryTypes are the media types of envelopes that are no XML text: Fast Infoset, and the binary
+// binaryTypes are the media types of envelopes that are not XML text: Fast Infoset, and the binary
 // XML of .NET.
 var binaryTypes = map[string]Version{
 	"application/fastinfoset": V11, "application/soap+fastinfoset": V12,
 	"application/soap+msbin1": V12, "application/soap+msbinsession1": V12,
 }
 
-// BinaryVersion is the SOAP version of an envelope that the media type announces in another form
-// than XML text; None for all others.
+// BinaryVersion returns the SOAP version of an envelope that the media type announces in another
+// form than XML text; None for all others.
 func (m Media) BinaryVersion() Version { return binaryTypes[m.Type] }
 
 // ParseAction reads the value of a SOAPAction field, with quotes or without.
@@ -112,7 +116,8 @@ func ParseAction(value string) string {
 	return value
 }
 
-// FaultStatus is the HTTP status of a reply with a fault: 500, but 400 for SOAP 1.2 when the sender is at fault.
+// FaultStatus returns the HTTP status of a reply with a fault: 500, but 400 for SOAP 1.2 when the
+// sender is at fault.
 func FaultStatus(v Version, code FaultCode) int {
 	if v == V12 && code == Client {
 		return http.StatusBadRequest

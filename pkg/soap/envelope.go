@@ -12,7 +12,8 @@ import (
 
 // Limits of [Parse]. Zero values mean the defaults.
 type Limits struct {
-	// MaxBytes is the longest message, in octets; 0 means 64 KiB, room for every message that hhfr itself answers.
+	// MaxBytes is the longest message, in bytes; 0 means 64 KiB, enough for every message that hhfr
+	// itself answers.
 	MaxBytes int
 	// MaxDepth is the deepest nesting of elements; 0 means 32.
 	MaxDepth int
@@ -33,18 +34,20 @@ func (l Limits) withDefaults() Limits {
 	return l
 }
 
-// Element is one element of a small message: no comments, no mixed content, attributes without a namespace only. What is said of header blocks
-// is read and written where the element is one, that is in [Envelope.Header].
+// Element is one element of a small message: no comments, no mixed content, attributes without a
+// namespace only. The fields about header blocks are read and written only where the element is
+// one, that is in [Envelope.Header].
 type Element struct {
 	Name     Name
 	Attrs    []Attr
-	Text     string // the character data directly inside, as it stands
+	Text     string // the character data directly inside, unchanged
 	Children []Element
-	// MustUnderstand: the header block may not be ignored by whom it is for.
+	// MustUnderstand: the receiver that the header block is for may not ignore it.
 	MustUnderstand bool
-	// Role is the URI that says whom the header block is for (1.1: actor); empty: the ultimate receiver. See [Node].
+	// Role is the URI of the receiver that the header block is for (1.1: actor); empty: the
+	// ultimate receiver.
 	Role string
-	// Relay: who does not process the header block is to pass it on (1.2).
+	// Relay: a receiver that does not process the header block is to pass it on (1.2).
 	Relay bool
 
 	qname Name // the text, if it is a name with a declared prefix
@@ -53,7 +56,7 @@ type Element struct {
 // Attr is an attribute without a namespace.
 type Attr struct{ Name, Value string }
 
-// Child gives the first child of that name, nil if there is none.
+// Child returns the first child with that name, nil if there is none.
 func (e *Element) Child(name Name) *Element {
 	for i := range e.Children {
 		if e.Children[i].Name == name {
@@ -63,7 +66,7 @@ func (e *Element) Child(name Name) *Element {
 	return nil
 }
 
-// Attr gives the value of an attribute without a namespace, empty if there is none.
+// Attr returns the value of an attribute without a namespace, empty if there is none.
 func (e *Element) Attr(name string) string {
 	for _, a := range e.Attrs {
 		if a.Name == name {
@@ -78,11 +81,11 @@ type Envelope struct {
 	Version      Version
 	Header, Body []Element
 
-	notUnderstood, supported []Name // what header blocks of a 1.2 fault name
+	notUnderstood, supported []Name // the names in the header blocks of a 1.2 fault
 }
 
-// Parse reads a whole envelope in UTF-8. Errors are of type *[Error]: TooLarge, Forbidden (a DTD), BadCharset, Malformed, BadVersion (an envelope of a
-// version that we do not know), NoEnvelope.
+// Parse reads a whole envelope in UTF-8. Errors are of type *[Error]: TooLarge, Forbidden (a DTD),
+// BadCharset, Malformed, BadVersion (an envelope of an unknown version), NoEnvelope.
 func Parse(data []byte, limits Limits) (*Envelope, error) {
 	root, err := parseRoot(data, limits)
 	if err != nil {
@@ -91,7 +94,8 @@ func Parse(data []byte, limits Limits) (*Envelope, error) {
 	return envelopeOf(root)
 }
 
-// ParseElement reads a document that is no envelope, such as a stored context, under the same limits.
+// ParseElement reads a document that is no envelope, such as a stored context, under the same
+// limits.
 func ParseElement(data []byte, limits Limits) (*Element, error) {
 	root, err := parseRoot(data, limits)
 	if err != nil {
@@ -104,10 +108,10 @@ func ParseElement(data []byte, limits Limits) (*Element, error) {
 func parseRoot(data []byte, limits Limits) (*etree.Element, error) {
 	l := limits.withDefaults()
 	if len(data) > l.MaxBytes {
-		return nil, &Error{Code: TooLarge, At: int64(l.MaxBytes), Err: fmt.Errorf("more than %d octets", l.MaxBytes)}
+		return nil, &Error{Code: TooLarge, At: int64(l.MaxBytes), Err: fmt.Errorf("more than %d bytes", l.MaxBytes)}
 	}
 	data = bytes.TrimPrefix(data, []byte("\xEF\xBB\xBF"))
-	// Each element and each declaration begins with '<': counted before a tree is built of them.
+	// Each element and each declaration begins with '<': they are counted before a tree is built.
 	if n := bytes.Count(data, []byte{'<'}); n > 2*l.MaxElements+16 {
 		return nil, &Error{Code: TooLarge, At: -1, Err: fmt.Errorf("more than %d elements", l.MaxElements)}
 	}
@@ -217,7 +221,8 @@ func elementOf(t *etree.Element) (Element, error) {
 	return e, nil
 }
 
-// resolve gives the name that a text with a prefix stands for inside an element; none when the prefix is not declared there.
+// resolve returns the name that a text with a prefix stands for inside an element; none when the
+// prefix is not declared there.
 func resolve(t *etree.Element, qname string) Name {
 	prefix, local, ok := strings.Cut(qname, ":")
 	if !ok || len(qname) > maxQName || local == "" {
@@ -233,11 +238,11 @@ func resolve(t *etree.Element, qname string) Name {
 	return Name{}
 }
 
-// maxQName is the longest text that is looked at as a name, in octets.
+// maxQName is the longest text that is read as a name, in bytes.
 const maxQName = 512
 
-// Build writes an envelope in UTF-8, with an XML declaration. Elements of other namespaces than SOAP's get the prefix n. It is
-// for messages of our own making: names are taken as they are.
+// Build writes an envelope in UTF-8, with an XML declaration. Elements of other namespaces than
+// SOAP's get the prefix n. It is for messages that hhfr makes: names are not checked.
 func Build(e *Envelope) ([]byte, error) {
 	if e.Version.Namespace() == "" {
 		return nil, &Error{Code: BadVersion, At: -1}
@@ -261,14 +266,16 @@ func Build(e *Envelope) ([]byte, error) {
 	return out, nil
 }
 
-// newDocument makes one that is written with no more escapes than needed: quotes stay quotes in text.
+// newDocument returns a document that is written with no more escapes than needed: quotes stay
+// quotes in text.
 func newDocument() *etree.Document {
 	doc := etree.NewDocument()
 	doc.WriteSettings.CanonicalText = true
 	return doc
 }
 
-// BuildElement writes an element as a document of its own, in UTF-8; its namespace gets the prefix n.
+// BuildElement writes an element as a document of its own, in UTF-8; its namespace gets the prefix
+// n.
 func BuildElement(e *Element) ([]byte, error) {
 	doc := newDocument()
 	addAll(&doc.Element, []Element{*e}, None, "")
@@ -279,7 +286,7 @@ func BuildElement(e *Element) ([]byte, error) {
 	return out, nil
 }
 
-// addAll appends children to parent. bound is the namespace that the prefix n stands for at this place.
+// addAll appends children to parent. bound is the namespace that the prefix n stands for there.
 func addAll(parent *etree.Element, children []Element, v Version, bound string) {
 	for i := range children {
 		c := &children[i]

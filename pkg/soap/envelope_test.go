@@ -18,7 +18,9 @@ func TestBuildParse(t *testing.T) {
 		t.Run(v.String(), func(t *testing.T) {
 			in := &soap.Envelope{
 				Version: v,
-				Header:  []soap.Element{{Name: name("urn:h", "Block"), Attrs: []soap.Attr{{Name: "a", Value: `<"&'>`}}, Text: "x"}},
+				Header: []soap.Element{
+					{Name: name("urn:h", "Block"), Attrs: []soap.Attr{{Name: "a", Value: `<"&'>`}}, Text: "x"},
+				},
 				Body: []soap.Element{{Name: name("urn:m", "Op"), Children: []soap.Element{
 					{Name: name("urn:m", "A"), Text: " 1 & 2 < 3 \u00e9"}, {Name: name("", "B")},
 					{Name: name("urn:other", "C"), Children: []soap.Element{{Name: name("urn:m", "D"), Text: "d"}}},
@@ -29,7 +31,8 @@ func TestBuildParse(t *testing.T) {
 			out, err := soap.Parse(data, soap.Limits{})
 			require.NoError(t, err, string(data))
 			assert.Equal(t, in, out)
-			assert.Equal(t, soap.Recognized{Version: v, Operation: name("urn:m", "Op"), Complete: true}, soap.Recognize(data))
+			assert.Equal(t, soap.Recognized{Version: v, Operation: name("urn:m", "Op"), Complete: true},
+				soap.Recognize(data))
 		})
 	}
 	_, err := soap.Build(&soap.Envelope{})
@@ -53,10 +56,13 @@ func TestParseRefuses(t *testing.T) {
 		{"dtd", "<!DOCTYPE a [<!ENTITY b 'c'>]>" + open11 + "<s:Body/></s:Envelope>", soap.Limits{}, soap.Forbidden},
 		{"entity", open11 + "<s:Body><a>&b;</a></s:Body></s:Envelope>", soap.Limits{}, soap.Malformed},
 		{"undeclared prefix", open11 + "<s:Body><x:a/></s:Body></s:Envelope>", soap.Limits{}, soap.Malformed},
-		{"charset", `<?xml version="1.0" encoding="ISO-8859-1"?>` + open11 + "<s:Body/></s:Envelope>", soap.Limits{}, soap.BadCharset},
+		{"charset", `<?xml version="1.0" encoding="ISO-8859-1"?>` + open11 + "<s:Body/></s:Envelope>", soap.Limits{},
+			soap.BadCharset},
 		{"deep", deep, soap.Limits{}, soap.TooLarge},
-		{"long", open11 + strings.Repeat(" ", 100) + "<s:Body/></s:Envelope>", soap.Limits{MaxBytes: 99}, soap.TooLarge},
-		{"many", open11 + "<s:Body>" + strings.Repeat("<a/>", 100) + "</s:Body></s:Envelope>", soap.Limits{MaxElements: 10}, soap.TooLarge},
+		{"long", open11 + strings.Repeat(" ", 100) + "<s:Body/></s:Envelope>", soap.Limits{MaxBytes: 99},
+			soap.TooLarge},
+		{"many", open11 + "<s:Body>" + strings.Repeat("<a/>", 100) + "</s:Body></s:Envelope>",
+			soap.Limits{MaxElements: 10}, soap.TooLarge},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			_, err := soap.Parse([]byte(c.in), c.limits)
@@ -78,7 +84,13 @@ func TestElement(t *testing.T) {
 }
 
 func TestMustUnderstand(t *testing.T) {
-	e, err := soap.Parse([]byte(open11+`<s:Header><a s:mustUnderstand="1"/><b mustUnderstand="1"/><c s:mustUnderstand="0"/></s:Header><s:Body/></s:Envelope>`), soap.Limits{})
+	e, err := soap.Parse(
+		[]byte(
+			open11+`<s:Header><a s:mustUnderstand="1"/><b mustUnderstand="1"/><c s:mustUnderstand="0"/></s:Header>`+
+				`<s:Body/></s:Envelope>`,
+		),
+		soap.Limits{},
+	)
 	require.NoError(t, err)
 	require.Len(t, e.Header, 3)
 	assert.True(t, e.Header[0].MustUnderstand)
@@ -89,7 +101,11 @@ func TestMustUnderstand(t *testing.T) {
 func TestFaults(t *testing.T) {
 	for _, v := range []soap.Version{soap.V11, soap.V12} {
 		for _, code := range []soap.FaultCode{soap.Client, soap.Server, soap.MustUnderstand, soap.VersionMismatch} {
-			in := soap.Fault{Code: code, Reason: "no <way>", Detail: []soap.Element{{Name: name("urn:d", "Why"), Text: "x"}}}
+			in := soap.Fault{
+				Code:   code,
+				Reason: "no <way>",
+				Detail: []soap.Element{{Name: name("urn:d", "Why"), Text: "x"}},
+			}
 			data, err := soap.BuildFault(v, in)
 			require.NoError(t, err)
 			assert.True(t, soap.Recognize(data).Fault)
@@ -100,12 +116,24 @@ func TestFaults(t *testing.T) {
 			assert.Equal(t, in, out)
 		}
 	}
-	e, err := soap.Parse([]byte(open11+`<s:Body><s:Fault><faultcode>s:Client.Auth</faultcode><faultstring>x</faultstring></s:Fault></s:Body></s:Envelope>`), soap.Limits{})
+	e, err := soap.Parse(
+		[]byte(
+			open11+`<s:Body><s:Fault><faultcode>s:Client.Auth</faultcode><faultstring>x</faultstring></s:Fault>`+
+				`</s:Body></s:Envelope>`,
+		),
+		soap.Limits{},
+	)
 	require.NoError(t, err)
 	f, ok := e.Fault()
 	require.True(t, ok)
 	assert.Equal(t, soap.Fault{Code: soap.Client, Subcode: "Auth", Reason: "x"}, f)
-	e, err = soap.Parse([]byte(open12+`<Body><Fault><Code><Value>x:Sender</Value><Subcode><Value xmlns:m="urn:m">m:Timeout</Value></Subcode></Code></Fault></Body></Envelope>`), soap.Limits{})
+	e, err = soap.Parse(
+		[]byte(
+			open12+`<Body><Fault><Code><Value>x:Sender</Value><Subcode><Value xmlns:m="urn:m">m:Timeout</Value>`+
+				`</Subcode></Code></Fault></Body></Envelope>`,
+		),
+		soap.Limits{},
+	)
 	require.NoError(t, err)
 	f, _ = e.Fault()
 	assert.Equal(t, soap.Fault{Code: soap.Client, Subcode: "Timeout", SubcodeSpace: "urn:m"}, f)
@@ -117,17 +145,21 @@ func TestFaults(t *testing.T) {
 func TestBinding(t *testing.T) {
 	fields, err := soap.RequestFields(soap.V11, "urn:a")
 	require.NoError(t, err)
-	assert.Equal(t, []soap.Field{{Name: "Content-Type", Value: "text/xml; charset=utf-8"}, {Name: "SOAPAction", Value: `"urn:a"`}}, fields)
+	assert.Equal(t,
+		[]soap.Field{{Name: "Content-Type", Value: "text/xml; charset=utf-8"}, {Name: "SOAPAction", Value: `"urn:a"`}},
+		fields)
 	fields, err = soap.RequestFields(soap.V12, "urn:a")
 	require.NoError(t, err)
-	assert.Equal(t, []soap.Field{{Name: "Content-Type", Value: `application/soap+xml; charset=utf-8; action="urn:a"`}}, fields)
+	assert.Equal(t, []soap.Field{{Name: "Content-Type", Value: `application/soap+xml; charset=utf-8; action="urn:a"`}},
+		fields)
 	_, err = soap.RequestFields(soap.V11, "a\r\nX: y")
 	require.ErrorIs(t, err, &soap.Error{Code: soap.BadField})
 
 	m := soap.ParseContentType(`Application/SOAP+XML; Charset=UTF-8; action="urn:a;b"`)
 	assert.Equal(t, soap.Media{Type: "application/soap+xml", Charset: "utf-8", Action: "urn:a;b"}, m)
 	assert.Equal(t, soap.V12, m.Version())
-	m = soap.ParseContentType(`multipart/related; type="application/xop+xml"; start="<r>"; start-info="text/xml"; boundary=b`)
+	m = soap.ParseContentType(`multipart/related; type="application/xop+xml"; start="<r>"; start-info="text/xml"; ` +
+		`boundary=b`)
 	assert.Equal(t, soap.Media{Type: "multipart/related", Start: "<r>", StartInfo: "text/xml", Boundary: "b"}, m)
 	assert.Equal(t, soap.V11, m.Version())
 	assert.Equal(t, soap.Media{Type: "text/xml"}, soap.ParseContentType("text/xml; charset="))
@@ -140,7 +172,9 @@ func TestBinding(t *testing.T) {
 func TestWrap(t *testing.T) {
 	out, err := soap.Wrap(soap.V11, []byte("\xEF\xBB\xBF<?xml version='1.0' encoding='utf-8'?>\r\n<a>\r\n</a>\r\n"))
 	require.NoError(t, err)
-	assert.Equal(t, `<?xml version="1.0" encoding="UTF-8"?>`+"\n"+`<soap:Envelope xmlns:soap="`+xmlns.SOAP11+`"><soap:Body>`+"<a>\r\n</a>\r\n"+`</soap:Body></soap:Envelope>`, string(out))
+	want := `<?xml version="1.0" encoding="UTF-8"?>` + "\n" + `<soap:Envelope xmlns:soap="` + xmlns.SOAP11 +
+		`"><soap:Body>` + "<a>\r\n</a>\r\n" + `</soap:Body></soap:Envelope>`
+	assert.Equal(t, want, string(out))
 	_, err = soap.Wrap(soap.V12, []byte(`<?xml version="1.0" encoding="utf-16"?><a/>`))
 	require.ErrorIs(t, err, &soap.Error{Code: soap.BadCharset})
 	_, err = soap.Wrap(soap.V12, []byte(`<?xml version="1.0"?><!DOCTYPE a><a/>`))

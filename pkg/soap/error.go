@@ -6,7 +6,7 @@ import "fmt"
 type Code uint8
 
 const (
-	// Malformed: the octets are no well-formed XML of the kind asked for.
+	// Malformed: the bytes are not well-formed XML of the kind expected.
 	Malformed Code = iota + 1
 	// NoEnvelope: well-formed, but no SOAP envelope of a known version.
 	NoEnvelope
@@ -16,20 +16,26 @@ const (
 	Forbidden
 	// BadCharset: an encoding other than UTF-8 where only that is read.
 	BadCharset
-	// BadVersion: a SOAP version that we do not know.
+	// BadVersion: an unknown SOAP version.
 	BadVersion
 	// BadField: a value that cannot stand in an HTTP field.
 	BadField
 )
 
 var codeNames = map[Code]string{
-	Malformed: "malformed XML", NoEnvelope: "no SOAP envelope", TooLarge: "above the limit", Forbidden: "document type declaration refused",
-	BadCharset: "unsupported character encoding", BadVersion: "unknown SOAP version", BadField: "not a valid field value",
+	Malformed:  "malformed XML",
+	NoEnvelope: "no SOAP envelope",
+	TooLarge:   "above the limit",
+	Forbidden:  "document type declaration refused",
+	BadCharset: "unsupported character encoding",
+	BadVersion: "unknown SOAP version",
+	BadField:   "not a valid field value",
 }
 
 func (c Code) String() string { return codeNames[c] }
 
-// Error is what this package returns. At is the offset of the offending octet, -1 when it is not known.
+// Error is what this package returns. At is the offset of the offending byte, -1 when it is not
+// known.
 type Error struct {
 	Code Code
 	At   int64
@@ -50,5 +56,5 @@ func (e *Error) Error() string {
 // Is compares codes.
 func (e *Error) Is(t error) bool { o, ok := t.(*Error); return ok && o.Code == e.Code }
 
-// Unwrap gives the cause, if there is one.
+// Unwrap returns the cause, if there is one.
 func (e *Error) Unwrap() error { return e.Err }

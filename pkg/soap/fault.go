@@ -2,7 +2,7 @@ package soap
 
 import "strings"
 
-// FaultCode says who is at fault, in one set of words for both versions.
+// FaultCode is who is at fault, in one set of words for both versions.
 type FaultCode uint8
 
 const (
@@ -16,7 +16,8 @@ const (
 	MustUnderstand
 	// VersionMismatch: the envelope's version is not served.
 	VersionMismatch
-	// DataEncodingUnknown: values are encoded in a way that is not served (1.2; in 1.1 it is written as Client).
+	// DataEncodingUnknown: values are encoded in a way that is not served (1.2; in 1.1 it is
+	// written as Client).
 	DataEncodingUnknown
 )
 
@@ -48,21 +49,25 @@ func (n faultName) in(v Version) string {
 
 // Fault is a SOAP fault of either version.
 type Fault struct {
-	// Code is who is at fault. A fault of OtherFault is written as Server.
+	// Code is who is at fault. OtherFault is written as Server.
 	Code FaultCode
-	// Subcode is a refinement: what follows the dot of a 1.1 code, or the local name of the first Subcode of 1.2.
+	// Subcode is a refinement: the part after the dot of a 1.1 code, or the local name of the first
+	// Subcode of 1.2.
 	Subcode string
-	// SubcodeSpace is the namespace of Subcode, where it has one. In SOAP 1.1 the two together then stand in place of Code, which is read as OtherFault.
+	// SubcodeSpace is the namespace of Subcode, where it has one. In SOAP 1.1 the two together then
+	// replace Code, which is read as OtherFault.
 	SubcodeSpace string
-	// Reason is for people.
+	// Reason is the text for people.
 	Reason string
-	// Actor is the URI of the one who was at fault (1.2: the role it acted in), empty for the ultimate receiver; Node is its own URI (1.2).
+	// Actor is the URI of the node that was at fault (1.2: the role it acted in), empty for the
+	// ultimate receiver; Node is the node's own URI (1.2).
 	Actor, Node string
 	// NotUnderstood names the header blocks that a MustUnderstand fault is about (1.2).
 	NotUnderstood []Name
-	// Supported are the versions that the one who found a VersionMismatch speaks, preferred first (1.2).
+	// Supported are the versions that the node which found a VersionMismatch speaks, preferred
+	// first (1.2).
 	Supported []Version
-	// Detail is what the fault carries besides; only for faults that the Body caused.
+	// Detail is additional content; only for faults that the Body caused.
 	Detail []Element
 }
 
@@ -74,7 +79,7 @@ func BuildFault(v Version, f Fault) ([]byte, error) {
 	return Build(f.Envelope(v))
 }
 
-// Envelope is the message that says the fault, in one of the versions.
+// Envelope returns the message with the fault, in one of the versions.
 func (f *Fault) Envelope(v Version) *Envelope {
 	if v == V12 {
 		return f.envelope12()
@@ -90,7 +95,10 @@ func (f *Fault) envelope11() *Envelope {
 	case f.Subcode != "":
 		code.Text += "." + f.Subcode
 	}
-	fault := Element{Name: Name{V11.Namespace(), "Fault"}, Children: []Element{code, {Name: Name{"", "faultstring"}, Text: f.Reason}}}
+	fault := Element{
+		Name:     Name{V11.Namespace(), "Fault"},
+		Children: []Element{code, {Name: Name{"", "faultstring"}, Text: f.Reason}},
+	}
 	if f.Actor != "" {
 		fault.Children = append(fault.Children, Element{Name: Name{"", "faultactor"}, Text: f.Actor})
 	}
@@ -128,7 +136,8 @@ func (f *Fault) envelope12() *Envelope {
 	return &Envelope{Version: V12, Header: f.header12(), Body: []Element{fault}}
 }
 
-// header12 are the header blocks that say what was not understood, or which versions are (SOAP 1.2 part 1, sections 5.4.7 and 5.4.8).
+// header12 returns the header blocks that list what was not understood, or which versions are (SOAP
+// 1.2 part 1, sections 5.4.7 and 5.4.8).
 func (f *Fault) header12() (blocks []Element) {
 	named := func(local string, n Name) Element {
 		e := Element{Name: Name{V12.Namespace(), local}, Attrs: []Attr{{"qname", n.Local}}}
@@ -150,7 +159,7 @@ func (f *Fault) header12() (blocks []Element) {
 	return blocks
 }
 
-// Fault reads the fault of an envelope; ok is false when its Body holds none.
+// Fault reads the fault of an envelope; ok is false when its Body contains none.
 func (e *Envelope) Fault() (f Fault, ok bool) {
 	ns := e.Version.Namespace()
 	if len(e.Body) == 0 || e.Body[0].Name != (Name{ns, "Fault"}) {

@@ -28,9 +28,9 @@ func (e *Element) forReceiver(v Version) bool {
 	return false
 }
 
-// Mandatory returns the fault that answers a message with header blocks that its ultimate receiver must
-// understand, from a receiver that understands none (SOAP 1.1, section 4.2.3; SOAP 1.2 part 1, section 2.6).
-// ok is false if there are no such blocks: the message may be processed.
+// Mandatory returns the fault that answers a message with header blocks that its ultimate receiver
+// must understand, from a receiver that understands none (SOAP 1.1, section 4.2.3; SOAP 1.2 part 1,
+// section 2.6). ok is false if there are no such blocks: the message may be processed.
 func (e *Envelope) Mandatory() (f Fault, ok bool) {
 	for i := range e.Header {
 		if b := &e.Header[i]; b.MustUnderstand && b.forReceiver(e.Version) {
@@ -48,10 +48,11 @@ func (e *Envelope) Mandatory() (f Fault, ok bool) {
 	return f, true
 }
 
-// blockAttrs are the attributes of header blocks that are read; of others not even the namespace is looked up.
+// blockAttrs are the attributes of header blocks that are read; of others not even the namespace is
+// resolved.
 var blockAttrs = []string{"mustUnderstand", "relay", "actor", "role"}
 
-// block reads what an element says as a header block.
+// block reads the attributes of an element as a header block.
 func (e *Envelope) block(b *Element, t *etree.Element) {
 	for _, a := range t.Attr {
 		if a.Space == "" || !slices.Contains(blockAttrs, a.Key) || a.NamespaceURI() != e.Version.Namespace() {
@@ -90,7 +91,7 @@ func qnameAttr(t *etree.Element) Name {
 	return Name{"", value}
 }
 
-// mark writes what a header block says besides its content.
+// mark writes the attributes of a header block.
 func (e *Element) mark(t *etree.Element, v Version) {
 	if e.Role != "" {
 		key := "soap:role"

@@ -12,7 +12,13 @@ import (
 func TestHeaderBlocks(t *testing.T) {
 	for _, v := range []soap.Version{soap.V11, soap.V12} {
 		in := &soap.Envelope{Version: v, Header: []soap.Element{
-			{Name: name("urn:h", "A"), MustUnderstand: true, Role: "urn:me"}, {Name: name("urn:h", "B"), Role: "urn:next"}, {Name: name("urn:h", "C"), Relay: v == soap.V12},
+			{
+				Name:           name("urn:h", "A"),
+				MustUnderstand: true,
+				Role:           "urn:me",
+			},
+			{Name: name("urn:h", "B"), Role: "urn:next"},
+			{Name: name("urn:h", "C"), Relay: v == soap.V12},
 		}, Body: []soap.Element{{Name: name("urn:m", "Op")}}}
 		data, err := soap.Build(in)
 		require.NoError(t, err)
@@ -20,8 +26,14 @@ func TestHeaderBlocks(t *testing.T) {
 		require.NoError(t, err)
 		assert.Equal(t, in, out)
 	}
-	// Attributes of the other version say nothing.
-	e, err := soap.Parse([]byte(open12+`<Header><a xmlns:o="http://schemas.xmlsoap.org/soap/envelope/" o:mustUnderstand="1" o:actor="urn:x"/></Header><Body/></Envelope>`), soap.Limits{})
+	// Attributes of the other version are ignored.
+	e, err := soap.Parse(
+		[]byte(
+			open12+`<Header><a xmlns:o="http://schemas.xmlsoap.org/soap/envelope/" o:mustUnderstand="1" `+
+				`o:actor="urn:x"/></Header><Body/></Envelope>`,
+		),
+		soap.Limits{},
+	)
 	require.NoError(t, err)
 	assert.False(t, e.Header[0].MustUnderstand)
 	assert.Empty(t, e.Header[0].Role)
@@ -64,9 +76,11 @@ func TestFaultsInFull(t *testing.T) {
 	}{
 		{soap.V11, soap.Fault{Code: soap.Client, Subcode: "Auth", Reason: "r", Actor: "urn:a"}},
 		{soap.V11, soap.Fault{Subcode: "Gone", SubcodeSpace: "urn:c", Reason: "r"}},
-		{soap.V12, soap.Fault{Code: soap.Client, Subcode: "Gone", SubcodeSpace: "urn:c", Reason: "r", Actor: "urn:a", Node: "urn:n"}},
+		{soap.V12, soap.Fault{Code: soap.Client, Subcode: "Gone", SubcodeSpace: "urn:c", Reason: "r", Actor: "urn:a",
+			Node: "urn:n"}},
 		{soap.V12, soap.Fault{Code: soap.DataEncodingUnknown, Reason: "r"}},
-		{soap.V12, soap.Fault{Code: soap.MustUnderstand, Reason: "r", NotUnderstood: []soap.Name{name("urn:h", "A"), name("", "B")}}},
+		{soap.V12, soap.Fault{Code: soap.MustUnderstand, Reason: "r",
+			NotUnderstood: []soap.Name{name("urn:h", "A"), name("", "B")}}},
 		{soap.V12, soap.Fault{Code: soap.VersionMismatch, Reason: "r", Supported: []soap.Version{soap.V12, soap.V11}}},
 	} {
 		data, err := soap.BuildFault(c.v, c.f)

@@ -26,24 +26,45 @@ var recognizeTable = []struct {
 	{"no xml", "hello", soap.Recognized{}},
 	{"html", "<html><body>Envelope</body></html>", soap.Recognized{}},
 	{"other envelope", `<Envelope xmlns="urn:x"><Body><a/></Body></Envelope>`, soap.Recognized{}},
-	{"1.1", open11 + `<s:Body><m:op xmlns:m="urn:m">`, soap.Recognized{Version: soap.V11, Operation: soap.Name{Space: "urn:m", Local: "op"}, Complete: true}},
-	{"1.2 default namespace", "\xEF\xBB\xBF<?xml version='1.0'?>\n" + open12 + `<Header/><Body><op xmlns="urn:m"/></Body></Envelope>`,
+	{"1.1", open11 + `<s:Body><m:op xmlns:m="urn:m">`,
+		soap.Recognized{Version: soap.V11, Operation: soap.Name{Space: "urn:m", Local: "op"}, Complete: true}},
+	{"1.2 default namespace",
+		"\xEF\xBB\xBF<?xml version='1.0'?>\n" + open12 + `<Header/><Body><op xmlns="urn:m"/></Body></Envelope>`,
 		soap.Recognized{Version: soap.V12, Operation: soap.Name{Space: "urn:m", Local: "op"}, Complete: true}},
-	{"no namespace child", open11 + `<s:Body><op/></s:Body>`, soap.Recognized{Version: soap.V11, Operation: soap.Name{Local: "op"}, Complete: true}},
+	{"no namespace child", open11 + `<s:Body><op/></s:Body>`,
+		soap.Recognized{Version: soap.V11, Operation: soap.Name{Local: "op"}, Complete: true}},
 	{"empty body", open11 + `<s:Body></s:Body></s:Envelope>`, soap.Recognized{Version: soap.V11, Complete: true}},
 	{"empty body tag", open11 + `<s:Body/></s:Envelope>`, soap.Recognized{Version: soap.V11, Complete: true}},
-	{"fault", open11 + `<s:Body><s:Fault>`, soap.Recognized{Version: soap.V11, Operation: soap.Name{Space: xmlns.SOAP11, Local: "Fault"}, Fault: true, Complete: true}},
-	{"cut in header", open11 + `<s:Header><a:Action xmlns:a="` + xmlns.WSA + `">urn:a&amp;b</a:Action><x>`, soap.Recognized{Version: soap.V11, Action: "urn:a&b"}},
-	{"action", open12 + `<Header><a:Action xmlns:a="` + xmlns.WSA200408 + `"> urn:act </a:Action></Header><Body><o/></Body>`,
-		soap.Recognized{Version: soap.V12, Action: "urn:act", Operation: soap.Name{Space: xmlns.SOAP12, Local: "o"}, Complete: true}},
-	{"Body inside a header block", open11 + `<s:Header><h><s:Body><no/></s:Body></h></s:Header><s:Body><!-- <c/> --><yes/></s:Body>`,
+	{"fault", open11 + `<s:Body><s:Fault>`, soap.Recognized{
+		Version:   soap.V11,
+		Operation: soap.Name{Space: xmlns.SOAP11, Local: "Fault"},
+		Fault:     true,
+		Complete:  true,
+	}},
+	{"cut in header", open11 + `<s:Header><a:Action xmlns:a="` + xmlns.WSA + `">urn:a&amp;b</a:Action><x>`,
+		soap.Recognized{Version: soap.V11, Action: "urn:a&b"}},
+	{"action",
+		open12 + `<Header><a:Action xmlns:a="` + xmlns.WSA200408 + `"> urn:act </a:Action></Header><Body><o/></Body>`,
+		soap.Recognized{
+			Version:   soap.V12,
+			Action:    "urn:act",
+			Operation: soap.Name{Space: xmlns.SOAP12, Local: "o"},
+			Complete:  true,
+		}},
+	{"Body inside a header block",
+		open11 + `<s:Header><h><s:Body><no/></s:Body></h></s:Header><s:Body><!-- <c/> --><yes/></s:Body>`,
 		soap.Recognized{Version: soap.V11, Operation: soap.Name{Local: "yes"}, Complete: true}},
-	{"comment first", `<!-- ` + open12 + `<Body><no/> -->` + open11 + `<s:Body><yes/>`, soap.Recognized{Version: soap.V11, Operation: soap.Name{Local: "yes"}, Complete: true}},
-	{"dtd first", `<!DOCTYPE x [<!ENTITY a "b">]>` + open11 + `<s:Body><yes/>`, soap.Recognized{Version: soap.V11, Operation: soap.Name{Local: "yes"}, Complete: true}},
-	{"mime", "--b\r\nContent-ID: <root.xml>\r\n\r\n" + open11 + `<s:Body><yes/>`, soap.Recognized{Version: soap.V11, Operation: soap.Name{Local: "yes"}, Complete: true}},
-	{"prefix bound again in the Body", open11 + `<s:Header><h xmlns:s="urn:z"/></s:Header><s:Body xmlns:m="urn:1"><m:o xmlns:m="urn:2">`,
+	{"comment first", `<!-- ` + open12 + `<Body><no/> -->` + open11 + `<s:Body><yes/>`,
+		soap.Recognized{Version: soap.V11, Operation: soap.Name{Local: "yes"}, Complete: true}},
+	{"dtd first", `<!DOCTYPE x [<!ENTITY a "b">]>` + open11 + `<s:Body><yes/>`,
+		soap.Recognized{Version: soap.V11, Operation: soap.Name{Local: "yes"}, Complete: true}},
+	{"mime", "--b\r\nContent-ID: <root.xml>\r\n\r\n" + open11 + `<s:Body><yes/>`,
+		soap.Recognized{Version: soap.V11, Operation: soap.Name{Local: "yes"}, Complete: true}},
+	{"prefix bound again in the Body",
+		open11 + `<s:Header><h xmlns:s="urn:z"/></s:Header><s:Body xmlns:m="urn:1"><m:o xmlns:m="urn:2">`,
 		soap.Recognized{Version: soap.V11, Operation: soap.Name{Space: "urn:2", Local: "o"}, Complete: true}},
-	{"greater-than in an attribute", open11 + `<s:Body><m:o a=">" xmlns:m='urn:m'>`, soap.Recognized{Version: soap.V11, Operation: soap.Name{Space: "urn:m", Local: "o"}, Complete: true}},
+	{"greater-than in an attribute", open11 + `<s:Body><m:o a=">" xmlns:m='urn:m'>`,
+		soap.Recognized{Version: soap.V11, Operation: soap.Name{Space: "urn:m", Local: "o"}, Complete: true}},
 }
 
 func TestRecognize(t *testing.T) {
@@ -71,7 +92,8 @@ func utf16Of(s, order string) []byte {
 	return b
 }
 
-// Cutting a message anywhere never makes something else of it: a field is as in the whole message, or empty.
+// Cutting a message anywhere never changes its meaning: a field is as in the whole message, or
+// empty.
 func TestRecognizeCut(t *testing.T) {
 	for _, c := range recognizeTable {
 		if c.want.Version == soap.None || strings.HasPrefix(c.in, "<!--") {
@@ -93,7 +115,8 @@ func TestRecognizeIsLinear(t *testing.T) {
 	}
 }
 
-// Every real message of the corpus that an XML parser takes for an envelope is recognised, with the version its folder names.
+// Every real message of the corpus that an XML parser takes for an envelope is recognized, with the
+// version its folder names.
 func TestRecognizeCorpus(t *testing.T) {
 	paths := shared.Messages(t)
 	known := 0
@@ -103,7 +126,8 @@ func TestRecognizeCorpus(t *testing.T) {
 		if got.Version != soap.None {
 			known++
 		}
-		if e, err := soap.Parse(data, soap.Limits{MaxBytes: len(data), MaxElements: 1 << 20}); err == nil && len(data) < soap.MaxRecognize {
+		if e, err := soap.Parse(data, soap.Limits{MaxBytes: len(data), MaxElements: 1 << 20}); err == nil &&
+			len(data) < soap.MaxRecognize {
 			assert.Equal(t, e.Version, got.Version, path)
 			if len(e.Body) > 0 {
 				assert.Equal(t, e.Body[0].Name, got.Operation, path)

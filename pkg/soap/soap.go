@@ -1,9 +1,10 @@
-// Package soap knows SOAP envelopes of both versions as far as carriers, the negotiation and small endpoints need them: it recognises an envelope by its
-// first octets without parsing it, builds and parses small ones, writes faults, and knows the HTTP binding.
+// Package soap implements SOAP envelopes of both versions as far as carriers, the negotiation and
+// small endpoints need them. It recognizes an envelope by its first bytes without parsing it,
+// builds and parses small ones, writes faults, and implements the HTTP binding.
 //
-// Carriers look at messages with [Recognize] only, which never fails. [Parse] is for messages that an endpoint processes; it
-// refuses what a hostile peer could use: document type declarations, depth, size. [Handler] serves such an endpoint and [Caller] calls one; [Node]
-// decides about header blocks that must be understood.
+// Carriers examine messages with [Recognize] only, which never fails. [Parse] is for messages that
+// an endpoint processes; it refuses what a hostile peer could use: document type declarations,
+// depth, size. [Envelope.Mandatory] decides about header blocks that must be understood.
 package soap
 
 import (
@@ -12,11 +13,11 @@ import (
 	"github.com/hhfr/hhfr/internal/xmlns"
 )
 
-// Version is a SOAP version. The zero value means: no envelope that we know.
+// Version is a SOAP version. The zero value means: no known envelope.
 type Version uint8
 
 const (
-	// None is what is no SOAP envelope.
+	// None: no SOAP envelope.
 	None Version = iota
 	// V11 is SOAP 1.1.
 	V11
@@ -30,7 +31,7 @@ var versions = [...]struct{ name, namespace, mediaType string }{
 	V12:  {"1.2", xmlns.SOAP12, "application/soap+xml"},
 }
 
-// String is "1.1", "1.2" or "none".
+// String returns "1.1", "1.2" or "none".
 func (v Version) String() string {
 	if int(v) < len(versions) {
 		return versions[v].name
@@ -38,7 +39,7 @@ func (v Version) String() string {
 	return fmt.Sprintf("version(%d)", uint8(v))
 }
 
-// Namespace is the namespace of the version's envelope; empty for None.
+// Namespace returns the namespace of the version's envelope; empty for None.
 func (v Version) Namespace() string {
 	if int(v) < len(versions) {
 		return versions[v].namespace
@@ -46,7 +47,8 @@ func (v Version) Namespace() string {
 	return ""
 }
 
-// ParseVersion reads "1.1" or "1.2"; anything else gives None and an [Error] with the code BadVersion.
+// ParseVersion reads "1.1" or "1.2"; anything else gives None and an [Error] with the code
+// BadVersion.
 func ParseVersion(s string) (Version, error) {
 	for v := V11; int(v) < len(versions); v++ {
 		if s == versions[v].name {
@@ -68,7 +70,7 @@ func versionOf(namespace string) Version {
 // Name is an XML name: a namespace and a local part, never a prefix.
 type Name struct{ Space, Local string }
 
-// String is `{namespace}local`, or the local part alone when there is no namespace.
+// String returns `{namespace}local`, or the local part alone when there is no namespace.
 func (n Name) String() string {
 	if n.Space == "" {
 		return n.Local

@@ -8,17 +8,20 @@ import (
 	"github.com/hhfr/hhfr/internal/spool"
 )
 
-// HTTPConfig says what [HTTP] keeps, and who takes it. The zero value works.
+// HTTPConfig configures what [HTTP] keeps, and who receives it. The zero value works.
 type HTTPConfig struct {
-	// Head is the longest head in octets; 0 means 64 KiB.
+	// Head is the longest head in bytes; 0 means 64 KiB.
 	Head int
-	// Body is the longest entity, before and after content decoding, in octets; 0 means 64 MiB. A longer one is cut, with [WhyLimit].
+	// Body is the longest entity, before and after content decoding, in bytes; 0 means 64 MiB. A
+	// longer one is cut, with [WhyLimit].
 	Body int64
-	// Unanswered is how many requests may wait for replies; 0 means 1,024. Beyond it the first is given up.
+	// Unanswered is how many requests may wait for replies; 0 means 1,024. Beyond it the first one
+	// counts as unanswered.
 	Unanswered int
-	// Bodies begins a body; nil: in a spool of their own.
+	// Bodies makes a new body; nil: in a spool of their own.
 	Bodies func() KeptBody
-	// Request is told of a request when it is whole, or as far as it is there; Reply of a reply; Unanswered of a request that gets none. They may free the bodies.
+	// Request is called with a request when it is whole, or as far as it was captured; Reply with a
+	// reply; NoReply with a request that gets none. They may free the bodies.
 	Request, Reply, NoReply func(*HTTPExchange)
 }
 
@@ -44,11 +47,11 @@ func (c HTTPConfig) withDefaults() HTTPConfig {
 	return c
 }
 
-// Why says why a message is not complete.
+// Why is the reason why a message is not complete.
 type Why uint8
 
 const (
-	// WhyGap: octets of it are not in the capture.
+	// WhyGap: bytes of it are not in the capture.
 	WhyGap Why = iota + 1
 	// WhyCut: the connection or the capture ended inside it.
 	WhyCut
@@ -62,24 +65,30 @@ var whyNames = map[Why]string{0: "", WhyGap: "gap", WhyCut: "cut", WhyMalformed:
 
 func (w Why) String() string { return whyNames[w] }
 
-// HTTPMessage is one HTTP/1.x message of a flow. Of one that is not complete, everything up to the first missing octet is there.
+// HTTPMessage is one HTTP/1.x message of a flow. If it is not complete, it has everything up to the
+// first missing byte.
 type HTTPMessage struct {
 	head http1.Head // empty if it is not complete or malformed
-	// Octets are the head as received, or what there is of it.
+	// Octets are the head as received, as far as it was captured.
 	Octets []byte
-	// Body is the body without transfer coding and content coding; with it where that cannot be undone (see CodingErr).
+	// Body is the body without transfer coding and content coding; with the content coding where
+	// that cannot be undone (see CodingErr).
 	Body KeptBody
-	// Coding is the content coding in lower case, "" for none. CodingErr says why it could not be undone.
+	// Coding is the content coding in lower case, "" for none. CodingErr is why it could not be
+	// undone.
 	Coding    string
 	CodingErr error
 	// Doubts are ambiguities of the head.
 	Doubts []string
-	// First is the time of the packet with the first octet, Last that of the message's last packet; FirstPacket and LastPacket are their numbers.
+	// First is the time of the packet with the first byte, Last that of the message's last packet;
+	// FirstPacket and LastPacket are their numbers.
 	First, Last             time.Time
 	FirstPacket, LastPacket int
-	// Offset is where the message begins in its direction; Wire is its length there, missing octets not counted; Missing are those known to be missing.
+	// Offset is where the message begins in its direction. Wire is its length there without missing
+	// bytes; Missing is the number of bytes known to be missing.
 	Offset, Wire, Missing int64
-	// Why is 0 for a complete message. Err is the cause for [WhyMalformed], or what kept the body from being kept.
+	// Why is 0 for a complete message. Err is the cause for [WhyMalformed], or the error why the
+	// body could not be stored.
 	Why Why
 	Err error
 }
@@ -87,33 +96,33 @@ type HTTPMessage struct {
 // KeptBody is where the body of a message is kept.
 type KeptBody interface {
 	io.Writer
-	// Len is the number of bytes.
+	// Len returns the number of bytes.
 	Len() int64
-	// Reader reads them from the start.
+	// Reader returns a reader from the start.
 	Reader() io.Reader
-	// Free gives back what they take.
+	// Free releases the space of the body.
 	Free()
 }
 
-// Field is the value of a field of the head, the first one of that name; false: there is none.
+// Field returns the value of a field of the head, the first one of that name; false: there is none.
 func (m *HTTPMessage) Field(name string) (value string, ok bool) {
 	v, ok := m.head.Get(name)
 	return string(v), ok
 }
 
-// Tokens are the members of the lists that all fields of a name make together, in lower case.
+// Tokens returns the members of the lists that all fields of a name make together, in lower case.
 func (m *HTTPMessage) Tokens(name string) []string { return m.head.Tokens(name) }
 
-// Method is that of a request.
+// Method returns that of a request.
 func (m *HTTPMessage) Method() string { return string(m.head.Method()) }
 
-// Target is the request target.
+// Target returns the request target.
 func (m *HTTPMessage) Target() string { return string(m.head.Target()) }
 
-// Complete reports whether all of the message is there.
+// Complete reports whether the whole message was captured.
 func (m *HTTPMessage) Complete() bool { return m.Why == 0 }
 
-// End is the offset behind the message in its direction.
+// End returns the offset after the message in its direction.
 func (m *HTTPMessage) End() int64 { return m.Offset + m.Wire + m.Missing }
 
 // HTTPExchange is a request and its reply; either is nil if the capture does not have it. Interim are 1xx replies before the reply.
@@ -123,33 +132,35 @@ type HTTPExchange struct {
 	Request, Reply *HTTPMessage
 	Interim        []*HTTPMessage
 
-	// User is for who takes it.
+	// User is for the receiver's own use.
 	User any
 
-	told bool // the request was given out
+	told bool // the request was passed on
 }
 
-// HTTP finds the HTTP/1.x messages of a connection as its octets come: from the start, and after a gap or what is malformed from the next packet that begins with
-// a start line. It is a [Receiver].
+// HTTP finds the HTTP/1.x messages of a connection as its bytes come: from the start, and after a
+// gap or malformed bytes from the next packet that begins with a start line. It is a [Receiver].
 type HTTP struct {
 	cfg      HTTPConfig
 	dirs     [2]httpParser
-	begun    bool // which direction has the requests is known: its first start line was there
+	begun    bool // which direction has the requests is known from the first start line
 	Requests int
-	// Heads counts heads that are whole.
+	// Heads counts whole heads.
 	Heads int
-	// Tunnel: what follows is no HTTP, after Upgrade or CONNECT: in the direction of replies from the byte behind the
-	// head of Switch.Reply on, in that of requests from the byte behind the body of Switch.Request.
+	// Tunnel: what follows is not HTTP, after Upgrade or CONNECT. In the direction of replies that
+	// begins with the byte after the head of Switch.Reply. In that of requests it begins with the
+	// byte after the body of Switch.Request.
 	Tunnel bool
-	// Switch is the exchange that HTTP ends with, once there is one. Tunnel waits for all of its request.
+	// Switch is the exchange that HTTP ends with, once there is one. Tunnel is set only when its
+	// request is whole.
 	Switch *HTTPExchange
-	// Skipped counts octets of each direction that belong to no message.
+	// Skipped counts bytes of each direction that belong to no message.
 	Skipped [2]int64
 
 	pairing
 }
 
-// NewHTTP reads the messages of one connection.
+// NewHTTP returns a reader of the messages of one connection.
 func NewHTTP(c HTTPConfig) *HTTP {
 	h := &HTTP{cfg: c.withDefaults()}
 	for i := range h.dirs {
@@ -176,11 +187,11 @@ func (h *HTTP) Octets(dir int, gap int64, b []byte, m Mark) error {
 	return nil
 }
 
-// maxAhead bounds what comes behind a switch before all of its request is there, in bytes: captures have packets out of
-// order, above all those of different directions.
+// maxAhead bounds the bytes after a switch before its request is whole: captures have packets out
+// of order, above all those of different directions.
 const maxAhead = 1 << 20
 
-// Close says that nothing more comes; ends say how the directions ended.
+// Close reports that nothing more comes; ends describe how the directions ended.
 func (h *HTTP) Close(ends [2]End) {
 	for _, i := range []int{h.Requests, 1 - h.Requests} {
 		if !h.Tunnel {
@@ -191,10 +202,11 @@ func (h *HTTP) Close(ends [2]End) {
 	h.finish()
 }
 
-// Lost reports whether what came last in a direction is of no message, and the next one is looked for.
+// Lost reports whether the last bytes of a direction belong to no message, and the next one is
+// searched for.
 func (h *HTTP) Lost(dir int) bool { return h.dirs[dir].lost }
 
-// Waiting is the last request without a reply so far; nil: there is none.
+// Waiting returns the last request without a reply so far; nil: there is none.
 func (h *HTTP) Waiting() *HTTPExchange {
 	if len(h.open) == 0 {
 		return nil
@@ -202,7 +214,7 @@ func (h *HTTP) Waiting() *HTTPExchange {
 	return h.open[len(h.open)-1].HTTPExchange
 }
 
-// Rest gives what a tunnel has in a direction so far, and forgets it.
+// Rest returns the bytes of a tunnel in a direction so far, and forgets them.
 func (h *HTTP) Rest(dir int) (b []byte, m Mark) {
 	p := &h.dirs[dir]
 	b, m = p.buf[p.at:], p.mark
@@ -210,10 +222,10 @@ func (h *HTTP) Rest(dir int) (b []byte, m Mark) {
 	return b, m
 }
 
-// Exchanges is how many there were so far.
+// Exchanges returns how many there were so far.
 func (h *HTTP) Exchanges() int { return h.ids }
 
-// roles are known from the first start line on, of whichever direction.
+// roles sets which direction has the requests, from the first start line on, in either direction.
 func (h *HTTP) roles(dir int, reply bool) {
 	if h.begun {
 		return

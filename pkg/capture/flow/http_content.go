@@ -13,7 +13,7 @@ import (
 
 var errLimit = errors.New("longer than the limit")
 
-// decodeContent undoes the content coding of m's body, up to limit octets.
+// decodeContent undoes the content coding of m's body, up to limit bytes.
 func decodeContent(m *HTTPMessage, limit int64, bodies func() KeptBody) {
 	codings := m.head.Tokens("Content-Encoding")
 	if len(codings) == 1 && codings[0] == "identity" {
@@ -26,7 +26,7 @@ func decodeContent(m *HTTPMessage, limit int64, bodies func() KeptBody) {
 	plain := bodies()
 	err := undo(plain, m.Coding, m.Body.Reader(), limit)
 	if errors.Is(err, io.ErrUnexpectedEOF) && !m.Complete() {
-		err = nil // as far as it is there
+		err = nil // as far as it was captured
 	}
 	if m.CodingErr = err; err == nil || errors.Is(err, errLimit) {
 		m.Body.Free()
@@ -36,7 +36,7 @@ func decodeContent(m *HTTPMessage, limit int64, bodies func() KeptBody) {
 	plain.Free()
 }
 
-// undo writes what is coded, up to limit octets.
+// undo writes the decoded content, up to limit bytes.
 func undo(to io.Writer, coding string, coded io.Reader, limit int64) error {
 	in := bufio.NewReader(coded)
 	var r io.Reader

@@ -20,7 +20,7 @@ func corpusFiles(tb testing.TB) []string {
 	return shared.Files(tb, shared.Dir(tb, "corpus", "pcap"), nil)
 }
 
-// tally is what the corpus test looks at of one capture.
+// tally is what the corpus test counts of one capture.
 type tally struct {
 	stats                              flow.Stats
 	flows                              []*whole
@@ -63,7 +63,7 @@ func read(tb testing.TB, b []byte) tally {
 	return s
 }
 
-// checkFlow holds what every flow keeps to.
+// checkFlow checks what holds for every flow.
 func checkFlow(tb testing.TB, f *whole) {
 	tb.Helper()
 	require.Positive(tb, f.ID)
@@ -97,23 +97,48 @@ func checkMessage(tb testing.TB, m *flow.HTTPMessage) {
 	}
 }
 
-// counts are what a capture holds: TCP connections, UDP datagrams, requests, replies, interim replies, messages not complete, gaps. Checked with tshark;
-// where the two differ, the comment says why.
+// counts are what a capture contains: TCP connections, UDP datagrams, requests, replies, interim
+// replies, messages not complete, gaps. Checked with tshark; where the two differ, the comment says
+// why.
 var counts = map[string][7]int{
-	"soap/arkime-wireshark-retrans-xmlpost.pcap":           {1, 0, 4, 4, 0, 0, 0},
-	"soap/corelight-omi-wsman.pcap":                        {1, 0, 1, 1, 0, 0, 0},
-	"soap/dist_sys-soap-zeep-spyne.pcap":                   {4, 0, 4, 4, 0, 0, 0},
-	"soap/ndpi-fuzzed-soap-error.pcapng":                   {2, 0, 2, 0, 0, 0, 2}, // the version in the reply is damaged; a port is reused
-	"soap/ndpi-soap-utf16le-outoforder.pcap":               {3, 0, 2, 1, 0, 1, 0}, // the out-of-order request is whole here; the other has a damaged port
-	"soap/ndpi-upnp-wsdiscovery-udp.pcap":                  {0, 14, 0, 0, 0, 0, 0},
-	"soap/suricata-output-eve-ftp-data-upnp.pcap":          {80, 301, 77, 77, 0, 0, 0},
-	"arkime/socks5-http-302-frag.pcap":                     {1, 0, 1, 1, 0, 0, 0},
-	"arkime/v6-http.pcap":                                  {1, 8, 1, 1, 0, 0, 0},
-	"gopacket/test_loopback.pcap":                          {2, 0, 3, 3, 0, 0, 0},
-	"ndpi/http_starting_with_reply.pcapng":                 {1, 0, 2, 3, 0, 0, 0},
-	"ndpi/ipp.pcap":                                        {3, 0, 4, 4, 4, 0, 0},
-	"suricata/bug-4810-pppoe-session-http.pcap":            {1, 0, 1, 1, 0, 0, 0},
-	"suricata/http-gap-simple-input.pcap":                  {1, 0, 3, 3, 0, 1, 1}, // tshark gives up on replies after a gap
+	"soap/arkime-wireshark-retrans-xmlpost.pcap": {1, 0, 4, 4, 0, 0, 0},
+	"soap/corelight-omi-wsman.pcap":              {1, 0, 1, 1, 0, 0, 0},
+	"soap/dist_sys-soap-zeep-spyne.pcap":         {4, 0, 4, 4, 0, 0, 0},
+	"soap/ndpi-fuzzed-soap-error.pcapng": {
+		2,
+		0,
+		2,
+		0,
+		0,
+		0,
+		2,
+	}, // the version in the reply is damaged; a port is reused
+	"soap/ndpi-soap-utf16le-outoforder.pcap": {
+		3,
+		0,
+		2,
+		1,
+		0,
+		1,
+		0,
+	}, // the out-of-order request is whole here; the other has a damaged port
+	"soap/ndpi-upnp-wsdiscovery-udp.pcap":         {0, 14, 0, 0, 0, 0, 0},
+	"soap/suricata-output-eve-ftp-data-upnp.pcap": {80, 301, 77, 77, 0, 0, 0},
+	"arkime/socks5-http-302-frag.pcap":            {1, 0, 1, 1, 0, 0, 0},
+	"arkime/v6-http.pcap":                         {1, 8, 1, 1, 0, 0, 0},
+	"gopacket/test_loopback.pcap":                 {2, 0, 3, 3, 0, 0, 0},
+	"ndpi/http_starting_with_reply.pcapng":        {1, 0, 2, 3, 0, 0, 0},
+	"ndpi/ipp.pcap":                               {3, 0, 4, 4, 4, 0, 0},
+	"suricata/bug-4810-pppoe-session-http.pcap":   {1, 0, 1, 1, 0, 0, 0},
+	"suricata/http-gap-simple-input.pcap": {
+		1,
+		0,
+		3,
+		3,
+		0,
+		1,
+		1,
+	}, // tshark gives up on replies after a gap
 	"suricata/http-gap-double-input.pcap":                  {1, 0, 3, 3, 0, 1, 2},
 	"suricata/http-gap-beyond-body-input.pcap":             {1, 0, 3, 2, 0, 1, 1},
 	"suricata/http-multiple100-input.pcap":                 {1, 0, 1, 1, 2, 0, 0},
@@ -142,7 +167,8 @@ func TestCorpus(t *testing.T) {
 		name := filepath.ToSlash(filepath.Join(filepath.Base(filepath.Dir(path)), filepath.Base(path)))
 		if want, ok := left[name]; ok {
 			delete(left, name)
-			got := [7]int{s.stats.TCPFlows, s.stats.UDPDatagrams, s.requests, s.replies, s.interim, s.broken, s.stats.Gaps}
+			got := [7]int{s.stats.TCPFlows, s.stats.UDPDatagrams, s.requests, s.replies, s.interim, s.broken,
+				s.stats.Gaps}
 			assert.Equal(t, want, got, name)
 		}
 		undecoded := 0
@@ -159,7 +185,7 @@ func TestCorpus(t *testing.T) {
 			}
 		}
 		assert.Equal(t, s.stats.TCPOctets, octets, name)
-		for i := 1; i < 12; i++ { // cut anywhere, it is read as far as it goes
+		for i := 1; i < 12; i++ { // cut anywhere, it is read up to the cut
 			cut := read(t, b[:len(b)*i/12])
 			assert.LessOrEqual(t, cut.stats.Packets, s.stats.Packets, name)
 		}

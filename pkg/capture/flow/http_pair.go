@@ -2,24 +2,26 @@ package flow
 
 import "sort"
 
-// pairing finds the request that each reply answers: the next one, for HTTP/1.x replies come in order; but never one that was sent after
-// the reply, and after lost octets the latest one before it, since the replies to those between may be among what was lost.
+// pairing finds the request that each reply answers: the next one, since HTTP/1.x replies come in
+// order. It is never one that was sent after the reply. After lost bytes it is the latest one
+// before the reply, since the replies to the requests between may be among the lost bytes.
 type pairing struct {
 	open    []*waiting // requests without a reply
 	last    int        // the number of the last packet that a request began in
 	ids     int
 	early   *HTTPExchange // answered before the end of its request
 	interim []*HTTPMessage
-	asking  int // of open: the request that the reply being read answers, -1 for none
+	asking  int // index in open of the request that the current reply answers, -1 for none
 }
 
-// waiting is a request that has no reply yet. sent is the number of the last packet that one up to here began in.
+// waiting is a request that has no reply yet. sent is the number of the last packet in which a
+// request up to this one began.
 type waiting struct {
 	*HTTPExchange
 	sent int
 }
 
-// add takes the next request, whose head is there.
+// add adds the next request, whose head was read.
 func (h *HTTP) add(m *HTTPMessage) {
 	requests := &h.dirs[h.Requests]
 	if requests.begun == m {
@@ -34,7 +36,7 @@ func (h *HTTP) add(m *HTTPMessage) {
 	}
 }
 
-// asked gives a request out that is whole.
+// asked passes on a whole request.
 func (h *HTTP) asked(m *HTTPMessage) {
 	if x := h.early; x != nil && x.Request == m {
 		h.early, h.Tunnel = nil, h.Switch != nil
@@ -50,7 +52,8 @@ func (h *HTTP) asked(m *HTTPMessage) {
 	}
 }
 
-// method is the method of the request that a reply answers; it is remembered for the call of reply that follows.
+// method returns the method of the request that a reply answers; the request is remembered for the
+// following call of reply.
 func (h *HTTP) method(m *HTTPMessage, resumed bool) string {
 	h.asking = -1
 	if requests := &h.dirs[h.Requests]; len(h.open) == 0 && requests.begun == nil && requests.begins() {
@@ -112,7 +115,7 @@ func (x *HTTPExchange) connects() bool {
 // ended reports whether no further message comes in a direction.
 func (h *HTTP) ended(replies bool) bool { return h.Switch != nil && (replies || h.early == nil) }
 
-// unanswered gives up on the replies to the first n requests that wait.
+// unanswered stops waiting for the replies to the first n requests that wait.
 func (h *HTTP) unanswered(n int) {
 	for _, x := range h.open[:n] {
 		if x.told {
@@ -123,7 +126,7 @@ func (h *HTTP) unanswered(n int) {
 	h.asking -= n
 }
 
-// drop forgets the first n requests that wait.
+// drop removes the first n requests that wait.
 func (h *HTTP) drop(n int) {
 	clear(h.open[:n])
 	if h.open = h.open[n:]; len(h.open) == 0 {

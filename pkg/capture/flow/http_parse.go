@@ -14,23 +14,23 @@ type httpParser struct {
 	dir     int
 	replies bool
 
-	buf    []byte // what came and belongs to no message yet, from at on
+	buf    []byte // bytes that belong to no message yet, from at on
 	at     int
-	offset int64 // of buf in the direction
+	offset int64 // offset of buf in the direction
 	marks  []packetMark
 	mark   Mark // the last one
 	fin    bool
 
-	lost    bool         // look for the next start line
-	resumed bool         // octets were lost between the message before and the one that comes
-	looked  int          // of buf: no head ends before
-	begun   *HTTPMessage // whose head is not whole, and that waits for a reply already
+	lost    bool     // search for the next start line
+	resumed bool     // bytes were lost between the message before and the next one
+	looked  int      // index in buf: no head ends before it
+	begun   *HTTPMessage // message whose head is not whole, and that has its reply already
 	message *HTTPMessage
-	body    *http1.Body // of message; nil: it has none yet
+	body    *http1.Body // body of message; nil: it has none yet
 	framing http1.Framing
 }
 
-// packetMark says that the octets of buf from At on came with a packet.
+// packetMark records that the bytes of buf from At on came with a packet.
 type packetMark struct {
 	At int
 	Mark
@@ -46,14 +46,14 @@ func (p *httpParser) isStart(b []byte) bool {
 	return http1.LooksLikeStart(b) && (!p.http.begun || beginsReply(b) == p.replies)
 }
 
-// undecided reports whether b is too short to tell whether it begins with a start line.
+// undecided reports whether b is too short to decide whether it begins with a start line.
 func undecided(b []byte) bool {
 	const enough = 32
 	b = bytes.TrimLeft(b, "\r\n")
 	return len(b) < enough && bytes.IndexByte(b, '\n') < 0
 }
 
-// take takes the octets of a packet.
+// take takes the bytes of a packet.
 func (p *httpParser) take(b []byte, m Mark) {
 	p.marks = append(p.marks, packetMark{len(p.buf), m})
 	p.mark = m
@@ -81,18 +81,18 @@ func (p *httpParser) forget() {
 	switch rest := p.buf[p.at:]; {
 	case len(rest) == 0:
 		p.buf, p.marks = nil, nil
-	case p.at > 0 || cap(p.buf) == len(p.buf): // it may be who gave it
+	case p.at > 0 || cap(p.buf) == len(p.buf): // the memory may belong to the caller
 		p.buf = bytes.Clone(rest)
 	}
 	p.at = 0
 }
 
-// markAt is the index of the mark of the packet that brought the octet at hand.
+// markAt returns the index of the mark of the packet that brought the current byte.
 func (p *httpParser) markAt() int {
 	return sort.Search(len(p.marks), func(i int) bool { return p.marks[i].At > p.at }) - 1
 }
 
-// parse reads what is there; last: of this run nothing more comes.
+// parse reads what is there; last: this run has no more bytes.
 func (p *httpParser) parse(last bool) {
 	for !p.http.ended(p.replies) {
 		switch {
@@ -110,7 +110,7 @@ func (p *httpParser) parse(last bool) {
 	}
 }
 
-// seek moves to the next place where a message may begin.
+// seek moves to the next position where a message may begin.
 func (p *httpParser) seek(last bool) bool {
 	for i := sort.Search(len(p.marks), func(i int) bool { return p.marks[i].At >= p.at }); i < len(p.marks); i++ {
 		at := p.marks[i].At
@@ -175,7 +175,7 @@ func (p *httpParser) head(last bool) bool {
 	return true
 }
 
-// next is the message that begins with the octet at hand.
+// next returns the message that begins with the current byte.
 func (p *httpParser) next() *HTTPMessage {
 	if p.begun == nil {
 		first := p.marks[p.markAt()]
@@ -189,7 +189,7 @@ func (p *httpParser) begins() bool {
 	return p.body == nil && !p.lost && p.at < len(p.buf) && p.isStart(p.buf[p.at:])
 }
 
-// begin reads what a head says of the body behind it.
+// begin reads the length of the body from a head.
 func (p *httpParser) begin(m *HTTPMessage) {
 	var err error
 	if p.replies {
@@ -210,23 +210,23 @@ func (p *httpParser) begin(m *HTTPMessage) {
 	m.Body = p.http.cfg.Bodies()
 }
 
-// blankLine reports whether a head ends in what is there.
+// blankLine reports whether a head ends in the bytes so far.
 func (p *httpParser) blankLine() bool {
 	from := max(p.looked-3, p.at)
 	p.looked = len(p.buf)
 	return bytes.Contains(p.buf[from:], []byte("\n\r\n")) || bytes.Contains(p.buf[from:], []byte("\n\n"))
 }
 
-// octets makes the next n octets those of a head.
+// octets makes the next n bytes those of a head.
 func (p *httpParser) octets(m *HTTPMessage, n int) {
 	m.Octets = bytes.Clone(p.buf[p.at : p.at+n])
 	p.advance(m, n)
 }
 
-// pass gives up on the octet at hand: it begins no message. seek counts the others.
+// pass skips the current byte: it begins no message. seek counts the others.
 func (p *httpParser) pass() {
 	p.lost, p.resumed = true, true
-	if m := p.begun; m != nil { // a reply took it for its request
+	if m := p.begun; m != nil { // a reply was paired with this request
 		p.octets(m, 1)
 		p.begun, m.Why = nil, WhyMalformed
 		p.give(m)
@@ -236,7 +236,7 @@ func (p *httpParser) pass() {
 	p.http.Skipped[p.dir]++
 }
 
-// nextMark is where the next packet's octets begin.
+// nextMark returns where the next packet's bytes begin.
 func (p *httpParser) nextMark() int {
 	if i := p.markAt() + 1; i < len(p.marks) {
 		return p.marks[i].At
@@ -244,7 +244,7 @@ func (p *httpParser) nextMark() int {
 	return len(p.buf)
 }
 
-// advance makes the next n octets of the run part of m.
+// advance makes the next n bytes of the run part of m.
 func (p *httpParser) advance(m *HTTPMessage, n int) {
 	if n == 0 {
 		return
@@ -258,7 +258,7 @@ func (p *httpParser) advance(m *HTTPMessage, n int) {
 	m.Wire += int64(n)
 }
 
-// entity reads the body behind a head; false: more has to come.
+// entity reads the body after a head; false: more has to come.
 func (p *httpParser) entity() bool {
 	m := p.message
 	for !p.body.Done() && p.at < len(p.buf) {
@@ -307,8 +307,8 @@ func (p *httpParser) give(m *HTTPMessage) {
 	p.resumed = p.lost
 }
 
-// endOfRun ends what is open, before octets that are missing, or at the end: -1 if nobody knows how many. The body of a message goes on over
-// a gap where its length is known.
+// endOfRun ends what is open, before missing bytes, or at the end; -1 if their number is not known.
+// The body of a message continues over a gap where its length is known.
 func (p *httpParser) endOfRun(gap int64, last bool) {
 	p.parse(true)
 	m := p.message
@@ -340,7 +340,7 @@ func (p *httpParser) endOfRun(gap int64, last bool) {
 	}
 }
 
-// overGap goes on behind a gap, if the body does; else it ends the message.
+// overGap continues after a gap, if the body does; else it ends the message.
 func (p *httpParser) overGap(m *HTTPMessage, gap int64) {
 	if m.Why == 0 {
 		m.Why = WhyGap

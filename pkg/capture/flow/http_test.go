@@ -15,7 +15,7 @@ import (
 	"github.com/hhfr/hhfr/pkg/capture/flow"
 )
 
-// turn is what one end says in one packet; lost packets are not in the capture.
+// turn is what one end sends in one packet; lost packets are not in the capture.
 type turn struct {
 	reply bool
 	text  string
@@ -91,27 +91,50 @@ func TestHTTP(t *testing.T) {
 		open  bool // the connection does not end
 		want  []string
 	}{
-		"kept alive":       {turns: []turn{q(post("1")), a(ok("2")), q(post("3")), a(ok("4"))}, want: []string{"POST 1 > 200 2", "POST 3 > 200 4"}},
-		"in pieces":        {turns: []turn{q(post("12")[:9]), q(post("12")[9:47]), q(post("12")[47:]), a(ok("34")[:3]), a(ok("34")[3:])}, want: []string{"POST 12 > 200 34"}},
-		"pipelined":        {turns: []turn{q(post("1") + post("2")), a(ok("3") + ok("4"))}, want: []string{"POST 1 > 200 3", "POST 2 > 200 4"}},
-		"head":             {turns: []turn{q("HEAD / HTTP/1.1\r\n\r\n"), a("HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\n"), q(post("1")), a(ok("2"))}, want: []string{"HEAD > 200", "POST 1 > 200 2"}},
-		"continue":         {turns: []turn{q(post("1")[:48]), a("HTTP/1.1 100 Continue\r\n\r\n"), q(post("1")[48:]), a(ok("2"))}, want: []string{"POST 1 > 100 > 200 2"}},
-		"chunked":          {turns: []turn{q(post("1")), a("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n2;x\r\n34\r\n1\r\n5\r\n"), a("0\r\nT: u\r\n\r\n" + ok("6"))}, want: []string{"POST 1 > 200 345", "- > 200 6"}},
-		"until close":      {turns: []turn{q(post("1")), a("HTTP/1.0 200 OK\r\n\r\n2"), a("3")}, want: []string{"POST 1 > 200 23"}},
-		"not yet closed":   {turns: []turn{q(post("1")), a("HTTP/1.0 200 OK\r\n\r\n2")}, open: true, want: []string{"POST 1 > 200 2 (cut)"}},
-		"cut in a body":    {turns: []turn{q(post("12")[:49])}, want: []string{"POST 1 (cut) > -"}},
-		"cut in a head":    {turns: []turn{q(post("1")), a("HTTP/1.1 200 OK\r\nCont")}, want: []string{"POST 1 >  (cut)"}},
-		"request lost":     {turns: []turn{q(post("1")), a(ok("2")), lost(q(post("3"))), a(ok("4")), q(post("5")), a(ok("6"))}, want: []string{"POST 1 > 200 2", "- > 200 4", "POST 5 > 200 6"}},
-		"reply lost":       {turns: []turn{q(post("1")), lost(a(ok("2"))), q(post("3")), a(ok("4"))}, want: []string{"POST 1 > -", "POST 3 > 200 4"}},
-		"gap in a body":    {turns: []turn{q(post("123456")[:49]), lost(q("234")), q("56" + post("7")), a(ok("8") + ok("9"))}, want: []string{"POST 1 (gap) > 200 8", "POST 7 > 200 9"}},
-		"gap in chunks":    {turns: []turn{q(post("1")), a("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n2\r\n"), lost(a("34\r\n")), a("0\r\n\r\n"), q(post("5")), a(ok("6"))}, want: []string{"POST 1 > 200 (gap)", "POST 5 > 200 6"}},
-		"gap in a head":    {turns: []turn{q(post("1")[:20]), lost(q(post("1")[20:])), a(ok("2")), q(post("3")), a(ok("4"))}, want: []string{" (gap) > 200 2", "POST 3 > 200 4"}},
-		"malformed length": {turns: []turn{q("POST / HTTP/1.1\r\nContent-Length: x\r\n\r\nabc"), a(ok("1")), q(post("2")), a(ok("3"))}, want: []string{"POST (malformed) > 200 1", "POST 2 > 200 3"}},
-		"malformed head":   {turns: []turn{q("POST / HTTP/1.1\r\nno colon\r\n\r\n"), a(ok("1")), q(post("2")), a(ok("3"))}, want: []string{" (malformed) > 200 1", "POST 2 > 200 3"}},
-		"malformed chunk":  {turns: []turn{q(post("1")), a("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\nzz\r\n"), q(post("2")), a(ok("3"))}, want: []string{"POST 1 > 200 (malformed)", "POST 2 > 200 3"}},
-		"nul behind":       {turns: []turn{q(post("1") + "\x00\x00"), a(ok("2") + "\r\n")}, want: []string{"POST 1 > 200 2"}},
-		"no HTTP":          {turns: []turn{q("\x01HHFR/1\n"), a("SSH-2.0-x\r\n")}},
-		"reply first":      {turns: []turn{lost(q(post("1"))), a(ok("2")), q(post("3")), a(ok("4"))}, want: []string{"- > 200 2", "POST 3 > 200 4"}},
+		"kept alive": {turns: []turn{q(post("1")), a(ok("2")), q(post("3")), a(ok("4"))},
+			want: []string{"POST 1 > 200 2", "POST 3 > 200 4"}},
+		"in pieces": {turns: []turn{q(post("12")[:9]), q(post("12")[9:47]), q(post("12")[47:]), a(ok("34")[:3]),
+			a(ok("34")[3:])}, want: []string{"POST 12 > 200 34"}},
+		"pipelined": {turns: []turn{q(post("1") + post("2")), a(ok("3") + ok("4"))},
+			want: []string{"POST 1 > 200 3", "POST 2 > 200 4"}},
+		"head": {turns: []turn{q("HEAD / HTTP/1.1\r\n\r\n"),
+			a("HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\n"), q(post("1")), a(ok("2"))},
+			want: []string{"HEAD > 200", "POST 1 > 200 2"}},
+		"continue": {turns: []turn{q(post("1")[:48]), a("HTTP/1.1 100 Continue\r\n\r\n"), q(post("1")[48:]),
+			a(ok("2"))}, want: []string{"POST 1 > 100 > 200 2"}},
+		"chunked": {turns: []turn{q(post("1")),
+			a("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n2;x\r\n34\r\n1\r\n5\r\n"),
+			a("0\r\nT: u\r\n\r\n" + ok("6"))}, want: []string{"POST 1 > 200 345", "- > 200 6"}},
+		"until close": {turns: []turn{q(post("1")), a("HTTP/1.0 200 OK\r\n\r\n2"), a("3")},
+			want: []string{"POST 1 > 200 23"}},
+		"not yet closed": {turns: []turn{q(post("1")), a("HTTP/1.0 200 OK\r\n\r\n2")}, open: true,
+			want: []string{"POST 1 > 200 2 (cut)"}},
+		"cut in a body": {turns: []turn{q(post("12")[:49])}, want: []string{"POST 1 (cut) > -"}},
+		"cut in a head": {turns: []turn{q(post("1")), a("HTTP/1.1 200 OK\r\nCont")},
+			want: []string{"POST 1 >  (cut)"}},
+		"request lost": {turns: []turn{q(post("1")), a(ok("2")), lost(q(post("3"))), a(ok("4")), q(post("5")),
+			a(ok("6"))}, want: []string{"POST 1 > 200 2", "- > 200 4", "POST 5 > 200 6"}},
+		"reply lost": {turns: []turn{q(post("1")), lost(a(ok("2"))), q(post("3")), a(ok("4"))},
+			want: []string{"POST 1 > -", "POST 3 > 200 4"}},
+		"gap in a body": {turns: []turn{q(post("123456")[:49]), lost(q("234")), q("56" + post("7")),
+			a(ok("8") + ok("9"))}, want: []string{"POST 1 (gap) > 200 8", "POST 7 > 200 9"}},
+		"gap in chunks": {turns: []turn{q(post("1")),
+			a("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n2\r\n"), lost(a("34\r\n")), a("0\r\n\r\n"),
+			q(post("5")), a(ok("6"))}, want: []string{"POST 1 > 200 (gap)", "POST 5 > 200 6"}},
+		"gap in a head": {turns: []turn{q(post("1")[:20]), lost(q(post("1")[20:])), a(ok("2")), q(post("3")),
+			a(ok("4"))}, want: []string{" (gap) > 200 2", "POST 3 > 200 4"}},
+		"malformed length": {turns: []turn{q("POST / HTTP/1.1\r\nContent-Length: x\r\n\r\nabc"), a(ok("1")),
+			q(post("2")), a(ok("3"))}, want: []string{"POST (malformed) > 200 1", "POST 2 > 200 3"}},
+		"malformed head": {turns: []turn{q("POST / HTTP/1.1\r\nno colon\r\n\r\n"), a(ok("1")), q(post("2")),
+			a(ok("3"))}, want: []string{" (malformed) > 200 1", "POST 2 > 200 3"}},
+		"malformed chunk": {turns: []turn{q(post("1")),
+			a("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\nzz\r\n"), q(post("2")), a(ok("3"))},
+			want: []string{"POST 1 > 200 (malformed)", "POST 2 > 200 3"}},
+		"nul after it": {turns: []turn{q(post("1") + "\x00\x00"), a(ok("2") + "\r\n")},
+			want: []string{"POST 1 > 200 2"}},
+		"no HTTP": {turns: []turn{q("\x01HHFR/1\n"), a("SSH-2.0-x\r\n")}},
+		"reply first": {turns: []turn{lost(q(post("1"))), a(ok("2")), q(post("3")), a(ok("4"))},
+			want: []string{"- > 200 2", "POST 3 > 200 4"}},
 	} {
 		flows, _ := flowsOf(t, flow.Limits{}, talkOf(!tt.open, tt.turns...)...)
 		require.Len(t, flows, 1, name)
@@ -147,7 +170,10 @@ func TestCaptureThatBeginsWithTheServer(t *testing.T) {
 }
 
 func TestMessageSaysWhereAndWhen(t *testing.T) {
-	flows, _ := flowsOf(t, flow.Limits{}, talkOf(true, q(post("abcdef")[:49]), q(post("abcdef")[49:]+post("1")), a(ok("2")+ok("3")))...)
+	flows, _ := flowsOf(
+		t,
+		flow.Limits{},
+		talkOf(true, q(post("abcdef")[:49]), q(post("abcdef")[49:]+post("1")), a(ok("2")+ok("3")))...)
 	h := httpOf(t, flows[0], flow.HTTPConfig{})
 	require.Len(t, h.exchanges, 2)
 	m := h.exchanges[0].Request
@@ -176,10 +202,12 @@ func TestContentCodings(t *testing.T) {
 		entity []byte
 		ok     bool
 	}{
-		{"gzip", gz.Bytes(), true}, {"X-GZIP", gz.Bytes(), true}, {"deflate", zl.Bytes(), true}, {"deflate", raw, true}, {"identity", plain, true},
+		{"gzip", gz.Bytes(), true}, {"X-GZIP", gz.Bytes(), true}, {"deflate", zl.Bytes(), true}, {"deflate", raw, true},
+		{"identity", plain, true},
 		{"br", []byte("?"), false}, {"gzip", []byte("no gzip"), false}, {"gzip, gzip", gz.Bytes(), false},
 	} {
-		reply := fmt.Sprintf("HTTP/1.1 200 OK\r\nContent-Encoding: %s\r\nContent-Length: %d\r\n\r\n%s", tt.coding, len(tt.entity), tt.entity)
+		reply := fmt.Sprintf("HTTP/1.1 200 OK\r\nContent-Encoding: %s\r\nContent-Length: %d\r\n\r\n%s", tt.coding,
+			len(tt.entity), tt.entity)
 		flows, _ := flowsOf(t, flow.Limits{}, talkOf(true, q(post("1")), a(reply))...)
 		m := httpOf(t, flows[0], flow.HTTPConfig{}).exchanges[0].Reply
 		assert.True(t, m.Complete())
@@ -191,7 +219,8 @@ func TestContentCodings(t *testing.T) {
 			assert.Equal(t, tt.entity, octets(m), tt.coding)
 		}
 	}
-	reply := fmt.Sprintf("HTTP/1.1 200 OK\r\nContent-Encoding: gzip\r\nContent-Length: %d\r\n\r\n%s", gz.Len(), gz.Bytes())
+	reply := fmt.Sprintf("HTTP/1.1 200 OK\r\nContent-Encoding: gzip\r\nContent-Length: %d\r\n\r\n%s", gz.Len(),
+		gz.Bytes())
 	flows, _ := flowsOf(t, flow.Limits{}, talkOf(true, q(post("123")), a(reply))...)
 	h := httpOf(t, flows[0], flow.HTTPConfig{Body: 100})
 	m := h.exchanges[0].Reply
@@ -208,18 +237,18 @@ func TestDoubtsAreReported(t *testing.T) {
 	assert.True(t, slices.Contains(h.exchanges[0].Request.Doubts, http1.BothLengths.String()))
 }
 
-// What is behind an upgrade is given as it came: of replies behind the head, of requests behind the body of the one that was
-// upgraded, although the reply is captured before that is whole.
+// Bytes after an upgrade are given as they came: of replies after the head, of requests after the
+// body of the one that was upgraded, although the reply is captured before that is whole.
 func TestSwitch(t *testing.T) {
 	up := "POST / HTTP/1.1\r\nUpgrade: hhfr/1\r\nContent-Length: 3\r\n\r\n"
 	sw := "HTTP/1.1 101 Switching Protocols\r\nUpgrade: hhfr/1\r\n\r\n"
 	for name, turns := range map[string][]turn{
-		"in order":           {q(up + "123"), a(sw + "back"), q("out")},
-		"reply first":        {q(up + "1"), a(sw + "ba"), q("2"), a("ck"), q("3"), q("out")},
-		"within the head":    {q(up[:20]), a(sw + "ba"), q(up[20:] + "12"), a("ck"), q("3out")},
-		"rest of it lost":    {q(up + "1"), a(sw + "back"), lost(q("23")), q("out")},
-		"after an interim":   {q(up), a("HTTP/1.1 100 Continue\r\n\r\n"), q("123"), a(sw), a("back"), q("out")},
-		"behind an exchange": {q(post("0")), a(ok("0")), q(up + "123"), a(sw + "back"), q("out")},
+		"in order":          {q(up + "123"), a(sw + "back"), q("out")},
+		"reply first":       {q(up + "1"), a(sw + "ba"), q("2"), a("ck"), q("3"), q("out")},
+		"within the head":   {q(up[:20]), a(sw + "ba"), q(up[20:] + "12"), a("ck"), q("3out")},
+		"rest of it lost":   {q(up + "1"), a(sw + "back"), lost(q("23")), q("out")},
+		"after an interim":  {q(up), a("HTTP/1.1 100 Continue\r\n\r\n"), q("123"), a(sw), a("back"), q("out")},
+		"after an exchange": {q(post("0")), a(ok("0")), q(up + "123"), a(sw + "back"), q("out")},
 	} {
 		var rest [2]string
 		var h *flow.HTTP
@@ -241,7 +270,7 @@ func TestSwitch(t *testing.T) {
 	}
 }
 
-// switched takes what is behind HTTP.
+// switched reads the bytes after HTTP.
 type switched struct {
 	*flow.HTTP
 	rest *[2]string
@@ -263,11 +292,12 @@ func (s switched) Closed() error {
 	return nil
 }
 
-// A request whose rest never comes does not keep all that comes behind its reply.
+// A request whose rest never comes does not keep everything that follows its reply.
 func TestSwitchIsBounded(t *testing.T) {
 	h := flow.NewHTTP(flow.HTTPConfig{})
 	mark := flow.Mark{PacketNo: 1}
-	require.NoError(t, h.Octets(0, 0, []byte("POST / HTTP/1.1\r\nUpgrade: hhfr/1\r\nTransfer-Encoding: chunked\r\n\r\n1"), mark))
+	require.NoError(t,
+		h.Octets(0, 0, []byte("POST / HTTP/1.1\r\nUpgrade: hhfr/1\r\nTransfer-Encoding: chunked\r\n\r\n1"), mark))
 	mark.PacketNo++
 	require.NoError(t, h.Octets(1, 0, []byte("HTTP/1.1 101 Switching Protocols\r\nUpgrade: hhfr/1\r\n\r\n"), mark))
 	for range 20 {

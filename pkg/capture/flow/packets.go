@@ -1,5 +1,5 @@
-// Package flow is the packet layer of captures: it reads capture files ([Open]), puts TCP connections together with exact gaps ([Flows]), and
-// finds the HTTP messages in them ([HTTP]).
+// Package flow is the packet layer of captures: it reads capture files ([Open]), reassembles TCP
+// connections with exact gaps ([Flows]), and finds the HTTP messages in them ([HTTP]).
 package flow
 
 import (
@@ -17,8 +17,9 @@ import (
 	"github.com/gopacket/gopacket/pcapgo"
 )
 
-// CapturedPacket is one packet of a capture. No counts from 1 in file order. Link is the LINKTYPE number of its interface. Length is the packet's length on
-// the wire, which Data may fall short of. At is the offset of the packet's record, or of the first block after the packet before, in octets after gzip.
+// CapturedPacket is one packet of a capture. No counts from 1 in file order. Link is the LINKTYPE number of
+// its interface. Length is the packet's length on the wire; Data may be shorter. At is the offset
+// of the packet's record, or of the first block after the packet before, in bytes after gzip.
 type CapturedPacket struct {
 	No       int
 	At       int64
@@ -39,7 +40,8 @@ type File struct {
 	err   error
 }
 
-// countReader counts what was read and remembers why reading stopped, if that was no end of file.
+// countReader counts the bytes read and remembers the error that ended reading, if that was not the
+// end of the file.
 type countReader struct {
 	r   io.Reader
 	n   int64
@@ -55,8 +57,9 @@ func (c *countReader) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// Open reads the beginning of a capture: pcap of either byte order with micro- or nanoseconds, or pcapng; both also in gzip. The error is
-// [NoCapture], or [Truncated] if there is only part of a file header.
+// Open reads the beginning of a capture: pcap of either byte order with micro- or nanoseconds, or
+// pcapng; both also in gzip. The error is [NoCapture], or [Truncated] if there is only part of a
+// file header.
 func Open(r io.Reader) (*File, error) {
 	in := bufio.NewReader(r)
 	if magic, _ := in.Peek(2); len(magic) == 2 && magic[0] == 0x1F && magic[1] == 0x8B {
@@ -72,7 +75,7 @@ func Open(r io.Reader) (*File, error) {
 	f.in = bufio.NewReaderSize(f.count, 64<<10)
 	magic, err := f.in.Peek(4)
 	switch {
-	case err != nil && f.count.err != nil: // one that comes behind the first octets is for Next to tell
+	case err != nil && f.count.err != nil: // an error after the first bytes is for Next to report
 		return nil, f.fail(0, f.count.err)
 	case err != nil && len(magic) == 0:
 		return nil, &Error{Code: NoCapture, Err: errEmpty}
@@ -81,7 +84,7 @@ func Open(r io.Reader) (*File, error) {
 	case err != nil:
 		return nil, &Error{Code: Truncated, Err: io.ErrUnexpectedEOF}
 	case string(magic) == "\x0A\x0D\x0D\x0A":
-		// pcapgo takes over a bufio.Reader that is large enough, so that offsets can be told.
+		// pcapgo uses a bufio.Reader that is large enough as it is, so that offsets are known.
 		f.ng, err = pcapgo.NewNgReader(f.in, pcapgo.NgReaderOptions{WantMixedLinkType: true, SkipUnknownVersion: true})
 	default:
 		f.pcap, err = pcapgo.NewReader(f.in)
@@ -100,22 +103,24 @@ func Open(r io.Reader) (*File, error) {
 var errEmpty = errors.New("it is empty")
 
 // magics are how captures begin: pcapng, and pcap of either byte order with micro- and nanoseconds.
-var magics = []string{"\x0A\x0D\x0D\x0A", "\xD4\xC3\xB2\xA1", "\xA1\xB2\xC3\xD4", "\x4D\x3C\xB2\xA1", "\xA1\xB2\x3C\x4D"}
+var magics = []string{"\x0A\x0D\x0D\x0A", "\xD4\xC3\xB2\xA1", "\xA1\xB2\xC3\xD4", "\x4D\x3C\xB2\xA1",
+	"\xA1\xB2\x3C\x4D"}
 
-// IsCapture reports whether b, at least four octets, begins like a capture, or one in gzip.
+// IsCapture reports whether b, at least four bytes, begins like a capture, or one in gzip.
 func IsCapture(b []byte) bool {
 	return len(b) >= 4 && (begins(b[:4]) || b[0] == 0x1F && b[1] == 0x8B)
 }
 
-// begins tells whether b, up to four octets, may be the beginning of a capture.
+// begins reports whether b, up to four bytes, may be the beginning of a capture.
 func begins(b []byte) bool {
 	return slices.ContainsFunc(magics, func(m string) bool { return strings.HasPrefix(m, string(b)) })
 }
 
 func (f *File) at() int64 { return f.count.n - int64(f.in.Buffered()) }
 
-// Next gives the next packet, whose slices are the caller's. At the end the error is io.EOF; a file that is cut off or damaged gives its whole packets, then
-// [Truncated], [Malformed] or [ReadFailed]. The error stays.
+// Next returns the next packet, whose slices are the caller's. At the end the error is io.EOF. A
+// file that is cut off or damaged gives its whole packets, then [Truncated], [Malformed] or
+// [ReadFailed]. The error stays.
 func (f *File) Next() (CapturedPacket, error) {
 	if f.err != nil {
 		return CapturedPacket{}, f.err
@@ -172,8 +177,9 @@ func (f *File) fail(at int64, err error) error {
 	return &Error{Code: ReadFailed, At: at, Err: err}
 }
 
-// Read gives an assembler the packets of captures, in the order of their times, numbered in that order. A capture that is cut off or damaged is no
-// error, [Stats.Truncated] tells; errors are those of reading ([ReadFailed]) and of the receivers.
+// Read passes the packets of captures to an assembler, in the order of their times, numbered in
+// that order. A capture that is cut off or damaged is no error; [Stats.Truncated] reports it.
+// Errors are those of reading ([ReadFailed]) and of the receivers.
 func Read(c Config, files ...*File) (Stats, error) {
 	a := NewAssembler(c)
 	next := make([]*CapturedPacket, len(files))

@@ -7,8 +7,9 @@ import (
 	"time"
 )
 
-// The headers around TCP and UDP are walked by hand: a header is a few octets at fixed places, options are of no interest here and often odd in
-// the wild, and defragmentation sits in the middle of the walk.
+// The headers around TCP and UDP are parsed by hand: a header is a few bytes at fixed offsets,
+// options do not matter here and are often odd in the wild, and defragmentation happens in the
+// middle of it.
 
 // maxLayers bounds nested headers of one packet.
 const maxLayers = 32
@@ -27,7 +28,7 @@ type payloadPart struct {
 	seq, ack uint32
 	flags    byte
 	payload  []byte
-	short    int // octets of payload that were not captured
+	short    int // bytes of payload that were not captured
 }
 
 // TCP flags.
@@ -39,7 +40,7 @@ const (
 	flagACK
 )
 
-// Reasons why a packet was not decoded, for [Stats.Undecoded]; a link type that is not known has its number.
+// Reasons why a packet was not decoded, for [Stats.Undecoded]; an unknown link type has its number.
 const (
 	ReasonShort    = "header cut off"
 	ReasonNotIP    = "not IP"
@@ -55,7 +56,8 @@ type decoder struct {
 	seg   payloadPart
 }
 
-// decode reports why there is no segment, "" if there is one in d.seg, or that a fragment waits for others.
+// decode returns the reason why there is no segment, "" if there is one in d.seg; waits reports
+// that a fragment waits for others.
 func (d *decoder) decode(p CapturedPacket) (reason string, waits bool) {
 	d.seg = payloadPart{time: p.Time, no: p.No, comments: p.Comments}
 	w := &walk{decoder: d, data: p.Data, link: true, next: p.Link}
@@ -90,7 +92,7 @@ const (
 
 func (w *walk) stop(reason string) bool { w.reason = reason; return true }
 
-// skip drops n octets from the front; false if there are not so many.
+// skip drops n bytes from the front; false if there are not that many.
 func (w *walk) skip(n int) bool {
 	if n > len(w.data) {
 		return false
@@ -168,7 +170,7 @@ func (w *walk) etherType(t uint16) bool {
 		case t == 0x0800, t == 0x86DD:
 			w.next = kindIP
 			return false
-		case t == 0x8100, t == 0x88A8, t == 0x9100, t == 0x9200: // VLANs; tag 0 is a priority only
+		case t == 0x8100, t == 0x88A8, t == 0x9100, t == 0x9200: // VLANs; tag 0 is only a priority
 			if len(b) < 4 {
 				return w.stop(ReasonShort)
 			}
@@ -186,7 +188,7 @@ func (w *walk) etherType(t uint16) bool {
 		case t == 0x6558: // Ethernet in GRE
 			w.next = kindEther
 			return false
-		case t < 0x600: // a length: LLC, of interest with SNAP only
+		case t < 0x600: // a length: LLC, relevant with SNAP only
 			if len(b) < 8 || string(b[:6]) != "\xAA\xAA\x03\x00\x00\x00" {
 				return w.stop(ReasonNotIP)
 			}

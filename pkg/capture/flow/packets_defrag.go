@@ -7,13 +7,15 @@ import (
 )
 
 const (
-	// maxDatagrams is how many fragmented datagrams wait at a time; a datagram is at most 64 KiB, so they take at most 16 MiB.
+	// maxDatagrams is how many fragmented datagrams wait at a time; a datagram is at most 64 KiB,
+	// so they take at most 16 MiB.
 	maxDatagrams = 256
 	// maxFragments bounds the fragments of one datagram.
 	maxFragments = 1024
-	// maxDatagram is the longest payload that IP can fragment, in octets.
+	// maxDatagram is the longest payload that IP can fragment, in bytes.
 	maxDatagram = 1<<16 - 1
-	// fragmentAge is how long a datagram waits (RFC 8200, section 4.5): beyond it identifications come again.
+	// fragmentAge is how long a datagram waits (RFC 8200, section 4.5): after that identifications
+	// are used again.
 	fragmentAge = 60 * time.Second
 )
 
@@ -38,13 +40,13 @@ type datagram struct {
 	have  int
 }
 
-// fragments puts IP datagrams together; of what overlaps the first counts.
+// fragments reassembles IP datagrams; where fragments overlap, the first counts.
 type fragments struct {
 	waiting []*datagram // oldest first
-	lost    int         // datagrams given up
+	lost    int         // datagrams that were never completed
 }
 
-// add gives the whole payload if this fragment was the last one missing, else nil.
+// add returns the whole payload if this fragment was the last one missing, else nil.
 func (f *fragments) add(key fragmentKey, at int, more bool, data []byte, now time.Time) []byte {
 	if at+len(data) > maxDatagram || len(data) == 0 && more {
 		return nil
@@ -74,7 +76,7 @@ func (f *fragments) add(key fragmentKey, at int, more bool, data []byte, now tim
 	}
 	f.waiting = slices.Delete(f.waiting, i, i+1)
 	whole := d.join()
-	if len(whole) < d.total { // fragments beyond the end made up for a hole
+	if len(whole) < d.total { // fragments beyond the end compensated for a hole
 		f.lost++
 		return nil
 	}
@@ -86,7 +88,7 @@ func (f *fragments) drop(i int) {
 	f.lost++
 }
 
-// insert adds what data has of octets that are not there yet.
+// insert adds those bytes of data that are new.
 func (d *datagram) insert(at int, data []byte) {
 	if d.total >= 0 && at+len(data) > d.total {
 		data = data[:max(0, d.total-at)]
@@ -111,7 +113,7 @@ func (d *datagram) insert(at int, data []byte) {
 	}
 }
 
-// join gives the octets up to the first hole.
+// join returns the bytes up to the first hole.
 func (d *datagram) join() []byte {
 	b := make([]byte, 0, d.total)
 	for _, p := range d.parts {

@@ -16,11 +16,17 @@ const (
 	ReadFailed
 )
 
-var codeNames = map[Code]string{NoCapture: "not a capture", Truncated: "capture is cut off", Malformed: "capture is damaged", ReadFailed: "reading the capture"}
+var codeNames = map[Code]string{
+	NoCapture:  "not a capture",
+	Truncated:  "capture is cut off",
+	Malformed:  "capture is damaged",
+	ReadFailed: "reading the capture",
+}
 
 func (c Code) String() string { return codeNames[c] }
 
-// Error is the error of this package. At is an offset in the capture, after gzip, in octets: where the packet or block began that could not be read.
+// Error is the error of this package. At is an offset in the capture, after gzip, in bytes: the
+// beginning of the packet or block that could not be read.
 type Error struct {
 	Code Code
 	At   int64
@@ -37,5 +43,5 @@ func (e *Error) Error() string {
 // Is compares codes.
 func (e *Error) Is(t error) bool { o, ok := t.(*Error); return ok && o.Code == e.Code }
 
-// Unwrap is the cause, if there is one.
+// Unwrap returns the cause, if there is one.
 func (e *Error) Unwrap() error { return e.Err }

@@ -33,7 +33,7 @@ func (w *walk) ip() bool {
 	return w.stop(ReasonNotIP)
 }
 
-// ip4 reads an IPv4 header. What stands behind the packet's length is padding; checksums are of no interest.
+// ip4 reads an IPv4 header. Bytes after the packet's length are padding; checksums are not checked.
 func (w *walk) ip4() bool {
 	b := w.data
 	if len(b) < 20 {
@@ -61,7 +61,8 @@ func (w *walk) ip4() bool {
 	return w.proto(proto)
 }
 
-// cut leaves the payload of an IP packet of length octets in data, and notes what was not captured.
+// cut leaves the payload of an IP packet of length bytes in data, and records what was not
+// captured.
 func (w *walk) cut(b []byte, head, length int) {
 	w.short = 0
 	if length > len(b) {
@@ -71,7 +72,7 @@ func (w *walk) cut(b []byte, head, length int) {
 	w.data = b[head:length]
 }
 
-// fragment hands a fragment to the defragmenter; true if data is now the whole payload.
+// fragment passes a fragment to the defragmenter; true if data is now the whole payload.
 func (w *walk) fragment(key fragmentKey, offset int, more bool) bool {
 	if w.short > 0 {
 		w.reason = ReasonFragment

@@ -53,17 +53,18 @@ func pcapOf(link uint32, packets ...[]byte) []byte {
 	return w.Bytes()
 }
 
-// run is a piece of a direction without a gap; gapBefore is how many octets are missing in front of it, -1 if nobody knows.
+// run is a part of a direction without a gap; gapBefore is how many bytes are missing before it, -1
+// if the number is not known.
 type run struct {
 	offset, gapBefore int64
 	data              []byte
 	marks             []flow.Mark
-	at                []int // where in data what each mark brought begins
+	at                []int // where in data the bytes of each mark begin
 }
 
 func (r *run) end() int64 { return r.offset + int64(len(r.data)) }
 
-// whole is a connection as an assembler gave it out.
+// whole is a connection as an assembler passed it on.
 type whole struct {
 	*flow.Flow
 	dirs  [2][]run
@@ -91,7 +92,7 @@ func (w *whole) Octets(dir int, gap int64, b []byte, m flow.Mark) error {
 
 func (w *whole) Closed() error { return w.done(w) }
 
-// gather has an assembler give connections to done.
+// gather makes an assembler pass connections to done.
 func gather(l flow.Limits, done func(*whole) error) flow.Config {
 	return flow.Config{Limits: l, Flow: func(f *flow.Flow) flow.Receiver { return &whole{Flow: f, done: done} }}
 }
@@ -113,7 +114,7 @@ func flowsOf(tb testing.TB, l flow.Limits, packets ...[]byte) ([]*whole, flow.St
 	return flows, stats
 }
 
-// told is what the HTTP messages of a connection are.
+// told describes the HTTP messages of a connection.
 type told struct {
 	requests  int
 	exchanges []*flow.HTTPExchange
@@ -141,7 +142,7 @@ type httpReceiver struct{ *flow.HTTP }
 
 func (httpReceiver) Closed() error { return nil }
 
-// octets are those of a body.
+// octets returns those of a body.
 func octets(m *flow.HTTPMessage) []byte {
 	if m.Body == nil {
 		return nil

@@ -79,13 +79,14 @@ func TestCutGzipAndFailingDisk(t *testing.T) {
 	assert.True(t, stats.Truncated)
 	assert.Greater(t, stats.Packets, 500)
 
-	// One that is cut off within the first octets that are read at once has what is before the cut, too.
+	// A file that is cut off within the first bytes, which are read at once, also gives what is
+	// before the cut.
 	z.Reset()
 	w = gzip.NewWriter(&z)
 	_, err = w.Write(pcapOf(101, p, p, p))
 	require.NoError(t, err)
 	require.NoError(t, w.Close())
-	f, err = flow.Open(bytes.NewReader(z.Bytes()[:z.Len()-9])) // its checksum and length, and an octet of data
+	f, err = flow.Open(bytes.NewReader(z.Bytes()[:z.Len()-9])) // its checksum and length, and a byte of data
 	require.NoError(t, err)
 	stats, err = flow.Read(flow.Config{}, f)
 	require.NoError(t, err)
@@ -105,8 +106,10 @@ func TestLinkTypes(t *testing.T) {
 	ether := append(make([]byte, 12), 0x08, 0)
 	cat := func(parts ...[]byte) []byte { return slices.Concat(parts...) }
 	pad := make([]byte, 7)
-	ip6 := cat([]byte{0x60, 0, 0, 0, 0, byte(len(ip)-20) + 16, 0, 64}, make([]byte, 32), []byte{60, 0, 1, 4, 0, 0, 0, 0}, []byte{6, 0, 1, 4, 0, 0, 0, 0}, ip[20:])
-	gre := cat([]byte{0x45, 0, 0, byte(24 + len(ip)), 0, 0, 0, 0, 9, 47, 0, 0, 1, 1, 1, 1, 2, 2, 2, 2}, []byte{0, 0, 8, 0}, ip)
+	ip6 := cat([]byte{0x60, 0, 0, 0, 0, byte(len(ip)-20) + 16, 0, 64}, make([]byte, 32),
+		[]byte{60, 0, 1, 4, 0, 0, 0, 0}, []byte{6, 0, 1, 4, 0, 0, 0, 0}, ip[20:])
+	gre := cat([]byte{0x45, 0, 0, byte(24 + len(ip)), 0, 0, 0, 0, 9, 47, 0, 0, 1, 1, 1, 1, 2, 2, 2, 2},
+		[]byte{0, 0, 8, 0}, ip)
 	for name, tt := range map[string]struct {
 		link uint32
 		data []byte
@@ -143,7 +146,7 @@ func TestLinkTypes(t *testing.T) {
 	assert.Equal(t, map[string]int{"link type 105": 1}, s.stats.Undecoded)
 }
 
-// fragmentsOf cuts an IPv4 packet into fragments of size octets.
+// fragmentsOf cuts an IPv4 packet into fragments of size bytes.
 func fragmentsOf(ip []byte, size int) [][]byte {
 	var out [][]byte
 	for at := 0; at < len(ip)-20; at += size {
@@ -161,14 +164,15 @@ func fragmentsOf(ip []byte, size int) [][]byte {
 }
 
 func TestFragmentsInAnyOrder(t *testing.T) {
-	frags := fragmentsOf(seg(1, 1000, ack, 1, 1, "a payload of forty octets, cut in pieces"), 16)
+	frags := fragmentsOf(seg(1, 1000, ack, 1, 1, "a payload of forty bytes, in 3 fragments"), 16)
 	require.Len(t, frags, 4)
 	for range len(frags) {
 		frags = append(frags[1:], frags[0])
-		for _, order := range [][][]byte{frags, {frags[3], frags[2], frags[1], frags[0]}, {frags[0], frags[0], frags[2], frags[1], frags[3]}} {
+		for _, order := range [][][]byte{frags, {frags[3], frags[2], frags[1], frags[0]},
+			{frags[0], frags[0], frags[2], frags[1], frags[3]}} {
 			flows, stats := flowsOf(t, flow.Limits{}, order...)
 			require.Len(t, flows, 1)
-			assert.Equal(t, "a payload of forty octets, cut in pieces", string(flows[0].dirs[0][0].data))
+			assert.Equal(t, "a payload of forty bytes, in 3 fragments", string(flows[0].dirs[0][0].data))
 			assert.Zero(t, stats.LostDatagrams)
 		}
 	}
@@ -190,7 +194,9 @@ func TestFragmentsAreBounded(t *testing.T) {
 }
 
 func TestDatagramsAndComments(t *testing.T) {
-	udp := append([]byte{0x45, 0, 0, 31, 0, 0, 0, 0, 9, 17, 0, 0, 1, 1, 1, 1, 2, 2, 2, 2, 0, 9, 0, 10, 0, 11, 0, 0}, "abc.."...)
+	udp := append(
+		[]byte{0x45, 0, 0, 31, 0, 0, 0, 0, 9, 17, 0, 0, 1, 1, 1, 1, 2, 2, 2, 2, 0, 9, 0, 10, 0, 11, 0, 0},
+		"abc.."...)
 	f, err := flow.Open(bytes.NewReader(pcapOf(101, udp)))
 	require.NoError(t, err)
 	var got []flow.UDPDatagram

@@ -10,15 +10,18 @@ import (
 
 // Limits bound what reassembly keeps. The zero value works.
 type Limits struct {
-	// Octets is what waits for others in front of it, of all connections together; 0 means 16 MiB. Beyond it the connection that was idle longest is given out as it is.
+	// Octets is how many bytes may wait for missing ones before them, of all connections together;
+	// 0 means 16 MiB. Beyond it the connection that was idle longest is passed on as it is.
 	Octets int64
-	// Flows is how many connections may be open; 0 means 8,192. Beyond it the one that was idle longest is given out as it is.
+	// Flows is how many connections may be open; 0 means 8,192. Beyond it the one that was idle
+	// longest is passed on as it is.
 	Flows int
-	// PendingOctets and PendingPieces are what one direction keeps behind a gap before the gap counts as missing; 0 means 4 MiB and 4,096.
+	// PendingOctets and PendingPieces are what one direction keeps after a gap before the gap
+	// counts as missing; 0 means 4 MiB and 4,096.
 	PendingOctets, PendingPieces int
 }
 
-// WithDefaults fills in what is zero.
+// WithDefaults replaces zero values.
 func (l Limits) WithDefaults() Limits {
 	l.Octets = cmp.Or(l.Octets, 16<<20)
 	l.Flows = cmp.Or(l.Flows, 8192)
@@ -30,28 +33,33 @@ func (l Limits) WithDefaults() Limits {
 // closedFor is how long, in packet time, a connection that has ended waits for late packets.
 const closedFor = 30 * time.Second
 
-// markCost is what a mark counts against octet limits.
+// markCost is what a mark counts against limits in bytes.
 const markCost = 64
 
-// Config says what an [Assembler] does with what it finds.
+// Config configures what an [Assembler] does with what it finds.
 type Config struct {
 	Limits Limits
-	// Flow is told of each TCP connection before its first octets, or at its end if it has none, and says who takes it; nil: nobody.
+	// Flow is called with each TCP connection before its first bytes, or at its end if it has none,
+	// and returns its receiver; nil: there is none.
 	Flow func(*Flow) Receiver
-	// Datagram is given each UDP datagram; nil means that they are only counted. An error ends the reading.
+	// Datagram is called with each UDP datagram; nil means that they are only counted. An error
+	// ends the reading.
 	Datagram func(UDPDatagram) error
 }
 
-// Receiver takes the octets of one connection, in order, as they come. An error ends the reading.
+// Receiver takes the bytes of one connection, in order, as they come. An error ends the reading.
 type Receiver interface {
-	// Octets takes those of one packet in a direction: 0 from Src to Dst. gap is how many octets are missing in front of them; -1 for the first ones of a direction whose
-	// beginning is not known. b is good until the call returns.
+	// Octets takes the bytes of one packet in a direction: 0 from Src to Dst. gap is how many bytes
+	// are missing before them; -1 for the first ones of a direction whose beginning is not known. b
+	// is valid until the call returns.
 	Octets(dir int, gap int64, b []byte, m Mark) error
-	// Closed says that nothing more comes: the connection ended, or the capture did, or a limit asks for it.
+	// Closed reports that nothing more comes: the connection ended, or the capture did, or a limit
+	// requires it.
 	Closed() error
 }
 
-// Flow is one TCP connection. Src opened it, if Opened; else it is who sent its first packet in the capture. Last and Ends grow while it lasts.
+// Flow is one TCP connection. Src opened it, if Opened; else Src sent its first packet in the
+// capture. Last and Ends grow while it lasts.
 type Flow struct {
 	ID          int // from 1, in the order of first packets
 	Src, Dst    netip.AddrPort
@@ -61,20 +69,21 @@ type Flow struct {
 	Ends        [2]End
 }
 
-// End is how a direction ends. GapAfter is how many octets are missing behind the last one that is there, as far as acknowledgements or FIN tell.
+// End is how a direction ends. GapAfter is how many bytes are missing after the last captured one,
+// as far as acknowledgements or FIN show.
 type End struct {
 	GapAfter      int64
 	SYN, FIN, RST bool
 }
 
-// Mark is the packet that brought octets.
+// Mark is the packet that brought bytes.
 type Mark struct {
 	Time     time.Time
 	PacketNo int
 	Comments []string
 }
 
-// UDPDatagram is one UDP datagram; Missing octets of it were not captured.
+// UDPDatagram is one UDP datagram; Missing bytes of it were not captured.
 type UDPDatagram struct {
 	Src, Dst netip.AddrPort
 	Time     time.Time
@@ -91,19 +100,19 @@ type Stats struct {
 	Fragments     int            // packets that were parts of datagrams put together later, or never
 	LostDatagrams int            // fragmented datagrams given up
 	TCPFlows      int
-	TCPOctets     int64 // payload given out
+	TCPOctets     int64 // payload passed on
 	UDPDatagrams  int
 	Gaps          int   // in directions of connections
-	MissingOctets int64 // in gaps; of those between datagrams the least that is known
-	Repeated      int64 // octets that were there before
-	Dropped       int64 // octets beyond limits
+	MissingOctets int64 // in gaps; for those between datagrams the least number that is known
+	Repeated      int64 // bytes that were there before
+	Dropped       int64 // bytes beyond limits
 	CutPackets    int   // packets captured in part
-	Evicted       int   // connections given out early, for a limit
+	Evicted       int   // connections passed on early, for a limit
 	Truncated     bool  // the capture is cut off or damaged
 	TruncatedAt   int64 // where, see [Error]
 }
 
-// Assembler puts TCP connections together, packet by packet. It is not safe for concurrent use.
+// Assembler reassembles TCP connections, packet by packet. It is not safe for concurrent use.
 type Assembler struct {
 	cfg     Config
 	dec     decoder
@@ -124,7 +133,7 @@ type openFlow struct {
 	Flow
 	key      flowKey
 	dirs     [2]assembly
-	begin    func(*Flow) Receiver // nil: it was called
+	begin    func(*Flow) Receiver // nil: it was called already
 	receiver Receiver
 	err      error // of the receiver
 	place    *list.Element
@@ -133,10 +142,15 @@ type openFlow struct {
 	gone     bool
 }
 
-// NewAssembler calls back as c says.
+// NewAssembler returns an assembler that calls back as c says.
 func NewAssembler(c Config) *Assembler {
 	c.Limits = c.Limits.WithDefaults()
-	return &Assembler{cfg: c, flows: map[flowKey]*openFlow{}, recent: list.New(), stats: Stats{Undecoded: map[string]int{}}}
+	return &Assembler{
+		cfg:    c,
+		flows:  map[flowKey]*openFlow{},
+		recent: list.New(),
+		stats:  Stats{Undecoded: map[string]int{}},
+	}
 }
 
 // Add takes the next packet and keeps its slices. Errors are those of the callbacks.
@@ -164,7 +178,7 @@ func (a *Assembler) Add(p CapturedPacket) error {
 	}
 }
 
-// Close gives out all connections that are left, by ID.
+// Close passes on all connections that are left, by ID.
 func (a *Assembler) Close() (Stats, error) {
 	rest := make([]*openFlow, 0, len(a.flows))
 	for _, f := range a.flows {
@@ -195,13 +209,14 @@ func (a *Assembler) give(f *openFlow) error {
 	if f.err == nil && f.receiver != nil {
 		f.err = f.receiver.Closed()
 	}
-	f.dirs, f.receiver = [2]assembly{}, nil // closing may still hold f
+	f.dirs, f.receiver = [2]assembly{}, nil // closing may still refer to f
 	return f.err
 }
 
-// tidy gives out connections that ended a while ago, and those that limits leave no room for.
+// tidy passes on connections that ended more than closedFor ago, and those beyond the limits.
 func (a *Assembler) tidy(now time.Time) error {
-	for len(a.closing) > 0 && (a.closing[0].gone || now.Sub(a.closing[0].closedAt) > closedFor || len(a.flows) > a.cfg.Limits.Flows) {
+	for len(a.closing) > 0 && (a.closing[0].gone || now.Sub(a.closing[0].closedAt) > closedFor ||
+		len(a.flows) > a.cfg.Limits.Flows) {
 		f := a.closing[0]
 		a.closing[0] = nil
 		a.closing = a.closing[1:]

@@ -2,35 +2,35 @@ package flow
 
 import "slices"
 
-// assembly puts one direction in order. Positions count octets; until known they count from the first octet seen and may be negative,
-// afterwards they are offsets.
+// assembly puts one direction in order. Positions count bytes. Until the beginning is known they
+// count from the first byte seen and may be negative, afterwards they are offsets.
 type assembly struct {
 	End
-	ready   []ordered // what is in order, and waits for what the other direction had before
-	given   int64     // octets that are in order
-	known   bool      // where the direction begins, or is said to
+	ready   []ordered // pieces in order that wait for earlier ones of the other direction
+	given   int64     // bytes that are in order
+	known   bool      // the beginning of the direction is known, or assumed
 	opening bool      // and that is where the connection began
 	base    uint32    // sequence number of offset 0, if known
-	next    int64     // the offset behind what is in order
+	next    int64     // the offset after what is in order
 	nextSeq uint32    // its sequence number; before known, that of position 0
-	gap     int64     // missing in front of what comes next
+	gap     int64     // bytes missing before the next ones
 	pending []latePiece
-	oldest  int   // the number of a packet: none that waits in pending came before
-	waiting int   // octets in pending
+	oldest  int   // a packet number: no piece in pending came before it
+	waiting int   // bytes in pending
 	cost    int64 // what pending and ready count against limits
 	finAt   int64
 	ackAt   int64 // highest position acknowledged
 	sure    int   // packets that acknowledged what waits
 }
 
-// latePiece is data that waits for what is missing in front of it.
+// latePiece is data that waits for missing bytes before it.
 type latePiece struct {
 	at   int64
 	data []byte
 	mark Mark
 }
 
-// ordered is a piece that is in order; gap octets are missing in front of it.
+// ordered is a piece that is in order; gap bytes are missing before it.
 type ordered struct {
 	latePiece
 	gap int64
@@ -38,10 +38,10 @@ type ordered struct {
 
 func (p latePiece) end() int64 { return p.at + int64(len(p.data)) }
 
-// pos is the position of a sequence number: the one nearest to next.
+// pos returns the position of a sequence number: the one nearest to next.
 func (d *assembly) pos(seq uint32) int64 { return d.next + int64(int32(seq-d.nextSeq)) }
 
-// begin says that the direction begins at a sequence number.
+// begin reports that the direction begins at a sequence number.
 func (d *assembly) begin(seq uint32) {
 	if d.known {
 		return
@@ -53,7 +53,7 @@ func (d *assembly) begin(seq uint32) {
 	d.establish(min(d.pos(seq), d.lowest()))
 }
 
-// lowest is the lowest position that waits, or next.
+// lowest returns the lowest position that waits, or next.
 func (d *assembly) lowest() int64 {
 	if len(d.pending) > 0 {
 		return d.pending[0].at
@@ -99,7 +99,7 @@ func (d *assembly) add(seq uint32, s *payloadPart, st *Stats, l Limits) {
 	}
 }
 
-// insert puts what is new of p into pending; of what overlaps the first counts.
+// insert puts the new bytes of p into pending; where pieces overlap, the first counts.
 func (d *assembly) insert(p latePiece, st *Stats) {
 	if len(d.pending) == 0 {
 		d.oldest = p.mark.PacketNo
@@ -127,7 +127,7 @@ func (d *assembly) insert(p latePiece, st *Stats) {
 	}
 }
 
-// drain gives out what is in order now.
+// drain passes on what is in order now.
 func (d *assembly) drain(st *Stats) {
 	n := 0
 	for d.known && n < len(d.pending) && d.pending[n].at == d.next {
@@ -142,7 +142,7 @@ func (d *assembly) drain(st *Stats) {
 	}
 }
 
-// give gives out a piece that is in order.
+// give passes on a piece that is in order.
 func (d *assembly) give(p latePiece, st *Stats) {
 	gap := d.gap
 	if d.given == 0 && !d.opening {
@@ -160,7 +160,7 @@ func (d *assembly) give(p latePiece, st *Stats) {
 // holdsBack reports whether something waits here that came before a packet of the other direction.
 func (d *assembly) holdsBack(packet int) bool { return len(d.pending) > 0 && d.oldest < packet }
 
-// jump gives up waiting for what is missing in front of pending.
+// jump stops waiting for what is missing before pending.
 func (d *assembly) jump(st *Stats) {
 	if !d.known {
 		d.establish(d.lowest())
@@ -174,7 +174,8 @@ func (d *assembly) jump(st *Stats) {
 	d.drain(st)
 }
 
-// acknowledged notes how far the other end has the direction. If it has what waits here, then what is missing in front will not come again.
+// acknowledged records how far the peer has received the direction. If the peer has what waits
+// here, the missing bytes before that will not come again.
 func (d *assembly) acknowledged(ack uint32, st *Stats) {
 	if !d.known && len(d.pending) == 0 {
 		return
@@ -199,11 +200,11 @@ func (d *assembly) acknowledged(ack uint32, st *Stats) {
 	}
 }
 
-// ackSlack is how many packets have to acknowledge what waits before the gap in front counts as missing: captures, too, have packets out of order, above all
-// those of different directions.
+// ackSlack is how many packets have to acknowledge what waits before the gap before it counts as
+// missing: captures, too, have packets out of order, above all those of different directions.
 const ackSlack = 16
 
-// maxLost is how far beyond all that was seen an acknowledgement or a FIN is believed, in octets.
+// maxLost is how far beyond all that was seen an acknowledgement or a FIN is believed, in bytes.
 const maxLost = 64 << 20
 
 func (d *assembly) fin(seq uint32) {
@@ -213,7 +214,7 @@ func (d *assembly) fin(seq uint32) {
 	d.FIN, d.finAt = true, d.pos(seq)
 }
 
-// finish gives up waiting altogether and works out what is missing at the end.
+// finish stops all waiting and computes what is missing at the end.
 func (d *assembly) finish(st *Stats) {
 	for len(d.pending) > 0 {
 		d.jump(st)

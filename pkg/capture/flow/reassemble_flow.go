@@ -2,7 +2,7 @@ package flow
 
 import "net/netip"
 
-// tcp puts a segment where it belongs.
+// tcp adds a segment to its connection.
 func (a *Assembler) tcp(s *payloadPart) error {
 	key := flowKey{s.src, s.dst, s.encap}
 	if s.dst.Compare(s.src) < 0 {
@@ -23,9 +23,12 @@ func (a *Assembler) tcp(s *payloadPart) error {
 	before := f.size()
 	f.take(s, &a.stats, a.cfg.Limits)
 	f.flush()
-	for i := range f.dirs { // what waits for the other direction waits no longer than what waits in its own
+	// data that waits for the other direction is subject to the same limits as data that waits in
+	// its own
+	for i := range f.dirs {
 		d, other := &f.dirs[i], &f.dirs[1-i]
-		for l := &a.cfg.Limits; len(other.pending) > 0 && (len(d.ready) > l.PendingPieces || d.cost > int64(2*l.PendingOctets)); f.flush() {
+		for l := &a.cfg.Limits; len(other.pending) > 0 &&
+			(len(d.ready) > l.PendingPieces || d.cost > int64(2*l.PendingOctets)); f.flush() {
 			other.jump(&a.stats)
 		}
 	}
@@ -53,7 +56,7 @@ func (a *Assembler) begin(key flowKey, s *payloadPart) *openFlow {
 	return f
 }
 
-// dir is the index of the direction that src sends in.
+// dir returns the index of the direction that src sends in.
 func (f *openFlow) dir(src netip.AddrPort) int {
 	if src == f.Src {
 		return 0
@@ -61,15 +64,15 @@ func (f *openFlow) dir(src netip.AddrPort) int {
 	return 1
 }
 
-// isOther reports whether a segment with SYN belongs to another connection, of the same addresses. It does not if its sequence number is the one already known, or fits in front
-// of all that was seen.
+// isOther reports whether a segment with SYN belongs to another connection, of the same addresses.
+// It does not if its sequence number is the known one, or precedes all that was seen.
 func (f *openFlow) isOther(s *payloadPart) bool {
 	i := f.dir(s.src)
 	d, other := &f.dirs[i], &f.dirs[1-i]
 	begin := s.seq + 1
 	switch {
 	case !d.SYN && s.flags&flagACK == 0 && (other.given > 0 || len(other.pending) > 0):
-		return true // an answer before the first SYN is of a connection before
+		return true // an answer before the first SYN belongs to an earlier connection
 	case d.SYN || d.known:
 		return begin != d.base
 	case len(d.pending) > 0:
@@ -78,10 +81,10 @@ func (f *openFlow) isOther(s *payloadPart) bool {
 	return f.closed
 }
 
-// maxReorder is how far before the first octet seen a late SYN may lie, in octets.
+// maxReorder is how far before the first byte seen a late SYN may lie, in bytes.
 const maxReorder = 1 << 20
 
-// take is what a segment does to both directions.
+// take applies a segment to both directions.
 func (f *openFlow) take(s *payloadPart, st *Stats, l Limits) {
 	i := f.dir(s.src)
 	d, other := &f.dirs[i], &f.dirs[1-i]
@@ -91,7 +94,7 @@ func (f *openFlow) take(s *payloadPart, st *Stats, l Limits) {
 		d.SYN = true
 		d.begin(seq)
 		if s.flags&flagACK == 0 && d.given+other.given == 0 && !f.Opened && i == 1 {
-			f.turn() // the first packet seen came from the other end
+			f.turn() // the first packet seen came from the peer
 			d, other = other, d
 		}
 		f.Opened = true
@@ -103,7 +106,7 @@ func (f *openFlow) take(s *payloadPart, st *Stats, l Limits) {
 		other.acknowledged(s.ack, st)
 	}
 	if s.flags&flagRST != 0 {
-		d.RST = true // what a reset carries is no data (RFC 9293, section 3.5.3)
+		d.RST = true // the payload of a reset is no data (RFC 9293, section 3.5.3)
 		return
 	}
 	if len(s.payload) > 0 || s.short > 0 {
@@ -114,7 +117,7 @@ func (f *openFlow) take(s *payloadPart, st *Stats, l Limits) {
 	}
 }
 
-// turn makes Dst the one that opened the connection.
+// turn makes Dst the end that opened the connection.
 func (f *openFlow) turn() {
 	f.Src, f.Dst = f.Dst, f.Src
 	f.dirs[0], f.dirs[1] = f.dirs[1], f.dirs[0]
@@ -126,11 +129,13 @@ func (f *openFlow) ended() bool {
 
 func (f *openFlow) size() int64 { return f.dirs[0].cost + f.dirs[1].cost }
 
-// flush gives out what is in order, of both directions in the order of their packets: no reply comes before its request.
+// flush passes on what is in order, of both directions in the order of their packets: no reply
+// comes before its request.
 func (f *openFlow) flush() {
 	for f.err == nil {
 		i, other := 0, 1
-		if a, b := f.dirs[0].ready, f.dirs[1].ready; len(a) == 0 || len(b) > 0 && b[0].mark.PacketNo < a[0].mark.PacketNo {
+		if a, b := f.dirs[0].ready, f.dirs[1].ready; len(a) == 0 ||
+			len(b) > 0 && b[0].mark.PacketNo < a[0].mark.PacketNo {
 			i, other = 1, 0
 		}
 		if !f.first(i, other) && !f.first(other, i) {
@@ -139,7 +144,8 @@ func (f *openFlow) flush() {
 	}
 }
 
-// first gives out the first piece of a direction that is in order, if nothing of the other one has to come before.
+// first passes on the first piece of a direction that is in order, if nothing of the other one has
+// to come before.
 func (f *openFlow) first(i, other int) bool {
 	d := &f.dirs[i]
 	if len(d.ready) == 0 || f.dirs[other].holdsBack(d.ready[0].mark.PacketNo) {
@@ -157,7 +163,7 @@ func (f *openFlow) first(i, other int) bool {
 	return true
 }
 
-// receive has somebody who takes what the connection has.
+// receive makes sure that the connection has a receiver.
 func (f *openFlow) receive() {
 	if f.begin != nil {
 		f.receiver, f.begin = f.begin(&f.Flow), nil

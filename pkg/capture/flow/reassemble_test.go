@@ -16,7 +16,7 @@ import (
 	"github.com/hhfr/hhfr/pkg/capture/flow"
 )
 
-// runs shows a direction: each run with its gap in front, then the gap at the end.
+// runs shows a direction: each run with the gap before it, then the gap at the end.
 func runs(w *whole, dir int) []any {
 	out := []any{}
 	for _, r := range w.dirs[dir] {
@@ -35,28 +35,50 @@ func TestReassembly(t *testing.T) {
 		want    []any
 		second  []any // of a second connection
 	}{
-		"in order":                        {append(open, c(ack, 101, "ab"), c(ack|fin, 103, "cd")), []any{int64(0), "abcd", int64(0)}, nil},
-		"out of order":                    {append(open, c(ack, 105, "ef"), c(ack, 103, "cd"), c(ack, 101, "ab")), []any{int64(0), "abcdef", int64(0)}, nil},
-		"repeated":                        {append(open, c(ack, 101, "ab"), c(ack, 101, "ab"), c(ack, 103, "cd"), c(ack, 101, "abcd")), []any{int64(0), "abcd", int64(0)}, nil},
-		"first wins":                      {append(open, c(ack, 101, "ab"), c(ack, 102, "XYZ")), []any{int64(0), "abYZ", int64(0)}, nil},
-		"first wins waiting":              {append(open, c(ack, 103, "cd"), c(ack, 105, "ef"), c(ack, 102, "XYZVW"), c(ack, 101, "a")), []any{int64(0), "aXcdef", int64(0)}, nil},
-		"keep-alive":                      {append(open, c(ack, 101, "ab"), c(ack, 102, "\x00"), c(ack, 103, "cd")), []any{int64(0), "abcd", int64(0)}, nil},
-		"gap acknowledged":                {append(append(slices.Clip(open), c(ack, 101, "ab"), c(ack, 106, "fg")), append(slices.Repeat([][]byte{s(ack, 108, "")}, 16), c(ack, 103, "cde"))...), []any{int64(0), "ab", int64(3), "fg", int64(0)}, nil},
-		"acknowledgement overtakes":       {append(open, c(ack, 101, "ab"), c(ack, 106, "fg"), s(ack, 108, ""), c(ack, 103, "cde")), []any{int64(0), "abcdefg", int64(0)}, nil},
-		"gap at the end":                  {append(open, c(ack, 101, "ab"), c(ack, 106, "fg")), []any{int64(0), "ab", int64(3), "fg", int64(0)}, nil},
-		"gap waits":                       {append(open, c(ack, 106, "fg"), s(ack, 101, ""), c(ack, 101, "abcde")), []any{int64(0), "abcdefg", int64(0)}, nil},
-		"gap in front":                    {append(open, c(ack, 103, "cd")), []any{int64(2), "cd", int64(0)}, nil},
-		"end known by ack":                {append(open, c(ack, 101, "ab"), s(ack, 110, "")), []any{int64(0), "ab", int64(7)}, nil},
-		"end known by fin":                {append(open, c(ack, 101, "ab"), c(ack|fin, 106, "")), []any{int64(0), "ab", int64(3)}, nil},
-		"fin acknowledged":                {append(open, c(ack, 101, "ab"), s(ack, 104, "")), []any{int64(0), "ab", int64(0)}, nil},
-		"wrap":                            {append(wrap, c(ack, 0xFFFFFFFE, "ab"), c(ack, 2, "ef"), c(ack, 0, "cd")), []any{int64(0), "abcdef", int64(0)}, nil},
-		"no handshake":                    {[][]byte{c(ack, 105, "ef"), c(ack, 103, "cd"), s(ack, 107, ""), c(ack, 107, "gh")}, []any{int64(-1), "cdefgh", int64(0)}, nil},
-		"only the reply of the handshake": {[][]byte{open[1], c(ack, 103, "cd"), c(ack, 101, "ab")}, []any{int64(0), "abcd", int64(0)}, nil},
-		"handshake after data":            {[][]byte{c(ack, 101, "ab"), open[0], open[1], c(ack, 103, "cd")}, []any{int64(0), "abcd", int64(0)}, nil},
-		"data with syn":                   {[][]byte{seg(1, 1000, syn, 100, 0, "ab"), open[1], c(ack, 103, "cd")}, []any{int64(0), "abcd", int64(0)}, nil},
-		"reset carries no data":           {append(open, c(ack, 101, "ab"), c(rst|ack, 103, "why")), []any{int64(0), "ab", int64(0)}, nil},
-		"syn again":                       {append(open, open[0], open[1], c(ack, 101, "ab")), []any{int64(0), "ab", int64(0)}, nil},
-		"port reused": {append(open, c(ack, 101, "ab"), c(fin|ack, 103, ""), s(fin|ack, 104, ""), seg(1, 1000, syn, 9000, 0, ""), c(ack, 9001, "cd")),
+		"in order": {append(open, c(ack, 101, "ab"), c(ack|fin, 103, "cd")),
+			[]any{int64(0), "abcd", int64(0)}, nil},
+		"out of order": {append(open, c(ack, 105, "ef"), c(ack, 103, "cd"), c(ack, 101, "ab")),
+			[]any{int64(0), "abcdef", int64(0)}, nil},
+		"repeated": {append(open, c(ack, 101, "ab"), c(ack, 101, "ab"), c(ack, 103, "cd"),
+			c(ack, 101, "abcd")), []any{int64(0), "abcd", int64(0)}, nil},
+		"first wins": {append(open, c(ack, 101, "ab"), c(ack, 102, "XYZ")),
+			[]any{int64(0), "abYZ", int64(0)}, nil},
+		"first wins waiting": {append(open, c(ack, 103, "cd"), c(ack, 105, "ef"), c(ack, 102, "XYZVW"),
+			c(ack, 101, "a")), []any{int64(0), "aXcdef", int64(0)}, nil},
+		"keep-alive": {append(open, c(ack, 101, "ab"), c(ack, 102, "\x00"), c(ack, 103, "cd")),
+			[]any{int64(0), "abcd", int64(0)}, nil},
+		"gap acknowledged": {append(append(slices.Clip(open), c(ack, 101, "ab"), c(ack, 106, "fg")),
+			append(slices.Repeat([][]byte{s(ack, 108, "")}, 16), c(ack, 103, "cde"))...),
+			[]any{int64(0), "ab", int64(3), "fg", int64(0)}, nil},
+		"acknowledgement overtakes": {append(open, c(ack, 101, "ab"), c(ack, 106, "fg"), s(ack, 108, ""),
+			c(ack, 103, "cde")), []any{int64(0), "abcdefg", int64(0)}, nil},
+		"gap at the end": {append(open, c(ack, 101, "ab"), c(ack, 106, "fg")),
+			[]any{int64(0), "ab", int64(3), "fg", int64(0)}, nil},
+		"gap waits": {append(open, c(ack, 106, "fg"), s(ack, 101, ""), c(ack, 101, "abcde")),
+			[]any{int64(0), "abcdefg", int64(0)}, nil},
+		"gap in front": {append(open, c(ack, 103, "cd")), []any{int64(2), "cd", int64(0)}, nil},
+		"end known by ack": {append(open, c(ack, 101, "ab"), s(ack, 110, "")),
+			[]any{int64(0), "ab", int64(7)}, nil},
+		"end known by fin": {append(open, c(ack, 101, "ab"), c(ack|fin, 106, "")),
+			[]any{int64(0), "ab", int64(3)}, nil},
+		"fin acknowledged": {append(open, c(ack, 101, "ab"), s(ack, 104, "")),
+			[]any{int64(0), "ab", int64(0)}, nil},
+		"wrap": {append(wrap, c(ack, 0xFFFFFFFE, "ab"), c(ack, 2, "ef"), c(ack, 0, "cd")),
+			[]any{int64(0), "abcdef", int64(0)}, nil},
+		"no handshake": {[][]byte{c(ack, 105, "ef"), c(ack, 103, "cd"), s(ack, 107, ""),
+			c(ack, 107, "gh")}, []any{int64(-1), "cdefgh", int64(0)}, nil},
+		"only the reply of the handshake": {[][]byte{open[1], c(ack, 103, "cd"), c(ack, 101, "ab")},
+			[]any{int64(0), "abcd", int64(0)}, nil},
+		"handshake after data": {[][]byte{c(ack, 101, "ab"), open[0], open[1], c(ack, 103, "cd")},
+			[]any{int64(0), "abcd", int64(0)}, nil},
+		"data with syn": {[][]byte{seg(1, 1000, syn, 100, 0, "ab"), open[1], c(ack, 103, "cd")},
+			[]any{int64(0), "abcd", int64(0)}, nil},
+		"reset carries no data": {append(open, c(ack, 101, "ab"), c(rst|ack, 103, "why")),
+			[]any{int64(0), "ab", int64(0)}, nil},
+		"syn again": {append(open, open[0], open[1], c(ack, 101, "ab")),
+			[]any{int64(0), "ab", int64(0)}, nil},
+		"port reused": {append(open, c(ack, 101, "ab"), c(fin|ack, 103, ""), s(fin|ack, 104, ""),
+			seg(1, 1000, syn, 9000, 0, ""), c(ack, 9001, "cd")),
 			[]any{int64(0), "ab", int64(0)}, []any{int64(0), "cd", int64(0)}},
 	} {
 		flows, _ := flowsOf(t, flow.Limits{}, slices.Clone(tt.packets)...)
@@ -74,7 +96,7 @@ func TestLimits(t *testing.T) {
 	begin := [][]byte{seg(1, 1000, syn, 0, 0, ""), seg(2, 1000, syn|ack, 0, 1, "")}
 	data := bytes.Repeat([]byte("0123456789"), 10)
 	packets := slices.Clone(begin)
-	for i := range 100 { // behind a gap of 1 octet
+	for i := range 100 { // after a gap of 1 byte
 		packets = append(packets, seg(1, 1000, ack, uint32(2+100*i), 1, string(data)))
 	}
 	flows, stats := flowsOf(t, flow.Limits{PendingPieces: 10}, packets...)
@@ -119,7 +141,7 @@ func TestEndedConnectionsAreGivenOutEarly(t *testing.T) {
 	assert.ErrorIs(t, err, stop)
 }
 
-// recording is a connection recorded: its packets, and what both ends said.
+// recording is a recorded connection: its packets, and what both ends sent.
 func recording(tb testing.TB, seed uint64) (packets []flow.CapturedPacket, said [2][]byte, file []byte) {
 	tb.Helper()
 	rnd := rand.New(rand.NewPCG(seed, 1))
@@ -181,7 +203,8 @@ func TestRecordingsGiveBackWhatWasSent(t *testing.T) {
 	}
 }
 
-// TestLostPacketsLeaveExactGaps takes any packets away: what is left stands where it stood, and the gaps are exactly what was taken.
+// TestLostPacketsLeaveExactGaps removes any packets: the remaining bytes stay at their offsets, and
+// the gaps are exactly what was removed.
 func TestLostPacketsLeaveExactGaps(t *testing.T) {
 	for seed := range uint64(60) {
 		packets, said, _ := recording(t, seed%4)
@@ -192,7 +215,8 @@ func TestLostPacketsLeaveExactGaps(t *testing.T) {
 			kept = slices.Concat(packets[:at], packets[min(at+n, len(packets)):])
 		}
 		for i := range kept { // late packets, of either direction
-			if j := i + 1; seed%2 == 0 && j < len(kept) && len(kept[i].Data) > 40 && len(kept[j].Data) > 40 && rnd.IntN(3) == 0 {
+			if j := i + 1; seed%2 == 0 && j < len(kept) && len(kept[i].Data) > 40 && len(kept[j].Data) > 40 &&
+				rnd.IntN(3) == 0 {
 				kept[i], kept[j] = kept[j], kept[i]
 			}
 		}
@@ -221,7 +245,7 @@ func TestLostPacketsLeaveExactGaps(t *testing.T) {
 			}
 			at := int64(-1)
 			for _, r := range d {
-				if at < 0 { // where the first run stands is known if the handshake was seen
+				if at < 0 { // the offset of the first run is known if the handshake was seen
 					at = int64(bytes.Index(sent, r.data))
 					require.GreaterOrEqual(t, at, int64(0), "seed %d", seed)
 					if r.gapBefore >= 0 {

@@ -1,7 +1,8 @@
-// Package bolt is the context store in one file, for one process at a time: a B+tree of pages (bbolt) with a commit to the medium for every
-// change. All stores that one process opens on a file share its one handle.
+// Package bolt is the context store in one file, for one process at a time: a B+tree of pages
+// (bbolt) with a commit to the medium for every change. All stores that one process opens on a file
+// share its one handle.
 //
-// The file never shrinks: what is dropped makes room for what comes.
+// The file never shrinks: the space of dropped entries is used for new ones.
 package bolt
 
 import (
@@ -18,13 +19,15 @@ import (
 
 // Config of a store. The zero value works.
 type Config struct {
-	// ReadOnly opens a file that must exist, and writes nothing; Put, Commit and Delete fail with [ctxstore.Permission]. Several processes can read a
-	// file that none writes.
+	// ReadOnly opens a file that must exist, and writes nothing; Put, Commit and Delete fail with
+	// [ctxstore.Permission]. Several processes can read a file that none writes.
 	ReadOnly bool
-	// MaxBytes is the room for URIs and values together, in octets; 0 means [ctxstore.DefaultMaxBytes]. Beyond it the shapes not used for longest go;
-	// when there are none left, Put fails with [ctxstore.Full]. The file is larger: pages are not always full.
+	// MaxBytes is the space for URIs and values together, in bytes; 0 means
+	// [ctxstore.DefaultMaxBytes]. Beyond it the least recently used shapes are dropped; when there
+	// are none left, Put fails with [ctxstore.Full]. The file is larger: pages are not always full.
 	MaxBytes int64
-	// Clock is what time to live is counted on; nil means the machine's. The lock is waited for in real time.
+	// Clock is the clock for times to live; nil means the machine's. Waiting for the lock uses real
+	// time.
 	Clock clock.Clock
 }
 
@@ -35,10 +38,10 @@ type Store struct {
 
 	open   context.Context // done once the store is closed
 	shut   context.CancelFunc
-	mu     sync.RWMutex // held for reading while something is done, for writing by Close
+	mu     sync.RWMutex // read-locked by operations, write-locked by Close
 	active sync.WaitGroup
 	once   sync.Once
-	closed error // what Close came to
+	closed error // the result of Close
 }
 
 var (
@@ -46,9 +49,10 @@ var (
 	_ ctxstore.Holder = (*Store)(nil)
 )
 
-// Open opens the store in the file at path, and makes the file (mode 0600, its folder 0700) if it is missing. A lock held by another process is
-// [ctxstore.Unavailable] after one second. [ctxstore.NotFound] if the file is missing and cfg.ReadOnly, [ctxstore.Corrupt] if it is none of
-// ours, [ctxstore.Permission] if it may not be opened.
+// Open opens the store in the file at path, and makes the file (mode 0600, its folder 0700) if it
+// is missing. A lock held by another process is [ctxstore.Unavailable] after one second. Other
+// errors: [ctxstore.NotFound] if the file is missing and cfg.ReadOnly, [ctxstore.Corrupt] if it is
+// not a file of this format, [ctxstore.Permission] if it may not be opened.
 func Open(path string, cfg Config) (*Store, error) {
 	if cfg.MaxBytes <= 0 {
 		cfg.MaxBytes = ctxstore.DefaultMaxBytes
@@ -94,7 +98,9 @@ func (s *Store) Get(ctx context.Context, uri string) (e ctxstore.Entry, err erro
 }
 
 // Put implements [ctxstore.Store].
-func (s *Store) Put(ctx context.Context, uri string, value []byte, opt ctxstore.PutOptions) (revision uint64, err error) {
+func (s *Store) Put(
+	ctx context.Context, uri string, value []byte, opt ctxstore.PutOptions,
+) (revision uint64, err error) {
 	if err := ctxstore.CheckPut(uri, value, opt); err != nil {
 		return 0, err
 	}
@@ -112,7 +118,7 @@ func (s *Store) Put(ctx context.Context, uri string, value []byte, opt ctxstore.
 	return revision, err
 }
 
-// putShape stores a shape, unless it is there and whole.
+// putShape stores a shape, unless it is there and intact.
 func (s *Store) putShape(ctx context.Context, uri string, value []byte) error {
 	if !s.cfg.ReadOnly {
 		if _, err := s.Get(ctx, uri); err == nil {
@@ -183,7 +189,8 @@ func (s *Store) List(ctx context.Context, prefix string) iter.Seq2[ctxstore.Info
 	}
 }
 
-// Watch implements [ctxstore.Store]. Changes come at once, since no other process can make any; that a value expired is noticed with the next change.
+// Watch implements [ctxstore.Store]. Changes are reported at once, since no other process can make
+// any. Expired values are reported with the next change.
 func (s *Store) Watch(ctx context.Context, prefix string) (<-chan ctxstore.Change, error) {
 	wake := make(chan struct{}, 1)
 	s.file.watch(wake)
@@ -204,7 +211,8 @@ func (s *Store) Watch(ctx context.Context, prefix string) (<-chan ctxstore.Chang
 		defer s.file.unwatch(wake)
 		defer cancel()
 		defer context.AfterFunc(s.open, cancel)()
-		follow.Run(ctx, known, wake, func(ctx context.Context) (map[string]uint64, error) { return s.revisions(ctx, prefix) }, out)
+		follow.Run(ctx, known, wake,
+			func(ctx context.Context) (map[string]uint64, error) { return s.revisions(ctx, prefix) }, out)
 	})
 	return out, nil
 }
@@ -221,7 +229,7 @@ func (s *Store) revisions(ctx context.Context, prefix string) (map[string]uint64
 	return m, err
 }
 
-// Close implements [ctxstore.Store]. The last store on a file closes it, and gives the lock back.
+// Close implements [ctxstore.Store]. The last store on a file closes it, and releases the lock.
 func (s *Store) Close() error {
 	s.once.Do(func() {
 		s.shut()
@@ -243,7 +251,7 @@ func (s *Store) ready(ctx context.Context) error {
 	return nil
 }
 
-// view reads at one moment.
+// view reads a consistent state.
 func (s *Store) view(ctx context.Context, uri string, do func(*tx) error) error {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
@@ -253,7 +261,7 @@ func (s *Store) view(ctx context.Context, uri string, do func(*tx) error) error 
 	return s.file.transaction(uri, false, s.cfg, do)
 }
 
-// update changes what lies in the file: all that do does, or nothing.
+// update changes the file: either everything that do does, or nothing.
 func (s *Store) update(ctx context.Context, uri string, do func(*tx) error) error {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
@@ -261,12 +269,18 @@ func (s *Store) update(ctx context.Context, uri string, do func(*tx) error) erro
 		return err
 	}
 	if s.cfg.ReadOnly {
-		return &ctxstore.Error{Code: ctxstore.Permission, URI: uri, At: s.file.path, Err: errors.New("opened for reading only")}
+		return &ctxstore.Error{
+			Code: ctxstore.Permission,
+			URI:  uri,
+			At:   s.file.path,
+			Err:  errors.New("opened for reading only"),
+		}
 	}
 	return s.file.transaction(uri, true, s.cfg, do)
 }
 
-// Hold implements [ctxstore.Holder]: other processes do not have the file.
+// Hold implements [ctxstore.Holder]. It needs no lock of the system: other processes cannot open
+// the file.
 func (s *Store) Hold(uri string) (release func(), err error) {
 	return s.file.holds.Hold(s.file.path, uri)
 }

@@ -83,7 +83,7 @@ func TestWhatIsPutStays(t *testing.T) {
 	assert.Greater(t, next, first)
 }
 
-// The shapes used last are known after the file was closed and opened again.
+// The most recently used shapes are known after the file was closed and opened again.
 func TestUsesStay(t *testing.T) {
 	path, ctx := filepath.Join(t.TempDir(), "store.db"), t.Context()
 	const limit = 16 << 10
@@ -140,7 +140,7 @@ func TestRefused(t *testing.T) {
 	}
 }
 
-// Octets of a value that changed in the file are noticed.
+// Bytes of a value that changed in the file are noticed.
 func TestDamage(t *testing.T) {
 	path, ctx := filepath.Join(t.TempDir(), "store.db"), t.Context()
 	s, err := bolt.Open(path, bolt.Config{})
@@ -150,7 +150,8 @@ func TestDamage(t *testing.T) {
 	require.NoError(t, s.Close())
 	octets, err := os.ReadFile(path)
 	require.NoError(t, err)
-	require.NoError(t, os.WriteFile(path, bytes.ReplaceAll(octets, []byte("the value itself"), []byte("the value damage")), 0o600))
+	require.NoError(t,
+		os.WriteFile(path, bytes.ReplaceAll(octets, []byte("the value itself"), []byte("the value damage")), 0o600))
 
 	s = open(t, path, bolt.Config{})
 	_, err = s.Get(ctx, uri)
@@ -160,7 +161,7 @@ func TestDamage(t *testing.T) {
 
 const pathVariable = "HHFR_TEST_BOLT"
 
-// TestOther is what the other process of TestLock runs.
+// TestOther is run by the other process of TestLock.
 func TestOther(t *testing.T) {
 	path := os.Getenv(pathVariable)
 	if path == "" {

@@ -18,7 +18,7 @@ import (
 	"github.com/hhfr/hhfr/pkg/ctxstore/bolt"
 )
 
-// damages are ways in which a file comes to harm, by a seed.
+// damages are ways to damage a file, by a seed.
 var damages = []func(rnd *rand.Rand, file []byte) []byte{
 	func(rnd *rand.Rand, file []byte) []byte { // bits
 		for range 1 + rnd.IntN(40) {
@@ -55,8 +55,8 @@ var damages = []func(rnd *rand.Rand, file []byte) []byte{
 	},
 }
 
-// TestDamagedFiles: whatever happens to a file, no access to it ends the process or stays for ever,
-// what is read is what was stored, and errors say what to do.
+// TestDamagedFiles: whatever happens to a file, no access to it ends the process or hangs, what is
+// read is what was stored, and errors say what to do.
 func TestDamagedFiles(t *testing.T) {
 	dir, ctx := t.TempDir(), t.Context()
 	whole := filepath.Join(dir, "whole.db")
@@ -113,7 +113,7 @@ func TestDamagedFiles(t *testing.T) {
 	assert.Positive(t, told)
 }
 
-// use does with a store what sessions do, and gives the errors.
+// use does with a store what sessions do, and returns the errors.
 func use(ctx context.Context, t *testing.T, path string, values map[string][]byte) (errs []error) {
 	note := func(err error) {
 		if err != nil {

@@ -1,6 +1,6 @@
 package bolt
 
-// LockBeside is what Android needs beside bbolt's own lock; ErrLocked is how it gives up.
+// LockBeside is what Android needs in addition to bbolt's own lock; ErrLocked is its error.
 var (
 	LockBeside = lockBeside
 	ErrLocked  = errLocked

@@ -20,11 +20,13 @@ import (
 	"github.com/hhfr/hhfr/pkg/ctxstore"
 )
 
-// lockWait is how long a lock that another process holds is waited for: one that ends just now is worth that, one that runs is not.
+// lockWait is how long to wait for a lock that another process holds. It is enough for a process
+// that is just ending; waiting for a running one is of no use.
 const lockWait = time.Second
 
-// process holds the one handle per file of this process. Two handles would shut each other out; on Android, where the lock belongs to the process
-// and not to the handle, they would not, and destroy the file.
+// process holds the one handle per file of this process. Two handles would lock each other out. On
+// Android, where the lock belongs to the process and not to the handle, they would not, and would
+// destroy the file.
 var process = fileRegistry{files: map[*sharedFile]struct{}{}}
 
 type fileRegistry struct {
@@ -45,11 +47,11 @@ type sharedFile struct {
 
 	mu       sync.Mutex
 	watchers map[chan struct{}]struct{}
-	use      uint64            // counts uses of shapes, to know which was longest ago
-	touched  map[string]uint64 // those that the file does not know yet
+	use      uint64            // counts uses of shapes, to find the least recently used
+	touched  map[string]uint64 // uses that are not in the file yet
 }
 
-// open gives the file's handle to one more user.
+// open returns the file's handle to one more user.
 func (r *fileRegistry) open(path string, readOnly bool) (*sharedFile, error) {
 	path, err := filepath.Abs(path)
 	if err != nil {
@@ -60,14 +62,23 @@ func (r *fileRegistry) open(path string, readOnly bool) (*sharedFile, error) {
 	info, err := os.Stat(path)
 	switch {
 	case err == nil && info.IsDir():
-		return nil, &ctxstore.Error{Code: ctxstore.Invalid, At: path, Err: errors.New("a folder"), Hint: "a store in a folder is named without bolt:"}
+		return nil, &ctxstore.Error{
+			Code: ctxstore.Invalid,
+			At:   path,
+			Err:  errors.New("a folder"),
+			Hint: "a store in a folder is named without bolt:",
+		}
 	case err == nil:
 		for f := range r.files {
 			if !os.SameFile(f.info, info) {
 				continue
 			}
 			if f.readOnly && !readOnly {
-				return nil, &ctxstore.Error{Code: ctxstore.Permission, At: path, Err: errors.New("this process has it open for reading only")}
+				return nil, &ctxstore.Error{
+					Code: ctxstore.Permission,
+					At:   path,
+					Err:  errors.New("this process has it open for reading only"),
+				}
 			}
 			f.users++
 			return f, nil
@@ -83,7 +94,7 @@ func (r *fileRegistry) open(path string, readOnly bool) (*sharedFile, error) {
 	return f, nil
 }
 
-// close takes one user away, and closes the file behind the last.
+// close removes one user, and closes the file after the last.
 func (r *fileRegistry) close(f *sharedFile) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -113,7 +124,8 @@ func openFile(path string, readOnly bool) (_ *sharedFile, err error) {
 		if err := verify(path); err != nil {
 			return err
 		}
-		f.db, err = bbolt.Open(path, 0o600, &bbolt.Options{Timeout: lockWait, ReadOnly: readOnly, FreelistType: bbolt.FreelistMapType})
+		f.db, err = bbolt.Open(path, 0o600,
+			&bbolt.Options{Timeout: lockWait, ReadOnly: readOnly, FreelistType: bbolt.FreelistMapType})
 		return err
 	})
 	if err != nil {
@@ -170,7 +182,8 @@ func (f *sharedFile) close() error {
 	return err
 }
 
-// transaction runs do on the file's state at one moment; with write, what do changed is kept if it returns no error.
+// transaction runs do on a consistent state of the file. With write, the changes of do are
+// committed if it returns no error.
 func (f *sharedFile) transaction(uri string, write bool, cfg Config, do func(*tx) error) error {
 	err := guard(uri, f.path, func() error {
 		run := f.db.View
@@ -178,7 +191,13 @@ func (f *sharedFile) transaction(uri string, write bool, cfg Config, do func(*tx
 			run = f.db.Update
 		}
 		return run(func(t *bbolt.Tx) error {
-			own := &tx{file: f, cfg: cfg, meta: t.Bucket(metaBucket), entries: t.Bucket(entriesBucket), uses: t.Bucket(usesBucket)}
+			own := &tx{
+				file:    f,
+				cfg:     cfg,
+				meta:    t.Bucket(metaBucket),
+				entries: t.Bucket(entriesBucket),
+				uses:    t.Bucket(usesBucket),
+			}
 			if own.meta == nil || own.entries == nil || own.uses == nil {
 				return corrupt(uri, f.path, errors.New("a bucket is missing"))
 			}
@@ -194,9 +213,9 @@ func (f *sharedFile) transaction(uri string, write bool, cfg Config, do func(*tx
 	return err
 }
 
-// guard turns what bbolt says, also by a panic over a damaged page, into an error of ours. A
-// damaged page may lead to where the file, which is mapped into memory, has none: that would end
-// the process if it were not a panic, too.
+// guard turns errors of bbolt, and panics over a damaged page, into an error of ours. A damaged
+// page may point to memory beyond the mapped file: that would end the process if it were not a
+// panic, too.
 func guard(uri, path string, do func() error) (err error) {
 	defer debug.SetPanicOnFault(debug.SetPanicOnFault(true))
 	defer func() {
@@ -207,10 +226,11 @@ func guard(uri, path string, do func() error) (err error) {
 	return fault(uri, path, do())
 }
 
-// fault says what an error means; nil stays nil, and errors of ours and of contexts stay as they are.
+// fault translates an error; nil stays nil, and errors of ours and of contexts stay as they are.
 func fault(uri, path string, err error) error {
 	var own *ctxstore.Error
-	if err == nil || errors.As(err, &own) || errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) {
+	if err == nil || errors.As(err, &own) || errors.Is(err, context.Canceled) ||
+		errors.Is(err, context.DeadlineExceeded) {
 		return err
 	}
 	e := &ctxstore.Error{Code: ctxstore.Unavailable, URI: uri, At: path, Err: err}
@@ -226,20 +246,30 @@ func fault(uri, path string, err error) error {
 	case errors.Is(err, fs.ErrPermission), errors.Is(err, syscall.EROFS):
 		e.Code, e.Hint = ctxstore.Permission, "check owner and mode of file and folder, or name another"
 	case isFull(err):
-		e.Code, e.Hint = ctxstore.Full, "make room there, or name another file"
+		e.Code, e.Hint = ctxstore.Full, "free space there, or name another file"
 	case uri == "" && !errors.As(err, new(syscall.Errno)):
-		// What is left of opening: bbolt found something else than its pages.
+		// What remains of the errors of opening: bbolt found something other than its pages.
 		return corrupt(uri, path, err)
 	}
 	return e
 }
 
 func corrupt(uri, path string, err error) error {
-	return &ctxstore.Error{Code: ctxstore.Corrupt, URI: uri, At: path, Err: err, Hint: "move the file away, or restore it from a copy"}
+	return &ctxstore.Error{
+		Code: ctxstore.Corrupt,
+		URI:  uri,
+		At:   path,
+		Err:  err,
+		Hint: "move the file away, or restore it from a copy",
+	}
 }
 
 func conflict(uri string, want, have uint64) error {
-	return &ctxstore.Error{Code: ctxstore.Conflict, URI: uri, Err: fmt.Errorf("expected revision %d, found %d", want, have)}
+	return &ctxstore.Error{
+		Code: ctxstore.Conflict,
+		URI:  uri,
+		Err:  fmt.Errorf("expected revision %d, found %d", want, have),
+	}
 }
 
 func (f *sharedFile) watch(wake chan struct{}) {
@@ -265,7 +295,7 @@ func (f *sharedFile) wake() {
 	}
 }
 
-// touch notes that a shape was used. The next write takes that into the file.
+// touch records that a shape was used. The next write stores that in the file.
 func (f *sharedFile) touch(uri string) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -275,7 +305,7 @@ func (f *sharedFile) touch(uri string) {
 	}
 }
 
-// takeTouched gives what was noted, and forgets it.
+// takeTouched returns what was recorded, and forgets it.
 func (f *sharedFile) takeTouched() (touched map[string]uint64, use uint64) {
 	f.mu.Lock()
 	defer f.mu.Unlock()

@@ -13,7 +13,8 @@ func isFull(err error) bool {
 	return errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EDQUOT) || errors.Is(err, syscall.EFBIG)
 }
 
-// lockBeside locks a file beside path, shared or alone, until unlock is called or the process ends. It gives up with errLocked after wait.
+// lockBeside locks a file beside path, shared or exclusively, until unlock is called or the process
+// ends. It gives up with errLocked after wait.
 func lockBeside(path string, shared bool, wait time.Duration) (unlock func(), err error) {
 	f, err := os.OpenFile(path+".lock", os.O_RDWR|os.O_CREATE, 0o600)
 	if err != nil {

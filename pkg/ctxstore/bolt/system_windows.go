@@ -15,5 +15,5 @@ func isFull(err error) bool {
 	return errors.Is(err, errorDiskFull) || errors.Is(err, errorHandleDiskFull)
 }
 
-// lockBeside is for systems whose locks belong to the process; here they do not.
+// lockBeside is for systems whose locks belong to the process; here they belong to the handle.
 func lockBeside(string, bool, time.Duration) (unlock func(), err error) { return func() {}, nil }

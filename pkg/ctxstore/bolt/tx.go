@@ -15,26 +15,27 @@ import (
 	"github.com/hhfr/hhfr/pkg/ctxstore"
 )
 
-// The buckets of a file, and what lies in meta.
+// The buckets of a file, and the keys in meta.
 var (
 	metaBucket    = []byte("meta")
 	entriesBucket = []byte("entries") // URI: record and value
-	usesBucket    = []byte("uses")    // URI of a shape: when it was used last, on the file's counter
+	usesBucket    = []byte("uses")    // URI of a shape: when it was last used, on the file's counter
 	formatKey     = []byte("format")
-	revisionKey   = []byte("revision") // last one given to a mutable entry
-	octetsKey     = []byte("octets")   // of all URIs and values
+	revisionKey   = []byte("revision") // last revision given to a mutable entry
+	octetsKey     = []byte("octets")   // length of all URIs and values
 	useKey        = []byte("use")      // the counter of uses
 )
 
-// format is the version of what a file looks like.
+// format is the version of the file format.
 const format = 1
 
-// recordSize is the length of a record, in octets: revision, expiry as seconds and nanoseconds, check.
+// recordSize is the length of a record, in bytes: revision, expiry as seconds and nanoseconds,
+// check.
 const recordSize = 8 + 8 + 4 + 4
 
 var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 
-// record stands before each value.
+// record precedes each value.
 type record struct {
 	revision uint64
 	expires  time.Time // zero: never
@@ -54,7 +55,7 @@ func (r record) appendTo(b []byte) []byte {
 
 func parseRecord(b []byte) (r record, value []byte, err error) {
 	if len(b) < recordSize {
-		return r, nil, fmt.Errorf("%d octets, a record has %d", len(b), recordSize)
+		return r, nil, fmt.Errorf("%d bytes, a record has %d", len(b), recordSize)
 	}
 	r.revision = binary.BigEndian.Uint64(b)
 	if seconds := binary.BigEndian.Uint64(b[8:]); seconds != 0 {
@@ -66,7 +67,12 @@ func parseRecord(b []byte) (r record, value []byte, err error) {
 
 func (r *record) check(uri string, value []byte) error {
 	if crc32.Checksum(value, castagnoli) != r.sum {
-		return &ctxstore.Error{Code: ctxstore.Corrupt, URI: uri, Err: errors.New("its check is wrong"), Hint: "delete the entry, or restore the file from a copy"}
+		return &ctxstore.Error{
+			Code: ctxstore.Corrupt,
+			URI:  uri,
+			Err:  errors.New("its check is wrong"),
+			Hint: "delete the entry, or restore the file from a copy",
+		}
 	}
 	return nil
 }
@@ -78,7 +84,7 @@ type tx struct {
 	meta, entries, uses *bbolt.Bucket
 }
 
-// find gives a live entry; nil if there is none. The value is valid within the transaction.
+// find returns a live entry; nil if there is none. The value is valid within the transaction.
 func (t *tx) find(uri string) (*record, []byte, error) {
 	b := t.entries.Get([]byte(uri))
 	if b == nil {
@@ -152,12 +158,13 @@ func (t *tx) setNumber(key []byte, n uint64) error {
 	return t.meta.Put(key, binary.BigEndian.AppendUint64(nil, n))
 }
 
-// room is what an entry takes of the limit, in octets.
+// room returns how much of the limit an entry takes, in bytes.
 func room(uri string, stored []byte) int64 {
 	return int64(len(uri) + max(len(stored)-recordSize, 0))
 }
 
-// makeRoom sees to it that an entry of need octets can be put at uri. It drops what expired, then the shapes not used for longest, until a tenth is free, so that not every Put has to.
+// makeRoom makes space for an entry of need bytes at uri. It drops expired entries, then the least
+// recently used shapes, until a tenth is free, so that not every Put has to.
 func (t *tx) makeRoom(uri string, need int64) error {
 	if old := t.entries.Get([]byte(uri)); old != nil {
 		need -= room(uri, old)
@@ -193,8 +200,13 @@ func (t *tx) makeRoom(uri string, need int64) error {
 		return err
 	}
 	if mutable+need > limit {
-		return &ctxstore.Error{Code: ctxstore.Full, URI: uri, At: t.file.path,
-			Err: fmt.Errorf("%d more octets, the limit is %d", need, limit), Hint: "raise the limit, delete contexts, or name another file"}
+		return &ctxstore.Error{
+			Code: ctxstore.Full,
+			URI:  uri,
+			At:   t.file.path,
+			Err:  fmt.Errorf("%d more bytes, the limit is %d", need, limit),
+			Hint: "raise the limit, delete contexts, or name another file",
+		}
 	}
 	slices.SortFunc(shapes, func(a, b shape) int { return cmp.Compare(a.use, b.use) })
 	for _, s := range shapes {
@@ -212,7 +224,7 @@ func (t *tx) makeRoom(uri string, need int64) error {
 	return nil
 }
 
-// noted is a copy of the uses that the file does not know yet.
+// noted returns a copy of the uses that are not in the file yet.
 func (f *sharedFile) noted() map[string]uint64 {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -223,7 +235,8 @@ func (f *sharedFile) noted() map[string]uint64 {
 	return m
 }
 
-// flush takes the uses noted into the file. Those of a transaction that fails in the end are lost, which only makes the choice of what to drop less good.
+// flush writes the recorded uses into the file. Those of a transaction that fails in the end are
+// lost, which only makes the choice of shapes to drop less good.
 func (t *tx) flush() error {
 	touched, use := t.file.takeTouched()
 	if len(touched) == 0 {
@@ -240,7 +253,8 @@ func (t *tx) flush() error {
 	return t.setNumber(useKey, use)
 }
 
-// list gives the live entries under prefix, ordered by URI, and what could not be read.
+// list returns the live entries under prefix, ordered by URI, and the errors for those that could
+// not be read.
 func (t *tx) list(prefix string) (list []ctxstore.Info, failed []error) {
 	c := t.entries.Cursor()
 	for k, b := c.Seek([]byte(prefix)); k != nil && bytes.HasPrefix(k, []byte(prefix)); k, b = c.Next() {
@@ -250,7 +264,8 @@ func (t *tx) list(prefix string) (list []ctxstore.Info, failed []error) {
 			continue
 		}
 		if !t.expired(&r) {
-			list = append(list, ctxstore.Info{URI: string(k), Revision: r.revision, Size: int64(len(value)), Expires: r.expires})
+			list = append(list,
+				ctxstore.Info{URI: string(k), Revision: r.revision, Size: int64(len(value)), Expires: r.expires})
 		}
 	}
 	return list, failed

@@ -11,11 +11,11 @@ import (
 	"go.etcd.io/bbolt"
 )
 
-// bbolt trusts its pages: one that is damaged may send it around in circles, or through four
-// billion pages. So the pages of a file are looked at before it is used: each belongs to one tree,
-// or to the free list, and is what its header says.
+// bbolt trusts its pages: a damaged one may send it around in circles, or through four billion
+// pages. So the pages of a file are checked before it is used: each belongs to one tree, or to the
+// free list, and is what its header says.
 
-// The parts of a page (bbolt's format, version 2), in octets.
+// The parts of a page (bbolt's format, version 2), in bytes.
 const (
 	headerSize  = 16 // id, flags (16 bits), count (16 bits), overflow (32 bits)
 	elementSize = 16 // of a branch: position, key size, page; of a leaf: flags, position, key size, value size
@@ -28,17 +28,17 @@ const (
 	freelistPage = 0x10
 	bucketFlag   = 0x01
 	noFreelist   = 1<<64 - 1
-	// maxCount says that the count of a free list stands before its first id.
+	// maxCount means that the count of a free list stands before its first id.
 	maxCount = 0xFFFF
 )
 
 var native = binary.NativeEndian
 
-// verify looks at the pages of a file that nobody writes meanwhile.
+// verify checks the pages of a file that nobody writes meanwhile.
 func verify(path string) error {
 	info, err := os.Stat(path)
 	if err != nil || info.Size() == 0 {
-		return nil // it is made, or the error is told, when the file is opened
+		return nil // opening the file makes it, or reports the error
 	}
 	db, err := bbolt.Open(path, 0o600, &bbolt.Options{Timeout: lockWait, ReadOnly: true})
 	if err != nil {
@@ -62,10 +62,10 @@ type fileChecker struct {
 	used     map[uint64]bool
 }
 
-// meta is what a meta page says.
+// meta is the content of a meta page.
 type meta struct{ root, freelist, high, transaction uint64 }
 
-// page is the head of one.
+// page is the header of a page.
 type page struct {
 	id       uint64
 	flags    uint16
@@ -87,7 +87,7 @@ func (c *fileChecker) check() error {
 	return c.tree(m.root, true, &keyOrder{})
 }
 
-// meta reads the newer of the two meta pages that bbolt takes: it has checked them when it opened
+// meta reads the newer of the two meta pages that bbolt accepts; bbolt checked them when it opened
 // the file.
 func (c *fileChecker) meta() (newest meta, err error) {
 	for id := range int64(2) {
@@ -102,12 +102,12 @@ func (c *fileChecker) meta() (newest meta, err error) {
 		}
 	}
 	if newest.high > uint64(c.size/c.pageSize) {
-		return newest, fmt.Errorf("the file has %d octets, not %d pages of %d", c.size, newest.high, c.pageSize)
+		return newest, fmt.Errorf("the file has %d bytes, not %d pages of %d", c.size, newest.high, c.pageSize)
 	}
 	return newest, nil
 }
 
-// take reads the head of a page, and takes it and those that it goes on over.
+// take reads the header of a page, and marks it and its overflow pages as used.
 func (c *fileChecker) take(id uint64) (p page, err error) {
 	var b [headerSize]byte
 	if id >= c.high {
@@ -129,10 +129,10 @@ func (c *fileChecker) take(id uint64) (p page, err error) {
 	return p, nil
 }
 
-// read gives n octets from a place behind the head of a page.
+// read returns n bytes from an offset after the header of a page.
 func (c *fileChecker) read(p page, at, n int64) ([]byte, error) {
 	if room := (int64(p.overflow)+1)*c.pageSize - headerSize; at > room || n > room-at {
-		return nil, fmt.Errorf("page %d says that it has more than it can have", p.id)
+		return nil, fmt.Errorf("page %d states more content than it can have", p.id)
 	}
 	b := make([]byte, n)
 	if _, err := c.file.ReadAt(b, int64(p.id)*c.pageSize+headerSize+at); err != nil {
@@ -147,7 +147,7 @@ func (c *fileChecker) freelist(id uint64) error {
 		return err
 	}
 	if p.flags != freelistPage {
-		return fmt.Errorf("page %d is no free list", id)
+		return fmt.Errorf("page %d is not a free list", id)
 	}
 	skip, n := int64(0), int64(p.count)
 	if p.count == maxCount {
@@ -173,11 +173,11 @@ func (c *fileChecker) freelist(id uint64) error {
 	return nil
 }
 
-// keyOrder holds the keys of a tree against their order: that of a branch's element is no higher than
+// keyOrder checks the order of the keys of a tree: the key of a branch's element is no higher than
 // those below it.
 type keyOrder struct {
 	key  []byte
-	leaf bool // it is that of a leaf
+	leaf bool // the last key is that of a leaf
 }
 
 func (o *keyOrder) next(key []byte, leaf bool) bool {
@@ -187,14 +187,14 @@ func (o *keyOrder) next(key []byte, leaf bool) bool {
 	return ok
 }
 
-// tree looks at the pages of a bucket. The root has buckets for values.
+// tree checks the pages of a bucket. The root has buckets for values.
 func (c *fileChecker) tree(id uint64, root bool, o *keyOrder) error {
 	p, err := c.take(id)
 	if err != nil {
 		return err
 	}
 	if p.flags != branchPage && p.flags != leafPage {
-		return fmt.Errorf("page %d is none of a tree", id)
+		return fmt.Errorf("page %d does not belong to a tree", id)
 	}
 	all, err := c.read(p, 0, int64(p.count)*elementSize)
 	if err != nil {
@@ -220,22 +220,22 @@ func (c *fileChecker) tree(id uint64, root bool, o *keyOrder) error {
 	return nil
 }
 
-// leaf looks at an element of a leaf, whose key stands between two places behind the page's head,
-// and its value behind that. A value has a check of its own; a bucket has a tree, unless it is
-// small and stands in the value.
+// leaf checks an element of a leaf, whose key is between two offsets after the page's header, and
+// its value after that. A value has a check of its own; a bucket has a tree, unless it is small and
+// stored in the value.
 func (c *fileChecker) leaf(p page, from, to, value int64, bucket bool, o *keyOrder) error {
 	if err := c.key(p, from, to-from, o, true); err != nil {
 		return err
 	}
 	if room := (int64(p.overflow)+1)*c.pageSize - headerSize; value > room-to {
-		return fmt.Errorf("page %d says that it has more than it can have", p.id)
+		return fmt.Errorf("page %d states more content than it can have", p.id)
 	}
 	if !bucket {
 		return nil
 	}
 	b, err := c.read(p, to, headerSize)
 	if err != nil || value < headerSize {
-		return fmt.Errorf("page %d has a bucket that is none", p.id)
+		return fmt.Errorf("page %d has an invalid bucket", p.id)
 	}
 	if root := native.Uint64(b); root != 0 {
 		return c.tree(root, false, &keyOrder{})
@@ -243,7 +243,7 @@ func (c *fileChecker) leaf(p page, from, to, value int64, bucket bool, o *keyOrd
 	return nil
 }
 
-// key looks at one behind the head of a page.
+// key checks one key after the header of a page.
 func (c *fileChecker) key(p page, at, n int64, o *keyOrder, leaf bool) error {
 	key, err := c.read(p, at, min(n, bbolt.MaxKeySize+1))
 	switch {
@@ -255,7 +255,7 @@ func (c *fileChecker) key(p page, at, n int64, o *keyOrder, leaf bool) error {
 	return nil
 }
 
-// fnv64a is the check of a meta page.
+// fnv64a returns the checksum of a meta page.
 func fnv64a(b []byte) uint64 {
 	h := fnv.New64a()
 	_, _ = h.Write(b)

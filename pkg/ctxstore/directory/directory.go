@@ -1,13 +1,13 @@
 // Package directory is the context store in a folder, shared by all processes of a user:
 //
 //	shapes/HEX      one serialization per fingerprint, immutable, checked against its name when read
-//	sessions/HEX    one session each, under SHA-256 of its URI, with a header line that says what it is
+//	sessions/HEX    one session each, under SHA-256 of its URI, with a header line that names it
 //	contexts/HEX    everything else, likewise
-//	holds/HEX       empty; locked by who has the entry with that name for itself
-//	lock            held while something is written; contains the last revision given
+//	holds/HEX       empty; locked by the holder of the entry with that name
+//	lock            locked while something is written; contains the last revision given
 //
-// Files are written aside and renamed, with mode 0600, so a reader needs no lock and sees the old value or the new one,
-// also after a crash. A copy of the folder is a store as well.
+// Files are written under another name and renamed, with mode 0600. So a reader needs no lock and
+// sees the old value or the new one, also after a crash. A copy of the folder is a store as well.
 package directory
 
 import (
@@ -26,15 +26,17 @@ import (
 
 // Config of a store. The zero value works.
 type Config struct {
-	// ReadOnly opens a folder that must exist, and writes nothing in it; Put, Commit and Delete fail with [ctxstore.Permission].
+	// ReadOnly opens a folder that must exist, and writes nothing in it; Put, Commit and Delete
+	// fail with [ctxstore.Permission].
 	ReadOnly bool
-	// MaxBytes is the room for all files together, in octets; 0 means [ctxstore.DefaultMaxBytes]. Beyond it the shapes not
-	// used for longest go; when there are none left, Put fails with [ctxstore.Full]. Several processes together may
-	// exceed it for a moment: each counts its own writes, and looks at the folder again only now and then.
+	// MaxBytes is the space for all files together, in bytes; 0 means [ctxstore.DefaultMaxBytes].
+	// Beyond it the least recently used shapes are dropped; when there are none left, Put fails
+	// with [ctxstore.Full]. Several processes together may exceed it for a moment: each counts its
+	// own writes, and counts the folder again only now and then.
 	MaxBytes int64
-	// Clock is what time to live and polling are counted on; nil means the machine's.
+	// Clock is the clock for times to live and polling; nil means the machine's.
 	Clock clock.Clock
-	// Poll is how often a watch looks at the folder; 0 means a second.
+	// Poll is the interval at which a watch reads the folder; 0 means a second.
 	Poll time.Duration
 }
 
@@ -56,8 +58,9 @@ var (
 	_ ctxstore.Holder = (*Store)(nil)
 )
 
-// Open opens the store in dir, and makes the folder (mode 0700) if it is missing. [ctxstore.Invalid] if something else
-// stands there, [ctxstore.Permission] if it cannot be written, [ctxstore.NotFound] if it is missing and cfg.ReadOnly.
+// Open opens the store in dir, and makes the folder (mode 0700) if it is missing. Errors:
+// [ctxstore.Invalid] if something other than a folder is there, [ctxstore.Permission] if it cannot
+// be written, [ctxstore.NotFound] if it is missing and cfg.ReadOnly.
 func Open(dir string, cfg Config) (*Store, error) {
 	if cfg.MaxBytes <= 0 {
 		cfg.MaxBytes = ctxstore.DefaultMaxBytes
@@ -83,13 +86,13 @@ func Open(dir string, cfg Config) (*Store, error) {
 	return s, nil
 }
 
-// prepare finds out now, and not with the first message, what will not work.
+// prepare finds out at opening, and not with the first message, what will not work.
 func (s *Store) prepare() error {
 	info, err := os.Stat(s.dir)
 	switch {
 	case err == nil && !info.IsDir():
 		return &ctxstore.Error{Code: ctxstore.Invalid, At: s.dir, Err: errors.New("not a folder"),
-			Hint: "a store is a folder: name another place, or move the file away"}
+			Hint: "a store is a folder: name another path, or move the file away"}
 	case err != nil && (s.cfg.ReadOnly || !errors.Is(err, os.ErrNotExist)):
 		return fault("", s.dir, err)
 	case s.cfg.ReadOnly:
@@ -197,7 +200,8 @@ func (s *Store) List(ctx context.Context, prefix string) iter.Seq2[ctxstore.Info
 	}
 }
 
-// Watch implements [ctxstore.Store]. It looks every Config.Poll; entries that cannot be read are left out.
+// Watch implements [ctxstore.Store]. It reads the folder every Config.Poll; entries that cannot be
+// read are left out.
 func (s *Store) Watch(ctx context.Context, prefix string) (<-chan ctxstore.Change, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -258,7 +262,12 @@ func (s *Store) ready(ctx context.Context) error {
 
 func (s *Store) writable(ctx context.Context, uri string) error {
 	if s.cfg.ReadOnly {
-		return &ctxstore.Error{Code: ctxstore.Permission, URI: uri, At: s.dir, Err: errors.New("opened for reading only")}
+		return &ctxstore.Error{
+			Code: ctxstore.Permission,
+			URI:  uri,
+			At:   s.dir,
+			Err:  errors.New("opened for reading only"),
+		}
 	}
 	return s.ready(ctx)
 }

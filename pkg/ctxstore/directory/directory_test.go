@@ -120,8 +120,10 @@ func TestOpenSaysWhatIsWrong(t *testing.T) {
 	}{
 		{"no name", "", directory.Config{}, ctxstore.Invalid, "no folder named"},
 		{"a file", file, directory.Config{}, ctxstore.Invalid, "not a folder"},
-		{"below a file", filepath.Join(file, "x"), directory.Config{}, ctxstore.Invalid, "file stands where a folder should be"},
-		{"missing, to read", filepath.Join(dir, "x"), directory.Config{ReadOnly: true}, ctxstore.NotFound, "no such file"},
+		{"below a file", filepath.Join(file, "x"), directory.Config{}, ctxstore.Invalid,
+			"file stands where a folder should be"},
+		{"missing, to read", filepath.Join(dir, "x"), directory.Config{ReadOnly: true}, ctxstore.NotFound,
+			"no such file"},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			if runtime.GOOS == "windows" && tc.name != "a file" {
@@ -183,7 +185,8 @@ func TestCorruptFilesAreNamedAndHealed(t *testing.T) {
 	}
 }
 
-// A file under a wrong name, or a folder in place of a file, is an error of its own and hides nothing else.
+// A file under a wrong name, or a folder in place of a file, is an error of its own and hides
+// nothing else.
 func TestListGoesOnBehindACorruptFile(t *testing.T) {
 	dir, ctx := t.TempDir(), t.Context()
 	s := open(t, dir, directory.Config{})
@@ -213,7 +216,7 @@ func TestListGoesOnBehindACorruptFile(t *testing.T) {
 	assert.ErrorContains(t, errs[0], moved)
 }
 
-// The shapes that go first are those that nobody used for longest.
+// The least recently used shapes are dropped first.
 func TestShapesInUseStay(t *testing.T) {
 	dir, ctx := t.TempDir(), t.Context()
 	shapes := ctxstore.Shapes{Store: open(t, dir, directory.Config{MaxBytes: 64 << 10})}
@@ -235,7 +238,8 @@ func TestShapesInUseStay(t *testing.T) {
 	require.ErrorIs(t, err, &ctxstore.Error{Code: ctxstore.NotFound})
 }
 
-// What a killed process left half written goes when room is looked for, but not what somebody may be writing.
+// A half-written file of a killed process is removed when space is searched for, but not a file
+// that may still be written.
 func TestLeftoversGo(t *testing.T) {
 	dir, ctx := t.TempDir(), t.Context()
 	require.NoError(t, os.MkdirAll(filepath.Join(dir, "shapes"), 0o700))
@@ -297,7 +301,12 @@ func FuzzEntryFile(f *testing.F) {
 		require.NoError(t, os.WriteFile(names[0], b, 0o600))
 		e, err := s.Get(t.Context(), session)
 		if err != nil {
-			require.Contains(t, []bool{errors.Is(err, &ctxstore.Error{Code: ctxstore.Corrupt}), errors.Is(err, &ctxstore.Error{Code: ctxstore.NotFound})}, true)
+			require.Contains(
+				t,
+				[]bool{errors.Is(err, &ctxstore.Error{Code: ctxstore.Corrupt}),
+					errors.Is(err, &ctxstore.Error{Code: ctxstore.NotFound})},
+				true,
+			)
 			return
 		}
 		require.True(t, bytes.HasSuffix(b, e.Value))

@@ -24,12 +24,14 @@ const (
 	holdsDir    = "holds"
 
 	magic = "hhfr-context 1\n"
-	// maxHeader is the longest header line, in octets: a URI of which JSON writes every octet as six, and the rest.
+	// maxHeader is the longest header line, in bytes: a URI of which JSON writes every byte as six,
+	// and the other fields.
 	maxHeader = 6*ctxstore.MaxURI + 1024
 	maxFile   = int64(len(magic) + maxHeader + ctxstore.MaxValue)
 )
 
-// header is the second line of a file of a mutable entry, as JSON; magic comes before it and the value after.
+// header is the second line of a file of a mutable entry, as JSON; magic comes before it and the
+// value after.
 type header struct {
 	URI      string    `json:"uri"`
 	Revision uint64    `json:"revision"`
@@ -72,7 +74,7 @@ func encode(h header, value []byte) ([]byte, error) {
 	return append(b, value...), nil
 }
 
-// decodeHeader reads up to where the value begins.
+// decodeHeader reads up to the beginning of the value.
 func decodeHeader(r *bufio.Reader) (h header, err error) {
 	start := make([]byte, len(magic))
 	if _, err := io.ReadFull(r, start); err != nil || string(start) != magic {
@@ -80,7 +82,7 @@ func decodeHeader(r *bufio.Reader) (h header, err error) {
 	}
 	line, err := r.ReadSlice('\n')
 	if err != nil {
-		return h, fmt.Errorf("header: no end within %d octets", maxHeader)
+		return h, fmt.Errorf("header: no end within %d bytes", maxHeader)
 	}
 	if err := json.Unmarshal(line, &h); err != nil {
 		return h, fmt.Errorf("header: %w", err)
@@ -102,7 +104,7 @@ func readHeader(path string) (header, error) {
 	return h, nil
 }
 
-// read returns the entry of uri, also if it expired.
+// read returns the entry of uri, even if it expired.
 func (s *Store) read(uri string) (header, []byte, error) {
 	path := s.entryPath(uri)
 	b, err := readBounded(uri, path, maxFile)
@@ -120,7 +122,7 @@ func (s *Store) read(uri string) (header, []byte, error) {
 	case h.URI != uri:
 		return h, nil, corrupt(uri, path, fmt.Errorf("it is the context %q", h.URI))
 	case h.Size != int64(len(value)):
-		return h, nil, corrupt(uri, path, fmt.Errorf("%d octets instead of %d", len(value), h.Size))
+		return h, nil, corrupt(uri, path, fmt.Errorf("%d bytes instead of %d", len(value), h.Size))
 	case h.SHA256 != hex.EncodeToString(sum[:]):
 		return h, nil, corrupt(uri, path, errors.New("the checksum differs"))
 	}
@@ -140,18 +142,19 @@ func (s *Store) readShape(uri string, fp [32]byte) ([]byte, error) {
 	return b, nil
 }
 
-// used notes, to within an hour, that a shape is in use; it only decides which go first when room is short.
+// used records, to within an hour, that a shape is in use; it only decides which shapes are dropped
+// first when space is short.
 func (s *Store) used(path string) {
 	if s.cfg.ReadOnly {
 		return
 	}
 	now := s.cfg.Clock.Now()
 	if info, err := os.Stat(path); err == nil && now.Sub(info.ModTime()) > time.Hour {
-		_ = os.Chtimes(path, now, now) // another user's file, or a file gone meanwhile: it keeps its place in the order
+		_ = os.Chtimes(path, now, now) // another user's file, or a file that is gone: its rank stays as it is
 	}
 }
 
-// readBounded reads a regular file of at most limit octets.
+// readBounded reads a regular file of at most limit bytes.
 func readBounded(uri, path string, limit int64) ([]byte, error) {
 	f, err := os.Open(path)
 	if err != nil {
@@ -163,7 +166,7 @@ func readBounded(uri, path string, limit int64) ([]byte, error) {
 		return nil, fault(uri, path, err)
 	}
 	if !info.Mode().IsRegular() || info.Size() > limit {
-		return nil, corrupt(uri, path, fmt.Errorf("%v of %d octets", info.Mode().Type(), info.Size()))
+		return nil, corrupt(uri, path, fmt.Errorf("%v of %d bytes", info.Mode().Type(), info.Size()))
 	}
 	b := make([]byte, info.Size())
 	if _, err := io.ReadFull(f, b); err != nil {

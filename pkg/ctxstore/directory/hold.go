@@ -10,7 +10,8 @@ import (
 	"github.com/hhfr/hhfr/pkg/ctxstore"
 )
 
-// Hold implements [ctxstore.Holder] by a lock of the system on a file of its own, which ends with the process. The file stays.
+// Hold implements [ctxstore.Holder] by a lock of the system on a file of its own, which ends with
+// the process. The file stays.
 func (s *Store) Hold(uri string) (release func(), err error) {
 	if err := ctxstore.CheckURI(uri); err != nil {
 		return nil, err

@@ -14,19 +14,21 @@ import (
 
 const (
 	lockFile = "lock"
-	// revisionWidth is the fixed length of a revision in the lock file, in digits: rewriting it never needs new room.
+	// revisionWidth is the fixed length of a revision in the lock file, in digits: rewriting it
+	// never needs new space.
 	revisionWidth = 20
-	// lockWait is the first pause before another attempt at a lock held by another process; maxLockWait the longest.
+	// lockWait is the first pause before another attempt at a lock held by another process;
+	// maxLockWait the longest.
 	lockWait, maxLockWait = time.Millisecond, 32 * time.Millisecond
 )
 
-// lock is the lock file, while it is held.
+// lock is the lock file, while it is locked.
 type lock struct {
 	f        *os.File
 	revision uint64 // the last one given
 }
 
-// locked runs do while this process, and in it this call, alone may write.
+// locked runs do while only this process, and in it only this call, may write.
 func (s *Store) locked(ctx context.Context, do func(*lock) error) error {
 	select {
 	case s.gate <- struct{}{}:
@@ -38,7 +40,7 @@ func (s *Store) locked(ctx context.Context, do func(*lock) error) error {
 	if err != nil {
 		return err
 	}
-	defer l.f.Close() // which gives the lock back; nothing is buffered
+	defer l.f.Close() // this releases the lock; nothing is buffered
 	return do(l)
 }
 
@@ -86,12 +88,13 @@ func readLock(f *os.File) (*lock, error) {
 		f.Close()
 		return nil, fault("", f.Name(), err)
 	}
-	// A file that is new or damaged counts from 0 on: every write also looks at the revision it replaces.
+	// A file that is new or damaged counts from 0 on: every write also checks the revision it
+	// replaces.
 	revision, _ := strconv.ParseUint(strings.TrimSpace(string(b[:n])), 10, 64)
 	return &lock{f: f, revision: revision}, nil
 }
 
-// give notes that revision was given.
+// give records that revision was given.
 func (l *lock) give(revision uint64) error {
 	if _, err := l.f.WriteAt(fmt.Appendf(nil, "%0*d\n", revisionWidth, revision), 0); err != nil {
 		return fault("", l.f.Name(), err)

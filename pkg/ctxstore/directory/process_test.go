@@ -24,7 +24,7 @@ var roles = map[string]func(t *testing.T, dir string){
 	"count": func(t *testing.T, dir string) { storetest.Count(t, open(t, dir, directory.Config{}), counter, 100) },
 }
 
-// TestRole is what those other processes run.
+// TestRole is run by those other processes.
 func TestRole(t *testing.T) {
 	role := os.Getenv(roleVariable)
 	if role == "" {
@@ -35,12 +35,13 @@ func TestRole(t *testing.T) {
 	do(t, os.Getenv(dirVariable))
 }
 
-// inRole is a process in a role; before is a command that starts it.
+// inRole returns a process in a role; before is a command that starts it.
 func inRole(t *testing.T, role, dir, binary string, before ...string) *exec.Cmd {
 	t.Helper()
 	argv := append(before, binary, "-test.run=^TestRole$", "-test.v")
 	cmd := exec.CommandContext(t.Context(), argv[0], argv[1:]...)
-	cmd.Env = append(os.Environ(), roleVariable+"="+role, dirVariable+"="+dir, "TMPDIR="+filepath.Dir(binary), "GOCOVERDIR=")
+	cmd.Env = append(os.Environ(), roleVariable+"="+role, dirVariable+"="+dir, "TMPDIR="+filepath.Dir(binary),
+		"GOCOVERDIR=")
 	return cmd
 }
 

@@ -52,7 +52,7 @@ func full(t *testing.T, dir string) {
 		_, err := s.Put(ctx, uri, make([]byte, 1<<20), ctxstore.PutOptions{})
 		require.ErrorIs(t, err, &ctxstore.Error{Code: ctxstore.Full})
 		assert.ErrorContains(t, err, dir)
-		assert.ErrorContains(t, err, "make room there, or name another folder")
+		assert.ErrorContains(t, err, "free space there, or name another folder")
 	}
 	_, err := ctxstore.Shapes{Store: s}.Put(ctx, make([]byte, 1<<20))
 	require.ErrorIs(t, err, &ctxstore.Error{Code: ctxstore.Full})
@@ -60,7 +60,7 @@ func full(t *testing.T, dir string) {
 	require.NoError(t, err)
 }
 
-// As another user, none of our files can be read, and the store says so and what to do.
+// As another user, none of our files can be read, and the store reports that and what to do.
 func TestPermissions(t *testing.T) {
 	base, err := os.MkdirTemp("", "hhfr-permissions-")
 	require.NoError(t, err)
@@ -88,7 +88,7 @@ func TestPermissions(t *testing.T) {
 	}
 }
 
-// asNobody is how to start binary without the rights of root, which no mode stops.
+// asNobody returns how to start binary without the rights of root, which ignore file modes.
 func asNobody(t *testing.T, base string) (before []string, binary string) {
 	t.Helper()
 	if os.Geteuid() != 0 {

@@ -14,7 +14,7 @@ var fullErrors = []error{syscall.ENOSPC, syscall.EDQUOT, syscall.EFBIG}
 
 // lockedFile opens the lock file and locks it, until it is closed or the process ends.
 func lockedFile(path string) (*os.File, error) {
-	const attempts = 10 // at a file that is removed again and again
+	const attempts = 10 // for a file that is removed again and again
 	for n := 1; ; n++ {
 		f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o600)
 		if err != nil {
@@ -35,7 +35,8 @@ func lockedFile(path string) (*os.File, error) {
 	}
 }
 
-// stillThere is false if the file was removed, and perhaps made again, between opening and locking it.
+// stillThere returns false if the file was removed, and perhaps made again, between opening and
+// locking it.
 func stillThere(f *os.File) bool {
 	mine, err := f.Stat()
 	if err != nil {
@@ -45,7 +46,7 @@ func stillThere(f *os.File) bool {
 	return err == nil && os.SameFile(mine, there)
 }
 
-// rename replaces to by from at once, and returns when that survives a loss of power.
+// rename atomically replaces to with from, and returns when that survives a loss of power.
 func rename(from, to string) error {
 	if err := os.Rename(from, to); err != nil {
 		return err

@@ -15,7 +15,7 @@ const (
 
 var fullErrors = []error{errorDiskFull, errorHandleDiskFull}
 
-// lockedFile opens the lock file shared with nobody, until it is closed or the process ends.
+// lockedFile opens the lock file for exclusive use, until it is closed or the process ends.
 func lockedFile(path string) (*os.File, error) {
 	name, err := syscall.UTF16PtrFromString(path)
 	if err != nil {
@@ -32,7 +32,8 @@ func lockedFile(path string) (*os.File, error) {
 	return os.NewFile(uintptr(h), path), nil
 }
 
-// rename replaces to by from at once. A reader that has to open keeps it for a moment: then it tries again.
+// rename atomically replaces to with from. A reader that has to open blocks that for a moment: then
+// rename tries again.
 func rename(from, to string) error {
 	for wait := time.Millisecond; ; wait *= 2 {
 		err := os.Rename(from, to)

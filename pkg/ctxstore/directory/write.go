@@ -14,8 +14,10 @@ import (
 // temporary begins the names of files that are being written.
 const temporary = ".new-"
 
-// replace writes a mutable entry under the lock; expires is handed the header of the entry before.
-func (s *Store) replace(ctx context.Context, uri string, value []byte, ifRevision *uint64, expires func(header) time.Time) (revision uint64, err error) {
+// replace writes a mutable entry under the lock; expires receives the header of the entry before.
+func (s *Store) replace(
+	ctx context.Context, uri string, value []byte, ifRevision *uint64, expires func(header) time.Time,
+) (revision uint64, err error) {
 	err = s.locked(ctx, func(l *lock) error {
 		before, live, err := s.current(uri)
 		if err != nil && (ifRevision != nil || !errors.Is(err, &ctxstore.Error{Code: ctxstore.Corrupt})) {
@@ -33,7 +35,8 @@ func (s *Store) replace(ctx context.Context, uri string, value []byte, ifRevisio
 		if err := s.makeRoom(uri, path, int64(len(b))); err != nil {
 			return err
 		}
-		// First the revision, then the value: a crash in between skips a revision, and never gives one twice.
+		// First the revision, then the value: a crash in between skips a revision, and never gives
+		// one twice.
 		if err := l.give(revision); err != nil {
 			return err
 		}
@@ -45,7 +48,8 @@ func (s *Store) replace(ctx context.Context, uri string, value []byte, ifRevisio
 	return revision, nil
 }
 
-// current returns the header that lies under uri, and the same if it counts: a missing or expired entry has none.
+// current returns the header stored under uri, and the same header as live unless the entry is
+// missing or expired.
 func (s *Store) current(uri string) (found, live header, err error) {
 	found, _, err = s.read(uri)
 	if errors.Is(err, &ctxstore.Error{Code: ctxstore.NotFound}) {
@@ -65,13 +69,14 @@ func (s *Store) check(uri string, live header, ifRevision *uint64) error {
 		Err: fmt.Errorf("expected revision %d, found %d", *ifRevision, live.Revision)}
 }
 
-// putShape writes a shape that is not there, or not whole.
+// putShape writes a shape that is missing or damaged.
 func (s *Store) putShape(ctx context.Context, uri string, fp [32]byte, value []byte) error {
 	_, err := s.readShape(uri, fp)
 	if err == nil {
 		return nil
 	}
-	if !errors.Is(err, &ctxstore.Error{Code: ctxstore.NotFound}) && !errors.Is(err, &ctxstore.Error{Code: ctxstore.Corrupt}) {
+	if !errors.Is(err, &ctxstore.Error{Code: ctxstore.NotFound}) &&
+		!errors.Is(err, &ctxstore.Error{Code: ctxstore.Corrupt}) {
 		return err
 	}
 	return s.locked(ctx, func(*lock) error {
@@ -115,7 +120,8 @@ func (s *Store) remove(l *lock, uri string, ifRevision *uint64) error {
 	return fault(uri, path, os.Remove(path))
 }
 
-// write puts b at path by way of a file beside it; if anything fails, what was at path stays and nothing else is left.
+// write puts b at path through a temporary file beside it. If anything fails, what was at path
+// stays and nothing else is left.
 func (s *Store) write(uri, path string, b []byte) (err error) {
 	folder := filepath.Dir(path)
 	if err := os.MkdirAll(folder, 0o700); err != nil {

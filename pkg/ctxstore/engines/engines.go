@@ -1,4 +1,4 @@
-// Package engines opens a context store by what names it on a command line.
+// Package engines opens a context store by its name on a command line.
 package engines
 
 import (
@@ -18,9 +18,9 @@ import (
 type Options struct {
 	// ReadOnly opens what must exist already, and writes nothing.
 	ReadOnly bool
-	// MaxBytes is the room the store may take, in octets; 0 means [ctxstore.DefaultMaxBytes].
+	// MaxBytes is the space the store may take, in bytes; 0 means [ctxstore.DefaultMaxBytes].
 	MaxBytes int64
-	// Clock is what time to live is counted on; nil means the machine's.
+	// Clock is the clock for times to live; nil means the machine's.
 	Clock clock.Clock
 }
 
@@ -30,7 +30,7 @@ type engine struct {
 	open   func(ctx context.Context, rest string, o Options) (ctxstore.Store, error)
 }
 
-// table has one line per engine. What no prefix claims is a folder, which comes last.
+// table has one line per engine. A name without a known prefix is a folder, which comes last.
 var table = []engine{
 	{"mem:", "mem:", openMemory},
 	{"bolt:", "bolt:FILE", openBolt},
@@ -46,29 +46,39 @@ func Forms() []string {
 	return forms
 }
 
-// Open opens the store that spec names: "mem:", "bolt:" and the path of a file, or the path of a folder. A spec that looks like the name of an engine
-// hhfr does not have is [ctxstore.Invalid], not a folder.
+// Open opens the store that spec names: "mem:", "bolt:" and the path of a file, or the path of a
+// folder. A spec that looks like the name of an engine hhfr does not have is [ctxstore.Invalid],
+// not a folder.
 func Open(ctx context.Context, spec string, o Options) (ctxstore.Store, error) {
 	i := slices.IndexFunc(table, func(e engine) bool { return e.prefix != "" && strings.HasPrefix(spec, e.prefix) })
 	if i < 0 {
 		i = len(table) - 1
 		if scheme, _, ok := strings.Cut(spec, ":"); ok && looksLikeScheme(scheme) {
-			return nil, &ctxstore.Error{Code: ctxstore.Invalid, Err: fmt.Errorf("no engine for %q", spec),
-				Hint: "known forms: " + strings.Join(Forms(), ", ") + "; a folder with a colon in its name is written ./" + spec}
+			return nil, &ctxstore.Error{
+				Code: ctxstore.Invalid,
+				Err:  fmt.Errorf("no engine for %q", spec),
+				Hint: "known forms: " + strings.Join(Forms(),
+					", ") + "; a folder with a colon in its name is written ./" + spec,
+			}
 		}
 	}
 	e := table[i]
 	return e.open(ctx, strings.TrimPrefix(spec, e.prefix), o)
 }
 
-// looksLikeScheme leaves out paths, and the drive letters of Windows.
+// looksLikeScheme excludes paths, and the drive letters of Windows.
 func looksLikeScheme(s string) bool {
-	return len(s) > 1 && !strings.ContainsFunc(s, func(r rune) bool { return (r < 'a' || r > 'z') && (r < '0' || r > '9') })
+	return len(s) > 1 &&
+		!strings.ContainsFunc(s, func(r rune) bool { return (r < 'a' || r > 'z') && (r < '0' || r > '9') })
 }
 
 func openMemory(_ context.Context, rest string, o Options) (ctxstore.Store, error) {
 	if rest != "" {
-		return nil, &ctxstore.Error{Code: ctxstore.Invalid, Err: fmt.Errorf("mem: takes no %q", rest), Hint: "write mem: alone"}
+		return nil, &ctxstore.Error{
+			Code: ctxstore.Invalid,
+			Err:  fmt.Errorf("mem: takes no %q", rest),
+			Hint: "write mem: alone",
+		}
 	}
 	return memory.New(memory.Config{MaxBytes: o.MaxBytes, Clock: o.Clock}), nil
 }

@@ -12,7 +12,7 @@ import (
 	"github.com/hhfr/hhfr/pkg/ctxstore"
 )
 
-// What follows is called with the lock held, but for list.
+// The functions below are called with the lock held, except for list.
 
 func (s *Store) find(uri string) *storedEntry {
 	e := s.entries[uri]
@@ -64,7 +64,8 @@ func (s *Store) set(uri string, e *storedEntry) error {
 	return nil
 }
 
-// makeRoom drops what expired, then the shapes not used for longest, until a tenth is free, so that not every Put has to.
+// makeRoom drops expired entries, then the least recently used shapes, until a tenth is free, so
+// that not every Put has to.
 func (s *Store) makeRoom(uri string, need int64) error {
 	if s.used+need <= s.max {
 		return nil
@@ -81,7 +82,11 @@ func (s *Store) makeRoom(uri string, need int64) error {
 		}
 	}
 	if mutable+need > s.max {
-		return &ctxstore.Error{Code: ctxstore.Full, URI: uri, Err: fmt.Errorf("%d more octets, the limit is %d", need, s.max)}
+		return &ctxstore.Error{
+			Code: ctxstore.Full,
+			URI:  uri,
+			Err:  fmt.Errorf("%d more bytes, the limit is %d", need, s.max),
+		}
 	}
 	slices.SortFunc(shapes, func(a, b string) int { return cmp.Compare(s.entries[a].used, s.entries[b].used) })
 	for _, u := range shapes {
@@ -109,7 +114,8 @@ func (s *Store) list(ctx context.Context, prefix string) ([]ctxstore.Info, error
 	var list []ctxstore.Info
 	for _, uri := range slices.Sorted(maps.Keys(s.revisions(prefix))) {
 		e := s.entries[uri]
-		list = append(list, ctxstore.Info{URI: uri, Revision: e.revision, Size: int64(len(e.value)), Expires: e.expires})
+		list = append(list,
+			ctxstore.Info{URI: uri, Revision: e.revision, Size: int64(len(e.value)), Expires: e.expires})
 	}
 	return list, nil
 }
@@ -136,5 +142,9 @@ func (s *Store) wake() {
 func size(uri string, e *storedEntry) int64 { return int64(len(uri) + len(e.value)) }
 
 func conflict(uri string, want, have uint64) error {
-	return &ctxstore.Error{Code: ctxstore.Conflict, URI: uri, Err: fmt.Errorf("expected revision %d, found %d", want, have)}
+	return &ctxstore.Error{
+		Code: ctxstore.Conflict,
+		URI:  uri,
+		Err:  fmt.Errorf("expected revision %d, found %d", want, have),
+	}
 }

@@ -15,10 +15,11 @@ import (
 
 // Config of a store. The zero value works.
 type Config struct {
-	// MaxBytes is the room for URIs and values together, in octets; 0 means [ctxstore.DefaultMaxBytes]. Beyond it the
-	// shapes not used for longest go; when there are none left, Put fails with [ctxstore.Full].
+	// MaxBytes is the space for URIs and values together, in bytes; 0 means
+	// [ctxstore.DefaultMaxBytes]. Beyond it the least recently used shapes are dropped; when there
+	// are none left, Put fails with [ctxstore.Full].
 	MaxBytes int64
-	// Clock is what time to live is counted on; nil means the machine's.
+	// Clock is the clock for times to live; nil means the machine's.
 	Clock clock.Clock
 }
 
@@ -31,7 +32,7 @@ type Store struct {
 	entries  map[string]*storedEntry
 	used     int64
 	revision uint64 // last one given to a mutable entry
-	use      uint64 // counts uses, to know which was longest ago
+	use      uint64 // counts uses, to find the least recently used
 	watchers map[chan struct{}]bool
 
 	open     context.Context // done once the store is closed
@@ -163,7 +164,8 @@ func (s *Store) List(ctx context.Context, prefix string) iter.Seq2[ctxstore.Info
 	}
 }
 
-// Watch implements [ctxstore.Store]. Changes come at once; that a value expired is noticed with the next change.
+// Watch implements [ctxstore.Store]. Changes are reported at once; expired values are reported with
+// the next change.
 func (s *Store) Watch(ctx context.Context, prefix string) (<-chan ctxstore.Change, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -208,7 +210,7 @@ func (s *Store) ready(ctx context.Context) error {
 	return nil
 }
 
-// Volatile is true: with the process all is gone (see [ctxstore.Persists]).
+// Volatile returns true: the content ends with the process (see [ctxstore.Persists]).
 func (s *Store) Volatile() bool { return true }
 
 // Hold implements [ctxstore.Holder].

@@ -1,6 +1,6 @@
-// Package spare is a context store with memory behind it: shapes, contexts of sessions, and what
-// else can be made anew lie in memory where the store has no room for them. What must be stored
-// fails as without it.
+// Package spare is a context store with memory as a fallback: shapes, contexts of sessions, and
+// other entries that can be made anew are kept in memory when the store has no space for them. What
+// must be stored fails as without it.
 package spare
 
 import (
@@ -19,15 +19,15 @@ import (
 
 // Config of a store. The zero value works.
 type Config struct {
-	// Prefixes begin the URIs of entries, beside shapes and sessions, that may lie in memory.
+	// Prefixes begin the URIs of entries, besides shapes and sessions, that may be kept in memory.
 	Prefixes []string
-	// Clock is what time to live is counted on in memory; nil means the machine's.
+	// Clock is the clock for times to live in memory; nil means the machine's.
 	Clock clock.Clock
-	// Log gets one warning when the store has no room for the first time; nil: nobody.
+	// Log gets one warning when the store has no space for the first time; nil: it is not logged.
 	Log *slog.Logger
 }
 
-// Store implements [ctxstore.Store] over another one. Close closes both. Watch reports what changes
+// Store implements [ctxstore.Store] over another one. Close closes both. Watch reports only changes
 // in the other.
 type Store struct {
 	ctxstore.Store
@@ -41,7 +41,7 @@ var (
 	_ ctxstore.Holder = (*Store)(nil)
 )
 
-// New puts memory behind a store, which is the new one's from then on.
+// New adds memory as a fallback to a store, which the new store owns from then on.
 func New(store ctxstore.Store, cfg Config) *Store {
 	if cfg.Log == nil {
 		cfg.Log = slog.New(slog.DiscardHandler)
@@ -52,20 +52,21 @@ func New(store ctxstore.Store, cfg Config) *Store {
 		prefixes: append([]string{ctxstore.ShapePrefix, ctxstore.SessionPrefix}, cfg.Prefixes...),
 		warn: func(err error) {
 			once.Do(func() {
-				cfg.Log.Warn("the context store is full: new shapes and sessions are kept in memory, for this process", "err", err)
+				cfg.Log.Warn("the context store is full: new shapes and sessions are kept in memory, for this process",
+					"err", err)
 			})
 		},
 	}
 }
 
-// Volatile is what the store below says.
+// Volatile returns what the store below says.
 func (s *Store) Volatile() bool { return !ctxstore.Persists(s.Store) }
 
 // Hold implements [ctxstore.Holder].
 func (s *Store) Hold(uri string) (release func(), err error) { return ctxstore.Hold(s.Store, uri) }
 
-// of gives the store that an entry lies in: memory, if it is there, since the store had no room for
-// it.
+// of returns the store that has an entry: memory, if the entry is there because the store had no
+// space for it.
 func (s *Store) of(ctx context.Context, uri string) ctxstore.Store {
 	if s.mayLieInMemory(uri) {
 		if _, err := s.spare.Get(ctx, uri); err == nil {
@@ -84,8 +85,8 @@ func (s *Store) Get(ctx context.Context, uri string) (ctxstore.Entry, error) {
 	return s.of(ctx, uri).Get(ctx, uri)
 }
 
-// Put implements [ctxstore.Store]. An entry that is new goes to memory where the store has no room
-// for it; one that the store has stays there.
+// Put implements [ctxstore.Store]. A new entry goes to memory if the store has no space for it; an
+// entry that the store has stays there.
 func (s *Store) Put(ctx context.Context, uri string, value []byte, opt ctxstore.PutOptions) (uint64, error) {
 	in := s.of(ctx, uri)
 	revision, err := in.Put(ctx, uri, value, opt)

@@ -19,13 +19,13 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// narrow is a store that has no room for anything new once it is full.
+// narrow is a store that has no space for anything new once it is full.
 type narrow struct {
 	ctxstore.Store
 	full bool
 }
 
-var errFull = &ctxstore.Error{Code: ctxstore.Full, Err: errors.New("no space left on device"), Hint: "make room there"}
+var errFull = &ctxstore.Error{Code: ctxstore.Full, Err: errors.New("no space left on device"), Hint: "free space there"}
 
 func (n *narrow) Put(ctx context.Context, uri string, value []byte, opt ctxstore.PutOptions) (uint64, error) {
 	if n.full {
@@ -99,6 +99,6 @@ func TestFullStore(t *testing.T) {
 		_, err = s.Put(ctx, session(10+i), fmt.Append(nil, i), ctxstore.PutOptions{})
 		require.NoError(t, err)
 		_, err = inner.Get(ctx, session(10+i))
-		require.NoError(t, err, "there is room again")
+		require.NoError(t, err, "there is space again")
 	}
 }

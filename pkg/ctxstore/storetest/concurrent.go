@@ -31,7 +31,7 @@ func (e Subject) timeToLive(t *testing.T) {
 		holds(t, s, a, "2")
 		time.Sleep(time.Second)
 		_, err = s.Get(ctx, a)
-		code(t, ctxstore.NotFound, err) // a commit does not make it live longer
+		code(t, ctxstore.NotFound, err) // a commit does not extend its life
 		for i, err := range s.List(ctx, "") {
 			t.Errorf("%q is listed (%v)", i.URI, err)
 		}
@@ -67,7 +67,7 @@ func (e Subject) watch(t *testing.T) {
 		assert.Equal(t, ctxstore.Change{URI: a, Revision: rev}, <-changes)
 		require.NoError(t, s.Delete(ctx, a, nil))
 		assert.Equal(t, ctxstore.Change{URI: a, Revision: rev, Deleted: true}, <-changes)
-		for range 100 { // nobody reads meanwhile: the last one counts
+		for range 100 { // nobody reads meanwhile: only the last one matters
 			rev, err = s.Put(ctx, a+"x", []byte("1"), ctxstore.PutOptions{})
 			require.NoError(t, err)
 		}
@@ -88,7 +88,7 @@ func (e Subject) watch(t *testing.T) {
 	})
 }
 
-// Of those who set the same revision, exactly one wins, every time.
+// Of several callers that set the same revision, exactly one wins, every time.
 func (e Subject) oneWinner(t *testing.T) {
 	s, ctx := e.open(t, Options{}), t.Context()
 	handles := []ctxstore.Store{s}
@@ -176,7 +176,7 @@ func (e Subject) twoHandles(t *testing.T) {
 	_, err = one.Get(ctx, a)
 	code(t, ctxstore.NotFound, err)
 
-	// Both count up; no step is lost.
+	// Both count up; no increment is lost.
 	var wg sync.WaitGroup
 	for _, s := range []ctxstore.Store{one, two} {
 		wg.Go(func() { Count(t, s, b, 50) })
@@ -185,7 +185,8 @@ func (e Subject) twoHandles(t *testing.T) {
 	holds(t, one, b, "100")
 }
 
-// Count adds one to the decimal number under uri n times, each by get and commit, again when somebody was faster.
+// Count adds one to the decimal number under uri n times, each by get and commit, and again after a
+// conflict.
 func Count(t testing.TB, s ctxstore.Store, uri string, n int) {
 	for range n {
 		for {
@@ -194,7 +195,7 @@ func Count(t testing.TB, s ctxstore.Store, uri string, n int) {
 				t.Error(err)
 				return
 			}
-			v, _ := strconv.Atoi(string(e.Value)) // nothing there counts as 0
+			v, _ := strconv.Atoi(string(e.Value)) // a missing value counts as 0
 			_, err = s.Commit(t.Context(), uri, e.Revision, []byte(strconv.Itoa(v+1)))
 			if err == nil {
 				break

@@ -16,19 +16,22 @@ import (
 
 // Options of a store that the suite asks for.
 type Options struct {
-	// MaxBytes is the room the store may take for values, in octets, give or take what it needs itself; 0: its default.
+	// MaxBytes is the space the store may take for values, in bytes, apart from what it needs
+	// itself; 0: its default.
 	MaxBytes int64
 }
 
-// Subject is what is tested. The suite closes what it opens.
+// Subject is the engine under test. The suite closes what it opens.
 type Subject struct {
-	// Open returns a new, empty store. Time to live runs on the machine's clock, which may be a synctest bubble's.
+	// Open returns a new, empty store. Time to live runs on the machine's clock, which may be a
+	// synctest bubble's.
 	Open func(t testing.TB, o Options) ctxstore.Store
-	// Again returns another handle on what the store opened last keeps; nil if the engine has no such thing.
+	// Again returns another handle on the content of the store opened last; nil if the engine has
+	// no such thing.
 	Again func(t testing.TB, o Options) ctxstore.Store
 }
 
-// Run holds the engine to what [ctxstore.Store] says.
+// Run tests whether the engine keeps what [ctxstore.Store] promises.
 func Run(t *testing.T, e Subject) {
 	t.Run("values", e.values)
 	t.Run("compare and set", e.compareAndSet)
@@ -38,7 +41,7 @@ func Run(t *testing.T, e Subject) {
 	t.Run("shapes", e.shapes)
 	t.Run("hostile names", e.hostileNames)
 	t.Run("limits", e.limits)
-	t.Run("room", e.room)
+	t.Run("limit", e.room)
 	t.Run("list", e.list)
 	t.Run("contexts that are done", e.done)
 	t.Run("close", e.closed)
@@ -181,11 +184,10 @@ func (e Subject) shapes(t *testing.T) {
 // Whatever a URI looks like, it names its own entry and no other.
 func (e Subject) hostileNames(t *testing.T) {
 	s, ctx := e.open(t, Options{}), t.Context()
-	good := []string{
-		"urn:hhfr:session:../../etc/passwd", "urn:hhfr:session:..", "../x", "/etc/passwd", "..", ".", "lock", "C:\\x", "con",
-		"urn:hhfr:session:A", "urn:hhfr:session:a", "urn:hhfr:session:\u00e9", "urn:hhfr:session:e\u0301", `x"<&>\u0041`,
-		"x%2f%00", strings.Repeat("/", ctxstore.MaxURI), strings.Repeat("\"", ctxstore.MaxURI),
-	}
+	good := []string{"urn:hhfr:session:../../etc/passwd", "urn:hhfr:session:..", "../x", "/etc/passwd", "..", ".",
+		"lock", "C:\\x", "con", "urn:hhfr:session:A", "urn:hhfr:session:a", "urn:hhfr:session:\u00e9",
+		"urn:hhfr:session:e\u0301", `x"<&>\u0041`, "x%2f%00", strings.Repeat("/", ctxstore.MaxURI),
+		strings.Repeat("\"", ctxstore.MaxURI)}
 	for _, uri := range good {
 		_, err := s.Put(ctx, uri, []byte("value of "+uri), ctxstore.PutOptions{IfRevision: ctxstore.If(0)})
 		require.NoError(t, err, "%.40q", uri)
@@ -230,7 +232,7 @@ func (e Subject) limits(t *testing.T) {
 	assert.Len(t, got.Value, len(big))
 }
 
-// Shapes make room for each other, and for what is mutable; that is never dropped.
+// Shapes are dropped for other shapes, and for mutable entries; mutable entries are never dropped.
 func (e Subject) room(t *testing.T) {
 	const limit = 64 << 10
 	s, ctx := e.open(t, Options{MaxBytes: limit}), t.Context()
@@ -262,9 +264,9 @@ func (e Subject) room(t *testing.T) {
 	_, err = s.Get(ctx, b)
 	code(t, ctxstore.NotFound, err)
 	_, err = s.Put(ctx, b, make([]byte, limit-(12<<10)), ctxstore.PutOptions{})
-	require.NoError(t, err, "shapes give way")
+	require.NoError(t, err, "shapes are dropped")
 	_, err = s.Put(ctx, b, make([]byte, limit-(12<<10)), ctxstore.PutOptions{})
-	require.NoError(t, err, "the value it replaces gives way too")
+	require.NoError(t, err, "the value it replaces is dropped too")
 }
 
 func (e Subject) list(t *testing.T) {
@@ -283,7 +285,8 @@ func (e Subject) list(t *testing.T) {
 		want   []string
 	}{
 		{"", want}, {"urn:", want[:4]}, {"urn:hhfr:", want[1:4]}, {ctxstore.SessionPrefix, want[1:3]}, {a, want[1:3]},
-		{ctxstore.ShapePrefix, want[3:4]}, {ctxstore.ShapeURI(fp), want[3:4]}, {"y", nil}, {ctxstore.ShapePrefix + "g", nil},
+		{ctxstore.ShapePrefix, want[3:4]}, {ctxstore.ShapeURI(fp), want[3:4]}, {"y", nil},
+		{ctxstore.ShapePrefix + "g", nil},
 	} {
 		var got []string
 		for i, err := range s.List(ctx, tc.prefix) {

@@ -1,4 +1,5 @@
-// Package follow turns a way to look at a store into a watch on it, for engines that have nothing better.
+// Package follow turns a function that reads a store into a watch on it, for engines that have
+// nothing better.
 package follow
 
 import (
@@ -12,9 +13,9 @@ import (
 // Look returns the revision of every entry watched.
 type Look func(context.Context) (map[string]uint64, error)
 
-// Run looks again on every wake and sends what changed since known, in the order of the URIs, until ctx is done; then it closes out.
-// A look that fails is skipped: the next one catches up. At any time it holds one map of what it saw, however slow
-// the receiver.
+// Run calls look on every wake and sends what changed since known, in the order of the URIs, until
+// ctx is done; then it closes out. A look that fails is skipped: the next one catches up. It keeps
+// only one map of what it saw, however slow the receiver is.
 func Run(ctx context.Context, known map[string]uint64, wake <-chan struct{}, look Look, out chan<- ctxstore.Change) {
 	defer close(out)
 	for {

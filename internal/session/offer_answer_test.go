@@ -28,7 +28,8 @@ import (
 	"github.com/hhfr/hhfr/pkg/wsrm"
 )
 
-const addressing = `<wsa:ReplyTo xmlns:wsa="http://www.w3.org/2005/08/addressing"><wsa:Address>urn:me</wsa:Address></wsa:ReplyTo>`
+const addressing = `<wsa:ReplyTo xmlns:wsa="http://www.w3.org/2005/08/addressing"><wsa:Address>urn:me</wsa:Address>` +
+	`</wsa:ReplyTo>`
 
 // papersSchema is one of the papers' two examples of HHFR Schema.
 func papersSchema(t testing.TB, name string) *schema.Schema {
@@ -43,7 +44,8 @@ const exampleSequence = "urn:hhfr:sequence:0f1e2d3c4b5a69788796a5b4c3d2e1f0"
 
 func fullOffer(t testing.TB) *negotiate.Offer {
 	o := exampleOffer()
-	o.Assurances, o.Securities = []string{negotiate.AssuranceURI(wsrm.ExactlyOnce, true)}, []string{negotiate.TransportSecurity}
+	o.Assurances = []string{negotiate.AssuranceURI(wsrm.ExactlyOnce, true)}
+	o.Securities = []string{negotiate.TransportSecurity}
 	o.Sequence = exampleSequence
 	o.Request = &negotiate.Description{Schema: papersSchema(t, "strings.xsd").String()}
 	o.Reply = &negotiate.Description{Fingerprint: papersSchema(t, "floats.xsd").URI()}
@@ -53,7 +55,8 @@ func fullOffer(t testing.TB) *negotiate.Offer {
 
 func fullAnswer(t testing.TB) *negotiate.Answer {
 	a := exampleAnswer(t)
-	a.Assurance, a.Security, a.HeadersKept = negotiate.AssuranceURI(wsrm.ExactlyOnce, true), negotiate.TransportSecurity, 1
+	a.Assurance = negotiate.AssuranceURI(wsrm.ExactlyOnce, true)
+	a.Security, a.HeadersKept = negotiate.TransportSecurity, 1
 	a.Sequence = exampleSequence
 	a.Request = &negotiate.Description{Fingerprint: papersSchema(t, "strings.xsd").URI()}
 	a.Refused = []negotiate.Declined{{Item: "ReplyDescription", Why: "not known here"}}
@@ -66,7 +69,8 @@ func TestFullMessagesRoundTrip(t *testing.T) {
 	require.NoError(t, err)
 	for _, v := range []soap.Version{soap.V11, soap.V12} {
 		offer := fullOffer(t)
-		for _, d := range []*negotiate.Description{offer.Reply, {Shape: made.Octets()}, {Schema: "<element name=\"a&amp;\"\r\n"}} {
+		for _, d := range []*negotiate.Description{offer.Reply, {Shape: made.Octets()},
+			{Schema: "<element name=\"a&amp;\"\r\n"}} {
 			offer.Reply = d
 			data, err := offer.Message(v)
 			require.NoError(t, err)
@@ -82,13 +86,15 @@ func TestFullMessagesRoundTrip(t *testing.T) {
 	}
 }
 
-// turned is a message with the children of its offer or answer in the reverse order, and a foreign one before each.
+// turned returns a message with the children of its offer or answer in the reverse order, and a
+// foreign one before each.
 func turned(t testing.TB, message []byte) (back []byte, foreign int) {
 	e, err := soap.Parse(message, soap.Limits{})
 	require.NoError(t, err)
 	var children []soap.Element
 	for i := len(e.Body[0].Children) - 1; i >= 0; i-- {
-		children = append(children, soap.Element{Name: soap.Name{Space: "urn:foreign", Local: "Scheme"}, Text: "x"}, e.Body[0].Children[i])
+		children = append(children, soap.Element{Name: soap.Name{Space: "urn:foreign", Local: "Scheme"}, Text: "x"},
+			e.Body[0].Children[i])
 	}
 	e.Body[0].Children = children
 	back, err = soap.Build(e)
@@ -96,7 +102,7 @@ func turned(t testing.TB, message []byte) (back []byte, foreign int) {
 	return back, len(children) / 2
 }
 
-// The same children in any order, with foreign ones between them, say the same.
+// The same children in any order, with foreign ones between them, mean the same.
 func TestAnyOrder(t *testing.T) {
 	data, err := fullAnswer(t).Message(soap.V12)
 	require.NoError(t, err)
@@ -124,15 +130,23 @@ func TestDescriptionsAreChecked(t *testing.T) {
 	good, err := fullOffer(t).Message(soap.V11)
 	require.NoError(t, err)
 	for name, in := range map[string]string{
-		"empty":            strings.Replace(string(good), "<n:Fingerprint>"+papersSchema(t, "floats.xsd").URI()+"</n:Fingerprint>", "", 1),
-		"two":              strings.Replace(string(good), "<n:Fingerprint>", "<n:Shape>AAAA</n:Shape><n:Fingerprint>", 1),
-		"no shape":         strings.Replace(string(good), "Fingerprint>"+papersSchema(t, "floats.xsd").URI()+"</n:Fingerprint>", "Shape></n:Shape>", 1),
-		"not base64":       strings.Replace(string(good), "Fingerprint>"+papersSchema(t, "floats.xsd").URI()+"</n:Fingerprint>", "Shape>A</n:Shape>", 1),
-		"no fingerprint":   strings.Replace(string(good), "urn:hhfr:schema:sha256:", "urn:hhfr:schema:md5:", 1),
-		"two requests":     strings.Replace(string(good), "<n:ReplyDescription>", "<n:RequestDescription><n:Schema>x</n:Schema></n:RequestDescription><n:ReplyDescription>", 1),
-		"empty header":     strings.Replace(string(good), "<n:RequestDescription>", "<n:UnchangingHeader/><n:RequestDescription>", 1),
-		"header in pieces": strings.Replace(string(good), "<n:RequestDescription>", "<n:UnchangingHeader>x<a/></n:UnchangingHeader><n:RequestDescription>", 1),
-		"many headers":     strings.Replace(string(good), "<n:RequestDescription>", strings.Repeat("<n:UnchangingHeader>x</n:UnchangingHeader>", 16)+"<n:RequestDescription>", 1),
+		"empty": strings.Replace(string(good),
+			"<n:Fingerprint>"+papersSchema(t, "floats.xsd").URI()+"</n:Fingerprint>", "", 1),
+		"two": strings.Replace(string(good), "<n:Fingerprint>", "<n:Shape>AAAA</n:Shape><n:Fingerprint>",
+			1),
+		"no shape": strings.Replace(string(good),
+			"Fingerprint>"+papersSchema(t, "floats.xsd").URI()+"</n:Fingerprint>", "Shape></n:Shape>", 1),
+		"not base64": strings.Replace(string(good),
+			"Fingerprint>"+papersSchema(t, "floats.xsd").URI()+"</n:Fingerprint>", "Shape>A</n:Shape>", 1),
+		"no fingerprint": strings.Replace(string(good), "urn:hhfr:schema:sha256:", "urn:hhfr:schema:md5:", 1),
+		"two requests": strings.Replace(string(good), "<n:ReplyDescription>",
+			"<n:RequestDescription><n:Schema>x</n:Schema></n:RequestDescription><n:ReplyDescription>", 1),
+		"empty header": strings.Replace(string(good), "<n:RequestDescription>",
+			"<n:UnchangingHeader/><n:RequestDescription>", 1),
+		"header in pieces": strings.Replace(string(good), "<n:RequestDescription>",
+			"<n:UnchangingHeader>x<a/></n:UnchangingHeader><n:RequestDescription>", 1),
+		"many headers": strings.Replace(string(good), "<n:RequestDescription>",
+			strings.Repeat("<n:UnchangingHeader>x</n:UnchangingHeader>", 16)+"<n:RequestDescription>", 1),
 	} {
 		require.NotEqual(t, string(good), in, name)
 		_, _, err := negotiate.ParseOffer([]byte(in))
@@ -150,7 +164,7 @@ func TestDescriptionsAreChecked(t *testing.T) {
 	}
 }
 
-// offered posts an offer and gives the answer.
+// offered posts an offer and returns the answer.
 func offered(t testing.TB, s *services, o *negotiate.Offer) *negotiate.Answer {
 	data, err := o.Message(soap.V12)
 	require.NoError(t, err)
@@ -200,7 +214,7 @@ func TestResponderTakesWhatItUnderstands(t *testing.T) {
 	assert.Equal(t, two.URI(), facts.RequestDescription)
 	assert.Equal(t, s.http.URL, facts.Origin)
 
-	// By its fingerprint alone it is known now; a shape that was described is one that both have.
+	// Its fingerprint alone is enough now; a shape that was described is one that both have.
 	o = exampleOffer()
 	o.Request = &negotiate.Description{Fingerprint: two.URI()}
 	o.Reply = &negotiate.Description{Shape: made.Octets()}
@@ -214,7 +228,8 @@ func TestResponderTakesWhatItUnderstands(t *testing.T) {
 	o.Reply = &negotiate.Description{Fingerprint: made.Fingerprint().URI()}
 	assert.Equal(t, o.Reply, offered(t, s, o).Reply)
 
-	o.Request, o.Reply = &negotiate.Description{Schema: "<element name='a' type='decimal'/>"}, &negotiate.Description{Shape: []byte("no")}
+	o.Request = &negotiate.Description{Schema: "<element name='a' type='decimal'/>"}
+	o.Reply = &negotiate.Description{Shape: []byte("no")}
 	a = offered(t, s, o)
 	require.Len(t, a.Refused, 2)
 	assert.Equal(t, "RequestDescription", a.Refused[0].Item)
@@ -233,7 +248,7 @@ func TestResponderTakesWhatItUnderstands(t *testing.T) {
 	assert.Zero(t, offered(t, plain, o).HeadersKept)
 }
 
-// refuseHeaders has a responder agree to no unchanging headers.
+// refuseHeaders makes a responder agree to no unchanging headers.
 func refuseHeaders(c *responder.Config) {
 	c.UnchangingHeaders = func(string, []string) error { return errors.New("not here") }
 }
@@ -252,7 +267,7 @@ func TestResponderDescribesItsReplies(t *testing.T) {
 	assert.Equal(t, &negotiate.Description{Fingerprint: two.URI()}, offered(t, s, o).Reply)
 }
 
-// An offer that leaves nothing in common is refused on purpose, and says in what.
+// An offer that leaves nothing in common is refused explicitly, with the items.
 func TestRefusedOnPurpose(t *testing.T) {
 	s := startServices(t, func(c *responder.Config) { c.Representations = []string{"xml"} })
 	cfg := config(t)
@@ -266,7 +281,8 @@ func TestRefusedOnPurpose(t *testing.T) {
 	assert.Nil(t, agreed.Answer)
 
 	o := exampleOffer()
-	o.Schemes, o.Assurances, o.Securities = []string{"urn:x"}, []string{"urn:hhfr:assurance:exactly-once"}, []string{"urn:hhfr:security:x"}
+	o.Schemes, o.Assurances = []string{"urn:x"}, []string{"urn:hhfr:assurance:exactly-once"}
+	o.Securities = []string{"urn:hhfr:security:x"}
 	data, err := o.Message(soap.V12)
 	require.NoError(t, err)
 	resp, err := s.http.Client().Post(s.http.URL, "application/soap+xml", bytes.NewReader(data))
@@ -323,17 +339,20 @@ func TestVersionOfOffers(t *testing.T) {
 
 func TestForeignElementsAreNamed(t *testing.T) {
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		data := bytes.Replace(answerMessage(t, soap.V11), []byte("<n:Scheme>"), []byte(`<x:More xmlns:x="urn:x">1</x:More><n:Later/><n:Scheme>`), 1)
+		data := bytes.Replace(answerMessage(t, soap.V11), []byte("<n:Scheme>"),
+			[]byte(`<x:More xmlns:x="urn:x">1</x:More><n:Later/><n:Scheme>`), 1)
 		data = bytes.Replace(data, []byte(":9090"), []byte(deadPort(t)), 1)
 		reply(200, "text/xml", string(data))(w, r)
 	}))
 	defer server.Close()
 	agreed := dial(t, server.URL, config(t)).Agreed()
 	_, answer := agreed.Ignored()
-	assert.Equal(t, []soap.Name{{Space: "urn:x", Local: "More"}, {Space: negotiate.OfferName.Space, Local: "Later"}}, answer)
+	assert.Equal(t, []soap.Name{{Space: "urn:x", Local: "More"}, {Space: negotiate.OfferName.Space, Local: "Later"}},
+		answer)
 
 	s := startServices(t, nil)
-	data := bytes.Replace(offerMessage(t, soap.V11), []byte("<n:Scheme>"), []byte(`<x:More xmlns:x="urn:x">1</x:More><n:Scheme>`), 1)
+	data := bytes.Replace(offerMessage(t, soap.V11), []byte("<n:Scheme>"),
+		[]byte(`<x:More xmlns:x="urn:x">1</x:More><n:Scheme>`), 1)
 	resp, err := s.http.Client().Post(s.http.URL, "text/xml", bytes.NewReader(data))
 	require.NoError(t, err)
 	defer resp.Body.Close()
@@ -344,7 +363,8 @@ func TestForeignElementsAreNamed(t *testing.T) {
 	assert.Equal(t, []soap.Name{{Space: "urn:x", Local: "More"}}, a.Ignored)
 }
 
-// Both HHFR Schema examples of the papers negotiate, and carry messages made of values, typed as they say.
+// Both HHFR Schema examples of the papers negotiate, and carry messages made of values, with the
+// types of the schema.
 func TestPapersSchemasNegotiateAndCarry(t *testing.T) {
 	floats := make([]float32, 90)
 	for i := range floats {
@@ -413,7 +433,8 @@ func TestFactsOfASession(t *testing.T) {
 	assert.Nil(t, responder.FactsOf(t.Context()))
 }
 
-// A reply that the initiator described is typed as it says, also by a service that describes nothing; so is one that the service describes, which the initiator then has.
+// A reply that the initiator described has the types of the description, also from a service that
+// describes nothing; so has one that the service describes, which the initiator then has.
 func TestRepliesAreTyped(t *testing.T) {
 	digits := papersSchema(t, "strings.xsd") // two strings, that look like numbers
 	reply, err := digits.Message(map[string]any{"String1": "12", "String2": "34"})

@@ -11,7 +11,7 @@ import (
 	"github.com/hhfr/hhfr/pkg/streamer/sequence"
 )
 
-// sequence is the session's at hand, nil if it has none.
+// sequence returns the session's current sequence, nil if it has none.
 func (s *Session) sequence() *sequence.Sequence {
 	if s.outbox == nil {
 		return nil
@@ -28,7 +28,11 @@ func (s *Session) enqueue(ctx context.Context, m *streamer.Message, wanted bool)
 	}
 	body, err := m.ReadAll(sequence.MaxMessage)
 	if errors.Is(err, &streamer.Error{Code: streamer.TooLarge}) {
-		return nil, &negotiate.Error{Code: negotiate.Unsent, At: -1, Err: fmt.Errorf("longer than the %d octets that a sequence takes: %w", sequence.MaxMessage, err)}
+		return nil, &negotiate.Error{
+			Code: negotiate.Unsent,
+			At:   -1,
+			Err:  fmt.Errorf("longer than the %d bytes that a sequence takes: %w", sequence.MaxMessage, err),
+		}
 	}
 	if err != nil {
 		return nil, &negotiate.Error{Code: negotiate.Unsent, At: -1, Err: err}
@@ -44,13 +48,14 @@ func (s *Session) enqueue(ctx context.Context, m *streamer.Message, wanted bool)
 		q := s.sequence()
 		sending, err := q.Send(ctx, message, wanted)
 		if err != nil && ctx.Err() == nil && s.outbox.after(ctx, q) != q {
-			continue // the other end had lost that one
+			continue // the peer had lost that sequence
 		}
 		return sending, s.sequenceError(err)
 	}
 }
 
-// replyTo waits for the reply to a message of the sequence. Whoever ends the waiting of one that nobody keeps does not get to know its fate.
+// replyTo waits for the reply to a message of the sequence. If the wait for a message that is in no
+// store is canceled, the fate of the message is unknown.
 func (s *Session) replyTo(ctx context.Context, sending *sequence.Sending) (*streamer.Message, error) {
 	m, err := sending.Wait(ctx)
 	if err != nil && !s.cfg.kept() {
@@ -65,7 +70,7 @@ func (s *Session) replyTo(ctx context.Context, sending *sequence.Sending) (*stre
 	return streamer.NewMessage(m.Head, m.Body), nil
 }
 
-// sequenceError is an error of a sequence as one of this package.
+// sequenceError returns an error of a sequence as an error of this package.
 func sequenceError(err error) error {
 	var e *sequence.Error
 	if !errors.As(err, &e) {
@@ -84,7 +89,7 @@ func sequenceError(err error) error {
 	return &negotiate.Error{Code: code, At: -1, Err: err}
 }
 
-// sequenceError also tells why there is no stream any more, if that is it.
+// sequenceError also reports why there is no stream any more, if that is the cause.
 func (s *Session) sequenceError(err error) error {
 	err = sequenceError(err)
 	var e *negotiate.Error
@@ -96,7 +101,7 @@ func (s *Session) sequenceError(err error) error {
 	return err
 }
 
-// Sequence tells how far the session's sequence is; zero without one.
+// Sequence returns the progress of the session's sequence; zero without one.
 func (s *Session) Sequence() (status sequence.Status) {
 	if q := s.sequence(); q != nil {
 		status = q.Status()
@@ -104,10 +109,13 @@ func (s *Session) Sequence() (status sequence.Status) {
 	return status
 }
 
-// Finish waits until all messages of the session's sequence, also those of earlier processes, are done, their replies are there, and both ends know that; nothing can be sent any more then. A session without a sequence has
-// nothing to wait for. Errors: the cause of ctx, Kept if no stream can be had any more
-// (at-most-once: Unsent), FateUnknown if the other end lost the sequence, and OtherRun, at once, if
-// there were fewer messages than the run that Config.Resume goes on with had accepted.
+// Finish waits until all messages of the session's sequence, including those of earlier processes,
+// are committed, their replies have arrived, and both ends know that. Nothing can be sent any more
+// then. A session without a sequence has nothing to wait for.
+//
+// Errors: the cause of ctx; Kept if no stream can be had any more (at-most-once: Unsent);
+// FateUnknown if the peer lost the sequence; and OtherRun, at once, if there were fewer messages
+// than the run that Config.Resume continues had accepted.
 func (s *Session) Finish(ctx context.Context) error {
 	q := s.sequence()
 	if q == nil {

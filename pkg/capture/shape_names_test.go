@@ -12,7 +12,8 @@ import (
 	"github.com/hhfr/hhfr/pkg/shape/transit"
 )
 
-// TestNamesOfSyncs: eight octets find a shape in capture or store; where two have them, none is found.
+// TestNamesOfSyncs: eight bytes find a shape in capture or store; where two have them, none is
+// found.
 func TestNamesOfSyncs(t *testing.T) {
 	learned, err := learn.FromMessage([]byte("<a>1</a>"))
 	require.NoError(t, err)

@@ -6,20 +6,20 @@ import (
 	"github.com/hhfr/hhfr/pkg/streamer/frame"
 )
 
-// frames finds out whether octets that nothing else tells anything of look like frames of a stream: whether one of the first packets of a run
-// begins a row of whole frames that goes on to its end.
+// frames finds out whether unidentified bytes look like frames of a stream: whether one of the
+// first packets of a run begins a row of whole frames that continues to the end of the run.
 type frames struct {
-	buf  []byte // from the first octet on that a row needs
+	buf  []byte // from the first byte on that a row needs
 	rows []row
 	seen int // packets of this run
 	yes  bool
-	all  *int // octets that all connections have here
+	all  *int // bytes that all connections together keep here
 }
 
-// row is whole frames, one behind the other. next is where in buf the next one begins.
+// row is a series of consecutive whole frames. next is where in buf the next one begins.
 type row struct{ next, frames, messages int }
 
-// write takes the octets of a packet.
+// write takes the bytes of a packet.
 func (f *frames) write(b []byte) {
 	const packets = 20
 	if f.seen++; f.seen <= packets && !f.yes {
@@ -30,7 +30,7 @@ func (f *frames) write(b []byte) {
 	}
 	*f.all -= len(f.buf)
 	defer func() { *f.all += len(f.buf) }()
-	if *f.all+len(f.buf)+len(b) > maxLooks { // it is but a guess
+	if *f.all+len(f.buf)+len(b) > maxLooks { // it is only a guess
 		f.buf, f.rows = nil, nil
 		return
 	}
@@ -50,7 +50,7 @@ func (f *frames) write(b []byte) {
 	f.buf = f.buf[:copy(f.buf, f.buf[least:])]
 }
 
-// read goes on as far as there are whole frames; false: there is something else.
+// read continues as long as there are whole frames; false: there is something else.
 func (r *row) read(b []byte) bool {
 	for r.next < len(b) {
 		f, n, err := frame.Parse(b[r.next:], int64(r.next), 0)
@@ -62,7 +62,7 @@ func (r *row) read(b []byte) bool {
 		}
 		switch f.(type) {
 		case frame.Skipped:
-			return false // any text would do
+			return false // any text would match
 		case frame.Data:
 			r.messages++
 		}
@@ -72,7 +72,7 @@ func (r *row) read(b []byte) bool {
 	return true
 }
 
-// end says that the run ends.
+// end reports that the run ends.
 func (f *frames) end() {
 	const least = 3
 	for _, r := range f.rows {
@@ -82,9 +82,9 @@ func (f *frames) end() {
 	f.buf, f.rows, f.seen = nil, nil, 0
 }
 
-// unsynced names connections whose octets look like frames of a stream, of which neither a hello nor a sync was
-// captured. A guess, for people.
+// unsynced names connections whose bytes look like frames of a stream, of which neither a hello nor
+// a sync was captured. It is a guess, for people.
 func unsynced(octets int64) string {
-	return fmt.Sprintf("connections with what may be an hhfr stream (no sync frame in %d octets; "+
+	return fmt.Sprintf("connections with what may be an hhfr stream (no sync frame in %d bytes; "+
 		"the next is due 64 KiB, 1,024 messages or 15 minutes after the last)", octets)
 }

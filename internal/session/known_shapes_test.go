@@ -32,12 +32,17 @@ func fingerprints(from, to int) (fps []shape.Fingerprint) {
 	return fps
 }
 
-// A context remembers the shapes of its peer that were last met, also when it is full.
+// A context remembers the most recent shapes of its peer, also when it is full.
 func TestFullContextsGoOnLearning(t *testing.T) {
 	store, now := memory.New(memory.Config{}), time.Now()
 	facts := negotiate.Facts{
-		Session: negotiate.SessionID{1}, Scheme: "urn:hhfr:scheme:hhfr:1", Representation: "urn:hhfr:representation:shapes:1", Transport: "urn:hhfr:transport:tcp",
-		Path: "/echo", Address: "127.0.0.1:1", Expires: now.Add(time.Hour),
+		Session:        negotiate.SessionID{1},
+		Scheme:         "urn:hhfr:scheme:hhfr:1",
+		Representation: "urn:hhfr:representation:shapes:1",
+		Transport:      "urn:hhfr:transport:tcp",
+		Path:           "/echo",
+		Address:        "127.0.0.1:1",
+		Expires:        now.Add(time.Hour),
 	}
 	document, err := session.ContextDocument(facts, [16]byte{2})
 	require.NoError(t, err)
@@ -45,7 +50,8 @@ func TestFullContextsGoOnLearning(t *testing.T) {
 	require.NoError(t, err)
 	for _, end := range []int{10, negotiate.MaxShapes, negotiate.MaxShapes + 7} {
 		fps := fingerprints(max(0, end-negotiate.MaxShapes), end)
-		session.KeepKnown(t.Context(), store, facts.Session.URI(), facts.Session, now, knows{shapes: fps}, func(err error) { assert.NoError(t, err) })
+		session.KeepKnown(t.Context(), store, facts.Session.URI(), facts.Session, now, knows{shapes: fps},
+			func(err error) { assert.NoError(t, err) })
 		entry, err := store.Get(t.Context(), facts.Session.URI())
 		require.NoError(t, err)
 		got, err := negotiate.ParseFacts(entry.Value)

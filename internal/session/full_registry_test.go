@@ -27,8 +27,9 @@ func (fromNine) Dial(ctx context.Context, addr string) (net.Conn, error) {
 	return from.DialContext(ctx, "tcp", addr)
 }
 
-// A peer that was met before, and finds all room taken, is turned away and loses nothing by that: as soon as there is room it joins the same
-// session by the same token, whether a hello of its alone was refused, or messages that left with it.
+// A peer that was met before, and finds all slots taken, is turned away and loses nothing by that.
+// As soon as there is a slot it joins the same session with the same token, whether a hello alone
+// was refused, or messages that left with it.
 func TestTokensOutliveAFullRegistry(t *testing.T) {
 	for name, change := range map[string]func(*session.Config){
 		"message with the hello": func(*session.Config) {},
@@ -36,7 +37,8 @@ func TestTokensOutliveAFullRegistry(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			const places = 8
-			d := open(t, http.HandlerFunc(repeat), false, func(c *responder.Config) { c.MaxSessions, c.MaxPerPeer = 2*places, places })
+			d := open(t, http.HandlerFunc(repeat), false,
+				func(c *responder.Config) { c.MaxSessions, c.MaxPerPeer = 2*places, places })
 			cfg := d.config(negotiate.Auto)
 			change(&cfg)
 			s := dial(t, d.url, cfg)
@@ -45,7 +47,8 @@ func TestTokensOutliveAFullRegistry(t *testing.T) {
 			require.NoError(t, s.Close())
 			met := s.Agreed().Facts.Session
 
-			// The room of the address is taken by sessions whose streams are from another one, so that nothing but they are in the way.
+			// The slots of the address are taken by sessions whose streams are from another one, so
+			// that only they use up the limit.
 			holding := d.config(negotiate.Explicit)
 			holding.Transports, holding.RememberFor = map[string]streamer.Transport{"tcp": fromNine{}}, -1
 			var holders []*session.Session
@@ -65,7 +68,8 @@ func TestTokensOutliveAFullRegistry(t *testing.T) {
 					assert.False(t, s.Agreed().HHFR)
 				}
 				if err == nil {
-					require.Eventually(t, func() bool { return s.Stream() == nil || isOver(s.Stream()) }, eventually, tick)
+					require.Eventually(t, func() bool { return s.Stream() == nil || isOver(s.Stream()) }, eventually,
+						tick)
 					require.NoError(t, s.Close())
 				}
 				require.Contains(t, stored(t, cfg.Store), session.MetPrefix)
@@ -73,7 +77,8 @@ func TestTokensOutliveAFullRegistry(t *testing.T) {
 			for _, h := range holders {
 				require.NoError(t, h.Close())
 			}
-			require.Eventually(t, func() bool { return offerFrom(t, d.handler, "127.0.0.1:1").Code == http.StatusOK }, eventually, tick)
+			require.Eventually(t, func() bool { return offerFrom(t, d.handler, "127.0.0.1:1").Code == http.StatusOK },
+				eventually, tick)
 			s = dial(t, d.url, cfg)
 			say(t, s, "again")
 			require.True(t, s.Agreed().HHFR, s.Agreed().Why)
@@ -92,7 +97,8 @@ func isOver(s *streamer.Stream) bool {
 	}
 }
 
-// Of hellos that show one token at the same time one is admitted, and what the others held meanwhile is given back.
+// Of hellos that show one token at the same time one is admitted, and the slots that the others had
+// meanwhile are freed.
 func TestOneTokenAtTheSameTime(t *testing.T) {
 	const sessions = 16
 	s := startServices(t, func(c *responder.Config) { c.MaxSessions, c.MaxPerPeer = sessions, sessions })
@@ -109,7 +115,11 @@ func TestOneTokenAtTheSameTime(t *testing.T) {
 					return
 				}
 				stream, err := streamer.Over(t.Context(), conn, streamer.Config{
-					Initiator: true, Session: answer.Session, Token: answer.Token[:], Representation: 1, Coder: textCoder(),
+					Initiator:      true,
+					Session:        answer.Session,
+					Token:          answer.Token[:],
+					Representation: 1,
+					Coder:          textCoder(),
 				})
 				if err == nil {
 					mu.Lock()
@@ -135,7 +145,8 @@ func TestOneTokenAtTheSameTime(t *testing.T) {
 	}, eventually, tick, "all places are there")
 }
 
-// Who shows no token that admits drives nobody out, also not in the name of a session that has ended and would need room.
+// A peer without a valid token makes no session be dropped, also not in the name of a session that
+// has ended and would need a slot.
 func TestHellosWithoutTokenTakeNoRoom(t *testing.T) {
 	const sessions = 4
 	s := startServices(t, func(c *responder.Config) { c.MaxSessions, c.MaxPerPeer = sessions, sessions })

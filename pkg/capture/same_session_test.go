@@ -14,7 +14,8 @@ import (
 	"github.com/hhfr/hhfr/pkg/streamer/wire"
 )
 
-// again is a capture of a session that has several streams at the same time, whose exchanges have the same numbers.
+// again is a capture of a session that has several streams at the same time, whose exchanges have
+// the same numbers.
 func again(t testing.TB, streams int) []byte {
 	program := learned(t, body(1))
 	p := newPackets(t)
@@ -42,7 +43,7 @@ func again(t testing.TB, streams int) []byte {
 	return p.bytes()
 }
 
-// requireApart requires that what came on one stream is listed as of one.
+// requireApart requires that what came on one stream is listed as that of one.
 func requireApart(t testing.TB, r *capture.Result, streams int) {
 	t.Helper()
 	require.Len(t, r.Streams, streams)
@@ -65,8 +66,8 @@ func requireApart(t testing.TB, r *capture.Result, streams int) {
 	assert.Len(t, seen, streams, "each stream is one")
 }
 
-// The streams of one session, each a connection, are not taken for each other: in a capture, and as raw
-// octets, whatever directions are there and however they are named.
+// The streams of one session, each a connection, are not taken for each other: in a capture, and as
+// raw bytes, whatever directions are there and however they are named.
 func TestStreamsOfOneSession(t *testing.T) {
 	const streams = 11
 	file := again(t, streams)

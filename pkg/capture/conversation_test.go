@@ -18,7 +18,7 @@ import (
 	"github.com/hhfr/hhfr/pkg/streamer/wire"
 )
 
-// knowing is a peer that has nothing but what it was sent.
+// knowing is a peer that has only what it was sent.
 type knowing map[shape.Fingerprint]bool
 
 func (k knowing) Has(fp shape.Fingerprint) (has, sure bool) { return k[fp], k[fp] }
@@ -29,7 +29,7 @@ type talk struct {
 	t    testing.TB
 	enc  [2]*wire.Encoder
 	said [2][]byte
-	took [2]int // octets that were taken as packets
+	took [2]int // bytes that were taken as packets
 }
 
 // timeZero is a moment at which no sync is due.
@@ -49,11 +49,23 @@ func newTalk(t testing.TB, session byte) *talk {
 func newTalkOf(t testing.TB, edit func(*frame.Hello)) *talk {
 	x := &talk{t: t}
 	for i := range x.enc {
-		h := frame.Hello{Responder: i == 1, Word: [8]byte{9, 8, byte(i)}, Representation: frame.Binary, Stages: allStages,
-			Limits: frame.Limits{MaxFragment: 16384, MaxMessage: 1 << 40, MaxShapes: 1024, MaxShapeBytes: 4 << 20, MaxExchanges: 1000}}
+		h := frame.Hello{
+			Responder:      i == 1,
+			Word:           [8]byte{9, 8, byte(i)},
+			Representation: frame.Binary,
+			Stages:         allStages,
+			Limits: frame.Limits{
+				MaxFragment:   16384,
+				MaxMessage:    1 << 40,
+				MaxShapes:     1024,
+				MaxShapeBytes: 4 << 20,
+				MaxExchanges:  1000,
+			},
+		}
 		edit(&h)
 		x.said[i] = h.AppendTo(nil)
-		x.enc[i] = wire.NewEncoder(wire.EncoderConfig{Origin: h.Origin(), Word: h.Word, Peer: knowing{}, Limits: h.Limits}, len(x.said[i]), time.Time{})
+		x.enc[i] = wire.NewEncoder(wire.EncoderConfig{Origin: h.Origin(), Word: h.Word, Peer: knowing{},
+			Limits: h.Limits}, len(x.said[i]), time.Time{})
 	}
 	return x
 }
@@ -101,7 +113,7 @@ func (x *talk) close() {
 	}
 }
 
-// calls has so many exchanges on lanes, a request and its reply each.
+// calls makes so many exchanges on lanes, a request and its reply each.
 func (x *talk) calls(n int, p *program.Program, body func(i int) []byte) {
 	for i := range n {
 		k := frame.Key{Lane: uint64(i % 3), Exchange: uint64(i/3 + 1)}
@@ -170,10 +182,11 @@ func (c *connection) segment(dir int, flags byte, b []byte) {
 	}
 	c.at = c.at.Add(time.Millisecond)
 	n := len(h) + len(b)
-	require.NoError(c.t, c.w.WritePacket(gopacket.CaptureInfo{Timestamp: c.at, CaptureLength: n, Length: n}, append(h, b...)))
+	require.NoError(c.t,
+		c.w.WritePacket(gopacket.CaptureInfo{Timestamp: c.at, CaptureLength: n, Length: n}, append(h, b...)))
 }
 
-// carry sends what was said and not sent yet, at most so many octets a packet.
+// carry sends what was written and not sent yet, at most so many bytes per packet.
 func (c *connection) carry(x *talk, most int) {
 	for dir := range x.said {
 		for x.took[dir] < len(x.said[dir]) {

@@ -23,7 +23,7 @@ import (
 	"github.com/hhfr/hhfr/pkg/wsrm"
 )
 
-// inProcess is an HTTP client's way to a handler, without a network.
+// inProcess connects an HTTP client with a handler, without a network.
 type inProcess struct{ to http.Handler }
 
 func (p inProcess) RoundTrip(req *http.Request) (*http.Response, error) {
@@ -44,7 +44,7 @@ type watched struct {
 	sent noted[datagram]
 }
 
-// until are those that it sent before a moment.
+// until returns those that it sent before a moment.
 func (w *watched) until(then time.Time) []datagram {
 	all := w.sent.got()
 	return slices.DeleteFunc(all, func(d datagram) bool { return !d.at.Before(then) })
@@ -57,7 +57,8 @@ func (w *watched) WriteTo(p []byte, to net.Addr) (int, error) {
 	return w.PacketConn.WriteTo(p, to)
 }
 
-// linked is the transport over UDP by an emulated link, a new one for each connection, to a responder.
+// linked is the transport over UDP by an emulated link, a new one for each connection, to a
+// responder.
 type linked struct {
 	t         *testing.T
 	to        *responder.Handler
@@ -80,8 +81,9 @@ func (l *linked) Dial(ctx context.Context, _ string) (net.Conn, error) {
 
 func (l *linked) Listen(context.Context, string) (net.Listener, error) { return nil, net.ErrClosed }
 
-// A sequence goes on over UDP in two round trips of the link: one in which the transport asks whether the address is who it says, and one for
-// the rest. Hello and message leave before the peer has said a word, and the reply is in the first flight that comes back.
+// A sequence continues over UDP in two round trips of the link: one in which the transport
+// validates the address, and one for the rest. Hello and message leave before the peer has sent
+// anything, and the reply is in the first flight that comes back.
 func TestSequencesGoOnInOneFlightOfDatagrams(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const rtt = 600 * time.Millisecond
@@ -97,7 +99,7 @@ func TestSequencesGoOnInOneFlightOfDatagrams(t *testing.T) {
 		s := dial(t, "http://127.0.0.1/soap", cfg)
 		say(t, s, "by an offer")
 		assert.Equal(t, negotiate.Explicit, s.Agreed().Mode)
-		require.NoError(t, s.Close()) // and not finished: the sequence goes on
+		require.NoError(t, s.Close()) // and not finished: the sequence continues
 		synctest.Wait()
 
 		began := time.Now()

@@ -26,7 +26,7 @@ import (
 	"github.com/hhfr/hhfr/pkg/streamer/wire"
 )
 
-// said is a message as a decoder gives it, with all that the check of a stream vouches for.
+// said is a message as a decoder gives it, with everything that the check of a stream covers.
 func said(m *capture.Decoded) string {
 	b, _ := json.Marshal(struct {
 		Session       [16]byte
@@ -38,7 +38,7 @@ func said(m *capture.Decoded) string {
 	return string(b)
 }
 
-// damage decodes what an input becomes when it is damaged, and compares.
+// damage decodes a damaged input, and compares.
 type damage struct {
 	decode func(input []byte) *capture.Result
 	right  map[string]bool
@@ -58,7 +58,8 @@ func newDamage(t *testing.T, input []byte, decode func(input []byte) *capture.Re
 	return d
 }
 
-// verified counts the messages of a damaged input that are verified, and fails for one that is not what was sent.
+// verified counts the messages of a damaged input that are verified, and fails for one that is not
+// what was sent.
 func (d *damage) verified(t *testing.T, input []byte, what string) (n int) {
 	for _, m := range d.decode(input).Messages {
 		if m.State != capture.Verified {
@@ -71,16 +72,17 @@ func (d *damage) verified(t *testing.T, input []byte, what string) (n int) {
 	return n
 }
 
-// flips flips every bit in turn, or every one of so many.
+// flips flips every bit in turn, or one in so many.
 func (d *damage) flips(t *testing.T, step int) {
 	damaged := bytes.Clone(d.input)
 	verified := 0
 	for bit := 0; bit < 8*len(damaged) && !t.Failed(); bit += step {
 		damaged[bit/8] ^= 1 << (bit % 8)
-		verified += d.verified(t, damaged, fmt.Sprintf("bit %d of octet %d flipped", bit%8, bit/8))
+		verified += d.verified(t, damaged, fmt.Sprintf("bit %d of byte %d flipped", bit%8, bit/8))
 		damaged[bit/8] ^= 1 << (bit % 8)
 	}
-	t.Logf("%d octets; %.1f of %d messages verified with a bit flipped", len(d.input), float64(verified)*float64(step)/float64(8*len(d.input)), len(d.right))
+	t.Logf("%d bytes; %.1f of %d messages verified with a bit flipped", len(d.input),
+		float64(verified)*float64(step)/float64(8*len(d.input)), len(d.right))
 	assert.Positive(t, verified, "the test shows nothing")
 }
 
@@ -115,7 +117,7 @@ func (d *damage) random(t *testing.T, runs int) {
 	}
 }
 
-// taped is a connection whose written octets are kept.
+// taped is a connection whose written bytes are kept.
 type taped struct {
 	net.Conn
 	mu   sync.Mutex
@@ -141,7 +143,8 @@ type kind struct {
 }
 
 func envelope(operation, header, body string) string {
-	return `<s:Envelope xmlns:s="http://schemas.xmlsoap.org/soap/envelope/">` + header + `<s:Body><` + operation + `>` + body + `</` + operation + `></s:Body></s:Envelope>`
+	return `<s:Envelope xmlns:s="http://schemas.xmlsoap.org/soap/envelope/">` + header + `<s:Body><` + operation + `>` +
+		body + `</` + operation + `></s:Body></s:Envelope>`
 }
 
 func text(head, body string) *streamer.Message {
@@ -151,16 +154,19 @@ func text(head, body string) *streamer.Message {
 	return streamer.NewMessage([]byte(head), []byte(body))
 }
 
-// kinds has every stage on and off, both representations, announcements in full and by name, syncs, heads, messages of
-// several frames, and such that go on as text.
+// kinds has every stage on and off, both representations, announcements in full and by name, syncs,
+// heads, messages of several frames, and messages that travel as text.
 func kinds() []kind {
 	head := "POST /a HTTP/1.1\r\nSOAPAction: \"q\"\r\n\r\n"
 	few := func() []*streamer.Message {
-		return []*streamer.Message{text("", envelope("a", "", "<n>1</n>")), text(head, envelope("a", "", "<n>22</n>")), text("", envelope("a", "", "<n>22</n>")), text("", "no XML")}
+		return []*streamer.Message{text("", envelope("a", "", "<n>1</n>")), text(head, envelope("a", "", "<n>22</n>")),
+			text("", envelope("a", "", "<n>22</n>")), text("", "no XML")}
 	}
 	long := func() []*streamer.Message {
-		odd := envelope("b", "", "<n>1</n>"+strings.Repeat("<v>12.5</v>", 60)+"<n><!-- "+strings.Repeat("odd ", 120)+"--></n>")
-		return []*streamer.Message{text("", envelope("b", "", "<n>1</n>"+strings.Repeat("<v>12.5</v>", 10))), text(head+strings.Repeat("x", 600), odd), text("", odd)}
+		odd := envelope("b", "",
+			"<n>1</n>"+strings.Repeat("<v>12.5</v>", 60)+"<n><!-- "+strings.Repeat("odd ", 120)+"--></n>")
+		return []*streamer.Message{text("", envelope("b", "", "<n>1</n>"+strings.Repeat("<v>12.5</v>", 10))),
+			text(head+strings.Repeat("x", 600), odd), text("", odd)}
 	}
 	stage := func(name string, without uint64) kind {
 		return kind{name: name, options: binary.Options{Without: without}, messages: few()}
@@ -175,18 +181,24 @@ func kinds() []kind {
 		{name: "syncs", stream: streamer.Config{SyncMessages: 1}, messages: few()},
 		{name: "store", known: true, messages: few()},
 		{name: "store and syncs", known: true, stream: streamer.Config{SyncMessages: 2}, messages: few()},
-		{name: "fragments", stream: streamer.Config{Limits: streamer.Limits{MaxFragment: 512}, SyncBytes: 700}, messages: long()},
+		{
+			name:     "fragments",
+			stream:   streamer.Config{Limits: streamer.Limits{MaxFragment: 512}, SyncBytes: 700},
+			messages: long(),
+		},
 	}
 }
 
-// recordStream sends the messages of a kind over a stream in memory: some as requests that are echoed, some one-way,
-// on two lanes, some in a sequence. It returns the octets of the directions, and the store of the responder.
+// recordStream sends the messages of a kind over a stream in memory: some as requests that are
+// echoed, some one-way, on two lanes, some in a sequence. It returns the bytes of the directions,
+// and the store of the responder.
 func recordStream(t *testing.T, k kind) (out, back []byte, store ctxstore.Store) {
 	t.Helper()
 	here, there := inproc.Pipe(1 << 20)
 	a, b := &taped{Conn: here}, &taped{Conn: there}
 	store = memory.New(memory.Config{})
-	book := [2]*binary.Book{binary.NewBook(ctxstore.Shapes{Store: memory.New(memory.Config{})}), binary.NewBook(ctxstore.Shapes{Store: store})}
+	book := [2]*binary.Book{binary.NewBook(ctxstore.Shapes{Store: memory.New(memory.Config{})}),
+		binary.NewBook(ctxstore.Shapes{Store: store})}
 	if k.known {
 		for _, m := range k.messages {
 			body, err := m.ReadAll(1 << 20)
@@ -220,7 +232,8 @@ func recordStream(t *testing.T, k kind) (out, back []byte, store ctxstore.Store)
 		assert.NoError(t, err)
 		server = s
 	})
-	initiator.Initiator, initiator.Session, initiator.Token, initiator.Coder = true, [16]byte{9, 8, 7}, make([]byte, frame.TokenLen), coder[0]
+	initiator.Initiator, initiator.Session, initiator.Token, initiator.Coder = true, [16]byte{9, 8,
+		7}, make([]byte, frame.TokenLen), coder[0]
 	if initiator.Representation = frame.Binary; k.xml {
 		initiator.Representation = frame.XML
 	}
@@ -244,8 +257,8 @@ func recordStream(t *testing.T, k kind) (out, back []byte, store ctxstore.Store)
 	return a.tape, b.tape, store
 }
 
-// Law 3: whatever bit of a recorded stream is flipped, and whatever else happens to its octets, no message is given as
-// verified that is not what was sent.
+// Law 3: whatever bit of a recorded stream is flipped, and whatever else happens to its bytes, no
+// message is given as verified that is not what was sent.
 func TestNothingDamagedIsVerified(t *testing.T) {
 	const octets = 150 // whose every bit is flipped; of what is longer as many bits
 	damageStreams(t, func(d *damage) {
@@ -254,14 +267,27 @@ func TestNothingDamagedIsVerified(t *testing.T) {
 	})
 }
 
-// The same where one octet says something of many messages, the lane and the first exchange of them: each is four
-// octets longer than the one before, so that what changes in their checks stands as far apart as the checks do.
+// The same where one byte affects many messages, such as their lane and first exchange: each is
+// four bytes longer than the one before, so that the changes in their checks are as far apart as
+// the checks.
 func TestNothingSaidOfManyMessagesIsVerifiedWrongly(t *testing.T) {
-	hello := frame.Hello{Token: make([]byte, frame.TokenLen), Representation: frame.XML, Limits: frame.Limits{MaxFragment: 512}}
+	hello := frame.Hello{
+		Token:          make([]byte, frame.TokenLen),
+		Representation: frame.XML,
+		Limits:         frame.Limits{MaxFragment: 512},
+	}
 	octets, checks := hello.AppendTo(nil), frame.NewChecks(hello.Origin())
 	for i := range 4 {
-		d := frame.Data{First: true, Last: true, OneWay: true, Lane: 4, Exchange: uint64(8 + i), NamesLane: i == 0, NamesExchange: i == 0,
-			Payload: []byte("\x00" + envelope("a", "", strings.Repeat("four", i)))}
+		d := frame.Data{
+			First:         true,
+			Last:          true,
+			OneWay:        true,
+			Lane:          4,
+			Exchange:      uint64(8 + i),
+			NamesLane:     i == 0,
+			NamesExchange: i == 0,
+			Payload:       []byte("\x00" + envelope("a", "", strings.Repeat("four", i))),
+		}
 		octets = d.AppendTo(octets)
 		parts, err := checks.Cut(&d, 0, 0)
 		require.NoError(t, err)
@@ -301,7 +327,8 @@ func damageStreams(t *testing.T, damage func(d *damage)) {
 	}
 }
 
-// The same of captures: what is flipped may be the length of a packet, an address, or the number of a datagram.
+// The same for captures: the flipped bit may be in the length of a packet, an address, or the
+// number of a datagram.
 func TestNothingDamagedInACaptureIsVerified(t *testing.T) {
 	for _, name := range []string{"session.pcapng", "datagrams.pcap", "upgraded.pcapng"} {
 		t.Run(name, func(t *testing.T) {

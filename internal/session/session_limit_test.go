@@ -53,9 +53,9 @@ func (s *services) joins(t testing.TB, a *negotiate.Answer) error {
 	return err
 }
 
-// Whoever makes offers and joins none of them drives out his own, and keeps nobody from a stream:
-// neither who was answered before, nor who comes later; and the store has no more contexts than
-// there may be sessions.
+// The sessions of a peer that makes offers and joins none are dropped for its own, and keep nobody
+// from a stream: neither peers that were answered before, nor those that come later; and the store
+// has no more contexts than the limit of sessions.
 func TestOffersThatNobodyJoins(t *testing.T) {
 	const sessions = 64
 	s := startServices(t, func(c *responder.Config) { c.MaxSessions = sessions })
@@ -72,11 +72,11 @@ func TestOffersThatNobodyJoins(t *testing.T) {
 	}
 	newest := flood()
 	assert.LessOrEqual(t, strings.Count(stored(t, s.store), "<n:Session>"), sessions)
-	require.NoError(t, s.joins(t, slow), "who was answered before the flood")
+	require.NoError(t, s.joins(t, slow), "a peer that was answered before the flood")
 	require.NoError(t, s.joins(t, newest), "the newest are there still")
 	flood()
 	cfg := config(t)
-	assert.True(t, dial(t, s.http.URL, cfg).Agreed().HHFR, "who comes after it")
+	assert.True(t, dial(t, s.http.URL, cfg).Agreed().HHFR, "a peer that comes after it")
 
 	// One address alone has no more than its share.
 	alone := startServices(t, func(c *responder.Config) { c.MaxSessions, c.MaxPerPeer = sessions, 2 })
@@ -90,7 +90,7 @@ func TestOffersThatNobodyJoins(t *testing.T) {
 	assert.Equal(t, http.StatusOK, offerFrom(t, h, "192.0.2.9:5").Code)
 }
 
-// A responder that has no room now may have some in a moment: no store, and no RoundTripper, keeps
+// A responder at its limit may have a slot in a moment: no store, and no RoundTripper, remembers
 // that it refused.
 func TestNoRoomIsRememberedByNobody(t *testing.T) {
 	s := startServices(t, func(c *responder.Config) { c.MaxSessions = 1 })
@@ -128,12 +128,13 @@ func TestNoRoomIsRememberedByNobody(t *testing.T) {
 	}, time.Minute, 10*time.Millisecond)
 }
 
-// crowd is a listener whose first connections are those of one peer that says nothing, also not when it is
-// closed on: they close as connections over datagrams do, which wait for the other end.
+// crowd is a listener whose first connections are those of one peer that sends nothing, also not
+// when the connection is closed: they close as connections over datagrams do, which wait for the
+// peer.
 type crowd struct {
 	net.Listener
 	left int
-	gone chan struct{} // closed: who waits for the peer is let go
+	gone chan struct{} // closed: those that wait for the peer continue
 }
 
 func (l *crowd) Accept() (net.Conn, error) {
@@ -157,7 +158,7 @@ func (c *silent) Close() error {
 	return c.Conn.Close()
 }
 
-// Who is turned away, and does not answer that, keeps nobody waiting.
+// A peer that is turned away, and does not answer that, keeps nobody waiting.
 func TestTurningAwayWaitsForNobody(t *testing.T) {
 	gone := make(chan struct{})
 	s := startServicesOn(t, func(l net.Listener) net.Listener { return &crowd{l, 5, gone} }, func(c *responder.Config) {
@@ -185,7 +186,7 @@ func (l *reluctant) Accept() (net.Conn, error) {
 	return l.Listener.Accept()
 }
 
-// A responder whose listener can accept nothing for a while goes on afterwards.
+// A responder whose listener can accept nothing for a while continues afterwards.
 func TestResponderWithoutDescriptors(t *testing.T) {
 	s := startServicesOn(t, func(l net.Listener) net.Listener { return &reluctant{l, 3} }, nil)
 	sess := dial(t, s.http.URL, config(t))

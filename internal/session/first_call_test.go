@@ -89,7 +89,7 @@ func open(t testing.TB, service http.Handler, secure bool, change func(*responde
 	return d
 }
 
-// newServer is a server of net/http, and a client for it.
+// newServer returns a server of net/http, and a client for it.
 func newServer(h http.Handler, secure, h2 bool) (*httptest.Server, *http.Transport) {
 	server := httptest.NewUnstartedServer(h)
 	server.EnableHTTP2 = h2
@@ -101,7 +101,7 @@ func newServer(h http.Handler, secure, h2 bool) (*httptest.Server, *http.Transpo
 	return server, server.Client().Transport.(*http.Transport).Clone()
 }
 
-// copyOf is a store with the same entries.
+// copyOf returns a store with the same entries.
 func copyOf(t testing.TB, store ctxstore.Store) ctxstore.Store {
 	t.Helper()
 	to := memory.New(memory.Config{})
@@ -115,7 +115,7 @@ func copyOf(t testing.TB, store ctxstore.Store) ctxstore.Store {
 	return to
 }
 
-// config is that of a client with a store of its own.
+// config returns that of a client with a store of its own.
 func (d *door) config(mode negotiate.Mode) session.Config {
 	return session.Config{Mode: mode, HTTPClient: &http.Client{Transport: d.client}, Store: memory.New(memory.Config{})}
 }
@@ -152,13 +152,15 @@ func TestFirstCallUpgradesItsConnection(t *testing.T) {
 			assert.Equal(t, int64(1), d.conns.Load(), "one connection for all")
 			agreed := s.Agreed()
 			require.True(t, agreed.HHFR, agreed.Why)
-			assert.Equal(t, map[bool]string{false: "urn:hhfr:transport:upgrade", true: "urn:hhfr:transport:tls"}[secure], agreed.Facts.Transport)
+			assert.Equal(t,
+				map[bool]string{false: "urn:hhfr:transport:upgrade", true: "urn:hhfr:transport:tls"}[secure],
+				agreed.Facts.Transport)
 			require.NoError(t, s.Close())
 		})
 	}
 }
 
-// A service that says early that it may write while it reads has not replied by that.
+// A service that enables writing while it reads has not replied by that.
 func TestFullDuplexIsNoReply(t *testing.T) {
 	d := open(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		assert.NoError(t, http.NewResponseController(w).EnableFullDuplex())
@@ -196,12 +198,18 @@ func TestHandlerAloneUpgrades(t *testing.T) {
 // Over HTTP/2 nothing can be upgraded: the answer names the address.
 func TestOverHTTP2TheAnswerNamesTheAddress(t *testing.T) {
 	d := open(t, http.HandlerFunc(repeat), true, nil)
-	h, err := responder.NewHandler(http.HandlerFunc(repeat), responder.Config{Store: d.store, Addresses: map[string]string{"tls": strings.TrimSuffix(strings.TrimPrefix(d.url, "https://127.0.0.1"), "/soap")}})
+	h, err := responder.NewHandler(http.HandlerFunc(repeat), responder.Config{
+		Store: d.store,
+		Addresses: map[string]string{
+			"tls": strings.TrimSuffix(strings.TrimPrefix(d.url, "https://127.0.0.1"), "/soap"),
+		},
+	})
 	require.NoError(t, err)
 	server, base := newServer(h, true, true)
 	base.TLSClientConfig.RootCAs = nil
 	base.TLSClientConfig.InsecureSkipVerify = true
-	s := dial(t, server.URL, session.Config{Mode: negotiate.Auto, HTTPClient: &http.Client{Transport: base}, Transports: nil})
+	s := dial(t, server.URL,
+		session.Config{Mode: negotiate.Auto, HTTPClient: &http.Client{Transport: base}, Transports: nil})
 	say(t, s, "plain")
 	require.Eventually(t, func() bool { return s.Agreed().HHFR }, 5*time.Second, time.Millisecond, s.Agreed().Why)
 	say(t, s, "by the stream")
@@ -218,7 +226,7 @@ func TestMetBefore(t *testing.T) {
 			t.Run(fmt.Sprint(first, secure), func(t *testing.T) {
 				d := open(t, http.HandlerFunc(repeat), secure, nil)
 				cfg := d.config(first)
-				if first == negotiate.Explicit { // it remembers for who asks for it
+				if first == negotiate.Explicit { // it remembers for the client that asks for it
 					cfg.Mode = negotiate.Auto
 					cfg.Lifetime = time.Hour
 				}
@@ -242,7 +250,8 @@ func TestMetBefore(t *testing.T) {
 	}
 }
 
-// Who has nothing to join, or comes with a token that does not admit, begins with a first call, and nothing is lost or sent twice.
+// A client with no session to join, or with a token that is not valid, begins with a first call,
+// and nothing is lost or sent twice.
 func TestTokenThatDoesNotAdmitIsAFirstCall(t *testing.T) {
 	var mu sync.Mutex
 	seen := map[string]int{}
@@ -282,7 +291,7 @@ func TestTokenThatDoesNotAdmitIsAFirstCall(t *testing.T) {
 	say(t, s, "plain")
 }
 
-// What a token admits to, it admits to once, whoever comes.
+// A token admits once, whoever shows it.
 func TestTokenAdmitsOnceAcrossNodes(t *testing.T) {
 	d := open(t, http.HandlerFunc(repeat), false, nil)
 	cfg := d.config(negotiate.Auto)
@@ -300,7 +309,7 @@ func TestTokenAdmitsOnceAcrossNodes(t *testing.T) {
 	require.NoError(t, errors.Join(s.Close(), other.Close()))
 }
 
-// eventually and tick are how long is waited for what comes beside calls.
+// eventually and tick bound the wait for what happens concurrently with calls.
 const (
 	eventually = 5 * time.Second
 	tick       = time.Millisecond
@@ -308,9 +317,10 @@ const (
 
 func message(text string) *streamer.Message { return streamer.NewMessage(nil, []byte(text)) }
 
-// An address that an answer names and that cannot be reached is warned of, once, with what helps.
+// An address that an answer names and that cannot be reached causes one warning, with advice.
 func TestBlockedStreamOfAFirstCallIsWarnedOf(t *testing.T) {
-	h, err := responder.NewHandler(http.HandlerFunc(repeat), responder.Config{Addresses: map[string]string{"tls": deadPort(t)}})
+	h, err := responder.NewHandler(http.HandlerFunc(repeat),
+		responder.Config{Addresses: map[string]string{"tls": deadPort(t)}})
 	require.NoError(t, err)
 	server, base := newServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		r.Header.Del("Upgrade") // as intermediaries do
@@ -318,7 +328,11 @@ func TestBlockedStreamOfAFirstCallIsWarnedOf(t *testing.T) {
 	}), true, true)
 	defer server.Close()
 	var log bytes.Buffer
-	cfg := session.Config{Mode: negotiate.Auto, HTTPClient: &http.Client{Transport: base}, Log: slog.New(slog.NewTextHandler(&log, nil))}
+	cfg := session.Config{
+		Mode:       negotiate.Auto,
+		HTTPClient: &http.Client{Transport: base},
+		Log:        slog.New(slog.NewTextHandler(&log, nil)),
+	}
 	s := dial(t, server.URL, cfg)
 	for range 3 {
 		say(t, s, "plain")
@@ -331,11 +345,13 @@ func TestBlockedStreamOfAFirstCallIsWarnedOf(t *testing.T) {
 	assert.Contains(t, log.String(), session.BlockedHint)
 }
 
-// Where a call is not upgraded and the address in its answer cannot be reached, a request of its own is asked by, without a
-// body and by HTTP/1.1.
+// Where a call is not upgraded and the address in its answer cannot be reached, a request of its
+// own asks, without a body and by HTTP/1.1.
 func TestBlockedStreamIsAskedForByAnotherRequest(t *testing.T) {
-	for name, tc := range map[string]struct{ h2, eatsCalls bool }{"HTTP/2": {true, false}, "upgrades no body": {false, true}} {
-		h, err := responder.NewHandler(http.HandlerFunc(repeat), responder.Config{Addresses: map[string]string{"tls": deadPort(t)}})
+	for name, tc := range map[string]struct{ h2, eatsCalls bool }{"HTTP/2": {true, false},
+		"upgrades no body": {false, true}} {
+		h, err := responder.NewHandler(http.HandlerFunc(repeat),
+			responder.Config{Addresses: map[string]string{"tls": deadPort(t)}})
 		require.NoError(t, err)
 		server, base := newServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 			if tc.eatsCalls && r.Method == http.MethodPost {
@@ -344,7 +360,11 @@ func TestBlockedStreamIsAskedForByAnotherRequest(t *testing.T) {
 			h.ServeHTTP(w, r)
 		}), true, tc.h2)
 		var log bytes.Buffer
-		cfg := session.Config{Mode: negotiate.Auto, HTTPClient: &http.Client{Transport: base}, Log: slog.New(slog.NewTextHandler(&log, nil))}
+		cfg := session.Config{
+			Mode:       negotiate.Auto,
+			HTTPClient: &http.Client{Transport: base},
+			Log:        slog.New(slog.NewTextHandler(&log, nil)),
+		}
 		s := dial(t, server.URL, cfg)
 		say(t, s, "plain")
 		require.Eventually(t, func() bool { return s.Agreed().HHFR }, 5*time.Second, time.Millisecond, name)

@@ -19,27 +19,28 @@ import (
 	"github.com/hhfr/hhfr/pkg/streamer"
 )
 
-// asker carries the requests of a session that go as plain SOAP, the one that asks for a stream among them. Its connections are
-// those of the transport that it was made of, but for streams that TLS selects.
+// asker sends the requests of a session that go as plain SOAP, among them the one that asks for a
+// stream. Its connections are those of the transport that it was made from, except for streams that
+// TLS selects.
 type asker struct {
 	s     *Session
-	base  http.RoundTripper // a copy of the transport, or, of an unknown kind, itself
-	alone *http.Transport   // a copy for questions that go alone; nil: there are none
-	own   bool              // base is one of net/http, which tells of its connections
+	base  http.RoundTripper // a copy of the transport; the transport itself if its kind is unknown
+	alone *http.Transport   // a copy for questions that have a connection to themselves; nil if there are none
+	own   bool              // base is one of net/http, which reports its connections
 }
 
-// ask is what comes of the request that asks, beside its answer.
+// ask is the outcome of the request that asks, besides its answer.
 type ask struct {
-	question *negotiation          // that the request is for; nil: it is a call
-	conn     net.Conn              // that the request went to
-	alone    bool                  // it goes by HTTP/1.1, over a connection that nothing else goes over
+	question *negotiation          // the negotiation that the request is for; nil: it is a call
+	conn     net.Conn              // the connection that the request was sent on
+	alone    bool                  // it goes by HTTP/1.1, over a connection that nothing else uses
 	n        *negotiation          // its stream is open
-	pending  *streamer.Pending     // for the reply that comes by an upgraded connection
-	reply    *streamer.Message     // that came by a stream of TLS
-	invited  *negotiate.Invitation // of an answer
+	pending  *streamer.Pending     // for the reply that comes over an upgraded connection
+	reply    *streamer.Message     // the reply that came over a stream that TLS selected
+	invited  *negotiate.Invitation // the invitation in an answer
 	refused  error                 // why there will be no stream
-	passing  bool                  // another time it may be otherwise
-	portal   bool                  // it is the answer of a portal, maybe
+	passing  bool                  // the refusal may pass
+	portal   bool                  // the answer may be that of a portal
 
 	// A dial in the background reads these.
 	plain    atomic.Bool // it goes without the fields
@@ -48,7 +49,7 @@ type ask struct {
 
 type askKey struct{}
 
-// negotiation is what the request opens a stream for.
+// negotiation returns the negotiation that the request opens a stream for.
 func (k *ask) negotiation(s *Session) *negotiation {
 	if k.question != nil {
 		return k.question
@@ -56,7 +57,8 @@ func (k *ask) negotiation(s *Session) *negotiation {
 	return s.negotiation()
 }
 
-// began has the session use a stream that a call has opened; that of a question is its asker's.
+// began makes the session use a stream that a call has opened. The stream of a question belongs to
+// its asker.
 func (k *ask) began(s *Session, n *negotiation) {
 	if k.question == nil {
 		n.tried(negotiate.FirstCall, nil)
@@ -67,11 +69,11 @@ func (k *ask) began(s *Session, n *negotiation) {
 // RoundTrip implements [http.RoundTripper].
 func (a *asker) RoundTrip(req *http.Request) (*http.Response, error) {
 	asking, ok := req.Context().Value(askKey{}).(*ask)
-	if !ok || negotiate.Origin(req.URL) != negotiate.Origin(a.s.url) { // a redirection elsewhere
+	if !ok || negotiate.Origin(req.URL) != negotiate.Origin(a.s.url) { // redirected to another origin
 		return a.base.RoundTrip(req)
 	}
 	if req.Body != nil && req.Body != http.NoBody && req.GetBody == nil {
-		asking.declined.Store(true) // it could not be sent again, should a stream that TLS selects be refused
+		asking.declined.Store(true) // it could not be sent again if a stream that TLS selects were refused
 	}
 	for {
 		resp, err := a.try(asking, req)
@@ -103,7 +105,7 @@ func (a *asker) try(asking *ask, req *http.Request) (*http.Response, error) {
 	if err != nil {
 		return nil, err
 	}
-	fields[negotiate.Field] = []string{negotiate.AskValue(stages)} // in this case, which Set would change
+	fields[negotiate.Field] = []string{negotiate.AskValue(stages)} // spelled as it is; Set would change the case
 	resp, err := a.by(asking).RoundTrip(out)
 	if err != nil {
 		return nil, err
@@ -111,7 +113,7 @@ func (a *asker) try(asking *ask, req *http.Request) (*http.Response, error) {
 	return a.answered(asking, req, resp)
 }
 
-// by is what a request that asks goes by.
+// by returns the transport for a request that asks.
 func (a *asker) by(k *ask) http.RoundTripper {
 	if k.alone && a.alone != nil {
 		return a.alone
@@ -119,7 +121,7 @@ func (a *asker) by(k *ask) http.RoundTripper {
 	return a.base
 }
 
-// stages are those that this end asks for.
+// stages returns the stages that this end asks for.
 func (a *asker) stages(ctx context.Context) (uint64, error) {
 	cfg := &a.s.cfg.Stream
 	coder, err := a.s.cfg.Coders(ctx, coders.Spec{Representation: 1, Limits: cfg.Limits})
@@ -129,11 +131,13 @@ func (a *asker) stages(ctx context.Context) (uint64, error) {
 	return coder.Stages() &^ cfg.Without, nil
 }
 
-// got has the request ask for an upgrade of its connection, if that can be: before anything of it is written.
+// got makes the request ask for an upgrade of its connection, if that is possible. It runs before
+// anything of the request is written.
 func (a *asker) got(k *ask, h http.Header, conn net.Conn) {
 	k.conn = conn
-	if c, ok := conn.(*cryptotls.Conn); ok && c.ConnectionState().NegotiatedProtocol != "" && c.ConnectionState().NegotiatedProtocol != "http/1.1" {
-		h.Del("Connection") // of a connection that was tried before
+	if c, ok := conn.(*cryptotls.Conn); ok && c.ConnectionState().NegotiatedProtocol != "" &&
+		c.ConnectionState().NegotiatedProtocol != "http/1.1" {
+		h.Del("Connection") // left by a connection that was tried before
 		h.Del("Upgrade")
 		return
 	}
@@ -144,14 +148,16 @@ func (a *asker) got(k *ask, h http.Header, conn net.Conn) {
 	h.Set("Upgrade", negotiate.Protocol)
 }
 
-// answered takes the answer to the request that asks.
+// answered processes the answer to the request that asks.
 func (a *asker) answered(asking *ask, req *http.Request, resp *http.Response) (*http.Response, error) {
 	switch {
 	case resp.StatusCode == http.StatusSwitchingProtocols:
 		return a.upgraded(asking, req, resp)
-	case asking.n != nil: // selected
+	case asking.n != nil: // TLS selected a stream
 		return resp, nil
-	case resp.StatusCode == http.StatusBadRequest, resp.StatusCode == http.StatusUpgradeRequired, resp.StatusCode == http.StatusNotImplemented:
+	case resp.StatusCode == http.StatusBadRequest,
+		resp.StatusCode == http.StatusUpgradeRequired,
+		resp.StatusCode == http.StatusNotImplemented:
 		asking.refused = fmt.Errorf("a request that asks for a stream is answered with HTTP status %d", resp.StatusCode)
 	default:
 		asking.portal = mayBePortal(resp)
@@ -162,17 +168,21 @@ func (a *asker) answered(asking *ask, req *http.Request, resp *http.Response) (*
 			if asking.passing = err == nil; asking.passing && i.Token != nil {
 				asking.invited, asking.refused = i, nil
 			}
-			resp.Header.Del(negotiate.Field) // its token is nobody else's
+			resp.Header.Del(negotiate.Field) // nobody else may use its token
 		}
 	}
 	return resp, nil
 }
 
-// saysNothing reports whether an answer with such a status may be somebody else's than the service's, or another one next time, so that it tells
-// nothing of hhfr.
+// saysNothing reports whether an answer with such a status proves nothing about hhfr: it may come
+// from somebody else than the service, or be another one next time.
 func saysNothing(status int) bool {
 	switch status {
-	case http.StatusUnauthorized, http.StatusForbidden, http.StatusProxyAuthRequired, http.StatusRequestTimeout, http.StatusTooManyRequests:
+	case http.StatusUnauthorized,
+		http.StatusForbidden,
+		http.StatusProxyAuthRequired,
+		http.StatusRequestTimeout,
+		http.StatusTooManyRequests:
 		return true
 	}
 	return status >= http.StatusInternalServerError && status != http.StatusNotImplemented
@@ -184,7 +194,7 @@ func (a *asker) upgraded(asking *ask, req *http.Request, resp *http.Response) (*
 	conn := asking.conn
 	if !ok || conn == nil || !negotiate.HasToken(resp.Header, "Upgrade", negotiate.Protocol) {
 		_ = resp.Body.Close()
-		return nil, errors.New("status 101 that nobody asked for")
+		return nil, errors.New("status 101 that was not asked for")
 	}
 	n := asking.negotiation(a.s)
 	address := portOf(n.url)
@@ -193,7 +203,8 @@ func (a *asker) upgraded(asking *ask, req *http.Request, resp *http.Response) (*
 	}
 	ctx, cancel := context.WithTimeout(req.Context(), a.s.cfg.Timeout)
 	defer cancel()
-	p, err := n.upgraded(ctx, &sharedConn{ReadAheadConn: httpmsg.NewReadAheadConn(conn, rest)}, req.URL, address, req.Method != http.MethodOptions)
+	p, err := n.upgraded(ctx, &sharedConn{ReadAheadConn: httpmsg.NewReadAheadConn(conn, rest)}, req.URL, address,
+		req.Method != http.MethodOptions)
 	if err != nil {
 		return nil, &negotiate.Error{Code: negotiate.FateUnknown, At: -1, Err: err}
 	}
@@ -202,20 +213,28 @@ func (a *asker) upgraded(asking *ask, req *http.Request, resp *http.Response) (*
 	return synthetic(req), nil
 }
 
-// synthetic stands for a reply that comes by a stream.
+// synthetic returns a response that stands for a reply that comes over a stream.
 func synthetic(req *http.Request) *http.Response {
-	return &http.Response{StatusCode: http.StatusOK, ProtoMajor: 1, ProtoMinor: 1, Header: http.Header{}, Body: http.NoBody, Request: req}
+	return &http.Response{
+		StatusCode: http.StatusOK,
+		ProtoMajor: 1,
+		ProtoMinor: 1,
+		Header:     http.Header{},
+		Body:       http.NoBody,
+		Request:    req,
+	}
 }
 
-// again is the request to be sent once more, without asking: where the answer says that nothing else is wrong with it, and it
-// can be. nil: the answer counts.
+// again returns the request to send once more, without asking. It does so where the answer says
+// that nothing else is wrong with the request and its body can be read again. nil: the answer
+// counts.
 func (k *ask) again(req *http.Request, resp *http.Response, err error) *http.Request {
 	switch {
 	case k.plain.Load() || k.n != nil || req.Context().Err() != nil:
 		return nil
 	case k.question != nil:
 		return nil
-	case err != nil && k.conn == nil: // nobody was there
+	case err != nil && k.conn == nil: // no server was there
 		return nil
 	case err != nil:
 		k.refused = fmt.Errorf("no answer to a request that asks for a stream: %w", withoutURL(err))
@@ -223,7 +242,8 @@ func (k *ask) again(req *http.Request, resp *http.Response, err error) *http.Req
 			return nil
 		}
 		k.plain.Store(true)
-	case resp.StatusCode == http.StatusUpgradeRequired, k.refused != nil && resp.StatusCode != http.StatusOK && isSafe(req.Method):
+	case resp.StatusCode == http.StatusUpgradeRequired,
+		k.refused != nil && resp.StatusCode != http.StatusOK && isSafe(req.Method):
 		k.plain.Store(true)
 	default:
 		return nil
@@ -243,11 +263,14 @@ func (k *ask) again(req *http.Request, resp *http.Response, err error) *http.Req
 }
 
 func isSafe(method string) bool {
-	return method == http.MethodGet || method == http.MethodHead || method == http.MethodOptions || method == http.MethodTrace
+	return method == http.MethodGet || method == http.MethodHead || method == http.MethodOptions ||
+		method == http.MethodTrace
 }
 
 // upgraded makes a stream of a connection on which a request for the URL was answered with 101.
-func (n *negotiation) upgraded(ctx context.Context, conn net.Conn, u *url.URL, address string, exchange bool) (*streamer.Pending, error) {
+func (n *negotiation) upgraded(
+	ctx context.Context, conn net.Conn, u *url.URL, address string, exchange bool,
+) (*streamer.Pending, error) {
 	facts := n.plainFacts(negotiate.SessionID{}, "upgrade", address)
 	facts.Path = negotiate.PathOf(u)
 	n.transport, n.address = facts.Transport, address

@@ -24,7 +24,7 @@ const (
 	mustHeader = `<t:Tenant xmlns:t="urn:example:tenant" xmlns:s="http://schemas.xmlsoap.org/soap/envelope/"` +
 		` s:mustUnderstand="1">7</t:Tenant>`
 	mark = "<hhfr:header-"
-	// What stands in the places of the two.
+	// The references to the two.
 	one = mark + "945caf21865fd82d/>"
 	two = mark + "a91e0e2cf5516b24/>"
 )
@@ -74,7 +74,8 @@ func TestTakeOutHeaders(t *testing.T) {
 // What no sender makes is refused, with its offset; a reader gets what comes before.
 func TestPutBackRefuses(t *testing.T) {
 	for _, rest := range []string{
-		"945caf21865fd82e/>", "945CAF21865FD82D/>", "945caf21865fd82/>", "945caf21865fd82d0/>", "945caf21865fd82d", "945caf21865fd82d/",
+		"945caf21865fd82e/>", "945CAF21865FD82D/>", "945caf21865fd82/>", "945caf21865fd82d0/>", "945caf21865fd82d",
+		"945caf21865fd82d/",
 		"945caf21865fd82d>", "945caf21865fd82d />", "1/>", "/>", "x/>", "--/>", "",
 	} {
 		in := "before" + mark + rest
@@ -91,8 +92,8 @@ func TestPutBackRefuses(t *testing.T) {
 	assert.Equal(t, "a91e0e2cf5516b24", unchanging.Lacks(twoHeaders[:1], []byte(one+mark+"-/>"+two+one)))
 }
 
-// A header comes into an agreement as an element alone, with a namespace of its own, without
-// anything secret or signed; and it stays, octet for octet, over offers and contexts.
+// A header enters an agreement only as one element, with a namespace of its own, without anything
+// secret or signed; and it stays, byte for byte, over offers and contexts.
 func TestCheckHeader(t *testing.T) {
 	for _, good := range []string{
 		addressing, mustHeader, `<a xmlns="urn:x"/>`, `<p:a xmlns:p="urn:x" xml:lang="de"><p:b p:c="1"/></p:a>`,
@@ -133,19 +134,22 @@ func TestCheckHeader(t *testing.T) {
 		`<p:a/>`:                    "not declared",
 		`<a xmlns="urn:x"/> `:       "does not end with its tag",
 		"\n" + `<a xmlns="urn:x"/>`: "does not begin with its tag",
-		`<?xml version="1.0"?><a xmlns="urn:x"/>`:                                 "does not begin with its tag",
-		`<!-- c --><a xmlns="urn:x"/>`:                                            "does not begin with its tag",
-		`<a xmlns="urn:x"/><a xmlns="urn:x"/>`:                                    "root elements",
-		`<!DOCTYPE a><a xmlns="urn:x"/>`:                                          "header block",
-		`<a xmlns="urn:x" s:mustUnderstand="1"/>`:                                 "prefix of s:mustUnderstand is not declared",
-		`<a xmlns="urn:x">&unknown;</a>`:                                          "header block",
-		`<a xmlns="` + wsse + `"/>`:                                               "may hold a secret",
-		`<a xmlns="urn:x"><b xmlns="` + ds + `"/></a>`:                            "may hold a secret",
-		`<a xmlns="urn:x" xmlns:u="` + wsu + `" u:Id="1"/>`:                       "{" + wsu + "}Id may hold a secret, or be part of a signature",
+		`<?xml version="1.0"?><a xmlns="urn:x"/>`: "does not begin with its tag",
+		`<!-- c --><a xmlns="urn:x"/>`:            "does not begin with its tag",
+		`<a xmlns="urn:x"/><a xmlns="urn:x"/>`:    "root elements",
+		`<!DOCTYPE a><a xmlns="urn:x"/>`:          "header block",
+		`<a xmlns="urn:x" s:mustUnderstand="1"/>`: "prefix of s:mustUnderstand is " +
+			"not declared",
+		`<a xmlns="urn:x">&unknown;</a>`:               "header block",
+		`<a xmlns="` + wsse + `"/>`:                    "may hold a secret",
+		`<a xmlns="urn:x"><b xmlns="` + ds + `"/></a>`: "may hold a secret",
+		`<a xmlns="urn:x" xmlns:u="` + wsu + `" u:Id="1"/>`: "{" + wsu +
+			"}Id may hold a secret, or be part of a signature",
 		`<a xmlns="urn:x"><b xmlns:u="&#x68;` + wsu[1:] + `" u:Id="1"/></a>`:      "may hold a secret",
 		`<a xmlns="urn:x"><E xmlns="http://www.w3.org/2001/04/xmlenc#"/></a>`:     "may hold a secret",
 		`<a xmlns="urn:x"><A xmlns="urn:oasis:names:tc:SAML:2.0:assertion"/></a>`: "may hold a secret",
-		`<a xmlns="urn:x">` + strings.Repeat("x", 4096-20) + `</a>`:               "4097 octets, at most 4096 go",
+		`<a xmlns="urn:x">` + strings.Repeat("x", 4096-20) +
+			`</a>`: "4097 bytes, at most 4096 are allowed",
 	} {
 		err := negotiate.CheckHeader(bad)
 		require.ErrorIs(t, err, &negotiate.Error{Code: negotiate.BadConfig}, "%q", bad)
@@ -153,7 +157,7 @@ func TestCheckHeader(t *testing.T) {
 	}
 }
 
-// fragments are what messages are made of that attack the taking out.
+// fragments are the pieces of messages that attack the taking out.
 func fragments() []string {
 	list := []string{
 		"<", ">", "/>", "-/>", one[len(mark):], "<hhfr:", mark, one, two, mark + "-", "<hhfr:header",
@@ -177,7 +181,7 @@ func randomMessage(r *rand.Rand) []byte {
 	return b
 }
 
-// Law 1: whatever a message is, and however it comes and is read, it is what it was; and what
+// Law 1: whatever a message is, and however it comes and is read, it stays the same; and what
 // travels of it does not depend on how it came.
 func TestPutBackIsTheReverse(t *testing.T) {
 	r := rand.New(rand.NewPCG(5, 6))
@@ -208,7 +212,7 @@ func TestPutBackIsTheReverse(t *testing.T) {
 // onlyReader has no WriteTo.
 type onlyReader struct{ io.Reader }
 
-// inPieces reads octets in pieces of random lengths.
+// inPieces reads bytes in pieces of random lengths.
 func inPieces(r *rand.Rand, b []byte) io.Reader {
 	switch r.IntN(4) {
 	case 0:
@@ -221,7 +225,7 @@ func inPieces(r *rand.Rand, b []byte) io.Reader {
 	return bytes.NewReader(b)
 }
 
-// A body that breaks off does so behind the stream, too, with all that came; one that is malformed
+// A body that breaks off does so after the stream, too, with all that came; one that is malformed
 // with all before that.
 func TestRewrittenBodiesBreakOff(t *testing.T) {
 	broken := errors.New("broken")
@@ -247,7 +251,7 @@ func FuzzHeaders(f *testing.F) {
 		back, err := unchanging.PutBack(twoHeaders, travels)
 		require.NoError(t, err)
 		require.True(t, bytes.Equal(octets, back))
-		// What a hostile end sends is refused, or stands for one message.
+		// What a hostile peer sends is refused, or stands for one message.
 		made, err := unchanging.PutBack(twoHeaders, octets)
 		require.LessOrEqual(t, len(made), len(octets)+len(addressing)+len(mustHeader))
 		if err == nil {

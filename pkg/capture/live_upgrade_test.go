@@ -32,7 +32,7 @@ func newCoder() streamer.Coder {
 	return binary.NewBook(ctxstore.Shapes{Store: memory.New(memory.Config{})}).Coder(binary.Options{Without: wire.Zstd})
 }
 
-// contact is a connection of two ends that do not share a store, recorded at the client's.
+// contact is a connection of two ends that do not share a store, recorded at the client's end.
 func contact(t *testing.T, client func(net.Conn), server func(net.Conn)) []byte {
 	t.Helper()
 	here, there := inproc.Pipe(1 << 20)
@@ -52,7 +52,7 @@ func echo(ctx context.Context, x *streamer.Exchange) {
 	}
 }
 
-// admitted is a responder's configuration.
+// admitted returns a responder's configuration.
 func admitted(ctx context.Context, _ frame.Hello) (streamer.Admission, error) {
 	token := []byte("the next token 1")
 	return streamer.Admission{Coder: newCoder(), Handler: echo, Token: token, Lifetime: time.Hour}, nil
@@ -67,8 +67,8 @@ func call(t *testing.T, s *streamer.Stream, body []byte) {
 	require.Equal(t, string(body), string(got))
 }
 
-// upgradedLive is a connection that both ends upgrade behind so many plain exchanges: each message is sent,
-// and comes back.
+// upgradedLive is a connection that both ends upgrade after so many plain exchanges: each message
+// is sent, and comes back.
 func upgradedLive(t *testing.T, plain int, messages [][]byte) []byte {
 	return contact(t, func(c net.Conn) {
 		in := bufio.NewReader(c)
@@ -134,13 +134,14 @@ func TestUpgradedInTheTree(t *testing.T) {
 	r := decode(t, shared.Read(t, name), nil)
 	assert.False(t, r.Partial())
 	all := 2 * len(tree(t))
-	assert.Equal(t, capture.Counts{Messages: all, Verified: all - 1, Unchecked: 1}, r.Counts(), "the request that was upgraded")
+	assert.Equal(t, capture.Counts{Messages: all, Verified: all - 1, Unchecked: 1}, r.Counts(),
+		"the request that was upgraded")
 	dir := t.TempDir()
 	save(t, r, dir)
 	requireSaved(t, dir, tree(t))
 }
 
-// What the ends of an upgraded connection do is what is listed.
+// The listing shows what the ends of an upgraded connection do.
 func TestUpgradedByLiveEnds(t *testing.T) {
 	var messages [][]byte
 	for i := range 7 {
@@ -164,7 +165,8 @@ func TestUpgradedByLiveEnds(t *testing.T) {
 	assert.Equal(t, capture.Endpoint{Path: "/service"}, r.Streams[0].Service)
 }
 
-// A stream without negotiation is with the service that its hello names, unless the store knows its session.
+// A stream without negotiation is with the service that its hello names, unless the store knows its
+// session.
 func TestFirstContacts(t *testing.T) {
 	file := contact(t, func(c net.Conn) {
 		early := frame.EarlyLimits
@@ -199,8 +201,8 @@ func TestFirstContacts(t *testing.T) {
 	assert.Equal(t, capture.Endpoint{Origin: "http://other:80", Path: "/echo"}, stored, "the store comes first")
 }
 
-// What was sent to a responder that did not take the session is listed so; that the initiator goes away then
-// is no lack.
+// Messages to a responder that did not take the session are listed as such; the initiator then
+// leaving does not count as missing data.
 func TestDeclinedSessions(t *testing.T) {
 	x := newTalkOf(t, func(h *frame.Hello) {
 		if h.Session = [16]byte{6}; h.Responder {

@@ -22,7 +22,7 @@ import (
 	"github.com/hhfr/hhfr/pkg/wsrm"
 )
 
-// witness is a service that writes down whom its requests are from.
+// witness is a service that records the senders of its requests.
 type witness struct {
 	mu   sync.Mutex
 	seen []*http.Request
@@ -41,8 +41,9 @@ func (s *witness) all() []*http.Request {
 	return s.seen
 }
 
-// A request by a stream is from where its connection is, as a plain one is: in the first call, in later ones, and where the session is met
-// again; in TLS with what the connection has.
+// A request over a stream comes from the address of the stream's connection, like a plain one: in
+// the first call, in later ones, and where the session is met again; in TLS with the state of the
+// connection.
 func TestRequestsAreFromTheirConnection(t *testing.T) {
 	for _, secure := range []bool{false, true} {
 		t.Run(fmt.Sprint("secure ", secure), func(t *testing.T) {
@@ -64,7 +65,7 @@ func TestRequestsAreFromTheirConnection(t *testing.T) {
 	}
 }
 
-// The same over a listener of its own, where a stream begins with no request.
+// The same over a listener of its own, where a stream begins without a request.
 func TestRequestsOfAnOfferAreFromTheirConnection(t *testing.T) {
 	authority := shared.NewAuthority(t)
 	own := &tls.Config{Certificates: []tls.Certificate{authority.Issue(time.Hour, "127.0.0.1")}}
@@ -92,7 +93,8 @@ func TestRequestsOfAnOfferAreFromTheirConnection(t *testing.T) {
 	from(t, w.all()[0], true, 0)
 }
 
-// One of a sequence may have come by several connections, and has the address and TLS of none.
+// A request of a sequence may have come over several connections, and has the address and TLS of
+// none.
 func TestRequestsOfASequenceAreFromNoConnection(t *testing.T) {
 	for _, secure := range []bool{false, true} {
 		w := &witness{}
@@ -102,7 +104,7 @@ func TestRequestsOfASequenceAreFromNoConnection(t *testing.T) {
 		for range 2 {
 			s := dial(t, d.url, cfg)
 			say(t, s, "in a sequence")
-			require.NoError(t, s.Close()) // and not finished: the sequence goes on
+			require.NoError(t, s.Close()) // and not finished: the sequence continues
 		}
 		require.Len(t, w.all(), 2)
 		for _, r := range w.all() {
@@ -129,7 +131,7 @@ func from(t *testing.T, r *http.Request, secure bool, call int) {
 	assert.True(t, r.TLS.HandshakeComplete, call)
 }
 
-// tracked tells of a connection's end.
+// tracked records a connection's end.
 type tracked struct {
 	net.Conn
 	once sync.Once
@@ -141,7 +143,8 @@ func (c *tracked) Close() error {
 	return c.Conn.Close()
 }
 
-// A connection on which TLS selects a stream, for a call that has gone meanwhile, is shut after a while, and with the session.
+// A connection on which TLS selects a stream, for a call that ended meanwhile, is shut after a
+// while, and with the session.
 func TestConnectionsThatNoCallUsesAreShut(t *testing.T) {
 	for _, closes := range []bool{false, true} {
 		t.Run(fmt.Sprint("session closes ", closes), func(t *testing.T) {

@@ -16,13 +16,14 @@ import (
 )
 
 const (
-	// countEvery is after how many writes the folder is counted again, to see what other processes wrote.
+	// countEvery is after how many writes the folder is counted again, to see what other processes
+	// wrote.
 	countEvery = 1024
-	// staleAfter is how old a temporary file is when nobody writes it any more.
+	// staleAfter is the age at which a temporary file is taken as abandoned.
 	staleAfter = time.Hour
 )
 
-// room is what this process believes the files take, in octets; negative: not known.
+// room is this process's estimate of the space that the files take, in bytes; negative: not known.
 type room struct {
 	used   int64
 	writes int
@@ -36,8 +37,8 @@ type file struct {
 	at   time.Time
 }
 
-// makeRoom sees to it that need octets can be written at path. It drops what expired, then the shapes not used for
-// longest, until a tenth is free.
+// makeRoom makes space for need bytes at path. It drops expired entries, then the least recently
+// used shapes, until a tenth is free.
 func (s *Store) makeRoom(uri, path string, need int64) error {
 	if info, err := os.Lstat(path); err == nil {
 		need -= info.Size()
@@ -54,7 +55,7 @@ func (s *Store) makeRoom(uri, path string, need int64) error {
 	if mutable+need > limit {
 		r.forget()
 		return &ctxstore.Error{Code: ctxstore.Full, URI: uri, At: s.dir,
-			Err:  fmt.Errorf("%d more octets, the limit is %d", need, limit),
+			Err:  fmt.Errorf("%d more bytes, the limit is %d", need, limit),
 			Hint: "raise the limit, delete contexts, or name another folder"}
 	}
 	r.used = mutable
@@ -68,7 +69,8 @@ func (s *Store) makeRoom(uri, path string, need int64) error {
 	return nil
 }
 
-// evict removes shapes, the longest unused first, until at most target octets are used; never the one about to be written.
+// evict removes shapes, the least recently used first, until at most target bytes are used; never
+// the one about to be written.
 func (s *Store) evict(shapes []file, keep string, target int64) {
 	slices.SortFunc(shapes, func(a, b file) int {
 		return cmp.Or(a.at.Compare(b.at), strings.Compare(a.path, b.path))
@@ -83,7 +85,7 @@ func (s *Store) evict(shapes []file, keep string, target int64) {
 	}
 }
 
-// count looks at all files, and removes on the way what expired (but for keep) and what a crash left behind.
+// count counts all files, and removes expired entries (except keep) and the leftovers of crashes.
 func (s *Store) count(keep string) (shapes []file, mutable int64, err error) {
 	for _, folder := range []string{shapesDir, sessionsDir, contextsDir} {
 		files, err := s.files(folder)
@@ -100,7 +102,8 @@ func (s *Store) count(keep string) (shapes []file, mutable int64, err error) {
 			case folder == shapesDir:
 				shapes = append(shapes, f)
 			default:
-				if h, err := readHeader(f.path); err == nil && s.expired(h) && f.path != keep && os.Remove(f.path) == nil {
+				if h, err := readHeader(f.path); err == nil && s.expired(h) && f.path != keep &&
+					os.Remove(f.path) == nil {
 					continue
 				}
 				mutable += f.size
@@ -124,14 +127,15 @@ func (s *Store) files(folder string) ([]file, error) {
 	for _, e := range entries {
 		info, err := e.Info()
 		if err != nil || !info.Mode().IsRegular() {
-			continue // gone meanwhile, or none of ours
+			continue // gone meanwhile, or not a file of the store
 		}
 		list = append(list, file{filepath.Join(path, e.Name()), info.Size(), info.ModTime()})
 	}
 	return list, nil
 }
 
-// list returns the live entries under prefix, ordered by URI, and what could not be read.
+// list returns the live entries under prefix, ordered by URI, and the errors for those that could
+// not be read.
 func (s *Store) list(prefix string) (list []ctxstore.Info, failed []error) {
 	for _, part := range []struct{ folder, begins string }{
 		{shapesDir, ctxstore.ShapePrefix}, {sessionsDir, ctxstore.SessionPrefix}, {contextsDir, ""},
@@ -156,7 +160,7 @@ func (s *Store) list(prefix string) (list []ctxstore.Info, failed []error) {
 	return list, failed
 }
 
-// info tells what a file holds; not ok if it is none of ours, expired, or gone.
+// info reads the header of a file; not ok if it is no file of the store, expired, or gone.
 func (s *Store) info(folder string, f file) (i ctxstore.Info, ok bool, err error) {
 	name := filepath.Base(f.path)
 	if digits, err := hex.DecodeString(name); err != nil || len(digits) != 32 {

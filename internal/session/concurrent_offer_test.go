@@ -20,8 +20,8 @@ import (
 	"github.com/hhfr/hhfr/pkg/streamer"
 )
 
-// Calls wait for no offer: while a server thinks about one, they go as plain SOAP; once there is a
-// stream, they go over it.
+// Calls wait for no offer: while a server delays its answer to one, they go as plain SOAP; once
+// there is a stream, they go over it.
 func TestOffersGoBesideCalls(t *testing.T) {
 	offered, release := make(chan struct{}), make(chan struct{})
 	service := &unchanged{}
@@ -60,8 +60,8 @@ func TestOffersGoBesideCalls(t *testing.T) {
 	assert.Equal(t, 1, service.ways(true))
 }
 
-// A port of streams that is blocked is told once, whatever the calls and offers, and so is the
-// stream that there is in the end. A server without hhfr is no state to warn of.
+// A blocked port of streams is logged once, however many calls and offers there are, and so is the
+// stream that opens in the end. A server without hhfr causes no warning.
 func TestFallBackIsToldOnce(t *testing.T) {
 	port := deadPort(t)
 	service := &unchanged{}
@@ -110,7 +110,7 @@ func TestFallBackIsToldOnce(t *testing.T) {
 	call(plain.URL)
 	assert.Equal(t, 2, strings.Count(log.String(), "\n"), log.String())
 
-	// The stream ends for good: that is told, too, and that there is another one later.
+	// The stream ends for good: that is logged, too, and the later stream as well.
 	before, ok := rt.Session(server.URL)
 	require.True(t, ok)
 	before.Stream().Abort(streamer.CloseInternal, "of the test")

@@ -14,32 +14,34 @@ import (
 	"github.com/hhfr/hhfr/pkg/streamer"
 )
 
-// unusable is why nothing went over a stream that TLS selected. It has net/http forget the connection, and send the request over
-// another, as that of a connection of HTTP/2 that is over.
+// unusable is the error why nothing went over a stream that TLS selected. It makes net/http forget
+// the connection and send the request over another, as with a connection of HTTP/2 that is over.
 type unusable struct{ err error }
 
 func (e *unusable) Error() string {
 	return fmt.Sprintf("the stream that TLS selected is of no use: %v", e.err)
 }
 
-// Unwrap is why.
+// Unwrap returns the cause.
 func (e *unusable) Unwrap() error { return e.err }
 
-// IsHTTP2NoCachedConnError is what net/http goes by.
+// IsHTTP2NoCachedConnError is the method by which net/http recognizes such errors.
 func (e *unusable) IsHTTP2NoCachedConnError() {}
 
-// selected is a connection on which TLS selected streams, for the request that asks. One that no such request has come to, as it has
-// gone another way meanwhile, is shut after a while.
+// selected is a connection on which TLS selected streams, for the request that asks. If no such
+// request arrives, because it has taken another path meanwhile, the connection is shut after
+// selectedIdle.
 type selected struct {
 	a     *asker
 	conn  *cryptotls.Conn
-	taken func()    // nothing shuts it any more
-	once  sync.Once // it is used, or shut
+	taken func()    // stops the timer that shuts the connection
+	once  sync.Once // the connection is used, or shut
 	n     *negotiation
 	err   error
 }
 
-// selectedIdle is how long a connection waits for its request: the responder waits longer for hello.
+// selectedIdle is how long a connection waits for its request. The responder waits longer for
+// hello.
 const selectedIdle = 5 * time.Second
 
 func newSelected(a *asker, conn *cryptotls.Conn) *selected {
@@ -50,7 +52,7 @@ func newSelected(a *asker, conn *cryptotls.Conn) *selected {
 	return t
 }
 
-// shut ends a connection that is not used.
+// shut closes a connection that is not used.
 func (t *selected) shut() {
 	t.once.Do(func() {
 		t.err = errors.New("it was not used in time")
@@ -65,7 +67,7 @@ func (t *selected) RoundTrip(req *http.Request) (*http.Response, error) {
 		t.shut()
 		return nil, &unusable{errors.New("the request asks for none")}
 	}
-	asking.declined.Store(true) // the next connection is one of HTTP
+	asking.declined.Store(true) // the next connection speaks HTTP
 	t.once.Do(func() {
 		t.taken()
 		t.n, t.err = t.open(req, asking)
@@ -90,7 +92,8 @@ func (t *selected) RoundTrip(req *http.Request) (*http.Response, error) {
 	}
 	switch {
 	case errors.Is(err, &streamer.Error{Code: streamer.Unsent}):
-		if again, ok := body.Again(req.Context()); ok { // once the stream has let go of it: net/http looks at its own
+		// only after the stream has released the body: net/http reads its own
+		if again, ok := body.Again(req.Context()); ok {
 			_ = httpmsg.CloseReader(again)
 		}
 		return nil, &unusable{err}
@@ -114,7 +117,7 @@ func (t *selected) met(ctx context.Context, asking *ask) error {
 	}
 }
 
-// open begins the stream: it is a first contact with the service that the request is for.
+// open begins the stream: a first contact with the service that the request is for.
 func (t *selected) open(req *http.Request, asking *ask) (*negotiation, error) {
 	n := asking.negotiation(t.a.s)
 	target := *req.URL
