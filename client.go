@@ -30,9 +30,9 @@ type Client struct {
 	closed  error
 }
 
-// Dial opens a client for the service at an http or https URL; cfg may be nil. ctx bounds Dial only.
-// Errors are *[Error]: Invalid, Unreachable, with a guarantee or order NoHHFR, or Unsent if ctx ended
-// or the store failed. The caller calls Close in the end.
+// Dial opens a client for the service at an http or https URL; cfg may be nil. ctx bounds Dial
+// only. Errors are *[Error]: Invalid, Unreachable, with a guarantee or order NoHHFR, or Unsent if
+// ctx ended or the store failed. The caller calls Close in the end.
 func Dial(ctx context.Context, url string, cfg *Config) (*Client, error) {
 	c := &Client{incoming: make(chan *Message), closing: make(chan struct{})}
 	if cfg != nil {
@@ -90,13 +90,13 @@ func Call[B string | []byte | *Request](ctx context.Context, url string, body B)
 }
 
 // Call sends a request and waits for the head of its reply, whose Body must be read to its end or
-// closed. A reply of any status is no error, nor is a fault. ctx bounds the whole exchange, the body
-// of the reply too.
+// closed. A reply of any status is no error, nor is a fault. ctx bounds the whole exchange, the
+// body of the reply too.
 //
-// Errors are *[Error]: Invalid, Unreachable, Unsent, FateUnknown, Refused, TooLarge; with a guarantee
-// also Kept and NoHHFR. A request that the stream did not carry a byte of goes on: over the next stream
-// as long as Config.Reconnect has it, then as plain SOAP. One that was sent in part is never sent
-// again without a guarantee.
+// Errors are *[Error]: Invalid, Unreachable, Unsent, FateUnknown, Refused, TooLarge; with a
+// guarantee also Kept and NoHHFR. A request that the stream did not carry a byte of goes on: over
+// the next stream as long as Config.Reconnect has it, then as plain SOAP. One that was sent in part
+// is never sent again without a guarantee.
 func (c *Client) Call(ctx context.Context, req *Request) (*Reply, error) {
 	m, err := c.message(ctx, req)
 	if err != nil {

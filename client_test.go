@@ -57,8 +57,10 @@ func TestCallByEitherWay(t *testing.T) {
 			}{
 				{"1.1", "1.1", hhfr.Request{Action: "urn:x:get"}, `"urn:x:get"`, "text/xml; charset=utf-8"},
 				{"1.1 without action", "1.1", hhfr.Request{}, `""`, "text/xml; charset=utf-8"},
-				{"1.2", "1.2", hhfr.Request{Action: "urn:x:get"}, "", `application/soap+xml; charset=utf-8; action="urn:x:get"`},
-				{"own fields", "1.2", hhfr.Request{Header: http.Header{"Content-Type": {"text/xml"}, "Soapaction": {"mine"}}}, "mine", "text/xml"},
+				{"1.2", "1.2", hhfr.Request{Action: "urn:x:get"}, "",
+					`application/soap+xml; charset=utf-8; action="urn:x:get"`},
+				{"own fields", "1.2", hhfr.Request{Header: http.Header{"Content-Type": {"text/xml"},
+					"Soapaction": {"mine"}}}, "mine", "text/xml"},
 			} {
 				t.Run(tc.name, func(t *testing.T) {
 					sent := envelope(tc.version, "<get/>")
@@ -85,7 +87,8 @@ func TestCallByEitherWay(t *testing.T) {
 	}
 }
 
-// A first program: text in, reply out. The body of the reply holds the client, and its end lets it go.
+// A first program: text in, reply out. The body of the reply holds the client, and its end lets it
+// go.
 func TestCallInOneLine(t *testing.T) {
 	for _, by := range []way{plain, stream} {
 		url := serve(t, by, echo)
@@ -108,9 +111,15 @@ func TestFaults(t *testing.T) {
 	long := strings.Repeat("long ", 40<<10)
 	for _, by := range ways {
 		for name, tc := range map[string]struct{ sent, reason string }{
-			"1.1":       {envelope("1.1", "<s:Fault><faultcode>s:Client</faultcode><faultstring>no such door</faultstring></s:Fault>"), "no such door"},
-			"1.2":       {envelope("1.2", "<s:Fault><s:Code><s:Value>s:Sender</s:Value></s:Code><s:Reason><s:Text xml:lang=\"en\">no door</s:Text></s:Reason></s:Fault>"), "no door"},
-			"long":      {envelope("1.1", "<s:Fault><faultcode>s:Server</faultcode><faultstring>x</faultstring><detail>"+long+"</detail></s:Fault>"), "x"},
+			"1.1": {envelope("1.1",
+				"<s:Fault><faultcode>s:Client</faultcode><faultstring>no such door</faultstring></s:Fault>"),
+				"no such door"},
+			"1.2": {envelope("1.2",
+				"<s:Fault><s:Code><s:Value>s:Sender</s:Value></s:Code><s:Reason><s:Text xml:lang=\"en\">no "+
+					"door</s:Text></s:Reason></s:Fault>"), "no door"},
+			"long": {envelope("1.1",
+				"<s:Fault><faultcode>s:Server</faultcode><faultstring>x</faultstring><detail>"+long+
+					"</detail></s:Fault>"), "x"},
 			"broken":    {envelope("1.1", "<s:Fault><faultcode>s:Client</faultstring></s:Fault>"), ""},
 			"none":      {envelope("1.1", "<Fault/>"), "-"},
 			"none long": {envelope("1.1", "<a>"+long+"</a>"), "-"},
@@ -150,7 +159,10 @@ var failures = map[string]http.HandlerFunc{
 		_ = http.NewResponseController(w).Flush()
 		panic(http.ErrAbortHandler)
 	},
-	"does not answer": func(_ http.ResponseWriter, r *http.Request) { _, _ = io.Copy(io.Discard, r.Body); <-r.Context().Done() },
+	"does not answer": func(_ http.ResponseWriter, r *http.Request) {
+		_, _ = io.Copy(io.Discard, r.Body)
+		<-r.Context().Done()
+	},
 }
 
 // The same failure has the same Code and the same Sent, whichever way the message went.
@@ -281,7 +293,8 @@ func TestSend(t *testing.T) {
 	}
 }
 
-// A file survives what breaks before anything of it was sent; what it is about is that it is sent whole.
+// A file survives what breaks before anything of it was sent; what it is about is that it is sent
+// whole.
 func TestFileAsBody(t *testing.T) {
 	name := filepath.Join(t.TempDir(), "message.xml")
 	sent := envelope("1.2", strings.Repeat("<item>1</item>", 20<<10))

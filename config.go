@@ -26,8 +26,8 @@ const (
 	// AtLeastOnce has messages sent again until the service has taken them. They wait in
 	// Config.Store meanwhile.
 	AtLeastOnce Guarantee = iota + 1
-	// ExactlyOnce also has the service take none of them twice. Both ends need a store that outlives
-	// the process.
+	// ExactlyOnce also has the service take none of them twice. Both ends need a store that
+	// outlives the process.
 	ExactlyOnce
 )
 
@@ -41,8 +41,8 @@ func (g Guarantee) String() string { return assurances[g].String() }
 // Config is what a [Client] or [Transport] works with. The zero value works, and so does nil. It is
 // copied; what it points to is shared and stays the caller's.
 type Config struct {
-	// Store keeps what is known of services, the shapes of messages, and messages under a guarantee;
-	// nil: memory, for as long as the client lives.
+	// Store keeps what is known of services, the shapes of messages, and messages under a
+	// guarantee; nil: memory, for as long as the client lives.
 	Store ctxstore.Store
 	// Guarantee is what holds for each message; 0: at-most-once. With any other one the peer must
 	// agree: plain SOAP is not spoken.
@@ -50,9 +50,9 @@ type Config struct {
 	// Ordered has messages handled in the order in which they were sent; false: as they come. With
 	// it the peer must agree: plain SOAP is not spoken.
 	Ordered bool
-	// Mode is how a stream comes about: "first-call", by the first request, which is answered in any
-	// case; "met", by what Store remembers of the service; "explicit", by an offer before the first
-	// request; "auto", the first of met, explicit and first-call that goes. "": "auto".
+	// Mode is how a stream comes about: "first-call", by the first request, which is answered in
+	// any case; "met", by what Store remembers of the service; "explicit", by an offer before the
+	// first request; "auto", the first of met, explicit and first-call that goes. "": "auto".
 	Mode negotiate.Mode
 	// TLS is for https URLs: the certificates that are trusted and shown; nil: those of the system,
 	// and none.
@@ -62,8 +62,8 @@ type Config struct {
 	Header http.Header
 	// Schema describes the bodies of requests ([schema.Parse]); nil: their shape is learned.
 	Schema *schema.Schema
-	// Reconnect is how long another stream is tried for when one broke, before plain SOAP is spoken;
-	// calls wait meanwhile. 0: 30 seconds; below 0: not at all.
+	// Reconnect is how long another stream is tried for when one broke, before plain SOAP is
+	// spoken; calls wait meanwhile. 0: 30 seconds; below 0: not at all.
 	Reconnect time.Duration
 	// OnPlain, if given, is told why plain SOAP is spoken where a stream was to be, and what helps
 	// where that is known: once, until there was a stream again. It is called by a goroutine of the

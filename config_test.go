@@ -49,7 +49,8 @@ func blocked(t *testing.T) string {
 	require.NoError(t, l.Close())
 	_, port, err := net.SplitHostPort(l.Addr().String())
 	require.NoError(t, err)
-	h, err := responder.NewHandler(echo, responder.Config{Store: newStore(t), Addresses: map[string]string{"tcp": ":" + port}})
+	h, err := responder.NewHandler(echo,
+		responder.Config{Store: newStore(t), Addresses: map[string]string{"tcp": ":" + port}})
 	require.NoError(t, err)
 	server := httptest.NewServer(h)
 	t.Cleanup(func() {
@@ -172,7 +173,8 @@ func TestGuarantees(t *testing.T) {
 				require.NoError(t, c.Close(), "%v", g)
 			}
 			if g != 0 {
-				assert.Equal(t, []string{"<a/>", "<b/>", "<c/>", "<a/>", "<b/>", "<c/>"}, services.seen(), "%v %v", g, ordered)
+				assert.Equal(t, []string{"<a/>", "<b/>", "<c/>", "<a/>", "<b/>", "<c/>"}, services.seen(), "%v %v", g,
+					ordered)
 			}
 			t.Cleanup(func() { assert.NoError(t, near.Close()); assert.NoError(t, far.Close()) })
 		}
@@ -182,7 +184,8 @@ func TestGuarantees(t *testing.T) {
 // What a guarantee cannot hold is told before anything is sent.
 func TestGuaranteesThatNobodyGives(t *testing.T) {
 	var e *hhfr.Error
-	_, err := hhfr.Dial(t.Context(), "http://127.0.0.1:1", &hhfr.Config{Guarantee: hhfr.ExactlyOnce, Store: newStore(t)})
+	_, err := hhfr.Dial(t.Context(), "http://127.0.0.1:1",
+		&hhfr.Config{Guarantee: hhfr.ExactlyOnce, Store: newStore(t)})
 	require.ErrorAs(t, err, &e)
 	assert.Equal(t, hhfr.Invalid, e.Code, "a store in memory")
 	_, err = hhfr.Dial(t.Context(), serve(t, plain, echo), &hhfr.Config{Guarantee: hhfr.AtLeastOnce})
@@ -194,7 +197,10 @@ func TestGuaranteesThatNobodyGives(t *testing.T) {
 // A caller that waits no longer for a message under a guarantee is told that it is kept.
 func TestKept(t *testing.T) {
 	release := make(chan struct{})
-	url := "http://" + start(t, &hhfr.Server{Store: openStoreUntilEnd(t), Handler: http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { <-release })})
+	url := "http://" + start(t, &hhfr.Server{Store: openStoreUntilEnd(t),
+		Handler: http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+			<-release
+		})})
 	c := dial(t, url, &hhfr.Config{Store: openStoreUntilEnd(t), Guarantee: hhfr.ExactlyOnce})
 	ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
 	defer cancel()

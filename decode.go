@@ -13,13 +13,13 @@ import (
 )
 
 // Decode gives the messages of a capture (pcap or pcapng, also packed by gzip), as they were sent:
-// those of hhfr streams and plain SOAP, as they become whole. store has the shapes and sessions that
-// the capture lacks; nil: none. An input that is an [io.Seeker], such as a file, is read twice, so
-// that every message comes with what the checks say of it (Message.Err).
+// those of hhfr streams and plain SOAP, as they become whole. store has the shapes and sessions
+// that the capture lacks; nil: none. An input that is an [io.Seeker], such as a file, is read
+// twice, so that every message comes with what the checks say of it (Message.Err).
 //
 // An error is an *[Error] of code Malformed, and the last thing there is: no capture, one that is
-// broken, or one without any message. Of a capture that is cut off or lacks packets, what is there is
-// given.
+// broken, or one without any message. Of a capture that is cut off or lacks packets, what is there
+// is given.
 func Decode(in io.Reader, store ctxstore.Store) iter.Seq2[*Message, error] {
 	return func(yield func(*Message, error) bool) {
 		ctx := context.Background()

@@ -4,7 +4,8 @@
 //
 //	reply, err := hhfr.Call(ctx, "http://127.0.0.1:8080/echo", "<Envelope>…</Envelope>")
 //
-// A [Client] calls one service. A [Transport] goes under an unchanged client of net/http, a [Handler]
-// or [Server] around unchanged services. [Decode] reads captures. What is below, heads as they are on
-// the wire, lanes, sequences and frames, is for proxies and tools, in the packages of pkg.
+// A [Client] calls one service. A [Transport] goes under an unchanged client of net/http, a
+// [Handler] or [Server] around unchanged services. [Decode] reads captures. What is below, heads as
+// they are on the wire, lanes, sequences and frames, is for proxies and tools, in the packages of
+// pkg.
 package hhfr

@@ -23,12 +23,13 @@ const (
 	// be read, or a stream broke and the body cannot be read again.
 	Unsent
 	// FateUnknown: the request was sent, at least in part, and there is no whole reply. It may have
-	// been processed, and is never sent again by itself. A body that breaks off while it is read says
-	// this, too: of a reply, and of a request to who serves it.
+	// been processed, and is never sent again by itself. A body that breaks off while it is read
+	// says this, too: of a reply, and of a request to who serves it.
 	FateUnknown
 	// Refused: the peer does not take the message.
 	Refused
-	// TooLarge: the message, or the reply of [Reply.ReadAll], is longer than this end or the peer takes.
+	// TooLarge: the message, or the reply of [Reply.ReadAll], is longer than this end or the peer
+	// takes.
 	TooLarge
 	// NoHHFR: the peer does not agree to what a guarantee or order needs, and plain SOAP cannot
 	// promise it. Nothing was sent.
@@ -40,7 +41,8 @@ const (
 
 var codeNames = map[Code]string{
 	Invalid: "invalid", Malformed: "malformed", Unreachable: "no connection", Unsent: "not sent",
-	FateUnknown: "fate unknown", Refused: "refused", TooLarge: "too large", NoHHFR: "no hhfr", Kept: "kept in the store, not known to be done",
+	FateUnknown: "fate unknown", Refused: "refused", TooLarge: "too large", NoHHFR: "no hhfr",
+	Kept: "kept in the store, not known to be done",
 }
 
 // String is the code in words.

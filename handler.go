@@ -9,10 +9,11 @@ import (
 	"github.com/hhfr/hhfr/pkg/ctxstore"
 )
 
-// Handler puts hhfr around the services of an unchanged server of net/http. It serves plain SOAP, and
-// answers clients that ask for more; what comes by a stream reaches the services as requests like any
-// other. A body that breaks off says so by an [Error] of code FateUnknown. The zero value works; fields
-// must not be changed after the first request. It is an [http.Handler], safe for concurrent use.
+// Handler puts hhfr around the services of an unchanged server of net/http. It serves plain SOAP,
+// and answers clients that ask for more; what comes by a stream reaches the services as requests
+// like any other. A body that breaks off says so by an [Error] of code FateUnknown. The zero value
+// works; fields must not be changed after the first request. It is an [http.Handler], safe for
+// concurrent use.
 //
 // Streams on connections of their own need a [Server].
 type Handler struct {

@@ -55,7 +55,8 @@ func serve(t testing.TB, by way, services http.Handler) string {
 	server := &hhfr.Server{Handler: services, Store: newStore(t)}
 	scheme := "http://"
 	if by == secure {
-		scheme, server.TLS = "https://", &tls.Config{Certificates: []tls.Certificate{authority(t).Issue(time.Hour, "127.0.0.1")}}
+		scheme, server.TLS = "https://",
+			&tls.Config{Certificates: []tls.Certificate{authority(t).Issue(time.Hour, "127.0.0.1")}}
 	}
 	return scheme + start(t, server)
 }
@@ -125,6 +126,7 @@ var echo = http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 })
 
 func envelope(version, body string) string {
-	ns := map[string]string{"1.1": "http://schemas.xmlsoap.org/soap/envelope/", "1.2": "http://www.w3.org/2003/05/soap-envelope"}[version]
+	ns := map[string]string{"1.1": "http://schemas.xmlsoap.org/soap/envelope/",
+		"1.2": "http://www.w3.org/2003/05/soap-envelope"}[version]
 	return fmt.Sprintf(`<s:Envelope xmlns:s=%q><s:Body>%s</s:Body></s:Envelope>`, ns, body)
 }

@@ -37,7 +37,8 @@ func TestLibraryPage(t *testing.T) {
 	}
 	require.Len(t, texts, 6)
 	const first, client, server, transport, handler, reading = 0, 1, 2, 3, 4, 5
-	assert.Regexp(t, `^package main\n\nimport \(\n\t"context"\n\n\t"github.com/hhfr/hhfr"\n\)\n`, texts[first], "no other import")
+	assert.Regexp(t, `^package main\n\nimport \(\n\t"context"\n\n\t"github.com/hhfr/hhfr"\n\)\n`, texts[first],
+		"no other import")
 	programs := build(t, texts)
 
 	for _, by := range []int{server, handler} {
@@ -48,7 +49,8 @@ func TestLibraryPage(t *testing.T) {
 	}
 	nobody := programs.run(t, client, "127.0.0.1:1")
 	assert.Contains(t, nobody.stdout, "may be sent again: true hhfr: no connection")
-	lines := strings.Split(strings.TrimSpace(programs.run(t, reading, "", filepath.Join("testdata", "pcap", "session.pcapng")).stdout), "\n")
+	lines := strings.Split(strings.TrimSpace(programs.run(t, reading, "",
+		filepath.Join("testdata", "pcap", "session.pcapng")).stdout), "\n")
 	assert.Greater(t, len(lines), 4)
 	for _, line := range lines {
 		assert.Regexp(t, `^\d+ .*<nil>$`, line)
@@ -57,7 +59,8 @@ func TestLibraryPage(t *testing.T) {
 
 type printed struct{ stdout, stderr string }
 
-// programs is one binary that is all programs of the page, whose address is that of the environment.
+// programs is one binary that is all programs of the page, whose address is that of the
+// environment.
 type programs string
 
 func build(t *testing.T, texts []string) programs {
@@ -65,7 +68,8 @@ func build(t *testing.T, texts []string) programs {
 	replaced := map[string]string{}
 	dir := t.TempDir()
 	add := func(name, text string) {
-		// It is only laid over the module, so that the module's own packages are found and nobody else meets it.
+		// It is only laid over the module, so that the module's own packages are found and nobody
+		// else meets it.
 		here, err := filepath.Abs(filepath.Join("_library", name))
 		require.NoError(t, err)
 		replaced[here] = filepath.Join(dir, name)
@@ -84,7 +88,8 @@ func build(t *testing.T, texts []string) programs {
 	require.NoError(t, err)
 	over, binary := filepath.Join(dir, "overlay.json"), filepath.Join(dir, "programs.exe")
 	require.NoError(t, os.WriteFile(over, overlay, 0o600))
-	out, err := exec.CommandContext(t.Context(), "go", "build", "-overlay", over, "-o", binary, "./_library").CombinedOutput()
+	out, err := exec.CommandContext(t.Context(), "go", "build", "-overlay", over, "-o", binary,
+		"./_library").CombinedOutput()
 	require.NoError(t, err, "%s", out)
 	return programs(binary)
 }

@@ -20,7 +20,8 @@ import (
 // Message is a message of a capture ([Decode]), or one that the peer began ([Client.Messages]). It
 // is good until the next one is taken.
 type Message struct {
-	// Target is the request target of HTTP, such as the path of the service; "": not told, or a reply.
+	// Target is the request target of HTTP, such as the path of the service; "": not told, or a
+	// reply.
 	Target string
 	// Action is the SOAP action of a request; "": none.
 	Action string
@@ -28,18 +29,19 @@ type Message struct {
 	Status int
 	// Header are the HTTP fields.
 	Header http.Header
-	// Body is the envelope. It need not be closed. Of a message that the peer began, what it says when
-	// it breaks off is an [Error] of code FateUnknown.
+	// Body is the envelope. It need not be closed. Of a message that the peer began, what it says
+	// when it breaks off is an [Error] of code FateUnknown.
 	Body io.Reader
 	// OneWay: no reply is wanted.
 	OneWay bool
 
 	// Session is that of a capture's message, as a UUID; "": plain SOAP, or no capture.
 	Session string
-	// Exchange numbers the exchanges of a capture from 1: a request and its reply have the same one;
-	// 0: a negotiation, or no capture.
+	// Exchange numbers the exchanges of a capture from 1: a request and its reply have the same
+	// one; 0: a negotiation, or no capture.
 	Exchange int
-	// Time is that of the first byte, and From and To are the ends; zero where a capture does not say.
+	// Time is that of the first byte, and From and To are the ends; zero where a capture does not
+	// say.
 	Time     time.Time
 	From, To netip.AddrPort
 	// Err is why Body is not the message as it was sent: bytes or a shape are missing, or a check
@@ -130,12 +132,12 @@ func (c *Client) serve(ctx context.Context, x *streamer.Exchange) {
 	}
 }
 
-// Messages gives what the peer begins by itself: one-way messages, and requests, which [Message.Reply]
-// answers. They wait until somebody takes them. Where there is no stream yet, it asks for one. It ends
-// when the client is closed, and when the peer has no way to send any more; in plain SOAP it never has
-// one. A request without an answer when the next message is taken has failed for the peer. Messages
-// that come close together may overtake one another. Several goroutines may range at once, each over
-// some of the messages.
+// Messages gives what the peer begins by itself: one-way messages, and requests, which
+// [Message.Reply] answers. They wait until somebody takes them. Where there is no stream yet, it
+// asks for one. It ends when the client is closed, and when the peer has no way to send any more;
+// in plain SOAP it never has one. A request without an answer when the next message is taken has
+// failed for the peer. Messages that come close together may overtake one another. Several
+// goroutines may range at once, each over some of the messages.
 func (c *Client) Messages() iter.Seq[*Message] {
 	return func(yield func(*Message) bool) {
 		ctx, cancel := context.WithCancel(context.Background())
@@ -161,8 +163,8 @@ func (c *Client) Messages() iter.Seq[*Message] {
 	}
 }
 
-// waitForEnd waits as long as the peer can begin something. Why plain SOAP is spoken, Config.OnPlain is
-// told.
+// waitForEnd waits as long as the peer can begin something. Why plain SOAP is spoken,
+// Config.OnPlain is told.
 func (c *Client) waitForEnd(ctx context.Context) {
 	for {
 		changed := c.changed.next()

@@ -94,7 +94,8 @@ func TestMessages(t *testing.T) {
 			break
 		}
 	}
-	assert.Equal(t, "HTTP/1.1 200 OK\r\nContent-Type: application/soap+xml; charset=utf-8\r\n\r\n"+envelope("1.2", "<ask/>"), <-replies)
+	assert.Equal(t, "HTTP/1.1 200 OK\r\nContent-Type: application/soap+xml; charset=utf-8\r\n\r\n"+
+		envelope("1.2", "<ask/>"), <-replies)
 	assert.Equal(t, "HTTP/1.1 500 Internal Server Error\r\nX: y\r\n\r\n", <-replies)
 	assert.Contains(t, <-replies, "fail")
 }
@@ -141,7 +142,8 @@ func TestDecode(t *testing.T) {
 		}
 		wanted = append(wanted, seen{m.Number, status, string(m.Body), m.Whole()})
 	}
-	for name, in := range map[string]io.Reader{"file": bytes.NewReader(data), "pipe": io.MultiReader(bytes.NewReader(data))} {
+	for name, in := range map[string]io.Reader{"file": bytes.NewReader(data),
+		"pipe": io.MultiReader(bytes.NewReader(data))} {
 		var got []seen
 		streamed := 0
 		for m, err := range hhfr.Decode(in, store) {

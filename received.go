@@ -6,8 +6,8 @@ import (
 	"net/http"
 )
 
-// received is the body of a message that came. Where it breaks off, the message is not whole, whichever
-// way it came.
+// received is the body of a message that came. Where it breaks off, the message is not whole,
+// whichever way it came.
 type received struct {
 	io.Reader
 	over func() // at the end, or when it is closed, once; nil: nothing

@@ -29,7 +29,8 @@ func isBrokenOff(t *testing.T, err error, what ...any) {
 	}
 }
 
-// A reply that breaks off says so in one way, to whoever reads it: as the service fails in it, and as the caller gives up.
+// A reply that breaks off says so in one way, to whoever reads it: as the service fails in it, and
+// as the caller gives up.
 func TestRepliesThatBreakOff(t *testing.T) {
 	services, fail := http.NewServeMux(), make(chan struct{})
 	services.HandleFunc("/fails", func(w http.ResponseWriter, r *http.Request) {
@@ -111,7 +112,8 @@ func TestRepliesThatBreakOff(t *testing.T) {
 	}
 }
 
-// A request that breaks off says so in one way to the service that reads it: as its client's body fails, and as that gives up.
+// A request that breaks off says so in one way to the service that reads it: as its client's body
+// fails, and as that gives up.
 func TestRequestsThatBreakOff(t *testing.T) {
 	came := make(chan error, 1)
 	reading := make(chan struct{}, 1)

@@ -19,17 +19,20 @@ type Request struct {
 	// Action is the SOAP action: the field SOAPAction in SOAP 1.1, a parameter of Content-Type in
 	// SOAP 1.2; "": none.
 	Action string
-	// Header are further HTTP fields; nil: none. Content-Type and SOAPAction go before those made of
-	// Action and Body. Those that speak of a connection, such as Host and Content-Length, are left out.
+	// Header are further HTTP fields; nil: none. Content-Type and SOAPAction go before those made
+	// of Action and Body. Those that speak of a connection, such as Host and Content-Length, are
+	// left out.
 	Header http.Header
-	// Body is the envelope; nil: empty. It is read once, and closed if it is an [io.Closer]. One that
-	// is in memory, or an [io.Seeker], survives a stream that breaks before anything of it is sent.
-	// Without a Content-Type its first start tag is waited for, to know the version of SOAP; and while
-	// there is no stream, a MiB of it or its end, since many servers want to know the length.
+	// Body is the envelope; nil: empty. It is read once, and closed if it is an [io.Closer]. One
+	// that is in memory, or an [io.Seeker], survives a stream that breaks before anything of it is
+	// sent. Without a Content-Type its first start tag is waited for, to know the version of SOAP;
+	// and while there is no stream, a MiB of it or its end, since many servers want to know the
+	// length.
 	Body io.Reader
 }
 
-// Body is text or bytes as the Body of a [Request] or [Reply]. It keeps bytes, and does not copy them.
+// Body is text or bytes as the Body of a [Request] or [Reply]. It keeps bytes, and does not copy
+// them.
 func Body[B string | []byte](body B) io.ReadCloser { return memory{bytes.NewReader([]byte(body))} }
 
 // memory is a body in memory.
@@ -85,8 +88,8 @@ func (r *Request) head(u *url.URL, cfg *Config, version soap.Version) ([]byte, e
 	return head, nil
 }
 
-// recognized says which version of SOAP a body is, and gives one that reads as if nobody had looked;
-// SOAP 1.1 where it is none.
+// recognized says which version of SOAP a body is, and gives one that reads as if nobody had
+// looked; SOAP 1.1 where it is none.
 func recognized(body io.Reader) (io.Reader, soap.Version) {
 	switch b := body.(type) {
 	case nil:

@@ -16,17 +16,17 @@ import (
 	"github.com/hhfr/hhfr/pkg/streamer/udp"
 )
 
-// Server serves unchanged services of net/http at one address: plain SOAP, streams on connections of
-// HTTP and on their own, and over UDP on the same number where there is no TLS. Fields must not be
-// changed once it serves; a server serves one listener. Its methods are safe for concurrent use.
+// Server serves unchanged services of net/http at one address: plain SOAP, streams on connections
+// of HTTP and on their own, and over UDP on the same number where there is no TLS. Fields must not
+// be changed once it serves; a server serves one listener. Its methods are safe for concurrent use.
 type Server struct {
 	// Addr is host and port to listen on; "": 127.0.0.1:8080. A port alone (":8080") is one of all
 	// addresses of the machine.
 	Addr string
 	// Handler has the services; nil: [http.DefaultServeMux].
 	Handler http.Handler
-	// TLS has the certificates, and what is asked of clients; nil: cleartext. With it the address takes
-	// TLS only. Its NextProtos are for HTTP; empty: http/1.1.
+	// TLS has the certificates, and what is asked of clients; nil: cleartext. With it the address
+	// takes TLS only. Its NextProtos are for HTTP; empty: http/1.1.
 	TLS *tls.Config
 	// Store keeps sessions, the shapes of messages, and what was handled under a guarantee; nil:
 	// memory, for as long as the server lives.
@@ -59,8 +59,8 @@ func (s *Server) ListenAndServe() error {
 	return s.Serve(l)
 }
 
-// Serve serves the connections of a listener until Close is called; then it returns nil. It closes the
-// listener. Errors are *[Error].
+// Serve serves the connections of a listener until Close is called; then it returns nil. It closes
+// the listener. Errors are *[Error].
 func (s *Server) Serve(l net.Listener) error {
 	run, err := s.start(l)
 	if err != nil || run == nil {
@@ -115,8 +115,8 @@ func (s *Server) start(l net.Listener) (*serving, error) {
 	return run, nil
 }
 
-// Close accepts nothing more, lets requests that are under way end within 5 seconds, ends the streams
-// in order, and waits for all that the server started. It is idempotent.
+// Close accepts nothing more, lets requests that are under way end within 5 seconds, ends the
+// streams in order, and waits for all that the server started. It is idempotent.
 func (s *Server) Close() error {
 	s.mu.Lock()
 	run := s.serving

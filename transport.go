@@ -11,19 +11,19 @@ import (
 	"github.com/hhfr/hhfr/internal/session"
 )
 
-// Transport puts hhfr under an unchanged client of net/http: its SOAP requests go over one session for
-// each scheme, host and port. Everything else, and what goes to peers that do not know hhfr, is
+// Transport puts hhfr under an unchanged client of net/http: its SOAP requests go over one session
+// for each scheme, host and port. Everything else, and what goes to peers that do not know hhfr, is
 // ordinary HTTP, and no request waits for a peer to agree. The zero value works; fields must not be
 // changed after the first request. It is an [http.RoundTripper], safe for concurrent use.
 //
-// Errors are *[Error] (in the [net/url.Error] of [http.Client]), also those of the bodies of replies;
-// what has to do with one request is as with [Client.Call].
+// Errors are *[Error] (in the [net/url.Error] of [http.Client]), also those of the bodies of
+// replies; what has to do with one request is as with [Client.Call].
 type Transport struct {
-	// Base carries plain HTTP; nil: one like [http.DefaultTransport], with Config.TLS. With both Base
-	// and Config.TLS, requests fail as Invalid.
+	// Base carries plain HTTP; nil: one like [http.DefaultTransport], with Config.TLS. With both
+	// Base and Config.TLS, requests fail as Invalid.
 	Base http.RoundTripper
-	// Config is what sessions work with. Config.Header goes with SOAP and all other requests, but to no
-	// other scheme, host or port that a redirection leads to.
+	// Config is what sessions work with. Config.Header goes with SOAP and all other requests, but
+	// to no other scheme, host or port that a redirection leads to.
 	Config Config
 
 	once   sync.Once

@@ -53,7 +53,8 @@ func TestTransport(t *testing.T) {
 	assert.Equal(t, "HTTP", resp.Header.Get("X-Way"), "no SOAP")
 	require.NoError(t, resp.Body.Close())
 	require.NoError(t, transport.Close())
-	_, err = (&http.Client{Transport: transport}).Post(url, "text/xml", strings.NewReader("<a/>")) //nolint:bodyclose // an error
+	// nolint:bodyclose // an error
+	_, err = (&http.Client{Transport: transport}).Post(url, "text/xml", strings.NewReader("<a/>"))
 	require.ErrorIs(t, err, &hhfr.Error{Code: hhfr.Unsent})
 	require.ErrorIs(t, err, net.ErrClosed)
 }
@@ -76,7 +77,8 @@ func TestTransportWithConfig(t *testing.T) {
 	assert.Same(t, req, resp.Request)
 
 	for _, broken := range []*hhfr.Transport{
-		{Base: http.DefaultTransport, Config: *config(t)}, {Config: hhfr.Config{Guarantee: 7}}, {Config: hhfr.Config{Guarantee: hhfr.ExactlyOnce}},
+		{Base: http.DefaultTransport, Config: *config(t)}, {Config: hhfr.Config{Guarantee: 7}},
+		{Config: hhfr.Config{Guarantee: hhfr.ExactlyOnce}},
 	} {
 		_, err = (&http.Client{Transport: broken}).Get(url) //nolint:bodyclose // an error
 		require.ErrorIs(t, err, &hhfr.Error{Code: hhfr.Invalid})
@@ -85,7 +87,8 @@ func TestTransportWithConfig(t *testing.T) {
 	}
 }
 
-// The same failure has the same Code and Sent under an unchanged client, before there is a session and behind.
+// The same failure has the same Code and Sent under an unchanged client, before there is a session
+// and behind.
 func TestTransportsErrors(t *testing.T) {
 	const gone = "http://127.0.0.1:1" // a port of a closed server might be another one's by then
 	for name, tc := range map[string]struct {
@@ -115,7 +118,8 @@ func TestTransportsErrors(t *testing.T) {
 	}
 }
 
-// Config.Header goes to whom requests are made for, with all that is sent there, and not where a redirection leads.
+// Config.Header goes to whom requests are made for, with all that is sent there, and not where a
+// redirection leads.
 func TestHeaderStaysFromWhereARedirectionLeads(t *testing.T) {
 	type seen struct {
 		offer              bool
@@ -138,7 +142,8 @@ func TestHeaderStaysFromWhereARedirectionLeads(t *testing.T) {
 	first := serve(t, stream, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		http.Redirect(w, r, second.URL, http.StatusPermanentRedirect)
 	}))
-	transport := &hhfr.Transport{Config: hhfr.Config{Mode: "explicit", Header: http.Header{"Authorization": {"Bearer x"}, "X-Key": {"k"}}}}
+	transport := &hhfr.Transport{Config: hhfr.Config{Mode: "explicit",
+		Header: http.Header{"Authorization": {"Bearer x"}, "X-Key": {"k"}}}}
 	defer transport.Close()
 	for range 5 {
 		post(t, transport, first, envelope("1.1", "<a/>"))

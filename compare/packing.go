@@ -8,7 +8,8 @@ import (
 	"github.com/hhfr/hhfr/pkg/shape"
 )
 
-// The contestants that do what stages add to split and join: with the memory of a lane, and each message for itself.
+// The contestants that do what stages add to split and join: with the memory of a lane, and each
+// message for itself.
 const (
 	pack          = "pack"
 	unpack        = "unpack"
@@ -66,7 +67,8 @@ func (r *receiver) message(p *shape.Program, packed [][]byte, reset bool) (err e
 		r.memory.Reset()
 	}
 	for i, octets := range packed {
-		if r.out, err = r.unpacker.Unpack(r.out[:0], p, &r.at, &r.memory, octets, i == len(packed)-1, segmentOctets); err != nil {
+		if r.out, err = r.unpacker.Unpack(r.out[:0], p, &r.at, &r.memory, octets, i == len(packed)-1,
+			segmentOctets); err != nil {
 			return err
 		}
 	}
@@ -79,7 +81,8 @@ type packedMessage struct {
 	reset    bool // the memory is emptied before
 }
 
-// packAll packs all messages in their order, again and again until a sync would come, and makes sure of what comes back.
+// packAll packs all messages in their order, again and again until a sync would come, and makes
+// sure of what comes back.
 func packAll(p *shape.Program, contents []content, alone bool) (list []packedMessage, err error) {
 	var s sender
 	var r receiver
@@ -102,7 +105,8 @@ func packAll(p *shape.Program, contents []content, alone bool) (list []packedMes
 	return list, nil
 }
 
-// addPacking adds what packing and unpacking take. Messages are unpacked in the order in which they were packed, whatever number is asked for.
+// addPacking adds what packing and unpacking take. Messages are unpacked in the order in which they
+// were packed, whatever number is asked for.
 func (c *contest) addPacking(p *shape.Program, contents []content) error {
 	for _, way := range []struct {
 		pack, unpack string
@@ -131,7 +135,8 @@ func (c *contest) addPacking(p *shape.Program, contents []content) error {
 	return nil
 }
 
-// room is what stages take in memory, in octets: the packer or unpacker of whoever writes or reads just now, and the memory of each lane.
+// room is what stages take in memory, in octets: the packer or unpacker of whoever writes or reads
+// just now, and the memory of each lane.
 type room struct {
 	Packer   uint64 `json:"packer"`
 	Unpacker uint64 `json:"unpacker"`
@@ -166,7 +171,8 @@ func measureRoom(p *shape.Program, contents []content, list []packedMessage) (r 
 	runtime.KeepAlive(s)
 	runtime.KeepAlive(u)
 	runtime.KeepAlive(list)
-	return room{Packer: less(packer, empty), Unpacker: less(unpacker, packer), Sends: less(sends, unpacker), Receives: less(receives, sends)}
+	return room{Packer: less(packer, empty), Unpacker: less(unpacker, packer), Sends: less(sends, unpacker),
+		Receives: less(receives, sends)}
 }
 
 // heap is what is reachable, in octets. What pools hold is gone with the third collection.

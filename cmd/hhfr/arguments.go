@@ -11,7 +11,8 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// takes checks the arguments of a command: one for each name, any number more if the last one ends with "…".
+// takes checks the arguments of a command: one for each name, any number more if the last one ends
+// with "…".
 func takes(names ...string) cobra.PositionalArgs {
 	return func(c *cobra.Command, args []string) error {
 		any := len(names) > 0 && strings.HasSuffix(names[len(names)-1], "…")
@@ -53,12 +54,14 @@ func checkURL(name, text string) (*url.URL, error) {
 	return nil, usage(fmt.Errorf("%s %q is no http or https URL", name, shown), hint)
 }
 
-// checkHost finds out whether text, if there is any, can be the name or address of a host, without a port.
+// checkHost finds out whether text, if there is any, can be the name or address of a host, without
+// a port.
 func checkHost(flag, text string) error {
 	if text == "" || net.ParseIP(text) != nil {
 		return nil
 	}
-	if u, err := url.Parse("http://" + text); err == nil && u.Host == text && u.Port() == "" && !strings.ContainsAny(text, "[]:") {
+	if u, err := url.Parse("http://" + text); err == nil && u.Host == text && u.Port() == "" &&
+		!strings.ContainsAny(text, "[]:") {
 		return nil
 	}
 	return usage(fmt.Errorf("%s %q is no host", flag, text), "a name or an address, without a port")

@@ -64,13 +64,18 @@ With --transport udp streams go over datagrams, which the link may lose, reorder
 		},
 	}
 	f := c.Flags()
-	f.StringVar(&service, "service", "", "concat, sum, or echo, which gives floats back as they came; empty: concat and sum")
-	f.StringSliceVar(&ways, "ways", names(bench.PaperWays), "how messages travel: "+strings.Join(names(bench.Ways()), ", ")+"; all: all of them")
+	f.StringVar(&service, "service", "",
+		"concat, sum, or echo, which gives floats back as they came; empty: concat and sum")
+	f.StringSliceVar(&ways, "ways", names(bench.PaperWays),
+		"how messages travel: "+strings.Join(names(bench.Ways()), ", ")+"; all: all of them")
 	f.IntSliceVar(&cfg.Sizes, "sizes", nil, "items in a message; empty: those of the papers")
 	f.IntSliceVar(&cfg.Counts, "n", nil, "messages in a session; empty: those of the papers")
-	f.StringVar(&cfg.Link, "link", "14k4", "the link: "+strings.Join(link.Names(), ", ")+"; behind it what is to be different: gprs,rtt=1s,rate=64k,queue=12000; for datagrams also loss=5%, burst=3, reorder=1%, dup=1%, jitter=20ms, mtu=1228, outage=5s/60s, seed=7, without the blanks")
+	f.StringVar(&cfg.Link, "link", "14k4", "the link: "+strings.Join(link.Names(), ", ")+
+		"; behind it what is to be different: gprs,rtt=1s,rate=64k,queue=12000; for datagrams also loss=5%, burst=3, "+
+		"reorder=1%, dup=1%, jitter=20ms, mtu=1228, outage=5s/60s, seed=7, without the blanks")
 	f.StringVar(&cfg.Transport, "transport", "tcp", "of streams: tcp or udp")
-	f.Float64Var(&cfg.Speed, "speed", 0, "how many times faster than the link the clock runs, below 1: slower; 0: what fits the link, 20 at most")
+	f.Float64Var(&cfg.Speed, "speed", 0,
+		"how many times faster than the link the clock runs, below 1: slower; 0: what fits the link, 20 at most")
 	outputFlag(c, &output, "text", "json")
 	return c
 }
@@ -140,18 +145,21 @@ func runBenchSession(ctx context.Context, env Env, g *global, cfg bench.SessionC
 
 // cellLines prints a table, a line for each session as it is done.
 func cellLines(w io.Writer) func(bench.Cell) {
-	const head, line = "%-7s %5s %5s %-24s %10s %10s %7s %9s %9s %10s\n", "%-7s %5d %5d %-24s %10.1f %10.1f %6.1f%% %9d %9d %10s%s\n"
+	const head, line = "%-7s %5s %5s %-24s %10s %10s %7s %9s %9s %10s\n",
+		"%-7s %5d %5d %-24s %10.1f %10.1f %6.1f%% %9d %9d %10s%s\n"
 	begun := false
 	return func(c bench.Cell) {
 		if !begun {
-			fmt.Fprintf(w, head, "SERVICE", "ITEMS", "N", "WAY", "MS", "EXPECTED", "OFF", "SENT", "RECEIVED", "PAPER MS")
+			fmt.Fprintf(w, head, "SERVICE", "ITEMS", "N", "WAY", "MS", "EXPECTED", "OFF", "SENT", "RECEIVED",
+				"PAPER MS")
 		}
 		begun = true
 		mark := ""
 		if !c.Good() {
 			mark = fmt.Sprintf("  NOT THE LINK'S (computing: %.0f %%)", 100*c.CPU)
 		}
-		fmt.Fprintf(w, line, c.Service, c.Size, c.N, c.Way, c.Millis, c.Expected, 100*c.Off(), c.Sent, c.Received, known("%.0f", c.Paper), mark)
+		fmt.Fprintf(w, line, c.Service, c.Size, c.N, c.Way, c.Millis, c.Expected, 100*c.Off(), c.Sent, c.Received,
+			known("%.0f", c.Paper), mark)
 	}
 }
 
@@ -165,12 +173,15 @@ func modelLines(w io.Writer, models []bench.Model) {
 		"new and on kept connections), before the first (OA+OB), and after how many messages hhfr is\n"+
 		"faster (N: queued against SOAP on new connections, as in the papers; not queued against SOAP\n"+
 		"on new and on kept connections). -: not known.\n")
-	fmt.Fprintf(w, line, "SERVICE", "ITEMS", "T1", "T1 QUEUED", "T2 NEW", "T2 KEPT", "OA+OB", "N QUEUED", "N NEW", "N KEPT")
+	fmt.Fprintf(w, line, "SERVICE", "ITEMS", "T1", "T1 QUEUED", "T2 NEW", "T2 KEPT", "OA+OB", "N QUEUED", "N NEW",
+		"N KEPT")
 	for _, m := range models {
-		fmt.Fprintf(w, line, m.Service, m.Size, known("%.0f", m.T1), known("%.0f", m.T1Queued), known("%.0f", m.T2New), known("%.0f", m.T2Kept), known("%.0f", m.Setup),
+		fmt.Fprintf(w, line, m.Service, m.Size, known("%.0f", m.T1), known("%.0f", m.T1Queued), known("%.0f", m.T2New),
+			known("%.0f", m.T2Kept), known("%.0f", m.Setup),
 			known("%.2f", m.BreakEvenQueued), known("%.2f", m.BreakEvenNew), known("%.2f", m.BreakEvenKept))
 		if m.PaperSetup > 0 {
-			fmt.Fprintf(w, line, " paper", "", "-", known("%.0f", m.PaperT1), known("%.0f", m.PaperT2), "-", known("%.0f", m.PaperSetup), known("%.2f", m.PaperBreakEven), "-", "-")
+			fmt.Fprintf(w, line, " paper", "", "-", known("%.0f", m.PaperT1), known("%.0f", m.PaperT2), "-",
+				known("%.0f", m.PaperSetup), known("%.2f", m.PaperBreakEven), "-", "-")
 		}
 	}
 }
@@ -182,9 +193,11 @@ func breakEvenLines(w io.Writer, list []bench.BreakEven) {
 	}
 	fmt.Fprint(w, "\nFrom how many messages on hhfr is as fast, of the lengths measured, and the time of the\n"+
 		"shortest and of the longest session to that of plain SOAP. -: at none of these lengths.\n")
-	fmt.Fprintf(w, "%-7s %5s %-24s %-24s %5s %9s %9s\n", "SERVICE", "ITEMS", "WAY", "AGAINST", "N", "SHORTEST", "LONGEST")
+	fmt.Fprintf(w, "%-7s %5s %-24s %-24s %5s %9s %9s\n", "SERVICE", "ITEMS", "WAY", "AGAINST", "N", "SHORTEST",
+		"LONGEST")
 	for _, b := range list {
-		fmt.Fprintf(w, "%-7s %5d %-24s %-24s %5s %9.3f %9.3f\n", b.Service, b.Size, b.Way, b.Against, known("%.0f", float64(b.N)), b.First, b.Last)
+		fmt.Fprintf(w, "%-7s %5d %-24s %-24s %5s %9.3f %9.3f\n", b.Service, b.Size, b.Way, b.Against,
+			known("%.0f", float64(b.N)), b.First, b.Last)
 	}
 }
 

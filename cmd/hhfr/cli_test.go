@@ -102,7 +102,8 @@ goes before all of them. This was run on simulated phones, never on a real one.
 | 130 | interrupted, by Ctrl-C or SIGTERM; servers, and others that go on until a signal ends them, give 0 after SIGTERM |
 `
 
-// TestHelpFitsATerminal lets nothing be wider than helpWidth but examples, which are to be pasted, and lines of a single word.
+// TestHelpFitsATerminal lets nothing be wider than helpWidth but examples, which are to be pasted,
+// and lines of a single word.
 func TestHelpFitsATerminal(t *testing.T) {
 	var look func(c *cobra.Command)
 	look = func(c *cobra.Command) {
@@ -144,7 +145,8 @@ func TestWrapped(t *testing.T) {
 	word := strings.Repeat("x", 50)
 	for _, c := range []struct{ text, want string }{
 		{"short.\n", "short."},
-		{"a line that\ngoes on.\nanother one:\n\n  entry   of a list\n", "a line that goes on.\nanother one:\n\n  entry   of a list"},
+		{"a line that\ngoes on.\nanother one:\n\n  entry   of a list\n",
+			"a line that goes on.\nanother one:\n\n  entry   of a list"},
 		{word + " é " + word, word + " é\n" + word},
 		{"  name  " + word + " " + word, "  name  " + word + "\n        " + word},
 		{word + word, word + word},
@@ -166,7 +168,8 @@ func TestCodeOf(t *testing.T) {
 		{&ctxstore.Error{Code: ctxstore.Held, URI: "urn:hhfr:outbox:1"}, exitFailed, "another process"},
 		{&negotiate.Error{Code: negotiate.NoHHFR, Err: conflict}, exitNoPeer, "another process"},
 		{&negotiate.Error{Code: negotiate.NoHHFR}, exitNoPeer, "without --require-hhfr"},
-		{&negotiate.Error{Code: negotiate.OldStore}, exitUsage, "without FILEs and --resume finishes what the store has"},
+		{&negotiate.Error{Code: negotiate.OldStore}, exitUsage,
+			"without FILEs and --resume finishes what the store has"},
 		{&negotiate.Error{Code: negotiate.OtherRun}, exitUsage, "nothing was sent of these messages"},
 		{signalled{os.Interrupt}, exitInterrupted, ""},
 		{&problem{exitPartial, signalled{syscall.SIGTERM}, "go on"}, exitInterrupted, "go on"},

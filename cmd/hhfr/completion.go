@@ -64,9 +64,11 @@ func newCompletion(env Env) *cobra.Command {
 func completeValues(c *cobra.Command) {
 	misbehaviors, _ := peer.Misbehaviors()
 	values := map[string][]string{
-		"as": {"soap", "hhfr"}, "assurance": assurances(), "from": {"xml"}, "link": link.Names(), "log-format": {"text", "json"}, "mode": modes(), "misbehave": misbehaviors,
+		"as": {"soap", "hhfr"}, "assurance": assurances(), "from": {"xml"}, "link": link.Names(),
+		"log-format": {"text", "json"}, "mode": modes(), "misbehave": misbehaviors,
 		"negotiate":      {"everybody", "nobody", "certificate", "bearer:"},
-		"representation": {"binary", "xml"}, "service": {"concat", "sum"}, "soap": {"1.1", "1.2"}, "transport": {"tcp", "udp"}, "without": wire.StageNames(), "wrap": {"1.1", "1.2"},
+		"representation": {"binary", "xml"}, "service": {"concat", "sum"}, "soap": {"1.1", "1.2"},
+		"transport": {"tcp", "udp"}, "without": wire.StageNames(), "wrap": {"1.1", "1.2"},
 	}
 	folders := []string{"dir", "save-dir", "write-streams"}
 	// Registering fails only for a flag that is not there, or has it already.

@@ -33,7 +33,8 @@ func (s settings) of(command, flag string) (found setting) {
 	return found
 }
 
-// readConfig reads a --config file: lines `flag = value`, below a line `[command]` for that command alone; # begins a comment.
+// readConfig reads a --config file: lines `flag = value`, below a line `[command]` for that command
+// alone; # begins a comment.
 func readConfig(name string) (all settings, err error) {
 	if name == "-" {
 		return nil, usage(errors.New("--config -: "+inputFlag), "")
@@ -80,7 +81,8 @@ func variable(flag string) string {
 	return "HHFR_" + strings.ToUpper(strings.ReplaceAll(flag, "-", "_"))
 }
 
-// fillFlags sets the flags that the command line does not: from HHFR_* variables, else from the --config file.
+// fillFlags sets the flags that the command line does not: from HHFR_* variables, else from the
+// --config file.
 func fillFlags(c *cobra.Command) error {
 	var file settings
 	name := c.Flags().Lookup("config").Value.String()

@@ -64,9 +64,12 @@ ends the capture: what came is listed, with exit code 130.`,
 		},
 	}
 	f := c.Flags()
-	f.StringVar(&o.store, "store", "", "context store with shapes that the capture lacks: "+strings.Join(engines.Forms(), " or "))
-	f.StringVar(&o.saveDir, "save-dir", "", "write each message to a file there: 000001-request.xml, 000001-reply.xml, …")
-	f.StringVar(&o.writeStreams, "write-streams", "", "write the octets of each direction of each stream there, a file per contiguous run")
+	f.StringVar(&o.store, "store", "", "context store with shapes that the capture lacks: "+
+		strings.Join(engines.Forms(), " or "))
+	f.StringVar(&o.saveDir, "save-dir", "",
+		"write each message to a file there: 000001-request.xml, 000001-reply.xml, …")
+	f.StringVar(&o.writeStreams, "write-streams", "",
+		"write the octets of each direction of each stream there, a file per contiguous run")
 	f.BoolVar(&o.lenient, "lenient", false, "exit with 0 where something is missing")
 	outputFlag(c, &o.output, "text", "json", "jsonl", "xml")
 	return c
@@ -101,7 +104,8 @@ func runDecode(ctx context.Context, env Env, g *global, o decodeOptions) (err er
 	return present(ctx, env, g, o, r, r.Captures(whole, in.list...))
 }
 
-// frugal has garbage collected before all memory together is more than decoding needs, however much comes by; unless who runs hhfr has set a limit (GOMEMLIMIT).
+// frugal has garbage collected before all memory together is more than decoding needs, however much
+// comes by; unless who runs hhfr has set a limit (GOMEMLIMIT).
 func frugal() (undo func()) {
 	const enough = 48 << 20 // bytes
 	before := debug.SetMemoryLimit(-1)
@@ -126,7 +130,8 @@ func openReadOnly(ctx context.Context, spec string) (ctxstore.Store, error) {
 }
 
 // present prints and saves what is decoded as it comes, and tells by its error what is missing.
-func present(ctx context.Context, env Env, g *global, o decodeOptions, r *capture.Reader, events iter.Seq2[capture.Event, error]) error {
+func present(ctx context.Context, env Env, g *global, o decodeOptions, r *capture.Reader,
+	events iter.Seq2[capture.Event, error]) error {
 	if o.saveDir != "" {
 		if err := os.MkdirAll(o.saveDir, 0o755); err != nil {
 			return err
@@ -167,7 +172,8 @@ func (l *listing) verdict(g *global, o decodeOptions, s *capture.Summary) error 
 		return &problem{exitMalformed, errors.New("no hhfr stream in " + o.names()),
 			"raw stream octets begin with a hello, or have a sync frame; captures are for hhfr decode"}
 	case s.Counts().Messages == 0 && len(s.Streams) == 0 && !s.Partial():
-		return &problem{exitFailed, fmt.Errorf("%w in %s; found instead: %s", capture.ErrNothing, o.names(), instead(s)), ""}
+		return &problem{exitFailed, fmt.Errorf("%w in %s; found instead: %s", capture.ErrNothing, o.names(),
+			instead(s)), ""}
 	case s.Partial() && !o.lenient:
 		return quiet(exitPartial)
 	}

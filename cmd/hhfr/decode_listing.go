@@ -9,7 +9,8 @@ import (
 	"github.com/hhfr/hhfr/pkg/capture"
 )
 
-// listed is a message as it is listed. control says what it is for between two proxies, where it is no HTTP message.
+// listed is a message as it is listed. control says what it is for between two proxies, where it is
+// no HTTP message.
 type listed struct {
 	*capture.Decoded
 	control string
@@ -19,7 +20,8 @@ type listed struct {
 // server.
 func (m *listed) idle() bool { return m.control != "" && m.BodyOctets == 0 }
 
-// controls finds out which messages are between two proxies. It remembers the exchanges that wait for an empty reply.
+// controls finds out which messages are between two proxies. It remembers the exchanges that wait
+// for an empty reply.
 type controls struct {
 	waiting map[int]bool
 	order   []int

@@ -35,7 +35,8 @@ func (r *runFiles) write(stream, direction int, offset int64, b []byte) error {
 				return err
 			}
 		}
-		f, flags = &runFile{name: filepath.Join(r.dir, capture.RunName(stream, direction, offset))}, os.O_TRUNC|os.O_CREATE
+		f, flags = &runFile{name: filepath.Join(r.dir, capture.RunName(stream, direction, offset))},
+			os.O_TRUNC|os.O_CREATE
 		if r.runs == nil {
 			r.runs = map[[2]int]*runFile{}
 		}

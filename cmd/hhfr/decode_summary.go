@@ -19,7 +19,8 @@ func summarize(g *global, o decodeOptions, r *capture.Summary, l *listing) {
 			g.warn("stream %d: %s", i+1, shorten(p, 300))
 		}
 		if s.Cut {
-			g.warn("stream %d is not whole: a direction begins without its hello, ends without its close, or lacks octets",
+			g.warn("stream %d is not whole: a direction begins without its hello, ends without its close, or "+
+				"lacks octets",
 				i+1)
 		}
 	}
@@ -71,8 +72,8 @@ func found(r *capture.Summary) string {
 	return strings.Join(list, ", ") + "; " + strings.Join(messages, ", ")
 }
 
-// warnOfContexts tells how many messages need contexts of sessions with unchanging headers that nobody has: one line, however
-// many they are.
+// warnOfContexts tells how many messages need contexts of sessions with unchanging headers that
+// nobody has: one line, however many they are.
 func warnOfContexts(g *global, o decodeOptions, r *capture.Summary, l *listing) {
 	those := count(len(l.contexts), "context")
 	for uri := range l.contexts {

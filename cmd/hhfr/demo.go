@@ -42,9 +42,12 @@ With HHFR_SHARED set to a folder with corpus/messages, the messages are those of
 		},
 	}
 	f := c.Flags()
-	f.StringVar(&cfg.Link, "link", "gprs", "the link: "+strings.Join(link.Names(), ", ")+"; behind it what is to be different: gprs,rtt=1s,rate=64k,queue=12000")
-	f.Float64Var(&cfg.Speed, "speed", 0, "how many times faster than the link the clock runs, below 1: slower; 0: what fits the link, 20 at most")
-	f.StringVar(&cfg.Dir, "dir", "", "folder for captures, streams and store; empty: a new one where the system keeps temporary files")
+	f.StringVar(&cfg.Link, "link", "gprs", "the link: "+strings.Join(link.Names(), ", ")+
+		"; behind it what is to be different: gprs,rtt=1s,rate=64k,queue=12000")
+	f.Float64Var(&cfg.Speed, "speed", 0,
+		"how many times faster than the link the clock runs, below 1: slower; 0: what fits the link, 20 at most")
+	f.StringVar(&cfg.Dir, "dir", "", "folder for captures, streams and store; empty: a new one where the system "+
+		"keeps temporary files")
 	outputFlag(c, &output, "text", "json")
 	return c
 }
@@ -79,7 +82,9 @@ func runDemo(ctx context.Context, env Env, g *global, cfg demo.Config, output st
 		}
 		return err
 	case output == "json":
-		if werr := writeJSON(env.Out, map[string]any{"version": 1, "session": r.Agreed, "rows": r.Rows, "total": demo.Total(r.Rows), "link": cfg.Link, "ways": r.Ways, "same": r.Same(), "dir": cfg.Dir}); werr != nil {
+		if werr := writeJSON(env.Out, map[string]any{"version": 1, "session": r.Agreed, "rows": r.Rows,
+			"total": demo.Total(r.Rows), "link": cfg.Link, "ways": r.Ways, "same": r.Same(),
+			"dir": cfg.Dir}); werr != nil {
 			return werr
 		}
 	default:
@@ -115,14 +120,16 @@ func demoRows(w io.Writer, many int) func(demo.Row) {
 		fmt.Fprintf(w, demoLine, shorten(r.Name, 31), r.SOAP+r.Heads, r.Shapes, r.First, r.Next, r.Ratio(), same)
 		if len(rows) == many {
 			total := demo.Total(rows)
-			fmt.Fprintln(w, strings.TrimRight(fmt.Sprintf(demoLine, "total", total.SOAP+total.Heads, total.Shapes, total.First, total.Next, total.Ratio(), ""), " \n"))
+			fmt.Fprintln(w, strings.TrimRight(fmt.Sprintf(demoLine, "total", total.SOAP+total.Heads, total.Shapes,
+				total.First, total.Next, total.Ratio(), ""), " \n"))
 		}
 	}
 }
 
 // demoWays prints a line for each session over the link, as it is done.
 func demoWays(w io.Writer, cfg demo.Config) func(demo.Way) {
-	names := map[string]string{demo.SOAP: "plain SOAP, connection kept", demo.Stream: "hhfr stream", demo.Again: "hhfr stream, ends met before", demo.Pair: "plain SOAP, proxies between"}
+	names := map[string]string{demo.SOAP: "plain SOAP, connection kept", demo.Stream: "hhfr stream",
+		demo.Again: "hhfr stream, ends met before", demo.Pair: "plain SOAP, proxies between"}
 	begun := false
 	return func(way demo.Way) {
 		if !begun {
@@ -130,7 +137,8 @@ func demoWays(w io.Writer, cfg demo.Config) func(demo.Way) {
 			fmt.Fprintf(w, "\nOver the link %s (%g kbit/s, round trip %v), in its own time,\n%s there and back.\n"+
 				"COMPUTED: octets by bandwidth, and round trips; OFF: how far MS is from it.\n"+
 				"K: how many times faster the clock ran; CPU: share of the time spent computing.\n"+
-				"N: the message from which hhfr is faster than plain SOAP.\n", cfg.Link, float64(p.Bandwidth)/1000, p.RTT, count(way.Messages, "message"))
+				"N: the message from which hhfr is faster than plain SOAP.\n", cfg.Link, float64(p.Bandwidth)/1000,
+				p.RTT, count(way.Messages, "message"))
 			fmt.Fprintf(w, wayHead, "WAY", "MS", "COMPUTED", "OFF", "SENT", "RECEIVED", "K", "CPU", "N")
 		}
 		begun = true
@@ -144,7 +152,8 @@ func demoWays(w io.Writer, cfg demo.Config) func(demo.Way) {
 		if !way.Good() {
 			after += "  NOT THE LINK'S"
 		}
-		fmt.Fprintf(w, wayLine, names[way.Name], way.Millis, way.Expected, 100*way.Off(), way.Sent, way.Received, way.Speed, 100*way.CPU, after)
+		fmt.Fprintf(w, wayLine, names[way.Name], way.Millis, way.Expected, 100*way.Off(), way.Sent, way.Received,
+			way.Speed, 100*way.CPU, after)
 	}
 }
 
@@ -165,7 +174,8 @@ func demoEnd(env Env, g *global, cfg demo.Config, r *demo.Report) {
 				look = "hhfr reconstruct " + filepath.Join(w.Octets, "*.bin") + " --store " + store
 			}
 			sent := 2 * w.Messages
-			fmt.Fprintf(env.Out, line, filepath.Base(w.Capture), fmt.Sprintf("%d/%d", w.Found, sent), fmt.Sprintf("%d/%d", w.Rebuilt, sent), look)
+			fmt.Fprintf(env.Out, line, filepath.Base(w.Capture), fmt.Sprintf("%d/%d", w.Found, sent),
+				fmt.Sprintf("%d/%d", w.Rebuilt, sent), look)
 		}
 	}
 	g.note("%s over session %s (%s)", count(2*len(r.Rows), "message"), r.Agreed.Session, r.Agreed.Representation)
@@ -185,7 +195,8 @@ func demoMessages() ([]demo.Message, error) {
 		return !strings.HasSuffix(path, ".wsdl") && !strings.HasSuffix(path, ".xsd")
 	})
 	if err != nil {
-		return nil, &problem{exitUsage, fmt.Errorf("HHFR_SHARED: %s: %w", dir, err), "unset HHFR_SHARED for the messages built in"}
+		return nil, &problem{exitUsage, fmt.Errorf("HHFR_SHARED: %s: %w", dir, err),
+			"unset HHFR_SHARED for the messages built in"}
 	}
 	return messages, nil
 }

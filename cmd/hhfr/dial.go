@@ -38,11 +38,16 @@ func (d dialer) dial(ctx context.Context) (*session.Session, error) {
 	book := binary.NewBook(ctxstore.Shapes{Store: d.store})
 	book.Log, book.Without = d.log, uint64(o.without)
 	cfg := session.Config{
-		HTTPClient: &http.Client{Transport: d.http(), CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }},
-		Transports: d.network.transports(d.secure.config), Store: d.store, Coders: coders.OfBook(book), AllowHost: o.allowHost, AllowCleartext: o.allowCleartext,
-		RequireHHFR: o.requireHHFR, ProbeTLS: true, WrapConn: d.network.datagrams.wrap(d.recording.dialed()), OnSession: d.session, Stream: streamer.Config{SyncBytes: int64(o.sync)}, Log: d.log,
+		HTTPClient: &http.Client{Transport: d.http(), CheckRedirect: func(*http.Request, []*http.Request) error {
+			return http.ErrUseLastResponse
+		}},
+		Transports: d.network.transports(d.secure.config), Store: d.store, Coders: coders.OfBook(book),
+		AllowHost: o.allowHost, AllowCleartext: o.allowCleartext,
+		RequireHHFR: o.requireHHFR, ProbeTLS: true, WrapConn: d.network.datagrams.wrap(d.recording.dialed()),
+		OnSession: d.session, Stream: streamer.Config{SyncBytes: int64(o.sync)}, Log: d.log,
 		Assurance: o.assure(), Ordered: o.ordered, Resume: o.resume, LateReply: d.late,
-		Mode: negotiate.Mode(o.mode), Headers: o.headers, Reconnect: o.reconnect, Timeout: o.negotiateTimeout, RememberFor: o.remember,
+		Mode: negotiate.Mode(o.mode), Headers: o.headers, Reconnect: o.reconnect, Timeout: o.negotiateTimeout,
+		RememberFor: o.remember,
 	}
 	if o.remember == 0 {
 		cfg.RememberFor = -1
@@ -108,7 +113,8 @@ func tellPlain(g *global, agreed negotiate.Agreed) {
 	}
 }
 
-// session notes a session's facts in the recording, and which part of an HTTP connection is its stream.
+// session notes a session's facts in the recording, and which part of an HTTP connection is its
+// stream.
 func (d dialer) session(f negotiate.Facts, c net.Conn) {
 	d.recording.facts(f, c)
 	d.network.plain.leave(c)
@@ -134,8 +140,8 @@ func (d dialer) http() *http.Transport {
 	return transport
 }
 
-// dialTLS gives a dial function of TLS inside the connections of another. A recording has what is inside; of a connection that the server takes for
-// a stream, it has that as it has every stream.
+// dialTLS gives a dial function of TLS inside the connections of another. A recording has what is
+// inside; of a connection that the server takes for a stream, it has that as it has every stream.
 func (d dialer) dialTLS(open pcapng.DialFunc) pcapng.DialFunc {
 	secure := d.secure.over(open)
 	return func(ctx context.Context, network, addr string) (net.Conn, error) {

@@ -25,12 +25,15 @@ var servers = map[string]bool{"serve": true, "proxy": true}
 // measuring are the commands that fail where the machine is too busy to measure.
 var measuring = map[string]bool{"bench": true, "demo": true}
 
-// TestExamples: the lines of the help texts work as pasted, in their order, where the files they name are there. Only addresses are other ones; examples of servers elsewhere, and of commands that measure, are left out.
+// TestExamples: the lines of the help texts work as pasted, in their order, where the files they
+// name are there. Only addresses are other ones; examples of servers elsewhere, and of commands
+// that measure, are left out.
 func TestExamples(t *testing.T) {
 	if runtime.GOOS == "windows" {
 		t.Skip("the examples are for a POSIX shell")
 	}
-	service, stop := serveHere(t, "--store", "bolt:"+filepath.Join(t.TempDir(), "server.db")) // exactly-once needs one that persists
+	// exactly-once needs one that persists
+	service, stop := serveHere(t, "--store", "bolt:"+filepath.Join(t.TempDir(), "server.db"))
 	defer stop()
 	u, err := url.Parse(service)
 	require.NoError(t, err)
@@ -44,7 +47,8 @@ func TestExamples(t *testing.T) {
 			for line := range strings.Lines(c.Example) {
 				line = strings.TrimSpace(line)
 				switch {
-				case line == "" || strings.HasPrefix(line, "#") || strings.Contains(line, ".example/"), measuring[commandOf(root, line)]:
+				case line == "" || strings.HasPrefix(line, "#") || strings.Contains(line, ".example/"),
+					measuring[commandOf(root, line)]:
 				case servers[commandOf(root, line)]:
 					serveExample(t, exampleFiles(t), strings.ReplaceAll(line, ":9090", ":0")+" --listen 127.0.0.1:0")
 				default:
@@ -73,7 +77,8 @@ func exampleFiles(t *testing.T) (dir string) {
 	recording := shared.Read(t, shared.Testdata(t, "pcap", "session.pcapng"))
 	for name, octets := range map[string][]byte{
 		"add.xml": []byte(entryMessage(1)), "more.xml": []byte(entryMessage(2)),
-		"message.xml": message, "a.xml": message, "b.xml": body, "body.xml": body, "requests.xml": append(message, body...),
+		"message.xml": message, "a.xml": message, "b.xml": body, "body.xml": body,
+		"requests.xml":   append(message, body...),
 		"tenant.xml":     []byte(tenantBlock),
 		"session.pcapng": recording, "server.pcapng": recording,
 	} {

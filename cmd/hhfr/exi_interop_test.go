@@ -15,7 +15,8 @@ import (
 	"github.com/hhfr/hhfr/internal/shared"
 )
 
-// TestInteropEXI: our octets per message, framing included, beside those of EXI at its best without a compressor: strict, by a schema that knows every element and type.
+// TestInteropEXI: our octets per message, framing included, beside those of EXI at its best without
+// a compressor: strict, by a schema that knows every element and type.
 func TestInteropEXI(t *testing.T) {
 	limits := map[string]float64{
 		"w2-10floats": 0.85, "w2-100floats": 0.85, "w2-1000floats": 0.85,
@@ -52,8 +53,10 @@ func exiSizes(t *testing.T, folders []string) map[string]float64 {
 		require.NoError(t, err, "%s: %s%s", program, out, errs.String())
 		return string(out)
 	}
-	run("mvn", "-q", "-B", "-f", filepath.Join(dir, "pom.xml"), "dependency:copy-dependencies", "-DoutputDirectory="+lib)
-	out := run("java", append([]string{"-cp", filepath.Join(lib, "*"), filepath.Join(dir, "Sizes.java"), filepath.Join(dir, "soap.xsd")}, folders...)...)
+	run("mvn", "-q", "-B", "-f", filepath.Join(dir, "pom.xml"), "dependency:copy-dependencies",
+		"-DoutputDirectory="+lib)
+	out := run("java", append([]string{"-cp", filepath.Join(lib, "*"), filepath.Join(dir, "Sizes.java"),
+		filepath.Join(dir, "soap.xsd")}, folders...)...)
 	sizes := map[string]float64{}
 	for line := range strings.Lines(out) {
 		size, folder, ok := strings.Cut(strings.TrimSpace(line), " ")
@@ -66,11 +69,13 @@ func exiSizes(t *testing.T, folders []string) map[string]float64 {
 	return sizes
 }
 
-// streamOctets sends messages on one stream and gives its octets per message in that direction, without shapes.
+// streamOctets sends messages on one stream and gives its octets per message in that direction,
+// without shapes.
 func streamOctets(t *testing.T, files []string) float64 {
 	url, stop := serveHere(t)
 	defer stop()
-	code, stdout, stderr := do(t, append([]string{"stream", url, "--require-hhfr", "--concurrency", "1", "-o", "json"}, files...)...)
+	code, stdout, stderr := do(t, append([]string{"stream", url, "--require-hhfr", "--concurrency", "1", "-o", "json"},
+		files...)...)
 	require.Zero(t, code, stderr)
 	got := lastSummary(t, stdout)
 	require.Equal(t, len(files), got.Messages)

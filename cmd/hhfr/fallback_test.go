@@ -22,7 +22,8 @@ func TestBlockedPortIsTold(t *testing.T) {
 	defer server.Close()
 	want := "no stream to 127.0.0.1" + port + " (connection refused)"
 
-	near := startProxyProcess(t, "127.0.0.1:0", server.URL+"/service", "--mode", "explicit", "--remember", "1ms", "--quiet=false")
+	near := startProxyProcess(t, "127.0.0.1:0", server.URL+"/service", "--mode", "explicit", "--remember", "1ms",
+		"--quiet=false")
 	client := &http.Client{Transport: &http.Transport{DisableKeepAlives: true}}
 	offers := 0
 	require.Eventually(t, func() bool {

@@ -21,7 +21,8 @@ import (
 
 const (
 	tenantBlock = `<t:Tenant xmlns:t="urn:example:tenant">7</t:Tenant>`
-	tenantStart = `<s:Envelope xmlns:s="http://schemas.xmlsoap.org/soap/envelope/"><s:Header>` + tenantBlock + `</s:Header>`
+	tenantStart = `<s:Envelope xmlns:s="http://schemas.xmlsoap.org/soap/envelope/"><s:Header>` + tenantBlock +
+		`</s:Header>`
 	tenantFirst = tenantStart + `<s:Body><op>1</op></s:Body></s:Envelope>`
 	tenantLast  = tenantStart + `<s:Body><op>2</op></s:Body></s:Envelope>`
 )

@@ -33,7 +33,8 @@ func newHelp() *cobra.Command {
 			}
 			return about.Help()
 		},
-		ValidArgsFunction: func(c *cobra.Command, args []string, _ string) (names []string, d cobra.ShellCompDirective) {
+		ValidArgsFunction: func(c *cobra.Command, args []string, _ string) (names []string,
+			d cobra.ShellCompDirective) {
 			if about, err := find(c, args); err == nil {
 				for _, sub := range about.Commands() {
 					if sub.IsAvailableCommand() {
@@ -86,10 +87,12 @@ func printUsage(w io.Writer, c *cobra.Command) error {
 	return err
 }
 
-// entry is the beginning of a line of a list: what it is about, behind which the text goes on below itself.
+// entry is the beginning of a line of a list: what it is about, behind which the text goes on below
+// itself.
 var entry = regexp.MustCompile(`^ +(\S+ {2,})?`)
 
-// wrapped breaks lines that are too long for help. A line that ends in the middle of a sentence goes on in the next one.
+// wrapped breaks lines that are too long for help. A line that ends in the middle of a sentence
+// goes on in the next one.
 func wrapped(text string) string {
 	var out []string
 	open := false // the line before goes on

@@ -80,7 +80,8 @@ func (i *input) Close() error {
 	return i.file.Close()
 }
 
-// readMessage reads a file as one message, of at most maxDocument octets. When ctx ends before the file does, it fails with the cause.
+// readMessage reads a file as one message, of at most maxDocument octets. When ctx ends before the
+// file does, it fails with the cause.
 func readMessage(ctx context.Context, name string) ([]byte, error) {
 	type result struct {
 		body []byte
@@ -118,7 +119,8 @@ func readShorter(name string, most int) ([]byte, error) {
 	return b.Bytes(), nil
 }
 
-// interruptible reads r until ctx ends. What waits for r then is left behind; it ends with r, or with the process.
+// interruptible reads r until ctx ends. What waits for r then is left behind; it ends with r, or
+// with the process.
 func interruptible(ctx context.Context, r io.Reader) io.ReadCloser {
 	out, in := io.Pipe()
 	stop := context.AfterFunc(ctx, func() { _ = in.CloseWithError(context.Cause(ctx)) })
@@ -159,8 +161,10 @@ type sources struct {
 	closers []io.Closer
 }
 
-// openSources opens files, or stdin for -; what says what they have. again: all must be read again, so that what comes by way of a pipe is put into a file before.
-func openSources(ctx context.Context, env Env, g *global, names []string, what string, again bool) (s *sources, err error) {
+// openSources opens files, or stdin for -; what says what they have. again: all must be read again,
+// so that what comes by way of a pipe is put into a file before.
+func openSources(ctx context.Context, env Env, g *global, names []string, what string, again bool) (s *sources,
+	err error) {
 	if err := once(names); err != nil {
 		return nil, err
 	}
@@ -176,7 +180,8 @@ func openSources(ctx context.Context, env Env, g *global, names []string, what s
 			if err != nil {
 				return s, err
 			}
-			s.list, s.closers = append(s.list, capture.Input{Name: name, Octets: seekable{endingWith{ctx, f}, f}}), append(s.closers, f)
+			s.list, s.closers = append(s.list, capture.Input{Name: name, Octets: seekable{endingWith{ctx, f}, f}}),
+				append(s.closers, f)
 			continue
 		}
 		in, err := openInput(ctx, env, g, name, what)

@@ -19,20 +19,26 @@ import (
 	"github.com/hhfr/hhfr/internal/shared"
 )
 
-// printed is the JSON of the commands: which object, and which type has its fields. What the fields mean is said by their comments.
+// printed is the JSON of the commands: which object, and which type has its fields. What the fields
+// mean is said by their comments.
 var printed = []struct{ command, about, folder, name string }{
 	{"decode", "one object. `-o jsonl` prints its `messages` alone, one a line", "cmd/hhfr", "report"},
-	{"decode", "with `-o jsonl` from a pipe, a line for each check of a stream, about messages that were listed before as unverified", "cmd/hhfr", "checkReport"},
+	{"decode", "with `-o jsonl` from a pipe, a line for each check of a stream, about messages that were listed " +
+		"before as unverified", "cmd/hhfr", "checkReport"},
 	{"reconstruct", "as `decode`", "", ""},
 	{"stream", "a line for each reply, in sending order", "cmd/hhfr", "exchangeReport"},
 	{"stream", "with `--listen` a line for each message that came unasked", "cmd/hhfr", "unaskedReport"},
 	{"stream", "the last line has these in `summary`", "cmd/hhfr", "summary"},
 	{"stream", "a message of unknown fate has, in place of what its reply would say", "cmd/hhfr", "unknownReport"},
 	{"negotiate", "one object", "cmd/hhfr", "negotiateReport"},
-	{"serve", "one object with `version`, `addresses` (host and port by what listens there: `http`, `tcp`) and `services`, which has by name", "cmd/hhfr", "serviceLine"},
-	{"demo", "one object with `version`, `session` (what was agreed), `same` (everything came back as it was sent, and is so in the captures), `link` (the profile), `dir` (the folder with the files), and `rows` and `total`, which have", "internal/demo", "Row"},
+	{"serve", "one object with `version`, `addresses` (host and port by what listens there: `http`, `tcp`) and " +
+		"`services`, which has by name", "cmd/hhfr", "serviceLine"},
+	{"demo", "one object with `version`, `session` (what was agreed), `same` (everything came back as it was sent, " +
+		"and is so in the captures), `link` (the profile), `dir` (the folder with the files), and `rows` and " +
+		"`total`, which have", "internal/demo", "Row"},
 	{"demo", "`ways`, the sessions over the link, have", "internal/demo", "Way"},
-	{"transcode", "with `--stats` a line for each message, and a last one with `version` and in `total` the same fields. Times are in nanoseconds", "internal/transcode", "Figures"},
+	{"transcode", "with `--stats` a line for each message, and a last one with `version` and in `total` the same " +
+		"fields. Times are in nanoseconds", "internal/transcode", "Figures"},
 	{"replay", "a line for each exchange", "cmd/hhfr", "replayLine"},
 	{"replay", "`difference` has", "internal/replay", "Difference"},
 	{"replay", "the last line has these in `summary`", "cmd/hhfr", "replaySummary"},
@@ -71,7 +77,8 @@ func manualJSON(t *testing.T, root *cobra.Command) string {
 	}
 	for _, c := range root.Commands() {
 		if o := c.Flags().Lookup("output"); o != nil && strings.Contains(o.Usage, "json") {
-			assert.True(t, has[c.Name()], "%s -o json: say in `printed` of json_test.go what it prints", c.CommandPath())
+			assert.True(t, has[c.Name()], "%s -o json: say in `printed` of json_test.go what it prints",
+				c.CommandPath())
 		}
 	}
 	return b.String()
@@ -155,7 +162,8 @@ func (f *fields) flush() {
 	f.names, f.comment = nil, ""
 }
 
-// structOf gives the name of the type that a field's type is made of, and how its fields are reached.
+// structOf gives the name of the type that a field's type is made of, and how its fields are
+// reached.
 func structOf(e ast.Expr) (name, many string) {
 	switch e := e.(type) {
 	case *ast.Ident:
@@ -169,7 +177,8 @@ func structOf(e ast.Expr) (name, many string) {
 	return "", ""
 }
 
-// beginsWithName is the beginning of a Go comment that names the field, which has another name in JSON.
+// beginsWithName is the beginning of a Go comment that names the field, which has another name in
+// JSON.
 var beginsWithName = regexp.MustCompile(`^[A-Z]\w*(, [A-Z]\w*)*( and [A-Z]\w*)? (is|are) `)
 
 // commentOf is what a field's comment says, without the point at its end.

@@ -18,26 +18,32 @@ import (
 // noAddress is what --tcp and --udp are for no streams over these.
 const noAddress = "none"
 
-// sameTries is how often another port is tried, with --listen on port 0, until its number is free for UDP, too.
+// sameTries is how often another port is tried, with --listen on port 0, until its number is free
+// for UDP, too.
 const sameTries = 20
 
 // listen opens a listener and names the flag when that fails.
-func listen(ctx context.Context, flag, addr string, open func(context.Context, string) (net.Listener, error)) (net.Listener, error) {
+func listen(ctx context.Context, flag, addr string,
+	open func(context.Context, string) (net.Listener, error)) (net.Listener, error) {
 	l, err := open(ctx, addr)
 	switch {
 	case err == nil:
 		return l, nil
 	case errors.Is(err, syscall.EADDRINUSE):
-		return nil, &problem{exitFailed, fmt.Errorf("%s %s: the port is in use", flag, addr), "choose another with " + flag + " 127.0.0.1:PORT; port 0 takes a free one"}
+		return nil, &problem{exitFailed, fmt.Errorf("%s %s: the port is in use", flag, addr),
+			"choose another with " + flag + " 127.0.0.1:PORT; port 0 takes a free one"}
 	case errors.Is(err, syscall.EACCES):
-		return nil, &problem{exitFailed, fmt.Errorf("%s %s: no permission for that port", flag, addr), "ports below 1024 are for root; choose another with " + flag}
+		return nil, &problem{exitFailed, fmt.Errorf("%s %s: no permission for that port", flag, addr),
+			"ports below 1024 are for root; choose another with " + flag}
 	case errors.Is(err, syscall.EADDRNOTAVAIL):
-		return nil, &problem{exitFailed, fmt.Errorf("%s %s: that address is not one of this machine", flag, addr), "127.0.0.1 is this machine alone, 0.0.0.0 all its networks"}
+		return nil, &problem{exitFailed, fmt.Errorf("%s %s: that address is not one of this machine", flag, addr),
+			"127.0.0.1 is this machine alone, 0.0.0.0 all its networks"}
 	}
 	return nil, usage(fmt.Errorf("%s %s: %w", flag, addr, err), flag+" takes HOST:PORT")
 }
 
-// listenStreams opens the listener of --tcp, in TLS if secure is given; nil if streams come to --listen, or not at all.
+// listenStreams opens the listener of --tcp, in TLS if secure is given; nil if streams come to
+// --listen, or not at all.
 func listenStreams(ctx context.Context, addr string, secure *tls.Config) (net.Listener, error) {
 	if addr == "" || addr == noAddress {
 		return nil, nil

@@ -79,7 +79,8 @@ func TestLogLinesAreJSON(t *testing.T) {
 	}
 	wrong := []string{"decode", "a", "b", "--no-such-flag"}
 	for _, where := range [][]string{
-		append(wrong, "--log-format=json"), append([]string{"--config", config}, wrong...), append(wrong, "--config="+config),
+		append(wrong, "--log-format=json"), append([]string{"--config", config}, wrong...),
+		append(wrong, "--config="+config),
 	} {
 		_, _, stderr := do(t, where...)
 		assert.Equal(t, []string{"unknown flag: --no-such-flag"}, keys.take(t, stderr), "%q", where)
@@ -103,7 +104,8 @@ func TestServersLogJSON(t *testing.T) {
 	alone, aloneEnded := startLogged(t, "proxy", "--upstream", "http://127.0.0.1"+closedPort(t), "--tcp", "none")
 
 	message := shared.Testdata(t, "soap", "cwmp-inform.xml")
-	code, _, stderr := do(t, "stream", "https://"+near+"/echo", message, "--insecure-skip-verify", "--log-format", "json", "-v")
+	code, _, stderr := do(t, "stream", "https://"+near+"/echo", message, "--insecure-skip-verify", "--log-format",
+		"json", "-v")
 	require.Zero(t, code, stderr)
 	keys.take(t, stderr)
 	do(t, "stream", "http://"+services+"/echo", message, "--require-hhfr")
@@ -119,7 +121,8 @@ func TestServersLogJSON(t *testing.T) {
 		all = append(all, keys.take(t, end())...)
 	}
 	assert.Subset(t, all, []string{
-		"stream", "handshake", "upstream", "plain", "ending", "ending after the calls under way; a second signal ends at once",
+		"stream", "handshake", "upstream", "plain", "ending",
+		"ending after the calls under way; a second signal ends at once",
 	})
 	assert.Equal(t, "string", keys["peer"])
 }

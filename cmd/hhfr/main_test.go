@@ -55,7 +55,8 @@ func clean(code int) int {
 	return code
 }
 
-// measured is hhfr, which tells in its last line how much memory it took, as far as the system knows that.
+// measured is hhfr, which tells in its last line how much memory it took, as far as the system
+// knows that.
 func measured() {
 	code := run(resolve.Local(""))
 	status, _ := os.ReadFile("/proc/self/status")
@@ -67,7 +68,8 @@ func measured() {
 	os.Exit(code)
 }
 
-// plainServer is a SOAP server that knows nothing of hhfr: it answers every request with its own body, and an offer with a fault. It writes its URL to the file named, and ends with the test.
+// plainServer is a SOAP server that knows nothing of hhfr: it answers every request with its own
+// body, and an offer with a fault. It writes its URL to the file named, and ends with the test.
 func plainServer() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
@@ -109,7 +111,8 @@ func TestScripts(t *testing.T) {
 	})
 }
 
-// address waits for what a server writes and puts its URL into the variable URL: `address FILE`, the JSON of hhfr serve or a URL.
+// address waits for what a server writes and puts its URL into the variable URL: `address FILE`,
+// the JSON of hhfr serve or a URL.
 func address(ts *testscript.TestScript, _ bool, args []string) {
 	path := ts.MkAbs(args[0])
 	for range 6000 {
@@ -131,7 +134,8 @@ func address(ts *testscript.TestScript, _ bool, args []string) {
 	ts.Fatalf("%s: no address after a minute", args[0])
 }
 
-// exits runs hhfr and checks its exit code: `exits CODE ARG…`, or `exits CODE,CODE ARG…` where the machine decides which.
+// exits runs hhfr and checks its exit code: `exits CODE ARG…`, or `exits CODE,CODE ARG…` where the
+// machine decides which.
 func exits(ts *testscript.TestScript, _ bool, args []string) {
 	err := ts.Exec("hhfr", args[1:]...)
 	code := "0"

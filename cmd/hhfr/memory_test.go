@@ -28,7 +28,8 @@ func packed(t *testing.T, messages int) (file string, message []byte) {
 	dir := t.TempDir()
 	require.NoError(t, os.WriteFile(filepath.Join(dir, "big.xml"), message, 0o600))
 	file = filepath.Join(dir, "packed.hhfr")
-	code, _, stderr := do(t, append([]string{"transcode", "--out", file, "-q"}, slices.Repeat([]string{filepath.Join(dir, "big.xml")}, messages)...)...)
+	code, _, stderr := do(t, append([]string{"transcode", "--out", file, "-q"},
+		slices.Repeat([]string{filepath.Join(dir, "big.xml")}, messages)...)...)
 	require.Equal(t, exitDone, code, stderr)
 	require.Less(t, len(shared.Read(t, file)), 2000*messages)
 	return file, message

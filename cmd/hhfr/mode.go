@@ -20,7 +20,8 @@ func modes() (names []string) {
 
 // modeFlag is --mode; auto says what that does in the command.
 func modeFlag(f *pflag.FlagSet, mode *string, auto string) {
-	f.StringVar(mode, "mode", string(negotiate.Auto), "how a session comes about: "+strings.Join(modes(), ", ")+"; auto: "+auto)
+	f.StringVar(mode, "mode", string(negotiate.Auto), "how a session comes about: "+strings.Join(modes(), ", ")+
+		"; auto: "+auto)
 }
 
 // checkMode is why a value of --mode is none; nil if it is one.

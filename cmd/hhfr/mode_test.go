@@ -25,7 +25,8 @@ import (
 	"github.com/hhfr/hhfr/pkg/negotiate"
 )
 
-// relay carries connections to a server. Once it holds, it hands on nothing before a client has sent so many bytes.
+// relay carries connections to a server. Once it holds, it hands on nothing before a client has
+// sent so many bytes.
 type relay struct {
 	net.Listener
 	hold  atomic.Int64
@@ -92,11 +93,13 @@ func startEcho(t *testing.T) string {
 	return l.Addr().String()
 }
 
-// TestMetInOneFlight: ends that have met need one connection, and hello and message leave before the peer has said a word.
+// TestMetInOneFlight: ends that have met need one connection, and hello and message leave before
+// the peer has said a word.
 func TestMetInOneFlight(t *testing.T) {
 	r := startRelay(t, startEcho(t))
 	message := shared.Testdata(t, "soap", "cwmp-inform.xml")
-	args := []string{"stream", "http://" + r.Addr().String() + peer.EchoPath, message, "--store", filepath.Join(t.TempDir(), "store"), "-o", "json"}
+	args := []string{"stream", "http://" + r.Addr().String() + peer.EchoPath, message, "--store",
+		filepath.Join(t.TempDir(), "store"), "-o", "json"}
 	for i, mode := range []string{"first-call", "met", "met"} {
 		code, out, stderr := do(t, args...)
 		require.Equal(t, exitDone, code, stderr)
@@ -109,11 +112,13 @@ func TestMetInOneFlight(t *testing.T) {
 	}
 }
 
-// TestInvitedToBlockedPort: an answer to the first call names a port that something on the way blocks. That is one warning, and what helps; the messages arrive.
+// TestInvitedToBlockedPort: an answer to the first call names a port that something on the way
+// blocks. That is one warning, and what helps; the messages arrive.
 func TestInvitedToBlockedPort(t *testing.T) {
 	port := closedPort(t)
 	end := &plainEnd{answer: func(w http.ResponseWriter, _ *http.Request, _ *negotiate.Offer) {
-		w.Header().Set("HHFR", `1;address="`+port+`";session="urn:uuid:05000000-0000-4000-8000-000000000000";token="00112233445566778899aabbccddeeff";lifetime=60;transport=tcp`)
+		w.Header().Set("HHFR", `1;address="`+port+
+			`";session="urn:uuid:05000000-0000-4000-8000-000000000000";token="00112233445566778899aabbccddeeff";lifetime=60;transport=tcp`)
 		always(200, "text/xml", envelope(0))(w, nil, nil)
 	}}
 	server := httptest.NewServer(end)
@@ -137,5 +142,6 @@ func TestInvitedToBlockedPort(t *testing.T) {
 	var r negotiateReport
 	require.NoError(t, json.Unmarshal([]byte(out), &r))
 	require.Len(t, r.Tried, 3)
-	assert.Equal(t, triedReport{Mode: "first-call", Why: want, Transport: negotiate.TransportURI("tcp"), Address: "127.0.0.1" + port}, r.Tried[1])
+	assert.Equal(t, triedReport{Mode: "first-call", Why: want, Transport: negotiate.TransportURI("tcp"),
+		Address: "127.0.0.1" + port}, r.Tried[1])
 }

@@ -65,12 +65,15 @@ Exit code 0 also where the outcome is plain SOAP; with --require-hhfr that is 3.
 	f.BoolVar(&o.ordered, "ordered", false, "offer messages in order")
 	f.DurationVar(&o.lifetime, "lifetime", 0, "how long the session is to be known; 0: as the service likes")
 	f.StringVar(&o.representation, "representation", "", "offer binary or xml alone; empty: both, binary first")
-	f.StringVar(&o.soap, "soap", "", "version of the offer, 1.1 or 1.2; empty: 1.1, and 1.2 where that is refused for its version")
+	f.StringVar(&o.soap, "soap", "", "version of the offer, 1.1 or 1.2; empty: 1.1, and 1.2 where that is refused "+
+		"for its version")
 	f.StringVar(&o.schema, "schema", "", "HHFR Schema of the requests, a file")
 	f.StringVar(&o.replySchema, "reply-schema", "", "HHFR Schema of the replies, a file")
 	headerFlag(f, &o.headerFiles)
-	f.StringVar(&o.store, "store", "mem:", "context store: "+strings.Join(engines.Forms(), " or ")+"; its shapes are offered")
-	f.StringArrayVar(&o.allowHost, "allow-host", nil, "a host that the answer may name for the stream beside that of the URL")
+	f.StringVar(&o.store, "store", "mem:", "context store: "+strings.Join(engines.Forms(), " or ")+
+		"; its shapes are offered")
+	f.StringArrayVar(&o.allowHost, "allow-host", nil,
+		"a host that the answer may name for the stream beside that of the URL")
 	fieldsFlag(f, &o.fields, "the offer")
 	f.BoolVar(&o.requireHHFR, "require-hhfr", false, "fail (exit 3) if the outcome is plain SOAP")
 	f.DurationVar(&o.timeout, "timeout", negotiate.DefaultTimeout, "plain SOAP, if there is no stream after this time")
@@ -87,7 +90,8 @@ func (o *negotiateOptions) config(g *global, store ctxstore.Store, secure *secur
 	cfg = session.Config{
 		HTTPClient: &http.Client{Transport: transport}, Store: store, Coders: coders.OfBook(book),
 		Transports: (&network{transport: o.transport}).transports(secure.config), AllowCleartext: o.allowCleartext,
-		Assurance: o.assure(), Ordered: o.ordered, Lifetime: o.lifetime, AllowHost: o.allowHost, ProbeTLS: true, RememberFor: -1, Timeout: o.timeout, Log: log,
+		Assurance: o.assure(), Ordered: o.ordered, Lifetime: o.lifetime, AllowHost: o.allowHost, ProbeTLS: true,
+		RememberFor: -1, Timeout: o.timeout, Log: log,
 	}
 	if cfg.OfferFields, err = peer.ParseFields(o.fields); err != nil {
 		return cfg, err
@@ -121,7 +125,8 @@ func readSchema(name string) (*schema.Schema, error) {
 	}
 	s, err := schema.Parse(text)
 	if err != nil {
-		return nil, &problem{exitMalformed, fmt.Errorf("%s: %w", name, err), "the HHFR Schema dialect is told in docs/negotiation.md, section 8"}
+		return nil, &problem{exitMalformed, fmt.Errorf("%s: %w", name, err),
+			"the HHFR Schema dialect is told in docs/negotiation.md, section 8"}
 	}
 	return s, nil
 }
@@ -240,7 +245,8 @@ func (o *negotiateOptions) try(ctx context.Context, cfg session.Config, mode neg
 	return err
 }
 
-// settled is what a session came to once its stream's peer has said hello: that of a session which is joined again is not waited for by others.
+// settled is what a session came to once its stream's peer has said hello: that of a session which
+// is joined again is not waited for by others.
 func settled(ctx context.Context, sess *session.Session, within time.Duration) negotiate.Agreed {
 	ctx, cancel := context.WithTimeout(ctx, within)
 	defer cancel()

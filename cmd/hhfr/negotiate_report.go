@@ -42,8 +42,9 @@ type offeredReport struct {
 	Security       []string `json:"security"`                      // of the stream
 	Request        string   `json:"request_description,omitempty"` // URI of what describes requests
 	Reply          string   `json:"reply_description,omitempty"`   // URI of what describes replies
-	Headers        int      `json:"unchanging_headers"`            // how many header blocks that messages have in common
-	Shapes         int      `json:"shapes"`                        // how many fingerprints of shapes
+	// how many header blocks that messages have in common
+	Headers int `json:"unchanging_headers"`
+	Shapes  int `json:"shapes"` // how many fingerprints of shapes
 }
 
 type agreedReport struct {
@@ -75,7 +76,8 @@ type ignoredReport struct {
 
 func newNegotiateReport(url string) *negotiateReport {
 	return &negotiateReport{
-		Version: 1, URL: redacted(url), Tried: []triedReport{}, Refused: []refusedItem{}, Ignored: ignoredReport{[]string{}, []string{}},
+		Version: 1, URL: redacted(url), Tried: []triedReport{}, Refused: []refusedItem{},
+		Ignored: ignoredReport{[]string{}, []string{}},
 	}
 }
 
@@ -84,7 +86,8 @@ func (r *negotiateReport) remembered(m session.Memory) {
 	t := triedReport{Mode: string(negotiate.Met), Why: "nothing is remembered"}
 	switch {
 	case m.Met != nil:
-		t.Session, t.Transport, t.Address, t.Expires = m.Met.Session.String(), m.Met.Transport, m.Met.Address, inSeconds(m.Met.Expires)
+		t.Session, t.Transport, t.Address, t.Expires = m.Met.Session.String(), m.Met.Transport, m.Met.Address,
+			inSeconds(m.Met.Expires)
 		t.Why = "not tried: " + t.Session + " could be joined; its token is good once"
 	case m.Plain != "":
 		t.Why = "remembered: " + m.Plain
@@ -100,7 +103,8 @@ func inSeconds(t time.Time) *time.Time {
 // add notes what came of a way.
 func (r *negotiateReport) add(a negotiate.Agreed) {
 	for _, t := range a.Tried {
-		one := triedReport{Mode: string(t.Mode), HHFR: t.Why == "", Why: t.Why, Transport: t.Transport, Address: t.Address}
+		one := triedReport{Mode: string(t.Mode), HHFR: t.Why == "", Why: t.Why, Transport: t.Transport,
+			Address: t.Address}
 		if one.HHFR && a.Facts != nil {
 			one.Session, one.Expires = a.Facts.Session.String(), inSeconds(a.Facts.Expires)
 		}
@@ -113,13 +117,15 @@ func (r *negotiateReport) add(a negotiate.Agreed) {
 	}
 	if o := a.Offer; o != nil {
 		r.Offered = &offeredReport{
-			Scheme: o.Schemes, Representation: o.Representations, Transport: o.Transports, Assurance: o.Assurances, Security: o.Securities,
-			Request: nameOf(o.Request), Reply: nameOf(o.Reply), Headers: len(o.Headers), Shapes: len(o.Shapes),
+			Scheme: o.Schemes, Representation: o.Representations, Transport: o.Transports, Assurance: o.Assurances,
+			Security: o.Securities,
+			Request:  nameOf(o.Request), Reply: nameOf(o.Reply), Headers: len(o.Headers), Shapes: len(o.Shapes),
 		}
 	}
 	if f := a.Facts; f != nil {
 		r.Agreed = &agreedReport{
-			Mode: string(a.Mode), Session: f.Session.String(), Scheme: f.Scheme, Representation: f.Representation, Transport: f.Transport, Address: f.Address,
+			Mode: string(a.Mode), Session: f.Session.String(), Scheme: f.Scheme, Representation: f.Representation,
+			Transport: f.Transport, Address: f.Address,
 			Assurance: f.Assurance, Security: f.Security, Request: f.RequestDescription, Reply: f.ReplyDescription,
 			Headers: len(f.Headers), Shapes: len(f.PeerShapes), Expires: *inSeconds(f.Expires),
 		}
@@ -156,7 +162,8 @@ func redacted(raw string) string {
 	return u.Redacted()
 }
 
-// print writes the report for people: a way a line, an item a line with offered and agreed side by side.
+// print writes the report for people: a way a line, an item a line with offered and agreed side by
+// side.
 func (r *negotiateReport) print(w io.Writer) error {
 	var b strings.Builder
 	for _, t := range r.Tried {
@@ -187,7 +194,8 @@ func (r *negotiateReport) print(w io.Writer) error {
 	line("transport", a.Transport, o.Transport...)
 	line("assurance", a.Assurance, o.Assurance...)
 	line("security", a.Security, o.Security...)
-	for _, d := range []struct{ item, agreed, offered string }{{"request description", a.Request, o.Request}, {"reply description", a.Reply, o.Reply}} {
+	for _, d := range []struct{ item, agreed, offered string }{{"request description", a.Request, o.Request},
+		{"reply description", a.Reply, o.Reply}} {
 		if d.agreed != "" || d.offered != "" {
 			line(d.item, orNone(d.agreed), orNone(d.offered))
 		}
@@ -208,7 +216,8 @@ func (r *negotiateReport) print(w io.Writer) error {
 		fmt.Fprintf(&b, "%-20s %s of the answer\n", "ignored", n)
 	}
 	if r.HHFR {
-		fmt.Fprintf(&b, "%-20s %s at %s until %s\n", "session", r.Agreed.Session, r.Agreed.Address, r.Agreed.Expires.Format(time.RFC3339))
+		fmt.Fprintf(&b, "%-20s %s at %s until %s\n", "session", r.Agreed.Session, r.Agreed.Address,
+			r.Agreed.Expires.Format(time.RFC3339))
 	} else {
 		fmt.Fprintf(&b, "%-20s %s\n", "plain SOAP", r.Why)
 	}

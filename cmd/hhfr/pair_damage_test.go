@@ -19,8 +19,8 @@ import (
 	"github.com/hhfr/hhfr/pkg/capture"
 )
 
-// Law 3 on the link between two proxies: whatever bit of its recording is flipped, no message is given as verified
-// that is not what was sent; neither those of the ends nor those of the proxies.
+// Law 3 on the link between two proxies: whatever bit of its recording is flipped, no message is
+// given as verified that is not what was sent; neither those of the ends nor those of the proxies.
 func TestNothingDamagedOfAPairIsVerified(t *testing.T) {
 	file := recordedPair(t)
 	decode := func(file []byte) []*capture.Decoded {
@@ -61,7 +61,8 @@ func TestNothingDamagedOfAPairIsVerified(t *testing.T) {
 	assert.Positive(t, verified, "the test shows nothing")
 }
 
-// recordedPair is what a near proxy records of its link while two clients call, with bodies of known length and in chunks.
+// recordedPair is what a near proxy records of its link while two clients call, with bodies of
+// known length and in chunks.
 func recordedPair(t *testing.T) []byte {
 	t.Helper()
 	origin := httptest.NewServer(&numbered{seen: map[string]int{}})

@@ -41,7 +41,8 @@ type soapPrograms struct {
 	python, wsdl, gsoapClient, gsoapServer string
 }
 
-// buildPrograms makes them of the description of the records service and the sources in testdata/interop.
+// buildPrograms makes them of the description of the records service and the sources in
+// testdata/interop.
 func buildPrograms(t *testing.T, wsdl string) soapPrograms {
 	t.Helper()
 	dir := t.TempDir()
@@ -63,8 +64,10 @@ func buildPrograms(t *testing.T, wsdl string) soapPrograms {
 	build(t, dir, p.python, "-m", "pip", "install", "--quiet", "--disable-pip-version-check", zeepRelease, spyneRelease)
 	build(t, dir, "wsdl2h", "-c", "-o", "records.h", "records.wsdl")
 	build(t, dir, "soapcpp2", "-c", "-1", "-x", "records.h")
-	build(t, dir, "gcc", "-I.", "-o", p.gsoapClient, shared.Testdata(t, "interop", "gsoap_client.c"), "soapC.c", "soapClient.c", "-lgsoap")
-	build(t, dir, "gcc", "-I.", "-o", p.gsoapServer, shared.Testdata(t, "interop", "gsoap_server.c"), "soapC.c", "soapServer.c", "-lgsoap")
+	build(t, dir, "gcc", "-I.", "-o", p.gsoapClient, shared.Testdata(t, "interop", "gsoap_client.c"), "soapC.c",
+		"soapClient.c", "-lgsoap")
+	build(t, dir, "gcc", "-I.", "-o", p.gsoapServer, shared.Testdata(t, "interop", "gsoap_server.c"), "soapC.c",
+		"soapServer.c", "-lgsoap")
 	return p
 }
 
@@ -86,8 +89,9 @@ func startPrinting(t *testing.T, program string, args ...string) string {
 	return "127.0.0.1:" + strings.TrimSpace(port)
 }
 
-// TestInteropToolkitsThroughThePair: clients and servers of zeep, spyne and gSOAP, unchanged, at the ends of two proxies. They agree as they do without, and what went over
-// the link between is hhfr.
+// TestInteropToolkitsThroughThePair: clients and servers of zeep, spyne and gSOAP, unchanged, at
+// the ends of two proxies. They agree as they do without, and what went over the link between is
+// hhfr.
 func TestInteropToolkitsThroughThePair(t *testing.T) {
 	services, stop := servicesHere(t)
 	defer stop()
@@ -101,7 +105,8 @@ func TestInteropToolkitsThroughThePair(t *testing.T) {
 		faults     bool // it refuses a record
 	}{
 		{"hhfr serve", serve.Host, true, true, false},
-		{"spyne", startPrinting(t, programs.python, shared.Testdata(t, "interop", "spyne_server.py")), true, false, true},
+		{"spyne", startPrinting(t, programs.python, shared.Testdata(t, "interop", "spyne_server.py")), true, false,
+			true},
 		{"gSOAP", startPrinting(t, programs.gsoapServer), false, true, true},
 	} {
 		t.Run(server.name, func(t *testing.T) {
@@ -129,7 +134,9 @@ func TestInteropToolkitsThroughThePair(t *testing.T) {
 				run(programs.gsoapClient, to, "chunked")
 			}
 			if server.name == "hhfr serve" {
-				out, err := exec.CommandContext(t.Context(), programs.python, filepath.Join("..", "..", "pkg", "peer", "testdata", "zeep_client.py"), near.url("")).CombinedOutput()
+				out, err := exec.CommandContext(t.Context(), programs.python,
+					filepath.Join("..", "..", "pkg", "peer", "testdata", "zeep_client.py"),
+					near.url("")).CombinedOutput()
 				require.NoError(t, err, "%s", out)
 			}
 			near.end()
@@ -139,7 +146,8 @@ func TestInteropToolkitsThroughThePair(t *testing.T) {
 	}
 }
 
-// onlyHHFR holds that a recording of the link has calls and replies of records on a stream, and no envelope outside of one.
+// onlyHHFR holds that a recording of the link has calls and replies of records on a stream, and no
+// envelope outside of one.
 func onlyHHFR(t *testing.T, link string) {
 	t.Helper()
 	code, out, stderr := do(t, "decode", link, "-o", "jsonl")

@@ -37,7 +37,8 @@ type proxyProcess struct {
 func startProxyProcess(t testing.TB, listen, upstream string, args ...string) *proxyProcess {
 	t.Helper()
 	p := &proxyProcess{t: t}
-	p.cmd = exec.CommandContext(t.Context(), "hhfr", append([]string{"proxy", "--listen", listen, "--upstream", upstream, "-o", "json", "-q"}, args...)...)
+	p.cmd = exec.CommandContext(t.Context(), "hhfr",
+		append([]string{"proxy", "--listen", listen, "--upstream", upstream, "-o", "json", "-q"}, args...)...)
 	p.cmd.Stderr = &p.errs
 	out, err := p.cmd.StdoutPipe()
 	require.NoError(t, err)
@@ -63,7 +64,9 @@ func (p *proxyProcess) linked(streams int) {
 // told waits until the process has written this to stderr.
 func (p *proxyProcess) told(what string) {
 	p.t.Helper()
-	require.Eventually(p.t, func() bool { return strings.Contains(p.errs.String(), what) }, time.Minute, 10*time.Millisecond)
+	require.Eventually(p.t, func() bool {
+		return strings.Contains(p.errs.String(), what)
+	}, time.Minute, 10*time.Millisecond)
 }
 
 // kill sends SIGKILL, and waits until the process is gone.
@@ -177,7 +180,8 @@ func (c *callers) more(calls int64) {
 	}
 }
 
-// farEnd is what the near proxy has for its upstream, of three kinds that take turns at one address.
+// farEnd is what the near proxy has for its upstream, of three kinds that take turns at one
+// address.
 type farEnd struct {
 	t      *testing.T
 	addr   string
@@ -200,15 +204,17 @@ func (f *farEnd) plain() {
 	f.t.Cleanup(s.Close)
 }
 
-// TestFarProxyKilledRestartedReplaced: the far process gets SIGKILL while clients call, comes back, is replaced by a plain server, and comes back again. Calls go on;
-// each reply is that to its request, and no request is sent twice.
+// TestFarProxyKilledRestartedReplaced: the far process gets SIGKILL while clients call, comes back,
+// is replaced by a plain server, and comes back again. Calls go on; each reply is that to its
+// request, and no request is sent twice.
 func TestFarProxyKilledRestartedReplaced(t *testing.T) {
 	o := &numbered{seen: map[string]int{}}
 	f := &farEnd{t: t, addr: shared.Addr(t), origin: httptest.NewServer(o)}
 	t.Cleanup(f.origin.Close)
 	f.proxy()
 	link := filepath.Join(t.TempDir(), "link.pcapng")
-	near := startProxyProcess(t, "127.0.0.1:0", "http://"+f.addr+"/service", "--remember", "1ms", "--record", link, "-v")
+	near := startProxyProcess(t, "127.0.0.1:0", "http://"+f.addr+"/service", "--remember", "1ms", "--record", link,
+		"-v")
 	c := &callers{t: t, to: near.url("/service")}
 	c.start(8)
 	// A connection that was opened without a partner stays plain; the way of a new one is known.
@@ -291,7 +297,8 @@ func (o *numbered) check(t *testing.T, c *callers) {
 	assert.EqualValues(t, c.next.Load(), c.through.Load()+c.excused.Load()+c.ended.Load())
 }
 
-// TestPairBehindTLS: both proxies show certificates, the far one shows one to the server as well, and recordings have what is inside.
+// TestPairBehindTLS: both proxies show certificates, the far one shows one to the server as well,
+// and recordings have what is inside.
 func TestPairBehindTLS(t *testing.T) {
 	o := httptest.NewUnstartedServer(&numbered{seen: map[string]int{}})
 	o.TLS = &tls.Config{ClientAuth: tls.RequireAnyClientCert}
@@ -301,8 +308,10 @@ func TestPairBehindTLS(t *testing.T) {
 	cert, key := certificate(t, dir, o.TLS.Certificates[0])
 	link, keys := filepath.Join(dir, "link.pcapng"), filepath.Join(dir, "keys")
 	t.Setenv("SSLKEYLOGFILE", keys)
-	far := startProxyProcess(t, "127.0.0.1:0", o.URL+"/service", "--cacert", cert, "--upstream-cert", cert, "--upstream-key", key, "--cert", cert, "--key", key)
-	near := startProxyProcess(t, "127.0.0.1:0", "https://"+far.listen+"/service", "--cacert", cert, "--cert", cert, "--key", key, "--record", link, "-v")
+	far := startProxyProcess(t, "127.0.0.1:0", o.URL+"/service", "--cacert", cert, "--upstream-cert", cert,
+		"--upstream-key", key, "--cert", cert, "--key", key)
+	near := startProxyProcess(t, "127.0.0.1:0", "https://"+far.listen+"/service", "--cacert", cert, "--cert", cert,
+		"--key", key, "--record", link, "-v")
 	near.linked(1)
 	client := o.Client()
 	c := &callers{t: t, to: "https://" + near.listen + "/service", answers: map[string]bool{}}
@@ -324,7 +333,8 @@ func TestPairBehindTLS(t *testing.T) {
 
 // TestProxyInterrupted: the first Ctrl-C sees the call under way through, the second ends at once.
 func TestProxyInterrupted(t *testing.T) {
-	// A shell has what it runs in the background ignore SIGINT, and so would what this test starts, once it no longer listens for it.
+	// A shell has what it runs in the background ignore SIGINT, and so would what this test starts,
+	// once it no longer listens for it.
 	caught := make(chan os.Signal, 1)
 	signal.Notify(caught, os.Interrupt)
 	defer signal.Stop(caught)

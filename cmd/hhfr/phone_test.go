@@ -59,7 +59,8 @@ func androidResolver(ts *testscript.TestScript, _ bool, args []string) {
 	ts.Defer(stop)
 }
 
-// startDNS starts a DNS server and puts its address into a variable: `dnsserver NAME HOST=ADDRESS…`.
+// startDNS starts a DNS server and puts its address into a variable: `dnsserver NAME
+// HOST=ADDRESS…`.
 func startDNS(ts *testscript.TestScript, _ bool, args []string) {
 	server, stop, err := resolvetest.DNS(pairs(args[1:]))
 	ts.Check(err)
@@ -146,7 +147,8 @@ func TestDNSServer(t *testing.T) {
 		assert.Equal(t, want, d.String(), text)
 	}
 	for _, text := range []string{
-		"dns.example", "localhost:53", "192.0.2.1:", "192.0.2.1:0", "192.0.2.1:70000", "192.0.2", ":53", "[192.0.2.1", " ",
+		"dns.example", "localhost:53", "192.0.2.1:", "192.0.2.1:0", "192.0.2.1:70000", "192.0.2", ":53", "[192.0.2.1",
+		" ",
 	} {
 		require.ErrorContains(t, new(dnsServer).Set(text), "a DNS server is IP, IP:PORT or [IPV6]:PORT, not", text)
 	}

@@ -6,12 +6,14 @@ import "github.com/spf13/pflag"
 // others go by their type.
 var placeholders = map[string]string{
 	"action": "ACTION", "advertise": "HOST", "allow-host": "HOST", "as": "NAME", "assurance": "NAME",
-	"cacert": "FILE", "cert": "FILE", "client-ca": "FILE", "config": "FILE", "dir": "DIR", "from": "FORM", "geoip": "FILE",
+	"cacert": "FILE", "cert": "FILE", "client-ca": "FILE", "config": "FILE", "dir": "DIR", "from": "FORM",
+	"geoip":  "FILE",
 	"header": "'NAME: VALUE'", "key": "FILE", "link": "LINK", "listen": "ADDRESS",
 	"log-format": "FORM", "misbehave": "HOW", "negotiate": "WHO", "out": "FILE", "output": "FORM",
 	"record": "FILE", "reply-schema": "FILE", "representation": "NAME", "save-dir": "DIR", "schema": "FILE",
 	"service": "NAME", "soap": "VERSION", "store": "STORE", "tcp": "ADDRESS", "transport": "NAME",
-	"udp": "ADDRESS", "upstream": "URL", "upstream-cert": "FILE", "upstream-key": "FILE", "ways": "WAY,…", "wrap": "VERSION",
+	"udp": "ADDRESS", "upstream": "URL", "upstream-cert": "FILE", "upstream-key": "FILE", "ways": "WAY,…",
+	"wrap":          "VERSION",
 	"write-streams": "DIR",
 }
 

@@ -12,7 +12,8 @@ type printout struct {
 	err  error // the first
 }
 
-// printing wraps w for commands that print as they go: the context is done with the error when nothing more can be printed.
+// printing wraps w for commands that print as they go: the context is done with the error when
+// nothing more can be printed.
 func printing(ctx context.Context, w io.Writer) (context.Context, *printout, func()) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	p := &printout{w: w, stop: cancel}

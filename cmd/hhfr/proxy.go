@@ -23,7 +23,8 @@ import (
 	"github.com/hhfr/hhfr/pkg/streamer/tcp"
 )
 
-// proxyGrace is how long calls that are under way may take after the first Ctrl-C, as those of serve.
+// proxyGrace is how long calls that are under way may take after the first Ctrl-C, as those of
+// serve.
 const proxyGrace = 5 * time.Second
 
 type proxyOptions struct {
@@ -82,18 +83,23 @@ status 502, and is never sent twice.`,
 	}
 	f := c.Flags()
 	f.StringVar(&o.listen, "listen", "127.0.0.1:8081", "address of everything; port 0 takes a free one")
-	f.StringVar(&o.upstream, "upstream", "", "http or https URL to forward to; its path is where offers go, the targets of requests stay as they are")
+	f.StringVar(&o.upstream, "upstream", "",
+		"http or https URL to forward to; its path is where offers go, the targets of requests stay as they are")
 	modeFlag(f, &o.mode, "met if --store remembers a session, else first-call")
 	f.StringVar(&o.tcp, "tcp", "", "another address of streams, in TLS with --cert; none: be near only")
-	f.StringVar(&o.advertise, "advertise", "", "host that answers name for streams, where it is another than that of the URL")
+	f.StringVar(&o.advertise, "advertise", "",
+		"host that answers name for streams, where it is another than that of the URL")
 	f.StringVar(&o.store, "store", "mem:", "context store: "+strings.Join(engines.Forms(), " or "))
 	f.StringVar(&o.record, "record", "", "write what goes over the link to this pcapng file")
 	f.Var(&o.sync, "sync", "a sync frame at least every so many octets, up to 64KiB")
 	withoutFlag(f, &o.without, "; the far proxy of a pair refuses streams of a near one that asks for them")
-	f.StringArrayVar(&o.allowHost, "allow-host", nil, "a host that the answer may name for the stream beside that of --upstream")
-	f.BoolVar(&o.allowCleartext, "allow-cleartext", false, "agree on a stream without encryption for an https upstream, too")
+	f.StringArrayVar(&o.allowHost, "allow-host", nil,
+		"a host that the answer may name for the stream beside that of --upstream")
+	f.BoolVar(&o.allowCleartext, "allow-cleartext", false,
+		"agree on a stream without encryption for an https upstream, too")
 	f.BoolVar(&o.noOffer, "no-offer", false, "never make --upstream an offer: be far only")
-	f.DurationVar(&o.remember, "remember", session.DefaultRememberFor, "how long an upstream that did not agree is not asked again")
+	f.DurationVar(&o.remember, "remember", session.DefaultRememberFor,
+		"how long an upstream that did not agree is not asked again")
 	f.DurationVar(&o.timeout, "timeout", proxy.DefaultTimeout, "bound on negotiation, and on opening a connection")
 	o.tls.flags(f)
 	o.upstreamTLS.flags(f, "upstream")
@@ -110,7 +116,8 @@ func (o *proxyOptions) check() (*url.URL, error) {
 	case err != nil:
 		return nil, err
 	case u.Host == o.listen:
-		return nil, usage(fmt.Errorf("--upstream %s is --listen: all calls would come back", o.upstream), "name the far proxy or the server with --upstream, or another port with --listen")
+		return nil, usage(fmt.Errorf("--upstream %s is --listen: all calls would come back", o.upstream),
+			"name the far proxy or the server with --upstream, or another port with --listen")
 	case checkHost("--advertise", o.advertise) != nil:
 		return nil, checkHost("--advertise", o.advertise)
 	case o.sync > 64<<10:
@@ -162,8 +169,10 @@ func runProxy(ctx context.Context, env Env, g *global, o proxyOptions) (err erro
 	book := binary.NewBook(ctxstore.Shapes{Store: store})
 	book.Log, book.Without = log, uint64(o.without)
 	cfg := proxy.Config{
-		Listen: clients, ListenTLS: own, Streams: streams, NearOnly: o.tcp == noAddress, Admit: admit, Advertise: o.advertise, Upstream: upstream, TLS: secure.config, Store: store, Coders: coders.OfBook(book),
-		Mode: negotiate.Mode(o.mode), AllowHost: o.allowHost, AllowCleartext: o.allowCleartext, RememberFor: o.remember, Timeout: o.timeout, Stream: streamer.Config{SyncBytes: int64(o.sync)},
+		Listen: clients, ListenTLS: own, Streams: streams, NearOnly: o.tcp == noAddress, Admit: admit,
+		Advertise: o.advertise, Upstream: upstream, TLS: secure.config, Store: store, Coders: coders.OfBook(book),
+		Mode: negotiate.Mode(o.mode), AllowHost: o.allowHost, AllowCleartext: o.allowCleartext, RememberFor: o.remember,
+		Timeout: o.timeout, Stream: streamer.Config{SyncBytes: int64(o.sync)},
 		WrapDialed: rec.dialed(), WrapAccepted: rec.accepted(), OnSession: rec.facts, Log: log,
 	}
 	if o.noOffer {
@@ -187,7 +196,8 @@ func runProxy(ctx context.Context, env Env, g *global, o proxyOptions) (err erro
 	return errors.Join(err, p.Close())
 }
 
-// listeners opens the listener for everything, and that of another address for streams, nil for none.
+// listeners opens the listener for everything, and that of another address for streams, nil for
+// none.
 func (o *proxyOptions) listeners(ctx context.Context, own *tls.Config) (all, streams net.Listener, err error) {
 	if all, err = listen(ctx, "--listen", o.listen, tcp.Transport{}.Listen); err != nil {
 		return nil, nil, err
@@ -206,6 +216,7 @@ func (o *proxyOptions) announce(env Env, p *proxy.Proxy, upstream *url.URL) erro
 	if o.output == "json" {
 		return writeJSON(env.Out, map[string]any{"version": 1, "addresses": addrs, "upstream": upstream.Redacted()})
 	}
-	_, err := fmt.Fprintf(env.Out, "clients   %s://%s\nstreams   %s\nupstream  %s\n", o.tls.scheme(), addrs["http"], streamsAt(addrs), upstream.Redacted())
+	_, err := fmt.Fprintf(env.Out, "clients   %s://%s\nstreams   %s\nupstream  %s\n", o.tls.scheme(), addrs["http"],
+		streamsAt(addrs), upstream.Redacted())
 	return err
 }

@@ -17,7 +17,8 @@ import (
 
 var shellBlock = regexp.MustCompile("(?s)```sh\n(.*?)```")
 
-// TestInteropReadme: the lines of the README's section Use work as pasted into one shell, in their order. Only ports are other ones.
+// TestInteropReadme: the lines of the README's section Use work as pasted into one shell, in their
+// order. Only ports are other ones.
 func TestInteropReadme(t *testing.T) {
 	for _, program := range []string{"bash", "curl", "python3"} {
 		shared.Program(t, program)
@@ -68,7 +69,8 @@ func patient(t *testing.T, script string) string {
 			waits++
 		}
 	}
-	require.Equal(t, strings.Count(script, " &\n"), strings.Count(strings.Join(lines, "\n"), "/dev/tcp/"), "each server is waited for")
+	require.Equal(t, strings.Count(script, " &\n"), strings.Count(strings.Join(lines, "\n"), "/dev/tcp/"),
+		"each server is waited for")
 	require.Positive(t, waits)
 	return strings.Join(lines, "\n")
 }

@@ -31,7 +31,8 @@ type mortalServer struct {
 
 func startMortal(t *testing.T, http, stream, store string, more ...string) *mortalServer {
 	t.Helper()
-	s := &mortalServer{cmd: exec.CommandContext(t.Context(), "hhfr", append([]string{"serve", "--listen", http, "--tcp", stream, "--store", store, "-o", "json", "-q"}, more...)...)}
+	s := &mortalServer{cmd: exec.CommandContext(t.Context(), "hhfr",
+		append([]string{"serve", "--listen", http, "--tcp", stream, "--store", store, "-o", "json", "-q"}, more...)...)}
 	var errs bytes.Buffer
 	s.cmd.Stderr = &errs
 	out, err := s.cmd.StdoutPipe()
@@ -58,7 +59,8 @@ func (s *mortalServer) kill() {
 	_ = s.cmd.Wait()
 }
 
-// killedRun is a run of hhfr stream against a server that is killed in mid-run, and started again on the same ports and store.
+// killedRun is a run of hhfr stream against a server that is killed in mid-run, and started again
+// on the same ports and store.
 type killedRun struct {
 	messages  int
 	kills     []int  // how many outcomes are there when the server is killed, each time
@@ -76,8 +78,9 @@ type outcome struct {
 	Summary *summary
 }
 
-// run gives the numbers of messages of unknown fate. Each message has one outcome; the recording of the client shows that each was sent once, and that those of unknown fate are
-// exactly those without a reply.
+// run gives the numbers of messages of unknown fate. Each message has one outcome; the recording of
+// the client shows that each was sent once, and that those of unknown fate are exactly those
+// without a reply.
 func (k killedRun) run(t *testing.T) (unknown []int) {
 	dir := t.TempDir()
 	store := filepath.Join(dir, "store")
@@ -87,7 +90,8 @@ func (k killedRun) run(t *testing.T) (unknown []int) {
 	}
 	server := startMortal(t, shared.Addr(t), shared.Addr(t), store, more...)
 	recording := filepath.Join(dir, "client.pcapng")
-	args := []string{"stream", server.url, "-o", "json", "--mode", "explicit", "--concurrency", strconv.Itoa(k.atOnce), "--reconnect", "2m", "--timeout", "5m", "--record", recording, "--ordered=" + strconv.FormatBool(k.ordered)}
+	args := []string{"stream", server.url, "-o", "json", "--mode", "explicit", "--concurrency", strconv.Itoa(k.atOnce),
+		"--reconnect", "2m", "--timeout", "5m", "--record", recording, "--ordered=" + strconv.FormatBool(k.ordered)}
 	for i := range k.messages {
 		name := filepath.Join(dir, strconv.Itoa(i+1)+".xml")
 		require.NoError(t, os.WriteFile(name, []byte(envelope(i+1)), 0o600))
@@ -178,7 +182,8 @@ func (k killedRun) compare(t *testing.T, recording string, unknown []int) {
 		}
 	}
 	for _, m := range r.Messages {
-		if (m.Session != "-" || numbers[string(m.Body)] > 0) && m.State != "incomplete" && (m.Kind == "reply" || m.Place != nil && m.Place.Answers > 0) {
+		if (m.Session != "-" || numbers[string(m.Body)] > 0) && m.State != "incomplete" &&
+			(m.Kind == "reply" || m.Place != nil && m.Place.Answers > 0) {
 			to := exchange{listed: uint64(m.Number)}
 			if m.Place != nil {
 				to = exchange{place: m.Place.Answers}
@@ -190,7 +195,8 @@ func (k killedRun) compare(t *testing.T, recording string, unknown []int) {
 	}
 	var without []int
 	for n := 1; n <= k.messages; n++ {
-		if times[n] != 0 || !slices.Contains(unknown, n) { // one that was handed to a connection that was gone already counts as written
+		// one that was handed to a connection that was gone already counts as written
+		if times[n] != 0 || !slices.Contains(unknown, n) {
 			assert.Equal(t, 1, times[n], "how often message %d was sent", n)
 		}
 		if !answered[n] {
@@ -205,10 +211,12 @@ func (k killedRun) compare(t *testing.T, recording string, unknown []int) {
 	assert.Greater(t, len(r.Streams), 1, "a stream again") // a server may be killed before anybody met it
 }
 
-// The server is killed in mid-run and started again on the same store: stream negotiates anew, sends what was not yet sent, lists those of unknown fate and ends with 5.
+// The server is killed in mid-run and started again on the same store: stream negotiates anew,
+// sends what was not yet sent, lists those of unknown fate and ends with 5.
 func TestServerKilledInMidRun(t *testing.T) {
 	t.Parallel()
-	// The first server is slow to answer, so that something is always under way, and much is left when it is killed.
+	// The first server is slow to answer, so that something is always under way, and much is left
+	// when it is killed.
 	unknown := killedRun{messages: 400, kills: []int{50}, misbehave: "slow=300ms", atOnce: 16}.run(t)
 	assert.NotEmpty(t, unknown)
 }
@@ -225,7 +233,8 @@ func TestListenOverReconnection(t *testing.T) {
 	t.Parallel()
 	store := filepath.Join(t.TempDir(), "store")
 	server := startMortal(t, shared.Addr(t), shared.Addr(t), store)
-	client := exec.CommandContext(t.Context(), "hhfr", "stream", strings.TrimSuffix(server.url, "echo")+"ticker", "--listen", "-o", "json", "--reconnect", "2m", "--timeout", "5m")
+	client := exec.CommandContext(t.Context(), "hhfr", "stream", strings.TrimSuffix(server.url, "echo")+"ticker",
+		"--listen", "-o", "json", "--reconnect", "2m", "--timeout", "5m")
 	stdout, err := client.StdoutPipe()
 	require.NoError(t, err)
 	var errs bytes.Buffer
@@ -253,5 +262,6 @@ func TestListenOverReconnection(t *testing.T) {
 }
 
 func envelope(number int) string {
-	return fmt.Sprintf(`<s:Envelope xmlns:s="http://schemas.xmlsoap.org/soap/envelope/"><s:Body><m:op xmlns:m="urn:m"><n>%d</n></m:op></s:Body></s:Envelope>`, number)
+	return fmt.Sprintf(`<s:Envelope xmlns:s="http://schemas.xmlsoap.org/soap/envelope/"><s:Body><m:op `+
+		`xmlns:m="urn:m"><n>%d</n></m:op></s:Body></s:Envelope>`, number)
 }

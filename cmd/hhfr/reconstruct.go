@@ -38,7 +38,8 @@ end in .withdrawn.`,
 	}
 	f := c.Flags()
 	f.StringVar(&o.store, "store", "", "context store with the shapes: "+strings.Join(engines.Forms(), " or "))
-	f.StringVar(&o.saveDir, "save-dir", "", "write each message to a file there: 000001-request.xml, 000001-reply.xml, …")
+	f.StringVar(&o.saveDir, "save-dir", "",
+		"write each message to a file there: 000001-request.xml, 000001-reply.xml, …")
 	f.BoolVar(&o.lenient, "lenient", false, "exit with 0 where something is missing")
 	outputFlag(c, &o.output, "text", "json", "jsonl", "xml")
 	return c
@@ -86,7 +87,8 @@ func rawOctets(name string, in io.Reader) (io.Reader, error) {
 	case n == 0:
 		return nil, &problem{exitMalformed, errors.New(name + " is empty"), ""}
 	case flow.IsCapture(begin):
-		return nil, &problem{exitMalformed, errors.New(name + " is a capture"), "captures are for hhfr decode; its --write-streams gives the octets of their streams"}
+		return nil, &problem{exitMalformed, errors.New(name + " is a capture"),
+			"captures are for hhfr decode; its --write-streams gives the octets of their streams"}
 	}
 	if s, ok := in.(io.Seeker); ok {
 		_, err := s.Seek(0, io.SeekStart)

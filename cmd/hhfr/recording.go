@@ -60,7 +60,8 @@ func (r *recording) accepted() func(net.Conn) net.Conn {
 	return func(c net.Conn) net.Conn { return r.rec.Accepted(c) }
 }
 
-// facts notes what was agreed on a session beside its hello, or behind it on a connection that was upgraded.
+// facts notes what was agreed on a session beside its hello, or behind it on a connection that was
+// upgraded.
 func (r *recording) facts(f negotiate.Facts, c net.Conn) {
 	for {
 		if conn, ok := c.(*pcapng.Conn); ok {

@@ -49,9 +49,11 @@ lacks something.`,
 	f.StringVar(&o.as, "as", "", "soap or hhfr; empty: hhfr where the service agrees, else SOAP")
 	fieldsFlag(f, &o.fields, "each request, in the place of recorded ones of its name, and the offer")
 	f.IntVar(&o.concurrency, "concurrency", 1, "exchanges in flight at once")
-	f.StringVar(&o.store, "store", "mem:", "context store, for shapes that the recording lacks, too: "+strings.Join(engines.Forms(), " or "))
+	f.StringVar(&o.store, "store", "mem:", "context store, for shapes that the recording lacks, too: "+
+		strings.Join(engines.Forms(), " or "))
 	f.StringVar(&o.record, "record", "", "write all traffic to this pcapng file")
-	f.StringArrayVar(&o.allowHost, "allow-host", nil, "a host that the answer may name for the stream beside that of --to")
+	f.StringArrayVar(&o.allowHost, "allow-host", nil,
+		"a host that the answer may name for the stream beside that of --to")
 	f.Var(&o.sync, "sync", "a sync frame at least every so many octets, up to 64KiB")
 	o.tls.flags(f, "--to")
 	outputFlag(c, &o.output, "text", "json")
@@ -141,7 +143,8 @@ func runReplay(ctx context.Context, env Env, g *global, o replayOptions) (err er
 	}
 	defer func() { err = errors.Join(err, rec.close()) }()
 	o.url = recorded.Offer(to).String()
-	session, err := dialer{options: o.streamOptions, store: store, secure: secure, recording: rec, network: &network{transport: "tcp"}, log: g.logger()}.dial(ctx)
+	session, err := dialer{options: o.streamOptions, store: store, secure: secure, recording: rec,
+		network: &network{transport: "tcp"}, log: g.logger()}.dial(ctx)
 	if errors.Is(err, &negotiate.Error{Code: negotiate.NoHHFR}) {
 		return &problem{exitNoPeer, err, "without --as hhfr the requests go as plain SOAP"}
 	}
@@ -188,7 +191,8 @@ func loadRecording(ctx context.Context, g *global, file string, in io.Reader, st
 }
 
 func printReplay(env Env, g *global, o replayOptions, r replay.Result, sum *replaySummary) error {
-	x, line := r.Exchange, replayLine{Number: r.Exchange.Number, Operation: r.Exchange.Operation, Millis: millis(r.Took), Recorded: r.Exchange.Answered, Difference: r.Difference}
+	x, line := r.Exchange, replayLine{Number: r.Exchange.Number, Operation: r.Exchange.Operation,
+		Millis: millis(r.Took), Recorded: r.Exchange.Answered, Difference: r.Difference}
 	sum.Sent++
 	switch {
 	case r.Err != nil:
@@ -215,11 +219,14 @@ func printReplay(env Env, g *global, o replayOptions, r replay.Result, sum *repl
 	case r.Err != nil:
 		_, err = fmt.Fprintf(env.Out, "exchange %d (%s): no reply: %s\n", x.Number, name, line.Error)
 	case d == nil && !x.Answered:
-		_, err = fmt.Fprintf(env.Out, "exchange %d (%s): no reply is recorded; status %d now\n", x.Number, name, line.Status)
+		_, err = fmt.Fprintf(env.Out, "exchange %d (%s): no reply is recorded; status %d now\n", x.Number, name,
+			line.Status)
 	case d != nil && d.What == "status":
-		_, err = fmt.Fprintf(env.Out, "exchange %d (%s): status differs\n  recorded  %s\n  now       %s\n", x.Number, name, d.Recorded, d.Now)
+		_, err = fmt.Fprintf(env.Out, "exchange %d (%s): status differs\n  recorded  %s\n  now       %s\n", x.Number,
+			name, d.Recorded, d.Now)
 	case d != nil:
-		_, err = fmt.Fprintf(env.Out, "exchange %d (%s): reply differs at offset %d; %s recorded, %d now\n  recorded  %s\n  now       %s\n", x.Number, name, d.Offset,
+		_, err = fmt.Fprintf(env.Out, "exchange %d (%s): reply differs at offset %d; %s recorded, %d now\n"+
+			"  recorded  %s\n  now       %s\n", x.Number, name, d.Offset,
 			count(d.RecordedOctets, "octet"), d.NowOctets, d.Recorded, d.Now)
 	}
 	return err

@@ -84,18 +84,22 @@ func judge(err error) (code int, hint string) {
 	case errors.As(err, &f) && f.Code == flow.Truncated:
 		return exitPartial, ""
 	case errors.As(err, &f) && f.Code != flow.ReadFailed:
-		return exitMalformed, "decode reads pcap and pcapng files, also in gzip; raw stream octets are for hhfr reconstruct"
+		return exitMalformed, "decode reads pcap and pcapng files, also in gzip; raw stream octets are for " +
+			"hhfr reconstruct"
 	case errors.As(err, &n):
 		switch n.Code {
 		case negotiate.BadConfig:
 			return exitUsage, ""
 		case negotiate.NoHHFR:
-			return exitNoPeer, "without --require-hhfr and --ordered, and with --assurance at-most-once, the messages go as plain SOAP"
+			return exitNoPeer, "without --require-hhfr and --ordered, and with --assurance at-most-once, the " +
+				"messages go as plain SOAP"
 		case negotiate.OtherRun:
-			return exitUsage, "nothing was sent of these messages. To go on with an interrupted run name the FILEs it had, " +
+			return exitUsage, "nothing was sent of these messages. To go on with an interrupted run name the " +
+				"FILEs it had, " +
 				"in its order; without --resume all of them are sent, behind what the store still has of it"
 		case negotiate.OldStore:
-			return exitUsage, "nothing was sent of these messages. The same command without FILEs and --resume finishes " +
+			return exitUsage, "nothing was sent of these messages. The same command without FILEs and " +
+				"--resume finishes " +
 				"what the store has, and prints the replies; then send what the service lacks"
 		case negotiate.Unreachable:
 			return exitNoPeer, unreachableHint(err)
@@ -150,7 +154,8 @@ Exit codes: 0 done; 1 failed; 2 wrong command line; 3 no connection, or no hhfr 
 	flags.BoolVarP(&g.quiet, "quiet", "q", false, "no summaries and warnings on stderr")
 	flags.StringVar(&g.logFormat, "log-format", "text", "form of the lines on stderr: text or json, an object a line")
 	flags.Var(&g.dns, "dns", "DNS server to look up names with, instead of the system's resolver")
-	flags.String("config", "", "file with lines flag = value, below [command] for one command; HHFR_FLAG variables go over it, the command line over both")
+	flags.String("config", "", "file with lines flag = value, below [command] for one command; HHFR_FLAG variables "+
+		"go over it, the command line over both")
 	root.Version = readVersion(env.System).line()
 	root.SetHelpCommand(newHelp())
 	root.SetHelpFunc(printHelp)
@@ -159,7 +164,9 @@ Exit codes: 0 done; 1 failed; 2 wrong command line; 3 no connection, or no hhfr 
 	root.SetOut(env.Out)
 	root.SetErr(env.Err)
 	root.SetFlagErrorFunc(flagError)
-	root.AddCommand(newDemo(env, g), newServe(env, g), newNegotiate(env, g), newStream(env, g), newDecode(env, g), newReconstruct(env, g), newProxy(env, g), newReplay(env, g), newBench(env, g), newTranscode(env, g), newCompletion(env), newVersion(env, g))
+	root.AddCommand(newDemo(env, g), newServe(env, g), newNegotiate(env, g), newStream(env, g), newDecode(env, g),
+		newReconstruct(env, g), newProxy(env, g), newReplay(env, g), newBench(env, g), newTranscode(env, g),
+		newCompletion(env), newVersion(env, g))
 	completeValues(root)
 	return root
 }
@@ -214,7 +221,8 @@ func isUsage(text string) bool {
 // outputFlag adds -o with the formats a command knows.
 func outputFlag(c *cobra.Command, p *string, formats ...string) {
 	c.Flags().StringVarP(p, "output", "o", formats[0], "form of the data on stdout: "+strings.Join(formats, ", "))
-	_ = c.RegisterFlagCompletionFunc("output", cobra.FixedCompletions(formats, cobra.ShellCompDirectiveNoFileComp)) // fails only for a flag that is not there
+	// fails only for a flag that is not there
+	_ = c.RegisterFlagCompletionFunc("output", cobra.FixedCompletions(formats, cobra.ShellCompDirectiveNoFileComp))
 	before := c.PreRunE
 	c.PreRunE = func(c *cobra.Command, args []string) error {
 		for _, f := range formats {

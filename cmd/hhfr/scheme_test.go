@@ -26,9 +26,10 @@ func tlsPorts(t *testing.T) map[string]string {
 	config := &tls.Config{Certificates: testCertificate(t)}
 	ports := map[string]string{}
 	for name, says := range map[string]string{
-		"alert":   "\x15\x03\x01\x00\x02\x02\x46",
-		"go":      "HTTP/1.0 400 Bad Request\r\n\r\nClient sent an HTTP request to an HTTPS server.\n",
-		"nginx":   "HTTP/1.1 400 Bad Request\r\nContent-Length: 49\r\n\r\nThe plain HTTP request was sent to HTTPS port<br>",
+		"alert": "\x15\x03\x01\x00\x02\x02\x46",
+		"go":    "HTTP/1.0 400 Bad Request\r\n\r\nClient sent an HTTP request to an HTTPS server.\n",
+		"nginx": "HTTP/1.1 400 Bad Request\r\nContent-Length: 49\r\n\r\n" +
+			"The plain HTTP request was sent to HTTPS port<br>",
 		"silence": "",
 	} {
 		l, err := net.Listen("tcp", "127.0.0.1:0")

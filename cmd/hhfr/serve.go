@@ -73,11 +73,13 @@ The ranges of /geoip are, unless --geoip names others, ` + peer.DutchRangesOrigi
 	f.StringVar(&o.tcp, "tcp", "", "another address of streams over TCP, in TLS with --cert; none: no such streams")
 	f.StringVar(&o.udp, "udp", "", "another address of streams over UDP; none: no such streams")
 	o.tls.flags(f)
-	f.StringVar(&o.advertise, "advertise", "", "host that answers name for streams, where it is another than that of the URL")
+	f.StringVar(&o.advertise, "advertise", "",
+		"host that answers name for streams, where it is another than that of the URL")
 	f.StringVar(&o.store, "store", "mem:", "context store: "+strings.Join(engines.Forms(), " or "))
 	f.StringVar(&o.record, "record", "", "write all traffic to this pcapng file")
 	f.Var(&o.sync, "sync", "a sync frame at least every so many octets, up to 64KiB")
-	f.StringVar(&o.geoip, "geoip", "", "file with the ranges of /geoip: one a line, ADDRESS/LENGTH, FIRST-LAST or ADDRESS")
+	f.StringVar(&o.geoip, "geoip", "", "file with the ranges of /geoip: one a line, ADDRESS/LENGTH, "+
+		"FIRST-LAST or ADDRESS")
 	forms, _ := peer.Misbehaviors()
 	f.StringVar(&o.misbehave, "misbehave", "", "do wrong: "+strings.Join(forms, ", "))
 	outputFlag(c, &o.output, "text", "json")

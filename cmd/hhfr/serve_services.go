@@ -36,13 +36,15 @@ func (o *serveOptions) ranges() (*peer.Ranges, error) {
 	defer f.Close()
 	ranges, err := peer.ParseRanges(f)
 	if err != nil {
-		return nil, &problem{exitMalformed, fmt.Errorf("--geoip %s: %w", o.geoip, err), "one range a line: ADDRESS/LENGTH, FIRST-LAST or ADDRESS; # begins a comment"}
+		return nil, &problem{exitMalformed, fmt.Errorf("--geoip %s: %w", o.geoip, err),
+			"one range a line: ADDRESS/LENGTH, FIRST-LAST or ADDRESS; # begins a comment"}
 	}
 	return ranges, nil
 }
 
 // anyBody is for services that take any.
-const anyBody = `<soap:Envelope xmlns:soap="http://schemas.xmlsoap.org/soap/envelope/"><soap:Body><hello xmlns="urn:example">world</hello></soap:Body></soap:Envelope>`
+const anyBody = `<soap:Envelope xmlns:soap="http://schemas.xmlsoap.org/soap/envelope/"><soap:Body><hello ` +
+	`xmlns="urn:example">world</hello></soap:Body></soap:Envelope>`
 
 // serviceLine is what serve -o json prints about a service.
 type serviceLine struct {
@@ -58,7 +60,8 @@ func lineOf(server *peer.Server, service peer.Service) serviceLine {
 		body = string(d.Example())
 		l.WSDL = l.URL + "?wsdl"
 	}
-	l.Curl = fmt.Sprintf(`curl -s -H 'Content-Type: text/xml; charset=utf-8' -H 'SOAPAction: ""' --data-binary '%s' %s`, body, l.URL)
+	l.Curl = fmt.Sprintf(`curl -s -H 'Content-Type: text/xml; charset=utf-8' -H 'SOAPAction: ""' --data-binary '%s' %s`,
+		body, l.URL)
 	return l
 }
 
@@ -78,7 +81,8 @@ func announce(env Env, o serveOptions, server *peer.Server, services *peer.Servi
 	if o.output == "json" {
 		return writeJSON(env.Out, map[string]any{"version": 1, "addresses": addrs, "services": lines})
 	}
-	_, err := fmt.Fprintf(env.Out, "%sstreams  %s\n         hhfr stream %s FILE…\n", &text, streamsAt(addrs), server.URL(peer.EchoPath))
+	_, err := fmt.Fprintf(env.Out, "%sstreams  %s\n         hhfr stream %s FILE…\n", &text, streamsAt(addrs),
+		server.URL(peer.EchoPath))
 	return err
 }
 

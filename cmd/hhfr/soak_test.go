@@ -33,8 +33,9 @@ import (
 
 var soakFor = flag.Duration("soak", 5*time.Minute, "how long random sessions go on")
 
-// TestSoakSessions: random messages over sessions with random limits and sync sizes come back byte for byte, and their recordings give them again.
-// A failure names the seed of its messages and limits; which exchange is when is up to the machine.
+// TestSoakSessions: random messages over sessions with random limits and sync sizes come back byte
+// for byte, and their recordings give them again. A failure names the seed of its messages and
+// limits; which exchange is when is up to the machine.
 func TestSoakSessions(t *testing.T) {
 	material := append(shared.Envelopes(t, true), workload.Mixed(20)...)
 	seeds := rand.New(rand.NewPCG(uint64(time.Now().UnixNano()), 0))
@@ -86,8 +87,12 @@ func (s *soakSession) run(t *testing.T) {
 		slices.Reverse(representations)
 	}
 	sess, err := session.Dial(t.Context(), server.URL(peer.EchoPath), session.Config{
-		HTTPClient: &http.Client{Transport: transport}, Transports: map[string]streamer.Transport{"tcp": tcp.Transport{}}, Store: s.stores[0], Coders: soakCoders(s.stores[0]),
-		Representations: representations, RequireHHFR: true, Stream: here, WrapConn: func(c net.Conn) net.Conn { return rec.Conn(c) },
+		HTTPClient: &http.Client{Transport: transport},
+		Transports: map[string]streamer.Transport{"tcp": tcp.Transport{}}, Store: s.stores[0],
+		Coders:          soakCoders(s.stores[0]),
+		Representations: representations, RequireHHFR: true, Stream: here, WrapConn: func(c net.Conn) net.Conn {
+			return rec.Conn(c)
+		},
 	})
 	require.NoError(t, err)
 	inFlight := 1 + s.rnd.IntN(min(32, there.Limits.MaxExchanges))
@@ -105,13 +110,16 @@ func (s *soakSession) run(t *testing.T) {
 	s.decode(t, file.Bytes())
 }
 
-// stream draws limits and sizes of one end; none below what the other end may count on before it has read the hello (docs/wire-format.md, section 3).
+// stream draws limits and sizes of one end; none below what the other end may count on before it
+// has read the hello (docs/wire-format.md, section 3).
 func (s *soakSession) stream() streamer.Config {
 	upTo := func(n int) int { return 1 + s.rnd.IntN(n) }
 	return streamer.Config{
-		SyncBytes: int64(1 << (6 + s.rnd.IntN(11))), SyncMessages: upTo(1024), QueueBytes: int64(1 << (14 + s.rnd.IntN(8))),
+		SyncBytes: int64(1 << (6 + s.rnd.IntN(11))), SyncMessages: upTo(1024),
+		QueueBytes: int64(1 << (14 + s.rnd.IntN(8))),
 		Limits: streamer.Limits{
-			MaxFragment: 512 + s.rnd.IntN(16384-512), MaxShapes: 15 + upTo(64), MaxShapeBytes: 1 << (16 + s.rnd.IntN(6)), MaxExchanges: upTo(64),
+			MaxFragment: 512 + s.rnd.IntN(16384-512), MaxShapes: 15 + upTo(64),
+			MaxShapeBytes: 1 << (16 + s.rnd.IntN(6)), MaxExchanges: upTo(64),
 			MaxQueued: int64(1 << (26 + s.rnd.IntN(4))), MaxHeld: int64(1 << (15 + s.rnd.IntN(6))),
 		},
 	}
@@ -125,7 +133,8 @@ func (s *soakSession) serve(t *testing.T, stream streamer.Config) *peer.Server {
 	require.NoError(t, err)
 	streams, err := tcp.Transport{}.Listen(t.Context(), "127.0.0.1:0")
 	require.NoError(t, err)
-	server, err := peer.Start(peer.Config{HTTP: plain, Streams: map[string]net.Listener{"tcp": streams}, Services: services, Store: s.stores[1], Coders: soakCoders(s.stores[1]), Stream: stream})
+	server, err := peer.Start(peer.Config{HTTP: plain, Streams: map[string]net.Listener{"tcp": streams},
+		Services: services, Store: s.stores[1], Coders: soakCoders(s.stores[1]), Stream: stream})
 	require.NoError(t, err)
 	return server
 }
@@ -160,11 +169,13 @@ func (s *soakSession) decode(t *testing.T, file []byte) {
 	require.Equal(t, 2*len(s.messages), found)
 }
 
-// soakMessages draws the messages of a session: as they are, cut off, with octets or pieces changed, or of octets that are no XML.
+// soakMessages draws the messages of a session: as they are, cut off, with octets or pieces
+// changed, or of octets that are no XML.
 func soakMessages(rnd *rand.Rand, material [][]byte) (list [][]byte) {
 	few := material
 	if rnd.IntN(2) == 0 { // kinds that come again and again
-		few = [][]byte{material[rnd.IntN(len(material))], material[rnd.IntN(len(material))], material[rnd.IntN(len(material))]}
+		few = [][]byte{material[rnd.IntN(len(material))], material[rnd.IntN(len(material))],
+			material[rnd.IntN(len(material))]}
 	}
 	for range 1 + rnd.IntN(200) {
 		m := bytes.Clone(few[rnd.IntN(len(few))])

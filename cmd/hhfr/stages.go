@@ -33,5 +33,6 @@ func (s *stages) Type() string { return "STAGES" }
 
 // withoutFlag adds --without. more is what else there is to know.
 func withoutFlag(f *pflag.FlagSet, s *stages, more string) {
-	f.Var(s, "without", "stages that streams do without, of "+strings.Join(wire.StageNames(), ", ")+", with commas between them"+more)
+	f.Var(s, "without", "stages that streams do without, of "+strings.Join(wire.StageNames(), ", ")+
+		", with commas between them"+more)
 }

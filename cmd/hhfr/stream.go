@@ -36,10 +36,11 @@ type streamOptions struct {
 	without                                                                       stages
 	timeout, reconnect, negotiateTimeout, remember                                time.Duration
 	schema, replySchema                                                           string
-	headerFiles, headers                                                          []string // of unchanging header blocks; the blocks
-	tls                                                                           clientTLS
-	assurance                                                                     string
-	ordered, resume                                                               bool
+	// of unchanging header blocks; the blocks
+	headerFiles, headers []string
+	tls                  clientTLS
+	assurance            string
+	ordered, resume      bool
 }
 
 // maxDocument bounds one message from stdin or a file, in octets.
@@ -108,7 +109,8 @@ after which all that is known is printed.`,
 			case len(args) == 0:
 				return usage(errors.New("no URL given"), "usage: "+c.UseLine())
 			case len(args) == 1 && !o.listen && !o.kept():
-				return usage(errors.New("no FILE given"), "name files with messages, or - for stdin; --listen needs none")
+				return usage(errors.New("no FILE given"),
+					"name files with messages, or - for stdin; --listen needs none")
 			}
 			return nil
 		},
@@ -120,33 +122,46 @@ after which all that is known is printed.`,
 	f := c.Flags()
 	f.IntVar(&o.repeat, "repeat", 1, "send all messages so many times")
 	f.IntVar(&o.concurrency, "concurrency", 32, "exchanges in flight at once")
-	f.StringVar(&o.representation, "representation", "", "binary or xml; empty: whichever the other end takes, binary first")
-	f.StringVar(&o.transport, "transport", "tcp", "tcp, in TLS for an https URL; or udp: reliable sequences over datagrams")
-	modeFlag(f, &o.mode, "met if --store remembers a session, else explicit for what only an offer can express, else first-call")
+	f.StringVar(&o.representation, "representation", "",
+		"binary or xml; empty: whichever the other end takes, binary first")
+	f.StringVar(&o.transport, "transport", "tcp",
+		"tcp, in TLS for an https URL; or udp: reliable sequences over datagrams")
+	modeFlag(f, &o.mode, "met if --store remembers a session, else explicit for what only an offer can express, "+
+		"else first-call")
 	f.BoolVar(&o.allowCleartext, "allow-cleartext", false, "offer streams without encryption for an https URL, too")
-	f.StringVar(&o.link, "link", "", "put an emulated link between here and the service: "+strings.Join(link.Names(), ", ")+"; with udp it may lose datagrams: 14k4,loss=2%,reorder=1%,seed=7")
-	f.StringVar(&o.store, "store", "mem:", "context store: "+strings.Join(engines.Forms(), " or ")+"; a folder keeps shapes for later sessions")
+	f.StringVar(&o.link, "link", "", "put an emulated link between here and the service: "+
+		strings.Join(link.Names(), ", ")+"; with udp it may lose datagrams: 14k4,loss=2%,reorder=1%,seed=7")
+	f.StringVar(&o.store, "store", "mem:", "context store: "+strings.Join(engines.Forms(), " or ")+
+		"; a folder keeps shapes for later sessions")
 	f.StringVar(&o.action, "action", "", "SOAPAction, or action parameter in SOAP 1.2")
 	fieldsFlag(f, &o.fields, "each message and the offer")
 	f.StringVar(&o.wrap, "wrap", "", "put each FILE, a body, into an envelope of SOAP 1.1 or 1.2")
 	f.StringVar(&o.saveDir, "save-dir", "", "write messages there: 000001-request.xml, 000001-reply.xml, …")
 	f.StringVar(&o.record, "record", "", "write all traffic to this pcapng file")
-	f.StringArrayVar(&o.allowHost, "allow-host", nil, "a host that the answer may name for the stream beside that of the URL")
+	f.StringArrayVar(&o.allowHost, "allow-host", nil,
+		"a host that the answer may name for the stream beside that of the URL")
 	f.BoolVar(&o.requireHHFR, "require-hhfr", false, "fail (exit 3) rather than speak plain SOAP")
 	f.BoolVar(&o.oneWay, "one-way", false, "send messages that want no reply")
-	f.BoolVar(&o.listen, "listen", false, "stay and print what the other end sends unasked; needs no FILE, implies --require-hhfr")
+	f.BoolVar(&o.listen, "listen", false,
+		"stay and print what the other end sends unasked; needs no FILE, implies --require-hhfr")
 	f.Var(&o.sync, "sync", "a sync frame at least every so many octets, up to 64KiB")
 	withoutFlag(f, &o.without, "")
-	f.DurationVar(&o.reconnect, "reconnect", 30*time.Second, "how long to negotiate anew when the stream breaks, before plain SOAP; 0: not at all")
-	f.DurationVar(&o.negotiateTimeout, "negotiate-timeout", negotiate.DefaultTimeout, "plain SOAP, if there is no stream after this time")
-	f.DurationVar(&o.remember, "remember", session.DefaultRememberFor, "how long the store remembers that a service speaks plain SOAP, and it is not asked; 0: ask always")
+	f.DurationVar(&o.reconnect, "reconnect", 30*time.Second,
+		"how long to negotiate anew when the stream breaks, before plain SOAP; 0: not at all")
+	f.DurationVar(&o.negotiateTimeout, "negotiate-timeout", negotiate.DefaultTimeout,
+		"plain SOAP, if there is no stream after this time")
+	f.DurationVar(&o.remember, "remember", session.DefaultRememberFor,
+		"how long the store remembers that a service speaks plain SOAP, and it is not asked; 0: ask always")
 	f.StringVar(&o.schema, "schema", "", "HHFR Schema of the requests, a file: their types are taken from it")
 	f.StringVar(&o.replySchema, "reply-schema", "", "HHFR Schema of the replies, a file")
 	headerFlag(f, &o.headerFiles)
-	f.StringVar(&o.assurance, "assurance", wsrm.AtMostOnce.String(), "what holds for each message: "+strings.Join(assurances(), ", "))
-	f.BoolVar(&o.ordered, "ordered", false, "messages are handled in the order in which they were sent; implies --require-hhfr")
+	f.StringVar(&o.assurance, "assurance", wsrm.AtMostOnce.String(),
+		"what holds for each message: "+strings.Join(assurances(), ", "))
+	f.BoolVar(&o.ordered, "ordered", false,
+		"messages are handled in the order in which they were sent; implies --require-hhfr")
 	f.BoolVar(&o.resume, "resume", false,
-		"go on with an interrupted run of these FILEs: what it had accepted is left out; with at-least-once or exactly-once")
+		"go on with an interrupted run of these FILEs: what it had accepted is left out; with at-least-once or "+
+			"exactly-once")
 	f.DurationVar(&o.timeout, "timeout", 0, "give up after this time, all in all; 0: never")
 	o.tls.flags(f, "URL")
 	outputFlag(c, &o.output, "text", "json", "xml")
@@ -267,7 +282,8 @@ func runStream(ctx context.Context, env Env, g *global, o streamOptions) (err er
 	defer func() { _ = over.close() }()
 	began := time.Now()
 	late := &lateReplies{}
-	sess, err := dialer{options: o, store: store, secure: secure, recording: rec, network: over, log: g.logger(), late: late.take}.dial(ctx)
+	sess, err := dialer{options: o, store: store, secure: secure, recording: rec, network: over, log: g.logger(),
+		late: late.take}.dial(ctx)
 	if err != nil {
 		return err
 	}

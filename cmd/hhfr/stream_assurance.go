@@ -51,7 +51,8 @@ func (o *streamOptions) checkAssurance() error {
 	case a == wsrm.ExactlyOnce && o.store == "mem:":
 		return usage(errors.New("exactly-once needs a store that outlives the process"), "name one: --store bolt:FILE")
 	case o.sequenced() && o.listen:
-		return usage(errors.New("--listen goes with at-most-once, without --ordered: what the other end sends unasked stands in no sequence"), "")
+		return usage(errors.New("--listen goes with at-most-once, without --ordered: what the other end sends "+
+			"unasked stands in no sequence"), "")
 	}
 	return nil
 }
@@ -85,7 +86,8 @@ func resumed(g *global, sess *session.Session) {
 	}
 }
 
-// finish waits until everything is done. Where nothing is kept, what came of each message is told one by one.
+// finish waits until everything is done. Where nothing is kept, what came of each message is told
+// one by one.
 func (o *streamOptions) finish(ctx context.Context, g *global, sess *session.Session) error {
 	err := sess.Finish(ctx)
 	status := sess.Sequence()
@@ -106,10 +108,14 @@ func (o *streamOptions) finish(ctx context.Context, g *global, sess *session.Ses
 	return &problem{exitPartial, err, "the store has them: the same command with --resume goes on with them"}
 }
 
-// sequenceStats is how far the messages of a sequence came, this run's and those of earlier ones that it goes on with; of the last sequence, if the other end lost one.
+// sequenceStats is how far the messages of a sequence came, this run's and those of earlier ones
+// that it goes on with; of the last sequence, if the other end lost one.
 type sequenceStats struct {
-	Accepted uint64 `json:"accepted"` // messages accepted for sending, by all runs of the sequence; of the last one, if the other end lost one
-	Done     uint64 `json:"done"`     // those that the other end is done with, and under at-most-once those of unknown fate
+	// messages accepted for sending, by all runs of the sequence; of the last one, if the other end
+	// lost one
+	Accepted uint64 `json:"accepted"`
+	// those that the other end is done with, and under at-most-once those of unknown fate
+	Done     uint64 `json:"done"`
 	Received uint64 `json:"received"` // messages of the other end that this one is done with: replies
 	Resent   int64  `json:"resent"`   // times that a message was sent again, in this run
 }
@@ -126,11 +132,13 @@ func sequenceOf(sess *session.Session) *sequenceStats {
 // unfinished makes an error of a run that did not come to its end say how to go on.
 func (o *streamOptions) unfinished(err error) error {
 	switch {
-	case !errors.Is(err, &negotiate.Error{Code: negotiate.Kept}) && !errors.Is(err, &sequence.Error{Code: sequence.Unsent}):
+	case !errors.Is(err, &negotiate.Error{Code: negotiate.Kept}) &&
+		!errors.Is(err, &sequence.Error{Code: sequence.Unsent}):
 	case !o.kept():
 		return &problem{exitPartial, err, "messages that have no reply here, and no unknown fate, were not sent"}
 	default:
-		return &problem{exitPartial, err, "the same command with --resume goes on with what is left: the store has what was accepted"}
+		return &problem{exitPartial, err,
+			"the same command with --resume goes on with what is left: the store has what was accepted"}
 	}
 	return err
 }
@@ -155,7 +163,8 @@ func (l *lateReplies) take(number uint64, reply *streamer.Message, err error) {
 // earlierRun is the name of messages that came from files which only an earlier run knew.
 const earlierRun = "earlier run"
 
-// tell prints the replies to messages of an earlier run, by the numbers that these have in their sequence.
+// tell prints the replies to messages of an earlier run, by the numbers that these have in their
+// sequence.
 func (p *printer) tell() (err error) {
 	p.late.mu.Lock()
 	defer p.late.mu.Unlock()

@@ -13,20 +13,24 @@ import (
 )
 
 const (
-	// learnedFiles is how many FILEs are looked at before negotiating: as many as an offer names shapes.
+	// learnedFiles is how many FILEs are looked at before negotiating: as many as an offer names
+	// shapes.
 	learnedFiles = 1024
-	// learnedOctets is the longest FILE that is looked at, in octets: longer ones are learned as they are sent.
+	// learnedOctets is the longest FILE that is looked at, in octets: longer ones are learned as
+	// they are sent.
 	learnedOctets = 1 << 20
 )
 
-// learnFiles splits the FILEs as they will be sent, for the shapes alone, so that the offer can name them: another end that has them need not be sent them.
-// A file that cannot be read is left to whoever sends it.
+// learnFiles splits the FILEs as they will be sent, for the shapes alone, so that the offer can
+// name them: another end that has them need not be sent them. A file that cannot be read is left to
+// whoever sends it.
 func learnFiles(book *binary.Book, o streamOptions) (fps [][32]byte) {
 	path := "/"
 	if u, err := url.Parse(o.url); err == nil && u.RequestURI() != "" {
 		path = u.RequestURI()
 	}
-	// The first round learns; later files may have widened the shapes of earlier ones, so that only the second shows which will be used.
+	// The first round learns; later files may have widened the shapes of earlier ones, so that only
+	// the second shows which will be used.
 	splitFiles(book, o, path, func([32]byte) {})
 	splitFiles(book, o, path, func(fp [32]byte) { fps = append(fps, fp) })
 	return fps[:min(len(fps), learnedFiles)]

@@ -16,7 +16,8 @@ import (
 	"github.com/hhfr/hhfr/pkg/wsrm"
 )
 
-// network is what lies between the command and the service, with what it counts; its link, in real time, is that of --link.
+// network is what lies between the command and the service, with what it counts; its link, in real
+// time, is that of --link.
 type network struct {
 	transport string // of streams
 	profile   link.Profile
@@ -25,7 +26,8 @@ type network struct {
 	datagrams paths
 }
 
-// openNetwork makes the link of a name, empty for none. Datagrams may get lost on it, connections may not.
+// openNetwork makes the link of a name, empty for none. Datagrams may get lost on it, connections
+// may not.
 func openNetwork(name, transport string) (*network, error) {
 	n := &network{transport: transport}
 	if name == "" {
@@ -75,7 +77,8 @@ func (n *network) dialContext(next dialFunc) dialFunc {
 func (n *network) transports(secure *tls.Config) map[string]streamer.Transport {
 	switch {
 	case n.transport == "udp" && n.relay != nil:
-		return map[string]streamer.Transport{"udp": udp.Transport{Through: func(socket net.PacketConn, remote net.Addr) (net.PacketConn, error) {
+		return map[string]streamer.Transport{"udp": udp.Transport{Through: func(socket net.PacketConn,
+			remote net.Addr) (net.PacketConn, error) {
 			return link.Through(nil, n.profile, socket, remote)
 		}}}
 	case n.transport == "udp":
@@ -133,7 +136,8 @@ func (p *paths) wrap(next func(net.Conn) net.Conn) func(net.Conn) net.Conn {
 	}
 }
 
-// stats adds up what all connections did; of the path it tells what the last one knows. nil: there were none.
+// stats adds up what all connections did; of the path it tells what the last one knows. nil: there
+// were none.
 func (p *paths) stats() *datagramStats {
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -16,14 +16,16 @@ import (
 	"github.com/hhfr/hhfr/pkg/streamer"
 )
 
-// unaskedReport is a line of `hhfr stream --listen -o json` about a message that the other end sent unasked.
+// unaskedReport is a line of `hhfr stream --listen -o json` about a message that the other end sent
+// unasked.
 type unaskedReport struct {
-	Unasked   int    `json:"unasked"`               // number, in the order in which they were printed
-	Operation string `json:"operation,omitempty"`   // local name of the first element in the Body
-	OneWay    bool   `json:"one_way"`               // no reply was wanted; else it was answered with status 202
-	Received  int    `json:"received_octets"`       // envelope received
-	Head      []byte `json:"head_base64,omitempty"` // HTTP head of the message, where it is not the default one (negotiation.md)
-	Body      []byte `json:"body_base64"`           // the message
+	Unasked   int    `json:"unasked"`             // number, in the order in which they were printed
+	Operation string `json:"operation,omitempty"` // local name of the first element in the Body
+	OneWay    bool   `json:"one_way"`             // no reply was wanted; else it was answered with status 202
+	Received  int    `json:"received_octets"`     // envelope received
+	// HTTP head of the message, where it is not the default one (negotiation.md)
+	Head []byte `json:"head_base64,omitempty"`
+	Body []byte `json:"body_base64"` // the message
 }
 
 // listener prints what the other end sends unasked.
@@ -43,11 +45,13 @@ func (l *listener) serve(ctx context.Context, x *streamer.Exchange) {
 	if err != nil {
 		return // it did not come whole, and the other end knows
 	}
-	l.print(unaskedReport{Operation: soap.Recognize(body).Operation.Local, OneWay: x.OneWay(), Received: len(body), Head: m.Head, Body: body})
+	l.print(unaskedReport{Operation: soap.Recognize(body).Operation.Local, OneWay: x.OneWay(), Received: len(body),
+		Head: m.Head, Body: body})
 	if x.OneWay() {
 		return
 	}
-	if head, err := http1.AppendStatusLine(nil, "HTTP/1.1", http.StatusAccepted, http.StatusText(http.StatusAccepted)); err == nil {
+	if head, err := http1.AppendStatusLine(nil, "HTTP/1.1", http.StatusAccepted,
+		http.StatusText(http.StatusAccepted)); err == nil {
 		_ = x.Reply(ctx, &streamer.Message{Head: http1.AppendEnd(head)}) // whatever fails is the stream's to tell
 	}
 }
@@ -64,7 +68,8 @@ func (l *listener) print(r unaskedReport) {
 
 func (l *listener) write(r unaskedReport) error {
 	if l.saveDir != "" {
-		if err := os.WriteFile(filepath.Join(l.saveDir, fmt.Sprintf("%06d-unasked.xml", r.Unasked)), r.Body, 0o600); err != nil {
+		if err := os.WriteFile(filepath.Join(l.saveDir, fmt.Sprintf("%06d-unasked.xml", r.Unasked)), r.Body,
+			0o600); err != nil {
 			return err
 		}
 	}
@@ -79,7 +84,8 @@ func (l *listener) write(r unaskedReport) error {
 	if operation == "" {
 		operation = "-"
 	}
-	_, err := fmt.Fprintf(l.out, "%6d   <-  %-28s             %8d octets\n", r.Unasked, shorten(operation, 28), r.Received)
+	_, err := fmt.Fprintf(l.out, "%6d   <-  %-28s             %8d octets\n", r.Unasked, shorten(operation, 28),
+		r.Received)
 	return err
 }
 

@@ -13,7 +13,8 @@ import (
 	"github.com/hhfr/hhfr/pkg/streamer"
 )
 
-// unknownReport is a line of `hhfr stream -o json` about a message that was written and not answered.
+// unknownReport is a line of `hhfr stream -o json` about a message that was written and not
+// answered.
 type unknownReport struct {
 	Number    int    `json:"number"`              // in sending order, from 1
 	Name      string `json:"name"`                // the file, or - for stdin
@@ -22,13 +23,15 @@ type unknownReport struct {
 	Why       string `json:"why"`                 // what happened
 }
 
-// isUnknown tells errors that leave open whether a message was processed: nothing was answered, the reply broke off, or this end gave up waiting.
+// isUnknown tells errors that leave open whether a message was processed: nothing was answered, the
+// reply broke off, or this end gave up waiting.
 func isUnknown(err error) bool {
 	var s *streamer.Error
 	if errors.As(err, &s) && s.Code == streamer.Aborted && !s.Remote {
 		return true
 	}
-	return errors.Is(err, &negotiate.Error{Code: negotiate.FateUnknown}) || errors.Is(err, &streamer.Error{Code: streamer.FateUnknown})
+	return errors.Is(err, &negotiate.Error{Code: negotiate.FateUnknown}) ||
+		errors.Is(err, &streamer.Error{Code: streamer.FateUnknown})
 }
 
 // sent is a message as the list of those of unknown fate names it.
@@ -48,7 +51,8 @@ type posted struct {
 	on *session.Posted
 }
 
-// settle finds out what became of one-way messages, once the session is over. Errors name those of which nothing was sent, or that the other end refused.
+// settle finds out what became of one-way messages, once the session is over. Errors name those of
+// which nothing was sent, or that the other end refused.
 func (p *printer) settle() (err error) {
 	for _, m := range p.posted {
 		switch lost := m.on.Err(); {
@@ -76,7 +80,8 @@ func (p *printer) unknown(m sent, why error) error {
 	if m.operation == "" {
 		m.operation = "-"
 	}
-	_, err := fmt.Fprintf(p.env.Out, "%6d    ?  %-28s %8d octets, fate unknown  %s\n", m.number, shorten(m.operation, 28), m.octets, shortName(m.name))
+	_, err := fmt.Fprintf(p.env.Out, "%6d    ?  %-28s %8d octets, fate unknown  %s\n", m.number,
+		shorten(m.operation, 28), m.octets, shortName(m.name))
 	return err
 }
 

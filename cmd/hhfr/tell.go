@@ -26,7 +26,8 @@ func (g *global) note(format string, args ...any) {
 	}
 }
 
-// say tells what -q does not silence: what the command came to, where that may not be what was asked.
+// say tells what -q does not silence: what the command came to, where that may not be what was
+// asked.
 func (g *global) say(format string, args ...any) {
 	g.tell(slog.LevelInfo, "", fmt.Sprintf(format, args...))
 }

@@ -74,7 +74,8 @@ func (s *secured) close() {
 	}
 }
 
-// over gives a dial function that opens TLS inside the connections of another. A server that speaks something else is told by its error.
+// over gives a dial function that opens TLS inside the connections of another. A server that speaks
+// something else is told by its error.
 func (s *secured) over(open pcapng.DialFunc) func(ctx context.Context, network, addr string) (*tls.Conn, error) {
 	return func(ctx context.Context, network, addr string) (*tls.Conn, error) {
 		c, err := open(ctx, network, addr)

@@ -45,7 +45,8 @@ hhfr reconstruct gives the messages back, byte for byte: 000001-request.xml, 000
 	f.StringVar(&o.from, "from", "xml", "what FILE holds: xml")
 	f.StringVar(&o.to, "to", "stream", "what to write: stream")
 	f.StringVar(&o.out, "out", "", "file to write; - is stdout")
-	f.StringVar(&o.store, "store", "", "keep shapes in this context store and not in the stream: "+strings.Join(engines.Forms(), " or "))
+	f.StringVar(&o.store, "store", "", "keep shapes in this context store and not in the stream: "+
+		strings.Join(engines.Forms(), " or "))
 	f.BoolVar(&o.stats, "stats", false, "print what each message takes")
 	f.Var(&o.sync, "sync", "a sync frame at least every so many octets, up to 64KiB")
 	withoutFlag(f, &o.without, "")
@@ -95,7 +96,8 @@ func runTranscode(ctx context.Context, env Env, g *global, o transcodeOptions) (
 	if o.stats {
 		each = func(f transcode.Figures) error { return printFigures(env.Out, o.output, f) }
 		if o.output == "text" {
-			fmt.Fprintf(env.Out, figuresHead, "RAW", "GZIP", "ZSTD", "SHAPE", "CONTENT", "FRAMES", "SPLIT", "JOIN", "MESSAGE")
+			fmt.Fprintf(env.Out, figuresHead, "RAW", "GZIP", "ZSTD", "SHAPE", "CONTENT", "FRAMES", "SPLIT", "JOIN",
+				"MESSAGE")
 		}
 	}
 	total, err := transcode.Pack(ctx, out, packable(ctx, env, g, o.files), cfg, each)
@@ -122,7 +124,8 @@ func printFigures(w io.Writer, format string, f transcode.Figures) error {
 		}
 		return writeJSON(w, f)
 	}
-	_, err := fmt.Fprintf(w, figuresLine, f.Raw, f.Gzip, f.Zstd, f.Shape, f.Content, f.Frames, f.Split/1000, f.Join/1000, shorten(f.Name, 60))
+	_, err := fmt.Fprintf(w, figuresLine, f.Raw, f.Gzip, f.Zstd, f.Shape, f.Content, f.Frames, f.Split/1000,
+		f.Join/1000, shorten(f.Name, 60))
 	return err
 }
 

@@ -23,13 +23,15 @@ import (
 )
 
 const (
-	// burstMessages messages of ten floats are sent at once; burstContent is what one of them takes at least, in octets.
+	// burstMessages messages of ten floats are sent at once; burstContent is what one of them takes
+	// at least, in octets.
 	burstMessages = 100
 	burstContent  = 45
 	// burstDatagrams are as many as they fill, of burstHeaders each: IP, UDP and a session's id.
 	burstDatagrams = 4
 	burstHeaders   = 28 + 8
-	// burstKnown messages go before, so that both ends know the kind, and the first measured one finds the line at rest after burstRest.
+	// burstKnown messages go before, so that both ends know the kind, and the first measured one
+	// finds the line at rest after burstRest.
 	burstKnown = 3
 	burstRest  = 5 * time.Second
 	// burstLook is how often it is looked whether all has arrived.
@@ -38,7 +40,8 @@ const (
 
 // BurstResult is how a hundred messages fared.
 type BurstResult struct {
-	// Took is the time from the first message until the sender knows that all arrived; Least that of their octets by bandwidth, and two round trips.
+	// Took is the time from the first message until the sender knows that all arrived; Least that
+	// of their octets by bandwidth, and two round trips.
 	Took, Least time.Duration
 	// Datagrams are those that the sender sent, Resent the units in them that it sent again.
 	Datagrams, Resent int64
@@ -47,8 +50,10 @@ type BurstResult struct {
 // Ratio is Took to Least.
 func (r BurstResult) Ratio() float64 { return float64(r.Took) / float64(r.Least) }
 
-// Burst sends a hundred messages of ten floats at once, one way, through everything: a stream with columns and memory over UDP, exactly once and in order, on an emulated link that may lose them. Both ends know the kind. ticks is the clock of link and
-// sequences. Errors: those of link.ParseProfile; that of the stream.
+// Burst sends a hundred messages of ten floats at once, one way, through everything: a stream with
+// columns and memory over UDP, exactly once and in order, on an emulated link that may lose them.
+// Both ends know the kind. ticks is the clock of link and sequences. Errors: those of
+// link.ParseProfile; that of the stream.
 func Burst(ctx context.Context, ticks clock.Clock, linkProfile string, seed uint64) (r BurstResult, err error) {
 	profile, err := link.ParseProfile(linkProfile)
 	if err != nil {
@@ -78,7 +83,8 @@ func Burst(ctx context.Context, ticks clock.Clock, linkProfile string, seed uint
 	}
 	after := b.sequences.Stats()
 	r.Datagrams, r.Resent = after.Sent-before.Sent, after.Resent-before.Resent
-	r.Least = time.Duration(burstMessages*burstContent+burstDatagrams*burstHeaders)*8*time.Second/time.Duration(profile.Bandwidth) + 2*profile.RTT
+	r.Least = time.Duration(burstMessages*burstContent+
+		burstDatagrams*burstHeaders)*8*time.Second/time.Duration(profile.Bandwidth) + 2*profile.RTT
 	return r, nil
 }
 
@@ -120,12 +126,16 @@ func openBurst(ctx context.Context, ticks clock.Clock, profile link.Profile) (*b
 	var both sync.WaitGroup
 	var errs [2]error
 	both.Go(func() {
-		b.to, errs[0] = streamer.Over(ctx, there, streamer.Config{Limits: streamer.Limits{MaxExchanges: 4 * burstMessages}, Accept: func(context.Context, frame.Hello) (streamer.Admission, error) {
-			return streamer.Admission{Coder: coder(), Handler: b.take}, nil
-		}})
+		b.to, errs[0] = streamer.Over(ctx, there,
+			streamer.Config{Limits: streamer.Limits{MaxExchanges: 4 * burstMessages},
+				Accept: func(context.Context, frame.Hello) (streamer.Admission, error) {
+					return streamer.Admission{Coder: coder(), Handler: b.take}, nil
+				}})
 	})
 	both.Go(func() {
-		b.from, errs[1] = streamer.Over(ctx, c, streamer.Config{Initiator: true, Token: make([]byte, frame.TokenLen), Representation: frame.Binary, Coder: coder()})
+		b.from, errs[1] = streamer.Over(ctx, c,
+			streamer.Config{Initiator: true, Token: make([]byte, frame.TokenLen), Representation: frame.Binary,
+				Coder: coder()})
 	})
 	both.Wait()
 	if err := errors.Join(errs[:]...); err != nil {

@@ -17,28 +17,39 @@ import (
 	"github.com/hhfr/hhfr/pkg/soap"
 )
 
-// Cell is one session. Times are those of the link, in milliseconds; octets those on the link, with 40 for the headers of each packet.
+// Cell is one session. Times are those of the link, in milliseconds; octets those on the link, with
+// 40 for the headers of each packet.
 type Cell struct {
-	Service  string  `json:"service"`            // concat, sum or echo
-	Way      Way     `json:"way"`                // how messages travel, as in the command line
-	Size     int     `json:"size"`               // items in a message
-	N        int     `json:"n"`                  // messages
-	Millis   float64 `json:"ms"`                 // of the whole session, connections and negotiation included, until the last octet of the last reply
-	Setup    float64 `json:"setup_ms"`           // before the first message
-	Expected float64 `json:"expected_ms"`        // octets by bandwidth, and round trips; of queued messages both directions at once, and one round trip for all
-	Least    float64 `json:"least_ms"`           // octets by bandwidth, from the first message on those of the busier direction, one connection and one round trip: no session with these octets takes less
-	Sent     int64   `json:"sent_octets"`        // to the server
-	Received int64   `json:"received_octets"`    // from it
-	Speed    float64 `json:"speed"`              // how many times faster than the link the clock ran
-	CPU      float64 `json:"cpu_share"`          // of the time, as lived through, that this process computed; -1 where the system does not tell
-	Paper    float64 `json:"paper_ms,omitempty"` // what the papers measured
-	Lossy    bool    `json:"lossy,omitempty"`    // the link loses or reorders datagrams: what that costs is in ms and in the octets, and not in expected_ms but for the octets
+	Service string `json:"service"` // concat, sum or echo
+	Way     Way    `json:"way"`     // how messages travel, as in the command line
+	Size    int    `json:"size"`    // items in a message
+	N       int    `json:"n"`       // messages
+	// of the whole session, connections and negotiation included, until the last octet of the last
+	// reply
+	Millis float64 `json:"ms"`
+	Setup  float64 `json:"setup_ms"` // before the first message
+	// octets by bandwidth, and round trips; of queued messages both directions at once, and one
+	// round trip for all
+	Expected float64 `json:"expected_ms"`
+	// octets by bandwidth, from the first message on those of the busier direction, one connection
+	// and one round trip: no session with these octets takes less
+	Least    float64 `json:"least_ms"`
+	Sent     int64   `json:"sent_octets"`     // to the server
+	Received int64   `json:"received_octets"` // from it
+	Speed    float64 `json:"speed"`           // how many times faster than the link the clock ran
+	// of the time, as lived through, that this process computed; -1 where the system does not tell
+	CPU   float64 `json:"cpu_share"`
+	Paper float64 `json:"paper_ms,omitempty"` // what the papers measured
+	// the link loses or reorders datagrams: what that costs is in ms and in the octets, and not in
+	// expected_ms but for the octets
+	Lossy bool `json:"lossy,omitempty"`
 }
 
 // Off is how far the session's time is from what was expected, as a share of that.
 func (c Cell) Off() float64 { return (c.Millis - c.Expected) / c.Expected }
 
-// Good tells whether the time is that of the link: within [MaxOff] of what was expected, unless the link loses datagrams, and computing no more than [MaxCPU].
+// Good tells whether the time is that of the link: within [MaxOff] of what was expected, unless the
+// link loses datagrams, and computing no more than [MaxCPU].
 func (c Cell) Good() bool { return (c.Lossy || math.Abs(c.Off()) <= MaxOff) && c.CPU <= MaxCPU }
 
 // trial is one cell.
@@ -53,7 +64,8 @@ type trial struct {
 	profile   link.Profile
 }
 
-// tries is how often a session is lived through that is not good, each time at half the speed: other work on the machine may have come between.
+// tries is how often a session is lived through that is not good, each time at half the speed:
+// other work on the machine may have come between.
 const tries = 3
 
 // lived lives through a session, again if need be.
@@ -138,7 +150,8 @@ func (c *client) over(ctx context.Context, ends *sockets, messages [][]byte) (ce
 	}, nil
 }
 
-// expected is what the session's octets and round trips take, from what the link carried before the first message and in all.
+// expected is what the session's octets and round trips take, from what the link carried before the
+// first message and in all.
 func (s *trial) expected(before, all directions) time.Duration {
 	rounds := time.Duration(s.manner.rounds(s.n)) * s.profile.RTT
 	if !s.manner.queued {
@@ -147,8 +160,9 @@ func (s *trial) expected(before, all directions) time.Duration {
 	return rounds + before.up.Busy + before.down.Busy + s.bothWays(all.since(before))
 }
 
-// bothWays is how long the link takes for messages that do not wait for each other: both directions at once, but for the first request or the last reply,
-// of which nothing is there before all packets are that it has a part in.
+// bothWays is how long the link takes for messages that do not wait for each other: both directions
+// at once, but for the first request or the last reply, of which nothing is there before all
+// packets are that it has a part in.
 func (s *trial) bothWays(d directions) time.Duration {
 	less := d.up
 	if d.down.Busy < less.Busy {
@@ -224,7 +238,8 @@ func (s *trial) messages() (list [][]byte, err error) {
 	}
 	for m := range source {
 		if s.service != "echo" {
-			body := fmt.Sprintf(`<%s xmlns="%s">%s</%s>`, s.service, peer.Namespace, bytes.Join(items.FindAll(m, -1), nil), s.service)
+			body := fmt.Sprintf(`<%s xmlns="%s">%s</%s>`, s.service, peer.Namespace,
+				bytes.Join(items.FindAll(m, -1), nil), s.service)
 			if m, err = soap.Wrap(soap.V11, []byte(body)); err != nil {
 				return nil, err
 			}

@@ -43,7 +43,8 @@ func (c *client) open(ctx context.Context, l *lines) (*talk, error) {
 	t := &http.Transport{
 		DialContext:       func(ctx context.Context, _, addr string) (net.Conn, error) { return l.connect(ctx, addr) },
 		DisableKeepAlives: !m.kept, DisableCompression: true, Protocols: m.protocols(),
-		TLSClientConfig: &tls.Config{RootCAs: c.server.trust, MinVersion: tls.VersionTLS13, ClientSessionCache: c.tickets},
+		TLSClientConfig: &tls.Config{RootCAs: c.server.trust, MinVersion: tls.VersionTLS13,
+			ClientSessionCache: c.tickets},
 	}
 	switch {
 	case m.hhfr():
@@ -51,17 +52,20 @@ func (c *client) open(ctx context.Context, l *lines) (*talk, error) {
 	case m.http2:
 		return c.openHTTP2(ctx, t)
 	}
-	return &talk{close: t.CloseIdleConnections, begin: func(ctx context.Context, message []byte) (func() ([]byte, error), error) {
-		return func() ([]byte, error) { return c.post(ctx, t, message) }, nil
-	}}, nil
+	return &talk{close: t.CloseIdleConnections,
+		begin: func(ctx context.Context, message []byte) (func() ([]byte, error), error) {
+			return func() ([]byte, error) { return c.post(ctx, t, message) }, nil
+		}}, nil
 }
 
 // openSession opens a session of hhfr.
 func (c *client) openSession(ctx context.Context, l *lines, t *http.Transport) (*talk, error) {
 	m := c.trial.manner
 	h, err := session.Dial(ctx, c.url(), session.Config{
-		HTTPClient: &http.Client{Transport: t}, Transports: map[string]streamer.Transport{c.trial.streams(): l.streams(t.TLSClientConfig)},
-		Mode: m.mode, Store: c.store, Coders: newKnown(c.store).coders, RequireHHFR: m.mode != negotiate.FirstCall, // which would ask before
+		HTTPClient: &http.Client{Transport: t},
+		Transports: map[string]streamer.Transport{c.trial.streams(): l.streams(t.TLSClientConfig)},
+		// which would ask before
+		Mode: m.mode, Store: c.store, Coders: newKnown(c.store).coders, RequireHHFR: m.mode != negotiate.FirstCall,
 		Clock: c.clock, Timeout: time.Hour,
 	})
 	if err != nil {
@@ -94,7 +98,8 @@ func (c *client) openSession(ctx context.Context, l *lines, t *http.Transport) (
 // maxReply is far more than any service replies.
 const maxReply = 1 << 24
 
-// openHTTP2 opens a connection for all calls: a transport would open one for each that begins before the first is there.
+// openHTTP2 opens a connection for all calls: a transport would open one for each that begins
+// before the first is there.
 func (c *client) openHTTP2(ctx context.Context, t *http.Transport) (*talk, error) {
 	scheme, _, _ := strings.Cut(c.server.url, ":")
 	conn, err := t.NewClientConn(ctx, scheme, c.server.addr)
@@ -105,7 +110,9 @@ func (c *client) openHTTP2(ctx context.Context, t *http.Transport) (*talk, error
 		body []byte
 		err  error
 	}
-	return &talk{close: func() { _ = conn.Close() }, begin: func(ctx context.Context, message []byte) (func() ([]byte, error), error) {
+	return &talk{close: func() {
+		_ = conn.Close()
+	}, begin: func(ctx context.Context, message []byte) (func() ([]byte, error), error) {
 		done := make(chan outcome, 1)
 		go func() {
 			body, err := c.post(ctx, conn, message)

@@ -63,7 +63,8 @@ func TestEchoTakesItsRoundTrips(t *testing.T) {
 	}
 }
 
-// On a thin link it takes its bytes as well, to the microsecond where nothing is sent in both directions at once.
+// On a thin link it takes its bytes as well, to the microsecond where nothing is sent in both
+// directions at once.
 func TestEchoTakesItsBytes(t *testing.T) {
 	for _, way := range bench.Ways() {
 		c := echo(t, "gprs", way, 10)
@@ -128,7 +129,9 @@ func TestBreakEvens(t *testing.T) {
 	assert.Equal(t, []bench.BreakEven{
 		{Service: "sum", Size: 10, Way: bench.Explicit, Against: bench.SOAPNew, N: 8, First: 100. / 99, Last: 1},
 		{Service: "sum", Size: 10, Way: bench.Explicit, Against: bench.SOAPKept, N: 1, First: 1, Last: 140. / 141},
-		{Service: "sum", Size: 10, Way: bench.Explicit, Against: bench.SOAPNewGzip, N: 0, First: 140. / 130, Last: 140. / 130},
-		{Service: "sum", Size: 10, Way: bench.Explicit, Against: bench.SOAPKeptGzip, N: 2, First: 100 / 98.9, Last: 140. / 139},
+		{Service: "sum", Size: 10, Way: bench.Explicit, Against: bench.SOAPNewGzip, N: 0, First: 140. / 130,
+			Last: 140. / 130},
+		{Service: "sum", Size: 10, Way: bench.Explicit, Against: bench.SOAPKeptGzip, N: 2, First: 100 / 98.9,
+			Last: 140. / 139},
 	}, bench.BreakEvens(all))
 }

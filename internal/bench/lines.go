@@ -13,7 +13,8 @@ import (
 	"github.com/hhfr/hhfr/pkg/streamer/udp"
 )
 
-// lines is the link of one session: one for connections, and one for each socket of datagrams. They are never busy at the same time.
+// lines is the link of one session: one for connections, and one for each socket of datagrams. They
+// are never busy at the same time.
 type lines struct {
 	*link.Link
 	clock clock.Clock
@@ -79,7 +80,8 @@ type directions struct{ up, down link.Direction }
 // since is what they carried beyond that.
 func (d directions) since(before directions) directions {
 	less := func(now, before link.Direction) link.Direction {
-		return link.Direction{Octets: now.Octets - before.Octets, Wire: now.Wire - before.Wire, Packets: now.Packets - before.Packets, Busy: now.Busy - before.Busy}
+		return link.Direction{Octets: now.Octets - before.Octets, Wire: now.Wire - before.Wire,
+			Packets: now.Packets - before.Packets, Busy: now.Busy - before.Busy}
 	}
 	return directions{less(d.up, before.up), less(d.down, before.down)}
 }

@@ -71,8 +71,8 @@ func (s *server) secure() (*tls.Config, error) {
 	return &tls.Config{Certificates: []tls.Certificate{cert}, MinVersion: tls.VersionTLS13}, nil
 }
 
-// wholeEcho replies when it has the whole request, as services do that understand it. A service that
-// begins its reply before has no connection upgraded.
+// wholeEcho replies when it has the whole request, as services do that understand it. A service
+// that begins its reply before has no connection upgraded.
 type wholeEcho struct{ peer.Service }
 
 func (e wholeEcho) Serve(ctx context.Context, request *streamer.Message, reply func(*streamer.Message) error) error {
@@ -84,7 +84,8 @@ func (e wholeEcho) Serve(ctx context.Context, request *streamer.Message, reply f
 }
 
 // servePeer starts hhfr's own, which has one address for all but datagrams.
-func (s *trial) servePeer(ctx context.Context, ticks clock.Clock, ends *sockets, services *peer.Services) (srv *server, err error) {
+func (s *trial) servePeer(ctx context.Context, ticks clock.Clock, ends *sockets, services *peer.Services) (srv *server,
+	err error) {
 	srv = &server{url: "http://" + plainAddr, addr: plainAddr}
 	cfg := peer.Config{Services: services, Store: s.there.store, Coders: s.there.coders, Clock: ticks}
 	if s.manner.tls {

@@ -12,7 +12,8 @@ import (
 	"github.com/hhfr/hhfr/internal/link"
 )
 
-// TestSoakSessionTimes: each cell of the papers' tables takes its octets by bandwidth and its round trips, by its own counts, within a tenth.
+// TestSoakSessionTimes: each cell of the papers' tables takes its octets by bandwidth and its round
+// trips, by its own counts, within a tenth.
 func TestSoakSessionTimes(t *testing.T) {
 	r, err := bench.Session(t.Context(), bench.SessionConfig{})
 	require.NoError(t, err)

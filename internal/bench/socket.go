@@ -11,9 +11,9 @@ import (
 	"github.com/hhfr/hhfr/pkg/streamer/inproc"
 )
 
-// socket is an end of a connection as a kernel has it: who writes does not wait for the line, and what is
-// written at one moment leaves together. Nothing of it takes the machine's time, so that sessions
-// can be lived through in virtual time.
+// socket is an end of a connection as a kernel has it: who writes does not wait for the line, and
+// what is written at one moment leaves together. Nothing of it takes the machine's time, so that
+// sessions can be lived through in virtual time.
 type socket struct {
 	net.Conn
 	clock clock.Clock

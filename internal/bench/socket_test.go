@@ -61,8 +61,8 @@ func TestSocketsGather(t *testing.T) {
 	})
 }
 
-// What was written before an end is closed arrives, also if no more may be written: TLS forbids that
-// by a deadline in the past when it closes.
+// What was written before an end is closed arrives, also if no more may be written: TLS forbids
+// that by a deadline in the past when it closes.
 func TestSocketsCloseBehindWhatWasWritten(t *testing.T) {
 	withEnds(t, func(t *testing.T, _ *lines, near, beyond net.Conn) {
 		_, err := beyond.Write([]byte("last"))

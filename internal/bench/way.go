@@ -14,9 +14,10 @@ import (
 // with plain SOAP, by connections. Queued messages do not wait for the reply to the one before.
 type Way string
 
-// The ways. Those of hhfr are called by the mode in which a session is opened. SOAP and HTTPS are HTTP/1.1 without and with TLS 1.3; -new has a connection for each
-// message, as in the papers, -kept one for all; resumed connections continue a TLS session of
-// before; -gzip compresses requests, and echo's replies.
+// The ways. Those of hhfr are called by the mode in which a session is opened. SOAP and HTTPS are
+// HTTP/1.1 without and with TLS 1.3; -new has a connection for each message, as in the papers,
+// -kept one for all; resumed connections continue a TLS session of before; -gzip compresses
+// requests, and echo's replies.
 const (
 	Explicit       Way = "explicit"
 	ExplicitQueued Way = "explicit-queued"
@@ -167,7 +168,8 @@ func (m manner) first() manner {
 }
 
 // least is what no session of this manner could do without: a connection and one round trip, the
-// bytes before the first message, which wait for each other, and those after in the busier direction.
+// bytes before the first message, which wait for each other, and those after in the busier
+// direction.
 func (m manner) least(p link.Profile, before, all directions) time.Duration {
 	after := all.since(before)
 	return time.Duration(m.connect()+1)*p.RTT + before.up.Busy + before.down.Busy + max(after.up.Busy, after.down.Busy)
@@ -180,13 +182,15 @@ func (m manner) rival(o manner) bool {
 
 // BreakEven is from how many messages on hhfr is at least as fast as plain SOAP.
 type BreakEven struct {
-	Service string  `json:"service"`  // as in the cells
-	Size    int     `json:"size"`     // items in a message
-	Way     Way     `json:"way"`      // of hhfr
-	Against Way     `json:"against"`  // of plain SOAP
-	N       int     `json:"n"`        // messages from which on it is as fast, of the lengths measured; against gzip within 1 %; 0: of none
-	First   float64 `json:"shortest"` // time of the shortest session to that of plain SOAP
-	Last    float64 `json:"longest"`  // the same of the longest
+	Service string `json:"service"` // as in the cells
+	Size    int    `json:"size"`    // items in a message
+	Way     Way    `json:"way"`     // of hhfr
+	Against Way    `json:"against"` // of plain SOAP
+	// messages from which on it is as fast, of the lengths measured; against gzip within 1 %; 0: of
+	// none
+	N     int     `json:"n"`
+	First float64 `json:"shortest"` // time of the shortest session to that of plain SOAP
+	Last  float64 `json:"longest"`  // the same of the longest
 }
 
 // gzipMargin is how much longer a session may be than one of plain SOAP with gzip to count as fast.
@@ -197,7 +201,8 @@ const gzipMargin = 0.01
 func BreakEvens(cells []Cell) (list []BreakEven) {
 	for _, ours := range ways {
 		for _, theirs := range ways {
-			if b := breakEvenOf(ofWay(cells, ours.name), ofWay(cells, theirs.name), theirs.gzip); ours.rival(theirs.manner) && b != nil {
+			if b := breakEvenOf(ofWay(cells, ours.name), ofWay(cells, theirs.name),
+				theirs.gzip); ours.rival(theirs.manner) && b != nil {
 				b.Service, b.Size, b.Way, b.Against = cells[0].Service, cells[0].Size, ours.name, theirs.name
 				list = append(list, *b)
 			}

@@ -1,5 +1,6 @@
-// Package bin reads and writes the primitive values of the wire format: integers, octet strings, bit-packed columns
-// (docs/wire-format.md, sections 1 and 10.5). Nothing in it is safe for concurrent use of one value.
+// Package bin reads and writes the primitive values of the wire format: integers, octet strings,
+// bit-packed columns (docs/wire-format.md, sections 1 and 10.5). Nothing in it is safe for
+// concurrent use of one value.
 package bin
 
 import (
@@ -19,11 +20,13 @@ const (
 	TooLarge
 )
 
-var codeNames = map[Code]string{Truncated: "input ends inside a field", Overlong: "integer is not in its shortest form", TooLarge: "length above the limit"}
+var codeNames = map[Code]string{Truncated: "input ends inside a field", Overlong: "integer is not in its shortest form",
+	TooLarge: "length above the limit"}
 
 func (c Code) String() string { return codeNames[c] }
 
-// Error is the first failure of a [Cursor]. At is the offset of the field that failed, in octets, counted from the base of the cursor.
+// Error is the first failure of a [Cursor]. At is the offset of the field that failed, in octets,
+// counted from the base of the cursor.
 type Error struct {
 	Code       Code
 	At         int64
@@ -37,8 +40,8 @@ func (e *Error) Error() string {
 // Is compares codes.
 func (e *Error) Is(t error) bool { o, ok := t.(*Error); return ok && o.Code == e.Code }
 
-// Cursor reads fields from the front of a buffer and remembers its first failure; after that every read gives zero. It never allocates
-// and never copies: what it returns aliases the buffer.
+// Cursor reads fields from the front of a buffer and remembers its first failure; after that every
+// read gives zero. It never allocates and never copies: what it returns aliases the buffer.
 type Cursor struct {
 	buf  []byte
 	at   int
@@ -143,7 +146,8 @@ func (c *Cursor) Count(most uint64) int {
 	return int(v)
 }
 
-// Bytes reads a length and that many octets; a length above most, or beyond the input, is a failure before anything is read.
+// Bytes reads a length and that many octets; a length above most, or beyond the input, is a failure
+// before anything is read.
 func (c *Cursor) Bytes(most uint64) []byte {
 	n := c.Count(most)
 	return c.Take(n)

@@ -8,7 +8,8 @@ import (
 // PackedLen is the number of octets that n values of w bits take.
 func PackedLen(n, w int) int { return (n*w + 7) / 8 }
 
-// Packer appends integers of any width, lowest bits first, to a buffer. The zero value is not ready: use [NewPacker].
+// Packer appends integers of any width, lowest bits first, to a buffer. The zero value is not
+// ready: use [NewPacker].
 type Packer struct {
 	dst  []byte
 	acc  uint64
@@ -37,7 +38,8 @@ func (p *Packer) Put(v uint64, w uint) {
 	}
 }
 
-// wordWidth is the widest integer that fits a word behind up to seven other bits, with a bit left, so that shifts stay below 64.
+// wordWidth is the widest integer that fits a word behind up to seven other bits, with a bit left,
+// so that shifts stay below 64.
 const wordWidth = 64 - 8
 
 // PutAll appends the lowest w bits of each value; the other bits of them are 0.
@@ -89,7 +91,8 @@ func (p *Packer) Finish() []byte {
 	return p.dst
 }
 
-// Unpacker reads integers of any width, lowest bits first. The caller has checked that the buffer is long enough ([PackedLen]); beyond it zeros are read.
+// Unpacker reads integers of any width, lowest bits first. The caller has checked that the buffer
+// is long enough ([PackedLen]); beyond it zeros are read.
 type Unpacker struct {
 	src []byte
 	bit uint64

@@ -1,4 +1,5 @@
-// Package demo is the tour of hhfr on one machine: a server, a client, a pair of proxies, a thin link between them, real messages, and what a capture of them tells.
+// Package demo is the tour of hhfr on one machine: a server, a client, a pair of proxies, a thin
+// link between them, real messages, and what a capture of them tells.
 package demo
 
 import (
@@ -24,10 +25,12 @@ type Config struct {
 	Messages []Message
 	// Link is an emulated link as in the command line; empty: gprs.
 	Link string
-	// Speed is how many times faster than the link the clock runs; 0: what fits the link. Sessions whose times are not those of the link alone are lived through
-	// again, at half the speed and then a quarter of it.
+	// Speed is how many times faster than the link the clock runs; 0: what fits the link. Sessions
+	// whose times are not those of the link alone are lived through again, at half the speed and
+	// then a quarter of it.
 	Speed float64
-	// Dir is where captures, octets of streams, and the store are put. Required; it is made if need be.
+	// Dir is where captures, octets of streams, and the store are put. Required; it is made if need
+	// be.
 	Dir string
 	// Each and EachWay, if given, hear of every row and of every way as it is done.
 	Each    func(Row)
@@ -51,23 +54,30 @@ type Report struct {
 	link link.Profile
 }
 
-// Same tells whether every message came back as it was sent, and was found in the captures as it was sent.
+// Same tells whether every message came back as it was sent, and was found in the captures as it
+// was sent.
 func (r *Report) Same() bool {
-	return !slices.ContainsFunc(r.Rows, func(row Row) bool { return !row.Same }) && !slices.ContainsFunc(r.Ways, func(w Way) bool { return !w.Same })
+	return !slices.ContainsFunc(r.Rows, func(row Row) bool {
+		return !row.Same
+	}) && !slices.ContainsFunc(r.Ways, func(w Way) bool { return !w.Same })
 }
 
 const (
-	// MaxOff is how far a session's time may be from what its octets and round trips take, as a share of that.
+	// MaxOff is how far a session's time may be from what its octets and round trips take, as a
+	// share of that.
 	MaxOff = 0.10
 	// MaxCPU is the share of the link's time above which computing would count as link.
 	MaxCPU = 0.05
 )
 
 var (
-	// ErrDifferent says that a message did not come back as it was sent, or is another in the capture.
+	// ErrDifferent says that a message did not come back as it was sent, or is another in the
+	// capture.
 	ErrDifferent = errors.New("what came back, or what the captures tell, is not what was sent")
-	// ErrNotTheLink says that times are not those of the link alone, though sessions were lived through again.
-	ErrNotTheLink = errors.New("times that are not those of the link alone: this machine is too slow for the clock, or too busy")
+	// ErrNotTheLink says that times are not those of the link alone, though sessions were lived
+	// through again.
+	ErrNotTheLink = errors.New("times that are not those of the link alone: this machine is too slow for the " +
+		"clock, or too busy")
 )
 
 // tour is one run.
@@ -78,8 +88,10 @@ type tour struct {
 	met    *ends // of the way Stream
 }
 
-// Run sends each message twice to the echo service over a stream on loopback; then some of them over an emulated link, by each of [Ways]; then reads the captures of that, and compares everything with
-// what was sent. Errors: those of link.ParseProfile and link.Relay, without a report; ErrDifferent and ErrNotTheLink; that of a session.
+// Run sends each message twice to the echo service over a stream on loopback; then some of them
+// over an emulated link, by each of [Ways]; then reads the captures of that, and compares
+// everything with what was sent. Errors: those of link.ParseProfile and link.Relay, without a
+// report; ErrDifferent and ErrNotTheLink; that of a session.
 func Run(ctx context.Context, cfg Config) (*Report, error) {
 	if cfg.Link == "" {
 		cfg.Link = "gprs"
@@ -154,7 +166,8 @@ func (t *tour) newSite(ctx context.Context) (*site, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := &site{Server: hhfr.Server{Handler: services, Store: newStore()}, addr: l.Addr().String(), done: make(chan struct{})}
+	s := &site{Server: hhfr.Server{Handler: services, Store: newStore()}, addr: l.Addr().String(),
+		done: make(chan struct{})}
 	go func() {
 		defer close(s.done)
 		s.err = s.Serve(l)

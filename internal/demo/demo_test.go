@@ -25,12 +25,14 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// fast is a tour on a clock that is too fast to be exact: what its times are is for the soak test, on a quiet machine.
+// fast is a tour on a clock that is too fast to be exact: what its times are is for the soak test,
+// on a quiet machine.
 func fast(t *testing.T, messages []demo.Message) demo.Config {
 	return demo.Config{Messages: messages, Link: "3g", Speed: 60, Dir: t.TempDir()}
 }
 
-// TestTour is the main job, with nothing but this repository: SOAP in, binary stream over a thin link, SOAP out, byte for byte; and the same from the captures.
+// TestTour is the main job, with nothing but this repository: SOAP in, binary stream over a thin
+// link, SOAP out, byte for byte; and the same from the captures.
 func TestTour(t *testing.T) {
 	messages, err := demo.Builtin()
 	require.NoError(t, err)
@@ -87,7 +89,8 @@ func TestTour(t *testing.T) {
 	rebuildFromFiles(t, cfg.Dir, messages)
 }
 
-// rebuildFromFiles does what the last lines of the demo say, for the stream of the ends that had met: its shapes are in the store alone.
+// rebuildFromFiles does what the last lines of the demo say, for the stream of the ends that had
+// met: its shapes are in the store alone.
 func rebuildFromFiles(t *testing.T, dir string, messages []demo.Message) {
 	t.Helper()
 	files, err := filepath.Glob(filepath.Join(dir, demo.Again, "*.bin"))
@@ -112,12 +115,15 @@ func rebuildFromFiles(t *testing.T, dir string, messages []demo.Message) {
 	require.NoError(t, err)
 	assert.Equal(t, 4*len(messages), with.Counts().Verified)
 	for _, m := range with.Messages {
-		assert.True(t, slices.ContainsFunc(messages, func(sent demo.Message) bool { return bytes.Equal(sent.Body, m.Body) }))
+		assert.True(t, slices.ContainsFunc(messages, func(sent demo.Message) bool {
+			return bytes.Equal(sent.Body, m.Body)
+		}))
 	}
 }
 
 func TestTourOfAnythingElse(t *testing.T) {
-	list := []demo.Message{{Name: "empty"}, {Name: "text", Body: []byte("no XML")}, {Name: "broken", Body: []byte("<a><b></a>")}, {Name: "long", Body: []byte(strings.Repeat("long ", 2000))}}
+	list := []demo.Message{{Name: "empty"}, {Name: "text", Body: []byte("no XML")},
+		{Name: "broken", Body: []byte("<a><b></a>")}, {Name: "long", Body: []byte(strings.Repeat("long ", 2000))}}
 	r, err := demo.Run(t.Context(), fast(t, list))
 	if err != nil {
 		require.ErrorIs(t, err, demo.ErrNotTheLink)
@@ -143,7 +149,8 @@ func (s tampering) Serve(ctx context.Context, request *streamer.Message, reply f
 		if err != nil {
 			return err
 		}
-		return reply(&streamer.Message{Head: m.Head, Body: bytes.NewReader(bytes.Replace(body, []byte(s.word), []byte("tampered"), 1))})
+		return reply(&streamer.Message{Head: m.Head,
+			Body: bytes.NewReader(bytes.Replace(body, []byte(s.word), []byte("tampered"), 1))})
 	})
 }
 
@@ -193,7 +200,8 @@ func TestGood(t *testing.T) {
 	for _, c := range []struct {
 		ms, cpu float64
 		good    bool
-	}{{1000, 0.01, true}, {1099, 0.05, true}, {1101, 0.01, false}, {901, -1, true}, {899, 0.01, false}, {1000, 0.051, false}} {
+	}{{1000, 0.01, true}, {1099, 0.05, true}, {1101, 0.01, false}, {901, -1, true}, {899, 0.01, false},
+		{1000, 0.051, false}} {
 		assert.Equal(t, c.good, demo.Way{Millis: c.ms, Expected: 1000, CPU: c.cpu}.Good(), "%+v", c)
 	}
 }
@@ -204,7 +212,8 @@ func TestBreakEven(t *testing.T) {
 	for _, c := range []struct {
 		way  []time.Duration
 		want int
-	}{{at(9, 19, 29, 39), 1}, {at(20, 21, 29, 30), 3}, {at(9, 21, 29, 30), 3}, {at(9, 19, 29, 40), 0}, {at(11, 21, 31, 39), 4}} {
+	}{{at(9, 19, 29, 39), 1}, {at(20, 21, 29, 30), 3}, {at(9, 21, 29, 30), 3}, {at(9, 19, 29, 40), 0},
+		{at(11, 21, 31, 39), 4}} {
 		assert.Equal(t, c.want, demo.BreakEven(soap, c.way), "%v", c.way)
 	}
 }
@@ -229,7 +238,8 @@ func TestFound(t *testing.T) {
 	told := func() (all []*capture.Decoded) {
 		for i := range 4 {
 			for _, reply := range []bool{false, true} {
-				all = append(all, &capture.Decoded{Number: i + 1, HHFR: true, Reply: reply, Body: sample[i%2].Body, State: capture.Verified})
+				all = append(all, &capture.Decoded{Number: i + 1, HHFR: true, Reply: reply, Body: sample[i%2].Body,
+					State: capture.Verified})
 			}
 		}
 		return all

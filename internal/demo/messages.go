@@ -38,12 +38,14 @@ func Read(files fs.FS, keep func(path string) bool) (list []Message, err error) 
 }
 
 const (
-	// linkMessages is how many messages go over the link at most, and linkOctets how long they are: the link is to be lived through in a few seconds.
+	// linkMessages is how many messages go over the link at most, and linkOctets how long they are:
+	// the link is to be lived through in a few seconds.
 	linkMessages = 10
 	linkOctets   = 8 << 10
 )
 
-// sample picks the messages for the link: all, or some spread evenly over those that are not too long.
+// sample picks the messages for the link: all, or some spread evenly over those that are not too
+// long.
 func sample(list []Message) (some []Message) {
 	for _, m := range list {
 		if len(m.Body) > 0 && len(m.Body) <= linkOctets {

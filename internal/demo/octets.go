@@ -14,7 +14,8 @@ import (
 	"github.com/hhfr/hhfr/pkg/streamer"
 )
 
-// Row is what one message cost. Octets of HHFR are those of its data frames there and back, framing included; Shapes those of the shapes sent for it the first time.
+// Row is what one message cost. Octets of HHFR are those of its data frames there and back, framing
+// included; Shapes those of the shapes sent for it the first time.
 type Row struct {
 	Name   string `json:"name"`               // of the message
 	SOAP   int64  `json:"envelope_octets"`    // envelopes, there and back
@@ -51,7 +52,8 @@ func (t *tour) octets(ctx context.Context) (err error) {
 	}
 	defer func() { err = errors.Join(err, far.stop()) }()
 	near := newStore()
-	sess, err := session.Dial(ctx, far.url(peer.EchoPath), session.Config{Store: near, Coders: codersOf(near), RequireHHFR: true})
+	sess, err := session.Dial(ctx, far.url(peer.EchoPath),
+		session.Config{Store: near, Coders: codersOf(near), RequireHHFR: true})
 	if err != nil {
 		return err
 	}
@@ -89,8 +91,10 @@ func trip(ctx context.Context, sess *session.Session, m Message) (Row, error) {
 		}
 		row.Same = row.Same && bytes.Equal(body, m.Body)
 		after := sess.Stream().Stats()
-		*octets = after.Sent.Data.Octets - before.Sent.Data.Octets + after.Received.Data.Octets - before.Received.Data.Octets
-		row.Shapes += after.Sent.Shape.Octets - before.Sent.Shape.Octets + after.Received.Shape.Octets - before.Received.Shape.Octets
+		*octets = after.Sent.Data.Octets - before.Sent.Data.Octets +
+			after.Received.Data.Octets - before.Received.Data.Octets
+		row.Shapes += after.Sent.Shape.Octets - before.Sent.Shape.Octets +
+			after.Received.Shape.Octets - before.Received.Shape.Octets
 		if i == 0 {
 			replyHead := reply.Head
 			if replyHead == nil {

@@ -42,7 +42,8 @@ type opening struct {
 	closers    []func() error // the last first
 }
 
-// patience bounds what takes time on a thin link, on its clock: the thinnest takes seconds for an offer.
+// patience bounds what takes time on a thin link, on its clock: the thinnest takes seconds for an
+// offer.
 const patience = time.Hour
 
 func (o *opening) open(ctx context.Context, name string) (err error) {
@@ -134,7 +135,8 @@ func (o *opening) stream(ctx context.Context, url string, mode negotiate.Mode) e
 		return o.record(conn), nil
 	}
 	return o.dial(ctx, url, session.Config{
-		Mode: mode, HTTPClient: o.client(recorded), Transports: o.transports(), Store: o.ends.store, Coders: codersOf(o.ends.store),
+		Mode: mode, HTTPClient: o.client(recorded), Transports: o.transports(), Store: o.ends.store,
+		Coders:   codersOf(o.ends.store),
 		WrapConn: o.record, OnSession: facts,
 	})
 }
@@ -160,7 +162,8 @@ func facts(f negotiate.Facts, c net.Conn) {
 	}
 }
 
-// pair starts two proxies, one at each end of the link, and gives the URL of the near one. The far one has a store of its own.
+// pair starts two proxies, one at each end of the link, and gives the URL of the near one. The far
+// one has a store of its own.
 func (o *opening) pair(ctx context.Context, server string) (string, error) {
 	far, err := o.proxy(ctx, server, newStore(), nil)
 	if err != nil {
@@ -191,13 +194,16 @@ func (o *opening) pair(ctx context.Context, server string) (string, error) {
 	return "http://" + near.Addrs()["http"].String() + peer.EchoPath, nil
 }
 
-// proxy starts a proxy: the near one if it has transports, which is recorded, otherwise the far one.
-func (o *opening) proxy(ctx context.Context, upstream string, store ctxstore.Store, transports map[string]streamer.Transport) (*proxy.Proxy, error) {
+// proxy starts a proxy: the near one if it has transports, which is recorded, otherwise the far
+// one.
+func (o *opening) proxy(ctx context.Context, upstream string, store ctxstore.Store,
+	transports map[string]streamer.Transport) (*proxy.Proxy, error) {
 	u, err := url.Parse(upstream)
 	if err != nil {
 		return nil, err
 	}
-	cfg := proxy.Config{Upstream: u, Store: store, Coders: codersOf(store), Transports: transports, Clock: o.clock, Timeout: patience, Silence: patience, Pause: patience, Gather: patience, Idle: patience}
+	cfg := proxy.Config{Upstream: u, Store: store, Coders: codersOf(store), Transports: transports, Clock: o.clock,
+		Timeout: patience, Silence: patience, Pause: patience, Gather: patience, Idle: patience}
 	if cfg.Listen, err = listen(ctx); err != nil {
 		return nil, err
 	}

@@ -8,8 +8,9 @@ import (
 	"github.com/hhfr/hhfr/pkg/streamer"
 )
 
-// whole is a service that sees a request to its end before it replies, as most do. The echo service alone replies while it reads: then both directions of the link work at once, and
-// a session is faster than its octets and round trips say.
+// whole is a service that sees a request to its end before it replies, as most do. The echo service
+// alone replies while it reads: then both directions of the link work at once, and a session is
+// faster than its octets and round trips say.
 type whole struct{ peer.Service }
 
 // Serve reads the request, and has it served.

@@ -29,24 +29,29 @@ const (
 // Ways are all of them.
 var Ways = []string{SOAP, Stream, Again, Pair}
 
-// Way is one session over the link. Times are those of the link, in milliseconds; octets those on the link, with 40 for the headers of each packet.
+// Way is one session over the link. Times are those of the link, in milliseconds; octets those on
+// the link, with 40 for the headers of each packet.
 type Way struct {
-	Name        string  `json:"name"`                 // soap (one connection, kept), stream, again (a stream of ends that have met) or pair (of proxies)
-	Messages    int     `json:"messages"`             // requests, each with its reply, one after the other
-	Millis      float64 `json:"ms"`                   // of the whole session, connections and negotiation included
-	Expected    float64 `json:"expected_ms"`          // octets by bandwidth, and round trips
-	RoundTrips  int     `json:"round_trips"`          // of connections, negotiation, hello and messages
-	Connections int     `json:"connections"`          // over the link
-	Sent        int64   `json:"sent_octets"`          // to the server
-	Received    int64   `json:"received_octets"`      // from it
-	Speed       float64 `json:"speed"`                // how many times faster than the link the clock ran
-	CPU         float64 `json:"cpu_share"`            // of the time, as lived through, that this process computed; -1 where the system does not tell
-	BreakEven   int     `json:"break_even,omitempty"` // after so many messages it was faster than soap, and stayed so; left out: never
-	Capture     string  `json:"capture,omitempty"`    // file with what went over the link
-	Octets      string  `json:"octets,omitempty"`     // folder with the octets of the stream alone
-	Found       int     `json:"found,omitempty"`      // messages in the capture that are as they were sent
-	Rebuilt     int     `json:"rebuilt,omitempty"`    // the same from the octets of the stream and the store
-	Same        bool    `json:"same"`                 // what came back, was found and was rebuilt is what was sent
+	// soap (one connection, kept), stream, again (a stream of ends that have met) or pair (of
+	// proxies)
+	Name        string  `json:"name"`
+	Messages    int     `json:"messages"`        // requests, each with its reply, one after the other
+	Millis      float64 `json:"ms"`              // of the whole session, connections and negotiation included
+	Expected    float64 `json:"expected_ms"`     // octets by bandwidth, and round trips
+	RoundTrips  int     `json:"round_trips"`     // of connections, negotiation, hello and messages
+	Connections int     `json:"connections"`     // over the link
+	Sent        int64   `json:"sent_octets"`     // to the server
+	Received    int64   `json:"received_octets"` // from it
+	Speed       float64 `json:"speed"`           // how many times faster than the link the clock ran
+	// of the time, as lived through, that this process computed; -1 where the system does not tell
+	CPU float64 `json:"cpu_share"`
+	// after so many messages it was faster than soap, and stayed so; left out: never
+	BreakEven int    `json:"break_even,omitempty"`
+	Capture   string `json:"capture,omitempty"` // file with what went over the link
+	Octets    string `json:"octets,omitempty"`  // folder with the octets of the stream alone
+	Found     int    `json:"found,omitempty"`   // messages in the capture that are as they were sent
+	Rebuilt   int    `json:"rebuilt,omitempty"` // the same from the octets of the stream and the store
+	Same      bool   `json:"same"`              // what came back, was found and was rebuilt is what was sent
 
 	each []time.Duration // when each message was done
 }
@@ -54,13 +59,16 @@ type Way struct {
 // Off is how far the session's time is from what was expected, as a share of that.
 func (w Way) Off() float64 { return (w.Millis - w.Expected) / w.Expected }
 
-// Good tells whether the time is that of the link: within [MaxOff] of what was expected, and computing no more than [MaxCPU].
+// Good tells whether the time is that of the link: within [MaxOff] of what was expected, and
+// computing no more than [MaxCPU].
 func (w Way) Good() bool { return math.Abs(w.Off()) <= MaxOff && w.CPU <= MaxCPU }
 
 const (
-	// rounds is how often the messages go over the link: the first time a stream sends shapes, then it does not.
+	// rounds is how often the messages go over the link: the first time a stream sends shapes, then
+	// it does not.
 	rounds = 2
-	// tries is how often a session is lived through that is not good: other work on the machine may have come between.
+	// tries is how often a session is lived through that is not good: other work on the machine may
+	// have come between.
 	tries = 3
 )
 

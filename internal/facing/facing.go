@@ -1,4 +1,5 @@
-// Package facing puts two engines of reliable sequences before each other, with nothing between them but the octets of datagrams: what the engine costs alone, for tests and comparisons.
+// Package facing puts two engines of reliable sequences before each other, with nothing between
+// them but the octets of datagrams: what the engine costs alone, for tests and comparisons.
 package facing
 
 import (
@@ -7,7 +8,8 @@ import (
 	"github.com/hhfr/hhfr/pkg/wsrm"
 )
 
-// Pair is two engines half a millisecond apart, each with an application that commits at once. Not safe for concurrent use.
+// Pair is two engines half a millisecond apart, each with an application that commits at once. Not
+// safe for concurrent use.
 type Pair struct {
 	// Drop has every so many datagrams lost; 0: none.
 	Drop int
@@ -34,8 +36,9 @@ func New(cfg wsrm.Config) (*Pair, error) {
 	return p, nil
 }
 
-// Carry sends n messages from one end to the other and lets time pass until all are done: each is accepted, put into a datagram, written, read, delivered, committed and acknowledged. Errors: those of [wsrm.Engine.Step],
-// and of datagrams that are none.
+// Carry sends n messages from one end to the other and lets time pass until all are done: each is
+// accepted, put into a datagram, written, read, delivered, committed and acknowledged. Errors:
+// those of [wsrm.Engine.Step], and of datagrams that are none.
 func (p *Pair) Carry(message []byte, n int) error {
 	goal := p.done + uint64(n)
 	for p.done < goal {

@@ -6,7 +6,8 @@ import (
 	"strings"
 )
 
-// Body takes the raw octets behind a head and gives those of the entity. The caller hands each octet in once, in order:
+// Body takes the raw octets behind a head and gives those of the entity. The caller hands each
+// octet in once, in order:
 //
 //	for len(p) > 0 && !b.Done() {
 //		entity, n, err := b.Write(p)
@@ -14,8 +15,8 @@ import (
 //		p = p[n:]
 //	}
 //
-// p[:n] are the raw octets. What is left when it is done belongs to the next message. A Body holds no more than one chunk line or trailer
-// section, and the framing if [Body.Record] was called.
+// p[:n] are the raw octets. What is left when it is done belongs to the next message. A Body holds
+// no more than one chunk line or trailer section, and the framing if [Body.Record] was called.
 type Body struct {
 	kind     Kind
 	state    bodyState
@@ -31,8 +32,8 @@ type Body struct {
 	parts    []FramingPart
 }
 
-// FramingPart is a piece of a chunked body that is not entity: chunk lines, line ends, the trailer section. It stands in front of the
-// entity's octet At.
+// FramingPart is a piece of a chunked body that is not entity: chunk lines, line ends, the trailer
+// section. It stands in front of the entity's octet At.
 type FramingPart struct {
 	At     int64
 	Octets []byte
@@ -67,11 +68,13 @@ func NewBody(f Framing) *Body {
 	return b
 }
 
-// Record makes the body keep its framing, so that [Body.AppendRaw] gives the raw octets back. It is called before the first Write.
+// Record makes the body keep its framing, so that [Body.AppendRaw] gives the raw octets back. It is
+// called before the first Write.
 func (b *Body) Record() { b.record = true }
 
-// Write takes octets from the front of p: consumed of them, all of p unless the body ends in it or entity follows. entity, a piece of
-// p[:consumed], is the end of what was consumed, or empty. An error, which stays, is [Malformed] or [TooLarge] and has the raw offset.
+// Write takes octets from the front of p: consumed of them, all of p unless the body ends in it or
+// entity follows. entity, a piece of p[:consumed], is the end of what was consumed, or empty. An
+// error, which stays, is [Malformed] or [TooLarge] and has the raw offset.
 func (b *Body) Write(p []byte) (entity []byte, consumed int, err error) {
 	for consumed < len(p) && b.state != bodyDone && b.err == nil && len(entity) == 0 {
 		n := 0
@@ -201,7 +204,8 @@ func (b *Body) keep(p []byte) {
 // Done reports whether the body is whole; a body until close never is before [Body.Close].
 func (b *Body) Done() bool { return b.state == bodyDone }
 
-// Close says that no more octets come: nil if the body is whole, else its error, or [ErrIncomplete] with the raw offset.
+// Close says that no more octets come: nil if the body is whole, else its error, or [ErrIncomplete]
+// with the raw offset.
 func (b *Body) Close() error {
 	switch {
 	case b.err != nil:
@@ -236,10 +240,12 @@ func (b *Body) Skip(n int64) {
 // Sizes are the octets taken so far, and those of them that were entity.
 func (b *Body) Sizes() (raw, entity int64) { return b.raw, b.entity }
 
-// Trailer is the trailer section as received, its empty line included; nil if the body is not chunked or not there yet.
+// Trailer is the trailer section as received, its empty line included; nil if the body is not
+// chunked or not there yet.
 func (b *Body) Trailer() []byte { return b.trailer }
 
-// Framing is what [Body.Record] recorded, and whether it is all: beyond 1 MiB a recording is given up.
+// Framing is what [Body.Record] recorded, and whether it is all: beyond 1 MiB a recording is given
+// up.
 func (b *Body) Framing() ([]FramingPart, bool) { return b.parts, b.record && !b.given }
 
 // AppendRaw appends the raw body to dst: the entity with the recorded framing around it.

@@ -24,8 +24,8 @@ type run struct{ size, times int64 }
 // maxChunks bounds the chunks that a line may stand for.
 const maxChunks = 1 << 20
 
-// ChunkingLine says in a line how a chunked body of this entity was framed; raw is the body as received. The
-// line is that of docs/proxy.md, section 3.
+// ChunkingLine says in a line how a chunked body of this entity was framed; raw is the body as
+// received. The line is that of docs/proxy.md, section 3.
 func ChunkingLine(raw, entity []byte, parts []FramingPart) string {
 	for _, upper := range []bool{false, true} {
 		g := regular(entity, parts, upper)
@@ -57,7 +57,8 @@ func ChunkingLine(raw, entity []byte, parts []FramingPart) string {
 	return "=f:" + base64.RawStdEncoding.EncodeToString(all) + "\n"
 }
 
-// regular is the framing of chunks without anything beside their sizes, cut as parts say; nil if it cannot be that.
+// regular is the framing of chunks without anything beside their sizes, cut as parts say; nil if it
+// cannot be that.
 func regular(entity []byte, parts []FramingPart, upper bool) *Chunking {
 	g := &Chunking{regular: true, upper: upper}
 	at := int64(0)
@@ -77,7 +78,8 @@ func regular(entity []byte, parts []FramingPart, upper bool) *Chunking {
 	return g
 }
 
-// ParseChunking reads such a line; nil: it is empty, and the body is no chunked one. Errors: Malformed.
+// ParseChunking reads such a line; nil: it is empty, and the body is no chunked one. Errors:
+// Malformed.
 func ParseChunking(line []byte) (*Chunking, error) {
 	if string(line) == "\n" {
 		return nil, nil

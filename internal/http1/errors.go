@@ -12,7 +12,8 @@ const (
 	TooLarge
 	// Malformed: the octets are no HTTP/1.x.
 	Malformed
-	// Conflict: the framing fields contradict each other, so that two readers could see two messages (RFC 9112, section 11.2).
+	// Conflict: the framing fields contradict each other, so that two readers could see two
+	// messages (RFC 9112, section 11.2).
 	Conflict
 	// Invalid: a part handed to an append function cannot stand in a head.
 	Invalid
@@ -25,11 +26,12 @@ var codeNames = map[Code]string{
 
 func (c Code) String() string { return codeNames[c] }
 
-// ErrIncomplete is what [ParseHead] and [Body.Close] return when the input ends too early; compare with errors.Is.
+// ErrIncomplete is what [ParseHead] and [Body.Close] return when the input ends too early; compare
+// with errors.Is.
 var ErrIncomplete error = &Error{Code: Incomplete}
 
-// Error is the error of this package. At is an octet offset: into the head for [ParseHead] and the framing functions, into the raw body for
-// [Body]. What says which part was being read.
+// Error is the error of this package. At is an octet offset: into the head for [ParseHead] and the
+// framing functions, into the raw body for [Body]. What says which part was being read.
 type Error struct {
 	Code Code
 	At   int64

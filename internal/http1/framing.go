@@ -24,7 +24,8 @@ const (
 	Tunnel
 )
 
-var kindNames = map[Kind]string{NoBody: "none", Length: "length", Chunked: "chunked", UntilClose: "until close", Tunnel: "tunnel"}
+var kindNames = map[Kind]string{NoBody: "none", Length: "length", Chunked: "chunked", UntilClose: "until close",
+	Tunnel: "tunnel"}
 
 func (k Kind) String() string { return kindNames[k] }
 
@@ -53,26 +54,30 @@ const (
 )
 
 var doubtNames = map[Doubt]string{
-	BothLengths: "both Transfer-Encoding and Content-Length", RepeatedLength: "repeated Content-Length", OldVersion: "Transfer-Encoding in HTTP/1.0",
-	UnknownCoding: "unknown transfer coding", SpaceBeforeColon: "white space before a colon", OddName: "field name is no token",
-	Fold: "folded field", BareLF: "line end without CR", ControlOctet: "control octet",
+	BothLengths: "both Transfer-Encoding and Content-Length", RepeatedLength: "repeated Content-Length",
+	OldVersion:    "Transfer-Encoding in HTTP/1.0",
+	UnknownCoding: "unknown transfer coding", SpaceBeforeColon: "white space before a colon",
+	OddName: "field name is no token",
+	Fold:    "folded field", BareLF: "line end without CR", ControlOctet: "control octet",
 }
 
 func (d Doubt) String() string { return doubtNames[d] }
 
-// Framing says where the body behind a head ends. Length counts octets, for Kind [Length] only. Doubts are in no particular order, each once;
-// a front end that passes a message on to a reader it does not know refuses one with doubts.
+// Framing says where the body behind a head ends. Length counts octets, for Kind [Length] only.
+// Doubts are in no particular order, each once; a front end that passes a message on to a reader it
+// does not know refuses one with doubts.
 type Framing struct {
 	Kind   Kind
 	Length int64
 	Doubts []Doubt
 }
 
-// RequestFraming finds the framing of a request's body (RFC 9112, section 6.3). Contradictions are [Conflict], values that are no
-// length [Malformed].
+// RequestFraming finds the framing of a request's body (RFC 9112, section 6.3). Contradictions are
+// [Conflict], values that are no length [Malformed].
 func RequestFraming(h *Head) (Framing, error) { return framing(h, Framing{Kind: NoBody}) }
 
-// ReplyFraming finds the framing of the body of the reply to a request of this method ("" if that is not known).
+// ReplyFraming finds the framing of the body of the reply to a request of this method ("" if that
+// is not known).
 func ReplyFraming(h *Head, method string) (Framing, error) {
 	status := h.Status()
 	switch {

@@ -1,6 +1,7 @@
 package http1
 
-// DefaultHeadLimit is the longest head in octets if the caller states none: four times what common servers take, since SOAP heads carry tokens.
+// DefaultHeadLimit is the longest head in octets if the caller states none: four times what common
+// servers take, since SOAP heads carry tokens.
 const DefaultHeadLimit = 64 << 10
 
 // maxFields bounds the fields of one head; no real head comes near.
@@ -15,5 +16,6 @@ const maxTrailer = DefaultHeadLimit
 // maxTokens bounds the transfer codings of one message.
 const maxTokens = 16
 
-// maxRecordedFraming bounds what [Body] records of a message's framing, in octets; beyond it the recording is given up.
+// maxRecordedFraming bounds what [Body] records of a message's framing, in octets; beyond it the
+// recording is given up.
 const maxRecordedFraming = 1 << 20

@@ -70,7 +70,8 @@ func (c *conn) LocalAddr() net.Addr { return c.local }
 // RemoteAddr implements [net.Conn].
 func (c *conn) RemoteAddr() net.Addr { return c.remote }
 
-// SetDeadline implements [net.Conn]. Deadlines are moments of the machine's clock, whatever clock the link waits on.
+// SetDeadline implements [net.Conn]. Deadlines are moments of the machine's clock, whatever clock
+// the link waits on.
 func (c *conn) SetDeadline(t time.Time) error {
 	return errors.Join(c.SetReadDeadline(t), c.SetWriteDeadline(t))
 }

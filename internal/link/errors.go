@@ -16,7 +16,8 @@ var codeNames = map[Code]string{BadProfile: "bad profile", Unsupported: "not for
 
 func (c Code) String() string { return codeNames[c] }
 
-// Error is what this package returns, but for the errors of connections, which are as those of package net.
+// Error is what this package returns, but for the errors of connections, which are as those of
+// package net.
 type Error struct {
 	Code Code
 	Err  error

@@ -7,12 +7,13 @@ import (
 	"time"
 )
 
-// flow is one direction of one connection: packets on their way, and those that arrived and are not read.
+// flow is one direction of one connection: packets on their way, and those that arrived and are not
+// read.
 type flow struct {
 	link *Link
 	way  *way
-	// window is how many octets may be on their way or unread: enough that the line is never idle for want of it, and a reader that rests
-	// stops its writer.
+	// window is how many octets may be on their way or unread: enough that the line is never idle
+	// for want of it, and a reader that rests stops its writer.
 	window int
 
 	mu      sync.Mutex
@@ -39,7 +40,8 @@ func (f *flow) changedLocked() {
 	f.changed = make(chan struct{})
 }
 
-// await waits until the flow changed, or for d if that is not below 0. Its error is why until is done.
+// await waits until the flow changed, or for d if that is not below 0. Its error is why until is
+// done.
 func (f *flow) await(until context.Context, changed <-chan struct{}, d time.Duration) error {
 	var fired <-chan time.Time
 	if d >= 0 {

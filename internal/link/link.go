@@ -1,11 +1,15 @@
-// Package link is a thin link in the process: a relay of octets that delays and paces them like a modem does, on an injected clock, so that a slow
-// session can be lived through faster than it takes.
+// Package link is a thin link in the process: a relay of octets that delays and paces them like a
+// modem does, on an injected clock, so that a slow session can be lived through faster than it
+// takes.
 //
 // A [Link] relays octets; a [Path] is for datagrams, and only tells when they arrive.
 //
-// Each direction of a [Link] sends one packet after another: of at most 1460 octets, and 40 more for its headers; all connections share it. A packet arrives half a round trip after
-// its last octet was sent. What waits to be sent is bounded by the profile's queue, shared too; a writer waits while it is full. Setting up a connection costs a round trip, and closing
-// one half; neither costs octets. Nothing is lost or reordered. Two runs that write the same at the same moments have the same figures.
+// Each direction of a [Link] sends one packet after another: of at most 1460 octets, and 40 more
+// for its headers; all connections share it. A packet arrives half a round trip after its last
+// octet was sent. What waits to be sent is bounded by the profile's queue, shared too; a writer
+// waits while it is full. Setting up a connection costs a round trip, and closing one half; neither
+// costs octets. Nothing is lost or reordered. Two runs that write the same at the same moments have
+// the same figures.
 package link
 
 import (
@@ -17,7 +21,8 @@ import (
 	"github.com/hhfr/hhfr/pkg/clock"
 )
 
-// Link joins two ends, near and far. All methods may be called concurrently. The caller calls Close in the end.
+// Link joins two ends, near and far. All methods may be called concurrently. The caller calls Close
+// in the end.
 type Link struct {
 	clock   clock.Clock
 	profile Profile
@@ -32,7 +37,8 @@ type Link struct {
 	wait        sync.WaitGroup
 }
 
-// Relay makes a link. c is what it waits on; nil means the machine's clock. Errors: BadProfile, and Unsupported for a profile with what only datagrams live through.
+// Relay makes a link. c is what it waits on; nil means the machine's clock. Errors: BadProfile, and
+// Unsupported for a profile with what only datagrams live through.
 func Relay(c clock.Clock, p Profile) (*Link, error) {
 	p, err := p.withDefaults()
 	if err != nil {
@@ -100,7 +106,8 @@ func (l *Link) arrived(at time.Time) {
 	}
 }
 
-// Dial connects through the link: next makes the connection from its far end on. It takes a round trip, and what next takes; ctx bounds it.
+// Dial connects through the link: next makes the connection from its far end on. It takes a round
+// trip, and what next takes; ctx bounds it.
 func (l *Link) Dial(ctx context.Context, next func(context.Context) (net.Conn, error)) (net.Conn, error) {
 	l.mu.Lock()
 	l.startLocked()
@@ -118,7 +125,8 @@ func (l *Link) Dial(ctx context.Context, next func(context.Context) (net.Conn, e
 	}
 	l.arrived(l.clock.Now())
 	if b, ok := beyond.(interface{ SetReadBuffer(int) error }); ok {
-		// Otherwise the kernel takes megabytes ahead of the link, and who writes them believes them sent.
+		// Otherwise the kernel takes megabytes ahead of the link, and who writes them believes them
+		// sent.
 		_ = b.SetReadBuffer(receiveBuffer)
 	}
 	near, far, err := l.pipe(beyond.LocalAddr(), beyond.RemoteAddr())
@@ -134,7 +142,8 @@ func (l *Link) Dial(ctx context.Context, next func(context.Context) (net.Conn, e
 }
 
 // DialContext wraps the function of that name of an http.Transport or a net.Dialer.
-func (l *Link) DialContext(next func(ctx context.Context, network, addr string) (net.Conn, error)) func(ctx context.Context, network, addr string) (net.Conn, error) {
+func (l *Link) DialContext(next func(ctx context.Context, network, addr string) (net.Conn,
+	error)) func(ctx context.Context, network, addr string) (net.Conn, error) {
 	return func(ctx context.Context, network, addr string) (net.Conn, error) {
 		return l.Dial(ctx, func(ctx context.Context) (net.Conn, error) { return next(ctx, network, addr) })
 	}
@@ -191,7 +200,8 @@ type Stats struct {
 	Up, Down Direction
 	// Connections is how many were set up.
 	Connections int
-	// Elapsed is the time on the link's clock from the first connection until the last packet arrived.
+	// Elapsed is the time on the link's clock from the first connection until the last packet
+	// arrived.
 	Elapsed time.Duration
 }
 
@@ -202,14 +212,16 @@ func (l *Link) Stats() Stats {
 	return Stats{Up: l.up.stats(), Down: l.down.stats(), Connections: l.connections, Elapsed: l.last.Sub(l.began)}
 }
 
-// Expected is what the link's connections take by their octets and so many round trips, if one end always waits for the other.
+// Expected is what the link's connections take by their octets and so many round trips, if one end
+// always waits for the other.
 func (l *Link) Expected(roundTrips int) time.Duration {
 	s := l.Stats()
 	return s.Up.Busy + s.Down.Busy + time.Duration(roundTrips)*l.profile.RTT
 }
 
-// Forward has the connections that a listener at the near end accepts go through the link, to what next makes of them at its far end; those for which it makes none are closed. It ends
-// when the listener is closed, and returns why. The caller closes the listener before the link.
+// Forward has the connections that a listener at the near end accepts go through the link, to what
+// next makes of them at its far end; those for which it makes none are closed. It ends when the
+// listener is closed, and returns why. The caller closes the listener before the link.
 func (l *Link) Forward(listener net.Listener, next func(context.Context) (net.Conn, error)) error {
 	var dialling sync.WaitGroup
 	defer dialling.Wait()

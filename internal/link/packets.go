@@ -10,8 +10,9 @@ import (
 	"github.com/hhfr/hhfr/pkg/clock"
 )
 
-// Packets joins two sockets by a path each way. They wait on c; nil means the machine's clock. Whatever address they write to, it goes to the other one. What has not been read when a socket is closed is gone.
-// Errors: BadProfile.
+// Packets joins two sockets by a path each way. They wait on c; nil means the machine's clock.
+// Whatever address they write to, it goes to the other one. What has not been read when a socket is
+// closed is gone. Errors: BadProfile.
 func Packets(c clock.Clock, p Profile) (near, far net.PacketConn, err error) {
 	if c == nil {
 		c = clock.Real()
@@ -22,13 +23,15 @@ func Packets(c clock.Clock, p Profile) (near, far net.PacketConn, err error) {
 		if err != nil {
 			return nil, nil, err
 		}
-		ends[way] = &socket{clock: c, path: path, addr: addr([]string{"near", "far"}[way]), changed: make(chan struct{}, 1)}
+		ends[way] = &socket{clock: c, path: path, addr: addr([]string{"near", "far"}[way]),
+			changed: make(chan struct{}, 1)}
 	}
 	ends[0].other, ends[1].other = ends[1], ends[0]
 	return ends[0], ends[1], nil
 }
 
-// maxArriving is how many datagrams wait to be read at a socket; more are dropped, as a kernel does.
+// maxArriving is how many datagrams wait to be read at a socket; more are dropped, as a kernel
+// does.
 const maxArriving = 4096
 
 // socket is one end.

@@ -8,8 +8,10 @@ import (
 // datagramHeaders is what IP and UDP add to a datagram, in octets.
 const datagramHeaders = 28
 
-// Path is one direction of a link for datagrams: it tells when what is sent arrives, if it does. Two paths of the same profile and way that are asked the same give the same
-// answers. It waits for nothing and has no clock; the moments are the caller's, and do not go backwards. Not safe for concurrent use.
+// Path is one direction of a link for datagrams: it tells when what is sent arrives, if it does.
+// Two paths of the same profile and way that are asked the same give the same answers. It waits for
+// nothing and has no clock; the moments are the caller's, and do not go backwards. Not safe for
+// concurrent use.
 type Path struct {
 	profile Profile
 	rand    *rand.Rand
@@ -29,7 +31,8 @@ type PathStats struct {
 	Wire int64
 }
 
-// NewPath makes a path. way is the direction, 0 or 1: each has chances of its own. Errors: BadProfile.
+// NewPath makes a path. way is the direction, 0 or 1: each has chances of its own. Errors:
+// BadProfile.
 func NewPath(p Profile, way int) (*Path, error) {
 	p, err := p.withDefaults()
 	if err != nil {
@@ -49,10 +52,13 @@ func NewPath(p Profile, way int) (*Path, error) {
 // Stats tells what became of what was sent until now.
 func (p *Path) Stats() PathStats { return p.count }
 
-// Send puts a datagram with so many octets of payload on the path, and gives the moments at which it arrives: none, one, or two. They hold until the next Send.
+// Send puts a datagram with so many octets of payload on the path, and gives the moments at which
+// it arrives: none, one, or two. They hold until the next Send.
 //
-// In this order: one that is too long for the path never enters it; one that finds the queue full is dropped; the line takes its time; an outage or chance lose it; it takes half a
-// round trip, and jitter, that never changes the order; one that is reordered takes up to half a round trip more (at least 10 ms), and others may pass it; one that is duplicated arrives again likewise.
+// In this order: one that is too long for the path never enters it; one that finds the queue full
+// is dropped; the line takes its time; an outage or chance lose it; it takes half a round trip, and
+// jitter, that never changes the order; one that is reordered takes up to half a round trip more
+// (at least 10 ms), and others may pass it; one that is duplicated arrives again likewise.
 func (p *Path) Send(now time.Time, octets int) []time.Time {
 	p.count.Sent++
 	if p.began.IsZero() {
@@ -106,8 +112,9 @@ func (p *Path) detour() time.Duration {
 	return time.Duration(p.rand.Int64N(int64(max(p.profile.RTT/2, 10*time.Millisecond)))) + 1
 }
 
-// loses decides by chance. With bursts it is the chain of two states of Gilbert: in one nothing is lost, in the other everything, Burst datagrams long in the mean, so that the share
-// is the profile's.
+// loses decides by chance. With bursts it is the chain of two states of Gilbert: in one nothing is
+// lost, in the other everything, Burst datagrams long in the mean, so that the share is the
+// profile's.
 func (p *Path) loses() bool {
 	share, burst := p.profile.Loss, p.profile.Burst
 	if burst <= 1 || share == 0 || share == 1 {

@@ -169,10 +169,13 @@ func TestPathIsRepeatable(t *testing.T) {
 func TestParseImpairments(t *testing.T) {
 	p, err := link.ParseProfile("geo,loss=5%,burst=4,jitter=30ms,reorder=1%,dup=0.5%,mtu=576,outage=5s/60s,seed=9")
 	require.NoError(t, err)
-	assert.Equal(t, link.Impairment{Burst: 4, Jitter: 30 * time.Millisecond, Reorder: 0.01, Duplicate: 0.005, MTU: 576, Outage: 5 * time.Second, OutageEvery: time.Minute}, p.Impairment)
+	assert.Equal(t, link.Impairment{Burst: 4, Jitter: 30 * time.Millisecond, Reorder: 0.01, Duplicate: 0.005, MTU: 576,
+		Outage: 5 * time.Second, OutageEvery: time.Minute}, p.Impairment)
 	for _, bad := range []string{
-		"geo,burst=-1", "geo,burst=NaN", "geo,loss=90%,burst=2", "geo,jitter=-1s", "geo,jitter=2m", "geo,reorder=101%", "geo,dup=-1", "geo,dup=NaN", "geo,mtu=0", "geo,mtu=67", "geo,mtu=65536",
-		"geo,outage=5s", "geo,outage=5s/5s", "geo,outage=6s/5s", "geo,outage=-1s/5s", "geo,outage=1s/25h", "geo,outage=/", "geo,burst=", "geo,other=1",
+		"geo,burst=-1", "geo,burst=NaN", "geo,loss=90%,burst=2", "geo,jitter=-1s", "geo,jitter=2m", "geo,reorder=101%",
+		"geo,dup=-1", "geo,dup=NaN", "geo,mtu=0", "geo,mtu=67", "geo,mtu=65536",
+		"geo,outage=5s", "geo,outage=5s/5s", "geo,outage=6s/5s", "geo,outage=-1s/5s", "geo,outage=1s/25h",
+		"geo,outage=/", "geo,burst=", "geo,other=1",
 	} {
 		_, err := link.ParseProfile(bad)
 		assert.ErrorIs(t, err, &link.Error{Code: link.BadProfile}, bad)

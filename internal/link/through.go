@@ -9,7 +9,8 @@ import (
 	"github.com/hhfr/hhfr/pkg/clock"
 )
 
-// Datagrams is a socket that speaks to one other end through an emulated link: what it sends arrives at the real network when the link says so, and what comes from there likewise.
+// Datagrams is a socket that speaks to one other end through an emulated link: what it sends
+// arrives at the real network when the link says so, and what comes from there likewise.
 type Datagrams struct {
 	net.PacketConn // the near end of the link
 	far            *socket
@@ -18,7 +19,9 @@ type Datagrams struct {
 	wait           sync.WaitGroup
 }
 
-// Through puts a link between a socket, which is the link's from then on, and the other end at remote. It waits on c; nil means the machine's clock. Errors: BadProfile; the socket is left as it is then.
+// Through puts a link between a socket, which is the link's from then on, and the other end at
+// remote. It waits on c; nil means the machine's clock. Errors: BadProfile; the socket is left as
+// it is then.
 func Through(c clock.Clock, p Profile, real net.PacketConn, remote net.Addr) (*Datagrams, error) {
 	near, far, err := Packets(c, p)
 	if err != nil {
@@ -30,7 +33,8 @@ func Through(c clock.Clock, p Profile, real net.PacketConn, remote net.Addr) (*D
 	return d, nil
 }
 
-// maxRefused is how many reads of a socket may fail one after the other: some systems report there that a datagram was refused.
+// maxRefused is how many reads of a socket may fail one after the other: some systems report there
+// that a datagram was refused.
 const maxRefused = 1000
 
 func (d *Datagrams) pump(from, to net.PacketConn, addr net.Addr) {
@@ -84,7 +88,8 @@ func (s *socket) stats() PathStats {
 // Busy is how long the line took for what it sent.
 func (p Profile) Busy(s PathStats) time.Duration { return p.sending(s.Wire) }
 
-// Reliable is the profile without what only datagrams live through: loss, and the rest of [Impairment].
+// Reliable is the profile without what only datagrams live through: loss, and the rest of
+// [Impairment].
 func (p Profile) Reliable() Profile {
 	p.Loss, p.Impairment = 0, Impairment{}
 	return p

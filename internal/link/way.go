@@ -8,7 +8,8 @@ import (
 )
 
 const (
-	// mss is what a packet carries, in octets; headers is what IP and TCP add to it. Together they are the MTU of 1500.
+	// mss is what a packet carries, in octets; headers is what IP and TCP add to it. Together they
+	// are the MTU of 1500.
 	mss     = 1460
 	headers = 40
 	// minQueue is the smallest queue, in octets: four packets.
@@ -44,7 +45,8 @@ func (p Profile) FullPackets(octets int64) time.Duration {
 	return p.sending((octets + mss - 1) / mss * (mss + headers))
 }
 
-// room is how long it takes until a packet of so many octets has room in the queue; what is being sent just now counts to it.
+// room is how long it takes until a packet of so many octets has room in the queue; what is being
+// sent just now counts to it.
 func (w *way) room(octets int64) time.Duration {
 	w.mu.Lock()
 	defer w.mu.Unlock()

@@ -82,7 +82,8 @@ func start(t *testing.T, program string, args ...string) *process {
 // stream runs hhfr stream, and gives what it says of its session and of anything else.
 func stream(t *testing.T, program, url string, args ...string) string {
 	t.Helper()
-	c := exec.CommandContext(t.Context(), program, append([]string{"stream", url, shared.Testdata(t, "soap", "cwmp-inform.xml"), "--repeat", "5"}, args...)...)
+	c := exec.CommandContext(t.Context(), program,
+		append([]string{"stream", url, shared.Testdata(t, "soap", "cwmp-inform.xml"), "--repeat", "5"}, args...)...)
 	var errs bytes.Buffer
 	c.Stderr = &errs
 	require.NoError(t, c.Run(), &errs)
@@ -100,7 +101,8 @@ func explicit(t *testing.T, program string) []string {
 	return nil
 }
 
-// binaryBehindNginx: the command's server behind nginx, where its port is reached, and where that of --tcp is not.
+// binaryBehindNginx: the command's server behind nginx, where its port is reached, and where that
+// of --tcp is not.
 func binaryBehindNginx(t *testing.T) {
 	program := binary(t)
 	open := start(t, program, "serve", "--listen", "127.0.0.1:0")
@@ -119,9 +121,11 @@ func binaryBehindNginx(t *testing.T) {
 func pairBehindNginx(t *testing.T) {
 	program := binary(t)
 	service := start(t, program, "serve", "--listen", "127.0.0.1:0")
-	far := start(t, program, "proxy", "--listen", "127.0.0.1:0", "--upstream", "http://"+service.addr+"/echo", "--no-offer")
+	far := start(t, program, "proxy", "--listen", "127.0.0.1:0", "--upstream", "http://"+service.addr+"/echo",
+		"--no-offer")
 	for name, location := range map[string]string{"as it comes": "", "passes upgrades": passes} {
-		near := start(t, program, "proxy", "--listen", "127.0.0.1:0", "--upstream", "http://"+nginxOf(t, far.addr, location)+"/echo", "-v")
+		near := start(t, program, "proxy", "--listen", "127.0.0.1:0", "--upstream",
+			"http://"+nginxOf(t, far.addr, location)+"/echo", "-v")
 		post := func() {
 			const text = `<s:Envelope xmlns:s="http://schemas.xmlsoap.org/soap/envelope/"><s:Body/></s:Envelope>`
 			resp, err := http.Post("http://"+near.addr+"/echo", "text/xml", strings.NewReader(text))
@@ -133,7 +137,9 @@ func pairBehindNginx(t *testing.T) {
 			assert.Equal(t, text, got.String())
 		}
 		post()
-		require.Eventually(t, func() bool { return strings.Contains(near.said(), "msg=session ") }, patience, tick, "%s: %s", name, near.said())
+		require.Eventually(t, func() bool {
+			return strings.Contains(near.said(), "msg=session ")
+		}, patience, tick, "%s: %s", name, near.said())
 		for range 3 {
 			post()
 		}

@@ -42,8 +42,8 @@ type origin struct {
 	asked int            // requests with the field that asks for a stream
 }
 
-// startOrigin starts one at a host of the loopback, in TLS if that is given. Where a client asks at 127.0.0.1, one at 127.0.0.2
-// has a port that is reached through nothing but what stands between.
+// startOrigin starts one at a host of the loopback, in TLS if that is given. Where a client asks at
+// 127.0.0.1, one at 127.0.0.2 has a port that is reached through nothing but what stands between.
 func startOrigin(t *testing.T, host string, secure *tls.Config, change func(*responder.Config)) *origin {
 	t.Helper()
 	l, err := new(net.ListenConfig).Listen(t.Context(), "tcp", net.JoinHostPort(host, "0"))
@@ -63,7 +63,8 @@ func serve(t *testing.T, l net.Listener, secure *tls.Config, change func(*respon
 		transport = "tls"
 	}
 	cfg := responder.Config{
-		Store: memory.New(memory.Config{}), Addresses: map[string]string{transport: ":" + o.port}, OnStream: greet, Sequenced: sequenced{o},
+		Store: memory.New(memory.Config{}), Addresses: map[string]string{transport: ":" + o.port}, OnStream: greet,
+		Sequenced: sequenced{o},
 	}
 	if change != nil {
 		change(&cfg)
@@ -102,7 +103,8 @@ func (o *origin) count(h http.Handler) http.Handler {
 	})
 }
 
-// services are an echo at /soap, and at /lines one that answers each line before the next one comes.
+// services are an echo at /soap, and at /lines one that answers each line before the next one
+// comes.
 func (o *origin) services() http.Handler {
 	mux := http.NewServeMux()
 	mux.HandleFunc("/soap", func(w http.ResponseWriter, r *http.Request) {
@@ -158,8 +160,11 @@ func newClient(t *testing.T, mode negotiate.Mode, transport *http.Transport) *cl
 	c := &client{log: newJournal()}
 	t.Cleanup(transport.CloseIdleConnections)
 	c.cfg = session.Config{
-		Mode: mode, Store: memory.New(memory.Config{}), Timeout: 5 * time.Second, Reconnect: patience, Log: c.log.logger(),
-		HTTPClient: &http.Client{Transport: transport, CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }},
+		Mode: mode, Store: memory.New(memory.Config{}), Timeout: 5 * time.Second, Reconnect: patience,
+		Log: c.log.logger(),
+		HTTPClient: &http.Client{Transport: transport, CheckRedirect: func(*http.Request, []*http.Request) error {
+			return http.ErrUseLastResponse
+		}},
 		Handler: func(_ context.Context, x *streamer.Exchange) {
 			if _, err := x.Message().ReadAll(1 << 10); err == nil {
 				c.mu.Lock()
@@ -192,7 +197,8 @@ func (c *client) text() string {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.next++
-	return fmt.Sprintf(`<s:Envelope xmlns:s="http://schemas.xmlsoap.org/soap/envelope/"><s:Body><call>%d</call></s:Body></s:Envelope>`, c.next)
+	return fmt.Sprintf(`<s:Envelope xmlns:s="http://schemas.xmlsoap.org/soap/envelope/"><s:Body><call>%d</call>`+
+		`</s:Body></s:Envelope>`, c.next)
 }
 
 func exchange(t *testing.T, s *session.Session, head []byte, text string) (string, error) {
@@ -229,7 +235,8 @@ func plain(t *testing.T, s *session.Session, why string) {
 	assert.False(t, s.Agreed().HHFR)
 }
 
-// bothWays holds that each line of a request is answered before the next one is written, and that what the peer begins comes.
+// bothWays holds that each line of a request is answered before the next one is written, and that
+// what the peer begins comes.
 func (c *client) bothWays(t *testing.T, s *session.Session) {
 	t.Helper()
 	r, w := io.Pipe()

@@ -39,15 +39,16 @@ func startPortal(t *testing.T, status int, secure *tls.Config, transport *http.T
 	if secure != nil {
 		l = tls.NewListener(l, secure)
 	}
-	server := &http.Server{ReadHeaderTimeout: time.Minute, ErrorLog: log.New(io.Discard, "", 0), Handler: http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
-		w.Header().Set("Connection", "close")
-		w.Header().Set("Content-Type", "text/html")
-		if status == http.StatusFound {
-			w.Header().Set("Location", "http://login.invalid/")
-		}
-		w.WriteHeader(status)
-		_, _ = io.WriteString(w, page)
-	})}
+	server := &http.Server{ReadHeaderTimeout: time.Minute, ErrorLog: log.New(io.Discard, "", 0),
+		Handler: http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+			w.Header().Set("Connection", "close")
+			w.Header().Set("Content-Type", "text/html")
+			if status == http.StatusFound {
+				w.Header().Set("Location", "http://login.invalid/")
+			}
+			w.WriteHeader(status)
+			_, _ = io.WriteString(w, page)
+		})}
 	done := make(chan struct{})
 	go func() { _ = server.Serve(l); close(done) }()
 	t.Cleanup(func() { _ = server.Close(); <-done })
@@ -90,9 +91,11 @@ func portalHTTP(t *testing.T) {
 // portalHTTPS: a certificate of somebody else is an error of the call, and nothing is remembered.
 func portalHTTPS(t *testing.T) {
 	authority, another := shared.NewAuthority(t), shared.NewAuthority(t)
-	o := startOrigin(t, "127.0.0.1", &tls.Config{Certificates: []tls.Certificate{authority.Issue(time.Hour, "127.0.0.1")}}, nil)
+	o := startOrigin(t, "127.0.0.1", &tls.Config{Certificates: []tls.Certificate{authority.Issue(time.Hour,
+		"127.0.0.1")}}, nil)
 	transport := trusting(&tls.Config{RootCAs: authority.Pool()}, true)
-	p := startPortal(t, http.StatusOK, &tls.Config{Certificates: []tls.Certificate{another.Issue(time.Hour, "portal.invalid")}}, transport)
+	p := startPortal(t, http.StatusOK, &tls.Config{Certificates: []tls.Certificate{another.Issue(time.Hour,
+		"portal.invalid")}}, transport)
 	c := newClient(t, negotiate.Auto, transport)
 	s := c.dial(t, "https://"+o.addr+"/soap")
 	_, err := exchange(t, s, nil, c.text())
@@ -105,7 +108,8 @@ func portalHTTPS(t *testing.T) {
 	c.log.silent(t)
 }
 
-// portalMet: a session that was met before comes back through a portal. What it answers is no reply to any call.
+// portalMet: a session that was met before comes back through a portal. What it answers is no reply
+// to any call.
 func portalMet(t *testing.T) {
 	o := startOrigin(t, "127.0.0.1", nil, nil)
 	transport := through()

@@ -40,7 +40,8 @@ func squidHTTP(t *testing.T) {
 func squidHTTPHides(t *testing.T) {
 	o := startOrigin(t, "127.0.0.2", nil, nil)
 	hosts := write(t, "hosts", "127.0.0.2 service.invalid\n")
-	c := newClient(t, negotiate.Auto, by(t, through(), squid(t, "hosts_file "+hosts+"\nacl tunnels method CONNECT\nhttp_access deny tunnels")))
+	c := newClient(t, negotiate.Auto, by(t, through(),
+		squid(t, "hosts_file "+hosts+"\nacl tunnels method CONNECT\nhttp_access deny tunnels")))
 	plainAlways(t, o, c, "http://service.invalid:"+o.port+"/soap", "no stream to service.invalid")
 	c.log.warned(t, "service.invalid", "open that port")
 }
@@ -48,7 +49,8 @@ func squidHTTPHides(t *testing.T) {
 func squidPassesUpgrade(t *testing.T) {
 	o := startOrigin(t, "127.0.0.2", nil, nil)
 	hosts := write(t, "hosts", "127.0.0.2 service.invalid\n")
-	c := newClient(t, negotiate.Auto, by(t, through(), squid(t, "hosts_file "+hosts+"\nhttp_upgrade_request_protocols hhfr allow all")))
+	c := newClient(t, negotiate.Auto, by(t, through(),
+		squid(t, "hosts_file "+hosts+"\nhttp_upgrade_request_protocols hhfr allow all")))
 	s := c.dial(t, "http://service.invalid:"+o.port+"/soap")
 	c.say(t, s)
 	streams(t, s, "upgrade")
@@ -59,7 +61,8 @@ func squidPassesUpgrade(t *testing.T) {
 
 func squidCONNECT(t *testing.T) {
 	authority := shared.NewAuthority(t)
-	o := startOrigin(t, "127.0.0.2", &tls.Config{Certificates: []tls.Certificate{authority.Issue(time.Hour, "service.invalid")}}, nil)
+	o := startOrigin(t, "127.0.0.2", &tls.Config{Certificates: []tls.Certificate{authority.Issue(time.Hour,
+		"service.invalid")}}, nil)
 	hosts := write(t, "hosts", "127.0.0.2 service.invalid\n")
 	transport := trusting(&tls.Config{RootCAs: authority.Pool()}, false)
 	c := newClient(t, negotiate.Auto, by(t, transport, squid(t, "hosts_file "+hosts)))
@@ -74,7 +77,8 @@ func squidCONNECT(t *testing.T) {
 // squidCONNECTMet: the direct stream of a session that was met before, too.
 func squidCONNECTMet(t *testing.T) {
 	authority := shared.NewAuthority(t)
-	o := startOrigin(t, "127.0.0.2", &tls.Config{Certificates: []tls.Certificate{authority.Issue(time.Hour, "service.invalid")}}, nil)
+	o := startOrigin(t, "127.0.0.2", &tls.Config{Certificates: []tls.Certificate{authority.Issue(time.Hour,
+		"service.invalid")}}, nil)
 	hosts := write(t, "hosts", "127.0.0.2 service.invalid\n")
 	transport := trusting(&tls.Config{RootCAs: authority.Pool()}, false)
 	c := newClient(t, negotiate.Auto, by(t, transport, squid(t, "hosts_file "+hosts)))

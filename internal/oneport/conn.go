@@ -46,7 +46,8 @@ func giveBack(in *sock.Source, err error) net.Conn {
 	return c
 }
 
-// Silent reports whether a connection had not said a word when it was handed out, and could still have.
+// Silent reports whether a connection had not said a word when it was handed out, and could still
+// have.
 func Silent(conn net.Conn) bool {
 	c, ok := conn.(interface{ silent() bool })
 	return ok && c.silent()

@@ -1,15 +1,15 @@
 // Package oneport has one listener serve HTTP and streams: it tells connections apart by how they
 // begin, gives back what it read of them, and hands them out by two listeners of its own.
 //
-// Without a certificate a connection that begins with hello's mark (docs/wire-format.md, section 3) is
-// a stream, any other one is HTTP's. With one ([Config].TLS) the port takes TLS only: a client that
-// selects [Protocol] by ALPN has a stream, one that selects something else speaks HTTP, and of one
-// without ALPN the first bytes inside TLS tell, as they do in cleartext. Who speaks HTTP without TLS there is told to
-// use https; other cleartext is closed.
+// Without a certificate a connection that begins with hello's mark (docs/wire-format.md, section 3)
+// is a stream, any other one is HTTP's. With one ([Config].TLS) the port takes TLS only: a client
+// that selects [Protocol] by ALPN has a stream, one that selects something else speaks HTTP, and of
+// one without ALPN the first bytes inside TLS tell, as they do in cleartext. Who speaks HTTP
+// without TLS there is told to use https; other cleartext is closed.
 //
-// A connection that says nothing is HTTP's after [Config].Silence, since net/http bounds silent clients
-// by itself, and since a server behind a proxy may be the one to speak first. Connections that nobody
-// can tell yet are bounded in number, in all and for each peer, and in time.
+// A connection that says nothing is HTTP's after [Config].Silence, since net/http bounds silent
+// clients by itself, and since a server behind a proxy may be the one to speak first. Connections
+// that nobody can tell yet are bounded in number, in all and for each peer, and in time.
 package oneport
 
 import (
@@ -31,27 +31,30 @@ const Protocol = "hhfr/1"
 
 // Config is how a [Port] tells connections apart. The zero value takes cleartext.
 type Config struct {
-	// TLS, if given, has the port take TLS only; it is copied. Its NextProtos are what HTTP clients may
-	// select, without [Protocol]; empty means http/1.1 alone. HTTP/2 is theirs who add h2: net/http speaks it
-	// only over a bare *tls.Conn, so that a server whose connections are wrapped above this package, by a
-	// recorder say, would select it and then not understand it. Streams have TLS 1.3 whatever MinVersion says.
+	// TLS, if given, has the port take TLS only; it is copied. Its NextProtos are what HTTP clients
+	// may select, without [Protocol]; empty means http/1.1 alone. HTTP/2 is theirs who add h2:
+	// net/http speaks it only over a bare *tls.Conn, so that a server whose connections are wrapped
+	// above this package, by a recorder say, would select it and then not understand it. Streams
+	// have TLS 1.3 whatever MinVersion says.
 	TLS *tls.Config
-	// NoStreams: there are none here. Every connection is HTTP's, in TLS or not, and nobody can select [Protocol].
+	// NoStreams: there are none here. Every connection is HTTP's, in TLS or not, and nobody can
+	// select [Protocol].
 	NoStreams bool
-	// Own, if given, decides about connections that begin with hello's mark: by all that came so far it
-	// reports whether the stream is this server's, or that more is needed to know. What is not its own is
-	// HTTP's, which forwards it, say. ctx ends with the time there is. nil: all are.
+	// Own, if given, decides about connections that begin with hello's mark: by all that came so
+	// far it reports whether the stream is this server's, or that more is needed to know. What is
+	// not its own is HTTP's, which forwards it, say. ctx ends with the time there is. nil: all are.
 	Own func(ctx context.Context, start []byte) (own, more bool)
-	// Silence is how long a connection may say nothing before it is HTTP's; 0 means [DefaultSilence].
+	// Silence is how long a connection may say nothing before it is HTTP's; 0 means
+	// [DefaultSilence].
 	Silence time.Duration
 	// Timeout is how long a connection may take to tell what it is, TLS handshake included; 0 means
 	// [DefaultTimeout]. In a handshake it is closed then, else HTTP's.
 	Timeout time.Duration
-	// MaxSniffed is how many connections are looked at at once; 0 means [DefaultMaxSniffed]. Further ones
-	// are closed.
+	// MaxSniffed is how many connections are looked at at once; 0 means [DefaultMaxSniffed].
+	// Further ones are closed.
 	MaxSniffed int
-	// MaxPerPeer is how many of them one IP address may have, or one IPv6 network of 64 bits; 0 means
-	// half of MaxSniffed.
+	// MaxPerPeer is how many of them one IP address may have, or one IPv6 network of 64 bits; 0
+	// means half of MaxSniffed.
 	MaxPerPeer int
 	// Clock is the clock; nil means the real one.
 	Clock clock.Clock
@@ -101,8 +104,8 @@ func New(l net.Listener, cfg Config) *Port {
 	return p
 }
 
-// HTTP gives the connections that are no streams: each a [*Conn], or a *tls.Conn whose client selected a
-// protocol of HTTP. net/http sees the TLS of both.
+// HTTP gives the connections that are no streams: each a [*Conn], or a *tls.Conn whose client
+// selected a protocol of HTTP. net/http sees the TLS of both.
 func (p *Port) HTTP() net.Listener { return p.http }
 
 // Streams gives the connections that begin with hello's mark, or selected [Protocol].
@@ -111,8 +114,8 @@ func (p *Port) Streams() net.Listener { return p.streams }
 // Addr is the address of the listener.
 func (p *Port) Addr() net.Addr { return p.listener.Addr() }
 
-// Close accepts nothing more, closes the connections that nobody has been given yet, and waits for all
-// that the port started. It is idempotent.
+// Close accepts nothing more, closes the connections that nobody has been given yet, and waits for
+// all that the port started. It is idempotent.
 func (p *Port) Close() error {
 	var err error
 	p.close.Do(func() {
@@ -186,7 +189,8 @@ func (h *half) error(err error) error {
 // Addr is that of the port.
 func (h *half) Addr() net.Addr { return h.port.Addr() }
 
-// Close has connections of this kind closed from now on. When the other half is closed too, the port is.
+// Close has connections of this kind closed from now on. When the other half is closed too, the
+// port is.
 func (h *half) Close() error {
 	h.shut()
 	if h.port.http.isClosed() && h.port.streams.isClosed() {

@@ -29,7 +29,8 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 var hello = frame.Hello{Token: make([]byte, frame.TokenLen), Limits: frame.EarlyLimits}.AppendTo(nil)
 
-// world is a port of the test on loopback, before an HTTP server and one that gives streams back what they say.
+// world is a port of the test on loopback, before an HTTP server and one that gives streams back
+// what they say.
 type world struct {
 	t    *testing.T
 	port *oneport.Port
@@ -42,13 +43,14 @@ func start(t *testing.T, cfg oneport.Config) *world {
 	require.NoError(t, err)
 	w := &world{t, oneport.New(l, cfg), l.Addr().String()}
 	var wait sync.WaitGroup
-	server := &http.Server{ErrorLog: log.New(io.Discard, "", 0), Handler: http.HandlerFunc(func(rw http.ResponseWriter, r *http.Request) {
-		body, _ := io.ReadAll(r.Body)
-		_, _ = fmt.Fprintf(rw, "%s %s tls=%t ", r.Proto, body, r.TLS != nil)
-		if r.TLS != nil && len(r.TLS.PeerCertificates) > 0 {
-			_, _ = io.WriteString(rw, "peer="+r.TLS.PeerCertificates[0].Subject.CommonName)
-		}
-	})}
+	server := &http.Server{ErrorLog: log.New(io.Discard, "", 0),
+		Handler: http.HandlerFunc(func(rw http.ResponseWriter, r *http.Request) {
+			body, _ := io.ReadAll(r.Body)
+			_, _ = fmt.Fprintf(rw, "%s %s tls=%t ", r.Proto, body, r.TLS != nil)
+			if r.TLS != nil && len(r.TLS.PeerCertificates) > 0 {
+				_, _ = io.WriteString(rw, "peer="+r.TLS.PeerCertificates[0].Subject.CommonName)
+			}
+		})}
 	wait.Go(func() { _ = server.Serve(w.port.HTTP()) })
 	wait.Go(func() { echo(w.port.Streams()) })
 	t.Cleanup(func() {
@@ -106,7 +108,8 @@ func bytewise(b []byte) (pieces [][]byte) {
 	return pieces
 }
 
-// Streams and HTTP are told apart by their first bytes, in whatever pieces they come, and lose none.
+// Streams and HTTP are told apart by their first bytes, in whatever pieces they come, and lose
+// none.
 func TestCleartext(t *testing.T) {
 	w := start(t, oneport.Config{})
 	stream := string(hello) + "and what follows"

@@ -75,8 +75,8 @@ func accepted(l net.Listener) <-chan net.Conn {
 	return conns
 }
 
-// A connection that says nothing, or stops in the middle of the mark, is HTTP's after its time, to the
-// second, and what it says then arrives; one in the middle of a handshake is closed.
+// A connection that says nothing, or stops in the middle of the mark, is HTTP's after its time, to
+// the second, and what it says then arrives; one in the middle of a handshake is closed.
 func TestSilence(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := listenPipes()
@@ -136,13 +136,14 @@ func TestSlowHandshake(t *testing.T) {
 	})
 }
 
-// A flood of connections that nobody can tell yet takes no more than its room: others get through, and
-// so does its own client when their time is over.
+// A flood of connections that nobody can tell yet takes no more than its room: others get through,
+// and so does its own client when their time is over.
 func TestFlood(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var logged lines
 		l := listenPipes()
-		p := oneport.New(l, oneport.Config{MaxSniffed: 8, Silence: time.Minute, Log: slog.New(slog.NewTextHandler(&logged, nil))})
+		p := oneport.New(l, oneport.Config{MaxSniffed: 8, Silence: time.Minute,
+			Log: slog.New(slog.NewTextHandler(&logged, nil))})
 		streams, conns := accepted(p.Streams()), accepted(p.HTTP())
 		var flood []net.Conn
 		for range 20 {
@@ -179,7 +180,8 @@ func TestOwn(t *testing.T) {
 				return ok && h.Session[0] == 1, !ok && frame.Incomplete(start)
 			}})
 		streams, conns := accepted(p.Streams()), accepted(p.HTTP())
-		mine := frame.Hello{Session: [16]byte{1}, Token: make([]byte, frame.TokenLen), Limits: frame.EarlyLimits}.AppendTo(nil)
+		mine := frame.Hello{Session: [16]byte{1}, Token: make([]byte, frame.TokenLen),
+			Limits: frame.EarlyLimits}.AppendTo(nil)
 		broken := bytes.Clone(mine)
 		broken[len(broken)-1] ^= 1
 		for _, tc := range []struct {

@@ -55,8 +55,8 @@ func (p *Port) tell(ctx context.Context, in *sock.Source) {
 	}
 }
 
-// isBroken reports whether a connection is of no use to anybody. One whose client only listens from now
-// on may be.
+// isBroken reports whether a connection is of no use to anybody. One whose client only listens from
+// now on may be.
 func isBroken(ctx context.Context, err error) bool {
 	return err != nil && ctx.Err() == nil && !errors.Is(err, io.EOF) && !errors.Is(err, sock.ErrPaused)
 }
@@ -74,8 +74,8 @@ func (p *Port) own(ctx context.Context, start []byte) (own, more bool) {
 	return p.cfg.Own(ctx, start)
 }
 
-// handshakeRecord is the first byte of TLS: the type of the record that a ClientHello stands in (RFC 8446,
-// section 5.1). No method of HTTP and no stream begins with it.
+// handshakeRecord is the first byte of TLS: the type of the record that a ClientHello stands in
+// (RFC 8446, section 5.1). No method of HTTP and no stream begins with it.
 const handshakeRecord = 0x16
 
 // handshake opens TLS, and hands out what is inside.
@@ -96,7 +96,8 @@ func (p *Port) handshake(ctx context.Context, in *sock.Source) {
 	}
 }
 
-// serverConfig is a configuration by which clients that have TLS 1.3 can select further protocols, before all others.
+// serverConfig is a configuration by which clients that have TLS 1.3 can select further protocols,
+// before all others.
 func serverConfig(cfg *tls.Config, further []string) *tls.Config {
 	old := cfg.Clone()
 	if old.NextProtos == nil {
@@ -124,7 +125,8 @@ func serverConfig(cfg *tls.Config, further []string) *tls.Config {
 	return all
 }
 
-// cleartextText is what clients read that should have used https; pkg/negotiate knows it by its last words.
+// cleartextText is what clients read that should have used https; pkg/negotiate knows it by its
+// last words.
 const cleartextText = "hhfr: this address takes https only\n"
 
 var errCleartext = errors.New("cleartext where only TLS is taken")

@@ -57,7 +57,8 @@ func TestTLS(t *testing.T) {
 	for _, protocols := range [][]string{nil, {"http/1.1"}} {
 		cfg := clientOf(a, protocols...)
 		cfg.Certificates = []tls.Certificate{cert}
-		assert.Contains(t, says(t, w.secure(cfg), []byte(request)), "peer=test", "net/http sees the client's certificate")
+		assert.Contains(t, says(t, w.secure(cfg), []byte(request)), "peer=test",
+			"net/http sees the client's certificate")
 	}
 	older := clientOf(a, "hhfr/1", "http/1.1")
 	older.MaxVersion = tls.VersionTLS12
@@ -66,7 +67,8 @@ func TestTLS(t *testing.T) {
 	require.ErrorContains(t, err, "no application protocol")
 }
 
-// HTTP/2 is spoken where the configuration has it, since net/http gets the connection as it wants it.
+// HTTP/2 is spoken where the configuration has it, since net/http gets the connection as it wants
+// it.
 func TestHTTP2(t *testing.T) {
 	a := shared.NewAuthority(t)
 	w := start(t, oneport.Config{TLS: &tls.Config{
@@ -89,7 +91,8 @@ func TestNoStreams(t *testing.T) {
 	assert.Contains(t, says(t, w.dial(), hello), "400 Bad Request")
 	assert.Contains(t, says(t, w.dial(), []byte(request)), "HTTP/1.1 words")
 	a := shared.NewAuthority(t)
-	w = start(t, oneport.Config{NoStreams: true, TLS: &tls.Config{Certificates: []tls.Certificate{a.Issue(time.Hour, "127.0.0.1")}}})
+	w = start(t, oneport.Config{NoStreams: true,
+		TLS: &tls.Config{Certificates: []tls.Certificate{a.Issue(time.Hour, "127.0.0.1")}}})
 	assert.Contains(t, says(t, w.secure(clientOf(a, "hhfr/1", "http/1.1")), []byte(request)), "HTTP/1.1 words tls=true")
 	assert.Contains(t, says(t, w.secure(clientOf(a)), hello), "400 Bad Request")
 }
@@ -98,7 +101,9 @@ func TestNoStreams(t *testing.T) {
 func TestConfigForClient(t *testing.T) {
 	a := shared.NewAuthority(t)
 	own := &tls.Config{Certificates: []tls.Certificate{a.Issue(time.Hour, "127.0.0.1")}}
-	w := start(t, oneport.Config{TLS: &tls.Config{GetConfigForClient: func(*tls.ClientHelloInfo) (*tls.Config, error) { return own, nil }}})
+	w := start(t, oneport.Config{TLS: &tls.Config{GetConfigForClient: func(*tls.ClientHelloInfo) (*tls.Config, error) {
+		return own, nil
+	}}})
 	cfg := clientOf(a, "hhfr/1")
 	cfg.ClientSessionCache = tls.NewLRUClientSessionCache(1)
 	for times := range 3 {
@@ -132,5 +137,7 @@ func TestCleartextWhereTLSIsTaken(t *testing.T) {
 	assert.Contains(t, logged.String(), "cleartext where only TLS is taken")
 	_, err = (&tls.Dialer{Config: &tls.Config{}}).DialContext(t.Context(), "tcp", w.addr)
 	require.Error(t, err)
-	require.Eventually(t, func() bool { return strings.Count(logged.String(), "msg=handshake") == 4 }, time.Minute, time.Millisecond)
+	require.Eventually(t, func() bool {
+		return strings.Count(logged.String(), "msg=handshake") == 4
+	}, time.Minute, time.Millisecond)
 }

@@ -13,9 +13,11 @@ import (
 )
 
 const (
-	// maxSegment is the longest payload of one packet, in octets: what a frame of a stream holds, and far below what an IP packet can.
+	// maxSegment is the longest payload of one packet, in octets: what a frame of a stream holds,
+	// and far below what an IP packet can.
 	maxSegment = 16 << 10
-	// ackEvery is after how many octets the other side's bare acknowledgement is written, so that readers can tell lost packets from late ones.
+	// ackEvery is after how many octets the other side's bare acknowledgement is written, so that
+	// readers can tell lost packets from late ones.
 	ackEvery = 64 << 10
 	// windowShift with the window of 65,535 makes a window that no recording fills.
 	windowShift = 14
@@ -61,9 +63,11 @@ func (r *Recorder) record(c net.Conn, opened bool) *Conn {
 	if !lok || !rok || local == remote {
 		local, remote = madeUp(n, opened)
 	}
-	// An odd factor: no two connections begin alike, so that a reused port is not taken for the connection before.
+	// An odd factor: no two connections begin alike, so that a reused port is not taken for the
+	// connection before.
 	isn := (n + 1) * 0x9E3779B1 // not 0: decoders take an acknowledgement number of 0 for one repeated
-	rc := &Conn{Conn: c, rec: r, out: &side{from: local, seq: isn, acked: isn}, in: &side{from: remote, seq: ^isn, acked: ^isn}}
+	rc := &Conn{Conn: c, rec: r, out: &side{from: local, seq: isn, acked: isn},
+		in: &side{from: remote, seq: ^isn, acked: ^isn}}
 	rc.v6 = !local.Addr().Is4() || !remote.Addr().Is4()
 	first, second := rc.out, rc.in
 	if !opened {
@@ -106,18 +110,21 @@ func madeUp(n uint32, opened bool) (local, remote netip.AddrPort) {
 
 type flags struct{ syn, ack, fin, rst bool }
 
-// send writes one packet from one side to the other and moves its sequence number on. The lock is held.
+// send writes one packet from one side to the other and moves its sequence number on. The lock is
+// held.
 func (c *Conn) send(from, to *side, f flags, payload []byte) {
 	tcp := &layers.TCP{
-		SrcPort: layers.TCPPort(from.from.Port()), DstPort: layers.TCPPort(to.from.Port()), Seq: from.seq, Window: 0xFFFF,
-		SYN: f.syn, ACK: f.ack, FIN: f.fin, RST: f.rst, PSH: len(payload) > 0,
+		SrcPort: layers.TCPPort(from.from.Port()), DstPort: layers.TCPPort(to.from.Port()), Seq: from.seq,
+		Window: 0xFFFF,
+		SYN:    f.syn, ACK: f.ack, FIN: f.fin, RST: f.rst, PSH: len(payload) > 0,
 	}
 	if f.ack {
 		tcp.Ack, to.acked = to.seq, to.seq
 	}
 	if f.syn {
 		tcp.Options = []layers.TCPOption{
-			{OptionType: layers.TCPOptionKindMSS, OptionLength: 4, OptionData: []byte{maxSegment >> 8, maxSegment & 0xFF}},
+			{OptionType: layers.TCPOptionKindMSS, OptionLength: 4,
+				OptionData: []byte{maxSegment >> 8, maxSegment & 0xFF}},
 			{OptionType: layers.TCPOptionKindNop, OptionLength: 1},
 			{OptionType: layers.TCPOptionKindWindowScale, OptionLength: 3, OptionData: []byte{windowShift}},
 		}
@@ -139,7 +146,8 @@ func (c *Conn) ip(src, dst netip.Addr) gopacket.NetworkLayer {
 		return &layers.IPv6{Version: 6, HopLimit: 64, NextHeader: layers.IPProtocolTCP, SrcIP: s[:], DstIP: d[:]}
 	}
 	c.rec.ipID++
-	return &layers.IPv4{Version: 4, TTL: 64, Id: c.rec.ipID, Flags: layers.IPv4DontFragment, Protocol: layers.IPProtocolTCP, SrcIP: src.AsSlice(), DstIP: dst.AsSlice()}
+	return &layers.IPv4{Version: 4, TTL: 64, Id: c.rec.ipID, Flags: layers.IPv4DontFragment,
+		Protocol: layers.IPProtocolTCP, SrcIP: src.AsSlice(), DstIP: dst.AsSlice()}
 }
 
 // data records p as sent by from. The lock is held.
@@ -183,8 +191,9 @@ func (c *Conn) endNow(from, to *side, reset bool) {
 	from.ended = true
 }
 
-// Comment makes the next packet of this connection that has a payload, either way, carry json as its comment; if none comes, the packet that ends the
-// connection does. A comment above 65,535 octets is [CommentTooLong] and is not recorded.
+// Comment makes the next packet of this connection that has a payload, either way, carry json as
+// its comment; if none comes, the packet that ends the connection does. A comment above 65,535
+// octets is [CommentTooLong] and is not recorded.
 func (c *Conn) Comment(json string) error {
 	c.rec.mu.Lock()
 	defer c.rec.mu.Unlock()
@@ -195,7 +204,8 @@ func (c *Conn) Comment(json string) error {
 	return nil
 }
 
-// Read reads from the connection and records what came; the end of input as FIN, an error other than a timeout as RST.
+// Read reads from the connection and records what came; the end of input as FIN, an error other
+// than a timeout as RST.
 func (c *Conn) Read(p []byte) (int, error) {
 	n, err := c.Conn.Read(p)
 	if n > 0 {
@@ -204,7 +214,8 @@ func (c *Conn) Read(p []byte) (int, error) {
 	switch {
 	case errors.Is(err, io.EOF):
 		c.end(c.in, c.out, false)
-	case err != nil && !errors.Is(err, os.ErrDeadlineExceeded) && !errors.Is(err, net.ErrClosed) && !errors.Is(err, io.ErrClosedPipe):
+	case err != nil && !errors.Is(err, os.ErrDeadlineExceeded) && !errors.Is(err, net.ErrClosed) &&
+		!errors.Is(err, io.ErrClosedPipe):
 		c.end(c.in, c.out, true)
 	}
 	return n, err
@@ -221,7 +232,8 @@ func (c *Conn) came(p []byte) {
 	c.data(c.in, c.out, p)
 }
 
-// Write writes p to the connection and records what that took, before anything that answers it. If p is not written whole, this direction of the recording ends there with RST.
+// Write writes p to the connection and records what that took, before anything that answers it. If
+// p is not written whole, this direction of the recording ends there with RST.
 func (c *Conn) Write(p []byte) (int, error) {
 	c.writes.Lock()
 	defer c.writes.Unlock()
@@ -248,7 +260,8 @@ func (c *Conn) Write(p []byte) (int, error) {
 	return n, err
 }
 
-// CloseWrite ends this end's direction, if the connection can do that alone, else it is errors.ErrUnsupported.
+// CloseWrite ends this end's direction, if the connection can do that alone, else it is
+// errors.ErrUnsupported.
 func (c *Conn) CloseWrite() error {
 	w, ok := c.Conn.(interface{ CloseWrite() error })
 	if !ok {
@@ -271,7 +284,8 @@ func (c *Conn) Close() error {
 	return c.Conn.Close()
 }
 
-// Abort closes the connection without waiting for what is unsent, over TCP with RST, and records RST.
+// Abort closes the connection without waiting for what is unsent, over TCP with RST, and records
+// RST.
 func (c *Conn) Abort() error {
 	c.end(c.out, c.in, true)
 	conn := c.Conn

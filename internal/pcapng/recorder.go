@@ -1,7 +1,9 @@
-// Package pcapng writes recordings: what connections carry, as a capture that every capture tool reads. Each octet read and written
-// becomes part of a raw-IP packet with synthesized TCP, inside TLS as cleartext.
+// Package pcapng writes recordings: what connections carry, as a capture that every capture tool
+// reads. Each octet read and written becomes part of a raw-IP packet with synthesized TCP, inside
+// TLS as cleartext.
 //
-// A recording never disturbs what it records: when it cannot be written (a full disk), the connections go on, and [Recorder.Err] tells.
+// A recording never disturbs what it records: when it cannot be written (a full disk), the
+// connections go on, and [Recorder.Err] tells.
 package pcapng
 
 import (
@@ -31,7 +33,8 @@ const (
 	Closed
 )
 
-var codeNames = map[Code]string{WriteFailed: "writing the recording", CommentTooLong: "comment too long", Closed: "recording is closed"}
+var codeNames = map[Code]string{WriteFailed: "writing the recording", CommentTooLong: "comment too long",
+	Closed: "recording is closed"}
 
 func (c Code) String() string { return codeNames[c] }
 
@@ -58,8 +61,9 @@ func (e *Error) Unwrap() error { return e.Err }
 // maxComment is what the 16-bit length of an option holds.
 const maxComment = 1<<16 - 1
 
-// Recorder writes one recording. It is safe for concurrent use. Each packet goes to the writer in one Write, so a process that is killed
-// leaves a file that is good up to its last packet. Only one end of a connection is given to a recorder: both ends have the same addresses.
+// Recorder writes one recording. It is safe for concurrent use. Each packet goes to the writer in
+// one Write, so a process that is killed leaves a file that is good up to its last packet. Only one
+// end of a connection is given to a recorder: both ends have the same addresses.
 type Recorder struct {
 	now func() time.Time
 
@@ -74,7 +78,8 @@ type Recorder struct {
 	ipID  uint16
 }
 
-// NewRecorder writes the beginning of a recording to w; now (nil: time.Now) gives packets their times. The caller closes w after [Recorder.Close].
+// NewRecorder writes the beginning of a recording to w; now (nil: time.Now) gives packets their
+// times. The caller closes w after [Recorder.Close].
 func NewRecorder(w io.Writer, now func() time.Time) *Recorder {
 	if now == nil {
 		now = time.Now
@@ -94,7 +99,8 @@ func (r *Recorder) Err() error {
 	return r.failure()
 }
 
-// Close ends the recording and tells whether all of it was written. Connections go on unrecorded. It does not close the writer.
+// Close ends the recording and tells whether all of it was written. Connections go on unrecorded.
+// It does not close the writer.
 func (r *Recorder) Close() error {
 	r.mu.Lock()
 	defer r.mu.Unlock()

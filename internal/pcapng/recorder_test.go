@@ -95,11 +95,13 @@ func packets(t *testing.T, b []byte) []packet {
 		require.NoError(t, cerr)
 		require.True(t, sum.Valid)
 		flow := p.NetworkLayer().NetworkFlow()
-		ps = append(ps, packet{tcp: *tcp, src: net.JoinHostPort(flow.Src().String(), tcp.SrcPort.String()), dst: flow.Dst().String(), comments: opts.Comments})
+		ps = append(ps, packet{tcp: *tcp, src: net.JoinHostPort(flow.Src().String(), tcp.SrcPort.String()),
+			dst: flow.Dst().String(), comments: opts.Comments})
 	}
 }
 
-// follow checks that sequence and acknowledgement numbers of one connection go on as they must, and gives the octets each end sent.
+// follow checks that sequence and acknowledgement numbers of one connection go on as they must, and
+// gives the octets each end sent.
 func follow(t *testing.T, ps []packet) map[layers.TCPPort][]byte {
 	t.Helper()
 	next := map[layers.TCPPort]uint32{}
@@ -221,7 +223,9 @@ func TestListenerAndDialerRecordEveryConnection(t *testing.T) {
 		}
 		assert.Equal(t, []int{16, 16, 8 * 8}, []int{syn, fin, payload})
 	}
-	_, err = crec.DialContext(func(context.Context, string, string) (net.Conn, error) { return nil, io.EOF })(context.Background(), "tcp", "x")
+	_, err = crec.DialContext(func(context.Context, string, string) (net.Conn, error) {
+		return nil, io.EOF
+	})(context.Background(), "tcp", "x")
 	assert.ErrorIs(t, err, io.EOF)
 }
 
@@ -312,7 +316,8 @@ func (h half) Write(p []byte) (int, error) {
 
 func (h half) Read(p []byte) (int, error) { return h.answer.Read(p) }
 
-// TestAnswersComeBehindWhatIsWritten: what is read while a write is under way stands behind it, and the end of the direction behind both.
+// TestAnswersComeBehindWhatIsWritten: what is read while a write is under way stands behind it, and
+// the end of the direction behind both.
 func TestAnswersComeBehindWhatIsWritten(t *testing.T) {
 	c, other := net.Pipe()
 	var file bytes.Buffer

@@ -21,7 +21,8 @@ import (
 	"github.com/hhfr/hhfr/internal/proxy"
 )
 
-// echoing is a server that replies while it reads: with a length as the request has one, else in chunks.
+// echoing is a server that replies while it reads: with a length as the request has one, else in
+// chunks.
 func echoing(t testing.TB) *url.URL {
 	t.Helper()
 	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -121,8 +122,8 @@ func echoes(t testing.TB, to *url.URL, n int, size int64, chunks bool) time.Dura
 	return time.Since(began)
 }
 
-// TestEchoesWhileTheyAreRead: bodies beyond what anybody holds, which the server gives back while it reads
-// them, go through the pair, many at once, with a length and in chunks.
+// TestEchoesWhileTheyAreRead: bodies beyond what anybody holds, which the server gives back while
+// it reads them, go through the pair, many at once, with a length and in chunks.
 func TestEchoesWhileTheyAreRead(t *testing.T) {
 	near, _ := pair(t, echoing(t), nil)
 	for _, chunks := range []bool{false, true} {
@@ -141,8 +142,8 @@ func inUse() int64 {
 // unreadFor is how long a server of unread tries to get rid of a reply.
 const unreadFor = 500 * time.Millisecond
 
-// unread has clients ask for long replies that they never read, and gives what a pair holds for them then;
-// others are served meanwhile.
+// unread has clients ask for long replies that they never read, and gives what a pair holds for
+// them then; others are served meanwhile.
 func unread(t *testing.T, clients int, size int, media string) int64 {
 	t.Helper()
 	piece := []byte(strings.Repeat("<line>of what nobody reads</line>\n", 1000))
@@ -189,13 +190,14 @@ func unread(t *testing.T, clients int, size int, media string) int64 {
 	return inUse() - before
 }
 
-// TestClientsThatReadNothing: what a pair holds of replies that nobody reads is bounded, and little of each.
+// TestClientsThatReadNothing: what a pair holds of replies that nobody reads is bounded, and little
+// of each.
 func TestClientsThatReadNothing(t *testing.T) {
 	assert.Less(t, unread(t, 10, 20<<20, "text/plain"), int64(2*32<<20), "of both ends")
 }
 
-// TestRequestsCutShort: a client that is reset in the middle of a body does not look to the server like one
-// that has ended, whatever frames the body.
+// TestRequestsCutShort: a client that is reset in the middle of a body does not look to the server
+// like one that has ended, whatever frames the body.
 func TestRequestsCutShort(t *testing.T) {
 	for _, framing := range []string{"Content-Length: 1000000", "Transfer-Encoding: chunked"} {
 		began, ended := make(chan struct{}), make(chan error, 1)

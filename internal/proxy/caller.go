@@ -14,8 +14,8 @@ import (
 	"github.com/hhfr/hhfr/pkg/streamer"
 )
 
-// caller is one client connection at the near end of a lane. One goroutine reads requests and begins
-// exchanges, another writes the replies in the order of the requests.
+// caller is one client connection at the near end of a lane. One goroutine reads requests and
+// begins exchanges, another writes the replies in the order of the requests.
 type caller struct {
 	p      *Proxy
 	l      *link
@@ -43,7 +43,8 @@ type call struct {
 	pending *streamer.Pending
 	err     error // it was not begun: what was to be sent lies in the source still
 
-	// decide ends undecided: the reply that counts is there, so it is known whether the connection is a tunnel.
+	// decide ends undecided: the reply that counts is there, so it is known whether the connection
+	// is a tunnel.
 	undecided context.Context
 	decide    context.CancelFunc
 	becomes   bool // it is; good once undecided has ended
@@ -124,7 +125,8 @@ func closeBody(r io.Reader) {
 	}
 }
 
-// upstreamEnded notes that the upstream has closed; the writer sees to it when nothing is under way.
+// upstreamEnded notes that the upstream has closed; the writer sees to it when nothing is under
+// way.
 func (c *caller) upstreamEnded(what control, octets []byte) {
 	c.noteEnd(upstreamEnd{broken: what.kind == broken, calls: what.number, octets: octets})
 }
@@ -176,7 +178,8 @@ func (c *caller) clientEnded(err error) {
 	}
 }
 
-// request begins the exchange of one request whose head lies in the source; false: there is no next one.
+// request begins the exchange of one request whose head lies in the source; false: there is no next
+// one.
 func (c *caller) request(h *http1.Head, n int) bool {
 	f, err := http1.RequestFraming(h)
 	if err != nil {
@@ -261,9 +264,9 @@ func (c *caller) open(x *call, h *http1.Head, n int, f http1.Framing, upgrade, e
 	return c.sent(err)
 }
 
-// continues waits for the first of a body whose client waits for a word before it sends that. It is false
-// if the reply came without that word: what the client sends now may be the body all the same, or the next
-// request.
+// continues waits for the first of a body whose client waits for a word before it sends that. It is
+// false if the reply came without that word: what the client sends now may be the body all the
+// same, or the next request.
 func (c *caller) continues(x *call) bool {
 	_, _ = c.in.Wait(x.undecided, 0, 0)
 	return x.undecided.Err() == nil || c.reading.Err() != nil || x.interim
@@ -279,8 +282,8 @@ func (c *caller) behind() bool {
 	return false
 }
 
-// decided waits, where a request may turn the connection into a tunnel, for what becomes of it. A client
-// that does not wait may speak HTTP or something else: what it says goes on as it is.
+// decided waits, where a request may turn the connection into a tunnel, for what becomes of it. A
+// client that does not wait may speak HTTP or something else: what it says goes on as it is.
 func (c *caller) decided(x *call, w *streamer.Writer) bool {
 	if err := w.Flush(); err != nil {
 		return c.sent(errors.Join(errUntaken, err))
@@ -320,8 +323,8 @@ func (c *caller) sent(err error) bool {
 	return false
 }
 
-// start begins a call whose body is written, maybe with its first bytes, and says so to the far end at
-// once. It is nil if that could not be; what was to be sent lies in the source still.
+// start begins a call whose body is written, maybe with its first bytes, and says so to the far end
+// at once. It is nil if that could not be; what was to be sent lies in the source still.
 func (c *caller) start(x *call, head, first []byte) (w *streamer.Writer) {
 	c.begin(x, func() (err error) {
 		if x.pending, w, err = c.lane.Start(c.ctx, head, -1); err != nil {
@@ -363,8 +366,8 @@ func (c *caller) enter() error {
 	return nil
 }
 
-// giveUp ends a call that nobody waits for any more: a stream that ends waits for those that nobody gave
-// up. The error is that of its outcome.
+// giveUp ends a call that nobody waits for any more: a stream that ends waits for those that nobody
+// gave up. The error is that of its outcome.
 func (c *caller) giveUp(x *call) error {
 	if x.err != nil {
 		return x.err

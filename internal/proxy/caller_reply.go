@@ -61,8 +61,9 @@ func (c *caller) write() (inOrder bool) {
 	}
 }
 
-// mayEnd reports whether the connection is to end since the upstream has: not while a call is under way,
-// nor if one was on its way when the far end said so, which has opened another connection for it.
+// mayEnd reports whether the connection is to end since the upstream has: not while a call is under
+// way, nor if one was on its way when the far end said so, which has opened another connection for
+// it.
 func (c *caller) mayEnd(e *upstreamEnd) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -70,8 +71,8 @@ func (c *caller) mayEnd(e *upstreamEnd) bool {
 	return c.closing
 }
 
-// idle reports whether no call is under way, and lets none begin: a connection that the proxy closes then
-// ends in order.
+// idle reports whether no call is under way, and lets none begin: a connection that the proxy
+// closes then ends in order.
 func (c *caller) idle() bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -137,8 +138,8 @@ func (c *caller) deliver(x *call, m *streamer.Message) fate {
 	return c.reply(m, &what, f)
 }
 
-// reply writes the reply that counts. One that is not whole in the end, or has no other end, ended with
-// the connection of the upstream, and so does that of the client.
+// reply writes the reply that counts. One that is not whole in the end, or has no other end, ended
+// with the connection of the upstream, and so does that of the client.
 func (c *caller) reply(m *streamer.Message, what *control, f http1.Framing) fate {
 	client := c.p.patient(c.in.Conn)
 	if what.framing != nil {
@@ -167,7 +168,8 @@ func (c *caller) reply(m *streamer.Message, what *control, f http1.Framing) fate
 	return endInOrder
 }
 
-// outlive ends a tunnel whose server sends no more: what the client still sends may go on for a while.
+// outlive ends a tunnel whose server sends no more: what the client still sends may go on for a
+// while.
 func (c *caller) outlive() fate {
 	_ = sock.CloseWrite(c.in.Conn)
 	defer c.p.cfg.Clock.AfterFunc(halfOpen, c.halt).Stop()
@@ -177,8 +179,8 @@ func (c *caller) outlive() fate {
 	return endInOrder
 }
 
-// failed ends the connection for a call that the stream did not see through, or goes on plainly if nothing
-// of it was sent.
+// failed ends the connection for a call that the stream did not see through, or goes on plainly if
+// nothing of it was sent.
 func (c *caller) failed(x *call, err error) fate {
 	if c.ctx.Err() != nil {
 		return endBroken
@@ -189,14 +191,15 @@ func (c *caller) failed(x *call, err error) fate {
 	case errors.Is(err, &streamer.Error{Code: streamer.Unsent}):
 		c.l.retire()
 		return c.plainly(x)
-	case errors.Is(err, &streamer.Error{Code: streamer.Unprocessed}), errors.Is(err, &streamer.Error{Code: streamer.Busy}):
+	case errors.Is(err, &streamer.Error{Code: streamer.Unprocessed}),
+		errors.Is(err, &streamer.Error{Code: streamer.Busy}):
 		return c.excuse(http.StatusServiceUnavailable, noRoomText)
 	}
 	return c.excuse(http.StatusBadGateway, unknownText)
 }
 
-// plainly has the upstream get, as plain HTTP, what nothing was sent of, and all that the client sends from
-// now on.
+// plainly has the upstream get, as plain HTTP, what nothing was sent of, and all that the client
+// sends from now on.
 func (c *caller) plainly(x *call) fate {
 	c.halt()
 	var raw []byte

@@ -18,8 +18,8 @@ import (
 	"github.com/hhfr/hhfr/pkg/soap"
 )
 
-// serveClient serves one connection of a client to its end: offers are answered, all else is forwarded. One that was
-// silent for long may turn out to be a stream.
+// serveClient serves one connection of a client to its end: offers are answered, all else is
+// forwarded. One that was silent for long may turn out to be a stream.
 func (p *Proxy) serveClient(conn net.Conn) {
 	if stream := p.serveHTTP(conn); stream != nil {
 		p.serveStream(stream)
@@ -34,8 +34,8 @@ func (p *Proxy) serveHTTP(conn net.Conn) (stream net.Conn) {
 			_ = in.Conn.Close()
 		}
 	}()
-	// Who is in the middle of a reply when the proxy closes must not see an end in order: this ends the waiting, and who wrote ends the connection.
-	// A stream ends in order.
+	// Who is in the middle of a reply when the proxy closes must not see an end in order: this ends
+	// the waiting, and who wrote ends the connection. A stream ends in order.
 	undo := context.AfterFunc(p.ctx, func() { _ = conn.SetWriteDeadline(time.Unix(1, 0)) })
 	defer undo()
 	silence := p.cfg.Silence
@@ -59,7 +59,8 @@ func (p *Proxy) serveHTTP(conn net.Conn) (stream net.Conn) {
 			return nil
 		}
 		if answered {
-			// An end that makes offers keeps its connection, and may have nothing more to say on it.
+			// An end that makes offers keeps its connection, and may have nothing more to say on
+			// it.
 			if data, _ := in.Wait(p.ctx, 0, p.cfg.Idle); len(data) == 0 {
 				return nil
 			}
@@ -114,7 +115,8 @@ func (p *Proxy) answer(in *sock.Source, upgraded func()) (answered, last bool, _
 		return false, false, nil
 	}
 	f, err := http1.RequestFraming(&h)
-	if _, expects := h.Get("Expect"); err != nil || expects || f.Kind != http1.Length && f.Kind != http1.Chunked || f.Length > negotiate.MaxOffer {
+	if _, expects := h.Get("Expect"); err != nil || expects || f.Kind != http1.Length && f.Kind != http1.Chunked ||
+		f.Length > negotiate.MaxOffer {
 		return false, false, nil
 	}
 	g, isOffer := p.offer(in, n, f)
@@ -127,10 +129,12 @@ func (p *Proxy) answer(in *sock.Source, upgraded func()) (answered, last bool, _
 	return true, last, err
 }
 
-// isLast reports whether the client wants the connection closed behind this request (RFC 9112, section 9.6).
+// isLast reports whether the client wants the connection closed behind this request (RFC 9112,
+// section 9.6).
 func isLast(h *http1.Head) bool {
 	connection := h.Tokens("Connection")
-	return slices.Contains(connection, "close") || string(h.Version()) == "HTTP/1.0" && !slices.Contains(connection, "keep-alive")
+	return slices.Contains(connection, "close") || string(h.Version()) == "HTTP/1.0" &&
+		!slices.Contains(connection, "keep-alive")
 }
 
 // offer looks whether a body behind the head of skip octets is an offer, and if so gives all of it.
@@ -144,7 +148,8 @@ func (p *Proxy) offer(in *sock.Source, skip int, f http1.Framing) (g gathered, _
 		}
 		got := soap.Recognize(start[:min(len(start), look)])
 		switch {
-		case got.Complete && got.Operation != negotiate.OfferName, st != stateWhole && st != stateFull, st == stateWhole && !got.Complete, len(start) >= look && !got.Complete:
+		case got.Complete && got.Operation != negotiate.OfferName, st != stateWhole && st != stateFull,
+			st == stateWhole && !got.Complete, len(start) >= look && !got.Complete:
 			return g, false
 		case st == stateWhole:
 			return g, true
@@ -189,7 +194,9 @@ func (w *answerWriter) Header() http.Header         { return w.header }
 func (w *answerWriter) WriteHeader(status int)      { w.status = status }
 func (w *answerWriter) Write(b []byte) (int, error) { return w.body.Write(b) }
 
-// errorReply is what a proxy says in place of the upstream, to a client whose connection it then closes.
+// errorReply is what a proxy says in place of the upstream, to a client whose connection it then
+// closes.
 func errorReply(status int, text string) []byte {
-	return fmt.Appendf(nil, "HTTP/1.1 %d %s\r\nContent-Type: text/plain; charset=utf-8\r\nContent-Length: %d\r\nConnection: close\r\n\r\n%s\n", status, http.StatusText(status), len(text)+1, text)
+	return fmt.Appendf(nil, "HTTP/1.1 %d %s\r\nContent-Type: text/plain; charset=utf-8\r\nContent-Length: %d\r\n"+
+		"Connection: close\r\n\r\n%s\n", status, http.StatusText(status), len(text)+1, text)
 }

@@ -10,7 +10,8 @@ import (
 // ages is a wait that no other is as long as.
 const ages = 61 * time.Minute
 
-// sudden is the machine's clock, until a test says that all waits of that length are over: so a busy machine is never too slow for what must happen before.
+// sudden is the machine's clock, until a test says that all waits of that length are over: so a
+// busy machine is never too slow for what must happen before.
 type sudden struct {
 	clock.Clock
 	mu    sync.Mutex

@@ -7,13 +7,14 @@ import (
 	"github.com/hhfr/hhfr/internal/http1"
 )
 
-// A message between two proxies has a head part that says what it is (docs/proxy.md, section 3): an HTTP
-// head as received, then a line that says how its body was framed; or, where there is no HTTP head, a line
-// of its own. No HTTP head begins with '='.
+// A message between two proxies has a head part that says what it is (docs/proxy.md, section 3): an
+// HTTP head as received, then a line that says how its body was framed; or, where there is no HTTP
+// head, a line of its own. No HTTP head begins with '='.
 type kind byte
 
 const (
-	// none: no message of a proxy, but one of an end that speaks for itself, its head as docs/negotiation.md has it.
+	// none: no message of a proxy, but one of an end that speaks for itself, its head as
+	// docs/negotiation.md has it.
 	none kind = 0
 	// whole: an HTTP message, its body the entity.
 	whole kind = 'w'
@@ -25,8 +26,9 @@ const (
 	shut kind = 'z'
 	// leave ends a lane; its number can be used for another client after the reply.
 	leave kind = 'x'
-	// ended: bytes, maybe none, after which the upstream has closed, as a reply to a call that it leaves
-	// unanswered. As a request of the far end: no call was under way; a number says how many calls it had seen.
+	// ended: bytes, maybe none, after which the upstream has closed, as a reply to a call that it
+	// leaves unanswered. As a request of the far end: no call was under way; a number says how many
+	// calls it had seen.
 	ended kind = 'e'
 	// broken is the same for a connection that did not end in order.
 	broken kind = 'a'
@@ -49,8 +51,8 @@ func Control(head []byte) string {
 	return controlNames[kind(head[1])]
 }
 
-// control is a parsed head part. head is the HTTP head, nil if there is none; framing how the body is put
-// back, nil if it goes on as it is.
+// control is a parsed head part. head is the HTTP head, nil if there is none; framing how the body
+// is put back, nil if it goes on as it is.
 type control struct {
 	kind    kind
 	head    http1.Head

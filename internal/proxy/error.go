@@ -21,7 +21,8 @@ const (
 )
 
 var codeNames = map[Code]string{
-	BadConfig: "bad configuration", Malformed: "malformed message", Unreachable: "no connection to the upstream", Failed: "listener failed", Closed: "closed",
+	BadConfig: "bad configuration", Malformed: "malformed message", Unreachable: "no connection to the upstream",
+	Failed: "listener failed", Closed: "closed",
 	NoRoom: "too many connections to the upstream",
 }
 

@@ -7,7 +7,8 @@ import (
 	"github.com/hhfr/hhfr/internal/http1"
 )
 
-// Reframe takes a raw chunked body apart as one end does, and puts it together as the other does, from nothing but the entity and the line that travels.
+// Reframe takes a raw chunked body apart as one end does, and puts it together as the other does,
+// from nothing but the entity and the line that travels.
 func Reframe(raw []byte) (back, line []byte, ok bool) {
 	f := http1.Framing{Kind: http1.Chunked}
 	g := gathered{body: http1.NewBody(f), chunks: true}

@@ -58,7 +58,8 @@ func TestMessagesTravelOnOneStream(t *testing.T) {
 		}
 		assert.EqualValues(t, 1, n.sessions.Load())
 		dialled := map[negotiate.Mode]int32{negotiate.Auto: 1, negotiate.Explicit: 2}[mode]
-		assert.Equal(t, dialled, n.dialled.Load(), "the offer, whose connection may be the stream's, and no plain connection")
+		assert.Equal(t, dialled, n.dialled.Load(),
+			"the offer, whose connection may be the stream's, and no plain connection")
 		assert.Len(t, o.received(), 5, "a connection for each client")
 	})
 }
@@ -113,7 +114,8 @@ func TestFarEndKilledDuringACall(t *testing.T) {
 	assert.Len(t, o.received(), 1, "sent once")
 }
 
-// TestDrain: an end that drains takes no connection any more, sees the calls under way through, and waits for no other.
+// TestDrain: an end that drains takes no connection any more, sees the calls under way through, and
+// waits for no other.
 func TestDrain(t *testing.T) {
 	for _, which := range []string{"near", "far"} {
 		t.Run(which, func(t *testing.T) {
@@ -235,11 +237,13 @@ func TestRepliesAreNeverMixedUp(t *testing.T) {
 			for k := range calls {
 				if conn == nil {
 					var err error
-					if conn, err = new(net.Dialer).DialContext(t.Context(), "tcp", near.Addrs()["http"].String()); !assert.NoError(t, err) {
+					if conn, err = new(net.Dialer).DialContext(t.Context(), "tcp",
+						near.Addrs()["http"].String()); !assert.NoError(t, err) {
 						return
 					}
 				}
-				body := fmt.Sprintf(`<s:Envelope xmlns:s="http://schemas.xmlsoap.org/soap/envelope/"><s:Body><a xmlns="urn:x">%d-%d</a></s:Body></s:Envelope>`, i, k)
+				body := fmt.Sprintf(`<s:Envelope xmlns:s="http://schemas.xmlsoap.org/soap/envelope/"><s:Body><a `+
+					`xmlns="urn:x">%d-%d</a></s:Body></s:Envelope>`, i, k)
 				_, _ = io.WriteString(conn, post("", body))
 				r := &requests{conn: conn}
 				h, err := r.head()
@@ -300,7 +304,8 @@ func TestStreamedReplyArrivesInTime(t *testing.T) {
 	c := connect(t, near.url())
 	c.say(post("", envelope))
 	c.hear("\r\n\r\n")
-	for _, s := range []string{"<notification>1</notification>", "<notification>2</notification>", strings.Repeat("<n/>", 50000)} {
+	for _, s := range []string{"<notification>1</notification>", "<notification>2</notification>",
+		strings.Repeat("<n/>", 50000)} {
 		next <- s
 		c.hear(s + "\r\n")
 	}
@@ -360,7 +365,8 @@ func TestEndsThatSpeakForThemselves(t *testing.T) {
 	store := memory.New(memory.Config{})
 	defer func() { _ = store.Close() }()
 	s, err := session.Dial(t.Context(), far.url().String(), session.Config{
-		Transports: map[string]streamer.Transport{"tcp": tcp.Transport{}}, Store: store, Coders: coders.OfBook(binary.NewBook(ctxstore.Shapes{Store: store})), RequireHHFR: true,
+		Transports: map[string]streamer.Transport{"tcp": tcp.Transport{}}, Store: store,
+		Coders: coders.OfBook(binary.NewBook(ctxstore.Shapes{Store: store})), RequireHHFR: true,
 	})
 	require.NoError(t, err)
 	defer func() { _ = s.Close() }()
@@ -425,10 +431,13 @@ func (h atSession) Handle(_ context.Context, r slog.Record) error {
 	return nil
 }
 
-// TestCloseWhileASessionIsOpened: a session that is there just when the proxy is closed is closed as well.
+// TestCloseWhileASessionIsOpened: a session that is there just when the proxy is closed is closed
+// as well.
 func TestCloseWhileASessionIsOpened(t *testing.T) {
 	o := startOrigin(t, "127.0.0.1:0", server(echoReply))
-	far := startProxy(t, "127.0.0.1:0", o.url(), func(c *proxy.Config) { c.Transports = map[string]streamer.Transport{} })
+	far := startProxy(t, "127.0.0.1:0", o.url(), func(c *proxy.Config) {
+		c.Transports = map[string]streamer.Transport{}
+	})
 	opened, closed := make(chan struct{}), make(chan struct{})
 	near := startOffering(t, "127.0.0.1:0", far.url(), func(c *proxy.Config) {
 		c.Log = slog.New(atSession{slog.DiscardHandler, func() {

@@ -24,8 +24,8 @@ const (
 	stateOdd          // not as HTTP has it
 )
 
-// readHead waits for a whole HTTP head and leaves it in the source; n bytes belong to it. idle > 0 bounds
-// the waiting for its first byte, pause that for each further one.
+// readHead waits for a whole HTTP head and leaves it in the source; n bytes belong to it. idle > 0
+// bounds the waiting for its first byte, pause that for each further one.
 func readHead(
 	ctx context.Context, in *sock.Source, idle, pause time.Duration, reply bool,
 ) (h http1.Head, n int, st state, err error) {
@@ -64,9 +64,9 @@ type gathered struct {
 	parts  []http1.FramingPart
 }
 
-// gather waits for a whole chunked body behind the head of skip bytes, if its shape is worth it: one that
-// is no XML, or pauses, goes on as it comes. One beyond MaxBuffer is waited for, too, while few others are.
-// The caller has release called when it is done with what was gathered.
+// gather waits for a whole chunked body behind the head of skip bytes, if its shape is worth it:
+// one that is no XML, or pauses, goes on as it comes. One beyond MaxBuffer is waited for, too,
+// while few others are. The caller has release called when it is done with what was gathered.
 func (p *Proxy) gather(
 	ctx context.Context, in *sock.Source, skip int, h *http1.Head, f http1.Framing,
 ) (g gathered, st state, release func()) {
@@ -94,8 +94,8 @@ func isXML(h *http1.Head, entity []byte) bool {
 	return bytes.HasPrefix(bytes.TrimLeft(entity, "\xEF\xBB\xBF \t\r\n"), []byte{'<'})
 }
 
-// gather waits for a whole body behind the head of skip bytes, but for no more than limit bytes, and not
-// longer than pause from one byte to the next.
+// gather waits for a whole body behind the head of skip bytes, but for no more than limit bytes,
+// and not longer than pause from one byte to the next.
 func gather(
 	ctx context.Context, in *sock.Source, skip int, f http1.Framing, limit int, pause time.Duration,
 ) (g gathered, st state) {
@@ -163,10 +163,10 @@ var (
 	errUntaken = errors.New("not taken")
 )
 
-// stream has what comes go out as the body of a message, until b says that this is all; nil: until the
-// connection ends. What is no XML goes out at once, for somebody may wait for it: XML may wait a moment
-// for its rest, since it travels best in one piece. The error is nil when b is done, errOdd, errUntaken,
-// or that of the connection.
+// stream has what comes go out as the body of a message, until b says that this is all; nil: until
+// the connection ends. What is no XML goes out at once, for somebody may wait for it: XML may wait
+// a moment for its rest, since it travels best in one piece. The error is nil when b is done,
+// errOdd, errUntaken, or that of the connection.
 func stream(ctx context.Context, in *sock.Source, w *streamer.Writer, b *http1.Body, xml bool) error {
 	for b == nil || !b.Done() {
 		data, err := in.Wait(ctx, 0, 0)
@@ -206,8 +206,8 @@ func endWriter(w *streamer.Writer, err error) {
 
 var copying = sync.Pool{New: func() any { b := make([]byte, sock.MaxSpace); return &b }}
 
-// copyBody writes the body of a message as it comes, and shows it to b, if that is not nil. The error is that of
-// the message, or errUntaken.
+// copyBody writes the body of a message as it comes, and shows it to b, if that is not nil. The
+// error is that of the message, or errUntaken.
 func copyBody(to io.Writer, from io.Reader, b *http1.Body) error {
 	if from == nil {
 		return nil

@@ -31,7 +31,8 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 // patience bounds what a test waits for that must come; it is no measurement.
 const patience = 2 * time.Minute
 
-// origin is a server on raw sockets: it notes what each connection sends and replies as a function says.
+// origin is a server on raw sockets: it notes what each connection sends and replies as a function
+// says.
 type origin struct {
 	l    net.Listener
 	wait sync.WaitGroup
@@ -105,18 +106,21 @@ func inEachWay(t *testing.T, test func(t *testing.T, mode negotiate.Mode)) {
 	}
 }
 
-// isOffer reports whether a request is an offer of a proxy: a question, or, in the explicit mode, one in SOAP.
+// isOffer reports whether a request is an offer of a proxy: a question, or, in the explicit mode,
+// one in SOAP.
 func isOffer(h *http1.Head) bool {
 	return string(h.Method()) == http.MethodOptions || bytes.Contains(h.Octets, []byte(negotiate.OfferAction))
 }
 
-// received is what connections sent, but for offers and silence, in the order of their first octets as far as tests care.
+// received is what connections sent, but for offers and silence, in the order of their first octets
+// as far as tests care.
 func (o *origin) received() (all []string) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	for _, c := range o.conns {
 		c.mu.Lock()
-		if s := c.got.String(); s != "" && !strings.Contains(s, "urn:hhfr:negotiation:1") && !strings.HasPrefix(s, question) {
+		if s := c.got.String(); s != "" && !strings.Contains(s, "urn:hhfr:negotiation:1") &&
+			!strings.HasPrefix(s, question) {
 			all = append(all, s)
 		}
 		c.mu.Unlock()
@@ -249,7 +253,8 @@ func startOffering(t testing.TB, addr string, upstream *url.URL, change func(*pr
 		require.NoError(t, err)
 		return l
 	}
-	cfg := proxy.Config{Listen: listen(addr), Upstream: upstream, Store: store, Coders: coders.OfBook(binary.NewBook(ctxstore.Shapes{Store: store}))}
+	cfg := proxy.Config{Listen: listen(addr), Upstream: upstream, Store: store,
+		Coders: coders.OfBook(binary.NewBook(ctxstore.Shapes{Store: store}))}
 	cfg.Silence, cfg.Timeout = patience, patience // a busy machine may be late
 	if os.Getenv("HHFR_TEST_LOG") != "" {
 		cfg.Log = slog.New(slog.NewTextHandler(os.Stderr, nil))

@@ -19,7 +19,8 @@ import (
 	"github.com/hhfr/hhfr/internal/workload"
 )
 
-// TestClientThatTakesNothing: a client asks for much and reads none of it. Others are served meanwhile, and its connection is reset in the end.
+// TestClientThatTakesNothing: a client asks for much and reads none of it. Others are served
+// meanwhile, and its connection is reset in the end.
 func TestClientThatTakesNothing(t *testing.T) {
 	long := workload.Blob(1, 9<<20)
 	o := startOrigin(t, "127.0.0.1:0", server(func(h *http1.Head, entity []byte) []byte {
@@ -45,8 +46,9 @@ func TestClientThatTakesNothing(t *testing.T) {
 	}, patience, 10*time.Millisecond, "the connection is reset")
 }
 
-// TestCallsWithoutReplyStopNobody: calls whose server does not answer, or whose clients do not send on, would take all
-// the room that the far end has for those of everybody, as bodies held whole, bodies that come late, or heads.
+// TestCallsWithoutReplyStopNobody: calls whose server does not answer, or whose clients do not send
+// on, would take all the room that the far end has for those of everybody, as bodies held whole,
+// bodies that come late, or heads.
 func TestCallsWithoutReplyStopNobody(t *testing.T) {
 	release := make(chan struct{})
 	o := startOrigin(t, "127.0.0.1:0", func(c net.Conn) {
@@ -97,7 +99,8 @@ func TestCallsWithoutReplyStopNobody(t *testing.T) {
 	}
 }
 
-// TestServerThatTakesNothing: the server does not read a long request. It is given up after a while; others go on meanwhile.
+// TestServerThatTakesNothing: the server does not read a long request. It is given up after a
+// while; others go on meanwhile.
 func TestServerThatTakesNothing(t *testing.T) {
 	release := make(chan struct{})
 	o := startOrigin(t, "127.0.0.1:0", func(c net.Conn) {
@@ -121,7 +124,8 @@ func TestServerThatTakesNothing(t *testing.T) {
 	for range 3 {
 		c := connect(t, near.url())
 		go func() { // it is not taken whole
-			_, _ = fmt.Fprintf(c.TCPConn, "POST /stuck HTTP/1.1\r\nContent-Length: %d\r\n\r\n%s", 200<<20, strings.Repeat("x", 16<<20))
+			_, _ = fmt.Fprintf(c.TCPConn, "POST /stuck HTTP/1.1\r\nContent-Length: %d\r\n\r\n%s", 200<<20,
+				strings.Repeat("x", 16<<20))
 		}()
 		stuck = append(stuck, c)
 	}
@@ -165,7 +169,8 @@ func TestTooFewFileDescriptors(t *testing.T) {
 	assert.Empty(t, p.Failed())
 }
 
-// TestMoreUpstreamConnectionsThanThereMayBe: whatever other proxies ask for, the upstream gets no more than so many.
+// TestMoreUpstreamConnectionsThanThereMayBe: whatever other proxies ask for, the upstream gets no
+// more than so many.
 func TestMoreUpstreamConnectionsThanThereMayBe(t *testing.T) {
 	o := startOrigin(t, "127.0.0.1:0", server(echoReply))
 	far := startProxy(t, "127.0.0.1:0", o.url(), func(c *proxy.Config) { c.MaxConns = 5 })
@@ -194,7 +199,8 @@ func TestMoreUpstreamConnectionsThanThereMayBe(t *testing.T) {
 	}, patience, 10*time.Millisecond, "a place is given back")
 }
 
-// TestLongChunkedBodiesAreSplit: bodies of some megabytes that do not say how long they are go over the link as content of a shape, both ways.
+// TestLongChunkedBodiesAreSplit: bodies of some megabytes that do not say how long they are go over
+// the link as content of a shape, both ways.
 func TestLongChunkedBodiesAreSplit(t *testing.T) {
 	var body []byte
 	for m := range workload.Records(1, 60_000) {

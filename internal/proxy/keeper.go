@@ -27,8 +27,9 @@ type Keepable interface {
 	Close() error
 }
 
-// Keeper keeps a session with a peer, where there is one. Its offers go beside the calls: those that come while
-// there is no session find none, and wait for nothing. The fields are set before Run.
+// Keeper keeps a session with a peer, where there is one. Its offers go beside the calls: those
+// that come while there is no session find none, and wait for nothing. The fields are set before
+// Run.
 type Keeper[T Keepable] struct {
 	// Open makes one attempt; its error says why there is no session.
 	Open func(context.Context) (T, error)
@@ -36,7 +37,8 @@ type Keeper[T Keepable] struct {
 	Quiet func(error) time.Duration
 	// Told is told what came of each attempt.
 	Told func(T, error)
-	// FirstBackOff is the pause before an offer that no call asks for, and MaxBackOff what it grows to.
+	// FirstBackOff is the pause before an offer that no call asks for, and MaxBackOff what it grows
+	// to.
 	FirstBackOff, MaxBackOff time.Duration
 	Clock                    clock.Clock
 
@@ -101,8 +103,8 @@ func (k *Keeper[T]) Begin() {
 	}
 }
 
-// Run makes offers until ctx is done: one at once, and others when a session has ended, when nobody was there,
-// and when calls come after the time of Quiet. It returns when all it began has ended.
+// Run makes offers until ctx is done: one at once, and others when a session has ended, when nobody
+// was there, and when calls come after the time of Quiet. It returns when all it began has ended.
 func (k *Keeper[T]) Run(ctx context.Context) {
 	var none T
 	for backOff := k.FirstBackOff; ctx.Err() == nil; backOff = min(2*backOff, k.MaxBackOff) {
@@ -125,8 +127,8 @@ func (k *Keeper[T]) Run(ctx context.Context) {
 	k.closing.Wait()
 }
 
-// rest waits for the next offer to be worth it: until a call wants it; where a peer may come back, no longer
-// than backOff.
+// rest waits for the next offer to be worth it: until a call wants it; where a peer may come back,
+// no longer than backOff.
 func (k *Keeper[T]) rest(ctx context.Context, mayComeBack bool, backOff time.Duration) {
 	var again <-chan time.Time
 	if mayComeBack {

@@ -10,8 +10,9 @@ import (
 	"github.com/hhfr/hhfr/pkg/streamer"
 )
 
-// lane is the far end of one client connection: it has the one upstream connection of it. What goes up does
-// so in the order of the exchanges; the upstream's relay gives the replies back in the order of the calls.
+// lane is the far end of one client connection: it has the one upstream connection of it. What goes
+// up does so in the order of the exchanges; the upstream's relay gives the replies back in the
+// order of the calls.
 type lane struct {
 	f      *far
 	number uint64
@@ -105,8 +106,8 @@ func (c *control) isLong() bool {
 	return err != nil || f.Length > inlineBody
 }
 
-// join has a call wait for its reply on the upstream connection of the lane, opened if need be. It is nil if
-// the client's connection is over.
+// join has a call wait for its reply on the upstream connection of the lane, opened if need be. It
+// is nil if the client's connection is over.
 func (l *lane) join(s *served) (*upstream, error) {
 	l.mu.Lock()
 	l.calls++

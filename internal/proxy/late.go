@@ -10,8 +10,9 @@ import (
 	"github.com/hhfr/hhfr/pkg/streamer/frame"
 )
 
-// isLateStream waits for what a client says first, and reports whether that is a stream of this proxy. Lost segments on
-// slow links come later than a server that speaks first can be kept from its client.
+// isLateStream waits for what a client says first, and reports whether that is a stream of this
+// proxy. Lost segments on slow links come later than a server that speaks first can be kept from
+// its client.
 func (p *Proxy) isLateStream(ctx context.Context, in *sock.Source) bool {
 	start, err := in.Wait(ctx, 0, 0)
 	for err == nil {
@@ -27,7 +28,8 @@ func (p *Proxy) isLateStream(ctx context.Context, in *sock.Source) bool {
 	return false
 }
 
-// firstWord writes what a server says to its client, unless that has spoken first, and not to the server.
+// firstWord writes what a server says to its client, unless that has spoken first, and not to the
+// server.
 type firstWord struct {
 	io.Writer
 	whose atomic.Int32

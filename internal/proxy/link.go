@@ -32,13 +32,17 @@ func (p *Proxy) negotiate(ctx context.Context) (*link, error) {
 	l := &link{p: p, callers: map[uint64]*caller{}, over: make(chan struct{})}
 	l.retire = sync.OnceFunc(func() { close(l.over) })
 	transport := &http.Transport{
-		DisableKeepAlives: true, DisableCompression: true, DialContext: p.dialOffer(false), DialTLSContext: p.dialOffer(true),
+		DisableKeepAlives: true, DisableCompression: true, DialContext: p.dialOffer(false),
+		DialTLSContext: p.dialOffer(true),
 	}
 	d, err := session.NewDialer(session.Config{
 		Mode: p.cfg.Mode, RequireHHFR: true,
-		HTTPClient: &http.Client{Transport: transport}, Transports: p.cfg.Transports, Store: p.cfg.Store, Coders: p.cfg.Coders,
-		AllowHost: p.cfg.AllowHost, AllowCleartext: p.cfg.AllowCleartext, RememberFor: p.cfg.RememberFor, Timeout: p.cfg.Timeout,
-		Handler: l.serve, WrapConn: p.cfg.WrapDialed, OnSession: p.cfg.OnSession, Stream: p.cfg.Stream, Clock: p.cfg.Clock, Log: p.cfg.Log,
+		HTTPClient: &http.Client{Transport: transport}, Transports: p.cfg.Transports, Store: p.cfg.Store,
+		Coders:    p.cfg.Coders,
+		AllowHost: p.cfg.AllowHost, AllowCleartext: p.cfg.AllowCleartext, RememberFor: p.cfg.RememberFor,
+		Timeout: p.cfg.Timeout,
+		Handler: l.serve, WrapConn: p.cfg.WrapDialed, OnSession: p.cfg.OnSession, Stream: p.cfg.Stream,
+		Clock: p.cfg.Clock, Log: p.cfg.Log,
 	})
 	if err != nil {
 		return nil, err
@@ -61,7 +65,8 @@ func (p *Proxy) negotiate(ctx context.Context) (*link, error) {
 }
 
 // meet opens a session that the upstream has taken: what is only remembered of one may not hold any
-// more, and no call is to go over a stream that is turned away. In its place another one is asked for.
+// more, and no call is to go over a stream that is turned away. In its place another one is asked
+// for.
 func (p *Proxy) meet(ctx context.Context, d *session.Dialer) (*session.Session, error) {
 	for {
 		sess, err := d.Dial(ctx, p.cfg.Upstream.String())
@@ -74,7 +79,8 @@ func (p *Proxy) meet(ctx context.Context, d *session.Dialer) (*session.Session, 
 			return sess, nil
 		case <-stream.Done():
 			id := sess.Agreed().Facts.Session
-			p.cfg.Log.Info("session not taken", "session", id.String(), "peer", p.cfg.Upstream.Host, "err", stream.Err())
+			p.cfg.Log.Info("session not taken", "session", id.String(), "peer", p.cfg.Upstream.Host, "err",
+				stream.Err())
 		case <-ctx.Done():
 			err = context.Cause(ctx)
 		}

@@ -35,7 +35,8 @@ var (
 	errNever = errors.New("no offers are made")
 )
 
-// quiet is for how long no offer is made in any case: the upstream has answered one, and wants no stream.
+// quiet is for how long no offer is made in any case: the upstream has answered one, and wants no
+// stream.
 func (c *Config) quiet(err error) time.Duration {
 	var answered *noSession
 	switch {

@@ -15,7 +15,8 @@ import (
 	"github.com/hhfr/hhfr/pkg/streamer"
 )
 
-// forwardMessage forwards a request of an end that speaks for itself, whose head is as docs/negotiation.md has it: the proxy makes an HTTP request of it, on a connection of its own,
+// forwardMessage forwards a request of an end that speaks for itself, whose head is as
+// docs/negotiation.md has it: the proxy makes an HTTP request of it, on a connection of its own,
 // since exchanges of such ends may overtake one another.
 func (p *Proxy) forwardMessage(ctx context.Context, facts *negotiate.Facts, x *streamer.Exchange) {
 	reply, done, err := p.exchange(ctx, facts, x.Message())
@@ -27,16 +28,19 @@ func (p *Proxy) forwardMessage(ctx context.Context, facts *negotiate.Facts, x *s
 	}
 	if err != nil {
 		p.cfg.Log.Info("message not through", "err", err)
-		status, text := http.StatusBadGateway, "hhfr: the upstream did not reply; whether the request was processed is unknown"
+		status, text := http.StatusBadGateway,
+			"hhfr: the upstream did not reply; whether the request was processed is unknown"
 		switch {
 		case errors.Is(err, &Error{Code: Malformed}):
-			status, text = http.StatusBadRequest, "hhfr: the message's head cannot be sent on over HTTP; it was not sent"
+			status, text = http.StatusBadRequest,
+				"hhfr: the message's head cannot be sent on over HTTP; it was not sent"
 		case errors.Is(err, &Error{Code: Unreachable}):
 			text = "hhfr: no connection to the upstream; the request was not sent"
 		case errors.Is(err, &Error{Code: NoRoom}):
 			status, text = http.StatusServiceUnavailable, noRoomText
 		}
-		head := fmt.Appendf(nil, "HTTP/1.1 %d %s\r\nContent-Type: text/plain; charset=utf-8\r\n\r\n", status, http.StatusText(status))
+		head := fmt.Appendf(nil, "HTTP/1.1 %d %s\r\nContent-Type: text/plain; charset=utf-8\r\n\r\n", status,
+			http.StatusText(status))
 		reply = streamer.NewMessage(head, []byte(text+"\n"))
 	}
 	_ = x.Reply(ctx, reply)

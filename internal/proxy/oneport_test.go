@@ -81,8 +81,9 @@ func (w *wire) all() (all []string) {
 // secrets are pieces of messages, offers and streams that nobody on the link may read.
 var secrets = []string{"POST", "Envelope", "urn:hhfr", "text/xml", "x.example", "HHFR/1", "HTTP/1."}
 
-// A pair has one address at each end, for clients, offers and streams. Where that takes TLS, clients and the
-// server behind it too, no byte of a message can be read on the link, and nobody need allow anything.
+// A pair has one address at each end, for clients, offers and streams. Where that takes TLS,
+// clients and the server behind it too, no byte of a message can be read on the link, and nobody
+// need allow anything.
 func TestPairOverOnePort(t *testing.T) { inEachWay(t, pairOverOnePort) }
 
 func pairOverOnePort(t *testing.T, mode negotiate.Mode) {
@@ -108,7 +109,8 @@ func pairOverOnePort(t *testing.T, mode negotiate.Mode) {
 			})
 			require.NoError(t, near.Linked(t.Context()))
 			for range 3 {
-				conn, err := (&tls.Dialer{Config: &tls.Config{RootCAs: a.Pool()}}).DialContext(t.Context(), "tcp", near.Addrs()["http"].String())
+				conn, err := (&tls.Dialer{Config: &tls.Config{RootCAs: a.Pool()}}).DialContext(t.Context(), "tcp",
+					near.Addrs()["http"].String())
 				require.NoError(t, err)
 				_, err = io.WriteString(conn, post("Connection: close\r\n", envelope))
 				require.NoError(t, err)
@@ -176,8 +178,8 @@ func TestStreamsAtAnotherAddress(t *testing.T) {
 	}
 }
 
-// What begins like a stream and is of no session here is the client's: it arrives at the server as it came, in
-// any pieces, also when its token was good once, and at a proxy that is near only.
+// What begins like a stream and is of no session here is the client's: it arrives at the server as
+// it came, in any pieces, also when its token was good once, and at a proxy that is near only.
 func TestStreamsOfClients(t *testing.T) {
 	const rest = "and what follows"
 	o := startOrigin(t, "127.0.0.1:0", func(c net.Conn) {
@@ -211,7 +213,8 @@ func TestStreamsOfClients(t *testing.T) {
 	for name, to := range map[string]*url.URL{"far": far.url(), "near only": only.url(), "over the pair": near.url()} {
 		t.Run(name, func(t *testing.T) {
 			for _, says := range []string{
-				string(unknown) + rest, string(spent) + rest, string(unknown[:12]), string(unknown[:3]), "\x01HHFR/1\n", "\x01HHFR/2\n" + rest,
+				string(unknown) + rest, string(spent) + rest, string(unknown[:12]), string(unknown[:3]), "\x01HHFR/1\n",
+				"\x01HHFR/2\n" + rest,
 			} {
 				for _, pieces := range []int{len(says), 1} {
 					c := connect(t, to)
@@ -229,7 +232,8 @@ func TestStreamsOfClients(t *testing.T) {
 	assert.Len(t, sessions, 1)
 }
 
-// A wrong certificate is told at both sides of the near proxy: to clients and in the log, with what helps.
+// A wrong certificate is told at both sides of the near proxy: to clients and in the log, with what
+// helps.
 func TestWrongCertificates(t *testing.T) {
 	a, other := shared.NewAuthority(t), shared.NewAuthority(t)
 	o := startOrigin(t, "127.0.0.1:0", server(echoReply))
@@ -238,10 +242,14 @@ func TestWrongCertificates(t *testing.T) {
 		far        *tls.Config
 		says, hint string
 	}{
-		"untrusted":  {&tls.Config{Certificates: []tls.Certificate{other.Issue(time.Hour, "127.0.0.1")}}, "nobody who is trusted", "--cacert"},
-		"expired":    {&tls.Config{Certificates: []tls.Certificate{a.Issue(-time.Hour, "127.0.0.1")}}, "expired", "another certificate"},
-		"other host": {&tls.Config{Certificates: []tls.Certificate{a.Issue(time.Hour, "far.example")}}, "other hosts", "name a host"},
-		"wanted": {&tls.Config{Certificates: []tls.Certificate{good}, ClientCAs: a.Pool(), ClientAuth: tls.RequireAndVerifyClientCert},
+		"untrusted": {&tls.Config{Certificates: []tls.Certificate{other.Issue(time.Hour, "127.0.0.1")}},
+			"nobody who is trusted", "--cacert"},
+		"expired": {&tls.Config{Certificates: []tls.Certificate{a.Issue(-time.Hour, "127.0.0.1")}}, "expired",
+			"another certificate"},
+		"other host": {&tls.Config{Certificates: []tls.Certificate{a.Issue(time.Hour, "far.example")}}, "other hosts",
+			"name a host"},
+		"wanted": {&tls.Config{Certificates: []tls.Certificate{good}, ClientCAs: a.Pool(),
+			ClientAuth: tls.RequireAndVerifyClientCert},
 			"wants a certificate", "--upstream-cert"},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -276,7 +284,8 @@ func admittedByCertificate(t *testing.T, mode negotiate.Mode) {
 	o := startOrigin(t, "127.0.0.1:0", server(echoReply))
 	far := startProxy(t, "127.0.0.1:0", o.url(), func(c *proxy.Config) {
 		c.ListenTLS = &tls.Config{
-			Certificates: []tls.Certificate{a.Issue(time.Hour, "127.0.0.1")}, ClientCAs: a.Pool(), ClientAuth: tls.VerifyClientCertIfGiven,
+			Certificates: []tls.Certificate{a.Issue(time.Hour, "127.0.0.1")}, ClientCAs: a.Pool(),
+			ClientAuth: tls.VerifyClientCertIfGiven,
 		}
 		c.Admit = responder.AdmitCertificate
 	})
@@ -303,7 +312,8 @@ func admittedByCertificate(t *testing.T, mode negotiate.Mode) {
 	assert.Len(t, o.received(), 2)
 }
 
-// Clients that say nothing, or too little, hold up nobody, and what a server says first reaches them.
+// Clients that say nothing, or too little, hold up nobody, and what a server says first reaches
+// them.
 func TestSilentAndSlowClients(t *testing.T) {
 	o := startOrigin(t, "127.0.0.1:0", func(c net.Conn) {
 		_, _ = io.WriteString(c, "220 ready\r\n")
@@ -333,8 +343,8 @@ func TestSilentAndSlowClients(t *testing.T) {
 	}
 }
 
-// A hello that comes late, as where its segment was lost, is a stream all the same, unless the server spoke first;
-// what is no stream of ours arrives there.
+// A hello that comes late, as where its segment was lost, is a stream all the same, unless the
+// server spoke first; what is no stream of ours arrives there.
 func TestLateHello(t *testing.T) {
 	for _, tc := range []struct {
 		name, greeting string
@@ -352,7 +362,8 @@ func TestLateHello(t *testing.T) {
 				c.Silence, c.Clock, c.Transports = ages, passes, map[string]streamer.Transport{}
 			})
 			answer := offered(t, connect(t, far.url()), "tcp")
-			hello := frame.Hello{Session: answer.Session, Token: answer.Token[:], Representation: frame.Binary, Limits: frame.EarlyLimits}
+			hello := frame.Hello{Session: answer.Session, Token: answer.Token[:], Representation: frame.Binary,
+				Limits: frame.EarlyLimits}
 			if !tc.known {
 				hello.Token[0] ^= 1
 			}
@@ -411,7 +422,8 @@ func dialFar(ctx context.Context, e end, cfg *tls.Config) (net.Conn, error) {
 	return (&tls.Dialer{Config: cfg}).DialContext(ctx, "tcp", e.Addrs()["http"].String())
 }
 
-// A far proxy with a certificate takes no cleartext stream, whatever its token: not even a good one.
+// A far proxy with a certificate takes no cleartext stream, whatever its token: not even a good
+// one.
 func TestNoCleartextStreamWhereTLSIsTaken(t *testing.T) {
 	a := shared.NewAuthority(t)
 	o := startOrigin(t, "127.0.0.1:0", server(echoReply))
@@ -423,7 +435,8 @@ func TestNoCleartextStreamWhereTLSIsTaken(t *testing.T) {
 	conn, err := dialFar(t.Context(), far, &tls.Config{RootCAs: a.Pool()})
 	require.NoError(t, err)
 	answer := offered(t, conn, "tls")
-	hello := frame.Hello{Session: answer.Session, Token: answer.Token[:], Representation: frame.Binary, Limits: frame.EarlyLimits}.AppendTo(nil)
+	hello := frame.Hello{Session: answer.Session, Token: answer.Token[:], Representation: frame.Binary,
+		Limits: frame.EarlyLimits}.AppendTo(nil)
 	c := connect(t, far.url())
 	c.say(string(hello))
 	_, err = c.Read(make([]byte, 1))

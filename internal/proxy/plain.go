@@ -17,11 +17,12 @@ import (
 	"github.com/hhfr/hhfr/pkg/streamer/inproc"
 )
 
-// plain forwards a connection as it is, octets of the client that were taken already first. It returns when both directions have ended.
+// plain forwards a connection as it is, octets of the client that were taken already first. It
+// returns when both directions have ended.
 func (p *Proxy) plain(in *sock.Source, first []byte) { _ = p.plainOrStream(in, first, false) }
 
-// plainOrStream is plain for a client that has said nothing: it returns before, with the connection, if the first word of all is a hello of
-// ours that was late.
+// plainOrStream is plain for a client that has said nothing: it returns before, with the
+// connection, if the first word of all is a hello of ours that was late.
 func (p *Proxy) plainOrStream(in *sock.Source, first []byte, silent bool) (stream net.Conn) {
 	up, err := p.dialPlain(p.ctx)
 	if err != nil {
@@ -44,7 +45,8 @@ func (p *Proxy) plainOrStream(in *sock.Source, first []byte, silent bool) (strea
 		if !word.isServers() {
 			return
 		}
-		if n == 0 && session.TroubleOf(err) != 0 { // a server says what it thinks of a client's certificate behind the handshake
+		// a server says what it thinks of a client's certificate behind the handshake
+		if n == 0 && session.TroubleOf(err) != 0 {
 			p.warn(err)
 			_, _ = in.Conn.Write(unreachable(err))
 			err = nil
@@ -81,7 +83,8 @@ var hints = map[session.Trouble]string{
 	session.Rejected:  "--upstream-cert and --upstream-key are to be of those whom the upstream trusts",
 }
 
-// endBack ends the way to the client as the upstream did. What still goes up may go on for a while: the end of one direction is not that of the other.
+// endBack ends the way to the client as the upstream did. What still goes up may go on for a while:
+// the end of one direction is not that of the other.
 func (p *Proxy) endBack(err error, in *sock.Source, cancel context.CancelFunc) {
 	if err != nil {
 		sock.Reset(in.Conn)
@@ -132,7 +135,8 @@ func unreachable(err error) []byte {
 		return errorReply(http.StatusServiceUnavailable, noRoomText)
 	}
 	if errors.Is(err, context.DeadlineExceeded) || errors.Is(err, os.ErrDeadlineExceeded) {
-		return errorReply(http.StatusGatewayTimeout, "hhfr: the upstream did not accept a connection in time; the request was not sent")
+		return errorReply(http.StatusGatewayTimeout,
+			"hhfr: the upstream did not accept a connection in time; the request was not sent")
 	}
 	var wrong *session.SchemeError
 	if errors.As(err, &wrong) {
@@ -226,8 +230,8 @@ func schemeError(err error) error {
 	return nil
 }
 
-// dialOffer opens the connection of an offer, with TLS or without. What a recorder sees of it is inside, as with
-// other connections.
+// dialOffer opens the connection of an offer, with TLS or without. What a recorder sees of it is
+// inside, as with other connections.
 func (p *Proxy) dialOffer(secure bool) func(ctx context.Context, network, addr string) (net.Conn, error) {
 	return func(ctx context.Context, network, addr string) (net.Conn, error) {
 		conn, err := p.cfg.dial(ctx, network, addr)

@@ -26,13 +26,15 @@ import (
 // it sees one, and no call fails.
 func TestQuestionsThatAreDeclined(t *testing.T) {
 	for name, answer := range map[string]string{
-		"200": "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok", "204": "HTTP/1.1 204 No Content\r\nAllow: POST\r\n\r\n",
-		"301":         "HTTP/1.1 301 Moved\r\nLocation: /elsewhere\r\nContent-Length: 0\r\n\r\n",
-		"400":         "HTTP/1.1 400 Bad Request\r\nContent-Length: 0\r\nConnection: close\r\n\r\n",
-		"401":         "HTTP/1.1 401 Unauthorized\r\nWWW-Authenticate: Basic\r\nContent-Length: 0\r\n\r\n",
-		"404":         "HTTP/1.1 404 Not Found\r\nContent-Length: 0\r\n\r\n",
-		"405":         "HTTP/1.1 405 No\r\nAllow: POST\r\nContent-Length: 0\r\n\r\n",
-		"426":         "HTTP/1.1 426 Upgrade Required\r\nUpgrade: TLS/1.3\r\nConnection: Upgrade\r\nContent-Length: 0\r\n\r\n",
+		"200": "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok",
+		"204": "HTTP/1.1 204 No Content\r\nAllow: POST\r\n\r\n",
+		"301": "HTTP/1.1 301 Moved\r\nLocation: /elsewhere\r\nContent-Length: 0\r\n\r\n",
+		"400": "HTTP/1.1 400 Bad Request\r\nContent-Length: 0\r\nConnection: close\r\n\r\n",
+		"401": "HTTP/1.1 401 Unauthorized\r\nWWW-Authenticate: Basic\r\nContent-Length: 0\r\n\r\n",
+		"404": "HTTP/1.1 404 Not Found\r\nContent-Length: 0\r\n\r\n",
+		"405": "HTTP/1.1 405 No\r\nAllow: POST\r\nContent-Length: 0\r\n\r\n",
+		"426": "HTTP/1.1 426 Upgrade Required\r\nUpgrade: TLS/1.3\r\nConnection: Upgrade\r\n" +
+			"Content-Length: 0\r\n\r\n",
 		"500":         "HTTP/1.1 500 Oops\r\nContent-Length: 0\r\n\r\n",
 		"501":         "HTTP/1.1 501 Not Implemented\r\nContent-Length: 0\r\n\r\n",
 		"503":         "HTTP/1.1 503 Busy\r\nContent-Length: 0\r\n\r\n",
@@ -169,7 +171,9 @@ func withoutUpgrades(to *url.URL, seen func(method string)) http.Handler {
 // connection closed, has it closed behind the answer.
 func TestQuestionOnAConnectionToBeClosed(t *testing.T) {
 	o := startOrigin(t, "127.0.0.1:0", server(echoReply))
-	far := startProxy(t, "127.0.0.1:0", o.url(), func(c *proxy.Config) { c.Transports = map[string]streamer.Transport{} })
+	far := startProxy(t, "127.0.0.1:0", o.url(), func(c *proxy.Config) {
+		c.Transports = map[string]streamer.Transport{}
+	})
 	for _, request := range []string{
 		"OPTIONS / HTTP/1.0\r\nHHFR: 1\r\n\r\n",
 		"OPTIONS / HTTP/1.1\r\nHost: x\r\nHHFR: 1\r\nConnection: close\r\n\r\n",

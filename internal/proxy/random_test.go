@@ -23,8 +23,9 @@ import (
 	"github.com/hhfr/hhfr/internal/shared"
 )
 
-// storm is one random run: clients that call through a pair in many ways while the far end is closed, cut off, started again and replaced by a plain server. A failure names
-// its seed; what happens when is up to the machine.
+// storm is one random run: clients that call through a pair in many ways while the far end is
+// closed, cut off, started again and replaced by a plain server. A failure names its seed; what
+// happens when is up to the machine.
 type storm struct {
 	t    *testing.T
 	seed uint64
@@ -122,7 +123,8 @@ func (s *storm) body(rnd *rand.Rand) (number, body string) {
 	if rnd.IntN(3) == 0 {
 		filler += strings.Repeat(fmt.Sprintf("<v>%x</v>", rnd.Uint64()), 1<<rnd.IntN(13))
 	}
-	return number, "<s:Envelope xmlns:s=\"http://schemas.xmlsoap.org/soap/envelope/\"><s:Body><a xmlns=\"urn:x\"><n>" + number + "</n><t>" + filler + "</t></a></s:Body></s:Envelope>"
+	return number, "<s:Envelope xmlns:s=\"http://schemas.xmlsoap.org/soap/envelope/\"><s:Body><a xmlns=\"urn:x\"><n>" +
+		number + "</n><t>" + filler + "</t></a></s:Body></s:Envelope>"
 }
 
 // request is one way to send a body.
@@ -191,11 +193,13 @@ func (s *storm) calls(rnd *rand.Rand, conn net.Conn) bool {
 		}
 		switch h.Status() {
 		case http.StatusOK:
-			assert.True(s.t, bodies[i] == string(entity), "seed %d: call %s of %v: sent %d octets, got %d of %q", s.seed, number, numbers, len(bodies[i]), len(entity), numberOf.FindAll(entity, -1))
+			assert.True(s.t, bodies[i] == string(entity), "seed %d: call %s of %v: sent %d octets, got %d of %q",
+				s.seed, number, numbers, len(bodies[i]), len(entity), numberOf.FindAll(entity, -1))
 			s.note(s.answered, number)
 			s.through.Add(1)
 		default:
-			assert.Contains(s.t, []int{http.StatusBadGateway, http.StatusServiceUnavailable}, h.Status(), "seed %d: %q", s.seed, entity)
+			assert.Contains(s.t, []int{http.StatusBadGateway, http.StatusServiceUnavailable}, h.Status(), "seed %d: %q",
+				s.seed, entity)
 			if strings.Contains(string(entity), "was not ") {
 				s.note(s.unsent, number)
 			}

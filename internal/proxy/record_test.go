@@ -78,7 +78,8 @@ func TestUpgradedLinksAreRecorded(t *testing.T) {
 		for _, m := range result.Messages {
 			if len(m.Body) > 0 {
 				seen[fmt.Sprint(m.Reply, string(m.Body))]++
-				if m.Head == nil || !bytes.Contains(m.Head, []byte("UPGRADE")) { // that was plain HTTP, which has no check
+				// that was plain HTTP, which has no check
+				if m.Head == nil || !bytes.Contains(m.Head, []byte("UPGRADE")) {
 					assert.Equal(t, capture.Verified, m.State, "%q", m.Head)
 				}
 			}

@@ -30,8 +30,8 @@ type upstream struct {
 	over  bool               // no further one is taken
 }
 
-// openUpstream opens a connection to the upstream for an end of a stream, one of at most MaxConns. Errors:
-// NoRoom, Unreachable.
+// openUpstream opens a connection to the upstream for an end of a stream, one of at most MaxConns.
+// Errors: NoRoom, Unreachable.
 func (p *Proxy) openUpstream(ctx context.Context, tunnel bool) (*upstream, error) {
 	if !p.upstreams.enter() {
 		return nil, &Error{Code: NoRoom, At: -1}
@@ -180,7 +180,8 @@ func (l *lane) whole(up *upstream, s *served, n int, head, entity []byte, octets
 	return err
 }
 
-// stream replies with a body as it comes, until b says that this is all; nil: until the connection ends.
+// stream replies with a body as it comes, until b says that this is all; nil: until the connection
+// ends.
 func (l *lane) stream(up *upstream, s *served, head []byte, b *http1.Body, xml bool) error {
 	w, err := s.x.Respond(s.ctx, head, -1)
 	if err != nil {
@@ -202,8 +203,8 @@ func (l *lane) stream(up *upstream, s *served, head []byte, b *http1.Body, xml b
 	return err
 }
 
-// over tells the near end how an upstream connection ended: in place of the replies to the calls under way,
-// or by a word of its own, if there is none.
+// over tells the near end how an upstream connection ended: in place of the replies to the calls
+// under way, or by a word of its own, if there is none.
 func (l *lane) over(up *upstream, err error) {
 	l.mu.Lock()
 	up.mu.Lock()

@@ -65,7 +65,8 @@ func (w *wiretap) seen() [2]int {
 	return w.octets
 }
 
-// lastLane is the lane of the last message that begins in what was written, cut anywhere at its end.
+// lastLane is the lane of the last message that begins in what was written, cut anywhere at its
+// end.
 func (w *wiretap) lastLane(t *testing.T) (lane uint64) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -88,18 +89,22 @@ func (w *wiretap) lastLane(t *testing.T) (lane uint64) {
 
 // secretly is a call with a secret where clients have them; the server's reply says it, too.
 func secretly(secret string) string {
-	body := "<e:Envelope xmlns:e='http://schemas.xmlsoap.org/soap/envelope/'><e:Body><login><password>" + secret + "</password></login></e:Body></e:Envelope>"
-	return fmt.Sprintf("POST /service HTTP/1.1\r\nHost: h\r\nContent-Type: text/xml\r\nAuthorization: Bearer %s\r\nCookie: id=%[1]s\r\nContent-Length: %d\r\n\r\n%s", secret, len(body), body)
+	body := "<e:Envelope xmlns:e='http://schemas.xmlsoap.org/soap/envelope/'><e:Body><login><password>" + secret +
+		"</password></login></e:Body></e:Envelope>"
+	return fmt.Sprintf("POST /service HTTP/1.1\r\nHost: h\r\nContent-Type: text/xml\r\nAuthorization: Bearer %s\r\n"+
+		"Cookie: id=%[1]s\r\nContent-Length: %d\r\n\r\n%s", secret, len(body), body)
 }
 
-// What a client sends costs the same whether or not a client before it, on the same lane or on a lane beside it, sent the
-// same: who sees the lengths of frames cannot confirm a guess. In both directions.
+// What a client sends costs the same whether or not a client before it, on the same lane or on a
+// lane beside it, sent the same: who sees the lengths of frames cannot confirm a guess. In both
+// directions.
 func TestClientsTellNothingOfOthers(t *testing.T) {
 	o := startOrigin(t, "127.0.0.1:0", server(func(h *http1.Head, entity []byte) []byte {
 		if isOffer(h) {
 			return nil
 		}
-		return fmt.Appendf(nil, "HTTP/1.1 200 OK\r\nContent-Type: text/xml\r\nSet-Cookie: id=%x\r\nContent-Length: %d\r\n\r\n%s", bytes.ToUpper(entity[len(entity)-80:]), len(entity), entity)
+		return fmt.Appendf(nil, "HTTP/1.1 200 OK\r\nContent-Type: text/xml\r\nSet-Cookie: id=%x\r\n"+
+			"Content-Length: %d\r\n\r\n%s", bytes.ToUpper(entity[len(entity)-80:]), len(entity), entity)
 	}))
 	far := startProxy(t, "127.0.0.1:0", o.url(), nil)
 	tap := &wiretap{}
@@ -187,7 +192,8 @@ func TestClientsTellNothingOfOthers(t *testing.T) {
 				}
 			}
 			for d, direction := range []string{"requests", "replies"} {
-				assert.Equal(t, right[d], wrong[d], "%s: a right guess and a wrong one: %s", direction, strings.TrimSpace(fmt.Sprint(right[d], wrong[d])))
+				assert.Equal(t, right[d], wrong[d], "%s: a right guess and a wrong one: %s", direction,
+					strings.TrimSpace(fmt.Sprint(right[d], wrong[d])))
 			}
 		})
 	}

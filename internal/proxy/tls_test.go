@@ -63,7 +63,8 @@ func TestHTTPWhereTLSIsTaken(t *testing.T) {
 	assert.Contains(t, got, "https only")
 }
 
-// TestReplyCutShortBehindTLS: a client behind TLS must not take the end of a broken upstream connection for that of the reply.
+// TestReplyCutShortBehindTLS: a client behind TLS must not take the end of a broken upstream
+// connection for that of the reply.
 func TestReplyCutShortBehindTLS(t *testing.T) {
 	_, own, trust := secureOrigin(t)
 	o := startOrigin(t, "127.0.0.1:0", func(c net.Conn) {

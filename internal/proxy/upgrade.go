@@ -26,7 +26,8 @@ func (p *Proxy) asks(h *http1.Head) bool {
 	return ok
 }
 
-// invitation answers a question whose connection cannot be upgraded with where streams are opened; nil if it is none.
+// invitation answers a question whose connection cannot be upgraded with where streams are opened;
+// nil if it is none.
 func (p *Proxy) invitation(in *sock.Source, h *http1.Head, n int, last bool) []byte {
 	if string(h.Method()) != http.MethodOptions {
 		return nil
@@ -46,8 +47,8 @@ func (p *Proxy) invitation(in *sock.Source, h *http1.Head, n int, last bool) []b
 // upgrade answers a request that asks for a stream over its connection, and serves that to its end:
 // Upgrade is hop by hop, and this is the next one. A near proxy asks by OPTIONS; what else asks
 // speaks for itself. It is false, with nothing taken, for a request that is no such, is too long to
-// be held, or is to have no session: that goes on as it is. taken is called when the connection is a
-// stream's.
+// be held, or is to have no session: that goes on as it is. taken is called when the connection is
+// a stream's.
 func (p *Proxy) upgrade(in *sock.Source, h *http1.Head, n int, taken func()) bool {
 	method := string(h.Method())
 	if method != http.MethodOptions && method != http.MethodPost {
@@ -83,7 +84,8 @@ func (p *Proxy) upgrade(in *sock.Source, h *http1.Head, n int, taken func()) boo
 	return took
 }
 
-// upgradable gives the connection behind a request of so many octets, which a recorder sees as well.
+// upgradable gives the connection behind a request of so many octets, which a recorder sees as
+// well.
 func (p *Proxy) upgradable(in *sock.Source, request int) (net.Conn, error) {
 	if p.cfg.WrapAccepted == nil {
 		in.Take(request)

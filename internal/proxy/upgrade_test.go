@@ -102,7 +102,8 @@ func TestRequestsThatAskForAStream(t *testing.T) {
 
 				all := o.received()
 				require.Len(t, all, before+2)
-				assert.Equal(t, "POST /service?x=1 HTTP/1.1\r\n"+strings.NewReplacer(":\t", ": ", ":  ", ": ").Replace(kept)+
+				assert.Equal(t, "POST /service?x=1 HTTP/1.1\r\n"+strings.NewReplacer(":\t", ": ", ":  ",
+					": ").Replace(kept)+
 					fmt.Sprintf(own, host, len(envelope), envelope), all[before])
 			})
 		}
@@ -206,7 +207,8 @@ func TestUpgradesToSomethingElse(t *testing.T) {
 	near, far := pair(t, o.url(), nil)
 	for _, to := range []end{far, near} {
 		c := connect(t, to.url())
-		c.say("GET /service HTTP/1.1\r\nHost: h\r\nConnection: Upgrade\r\nUpgrade: websocket, hhfr/2\r\nHHFR: 1\r\n\r\n")
+		c.say("GET /service HTTP/1.1\r\nHost: h\r\nConnection: Upgrade\r\nUpgrade: websocket, hhfr/2\r\n" +
+			"HHFR: 1\r\n\r\n")
 		c.hear("websocket\r\n\r\nhello")
 		for _, s := range []string{"\x01HHFR", "again"} {
 			c.say(s)

@@ -2,7 +2,8 @@ package replay
 
 import "fmt"
 
-// excerptOctets is how much of a reply an excerpt shows on each side of the first difference: a value with its tags, on one line.
+// excerptOctets is how much of a reply an excerpt shows on each side of the first difference: a
+// value with its tags, on one line.
 const excerptOctets = 32
 
 // Difference is where two replies first differ.
@@ -11,7 +12,8 @@ type Difference struct {
 	What string `json:"what"`
 	// Offset is that of the first octet of the body that differs; 0 for a status.
 	Offset int `json:"offset"`
-	// Recorded and Now are what stands there in the recorded reply and in the new one; of bodies an excerpt, quoted as Go does, with the octets around.
+	// Recorded and Now are what stands there in the recorded reply and in the new one; of bodies an
+	// excerpt, quoted as Go does, with the octets around.
 	Recorded string `json:"recorded"`
 	Now      string `json:"now"`
 	// RecordedOctets and NowOctets are the lengths of the bodies.
@@ -19,7 +21,8 @@ type Difference struct {
 	NowOctets      int `json:"now_octets"`
 }
 
-// Compare tells how a reply differs from the recorded one: nil if status and body are the same. A status that differs goes before a body that does.
+// Compare tells how a reply differs from the recorded one: nil if status and body are the same. A
+// status that differs goes before a body that does.
 func Compare(recordedStatus int, recorded []byte, status int, now []byte) *Difference {
 	d := &Difference{RecordedOctets: len(recorded), NowOctets: len(now)}
 	if recordedStatus != status {

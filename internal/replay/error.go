@@ -14,7 +14,8 @@ var codeNames = map[Code]string{Nothing: "nothing to replay", BadTarget: "bad ta
 
 func (c Code) String() string { return codeNames[c] }
 
-// Error is what this package returns, beside the errors of reading and sending. At is an octet offset, -1 when there is none.
+// Error is what this package returns, beside the errors of reading and sending. At is an octet
+// offset, -1 when there is none.
 type Error struct {
 	Code Code
 	At   int64

@@ -1,5 +1,6 @@
-// Package replay sends the requests of a recording or capture again, as messages of a new session, and compares what is replied with what was: [Load], then [Recording.Run].
-// It sends messages, not packets: TCP, sequence numbers and tokens are those of the new session.
+// Package replay sends the requests of a recording or capture again, as messages of a new session,
+// and compares what is replied with what was: [Load], then [Recording.Run]. It sends messages, not
+// packets: TCP, sequence numbers and tokens are those of the new session.
 package replay
 
 import (
@@ -47,12 +48,14 @@ type Recording struct {
 	Skipped int
 	// Found says what a capture without any exchange has instead.
 	Found map[string]int
-	// Partial tells that the capture lacks something, as [capture.Result.Partial] has it; CutAt is the offset where it is cut off or damaged, -1 where it is not.
+	// Partial tells that the capture lacks something, as [capture.Result.Partial] has it; CutAt is
+	// the offset where it is cut off or damaged, -1 where it is not.
 	Partial bool
 	CutAt   int64
 }
 
-// Load reads a capture. store has shapes that it lacks; nil: none. Errors: those of [capture.Decode]; Nothing if there is no request, the recording is returned with it.
+// Load reads a capture. store has shapes that it lacks; nil: none. Errors: those of
+// [capture.Decode]; Nothing if there is no request, the recording is returned with it.
 func Load(ctx context.Context, r io.Reader, store ctxstore.Store) (*Recording, error) {
 	decoded, err := capture.Decode(ctx, r, capture.DecodeConfig{Store: store})
 	if err != nil {
@@ -103,7 +106,8 @@ func Load(ctx context.Context, r io.Reader, store ctxstore.Store) (*Recording, e
 }
 
 // ofConnection are the fields that speak of one connection, or of the host at its end.
-var ofConnection = []string{"Host", "Content-Length", "Connection", "Transfer-Encoding", "Expect", "Upgrade", negotiate.Field}
+var ofConnection = []string{"Host", "Content-Length", "Connection", "Transfer-Encoding", "Expect", "Upgrade",
+	negotiate.Field}
 
 // exchange makes a request that can be sent again of a recorded one.
 func exchange(m *capture.Decoded, path string) (*Exchange, bool) {
@@ -124,11 +128,12 @@ func exchange(m *capture.Decoded, path string) (*Exchange, bool) {
 		}
 		return slices.ContainsFunc(ofConnection, f.Is)
 	}
-	return &Exchange{Number: m.Number, Operation: m.Operation.Local, Head: http1.AppendEdited(nil, &h, drop, nil), Body: m.Body}, true
+	return &Exchange{Number: m.Number, Operation: m.Operation.Local, Head: http1.AppendEdited(nil, &h, drop, nil),
+		Body: m.Body}, true
 }
 
-// framed reports whether what stands behind an HTTP head says that its body has its framing, between two
-// proxies (docs/proxy.md, section 3).
+// framed reports whether what stands behind an HTTP head says that its body has its framing,
+// between two proxies (docs/proxy.md, section 3).
 func framed(behind []byte) bool { return bytes.HasPrefix(behind, []byte("=r")) }
 
 func (x *Exchange) answer(m *capture.Decoded) {
@@ -143,7 +148,8 @@ func (x *Exchange) answer(m *capture.Decoded) {
 	}
 }
 
-// Target gives the heads of all requests the path and query of a URL, if that has a path. Errors: BadTarget.
+// Target gives the heads of all requests the path and query of a URL, if that has a path. Errors:
+// BadTarget.
 func (r *Recording) Target(to *url.URL) error {
 	if pathless(to) {
 		return nil
@@ -187,7 +193,8 @@ func (r *Recording) SetFields(fields []soap.Field) error {
 	return nil
 }
 
-// Offer is where to negotiate for requests to a URL: there, or, if that has no path and each goes to its own, where the first one goes.
+// Offer is where to negotiate for requests to a URL: there, or, if that has no path and each goes
+// to its own, where the first one goes.
 func (r *Recording) Offer(to *url.URL) *url.URL {
 	if !pathless(to) || len(r.Exchanges) == 0 {
 		return to
@@ -209,11 +216,13 @@ type Result struct {
 	Exchange *Exchange
 	// Incoming is what came; its Err is why there is no reply.
 	*peer.Incoming
-	// Difference is how the reply differs from the recorded one; nil if it does not, or none is recorded.
+	// Difference is how the reply differs from the recorded one; nil if it does not, or none is
+	// recorded.
 	Difference *Difference
 }
 
-// Run sends the requests over a session, at most inFlight at once, and yields what came of each, in order. It ends when all are sent, or ctx is done.
+// Run sends the requests over a session, at most inFlight at once, and yields what came of each, in
+// order. It ends when all are sent, or ctx is done.
 func (r *Recording) Run(ctx context.Context, sess *session.Session, inFlight int) iter.Seq[Result] {
 	messages := func(yield func(peer.Outgoing, error) bool) {
 		for i := range r.Exchanges {

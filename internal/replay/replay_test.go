@@ -62,7 +62,8 @@ func start(t testing.TB, service peer.Service) *peer.Server {
 		return l
 	}
 	store := newStore(t)
-	s, err := peer.Start(peer.Config{HTTP: listen(), Streams: map[string]net.Listener{"tcp": listen()}, Services: services, Store: store,
+	s, err := peer.Start(peer.Config{HTTP: listen(), Streams: map[string]net.Listener{"tcp": listen()},
+		Services: services, Store: store,
 		Coders: coders.OfBook(binary.NewBook(ctxstore.Shapes{Store: store}))})
 	require.NoError(t, err)
 	t.Cleanup(func() { assert.NoError(t, s.Close()) })
@@ -72,7 +73,8 @@ func start(t testing.TB, service peer.Service) *peer.Server {
 func dial(t testing.TB, to string, hhfr bool, rec *pcapng.Recorder) *session.Session {
 	store := newStore(t)
 	transport := &http.Transport{DisableCompression: true}
-	cfg := session.Config{HTTPClient: &http.Client{Transport: transport}, Store: store, Coders: coders.OfBook(binary.NewBook(ctxstore.Shapes{Store: store}))}
+	cfg := session.Config{HTTPClient: &http.Client{Transport: transport}, Store: store,
+		Coders: coders.OfBook(binary.NewBook(ctxstore.Shapes{Store: store}))}
 	cfg.Transports, cfg.RequireHHFR = map[string]streamer.Transport{}, hhfr
 	if hhfr {
 		cfg.Transports["tcp"] = tcp.Transport{}
@@ -101,7 +103,9 @@ func record(t testing.TB, hhfr bool) (recording []byte, n int) {
 	rec := pcapng.NewRecorder(&out, nil)
 	s := dial(t, start(t, turned{}).URL("/echo"), hhfr, rec)
 	messages := func(yield func(peer.Outgoing, error) bool) {
-		for _, path := range shared.Files(t, shared.Testdata(t, "soap"), func(p string) bool { return strings.HasSuffix(p, ".xml") }) {
+		for _, path := range shared.Files(t, shared.Testdata(t, "soap"), func(p string) bool {
+			return strings.HasSuffix(p, ".xml")
+		}) {
 			body := shared.Read(t, path)
 			head, err := peer.RequestHead("/echo", body, "urn:a", []string{"X-Trace: 1"})
 			if !yield(peer.Outgoing{Head: head, Body: body}, err) {
@@ -129,27 +133,28 @@ func TestReplay(t *testing.T) {
 				{turned{}, nil},
 				{turned{"<SerialNumber>HG26031400417<", "<SerialNumber>HG26031400418<"}, []string{"Inform"}},
 			} {
-				t.Run(fmt.Sprintf("recorded hhfr %t, as hhfr %t, %q", recorded, as, tt.service.from), func(t *testing.T) {
-					rec, err := replay.Load(t.Context(), bytes.NewReader(recording), nil)
-					require.NoError(t, err)
-					assert.Len(t, rec.Exchanges, n)
-					assert.Zero(t, rec.Skipped)
-					server := start(t, tt.service)
-					to, err := url.Parse(server.URL("/echo"))
-					require.NoError(t, err)
-					require.NoError(t, rec.Target(to))
-					var changed []string
-					count := 0
-					for r := range rec.Run(t.Context(), dial(t, to.String(), as, nil), 4) {
-						require.NoError(t, r.Err)
-						assert.True(t, r.Exchange.Answered)
-						if count++; r.Difference != nil {
-							changed = append(changed, r.Exchange.Operation)
+				t.Run(fmt.Sprintf("recorded hhfr %t, as hhfr %t, %q", recorded, as, tt.service.from),
+					func(t *testing.T) {
+						rec, err := replay.Load(t.Context(), bytes.NewReader(recording), nil)
+						require.NoError(t, err)
+						assert.Len(t, rec.Exchanges, n)
+						assert.Zero(t, rec.Skipped)
+						server := start(t, tt.service)
+						to, err := url.Parse(server.URL("/echo"))
+						require.NoError(t, err)
+						require.NoError(t, rec.Target(to))
+						var changed []string
+						count := 0
+						for r := range rec.Run(t.Context(), dial(t, to.String(), as, nil), 4) {
+							require.NoError(t, r.Err)
+							assert.True(t, r.Exchange.Answered)
+							if count++; r.Difference != nil {
+								changed = append(changed, r.Exchange.Operation)
+							}
 						}
-					}
-					assert.Equal(t, n, count)
-					assert.Equal(t, tt.want, changed)
-				})
+						assert.Equal(t, n, count)
+						assert.Equal(t, tt.want, changed)
+					})
 			}
 		}
 	}
@@ -164,10 +169,15 @@ func TestCompare(t *testing.T) {
 	}{
 		{"a", "a", 200, 200, nil},
 		{"", "", 204, 204, nil},
-		{"a", "a", 200, 500, &replay.Difference{What: "status", Recorded: "200", Now: "500", RecordedOctets: 1, NowOctets: 1}},
-		{"<a>1</a>", "<a>2</a>", 200, 200, &replay.Difference{What: "body", Offset: 3, Recorded: `"<a>1</a>"`, Now: `"<a>2</a>"`, RecordedOctets: 8, NowOctets: 8}},
+		{"a", "a", 200, 500, &replay.Difference{What: "status", Recorded: "200", Now: "500", RecordedOctets: 1,
+			NowOctets: 1}},
+		{"<a>1</a>", "<a>2</a>", 200, 200,
+			&replay.Difference{What: "body", Offset: 3, Recorded: `"<a>1</a>"`, Now: `"<a>2</a>"`, RecordedOctets: 8,
+				NowOctets: 8}},
 		{"a", "", 200, 200, &replay.Difference{What: "body", Recorded: `"a"`, Now: `""`, RecordedOctets: 1}},
-		{long + "1" + long, long, 200, 200, &replay.Difference{What: "body", Offset: 100, Recorded: "…\"" + long[:32] + "1" + long[:31] + "\"…", Now: "…\"" + long[:32] + "\"", RecordedOctets: 201, NowOctets: 100}},
+		{long + "1" + long, long, 200, 200,
+			&replay.Difference{What: "body", Offset: 100, Recorded: "…\"" + long[:32] + "1" + long[:31] + "\"…",
+				Now: "…\"" + long[:32] + "\"", RecordedOctets: 201, NowOctets: 100}},
 	} {
 		assert.Equal(t, tt.want, replay.Compare(tt.wasS, []byte(tt.was), tt.isS, []byte(tt.is)))
 	}

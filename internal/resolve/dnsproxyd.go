@@ -109,8 +109,9 @@ func getaddrinfo(network, host string) ([]byte, error) {
 // special reports whether a character has a meaning in commands; none of them is part of a name.
 func special(c rune) bool { return c <= ' ' || c > '~' || strings.ContainsRune(`^'"\`, c) }
 
-// readAnswer reads the answer to getaddrinfo: the addresses, each once. Where the resolver says that
-// a name has none, there are none, without an error; any other failure it tells is a [*failure].
+// readAnswer reads the answer to getaddrinfo: the addresses, each once. Where the resolver says
+// that a name has none, there are none, without an error; any other failure it tells is a
+// [*failure].
 func readAnswer(r io.Reader) ([]netip.Addr, error) {
 	var head [4]byte // three digits, then NUL or, before words, a blank
 	if _, err := io.ReadFull(r, head[:]); err != nil {
@@ -148,7 +149,8 @@ func readFailure(r io.Reader) error {
 	}
 }
 
-// readAddresses reads a list of struct addrinfo, a big-endian 1 before each and a 0 behind the last.
+// readAddresses reads a list of struct addrinfo, a big-endian 1 before each and a 0 behind the
+// last.
 func readAddresses(r io.Reader) (addrs []netip.Addr, err error) {
 	for n := range maxAddresses + 1 {
 		more, err := readInt(r, "mark of an address")

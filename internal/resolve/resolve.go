@@ -93,7 +93,8 @@ func (s System) needed() bool {
 }
 
 // Message is the text of an error. Where the resolver for server was in use, a failed lookup in it
-// names that server, or none: package net names one of resolv.conf, or 127.0.0.1, which nobody asked.
+// names that server, or none: package net names one of resolv.conf, or 127.0.0.1, which nobody
+// asked.
 func (s System) Message(err error, server netip.AddrPort) string {
 	text := err.Error()
 	var failed *net.DNSError

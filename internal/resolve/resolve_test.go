@@ -165,11 +165,12 @@ func TestTermux(t *testing.T) {
 		text   string
 		asked  []string
 	}{
-		"no socket":         {nil, "nameserver 8.8.8.8\n", []string{"8.8.8.8:53"}},
-		"other language":    {garbage, "nameserver 8.8.8.8\n", []string{"8.8.8.8:53"}},
-		"closed at once":    {func(string, net.Conn) {}, "nameserver 8.8.8.8\n", []string{"8.8.8.8:53"}},
-		"endless":           {endless, "nameserver 8.8.8.8\n", []string{"8.8.8.8:53"}},
-		"the first is gone": {nil, "nameserver 192.0.2.53\nnameserver 8.8.8.8\n", []string{"192.0.2.53:53", "8.8.8.8:53"}},
+		"no socket":      {nil, "nameserver 8.8.8.8\n", []string{"8.8.8.8:53"}},
+		"other language": {garbage, "nameserver 8.8.8.8\n", []string{"8.8.8.8:53"}},
+		"closed at once": {func(string, net.Conn) {}, "nameserver 8.8.8.8\n", []string{"8.8.8.8:53"}},
+		"endless":        {endless, "nameserver 8.8.8.8\n", []string{"8.8.8.8:53"}},
+		"the first is gone": {nil, "nameserver 192.0.2.53\nnameserver 8.8.8.8\n",
+			[]string{"192.0.2.53:53", "8.8.8.8:53"}},
 		"what a line may be": {
 			nil, "# nameserver 192.0.2.1\n;\noptions x\nnameserver\nnameserver a.b\n nameserver\t8.8.8.8 # mine",
 			[]string{"8.8.8.8:53"},
@@ -214,14 +215,19 @@ func TestNobodyAnswers(t *testing.T) {
 		system resolve.System
 		says   []string
 	}{
-		"nothing":        {phone(t, nil), []string{"dnsproxyd: connect: no such file", "usr/etc/resolv.conf: no such file"}},
-		"nobody listens": {denied, []string{"dnsproxyd: connect: connection refused", "usr/etc/resolv.conf: no such file"}},
-		"no servers":     {noLines, []string{`dnsproxyd): it answers "500 Command`, "resolv.conf: no line nameserver ADDRESS"}},
+		"nothing": {phone(t, nil),
+			[]string{"dnsproxyd: connect: no such file", "usr/etc/resolv.conf: no such file"}},
+		"nobody listens": {denied, []string{"dnsproxyd: connect: connection refused",
+			"usr/etc/resolv.conf: no such file"}},
+		"no servers": {noLines, []string{`dnsproxyd): it answers "500 Command`,
+			"resolv.conf: no line nameserver ADDRESS"}},
 		"no way": {unreachable, []string{
-			"dnsproxyd: connect: no such file", "192.0.2.53:53 (", "resolv.conf): no way to 192.0.2.53:53", "; 192.0.2.54:53 (",
+			"dnsproxyd: connect: no such file", "192.0.2.53:53 (", "resolv.conf): no way to 192.0.2.53:53",
+			"; 192.0.2.54:53 (",
 		}},
-		"not Termux": {bare, []string{"dnsproxyd: connect: no such file", "no $PREFIX/etc/resolv.conf: PREFIX is not set"}},
-		"a folder":   {folder, []string{"usr/etc/resolv.conf: read", "is a directory"}},
+		"not Termux": {bare, []string{"dnsproxyd: connect: no such file",
+			"no $PREFIX/etc/resolv.conf: PREFIX is not set"}},
+		"a folder": {folder, []string{"usr/etc/resolv.conf: read", "is a directory"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			_, err := lookup(t, tc.system, "ip", "camera.test")
@@ -292,15 +298,21 @@ func TestWhereNetCopes(t *testing.T) {
 		system          resolve.System
 		android, needed bool
 	}{
-		"android":                     {android, true, true},
-		"android with cgo":            {change(func(s *resolve.System) { s.Cgo = true }), true, false},
-		"android with a resolv.conf":  {change(func(s *resolve.System) { s.ResolvConf = file }), true, true},
-		"linux on a phone":            {change(func(s *resolve.System) { s.GOOS = "linux" }), true, true},
-		"linux in proot":              {change(func(s *resolve.System) { s.GOOS, s.ResolvConf = "linux", file }), true, false},
-		"linux":                       {change(func(s *resolve.System) { s.GOOS, s.Properties = "linux", "/none" }), false, false},
-		"windows":                     {change(func(s *resolve.System) { s.GOOS = "windows" }), false, false},
-		"nothing is known":            {resolve.System{}, false, false},
-		"linux without a resolv.conf": {change(func(s *resolve.System) { s.GOOS, s.Properties = "linux", "" }), false, false},
+		"android":                    {android, true, true},
+		"android with cgo":           {change(func(s *resolve.System) { s.Cgo = true }), true, false},
+		"android with a resolv.conf": {change(func(s *resolve.System) { s.ResolvConf = file }), true, true},
+		"linux on a phone":           {change(func(s *resolve.System) { s.GOOS = "linux" }), true, true},
+		"linux in proot": {change(func(s *resolve.System) {
+			s.GOOS, s.ResolvConf = "linux", file
+		}), true, false},
+		"linux": {change(func(s *resolve.System) {
+			s.GOOS, s.Properties = "linux", "/none"
+		}), false, false},
+		"windows":          {change(func(s *resolve.System) { s.GOOS = "windows" }), false, false},
+		"nothing is known": {resolve.System{}, false, false},
+		"linux without a resolv.conf": {change(func(s *resolve.System) {
+			s.GOOS, s.Properties = "linux", ""
+		}), false, false},
 	} {
 		assert.Equal(t, tc.android, tc.system.Android(), name)
 		assert.Equal(t, tc.needed, tc.system.Resolver(netip.AddrPort{}) != nil, name)

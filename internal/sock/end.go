@@ -11,15 +11,15 @@ import (
 	"github.com/hhfr/hhfr/pkg/clock"
 )
 
-// linger is how long a connection that is closed in order is still read from, so that its last bytes are not
-// lost to a reset.
+// linger is how long a connection that is closed in order is still read from, so that its last
+// bytes are not lost to a reset.
 const linger = time.Second
 
 // step is what an end must take within its time, in bytes.
 const step = 64 << 10
 
-// Writer writes to a connection whose other end may be slow, but not stand still: one that takes longer than
-// Stall for 64 KiB has its connection reset.
+// Writer writes to a connection whose other end may be slow, but not stand still: one that takes
+// longer than Stall for 64 KiB has its connection reset.
 type Writer struct {
 	Conn  net.Conn
 	Stall time.Duration
@@ -55,8 +55,8 @@ func CloseWrite(conn net.Conn) error {
 	return conn.Close()
 }
 
-// Finish ends a connection in order: what was written arrives, and what the other end still sends is read for a moment, so that it is no reset that tells it.
-// The waiting ends with ctx.
+// Finish ends a connection in order: what was written arrives, and what the other end still sends
+// is read for a moment, so that it is no reset that tells it. The waiting ends with ctx.
 func Finish(ctx context.Context, in *Source) {
 	if CloseWrite(in.Conn) == nil {
 		ctx, cancel := context.WithCancel(ctx)

@@ -1,5 +1,5 @@
-// Package sock is what forwarders do with connections beside reading and writing them: waits that can be given
-// up, writes that must get on, ends in order, and ends that nobody takes for such.
+// Package sock is what forwarders do with connections beside reading and writing them: waits that
+// can be given up, writes that must get on, ends in order, and ends that nobody takes for such.
 package sock
 
 import (
@@ -13,8 +13,8 @@ import (
 	"github.com/hhfr/hhfr/pkg/clock"
 )
 
-// Source is what comes in on a connection: a buffer that the goroutine fills that waits, and whose waits
-// can be given up. One goroutine at a time uses it.
+// Source is what comes in on a connection: a buffer that the goroutine fills that waits, and whose
+// waits can be given up. One goroutine at a time uses it.
 type Source struct {
 	Conn  net.Conn
 	clock clock.Clock
@@ -33,8 +33,8 @@ type Source struct {
 func NewSource(conn net.Conn, c clock.Clock) *Source { return &Source{Conn: conn, clock: c} }
 
 const (
-	// MinRead is how much space a read has at least, and MaxSpace what a connection keeps of its buffer,
-	// in bytes.
+	// MinRead is how much space a read has at least, and MaxSpace what a connection keeps of its
+	// buffer, in bytes.
 	MinRead  = 16 << 10
 	MaxSpace = 64 << 10
 )
@@ -42,9 +42,9 @@ const (
 // ErrPaused says that nothing came for as long as was waited.
 var ErrPaused = errors.New("nothing came in time")
 
-// Wait gives what is there, once that is more than have bytes; the slice is good until the next wait or
-// Take. With the end of the connection, also with less, err is not nil: [io.EOF] for the end in order.
-// d > 0: ErrPaused after so long; d < 0: at once.
+// Wait gives what is there, once that is more than have bytes; the slice is good until the next
+// wait or Take. With the end of the connection, also with less, err is not nil: [io.EOF] for the
+// end in order. d > 0: ErrPaused after so long; d < 0: at once.
 func (s *Source) Wait(ctx context.Context, have int, d time.Duration) ([]byte, error) {
 	for len(s.Peek()) <= have {
 		switch {

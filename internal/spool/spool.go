@@ -1,5 +1,5 @@
-// Package spool keeps bodies of messages, however long they are: what is short in memory, and of what is long, or too much together,
-// all but the beginning in one file that nobody else sees.
+// Package spool keeps bodies of messages, however long they are: what is short in memory, and of
+// what is long, or too much together, all but the beginning in one file that nobody else sees.
 package spool
 
 import (

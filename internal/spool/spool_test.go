@@ -12,7 +12,8 @@ import (
 	"github.com/hhfr/hhfr/internal/spool"
 )
 
-// Bodies that are written at the same time, long and short, come back as they were written, also in the room of others before.
+// Bodies that are written at the same time, long and short, come back as they were written, also in
+// the room of others before.
 func TestBodiesComeBack(t *testing.T) {
 	t.Setenv("TMPDIR", t.TempDir())
 	var s spool.Spool

@@ -38,7 +38,9 @@ func TestInterruptedInAMessage(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			ctx, cancel := context.WithCancelCause(t.Context())
 			began := time.Now()
-			_, err := transcode.Pack(ctx, &cancelling{cancel: func() { cancel(why) }}, messages, transcode.Config{}, nil)
+			_, err := transcode.Pack(ctx, &cancelling{cancel: func() {
+				cancel(why)
+			}}, messages, transcode.Config{}, nil)
 			assert.Error(t, err)
 			assert.Zero(t, time.Since(began))
 		})

@@ -1,4 +1,5 @@
-// Package transcode turns messages into another representation and back: [Pack] writes them as one hhfr stream into a file, which package capture reads again.
+// Package transcode turns messages into another representation and back: [Pack] writes them as one
+// hhfr stream into a file, which package capture reads again.
 package transcode
 
 import (
@@ -30,7 +31,8 @@ type Input struct {
 
 // Config says how [Pack] works. The zero value works.
 type Config struct {
-	// Store keeps the shapes, which the stream then only refers to: whoever reads it needs the store. nil: the shapes are in the stream.
+	// Store keeps the shapes, which the stream then only refers to: whoever reads it needs the
+	// store. nil: the shapes are in the stream.
 	Store ctxstore.Store
 	// SyncBytes is as in wire.EncoderConfig.
 	SyncBytes int64
@@ -40,20 +42,22 @@ type Config struct {
 	Measure bool
 }
 
-// Figures are what one message, or all together, took: octets, but for times, in nanoseconds, and counts. Gzip and Zstd are of each message alone.
+// Figures are what one message, or all together, took: octets, but for times, in nanoseconds, and
+// counts. Gzip and Zstd are of each message alone.
 type Figures struct {
-	Name       string `json:"name,omitempty"` // the file, or - for stdin
-	Raw        int64  `json:"raw_octets"`     // the message as it is
-	Gzip       int64  `json:"gzip_octets"`    // with gzip, each message alone
-	Zstd       int64  `json:"zstd_octets"`    // with zstd, each message alone
-	Shape      int64  `json:"shape_octets"`   // shapes announced for it
-	Content    int64  `json:"content_octets"` // content
-	Frames     int64  `json:"frame_octets"`   // all frames, content included
-	Split      int64  `json:"split_ns"`       // message to content
-	Join       int64  `json:"join_ns"`        // content to message
-	Learned    int64  `json:"shapes_learned"` // new shapes
-	Widened    int64  `json:"shapes_widened"` // shapes made wider
-	Exceptions int64  `json:"exceptions"`     // values that travelled as text, since their type does not give back their text
+	Name    string `json:"name,omitempty"` // the file, or - for stdin
+	Raw     int64  `json:"raw_octets"`     // the message as it is
+	Gzip    int64  `json:"gzip_octets"`    // with gzip, each message alone
+	Zstd    int64  `json:"zstd_octets"`    // with zstd, each message alone
+	Shape   int64  `json:"shape_octets"`   // shapes announced for it
+	Content int64  `json:"content_octets"` // content
+	Frames  int64  `json:"frame_octets"`   // all frames, content included
+	Split   int64  `json:"split_ns"`       // message to content
+	Join    int64  `json:"join_ns"`        // content to message
+	Learned int64  `json:"shapes_learned"` // new shapes
+	Widened int64  `json:"shapes_widened"` // shapes made wider
+	// values that travelled as text, since their type does not give back their text
+	Exceptions int64 `json:"exceptions"`
 }
 
 func (f *Figures) add(o Figures) {
@@ -62,11 +66,15 @@ func (f *Figures) add(o Figures) {
 	f.Learned, f.Widened, f.Exceptions = f.Learned+o.Learned, f.Widened+o.Widened, f.Exceptions+o.Exceptions
 }
 
-// ErrDifferent says that a message did not come back as it was packed; it is a fault of this program.
+// ErrDifferent says that a message did not come back as it was packed; it is a fault of this
+// program.
 var ErrDifferent = errors.New("a message did not come back as it was packed")
 
-// Pack writes the messages as one direction of a stream, one-way messages on lane 0, to w. Each is joined again and compared before the next is taken. each, if given, hears of every message; total is the sum.
-func Pack(ctx context.Context, w io.Writer, messages iter.Seq2[Input, error], cfg Config, each func(Figures) error) (total Figures, err error) {
+// Pack writes the messages as one direction of a stream, one-way messages on lane 0, to w. Each is
+// joined again and compared before the next is taken. each, if given, hears of every message; total
+// is the sum.
+func Pack(ctx context.Context, w io.Writer, messages iter.Seq2[Input, error], cfg Config,
+	each func(Figures) error) (total Figures, err error) {
 	p, err := open(w, cfg)
 	if err != nil {
 		return total, err
@@ -115,10 +123,13 @@ func (p *packer) store(cfg *Config) ctxstore.Store {
 
 func open(w io.Writer, cfg Config) (*packer, error) {
 	p := &packer{out: w}
-	p.coder = binary.NewBook(ctxstore.Shapes{Store: p.store(&cfg)}).Coder(binary.Options{Refer: cfg.Store != nil, Without: cfg.Without})
+	p.coder = binary.NewBook(ctxstore.Shapes{Store: p.store(&cfg)}).Coder(binary.Options{Refer: cfg.Store != nil,
+		Without: cfg.Without})
 	reader := binary.NewBook(ctxstore.Shapes{Store: p.store(&cfg)}).Coder(binary.Options{})
-	hello := frame.Hello{Token: make([]byte, frame.TokenLen), Representation: frame.Binary, Stages: p.coder.Stages(), Limits: frame.Limits{
-		MaxFragment: frame.MaxPayload, MaxMessage: 1 << 40, MaxShapes: 1024, MaxShapeBytes: 4 << 20, Window: frame.MinWindow}}
+	hello := frame.Hello{Token: make([]byte, frame.TokenLen), Representation: frame.Binary, Stages: p.coder.Stages(),
+		Limits: frame.Limits{
+			MaxFragment: frame.MaxPayload, MaxMessage: 1 << 40, MaxShapes: 1024, MaxShapeBytes: 4 << 20,
+			Window: frame.MinWindow}}
 	for _, random := range [][]byte{hello.Session[:], hello.Word[:]} {
 		if _, err := rand.Read(random); err != nil {
 			return nil, err
@@ -132,7 +143,8 @@ func open(w io.Writer, cfg Config) (*packer, error) {
 	if _, err := w.Write(octets); err != nil {
 		return nil, err
 	}
-	p.enc = wire.NewEncoder(wire.EncoderConfig{Origin: hello.Origin(), Word: hello.Word, Peer: p.coder, Refer: cfg.Store != nil,
+	p.enc = wire.NewEncoder(wire.EncoderConfig{Origin: hello.Origin(), Word: hello.Word, Peer: p.coder,
+		Refer:  cfg.Store != nil,
 		Limits: hello.Limits, SyncBytes: cfg.SyncBytes, SyncInterval: -1}, len(octets), time.Time{})
 	return p, nil
 }
@@ -177,7 +189,8 @@ func (p *packer) message(m Input, measure bool) (Figures, error) {
 	}
 	f.Join = int64(got.took)
 	after := p.coder.Counts()
-	f.Learned, f.Widened, f.Exceptions = after.Learned-before.Learned, after.Widened-before.Widened, after.Exceptions-before.Exceptions
+	f.Learned, f.Widened, f.Exceptions = after.Learned-before.Learned, after.Widened-before.Widened,
+		after.Exceptions-before.Exceptions
 	if measure {
 		f.Gzip, f.Zstd, err = alone(m.Body)
 	}

@@ -41,7 +41,8 @@ func requirePacked(t *testing.T, messages [][]byte, cfg transcode.Config, store 
 	})
 	require.NoError(t, err)
 	require.Equal(t, len(messages), n)
-	r, err := capture.DecodeStreams(t.Context(), []capture.Input{{Name: "F.hhfr", Octets: bytes.NewReader(file.Bytes())}}, capture.DecodeConfig{Store: store})
+	r, err := capture.DecodeStreams(t.Context(),
+		[]capture.Input{{Name: "F.hhfr", Octets: bytes.NewReader(file.Bytes())}}, capture.DecodeConfig{Store: store})
 	require.NoError(t, err)
 	require.Len(t, r.Messages, len(messages))
 	assert.False(t, r.Partial())
@@ -54,7 +55,9 @@ func requirePacked(t *testing.T, messages [][]byte, cfg transcode.Config, store 
 
 func own(t *testing.T) (messages [][]byte) {
 	for range 2 {
-		for _, path := range shared.Files(t, shared.Testdata(t, "soap"), func(p string) bool { return filepath.Ext(p) == ".xml" }) {
+		for _, path := range shared.Files(t, shared.Testdata(t, "soap"), func(p string) bool {
+			return filepath.Ext(p) == ".xml"
+		}) {
 			messages = append(messages, shared.Read(t, path))
 		}
 	}
@@ -91,7 +94,9 @@ func TestPackReportsWhatFails(t *testing.T) {
 	broken := errors.New("no space left")
 	_, err := transcode.Pack(t.Context(), failing{broken}, inputs(own(t)), transcode.Config{}, nil)
 	assert.ErrorIs(t, err, broken)
-	_, err = transcode.Pack(t.Context(), &bytes.Buffer{}, func(yield func(transcode.Input, error) bool) { yield(transcode.Input{}, broken) }, transcode.Config{}, nil)
+	_, err = transcode.Pack(t.Context(), &bytes.Buffer{}, func(yield func(transcode.Input, error) bool) {
+		yield(transcode.Input{}, broken)
+	}, transcode.Config{}, nil)
 	assert.ErrorIs(t, err, broken)
 }
 

@@ -7,9 +7,10 @@ import (
 	"iter"
 )
 
-// Documents cuts a sequence of XML documents, one behind the other, into single ones, each as soon as it is complete. White space between two documents belongs to neither; comments and
-// instructions before a root element belong to the document that follows. From where the input is no XML on, it is one document, to its end. A document of more than limit octets is
-// an error.
+// Documents cuts a sequence of XML documents, one behind the other, into single ones, each as soon
+// as it is complete. White space between two documents belongs to neither; comments and
+// instructions before a root element belong to the document that follows. From where the input is
+// no XML on, it is one document, to its end. A document of more than limit octets is an error.
 func Documents(r io.Reader, limit int) iter.Seq2[[]byte, error] {
 	return func(yield func([]byte, error) bool) {
 		d := documents{from: r, limit: limit}

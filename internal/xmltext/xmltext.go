@@ -1,6 +1,7 @@
-// Package xmltext cuts XML into tokens that together are exactly its octets, and knows line and column of each. It checks the syntax
-// of tags and nothing else: no nesting, no names, no entities (XML 1.0, section 2). It reads any encoding in which markup is
-// ASCII. A [Tokenizer] is not safe for concurrent use.
+// Package xmltext cuts XML into tokens that together are exactly its octets, and knows line and
+// column of each. It checks the syntax of tags and nothing else: no nesting, no names, no entities
+// (XML 1.0, section 2). It reads any encoding in which markup is ASCII. A [Tokenizer] is not safe
+// for concurrent use.
 package xmltext
 
 import (
@@ -23,8 +24,9 @@ const (
 	Doctype                 // <!DOCTYPE … >, internal subset included
 )
 
-// Token is one token: src[From:To]. For tags, src[NameFrom:NameTo] is the name as written, prefix included, and TagEnd is where what closes the
-// tag begins: the white space, if any, before `>` or `/>`.
+// Token is one token: src[From:To]. For tags, src[NameFrom:NameTo] is the name as written, prefix
+// included, and TagEnd is where what closes the tag begins: the white space, if any, before `>` or
+// `/>`.
 type Token struct {
 	Kind             Kind
 	From, To         int
@@ -32,8 +34,8 @@ type Token struct {
 	TagEnd           int
 }
 
-// Attr is one attribute of a start or empty tag: src[From:To] is white space, name, `=`, quotes and value; src[ValueFrom:ValueTo] the
-// value as written, between its quotes.
+// Attr is one attribute of a start or empty tag: src[From:To] is white space, name, `=`, quotes and
+// value; src[ValueFrom:ValueTo] the value as written, between its quotes.
 type Attr struct {
 	From, NameFrom, NameTo, ValueFrom, ValueTo, To int
 }
@@ -48,7 +50,8 @@ const (
 	Malformed
 )
 
-// Error says what is wrong, and where. At is an offset in octets; Line and Column count from 1, columns in octets.
+// Error says what is wrong, and where. At is an offset in octets; Line and Column count from 1,
+// columns in octets.
 type Error struct {
 	Code         Code
 	At           int
@@ -85,7 +88,8 @@ func (t *Tokenizer) Reset(src []byte) { t.src, t.at, t.attrs = src, 0, t.attrs[:
 // Attrs are the attributes of the token that [Tokenizer.Next] gave last; valid until the next call.
 func (t *Tokenizer) Attrs() []Attr { return t.attrs }
 
-// Next gives the next token, [io.EOF] at the end of the input, or an [Error]. After an error it gives the same error again.
+// Next gives the next token, [io.EOF] at the end of the input, or an [Error]. After an error it
+// gives the same error again.
 func (t *Tokenizer) Next() (Token, error) {
 	t.attrs = t.attrs[:0]
 	if t.at >= len(t.src) {
@@ -187,7 +191,8 @@ func (t *Tokenizer) doctype() (Token, error) {
 func IsSpace(c byte) bool { return c == ' ' || c == '\t' || c == '\r' || c == '\n' }
 
 // nameEnds are the octets that end a name inside a tag.
-var nameEnds = [256]bool{' ': true, '\t': true, '\r': true, '\n': true, '>': true, '/': true, '=': true, '<': true, '"': true, '\'': true}
+var nameEnds = [256]bool{' ': true, '\t': true, '\r': true, '\n': true, '>': true, '/': true, '=': true, '<': true,
+	'"': true, '\'': true}
 
 // IsNameEnd tells the octets that end a name inside a tag.
 func IsNameEnd(c byte) bool { return nameEnds[c] }

@@ -54,8 +54,8 @@ func Android(socket string, answer func(command string, conn net.Conn)) (stop fu
 	}, nil
 }
 
-// Hosts answers the command getaddrinfo from a list, as Android's resolver would: a name that is not
-// in it is a failure, as is one without an address of the family asked for.
+// Hosts answers the command getaddrinfo from a list, as Android's resolver would: a name that is
+// not in it is a failure, as is one without an address of the family asked for.
 func Hosts(hosts map[string][]string) func(command string, conn net.Conn) {
 	return func(command string, conn net.Conn) {
 		words := strings.Split(command, " ")
