@@ -25,7 +25,7 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// way is how a message reaches a service.
+// way is the path by which a message reaches a service.
 type way string
 
 const (
@@ -36,7 +36,7 @@ const (
 
 var ways = []way{plain, stream, secure}
 
-// seen is how a service sees a way.
+// seen is the service's view of a path.
 func (w way) seen() string {
 	if w == plain {
 		return "HTTP"
@@ -71,7 +71,7 @@ var authority = func() func(testing.TB) *shared.Authority {
 	}
 }()
 
-// start has a server serve until the test ends, and gives its address.
+// start serves until the test ends, and returns the server's address.
 func start(t testing.TB, server *hhfr.Server) string {
 	t.Helper()
 	l, err := new(net.ListenConfig).Listen(t.Context(), "tcp", "127.0.0.1:0")
@@ -107,7 +107,7 @@ func newStore(t testing.TB) ctxstore.Store {
 	return s
 }
 
-// echo answers with the head and body that it got, and with the way they came.
+// echo answers with the head and body that it received, and with the path they came by.
 var echo = http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 	came := "HTTP"
 	if responder.FactsOf(r.Context()) != nil {

@@ -20,7 +20,7 @@ import (
 
 var goBlock = regexp.MustCompile("(?s)```go\n(.*?)```")
 
-// The programs of docs/library.md are whole, short, and do what the page says.
+// The programs of docs/library.md are complete and short, and do what the page says.
 func TestLibraryPage(t *testing.T) {
 	page, err := os.ReadFile(filepath.Join("docs", "library.md"))
 	require.NoError(t, err)
@@ -59,8 +59,7 @@ func TestLibraryPage(t *testing.T) {
 
 type printed struct{ stdout, stderr string }
 
-// programs is one binary that is all programs of the page, whose address is that of the
-// environment.
+// programs is one binary with all programs of the page; an environment variable holds the address.
 type programs string
 
 func build(t *testing.T, texts []string) programs {
@@ -68,8 +67,8 @@ func build(t *testing.T, texts []string) programs {
 	replaced := map[string]string{}
 	dir := t.TempDir()
 	add := func(name, text string) {
-		// It is only laid over the module, so that the module's own packages are found and nobody
-		// else meets it.
+		// The file is only overlaid on the module, so that the module's own packages are found and
+		// nothing else sees it.
 		here, err := filepath.Abs(filepath.Join("_library", name))
 		require.NoError(t, err)
 		replaced[here] = filepath.Join(dir, name)
@@ -106,11 +105,11 @@ func (p programs) run(t *testing.T, number int, addr string, args ...string) pri
 	cmd := p.command(t.Context(), number, addr, args...)
 	var stdout, stderr bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &stdout, &stderr
-	_ = cmd.Run() // what it prints tells
+	_ = cmd.Run() // its output is checked
 	return printed{stdout.String(), stderr.String()}
 }
 
-// background runs a server until the test ends, and gives its address once it answers.
+// background runs a server until the test ends, and returns its address once it answers.
 func (p programs) background(t *testing.T, number int) string {
 	t.Helper()
 	l, err := new(net.ListenConfig).Listen(t.Context(), "tcp", "127.0.0.1:0")

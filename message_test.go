@@ -23,7 +23,7 @@ import (
 	"github.com/hhfr/hhfr/pkg/streamer/tcp"
 )
 
-// beginner is a peer that begins exchanges on each stream that is opened.
+// beginner is a peer that begins exchanges on each stream.
 func beginner(t *testing.T, begin func(s *streamer.Stream)) string {
 	t.Helper()
 	l, err := tcp.Transport{}.Listen(t.Context(), "127.0.0.1:0")
@@ -100,14 +100,14 @@ func TestMessages(t *testing.T) {
 	assert.Contains(t, <-replies, "fail")
 }
 
-// Nobody who waits for messages waits for ever.
+// Messages ends for everybody who waits for messages.
 func TestMessagesEnd(t *testing.T) {
 	url := beginner(t, func(s *streamer.Stream) {
 		_ = s.Lane(0).Send(context.Background(), streamer.NewMessage(nil, []byte("<tick/>")))
 	})
 	c := dial(t, url, nil)
 	for range c.Messages() {
-		require.NoError(t, c.Close()) // while a message is used
+		require.NoError(t, c.Close()) // while a message is in use
 	}
 	c = dial(t, serve(t, plain, echo), nil)
 	for range c.Messages() {
