@@ -42,7 +42,7 @@ const (
 var codeNames = map[Code]string{
 	Invalid: "invalid", Malformed: "malformed", Unreachable: "no connection", Unsent: "not sent",
 	FateUnknown: "fate unknown", Refused: "refused", TooLarge: "too large", NoHHFR: "no hhfr",
-	Kept: "kept in the store, not known to be done",
+	Kept: "pending in the store, not known to be committed",
 }
 
 // String returns the code in words.

@@ -146,7 +146,7 @@ func (b *bare) take(m []byte, list []piece) ([]byte, bool) {
 	return m, true
 }
 
-// digits reads a number up to the first octet that belongs to none.
+// digits reads a number up to the first byte that belongs to none.
 func digits(m []byte) (d decimal, n int) {
 	negative := len(m) > 0 && m[0] == '-'
 	if negative {
@@ -190,7 +190,7 @@ var hexValues = func() (v [256]byte) {
 	return v
 }()
 
-// hexDigits reads the digits of a UUID, two to an octet.
+// hexDigits reads the digits of a UUID, two to a byte.
 func hexDigits(dst, m []byte) ([]byte, int) {
 	if len(m) < uuidLen {
 		return dst, -1

@@ -12,8 +12,8 @@ import (
 	"github.com/hhfr/hhfr/pkg/clock"
 )
 
-// burst is how long a hundred messages take over UDP on a bad modem, to the time of their octets
-// and two round trips.
+// burst is how long a hundred messages take over UDP on a bad modem, to the time of their bytes and
+// two round trips.
 type burst struct {
 	Link      string  `json:"link"`
 	Runs      int     `json:"runs"`

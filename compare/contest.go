@@ -190,7 +190,7 @@ func (c *contest) addParsers() {
 			}
 		}
 	})
-	// with room for the octet that the lexer puts behind a message: else it copies
+	// with room for the byte that the lexer puts behind a message: else it copies
 	roomy := make([][]byte, len(c.messages))
 	for i, m := range c.messages {
 		roomy[i] = append(make([]byte, 0, len(m)+1), m...)

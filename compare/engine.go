@@ -8,7 +8,7 @@ import (
 	"github.com/hhfr/hhfr/pkg/wsrm"
 )
 
-// engine is what a message of 45 octets costs the engine of reliable sequences, both ends together:
+// engine is what a message of 45 bytes costs the engine of reliable sequences, both ends together:
 // exactly once, in order, each fiftieth datagram lost.
 type engine struct {
 	Messages int     `json:"messages"`

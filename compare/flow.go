@@ -17,8 +17,8 @@ import (
 )
 
 // flow is a reply that a service writes in three parts, each flushed, by an unchanged client and
-// server of net/http: over a stream, and as they are. Nanoseconds are medians of whole calls,
-// octets means of what the server's end writes and reads.
+// server of net/http: over a stream, and as they are. Nanoseconds are medians of whole calls, bytes
+// means of what the server's end writes and reads.
 type flow struct {
 	Calls       int     `json:"calls"`
 	HHFR        float64 `json:"hhfr_ns"`

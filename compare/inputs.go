@@ -16,7 +16,7 @@ const seed = 1
 
 // folders are the workloads, in the order of the report. ideal is what a hand-written binary form
 // of exactly this data takes, with a context store and no compression; protobuf the same as
-// Protocol Buffers, 0 if not known. Both are for orientation, in octets.
+// Protocol Buffers, 0 if not known. Both are for orientation, in bytes.
 var folders = []struct {
 	name            string
 	messages        int

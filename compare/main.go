@@ -1,4 +1,4 @@
-// Command compare sets hhfr beside its alternatives, in one run on one machine: octets per message,
+// Command compare sets hhfr beside its alternatives, in one run on one machine: bytes per message,
 // shapes in transit, the speed of split and join, that of the engine of sequences, messages over a
 // link that loses, and sessions from their first connection on. `make compare` runs it. It ends
 // with 1 when a goal that holds already is missed.

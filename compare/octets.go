@@ -8,9 +8,9 @@ import (
 	"github.com/hhfr/hhfr/pkg/streamer/wire"
 )
 
-// octetsRow is one workload: octets per message, means over all messages in order. Zero means not
-// measured. HHFR has framing and sync frames in it; HHFRShapes are the octets of all shape frames
-// of the stream, once. HHFRPlain is without stages, HHFRColumns with columns alone.
+// octetsRow is one workload: bytes per message, means over all messages in order. Zero means not
+// measured. HHFR has framing and sync frames in it; HHFRShapes are the bytes of all shape frames of
+// the stream, once. HHFRPlain is without stages, HHFRColumns with columns alone.
 type octetsRow struct {
 	Workload    string  `json:"workload"`
 	Messages    int     `json:"messages"`

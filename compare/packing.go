@@ -135,7 +135,7 @@ func (c *contest) addPacking(p *shape.Program, contents []content) error {
 	return nil
 }
 
-// room is what stages take in memory, in octets: the packer or unpacker of whoever writes or reads
+// room is what stages take in memory, in bytes: the packer or unpacker of whoever writes or reads
 // just now, and the memory of each lane.
 type room struct {
 	Packer   uint64 `json:"packer"`
@@ -175,7 +175,7 @@ func measureRoom(p *shape.Program, contents []content, list []packedMessage) (r 
 		Receives: less(receives, sends)}
 }
 
-// heap is what is reachable, in octets. What pools hold is gone with the third collection.
+// heap is what is reachable, in bytes. What pools hold is gone with the third collection.
 func heap() uint64 {
 	for range 3 {
 		runtime.GC()

@@ -199,7 +199,7 @@ func (r *report) writeGoals(p *printer) {
 	p.table(t)
 }
 
-// number shows a figure of octets or speed; 0 was not measured.
+// number shows a figure of bytes or speed; 0 was not measured.
 func number(v float64) string {
 	if v == 0 {
 		return "-"

@@ -9,7 +9,7 @@ import (
 	"github.com/klauspost/compress/zstd"
 )
 
-// counter counts octets and drops them.
+// counter counts bytes and drops them.
 type counter int
 
 func (c *counter) Write(b []byte) (int, error) {

@@ -22,7 +22,7 @@ var stageSets = []struct {
 	{"all", 0},
 }
 
-// stageSetsRow is what messages take with each of the stage sets: octets per message, mean, framing
+// stageSetsRow is what messages take with each of the stage sets: bytes per message, mean, framing
 // and sync frames in it, shapes not.
 type stageSetsRow struct {
 	Messages string    `json:"messages"`

@@ -88,7 +88,7 @@ func (t *transit) measureAlone(ctx context.Context, messages [][]byte) error {
 }
 
 // plainMost is the largest ratio of what the stream needed for one of the messages to that message
-// under a small HTTP head. A sync frame is everybody's who has octets on the stream, by their
+// under a small HTTP head. A sync frame is everybody's who has bytes on the stream, by their
 // number.
 func plainMost(messages [][]byte, took []sent) (most float64) {
 	var own, syncs int64
@@ -102,7 +102,7 @@ func plainMost(messages [][]byte, took []sent) (most float64) {
 	return most
 }
 
-// plainHead is about the smallest HTTP head under which a SOAP request of n octets travels.
+// plainHead is about the smallest HTTP head under which a SOAP request of n bytes travels.
 func plainHead(n int) string {
 	return fmt.Sprintf("POST /s HTTP/1.1\r\nHost: example.org\r\nContent-Type: text/xml\r\nSOAPAction: \"\"\r\n"+
 		"Content-Length: %d\r\n\r\n", n)

@@ -24,7 +24,7 @@ func do(t testing.TB, args ...string) (code int, stdout, stderr string) {
 	return code, out.String(), errs.String()
 }
 
-// firstLine hands out what a server says first.
+// firstLine passes on the first lines that a server prints.
 type firstLine struct{ lines chan []byte }
 
 func (f firstLine) Write(b []byte) (int, error) {
@@ -35,7 +35,7 @@ func (f firstLine) Write(b []byte) (int, error) {
 	return len(b), nil
 }
 
-// serveHere runs hhfr serve on free ports until the test stops it, and gives the URL of its echo
+// serveHere runs hhfr serve on free ports until the test stops it, and returns the URL of its echo
 // service.
 func serveHere(t testing.TB, args ...string) (url string, stop func()) {
 	t.Helper()
@@ -43,7 +43,7 @@ func serveHere(t testing.TB, args ...string) (url string, stop func()) {
 	return services["echo"].URL, stop
 }
 
-// servicesHere is serveHere that gives all services.
+// servicesHere is serveHere, but returns all services.
 func servicesHere(t testing.TB, args ...string) (services map[string]serviceLine, stop func()) {
 	t.Helper()
 	ctx, cancel := context.WithCancel(context.Background())
@@ -79,8 +79,7 @@ func lastSummary(t testing.TB, stdout string) summary {
 }
 
 // TestCorpusThroughTheCommands: every real message, twice in one session, comes back byte for byte;
-// decode and reconstruct give the same, the latter from raw octets and a copy of the server's
-// store.
+// decode and reconstruct give the same, the latter from raw bytes and a copy of the server's store.
 func TestCorpusThroughTheCommands(t *testing.T) {
 	paths := shared.Messages(t)
 	assert.GreaterOrEqual(t, len(paths), 378)
@@ -119,8 +118,8 @@ func TestCorpusThroughTheCommands(t *testing.T) {
 	}
 }
 
-// TestTenFloats: at most 48 octets a message on the stream, framing and sync frames included, shape
-// frames apart.
+// TestTenFloats: at most 48 bytes per message on the stream, including framing and sync frames,
+// without shape frames.
 func TestTenFloats(t *testing.T) {
 	paths := shared.Files(t, filepath.Join(shared.Dir(t, "workloads"), "w2-10floats"), nil)
 	url, stop := serveHere(t)
@@ -129,6 +128,6 @@ func TestTenFloats(t *testing.T) {
 	require.Zero(t, code, stderr)
 	s := lastSummary(t, stdout)
 	mean := float64(s.Stream.Sent-s.Shapes.Sent) / float64(len(paths))
-	t.Logf("%.1f octets a message, hello and close included", mean)
+	t.Logf("%.1f bytes per message, hello and close included", mean)
 	assert.LessOrEqual(t, mean, 48.0)
 }

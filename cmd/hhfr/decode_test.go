@@ -17,8 +17,8 @@ import (
 	"github.com/hhfr/hhfr/internal/shared"
 )
 
-// A capture that grows is listed while it does: a row when its message is whole, and a line when a
-// check comes.
+// A growing capture is listed meanwhile: a row when its message is whole, and a line for each
+// check.
 func TestRowsBeforeTheEnd(t *testing.T) {
 	file := shared.Read(t, shared.Testdata(t, "pcap", "session.pcapng"))
 	for output, expect := range map[string][3]string{
@@ -50,7 +50,7 @@ func TestRowsBeforeTheEnd(t *testing.T) {
 				}
 				assert.Fail(t, "the end comes before", pattern)
 			}
-			const half = 12000 // of the octets: the requests
+			const half = 12000 // of the bytes: the requests
 			go func() { _, _ = grow.Write(file[:half]) }()
 			until(expect[0])
 			until(expect[1])
@@ -70,7 +70,7 @@ func TestRowsBeforeTheEnd(t *testing.T) {
 	}
 }
 
-// One object has the final states, wherever it comes from.
+// One object has the final states, for every kind of input.
 func TestReportFromAPipe(t *testing.T) {
 	file := shared.Testdata(t, "pcap", "session.pcapng")
 	code, want, stderr := do(t, "decode", file, "-o", "json")
@@ -86,8 +86,8 @@ func TestReportFromAPipe(t *testing.T) {
 	assert.NotContains(t, out.String(), "unverified")
 }
 
-// A message that is withdrawn says so in its row, or in a line behind it; its file has another
-// name, and the exit code counts it.
+// A withdrawn message is marked in its row, or in a line after it; its file has another name, and
+// the exit code counts it.
 func TestWithdrawnMessages(t *testing.T) {
 	dir := t.TempDir()
 	at := func(name string) string { return filepath.Join(dir, name) }
@@ -119,7 +119,7 @@ func TestWithdrawnMessages(t *testing.T) {
 	}
 }
 
-// Two captures are one list.
+// Two captures make one list.
 func TestDecodeSeveral(t *testing.T) {
 	session, datagrams := shared.Testdata(t, "pcap", "session.pcapng"), shared.Testdata(t, "pcap", "datagrams.pcap")
 	code, out, stderr := do(t, "decode", session, datagrams)

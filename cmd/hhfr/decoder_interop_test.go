@@ -15,8 +15,8 @@ import (
 	"github.com/hhfr/hhfr/internal/shared"
 )
 
-// TestInteropDecoderOfCompressedSegments: the Python decoder, with libzstd, gives the vectors and
-// all messages of the corpus back from a stream with every stage.
+// TestInteropDecoderOfCompressedSegments: the Python decoder, with libzstd, returns the vectors and
+// all messages of the corpus from a stream with every stage.
 func TestInteropDecoderOfCompressedSegments(t *testing.T) {
 	python, script, dir := pythonWithZstd(t), shared.Testdata(t, "..", "scripts", "decode.py"), t.TempDir()
 	run := func(args ...string) string {
@@ -40,8 +40,8 @@ func TestInteropDecoderOfCompressedSegments(t *testing.T) {
 	}
 }
 
-// pythonWithZstd is a Python that has a module for zstd: the one at hand, or one beside it into
-// which the module is put.
+// pythonWithZstd is a Python with a module for zstd: the installed one, or a virtual environment
+// into which the module is installed.
 func pythonWithZstd(t *testing.T) string {
 	for _, module := range []string{"compression.zstd", "zstandard"} {
 		if exec.CommandContext(t.Context(), "python3", "-c", "import "+module).Run() == nil {

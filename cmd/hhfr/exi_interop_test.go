@@ -15,8 +15,8 @@ import (
 	"github.com/hhfr/hhfr/internal/shared"
 )
 
-// TestInteropEXI: our octets per message, framing included, beside those of EXI at its best without
-// a compressor: strict, by a schema that knows every element and type.
+// TestInteropEXI compares our bytes per message, framing included, with those of EXI at its best
+// without a compressor: strict, by a schema that knows every element and type.
 func TestInteropEXI(t *testing.T) {
 	limits := map[string]float64{
 		"w2-10floats": 0.85, "w2-100floats": 0.85, "w2-1000floats": 0.85,
@@ -34,13 +34,13 @@ func TestInteropEXI(t *testing.T) {
 			require.NoError(t, err)
 			require.NotEmpty(t, files)
 			ours := streamOctets(t, files)
-			t.Logf("%.1f octets a message, EXI %.1f: %.2f", ours, exi[folder], ours/exi[folder])
+			t.Logf("%.1f bytes per message, EXI %.1f: %.2f", ours, exi[folder], ours/exi[folder])
 			assert.LessOrEqual(t, ours, limits[filepath.Base(folder)]*exi[folder])
 		})
 	}
 }
 
-// exiSizes gives the mean size of the EXI of the messages of each folder, by EXIficient.
+// exiSizes returns the mean EXI size of the messages of each folder, by EXIficient.
 func exiSizes(t *testing.T, folders []string) map[string]float64 {
 	dir := shared.Testdata(t, "interop", "exi")
 	lib := t.TempDir()
@@ -69,7 +69,7 @@ func exiSizes(t *testing.T, folders []string) map[string]float64 {
 	return sizes
 }
 
-// streamOctets sends messages on one stream and gives its octets per message in that direction,
+// streamOctets sends messages on one stream and returns its bytes per message in that direction,
 // without shapes.
 func streamOctets(t *testing.T, files []string) float64 {
 	url, stop := serveHere(t)

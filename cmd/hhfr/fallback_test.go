@@ -14,7 +14,7 @@ import (
 )
 
 // TestBlockedPortIsTold: the service agrees, and its port of streams is blocked. A proxy warns
-// once, whatever the calls and offers; stream tells it with its run; both say what helps.
+// once, for any number of calls and offers; stream reports it with its run. Both name the remedy.
 func TestBlockedPortIsTold(t *testing.T) {
 	port := closedPort(t)
 	end := &plainEnd{answer: agreeing(t, func() string { return port })}
@@ -50,7 +50,7 @@ func TestBlockedPortIsTold(t *testing.T) {
 	assert.Empty(t, stderr)
 }
 
-// TestNoOffer: --no-offer spares a server that logs whatever it does not know.
+// TestNoOffer: --no-offer spares a server that logs everything unknown to it.
 func TestNoOffer(t *testing.T) {
 	end := &plainEnd{answer: always(200, "text/xml", envelope(0))}
 	server := httptest.NewServer(end)

@@ -17,8 +17,8 @@ import (
 	"github.com/hhfr/hhfr/pkg/soap"
 )
 
-// TestInteropTshark: another program reads our recordings as clean TCP, and finds in them the
-// octets that decode writes out.
+// TestInteropTshark: another program reads our recordings as clean TCP, and finds in them the bytes
+// that decode writes out.
 func TestInteropTshark(t *testing.T) {
 	tshark := shared.Program(t, "tshark")
 	dir := t.TempDir()
@@ -39,7 +39,7 @@ func TestInteropTshark(t *testing.T) {
 		require.NoError(t, err, errs.String())
 		return string(out)
 	}
-	// What is not said to be data is taken for whatever its port suggests.
+	// Without a declaration, tshark dissects data by its port.
 	ports := strings.Fields(show("-Y", "tcp.flags.syn == 1 && tcp.flags.ack == 0", "-T", "fields", "-e", "tcp.dstport"))
 	require.Len(t, ports, 2, "connections: the negotiation, then the stream")
 	assert.Empty(t, show("-d", "tcp.port=="+ports[0]+",http", "-d", "tcp.port=="+ports[1]+",data", "-Y",

@@ -14,7 +14,7 @@ import (
 	"github.com/hhfr/hhfr/internal/shared"
 )
 
-// unending is an input whose end does not come: who asks for it has taken in all octets.
+// unending is an input without an end; a read at its end shows that all bytes were read.
 type unending struct {
 	octets *bytes.Reader
 	asked  func()
@@ -30,8 +30,8 @@ func (u unending) Read(p []byte) (int, error) {
 	return u.octets.Read(p)
 }
 
-// Commands that say nothing before the end of their input: Ctrl-C is that end, and what came until
-// then counts.
+// Commands that print nothing before the end of their input: Ctrl-C is that end, and what arrived
+// before it counts.
 func TestInterruptedWithinTheInput(t *testing.T) {
 	capture := shared.Read(t, shared.Testdata(t, "pcap", "session.pcapng"))
 	decode := []string{"decode", "-", "--store", shared.Testdata(t, "pcap", "store")}

@@ -19,15 +19,15 @@ import (
 	"github.com/hhfr/hhfr/internal/shared"
 )
 
-// printed is the JSON of the commands: which object, and which type has its fields. What the fields
-// mean is said by their comments.
+// printed is the JSON of the commands: the object, and the type with its fields. The fields'
+// comments say what they mean.
 var printed = []struct{ command, about, folder, name string }{
 	{"decode", "one object. `-o jsonl` prints its `messages` alone, one a line", "cmd/hhfr", "report"},
 	{"decode", "with `-o jsonl` from a pipe, a line for each check of a stream, about messages that were listed " +
 		"before as unverified", "cmd/hhfr", "checkReport"},
 	{"reconstruct", "as `decode`", "", ""},
 	{"stream", "a line for each reply, in sending order", "cmd/hhfr", "exchangeReport"},
-	{"stream", "with `--listen` a line for each message that came unasked", "cmd/hhfr", "unaskedReport"},
+	{"stream", "with `--listen` a line for each server-initiated message", "cmd/hhfr", "unaskedReport"},
 	{"stream", "the last line has these in `summary`", "cmd/hhfr", "summary"},
 	{"stream", "a message of unknown fate has, in place of what its reply would say", "cmd/hhfr", "unknownReport"},
 	{"negotiate", "one object", "cmd/hhfr", "negotiateReport"},
@@ -50,7 +50,9 @@ var printed = []struct{ command, about, folder, name string }{
 const jsonHead = `
 ## JSON
 
-Objects, or the last line where there are several, have a ` + "`version`" + `, 1 for all here; fields are added within a version, never changed or removed. Octets are in base64, in fields whose names end in ` + "`_base64`" + `.
+Objects, or the last line of several, have a ` + "`version`" + `, 1 for all here; fields are added within
+a version, never changed or removed. Bytes are in base64, in fields whose names end in ` +
+	"`_base64`" + `.
 Optional fields are left out where they do not apply.
 `
 
@@ -106,11 +108,11 @@ func typesOf(t *testing.T, folder string) map[string]*ast.StructType {
 	return types
 }
 
-// fields writes a table of fields. Those that share a comment, by standing below it, share a row.
+// fields writes a table of fields. Fields below a shared comment share a row.
 type fields struct {
 	t     *testing.T
 	types map[string]*ast.StructType
-	seen  map[string]string // where a type's fields stand already
+	seen  map[string]string // where a type's fields are listed already
 	to    *strings.Builder
 
 	names   []string
@@ -162,7 +164,7 @@ func (f *fields) flush() {
 	f.names, f.comment = nil, ""
 }
 
-// structOf gives the name of the type that a field's type is made of, and how its fields are
+// structOf returns the name of the type that a field's type is made of, and how its fields are
 // reached.
 func structOf(e ast.Expr) (name, many string) {
 	switch e := e.(type) {
@@ -177,11 +179,11 @@ func structOf(e ast.Expr) (name, many string) {
 	return "", ""
 }
 
-// beginsWithName is the beginning of a Go comment that names the field, which has another name in
-// JSON.
+// beginsWithName matches the beginning of a Go comment that names the field, which has another name
+// in JSON.
 var beginsWithName = regexp.MustCompile(`^[A-Z]\w*(, [A-Z]\w*)*( and [A-Z]\w*)? (is|are) `)
 
-// commentOf is what a field's comment says, without the point at its end.
+// commentOf is the text of a field's comment, without its final period.
 func commentOf(field *ast.Field) string {
 	text := field.Comment.Text()
 	if text == "" {

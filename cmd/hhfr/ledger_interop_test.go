@@ -15,8 +15,8 @@ import (
 	"github.com/hhfr/hhfr/internal/shared"
 )
 
-// TestInteropSequences: the other decoder reads recordings of messages that have places in
-// sequences, and finds all of them.
+// TestInteropSequences: the other decoder reads recordings of messages with places in sequences,
+// and finds all of them.
 func TestInteropSequences(t *testing.T) {
 	python := shared.Program(t, "python3")
 	dir := t.TempDir()

@@ -26,15 +26,15 @@ func entryMessage(number int) string {
 		`<id>m-%d</id><amount>%d</amount></add></s:Body></s:Envelope>`, peer.Namespace, number, number)
 }
 
-// ledgerRun is a run of hhfr stream to /ledger, exactly once and in order, in which both ends are
-// killed and started again: with the same commands, and on the client's side --resume.
+// ledgerRun is a run of hhfr stream to /ledger, exactly once and in order, in which both processes
+// are killed and restarted with the same commands, the client with --resume.
 type ledgerRun struct {
-	transport       string // and flags of it
+	transport       string // with its flags
 	messages, kills int
 	seed            uint64
 }
 
-// concurrency is how many messages a client has under way.
+// concurrency is the number of messages that a client has in progress.
 const concurrency = 128
 
 // ledgerWorld is the two processes of a run.
@@ -42,7 +42,7 @@ type ledgerWorld struct {
 	ledgerRun
 	t      *testing.T
 	dir    string
-	http   string // where all servers listen, one after another
+	http   string // address of all servers, one after another
 	stream string
 	server *mortalServer
 	client *exec.Cmd
@@ -71,12 +71,12 @@ func (w *ledgerWorld) startClient() {
 	w.lines = bufio.NewScanner(out)
 }
 
-// kills counts those of processes that had not ended by themselves.
+// kills counts the processes that had not ended by themselves.
 type kills struct{ server, client int }
 
 func (k kills) all() int { return k.server + k.client }
 
-// run gives how many kills there were: the run may be over before all.
+// run returns the number of kills: the run may end before all of them.
 func (r ledgerRun) run(t *testing.T) (killed kills) {
 	w := &ledgerWorld{ledgerRun: r, t: t, dir: t.TempDir(), http: shared.Addr(t), stream: shared.Addr(t)}
 	var all bytes.Buffer
@@ -86,14 +86,14 @@ func (r ledgerRun) run(t *testing.T) (killed kills) {
 	}
 	require.NoError(t, os.WriteFile(filepath.Join(w.dir, "messages.xml"), all.Bytes(), 0o600))
 	rnd := rand.New(rand.NewPCG(r.seed, 0))
-	// gap is how many further replies are seen before the next kill, now and then none: then it
-	// strikes a process that has just begun.
+	// gap is the number of further replies before the next kill, sometimes none: then the kill hits
+	// a process that has just begun.
 	gap := func() int {
 		if rnd.IntN(5) == 0 {
 			return 0
 		}
-		// about half of those in all that are seen at least: with each process that is killed, what
-		// it had under way is not
+		// about half of the replies in all that are seen at least: what a killed process had in
+		// progress is lost
 		return rnd.IntN(max(1, 6*(r.messages-concurrency*r.kills)/(5*r.kills)))
 	}
 	w.startServer()
@@ -107,7 +107,7 @@ func (r ledgerRun) run(t *testing.T) (killed kills) {
 		}
 		if !ended && killed.all() < r.kills {
 			strikeServer := rnd.IntN(2) == 0
-			if killed.all() == 1 { // the first two are one of each end, whatever the seed
+			if killed.all() == 1 { // the first two kills are one of each process, for any seed
 				strikeServer = killed.client == 1
 			}
 			if strikeServer {
@@ -116,9 +116,9 @@ func (r ledgerRun) run(t *testing.T) (killed kills) {
 				w.startServer()
 			} else {
 				require.NoError(t, w.client.Process.Kill())
-				for w.lines.Scan() { // what it had said
+				for w.lines.Scan() { // what it had printed
 				}
-				// else it was done before
+				// otherwise it ended before
 				if err := w.client.Wait(); err != nil && w.client.ProcessState.ExitCode() < 0 {
 					killed.client++
 				}
@@ -142,7 +142,7 @@ func (r ledgerRun) run(t *testing.T) (killed kills) {
 
 var entryOf = regexp.MustCompile(`<entry><id>m-(\d+)</id><amount>(\d+)</amount></entry>`)
 
-// check holds the ledger to what was sent: each message once, in order.
+// check compares the ledger with what was sent: each message once, in order.
 func (w *ledgerWorld) check() {
 	const page = 10_000
 	next := 1
@@ -169,8 +169,8 @@ func (w *ledgerWorld) check() {
 	assert.Equal(w.t, w.messages+1, next)
 }
 
-// The server dies and does not come back in time: the client ends with 5 and keeps what is not
-// done, and the same command goes on with it later.
+// The server dies and does not come back in time. The client ends with 5 and keeps pending
+// messages; the same command sends them later.
 func TestKeptMessages(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -208,8 +208,8 @@ func TestKeptMessages(t *testing.T) {
 	w.check()
 }
 
-// Both ends are killed while messages are sent: each is in the ledger once, and in order, over
-// either transport, also over streams without order. The long form is TestSoakLedger.
+// Both processes are killed while messages are sent: each message is in the ledger once, and in
+// order, over either transport, also over streams without order. The long form is TestSoakLedger.
 func TestLedgerOverKills(t *testing.T) {
 	for _, transport := range []string{"tcp", "udp"} {
 		t.Run(transport, func(t *testing.T) {

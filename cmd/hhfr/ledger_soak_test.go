@@ -9,9 +9,9 @@ import (
 	"github.com/stretchr/testify/assert"
 )
 
-// TestSoakLedger: 100 kills of either end during 100 000 messages, over tcp and over udp: exactly
-// once, in order, none lost, none twice. A failure names its seed; what is under way when a process
-// dies is up to the machine.
+// TestSoakLedger: 100 kills of either process during 100 000 messages, over tcp and over udp:
+// exactly once, in order, none lost, none twice. A failure names its seed; what is in progress when
+// a process dies depends on the machine.
 func TestSoakLedger(t *testing.T) {
 	for _, transport := range []string{"tcp", "udp"} {
 		seed := uint64(time.Now().UnixNano())

@@ -15,14 +15,13 @@ import (
 	"github.com/hhfr/hhfr/pkg/streamer/udp"
 )
 
-// noAddress is what --tcp and --udp are for no streams over these.
+// noAddress is the value of --tcp and --udp that disables these streams.
 const noAddress = "none"
 
-// sameTries is how often another port is tried, with --listen on port 0, until its number is free
-// for UDP, too.
+// sameTries bounds the attempts to find a port that is also free for UDP, with --listen on port 0.
 const sameTries = 20
 
-// listen opens a listener and names the flag when that fails.
+// listen opens a listener; its error names the flag.
 func listen(ctx context.Context, flag, addr string,
 	open func(context.Context, string) (net.Listener, error)) (net.Listener, error) {
 	l, err := open(ctx, addr)
@@ -43,7 +42,7 @@ func listen(ctx context.Context, flag, addr string,
 }
 
 // listenStreams opens the listener of --tcp, in TLS if secure is given; nil if streams come to
-// --listen, or not at all.
+// --listen, or are disabled.
 func listenStreams(ctx context.Context, addr string, secure *tls.Config) (net.Listener, error) {
 	if addr == "" || addr == noAddress {
 		return nil, nil
@@ -55,7 +54,7 @@ func listenStreams(ctx context.Context, addr string, secure *tls.Config) (net.Li
 	return listen(ctx, "--tcp", addr, transport.Listen)
 }
 
-// listenSame opens a listener at addr, and one for datagrams at the same address and number.
+// listenSame opens a listener at addr, and one for datagrams at the same address and port.
 func listenSame(ctx context.Context, addr string) (l, datagrams net.Listener, err error) {
 	for range sameTries {
 		if l, err = listen(ctx, "--listen", addr, tcp.Transport{}.Listen); err != nil {

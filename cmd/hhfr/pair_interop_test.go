@@ -21,7 +21,7 @@ import (
 	"github.com/hhfr/hhfr/internal/shared"
 )
 
-// The releases of the Python libraries that the pair is held to.
+// The releases of the Python libraries that the pair is tested with.
 const (
 	zeepRelease  = "zeep==4.3.3"
 	spyneRelease = "spyne==2.14.0"
@@ -41,7 +41,7 @@ type soapPrograms struct {
 	python, wsdl, gsoapClient, gsoapServer string
 }
 
-// buildPrograms makes them of the description of the records service and the sources in
+// buildPrograms builds them from the description of the records service and the sources in
 // testdata/interop.
 func buildPrograms(t *testing.T, wsdl string) soapPrograms {
 	t.Helper()
@@ -71,7 +71,7 @@ func buildPrograms(t *testing.T, wsdl string) soapPrograms {
 	return p
 }
 
-// startPrinting starts a server that prints its port, and gives its host.
+// startPrinting starts a server that prints its port, and returns its host.
 func startPrinting(t *testing.T, program string, args ...string) string {
 	t.Helper()
 	c := exec.CommandContext(t.Context(), program, args...)
@@ -89,9 +89,9 @@ func startPrinting(t *testing.T, program string, args ...string) string {
 	return "127.0.0.1:" + strings.TrimSpace(port)
 }
 
-// TestInteropToolkitsThroughThePair: clients and servers of zeep, spyne and gSOAP, unchanged, at
-// the ends of two proxies. They agree as they do without, and what went over the link between is
-// hhfr.
+// TestInteropToolkitsThroughThePair: clients and servers of zeep, spyne and gSOAP, unchanged,
+// communicate through two proxies. The results are those without proxies, and the link between
+// carries hhfr.
 func TestInteropToolkitsThroughThePair(t *testing.T) {
 	services, stop := servicesHere(t)
 	defer stop()
@@ -100,9 +100,9 @@ func TestInteropToolkitsThroughThePair(t *testing.T) {
 	require.NoError(t, err)
 	for _, server := range []struct {
 		name, host string
-		wsdl       bool // it gives its description at ?wsdl
-		chunked    bool // it takes chunked requests
-		faults     bool // it refuses a record
+		wsdl       bool // it serves its description at ?wsdl
+		chunked    bool // it accepts chunked requests
+		faults     bool // it rejects a record
 	}{
 		{"hhfr serve", serve.Host, true, true, false},
 		{"spyne", startPrinting(t, programs.python, shared.Testdata(t, "interop", "spyne_server.py")), true, false,
@@ -146,7 +146,7 @@ func TestInteropToolkitsThroughThePair(t *testing.T) {
 	}
 }
 
-// onlyHHFR holds that a recording of the link has calls and replies of records on a stream, and no
+// onlyHHFR checks that a recording of the link has calls and replies of records on a stream, and no
 // envelope outside of one.
 func onlyHHFR(t *testing.T, link string) {
 	t.Helper()

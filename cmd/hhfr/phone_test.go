@@ -26,9 +26,9 @@ import (
 	"github.com/hhfr/hhfr/internal/shared"
 )
 
-// phone is hhfr on a phone that is made up, in the folder PHONE: nothing of it was held against a
-// real one. PHONE_OS is what it was built for; what it sends to port 53 goes to PHONE_DNS. No hhfr
-// that is not a test reads these variables.
+// phone is hhfr on a simulated phone, in the folder PHONE; it was never compared with a real one.
+// PHONE_OS is the system it was built for; what it sends to port 53 goes to PHONE_DNS. Only tests'
+// hhfr reads these variables.
 func phone() int {
 	dir := os.Getenv("PHONE")
 	return run(resolve.System{
@@ -86,7 +86,7 @@ func host(ts *testscript.TestScript, _ bool, args []string) {
 }
 
 // TestCertificatesOfTermux: the Linux build in Termux trusts whom Termux trusts, unless it is told
-// whom to trust; nobody else does.
+// whom to trust; no other build does.
 func TestCertificatesOfTermux(t *testing.T) {
 	server := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		_, _ = io.Copy(w, r.Body)
@@ -154,7 +154,7 @@ func TestDNSServer(t *testing.T) {
 	}
 }
 
-// The words about an error have the server that was asked in them, also in log lines.
+// The text of an error names the server that was asked, also in log lines.
 func TestLogsNameTheServerAsked(t *testing.T) {
 	var said strings.Builder
 	g := &global{err: &said, logFormat: "text", dns: dnsServer{netip.MustParseAddrPort("192.0.2.1:53")}}

@@ -21,8 +21,8 @@ import (
 	"github.com/hhfr/hhfr/pkg/soap"
 )
 
-// plainEnd is a server that does not come to a stream, whatever it does. It notes the bodies that
-// reach it, as the client sent them.
+// plainEnd is a server that never opens a stream. It notes the bodies that reach it, as the client
+// sent them.
 type plainEnd struct {
 	answer func(w http.ResponseWriter, r *http.Request, offer *negotiate.Offer)
 
@@ -47,7 +47,7 @@ func (p *plainEnd) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	p.answer(w, r, offer)
 }
 
-// got gives what came since it was last asked.
+// got returns what arrived since the last call.
 func (p *plainEnd) got() (offers int, bodies []string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -65,8 +65,8 @@ func always(status int, contentType, body string) func(http.ResponseWriter, *htt
 	}
 }
 
-// agreeing answers offers as one who speaks hhfr would, with an address for the stream; what is no
-// offer gets a SOAP reply.
+// agreeing answers offers as an hhfr peer would, with an address for the stream; anything else gets
+// a SOAP reply.
 func agreeing(t *testing.T, address func() string) func(http.ResponseWriter, *http.Request, *negotiate.Offer) {
 	return func(w http.ResponseWriter, r *http.Request, offer *negotiate.Offer) {
 		if offer == nil {
@@ -83,9 +83,9 @@ func agreeing(t *testing.T, address func() string) func(http.ResponseWriter, *ht
 	}
 }
 
-// TestStreamToPlainServers: whatever a server does that comes to no stream, each message reaches it
-// once, as plain SOAP, and it is asked once for the time that is remembered, which what may be a
-// captive portal is not.
+// TestStreamToPlainServers: with every kind of server that opens no stream, each message reaches it
+// once, as plain SOAP. It gets one offer for the time that is remembered; a possible captive portal
+// is not remembered.
 func TestStreamToPlainServers(t *testing.T) {
 	faultOf := func(v soap.Version) string {
 		text, err := soap.BuildFault(v, soap.Fault{Code: soap.Client, Reason: "no such operation"})
@@ -164,7 +164,7 @@ func TestStreamToPlainServers(t *testing.T) {
 				says   string
 			}
 			again := running{nil, 0, "remembered: " + c.why}
-			if c.name == "HTML" || c.name == "redirect" { // maybe of a captive portal
+			if c.name == "HTML" || c.name == "redirect" { // possibly of a captive portal
 				again = running{nil, 1, c.why}
 			}
 			for _, run := range []running{{nil, 1, c.why}, again, {[]string{"--remember", "0"}, 1, c.why}} {
@@ -192,14 +192,14 @@ func TestStreamToPlainServers(t *testing.T) {
 	}
 }
 
-// closedPort is one that nobody listens on.
+// closedPort is a port that nobody listens on.
 func closedPort(t *testing.T) string {
 	_, port, err := net.SplitHostPort(shared.Addr(t))
 	assert.NoError(t, err)
 	return ":" + port
 }
 
-// silentPort is one where connections are made, and nothing is ever said.
+// silentPort is a port that accepts connections and never sends anything.
 func silentPort(t *testing.T) string {
 	l, err := new(net.ListenConfig).Listen(t.Context(), "tcp", "127.0.0.1:0")
 	assert.NoError(t, err)

@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// size is a flag's number of octets: 4096, 4KiB, 64K, 1MB.
+// size is a flag's number of bytes: 4096, 4KiB, 64K, 1MB.
 type size int64
 
 var units = []struct {

@@ -12,8 +12,8 @@ import (
 	"github.com/hhfr/hhfr/internal/shared"
 )
 
-// referenceOctets is the most that a shape frame has which names a shape by its fingerprint: 32
-// octets, the number, and the frame around.
+// referenceOctets is the maximum size of a shape frame that names a shape by its fingerprint: 32
+// bytes, the number, and the frame around.
 const referenceOctets = 40
 
 // TestSecondSessionAnnouncesNoShapes: the offer names the shapes of the FILEs, the answer those
@@ -30,7 +30,7 @@ func TestSecondSessionAnnouncesNoShapes(t *testing.T) {
 			`xmlns:never="urn:n"><before>1</before></never:seen></s:Body></s:Envelope>`), 0o600))
 	run := func(files ...string) octets {
 		t.Helper()
-		// Each run has a store of its own: what it knows of shapes it has from its FILEs.
+		// Each run has a store of its own: it knows shapes only from its FILEs.
 		code, stdout, stderr := do(t, append([]string{"stream", url, "--require-hhfr", "--mode", "explicit", "--repeat",
 			"3", "-H", "X-Trace: 1", "-o", "json"}, files...)...)
 		require.Zero(t, code, stderr)
@@ -39,7 +39,7 @@ func TestSecondSessionAnnouncesNoShapes(t *testing.T) {
 	full := run(first...)
 	assert.Greater(t, full.Sent, int64(10*referenceOctets), "the first time in full")
 	again := run(first...)
-	named := int64(len(first) + 1) // bodies, and the head with the field of its own
+	named := int64(len(first) + 1) // bodies, and the head with its own field
 	assert.LessOrEqual(t, again.Sent, named*referenceOctets)
 	assert.LessOrEqual(t, again.Received, named*referenceOctets)
 	more := run(append(first, fresh)...)

@@ -13,18 +13,18 @@ import (
 	"github.com/hhfr/hhfr/pkg/soap"
 )
 
-// printer prints and saves what comes back, in sending order.
+// printer prints and saves the replies, in sending order.
 type printer struct {
 	env    Env
 	g      *global
 	o      streamOptions
 	sum    summary
-	posted []posted // one-way messages, until it is known what became of them
+	posted []posted // one-way messages, until their fate is known
 	late   *lateReplies
-	told   bool // it is clear how messages travel, and told if it is by plain SOAP
+	told   bool // whether messages use plain SOAP is known, and reported if they do
 }
 
-// decided tells that plain SOAP is spoken, once, when that is clear.
+// decided reports once that plain SOAP is used, as soon as that is known.
 func (p *printer) decided(sess *session.Session) {
 	if agreed := sess.Agreed(); !p.told && !agreed.Undecided {
 		p.told = true
@@ -41,21 +41,21 @@ type exchangeReport struct {
 	Fault     bool    `json:"fault"`               // the reply is a fault or an HTTP error
 	Sent      int     `json:"sent_octets"`         // envelope sent
 	Received  int     `json:"received_octets"`     // envelope received
-	Millis    float64 `json:"ms"`                  // milliseconds until the whole reply was there
-	// HTTP head of the reply, where it is not the default one (negotiation.md)
+	Millis    float64 `json:"ms"`                  // milliseconds until the whole reply had arrived
+	// HTTP head of the reply, if it is not the default one (negotiation.md)
 	Head []byte `json:"head_base64,omitempty"`
 	Body []byte `json:"body_base64"` // the reply
 }
 
-// summary is the last line of `hhfr stream -o json`. Octets of stream are those of its frames, of
-// http those of connections for negotiation and plain SOAP: of one that was upgraded, what is none
-// of the stream.
+// summary is the last line of `hhfr stream -o json`. Bytes of stream are those of its frames. Bytes
+// of http are those of connections for negotiation and plain SOAP; of an upgraded connection, those
+// outside the stream.
 type summary struct {
 	Version  int    `json:"version"`             // 1
 	HHFR     bool   `json:"hhfr"`                // a stream was agreed
 	Session  string `json:"session,omitempty"`   // its session
-	Mode     string `json:"mode,omitempty"`      // how that came about: met, first-call or explicit
-	Why      string `json:"why_plain,omitempty"` // why plain SOAP was spoken
+	Mode     string `json:"mode,omitempty"`      // how it was opened: met, first-call or explicit
+	Why      string `json:"why_plain,omitempty"` // why plain SOAP was used
 	Messages int    `json:"messages"`            // replies received
 	Failed   int    `json:"failed"`              // faults and HTTP errors among them
 	// numbers of messages that were written and not answered, and not sent again
@@ -63,11 +63,11 @@ type summary struct {
 	Envelopes octets `json:"envelope_octets"` // all envelopes
 	// the HTTP heads that went with them, or would have in plain SOAP
 	Heads octets `json:"http_head_octets"`
-	// all frames of the stream, the last one if it broke and was replaced
+	// all frames of the stream; of the last one if it broke and was replaced
 	Stream  octets `json:"stream_octets"`
 	Shapes  octets `json:"stream_shape_octets"` // those among them that announce shapes
 	Syncs   octets `json:"stream_sync_octets"`  // the sync frames among them
-	Unasked int    `json:"unasked,omitempty"`   // messages that came unasked, with --listen
+	Unasked int    `json:"unasked,omitempty"`   // server-initiated messages, with --listen
 	LeftOut uint64 `json:"left_out,omitempty"`  // messages that --resume left out
 	// connections for negotiation and plain SOAP, without the streams that these became
 	HTTP    octets  `json:"http_octets"`
@@ -80,13 +80,13 @@ type summary struct {
 }
 
 type octets struct {
-	Sent     int64 `json:"sent"`     // octets sent
-	Received int64 `json:"received"` // octets received
+	Sent     int64 `json:"sent"`     // bytes sent
+	Received int64 `json:"received"` // bytes received
 }
 
 func millis(d time.Duration) float64 { return float64(d.Microseconds()) / 1000 }
 
-// incoming takes one result. An error that is not about this message alone ends the command.
+// incoming handles one result. An error that concerns more than this message ends the command.
 func (p *printer) incoming(in *peer.Incoming) error {
 	if isUnknown(in.Err) {
 		return p.unknown(sentOf(in), in.Err)
@@ -131,7 +131,7 @@ func (p *printer) incoming(in *peer.Incoming) error {
 	if operation == "" {
 		operation = "-"
 	}
-	_, err := fmt.Fprintf(p.env.Out, "%6d  %3d  %-28s %8d -> %8d octets %9.1f ms  %s\n", in.Number, in.Status(),
+	_, err := fmt.Fprintf(p.env.Out, "%6d  %3d  %-28s %8d -> %8d bytes %9.1f ms  %s\n", in.Number, in.Status(),
 		shorten(operation, 28), len(in.Sent.Body), len(in.Body), millis(in.Took),
 		shortName(in.Sent.Name))
 	return err
@@ -172,7 +172,7 @@ func (s *summary) finish(sess *session.Session, over *network, took time.Duratio
 	}
 }
 
-// end prints the summary and tells of failures by its error.
+// end prints the summary; its error reports the failures.
 func (p *printer) end() error {
 	s := &p.sum
 	if s.Unknown == nil {
@@ -185,9 +185,9 @@ func (p *printer) end() error {
 	} else {
 		unasked := ""
 		if s.Unasked > 0 {
-			unasked = fmt.Sprintf(", %d unasked", s.Unasked)
+			unasked = fmt.Sprintf(", %d server-initiated", s.Unasked)
 		}
-		p.g.note("%s, %d failed%s, %.1f ms; envelopes %d + %d octets, heads %d + %d; "+
+		p.g.note("%s, %d failed%s, %.1f ms; envelopes %d + %d bytes, heads %d + %d; "+
 			"stream %d + %d (shapes %d + %d, syncs %d + %d); HTTP %d + %d",
 			count(s.Messages, "message"), s.Failed, unasked, s.Millis,
 			s.Envelopes.Sent, s.Envelopes.Received, s.Heads.Sent, s.Heads.Received, s.Stream.Sent, s.Stream.Received,
@@ -196,7 +196,7 @@ func (p *printer) end() error {
 		if d := s.Datagrams; d != nil {
 			p.g.detail("datagrams %d + %d, %d refused; units sent again %d, arrived again %d; "+
 				"acknowledgements %d + %d; "+
-				"time-outs %d, %d of them wrong, probes %d; round trip %.1f ms, timer %.1f ms, window %d octets",
+				"time-outs %d, %d of them spurious, probes %d; round trip %.1f ms, timer %.1f ms, window %d bytes",
 				d.Sent, d.Received, d.Refused, d.Resent, d.Again, d.AcksOut, d.AcksIn, d.Timeouts, d.Wrong, d.Probes,
 				d.RTT, d.RTO, d.Window)
 		}
@@ -210,7 +210,7 @@ func (p *printer) end() error {
 	return nil
 }
 
-// shortName makes a path fit a line by its end, which tells files apart.
+// shortName shortens a path to its end, which distinguishes files.
 func shortName(name string) string {
 	const most = 60
 	name = shorten(name, len(name)+1)

@@ -20,8 +20,8 @@ import (
 	"github.com/hhfr/hhfr/internal/shared"
 )
 
-// TestCommandsOverTLS: stream, negotiate and replay call a server that nobody signed for, and that
-// wants to see a certificate; a recording of that has what is inside.
+// TestCommandsOverTLS: stream, negotiate and replay call a server with a self-signed certificate
+// that requires a client certificate; a recording has the cleartext.
 func TestCommandsOverTLS(t *testing.T) {
 	o := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		body, err := io.ReadAll(r.Body)
@@ -90,7 +90,7 @@ func certificate(t *testing.T, dir string, c tls.Certificate) (cert, key string)
 	return cert, key
 }
 
-// writeCertificates writes certificates, and their keys, as PEM files into a folder: ca.pem signed
+// writeCertificates writes certificates and their keys as PEM files into a folder: ca.pem signed
 // server, client, expired and elsewhere, which is for another host; others.pem signed stranger.
 func writeCertificates(t *testing.T, dir string) {
 	t.Helper()

@@ -21,7 +21,8 @@ import (
 	"github.com/hhfr/hhfr/pkg/streamer"
 )
 
-// client is the near end of a session, and what it knows from one connection to the next.
+// client is the near end of a session, and its knowledge that lasts from one connection to the
+// next.
 type client struct {
 	trial   *trial
 	clock   clock.Clock
@@ -64,7 +65,7 @@ func (c *client) openSession(ctx context.Context, l *lines, t *http.Transport) (
 	h, err := session.Dial(ctx, c.url(), session.Config{
 		HTTPClient: &http.Client{Transport: t},
 		Transports: map[string]streamer.Transport{c.trial.streams(): l.streams(t.TLSClientConfig)},
-		// which would ask before
+		// otherwise it would make an offer before
 		Mode: m.mode, Store: c.store, Coders: newKnown(c.store).coders, RequireHHFR: m.mode != negotiate.FirstCall,
 		Clock: c.clock, Timeout: time.Hour,
 	})
@@ -73,7 +74,7 @@ func (c *client) openSession(ctx context.Context, l *lines, t *http.Transport) (
 		return nil, err
 	}
 	closing := func() {
-		_ = h.Close() // what was measured is done
+		_ = h.Close() // the measurement is complete
 		t.CloseIdleConnections()
 	}
 	return &talk{close: closing, begin: func(ctx context.Context, message []byte) (func() ([]byte, error), error) {
@@ -95,11 +96,11 @@ func (c *client) openSession(ctx context.Context, l *lines, t *http.Transport) (
 	}}, nil
 }
 
-// maxReply is far more than any service replies.
+// maxReply is far more than any service's reply.
 const maxReply = 1 << 24
 
-// openHTTP2 opens a connection for all calls: a transport would open one for each that begins
-// before the first is there.
+// openHTTP2 opens a connection for all calls: a transport would open one for each call that begins
+// before the first connection is there.
 func (c *client) openHTTP2(ctx context.Context, t *http.Transport) (*talk, error) {
 	scheme, _, _ := strings.Cut(c.server.url, ":")
 	conn, err := t.NewClientConn(ctx, scheme, c.server.addr)
@@ -172,7 +173,7 @@ func zip(message []byte) ([]byte, error) {
 	return b.Bytes(), err
 }
 
-// checkReply reports what is wrong with a reply.
+// checkReply returns what is wrong with a reply.
 func (s *trial) checkReply(message, reply []byte) error {
 	good := bytes.Contains(reply, []byte("result"))
 	if s.service == "echo" {

@@ -13,8 +13,8 @@ import (
 	"github.com/hhfr/hhfr/pkg/clock"
 )
 
-// A hundred messages on a bad modem, through everything, in virtual time. Held against the time of
-// their octets and two round trips.
+// A hundred messages over a bad modem, through everything, in virtual time, compared with the time
+// of their bytes and two round trips.
 func TestGoalOnAThinLink(t *testing.T) {
 	var ratios []float64
 	var sum bench.BurstResult

@@ -39,7 +39,7 @@ func (l *lines) connect(ctx context.Context, addr string) (net.Conn, error) {
 	return l.ends.over(c), nil
 }
 
-// streams is the transport of the session's streams; secure is for those in TLS.
+// streams is the transport of the session's streams; secure is the configuration of streams in TLS.
 func (l *lines) streams(secure *tls.Config) streamer.Transport {
 	switch l.trial.streams() {
 	case "tls":
@@ -58,7 +58,7 @@ func (n near) Dial(ctx context.Context, addr string) (net.Conn, error) {
 	return n.lines.connect(ctx, addr)
 }
 
-// Listen has those connect that dial beyond the link.
+// Listen lets those connect that dial beyond the link.
 func (n near) Listen(ctx context.Context, addr string) (net.Listener, error) {
 	return n.lines.ends.listen(ctx, addr)
 }
@@ -77,7 +77,7 @@ func (l *lines) through(socket net.PacketConn, remote net.Addr) (net.PacketConn,
 // directions are what the lines carried.
 type directions struct{ up, down link.Direction }
 
-// since is what they carried beyond that.
+// since is the difference to before.
 func (d directions) since(before directions) directions {
 	less := func(now, before link.Direction) link.Direction {
 		return link.Direction{Octets: now.Octets - before.Octets, Wire: now.Wire - before.Wire,

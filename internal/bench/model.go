@@ -2,10 +2,10 @@ package bench
 
 import "fmt"
 
-// Model is what the cells of one service and size say in the papers' cost model (paper 2, section
-// 5.1): t1 and t2 are milliseconds a message with hhfr and with SOAP, over all lengths of sessions,
-// Setup is Oa + Ob, and the rest how many messages it takes until hhfr is faster. A cost is 0 where
-// it is not known: the sessions are all of one length, or do not take longer with more messages.
+// Model is the papers' cost model for the cells of one service and size (paper 2, section 5.1): t1
+// and t2 are milliseconds per message with hhfr and with SOAP, over all lengths of sessions, Setup
+// is Oa + Ob, and the rest is the number of messages until hhfr is faster. A cost is 0 if it is not
+// known: the sessions are all of one length, or do not take longer with more messages.
 type Model struct {
 	Service string `json:"service"` // as in the cells
 	Size    int    `json:"size"`    // items in a message
@@ -59,7 +59,7 @@ func model(cells []Cell, paper costs) Model {
 	return m
 }
 
-// perMessage is by how much a session takes longer with each further message, in milliseconds: the
+// perMessage is the additional time of a session for each further message, in milliseconds: the
 // slope of the line through all sessions of one way that is closest to them (least squares). ok:
 // there are sessions of at least two lengths.
 func perMessage(cells []Cell, way Way) (ms float64, ok bool) {

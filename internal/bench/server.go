@@ -39,7 +39,7 @@ func newKnown(store ctxstore.Store) known {
 	return known{store, coders.OfBook(binary.NewBook(ctxstore.Shapes{Store: store}))}
 }
 
-// server is what a session is with.
+// server is the server of a session.
 type server struct {
 	url   string // without path
 	addr  string
@@ -59,7 +59,7 @@ func (s *trial) serve(ctx context.Context, ticks clock.Clock, ends *sockets) (*s
 	return s.serveHTTP(ctx, ends, services)
 }
 
-// secure has the server speak TLS, with a certificate of its own.
+// secure makes the server speak TLS, with a certificate of its own.
 func (s *server) secure() (*tls.Config, error) {
 	cert, err := selfSigned()
 	if err != nil {
@@ -71,8 +71,8 @@ func (s *server) secure() (*tls.Config, error) {
 	return &tls.Config{Certificates: []tls.Certificate{cert}, MinVersion: tls.VersionTLS13}, nil
 }
 
-// wholeEcho replies when it has the whole request, as services do that understand it. A service
-// that begins its reply before has no connection upgraded.
+// wholeEcho replies when it has the whole request, as services do that parse it. A service that
+// begins its reply earlier does not let its connection be upgraded.
 type wholeEcho struct{ peer.Service }
 
 func (e wholeEcho) Serve(ctx context.Context, request *streamer.Message, reply func(*streamer.Message) error) error {
@@ -83,7 +83,7 @@ func (e wholeEcho) Serve(ctx context.Context, request *streamer.Message, reply f
 	return e.Service.Serve(ctx, &streamer.Message{Head: request.Head, Body: bytes.NewReader(body)}, reply)
 }
 
-// servePeer starts hhfr's own, which has one address for all but datagrams.
+// servePeer starts hhfr's own server, which has one address for everything except datagrams.
 func (s *trial) servePeer(ctx context.Context, ticks clock.Clock, ends *sockets, services *peer.Services) (srv *server,
 	err error) {
 	srv = &server{url: "http://" + plainAddr, addr: plainAddr}
@@ -111,7 +111,7 @@ func (s *trial) servePeer(ctx context.Context, ticks clock.Clock, ends *sockets,
 	return srv, nil
 }
 
-// streams is the name of the transport that streams have.
+// streams is the name of the streams' transport.
 func (s *trial) streams() string {
 	if s.manner.tls {
 		return "tls"
@@ -119,7 +119,7 @@ func (s *trial) streams() string {
 	return s.transport
 }
 
-// serveHTTP starts net/http's: with TLS 1.3, or HTTP/2 without.
+// serveHTTP starts the server of net/http: with TLS 1.3, or HTTP/2 without.
 func (s *trial) serveHTTP(ctx context.Context, ends *sockets, services http.Handler) (srv *server, err error) {
 	srv = &server{url: "http://" + plainAddr, addr: plainAddr}
 	h := &http.Server{Handler: services, Protocols: s.manner.protocols()}
@@ -146,7 +146,7 @@ func (s *trial) serveHTTP(ctx context.Context, ends *sockets, services http.Hand
 	return srv, nil
 }
 
-// protocols are the versions of HTTP that both ends speak.
+// protocols are the versions of HTTP that both sides speak.
 func (m manner) protocols() *http.Protocols {
 	p := new(http.Protocols)
 	p.SetHTTP1(!m.http2)
@@ -155,8 +155,8 @@ func (m manner) protocols() *http.Protocols {
 	return p
 }
 
-// selfSigned is a certificate as small as they come, so that nothing is held against TLS that other
-// certificates would save. Ed25519: its signatures are all of one length.
+// selfSigned is a minimal certificate, so that TLS is not charged for what other certificates would
+// save. Ed25519: its signatures all have one length.
 func selfSigned() (c tls.Certificate, err error) {
 	public, private, err := ed25519.GenerateKey(rand.Reader)
 	if err != nil {

@@ -22,8 +22,8 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// TestSession lives through short sessions on a thin link. How exact its times are is for the soak
-// test, on a quiet machine.
+// TestSession runs short sessions on a thin link. The exactness of its times is for the soak test,
+// on a quiet machine.
 func TestSession(t *testing.T) {
 	heard := 0
 	r, err := bench.Session(t.Context(),
@@ -40,7 +40,7 @@ func TestSession(t *testing.T) {
 		assert.Positive(t, c.Sent)
 		assert.Positive(t, c.Received)
 		assert.Positive(t, c.Expected)
-		if c.Way != bench.ExplicitQueued { // what it should take is an estimate
+		if c.Way != bench.ExplicitQueued { // its expected time is an estimate
 			assert.GreaterOrEqual(t, c.Millis, c.Expected*0.98, "%+v", c)
 		}
 		if c.Good() {
@@ -62,8 +62,7 @@ func TestSession(t *testing.T) {
 	}
 }
 
-// Streams over datagrams that get lost: only those are lived through, and what was lost is sent
-// again.
+// Streams over datagrams that get lost: only those sessions run, and lost datagrams are sent again.
 func TestSessionThatLoses(t *testing.T) {
 	counts := []int{3, 10}
 	r, err := bench.Session(t.Context(),
@@ -106,7 +105,7 @@ func TestSessionRefuses(t *testing.T) {
 	}
 }
 
-// What there is when the caller has enough is kept.
+// The results up to an interrupt are retained.
 func TestSessionInterrupted(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()

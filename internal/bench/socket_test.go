@@ -14,7 +14,7 @@ import (
 	"github.com/hhfr/hhfr/pkg/clock"
 )
 
-// withEnds gives both ends of a connection over a link, in virtual time.
+// withEnds passes both ends of a connection over a link, in virtual time.
 func withEnds(t *testing.T, f func(t *testing.T, l *lines, near, beyond net.Conn)) {
 	profile, err := link.ParseProfile("14k4")
 	require.NoError(t, err)
@@ -77,7 +77,7 @@ func TestSocketsCloseBehindWhatWasWritten(t *testing.T) {
 	})
 }
 
-// An end that only stops writing still reads.
+// An end that only stops writing continues to read.
 func TestSocketsCloseByHalf(t *testing.T) {
 	withEnds(t, func(t *testing.T, _ *lines, near, beyond net.Conn) {
 		require.NoError(t, near.(*socket).CloseWrite())

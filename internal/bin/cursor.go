@@ -1,4 +1,4 @@
-// Package bin reads and writes the primitive values of the wire format: integers, octet strings,
+// Package bin reads and writes the primitive values of the wire format: integers, byte strings,
 // bit-packed columns (docs/wire-format.md, sections 1 and 10.5). Nothing in it is safe for
 // concurrent use of one value.
 package bin
@@ -25,7 +25,7 @@ var codeNames = map[Code]string{Truncated: "input ends inside a field", Overlong
 
 func (c Code) String() string { return codeNames[c] }
 
-// Error is the first failure of a [Cursor]. At is the offset of the field that failed, in octets,
+// Error is the first failure of a [Cursor]. At is the offset of the field that failed, in bytes,
 // counted from the base of the cursor.
 type Error struct {
 	Code       Code
@@ -49,16 +49,16 @@ type Cursor struct {
 	err  error
 }
 
-// NewCursor reads from b, whose first octet has the offset base (for error messages).
+// NewCursor reads from b, whose first byte has the offset base (for error messages).
 func NewCursor(b []byte, base int64) Cursor { return Cursor{buf: b, base: base} }
 
 // Err is the first failure, nil if there was none.
 func (c *Cursor) Err() error { return c.err }
 
-// At is the offset of the next octet, base included.
+// At is the offset of the next byte, base included.
 func (c *Cursor) At() int64 { return c.base + int64(c.at) }
 
-// Len is the number of octets left; 0 after a failure.
+// Len is the number of bytes left; 0 after a failure.
 func (c *Cursor) Len() int {
 	if c.err != nil {
 		return 0
@@ -77,7 +77,7 @@ func (c *Cursor) fail(code Code, need, have uint64) {
 	c.Fail(&Error{Code: code, At: c.At(), Need: need, Have: have})
 }
 
-// Take returns the next n octets.
+// Take returns the next n bytes.
 func (c *Cursor) Take(n int) []byte {
 	if c.err != nil {
 		return nil
@@ -91,10 +91,10 @@ func (c *Cursor) Take(n int) []byte {
 	return b
 }
 
-// Rest returns all octets that are left.
+// Rest returns all bytes that are left.
 func (c *Cursor) Rest() []byte { return c.Take(c.Len()) }
 
-// U8 reads one octet.
+// U8 reads one byte.
 func (c *Cursor) U8() byte {
 	if c.err == nil && c.at < len(c.buf) {
 		c.at++
@@ -104,7 +104,7 @@ func (c *Cursor) U8() byte {
 	return 0
 }
 
-// U32 reads four octets, little-endian.
+// U32 reads four bytes, little-endian.
 func (c *Cursor) U32() uint32 {
 	if b := c.Take(4); b != nil {
 		return binary.LittleEndian.Uint32(b)
@@ -146,7 +146,7 @@ func (c *Cursor) Count(most uint64) int {
 	return int(v)
 }
 
-// Bytes reads a length and that many octets; a length above most, or beyond the input, is a failure
+// Bytes reads a length and that many bytes; a length above most, or beyond the input, is a failure
 // before anything is read.
 func (c *Cursor) Bytes(most uint64) []byte {
 	n := c.Count(most)

@@ -5,7 +5,7 @@ import (
 	"slices"
 )
 
-// PackedLen is the number of octets that n values of w bits take.
+// PackedLen is the number of bytes that n values of w bits take.
 func PackedLen(n, w int) int { return (n*w + 7) / 8 }
 
 // Packer appends integers of any width, lowest bits first, to a buffer. The zero value is not
@@ -148,7 +148,7 @@ func TakeAbove[T int64 | uint64 | uint16](u *Unpacker, dst []T, base T, w uint) 
 	u.bit = bit
 	rest := dst[fast:]
 	if at := bit >> 3; w > 0 && w <= wordWidth && at < uint64(len(u.src)) && len(u.src)-int(at) <= 16 {
-		var pad [16 + 8]byte // the last octets, and zeros behind them
+		var pad [16 + 8]byte // the last bytes, and zeros behind them
 		copy(pad[:16], u.src[at:])
 		bit, end := bit&7, uint64(16*8)
 		i := 0

@@ -15,8 +15,8 @@ import (
 // StoreDir is the folder of the context store in [Config].Dir.
 const StoreDir = "store"
 
-// tell puts into files what is left of a way: the capture, the octets of its stream alone, and the
-// shapes; then reads them as anybody could, and compares.
+// tell writes the results of a path to files: the capture, the bytes of its stream alone, and the
+// shapes. It then reads them with the public tools, and compares.
 func (t *tour) tell(ctx context.Context, l *lived) (err error) {
 	l.Capture, l.Octets = filepath.Join(t.Dir, l.Name+".pcapng"), filepath.Join(t.Dir, l.Name)
 	if err := os.MkdirAll(l.Octets, 0o700); err != nil {
@@ -79,8 +79,8 @@ func (t *tour) tell(ctx context.Context, l *lived) (err error) {
 	return nil
 }
 
-// found counts messages that are as they were sent and as they came back, in their order, but for
-// so many requests at the beginning. A pair of proxies has messages of its own, which are left out.
+// found counts messages that are as they were sent and as they came back, in their order, except
+// for the first from ones. A pair of proxies has messages of its own, which are left out.
 func found(sample []Message, messages []*capture.Decoded, from int) (n int) {
 	at := [2]int{from, 0} // requests, replies
 	for _, m := range messages {

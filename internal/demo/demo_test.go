@@ -25,8 +25,8 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// fast is a tour on a clock that is too fast to be exact: what its times are is for the soak test,
-// on a quiet machine.
+// fast is a tour on a clock that is too fast to be exact: the times are for the soak test, on a
+// quiet machine.
 func fast(t *testing.T, messages []demo.Message) demo.Config {
 	return demo.Config{Messages: messages, Link: "3g", Speed: 60, Dir: t.TempDir()}
 }
@@ -89,8 +89,8 @@ func TestTour(t *testing.T) {
 	rebuildFromFiles(t, cfg.Dir, messages)
 }
 
-// rebuildFromFiles does what the last lines of the demo say, for the stream of the ends that had
-// met: its shapes are in the store alone.
+// rebuildFromFiles follows the last lines of the demo's output, for the stream of the peers that
+// had met: its shapes are in the store alone.
 func rebuildFromFiles(t *testing.T, dir string, messages []demo.Message) {
 	t.Helper()
 	files, err := filepath.Glob(filepath.Join(dir, demo.Again, "*.bin"))
@@ -137,7 +137,7 @@ func TestTourOfAnythingElse(t *testing.T) {
 	assert.Empty(t, r.Ways, "nothing for the link")
 }
 
-// tampering is an echo that changes what it gives back of messages that have a word.
+// tampering is an echo that changes its replies to messages that contain a word.
 type tampering struct {
 	peer.Service
 	word string
@@ -232,7 +232,7 @@ func TestSample(t *testing.T) {
 	assert.Len(t, demo.Sample(list[:5]), 4)
 }
 
-// What is not exactly what was sent, in its order and number, is not found.
+// A message is found only if it is exactly what was sent, in its order and number.
 func TestFound(t *testing.T) {
 	sample := []demo.Message{{Body: []byte("<a/>")}, {Body: []byte("<b/>")}}
 	told := func() (all []*capture.Decoded) {

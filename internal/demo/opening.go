@@ -22,13 +22,13 @@ import (
 	"github.com/hhfr/hhfr/pkg/streamer/tcp"
 )
 
-// ends are a server, and the store of who streams over the link to it.
+// ends are a server, and the store of the client that streams over the link to it.
 type ends struct {
 	server *site
 	store  ctxstore.Store
 }
 
-// opening opens a way over the link.
+// opening opens a path over the link.
 type opening struct {
 	tour  *tour
 	line  *link.Link
@@ -37,12 +37,12 @@ type opening struct {
 
 	ends    *ends
 	session *session.Session
-	// roundTrips is how many it takes beside those of the messages.
+	// roundTrips is the number of round trips beside those of the messages.
 	roundTrips int
 	closers    []func() error // the last first
 }
 
-// patience bounds what takes time on a thin link, on its clock: the thinnest takes seconds for an
+// patience bounds what takes time on a thin link, by its clock: the thinnest takes seconds for an
 // offer.
 const patience = time.Hour
 
@@ -56,7 +56,7 @@ func (o *opening) open(ctx context.Context, name string) (err error) {
 		o.roundTrips = 1 // the connection
 		return o.plain(ctx, url, o.line.DialContext((&net.Dialer{}).DialContext))
 	case Pair:
-		o.roundTrips = 2 // connection, question
+		o.roundTrips = 2 // connection, OPTIONS request
 		if url, err = o.pair(ctx, url); err != nil {
 			return err
 		}
@@ -70,7 +70,7 @@ func (o *opening) open(ctx context.Context, name string) (err error) {
 	}
 }
 
-// meet gives a way its ends: new ones, but for those who are to have met.
+// meet returns the endpoints of a path: new ones, unless they should have met.
 func (o *opening) meet(ctx context.Context, name string) (*ends, error) {
 	if name == Again {
 		return o.tour.met, nil
@@ -89,7 +89,7 @@ func (o *opening) meet(ctx context.Context, name string) (*ends, error) {
 	return e, err
 }
 
-// part ends the server of those who met.
+// part ends the server of the peers that met.
 func (t *tour) part() error {
 	if t.met == nil {
 		return nil
@@ -119,7 +119,7 @@ func (o *opening) dial(ctx context.Context, url string, cfg session.Config) (err
 	return err
 }
 
-// plain opens a session that speaks plain SOAP.
+// plain opens a session in plain SOAP.
 func (o *opening) plain(ctx context.Context, url string, dial pcapng.DialFunc) error {
 	return o.dial(ctx, url, session.Config{HTTPClient: o.client(dial), Transports: map[string]streamer.Transport{}})
 }
@@ -147,7 +147,7 @@ func (o *opening) transports() map[string]streamer.Transport {
 
 func (o *opening) record(c net.Conn) net.Conn { return o.rec.Conn(c) }
 
-// facts notes what was agreed on a session beside its hello.
+// facts notes what was agreed on a session next to its hello.
 func facts(f negotiate.Facts, c net.Conn) {
 	for inner, ok := c.(interface{ NetConn() net.Conn }); ok; inner, ok = c.(interface{ NetConn() net.Conn }) {
 		if _, recorded := c.(*pcapng.Conn); recorded {
@@ -162,8 +162,8 @@ func facts(f negotiate.Facts, c net.Conn) {
 	}
 }
 
-// pair starts two proxies, one at each end of the link, and gives the URL of the near one. The far
-// one has a store of its own.
+// pair starts two proxies, one at each end of the link, and returns the URL of the near one. The
+// far one has a store of its own.
 func (o *opening) pair(ctx context.Context, server string) (string, error) {
 	far, err := o.proxy(ctx, server, newStore(), nil)
 	if err != nil {
@@ -188,7 +188,7 @@ func (o *opening) pair(ctx context.Context, server string) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	if err := near.Linked(ctx); err != nil { // calls would go plainly until then
+	if err := near.Linked(ctx); err != nil { // calls would be plain until then
 		return "", err
 	}
 	return "http://" + near.Addrs()["http"].String() + peer.EchoPath, nil

@@ -1,5 +1,5 @@
 // Package facing puts two engines of reliable sequences before each other, with nothing between
-// them but the octets of datagrams: what the engine costs alone, for tests and comparisons.
+// them but the bytes of datagrams: what the engine costs alone, for tests and comparisons.
 package facing
 
 import (

@@ -6,8 +6,8 @@ import (
 	"strings"
 )
 
-// Body takes the raw octets behind a head and gives those of the entity. The caller hands each
-// octet in once, in order:
+// Body takes the raw bytes behind a head and gives those of the entity. The caller hands each byte
+// in once, in order:
 //
 //	for len(p) > 0 && !b.Done() {
 //		entity, n, err := b.Write(p)
@@ -15,12 +15,12 @@ import (
 //		p = p[n:]
 //	}
 //
-// p[:n] are the raw octets. What is left when it is done belongs to the next message. A Body holds
+// p[:n] are the raw bytes. What is left when it is done belongs to the next message. A Body holds
 // no more than one chunk line or trailer section, and the framing if [Body.Record] was called.
 type Body struct {
 	kind     Kind
 	state    bodyState
-	left     int64 // octets left of the length or chunk
+	left     int64 // bytes left of the length or chunk
 	line     []byte
 	trailer  []byte
 	raw      int64
@@ -33,7 +33,7 @@ type Body struct {
 }
 
 // FramingPart is a piece of a chunked body that is not entity: chunk lines, line ends, the trailer
-// section. It stands in front of the entity's octet At.
+// section. It stands in front of the entity's byte At.
 type FramingPart struct {
 	At     int64
 	Octets []byte
@@ -68,11 +68,11 @@ func NewBody(f Framing) *Body {
 	return b
 }
 
-// Record makes the body keep its framing, so that [Body.AppendRaw] gives the raw octets back. It is
+// Record makes the body keep its framing, so that [Body.AppendRaw] gives the raw bytes back. It is
 // called before the first Write.
 func (b *Body) Record() { b.record = true }
 
-// Write takes octets from the front of p: consumed of them, all of p unless the body ends in it or
+// Write takes bytes from the front of p: consumed of them, all of p unless the body ends in it or
 // entity follows. entity, a piece of p[:consumed], is the end of what was consumed, or empty. An
 // error, which stays, is [Malformed] or [TooLarge] and has the raw offset.
 func (b *Body) Write(p []byte) (entity []byte, consumed int, err error) {
@@ -97,7 +97,7 @@ func (b *Body) Write(p []byte) (entity []byte, consumed int, err error) {
 	return entity, consumed, b.err
 }
 
-// take cuts entity octets from p.
+// take cuts entity bytes from p.
 func (b *Body) take(p []byte) []byte {
 	if b.kind == UntilClose {
 		return p
@@ -185,7 +185,7 @@ func (b *Body) chunkLine(line []byte) bool {
 
 func (b *Body) fail(c Code, what string) { b.err = &Error{Code: c, At: b.raw, What: what} }
 
-// keep records octets of the framing.
+// keep records bytes of the framing.
 func (b *Body) keep(p []byte) {
 	if len(p) == 0 || b.given {
 		return
@@ -204,7 +204,7 @@ func (b *Body) keep(p []byte) {
 // Done reports whether the body is whole; a body until close never is before [Body.Close].
 func (b *Body) Done() bool { return b.state == bodyDone }
 
-// Close says that no more octets come: nil if the body is whole, else its error, or [ErrIncomplete]
+// Close says that no more bytes come: nil if the body is whole, else its error, or [ErrIncomplete]
 // with the raw offset.
 func (b *Body) Close() error {
 	switch {
@@ -218,7 +218,7 @@ func (b *Body) Close() error {
 	return nil
 }
 
-// Left is how many entity octets a body of known length still lacks; 0 for other kinds.
+// Left is how many entity bytes a body of known length still lacks; 0 for other kinds.
 func (b *Body) Left() int64 {
 	if b.kind != Length {
 		return 0
@@ -226,7 +226,7 @@ func (b *Body) Left() int64 {
 	return b.left
 }
 
-// Skip passes over n entity octets of a body of known length that are lost; at most those left.
+// Skip passes over n entity bytes of a body of known length that are lost; at most those left.
 func (b *Body) Skip(n int64) {
 	n = min(n, b.Left())
 	b.left -= n
@@ -237,7 +237,7 @@ func (b *Body) Skip(n int64) {
 	}
 }
 
-// Sizes are the octets taken so far, and those of them that were entity.
+// Sizes are the bytes taken so far, and those of them that were entity.
 func (b *Body) Sizes() (raw, entity int64) { return b.raw, b.entity }
 
 // Trailer is the trailer section as received, its empty line included; nil if the body is not

@@ -6,11 +6,11 @@ import "fmt"
 type Code uint8
 
 const (
-	// Incomplete: more octets are needed.
+	// Incomplete: more bytes are needed.
 	Incomplete Code = iota + 1
 	// TooLarge: a head, a chunk line or a trailer section is above its limit.
 	TooLarge
-	// Malformed: the octets are no HTTP/1.x.
+	// Malformed: the bytes are no HTTP/1.x.
 	Malformed
 	// Conflict: the framing fields contradict each other, so that two readers could see two
 	// messages (RFC 9112, section 11.2).
@@ -30,7 +30,7 @@ func (c Code) String() string { return codeNames[c] }
 // with errors.Is.
 var ErrIncomplete error = &Error{Code: Incomplete}
 
-// Error is the error of this package. At is an octet offset: into the head for [ParseHead] and the
+// Error is the error of this package. At is a byte offset: into the head for [ParseHead] and the
 // framing functions, into the raw body for [Body]. What says which part was being read.
 type Error struct {
 	Code Code

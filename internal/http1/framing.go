@@ -14,13 +14,13 @@ type Kind uint8
 const (
 	// NoBody: the message ends with its head.
 	NoBody Kind = iota
-	// Length: Content-Length octets follow.
+	// Length: Content-Length bytes follow.
 	Length
 	// Chunked: chunks and a trailer section follow.
 	Chunked
 	// UntilClose: the body ends with the connection; replies only.
 	UntilClose
-	// Tunnel: what follows is no HTTP: the octets behind a 101, or behind a 2xx to CONNECT.
+	// Tunnel: what follows is no HTTP: the bytes behind a 101, or behind a 2xx to CONNECT.
 	Tunnel
 )
 
@@ -63,7 +63,7 @@ var doubtNames = map[Doubt]string{
 
 func (d Doubt) String() string { return doubtNames[d] }
 
-// Framing says where the body behind a head ends. Length counts octets, for Kind [Length] only.
+// Framing says where the body behind a head ends. Length counts bytes, for Kind [Length] only.
 // Doubts are in no particular order, each once; a front end that passes a message on to a reader it
 // does not know refuses one with doubts.
 type Framing struct {

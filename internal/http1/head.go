@@ -1,9 +1,9 @@
 // Package http1 reads and writes HTTP/1.x heads and bodies as they are on the wire (RFC 9112) and
-// loses no octet: field names keep their case, fields their order and repeats, lines their ends and
+// loses no byte: field names keep their case, fields their order and repeats, lines their ends and
 // folds, chunks their extensions and trailers. It owns no socket and no clock.
 //
 // [ParseHead] finds a head, [RequestFraming] and [ReplyFraming] say where the body behind it ends,
-// [Body] takes the body's octets as they come and gives the entity. Ambiguities that request
+// [Body] takes the body's bytes as they come and gives the entity. Ambiguities that request
 // smuggling lives on are reported ([Framing.Doubts]) or refused ([Conflict]). Nothing in it is safe
 // for concurrent use of one value; values may be read concurrently.
 package http1
@@ -13,7 +13,7 @@ import (
 	"strings"
 )
 
-// Field is one field of a head; its slices alias the head's octets. Value has no white space around
+// Field is one field of a head; its slices alias the head's bytes. Value has no white space around
 // it; a folded value (obs-fold) still holds its line ends, see [Field.Unfolded]. Raw is the whole
 // line or lines, line end included.
 type Field struct {
@@ -38,20 +38,20 @@ func (f Field) Unfolded() []byte {
 	return bytes.Join(lines, []byte{' '})
 }
 
-// Head is a parsed head. Octets is everything from the first octet (empty lines before the start
-// line included) to the end of the empty line; all else aliases it.
+// Head is a parsed head. Bytes is everything from the first byte (empty lines before the start line
+// included) to the end of the empty line; all else aliases it.
 type Head struct {
 	Octets []byte
 
 	start  []byte // start line without its end
-	before int    // octets before the start line
+	before int    // bytes before the start line
 	parts  [3][]byte
 	reply  bool
 	fields []Field
 }
 
-// ParseHead parses the head at the front of b and says how many octets it takes. A head above limit
-// octets (0: [DefaultHeadLimit]) is [TooLarge]; if b ends before the empty line, the error is
+// ParseHead parses the head at the front of b and says how many bytes it takes. A head above limit
+// bytes (0: [DefaultHeadLimit]) is [TooLarge]; if b ends before the empty line, the error is
 // [ErrIncomplete]. The head aliases b.
 func ParseHead(b []byte, limit int) (Head, int, error) {
 	if limit <= 0 {
@@ -110,7 +110,7 @@ func ParseHead(b []byte, limit int) (Head, int, error) {
 	}
 }
 
-// fold widens the last field by the line of n octets at offset at.
+// fold widens the last field by the line of n bytes at offset at.
 func (h *Head) fold(in []byte, at, n int) {
 	f := &h.fields[len(h.fields)-1]
 	f.Raw = in[at-len(f.Raw) : at+n : at+n]

@@ -6,7 +6,7 @@ import (
 )
 
 // What follows is for whoever sends a message on in its own name, and must not pass on what two
-// readers could read in two ways. [ParseHead] is for those who give octets on as they came.
+// readers could read in two ways. [ParseHead] is for those who give bytes on as they came.
 
 // CheckFields refuses field lines that RFC 9112 has refused: a name that is no token, or has blanks
 // behind it (section 5.1), control characters in a value, a carriage return that ends no line

@@ -43,7 +43,7 @@ func (c *conn) fault(op string, err error) error {
 	return &net.OpError{Op: op, Net: "link", Source: c.local, Addr: c.remote, Err: err}
 }
 
-// CloseWrite ends the writing direction; the other end reads io.EOF behind what was written.
+// CloseWrite ends the writing direction; the peer reads io.EOF behind what was written.
 func (c *conn) CloseWrite() error {
 	c.writing.close()
 	c.out.end()

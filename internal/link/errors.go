@@ -6,7 +6,7 @@ type Code uint8
 const (
 	// BadProfile: a profile that is none.
 	BadProfile Code = iota + 1
-	// Unsupported: a profile that a relay of octets cannot be.
+	// Unsupported: a profile that a relay of bytes cannot be.
 	Unsupported
 	// Closed: the link was closed.
 	Closed

@@ -12,7 +12,7 @@ import (
 type flow struct {
 	link *Link
 	way  *way
-	// window is how many octets may be on their way or unread: enough that the line is never idle
+	// window is how many bytes may be on their way or unread: enough that the line is never idle
 	// for want of it, and a reader that rests stops its writer.
 	window int
 
@@ -58,7 +58,7 @@ func (f *flow) await(until context.Context, changed <-chan struct{}, d time.Dura
 	return nil
 }
 
-// read gives octets that arrived, io.EOF behind the last, and waits until there are some.
+// read gives bytes that arrived, io.EOF behind the last, and waits until there are some.
 func (f *flow) read(until context.Context, p []byte) (int, error) {
 	for {
 		if until.Err() != nil {
@@ -122,7 +122,7 @@ func (f *flow) write(until context.Context, p []byte) (n int, err error) {
 	return n, nil
 }
 
-// admit waits until so many octets are within the window.
+// admit waits until so many bytes are within the window.
 func (f *flow) admit(until context.Context, size int) error {
 	for {
 		if until.Err() != nil {

@@ -18,7 +18,7 @@ type Impairment struct {
 	// Reorder and Duplicate are the shares of datagrams, 0 to 1, that others may pass, and that
 	// arrive twice.
 	Reorder, Duplicate float64
-	// MTU is the longest packet, in octets with IP and UDP headers; 0 means 1500.
+	// MTU is the longest packet, in bytes with IP and UDP headers; 0 means 1500.
 	MTU int
 	// Outage is how long the line is out, once in each period of OutageEvery.
 	Outage, OutageEvery time.Duration
@@ -90,8 +90,8 @@ func (i *Impairment) check(loss float64) error {
 	return nil
 }
 
-// Carries tells with a BadProfile that datagrams of so many octets are too long for the link: all
-// of them would be dropped.
+// Carries tells with a BadProfile that datagrams of so many bytes are too long for the link: all of
+// them would be dropped.
 func (i Impairment) Carries(octets int) error {
 	if least := octets + datagramHeaders; i.MTU != 0 && i.MTU < least {
 		return &Error{Code: BadProfile, Err: fmt.Errorf("mtu=%d: streams over UDP have datagrams of %d octets, for "+

@@ -1,15 +1,15 @@
-// Package link is a thin link in the process: a relay of octets that delays and paces them like a
+// Package link is a thin link in the process: a relay of bytes that delays and paces them like a
 // modem does, on an injected clock, so that a slow session can be lived through faster than it
 // takes.
 //
-// A [Link] relays octets; a [Path] is for datagrams, and only tells when they arrive.
+// A [Link] relays bytes; a [Path] is for datagrams, and only tells when they arrive.
 //
-// Each direction of a [Link] sends one packet after another: of at most 1460 octets, and 40 more
-// for its headers; all connections share it. A packet arrives half a round trip after its last
-// octet was sent. What waits to be sent is bounded by the profile's queue, shared too; a writer
-// waits while it is full. Setting up a connection costs a round trip, and closing one half; neither
-// costs octets. Nothing is lost or reordered. Two runs that write the same at the same moments have
-// the same figures.
+// Each direction of a [Link] sends one packet after another: of at most 1460 bytes, and 40 more for
+// its headers; all connections share it. A packet arrives half a round trip after its last byte was
+// sent. What waits to be sent is bounded by the profile's queue, shared too; a writer waits while
+// it is full. Setting up a connection costs a round trip, and closing one half; neither costs
+// bytes. Nothing is lost or reordered. Two runs that write the same at the same moments have the
+// same figures.
 package link
 
 import (
@@ -97,7 +97,7 @@ func (l *Link) startLocked() {
 	}
 }
 
-// arrived notes that something is at the other end at that moment.
+// arrived notes that something is at the peer at that moment.
 func (l *Link) arrived(at time.Time) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -212,7 +212,7 @@ func (l *Link) Stats() Stats {
 	return Stats{Up: l.up.stats(), Down: l.down.stats(), Connections: l.connections, Elapsed: l.last.Sub(l.began)}
 }
 
-// Expected is what the link's connections take by their octets and so many round trips, if one end
+// Expected is what the link's connections take by their bytes and so many round trips, if one end
 // always waits for the other.
 func (l *Link) Expected(roundTrips int) time.Duration {
 	s := l.Stats()

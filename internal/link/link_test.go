@@ -39,7 +39,7 @@ func relay(t testing.TB, c clock.Clock, profile string) *link.Link {
 	return l
 }
 
-// wire is how long so many octets with headers take.
+// wire is how long so many bytes with headers take.
 func wire(p link.Profile, octets int64) time.Duration {
 	return time.Duration(float64(octets) * 8 / float64(p.Bandwidth) * float64(time.Second))
 }
@@ -52,7 +52,7 @@ func within(t testing.TB, want, got time.Duration) {
 
 func withHeaders(octets int) int64 { return int64(octets + 40*((octets+1459)/1460)) }
 
-// A transfer takes what its octets take, and half a round trip; in both directions at once no
+// A transfer takes what its bytes take, and half a round trip; in both directions at once no
 // longer.
 func TestTransferTime(t *testing.T) {
 	for _, name := range link.Names() {
@@ -195,7 +195,7 @@ func TestScaledClock(t *testing.T) {
 	})
 }
 
-// HTTP over the link: a round trip to connect, then the requests' and replies' octets and a round
+// HTTP over the link: a round trip to connect, then the requests' and replies' bytes and a round
 // trip each.
 func TestHTTP(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

@@ -33,7 +33,7 @@ func TestPacketsArrive(t *testing.T) {
 		near, far := packets(t, "14k4")
 		began := time.Now()
 		for i := range 3 {
-			n, err := near.WriteTo(fmt.Appendf(nil, "%0152d", i), nil) // 180 octets with headers
+			n, err := near.WriteTo(fmt.Appendf(nil, "%0152d", i), nil) // 180 bytes with headers
 			require.NoError(t, err)
 			assert.Equal(t, 152, n)
 		}

@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// datagramHeaders is what IP and UDP add to a datagram, in octets.
+// datagramHeaders is what IP and UDP add to a datagram, in bytes.
 const datagramHeaders = 28
 
 // Path is one direction of a link for datagrams: it tells when what is sent arrives, if it does.
@@ -27,7 +27,7 @@ type Path struct {
 // PathStats is what became of datagrams: Sent are all, the others those that did not simply arrive.
 type PathStats struct {
 	Sent, Lost, TooLong, Dropped, Reordered, Duplicated int64
-	// Wire is what the line sent, in octets with headers.
+	// Wire is what the line sent, in bytes with headers.
 	Wire int64
 }
 
@@ -52,8 +52,8 @@ func NewPath(p Profile, way int) (*Path, error) {
 // Stats tells what became of what was sent until now.
 func (p *Path) Stats() PathStats { return p.count }
 
-// Send puts a datagram with so many octets of payload on the path, and gives the moments at which
-// it arrives: none, one, or two. They hold until the next Send.
+// Send puts a datagram with so many bytes of payload on the path, and gives the moments at which it
+// arrives: none, one, or two. They hold until the next Send.
 //
 // In this order: one that is too long for the path never enters it; one that finds the queue full
 // is dropped; the line takes its time; an outage or chance lose it; it takes half a round trip, and
@@ -128,7 +128,7 @@ func (p *Path) loses() bool {
 	return p.bad
 }
 
-// out tells whether the line is out at that moment.
+// out reports whether the line is out at that moment.
 func (p *Path) out(at time.Time) bool {
 	return p.profile.Outage > 0 && (at.Sub(p.began)+p.offset)%p.profile.OutageEvery < p.profile.Outage
 }

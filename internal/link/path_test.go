@@ -28,7 +28,7 @@ type sent struct {
 	copies   int
 }
 
-// offer sends n datagrams of 100 octets, so far apart that the queue stays empty.
+// offer sends n datagrams of 100 bytes, so far apart that the queue stays empty.
 func offer(t testing.TB, profile string, way, n int) (all []sent, stats link.PathStats) {
 	t.Helper()
 	p := path(t, profile, way)

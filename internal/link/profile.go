@@ -17,11 +17,11 @@ type Profile struct {
 	Bandwidth int64
 	// RTT is the round trip of an empty line.
 	RTT time.Duration
-	// Queue is what waits to be sent in each direction at most, in octets with headers; 0 means the
+	// Queue is what waits to be sent in each direction at most, in bytes with headers; 0 means the
 	// bandwidth-delay product or 6000, whichever is more.
 	Queue int
 	// Loss is the share of datagrams that are lost, 0 to 1, and Seed what decides which. A relay of
-	// octets loses none: see [Unsupported].
+	// bytes loses none: see [Unsupported].
 	Loss float64
 	Seed uint64
 	// Impairment is what else happens to datagrams; the same holds for it.
@@ -31,10 +31,10 @@ type Profile struct {
 const (
 	kbit = 1000
 	mbit = 1000 * kbit
-	// maxBandwidth keeps products of octets and seconds within 63 bits.
+	// maxBandwidth keeps products of bytes and seconds within 63 bits.
 	maxBandwidth int64 = 8_000 * mbit
 	maxRTT             = time.Minute
-	// maxQueue is the longest queue, in octets; two of them still fit 31 bits.
+	// maxQueue is the longest queue, in bytes; two of them still fit 31 bits.
 	maxQueue = 1 << 29
 )
 
@@ -151,7 +151,7 @@ func (p Profile) withDefaults() (Profile, error) {
 	return p, nil
 }
 
-// carried is how many octets the line sends in a time, up to maxQueue.
+// carried is how many bytes the line sends in a time, up to maxQueue.
 func (p *Profile) carried(d time.Duration) int {
 	return int(min(p.Bandwidth/8*int64(d/time.Microsecond)/1_000_000, maxQueue))
 }

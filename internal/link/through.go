@@ -19,9 +19,9 @@ type Datagrams struct {
 	wait           sync.WaitGroup
 }
 
-// Through puts a link between a socket, which is the link's from then on, and the other end at
-// remote. It waits on c; nil means the machine's clock. Errors: BadProfile; the socket is left as
-// it is then.
+// Through puts a link between a socket, which is the link's from then on, and the peer at remote.
+// It waits on c; nil means the machine's clock. Errors: BadProfile; the socket is left as it is
+// then.
 func Through(c clock.Clock, p Profile, real net.PacketConn, remote net.Addr) (*Datagrams, error) {
 	near, far, err := Packets(c, p)
 	if err != nil {
@@ -63,7 +63,7 @@ func (d *Datagrams) ReadFrom(p []byte) (int, net.Addr, error) {
 // LocalAddr implements [net.PacketConn]: that of the real socket.
 func (d *Datagrams) LocalAddr() net.Addr { return d.real.LocalAddr() }
 
-// Close implements [net.PacketConn], and waits for what the link runs. What is under way is lost.
+// Close implements [net.PacketConn], and waits for what the link runs. What is in progress is lost.
 func (d *Datagrams) Close() error {
 	err := d.PacketConn.Close()
 	_ = d.far.Close()

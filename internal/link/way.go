@@ -8,13 +8,13 @@ import (
 )
 
 const (
-	// mss is what a packet carries, in octets; headers is what IP and TCP add to it. Together they
+	// mss is what a packet carries, in bytes; headers is what IP and TCP add to it. Together they
 	// are the MTU of 1500.
 	mss     = 1460
 	headers = 40
-	// minQueue is the smallest queue, in octets: four packets.
+	// minQueue is the smallest queue, in bytes: four packets.
 	minQueue = 4 * (mss + headers)
-	// receiveBuffer is what the receiving end of a connection holds unread, in octets.
+	// receiveBuffer is what the receiving end of a connection holds unread, in bytes.
 	receiveBuffer = 8 << 10
 )
 
@@ -33,19 +33,19 @@ func newWay(c clock.Clock, p Profile) *way {
 	return &way{clock: c, profile: p, turn: make(chan struct{}, 1)}
 }
 
-// sending is how long the line takes for so many octets.
+// sending is how long the line takes for so many bytes.
 func (p *Profile) sending(octets int64) time.Duration {
 	// Whole seconds apart, so that no product overflows.
 	bits := octets * 8
 	return time.Duration(bits/p.Bandwidth)*time.Second + time.Duration(bits%p.Bandwidth*int64(time.Second)/p.Bandwidth)
 }
 
-// FullPackets is how long the line takes for the full packets that so many octets need.
+// FullPackets is how long the line takes for the full packets that so many bytes need.
 func (p Profile) FullPackets(octets int64) time.Duration {
 	return p.sending((octets + mss - 1) / mss * (mss + headers))
 }
 
-// room is how long it takes until a packet of so many octets has room in the queue; what is being
+// room is how long it takes until a packet of so many bytes has room in the queue; what is being
 // sent just now counts to it.
 func (w *way) room(octets int64) time.Duration {
 	w.mu.Lock()
@@ -54,7 +54,7 @@ func (w *way) room(octets int64) time.Duration {
 	return backlog - max(w.profile.sending(int64(w.profile.Queue)-octets), 0)
 }
 
-// send queues a packet with so many octets of content, and says when it arrives.
+// send queues a packet with so many bytes of content, and says when it arrives.
 func (w *way) send(content int) time.Time {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -69,7 +69,7 @@ func (w *way) send(content int) time.Time {
 	return w.free.Add(w.profile.RTT / 2)
 }
 
-// end is when something that takes no octets, sent now, arrives: behind all that is queued.
+// end is when something that takes no bytes, sent now, arrives: behind all that is queued.
 func (w *way) end() time.Time {
 	w.mu.Lock()
 	defer w.mu.Unlock()

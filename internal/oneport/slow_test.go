@@ -59,7 +59,7 @@ func (l *pipes) dial(ip string) net.Conn {
 	return here
 }
 
-// accepted has the connections of a listener in the order in which they come.
+// accepted delivers the connections of a listener in the order of their arrival.
 func accepted(l net.Listener) <-chan net.Conn {
 	conns := make(chan net.Conn, 100)
 	go func() {

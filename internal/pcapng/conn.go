@@ -13,10 +13,10 @@ import (
 )
 
 const (
-	// maxSegment is the longest payload of one packet, in octets: what a frame of a stream holds,
+	// maxSegment is the longest payload of one packet, in bytes: what a frame of a stream holds,
 	// and far below what an IP packet can.
 	maxSegment = 16 << 10
-	// ackEvery is after how many octets the other side's bare acknowledgement is written, so that
+	// ackEvery is after how many bytes the other side's bare acknowledgement is written, so that
 	// readers can tell lost packets from late ones.
 	ackEvery = 64 << 10
 	// windowShift with the window of 65,535 makes a window that no recording fills.
@@ -33,7 +33,7 @@ type Conn struct {
 	out, in  *side // what this end writes, what it reads
 	comments []string
 	v6       bool
-	pending  []byte // of the Write that is under way
+	pending  []byte // of the Write in progress
 	writing  bool   // one is
 	shown    bool   // and is recorded already
 	ends     []func()
@@ -42,7 +42,7 @@ type Conn struct {
 // side is one direction of a connection.
 type side struct {
 	from  netip.AddrPort
-	seq   uint32 // of the next octet
+	seq   uint32 // of the next byte
 	acked uint32 // what the other side has acknowledged
 	ended bool
 }
@@ -50,7 +50,7 @@ type side struct {
 // Conn records c, which this end opened.
 func (r *Recorder) Conn(c net.Conn) *Conn { return r.record(c, true) }
 
-// Accepted records c, which the other end opened.
+// Accepted records c, which the peer opened.
 func (r *Recorder) Accepted(c net.Conn) *Conn { return r.record(c, false) }
 
 func (r *Recorder) record(c net.Conn, opened bool) *Conn {
@@ -193,7 +193,7 @@ func (c *Conn) endNow(from, to *side, reset bool) {
 
 // Comment makes the next packet of this connection that has a payload, either way, carry json as
 // its comment; if none comes, the packet that ends the connection does. A comment above 65,535
-// octets is [CommentTooLong] and is not recorded.
+// bytes is [CommentTooLong] and is not recorded.
 func (c *Conn) Comment(json string) error {
 	c.rec.mu.Lock()
 	defer c.rec.mu.Unlock()

@@ -1,5 +1,5 @@
 // Package pcapng writes recordings: what connections carry, as a capture that every capture tool
-// reads. Each octet read and written becomes part of a raw-IP packet with synthesized TCP, inside
+// reads. Each byte read and written becomes part of a raw-IP packet with synthesized TCP, inside
 // TLS as cleartext.
 //
 // A recording never disturbs what it records: when it cannot be written (a full disk), the
@@ -27,7 +27,7 @@ type Code uint8
 const (
 	// WriteFailed: the recording could not be written; it ends there.
 	WriteFailed Code = iota + 1
-	// CommentTooLong: a comment is longer than the format's 65,535 octets.
+	// CommentTooLong: a comment is longer than the format's 65,535 bytes.
 	CommentTooLong
 	// Closed: the recorder was closed.
 	Closed
@@ -38,7 +38,7 @@ var codeNames = map[Code]string{WriteFailed: "writing the recording", CommentToo
 
 func (c Code) String() string { return codeNames[c] }
 
-// Error is the error of this package. At is the offset in the recording, in octets.
+// Error is the error of this package. At is the offset in the recording, in bytes.
 type Error struct {
 	Code Code
 	At   int64
@@ -99,7 +99,7 @@ func (r *Recorder) Err() error {
 	return r.failure()
 }
 
-// Close ends the recording and tells whether all of it was written. Connections go on unrecorded.
+// Close ends the recording and reports whether all of it was written. Connections go on unrecorded.
 // It does not close the writer.
 func (r *Recorder) Close() error {
 	r.mu.Lock()

@@ -101,7 +101,7 @@ func packets(t *testing.T, b []byte) []packet {
 }
 
 // follow checks that sequence and acknowledgement numbers of one connection go on as they must, and
-// gives the octets each end sent.
+// gives the bytes each end sent.
 func follow(t *testing.T, ps []packet) map[layers.TCPPort][]byte {
 	t.Helper()
 	next := map[layers.TCPPort]uint32{}
@@ -229,7 +229,7 @@ func TestListenerAndDialerRecordEveryConnection(t *testing.T) {
 	assert.ErrorIs(t, err, io.EOF)
 }
 
-// fullDisk takes some octets and no more.
+// fullDisk takes some bytes and no more.
 type fullDisk struct{ room int }
 
 func (d *fullDisk) Write(p []byte) (int, error) {
@@ -316,8 +316,8 @@ func (h half) Write(p []byte) (int, error) {
 
 func (h half) Read(p []byte) (int, error) { return h.answer.Read(p) }
 
-// TestAnswersComeBehindWhatIsWritten: what is read while a write is under way stands behind it, and
-// the end of the direction behind both.
+// TestAnswersComeBehindWhatIsWritten: what is read while a write is in progress stands behind it,
+// and the end of the direction behind both.
 func TestAnswersComeBehindWhatIsWritten(t *testing.T) {
 	c, other := net.Pipe()
 	var file bytes.Buffer

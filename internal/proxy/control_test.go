@@ -11,7 +11,7 @@ import (
 	"github.com/hhfr/hhfr/internal/proxy"
 )
 
-// framings are raw chunked bodies, and the line that brings their framing over.
+// framings are raw chunked bodies, and the line that carries their framing.
 var framings = []struct{ raw, line string }{
 	{"0\r\n\r\n", "=c:\n"},
 	{"5\r\nhello\r\n0\r\n\r\n", "=c:\n"},
@@ -88,7 +88,7 @@ func FuzzHeadPart(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, part, entity []byte) {
 		n, err := proxy.ReadHeadPart(part, entity)
-		// A chunk adds what its size and line ends take, and has an octet at least; other framing
+		// A chunk adds what its size and line ends take, and has at least one byte; other framing
 		// is in the part itself.
 		if limit := 12*len(entity) + len(part) + 16; err == nil && n > limit {
 			t.Fatalf("%d octets of %d and %d", n, len(part), len(entity))

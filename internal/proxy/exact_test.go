@@ -15,8 +15,7 @@ import (
 	"github.com/hhfr/hhfr/internal/shared"
 )
 
-// script is a client, and the server it speaks to. What both got must be the same with the pair
-// between them as without it.
+// script is a client and its server. Both must get the same with and without the pair between them.
 type script struct {
 	name   string
 	server func(net.Conn)
@@ -309,7 +308,7 @@ func expecting(word string, wants bool) func(net.Conn) {
 	}
 }
 
-// play runs a script against a server, with or without a pair between, and gives what client and
+// play runs a script against a server, with or without a pair between, and returns what client and
 // server got.
 func play(t *testing.T, s script, between func(upstream *url.URL) *url.URL) (got string, received []string) {
 	t.Helper()
@@ -347,7 +346,8 @@ func TestPairLosesNoOctet(t *testing.T) {
 	}
 }
 
-// TestLongBodies: what is too long to be held, or to be one message of a stream, arrives as well.
+// TestLongBodies: bodies that are too long to be held, or to be one message of a stream, arrive as
+// well.
 func TestLongBodies(t *testing.T) {
 	body := func(octets int) string {
 		return "<a>" + strings.Repeat("<b>0123456789</b>", octets/17) + "</a>"
@@ -397,7 +397,7 @@ func TestLongBodies(t *testing.T) {
 	}
 }
 
-// small makes long messages of those that tests have the time for.
+// small makes messages count as long that a test can afford.
 func small(c *proxy.Config) { c.MaxBuffer = 64 << 10 }
 
 func TestPairOverCorpus(t *testing.T) {

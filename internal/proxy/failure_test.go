@@ -29,7 +29,7 @@ import (
 	"github.com/hhfr/hhfr/pkg/streamer/tcp"
 )
 
-// counting counts sessions and dialled connections of a proxy.
+// counting counts sessions and dialed connections of a proxy.
 type counting struct{ sessions, dialled atomic.Int32 }
 
 func (n *counting) change(c *proxy.Config) {
@@ -87,7 +87,7 @@ func TestUpstreamDown(t *testing.T) {
 	}
 }
 
-// held is a server whose replies wait for a word.
+// held is a server whose replies wait for release.
 func held(arrived chan<- struct{}, release <-chan struct{}) func(net.Conn) {
 	return server(func(h *http1.Head, entity []byte) []byte {
 		if isOffer(h) {
@@ -114,8 +114,8 @@ func TestFarEndKilledDuringACall(t *testing.T) {
 	assert.Len(t, o.received(), 1, "sent once")
 }
 
-// TestDrain: an end that drains takes no connection any more, sees the calls under way through, and
-// waits for no other.
+// TestDrain: a proxy that drains accepts no connection any more, completes the calls in progress,
+// and waits for no other.
 func TestDrain(t *testing.T) {
 	for _, which := range []string{"near", "far"} {
 		t.Run(which, func(t *testing.T) {
@@ -132,7 +132,7 @@ func TestDrain(t *testing.T) {
 
 			late, giveUp := context.WithCancel(t.Context())
 			giveUp()
-			ending.Drain(late) // the call is under way still
+			ending.Drain(late) // the call is in progress still
 			drained := make(chan struct{})
 			go func() {
 				defer close(drained)
@@ -157,7 +157,7 @@ func TestDrain(t *testing.T) {
 	}
 }
 
-// TestDrainAfterAnyEnd: calls that ended in any way are not waited for.
+// TestDrainAfterAnyEnd: calls that ended in any way do not delay it.
 func TestDrainAfterAnyEnd(t *testing.T) {
 	for _, s := range scripts {
 		o := startOrigin(t, "127.0.0.1:0", s.server)
@@ -209,7 +209,7 @@ func farEndReplacedAndRestarted(t *testing.T, mode negotiate.Mode) {
 
 	plain.close()
 	startProxy(t, addr, o.url(), second.change)
-	require.Eventually(t, func() bool { // a call has it ask again, and waits for nothing
+	require.Eventually(t, func() bool { // a call makes it ask again, and does not wait
 		last := connect(t, near.url())
 		last.say(post("", "<four/>"))
 		last.hear("<four/>")
@@ -382,7 +382,7 @@ func TestEndsThatSpeakForThemselves(t *testing.T) {
 	assert.Contains(t, o.received()[0], "Host: "+o.l.Addr().String()+"\r\n")
 }
 
-// The upstream gets what was sent, also where an end and a proxy before it, near or far, have
+// The upstream gets what was sent, also where an endpoint and a proxy before it, near or far, have
 // agreed on unchanging headers.
 func TestHeadersOfEndsThatSpeakForThemselves(t *testing.T) {
 	const block = `<t:Tenant xmlns:t="urn:example:tenant">7</t:Tenant>`
@@ -416,7 +416,7 @@ func TestHeadersOfEndsThatSpeakForThemselves(t *testing.T) {
 	}
 }
 
-// atSession is a log that calls a function when it hears of a session.
+// atSession is a log that calls a function when a session is logged.
 type atSession struct {
 	slog.Handler
 	f func()
@@ -431,8 +431,8 @@ func (h atSession) Handle(_ context.Context, r slog.Record) error {
 	return nil
 }
 
-// TestCloseWhileASessionIsOpened: a session that is there just when the proxy is closed is closed
-// as well.
+// TestCloseWhileASessionIsOpened: a session that is opened just as the proxy is closed is closed as
+// well.
 func TestCloseWhileASessionIsOpened(t *testing.T) {
 	o := startOrigin(t, "127.0.0.1:0", server(echoReply))
 	far := startProxy(t, "127.0.0.1:0", o.url(), func(c *proxy.Config) {

@@ -12,15 +12,15 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// said is what the client and the server of one fuzz run say, and what the server was told.
+// said is what the client and the server of one fuzz run send, and what the server received.
 type said struct {
 	mu     sync.Mutex
 	server []byte
 	got    chan []byte
 }
 
-// FuzzPair lets a client say anything to a server that says anything: both get what the other one
-// said, octet for octet.
+// FuzzPair lets a client send anything to a server that sends anything: both get what the other one
+// sent, byte for byte.
 func FuzzPair(f *testing.F) {
 	for _, seed := range []struct{ client, server string }{
 		{post("", envelope), string(echoReply(nil, []byte(envelope)))},
@@ -61,8 +61,8 @@ func FuzzPair(f *testing.F) {
 	f.Fuzz(func(t *testing.T, client, server []byte) {
 		if len(client) == 0 || strings.Contains(string(client), "egotiation") ||
 			strings.Contains(strings.ToLower(string(client)), "hhfr") || len(server) > 32<<10 {
-			// silence takes its time, what asks for a stream is not for the server, and more than
-			// this is not passed on when nobody asked for it
+			// silence takes its time, a request for a stream is not for the server, and more than
+			// this is not passed on without a request
 			return
 		}
 		s.mu.Lock()

@@ -15,7 +15,7 @@ import (
 	"github.com/hhfr/hhfr/pkg/negotiate"
 )
 
-// TestLinkCut: the connection between the ends breaks without a word.
+// TestLinkCut: the connection between the proxies breaks without notice.
 func TestLinkCut(t *testing.T) { inEachWay(t, linkCut) }
 
 func linkCut(t *testing.T, mode negotiate.Mode) {

@@ -26,7 +26,7 @@ import (
 	streamtls "github.com/hhfr/hhfr/pkg/streamer/tls"
 )
 
-// wire is a listener that notes what goes over its connections, below everything.
+// wire is a listener that records what goes over its connections, below everything.
 type wire struct {
 	net.Listener
 	mu    sync.Mutex
@@ -78,12 +78,12 @@ func (w *wire) all() (all []string) {
 	return all
 }
 
-// secrets are pieces of messages, offers and streams that nobody on the link may read.
+// secrets are pieces of messages, offers and streams that must not be readable on the link.
 var secrets = []string{"POST", "Envelope", "urn:hhfr", "text/xml", "x.example", "HHFR/1", "HTTP/1."}
 
-// A pair has one address at each end, for clients, offers and streams. Where that takes TLS,
-// clients and the server behind it too, no byte of a message can be read on the link, and nobody
-// need allow anything.
+// A pair has one address at each end, for clients, offers and streams. If that takes TLS, for
+// clients and the server too, no byte of a message can be read on the link, and no option has to
+// allow it.
 func TestPairOverOnePort(t *testing.T) { inEachWay(t, pairOverOnePort) }
 
 func pairOverOnePort(t *testing.T, mode negotiate.Mode) {
@@ -145,7 +145,7 @@ func pairOverOnePort(t *testing.T, mode negotiate.Mode) {
 	}
 }
 
-// Streams may be accepted elsewhere, in TLS where the other address takes that.
+// Streams may be accepted elsewhere, in TLS if the other address takes TLS.
 func TestStreamsAtAnotherAddress(t *testing.T) {
 	a := shared.NewAuthority(t)
 	own := &tls.Config{Certificates: []tls.Certificate{a.Issue(time.Hour, "127.0.0.1")}}
@@ -178,8 +178,9 @@ func TestStreamsAtAnotherAddress(t *testing.T) {
 	}
 }
 
-// What begins like a stream and is of no session here is the client's: it arrives at the server as
-// it came, in any pieces, also when its token was good once, and at a proxy that is near only.
+// What begins like a stream and is of no session here is the client's: it arrives at the server
+// unchanged, in any fragmentation, also when its token was valid once, and at a proxy that is near
+// only.
 func TestStreamsOfClients(t *testing.T) {
 	const rest = "and what follows"
 	o := startOrigin(t, "127.0.0.1:0", func(c net.Conn) {
@@ -232,8 +233,8 @@ func TestStreamsOfClients(t *testing.T) {
 	assert.Len(t, sessions, 1)
 }
 
-// A wrong certificate is told at both sides of the near proxy: to clients and in the log, with what
-// helps.
+// A wrong certificate is reported on both sides of the near proxy: to clients and in the log, with
+// the remedy.
 func TestWrongCertificates(t *testing.T) {
 	a, other := shared.NewAuthority(t), shared.NewAuthority(t)
 	o := startOrigin(t, "127.0.0.1:0", server(echoReply))
@@ -276,7 +277,8 @@ func TestWrongCertificates(t *testing.T) {
 	assert.Empty(t, o.received())
 }
 
-// With mutual TLS the pair has its stream; who may have none is forwarded plainly, inside TLS.
+// With mutual TLS the pair has its stream; a client that may have none is forwarded plainly, inside
+// TLS.
 func TestAdmittedByCertificate(t *testing.T) { inEachWay(t, admittedByCertificate) }
 
 func admittedByCertificate(t *testing.T, mode negotiate.Mode) {
@@ -301,7 +303,7 @@ func admittedByCertificate(t *testing.T, mode negotiate.Mode) {
 			require.NoError(t, err)
 		case mode == negotiate.Explicit:
 			require.ErrorContains(t, err, "Admission: sessions are for clients with a certificate")
-		default: // the server answers, as if there was no proxy
+		default: // the server answers, as if there were no proxy
 			require.ErrorContains(t, err, "offers no stream")
 			assert.Equal(t, 2, o.offers(), "that of the far proxy, and that of the near one")
 		}
@@ -312,7 +314,7 @@ func admittedByCertificate(t *testing.T, mode negotiate.Mode) {
 	assert.Len(t, o.received(), 2)
 }
 
-// Clients that say nothing, or too little, hold up nobody, and what a server says first reaches
+// Clients that send nothing, or too little, delay nobody, and what a server sends first reaches
 // them.
 func TestSilentAndSlowClients(t *testing.T) {
 	o := startOrigin(t, "127.0.0.1:0", func(c net.Conn) {
@@ -343,8 +345,8 @@ func TestSilentAndSlowClients(t *testing.T) {
 	}
 }
 
-// A hello that comes late, as where its segment was lost, is a stream all the same, unless the
-// server spoke first; what is no stream of ours arrives there.
+// A hello that arrives late, because its segment was lost, still begins a stream, unless the server
+// spoke first; what is no stream of this proxy arrives at the server.
 func TestLateHello(t *testing.T) {
 	for _, tc := range []struct {
 		name, greeting string
@@ -391,14 +393,14 @@ func TestLateHello(t *testing.T) {
 	}
 }
 
-// accepted is how many connections there were.
+// accepted is the number of connections.
 func (o *origin) accepted() int {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	return len(o.conns)
 }
 
-// offered makes an offer on a connection, and gives the answer.
+// offered makes an offer on a connection, and returns the answer.
 func offered(t *testing.T, c net.Conn, transport string) *negotiate.Answer {
 	t.Helper()
 	offer, err := (&negotiate.Offer{
@@ -422,8 +424,7 @@ func dialFar(ctx context.Context, e end, cfg *tls.Config) (net.Conn, error) {
 	return (&tls.Dialer{Config: cfg}).DialContext(ctx, "tcp", e.Addrs()["http"].String())
 }
 
-// A far proxy with a certificate takes no cleartext stream, whatever its token: not even a good
-// one.
+// A far proxy with a certificate accepts no cleartext stream, not even with a valid token.
 func TestNoCleartextStreamWhereTLSIsTaken(t *testing.T) {
 	a := shared.NewAuthority(t)
 	o := startOrigin(t, "127.0.0.1:0", server(echoReply))

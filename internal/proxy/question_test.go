@@ -22,8 +22,8 @@ import (
 	"github.com/hhfr/hhfr/pkg/streamer"
 )
 
-// TestQuestionsThatAreDeclined: whatever a server that knows nothing of hhfr makes of a question,
-// it sees one, and no call fails.
+// TestQuestionsThatAreDeclined: whatever a server that knows nothing of hhfr answers to an OPTIONS
+// request, it sees one, and no call fails.
 func TestQuestionsThatAreDeclined(t *testing.T) {
 	for name, answer := range map[string]string{
 		"200": "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok",
@@ -54,7 +54,7 @@ func TestQuestionsThatAreDeclined(t *testing.T) {
 				return []byte(answer)
 			}))
 			store := keeping(t)
-			for range 2 { // what is remembered, is so in the store
+			for range 2 { // the store remembers it
 				near := startProxy(t, "127.0.0.1:0", o.url(), store)
 				require.Error(t, near.Linked(t.Context()))
 				for range 3 {
@@ -65,7 +65,7 @@ func TestQuestionsThatAreDeclined(t *testing.T) {
 				require.NoError(t, near.Close())
 			}
 			asked := 1
-			if name == "301" { // maybe of a captive portal: nobody remembers that
+			if name == "301" { // possibly of a captive portal, which is not remembered
 				asked = 2
 			}
 			assert.Equal(t, asked, o.offers())
@@ -74,8 +74,8 @@ func TestQuestionsThatAreDeclined(t *testing.T) {
 	}
 }
 
-// TestIntermediaryThatTakesTheUpgrade: behind an HTTP intermediary that forwards no upgrades, the
-// answer says where streams are opened, and the pair has one beside it.
+// TestIntermediaryThatTakesTheUpgrade: through an HTTP intermediary that forwards no upgrades, the
+// answer says where streams are opened, and the pair has one at another connection.
 func TestIntermediaryThatTakesTheUpgrade(t *testing.T) {
 	o := startOrigin(t, "127.0.0.1:0", server(echoReply))
 	var sessions admitted
@@ -100,9 +100,9 @@ func TestIntermediaryThatTakesTheUpgrade(t *testing.T) {
 	}())
 }
 
-// TestBlockedPortOfAnUpgradedLink: where streams cannot be opened, upgraded connections do without:
-// after a link that was lost, too. What forwards no upgrade either leaves plain HTTP, which is told
-// once.
+// TestBlockedPortOfAnUpgradedLink: if streams cannot be opened at their port, upgraded connections
+// replace them, also after a link was lost. If upgrades are not forwarded either, plain HTTP is
+// left, which is reported once.
 func TestBlockedPortOfAnUpgradedLink(t *testing.T) {
 	o := startOrigin(t, "127.0.0.1:0", server(echoReply))
 	blocked, err := net.ResolveTCPAddr("tcp", shared.Addr(t))
@@ -168,7 +168,7 @@ func withoutUpgrades(to *url.URL, seen func(method string)) http.Handler {
 }
 
 // TestQuestionOnAConnectionToBeClosed: an intermediary that speaks HTTP/1.0, or wants the
-// connection closed, has it closed behind the answer.
+// connection closed, gets it closed after the answer.
 func TestQuestionOnAConnectionToBeClosed(t *testing.T) {
 	o := startOrigin(t, "127.0.0.1:0", server(echoReply))
 	far := startProxy(t, "127.0.0.1:0", o.url(), func(c *proxy.Config) {

@@ -18,7 +18,8 @@ import (
 	"github.com/hhfr/hhfr/pkg/streamer/frame"
 )
 
-// wiretap is what somebody on the link sees of the streams between two proxies, in both directions.
+// wiretap is what an eavesdropper on the link sees of the streams between two proxies, in both
+// directions.
 type wiretap struct {
 	mu     sync.Mutex
 	octets [2]int
@@ -26,7 +27,7 @@ type wiretap struct {
 	conn   net.Conn
 }
 
-// tapped is a connection of the near end; what carries no stream is passed over.
+// tapped is a connection of the near end; connections without a stream are ignored.
 type tapped struct {
 	net.Conn
 	tap    *wiretap
@@ -87,7 +88,7 @@ func (w *wiretap) lastLane(t *testing.T) (lane uint64) {
 	}
 }
 
-// secretly is a call with a secret where clients have them; the server's reply says it, too.
+// secretly is a call with a secret where clients have them; the server's reply contains it, too.
 func secretly(secret string) string {
 	body := "<e:Envelope xmlns:e='http://schemas.xmlsoap.org/soap/envelope/'><e:Body><login><password>" + secret +
 		"</password></login></e:Body></e:Envelope>"
@@ -95,9 +96,9 @@ func secretly(secret string) string {
 		"Cookie: id=%[1]s\r\nContent-Length: %d\r\n\r\n%s", secret, len(body), body)
 }
 
-// What a client sends costs the same whether or not a client before it, on the same lane or on a
-// lane beside it, sent the same: who sees the lengths of frames cannot confirm a guess. In both
-// directions.
+// What a client sends costs the same whether or not another client before it, on the same lane or
+// on another one, sent the same: an observer of the lengths of frames cannot confirm a guess. In
+// both directions.
 func TestClientsTellNothingOfOthers(t *testing.T) {
 	o := startOrigin(t, "127.0.0.1:0", server(func(h *http1.Head, entity []byte) []byte {
 		if isOffer(h) {
@@ -172,7 +173,7 @@ func TestClientsTellNothingOfOthers(t *testing.T) {
 			for i := range 12 {
 				secret := word()
 				before(secret)
-				victim := tap.lastLane(t) // neighbours have another
+				victim := tap.lastLane(t) // neighbors have another
 				guess := secret
 				if i%2 == 1 {
 					guess = word()

@@ -32,7 +32,7 @@ func top(tb testing.TB) string {
 	return filepath.Join(root(tb), "..", "shared")
 }
 
-// Has tells whether the folder is there, for seeds of fuzz targets that do without.
+// Has reports whether the folder is there, for seeds of fuzz targets that do without.
 func Has(tb testing.TB) bool {
 	tb.Helper()
 	_, err := os.Stat(top(tb))
@@ -106,7 +106,7 @@ func Files(tb testing.TB, dir string, keep func(path string) bool) (paths []stri
 	return paths
 }
 
-// Read gives a file's octets.
+// Read gives a file's bytes.
 func Read(tb testing.TB, path string) []byte {
 	tb.Helper()
 	b, err := os.ReadFile(path)

@@ -55,8 +55,8 @@ func CloseWrite(conn net.Conn) error {
 	return conn.Close()
 }
 
-// Finish ends a connection in order: what was written arrives, and what the other end still sends
-// is read for a moment, so that it is no reset that tells it. The waiting ends with ctx.
+// Finish ends a connection in order: what was written arrives, and what the peer still sends is
+// read for a moment, so that it is no reset that tells it. The waiting ends with ctx.
 func Finish(ctx context.Context, in *Source) {
 	if CloseWrite(in.Conn) == nil {
 		ctx, cancel := context.WithCancel(ctx)
@@ -67,7 +67,7 @@ func Finish(ctx context.Context, in *Source) {
 	_ = in.Conn.Close()
 }
 
-// Reset ends a connection so that the other end does not take it for an end in order.
+// Reset ends a connection so that the peer does not take it for an end in order.
 func Reset(conn net.Conn) {
 	if a, ok := conn.(interface{ Abort() error }); ok {
 		_ = a.Abort()

@@ -24,9 +24,9 @@ type Source struct {
 	err   error
 
 	mu      sync.Mutex
-	reads   uint64 // the number of the read under way, or of the last
+	reads   uint64 // the number of the read in progress, or of the last
 	reading bool
-	cut     bool // the read under way was interrupted
+	cut     bool // the read in progress was interrupted
 }
 
 // NewSource is what comes in on a connection; c bounds its waits.
@@ -97,7 +97,7 @@ func (s *Source) fill(ctx context.Context, d time.Duration) error {
 	return nil
 }
 
-// interrupt ends a read, if that is the one under way.
+// interrupt ends a read, if that is the one in progress.
 func (s *Source) interrupt(number uint64) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

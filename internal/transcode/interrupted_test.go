@@ -14,7 +14,7 @@ import (
 	"github.com/hhfr/hhfr/internal/transcode"
 )
 
-// cancelling is a file that cancels what writes it, when the first message is written.
+// cancelling is a file that cancels its writer when the first message is written.
 type cancelling struct {
 	bytes.Buffer
 	cancel func()
@@ -27,7 +27,7 @@ func (c *cancelling) Write(p []byte) (int, error) {
 	return c.Buffer.Write(p)
 }
 
-// An end in the middle of a message waits for nobody.
+// An interrupt in the middle of a message takes effect at once.
 func TestInterruptedInAMessage(t *testing.T) {
 	why := errors.New("interrupted")
 	var messages iter.Seq2[transcode.Input, error] = func(yield func(transcode.Input, error) bool) {

@@ -29,24 +29,24 @@ type Input struct {
 	Body []byte
 }
 
-// Config says how [Pack] works. The zero value works.
+// Config configures [Pack]. The zero value works.
 type Config struct {
-	// Store keeps the shapes, which the stream then only refers to: whoever reads it needs the
-	// store. nil: the shapes are in the stream.
+	// Store receives the shapes, to which the stream then only refers: its readers need the store.
+	// nil: the shapes are in the stream.
 	Store ctxstore.Store
 	// SyncBytes is as in wire.EncoderConfig.
 	SyncBytes int64
-	// Without are stages that the stream does without, as in binary.Options.
+	// Without are stages that are left out of the stream, as in binary.Options.
 	Without uint64
-	// Measure makes Pack count what other ways would take, and times.
+	// Measure makes Pack measure other compressions, and times.
 	Measure bool
 }
 
-// Figures are what one message, or all together, took: octets, but for times, in nanoseconds, and
-// counts. Gzip and Zstd are of each message alone.
+// Figures are the measurements of one message, or of all together: bytes, except for times in
+// nanoseconds, and counts. Gzip and Zstd are of each message alone.
 type Figures struct {
 	Name    string `json:"name,omitempty"` // the file, or - for stdin
-	Raw     int64  `json:"raw_octets"`     // the message as it is
+	Raw     int64  `json:"raw_octets"`     // the message itself
 	Gzip    int64  `json:"gzip_octets"`    // with gzip, each message alone
 	Zstd    int64  `json:"zstd_octets"`    // with zstd, each message alone
 	Shape   int64  `json:"shape_octets"`   // shapes announced for it
@@ -56,7 +56,7 @@ type Figures struct {
 	Join    int64  `json:"join_ns"`        // content to message
 	Learned int64  `json:"shapes_learned"` // new shapes
 	Widened int64  `json:"shapes_widened"` // shapes made wider
-	// values that travelled as text, since their type does not give back their text
+	// values that traveled as text, since their type does not reproduce their text
 	Exceptions int64 `json:"exceptions"`
 }
 
@@ -71,8 +71,8 @@ func (f *Figures) add(o Figures) {
 var ErrDifferent = errors.New("a message did not come back as it was packed")
 
 // Pack writes the messages as one direction of a stream, one-way messages on lane 0, to w. Each is
-// joined again and compared before the next is taken. each, if given, hears of every message; total
-// is the sum.
+// joined again and compared before the next is read. each, if given, is called with every message;
+// total is the sum.
 func Pack(ctx context.Context, w io.Writer, messages iter.Seq2[Input, error], cfg Config,
 	each func(Figures) error) (total Figures, err error) {
 	p, err := open(w, cfg)
@@ -88,7 +88,7 @@ func Pack(ctx context.Context, w io.Writer, messages iter.Seq2[Input, error], cf
 			err = context.Cause(ctx)
 		}
 		if err != nil {
-			_ = p.close() // it would say the same
+			_ = p.close() // it would return the same error
 			return total, fmt.Errorf("%s: %w", m.Name, err)
 		}
 		total.add(f)
@@ -101,11 +101,11 @@ func Pack(ctx context.Context, w io.Writer, messages iter.Seq2[Input, error], cf
 	return total, p.close()
 }
 
-// packer is a direction of a stream, which goes to a file and through a decoder.
+// packer is a direction of a stream that goes to a file and through a decoder.
 type packer struct {
 	out    io.Writer
-	stores []ctxstore.Store // made here
-	coder  *binary.Coder    // of the end that sends
+	stores []ctxstore.Store // created here
+	coder  *binary.Coder    // of the sending side
 	enc    *wire.Encoder
 	dec    *wire.Decoder
 	last   uint64 // exchange
@@ -149,7 +149,7 @@ func open(w io.Writer, cfg Config) (*packer, error) {
 	return p, nil
 }
 
-// split cuts a message into the parts at hand, and tells how long that took.
+// split cuts a message into parts, and returns how long that took.
 func (p *packer) split(body []byte) (took time.Duration, err error) {
 	p.parts = p.parts[:0]
 	began, away := time.Now(), time.Duration(0)
@@ -197,7 +197,7 @@ func (p *packer) message(m Input, measure bool) (Figures, error) {
 	return f, err
 }
 
-// encode makes frames of a part; a file has no use for the time of day.
+// encode makes frames of a part; a file needs no time of day.
 func (p *packer) encode(out *wire.Outgoing, part *wire.Part, last bool) error {
 	if shape := p.enc.Announce(part.Program, time.Time{}); shape != nil {
 		for !p.enc.Piece(shape, time.Time{}) {
@@ -207,7 +207,7 @@ func (p *packer) encode(out *wire.Outgoing, part *wire.Part, last bool) error {
 	return p.enc.Data(out, new(wire.Part), part, last, time.Time{})
 }
 
-// write writes the frames that were encoded, and has them decoded.
+// write writes the encoded frames, and decodes them.
 func (p *packer) write(f *Figures, got *join) error {
 	for _, w := range p.enc.Written() {
 		switch w.Kind {
@@ -239,9 +239,9 @@ func (p *packer) write(f *Figures, got *join) error {
 	return nil
 }
 
-// join compares what is joined with what is wanted.
+// join compares the joined message with the expected one.
 type join struct {
-	want   []byte // still
+	want   []byte // not joined yet
 	joiner shape.Joiner
 	joined []byte
 	whole  bool

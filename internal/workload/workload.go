@@ -57,8 +57,8 @@ func Records(seed uint64, n int) iter.Seq[[]byte] {
 	})
 }
 
-// Blob is W4: one message that carries n random octets as base64. It takes 4/3 n octets of memory
-// and a little more.
+// Blob is W4: one message that carries n random bytes as base64. It takes 4/3 n bytes of memory and
+// a little more.
 func Blob(seed uint64, n int) []byte {
 	raw := make([]byte, n)
 	rnd := generator(seed)

@@ -19,7 +19,7 @@ import (
 
 var kinds = []struct {
 	folder string
-	size   int // mean octets of a message, from the table the goals come from
+	size   int // mean bytes of a message, from the table the goals come from
 	slack  float64
 	make   func(seed uint64) iter.Seq[[]byte]
 }{

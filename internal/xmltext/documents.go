@@ -10,7 +10,7 @@ import (
 // Documents cuts a sequence of XML documents, one behind the other, into single ones, each as soon
 // as it is complete. White space between two documents belongs to neither; comments and
 // instructions before a root element belong to the document that follows. From where the input is
-// no XML on, it is one document, to its end. A document of more than limit octets is an error.
+// no XML on, it is one document, to its end. A document of more than limit bytes is an error.
 func Documents(r io.Reader, limit int) iter.Seq2[[]byte, error] {
 	return func(yield func([]byte, error) bool) {
 		d := documents{from: r, limit: limit}
@@ -77,7 +77,7 @@ func (d *documents) next() ([]byte, error) {
 	}
 }
 
-// read reads more; documents that were given out keep their octets.
+// read reads more; documents that were given out keep their bytes.
 func (d *documents) read() error {
 	const chunk = 32 << 10
 	have := len(d.buf)

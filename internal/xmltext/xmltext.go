@@ -1,4 +1,4 @@
-// Package xmltext cuts XML into tokens that together are exactly its octets, and knows line and
+// Package xmltext cuts XML into tokens that together are exactly its bytes, and knows line and
 // column of each. It checks the syntax of tags and nothing else: no nesting, no names, no entities
 // (XML 1.0, section 2). It reads any encoding in which markup is ASCII. A [Tokenizer] is not safe
 // for concurrent use.
@@ -50,8 +50,8 @@ const (
 	Malformed
 )
 
-// Error says what is wrong, and where. At is an offset in octets; Line and Column count from 1,
-// columns in octets.
+// Error says what is wrong, and where. At is an offset in bytes; Line and Column count from 1,
+// columns in bytes.
 type Error struct {
 	Code         Code
 	At           int
@@ -66,7 +66,7 @@ func (e *Error) Error() string {
 // Is compares codes.
 func (e *Error) Is(t error) bool { o, ok := t.(*Error); return ok && o.Code == e.Code }
 
-// Position gives line and column of an offset, both from 1, columns in octets.
+// Position gives line and column of an offset, both from 1, columns in bytes.
 func Position(src []byte, at int) (line, column int) {
 	before := src[:min(at, len(src))]
 	return bytes.Count(before, []byte{'\n'}) + 1, len(before) - bytes.LastIndexByte(before, '\n')
@@ -190,11 +190,11 @@ func (t *Tokenizer) doctype() (Token, error) {
 // IsSpace tells white space as XML knows it.
 func IsSpace(c byte) bool { return c == ' ' || c == '\t' || c == '\r' || c == '\n' }
 
-// nameEnds are the octets that end a name inside a tag.
+// nameEnds are the bytes that end a name inside a tag.
 var nameEnds = [256]bool{' ': true, '\t': true, '\r': true, '\n': true, '>': true, '/': true, '=': true, '<': true,
 	'"': true, '\'': true}
 
-// IsNameEnd tells the octets that end a name inside a tag.
+// IsNameEnd tells the bytes that end a name inside a tag.
 func IsNameEnd(c byte) bool { return nameEnds[c] }
 
 func (t *Tokenizer) name(i int) (end int, err error) {
