@@ -1,6 +1,6 @@
 // Package bin reads and writes the primitive values of the wire format: integers, byte strings,
-// bit-packed columns (docs/wire-format.md, sections 1 and 10.5). Nothing in it is safe for
-// concurrent use of one value.
+// bit-packed columns (docs/wire-format.md, sections 1 and 10.5). One value must not be used
+// concurrently.
 package bin
 
 import (
@@ -8,7 +8,7 @@ import (
 	"fmt"
 )
 
-// Code tells the kinds of [Error] apart.
+// Code is the kind of an [Error].
 type Code uint8
 
 const (
@@ -41,7 +41,7 @@ func (e *Error) Error() string {
 func (e *Error) Is(t error) bool { o, ok := t.(*Error); return ok && o.Code == e.Code }
 
 // Cursor reads fields from the front of a buffer and remembers its first failure; after that every
-// read gives zero. It never allocates and never copies: what it returns aliases the buffer.
+// read returns zero. It never allocates and never copies: what it returns aliases the buffer.
 type Cursor struct {
 	buf  []byte
 	at   int
@@ -112,7 +112,7 @@ func (c *Cursor) U32() uint32 {
 	return 0
 }
 
-// Uvarint reads an unsigned LEB128 integer and insists on its shortest form.
+// Uvarint reads an unsigned LEB128 integer and rejects any but its shortest form.
 func (c *Cursor) Uvarint() uint64 {
 	if c.err != nil {
 		return 0
@@ -134,7 +134,7 @@ func (c *Cursor) Uvarint() uint64 {
 	return v
 }
 
-// Count reads a uvarint and refuses one above most.
+// Count reads a uvarint and rejects one above most.
 func (c *Cursor) Count(most uint64) int {
 	start := c.at
 	v := c.Uvarint()

@@ -6,8 +6,8 @@ import (
 	"strings"
 )
 
-// Body takes the raw bytes behind a head and gives those of the entity. The caller hands each byte
-// in once, in order:
+// Body takes the raw bytes after a head and returns those of the entity. The caller passes each
+// byte once, in order:
 //
 //	for len(p) > 0 && !b.Done() {
 //		entity, n, err := b.Write(p)
@@ -15,8 +15,9 @@ import (
 //		p = p[n:]
 //	}
 //
-// p[:n] are the raw bytes. What is left when it is done belongs to the next message. A Body holds
-// no more than one chunk line or trailer section, and the framing if [Body.Record] was called.
+// p[:n] are the raw bytes. Bytes that are left when it is done belong to the next message. A Body
+// holds no more than one chunk line or trailer section, and the framing if [Body.Record] was
+// called.
 type Body struct {
 	kind     Kind
 	state    bodyState
@@ -32,8 +33,8 @@ type Body struct {
 	parts    []FramingPart
 }
 
-// FramingPart is a piece of a chunked body that is not entity: chunk lines, line ends, the trailer
-// section. It stands in front of the entity's byte At.
+// FramingPart is a part of a chunked body that is not entity: chunk lines, line ends, the trailer
+// section. It precedes the entity's byte At.
 type FramingPart struct {
 	At     int64
 	Octets []byte
@@ -68,13 +69,13 @@ func NewBody(f Framing) *Body {
 	return b
 }
 
-// Record makes the body keep its framing, so that [Body.AppendRaw] gives the raw bytes back. It is
+// Record makes the body record its framing, so that [Body.AppendRaw] restores the raw bytes. It is
 // called before the first Write.
 func (b *Body) Record() { b.record = true }
 
-// Write takes bytes from the front of p: consumed of them, all of p unless the body ends in it or
-// entity follows. entity, a piece of p[:consumed], is the end of what was consumed, or empty. An
-// error, which stays, is [Malformed] or [TooLarge] and has the raw offset.
+// Write takes bytes from the front of p: consumed is their number, all of p unless the body ends in
+// it or entity follows. entity, a part of p[:consumed], is the end of what was consumed, or empty.
+// An error, which is permanent, is [Malformed] or [TooLarge] and has the raw offset.
 func (b *Body) Write(p []byte) (entity []byte, consumed int, err error) {
 	for consumed < len(p) && b.state != bodyDone && b.err == nil && len(entity) == 0 {
 		n := 0
@@ -112,7 +113,7 @@ func (b *Body) take(p []byte) []byte {
 	return p[:n]
 }
 
-// chunkEnd takes the line end behind a chunk: CR LF or LF.
+// chunkEnd takes the line end after a chunk: CR LF or LF.
 func (b *Body) chunkEnd(p []byte) int {
 	switch {
 	case p[0] == '\n':
@@ -157,7 +158,7 @@ func (b *Body) framingLine(p []byte) int {
 	return n
 }
 
-// chunkLine reads a chunk's size (RFC 9112, section 7.1); extensions are passed over.
+// chunkLine reads a chunk's size (RFC 9112, section 7.1); extensions are skipped.
 func (b *Body) chunkLine(line []byte) bool {
 	size, n := int64(0), 0
 	for ; n < len(line); n++ {
@@ -204,8 +205,8 @@ func (b *Body) keep(p []byte) {
 // Done reports whether the body is whole; a body until close never is before [Body.Close].
 func (b *Body) Done() bool { return b.state == bodyDone }
 
-// Close says that no more bytes come: nil if the body is whole, else its error, or [ErrIncomplete]
-// with the raw offset.
+// Close reports the end of the input: nil if the body is whole, otherwise its error, or
+// [ErrIncomplete] with the raw offset.
 func (b *Body) Close() error {
 	switch {
 	case b.err != nil:
@@ -218,7 +219,7 @@ func (b *Body) Close() error {
 	return nil
 }
 
-// Left is how many entity bytes a body of known length still lacks; 0 for other kinds.
+// Left is the number of entity bytes that a body of known length still lacks; 0 for other kinds.
 func (b *Body) Left() int64 {
 	if b.kind != Length {
 		return 0
@@ -226,7 +227,7 @@ func (b *Body) Left() int64 {
 	return b.left
 }
 
-// Skip passes over n entity bytes of a body of known length that are lost; at most those left.
+// Skip skips n entity bytes of a body of known length that are lost; at most those left.
 func (b *Body) Skip(n int64) {
 	n = min(n, b.Left())
 	b.left -= n
@@ -241,11 +242,11 @@ func (b *Body) Skip(n int64) {
 func (b *Body) Sizes() (raw, entity int64) { return b.raw, b.entity }
 
 // Trailer is the trailer section as received, its empty line included; nil if the body is not
-// chunked or not there yet.
+// chunked or its trailer has not arrived yet.
 func (b *Body) Trailer() []byte { return b.trailer }
 
-// Framing is what [Body.Record] recorded, and whether it is all: beyond 1 MiB a recording is given
-// up.
+// Framing returns what [Body.Record] recorded, and whether it is complete: beyond 1 MiB a recording
+// is abandoned.
 func (b *Body) Framing() ([]FramingPart, bool) { return b.parts, b.record && !b.given }
 
 // AppendRaw appends the raw body to dst: the entity with the recorded framing around it.

@@ -82,7 +82,7 @@ var bodies = []struct {
 	{in: "2\r\nab\r\r\n", entity: "ab", code: http1.Malformed},
 }
 
-// decode writes in to a body by pieces of step bytes.
+// decode writes in to a body in steps of step bytes.
 func decode(b *http1.Body, in []byte, step int) (entity []byte, rest int, err error) {
 	at := 0
 	for at < len(in) && !b.Done() {

@@ -51,8 +51,8 @@ func AppendChunk(dst, p []byte) []byte {
 // AppendLastChunk appends the last chunk and an empty trailer section.
 func AppendLastChunk(dst []byte) []byte { return append(dst, "0\r\n\r\n"...) }
 
-// AppendEdited appends the head h to dst as received, but for two things: fields for which drop
-// (nil: none) reports true are left out, and add, whole field lines, stands before the empty line.
+// AppendEdited appends the head h to dst as received, with two exceptions: fields for which drop
+// (nil: none) reports true are left out, and add, whole field lines, precedes the empty line.
 func AppendEdited(dst []byte, h *Head, drop func(Field) bool, add []byte) []byte {
 	at := h.before + bytes.IndexByte(h.Octets[h.before:], '\n') + 1
 	dst = append(dst, h.Octets[:at]...)

@@ -2,10 +2,10 @@
 // loses no byte: field names keep their case, fields their order and repeats, lines their ends and
 // folds, chunks their extensions and trailers. It owns no socket and no clock.
 //
-// [ParseHead] finds a head, [RequestFraming] and [ReplyFraming] say where the body behind it ends,
-// [Body] takes the body's bytes as they come and gives the entity. Ambiguities that request
-// smuggling lives on are reported ([Framing.Doubts]) or refused ([Conflict]). Nothing in it is safe
-// for concurrent use of one value; values may be read concurrently.
+// [ParseHead] finds a head, [RequestFraming] and [ReplyFraming] return where the body after it
+// ends, [Body] takes the body's bytes as they arrive and returns the entity. Ambiguities that
+// enable request smuggling are reported ([Framing.Doubts]) or rejected ([Conflict]). One value must
+// not be used concurrently, except that values may be read concurrently.
 package http1
 
 import (
@@ -14,7 +14,7 @@ import (
 )
 
 // Field is one field of a head; its slices alias the head's bytes. Value has no white space around
-// it; a folded value (obs-fold) still holds its line ends, see [Field.Unfolded]. Raw is the whole
+// it; a folded value (obs-fold) still has its line ends, see [Field.Unfolded]. Raw is the whole
 // line or lines, line end included.
 type Field struct {
 	Name, Value, Raw []byte
@@ -38,8 +38,8 @@ func (f Field) Unfolded() []byte {
 	return bytes.Join(lines, []byte{' '})
 }
 
-// Head is a parsed head. Bytes is everything from the first byte (empty lines before the start line
-// included) to the end of the empty line; all else aliases it.
+// Head is a parsed head. Octets is everything from the first byte (empty lines before the start
+// line included) to the end of the empty line; all else aliases it.
 type Head struct {
 	Octets []byte
 
@@ -50,7 +50,7 @@ type Head struct {
 	fields []Field
 }
 
-// ParseHead parses the head at the front of b and says how many bytes it takes. A head above limit
+// ParseHead parses the head at the front of b and returns its length in bytes. A head above limit
 // bytes (0: [DefaultHeadLimit]) is [TooLarge]; if b ends before the empty line, the error is
 // [ErrIncomplete]. The head aliases b.
 func ParseHead(b []byte, limit int) (Head, int, error) {
@@ -117,8 +117,8 @@ func (h *Head) fold(in []byte, at, n int) {
 	f.Value = bytes.Trim(f.Raw[bytes.IndexByte(f.Raw, ':')+1:], " \t\r\n")
 }
 
-// cutLine gives the line at the front of b without its end (CR LF or LF), and its length with it; 0
-// if there is no line end.
+// cutLine returns the line at the front of b without its end (CR LF or LF), and its length with it;
+// 0 if there is no line end.
 func cutLine(b []byte) ([]byte, int) {
 	i := bytes.IndexByte(b, '\n')
 	if i < 0 {
@@ -152,7 +152,7 @@ func (h *Head) IsReply() bool { return h.reply }
 // StartLine is the start line as received, without its line end.
 func (h *Head) StartLine() []byte { return h.start }
 
-// Before is what stands in front of the start line: empty lines.
+// Before is what precedes the start line: empty lines.
 func (h *Head) Before() []byte { return h.Octets[:h.before] }
 
 // Method, Target and Version are the parts of a request line; Method and Target are nil for a
@@ -197,11 +197,11 @@ func (h *Head) Reason() []byte {
 	return h.parts[2]
 }
 
-// Fields are all fields in their order. The caller does not change the slice.
+// Fields are all fields in their order. The caller must not change the slice.
 func (h *Head) Fields() []Field { return h.fields }
 
-// Get is the unfolded value of the first field of this name, case ignored, and whether there is
-// one.
+// Get returns the unfolded value of the first field of this name, case ignored, and whether there
+// is one.
 func (h *Head) Get(name string) ([]byte, bool) {
 	for _, f := range h.fields {
 		if f.Is(name) {

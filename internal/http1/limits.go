@@ -1,7 +1,7 @@
 package http1
 
-// DefaultHeadLimit is the longest head in bytes if the caller states none: four times what common
-// servers take, since SOAP heads carry tokens.
+// DefaultHeadLimit is the longest head in bytes if the caller sets none: four times the limit of
+// common servers, since SOAP heads carry tokens.
 const DefaultHeadLimit = 64 << 10
 
 // maxFields bounds the fields of one head; no real head comes near.
@@ -17,5 +17,5 @@ const maxTrailer = DefaultHeadLimit
 const maxTokens = 16
 
 // maxRecordedFraming bounds what [Body] records of a message's framing, in bytes; beyond it the
-// recording is given up.
+// recording is abandoned.
 const maxRecordedFraming = 1 << 20

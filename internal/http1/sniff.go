@@ -30,9 +30,9 @@ func isVersion(b []byte) bool {
 	return len(b) == 8 && string(b[:7]) == "HTTP/1." && b[7] >= '0' && b[7] <= '9'
 }
 
-// LooksLikeStart reports whether b begins with an HTTP/1.x start line, or with so much of one that
-// what is missing can only be more of it: whole status lines and request lines, and the beginning
-// of a line of at most 8 KiB that is one so far.
+// LooksLikeStart reports whether b begins with an HTTP/1.x start line, or with a valid beginning of
+// one: whole status lines and request lines, and the beginning of a line of at most 8 KiB that is
+// valid so far.
 func LooksLikeStart(b []byte) bool {
 	b = bytes.TrimLeft(b[:min(len(b), 8<<10)], "\r\n")
 	if line, n := cutLine(b); n > 0 {

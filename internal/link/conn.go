@@ -17,7 +17,7 @@ type conn struct {
 	local, remote net.Addr
 
 	reading, writing deadline
-	// writes keeps what one Write sends together.
+	// writes serializes Writes.
 	writes sync.Mutex
 	once   sync.Once
 }
@@ -43,7 +43,7 @@ func (c *conn) fault(op string, err error) error {
 	return &net.OpError{Op: op, Net: "link", Source: c.local, Addr: c.remote, Err: err}
 }
 
-// CloseWrite ends the writing direction; the peer reads io.EOF behind what was written.
+// CloseWrite ends the writing direction; the peer reads io.EOF after what was written.
 func (c *conn) CloseWrite() error {
 	c.writing.close()
 	c.out.end()
@@ -70,8 +70,8 @@ func (c *conn) LocalAddr() net.Addr { return c.local }
 // RemoteAddr implements [net.Conn].
 func (c *conn) RemoteAddr() net.Addr { return c.remote }
 
-// SetDeadline implements [net.Conn]. Deadlines are moments of the machine's clock, whatever clock
-// the link waits on.
+// SetDeadline implements [net.Conn]. Deadlines are times of the machine's clock, whatever clock the
+// link waits on.
 func (c *conn) SetDeadline(t time.Time) error {
 	return errors.Join(c.SetReadDeadline(t), c.SetWriteDeadline(t))
 }
@@ -82,7 +82,7 @@ func (c *conn) SetReadDeadline(t time.Time) error { return c.fault("set", c.read
 // SetWriteDeadline implements [net.Conn].
 func (c *conn) SetWriteDeadline(t time.Time) error { return c.fault("set", c.writing.set(t)) }
 
-// deadline bounds what one direction of an end waits.
+// deadline bounds the waits of one direction of an end.
 type deadline struct {
 	mu     sync.Mutex
 	ctx    context.Context
@@ -105,7 +105,7 @@ func (d *deadline) contextLocked() context.Context {
 	return d.ctx
 }
 
-// set moves the deadline; a zero t: there is none. What waits already waits for the new one.
+// set moves the deadline; a zero t removes it. Waits in progress use the new one.
 func (d *deadline) set(t time.Time) error {
 	d.mu.Lock()
 	defer d.mu.Unlock()

@@ -8,19 +8,20 @@ import (
 	"time"
 )
 
-// Impairment is what happens to datagrams beyond [Profile.Loss], by chances that [Profile.Seed]
-// decides. The zero value: nothing, at an MTU of 1500.
+// Impairment is what happens to datagrams in addition to [Profile.Loss], by chances that
+// [Profile.Seed] determines. The zero value: nothing, at an MTU of 1500.
 type Impairment struct {
-	// Burst is how many datagrams are lost in a row, in the mean; up to 1: each loss is on its own.
+	// Burst is the mean number of datagrams that are lost in a row; up to 1: losses are
+	// independent.
 	Burst float64
-	// Jitter is the longest additional delay; it is even, and changes no order.
+	// Jitter is the longest additional delay; it is uniformly distributed, and changes no order.
 	Jitter time.Duration
-	// Reorder and Duplicate are the shares of datagrams, 0 to 1, that others may pass, and that
+	// Reorder and Duplicate are the shares of datagrams, 0 to 1, that others may overtake, and that
 	// arrive twice.
 	Reorder, Duplicate float64
 	// MTU is the longest packet, in bytes with IP and UDP headers; 0 means 1500.
 	MTU int
-	// Outage is how long the line is out, once in each period of OutageEvery.
+	// Outage is the duration of one outage of the line in each period of OutageEvery.
 	Outage, OutageEvery time.Duration
 }
 
@@ -70,7 +71,7 @@ func parseShare(value string) (float64, error) {
 	return share, err
 }
 
-// check says what is wrong.
+// check returns what is wrong.
 func (i *Impairment) check(loss float64) error {
 	switch {
 	case !(i.Burst >= 0 && i.Burst <= 1000):
@@ -90,7 +91,7 @@ func (i *Impairment) check(loss float64) error {
 	return nil
 }
 
-// Carries tells with a BadProfile that datagrams of so many bytes are too long for the link: all of
+// Carries returns a BadProfile if datagrams of that many bytes are too long for the link: all of
 // them would be dropped.
 func (i Impairment) Carries(octets int) error {
 	if least := octets + datagramHeaders; i.MTU != 0 && i.MTU < least {

@@ -39,12 +39,12 @@ func relay(t testing.TB, c clock.Clock, profile string) *link.Link {
 	return l
 }
 
-// wire is how long so many bytes with headers take.
+// wire is the time on the line of that many bytes with headers.
 func wire(p link.Profile, octets int64) time.Duration {
 	return time.Duration(float64(octets) * 8 / float64(p.Bandwidth) * float64(time.Second))
 }
 
-// within holds a duration to 1 %.
+// within compares durations to 1 %.
 func within(t testing.TB, want, got time.Duration) {
 	t.Helper()
 	assert.InEpsilon(t, want.Seconds(), got.Seconds(), 0.01, "want %v, got %v", want, got)
@@ -52,7 +52,7 @@ func within(t testing.TB, want, got time.Duration) {
 
 func withHeaders(octets int) int64 { return int64(octets + 40*((octets+1459)/1460)) }
 
-// A transfer takes what its bytes take, and half a round trip; in both directions at once no
+// A transfer takes the time of its bytes, and half a round trip; in both directions at once no
 // longer.
 func TestTransferTime(t *testing.T) {
 	for _, name := range link.Names() {
@@ -92,8 +92,8 @@ func TestTransferTime(t *testing.T) {
 	}
 }
 
-// All connections share the line: what two send takes as long as if one had sent it, and each gets
-// its part.
+// All connections share the line: two transfers take as long as one of both sizes, and each gets
+// its share.
 func TestConnectionsShareTheLine(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := relay(t, nil, "gprs")
@@ -140,7 +140,7 @@ func TestQueue(t *testing.T) {
 	})
 }
 
-// A reader that rests stops its writer, and nobody else.
+// A reader that pauses stops its writer, and no other.
 func TestReaderThatRests(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := relay(t, nil, "3g")
@@ -178,7 +178,7 @@ func TestReaderThatRests(t *testing.T) {
 	})
 }
 
-// A clock that runs faster makes the link faster by as much.
+// A faster clock makes the link faster by the same factor.
 func TestScaledClock(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := clock.Scaled(60)
@@ -266,7 +266,7 @@ func TestStreamerTransport(t *testing.T) {
 		require.NoError(t, err)
 		assert.Equal(t, "ping", string(got))
 
-		// The server's end comes behind what it wrote.
+		// The server's end arrives after what it wrote.
 		_, err = io.WriteString(server, "pong")
 		require.NoError(t, err)
 		require.NoError(t, server.Close())
@@ -277,7 +277,8 @@ func TestStreamerTransport(t *testing.T) {
 	})
 }
 
-// Who knows nothing of the link connects to its near end, and is at its far end a round trip later.
+// A program that knows nothing of the link connects to its near end, and is at its far end a round
+// trip later.
 func TestForward(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := relay(t, nil, "edge")
@@ -323,7 +324,7 @@ func TestForward(t *testing.T) {
 	})
 }
 
-// Closing the link ends connections, whatever they wait for; after it there are none.
+// Closing the link ends connections, whatever they wait for; later there are none.
 func TestCloseLink(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := relay(t, nil, "14k4")
@@ -363,7 +364,7 @@ func TestConnection(t *testing.T) {
 		assert.Equal(t, "link", near.LocalAddr().Network())
 		assert.Equal(t, far.RemoteAddr(), near.LocalAddr())
 
-		// Deadlines end what waits, and are moved.
+		// Deadlines end waits, and can be moved.
 		buffer := make([]byte, 10)
 		require.NoError(t, near.SetReadDeadline(time.Now().Add(time.Second)))
 		from := time.Now()
@@ -396,7 +397,7 @@ func TestConnection(t *testing.T) {
 		require.NoError(t, err)
 		assert.Equal(t, "end", string(all))
 
-		// Who writes to an end that is closed learns it half a round trip later.
+		// A writer to a closed end learns that half a round trip later.
 		require.NoError(t, far.Close())
 		require.NoError(t, far.Close())
 		_, err = near.Write(buffer)

@@ -27,7 +27,7 @@ func packets(t testing.TB, profile string) (near, far net.PacketConn) {
 	return near, far
 }
 
-// What is written arrives when the path says, whole and in order, both ways.
+// What is written arrives when the path says, whole and in order, in both directions.
 func TestPacketsArrive(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		near, far := packets(t, "14k4")

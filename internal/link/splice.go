@@ -26,19 +26,19 @@ func (l *Link) splice(far *conn, beyond net.Conn) bool {
 	return true
 }
 
-// outward carries what comes over the link beyond it.
+// outward copies what arrives over the link beyond it.
 func outward(far *conn, beyond net.Conn) {
 	_, err := io.CopyBuffer(struct{ io.Writer }{beyond}, struct{ io.Reader }{far}, make([]byte, receiveBuffer))
 	half, ok := beyond.(interface{ CloseWrite() error })
 	if err != nil || far.out.abandoned() || !ok {
-		// The near end is closed as a whole, or what is beyond cannot be closed by half.
+		// The near end is closed as a whole, or the connection beyond cannot be half-closed.
 		_ = beyond.Close()
 		return
 	}
 	_ = half.CloseWrite()
 }
 
-// inward carries what comes from beyond over the link.
+// inward copies what arrives from beyond over the link.
 func inward(far *conn, beyond net.Conn) {
 	_, err := io.CopyBuffer(struct{ io.Writer }{far}, struct{ io.Reader }{beyond}, make([]byte, receiveBuffer))
 	if err == nil {

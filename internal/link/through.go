@@ -9,8 +9,8 @@ import (
 	"github.com/hhfr/hhfr/pkg/clock"
 )
 
-// Datagrams is a socket that speaks to one other end through an emulated link: what it sends
-// arrives at the real network when the link says so, and what comes from there likewise.
+// Datagrams is a socket that communicates with one peer through an emulated link: what it sends
+// enters the real network when the link says so, and what arrives from there likewise.
 type Datagrams struct {
 	net.PacketConn // the near end of the link
 	far            *socket
@@ -20,8 +20,8 @@ type Datagrams struct {
 }
 
 // Through puts a link between a socket, which is the link's from then on, and the peer at remote.
-// It waits on c; nil means the machine's clock. Errors: BadProfile; the socket is left as it is
-// then.
+// It waits on c; nil means the machine's clock. Errors: BadProfile; the socket is then left as it
+// is.
 func Through(c clock.Clock, p Profile, real net.PacketConn, remote net.Addr) (*Datagrams, error) {
 	near, far, err := Packets(c, p)
 	if err != nil {
@@ -33,8 +33,8 @@ func Through(c clock.Clock, p Profile, real net.PacketConn, remote net.Addr) (*D
 	return d, nil
 }
 
-// maxRefused is how many reads of a socket may fail one after the other: some systems report there
-// that a datagram was refused.
+// maxRefused is how many consecutive reads of a socket may fail: some systems report there that a
+// datagram was refused.
 const maxRefused = 1000
 
 func (d *Datagrams) pump(from, to net.PacketConn, addr net.Addr) {
@@ -46,7 +46,7 @@ func (d *Datagrams) pump(from, to net.PacketConn, addr net.Addr) {
 		}
 		if err == nil {
 			broken = -1
-			_, _ = to.WriteTo(buf[:n], addr) // what is not sent is as good as lost
+			_, _ = to.WriteTo(buf[:n], addr) // a datagram that is not sent counts as lost
 		}
 	}
 }
@@ -60,7 +60,7 @@ func (d *Datagrams) ReadFrom(p []byte) (int, net.Addr, error) {
 	return n, d.remote, nil
 }
 
-// LocalAddr implements [net.PacketConn]: that of the real socket.
+// LocalAddr implements [net.PacketConn]: it is that of the real socket.
 func (d *Datagrams) LocalAddr() net.Addr { return d.real.LocalAddr() }
 
 // Close implements [net.PacketConn], and waits for what the link runs. What is in progress is lost.
@@ -74,7 +74,8 @@ func (d *Datagrams) Close() error {
 	return err
 }
 
-// Stats tells what became of datagrams: up is what this end sent, down what was sent to it.
+// Stats returns the counters of datagrams: up for those that this side sent, down for those sent to
+// it.
 func (d *Datagrams) Stats() (up, down PathStats) {
 	return d.PacketConn.(*socket).stats(), d.far.stats()
 }
@@ -85,10 +86,10 @@ func (s *socket) stats() PathStats {
 	return s.path.Stats()
 }
 
-// Busy is how long the line took for what it sent.
+// Busy is the time that the line took for what it sent.
 func (p Profile) Busy(s PathStats) time.Duration { return p.sending(s.Wire) }
 
-// Reliable is the profile without what only datagrams live through: loss, and the rest of
+// Reliable is the profile without the impairments for datagrams only: loss, and the rest of
 // [Impairment].
 func (p Profile) Reliable() Profile {
 	p.Loss, p.Impairment = 0, Impairment{}

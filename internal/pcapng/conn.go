@@ -13,11 +13,11 @@ import (
 )
 
 const (
-	// maxSegment is the longest payload of one packet, in bytes: what a frame of a stream holds,
-	// and far below what an IP packet can.
+	// maxSegment is the longest payload of one packet, in bytes: that of a frame of a stream, and
+	// far below that of an IP packet.
 	maxSegment = 16 << 10
-	// ackEvery is after how many bytes the other side's bare acknowledgement is written, so that
-	// readers can tell lost packets from late ones.
+	// ackEvery is the number of bytes after which the other side's bare acknowledgement is written,
+	// so that readers can distinguish lost packets from late ones.
 	ackEvery = 64 << 10
 	// windowShift with the window of 65,535 makes a window that no recording fills.
 	windowShift = 14
@@ -27,15 +27,15 @@ const (
 type Conn struct {
 	net.Conn
 	rec    *Recorder
-	writes sync.Mutex // held over one Write
+	writes sync.Mutex // locked during one Write
 
 	// Guarded by rec.mu.
 	out, in  *side // what this end writes, what it reads
 	comments []string
 	v6       bool
 	pending  []byte // of the Write in progress
-	writing  bool   // one is
-	shown    bool   // and is recorded already
+	writing  bool   // a Write is in progress
+	shown    bool   // and recorded already
 	ends     []func()
 }
 
@@ -43,7 +43,7 @@ type Conn struct {
 type side struct {
 	from  netip.AddrPort
 	seq   uint32 // of the next byte
-	acked uint32 // what the other side has acknowledged
+	acked uint32 // last number that the other side has acknowledged
 	ended bool
 }
 
@@ -64,7 +64,7 @@ func (r *Recorder) record(c net.Conn, opened bool) *Conn {
 		local, remote = madeUp(n, opened)
 	}
 	// An odd factor: no two connections begin alike, so that a reused port is not taken for the
-	// connection before.
+	// earlier connection.
 	isn := (n + 1) * 0x9E3779B1 // not 0: decoders take an acknowledgement number of 0 for one repeated
 	rc := &Conn{Conn: c, rec: r, out: &side{from: local, seq: isn, acked: isn},
 		in: &side{from: remote, seq: ^isn, acked: ^isn}}
@@ -79,7 +79,7 @@ func (r *Recorder) record(c net.Conn, opened bool) *Conn {
 	return rc
 }
 
-// addrPort is the IP address behind a, if it is one that a packet can have.
+// addrPort is the IP address of a, if a packet can have it.
 func addrPort(a net.Addr) (netip.AddrPort, bool) {
 	var ap netip.AddrPort
 	switch t := a.(type) {
@@ -97,7 +97,7 @@ func addrPort(a net.Addr) (netip.AddrPort, bool) {
 	return ap, ap.Addr().IsValid() && !ap.Addr().IsUnspecified() && ap.Port() != 0
 }
 
-// madeUp gives connection n, which has no IP addresses, loopback addresses of its own.
+// madeUp assigns connection n, which has no IP addresses, loopback addresses of its own.
 func madeUp(n uint32, opened bool) (local, remote netip.AddrPort) {
 	n = n%(1<<23) + 1
 	addr := netip.AddrFrom4([4]byte{127, 1 + byte(n>>16), byte(n >> 8), byte(n)})
@@ -110,7 +110,7 @@ func madeUp(n uint32, opened bool) (local, remote netip.AddrPort) {
 
 type flags struct{ syn, ack, fin, rst bool }
 
-// send writes one packet from one side to the other and moves its sequence number on. The lock is
+// send writes one packet from one side to the other and advances its sequence number. The lock is
 // held.
 func (c *Conn) send(from, to *side, f flags, payload []byte) {
 	tcp := &layers.TCP{
@@ -165,7 +165,7 @@ func (c *Conn) data(from, to *side, p []byte) {
 	}
 }
 
-// end records that from sends no more, behind what is being written; a reset ends both directions.
+// end records that from sends no more, after what is being written; a reset ends both directions.
 func (c *Conn) end(from, to *side, reset bool) {
 	c.rec.mu.Lock()
 	defer c.rec.mu.Unlock()
@@ -191,9 +191,9 @@ func (c *Conn) endNow(from, to *side, reset bool) {
 	from.ended = true
 }
 
-// Comment makes the next packet of this connection that has a payload, either way, carry json as
-// its comment; if none comes, the packet that ends the connection does. A comment above 65,535
-// bytes is [CommentTooLong] and is not recorded.
+// Comment makes the next packet of this connection that has a payload, in either direction, carry
+// json as its comment; if none comes, the packet that ends the connection does. A comment above
+// 65,535 bytes is [CommentTooLong] and is not recorded.
 func (c *Conn) Comment(json string) error {
 	c.rec.mu.Lock()
 	defer c.rec.mu.Unlock()
@@ -204,7 +204,7 @@ func (c *Conn) Comment(json string) error {
 	return nil
 }
 
-// Read reads from the connection and records what came; the end of input as FIN, an error other
+// Read reads from the connection and records the bytes; the end of input as FIN, an error other
 // than a timeout as RST.
 func (c *Conn) Read(p []byte) (int, error) {
 	n, err := c.Conn.Read(p)
@@ -221,7 +221,7 @@ func (c *Conn) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// came records what was read, and before it what is being written: it may be the answer.
+// came records what was read, after what is being written: it may be the answer to that.
 func (c *Conn) came(p []byte) {
 	c.rec.mu.Lock()
 	defer c.rec.mu.Unlock()
@@ -232,8 +232,8 @@ func (c *Conn) came(p []byte) {
 	c.data(c.in, c.out, p)
 }
 
-// Write writes p to the connection and records what that took, before anything that answers it. If
-// p is not written whole, this direction of the recording ends there with RST.
+// Write writes p to the connection and records what was written, before anything that answers it.
+// If p is not written whole, this direction of the recording ends there with RST.
 func (c *Conn) Write(p []byte) (int, error) {
 	c.writes.Lock()
 	defer c.writes.Unlock()
@@ -260,7 +260,7 @@ func (c *Conn) Write(p []byte) (int, error) {
 	return n, err
 }
 
-// CloseWrite ends this end's direction, if the connection can do that alone, else it is
+// CloseWrite ends the outgoing direction, if the connection can do that alone; otherwise it is
 // errors.ErrUnsupported.
 func (c *Conn) CloseWrite() error {
 	w, ok := c.Conn.(interface{ CloseWrite() error })
@@ -271,7 +271,7 @@ func (c *Conn) CloseWrite() error {
 	return w.CloseWrite()
 }
 
-// Await passes on whether a reply is awaited, if the connection has a use for that.
+// Await passes on whether a reply is awaited, if the connection uses that.
 func (c *Conn) Await(reply bool) {
 	if w, ok := c.Conn.(interface{ Await(bool) }); ok {
 		w.Await(reply)
@@ -290,10 +290,10 @@ func (c *Conn) Abort() error {
 	c.end(c.out, c.in, true)
 	conn := c.Conn
 	if secure, ok := conn.(interface{ NetConn() net.Conn }); ok {
-		conn = secure.NetConn() // the own end of TLS would be one in order
+		conn = secure.NetConn() // the end of TLS would be an orderly one
 	}
 	if l, ok := conn.(interface{ SetLinger(sec int) error }); ok {
-		_ = l.SetLinger(0) // Close reports what matters
+		_ = l.SetLinger(0) // the result of Close matters
 	}
 	return conn.Close()
 }

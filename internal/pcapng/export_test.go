@@ -1,6 +1,6 @@
 package pcapng
 
-// Writing tells that a write is in progress.
+// Writing reports whether a write is in progress.
 func (c *Conn) Writing() bool {
 	c.rec.mu.Lock()
 	defer c.rec.mu.Unlock()

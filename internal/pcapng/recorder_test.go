@@ -46,7 +46,7 @@ func pair(t *testing.T, network string) (dialed, accepted net.Conn) {
 	return dialed, accepted
 }
 
-// talk says a long thing and hears a short one.
+// talk sends a long text and receives a short one.
 func talk(t *testing.T, c, other net.Conn) {
 	t.Helper()
 	said := bytes.Repeat([]byte("0123456789abcdef"), 20000)
@@ -100,8 +100,8 @@ func packets(t *testing.T, b []byte) []packet {
 	}
 }
 
-// follow checks that sequence and acknowledgement numbers of one connection go on as they must, and
-// gives the bytes each end sent.
+// follow checks that sequence and acknowledgement numbers of one connection are consistent, and
+// returns the bytes each end sent.
 func follow(t *testing.T, ps []packet) map[layers.TCPPort][]byte {
 	t.Helper()
 	next := map[layers.TCPPort]uint32{}
@@ -229,7 +229,7 @@ func TestListenerAndDialerRecordEveryConnection(t *testing.T) {
 	assert.ErrorIs(t, err, io.EOF)
 }
 
-// fullDisk takes some bytes and no more.
+// fullDisk accepts a number of bytes and no more.
 type fullDisk struct{ room int }
 
 func (d *fullDisk) Write(p []byte) (int, error) {
@@ -302,7 +302,7 @@ func TestFailedWriteEndsItsDirection(t *testing.T) {
 	assert.True(t, ps[3].tcp.RST)
 }
 
-// half is a connection that answers in the middle of a write, of which it then takes half.
+// half is a connection that answers in the middle of a write, and then writes half of it.
 type half struct {
 	net.Conn
 	answered chan struct{}
@@ -316,8 +316,8 @@ func (h half) Write(p []byte) (int, error) {
 
 func (h half) Read(p []byte) (int, error) { return h.answer.Read(p) }
 
-// TestAnswersComeBehindWhatIsWritten: what is read while a write is in progress stands behind it,
-// and the end of the direction behind both.
+// TestAnswersComeBehindWhatIsWritten: what is read while a write is in progress comes after it in
+// the recording, and the end of the direction after both.
 func TestAnswersComeBehindWhatIsWritten(t *testing.T) {
 	c, other := net.Pipe()
 	var file bytes.Buffer

@@ -18,7 +18,7 @@ import (
 )
 
 // TestWaitsAreGivenUp: a wait ends by its time, or with its context, at any moment, loses nothing,
-// and the next one is as if it had not been.
+// and does not affect the next one.
 func TestWaitsAreGivenUp(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		here, there := net.Pipe()
@@ -53,7 +53,7 @@ func TestWaitsAreGivenUp(t *testing.T) {
 	})
 }
 
-// TestSpaceFollowsWhatComes: what is held grows with what nobody takes, and nothing of it is mixed
+// TestSpaceFollowsWhatComes: the buffer grows with what is not taken, and nothing of it is mixed
 // up.
 func TestSpaceFollowsWhatComes(t *testing.T) {
 	here, there := net.Pipe()

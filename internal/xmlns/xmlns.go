@@ -1,5 +1,5 @@
-// Package xmlns holds the namespace names hhfr knows, each once, with the document it is taken
-// from. A name in XML is a namespace and a local part; a prefix never says what an element is.
+// Package xmlns has the namespace names that hhfr knows, each once, with its source document. A
+// name in XML is a namespace and a local part; a prefix never says what an element is.
 package xmlns
 
 // XML itself.
