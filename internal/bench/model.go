@@ -80,7 +80,7 @@ func perMessage(cells []Cell, way Way) (ms float64, ok bool) {
 	return together / apart, apart > 0
 }
 
-// breakEven is (Oa + Ob) / (t2 - t1), 0 where hhfr never is faster, or one of them is not known.
+// breakEven is (Oa + Ob) / (t2 - t1), 0 if hhfr never is faster, or one of them is not known.
 func breakEven(setup, t1, t2 float64) float64 {
 	if t1 <= 0 || t2 <= t1 {
 		return 0

@@ -1,14 +1,14 @@
 package bench
 
-// experiment is what paper 2 measured of one service: tables 2 to 5, session times in milliseconds
-// on a phone at 14.4 kbit/s.
+// experiment has paper 2's measurements of one service: tables 2 to 5, session times in
+// milliseconds on a phone at 14.4 kbit/s.
 type experiment struct {
 	sizes, counts []int
 	hhfr, soap    map[int][]float64 // by size, a column for each count
 	costs         map[int]costs     // section 5.4
 }
 
-// costs are those of the papers' model, in milliseconds: t1 and t2 a message with hhfr and with
+// costs are those of the papers' model, in milliseconds: t1 and t2 per message with hhfr and with
 // SOAP, setup is Oa + Ob.
 type costs struct{ t1, t2, setup float64 }
 
@@ -34,7 +34,7 @@ var papers = map[string]experiment{
 	"echo": {sizes: []int{10}, counts: []int{1, 2, 4, 8, 10, 100}},
 }
 
-// time is what the paper has for a cell, 0 if nothing. Its SOAP opened a connection for each
+// time is the paper's time for a cell, 0 if it has none. Its SOAP opened a connection for each
 // message.
 func (e experiment) time(way Way, size, n int) float64 {
 	table := map[Way]map[int][]float64{Explicit: e.hhfr, ExplicitQueued: e.hhfr, SOAPNew: e.soap}[way]

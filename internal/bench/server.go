@@ -22,14 +22,14 @@ import (
 	"github.com/hhfr/hhfr/pkg/streamer/udp"
 )
 
-// Where servers listen beyond the link.
+// Addresses of servers beyond the link.
 const (
 	host       = "127.0.0.1"
 	plainAddr  = host + ":80"
 	secureAddr = host + ":443"
 )
 
-// known is what the server knows from one session to the next.
+// known is the server's knowledge that lasts from one session to the next.
 type known struct {
 	store  ctxstore.Store
 	coders coders.Func

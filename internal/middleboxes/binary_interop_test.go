@@ -30,14 +30,14 @@ func binary(t *testing.T) string {
 	return path
 }
 
-// process is a server of the binary that runs.
+// process is a running server of the binary.
 type process struct {
 	addr string
 	mu   sync.Mutex
 	errs bytes.Buffer
 }
 
-// Write takes what it says on stderr.
+// Write collects its stderr.
 func (p *process) Write(b []byte) (int, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -50,7 +50,7 @@ func (p *process) said() string {
 	return p.errs.String()
 }
 
-// start starts hhfr serve or hhfr proxy, and waits until it has said where it listens.
+// start starts hhfr serve or hhfr proxy, and waits until it has printed where it listens.
 func start(t *testing.T, program string, args ...string) *process {
 	t.Helper()
 	p := new(process)
@@ -79,7 +79,7 @@ func start(t *testing.T, program string, args ...string) *process {
 	return p
 }
 
-// stream runs hhfr stream, and gives what it says of its session and of anything else.
+// stream runs hhfr stream, and returns what it prints about its session and anything else.
 func stream(t *testing.T, program, url string, args ...string) string {
 	t.Helper()
 	c := exec.CommandContext(t.Context(), program,
@@ -90,7 +90,7 @@ func stream(t *testing.T, program, url string, args ...string) string {
 	return errs.String()
 }
 
-// explicit are the arguments that have hhfr stream make offers.
+// explicit are the arguments that make hhfr stream negotiate by offers.
 func explicit(t *testing.T, program string) []string {
 	t.Helper()
 	help, err := exec.CommandContext(t.Context(), program, "stream", "--help").CombinedOutput()
@@ -101,8 +101,8 @@ func explicit(t *testing.T, program string) []string {
 	return nil
 }
 
-// binaryBehindNginx: the command's server behind nginx, where its port is reached, and where that
-// of --tcp is not.
+// binaryBehindNginx: the command's server behind nginx, with its port reachable, and with that of
+// --tcp not reachable.
 func binaryBehindNginx(t *testing.T) {
 	program := binary(t)
 	open := start(t, program, "serve", "--listen", "127.0.0.1:0")
@@ -117,7 +117,7 @@ func binaryBehindNginx(t *testing.T) {
 	}
 }
 
-// pairBehindNginx: the far proxy of a pair behind nginx. Clients get what they get without.
+// pairBehindNginx: the far proxy of a pair behind nginx. Clients get what they get without it.
 func pairBehindNginx(t *testing.T) {
 	program := binary(t)
 	service := start(t, program, "serve", "--listen", "127.0.0.1:0")

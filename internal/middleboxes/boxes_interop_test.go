@@ -19,7 +19,7 @@ import (
 	"github.com/hhfr/hhfr/pkg/streamer"
 )
 
-// dialer opens streams' connections as an HTTP transport opens its own.
+// dialer opens streams' connections like an HTTP transport.
 type dialer struct{ by *http.Transport }
 
 func dialling(t *http.Transport) map[string]streamer.Transport {
@@ -34,8 +34,8 @@ func (d dialer) Listen(ctx context.Context, addr string) (net.Listener, error) {
 	return new(net.ListenConfig).Listen(ctx, "tcp", addr)
 }
 
-// refuser is a reverse proxy that answers requests with the field Upgrade by itself: by a status,
-// or 0: by the end of the connection.
+// refuser is a reverse proxy that itself answers requests with the field Upgrade: by a status, or
+// 0: by closing the connection.
 func refuser(t *testing.T, o *origin, status int) (front string, refused *atomic.Int32) {
 	t.Helper()
 	refused = new(atomic.Int32)
@@ -63,8 +63,8 @@ func refuser(t *testing.T, o *origin, status int) (front string, refused *atomic
 	return "http://" + l.Addr().String() + "/soap", refused
 }
 
-// refusals: 426 says that nothing else is wrong, and the call is repeated; any other answer is the
-// call's, and no answer leaves its fate unknown. None is asked again.
+// refusals: 426 says that nothing else is wrong, and the call is repeated. Any other answer is the
+// call's; without an answer its fate is unknown. No upgrade is requested again.
 func refusals(t *testing.T) {
 	for _, status := range []int{0, http.StatusBadRequest, http.StatusUpgradeRequired, http.StatusNotImplemented} {
 		o := startOrigin(t, "127.0.0.2", nil, nil)
@@ -99,7 +99,7 @@ func refusals(t *testing.T) {
 	}
 }
 
-// safeCalls are repeated, whatever the answer.
+// safeCalls are repeated, after any answer.
 func safeCalls(t *testing.T) {
 	for _, status := range []int{0, http.StatusBadRequest, http.StatusUpgradeRequired, http.StatusNotImplemented} {
 		o := startOrigin(t, "127.0.0.2", nil, nil)
@@ -114,8 +114,8 @@ func safeCalls(t *testing.T) {
 	}
 }
 
-// oneOpenPort is a firewall that lets nothing through but the port of HTTP, which the server takes
-// all at.
+// oneOpenPort is a firewall that passes only the port of HTTP, at which the server accepts
+// everything.
 func oneOpenPort(t *testing.T) {
 	o := startOrigin(t, "127.0.0.1", nil, nil)
 	for _, mode := range []negotiate.Mode{negotiate.Explicit, negotiate.FirstCall, negotiate.Auto} {

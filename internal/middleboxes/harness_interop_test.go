@@ -38,12 +38,12 @@ type origin struct {
 	addr, port string
 
 	mu    sync.Mutex
-	calls map[string]int // how often each body came
+	calls map[string]int // number of arrivals of each body
 	asked int            // requests with the field that asks for a stream
 }
 
-// startOrigin starts one at a host of the loopback, in TLS if that is given. Where a client asks at
-// 127.0.0.1, one at 127.0.0.2 has a port that is reached through nothing but what stands between.
+// startOrigin starts one at a host of the loopback, in TLS if secure is given. If a client asks at
+// 127.0.0.1, the port of an origin at 127.0.0.2 is reachable only through what is between them.
 func startOrigin(t *testing.T, host string, secure *tls.Config, change func(*responder.Config)) *origin {
 	t.Helper()
 	l, err := new(net.ListenConfig).Listen(t.Context(), "tcp", net.JoinHostPort(host, "0"))
@@ -85,7 +85,7 @@ func serve(t *testing.T, l net.Listener, secure *tls.Config, change func(*respon
 	return o
 }
 
-// greet sends a message that nobody asked for to each stream.
+// greet sends a server-initiated message to each stream.
 func greet(_ negotiate.Facts, stream *streamer.Stream) {
 	go func() {
 		_ = stream.Lane(1).Send(context.Background(), streamer.NewMessage(nil, []byte("<greeting/>")))
@@ -103,8 +103,8 @@ func (o *origin) count(h http.Handler) http.Handler {
 	})
 }
 
-// services are an echo at /soap, and at /lines one that answers each line before the next one
-// comes.
+// services are an echo at /soap, and at /lines one that answers each line before the next one is
+// sent.
 func (o *origin) services() http.Handler {
 	mux := http.NewServeMux()
 	mux.HandleFunc("/soap", func(w http.ResponseWriter, r *http.Request) {
@@ -133,7 +133,7 @@ func (o *origin) note(body []byte) {
 	o.calls[string(body)]++
 }
 
-// once holds that each of n calls came, and came once.
+// once checks that each of n calls arrived exactly once.
 func (o *origin) once(t *testing.T, n int) {
 	t.Helper()
 	o.mu.Lock()
@@ -144,7 +144,7 @@ func (o *origin) once(t *testing.T, n int) {
 	}
 }
 
-// client is what a client has of its own.
+// client is a client's own state.
 type client struct {
 	cfg session.Config
 	log *journal
@@ -154,7 +154,7 @@ type client struct {
 	next   int // number of the next call
 }
 
-// newClient makes one that speaks through an HTTP transport.
+// newClient creates one that uses an HTTP transport.
 func newClient(t *testing.T, mode negotiate.Mode, transport *http.Transport) *client {
 	t.Helper()
 	c := &client{log: newJournal()}
@@ -184,7 +184,7 @@ func (c *client) dial(t *testing.T, url string) *session.Session {
 	return s
 }
 
-// say sends a call that no other one is equal to, and holds that it comes back.
+// say sends a unique call, and checks its echo.
 func (c *client) say(t *testing.T, s *session.Session) {
 	t.Helper()
 	text := c.text()
@@ -214,7 +214,7 @@ func exchange(t *testing.T, s *session.Session, head []byte, text string) (strin
 	return string(got), err
 }
 
-// streams waits until there is a stream by such a transport.
+// streams waits until there is a stream over that transport.
 func streams(t *testing.T, s *session.Session, transport string) {
 	t.Helper()
 	var last negotiate.Agreed
@@ -226,7 +226,7 @@ func streams(t *testing.T, s *session.Session, transport string) {
 	}
 }
 
-// plain waits until it is clear that there is none, and holds why.
+// plain waits until it is clear that there is no stream, and checks why.
 func plain(t *testing.T, s *session.Session, why string) {
 	t.Helper()
 	if !assert.Eventually(t, func() bool { return strings.Contains(s.Agreed().Why, why) }, patience, tick) {
@@ -235,8 +235,8 @@ func plain(t *testing.T, s *session.Session, why string) {
 	assert.False(t, s.Agreed().HHFR)
 }
 
-// bothWays holds that each line of a request is answered before the next one is written, and that
-// what the peer begins comes.
+// bothWays checks that each line of a request is answered before the next one is written, and that
+// messages that the peer begins arrive.
 func (c *client) bothWays(t *testing.T, s *session.Session) {
 	t.Helper()
 	r, w := io.Pipe()
@@ -276,7 +276,7 @@ func (c *client) bothWays(t *testing.T, s *session.Session) {
 	}, patience, tick, "what the server began did not arrive")
 }
 
-// through is a transport for clients that go straight to a URL.
+// through is a transport that connects directly to a URL.
 func through() *http.Transport { return &http.Transport{} }
 
 // trusting is one that trusts a test's authority, with HTTP/2 or without.
@@ -284,7 +284,8 @@ func trusting(cfg *tls.Config, h2 bool) *http.Transport {
 	return &http.Transport{TLSClientConfig: cfg, ForceAttemptHTTP2: h2}
 }
 
-// plainAlways holds that calls go as plain SOAP, each once, and that a session after it knows that.
+// plainAlways checks that calls go as plain SOAP, each once, and that a later session remembers
+// that.
 func plainAlways(t *testing.T, o *origin, c *client, url, why string) {
 	t.Helper()
 	s := c.dial(t, url)

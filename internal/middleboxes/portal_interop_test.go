@@ -21,7 +21,7 @@ import (
 	"github.com/hhfr/hhfr/pkg/negotiate"
 )
 
-// portal answers every request in the place of servers, until somebody logs in.
+// portal answers every request in place of servers, until somebody logs in.
 type portal struct {
 	addr  string
 	login atomic.Bool
@@ -29,7 +29,7 @@ type portal struct {
 
 const page = "<html>please log in</html>"
 
-// startPortal starts one, in TLS if that is given, and has a transport's connections go to it.
+// startPortal starts one, in TLS if that is given, and redirects a transport's connections to it.
 func startPortal(t *testing.T, status int, secure *tls.Config, transport *http.Transport) *portal {
 	t.Helper()
 	p := new(portal)
@@ -88,7 +88,7 @@ func portalHTTP(t *testing.T) {
 	}
 }
 
-// portalHTTPS: a certificate of somebody else is an error of the call, and nothing is remembered.
+// portalHTTPS: a wrong certificate is an error of the call, and nothing is remembered.
 func portalHTTPS(t *testing.T) {
 	authority, another := shared.NewAuthority(t), shared.NewAuthority(t)
 	o := startOrigin(t, "127.0.0.1", &tls.Config{Certificates: []tls.Certificate{authority.Issue(time.Hour,
@@ -108,8 +108,8 @@ func portalHTTPS(t *testing.T) {
 	c.log.silent(t)
 }
 
-// portalMet: a session that was met before comes back through a portal. What it answers is no reply
-// to any call.
+// portalMet: a session that was met before is opened again through a portal. The portal's answer is
+// no reply to any call.
 func portalMet(t *testing.T) {
 	o := startOrigin(t, "127.0.0.1", nil, nil)
 	transport := through()

@@ -53,7 +53,7 @@ func run(t *testing.T, addr, program string, args ...string) {
 	}
 }
 
-// write puts a text into a file of the test's own folder, which programs that change their user can
+// write writes a text to a file of the test's own folder, which programs that change their user can
 // read.
 func write(t *testing.T, name, text string) string {
 	t.Helper()
@@ -66,8 +66,7 @@ func write(t *testing.T, name, text string) string {
 	return path
 }
 
-// nginx runs it with these directives in its http block; the first address is one that they listen
-// on.
+// nginx runs it with these directives in its http block; they listen on the first address.
 func nginx(t *testing.T, addr, directives string) {
 	t.Helper()
 	conf := write(t, "nginx.conf", `
@@ -92,7 +91,7 @@ http {
 	run(t, addr, "nginx", args...)
 }
 
-// haproxy runs it with these sections behind its defaults.
+// haproxy runs it with these sections after its defaults.
 func haproxy(t *testing.T, addr, sections string) {
 	t.Helper()
 	run(t, addr, "haproxy", "-db", "-f", write(t, "haproxy.cfg", `

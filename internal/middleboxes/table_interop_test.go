@@ -102,7 +102,7 @@ var places = []place{
 		"No fate is unknown: what was not done goes over the next stream.", "", natForgetsUnderAGuarantee},
 }
 
-// rows are the table as the page has it.
+// rows are the rows of the page's table.
 func rows() string {
 	var b strings.Builder
 	b.WriteString("| between | stream or plain SOAP | why | what to configure |\n|---|---|---|---|\n")
@@ -112,8 +112,8 @@ func rows() string {
 	return strings.ReplaceAll(b.String(), "|  |", "| |")
 }
 
-// TestInteropMiddleboxes holds each row of the table, prints what came of it, and the table to the
-// page.
+// TestInteropMiddleboxes checks each row of the table, prints its outcome, and compares the table
+// with the page.
 func TestInteropMiddleboxes(t *testing.T) {
 	var came strings.Builder
 	for _, p := range places {

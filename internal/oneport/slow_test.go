@@ -75,8 +75,8 @@ func accepted(l net.Listener) <-chan net.Conn {
 	return conns
 }
 
-// A connection that says nothing, or stops in the middle of the mark, is HTTP's after its time, to
-// the second, and what it says then arrives; one in the middle of a handshake is closed.
+// A silent connection, or one that stops in the middle of the mark, is HTTP's after its time, to
+// the second, and what it sends then arrives; one in the middle of a handshake is closed.
 func TestSilence(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := listenPipes()
@@ -116,7 +116,7 @@ func TestSilence(t *testing.T) {
 	})
 }
 
-// Handshakes have their time, too.
+// Handshakes have a time limit, too.
 func TestSlowHandshake(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := listenPipes()
@@ -136,8 +136,8 @@ func TestSlowHandshake(t *testing.T) {
 	})
 }
 
-// A flood of connections that nobody can tell yet takes no more than its room: others get through,
-// and so does its own client when their time is over.
+// A flood of connections of unknown kind takes no more than its slots: other peers get through, and
+// so does its own client when their time is over.
 func TestFlood(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var logged lines
@@ -170,7 +170,7 @@ func TestFlood(t *testing.T) {
 	})
 }
 
-// A server can say which streams are its own; all else is HTTP's, as it came.
+// A server can decide which streams are its own; all else is HTTP's, unchanged.
 func TestOwn(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := listenPipes()

@@ -125,8 +125,8 @@ func TestHostileAnswers(t *testing.T) {
 	}
 }
 
-// FuzzReadAnswer: what is read can be written and read again, an error goes with nothing, and no
-// more is read than the bounds allow.
+// FuzzReadAnswer: what is read can be written and read again, an error comes without addresses, and
+// no more is read than the bounds allow.
 func FuzzReadAnswer(f *testing.F) {
 	f.Add([]byte(spelled))
 	f.Add(resolvetest.Failed(resolvetest.Again))

@@ -1,8 +1,8 @@
-// Package workload makes the messages that hhfr is measured on: seeded, so that anyone can measure
-// again what the documents claim. The kinds are those of docs/benchmarks.md: W1 strings, W2
+// Package workload makes the messages with which hhfr is measured: seeded, so that anyone can
+// measure again what the documents claim. The kinds are those of docs/benchmarks.md: W1 strings, W2
 // numbers, W3 records, W4 a payload, W5 headers.
 //
-// A sequence gives the same messages every time it is ranged over, and each yielded slice belongs
+// A sequence yields the same messages every time it is ranged over, and each yielded slice belongs
 // to the caller.
 package workload
 
@@ -75,7 +75,7 @@ func Blob(seed uint64, n int) []byte {
 	return append(b, `</input></ns1:echoBase64>`+envelopeClose...)
 }
 
-// Mixed gives the first so many messages of each kind but payloads.
+// Mixed returns the first messages of each kind except payloads.
 func Mixed(each int) (list [][]byte) {
 	for _, kind := range []iter.Seq[[]byte]{Floats(1, 100), Records(2, 20), Records(3, 200), Strings(4, 8),
 		Headers(5)} {
